@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: MIT
+# pith: one make, no recursion into folders. Each module's module.mk names its sources and, in its
+# USES_ line, the modules it may include; the compiler gets -I for those and for nothing else.
+# Everything built lies under $(BUILD)/$(VARIANT).
+
+MAKEFLAGS += --no-builtin-rules
+ifeq ($(filter -j%,$(MAKEFLAGS))$(MAKELEVEL),0)
+MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 1)
+endif
+.DEFAULT_GOAL := all
+.SUFFIXES:
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+CC ?= gcc
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+AR ?= ar
+CFLAGS ?= -O2 -g
+LDFLAGS ?=
+PREFIX ?= /usr/local
+DESTDIR ?=
+BUILD ?= build
+VARIANT ?= release
+PITH_DATA ?= ../shared/data
+PYTHON ?= python3
+
+O := $(BUILD)/$(VARIANT)
+ARCH := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
+
+MODULES := runtime host huffman model measure prune quantize calibrate compress cli
+include $(foreach m,$(filter-out host,$(MODULES)),$(m)/module.mk) tests/module.mk bench/module.mk samples/module.mk
+
+# ---- flags -------------------------------------------------------------------------------------
+WARN := -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef
+STD := -std=c11 -ffp-contract=off -fno-math-errno -fvisibility=hidden
+FLAGS_release :=
+FLAGS_asan := -fsanitize=address -fno-omit-frame-pointer
+FLAGS_ubsan := -fsanitize=undefined -fno-sanitize-recover=all
+FLAGS_tsan := -fsanitize=thread
+FLAGS_debug := -O0
+ALL_CFLAGS = $(STD) $(WARN) $(CFLAGS) $(FLAGS_$(VARIANT)) $(WERROR)
+ALL_LDFLAGS = $(LDFLAGS) $(FLAGS_$(VARIANT))
+
+# The suffix of a kernel file names its instruction set and so its extra flags.
+ISA_avx2 := -mavx2 -mfma -mf16c -mbmi -mbmi2 -mlzcnt -mpopcnt
+ISA_avx512 := $(ISA_avx2) -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512cd
+ISA_vbmi := $(ISA_avx512) -mavx512vbmi -mavx512vbmi2
+ISA_vnni := $(ISA_avx512) -mavx512vnni
+isa = $(ISA_$(lastword $(subst _, ,$(basename $(notdir $(1))))))
+
+# ---- modules -----------------------------------------------------------------------------------
+# modules m may see, itself included, each once
+closure = $(sort $(1) $(foreach u,$(USES_$(1)),$(call closure,$(u))))
+posix = $(if $(filter runtime,$(1)),,-D_GNU_SOURCE=)
+incs = $(foreach m,$(1) $(USES_$(1)),-I$(DIR_$(m)))
+objs = $(patsubst %.c,$(O)/%.o,$(SRC_$(1)))
+
+define module_rules
+$$(call objs,$(1)): MODULE_CFLAGS = $$(call posix,$(1)) $$(call incs,$(1)) $$(CFLAGS_$(1))
+$$(O)/lib/$(1).a: $$(call objs,$(1))
+	@mkdir -p $$(@D)
+	@rm -f $$@
+	$$(Q)$$(AR) rcs $$@ $$^
+.PHONY: lib-$(1)
+lib-$(1): $$(O)/lib/$(1).a
+endef
+$(foreach m,$(MODULES),$(eval $(call module_rules,$(m))))
+
+V ?= 0
+ifeq ($(V),0)
+Q := @
+endif
+
+.PHONY: all
+all: $(O)/pith $(O)/libpith-runtime.a $(O)/libpith.a ## the command and both libraries
+
+# A stamp of the flags, rewritten only when they change: every object depends on it.
+FLAGS_NOW = $(CC) $(ALL_CFLAGS)
+# `make deps check`: nothing is built before deps is done.
+WAIT_FOR_DEPS := $(filter deps,$(MAKECMDGOALS))
+$(O)/flags: FORCE | $(WAIT_FOR_DEPS)
+	@mkdir -p $(@D)
+	@printf '%s\n' '$(FLAGS_NOW)' | cmp -s - $@ || printf '%s\n' '$(FLAGS_NOW)' > $@
+.PHONY: FORCE
+FORCE:
+
+$(O)/%.o: %.c $(O)/flags
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) $(MODULE_CFLAGS) $(call isa,$<) -MMD -MP -c $< -o $@
+
+LIB_MODULES := $(filter-out cli,$(MODULES))
+$(O)/libpith-runtime.a: $(call objs,runtime) $(call objs,host)
+	@rm -f $@
+	$(Q)$(AR) rcs $@ $^
+$(O)/libpith.a: $(foreach m,$(LIB_MODULES),$(call objs,$(m)))
+	@rm -f $@
+	$(Q)$(AR) rcs $@ $^
+
+link_libs = $(foreach m,$(call closure,$(1)),$(LIBS_$(m)))
+$(O)/pith: $(call objs,cli) $(O)/libpith.a
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(sort $(call link_libs,cli)) -lm -lpthread -o $@
+
+# ---- tests: tests/<module>/test_x.c links the modules that <module> may see ------------------------
+TEST_SRC := $(foreach m,$(MODULES),$(wildcard tests/$(m)/test_*.c))
+TEST_BIN := $(TEST_SRC:%.c=$(O)/%)
+define test_rules
+$$(O)/tests/$(1)/%.o: MODULE_CFLAGS = -D_GNU_SOURCE= $$(call incs,$(1)) $$(foreach m,$$(call closure,$(1)),-I$$(DIR_$$m)) $$(CFLAGS_runtime) -Itests
+$$(O)/tests/$(1)/test_%: $$(O)/tests/$(1)/test_%.o $$(foreach m,$$(call closure,$(1)),$$(O)/lib/$$(m).a)
+	$$(Q)$$(CC) $$(ALL_LDFLAGS) $$< -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group $$(TEST_LDFLAGS_$$*) -lcmocka $$(sort $$(call link_libs,$(1))) -lm -lpthread -o $$@
+.PHONY: test-$(1)
+test-$(1): $$(patsubst %.c,$$(O)/%,$$(wildcard tests/$(1)/test_*.c))
+	$$(Q)PITH_DATA=$$(PITH_DATA) tests/run_tests.sh $$^
+endef
+$(foreach m,$(MODULES),$(eval $(call test_rules,$(m))))
+
+-include $(shell find $(O) -name '*.d' 2>/dev/null)
+
+.PHONY: help
+help: ## this list
+	@grep -hE '^[a-z-]+:.*##' Makefile */module.mk | sed -E 's/:.*## /\t/' | expand -t 16 | sort
+
+.PHONY: clean
+clean: ## remove everything built
+	rm -rf $(BUILD)
+
+# ---- install -----------------------------------------------------------------------------------
+HEADERS := $(wildcard runtime/pith_*.h runtime/host/pith_*.h huffman/pith_*.h model/pith_*.h measure/pith_*.h prune/pith_*.h quantize/pith_*.h calibrate/pith_*.h compress/pith_*.h)
+VERSION := $(shell awk '/define PITH_VERSION_/ {v = v s $$3; s = "."} END {print v}' runtime/pith_runtime.h)
+define pc_file
+prefix=$(PREFIX)\nlibdir=$${prefix}/lib\nincludedir=$${prefix}/include\n\nName: $(1)\nDescription: $(2)\nVersion: $(VERSION)\nLibs: -L$${libdir} -l$(1)\nLibs.private: $(3)\nCflags: -I$${includedir}\n
+endef
+.PHONY: install uninstall
+install: all ## into DESTDIR/PREFIX (/usr/local)
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include/pith
+	install -m 755 $(O)/pith $(DESTDIR)$(PREFIX)/bin/
+	install -m 644 $(O)/libpith.a $(O)/libpith-runtime.a $(DESTDIR)$(PREFIX)/lib/
+	install -m 644 $(HEADERS) $(DESTDIR)$(PREFIX)/include/pith/
+	printf '$(call pc_file,pith-runtime,execute compressed networks,-lpthread)' > $(DESTDIR)$(PREFIX)/lib/pkgconfig/pith-runtime.pc
+	printf '$(call pc_file,pith,compress networks,$(sort $(call link_libs,compress)) -lm -lpthread)' > $(DESTDIR)$(PREFIX)/lib/pkgconfig/pith.pc
+uninstall: ## remove what install laid down
+	rm -f $(DESTDIR)$(PREFIX)/bin/pith $(DESTDIR)$(PREFIX)/lib/libpith.a $(DESTDIR)$(PREFIX)/lib/libpith-runtime.a
+	rm -f $(DESTDIR)$(PREFIX)/lib/pkgconfig/pith.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/pith-runtime.pc
+	rm -rf $(DESTDIR)$(PREFIX)/include/pith

@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Float networks against onnxruntime: one thread, batch 1, in turn on the same machine.
+
+usage: networks.py PITH MODEL.onnx... [--seconds 3] [--rounds 5] [--cpu avx2]
+Prints a line a model: median ms of both (of the best round each) and their ratio. Needs onnxruntime
+(make deps puts it into build/venv)."""
+import argparse, json, os, subprocess, sys, time
+import numpy as np
+import onnxruntime as ort
+
+
+def time_ort(path, seconds):
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    rng = np.random.default_rng(0)
+    feed = {i.name: rng.standard_normal([d if isinstance(d, int) else 1 for d in i.shape]).astype(np.float32)
+            for i in session.get_inputs()}
+    for _ in range(3):
+        session.run(None, feed)
+    times, end = [], time.perf_counter() + seconds
+    while time.perf_counter() < end or len(times) < 5:
+        start = time.perf_counter()
+        session.run(None, feed)
+        times.append(time.perf_counter() - start)
+    return float(np.median(times)) * 1e3
+
+
+def time_pith(pith, path, seconds, cpu):
+    env = dict(os.environ, **({"PITH_CPU": cpu} if cpu else {}))
+    out = subprocess.run([pith, "bench", path, "--json", "-T", "1", "--time", str(seconds)],
+                         capture_output=True, text=True, check=True, env=env)
+    return json.loads(out.stdout)["ms_median"]
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__)
+    p.add_argument("pith")
+    p.add_argument("models", nargs="+")
+    p.add_argument("--seconds", type=float, default=3)
+    p.add_argument("--rounds", type=int, default=5)
+    p.add_argument("--cpu", default="")
+    a = p.parse_args()
+    os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[0]})
+    for model in a.models:
+        ours, theirs = [], []
+        for _ in range(a.rounds):
+            theirs.append(time_ort(model, a.seconds / a.rounds))
+            ours.append(time_pith(a.pith, model, a.seconds / a.rounds, a.cpu))
+        print(f"{os.path.basename(model):36s} pith {min(ours):8.3f} ms  onnxruntime {ort.__version__} "
+              f"{min(theirs):8.3f} ms  ratio {min(ours) / min(theirs):5.2f}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

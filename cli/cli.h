@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/* cli.h - the frame every command stands in: options, help, outputs, messages, exit codes.
+ *
+ * A command is a row {name, summary, synopsis, options, run} in command_table.c and one file
+ * cmd_<name>.c. Its options are declared once; parsing, help and ranges follow from that table.
+ * Only this folder writes to stdout and stderr and chooses exit codes. */
+#ifndef CLI_H
+#define CLI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "pith_model.h"
+
+/* Exit codes, a promise to scripts (docs: pith help exit-codes). */
+enum cli_exit {
+    EXIT_DONE = 0,
+    EXIT_NO = 1,
+    EXIT_USAGE = 2,
+    EXIT_IO = 3,
+    EXIT_BROKEN = 4,
+    EXIT_UNSUPPORTED = 5,
+    EXIT_MEMORY = 6,
+    EXIT_INTERRUPTED = 130
+};
+
+/* First member of every command's option struct. */
+struct cli_common {
+    const char *output;   /* -o; NULL: none given */
+    bool force;           /* -f */
+    uint32_t quiet;       /* -q, -qq */
+    uint32_t verbose;     /* -v, -vv */
+    uint64_t threads;     /* -T; 0: PITH_THREADS, else all cores */
+    const char *json;     /* --json[=lines]; NULL: text */
+    uint64_t seed;        /* --seed, default 1 */
+    const char *progress; /* auto, always, never */
+    bool dry_run;         /* -n */
+    bool help_short, help_long;
+};
+
+enum option_kind {
+    OPTION_FLAG,     /* bool */
+    OPTION_COUNT,    /* uint32_t, counts occurrences */
+    OPTION_TEXT,     /* const char * */
+    OPTION_OPT_TEXT, /* const char *, argument optional as --name=arg, else "" */
+    OPTION_LIST,     /* struct cli_list, one entry per occurrence */
+    OPTION_UINT,     /* uint64_t in [min, max] */
+    OPTION_NUMBER,   /* double in [min, max] */
+    OPTION_FRACTION, /* double: 0.9 or 90% */
+    OPTION_PERCENT,  /* double, as a fraction: 0.5% (a bare number is refused); -1: not given */
+    OPTION_BYTES     /* uint64_t: 8M, 64KiB, 500K */
+};
+
+#define CLI_LIST_MAX 64
+struct cli_list {
+    const char *item[CLI_LIST_MAX];
+    uint32_t n;
+};
+
+struct cli_option {
+    char letter; /* 0: long form only */
+    const char *name;
+    enum option_kind kind;
+    size_t offset;   /* in the command's option struct */
+    const char *arg; /* name of the argument in help; NULL for flags */
+    const char *help;
+    double min, max; /* OPTION_UINT, OPTION_NUMBER, OPTION_FRACTION; max 0: no limit */
+};
+
+struct cli_command {
+    const char *name;
+    const char *group; /* heading in `pith help` */
+    const char *summary;
+    const char *synopsis;
+    const char *description; /* for --help: plain paragraphs and examples */
+    const struct cli_option *options; /* ends with name == NULL */
+    size_t struct_bytes;
+    uint32_t min_operands, max_operands;
+    enum cli_exit (*run)(void *options, char **operands, uint32_t n_operands);
+};
+
+extern const struct cli_command *const cli_commands[]; /* ends with NULL */
+const struct cli_command *cli_find_command(const char *name);
+
+/* ---- option_parse.c -------------------------------------------------------------------- */
+/* Fills `options` (struct_bytes, zeroed) and moves operands to the front of argv. */
+enum cli_exit cli_parse(const struct cli_command *cmd, int argc, char **argv, void *options,
+                        uint32_t *n_operands);
+extern const struct cli_option cli_common_options[]; /* ends with name == NULL */
+
+/* ---- units.c ---------------------------------------------------------------------------- */
+/* Locale-independent. false: not a number of that kind (whole text must match). */
+bool cli_parse_number(const char *text, double *value);
+bool cli_parse_uint(const char *text, uint64_t *value);
+bool cli_parse_bytes(const char *text, uint64_t *value);
+/* "12.0 KiB"; buffer of 32. */
+const char *cli_format_bytes(uint64_t bytes, char buffer[32]);
+/* "1,234,567"; buffer of 32. */
+const char *cli_format_count(uint64_t n, char buffer[32]);
+
+/* ---- help.c ------------------------------------------------------------------------------ */
+void cli_print_overview(void);
+void cli_print_help(const struct cli_command *cmd, bool whole);
+void cli_suggest(const char *unknown);
+
+/* ---- message.c -------------------------------------------------------------------------- */
+void cli_set_verb(const char *verb); /* prefixes messages where stdin or stdout is a pipe */
+/* One line on stderr: "pith: ...". */
+void cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Summary line for the eyes, unless -q. */
+void cli_say(const struct cli_common *c, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Prints err and tells the exit code that belongs to it. */
+enum cli_exit cli_fail(const struct pith_error *err);
+enum cli_exit cli_exit_of(enum pith_status status);
+
+/* ---- progress.c -------------------------------------------------------------------------- */
+/* A bar on a terminal for what takes more than a second; silent otherwise. */
+struct cli_progress {
+    const char *what;
+    uint64_t total;
+    uint64_t started_ns, shown_ns;
+    bool on, drawn;
+};
+void cli_progress_start(struct cli_progress *p, const struct cli_common *c, const char *what,
+                        uint64_t total);
+/* Fits the progress callbacks of the library; returns false once the user pressed ^C. */
+bool cli_progress_step(void *progress, uint64_t done);
+void cli_progress_end(struct cli_progress *p);
+bool cli_interrupted(void);
+void cli_catch_signals(void);
+
+/* ---- model_files.c ------------------------------------------------------------------------- */
+/* Reads a model named on the command line; "-" is stdin (refused on a terminal). */
+enum cli_exit cli_load_model(const char *path, const struct pith_import_opts *opts,
+                             struct pith_model **m);
+/* Reads a whole file or stdin; owned by the caller. */
+enum cli_exit cli_read_file(const char *path, struct pith_buffer *file);
+/* Refuses early what cli_write_output would refuse at the end: an existing file without -f, output
+ * equal to the input, a terminal, a folder that cannot be written. No -o means stdout. */
+enum cli_exit cli_check_output(const struct cli_common *c, const char *input);
+/* Whole or not at all; "-" is stdout. */
+enum cli_exit cli_write_output(const struct cli_common *c, const void *bytes, size_t n);
+/* Packs m in its working form and writes it to -o. *bytes (may be NULL): the size. */
+enum cli_exit cli_write_model(const struct cli_common *c, const struct pith_model *m,
+                              uint64_t *bytes);
+
+/* ---- import_options.c ------------------------------------------------------------------- */
+/* Options that decide how an ONNX file is read, shared by import, check and compress. */
+struct cli_import {
+    struct cli_list shapes, set_inputs;
+    const char *outputs, *preprocess, *labels;
+};
+#define CLI_IMPORT_OPTIONS(type, member)                                                           \
+    {0, "input-shape", OPTION_LIST, offsetof(type, member.shapes), "NAME:1x3x224x224",            \
+     "fix the shape of an input", 0, 0},                                                          \
+        {0, "set-input", OPTION_LIST, offsetof(type, member.set_inputs), "NAME=VALUE",             \
+         "freeze an input to a constant", 0, 0},                                                   \
+        {0, "outputs", OPTION_TEXT, offsetof(type, member.outputs), "A,B",                         \
+         "cut the graph at these values", 0, 0},                                                   \
+        {0, "preprocess", OPTION_TEXT, offsetof(type, member.preprocess), "SPEC",                  \
+         "scale=1/255,mean=..,std=..,crop=224,order=rgb; stored", 0, 0},                           \
+    {                                                                                              \
+        0, "class-names", OPTION_TEXT, offsetof(type, member.labels), "FILE",                      \
+            "class names, one a line; stored", 0, 0                                                \
+    }
+struct cli_import_storage; /* what the opts point to */
+/* Fills *opts; release with cli_import_free. */
+enum cli_exit cli_import_opts(const struct cli_import *in, struct pith_import_opts *opts,
+                              struct cli_import_storage **storage);
+void cli_import_free(struct cli_import_storage *storage);
+
+uint32_t cli_threads(const struct cli_common *c);
+/* PITH_CPU as a feature mask for pith_opts.cpu_mask; exits with usage on an unknown name. */
+enum cli_exit cli_cpu_mask(uint32_t *mask);
+
+#endif

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/* pith bench: time of one inference, memory, and where the time goes. */
+#include <inttypes.h>
+#include <stdio.h>
+#include "data_options.h"
+#include "pith_host.h"
+#include "table.h"
+
+struct bench_options {
+    struct cli_common common;
+    const char *vs;
+    double seconds;
+    uint64_t batch;
+    bool per_layer;
+};
+
+static const struct cli_option options[] = {
+    {0, "vs", OPTION_TEXT, offsetof(struct bench_options, vs), "MODEL",
+     "time this one too, in turn, and print the ratio", 0, 0},
+    {0, "time", OPTION_NUMBER, offsetof(struct bench_options, seconds), "S",
+     "seconds a model (default 2)", 0.01, 600},
+    {0, "batch", OPTION_UINT, offsetof(struct bench_options, batch), "N",
+     "samples at once, for models with open batch", 1, 65536},
+    {0, "per-layer", OPTION_FLAG, offsetof(struct bench_options, per_layer), NULL,
+     "time, kernel and bytes of every layer", 0, 0},
+    {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
+};
+
+#define TURNS 5
+
+struct bench_side {
+    const char *path;
+    struct pith_engine *engine;
+    struct pith_timing timing;
+};
+
+static enum cli_exit open_side(const struct bench_options *o, const char *path,
+                               struct bench_side *side)
+{
+    struct pith_model *m = NULL;
+    struct pith_error err = {0};
+    struct pith_engine_opts opts;
+    enum cli_exit rc = cli_load_model(path, NULL, &m);
+    side->path = path;
+    if (!rc)
+        rc = cli_engine_opts(&o->common, &opts);
+    if (!rc) {
+        opts.batch = (uint32_t)o->batch;
+        opts.profile = o->per_layer;
+        rc = pith_engine_open(m, &opts, &side->engine, &err) ? cli_fail(&err) : EXIT_DONE;
+    }
+    pith_model_free(m);
+    return rc;
+}
+
+/* Both models in turn, so that a change of the machine's pace hits them alike; the turn with the
+ * lowest median counts. */
+static enum cli_exit measure(struct bench_side *sides, uint32_t n, double seconds)
+{
+    struct pith_error err = {0};
+    for (int turn = 0; turn < TURNS; turn++)
+        for (uint32_t i = 0; i < n; i++) {
+            struct pith_timing t;
+            if (pith_time(sides[i].engine, seconds / TURNS, &t, &err))
+                return cli_fail(&err);
+            if (turn == 0 || t.ms_median < sides[i].timing.ms_median) {
+                uint32_t runs = sides[i].timing.runs;
+                sides[i].timing = t;
+                sides[i].timing.runs += runs;
+            }
+            if (cli_interrupted())
+                return EXIT_INTERRUPTED;
+        }
+    return EXIT_DONE;
+}
+
+static void print_layers(struct pith_engine *e)
+{
+    const struct pith_plan *plan = pith_engine_plan(e);
+    struct cli_table t;
+    struct pith_layer l;
+    char a[32];
+    cli_table_start(&t, 6);
+    cli_table_add(&t, "layer");
+    cli_table_add(&t, "op");
+    cli_table_add(&t, "kernel");
+    cli_table_add(&t, "us");
+    cli_table_add(&t, "MMAC");
+    cli_table_add(&t, "weights");
+    for (uint32_t i = 0; i < pith_plan_layer_count(plan); i++) {
+        pith_plan_layer(plan, i, &l);
+        cli_table_add(&t, "%.*s", (int)l.name_bytes, l.name);
+        cli_table_add(&t, "%s", pith_op_text(l.op));
+        cli_table_add(&t, "%s", l.kernel);
+        cli_table_add(&t, "%.1f", (double)l.ns / 1e3);
+        cli_table_add(&t, "%.2f", (double)l.macs / 1e6);
+        cli_table_add(&t, "%s", l.weight_bytes ? cli_format_bytes(l.weight_bytes, a) : "");
+    }
+    cli_table_print(&t, stdout);
+}
+
+static void print_text(const struct bench_options *o, const struct bench_side *sides, uint32_t n)
+{
+    char arena[32], file[32], cpu[128];
+    uint32_t mask = 0;
+    cli_cpu_mask(&mask);
+    for (uint32_t i = 0; i < n; i++) {
+        struct pith_need need = pith_engine_need(sides[i].engine);
+        const struct pith_timing *t = &sides[i].timing;
+        if (o->per_layer)
+            print_layers(sides[i].engine);
+        printf("%s: median %.4f ms  min %.4f  p90 %.4f  (%u runs)  arena %s  file %s\n",
+               sides[i].path, t->ms_median, t->ms_min, t->ms_p90, t->runs,
+               cli_format_bytes(need.arena_bytes, arena),
+               cli_format_bytes(pith_engine_file_bytes(sides[i].engine), file));
+    }
+    if (n == 2)
+        printf("ratio %.2fx\n", sides[1].timing.ms_median / sides[0].timing.ms_median);
+    printf("%u thread%s, batch %" PRIu64 ", cpu %s\n", cli_threads(&o->common),
+           cli_threads(&o->common) == 1 ? "" : "s", o->batch ? o->batch : 1,
+           pith_cpu_names(mask ? mask & pith_cpu_features() : pith_cpu_features(), cpu, sizeof cpu));
+}
+
+static void print_json(const struct bench_options *o, const struct bench_side *side)
+{
+    struct pith_need need = pith_engine_need(side->engine);
+    const struct pith_plan *plan = pith_engine_plan(side->engine);
+    struct pith_layer l;
+    printf("{\"pith\":1,\"ms_median\":%.6g,\"ms_min\":%.6g,\"ms_p90\":%.6g,\"threads\":%u,"
+           "\"batch\":%" PRIu64 ",\"arena_bytes\":%" PRIu64 ",\"layers\":[",
+           side->timing.ms_median, side->timing.ms_min, side->timing.ms_p90,
+           cli_threads(&o->common), o->batch ? o->batch : 1, need.arena_bytes);
+    for (uint32_t i = 0; i < pith_plan_layer_count(plan); i++) {
+        pith_plan_layer(plan, i, &l);
+        printf("%s{\"name\":\"%.*s\",\"op\":\"%s\",\"kernel\":\"%s\",\"ns\":%" PRIu64
+               ",\"macs\":%" PRIu64 ",\"weight_bytes\":%" PRIu64 "}",
+               i ? "," : "", (int)l.name_bytes, l.name, pith_op_text(l.op), l.kernel, l.ns, l.macs,
+               l.weight_bytes);
+    }
+    puts("]}");
+}
+
+static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
+{
+    struct bench_options *o = opts;
+    struct bench_side sides[2] = {{0}};
+    uint32_t n = 1;
+    enum cli_exit rc = open_side(o, n_operands ? operands[0] : "-", &sides[0]);
+    if (!rc && o->vs) {
+        n = 2;
+        rc = open_side(o, o->vs, &sides[1]);
+    }
+    if (!rc)
+        rc = measure(sides, n, o->seconds > 0 ? o->seconds : 2);
+    if (!rc && o->common.json)
+        print_json(o, &sides[0]);
+    else if (!rc)
+        print_text(o, sides, n);
+    pith_engine_close(sides[0].engine);
+    pith_engine_close(sides[1].engine);
+    return rc;
+}
+
+const struct cli_command cmd_bench = {
+    "bench", "run", "speed, memory, time of every layer", "pith bench [MODEL] [--vs OTHER] [options]",
+    "Runs on a fixed seeded input. Figures depend on the machine: compare two models in one call\n"
+    "with --vs. PITH_CPU=ref|avx2|avx512 limits the instructions used.",
+    options, sizeof(struct bench_options), 0, 1, run};

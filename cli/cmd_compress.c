@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+/* pith compress: the whole job - read, prune, cluster, encode, measure - under a limit. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "data_options.h"
+#include "layer_table.h"
+#include "pith_compress.h"
+#include "pith_host.h"
+
+struct compress_options {
+    struct cli_common common;
+    struct cli_import import;
+    struct cli_data data;
+    const char *recipe, *goal;
+    double sparsity, max_drop;
+    uint64_t bits;
+};
+
+static const struct cli_option options[] = {
+    CLI_DATA_OPTIONS(struct compress_options, data),
+    {'r', "recipe", OPTION_TEXT, offsetof(struct compress_options, recipe), "FILE",
+     "stages and options as JSON", 0, 0},
+    {0, "sparsity", OPTION_FRACTION, offsetof(struct compress_options, sparsity), "SHARE",
+     "classic recipe: share of weights to remove", 0, 0.999999},
+    {0, "bits", OPTION_UINT, offsetof(struct compress_options, bits), "B",
+     "classic recipe: bits an index (default 8)", 1, 8},
+    {0, "for", OPTION_TEXT, offsetof(struct compress_options, goal), "GOAL",
+     "classic recipe: size (compact header) or speed", 0, 0},
+    {0, "max-drop", OPTION_PERCENT, offsetof(struct compress_options, max_drop), "P%",
+     "refuse a result that loses more top-1 than this", 0, 1},
+    CLI_IMPORT_OPTIONS(struct compress_options, import),
+    {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
+};
+
+static enum cli_exit get_recipe(const struct compress_options *o, struct pith_recipe **recipe)
+{
+    struct pith_error err = {0};
+    struct pith_buffer file;
+    bool compact = o->goal && strcmp(o->goal, "size") == 0;
+    enum cli_exit rc;
+    if (!o->recipe) {
+        if (o->goal && !compact && strcmp(o->goal, "speed") != 0) {
+            cli_error("--for '%s': give size or speed", o->goal);
+            return EXIT_USAGE;
+        }
+        if (pith_recipe_classic(o->sparsity, o->bits ? (uint32_t)o->bits : 8, compact, recipe, &err))
+            return cli_fail(&err);
+        return EXIT_DONE;
+    }
+    if (o->sparsity > 0 || o->bits || o->goal) {
+        cli_error("give a recipe, or --sparsity, --bits and --for");
+        return EXIT_USAGE;
+    }
+    rc = cli_read_file(o->recipe, &file);
+    if (rc)
+        return rc;
+    if (pith_recipe_parse((const char *)file.data, file.bytes, o->recipe, recipe, &err))
+        rc = cli_fail(&err);
+    pith_buffer_free(&file);
+    return rc;
+}
+
+struct display {
+    const struct cli_common *common;
+    struct cli_progress bar;
+};
+
+static void show_stage(void *user, const char *what, uint64_t total)
+{
+    struct display *d = user;
+    cli_progress_end(&d->bar);
+    cli_progress_start(&d->bar, d->common, what, total);
+}
+
+static bool step(void *user, uint64_t done)
+{
+    return cli_progress_step(&((struct display *)user)->bar, done);
+}
+
+static void print_json(const struct pith_compress_result *r, uint64_t before_bytes, double seconds)
+{
+    printf("{\"pith\":1,\"bytes\":%zu,\"ratio\":%.6g", r->file.bytes,
+           (double)before_bytes / (double)r->file.bytes);
+    if (r->has_accuracy && !r->before.regression)
+        printf(",\"before\":%.9g,\"after\":%.9g,\"drop\":%.9g",
+               (double)r->before.correct1 / (double)r->before.samples,
+               (double)r->after.correct1 / (double)r->after.samples, r->drop);
+    printf(",\"seconds\":%.3f,\"met\":%s}\n", seconds, r->met ? "true" : "false");
+}
+
+static void print_summary(const struct compress_options *o, const struct pith_compress_result *r,
+                          uint64_t before_bytes)
+{
+    char before[32], after[32], accuracy[80] = "";
+    if (r->has_accuracy && r->before.regression)
+        snprintf(accuracy, sizeof accuracy, "  psnr %.2f dB (was %.2f)", r->after.psnr, r->before.psnr);
+    else if (r->has_accuracy)
+        snprintf(accuracy, sizeof accuracy, "  top-1 %.2f%% (was %.2f%%, drop %.2f)",
+                 100 * (double)r->after.correct1 / (double)r->after.samples,
+                 100 * (double)r->before.correct1 / (double)r->before.samples, 100 * r->drop);
+    cli_say(&o->common, "%s  %s, was %s: %.1fx smaller%s",
+            o->common.output ? o->common.output : "-", cli_format_bytes(r->file.bytes, after),
+            cli_format_bytes(before_bytes, before), (double)before_bytes / (double)r->file.bytes,
+            accuracy);
+}
+
+static enum cli_exit compress(const struct compress_options *o, struct pith_model *m,
+                              const struct pith_recipe *recipe, struct pith_data *data,
+                              uint64_t before_bytes)
+{
+    struct display display = {.common = &o->common};
+    struct pith_watch watch = {step, &display};
+    struct pith_compress_opts opts = {.size_bytes = sizeof opts, .data = data, .seed = o->common.seed,
+                                      .max_drop = o->max_drop, .watch = &watch,
+                                      .progress = show_stage, .user = &display};
+    struct pith_compress_result result = {0};
+    struct pith_error err = {0};
+    enum pith_status st;
+    uint64_t start = pith_clock_ns(NULL);
+    enum cli_exit rc = cli_engine_opts(&o->common, &opts.engine);
+    if (rc)
+        return rc;
+    st = pith_compress(m, recipe, &opts, &result, &err);
+    cli_progress_end(&display.bar);
+    if (st && st != PITH_ERR_GOAL)
+        return cli_interrupted() ? EXIT_INTERRUPTED : cli_fail(&err);
+    rc = cli_write_output(&o->common, result.file.data, result.file.bytes);
+    if (!rc && o->common.json)
+        print_json(&result, before_bytes, (double)(pith_clock_ns(NULL) - start) / 1e9);
+    if (!rc && !o->common.quiet)
+        cli_print_layers(m, &result.file, stderr);
+    if (!rc)
+        print_summary(o, &result, before_bytes);
+    if (!rc && st == PITH_ERR_GOAL)
+        rc = cli_fail(&err);
+    pith_compress_result_free(&result);
+    return rc;
+}
+
+/* net.onnx -> net.pith beside where we stand; the input's own name when it ends otherwise. */
+static char *derive_output(const char *input)
+{
+    const char *slash = strrchr(input, '/'), *base = slash ? slash + 1 : input;
+    const char *dot = strrchr(base, '.');
+    size_t stem = dot && dot > base ? (size_t)(dot - base) : strlen(base);
+    char *path = malloc(stem + sizeof ".pith");
+    if (path) {
+        memcpy(path, base, stem);
+        memcpy(path + stem, ".pith", sizeof ".pith");
+    }
+    return path;
+}
+
+static enum cli_exit run_with_output(struct compress_options *o, const char *path)
+{
+    struct pith_import_opts import;
+    struct cli_import_storage *storage = NULL;
+    struct pith_recipe *recipe = NULL;
+    struct pith_model *m = NULL;
+    struct pith_data *data = NULL;
+    uint64_t before_bytes = 0;
+    enum cli_exit rc = cli_check_output(&o->common, path);
+    if (!rc)
+        rc = get_recipe(o, &recipe);
+    if (!rc)
+        rc = cli_import_opts(&o->import, &import, &storage);
+    if (!rc)
+        rc = cli_load_model(path, &import, &m);
+    for (uint32_t i = 0; !rc && i < m->n_values; i++)
+        if (m->values[i].constant)
+            before_bytes += m->values[i].constant->count * sizeof(float);
+    if (!rc && o->data.path)
+        rc = cli_open_data(&o->data, m, &data);
+    if (!rc)
+        rc = compress(o, m, recipe, data, before_bytes);
+    pith_data_free(data);
+    pith_model_free(m);
+    cli_import_free(storage);
+    pith_recipe_free(recipe);
+    return rc;
+}
+
+static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
+{
+    struct compress_options *o = opts;
+    char *derived = NULL;
+    enum cli_exit rc;
+    (void)n_operands;
+    if (!o->common.output && strcmp(operands[0], "-") != 0) {
+        derived = derive_output(operands[0]);
+        o->common.output = derived;
+    }
+    rc = run_with_output(o, operands[0]);
+    free(derived);
+    return rc;
+}
+
+const struct cli_command cmd_compress = {
+    "compress", "make", "all of it, under a limit",
+    "pith compress MODEL [-d DATA] [--sparsity S] [--bits B | -r recipe.json] [--max-drop 0.5%]",
+    "Without a recipe: prune to --sparsity (none), cluster to --bits (8), encode. With -d the\n"
+    "accuracy is measured before and after; with --max-drop a result beyond it ends with exit 1 and\n"
+    "the file is written all the same. Without -o, net.onnx becomes net.pith here.\n\n"
+    "  pith compress net.onnx --bits 6\n"
+    "  pith compress net.onnx -d val.tar --sparsity 30% --bits 8 --max-drop 1% -o small.pith",
+    options, sizeof(struct compress_options), 1, 1, run};

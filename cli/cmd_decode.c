@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* pith decode: back to a plain .pith, or to ONNX with the effective weights. */
+#include <string.h>
+#include "cli.h"
+
+struct decode_options {
+    struct cli_common common;
+    const char *to;
+};
+
+static const struct cli_option options[] = {
+    {0, "to", OPTION_TEXT, offsetof(struct decode_options, to), "FORM",
+     "pith (default): plain working form; onnx: effective weights", 0, 0},
+    {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
+};
+
+static enum cli_exit decode(const struct decode_options *o, struct pith_model *m,
+                            struct pith_buffer *file)
+{
+    struct pith_error err = {0};
+    if (o->to && strcmp(o->to, "onnx") == 0)
+        return pith_model_write_onnx(m, file, &err) ? cli_fail(&err) : EXIT_DONE;
+    for (uint32_t i = 0; i < m->n_values; i++)
+        if (m->values[i].constant)
+            m->values[i].constant->code = PITH_CODE_PLAIN;
+    return pith_model_pack(m, NULL, file, &err) ? cli_fail(&err) : EXIT_DONE;
+}
+
+static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
+{
+    struct decode_options *o = opts;
+    struct pith_model *m = NULL;
+    struct pith_buffer file = {0};
+    const char *path = n_operands ? operands[0] : "-";
+    char text[32];
+    enum cli_exit rc;
+    if (o->to && strcmp(o->to, "onnx") != 0 && strcmp(o->to, "pith") != 0) {
+        cli_error("--to '%s': give pith or onnx", o->to);
+        return EXIT_USAGE;
+    }
+    rc = cli_check_output(&o->common, path);
+    if (!rc)
+        rc = cli_load_model(path, NULL, &m);
+    if (!rc)
+        rc = decode(o, m, &file);
+    if (!rc)
+        rc = cli_write_output(&o->common, file.data, file.bytes);
+    if (!rc)
+        cli_say(&o->common, "decode     %s", cli_format_bytes(file.bytes, text));
+    pith_buffer_free(&file);
+    pith_model_free(m);
+    return rc;
+}
+
+const struct cli_command cmd_decode = {
+    "decode", "ship", "back to a plain .pith or to ONNX",
+    "pith decode [MODEL] [--to pith|onnx] [-o FILE]",
+    "--to onnx writes the network with the weights the compressed file stands for, so that any\n"
+    "other runtime or viewer can check it.",
+    options, sizeof(struct decode_options), 0, 1, run};

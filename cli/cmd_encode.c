@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* pith encode: batch normalisation folded, gaps and indices entropy-coded: the final file. */
+#include <string.h>
+#include "cli.h"
+#include "pith_compress.h"
+
+struct encode_options {
+    struct cli_common common;
+    const char *coder;
+    const char *goal;
+    bool keep_history;
+};
+
+static const struct cli_option options[] = {
+    {0, "coder", OPTION_TEXT, offsetof(struct encode_options, coder), "NAME",
+     "huffman (default) or none", 0, 0},
+    {0, "for", OPTION_TEXT, offsetof(struct encode_options, goal), "GOAL",
+     "size: compact header, no names; speed (default)", 0, 0},
+    {0, "keep-history", OPTION_FLAG, offsetof(struct encode_options, keep_history), NULL,
+     "with --for size: keep the history chunk", 0, 0},
+    {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
+};
+
+static enum cli_exit read_options(const struct encode_options *o, struct pith_stage *stage)
+{
+    pith_stage_init(stage, PITH_STAGE_ENCODE);
+    if (o->coder && strcmp(o->coder, "huffman") != 0 && strcmp(o->coder, "none") != 0) {
+        cli_error("--coder '%s': give huffman or none", o->coder);
+        return EXIT_USAGE;
+    }
+    if (o->goal && strcmp(o->goal, "size") != 0 && strcmp(o->goal, "speed") != 0) {
+        cli_error("--for '%s': give size or speed", o->goal);
+        return EXIT_USAGE;
+    }
+    stage->encode.plain = o->coder && strcmp(o->coder, "none") == 0;
+    stage->encode.compact = o->goal && strcmp(o->goal, "size") == 0;
+    stage->encode.keep_history = o->keep_history;
+    return EXIT_DONE;
+}
+
+static enum cli_exit encode(const struct encode_options *o, const struct pith_stage *stage,
+                            struct pith_model *m, struct pith_buffer *file)
+{
+    struct pith_error err = {0};
+    struct pith_pack_opts pack = pith_stage_pack_opts(stage);
+    if (pith_stage_run(m, stage, o->common.seed, NULL, &err) || pith_model_pack(m, &pack, file, &err))
+        return cli_fail(&err);
+    return EXIT_DONE;
+}
+
+static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
+{
+    struct encode_options *o = opts;
+    struct pith_stage stage;
+    struct pith_model *m = NULL;
+    struct pith_buffer file = {0};
+    const char *path = n_operands ? operands[0] : "-";
+    char text[32];
+    enum cli_exit rc = read_options(o, &stage);
+    if (!rc)
+        rc = cli_check_output(&o->common, path);
+    if (!rc)
+        rc = cli_load_model(path, NULL, &m);
+    if (!rc)
+        rc = encode(o, &stage, m, &file);
+    if (!rc)
+        rc = cli_write_output(&o->common, file.data, file.bytes);
+    if (!rc)
+        cli_say(&o->common, "encode     %s", cli_format_bytes(file.bytes, text));
+    pith_buffer_free(&file);
+    pith_model_free(m);
+    return rc;
+}
+
+const struct cli_command cmd_encode = {
+    "encode", "make", "entropy-code; the final file", "pith encode [MODEL] [-o net.pith] [options]",
+    "Batch normalisation is folded into the layer before it. --for size writes the compact header:\n"
+    "no names, one checksum, for files below 64 KB.",
+    options, sizeof(struct encode_options), 0, 1, run};

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* pith ops: which ONNX operators import understands. */
+#include <stdio.h>
+#include "cli.h"
+#include "pith_onnx.h"
+
+static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
+{
+    const struct cli_common *c = opts;
+    const char *name;
+    (void)operands;
+    (void)n_operands;
+    if (c->json)
+        fputs("{\"pith\":1,\"ops\":[", stdout);
+    for (uint32_t i = 0; (name = pith_onnx_op_name(i)) != NULL; i++)
+        if (c->json)
+            printf("%s\"%s\"", i ? "," : "", name);
+        else
+            puts(name);
+    if (c->json)
+        puts("]}");
+    return EXIT_DONE;
+}
+
+const struct cli_command cmd_ops = {
+    "ops", "look", "supported ONNX operators (opsets 7 to 21)", "pith ops [--json]",
+    NULL, NULL, sizeof(struct cli_common), 0, 0, run};

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/* pith prune: remove the smallest weights. */
+#include <inttypes.h>
+#include <string.h>
+#include "stage_command.h"
+#include "table.h"
+
+struct prune_options {
+    struct cli_common common;
+    double sparsity, sigma;
+    const char *pattern, *scope;
+    bool zeros;
+    struct cli_list layers;
+};
+
+static const struct cli_option options[] = {
+    {0, "sparsity", OPTION_FRACTION, offsetof(struct prune_options, sparsity), "SHARE",
+     "share of weights to remove: 0.9 or 90%", 0, 1},
+    {0, "sigma", OPTION_NUMBER, offsetof(struct prune_options, sigma), "S",
+     "remove below S standard deviations of the layer", 0, 100},
+    {0, "zeros", OPTION_FLAG, offsetof(struct prune_options, zeros), NULL,
+     "remove exactly the zeros there are (lossless)", 0, 0},
+    {0, "pattern", OPTION_TEXT, offsetof(struct prune_options, pattern), "P",
+     "any, 2:4, 1x4, balanced:12/128, row, channel", 0, 0},
+    {0, "scope", OPTION_TEXT, offsetof(struct prune_options, scope), "S",
+     "layer (default): each layer alike; global", 0, 0},
+    {0, "layer", OPTION_LIST, offsetof(struct prune_options, layers), "GLOB=V",
+     "another value for these layers; 0 leaves them alone", 0, 0},
+    {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
+};
+
+static bool read_layer(struct pith_stage *s, uint32_t i, const char *pattern, const char *value)
+{
+    char number[64];
+    size_t n = strlen(value);
+    bool percent = n > 1 && n < sizeof number && value[n - 1] == '%';
+    double v;
+    if (n >= sizeof number)
+        return false;
+    memcpy(number, value, n + 1);
+    if (percent)
+        number[n - 1] = '\0';
+    if (!cli_parse_number(number, &v))
+        return false;
+    s->prune_layers[i] = (struct pith_prune_amount){pattern, percent ? v / 100 : v};
+    s->prune.layers = s->prune_layers;
+    s->prune.n_layers = i + 1;
+    return true;
+}
+
+static enum cli_exit read_options(const struct prune_options *o, struct pith_stage *s)
+{
+    struct pith_error err = {0};
+    pith_stage_init(s, PITH_STAGE_PRUNE);
+    s->prune.sparsity = o->sparsity;
+    if ((o->sparsity > 0) + (o->sigma > 0) + o->zeros > 1) {
+        cli_error("give one of --sparsity, --sigma and --zeros");
+        return EXIT_USAGE;
+    }
+    if (o->sigma > 0) {
+        s->prune.by = PITH_PRUNE_BY_SIGMA;
+        s->prune.sigma = o->sigma;
+    }
+    if (o->zeros)
+        s->prune.by = PITH_PRUNE_BY_ZERO;
+    if (o->pattern && pith_pattern_parse(o->pattern, &s->prune.pattern, &err))
+        return cli_fail(&err);
+    if (o->scope && strcmp(o->scope, "global") != 0 && strcmp(o->scope, "layer") != 0) {
+        cli_error("--scope '%s': give layer or global", o->scope);
+        return EXIT_USAGE;
+    }
+    if (o->scope && strcmp(o->scope, "global") == 0)
+        s->prune.scope = PITH_PRUNE_GLOBAL;
+    if (o->sparsity == 0 && o->sigma == 0 && !o->zeros && o->layers.n == 0 &&
+        s->prune.pattern.kind != PITH_PATTERN_N_OF_M &&
+        s->prune.pattern.kind != PITH_PATTERN_BALANCED) {
+        cli_error("nothing to do: give --sparsity, --sigma, --zeros, --layer or an N:M pattern");
+        return EXIT_USAGE;
+    }
+    return cli_layer_overrides(&o->layers, read_layer, s);
+}
+
+static void print(const struct cli_common *c, const struct pith_stage_report *r)
+{
+    char a[32], b[32];
+    struct cli_table t;
+    cli_table_start(&t, 3);
+    for (uint32_t i = 0; c->verbose && i < r->n_layers; i++) {
+        cli_table_add(&t, "%s", r->prune[i].layer);
+        cli_table_add(&t, "%s weights", cli_format_count(r->prune[i].count, a));
+        cli_table_add(&t, "%.4f kept", (double)r->prune[i].kept / (double)r->prune[i].count);
+    }
+    cli_table_print(&t, stderr);
+    cli_say(c, "prune      %s of %s weights kept (%.4f zeros)", cli_format_count(r->kept, a),
+            cli_format_count(r->weights, b),
+            r->weights ? 1 - (double)r->kept / (double)r->weights : 0.0);
+}
+
+static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
+{
+    struct prune_options *o = opts;
+    struct pith_stage stage;
+    enum cli_exit rc = read_options(o, &stage);
+    return rc ? rc : cli_run_stage(&o->common, n_operands ? operands[0] : "-", &stage, print);
+}
+
+const struct cli_command cmd_prune = {
+    "prune", "make", "remove weights by magnitude", "pith prune [MODEL] --sparsity 0.9 [-o FILE]",
+    "The largest weights of each layer stay; biases are never touched; what is already pruned stays\n"
+    "pruned. Patterns: any element; N of M neighbours; blocks; k of each 128 of a row; whole output\n"
+    "rows or input channels.\n\n"
+    "  pith prune net.pith --sparsity 90% --layer 'conv1=0.6' --layer 'fc_out=0' -o pruned.pith",
+    options, sizeof(struct prune_options), 0, 1, run};

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/* pith recipe show MODEL | lint FILE | classic: recipes out of models, checked, or made. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cli.h"
+#include "pith_compress.h"
+
+struct recipe_options {
+    struct cli_common common;
+    double sparsity;
+    uint64_t bits;
+};
+
+static const struct cli_option options[] = {
+    {0, "sparsity", OPTION_FRACTION, offsetof(struct recipe_options, sparsity), "SHARE",
+     "write: share of weights to remove", 0, 0.999999},
+    {0, "bits", OPTION_UINT, offsetof(struct recipe_options, bits), "B",
+     "write: bits an index, 1 to 8 (default 5)", 1, 8},
+    {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
+};
+
+static enum cli_exit put(const struct cli_common *c, char *text)
+{
+    size_t n = strlen(text);
+    enum cli_exit rc = EXIT_DONE;
+    text[n] = '\n';
+    if (c->output)
+        rc = cli_check_output(c, NULL);
+    if (!rc && c->output)
+        rc = cli_write_output(c, text, n + 1);
+    else if (!rc)
+        fwrite(text, 1, n + 1, stdout);
+    return rc;
+}
+
+/* Takes ownership of text. */
+static enum cli_exit print_recipe(const struct cli_common *c, char *text)
+{
+    char *with_newline = realloc(text, strlen(text) + 2);
+    enum cli_exit rc;
+    if (!with_newline) {
+        free(text);
+        return EXIT_MEMORY;
+    }
+    rc = put(c, with_newline);
+    free(with_newline);
+    return rc;
+}
+
+static enum cli_exit show(const struct cli_common *c, const char *path)
+{
+    struct pith_model *m = NULL;
+    struct pith_error err = {0};
+    char *text;
+    enum cli_exit rc = cli_load_model(path, NULL, &m);
+    if (rc)
+        return rc;
+    if (pith_recipe_of_model(m, &text, &err))
+        rc = cli_fail(&err);
+    else
+        rc = print_recipe(c, text);
+    pith_model_free(m);
+    return rc;
+}
+
+/* Prints the recipe as pith reads it: every default written out. */
+static enum cli_exit lint(const struct cli_common *c, const char *path)
+{
+    struct pith_buffer file;
+    struct pith_recipe *r = NULL;
+    struct pith_error err = {0};
+    char *text;
+    enum cli_exit rc = cli_read_file(path, &file);
+    if (rc)
+        return rc;
+    if (pith_recipe_parse((const char *)file.data, file.bytes, path, &r, &err) ||
+        pith_recipe_print(r, &text, &err))
+        rc = cli_fail(&err);
+    else
+        rc = print_recipe(c, text);
+    pith_recipe_free(r);
+    pith_buffer_free(&file);
+    return rc;
+}
+
+static enum cli_exit write_classic(const struct recipe_options *o)
+{
+    struct pith_recipe *r;
+    struct pith_error err = {0};
+    char *text;
+    enum cli_exit rc;
+    if (pith_recipe_classic(o->sparsity, o->bits ? (uint32_t)o->bits : 5, false, &r, &err))
+        return cli_fail(&err);
+    rc = pith_recipe_print(r, &text, &err) ? cli_fail(&err) : print_recipe(&o->common, text);
+    pith_recipe_free(r);
+    return rc;
+}
+
+static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
+{
+    const struct recipe_options *o = opts;
+    const char *what = operands[0], *path = n_operands > 1 ? operands[1] : "-";
+    if (strcmp(what, "show") == 0)
+        return show(&o->common, path);
+    if (strcmp(what, "lint") == 0)
+        return lint(&o->common, path);
+    if (strcmp(what, "write") == 0 && n_operands == 1)
+        return write_classic(o);
+    cli_error("pith recipe: give show MODEL, lint FILE or write");
+    return EXIT_USAGE;
+}
+
+const struct cli_command cmd_recipe = {
+    "recipe", "ship", "show, check or write a recipe",
+    "pith recipe show MODEL | lint FILE | write [--sparsity S] [--bits B]",
+    "show prints the recipe that made a model; pith compress -r repeats it. lint reads a recipe and\n"
+    "prints it with every default written out.",
+    options, sizeof(struct recipe_options), 1, 2, run};

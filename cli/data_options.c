@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+#include "data_options.h"
+#include <string.h>
+
+enum cli_exit cli_open_data(const struct cli_data *in, const struct pith_model *m,
+                            struct pith_data **data)
+{
+    struct pith_error err = {0};
+    struct pith_data_opts o = {.size_bytes = sizeof o,
+                               .path = in->path,
+                               .labels = in->labels,
+                               .range = in->range,
+                               .preprocess = in->preprocess};
+    if (!in->path) {
+        cli_error("no data: give -d DATA");
+        return EXIT_USAGE;
+    }
+    if (!o.preprocess)
+        o.preprocess = pith_model_get_meta(m, "preprocess");
+    if (m->n_inputs > 0) {
+        const struct pith_value *v = &m->values[m->inputs[0]];
+        o.input_name = v->name;
+        o.rank = v->rank;
+        memcpy(o.dim, v->dim, sizeof o.dim);
+    }
+    return pith_data_open(&o, data, &err) ? cli_fail(&err) : EXIT_DONE;
+}
+
+enum cli_exit cli_engine_opts(const struct cli_common *c, struct pith_engine_opts *opts)
+{
+    *opts = (struct pith_engine_opts){.size_bytes = sizeof *opts, .threads = cli_threads(c)};
+    return cli_cpu_mask(&opts->cpu_mask);
+}

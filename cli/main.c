@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* pith: find the command, parse its options, run it. */
+#include <errno.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cli.h"
+
+const struct cli_command *cli_find_command(const char *name)
+{
+    for (uint32_t i = 0; cli_commands[i]; i++)
+        if (strcmp(cli_commands[i]->name, name) == 0)
+            return cli_commands[i];
+    return NULL;
+}
+
+static enum cli_exit run_command(const struct cli_command *cmd, int argc, char **argv)
+{
+    uint32_t n_operands = 0;
+    enum cli_exit rc;
+    struct cli_common *common;
+    void *options = calloc(1, cmd->struct_bytes);
+    if (!options) {
+        cli_error("out of memory");
+        return EXIT_MEMORY;
+    }
+    common = options;
+    cli_set_verb(cmd->name);
+    rc = cli_parse(cmd, argc, argv, options, &n_operands);
+    if (rc == EXIT_DONE && (common->help_short || common->help_long))
+        cli_print_help(cmd, common->help_long);
+    else if (rc == EXIT_DONE)
+        rc = cmd->run(options, argv, n_operands);
+    free(options);
+    return rc;
+}
+
+/* A full disk or a closed pipe shows only when buffered output is flushed. */
+static enum cli_exit flush_stdout(enum cli_exit rc)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return rc;
+    if (errno == EPIPE)
+        return rc ? rc : EXIT_IO;
+    cli_error("cannot write to standard output: %s", strerror(errno));
+    return EXIT_IO;
+}
+
+int main(int argc, char **argv)
+{
+    const struct cli_command *cmd;
+    setlocale(LC_CTYPE, "");
+    cli_catch_signals();
+    if (argc < 2) {
+        cli_print_overview();
+        return EXIT_USAGE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+        argv[1] = "help";
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)
+        argv[1] = "version";
+    cmd = cli_find_command(argv[1]);
+    if (!cmd) {
+        cli_suggest(argv[1]);
+        return EXIT_USAGE;
+    }
+    return (int)flush_stdout(run_command(cmd, argc - 2, argv + 2));
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* Messages for the eyes: stderr, one line each, "pith: " in front - "pith prune: " in a pipe, so
+ * that the reader of a failed pipeline knows which stage spoke. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+#include "cli.h"
+
+static const char *current_verb;
+
+void cli_set_verb(const char *verb)
+{
+    current_verb = verb;
+}
+
+static void print_line(const char *kind, const char *format, va_list args)
+{
+    bool piped = !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO);
+    fputs("pith", stderr);
+    if (current_verb && piped)
+        fprintf(stderr, " %s", current_verb);
+    fprintf(stderr, ": %s", kind);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+}
+
+void cli_error(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    print_line("", format, args);
+    va_end(args);
+}
+
+void cli_warn(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    print_line("warning: ", format, args);
+    va_end(args);
+}
+
+void cli_say(const struct cli_common *c, const char *format, ...)
+{
+    va_list args;
+    if (c->quiet)
+        return;
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputc('\n', stderr);
+}
+
+enum cli_exit cli_exit_of(enum pith_status status)
+{
+    switch (status) {
+    case PITH_OK:
+        return EXIT_DONE;
+    case PITH_ERR_ARGUMENT:
+        return EXIT_USAGE;
+    case PITH_ERR_MEMORY:
+    case PITH_ERR_LIMIT:
+        return EXIT_MEMORY;
+    case PITH_ERR_IO:
+        return EXIT_IO;
+    case PITH_ERR_UNSUPPORTED:
+    case PITH_ERR_VERSION:
+        return EXIT_UNSUPPORTED;
+    case PITH_ERR_GOAL:
+        return EXIT_NO;
+    case PITH_ERR_CORRUPT:
+    case PITH_ERR_SPACE:
+        break;
+    }
+    return EXIT_BROKEN;
+}
+
+enum cli_exit cli_fail(const struct pith_error *err)
+{
+    cli_error("%s", err->text[0] ? err->text : "unexplained failure");
+    return cli_exit_of(err->status);
+}

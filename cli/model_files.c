@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/* Models in and out: files or pipes, never a terminal, never half a file. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "cli.h"
+#include "pith_host.h"
+
+#define MAX_INPUT_BYTES (UINT64_C(4) << 30)
+
+static enum cli_exit read_stream(FILE *in, const char *name, struct pith_buffer *file)
+{
+    size_t room = 1 << 16;
+    uint8_t *data = malloc(room), *more;
+    size_t n = 0, got;
+    while (data && (got = fread(data + n, 1, room - n, in)) > 0) {
+        n += got;
+        if (n < room)
+            continue;
+        more = room * 2 <= MAX_INPUT_BYTES ? realloc(data, room * 2) : NULL;
+        if (!more)
+            free(data);
+        data = more;
+        room *= 2;
+    }
+    if (!data) {
+        cli_error("%s: out of memory after %zu bytes", name, n);
+        return EXIT_MEMORY;
+    }
+    if (ferror(in) || n == 0) {
+        cli_error("%s: %s", name, ferror(in) ? strerror(errno) : "empty input");
+        free(data);
+        return EXIT_IO;
+    }
+    *file = (struct pith_buffer){data, n};
+    return EXIT_DONE;
+}
+
+enum cli_exit cli_read_file(const char *path, struct pith_buffer *file)
+{
+    FILE *in;
+    enum cli_exit rc;
+    if (strcmp(path, "-") == 0) {
+        if (isatty(STDIN_FILENO)) {
+            cli_error("refusing to read a model from the terminal");
+            return EXIT_USAGE;
+        }
+        return read_stream(stdin, "standard input", file);
+    }
+    in = fopen(path, "rb");
+    if (!in) {
+        cli_error("%s: %s", path, strerror(errno));
+        return EXIT_IO;
+    }
+    rc = read_stream(in, path, file);
+    fclose(in);
+    return rc;
+}
+
+enum cli_exit cli_load_model(const char *path, const struct pith_import_opts *opts,
+                             struct pith_model **m)
+{
+    struct pith_error err = {0};
+    struct pith_buffer file;
+    enum cli_exit rc;
+    if (strcmp(path, "-") != 0)
+        return pith_model_load(path, opts, m, &err) ? cli_fail(&err) : EXIT_DONE;
+    rc = cli_read_file(path, &file);
+    if (rc)
+        return rc;
+    if (pith_model_read(file.data, file.bytes, "standard input", NULL, opts, m, &err))
+        rc = cli_fail(&err);
+    pith_buffer_free(&file);
+    return rc;
+}
+
+static bool same_file(const char *a, const char *b)
+{
+    struct stat sa, sb;
+    return stat(a, &sa) == 0 && stat(b, &sb) == 0 && sa.st_dev == sb.st_dev &&
+           sa.st_ino == sb.st_ino;
+}
+
+/* What rename would only find out at the end of the work. */
+static enum cli_exit check_folder(const char *path)
+{
+    char folder[4096];
+    const char *slash = strrchr(path, '/');
+    size_t len = slash ? (size_t)(slash - path) : 0;
+    if (len >= sizeof folder) {
+        cli_error("%s: name too long", path);
+        return EXIT_USAGE;
+    }
+    memcpy(folder, path, len);
+    folder[len] = '\0';
+    if (access(slash ? (len ? folder : "/") : ".", W_OK) == 0)
+        return EXIT_DONE;
+    cli_error("%s: cannot write to its folder: %s", path, strerror(errno));
+    return EXIT_IO;
+}
+
+static bool to_stdout(const struct cli_common *c)
+{
+    return !c->output || strcmp(c->output, "-") == 0;
+}
+
+enum cli_exit cli_check_output(const struct cli_common *c, const char *input)
+{
+    struct stat st;
+    if (c->dry_run)
+        return EXIT_DONE;
+    if (to_stdout(c)) {
+        if (!isatty(STDOUT_FILENO))
+            return EXIT_DONE;
+        cli_error("refusing to write a model to the terminal: use -o FILE or a pipe");
+        return EXIT_USAGE;
+    }
+    if (input && same_file(input, c->output)) {
+        cli_error("%s is input and output: give another -o", c->output);
+        return EXIT_USAGE;
+    }
+    if (stat(c->output, &st) == 0) {
+        if (S_ISDIR(st.st_mode)) {
+            cli_error("%s is a folder", c->output);
+            return EXIT_IO;
+        }
+        if (!c->force) {
+            cli_error("%s exists: use -f to overwrite it", c->output);
+            return EXIT_USAGE;
+        }
+    }
+    return check_folder(c->output);
+}
+
+enum cli_exit cli_write_output(const struct cli_common *c, const void *bytes, size_t n)
+{
+    struct pith_error err = {0};
+    if (c->dry_run)
+        return EXIT_DONE;
+    if (!to_stdout(c))
+        return pith_file_write(c->output, bytes, n, &err) ? cli_fail(&err) : EXIT_DONE;
+    if (fwrite(bytes, 1, n, stdout) != n || fflush(stdout) != 0) {
+        cli_error("cannot write to standard output: %s", strerror(errno));
+        return EXIT_IO;
+    }
+    return EXIT_DONE;
+}
+
+enum cli_exit cli_write_model(const struct cli_common *c, const struct pith_model *m,
+                              uint64_t *bytes)
+{
+    struct pith_error err = {0};
+    struct pith_buffer file;
+    enum cli_exit rc;
+    if (pith_model_pack(m, NULL, &file, &err))
+        return cli_fail(&err);
+    if (bytes)
+        *bytes = file.bytes;
+    rc = cli_write_output(c, file.data, file.bytes);
+    pith_buffer_free(&file);
+    return rc;
+}
+
+uint32_t cli_threads(const struct cli_common *c)
+{
+    const char *text = getenv("PITH_THREADS");
+    uint64_t n = c->threads;
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    if (n == 0 && text && (!cli_parse_uint(text, &n) || n > 256))
+        n = 0;
+    if (n == 0)
+        n = cores > 0 ? (uint64_t)cores : 1;
+    return (uint32_t)(n > 256 ? 256 : n);
+}
+
+enum cli_exit cli_cpu_mask(uint32_t *mask)
+{
+    const char *text = getenv("PITH_CPU");
+    *mask = 0;
+    if (!text || !*text)
+        return EXIT_DONE;
+    if (pith_cpu_mask_parse(text, mask)) {
+        cli_error("PITH_CPU=%s: not a CPU level (ref, avx2, avx512, vbmi, vnni, neon, dotprod)", text);
+        return EXIT_USAGE;
+    }
+    return EXIT_DONE;
+}

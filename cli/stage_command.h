@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* stage_command.h - what prune and cluster share: read a model, run one stage, write the model. */
+#ifndef STAGE_COMMAND_H
+#define STAGE_COMMAND_H
+
+#include "cli.h"
+#include "pith_compress.h"
+
+/* "GLOB=value" entries of --layer. read: parses the value of one entry into slot i. */
+enum cli_exit cli_layer_overrides(const struct cli_list *list,
+                                  bool (*read)(struct pith_stage *s, uint32_t i, const char *pattern,
+                                               const char *value),
+                                  struct pith_stage *stage);
+
+/* Loads operands[0] or stdin, runs the stage, calls print with the report (unless -q), writes. */
+enum cli_exit cli_run_stage(const struct cli_common *c, const char *path,
+                            const struct pith_stage *stage,
+                            void (*print)(const struct cli_common *c,
+                                          const struct pith_stage_report *report));
+
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/* Numbers as people write them: 0.5%, 8M, 64KiB. Parsed without the locale's decimal comma. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include "cli.h"
+
+static bool parse_decimal(const char **text, double *value)
+{
+    const char *p = *text;
+    double v = 0, scale = 1;
+    bool digits = false;
+    for (; *p >= '0' && *p <= '9'; p++, digits = true)
+        v = v * 10 + (*p - '0');
+    if (*p == '.')
+        for (p++; *p >= '0' && *p <= '9'; p++, digits = true) {
+            scale /= 10;
+            v += (*p - '0') * scale;
+        }
+    if (!digits)
+        return false;
+    if (*p == 'e' || *p == 'E') {
+        const char *q = p + 1;
+        bool negative = *q == '-';
+        int e = 0;
+        if (*q == '-' || *q == '+')
+            q++;
+        if (*q < '0' || *q > '9')
+            return false;
+        for (; *q >= '0' && *q <= '9'; q++)
+            e = e < 400 ? e * 10 + (*q - '0') : e;
+        for (; e > 0; e--)
+            v = negative ? v / 10 : v * 10;
+        p = q;
+    }
+    *text = p;
+    *value = v;
+    return true;
+}
+
+bool cli_parse_number(const char *text, double *value)
+{
+    bool negative = *text == '-';
+    double v;
+    if (negative)
+        text++;
+    if (!parse_decimal(&text, &v) || *text != '\0')
+        return false;
+    *value = negative ? -v : v;
+    return true;
+}
+
+bool cli_parse_uint(const char *text, uint64_t *value)
+{
+    uint64_t v = 0;
+    if (*text == '\0')
+        return false;
+    for (; *text; text++) {
+        if (*text < '0' || *text > '9' || __builtin_mul_overflow(v, (uint64_t)10, &v) ||
+            __builtin_add_overflow(v, (uint64_t)(*text - '0'), &v))
+            return false;
+    }
+    *value = v;
+    return true;
+}
+
+bool cli_parse_bytes(const char *text, uint64_t *value)
+{
+    static const struct {
+        const char *suffix;
+        double factor;
+    } units[] = {{"", 1},          {"B", 1},           {"K", 1e3},          {"KB", 1e3},
+                 {"kB", 1e3},      {"KiB", 1024},      {"M", 1e6},          {"MB", 1e6},
+                 {"MiB", 1048576}, {"G", 1e9},         {"GB", 1e9},         {"GiB", 1073741824}};
+    double v;
+    if (!parse_decimal(&text, &v))
+        return false;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (strcmp(text, units[i].suffix) == 0 && v * units[i].factor < 1e18) {
+            *value = (uint64_t)(v * units[i].factor);
+            return true;
+        }
+    return false;
+}
+
+const char *cli_format_bytes(uint64_t bytes, char buffer[32])
+{
+    static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    double v = (double)bytes;
+    int u = 0;
+    for (; v >= 1000 && u < 4; u++)
+        v /= 1024;
+    if (u == 0)
+        snprintf(buffer, 32, "%" PRIu64 " B", bytes);
+    else
+        snprintf(buffer, 32, "%.*f %s", v < 10 ? 2 : 1, v, unit[u]);
+    return buffer;
+}
+
+const char *cli_format_count(uint64_t n, char buffer[32])
+{
+    char digits[24];
+    int len = snprintf(digits, sizeof digits, "%" PRIu64, n), out = 0;
+    for (int i = 0; i < len; i++) {
+        if (i > 0 && (len - i) % 3 == 0)
+            buffer[out++] = ',';
+        buffer[out++] = digits[i];
+    }
+    buffer[out] = '\0';
+    return buffer;
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/* One stage: run it, and write what was done into the model's history. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "stage_json.h"
+
+void pith_stage_init(struct pith_stage *s, enum pith_stage_kind kind)
+{
+    memset(s, 0, sizeof *s);
+    s->kind = kind;
+    s->prune.size_bytes = sizeof s->prune;
+    s->cluster.size_bytes = sizeof s->cluster;
+}
+
+struct pith_pack_opts pith_stage_pack_opts(const struct pith_stage *encode)
+{
+    return (struct pith_pack_opts){.size_bytes = sizeof(struct pith_pack_opts),
+                                   .compact = encode->encode.compact,
+                                   .keep_history = encode->encode.keep_history,
+                                   .keep_names = true};
+}
+
+void pith_stage_report_free(struct pith_stage_report *r)
+{
+    free(r->prune);
+    free(r->cluster);
+    memset(r, 0, sizeof *r);
+}
+
+static enum pith_status run_prune(struct pith_model *m, const struct pith_stage *s,
+                                  struct pith_stage_report *r, struct pith_error *err)
+{
+    r->prune = calloc(m->n_nodes + 1u, sizeof *r->prune);
+    if (!r->prune)
+        return pith_error_fill(err, PITH_ERR_MEMORY, "cannot prune: out of memory");
+    return pith_prune(m, &s->prune, r->prune, &r->n_layers, err);
+}
+
+static enum pith_status run_cluster(struct pith_model *m, const struct pith_stage *s, uint64_t seed,
+                                    struct pith_stage_report *r, struct pith_error *err)
+{
+    struct pith_cluster_opts opts = s->cluster;
+    double noise = 0, signal = 0;
+    enum pith_status st;
+    opts.seed = seed;
+    r->cluster = calloc(m->n_nodes + 1u, sizeof *r->cluster);
+    if (!r->cluster)
+        return pith_error_fill(err, PITH_ERR_MEMORY, "cannot cluster: out of memory");
+    st = pith_cluster(m, &opts, r->cluster, &r->n_layers, err);
+    for (uint32_t i = 0; !st && i < r->n_layers; i++) {
+        double n = r->cluster[i].mse * (double)r->cluster[i].n_weights;
+        noise += n;
+        if (n > 0)
+            signal += n * pow(10, r->cluster[i].snr_db / 10);
+    }
+    r->snr_db = noise > 0 ? 10 * log10(signal / noise) : HUGE_VAL;
+    return st;
+}
+
+static enum pith_status run_encode(struct pith_model *m, const struct pith_stage *s,
+                                   struct pith_error *err)
+{
+    uint32_t n_folded;
+    enum pith_status st = pith_model_fold_batch_norm(m, &n_folded, err);
+    for (uint32_t i = 0; !st && i < m->n_values; i++)
+        if (m->values[i].constant)
+            m->values[i].constant->code = s->encode.plain ? PITH_CODE_PLAIN : PITH_CODE_HUFFMAN;
+    return st;
+}
+
+static enum pith_status count_kept(const struct pith_model *m, struct pith_stage_report *r)
+{
+    struct pith_weight_ref *refs = calloc(m->n_nodes + 1u, sizeof *refs);
+    uint32_t n;
+    if (!refs)
+        return PITH_ERR_MEMORY;
+    n = pith_model_weights(m, refs);
+    r->weights = r->kept = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct pith_const *c = m->values[refs[i].value].constant;
+        r->weights += c->count;
+        for (uint64_t k = 0; k < c->count; k++)
+            r->kept += !c->mask || c->mask[k];
+    }
+    free(refs);
+    return PITH_OK;
+}
+
+static enum pith_status add_history(struct pith_model *m, const struct pith_stage *s, uint64_t seed,
+                                    const struct pith_stage_report *r, struct pith_error *err)
+{
+    json_t *j = pith_stage_to_json(s);
+    const char *verb = json_string_value(json_object_get(j, "do"));
+    char *text;
+    enum pith_status st = PITH_ERR_MEMORY;
+    if (j && verb) {
+        if (s->kind == PITH_STAGE_CLUSTER && s->cluster.init == PITH_CLUSTER_RANDOM)
+            json_object_set_new(j, "seed", json_integer((json_int_t)seed));
+        json_object_set_new(j, "result", json_pack("{sI,sI}", "weights", (json_int_t)r->weights,
+                                                   "kept", (json_int_t)r->kept));
+        text = json_dumps(j, JSON_COMPACT | JSON_REAL_PRECISION(15));
+        if (text)
+            st = pith_model_add_history(m, verb, text);
+        free(text);
+    }
+    json_decref(j);
+    return st ? pith_error_fill(err, st, "cannot write the history: out of memory") : PITH_OK;
+}
+
+enum pith_status pith_stage_run(struct pith_model *m, const struct pith_stage *s, uint64_t seed,
+                                struct pith_stage_report *report, struct pith_error *err)
+{
+    struct pith_stage_report r = {0};
+    enum pith_status st = PITH_ERR_ARGUMENT;
+    switch (s->kind) {
+    case PITH_STAGE_PRUNE:
+        st = run_prune(m, s, &r, err);
+        break;
+    case PITH_STAGE_CLUSTER:
+        st = run_cluster(m, s, seed, &r, err);
+        break;
+    case PITH_STAGE_ENCODE:
+        st = run_encode(m, s, err);
+        break;
+    }
+    if (!st)
+        st = count_kept(m, &r);
+    if (!st)
+        st = add_history(m, s, seed, &r, err);
+    if (st || !report)
+        pith_stage_report_free(&r);
+    else
+        *report = r;
+    return st;
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+/* A stage as a JSON object and back. Unknown keys are refused: a misspelt option that silently did
+ * nothing would be worse than an error. */
+#include <stdio.h>
+#include <string.h>
+#include "stage_json.h"
+
+struct word {
+    const char *text;
+    int value;
+};
+
+static const struct word stage_words[] = {{"prune", PITH_STAGE_PRUNE},
+                                          {"cluster", PITH_STAGE_CLUSTER},
+                                          {"encode", PITH_STAGE_ENCODE},
+                                          {NULL, 0}};
+static const struct word scope_words[] = {
+    {"layer", PITH_PRUNE_LAYER}, {"global", PITH_PRUNE_GLOBAL}, {NULL, 0}};
+static const struct word init_words[] = {{"linear", PITH_CLUSTER_LINEAR},
+                                         {"density", PITH_CLUSTER_DENSITY},
+                                         {"random", PITH_CLUSTER_RANDOM},
+                                         {"exact", PITH_CLUSTER_EXACT},
+                                         {NULL, 0}};
+static const struct word values_words[] = {
+    {"f32", PITH_CLUSTER_F32}, {"f16", PITH_CLUSTER_F16}, {NULL, 0}};
+static const struct word coder_words[] = {{"huffman", 0}, {"none", 1}, {NULL, 0}};
+static const struct word goal_words[] = {{"speed", 0}, {"size", 1}, {NULL, 0}};
+
+static const char *word_of(const struct word *words, int value)
+{
+    while (words->text && words->value != value)
+        words++;
+    return words->text;
+}
+
+/* Where a value is being read: for messages. */
+struct place {
+    const char *where, *key;
+    struct pith_error *err;
+};
+
+static enum pith_status bad(const struct place *p, const char *wanted)
+{
+    return pith_error_fill(p->err, PITH_ERR_ARGUMENT, "%s: '%s' must be %s", p->where, p->key,
+                              wanted);
+}
+
+static enum pith_status read_word(const struct place *p, const json_t *v, const struct word *words,
+                                  int *out)
+{
+    const char *text = json_string_value(v);
+    char wanted[128] = "one of";
+    size_t n = strlen(wanted);
+    for (const struct word *w = words; w->text; w++) {
+        if (text && strcmp(text, w->text) == 0) {
+            *out = w->value;
+            return PITH_OK;
+        }
+        n += (size_t)snprintf(wanted + n, sizeof wanted - n, " %s", w->text);
+    }
+    return bad(p, wanted);
+}
+
+static enum pith_status read_number(const struct place *p, const json_t *v, double min, double max,
+                                    double *out)
+{
+    char wanted[64];
+    if (json_is_number(v) && json_number_value(v) >= min && json_number_value(v) <= max) {
+        *out = json_number_value(v);
+        return PITH_OK;
+    }
+    snprintf(wanted, sizeof wanted, "a number in %g..%g", min, max);
+    return bad(p, wanted);
+}
+
+static enum pith_status read_uint(const struct place *p, const json_t *v, double min, double max,
+                                  uint32_t *out)
+{
+    double d = 0;
+    enum pith_status st = read_number(p, v, min, max, &d);
+    if (!st && !json_is_integer(v))
+        return bad(p, "a whole number");
+    if (!st)
+        *out = (uint32_t)d;
+    return st;
+}
+
+static enum pith_status read_layers(const struct place *p, json_t *v, struct pith_stage *s)
+{
+    const char *pattern;
+    json_t *amount;
+    uint32_t n = 0;
+    if (!json_is_object(v) || json_object_size(v) > PITH_STAGE_LAYERS)
+        return bad(p, "an object of at most 64 layer patterns");
+    json_object_foreach(v, pattern, amount)
+    {
+        struct place at = {p->where, pattern, p->err};
+        enum pith_status st;
+        if (s->kind == PITH_STAGE_PRUNE) {
+            s->prune_layers[n].pattern = pattern;
+            st = read_number(&at, amount, 0, 1e6, &s->prune_layers[n].value);
+        } else {
+            uint32_t bits = 0;
+            s->cluster_layers[n].pattern = pattern;
+            st = read_uint(&at, amount, 0, 8, &bits);
+            s->cluster_layers[n].n_centroids = bits ? 1u << bits : 0;
+        }
+        if (st)
+            return st;
+        n++;
+    }
+    s->prune.layers = s->prune_layers;
+    s->cluster.layers = s->cluster_layers;
+    s->prune.n_layers = s->cluster.n_layers = n;
+    return PITH_OK;
+}
+
+static enum pith_status prune_key(const struct place *p, json_t *v, struct pith_stage *s)
+{
+    int word = 0;
+    enum pith_status st;
+    if (strcmp(p->key, "sparsity") == 0)
+        return read_number(p, v, 0, 1, &s->prune.sparsity);
+    if (strcmp(p->key, "sigma") == 0) {
+        s->prune.by = PITH_PRUNE_BY_SIGMA;
+        return read_number(p, v, 0, 100, &s->prune.sigma);
+    }
+    if (strcmp(p->key, "zeros") == 0) {
+        s->prune.by = PITH_PRUNE_BY_ZERO;
+        return json_is_true(v) ? PITH_OK : bad(p, "true");
+    }
+    if (strcmp(p->key, "scope") == 0) {
+        st = read_word(p, v, scope_words, &word);
+        s->prune.scope = (enum pith_prune_scope)word;
+        return st;
+    }
+    if (strcmp(p->key, "pattern") == 0)
+        return json_is_string(v) ? pith_pattern_parse(json_string_value(v), &s->prune.pattern, p->err)
+                                 : bad(p, "a text such as any or 2:4");
+    return bad(p, "absent: prune has no such key");
+}
+
+/* "tensor", "channel" or "group:64" */
+static enum pith_status read_per(const struct place *p, const json_t *v, struct pith_cluster_opts *o)
+{
+    const char *text = json_string_value(v);
+    unsigned long long n;
+    if (text && strcmp(text, "tensor") == 0)
+        o->per = PITH_CLUSTER_PER_TENSOR;
+    else if (text && strcmp(text, "channel") == 0)
+        o->per = PITH_CLUSTER_PER_CHANNEL;
+    else if (text && sscanf(text, "group:%llu", &n) == 1 && n > 0) {
+        o->per = PITH_CLUSTER_PER_GROUP;
+        o->group_elems = n;
+    } else
+        return bad(p, "tensor, channel or group:N");
+    return PITH_OK;
+}
+
+static enum pith_status cluster_key(const struct place *p, json_t *v, struct pith_stage *s)
+{
+    int word = 0;
+    uint32_t bits = 0;
+    enum pith_status st;
+    if (strcmp(p->key, "bits") == 0) {
+        st = read_uint(p, v, 1, 8, &bits);
+        s->cluster.n_centroids = 1u << bits;
+        return st;
+    }
+    if (strcmp(p->key, "centroids") == 0)
+        return read_uint(p, v, 2, 256, &s->cluster.n_centroids);
+    if (strcmp(p->key, "iterations") == 0)
+        return read_uint(p, v, 1, 1e6, &s->cluster.iterations);
+    if (strcmp(p->key, "per") == 0)
+        return read_per(p, v, &s->cluster);
+    if (strcmp(p->key, "init") == 0) {
+        st = read_word(p, v, init_words, &word);
+        s->cluster.init = (enum pith_cluster_init)word;
+        return st;
+    }
+    if (strcmp(p->key, "values") == 0) {
+        st = read_word(p, v, values_words, &word);
+        s->cluster.values = (enum pith_cluster_values)word;
+        return st;
+    }
+    return bad(p, "absent: cluster has no such key");
+}
+
+static enum pith_status encode_key(const struct place *p, json_t *v, struct pith_stage *s)
+{
+    int word = 0;
+    enum pith_status st;
+    if (strcmp(p->key, "coder") == 0) {
+        st = read_word(p, v, coder_words, &word);
+        s->encode.plain = word != 0;
+        return st;
+    }
+    if (strcmp(p->key, "for") == 0) {
+        st = read_word(p, v, goal_words, &word);
+        s->encode.compact = word != 0;
+        return st;
+    }
+    if (strcmp(p->key, "keep_history") == 0) {
+        s->encode.keep_history = json_is_true(v);
+        return json_is_boolean(v) ? PITH_OK : bad(p, "true or false");
+    }
+    return bad(p, "absent: encode has no such key");
+}
+
+enum pith_status pith_stage_from_json(json_t *object, const char *where, struct pith_stage *stage,
+                                      struct pith_error *err)
+{
+    const char *verb = json_string_value(json_object_get(object, "do"));
+    struct place p = {where, "do", err};
+    const char *key;
+    json_t *v;
+    const struct word *w = stage_words;
+    while (verb && w->text && strcmp(w->text, verb) != 0)
+        w++;
+    if (!verb)
+        return bad(&p, "a stage: prune, cluster or encode");
+    if (!w->text)
+        return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
+                                  "%s: no stage '%s' in this version (prune, cluster, encode)",
+                                  where, verb);
+    pith_stage_init(stage, (enum pith_stage_kind)w->value);
+    json_object_foreach(object, key, v)
+    {
+        enum pith_status st;
+        p.key = key;
+        if (strcmp(key, "do") == 0 || strcmp(key, "result") == 0 || strcmp(key, "seed") == 0)
+            continue;
+        if (strcmp(key, "layers") == 0 && stage->kind != PITH_STAGE_ENCODE)
+            st = read_layers(&p, v, stage);
+        else if (stage->kind == PITH_STAGE_PRUNE)
+            st = prune_key(&p, v, stage);
+        else if (stage->kind == PITH_STAGE_CLUSTER)
+            st = cluster_key(&p, v, stage);
+        else
+            st = encode_key(&p, v, stage);
+        if (st)
+            return st;
+    }
+    return PITH_OK;
+}
+
+static json_t *prune_to_json(const struct pith_prune_opts *o)
+{
+    char pattern[40];
+    json_t *j = json_pack("{ss}", "do", "prune"), *layers;
+    pith_pattern_print(&o->pattern, pattern, sizeof pattern);
+    if (o->by == PITH_PRUNE_BY_SPARSITY)
+        json_object_set_new(j, "sparsity", json_real(o->sparsity));
+    else if (o->by == PITH_PRUNE_BY_SIGMA)
+        json_object_set_new(j, "sigma", json_real(o->sigma));
+    else
+        json_object_set_new(j, "zeros", json_true());
+    json_object_set_new(j, "pattern", json_string(pattern));
+    json_object_set_new(j, "scope", json_string(word_of(scope_words, (int)o->scope)));
+    if (o->n_layers) {
+        layers = json_object();
+        for (uint32_t i = 0; i < o->n_layers; i++)
+            json_object_set_new(layers, o->layers[i].pattern, json_real(o->layers[i].value));
+        json_object_set_new(j, "layers", layers);
+    }
+    return j;
+}
+
+static json_t *cluster_to_json(const struct pith_cluster_opts *o)
+{
+    char per[40] = "tensor";
+    uint32_t n = o->n_centroids ? o->n_centroids : 16;
+    json_t *j = json_pack("{ss}", "do", "cluster"), *layers;
+    if (o->per == PITH_CLUSTER_PER_CHANNEL)
+        snprintf(per, sizeof per, "channel");
+    if (o->per == PITH_CLUSTER_PER_GROUP)
+        snprintf(per, sizeof per, "group:%llu", (unsigned long long)o->group_elems);
+    if ((n & (n - 1)) == 0)
+        json_object_set_new(j, "bits", json_integer(__builtin_ctz(n)));
+    else
+        json_object_set_new(j, "centroids", json_integer(n));
+    json_object_set_new(j, "init", json_string(word_of(init_words, (int)o->init)));
+    json_object_set_new(j, "per", json_string(per));
+    json_object_set_new(j, "values", json_string(word_of(values_words, (int)o->values)));
+    if (o->iterations)
+        json_object_set_new(j, "iterations", json_integer(o->iterations));
+    if (o->n_layers) {
+        layers = json_object();
+        for (uint32_t i = 0; i < o->n_layers; i++) {
+            uint32_t k = o->layers[i].n_centroids;
+            json_object_set_new(layers, o->layers[i].pattern, json_integer(k ? __builtin_ctz(k) : 0));
+        }
+        json_object_set_new(j, "layers", layers);
+    }
+    return j;
+}
+
+json_t *pith_stage_to_json(const struct pith_stage *s)
+{
+    json_t *j;
+    if (s->kind == PITH_STAGE_PRUNE)
+        return prune_to_json(&s->prune);
+    if (s->kind == PITH_STAGE_CLUSTER)
+        return cluster_to_json(&s->cluster);
+    j = json_pack("{ss,ss,ss}", "do", "encode", "coder", word_of(coder_words, s->encode.plain), "for",
+                  word_of(goal_words, s->encode.compact));
+    if (s->encode.keep_history)
+        json_object_set_new(j, "keep_history", json_true());
+    return j;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef STAGE_JSON_H
+#define STAGE_JSON_H
+
+#include <jansson.h>
+#include "error_fill.h"
+#include "pith_compress.h"
+
+/* A stage from its JSON object; strings are borrowed from it. where: "recipe.json: stage 2". */
+enum pith_status pith_stage_from_json(json_t *object, const char *where, struct pith_stage *stage,
+                                      struct pith_error *err);
+/* A new reference; NULL without memory. */
+json_t *pith_stage_to_json(const struct pith_stage *stage);
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* Codebooks (docs/format-streams.md section 6): sorted magnitudes as Rice-coded differences. The
+ * Rice parameter is chosen by counting the bits of all 31 of them; there are never more than a few
+ * thousand values. */
+#include <string.h>
+#include "bit_writer.h"
+#include "pith_huffman.h"
+
+#define SIGN 0x80000000u
+#define MAX_FINITE 0x7f7fffffu
+#define ESCAPE 16u
+
+struct book {
+    const float *centroid;
+    uint64_t n_groups;
+    uint32_t n_centroids, zero_bits;
+};
+
+static uint32_t ordered(uint32_t bits)
+{
+    return bits & SIGN ? ~bits : bits | SIGN;
+}
+
+static bool is_ascending(const float *c, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if ((f32_bits(c[i]) & ~SIGN) > MAX_FINITE)
+            return false;
+        if (i && ordered(f32_bits(c[i])) < ordered(f32_bits(c[i - 1])))
+            return false;
+    }
+    return true;
+}
+
+/* One group as two lists of shifted magnitudes: v[0..n_negative) from zero outwards, then the
+ * positives without the +0 that the flag tells. */
+struct lists {
+    uint32_t n_negative, n_zero, n;
+    uint32_t v[PITH_SYMBOLS];
+};
+
+static void split_group(const struct book *b, uint64_t group, struct lists *l)
+{
+    const float *c = b->centroid + group * b->n_centroids;
+    uint32_t k = b->n_centroids;
+    l->n_negative = 0;
+    while (l->n_negative < k && (f32_bits(c[l->n_negative]) & SIGN))
+        l->n_negative++;
+    l->n_zero = l->n_negative < k && f32_bits(c[l->n_negative]) == 0;
+    l->n = 0;
+    for (uint32_t i = l->n_negative; i-- > 0;)
+        l->v[l->n++] = (f32_bits(c[i]) & ~SIGN) >> b->zero_bits;
+    for (uint32_t i = l->n_negative + l->n_zero; i < k; i++)
+        l->v[l->n++] = f32_bits(c[i]) >> b->zero_bits;
+}
+
+static bool is_first(const struct lists *l, uint32_t i)
+{
+    return i == 0 || i == l->n_negative;
+}
+
+static uint64_t coded_bits(const struct book *b, uint32_t rice)
+{
+    uint32_t magnitude_bits = 31 - b->zero_bits;
+    uint64_t bits = 11;
+    struct lists l;
+    for (uint64_t g = 0; g < b->n_groups; g++) {
+        split_group(b, g, &l);
+        bits += 32 - (uint32_t)__builtin_clz(b->n_centroids) + (l.n_negative < b->n_centroids);
+        for (uint32_t i = 0; i < l.n; i++) {
+            if (is_first(&l, i)) {
+                bits += magnitude_bits;
+                continue;
+            }
+            uint32_t q = (l.v[i] - l.v[i - 1]) >> rice;
+            bits += q < ESCAPE ? q + 1 + rice : ESCAPE + magnitude_bits;
+        }
+    }
+    return bits;
+}
+
+static void write_group(struct bit_writer *w, const struct book *b, uint64_t group, uint32_t rice)
+{
+    uint32_t magnitude_bits = 31 - b->zero_bits;
+    struct lists l;
+    split_group(b, group, &l);
+    bw_bits(w, l.n_negative, 32 - (uint32_t)__builtin_clz(b->n_centroids));
+    if (l.n_negative < b->n_centroids)
+        bw_bits(w, l.n_zero, 1);
+    for (uint32_t i = 0; i < l.n; i++) {
+        if (is_first(&l, i)) {
+            bw_bits(w, l.v[i], magnitude_bits);
+            continue;
+        }
+        uint32_t step = l.v[i] - l.v[i - 1];
+        if (step >> rice < ESCAPE) {
+            bw_unary(w, step >> rice);
+            bw_bits(w, step & ((1u << rice) - 1), rice);
+        } else {
+            bw_bits(w, (1u << ESCAPE) - 1, ESCAPE);
+            bw_bits(w, step, magnitude_bits);
+        }
+    }
+}
+
+static void write_raw(struct bit_writer *w, const struct book *b)
+{
+    bw_bits(w, 0, 8);
+    for (uint64_t i = 0; i < b->n_groups * b->n_centroids; i++)
+        bw_bits(w, f32_bits(b->centroid[i]), 32);
+}
+
+/* Low bits that are zero everywhere: at most 30, so that a magnitude keeps a bit. */
+static uint32_t common_zero_bits(const struct book *b)
+{
+    uint32_t all = UINT32_C(1) << 30;
+    for (uint64_t i = 0; i < b->n_groups * b->n_centroids; i++)
+        all |= f32_bits(b->centroid[i]) & ~SIGN;
+    return (uint32_t)__builtin_ctz(all);
+}
+
+size_t pith_codebook_bound(uint64_t n_groups, uint32_t n_centroids)
+{
+    return 1 + (size_t)n_groups * n_centroids * sizeof(float);
+}
+
+enum pith_status pith_codebook_encode(const float *centroid, uint64_t n_groups,
+                                      uint32_t n_centroids, uint8_t *dst, size_t cap, size_t *bytes)
+{
+    struct book b = {centroid, n_groups, n_centroids, 0};
+    uint64_t least = 8 * (uint64_t)pith_codebook_bound(n_groups, n_centroids);
+    uint32_t rice = UINT32_MAX;
+    for (uint64_t g = 0; g < n_groups; g++)
+        if (!is_ascending(centroid + g * n_centroids, n_centroids))
+            return PITH_ERR_ARGUMENT;
+    b.zero_bits = common_zero_bits(&b);
+    for (uint32_t k = 0; k <= 30; k++) {
+        uint64_t bits = (coded_bits(&b, k) + 7) & ~UINT64_C(7);
+        if (bits < least) {
+            least = bits;
+            rice = k;
+        }
+    }
+    struct bit_writer w = bit_writer_to(dst, cap);
+    if (rice == UINT32_MAX) {
+        write_raw(&w, &b);
+    } else {
+        bw_bits(&w, 1 | b.zero_bits << 1 | rice << 6, 11);
+        for (uint64_t g = 0; g < n_groups; g++)
+            write_group(&w, &b, g, rice);
+    }
+    *bytes = (size_t)(bw_close(&w) - dst);
+    return w.full ? PITH_ERR_SPACE : PITH_OK;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* A model made ready to run: packed in memory, planned, with threads and a clock. */
+#include <stdlib.h>
+#include "pith_host.h"
+#include "engine.h"
+#include "error_fill.h"
+
+static enum pith_status fail(struct pith_error *err, enum pith_status status, const char *what)
+{
+    return pith_error_fill(err, status, "%s: %s", what, pith_status_text(status));
+}
+
+static void fill_opts(struct pith_engine *e, const struct pith_engine_opts *o)
+{
+    pith_opts_init(&e->opts, sizeof e->opts);
+    if (!o)
+        return;
+    e->opts.cpu_mask = o->cpu_mask;
+    e->opts.batch = o->batch;
+    e->opts.flags = o->flags;
+    e->opts.observe = o->observe;
+    e->opts.user = o->user;
+    if (o->profile)
+        e->opts.clock_ns = pith_clock_ns;
+}
+
+static enum pith_status make_plan(struct pith_engine *e, struct pith_error *err)
+{
+    enum pith_status st = pith_plan_size(e->file.data, e->file.bytes, &e->opts, &e->need);
+    size_t bytes;
+    if (st)
+        return fail(err, st, "cannot plan the model");
+    bytes = (size_t)((e->need.bytes + e->need.align - 1) & ~(e->need.align - 1));
+    e->memory = aligned_alloc((size_t)e->need.align, bytes);
+    if (!e->memory)
+        return fail(err, PITH_ERR_MEMORY, "cannot plan the model");
+    st = pith_plan_init(e->memory, bytes, e->file.data, e->file.bytes, &e->opts, &e->plan);
+    return st ? fail(err, st, "cannot build the plan") : PITH_OK;
+}
+
+enum pith_status pith_engine_open(const struct pith_model *m, const struct pith_engine_opts *opts,
+                                  struct pith_engine **engine, struct pith_error *err)
+{
+    enum pith_status st;
+    struct pith_engine *e = calloc(1, sizeof *e);
+    if (!e)
+        return fail(err, PITH_ERR_MEMORY, "cannot open the model");
+    fill_opts(e, opts);
+    st = pith_model_pack(m, NULL, &e->file, err);
+    if (!st && opts && opts->threads > 1)
+        st = pith_threads_start(&e->opts, opts->threads);
+    if (!st)
+        st = make_plan(e, err);
+    if (st) {
+        pith_engine_close(e);
+        return st;
+    }
+    *engine = e;
+    return PITH_OK;
+}
+
+void pith_engine_close(struct pith_engine *e)
+{
+    if (!e)
+        return;
+    pith_threads_stop(&e->opts);
+    free(e->memory);
+    pith_buffer_free(&e->file);
+    free(e);
+}
+
+struct pith_plan *pith_engine_plan(struct pith_engine *e)
+{
+    return e->plan;
+}
+
+size_t pith_engine_file_bytes(const struct pith_engine *e)
+{
+    return e->file.bytes;
+}
+
+struct pith_need pith_engine_need(const struct pith_engine *e)
+{
+    return e->need;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef ENGINE_H
+#define ENGINE_H
+
+#include "pith_measure.h"
+
+struct pith_engine {
+    struct pith_buffer file; /* owns: the packed model */
+    struct pith_opts opts;
+    struct pith_need need;
+    void *memory; /* owns: the plan lives here */
+    struct pith_plan *plan;
+};
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* Time of one inference: median, minimum and 90th percentile of repeated runs. */
+#include <stdlib.h>
+#include "pith_host.h"
+#include "engine.h"
+#include "error_fill.h"
+
+#define WARM_UPS 2
+#define MIN_RUNS 5
+#define MAX_RUNS 100000
+
+/* Seeded and the same everywhere: splitmix64, sum of 12 uniforms (variance 1). */
+static uint64_t next_random(uint64_t *state)
+{
+    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+static float next_normal(uint64_t *state)
+{
+    double sum = -6;
+    for (int i = 0; i < 6; i++) {
+        uint64_t r = next_random(state);
+        sum += (double)(uint32_t)r / 4294967296.0 + (double)(uint32_t)(r >> 32) / 4294967296.0;
+    }
+    return (float)sum;
+}
+
+void pith_fill_normal(struct pith_plan *plan, uint64_t seed)
+{
+    uint64_t state = seed;
+    for (uint32_t i = 0; i < pith_plan_input_count(plan); i++) {
+        struct pith_tensor t;
+        if (pith_plan_input(plan, i, &t) || t.type != PITH_F32)
+            continue;
+        float *x = pith_plan_input_data(plan, i);
+        for (uint64_t k = 0; k < t.bytes / sizeof *x; k++)
+            x[k] = next_normal(&state);
+    }
+}
+
+static int by_value(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+enum pith_status pith_time(struct pith_engine *e, double seconds, struct pith_timing *timing,
+                           struct pith_error *err)
+{
+    uint64_t *ns = malloc(MAX_RUNS * sizeof *ns), end = 0;
+    uint32_t n = 0;
+    if (!ns)
+        return pith_error_no_memory(err);
+    for (int i = 0; i < WARM_UPS; i++) {
+        pith_fill_normal(e->plan, 1);
+        pith_plan_run(e->plan);
+    }
+    end = pith_clock_ns(NULL) + (uint64_t)(seconds * 1e9);
+    while (n < MAX_RUNS && (n < MIN_RUNS || pith_clock_ns(NULL) < end)) {
+        uint64_t start;
+        /* the plan may reuse the input's memory, so it is filled anew outside of the time */
+        pith_fill_normal(e->plan, 1);
+        start = pith_clock_ns(NULL);
+        pith_plan_run(e->plan);
+        ns[n++] = pith_clock_ns(NULL) - start;
+    }
+    qsort(ns, n, sizeof *ns, by_value);
+    *timing = (struct pith_timing){.ms_median = (double)ns[n / 2] / 1e6,
+                                   .ms_min = (double)ns[0] / 1e6,
+                                   .ms_p90 = (double)ns[n * 9 / 10] / 1e6,
+                                   .runs = n};
+    free(ns);
+    return PITH_OK;
+}

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: MIT */
+/* data_pictures.c - samples that are PNG or JPEG files: in a folder, in a tar, or one alone. The
+ * names are listed once and sorted by bytes, so that sample numbers do not depend on the order in an
+ * archive or file system; a picture is read and decoded when it is asked for. Folders that hold
+ * pictures are the classes, when there are at least two. */
+#define _XOPEN_SOURCE 700
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#include "data_source.h"
+
+enum { FOLDER_MAX_DEPTH = 16, FOLDER_MAX_FILES = 1 << 24 };
+#define PICTURE_MAX_BYTES (256u << 20) /* one packed picture */
+
+static bool is_picture_name(const char *name)
+{
+    static const char *const endings[] = {".png", ".jpg", ".jpeg"};
+    size_t n = strlen(name);
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        size_t k = strlen(endings[i]);
+        if (n > k && strcasecmp(name + n - k, endings[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* ---- reading one ------------------------------------------------------------------------------------ */
+
+static enum pith_status make_room(struct data_source *s, uint64_t bytes, const char *name,
+                                  struct pith_error *err)
+{
+    if (bytes > PICTURE_MAX_BYTES)
+        return pith_error_fill(err, PITH_ERR_LIMIT, "%s: picture file of %llu bytes", name,
+                               (unsigned long long)bytes);
+    if (bytes <= s->packed_room && s->packed)
+        return PITH_OK;
+    uint8_t *packed = realloc(s->packed, (size_t)bytes + 1);
+    if (!packed)
+        return pith_error_no_memory(err);
+    s->packed = packed;
+    s->packed_room = (size_t)bytes;
+    return PITH_OK;
+}
+
+static enum pith_status archived_picture(struct data_source *s, uint64_t i,
+                                         struct pith_image *image, struct pith_error *err)
+{
+    const struct archive_entry *e = &s->list.entry[i];
+    enum pith_status st = make_room(s, e->bytes, e->name, err);
+    if (st == PITH_OK)
+        st = pith_source_at(&s->file, e->offset, s->packed, (size_t)e->bytes, err);
+    if (st == PITH_OK)
+        st = pith_image_decode(s->packed, (size_t)e->bytes, e->name, image, err);
+    return st;
+}
+
+static char *join_path(const char *folder, const char *name)
+{
+    size_t n = strlen(folder) + strlen(name) + 2;
+    char *path = malloc(n);
+    if (path)
+        snprintf(path, n, "%s/%s", folder, name);
+    return path;
+}
+
+static enum pith_status folder_picture(struct data_source *s, uint64_t i, struct pith_image *image,
+                                       struct pith_error *err)
+{
+    char *path = join_path(s->folder, s->list.entry[i].name);
+    if (!path)
+        return pith_error_no_memory(err);
+    struct pith_buffer file;
+    enum pith_status st = pith_file_read(path, PICTURE_MAX_BYTES, &file, err);
+    if (st == PITH_OK) {
+        st = pith_image_decode(file.data, file.bytes, path, image, err);
+        free(file.data);
+    }
+    free(path);
+    return st;
+}
+
+/* ---- classes --------------------------------------------------------------------------------------------- */
+
+/* Bytes of the folder part of a name; 0: none. */
+static size_t folder_bytes(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    return slash ? (size_t)(slash - name) : 0;
+}
+
+static bool same_folder(const char *a, const char *b)
+{
+    size_t n = folder_bytes(a);
+    return n == folder_bytes(b) && memcmp(a, b, n) == 0;
+}
+
+static int compare_folders(const void *a, const void *b)
+{
+    const char *x = *(const char *const *)a, *y = *(const char *const *)b;
+    size_t n = folder_bytes(x), k = folder_bytes(y);
+    int order = memcmp(x, y, n < k ? n : k);
+    return order ? order : n < k ? -1 : n > k;
+}
+
+static char *last_folder(const char *name)
+{
+    size_t n = folder_bytes(name), from = n;
+    while (from > 0 && name[from - 1] != '/')
+        from--;
+    return strndup(name + from, n - from);
+}
+
+/* The names of files that stand for their folders, one for each, in folder order. */
+static const char **distinct_folders(const struct archive_list *list, size_t *n)
+{
+    const char **names = malloc((list->n + 1) * sizeof *names);
+    if (!names)
+        return NULL;
+    for (size_t i = 0; i < list->n; i++)
+        names[i] = list->entry[i].name;
+    qsort(names, list->n, sizeof *names, compare_folders);
+    *n = 0;
+    for (size_t i = 0; i < list->n; i++) {
+        if (*n == 0 || !same_folder(names[*n - 1], names[i]))
+            names[(*n)++] = names[i];
+    }
+    return names;
+}
+
+static bool label_by_folder(struct data_source *s, const char **folders, size_t n)
+{
+    s->labels = malloc(s->list.n * sizeof *s->labels);
+    s->class_names = calloc(n, sizeof *s->class_names);
+    if (!s->labels || !s->class_names)
+        return false;
+    s->n_classes = (uint32_t)n;
+    for (size_t i = 0; i < n; i++) {
+        s->class_names[i] = last_folder(folders[i]);
+        if (!s->class_names[i])
+            return false;
+    }
+    for (size_t i = 0; i < s->list.n; i++) {
+        const char *name = s->list.entry[i].name;
+        const char **at = bsearch(&name, folders, n, sizeof *folders, compare_folders);
+        s->labels[i] = at - folders;
+    }
+    return true;
+}
+
+/* Two folders or more, and no picture outside them: they are classes. */
+static enum pith_status find_classes(struct data_source *s, struct pith_error *err)
+{
+    size_t n;
+    const char **folders = distinct_folders(&s->list, &n);
+    if (!folders)
+        return pith_error_no_memory(err);
+    bool ok = true;
+    if (n >= 2 && folder_bytes(folders[0]) > 0)
+        ok = label_by_folder(s, folders, n);
+    free(folders);
+    return ok ? PITH_OK : pith_error_no_memory(err);
+}
+
+/* ---- tar --------------------------------------------------------------------------------------------------- */
+
+static enum pith_status begin_pictures(struct data_source *s, struct pith_error *err)
+{
+    if (s->list.n == 0)
+        return pith_error_fill(err, PITH_ERR_CORRUPT, "%s: no .png or .jpg in it", s->file.name);
+    pith_archive_sort(&s->list);
+    s->n_samples = s->list.n;
+    s->pictures = true;
+    return find_classes(s, err);
+}
+
+/* Takes the pictures out of all files; *labels: the entry labels.csv, freed by the caller. */
+static void keep_pictures(struct archive_list *list, struct archive_entry *labels)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < list->n; i++) {
+        struct archive_entry *e = &list->entry[i];
+        const char *slash = strrchr(e->name, '/');
+        if (is_picture_name(e->name)) {
+            list->entry[n++] = *e;
+        } else if (strcmp(slash ? slash + 1 : e->name, "labels.csv") == 0 && !labels->name) {
+            *labels = *e;
+        } else {
+            free(e->name);
+        }
+    }
+    list->n = n;
+}
+
+static enum pith_status archived_labels(struct data_source *s, const struct archive_entry *e,
+                                        struct pith_error *err)
+{
+    if (e->bytes > s->max_bytes)
+        return pith_error_fill(err, PITH_ERR_LIMIT, "%s: labels of %llu bytes", e->name,
+                               (unsigned long long)e->bytes);
+    uint8_t *text = malloc((size_t)e->bytes + 1);
+    if (!text)
+        return pith_error_no_memory(err);
+    enum pith_status st = pith_source_at(&s->file, e->offset, text, (size_t)e->bytes, err);
+    if (st == PITH_OK)
+        st = pith_labels_parse(s, text, (size_t)e->bytes, e->name, err);
+    free(text);
+    return st;
+}
+
+enum pith_status pith_tar_open(struct data_source *s, struct pith_error *err)
+{
+    struct archive_entry labels = {0};
+    enum pith_status st = pith_tar_list(&s->file, &s->list, err);
+    if (st != PITH_OK)
+        return st;
+    keep_pictures(&s->list, &labels);
+    s->picture = archived_picture;
+    st = begin_pictures(s, err);
+    if (st == PITH_OK && labels.name && !s->labels)
+        st = archived_labels(s, &labels, err);
+    free(labels.name);
+    return st;
+}
+
+enum pith_status pith_one_picture_open(struct data_source *s, struct pith_error *err)
+{
+    const char *name = s->file.name;
+    if (!pith_archive_add(&s->list, name, strlen(name), 0, s->file.bytes))
+        return pith_error_no_memory(err);
+    s->picture = archived_picture;
+    s->n_samples = 1;
+    s->pictures = true;
+    return PITH_OK;
+}
+
+/* ---- folder --------------------------------------------------------------------------------------------------- */
+
+struct folder_walk {
+    const char *root;
+    struct archive_list *files;
+    struct archive_list folders; /* still to be read; offset: depth */
+    struct pith_error *err;
+};
+
+static enum pith_status walk_error(const struct folder_walk *w, const char *path)
+{
+    return pith_error_fill(w->err, PITH_ERR_IO, "%s: %s", path, strerror(errno));
+}
+
+/* name: below root. */
+static enum pith_status visit(struct folder_walk *w, const char *path, const char *name,
+                              uint64_t depth)
+{
+    struct stat info;
+    if (stat(path, &info) != 0)
+        return walk_error(w, path);
+    bool ok = true;
+    if (S_ISDIR(info.st_mode)) {
+        if (depth >= FOLDER_MAX_DEPTH)
+            return pith_error_fill(w->err, PITH_ERR_LIMIT, "%s: folders more than %d deep", path,
+                                   FOLDER_MAX_DEPTH);
+        ok = pith_archive_add(&w->folders, name, strlen(name), depth + 1, 0);
+    } else if (S_ISREG(info.st_mode) && is_picture_name(name)) {
+        if (w->files->n >= FOLDER_MAX_FILES)
+            return pith_error_fill(w->err, PITH_ERR_LIMIT, "%s: more than 16,777,216 pictures",
+                                   w->root);
+        ok = pith_archive_add(w->files, name, strlen(name), 0, (uint64_t)info.st_size);
+    }
+    return ok ? PITH_OK : pith_error_no_memory(w->err);
+}
+
+static enum pith_status visit_entry(struct folder_walk *w, const char *folder, const char *entry,
+                                    uint64_t depth)
+{
+    if (entry[0] == '.') /* itself, its parent, hidden files */
+        return PITH_OK;
+    char *name = folder[0] ? join_path(folder, entry) : strdup(entry);
+    char *path = name ? join_path(w->root, name) : NULL;
+    enum pith_status st =
+        path ? visit(w, path, name, depth) : pith_error_no_memory(w->err);
+    free(path);
+    free(name);
+    return st;
+}
+
+static enum pith_status walk_folder(struct folder_walk *w, const char *folder, uint64_t depth)
+{
+    char *path = join_path(w->root, folder);
+    if (!path)
+        return pith_error_no_memory(w->err);
+    DIR *dir = opendir(path);
+    enum pith_status st = dir ? PITH_OK : walk_error(w, path);
+    while (st == PITH_OK) {
+        const struct dirent *entry = readdir(dir);
+        if (!entry)
+            break;
+        st = visit_entry(w, folder, entry->d_name, depth);
+    }
+    if (dir)
+        closedir(dir);
+    free(path);
+    return st;
+}
+
+static enum pith_status walk_all(struct folder_walk *w)
+{
+    enum pith_status st = walk_folder(w, "", 0);
+    while (st == PITH_OK && w->folders.n > 0) {
+        struct archive_entry next = w->folders.entry[--w->folders.n];
+        st = walk_folder(w, next.name, next.offset);
+        free(next.name);
+    }
+    pith_archive_free(&w->folders);
+    return st;
+}
+
+static enum pith_status folder_labels(struct data_source *s, struct pith_error *err)
+{
+    char *path = join_path(s->folder, "labels.csv");
+    if (!path)
+        return pith_error_no_memory(err);
+    struct stat info;
+    enum pith_status st = PITH_OK;
+    if (stat(path, &info) == 0)
+        st = pith_labels_read(s, path, err);
+    free(path);
+    return st;
+}
+
+enum pith_status pith_folder_open(struct data_source *s, const char *path, struct pith_error *err)
+{
+    s->file = (struct file_source){.fd = -1, .name = strdup(path)};
+    s->folder = strdup(path);
+    if (!s->file.name || !s->folder)
+        return pith_error_no_memory(err);
+    struct folder_walk w = {.root = path, .files = &s->list, .err = err};
+    enum pith_status st = walk_all(&w);
+    s->picture = folder_picture;
+    if (st == PITH_OK)
+        st = begin_pictures(s, err);
+    if (st == PITH_OK && !s->labels)
+        st = folder_labels(s, err);
+    return st;
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+/* file_write.c - files are written whole or not at all: a temporary file in the same folder (so that
+ * rename stays inside one file system), written, synced, renamed, the folder synced. Whoever looks
+ * sees the old content or the new one, also after a power cut. */
+#define _GNU_SOURCE
+#include "file_write.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "error_fill.h"
+
+#define PATH_CAP 4096u
+#define CHUNK_BYTES (UINT64_C(1) << 30) /* Linux writes at most 2^31 - 4096 bytes a call */
+
+static enum pith_status io_error(struct pith_error *err, const char *what, const char *path)
+{
+    int reason = errno;
+    char text[128];
+    return pith_error_fill(err, PITH_ERR_IO, "cannot %s '%s': %s", what, path,
+                           strerror_r(reason, text, sizeof text));
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+static bool write_all(int fd, const uint8_t *p, size_t n)
+{
+    while (n > 0) {
+        ssize_t done = write(fd, p, n < CHUNK_BYTES ? n : CHUNK_BYTES);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done < 0)
+            return false;
+        p += done;
+        n -= (size_t)done;
+    }
+    return true;
+}
+
+/* What the new file's mode shall be: that of the file it replaces, else what umask leaves. */
+static mode_t final_mode(const char *path)
+{
+    struct stat old;
+    if (stat(path, &old) == 0 && S_ISREG(old.st_mode))
+        return old.st_mode & 0777;
+    mode_t mask = 022;
+    FILE *status = fopen("/proc/self/status", "re"); /* umask() itself cannot be read safely */
+    if (!status)
+        return 0666 & ~mask;
+    char line[128];
+    unsigned value;
+    while (fgets(line, sizeof line, status))
+        if (sscanf(line, "Umask: %o", &value) == 1)
+            mask = (mode_t)value;
+    fclose(status);
+    return 0666 & ~mask;
+}
+
+/* A folder that cannot be opened or synced (some network file systems) is no failure of the file. */
+static void sync_folder(const char *path)
+{
+    char folder[PATH_CAP];
+    const char *slash = strrchr(path, '/');
+    if (!slash)
+        snprintf(folder, sizeof folder, ".");
+    else
+        snprintf(folder, sizeof folder, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    (void)fsync(fd);
+    (void)close(fd);
+}
+
+static bool fill_and_sync(int fd, mode_t mode, const void *bytes, size_t n)
+{
+    bool ok = write_all(fd, bytes, n) && fchmod(fd, mode) == 0 && fsync(fd) == 0;
+    int reason = errno;
+    if (close(fd) != 0 && ok)
+        return false;
+    errno = reason;
+    return ok;
+}
+
+/* Through a symbolic link, the file it points to is replaced and the link stays. */
+static const char *resolve(const char *path, char real[PATH_CAP])
+{
+    struct stat st;
+    if (lstat(path, &st) != 0 || !S_ISLNK(st.st_mode))
+        return path;
+    char *found = realpath(path, NULL);
+    if (!found)
+        return path;
+    int n = snprintf(real, PATH_CAP, "%s", found);
+    free(found);
+    return n > 0 && (unsigned)n < PATH_CAP ? real : path;
+}
+
+/* Devices, pipes and the like cannot be renamed over: they are written as they are. */
+static enum pith_status write_special(const char *path, const void *bytes, size_t n,
+                                      struct pith_error *err)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return io_error(err, "open", path);
+    bool ok = write_all(fd, bytes, n);
+    int reason = errno;
+    if (close(fd) != 0 && ok)
+        return io_error(err, "write", path);
+    errno = reason;
+    return ok ? PITH_OK : io_error(err, "write", path);
+}
+
+enum pith_status pith_file_write(const char *path, const void *bytes, size_t n,
+                                 struct pith_error *err)
+{
+    char temp[PATH_CAP], real[PATH_CAP];
+    struct stat old;
+    const char *target = resolve(path, real);
+    if (stat(target, &old) == 0 && !S_ISREG(old.st_mode)) {
+        if (S_ISDIR(old.st_mode))
+            return pith_error_fill(err, PITH_ERR_IO, "cannot write '%s': is a folder", path);
+        return write_special(path, bytes, n, err);
+    }
+    int length = snprintf(temp, sizeof temp, "%s.pith-XXXXXX", target);
+    if (length < 0 || (size_t)length >= sizeof temp)
+        return pith_error_fill(err, PITH_ERR_IO, "cannot write '%.200s...': path too long", path);
+    mode_t mode = final_mode(target);
+    int fd = mkostemp(temp, O_CLOEXEC); /* 0600, O_EXCL */
+    if (fd < 0)
+        return io_error(err, "create a file beside", path);
+    if (!fill_and_sync(fd, mode, bytes, n) || rename(temp, target) != 0) {
+        enum pith_status st = io_error(err, "write", path);
+        (void)unlink(temp);
+        return st;
+    }
+    sync_folder(target);
+    return PITH_OK;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static enum pith_status too_long(const char *path, uint64_t max_bytes, struct pith_error *err)
+{
+    return pith_error_fill(err, PITH_ERR_LIMIT, "cannot read '%s': longer than %llu bytes", path,
+                           (unsigned long long)max_bytes);
+}
+
+/* Grows while bytes come: right for pipes, and for regular files one allocation of their size plus
+ * one byte, which proves the end. */
+static enum pith_status read_all(int fd, const char *path, size_t first, uint64_t max_bytes,
+                                 struct pith_buffer *file, struct pith_error *err)
+{
+    size_t cap = first + 1;
+    file->bytes = 0;
+    file->data = malloc(cap);
+    if (!file->data)
+        return pith_error_no_memory(err);
+    for (;;) {
+        if (file->bytes == cap) {
+            uint8_t *more = cap > SIZE_MAX / 2 ? NULL : realloc(file->data, cap * 2);
+            if (!more)
+                return pith_error_no_memory(err);
+            file->data = more;
+            cap *= 2;
+        }
+        size_t want = cap - file->bytes;
+        ssize_t got = read(fd, file->data + file->bytes, want < CHUNK_BYTES ? want : CHUNK_BYTES);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return io_error(err, "read", path);
+        if (got == 0)
+            return PITH_OK;
+        file->bytes += (size_t)got;
+        if (file->bytes > max_bytes)
+            return too_long(path, max_bytes, err);
+    }
+}
+
+static enum pith_status read_open(int fd, const char *path, uint64_t max_bytes,
+                                  struct pith_buffer *file, struct pith_error *err)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0)
+        return io_error(err, "read", path);
+    if (S_ISDIR(st.st_mode))
+        return pith_error_fill(err, PITH_ERR_IO, "cannot read '%s': is a folder", path);
+    size_t first = 65535;
+    if (S_ISREG(st.st_mode)) {
+        if ((uint64_t)st.st_size > max_bytes || (uint64_t)st.st_size > SIZE_MAX / 2)
+            return too_long(path, max_bytes, err);
+        first = (size_t)st.st_size;
+    }
+    struct pith_buffer got = {NULL, 0};
+    enum pith_status status = read_all(fd, path, first, max_bytes, &got, err);
+    if (!status && got.bytes == 0)
+        status = pith_error_fill(err, PITH_ERR_IO, "cannot read '%s': empty input", path);
+    if (status)
+        pith_buffer_free(&got);
+    else
+        *file = got;
+    return status;
+}
+
+enum pith_status pith_file_read(const char *path, uint64_t max_bytes, struct pith_buffer *file,
+                                struct pith_error *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return io_error(err, "open", path);
+    enum pith_status st = read_open(fd, path, max_bytes, file, err);
+    (void)close(fd);
+    return st;
+}

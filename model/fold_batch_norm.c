@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: MIT */
+/* fold_batch_norm.c - y = (conv(x) - mean) * a + beta with a = scale / sqrt(var + epsilon) is a
+ * convolution again: weights times a[o] and bias (b - mean) * a + beta, per output channel o.
+ *
+ * Done on the way to encode, not at import, so that stages see the network as it was trained. It
+ * needs a Conv or Gemm with constant weight whose result nobody else reads. A mask stays, for zero
+ * times a is zero; centroids are scaled like the values they stand for, so a codebook of the whole
+ * tensor becomes one per channel, its order turned round where a[o] is negative.
+ *
+ * Left alone: what is not constant, a variance + epsilon that is not above 0, a codebook whose
+ * groups straddle channels, a Gemm bias that differs between rows. */
+#include "error_fill.h"
+#include "op.h"
+#include "pith_model.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct folder {
+    struct pith_model *m;
+    uint32_t *uses;     /* [room] how often a value is read, outputs of the graph included */
+    uint32_t *producer; /* [room] node, or UINT32_MAX */
+    uint32_t room;      /* of m->values */
+    bool *dropped;      /* [n_nodes] */
+};
+
+/* One pair. channels: O; cols: weights of one channel. */
+struct pair {
+    struct pith_node *linear, *norm;
+    uint64_t channels, cols;
+    double *factor; /* [channels] a */
+    float *bias;    /* [channels] of the result */
+};
+
+static const struct pith_const *f32_constant(const struct folder *f, const struct pith_node *node,
+                                             uint32_t i)
+{
+    if (i >= node->n_in || node->in[i] == PITH_VALUE_NONE)
+        return NULL;
+    const struct pith_value *v = &f->m->values[node->in[i]];
+    return v->type == PITH_F32 ? v->constant : NULL;
+}
+
+static bool has_input(const struct pith_node *node, uint32_t i)
+{
+    return i < node->n_in && node->in[i] != PITH_VALUE_NONE;
+}
+
+/* Groups of a codebook lie within a channel, or whole channels within a group. */
+static bool groups_fit(const struct pith_codebook *cb, uint64_t cols)
+{
+    return !cb || cb->group_elems % cols == 0 || cols % cb->group_elems == 0;
+}
+
+static bool bias_fits(const struct folder *f, const struct pair *p)
+{
+    if (!has_input(p->linear, 2))
+        return true;
+    const struct pith_const *b = f32_constant(f, p->linear, 2);
+    if (!b)
+        return false;
+    const struct pith_value *v = &f->m->values[p->linear->in[2]];
+    bool along_channels = v->rank > 0 && v->dim[v->rank - 1] == p->channels;
+    return b->count == 1 || (b->count == p->channels && along_channels);
+}
+
+/* Is node `norm` a batch normalization that can be folded, and into what? */
+static bool find_pair(const struct folder *f, struct pith_node *norm, struct pair *p)
+{
+    if (norm->op != PITH_OP_BATCH_NORM || norm->n_in != 5 || norm->in[0] == PITH_VALUE_NONE)
+        return false;
+    uint32_t producer = f->producer[norm->in[0]];
+    if (producer == UINT32_MAX || f->uses[norm->in[0]] != 1)
+        return false;
+    *p = (struct pair){.linear = &f->m->nodes[producer], .norm = norm};
+    bool gemm = p->linear->op == PITH_OP_GEMM;
+    if ((!gemm && p->linear->op != PITH_OP_CONV) ||
+        (gemm && !p->linear->attr[ATTR_GEMM_TRANS_B]))
+        return false;
+    const struct pith_const *w = f32_constant(f, p->linear, 1);
+    if (!w)
+        return false;
+    p->channels = f->m->values[p->linear->in[1]].dim[0];
+    p->cols = w->count / p->channels;
+    for (uint32_t i = 1; i < 5; i++) {
+        const struct pith_const *c = f32_constant(f, norm, i);
+        if (!c || c->count != p->channels)
+            return false;
+    }
+    return groups_fit(w->codebook, p->cols) && bias_fits(f, p);
+}
+
+/* The factors and the new bias; false when a channel has no finite factor. */
+static bool compute(const struct folder *f, struct pair *p)
+{
+    const float *scale = f32_constant(f, p->norm, 1)->data, *shift = f32_constant(f, p->norm, 2)->data;
+    const float *mean = f32_constant(f, p->norm, 3)->data, *var = f32_constant(f, p->norm, 4)->data;
+    const struct pith_const *old = f32_constant(f, p->linear, 2);
+    double epsilon = attr_f32(p->norm->attr, ATTR_BN_EPSILON);
+    bool gemm = p->linear->op == PITH_OP_GEMM;
+    double beta = gemm ? attr_f32(p->linear->attr, ATTR_GEMM_BETA) : 1;
+    for (uint64_t o = 0; o < p->channels; o++) {
+        double v = var[o] + epsilon;
+        double b = old ? beta * ((const float *)old->data)[old->count == 1 ? 0 : o] : 0;
+        if (!(v > 0))
+            return false;
+        p->factor[o] = scale[o] / sqrt(v);
+        p->bias[o] = (float)((b - mean[o]) * p->factor[o] + shift[o]);
+        if (!isfinite(p->factor[o]) || !isfinite(p->bias[o]))
+            return false;
+    }
+    return true;
+}
+
+/* Zero stays +0, also under a negative factor: a pruned weight is 0 by its bits. */
+static float scaled(float w, double a)
+{
+    return w == 0 ? 0 : (float)(w * a);
+}
+
+/* Copies group `from` of the old codebook to group `to` of the new one, times a. */
+static void scale_group(const struct pith_codebook *old, uint64_t from, struct pith_codebook *new,
+                        uint64_t to, double a)
+{
+    uint32_t n = old->n_centroids;
+    const float *src = old->centroid + from * n;
+    float *dst = new->centroid + to * n;
+    for (uint32_t k = 0; k < n; k++)
+        dst[a < 0 ? n - 1 - k : k] = scaled(src[k], a);
+}
+
+static struct pith_codebook *scale_codebook(struct folder *f, const struct pair *p,
+                                            const struct pith_codebook *old, uint64_t count)
+{
+    struct pith_codebook *new = pith_model_alloc(f->m, 1, sizeof *new);
+    if (!new)
+        return NULL;
+    new->n_centroids = old->n_centroids;
+    new->group_elems = old->group_elems < p->cols ? old->group_elems : p->cols;
+    new->n_groups = count / new->group_elems;
+    new->centroid = pith_model_alloc(f->m, new->n_groups, old->n_centroids * sizeof(float));
+    new->index = pith_model_alloc(f->m, count, 1);
+    if (!new->centroid || !new->index)
+        return NULL;
+    for (uint64_t g = 0; g < new->n_groups; g++) {
+        uint64_t first = g * new->group_elems;
+        scale_group(old, first / old->group_elems, new, g, p->factor[first / p->cols]);
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        bool turned = p->factor[i / p->cols] < 0;
+        new->index[i] = (uint8_t)(turned ? old->n_centroids - 1 - old->index[i] : old->index[i]);
+    }
+    return new;
+}
+
+/* A value like `like` with a constant of its own and a name of its own. */
+static uint32_t clone_value(struct folder *f, uint32_t like)
+{
+    struct pith_model *m = f->m;
+    const char *base = m->values[like].name;
+    char *name = pith_model_alloc(m, strlen(base) + 24, 1);
+    struct pith_const *c = pith_model_alloc(m, 1, sizeof *c);
+    if (!name || !c || m->n_values == f->room)
+        return PITH_VALUE_NONE;
+    bool taken = *base != 0;
+    for (uint32_t k = 1; taken; k++) {
+        sprintf(name, "%s.%u", base, k);
+        taken = false;
+        for (uint32_t i = 0; i < m->n_values && !taken; i++)
+            taken = strcmp(m->values[i].name, name) == 0;
+    }
+    m->values[m->n_values] = m->values[like];
+    m->values[m->n_values].name = name;
+    *c = *m->values[like].constant;
+    m->values[m->n_values].constant = c;
+    f->uses[m->n_values] = 1;
+    f->uses[like]--;
+    f->producer[m->n_values] = UINT32_MAX;
+    return m->n_values++;
+}
+
+static enum pith_status scale_weight(struct folder *f, const struct pair *p)
+{
+    if (f->uses[p->linear->in[1]] > 1) {
+        uint32_t own = clone_value(f, p->linear->in[1]);
+        if (own == PITH_VALUE_NONE)
+            return PITH_ERR_MEMORY;
+        p->linear->in[1] = own;
+    }
+    struct pith_const *w = f->m->values[p->linear->in[1]].constant;
+    struct pith_codebook *codebook = NULL;
+    float *data = pith_model_alloc(f->m, w->count, sizeof *data);
+    if (w->codebook)
+        codebook = scale_codebook(f, p, w->codebook, w->count);
+    if (!data || (w->codebook && !codebook))
+        return PITH_ERR_MEMORY;
+    for (uint64_t i = 0; i < w->count; i++)
+        data[i] = scaled(((const float *)w->data)[i], p->factor[i / p->cols]);
+    w->data = data;
+    w->codebook = codebook;
+    return PITH_OK;
+}
+
+/* The shift of the normalization becomes the bias: it has its shape, and a name in the file. */
+static enum pith_status set_bias(struct folder *f, const struct pair *p)
+{
+    struct pith_model *m = f->m;
+    uint32_t value = p->norm->in[2];
+    if (f->uses[value] > 1)
+        value = clone_value(f, value);
+    float *data = pith_model_alloc(m, p->channels, sizeof *data);
+    uint32_t *in = pith_model_alloc(m, 3, sizeof *in);
+    if (value == PITH_VALUE_NONE || !data || !in)
+        return PITH_ERR_MEMORY;
+    memcpy(data, p->bias, p->channels * sizeof *data);
+    struct pith_const *c = m->values[value].constant;
+    *c = (struct pith_const){.count = p->channels, .data = data, .code = c->code};
+    in[0] = p->linear->in[0];
+    in[1] = p->linear->in[1];
+    in[2] = value;
+    p->linear->in = in;
+    p->linear->n_in = 3;
+    if (p->linear->op == PITH_OP_GEMM) {
+        uint32_t one = f32_bits(1.0f);
+        memcpy(&p->linear->attr[ATTR_GEMM_BETA], &one, sizeof one);
+    }
+    return PITH_OK;
+}
+
+static enum pith_status fold_pair(struct folder *f, struct pair *p, bool *folded)
+{
+    *folded = false;
+    p->factor = malloc(p->channels * sizeof *p->factor);
+    p->bias = malloc(p->channels * sizeof *p->bias);
+    enum pith_status status = p->factor && p->bias ? PITH_OK : PITH_ERR_MEMORY;
+    if (!status && compute(f, p)) {
+        status = scale_weight(f, p);
+        if (!status)
+            status = set_bias(f, p);
+        *folded = !status;
+    }
+    free(p->factor);
+    free(p->bias);
+    if (!*folded)
+        return status;
+    p->linear->out[0] = p->norm->out[0];
+    f->producer[p->norm->out[0]] = (uint32_t)(p->linear - f->m->nodes);
+    f->dropped[p->norm - f->m->nodes] = true;
+    return PITH_OK;
+}
+
+static void count_uses(struct folder *f)
+{
+    const struct pith_model *m = f->m;
+    for (uint32_t i = 0; i < f->room; i++) {
+        f->uses[i] = 0;
+        f->producer[i] = UINT32_MAX;
+    }
+    for (uint32_t i = 0; i < m->n_nodes; i++) {
+        for (uint32_t k = 0; k < m->nodes[i].n_in; k++)
+            if (m->nodes[i].in[k] != PITH_VALUE_NONE)
+                f->uses[m->nodes[i].in[k]]++;
+        for (uint32_t k = 0; k < m->nodes[i].n_out; k++)
+            f->producer[m->nodes[i].out[k]] = i;
+    }
+    for (uint32_t i = 0; i < m->n_outputs; i++)
+        f->uses[m->outputs[i]]++;
+}
+
+/* Room for the clones: at most one weight and one bias a pair. */
+static enum pith_status prepare(struct folder *f)
+{
+    struct pith_model *m = f->m;
+    uint32_t n_norms = 0;
+    for (uint32_t i = 0; i < m->n_nodes; i++)
+        n_norms += m->nodes[i].op == PITH_OP_BATCH_NORM;
+    f->room = m->n_values + 2 * n_norms;
+    struct pith_value *values = pith_model_alloc(m, (uint64_t)f->room + 1, sizeof *values);
+    f->uses = calloc((size_t)f->room + 1, sizeof *f->uses);
+    f->producer = calloc((size_t)f->room + 1, sizeof *f->producer);
+    f->dropped = calloc((size_t)m->n_nodes + 1, sizeof *f->dropped);
+    if (!values || !f->uses || !f->producer || !f->dropped)
+        return PITH_ERR_MEMORY;
+    if (m->n_values)
+        memcpy(values, m->values, m->n_values * sizeof *values);
+    m->values = values;
+    count_uses(f);
+    return PITH_OK;
+}
+
+/* Removes dropped nodes and values that nothing names any more. */
+static void compact(struct folder *f)
+{
+    struct pith_model *m = f->m;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < m->n_nodes; i++)
+        if (!f->dropped[i])
+            m->nodes[kept++] = m->nodes[i];
+    m->n_nodes = kept;
+    count_uses(f);
+    for (uint32_t i = 0; i < m->n_inputs; i++)
+        f->uses[m->inputs[i]]++;
+    uint32_t *number = f->producer, n = 0; /* overwritten in order: number[i] after its last use */
+    for (uint32_t i = 0; i < m->n_values; i++) {
+        bool keep = f->uses[i] > 0 || f->producer[i] != UINT32_MAX;
+        number[i] = n;
+        if (keep)
+            m->values[n++] = m->values[i];
+    }
+    m->n_values = n;
+    for (uint32_t i = 0; i < m->n_nodes; i++) {
+        for (uint32_t k = 0; k < m->nodes[i].n_in; k++)
+            if (m->nodes[i].in[k] != PITH_VALUE_NONE)
+                m->nodes[i].in[k] = number[m->nodes[i].in[k]];
+        for (uint32_t k = 0; k < m->nodes[i].n_out; k++)
+            m->nodes[i].out[k] = number[m->nodes[i].out[k]];
+    }
+    for (uint32_t i = 0; i < m->n_inputs; i++)
+        m->inputs[i] = number[m->inputs[i]];
+    for (uint32_t i = 0; i < m->n_outputs; i++)
+        m->outputs[i] = number[m->outputs[i]];
+}
+
+enum pith_status pith_model_fold_batch_norm(struct pith_model *m, uint32_t *n_folded,
+                                            struct pith_error *err)
+{
+    struct folder f = {.m = m};
+    uint32_t n = 0;
+    enum pith_status status = prepare(&f);
+    for (uint32_t i = 0; i < m->n_nodes && !status; i++) {
+        struct pair p;
+        bool folded = false;
+        if (find_pair(&f, &m->nodes[i], &p))
+            status = fold_pair(&f, &p, &folded);
+        n += folded;
+    }
+    if (n)
+        compact(&f);
+    free(f.uses);
+    free(f.producer);
+    free(f.dropped);
+    if (status)
+        return pith_error_no_memory(err);
+    if (n_folded)
+        *n_folded = n;
+    return PITH_OK;
+}

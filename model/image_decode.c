@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/* image_decode.c - pictures in memory: made, freed, told apart, cropped, turned grey or coloured. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "data_source.h"
+
+enum pith_status pith_image_new(uint32_t width, uint32_t height, uint32_t channels,
+                                const char *name, struct pith_image *image, struct pith_error *err)
+{
+    if (width == 0 || height == 0 || width > IMAGE_MAX_SIDE || height > IMAGE_MAX_SIDE ||
+        (uint64_t)width * height > IMAGE_MAX_PIXELS)
+        return pith_error_fill(err, PITH_ERR_LIMIT,
+                               "%s: picture of %ux%u pixels, allowed are 65,536 a side and "
+                               "67,108,864 in all",
+                               name, width, height);
+    if (channels != 1 && channels != 3)
+        return pith_error_fill(err, PITH_ERR_UNSUPPORTED, "%s: picture of %u channels", name,
+                               channels);
+    uint8_t *pixels = malloc((size_t)width * height * channels);
+    if (!pixels)
+        return pith_error_no_memory(err);
+    *image = (struct pith_image){width, height, channels, pixels};
+    return PITH_OK;
+}
+
+void pith_image_free(struct pith_image *image)
+{
+    free(image->pixels);
+    *image = (struct pith_image){0};
+}
+
+enum pith_status pith_image_decode(const void *bytes, size_t n, const char *name,
+                                   struct pith_image *image, struct pith_error *err)
+{
+    if (pith_is_png(bytes, n))
+        return pith_png_decode(bytes, n, name, image, err);
+    if (pith_is_jpeg(bytes, n))
+        return pith_jpeg_decode(bytes, n, name, image, err);
+    return pith_error_fill(err, PITH_ERR_CORRUPT, "%s: neither PNG nor JPEG", name);
+}
+
+enum pith_status pith_image_crop(struct pith_image *image, uint32_t width, uint32_t height,
+                                 const char *name, struct pith_error *err)
+{
+    if (width > image->width || height > image->height || width == 0 || height == 0)
+        return pith_error_fill(err, PITH_ERR_ARGUMENT,
+                               "%s: cannot crop %ux%u out of a picture of %ux%u", name, width,
+                               height, image->width, image->height);
+    size_t from_row = (size_t)image->width * image->channels;
+    size_t to_row = (size_t)width * image->channels;
+    const uint8_t *from = image->pixels + (image->height - height) / 2 * from_row +
+                          (size_t)(image->width - width) / 2 * image->channels;
+    /* rows only move towards the start, so a row is never overwritten before it is read */
+    for (uint32_t y = 0; y < height; y++)
+        memmove(image->pixels + y * to_row, from + y * from_row, to_row);
+    image->width = width;
+    image->height = height;
+    return PITH_OK;
+}
+
+/* Weights of ITU-R 601 in 1/65536, as Pillow's convert("L"). */
+static uint8_t luma(const uint8_t *rgb)
+{
+    return (uint8_t)((19595u * rgb[0] + 38470u * rgb[1] + 7471u * rgb[2] + 0x8000u) >> 16);
+}
+
+enum pith_status pith_image_set_channels(struct pith_image *image, uint32_t channels,
+                                         const char *name, struct pith_error *err)
+{
+    if (channels == image->channels)
+        return PITH_OK;
+    struct pith_image out;
+    enum pith_status st =
+        pith_image_new(image->width, image->height, channels, name, &out, err);
+    if (st != PITH_OK)
+        return st;
+    size_t n = (size_t)image->width * image->height;
+    for (size_t i = 0; i < n; i++) {
+        if (channels == 1)
+            out.pixels[i] = luma(image->pixels + 3 * i);
+        else
+            memset(out.pixels + 3 * i, image->pixels[i], 3);
+    }
+    pith_image_free(image);
+    *image = out;
+    return PITH_OK;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/* image_jpeg.c - JPEG to grey or RGB by libjpeg-turbo, with its default integer transform and
+ * upsampling: other settings give other pixels and so other accuracies. Errors come by longjmp; they
+ * are caught here and nowhere else. A warning (data that ends early, say) is an error: half a
+ * picture is not a sample. */
+#include <stdio.h>
+
+#include <jpeglib.h>
+#include <setjmp.h>
+#include <string.h>
+
+#include "data_source.h"
+
+bool pith_is_jpeg(const void *bytes, size_t n)
+{
+    return n >= 3 && memcmp(bytes, "\xff\xd8\xff", 3) == 0;
+}
+
+struct jpeg_job {
+    struct jpeg_error_mgr errors; /* first: libjpeg hands back a pointer to it */
+    jmp_buf back;
+    const char *name;
+    struct pith_error *err;
+    struct pith_image image;
+    enum pith_status st;
+};
+
+static void on_error(j_common_ptr codec)
+{
+    struct jpeg_job *j = (struct jpeg_job *)codec->err;
+    char text[JMSG_LENGTH_MAX];
+    codec->err->format_message(codec, text);
+    j->st = pith_error_fill(j->err, PITH_ERR_CORRUPT, "%s: broken JPEG: %s", j->name, text);
+    longjmp(j->back, 1);
+}
+
+static void on_message(j_common_ptr codec, int level)
+{
+    if (level < 0)
+        on_error(codec);
+}
+
+static bool supported(struct jpeg_decompress_struct *codec, struct jpeg_job *j)
+{
+    if (codec->jpeg_color_space != JCS_CMYK && codec->jpeg_color_space != JCS_YCCK)
+        return true;
+    j->st = pith_error_fill(j->err, PITH_ERR_UNSUPPORTED, "%s: CMYK JPEG", j->name);
+    return false;
+}
+
+/* Everything between setjmp and longjmp; changes only what *j holds. */
+static void decode(struct jpeg_decompress_struct *codec, struct jpeg_job *j, const void *bytes,
+                   size_t n)
+{
+    jpeg_mem_src(codec, bytes, (unsigned long)n);
+    (void)jpeg_read_header(codec, TRUE);
+    if (!supported(codec, j))
+        return;
+    codec->out_color_space = codec->num_components == 1 ? JCS_GRAYSCALE : JCS_RGB;
+    j->st = pith_image_new(codec->image_width, codec->image_height,
+                           codec->num_components == 1 ? 1 : 3, j->name, &j->image, j->err);
+    if (j->st != PITH_OK)
+        return;
+    (void)jpeg_start_decompress(codec);
+    size_t row_bytes = (size_t)j->image.width * j->image.channels;
+    while (codec->output_scanline < codec->output_height) {
+        JSAMPROW row = j->image.pixels + codec->output_scanline * row_bytes;
+        (void)jpeg_read_scanlines(codec, &row, 1);
+    }
+    (void)jpeg_finish_decompress(codec);
+}
+
+enum pith_status pith_jpeg_decode(const void *bytes, size_t n, const char *name,
+                                  struct pith_image *image, struct pith_error *err)
+{
+    struct jpeg_decompress_struct codec;
+    struct jpeg_job j = {.name = name, .err = err};
+    memset(&codec, 0, sizeof codec);
+    codec.err = jpeg_std_error(&j.errors);
+    j.errors.error_exit = on_error;
+    j.errors.emit_message = on_message;
+    if (setjmp(j.back) == 0) {
+        jpeg_create_decompress(&codec);
+        /* progressive pictures are held whole: twice the coefficients of the largest allowed */
+        codec.mem->max_memory_to_use = 8l * IMAGE_MAX_PIXELS;
+        decode(&codec, &j, bytes, n);
+    }
+    jpeg_destroy_decompress(&codec);
+    if (j.st == PITH_OK)
+        *image = j.image;
+    else
+        pith_image_free(&j.image);
+    return j.st;
+}

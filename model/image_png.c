@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* image_png.c - PNG to grey or RGB with 8 bits, by libpng. Only plain transforms are asked for:
+ * palette to RGB, few bits to 8, 16 bits to 8, alpha away. libpng reports errors by longjmp; it is
+ * caught here and nowhere else. */
+#include <png.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data_source.h"
+
+enum { PNG_SIGNATURE_BYTES = 8 };
+
+bool pith_is_png(const void *bytes, size_t n)
+{
+    return n >= PNG_SIGNATURE_BYTES && memcmp(bytes, "\x89PNG\r\n\x1a\n", PNG_SIGNATURE_BYTES) == 0;
+}
+
+struct png_job {
+    const uint8_t *p;
+    size_t left;
+    const char *name;
+    struct pith_error *err;
+    struct pith_image image;
+    png_bytep *rows;
+    enum pith_status st;
+    bool told; /* st and *err hold the reason */
+};
+
+static void on_error(png_structp png, png_const_charp text)
+{
+    struct png_job *j = png_get_error_ptr(png);
+    if (!j->told)
+        j->st = pith_error_fill(j->err, PITH_ERR_CORRUPT, "%s: broken PNG: %s", j->name, text);
+    longjmp(png_jmpbuf(png), 1);
+}
+
+static void on_warning(png_structp png, png_const_charp text)
+{
+    (void)png;
+    (void)text;
+}
+
+static void read_bytes(png_structp png, png_bytep to, size_t n)
+{
+    struct png_job *j = png_get_io_ptr(png);
+    if (n > j->left)
+        png_error(png, "ends early");
+    memcpy(to, j->p, n);
+    j->p += n;
+    j->left -= n;
+}
+
+static void ask_for_8_bits(png_structp png, png_infop info)
+{
+    png_set_expand(png);
+    png_set_strip_16(png);
+    png_set_strip_alpha(png);
+    (void)png_set_interlace_handling(png);
+    png_read_update_info(png, info);
+}
+
+/* Everything between setjmp and longjmp; changes only what *j holds. */
+static void decode(png_structp png, png_infop info, struct png_job *j)
+{
+    png_set_read_fn(png, j, read_bytes);
+    png_set_user_limits(png, IMAGE_MAX_SIDE, IMAGE_MAX_SIDE);
+    png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, NULL, 0);
+    png_read_info(png, info);
+    ask_for_8_bits(png, info);
+    j->st = pith_image_new(png_get_image_width(png, info), png_get_image_height(png, info),
+                           png_get_channels(png, info), j->name, &j->image, j->err);
+    if (j->st == PITH_OK) {
+        j->rows = malloc(j->image.height * sizeof *j->rows);
+        if (!j->rows)
+            j->st = pith_error_no_memory(j->err);
+    }
+    if (j->st != PITH_OK) {
+        j->told = true;
+        png_error(png, "refused");
+    }
+    size_t row_bytes = (size_t)j->image.width * j->image.channels;
+    for (uint32_t y = 0; y < j->image.height; y++)
+        j->rows[y] = j->image.pixels + y * row_bytes;
+    png_read_image(png, j->rows);
+    png_read_end(png, NULL);
+}
+
+enum pith_status pith_png_decode(const void *bytes, size_t n, const char *name,
+                                 struct pith_image *image, struct pith_error *err)
+{
+    struct png_job j = {.p = bytes, .left = n, .name = name, .err = err};
+    png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &j, on_error, on_warning);
+    png_infop info = png ? png_create_info_struct(png) : NULL;
+    if (!info) {
+        png_destroy_read_struct(&png, NULL, NULL);
+        return pith_error_no_memory(err);
+    }
+    if (setjmp(png_jmpbuf(png)) == 0)
+        decode(png, info, &j);
+    png_destroy_read_struct(&png, &info, NULL);
+    free(j.rows);
+    if (j.st == PITH_OK)
+        *image = j.image;
+    else
+        pith_image_free(&j.image);
+    return j.st;
+}

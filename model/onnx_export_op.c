@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: MIT */
+/* onnx_export_op.c - each operator of pith in the words of ONNX opset 13: one row and, where
+ * attributes differ, one function. Three say in several nodes what opset 13 has no single one for:
+ * HardSwish, a Softmax over flattened axes, and a transposed right side that is not constant. */
+#include "onnx_export.h"
+#include "error_fill.h"
+
+#include <math.h>
+
+struct export_row;
+
+struct op_export {
+    struct onnx_export *x;
+    const struct pith_node *node;
+    const struct export_row *row;
+    Onnx__NodeProto *to;
+};
+
+struct export_row {
+    uint32_t op;
+    const char *op_type;
+    enum pith_status (*attributes)(struct op_export *e); /* NULL: has none */
+};
+
+static enum pith_status unsupported(struct op_export *e, const char *what)
+{
+    return pith_error_fill(e->x->err, PITH_ERR_UNSUPPORTED,
+                           "cannot write node '%.100s' (%s) as ONNX opset 13: %s", e->node->name,
+                           e->row->op_type, what);
+}
+
+static const struct pith_value *value_in(const struct op_export *e, uint32_t i)
+{
+    return &e->x->m->values[e->node->in[i]];
+}
+
+static const struct pith_value *value_out(const struct op_export *e)
+{
+    return &e->x->m->values[e->node->out[0]];
+}
+
+static uint32_t list(const struct op_export *e, uint32_t slot, int64_t v[2 * PITH_MAX_RANK])
+{
+    uint32_t n = attr_count(e->node->attr, slot);
+    for (uint32_t i = 0; i < n; i++)
+        v[i] = e->node->attr[slot + 1 + i];
+    return n;
+}
+
+static void put_list(struct op_export *e, const char *name, uint32_t slot)
+{
+    int64_t v[2 * PITH_MAX_RANK];
+    uint32_t n = list(e, slot, v);
+    if (n)
+        pith_export_ints(e->x, e->to, name, v, n);
+}
+
+static void put_int(struct op_export *e, const char *name, uint32_t slot)
+{
+    pith_export_int(e->x, e->to, name, e->node->attr[slot]);
+}
+
+static void put_float(struct op_export *e, const char *name, uint32_t slot)
+{
+    pith_export_float(e->x, e->to, name, attr_f32(e->node->attr, slot));
+}
+
+static void put_list_input(struct op_export *e, uint32_t slot)
+{
+    int64_t v[2 * PITH_MAX_RANK];
+    uint32_t n = list(e, slot, v);
+    pith_export_input(e->to, pith_export_ints_tensor(e->x, v, n));
+}
+
+static enum pith_status conv(struct op_export *e)
+{
+    put_int(e, "group", ATTR_CONV_GROUP);
+    put_list(e, "strides", ATTR_CONV_STRIDES);
+    put_list(e, "dilations", ATTR_CONV_DILATIONS);
+    put_list(e, "pads", ATTR_CONV_PADS);
+    return PITH_OK;
+}
+
+static enum pith_status gemm(struct op_export *e)
+{
+    put_int(e, "transA", ATTR_GEMM_TRANS_A);
+    put_int(e, "transB", ATTR_GEMM_TRANS_B);
+    put_float(e, "alpha", ATTR_GEMM_ALPHA);
+    put_float(e, "beta", ATTR_GEMM_BETA);
+    return PITH_OK;
+}
+
+/* The constant [N, K] as an initializer [K, N]. */
+static const char *transposed(struct op_export *e)
+{
+    struct onnx_export *x = e->x;
+    uint32_t value = e->node->in[1];
+    const struct pith_value *v = value_in(e, 1);
+    size_t n = v->dim[0], k = v->dim[1];
+    const uint32_t dims[2] = {v->dim[1], v->dim[0]};
+    float *t = pith_export_alloc(x, v->constant->count, sizeof *t);
+    if (!t)
+        return NULL;
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < k; j++)
+            t[j * n + i] = ((const float *)v->constant->data)[i * k + j];
+    x->replaced[value] = x->uses[value] == 1;
+    const char *name = x->replaced[value] ? x->names[value] : pith_export_name(x, x->names[value]);
+    return pith_export_tensor(x, name, ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT, 2, dims, t,
+                              v->constant->count * sizeof *t);
+}
+
+static enum pith_status matmul(struct op_export *e)
+{
+    if (!e->node->attr[ATTR_MATMUL_TRANS_B])
+        return PITH_OK;
+    const struct pith_value *v = value_in(e, 1);
+    const char *name;
+    if (v->constant && v->type == PITH_F32 && v->rank == 2) {
+        name = transposed(e);
+    } else { /* a Transpose node in front: swapped in the list, as it must come first */
+        static const int64_t swap[] = {1, 0};
+        Onnx__NodeProto *t = pith_export_node(e->x, "Transpose", "");
+        name = pith_export_name(e->x, "transposed");
+        pith_export_input(t, e->x->names[e->node->in[1]]);
+        pith_export_output(t, name);
+        pith_export_ints(e->x, t, "perm", swap, 2);
+        if (!t)
+            return PITH_OK; /* x->failed says so */
+        e->x->graph.node[e->x->graph.n_node - 1] = e->to;
+        e->x->graph.node[e->x->graph.n_node - 2] = t;
+    }
+    if (name)
+        e->to->input[1] = (char *)(uintptr_t)name;
+    return PITH_OK;
+}
+
+static enum pith_status alpha(struct op_export *e)
+{
+    put_float(e, "alpha", ATTR_ALPHA);
+    return PITH_OK;
+}
+
+static enum pith_status alpha_beta(struct op_export *e)
+{
+    put_float(e, "alpha", ATTR_ALPHA);
+    put_float(e, "beta", ATTR_BETA);
+    return PITH_OK;
+}
+
+static void put_bound(struct op_export *e, uint32_t slot)
+{
+    float v = attr_f32(e->node->attr, slot);
+    pith_export_input(e->to, isinf(v) ? "" : pith_export_float_tensor(e->x, &v, 1, true));
+}
+
+static enum pith_status clip(struct op_export *e)
+{
+    put_bound(e, ATTR_CLIP_MIN);
+    put_bound(e, ATTR_CLIP_MAX);
+    return PITH_OK;
+}
+
+/* x * max(0, min(1, x / 6 + 0.5)) */
+static enum pith_status hard_swish(struct op_export *e)
+{
+    char *gate = pith_export_name(e->x, "gate");
+    const char *in = e->x->names[e->node->in[0]];
+    e->to->n_output = 0;
+    pith_export_output(e->to, gate);
+    pith_export_float(e->x, e->to, "alpha", 1.0f / 6.0f);
+    pith_export_float(e->x, e->to, "beta", 0.5f);
+    Onnx__NodeProto *mul = pith_export_node(e->x, "Mul", "");
+    pith_export_input(mul, in);
+    pith_export_input(mul, gate);
+    pith_export_output(mul, e->x->names[e->node->out[0]]);
+    return PITH_OK;
+}
+
+/* Flatten to two axes before, softmax over the second, Reshape to the old shape behind. */
+static enum pith_status flat_softmax(struct op_export *e)
+{
+    struct onnx_export *x = e->x;
+    const struct pith_value *v = value_out(e);
+    char *flat = pith_export_name(x, "flat"), *soft = pith_export_name(x, "soft");
+    Onnx__NodeProto *before = pith_export_node(x, "Flatten", "");
+    Onnx__NodeProto *after = pith_export_node(x, "Reshape", "");
+    if (x->failed)
+        return PITH_OK;
+    x->graph.node[x->graph.n_node - 3] = before;
+    x->graph.node[x->graph.n_node - 2] = e->to;
+    pith_export_input(before, x->names[e->node->in[0]]);
+    pith_export_output(before, flat);
+    pith_export_int(x, before, "axis", e->node->attr[ATTR_SOFTMAX_AXIS]);
+    e->to->n_input = e->to->n_output = 0;
+    pith_export_input(e->to, flat);
+    pith_export_output(e->to, soft);
+    pith_export_int(x, e->to, "axis", 1);
+    int64_t dims[PITH_MAX_RANK];
+    for (uint32_t i = 0; i < v->rank; i++)
+        dims[i] = i == 0 && x->m->batch_open ? -1 : (int64_t)v->dim[i];
+    pith_export_input(after, soft);
+    pith_export_input(after, pith_export_ints_tensor(x, dims, v->rank));
+    pith_export_output(after, x->names[e->node->out[0]]);
+    return PITH_OK;
+}
+
+static enum pith_status softmax(struct op_export *e)
+{
+    if (e->node->attr[ATTR_SOFTMAX_FLAT])
+        return flat_softmax(e);
+    put_int(e, "axis", ATTR_SOFTMAX_AXIS);
+    return PITH_OK;
+}
+
+static enum pith_status pool(struct op_export *e)
+{
+    bool average = e->row->op == PITH_OP_AVERAGE_POOL;
+    int64_t dilations[2 * PITH_MAX_RANK];
+    uint32_t n = list(e, ATTR_POOL_DILATIONS, dilations);
+    for (uint32_t i = 0; i < n && average; i++)
+        if (dilations[i] != 1)
+            return unsupported(e, "dilation");
+    put_list(e, "kernel_shape", ATTR_POOL_KERNEL);
+    put_list(e, "strides", ATTR_POOL_STRIDES);
+    put_list(e, "pads", ATTR_POOL_PADS);
+    put_int(e, "ceil_mode", ATTR_POOL_CEIL);
+    if (average)
+        put_int(e, "count_include_pad", ATTR_POOL_INCLUDE_PAD);
+    else
+        put_list(e, "dilations", ATTR_POOL_DILATIONS);
+    return PITH_OK;
+}
+
+static enum pith_status batch_norm(struct op_export *e)
+{
+    put_float(e, "epsilon", ATTR_BN_EPSILON);
+    return PITH_OK;
+}
+
+static enum pith_status lrn(struct op_export *e)
+{
+    put_int(e, "size", ATTR_LRN_SIZE);
+    put_float(e, "alpha", ATTR_LRN_ALPHA);
+    put_float(e, "beta", ATTR_LRN_BETA);
+    put_float(e, "bias", ATTR_LRN_BIAS);
+    return PITH_OK;
+}
+
+static enum pith_status axis(struct op_export *e)
+{
+    put_int(e, "axis", ATTR_AXIS);
+    return PITH_OK;
+}
+
+static enum pith_status split(struct op_export *e)
+{
+    put_int(e, "axis", ATTR_AXIS);
+    if (attr_count(e->node->attr, ATTR_SPLIT_SIZES))
+        put_list_input(e, ATTR_SPLIT_SIZES);
+    return PITH_OK;
+}
+
+static enum pith_status slice(struct op_export *e)
+{
+    put_list_input(e, ATTR_SLICE_STARTS);
+    put_list_input(e, ATTR_SLICE_ENDS);
+    put_list_input(e, ATTR_SLICE_AXES);
+    if (attr_count(e->node->attr, ATTR_SLICE_STEPS))
+        put_list_input(e, ATTR_SLICE_STEPS);
+    return PITH_OK;
+}
+
+static enum pith_status axes_input(struct op_export *e)
+{
+    if (attr_count(e->node->attr, ATTR_AXES))
+        put_list_input(e, ATTR_AXES);
+    return PITH_OK;
+}
+
+static enum pith_status reshape(struct op_export *e)
+{
+    put_list_input(e, ATTR_RESHAPE_DIMS);
+    return PITH_OK;
+}
+
+static enum pith_status transpose(struct op_export *e)
+{
+    put_list(e, "perm", ATTR_PERM);
+    return PITH_OK;
+}
+
+static enum pith_status pad(struct op_export *e)
+{
+    static const char *const modes[] = {"constant", "reflect", "edge"};
+    int64_t v[2 * PITH_MAX_RANK];
+    uint32_t n = list(e, ATTR_PAD_BEGIN, v);
+    for (uint32_t i = 0; i < n; i++)
+        v[n + i] = e->node->attr[ATTR_PAD_END + 1 + i];
+    float value = attr_f32(e->node->attr, ATTR_PAD_VALUE);
+    pith_export_string(e->x, e->to, "mode", modes[e->node->attr[ATTR_PAD_MODE]]);
+    pith_export_input(e->to, pith_export_ints_tensor(e->x, v, 2 * n));
+    if (e->node->attr[ATTR_PAD_MODE] == 0)
+        pith_export_input(e->to, pith_export_float_tensor(e->x, &value, 1, true));
+    return PITH_OK;
+}
+
+static enum pith_status cast(struct op_export *e)
+{
+    static const int32_t onnx_type[] = {0, 1, 10, 16, 11, 3, 2, 5, 4, 6, 7, 9}; /* by pith_type */
+    pith_export_int(e->x, e->to, "to", onnx_type[e->node->attr[ATTR_CAST_TO]]);
+    return PITH_OK;
+}
+
+static enum pith_status reduce_mean(struct op_export *e)
+{
+    put_list(e, "axes", ATTR_AXES);
+    put_int(e, "keepdims", ATTR_REDUCE_KEEP);
+    return PITH_OK;
+}
+
+/* Scales as they are, or output / input nudged until ONNX's floor(input * scale) is the output. */
+static uint32_t resize_scales(const struct op_export *e, float scale[PITH_MAX_RANK])
+{
+    const struct pith_value *in = value_in(e, 0), *out = value_out(e);
+    bool given = attr_count(e->node->attr, ATTR_RESIZE_SCALES) != 0;
+    for (uint32_t i = 0; i < in->rank; i++) {
+        if (given) {
+            scale[i] = attr_f32(e->node->attr, ATTR_RESIZE_SCALES + 1 + i);
+            continue;
+        }
+        scale[i] = (float)out->dim[i] / (float)in->dim[i];
+        while (floorf((float)in->dim[i] * scale[i]) < (float)out->dim[i])
+            scale[i] = nextafterf(scale[i], INFINITY);
+    }
+    return in->rank;
+}
+
+static enum pith_status resize(struct op_export *e)
+{
+    static const char *const coords[] = {"half_pixel", "asymmetric", "align_corners",
+                                         "pytorch_half_pixel"};
+    static const char *const nearest[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
+                                          "ceil"};
+    const int32_t *attr = e->node->attr;
+    if (attr[ATTR_RESIZE_COORD] > 3)
+        return unsupported(e, "half_pixel_symmetric");
+    pith_export_string(e->x, e->to, "mode", attr[ATTR_RESIZE_MODE] ? "linear" : "nearest");
+    pith_export_string(e->x, e->to, "coordinate_transformation_mode",
+                       coords[attr[ATTR_RESIZE_COORD]]);
+    pith_export_string(e->x, e->to, "nearest_mode", nearest[attr[ATTR_RESIZE_NEAREST]]);
+    pith_export_input(e->to, ""); /* roi */
+    float scale[PITH_MAX_RANK];
+    if (e->x->m->batch_open || attr_count(attr, ATTR_RESIZE_SCALES)) {
+        uint32_t n = resize_scales(e, scale);
+        pith_export_input(e->to, pith_export_float_tensor(e->x, scale, n, false));
+        return PITH_OK;
+    }
+    int64_t sizes[PITH_MAX_RANK];
+    for (uint32_t i = 0; i < value_out(e)->rank; i++)
+        sizes[i] = value_out(e)->dim[i];
+    pith_export_input(e->to, "");
+    pith_export_input(e->to, pith_export_ints_tensor(e->x, sizes, value_out(e)->rank));
+    return PITH_OK;
+}
+
+static const struct export_row rows[] = {
+    {PITH_OP_CONV, "Conv", conv},
+    {PITH_OP_GEMM, "Gemm", gemm},
+    {PITH_OP_MATMUL, "MatMul", matmul},
+    {PITH_OP_ADD, "Add", NULL},
+    {PITH_OP_SUB, "Sub", NULL},
+    {PITH_OP_MUL, "Mul", NULL},
+    {PITH_OP_DIV, "Div", NULL},
+    {PITH_OP_RELU, "Relu", NULL},
+    {PITH_OP_LEAKY_RELU, "LeakyRelu", alpha},
+    {PITH_OP_PRELU, "PRelu", NULL},
+    {PITH_OP_CLIP, "Clip", clip},
+    {PITH_OP_SIGMOID, "Sigmoid", NULL},
+    {PITH_OP_TANH, "Tanh", NULL},
+    {PITH_OP_HARD_SIGMOID, "HardSigmoid", alpha_beta},
+    {PITH_OP_HARD_SWISH, "HardSigmoid", hard_swish},
+    {PITH_OP_SOFTMAX, "Softmax", softmax},
+    {PITH_OP_LOG_SOFTMAX, "LogSoftmax", softmax},
+    {PITH_OP_MAX_POOL, "MaxPool", pool},
+    {PITH_OP_AVERAGE_POOL, "AveragePool", pool},
+    {PITH_OP_GLOBAL_MAX_POOL, "GlobalMaxPool", NULL},
+    {PITH_OP_GLOBAL_AVERAGE_POOL, "GlobalAveragePool", NULL},
+    {PITH_OP_BATCH_NORM, "BatchNormalization", batch_norm},
+    {PITH_OP_LRN, "LRN", lrn},
+    {PITH_OP_CONCAT, "Concat", axis},
+    {PITH_OP_SPLIT, "Split", split},
+    {PITH_OP_SLICE, "Slice", slice},
+    {PITH_OP_SQUEEZE, "Squeeze", axes_input},
+    {PITH_OP_UNSQUEEZE, "Unsqueeze", axes_input},
+    {PITH_OP_RESHAPE, "Reshape", reshape},
+    {PITH_OP_FLATTEN, "Flatten", axis},
+    {PITH_OP_TRANSPOSE, "Transpose", transpose},
+    {PITH_OP_PAD, "Pad", pad},
+    {PITH_OP_CAST, "Cast", cast},
+    {PITH_OP_REDUCE_MEAN, "ReduceMean", reduce_mean},
+    {PITH_OP_RESIZE, "Resize", resize},
+    {PITH_OP_IDENTITY, "Identity", NULL},
+};
+
+enum pith_status pith_export_op(struct onnx_export *x, const struct pith_node *node)
+{
+    const struct export_row *row = NULL;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows && !row; i++)
+        if (rows[i].op == node->op)
+            row = &rows[i];
+    if (!row)
+        return pith_error_fill(x->err, PITH_ERR_UNSUPPORTED,
+                               "cannot write node '%.100s': operator %u has no ONNX form",
+                               node->name, node->op);
+    struct op_export e = {x, node, row, pith_export_node(x, row->op_type, node->name)};
+    if (!e.to)
+        return PITH_OK; /* x->failed says so */
+    for (uint32_t i = 0; i < node->n_in; i++)
+        pith_export_input(e.to, node->in[i] == PITH_VALUE_NONE ? "" : x->names[node->in[i]]);
+    for (uint32_t i = 0; i < node->n_out; i++)
+        pith_export_output(e.to, x->names[node->out[i]]);
+    return row->attributes ? row->attributes(&e) : PITH_OK;
+}

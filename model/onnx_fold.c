@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/* onnx_fold.c - a node whose inputs are all constant is computed at import, by the operator's own
+ * reference implementation: what is folded is by construction what would have been computed. */
+#include "onnx.h"
+#include "kernels.h"
+
+/* A network does not hide days of work in its constants; a hostile file may try. */
+#define FOLD_MAX_MACS (UINT64_C(1) << 30)
+
+struct fold {
+    struct onnx_lower *l;
+    struct op_args args;
+    struct op_env env;
+    void *scratch, *prep_scratch;
+};
+
+static enum pith_status load_inputs(struct fold *f)
+{
+    struct onnx_import *im = f->l->im;
+    for (uint32_t i = 0; i < f->l->n_in; i++) {
+        if (f->l->in[i] == ONNX_VALUE_NONE)
+            continue;
+        enum pith_status status = pith_onnx_load(im, f->l->in[i]);
+        if (status)
+            return status;
+        im->view[i].data = im->values[f->l->in[i]].data;
+    }
+    return PITH_OK;
+}
+
+static enum pith_status alloc_outputs(struct fold *f)
+{
+    struct onnx_import *im = f->l->im;
+    for (uint32_t i = 0; i < f->l->n_out; i++) {
+        struct onnx_value *v = &im->values[f->l->first_out + i];
+        v->data = pith_onnx_alloc(&im->budget, shape_elems(&v->shape), pith_type_bytes(v->type));
+        if (!v->data)
+            return pith_onnx_no_memory(im);
+        f->args.out[i]->data = v->data;
+        v->constant = true;
+    }
+    return PITH_OK;
+}
+
+static enum pith_status prepare(struct fold *f, const struct op_need *need)
+{
+    struct onnx_budget *b = &f->l->im->budget;
+    f->args.prep = pith_onnx_alloc(b, need->prep_bytes + 64, 1);
+    f->prep_scratch = pith_onnx_alloc(b, need->prep_scratch_bytes + 128, 1);
+    f->scratch = pith_onnx_alloc(b, need->scratch_bytes + 128, 1);
+    if (!f->args.prep || !f->prep_scratch || !f->scratch)
+        return pith_onnx_no_memory(f->l->im);
+    void *prep = f->args.prep;
+    f->args.prep = (void *)(((uintptr_t)prep + 63) & ~(uintptr_t)63);
+    f->env.scratch = (void *)(((uintptr_t)f->prep_scratch + 63) & ~(uintptr_t)63);
+    enum pith_status status = PITH_OK;
+    if (f->args.info->prepare)
+        status = f->args.info->prepare(&f->args, &f->env);
+    f->env.scratch = (void *)(((uintptr_t)f->scratch + 63) & ~(uintptr_t)63);
+    if (!status)
+        f->args.info->run(&f->args, &f->env);
+    pith_onnx_free(b, prep);
+    pith_onnx_free(b, f->prep_scratch);
+    pith_onnx_free(b, f->scratch);
+    return status;
+}
+
+static bool all_constant(const struct onnx_lower *l)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < l->n_in; i++) {
+        if (l->in[i] == ONNX_VALUE_NONE)
+            continue;
+        if (!l->im->values[l->in[i]].constant)
+            return false;
+        any = true;
+    }
+    return any;
+}
+
+enum pith_status pith_onnx_fold(struct onnx_lower *l, const struct op_args *args, bool *folded)
+{
+    *folded = false;
+    if (!all_constant(l))
+        return PITH_OK;
+    struct pith_kernels kernels;
+    pith_kernels_fill(&kernels, 0);
+    struct fold f = {.l = l, .args = *args, .env = {.kernels = &kernels}};
+    struct op_need need = {0};
+    if (args->info->need && args->info->need(args, &f.env, &need))
+        return PITH_OK; /* stays a node */
+    if (need.macs > FOLD_MAX_MACS)
+        return PITH_OK;
+    enum pith_status status = load_inputs(&f);
+    if (!status)
+        status = alloc_outputs(&f);
+    if (!status)
+        status = prepare(&f, &need);
+    *folded = !status;
+    return status;
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/* onnx_reshape.c - operators that rename axes or elements without computing, and those that vanish:
+ * Identity, Dropout (inference), a Cast between types that are one type here, Constant. */
+#include "onnx.h"
+
+static enum pith_status need_input(struct onnx_lower *l)
+{
+    if (!pith_onnx_has_input(l, 0))
+        return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "input 0 is missing");
+    return PITH_OK;
+}
+
+enum pith_status pith_lower_reshape(struct onnx_lower *l)
+{
+    struct onnx_ints dims;
+    int64_t allow_zero;
+    enum pith_status status = need_input(l);
+    if (!status)
+        status = pith_onnx_ints_input(l, 1, "shape", &dims);
+    if (!status)
+        status = pith_onnx_get_int(l, "allowzero", 0, &allow_zero);
+    if (status)
+        return status;
+    if (!dims.present)
+        return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "input 'shape' is missing");
+    for (uint32_t i = 0; i < dims.n && allow_zero; i++)
+        if (dims.v[i] == 0)
+            return pith_onnx_node_fail(l, PITH_ERR_UNSUPPORTED,
+                                       "dim %u of the new shape is 0 and allowzero is set", i);
+    l->n_in = 1;
+    return pith_onnx_set_ints(l, "shape", ATTR_RESHAPE_DIMS, dims.v, dims.n);
+}
+
+enum pith_status pith_lower_flatten(struct onnx_lower *l)
+{
+    int64_t axis;
+    enum pith_status status = need_input(l);
+    if (!status)
+        status = pith_onnx_get_int(l, "axis", 1, &axis);
+    if (status)
+        return status;
+    uint32_t rank = pith_onnx_in_shape(l, 0)->rank;
+    if (axis != (int64_t)rank) /* which is allowed: all axes before, none after */
+        status = pith_onnx_axis(l, "axis", rank, &axis);
+    return status ? status : pith_onnx_set_int(l, "axis", ATTR_AXIS, axis);
+}
+
+enum pith_status pith_lower_squeeze(struct onnx_lower *l)
+{
+    struct onnx_ints axes;
+    enum pith_status status = need_input(l);
+    if (!status)
+        status = pith_onnx_ints_either(l, 13, 1, "axes", &axes);
+    if (status)
+        return status;
+    const struct shape *x = pith_onnx_in_shape(l, 0);
+    if (!axes.present || axes.n == 0) /* all axes of one element */
+        for (uint32_t i = 0; i < x->rank; i++)
+            if (x->dim[i] == 1)
+                axes.v[axes.n++] = i;
+    l->n_in = 1;
+    if (axes.n == 0)
+        return pith_onnx_vanish(l);
+    status = pith_onnx_axes(l, "axes", x->rank, &axes);
+    return status ? status : pith_onnx_set_ints(l, "axes", ATTR_AXES, axes.v, axes.n);
+}
+
+enum pith_status pith_lower_unsqueeze(struct onnx_lower *l)
+{
+    struct onnx_ints axes;
+    enum pith_status status = need_input(l);
+    if (!status)
+        status = pith_onnx_ints_either(l, 13, 1, "axes", &axes);
+    if (status)
+        return status;
+    l->n_in = 1;
+    if (axes.n == 0)
+        return pith_onnx_vanish(l);
+    uint32_t rank = pith_onnx_in_shape(l, 0)->rank + axes.n;
+    if (rank > PITH_MAX_RANK)
+        return pith_onnx_node_fail(l, PITH_ERR_UNSUPPORTED, "its output has %u dims, at most %u",
+                                   rank, PITH_MAX_RANK);
+    status = pith_onnx_axes(l, "axes", rank, &axes);
+    return status ? status : pith_onnx_set_ints(l, "axes", ATTR_AXES, axes.v, axes.n);
+}
+
+enum pith_status pith_lower_transpose(struct onnx_lower *l)
+{
+    struct onnx_ints perm;
+    enum pith_status status = need_input(l);
+    if (!status)
+        status = pith_onnx_ints_attr(l, "perm", &perm);
+    if (status)
+        return status;
+    uint32_t rank = pith_onnx_in_shape(l, 0)->rank;
+    if (!perm.present) {
+        perm.n = rank;
+        for (uint32_t i = 0; i < rank; i++)
+            perm.v[i] = rank - 1 - i;
+    }
+    struct onnx_ints sorted = perm;
+    status = pith_onnx_axes(l, "perm", rank, &sorted); /* in range and no axis twice */
+    if (status)
+        return status;
+    if (perm.n != rank)
+        return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "perm has %u entries, the input %u dims",
+                                   perm.n, rank);
+    for (uint32_t i = 0; i < rank; i++)
+        perm.v[i] += perm.v[i] < 0 ? rank : 0;
+    if (rank == 0)
+        return pith_onnx_vanish(l);
+    return pith_onnx_set_ints(l, "perm", ATTR_PERM, perm.v, perm.n);
+}
+
+enum pith_status pith_lower_identity(struct onnx_lower *l)
+{
+    return pith_onnx_vanish(l);
+}
+
+enum pith_status pith_lower_cast(struct onnx_lower *l)
+{
+    int64_t to;
+    enum pith_status status = need_input(l);
+    if (!status)
+        status = pith_onnx_get_int(l, "to", 0, &to);
+    if (status)
+        return status;
+    enum pith_type type = to < 0 || to > INT32_MAX ? 0 : pith_onnx_type((int32_t)to);
+    if (!type)
+        return pith_onnx_node_fail(
+            l, PITH_ERR_UNSUPPORTED, "a cast to type %s (%lld) is not supported",
+            to < 0 || to > INT32_MAX ? "unknown" : pith_onnx_type_name((int32_t)to),
+            (long long)to);
+    if (type == l->im->values[l->in[0]].type)
+        return pith_onnx_vanish(l);
+    return pith_onnx_set_int(l, "to", ATTR_CAST_TO, type);
+}
+
+/* A tensor of n elements from the list forms of the attribute. */
+static enum pith_status from_list(struct onnx_lower *l, enum pith_type type, const void *list,
+                                  size_t n, bool scalar)
+{
+    struct onnx_value *v = &l->im->values[l->first_out];
+    v->type = type;
+    v->shape = (struct shape){.rank = scalar ? 0 : 1};
+    v->empty = n == 0;
+    if (n > INT32_MAX)
+        return pith_onnx_node_fail(l, PITH_ERR_UNSUPPORTED, "it has %zu elements", n);
+    if (!scalar)
+        v->shape.dim[0] = (uint32_t)n;
+    v->known = v->constant = true;
+    v->data = pith_onnx_alloc(&l->im->budget, n, pith_type_bytes(type));
+    if (!v->data)
+        return pith_onnx_no_memory(l->im);
+    if (n)
+        memcpy(v->data, list, n * pith_type_bytes(type));
+    return PITH_OK;
+}
+
+enum pith_status pith_lower_constant(struct onnx_lower *l)
+{
+    if (l->n_out != 1 || l->node->n_attribute != 1)
+        return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "it needs one output and one attribute");
+    l->done = true;
+    const Onnx__AttributeProto *a = l->node->attribute[0];
+    const char *name = a->name ? a->name : "";
+    if (strcmp(name, "value") == 0 && a->t) {
+        l->im->values[l->first_out].tensor = a->t;
+        l->im->values[l->first_out].constant = true;
+        return pith_onnx_describe_tensor(l->im, l->first_out);
+    }
+    if (strcmp(name, "value_float") == 0)
+        return from_list(l, PITH_F32, &a->f, 1, true);
+    if (strcmp(name, "value_int") == 0)
+        return from_list(l, PITH_I64, &a->i, 1, true);
+    if (strcmp(name, "value_floats") == 0)
+        return from_list(l, PITH_F32, a->floats, a->n_floats, false);
+    if (strcmp(name, "value_ints") == 0)
+        return from_list(l, PITH_I64, a->ints, a->n_ints, false);
+    return pith_onnx_node_fail(l, PITH_ERR_UNSUPPORTED, "attribute %.40s is not supported", name);
+}

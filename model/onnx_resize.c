@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/* onnx_resize.c - Resize of opsets 10, 11, 13, 18, 19 and its elder Upsample (7, 9).
+ *
+ * All become output dims and, where the file gives them, scales: the coordinate rule of ONNX uses
+ * the scale as given, not output / input. Upsample and the first Resize know one rule, which later
+ * opsets call asymmetric; its nearest neighbour is floor when enlarging and, as onnxruntime
+ * computes it, ceil when reducing. */
+#include "onnx.h"
+
+#include <math.h>
+
+enum resize_mode { NEAREST = 0, LINEAR = 1 };
+enum { COORD_ASYMMETRIC = 1, NEAREST_FLOOR = 2, NEAREST_CEIL = 3 };
+
+struct target {
+    uint32_t n_scales, n_sizes;
+    float scale[PITH_MAX_RANK];
+    struct onnx_ints sizes;
+};
+
+static enum pith_status scales_attr(struct onnx_lower *l, struct target *t)
+{
+    const Onnx__AttributeProto *a = pith_onnx_attr(l, "scales");
+    if (!a || a->n_floats > PITH_MAX_RANK)
+        return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "scales are missing or too many");
+    t->n_scales = (uint32_t)a->n_floats;
+    if (a->n_floats)
+        memcpy(t->scale, a->floats, a->n_floats * sizeof *t->scale);
+    return PITH_OK;
+}
+
+static enum pith_status read_target(struct onnx_lower *l, struct target *t)
+{
+    *t = (struct target){0};
+    enum pith_status status;
+    if (l->im->opset < 9)
+        status = scales_attr(l, t);
+    else
+        status = pith_onnx_floats_input(l, l->im->opset < 11 ? 1 : 2, "scales", &t->n_scales,
+                                        t->scale);
+    if (!status && l->im->opset >= 11)
+        status = pith_onnx_ints_input(l, 3, "sizes", &t->sizes);
+    t->n_sizes = t->sizes.n;
+    if (status)
+        return status;
+    if ((t->n_scales == 0) == (t->n_sizes == 0))
+        return pith_onnx_node_fail(l, PITH_ERR_CORRUPT,
+                                   "it needs either scales or sizes, %u and %u are given",
+                                   t->n_scales, t->n_sizes);
+    return PITH_OK;
+}
+
+/* Opset 18 may give the target for some axes only: spreads it over all. */
+static enum pith_status spread(struct onnx_lower *l, const struct shape *x, struct target *t)
+{
+    struct onnx_ints axes = {0};
+    enum pith_status status = PITH_OK;
+    uint32_t n = t->n_scales + t->n_sizes;
+    if (l->im->opset >= 18)
+        status = pith_onnx_ints_attr(l, "axes", &axes);
+    struct onnx_ints sorted = axes;
+    if (!status)
+        status = pith_onnx_axes(l, "axes", x->rank, &sorted);
+    if (status)
+        return status;
+    if (n != (axes.present ? axes.n : x->rank))
+        return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "it gives %u numbers for %u axes", n,
+                                   axes.present ? axes.n : x->rank);
+    if (!axes.present)
+        return PITH_OK;
+    struct target whole = {.n_scales = t->n_scales ? x->rank : 0, .n_sizes = t->n_sizes ? x->rank : 0};
+    for (uint32_t i = 0; i < x->rank; i++) {
+        whole.scale[i] = 1;
+        whole.sizes.v[i] = x->dim[i];
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        int64_t axis = axes.v[i] + (axes.v[i] < 0 ? x->rank : 0);
+        whole.scale[axis] = t->scale[i];
+        whole.sizes.v[axis] = t->sizes.v[i];
+    }
+    *t = whole;
+    return PITH_OK;
+}
+
+/* floor(dim * scale), as ONNX computes it in f32. */
+static enum pith_status set_target(struct onnx_lower *l, const struct shape *x,
+                                   const struct target *t)
+{
+    int64_t dims[PITH_MAX_RANK];
+    for (uint32_t i = 0; i < x->rank; i++) {
+        if (t->n_sizes) {
+            dims[i] = t->sizes.v[i];
+        } else {
+            float out = floorf((float)x->dim[i] * t->scale[i]);
+            if (!(t->scale[i] > 0) || !(out >= 1 && out < 2147483648.0f))
+                return pith_onnx_node_fail(l, PITH_ERR_CORRUPT,
+                                           "scale %g of axis %u makes no size from %u",
+                                           (double)t->scale[i], i, x->dim[i]);
+            dims[i] = (int64_t)out;
+            pith_onnx_set_float(l, ATTR_RESIZE_SCALES + 1 + i, t->scale[i]);
+        }
+        if (dims[i] == (int64_t)x->dim[i] && (t->n_sizes || t->scale[i] == 1))
+            dims[i] = 0; /* as the input: keeps an open batch open */
+        else if (dims[i] < 1)
+            return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "size %lld of axis %u",
+                                       (long long)dims[i], i);
+    }
+    if (t->n_scales)
+        l->attr[ATTR_RESIZE_SCALES] = (int32_t)x->rank;
+    return pith_onnx_set_ints(l, "sizes", ATTR_RESIZE_DIMS, dims, x->rank);
+}
+
+/* The one rule of Upsample and of Resize 10. */
+static enum pith_status old_rule(struct onnx_lower *l, const struct shape *x,
+                                 const struct target *t)
+{
+    bool up = false, down = false;
+    for (uint32_t i = 0; i < x->rank; i++) {
+        up |= t->scale[i] > 1;
+        down |= t->scale[i] < 1;
+    }
+    bool nearest = l->attr[ATTR_RESIZE_MODE] == NEAREST;
+    if (up && down && nearest)
+        return pith_onnx_node_fail(l, PITH_ERR_UNSUPPORTED,
+                                   "it enlarges one axis and reduces another");
+    l->attr[ATTR_RESIZE_COORD] = COORD_ASYMMETRIC;
+    l->attr[ATTR_RESIZE_NEAREST] = down ? NEAREST_CEIL : NEAREST_FLOOR;
+    return PITH_OK;
+}
+
+static enum pith_status refuse_flag(struct onnx_lower *l, const char *name)
+{
+    int64_t v;
+    enum pith_status status = pith_onnx_get_int(l, name, 0, &v);
+    if (status || v == 0)
+        return status;
+    return pith_onnx_node_fail(l, PITH_ERR_UNSUPPORTED, "%s is not supported", name);
+}
+
+static enum pith_status new_rule(struct onnx_lower *l)
+{
+    static const char *const coords[] = {"half_pixel",         "asymmetric",
+                                         "align_corners",      "pytorch_half_pixel",
+                                         "half_pixel_symmetric", NULL};
+    static const char *const nearest[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
+                                          "ceil", NULL};
+    static const char *const policies[] = {"stretch", NULL};
+    uint32_t coord, rounding, policy;
+    enum pith_status status =
+        pith_onnx_get_choice(l, "coordinate_transformation_mode", coords, 0, &coord);
+    if (!status)
+        status = pith_onnx_get_choice(l, "nearest_mode", nearest, 0, &rounding);
+    if (!status)
+        status = pith_onnx_get_choice(l, "keep_aspect_ratio_policy", policies, 0, &policy);
+    if (!status)
+        status = refuse_flag(l, "exclude_outside");
+    if (!status)
+        status = refuse_flag(l, "antialias");
+    if (status)
+        return status;
+    l->attr[ATTR_RESIZE_COORD] = (int32_t)coord;
+    l->attr[ATTR_RESIZE_NEAREST] = (int32_t)rounding;
+    return PITH_OK;
+}
+
+enum pith_status pith_lower_resize(struct onnx_lower *l)
+{
+    static const char *const modes[] = {"nearest", "linear", NULL};
+    struct target t;
+    uint32_t mode;
+    if (!pith_onnx_has_input(l, 0))
+        return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "input 0 is missing");
+    struct shape x = *pith_onnx_in_shape(l, 0);
+    enum pith_status status = pith_onnx_get_choice(l, "mode", modes, NEAREST, &mode);
+    if (!status)
+        status = read_target(l, &t);
+    if (!status)
+        status = spread(l, &x, &t);
+    if (status)
+        return status;
+    l->attr[ATTR_RESIZE_MODE] = (int32_t)mode;
+    status = l->im->opset < 11 ? old_rule(l, &x, &t) : new_rule(l);
+    l->n_in = 1;
+    return status ? status : set_target(l, &x, &t);
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/* onnx_slice.c - operators that cut and join along axes: Concat, Split, Slice, Pad, ReduceMean. */
+#include "onnx.h"
+
+static enum pith_status need_input(struct onnx_lower *l)
+{
+    if (!pith_onnx_has_input(l, 0))
+        return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "input 0 is missing");
+    return PITH_OK;
+}
+
+/* Attribute `axis` of input 0, into slot ATTR_AXIS. */
+static enum pith_status take_axis(struct onnx_lower *l, int64_t def, uint32_t *axis)
+{
+    int64_t v;
+    enum pith_status status = need_input(l);
+    if (!status)
+        status = pith_onnx_get_int(l, "axis", def, &v);
+    if (!status)
+        status = pith_onnx_axis(l, "axis", pith_onnx_in_shape(l, 0)->rank, &v);
+    if (status)
+        return status;
+    *axis = (uint32_t)v;
+    return pith_onnx_set_int(l, "axis", ATTR_AXIS, v);
+}
+
+/* Empty constants are left out: they add nothing. */
+static void drop_empty_inputs(struct onnx_lower *l)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < l->n_in; i++)
+        if (l->in[i] == ONNX_VALUE_NONE || !l->im->values[l->in[i]].empty)
+            l->in[n++] = l->in[i];
+    if (n > 0)
+        l->n_in = n;
+}
+
+enum pith_status pith_lower_concat(struct onnx_lower *l)
+{
+    uint32_t axis;
+    drop_empty_inputs(l);
+    enum pith_status status = take_axis(l, 1, &axis);
+    if (status || l->n_in != 1)
+        return status;
+    return pith_onnx_vanish(l);
+}
+
+/* Sizes from the file, or equal parts of which the last may be smaller (opset 18). */
+static enum pith_status split_sizes(struct onnx_lower *l, uint32_t dim, struct onnx_ints *sizes)
+{
+    int64_t parts = l->n_out;
+    enum pith_status status = pith_onnx_ints_either(l, 13, 1, "split", sizes);
+    if (status || sizes->present)
+        return status;
+    status = pith_onnx_get_int(l, "num_outputs", parts, &parts);
+    if (status)
+        return status;
+    if (parts != l->n_out || l->n_out == 0)
+        return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "num_outputs is %lld, it has %u outputs",
+                                   (long long)parts, l->n_out);
+    int64_t each = (dim + parts - 1) / parts;
+    bool even = dim % parts == 0;
+    if ((!even && l->im->opset < 18) || each * (parts - 1) >= dim)
+        return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "%u elements do not split into %lld parts",
+                                   dim, (long long)parts);
+    if (even)
+        return PITH_OK; /* an empty list: equal parts */
+    if (parts > (int64_t)PITH_MAX_RANK)
+        return pith_onnx_node_fail(l, PITH_ERR_UNSUPPORTED, "%lld unequal parts, at most %u",
+                                   (long long)parts, PITH_MAX_RANK);
+    sizes->n = l->n_out;
+    for (uint32_t i = 0; i < sizes->n; i++)
+        sizes->v[i] = i + 1 < sizes->n ? each : dim - each * (parts - 1);
+    return PITH_OK;
+}
+
+enum pith_status pith_lower_split(struct onnx_lower *l)
+{
+    uint32_t axis;
+    struct onnx_ints sizes;
+    enum pith_status status = take_axis(l, 0, &axis);
+    if (status)
+        return status;
+    status = split_sizes(l, pith_onnx_in_shape(l, 0)->dim[axis], &sizes);
+    if (status)
+        return status;
+    l->n_in = 1;
+    if (sizes.n && sizes.n != l->n_out)
+        return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "%u sizes for %u outputs", sizes.n,
+                                   l->n_out);
+    return pith_onnx_set_ints(l, "split", ATTR_SPLIT_SIZES, sizes.v, sizes.n);
+}
+
+static int64_t clamp32(int64_t v)
+{
+    return v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : v;
+}
+
+static enum pith_status slice_lists(struct onnx_lower *l, struct onnx_ints *starts,
+                                    struct onnx_ints *ends, struct onnx_ints *axes,
+                                    struct onnx_ints *steps)
+{
+    *steps = (struct onnx_ints){0};
+    enum pith_status status = pith_onnx_ints_either(l, 10, 1, "starts", starts);
+    if (!status)
+        status = pith_onnx_ints_either(l, 10, 2, "ends", ends);
+    if (!status)
+        status = pith_onnx_ints_either(l, 10, 3, "axes", axes);
+    if (!status && l->im->opset >= 10)
+        status = pith_onnx_ints_input(l, 4, "steps", steps);
+    if (status)
+        return status;
+    uint32_t n = starts->n;
+    for (uint32_t i = 0; !axes->present && i < n; i++)
+        axes->v[axes->n++] = i;
+    if (!starts->present || !ends->present || ends->n != n || axes->n != n ||
+        (steps->present && steps->n != n))
+        return pith_onnx_node_fail(l, PITH_ERR_CORRUPT,
+                                   "it has %u starts, %u ends, %u axes, %u steps", n, ends->n,
+                                   axes->n, steps->n);
+    return PITH_OK;
+}
+
+enum pith_status pith_lower_slice(struct onnx_lower *l)
+{
+    struct onnx_ints starts, ends, axes, steps;
+    enum pith_status status = need_input(l);
+    if (!status)
+        status = slice_lists(l, &starts, &ends, &axes, &steps);
+    if (status)
+        return status;
+    uint32_t n = starts.n, rank = pith_onnx_in_shape(l, 0)->rank;
+    struct onnx_ints sorted = axes;
+    status = pith_onnx_axes(l, "axes", rank, &sorted); /* in range and no axis twice */
+    l->n_in = 1;
+    if (status || n == 0)
+        return status ? status : pith_onnx_vanish(l);
+    for (uint32_t i = 0; i < n; i++) {
+        axes.v[i] += axes.v[i] < 0 ? rank : 0;
+        starts.v[i] = clamp32(starts.v[i]);
+        ends.v[i] = clamp32(ends.v[i]);
+        if (steps.present && steps.v[i] == 0)
+            return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "steps[%u] is 0", i);
+        steps.v[i] = clamp32(steps.v[i]);
+    }
+    status = pith_onnx_set_ints(l, "axes", ATTR_SLICE_AXES, axes.v, n);
+    if (!status)
+        status = pith_onnx_set_ints(l, "starts", ATTR_SLICE_STARTS, starts.v, n);
+    if (!status)
+        status = pith_onnx_set_ints(l, "ends", ATTR_SLICE_ENDS, ends.v, n);
+    if (!status && steps.present)
+        status = pith_onnx_set_ints(l, "steps", ATTR_SLICE_STEPS, steps.v, n);
+    return status;
+}
+
+/* pads: begins then ends, of `axes` or of all axes in order. */
+static enum pith_status set_pads(struct onnx_lower *l, const struct onnx_ints *pads,
+                                 const struct onnx_ints *axes)
+{
+    uint32_t rank = pith_onnx_in_shape(l, 0)->rank, n = axes->present ? axes->n : rank;
+    if (pads->n != 2 * n)
+        return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "pads has %u entries, %u axes need %u",
+                                   pads->n, n, 2 * n);
+    int64_t begin[PITH_MAX_RANK] = {0}, end[PITH_MAX_RANK] = {0};
+    for (uint32_t i = 0; i < n; i++) {
+        int64_t axis = axes->present ? axes->v[i] : i;
+        axis += axis < 0 ? rank : 0;
+        begin[axis] = pads->v[i];
+        end[axis] = pads->v[n + i];
+    }
+    enum pith_status status = pith_onnx_set_ints(l, "pads", ATTR_PAD_BEGIN, begin, rank);
+    return status ? status : pith_onnx_set_ints(l, "pads", ATTR_PAD_END, end, rank);
+}
+
+static enum pith_status pad_value(struct onnx_lower *l)
+{
+    if (l->im->opset < 11)
+        return pith_onnx_take_float(l, "value", ATTR_PAD_VALUE);
+    bool present;
+    float v = 0;
+    enum pith_status status = pith_onnx_float_input(l, 2, "constant_value", &present, &v);
+    if (!status && present)
+        pith_onnx_set_float(l, ATTR_PAD_VALUE, v);
+    return status;
+}
+
+enum pith_status pith_lower_pad(struct onnx_lower *l)
+{
+    static const char *const modes[] = {"constant", "reflect", "edge", NULL};
+    struct onnx_ints pads, axes = {0};
+    uint32_t mode;
+    enum pith_status status = need_input(l);
+    if (!status)
+        status = pith_onnx_get_choice(l, "mode", modes, 0, &mode);
+    if (!status)
+        status = pith_onnx_ints_either(l, 11, 1, "pads", &pads);
+    if (!status && l->im->opset >= 18)
+        status = pith_onnx_ints_input(l, 3, "axes", &axes);
+    if (!status)
+        status = pad_value(l);
+    if (status)
+        return status;
+    if (!pads.present)
+        return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "pads are missing");
+    struct onnx_ints sorted = axes;
+    status = pith_onnx_axes(l, "axes", pith_onnx_in_shape(l, 0)->rank, &sorted);
+    l->attr[ATTR_PAD_MODE] = (int32_t)mode;
+    l->n_in = 1;
+    return status ? status : set_pads(l, &pads, &axes);
+}
+
+enum pith_status pith_lower_reduce_mean(struct onnx_lower *l)
+{
+    struct onnx_ints axes;
+    int64_t noop;
+    enum pith_status status = need_input(l);
+    if (!status)
+        status = pith_onnx_ints_either(l, 18, 1, "axes", &axes);
+    if (!status)
+        status = pith_onnx_take_int(l, "keepdims", ATTR_REDUCE_KEEP);
+    if (!status)
+        status = pith_onnx_get_int(l, "noop_with_empty_axes", 0, &noop);
+    if (!status)
+        status = pith_onnx_axes(l, "axes", pith_onnx_in_shape(l, 0)->rank, &axes);
+    if (status)
+        return status;
+    l->n_in = 1;
+    if (axes.n == 0 && noop)
+        return pith_onnx_vanish(l);
+    return pith_onnx_set_ints(l, "axes", ATTR_AXES, axes.v, axes.n);
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/* onnx_wire.c - a walk over the protobuf wire form before protobuf-c sees it.
+ *
+ * protobuf-c recurses once per nested message and allocates a struct for each, so a few kilobytes
+ * can exhaust the stack and a megabyte of two-byte messages a hundred megabytes. This walk keeps
+ * its own stack of ONNX_MAX_DEPTH frames, follows the generated descriptors (so there is no second
+ * copy of the schema), reads every byte once and accepts only what unpacks in proportion:
+ *
+ *   - nesting <= ONNX_MAX_DEPTH, messages <= ONNX_MAX_MESSAGES, fields <= ONNX_MAX_FIELDS
+ *   - every length inside its enclosing message; varints of at most 10 bytes
+ *   - wire types as the schema says (packed or not), no groups
+ *   - a message that occurs once by the schema occurs once in the file: merging is what no ONNX
+ *     writer needs and where parsers have had their bugs
+ *   - no NUL inside a string: protobuf-c would silently cut the name there
+ *
+ * Unknown fields are stepped over, as protobuf demands. */
+#include "onnx.h"
+
+enum wire { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
+
+struct frame {
+    const ProtobufCMessageDescriptor *type;
+    size_t end;
+    uint64_t seen; /* bit i: field number i (< 64) was met, for messages that occur once */
+};
+
+struct scan {
+    const uint8_t *p;
+    size_t at;
+    struct frame stack[ONNX_MAX_DEPTH];
+    uint32_t depth; /* frames in use */
+    uint32_t n_messages, n_fields, n_nodes;
+    const char *text;
+};
+
+static bool fail(struct scan *s, const char *text)
+{
+    s->text = text;
+    return false;
+}
+
+static bool read_varint(struct scan *s, size_t end, uint64_t *v)
+{
+    *v = 0;
+    for (unsigned shift = 0; shift < 70; shift += 7) {
+        if (s->at >= end)
+            return fail(s, "truncated: a number runs past its message");
+        uint8_t b = s->p[s->at++];
+        if (shift < 64)
+            *v |= (uint64_t)(b & 0x7f) << shift;
+        if (!(b & 0x80))
+            return true;
+    }
+    return fail(s, "a number has more than 10 bytes");
+}
+
+static bool skip_bytes(struct scan *s, size_t end, uint64_t n)
+{
+    if (n > end - s->at)
+        return fail(s, "truncated: a field runs past its message");
+    s->at += (size_t)n;
+    return true;
+}
+
+/* The wire type of one element of a field. */
+static uint32_t wire_of(ProtobufCType type)
+{
+    switch (type) {
+    case PROTOBUF_C_TYPE_SFIXED32:
+    case PROTOBUF_C_TYPE_FIXED32:
+    case PROTOBUF_C_TYPE_FLOAT:
+        return WIRE_32;
+    case PROTOBUF_C_TYPE_SFIXED64:
+    case PROTOBUF_C_TYPE_FIXED64:
+    case PROTOBUF_C_TYPE_DOUBLE:
+        return WIRE_64;
+    case PROTOBUF_C_TYPE_STRING:
+    case PROTOBUF_C_TYPE_BYTES:
+    case PROTOBUF_C_TYPE_MESSAGE:
+        return WIRE_BYTES;
+    default:
+        return WIRE_VARINT;
+    }
+}
+
+static bool skip_value(struct scan *s, size_t end, uint32_t wire)
+{
+    uint64_t v;
+    switch (wire) {
+    case WIRE_VARINT:
+        return read_varint(s, end, &v);
+    case WIRE_64:
+        return skip_bytes(s, end, 8);
+    case WIRE_32:
+        return skip_bytes(s, end, 4);
+    case WIRE_BYTES:
+        return read_varint(s, end, &v) && skip_bytes(s, end, v);
+    default:
+        return fail(s, "a field has a wire type that ONNX does not use");
+    }
+}
+
+static bool enter(struct scan *s, const ProtobufCMessageDescriptor *type, size_t end)
+{
+    if (s->depth == ONNX_MAX_DEPTH)
+        return fail(s, "messages are nested more than 32 deep");
+    if (++s->n_messages > ONNX_MAX_MESSAGES)
+        return fail(s, "more than 524288 messages");
+    if (type == &onnx__node_proto__descriptor && s->depth == 2 && ++s->n_nodes > ONNX_MAX_NODES)
+        return fail(s, "more than 65536 nodes");
+    if (type == &onnx__node_proto__descriptor && s->at == end)
+        return fail(s, "a node is empty");
+    s->stack[s->depth++] = (struct frame){type, end, 0};
+    return true;
+}
+
+/* A field of length n at s->at whose meaning is known. */
+static bool scan_bytes_field(struct scan *s, const ProtobufCFieldDescriptor *field, size_t n)
+{
+    struct frame *top = &s->stack[s->depth - 1];
+    size_t end = s->at + n;
+    if (field->type == PROTOBUF_C_TYPE_MESSAGE) {
+        if (field->label != PROTOBUF_C_LABEL_REPEATED && field->id < 64) {
+            if (top->seen >> field->id & 1)
+                return fail(s, "a field that occurs once occurs twice");
+            top->seen |= UINT64_C(1) << field->id;
+        }
+        return enter(s, field->descriptor, end);
+    }
+    if (field->type == PROTOBUF_C_TYPE_STRING && n > 0 && memchr(s->p + s->at, 0, n))
+        return fail(s, "a string holds a zero byte");
+    if (wire_of(field->type) == WIRE_BYTES)
+        return skip_bytes(s, end, n);
+    if (field->label != PROTOBUF_C_LABEL_REPEATED)
+        return fail(s, "a number is written as a list");
+    while (s->at < end) /* packed */
+        if (!skip_value(s, end, wire_of(field->type)))
+            return false;
+    return true;
+}
+
+static bool scan_field(struct scan *s)
+{
+    const struct frame *top = &s->stack[s->depth - 1];
+    size_t end = top->end;
+    uint64_t key, n;
+    if (++s->n_fields > ONNX_MAX_FIELDS)
+        return fail(s, "more than 2097152 fields");
+    if (!read_varint(s, end, &key))
+        return false;
+    uint32_t wire = key & 7;
+    if (key >> 3 == 0 || key >> 3 > (1u << 29) - 1)
+        return fail(s, "a field number is out of range");
+    const ProtobufCFieldDescriptor *field =
+        protobuf_c_message_descriptor_get_field(top->type, (unsigned)(key >> 3));
+    if (!field)
+        return skip_value(s, end, wire);
+    if (wire != WIRE_BYTES) {
+        if (wire != wire_of(field->type))
+            return fail(s, "a field has another type than ONNX gives it");
+        return skip_value(s, end, wire);
+    }
+    if (!read_varint(s, end, &n))
+        return false;
+    if (n > end - s->at)
+        return fail(s, "truncated: a field runs past its message");
+    return scan_bytes_field(s, field, (size_t)n);
+}
+
+enum pith_status pith_onnx_scan(const void *bytes, size_t n, uint64_t *offset, const char **text)
+{
+    struct scan s = {.p = bytes};
+    bool ok = enter(&s, &onnx__model_proto__descriptor, n);
+    while (ok && s.depth > 0) {
+        if (s.at == s.stack[s.depth - 1].end)
+            s.depth--;
+        else
+            ok = scan_field(&s);
+    }
+    if (ok)
+        return PITH_OK;
+    *offset = s.at;
+    *text = s.text;
+    return PITH_ERR_CORRUPT;
+}

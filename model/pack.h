@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* pack.h - from a model to the bytes of a file, in three steps that can be tested apart:
+ *
+ *     struct pith_model --pack_weight.c--> struct weight with its streams encoded
+ *                       --pack.c---------> struct graph, exactly what a reader gets back
+ *     struct graph      --pack_graph.c---> graph, tables and data chunks
+ *     struct pith_model --pack_text.c----> names, meta, history, observed ranges
+ *     chunks            --pack_container.c-> the file
+ *
+ * The second half takes what runtime/graph_read.c gives: writing a graph that was read gives the
+ * same bytes again. */
+#ifndef PACK_H
+#define PACK_H
+
+#include "byte_out.h"
+#include "format.h"
+#include "pith_model.h"
+
+struct pack_file {
+    bool compact;
+    struct byte_out chunk[CHUNK_KINDS]; /* empty: absent, except the data chunk */
+};
+
+void pith_pack_clear(struct pack_file *f);
+
+/* GRPH, HUFF, DATA from g; f->compact is obeyed. PITH_ERR_MEMORY. */
+enum pith_status pith_pack_graph(const struct graph *g, struct pack_file *f);
+
+/* The whole file. PITH_ERR_MEMORY; PITH_ERR_SPACE when it is too long for the compact header. */
+enum pith_status pith_pack_container(const struct pack_file *f, struct pith_buffer *file);
+
+/* One constant on its way into the file. */
+struct pack_const {
+    const struct pith_value *value;
+    struct weight w;
+    struct byte_out codebook, support, index; /* what w's streams point to, when made here */
+};
+
+/* Streams and tables of all constants. tables: one run of bytes each, n of them. */
+struct pack_tables {
+    struct byte_out *table;
+    uint32_t n;
+};
+enum pith_status pith_pack_weights(struct pack_const *consts, uint32_t n, struct pack_tables *tables,
+                                   struct pith_error *err);
+void pith_pack_weights_clear(struct pack_const *consts, uint32_t n, struct pack_tables *tables);
+
+/* number: file number of each model value, or PITH_VALUE_NONE; order: model value of each file
+ * number. */
+struct pack_numbers {
+    uint32_t *number;
+    uint32_t *order;
+    uint32_t n; /* values in the file */
+};
+
+/* Chunks of text; messages name what is wrong. */
+enum pith_status pith_pack_names(const struct pith_model *m, const struct pack_numbers *numbers,
+                                 struct byte_out *o, struct pith_error *err);
+enum pith_status pith_pack_meta(const struct pith_model *m, struct byte_out *o,
+                                struct pith_error *err);
+enum pith_status pith_pack_history(const struct pith_model *m, struct byte_out *o,
+                                   struct pith_error *err);
+enum pith_status pith_pack_stats(const struct pith_model *m, const struct pack_numbers *numbers,
+                                 struct byte_out *o, struct pith_error *err);
+
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/* pith_data.h - data sets: numbered samples, laid out as a model's input wants them, with labels.
+ *
+ *     struct pith_data_opts o = {.size_bytes = sizeof o, .path = "t10k-images-idx3-ubyte.gz",
+ *                                .preprocess = "scale=1/256", .range = "0:1000",
+ *                                .rank = 4, .dim = {1, 1, 28, 28}, .input_name = "x"};
+ *     struct pith_data *data;
+ *     if (pith_data_open(&o, &data, &err)) ...
+ *     for (uint64_t i = 0; i < pith_data_count(data); i++)
+ *         pith_data_read(data, i, x, &label, &err) ...
+ *     pith_data_free(data);
+ *
+ * What a path may name (told by content, not by ending; .gz of any file is inflated):
+ *
+ *     IDX                 unsigned byte, byte, short, int, float, double; big-endian
+ *     CIFAR-10 binary     records of 1 + 3072 bytes; name ends in .bin or .bin.gz
+ *     .npy                f2 f4 f8, i1..i8, u1..u8, bool, either byte order, C order, up to 8 axes
+ *     .npz                the array `x` (or the only one, or the first that is not y), labels in `y`
+ *     raw:TYPE:N:FILE     records of N values: i8 u8 i16 u16 i32 f16 f32 f64, little-endian
+ *     a folder, .tar      of PNG and JPEG pictures; class folders give the labels (folder names
+ *                         sorted by bytes: 0, 1, ...)
+ *
+ * Labels: for IDX the file beside it (...images-idx3... -> ...labels-idx1...); for folders and tar
+ * files a labels.csv inside or beside; or `labels`: IDX, .npy, .csv (header line; column `class` or
+ * `label`; matched by column `file` for pictures, else in sample order) or .txt (one integer a line).
+ *
+ * Picture pixels go through `preprocess` (pith_preprocess.h): order, resize, crop, then
+ * (pixel * scale - mean) / std. Numbers of other sources take scale, mean and std only.
+ *
+ * Threads: calls on one data set must not overlap; different data sets are independent. */
+#ifndef PITH_DATA_H
+#define PITH_DATA_H
+
+#include "pith_model.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct pith_data;
+
+#define PITH_NO_LABEL INT64_MIN
+
+struct pith_data_opts {
+    uint32_t size_bytes;
+    const char *path;
+    const char *labels;     /* NULL: found as above, or none */
+    const char *range;      /* "a:b", "a:b:step" (either number may be empty), "!a:b:step": all
+                               others; NULL: all */
+    const char *preprocess; /* NULL: none (values as they are, pixels 0..255) */
+    const char *input_name; /* for messages; may be NULL */
+    uint32_t rank;          /* one sample with its batch axis (1, or 0 for open); 0: as the data is,
+                               [1, C, H, W] for pictures */
+    uint32_t dim[PITH_MAX_RANK];
+    uint64_t max_bytes; /* memory the data set may hold; 0: 4 GiB */
+};
+
+/* Opens and checks: sizes, shape, labels, range. Pictures are decoded when read. All text is copied.
+ * PITH_ERR_ARGUMENT, _IO, _CORRUPT, _UNSUPPORTED, _LIMIT, _MEMORY. */
+enum pith_status pith_data_open(const struct pith_data_opts *opts, struct pith_data **data,
+                                struct pith_error *err);
+void pith_data_free(struct pith_data *data); /* accepts NULL */
+
+uint64_t pith_data_count(const struct pith_data *data); /* samples in the range, >= 1 */
+uint64_t pith_data_elems(const struct pith_data *data); /* values of one sample */
+/* Shape of one sample, batch axis 1 first; returns the rank. */
+uint32_t pith_data_shape(const struct pith_data *data, uint32_t dim[PITH_MAX_RANK]);
+bool pith_data_labelled(const struct pith_data *data);
+
+/* Sample i of the range into x: [pith_data_elems] f32, ready for the model. *label (may be NULL):
+ * its class, or PITH_NO_LABEL. PITH_ERR_ARGUMENT (i out of range), _IO, _CORRUPT, _UNSUPPORTED,
+ * _LIMIT, _MEMORY: a picture cannot be decoded or does not fit; x is then unspecified. */
+enum pith_status pith_data_read(struct pith_data *data, uint64_t i, float *x, int64_t *label,
+                                struct pith_error *err);
+
+/* What sample i of the range is called: a file name for pictures, else "sample 17". Valid until the
+ * next call on this data set. */
+const char *pith_data_sample_name(struct pith_data *data, uint64_t i);
+
+/* Real-valued targets: npz `y` of floats with the samples' number of rows. 0: none. */
+uint64_t pith_data_target_elems(const struct pith_data *data);
+/* y: [pith_data_target_elems] f32. PITH_ERR_ARGUMENT. */
+enum pith_status pith_data_read_target(struct pith_data *data, uint64_t i, float *y);
+
+/* Folder or tar only: name of a class folder; NULL: none or out of range. */
+const char *pith_data_class_name(const struct pith_data *data, uint32_t label);
+
+/* ---- single pictures and arrays (what `run` feeds and writes) --------------------------------- */
+
+struct pith_image {
+    uint32_t width, height, channels; /* channels 1 (grey) or 3 (RGB) */
+    uint8_t *pixels;                  /* [height, width, channels]; owned: pith_image_free */
+};
+void pith_image_free(struct pith_image *image);
+
+/* PNG or JPEG, told by content. 16-bit samples are cut to 8, alpha is dropped, palettes expanded.
+ * At most 2^26 pixels and 2^16 a side. `name` stands in messages. */
+enum pith_status pith_image_decode(const void *bytes, size_t n, const char *name,
+                                   struct pith_image *image, struct pith_error *err);
+
+struct pith_array {
+    enum pith_type type; /* as stored; F16 .. I64 and BOOL; u32 and u64 become I64 */
+    uint32_t rank;
+    uint32_t dim[PITH_MAX_RANK]; /* may contain 0 */
+    uint64_t count;
+    void *data; /* [count] in the machine's byte order; owned: pith_array_free */
+};
+void pith_array_free(struct pith_array *array);
+
+/* A .npy file in memory. PITH_ERR_CORRUPT, _UNSUPPORTED, _MEMORY. */
+enum pith_status pith_npy_read(const void *bytes, size_t n, const char *name,
+                               struct pith_array *array, struct pith_error *err);
+/* The bytes of a .npy (version 1.0, little-endian). The caller owns *file.
+ * PITH_ERR_ARGUMENT (bf16 has no npy type), PITH_ERR_MEMORY. */
+enum pith_status pith_npy_write(enum pith_type type, uint32_t rank, const uint32_t *dim,
+                                const void *data, struct pith_buffer *file,
+                                struct pith_error *err);
+
+/* A whole file, inflated when it is gzip, at most max_bytes (0: 4 GiB) in memory. "-" is stdin.
+ * The caller owns *file. PITH_ERR_IO, _CORRUPT, _LIMIT, _MEMORY. */
+enum pith_status pith_file_read(const char *path, uint64_t max_bytes, struct pith_buffer *file,
+                                struct pith_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/* pith_model.h - the network in memory: what import makes, stages change and pack writes.
+ *
+ *     struct pith_model *m;
+ *     struct pith_error err;
+ *     if (pith_model_load("net.onnx", NULL, &m, &err)) ...   // .onnx or .pith, told by content
+ *     ... pith_prune(m, ...), pith_cluster(m, ...) ...
+ *     struct pith_buffer file;
+ *     if (pith_model_pack(m, NULL, &file, &err)) ...          // the bytes of a .pith
+ *     pith_model_free(m);
+ *
+ * A constant weight answers three questions, each owned by one stage: `mask` (support, prune),
+ * `codebook` (grid, quantize), `code` (huffman). `data` always holds the effective values, so any
+ * stage may run after any other. The structs are open: stages read and write them directly.
+ *
+ * Ownership: a model owns one arena; everything reachable from it is allocated with
+ * pith_model_alloc and released by pith_model_free. Nothing in it is freed singly. */
+#ifndef PITH_MODEL_H
+#define PITH_MODEL_H
+
+#include <stdbool.h>
+#include "pith_runtime.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* NULL wherever a `const struct pith_alloc *` is taken means malloc and free. */
+struct pith_alloc {
+    void *(*alloc)(void *user, size_t bytes);
+    void (*free)(void *user, void *p);
+    void *user;
+};
+
+/* Bytes from malloc; the receiver owns them: pith_buffer_free. */
+struct pith_buffer {
+    uint8_t *data;
+    size_t bytes;
+};
+void pith_buffer_free(struct pith_buffer *buffer);
+
+#define PITH_VALUE_NONE UINT32_MAX /* an optional input left out */
+
+struct pith_codebook {
+    uint32_t n_centroids; /* per group, 1..256 */
+    uint64_t group_elems; /* elements that share a group, row-major; count: one for the tensor */
+    uint64_t n_groups;    /* count / group_elems, exactly */
+    float *centroid;      /* [n_groups * n_centroids], ascending in each group, finite */
+    uint8_t *index;       /* [count]; 0 and meaningless where masked out */
+};
+
+/* How encode will write a weight; the packer falls back to what is valid. */
+enum pith_code {
+    PITH_CODE_PLAIN = 0,  /* working form: raw values, bitmap masks, k-bit indices */
+    PITH_CODE_HUFFMAN = 1 /* gaps and indices entropy-coded, tables shared where smaller */
+};
+
+struct pith_const {
+    uint64_t count;
+    void *data;    /* [count] of the value's type, row-major: effective values */
+    uint8_t *mask; /* [count], 1 kept, 0 pruned (data is then 0); NULL: dense */
+    struct pith_codebook *codebook; /* NULL: plain grid */
+    enum pith_code code;
+};
+
+struct pith_value {
+    char *name; /* "" when the file has none */
+    enum pith_type type;
+    uint32_t rank;
+    uint32_t dim[PITH_MAX_RANK]; /* with batch 1 where the batch is open */
+    struct pith_const *constant; /* NULL: computed at run time, or an input */
+    /* Running extremes seen by calibrate; min > max: none. */
+    float min, max;
+    uint64_t n_observed;
+};
+
+struct pith_node {
+    char *name;
+    uint32_t op;    /* enum pith_op, op.h */
+    int32_t *attr;  /* op_info->n_slots */
+    uint32_t n_in, n_out;
+    uint32_t *in;   /* value numbers or PITH_VALUE_NONE */
+    uint32_t *out;  /* value numbers */
+};
+
+struct pith_meta {
+    char *key;
+    char *text; /* UTF-8, NUL-terminated */
+};
+
+struct pith_model {
+    struct pith_value *values;
+    uint32_t n_values;
+    struct pith_node *nodes; /* in an order of execution */
+    uint32_t n_nodes;
+    uint32_t *inputs; /* value numbers */
+    uint32_t n_inputs;
+    uint32_t *outputs;
+    uint32_t n_outputs;
+    bool batch_open;         /* dim 0 of every input is the batch */
+    struct pith_meta *meta;  /* "preprocess", "labels", "recipe", ... sorted by key */
+    uint32_t n_meta;
+    struct pith_meta *history; /* key: the stage's verb; text: one JSON object; oldest first */
+    uint32_t n_history;
+    struct pith_model_arena *arena; /* private */
+};
+
+/* alloc is copied; its user pointer is borrowed until pith_model_free. */
+enum pith_status pith_model_new(const struct pith_alloc *alloc, struct pith_model **m);
+void pith_model_free(struct pith_model *m); /* accepts NULL */
+
+/* count * each zeroed bytes that live as long as the model; NULL when memory or the product's
+ * range runs out. */
+void *pith_model_alloc(struct pith_model *m, uint64_t count, size_t each);
+char *pith_model_strdup(struct pith_model *m, const char *text);
+
+/* Replaces or adds; both texts are copied. PITH_ERR_MEMORY. */
+enum pith_status pith_model_set_meta(struct pith_model *m, const char *key, const char *text);
+const char *pith_model_get_meta(const struct pith_model *m, const char *key); /* NULL: none */
+enum pith_status pith_model_add_history(struct pith_model *m, const char *verb, const char *json);
+
+/* A prunable and clusterable weight: constant f32 input 1 of a Conv, Gemm or MatMul. Import has
+ * brought the matrix ones to [O, C]; Conv weights are [O, C/group, KH, KW]. */
+struct pith_weight_ref {
+    uint32_t value; /* number of the constant */
+    uint32_t node;
+    uint32_t op;
+    const char *layer; /* node name, or the name of its output where it has none */
+    const char *tensor; /* name of the constant */
+    uint64_t rows;      /* O */
+    uint64_t cols;      /* count / O */
+};
+/* refs: room for m->n_nodes entries. A constant used by several nodes is listed once. */
+uint32_t pith_model_weights(const struct pith_model *m, struct pith_weight_ref *refs);
+
+/* Shell glob (* ? [..]) against layer or tensor name; "re:..." is a POSIX extended regex. */
+bool pith_weight_matches(const struct pith_weight_ref *ref, const char *pattern);
+
+/* ---- reading ---------------------------------------------------------------------------- */
+
+struct pith_input_shape {
+    const char *name; /* NULL: the only input */
+    uint32_t rank;
+    uint32_t dim[PITH_MAX_RANK]; /* 0: leave open (dim 0 only) */
+};
+
+struct pith_input_value {
+    const char *name;
+    const char *text; /* a number, a comma-separated list, or @file.npy */
+};
+
+struct pith_import_opts {
+    uint32_t size_bytes;
+    const struct pith_input_shape *shapes;
+    uint32_t n_shapes;
+    const struct pith_input_value *set_inputs; /* inputs frozen to constants */
+    uint32_t n_set_inputs;
+    const char *const *outputs; /* cut the graph here; NULL: as the file says */
+    uint32_t n_outputs;
+    const char *preprocess; /* stored as meta; NULL: none */
+    const char *labels;     /* newline-separated class names, stored as meta */
+    uint64_t max_bytes;     /* memory the import may use beyond the file; 0: 4 GiB */
+    const struct pith_alloc *alloc;
+};
+
+/* Reads .onnx or .pith, told apart by content. Messages name the file. *m is untouched on failure.
+ * PITH_ERR_IO, _CORRUPT, _UNSUPPORTED (err->text names the first; see pith_onnx_check for all),
+ * _MEMORY, _LIMIT. opts may be NULL and is ignored for .pith. */
+enum pith_status pith_model_load(const char *path, const struct pith_import_opts *opts,
+                                 struct pith_model **m, struct pith_error *err);
+/* The same from memory; `name` stands in messages; `dir` is where external data may lie (NULL: none
+ * allowed). bytes are only read during the call. */
+enum pith_status pith_model_read(const void *bytes, size_t n, const char *name, const char *dir,
+                                 const struct pith_import_opts *opts, struct pith_model **m,
+                                 struct pith_error *err);
+
+/* ---- writing ---------------------------------------------------------------------------- */
+
+struct pith_pack_opts {
+    uint32_t size_bytes;
+    bool compact; /* the compact header: no names, no history unless keep_history */
+    bool keep_history;
+    bool keep_names; /* full header only; default there */
+};
+
+/* The bytes of a .pith; the caller owns *file. The same model gives the same bytes. */
+enum pith_status pith_model_pack(const struct pith_model *m, const struct pith_pack_opts *opts,
+                                 struct pith_buffer *file, struct pith_error *err);
+
+/* The effective network as ONNX (opset 13). The caller owns *file. */
+enum pith_status pith_model_write_onnx(const struct pith_model *m, struct pith_buffer *file,
+                                       struct pith_error *err);
+
+/* Writes path whole or not at all: temporary file in the same folder, fsync, rename. */
+enum pith_status pith_file_write(const char *path, const void *bytes, size_t n,
+                                 struct pith_error *err);
+
+/* ---- rewrites --------------------------------------------------------------------------- */
+
+/* BatchNormalization after Conv or Gemm into weight and bias (on the way to encode). Masks stay;
+ * a codebook on a folded tensor becomes one per channel. Tells how many were folded. */
+enum pith_status pith_model_fold_batch_norm(struct pith_model *m, uint32_t *n_folded,
+                                            struct pith_error *err);
+
+/* Recomputes every value's type and shape from the inputs (runtime's rules). */
+enum pith_status pith_model_infer_shapes(struct pith_model *m, struct pith_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

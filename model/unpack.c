@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: MIT */
+/* unpack.c - the bytes of a .pith into a model: the graph is read and validated by the runtime's
+ * gate, the streams are decoded by the runtime's decoders, and each weight's mask, codebook and code
+ * come back as they were packed. */
+#include "unpack.h"
+
+#include <stdlib.h>
+#include "error_fill.h"
+#include "format.h"
+
+#define DEFAULT_MAX_BYTES (UINT64_C(4) << 30)
+
+struct unpacking {
+    const char *name;
+    struct pith_error *err;
+    struct image im;
+    struct graph g;
+    struct tview *shapes;
+    void *mem;
+    struct pith_model *m;
+};
+
+bool pith_is_pith(const void *bytes, size_t n)
+{
+    const uint8_t *b = bytes;
+    /* Two bytes of the full magic: a file damaged in text mode is still called a broken .pith. */
+    if (n >= 2 && b[0] == COMPACT_MAGIC_0 && (b[1] & 0xf0) == COMPACT_MAGIC_1)
+        return true;
+    return n >= 4 && memcmp(b, FULL_MAGIC, 4) == 0;
+}
+
+/* ---- messages -------------------------------------------------------------------------------- */
+
+static void tag_text(uint32_t tag, char text[5])
+{
+    for (unsigned i = 0; i < 4; i++) {
+        uint8_t c = (uint8_t)(tag >> (8 * i));
+        text[i] = c >= 0x20 && c < 0x7f ? (char)c : '?';
+    }
+    text[4] = 0;
+}
+
+static const char *what_failed(enum pith_status st)
+{
+    switch (st) {
+    case PITH_ERR_VERSION:
+        return "written by a newer version of the format";
+    case PITH_ERR_UNSUPPORTED:
+        return "uses something this build does not have";
+    default:
+        return "file is broken";
+    }
+}
+
+/* why: where the gate stopped. */
+static enum pith_status refuse(const char *name, enum pith_status st, const struct pith_error *why,
+                               struct pith_error *err)
+{
+    char tag[5];
+    tag_text(why->chunk, tag);
+    if (why->chunk)
+        pith_error_fill(err, st, "%s: %s: chunk %s, byte %llu", name, what_failed(st), tag,
+                        (unsigned long long)why->offset);
+    else
+        pith_error_fill(err, st, "%s: %s: byte %llu", name, what_failed(st),
+                        (unsigned long long)why->offset);
+    if (err) {
+        err->chunk = why->chunk;
+        err->offset = why->offset;
+    }
+    return st;
+}
+
+static enum pith_status no_memory(const struct unpacking *u)
+{
+    return pith_error_no_memory(u->err);
+}
+
+/* ---- the graph ------------------------------------------------------------------------------- */
+
+static char *copy_text(struct pith_model *m, const void *text, size_t n)
+{
+    char *copy = pith_model_alloc(m, (uint64_t)n + 1, 1);
+    if (copy && n > 0)
+        memcpy(copy, text, n);
+    return copy;
+}
+
+static enum pith_status make_values(struct unpacking *u)
+{
+    struct pith_model *m = u->m;
+    m->n_values = u->g.n_values;
+    m->values = pith_model_alloc(m, m->n_values, sizeof *m->values);
+    if (!m->values)
+        return no_memory(u);
+    for (uint32_t i = 0; i < m->n_values; i++) {
+        struct pith_value *v = &m->values[i];
+        v->type = u->shapes[i].type;
+        v->rank = u->shapes[i].shape.rank;
+        memcpy(v->dim, u->shapes[i].shape.dim, sizeof v->dim);
+        v->min = f32_from_bits(0x7f800000u); /* min > max: nothing observed */
+        v->max = f32_from_bits(0xff800000u);
+    }
+    return PITH_OK;
+}
+
+static enum pith_status make_node(struct unpacking *u, uint32_t i)
+{
+    const struct graph_node *from = &u->g.nodes[i];
+    struct pith_node *to = &u->m->nodes[i];
+    to->op = (uint32_t)from->info->op;
+    to->n_in = from->n_in;
+    to->n_out = from->n_out;
+    to->attr = pith_model_alloc(u->m, from->info->n_slots, sizeof *to->attr);
+    to->in = pith_model_alloc(u->m, from->n_in, sizeof *to->in);
+    to->out = pith_model_alloc(u->m, from->n_out, sizeof *to->out);
+    if (!to->attr || !to->in || !to->out)
+        return no_memory(u);
+    if (from->info->n_slots > 0)
+        memcpy(to->attr, from->attr, from->info->n_slots * sizeof *to->attr);
+    for (uint32_t k = 0; k < from->n_in; k++)
+        to->in[k] = from->in[k] == PITH_NO_VALUE ? PITH_VALUE_NONE : from->in[k];
+    for (uint32_t k = 0; k < from->n_out; k++)
+        to->out[k] = from->first_out + k;
+    return PITH_OK;
+}
+
+static enum pith_status make_graph(struct unpacking *u)
+{
+    struct pith_model *m = u->m;
+    enum pith_status st = PITH_OK;
+    m->n_inputs = u->g.n_inputs;
+    m->n_outputs = u->g.n_outputs;
+    m->n_nodes = u->g.n_nodes;
+    m->batch_open = u->g.inputs[0].batch_open;
+    m->inputs = pith_model_alloc(m, m->n_inputs, sizeof *m->inputs);
+    m->outputs = pith_model_alloc(m, m->n_outputs, sizeof *m->outputs);
+    m->nodes = pith_model_alloc(m, m->n_nodes, sizeof *m->nodes);
+    if (!m->inputs || !m->outputs || !m->nodes)
+        return no_memory(u);
+    for (uint32_t i = 0; i < m->n_inputs; i++)
+        m->inputs[i] = i;
+    memcpy(m->outputs, u->g.outputs, m->n_outputs * sizeof *m->outputs);
+    for (uint32_t i = 0; i < m->n_nodes && !st; i++)
+        st = make_node(u, i);
+    return st;
+}
+
+/* ---- weights --------------------------------------------------------------------------------- */
+
+struct decoding {
+    const struct weight *w;
+    struct pith_const *k;
+    void *scratch;
+};
+
+static enum pith_status decode_mask(struct unpacking *u, const struct decoding *d)
+{
+    const struct weight *w = d->w;
+    uint8_t *mask = pith_model_alloc(u->m, w->count, 1);
+    if (!mask)
+        return no_memory(u);
+    d->k->mask = mask;
+    if (w->support == SUPPORT_BITMAP) {
+        for (uint64_t i = 0; i < w->count; i++)
+            mask[i] = w->support_stream.bytes[i / 8] >> (i % 8) & 1;
+        return PITH_OK;
+    }
+    uint32_t *pos = malloc((size_t)(w->nnz + 1) * sizeof *pos);
+    if (!pos)
+        return no_memory(u);
+    enum pith_status st = pith_weight_expand_parts(w, pos, NULL, NULL, d->scratch);
+    for (uint64_t i = 0; i < w->nnz && !st; i++)
+        mask[pos[i]] = 1;
+    free(pos);
+    return st;
+}
+
+/* The decoders give the kept indices one behind the other; the model has one for each element. */
+static enum pith_status decode_indices(struct unpacking *u, const struct decoding *d, uint8_t *index)
+{
+    const struct weight *w = d->w;
+    uint8_t *kept = malloc((size_t)w->nnz + 1);
+    if (!kept)
+        return no_memory(u);
+    enum pith_status st = pith_weight_expand_parts(w, NULL, kept, NULL, d->scratch);
+    uint64_t next = 0;
+    for (uint64_t i = 0; i < w->count && !st; i++)
+        if (!d->k->mask || d->k->mask[i])
+            index[i] = kept[next++];
+    free(kept);
+    return st;
+}
+
+static enum pith_status decode_codebook(struct unpacking *u, const struct decoding *d)
+{
+    const struct weight *w = d->w;
+    struct pith_codebook *b = pith_model_alloc(u->m, 1, sizeof *b);
+    if (!b)
+        return no_memory(u);
+    *b = (struct pith_codebook){.n_centroids = w->n_centroids,
+                                .group_elems = w->group_elems,
+                                .n_groups = w->n_groups};
+    b->centroid = pith_model_alloc(u->m, w->n_groups * w->n_centroids, sizeof *b->centroid);
+    b->index = pith_model_alloc(u->m, w->count, 1);
+    if (!b->centroid || !b->index)
+        return no_memory(u);
+    d->k->codebook = b;
+    enum pith_status st = pith_weight_codebooks(w, b->centroid);
+    return st ? st : decode_indices(u, d, b->index);
+}
+
+static enum pith_status decode_weight(struct unpacking *u, const struct decoding *d)
+{
+    const struct weight *w = d->w;
+    enum pith_status st = PITH_OK;
+    d->k->count = w->count;
+    d->k->data = pith_model_alloc(u->m, w->count, pith_type_bytes(w->type));
+    if (!d->k->data)
+        return no_memory(u);
+    if (w->support != SUPPORT_DENSE)
+        st = decode_mask(u, d);
+    if (!st && w->grid == GRID_CODEBOOK)
+        st = decode_codebook(u, d);
+    if (st)
+        return st;
+    d->k->code = w->support == SUPPORT_GAPS || w->code == CODE_HUFFMAN ? PITH_CODE_HUFFMAN
+                                                                      : PITH_CODE_PLAIN;
+    return w->grid == GRID_CODEBOOK ? pith_weight_expand_f32(w, d->k->data, d->scratch)
+                                    : pith_weight_expand_plain(w, d->k->data, d->scratch);
+}
+
+static enum pith_status make_weight(struct unpacking *u, uint32_t i)
+{
+    struct decoding d = {.w = &u->g.weights[i]};
+    d.k = pith_model_alloc(u->m, 1, sizeof *d.k);
+    d.scratch = aligned_alloc(64, (pith_weight_scratch_bytes(d.w) + 127) & ~(size_t)63);
+    enum pith_status st = d.k && d.scratch ? decode_weight(u, &d) : no_memory(u);
+    free(d.scratch);
+    u->m->values[u->g.n_inputs + i].constant = d.k;
+    if (st == PITH_ERR_CORRUPT) {
+        struct pith_error why = {.chunk = TAG_DATA,
+                                 .offset = (uint64_t)(d.w->codebook.n_bytes > 0
+                                                          ? d.w->codebook.bytes - u->im.blob
+                                                      : d.w->support_stream.n_bytes > 0
+                                                          ? d.w->support_stream.bytes - u->im.blob
+                                                          : d.w->index_stream.bytes - u->im.blob)};
+        return refuse(u->name, st, &why, u->err);
+    }
+    return st;
+}
+
+/* A few bytes can claim a terabyte of zeros: what all tensors take is added up before the first is
+ * made. */
+static enum pith_status check_memory(const struct unpacking *u, uint64_t max_bytes)
+{
+    uint64_t total = 0, limit = max_bytes ? max_bytes : DEFAULT_MAX_BYTES;
+    for (uint32_t i = 0; i < u->g.n_weights; i++) {
+        const struct weight *w = &u->g.weights[i];
+        uint64_t each = pith_type_bytes(w->type) + (w->support != SUPPORT_DENSE ? 1u : 0u) +
+                        (w->grid == GRID_CODEBOOK ? 1u : 0u);
+        uint64_t bytes = w->count * each; /* < 2^40 * 10 */
+        uint64_t codebooks = w->n_groups * w->n_centroids * 4; /* <= 2^40 * 2^10 */
+        if (!add_ok(bytes, codebooks, &bytes) || !add_ok(total, bytes, &total) || total > limit)
+            return pith_error_fill(u->err, PITH_ERR_LIMIT,
+                                   "%s: tensors take more than %llu bytes of memory", u->name,
+                                   (unsigned long long)limit);
+    }
+    return PITH_OK;
+}
+
+/* ---- texts (validated: lengths lie inside the chunks) ---------------------------------------- */
+
+static enum pith_status read_names(struct unpacking *u)
+{
+    struct pith_model *m = u->m;
+    struct reader r = reader_of(u->im.chunk[CHUNK_NAMES].bytes, u->im.chunk[CHUNK_NAMES].n_bytes);
+    for (uint32_t i = 0; i < m->n_values + m->n_nodes; i++) {
+        size_t n = r.p ? (size_t)rd_varint(&r, MAX_NAME_BYTES) : 0;
+        char *name = copy_text(m, n > 0 ? rd_bytes(&r, n) : NULL, n);
+        if (!name)
+            return no_memory(u);
+        if (i < m->n_values)
+            m->values[i].name = name;
+        else
+            m->nodes[i - m->n_values].name = name;
+    }
+    return PITH_OK;
+}
+
+static char *read_text(struct unpacking *u, struct reader *r, size_t n)
+{
+    return copy_text(u->m, rd_bytes(r, n), n);
+}
+
+static enum pith_status read_meta(struct unpacking *u)
+{
+    struct reader r = reader_of(u->im.chunk[CHUNK_META].bytes, u->im.chunk[CHUNK_META].n_bytes);
+    while (r.left > 0) {
+        uint64_t v = rd_varint(&r, META_FIRST_LENGTH - 1 + MAX_NAME_BYTES);
+        char *key = v < META_FIRST_LENGTH
+                        ? pith_model_strdup(u->m, pith_meta_key((uint32_t)v))
+                        : read_text(u, &r, (size_t)v - (META_FIRST_LENGTH - 1));
+        char *text = read_text(u, &r, (size_t)rd_varint(&r, MAX_TEXT_BYTES));
+        if (!key || !text || pith_model_set_meta(u->m, key, text))
+            return no_memory(u);
+    }
+    return PITH_OK;
+}
+
+static enum pith_status read_history(struct unpacking *u)
+{
+    struct reader r =
+        reader_of(u->im.chunk[CHUNK_HISTORY].bytes, u->im.chunk[CHUNK_HISTORY].n_bytes);
+    while (r.left > 0) {
+        char *verb = read_text(u, &r, (size_t)rd_varint(&r, MAX_NAME_BYTES));
+        char *json = read_text(u, &r, (size_t)rd_varint(&r, MAX_TEXT_BYTES));
+        if (!verb || !json || pith_model_add_history(u->m, verb, json))
+            return no_memory(u);
+    }
+    return PITH_OK;
+}
+
+static void read_stats(struct unpacking *u)
+{
+    struct reader r = reader_of(u->im.chunk[CHUNK_STATS].bytes, u->im.chunk[CHUNK_STATS].n_bytes);
+    uint64_t next = 0;
+    while (r.left > 0 && !r.bad) {
+        uint64_t value = next + rd_varint(&r, u->g.n_values);
+        struct pith_value *v = &u->m->values[value];
+        v->min = f32_from_bits(rd_le32(&r));
+        v->max = f32_from_bits(rd_le32(&r));
+        v->n_observed = rd_varint(&r, UINT64_MAX);
+        next = value + 1;
+    }
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+static enum pith_status open_graph(struct unpacking *u, const void *bytes, size_t n, uint32_t flags)
+{
+    struct pith_error why = {0};
+    uint64_t need;
+    enum pith_status st = pith_graph_need(bytes, n, flags, &need, &why);
+    if (st)
+        return refuse(u->name, st, &why, u->err);
+    u->mem = aligned_alloc(64, (size_t)((need + 64) & ~UINT64_C(63)));
+    if (!u->mem)
+        return no_memory(u);
+    flags |= PITH_FLAG_NO_CHECKSUM; /* tested just now */
+    st = pith_graph_read(bytes, n, flags, 0, u->mem, need, &u->g, &u->shapes, &why);
+    if (st)
+        return refuse(u->name, st, &why, u->err);
+    pith_image_open(bytes, n, flags, &u->im, NULL);
+    if (u->im.unknown) {
+        why.chunk = u->im.unknown;
+        return refuse(u->name, PITH_ERR_UNSUPPORTED, &why, u->err);
+    }
+    return PITH_OK;
+}
+
+static enum pith_status build(struct unpacking *u, uint64_t max_bytes)
+{
+    enum pith_status st = check_memory(u, max_bytes);
+    if (!st)
+        st = make_values(u);
+    if (!st)
+        st = make_graph(u);
+    if (!st)
+        st = read_names(u);
+    if (!st)
+        st = read_meta(u);
+    if (!st)
+        st = read_history(u);
+    for (uint32_t i = 0; i < u->g.n_weights && !st; i++)
+        st = make_weight(u, i);
+    if (!st)
+        read_stats(u);
+    return st;
+}
+
+enum pith_status pith_unpack(const void *bytes, size_t n, const char *name, uint32_t flags,
+                             uint64_t max_bytes, const struct pith_alloc *alloc,
+                             struct pith_model **m, struct pith_error *err)
+{
+    struct unpacking u = {.name = name, .err = err};
+    enum pith_status st = open_graph(&u, bytes, n, flags);
+    if (!st && pith_model_new(alloc, &u.m))
+        st = no_memory(&u);
+    if (!st)
+        st = build(&u, max_bytes);
+    free(u.mem);
+    if (st)
+        pith_model_free(u.m);
+    else
+        *m = u.m;
+    return st;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* unpack.h - the bytes of a .pith back into a model. */
+#ifndef UNPACK_H
+#define UNPACK_H
+
+#include "pith_model.h"
+
+/* Do the bytes begin as a .pith does? (They may still be broken.) */
+bool pith_is_pith(const void *bytes, size_t n);
+
+/* name stands in messages. flags: PITH_FLAG_NO_CHECKSUM or 0. max_bytes: what the tensors may take
+ * in memory; 0: 4 GiB. Values are numbered as in the file. *m is untouched on failure. */
+enum pith_status pith_unpack(const void *bytes, size_t n, const char *name, uint32_t flags,
+                             uint64_t max_bytes, const struct pith_alloc *alloc,
+                             struct pith_model **m, struct pith_error *err);
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/* weight_list.c - which constants of a model are weights, and which of them a pattern means. */
+#include <fnmatch.h>
+#include <regex.h>
+#include <stdlib.h>
+#include <string.h>
+#include "op.h"
+#include "pith_model.h"
+
+static bool takes_weight(uint32_t op)
+{
+    return op == PITH_OP_CONV || op == PITH_OP_GEMM || op == PITH_OP_MATMUL;
+}
+
+/* The constant f32 input 1 of node i, or NULL. Only tensors of rank 2 and more have rows and
+ * columns. */
+static const struct pith_value *weight_of(const struct pith_model *m, const struct pith_node *node)
+{
+    if (!takes_weight(node->op) || node->n_in < 2 || node->in[1] == PITH_VALUE_NONE)
+        return NULL;
+    const struct pith_value *v = &m->values[node->in[1]];
+    return v->constant && v->type == PITH_F32 && v->rank >= 2 ? v : NULL;
+}
+
+uint32_t pith_model_weights(const struct pith_model *m, struct pith_weight_ref *refs)
+{
+    uint32_t n = 0;
+    uint8_t *listed = calloc(m->n_values ? m->n_values : 1, 1);
+    for (uint32_t i = 0; i < m->n_nodes; i++) {
+        const struct pith_node *node = &m->nodes[i];
+        const struct pith_value *v = weight_of(m, node);
+        if (!v)
+            continue;
+        bool again = listed ? listed[node->in[1]] : false;
+        for (uint32_t k = 0; !listed && !again && k < n; k++)
+            again = refs[k].value == node->in[1]; /* slower, when memory is out */
+        if (again)
+            continue;
+        if (listed)
+            listed[node->in[1]] = 1;
+        refs[n++] = (struct pith_weight_ref){
+            .value = node->in[1],
+            .node = i,
+            .op = node->op,
+            .layer = node->name[0] ? node->name : m->values[node->out[0]].name,
+            .tensor = v->name,
+            .rows = v->dim[0],
+            .cols = v->constant->count / v->dim[0],
+        };
+    }
+    free(listed);
+    return n;
+}
+
+static bool regex_matches(const char *pattern, const struct pith_weight_ref *ref)
+{
+    regex_t re;
+    if (regcomp(&re, pattern, REG_EXTENDED | REG_NOSUB))
+        return false;
+    bool hit = regexec(&re, ref->layer, 0, NULL, 0) == 0 ||
+               regexec(&re, ref->tensor, 0, NULL, 0) == 0;
+    regfree(&re);
+    return hit;
+}
+
+bool pith_weight_matches(const struct pith_weight_ref *ref, const char *pattern)
+{
+    if (strncmp(pattern, "re:", 3) == 0)
+        return regex_matches(pattern + 3, ref);
+    return fnmatch(pattern, ref->layer, 0) == 0 || fnmatch(pattern, ref->tensor, 0) == 0;
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* Sorted codebooks. Order carries no information, so a codebook is two ascending lists of
+ * magnitudes (bit patterns without sign: for floats of one sign, integer order is value order) as
+ * differences. What remains is what 23 mantissa bits of noise cost; a codebook rounded to fewer
+ * mantissa bits shows as low zero bits, which are not written. */
+#include "codebook_decode.h"
+
+#define MAX_FINITE 0x7f7fffffu
+#define SIGN 0x80000000u
+#define ESCAPE 16u
+
+enum pith_status pith_codebook_open(struct codebook_reader *r, const uint8_t *bytes, size_t n_bytes,
+                                    uint64_t n_groups, uint32_t n_centroids)
+{
+    struct codebook_reader c = {.bits = bit_reader_of(bytes, n_bytes),
+                                .groups_left = n_groups,
+                                .n_centroids = n_centroids};
+    c.coded = br_bits(&c.bits, 1) != 0;
+    if (c.coded) {
+        c.zero_bits = br_bits(&c.bits, 5);
+        c.rice_bits = br_bits(&c.bits, 5);
+        if (c.zero_bits > 30 || c.rice_bits > 30)
+            return PITH_ERR_CORRUPT;
+    } else if (br_bits(&c.bits, 7) != 0) {
+        return PITH_ERR_CORRUPT;
+    }
+    if (c.bits.bad)
+        return PITH_ERR_CORRUPT;
+    *r = c;
+    return PITH_OK;
+}
+
+/* f32 in total order as unsigned order. */
+static uint32_t ordered(uint32_t bits)
+{
+    return bits & SIGN ? ~bits : bits | SIGN;
+}
+
+static bool read_raw(struct codebook_reader *r, float *dst)
+{
+    uint32_t last = 0;
+    for (uint32_t i = 0; i < r->n_centroids; i++) {
+        uint32_t bits = br_bits(&r->bits, 32);
+        if ((bits & ~SIGN) > MAX_FINITE || ordered(bits) < last)
+            return false;
+        last = ordered(bits);
+        dst[i] = f32_from_bits(bits);
+    }
+    return !r->bits.bad;
+}
+
+/* Unary up to ESCAPE ones, the last form without its zero-bit. */
+static uint32_t read_step(struct codebook_reader *r, uint32_t magnitude_bits)
+{
+    uint32_t q = 0;
+    while (q < ESCAPE && br_bits(&r->bits, 1) != 0)
+        q++;
+    if (q == ESCAPE)
+        return br_bits(&r->bits, magnitude_bits);
+    uint32_t low = br_bits(&r->bits, r->rice_bits);
+    uint64_t v = ((uint64_t)q << r->rice_bits) + low; /* < 2^35 */
+    return v > MAX_FINITE ? SIGN : (uint32_t)v;       /* too large either way */
+}
+
+/* n magnitudes ascending to dst[0], dst[stride] ...; sign is added to each. */
+static bool read_list(struct codebook_reader *r, uint32_t n, uint32_t sign, float *dst,
+                      int32_t stride)
+{
+    uint32_t magnitude_bits = 31 - r->zero_bits;
+    uint32_t largest = MAX_FINITE >> r->zero_bits, v = 0;
+    for (uint32_t i = 0; i < n && !r->bits.bad; i++) {
+        uint32_t step = i ? read_step(r, magnitude_bits) : br_bits(&r->bits, magnitude_bits);
+        if (step > largest - v)
+            return false;
+        v += step;
+        *dst = f32_from_bits(sign | v << r->zero_bits);
+        dst += stride;
+    }
+    return !r->bits.bad;
+}
+
+static bool read_coded(struct codebook_reader *r, float *dst)
+{
+    uint32_t k = r->n_centroids, count_bits = 32 - (uint32_t)__builtin_clz(k);
+    uint32_t n_negative = br_bits(&r->bits, count_bits);
+    if (n_negative > k)
+        return false;
+    uint32_t n_zero = n_negative < k ? br_bits(&r->bits, 1) : 0;
+    if (n_zero)
+        dst[n_negative] = 0.0f;
+    if (n_negative && !read_list(r, n_negative, SIGN, dst + n_negative - 1, -1))
+        return false;
+    uint32_t positive = n_negative + n_zero;
+    if (positive == k)
+        return true;
+    /* +0 has one form: the first of them is the flag */
+    return read_list(r, k - positive, 0, dst + positive, 1) && (n_zero || dst[positive] > 0.0f);
+}
+
+enum pith_status pith_codebook_next(struct codebook_reader *r, float *dst)
+{
+    if (r->groups_left == 0 || !(r->coded ? read_coded(r, dst) : read_raw(r, dst)) || r->bits.bad)
+        return PITH_ERR_CORRUPT;
+    r->groups_left--;
+    if (r->groups_left == 0 && !br_at_end(&r->bits))
+        return PITH_ERR_CORRUPT;
+    return PITH_OK;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* codebook_decode.h - codebooks group after group (docs/format-streams.md section 6). */
+#ifndef CODEBOOK_DECODE_H
+#define CODEBOOK_DECODE_H
+
+#include "bit_reader.h"
+#include "pith_runtime.h"
+
+struct codebook_reader {
+    struct bit_reader bits;
+    uint64_t groups_left;
+    uint32_t n_centroids;
+    uint32_t zero_bits, rice_bits;
+    bool coded;
+};
+
+/* n_centroids 1..256. PITH_ERR_CORRUPT. Borrows bytes. */
+enum pith_status pith_codebook_open(struct codebook_reader *r, const uint8_t *bytes, size_t n_bytes,
+                                    uint64_t n_groups, uint32_t n_centroids);
+
+/* The next group: dst[n_centroids], finite, ascending. With the last group the end of the bytes is
+ * checked. PITH_ERR_CORRUPT, also when no group is left. */
+enum pith_status pith_codebook_next(struct codebook_reader *r, float *dst);
+
+#endif

@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: MIT */
+/* conv_run.c - the ways a convolution runs:
+ *
+ *   product    one output pixel under the whole input: a matrix times a vector (product_f32.h)
+ *   depthwise  one input channel per group: depthwise_f32 on each output plane
+ *   tiles      im2col of a tile of pixels, then gemm_f32 (kernel_dense.h). 1x1 convolutions of
+ *              stride 1 multiply the input where it lies.
+ *   direct     conv_f32: no packing, no memory; the reference and whatever the others exclude
+ *
+ * Memory of tiles:
+ *
+ *     prep    = G x panels [ceil(O/mr)][K][mr], constant weights (else at the start of scratch)
+ *     scratch = one panel [K_BLOCK][ldb] for each chunk, or for each tile
+ *
+ * Work is cut into at most CHUNKS chunks of tiles, a number that does not depend on the threads. Few
+ * tiles (7x7 pixels) are cut by output channels, too: for each block of K all tiles' panels are
+ * filled first, then multiplied. Each element's sum is the same either way. */
+#include "conv_run.h"
+#include "kernels.h"
+#include "product_f32.h"
+#include "weight_f32.h"
+
+#define CHUNKS 16u
+#ifndef K_BLOCK
+#define K_BLOCK 768u
+#endif
+#define EXTRA_COLUMN_MIN_K 64u /* below, finishing the extra column costs more than it saves */
+
+enum conv_path { CONV_PRODUCT, CONV_DEPTHWISE, CONV_TILES, CONV_DIRECT };
+
+struct conv {
+    const struct op_args *args;
+    struct conv_geom g; /* one group */
+    uint32_t n, groups;
+    size_t x_group, y_group, w_group; /* floats of one group of one image / of the weights */
+    size_t pixels, k;
+    enum conv_path path;
+    bool in_place; /* tiles: gemm_f32 reads x itself */
+};
+
+static void set_geometry(struct conv *v)
+{
+    const struct op_args *args = v->args;
+    const struct shape *x = &args->in[0]->shape, *w = &args->in[1]->shape;
+    const struct shape *y = &args->out[0]->shape;
+    const int32_t *attr = args->attr;
+    uint32_t last = x->rank - 1, axis = last - 2;
+    v->n = x->dim[0];
+    v->groups = (uint32_t)attr[ATTR_CONV_GROUP];
+    v->g = (struct conv_geom){.c = w->dim[1], .o = w->dim[0] / v->groups,
+                              .h = 1, .oh = 1, .kh = 1, .stride_h = 1, .dil_h = 1,
+                              .w = x->dim[last], .ow = y->dim[last], .kw = w->dim[last]};
+    v->g.stride_w = (uint32_t)attr_item(attr, ATTR_CONV_STRIDES, axis, 1);
+    v->g.dil_w = (uint32_t)attr_item(attr, ATTR_CONV_DILATIONS, axis, 1);
+    v->g.pad_left = (uint32_t)attr_item(attr, ATTR_CONV_PADS, axis, 0);
+    if (axis == 1) {
+        v->g.h = x->dim[2], v->g.oh = y->dim[2], v->g.kh = w->dim[2];
+        v->g.stride_h = (uint32_t)attr_item(attr, ATTR_CONV_STRIDES, 0, 1);
+        v->g.dil_h = (uint32_t)attr_item(attr, ATTR_CONV_DILATIONS, 0, 1);
+        v->g.pad_top = (uint32_t)attr_item(attr, ATTR_CONV_PADS, 0, 0);
+    }
+}
+
+/* Output pixel (0,0) sees each input pixel exactly once, in order. */
+static bool covers_input(const struct conv_geom *g)
+{
+    return g->oh == 1 && g->ow == 1 && g->pad_top == 0 && g->pad_left == 0 && g->kh == g->h &&
+           g->kw == g->w && (g->kh == 1 || g->dil_h == 1) && (g->kw == 1 || g->dil_w == 1);
+}
+
+static bool pointwise(const struct conv_geom *g)
+{
+    return g->kh == 1 && g->kw == 1 && g->stride_h == 1 && g->stride_w == 1 && g->oh == g->h &&
+           g->ow == g->w && g->pad_top == 0 && g->pad_left == 0;
+}
+
+/* Vector kernels index pixels and taps with 32 bits, signed. */
+static bool small_planes(const struct conv *v)
+{
+    const struct conv_geom *g = &v->g;
+    uint64_t reach_h = (uint64_t)(g->kh - 1) * g->dil_h, reach_w = (uint64_t)(g->kw - 1) * g->dil_w;
+    uint64_t limit = 1u << 28;
+    return (uint64_t)g->h * g->w < limit && v->pixels < limit && v->k < limit &&
+           reach_h < limit && reach_w < limit &&
+           (g->oh + reach_h) * g->stride_h < limit && (g->ow + reach_w) * g->stride_w < limit;
+}
+
+static struct conv conv_of(const struct op_args *args, const struct op_env *env)
+{
+    struct conv v = {.args = args};
+    set_geometry(&v);
+    const struct conv_geom *g = &v.g;
+    v.pixels = (size_t)g->oh * g->ow;
+    v.k = (size_t)g->c * g->kh * g->kw;
+    v.x_group = (size_t)g->c * g->h * g->w;
+    v.y_group = g->o * v.pixels;
+    v.w_group = g->o * v.k;
+    v.in_place = pointwise(g);
+    if (v.groups == 1 && v.k <= UINT32_MAX && covers_input(g))
+        v.path = CONV_PRODUCT;
+    else if (g->c == 1 && g->kw <= DEPTHWISE_MAX_KW && small_planes(&v))
+        v.path = CONV_DEPTHWISE;
+    else if (env->kernels->dense.mr != 0 && small_planes(&v))
+        v.path = CONV_TILES;
+    else
+        v.path = CONV_DIRECT;
+    return v;
+}
+
+static const float *data_of(const struct op_args *args, uint32_t i)
+{
+    return args->n_in > i && args->in[i] ? args->in[i]->data : NULL;
+}
+
+static struct dense_act act_of(const struct op_args *args)
+{
+    return (struct dense_act){args->fuse.act, args->fuse.a, args->fuse.b};
+}
+
+static struct product product_of(const struct conv *v)
+{
+    const struct op_args *args = v->args;
+    struct product p = {.m = v->n, .n = v->g.o, .k = (uint32_t)v->k, .trans_b = true,
+                        .alpha = 1.0f, .beta = 1.0f, .a = data_of(args, 0), .b = data_of(args, 1),
+                        .c = data_of(args, 2), .has_c = args->n_in > 2 && args->in[2], .c_col = 1,
+                        .weight = args->weight, .prep = args->prep, .act = args->fuse.act,
+                        .act_a = args->fuse.a, .act_b = args->fuse.b, .y = args->out[0]->data};
+    if (args->fuse.residual)
+        p.residual = args->fuse.residual->data;
+    return p;
+}
+
+/* floats of the packed weights of one group */
+static bool panel_floats(const struct conv *v, uint32_t mr, uint64_t *floats)
+{
+    uint64_t rows = ((uint64_t)v->g.o + mr - 1) / mr * mr;
+    return mul_ok(rows, v->k, floats);
+}
+
+/* How the tiles of all images and groups are cut into chunks. */
+struct cut {
+    uint32_t tiles; /* of one group of one image */
+    uint32_t width; /* pixels of a tile, the last one's may be fewer */
+    uint32_t ldb;   /* row stride of the im2col panel */
+    uint32_t chunks;
+    uint32_t o_parts; /* > 1: each tile is several chunks */
+    uint64_t units;   /* tiles x groups x images */
+};
+
+static struct cut cut_of(const struct conv *v, const struct dense_kernels *d)
+{
+    struct cut t;
+    uint32_t pixels = (uint32_t)v->pixels, mr = d->mr;
+    t.width = pixels % d->nr_max == 0 && v->k >= EXTRA_COLUMN_MIN_K ? d->nr_max : d->nr;
+    t.tiles = (pixels + t.width - 1) / t.width;
+    t.ldb = (t.width + DENSE_PANEL_ALIGN - 1) / DENSE_PANEL_ALIGN * DENSE_PANEL_ALIGN;
+    t.units = (uint64_t)t.tiles * v->groups * v->n;
+    t.o_parts = 1;
+    if (t.units < CHUNKS) {
+        uint32_t panels = (v->g.o + mr - 1) / mr, parts = CHUNKS / (uint32_t)t.units;
+        t.o_parts = panels < parts ? panels : parts;
+    }
+    t.chunks = t.units < CHUNKS ? (uint32_t)t.units * t.o_parts : CHUNKS;
+    return t;
+}
+
+/* floats of one chunk's im2col panel */
+static size_t chunk_floats(const struct conv *v, const struct cut *t)
+{
+    return v->in_place ? 0 : (v->k < K_BLOCK ? v->k : K_BLOCK) * t->ldb;
+}
+
+static enum pith_status tiles_need(const struct conv *v, const struct dense_kernels *d,
+                                   struct op_need *need)
+{
+    struct cut t = cut_of(v, d);
+    uint64_t packed, chunk_bytes = chunk_floats(v, &t) * sizeof(float);
+    need->kernel = v->in_place ? "conv1x1-f32" : "conv-f32";
+    need->scratch_bytes = chunk_bytes * (t.units < CHUNKS ? t.units : CHUNKS);
+    if (!panel_floats(v, d->mr, &packed) || !mul_ok(packed, v->groups, &packed) ||
+        !mul_ok(packed, sizeof(float), &packed) || !align_ok(packed, 64, &packed))
+        return PITH_ERR_LIMIT;
+    if (v->args->weight) {
+        need->prep_bytes = packed;
+        return pith_weight_f32_scratch(v->args->weight, &need->prep_scratch_bytes);
+    }
+    return add_ok(need->scratch_bytes, packed, &need->scratch_bytes) ? PITH_OK : PITH_ERR_LIMIT;
+}
+
+static enum pith_status plain_need(const struct op_args *args, struct op_need *need)
+{
+    if (!args->weight || pith_weight_f32_borrow(args->weight))
+        return PITH_OK;
+    need->prep_scratch_bytes = pith_weight_scratch_bytes(args->weight);
+    return mul_ok(args->weight->count, sizeof(float), &need->prep_bytes) ? PITH_OK : PITH_ERR_LIMIT;
+}
+
+enum pith_status pith_conv_need(const struct op_args *args, const struct op_env *env,
+                                struct op_need *need)
+{
+    struct conv v = conv_of(args, env);
+    struct product p;
+    enum pith_status status;
+    *need = (struct op_need){0};
+    switch (v.path) {
+    case CONV_PRODUCT:
+        p = product_of(&v);
+        return pith_product_need(&p, env, need);
+    case CONV_TILES:
+        status = tiles_need(&v, &env->kernels->dense, need);
+        break;
+    default:
+        need->kernel = v.path == CONV_DEPTHWISE ? "depthwise-f32" : "conv-f32-direct";
+        status = plain_need(args, need);
+    }
+    if (!mul_ok(shape_elems(&args->out[0]->shape), v.k, &need->macs))
+        need->macs = UINT64_MAX;
+    return status;
+}
+
+/* w [G][O, C, KH*KW] -> panels with k = tap * C + channel */
+static void pack_weights(const struct conv *v, const float *w, uint32_t mr, float *dst)
+{
+    size_t taps = (size_t)v->g.kh * v->g.kw;
+    uint64_t group_floats;
+    panel_floats(v, mr, &group_floats);
+    for (size_t group = 0; group < v->groups; group++)
+        for (size_t tap = 0; tap < taps; tap++)
+            pith_pack_rows_f32(w + group * v->w_group + tap, v->k, taps, v->g.o, v->g.c, mr,
+                               dst + group * group_floats + tap * v->g.c * mr, v->k * mr);
+}
+
+enum pith_status pith_conv_prepare(const struct op_args *args, const struct op_env *env)
+{
+    struct conv v = conv_of(args, env);
+    if (!args->weight)
+        return PITH_OK;
+    if (v.path == CONV_PRODUCT) {
+        struct product p = product_of(&v);
+        return pith_product_prepare(&p, env);
+    }
+    if (v.path != CONV_TILES)
+        return args->prep ? pith_weight_expand_f32(args->weight, args->prep, env->scratch)
+                          : PITH_OK;
+    const float *w;
+    enum pith_status status = pith_weight_f32(args->weight, env->scratch, &w);
+    if (status == PITH_OK)
+        pack_weights(&v, w, env->kernels->dense.mr, args->prep);
+    return status;
+}
+
+/* One run, as the parallel bodies see it. */
+struct conv_run {
+    const struct conv *v;
+    const struct dense_kernels *d;
+    struct cut cut;
+    const float *w; /* plain, or packed (tiles) */
+    const float *residual;
+    float *panels;
+    uint64_t units;
+    uint32_t chunks;
+    uint64_t group_floats; /* packed weights of one group */
+    uint32_t k;            /* block that fill_body and multiply_body do */
+};
+
+static uint64_t chunk_begin(const struct conv_run *r, uint32_t i)
+{
+    return r->units * i / r->chunks;
+}
+
+/* One tile: which pixels of which group. */
+struct conv_tile {
+    size_t group; /* over images and groups */
+    size_t p0;
+    uint32_t n;
+};
+
+static struct conv_tile tile_of(const struct conv_run *r, uint64_t unit)
+{
+    struct conv_tile t = {unit / r->cut.tiles, unit % r->cut.tiles * r->cut.width, r->cut.width};
+    if (r->v->pixels - t.p0 < t.n)
+        t.n = (uint32_t)(r->v->pixels - t.p0);
+    return t;
+}
+
+static uint32_t block_end(const struct conv *v, uint32_t k)
+{
+    return v->in_place || v->k - k < K_BLOCK ? (uint32_t)v->k : k + K_BLOCK;
+}
+
+static void tile_fill(const struct conv_run *r, const struct conv_tile *t, float *panel, uint32_t k)
+{
+    const struct conv *v = r->v;
+    struct im2col_f32_job cols = {.g = &v->g, .x = data_of(v->args, 0) + t->group * v->x_group,
+                                  .b = panel, .ldb = r->cut.ldb, .p0 = t->p0, .n = t->n, .k0 = k,
+                                  .k1 = block_end(v, k)};
+    if (!v->in_place)
+        r->d->im2col_f32(&cols);
+}
+
+/* Rows [o0, o1) of tile t, block of K from k on. */
+static void tile_multiply(const struct conv_run *r, const struct conv_tile *t, const float *panel,
+                          uint32_t k, uint32_t o0, uint32_t o1)
+{
+    const struct conv *v = r->v;
+    size_t own = t->group % v->groups, mr = r->d->mr;
+    const float *bias = data_of(v->args, 2);
+    const float *x = data_of(v->args, 0) + t->group * v->x_group + t->p0;
+    size_t out = t->group * v->y_group + o0 * v->pixels + t->p0;
+    struct gemm_f32_job job = {.a = r->w + own * r->group_floats + o0 * v->k + k * mr,
+                               .a_step = v->k * mr, .b = v->in_place ? x : panel,
+                               .ldb = v->in_place ? v->pixels : r->cut.ldb,
+                               .c = (float *)v->args->out[0]->data + out, .ldc = v->pixels,
+                               .bias_row = bias ? bias + own * v->g.o + o0 : NULL,
+                               .residual = r->residual ? r->residual + out : NULL, .m = o1 - o0,
+                               .n = t->n, .k = block_end(v, k) - k, .resume = k > 0,
+                               .finish = block_end(v, k) == v->k, .act = act_of(v->args)};
+    r->d->gemm_f32(&job);
+}
+
+/* Chunk i: some tiles, all output channels, all of K. */
+static void tiles_body(void *arg, uint32_t i)
+{
+    const struct conv_run *r = arg;
+    float *panel = r->panels + i * chunk_floats(r->v, &r->cut);
+    for (uint64_t u = chunk_begin(r, i); u < chunk_begin(r, i + 1); u++) {
+        struct conv_tile t = tile_of(r, u);
+        for (uint32_t k = 0; k < r->v->k; k = block_end(r->v, k)) {
+            tile_fill(r, &t, panel, k);
+            tile_multiply(r, &t, panel, k, 0, r->v->g.o);
+        }
+    }
+}
+
+/* Tile i, block of K from r->k on. */
+static void fill_body(void *arg, uint32_t i)
+{
+    const struct conv_run *r = arg;
+    struct conv_tile t = tile_of(r, i);
+    tile_fill(r, &t, r->panels + i * chunk_floats(r->v, &r->cut), r->k);
+}
+
+/* Part i % o_parts of the output channels of tile i / o_parts, block of K from r->k on. */
+static void multiply_body(void *arg, uint32_t i)
+{
+    const struct conv_run *r = arg;
+    uint32_t parts = r->cut.o_parts, tile = i / parts, part = i % parts, o = r->v->g.o;
+    uint32_t panels = (o + r->d->mr - 1) / r->d->mr;
+    uint32_t o0 = panels * part / parts * r->d->mr, o1 = panels * (part + 1) / parts * r->d->mr;
+    struct conv_tile t = tile_of(r, tile);
+    tile_multiply(r, &t, r->panels + tile * chunk_floats(r->v, &r->cut), r->k, o0, o1 < o ? o1 : o);
+}
+
+static void depthwise_body(void *arg, uint32_t i)
+{
+    const struct conv_run *r = arg;
+    const struct conv *v = r->v;
+    const float *bias = data_of(v->args, 2);
+    float *y = v->args->out[0]->data;
+    size_t channels = (size_t)v->groups * v->g.o;
+    for (uint64_t u = chunk_begin(r, i), end = chunk_begin(r, i + 1), next; u < end; u = next) {
+        /* planes in one call share an image and, where a group has several outputs, their input */
+        size_t o = u % channels;
+        next = v->g.o > 1 ? u + 1 : u + channels - o;
+        next = next < end ? next : end;
+        struct depthwise_f32_job job = {.g = &v->g,
+                                        .x = data_of(v->args, 0) + u / v->g.o * v->x_group,
+                                        .x_step = v->x_group, .w = r->w + o * v->k,
+                                        .y = y + u * v->pixels, .bias = bias ? bias + o : NULL,
+                                        .residual = r->residual ? r->residual + u * v->pixels : NULL,
+                                        .planes = (uint32_t)(next - u), .act = act_of(v->args)};
+        r->d->depthwise_f32(&job);
+    }
+}
+
+static void direct_body(void *arg, uint32_t i)
+{
+    const struct conv_run *r = arg;
+    const struct conv *v = r->v;
+    const float *bias = data_of(v->args, 2);
+    float *y = v->args->out[0]->data;
+    for (uint64_t u = chunk_begin(r, i); u < chunk_begin(r, i + 1); u++) {
+        size_t group = u / v->g.o, own = group % v->groups;
+        uint32_t o = (uint32_t)(u % v->g.o);
+        struct conv_f32_job job = {.g = &v->g, .x = data_of(v->args, 0) + group * v->x_group,
+                                   .w = r->w + own * v->w_group, .y = y + group * v->y_group,
+                                   .bias = bias ? bias + own * v->g.o : NULL,
+                                   .residual = r->residual ? r->residual + group * v->y_group : NULL,
+                                   .o0 = o, .o1 = o + 1, .act = act_of(v->args)};
+        r->d->conv_f32(&job);
+    }
+}
+
+static void run_tiles(struct conv_run *r, const struct op_env *env)
+{
+    const struct conv *v = r->v;
+    const struct op_args *args = v->args;
+    r->cut = cut_of(v, r->d);
+    r->units = r->cut.units;
+    r->panels = env->scratch;
+    panel_floats(v, r->d->mr, &r->group_floats);
+    if (!args->weight) {
+        float *packed = env->scratch;
+        pack_weights(v, data_of(args, 1), r->d->mr, packed);
+        r->w = packed;
+        r->panels = packed + ((r->group_floats * v->groups + 15) & ~(uint64_t)15);
+    }
+    if (r->cut.o_parts == 1 || !env->parallel_for) {
+        r->chunks = r->units < CHUNKS ? (uint32_t)r->units : CHUNKS;
+        pith_op_parallel(env, r->chunks, tiles_body, r);
+        return;
+    }
+    for (; r->k < v->k; r->k = block_end(v, r->k)) {
+        if (!v->in_place)
+            pith_op_parallel(env, (uint32_t)r->units, fill_body, r);
+        pith_op_parallel(env, r->cut.chunks, multiply_body, r);
+    }
+}
+
+void pith_conv_run(const struct op_args *args, const struct op_env *env)
+{
+    struct conv v = conv_of(args, env);
+    if (v.path == CONV_PRODUCT) {
+        struct product p = product_of(&v);
+        pith_product_run(&p, env);
+        return;
+    }
+    struct conv_run r = {.v = &v, .d = &env->kernels->dense};
+    r.w = args->prep ? args->prep
+                     : args->weight ? pith_weight_f32_borrow(args->weight) : data_of(args, 1);
+    if (args->fuse.residual)
+        r.residual = args->fuse.residual->data;
+    if (v.path == CONV_TILES) {
+        run_tiles(&r, env);
+        return;
+    }
+    r.units = (uint64_t)v.n * v.groups * v.g.o;
+    r.chunks = r.units < CHUNKS ? (uint32_t)r.units : CHUNKS;
+    pith_op_parallel(env, r.chunks, v.path == CONV_DEPTHWISE ? depthwise_body : direct_body, &r);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* What the processor offers and the operating system keeps across task switches. A feature counts
+ * only when both say so: cpuid names the instructions, XCR0 the registers that are saved. */
+#include <stdbool.h>
+#include "pith_runtime.h"
+
+#if defined(__x86_64__) || defined(__i386__)
+#include <cpuid.h>
+
+/* Intel SDM vol. 2A, CPUID. */
+enum {
+    LEAF1_ECX_FMA = 1u << 12,
+    LEAF1_ECX_POPCNT = 1u << 23,
+    LEAF1_ECX_OSXSAVE = 1u << 27,
+    LEAF1_ECX_AVX = 1u << 28,
+    LEAF1_ECX_F16C = 1u << 29,
+    LEAF7_EBX_BMI1 = 1u << 3,
+    LEAF7_EBX_AVX2 = 1u << 5,
+    LEAF7_EBX_BMI2 = 1u << 8,
+    LEAF7_EBX_AVX512F = 1u << 16,
+    LEAF7_EBX_AVX512DQ = 1u << 17,
+    LEAF7_EBX_AVX512CD = 1u << 28,
+    LEAF7_EBX_AVX512BW = 1u << 30,
+    LEAF7_ECX_VBMI = 1u << 1,
+    LEAF7_ECX_VBMI2 = 1u << 6,
+    LEAF7_ECX_VNNI = 1u << 11,
+    LEAF81_ECX_LZCNT = 1u << 5,
+    XCR0_AVX = 0x06,    /* xmm and ymm */
+    XCR0_AVX512 = 0xe6, /* and mask registers and both halves of zmm */
+};
+#define LEAF7_EBX_AVX512VL (1u << 31)
+
+static bool has(uint32_t reg, uint32_t bits)
+{
+    return (reg & bits) == bits;
+}
+
+static uint32_t saved_state(void)
+{
+    uint32_t lo, hi;
+    __asm__ volatile("xgetbv" : "=a"(lo), "=d"(hi) : "c"(0));
+    (void)hi;
+    return lo;
+}
+
+uint32_t pith_cpu_features(void)
+{
+    uint32_t a, b, c, d, c81, features = 0;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !has(c, LEAF1_ECX_OSXSAVE))
+        return 0;
+    const uint32_t state = saved_state(), c1 = c;
+    if (!__get_cpuid(0x80000001u, &a, &b, &c81, &d) || !__get_cpuid_count(7, 0, &a, &b, &c, &d))
+        return 0;
+    if (!has(state, XCR0_AVX) || !has(c81, LEAF81_ECX_LZCNT) ||
+        !has(c1, LEAF1_ECX_AVX | LEAF1_ECX_FMA | LEAF1_ECX_F16C | LEAF1_ECX_POPCNT) ||
+        !has(b, LEAF7_EBX_AVX2 | LEAF7_EBX_BMI1 | LEAF7_EBX_BMI2))
+        return 0;
+    features |= PITH_CPU_AVX2;
+    if (!has(state, XCR0_AVX512) || !has(b, LEAF7_EBX_AVX512F | LEAF7_EBX_AVX512DQ |
+                                                LEAF7_EBX_AVX512CD | LEAF7_EBX_AVX512BW |
+                                                LEAF7_EBX_AVX512VL))
+        return features;
+    features |= PITH_CPU_AVX512;
+    if (has(c, LEAF7_ECX_VBMI | LEAF7_ECX_VBMI2))
+        features |= PITH_CPU_VBMI;
+    if (has(c, LEAF7_ECX_VNNI))
+        features |= PITH_CPU_VNNI;
+    return features;
+}
+
+#elif defined(__aarch64__)
+
+uint32_t pith_cpu_features(void)
+{
+    return PITH_CPU_NEON; /* part of the base instruction set */
+}
+
+#else
+
+uint32_t pith_cpu_features(void)
+{
+    return 0;
+}
+
+#endif

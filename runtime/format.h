@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/* format.h - the numbers of docs/format.md, and how the pieces of the reader fit together.
+ *
+ *     bytes --container.c--> struct image: where each chunk lies, checksums tested
+ *           --graph_read.c-> struct graph: numbers of the graph chunk, tensors' streams cut out
+ *           --validate.c---> accepted: shapes inferred, names unique, text well-formed
+ *
+ * Writers include this file too; there is no second copy of any constant. */
+#ifndef FORMAT_H
+#define FORMAT_H
+
+#include "container.h"
+
+#define FORMAT_VERSION 0u
+
+/* A tag as it stands in err->chunk: its four characters, first one lowest. Lower case first
+ * letter: ancillary, a reader that does not know it may go on without. */
+#define FORMAT_TAG(a, b, c, d)                                                                     \
+    ((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
+#define TAG_ANCILLARY 0x20u /* bit of the first character */
+
+enum chunk_kind {
+    CHUNK_DATA,
+    CHUNK_GRAPH,
+    CHUNK_TABLES,
+    CHUNK_HISTORY,
+    CHUNK_META,
+    CHUNK_NAMES,
+    CHUNK_STATS,
+    CHUNK_KINDS
+};
+
+#define TAG_DATA FORMAT_TAG('D', 'A', 'T', 'A')
+#define TAG_GRAPH FORMAT_TAG('G', 'R', 'P', 'H')
+#define TAG_TABLES FORMAT_TAG('H', 'U', 'F', 'F')
+#define TAG_HISTORY FORMAT_TAG('h', 'i', 's', 't')
+#define TAG_META FORMAT_TAG('m', 'e', 't', 'a')
+#define TAG_NAMES FORMAT_TAG('n', 'a', 'm', 'e')
+#define TAG_STATS FORMAT_TAG('s', 't', 'a', 't')
+
+/* Full header. */
+#define FULL_MAGIC "\x89PTH\r\n\x1a\n"
+#define FULL_MAGIC_BYTES 8u
+#define FULL_VERSION_AT 8u
+#define FULL_COUNT_AT 12u
+#define FULL_LENGTH_AT 16u
+#define FULL_TABLE_AT 24u
+#define FULL_ENTRY_BYTES 24u /* tag 4, crc 4, offset 8, length 8 */
+#define FULL_CRC_BYTES 4u
+#define FULL_MAX_CHUNKS 64u
+#define FULL_ALIGN 64u /* of the data chunk, and in it of plain elements */
+
+/* Compact header: 2 bytes of magic (the version in the low half of the second), chunk table, chunks,
+ * one CRC32C. */
+#define COMPACT_MAGIC_0 0xb9u
+#define COMPACT_MAGIC_1 0x50u
+#define COMPACT_MAX_BYTES 65535u
+#define COMPACT_CRC_BYTES 4u
+#define COMPACT_ANCILLARY 0x40u /* bit of the tag byte */
+#define COMPACT_DATA 0x7fu      /* closes the table; its length is what is left */
+
+#define MAX_INPUTS 65536u
+#define MAX_WEIGHTS 65536u
+#define MAX_NODES 65536u
+#define MAX_VALUES 262144u
+#define MAX_NAME_BYTES 255u
+#define MAX_META 1024u
+#define MAX_HISTORY 65536u
+#define MAX_TEXT_BYTES (UINT64_C(1) << 24)
+#define MAX_TABLES (2u * MAX_WEIGHTS)
+#define MAX_CENTROIDS 256u
+
+/* Graph chunk, first varint: (n_inputs - 1) << 2 | these. */
+#define GRAPH_BATCH_OPEN 1u
+#define GRAPH_OUTPUTS 2u /* an output list follows; else the last node's first output is the one */
+
+/* Input byte. */
+#define INPUT_RANK 0x0fu
+#define INPUT_TYPE 0x10u   /* a type byte follows; else f32 */
+#define INPUT_SQUARE 0x20u /* the last two stored dims are equal and stored once */
+
+/* Tensor head byte: shape code in bits 0-2, coding in bits 3-7. */
+#define SHAPE_PREV_FIRST 0u /* [dim 0 of the previous tensor] */
+#define SHAPE_RANK4_SQUARE 5u
+#define SHAPE_PREV 6u
+#define SHAPE_RANK 7u
+#define CODING_TYPE 15u /* prefix: a type byte and the real head follow */
+#define CODING_SAME_CENTROIDS 16u
+#define CODING_GRIDS 5u /* plain, codebook, coded codebook, grouped, coded grouped */
+
+#define TABLE_FAR 15u /* nibble: distance follows as a varint */
+
+/* Node byte: operator in bits 0-5. */
+#define NODE_OP 0x3fu
+#define NODE_ATTR 0x40u
+#define NODE_WIRED 0x80u
+
+/* Meta keys with a number; others are written out. */
+#define META_FIRST_LENGTH 16u /* key field v >= 16: v - 15 bytes of key follow */
+const char *pith_meta_key(uint32_t number); /* NULL: none has that number */
+
+struct image {
+    const uint8_t *blob;
+    size_t bytes;
+    bool compact;
+    uint32_t unknown;                /* tag of the first ancillary chunk not known here; 0: none */
+    struct stream chunk[CHUNK_KINDS]; /* bytes NULL: absent */
+    uint64_t header_bytes;           /* up to the first chunk, checksums left out */
+};
+
+/* Tag of a kind as told in errors. */
+uint32_t pith_chunk_tag(enum chunk_kind kind);
+/* Byte of the compact chunk table. */
+uint8_t pith_chunk_compact_tag(enum chunk_kind kind);
+
+/* Header, chunk table, padding and (unless PITH_FLAG_NO_CHECKSUM) checksums. */
+enum pith_status pith_image_open(const void *blob, size_t bytes, uint32_t flags, struct image *im,
+                                 struct pith_error *err);
+
+/* Says where; returns status. err may be NULL. */
+enum pith_status pith_fail(struct pith_error *err, enum pith_status status, uint32_t chunk,
+                           uint64_t offset);
+
+/* ---- the meaning of single fields, shared with the packer ---------------------------------- */
+
+/* Coding number 0..14 of a tensor: support * 5 + grid number. */
+uint32_t pith_weight_coding(const struct weight *w);
+/* The one shape code allowed for s behind prev (NULL: first tensor). */
+uint32_t pith_shape_code(const struct shape *s, const struct shape *prev);
+/* Inputs a node has when its wiring is not written out; 0: it must be. */
+uint32_t pith_default_inputs(const struct op_info *info);
+/* Slots that a field takes, and whether its value is the default. */
+uint32_t pith_field_slots(const struct attr_field *field);
+bool pith_field_is_default(const struct attr_field *field, const int32_t *attr);
+/* Set in the first byte of a list: all of 2 or more entries are equal and stored once. */
+bool pith_list_is_even(const int32_t *list);
+
+/* What the names chunk names, in order: inputs, tensors, nodes, outputs of nodes. */
+struct names {
+    uint32_t n_values, n_nodes;
+    struct graph_name *value; /* [n_values] */
+    struct graph_name *node;  /* [n_nodes] */
+};
+
+/* Checks of validate.c; order: [n_values] scratch. */
+enum pith_status pith_validate_names(const struct image *im, const struct names *names,
+                                     uint32_t *order, struct pith_error *err);
+enum pith_status pith_validate_texts(const struct image *im, struct pith_error *err);
+enum pith_status pith_validate_stats(const struct image *im, uint32_t n_values,
+                                     struct pith_error *err);
+/* Types and shapes of a node's outputs, in values. in, out: room for its inputs and outputs. */
+enum pith_status pith_validate_node(const struct graph_node *node, struct tview *values,
+                                    const struct tview **in, struct tview **out);
+bool pith_utf8_ok(const uint8_t *p, size_t bytes);
+
+#endif

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/* A session: an image (mapped, read or borrowed) and a plan in memory of its own. Regular files are
+ * mapped read-only, so that processes that open the same model share its pages; what cannot be
+ * mapped (pipes) is read whole. */
+#define _POSIX_C_SOURCE 200809L
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "pith_host.h"
+
+#define DEFAULT_MAX_BYTES (UINT64_C(4) << 30)
+#define READ_BYTES 65536u
+
+enum image_kind { IMAGE_BORROWED, IMAGE_MAPPED, IMAGE_READ };
+
+struct pith_session {
+    enum image_kind kind;
+    const void *image; /* owned unless borrowed */
+    size_t bytes;
+    void *memory; /* owned: the plan lives in it */
+    struct pith_need need;
+    struct pith_plan *plan;
+};
+
+static void release_image(struct pith_session *s)
+{
+    if (s->kind == IMAGE_MAPPED)
+        munmap((void *)(uintptr_t)s->image, s->bytes);
+    else if (s->kind == IMAGE_READ)
+        free((void *)(uintptr_t)s->image);
+}
+
+void pith_close(struct pith_session *s)
+{
+    if (!s)
+        return;
+    release_image(s);
+    free(s->memory);
+    free(s);
+}
+
+struct pith_plan *pith_plan_of(struct pith_session *s)
+{
+    return s->plan;
+}
+
+const void *pith_image_of(const struct pith_session *s, size_t *bytes)
+{
+    *bytes = s->bytes;
+    return s->image;
+}
+
+void pith_session_need(const struct pith_session *s, struct pith_need *need)
+{
+    *need = s->need;
+}
+
+/* ---- images --------------------------------------------------------------------------------- */
+
+/* All of a file whose length is not known. The buffer doubles up to `max`. */
+static enum pith_status read_all(int fd, uint64_t max, struct pith_session *s)
+{
+    uint8_t *data = NULL;
+    size_t room = 0, used = 0;
+    for (;;) {
+        if (used == room) {
+            size_t more = room ? 2 * room : READ_BYTES;
+            uint8_t *grown = room < max && more > room ? realloc(data, more) : NULL;
+            if (!grown) {
+                free(data);
+                return room < max ? PITH_ERR_MEMORY : PITH_ERR_LIMIT;
+            }
+            data = grown;
+            room = more;
+        }
+        ssize_t n = read(fd, data + used, room - used);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0) {
+            int why = errno;
+            free(data);
+            errno = why;
+            return PITH_ERR_IO;
+        }
+        if (n == 0)
+            break;
+        used += (size_t)n;
+    }
+    s->kind = IMAGE_READ;
+    s->image = data;
+    s->bytes = used;
+    return PITH_OK;
+}
+
+static enum pith_status map_or_read(int fd, uint64_t max, struct pith_session *s)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0)
+        return PITH_ERR_IO;
+    if (S_ISDIR(st.st_mode)) {
+        errno = EISDIR;
+        return PITH_ERR_IO;
+    }
+    if (S_ISREG(st.st_mode) && st.st_size > 0) {
+        if ((uint64_t)st.st_size > SIZE_MAX / 2)
+            return PITH_ERR_LIMIT;
+        void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (p != MAP_FAILED) {
+            s->kind = IMAGE_MAPPED;
+            s->image = p;
+            s->bytes = (size_t)st.st_size;
+            return PITH_OK;
+        }
+    }
+    return read_all(fd, max, s);
+}
+
+static enum pith_status load_image(const char *path, uint64_t max, struct pith_session *s,
+                                   struct pith_error *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    enum pith_status st = fd < 0 ? PITH_ERR_IO : map_or_read(fd, max, s);
+    int why = errno;
+    if (fd >= 0)
+        close(fd);
+    if (st == PITH_ERR_IO)
+        return pith_error_set(err, st, "cannot read '%s': %s", path, strerror(why));
+    if (st)
+        return pith_error_set(err, st, "cannot read '%s': %s", path, pith_status_text(st));
+    return PITH_OK;
+}
+
+/* ---- plans ---------------------------------------------------------------------------------- */
+
+static enum pith_status make_plan(struct pith_session *s, const struct pith_opts *opts)
+{
+    enum pith_status st = pith_plan_size(s->image, s->bytes, opts, &s->need);
+    if (st)
+        return st;
+    s->memory = aligned_alloc((size_t)s->need.align, (size_t)s->need.bytes);
+    if (!s->memory)
+        return PITH_ERR_MEMORY;
+    return pith_plan_init(s->memory, (size_t)s->need.bytes, s->image, s->bytes, opts, &s->plan);
+}
+
+/* The core tells a status; asking the validator again tells where. name NULL: an image in memory. */
+static void explain(const struct pith_session *s, const struct pith_opts *opts, const char *name,
+                    enum pith_status st, struct pith_error *err)
+{
+    struct pith_error where;
+    const char *before = name ? "'" : "", *after = name ? "': " : "";
+    memset(&where, 0, sizeof where);
+    if (!err)
+        return;
+    if (!name)
+        name = "";
+    if (pith_blob_check(s->image, s->bytes, opts ? opts->flags : 0, &where) == st) {
+        err->chunk = where.chunk;
+        err->offset = where.offset;
+        pith_error_set(err, st, "%s%s%s%s at byte %llu", before, name, after, pith_status_text(st),
+                       (unsigned long long)where.offset);
+        return;
+    }
+    err->chunk = 0;
+    err->offset = 0;
+    pith_error_set(err, st, "%s%s%s%s", before, name, after, pith_status_text(st));
+}
+
+static enum pith_status finish_open(struct pith_session *made, const struct pith_opts *opts,
+                                    const char *name, struct pith_session **s,
+                                    struct pith_error *err)
+{
+    enum pith_status st = make_plan(made, opts);
+    if (st) {
+        explain(made, opts, name, st, err);
+        pith_close(made);
+        return st;
+    }
+    *s = made;
+    return PITH_OK;
+}
+
+enum pith_status pith_open_memory(const void *image, size_t bytes, const struct pith_opts *opts,
+                                  struct pith_session **s, struct pith_error *err)
+{
+    struct pith_session *made = calloc(1, sizeof *made);
+    if (!made)
+        return pith_error_set(err, PITH_ERR_MEMORY, "%s", pith_status_text(PITH_ERR_MEMORY));
+    made->kind = IMAGE_BORROWED;
+    made->image = image;
+    made->bytes = bytes;
+    return finish_open(made, opts, NULL, s, err);
+}
+
+enum pith_status pith_open(const char *path, const struct pith_opts *opts, struct pith_session **s,
+                           struct pith_error *err)
+{
+    struct pith_session *made = calloc(1, sizeof *made);
+    uint64_t max = opts && opts->max_bytes ? opts->max_bytes : DEFAULT_MAX_BYTES;
+    if (!made)
+        return pith_error_set(err, PITH_ERR_MEMORY, "cannot open '%s': out of memory", path);
+    enum pith_status st = load_image(path, max, made, err);
+    if (st) {
+        free(made);
+        return st;
+    }
+    return finish_open(made, opts, path, s, err);
+}

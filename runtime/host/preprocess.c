@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT */
+/* The stored preprocessing: read, written, applied. A picture has 256 pixel values, so applying it
+ * is one table look-up per pixel and channel; the tables are computed as the formula says, in
+ * double, and rounded once. */
+#include <string.h>
+#include "decimal.h"
+#include "pith_host.h"
+#include "pith_preprocess.h"
+
+#define MAX_SIDE 65536u
+#define MAX_FRACTION 65536u /* denominators that format looks for */
+
+void pith_preprocess_init(struct pith_preprocess *pre)
+{
+    memset(pre, 0, sizeof *pre);
+    pre->scale = 1.0f;
+}
+
+/* ---- reading -------------------------------------------------------------------------------- */
+
+struct piece {
+    const char *p;
+    size_t n;
+};
+
+/* The part of *rest before `separator` (or all of it); *rest moves behind it. */
+static struct piece next_piece(struct piece *rest, char separator)
+{
+    const char *at = memchr(rest->p, separator, rest->n);
+    struct piece head = {rest->p, at ? (size_t)(at - rest->p) : rest->n};
+    size_t gone = head.n + (at ? 1 : 0);
+    rest->p += gone;
+    rest->n -= gone;
+    return head;
+}
+
+static bool equals(struct piece a, const char *text)
+{
+    return a.n == strlen(text) && memcmp(a.p, text, a.n) == 0;
+}
+
+/* A decimal or a fraction of two. */
+static bool parse_number(struct piece t, float *value)
+{
+    float above, below;
+    if (!memchr(t.p, '/', t.n))
+        return pith_decimal_parse(t.p, t.n, value);
+    struct piece head = next_piece(&t, '/');
+    if (!pith_decimal_parse(head.p, head.n, &above) || !pith_decimal_parse(t.p, t.n, &below) ||
+        below == 0.0f)
+        return false;
+    double v = (double)above / (double)below;
+    if (!(v >= -3.4e38 && v <= 3.4e38))
+        return false;
+    *value = (float)v;
+    return true;
+}
+
+static bool parse_list(struct piece t, float *list, uint32_t *n)
+{
+    *n = 0;
+    for (bool more = true; more;) {
+        more = memchr(t.p, ':', t.n) != NULL;
+        if (*n == PITH_PREPROCESS_CHANNELS || !parse_number(next_piece(&t, ':'), &list[*n]))
+            return false;
+        ++*n;
+    }
+    return true;
+}
+
+static bool parse_side(struct piece t, uint32_t *side)
+{
+    uint32_t v = 0;
+    for (size_t i = 0; i < t.n; i++) {
+        if (t.p[i] < '0' || t.p[i] > '9' || v > MAX_SIDE)
+            return false;
+        v = v * 10 + (uint32_t)(t.p[i] - '0');
+    }
+    *side = v;
+    return t.n > 0 && v >= 1 && v <= MAX_SIDE;
+}
+
+static bool parse_choice(struct piece t, const char *no, const char *yes, bool *chosen)
+{
+    *chosen = equals(t, yes);
+    return *chosen || equals(t, no);
+}
+
+static bool parse_std(struct piece t, struct pith_preprocess *pre)
+{
+    if (!parse_list(t, pre->std, &pre->n_std))
+        return false;
+    for (uint32_t i = 0; i < pre->n_std; i++)
+        if (!(pre->std[i] > 0.0f))
+            return false;
+    return true;
+}
+
+static const char *const keys[] = {"scale", "mean", "std", "resize", "crop", "order", "layout"};
+#define N_KEYS (sizeof keys / sizeof *keys)
+
+static bool parse_value(size_t key, struct piece t, struct pith_preprocess *pre)
+{
+    switch (key) {
+    case 0:
+        return parse_number(t, &pre->scale) && pre->scale != 0.0f;
+    case 1:
+        return parse_list(t, pre->mean, &pre->n_mean);
+    case 2:
+        return parse_std(t, pre);
+    case 3:
+        return parse_side(t, &pre->resize);
+    case 4:
+        return parse_side(t, &pre->crop);
+    case 5:
+        return parse_choice(t, "rgb", "bgr", &pre->bgr);
+    default:
+        return parse_choice(t, "nchw", "nhwc", &pre->nhwc);
+    }
+}
+
+static int shown(size_t n)
+{
+    return n > 64 ? 64 : (int)n;
+}
+
+enum pith_status pith_preprocess_read(const char *text, size_t n, struct pith_preprocess *pre,
+                                      struct pith_error *err)
+{
+    struct pith_preprocess made;
+    struct piece rest = {text, n};
+    unsigned seen = 0;
+    pith_preprocess_init(&made);
+    for (bool more = n > 0; more;) {
+        more = memchr(rest.p, ',', rest.n) != NULL;
+        struct piece value = next_piece(&rest, ','), all = value;
+        struct piece key = next_piece(&value, '=');
+        size_t k = 0;
+        while (k < N_KEYS && !equals(key, keys[k]))
+            k++;
+        if (k == N_KEYS)
+            return pith_error_set(err, PITH_ERR_ARGUMENT,
+                                  "preprocessing has no '%.*s': it is scale, mean, std, resize, "
+                                  "crop, order or layout",
+                                  shown(key.n), key.p);
+        if (seen >> k & 1)
+            return pith_error_set(err, PITH_ERR_ARGUMENT, "preprocessing names '%s' twice",
+                                  keys[k]);
+        if (!parse_value(k, value, &made))
+            return pith_error_set(err, PITH_ERR_ARGUMENT, "bad preprocessing value '%.*s'",
+                                  shown(all.n), all.p);
+        seen |= 1u << k;
+    }
+    if (made.n_mean > 1 && made.n_std > 1 && made.n_mean != made.n_std)
+        return pith_error_set(err, PITH_ERR_ARGUMENT, "preprocessing has %u means and %u stds",
+                              (unsigned)made.n_mean, (unsigned)made.n_std);
+    *pre = made;
+    return PITH_OK;
+}
+
+enum pith_status pith_preprocess_parse(const char *text, size_t n, struct pith_preprocess *pre)
+{
+    return pith_preprocess_read(text, n, pre, NULL);
+}
+
+/* ---- writing -------------------------------------------------------------------------------- */
+
+struct writer {
+    char *text;
+    size_t at, n;
+    bool full;
+};
+
+static void write_text(struct writer *w, const char *p, size_t n)
+{
+    if (w->full || n >= w->n - w->at) {
+        w->full = true;
+        return;
+    }
+    memcpy(w->text + w->at, p, n);
+    w->at += n;
+}
+
+static void write_key(struct writer *w, size_t key)
+{
+    if (w->at > 0)
+        write_text(w, ",", 1);
+    write_text(w, keys[key], strlen(keys[key]));
+    write_text(w, "=", 1);
+}
+
+/* "1/n" when that is the value, as people write it; else the shortest decimal. */
+static void write_number(struct writer *w, float v)
+{
+    char text[DECIMAL_TEXT_BYTES];
+    size_t n = pith_decimal_format(v, text);
+    double below = v > 0.0f ? 1.0 / (double)v + 0.5 : 0.0;
+    if (n > 6 && below >= 2.0 && below <= (double)MAX_FRACTION) {
+        uint32_t whole = (uint32_t)below;
+        if ((float)(1.0 / (double)whole) == v) {
+            write_text(w, "1/", 2);
+            n = pith_decimal_format((float)whole, text);
+        }
+    }
+    write_text(w, text, n);
+}
+
+static void write_list(struct writer *w, size_t key, const float *list, uint32_t n)
+{
+    if (n == 0)
+        return;
+    write_key(w, key);
+    for (uint32_t i = 0; i < n; i++) {
+        if (i > 0)
+            write_text(w, ":", 1);
+        write_number(w, list[i]);
+    }
+}
+
+static void write_side(struct writer *w, size_t key, uint32_t side)
+{
+    if (side == 0)
+        return;
+    write_key(w, key);
+    write_number(w, (float)side); /* <= 2^16: exact */
+}
+
+enum pith_status pith_preprocess_format(const struct pith_preprocess *pre, char *text, size_t n)
+{
+    struct writer w = {text, 0, n, n == 0};
+    if (pre->scale != 1.0f)
+        write_list(&w, 0, &pre->scale, 1);
+    write_list(&w, 1, pre->mean, pre->n_mean);
+    write_list(&w, 2, pre->std, pre->n_std);
+    write_side(&w, 3, pre->resize);
+    write_side(&w, 4, pre->crop);
+    if (pre->bgr) {
+        write_key(&w, 5);
+        write_text(&w, "bgr", 3);
+    }
+    if (pre->nhwc) {
+        write_key(&w, 6);
+        write_text(&w, "nhwc", 4);
+    }
+    if (w.full)
+        return PITH_ERR_SPACE;
+    text[w.at] = '\0';
+    return PITH_OK;
+}
+
+/* ---- applying ------------------------------------------------------------------------------- */
+
+/* Entry c of a list of which 0 (nothing), 1 (all the same) or all are given. */
+static double item(const float *list, uint32_t n, uint32_t c, double none)
+{
+    if (n == 0)
+        return none;
+    return (double)list[n == 1 ? 0 : c];
+}
+
+float pith_preprocess_value(const struct pith_preprocess *pre, float pixel, uint32_t c)
+{
+    double mean = item(pre->mean, pre->n_mean, c, 0.0), std = item(pre->std, pre->n_std, c, 1.0);
+    return (float)(((double)pixel * (double)pre->scale - mean) / std);
+}
+
+enum pith_status pith_preprocess_apply(const struct pith_preprocess *pre, const uint8_t *pixels,
+                                       uint32_t h, uint32_t w, uint32_t c, float *out)
+{
+    float table[256];
+    size_t n = (size_t)h * w;
+    if (c == 0 || c > PITH_PREPROCESS_CHANNELS || (pre->n_mean > 1 && pre->n_mean != c) ||
+        (pre->n_std > 1 && pre->n_std != c))
+        return PITH_ERR_ARGUMENT;
+    for (uint32_t k = 0; k < c; k++) {
+        uint32_t from = pre->bgr ? c - 1 - k : k;
+        size_t at = pre->nhwc ? k : k * n, step = pre->nhwc ? c : 1;
+        for (uint32_t v = 0; v < 256; v++)
+            table[v] = pith_preprocess_value(pre, (float)v, k);
+        for (size_t i = 0; i < n; i++)
+            out[at + i * step] = table[pixels[i * c + from]];
+    }
+    return PITH_OK;
+}

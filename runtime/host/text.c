@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* Words for the numbers the core speaks in. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include "op.h"
+#include "pith_host.h"
+
+const char *pith_status_text(enum pith_status status)
+{
+    switch (status) {
+    case PITH_OK:
+        return "success";
+    case PITH_ERR_ARGUMENT:
+        return "bad argument";
+    case PITH_ERR_MEMORY:
+        return "out of memory";
+    case PITH_ERR_IO:
+        return "cannot read or write";
+    case PITH_ERR_CORRUPT:
+        return "corrupt file";
+    case PITH_ERR_UNSUPPORTED:
+        return "not supported by this build";
+    case PITH_ERR_VERSION:
+        return "written in a newer format version";
+    case PITH_ERR_SPACE:
+        return "buffer too small";
+    case PITH_ERR_LIMIT:
+        return "would exceed a limit";
+    case PITH_ERR_GOAL:
+        return "goal not met";
+    }
+    return "unknown status";
+}
+
+const char *pith_op_text(uint32_t op)
+{
+    static const char *const names[PITH_OP_END] = {
+        [PITH_OP_CONV] = "Conv",
+        [PITH_OP_GEMM] = "Gemm",
+        [PITH_OP_MATMUL] = "MatMul",
+        [PITH_OP_ADD] = "Add",
+        [PITH_OP_SUB] = "Sub",
+        [PITH_OP_MUL] = "Mul",
+        [PITH_OP_DIV] = "Div",
+        [PITH_OP_RELU] = "Relu",
+        [PITH_OP_LEAKY_RELU] = "LeakyRelu",
+        [PITH_OP_PRELU] = "PRelu",
+        [PITH_OP_CLIP] = "Clip",
+        [PITH_OP_SIGMOID] = "Sigmoid",
+        [PITH_OP_TANH] = "Tanh",
+        [PITH_OP_HARD_SIGMOID] = "HardSigmoid",
+        [PITH_OP_HARD_SWISH] = "HardSwish",
+        [PITH_OP_SOFTMAX] = "Softmax",
+        [PITH_OP_LOG_SOFTMAX] = "LogSoftmax",
+        [PITH_OP_MAX_POOL] = "MaxPool",
+        [PITH_OP_AVERAGE_POOL] = "AveragePool",
+        [PITH_OP_GLOBAL_MAX_POOL] = "GlobalMaxPool",
+        [PITH_OP_GLOBAL_AVERAGE_POOL] = "GlobalAveragePool",
+        [PITH_OP_BATCH_NORM] = "BatchNormalization",
+        [PITH_OP_LRN] = "LRN",
+        [PITH_OP_CONCAT] = "Concat",
+        [PITH_OP_SPLIT] = "Split",
+        [PITH_OP_SLICE] = "Slice",
+        [PITH_OP_SQUEEZE] = "Squeeze",
+        [PITH_OP_UNSQUEEZE] = "Unsqueeze",
+        [PITH_OP_RESHAPE] = "Reshape",
+        [PITH_OP_FLATTEN] = "Flatten",
+        [PITH_OP_TRANSPOSE] = "Transpose",
+        [PITH_OP_PAD] = "Pad",
+        [PITH_OP_CAST] = "Cast",
+        [PITH_OP_REDUCE_MEAN] = "ReduceMean",
+        [PITH_OP_RESIZE] = "Resize",
+        [PITH_OP_IDENTITY] = "Identity",
+    };
+    return op < PITH_OP_END && names[op] ? names[op] : "?";
+}
+
+const char *pith_type_text(enum pith_type type)
+{
+    static const char *const names[] = {
+        [PITH_F32] = "f32", [PITH_F16] = "f16", [PITH_BF16] = "bf16", [PITH_F64] = "f64",
+        [PITH_I8] = "i8",   [PITH_U8] = "u8",   [PITH_I16] = "i16",   [PITH_U16] = "u16",
+        [PITH_I32] = "i32", [PITH_I64] = "i64", [PITH_BOOL] = "bool",
+    };
+    return type < sizeof names / sizeof *names && names[type] ? names[type] : "?";
+}
+
+enum pith_status pith_error_set(struct pith_error *err, enum pith_status status, const char *format,
+                                ...)
+{
+    if (!err)
+        return status;
+    va_list args;
+    va_start(args, format);
+    err->status = status;
+    vsnprintf(err->text, sizeof err->text, format, args);
+    va_end(args);
+    return status;
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/* A pool for opts.parallel_for.
+ *
+ * One job at a time: body(arg, i) for i < n. All threads, the caller's too, take the next i from one
+ * atomic counter until it reaches n, so a slow thread never holds up more than one piece. Results do
+ * not depend on who ran what: pieces write disjoint memory (op.h).
+ *
+ * A worker enters a job under the lock and counts itself as inside; the caller closes the job and
+ * waits for those inside only, so a worker that wakes late delays nobody. Between jobs a worker
+ * watches the job number for SPIN_NS, because the next layer usually follows within microseconds,
+ * then sleeps. The number changes under the lock, so no wake-up is lost.
+ *
+ * Deliberately not done: nested jobs (a body may not call parallel_for of its own pool), pinning. */
+#define _POSIX_C_SOURCE 200809L
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include "pith_host.h"
+
+#define MAX_THREADS 1024u
+#define SPIN_NS 50000u
+#define SPIN_LOOPS 64
+
+struct job {
+    uint32_t n;
+    void (*body)(void *arg, uint32_t i);
+    void *arg;
+};
+
+struct pool {
+    pthread_mutex_t turn; /* held while a job runs: callers take turns */
+    pthread_mutex_t lock; /* guards what follows, up to next */
+    pthread_cond_t work, done;
+    struct job job;
+    bool open; /* job may be entered */
+    bool stop;
+    uint32_t n_asleep; /* workers waiting on `work` */
+    uint32_t n_inside; /* workers inside the job */
+    atomic_uint number; /* of the job; changes under the lock, watched without */
+    atomic_uint next;   /* piece of the job */
+    uint32_t n_workers;
+    pthread_t worker[];
+};
+
+static void take_pieces(struct pool *p, const struct job *job)
+{
+    for (;;) {
+        uint32_t i = atomic_fetch_add_explicit(&p->next, 1, memory_order_relaxed);
+        if (i >= job->n)
+            return;
+        job->body(job->arg, i);
+    }
+}
+
+/* Watches for a job other than `seen`, for a short while. */
+static void spin_for_job(struct pool *p, uint32_t seen)
+{
+    uint64_t start = pith_clock_ns(NULL);
+    do {
+        for (int i = 0; i < SPIN_LOOPS; i++) {
+            if (atomic_load_explicit(&p->number, memory_order_relaxed) != seen)
+                return;
+#if defined(__x86_64__) || defined(__i386__)
+            __builtin_ia32_pause();
+#endif
+        }
+    } while (pith_clock_ns(NULL) - start < SPIN_NS);
+}
+
+static uint32_t job_number(struct pool *p)
+{
+    return atomic_load_explicit(&p->number, memory_order_relaxed);
+}
+
+static void *work(void *arg)
+{
+    struct pool *p = arg;
+    uint32_t seen = 0;
+    pthread_mutex_lock(&p->lock);
+    while (!p->stop) {
+        if (p->open && job_number(p) != seen) {
+            struct job job = p->job;
+            seen = job_number(p);
+            p->n_inside++;
+            pthread_mutex_unlock(&p->lock);
+            take_pieces(p, &job);
+            pthread_mutex_lock(&p->lock);
+            if (--p->n_inside == 0)
+                pthread_cond_signal(&p->done);
+            continue;
+        }
+        seen = job_number(p); /* a job that closed before this thread came is missed for good */
+        pthread_mutex_unlock(&p->lock);
+        spin_for_job(p, seen);
+        pthread_mutex_lock(&p->lock);
+        if (!p->stop && job_number(p) == seen) {
+            p->n_asleep++;
+            pthread_cond_wait(&p->work, &p->lock);
+            p->n_asleep--;
+        }
+    }
+    pthread_mutex_unlock(&p->lock);
+    return NULL;
+}
+
+static void pool_for(void *parallel_user, uint32_t n, void (*body)(void *arg, uint32_t i),
+                     void *arg)
+{
+    struct pool *p = parallel_user;
+    if (n <= 1 || p->n_workers == 0) {
+        for (uint32_t i = 0; i < n; i++)
+            body(arg, i);
+        return;
+    }
+    struct job job = {n, body, arg};
+    pthread_mutex_lock(&p->turn);
+    pthread_mutex_lock(&p->lock);
+    p->job = job;
+    p->open = true;
+    atomic_store_explicit(&p->next, 0, memory_order_relaxed);
+    atomic_fetch_add_explicit(&p->number, 1, memory_order_relaxed);
+    if (p->n_asleep)
+        pthread_cond_broadcast(&p->work);
+    pthread_mutex_unlock(&p->lock);
+    take_pieces(p, &job);
+    pthread_mutex_lock(&p->lock);
+    p->open = false;
+    while (p->n_inside) /* short: all pieces are taken */
+        pthread_cond_wait(&p->done, &p->lock);
+    pthread_mutex_unlock(&p->lock);
+    pthread_mutex_unlock(&p->turn);
+}
+
+/* ---- life ----------------------------------------------------------------------------------- */
+
+static uint32_t processor_count(void)
+{
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n < 1 ? 1 : n > (long)MAX_THREADS ? MAX_THREADS : (uint32_t)n;
+}
+
+static bool make_locks(struct pool *p)
+{
+    if (pthread_mutex_init(&p->turn, NULL))
+        return false;
+    if (pthread_mutex_init(&p->lock, NULL))
+        goto no_lock;
+    if (pthread_cond_init(&p->work, NULL))
+        goto no_work;
+    if (pthread_cond_init(&p->done, NULL))
+        goto no_done;
+    return true;
+no_done:
+    pthread_cond_destroy(&p->work);
+no_work:
+    pthread_mutex_destroy(&p->lock);
+no_lock:
+    pthread_mutex_destroy(&p->turn);
+    return false;
+}
+
+enum pith_status pith_threads_start(struct pith_opts *opts, uint32_t n)
+{
+    if (opts->parallel_for || n > MAX_THREADS)
+        return PITH_ERR_ARGUMENT;
+    if (n == 0)
+        n = processor_count();
+    struct pool *p = calloc(1, sizeof *p + (size_t)(n - 1) * sizeof *p->worker);
+    if (!p)
+        return PITH_ERR_MEMORY;
+    if (!make_locks(p)) {
+        free(p);
+        return PITH_ERR_MEMORY;
+    }
+    for (uint32_t i = 0; i + 1 < n; i++)
+        if (pthread_create(&p->worker[p->n_workers], NULL, work, p) == 0)
+            p->n_workers++;
+    opts->parallel_for = pool_for;
+    opts->parallel_user = p;
+    return PITH_OK;
+}
+
+void pith_threads_stop(struct pith_opts *opts)
+{
+    if (opts->parallel_for != pool_for)
+        return;
+    struct pool *p = opts->parallel_user;
+    pthread_mutex_lock(&p->lock);
+    p->stop = true;
+    atomic_fetch_add_explicit(&p->number, 1, memory_order_relaxed); /* ends spinning */
+    pthread_cond_broadcast(&p->work);
+    pthread_mutex_unlock(&p->lock);
+    for (uint32_t i = 0; i < p->n_workers; i++)
+        pthread_join(p->worker[i], NULL);
+    pthread_cond_destroy(&p->done);
+    pthread_cond_destroy(&p->work);
+    pthread_mutex_destroy(&p->lock);
+    pthread_mutex_destroy(&p->turn);
+    free(p);
+    opts->parallel_for = NULL;
+    opts->parallel_user = NULL;
+}
+
+uint32_t pith_threads_count(const struct pith_opts *opts)
+{
+    return opts->parallel_for == pool_for ? ((const struct pool *)opts->parallel_user)->n_workers + 1
+                                          : 1;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* kernels.h - the kernel table: what decides speed, one function pointer per kernel.
+ *
+ * The table is filled by pith_kernels_fill from the CPU features a plan may use: the scalar
+ * reference (ref/) first, then every level the CPU has, worst to best (x86/). Operators call only
+ * through the table. Contracts stand at the members: in kernel_dense.h and kernel_sparse.h. */
+#ifndef KERNELS_H
+#define KERNELS_H
+
+#include "kernel_dense.h"
+#include "kernel_sparse.h"
+
+struct pith_kernels {
+    uint32_t features; /* the set it was filled for */
+    struct dense_kernels dense;
+    struct sparse_kernels sparse;
+};
+
+/* features: a subset of pith_cpu_features(); 0: the reference alone. */
+void pith_kernels_fill(struct pith_kernels *kernels, uint32_t features);
+
+#endif

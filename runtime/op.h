@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+/* op.h - what an operator is.
+ *
+ * One operator is one `struct op_info`: its attribute schema (which drives the file format, the
+ * importer, the printer), its shape rule, how it prepares constant weights and how it runs. Shape
+ * inference, constant folding, the planner, the toolchain's rewrites and the executor all call
+ * these same functions; nothing else knows operator semantics.
+ *
+ * pith's operators are normalised ONNX: everything that decides a shape is an attribute with
+ * explicit values (auto_pad resolved, opset differences gone, axes non-negative), so shapes follow
+ * from attributes and input shapes alone. What is still data is a float tensor.
+ *
+ * To add one: a number here, a file op_<name>.c with its op_info, a row in op_table.c, a row in
+ * model/onnx_table.c. */
+#ifndef OP_H
+#define OP_H
+
+#include "tensor.h"
+#include "bytes.h"
+
+/* Numbers are part of the file format (docs/format.md); never reused. */
+enum pith_op {
+    PITH_OP_CONV = 1,
+    PITH_OP_GEMM = 2,
+    PITH_OP_MATMUL = 3,
+    PITH_OP_ADD = 4,
+    PITH_OP_SUB = 5,
+    PITH_OP_MUL = 6,
+    PITH_OP_DIV = 7,
+    PITH_OP_RELU = 8,
+    PITH_OP_LEAKY_RELU = 9,
+    PITH_OP_PRELU = 10,
+    PITH_OP_CLIP = 11,
+    PITH_OP_SIGMOID = 12,
+    PITH_OP_TANH = 13,
+    PITH_OP_HARD_SIGMOID = 14,
+    PITH_OP_HARD_SWISH = 15,
+    PITH_OP_SOFTMAX = 16,
+    PITH_OP_LOG_SOFTMAX = 17,
+    PITH_OP_MAX_POOL = 18,
+    PITH_OP_AVERAGE_POOL = 19,
+    PITH_OP_GLOBAL_MAX_POOL = 20,
+    PITH_OP_GLOBAL_AVERAGE_POOL = 21,
+    PITH_OP_BATCH_NORM = 22,
+    PITH_OP_LRN = 23,
+    PITH_OP_CONCAT = 24,
+    PITH_OP_SPLIT = 25,
+    PITH_OP_SLICE = 26,
+    PITH_OP_SQUEEZE = 27,
+    PITH_OP_UNSQUEEZE = 28,
+    PITH_OP_RESHAPE = 29,
+    PITH_OP_FLATTEN = 30,
+    PITH_OP_TRANSPOSE = 31,
+    PITH_OP_PAD = 32,
+    PITH_OP_CAST = 33,
+    PITH_OP_REDUCE_MEAN = 34,
+    PITH_OP_RESIZE = 35,
+    PITH_OP_IDENTITY = 36,
+    PITH_OP_END = 37 /* one past the last */
+};
+
+/* Attributes of a node: int32 slots, laid out by the schema. A float is stored by its bits. A list
+ * takes PITH_LIST_SLOTS slots: its count (0..8), then its entries; an empty list means the default
+ * told beside it. */
+#define PITH_LIST_SLOTS (1u + PITH_MAX_RANK)
+#define PITH_OP_MAX_SLOTS 40u
+
+enum attr_kind {
+    ATTR_INT = 1,   /* one int32 in [min, max] */
+    ATTR_FLOAT = 2, /* one finite float (infinities too where max == 1) */
+    ATTR_LIST = 3   /* up to 8 int32 in [min, max] */
+};
+
+struct attr_field {
+    uint8_t kind;
+    uint8_t slot;
+    int32_t def; /* scalar default (float: its bits); lists default to empty */
+    int32_t min, max;
+};
+
+/* Slots by operator. Spatial lists have one entry per spatial axis (1 or 2 in this version). */
+enum {
+    /* CONV  in: x [N,C,(H,)W] f32, w [O,C/group,(KH,)KW] f32, bias [O] f32 (optional) */
+    ATTR_CONV_GROUP = 0,                  /* default 1 */
+    ATTR_CONV_STRIDES = 1,                /* empty: all 1 */
+    ATTR_CONV_DILATIONS = ATTR_CONV_STRIDES + 9, /* empty: all 1 */
+    ATTR_CONV_PADS = ATTR_CONV_DILATIONS + 9,    /* begin of each axis, then end of each; empty: 0;
+                                                    negative pads are refused */
+    /* GEMM  in: a [M,K] (or [K,M]), b [N,K] when trans_b (what import makes of constant b), else
+     * [K,N], c broadcastable to [M,N] (optional): alpha * a b + beta * c */
+    ATTR_GEMM_TRANS_A = 0, /* 0, 1; default 0 */
+    ATTR_GEMM_TRANS_B = 1, /* 0, 1; default 1 */
+    ATTR_GEMM_ALPHA = 2,   /* default 1.0 */
+    ATTR_GEMM_BETA = 3,    /* default 1.0 */
+    /* MATMUL  numpy rules; trans_b: the last two axes of b are [N,K] (b then has rank 2) */
+    ATTR_MATMUL_TRANS_B = 0, /* 0, 1; default 0 */
+    ATTR_ALPHA = 0,          /* LEAKY_RELU (0.01), HARD_SIGMOID (0.2) */
+    ATTR_BETA = 1,           /* HARD_SIGMOID (0.5) */
+    ATTR_CLIP_MIN = 0,       /* default -inf */
+    ATTR_CLIP_MAX = 1,       /* default +inf */
+    /* SOFTMAX, LOG_SOFTMAX: axis; flat: over all axes from `axis` on (opset < 13) */
+    ATTR_SOFTMAX_AXIS = 0, /* 0..7; no default: always stored (def = -1) */
+    ATTR_SOFTMAX_FLAT = 1, /* 0, 1; default 0 */
+    /* MAX_POOL, AVERAGE_POOL */
+    ATTR_POOL_KERNEL = 0,
+    ATTR_POOL_STRIDES = 9,
+    ATTR_POOL_DILATIONS = 18,
+    ATTR_POOL_PADS = 27,
+    ATTR_POOL_CEIL = 36,        /* 0, 1; default 0 */
+    ATTR_POOL_INCLUDE_PAD = 37, /* AVERAGE_POOL: 0, 1; default 0 */
+    /* BATCH_NORM in: x [N,C,...], scale [C], bias [C], mean [C], var [C] */
+    ATTR_BN_EPSILON = 0, /* default 1e-5 */
+    ATTR_LRN_SIZE = 0,   /* 1..2^20, always stored (def = 0) */
+    ATTR_LRN_ALPHA = 1,  /* 1e-4 */
+    ATTR_LRN_BETA = 2,   /* 0.75 */
+    ATTR_LRN_BIAS = 3,   /* 1.0 */
+    ATTR_AXIS = 0,       /* CONCAT, SPLIT, FLATTEN: 0..8; default 1 */
+    ATTR_SPLIT_SIZES = 1, /* one per output; more than 8 outputs: empty means equal parts */
+    /* SLICE: four lists of equal length; ends may be 2^31-1 for "to the end", and with a negative
+     * step -2^31 for "through the first"; steps may be empty: all 1 */
+    ATTR_SLICE_AXES = 0,
+    ATTR_SLICE_STARTS = 9,
+    ATTR_SLICE_ENDS = 18,
+    ATTR_SLICE_STEPS = 27,
+    ATTR_AXES = 0, /* SQUEEZE, UNSQUEEZE (axes of the output), REDUCE_MEAN (empty: all axes) */
+    ATTR_REDUCE_KEEP = 9,  /* REDUCE_MEAN keepdims: 0, 1; default 1 */
+    ATTR_RESHAPE_DIMS = 0, /* 0: copy that input dim; -1 (once): what is left */
+    ATTR_PERM = 0,
+    ATTR_PAD_MODE = 0, /* 0 constant, 1 reflect, 2 edge; default 0 */
+    ATTR_PAD_VALUE = 1,
+    ATTR_PAD_BEGIN = 2, /* one per axis, may be negative (crop) */
+    ATTR_PAD_END = 11,
+    ATTR_CAST_TO = 0, /* enum pith_type, always stored (def = 0) */
+    /* RESIZE: output dims given, scales as floats (bits) for the coordinate rule */
+    ATTR_RESIZE_MODE = 0,    /* 0 nearest, 1 linear; default 0 */
+    ATTR_RESIZE_COORD = 1,   /* 0 half_pixel, 1 asymmetric, 2 align_corners, 3 pytorch_half_pixel,
+                                4 half_pixel_symmetric */
+    ATTR_RESIZE_NEAREST = 2, /* 0 round_prefer_floor, 1 round_prefer_ceil, 2 floor, 3 ceil */
+    ATTR_RESIZE_DIMS = 3,    /* output dims, one per axis (0: as the input) */
+    ATTR_RESIZE_SCALES = 12  /* f32 bits, one per axis; empty: output dim / input dim */
+};
+
+static inline float attr_f32(const int32_t *attr, uint32_t slot)
+{
+    return f32_from_bits((uint32_t)attr[slot]);
+}
+
+static inline uint32_t attr_count(const int32_t *attr, uint32_t slot)
+{
+    return (uint32_t)attr[slot];
+}
+
+/* Entry i of a list, or `def` when the list is empty. */
+static inline int32_t attr_item(const int32_t *attr, uint32_t slot, uint32_t i, int32_t def)
+{
+    return attr[slot] == 0 ? def : attr[slot + 1 + i];
+}
+
+/* What the planner adds behind a Conv, Gemm or MatMul: y = act(acc + bias + residual). */
+enum act_kind {
+    ACT_NONE = 0,
+    ACT_RELU = 1,
+    ACT_CLIP = 2,      /* a: min, b: max */
+    ACT_LEAKY = 3,     /* a: slope */
+    ACT_SIGMOID = 4,
+    ACT_TANH = 5,
+    ACT_HARD_SIGMOID = 6, /* a: alpha, b: beta */
+    ACT_HARD_SWISH = 7
+};
+
+struct epilogue {
+    enum act_kind act;
+    float a, b;
+    const struct tview *residual; /* same shape as the output; NULL: none */
+};
+
+struct weight;
+struct pith_kernels;
+
+/* One node as shape rules and kernels see it. in[i] == NULL: optional input left out. */
+struct op_args {
+    const struct op_info *info;
+    const int32_t *attr;
+    uint32_t n_in, n_out;
+    const struct tview *const *in;
+    struct tview *const *out;
+    /* Constant weight of in[1] where the operator prepares it itself; in[1]->data is then NULL. */
+    const struct weight *weight;
+    struct epilogue fuse; /* only operators with OP_FUSES get one */
+    void *prep;           /* what prepare() made; NULL without one */
+};
+
+struct op_env {
+    const struct pith_kernels *kernels;
+    void *scratch; /* op_need.scratch_bytes, 64-byte aligned */
+    void *user;
+    void (*parallel_for)(void *user, uint32_t n, void (*body)(void *arg, uint32_t i), void *arg);
+    uint32_t flags; /* PITH_FLAG_ bits of the plan */
+};
+
+struct op_need {
+    uint64_t prep_bytes;         /* kept as long as the plan */
+    uint64_t prep_scratch_bytes; /* during prepare() only */
+    uint64_t scratch_bytes;      /* during run() */
+    const char *kernel;          /* short static name of what will run */
+    uint64_t macs;               /* multiply-accumulates of one run */
+};
+
+enum {
+    OP_VIEW = 1u << 0,    /* output 0 holds the bytes of input 0 (reshape family) */
+    OP_INPLACE = 1u << 1, /* elementwise: output may be input 0's memory when shapes are equal */
+    OP_FUSES = 1u << 2,   /* takes an epilogue */
+    OP_WEIGHT = 1u << 3   /* prepares a constant in[1] (weight != NULL) into run form */
+};
+
+#define OP_ANY 65535u
+
+struct op_info {
+    enum pith_op op;
+    uint16_t n_in_min, n_in_max; /* n_in_max may be OP_ANY; inputs from n_in_min on are optional */
+    uint16_t n_out_min, n_out_max;
+    uint8_t n_fields, n_slots;
+    uint8_t flags;
+    const struct attr_field *fields;
+    /* Sets type and shape of every out[]. Reads only info, attr and in[]'s types and shapes, all of
+     * which may come from a hostile file (attributes already lie within their schema's min..max):
+     * PITH_ERR_CORRUPT when they do not fit, PITH_ERR_UNSUPPORTED for a type or rank not computed
+     * here. Never divides by, allocates from or indexes with an untested number. */
+    enum pith_status (*shape)(const struct op_args *args);
+    /* Bytes and kernel name; NULL: needs nothing and the kernel is "ref". Shapes are set. */
+    enum pith_status (*need)(const struct op_args *args, const struct op_env *env,
+                             struct op_need *need);
+    /* Packs args->weight (OP_WEIGHT), or the constant in[1]->data, into args->prep. */
+    enum pith_status (*prepare)(const struct op_args *args, const struct op_env *env);
+    /* Cannot fail: everything was validated. */
+    void (*run)(const struct op_args *args, const struct op_env *env);
+};
+
+/* NULL for a number this build does not have. */
+const struct op_info *pith_op_get(uint32_t op);
+
+/* Sets all slots to their defaults. attr: info->n_slots entries. */
+void pith_op_attr_defaults(const struct op_info *info, int32_t *attr);
+
+/* PITH_ERR_CORRUPT when an attribute is outside its schema's range, or input and output counts are
+ * not allowed. */
+enum pith_status pith_op_check(const struct op_info *info, const int32_t *attr, uint32_t n_in,
+                               uint32_t n_out);
+
+/* Runs body(arg, i) for i < n through env->parallel_for, or here. */
+void pith_op_parallel(const struct op_env *env, uint32_t n, void (*body)(void *arg, uint32_t i),
+                      void *arg);
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* op_batch_norm.c - BatchNormalization at inference: y = x * s[c] + t[c] with
+ * s = scale / sqrt(var + epsilon) and t = bias - mean * s, each rounded to f32 as written. */
+#include "math_f32.h"
+#include "op_list.h"
+#include "op_range.h"
+#include "shape_rule.h"
+
+static enum pith_status shape_batch_norm(const struct op_args *args)
+{
+    enum pith_status st = pith_in_f32(args, 5);
+    if (st)
+        return st;
+    const struct shape *x = &args->in[0]->shape;
+    if (x->rank < 2)
+        return PITH_ERR_CORRUPT;
+    for (uint32_t i = 1; i < 5; i++) {
+        const struct shape *p = &args->in[i]->shape;
+        if (p->rank != 1 || p->dim[0] != x->dim[1])
+            return PITH_ERR_CORRUPT;
+    }
+    return pith_out_set(args->out[0], PITH_F32, x);
+}
+
+struct batch_norm_job {
+    const float *x; /* [N, C, elems] */
+    float *y;
+    const float *scale, *bias, *mean, *var; /* [C] */
+    float epsilon;
+    size_t channels, elems;
+};
+
+/* Items are planes n * C + c. */
+static void batch_norm_range(void *arg, size_t begin, size_t end)
+{
+    const struct batch_norm_job *j = arg;
+    for (size_t plane = begin; plane < end; plane++) {
+        size_t c = plane % j->channels;
+        float s = j->scale[c] / pith_sqrt_f32(j->var[c] + j->epsilon);
+        float t = j->bias[c] - j->mean[c] * s;
+        const float *x = j->x + plane * j->elems;
+        float *y = j->y + plane * j->elems;
+        for (size_t i = 0; i < j->elems; i++)
+            y[i] = x[i] * s + t;
+    }
+}
+
+static void run_batch_norm(const struct op_args *args, const struct op_env *env)
+{
+    const struct shape *s = &args->in[0]->shape;
+    struct batch_norm_job job = {
+        .x = args->in[0]->data,
+        .y = args->out[0]->data,
+        .scale = args->in[1]->data,
+        .bias = args->in[2]->data,
+        .mean = args->in[3]->data,
+        .var = args->in[4]->data,
+        .epsilon = attr_f32(args->attr, ATTR_BN_EPSILON),
+        .channels = s->dim[1],
+        .elems = shape_product(s, 2, s->rank),
+    };
+    pith_op_range(env, (size_t)s->dim[0] * s->dim[1], job.elems, batch_norm_range, &job);
+}
+
+static const struct attr_field fields[] = {
+    {ATTR_FLOAT, ATTR_BN_EPSILON, 0x3727c5ac /* 1e-5 */, 0, 0},
+};
+
+const struct op_info pith_op_batch_norm = {
+    .op = PITH_OP_BATCH_NORM,
+    .n_in_min = 5,
+    .n_in_max = 5,
+    .n_out_min = 1,
+    .n_out_max = 1,
+    .n_fields = 1,
+    .n_slots = 1,
+    .flags = OP_INPLACE,
+    .fields = fields,
+    .shape = shape_batch_norm,
+    .run = run_batch_norm,
+};

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/* op_gemm.c - Gemm: y [M,N] = act(alpha * a b + beta * c + residual). */
+#include "op_list.h"
+#include "product_f32.h"
+
+#define F32_ONE 0x3f800000
+
+static const struct attr_field fields[] = {
+    {ATTR_INT, ATTR_GEMM_TRANS_A, 0, 0, 1},
+    {ATTR_INT, ATTR_GEMM_TRANS_B, 1, 0, 1},
+    {ATTR_FLOAT, ATTR_GEMM_ALPHA, F32_ONE, 0, 0},
+    {ATTR_FLOAT, ATTR_GEMM_BETA, F32_ONE, 0, 0},
+};
+
+static const struct tview *gemm_c(const struct op_args *args)
+{
+    return args->n_in > 2 ? args->in[2] : NULL;
+}
+
+/* c's dims, from the right, are 1 or y's. */
+static bool broadcasts(const struct shape *c, uint32_t m, uint32_t n)
+{
+    if (c->rank > 2)
+        return false;
+    uint32_t cols = c->rank > 0 ? c->dim[c->rank - 1] : 1;
+    uint32_t rows = c->rank > 1 ? c->dim[0] : 1;
+    return (cols == 1 || cols == n) && (rows == 1 || rows == m);
+}
+
+static enum pith_status gemm_shape(const struct op_args *args)
+{
+    const struct tview *a = args->in[0], *b = args->in[1], *c = gemm_c(args);
+    if (!a || !b)
+        return PITH_ERR_CORRUPT;
+    if (a->type != PITH_F32 || b->type != PITH_F32 || (c && c->type != PITH_F32))
+        return PITH_ERR_UNSUPPORTED;
+    if (a->shape.rank != 2 || b->shape.rank != 2)
+        return PITH_ERR_CORRUPT;
+    const uint32_t ta = args->attr[ATTR_GEMM_TRANS_A] != 0, tb = args->attr[ATTR_GEMM_TRANS_B] != 0;
+    uint32_t m = a->shape.dim[ta], n = b->shape.dim[1 - tb];
+    if (a->shape.dim[1 - ta] != b->shape.dim[tb] || (c && !broadcasts(&c->shape, m, n)))
+        return PITH_ERR_CORRUPT;
+    struct shape y = {.rank = 2, .dim = {m, n}};
+    uint64_t count;
+    enum pith_status status = pith_shape_count(&y, &count);
+    if (status != PITH_OK)
+        return status;
+    args->out[0]->type = PITH_F32;
+    args->out[0]->shape = y;
+    return PITH_OK;
+}
+
+static struct product product_of(const struct op_args *args)
+{
+    const struct tview *a = args->in[0], *b = args->in[1], *c = gemm_c(args);
+    const struct tview *y = args->out[0];
+    struct product p = {.m = y->shape.dim[0], .n = y->shape.dim[1],
+                        .trans_a = args->attr[ATTR_GEMM_TRANS_A] != 0,
+                        .trans_b = args->attr[ATTR_GEMM_TRANS_B] != 0,
+                        .alpha = attr_f32(args->attr, ATTR_GEMM_ALPHA),
+                        .beta = attr_f32(args->attr, ATTR_GEMM_BETA),
+                        .a = a->data, .b = b->data, .y = y->data, .has_c = c != NULL,
+                        .weight = args->weight, .prep = args->prep, .act = args->fuse.act,
+                        .act_a = args->fuse.a, .act_b = args->fuse.b};
+    p.k = a->shape.dim[p.trans_a ? 0 : 1];
+    if (c) {
+        const struct shape *s = &c->shape;
+        uint32_t cols = s->rank > 0 ? s->dim[s->rank - 1] : 1;
+        p.c = c->data;
+        p.c_col = cols > 1;
+        p.c_row = s->rank > 1 && s->dim[0] > 1 ? cols : 0;
+    }
+    if (args->fuse.residual)
+        p.residual = args->fuse.residual->data;
+    return p;
+}
+
+static enum pith_status gemm_need(const struct op_args *args, const struct op_env *env,
+                                  struct op_need *need)
+{
+    struct product p = product_of(args);
+    return pith_product_need(&p, env, need);
+}
+
+static enum pith_status gemm_prepare(const struct op_args *args, const struct op_env *env)
+{
+    struct product p = product_of(args);
+    return pith_product_prepare(&p, env);
+}
+
+static void gemm_run(const struct op_args *args, const struct op_env *env)
+{
+    struct product p = product_of(args);
+    pith_product_run(&p, env);
+}
+
+const struct op_info pith_op_gemm = {
+    .op = PITH_OP_GEMM,
+    .n_in_min = 2,
+    .n_in_max = 3,
+    .n_out_min = 1,
+    .n_out_max = 1,
+    .n_fields = sizeof fields / sizeof *fields,
+    .n_slots = 4,
+    .flags = OP_FUSES | OP_WEIGHT,
+    .fields = fields,
+    .shape = gemm_shape,
+    .need = gemm_need,
+    .prepare = gemm_prepare,
+    .run = gemm_run,
+};

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* op_global_pool.c - the maximum or mean of each plane: x [N,C,D1,...] -> y [N,C,1,...]. */
+#include "op_list.h"
+#include "op_range.h"
+#include "shape_rule.h"
+#include "sum_f32.h"
+
+static enum pith_status shape_global_pool(const struct op_args *args)
+{
+    enum pith_status st = pith_in_f32(args, 1);
+    if (st)
+        return st;
+    struct shape s = args->in[0]->shape;
+    if (s.rank < 3)
+        return PITH_ERR_CORRUPT;
+    for (uint32_t i = 2; i < s.rank; i++)
+        s.dim[i] = 1;
+    return pith_out_set(args->out[0], PITH_F32, &s);
+}
+
+struct global_pool_job {
+    const float *x; /* [planes, elems] */
+    float *y;       /* [planes] */
+    size_t elems;
+};
+
+static void mean_range(void *arg, size_t begin, size_t end)
+{
+    const struct global_pool_job *j = arg;
+    for (size_t i = begin; i < end; i++)
+        j->y[i] = pith_sum_f32(j->x + i * j->elems, j->elems) / (float)j->elems;
+}
+
+static void max_range(void *arg, size_t begin, size_t end)
+{
+    const struct global_pool_job *j = arg;
+    for (size_t i = begin; i < end; i++) {
+        const float *x = j->x + i * j->elems;
+        float m = x[0];
+        for (size_t k = 1; k < j->elems; k++)
+            m = x[k] > m ? x[k] : m;
+        j->y[i] = m;
+    }
+}
+
+static void run_global_pool(const struct op_args *args, const struct op_env *env)
+{
+    const struct shape *s = &args->in[0]->shape;
+    struct global_pool_job job = {args->in[0]->data, args->out[0]->data,
+                                  shape_product(s, 2, s->rank)};
+    bool is_max = args->info->op == PITH_OP_GLOBAL_MAX_POOL;
+    pith_op_range(env, (size_t)s->dim[0] * s->dim[1], job.elems, is_max ? max_range : mean_range,
+                  &job);
+}
+
+#define GLOBAL_POOL(name, number)                                                                  \
+    const struct op_info pith_op_##name = {                                                        \
+        .op = number,                                                                              \
+        .n_in_min = 1,                                                                             \
+        .n_in_max = 1,                                                                             \
+        .n_out_min = 1,                                                                            \
+        .n_out_max = 1,                                                                            \
+        .shape = shape_global_pool,                                                                \
+        .run = run_global_pool,                                                                    \
+    };
+
+GLOBAL_POOL(global_max_pool, PITH_OP_GLOBAL_MAX_POOL)
+GLOBAL_POOL(global_average_pool, PITH_OP_GLOBAL_AVERAGE_POOL)

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* op_list.h - the op_info of every operator, each defined in the file of its family. */
+#ifndef OP_LIST_H
+#define OP_LIST_H
+
+#include "op.h"
+
+/* op_conv.c, op_gemm.c, op_matmul.c */
+extern const struct op_info pith_op_conv, pith_op_gemm, pith_op_matmul;
+/* op_binary.c */
+extern const struct op_info pith_op_add, pith_op_sub, pith_op_mul, pith_op_div, pith_op_prelu;
+/* op_activation.c */
+extern const struct op_info pith_op_relu, pith_op_leaky_relu, pith_op_clip, pith_op_sigmoid,
+    pith_op_tanh, pith_op_hard_sigmoid, pith_op_hard_swish;
+/* op_softmax.c */
+extern const struct op_info pith_op_softmax, pith_op_log_softmax;
+/* op_pool.c, op_global_pool.c */
+extern const struct op_info pith_op_max_pool, pith_op_average_pool, pith_op_global_max_pool,
+    pith_op_global_average_pool;
+/* op_batch_norm.c, op_lrn.c */
+extern const struct op_info pith_op_batch_norm, pith_op_lrn;
+/* op_concat.c (with split), op_slice.c, op_transpose.c, op_pad.c */
+extern const struct op_info pith_op_concat, pith_op_split, pith_op_slice, pith_op_transpose,
+    pith_op_pad;
+/* op_view.c */
+extern const struct op_info pith_op_squeeze, pith_op_unsqueeze, pith_op_reshape, pith_op_flatten,
+    pith_op_identity;
+/* op_cast.c, op_reduce_mean.c, op_resize.c */
+extern const struct op_info pith_op_cast, pith_op_reduce_mean, pith_op_resize;
+
+#endif

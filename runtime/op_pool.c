@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT */
+/* op_pool.c - MaxPool and AveragePool over one or two spatial axes.
+ *
+ * A window's taps are i * dilation for i < kernel, placed at o * stride - pad_begin. Taps outside
+ * the input count for nothing; a window without any tap inside (only dilation can make one) gives
+ * -inf as a maximum and 0 as an average. With `ceil` an output more is computed for a window that
+ * starts inside the input or its begin padding, as onnxruntime does. AveragePool divides by the
+ * taps inside the input, or with `include_pad` by those inside the padded input. NaN inputs are
+ * skipped by the maximum.
+ *
+ * A window is reduced first along its columns, then along its row, so an output costs kernel height
+ * plus width instead of their product. Taps are the outer loops and the row the inner one: each
+ * inner loop runs over the part of the row for which the tap is inside, without a test per
+ * element. */
+#include "op_list.h"
+#include "op_range.h"
+#include "shape_rule.h"
+
+#define MAX_WINDOW 65535 /* kernel, stride, dilation, pad: products of two fit 64 bits with ease */
+
+/* One spatial axis. */
+struct pool_axis {
+    int64_t in, out, kernel, stride, dilation, pad_begin, pad_end;
+};
+
+static enum pith_status axis_out(struct pool_axis *a, bool ceil)
+{
+    int64_t window = (a->kernel - 1) * a->dilation + 1;
+    int64_t slack = a->in + a->pad_begin + a->pad_end - window;
+    /* Padding a whole window wide would make outputs of nothing. */
+    if (slack < 0 || a->pad_begin >= window || a->pad_end >= window)
+        return PITH_ERR_CORRUPT;
+    a->out = slack / a->stride + 1;
+    if (ceil && slack % a->stride != 0 && a->out * a->stride < a->in + a->pad_begin)
+        a->out++;
+    return PITH_OK;
+}
+
+static bool lists_fit(const int32_t *attr, uint32_t n)
+{
+    uint32_t strides = attr_count(attr, ATTR_POOL_STRIDES);
+    uint32_t dilations = attr_count(attr, ATTR_POOL_DILATIONS);
+    uint32_t pads = attr_count(attr, ATTR_POOL_PADS);
+    return attr_count(attr, ATTR_POOL_KERNEL) == n && (strides == 0 || strides == n) &&
+           (dilations == 0 || dilations == n) && (pads == 0 || pads == 2 * n);
+}
+
+/* axes: height and width; a 1-D pool has a height of 1. */
+static enum pith_status pool_axes(const int32_t *attr, const struct shape *x,
+                                  struct pool_axis axes[2])
+{
+    if (x->rank < 3)
+        return PITH_ERR_CORRUPT;
+    uint32_t n = x->rank - 2;
+    if (n > 2)
+        return PITH_ERR_UNSUPPORTED;
+    if (!lists_fit(attr, n))
+        return PITH_ERR_CORRUPT;
+    axes[0] = (struct pool_axis){1, 1, 1, 1, 1, 0, 0};
+    for (uint32_t i = 0; i < n; i++) {
+        struct pool_axis *a = &axes[2 - n + i];
+        a->in = x->dim[2 + i];
+        a->kernel = attr_item(attr, ATTR_POOL_KERNEL, i, 1);
+        a->stride = attr_item(attr, ATTR_POOL_STRIDES, i, 1);
+        a->dilation = attr_item(attr, ATTR_POOL_DILATIONS, i, 1);
+        a->pad_begin = attr_item(attr, ATTR_POOL_PADS, i, 0);
+        a->pad_end = attr_item(attr, ATTR_POOL_PADS, n + i, 0);
+        enum pith_status st = axis_out(a, attr[ATTR_POOL_CEIL] != 0);
+        if (st)
+            return st;
+    }
+    return PITH_OK;
+}
+
+static enum pith_status shape_pool(const struct op_args *args)
+{
+    enum pith_status st = pith_in_f32(args, 1);
+    if (st)
+        return st;
+    struct pool_axis axes[2];
+    struct shape s = args->in[0]->shape;
+    st = pool_axes(args->attr, &s, axes);
+    if (st)
+        return st;
+    for (uint32_t i = 2; i < s.rank; i++)
+        s.dim[i] = (uint32_t)axes[i + 2 - s.rank].out;
+    return pith_out_set(args->out[0], PITH_F32, &s);
+}
+
+/* Outputs [*begin, *end) of the axis whose tap number `tap` lies inside the input. */
+static void tap_range(const struct pool_axis *a, int64_t tap, int64_t *begin, int64_t *end)
+{
+    int64_t offset = tap * a->dilation - a->pad_begin;
+    *begin = offset >= 0 ? 0 : (-offset + a->stride - 1) / a->stride;
+    *end = offset >= a->in ? 0 : (a->in - 1 - offset) / a->stride + 1;
+    *end = *end > a->out ? a->out : *end;
+}
+
+/* Taps [*begin, *end) of output o that lie in [-before, in + after). */
+static void window_taps(const struct pool_axis *a, int64_t o, int64_t before, int64_t after,
+                        int64_t *begin, int64_t *end)
+{
+    int64_t start = o * a->stride - a->pad_begin;
+    int64_t low = -before - start, high = a->in + after - start;
+    *begin = low <= 0 ? 0 : (low + a->dilation - 1) / a->dilation;
+    *end = high <= 0 ? 0 : (high + a->dilation - 1) / a->dilation;
+    *end = *end > a->kernel ? a->kernel : *end;
+}
+
+/* Takes n taps, `stride` apart, into n outputs. */
+typedef void tap_fn(const float *restrict x, int64_t stride, float *restrict y, int64_t n);
+
+struct pool_job {
+    const float *x; /* [planes, in h, in w] */
+    float *y;       /* [planes, out h, out w] */
+    struct pool_axis h, w;
+    tap_fn *tap;
+    float start; /* what an output is before its first tap */
+    bool include_pad;
+};
+
+/* Strides of 1 and 2 are written out: as constants they let the compiler use vectors. */
+static void max_tap(const float *restrict x, int64_t stride, float *restrict y, int64_t n)
+{
+    if (stride == 1)
+        for (int64_t i = 0; i < n; i++)
+            y[i] = x[i] > y[i] ? x[i] : y[i];
+    else if (stride == 2)
+        for (int64_t i = 0; i < n; i++)
+            y[i] = x[i * 2] > y[i] ? x[i * 2] : y[i];
+    else
+        for (int64_t i = 0; i < n; i++)
+            y[i] = x[i * stride] > y[i] ? x[i * stride] : y[i];
+}
+
+static void sum_tap(const float *restrict x, int64_t stride, float *restrict y, int64_t n)
+{
+    if (stride == 1)
+        for (int64_t i = 0; i < n; i++)
+            y[i] += x[i];
+    else if (stride == 2)
+        for (int64_t i = 0; i < n; i++)
+            y[i] += x[i * 2];
+    else
+        for (int64_t i = 0; i < n; i++)
+            y[i] += x[i * stride];
+}
+
+static void fill(float *y, int64_t n, float value)
+{
+    for (int64_t i = 0; i < n; i++)
+        y[i] = value;
+}
+
+/* All taps of one input row x [axis in] into the outputs y [axis out]. */
+static void row_taps(const struct pool_axis *axis, const float *x, tap_fn *tap, float *y)
+{
+    for (int64_t k = 0; k < axis->kernel; k++) {
+        int64_t begin, end;
+        tap_range(axis, k, &begin, &end);
+        if (begin < end)
+            tap(x + begin * axis->stride - axis->pad_begin + k * axis->dilation, axis->stride,
+                y + begin, end - begin);
+    }
+}
+
+#define SPAN 160 /* input columns reduced at once, on the stack */
+
+/* Outputs [first, first + n) of row oh: reduces the window's rows column by column, then the
+ * columns. Any n for which the windows span at most SPAN columns. */
+static void pool_block(const struct pool_job *j, const float *x, int64_t oh, int64_t first,
+                       int64_t n, float *y)
+{
+    const struct pool_axis *w = &j->w;
+    float column[SPAN];
+    int64_t start = first * w->stride - w->pad_begin;
+    int64_t end = start + (n - 1) * w->stride + (w->kernel - 1) * w->dilation + 1;
+    int64_t from = start < 0 ? 0 : start, width = (end > w->in ? w->in : end) - from;
+    fill(column, width, j->start);
+    int64_t kh, kh_end;
+    window_taps(&j->h, oh, 0, 0, &kh, &kh_end);
+    for (; kh < kh_end; kh++) {
+        int64_t ih = oh * j->h.stride - j->h.pad_begin + kh * j->h.dilation;
+        j->tap(x + ih * w->in + from, 1, column, width);
+    }
+    struct pool_axis part = *w;
+    part.in = width;
+    part.out = n;
+    part.pad_begin = from - start;
+    fill(y, n, j->start);
+    row_taps(&part, column, j->tap, y);
+}
+
+/* y: [out w], row oh of the outputs; x: the input plane. */
+static void pool_row(const struct pool_job *j, const float *x, int64_t oh, float *y)
+{
+    const struct pool_axis *w = &j->w;
+    int64_t window = (w->kernel - 1) * w->dilation + 1;
+    if (window <= SPAN) {
+        int64_t block = (SPAN - window) / w->stride + 1;
+        for (int64_t o = 0; o < w->out; o += block)
+            pool_block(j, x, oh, o, w->out - o < block ? w->out - o : block, y + o);
+        return;
+    }
+    fill(y, w->out, j->start);
+    int64_t kh, kh_end;
+    window_taps(&j->h, oh, 0, 0, &kh, &kh_end);
+    for (; kh < kh_end; kh++)
+        row_taps(w, x + (oh * j->h.stride - j->h.pad_begin + kh * j->h.dilation) * w->in, j->tap,
+                 y);
+}
+
+static int64_t tap_count(const struct pool_axis *a, int64_t o, bool include_pad)
+{
+    int64_t begin, end, start = o * a->stride - a->pad_begin;
+    if (start >= 0 && start + (a->kernel - 1) * a->dilation < a->in)
+        return a->kernel;
+    window_taps(a, o, include_pad ? a->pad_begin : 0, include_pad ? a->pad_end : 0, &begin, &end);
+    return end > begin ? end - begin : 0;
+}
+
+static void divide_row(const struct pool_job *j, int64_t oh, float *y)
+{
+    int64_t rows = tap_count(&j->h, oh, j->include_pad);
+    for (int64_t ow = 0; ow < j->w.out; ow++) {
+        int64_t taps = rows * tap_count(&j->w, ow, j->include_pad);
+        y[ow] = taps > 0 ? y[ow] / (float)taps : 0.0f;
+    }
+}
+
+/* Items are output rows. */
+static void pool_range(void *arg, size_t begin, size_t end)
+{
+    const struct pool_job *j = arg;
+    for (size_t row = begin; row < end; row++) {
+        size_t plane = row / (size_t)j->h.out;
+        int64_t oh = (int64_t)(row % (size_t)j->h.out);
+        float *y = j->y + row * (size_t)j->w.out;
+        pool_row(j, j->x + plane * (size_t)(j->h.in * j->w.in), oh, y);
+        if (j->tap == sum_tap)
+            divide_row(j, oh, y);
+    }
+}
+
+static void run_pool(const struct op_args *args, const struct op_env *env)
+{
+    const struct shape *s = &args->in[0]->shape;
+    struct pool_axis axes[2];
+    pool_axes(args->attr, s, axes); /* cannot fail: the shape rule passed */
+    bool is_max = args->info->op == PITH_OP_MAX_POOL;
+    struct pool_job job = {
+        .x = args->in[0]->data,
+        .y = args->out[0]->data,
+        .h = axes[0],
+        .w = axes[1],
+        .tap = is_max ? max_tap : sum_tap,
+        .start = is_max ? f32_from_bits(0xff800000u) : 0.0f,
+        .include_pad = args->attr[ATTR_POOL_INCLUDE_PAD] != 0,
+    };
+    size_t rows = (size_t)s->dim[0] * s->dim[1] * (size_t)axes[0].out;
+    size_t taps = (size_t)(axes[0].kernel + axes[1].kernel); /* both below 2^16 */
+    pith_op_range(env, rows, (size_t)axes[1].in * taps, pool_range, &job);
+}
+
+static const struct attr_field fields[] = {
+    {ATTR_LIST, ATTR_POOL_KERNEL, 0, 1, MAX_WINDOW},
+    {ATTR_LIST, ATTR_POOL_STRIDES, 0, 1, MAX_WINDOW},
+    {ATTR_LIST, ATTR_POOL_DILATIONS, 0, 1, MAX_WINDOW},
+    {ATTR_LIST, ATTR_POOL_PADS, 0, 0, MAX_WINDOW},
+    {ATTR_INT, ATTR_POOL_CEIL, 0, 0, 1},
+    {ATTR_INT, ATTR_POOL_INCLUDE_PAD, 0, 0, 1},
+};
+
+#define POOL(name, number)                                                                         \
+    const struct op_info pith_op_##name = {                                                        \
+        .op = number,                                                                              \
+        .n_in_min = 1,                                                                             \
+        .n_in_max = 1,                                                                             \
+        .n_out_min = 1,                                                                            \
+        .n_out_max = 1,                                                                            \
+        .n_fields = 6,                                                                             \
+        .n_slots = ATTR_POOL_INCLUDE_PAD + 1,                                                      \
+        .fields = fields,                                                                          \
+        .shape = shape_pool,                                                                       \
+        .run = run_pool,                                                                           \
+    };
+
+POOL(max_pool, PITH_OP_MAX_POOL)
+POOL(average_pool, PITH_OP_AVERAGE_POOL)

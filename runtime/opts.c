@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* Options: zero means default, and size_bytes tells which fields the caller knows. */
+#include "plan.h"
+
+#define DEFAULT_MAX_BYTES (UINT64_C(4) << 30)
+#define KNOWN_FLAGS (PITH_FLAG_NO_CHECKSUM | PITH_FLAG_NO_FUSION | PITH_FLAG_DENSE_ONLY)
+#define MAX_BATCH 0x7fffffffu
+
+void pith_opts_init(struct pith_opts *opts, uint32_t size_bytes)
+{
+    memset(opts, 0, size_bytes);
+    opts->size_bytes = size_bytes;
+}
+
+/* A newer caller may know more fields; those he uses (not zero) this library cannot honour. */
+static bool rest_is_zero(const struct pith_opts *given)
+{
+    const uint8_t *p = (const uint8_t *)given;
+    for (uint32_t i = sizeof *given; i < given->size_bytes; i++)
+        if (p[i])
+            return false;
+    return true;
+}
+
+enum pith_status pith_opts_resolve(const struct pith_opts *given, struct pith_opts *opts)
+{
+    memset(opts, 0, sizeof *opts);
+    if (given) {
+        if (given->size_bytes < sizeof given->size_bytes || !rest_is_zero(given))
+            return PITH_ERR_ARGUMENT;
+        size_t n = given->size_bytes < sizeof *opts ? given->size_bytes : sizeof *opts;
+        memcpy(opts, given, n);
+    }
+    if ((opts->flags & ~(uint32_t)KNOWN_FLAGS) || opts->batch > MAX_BATCH)
+        return PITH_ERR_ARGUMENT;
+    opts->size_bytes = sizeof *opts;
+    if (opts->batch == 0)
+        opts->batch = 1;
+    if (opts->max_bytes == 0)
+        opts->max_bytes = DEFAULT_MAX_BYTES;
+    uint32_t mask = opts->cpu_mask == 0 ? UINT32_MAX : opts->cpu_mask;
+    opts->cpu_mask = mask & PITH_CPU_REF && opts->cpu_mask ? 0 : mask & pith_cpu_features();
+    return PITH_OK;
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/* pith_runtime.h - execute a compressed network.
+ *
+ * The core (this header) allocates nothing, opens nothing, prints nothing and keeps no global
+ * state: three calls turn a model image in memory into a running plan in memory you own.
+ *
+ *     struct pith_opts o;
+ *     pith_opts_init(&o, sizeof o);
+ *     struct pith_need need;
+ *     if (pith_plan_size(blob, blob_bytes, &o, &need)) ...      // validates everything, once
+ *     void *mem = aligned_alloc(need.align, need.bytes);        // or a static array
+ *     struct pith_plan *plan;
+ *     if (pith_plan_init(mem, need.bytes, blob, blob_bytes, &o, &plan)) ...
+ *     memcpy(pith_plan_input_data(plan, 0), image, ...);
+ *     pith_plan_run(plan);
+ *     const float *scores = pith_plan_output_data(plan, 0);
+ *
+ * There is nothing to free: a plan lives in `mem`. The blob must stay readable and unchanged as
+ * long as the plan lives (weights stored plain are used where they lie).
+ *
+ * Threads: calls on different plans may run at once, also when they share one blob. Calls on one
+ * plan must not overlap. Programs with an operating system find mmap, a thread pool and texts in
+ * <pith/pith_host.h>. */
+#ifndef PITH_RUNTIME_H
+#define PITH_RUNTIME_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PITH_VERSION_MAJOR 0
+#define PITH_VERSION_MINOR 1
+#define PITH_VERSION_PATCH 0
+
+/* What the caller can do about a failure. Numbers are never reused. */
+enum pith_status {
+    PITH_OK = 0,
+    PITH_ERR_ARGUMENT = 1,    /* the call is wrong: bad option, bad combination */
+    PITH_ERR_MEMORY = 2,      /* no memory */
+    PITH_ERR_IO = 3,          /* cannot read or write */
+    PITH_ERR_CORRUPT = 4,     /* the file is broken or not what it claims to be */
+    PITH_ERR_UNSUPPORTED = 5, /* valid, but this build cannot do it */
+    PITH_ERR_VERSION = 6,     /* written by a newer format version */
+    PITH_ERR_SPACE = 7,       /* a buffer of the caller is too small */
+    PITH_ERR_LIMIT = 8,       /* would exceed a limit the caller set (max_bytes) */
+    PITH_ERR_GOAL = 9         /* the honest answer is no: a goal was not met, outputs differ */
+};
+
+/* Where and why. The core fills status, offset and chunk; the toolchain and pith_host also write
+ * one line of text without a full stop. `text` is always NUL-terminated. */
+struct pith_error {
+    enum pith_status status;
+    uint32_t chunk;  /* tag of the chunk at fault (docs/format.md), 0: none */
+    uint64_t offset; /* byte offset in the file */
+    char text[512];
+};
+
+/* Element types. The numbers are those of the file format. */
+enum pith_type {
+    PITH_F32 = 1,
+    PITH_F16 = 2,
+    PITH_BF16 = 3,
+    PITH_F64 = 4,
+    PITH_I8 = 5,
+    PITH_U8 = 6,
+    PITH_I16 = 7,
+    PITH_U16 = 8,
+    PITH_I32 = 9,
+    PITH_I64 = 10,
+    PITH_BOOL = 11
+};
+
+#define PITH_MAX_RANK 8u
+
+/* CPU features a plan may use. A level includes those named before it in its comment. */
+enum {
+    PITH_CPU_AVX2 = 1u << 0,   /* avx2, fma, f16c, bmi2 */
+    PITH_CPU_AVX512 = 1u << 1, /* avx512 f, bw, dq, vl, cd; needs AVX2 */
+    PITH_CPU_VBMI = 1u << 2,   /* avx512 vbmi, vbmi2; needs AVX512 */
+    PITH_CPU_VNNI = 1u << 3,   /* avx512 vnni; needs AVX512 */
+    PITH_CPU_NEON = 1u << 8,
+    PITH_CPU_DOTPROD = 1u << 9,
+    PITH_CPU_REF = 1u << 31 /* as a mask: nothing but the scalar reference */
+};
+
+/* 0xMMmmpp */
+uint32_t pith_version(void);
+/* What this CPU and operating system offer, as a set of PITH_CPU_ bits. */
+uint32_t pith_cpu_features(void);
+
+struct pith_tensor {
+    const char *name; /* not NUL-terminated when name_bytes counts it; "" in compact files */
+    uint32_t name_bytes;
+    enum pith_type type;
+    uint32_t rank;               /* 0..8; rank 0 is a scalar */
+    uint32_t dim[PITH_MAX_RANK]; /* outermost first, row-major, no padding */
+    uint64_t bytes;
+    const void *data; /* NULL where the call describes without data */
+    float scale;      /* quantized tensors: real = (q - zero_point) * scale; else 1, 0 */
+    int32_t zero_point;
+};
+
+/* One executed step of a plan. */
+struct pith_layer {
+    const char *name;
+    uint32_t name_bytes;
+    uint32_t op;        /* operator number of docs/format.md */
+    const char *kernel; /* short static name: "gemm-f32", "spmv-codebook" */
+    uint64_t macs;
+    uint64_t weight_bytes; /* bytes of weights in the form executed */
+    uint64_t file_bytes;   /* bytes of the same weights in the file */
+    uint64_t ns;           /* time of the last run; 0 without opts.clock_ns */
+};
+
+enum {
+    PITH_FLAG_NO_CHECKSUM = 1u << 0, /* skip the CRC test (fuzzing, images checked before) */
+    PITH_FLAG_NO_FUSION = 1u << 1,   /* every node is its own step and every value is kept
+                                        apart; implied by `observe` */
+    PITH_FLAG_DENSE_ONLY = 1u << 2   /* expand every weight to dense (for comparison) */
+};
+
+struct pith_opts {
+    uint32_t size_bytes; /* sizeof(struct pith_opts) of the caller */
+    uint32_t cpu_mask;   /* features allowed; 0: all */
+    uint32_t flags;
+    uint32_t batch;     /* for models whose batch is open; 0: 1 */
+    uint64_t max_bytes; /* refuse plans that need more; 0: 4 GiB */
+    void *user;         /* for clock_ns and observe */
+    /* Calls body(arg, i) once for each i < n, in any order and on any thread, and returns when all
+     * are done. NULL: the plan runs on the calling thread. Results never depend on it. */
+    void (*parallel_for)(void *parallel_user, uint32_t n, void (*body)(void *arg, uint32_t i),
+                         void *arg);
+    uint64_t (*clock_ns)(void *user);
+    /* Called after each node with its output (data valid until it returns). Switches fusion off. */
+    void (*observe)(void *user, const struct pith_layer *layer, const struct pith_tensor *out);
+    void *parallel_user; /* for parallel_for */
+};
+
+/* Fills *opts with defaults. size_bytes: sizeof(struct pith_opts) as the caller compiled it. */
+void pith_opts_init(struct pith_opts *opts, uint32_t size_bytes);
+
+struct pith_plan;
+
+struct pith_need {
+    uint64_t bytes;         /* for pith_plan_init */
+    uint64_t align;         /* of that memory; a power of two, at most 64 */
+    uint64_t weights_bytes; /* of which weights in run form */
+    uint64_t arena_bytes;   /* of which activations and scratch (reused between layers) */
+    uint64_t scratch_bytes; /* inside the arena: the most that one kernel takes */
+};
+
+/* Validates the whole image. *err (may be NULL) tells where it fails.
+ * PITH_OK, or PITH_ERR_CORRUPT, _VERSION, _UNSUPPORTED. */
+enum pith_status pith_blob_check(const void *blob, size_t bytes, uint32_t flags,
+                                 struct pith_error *err);
+/* The value stored under `key` ("labels", "preprocess", "recipe"): bytes inside the blob, not
+ * NUL-terminated. PITH_ERR_ARGUMENT when there is none; outputs are then untouched. */
+enum pith_status pith_blob_meta(const void *blob, size_t bytes, const char *key, const char **value,
+                                size_t *value_bytes);
+
+/* Validates the image and tells what a plan for it needs. *need is untouched on failure. opts may
+ * be NULL. This one call is part of the host library (<pith/pith_host.h>) and takes its working
+ * memory from malloc; without a heap, use the two calls below it.
+ * PITH_OK, PITH_ERR_CORRUPT, _VERSION, _UNSUPPORTED, _LIMIT, _MEMORY, _ARGUMENT. */
+enum pith_status pith_plan_size(const void *blob, size_t bytes, const struct pith_opts *opts,
+                                struct pith_need *need);
+/* Working memory that pith_plan_need takes, at most. */
+enum pith_status pith_plan_work_bytes(const void *blob, size_t bytes, const struct pith_opts *opts,
+                                      uint64_t *work_bytes);
+/* As pith_plan_size, in memory of the caller (aligned to 64), which is free again afterwards.
+ * PITH_ERR_SPACE when that is too small; less than pith_plan_work_bytes told may do. */
+enum pith_status pith_plan_need(const void *blob, size_t bytes, const struct pith_opts *opts,
+                                void *work, size_t work_bytes, struct pith_need *need);
+/* Builds the plan inside mem (aligned to need.align). Borrows the blob until the plan is no longer
+ * used. PITH_ERR_SPACE when mem_bytes is below what pith_plan_size told. */
+enum pith_status pith_plan_init(void *mem, size_t mem_bytes, const void *blob, size_t bytes,
+                                const struct pith_opts *opts, struct pith_plan **plan);
+
+uint32_t pith_plan_input_count(const struct pith_plan *plan);
+uint32_t pith_plan_output_count(const struct pith_plan *plan);
+/* PITH_ERR_ARGUMENT when i is out of range. */
+enum pith_status pith_plan_input(const struct pith_plan *plan, uint32_t i, struct pith_tensor *t);
+enum pith_status pith_plan_output(const struct pith_plan *plan, uint32_t i, struct pith_tensor *t);
+/* Memory to write input i to before each run: its content is not kept across runs. NULL when i is
+ * out of range. */
+void *pith_plan_input_data(struct pith_plan *plan, uint32_t i);
+/* Valid after a run until the next one. */
+const void *pith_plan_output_data(const struct pith_plan *plan, uint32_t i);
+enum pith_status pith_plan_run(struct pith_plan *plan);
+uint32_t pith_plan_layer_count(const struct pith_plan *plan);
+enum pith_status pith_plan_layer(const struct pith_plan *plan, uint32_t i, struct pith_layer *layer);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+/* From an image to a plan. pith_plan_need and pith_plan_init run the same code, build(), over a
+ * block of memory filled from both ends (plan.h): the first in working memory, to tell the sizes;
+ * the second in the plan's own. So the sizes agree by construction. Only pith_plan_init goes on to
+ * write weights (plan_fill.c). */
+#include "plan_build.h"
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+static bool take(const struct block *b, uint64_t count, size_t each, uint64_t *bytes)
+{
+    return mul_ok(count, each, bytes) && align_ok(*bytes, 8, bytes) && *bytes <= b->high - b->low;
+}
+
+void *pith_block_low(struct block *b, uint64_t count, size_t each)
+{
+    uint64_t bytes;
+    if (!take(b, count, each, &bytes))
+        return NULL;
+    void *p = b->mem + b->low;
+    b->low += bytes;
+    return memset(p, 0, (size_t)bytes);
+}
+
+void *pith_block_high(struct block *b, uint64_t count, size_t each)
+{
+    uint64_t bytes;
+    if (!take(b, count, each, &bytes))
+        return NULL;
+    b->high -= bytes;
+    return memset(b->mem + b->high, 0, (size_t)bytes);
+}
+
+/* ---- phases --------------------------------------------------------------------------------- */
+
+static enum pith_status read_graph(struct builder *b, const void *blob, size_t bytes,
+                                   const struct pith_opts *opts)
+{
+    uint64_t graph_bytes;
+    enum pith_status st = pith_graph_need(blob, bytes, opts->flags, &graph_bytes, NULL);
+    if (st)
+        return st;
+    if (graph_bytes > opts->max_bytes)
+        return PITH_ERR_LIMIT;
+    struct pith_plan *plan = pith_block_low(&b->block, 1, sizeof *plan);
+    uint64_t at;
+    if (!plan || !align_ok(b->block.low, PLAN_ALIGN, &at) || at > b->block.high ||
+        graph_bytes > b->block.high - at)
+        return PITH_ERR_SPACE;
+    b->block.low = at + graph_bytes;
+    if (!align_ok(b->block.low, 8, &b->block.low) || b->block.low > b->block.high)
+        return PITH_ERR_SPACE;
+    b->plan = plan;
+    plan->opts = *opts;
+    /* pith_graph_need has tested the checksum. */
+    return pith_graph_read(blob, bytes, opts->flags | PITH_FLAG_NO_CHECKSUM, opts->batch,
+                           b->block.mem + at, graph_bytes, &plan->graph, &plan->value, NULL);
+}
+
+static enum pith_status describe_value(struct builder *b, uint32_t v)
+{
+    const struct graph *g = &b->plan->graph;
+    struct tview *t = &b->plan->value[v];
+    struct value_plan *p = &b->vp[v];
+    p->kind = v < g->n_inputs ? VALUE_INPUT : VALUE_TEMP;
+    p->parent = v;
+    p->consumer = PLAN_NONE;
+    t->data = NULL;
+    if (pith_plan_is_constant(g, v)) {
+        p->kind = VALUE_CONST;
+        if (t->type == PITH_F16 || t->type == PITH_BF16 || t->type == PITH_F64)
+            t->type = PITH_F32; /* every float grid is computed in f32 */
+    }
+    return pith_shape_bytes(&t->shape, t->type, &p->bytes);
+}
+
+static enum pith_status describe_values(struct builder *b)
+{
+    const struct graph *g = &b->plan->graph;
+    for (uint32_t v = 0; v < g->n_values; v++) {
+        enum pith_status st = describe_value(b, v);
+        if (st)
+            return st;
+    }
+    for (uint32_t n = 0; n < g->n_nodes; n++) {
+        const struct graph_node *node = &g->nodes[n];
+        b->node[n] = (struct node_plan){.bias = PLAN_NONE, .residual = PLAN_NONE,
+                                        .out = node->first_out};
+        for (uint32_t i = 0; i < node->n_in; i++)
+            if (node->in[i] != PITH_NO_VALUE) {
+                b->vp[node->in[i]].n_uses++;
+                b->vp[node->in[i]].consumer = n;
+            }
+    }
+    for (uint32_t i = 0; i < g->n_outputs; i++) {
+        struct value_plan *p = &b->vp[g->outputs[i]];
+        p->n_uses++;
+        p->consumer = PLAN_NONE;
+        p->is_output = true;
+    }
+    return PITH_OK;
+}
+
+/* An item for every root that some step touches. */
+static void add_value_items(struct builder *b)
+{
+    for (uint32_t v = 0; v < b->plan->graph.n_values; v++) {
+        const struct value_plan *p = &b->vp[v];
+        b->item_of[v] = PLAN_NONE;
+        if (p->parent != v || p->kind == VALUE_CONST || p->first > p->last)
+            continue;
+        uint32_t flags = (p->kind == VALUE_INPUT ? PLACE_INPUT : 0u) |
+                         (p->is_output ? PLACE_OUTPUT : 0u);
+        b->item_of[v] = b->n_items;
+        b->item[b->n_items++] = (struct place_item){.bytes = p->bytes, .first = p->first,
+                                                    .last = p->last, .flags = flags};
+    }
+}
+
+static enum pith_status place_values(struct builder *b)
+{
+    add_value_items(b);
+    uint32_t *order = pith_block_high(&b->block, b->n_items, sizeof *order);
+    uint32_t *placed = pith_block_high(&b->block, b->n_items, sizeof *placed);
+    if (!order || !placed)
+        return PITH_ERR_SPACE;
+    if (!pith_place(b->item, b->n_items, order, placed, &b->arena_bytes) ||
+        !align_ok(b->fill_bytes, PLAN_ALIGN, &b->fill_bytes))
+        return PITH_ERR_LIMIT;
+    if (b->arena_bytes < b->fill_bytes)
+        b->arena_bytes = b->fill_bytes;
+    return PITH_OK;
+}
+
+static enum pith_status build(struct builder *b, const void *blob, size_t bytes,
+                              const struct pith_opts *opts)
+{
+    enum pith_status st = read_graph(b, blob, bytes, opts);
+    if (st)
+        return st;
+    const struct graph *g = &b->plan->graph;
+    bool share = !opts->observe && !(opts->flags & PITH_FLAG_NO_FUSION);
+    pith_kernels_fill(&b->plan->kernels, opts->cpu_mask);
+    b->node = pith_block_high(&b->block, g->n_nodes, sizeof *b->node);
+    b->vp = pith_block_high(&b->block, g->n_values, sizeof *b->vp);
+    b->const_at = pith_block_high(&b->block, g->n_weights, sizeof *b->const_at);
+    if (!b->node || !b->vp || !b->const_at)
+        return PITH_ERR_SPACE;
+    st = describe_values(b);
+    if (st)
+        return st;
+    if (share)
+        pith_plan_fuse(g, b->plan->value, b->node, b->vp);
+    pith_plan_alias(g, b->plan->value, b->node, b->vp, share);
+    st = pith_build_steps(b);
+    return st ? st : place_values(b);
+}
+
+/* ---- sizes ---------------------------------------------------------------------------------- */
+
+struct layout {
+    uint64_t weights_at, arena_at, total;
+};
+
+static enum pith_status lay_out(const struct builder *b, uint64_t block_bytes, struct layout *l)
+{
+    uint64_t planning = b->block.low + (block_bytes - b->block.high);
+    if (!align_ok(b->block.low, PLAN_ALIGN, &l->weights_at) ||
+        !add_ok(l->weights_at, b->weights_bytes, &l->arena_at) ||
+        !add_ok(l->arena_at, b->arena_bytes, &l->total))
+        return PITH_ERR_LIMIT;
+    if (l->total < planning && !align_ok(planning, PLAN_ALIGN, &l->total))
+        return PITH_ERR_LIMIT;
+    return l->total > b->plan->opts.max_bytes || l->total > SIZE_MAX ? PITH_ERR_LIMIT : PITH_OK;
+}
+
+/* The block rounded down to whole lines, so that both ends are aligned. */
+static struct block block_of(void *mem, size_t bytes)
+{
+    return (struct block){mem, 0, bytes & ~(uint64_t)(PLAN_ALIGN - 1)};
+}
+
+/* Planning takes at most this many bytes for each byte of the parsed graph. That holds a struct
+ * tview for each value, a struct graph_node for each node, a struct weight for each constant, and 4
+ * bytes for each input of a node; planning keeps, beside them: */
+#define WORK_PER_GRAPH_BYTE 12u
+#define WORK_PER_VALUE                                                                            \
+    (sizeof(struct value_plan) + sizeof(struct place_item) + 3 * sizeof(uint32_t) + sizeof(void *))
+#define WORK_PER_NODE                                                                             \
+    (sizeof(struct node_plan) + sizeof(struct step) + 2 * sizeof(struct extra_view) +             \
+     sizeof(struct step_need) + sizeof(struct place_item) + 2 * sizeof(uint32_t) + sizeof(void *))
+#define WORK_PER_WEIGHT sizeof(uint64_t)
+_Static_assert(WORK_PER_VALUE <= (WORK_PER_GRAPH_BYTE - 1) * sizeof(struct tview), "values");
+_Static_assert(WORK_PER_NODE <= (WORK_PER_GRAPH_BYTE - 1) * sizeof(struct graph_node), "nodes");
+_Static_assert(WORK_PER_WEIGHT <= (WORK_PER_GRAPH_BYTE - 1) * sizeof(struct weight), "weights");
+_Static_assert(sizeof(void *) <= (WORK_PER_GRAPH_BYTE - 1) * sizeof(uint32_t), "inputs");
+
+enum pith_status pith_plan_work_bytes(const void *blob, size_t bytes, const struct pith_opts *given,
+                                      uint64_t *work_bytes)
+{
+    struct pith_opts opts;
+    uint64_t graph_bytes, all;
+    enum pith_status st = pith_opts_resolve(given, &opts);
+    if (!st)
+        st = pith_graph_need(blob, bytes, opts.flags, &graph_bytes, NULL);
+    if (st)
+        return st;
+    if (!mul_ok(graph_bytes, WORK_PER_GRAPH_BYTE, &all) ||
+        !add_ok(all, sizeof(struct pith_plan) + 4 * PLAN_ALIGN, &all) ||
+        !align_ok(all, PLAN_ALIGN, &all) || all > SIZE_MAX || graph_bytes > opts.max_bytes)
+        return PITH_ERR_LIMIT;
+    *work_bytes = all;
+    return PITH_OK;
+}
+
+enum pith_status pith_plan_need(const void *blob, size_t bytes, const struct pith_opts *given,
+                                void *work, size_t work_bytes, struct pith_need *need)
+{
+    struct pith_opts opts;
+    struct layout l;
+    struct builder b = {.block = block_of(work, work_bytes)};
+    if (!work || (uintptr_t)work % PLAN_ALIGN)
+        return PITH_ERR_ARGUMENT;
+    enum pith_status st = pith_opts_resolve(given, &opts);
+    if (!st)
+        st = build(&b, blob, bytes, &opts);
+    if (!st)
+        st = lay_out(&b, work_bytes & ~(size_t)(PLAN_ALIGN - 1), &l);
+    if (st)
+        return st;
+    *need = (struct pith_need){.bytes = l.total, .align = PLAN_ALIGN, .arena_bytes = b.arena_bytes,
+                               .weights_bytes = b.weights_bytes, .scratch_bytes = b.scratch_bytes};
+    return PITH_OK;
+}
+
+/* ---- addresses ------------------------------------------------------------------------------ */
+
+/* Where the elements of value v are; NULL: nowhere (vanished, or only ever a weight). */
+static void *address_of(struct builder *b, uint32_t v, uint8_t *weights, uint8_t *arena)
+{
+    uint64_t offset;
+    uint32_t root = pith_plan_root(b->vp, v, &offset);
+    if (b->vp[root].kind != VALUE_CONST)
+        return b->item_of[root] == PLAN_NONE ? NULL
+                                             : arena + b->item[b->item_of[root]].offset + offset;
+    uint32_t c = root - b->plan->graph.n_inputs;
+    if (b->const_at[c] == NOT_STORED)
+        return NULL;
+    if (b->const_at[c] == BORROWED) /* only read: no step writes to a constant */
+        return (uint8_t *)(uintptr_t)b->plan->graph.weights[c].index_stream.bytes + offset;
+    return weights + b->const_at[c] + offset;
+}
+
+/* After this the planning tables are no longer needed. */
+static void set_addresses(struct builder *b, uint8_t *weights, uint8_t *arena)
+{
+    struct pith_plan *plan = b->plan;
+    for (uint32_t v = 0; v < plan->graph.n_values; v++)
+        plan->value[v].data = address_of(b, v, weights, arena);
+    for (uint32_t i = 0; i < plan->n_extra; i++)
+        if (plan->extra[i].value != PLAN_NONE)
+            plan->extra[i].view.data = plan->value[plan->extra[i].value].data;
+    for (uint32_t i = 0; i < plan->n_steps; i++) {
+        const struct step_need *sn = &b->step_need[i];
+        if (sn->prep_bytes)
+            plan->step[i].args.prep = weights + sn->prep_at;
+        if (sn->scratch_item != PLAN_NONE)
+            plan->step[i].scratch = arena + b->item[sn->scratch_item].offset;
+    }
+}
+
+enum pith_status pith_plan_init(void *mem, size_t mem_bytes, const void *blob, size_t bytes,
+                                const struct pith_opts *given, struct pith_plan **plan)
+{
+    struct pith_opts opts;
+    struct layout l;
+    struct builder b = {.block = block_of(mem, mem_bytes)};
+    if (!mem || (uintptr_t)mem % PLAN_ALIGN || !plan)
+        return PITH_ERR_ARGUMENT;
+    enum pith_status st = pith_opts_resolve(given, &opts);
+    if (!st)
+        st = build(&b, blob, bytes, &opts);
+    if (!st)
+        st = lay_out(&b, mem_bytes & ~(size_t)(PLAN_ALIGN - 1), &l);
+    if (st)
+        return st;
+    if (l.total > mem_bytes)
+        return PITH_ERR_SPACE;
+    uint8_t *base = mem;
+    set_addresses(&b, base + l.weights_at, base + l.arena_at);
+    st = pith_plan_fill(b.plan, base + l.weights_at, base + l.arena_at);
+    if (!st)
+        *plan = b.plan;
+    return st;
+}

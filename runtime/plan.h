@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/* plan.h - what a plan is, and the tables that planning works on.
+ *
+ * Planning turns nodes into steps:
+ *
+ *     graph --fuse.c--> chains of nodes run as one --alias.c--> values that share storage
+ *           --plan.c--> steps, lifetimes --place.c--> offsets --plan_fill.c--> weights in run form
+ *
+ * Memory of a plan, one block:
+ *
+ *     | struct pith_plan | graph | steps, views | weights in run form | arena ........ |
+ *     |<------------- tables, from below ------>|          planning tables, from above |
+ *
+ * The planning tables are dead before the first weight is written, so they cost nothing where the
+ * weights and the arena are larger than they are. */
+#ifndef PLAN_H
+#define PLAN_H
+
+#include "container.h"
+#include "graph.h"
+#include "kernels.h"
+
+#define PLAN_ALIGN 64u
+#define PLAN_NONE UINT32_MAX
+
+/* One executed step. */
+struct step {
+    const struct graph_node *node; /* the (first) node it stands for */
+    struct op_args args;
+    void *scratch;
+    bool copies; /* a concat of which inputs lie in place: only the others are copied */
+    const char *kernel;
+    uint64_t macs, weight_bytes, file_bytes, ns;
+};
+
+/* A view of a value that differs from the value's own: a bias seen as [O] (data: the value's), or
+ * a weight that its operator prepares (value PLAN_NONE, data NULL). */
+struct extra_view {
+    struct tview view;
+    uint32_t value;
+};
+
+struct pith_plan {
+    struct pith_opts opts;
+    struct pith_kernels kernels;
+    struct graph graph;
+    struct tview *value; /* [graph.n_values] */
+    struct step *step;   /* [n_steps] */
+    struct extra_view *extra;
+    uint32_t n_steps, n_extra;
+};
+
+static inline struct op_env plan_env(const struct pith_plan *plan, void *scratch)
+{
+    return (struct op_env){&plan->kernels, scratch, plan->opts.parallel_user,
+                           plan->opts.parallel_for, plan->opts.flags};
+}
+
+/* How a node is executed. */
+enum node_action {
+    NODE_RUN = 0,
+    NODE_GONE = 1,  /* part of an earlier node's step, or nothing but a view */
+    NODE_PLACED = 2 /* a concat of which inputs are written in place; the others are copied */
+};
+
+struct node_plan {
+    enum node_action action;
+    enum act_kind act; /* y = act(op + bias + residual) */
+    float a, b;
+    uint32_t bias;     /* constant, or PLAN_NONE */
+    bool as_gemm;      /* a MatMul that took a bias runs as the Gemm it now is */
+    uint32_t residual; /* value, or PLAN_NONE */
+    uint32_t out;      /* the value that output 0 is written to */
+};
+
+enum value_kind {
+    VALUE_TEMP = 0,
+    VALUE_INPUT = 1,
+    VALUE_CONST = 2,
+    VALUE_GONE = 3 /* never exists: inside a fused chain */
+};
+
+/* Where a value lies: at `offset` in the storage of `parent`; parent == itself: it has its own. */
+struct value_plan {
+    uint64_t offset;
+    uint64_t bytes;
+    uint32_t parent;
+    uint32_t n_uses;      /* reading edges, graph outputs included */
+    uint32_t consumer;    /* last reading node; PLAN_NONE: a graph output */
+    uint32_t first, last; /* lifetime of the storage (roots): times as below */
+    uint8_t kind;
+    bool is_output; /* roots: some value in this storage is a graph output */
+};
+
+/* Time: 0 the inputs are written, node n runs at n + 1, n_nodes + 1 the outputs are read. */
+static inline uint32_t node_time(uint32_t node)
+{
+    return node + 1;
+}
+
+/* Piece of the arena. */
+enum {
+    PLACE_INPUT = 1u, /* written before a run ... */
+    PLACE_OUTPUT = 2u /* ... while outputs of the last one are still read: these never share */
+};
+struct place_item {
+    uint64_t bytes;
+    uint64_t offset; /* result, multiple of PLAN_ALIGN */
+    uint32_t first, last;
+    uint32_t flags;
+};
+
+/* Fills node[].action and the epilogues. value_plan: n_uses, consumer, kind are set; values that
+ * vanish become VALUE_GONE. */
+void pith_plan_fuse(const struct graph *g, const struct tview *value, struct node_plan *node,
+                    struct value_plan *vp);
+
+/* Attributes of the Gemm that a MatMul with bias is. */
+const int32_t *pith_plan_gemm_attr(const struct graph_node *matmul);
+
+/* Storage of value v: its root, and its byte offset there. */
+uint32_t pith_plan_root(struct value_plan *vp, uint32_t v, uint64_t *offset);
+/* Decides which values share storage, and drops the nodes that then have nothing to do. share:
+ * false gives every value its own. Sets lifetimes of all roots. */
+void pith_plan_alias(const struct graph *g, const struct tview *value, struct node_plan *node,
+                     struct value_plan *vp, bool share);
+
+/* Offsets for n items such that those alive at the same time do not overlap. order, placed: room
+ * for n numbers each. false: the sum of sizes overflows. */
+bool pith_place(struct place_item *item, uint32_t n, uint32_t *order, uint32_t *placed,
+                uint64_t *arena_bytes);
+
+/* Writes constants and prepared weights into their places. weights: start of their region; scratch:
+ * start of the arena, which lies behind it. PITH_ERR_CORRUPT when a coded stream is broken. */
+enum pith_status pith_plan_fill(struct pith_plan *plan, const uint8_t *weights, void *scratch);
+
+bool pith_plan_is_constant(const struct graph *g, uint32_t value);
+/* True: w can be used where it lies in the image. */
+bool pith_plan_borrows(const struct weight *w);
+
+/* The options the plan works with, defaults filled in. PITH_ERR_ARGUMENT. */
+enum pith_status pith_opts_resolve(const struct pith_opts *given, struct pith_opts *opts);
+
+#endif

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+/* Nodes to steps: arguments wired to values, operators asked what they need.
+ *
+ * A constant that only serves as weight (in[1] of OP_WEIGHT operators) is never expanded here: its
+ * operator turns the file form into a run form of its own. All other constants are data: used in
+ * the image where they can be, else expanded once. */
+#include "plan_build.h"
+
+static bool is_weight_input(const struct builder *b, const struct graph_node *node, uint32_t i)
+{
+    return i == 1 && (node->info->flags & OP_WEIGHT) &&
+           pith_plan_is_constant(&b->plan->graph, node->in[i]);
+}
+
+enum pith_status pith_build_reserve(struct builder *b, uint64_t bytes, uint64_t *at)
+{
+    *at = b->weights_bytes;
+    if (!add_ok(b->weights_bytes, bytes, &b->weights_bytes) ||
+        !align_ok(b->weights_bytes, PLAN_ALIGN, &b->weights_bytes) ||
+        b->weights_bytes > b->plan->opts.max_bytes)
+        return PITH_ERR_LIMIT;
+    return PITH_OK;
+}
+
+static void raise(uint64_t *max, uint64_t bytes)
+{
+    if (bytes > *max)
+        *max = bytes;
+}
+
+/* ---- constants ------------------------------------------------------------------------------ */
+
+/* Value v is read as data: if a constant is behind it, find a place for its elements. */
+static enum pith_status store_constant(struct builder *b, uint32_t v)
+{
+    uint64_t unused;
+    if (v == PITH_NO_VALUE)
+        return PITH_OK;
+    v = pith_plan_root(b->vp, v, &unused);
+    if (b->vp[v].kind != VALUE_CONST)
+        return PITH_OK;
+    uint32_t c = v - b->plan->graph.n_inputs;
+    const struct weight *w = &b->plan->graph.weights[c];
+    if (b->const_at[c] != NOT_STORED)
+        return PITH_OK;
+    if (pith_plan_borrows(w)) {
+        b->const_at[c] = BORROWED;
+        return PITH_OK;
+    }
+    raise(&b->fill_bytes, pith_weight_scratch_bytes(w));
+    return pith_build_reserve(b, b->vp[v].bytes, &b->const_at[c]);
+}
+
+static enum pith_status store_node_constants(struct builder *b, uint32_t n)
+{
+    const struct graph_node *node = &b->plan->graph.nodes[n];
+    enum pith_status st = PITH_OK;
+    for (uint32_t i = 0; i < node->n_in && !st; i++)
+        if (!is_weight_input(b, node, i))
+            st = store_constant(b, node->in[i]);
+    if (!st)
+        st = store_constant(b, b->node[n].bias);
+    if (!st)
+        st = store_constant(b, b->node[n].residual);
+    return st;
+}
+
+static enum pith_status store_constants(struct builder *b)
+{
+    const struct graph *g = &b->plan->graph;
+    enum pith_status st = PITH_OK;
+    for (uint32_t c = 0; c < g->n_weights; c++)
+        b->const_at[c] = NOT_STORED;
+    for (uint32_t n = 0; n < g->n_nodes && !st; n++)
+        if (b->node[n].action != NODE_GONE)
+            st = store_node_constants(b, n);
+    for (uint32_t i = 0; i < g->n_outputs && !st; i++)
+        st = store_constant(b, g->outputs[i]);
+    return st;
+}
+
+static uint64_t file_bytes(const struct weight *w)
+{
+    return (uint64_t)w->support_stream.n_bytes + w->index_stream.n_bytes + w->codebook.n_bytes;
+}
+
+/* ---- steps ---------------------------------------------------------------------------------- */
+
+static bool in_place(struct builder *b, uint32_t v, uint32_t out, uint64_t at)
+{
+    uint64_t v_at, out_at;
+    return pith_plan_root(b->vp, v, &v_at) == pith_plan_root(b->vp, out, &out_at) &&
+           v_at == out_at + at;
+}
+
+/* A concat whose inputs are all in place has nothing left to do. */
+static bool needs_step(struct builder *b, uint32_t n)
+{
+    const struct graph_node *node = &b->plan->graph.nodes[n];
+    uint64_t at = 0;
+    if (b->node[n].action != NODE_PLACED)
+        return b->node[n].action == NODE_RUN;
+    for (uint32_t i = 0; i < node->n_in; i++) {
+        if (!in_place(b, node->in[i], node->first_out, at))
+            return true;
+        at += b->vp[node->in[i]].bytes;
+    }
+    return false;
+}
+
+/* The constant v as a view that differs from the value's own. */
+static struct tview *add_extra(struct pith_plan *plan, uint32_t v, const struct shape *shape,
+                               uint32_t data_of)
+{
+    struct extra_view *x = &plan->extra[plan->n_extra++];
+    x->view = (struct tview){plan->value[v].type, *shape, NULL};
+    x->value = data_of;
+    return &x->view;
+}
+
+static void wire_inputs(struct builder *b, uint32_t n, const struct tview **in, struct step *s)
+{
+    struct pith_plan *plan = b->plan;
+    const struct graph_node *node = &plan->graph.nodes[n];
+    const struct node_plan *np = &b->node[n];
+    for (uint32_t i = 0; i < node->n_in; i++) {
+        uint32_t v = node->in[i];
+        in[i] = v == PITH_NO_VALUE ? NULL : &plan->value[v];
+        if (!is_weight_input(b, node, i))
+            continue;
+        uint32_t c = v - plan->graph.n_inputs;
+        s->args.weight = &plan->graph.weights[c];
+        if (b->const_at[c] != NOT_STORED)
+            in[i] = add_extra(plan, v, &plan->value[v].shape, PLAN_NONE);
+    }
+    if (np->bias == PLAN_NONE)
+        return;
+    in[2] = &plan->value[np->bias];
+    if (node->info->op == PITH_OP_CONV) {
+        struct shape per_channel = {.rank = 1, .dim = {plan->value[node->first_out].shape.dim[1]}};
+        in[2] = add_extra(plan, np->bias, &per_channel, np->bias);
+    }
+    s->args.n_in = 3;
+}
+
+static enum pith_status add_step(struct builder *b, uint32_t n)
+{
+    struct pith_plan *plan = b->plan;
+    const struct graph_node *node = &plan->graph.nodes[n];
+    const struct node_plan *np = &b->node[n];
+    struct step *s = &plan->step[plan->n_steps++];
+    uint32_t n_in = np->bias != PLAN_NONE ? 3 : node->n_in;
+    const struct tview **in = pith_block_low(&b->block, n_in, sizeof *in);
+    struct tview **out = pith_block_low(&b->block, node->n_out, sizeof *out);
+    if (!in || !out)
+        return PITH_ERR_SPACE;
+    s->node = node;
+    s->args = (struct op_args){.info = node->info, .attr = node->attr, .n_in = node->n_in,
+                               .n_out = node->n_out, .in = in, .out = out};
+    if (np->as_gemm) {
+        s->args.info = pith_op_get(PITH_OP_GEMM);
+        s->args.attr = pith_plan_gemm_attr(node);
+    }
+    s->copies = np->action == NODE_PLACED;
+    wire_inputs(b, n, in, s);
+    for (uint32_t i = 0; i < node->n_out; i++)
+        out[i] = &plan->value[i == 0 ? np->out : node->first_out + i];
+    s->args.fuse.act = np->act;
+    s->args.fuse.a = np->a;
+    s->args.fuse.b = np->b;
+    if (np->residual != PLAN_NONE)
+        s->args.fuse.residual = &plan->value[np->residual];
+    return PITH_OK;
+}
+
+/* ---- needs ---------------------------------------------------------------------------------- */
+
+/* Bytes of constants as this step reads them, and as the file has them. */
+static void count_weight_bytes(const struct builder *b, struct step *s, uint64_t prep_bytes)
+{
+    const struct pith_plan *plan = b->plan;
+    const struct graph_node *node = s->node;
+    for (uint32_t i = 0; i < node->n_in; i++) {
+        if (node->in[i] == PITH_NO_VALUE || !pith_plan_is_constant(&plan->graph, node->in[i]))
+            continue;
+        const struct weight *w = &plan->graph.weights[node->in[i] - plan->graph.n_inputs];
+        s->file_bytes += file_bytes(w);
+        s->weight_bytes += s->args.weight && i == 1 && prep_bytes ? prep_bytes
+                                                                  : b->vp[node->in[i]].bytes;
+    }
+}
+
+static enum pith_status ask_need(struct builder *b, uint32_t i)
+{
+    struct step *s = &b->plan->step[i];
+    struct op_env env = plan_env(b->plan, NULL);
+    struct op_need need = {.kernel = s->copies ? "copy" : "ref"};
+    enum pith_status st = PITH_OK;
+    if (s->args.info->need && !s->copies)
+        st = s->args.info->need(&s->args, &env, &need);
+    if (st)
+        return st;
+    s->kernel = need.kernel;
+    s->macs = need.macs;
+    count_weight_bytes(b, s, need.prep_bytes);
+    struct step_need *sn = &b->step_need[i];
+    sn->prep_bytes = need.prep_bytes;
+    sn->scratch_item = PLAN_NONE;
+    raise(&b->fill_bytes, need.prep_scratch_bytes);
+    raise(&b->scratch_bytes, need.scratch_bytes);
+    if (need.scratch_bytes) {
+        uint32_t time = node_time((uint32_t)(s->node - b->plan->graph.nodes));
+        sn->scratch_item = b->n_items;
+        b->item[b->n_items++] =
+            (struct place_item){.bytes = need.scratch_bytes, .first = time, .last = time};
+    }
+    return need.prep_bytes ? pith_build_reserve(b, need.prep_bytes, &sn->prep_at) : PITH_OK;
+}
+
+enum pith_status pith_build_steps(struct builder *b)
+{
+    struct pith_plan *plan = b->plan;
+    const struct graph *g = &plan->graph;
+    enum pith_status st = store_constants(b);
+    if (st)
+        return st;
+    uint32_t n_steps = 0;
+    for (uint32_t n = 0; n < g->n_nodes; n++)
+        n_steps += needs_step(b, n);
+    plan->step = pith_block_low(&b->block, n_steps, sizeof *plan->step);
+    plan->extra = pith_block_low(&b->block, (uint64_t)n_steps * 2, sizeof *plan->extra);
+    b->step_need = pith_block_high(&b->block, n_steps, sizeof *b->step_need);
+    b->item = pith_block_high(&b->block, (uint64_t)n_steps + g->n_values, sizeof *b->item);
+    b->item_of = pith_block_high(&b->block, g->n_values, sizeof *b->item_of);
+    if (!plan->step || !plan->extra || !b->step_need || !b->item || !b->item_of)
+        return PITH_ERR_SPACE;
+    for (uint32_t n = 0; n < g->n_nodes && !st; n++)
+        if (needs_step(b, n))
+            st = add_step(b, n);
+    for (uint32_t i = 0; i < plan->n_steps && !st; i++)
+        st = ask_need(b, i);
+    return st;
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+/* math_f32.c - exp, log, tanh, sigmoid and pow by range reduction and short polynomials.
+ *
+ * exp: x = n ln2 + r with |r| <= ln2/2 (Cody and Waite's two-part ln2 keeps r exact to its last
+ * bits), exp(r) by a polynomial, then two exact scalings by powers of two, so that the only
+ * rounding into the denormals is the last one. No branch: loops over it vectorise.
+ * log: x = m 2^n with m in [sqrt(1/2), sqrt(2)), polynomial in m - 1. The polynomials of exp, log
+ * and tanh are those of Moshier's Cephes library (expf, logf, tanhf).
+ * pow: exp(y log x) loses |y log x| bits in float; so it is done in double, where 11 spare bits and
+ * a series for atanh suffice.
+ *
+ * Integer and float views of one number are exchanged by bits; all arithmetic on the integer side
+ * is unsigned, so that NaN takes the same path as numbers and nothing is undefined. */
+#include "bytes.h"
+#include "math_f32.h"
+
+#define ROUND_F32 12582912.0f /* 1.5 * 2^23: adding it rounds to an integer, ties to even */
+#define LN2_HI 0.693359375f   /* 9 bits: n * LN2_HI is exact for |n| <= 2^15 */
+#define LN2_LO -2.12194440e-4f
+
+/* 2^n for n in -126..127 */
+static float power_of_two(uint32_t n)
+{
+    return f32_from_bits((n + 127u) << 23);
+}
+
+/* which ? a : b by masks: compilers turn the ternary into jumps, and then a loop over it does not
+ * become vector code. */
+static inline float choose(bool which, float a, float b)
+{
+    uint32_t mask = 0u - (uint32_t)which;
+    return f32_from_bits((f32_bits(a) & mask) | (f32_bits(b) & ~mask));
+}
+
+static inline float exp_f32(float x)
+{
+    /* Beyond these the result is inf or 0 anyway; within, n fits the two scalings. */
+    x = choose(x > 89.0f, 89.0f, x);
+    x = choose(x < -105.0f, -105.0f, x);
+    float shifted = x * 1.44269504f + ROUND_F32;
+    float n = shifted - ROUND_F32;
+    float r = x - n * LN2_HI;
+    r = r - n * LN2_LO;
+    float p = 1.9875691500e-4f;
+    p = p * r + 1.3981999507e-3f;
+    p = p * r + 8.3334519073e-3f;
+    p = p * r + 4.1665795894e-2f;
+    p = p * r + 1.6666665459e-1f;
+    p = p * r + 5.0000001201e-1f;
+    p = (p * (r * r) + r) + 1.0f;
+    /* -151 <= n <= 128, so both halves are exponents of normal floats. */
+    uint32_t k = f32_bits(shifted) - f32_bits(ROUND_F32);
+    uint32_t half = ((k + 512u) >> 1) - 256u;
+    return p * power_of_two(half) * power_of_two(k - half);
+}
+
+float pith_exp_f32(float x)
+{
+    return exp_f32(x);
+}
+
+/* log of a positive finite x */
+static float log_positive(float x)
+{
+    uint32_t n = 0;
+    if (x < 1.17549435e-38f) { /* denormal: scale up by 2^23 */
+        x *= 8388608.0f;
+        n = 0u - 23u;
+    }
+    /* The bits of sqrt(1/2) become the start of the binade, so that m lies in [0.707, 1.414). */
+    uint32_t bits = f32_bits(x) - 0x3f3504f3u;
+    n += (uint32_t)((int32_t)bits >> 23);
+    float f = f32_from_bits((bits & 0x7fffffu) + 0x3f3504f3u) - 1.0f;
+    float e = (float)(int32_t)n;
+    float z = f * f;
+    float p = 7.0376836292e-2f;
+    p = p * f - 1.1514610310e-1f;
+    p = p * f + 1.1676998740e-1f;
+    p = p * f - 1.2420140846e-1f;
+    p = p * f + 1.4249322787e-1f;
+    p = p * f - 1.6668057665e-1f;
+    p = p * f + 2.0000714765e-1f;
+    p = p * f - 2.4999993993e-1f;
+    p = p * f + 3.3333331174e-1f;
+    p = p * f * z;
+    p = p + e * LN2_LO;
+    p = p - 0.5f * z;
+    return (f + p) + e * LN2_HI;
+}
+
+float pith_log_f32(float x)
+{
+    if (x > 0.0f && x < f32_from_bits(0x7f800000u))
+        return log_positive(x);
+    if (x == 0.0f)
+        return f32_from_bits(0xff800000u);
+    return x > 0.0f ? x : f32_from_bits(0x7fc00000u); /* +inf; below 0 and NaN */
+}
+
+/* Both forms are computed and one is chosen, so that rows vectorise. */
+static inline float tanh_f32(float x)
+{
+    uint32_t sign = f32_bits(x) & 0x80000000u;
+    float a = f32_from_bits(f32_bits(x) ^ sign), z = x * x;
+    float p = -5.70498872745e-3f;
+    p = p * z + 2.06390887954e-2f;
+    p = p * z - 5.37397155531e-2f;
+    p = p * z + 1.33314422036e-1f;
+    p = p * z - 3.33332819422e-1f;
+    float near_zero = p * z * x + x;
+    float t = 1.0f - 2.0f / (exp_f32(2.0f * a) + 1.0f);
+    return choose(a < 0.625f, near_zero, f32_from_bits(f32_bits(t) ^ sign));
+}
+
+/* exp(-|x|) never overflows, and keeps the tiny results of large negative x. */
+static inline float sigmoid_f32(float x)
+{
+    float e = exp_f32(f32_from_bits(f32_bits(x) | 0x80000000u));
+    return choose(x < 0.0f, e, 1.0f) / (1.0f + e);
+}
+
+float pith_tanh_f32(float x)
+{
+    return tanh_f32(x);
+}
+
+float pith_sigmoid_f32(float x)
+{
+    return sigmoid_f32(x);
+}
+
+void pith_exp_row_f32(const float *x, float minus, float *y, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = exp_f32(x[i] - minus);
+}
+
+void pith_tanh_row_f32(const float *x, float *y, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = tanh_f32(x[i]);
+}
+
+void pith_sigmoid_row_f32(const float *x, float *y, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = sigmoid_f32(x[i]);
+}
+
+/* Digit by digit on the 24-bit significand, extended to 25 result bits so that the last one and
+ * the remainder round to nearest (a tie cannot occur: a root with 25 bits squares to 49 or 50,
+ * more than a float holds). */
+float pith_sqrt_f32(float x)
+{
+    if (!(x > 0.0f) || x == f32_from_bits(0x7f800000u))
+        return x < 0.0f ? f32_from_bits(0x7fc00000u) : x;
+    uint32_t scale = 0;
+    if (x < 1.17549435e-38f) {
+        x *= 16777216.0f;
+        scale = 12;
+    }
+    uint32_t bits = f32_bits(x), exponent = bits >> 23;
+    uint64_t m = (bits & 0x7fffffu) | 0x800000u;
+    m <<= exponent & 1u ? 25 : 26; /* biased exponents are odd for even powers of two */
+    uint32_t root = 0;
+    for (uint32_t bit = 1u << 24; bit; bit >>= 1)
+        if ((uint64_t)(root | bit) * (root | bit) <= m)
+            root |= bit;
+    root = (root + 1u) >> 1; /* 24 bits, or 2^24 by a carry into the exponent */
+    return f32_from_bits(((((exponent + 127u) >> 1) - 1u - scale) << 23) + root);
+}
+
+static double f64_from_bits(uint64_t bits)
+{
+    double d;
+    memcpy(&d, &bits, sizeof d);
+    return d;
+}
+
+/* Natural logarithm of a positive finite double that came from a float (so never denormal), with
+ * an error of a few 2^-52 relative: 2 atanh(s), s = (m - 1) / (m + 1), |s| <= 0.1716, by its
+ * series; the first term left out is s^22/23 < 2^-60 of the result. */
+static double log_f64(double x)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    bits -= 0x3fe6a09e00000000u; /* sqrt(1/2) */
+    double n = (double)((int64_t)bits >> 52);
+    double m = f64_from_bits((bits & 0xfffffffffffffu) + 0x3fe6a09e00000000u);
+    double s = (m - 1.0) / (m + 1.0), z = s * s, p = 1.0 / 21;
+    p = p * z + 1.0 / 19;
+    p = p * z + 1.0 / 17;
+    p = p * z + 1.0 / 15;
+    p = p * z + 1.0 / 13;
+    p = p * z + 1.0 / 11;
+    p = p * z + 1.0 / 9;
+    p = p * z + 1.0 / 7;
+    p = p * z + 1.0 / 5;
+    p = (p * z + 1.0 / 3) * z;
+    return 2.0 * (s + s * p) + n * 0.69314718055994530942;
+}
+
+/* exp for |x| <= 110: Taylor's series of r, |r| <= 0.347; r^13/13! < 2^-52. */
+static double exp_f64(double x)
+{
+    const double round = 6755399441055744.0; /* 1.5 * 2^52 */
+    double n = (x * 1.44269504088896340736 + round) - round;
+    double r = (x - n * 0.693147180369123816490) - n * 1.90821492927058770002e-10;
+    double p = r * (1.0 / 12) + 1.0;
+    p = p * (r * (1.0 / 11)) + 1.0;
+    p = p * (r * (1.0 / 10)) + 1.0;
+    p = p * (r * (1.0 / 9)) + 1.0;
+    p = p * (r * (1.0 / 8)) + 1.0;
+    p = p * (r * (1.0 / 7)) + 1.0;
+    p = p * (r * (1.0 / 6)) + 1.0;
+    p = p * (r * (1.0 / 5)) + 1.0;
+    p = p * (r * (1.0 / 4)) + 1.0;
+    p = p * (r * (1.0 / 3)) + 1.0;
+    p = p * (r * (1.0 / 2)) + 1.0;
+    p = p * r + 1.0;
+    return p * f64_from_bits((uint64_t)((int64_t)n + 1023) << 52);
+}
+
+float pith_pow_f32(float x, float y)
+{
+    if (y == 0.0f || x == 1.0f)
+        return 1.0f;
+    if (!(x >= 0.0f) || y != y)
+        return f32_from_bits(0x7fc00000u);
+    float inf = f32_from_bits(0x7f800000u);
+    if (x == 0.0f || x == inf)
+        return (x == 0.0f) == (y > 0.0f) ? 0.0f : inf;
+    double t = (double)y * log_f64((double)x);
+    if (t > 89.0)
+        return inf;
+    if (t < -105.0)
+        return 0.0f;
+    return (float)exp_f64(t);
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/* Running a plan, and asking it what it is. Everything was decided before: a run is a loop over
+ * steps that touches nothing but the plan's memory. */
+#include "plan.h"
+
+static void describe_layer(const struct step *s, struct pith_layer *layer)
+{
+    *layer = (struct pith_layer){
+        .name = s->node->name.bytes ? s->node->name.text : "",
+        .name_bytes = s->node->name.bytes,
+        .op = (uint32_t)s->node->info->op,
+        .kernel = s->kernel,
+        .macs = s->macs,
+        .weight_bytes = s->weight_bytes,
+        .file_bytes = s->file_bytes,
+        .ns = s->ns,
+    };
+}
+
+static void describe_tensor(const struct tview *t, const struct graph_name *name,
+                            struct pith_tensor *out)
+{
+    *out = (struct pith_tensor){
+        .name = name->bytes ? name->text : "",
+        .name_bytes = name->bytes,
+        .type = t->type,
+        .rank = t->shape.rank,
+        .bytes = (uint64_t)shape_elems(&t->shape) * pith_type_bytes(t->type),
+        .data = t->data,
+        .scale = 1.0f,
+    };
+    memcpy(out->dim, t->shape.dim, sizeof out->dim);
+}
+
+static void observe(const struct pith_plan *plan, const struct step *s)
+{
+    struct pith_layer layer;
+    struct pith_tensor out;
+    describe_layer(s, &layer);
+    for (uint32_t i = 0; i < s->args.n_out; i++) {
+        describe_tensor(s->args.out[i], &s->node->name, &out);
+        plan->opts.observe(plan->opts.user, &layer, &out);
+    }
+}
+
+static void copy_inputs(const struct op_args *args)
+{
+    uint8_t *to = args->out[0]->data;
+    for (uint32_t i = 0; i < args->n_in; i++) {
+        const struct tview *t = args->in[i];
+        size_t bytes = shape_elems(&t->shape) * pith_type_bytes(t->type);
+        if (t->data != to)
+            memcpy(to, t->data, bytes);
+        to += bytes;
+    }
+}
+
+static void run_step(const struct pith_plan *plan, const struct step *s)
+{
+    struct op_env env = plan_env(plan, s->scratch);
+    if (s->copies)
+        copy_inputs(&s->args);
+    else
+        s->args.info->run(&s->args, &env);
+}
+
+enum pith_status pith_plan_run(struct pith_plan *plan)
+{
+    uint64_t (*clock_ns)(void *user) = plan->opts.clock_ns;
+    uint64_t start = clock_ns ? clock_ns(plan->opts.user) : 0;
+    for (uint32_t i = 0; i < plan->n_steps; i++) {
+        struct step *s = &plan->step[i];
+        run_step(plan, s);
+        if (clock_ns) {
+            uint64_t end = clock_ns(plan->opts.user);
+            s->ns = end - start;
+            start = end;
+        }
+        if (plan->opts.observe) {
+            observe(plan, s);
+            start = clock_ns ? clock_ns(plan->opts.user) : 0;
+        }
+    }
+    return PITH_OK;
+}
+
+/* ---- questions ------------------------------------------------------------------------------ */
+
+uint32_t pith_plan_input_count(const struct pith_plan *plan)
+{
+    return plan->graph.n_inputs;
+}
+
+uint32_t pith_plan_output_count(const struct pith_plan *plan)
+{
+    return plan->graph.n_outputs;
+}
+
+enum pith_status pith_plan_input(const struct pith_plan *plan, uint32_t i, struct pith_tensor *t)
+{
+    if (i >= plan->graph.n_inputs)
+        return PITH_ERR_ARGUMENT;
+    describe_tensor(&plan->value[i], &plan->graph.inputs[i].name, t);
+    return PITH_OK;
+}
+
+enum pith_status pith_plan_output(const struct pith_plan *plan, uint32_t i, struct pith_tensor *t)
+{
+    if (i >= plan->graph.n_outputs)
+        return PITH_ERR_ARGUMENT;
+    describe_tensor(&plan->value[plan->graph.outputs[i]], &plan->graph.output_names[i], t);
+    return PITH_OK;
+}
+
+void *pith_plan_input_data(struct pith_plan *plan, uint32_t i)
+{
+    return i < plan->graph.n_inputs ? plan->value[i].data : NULL;
+}
+
+const void *pith_plan_output_data(const struct pith_plan *plan, uint32_t i)
+{
+    return i < plan->graph.n_outputs ? plan->value[plan->graph.outputs[i]].data : NULL;
+}
+
+uint32_t pith_plan_layer_count(const struct pith_plan *plan)
+{
+    return plan->n_steps;
+}
+
+enum pith_status pith_plan_layer(const struct pith_plan *plan, uint32_t i, struct pith_layer *layer)
+{
+    if (i >= plan->n_steps)
+        return PITH_ERR_ARGUMENT;
+    describe_layer(&plan->step[i], layer);
+    return PITH_OK;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/* Axes of 1 are dropped and neighbours that lie behind one another in the source are merged, so a
+ * copy of whole trailing axes becomes few long rows. */
+#include "strided_copy.h"
+#include "op_range.h"
+
+static struct strided_copy merge_axes(const struct strided_copy *box)
+{
+    struct strided_copy m = {.rank = 0};
+    for (uint32_t i = 0; i < box->rank; i++) {
+        size_t dim = box->dim[i];
+        ptrdiff_t step = box->step[i];
+        if (dim == 1)
+            continue;
+        if (m.rank > 0 && m.step[m.rank - 1] == step * (ptrdiff_t)dim) {
+            m.dim[m.rank - 1] *= dim;
+            m.step[m.rank - 1] = step;
+            continue;
+        }
+        m.dim[m.rank] = dim;
+        m.step[m.rank++] = step;
+    }
+    if (m.rank == 0) {
+        m.rank = 1;
+        m.dim[0] = 1;
+        m.step[0] = 1;
+    }
+    return m;
+}
+
+struct copy_job {
+    struct strided_copy box;
+    const uint8_t *src;
+    uint8_t *dst;
+    uint32_t bytes;
+};
+
+#define GATHER(T)                                                                                  \
+    static void gather_##T(const void *src, ptrdiff_t step, void *dst, size_t n)                   \
+    {                                                                                              \
+        const T *from = src;                                                                       \
+        T *to = dst;                                                                               \
+        for (size_t i = 0; i < n; i++)                                                             \
+            to[i] = from[(ptrdiff_t)i * step];                                                     \
+    }
+
+GATHER(uint8_t)
+GATHER(uint16_t)
+GATHER(uint32_t)
+GATHER(uint64_t)
+
+static void copy_row(const void *src, ptrdiff_t step, void *dst, size_t n, uint32_t bytes)
+{
+    if (step == 1)
+        memcpy(dst, src, n * bytes);
+    else if (bytes == 1)
+        gather_uint8_t(src, step, dst, n);
+    else if (bytes == 2)
+        gather_uint16_t(src, step, dst, n);
+    else if (bytes == 4)
+        gather_uint32_t(src, step, dst, n);
+    else
+        gather_uint64_t(src, step, dst, n);
+}
+
+/* Items are rows along the last axis. */
+static void copy_range(void *arg, size_t begin, size_t end)
+{
+    const struct copy_job *j = arg;
+    const struct strided_copy *box = &j->box;
+    uint32_t last = box->rank - 1;
+    size_t n = box->dim[last];
+    for (size_t row = begin; row < end; row++) {
+        size_t rest = row;
+        ptrdiff_t offset = 0;
+        for (uint32_t i = last; i-- > 0;) {
+            offset += (ptrdiff_t)(rest % box->dim[i]) * box->step[i];
+            rest /= box->dim[i];
+        }
+        copy_row(j->src + offset * (ptrdiff_t)j->bytes, box->step[last], j->dst + row * n * j->bytes,
+                 n, j->bytes);
+    }
+}
+
+void pith_strided_copy(const struct strided_copy *box, const struct op_env *env,
+                       uint32_t elem_bytes, const void *src, void *dst)
+{
+    struct copy_job job = {merge_axes(box), src, dst, elem_bytes};
+    size_t rows = 1;
+    for (uint32_t i = 0; i + 1 < job.box.rank; i++)
+        rows *= job.box.dim[i];
+    pith_op_range(env, rows, job.box.dim[job.box.rank - 1], copy_range, &job);
+}

@@ -1,0 +1,525 @@
+/* SPDX-License-Identifier: MIT */
+/* Weights from file form to dense or to parts. Three small pull readers - positions, indices,
+ * values - deliver chunks that stay in the first-level cache; each of the public calls is a loop
+ * over chunks that wants some of the three.
+ *
+ *     support: dense | bitmap | gaps ──> pos[]
+ *     code: plain k-bit | Huffman ─────> index[] ──┐
+ *     grid: codebook groups ───────────────────────┴─> value[]   (plain elements: value[] at once)
+ *
+ * Scratch: struct decoder, then the decode tables and block buffers that this weight needs. */
+#include "weight.h"
+#include "codebook_decode.h"
+#include "element_f32.h"
+#include "gap_decode.h"
+
+#define CHUNK 2048u /* a multiple of 8: chunks of packed indices start on bytes */
+#define ALIGN 64u
+
+struct decoder {
+    const struct weight *w;
+    uint64_t n_values; /* elements stored: nnz, or count when dense */
+    uint64_t taken;    /* of them delivered as values or indices */
+    /* support */
+    struct support_lengths support;
+    struct gap_reader gaps;
+    uint64_t bitmap_at; /* bytes of the bitmap consumed */
+    uint64_t bitmap_word, bitmap_base; /* bits not yet delivered, element of bit 0 */
+    uint64_t pos_taken;
+    /* indices */
+    struct huff_lengths index_lengths;
+    struct huff_stream indices;
+    const uint8_t *block; /* decoded indices not yet delivered */
+    uint32_t block_left;
+    /* codebooks */
+    struct codebook_reader codebooks;
+    uint64_t group_end; /* element where the next group begins */
+    float codebook[256];
+    /* buffers */
+    uint32_t pos[CHUNK];
+    uint8_t index[CHUNK];
+    float value[CHUNK];
+    uint32_t *gap_entries, *index_entries;
+    uint8_t *gap_symbols, *index_symbols;
+};
+
+/* ---- scratch --------------------------------------------------------------------------------- */
+
+static bool uses_gaps(const struct weight *w)
+{
+    return w->support == SUPPORT_GAPS && w->nnz > 0;
+}
+
+static uint64_t stored_values(const struct weight *w)
+{
+    return w->support == SUPPORT_DENSE ? w->count : w->nnz;
+}
+
+static bool uses_index_table(const struct weight *w)
+{
+    return w->grid == GRID_CODEBOOK && w->code == CODE_HUFFMAN && stored_values(w) > 0;
+}
+
+static size_t aligned(size_t n)
+{
+    return (n + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+}
+
+/* Decode table and group buffer of one coded stream; at most 16 KiB + 32 KiB. */
+static size_t entry_bytes(const struct huff_lengths *lengths, uint64_t n)
+{
+    return lengths->n_present < 2 ? 0 : aligned(sizeof(uint32_t) << pith_huff_table_bits(lengths, n));
+}
+
+static size_t symbol_bytes(uint64_t n)
+{
+    return aligned(n < HUFF_GROUP_SYMBOLS ? (size_t)n : HUFF_GROUP_SYMBOLS);
+}
+
+/* A table that cannot be read needs no room: opening the weight will fail on it. */
+size_t pith_weight_scratch_bytes(const struct weight *w)
+{
+    size_t bytes = aligned(sizeof(struct decoder)) + ALIGN;
+    struct support_lengths support;
+    struct huff_lengths index;
+    if (uses_gaps(w) &&
+        pith_support_read_table(w->gap_table.bytes, w->gap_table.n_bytes, &support) == PITH_OK) {
+        uint64_t n = support_symbols(&support, w->count, w->nnz);
+        bytes += entry_bytes(&support.huff, n) + symbol_bytes(n);
+    }
+    struct bit_reader r = bit_reader_of(w->index_table.bytes, w->index_table.n_bytes);
+    if (uses_index_table(w) && pith_huff_read_lengths(&r, &index) == PITH_OK)
+        bytes += entry_bytes(&index, stored_values(w)) + symbol_bytes(stored_values(w));
+    return bytes;
+}
+
+static void *take(uint8_t **mem, size_t bytes)
+{
+    void *p = *mem;
+    *mem += bytes;
+    return p;
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static enum pith_status open_gaps(struct decoder *d, uint8_t **mem)
+{
+    const struct weight *w = d->w;
+    enum pith_status st =
+        pith_support_read_table(w->gap_table.bytes, w->gap_table.n_bytes, &d->support);
+    if (st)
+        return st;
+    if (w->count > UINT32_MAX)
+        return PITH_ERR_CORRUPT;
+    uint64_t n = support_symbols(&d->support, w->count, w->nnz);
+    uint32_t bits = pith_huff_table_bits(&d->support.huff, n);
+    d->gap_entries = take(mem, entry_bytes(&d->support.huff, n));
+    d->gap_symbols = take(mem, symbol_bytes(n));
+    if (d->support.huff.n_present > 1)
+        pith_huff_build_table(&d->support.huff, bits, d->gap_entries);
+    return pith_gap_open(&d->gaps, &d->support, d->gap_entries, bits, w->support_stream.bytes,
+                         w->support_stream.n_bytes, w->count, w->nnz, d->gap_symbols);
+}
+
+static enum pith_status open_support(struct decoder *d, uint8_t **mem)
+{
+    const struct weight *w = d->w;
+    size_t bytes = w->support_stream.n_bytes;
+    switch (w->support) {
+    case SUPPORT_DENSE:
+        return bytes == 0 && w->nnz == w->count ? PITH_OK : PITH_ERR_CORRUPT;
+    case SUPPORT_BITMAP:
+        return w->count <= UINT32_MAX && bytes == w->count / 8 + (w->count % 8 != 0)
+                   ? PITH_OK
+                   : PITH_ERR_CORRUPT;
+    case SUPPORT_GAPS:
+        if (w->nnz > 0)
+            return open_gaps(d, mem);
+        return bytes == 0 ? PITH_OK : PITH_ERR_CORRUPT;
+    }
+    return PITH_ERR_CORRUPT;
+}
+
+static enum pith_status open_index_stream(struct decoder *d, uint8_t **mem)
+{
+    const struct weight *w = d->w;
+    struct bit_reader r = bit_reader_of(w->index_table.bytes, w->index_table.n_bytes);
+    enum pith_status st = pith_huff_read_lengths(&r, &d->index_lengths);
+    if (st)
+        return st;
+    if (!br_at_end(&r))
+        return PITH_ERR_CORRUPT;
+    uint32_t bits = pith_huff_table_bits(&d->index_lengths, d->n_values);
+    d->index_entries = take(mem, entry_bytes(&d->index_lengths, d->n_values));
+    d->index_symbols = take(mem, symbol_bytes(d->n_values));
+    if (d->index_lengths.n_present > 1)
+        pith_huff_build_table(&d->index_lengths, bits, d->index_entries);
+    return pith_huff_stream_open(&d->indices, w->index_stream.bytes, w->index_stream.n_bytes,
+                                 d->n_values, &d->index_lengths, d->index_entries, bits);
+}
+
+/* The stored bytes of a plain stream must be exactly n fields of `bits`. */
+static bool plain_size_ok(const struct stream *s, uint64_t n, uint32_t bits)
+{
+    uint64_t n_bits;
+    return mul_ok(n, bits, &n_bits) && s->n_bytes == n_bits / 8 + (n_bits % 8 != 0);
+}
+
+static enum pith_status open_values(struct decoder *d, uint8_t **mem)
+{
+    const struct weight *w = d->w;
+    if (w->grid == GRID_PLAIN)
+        return plain_size_ok(&w->index_stream, d->n_values, 8 * pith_type_bytes(w->type))
+                   ? PITH_OK
+                   : PITH_ERR_CORRUPT;
+    if (w->n_centroids - 1 > 255 || w->group_elems == 0)
+        return PITH_ERR_CORRUPT;
+    enum pith_status st = pith_codebook_open(&d->codebooks, w->codebook.bytes, w->codebook.n_bytes,
+                                             w->n_groups, w->n_centroids);
+    if (st)
+        return st;
+    if (uses_index_table(w))
+        return open_index_stream(d, mem);
+    bool ok = w->code == CODE_HUFFMAN ? w->index_stream.n_bytes == 0
+                                      : w->index_bits - 1 < 8 && plain_size_ok(&w->index_stream,
+                                                                               d->n_values,
+                                                                               w->index_bits);
+    return ok ? PITH_OK : PITH_ERR_CORRUPT;
+}
+
+/* *out: a decoder inside scratch, at the first value. */
+static enum pith_status open_weight(const struct weight *w, void *scratch, bool want_support,
+                                    struct decoder **out)
+{
+    uint8_t *mem = scratch;
+    mem += -(uintptr_t)mem & (ALIGN - 1);
+    struct decoder *d = take(&mem, aligned(sizeof *d));
+    memset(d, 0, offsetof(struct decoder, pos));
+    d->w = w;
+    d->n_values = stored_values(w);
+    enum pith_status st = want_support ? open_support(d, &mem) : PITH_OK;
+    if (st == PITH_OK)
+        st = open_values(d, &mem);
+    *out = d;
+    return st;
+}
+
+/* ---- positions ------------------------------------------------------------------------------- */
+
+static bool next_bitmap_word(struct decoder *d)
+{
+    const struct stream *s = &d->w->support_stream;
+    size_t at = (size_t)d->bitmap_at, left = s->n_bytes - at;
+    if (left == 0)
+        return false;
+    d->bitmap_word = 0;
+    d->bitmap_base = (uint64_t)at * 8;
+    if (left >= 8) {
+        d->bitmap_word = load_le64(s->bytes + at);
+        d->bitmap_at += 8;
+        return true;
+    }
+    for (size_t i = 0; i < left; i++)
+        d->bitmap_word |= (uint64_t)s->bytes[at + i] << (8 * i);
+    d->bitmap_at += left;
+    return true;
+}
+
+static bool next_bitmap_positions(struct decoder *d, uint32_t *pos, uint32_t n)
+{
+    for (uint32_t i = 0; i < n;) {
+        while (d->bitmap_word == 0)
+            if (!next_bitmap_word(d))
+                return false;
+        for (; d->bitmap_word && i < n; i++) {
+            pos[i] = (uint32_t)(d->bitmap_base + (uint64_t)__builtin_ctzll(d->bitmap_word));
+            d->bitmap_word &= d->bitmap_word - 1;
+        }
+    }
+    /* ascending, so the last one tells whether a tail bit is set */
+    return n == 0 || pos[n - 1] < d->w->count;
+}
+
+static bool bitmap_ends(struct decoder *d)
+{
+    while (d->bitmap_word == 0)
+        if (!next_bitmap_word(d))
+            return true;
+    return false;
+}
+
+/* The next n element numbers; with the last ones the end of the support is checked. */
+static enum pith_status next_positions(struct decoder *d, uint32_t *pos, uint32_t n)
+{
+    bool ok = true;
+    switch (d->w->support) {
+    case SUPPORT_DENSE:
+        for (uint32_t i = 0; i < n; i++)
+            pos[i] = (uint32_t)d->pos_taken + i;
+        break;
+    case SUPPORT_BITMAP:
+        ok = next_bitmap_positions(d, pos, n) &&
+             (d->pos_taken + n < d->n_values || bitmap_ends(d));
+        break;
+    case SUPPORT_GAPS:
+        ok = n == 0 || pith_gap_next(&d->gaps, pos, n) == PITH_OK;
+        break;
+    }
+    d->pos_taken += n;
+    return ok ? PITH_OK : PITH_ERR_CORRUPT;
+}
+
+/* ---- indices --------------------------------------------------------------------------------- */
+
+/* Eight fields of b bits are b bytes, so every eighth index begins on a byte. */
+static void unpack_indices(const struct stream *s, uint64_t first, uint32_t bits, uint8_t *dst,
+                           uint32_t n)
+{
+    size_t at = (size_t)(first / 8 * bits);
+    uint64_t mask = (1u << bits) - 1;
+    for (uint32_t i = 0; i < n; i += 8, at += bits) {
+        uint64_t word = 0;
+        uint32_t m = n - i < 8 ? n - i : 8;
+        if (s->n_bytes - at >= 8)
+            word = load_le64(s->bytes + at);
+        else
+            for (size_t k = at; k < s->n_bytes; k++)
+                word |= (uint64_t)s->bytes[k] << (8 * (k - at));
+        for (uint32_t k = 0; k < m; k++, word >>= bits)
+            dst[i + k] = (uint8_t)(word & mask);
+    }
+}
+
+static bool plain_padding_ok(const struct decoder *d)
+{
+    const struct stream *s = &d->w->index_stream;
+    uint64_t used = d->n_values * d->w->index_bits; /* plain_size_ok: no overflow */
+    return used % 8 == 0 || s->bytes[s->n_bytes - 1] >> (used % 8) == 0;
+}
+
+static bool next_huffman_indices(struct decoder *d, uint8_t *dst, uint32_t n)
+{
+    while (n) {
+        if (d->block_left == 0) {
+            if (pith_huff_stream_symbols(&d->indices, d->index_symbols, &d->block_left))
+                return false;
+            d->block = d->index_symbols;
+        }
+        uint32_t m = n < d->block_left ? n : d->block_left;
+        memcpy(dst, d->block, m);
+        d->block += m;
+        d->block_left -= m;
+        dst += m;
+        n -= m;
+    }
+    return true;
+}
+
+static uint32_t largest(const uint8_t *v, uint32_t n)
+{
+    uint8_t max = 0;
+    for (uint32_t i = 0; i < n; i++)
+        max = v[i] > max ? v[i] : max;
+    return max;
+}
+
+/* The next n <= CHUNK indices; n is a multiple of 8 unless they are the last. */
+static enum pith_status next_indices(struct decoder *d, uint8_t *dst, uint32_t n)
+{
+    const struct weight *w = d->w;
+    uint32_t possible;
+    if (w->code == CODE_HUFFMAN) {
+        if (!next_huffman_indices(d, dst, n))
+            return PITH_ERR_CORRUPT;
+        possible = d->index_lengths.n_symbols;
+    } else {
+        unpack_indices(&w->index_stream, d->taken, w->index_bits, dst, n);
+        possible = 1u << w->index_bits;
+    }
+    d->taken += n;
+    if (possible > w->n_centroids && n && largest(dst, n) >= w->n_centroids)
+        return PITH_ERR_CORRUPT;
+    if (w->code == CODE_PLAIN && d->taken == d->n_values && n && !plain_padding_ok(d))
+        return PITH_ERR_CORRUPT;
+    return PITH_OK;
+}
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+static enum pith_status next_codebook(struct decoder *d)
+{
+    enum pith_status st = pith_codebook_next(&d->codebooks, d->codebook);
+    d->group_end += d->w->group_elems;
+    return st;
+}
+
+/* value[i] of element pos[i], or of element first + i when pos is NULL. */
+static enum pith_status look_up_values(struct decoder *d, const uint32_t *pos, uint64_t first,
+                                       const uint8_t *index, float *value, uint32_t n)
+{
+    for (uint32_t i = 0; i < n;) {
+        while ((pos ? pos[i] : first + i) >= d->group_end) {
+            enum pith_status st = next_codebook(d);
+            if (st)
+                return st;
+        }
+        uint32_t end = n;
+        if (!pos && d->group_end - first < n)
+            end = (uint32_t)(d->group_end - first);
+        if (pos && pos[n - 1] >= d->group_end)
+            for (end = i + 1; pos[end] < d->group_end; end++)
+                ;
+        for (; i < end; i++)
+            value[i] = d->codebook[index[i]];
+    }
+    return PITH_OK;
+}
+
+/* Groups without a stored element are checked all the same. */
+static enum pith_status finish_codebooks(struct decoder *d)
+{
+    enum pith_status st = PITH_OK;
+    while (d->w->grid == GRID_CODEBOOK && st == PITH_OK && d->codebooks.groups_left)
+        st = next_codebook(d);
+    return st;
+}
+
+/* The next n <= CHUNK values, of elements pos[0..n) or (NULL) of the elements from `first` on.
+ * index: room for n. */
+static enum pith_status next_values(struct decoder *d, const uint32_t *pos, uint64_t first,
+                                    uint8_t *index, float *value, uint32_t n)
+{
+    const struct weight *w = d->w;
+    if (w->grid == GRID_PLAIN) {
+        pith_elements_to_f32(w->type, w->index_stream.bytes + d->taken * pith_type_bytes(w->type),
+                             n, value);
+        d->taken += n;
+        return PITH_OK;
+    }
+    enum pith_status st = next_indices(d, index, n);
+    return st ? st : look_up_values(d, pos, first, index, value, n);
+}
+
+static uint32_t chunk_of(uint64_t left)
+{
+    return left < CHUNK ? (uint32_t)left : CHUNK;
+}
+
+/* ---- the public calls ------------------------------------------------------------------------ */
+
+static enum pith_status expand_dense(struct decoder *d, float *dst)
+{
+    for (uint64_t at = 0; at < d->n_values;) {
+        uint32_t n = chunk_of(d->n_values - at);
+        enum pith_status st = next_values(d, NULL, at, d->index, dst + at, n);
+        if (st)
+            return st;
+        at += n;
+    }
+    return PITH_OK;
+}
+
+/* Runs at least once, so that an empty support is checked too. */
+static enum pith_status expand_sparse(struct decoder *d, float *dst)
+{
+    uint64_t at = 0;
+    memset(dst, 0, (size_t)d->w->count * sizeof *dst);
+    do {
+        uint32_t n = chunk_of(d->n_values - at);
+        enum pith_status st = next_positions(d, d->pos, n);
+        if (st == PITH_OK)
+            st = next_values(d, d->pos, 0, d->index, d->value, n);
+        if (st)
+            return st;
+        for (uint32_t i = 0; i < n; i++)
+            dst[d->pos[i]] = d->value[i];
+        at += n;
+    } while (at < d->n_values);
+    return PITH_OK;
+}
+
+enum pith_status pith_weight_expand_f32(const struct weight *w, float *dst, void *scratch)
+{
+    struct decoder *d;
+    enum pith_status st = open_weight(w, scratch, true, &d);
+    if (st)
+        return st;
+    st = w->support == SUPPORT_DENSE ? expand_dense(d, dst) : expand_sparse(d, dst);
+    return st ? st : finish_codebooks(d);
+}
+
+/* each: 1, 2, 4 or 8 */
+static void scatter(uint8_t *dst, const uint32_t *pos, const uint8_t *src, uint32_t n, size_t each)
+{
+    for (uint32_t i = 0; i < n; i++)
+        memcpy(dst + pos[i] * each, src + i * each, each);
+}
+
+enum pith_status pith_weight_expand_plain(const struct weight *w, void *dst, void *scratch)
+{
+    struct decoder *d;
+    size_t each = pith_type_bytes(w->type);
+    if (w->grid != GRID_PLAIN)
+        return PITH_ERR_ARGUMENT;
+    enum pith_status st = open_weight(w, scratch, true, &d);
+    if (st)
+        return st;
+    const uint8_t *src = w->index_stream.bytes;
+    if (w->support == SUPPORT_DENSE) {
+        memcpy(dst, src, (size_t)w->count * each);
+        return PITH_OK;
+    }
+    memset(dst, 0, (size_t)w->count * each);
+    uint64_t at = 0;
+    do {
+        uint32_t n = chunk_of(d->n_values - at);
+        st = next_positions(d, d->pos, n);
+        if (st)
+            return st;
+        scatter(dst, d->pos, src + at * each, n, each);
+        at += n;
+    } while (at < d->n_values);
+    return PITH_OK;
+}
+
+enum pith_status pith_weight_expand_parts(const struct weight *w, uint32_t *pos, uint8_t *index,
+                                          float *value, void *scratch)
+{
+    struct decoder *d;
+    bool sparse = w->support != SUPPORT_DENSE, codebook = w->grid == GRID_CODEBOOK;
+    /* codebook groups follow positions */
+    bool want_pos = pos || (sparse && value && codebook);
+    if (pos && w->count > UINT32_MAX)
+        return PITH_ERR_LIMIT;
+    enum pith_status st = open_weight(w, scratch, want_pos, &d);
+    uint64_t at = 0;
+    if (st)
+        return st;
+    do {
+        uint32_t n = chunk_of(d->n_values - at);
+        uint32_t *chunk_pos = pos ? pos + at : d->pos;
+        uint8_t *chunk_index = index ? index + at : d->index;
+        if (want_pos)
+            st = next_positions(d, chunk_pos, n);
+        if (st == PITH_OK && value)
+            st = next_values(d, sparse ? chunk_pos : NULL, at, chunk_index, value + at, n);
+        else if (st == PITH_OK && index && codebook)
+            st = next_indices(d, chunk_index, n);
+        if (st)
+            return st;
+        at += n;
+    } while (at < d->n_values);
+    return value ? finish_codebooks(d) : PITH_OK;
+}
+
+enum pith_status pith_weight_codebooks(const struct weight *w, float *dst)
+{
+    struct codebook_reader r;
+    if (w->grid != GRID_CODEBOOK || w->n_centroids - 1 > 255)
+        return PITH_ERR_ARGUMENT;
+    enum pith_status st = pith_codebook_open(&r, w->codebook.bytes, w->codebook.n_bytes, w->n_groups,
+                                             w->n_centroids);
+    for (uint64_t g = 0; st == PITH_OK && g < w->n_groups; g++)
+        st = pith_codebook_next(&r, dst + g * w->n_centroids);
+    return st;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* weight_f32.c - see weight_f32.h. Borrowing is what lets a microcontroller multiply with weights
+ * that stay in flash, and a server with weights that stay in the page cache. */
+#include "weight_f32.h"
+#include "bytes.h"
+
+const float *pith_weight_f32_borrow(const struct weight *w)
+{
+    bool plain = w->type == PITH_F32 && w->support == SUPPORT_DENSE && w->grid == GRID_PLAIN &&
+                 w->code == CODE_PLAIN;
+    if (!plain || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__ ||
+        (uintptr_t)w->index_stream.bytes % sizeof(float) != 0)
+        return NULL;
+    return (const float *)(const void *)w->index_stream.bytes;
+}
+
+enum pith_status pith_weight_f32_scratch(const struct weight *w, uint64_t *bytes)
+{
+    uint64_t values, total;
+    if (pith_weight_f32_borrow(w)) {
+        *bytes = 0;
+        return PITH_OK;
+    }
+    if (!mul_ok(w->count, sizeof(float), &values) || !align_ok(values, 64, &values) ||
+        !add_ok(values, pith_weight_scratch_bytes(w), &total) || !align_ok(total, 64, &total))
+        return PITH_ERR_LIMIT;
+    *bytes = total;
+    return PITH_OK;
+}
+
+enum pith_status pith_weight_f32(const struct weight *w, void *scratch, const float **values)
+{
+    const float *borrowed = pith_weight_f32_borrow(w);
+    if (borrowed) {
+        *values = borrowed;
+        return PITH_OK;
+    }
+    size_t value_bytes = ((size_t)w->count * sizeof(float) + 63) & ~(size_t)63;
+    float *dst = scratch;
+    enum pith_status status = pith_weight_expand_f32(w, dst, (uint8_t *)scratch + value_bytes);
+    if (status == PITH_OK)
+        *values = dst;
+    return status;
+}

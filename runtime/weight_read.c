@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+/* weight_read.c - a tensor's description in the graph chunk and its streams in the data chunk
+ * (docs/format.md, sections 5 and 6).
+ *
+ * Nothing is decoded here: a stream's length must equal what shape, type and coding imply, or, where
+ * it is entropy-coded, what the description says; its decoder takes exactly that many bytes. */
+#include "graph_parse.h"
+
+static const uint8_t byte_bits[16] = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};
+
+uint32_t pith_weight_coding(const struct weight *w)
+{
+    uint32_t grid = 0;
+    if (w->grid == GRID_CODEBOOK)
+        grid = 1u + (w->code == CODE_HUFFMAN ? 1u : 0u) + (w->n_groups > 1 ? 2u : 0u);
+    return (uint32_t)w->support * CODING_GRIDS + grid;
+}
+
+static bool is_square(const struct shape *s)
+{
+    return s->dim[s->rank - 1] == s->dim[s->rank - 2];
+}
+
+uint32_t pith_shape_code(const struct shape *s, const struct shape *prev)
+{
+    if (prev && prev->rank > 0 && s->rank == 1 && s->dim[0] == prev->dim[0])
+        return SHAPE_PREV_FIRST;
+    if (prev && pith_shape_equal(s, prev))
+        return SHAPE_PREV;
+    if (s->rank == 4 && is_square(s))
+        return SHAPE_RANK4_SQUARE;
+    return s->rank >= 1 && s->rank <= 4 ? s->rank : SHAPE_RANK;
+}
+
+bool pith_parse_dims(struct reader *r, struct shape *s, uint32_t first, bool square)
+{
+    uint32_t stored = s->rank - (square ? 1u : 0u);
+    for (uint32_t i = first; i < stored; i++)
+        s->dim[i] = (uint32_t)rd_varint(r, 0x7fffffffu);
+    if (square)
+        s->dim[s->rank - 1] = s->dim[s->rank - 2];
+    return !r->bad;
+}
+
+static enum pith_status parse_shape(struct graph_parse *p, uint32_t code, struct shape *s)
+{
+    const struct shape *prev = p->has_prev ? &p->prev_shape : NULL;
+    memset(s, 0, sizeof *s);
+    if (code == SHAPE_PREV_FIRST || code == SHAPE_PREV) {
+        if (!prev)
+            return pith_parse_corrupt(p);
+        *s = *prev;
+        if (code == SHAPE_PREV_FIRST) {
+            memset(s, 0, sizeof *s);
+            s->rank = 1;
+            s->dim[0] = prev->dim[0];
+        }
+    } else {
+        s->rank = code == SHAPE_RANK           ? (uint32_t)rd_varint(&p->r, PITH_MAX_RANK)
+                  : code == SHAPE_RANK4_SQUARE ? 4
+                                               : code;
+        if (!pith_parse_dims(&p->r, s, 0, code == SHAPE_RANK4_SQUARE))
+            return pith_parse_corrupt(p);
+    }
+    uint64_t count;
+    if (pith_shape_count(s, &count) || pith_shape_code(s, prev) != code)
+        return pith_parse_corrupt(p);
+    return PITH_OK;
+}
+
+static enum pith_status parse_codebook_shape(struct graph_parse *p, struct weight *w, bool same,
+                                             bool grouped)
+{
+    w->n_centroids = same ? p->prev_centroids : rd_u8(&p->r) + 1u;
+    if (w->n_centroids == 0 || (!same && w->n_centroids == p->prev_centroids))
+        return pith_parse_corrupt(p);
+    p->prev_centroids = w->n_centroids;
+    w->n_groups = 1;
+    if (grouped) {
+        w->n_groups = rd_varint(&p->r, w->count);
+        if (p->r.bad || w->n_groups < 2 || w->count % w->n_groups != 0)
+            return pith_parse_corrupt(p);
+    }
+    w->group_elems = w->count / w->n_groups;
+    return PITH_OK;
+}
+
+/* head byte(s), shape, codebook shape, nnz of gaps: everything told before the streams. */
+static enum pith_status parse_head(struct graph_parse *p, struct weight *w)
+{
+    uint8_t head = rd_u8(&p->r);
+    w->type = PITH_F32;
+    if (head == CODING_TYPE << 3) {
+        w->type = (enum pith_type)rd_u8(&p->r);
+        if (w->type == PITH_F32 || pith_type_bytes(w->type) == 0)
+            return pith_parse_corrupt(p);
+        head = rd_u8(&p->r);
+    }
+    uint32_t coding = head >> 3;
+    bool same = coding >= CODING_SAME_CENTROIDS;
+    coding %= CODING_SAME_CENTROIDS;
+    uint32_t grid = coding % CODING_GRIDS;
+    if (p->r.bad || coding >= CODING_TYPE || (grid == 0 ? same : w->type != PITH_F32))
+        return pith_parse_corrupt(p);
+    w->support = (enum weight_support)(coding / CODING_GRIDS);
+    w->grid = grid == 0 ? GRID_PLAIN : GRID_CODEBOOK;
+    w->code = grid == 2 || grid == 4 ? CODE_HUFFMAN : CODE_PLAIN;
+    enum pith_status st = parse_shape(p, head & 7, &w->shape);
+    if (st)
+        return st;
+    pith_shape_count(&w->shape, &w->count);
+    w->nnz = w->count;
+    if (w->grid == GRID_CODEBOOK && (st = parse_codebook_shape(p, w, same, grid > 2)))
+        return st;
+    if (w->support == SUPPORT_GAPS) {
+        w->nnz = rd_varint(&p->r, w->count);
+        if (p->r.bad || w->count > UINT32_MAX)
+            return pith_parse_corrupt(p);
+    }
+    return PITH_OK;
+}
+
+/* ---- streams ------------------------------------------------------------------------------- */
+
+static enum pith_status data_corrupt(const struct graph_parse *p)
+{
+    const struct stream *data = &p->im->chunk[CHUNK_DATA];
+    return pith_fail(p->err, PITH_ERR_CORRUPT, TAG_DATA,
+                     (uint64_t)(data->bytes - p->im->blob) + p->data_at);
+}
+
+static enum pith_status cut_stream(struct graph_parse *p, uint64_t bytes, struct stream *s)
+{
+    const struct stream *data = &p->im->chunk[CHUNK_DATA];
+    if (bytes > data->n_bytes - p->data_at)
+        return data_corrupt(p);
+    *s = (struct stream){data->bytes + p->data_at, (size_t)bytes};
+    p->data_at += bytes;
+    return PITH_OK;
+}
+
+/* Its bits from `bits` on, in the last byte, are zero. */
+static bool tail_is_zero(const struct stream *s, uint64_t bits)
+{
+    uint32_t used = (uint32_t)(bits % 8);
+    return used == 0 || s->bytes[s->n_bytes - 1] >> used == 0;
+}
+
+static uint64_t count_ones(const struct stream *s)
+{
+    uint64_t n = 0;
+    size_t i = 0;
+    for (; i + 8 <= s->n_bytes; i += 8)
+        n += (uint64_t)__builtin_popcountll(load_le64(s->bytes + i));
+    for (; i < s->n_bytes; i++)
+        n += (uint64_t)byte_bits[s->bytes[i] & 15] + byte_bits[s->bytes[i] >> 4];
+    return n;
+}
+
+static enum pith_status cut_bitmap(struct graph_parse *p, struct weight *w)
+{
+    enum pith_status st = cut_stream(p, (w->count + 7) / 8, &w->support_stream);
+    if (st)
+        return st;
+    if (!tail_is_zero(&w->support_stream, w->count))
+        return data_corrupt(p);
+    w->nnz = count_ones(&w->support_stream);
+    return PITH_OK;
+}
+
+static uint32_t bits_for(uint32_t n_centroids)
+{
+    uint32_t bits = 1;
+    while (1u << bits < n_centroids)
+        bits++;
+    return bits;
+}
+
+/* Plain elements start at a multiple of 64 in files with the full header, so that they can be used
+ * where they lie. */
+static enum pith_status cut_elements(struct graph_parse *p, struct weight *w)
+{
+    uint64_t bytes = w->nnz * pith_type_bytes(w->type); /* <= 2^43 */
+    uint64_t start = p->data_at;
+    struct stream pad;
+    if (!p->im->compact && bytes > 0 && !align_ok(start, FULL_ALIGN, &start))
+        return data_corrupt(p);
+    enum pith_status st = cut_stream(p, start - p->data_at, &pad);
+    if (st)
+        return st;
+    for (size_t i = 0; i < pad.n_bytes; i++)
+        if (pad.bytes[i] != 0)
+            return data_corrupt(p);
+    return cut_stream(p, bytes, &w->index_stream);
+}
+
+static enum pith_status cut_plain_index(struct graph_parse *p, struct weight *w)
+{
+    uint64_t bits = w->nnz * w->index_bits; /* <= 2^43 */
+    enum pith_status st = cut_stream(p, (bits + 7) / 8, &w->index_stream);
+    if (st)
+        return st;
+    return tail_is_zero(&w->index_stream, bits) ? PITH_OK : data_corrupt(p);
+}
+
+/* ref: 0 the next table of the list, else distance back from the newest one (1). */
+static enum pith_status take_table(struct graph_parse *p, uint32_t ref, struct huff_table *t)
+{
+    if (ref == TABLE_FAR) {
+        uint64_t far = rd_varint(&p->r, MAX_TABLES);
+        if (p->r.bad || far < TABLE_FAR)
+            return pith_parse_corrupt(p);
+        ref = (uint32_t)far;
+    }
+    if (ref > p->n_tables)
+        return pith_parse_corrupt(p);
+    if (ref > 0) {
+        if (p->fill)
+            *t = p->table[p->n_tables - ref];
+        return PITH_OK;
+    }
+    size_t n = (size_t)rd_varint(&p->tables, 255);
+    struct huff_table fresh = {rd_bytes(&p->tables, n), n};
+    if (p->tables.bad || n == 0)
+        return pith_fail(p->err, PITH_ERR_CORRUPT, TAG_TABLES,
+                         (uint64_t)(p->tables.p - p->im->blob));
+    if (p->fill)
+        p->table[p->n_tables] = fresh;
+    *t = fresh;
+    p->n_tables++;
+    return PITH_OK;
+}
+
+static enum pith_status parse_tables(struct graph_parse *p, struct weight *w)
+{
+    bool gaps = w->support == SUPPORT_GAPS && w->nnz > 0;
+    bool index = w->code == CODE_HUFFMAN && w->nnz > 0;
+    enum pith_status st;
+    if (!gaps && !index)
+        return PITH_OK;
+    uint8_t refs = rd_u8(&p->r);
+    if (p->r.bad || (!gaps && (refs & 15) != 0) || (!index && refs >> 4 != 0))
+        return pith_parse_corrupt(p);
+    if (gaps && (st = take_table(p, refs & 15, &w->gap_table)))
+        return st;
+    if (index && (st = take_table(p, refs >> 4, &w->index_table)))
+        return st;
+    return PITH_OK;
+}
+
+/* A length that the description tells; then that many bytes of data. */
+static enum pith_status cut_coded(struct graph_parse *p, uint64_t min, struct stream *s)
+{
+    uint64_t bytes = rd_varint(&p->r, p->im->chunk[CHUNK_DATA].n_bytes);
+    if (p->r.bad || bytes < min)
+        return pith_parse_corrupt(p);
+    return cut_stream(p, bytes, s);
+}
+
+enum pith_status pith_parse_weight(struct graph_parse *p, struct weight *w)
+{
+    memset(w, 0, sizeof *w);
+    enum pith_status st = parse_head(p, w);
+    if (st)
+        return st;
+    if (w->grid == GRID_CODEBOOK && (st = cut_coded(p, 1, &w->codebook)))
+        return st;
+    if (w->support == SUPPORT_BITMAP && (st = cut_bitmap(p, w)))
+        return st;
+    if ((st = parse_tables(p, w)))
+        return st;
+    if (w->support == SUPPORT_GAPS && w->nnz > 0 && (st = cut_coded(p, 0, &w->support_stream)))
+        return st;
+    if (w->grid == GRID_PLAIN) {
+        st = cut_elements(p, w);
+    } else if (w->code == CODE_PLAIN) {
+        w->index_bits = bits_for(w->n_centroids);
+        st = cut_plain_index(p, w);
+    } else if (w->nnz > 0) {
+        st = cut_coded(p, 0, &w->index_stream);
+    }
+    p->prev_shape = w->shape;
+    p->has_prev = true;
+    return st;
+}
+
+enum pith_status pith_parse_weights_end(struct graph_parse *p)
+{
+    if (p->data_at != p->im->chunk[CHUNK_DATA].n_bytes)
+        return data_corrupt(p);
+    if (p->tables.left != 0)
+        return pith_fail(p->err, PITH_ERR_CORRUPT, TAG_TABLES,
+                         (uint64_t)(p->tables.p - p->im->blob));
+    return PITH_OK;
+}

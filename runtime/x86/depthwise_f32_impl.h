@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/* depthwise_f32_impl.h - template of depthwise_f32.
+ *
+ * The output is cut into columns of LANES pixels; a column is walked from top to bottom. Padding on
+ * the left and right is masked out of the loads, by masks that are the same for all rows and planes
+ * and are made once; input rows above and below the image are skipped or zero.
+ *
+ * 3 x 3 kernels of stride 1 and 2, the ones networks are full of, load each input row once and keep
+ * the sums of the outputs that the row belongs to in registers. All others take four output rows
+ * at a time and load anew for each tap. */
+#include "simd_act.h"
+
+#define ROWS 4
+#define COLUMNS 8
+
+enum reach { REACH_ONE, REACH_TWO, REACH_ANY }; /* the stride in x: 1, 2, other */
+
+/* One column of lanes under each kx: where lane 0 reads and which lanes lie inside. */
+struct column {
+    ptrdiff_t offset[DEPTHWISE_MAX_KW];
+    vmask mask[DEPTHWISE_MAX_KW], mask_hi[DEPTHWISE_MAX_KW];
+    vint step; /* REACH_ANY: lane * stride */
+    size_t ox;
+    vmask out;
+    bool whole; /* all lanes of out */
+};
+
+static void column_set(struct column *col, const struct conv_geom *g, size_t ox)
+{
+    int32_t w = (int32_t)g->w, stride = (int32_t)g->stride_w;
+    int32_t n = g->ow - ox < LANES ? (int32_t)(g->ow - ox) : LANES;
+    col->ox = ox;
+    col->out = vmask_range(0, n);
+    col->whole = n == LANES;
+    for (int i = 0; i < LANES; i++)
+        col->step[i] = i * stride;
+    for (uint32_t kx = 0; kx < g->kw; kx++) {
+        int32_t x0 = (int32_t)(ox * g->stride_w + kx * g->dil_w) - (int32_t)g->pad_left;
+        col->offset[kx] = x0;
+        if (stride <= 2) {
+            col->mask[kx] = vmask_range(-x0, w - x0);
+            col->mask_hi[kx] = vmask_range(-x0 - LANES, w - x0 - LANES);
+        } else {
+            vint x = col->step + x0;
+            col->mask[kx] = vmask_of((x >= 0) & (x < w) & (col->step < n * stride));
+        }
+    }
+}
+
+static inline __attribute__((always_inline)) vec tap_load(const struct column *col, const float *row,
+                                                          uint32_t kx, const enum reach reach)
+{
+    const float *p = row + col->offset[kx];
+    if (reach == REACH_ONE)
+        return vec_load_some(p, col->mask[kx]);
+    if (reach == REACH_TWO)
+        return vec_even(vec_load_some(p, col->mask[kx]), vec_load_some(p + LANES, col->mask_hi[kx]));
+    return vec_gather(p, col->step, col->mask[kx]);
+}
+
+/* One plane of the job. */
+struct plane {
+    const struct conv_geom *g;
+    const float *x, *w, *residual;
+    float *y;
+    float bias;
+};
+
+static inline __attribute__((always_inline)) void finish(const struct plane *p, const struct column *col,
+                                                         const struct clamp *clamp, size_t oy, vec v)
+{
+    size_t at = oy * p->g->ow + col->ox;
+    if (p->residual)
+        v = vec_add(v, vec_load_some(p->residual + at, col->out));
+    v = clamp_apply(clamp, v);
+    if (col->whole) /* masked stores of AVX2 are slow */
+        vec_store(p->y + at, v);
+    else
+        vec_store_some(p->y + at, col->out, v);
+}
+
+/* Output rows oy .. min(oy + ROWS, OH) - 1, any kernel. */
+static inline __attribute__((always_inline)) void rows_run(const struct plane *p,
+                                                           const struct column *col,
+                                                           const struct clamp *clamp, uint32_t oy,
+                                                           const enum reach reach)
+{
+    const struct conv_geom *g = p->g;
+    vec acc[ROWS];
+#pragma GCC unroll 4
+    for (int r = 0; r < ROWS; r++)
+        acc[r] = vec_set1(p->bias);
+    for (uint32_t ky = 0; ky < g->kh; ky++)
+#pragma GCC unroll 4
+        for (uint32_t r = 0; r < ROWS; r++) {
+            /* rows above the image wrap round to large numbers */
+            uint32_t iy = (oy + r) * g->stride_h + ky * g->dil_h - g->pad_top;
+            const float *row = p->x + (size_t)iy * g->w, *w = p->w + ky * g->kw;
+            for (uint32_t kx = 0; iy < g->h && kx < g->kw; kx++)
+                acc[r] = vec_fma(vec_set1(w[kx]), tap_load(col, row, kx, reach), acc[r]);
+        }
+#pragma GCC unroll 4
+    for (uint32_t r = 0; r < ROWS; r++)
+        if (oy + r < g->oh)
+            finish(p, col, clamp, oy + r, acc[r]);
+}
+
+/* The three vectors that row iy gives to a 3 x 3 kernel. */
+struct row3 {
+    vec v[3];
+};
+
+static inline __attribute__((always_inline)) struct row3 row3_load(const struct plane *p,
+                                                                   const struct column *col,
+                                                                   uint32_t iy,
+                                                                   const enum reach reach)
+{
+    struct row3 r = {{vec_zero(), vec_zero(), vec_zero()}};
+    if (iy >= p->g->h)
+        return r;
+    const float *x = p->x + (size_t)iy * p->g->w + col->offset[0];
+    if (reach == REACH_ONE) {
+        r.v[0] = vec_load_some(x, col->mask[0]);
+        r.v[1] = vec_load_some(x + 1, col->mask[1]);
+        r.v[2] = vec_load_some(x + 2, col->mask[2]);
+    } else {
+        vec lo = vec_load_some(x, col->mask[0]), hi = vec_load_some(x + LANES, col->mask_hi[0]);
+        r.v[0] = vec_even(lo, hi);
+        r.v[1] = vec_odd(lo, hi);
+        r.v[2] = vec_even(vec_load_some(x + 2, col->mask[2]),
+                          vec_load_some(x + 2 + LANES, col->mask_hi[2]));
+    }
+    return r;
+}
+
+/* sum + w . r: the products are added up apart from sum, which keeps the chain from row to row
+ * short */
+static inline __attribute__((always_inline)) vec row3_dot(const vec *w, const struct row3 *r, vec sum)
+{
+    return vec_add(vec_fma(w[0], r->v[0], sum), vec_fma(w[2], r->v[2], vec_mul(w[1], r->v[1])));
+}
+
+static inline __attribute__((always_inline)) void column3_run(const struct plane *p,
+                                                              const struct column *col,
+                                                              const struct clamp *clamp,
+                                                              const enum reach reach)
+{
+    const struct conv_geom *g = p->g;
+    const vec bias = vec_set1(p->bias);
+    vec w[9];
+#pragma GCC unroll 9
+    for (int i = 0; i < 9; i++)
+        w[i] = vec_set1(p->w[i]);
+    uint32_t iy = 0u - g->pad_top;
+    struct row3 r = row3_load(p, col, iy++, reach);
+    vec next = row3_dot(w, &r, bias); /* of the output row whose first input row is known */
+    if (reach == REACH_TWO) {
+        for (uint32_t oy = 0; oy < g->oh; oy++) {
+            r = row3_load(p, col, iy++, reach);
+            vec sum = row3_dot(w + 3, &r, next);
+            r = row3_load(p, col, iy++, reach);
+            next = row3_dot(w, &r, bias);
+            finish(p, col, clamp, oy, row3_dot(w + 6, &r, sum));
+        }
+        return;
+    }
+    r = row3_load(p, col, iy++, reach);
+    vec sum = row3_dot(w + 3, &r, next); /* of the output row before */
+    next = row3_dot(w, &r, bias);
+    for (uint32_t oy = 0; oy < g->oh; oy++) {
+        r = row3_load(p, col, iy++, reach);
+        finish(p, col, clamp, oy, row3_dot(w + 6, &r, sum));
+        sum = row3_dot(w + 3, &r, next);
+        next = row3_dot(w, &r, bias);
+    }
+}
+
+static inline __attribute__((always_inline)) void column_run(const struct plane *p,
+                                                             const struct column *col,
+                                                             const struct clamp *clamp,
+                                                             const enum reach reach)
+{
+    const struct conv_geom *g = p->g;
+    if (reach != REACH_ANY && g->kh == 3 && g->kw == 3 && g->dil_h == 1 && g->dil_w == 1 &&
+        g->stride_h == g->stride_w) {
+        column3_run(p, col, clamp, reach);
+        return;
+    }
+    for (uint32_t oy = 0; oy < g->oh; oy += ROWS)
+        rows_run(p, col, clamp, oy, reach);
+}
+
+/* Columns from ox on, as many as `cols` holds, of all planes. */
+static void columns_run(const struct depthwise_f32_job *job, const struct clamp *clamp, size_t ox)
+{
+    const struct conv_geom *g = job->g;
+    size_t pixels = (size_t)g->oh * g->ow, taps = (size_t)g->kh * g->kw;
+    struct column cols[COLUMNS];
+    uint32_t n = 0;
+    for (; n < COLUMNS && ox < g->ow; n++, ox += LANES)
+        column_set(&cols[n], g, ox);
+    for (size_t i = 0; i < job->planes; i++) {
+        struct plane p = {.g = g, .x = job->x + i * job->x_step, .w = job->w + i * taps,
+                          .y = job->y + i * pixels, .bias = job->bias ? job->bias[i] : 0.0f,
+                          .residual = job->residual ? job->residual + i * pixels : NULL};
+        for (uint32_t c = 0; c < n; c++) {
+            if (g->stride_w == 1)
+                column_run(&p, &cols[c], clamp, REACH_ONE);
+            else if (g->stride_w == 2)
+                column_run(&p, &cols[c], clamp, REACH_TWO);
+            else
+                column_run(&p, &cols[c], clamp, REACH_ANY);
+        }
+    }
+}
+
+void ISA(pith_depthwise_f32)(const struct depthwise_f32_job *job)
+{
+    const struct conv_geom *g = job->g;
+    const struct clamp clamp = clamp_of(&job->act);
+    for (size_t ox = 0; ox < g->ow; ox += (size_t)COLUMNS * LANES)
+        columns_run(job, &clamp, ox);
+    if (clamp.second_pass)
+        act_row(&job->act, job->y, (size_t)g->oh * g->ow * job->planes);
+}

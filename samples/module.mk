@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: MIT
+# The sample: generated digits, a small network trained on them, the whole pipeline in one command.
+$(O)/samples/make_digits: samples/make_digits.c $(O)/flags
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $< -lm -o $@
+
+.PHONY: demo
+demo: $(O)/pith $(O)/samples/make_digits ## the whole pipeline on the sample, or MODEL= DATA=
+	@PITH=$(O)/pith MAKE_DIGITS=$(O)/samples/make_digits DEMO_DIR=$(BUILD)/demo MODEL=$(MODEL) DATA=$(DATA) \
+	    LABELS=$(LABELS) samples/demo.sh

@@ -1,0 +1,20 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What `make install` lays down is enough to build and run the embedding sample.
+root=$(mktemp -d)
+trap 'rm -rf "$root"' EXIT INT TERM
+${MAKE:-make} -s install BUILD="$(dirname "$PITH_O")" PREFIX=/usr DESTDIR="$root" >/dev/null || exit 1
+${CC:-gcc} -std=c11 -Wall -Werror -I"$root/usr/include" samples/embed.c -L"$root/usr/lib" \
+    -lpith-runtime -lpthread -o "$root/embed" || exit 1
+"$PITH_O/samples/make_digits" "$root/digits" 1 20 || exit 1
+"$root/usr/bin/pith" compress samples/digits.onnx --bits 5 --preprocess scale=1/255 -q -o "$root/digits.pith" || exit 1
+label=$(od -An -tu1 -j8 -N1 "$root/digits/test-labels-idx1-ubyte" | tr -d ' ')
+answer=$("$root/embed" "$root/digits.pith" "$root/digits/test-images-idx3-ubyte" 0)
+case $answer in
+"$label "*) ;;
+*) echo "embed answered '$answer', the label is $label"; exit 1 ;;
+esac
+grep -q '^Libs: -L${libdir} -lpith-runtime' "$root/usr/lib/pkgconfig/pith-runtime.pc" || exit 1
+${MAKE:-make} -s uninstall BUILD="$(dirname "$PITH_O")" PREFIX=/usr DESTDIR="$root" || exit 1
+left=$(find "$root/usr" -type f)
+[ -z "$left" ] || { echo "uninstall left: $left"; exit 1; }

@@ -1,0 +1,48 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The compressed sample gives the same output bits on x86-64 (reference kernels), AArch64, Cortex-M3
+# (soft float) and Cortex-M4F; the last two freestanding under QEMU.
+command -v arm-none-eabi-gcc >/dev/null && command -v qemu-system-arm >/dev/null || exit 77
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT INT TERM
+here=tests/embedded
+"$PITH" compress samples/digits.onnx --sparsity 0.6 --bits 4 --for size -q -o "$work/net.pith" || exit 1
+cat > "$work/image.S" <<EOF
+    .section .rodata
+    .global model_image, model_image_bytes
+    .balign 64
+model_image:
+    .incbin "$work/net.pith"
+model_image_end:
+    .balign 4
+model_image_bytes:
+    .4byte model_image_end - model_image
+EOF
+core="runtime/*.c runtime/ref/*.c"
+flags="-std=c11 -O2 -Wall -Wextra -Werror -ffp-contract=off -Iruntime -Iruntime/ref"
+
+${CC:-gcc} $flags -Wl,-z,noexecstack "$work/image.S" $here/output_hash.c $here/hosted_main.c \
+    "$PITH_O/libpith-runtime.a" -lpthread -o "$work/host" || exit 1
+expected=$("$work/host") || exit 1
+status=0
+compare() {
+    if [ "$2" != "$expected" ]; then
+        echo "$1: output hash '$2', x86-64 has '$expected'"
+        status=1
+    fi
+}
+cortex() { # name board flags
+    arm-none-eabi-gcc $flags $3 -mthumb -ffreestanding -nostdlib -ffunction-sections -fdata-sections \
+        -Wl,--gc-sections -T $here/mps2.ld $here/cortex_m_start.c $here/output_hash.c "$work/image.S" \
+        $core -lgcc -o "$work/$1.elf" || exit 1
+    compare "$1" "$(timeout 120 qemu-system-arm -M "$2" -nographic -monitor none -serial none \
+        -semihosting-config enable=on,target=native -kernel "$work/$1.elf" 2>&1)"
+}
+cortex cortex-m3 mps2-an385 "-mcpu=cortex-m3"
+cortex cortex-m4f mps2-an386 "-mcpu=cortex-m4 -mfloat-abi=hard -mfpu=fpv4-sp-d16"
+if command -v aarch64-linux-gnu-gcc >/dev/null && command -v qemu-aarch64 >/dev/null; then
+    aarch64-linux-gnu-gcc $flags -static "$work/image.S" $here/output_hash.c $here/hosted_main.c $core \
+        -o "$work/aarch64" || exit 1
+    compare aarch64 "$(qemu-aarch64 "$work/aarch64")"
+fi
+exit $status

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/* The preprocessing text: reading, writing back, applying; numbers the same in every locale. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <cmocka.h>
+#include "decimal.h"
+#include "pith_preprocess.h"
+
+static struct pith_preprocess parsed(const char *text)
+{
+    struct pith_preprocess pre;
+    struct pith_error err;
+    if (pith_preprocess_read(text, strlen(text), &pre, &err))
+        fail_msg("'%s': %s", text, err.text);
+    return pre;
+}
+
+static void test_read(void **state)
+{
+    (void)state;
+    struct pith_preprocess p = parsed("scale=1/255,mean=0.485:0.456:0.406,std=0.229:0.224:0.225,"
+                                      "resize=256,crop=224,order=bgr,layout=nhwc");
+    assert_true(p.scale == 1.0f / 255.0f && p.n_mean == 3 && p.n_std == 3);
+    assert_true(p.mean[0] == 0.485f && p.mean[2] == 0.406f && p.std[1] == 0.224f);
+    assert_true(p.resize == 256 && p.crop == 224 && p.bgr && p.nhwc);
+    p = parsed("");
+    assert_true(p.scale == 1.0f && p.n_mean == 0 && p.n_std == 0 && !p.bgr && !p.nhwc);
+    p = parsed("mean=-83,scale=0.5847029089927673,order=rgb,layout=nchw");
+    assert_true(p.n_mean == 1 && p.mean[0] == -83.0f && p.scale == 0.5847029089927673f);
+}
+
+static void test_refusals(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {
+        "scale", "scale=", "scale=x", "scale=1,", ",scale=1", "scale=1,scale=2", "scale=1/0",
+        "scale=0", "scale=1e39", "scale=nan", "scale=inf", "scale=0x10", "scale= 1", "scale=1/2/3",
+        "scale=1:2", "mean=", "mean=1:", "mean=1::2", "mean=1:2:3:4:5:6:7:8:9", "std=0", "std=-1",
+        "std=1:0", "mean=1:2,std=1:2:3", "resize=0", "resize=1.5", "resize=-1", "resize=65537",
+        "resize=99999999999999999999", "crop=", "order=grb", "layout=chw", "colour=1", "scale=1 ",
+        "scale=1e", "scale=.", "scale=1.2.3", "scale=+-1"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct pith_preprocess pre, before;
+        struct pith_error err = {.text = ""};
+        memset(&pre, 0x5a, sizeof pre);
+        before = pre;
+        if (pith_preprocess_read(bad[i], strlen(bad[i]), &pre, &err) != PITH_ERR_ARGUMENT)
+            fail_msg("'%s' was accepted", bad[i]);
+        assert_memory_equal(&pre, &before, sizeof pre);
+        assert_int_equal(err.status, PITH_ERR_ARGUMENT);
+        assert_true(strlen(err.text) > 10);
+        assert_int_equal(pith_preprocess_parse(bad[i], strlen(bad[i]), &pre), PITH_ERR_ARGUMENT);
+    }
+}
+
+static void test_write(void **state)
+{
+    (void)state;
+    static const char *const pairs[][2] = {
+        {"", ""},
+        {"scale=0.00392156862745098", "scale=1/255"},
+        {"scale=1/256", "scale=1/256"},
+        {"scale=0.5", "scale=0.5"},
+        {"order=rgb,scale=1.0,layout=nchw", ""},
+        {"crop=224,resize=256,std=0.2290,mean=1.04e2:117:123", "mean=104:117:123,std=0.229,"
+                                                                "resize=256,crop=224"},
+        {"mean=-1e-30,layout=nhwc,order=bgr", "mean=-1e-30,order=bgr,layout=nhwc"},
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        char text[PITH_PREPROCESS_TEXT_BYTES];
+        struct pith_preprocess p = parsed(pairs[i][0]);
+        assert_int_equal(pith_preprocess_format(&p, text, sizeof text), PITH_OK);
+        assert_string_equal(text, pairs[i][1]);
+        size_t n = strlen(text);
+        assert_int_equal(pith_preprocess_format(&p, text, n), PITH_ERR_SPACE);
+        assert_int_equal(pith_preprocess_format(&p, text, n + 1), PITH_OK);
+        struct pith_preprocess again = parsed(text);
+        assert_memory_equal(&again, &p, sizeof p);
+    }
+}
+
+static uint64_t seed;
+
+static uint32_t random_bits(void)
+{
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(seed >> 32);
+}
+
+static float random_f32(void)
+{
+    for (;;) {
+        uint32_t bits = random_bits();
+        float v;
+        memcpy(&v, &bits, sizeof v);
+        if (isfinite(v))
+            return v;
+    }
+}
+
+/* Every f32 reads back as it was written, and reading agrees with strtof. */
+static void test_decimal(void **state)
+{
+    (void)state;
+    seed = (uint64_t)time(NULL);
+    uint64_t first = seed;
+    for (int i = 0; i < 200000; i++) {
+        char text[DECIMAL_TEXT_BYTES], longer[64];
+        float v = i < 4 ? (const float[]){0.0f, 3.4028235e38f, 1e-45f, -1.17549435e-38f}[i]
+                        : random_f32();
+        float back = 1.0f;
+        size_t n = pith_decimal_format(v, text);
+        if (n != strlen(text) || n >= sizeof text || !pith_decimal_parse(text, n, &back) ||
+            back != v || strtof(text, NULL) != v)
+            fail_msg("seed %llu: %.9g written as '%s', read as %.9g", (unsigned long long)first,
+                     (double)v, text, (double)back);
+        snprintf(longer, sizeof longer, "%.17e", (double)v);
+        if (!pith_decimal_parse(longer, strlen(longer), &back) || back != v)
+            fail_msg("seed %llu: '%s' read as %.9g", (unsigned long long)first, longer,
+                     (double)back);
+    }
+}
+
+static void test_decimal_edges(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        float value;
+    } good[] = {
+        {"1", 1.0f}, {"+1.", 1.0f}, {".5", 0.5f}, {"-0", -0.0f}, {"1E+2", 100.0f},
+        {"00000000000000000000000000000000000001", 1.0f}, {"1e-9999", 0.0f}, {"0e9999", 0.0f},
+        {"10000000000000000000000000000000000000e-37", 1.0f}, {"1e-60", 0.0f},
+        {"0.000000000000000000000000000000000000000000000000000001e54", 1.0f},
+        {"16777217", 16777216.0f}, {"123456789012345678901234567890", 123456789012345678901234567890.0f},
+    };
+    static const char *const bad[] = {"", "-", ".", "e5", "1e", "1e+", "1x", "0x1", "1e39", "1e9999",
+                                      "nan", "inf", "1,5", " 1", "1 "};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        float v = 7.0f;
+        if (!pith_decimal_parse(good[i].text, strlen(good[i].text), &v) || v != good[i].value)
+            fail_msg("'%s' read as %.9g", good[i].text, (double)v);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        float v;
+        if (pith_decimal_parse(bad[i], strlen(bad[i]), &v))
+            fail_msg("'%s' was accepted", bad[i]);
+    }
+}
+
+static void test_locale(void **state)
+{
+    (void)state;
+    if (!setlocale(LC_ALL, "de_DE.UTF-8") && !setlocale(LC_ALL, "fr_FR.UTF-8"))
+        skip();
+    char text[PITH_PREPROCESS_TEXT_BYTES];
+    struct pith_preprocess p = parsed("mean=0.25");
+    assert_int_equal(pith_preprocess_format(&p, text, sizeof text), PITH_OK);
+    setlocale(LC_ALL, "C");
+    assert_string_equal(text, "mean=0.25");
+}
+
+static void test_apply(void **state)
+{
+    (void)state;
+    /* two pixels: (1, 2, 3) and (255, 0, 10) */
+    static const uint8_t pixels[6] = {1, 2, 3, 255, 0, 10};
+    float out[6];
+    struct pith_preprocess p = parsed("");
+    assert_int_equal(pith_preprocess_apply(&p, pixels, 1, 2, 3, out), PITH_OK);
+    assert_memory_equal(out, ((float[]){1, 255, 2, 0, 3, 10}), sizeof out);
+    p = parsed("order=bgr,mean=3:2:1,std=1:2:4");
+    assert_int_equal(pith_preprocess_apply(&p, pixels, 1, 2, 3, out), PITH_OK);
+    assert_memory_equal(out, ((float[]){0, 7, 0, -1, 0, 63.5f}), sizeof out);
+    p = parsed("layout=nhwc,scale=2,mean=1");
+    assert_int_equal(pith_preprocess_apply(&p, pixels, 1, 2, 3, out), PITH_OK);
+    assert_memory_equal(out, ((float[]){1, 3, 5, 509, -1, 19}), sizeof out);
+    p = parsed("order=bgr,layout=nhwc");
+    assert_int_equal(pith_preprocess_apply(&p, pixels, 1, 2, 3, out), PITH_OK);
+    assert_memory_equal(out, ((float[]){3, 2, 1, 10, 0, 255}), sizeof out);
+    p = parsed("mean=1:2:3");
+    assert_int_equal(pith_preprocess_apply(&p, pixels, 2, 3, 1, out), PITH_ERR_ARGUMENT);
+    assert_int_equal(pith_preprocess_apply(&p, pixels, 1, 1, 9, out), PITH_ERR_ARGUMENT);
+    p = parsed("scale=1/255,mean=0.485,std=0.229");
+    assert_true(pith_preprocess_value(&p, 255.0f, 0) == (1.0f - 0.485f) / 0.229f ||
+                fabsf(pith_preprocess_value(&p, 255.0f, 0) - 2.2489083f) < 1e-6f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_read),    cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_write),   cmocka_unit_test(test_decimal),
+        cmocka_unit_test(test_decimal_edges), cmocka_unit_test(test_locale),
+        cmocka_unit_test(test_apply),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+/* Every combination of support, grid and code that the encoders write comes back exactly from
+ * runtime/weight.c, without a byte read behind any stream. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "bytes.h"
+#include "weight_case.h"
+
+#define SEED 20240611u
+
+/* Moves a stream to the end of a page that nothing follows. */
+static struct guarded guard_stream(const uint8_t **bytes, size_t n)
+{
+    struct guarded g = guard_new(n ? n : 1, 1);
+    if (n)
+        memcpy(g.data, *bytes, n);
+    *bytes = n ? g.data : (const uint8_t *)g.data + 1;
+    return g;
+}
+
+static void check_parts(const struct weight_case *c, void *scratch)
+{
+    const struct weight *w = &c->w;
+    size_t n = (size_t)(w->nnz ? w->nnz : 1), k = 0;
+    uint32_t *pos = malloc(n * sizeof *pos);
+    uint8_t *index = malloc(n);
+    float *value = malloc(n * sizeof *value), *again = malloc(n * sizeof *value);
+    bool codebook = w->grid == GRID_CODEBOOK;
+    assert_int_equal(
+        pith_weight_expand_parts(w, pos, codebook ? index : NULL, value, scratch), PITH_OK);
+    for (uint64_t i = 0; i < w->count; i++) {
+        if (!c->mask[i])
+            continue;
+        assert_int_equal(pos[k], i);
+        if (codebook)
+            assert_int_equal(index[k], c->index[i]);
+        assert_int_equal(f32_bits(value[k]), f32_bits(c->dense[i]));
+        k++;
+    }
+    assert_int_equal(k, w->nnz);
+    assert_int_equal(pith_weight_expand_parts(w, NULL, NULL, again, scratch), PITH_OK);
+    assert_memory_equal(again, value, w->nnz * sizeof *value);
+    uint32_t *pos_again = malloc(n * sizeof *pos);
+    assert_int_equal(pith_weight_expand_parts(w, pos_again, NULL, NULL, scratch), PITH_OK);
+    assert_memory_equal(pos_again, pos, w->nnz * sizeof *pos);
+    if (codebook) {
+        uint8_t *index_again = malloc(n);
+        assert_int_equal(pith_weight_expand_parts(w, NULL, index_again, NULL, scratch), PITH_OK);
+        assert_memory_equal(index_again, index, w->nnz);
+        free(index_again);
+    }
+    free(pos);
+    free(index);
+    free(value);
+    free(again);
+    free(pos_again);
+}
+
+static void check_case(const struct case_spec *spec, uint64_t *seed)
+{
+    struct weight_case c = case_new(spec, seed);
+    struct weight *w = &c.w;
+    struct guarded g[5] = {
+        guard_stream(&w->gap_table.bytes, w->gap_table.n_bytes),
+        guard_stream(&w->index_table.bytes, w->index_table.n_bytes),
+        guard_stream(&w->support_stream.bytes, w->support_stream.n_bytes),
+        guard_stream(&w->index_stream.bytes, w->index_stream.n_bytes),
+        guard_stream(&w->codebook.bytes, w->codebook.n_bytes),
+    };
+    struct guarded scratch = guard_new(pith_weight_scratch_bytes(w), 1);
+    struct guarded out = guard_new(w->count * sizeof(float), 1);
+    assert_int_equal(pith_weight_expand_f32(w, out.data, scratch.data), PITH_OK);
+    for (uint64_t i = 0; i < w->count; i++)
+        assert_int_equal(f32_bits(((float *)out.data)[i]), f32_bits(c.dense[i]));
+    check_parts(&c, scratch.data);
+    if (w->grid == GRID_PLAIN) {
+        size_t bytes = w->count * pith_type_bytes(w->type);
+        uint8_t *plain = malloc(bytes);
+        assert_int_equal(pith_weight_expand_plain(w, plain, scratch.data), PITH_OK);
+        assert_memory_equal(plain, c.elements, bytes);
+        free(plain);
+    } else {
+        size_t n = (size_t)w->n_groups * w->n_centroids;
+        float *books = malloc(n * sizeof *books);
+        assert_int_equal(pith_weight_codebooks(w, books), PITH_OK);
+        assert_memory_equal(books, c.codebook, n * sizeof *books);
+        free(books);
+    }
+    for (int i = 0; i < 5; i++)
+        guard_free(&g[i]);
+    guard_free(&scratch);
+    guard_free(&out);
+    case_free(&c);
+}
+
+static const uint64_t counts[] = {1, 7, 8, 9, 60, 1000, 4095, 4096, 9000, 40000, 150000};
+static const uint32_t densities[] = {0, 3, 90, 250, 500, 900, 1000};
+
+static void all_codebook_forms(void **state)
+{
+    static const uint32_t sizes[] = {1, 2, 3, 16, 32, 100, 256};
+    uint64_t seed = SEED;
+    (void)state;
+    print_message("# seed %u\n", SEED);
+    for (size_t a = 0; a < sizeof counts / sizeof *counts; a++)
+        for (size_t b = 0; b < sizeof densities / sizeof *densities; b++)
+            for (uint32_t form = 0; form < 6; form++) {
+                uint64_t n = counts[a];
+                struct case_spec s = {.count = n,
+                                      .density = densities[b],
+                                      .support = (enum weight_support)(form % 3),
+                                      .code = (enum weight_code)(form / 3),
+                                      .n_centroids = sizes[(a + b + form) % 7],
+                                      .n_groups = n % 10 == 0 && (a + b) % 2 ? n / 10 : 1};
+                check_case(&s, &seed);
+            }
+}
+
+static void all_plain_types(void **state)
+{
+    uint64_t seed = SEED;
+    (void)state;
+    for (uint32_t type = PITH_F32; type <= PITH_BOOL; type++)
+        for (uint32_t support = 0; support < 3; support++)
+            for (size_t a = 0; a < sizeof counts / sizeof *counts - 2; a++) {
+                struct case_spec s = {.count = counts[a],
+                                      .density = densities[a % 7],
+                                      .support = (enum weight_support)support,
+                                      .type = (enum pith_type)type};
+                check_case(&s, &seed);
+            }
+}
+
+/* Damage that no checksum is needed for: lengths, padding, counts, indices out of range. */
+static void refusals(void **state)
+{
+    uint64_t seed = SEED;
+    struct case_spec s = {.count = 1000, .density = 90, .support = SUPPORT_GAPS,
+                          .code = CODE_HUFFMAN, .n_centroids = 20, .n_groups = 10};
+    struct weight_case c = case_new(&s, &seed);
+    void *scratch = malloc(pith_weight_scratch_bytes(&c.w) + 65536);
+    float *dst = malloc(1000 * sizeof *dst);
+    struct weight w;
+    (void)state;
+#define REFUSED(change)                                                                            \
+    do {                                                                                           \
+        w = c.w;                                                                                   \
+        change;                                                                                    \
+        assert_int_equal(pith_weight_expand_f32(&w, dst, scratch), PITH_ERR_CORRUPT);              \
+    } while (0)
+    assert_int_equal(pith_weight_expand_f32(&c.w, dst, scratch), PITH_OK);
+    REFUSED(w.index_stream.n_bytes--);
+    REFUSED(w.index_stream.n_bytes++);
+    REFUSED(w.support_stream.n_bytes--);
+    REFUSED(w.support_stream.n_bytes++);
+    REFUSED(w.codebook.n_bytes--);
+    REFUSED(w.codebook.n_bytes++);
+    REFUSED(w.gap_table.n_bytes--);
+    REFUSED(w.gap_table.n_bytes++);
+    REFUSED(w.index_table.n_bytes--);
+    REFUSED(w.index_table.n_bytes++);
+    REFUSED(w.nnz = 0);
+    REFUSED(w.nnz -= 10);
+    REFUSED(w.nnz += 10);
+    REFUSED(w.count = 500);
+    REFUSED(w.n_centroids = 19);
+    REFUSED(w.n_centroids = 0);
+    REFUSED(w.n_centroids = 257);
+    REFUSED(w.n_groups = 9);
+    REFUSED(w.n_groups = 11);
+    REFUSED(w.group_elems = 0);
+    REFUSED(w.support = SUPPORT_DENSE);
+    REFUSED(w.support = SUPPORT_BITMAP);
+    REFUSED(w.support = (enum weight_support)3);
+    REFUSED(w.count = (uint64_t)1 << 32);
+    REFUSED((w.code = CODE_PLAIN, w.index_bits = 5));
+    REFUSED((w.code = CODE_PLAIN, w.index_bits = 9));
+    assert_int_equal(pith_weight_expand_plain(&c.w, dst, scratch), PITH_ERR_ARGUMENT);
+    w = c.w;
+    w.count = (uint64_t)1 << 32;
+    uint32_t pos[1];
+    assert_int_equal(pith_weight_expand_parts(&w, pos, NULL, NULL, scratch), PITH_ERR_LIMIT);
+    w.grid = GRID_PLAIN;
+    assert_int_equal(pith_weight_codebooks(&w, dst), PITH_ERR_ARGUMENT);
+    REFUSED(w.grid = GRID_PLAIN);
+    free(dst);
+    free(scratch);
+    case_free(&c);
+}
+
+static void plain_refusals(void **state)
+{
+    uint64_t seed = SEED;
+    struct case_spec s = {.count = 1001, .density = 90, .support = SUPPORT_BITMAP,
+                          .code = CODE_PLAIN, .n_centroids = 20, .n_groups = 1};
+    struct weight_case c = case_new(&s, &seed);
+    void *scratch = malloc(pith_weight_scratch_bytes(&c.w) + 65536);
+    float *dst = malloc(1008 * sizeof *dst);
+    struct weight w;
+    (void)state;
+    assert_int_equal(pith_weight_expand_f32(&c.w, dst, scratch), PITH_OK);
+    REFUSED(w.n_centroids = 19);
+    REFUSED(w.nnz--);
+    REFUSED(w.nnz++);
+    REFUSED(w.index_bits = 6);
+    REFUSED(w.support_stream.n_bytes--);
+    uint8_t *bitmap = c.bytes[2], *index = c.bytes[3];
+    size_t last = c.w.index_stream.n_bytes - 1;
+    /* a bit beyond the tensor in place of one inside */
+    uint32_t first = 0;
+    while (!(bitmap[0] | bitmap[first]))
+        first++;
+    uint8_t kept = bitmap[first];
+    bitmap[first] &= (uint8_t)(kept - 1);
+    bitmap[125] |= 0x80;
+    REFUSED((void)0);
+    bitmap[first] = kept;
+    REFUSED((void)0);
+    bitmap[125] &= 0x7f;
+    assert_int_equal(pith_weight_expand_f32(&c.w, dst, scratch), PITH_OK);
+    if (c.w.nnz * 5 % 8) {
+        index[last] |= 0x80;
+        REFUSED((void)0);
+    }
+    index[last] &= 0x7f;
+    index[0] |= 31;
+    REFUSED((void)0);
+    free(dst);
+    free(scratch);
+    case_free(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_codebook_forms),
+        cmocka_unit_test(all_plain_types),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(plain_refusals),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: MIT
+# Everything that checks. `check` is what CI runs: unit tests, command transcripts, the second
+# decoder, header and symbol rules, agreement with onnxruntime, a short run of each fuzzer.
+
+SHELL_TESTS := $(wildcard tests/cli/*.sh tests/build/*.sh tests/embedded/*.sh tests/conformance/*.sh tests/spec/*.sh tests/samples/*.sh)
+TEST_ENV = PITH=$(abspath $(O)/pith) PITH_O=$(abspath $(O)) PITH_DATA=$(abspath $(PITH_DATA)) PITH_VENV=$(abspath $(BUILD)/venv) CC="$(CC)" MAKE="$(MAKE)"
+
+.PHONY: deps check check-unit check-asan check-ubsan check-tsan fuzz lint format
+deps: ## install what building and testing need (Debian/Ubuntu; elsewhere lists it)
+	@tests/deps.sh $(BUILD)/venv
+
+check: all $(TEST_BIN) $(O)/samples/make_digits $(O)/tests/spec/spec_decode fuzz-quiet ## all tests
+	@$(TEST_ENV) tests/run_tests.sh $(TEST_BIN) $(SHELL_TESTS) tests/fuzz/short_run.sh
+
+check-unit: $(TEST_BIN) ## unit tests alone (under a minute)
+	@$(TEST_ENV) tests/run_tests.sh $(TEST_BIN)
+
+check-asan: ## unit and command tests under AddressSanitizer
+	@$(MAKE) --no-print-directory VARIANT=asan check-sanitized
+check-ubsan: ## unit and command tests under UndefinedBehaviorSanitizer
+	@$(MAKE) --no-print-directory VARIANT=ubsan check-sanitized
+check-tsan: ## tests that use threads under ThreadSanitizer
+	@$(MAKE) --no-print-directory VARIANT=tsan check-threads
+
+.PHONY: check-sanitized check-threads
+check-sanitized: $(O)/pith $(TEST_BIN)
+	@$(TEST_ENV) tests/run_tests.sh $(TEST_BIN) $(wildcard tests/cli/*.sh)
+check-threads: $(filter $(O)/tests/host/% $(O)/tests/measure/%,$(TEST_BIN))
+	@$(TEST_ENV) tests/run_tests.sh $^
+
+# ---- the decoder written from docs/format.md alone: no header of ours ------------------------
+$(O)/tests/spec/spec_decode: tests/spec/spec_decode.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=c11 -Wall -Wextra $(CFLAGS) $< -o $@
+
+# ---- fuzzing: clang's libFuzzer with both sanitizers ------------------------------------------
+FUZZ_CC ?= clang
+FUZZ_SECONDS ?= 60
+FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
+FUZZ_O := $(BUILD)/fuzz
+FUZZ_BIN := $(FUZZ_SRC:tests/fuzz/%.c=$(FUZZ_O)/%)
+fuzz: fuzz-build ## run every fuzz target for FUZZ_SECONDS (60) each
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_O=$(FUZZ_O) tests/fuzz/short_run.sh
+
+.PHONY: fuzz-build fuzz-quiet fuzz-bins
+fuzz-build:
+	@$(MAKE) --no-print-directory VARIANT=fuzz CC=$(FUZZ_CC) CFLAGS="-O1 -g" fuzz-bins
+fuzz-quiet:
+	@if command -v $(FUZZ_CC) >/dev/null; then $(MAKE) --no-print-directory fuzz-build; else echo "no $(FUZZ_CC): fuzz targets not built"; fi
+FLAGS_fuzz := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -DPITH_FUZZ
+$(O)/tests/fuzz/%.o: MODULE_CFLAGS = -D_GNU_SOURCE= $(CFLAGS_runtime) $(foreach m,$(MODULES),-I$(DIR_$(m)))
+$(FUZZ_O)/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(foreach m,$(LIB_MODULES),$(O)/lib/$(m).a)
+	$(Q)$(CC) -fsanitize=fuzzer,address,undefined $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(sort $(call link_libs,cli)) -lm -lpthread -o $@
+fuzz-bins: $(FUZZ_BIN)
+
+# ---- style -------------------------------------------------------------------------------------
+OUR_C := $(wildcard $(foreach d,runtime runtime/* huffman model measure prune quantize calibrate compress cli tests/* bench samples,$(d)/*.c $(d)/*.h))
+lint: ## cppcheck and clang-tidy
+	@cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --suppress=missingIncludeSystem $(foreach m,$(MODULES),-I$(DIR_$(m))) $(foreach m,$(MODULES),$(SRC_$(m)))
+	@clang-tidy --quiet --checks='-*,bugprone-*,-bugprone-easily-swappable-parameters,-bugprone-reserved-identifier' $(SRC_runtime) -- -std=c11 -Iruntime -Iruntime/ref -Iruntime/x86 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vbmi -mavx512vbmi2 -mfma -mf16c -mbmi2 2>/dev/null
+format: ## clang-format every C file
+	clang-format -i $(OUR_C)

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+/* What becomes one step, what shares memory, and what must not. */
+#define GRAPH_DOUBLE_READER
+#include "graph_double.h"
+#include "plan.h"
+
+static const float ones[4096] = {1.0f};
+
+static struct pith_plan *plan;
+static struct pith_need need;
+
+/* Plans the graph in gd; returns the number of steps. */
+static uint32_t steps(void **state, uint32_t flags)
+{
+    struct pith_opts opts;
+    pith_opts_init(&opts, sizeof opts);
+    opts.flags = flags;
+    free(*state);
+    *state = gd_plan(&opts, &plan, &need);
+    return pith_plan_layer_count(plan);
+}
+
+static int release(void **state)
+{
+    free(*state);
+    return 0;
+}
+
+static uint32_t conv(uint32_t x, uint32_t w)
+{
+    return gd_node(PITH_OP_CONV, NULL, NULL, 1, 2, x, w);
+}
+
+static uint32_t relu(uint32_t x)
+{
+    return gd_node(PITH_OP_RELU, NULL, NULL, 1, 1, x);
+}
+
+static uint32_t add(uint32_t a, uint32_t b)
+{
+    return gd_node(PITH_OP_ADD, NULL, NULL, 1, 2, a, b);
+}
+
+static void set_axis_1(int32_t *attr, void *arg)
+{
+    (void)arg;
+    attr[ATTR_AXIS] = 1;
+}
+
+static uint32_t concat(uint32_t a, uint32_t b)
+{
+    return gd_node(PITH_OP_CONCAT, set_axis_1, NULL, 1, 2, a, b);
+}
+
+static const float *data_of(uint32_t value)
+{
+    return plan->value[value].data;
+}
+
+/* Conv, bias, residual, activation: one step. */
+static void test_whole_chain(void **state)
+{
+    gd_clear();
+    uint32_t x = gd_input(4, 1, 4, 5, 5);
+    uint32_t w = gd_weight(ones, 4, 4, 4, 1, 1), b = gd_weight(ones, 3, 4, 1, 1);
+    uint32_t y = relu(add(x, add(conv(x, w), b)));
+    gd_output(y);
+    assert_int_equal(steps(state, 0), 1);
+    const struct op_args *args = &plan->step[0].args;
+    assert_int_equal(args->n_in, 3);
+    assert_int_equal(args->in[2]->shape.rank, 1);
+    assert_int_equal(args->in[2]->shape.dim[0], 4);
+    assert_ptr_equal(args->in[2]->data, data_of(b));
+    assert_ptr_equal(args->fuse.residual->data, data_of(x));
+    assert_int_equal(args->fuse.act, ACT_RELU);
+    assert_ptr_equal(args->out[0]->data, pith_plan_output_data(plan, 0));
+    assert_int_equal(steps(state, PITH_FLAG_NO_FUSION), 4);
+}
+
+/* A value that somebody else reads, or that is an output, must come into being. */
+static void test_other_readers(void **state)
+{
+    gd_clear();
+    uint32_t x = gd_input(4, 1, 4, 5, 5), w = gd_weight(ones, 4, 4, 4, 1, 1);
+    uint32_t c = conv(x, w);
+    gd_output(add(relu(c), c));
+    assert_int_equal(steps(state, 0), 3);
+    gd_clear();
+    x = gd_input(4, 1, 4, 5, 5);
+    w = gd_weight(ones, 4, 4, 4, 1, 1);
+    c = conv(x, w);
+    gd_output(relu(c));
+    gd_output(c);
+    assert_int_equal(steps(state, 0), 2);
+}
+
+/* Of two convolutions that meet in an Add the later one takes it; the other's value is there. */
+static void test_two_branches(void **state)
+{
+    gd_clear();
+    uint32_t x = gd_input(4, 1, 4, 5, 5), w = gd_weight(ones, 4, 4, 4, 1, 1);
+    uint32_t a = conv(x, w), b = conv(x, w);
+    gd_output(relu(add(a, b)));
+    assert_int_equal(steps(state, 0), 2);
+    assert_null(plan->step[0].args.fuse.residual);
+    assert_ptr_equal(plan->step[1].args.fuse.residual, &plan->value[a]);
+    assert_int_equal(plan->step[1].args.fuse.act, ACT_RELU);
+}
+
+/* x + x, broadcasts and a second residual are not fused. */
+static void test_not_residual(void **state)
+{
+    gd_clear();
+    uint32_t x = gd_input(4, 1, 4, 5, 5), w = gd_weight(ones, 4, 4, 4, 1, 1);
+    uint32_t row = gd_weight(ones, 4, 1, 1, 1, 5);
+    uint32_t c = conv(x, w);
+    gd_output(add(c, c));
+    gd_output(add(conv(x, w), row));
+    gd_output(add(add(conv(x, w), x), x));
+    assert_int_equal(steps(state, 0), 6);
+}
+
+static void test_matmul_bias(void **state)
+{
+    gd_clear();
+    uint32_t x = gd_input(2, 3, 8), w = gd_weight(ones, 2, 8, 6), b = gd_weight(ones, 1, 6);
+    gd_output(relu(add(gd_node(PITH_OP_MATMUL, NULL, NULL, 1, 2, x, w), b)));
+    assert_int_equal(steps(state, 0), 1);
+    assert_int_equal(plan->step[0].args.info->op, PITH_OP_GEMM);
+    struct pith_layer layer;
+    assert_int_equal(pith_plan_layer(plan, 0, &layer), PITH_OK);
+    assert_int_equal(layer.op, PITH_OP_MATMUL); /* as the file says */
+    assert_int_equal(layer.macs, 3 * 8 * 6);
+}
+
+/* Both inputs are written where they belong; nothing is copied. */
+static void test_concat(void **state)
+{
+    gd_clear();
+    uint32_t x = gd_input(4, 1, 4, 5, 5), w = gd_weight(ones, 4, 4, 4, 1, 1);
+    uint32_t a = relu(conv(x, w)), b = relu(conv(x, w));
+    uint32_t y = concat(a, b);
+    gd_output(gd_node(PITH_OP_GLOBAL_AVERAGE_POOL, NULL, NULL, 1, 1, y));
+    assert_int_equal(steps(state, 0), 3);
+    assert_ptr_equal(data_of(a), data_of(y));
+    assert_ptr_equal(data_of(b), data_of(y) + 100);
+}
+
+/* An input of two concats lies in one and is copied into the other; the caller's input is copied. */
+static void test_concat_twice(void **state)
+{
+    gd_clear();
+    uint32_t x = gd_input(4, 1, 4, 5, 5), w = gd_weight(ones, 4, 4, 4, 1, 1);
+    uint32_t a = relu(conv(x, w)), b = relu(conv(x, w));
+    uint32_t y = concat(a, b), z = concat(b, x), same = concat(a, a);
+    gd_output(y);
+    gd_output(z);
+    gd_output(same);
+    assert_int_equal(steps(state, 0), 4); /* 2 convolutions, a copying concat, a whole one */
+    assert_ptr_equal(data_of(b), data_of(y) + 100);
+    assert_ptr_not_equal(data_of(z), data_of(b));
+}
+
+/* With a batch the pieces of the output are not contiguous. */
+static void test_concat_batch(void **state)
+{
+    gd_clear();
+    uint32_t x = gd_input(4, 2, 4, 5, 5), w = gd_weight(ones, 4, 4, 4, 1, 1);
+    gd_output(concat(relu(conv(x, w)), relu(conv(x, w))));
+    assert_int_equal(steps(state, 0), 3);
+}
+
+static void set_reshape(int32_t *attr, void *arg)
+{
+    (void)arg;
+    attr[ATTR_RESHAPE_DIMS] = 2;
+    attr[ATTR_RESHAPE_DIMS + 1] = 1;
+    attr[ATTR_RESHAPE_DIMS + 2] = -1;
+}
+
+static void test_views(void **state)
+{
+    gd_clear();
+    uint32_t x = gd_input(4, 1, 4, 5, 5), w = gd_weight(ones, 4, 4, 4, 1, 1);
+    uint32_t c = conv(x, w);
+    uint32_t split = gd_node(PITH_OP_SPLIT, set_axis_1, NULL, 2, 1, c);
+    uint32_t flat = gd_node(PITH_OP_RESHAPE, set_reshape, NULL, 1, 1, split + 1);
+    gd_output(gd_node(PITH_OP_SOFTMAX, set_axis_1, NULL, 1, 1, flat));
+    gd_output(gd_node(PITH_OP_RESHAPE, set_reshape, NULL, 1, 1, x));
+    assert_int_equal(steps(state, 0), 3); /* conv, softmax, and a copy of the input */
+    assert_ptr_equal(data_of(split), data_of(c));
+    assert_ptr_equal(data_of(flat), data_of(c) + 50);
+    assert_ptr_not_equal(pith_plan_output_data(plan, 1), data_of(x));
+}
+
+/* Elementwise chains stay in one place, unless somebody still reads it. */
+static void test_in_place(void **state)
+{
+    gd_clear();
+    uint32_t x = gd_input(4, 1, 4, 5, 5);
+    uint32_t a = gd_node(PITH_OP_SIGMOID, NULL, NULL, 1, 1, x);
+    uint32_t b = gd_node(PITH_OP_TANH, NULL, NULL, 1, 1, a);
+    uint32_t c = relu(b);
+    gd_output(add(c, b));
+    assert_int_equal(steps(state, 0), 4);
+    assert_ptr_equal(data_of(a), data_of(x));
+    assert_ptr_equal(data_of(b), data_of(a));
+    assert_ptr_not_equal(data_of(c), data_of(b));
+    /* The output is not the input: the next input is written while it is read. */
+    gd_clear();
+    x = gd_input(1, 100);
+    gd_output(relu(x));
+    steps(state, 0);
+    assert_ptr_not_equal(pith_plan_output_data(plan, 0), data_of(x));
+}
+
+static void set_1_and_3(int32_t *attr, void *arg)
+{
+    (void)arg;
+    attr[ATTR_AXIS] = 1;
+    attr[ATTR_SPLIT_SIZES] = 2;
+    attr[ATTR_SPLIT_SIZES + 1] = 1;
+    attr[ATTR_SPLIT_SIZES + 2] = 3;
+}
+
+/* Nobody reads a again, but the sum needs its first channel for all others. */
+static void test_in_place_overlap(void **state)
+{
+    gd_clear();
+    uint32_t x = gd_input(4, 1, 4, 5, 5);
+    uint32_t a = gd_node(PITH_OP_SIGMOID, NULL, NULL, 1, 1, x);
+    uint32_t first = gd_node(PITH_OP_SPLIT, set_1_and_3, NULL, 2, 1, a);
+    uint32_t sum = add(a, first);
+    gd_output(relu(sum));
+    assert_int_equal(steps(state, 0), 3);
+    assert_ptr_equal(data_of(first), data_of(a));
+    assert_ptr_not_equal(data_of(sum), data_of(a));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(test_whole_chain, release),
+        cmocka_unit_test_teardown(test_other_readers, release),
+        cmocka_unit_test_teardown(test_two_branches, release),
+        cmocka_unit_test_teardown(test_not_residual, release),
+        cmocka_unit_test_teardown(test_matmul_bias, release),
+        cmocka_unit_test_teardown(test_concat, release),
+        cmocka_unit_test_teardown(test_concat_twice, release),
+        cmocka_unit_test_teardown(test_concat_batch, release),
+        cmocka_unit_test_teardown(test_views, release),
+        cmocka_unit_test_teardown(test_in_place, release),
+        cmocka_unit_test_teardown(test_in_place_overlap, release),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

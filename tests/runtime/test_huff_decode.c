@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+/* Streams as bytes: the examples of docs/format-streams.md, and arbitrary bytes, which must never
+ * make a decoder read or write outside its buffers. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "codebook_decode.h"
+#include "gap_decode.h"
+#include "guard_page.h"
+
+#define SEED 7u
+
+/* lengths 2, 1, 3, 3 */
+static struct huff_lengths example_lengths(void)
+{
+    static const uint8_t bytes[] = {0x03, 0xd1, 0x03};
+    struct bit_reader r = bit_reader_of(bytes, sizeof bytes);
+    struct huff_lengths t;
+    assert_int_equal(pith_huff_read_lengths(&r, &t), PITH_OK);
+    return t;
+}
+
+static enum pith_status decode(const struct huff_lengths *t, const uint8_t *bytes, size_t n_bytes,
+                               uint64_t n, uint8_t *dst)
+{
+    static uint32_t entries[1 << HUFF_MAX_LEN];
+    struct huff_stream s;
+    uint32_t bits = pith_huff_table_bits(t, n), got = 1;
+    if (t->n_present > 1)
+        pith_huff_build_table(t, bits, entries);
+    enum pith_status st = pith_huff_stream_open(&s, bytes, n_bytes, n, t, entries, bits);
+    for (uint64_t at = 0; st == PITH_OK && at < n; at += got)
+        st = pith_huff_stream_symbols(&s, dst + at, &got);
+    if (st == PITH_OK) {
+        st = pith_huff_stream_symbols(&s, dst, &got);
+        assert_int_equal(got, 0);
+    }
+    return st;
+}
+
+static void stream_example(void **state)
+{
+    static const uint8_t good[] = {0x3a, 0}, long_padding[] = {0x3a, 0x00}, bad_padding[] = {0xba},
+                         expected[] = {1, 0, 3, 1};
+    struct huff_lengths t = example_lengths();
+    uint8_t dst[8];
+    (void)state;
+    assert_int_equal(decode(&t, good, 1, 4, dst), PITH_OK);
+    assert_memory_equal(dst, expected, 4);
+    assert_int_equal(decode(&t, long_padding, 2, 4, dst), PITH_ERR_CORRUPT);
+    assert_int_equal(decode(&t, bad_padding, 1, 4, dst), PITH_ERR_CORRUPT);
+    assert_int_equal(decode(&t, good, 0, 4, dst), PITH_ERR_CORRUPT);
+    assert_int_equal(decode(&t, good, 1, 6, dst), PITH_ERR_CORRUPT);
+    assert_int_equal(decode(&t, good, 0, 0, dst), PITH_OK);
+    assert_int_equal(decode(&t, good, 1, 0, dst), PITH_ERR_CORRUPT);
+}
+
+static void support_example(void **state)
+{
+    static const uint8_t table[] = {0x92, 0x82, 0x06, 0xd1, 0x00}, stream[] = {0x32};
+    static const uint32_t expected[] = {1, 2, 4, 11};
+    struct support_lengths t;
+    struct gap_reader r;
+    uint32_t entries[4], pos[4];
+    uint8_t symbols[4];
+    (void)state;
+    assert_int_equal(pith_support_read_table(table, sizeof table, &t), PITH_OK);
+    assert_int_equal(t.huff.max_len, 2);
+    pith_huff_build_table(&t.huff, 2, entries);
+    for (uint64_t count = 11; count <= 12; count++) { /* 11: element 11 is outside */
+        assert_int_equal(pith_gap_open(&r, &t, entries, 2, stream, 1, count, 4, symbols), PITH_OK);
+        assert_int_equal(pith_gap_next(&r, pos, 2), PITH_OK);
+        assert_int_equal(pith_gap_next(&r, pos + 2, 2), count == 12 ? PITH_OK : PITH_ERR_CORRUPT);
+    }
+    assert_memory_equal(pos, expected, sizeof pos);
+    assert_int_equal(pith_gap_next(&r, pos, 1), PITH_ERR_CORRUPT);
+    for (size_t n = 0; n < sizeof table; n++)
+        assert_int_equal(pith_support_read_table(table, n, &t), PITH_ERR_CORRUPT);
+}
+
+/* kind 0, d, m, then a table of the single symbol n - 1 */
+static enum pith_status single_symbol_support(uint32_t d, uint32_t m, uint32_t n)
+{
+    uint32_t bits = d << 1 | m << 4 | (n - 1) << 7 | 3u << 15;
+    uint8_t bytes[3] = {(uint8_t)bits, (uint8_t)(bits >> 8), (uint8_t)(bits >> 16)};
+    struct support_lengths t;
+    return pith_support_read_table(bytes, 3, &t);
+}
+
+static void support_limits(void **state)
+{
+    (void)state;
+    assert_int_equal(single_symbol_support(3, 3, 201), PITH_OK);
+    /* 8 + 29 * 8 = 240 symbols: gaps below 2^32 */
+    assert_int_equal(single_symbol_support(3, 3, 240), PITH_OK);
+    assert_int_equal(single_symbol_support(3, 3, 241), PITH_ERR_CORRUPT);
+    assert_int_equal(single_symbol_support(0, 0, 33), PITH_OK);
+    assert_int_equal(single_symbol_support(0, 0, 34), PITH_ERR_CORRUPT);
+    assert_int_equal(single_symbol_support(0, 1, 3), PITH_ERR_CORRUPT);
+    assert_int_equal(single_symbol_support(2, 3, 3), PITH_ERR_CORRUPT);
+    assert_int_equal(single_symbol_support(7, 3, 255), PITH_OK);
+}
+
+static void codebook_example(void **state)
+{
+    static const uint8_t bytes[] = {0x2d, 0xc8, 0x7f, 0xfc, 0x06};
+    static const float expected[] = {-1.5f, 0.0f, 0.5f, 1.0f};
+    struct codebook_reader r;
+    float dst[4];
+    (void)state;
+    assert_int_equal(pith_codebook_open(&r, bytes, sizeof bytes, 1, 4), PITH_OK);
+    assert_int_equal(pith_codebook_next(&r, dst), PITH_OK);
+    assert_memory_equal(dst, expected, sizeof dst);
+    assert_int_equal(pith_codebook_next(&r, dst), PITH_ERR_CORRUPT);
+}
+
+static void check_group(const float *c, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        assert_true((f32_bits(c[i]) & 0x7f800000u) != 0x7f800000u);
+        assert_true(i == 0 || c[i - 1] <= c[i]);
+    }
+}
+
+/* Whatever the bytes: ascending and finite, or refused. */
+static void random_codebooks(void **state)
+{
+    uint64_t seed = SEED;
+    uint32_t accepted = 0;
+    (void)state;
+    for (uint32_t round = 0; round < 20000; round++) {
+        uint32_t n = 1 + (uint32_t)(random_u64(&seed) % 6);
+        size_t bytes = (size_t)(random_u64(&seed) % 30);
+        struct guarded g = guard_new(bytes + 1, 1);
+        uint8_t *p = (uint8_t *)g.data + 1;
+        struct codebook_reader r;
+        float dst[6];
+        for (size_t i = 0; i < bytes; i++)
+            p[i] = (uint8_t)random_u64(&seed);
+        if (bytes && round % 2)
+            p[0] = 0;
+        if (pith_codebook_open(&r, p, bytes, 1, n) == PITH_OK &&
+            pith_codebook_next(&r, dst) == PITH_OK) {
+            check_group(dst, n);
+            accepted++;
+        }
+        guard_free(&g);
+    }
+    assert_true(accepted > 0);
+}
+
+/* Random bytes under many tables: refused or not, never outside of the guarded buffers. */
+static void random_streams(void **state)
+{
+    static const uint64_t counts[] = {1, 30, 2000, 4095, 4096, 20000, 70000};
+    uint64_t seed = SEED;
+    (void)state;
+    print_message("# seed %u\n", SEED);
+    for (uint32_t round = 0; round < 3000; round++) {
+        struct huff_lengths t = example_lengths();
+        uint64_t n = counts[random_u64(&seed) % 7];
+        size_t bytes = (size_t)(random_u64(&seed) % (n * 2 / 5 + 4)); /* 3.2 bits a symbol at most */
+        struct guarded in = guard_new(bytes + 1, 1), out = guard_new((size_t)n, 1);
+        uint8_t *p = (uint8_t *)in.data + 1;
+        for (size_t i = 0; i < bytes; i++)
+            p[i] = (uint8_t)(random_u64(&seed) & random_u64(&seed));
+        if (n >= 4096 && bytes > 100) { /* a directory that fits: equal sizes, the last takes the rest */
+            uint64_t subs = pith_huff_sub_streams(n);
+            uint32_t each = (uint32_t)(bytes / (subs + round % 3));
+            p[0] = (uint8_t)(each | 0x80);
+            p[1] = (uint8_t)((each >> 7 & 0x7f) | (each >= 16384 ? 0x80 : 0));
+            if (each >= 16384)
+                p[2] = (uint8_t)(each >> 14);
+            p[each >= 16384 ? 3 : 2] = 0;
+        }
+        (void)decode(&t, p, bytes, n, out.data);
+        guard_free(&in);
+        guard_free(&out);
+    }
+}
+
+/* 5000 symbols of a two-symbol table are 4 sub-streams of 157 bytes, 1250 bits each. */
+static void directories(void **state)
+{
+    static uint8_t bytes[4096];
+    uint8_t dst[5000];
+    struct huff_lengths t = example_lengths();
+    (void)state;
+    t.n_symbols = t.n_present = 2;
+    t.len[0] = t.len[1] = t.max_len = 1;
+    t.len[2] = t.len[3] = 0;
+#define DIRECTORY(n_bytes, ...)                                                                    \
+    (memset(bytes, 0, sizeof bytes), memcpy(bytes, (uint8_t[]){__VA_ARGS__},                       \
+                                            sizeof(uint8_t[]){__VA_ARGS__}),                      \
+     decode(&t, bytes, n_bytes, 5000, dst))
+    assert_int_equal(DIRECTORY(3 + 4 * 157, 0x9d, 0x01, 0), PITH_OK);
+    assert_int_equal(DIRECTORY(3 + 4 * 157 - 1, 0x9d, 0x01, 0), PITH_ERR_CORRUPT);
+    assert_int_equal(DIRECTORY(3 + 4 * 157 + 1, 0x9d, 0x01, 0), PITH_ERR_CORRUPT);
+    assert_int_equal(DIRECTORY(3 + 3 * 157 - 1, 0x9d, 0x01, 0), PITH_ERR_CORRUPT);
+    assert_int_equal(DIRECTORY(2, 0x9d, 0x01), PITH_ERR_CORRUPT);
+    assert_int_equal(DIRECTORY(4 + 4 * 157, 0x9d, 0x81, 0, 0), PITH_ERR_CORRUPT); /* long varint */
+    assert_int_equal(DIRECTORY(4 + 4 * 157, 0x9d, 0x01, 1, 0), PITH_ERR_CORRUPT); /* wide fields */
+    assert_int_equal(DIRECTORY(4 + 4 * 157, 0x9c, 0x01, 1, 7), PITH_ERR_CORRUPT); /* no zero field */
+    assert_int_equal(DIRECTORY(4 + 4 * 157, 0x9d, 0x01, 1, 8), PITH_ERR_CORRUPT); /* padding */
+    assert_int_equal(DIRECTORY(3 + 9 + 4 * 157, 0x9d, 0x01, 24), PITH_ERR_CORRUPT);
+    assert_int_equal(DIRECTORY(3 + 10 + 4 * 157, 0x9d, 0x01, 25), PITH_ERR_CORRUPT);
+    assert_int_equal(DIRECTORY(3, 0x9d, 0x01, 24), PITH_ERR_CORRUPT);
+    /* one sub-stream a byte longer than its symbols: the sizes fit, the padding does not */
+    assert_int_equal(DIRECTORY(4 + 4 * 157, 0x9d, 0x01, 1, 1), PITH_ERR_CORRUPT);
+}
+
+/* One symbol takes no bits, however many there are. */
+static void no_bits(void **state)
+{
+    struct huff_lengths t = example_lengths();
+    static uint8_t dst[100000];
+    static const uint8_t directory[] = {0, 0, 0};
+    (void)state;
+    t.n_symbols = 8;
+    t.n_present = 1;
+    t.max_len = 0;
+    memset(t.len, 0, sizeof t.len);
+    assert_int_equal(decode(&t, directory, 2, sizeof dst, dst), PITH_OK);
+    for (size_t i = 0; i < sizeof dst; i++)
+        assert_int_equal(dst[i], 7);
+    assert_int_equal(decode(&t, directory, 3, sizeof dst, dst), PITH_ERR_CORRUPT);
+    assert_int_equal(decode(&t, directory, 0, 100, dst), PITH_OK);
+    assert_int_equal(decode(&t, directory, 1, 100, dst), PITH_ERR_CORRUPT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(stream_example),   cmocka_unit_test(support_example),
+        cmocka_unit_test(support_limits),   cmocka_unit_test(codebook_example),
+        cmocka_unit_test(random_codebooks), cmocka_unit_test(random_streams),
+        cmocka_unit_test(directories),      cmocka_unit_test(no_bits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: MIT */
+/* Every dense kernel at every level against sums in double, on buffers that end at unmapped pages.
+ *
+ * Bound. A sum of T products in f32, in any order, each product rounded or fused, differs from the
+ * exact sum by at most (T + 1) u sum |a b| (1 + small), u = 2^-24; bias and residual are two more
+ * terms. With T >= 1, 2 (T + 2) u sum |a b| covers it. The activations used here have slopes of at
+ * most 1.5 (hard swish) and are themselves computed to a few u of values below 4. */
+#include <stdarg.h>
+#include <setjmp.h>
+#include <string.h>
+#include <math.h>
+#include <cmocka.h>
+#include "activate.h"
+#include "guard_page.h"
+#include "kernels.h"
+
+static uint64_t seed = 0x5eed;
+
+static const uint32_t levels[] = {0, PITH_CPU_AVX2, PITH_CPU_AVX2 | PITH_CPU_AVX512};
+#define N_LEVELS 3
+
+static bool level_there(uint32_t level)
+{
+    return (pith_cpu_features() & level) == level;
+}
+
+struct expected {
+    double sum, size;
+    uint32_t terms;
+};
+
+static void expect_near(struct expected e, const struct dense_act *act, float got, const char *what)
+{
+    float want = pith_activate(act->kind, act->a, act->b, (float)e.sum);
+    double bound = 1.5 * 2 * (e.terms + 2) * ldexp(1, -24) * e.size + ldexp(1, -20);
+    if (fabs((double)got - want) <= bound)
+        return;
+    fail_msg("%s: expected %.9g, got %.9g, bound %.3g (seed 0x5eed)", what, want, got, bound);
+}
+
+static struct dense_act some_act(void)
+{
+    static const struct dense_act acts[] = {
+        {ACT_NONE, 0, 0},       {ACT_RELU, 0, 0}, {ACT_CLIP, -0.5f, 0.75f},
+        {ACT_LEAKY, 0.1f, 0},   {ACT_SIGMOID, 0, 0},   {ACT_TANH, 0, 0},
+        {ACT_HARD_SIGMOID, 0.2f, 0.5f}, {ACT_HARD_SWISH, 0, 0}};
+    return acts[random_u64(&seed) % (sizeof acts / sizeof *acts)];
+}
+
+static uint32_t pick(uint32_t from, uint32_t to)
+{
+    return from + (uint32_t)(random_u64(&seed) % (to - from + 1));
+}
+
+static float *floats(struct guarded *g)
+{
+    return g->data;
+}
+
+static void call_gemm(const struct dense_kernels *k, const struct gemm_f32_job *job, uint32_t mr)
+{
+    if (k->gemm_f32)
+        k->gemm_f32(job);
+    else
+        pith_gemm_f32(job, mr);
+}
+
+/* One product, m x n x k, done in `parts` pieces of k. */
+static void check_gemm(const struct dense_kernels *d, uint32_t m, uint32_t n, uint32_t k,
+                       uint32_t parts)
+{
+    uint32_t mr = d->mr ? d->mr : 5, panels = (m + mr - 1) / mr;
+    size_t ldb = n + pick(0, 3), ldc = n + pick(0, 3);
+    struct guarded w = guard_random((size_t)m * k, 1, &seed);
+    struct guarded a = guard_new((size_t)panels * mr * k * sizeof(float), 1);
+    struct guarded b = guard_random((k - 1) * ldb + n, 1, &seed);
+    struct guarded c = guard_random((m - 1) * ldc + n, 1, &seed);
+    struct guarded res = guard_random((m - 1) * ldc + n, 1, &seed);
+    struct guarded row = guard_random(m, 1, &seed), col = guard_random(n, 1, &seed);
+    uint32_t with = pick(0, 7);
+    struct gemm_f32_job job = {.a = a.data, .a_step = (size_t)mr * k, .b = b.data, .ldb = ldb,
+                               .c = c.data, .ldc = ldc, .m = m, .n = n, .k = k,
+                               .bias_row = with & 1 ? row.data : NULL,
+                               .bias_col = with & 2 ? col.data : NULL,
+                               .residual = with & 4 ? res.data : NULL, .act = some_act()};
+    float *gap = malloc(((m - 1) * ldc + n) * sizeof *gap);
+    memcpy(gap, c.data, ((m - 1) * ldc + n) * sizeof *gap);
+    pith_pack_rows_f32(w.data, k, 1, m, k, mr, a.data, job.a_step);
+    for (uint32_t part = 0; part < parts; part++) {
+        uint32_t k0 = k * part / parts, k1 = k * (part + 1) / parts;
+        job.a = floats(&a) + (size_t)k0 * mr;
+        job.b = floats(&b) + k0 * ldb;
+        job.k = k1 - k0;
+        job.resume = part > 0;
+        job.finish = part == parts - 1;
+        call_gemm(d, &job, mr);
+    }
+    for (uint32_t i = 0; i < m; i++)
+        for (uint32_t j = 0; j < ldc && i * ldc + j < (m - 1) * ldc + n; j++) {
+            if (j >= n) {
+                assert_true(floats(&c)[i * ldc + j] == gap[i * ldc + j]);
+                continue;
+            }
+            struct expected e = {0, 0, k};
+            for (uint32_t x = 0; x < k; x++) {
+                double p = (double)floats(&w)[i * k + x] * floats(&b)[x * ldb + j];
+                e.sum += p;
+                e.size += fabs(p);
+            }
+            double extra[3] = {with & 1 ? floats(&row)[i] : 0, with & 2 ? floats(&col)[j] : 0,
+                               with & 4 ? floats(&res)[i * ldc + j] : 0};
+            for (int x = 0; x < 3; x++)
+                e.sum += extra[x], e.size += fabs(extra[x]);
+            expect_near(e, &job.act, floats(&c)[i * ldc + j], "gemm_f32");
+        }
+    free(gap);
+    guard_free(&w), guard_free(&a), guard_free(&b), guard_free(&c), guard_free(&res);
+    guard_free(&row), guard_free(&col);
+}
+
+static void each_level(void (*check)(const struct dense_kernels *d))
+{
+    for (uint32_t i = 0; i < N_LEVELS; i++) {
+        struct dense_kernels d;
+        if (!level_there(levels[i]))
+            continue;
+        pith_dense_kernels_fill(&d, levels[i]);
+        seed = 0x5eed;
+        check(&d);
+    }
+}
+
+static void gemm_level(const struct dense_kernels *d)
+{
+    uint32_t nr = d->nr ? d->nr_max : 24;
+    for (uint32_t n = 1; n <= nr; n++)
+        for (uint32_t m = 1; m <= 19; m += n % 3 + 1)
+            check_gemm(d, m, n, pick(1, 40), 1);
+    for (uint32_t i = 0; i < 60; i++)
+        check_gemm(d, pick(1, 40), pick(1, nr), pick(3, 300), pick(1, 3));
+}
+
+static void test_gemm(void **state)
+{
+    (void)state;
+    each_level(gemm_level);
+}
+
+static struct conv_geom some_geom(uint32_t c, uint32_t o)
+{
+    struct conv_geom g = {.c = c, .o = o, .kh = pick(1, 5), .kw = pick(1, 5),
+                          .stride_h = pick(1, 3), .stride_w = pick(1, 3), .dil_h = pick(1, 2),
+                          .dil_w = pick(1, 2)};
+    if (pick(0, 1))
+        g.kh = g.kw = 3, g.dil_h = g.dil_w = 1, g.stride_h = g.stride_w = pick(1, 2);
+    g.pad_top = pick(0, g.kh * g.dil_h);
+    g.pad_left = pick(0, g.kw * g.dil_w);
+    uint32_t reach_h = (g.kh - 1) * g.dil_h + 1, reach_w = (g.kw - 1) * g.dil_w + 1;
+    g.h = pick(reach_h, reach_h + 12);
+    g.w = pick(reach_w, reach_w + 60);
+    /* the padding at the end, too, is up to a whole kernel */
+    g.oh = (g.h + g.pad_top + pick(0, reach_h) - reach_h) / g.stride_h + 1;
+    g.ow = (g.w + g.pad_left + pick(0, reach_w) - reach_w) / g.stride_w + 1;
+    return g;
+}
+
+static void im2col_level(const struct dense_kernels *d)
+{
+    const uint32_t nr = 48; /* every level's tiles fit */
+    for (uint32_t i = 0; i < 300; i++) {
+        struct conv_geom g = some_geom(pick(1, 5), 1);
+        uint32_t k = g.c * g.kh * g.kw, pixels = g.oh * g.ow;
+        struct guarded x = guard_random((size_t)g.c * g.h * g.w, i % 2, &seed);
+        uint32_t n = pick(1, pixels < nr ? pixels : nr);
+        struct im2col_f32_job job = {.g = &g, .x = x.data, .ldb = nr, .n = n,
+                                     .p0 = pick(0, pixels - n), .k0 = pick(0, k - 1)};
+        job.k1 = pick(job.k0 + 1, k);
+        size_t bytes = (size_t)(job.k1 - job.k0) * nr * sizeof(float);
+        struct guarded want = guard_new(bytes, 1), got = guard_new(bytes, 1);
+        job.b = want.data;
+        pith_im2col_f32(&job);
+        job.b = got.data;
+        d->im2col_f32(&job);
+        for (uint32_t r = 0; r < job.k1 - job.k0; r++)
+            assert_memory_equal(floats(&want) + r * nr, floats(&got) + r * nr, n * sizeof(float));
+        guard_free(&x), guard_free(&want), guard_free(&got);
+    }
+}
+
+static void test_im2col(void **state)
+{
+    (void)state;
+    each_level(im2col_level);
+}
+
+/* The window of output (oy, ox), all taps of which are tried one by one. */
+static void add_window(struct expected *e, const struct conv_geom *g, const float *x, const float *w,
+                       int oy, int ox)
+{
+    for (int ky = 0; ky < (int)g->kh; ky++)
+        for (int kx = 0; kx < (int)g->kw; kx++) {
+            int iy = oy * (int)g->stride_h + ky * (int)g->dil_h - (int)g->pad_top;
+            int ix = ox * (int)g->stride_w + kx * (int)g->dil_w - (int)g->pad_left;
+            if (iy < 0 || ix < 0 || iy >= (int)g->h || ix >= (int)g->w)
+                continue;
+            double p = (double)x[iy * (int)g->w + ix] * w[ky * (int)g->kw + kx];
+            e->sum += p;
+            e->size += fabs(p);
+        }
+}
+
+static void check_depthwise(const struct dense_kernels *d, uint32_t i)
+{
+    struct conv_geom g = some_geom(1, 1);
+    uint32_t planes = pick(1, 3), with = pick(0, 7);
+    size_t pixels = (size_t)g.oh * g.ow, taps = (size_t)g.kh * g.kw, plane = (size_t)g.h * g.w;
+    struct guarded x = guard_random(plane * planes, i % 2, &seed);
+    struct guarded w = guard_random(taps * planes, 1, &seed);
+    struct guarded y = guard_new(pixels * planes * sizeof(float), i / 2 % 2);
+    struct guarded res = guard_random(pixels * planes, 1, &seed);
+    struct guarded bias = guard_random(planes, 1, &seed);
+    struct depthwise_f32_job job = {.g = &g, .x = x.data, .x_step = with & 1 ? plane : 0,
+                                    .w = w.data, .y = y.data, .planes = planes,
+                                    .residual = with & 2 ? res.data : NULL,
+                                    .bias = with & 4 ? bias.data : NULL, .act = some_act()};
+    d->depthwise_f32(&job);
+    for (size_t p = 0; p < pixels * planes; p++) {
+        size_t own = p / pixels, at = p % pixels;
+        double extra[2] = {job.bias ? job.bias[own] : 0, job.residual ? job.residual[p] : 0};
+        struct expected e = {extra[0] + extra[1], fabs(extra[0]) + fabs(extra[1]), (uint32_t)taps};
+        add_window(&e, &g, job.x + own * job.x_step, job.w + own * taps, (int)(at / g.ow),
+                   (int)(at % g.ow));
+        expect_near(e, &job.act, floats(&y)[p], "depthwise_f32");
+    }
+    guard_free(&x), guard_free(&w), guard_free(&y), guard_free(&res), guard_free(&bias);
+}
+
+static void depthwise_level(const struct dense_kernels *d)
+{
+    for (uint32_t i = 0; i < 600; i++)
+        check_depthwise(d, i);
+}
+
+static void test_depthwise(void **state)
+{
+    (void)state;
+    each_level(depthwise_level);
+}
+
+static void check_gemv(const struct dense_kernels *d, uint32_t rows, uint32_t k)
+{
+    size_t ldw = k + pick(0, 2);
+    struct guarded w = guard_random((rows - 1) * ldw + k, 1, &seed);
+    struct guarded x = guard_random(k, 1, &seed), y = guard_random(rows, 1, &seed);
+    struct guarded bias = guard_random(rows, 1, &seed), res = guard_random(rows, 1, &seed);
+    struct gemv_f32_job job = {.w = w.data, .ldw = ldw, .x = x.data, .y = y.data,
+                               .bias = k % 2 ? bias.data : NULL,
+                               .residual = k % 3 ? NULL : res.data, .rows = rows, .k = k,
+                               .act = some_act()};
+    d->gemv_f32(&job);
+    for (uint32_t r = 0; r < rows; r++) {
+        struct expected e = {0, 0, k};
+        double extra[2] = {job.bias ? job.bias[r] : 0, job.residual ? job.residual[r] : 0};
+        for (uint32_t i = 0; i < k; i++) {
+            double p = (double)job.w[r * ldw + i] * job.x[i];
+            e.sum += p;
+            e.size += fabs(p);
+        }
+        e.sum += extra[0] + extra[1];
+        e.size += fabs(extra[0]) + fabs(extra[1]);
+        expect_near(e, &job.act, job.y[r], "gemv_f32");
+        /* alone, the row has the same bits */
+        float alone = 0;
+        struct gemv_f32_job one = job;
+        one.w += r * ldw;
+        one.y = &alone;
+        one.bias = job.bias ? job.bias + r : NULL;
+        one.residual = job.residual ? job.residual + r : NULL;
+        one.rows = 1;
+        d->gemv_f32(&one);
+        assert_memory_equal(&alone, job.y + r, sizeof alone);
+    }
+    guard_free(&w), guard_free(&x), guard_free(&y), guard_free(&bias), guard_free(&res);
+}
+
+static void gemv_level(const struct dense_kernels *d)
+{
+    for (uint32_t k = 1; k <= 70; k++)
+        check_gemv(d, pick(1, 11), k);
+    for (uint32_t i = 0; i < 20; i++)
+        check_gemv(d, pick(1, 40), pick(71, 900));
+}
+
+static void test_gemv(void **state)
+{
+    (void)state;
+    each_level(gemv_level);
+}
+
+static void test_specials_pass(void **state)
+{
+    (void)state;
+    /* NaN goes through relu and clip at every level, -0 stays */
+    for (uint32_t i = 0; i < N_LEVELS; i++) {
+        struct dense_kernels d;
+        if (!level_there(levels[i]))
+            continue;
+        pith_dense_kernels_fill(&d, levels[i]);
+        const float w[1] = {1}, x[3] = {NAN, -1, INFINITY};
+        struct conv_geom g = {.c = 1, .h = 1, .w = 3, .o = 1, .oh = 1, .ow = 3, .kh = 1, .kw = 1,
+                              .stride_h = 1, .stride_w = 1, .dil_h = 1, .dil_w = 1};
+        float y[3];
+        struct depthwise_f32_job job = {.g = &g, .x = x, .w = w, .y = y, .planes = 1,
+                                        .act = {ACT_CLIP, 0.0f, 6.0f}};
+        d.depthwise_f32(&job);
+        assert_true(isnan(y[0]) && y[1] == 0 && y[2] == 6);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_gemm),      cmocka_unit_test(test_im2col),
+        cmocka_unit_test(test_depthwise), cmocka_unit_test(test_gemv),
+        cmocka_unit_test(test_specials_pass),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

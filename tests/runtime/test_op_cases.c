@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/* Every operator but Conv, Gemm and MatMul against onnxruntime's answers (op_cases.inc, made by
+ * gen_op_cases.py): shapes exactly, integers exactly, floats within 1e-5 of the value or of the
+ * output's largest. Each case runs whole and cut into ranges, and both must give the same bits. */
+#include <math.h>
+#include "one_op.h"
+
+struct case_tensor {
+    enum pith_type type;
+    struct shape shape;
+};
+
+struct op_case {
+    const char *name;
+    enum pith_op op;
+    uint32_t seed, positive; /* set of inputs drawn positive */
+    uint32_t n_in, n_out;
+    struct case_tensor in[5];
+    const int32_t *attr; /* slot, n, n words; ...; -1 */
+    struct case_tensor out[3];
+    const double *expected;
+};
+
+static const struct op_case cases[] = {
+#include "op_cases.inc"
+};
+
+static uint16_t f16_of(double d) /* multiples of 1/32 below 8: exact */
+{
+    if (d == 0)
+        return 0;
+    int e;
+    double m = frexp(fabs(d), &e); /* 0.5 <= m < 1 */
+    return (uint16_t)((d < 0 ? 0x8000 : 0) | ((e + 14) << 10) | ((int)(m * 2048) & 0x3ff));
+}
+
+static double f16_value(uint16_t h)
+{
+    int e = h >> 10 & 31, m = h & 0x3ff;
+    double v = e == 31 ? INFINITY : e ? ldexp(1024 + m, e - 25) : ldexp(m, -24);
+    return h & 0x8000 ? -v : v;
+}
+
+static double element(const struct tview *t, size_t i)
+{
+    switch (t->type) {
+    case PITH_F32:
+        return (double)((const float *)t->data)[i];
+    case PITH_F16:
+        return f16_value(((const uint16_t *)t->data)[i]);
+    case PITH_F64:
+        return ((const double *)t->data)[i];
+    case PITH_I8:
+        return ((const int8_t *)t->data)[i];
+    case PITH_I16:
+        return ((const int16_t *)t->data)[i];
+    case PITH_U16:
+        return ((const uint16_t *)t->data)[i];
+    case PITH_I32:
+        return ((const int32_t *)t->data)[i];
+    case PITH_I64:
+        return (double)((const int64_t *)t->data)[i];
+    default:
+        return ((const uint8_t *)t->data)[i];
+    }
+}
+
+static void put(void *data, enum pith_type type, size_t i, int v, int abs_v)
+{
+    switch (type) {
+    case PITH_F32:
+        ((float *)data)[i] = (float)v / 32;
+        break;
+    case PITH_F16:
+        ((uint16_t *)data)[i] = f16_of(v / 32.0);
+        break;
+    case PITH_F64:
+        ((double *)data)[i] = v / 32.0;
+        break;
+    case PITH_I8:
+        ((int8_t *)data)[i] = (int8_t)v;
+        break;
+    case PITH_I16:
+        ((int16_t *)data)[i] = (int16_t)v;
+        break;
+    case PITH_U16:
+        ((uint16_t *)data)[i] = (uint16_t)abs_v;
+        break;
+    case PITH_I32:
+        ((int32_t *)data)[i] = v;
+        break;
+    case PITH_I64:
+        ((int64_t *)data)[i] = v;
+        break;
+    case PITH_BOOL:
+        ((uint8_t *)data)[i] = (uint8_t)(abs_v / 32 % 2);
+        break;
+    default:
+        ((uint8_t *)data)[i] = (uint8_t)abs_v;
+    }
+}
+
+/* draw() of the generator */
+static void *fill_input(uint32_t state, enum pith_type type, size_t n, bool positive)
+{
+    void *data = malloc(n * pith_type_bytes(type));
+    assert_non_null(data);
+    for (size_t i = 0; i < n; i++) {
+        state = state * 1664525u + 1013904223u;
+        int v = (int)(state >> 20 & 255) - 128;
+        v = positive ? abs(v) + 1 : v;
+        put(data, type, i, v, abs(v));
+    }
+    return data;
+}
+
+static void load_case(struct one_op *t, const struct op_case *c)
+{
+    one_op_open(t, c->op, c->n_in, c->n_out);
+    for (const int32_t *a = c->attr; a[0] >= 0; a += 2 + a[1])
+        for (int32_t i = 0; i < a[1]; i++)
+            t->attr[a[0] + i] = a[2 + i];
+    for (uint32_t i = 0; i < c->n_in; i++) {
+        t->in[i].type = c->in[i].type;
+        t->in[i].shape = c->in[i].shape;
+        t->in[i].data = fill_input(c->seed + i, c->in[i].type, shape_elems(&c->in[i].shape),
+                                   c->positive >> i & 1u);
+    }
+}
+
+static void check_output(const struct op_case *c, const struct tview *t, const double *expected)
+{
+    size_t n = shape_elems(&t->shape);
+    double largest = 0;
+    for (size_t i = 0; i < n; i++)
+        largest = fmax(largest, isfinite(expected[i]) ? fabs(expected[i]) : 0);
+    bool exact = t->type != PITH_F32;
+    for (size_t i = 0; i < n; i++) {
+        double got = element(t, i), bound = exact ? 0 : 1e-5 * fmax(largest, fabs(expected[i]));
+        bool same = got == expected[i] || (isnan(got) && isnan(expected[i]));
+        if (!same && !(fabs(got - expected[i]) <= bound))
+            fail_msg("%s (seed %u), element %zu: expected %.9g, got %.9g", c->name, c->seed, i,
+                     expected[i], got);
+    }
+}
+
+static void check_split(struct one_op *t, const struct op_case *c)
+{
+    void *whole[ONE_OP_MAX];
+    size_t bytes[ONE_OP_MAX];
+    for (uint32_t i = 0; i < c->n_out; i++) {
+        bytes[i] = shape_elems(&t->out[i].shape) * pith_type_bytes(t->out[i].type);
+        whole[i] = malloc(bytes[i]);
+        assert_non_null(whole[i]);
+        memcpy(whole[i], t->out[i].data, bytes[i]);
+    }
+    one_op_run(t, true);
+    for (uint32_t i = 0; i < c->n_out; i++) {
+        assert_memory_equal(whole[i], t->out[i].data, bytes[i]);
+        free(whole[i]);
+    }
+}
+
+static void run_case(const struct op_case *c)
+{
+    struct one_op t;
+    load_case(&t, c);
+    enum pith_status st = one_op_shape(&t);
+    if (st != PITH_OK)
+        fail_msg("%s (seed %u): status %d", c->name, c->seed, (int)st);
+    const double *expected = c->expected;
+    one_op_run(&t, false);
+    for (uint32_t i = 0; i < c->n_out; i++) {
+        if (t.out[i].type != c->out[i].type ||
+            !pith_shape_equal(&t.out[i].shape, &c->out[i].shape))
+            fail_msg("%s (seed %u): output %u has another type or shape", c->name, c->seed, i);
+        check_output(c, &t.out[i], expected);
+        expected += shape_elems(&t.out[i].shape);
+    }
+    check_split(&t, c);
+    one_op_close(&t);
+    for (uint32_t i = 0; i < c->n_in; i++)
+        free(t.in[i].data);
+}
+
+static void test_all_cases(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        run_case(&cases[i]);
+}
+
+/* Operators marked OP_INPLACE give the same bits when input 0 and output share memory. */
+static void test_in_place(void **state)
+{
+    (void)state;
+    size_t n_run = 0;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct op_case *c = &cases[i];
+        struct one_op t;
+        load_case(&t, c);
+        assert_int_equal(one_op_shape(&t), PITH_OK);
+        if ((t.info->flags & OP_INPLACE) && pith_shape_equal(&t.in[0].shape, &t.out[0].shape)) {
+            struct op_env env = {0};
+            one_op_run(&t, false);
+            void *apart = t.out[0].data;
+            t.out[0].data = t.in[0].data;
+            t.info->run(&t.args, &env);
+            assert_memory_equal(apart, t.in[0].data,
+                                shape_elems(&t.out[0].shape) * pith_type_bytes(t.out[0].type));
+            n_run++;
+        }
+        one_op_close(&t);
+        for (uint32_t k = 0; k < c->n_in; k++)
+            free(t.in[k].data);
+    }
+    assert_true(n_run > 40);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_all_cases),
+                                       cmocka_unit_test(test_in_place)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/* Conv against plain double loops, and its shape rule against files that lie. */
+#include "dense_case.h"
+
+struct conv_case {
+    uint32_t n, c, o, group, axes;
+    uint32_t in[2], kernel[2], stride[2], dil[2], pad[4]; /* pads: begins, then ends */
+};
+
+static void conv_open(struct dense_case *t, const struct conv_case *k, bool bias)
+{
+    uint32_t x[4] = {k->n, k->c}, w[4] = {k->o, k->c / k->group};
+    for (uint32_t i = 0; i < k->axes; i++)
+        x[2 + i] = k->in[i], w[2 + i] = k->kernel[i];
+    case_open(t, PITH_OP_CONV);
+    case_view(&t->view[0], 2 + k->axes, x);
+    case_view(&t->view[1], 2 + k->axes, w);
+    if (bias) {
+        case_view(&t->view[2], 1, &k->o);
+        t->in[2] = &t->view[2];
+        t->args.n_in = 3;
+    }
+    t->attr[ATTR_CONV_GROUP] = (int32_t)k->group;
+    case_list(t, ATTR_CONV_STRIDES, k->axes, k->stride);
+    case_list(t, ATTR_CONV_DILATIONS, k->axes, k->dil);
+    case_list(t, ATTR_CONV_PADS, 2 * k->axes, k->pad);
+}
+
+/* The sums of output channel o of image n, an axis of size 1 put before a single one. */
+static void expect_channel(struct dense_case *t, const struct conv_case *k, uint32_t n, uint32_t o)
+{
+    uint32_t a = k->axes, c_group = k->c / k->group, c0 = o / (k->o / k->group) * c_group;
+    int h = a == 2 ? (int)k->in[0] : 1, w = (int)k->in[a - 1];
+    int kh = a == 2 ? (int)k->kernel[0] : 1, kw = (int)k->kernel[a - 1];
+    int sh = a == 2 ? (int)k->stride[0] : 1, sw = (int)k->stride[a - 1];
+    int dh = a == 2 ? (int)k->dil[0] : 1, dw = (int)k->dil[a - 1];
+    int ph = a == 2 ? (int)k->pad[0] : 0, pw = (int)k->pad[a - 1];
+    const struct shape *y = &t->view[4].shape;
+    int oh = a == 2 ? (int)y->dim[2] : 1, ow = (int)y->dim[1 + a];
+    const float *x = t->view[0].data, *wt = t->view[1].data, *bias = t->view[2].data;
+    for (int oy = 0; oy < oh; oy++)
+        for (int ox = 0; ox < ow; ox++) {
+            size_t at = ((size_t)(n * k->o + o) * (size_t)oh + (size_t)oy) * (size_t)ow + (size_t)ox;
+            if (bias)
+                case_add(t, at, bias[o], 1);
+            for (uint32_t c = 0; c < c_group; c++)
+                for (int i = 0; i < kh * kw; i++) {
+                    int iy = oy * sh + i / kw * dh - ph, ix = ox * sw + i % kw * dw - pw;
+                    if (iy >= 0 && iy < h && ix >= 0 && ix < w)
+                        case_add(t, at,
+                                 x[((n * k->c + c0 + c) * (uint32_t)h + (uint32_t)iy) * (uint32_t)w +
+                                   (uint32_t)ix],
+                                 wt[(o * c_group + c) * (uint32_t)(kh * kw) + (uint32_t)i]);
+                }
+        }
+}
+
+static void check_conv(const struct conv_case *k)
+{
+    struct dense_case t;
+    char what[160];
+    snprintf(what, sizeof what, "conv n%u c%u o%u g%u in %ux%u kernel %ux%u stride %u,%u dil %u,%u",
+             k->n, k->c, k->o, k->group, k->in[0], k->in[1], k->kernel[0], k->kernel[1],
+             k->stride[0], k->stride[1], k->dil[0], k->dil[1]);
+    conv_open(&t, k, pick(0, 1));
+    assert_int_equal(case_shape(&t), PITH_OK);
+    case_expect(&t, k->c / k->group * k->kernel[0] * (k->axes == 2 ? k->kernel[1] : 1));
+    for (uint32_t n = 0; n < k->n; n++)
+        for (uint32_t o = 0; o < k->o; o++)
+            expect_channel(&t, k, n, o);
+    case_check(&t, what);
+    case_close(&t);
+}
+
+static void test_random(void **state)
+{
+    (void)state;
+    seed = 0xc0471;
+    for (int i = 0; i < 120; i++) {
+        struct conv_case k = {.n = pick(1, 2), .axes = pick(1, 2), .group = pick(1, 3)};
+        k.c = k.group * pick(1, 6);
+        k.o = k.group * pick(1, 11);
+        for (uint32_t a = 0; a < 2; a++) {
+            k.kernel[a] = pick(1, 4), k.stride[a] = pick(1, 3), k.dil[a] = pick(1, 2);
+            uint32_t reach = (k.kernel[a] - 1) * k.dil[a] + 1;
+            k.in[a] = pick(reach, reach + 14);
+        }
+        for (uint32_t a = 0; a < 2 * k.axes; a++)
+            k.pad[a] = pick(0, 2);
+        check_conv(&k);
+    }
+}
+
+/* Shapes that take each way through conv_run.c, at the sizes where networks have them. */
+static void test_network_shapes(void **state)
+{
+    static const struct conv_case cases[] = {
+        /* first layer; pointwise of 7 x 7 pixels, of a residual block, of 13 x 13 */
+        {1, 3, 16, 1, 2, {33, 31}, {3, 3}, {2, 2}, {1, 1}, {1, 1, 1, 1}},
+        {1, 160, 24, 1, 2, {7, 7}, {1, 1}, {1, 1}, {1, 1}, {0}},
+        {2, 20, 9, 1, 2, {14, 14}, {1, 1}, {1, 1}, {1, 1}, {0}},
+        {1, 48, 20, 1, 2, {13, 13}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}},
+        /* more than one block of K */
+        {1, 100, 5, 1, 2, {6, 5}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}},
+        {1, 5, 3, 1, 1, {70}, {400}, {1}, {1}, {200, 200}},
+        /* pointwise with a stride */
+        {1, 10, 12, 1, 2, {15, 15}, {1, 1}, {2, 2}, {1, 1}, {0}},
+        /* depthwise: plain, multiplied, 5 x 5, wider than the kernels take */
+        {2, 7, 7, 7, 2, {14, 14}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}},
+        {1, 5, 5, 5, 2, {29, 40}, {3, 3}, {2, 2}, {1, 1}, {0, 0, 1, 1}},
+        {2, 3, 6, 3, 2, {9, 20}, {5, 5}, {1, 1}, {1, 1}, {2, 2, 2, 2}},
+        {1, 2, 2, 2, 1, {60}, {20}, {1}, {1}, {3, 9}},
+        /* a product: the kernel covers the input */
+        {3, 4, 10, 1, 2, {5, 6}, {5, 6}, {1, 1}, {1, 1}, {0}},
+        {5, 33, 50, 1, 2, {1, 1}, {1, 1}, {1, 1}, {1, 1}, {0}},
+        /* all padding */
+        {1, 2, 3, 1, 2, {1, 1}, {1, 1}, {1, 1}, {1, 1}, {3, 3, 3, 3}},
+    };
+    (void)state;
+    seed = 0xbeef;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int again = 0; again < 3; again++)
+            check_conv(&cases[i]);
+}
+
+static enum pith_status shape_of(const struct conv_case *k, void (*spoil)(struct dense_case *t))
+{
+    struct dense_case t;
+    conv_open(&t, k, true);
+    if (spoil)
+        spoil(&t);
+    enum pith_status st = case_shape(&t);
+    case_close(&t);
+    return st;
+}
+
+static void spoil_bias(struct dense_case *t)
+{
+    t->view[2].shape.dim[0]++;
+}
+
+static void spoil_type(struct dense_case *t)
+{
+    t->view[0].type = PITH_I8;
+}
+
+static void spoil_rank(struct dense_case *t)
+{
+    t->view[1].shape.rank--;
+}
+
+static void spoil_rank5(struct dense_case *t)
+{
+    for (int i = 0; i < 2; i++) {
+        t->view[i].shape.rank = 5;
+        t->view[i].shape.dim[4] = 1;
+    }
+}
+
+static void spoil_channels(struct dense_case *t)
+{
+    t->view[1].shape.dim[1]++;
+}
+
+static void spoil_list(struct dense_case *t)
+{
+    t->attr[ATTR_CONV_PADS] = 3;
+}
+
+static void spoil_missing(struct dense_case *t)
+{
+    t->in[1] = NULL;
+}
+
+static void spoil_huge(struct dense_case *t)
+{
+    t->view[0].shape.dim[0] = 1u << 30;
+    t->view[0].shape.dim[2] = 1u << 30;
+}
+
+static void spoil_group(struct dense_case *t)
+{
+    t->attr[ATTR_CONV_GROUP] = 0;
+}
+
+static void test_hostile_shapes(void **state)
+{
+    const struct conv_case k = {1, 4, 6, 2, 2, {5, 5}, {3, 3}, {1, 1}, {1, 1}, {0}};
+    struct conv_case wide = k, three = k;
+    (void)state;
+    seed = 1;
+    assert_int_equal(shape_of(&k, NULL), PITH_OK);
+    assert_int_equal(shape_of(&k, spoil_bias), PITH_ERR_CORRUPT);
+    assert_int_equal(shape_of(&k, spoil_type), PITH_ERR_UNSUPPORTED);
+    assert_int_equal(shape_of(&k, spoil_rank), PITH_ERR_CORRUPT);
+    assert_int_equal(shape_of(&k, spoil_rank5), PITH_ERR_UNSUPPORTED);
+    assert_int_equal(shape_of(&k, spoil_channels), PITH_ERR_CORRUPT);
+    assert_int_equal(shape_of(&k, spoil_list), PITH_ERR_CORRUPT);
+    assert_int_equal(shape_of(&k, spoil_missing), PITH_ERR_CORRUPT);
+    assert_int_equal(shape_of(&k, spoil_huge), PITH_ERR_CORRUPT);
+    assert_int_equal(shape_of(&k, spoil_group), PITH_ERR_CORRUPT);
+    wide.kernel[1] = 6;
+    assert_int_equal(shape_of(&wide, NULL), PITH_ERR_CORRUPT);
+    three.o = 7; /* 2 groups */
+    assert_int_equal(shape_of(&three, NULL), PITH_ERR_CORRUPT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_random),
+        cmocka_unit_test(test_network_shapes),
+        cmocka_unit_test(test_hostile_shapes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

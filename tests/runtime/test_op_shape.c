@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT */
+/* What shape rules and pith_op_check refuse: every operator with inputs missing, of wrong type,
+ * rank or dim, with attributes out of range or at odds with the inputs, and with results larger
+ * than a tensor can be. Also that outputs are untouched then, and a seeded run of random
+ * attributes and shapes in which whatever a rule accepts must have a legal output. */
+#include "one_op.h"
+
+#define BIG 0x7fffffffu
+
+struct in_shape {
+    enum pith_type type; /* 0: the input is left out */
+    uint32_t rank;
+    uint32_t dim[PITH_MAX_RANK];
+};
+
+struct refusal {
+    enum pith_op op;
+    enum pith_status status; /* PITH_OK: a neighbour that is accepted */
+    uint32_t n_in, n_out;
+    struct in_shape in[5];
+    const int32_t *attr; /* slot, n, n words; ...; -1 */
+};
+
+#define F32(...) {PITH_F32, sizeof((uint32_t[]){__VA_ARGS__}) / 4, {__VA_ARGS__}}
+#define SCALAR {PITH_F32, 0, {0}}
+#define NONE {0, 0, {0}}
+#define ATTR(...) (const int32_t[]){__VA_ARGS__, -1}
+#define NO_ATTR (const int32_t[]){-1}
+#define CORRUPT PITH_ERR_CORRUPT
+#define UNSUPPORTED PITH_ERR_UNSUPPORTED
+
+static const struct refusal refusals[] = {
+    /* counts and presence */
+    {PITH_OP_ADD, CORRUPT, 1, 1, {F32(2)}, NO_ATTR},
+    {PITH_OP_ADD, CORRUPT, 3, 1, {F32(2), F32(2), F32(2)}, NO_ATTR},
+    {PITH_OP_ADD, CORRUPT, 2, 2, {F32(2), F32(2)}, NO_ATTR},
+    {PITH_OP_ADD, CORRUPT, 2, 0, {F32(2), F32(2)}, NO_ATTR},
+    {PITH_OP_ADD, CORRUPT, 2, 1, {F32(2), NONE}, NO_ATTR},
+    {PITH_OP_RELU, CORRUPT, 1, 1, {NONE}, NO_ATTR},
+    {PITH_OP_CONCAT, CORRUPT, 2, 1, {F32(1, 2), NONE}, NO_ATTR},
+    {PITH_OP_IDENTITY, CORRUPT, 1, 1, {NONE}, NO_ATTR},
+    {PITH_OP_SQUEEZE, CORRUPT, 1, 1, {NONE}, NO_ATTR},
+    {PITH_OP_UNSQUEEZE, CORRUPT, 1, 1, {NONE}, NO_ATTR},
+    {PITH_OP_RESHAPE, CORRUPT, 1, 1, {NONE}, NO_ATTR},
+    {PITH_OP_FLATTEN, CORRUPT, 1, 1, {NONE}, NO_ATTR},
+    {PITH_OP_TRANSPOSE, CORRUPT, 1, 1, {NONE}, NO_ATTR},
+    {PITH_OP_SLICE, CORRUPT, 1, 1, {NONE}, NO_ATTR},
+    {PITH_OP_SPLIT, CORRUPT, 1, 1, {NONE}, NO_ATTR},
+    {PITH_OP_PAD, CORRUPT, 1, 1, {NONE}, NO_ATTR},
+    {PITH_OP_CAST, CORRUPT, 1, 1, {NONE}, ATTR(ATTR_CAST_TO, 1, PITH_I8)},
+    {PITH_OP_REDUCE_MEAN, CORRUPT, 1, 1, {NONE}, NO_ATTR},
+    {PITH_OP_RESIZE, CORRUPT, 1, 1, {NONE}, NO_ATTR},
+    {PITH_OP_MAX_POOL, CORRUPT, 1, 1, {NONE}, NO_ATTR},
+    {PITH_OP_LRN, CORRUPT, 1, 1, {NONE}, ATTR(ATTR_LRN_SIZE, 1, 3)},
+    {PITH_OP_SOFTMAX, CORRUPT, 1, 1, {NONE}, ATTR(ATTR_SOFTMAX_AXIS, 1, 0)},
+    {PITH_OP_BATCH_NORM, CORRUPT, 5, 1, {F32(1, 2), F32(2), F32(2), NONE, F32(2)}, NO_ATTR},
+    {PITH_OP_GLOBAL_MAX_POOL, CORRUPT, 1, 1, {NONE}, NO_ATTR},
+    /* types */
+    {PITH_OP_ADD, CORRUPT, 2, 1, {F32(2), {PITH_I32, 1, {2}}}, NO_ATTR},
+    {PITH_OP_ADD, UNSUPPORTED, 2, 1, {{PITH_U8, 1, {2}}, {PITH_U8, 1, {2}}}, NO_ATTR},
+    {PITH_OP_PRELU, UNSUPPORTED, 2, 1, {{PITH_I32, 1, {2}}, {PITH_I32, 1, {2}}}, NO_ATTR},
+    {PITH_OP_TANH, UNSUPPORTED, 1, 1, {{PITH_F16, 1, {2}}}, NO_ATTR},
+    {PITH_OP_MAX_POOL, UNSUPPORTED, 1, 1, {{PITH_I8, 3, {1, 1, 4}}},
+     ATTR(ATTR_POOL_KERNEL, 2, 1, 2)},
+    {PITH_OP_REDUCE_MEAN, UNSUPPORTED, 1, 1, {{PITH_I32, 1, {4}}}, NO_ATTR},
+    {PITH_OP_RESIZE, UNSUPPORTED, 1, 1, {{PITH_U8, 1, {4}}},
+     ATTR(ATTR_RESIZE_MODE, 1, 1, ATTR_RESIZE_DIMS, 2, 1, 8)},
+    {PITH_OP_PAD, UNSUPPORTED, 1, 1, {{PITH_U8, 1, {4}}},
+     ATTR(ATTR_PAD_VALUE, 1, 0x3f800000, ATTR_PAD_BEGIN, 2, 1, 1, ATTR_PAD_END, 2, 1, 1)},
+    {PITH_OP_CAST, CORRUPT, 1, 1, {F32(2)}, NO_ATTR},
+    {PITH_OP_CAST, CORRUPT, 1, 1, {F32(2)}, ATTR(ATTR_CAST_TO, 1, 12)},
+    /* broadcasting */
+    {PITH_OP_MUL, CORRUPT, 2, 1, {F32(2, 3), F32(2)}, NO_ATTR},
+    {PITH_OP_MUL, CORRUPT, 2, 1, {F32(BIG, 1), F32(1, BIG)}, NO_ATTR},
+    {PITH_OP_PRELU, CORRUPT, 2, 1, {F32(2), F32(3, 2)}, NO_ATTR},
+    /* float attributes */
+    {PITH_OP_LEAKY_RELU, CORRUPT, 1, 1, {F32(2)}, ATTR(ATTR_ALPHA, 1, 0x7fc00000)},
+    {PITH_OP_LEAKY_RELU, CORRUPT, 1, 1, {F32(2)}, ATTR(ATTR_ALPHA, 1, 0x7f800000)},
+    {PITH_OP_CLIP, PITH_OK, 1, 1, {F32(2)}, ATTR(ATTR_CLIP_MAX, 1, 0x7f800000)},
+    {PITH_OP_CLIP, CORRUPT, 1, 1, {F32(2)}, ATTR(ATTR_CLIP_MAX, 1, 0x7f800001)},
+    /* axes */
+    {PITH_OP_SOFTMAX, CORRUPT, 1, 1, {F32(2, 3)}, NO_ATTR},
+    {PITH_OP_SOFTMAX, CORRUPT, 1, 1, {F32(2, 3)}, ATTR(ATTR_SOFTMAX_AXIS, 1, 2)},
+    {PITH_OP_SOFTMAX, PITH_OK, 1, 1, {F32(2, 3)}, ATTR(ATTR_SOFTMAX_AXIS, 2, 2, 1)},
+    {PITH_OP_SOFTMAX, CORRUPT, 1, 1, {F32(2, 3)}, ATTR(ATTR_SOFTMAX_AXIS, 2, 3, 1)},
+    {PITH_OP_SOFTMAX, CORRUPT, 1, 1, {SCALAR}, ATTR(ATTR_SOFTMAX_AXIS, 1, 0)},
+    {PITH_OP_CONCAT, CORRUPT, 2, 1, {F32(2), F32(2)}, NO_ATTR},
+    {PITH_OP_CONCAT, CORRUPT, 2, 1, {F32(2, 3), F32(3, 3)}, NO_ATTR},
+    {PITH_OP_CONCAT, CORRUPT, 2, 1, {F32(2, 3), F32(2, 3, 1)}, NO_ATTR},
+    {PITH_OP_CONCAT, CORRUPT, 2, 1, {F32(2, 3), {PITH_I32, 2, {2, 3}}}, NO_ATTR},
+    {PITH_OP_CONCAT, CORRUPT, 2, 1, {F32(1, BIG), F32(1, BIG)}, NO_ATTR},
+    {PITH_OP_SPLIT, CORRUPT, 1, 2, {F32(4)}, NO_ATTR},
+    {PITH_OP_SPLIT, CORRUPT, 1, 2, {F32(1, 4)}, ATTR(ATTR_SPLIT_SIZES, 3, 2, 1, 2)},
+    {PITH_OP_SPLIT, CORRUPT, 1, 2, {F32(1, 4)}, ATTR(ATTR_SPLIT_SIZES, 3, 2, 3, 2)},
+    {PITH_OP_SPLIT, CORRUPT, 1, 2, {F32(1, 4)}, ATTR(ATTR_SPLIT_SIZES, 2, 1, 4)},
+    {PITH_OP_SPLIT, CORRUPT, 1, 2, {F32(1, 4)}, ATTR(ATTR_SPLIT_SIZES, 3, 2, 0, 4)},
+    {PITH_OP_SPLIT, CORRUPT, 1, 5, {F32(1, 4)}, NO_ATTR},
+    {PITH_OP_SPLIT, CORRUPT, 1, 4, {F32(1, 5)}, NO_ATTR}, /* 2 2 1 and nothing */
+    {PITH_OP_SQUEEZE, CORRUPT, 1, 1, {F32(1, 2)}, ATTR(ATTR_AXES, 2, 1, 1)},
+    {PITH_OP_SQUEEZE, CORRUPT, 1, 1, {F32(1, 2)}, ATTR(ATTR_AXES, 2, 1, 2)},
+    {PITH_OP_SQUEEZE, CORRUPT, 1, 1, {F32(1, 2)}, ATTR(ATTR_AXES, 3, 2, 0, 0)},
+    {PITH_OP_UNSQUEEZE, CORRUPT, 1, 1, {F32(2)}, ATTR(ATTR_AXES, 2, 1, 2)},
+    {PITH_OP_UNSQUEEZE, UNSUPPORTED, 1, 1, {F32(1, 1, 1, 1, 1, 1, 1, 1)},
+     ATTR(ATTR_AXES, 2, 1, 0)},
+    {PITH_OP_REDUCE_MEAN, CORRUPT, 1, 1, {F32(2)}, ATTR(ATTR_AXES, 2, 1, 1)},
+    {PITH_OP_FLATTEN, CORRUPT, 1, 1, {F32(2)}, ATTR(ATTR_AXIS, 1, 2)},
+    {PITH_OP_FLATTEN, CORRUPT, 1, 1, {F32(2)}, ATTR(ATTR_AXIS, 1, 9)},
+    {PITH_OP_FLATTEN, CORRUPT, 1, 1, {F32(0x10000, 0x10000)}, ATTR(ATTR_AXIS, 1, 0)},
+    {PITH_OP_TRANSPOSE, CORRUPT, 1, 1, {F32(2, 3)}, ATTR(ATTR_PERM, 3, 2, 1, 1)},
+    {PITH_OP_TRANSPOSE, CORRUPT, 1, 1, {F32(2, 3)}, ATTR(ATTR_PERM, 2, 1, 1)},
+    {PITH_OP_TRANSPOSE, CORRUPT, 1, 1, {F32(2, 3)}, ATTR(ATTR_PERM, 3, 2, 0, 2)},
+    /* reshape */
+    {PITH_OP_RESHAPE, PITH_OK, 1, 1, {F32(1, 1)}, NO_ATTR},
+    {PITH_OP_RESHAPE, CORRUPT, 1, 1, {F32(2, 3)}, NO_ATTR},
+    {PITH_OP_RESHAPE, CORRUPT, 1, 1, {F32(2, 3)}, ATTR(ATTR_RESHAPE_DIMS, 3, 2, -1, -1)},
+    {PITH_OP_RESHAPE, CORRUPT, 1, 1, {F32(2, 3)}, ATTR(ATTR_RESHAPE_DIMS, 3, 2, 4, -1)},
+    {PITH_OP_RESHAPE, CORRUPT, 1, 1, {F32(2, 3)}, ATTR(ATTR_RESHAPE_DIMS, 4, 3, 2, 3, 0)},
+    {PITH_OP_RESHAPE, CORRUPT, 1, 1, {F32(2, 3)}, ATTR(ATTR_RESHAPE_DIMS, 2, 1, -2)},
+    {PITH_OP_RESHAPE, CORRUPT, 1, 1, {F32(2, 3)},
+     ATTR(ATTR_RESHAPE_DIMS, 5, 4, 0x7fffffff, 0x7fffffff, 0x7fffffff, 2)},
+    {PITH_OP_RESHAPE, CORRUPT, 1, 1, {F32(0x10000, 0x10000)}, ATTR(ATTR_RESHAPE_DIMS, 2, 1, -1)},
+    {PITH_OP_RESHAPE, CORRUPT, 1, 1, {F32(2)}, ATTR(ATTR_RESHAPE_DIMS, 1, 9)},
+    {PITH_OP_RESHAPE, CORRUPT, 1, 1, {F32(2)}, ATTR(ATTR_RESHAPE_DIMS, 1, -5)},
+    /* pools */
+    {PITH_OP_MAX_POOL, CORRUPT, 1, 1, {F32(1, 1)}, NO_ATTR},
+    {PITH_OP_MAX_POOL, UNSUPPORTED, 1, 1, {F32(1, 1, 4, 4, 4)},
+     ATTR(ATTR_POOL_KERNEL, 4, 3, 2, 2, 2)},
+    {PITH_OP_MAX_POOL, CORRUPT, 1, 1, {F32(1, 1, 4)}, NO_ATTR},
+    {PITH_OP_MAX_POOL, CORRUPT, 1, 1, {F32(1, 1, 4)}, ATTR(ATTR_POOL_KERNEL, 2, 1, 0)},
+    {PITH_OP_MAX_POOL, CORRUPT, 1, 1, {F32(1, 1, 4)}, ATTR(ATTR_POOL_KERNEL, 2, 1, 65536)},
+    {PITH_OP_MAX_POOL, CORRUPT, 1, 1, {F32(1, 1, 4)}, ATTR(ATTR_POOL_KERNEL, 2, 1, 5)},
+    {PITH_OP_MAX_POOL, CORRUPT, 1, 1, {F32(1, 1, 4)},
+     ATTR(ATTR_POOL_KERNEL, 2, 1, 2, ATTR_POOL_STRIDES, 2, 1, 0)},
+    {PITH_OP_MAX_POOL, CORRUPT, 1, 1, {F32(1, 1, 4)},
+     ATTR(ATTR_POOL_KERNEL, 2, 1, 2, ATTR_POOL_STRIDES, 3, 2, 1, 1)},
+    {PITH_OP_MAX_POOL, CORRUPT, 1, 1, {F32(1, 1, 4)},
+     ATTR(ATTR_POOL_KERNEL, 2, 1, 2, ATTR_POOL_DILATIONS, 2, 1, 4)},
+    {PITH_OP_MAX_POOL, CORRUPT, 1, 1, {F32(1, 1, 4)},
+     ATTR(ATTR_POOL_KERNEL, 2, 1, 2, ATTR_POOL_PADS, 2, 1, 1)},
+    {PITH_OP_MAX_POOL, CORRUPT, 1, 1, {F32(1, 1, 4)},
+     ATTR(ATTR_POOL_KERNEL, 2, 1, 2, ATTR_POOL_PADS, 3, 2, 2, 0)},
+    {PITH_OP_MAX_POOL, CORRUPT, 1, 1, {F32(1, 1, 4)},
+     ATTR(ATTR_POOL_KERNEL, 2, 1, 2, ATTR_POOL_PADS, 3, 2, -1, 0)},
+    {PITH_OP_AVERAGE_POOL, CORRUPT, 1, 1, {F32(1, 1, 4)},
+     ATTR(ATTR_POOL_KERNEL, 2, 1, 2, ATTR_POOL_CEIL, 1, 2)},
+    {PITH_OP_GLOBAL_AVERAGE_POOL, CORRUPT, 1, 1, {F32(2, 3)}, NO_ATTR},
+    /* normalisations */
+    {PITH_OP_BATCH_NORM, CORRUPT, 5, 1, {F32(2), F32(2), F32(2), F32(2), F32(2)}, NO_ATTR},
+    {PITH_OP_BATCH_NORM, CORRUPT, 5, 1, {F32(1, 2), F32(2), F32(2), F32(2), F32(1)}, NO_ATTR},
+    {PITH_OP_BATCH_NORM, CORRUPT, 5, 1, {F32(1, 2), F32(1, 2), F32(2), F32(2), F32(2)}, NO_ATTR},
+    {PITH_OP_LRN, CORRUPT, 1, 1, {F32(1, 2)}, NO_ATTR},
+    {PITH_OP_LRN, CORRUPT, 1, 1, {F32(2)}, ATTR(ATTR_LRN_SIZE, 1, 3)},
+    {PITH_OP_LRN, CORRUPT, 1, 1, {F32(1, 2)}, ATTR(ATTR_LRN_SIZE, 1, (1 << 20) + 1)},
+    /* slice */
+    {PITH_OP_SLICE, CORRUPT, 1, 1, {F32(4)},
+     ATTR(ATTR_SLICE_AXES, 2, 1, 1, ATTR_SLICE_STARTS, 2, 1, 0, ATTR_SLICE_ENDS, 2, 1, 1)},
+    {PITH_OP_SLICE, CORRUPT, 1, 1, {F32(4)},
+     ATTR(ATTR_SLICE_AXES, 2, 1, 0, ATTR_SLICE_STARTS, 2, 1, 0)},
+    {PITH_OP_SLICE, CORRUPT, 1, 1, {F32(4)},
+     ATTR(ATTR_SLICE_AXES, 2, 1, 0, ATTR_SLICE_STARTS, 2, 1, 2, ATTR_SLICE_ENDS, 2, 1, 2)},
+    {PITH_OP_SLICE, CORRUPT, 1, 1, {F32(4)},
+     ATTR(ATTR_SLICE_AXES, 2, 1, 0, ATTR_SLICE_STARTS, 2, 1, 0, ATTR_SLICE_ENDS, 2, 1, 2,
+          ATTR_SLICE_STEPS, 2, 1, 0)},
+    {PITH_OP_SLICE, PITH_OK, 1, 1, {F32(4)},
+     ATTR(ATTR_SLICE_AXES, 2, 1, 0, ATTR_SLICE_STARTS, 2, 1, INT32_MAX, ATTR_SLICE_ENDS, 2, 1,
+          INT32_MIN, ATTR_SLICE_STEPS, 2, 1, INT32_MIN)},
+    /* pad */
+    {PITH_OP_PAD, CORRUPT, 1, 1, {F32(4)}, NO_ATTR},
+    {PITH_OP_PAD, CORRUPT, 1, 1, {F32(4)},
+     ATTR(ATTR_PAD_BEGIN, 2, 1, -2, ATTR_PAD_END, 2, 1, -2)},
+    {PITH_OP_PAD, CORRUPT, 1, 1, {F32(4)},
+     ATTR(ATTR_PAD_BEGIN, 2, 1, INT32_MAX, ATTR_PAD_END, 2, 1, INT32_MAX)},
+    {PITH_OP_PAD, CORRUPT, 1, 1, {F32(4)},
+     ATTR(ATTR_PAD_MODE, 1, 1, ATTR_PAD_BEGIN, 2, 1, 4, ATTR_PAD_END, 2, 1, 0)},
+    {PITH_OP_PAD, PITH_OK, 1, 1, {F32(4)},
+     ATTR(ATTR_PAD_MODE, 1, 1, ATTR_PAD_BEGIN, 2, 1, 3, ATTR_PAD_END, 2, 1, 3)},
+    {PITH_OP_PAD, CORRUPT, 1, 1, {F32(4)},
+     ATTR(ATTR_PAD_MODE, 1, 3, ATTR_PAD_BEGIN, 2, 1, 0, ATTR_PAD_END, 2, 1, 0)},
+    /* resize */
+    {PITH_OP_RESIZE, CORRUPT, 1, 1, {F32(4)}, NO_ATTR},
+    {PITH_OP_RESIZE, CORRUPT, 1, 1, {F32(4)}, ATTR(ATTR_RESIZE_DIMS, 2, 1, -1)},
+    {PITH_OP_RESIZE, CORRUPT, 1, 1, {F32(4, 4)},
+     ATTR(ATTR_RESIZE_DIMS, 3, 2, 8, 8, ATTR_RESIZE_SCALES, 2, 1, 0x40000000)},
+    {PITH_OP_RESIZE, CORRUPT, 1, 1, {F32(4)},
+     ATTR(ATTR_RESIZE_DIMS, 2, 1, 8, ATTR_RESIZE_SCALES, 2, 1, 0)},
+    {PITH_OP_RESIZE, CORRUPT, 1, 1, {F32(4)},
+     ATTR(ATTR_RESIZE_DIMS, 2, 1, 8, ATTR_RESIZE_SCALES, 2, 1, 0x7f800000)},
+    {PITH_OP_RESIZE, CORRUPT, 1, 1, {F32(4, 4)},
+     ATTR(ATTR_RESIZE_DIMS, 3, 2, 0x7fffffff, 0x7fffffff)},
+    {PITH_OP_RESIZE, CORRUPT, 1, 1, {F32(4)}, ATTR(ATTR_RESIZE_COORD, 1, 5)},
+};
+
+static void load_attrs(struct one_op *t, const int32_t *attr)
+{
+    for (const int32_t *a = attr; a[0] >= 0; a += 2 + a[1])
+        for (int32_t i = 0; i < a[1]; i++)
+            t->attr[a[0] + i] = a[2 + i];
+}
+
+static void test_refusals(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+        const struct refusal *r = &refusals[i];
+        struct one_op t;
+        one_op_open(&t, r->op, r->n_in, r->n_out);
+        load_attrs(&t, r->attr);
+        for (uint32_t k = 0; k < r->n_in; k++) {
+            one_op_in(&t, k, r->in[k].type, r->in[k].rank, r->in[k].dim, NULL);
+            if (r->in[k].type == 0)
+                t.in_ptr[k] = NULL;
+        }
+        struct tview before;
+        memset(&t.out[0], 0x5a, sizeof before);
+        before = t.out[0];
+        enum pith_status st = one_op_shape(&t);
+        if (st != r->status)
+            fail_msg("row %zu (operator %d): expected status %d, got %d", i, (int)r->op,
+                     (int)r->status, (int)st);
+        if (st != PITH_OK)
+            assert_memory_equal(&before, &t.out[0], sizeof before);
+    }
+}
+
+static uint32_t random_next(uint32_t *state)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return *state >> 8;
+}
+
+/* Mostly small numbers, now and then an extreme one. */
+static int32_t random_word(uint32_t *state, int32_t min, int32_t max)
+{
+    uint32_t kind = random_next(state) % 16;
+    if (kind == 0)
+        return min;
+    if (kind == 1)
+        return max;
+    int64_t v = (int64_t)(random_next(state) % 8) - (min < 0 ? 3 : 0);
+    return (int32_t)(v < min ? min : v > max ? max : v);
+}
+
+static void random_attrs(struct one_op *t, uint32_t *state, uint32_t rank)
+{
+    for (uint32_t i = 0; i < t->info->n_fields; i++) {
+        const struct attr_field *f = &t->info->fields[i];
+        if (f->kind == ATTR_INT) {
+            t->attr[f->slot] = random_word(state, f->min, f->max);
+        } else if (f->kind == ATTR_LIST) {
+            uint32_t counts[] = {0, rank, rank > 2 ? rank - 2 : 1, rank > 2 ? 2 * rank - 4 : 2,
+                                 random_next(state) % 9};
+            uint32_t n = counts[random_next(state) % 5];
+            t->attr[f->slot] = (int32_t)(n > 8 ? 8 : n);
+            for (int32_t k = 0; k < t->attr[f->slot]; k++)
+                t->attr[f->slot + 1 + k] = random_word(state, f->min, f->max);
+        }
+    }
+}
+
+/* Whatever is accepted is a legal tensor; small ones are also run (canaries and sanitizers look
+ * on). */
+static void test_random_shapes(void **state)
+{
+    (void)state;
+    const uint32_t seed = 31337;
+    uint32_t rng = seed;
+    size_t n_run = 0;
+    float *zeros = calloc(1 << 16, sizeof *zeros);
+    assert_non_null(zeros);
+    for (int round = 0; round < 200000; round++) {
+        struct one_op t;
+        enum pith_op op = (enum pith_op)(PITH_OP_ADD + random_next(&rng) %
+                                                           (PITH_OP_END - PITH_OP_ADD));
+        const struct op_info *info = pith_op_get(op);
+        uint32_t n_in = info->n_in_max == OP_ANY ? 2 : info->n_in_max, rank = random_next(&rng) % 6;
+        one_op_open(&t, op, n_in, info->n_out_max == OP_ANY ? 2 : 1);
+        uint64_t in_elems = 1;
+        for (uint32_t i = 0; i < n_in; i++) {
+            uint32_t dims[8];
+            for (uint32_t k = 0; k < 8; k++)
+                dims[k] = random_next(&rng) % 64 == 0 ? BIG : 1 + random_next(&rng) % 4;
+            one_op_in(&t, i, PITH_F32, op == PITH_OP_BATCH_NORM && i ? 1 : rank, dims, zeros);
+            if (pith_shape_count(&t.in[i].shape, &in_elems) != PITH_OK)
+                in_elems = UINT64_MAX;
+            if (in_elems > 1 << 16)
+                break;
+        }
+        random_attrs(&t, &rng, rank);
+        if (in_elems > 1 << 16 || one_op_shape(&t) != PITH_OK)
+            continue;
+        uint64_t count, largest = 0;
+        for (uint32_t i = 0; i < t.args.n_out; i++) {
+            if (pith_shape_count(&t.out[i].shape, &count) != PITH_OK)
+                fail_msg("seed %u, round %d: operator %d gave an illegal shape", seed, round, op);
+            largest = count > largest ? count : largest;
+        }
+        if (largest > 1 << 16)
+            continue;
+        one_op_run(&t, false);
+        one_op_close(&t);
+        n_run++;
+    }
+    free(zeros);
+    assert_true(n_run > 20000);
+}
+
+static void test_table(void **state)
+{
+    (void)state;
+    assert_null(pith_op_get(0));
+    assert_null(pith_op_get(PITH_OP_END));
+    assert_null(pith_op_get(UINT32_MAX));
+    for (uint32_t op = PITH_OP_ADD; op < PITH_OP_END; op++) {
+        const struct op_info *info = pith_op_get(op);
+        assert_non_null(info);
+        assert_int_equal(info->op, op);
+        assert_non_null(info->shape);
+        assert_non_null(info->run);
+        for (uint32_t i = 0; i < info->n_fields; i++) {
+            const struct attr_field *f = &info->fields[i];
+            uint32_t slots = f->kind == ATTR_LIST ? PITH_LIST_SLOTS : 1;
+            assert_true(f->slot + slots <= info->n_slots);
+        }
+    }
+}
+
+static void count_call(void *arg, uint32_t i)
+{
+    ((uint32_t *)arg)[i]++;
+}
+
+static void test_parallel_covers_once(void **state)
+{
+    (void)state;
+    for (int split = 0; split < 2; split++) {
+        uint32_t calls[5] = {0};
+        struct op_env env = {.parallel_for = split ? one_op_backwards : NULL};
+        pith_op_parallel(&env, 5, count_call, calls);
+        for (int i = 0; i < 5; i++)
+            assert_int_equal(calls[i], 1);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_table), cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_random_shapes), cmocka_unit_test(test_parallel_covers_once)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: MIT */
+/* Plans as a whole: on random graphs fusion, sharing and placement change nothing; sizes agree;
+ * every refusal happens. */
+#define GRAPH_DOUBLE_READER
+#include "graph_double.h"
+#include <math.h>
+#include <stdio.h>
+#include <time.h>
+#include "plan.h"
+
+#define SIDE 4u
+#define MAX_VALUES_OF_GRAPH 64u
+#define N_DATA 4096u
+
+static uint64_t seed, first_seed;
+static float data[N_DATA]; /* all weights read from here */
+
+static uint32_t random_below(uint32_t n)
+{
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(seed >> 33) % n;
+}
+
+static float random_value(void)
+{
+    return (float)random_below(2001) / 1000.0f - 1.0f;
+}
+
+/* ---- random graphs -------------------------------------------------------------------------- */
+
+/* Values [batch, C, SIDE, SIDE] with C = 2, 4, 6 or 8, and weights for all of them. */
+struct pool {
+    uint32_t batch;
+    uint32_t value[MAX_VALUES_OF_GRAPH], n_values;
+    uint32_t conv[4][4];  /* [C in / 2 - 1][C out / 2 - 1] */
+    uint32_t channel[4];  /* [C, 1, 1] */
+    uint32_t whole[4];    /* [batch, C, SIDE, SIDE] */
+};
+
+static uint32_t channels(uint32_t v)
+{
+    return gd.value[v].shape.dim[1];
+}
+
+static const float *some_data(uint32_t n)
+{
+    return data + random_below(N_DATA - n);
+}
+
+static uint32_t pick(const struct pool *p)
+{
+    /* mostly recent ones, so that graphs get deep */
+    uint32_t back = random_below(3) ? random_below(4) : random_below(p->n_values);
+    return p->value[p->n_values - 1 - (back < p->n_values ? back : p->n_values - 1)];
+}
+
+/* Another value of v's shape, or a constant of it. */
+static uint32_t pick_like(const struct pool *p, uint32_t v)
+{
+    for (int i = 0; i < 10; i++) {
+        uint32_t other = pick(p);
+        if (channels(other) == channels(v))
+            return other;
+    }
+    return random_below(2) ? v : p->whole[channels(v) / 2 - 1];
+}
+
+static void set_axis_1(int32_t *attr, void *arg)
+{
+    (void)arg;
+    attr[ATTR_AXIS] = 1;
+}
+
+static void set_halves(int32_t *attr, void *arg)
+{
+    int32_t half = (int32_t) * (const uint32_t *)arg / 2;
+    attr[ATTR_AXIS] = 1;
+    attr[ATTR_SPLIT_SIZES] = 2;
+    attr[ATTR_SPLIT_SIZES + 1] = attr[ATTR_SPLIT_SIZES + 2] = half;
+}
+
+static void set_clip(int32_t *attr, void *arg)
+{
+    (void)arg;
+    attr[ATTR_CLIP_MIN] = (int32_t)f32_bits(-0.5f);
+    attr[ATTR_CLIP_MAX] = (int32_t)f32_bits(0.5f);
+}
+
+static void set_same_shape(int32_t *attr, void *arg)
+{
+    (void)arg;
+    attr[ATTR_RESHAPE_DIMS] = 4; /* 0: as the input */
+}
+
+static uint32_t unary(enum pith_op op, uint32_t v)
+{
+    return gd_node(op, NULL, NULL, 1, 1, v);
+}
+
+static void add_concat(struct pool *p, uint32_t v)
+{
+    uint32_t other = pick(p);
+    if (channels(v) + channels(other) <= 8)
+        p->value[p->n_values++] = gd_node(PITH_OP_CONCAT, set_axis_1, NULL, 1, 2, v, other);
+}
+
+static void add_split(struct pool *p, uint32_t v)
+{
+    uint32_t c = channels(v);
+    if (c % 4 != 0)
+        return;
+    uint32_t first = gd_node(PITH_OP_SPLIT, set_halves, &c, 2, 1, v);
+    p->value[p->n_values++] = first;
+    p->value[p->n_values++] = first + 1;
+}
+
+static void add_random_node(struct pool *p)
+{
+    static const enum pith_op act[] = {PITH_OP_RELU, PITH_OP_LEAKY_RELU, PITH_OP_SIGMOID,
+                                       PITH_OP_TANH, PITH_OP_HARD_SIGMOID, PITH_OP_HARD_SWISH};
+    uint32_t v = pick(p), c = channels(v) / 2 - 1, made;
+    switch (random_below(10)) {
+    case 0:
+        add_concat(p, v);
+        return;
+    case 1:
+        add_split(p, v);
+        return;
+    case 2:
+        made = gd_node(PITH_OP_RESHAPE, set_same_shape, NULL, 1, 1, v);
+        break;
+    case 3:
+        made = gd_node(PITH_OP_CLIP, set_clip, NULL, 1, 1, v);
+        break;
+    case 4:
+        made = unary(act[random_below(6)], v);
+        break;
+    case 5:
+        made = gd_node(PITH_OP_ADD, NULL, NULL, 1, 2, v, pick_like(p, v));
+        break;
+    case 6:
+        made = gd_node(PITH_OP_ADD, NULL, NULL, 1, 2, p->channel[c], v);
+        break;
+    case 7:
+        made = gd_node(PITH_OP_SUB, NULL, NULL, 1, 2, pick_like(p, v), v);
+        break;
+    default:
+        made = gd_node(PITH_OP_CONV, NULL, NULL, 1, 2, v, p->conv[c][random_below(4)]);
+        break;
+    }
+    p->value[p->n_values++] = made;
+}
+
+static void random_graph(void)
+{
+    struct pool p = {.batch = 1 + (random_below(4) == 0)};
+    gd_clear();
+    for (uint32_t i = 0; i < 2; i++)
+        p.value[p.n_values++] = gd_input(4, p.batch, 2 + 2 * i, SIDE, SIDE);
+    for (uint32_t i = 0; i < 4; i++) {
+        uint32_t c = 2 * i + 2;
+        for (uint32_t o = 0; o < 4; o++)
+            p.conv[i][o] = gd_weight(some_data(64), 4, 2 * o + 2, c, 1, 1);
+        p.channel[i] = gd_weight(some_data(8), 3, c, 1, 1);
+        p.whole[i] = gd_weight(some_data(256), 4, p.batch, c, SIDE, SIDE);
+    }
+    uint32_t n = 1 + random_below(30);
+    for (uint32_t i = 0; i < n && p.n_values + 2 < MAX_VALUES_OF_GRAPH; i++)
+        add_random_node(&p);
+    gd_output(p.value[p.n_values - 1]);
+    for (uint32_t i = random_below(3); i > 0 && p.n_values > 2; i--)
+        gd_output(p.value[2 + random_below(p.n_values - 2)]);
+}
+
+/* ---- running -------------------------------------------------------------------------------- */
+
+struct case_plan {
+    void *mem;
+    struct pith_plan *plan;
+    struct pith_need need;
+};
+
+static struct case_plan make(uint32_t flags, uint32_t cpu_mask)
+{
+    struct case_plan c;
+    struct pith_opts opts;
+    pith_opts_init(&opts, sizeof opts);
+    opts.flags = flags;
+    opts.cpu_mask = cpu_mask;
+    c.mem = gd_plan(&opts, &c.plan, &c.need);
+    return c;
+}
+
+static void run(struct pith_plan *plan, uint64_t input_seed)
+{
+    uint64_t keep = seed;
+    seed = input_seed;
+    for (uint32_t i = 0; i < pith_plan_input_count(plan); i++) {
+        struct pith_tensor t;
+        float *x = pith_plan_input_data(plan, i);
+        assert_int_equal(pith_plan_input(plan, i, &t), PITH_OK);
+        for (uint64_t k = 0; k < t.bytes / sizeof *x; k++)
+            x[k] = random_value();
+    }
+    seed = keep;
+    assert_int_equal(pith_plan_run(plan), PITH_OK);
+}
+
+/* Values grow along Adds and Subs; what counts is the error relative to the largest. */
+static void same_outputs(const struct pith_plan *a, const struct pith_plan *b, float tolerance)
+{
+    for (uint32_t i = 0; i < pith_plan_output_count(a); i++) {
+        struct pith_tensor s, t;
+        float most = 1.0f, worst = 0.0f;
+        assert_int_equal(pith_plan_output(a, i, &s), PITH_OK);
+        assert_int_equal(pith_plan_output(b, i, &t), PITH_OK);
+        assert_int_equal(s.bytes, t.bytes);
+        const float *x = pith_plan_output_data(a, i), *y = pith_plan_output_data(b, i);
+        assert_ptr_equal(x, s.data);
+        for (uint64_t k = 0; k < s.bytes / sizeof *x; k++) {
+            most = fmaxf(most, fabsf(x[k]));
+            worst = fmaxf(worst, fabsf(x[k] - y[k]));
+        }
+        if (!(worst <= tolerance * most))
+            fail_msg("seed %llu: output %u differs by %g of %g", (unsigned long long)first_seed, i,
+                     (double)worst, (double)most);
+    }
+}
+
+/* Nothing of an earlier run may show in a later one: the arena is reused. */
+static void test_random_graphs(void **state)
+{
+    (void)state;
+    uint64_t start = (uint64_t)time(NULL) << 20;
+    for (uint32_t round = 0; round < 1500; round++) {
+        first_seed = seed = start + round;
+        for (uint32_t i = 0; i < N_DATA; i++)
+            data[i] = random_value() / 2.0f;
+        random_graph();
+        struct case_plan apart = make(PITH_FLAG_NO_FUSION, PITH_CPU_REF);
+        struct case_plan fused = make(0, PITH_CPU_REF), fast = make(0, 0);
+        run(apart.plan, 1);
+        run(fused.plan, 2);
+        run(fused.plan, 1);
+        run(fast.plan, 1);
+        /* The reference adds in one order whether fused or not; other levels may not. Up to 30
+         * layers of K <= 8 terms: errors of 30 * 8 * 2^-24 of the largest value, and what grows of
+         * them; wrong memory shows as errors of 0.1 and more. */
+        same_outputs(apart.plan, fused.plan, 1e-6f);
+        same_outputs(apart.plan, fast.plan, 1e-3f);
+        assert_true(fused.need.arena_bytes <= apart.need.arena_bytes * 2);
+        free(apart.mem);
+        free(fused.mem);
+        free(fast.mem);
+    }
+}
+
+/* ---- refusals ------------------------------------------------------------------------------- */
+
+static void small_graph(void)
+{
+    gd_clear();
+    uint32_t x = gd_input(4, 1, 4, SIDE, SIDE), w = gd_weight(data, 4, 4, 4, 1, 1);
+    uint32_t c = gd_node(PITH_OP_CONV, NULL, NULL, 1, 2, x, w);
+    uint32_t r = unary(PITH_OP_RELU, c);
+    gd_output(gd_node(PITH_OP_ADD, NULL, NULL, 1, 2, r, c));
+}
+
+static void test_sizes(void **state)
+{
+    (void)state;
+    small_graph();
+    struct pith_opts opts;
+    struct pith_plan *plan = NULL;
+    pith_opts_init(&opts, sizeof opts);
+    struct case_plan c = make(0, 0);
+    assert_true(c.need.bytes % 64 == 0 && c.need.align == 64);
+    assert_true(c.need.weights_bytes + c.need.arena_bytes <= c.need.bytes);
+    /* Every smaller block is refused, none is written beyond. */
+    uint8_t *mem = aligned_alloc(64, (size_t)c.need.bytes + 64);
+    assert_non_null(mem);
+    for (size_t n = 0; n < c.need.bytes; n += 8) {
+        memset(mem, 0xa5, (size_t)c.need.bytes + 64);
+        assert_int_equal(pith_plan_init(mem, n, "", 0, &opts, &plan), PITH_ERR_SPACE);
+        for (size_t k = n; k < n + 64; k++)
+            assert_int_equal(mem[k], 0xa5);
+    }
+    assert_null(plan);
+    struct pith_need need = {.bytes = 7};
+    assert_int_equal(pith_plan_need("", 0, &opts, mem, 64, &need), PITH_ERR_SPACE);
+    assert_int_equal(need.bytes, 7);
+    assert_int_equal(pith_plan_need("", 0, &opts, mem + 8, 4096, &need), PITH_ERR_ARGUMENT);
+    assert_int_equal(pith_plan_init(mem + 8, 4096, "", 0, &opts, &plan), PITH_ERR_ARGUMENT);
+    opts.max_bytes = c.need.bytes - 1;
+    assert_int_equal(pith_plan_init(mem, (size_t)c.need.bytes, "", 0, &opts, &plan),
+                     PITH_ERR_LIMIT);
+    opts.max_bytes = c.need.bytes;
+    assert_int_equal(pith_plan_init(mem, (size_t)c.need.bytes, "", 0, &opts, &plan), PITH_OK);
+    free(mem);
+    free(c.mem);
+}
+
+static void test_questions(void **state)
+{
+    (void)state;
+    small_graph();
+    struct case_plan c = make(0, 0);
+    struct pith_tensor t;
+    struct pith_layer layer;
+    assert_int_equal(pith_plan_input_count(c.plan), 1);
+    assert_int_equal(pith_plan_output_count(c.plan), 1);
+    assert_int_equal(pith_plan_input(c.plan, 1, &t), PITH_ERR_ARGUMENT);
+    assert_int_equal(pith_plan_output(c.plan, 1, &t), PITH_ERR_ARGUMENT);
+    assert_null(pith_plan_input_data(c.plan, 1));
+    assert_null(pith_plan_output_data(c.plan, 1));
+    assert_int_equal(pith_plan_layer(c.plan, pith_plan_layer_count(c.plan), &layer),
+                     PITH_ERR_ARGUMENT);
+    assert_int_equal(pith_plan_layer(c.plan, 0, &layer), PITH_OK);
+    assert_int_equal(layer.op, PITH_OP_CONV);
+    assert_int_equal(layer.macs, 4 * 4 * SIDE * SIDE);
+    assert_int_equal(layer.file_bytes, 4 * 4 * 4);
+    assert_true(layer.weight_bytes >= 4 * 4 * 4);
+    assert_int_equal(pith_plan_input(c.plan, 0, &t), PITH_OK);
+    assert_int_equal(t.bytes, 4 * SIDE * SIDE * 4);
+    assert_int_equal(t.rank, 4);
+    assert_string_equal(t.name, "");
+    free(c.mem);
+}
+
+/* ---- observing and timing -------------------------------------------------------------------- */
+
+struct log {
+    uint32_t n, op[8];
+    float sum[8];
+    uint64_t time;
+};
+
+static void observe(void *user, const struct pith_layer *layer, const struct pith_tensor *out)
+{
+    struct log *log = user;
+    const float *x = out->data;
+    assert_true(log->n < 8);
+    log->op[log->n] = layer->op;
+    for (uint64_t i = 0; i < out->bytes / sizeof *x; i++)
+        log->sum[log->n] += x[i];
+    log->n++;
+}
+
+static uint64_t tick(void *user)
+{
+    return ((struct log *)user)->time += 10;
+}
+
+static void test_observe(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < N_DATA; i++)
+        data[i] = -1.0f; /* the convolution's results are negative, ReLU's are 0 */
+    small_graph();
+    struct log log = {0};
+    struct pith_opts opts;
+    struct pith_plan *plan;
+    struct pith_need need;
+    pith_opts_init(&opts, sizeof opts);
+    opts.observe = observe;
+    opts.clock_ns = tick;
+    opts.user = &log;
+    void *mem = gd_plan(&opts, &plan, &need);
+    for (uint32_t i = 0; i < 4 * SIDE * SIDE; i++)
+        ((float *)pith_plan_input_data(plan, 0))[i] = 1.0f;
+    assert_int_equal(pith_plan_run(plan), PITH_OK);
+    assert_int_equal(log.n, 3);
+    assert_int_equal(log.op[0], PITH_OP_CONV);
+    assert_int_equal(log.op[1], PITH_OP_RELU);
+    assert_int_equal(log.op[2], PITH_OP_ADD);
+    assert_true(log.sum[0] == -4.0f * 4 * SIDE * SIDE && log.sum[1] == 0.0f &&
+                log.sum[2] == log.sum[0]);
+    struct pith_layer layer;
+    assert_int_equal(pith_plan_layer(plan, 2, &layer), PITH_OK);
+    assert_int_equal(layer.ns, 10);
+    free(mem);
+}
+
+/* Pieces in any order give the same result. */
+static void backwards(void *user, uint32_t n, void (*body)(void *arg, uint32_t i), void *arg)
+{
+    *(uint32_t *)user += 1;
+    while (n-- > 0)
+        body(arg, n);
+}
+
+static void test_parallel(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < N_DATA; i++)
+        data[i] = random_value();
+    gd_clear();
+    uint32_t x = gd_input(4, 1, 16, 32, 32), w = gd_weight(data, 4, 64, 16, 1, 1);
+    gd_output(unary(PITH_OP_RELU, gd_node(PITH_OP_CONV, NULL, NULL, 1, 2, x, w)));
+    uint32_t calls = 0;
+    struct case_plan alone = make(0, 0), split;
+    struct pith_opts opts;
+    pith_opts_init(&opts, sizeof opts);
+    opts.parallel_for = backwards;
+    opts.parallel_user = &calls;
+    split.mem = gd_plan(&opts, &split.plan, &split.need);
+    run(alone.plan, 5);
+    run(split.plan, 5);
+    assert_true(calls > 0);
+    assert_memory_equal(pith_plan_output_data(alone.plan, 0), pith_plan_output_data(split.plan, 0),
+                        64 * 32 * 32 * sizeof(float));
+    free(alone.mem);
+    free(split.mem);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_random_graphs), cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_questions),     cmocka_unit_test(test_observe),
+        cmocka_unit_test(test_parallel),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
