@@ -207,7 +207,7 @@ static enum pith_status read_open(int fd, const char *path, uint64_t max_bytes,
     return status;
 }
 
-enum pith_status pith_file_read(const char *path, uint64_t max_bytes, struct pith_buffer *file,
+enum pith_status pith_file_load(const char *path, uint64_t max_bytes, struct pith_buffer *file,
                                 struct pith_error *err)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);

@@ -35,7 +35,7 @@ enum pith_status pith_model_load(const char *path, const struct pith_import_opts
                                  struct pith_model **m, struct pith_error *err)
 {
     struct pith_buffer file;
-    enum pith_status st = pith_file_read(path, MAX_FILE_BYTES, &file, err);
+    enum pith_status st = pith_file_load(path, MAX_FILE_BYTES, &file, err);
     if (st)
         return st;
     char *dir = folder_of(path);

@@ -40,7 +40,8 @@ struct onnx_block;
 struct onnx_budget {
     struct pith_alloc under;
     uint64_t limit, used;
-    bool over; /* a request was refused for the limit, not for lack of memory */
+    bool over;   /* a request was refused for the limit, not for lack of memory */
+    bool failed; /* a request was refused */
     struct onnx_block *blocks;
 };
 

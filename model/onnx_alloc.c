@@ -33,7 +33,7 @@ void pith_onnx_budget_init(struct onnx_budget *b, const struct pith_alloc *under
 bool pith_onnx_charge(struct onnx_budget *b, uint64_t bytes)
 {
     if (bytes > b->limit - b->used) {
-        b->over = true;
+        b->over = b->failed = true;
         return false;
     }
     b->used += bytes;
@@ -45,13 +45,14 @@ void *pith_onnx_alloc(struct onnx_budget *b, uint64_t count, size_t each)
     uint64_t bytes;
     if (!mul_ok(count, each, &bytes) || !add_ok(bytes, sizeof(struct onnx_block), &bytes) ||
         bytes > SIZE_MAX / 2) {
-        b->over = true;
+        b->over = b->failed = true;
         return NULL;
     }
     if (!pith_onnx_charge(b, bytes))
         return NULL;
     struct onnx_block *block = b->under.alloc(b->under.user, (size_t)bytes);
     if (!block) {
+        b->failed = true;
         b->used -= bytes;
         return NULL;
     }

@@ -5,7 +5,6 @@
  * folder: relative, no "..", no symbolic link at any step. Linux's openat2 decides that in the
  * kernel, without a race; where it is missing, each component is opened by itself with O_NOFOLLOW,
  * which cannot be raced either as every step starts from an open folder. */
-#define _GNU_SOURCE
 #include "onnx.h"
 
 #include <errno.h>

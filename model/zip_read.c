@@ -137,7 +137,7 @@ enum pith_status pith_zip_list(const void *bytes, size_t n, const char *name,
                                struct pith_error *err)
 {
     struct zip_file z = {bytes, n, name, err};
-    struct zip_directory d;
+    struct zip_directory d = {0, 0};
     if (n < END_BYTES)
         return broken(&z, "too short");
     enum pith_status st = find_directory(&z, &d);

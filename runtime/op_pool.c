@@ -212,20 +212,29 @@ static void pool_row(const struct pool_job *j, const float *x, int64_t oh, float
 
 static int64_t tap_count(const struct pool_axis *a, int64_t o, bool include_pad)
 {
-    int64_t begin, end, start = o * a->stride - a->pad_begin;
-    if (start >= 0 && start + (a->kernel - 1) * a->dilation < a->in)
-        return a->kernel;
+    int64_t begin, end;
     window_taps(a, o, include_pad ? a->pad_begin : 0, include_pad ? a->pad_end : 0, &begin, &end);
     return end > begin ? end - begin : 0;
 }
 
+/* Sums become means. Between the first window whose first tap is inside and the last whose last
+ * tap is, all windows have all their taps. */
 static void divide_row(const struct pool_job *j, int64_t oh, float *y)
 {
-    int64_t rows = tap_count(&j->h, oh, j->include_pad);
-    for (int64_t ow = 0; ow < j->w.out; ow++) {
-        int64_t taps = rows * tap_count(&j->w, ow, j->include_pad);
-        y[ow] = taps > 0 ? y[ow] / (float)taps : 0.0f;
+    int64_t rows = tap_count(&j->h, oh, j->include_pad), full, full_end, unused;
+    tap_range(&j->w, 0, &full, &unused);
+    tap_range(&j->w, j->w.kernel - 1, &unused, &full_end);
+    for (int64_t o = 0; o < j->w.out; o++) {
+        if (o >= full && o < full_end)
+            o = full_end;
+        if (o == j->w.out)
+            break;
+        int64_t taps = rows * tap_count(&j->w, o, j->include_pad);
+        y[o] = taps > 0 ? y[o] / (float)taps : 0.0f;
     }
+    float taps = (float)(rows * j->w.kernel);
+    for (int64_t o = full; o < full_end; o++)
+        y[o] = rows > 0 ? y[o] / taps : 0.0f;
 }
 
 /* Items are output rows. */

@@ -2,10 +2,10 @@
 /* op_resize.c - Resize and Upsample: nearest and linear sampling, any number of axes.
  *
  * Each output index of an axis maps to a real input coordinate (the `coord` rule, computed in the
- * order and precision written here, which onnxruntime shares), then to one input index (nearest) or to two
- * neighbours and a weight (linear, coordinates clamped into the axis). These taps are tabulated per
- * axis in scratch; an output is the product of its axes' taps. Axes of unchanged dim and scale 1
- * are not sampled at all. */
+ * order and precision written here, which onnxruntime shares), then to one input index (nearest)
+ * or to two neighbours and a weight (linear, coordinates clamped into the axis). These taps are
+ * tabulated per axis in scratch; an output is the product of its axes' taps. Axes of unchanged dim
+ * and scale 1 are not sampled at all. */
 #include "op_list.h"
 #include "op_range.h"
 #include "shape_rule.h"

@@ -135,7 +135,9 @@ bool pith_place(struct place_item *item, uint32_t n, uint32_t *order, uint32_t *
 enum pith_status pith_plan_fill(struct pith_plan *plan, const uint8_t *weights, void *scratch);
 
 bool pith_plan_is_constant(const struct graph *g, uint32_t value);
-/* True: w can be used where it lies in the image. */
+/* The elements lie in the image as they are computed with; and moreover at an aligned address, so
+ * that they can be used there. */
+bool pith_plan_is_stored_plain(const struct weight *w);
 bool pith_plan_borrows(const struct weight *w);
 
 /* The options the plan works with, defaults filled in. PITH_ERR_ARGUMENT. */

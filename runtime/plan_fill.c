@@ -11,12 +11,28 @@ static bool is_little_endian(void)
     return first == 1;
 }
 
-bool pith_plan_borrows(const struct weight *w)
+bool pith_plan_is_stored_plain(const struct weight *w)
 {
     bool converted = w->type == PITH_F16 || w->type == PITH_BF16 || w->type == PITH_F64;
     return w->support == SUPPORT_DENSE && w->grid == GRID_PLAIN && w->code == CODE_PLAIN &&
-           !converted && is_little_endian() &&
+           !converted && is_little_endian();
+}
+
+bool pith_plan_borrows(const struct weight *w)
+{
+    return pith_plan_is_stored_plain(w) &&
            (uintptr_t)w->index_stream.bytes % pith_type_bytes(w->type) == 0;
+}
+
+static enum pith_status expand(const struct weight *w, const struct tview *t, void *scratch)
+{
+    if (pith_plan_is_stored_plain(w)) {
+        memcpy(t->data, w->index_stream.bytes, w->index_stream.n_bytes);
+        return PITH_OK;
+    }
+    if (t->type == PITH_F32)
+        return pith_weight_expand_f32(w, t->data, scratch);
+    return pith_weight_expand_plain(w, t->data, scratch);
 }
 
 /* Constants whose elements lie in plan memory are the ones to expand; borrowed ones lie in the
@@ -31,10 +47,7 @@ static enum pith_status expand_constants(struct pith_plan *plan, const uint8_t *
         const uint8_t *data = t->data;
         if (!data || data < weights || data >= (const uint8_t *)scratch)
             continue;
-        if (t->type == PITH_F32)
-            st = pith_weight_expand_f32(&g->weights[c], t->data, scratch);
-        else
-            st = pith_weight_expand_plain(&g->weights[c], t->data, scratch);
+        st = expand(&g->weights[c], t, scratch);
     }
     return st;
 }

@@ -47,7 +47,8 @@ static enum pith_status store_constant(struct builder *b, uint32_t v)
         b->const_at[c] = BORROWED;
         return PITH_OK;
     }
-    raise(&b->fill_bytes, pith_weight_scratch_bytes(w));
+    if (!pith_plan_is_stored_plain(w))
+        raise(&b->fill_bytes, pith_weight_scratch_bytes(w));
     return pith_build_reserve(b, b->vp[v].bytes, &b->const_at[c]);
 }
 

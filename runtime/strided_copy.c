@@ -77,8 +77,8 @@ static void copy_range(void *arg, size_t begin, size_t end)
             offset += (ptrdiff_t)(rest % box->dim[i]) * box->step[i];
             rest /= box->dim[i];
         }
-        copy_row(j->src + offset * (ptrdiff_t)j->bytes, box->step[last], j->dst + row * n * j->bytes,
-                 n, j->bytes);
+        copy_row(j->src + offset * (ptrdiff_t)j->bytes, box->step[last],
+                 j->dst + row * n * j->bytes, n, j->bytes);
     }
 }
 

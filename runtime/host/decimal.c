@@ -14,7 +14,7 @@
 
 #define MAX_DIGITS 19
 #define MAX_EXPONENT 400 /* beyond any f32, with 19 digits before the point */
-#define F32_MAX 3.4028234663852886e38
+#define F32_END 0x1.ffffffp127 /* the middle above the largest f32: rounds to infinity */
 
 static double power_of_ten(int e)
 {
@@ -108,7 +108,7 @@ bool pith_decimal_parse(const char *text, size_t n, float *value)
         return false;
     if (m != 0 && exponent >= -MAX_EXPONENT)
         v = scale_by_ten((double)m, exponent);
-    if (!(v <= F32_MAX))
+    if (!(v < F32_END))
         return false;
     *value = (float)(negative ? -v : v);
     return true;

@@ -88,18 +88,6 @@ static uint32_t sources_of(const struct lanes *l, const struct conv_geom *g, uin
     return n;
 }
 
-static inline __attribute__((always_inline)) vec collect(const float *x, const struct source *s,
-                                                         uint32_t n, const bool two)
-{
-    vec lo = vec_zero(), hi = vec_zero();
-    for (uint32_t i = 0; i < n; i++) {
-        lo = vec_load_into(lo, x + s[i].offset, s[i].mask);
-        if (two)
-            hi = vec_load_into(hi, x + s[i].offset + LANES, s[i].mask_hi);
-    }
-    return two ? vec_even(lo, hi) : lo;
-}
-
 /* Where the channels of one tap go from and to. */
 struct tap {
     int32_t dy, dx;
@@ -108,6 +96,24 @@ struct tap {
     float *b;
 };
 
+/* One vector of the panel for all channels of a tap: n sources put together. */
+static inline __attribute__((always_inline)) void copy_vector(const struct tap *tap,
+                                                              const struct source *s,
+                                                              const uint32_t n, size_t plane,
+                                                              size_t ldb, float *out, const bool two)
+{
+    const float *x = tap->x;
+    for (uint32_t c = 0; c < tap->channels; c++, x += plane, out += ldb) {
+        vec lo = vec_zero(), hi = vec_zero();
+        for (uint32_t i = 0; i < n; i++) {
+            lo = vec_load_into(lo, x + s[i].offset, s[i].mask);
+            if (two)
+                hi = vec_load_into(hi, x + s[i].offset + LANES, s[i].mask_hi);
+        }
+        vec_store(out, two ? vec_even(lo, hi) : lo);
+    }
+}
+
 static void copy_runs(const struct im2col_f32_job *job, const struct lanes *l, const struct tap *tap)
 {
     const struct conv_geom *g = job->g;
@@ -115,14 +121,15 @@ static void copy_runs(const struct im2col_f32_job *job, const struct lanes *l, c
     struct source s[LANES];
     for (uint32_t v = 0; v < l->nv; v++) {
         uint32_t n = sources_of(l, g, v, tap->dy, tap->dx, s);
-        const float *x = tap->x;
         float *out = tap->b + v * LANES;
-        if (g->stride_w == 2)
-            for (uint32_t c = 0; c < tap->channels; c++, x += plane, out += job->ldb)
-                vec_store(out, collect(x, s, n, true));
+        if (g->stride_w == 1 && n == 1)
+            copy_vector(tap, s, 1, plane, job->ldb, out, false);
+        else if (g->stride_w == 1)
+            copy_vector(tap, s, n, plane, job->ldb, out, false);
+        else if (n == 1)
+            copy_vector(tap, s, 1, plane, job->ldb, out, true);
         else
-            for (uint32_t c = 0; c < tap->channels; c++, x += plane, out += job->ldb)
-                vec_store(out, collect(x, s, n, false));
+            copy_vector(tap, s, n, plane, job->ldb, out, true);
     }
 }
 

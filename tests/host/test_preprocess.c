@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The preprocessing text: reading, writing back, applying; numbers the same in every locale. */
+/* The preprocessing text: reading, writing back, applying. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -155,18 +154,6 @@ static void test_decimal_edges(void **state)
     }
 }
 
-static void test_locale(void **state)
-{
-    (void)state;
-    if (!setlocale(LC_ALL, "de_DE.UTF-8") && !setlocale(LC_ALL, "fr_FR.UTF-8"))
-        skip();
-    char text[PITH_PREPROCESS_TEXT_BYTES];
-    struct pith_preprocess p = parsed("mean=0.25");
-    assert_int_equal(pith_preprocess_format(&p, text, sizeof text), PITH_OK);
-    setlocale(LC_ALL, "C");
-    assert_string_equal(text, "mean=0.25");
-}
-
 static void test_apply(void **state)
 {
     (void)state;
@@ -198,8 +185,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_read),    cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_write),   cmocka_unit_test(test_decimal),
-        cmocka_unit_test(test_decimal_edges), cmocka_unit_test(test_locale),
-        cmocka_unit_test(test_apply),
+        cmocka_unit_test(test_decimal_edges), cmocka_unit_test(test_apply),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

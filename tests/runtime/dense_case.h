@@ -58,13 +58,6 @@ static void case_open(struct dense_case *t, enum pith_op op)
     t->out[0] = &t->view[4];
 }
 
-static void case_list(struct dense_case *t, uint32_t slot, uint32_t n, const uint32_t *values)
-{
-    t->attr[slot] = (int32_t)n;
-    for (uint32_t i = 0; i < n; i++)
-        t->attr[slot + 1 + i] = (int32_t)values[i];
-}
-
 static enum pith_status case_shape(struct dense_case *t)
 {
     enum pith_status st = pith_op_check(t->args.info, t->attr, t->args.n_in, 1);

@@ -125,10 +125,12 @@ def emit():
          attrs) in cases:
         text = " ".join(f"{k}={v}" for k, v in attrs.items())
         name = f"{op}-{opset} {text}".strip()
-        out.append(f'{{"{name}",')
+        out.append(f'{{"{name[:92]}",')
         mask = sum(1 << i for i in positive)
         out.append(f" PITH_OP_{pith_op}, {seed}, {mask}, {len(shapes)}, {len(results)},")
-        out.append(" {" + ", ".join(tensor(s, t) for s, t in zip(shapes, types)) + "},")
+        out.append(" {")
+        emit_list([tensor(s, t) for s, t in zip(shapes, types)], "  ", out)
+        out.append(" },")
         words = []
         for slot, value in pith_attr:
             if isinstance(value, (list, tuple)):
@@ -136,7 +138,9 @@ def emit():
                 words += [str(v) if v != -2**31 else "INT32_MIN" for v in value]
             else:
                 words += [f"ATTR_{slot}", "1", str(value)]
-        out.append(" (const int32_t[]){" + ", ".join(words + ["-1"]) + "},")
+        out.append(" (const int32_t[]){")
+        emit_list(words + ["-1"], "  ", out)
+        out.append(" },")
         out.append(" {" + ", ".join(tensor(r.shape, t) for r, t in zip(results, out_types)) + "},")
         values = []
         for r, t in zip(results, out_types):

@@ -7,6 +7,13 @@ struct conv_case {
     uint32_t in[2], kernel[2], stride[2], dil[2], pad[4]; /* pads: begins, then ends */
 };
 
+static void set_list(struct dense_case *t, uint32_t slot, uint32_t n, const uint32_t *values)
+{
+    t->attr[slot] = (int32_t)n;
+    for (uint32_t i = 0; i < n; i++)
+        t->attr[slot + 1 + i] = (int32_t)values[i];
+}
+
 static void conv_open(struct dense_case *t, const struct conv_case *k, bool bias)
 {
     uint32_t x[4] = {k->n, k->c}, w[4] = {k->o, k->c / k->group};
@@ -21,9 +28,9 @@ static void conv_open(struct dense_case *t, const struct conv_case *k, bool bias
         t->args.n_in = 3;
     }
     t->attr[ATTR_CONV_GROUP] = (int32_t)k->group;
-    case_list(t, ATTR_CONV_STRIDES, k->axes, k->stride);
-    case_list(t, ATTR_CONV_DILATIONS, k->axes, k->dil);
-    case_list(t, ATTR_CONV_PADS, 2 * k->axes, k->pad);
+    set_list(t, ATTR_CONV_STRIDES, k->axes, k->stride);
+    set_list(t, ATTR_CONV_DILATIONS, k->axes, k->dil);
+    set_list(t, ATTR_CONV_PADS, 2 * k->axes, k->pad);
 }
 
 /* The sums of output channel o of image n, an axis of size 1 put before a single one. */

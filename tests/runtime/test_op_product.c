@@ -49,7 +49,7 @@ static void test_gemm(void **state)
     seed = 0x6e33;
     for (int i = 0; i < 160; i++) {
         uint32_t m = pick(0, 2) ? pick(1, 3) : pick(4, 60), n = pick(1, 130), k = pick(1, 90);
-        if (i % 16 == 0)
+        if (i % 16 == 3) /* several blocks of K */
             k = pick(500, 1200);
         uint32_t c_rank = pick(0, 2), c_dim[2] = {pick(0, 1) ? m : 1, pick(0, 1) ? n : 1};
         if (c_rank == 1)

@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: MIT */
+/* data.c - a data set as the rest of pith sees it: opens the right reader, finds labels, chooses the
+ * range, and brings every sample into the model's shape. */
+#define _POSIX_C_SOURCE 200809L
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "bytes.h"
+#include "data_source.h"
+#include "npy_header.h"
+#include "pith_preprocess.h"
+
+#define DATA_DEFAULT_BYTES (4ull << 30)
+
+struct pith_data {
+    struct data_source source;
+    struct pith_preprocess pre;
+    uint32_t *chosen; /* sample numbers of the range; NULL: all */
+    uint64_t n_chosen;
+    uint32_t rank; /* of one sample as the model takes it */
+    uint32_t dim[PITH_MAX_RANK];
+    uint64_t elems;
+    bool shape_given;
+    uint32_t channels; /* of pictures as fed; 0: as they are */
+    char input[96];    /* "input 'x'" for messages */
+    char name[64];     /* of a sample that has none */
+};
+
+/* ---- which reader ---------------------------------------------------------------------------------- */
+
+static bool ends_with(const char *text, const char *tail)
+{
+    size_t n = strlen(text), k = strlen(tail);
+    return k <= n && strcmp(text + n - k, tail) == 0;
+}
+
+/* "raw:TYPE:N:FILE" */
+struct raw_spec {
+    enum pith_type type;
+    uint64_t elems;
+    const char *path;
+};
+
+static bool raw_type(const char *text, size_t n, enum pith_type *type)
+{
+    static const struct {
+        const char *word;
+        enum pith_type type;
+    } types[] = {{"i8", PITH_I8},   {"u8", PITH_U8},   {"i16", PITH_I16}, {"u16", PITH_U16},
+                 {"i32", PITH_I32}, {"f16", PITH_F16}, {"f32", PITH_F32}, {"f64", PITH_F64}};
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        if (strlen(types[i].word) == n && memcmp(types[i].word, text, n) == 0) {
+            *type = types[i].type;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool parse_raw(const char *text, struct raw_spec *raw)
+{
+    const char *count = strchr(text, ':');
+    if (!count || !raw_type(text, (size_t)(count - text), &raw->type))
+        return false;
+    raw->elems = 0;
+    for (count++; *count >= '0' && *count <= '9' && raw->elems <= DATA_MAX_SAMPLE_ELEMS; count++)
+        raw->elems = raw->elems * 10 + (uint64_t)(*count - '0');
+    raw->path = count + 1;
+    return *count == ':' && raw->elems >= 1 && raw->elems <= DATA_MAX_SAMPLE_ELEMS;
+}
+
+static enum pith_status open_raw(struct data_source *s, const char *path, struct pith_error *err)
+{
+    struct raw_spec raw;
+    if (!parse_raw(path + strlen("raw:"), &raw))
+        return pith_error_fill(err, PITH_ERR_ARGUMENT,
+                               "'%s' is not raw:TYPE:VALUES:FILE with TYPE i8 u8 i16 u16 i32 f16 "
+                               "f32 or f64",
+                               path);
+    enum pith_status st = pith_source_open(raw.path, s->max_bytes, &s->file, err);
+    if (st == PITH_OK)
+        st = pith_source_load(&s->file, s->max_bytes, err);
+    if (st == PITH_OK)
+        st = pith_raw_open(s, raw.type, raw.elems, err);
+    return st;
+}
+
+static bool is_zip(const uint8_t *head, size_t n)
+{
+    return n >= 4 && load_le32(head) == 0x04034b50u;
+}
+
+typedef enum pith_status open_function(struct data_source *s, struct pith_error *err);
+
+/* By content; only CIFAR's records have no mark of their own. NULL: none. */
+static open_function *choose_reader(const char *path, const uint8_t *head, size_t n)
+{
+    if (n == TAR_BLOCK && pith_is_tar_header(head))
+        return pith_tar_open;
+    if (pith_is_npy(head, n))
+        return pith_npy_open;
+    if (is_zip(head, n))
+        return pith_npz_open;
+    if (pith_is_png(head, n) || pith_is_jpeg(head, n))
+        return pith_one_picture_open;
+    if (ends_with(path, ".bin") || ends_with(path, ".bin.gz"))
+        return pith_cifar_open;
+    return pith_is_idx(head, n) ? pith_idx_open : NULL;
+}
+
+static enum pith_status open_file(struct data_source *s, const char *path, struct pith_error *err)
+{
+    enum pith_status st = pith_source_open(path, s->max_bytes, &s->file, err);
+    if (st != PITH_OK)
+        return st;
+    uint8_t head[TAR_BLOCK];
+    size_t n = s->file.bytes < sizeof head ? (size_t)s->file.bytes : sizeof head;
+    st = pith_source_at(&s->file, 0, head, n, err);
+    if (st != PITH_OK)
+        return st;
+    open_function *open = choose_reader(path, head, n);
+    if (!open)
+        return pith_error_fill(err, PITH_ERR_CORRUPT,
+                               "%s: not IDX, npy, npz, PNG, JPEG, a tar of those, or CIFAR-10 "
+                               "(.bin); headerless records are given as raw:TYPE:VALUES:FILE",
+                               s->file.name);
+    bool in_place = open == pith_tar_open || open == pith_one_picture_open;
+    if (!in_place)
+        st = pith_source_load(&s->file, s->max_bytes, err);
+    return st == PITH_OK ? open(s, err) : st;
+}
+
+static enum pith_status open_source(struct data_source *s, const char *path, struct pith_error *err)
+{
+    struct stat info;
+    if (strncmp(path, "raw:", 4) == 0)
+        return open_raw(s, path, err);
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+        return pith_folder_open(s, path, err);
+    return open_file(s, path, err);
+}
+
+static void close_source(struct data_source *s)
+{
+    pith_source_close(&s->file);
+    pith_archive_free(&s->list);
+    for (uint32_t i = 0; i < s->n_classes; i++)
+        free(s->class_names[i]);
+    free(s->class_names);
+    free(s->folder);
+    free(s->packed);
+    free(s->labels);
+    free(s->targets);
+}
+
+/* ---- labels beside ----------------------------------------------------------------------------------- */
+
+/* path with its last folder kept and `from` in the file name replaced, or NULL. */
+static char *replace_in_name(const char *path, const char *from, const char *to)
+{
+    const char *slash = strrchr(path, '/');
+    const char *at = strstr(slash ? slash : path, from);
+    if (!at)
+        return NULL;
+    size_t room = strlen(path) + strlen(to) + 1;
+    char *out = malloc(room);
+    if (out)
+        snprintf(out, room, "%.*s%s%s", (int)(at - path), path, to, at + strlen(from));
+    return out;
+}
+
+/* "...images-idx3..." -> "...labels-idx1..." */
+static char *idx_labels_path(const char *path)
+{
+    char *half = replace_in_name(path, "images", "labels");
+    if (!half)
+        return NULL;
+    char *whole = replace_in_name(half, "idx3", "idx1");
+    if (!whole)
+        return half;
+    free(half);
+    return whole;
+}
+
+static char *csv_beside(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    size_t folder = slash ? (size_t)(slash - path) + 1 : 0;
+    char *out = malloc(folder + sizeof "labels.csv");
+    if (out) {
+        memcpy(out, path, folder);
+        strcpy(out + folder, "labels.csv");
+    }
+    return out;
+}
+
+/* The file with the labels when none was named; none there: unlabelled. */
+static enum pith_status find_labels(struct pith_data *d, const char *path, struct pith_error *err)
+{
+    struct data_source *s = &d->source;
+    struct stat info;
+    char *beside = NULL;
+    if (s->labels || s->targets || strncmp(path, "raw:", 4) == 0 || s->folder)
+        return PITH_OK;
+    if (s->list.n > 0 && s->n_samples > 1)
+        beside = csv_beside(path);
+    else if (s->big_endian)
+        beside = idx_labels_path(path);
+    enum pith_status st = PITH_OK;
+    if (beside && stat(beside, &info) == 0 && S_ISREG(info.st_mode))
+        st = pith_labels_read(s, beside, err);
+    free(beside);
+    return st;
+}
+
+/* ---- shape --------------------------------------------------------------------------------------------- */
+
+static void take_shape(struct pith_data *d, const struct pith_data_opts *o)
+{
+    d->shape_given = o->rank > 0;
+    d->rank = o->rank;
+    d->elems = 1;
+    for (uint32_t i = 0; i < o->rank; i++) {
+        d->dim[i] = o->dim[i] ? o->dim[i] : 1;
+        if (!mul_ok(d->elems, d->dim[i], &d->elems))
+            d->elems = UINT64_MAX; /* fits no sample */
+    }
+    uint32_t c = d->rank == 4 ? d->dim[d->pre.nhwc ? 3 : 1] : 0;
+    d->channels = c == 1 || c == 3 ? c : 0;
+    snprintf(d->input, sizeof d->input, o->input_name ? "input '%.64s'" : "the input",
+             o->input_name);
+}
+
+static enum pith_status does_not_fit(const struct pith_data *d, const uint32_t *dim, uint32_t rank,
+                                     struct pith_error *err)
+{
+    char count[32], is[96], wanted[96];
+    return pith_error_fill(err, PITH_ERR_ARGUMENT, "%s: %s samples of %s do not fit %s %s",
+                           d->source.file.name, pith_count_text(d->source.n_samples, count),
+                           pith_shape_text(dim, rank, is), d->input,
+                           pith_shape_text(d->dim, d->rank, wanted));
+}
+
+static enum pith_status shape_numbers(struct pith_data *d, struct pith_error *err)
+{
+    const struct data_source *s = &d->source;
+    if (!d->shape_given) {
+        uint32_t n = s->rank < PITH_MAX_RANK ? s->rank : PITH_MAX_RANK - 1;
+        d->rank = n + 1;
+        d->dim[0] = 1;
+        memcpy(d->dim + 1, s->dim, n * sizeof d->dim[0]);
+        d->elems = s->elems;
+    }
+    if (d->elems != s->elems)
+        return does_not_fit(d, s->dim, s->rank, err);
+    if (d->pre.resize || d->pre.crop)
+        return pith_error_fill(err, PITH_ERR_ARGUMENT,
+                               "%s: holds numbers, not pictures: resize and crop do not apply",
+                               s->file.name);
+    uint32_t axis = d->pre.nhwc ? d->rank - 1 : 1;
+    uint32_t c = d->rank >= 2 ? d->dim[axis] : 1;
+    if ((d->pre.n_mean > 1 && d->pre.n_mean != c) || (d->pre.n_std > 1 && d->pre.n_std != c))
+        return pith_error_fill(err, PITH_ERR_ARGUMENT,
+                               "%s: mean or std is given for other than the %u channels of %s",
+                               s->file.name, c, d->input);
+    return PITH_OK;
+}
+
+/* Colour, size and cut as the model wants them. */
+static enum pith_status prepare_picture(const struct pith_data *d, struct pith_image *image,
+                                        const char *name, struct pith_error *err)
+{
+    enum pith_status st = PITH_OK;
+    if (d->channels)
+        st = pith_image_set_channels(image, d->channels, name, err);
+    if (st == PITH_OK && d->pre.resize)
+        st = pith_image_resize_shorter(image, d->pre.resize, name, err);
+    if (st == PITH_OK && d->pre.crop)
+        st = pith_image_crop(image, d->pre.crop, d->pre.crop, name, err);
+    return st;
+}
+
+static bool picture_fits(const struct pith_data *d, const struct pith_image *image)
+{
+    uint32_t h = d->pre.nhwc ? 1 : 2;
+    if (d->rank == 4 && (d->dim[h] != image->height || d->dim[h + 1] != image->width))
+        return false;
+    return (uint64_t)image->width * image->height * image->channels == d->elems;
+}
+
+static void shape_from_picture(struct pith_data *d, const struct pith_image *image)
+{
+    const uint32_t chw[] = {1, image->channels, image->height, image->width};
+    const uint32_t hwc[] = {1, image->height, image->width, image->channels};
+    memcpy(d->dim, d->pre.nhwc ? hwc : chw, sizeof chw);
+    d->rank = 4;
+    d->elems = (uint64_t)image->width * image->height * image->channels;
+    d->channels = image->channels;
+}
+
+/* The first picture of the range decides whether the data fits; later ones are tested as read. */
+static enum pith_status shape_pictures(struct pith_data *d, struct pith_error *err)
+{
+    struct data_source *s = &d->source;
+    struct pith_image image = {0};
+    uint64_t first = d->chosen ? d->chosen[0] : 0;
+    enum pith_status st = s->picture(s, first, &image, err);
+    if (st != PITH_OK)
+        return st;
+    uint32_t whole[] = {image.channels, image.height, image.width};
+    st = prepare_picture(d, &image, s->file.name, err);
+    if (st == PITH_OK && !d->shape_given)
+        shape_from_picture(d, &image);
+    if (st == PITH_OK && !picture_fits(d, &image))
+        st = s->rank ? does_not_fit(d, s->dim, s->rank, err) : does_not_fit(d, whole, 3, err);
+    if (st == PITH_OK && ((d->pre.n_mean > 1 && d->pre.n_mean != image.channels) ||
+                          (d->pre.n_std > 1 && d->pre.n_std != image.channels)))
+        st = pith_error_fill(err, PITH_ERR_ARGUMENT,
+                             "%s: mean or std is given for other than the %u channels of %s",
+                             s->file.name, image.channels, d->input);
+    pith_image_free(&image);
+    return st;
+}
+
+/* ---- opening --------------------------------------------------------------------------------------------- */
+
+static enum pith_status open_data(struct pith_data *d, const struct pith_data_opts *o,
+                                  struct pith_error *err)
+{
+    enum pith_status st = PITH_OK;
+    pith_preprocess_init(&d->pre);
+    if (o->preprocess)
+        st = pith_preprocess_read(o->preprocess, strlen(o->preprocess), &d->pre, err);
+    if (st != PITH_OK)
+        return st;
+    take_shape(d, o);
+    st = open_source(&d->source, o->path, err);
+    if (st == PITH_OK && o->labels)
+        st = pith_labels_read(&d->source, o->labels, err);
+    else if (st == PITH_OK)
+        st = find_labels(d, o->path, err);
+    if (st == PITH_OK)
+        st = pith_range_choose(o->range, d->source.n_samples, d->source.file.name, &d->chosen,
+                               &d->n_chosen, err);
+    if (st == PITH_OK)
+        st = d->source.pictures ? shape_pictures(d, err) : shape_numbers(d, err);
+    return st;
+}
+
+enum pith_status pith_data_open(const struct pith_data_opts *opts, struct pith_data **data,
+                                struct pith_error *err)
+{
+    if (opts->size_bytes != sizeof *opts || !opts->path || opts->rank > PITH_MAX_RANK)
+        return pith_error_fill(err, PITH_ERR_ARGUMENT, "cannot open data: no path, or bad options");
+    struct pith_data *d = calloc(1, sizeof *d);
+    if (!d)
+        return pith_error_no_memory(err);
+    d->source.file.fd = -1;
+    d->source.max_bytes = opts->max_bytes ? opts->max_bytes : DATA_DEFAULT_BYTES;
+    enum pith_status st = open_data(d, opts, err);
+    if (st == PITH_OK)
+        *data = d;
+    else
+        pith_data_free(d);
+    return st;
+}
+
+void pith_data_free(struct pith_data *data)
+{
+    if (!data)
+        return;
+    close_source(&data->source);
+    free(data->chosen);
+    free(data);
+}
+
+/* ---- facts -------------------------------------------------------------------------------------------------- */
+
+uint64_t pith_data_count(const struct pith_data *data)
+{
+    return data->n_chosen;
+}
+
+uint64_t pith_data_elems(const struct pith_data *data)
+{
+    return data->elems;
+}
+
+uint32_t pith_data_shape(const struct pith_data *data, uint32_t dim[PITH_MAX_RANK])
+{
+    memcpy(dim, data->dim, sizeof data->dim);
+    return data->rank;
+}
+
+bool pith_data_labelled(const struct pith_data *data)
+{
+    return data->source.labels != NULL;
+}
+
+uint64_t pith_data_target_elems(const struct pith_data *data)
+{
+    return data->source.target_elems;
+}
+
+const char *pith_data_class_name(const struct pith_data *data, uint32_t label)
+{
+    return label < data->source.n_classes ? data->source.class_names[label] : NULL;
+}
+
+static uint64_t stored_number(const struct pith_data *d, uint64_t i)
+{
+    return d->chosen ? d->chosen[i] : i;
+}
+
+const char *pith_data_sample_name(struct pith_data *data, uint64_t i)
+{
+    if (i < data->n_chosen && data->source.list.n > 0)
+        return data->source.list.entry[stored_number(data, i)].name;
+    uint64_t n = i < data->n_chosen ? stored_number(data, i) : i;
+    snprintf(data->name, sizeof data->name, "sample %llu", (unsigned long long)n);
+    return data->name;
+}
+
+/* ---- reading --------------------------------------------------------------------------------------------------- */
+
+/* Values follow one another by channel planes, or channel by channel with layout=nhwc. */
+static void scale_numbers(const struct pith_data *d, float *x)
+{
+    bool last = d->pre.nhwc;
+    uint64_t c = d->rank >= 2 ? d->dim[last ? d->rank - 1 : 1] : 1, inner = 1;
+    for (uint32_t i = 2; !last && i < d->rank; i++)
+        inner *= d->dim[i];
+    for (uint64_t k = 0; k < d->elems; k++) {
+        uint32_t channel = (uint32_t)(k / inner % c);
+        bool many = d->pre.n_mean > 1 || d->pre.n_std > 1;
+        x[k] = pith_preprocess_value(&d->pre, x[k], many ? channel : 0);
+    }
+}
+
+static enum pith_status read_picture(struct pith_data *d, uint64_t n, const char *name, float *x,
+                                     struct pith_error *err)
+{
+    struct data_source *s = &d->source;
+    struct pith_image image = {0};
+    enum pith_status st = s->picture(s, n, &image, err);
+    if (st == PITH_OK)
+        st = prepare_picture(d, &image, name, err);
+    if (st == PITH_OK && !picture_fits(d, &image)) {
+        char wanted[96];
+        st = pith_error_fill(err, PITH_ERR_ARGUMENT, "%s: picture of %ux%ux%u does not fit %s %s",
+                             name, image.channels, image.height, image.width, d->input,
+                             pith_shape_text(d->dim, d->rank, wanted));
+    }
+    if (st == PITH_OK)
+        st = pith_preprocess_apply(&d->pre, image.pixels, image.height, image.width,
+                                   image.channels, x);
+    pith_image_free(&image);
+    return st;
+}
+
+enum pith_status pith_data_read(struct pith_data *data, uint64_t i, float *x, int64_t *label,
+                                struct pith_error *err)
+{
+    const struct data_source *s = &data->source;
+    if (i >= data->n_chosen)
+        return pith_error_fill(err, PITH_ERR_ARGUMENT, "%s: no sample %llu", s->file.name,
+                               (unsigned long long)i);
+    uint64_t n = stored_number(data, i);
+    enum pith_status st;
+    if (s->pictures) {
+        st = read_picture(data, n, s->list.n ? s->list.entry[n].name : s->file.name, x, err);
+    } else {
+        st = s->numbers(s, n, x, err);
+        if (st == PITH_OK)
+            scale_numbers(data, x);
+    }
+    if (st == PITH_OK && label)
+        *label = s->labels ? s->labels[n] : PITH_NO_LABEL;
+    return st;
+}
+
+enum pith_status pith_data_read_target(struct pith_data *data, uint64_t i, float *y)
+{
+    const struct data_source *s = &data->source;
+    if (!s->targets || i >= data->n_chosen)
+        return PITH_ERR_ARGUMENT;
+    memcpy(y, s->targets + stored_number(data, i) * s->target_elems,
+           (size_t)s->target_elems * sizeof *y);
+    return PITH_OK;
+}

@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Writes the inputs of the command transcripts into the current folder: small ONNX files, good and
+bad, encoded by hand (no packages needed), and data sets that do not fit."""
+import struct
+
+
+def varint(n):
+    out = b""
+    while n > 127:
+        out += bytes([n & 127 | 128])
+        n >>= 7
+    return out + bytes([n])
+
+
+def field(number, value):
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    if isinstance(value, str):
+        value = value.encode()
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def node(op, inputs, outputs, name, attributes=b""):
+    return field(1, b"".join(field(1, i) for i in inputs) + b"".join(field(2, o) for o in outputs) +
+                 field(3, name) + field(4, op) + attributes)
+
+
+def attr_int(name, v):
+    return field(5, field(1, name) + field(3, v) + field(20, 2))
+
+
+def attr_text(name, v):
+    return field(5, field(1, name) + field(4, v) + field(20, 3))
+
+
+def tensor(name, dims, values):
+    return field(5, b"".join(field(1, d) for d in dims) + field(2, 1) + field(8, name) +
+                 field(9, struct.pack(f"<{len(values)}f", *values)))
+
+
+def value(number, name, dims):
+    shape = b"".join(field(1, field(1, d) if isinstance(d, int) else field(2, d)) for d in dims)
+    return field(number, field(1, name) + field(2, field(1, field(1, 1) + field(2, shape))))
+
+
+def model(graph, opset=13):
+    return field(1, 7) + field(7, graph) + field(8, field(2, opset))
+
+
+def write(name, data):
+    with open(name, "wb") as f:
+        f.write(data)
+
+
+def gemm(weights, rows=4, cols=6, name="fc"):
+    return (node("Gemm", ["x", "w"], ["y"], name, attr_int("transB", 1)) + field(2, "g") +
+            tensor("w", [rows, cols], weights))
+
+
+def main():
+    good = [0.01 * ((7 * i) % 23 - 11) for i in range(24)]
+    ends = value(11, "x", [1, 6]) + value(12, "y", [1, 4])
+    write("good.onnx", model(gemm(good) + ends))
+    bad = good[:]
+    bad[5] = float("nan")
+    write("nan.onnx", model(gemm(bad) + ends))
+    write("shape.onnx", model(gemm(good) + value(11, "x", [1, 7]) + value(12, "y", [1, 4])))
+    write("open.onnx", model(gemm(good) + value(11, "x", [1, "width"]) + value(12, "y", [1, 4])))
+    write("opset.onnx", model(gemm(good) + ends, opset=99))
+    write("unsupported.onnx", model(
+        node("Einsum", ["x", "x"], ["a"], "/head/attn_0", attr_text("equation", "ij,ij->ij")) +
+        node("Einsum", ["a", "a"], ["b"], "/head/attn_1", attr_text("equation", "ij,ij->ij")) +
+        node("NonZero", ["b"], ["y"], "/post/nms") + field(2, "g") +
+        value(11, "x", [1, 6]) + value(12, "y", [2, 6])))
+    write("cycle.onnx", model(node("Add", ["x", "b"], ["a"], "first") + node("Relu", ["a"], ["b"], "second") +
+                              field(2, "g") + value(11, "x", [1, 6]) + value(12, "b", [1, 6])))
+    nested = b""
+    for _ in range(100000):
+        nested = field(6, nested) if len(nested) < 100 else varint(6 << 3 | 2) + varint(len(nested)) + nested
+        if len(nested) > 400000:
+            break
+    write("nested.onnx", model(field(1, field(5, nested))))
+    write("not.onnx", b"this is no network\n")
+    write("empty.onnx", b"")
+    write("images-idx3-ubyte", struct.pack(">IIII", 0x803, 3, 2, 3) + bytes(range(18)))
+    write("labels-idx1-ubyte", struct.pack(">II", 0x801, 3) + bytes([0, 1, 2]))
+    write("alone-images-idx3-ubyte", struct.pack(">IIII", 0x803, 3, 2, 3) + bytes(range(18)))
+    write("large-images-idx3-ubyte", struct.pack(">IIII", 0x803, 2, 4, 4) + bytes(range(32)))
+    write("broken.json", b'{ "pith": 1,\n  "stages": [ { "do": "prune" "sparsity": 0.5 } ] }\n')
+    write("unknown.json", b'{ "pith": 1, "stages": [ { "do": "prune", "sparsty": 0.5 } ] }\n')
+    write("train.json", b'{ "pith": 1, "stages": [ { "do": "train", "epochs": 3 } ] }\n')
+    write("good.json", b'{ "pith": 1, "stages": [ { "do": "prune", "sparsity": 0.5 }, '
+                       b'{ "do": "cluster", "bits": 2 }, { "do": "encode" } ] }\n')
+
+
+main()

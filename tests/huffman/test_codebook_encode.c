@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/* Codebooks: every bit pattern comes back, sizes are what the form promises, wrong order and wrong
+ * bytes are refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+#include "codebook_decode.h"
+#include "pith_huffman.h"
+#include "weight_case.h"
+
+#define SEED 23u
+
+static size_t round_trip(const float *c, uint64_t n_groups, uint32_t k)
+{
+    size_t cap = pith_codebook_bound(n_groups, k), bytes, again;
+    uint8_t *out = malloc(cap);
+    float *back = malloc(k * sizeof *back);
+    struct codebook_reader r;
+    assert_int_equal(pith_codebook_encode(c, n_groups, k, out, cap, &bytes), PITH_OK);
+    assert_true(bytes <= cap);
+    assert_int_equal(pith_codebook_encode(c, n_groups, k, out, bytes - 1, &again), PITH_ERR_SPACE);
+    assert_int_equal(pith_codebook_encode(c, n_groups, k, out, bytes, &again), PITH_OK);
+    struct guarded in = guard_new(bytes, 1);
+    memcpy(in.data, out, bytes);
+    assert_int_equal(pith_codebook_open(&r, in.data, bytes, n_groups, k), PITH_OK);
+    for (uint64_t g = 0; g < n_groups; g++) {
+        assert_int_equal(pith_codebook_next(&r, back), PITH_OK);
+        assert_memory_equal(back, c + g * k, k * sizeof *back);
+    }
+    for (size_t n = 0; n < bytes; n += 1 + bytes / 64) { /* truncations */
+        enum pith_status st = pith_codebook_open(&r, in.data, n, n_groups, k);
+        for (uint64_t g = 0; st == PITH_OK && g < n_groups; g++)
+            st = pith_codebook_next(&r, back);
+        assert_int_equal(st, PITH_ERR_CORRUPT);
+    }
+    guard_free(&in);
+    free(out);
+    free(back);
+    return bytes;
+}
+
+static void sort(float *c, uint32_t n)
+{
+    qsort(c, n, sizeof *c, compare_f32);
+}
+
+static void random_codebooks(void **state)
+{
+    uint64_t seed = SEED;
+    (void)state;
+    print_message("# seed %u\n", SEED);
+    for (uint32_t round = 0; round < 400; round++) {
+        float c[512];
+        uint32_t k = 1 + (uint32_t)(random_u64(&seed) % 256);
+        for (uint32_t i = 0; i < 2 * k; i++) {
+            uint32_t bits = (uint32_t)random_u64(&seed);
+            if (round % 4 == 0) /* any finite value but -0, which a sort cannot place */
+                c[i] = (bits & 0x7f800000u) == 0x7f800000u || bits << 1 == 0 ? 0 : f32_from_bits(bits);
+            else if (round % 4 == 1) /* rounded */
+                c[i] = (float)(int32_t)(bits % 65) / 64 - 0.5f;
+            else
+                c[i] = bell_f32(&seed);
+        }
+        sort(c, k);
+        sort(c + k, k);
+        round_trip(c, 2, k);
+    }
+}
+
+/* Bell-shaped centroids without the pruned middle, full precision: about 20 bits each; of 8
+ * mantissa bits: less than 7. */
+static void sizes(void **state)
+{
+    uint64_t seed = SEED;
+    float c[256];
+    (void)state;
+    for (uint32_t i = 0; i < 256; i++)
+        do
+            c[i] = bell_f32(&seed) / 8;
+        while (c[i] > -0.02f && c[i] < 0.02f);
+    sort(c, 256);
+    assert_in_range(round_trip(c, 1, 256), 1, 256 * 20 / 8);
+    for (uint32_t i = 0; i < 256; i++)
+        c[i] = f32_from_bits((f32_bits(c[i]) + 0x4000) & ~0x7fffu);
+    sort(c, 256);
+    assert_in_range(round_trip(c, 1, 256), 1, 256 * 7 / 8);
+}
+
+static void special_values(void **state)
+{
+    static const float zeros[] = {-0.0f, -0.0f, 0.0f, 0.0f}, one[] = {1.0f},
+                       extremes[] = {-3.40282347e38f, -1e-45f, -0.0f, 0.0f, 1e-45f, 3.40282347e38f};
+    float many[256];
+    (void)state;
+    round_trip(zeros, 1, 4);
+    round_trip(zeros + 2, 1, 1);
+    round_trip(zeros + 2, 2, 1);
+    round_trip(one, 1, 1);
+    round_trip(extremes, 1, 6);
+    round_trip(extremes, 3, 2);
+    for (uint32_t i = 0; i < 256; i++)
+        many[i] = 0.25f;
+    assert_true(round_trip(many, 1, 256) <= 2 + 256 / 8 + 3);
+}
+
+/* The document's example, written. */
+static void document_example(void **state)
+{
+    static const float c[] = {-1.5f, 0.0f, 0.5f, 1.0f};
+    static const uint8_t expected[] = {0x2d, 0xc8, 0x7f, 0xfc, 0x06};
+    uint8_t out[17];
+    size_t bytes;
+    (void)state;
+    assert_int_equal(pith_codebook_encode(c, 1, 4, out, sizeof out, &bytes), PITH_OK);
+    assert_int_equal(bytes, sizeof expected);
+    assert_memory_equal(out, expected, bytes);
+}
+
+static void refused_values(void **state)
+{
+    uint32_t nan = 0x7fc00000u, infinity = 0x7f800000u;
+    float c[2] = {1.0f, 0.5f};
+    uint8_t out[64];
+    size_t bytes;
+    (void)state;
+    assert_int_equal(pith_codebook_encode(c, 1, 2, out, 64, &bytes), PITH_ERR_ARGUMENT);
+    assert_int_equal(pith_codebook_encode(c, 2, 1, out, 64, &bytes), PITH_OK);
+    memcpy(&c[1], &nan, 4);
+    assert_int_equal(pith_codebook_encode(c, 1, 2, out, 64, &bytes), PITH_ERR_ARGUMENT);
+    memcpy(&c[1], &infinity, 4);
+    assert_int_equal(pith_codebook_encode(c, 1, 2, out, 64, &bytes), PITH_ERR_ARGUMENT);
+    c[0] = 0.0f;
+    c[1] = -0.0f;
+    assert_int_equal(pith_codebook_encode(c, 1, 2, out, 64, &bytes), PITH_ERR_ARGUMENT);
+}
+
+static enum pith_status read_one(const uint8_t *bytes, size_t n, uint32_t k)
+{
+    struct codebook_reader r;
+    float dst[256];
+    enum pith_status st = pith_codebook_open(&r, bytes, n, 1, k);
+    return st ? st : pith_codebook_next(&r, dst);
+}
+
+static void refused_bytes(void **state)
+{
+    static const uint8_t raw_order[] = {0, 0, 0, 0x80, 0x3f, 0, 0, 0, 0x3f},
+                         raw_ok[] = {0, 0, 0, 0, 0x3f, 0, 0, 0x80, 0x3f},
+                         raw_head[] = {2, 0, 0, 0, 0x3f, 0, 0, 0x80, 0x3f},
+                         raw_nan[] = {0, 0, 0, 0xc0, 0x7f}, no_bytes[] = {0},
+                         /* z 31; k 31; z 0, k 0: neg 2 of 1 */
+                         shift[] = {0x3f, 0, 0, 0, 0, 0}, rice[] = {0xc1, 7, 0, 0, 0, 0};
+    (void)state;
+    assert_int_equal(read_one(raw_ok, 9, 2), PITH_OK);
+    assert_int_equal(read_one(raw_order, 9, 2), PITH_ERR_CORRUPT);
+    assert_int_equal(read_one(raw_head, 9, 2), PITH_ERR_CORRUPT);
+    assert_int_equal(read_one(raw_nan, 5, 1), PITH_ERR_CORRUPT);
+    assert_int_equal(read_one(no_bytes, 0, 1), PITH_ERR_CORRUPT);
+    assert_int_equal(read_one(shift, 6, 1), PITH_ERR_CORRUPT);
+    assert_int_equal(read_one(rice, 6, 1), PITH_ERR_CORRUPT);
+    /* K = 2, z = 30, k = 0, neg = 3 */
+    static const uint8_t negatives[] = {1 | 30 << 1, 3 << 3, 0};
+    assert_int_equal(read_one(negatives, 2, 2), PITH_ERR_CORRUPT);
+    /* K = 1, z = 30, neg = 0, zero = 0, v = 0: +0 written the long way; v = 1 is 2.0 */
+    static const uint8_t long_zero[] = {1 | 30 << 1, 0}, two[] = {1 | 30 << 1, 1 << 5};
+    assert_int_equal(read_one(long_zero, 2, 1), PITH_ERR_CORRUPT);
+    assert_int_equal(read_one(two, 2, 1), PITH_OK);
+    /* K = 2, z = 30: 2.0 and a step of 1 would be infinite */
+    static const uint8_t too_far[] = {1 | 30 << 1, 1 << 6 | 1 << 7};
+    assert_int_equal(read_one(too_far, 2, 2), PITH_ERR_CORRUPT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_codebooks), cmocka_unit_test(sizes),
+        cmocka_unit_test(special_values),   cmocka_unit_test(document_example),
+        cmocka_unit_test(refused_values),   cmocka_unit_test(refused_bytes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

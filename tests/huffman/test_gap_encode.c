@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/* Supports: the mapping of gaps to symbols, size against the order-0 entropy of true gaps, the
+ * choice of patterns for dense and structured masks, far gaps, and refusals. (That every mask comes
+ * back is test_weight.c's business.) */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+#include "gap_symbols.h"
+#include "weight_case.h"
+
+#define SEED 5u
+
+static void symbols_of_gaps(void **state)
+{
+    (void)state;
+    assert_int_equal(pith_gap_symbol(13, 4, 2), 13); /* the document's examples */
+    assert_int_equal(pith_gap_symbol(100, 4, 2), 26);
+    assert_int_equal(pith_gap_extra_bits(26, 4, 2), 4);
+    assert_int_equal(pith_gap_symbol(6, 1, 1), 5);
+    for (uint32_t d = 0; d < 8; d++)
+        for (uint32_t m = 0; m <= d && m < 4; m++) {
+            uint32_t last = 0;
+            for (uint64_t gap = 0; gap < UINT64_C(1) << 32; gap = gap < 5000 ? gap + 1 : gap * 33 / 32) {
+                uint32_t s = pith_gap_symbol((uint32_t)gap, d, m);
+                assert_true(s == last || s == last + 1);
+                assert_true(gap >> d ? s >= 1u << d : s == gap);
+                assert_true(pith_gap_extra_bits(s, d, m) <= 31);
+                last = s;
+            }
+        }
+}
+
+struct sizes {
+    double gap_entropy; /* bytes */
+    size_t bytes;       /* table and stream */
+    struct pith_support_code code;
+};
+
+static struct sizes measure(const uint8_t *mask, uint64_t count)
+{
+    struct sizes z = {0};
+    struct pith_support_profile *p = calloc(1, sizeof *p);
+    uint64_t *hist = calloc(count + 1, sizeof *hist), next = 0;
+    pith_support_profile_add(p, mask, count);
+    assert_int_equal(pith_support_build(p, &z.code), PITH_OK);
+    size_t cap = pith_support_bound(&z.code, p), bytes;
+    uint8_t *out = malloc(cap + 1);
+    assert_int_equal(pith_support_encode(&z.code, mask, count, out, cap, &bytes), PITH_OK);
+    assert_true(bytes <= cap);
+    if (bytes)
+        assert_int_equal(pith_support_encode(&z.code, mask, count, out, bytes - 1, &cap),
+                         PITH_ERR_SPACE);
+    z.bytes = bytes + pith_support_table_bytes(&z.code);
+    for (uint64_t i = 0; i < count; i++)
+        if (mask[i]) {
+            hist[i - next]++;
+            next = i + 1;
+        }
+    for (uint64_t i = 0; i < count; i++)
+        if (hist[i])
+            z.gap_entropy -= (double)hist[i] * log2((double)hist[i] / (double)p->nnz) / 8;
+    free(hist);
+    free(out);
+    free(p);
+    return z;
+}
+
+/* Random masks, 0.3 % to 50 %, from 20,000 nonzeros on: within 2 % with the table. */
+static void close_to_entropy(void **state)
+{
+    static const uint32_t per_mille[] = {3, 10, 30, 60, 90, 130, 180, 250, 330, 400, 500};
+    uint64_t seed = SEED;
+    (void)state;
+    print_message("# seed %u\n", SEED);
+    for (size_t k = 0; k < sizeof per_mille / sizeof *per_mille; k++) {
+        uint64_t count = 20000000u / per_mille[k];
+        uint8_t *mask = malloc(count);
+        for (uint64_t i = 0; i < count; i++)
+            mask[i] = random_u64(&seed) % 1000 < per_mille[k];
+        struct sizes z = measure(mask, count);
+        if ((double)z.bytes > 1.02 * z.gap_entropy)
+            fail_msg("density %u: %zu bytes, entropy %.0f", per_mille[k], z.bytes, z.gap_entropy);
+        free(mask);
+    }
+}
+
+/* Two of every four: the entropy is log2(6) bits a group; patterns find it, gaps cannot. */
+static void two_of_four(void **state)
+{
+    static const uint8_t two[6] = {3, 5, 6, 9, 10, 12};
+    static uint8_t mask[80000];
+    uint64_t seed = SEED;
+    (void)state;
+    for (uint32_t i = 0; i < sizeof mask; i += 4)
+        for (uint32_t k = 0, p = two[random_u64(&seed) % 6]; k < 4; k++)
+            mask[i + k] = p >> k & 1;
+    struct sizes z = measure(mask, sizeof mask);
+    assert_int_equal(z.code.kind, PITH_SUPPORT_PATTERNS);
+    assert_true((double)z.bytes < 1.02 * 20000 * log2(6) / 8 + 40);
+}
+
+static void far_apart(void **state)
+{
+    uint64_t count = UINT64_C(50) << 20;
+    uint8_t *mask = calloc(count, 1);
+    (void)state;
+    mask[0] = mask[1] = mask[300] = mask[70000] = mask[count - 1] = 1;
+    struct sizes z = measure(mask, count);
+    assert_true(z.bytes <= 24);
+    /* with seven direct bits and eighths, gaps from 2^23 on have no symbol */
+    z.code.direct_bits = 7;
+    z.code.mantissa_bits = 3;
+    size_t bytes;
+    uint8_t out[64];
+    assert_int_equal(pith_support_encode(&z.code, mask, count, out, sizeof out, &bytes),
+                     PITH_ERR_ARGUMENT);
+    struct pith_support_profile *p = calloc(1, sizeof *p);
+    pith_support_profile_add(p, mask, count);
+    assert_int_equal(pith_support_cost_bits(&z.code, p), UINT64_MAX);
+    assert_int_equal(pith_support_bound(&z.code, p), SIZE_MAX);
+    free(p);
+    free(mask);
+}
+
+static void nothing_kept(void **state)
+{
+    static const uint8_t mask[100];
+    struct pith_support_profile p;
+    struct pith_support_code code;
+    size_t bytes = 9;
+    (void)state;
+    memset(&p, 0, sizeof p);
+    pith_support_profile_add(&p, mask, sizeof mask);
+    assert_int_equal(pith_support_build(&p, &code), PITH_OK);
+    assert_int_equal(pith_support_table_bytes(&code), 0);
+    assert_int_equal(pith_support_bound(&code, &p), 0);
+    assert_int_equal(pith_support_encode(&code, mask, sizeof mask, NULL, 0, &bytes), PITH_OK);
+    assert_int_equal(bytes, 0);
+    assert_int_equal(pith_support_cost_bits(&code, &p), 0);
+    assert_int_equal(pith_support_encode(&code, (const uint8_t[]){1}, 1, NULL, 0, &bytes),
+                     PITH_ERR_ARGUMENT);
+}
+
+/* cost_bits tells what the stream takes, to the padding of its sub-streams and their directory. */
+static void cost_is_size(void **state)
+{
+    uint64_t seed = SEED;
+    static uint8_t mask[300000], out[300000];
+    (void)state;
+    for (uint32_t density = 1; density < 1000; density += 111) {
+        struct pith_support_profile p;
+        struct pith_support_code code;
+        size_t bytes;
+        memset(&p, 0, sizeof p);
+        for (uint32_t i = 0; i < sizeof mask; i++)
+            mask[i] = random_u64(&seed) % 1000 < density;
+        pith_support_profile_add(&p, mask, sizeof mask);
+        assert_int_equal(pith_support_build(&p, &code), PITH_OK);
+        assert_int_equal(pith_support_encode(&code, mask, sizeof mask, out, sizeof out, &bytes),
+                         PITH_OK);
+        uint64_t bits = pith_support_cost_bits(&code, &p);
+        assert_in_range(8 * bytes, bits, bits + 8 * pith_huff_stream_overhead(300000));
+    }
+}
+
+/* Every bit of a small support flipped: refused, or other positions, all inside and ascending. */
+static void flipped_bits(void **state)
+{
+    uint64_t seed = SEED;
+    struct case_spec s = {.count = 3000, .density = 60, .support = SUPPORT_GAPS,
+                          .n_centroids = 4, .n_groups = 1};
+    struct weight_case c = case_new(&s, &seed);
+    struct weight *w = &c.w;
+    uint32_t *pos = malloc(w->nnz * sizeof *pos), refused = 0;
+    void *scratch = malloc(131072);
+    (void)state;
+    for (size_t bit = 0; bit < 8 * (w->support_stream.n_bytes + w->gap_table.n_bytes); bit++) {
+        size_t at = bit / 8, n = w->support_stream.n_bytes;
+        uint8_t *byte = at < n ? &c.bytes[2][at] : &c.bytes[0][at - n];
+        *byte ^= (uint8_t)(1u << bit % 8);
+        assert_true(pith_weight_scratch_bytes(w) <= 131072);
+        if (pith_weight_expand_parts(w, pos, NULL, NULL, scratch)) {
+            refused++;
+        } else {
+            for (uint64_t i = 0; i < w->nnz; i++) {
+                assert_true(pos[i] < w->count);
+                assert_true(i == 0 || pos[i] > pos[i - 1]);
+            }
+        }
+        *byte ^= (uint8_t)(1u << bit % 8);
+    }
+    assert_true(refused > 0);
+    free(pos);
+    free(scratch);
+    case_free(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(symbols_of_gaps), cmocka_unit_test(close_to_entropy),
+        cmocka_unit_test(two_of_four),     cmocka_unit_test(far_apart),
+        cmocka_unit_test(nothing_kept),    cmocka_unit_test(cost_is_size),
+        cmocka_unit_test(flipped_bits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT */
+/* Seeded random shapes and attributes against definitions written as plainly as possible, one
+ * element at a time: what the fast paths (merged axes, blocks, ranges) must not change. */
+#include <math.h>
+#include "one_op.h"
+
+#define SEED 7u
+
+static uint32_t rng = SEED;
+
+static uint32_t below(uint32_t n)
+{
+    rng = rng * 1664525u + 1013904223u;
+    return (rng >> 8) % n;
+}
+
+static float *random_floats(size_t n)
+{
+    float *x = malloc(n * sizeof *x);
+    assert_non_null(x);
+    for (size_t i = 0; i < n; i++)
+        x[i] = (float)((int)below(2001) - 1000) / 64;
+    return x;
+}
+
+static void random_dims(uint32_t *dims, uint32_t rank, uint32_t max)
+{
+    for (uint32_t i = 0; i < rank; i++)
+        dims[i] = below(4) == 0 ? 1 : 1 + below(max);
+}
+
+/* Row-major index of `flat` on each axis. */
+static void unravel(const struct shape *s, size_t flat, uint32_t *index)
+{
+    for (uint32_t i = s->rank; i-- > 0;) {
+        index[i] = (uint32_t)(flat % s->dim[i]);
+        flat /= s->dim[i];
+    }
+}
+
+/* Element at `index`, given with as many axes as `rank`; axes of 1 repeat. */
+static size_t ravel_repeat(const struct shape *s, const uint32_t *index, uint32_t rank)
+{
+    size_t flat = 0;
+    for (uint32_t i = 0; i < s->rank; i++) {
+        uint32_t at = index[rank - s->rank + i];
+        flat = flat * s->dim[i] + (s->dim[i] == 1 ? 0 : at);
+    }
+    return flat;
+}
+
+static void expect_near(const struct one_op *t, size_t i, double expected, double bound,
+                        const char *what, int round)
+{
+    double got = (double)((const float *)t->out[0].data)[i];
+    if (!(fabs(got - expected) <= bound) && got != expected)
+        fail_msg("%s, seed %u, round %d, element %zu: expected %.9g, got %.9g", what, SEED, round,
+                 i, expected, got);
+}
+
+static void test_broadcast(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 400; round++) {
+        uint32_t out[5], rank = below(6), dims[2][5], ranks[2];
+        random_dims(out, rank, round % 50 == 0 ? 20 : 5);
+        for (int k = 0; k < 2; k++) {
+            ranks[k] = below(2) ? rank : below(rank + 1);
+            for (uint32_t i = 0; i < ranks[k]; i++)
+                dims[k][i] = below(3) == 0 ? 1 : out[rank - ranks[k] + i];
+        }
+        struct one_op t;
+        one_op_open(&t, PITH_OP_SUB, 2, 1);
+        for (uint32_t k = 0; k < 2; k++) {
+            one_op_in(&t, k, PITH_F32, ranks[k], dims[k], NULL);
+            t.in[k].data = random_floats(shape_elems(&t.in[k].shape));
+        }
+        assert_int_equal(one_op_shape(&t), PITH_OK);
+        one_op_run(&t, round & 1);
+        const float *a = t.in[0].data, *b = t.in[1].data;
+        for (size_t i = 0; i < shape_elems(&t.out[0].shape); i++) {
+            uint32_t at[8];
+            unravel(&t.out[0].shape, i, at);
+            float x = a[ravel_repeat(&t.in[0].shape, at, t.out[0].shape.rank)];
+            float y = b[ravel_repeat(&t.in[1].shape, at, t.out[0].shape.rank)];
+            expect_near(&t, i, (double)(x - y), 0, "broadcast", round);
+        }
+        free(t.in[0].data);
+        free(t.in[1].data);
+        one_op_close(&t);
+    }
+}
+
+/* Rows of several pieces: both operands moving, one fixed, the other fixed. */
+static void test_long_rows(void **state)
+{
+    (void)state;
+    const uint32_t n = 20011, one = 1;
+    for (int round = 0; round < 6; round++) {
+        struct one_op t;
+        one_op_open(&t, PITH_OP_SUB, 2, 1);
+        one_op_in(&t, 0, PITH_F32, 1, round % 3 == 1 ? &one : &n, NULL);
+        one_op_in(&t, 1, PITH_F32, 1, round % 3 == 2 ? &one : &n, NULL);
+        float *a = t.in[0].data = random_floats(n), *b = t.in[1].data = random_floats(n);
+        assert_int_equal(one_op_shape(&t), PITH_OK);
+        one_op_run(&t, round >= 3);
+        for (size_t i = 0; i < n; i++)
+            expect_near(&t, i, (double)(a[round % 3 == 1 ? 0 : i] - b[round % 3 == 2 ? 0 : i]), 0,
+                        "long row", round);
+        free(a);
+        free(b);
+        one_op_close(&t);
+    }
+}
+
+struct window {
+    int32_t kernel[2], stride[2], dilation[2], pad[4];
+};
+
+/* The pool's definition for one output. */
+static double pool_naive(const struct one_op *t, const struct window *w, size_t plane, int oh,
+                         int ow)
+{
+    const struct shape *s = &t->in[0].shape;
+    int H = (int)s->dim[2], W = (int)s->dim[3];
+    const float *x = (const float *)t->in[0].data + plane * (size_t)(H * W);
+    double max = -INFINITY, sum = 0;
+    int count = 0;
+    for (int i = 0; i < w->kernel[0]; i++) {
+        for (int j = 0; j < w->kernel[1]; j++) {
+            int h = oh * w->stride[0] - w->pad[0] + i * w->dilation[0];
+            int v = ow * w->stride[1] - w->pad[1] + j * w->dilation[1];
+            bool inside = h >= 0 && h < H && v >= 0 && v < W;
+            bool padded = h < H + w->pad[2] && v < W + w->pad[3];
+            count += t->attr[ATTR_POOL_INCLUDE_PAD] ? padded : inside;
+            if (inside) {
+                max = fmax(max, (double)x[h * W + v]);
+                sum += (double)x[h * W + v];
+            }
+        }
+    }
+    return t->info->op == PITH_OP_MAX_POOL ? max : count ? sum / count : 0;
+}
+
+static void random_window(struct window *w, bool wide)
+{
+    for (int i = 0; i < 2; i++) {
+        w->kernel[i] = 1 + (int32_t)below(i && wide ? 90 : 4);
+        w->stride[i] = 1 + (int32_t)below(i && wide ? 40 : 4);
+        w->dilation[i] = 1 + (int32_t)(below(3) ? 0 : below(3));
+        uint32_t span = (uint32_t)((w->kernel[i] - 1) * w->dilation[i] + 1);
+        w->pad[i] = (int32_t)below(span);
+        w->pad[2 + i] = (int32_t)below(span);
+    }
+}
+
+static void test_pools(void **state)
+{
+    (void)state;
+    size_t n_run = 0;
+    for (int round = 0; round < 2000; round++) {
+        bool wide = round % 8 == 0; /* rows of several blocks, windows wider than one */
+        uint32_t dims[4] = {1 + below(2), 1 + below(3), 1 + below(9), 1 + below(wide ? 700 : 12)};
+        struct one_op t;
+        struct window w;
+        one_op_open(&t, below(2) ? PITH_OP_MAX_POOL : PITH_OP_AVERAGE_POOL, 1, 1);
+        one_op_in(&t, 0, PITH_F32, 4, dims, NULL);
+        random_window(&w, wide);
+        one_op_list(&t, ATTR_POOL_KERNEL, 2, w.kernel);
+        one_op_list(&t, ATTR_POOL_STRIDES, 2, w.stride);
+        one_op_list(&t, ATTR_POOL_DILATIONS, 2, w.dilation);
+        one_op_list(&t, ATTR_POOL_PADS, 4, w.pad);
+        t.attr[ATTR_POOL_CEIL] = (int32_t)below(2);
+        t.attr[ATTR_POOL_INCLUDE_PAD] = (int32_t)below(2);
+        if (one_op_shape(&t) != PITH_OK)
+            continue;
+        t.in[0].data = random_floats(shape_elems(&t.in[0].shape));
+        one_op_run(&t, round & 1);
+        for (size_t i = 0; i < shape_elems(&t.out[0].shape); i++) {
+            uint32_t at[8];
+            unravel(&t.out[0].shape, i, at);
+            double expected =
+                pool_naive(&t, &w, at[0] * dims[1] + at[1], (int)at[2], (int)at[3]);
+            /* sums of multiples of 1/64 are exact; only the division rounds */
+            expect_near(&t, i, expected, 1e-7 * fabs(expected), "pool", round);
+        }
+        free(t.in[0].data);
+        one_op_close(&t);
+        n_run++;
+    }
+    assert_true(n_run > 800);
+}
+
+static void test_transpose_slice(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 400; round++) {
+        uint32_t rank = 1 + below(5), dims[5];
+        random_dims(dims, rank, round % 50 == 0 ? 20 : 5);
+        struct one_op t, u;
+        one_op_open(&t, PITH_OP_TRANSPOSE, 1, 1);
+        one_op_in(&t, 0, PITH_F32, rank, dims, NULL);
+        t.in[0].data = random_floats(shape_elems(&t.in[0].shape));
+        int32_t perm[5];
+        for (uint32_t i = 0; i < rank; i++) { /* inside-out shuffle */
+            uint32_t k = below(i + 1);
+            perm[i] = perm[k];
+            perm[k] = (int32_t)i;
+        }
+        one_op_list(&t, ATTR_PERM, rank, perm);
+        assert_int_equal(one_op_shape(&t), PITH_OK);
+        one_op_run(&t, round & 1);
+        const float *x = t.in[0].data;
+        for (size_t i = 0; i < shape_elems(&t.out[0].shape); i++) {
+            uint32_t at[8], from[8];
+            unravel(&t.out[0].shape, i, at);
+            for (uint32_t k = 0; k < rank; k++)
+                from[perm[k]] = at[k];
+            expect_near(&t, i, (double)x[ravel_repeat(&t.in[0].shape, from, rank)], 0, "transpose",
+                        round);
+        }
+        /* every axis reversed by steps of -2 */
+        one_op_open(&u, PITH_OP_SLICE, 1, 1);
+        u.in[0] = t.in[0];
+        const int32_t axes[5] = {0, 1, 2, 3, 4}, start[5] = {-1, -1, -1, -1, -1};
+        const int32_t end[5] = {INT32_MIN, INT32_MIN, INT32_MIN, INT32_MIN, INT32_MIN};
+        const int32_t step[5] = {-2, -2, -2, -2, -2};
+        one_op_list(&u, ATTR_SLICE_AXES, rank, axes);
+        one_op_list(&u, ATTR_SLICE_STARTS, rank, start);
+        one_op_list(&u, ATTR_SLICE_ENDS, rank, end);
+        one_op_list(&u, ATTR_SLICE_STEPS, rank, step);
+        assert_int_equal(one_op_shape(&u), PITH_OK);
+        one_op_run(&u, round & 1);
+        for (size_t i = 0; i < shape_elems(&u.out[0].shape); i++) {
+            uint32_t at[8];
+            unravel(&u.out[0].shape, i, at);
+            for (uint32_t k = 0; k < rank; k++)
+                at[k] = dims[k] - 1 - 2 * at[k];
+            expect_near(&u, i, (double)x[ravel_repeat(&u.in[0].shape, at, rank)], 0, "slice",
+                        round);
+        }
+        free(t.in[0].data);
+        one_op_close(&t);
+        one_op_close(&u);
+    }
+}
+
+static void test_reduce_mean(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 400; round++) {
+        uint32_t rank = below(6), dims[5], set = below(32);
+        random_dims(dims, rank, round % 50 == 0 ? 20 : 5);
+        struct one_op t;
+        one_op_open(&t, PITH_OP_REDUCE_MEAN, 1, 1);
+        one_op_in(&t, 0, PITH_F32, rank, dims, NULL);
+        size_t n = shape_elems(&t.in[0].shape);
+        t.in[0].data = random_floats(n);
+        int32_t axes[5];
+        uint32_t n_axes = 0;
+        for (uint32_t i = 0; i < rank; i++)
+            if (set >> i & 1u)
+                axes[n_axes++] = (int32_t)i;
+        one_op_list(&t, ATTR_AXES, n_axes, axes);
+        assert_int_equal(one_op_shape(&t), PITH_OK);
+        one_op_run(&t, round & 1);
+        double *sum = calloc(n, sizeof *sum);
+        assert_non_null(sum);
+        size_t n_out = shape_elems(&t.out[0].shape);
+        for (size_t i = 0; i < n; i++) { /* keepdims: reduced axes are 1 in the output */
+            uint32_t at[8];
+            unravel(&t.in[0].shape, i, at);
+            sum[ravel_repeat(&t.out[0].shape, at, rank)] += (double)((float *)t.in[0].data)[i];
+        }
+        for (size_t i = 0; i < n_out; i++)
+            expect_near(&t, i, sum[i] / ((double)n / (double)n_out), 1e-5, "mean", round);
+        free(sum);
+        free(t.in[0].data);
+        one_op_close(&t);
+    }
+}
+
+/* Softmax along any axis of a tensor large enough for several ranges and blocks. */
+static void test_softmax(void **state)
+{
+    (void)state;
+    const uint32_t dims[3] = {7, 65, 83};
+    for (uint32_t axis = 0; axis < 3; axis++) {
+        struct one_op t;
+        one_op_open(&t, PITH_OP_SOFTMAX, 1, 1);
+        one_op_in(&t, 0, PITH_F32, 3, dims, NULL);
+        size_t n = shape_elems(&t.in[0].shape), step = 1;
+        const float *x = t.in[0].data = random_floats(n);
+        t.attr[ATTR_SOFTMAX_AXIS] = (int32_t)axis;
+        assert_int_equal(one_op_shape(&t), PITH_OK);
+        one_op_run(&t, true);
+        for (uint32_t i = axis + 1; i < 3; i++)
+            step *= dims[i];
+        for (size_t i = 0; i < n; i++) {
+            size_t first = i - i / step % dims[axis] * step;
+            double sum = 0;
+            for (size_t k = 0; k < dims[axis]; k++)
+                sum += exp((double)x[first + k * step]);
+            double expected = exp((double)x[i]) / sum;
+            expect_near(&t, i, expected, 1e-6 * expected, "softmax", (int)axis);
+        }
+        free(t.in[0].data);
+        one_op_close(&t);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_broadcast), cmocka_unit_test(test_long_rows),
+        cmocka_unit_test(test_pools),
+        cmocka_unit_test(test_transpose_slice), cmocka_unit_test(test_reduce_mean),
+        cmocka_unit_test(test_softmax)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
