@@ -26,9 +26,8 @@ struct layer_shape {
 };
 
 static const struct layer_shape shapes[] = {
-    {"alexnet fc6", 4096, 9216, 9},   {"alexnet fc7", 4096, 4096, 9},
-    {"alexnet fc8", 1000, 4096, 25},  {"lenet300 ip1", 300, 784, 9},
-    {"lenet300 ip2", 100, 300, 9},    {"lenet300 ip3", 10, 100, 26},
+    {"alexnet fc6", 4096, 9216, 9}, {"alexnet fc7", 4096, 4096, 9}, {"alexnet fc8", 1000, 4096, 25},
+    {"lenet300 ip1", 300, 784, 9},  {"lenet300 ip2", 100, 300, 9},  {"lenet300 ip3", 10, 100, 26},
 };
 
 struct layer {
@@ -60,8 +59,8 @@ static uint32_t bell_bin(void)
     uint32_t sum = 0;
     for (int i = 0; i < 3; i++) {
         uint64_t r = random_u64();
-        sum += (uint32_t)(r & 0xffff) + (uint32_t)(r >> 16 & 0xffff) + (uint32_t)(r >> 32 & 0xffff) +
-               (uint32_t)(r >> 48);
+        sum += (uint32_t)(r & 0xffff) + (uint32_t)(r >> 16 & 0xffff) +
+               (uint32_t)(r >> 32 & 0xffff) + (uint32_t)(r >> 48);
     }
     return sum / 12;
 }
@@ -314,9 +313,15 @@ static void bench_layer(const struct layer_shape *shape, int rounds)
     size_t book_bytes;
     require(!pith_codebook_encode(l.codebook, 1, CENTROIDS, book, sizeof book, &book_bytes),
             "codebook refused");
-    struct weight w = {.type = PITH_F32, .count = l.count, .nnz = l.nnz, .support = SUPPORT_GAPS,
-                       .grid = GRID_CODEBOOK, .code = CODE_HUFFMAN, .n_centroids = CENTROIDS,
-                       .group_elems = l.count, .n_groups = 1,
+    struct weight w = {.type = PITH_F32,
+                       .count = l.count,
+                       .nnz = l.nnz,
+                       .support = SUPPORT_GAPS,
+                       .grid = GRID_CODEBOOK,
+                       .code = CODE_HUFFMAN,
+                       .n_centroids = CENTROIDS,
+                       .group_elems = l.count,
+                       .n_groups = 1,
                        .gap_table = {gaps.table, gaps.table_bytes},
                        .index_table = {index.table, index.table_bytes},
                        .support_stream = {gaps.stream, gaps.stream_bytes},

@@ -8,7 +8,7 @@
  *     PITH_CPU=avx2 build/bench_fc
  *
  * Peers are loaded when present: MKL's sgemv (pip install mkl) and oneDNN's dnnl_sgemm
- * (libdnnl2), both on one thread. Contenders take turns; a turn is one run unmeasured and one
+ * (libdnnl2), both on one thread. Contenders take turns; a turn is one run unmeasured and three
  * measured in CPU time of the thread, so each has its own operand as warm as its size allows. The
  * table has the median. `best` is the faster peer (our own dense product where there is none),
  * `err` the largest error in parts of the bound 2 K 2^-24 sum |w x|. */
@@ -23,6 +23,7 @@
 #include "run_form.h"
 
 #define CENTROIDS 32u
+#define RUNS_A_TURN 3u
 
 struct layer {
     uint32_t rows, cols;
@@ -340,19 +341,21 @@ static double error_of(const struct problem *p)
 static void measure(struct contender *c, size_t n, const struct problem *p, uint32_t rounds)
 {
     for (size_t i = 0; i < n; i++)
-        c[i].times = new_array(rounds, sizeof(double));
+        c[i].times = new_array((size_t)rounds * RUNS_A_TURN, sizeof(double));
     for (uint32_t round = 0; round < rounds; round++)
         for (size_t i = 0; i < n; i++) {
             memset(p->y, 0xff, p->rows * sizeof *p->y);
             c[i].run(&c[i], p);
             if (round == 0)
                 c[i].err = error_of(p);
-            double start = now_us();
-            c[i].run(&c[i], p);
-            c[i].times[round] = now_us() - start;
+            for (uint32_t k = 0; k < RUNS_A_TURN; k++) {
+                double start = now_us();
+                c[i].run(&c[i], p);
+                c[i].times[round * RUNS_A_TURN + k] = now_us() - start;
+            }
         }
     for (size_t i = 0; i < n; i++)
-        qsort(c[i].times, rounds, sizeof(double), by_double);
+        qsort(c[i].times, (size_t)rounds * RUNS_A_TURN, sizeof(double), by_double);
 }
 
 /* Prints the table of one layer; returns best dense / chosen form. */
@@ -361,7 +364,7 @@ static double report(const struct layer *l, const struct contender *c, size_t n,
 {
     double best = INFINITY, own = NAN, chosen = NAN;
     for (size_t i = 0; i < n; i++) {
-        double us = c[i].times[rounds / 2];
+        double us = c[i].times[rounds * RUNS_A_TURN / 2];
         if (c[i].is_peer && us < best)
             best = us;
         if (c[i].run == run_dense)
@@ -372,7 +375,7 @@ static double report(const struct layer *l, const struct contender *c, size_t n,
     best = isinf(best) ? own : best;
     chosen = isnan(chosen) ? own : chosen;
     for (size_t i = 0; i < n; i++) {
-        double us = c[i].times[rounds / 2];
+        double us = c[i].times[rounds * RUNS_A_TURN / 2];
         printf("%u x %u  %.2f  %-13s %9.1f us  %8.2f MB  %6.2f x  err %.4f%s\n", l->rows, l->cols,
                l->density, c[i].name, us, c[i].bytes * 1e-6, best / us, c[i].err,
                c[i].err <= 1 ? "" : "  WRONG");

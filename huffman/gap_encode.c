@@ -183,8 +183,7 @@ static enum pith_status encode_gaps(const struct pith_support_code *code, const 
         return PITH_ERR_ARGUMENT;
     memset(extra_bits, 0, sizeof extra_bits);
     for (uint32_t k = 0; k < code->huff.n_symbols; k++)
-        extra_bits[k] =
-            (uint8_t)pith_gap_extra_bits(k, code->direct_bits, code->mantissa_bits);
+        extra_bits[k] = (uint8_t)pith_gap_extra_bits(k, code->direct_bits, code->mantissa_bits);
     struct symbol_source src = {s->symbol, s->n, s->gap, extra_bits};
     return pith_huff_encode_source(&code->huff, &src, dst, cap, bytes);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gap_symbols.h - how gaps and bitmap patterns become symbols (docs/format-streams.md section 5). */
+/* gap_symbols.h - how gaps and bitmap patterns become symbols (docs/format-streams.md section 5).
+ */
 #ifndef GAP_SYMBOLS_H
 #define GAP_SYMBOLS_H
 

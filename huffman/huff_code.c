@@ -151,7 +151,8 @@ static uint64_t bits_of(const struct bit_writer *w, const uint8_t *start)
 
 /* Tries each way to write one part on scratch; the cheapest, the lowest among equals. */
 static uint32_t cheapest(const struct pith_huff_code *code, uint32_t first, uint32_t last,
-                         void (*write)(struct bit_writer *, const struct pith_huff_code *, uint32_t))
+                         void (*write)(struct bit_writer *, const struct pith_huff_code *,
+                                       uint32_t))
 {
     uint8_t scratch[2 * PITH_SYMBOLS * HUFF_WRITE_MAX_ZIGZAG / 8];
     uint64_t least = UINT64_MAX;

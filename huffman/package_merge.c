@@ -48,8 +48,8 @@ static uint32_t merge(const struct work *w, const uint64_t *from, uint32_t n, ui
 {
     uint32_t out = 0, leaf = 0, pair = 0;
     while (leaf < w->n_leaves || pair + 1 < n) {
-        bool take_leaf = leaf < w->n_leaves &&
-                         (pair + 1 >= n || w->leaf[leaf] <= from[pair] + from[pair + 1]);
+        bool take_leaf =
+            leaf < w->n_leaves && (pair + 1 >= n || w->leaf[leaf] <= from[pair] + from[pair + 1]);
         is_leaf[out] = take_leaf;
         if (take_leaf) {
             to[out++] = w->leaf[leaf++];

@@ -83,11 +83,11 @@ enum pith_status pith_huff_share(uint32_t n, const uint64_t (*hist)[PITH_SYMBOLS
 /* Counts that decide a support code; profiles of several masks may be added up (they are sums of
  * counters), so that masks can share a table. About 7 KB. */
 struct pith_support_profile {
-    uint64_t count, nnz;   /* elements, nonzeros */
-    uint64_t gap[256];     /* gaps 0..255, each for itself */
+    uint64_t count, nnz;     /* elements, nonzeros */
+    uint64_t gap[256];       /* gaps 0..255, each for itself */
     uint64_t far_gap[24][8]; /* gap in [2^(8+i), 2^(9+i)), eighths of that range */
-    uint64_t pattern8[256]; /* bitmap bytes */
-    uint64_t pattern4[16];  /* bitmap nibbles */
+    uint64_t pattern8[256];  /* bitmap bytes */
+    uint64_t pattern4[16];   /* bitmap nibbles */
 };
 
 /* mask: [count] 0 or 1; count < 2^32. Adds to *profile (zero it first). */
@@ -100,9 +100,9 @@ enum pith_support_kind { PITH_SUPPORT_GAPS = 0, PITH_SUPPORT_PATTERNS = 1 };
 
 struct pith_support_code {
     enum pith_support_kind kind;
-    uint32_t direct_bits;  /* GAPS: gaps below 2^direct_bits are symbols of their own; 0..7 */
+    uint32_t direct_bits;   /* GAPS: gaps below 2^direct_bits are symbols of their own; 0..7 */
     uint32_t mantissa_bits; /* GAPS: larger ones: 2^mantissa_bits symbols an octave; 0..3 */
-    uint32_t pattern_bits; /* PATTERNS: 4 or 8 elements a symbol */
+    uint32_t pattern_bits;  /* PATTERNS: 4 or 8 elements a symbol */
     struct pith_huff_code huff;
 };
 

@@ -91,12 +91,20 @@ static size_t profile_table(const void *code)
     return pith_support_table_bytes(code);
 }
 
-static const struct kind histogram_kind = {
-    sizeof(uint64_t[PITH_SYMBOLS]), sizeof(struct pith_huff_code), histogram_is_empty,
-    histogram_add, histogram_build, histogram_cost, histogram_table};
-static const struct kind profile_kind = {
-    sizeof(struct pith_support_profile), sizeof(struct pith_support_code), profile_is_empty,
-    profile_add, profile_build, profile_cost, profile_table};
+static const struct kind histogram_kind = {sizeof(uint64_t[PITH_SYMBOLS]),
+                                           sizeof(struct pith_huff_code),
+                                           histogram_is_empty,
+                                           histogram_add,
+                                           histogram_build,
+                                           histogram_cost,
+                                           histogram_table};
+static const struct kind profile_kind = {sizeof(struct pith_support_profile),
+                                         sizeof(struct pith_support_code),
+                                         profile_is_empty,
+                                         profile_add,
+                                         profile_build,
+                                         profile_cost,
+                                         profile_table};
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 

@@ -181,74 +181,81 @@ static uint32_t clone_value(struct folder *f, uint32_t like)
     return m->n_values++;
 }
 
-static enum pith_status scale_weight(struct folder *f, const struct pair *p)
+/* What a fold will install, made before the first thing is changed: without memory the model stays
+ * the network it was. */
+struct fold_parts {
+    uint32_t weight, bias; /* values */
+    float *weight_data, *bias_data;
+    struct pith_codebook *codebook;
+    uint32_t *in;
+};
+
+/* The value itself, or a copy when others read it too. */
+static uint32_t own_value(struct folder *f, uint32_t value)
 {
-    if (f->uses[p->linear->in[1]] > 1) {
-        uint32_t own = clone_value(f, p->linear->in[1]);
-        if (own == PITH_VALUE_NONE)
-            return PITH_ERR_MEMORY;
-        p->linear->in[1] = own;
-    }
-    struct pith_const *w = f->m->values[p->linear->in[1]].constant;
-    struct pith_codebook *codebook = NULL;
-    float *data = pith_model_alloc(f->m, w->count, sizeof *data);
+    return f->uses[value] > 1 ? clone_value(f, value) : value;
+}
+
+static enum pith_status make_parts(struct folder *f, const struct pair *p, struct fold_parts *parts)
+{
+    struct pith_model *m = f->m;
+    const struct pith_const *w = m->values[p->linear->in[1]].constant;
+    *parts = (struct fold_parts){0};
+    parts->weight_data = pith_model_alloc(m, w->count, sizeof(float));
+    parts->bias_data = pith_model_alloc(m, p->channels, sizeof(float));
+    parts->in = pith_model_alloc(m, 3, sizeof *parts->in);
     if (w->codebook)
-        codebook = scale_codebook(f, p, w->codebook, w->count);
-    if (!data || (w->codebook && !codebook))
+        parts->codebook = scale_codebook(f, p, w->codebook, w->count);
+    if (!parts->weight_data || !parts->bias_data || !parts->in || (w->codebook && !parts->codebook))
         return PITH_ERR_MEMORY;
     for (uint64_t i = 0; i < w->count; i++)
-        data[i] = scaled(((const float *)w->data)[i], p->factor[i / p->cols]);
-    w->data = data;
-    w->codebook = codebook;
+        parts->weight_data[i] = scaled(((const float *)w->data)[i], p->factor[i / p->cols]);
+    memcpy(parts->bias_data, p->bias, p->channels * sizeof(float));
+    /* the shift becomes the bias: it has its shape, and a name in the file */
+    parts->weight = own_value(f, p->linear->in[1]);
+    parts->bias = own_value(f, p->norm->in[2]);
+    if (parts->weight == PITH_VALUE_NONE || parts->bias == PITH_VALUE_NONE)
+        return PITH_ERR_MEMORY;
     return PITH_OK;
 }
 
-/* The shift of the normalization becomes the bias: it has its shape, and a name in the file. */
-static enum pith_status set_bias(struct folder *f, const struct pair *p)
+static void install(struct folder *f, const struct pair *p, const struct fold_parts *parts)
 {
-    struct pith_model *m = f->m;
-    uint32_t value = p->norm->in[2];
-    if (f->uses[value] > 1)
-        value = clone_value(f, value);
-    float *data = pith_model_alloc(m, p->channels, sizeof *data);
-    uint32_t *in = pith_model_alloc(m, 3, sizeof *in);
-    if (value == PITH_VALUE_NONE || !data || !in)
-        return PITH_ERR_MEMORY;
-    memcpy(data, p->bias, p->channels * sizeof *data);
-    struct pith_const *c = m->values[value].constant;
-    *c = (struct pith_const){.count = p->channels, .data = data, .code = c->code};
-    in[0] = p->linear->in[0];
-    in[1] = p->linear->in[1];
-    in[2] = value;
-    p->linear->in = in;
+    struct pith_const *w = f->m->values[parts->weight].constant;
+    struct pith_const *b = f->m->values[parts->bias].constant;
+    w->data = parts->weight_data;
+    w->codebook = parts->codebook;
+    *b = (struct pith_const){.count = p->channels, .data = parts->bias_data, .code = b->code};
+    parts->in[0] = p->linear->in[0];
+    parts->in[1] = parts->weight;
+    parts->in[2] = parts->bias;
+    p->linear->in = parts->in;
     p->linear->n_in = 3;
     if (p->linear->op == PITH_OP_GEMM) {
         uint32_t one = f32_bits(1.0f);
         memcpy(&p->linear->attr[ATTR_GEMM_BETA], &one, sizeof one);
     }
-    return PITH_OK;
+    p->linear->out[0] = p->norm->out[0];
+    f->producer[p->norm->out[0]] = (uint32_t)(p->linear - f->m->nodes);
+    f->dropped[p->norm - f->m->nodes] = true;
 }
 
 static enum pith_status fold_pair(struct folder *f, struct pair *p, bool *folded)
 {
+    struct fold_parts parts;
     *folded = false;
     p->factor = malloc(p->channels * sizeof *p->factor);
     p->bias = malloc(p->channels * sizeof *p->bias);
     enum pith_status status = p->factor && p->bias ? PITH_OK : PITH_ERR_MEMORY;
     if (!status && compute(f, p)) {
-        status = scale_weight(f, p);
+        status = make_parts(f, p, &parts);
         if (!status)
-            status = set_bias(f, p);
+            install(f, p, &parts);
         *folded = !status;
     }
     free(p->factor);
     free(p->bias);
-    if (!*folded)
-        return status;
-    p->linear->out[0] = p->norm->out[0];
-    f->producer[p->norm->out[0]] = (uint32_t)(p->linear - f->m->nodes);
-    f->dropped[p->norm - f->m->nodes] = true;
-    return PITH_OK;
+    return status;
 }
 
 static void count_uses(struct folder *f)

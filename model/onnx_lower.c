@@ -202,9 +202,9 @@ static enum pith_status reserve(struct onnx_import *im)
 
 enum pith_status pith_onnx_lower_all(struct onnx_import *im)
 {
-    enum pith_status status = reserve(im);
     struct pith_error local = {0}, *err = im->err;
     im->err = &local; /* keeps the reason of a refusal apart from a failure */
+    enum pith_status status = reserve(im);
     for (uint32_t i = 0; i < im->n_order && !status; i++) {
         status = lower_node(im, im->order[i]);
         if (status == PITH_ERR_UNSUPPORTED)

@@ -165,7 +165,7 @@ struct pith_import_opts {
 
 /* Reads .onnx or .pith, told apart by content. Messages name the file. *m is untouched on failure.
  * PITH_ERR_IO, _CORRUPT, _UNSUPPORTED (err->text names the first; see pith_onnx_check for all),
- * _MEMORY, _LIMIT. opts may be NULL and is ignored for .pith. */
+ * _MEMORY, _LIMIT. opts may be NULL; of it, .pith obeys max_bytes (of all tensors) and alloc. */
 enum pith_status pith_model_load(const char *path, const struct pith_import_opts *opts,
                                  struct pith_model **m, struct pith_error *err);
 /* The same from memory; `name` stands in messages; `dir` is where external data may lie (NULL: none
@@ -179,7 +179,7 @@ enum pith_status pith_model_read(const void *bytes, size_t n, const char *name, 
 struct pith_pack_opts {
     uint32_t size_bytes;
     bool compact; /* the compact header: no names, no history unless keep_history */
-    bool keep_history;
+    bool keep_history; /* of the compact header, observed ranges too; the full header keeps both */
     bool keep_names; /* full header only; default there */
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Which values share storage, so that nothing is copied that need not be.
  *
- *   view      Reshape and kin hold the bytes of their input; Split along the outermost axis that is
- *             not 1 gives pieces of its input.
+ *   view      Reshape and kin hold the bytes of their input; Split and Slice along the outermost
+ *             axis that is not 1 give pieces of theirs.
  *   concat    along such an axis the inputs are written straight into their piece of the output.
  *   in place  an elementwise operator writes over its input when nobody reads that again.
  *
@@ -88,6 +88,40 @@ static void alias_split(const struct graph_node *node, const struct tview *value
         attach(vp, node->first_out + i, in, at);
         at += vp[node->first_out + i].bytes;
     }
+    np->action = NODE_GONE;
+}
+
+/* *elems: first element of the piece of x that the slice y is; false: not one piece. Starts count as
+ * in op_slice.c; that the piece is not empty was tested there, so start < dim. */
+static bool slice_start(const int32_t *attr, const struct shape *x, const struct shape *y,
+                        uint64_t *elems)
+{
+    *elems = 0;
+    for (uint32_t i = 0; i < attr_count(attr, ATTR_SLICE_AXES); i++) {
+        uint32_t axis = (uint32_t)attr[ATTR_SLICE_AXES + 1 + i];
+        int64_t start = attr[ATTR_SLICE_STARTS + 1 + i];
+        if (attr_item(attr, ATTR_SLICE_STEPS, i, 1) != 1)
+            return false;
+        if (y->dim[axis] == x->dim[axis])
+            continue;
+        if (!is_outermost(x, axis)) /* so at most one axis is cut */
+            return false;
+        start += start < 0 ? x->dim[axis] : 0;
+        *elems = start > 0 ? (uint64_t)start * shape_product(x, axis + 1, x->rank) : 0;
+    }
+    return true;
+}
+
+static void alias_slice(const struct graph_node *node, const struct tview *value,
+                        struct node_plan *np, struct value_plan *vp)
+{
+    uint64_t elems, unused;
+    uint32_t in = node->in[0], out = node->first_out;
+    uint32_t root = pith_plan_root(vp, in, &unused);
+    if ((vp[out].is_output && vp[root].kind != VALUE_TEMP) ||
+        !slice_start(node->attr, &value[in].shape, &value[out].shape, &elems))
+        return;
+    attach(vp, out, in, elems * pith_type_bytes(value[in].type));
     np->action = NODE_GONE;
 }
 
@@ -206,6 +240,8 @@ void pith_plan_alias(const struct graph *g, const struct tview *value, struct no
             alias_view(&g->nodes[n], &node[n], vp);
         else if (g->nodes[n].info->op == PITH_OP_SPLIT)
             alias_split(&g->nodes[n], value, &node[n], vp);
+        else if (g->nodes[n].info->op == PITH_OP_SLICE)
+            alias_slice(&g->nodes[n], value, &node[n], vp);
         else if (g->nodes[n].info->op == PITH_OP_CONCAT)
             alias_concat(&g->nodes[n], value, &node[n], vp);
     }

@@ -80,6 +80,16 @@ static inline bool align_ok(uint64_t a, uint64_t align, uint64_t *out)
     return true;
 }
 
+/* Number of set bits; plain arithmetic, since without hardware support the compiler's builtin is a
+ * call into its support library. */
+static inline uint32_t count_ones64(uint64_t v)
+{
+    v -= v >> 1 & UINT64_C(0x5555555555555555);
+    v = (v & UINT64_C(0x3333333333333333)) + (v >> 2 & UINT64_C(0x3333333333333333));
+    v = (v + (v >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f);
+    return (uint32_t)(v * UINT64_C(0x0101010101010101) >> 56);
+}
+
 /* A bounded reader. Reading past the end sets `bad` and yields zeros, so a parser may read a whole
  * record and test once - before it uses any of it as a size, a count or an index. */
 struct reader {

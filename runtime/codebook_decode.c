@@ -12,9 +12,8 @@
 enum pith_status pith_codebook_open(struct codebook_reader *r, const uint8_t *bytes, size_t n_bytes,
                                     uint64_t n_groups, uint32_t n_centroids)
 {
-    struct codebook_reader c = {.bits = bit_reader_of(bytes, n_bytes),
-                                .groups_left = n_groups,
-                                .n_centroids = n_centroids};
+    struct codebook_reader c = {
+        .bits = bit_reader_of(bytes, n_bytes), .groups_left = n_groups, .n_centroids = n_centroids};
     c.coded = br_bits(&c.bits, 1) != 0;
     if (c.coded) {
         c.zero_bits = br_bits(&c.bits, 5);
@@ -94,7 +93,8 @@ static bool read_coded(struct codebook_reader *r, float *dst)
     if (positive == k)
         return true;
     /* +0 has one form: the first of them is the flag */
-    return read_list(r, k - positive, 0, dst + positive, 1) && (n_zero || dst[positive] > 0.0f);
+    return read_list(r, k - positive, 0, dst + positive, 1) &&
+           (n_zero || f32_bits(dst[positive]) != 0);
 }
 
 enum pith_status pith_codebook_next(struct codebook_reader *r, float *dst)

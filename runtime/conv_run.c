@@ -277,7 +277,8 @@ struct conv_tile {
 
 static struct conv_tile tile_of(const struct conv_run *r, uint64_t unit)
 {
-    struct conv_tile t = {unit / r->cut.tiles, unit % r->cut.tiles * r->cut.width, r->cut.width};
+    struct conv_tile t = {(size_t)(unit / r->cut.tiles),
+                          (size_t)(unit % r->cut.tiles) * r->cut.width, r->cut.width};
     if (r->v->pixels - t.p0 < t.n)
         t.n = (uint32_t)(r->v->pixels - t.p0);
     return t;
@@ -360,7 +361,7 @@ static void depthwise_body(void *arg, uint32_t i)
     size_t channels = (size_t)v->groups * v->g.o;
     for (uint64_t u = chunk_begin(r, i), end = chunk_begin(r, i + 1), next; u < end; u = next) {
         /* planes in one call share an image and, where a group has several outputs, their input */
-        size_t o = u % channels;
+        size_t o = (size_t)(u % channels);
         next = v->g.o > 1 ? u + 1 : u + channels - o;
         next = next < end ? next : end;
         struct depthwise_f32_job job = {.g = &v->g,
@@ -380,7 +381,7 @@ static void direct_body(void *arg, uint32_t i)
     const float *bias = data_of(v->args, 2);
     float *y = v->args->out[0]->data;
     for (uint64_t u = chunk_begin(r, i); u < chunk_begin(r, i + 1); u++) {
-        size_t group = u / v->g.o, own = group % v->groups;
+        size_t group = (size_t)(u / v->g.o), own = group % v->groups;
         uint32_t o = (uint32_t)(u % v->g.o);
         struct conv_f32_job job = {.g = &v->g, .x = data_of(v->args, 0) + group * v->x_group,
                                    .w = r->w + own * v->w_group, .y = y + group * v->y_group,

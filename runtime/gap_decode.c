@@ -27,8 +27,8 @@ enum pith_status pith_support_read_table(const uint8_t *bytes, size_t n_bytes,
         t.mantissa_bits = (uint8_t)br_bits(&r, 2);
         if (t.mantissa_bits > t.direct_bits)
             return PITH_ERR_CORRUPT;
-        max_symbols = (1u << t.direct_bits) +
-                      ((MAX_EXPONENT + 1 - t.direct_bits) << t.mantissa_bits);
+        max_symbols =
+            (1u << t.direct_bits) + ((MAX_EXPONENT + 1 - t.direct_bits) << t.mantissa_bits);
     }
     enum pith_status st = pith_huff_read_lengths(&r, &t.huff);
     if (st)
@@ -162,7 +162,8 @@ static bool expand_gaps(struct gap_reader *r, uint32_t *pos, uint32_t n)
     return true;
 }
 
-/* The next patterns of this sub-stream as one word of elements: eight symbols, or one at its end. */
+/* The next patterns of this sub-stream as one word of elements: eight symbols, or one at its end.
+ */
 static void next_word(struct gap_reader *r)
 {
     const uint8_t *s = r->symbols + r->at;
@@ -173,7 +174,8 @@ static void next_word(struct gap_reader *r)
     } else if (w == 8) {
         r->word = load_le64(s);
     } else {
-        uint64_t v = load_le64(s); /* nibbles in bytes: bring neighbours together, twice and again */
+        uint64_t v =
+            load_le64(s); /* nibbles in bytes: bring neighbours together, twice and again */
         v = (v | v >> 4) & UINT64_C(0x00ff00ff00ff00ff);
         v = (v | v >> 8) & UINT64_C(0x0000ffff0000ffff);
         r->word = (v | v >> 16) & UINT64_C(0xffffffff);
@@ -187,7 +189,7 @@ static void next_word(struct gap_reader *r)
  * keeps the count of trailing zeros defined when none is left. */
 static uint32_t word_positions(uint64_t word, uint32_t base, uint32_t *pos)
 {
-    uint32_t n = (uint32_t)__builtin_popcountll(word);
+    uint32_t n = count_ones64(word);
     for (uint32_t i = 0; i < n; i += 4)
         for (uint32_t k = 0; k < 4; k++) {
             pos[i + k] = base + (uint32_t)__builtin_ctzll(word | UINT64_C(1) << 63);

@@ -18,7 +18,8 @@ enum pith_status pith_support_read_table(const uint8_t *bytes, size_t n_bytes,
                                          struct support_lengths *out);
 
 /* Symbols in the stream of a support of this kind. */
-static inline uint64_t support_symbols(const struct support_lengths *t, uint64_t count, uint64_t nnz)
+static inline uint64_t support_symbols(const struct support_lengths *t, uint64_t count,
+                                       uint64_t nnz)
 {
     uint32_t w = t->pattern_bits;
     return t->patterns ? count / w + (count % w != 0) : nnz;
@@ -30,12 +31,12 @@ struct gap_reader {
     uint8_t far_bits[HUFF_SYMBOLS];  /* its extra bits */
     struct huff_stream stream;
     struct huff_group group;
-    uint8_t *symbols;    /* of the group; room as for pith_huff_stream_group */
-    uint32_t sub, at;    /* sub-stream of the group, next symbol of the group */
-    uint32_t sub_end;    /* symbols of the group that end this sub-stream */
-    uint64_t word;       /* patterns: nonzeros not yet delivered */
-    uint64_t word_at;    /* element of bit 0 of `word` */
-    uint64_t pos;        /* first element not yet decided */
+    uint8_t *symbols;     /* of the group; room as for pith_huff_stream_group */
+    uint32_t sub, at;     /* sub-stream of the group, next symbol of the group */
+    uint32_t sub_end;     /* symbols of the group that end this sub-stream */
+    uint64_t word;        /* patterns: nonzeros not yet delivered */
+    uint64_t word_at;     /* element of bit 0 of `word` */
+    uint64_t pos;         /* first element not yet decided */
     uint64_t count, left; /* left: nonzeros to come */
 };
 

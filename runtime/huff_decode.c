@@ -147,7 +147,9 @@ static void run_careful(const struct lane *l, const struct huff_stream *s, struc
 
 uint64_t pith_huff_sub_streams(uint64_t n)
 {
-    return n < HUFF_SPLIT_MIN ? 1 : (n / HUFF_GROUP_SYMBOLS + (n % HUFF_GROUP_SYMBOLS != 0)) * HUFF_LANES;
+    return n < HUFF_SPLIT_MIN
+               ? 1
+               : (n / HUFF_GROUP_SYMBOLS + (n % HUFF_GROUP_SYMBOLS != 0)) * HUFF_LANES;
 }
 
 /* base + every field must fit in what remains; the last sub-stream takes the rest. */
@@ -209,8 +211,8 @@ static void cut_group(struct huff_stream *s, uint8_t *dst, struct huff_group *g,
     g->n_symbols = 0;
     for (uint32_t i = 0; i < g->n_subs; i++) {
         uint64_t j = s->next++;
-        uint32_t count = (uint32_t)(huff_sub_begin(s->n, s->n_subs, j + 1) -
-                                    huff_sub_begin(s->n, s->n_subs, j));
+        uint32_t count =
+            (uint32_t)(huff_sub_begin(s->n, s->n_subs, j + 1) - huff_sub_begin(s->n, s->n_subs, j));
         size_t size = s->n_bytes;
         if (j + 1 < s->n_subs)
             size = (size_t)s->base + br_bits(&s->sizes, s->width);

@@ -107,6 +107,16 @@ struct gemv_f32_job {
     struct dense_act act;
 };
 
+/* Maximum of each window of `planes` planes; taps outside the image and NaNs count for nothing, a
+ * window without any tap gives -inf. KW <= DEPTHWISE_MAX_KW, planes as small as depthwise_f32's.
+ * Bit-equal at every level but for the sign of zeros. */
+struct max_pool_f32_job {
+    const struct conv_geom *g; /* c, o: not used */
+    const float *x;            /* [planes][H, W] */
+    float *y;                  /* [planes][OH, OW] */
+    size_t planes;
+};
+
 struct dense_kernels {
     uint32_t mr, nr; /* tile of gemm_f32; 0: no packed kernels here */
     uint32_t nr_max; /* widest tile, <= DENSE_MAX_NR: nr, or nr + 1 where one more column is almost
@@ -116,6 +126,7 @@ struct dense_kernels {
     void (*conv_f32)(const struct conv_f32_job *job);
     void (*depthwise_f32)(const struct depthwise_f32_job *job);
     void (*gemv_f32)(const struct gemv_f32_job *job);
+    void (*max_pool_f32)(const struct max_pool_f32_job *job); /* NULL: none at this level */
 };
 
 #define DENSE_MAX_NR 64u
@@ -136,10 +147,12 @@ void pith_gemm_f32_avx2(const struct gemm_f32_job *job);
 void pith_im2col_f32_avx2(const struct im2col_f32_job *job);
 void pith_depthwise_f32_avx2(const struct depthwise_f32_job *job);
 void pith_gemv_f32_avx2(const struct gemv_f32_job *job);
+void pith_max_pool_f32_avx2(const struct max_pool_f32_job *job);
 void pith_gemm_f32_avx512(const struct gemm_f32_job *job);
 void pith_im2col_f32_avx512(const struct im2col_f32_job *job);
 void pith_depthwise_f32_avx512(const struct depthwise_f32_job *job);
 void pith_gemv_f32_avx512(const struct gemv_f32_job *job);
+void pith_max_pool_f32_avx512(const struct max_pool_f32_job *job);
 #endif
 
 /* Packs the rows of w [rows, k] (element (r, i) at w[r * ld + i * step]) into panels of mr rows:

@@ -87,6 +87,7 @@ struct sparse_kernels {
     matvec_fn *matvec[RUN_FORM_KINDS];
     uint16_t speed[RUN_FORM_KINDS]; /* 0: never worth building at this level */
     uint16_t dense_speed[DENSE_SIZES]; /* of the f32 product it competes with */
+    uint16_t csr_centroids; /* larger codebooks are slower in FORM_CSR_CODEBOOK than as values */
 };
 
 /* features: as pith_kernels_fill. */

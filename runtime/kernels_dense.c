@@ -13,6 +13,7 @@ static void fill_x86(struct dense_kernels *k, uint32_t features)
         k->im2col_f32 = pith_im2col_f32_avx2;
         k->depthwise_f32 = pith_depthwise_f32_avx2;
         k->gemv_f32 = pith_gemv_f32_avx2;
+        k->max_pool_f32 = pith_max_pool_f32_avx2;
     }
     if (features & PITH_CPU_AVX512) {
         k->mr = 8;
@@ -22,6 +23,7 @@ static void fill_x86(struct dense_kernels *k, uint32_t features)
         k->im2col_f32 = pith_im2col_f32_avx512;
         k->depthwise_f32 = pith_depthwise_f32_avx512;
         k->gemv_f32 = pith_gemv_f32_avx512;
+        k->max_pool_f32 = pith_max_pool_f32_avx512;
     }
 }
 #endif

@@ -20,6 +20,7 @@ static void fill_ref(struct sparse_kernels *k)
                   [FORM_DENSE5] = 8,
                   [FORM_DENSE8] = 8},
         .dense_speed = {8, 8, 8},
+        .csr_centroids = 256,
     };
 }
 
@@ -30,7 +31,8 @@ static void fill_avx2(struct sparse_kernels *k)
     k->matvec[FORM_CSR_CODEBOOK] = pith_spmv_csr_codebook_avx2;
     k->matvec[FORM_DENSE4] = pith_gemv_codebook4_avx2;
     k->matvec[FORM_DENSE5] = pith_gemv_codebook5_avx2;
-    k->speed[FORM_CSR_VALUE] = 24;
+    k->csr_centroids = 32;
+    k->speed[FORM_CSR_VALUE] = 26;
     k->speed[FORM_CSR_CODEBOOK] = 30;
     k->speed[FORM_DENSE4] = 105;
     k->speed[FORM_DENSE5] = 56;

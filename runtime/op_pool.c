@@ -12,6 +12,7 @@
  * plus width instead of their product. Taps are the outer loops and the row the inner one: each
  * inner loop runs over the part of the row for which the tap is inside, without a test per
  * element. */
+#include "kernels.h"
 #include "op_list.h"
 #include "op_range.h"
 #include "shape_rule.h"
@@ -251,12 +252,63 @@ static void pool_range(void *arg, size_t begin, size_t end)
     }
 }
 
+/* Items are planes: the vector kernel of the table, where it takes this window. */
+struct max_pool_run {
+    const struct op_env *env;
+    struct conv_geom g;
+    const float *x;
+    float *y;
+};
+
+static void max_pool_range(void *arg, size_t begin, size_t end)
+{
+    const struct max_pool_run *r = arg;
+    size_t in = (size_t)r->g.h * r->g.w, out = (size_t)r->g.oh * r->g.ow;
+    struct max_pool_f32_job job = {.g = &r->g, .x = r->x + begin * in, .y = r->y + begin * out,
+                                   .planes = end - begin};
+    r->env->kernels->dense.max_pool_f32(&job);
+}
+
+static bool max_pool_kernel(const struct op_env *env, const struct pool_axis axes[2])
+{
+    const int64_t limit = 1 << 13; /* per axis, so that the kernel's 32-bit positions suffice */
+    for (int i = 0; i < 2; i++)
+        if (axes[i].in > limit || axes[i].out > limit || axes[i].kernel > DEPTHWISE_MAX_KW ||
+            axes[i].dilation > limit || axes[i].stride > limit)
+            return false;
+    return env->kernels && env->kernels->dense.max_pool_f32 && axes[1].stride <= 2;
+}
+
+static void run_max_pool(const struct op_args *args, const struct op_env *env,
+                         const struct pool_axis axes[2])
+{
+    const struct pool_axis *h = &axes[0], *w = &axes[1];
+    const struct shape *s = &args->in[0]->shape;
+    struct max_pool_run run = {
+        .env = env,
+        .g = {.c = 1, .o = 1, .h = (uint32_t)h->in, .w = (uint32_t)w->in,
+              .oh = (uint32_t)h->out, .ow = (uint32_t)w->out, .kh = (uint32_t)h->kernel,
+              .kw = (uint32_t)w->kernel, .stride_h = (uint32_t)h->stride,
+              .stride_w = (uint32_t)w->stride, .dil_h = (uint32_t)h->dilation,
+              .dil_w = (uint32_t)w->dilation, .pad_top = (uint32_t)h->pad_begin,
+              .pad_left = (uint32_t)w->pad_begin},
+        .x = args->in[0]->data,
+        .y = args->out[0]->data,
+    };
+    size_t taps = (size_t)(h->kernel * w->kernel), out = (size_t)(h->out * w->out);
+    pith_op_range(env, (size_t)s->dim[0] * s->dim[1], out * taps, max_pool_range, &run);
+}
+
 static void run_pool(const struct op_args *args, const struct op_env *env)
 {
     const struct shape *s = &args->in[0]->shape;
     struct pool_axis axes[2];
     pool_axes(args->attr, s, axes); /* cannot fail: the shape rule passed */
     bool is_max = args->info->op == PITH_OP_MAX_POOL;
+    if (is_max && max_pool_kernel(env, axes)) {
+        run_max_pool(args, env, axes);
+        return;
+    }
     struct pool_job job = {
         .x = args->in[0]->data,
         .y = args->out[0]->data,

@@ -82,9 +82,9 @@ enum {
     PITH_CPU_VBMI = 1u << 2,   /* avx512 vbmi, vbmi2; needs AVX512 */
     PITH_CPU_VNNI = 1u << 3,   /* avx512 vnni; needs AVX512 */
     PITH_CPU_NEON = 1u << 8,
-    PITH_CPU_DOTPROD = 1u << 9,
-    PITH_CPU_REF = 1u << 31 /* as a mask: nothing but the scalar reference */
+    PITH_CPU_DOTPROD = 1u << 9
 };
+#define PITH_CPU_REF 0x80000000u /* as a mask: nothing but the scalar reference */
 
 /* 0xMMmmpp */
 uint32_t pith_version(void);
@@ -152,7 +152,9 @@ struct pith_need {
     uint64_t scratch_bytes; /* inside the arena: the most that one kernel takes */
 };
 
-/* Validates the whole image. *err (may be NULL) tells where it fails.
+/* Validates the image without memory: checksums, graph, extents of all streams, texts. (What needs
+ * memory - shapes, uniqueness of names, the content of entropy-coded streams - is tested when a plan
+ * is made.) *err (may be NULL) tells where it fails.
  * PITH_OK, or PITH_ERR_CORRUPT, _VERSION, _UNSUPPORTED. */
 enum pith_status pith_blob_check(const void *blob, size_t bytes, uint32_t flags,
                                  struct pith_error *err);

@@ -79,7 +79,8 @@ static enum pith_status choose_dense(const struct weight *w, uint32_t rows, uint
 static enum pith_status choose_sparse(const struct weight *w, uint32_t rows, uint32_t cols,
                                       const struct sparse_kernels *k, struct choice *c)
 {
-    bool codebook = w->grid == GRID_CODEBOOK && codebooks_fit(w, cols, rows, &c->n_codebooks);
+    bool codebook = w->grid == GRID_CODEBOOK && w->n_centroids <= k->csr_centroids &&
+                    codebooks_fit(w, cols, rows, &c->n_codebooks);
     if (!codebook)
         c->n_codebooks = 0;
     c->kind = codebook ? FORM_CSR_CODEBOOK : FORM_CSR_VALUE;
@@ -177,8 +178,8 @@ static bool place_parts(const struct weight *w, uint32_t rows, uint32_t cols, co
 {
     uint64_t end = 0, decoder = 0, pos = 0, index = 0, codebook = 0, window = 0;
     bool ok = place(&end, pith_weight_scratch_bytes(w), 1, &decoder) &&
-              place(&end, c->row_bytes ? 0 : w->nnz, 4, &pos) &&
-              place(&end, c->n_codebooks ? w->nnz : 0, 1, &index) &&
+              place(&end, c->row_bytes ? 0 : w->nnz + WINDOW_SENTINELS, 4, &pos) &&
+              place(&end, c->n_codebooks ? w->nnz + WINDOW_SENTINELS : 0, 1, &index) &&
               place(&end, (uint64_t)c->n_codebooks * w->n_centroids, 4, &codebook) &&
               place(&end, c->row_bytes ? 0 : pith_window_scratch_bytes(rows, cols), 1, &window);
     uint8_t *base = scratch;
@@ -252,6 +253,8 @@ static enum pith_status build_sparse(struct run_form *f, const struct weight *w,
     if (st)
         return st;
     uint32_t nnz = (uint32_t)w->nnz;
+    for (uint32_t i = 0; i < WINDOW_SENTINELS; i++)
+        p->pos[nnz + i] = UINT32_MAX;
     if (c->try_window && pith_window_build(f, p->pos, p->index, nnz, p->window))
         return PITH_OK;
     put_rows(f, p->pos, nnz);

@@ -5,7 +5,11 @@
  * leftmost nonzero any of them still has; each row then places up to three nonzeros that lie within
  * reach and rows that ran ahead leave slots empty. Greedy is optimal here: the row that holds the
  * window back always places its nonzero, and placing more never hurts. Rows of similar count share
- * a unit, so that none waits long for another. */
+ * a unit, so that none waits long for another.
+ *
+ * Packing has no branches on the pattern: element numbers ascend through the whole matrix, so the
+ * entries behind a row's last one lie outside any window of that row, and sentinels follow the very
+ * last. */
 #include "run_form_window.h"
 
 #define SLOTS 3u
@@ -16,9 +20,9 @@
 struct packer {
     const uint32_t *pos;
     const uint8_t *index;
-    uint32_t cols;
-    uint32_t next[WINDOW_LANES], end[WINDOW_LANES]; /* entries of each lane still to place */
-    uint32_t row_begin[WINDOW_LANES];               /* element number of its column 0 */
+    uint32_t cols, nnz;
+    uint32_t next[WINDOW_LANES];      /* entry of each lane to place next */
+    uint32_t row_begin[WINDOW_LANES]; /* element number of its column 0 */
     uint32_t window;
 };
 
@@ -59,42 +63,43 @@ static void start_unit(struct packer *p, const uint32_t *ptr, const uint32_t *ro
     p->window = 0;
     for (uint32_t lane = 0; lane < WINDOW_LANES; lane++) {
         bool none = row[lane] == NO_ROW;
-        p->next[lane] = none ? 0 : ptr[row[lane]];
-        p->end[lane] = none ? 0 : ptr[row[lane] + 1];
+        p->next[lane] = none ? p->nnz : ptr[row[lane]];
         p->row_begin[lane] = none ? 0 : row[lane] * p->cols;
     }
 }
 
-/* The leftmost column still to place; cols when there is none. */
+/* The leftmost column still to place; cols or more when there is none. */
 static uint32_t leftmost(const struct packer *p)
 {
-    uint32_t min = p->cols;
-    for (uint32_t lane = 0; lane < WINDOW_LANES; lane++)
-        if (p->next[lane] < p->end[lane]) {
-            uint32_t col = p->pos[p->next[lane]] - p->row_begin[lane];
-            min = col < min ? col : min;
-        }
+    uint32_t min = UINT32_MAX;
+    for (uint32_t lane = 0; lane < WINDOW_LANES; lane++) {
+        uint32_t col = p->pos[p->next[lane]] - p->row_begin[lane];
+        min = col < min ? col : min;
+    }
     return min;
 }
 
 static uint32_t pack_lane(struct packer *p, uint32_t lane)
 {
-    uint32_t col[SLOTS] = {EMPTY, EMPTY, EMPTY}, index[SLOTS] = {0, 0, 0};
-    uint32_t i = p->next[lane], origin = p->row_begin[lane] + p->window;
-    for (uint32_t s = 0; s < SLOTS && i < p->end[lane] && p->pos[i] - origin < WINDOW_COLS; s++) {
-        col[s] = p->pos[i] - origin;
-        index[s] = p->index[i++];
+    const uint32_t *pos = p->pos + p->next[lane];
+    const uint8_t *index = p->index + p->next[lane];
+    uint32_t origin = p->row_begin[lane] + p->window, col[SLOTS], centroid[SLOTS];
+    for (uint32_t s = 0; s < SLOTS; s++) {
+        uint32_t distance = pos[s] - origin;
+        bool here = distance < WINDOW_COLS;
+        col[s] = here ? distance : EMPTY;
+        centroid[s] = here ? index[s] : 0;
+        p->next[lane] += here;
     }
-    p->next[lane] = i;
-    return (col[0] | index[0] << 5 | col[2] << 10) |
-           (col[1] | index[1] << 5 | index[2] << 10) << 16;
+    return (col[0] | centroid[0] << 5 | col[2] << 10) |
+           (col[1] | centroid[1] << 5 | centroid[2] << 10) << 16;
 }
 
 /* One triple; false when the unit is done. */
 static bool pack_triple(struct packer *p, uint8_t *step, uint32_t word[WINDOW_LANES])
 {
     uint32_t to = leftmost(p);
-    if (to == p->cols)
+    if (to >= p->cols)
         return false;
     if (to > p->cols - WINDOW_COLS)
         to = p->cols - WINDOW_COLS; /* the window never reaches past x */
@@ -150,7 +155,7 @@ bool pith_window_build(struct run_form *f, const uint32_t *pos, const uint8_t *i
     uint32_t *row = (uint32_t *)(void *)(base + w.row), *triple_ptr = (uint32_t *)(void *)(base + w.ptr);
     uint8_t *step = base + w.col;
     uint32_t *word = (uint32_t *)(void *)(base + w.index);
-    struct packer p = {.pos = pos, .index = index, .cols = f->cols};
+    struct packer p = {.pos = pos, .index = index, .cols = f->cols, .nnz = nnz};
     uint32_t n = 0;
     memcpy(row, sorted, (size_t)f->n_units * WINDOW_LANES * 4);
     for (uint32_t u = 0; u < f->n_units; u++) {

@@ -23,7 +23,7 @@ struct decoder {
     /* support */
     struct support_lengths support;
     struct gap_reader gaps;
-    uint64_t bitmap_at; /* bytes of the bitmap consumed */
+    uint64_t bitmap_at;                /* bytes of the bitmap consumed */
     uint64_t bitmap_word, bitmap_base; /* bits not yet delivered, element of bit 0 */
     uint64_t pos_taken;
     /* indices */
@@ -68,7 +68,8 @@ static size_t aligned(size_t n)
 /* Decode table and group buffer of one coded stream; at most 16 KiB + 32 KiB. */
 static size_t entry_bytes(const struct huff_lengths *lengths, uint64_t n)
 {
-    return lengths->n_present < 2 ? 0 : aligned(sizeof(uint32_t) << pith_huff_table_bits(lengths, n));
+    return lengths->n_present < 2 ? 0
+                                  : aligned(sizeof(uint32_t) << pith_huff_table_bits(lengths, n));
 }
 
 static size_t symbol_bytes(uint64_t n)
@@ -180,10 +181,10 @@ static enum pith_status open_values(struct decoder *d, uint8_t **mem)
         return st;
     if (uses_index_table(w))
         return open_index_stream(d, mem);
-    bool ok = w->code == CODE_HUFFMAN ? w->index_stream.n_bytes == 0
-                                      : w->index_bits - 1 < 8 && plain_size_ok(&w->index_stream,
-                                                                               d->n_values,
-                                                                               w->index_bits);
+    bool ok =
+        w->code == CODE_HUFFMAN
+            ? w->index_stream.n_bytes == 0
+            : w->index_bits - 1 < 8 && plain_size_ok(&w->index_stream, d->n_values, w->index_bits);
     return ok ? PITH_OK : PITH_ERR_CORRUPT;
 }
 
@@ -258,8 +259,7 @@ static enum pith_status next_positions(struct decoder *d, uint32_t *pos, uint32_
             pos[i] = (uint32_t)d->pos_taken + i;
         break;
     case SUPPORT_BITMAP:
-        ok = next_bitmap_positions(d, pos, n) &&
-             (d->pos_taken + n < d->n_values || bitmap_ends(d));
+        ok = next_bitmap_positions(d, pos, n) && (d->pos_taken + n < d->n_values || bitmap_ends(d));
         break;
     case SUPPORT_GAPS:
         ok = n == 0 || pith_gap_next(&d->gaps, pos, n) == PITH_OK;
@@ -517,8 +517,8 @@ enum pith_status pith_weight_codebooks(const struct weight *w, float *dst)
     struct codebook_reader r;
     if (w->grid != GRID_CODEBOOK || w->n_centroids - 1 > 255)
         return PITH_ERR_ARGUMENT;
-    enum pith_status st = pith_codebook_open(&r, w->codebook.bytes, w->codebook.n_bytes, w->n_groups,
-                                             w->n_centroids);
+    enum pith_status st =
+        pith_codebook_open(&r, w->codebook.bytes, w->codebook.n_bytes, w->n_groups, w->n_centroids);
     for (uint64_t g = 0; st == PITH_OK && g < w->n_groups; g++)
         st = pith_codebook_next(&r, dst + g * w->n_centroids);
     return st;

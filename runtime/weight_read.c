@@ -129,6 +129,12 @@ static enum pith_status data_corrupt(const struct graph_parse *p)
                      (uint64_t)(data->bytes - p->im->blob) + p->data_at);
 }
 
+static enum pith_status tables_corrupt(const struct graph_parse *p)
+{
+    uint64_t at = p->tables.p ? (uint64_t)(p->tables.p - p->im->blob) : 0; /* 0: no such chunk */
+    return pith_fail(p->err, PITH_ERR_CORRUPT, TAG_TABLES, at);
+}
+
 static enum pith_status cut_stream(struct graph_parse *p, uint64_t bytes, struct stream *s)
 {
     const struct stream *data = &p->im->chunk[CHUNK_DATA];
@@ -151,7 +157,7 @@ static uint64_t count_ones(const struct stream *s)
     uint64_t n = 0;
     size_t i = 0;
     for (; i + 8 <= s->n_bytes; i += 8)
-        n += (uint64_t)__builtin_popcountll(load_le64(s->bytes + i));
+        n += count_ones64(load_le64(s->bytes + i));
     for (; i < s->n_bytes; i++)
         n += (uint64_t)byte_bits[s->bytes[i] & 15] + byte_bits[s->bytes[i] >> 4];
     return n;
@@ -222,8 +228,7 @@ static enum pith_status take_table(struct graph_parse *p, uint32_t ref, struct h
     size_t n = (size_t)rd_varint(&p->tables, 255);
     struct huff_table fresh = {rd_bytes(&p->tables, n), n};
     if (p->tables.bad || n == 0)
-        return pith_fail(p->err, PITH_ERR_CORRUPT, TAG_TABLES,
-                         (uint64_t)(p->tables.p - p->im->blob));
+        return tables_corrupt(p);
     if (p->fill)
         p->table[p->n_tables] = fresh;
     *t = fresh;
@@ -289,7 +294,6 @@ enum pith_status pith_parse_weights_end(struct graph_parse *p)
     if (p->data_at != p->im->chunk[CHUNK_DATA].n_bytes)
         return data_corrupt(p);
     if (p->tables.left != 0)
-        return pith_fail(p->err, PITH_ERR_CORRUPT, TAG_TABLES,
-                         (uint64_t)(p->tables.p - p->im->blob));
+        return tables_corrupt(p);
     return PITH_OK;
 }

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "checked_opts.h"
 #include "pith_host.h"
 
 #define DEFAULT_MAX_BYTES (UINT64_C(4) << 30)
@@ -145,7 +146,8 @@ static enum pith_status make_plan(struct pith_session *s, const struct pith_opts
     s->memory = aligned_alloc((size_t)s->need.align, (size_t)s->need.bytes);
     if (!s->memory)
         return PITH_ERR_MEMORY;
-    return pith_plan_init(s->memory, (size_t)s->need.bytes, s->image, s->bytes, opts, &s->plan);
+    const struct pith_opts checked = checked_opts(opts);
+    return pith_plan_init(s->memory, (size_t)s->need.bytes, s->image, s->bytes, &checked, &s->plan);
 }
 
 /* The core tells a status; asking the validator again tells where. name NULL: an image in memory. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* pith_plan_size: pith_plan_need in memory from malloc. */
 #include <stdlib.h>
+#include "checked_opts.h"
 #include "pith_host.h"
 
 #define WORK_ALIGN 64u
@@ -15,7 +16,8 @@ enum pith_status pith_plan_size(const void *blob, size_t bytes, const struct pit
     void *work = aligned_alloc(WORK_ALIGN, (size_t)work_bytes);
     if (!work)
         return PITH_ERR_MEMORY;
-    st = pith_plan_need(blob, bytes, opts, work, (size_t)work_bytes, need);
+    const struct pith_opts checked = checked_opts(opts); /* by pith_plan_work_bytes */
+    st = pith_plan_need(blob, bytes, &checked, work, (size_t)work_bytes, need);
     free(work);
     return st;
 }

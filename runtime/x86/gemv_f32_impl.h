@@ -5,9 +5,6 @@
 #include "simd_act.h"
 
 #define GEMV_ROWS 4
-#ifndef PREFETCH_FLOATS
-#define PREFETCH_FLOATS 256
-#endif
 
 static inline __attribute__((always_inline)) void rows_dot(const struct gemv_f32_job *job, size_t r,
                                                            float *sums, const int rows)
@@ -23,9 +20,6 @@ static inline __attribute__((always_inline)) void rows_dot(const struct gemv_f32
 #pragma GCC unroll 4
         for (int i = 0; i < rows; i++) {
             const float *row = w + (size_t)i * job->ldw + k;
-            _mm_prefetch((const char *)(row + PREFETCH_FLOATS), _MM_HINT_T0);
-            if (LANES == 16)
-                _mm_prefetch((const char *)(row + PREFETCH_FLOATS + 16), _MM_HINT_T0);
             even[i] = vec_fma(vec_load(row), x0, even[i]);
             odd[i] = vec_fma(vec_load(row + LANES), x1, odd[i]);
         }

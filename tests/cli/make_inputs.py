@@ -75,11 +75,11 @@ def main():
         value(11, "x", [1, 6]) + value(12, "y", [2, 6])))
     write("cycle.onnx", model(node("Add", ["x", "b"], ["a"], "first") + node("Relu", ["a"], ["b"], "second") +
                               field(2, "g") + value(11, "x", [1, 6]) + value(12, "b", [1, 6])))
-    nested = b""
-    for _ in range(100000):
-        nested = field(6, nested) if len(nested) < 100 else varint(6 << 3 | 2) + varint(len(nested)) + nested
-        if len(nested) > 400000:
-            break
+    parts, size = [], 0
+    for _ in range(100000):  # an attribute's graph in a node's attribute ... 100,000 deep
+        parts.append(varint(6 << 3 | 2) + varint(size))
+        size += len(parts[-1])
+    nested = b"".join(reversed(parts))
     write("nested.onnx", model(field(1, field(5, nested))))
     write("not.onnx", b"this is no network\n")
     write("empty.onnx", b"")

@@ -58,7 +58,8 @@ static void random_codebooks(void **state)
         for (uint32_t i = 0; i < 2 * k; i++) {
             uint32_t bits = (uint32_t)random_u64(&seed);
             if (round % 4 == 0) /* any finite value but -0, which a sort cannot place */
-                c[i] = (bits & 0x7f800000u) == 0x7f800000u || bits << 1 == 0 ? 0 : f32_from_bits(bits);
+                c[i] =
+                    (bits & 0x7f800000u) == 0x7f800000u || bits << 1 == 0 ? 0 : f32_from_bits(bits);
             else if (round % 4 == 1) /* rounded */
                 c[i] = (float)(int32_t)(bits % 65) / 64 - 0.5f;
             else
@@ -152,7 +153,7 @@ static void refused_bytes(void **state)
                          raw_head[] = {2, 0, 0, 0, 0x3f, 0, 0, 0x80, 0x3f},
                          raw_nan[] = {0, 0, 0, 0xc0, 0x7f}, no_bytes[] = {0},
                          /* z 31; k 31; z 0, k 0: neg 2 of 1 */
-                         shift[] = {0x3f, 0, 0, 0, 0, 0}, rice[] = {0xc1, 7, 0, 0, 0, 0};
+        shift[] = {0x3f, 0, 0, 0, 0, 0}, rice[] = {0xc1, 7, 0, 0, 0, 0};
     (void)state;
     assert_int_equal(read_one(raw_ok, 9, 2), PITH_OK);
     assert_int_equal(read_one(raw_order, 9, 2), PITH_ERR_CORRUPT);

@@ -24,7 +24,8 @@ static void symbols_of_gaps(void **state)
     for (uint32_t d = 0; d < 8; d++)
         for (uint32_t m = 0; m <= d && m < 4; m++) {
             uint32_t last = 0;
-            for (uint64_t gap = 0; gap < UINT64_C(1) << 32; gap = gap < 5000 ? gap + 1 : gap * 33 / 32) {
+            for (uint64_t gap = 0; gap < UINT64_C(1) << 32;
+                 gap = gap < 5000 ? gap + 1 : gap * 33 / 32) {
                 uint32_t s = pith_gap_symbol((uint32_t)gap, d, m);
                 assert_true(s == last || s == last + 1);
                 assert_true(gap >> d ? s >= 1u << d : s == gap);
@@ -171,8 +172,8 @@ static void cost_is_size(void **state)
 static void flipped_bits(void **state)
 {
     uint64_t seed = SEED;
-    struct case_spec s = {.count = 3000, .density = 60, .support = SUPPORT_GAPS,
-                          .n_centroids = 4, .n_groups = 1};
+    struct case_spec s = {
+        .count = 3000, .density = 60, .support = SUPPORT_GAPS, .n_centroids = 4, .n_groups = 1};
     struct weight_case c = case_new(&s, &seed);
     struct weight *w = &c.w;
     uint32_t *pos = malloc(w->nnz * sizeof *pos), refused = 0;

@@ -107,7 +107,7 @@ static void alphabets(void **state)
 
 static void lengths(void **state)
 {
-    static const size_t n[] = {4094,  4095,  4096,  4097,  8191,  32767,  32768,
+    static const size_t n[] = {4094,  4095,  4096,  4097,  8191,   32767,  32768,
                                32769, 65535, 65536, 65537, 100001, 131072, 200000};
     static uint8_t symbols[200000];
     uint64_t seed = SEED;
@@ -196,7 +196,7 @@ static void without_code(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(alphabets),    cmocka_unit_test(lengths),
+        cmocka_unit_test(alphabets),        cmocka_unit_test(lengths),
         cmocka_unit_test(close_to_entropy), cmocka_unit_test(small_tables),
         cmocka_unit_test(without_code),
     };

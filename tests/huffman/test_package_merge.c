@@ -37,7 +37,9 @@ static void optimal_when_small(void **state)
     (void)state;
     print_message("# seed %u\n", SEED);
     for (uint32_t round = 0; round < 3000; round++) {
-        uint32_t n = 2 + round % 4, max_len = n <= 2 ? 1 + round % 4 : n == 5 ? 3 + round % 3 : 2 + round % 3;
+        uint32_t n = 2 + round % 4, max_len = n <= 2   ? 1 + round % 4
+                                              : n == 5 ? 3 + round % 3
+                                                       : 2 + round % 3;
         uint64_t hist[PITH_SYMBOLS] = {0}, cost = 0;
         uint8_t len[PITH_SYMBOLS];
         for (uint32_t s = 0; s < n; s++)

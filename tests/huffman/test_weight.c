@@ -29,8 +29,8 @@ static void check_parts(const struct weight_case *c, void *scratch)
     uint8_t *index = malloc(n);
     float *value = malloc(n * sizeof *value), *again = malloc(n * sizeof *value);
     bool codebook = w->grid == GRID_CODEBOOK;
-    assert_int_equal(
-        pith_weight_expand_parts(w, pos, codebook ? index : NULL, value, scratch), PITH_OK);
+    assert_int_equal(pith_weight_expand_parts(w, pos, codebook ? index : NULL, value, scratch),
+                     PITH_OK);
     for (uint64_t i = 0; i < w->count; i++) {
         if (!c->mask[i])
             continue;
@@ -138,8 +138,12 @@ static void all_plain_types(void **state)
 static void refusals(void **state)
 {
     uint64_t seed = SEED;
-    struct case_spec s = {.count = 1000, .density = 90, .support = SUPPORT_GAPS,
-                          .code = CODE_HUFFMAN, .n_centroids = 20, .n_groups = 10};
+    struct case_spec s = {.count = 1000,
+                          .density = 90,
+                          .support = SUPPORT_GAPS,
+                          .code = CODE_HUFFMAN,
+                          .n_centroids = 20,
+                          .n_groups = 10};
     struct weight_case c = case_new(&s, &seed);
     void *scratch = malloc(pith_weight_scratch_bytes(&c.w) + 65536);
     float *dst = malloc(1000 * sizeof *dst);
@@ -194,8 +198,12 @@ static void refusals(void **state)
 static void plain_refusals(void **state)
 {
     uint64_t seed = SEED;
-    struct case_spec s = {.count = 1001, .density = 90, .support = SUPPORT_BITMAP,
-                          .code = CODE_PLAIN, .n_centroids = 20, .n_groups = 1};
+    struct case_spec s = {.count = 1001,
+                          .density = 90,
+                          .support = SUPPORT_BITMAP,
+                          .code = CODE_PLAIN,
+                          .n_centroids = 20,
+                          .n_groups = 1};
     struct weight_case c = case_new(&s, &seed);
     void *scratch = malloc(pith_weight_scratch_bytes(&c.w) + 65536);
     float *dst = malloc(1008 * sizeof *dst);

@@ -193,6 +193,29 @@ static void test_views(void **state)
     assert_ptr_not_equal(pith_plan_output_data(plan, 1), data_of(x));
 }
 
+static void set_last_two(int32_t *attr, void *arg)
+{
+    attr[ATTR_SLICE_AXES] = attr[ATTR_SLICE_STARTS] = attr[ATTR_SLICE_ENDS] = 1;
+    attr[ATTR_SLICE_AXES + 1] = *(const int32_t *)arg;
+    attr[ATTR_SLICE_STARTS + 1] = -2;
+    attr[ATTR_SLICE_ENDS + 1] = INT32_MAX;
+}
+
+/* A slice of channels is a piece of its input, one of rows is not. */
+static void test_slice(void **state)
+{
+    int32_t channel = 1, row = 2;
+    gd_clear();
+    uint32_t x = gd_input(4, 1, 4, 5, 5), w = gd_weight(ones, 4, 4, 4, 1, 1);
+    uint32_t c = conv(x, w);
+    uint32_t part = gd_node(PITH_OP_SLICE, set_last_two, &channel, 1, 1, c);
+    uint32_t rows = gd_node(PITH_OP_SLICE, set_last_two, &row, 1, 1, part);
+    gd_output(relu(rows));
+    assert_int_equal(steps(state, 0), 3);
+    assert_ptr_equal(data_of(part), data_of(c) + 50);
+    assert_ptr_not_equal(data_of(rows), data_of(part) + 15);
+}
+
 /* Elementwise chains stay in one place, unless somebody still reads it. */
 static void test_in_place(void **state)
 {
@@ -249,6 +272,7 @@ int main(void)
         cmocka_unit_test_teardown(test_concat_twice, release),
         cmocka_unit_test_teardown(test_concat_batch, release),
         cmocka_unit_test_teardown(test_views, release),
+        cmocka_unit_test_teardown(test_slice, release),
         cmocka_unit_test_teardown(test_in_place, release),
         cmocka_unit_test_teardown(test_in_place_overlap, release),
     };

@@ -161,12 +161,14 @@ static void random_streams(void **state)
     for (uint32_t round = 0; round < 3000; round++) {
         struct huff_lengths t = example_lengths();
         uint64_t n = counts[random_u64(&seed) % 7];
-        size_t bytes = (size_t)(random_u64(&seed) % (n * 2 / 5 + 4)); /* 3.2 bits a symbol at most */
+        size_t bytes =
+            (size_t)(random_u64(&seed) % (n * 2 / 5 + 4)); /* 3.2 bits a symbol at most */
         struct guarded in = guard_new(bytes + 1, 1), out = guard_new((size_t)n, 1);
         uint8_t *p = (uint8_t *)in.data + 1;
         for (size_t i = 0; i < bytes; i++)
             p[i] = (uint8_t)(random_u64(&seed) & random_u64(&seed));
-        if (n >= 4096 && bytes > 100) { /* a directory that fits: equal sizes, the last takes the rest */
+        if (n >= 4096 &&
+            bytes > 100) { /* a directory that fits: equal sizes, the last takes the rest */
             uint64_t subs = pith_huff_sub_streams(n);
             uint32_t each = (uint32_t)(bytes / (subs + round % 3));
             p[0] = (uint8_t)(each | 0x80);
@@ -192,8 +194,8 @@ static void directories(void **state)
     t.len[0] = t.len[1] = t.max_len = 1;
     t.len[2] = t.len[3] = 0;
 #define DIRECTORY(n_bytes, ...)                                                                    \
-    (memset(bytes, 0, sizeof bytes), memcpy(bytes, (uint8_t[]){__VA_ARGS__},                       \
-                                            sizeof(uint8_t[]){__VA_ARGS__}),                      \
+    (memset(bytes, 0, sizeof bytes),                                                               \
+     memcpy(bytes, (uint8_t[]){__VA_ARGS__}, sizeof(uint8_t[]){__VA_ARGS__}),                      \
      decode(&t, bytes, n_bytes, 5000, dst))
     assert_int_equal(DIRECTORY(3 + 4 * 157, 0x9d, 0x01, 0), PITH_OK);
     assert_int_equal(DIRECTORY(3 + 4 * 157 - 1, 0x9d, 0x01, 0), PITH_ERR_CORRUPT);
@@ -202,7 +204,8 @@ static void directories(void **state)
     assert_int_equal(DIRECTORY(2, 0x9d, 0x01), PITH_ERR_CORRUPT);
     assert_int_equal(DIRECTORY(4 + 4 * 157, 0x9d, 0x81, 0, 0), PITH_ERR_CORRUPT); /* long varint */
     assert_int_equal(DIRECTORY(4 + 4 * 157, 0x9d, 0x01, 1, 0), PITH_ERR_CORRUPT); /* wide fields */
-    assert_int_equal(DIRECTORY(4 + 4 * 157, 0x9c, 0x01, 1, 7), PITH_ERR_CORRUPT); /* no zero field */
+    assert_int_equal(DIRECTORY(4 + 4 * 157, 0x9c, 0x01, 1, 7),
+                     PITH_ERR_CORRUPT); /* no zero field */
     assert_int_equal(DIRECTORY(4 + 4 * 157, 0x9d, 0x01, 1, 8), PITH_ERR_CORRUPT); /* padding */
     assert_int_equal(DIRECTORY(3 + 9 + 4 * 157, 0x9d, 0x01, 24), PITH_ERR_CORRUPT);
     assert_int_equal(DIRECTORY(3 + 10 + 4 * 157, 0x9d, 0x01, 25), PITH_ERR_CORRUPT);

@@ -297,6 +297,41 @@ static void test_gemv(void **state)
     each_level(gemv_level);
 }
 
+static void max_level(const struct dense_kernels *d)
+{
+    for (uint32_t i = 0; d->max_pool_f32 && i < 400; i++) {
+        struct conv_geom g = some_geom(1, 1);
+        g.stride_w = pick(1, 2);
+        g.ow = (g.w + g.pad_left + pick(0, 3) - (g.kw - 1) * g.dil_w - 1) / g.stride_w + 1;
+        uint32_t planes = pick(1, 3);
+        struct guarded x = guard_random((size_t)planes * g.h * g.w, i % 2, &seed);
+        struct guarded y = guard_new((size_t)planes * g.oh * g.ow * sizeof(float), 1);
+        floats(&x)[pick(0, g.h * g.w - 1)] = NAN;
+        struct max_pool_f32_job job = {.g = &g, .x = x.data, .y = y.data, .planes = planes};
+        d->max_pool_f32(&job);
+        for (uint32_t p = 0; p < planes * g.oh * g.ow; p++) {
+            const float *plane = job.x + p / (g.oh * g.ow) * (size_t)(g.h * g.w);
+            int oy = (int)(p / g.ow % g.oh), ox = (int)(p % g.ow);
+            float want = -INFINITY;
+            for (int k = 0; k < (int)(g.kh * g.kw); k++) {
+                int iy = oy * (int)g.stride_h + k / (int)g.kw * (int)g.dil_h - (int)g.pad_top;
+                int ix = ox * (int)g.stride_w + k % (int)g.kw * (int)g.dil_w - (int)g.pad_left;
+                if (iy >= 0 && ix >= 0 && iy < (int)g.h && ix < (int)g.w &&
+                    plane[iy * (int)g.w + ix] > want)
+                    want = plane[iy * (int)g.w + ix];
+            }
+            assert_true(job.y[p] == want);
+        }
+        guard_free(&x), guard_free(&y);
+    }
+}
+
+static void test_max(void **state)
+{
+    (void)state;
+    each_level(max_level);
+}
+
 static void test_specials_pass(void **state)
 {
     (void)state;
@@ -322,7 +357,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gemm),      cmocka_unit_test(test_im2col),
         cmocka_unit_test(test_depthwise), cmocka_unit_test(test_gemv),
-        cmocka_unit_test(test_specials_pass),
+        cmocka_unit_test(test_max),       cmocka_unit_test(test_specials_pass),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

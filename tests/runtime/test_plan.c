@@ -79,6 +79,26 @@ static void set_halves(int32_t *attr, void *arg)
     attr[ATTR_SPLIT_SIZES + 1] = attr[ATTR_SPLIT_SIZES + 2] = half;
 }
 
+/* Two channels from somewhere on, counted from either end; sometimes backwards, sometimes the whole
+ * height named too. */
+static void set_slice(int32_t *attr, void *arg)
+{
+    int32_t c = (int32_t) * (const uint32_t *)arg;
+    int32_t start = (int32_t)random_below((uint32_t)c - 1);
+    int32_t n = 1 + (int32_t)random_below(2), way = (int32_t)random_below(3);
+    attr[ATTR_SLICE_AXES] = attr[ATTR_SLICE_STARTS] = attr[ATTR_SLICE_ENDS] = n;
+    attr[ATTR_SLICE_AXES + 1] = 1;
+    attr[ATTR_SLICE_STARTS + 1] = way == 1 ? start - c : way == 2 ? start + 1 : start;
+    attr[ATTR_SLICE_ENDS + 1] = way == 2 ? (start > 0 ? start - 1 : INT32_MIN) : start + 2;
+    attr[ATTR_SLICE_AXES + 2] = n > 1 ? 2 : 0;
+    attr[ATTR_SLICE_ENDS + 2] = n > 1 ? INT32_MAX : 0;
+    if (way == 2) {
+        attr[ATTR_SLICE_STEPS] = n;
+        attr[ATTR_SLICE_STEPS + 1] = -1;
+        attr[ATTR_SLICE_STEPS + 2] = n > 1;
+    }
+}
+
 static void set_clip(int32_t *attr, void *arg)
 {
     (void)arg;
@@ -118,8 +138,8 @@ static void add_random_node(struct pool *p)
 {
     static const enum pith_op act[] = {PITH_OP_RELU, PITH_OP_LEAKY_RELU, PITH_OP_SIGMOID,
                                        PITH_OP_TANH, PITH_OP_HARD_SIGMOID, PITH_OP_HARD_SWISH};
-    uint32_t v = pick(p), c = channels(v) / 2 - 1, made;
-    switch (random_below(10)) {
+    uint32_t v = pick(p), n_channels = channels(v), c = n_channels / 2 - 1, made;
+    switch (random_below(11)) {
     case 0:
         add_concat(p, v);
         return;
@@ -143,6 +163,9 @@ static void add_random_node(struct pool *p)
         break;
     case 7:
         made = gd_node(PITH_OP_SUB, NULL, NULL, 1, 2, pick_like(p, v), v);
+        break;
+    case 8:
+        made = gd_node(PITH_OP_SLICE, set_slice, &n_channels, 1, 1, v);
         break;
     default:
         made = gd_node(PITH_OP_CONV, NULL, NULL, 1, 2, v, p->conv[c][random_below(4)]);

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/* A whole weight from arbitrary bytes: the first bytes choose support, grid, code, counts and the
+ * lengths of the streams, the rest is the streams. Accepted or refused, every position must lie in
+ * the tensor and every index below n_centroids; the sanitizers watch the rest. */
+#include <stdlib.h>
+#include <string.h>
+#include "bytes.h"
+#include "weight.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static struct stream next_stream(struct reader *r, uint32_t share)
+{
+    size_t n = r->left * share / 256;
+    return (struct stream){rd_bytes(r, n), n};
+}
+
+static void require(bool ok)
+{
+    if (!ok)
+        abort();
+}
+
+static void check_parts(const struct weight *w, void *scratch)
+{
+    size_t n = (size_t)w->nnz + 1;
+    uint32_t *pos = malloc(n * sizeof *pos);
+    uint8_t *index = malloc(n);
+    float *value = malloc(n * sizeof *value);
+    bool codebook = w->grid == GRID_CODEBOOK;
+    if (pith_weight_expand_parts(w, pos, codebook ? index : NULL, value, scratch) == PITH_OK)
+        for (uint64_t i = 0; i < w->nnz; i++) {
+            require(pos[i] < w->count && (i == 0 || pos[i] > pos[i - 1]));
+            require(!codebook || index[i] < w->n_centroids);
+        }
+    free(pos);
+    free(index);
+    free(value);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct reader r = reader_of(data, size);
+    uint8_t form = rd_u8(&r);
+    struct weight w = {.type = (enum pith_type)(1 + rd_u8(&r) % 11),
+                       .support = (enum weight_support)(form % 3),
+                       .grid = (enum weight_grid)(form / 3 % 2),
+                       .code = (enum weight_code)(form / 6 % 2)};
+    w.count = rd_le32(&r) % 100000 + 1;
+    w.nnz = w.support == SUPPORT_DENSE ? w.count : rd_le32(&r) % (w.count + 1);
+    w.n_centroids = rd_u8(&r) + 1u;
+    w.index_bits = rd_u8(&r) % 9u;
+    w.n_groups = rd_u8(&r) % 8u + 1;
+    w.group_elems = w.count / w.n_groups + 1;
+    struct stream gap_table = next_stream(&r, rd_u8(&r)), index_table = next_stream(&r, rd_u8(&r));
+    w.gap_table = (struct huff_table){gap_table.bytes, gap_table.n_bytes};
+    w.index_table = (struct huff_table){index_table.bytes, index_table.n_bytes};
+    w.support_stream = next_stream(&r, rd_u8(&r));
+    w.codebook = next_stream(&r, rd_u8(&r));
+    w.index_stream = next_stream(&r, 256);
+    if (r.bad)
+        return 0;
+    void *scratch = malloc(pith_weight_scratch_bytes(&w));
+    float *dense = malloc((size_t)w.count * 8);
+    (void)pith_weight_expand_f32(&w, dense, scratch);
+    (void)pith_weight_expand_plain(&w, dense, scratch);
+    check_parts(&w, scratch);
+    free(dense);
+    free(scratch);
+    return 0;
+}

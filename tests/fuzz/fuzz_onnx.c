@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* fuzz_onnx.c - any bytes as an ONNX file. What import accepts must have consistent shapes, fold
+ * its batch normalizations, and export to a file that imports again. */
+#include <stdlib.h>
+#include <string.h>
+#include "onnx_read.h"
+#include "pith_onnx.h"
+
+#define MAX_BYTES (64u << 20)
+
+static void must(int ok)
+{
+    if (!ok)
+        abort();
+}
+
+static void check_accepted(struct pith_model *m)
+{
+    struct pith_error err;
+    struct pith_buffer file;
+    must(pith_model_infer_shapes(m, &err) == PITH_OK);
+    must(pith_model_fold_batch_norm(m, NULL, &err) == PITH_OK);
+    must(pith_model_infer_shapes(m, &err) == PITH_OK);
+    enum pith_status status = pith_model_write_onnx(m, &file, &err);
+    if (status == PITH_ERR_UNSUPPORTED)
+        return;
+    must(status == PITH_OK);
+    struct pith_model *back = NULL;
+    must(pith_onnx_read(file.data, file.bytes, "back.onnx", NULL, NULL, &back, &err) == PITH_OK);
+    must(back->n_outputs == m->n_outputs);
+    pith_model_free(back);
+    pith_buffer_free(&file);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
+{
+    struct pith_import_opts opts = {.size_bytes = sizeof opts, .max_bytes = MAX_BYTES};
+    struct pith_error err = {0};
+    struct pith_onnx_report *report = NULL;
+    if (pith_onnx_check(bytes, n, "fuzz.onnx", NULL, &opts, &report, &err) == PITH_OK)
+        pith_onnx_report_free(report);
+    else
+        must(err.status != PITH_OK && strncmp(err.text, "fuzz.onnx: ", 11) == 0);
+    struct pith_model *m = NULL;
+    memset(&err, 0, sizeof err);
+    if (pith_onnx_read(bytes, n, "fuzz.onnx", NULL, &opts, &m, &err) == PITH_OK) {
+        check_accepted(m);
+        pith_model_free(m);
+    } else {
+        must(err.status != PITH_OK && err.text[0] != 0);
+    }
+    return 0;
+}

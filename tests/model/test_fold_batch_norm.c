@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/* Folded batch normalization against the arithmetic done by hand, with masks, codebooks of every
+ * grouping, shared tensors, and the cases that must stay as they are. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include "op.h"
+#include "onnx_read.h"
+#include "proto_builder.h"
+
+/* x [N,2,4,4] -> Conv w [2,2,1,1] = {1, 2, -3, 0} -> BatchNormalization -> y
+ * channel 0: scale 2, shift 10, mean 1, var 3, epsilon 1: factor 1;
+ * channel 1: scale -2, shift 20, mean 2, var 0: factor -2. */
+static struct proto tensor4(const char *name, float a, float b, float c, float d, size_t rank,
+                            int64_t first, int64_t second)
+{
+    const float v[4] = {a, b, c, d};
+    const int64_t dims[4] = {first, second, 1, 1};
+    return build_tensor(name, BUILD_FLOAT, dims, rank,
+                        v, (size_t)(first * second) * sizeof *v);
+}
+
+static struct pith_model *normalized(bool shared, bool biased)
+{
+    struct proto g = {0};
+    struct proto bn = build_node("BatchNormalization", "bn", "c scale shift mean var -> y");
+    struct proto epsilon = {0};
+    proto_text(&epsilon, 1, "epsilon");
+    proto_float(&epsilon, 2, 1.0f);
+    proto_int(&epsilon, 20, 1);
+    proto_message(&bn, 5, epsilon);
+    proto_message(&g, GRAPH_NODE, build_node("Conv", "conv", biased ? "x w b -> c" : "x w -> c"));
+    proto_message(&g, GRAPH_NODE, bn);
+    if (shared)
+        proto_message(&g, GRAPH_NODE, build_node("Conv", "other", "x w -> z"));
+    proto_message(&g, GRAPH_INITIALIZER, tensor4("w", 1, 2, -3, 0, 4, 2, 2));
+    proto_message(&g, GRAPH_INITIALIZER, tensor4("b", 5, 7, 0, 0, 1, 2, 1));
+    proto_message(&g, GRAPH_INITIALIZER, tensor4("scale", 2, -2, 0, 0, 1, 2, 1));
+    proto_message(&g, GRAPH_INITIALIZER, tensor4("shift", 10, 20, 0, 0, 1, 2, 1));
+    proto_message(&g, GRAPH_INITIALIZER, tensor4("mean", 1, 2, 0, 0, 1, 2, 1));
+    proto_message(&g, GRAPH_INITIALIZER, tensor4("var", 3, 0, 0, 0, 1, 2, 1));
+    build_input(&g, "x", 4, -1, 2, 4, 4);
+    build_output(&g, "y");
+    if (shared)
+        build_output(&g, "z");
+    struct proto file = build_model(g, 13);
+    struct pith_model *m = NULL;
+    struct pith_error err = {0};
+    if (pith_onnx_read(file.data, file.n, "net.onnx", NULL, NULL, &m, &err))
+        fail_msg("%s", err.text);
+    free(file.data);
+    return m;
+}
+
+static struct pith_const *constant(const struct pith_model *m, uint32_t node, uint32_t i)
+{
+    return m->values[m->nodes[node].in[i]].constant;
+}
+
+static void fold(struct pith_model *m, uint32_t want)
+{
+    uint32_t n = 99;
+    struct pith_error err = {0};
+    assert_int_equal(pith_model_fold_batch_norm(m, &n, &err), PITH_OK);
+    assert_int_equal(n, want);
+    assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
+}
+
+static void floats_are(const void *data, size_t n, const float *want)
+{
+    const float *v = data;
+    for (size_t i = 0; i < n; i++)
+        if (v[i] != want[i] || signbit(v[i]) != signbit(want[i]))
+            fail_msg("element %zu is %g, expected %g", i, (double)v[i], (double)want[i]);
+}
+
+static const float folded_weight[4] = {1, 2, 6, 0};
+
+static void test_values(void **state)
+{
+    (void)state;
+    static const float plain[2] = {9, 24}, with_bias[2] = {14, 10};
+    for (int biased = 0; biased < 2; biased++) {
+        struct pith_model *m = normalized(false, biased);
+        fold(m, 1);
+        assert_int_equal(m->n_nodes, 1);
+        assert_int_equal(m->n_values, 4); /* x w bias y */
+        assert_int_equal(m->nodes[0].n_in, 3);
+        floats_are(constant(m, 0, 1)->data, 4, folded_weight);
+        floats_are(constant(m, 0, 2)->data, 2, biased ? with_bias : plain);
+        assert_int_equal(m->nodes[0].out[0], m->outputs[0]);
+        assert_string_equal(m->values[m->outputs[0]].name, "y");
+        assert_true(m->batch_open);
+        fold(m, 0); /* nothing is left to fold */
+        pith_model_free(m);
+    }
+}
+
+static void test_mask_and_codebooks(void **state)
+{
+    (void)state;
+    /* one codebook {-3, 0, 1, 2} for the tensor, for each channel, for each weight */
+    static const uint64_t group_elems[] = {4, 2, 1};
+    for (size_t i = 0; i < 3; i++) {
+        struct pith_model *m = normalized(false, false);
+        struct pith_const *w = constant(m, 0, 1);
+        struct pith_codebook *cb = pith_model_alloc(m, 1, sizeof *cb);
+        static const float centroid[4] = {-3, 0, 1, 2};
+        static const uint8_t index[4] = {2, 3, 0, 1}, mask[4] = {1, 1, 1, 0};
+        *cb = (struct pith_codebook){.n_centroids = 4, .group_elems = group_elems[i],
+                                     .n_groups = 4 / group_elems[i]};
+        cb->centroid = pith_model_alloc(m, cb->n_groups * 4, sizeof(float));
+        for (uint64_t g = 0; g < cb->n_groups; g++)
+            memcpy(cb->centroid + 4 * g, centroid, sizeof centroid);
+        cb->index = pith_model_alloc(m, 4, 1);
+        memcpy(cb->index, index, 4);
+        w->mask = pith_model_alloc(m, 4, 1);
+        memcpy(w->mask, mask, 4);
+        w->codebook = cb;
+        fold(m, 1);
+        w = constant(m, 0, 1);
+        cb = w->codebook;
+        floats_are(w->data, 4, folded_weight);
+        assert_memory_equal(w->mask, mask, 4);
+        assert_int_equal(cb->group_elems, group_elems[i] < 2 ? 1 : 2);
+        assert_int_equal(cb->n_groups * cb->group_elems, 4);
+        for (uint64_t g = 0; g < cb->n_groups; g++)
+            for (uint32_t k = 1; k < 4; k++)
+                assert_true(cb->centroid[4 * g + k - 1] <= cb->centroid[4 * g + k]);
+        for (uint64_t k = 0; k < 4; k++)
+            assert_true(cb->centroid[k / cb->group_elems * 4 + cb->index[k]] ==
+                        folded_weight[k]);
+        pith_model_free(m);
+    }
+}
+
+/* The other reader of a shared weight must keep what it reads. */
+static void test_shared(void **state)
+{
+    (void)state;
+    static const float original[4] = {1, 2, -3, 0};
+    struct pith_model *m = normalized(true, false);
+    fold(m, 1);
+    assert_int_equal(m->n_nodes, 2);
+    floats_are(constant(m, 0, 1)->data, 4, folded_weight);
+    floats_are(constant(m, 1, 1)->data, 4, original);
+    for (uint32_t i = 0; i < m->n_values; i++)
+        for (uint32_t k = 0; k < i; k++)
+            assert_string_not_equal(m->values[i].name, m->values[k].name);
+    pith_model_free(m);
+}
+
+static void test_left_alone(void **state)
+{
+    (void)state;
+    struct pith_model *m = normalized(false, false);
+    ((float *)constant(m, 1, 4)->data)[1] = -2; /* var + epsilon < 0 */
+    fold(m, 0);
+    assert_int_equal(m->n_nodes, 2);
+    pith_model_free(m);
+    m = normalized(false, false);
+    ((float *)constant(m, 1, 2)->data)[0] = NAN;
+    fold(m, 0);
+    pith_model_free(m);
+    m = normalized(false, false);
+    uint32_t *outputs = pith_model_alloc(m, 2, sizeof *outputs); /* the sum is asked for as well */
+    outputs[0] = m->outputs[0];
+    outputs[1] = m->nodes[0].out[0];
+    m->outputs = outputs;
+    m->n_outputs = 2;
+    fold(m, 0);
+    pith_model_free(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_mask_and_codebooks),
+        cmocka_unit_test(test_shared),
+        cmocka_unit_test(test_left_alone),
+    };
+    return cmocka_run_group_tests_name("fold_batch_norm", tests, NULL, NULL);
+}

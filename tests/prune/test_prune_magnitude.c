@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT */
+/* Pruning: known answers by hand, counts and order on random weights, every refusal. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include "gemm_model.h"
+#include "pith_prune.h"
+
+static struct pith_model *one_layer(uint32_t rows, uint32_t cols, const float *w)
+{
+    struct pith_model *m = gemm_model((uint32_t[]){cols, rows}, 1);
+    if (w)
+        memcpy(data_of_layer(m, 0), w, rows * cols * sizeof *w);
+    return m;
+}
+
+static void expect_mask(struct pith_model *m, uint32_t k, const char *want)
+{
+    const struct pith_const *c = weight_of_layer(m, k);
+    for (uint64_t i = 0; i < c->count; i++) {
+        int kept = c->mask ? c->mask[i] : 1;
+        if (kept != (want[i] == '1'))
+            fail_msg("element %d: kept %d, expected %c", (int)i, kept, want[i]);
+        if (!kept)
+            assert_true(data_of_layer(m, k)[i] == 0);
+    }
+}
+
+static void prune_text(struct pith_model *m, const char *pattern, double sparsity)
+{
+    struct pith_prune_opts o = {.size_bytes = sizeof o, .sparsity = sparsity};
+    struct pith_error err = {0};
+    assert_int_equal(pith_pattern_parse(pattern, &o.pattern, &err), PITH_OK);
+    if (pith_prune(m, &o, NULL, NULL, &err))
+        fail_msg("%s", err.text);
+}
+
+static const float ladder[] = {1, -8, 3, 4, -5, 6, 7, -2, 9, 10, 11, 12, 0.5f, 14, 15, 16};
+
+static void known_answers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *pattern;
+        double sparsity;
+        const char *want; /* of the 4x4 ladder */
+    } cases[] = {
+        {"any", 0.5, "0100000011110111"},  {"any", 0.25, "0101111011110111"},
+        {"2:4", 0, "0101011000110011"},    {"1:4", 0, "0100001000010001"},
+        {"1x4", 0.5, "0000000011111111"},  {"2x2", 0.75, "0000000000110011"},
+        {"row", 0.25, "0000111111111111"}, {"channel", 0.5, "0011001100110011"},
+        {"balanced:1/2", 0, "0101011001010101"}, {"any", 0.97, "0000000000000001"},
+        {"balanced:1/3", 0, "0101001100110011"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct pith_model *m = one_layer(4, 4, ladder);
+        prune_text(m, cases[i].pattern, cases[i].sparsity);
+        expect_mask(m, 0, cases[i].want);
+        pith_model_free(m);
+    }
+}
+
+static void of_equal_weights_the_first_stay(void **state)
+{
+    (void)state;
+    static const float w[] = {1, -1, 1, 1, -1, 2};
+    struct pith_model *m = one_layer(1, 6, w);
+    prune_text(m, "any", 0.5);
+    expect_mask(m, 0, "110001");
+    pith_model_free(m);
+}
+
+static void pruned_stays_pruned_and_counts(void **state)
+{
+    (void)state;
+    struct pith_model *m = one_layer(4, 4, ladder);
+    prune_text(m, "any", 0.75);
+    expect_mask(m, 0, "0000000000010111");
+    prune_text(m, "any", 0.25); /* already beyond */
+    expect_mask(m, 0, "0000000000010111");
+    data_of_layer(m, 0)[0] = 100; /* a pruned element does not come back whatever it holds */
+    prune_text(m, "any", 0.875);
+    expect_mask(m, 0, "0000000000000011");
+    pith_model_free(m);
+}
+
+static void nothing_to_prune_leaves_no_mask(void **state)
+{
+    (void)state;
+    struct pith_model *m = one_layer(4, 4, ladder);
+    prune_text(m, "any", 0);
+    assert_null(weight_of_layer(m, 0)->mask);
+    pith_model_free(m);
+}
+
+static void sigma_counts_from_the_deviation(void **state)
+{
+    (void)state;
+    static const float w[] = {-3, -1, 1, 3}; /* sigma = sqrt(5) = 2.236 */
+    static const struct {
+        double s;
+        const char *want;
+    } cases[] = {{0.44, "1111"}, {0.45, "1001"}, {1.3, "1001"}, {1.35, "0000"}};
+    for (size_t i = 0; i < 4; i++) {
+        struct pith_model *m = one_layer(1, 4, w);
+        struct pith_prune_opts o = {
+            .size_bytes = sizeof o, .by = PITH_PRUNE_BY_SIGMA, .sigma = cases[i].s};
+        assert_int_equal(pith_prune(m, &o, NULL, NULL, NULL), PITH_OK);
+        expect_mask(m, 0, cases[i].want);
+        pith_model_free(m);
+    }
+}
+
+static void zeros_become_support(void **state)
+{
+    (void)state;
+    static const float w[] = {0, 1e-45f, -0.0f, 3, 0, 0, -1, 2};
+    struct pith_model *m = one_layer(2, 4, w);
+    struct pith_prune_opts o = {.size_bytes = sizeof o, .by = PITH_PRUNE_BY_ZERO};
+    assert_int_equal(pith_prune(m, &o, NULL, NULL, NULL), PITH_OK);
+    expect_mask(m, 0, "01010011");
+    pith_model_free(m);
+}
+
+static void global_scope_shares_one_threshold(void **state)
+{
+    (void)state;
+    static const float small[] = {1, 2, 3, 4}, large[] = {5, 6, 0.5f, 8};
+    struct pith_model *m = gemm_model((uint32_t[]){2, 2, 2, 2}, 3);
+    memcpy(data_of_layer(m, 0), small, sizeof small);
+    memcpy(data_of_layer(m, 1), large, sizeof large);
+    memcpy(data_of_layer(m, 2), small, sizeof small);
+    struct pith_prune_amount own = {"fc3", 0.25};
+    struct pith_prune_opts o = {.size_bytes = sizeof o,
+                                .scope = PITH_PRUNE_GLOBAL,
+                                .sparsity = 0.5,
+                                .layers = &own,
+                                .n_layers = 1};
+    struct pith_prune_layer report[6];
+    uint32_t n;
+    assert_int_equal(pith_prune(m, &o, report, &n, NULL), PITH_OK);
+    expect_mask(m, 0, "0001");
+    expect_mask(m, 1, "1101");
+    expect_mask(m, 2, "0111");
+    assert_int_equal(n, 3);
+    assert_int_equal(report[0].kept, 1);
+    assert_int_equal(report[1].kept, 3);
+    assert_int_equal(report[1].kept_before, 4);
+    assert_string_equal(report[2].layer, "fc3");
+    assert_string_equal(report[2].tensor, "fc3.w");
+    pith_model_free(m);
+}
+
+static void later_amounts_win(void **state)
+{
+    (void)state;
+    struct pith_model *m = gemm_model((uint32_t[]){4, 4, 4}, 2);
+    memcpy(data_of_layer(m, 0), ladder, sizeof ladder);
+    memcpy(data_of_layer(m, 1), ladder, sizeof ladder);
+    struct pith_prune_amount own[] = {{"fc*", 0.5}, {"re:fc2[.]w", 0}, {"*1", 0.75}};
+    struct pith_prune_opts o = {
+        .size_bytes = sizeof o, .sparsity = 0.1, .layers = own, .n_layers = 3};
+    assert_int_equal(pith_prune(m, &o, NULL, NULL, NULL), PITH_OK);
+    expect_mask(m, 0, "0000000000010111");
+    assert_null(weight_of_layer(m, 1)->mask);
+    pith_model_free(m);
+}
+
+/* Whatever the sizes: exactly k stay, and nothing pruned is larger than anything kept. */
+static void random_layers_keep_the_largest(void **state)
+{
+    (void)state;
+    struct test_random r = test_seed(20261);
+    for (int round = 0; round < 60; round++) {
+        uint32_t rows = 1 + test_below(&r, 40), cols = 1 + test_below(&r, 60), n = rows * cols;
+        double sparsity = test_below(&r, 1000) / 1000.0;
+        struct pith_model *m = one_layer(rows, cols, NULL);
+        fill_gauss(m, 0, &r);
+        for (uint32_t i = 0; i < n; i += 3) /* many ties */
+            data_of_layer(m, 0)[i] = roundf(data_of_layer(m, 0)[i]);
+        float *before = malloc(n * sizeof *before);
+        memcpy(before, data_of_layer(m, 0), n * sizeof *before);
+        prune_text(m, "any", sparsity);
+        uint32_t gone = (uint32_t)(sparsity * n + 0.5), kept = 0;
+        float least_kept = INFINITY, most_gone = 0;
+        const uint8_t *mask = weight_of_layer(m, 0)->mask;
+        for (uint32_t i = 0; i < n; i++) {
+            bool stays = !mask || mask[i];
+            kept += stays;
+            float a = fabsf(before[i]);
+            if (stays && a < least_kept)
+                least_kept = a;
+            if (!stays && a > most_gone)
+                most_gone = a;
+        }
+        assert_int_equal(kept, gone >= n ? 1 : n - gone);
+        assert_true(most_gone <= least_kept);
+        free(before);
+        pith_model_free(m);
+    }
+}
+
+static void balanced_keeps_k_of_every_window(void **state)
+{
+    (void)state;
+    struct test_random r = test_seed(20262);
+    struct pith_model *m = one_layer(7, 300, NULL);
+    fill_gauss(m, 0, &r);
+    prune_text(m, "balanced:12/128", 0);
+    const uint8_t *mask = weight_of_layer(m, 0)->mask;
+    static const uint32_t from[] = {0, 128, 256, 300}, want[] = {12, 12, 4}; /* 44 * 12/128 = 4.1 */
+    for (uint32_t row = 0; row < 7; row++) {
+        for (uint32_t k = 0; k < 3; k++) {
+            uint32_t kept = 0;
+            for (uint32_t c = from[k]; c < from[k + 1]; c++)
+                kept += mask[row * 300 + c];
+            assert_int_equal(kept, want[k]);
+        }
+    }
+    pith_model_free(m);
+}
+
+static void codebook_stays_and_masked_indices_go(void **state)
+{
+    (void)state;
+    static const float w[] = {1, 2, 1, 2};
+    struct pith_model *m = one_layer(1, 4, w);
+    static float centroid[] = {1, 2};
+    static uint8_t index[] = {0, 1, 0, 1};
+    struct pith_codebook cb = {2, 4, 1, centroid, index};
+    weight_of_layer(m, 0)->codebook = &cb;
+    prune_text(m, "any", 0.75);
+    expect_mask(m, 0, "0100");
+    static const uint8_t want[] = {0, 1, 0, 0};
+    assert_memory_equal(index, want, 4);
+    assert_true(centroid[0] == 1 && centroid[1] == 2);
+    pith_model_free(m);
+}
+
+static void expect_refusal(struct pith_model *m, const struct pith_prune_opts *o,
+                           enum pith_status status, const char *text)
+{
+    struct pith_error err = {0};
+    uint64_t n = weight_of_layer(m, 0)->count;
+    float before[64];
+    memcpy(before, data_of_layer(m, 0), n * sizeof *before);
+    assert_int_equal(pith_prune(m, o, NULL, NULL, &err), status);
+    assert_string_equal(err.text, text);
+    assert_null(weight_of_layer(m, 0)->mask);
+    assert_memory_equal(data_of_layer(m, 0), before, n * sizeof *before);
+}
+
+static void refusals_name_layer_and_numbers(void **state)
+{
+    (void)state;
+    struct pith_model *m = gemm_model((uint32_t[]){6, 5}, 1);
+    for (int i = 0; i < 30; i++)
+        data_of_layer(m, 0)[i] = (float)i;
+    struct pith_prune_opts o = {.size_bytes = sizeof o, .sparsity = 0.5};
+    o.pattern = (struct pith_pattern){PITH_PATTERN_BLOCK, 1, 4};
+    expect_refusal(m, &o, PITH_ERR_ARGUMENT, "cannot prune 'fc1': block 4 does not divide 6 columns");
+    o.pattern = (struct pith_pattern){PITH_PATTERN_BLOCK, 2, 2};
+    expect_refusal(m, &o, PITH_ERR_ARGUMENT, "cannot prune 'fc1': block 2 does not divide 5 rows");
+    o.pattern = (struct pith_pattern){PITH_PATTERN_N_OF_M, 2, 4};
+    expect_refusal(m, &o, PITH_ERR_ARGUMENT, "cannot prune 'fc1': group 4 does not divide 6 columns");
+    o.sparsity = 0.9;
+    expect_refusal(m, &o, PITH_ERR_ARGUMENT,
+                   "cannot prune: the pattern fixes the sparsity at 0.5, got 0.9");
+    o = (struct pith_prune_opts){.size_bytes = sizeof o, .sparsity = 1};
+    expect_refusal(m, &o, PITH_ERR_ARGUMENT, "cannot prune: sparsity 1 is not between 0 and 1");
+    o.sparsity = NAN;
+    expect_refusal(m, &o, PITH_ERR_ARGUMENT, "cannot prune: sparsity nan is not between 0 and 1");
+    o.sparsity = 0.5;
+    struct pith_prune_amount own = {"conv*", 0.5};
+    o.layers = &own;
+    o.n_layers = 1;
+    expect_refusal(m, &o, PITH_ERR_ARGUMENT, "cannot prune: no layer matches 'conv*'");
+    own.value = 2;
+    expect_refusal(m, &o, PITH_ERR_ARGUMENT,
+                   "cannot prune: sparsity 2 for conv* is not between 0 and 1");
+    o.n_layers = 0;
+    data_of_layer(m, 0)[7] = INFINITY;
+    expect_refusal(m, &o, PITH_ERR_UNSUPPORTED,
+                   "cannot prune 'fc1': element 7 of 'fc1.w' is infinite");
+    data_of_layer(m, 0)[7] = NAN;
+    expect_refusal(m, &o, PITH_ERR_UNSUPPORTED, "cannot prune 'fc1': element 7 of 'fc1.w' is NaN");
+    o.size_bytes = 4;
+    expect_refusal(m, &o, PITH_ERR_ARGUMENT, "cannot prune: option struct of another version");
+    pith_model_free(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(known_answers),
+        cmocka_unit_test(of_equal_weights_the_first_stay),
+        cmocka_unit_test(pruned_stays_pruned_and_counts),
+        cmocka_unit_test(nothing_to_prune_leaves_no_mask),
+        cmocka_unit_test(sigma_counts_from_the_deviation),
+        cmocka_unit_test(zeros_become_support),
+        cmocka_unit_test(global_scope_shares_one_threshold),
+        cmocka_unit_test(later_amounts_win),
+        cmocka_unit_test(random_layers_keep_the_largest),
+        cmocka_unit_test(balanced_keeps_k_of_every_window),
+        cmocka_unit_test(codebook_stays_and_masked_indices_go),
+        cmocka_unit_test(refusals_name_layer_and_numbers)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* Gemm, MatMul and Conv with a sparse or clustered constant: straight from the compressed bytes where
+ * there is a run form, expanded where there is none or PITH_FLAG_DENSE_ONLY asks for it; the sums
+ * are the same within the bound of kernel_dense.h and kernel_sparse.h. */
+#include <stdarg.h>
+#include <setjmp.h>
+#include <math.h>
+#include <cmocka.h>
+#include "activate.h"
+#include "kernels.h"
+#include "op_list.h"
+#include "weight_case.h"
+
+static uint64_t seed = 0xc0de;
+
+struct compressed {
+    enum pith_op op;
+    uint32_t m;
+    uint32_t flags, features;
+    bool residual;
+};
+
+static void floats_fill(float *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        p[i] = random_f32(&seed);
+}
+
+static void expect(const struct compressed *t, const struct weight_case *k, const float *x,
+                   const float *bias, const float *res, const float *y)
+{
+    for (size_t i = 0; i < t->m; i++)
+        for (size_t r = 0; r < k->rows; r++) {
+            double sum = bias ? bias[r] : 0, size = fabs(sum), res_value = 0;
+            for (size_t c = 0; c < k->cols; c++) {
+                double p = k->dense[r * k->cols + c] * x[i * k->cols + c];
+                sum += p;
+                size += fabs(p);
+            }
+            if (res)
+                res_value = res[i * k->rows + r];
+            sum += res_value;
+            size += fabs(res_value);
+            double want = sum < 0 ? 0 : sum, got = y[i * k->rows + r];
+            double bound = 2 * (k->cols + 4) * ldexp(1, -24) * size;
+            if (fabs(got - want) > bound)
+                fail_msg("op %d row %zu of %u: expected %.9g, got %.9g, bound %.3g", (int)t->op, r,
+                         k->rows, want, got, bound);
+        }
+}
+
+/* Runs it and returns the name of the kernel that did. */
+static const char *check(const struct compressed *t, const struct weight_want *want)
+{
+    struct weight_case k = case_new(want, &seed);
+    struct pith_kernels kernels;
+    struct op_env env = {.kernels = &kernels, .flags = t->flags};
+    struct op_need need;
+    int32_t attr[PITH_OP_MAX_SLOTS];
+    bool conv = t->op == PITH_OP_CONV, has_bias = t->op != PITH_OP_MATMUL;
+    size_t n_x = (size_t)t->m * k.cols, n_y = (size_t)t->m * k.rows;
+    float *x = malloc(n_x * sizeof *x), *y = malloc(n_y * sizeof *y);
+    float *bias = malloc(k.rows * sizeof *bias), *res = malloc(n_y * sizeof *res);
+    assert_true(x && y && bias && res);
+    floats_fill(x, n_x), floats_fill(bias, k.rows), floats_fill(res, n_y);
+    struct tview in0 = {PITH_F32, {conv ? 4 : 2, {t->m, k.cols, conv, conv}}, x};
+    struct tview in1 = {PITH_F32, {conv ? 4 : 2, {k.rows, k.cols, conv, conv}}, NULL};
+    struct tview in2 = {PITH_F32, {1, {k.rows}}, bias}, out = {0}, residual;
+    const struct tview *in[3] = {&in0, &in1, &in2};
+    struct tview *outs[1] = {&out};
+    struct op_args args = {.info = pith_op_get(t->op), .attr = attr, .n_in = has_bias ? 3 : 2,
+                           .n_out = 1, .in = in, .out = outs, .weight = &k.w,
+                           .fuse = {ACT_RELU, 0, 0, NULL}};
+    pith_kernels_fill(&kernels, t->features);
+    pith_op_attr_defaults(args.info, attr);
+    if (t->op == PITH_OP_MATMUL)
+        attr[ATTR_MATMUL_TRANS_B] = 1;
+    assert_int_equal(args.info->shape(&args), PITH_OK);
+    residual = out;
+    residual.data = res;
+    if (t->residual)
+        args.fuse.residual = &residual;
+    assert_int_equal(args.info->need(&args, &env, &need), PITH_OK);
+    args.prep = need.prep_bytes ? aligned_alloc(64, (need.prep_bytes + 63) / 64 * 64) : NULL;
+    env.scratch = aligned_alloc(64, need.prep_scratch_bytes / 64 * 64 + 64);
+    assert_int_equal(args.info->prepare(&args, &env), PITH_OK);
+    free(env.scratch);
+    env.scratch = aligned_alloc(64, need.scratch_bytes / 64 * 64 + 64);
+    out.data = y;
+    args.info->run(&args, &env);
+    expect(t, &k, x, has_bias ? bias : NULL, t->residual ? res : NULL, y);
+    free(args.prep), free(env.scratch), free(x), free(y), free(bias), free(res);
+    case_free(&k);
+    return need.kernel;
+}
+
+static const struct weight_want weights[] = {
+    {64, 300, PATTERN_RANDOM, 0.1, false, 32, 1, 1.0f},
+    {40, 500, PATTERN_RANDOM, 0.3, false, 0, 1, 1.0f},
+    {33, 257, PATTERN_FULL, 1.0, true, 16, 1, 1.0f},
+    {70, 100, PATTERN_TRIANGLE, 0, false, 200, 1, 1.0f},
+};
+
+static void test_all_ways(void **state)
+{
+    static const uint32_t levels[] = {0, PITH_CPU_AVX2, PITH_CPU_AVX2 | PITH_CPU_AVX512};
+    static const enum pith_op ops[] = {PITH_OP_GEMM, PITH_OP_MATMUL, PITH_OP_CONV};
+    uint32_t forms = 0, best = pith_cpu_features();
+    (void)state;
+    for (size_t w = 0; w < sizeof weights / sizeof *weights; w++)
+        for (uint32_t l = 0; l < 4; l++)
+            for (uint32_t o = 0; o < 3; o++)
+                for (uint32_t m = 1; m <= 5; m += 2) {
+                    uint32_t features = l < 3 ? levels[l] : best;
+                    struct compressed t = {.op = ops[o], .m = m, .features = features,
+                                           .residual = (w + m) % 2 == 0};
+                    if ((best & features) != features)
+                        continue;
+                    const char *kernel = check(&t, &weights[w]);
+                    forms += strstr(kernel, "f32") == NULL;
+                    t.flags = PITH_FLAG_DENSE_ONLY;
+                    assert_non_null(strstr(check(&t, &weights[w]), "f32"));
+                }
+    if (best & PITH_CPU_AVX512)
+        assert_true(forms > 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_all_ways),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
