@@ -106,6 +106,16 @@ static void print_summary(const struct compress_options *o, const struct pith_co
             accuracy);
 }
 
+static enum cli_exit print_layers(const struct pith_buffer *file)
+{
+    struct layer_rows rows;
+    enum cli_exit rc = cli_layer_rows(file->data, file->bytes, "the result", &rows);
+    if (!rc)
+        cli_print_layers(&rows, stderr);
+    cli_layer_rows_free(&rows);
+    return rc;
+}
+
 static enum cli_exit compress(const struct compress_options *o, struct pith_model *m,
                               const struct pith_recipe *recipe, struct pith_data *data,
                               uint64_t before_bytes)
@@ -130,7 +140,7 @@ static enum cli_exit compress(const struct compress_options *o, struct pith_mode
     if (!rc && o->common.json)
         print_json(&result, before_bytes, (double)(pith_clock_ns(NULL) - start) / 1e9);
     if (!rc && !o->common.quiet)
-        cli_print_layers(m, &result.file, stderr);
+        rc = print_layers(&result.file);
     if (!rc)
         print_summary(o, &result, before_bytes);
     if (!rc && st == PITH_ERR_GOAL)

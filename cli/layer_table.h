@@ -1,12 +1,37 @@
 /* SPDX-License-Identifier: MIT */
+/* layer_table.h - a packed model as people want to see it: one row a weight. */
 #ifndef LAYER_TABLE_H
 #define LAYER_TABLE_H
 
 #include <stdio.h>
 #include "cli.h"
+#include "pith_pack.h"
 
-/* One row a weight: shape, share kept, bits an index, bytes in the file, bytes as f32; and a total.
- * file: m as packed. */
-void cli_print_layers(const struct pith_model *m, const struct pith_buffer *file, FILE *out);
+/* One prunable weight of a packed model. */
+struct layer_row {
+    char name[256];    /* layer name; operator and number in files without names */
+    const char *op;    /* "Conv" */
+    char shape[96];    /* "64x3x3x3" */
+    uint64_t count, kept;
+    double bits;       /* of an index; 32 without codebook */
+    const char *grid;  /* "f32", "codebook" */
+    const char *code;  /* "plain", "huffman" */
+    uint64_t bytes;    /* in the file: support, codebook, indices or values, own tables */
+};
+
+struct layer_rows {
+    struct pith_model *model; /* owns: as read from the file */
+    struct pith_byte_account *account; /* owns */
+    struct layer_row *row;    /* owns */
+    uint32_t n;
+    uint64_t weights, kept, bytes; /* sums over the rows */
+};
+
+enum cli_exit cli_layer_rows(const void *file, size_t bytes, const char *path,
+                             struct layer_rows *rows);
+void cli_layer_rows_free(struct layer_rows *rows);
+
+/* The table with a total, to out. */
+void cli_print_layers(const struct layer_rows *rows, FILE *out);
 
 #endif

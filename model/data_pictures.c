@@ -256,11 +256,13 @@ static enum pith_status walk_error(const struct folder_walk *w, const char *path
 static enum pith_status visit(struct folder_walk *w, const char *path, const char *name,
                               uint64_t depth)
 {
-    struct stat info;
-    if (stat(path, &info) != 0)
+    struct stat info, itself;
+    if (lstat(path, &itself) != 0 || stat(path, &info) != 0)
         return walk_error(w, path);
     bool ok = true;
     if (S_ISDIR(info.st_mode)) {
+        if (S_ISLNK(itself.st_mode)) /* could lead back up */
+            return PITH_OK;
         if (depth >= FOLDER_MAX_DEPTH)
             return pith_error_fill(w->err, PITH_ERR_LIMIT, "%s: folders more than %d deep", path,
                                    FOLDER_MAX_DEPTH);

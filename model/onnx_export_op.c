@@ -255,9 +255,13 @@ static enum pith_status axis(struct op_export *e)
 
 static enum pith_status split(struct op_export *e)
 {
+    int64_t *sizes = pith_export_alloc(e->x, e->node->n_out, sizeof *sizes);
     put_int(e, "axis", ATTR_AXIS);
-    if (attr_count(e->node->attr, ATTR_SPLIT_SIZES))
-        put_list_input(e, ATTR_SPLIT_SIZES);
+    if (!sizes)
+        return PITH_OK; /* x->failed says so */
+    for (uint32_t i = 0; i < e->node->n_out; i++)
+        sizes[i] = e->x->m->values[e->node->out[i]].dim[e->node->attr[ATTR_AXIS]];
+    pith_export_input(e->to, pith_export_ints_tensor(e->x, sizes, e->node->n_out));
     return PITH_OK;
 }
 

@@ -85,7 +85,7 @@ enum pith_status pith_lower_split(struct onnx_lower *l)
     if (status)
         return status;
     l->n_in = 1;
-    if (sizes.n && sizes.n != l->n_out)
+    if ((sizes.present || sizes.n) && sizes.n != l->n_out)
         return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "%u sizes for %u outputs", sizes.n,
                                    l->n_out);
     return pith_onnx_set_ints(l, "split", ATTR_SPLIT_SIZES, sizes.v, sizes.n);

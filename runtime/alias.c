@@ -91,8 +91,8 @@ static void alias_split(const struct graph_node *node, const struct tview *value
     np->action = NODE_GONE;
 }
 
-/* *elems: first element of the piece of x that the slice y is; false: not one piece. Starts count as
- * in op_slice.c; that the piece is not empty was tested there, so start < dim. */
+/* *elems: first element of the piece of x that the slice y is; false: not one piece. Starts count
+ * as in op_slice.c; that the piece is not empty was tested there, so start < dim. */
 static bool slice_start(const int32_t *attr, const struct shape *x, const struct shape *y,
                         uint64_t *elems)
 {

@@ -56,9 +56,9 @@ uint32_t pith_cpu_features(void)
         !has(b, LEAF7_EBX_AVX2 | LEAF7_EBX_BMI1 | LEAF7_EBX_BMI2))
         return 0;
     features |= PITH_CPU_AVX2;
-    if (!has(state, XCR0_AVX512) || !has(b, LEAF7_EBX_AVX512F | LEAF7_EBX_AVX512DQ |
-                                                LEAF7_EBX_AVX512CD | LEAF7_EBX_AVX512BW |
-                                                LEAF7_EBX_AVX512VL))
+    if (!has(state, XCR0_AVX512) ||
+        !has(b, LEAF7_EBX_AVX512F | LEAF7_EBX_AVX512DQ | LEAF7_EBX_AVX512CD | LEAF7_EBX_AVX512BW |
+                    LEAF7_EBX_AVX512VL))
         return features;
     features |= PITH_CPU_AVX512;
     if (has(c, LEAF7_ECX_VBMI | LEAF7_ECX_VBMI2))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* pith_runtime.h - execute a compressed network.
  *
- * The core (this header) allocates nothing, opens nothing, prints nothing and keeps no global
+ * The core (all of this header but pith_plan_size) allocates nothing, opens nothing, prints nothing and keeps no global
  * state: three calls turn a model image in memory into a running plan in memory you own.
  *
  *     struct pith_opts o;

@@ -2,10 +2,10 @@
 /* Memory placement: pieces with a size and a lifetime into one arena, as low as possible.
  *
  * Greedy by size (Pisarchyk and Lee, "Efficient memory management for deep neural net inference",
- * 2020, section 4.3): the largest piece first, each at the lowest offset where it fits between the
- * placed pieces that live at the same time. The problem is NP-hard (it is strip packing with fixed
- * x); this order comes within a few percent of the lower bound (the largest sum of sizes alive at
- * once) on convolutional networks.
+ * 2020): the largest piece first, each at the lowest offset where it fits between the placed pieces
+ * that live at the same time. The problem is NP-hard (strip packing with fixed x). The lower bound
+ * is the largest sum of sizes alive at once: MobileNet-v2 and SqueezeNet meet it, random graphs
+ * come within 7 to 8 % on average (tests/runtime/test_place.c).
  *
  * Cost is quadratic in the number of pieces, and that number comes from the file: beyond
  * GREEDY_MAX the smallest pieces get places of their own behind all others. */

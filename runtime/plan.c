@@ -84,8 +84,8 @@ static enum pith_status describe_values(struct builder *b)
     }
     for (uint32_t n = 0; n < g->n_nodes; n++) {
         const struct graph_node *node = &g->nodes[n];
-        b->node[n] = (struct node_plan){.bias = PLAN_NONE, .residual = PLAN_NONE,
-                                        .out = node->first_out};
+        b->node[n] =
+            (struct node_plan){.bias = PLAN_NONE, .residual = PLAN_NONE, .out = node->first_out};
         for (uint32_t i = 0; i < node->n_in; i++)
             if (node->in[i] != PITH_NO_VALUE) {
                 b->vp[node->in[i]].n_uses++;
@@ -109,11 +109,11 @@ static void add_value_items(struct builder *b)
         b->item_of[v] = PLAN_NONE;
         if (p->parent != v || p->kind == VALUE_CONST || p->first > p->last)
             continue;
-        uint32_t flags = (p->kind == VALUE_INPUT ? PLACE_INPUT : 0u) |
-                         (p->is_output ? PLACE_OUTPUT : 0u);
+        uint32_t flags =
+            (p->kind == VALUE_INPUT ? PLACE_INPUT : 0u) | (p->is_output ? PLACE_OUTPUT : 0u);
         b->item_of[v] = b->n_items;
-        b->item[b->n_items++] = (struct place_item){.bytes = p->bytes, .first = p->first,
-                                                    .last = p->last, .flags = flags};
+        b->item[b->n_items++] = (struct place_item){
+            .bytes = p->bytes, .first = p->first, .last = p->last, .flags = flags};
     }
 }
 
@@ -184,10 +184,10 @@ static struct block block_of(void *mem, size_t bytes)
  * tview for each value, a struct graph_node for each node, a struct weight for each constant, and 4
  * bytes for each input of a node; planning keeps, beside them: */
 #define WORK_PER_GRAPH_BYTE 12u
-#define WORK_PER_VALUE                                                                            \
+#define WORK_PER_VALUE                                                                             \
     (sizeof(struct value_plan) + sizeof(struct place_item) + 3 * sizeof(uint32_t) + sizeof(void *))
-#define WORK_PER_NODE                                                                             \
-    (sizeof(struct node_plan) + sizeof(struct step) + 2 * sizeof(struct extra_view) +             \
+#define WORK_PER_NODE                                                                              \
+    (sizeof(struct node_plan) + sizeof(struct step) + 2 * sizeof(struct extra_view) +              \
      sizeof(struct step_need) + sizeof(struct place_item) + 2 * sizeof(uint32_t) + sizeof(void *))
 #define WORK_PER_WEIGHT sizeof(uint64_t)
 _Static_assert(WORK_PER_VALUE <= (WORK_PER_GRAPH_BYTE - 1) * sizeof(struct tview), "values");
@@ -228,8 +228,11 @@ enum pith_status pith_plan_need(const void *blob, size_t bytes, const struct pit
         st = lay_out(&b, work_bytes & ~(size_t)(PLAN_ALIGN - 1), &l);
     if (st)
         return st;
-    *need = (struct pith_need){.bytes = l.total, .align = PLAN_ALIGN, .arena_bytes = b.arena_bytes,
-                               .weights_bytes = b.weights_bytes, .scratch_bytes = b.scratch_bytes};
+    *need = (struct pith_need){.bytes = l.total,
+                               .align = PLAN_ALIGN,
+                               .arena_bytes = b.arena_bytes,
+                               .weights_bytes = b.weights_bytes,
+                               .scratch_bytes = b.scratch_bytes};
     return PITH_OK;
 }
 

@@ -156,8 +156,12 @@ static enum pith_status add_step(struct builder *b, uint32_t n)
     if (!in || !out)
         return PITH_ERR_SPACE;
     s->node = node;
-    s->args = (struct op_args){.info = node->info, .attr = node->attr, .n_in = node->n_in,
-                               .n_out = node->n_out, .in = in, .out = out};
+    s->args = (struct op_args){.info = node->info,
+                               .attr = node->attr,
+                               .n_in = node->n_in,
+                               .n_out = node->n_out,
+                               .in = in,
+                               .out = out};
     if (np->as_gemm) {
         s->args.info = pith_op_get(PITH_OP_GEMM);
         s->args.attr = pith_plan_gemm_attr(node);
@@ -186,8 +190,8 @@ static void count_weight_bytes(const struct builder *b, struct step *s, uint64_t
             continue;
         const struct weight *w = &plan->graph.weights[node->in[i] - plan->graph.n_inputs];
         s->file_bytes += file_bytes(w);
-        s->weight_bytes += s->args.weight && i == 1 && prep_bytes ? prep_bytes
-                                                                  : b->vp[node->in[i]].bytes;
+        s->weight_bytes +=
+            s->args.weight && i == 1 && prep_bytes ? prep_bytes : b->vp[node->in[i]].bytes;
     }
 }
 

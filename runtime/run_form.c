@@ -14,6 +14,8 @@
 #define UNIT_ROWS_CSR 16u
 #define UNIT_ROWS_DENSE 4u
 #define MAX_CSR_COLS 65536u
+#define CSR_CODEBOOK_BYTES 3u /* of a nonzero: column u16 and index u8 */
+#define CSR_VALUE_BYTES 6u    /* or value f32 */
 #define MAX_WINDOW_CENTROIDS 32u
 
 struct choice {
@@ -89,6 +91,8 @@ static enum pith_status choose_sparse(const struct weight *w, uint32_t rows, uin
     uint32_t speed = k->speed[c->try_window ? FORM_WINDOW : c->kind];
     if (cols > MAX_CSR_COLS || w->nnz > w->count || !fast_enough(k, w->nnz, speed, w->count))
         return PITH_ERR_UNSUPPORTED;
+    if (w->nnz * (codebook ? CSR_CODEBOOK_BYTES : CSR_VALUE_BYTES) > w->count * sizeof(float))
+        return PITH_ERR_UNSUPPORTED; /* no slower perhaps, but larger */
     c->codebook_floats = codebook ? padded_codebook(w->n_centroids) : 0;
     if (c->try_window)
         c->codebook_floats = 2 * WINDOW_LANES;
@@ -125,7 +129,7 @@ static bool place(uint64_t *bytes, uint64_t n, uint64_t elem_bytes, uint64_t *at
  * with a sixth to spare. */
 static uint64_t stream_bytes(const struct weight *w, const struct choice *c, uint32_t rows)
 {
-    uint64_t csr = w->nnz * (c->n_codebooks ? 3 : 6); /* nnz < 2^32 */
+    uint64_t csr = w->nnz * (c->n_codebooks ? CSR_CODEBOOK_BYTES : CSR_VALUE_BYTES);
     if (!c->try_window || w->nnz == 0)
         return csr;
     uint64_t lanes = ((uint64_t)rows + WINDOW_LANES - 1) / WINDOW_LANES * WINDOW_LANES;

@@ -12,7 +12,6 @@
  * last. */
 #include "run_form_window.h"
 
-#define SLOTS 3u
 #define EMPTY WINDOW_COLS
 #define MAX_STEP 255u
 #define NO_ROW UINT32_MAX
@@ -79,20 +78,28 @@ static uint32_t leftmost(const struct packer *p)
     return min;
 }
 
-static uint32_t pack_lane(struct packer *p, uint32_t lane)
+struct slot {
+    uint32_t col, index, taken;
+};
+
+static inline struct slot slot_of(uint32_t distance, uint32_t index)
+{
+    uint32_t taken = distance < WINDOW_COLS;
+    return (struct slot){taken ? distance : EMPTY, index & (0u - taken), taken};
+}
+
+/* Up to three nonzeros of a lane as a word (FORM_WINDOW of kernel_sparse.h). */
+static inline uint32_t pack_lane(struct packer *p, uint32_t lane)
 {
     const uint32_t *pos = p->pos + p->next[lane];
     const uint8_t *index = p->index + p->next[lane];
-    uint32_t origin = p->row_begin[lane] + p->window, col[SLOTS], centroid[SLOTS];
-    for (uint32_t s = 0; s < SLOTS; s++) {
-        uint32_t distance = pos[s] - origin;
-        bool here = distance < WINDOW_COLS;
-        col[s] = here ? distance : EMPTY;
-        centroid[s] = here ? index[s] : 0;
-        p->next[lane] += here;
-    }
-    return (col[0] | centroid[0] << 5 | col[2] << 10) |
-           (col[1] | centroid[1] << 5 | centroid[2] << 10) << 16;
+    uint32_t origin = p->row_begin[lane] + p->window;
+    const struct slot s0 = slot_of(pos[0] - origin, index[0]);
+    const struct slot s1 = slot_of(pos[1] - origin, index[1]);
+    const struct slot s2 = slot_of(pos[2] - origin, index[2]);
+    p->next[lane] += s0.taken + s1.taken + s2.taken;
+    return (s0.col | s0.index << 5 | s2.col << 10) |
+           (s1.col | s1.index << 5 | s2.index << 10) << 16;
 }
 
 /* One triple; false when the unit is done. */
@@ -127,49 +134,62 @@ static uint32_t pack_unit(struct packer *p, uint8_t *step, uint32_t *word, uint3
     return n;
 }
 
+/* Where the window form's arrays go: behind the codebook, rows first, then as many triples (64 bytes
+ * of words and a step) as there is room for. False when there is none. */
+static bool lay_out(const struct run_form *f, struct run_form *w, uint32_t *room)
+{
+    *w = *f;
+    w->kind = FORM_WINDOW;
+    w->row = f->ptr; /* the first array behind the codebook */
+    w->ptr = w->row + (uint64_t)f->n_units * WINDOW_LANES * 4;
+    w->index = (w->ptr + ((uint64_t)f->n_units + 1) * 4 + 63) & ~(uint64_t)63;
+    if (w->index >= f->bytes)
+        return false;
+    uint64_t triples = (f->bytes - w->index) / (WINDOW_LANES * 4 + 1);
+    *room = (uint32_t)(triples < UINT32_MAX - 1 ? triples : UINT32_MAX - 1);
+    w->col = w->index + (uint64_t)*room * WINDOW_LANES * 4;
+    return true;
+}
+
+/* All units; *n: triples written. */
+static bool pack_units(struct packer *p, const struct run_form *w, uint8_t *base,
+                       const uint32_t *row_ptr, uint32_t room, uint32_t *n)
+{
+    const uint32_t *row = (uint32_t *)(void *)(base + w->row);
+    uint32_t *triple_ptr = (uint32_t *)(void *)(base + w->ptr);
+    uint32_t *word = (uint32_t *)(void *)(base + w->index);
+    uint8_t *step = base + w->col;
+    *n = 0;
+    for (uint32_t u = 0; u < w->n_units; u++) {
+        triple_ptr[u] = *n;
+        start_unit(p, row_ptr, row + (size_t)u * WINDOW_LANES);
+        uint32_t more = pack_unit(p, step + *n, word + (size_t)*n * WINDOW_LANES, room - *n);
+        if (more == UINT32_MAX)
+            return false;
+        *n += more;
+    }
+    triple_ptr[w->n_units] = *n;
+    return true;
+}
+
 bool pith_window_build(struct run_form *f, const uint32_t *pos, const uint8_t *index, uint32_t nnz,
                        void *scratch)
 {
-    if (f->cols < WINDOW_COLS)
-        return false;
     uint32_t *ptr = scratch, *sorted = ptr + f->rows + 1;
-    uint32_t *bucket = sorted + f->rows + WINDOW_LANES;
+    uint32_t *bucket = sorted + f->rows + WINDOW_LANES, room, n;
+    uint8_t *base = (uint8_t *)f;
+    struct packer p = {.pos = pos, .index = index, .cols = f->cols, .nnz = nnz};
+    struct run_form w;
+    if (f->cols < WINDOW_COLS || !lay_out(f, &w, &room))
+        return false;
     find_rows(pos, nnz, f->rows, f->cols, ptr);
     sort_rows(ptr, f->rows, f->cols, f->n_units, bucket, sorted);
-
-    struct run_form w = *f;
-    w.kind = FORM_WINDOW;
-    w.row = f->ptr; /* the arrays start where the row pointers would */
-    uint64_t rows_end = w.row + (uint64_t)f->n_units * WINDOW_LANES * 4;
-    w.ptr = rows_end;
-    uint64_t ptr_end = (w.ptr + ((uint64_t)f->n_units + 1) * 4 + 63) & ~(uint64_t)63;
-    if (ptr_end >= f->bytes)
+    memcpy(base + w.row, sorted, (size_t)f->n_units * WINDOW_LANES * 4);
+    if (!pack_units(&p, &w, base, ptr, room, &n))
         return false;
-    /* The rest is room for triples of 64 + 1 bytes. */
-    uint64_t room = (f->bytes - ptr_end) / (WINDOW_LANES * 4 + 1);
-    room = room < UINT32_MAX - 1 ? room : UINT32_MAX - 1;
-    w.index = ptr_end;
-    w.col = w.index + room * WINDOW_LANES * 4;
-
-    uint8_t *base = (uint8_t *)f;
-    uint32_t *row = (uint32_t *)(void *)(base + w.row), *triple_ptr = (uint32_t *)(void *)(base + w.ptr);
-    uint8_t *step = base + w.col;
-    uint32_t *word = (uint32_t *)(void *)(base + w.index);
-    struct packer p = {.pos = pos, .index = index, .cols = f->cols, .nnz = nnz};
-    uint32_t n = 0;
-    memcpy(row, sorted, (size_t)f->n_units * WINDOW_LANES * 4);
-    for (uint32_t u = 0; u < f->n_units; u++) {
-        triple_ptr[u] = n;
-        start_unit(&p, ptr, row + (size_t)u * WINDOW_LANES);
-        uint32_t more = pack_unit(&p, step + n, word + (size_t)n * WINDOW_LANES, (uint32_t)room - n);
-        if (more == UINT32_MAX)
-            return false;
-        n += more;
-    }
-    triple_ptr[f->n_units] = n;
-    uint64_t step_at = w.index + (uint64_t)n * WINDOW_LANES * 4;
-    memmove(base + step_at, step, n);
-    w.col = step_at;
+    uint64_t steps = w.index + (uint64_t)n * WINDOW_LANES * 4;
+    memmove(base + steps, base + w.col, n);
+    w.col = steps;
     w.bytes = (w.col + n + 63) & ~(uint64_t)63;
     *f = w;
     return true;

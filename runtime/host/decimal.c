@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Decimal to f32 and back without strtod and printf, whose decimal point depends on the locale.
  *
- * Reading: up to 19 digits make an integer m, the value is m * 10^e. Both m (rounded once to double)
- * and 10^|e| (exact up to 10^22, else a product of few exact powers) are within a few ulps of a
- * double, so the result is the nearest f32 unless the text lies within 2^-50 of the middle between
- * two f32. Texts of 9 digits that stand for an f32 never do: they are within 5e-9 of the f32, the
- * middle is at least 2.9e-8 away.
+ * Reading: up to 19 digits make an integer m, the value is m * 10^e. Both m (rounded once to
+ * double) and 10^|e| (exact up to 10^22, else a product of few exact powers) are within a few ulps
+ * of a double, so the result is the nearest f32 unless the text lies within 2^-50 of the middle
+ * between two f32. Texts of 9 digits that stand for an f32 never do: they are within 5e-9 of the
+ * f32, the middle is at least 2.9e-8 away.
  *
  * Writing: digits of increasing count until reading gives the value back; 9 always suffice. */
 #include <stdint.h>
@@ -13,7 +13,7 @@
 #include "decimal.h"
 
 #define MAX_DIGITS 19
-#define MAX_EXPONENT 400 /* beyond any f32, with 19 digits before the point */
+#define MAX_EXPONENT 400       /* beyond any f32, with 19 digits before the point */
 #define F32_END 0x1.ffffffp127 /* the middle above the largest f32: rounds to infinity */
 
 static double power_of_ten(int e)

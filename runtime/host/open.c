@@ -150,7 +150,8 @@ static enum pith_status make_plan(struct pith_session *s, const struct pith_opts
     return pith_plan_init(s->memory, (size_t)s->need.bytes, s->image, s->bytes, &checked, &s->plan);
 }
 
-/* The core tells a status; asking the validator again tells where. name NULL: an image in memory. */
+/* The core tells a status; asking the validator again tells where. name NULL: an image in memory.
+ */
 static void explain(const struct pith_session *s, const struct pith_opts *opts, const char *name,
                     enum pith_status st, struct pith_error *err)
 {

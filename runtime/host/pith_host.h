@@ -50,9 +50,9 @@ void pith_close(struct pith_session *s); /* accepts NULL */
 /* ---- threads ---------------------------------------------------------------------------- */
 
 /* Starts a pool of n threads, the caller's included, and sets opts->parallel_for and
- * opts->parallel_user to it. n 0: as many as processors. A thread that cannot be created is done without. Plans made with
- * these opts may run on different threads; they take turns in the pool. PITH_ERR_ARGUMENT when
- * opts->parallel_for is set already or n > 1024; PITH_ERR_MEMORY. */
+ * opts->parallel_user to it. n 0: as many as processors. A thread that cannot be created is done
+ * without. Plans made with these opts may run on different threads; they take turns in the pool.
+ * PITH_ERR_ARGUMENT when opts->parallel_for is set already or n > 1024; PITH_ERR_MEMORY. */
 enum pith_status pith_threads_start(struct pith_opts *opts, uint32_t n);
 /* Ends and joins the threads; no plan made with these opts may run any more. Does nothing when none
  * were started. */

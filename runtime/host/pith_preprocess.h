@@ -12,7 +12,8 @@
  *     pith_preprocess_apply(&pre, pixels, h, w, 3, pith_plan_input_data(plan, 0));
  *
  * The value fed is (pixel * scale - mean) / std. All parts may be left out. Numbers are decimal,
- * with an optional exponent, or a fraction of two such (1/255); the point is '.' in every locale. */
+ * with an optional exponent, or a fraction of two such (1/255); the point is '.' in every locale.
+ */
 #ifndef PITH_PREPROCESS_H
 #define PITH_PREPROCESS_H
 
@@ -28,14 +29,14 @@ extern "C" {
 #define PITH_PREPROCESS_TEXT_BYTES 512u
 
 struct pith_preprocess {
-    float scale;              /* default 1 */
-    uint32_t n_mean, n_std;   /* 0: none; 1: the same for every channel; else one per channel */
+    float scale;            /* default 1 */
+    uint32_t n_mean, n_std; /* 0: none; 1: the same for every channel; else one per channel */
     float mean[PITH_PREPROCESS_CHANNELS]; /* in the order fed: blue first with bgr */
     float std[PITH_PREPROCESS_CHANNELS];  /* > 0 */
-    uint32_t resize;          /* shorter side becomes this many pixels first; 0: not */
-    uint32_t crop;            /* then the central square of this side is cut out; 0: not */
-    bool bgr;                 /* feed blue first; default red first */
-    bool nhwc;                /* feed channels last; default channels first */
+    uint32_t resize;                      /* shorter side becomes this many pixels first; 0: not */
+    uint32_t crop; /* then the central square of this side is cut out; 0: not */
+    bool bgr;      /* feed blue first; default red first */
+    bool nhwc;     /* feed channels last; default channels first */
 };
 
 /* The identity: pixels as they are, [C, H, W], red first. */

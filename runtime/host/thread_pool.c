@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* A pool for opts.parallel_for.
  *
- * One job at a time: body(arg, i) for i < n. All threads, the caller's too, take the next i from one
- * atomic counter until it reaches n, so a slow thread never holds up more than one piece. Results do
- * not depend on who ran what: pieces write disjoint memory (op.h).
+ * One job at a time: body(arg, i) for i < n. All threads, the caller's too, take the next i from
+ * one atomic counter until it reaches n, so a slow thread never holds up more than one piece.
+ * Results do not depend on who ran what: pieces write disjoint memory (op.h).
  *
  * A worker enters a job under the lock and counts itself as inside; the caller closes the job and
  * waits for those inside only, so a worker that wakes late delays nobody. Between jobs a worker
  * watches the job number for SPIN_NS, because the next layer usually follows within microseconds,
  * then sleeps. The number changes under the lock, so no wake-up is lost.
  *
- * Deliberately not done: nested jobs (a body may not call parallel_for of its own pool), pinning. */
+ * Deliberately not done: nested jobs (a body may not call parallel_for of its own pool), pinning.
+ */
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
 #include <stdatomic.h>
@@ -36,8 +37,8 @@ struct pool {
     struct job job;
     bool open; /* job may be entered */
     bool stop;
-    uint32_t n_asleep; /* workers waiting on `work` */
-    uint32_t n_inside; /* workers inside the job */
+    uint32_t n_asleep;  /* workers waiting on `work` */
+    uint32_t n_inside;  /* workers inside the job */
     atomic_uint number; /* of the job; changes under the lock, watched without */
     atomic_uint next;   /* piece of the job */
     uint32_t n_workers;
@@ -205,6 +206,7 @@ void pith_threads_stop(struct pith_opts *opts)
 
 uint32_t pith_threads_count(const struct pith_opts *opts)
 {
-    return opts->parallel_for == pool_for ? ((const struct pool *)opts->parallel_user)->n_workers + 1
-                                          : 1;
+    return opts->parallel_for == pool_for
+               ? ((const struct pool *)opts->parallel_user)->n_workers + 1
+               : 1;
 }

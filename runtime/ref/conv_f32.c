@@ -13,18 +13,37 @@ static size_t under(size_t out, size_t tap, size_t stride, size_t dil, size_t pa
     return at >= pad && at - pad < size ? at - pad : SIZE_MAX;
 }
 
-/* Sum of w [KH, KW] over the window of output pixel (oy, ox) in plane x [H, W], on top of sum. */
-static float window(const struct conv_geom *g, const float *x, const float *w, size_t oy, size_t ox,
-                    float sum)
+/* The taps of one axis that lie inside the image for one output: [begin, end), the first of them at
+ * input coordinate `at`. */
+struct taps {
+    size_t begin, end, at;
+};
+
+static struct taps taps_of(size_t out, size_t kernel, size_t stride, size_t dil, size_t pad,
+                           size_t size)
 {
-    for (size_t ky = 0; ky < g->kh; ky++) {
-        size_t iy = under(oy, ky, g->stride_h, g->dil_h, g->pad_top, g->h);
-        if (iy == SIZE_MAX)
-            continue;
-        for (size_t kx = 0; kx < g->kw; kx++) {
-            size_t ix = under(ox, kx, g->stride_w, g->dil_w, g->pad_left, g->w);
-            if (ix != SIZE_MAX)
-                sum += w[ky * g->kw + kx] * x[iy * g->w + ix];
+    size_t start = out * stride; /* coordinates shifted by pad, so that none is negative */
+    struct taps t = {0, kernel, 0};
+    if (start < pad)
+        t.begin = (pad - start + dil - 1) / dil;
+    if (start + (kernel - 1) * dil >= pad + size)
+        t.end = start < pad + size ? (pad + size - 1 - start) / dil + 1 : 0;
+    if (t.begin < t.end)
+        t.at = start + t.begin * dil - pad;
+    return t;
+}
+
+/* Sum over the window of one output pixel: x [C, H, W], w [C, KH, KW]. */
+static float window(const struct conv_geom *g, const float *x, const float *w, const struct taps *ty,
+                    const struct taps *tx)
+{
+    float sum = 0.0f;
+    for (size_t c = 0; c < g->c; c++, x += (size_t)g->h * g->w, w += (size_t)g->kh * g->kw) {
+        const float *row = x + ty->at * g->w;
+        for (size_t ky = ty->begin; ky < ty->end; ky++, row += (size_t)g->dil_h * g->w) {
+            size_t ix = tx->at;
+            for (size_t kx = tx->begin; kx < tx->end; kx++, ix += g->dil_w)
+                sum += w[ky * g->kw + kx] * row[ix];
         }
     }
     return sum;
@@ -33,14 +52,12 @@ static float window(const struct conv_geom *g, const float *x, const float *w, s
 void pith_conv_f32(const struct conv_f32_job *job)
 {
     const struct conv_geom *g = job->g;
-    size_t plane = (size_t)g->h * g->w, taps = (size_t)g->kh * g->kw;
-    size_t pixels = (size_t)g->oh * g->ow;
+    size_t w_step = (size_t)g->c * g->kh * g->kw, pixels = (size_t)g->oh * g->ow;
     for (size_t o = job->o0; o < job->o1; o++)
         for (size_t p = 0; p < pixels; p++) {
-            const float *w = job->w + o * g->c * taps;
-            float sum = 0.0f;
-            for (size_t c = 0; c < g->c; c++)
-                sum = window(g, job->x + c * plane, w + c * taps, p / g->ow, p % g->ow, sum);
+            struct taps ty = taps_of(p / g->ow, g->kh, g->stride_h, g->dil_h, g->pad_top, g->h);
+            struct taps tx = taps_of(p % g->ow, g->kw, g->stride_w, g->dil_w, g->pad_left, g->w);
+            float sum = window(g, job->x, job->w + o * w_step, &ty, &tx);
             if (job->bias)
                 sum += job->bias[o];
             if (job->residual)

@@ -14,15 +14,15 @@
 
 /* y [1,2] = relu(x [1,2] * {{1, 2}, {3, -4}}^T + {0.5, 0.25}) with the compact header. */
 static const uint8_t image[] = {
-    0xb9, 0x50,                                                 /* magic */
-    0x01, 0x0c, 0x7f,                                           /* graph: 12 bytes; data */
-    0x00, 0x02, 0x01, 0x02,                                     /* one input, f32 [1,2] */
-    0x02, 0x02, 0x02, 0x02, 0x00,                               /* two constants */
-    0x02, 0x02, 0x08,                                           /* two nodes: Gemm, Relu */
-    0x00, 0x00, 0x80, 0x3f, 0x00, 0x00, 0x00, 0x40,             /* weights */
+    0xb9, 0x50,                                     /* magic */
+    0x01, 0x0c, 0x7f,                               /* graph: 12 bytes; data */
+    0x00, 0x02, 0x01, 0x02,                         /* one input, f32 [1,2] */
+    0x02, 0x02, 0x02, 0x02, 0x00,                   /* two constants */
+    0x02, 0x02, 0x08,                               /* two nodes: Gemm, Relu */
+    0x00, 0x00, 0x80, 0x3f, 0x00, 0x00, 0x00, 0x40, /* weights */
     0x00, 0x00, 0x40, 0x40, 0x00, 0x00, 0x80, 0xc0,
-    0x00, 0x00, 0x00, 0x3f, 0x00, 0x00, 0x80, 0x3e,             /* bias */
-    0xe4, 0xc8, 0x37, 0xff                                      /* checksum */
+    0x00, 0x00, 0x00, 0x3f, 0x00, 0x00, 0x80, 0x3e, /* bias */
+    0xe4, 0xc8, 0x37, 0xff                          /* checksum */
 };
 
 static char folder[] = P_tmpdir "/pith_test_open_XXXXXX";
@@ -203,9 +203,9 @@ static void test_cpu_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_file),   cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_pipe),   cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_limit),  cmocka_unit_test(test_texts),
+        cmocka_unit_test(test_file),      cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_pipe),      cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_limit),     cmocka_unit_test(test_texts),
         cmocka_unit_test(test_cpu_names),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

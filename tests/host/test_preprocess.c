@@ -38,13 +38,43 @@ static void test_read(void **state)
 static void test_refusals(void **state)
 {
     (void)state;
-    static const char *const bad[] = {
-        "scale", "scale=", "scale=x", "scale=1,", ",scale=1", "scale=1,scale=2", "scale=1/0",
-        "scale=0", "scale=1e39", "scale=nan", "scale=inf", "scale=0x10", "scale= 1", "scale=1/2/3",
-        "scale=1:2", "mean=", "mean=1:", "mean=1::2", "mean=1:2:3:4:5:6:7:8:9", "std=0", "std=-1",
-        "std=1:0", "mean=1:2,std=1:2:3", "resize=0", "resize=1.5", "resize=-1", "resize=65537",
-        "resize=99999999999999999999", "crop=", "order=grb", "layout=chw", "colour=1", "scale=1 ",
-        "scale=1e", "scale=.", "scale=1.2.3", "scale=+-1"};
+    static const char *const bad[] = {"scale",
+                                      "scale=",
+                                      "scale=x",
+                                      "scale=1,",
+                                      ",scale=1",
+                                      "scale=1,scale=2",
+                                      "scale=1/0",
+                                      "scale=0",
+                                      "scale=1e39",
+                                      "scale=nan",
+                                      "scale=inf",
+                                      "scale=0x10",
+                                      "scale= 1",
+                                      "scale=1/2/3",
+                                      "scale=1:2",
+                                      "mean=",
+                                      "mean=1:",
+                                      "mean=1::2",
+                                      "mean=1:2:3:4:5:6:7:8:9",
+                                      "std=0",
+                                      "std=-1",
+                                      "std=1:0",
+                                      "mean=1:2,std=1:2:3",
+                                      "resize=0",
+                                      "resize=1.5",
+                                      "resize=-1",
+                                      "resize=65537",
+                                      "resize=99999999999999999999",
+                                      "crop=",
+                                      "order=grb",
+                                      "layout=chw",
+                                      "colour=1",
+                                      "scale=1 ",
+                                      "scale=1e",
+                                      "scale=.",
+                                      "scale=1.2.3",
+                                      "scale=+-1"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct pith_preprocess pre, before;
         struct pith_error err = {.text = ""};
@@ -69,7 +99,7 @@ static void test_write(void **state)
         {"scale=0.5", "scale=0.5"},
         {"order=rgb,scale=1.0,layout=nchw", ""},
         {"crop=224,resize=256,std=0.2290,mean=1.04e2:117:123", "mean=104:117:123,std=0.229,"
-                                                                "resize=256,crop=224"},
+                                                               "resize=256,crop=224"},
         {"mean=-1e-30,layout=nhwc,order=bgr", "mean=-1e-30,order=bgr,layout=nhwc"},
     };
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
@@ -134,14 +164,22 @@ static void test_decimal_edges(void **state)
         const char *text;
         float value;
     } good[] = {
-        {"1", 1.0f}, {"+1.", 1.0f}, {".5", 0.5f}, {"-0", -0.0f}, {"1E+2", 100.0f},
-        {"00000000000000000000000000000000000001", 1.0f}, {"1e-9999", 0.0f}, {"0e9999", 0.0f},
-        {"10000000000000000000000000000000000000e-37", 1.0f}, {"1e-60", 0.0f},
+        {"1", 1.0f},
+        {"+1.", 1.0f},
+        {".5", 0.5f},
+        {"-0", -0.0f},
+        {"1E+2", 100.0f},
+        {"00000000000000000000000000000000000001", 1.0f},
+        {"1e-9999", 0.0f},
+        {"0e9999", 0.0f},
+        {"10000000000000000000000000000000000000e-37", 1.0f},
+        {"1e-60", 0.0f},
         {"0.000000000000000000000000000000000000000000000000000001e54", 1.0f},
-        {"16777217", 16777216.0f}, {"123456789012345678901234567890", 123456789012345678901234567890.0f},
+        {"16777217", 16777216.0f},
+        {"123456789012345678901234567890", 123456789012345678901234567890.0f},
     };
-    static const char *const bad[] = {"", "-", ".", "e5", "1e", "1e+", "1x", "0x1", "1e39", "1e9999",
-                                      "nan", "inf", "1,5", " 1", "1 "};
+    static const char *const bad[] = {"",     "-",      ".",   "e5",  "1e",  "1e+", "1x", "0x1",
+                                      "1e39", "1e9999", "nan", "inf", "1,5", " 1",  "1 "};
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         float v = 7.0f;
         if (!pith_decimal_parse(good[i].text, strlen(good[i].text), &v) || v != good[i].value)
@@ -183,8 +221,8 @@ static void test_apply(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_read),    cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_write),   cmocka_unit_test(test_decimal),
+        cmocka_unit_test(test_read),          cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_write),         cmocka_unit_test(test_decimal),
         cmocka_unit_test(test_decimal_edges), cmocka_unit_test(test_apply),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -88,8 +88,8 @@ static inline uint32_t gd_node_of(enum pith_op op, void (*set)(int32_t *attr, vo
     uint32_t n = gd.g.n_nodes++, first = gd.g.n_values;
     struct graph_node *node = &gd.node[n];
     assert_true(n < GD_MAX && n_in <= GD_MAX_IN && n_out <= GD_MAX_IN);
-    *node = (struct graph_node){.info = pith_op_get(op), .n_in = n_in, .n_out = n_out,
-                                .first_out = first};
+    *node = (struct graph_node){
+        .info = pith_op_get(op), .n_in = n_in, .n_out = n_out, .first_out = first};
     assert_non_null(node->info);
     pith_op_attr_defaults(node->info, gd.attr[n]);
     if (set)
@@ -99,8 +99,12 @@ static inline uint32_t gd_node_of(enum pith_op op, void (*set)(int32_t *attr, vo
         views[i] = in[i] == PITH_NO_VALUE ? NULL : &gd.value[in[i]];
     for (uint32_t i = 0; i < n_out; i++)
         outs[i] = &gd.value[gd_value(&(struct shape){0})];
-    struct op_args args = {.info = node->info, .attr = gd.attr[n], .n_in = n_in, .n_out = n_out,
-                           .in = views, .out = outs};
+    struct op_args args = {.info = node->info,
+                           .attr = gd.attr[n],
+                           .n_in = n_in,
+                           .n_out = n_out,
+                           .in = views,
+                           .out = outs};
     assert_int_equal(node->info->shape(&args), PITH_OK);
     return first;
 }
@@ -147,8 +151,8 @@ static uint64_t gd_bytes(void)
            gd.g.n_inputs * sizeof(struct graph_input);
 }
 
-enum pith_status pith_graph_need(const void *blob, size_t bytes, uint32_t flags, uint64_t *mem_bytes,
-                                 struct pith_error *err)
+enum pith_status pith_graph_need(const void *blob, size_t bytes, uint32_t flags,
+                                 uint64_t *mem_bytes, struct pith_error *err)
 {
     (void)blob, (void)bytes, (void)flags, (void)err;
     *mem_bytes = gd_bytes();

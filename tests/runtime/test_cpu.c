@@ -26,10 +26,9 @@ static void test_levels(void **state)
     assert_int_equal((f & PITH_CPU_AVX2) != 0, __builtin_cpu_supports("avx2") &&
                                                    __builtin_cpu_supports("fma") &&
                                                    __builtin_cpu_supports("bmi2"));
-    assert_int_equal((f & PITH_CPU_AVX512) != 0, __builtin_cpu_supports("avx512bw") &&
-                                                     __builtin_cpu_supports("avx512vl") &&
-                                                     __builtin_cpu_supports("avx512dq") &&
-                                                     __builtin_cpu_supports("avx512cd"));
+    assert_int_equal((f & PITH_CPU_AVX512) != 0,
+                     __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+                         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512cd"));
 #endif
 }
 

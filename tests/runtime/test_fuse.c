@@ -146,7 +146,8 @@ static void test_concat(void **state)
     assert_ptr_equal(data_of(b), data_of(y) + 100);
 }
 
-/* An input of two concats lies in one and is copied into the other; the caller's input is copied. */
+/* An input of two concats lies in one and is copied into the other; the caller's input is copied.
+ */
 static void test_concat_twice(void **state)
 {
     gd_clear();

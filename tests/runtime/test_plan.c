@@ -32,9 +32,9 @@ static float random_value(void)
 struct pool {
     uint32_t batch;
     uint32_t value[MAX_VALUES_OF_GRAPH], n_values;
-    uint32_t conv[4][4];  /* [C in / 2 - 1][C out / 2 - 1] */
-    uint32_t channel[4];  /* [C, 1, 1] */
-    uint32_t whole[4];    /* [batch, C, SIDE, SIDE] */
+    uint32_t conv[4][4]; /* [C in / 2 - 1][C out / 2 - 1] */
+    uint32_t channel[4]; /* [C, 1, 1] */
+    uint32_t whole[4];   /* [batch, C, SIDE, SIDE] */
 };
 
 static uint32_t channels(uint32_t v)
@@ -136,7 +136,7 @@ static void add_split(struct pool *p, uint32_t v)
 
 static void add_random_node(struct pool *p)
 {
-    static const enum pith_op act[] = {PITH_OP_RELU, PITH_OP_LEAKY_RELU, PITH_OP_SIGMOID,
+    static const enum pith_op act[] = {PITH_OP_RELU, PITH_OP_LEAKY_RELU,   PITH_OP_SIGMOID,
                                        PITH_OP_TANH, PITH_OP_HARD_SIGMOID, PITH_OP_HARD_SWISH};
     uint32_t v = pick(p), n_channels = channels(v), c = n_channels / 2 - 1, made;
     switch (random_below(11)) {

@@ -79,6 +79,8 @@ static void test_dense_is_faster(void **state)
     assert_int_equal(need_of(&w, R, C, AVX2, &need), PITH_ERR_UNSUPPORTED);
     w = indexed(N, N / 3, 32);
     assert_int_equal(need_of(&w, R, C, AVX2, &need), PITH_ERR_UNSUPPORTED);
+    w = plain(N, N - N / 10); /* no vectors, so never slower, but larger than f32 */
+    assert_int_equal(need_of(&w, R, C, 0, &need), PITH_ERR_UNSUPPORTED);
     assert_int_equal(need.bytes, 77);
     assert_int_equal(need_of(&w, R, C, AVX512, &need), PITH_OK);
 }

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/* pith info: what is in a model, to the byte. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include "data_options.h"
+#include "layer_table.h"
+#include "pith_host.h"
+
+struct info_options {
+    struct cli_common common;
+    bool bytes, history, meta;
+};
+
+static const struct cli_option options[] = {
+    {0, "bytes", OPTION_FLAG, offsetof(struct info_options, bytes), NULL,
+     "one line: every section; they sum to the file", 0, 0},
+    {0, "history", OPTION_FLAG, offsetof(struct info_options, history), NULL,
+     "what was done, with options and results", 0, 0},
+    {0, "meta", OPTION_FLAG, offsetof(struct info_options, meta), NULL,
+     "stored texts: preprocessing, class names", 0, 0},
+    {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
+};
+
+/* What running it takes. */
+struct cost {
+    uint64_t macs, arena_bytes, plan_bytes;
+};
+
+static enum cli_exit get_cost(const struct info_options *o, const struct pith_model *m,
+                              struct cost *cost)
+{
+    struct pith_error err = {0};
+    struct pith_engine_opts opts;
+    struct pith_engine *e;
+    struct pith_layer l;
+    enum cli_exit rc = cli_engine_opts(&o->common, &opts);
+    if (rc)
+        return rc;
+    opts.threads = 1;
+    if (pith_engine_open(m, &opts, &e, &err))
+        return cli_fail(&err);
+    for (uint32_t i = 0; i < pith_plan_layer_count(pith_engine_plan(e)); i++)
+        if (!pith_plan_layer(pith_engine_plan(e), i, &l))
+            cost->macs += l.macs;
+    cost->arena_bytes = pith_engine_need(e).arena_bytes;
+    cost->plan_bytes = pith_engine_need(e).bytes;
+    pith_engine_close(e);
+    return EXIT_DONE;
+}
+
+static void print_sections(const struct pith_byte_account *a)
+{
+    char text[32];
+    for (uint32_t i = 0; i < PITH_SECTIONS; i++)
+        if (a->section[i])
+            printf("%s %s | ", pith_section_name((enum pith_section)i),
+                   cli_format_count(a->section[i], text));
+    printf("= %s\n", cli_format_count(a->total, text));
+}
+
+static void print_json_layers(const struct layer_rows *r)
+{
+    fputs(",\"layers\":[", stdout);
+    for (uint32_t i = 0; i < r->n; i++) {
+        const struct layer_row *row = &r->row[i];
+        printf("%s{\"name\":", i ? "," : "");
+        cli_json_text(row->name);
+        printf(",\"op\":\"%s\",\"shape\":\"%s\",\"density\":%.9g,\"bits\":%g,\"grid\":\"%s\","
+               "\"code\":\"%s\",\"bytes\":%" PRIu64 "}",
+               row->op, row->shape, (double)row->kept / (double)row->count, row->bits, row->grid,
+               row->code, row->bytes);
+    }
+    putchar(']');
+}
+
+static void print_json(const struct layer_rows *r, const struct cost *cost)
+{
+    printf("{\"pith\":1,\"bytes\":%" PRIu64 ",\"weights\":%" PRIu64 ",\"nonzeros\":%" PRIu64
+           ",\"macs\":%" PRIu64 ",\"ratio\":%.6g,\"bits_per_weight\":%.6g,\"arena_bytes\":%" PRIu64,
+           r->account->total, r->weights, r->kept, cost->macs,
+           4 * (double)r->weights / (double)r->account->total,
+           r->weights ? 8 * (double)r->bytes / (double)r->weights : 0.0, cost->arena_bytes);
+    print_json_layers(r);
+    fputs(",\"sections\":{", stdout);
+    for (uint32_t i = 0; i < PITH_SECTIONS; i++)
+        printf("%s\"%s\":%" PRIu64, i ? "," : "", pith_section_name((enum pith_section)i),
+               r->account->section[i]);
+    puts("}}");
+}
+
+static void print_value(const char *what, const struct pith_value *v, bool batch_open)
+{
+    printf("%s %s %s ", what, v->name, pith_type_text(v->type));
+    for (uint32_t i = 0; i < v->rank; i++)
+        if (i == 0 && batch_open)
+            printf("N");
+        else
+            printf("%s%u", i ? "x" : "", v->dim[i]);
+    putchar('\n');
+}
+
+static void print_texts(const struct info_options *o, const struct pith_model *m)
+{
+    for (uint32_t i = 0; o->meta && i < m->n_meta; i++)
+        printf("%s: %s\n", m->meta[i].key, m->meta[i].text);
+    for (uint32_t i = 0; o->history && i < m->n_history; i++)
+        printf("%s\n", m->history[i].text);
+}
+
+static void print_text(const struct info_options *o, const struct layer_rows *r,
+                       const struct cost *cost)
+{
+    const struct pith_model *m = r->model;
+    char a[32], b[32], c[32], d[32];
+    if (o->bytes) {
+        print_sections(r->account);
+        return;
+    }
+    for (uint32_t i = 0; i < m->n_inputs; i++)
+        print_value("input ", &m->values[m->inputs[i]], m->batch_open);
+    for (uint32_t i = 0; i < m->n_outputs; i++)
+        print_value("output", &m->values[m->outputs[i]], m->batch_open);
+    print_texts(o, m);
+    cli_print_layers(r, stdout);
+    printf("%u nodes, %s MACs; flash %s bytes, arena %s bytes, plan %s bytes\n", m->n_nodes,
+           cli_format_count(cost->macs, a), cli_format_count(r->account->total, b),
+           cli_format_count(cost->arena_bytes, c), cli_format_count(cost->plan_bytes, d));
+}
+
+/* An ONNX file is shown as the .pith that import would make of it. */
+static enum cli_exit as_pith(struct pith_buffer *file, const char *path)
+{
+    struct pith_model *m;
+    struct pith_error err = {0};
+    struct pith_buffer packed;
+    if (pith_model_load(path, NULL, &m, &err))
+        return cli_fail(&err);
+    if (pith_model_pack(m, NULL, &packed, &err)) {
+        pith_model_free(m);
+        return cli_fail(&err);
+    }
+    pith_model_free(m);
+    pith_buffer_free(file);
+    *file = packed;
+    return EXIT_DONE;
+}
+
+static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
+{
+    const struct info_options *o = opts;
+    const char *path = n_operands ? operands[0] : "-";
+    struct pith_buffer file = {0};
+    struct layer_rows rows = {0};
+    struct cost cost = {0};
+    enum cli_exit rc = cli_read_file(path, &file);
+    if (!rc && file.data[0] < 0x80 && strcmp(path, "-") != 0)
+        rc = as_pith(&file, path);
+    if (!rc)
+        rc = cli_layer_rows(file.data, file.bytes, strcmp(path, "-") ? path : "standard input", &rows);
+    if (!rc)
+        rc = get_cost(o, rows.model, &cost);
+    if (!rc && o->common.json)
+        print_json(&rows, &cost);
+    else if (!rc)
+        print_text(o, &rows, &cost);
+    cli_layer_rows_free(&rows);
+    pith_buffer_free(&file);
+    return rc;
+}
+
+const struct cli_command cmd_info = {
+    "info", "look", "what is in a model, to the byte", "pith info [MODEL] [--bytes] [--history]",
+    "One row a weight: its shape, the share of weights kept, bits of an index, how it is written,\n"
+    "bytes in the file with the tables it brings, bytes as f32. The total's bits are those the file\n"
+    "spends on a weight. arena: memory for activations; plan: all memory a plan takes.",
+    options, sizeof(struct info_options), 0, 1, run};

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+#include "layer_table.h"
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include "pith_host.h"
+#include "table.h"
+
+static void print_shape(const struct pith_value *v, char *out, size_t room)
+{
+    size_t n = 0;
+    out[0] = '\0';
+    for (uint32_t i = 0; i < v->rank && n < room; i++)
+        n += (size_t)snprintf(out + n, room - n, "%s%u", i ? "x" : "", v->dim[i]);
+}
+
+static uint64_t count_kept(const struct pith_const *c)
+{
+    uint64_t kept = 0;
+    if (!c->mask)
+        return c->count;
+    for (uint64_t i = 0; i < c->count; i++)
+        kept += c->mask[i];
+    return kept;
+}
+
+/* Width of a plain index: smallest b with 2^b >= n. */
+static uint32_t index_bits(uint32_t n_centroids)
+{
+    uint32_t bits = 1;
+    while (bits < 8 && (1u << bits) < n_centroids)
+        bits++;
+    return bits;
+}
+
+static void fill_row(struct layer_row *row, const struct pith_model *m,
+                     const struct pith_weight_ref *ref, const struct pith_tensor_bytes *b)
+{
+    const struct pith_value *v = &m->values[ref->value];
+    const struct pith_const *c = v->constant;
+    row->op = pith_op_text(ref->op);
+    if (ref->layer && *ref->layer)
+        snprintf(row->name, sizeof row->name, "%s", ref->layer);
+    else
+        snprintf(row->name, sizeof row->name, "%s %u", row->op, ref->node);
+    print_shape(v, row->shape, sizeof row->shape);
+    row->count = c->count;
+    row->kept = count_kept(c);
+    row->bits = c->codebook ? index_bits(c->codebook->n_centroids) : 32;
+    row->grid = c->codebook ? "codebook" : pith_type_text(v->type);
+    row->code = c->code == PITH_CODE_HUFFMAN ? "huffman" : "plain";
+    row->bytes = b->support + b->codebook + b->index + b->values + b->table;
+}
+
+static enum cli_exit fill_rows(struct layer_rows *r)
+{
+    const struct pith_model *m = r->model;
+    struct pith_weight_ref *refs = calloc(m->n_nodes + 1u, sizeof *refs);
+    r->row = calloc(m->n_nodes + 1u, sizeof *r->row);
+    if (!refs || !r->row) {
+        free(refs);
+        cli_error("out of memory");
+        return EXIT_MEMORY;
+    }
+    r->n = pith_model_weights(m, refs);
+    for (uint32_t i = 0; i < r->n; i++) {
+        fill_row(&r->row[i], m, &refs[i], &r->account->tensor[refs[i].value - m->n_inputs]);
+        r->weights += r->row[i].count;
+        r->kept += r->row[i].kept;
+        r->bytes += r->row[i].bytes;
+    }
+    free(refs);
+    return EXIT_DONE;
+}
+
+enum cli_exit cli_layer_rows(const void *file, size_t bytes, const char *path,
+                             struct layer_rows *rows)
+{
+    struct pith_error err = {0};
+    enum cli_exit rc;
+    memset(rows, 0, sizeof *rows);
+    if (pith_model_read(file, bytes, path, NULL, NULL, &rows->model, &err) ||
+        pith_byte_account_new(file, bytes, &rows->account, &err))
+        rc = cli_fail(&err);
+    else
+        rc = fill_rows(rows);
+    if (rc)
+        cli_layer_rows_free(rows);
+    return rc;
+}
+
+void cli_layer_rows_free(struct layer_rows *rows)
+{
+    free(rows->row);
+    pith_byte_account_free(rows->account);
+    pith_model_free(rows->model);
+    memset(rows, 0, sizeof *rows);
+}
+
+static void add_row(struct cli_table *t, const char *name, const char *shape, uint64_t kept,
+                    uint64_t count, double bits, const char *code, uint64_t bytes)
+{
+    char a[32], b[32];
+    cli_table_add(t, "%s", name);
+    cli_table_add(t, "%s", shape);
+    cli_table_add(t, "%.3f", count ? (double)kept / (double)count : 1.0);
+    cli_table_add(t, "%.3g", bits);
+    cli_table_add(t, "%s", code);
+    cli_table_add(t, "%s", cli_format_count(bytes, a));
+    cli_table_add(t, "%s", cli_format_count(count * sizeof(float), b));
+}
+
+void cli_print_layers(const struct layer_rows *r, FILE *out)
+{
+    static const char *const heads[] = {"layer", "shape", "kept", "bits", "code", "bytes", "was"};
+    struct cli_table t;
+    cli_table_start(&t, 7);
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+        cli_table_add(&t, "%s", heads[i]);
+    for (uint32_t i = 0; i < r->n; i++)
+        add_row(&t, r->row[i].name, r->row[i].shape, r->row[i].kept, r->row[i].count,
+                r->row[i].bits, r->row[i].code, r->row[i].bytes);
+    add_row(&t, "total", "", r->kept, r->weights,
+            r->weights ? 8 * (double)r->bytes / (double)r->weights : 0, "", r->bytes);
+    cli_table_print(&t, out);
+}

@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: MIT
+"""Small networks of one or two operators: every operator that import takes, the attribute and the
+input form, opsets from 7 to 21. cases() yields (name, model)."""
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+
+OPSETS = (7, 9, 10, 11, 13, 18, 21)
+node = helper.make_node
+
+
+def ints(*values):
+    return np.array(values, np.int64)
+
+
+class Cases:
+    def __init__(self, seed):
+        self.random = np.random.default_rng(seed)
+        self.made = []
+
+    def f(self, *shape):
+        return self.random.standard_normal(shape).astype(np.float32)
+
+    def add(self, name, opset, nodes, inputs, outputs=("y",), constants=None):
+        """A dim given as text is open."""
+        graph = helper.make_graph(
+            nodes, "case",
+            [helper.make_tensor_value_info(k, TensorProto.FLOAT, s) for k, s in inputs.items()],
+            [helper.make_tensor_value_info(o, TensorProto.FLOAT, None) for o in outputs],
+            [numpy_helper.from_array(np.asarray(v), k) for k, v in (constants or {}).items()])
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)],
+                                  ir_version=8)
+        self.made.append((f"{name}, opset {opset}", model))
+
+
+def windows(c, v):
+    x = {"x": [1, 4, 11, 9]}
+    for pad in ("SAME_UPPER", "SAME_LOWER", "VALID"):
+        for s in (1, 2):
+            c.add(f"Conv {pad} stride {s}", v,
+                  [node("Conv", ["x", "w", "b"], ["y"], auto_pad=pad, strides=[s, s],
+                        kernel_shape=[3, 4])],
+                  x, constants={"w": c.f(6, 4, 3, 4), "b": c.f(6)})
+            c.add(f"MaxPool {pad} stride {s}", v,
+                  [node("MaxPool", ["x"], ["y"], auto_pad=pad, strides=[s, s],
+                        kernel_shape=[3, 2])], x)
+    n = {"x": ["N", 4, 11, 9]}
+    c.add("Conv groups, dilation", v,
+          [node("Conv", ["x", "w"], ["y"], group=2, dilations=[2, 1], pads=[1, 2, 0, 1])],
+          n, constants={"w": c.f(6, 2, 3, 4)})
+    c.add("Conv depthwise", v, [node("Conv", ["x", "w"], ["y"], group=4, pads=[1, 1, 1, 1])],
+          n, constants={"w": c.f(4, 1, 3, 3)})
+    c.add("Conv 1-D", v, [node("Conv", ["x", "w", "b"], ["y"], strides=[2], pads=[2, 1])],
+          {"x": ["N", 3, 17]}, constants={"w": c.f(5, 3, 4), "b": c.f(5)})
+    c.add("MaxPool 1-D", v, [node("MaxPool", ["x"], ["y"], strides=[2], kernel_shape=[3])],
+          {"x": ["N", 3, 17]})
+    for include in (0, 1):
+        c.add(f"AveragePool include {include}", v,
+              [node("AveragePool", ["x"], ["y"], strides=[2, 2], kernel_shape=[3, 3],
+                    pads=[1, 1, 1, 1], count_include_pad=include)], n)
+    if v >= 10:
+        c.add("MaxPool ceil", v,
+              [node("MaxPool", ["x"], ["y"], strides=[2, 3], kernel_shape=[3, 3], ceil_mode=1,
+                    pads=[1, 0, 0, 1])], {"x": ["N", 3, 16, 15]})
+        c.add("MaxPool dilation", v,
+              [node("MaxPool", ["x"], ["y"], strides=[2, 1], kernel_shape=[3, 3],
+                    dilations=[2, 2])], {"x": ["N", 3, 16, 15]})
+        c.add("AveragePool ceil", v,
+              [node("AveragePool", ["x"], ["y"], strides=[2, 3], kernel_shape=[3, 3],
+                    ceil_mode=1)], {"x": ["N", 3, 16, 15]})
+
+
+def products(c, v):
+    for ta in (0, 1):
+        for tb in (0, 1):
+            c.add(f"Gemm {ta}{tb}", v,
+                  [node("Gemm", ["x", "w", "c"], ["y"], transA=ta, transB=tb, alpha=0.5, beta=2.0)],
+                  {"x": [7, 5] if ta else [5, 7]},
+                  constants={"w": c.f(9, 7) if tb else c.f(7, 9), "c": c.f(9)})
+    if v >= 11:
+        c.add("Gemm without C", v, [node("Gemm", ["x", "w"], ["y"])], {"x": ["N", 7]},
+              constants={"w": c.f(7, 9)})
+    c.add("MatMul", v, [node("MatMul", ["x", "w"], ["y"])], {"x": ["N", 5, 7]},
+          constants={"w": c.f(7, 9)})
+    c.add("MatMul constant left", v, [node("MatMul", ["w", "x"], ["y"])], {"x": [7, 9]},
+          constants={"w": c.f(4, 7)})
+    c.add("MatMul batched", v, [node("MatMul", ["x", "w"], ["y"])], {"x": [2, 5, 7]},
+          constants={"w": c.f(2, 7, 9)})
+    c.add("MatMul of two inputs", v, [node("MatMul", ["x", "z"], ["y"])],
+          {"x": [2, 5, 7], "z": [2, 7, 3]})
+
+
+def elementwise(c, v):
+    x = {"x": ["N", 3, 4, 5]}
+    for op in ("Add", "Sub", "Mul", "Div"):
+        c.add(op, v, [node(op, ["x", "z"], ["y"])], {"x": [2, 3, 4, 5], "z": [3, 1, 5]})
+        c.add(f"{op} constant", v, [node(op, ["c", "x"], ["y"])], x,
+              constants={"c": c.f(3, 1, 1)})
+    for op in ("Relu", "Sigmoid", "Tanh", "GlobalAveragePool", "GlobalMaxPool", "LeakyRelu",
+               "HardSigmoid") + (("HardSwish",) if v >= 14 else ()):
+        c.add(op, v, [node(op, ["x"], ["y"])], x)
+    c.add("LeakyRelu alpha", v, [node("LeakyRelu", ["x"], ["y"], alpha=0.3)], x)
+    c.add("HardSigmoid alpha beta", v,
+          [node("HardSigmoid", ["x"], ["y"], alpha=0.3, beta=0.4)], x)
+    c.add("PRelu", v, [node("PRelu", ["x", "s"], ["y"])], x, constants={"s": c.f(3, 1, 1)})
+    if v < 11:
+        c.add("Clip", v, [node("Clip", ["x"], ["y"], min=-0.5, max=0.5)], x)
+        c.add("Clip max", v, [node("Clip", ["x"], ["y"], max=0.5)], x)
+    else:
+        bounds = {"a": np.float32(-0.5), "b": np.float32(0.5)}
+        c.add("Clip", v, [node("Clip", ["x", "a", "b"], ["y"])], x, constants=bounds)
+        c.add("Clip max", v, [node("Clip", ["x", "", "b"], ["y"])], x, constants=bounds)
+    for op in ("Softmax", "LogSoftmax"):
+        c.add(f"{op} default", v, [node(op, ["x"], ["y"])], {"x": [2, 3, 4]})
+        for axis in (0, 1, 2) + ((-2,) if v >= 11 else ()):
+            c.add(f"{op} axis {axis}", v, [node(op, ["x"], ["y"], axis=axis)], {"x": [2, 3, 4]})
+
+
+def normalization(c, v):
+    def stats(n):
+        return {"s": c.f(n), "b": c.f(n), "m": c.f(n), "v": abs(c.f(n))}
+
+    def norm(x):
+        return node("BatchNormalization", [x, "s", "b", "m", "v"], ["y"], epsilon=1e-3)
+    c.add("BatchNormalization", v, [norm("x")], {"x": ["N", 3, 4, 5]}, constants=stats(3))
+    c.add("Conv BatchNormalization", v, [node("Conv", ["x", "w"], ["t"]), norm("t")],
+          {"x": ["N", 3, 4, 5]}, constants={"w": c.f(4, 3, 2, 2), **stats(4)})
+    c.add("Gemm BatchNormalization", v,
+          [node("Gemm", ["x", "w", "c"], ["t"], beta=0.5, alpha=2.0), norm("t")],
+          {"x": ["N", 3]}, constants={"w": c.f(3, 4), "c": c.f(1, 4), **stats(4)})
+    c.add("LRN", v, [node("LRN", ["x"], ["y"], size=3, alpha=0.1, beta=0.6, bias=2.0)],
+          {"x": ["N", 7, 4, 5]})
+
+
+def cutting(c, v):
+    c.add("Concat", v, [node("Concat", ["x", "z", "c"], ["y"], axis=1)],
+          {"x": [2, 3, 4], "z": [2, 1, 4]}, constants={"c": c.f(2, 2, 4)})
+    if v < 13:
+        c.add("Split", v, [node("Split", ["x"], ["a", "b"], axis=1, split=[1, 3])],
+              {"x": [2, 4, 3]}, ("a", "b"))
+    else:
+        c.add("Split", v, [node("Split", ["x", "s"], ["a", "b"], axis=-2)], {"x": [2, 4, 3]},
+              ("a", "b"), {"s": ints(1, 3)})
+    if v >= 18:
+        c.add("Split uneven", v, [node("Split", ["x"], ["a", "b", "c"], axis=1, num_outputs=3)],
+              {"x": [2, 8, 3]}, ("a", "b", "c"))
+    else:
+        c.add("Split even", v, [node("Split", ["x"], ["a", "b"], axis=1)], {"x": [2, 4, 3]},
+              ("a", "b"))
+    if v < 10:
+        c.add("Slice", v, [node("Slice", ["x"], ["y"], axes=[1, 2], starts=[1, -3],
+                                ends=[2 ** 62, -1])], {"x": [2, 4, 9]})
+    else:
+        c.add("Slice", v, [node("Slice", ["x", "s", "e", "a", "t"], ["y"])], {"x": [2, 4, 9]},
+              constants={"s": ints(1, -3), "e": ints(2 ** 62, -2 ** 62), "a": ints(1, 2),
+                         "t": ints(2, -2)})
+    for mode in ("constant", "reflect", "edge"):
+        if v < 11:
+            c.add(f"Pad {mode}", v, [node("Pad", ["x"], ["y"], mode=mode,
+                                          pads=[0, 0, 1, 2, 0, 0, 3, 1], value=0.7)],
+                  {"x": [1, 2, 5, 6]})
+        else:
+            inputs = ["x", "p"] + (["v"] if mode == "constant" else [])
+            c.add(f"Pad {mode}", v, [node("Pad", inputs, ["y"], mode=mode)], {"x": [1, 2, 5, 6]},
+                  constants={"p": ints(0, 0, 1, 2, 0, 0, 3, 1), "v": np.float32(0.7)})
+    if v >= 18:
+        c.add("Pad axes", v, [node("Pad", ["x", "p", "", "a"], ["y"])], {"x": [1, 2, 5, 6]},
+              constants={"p": ints(1, 2, -1, 1), "a": ints(2, -1)})
+        c.add("ReduceMean", v, [node("ReduceMean", ["x", "a"], ["y"], keepdims=0)],
+              {"x": [2, 3, 8]}, constants={"a": ints(-1, 1)})
+    else:
+        c.add("ReduceMean", v, [node("ReduceMean", ["x"], ["y"], axes=[2, 1], keepdims=0)],
+              {"x": [2, 3, 8]})
+    c.add("ReduceMean all", v, [node("ReduceMean", ["x"], ["y"])], {"x": [2, 3, 8]})
+
+
+def views(c, v):
+    if v < 13:
+        c.add("Squeeze", v, [node("Squeeze", ["x"], ["y"], axes=[1, 3])], {"x": ["N", 1, 4, 1]})
+        c.add("Unsqueeze", v, [node("Unsqueeze", ["x"], ["y"], axes=[3, 1])], {"x": ["N", 4]})
+    else:
+        c.add("Squeeze", v, [node("Squeeze", ["x", "a"], ["y"])], {"x": ["N", 1, 4, 1]},
+              constants={"a": ints(1, -1)})
+        c.add("Unsqueeze", v, [node("Unsqueeze", ["x", "a"], ["y"])], {"x": ["N", 4]},
+              constants={"a": ints(-1, 1)})
+    c.add("Squeeze all", v, [node("Squeeze", ["x"], ["y"])], {"x": [2, 1, 4, 1]})
+    c.add("Reshape", v, [node("Reshape", ["x", "s"], ["y"])], {"x": ["N", 3, 8]},
+          constants={"s": ints(0, -1, 4)})
+    for axis in (0, 1, 2, 3):
+        c.add(f"Flatten {axis}", v, [node("Flatten", ["x"], ["y"], axis=axis)], {"x": [2, 3, 8]})
+    c.add("Transpose", v, [node("Transpose", ["x"], ["y"], perm=[2, 0, 1])], {"x": [2, 3, 8]})
+    c.add("Transpose default", v, [node("Transpose", ["x"], ["y"])], {"x": [2, 3, 8]})
+    c.add("Dropout", v, [node("Dropout", ["x"], ["y"])], {"x": [2, 3]})
+    c.add("Identity of an output", v,
+          [node("Relu", ["x"], ["t"]), node("Identity", ["t"], ["y"]),
+           node("Identity", ["t"], ["z"])], {"x": [2, 3]}, ("y", "z", "t"))
+    c.add("constants fold", v, [node("Relu", ["c"], ["t"]), node("Add", ["x", "t"], ["y"])],
+          {"x": [2, 3]}, constants={"c": c.f(2, 3)})
+    c.add("Cast", v, [node("Cast", ["x"], ["u"], to=TensorProto.INT32),
+                      node("Cast", ["u"], ["y"], to=TensorProto.FLOAT)], {"x": [2, 3]})
+
+
+def resizing(c):
+    x = {"x": ["N", 2, 5, 6]}
+    for mode in ("nearest", "linear"):
+        c.add(f"Upsample {mode}", 7, [node("Upsample", ["x"], ["y"], mode=mode,
+                                           scales=[1.0, 1.0, 2.0, 3.0])], x)
+        c.add(f"Upsample {mode}", 9, [node("Upsample", ["x", "s"], ["y"], mode=mode)], x,
+              constants={"s": np.array([1, 1, 2, 2.5], np.float32)})
+        for scale in ([1, 1, 2, 3], [1, 1, 0.5, 0.6], [1, 1, 1.5, 1]):
+            scales = np.array(scale, np.float32)
+            c.add(f"Resize {mode} {scale}", 10, [node("Resize", ["x", "s"], ["y"], mode=mode)], x,
+                  constants={"s": scales})
+            for v in (11, 13, 19):
+                resize_rules(c, v, mode, scales)
+
+
+def resize_rules(c, v, mode, scales):
+    rules = ["half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"]
+    if v >= 19:
+        rules.append("half_pixel_symmetric")
+    roundings = ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"]
+    empty = np.zeros(0, np.float32)
+    for rule in rules:
+        for rounding in roundings if mode == "nearest" else ["floor"]:
+            options = dict(mode=mode, coordinate_transformation_mode=rule, nearest_mode=rounding)
+            name = f"Resize {mode} {list(scales)} {rule} {rounding}"
+            c.add(name, v, [node("Resize", ["x", "roi", "s"], ["y"], **options)],
+                  {"x": ["N", 2, 5, 6]}, constants={"s": scales, "roi": empty})
+            size = ints(1, 2, int(5 * scales[2]), int(6 * scales[3]))
+            c.add(f"{name} sizes", v, [node("Resize", ["x", "roi", "none", "z"], ["y"], **options)],
+                  {"x": [1, 2, 5, 6]}, constants={"z": size, "roi": empty, "none": empty})
+
+
+def cases(seed=3):
+    c = Cases(seed)
+    for v in OPSETS:
+        for family in (windows, products, elementwise, normalization, cutting, views):
+            family(c, v)
+    resizing(c)
+    return c.made

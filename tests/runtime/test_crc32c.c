@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* test_crc32c.c - known answers of RFC 3720, B.4, and the definition bit by bit. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+#include "container.h"
+
+static uint32_t bit_by_bit(const uint8_t *p, size_t n)
+{
+    uint32_t crc = ~0u;
+    for (size_t i = 0; i < n; i++) {
+        crc ^= p[i];
+        for (int k = 0; k < 8; k++)
+            crc = crc >> 1 ^ (crc & 1 ? 0x82f63b78u : 0);
+    }
+    return ~crc;
+}
+
+static void known_answers(void **state)
+{
+    (void)state;
+    uint8_t b[32];
+    assert_int_equal(pith_crc32c(0, "", 0), 0);
+    assert_int_equal(pith_crc32c(0, "123456789", 9), 0xe3069283);
+    memset(b, 0, sizeof b);
+    assert_int_equal(pith_crc32c(0, b, sizeof b), 0x8a9136aa);
+    memset(b, 0xff, sizeof b);
+    assert_int_equal(pith_crc32c(0, b, sizeof b), 0x62a8ab43);
+    for (uint8_t i = 0; i < 32; i++)
+        b[i] = i;
+    assert_int_equal(pith_crc32c(0, b, sizeof b), 0x46dd794e);
+}
+
+static void every_length_and_split(void **state)
+{
+    (void)state;
+    uint8_t b[67];
+    for (size_t i = 0; i < sizeof b; i++)
+        b[i] = (uint8_t)(i * 151 + 7);
+    for (size_t from = 0; from < 5; from++) {
+        for (size_t n = 0; from + n <= sizeof b; n++) {
+            uint32_t want = bit_by_bit(b + from, n);
+            assert_int_equal(pith_crc32c(0, b + from, n), want);
+            uint32_t first = pith_crc32c(0, b + from, n / 3);
+            assert_int_equal(pith_crc32c(first, b + from + n / 3, n - n / 3), want);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(known_answers),
+        cmocka_unit_test(every_length_and_split),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
