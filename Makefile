@@ -30,6 +30,7 @@ O := $(BUILD)/$(VARIANT)
 ARCH := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
 
 MODULES := runtime host huffman model measure prune quantize calibrate compress cli
+LIB_MODULES := $(filter-out cli,$(MODULES))
 include $(foreach m,$(filter-out host,$(MODULES)),$(m)/module.mk) tests/module.mk bench/module.mk samples/module.mk
 
 # ---- flags -------------------------------------------------------------------------------------
@@ -90,7 +91,6 @@ $(O)/%.o: %.c $(O)/flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) $(MODULE_CFLAGS) $(call isa,$<) -MMD -MP -c $< -o $@
 
-LIB_MODULES := $(filter-out cli,$(MODULES))
 $(O)/libpith-runtime.a: $(call objs,runtime) $(call objs,host)
 	@rm -f $@
 	$(Q)$(AR) rcs $@ $^

@@ -154,8 +154,11 @@ static void compress(struct problem *p, double density)
         bitmap[i / 8] |= (uint8_t)(1u << i % 8);
         nnz++;
     }
-    p->plain = (struct weight){.type = PITH_F32, .shape = {2, {p->rows, p->cols}}, .count = n,
-                               .nnz = nnz, .support = SUPPORT_BITMAP,
+    p->plain = (struct weight){.type = PITH_F32,
+                               .shape = {2, {p->rows, p->cols}},
+                               .count = n,
+                               .nnz = nnz,
+                               .support = SUPPORT_BITMAP,
                                .support_stream = {bitmap, (n + 7) / 8},
                                .index_stream = {value, 4 * nnz}};
     p->w = p->plain;
@@ -224,8 +227,13 @@ static void run_dnnl(const struct contender *c, const struct problem *p)
 
 static void run_dense(const struct contender *c, const struct problem *p)
 {
-    const struct gemv_f32_job job = {.w = p->dense, .ldw = p->cols, .x = p->x, .y = p->y,
-                                     .rows = p->rows, .k = p->cols, .act = {ACT_NONE, 0, 0}};
+    const struct gemv_f32_job job = {.w = p->dense,
+                                     .ldw = p->cols,
+                                     .x = p->x,
+                                     .y = p->y,
+                                     .rows = p->rows,
+                                     .k = p->cols,
+                                     .act = {ACT_NONE, 0, 0}};
     c->kernels->dense.gemv_f32(&job);
 }
 
@@ -296,9 +304,11 @@ static size_t line_up(struct contender c[MAX_CONTENDERS], const struct problem *
     size_t n = 0;
     double f32 = 4.0 * p->rows * p->cols;
     if (peers->sgemv)
-        c[n++] = (struct contender){.name = "mkl sgemv", .run = run_mkl, .is_peer = true, .bytes = f32};
+        c[n++] =
+            (struct contender){.name = "mkl sgemv", .run = run_mkl, .is_peer = true, .bytes = f32};
     if (peers->sgemm)
-        c[n++] = (struct contender){.name = "dnnl_sgemm", .run = run_dnnl, .is_peer = true, .bytes = f32};
+        c[n++] = (struct contender){
+            .name = "dnnl_sgemm", .run = run_dnnl, .is_peer = true, .bytes = f32};
     c[n++] = (struct contender){.name = "pith dense", .run = run_dense, .bytes = f32};
     const struct {
         const char *name;
@@ -309,7 +319,8 @@ static size_t line_up(struct contender c[MAX_CONTENDERS], const struct problem *
                  {"csr f32", forced(FORM_CSR_VALUE, &p->plain, p, &k->sparse)}};
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
         if (forms[i].form)
-            c[n++] = (struct contender){.name = forms[i].name, .run = run_form,
+            c[n++] = (struct contender){.name = forms[i].name,
+                                        .run = run_form,
                                         .form = forms[i].form,
                                         .bytes = (double)pith_run_form_bytes(forms[i].form)};
     for (size_t i = 0; i < n; i++) {

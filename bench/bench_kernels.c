@@ -21,16 +21,21 @@ struct layer {
 };
 
 static const struct layer mobilenet[] = {
-    {3, 32, 224, 3, 2, 1, 1, 1},     {32, 32, 112, 3, 1, 1, 32, 1},   {32, 16, 112, 1, 1, 0, 1, 1},
-    {16, 96, 112, 1, 1, 0, 1, 1},    {96, 96, 112, 3, 2, 1, 96, 1},   {96, 24, 56, 1, 1, 0, 1, 1},
-    {24, 144, 56, 1, 1, 0, 1, 2},    {144, 144, 56, 3, 1, 1, 144, 1}, {144, 24, 56, 1, 1, 0, 1, 1},
-    {144, 144, 56, 3, 2, 1, 144, 1}, {144, 32, 28, 1, 1, 0, 1, 1},    {32, 192, 28, 1, 1, 0, 1, 3},
-    {192, 192, 28, 3, 1, 1, 192, 2}, {192, 32, 28, 1, 1, 0, 1, 2},    {192, 192, 28, 3, 2, 1, 192, 1},
-    {192, 64, 14, 1, 1, 0, 1, 1},    {64, 384, 14, 1, 1, 0, 1, 4},    {384, 384, 14, 3, 1, 1, 384, 4},
-    {384, 64, 14, 1, 1, 0, 1, 3},    {384, 96, 14, 1, 1, 0, 1, 1},    {96, 576, 14, 1, 1, 0, 1, 3},
-    {576, 576, 14, 3, 1, 1, 576, 2}, {576, 96, 14, 1, 1, 0, 1, 2},    {576, 576, 14, 3, 2, 1, 576, 1},
-    {576, 160, 7, 1, 1, 0, 1, 1},    {160, 960, 7, 1, 1, 0, 1, 3},    {960, 960, 7, 3, 1, 1, 960, 3},
-    {960, 160, 7, 1, 1, 0, 1, 2},    {960, 320, 7, 1, 1, 0, 1, 1},    {320, 1280, 7, 1, 1, 0, 1, 1},
+    {3, 32, 224, 3, 2, 1, 1, 1},     {32, 32, 112, 3, 1, 1, 32, 1},
+    {32, 16, 112, 1, 1, 0, 1, 1},    {16, 96, 112, 1, 1, 0, 1, 1},
+    {96, 96, 112, 3, 2, 1, 96, 1},   {96, 24, 56, 1, 1, 0, 1, 1},
+    {24, 144, 56, 1, 1, 0, 1, 2},    {144, 144, 56, 3, 1, 1, 144, 1},
+    {144, 24, 56, 1, 1, 0, 1, 1},    {144, 144, 56, 3, 2, 1, 144, 1},
+    {144, 32, 28, 1, 1, 0, 1, 1},    {32, 192, 28, 1, 1, 0, 1, 3},
+    {192, 192, 28, 3, 1, 1, 192, 2}, {192, 32, 28, 1, 1, 0, 1, 2},
+    {192, 192, 28, 3, 2, 1, 192, 1}, {192, 64, 14, 1, 1, 0, 1, 1},
+    {64, 384, 14, 1, 1, 0, 1, 4},    {384, 384, 14, 3, 1, 1, 384, 4},
+    {384, 64, 14, 1, 1, 0, 1, 3},    {384, 96, 14, 1, 1, 0, 1, 1},
+    {96, 576, 14, 1, 1, 0, 1, 3},    {576, 576, 14, 3, 1, 1, 576, 2},
+    {576, 96, 14, 1, 1, 0, 1, 2},    {576, 576, 14, 3, 2, 1, 576, 1},
+    {576, 160, 7, 1, 1, 0, 1, 1},    {160, 960, 7, 1, 1, 0, 1, 3},
+    {960, 960, 7, 3, 1, 1, 960, 3},  {960, 160, 7, 1, 1, 0, 1, 2},
+    {960, 320, 7, 1, 1, 0, 1, 1},    {320, 1280, 7, 1, 1, 0, 1, 1},
     {1280, 1000, 1, 1, 1, 0, 1, 1}};
 
 static const struct layer squeezenet[] = {
@@ -95,12 +100,17 @@ static bool bench_set(struct bench *b, const struct layer *l, uint32_t features)
     b->in[0] = &b->x, b->in[1] = &b->w, b->in[2] = &b->bias;
     b->out[0] = &b->y;
     uint64_t w_count = shape_elems(&b->w.shape);
-    b->weight = (struct weight){.type = PITH_F32, .shape = b->w.shape, .count = w_count,
-                                .nnz = w_count};
+    b->weight =
+        (struct weight){.type = PITH_F32, .shape = b->w.shape, .count = w_count, .nnz = w_count};
     b->weight.index_stream.bytes = new_floats(w_count, 0.01f);
     b->weight.index_stream.n_bytes = w_count * sizeof(float);
-    b->args = (struct op_args){.info = info, .attr = b->attr, .n_in = 3, .n_out = 1, .in = b->in,
-                               .out = b->out, .weight = &b->weight,
+    b->args = (struct op_args){.info = info,
+                               .attr = b->attr,
+                               .n_in = 3,
+                               .n_out = 1,
+                               .in = b->in,
+                               .out = b->out,
+                               .weight = &b->weight,
                                .fuse = {ACT_CLIP, 0.0f, 6.0f, NULL}};
     b->env.kernels = &b->kernels;
     if (info->shape(&b->args) || info->need(&b->args, &b->env, &b->need))
@@ -174,9 +184,7 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         uint32_t features;
-    } levels[] = {{"ref", 0},
-                  {"avx2", PITH_CPU_AVX2},
-                  {"avx512", PITH_CPU_AVX2 | PITH_CPU_AVX512}};
+    } levels[] = {{"ref", 0}, {"avx2", PITH_CPU_AVX2}, {"avx512", PITH_CPU_AVX2 | PITH_CPU_AVX512}};
     bool all = argc < 2 || strcmp(argv[1], "all") == 0;
     int status = 0;
     for (int i = 0; i < 3 && status == 0; i++) {
@@ -188,8 +196,9 @@ int main(int argc, char **argv)
             status |= bench_network("mobilenet", mobilenet, sizeof mobilenet / sizeof *mobilenet,
                                     levels[i].name, features);
         if (all || strcmp(argv[1], "squeezenet") == 0)
-            status |= bench_network("squeezenet", squeezenet, sizeof squeezenet / sizeof *squeezenet,
-                                    levels[i].name, features);
+            status |=
+                bench_network("squeezenet", squeezenet, sizeof squeezenet / sizeof *squeezenet,
+                              levels[i].name, features);
     }
     return status;
 }

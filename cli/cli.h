@@ -7,6 +7,8 @@
 #ifndef CLI_H
 #define CLI_H
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -118,19 +120,27 @@ enum cli_exit cli_fail(const struct pith_error *err);
 enum cli_exit cli_exit_of(enum pith_status status);
 
 /* ---- progress.c -------------------------------------------------------------------------- */
-/* A bar on a terminal for what takes more than a second; silent otherwise. */
+/* A bar on a terminal for what takes more than a second, and the events of --json=lines; silent
+ * otherwise. One step at a time. */
 struct cli_progress {
     const char *what;
-    uint64_t total;
-    uint64_t started_ns, shown_ns;
-    bool on, drawn;
+    uint64_t total; /* 0: unknown, the time is shown */
+    _Atomic uint64_t done;
+    uint64_t started_ns;
+    bool bar, events, drawn, running, stop;
+    pthread_t thread;
+    pthread_mutex_t lock; /* of stop */
+    pthread_cond_t wake;
 };
 void cli_progress_start(struct cli_progress *p, const struct cli_common *c, const char *what,
                         uint64_t total);
 /* Fits the progress callbacks of the library; returns false once the user pressed ^C. */
 bool cli_progress_step(void *progress, uint64_t done);
 void cli_progress_end(struct cli_progress *p);
+/* ^C or SIGTERM came. What fails afterwards fails for that reason: cli_fail and cli_write_output
+ * return EXIT_INTERRUPTED, which main turns into 128 + the signal's number. */
 bool cli_interrupted(void);
+int cli_interrupt_status(void);
 void cli_catch_signals(void);
 
 /* ---- model_files.c ------------------------------------------------------------------------- */
@@ -173,7 +183,8 @@ enum cli_exit cli_import_opts(const struct cli_import *in, struct pith_import_op
                               struct cli_import_storage **storage);
 void cli_import_free(struct cli_import_storage *storage);
 
-uint32_t cli_threads(const struct cli_common *c);
+/* -T, else PITH_THREADS, else all cores; exits with usage on what is no number of threads. */
+enum cli_exit cli_threads(const struct cli_common *c, uint32_t *n);
 /* PITH_CPU as a feature mask for pith_opts.cpu_mask; exits with usage on an unknown name. */
 enum cli_exit cli_cpu_mask(uint32_t *mask);
 

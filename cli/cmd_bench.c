@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* pith bench: time of one inference, memory, and where the time goes. */
-#include <inttypes.h>
 #include <stdio.h>
 #include "data_options.h"
+#include "json_out.h"
 #include "pith_host.h"
 #include "table.h"
 
@@ -30,6 +30,7 @@ static const struct cli_option options[] = {
 
 struct bench_side {
     const char *path;
+    struct pith_engine_opts opts;
     struct pith_engine *engine;
     struct pith_timing timing;
 };
@@ -39,15 +40,14 @@ static enum cli_exit open_side(const struct bench_options *o, const char *path,
 {
     struct pith_model *m = NULL;
     struct pith_error err = {0};
-    struct pith_engine_opts opts;
     enum cli_exit rc = cli_load_model(path, NULL, &m);
     side->path = path;
     if (!rc)
-        rc = cli_engine_opts(&o->common, &opts);
+        rc = cli_engine_opts(&o->common, &side->opts);
     if (!rc) {
-        opts.batch = (uint32_t)o->batch;
-        opts.profile = o->per_layer;
-        rc = pith_engine_open(m, &opts, &side->engine, &err) ? cli_fail(&err) : EXIT_DONE;
+        side->opts.batch = o->batch ? (uint32_t)o->batch : 1;
+        side->opts.profile = o->per_layer;
+        rc = pith_engine_open(m, &side->opts, &side->engine, &err) ? cli_fail(&err) : EXIT_DONE;
     }
     pith_model_free(m);
     return rc;
@@ -55,12 +55,15 @@ static enum cli_exit open_side(const struct bench_options *o, const char *path,
 
 /* Both models in turn, so that a change of the machine's pace hits them alike; the turn with the
  * lowest median counts. */
-static enum cli_exit measure(struct bench_side *sides, uint32_t n, double seconds)
+static enum cli_exit measure(struct bench_side *sides, uint32_t n, double seconds,
+                             struct cli_progress *bar)
 {
     struct pith_error err = {0};
-    for (int turn = 0; turn < TURNS; turn++)
+    for (uint32_t turn = 0; turn < TURNS; turn++)
         for (uint32_t i = 0; i < n; i++) {
             struct pith_timing t;
+            if (!cli_progress_step(bar, turn * n + i))
+                return EXIT_INTERRUPTED;
             if (pith_time(sides[i].engine, seconds / TURNS, &t, &err))
                 return cli_fail(&err);
             if (turn == 0 || t.ms_median < sides[i].timing.ms_median) {
@@ -68,10 +71,14 @@ static enum cli_exit measure(struct bench_side *sides, uint32_t n, double second
                 sides[i].timing = t;
                 sides[i].timing.runs += runs;
             }
-            if (cli_interrupted())
-                return EXIT_INTERRUPTED;
         }
     return EXIT_DONE;
+}
+
+static uint32_t used_features(const struct bench_side *side)
+{
+    uint32_t mask = side->opts.cpu_mask;
+    return mask ? mask & pith_cpu_features() : pith_cpu_features();
 }
 
 static void print_layers(struct pith_engine *e)
@@ -81,6 +88,8 @@ static void print_layers(struct pith_engine *e)
     struct pith_layer l;
     char a[32];
     cli_table_start(&t, 6);
+    cli_table_left(&t, 1);
+    cli_table_left(&t, 2);
     cli_table_add(&t, "layer");
     cli_table_add(&t, "op");
     cli_table_add(&t, "kernel");
@@ -102,8 +111,6 @@ static void print_layers(struct pith_engine *e)
 static void print_text(const struct bench_options *o, const struct bench_side *sides, uint32_t n)
 {
     char arena[32], file[32], cpu[128];
-    uint32_t mask = 0;
-    cli_cpu_mask(&mask);
     for (uint32_t i = 0; i < n; i++) {
         struct pith_need need = pith_engine_need(sides[i].engine);
         const struct pith_timing *t = &sides[i].timing;
@@ -116,44 +123,76 @@ static void print_text(const struct bench_options *o, const struct bench_side *s
     }
     if (n == 2)
         printf("ratio %.2fx\n", sides[1].timing.ms_median / sides[0].timing.ms_median);
-    printf("%u thread%s, batch %" PRIu64 ", cpu %s\n", cli_threads(&o->common),
-           cli_threads(&o->common) == 1 ? "" : "s", o->batch ? o->batch : 1,
-           pith_cpu_names(mask ? mask & pith_cpu_features() : pith_cpu_features(), cpu, sizeof cpu));
+    printf("%u thread%s, batch %u, cpu %s\n", sides[0].opts.threads,
+           sides[0].opts.threads == 1 ? "" : "s", sides[0].opts.batch,
+           pith_cpu_names(used_features(&sides[0]), cpu, sizeof cpu));
 }
 
-static void print_json(const struct bench_options *o, const struct bench_side *side)
+static void json_layers(const struct pith_plan *plan, bool profiled)
 {
-    struct pith_need need = pith_engine_need(side->engine);
-    const struct pith_plan *plan = pith_engine_plan(side->engine);
     struct pith_layer l;
-    printf("{\"pith\":1,\"ms_median\":%.6g,\"ms_min\":%.6g,\"ms_p90\":%.6g,\"threads\":%u,"
-           "\"batch\":%" PRIu64 ",\"arena_bytes\":%" PRIu64 ",\"layers\":[",
-           side->timing.ms_median, side->timing.ms_min, side->timing.ms_p90,
-           cli_threads(&o->common), o->batch ? o->batch : 1, need.arena_bytes);
+    cli_json_open("layers", '[');
     for (uint32_t i = 0; i < pith_plan_layer_count(plan); i++) {
         pith_plan_layer(plan, i, &l);
-        printf("%s{\"name\":\"%.*s\",\"op\":\"%s\",\"kernel\":\"%s\",\"ns\":%" PRIu64
-               ",\"macs\":%" PRIu64 ",\"weight_bytes\":%" PRIu64 "}",
-               i ? "," : "", (int)l.name_bytes, l.name, pith_op_text(l.op), l.kernel, l.ns, l.macs,
-               l.weight_bytes);
+        cli_json_open(NULL, '{');
+        cli_json_bytes("name", l.name, l.name_bytes);
+        cli_json_string("op", pith_op_text(l.op));
+        cli_json_string("kernel", l.kernel);
+        if (profiled)
+            cli_json_uint("ns", l.ns);
+        cli_json_uint("macs", l.macs);
+        cli_json_uint("weight_bytes", l.weight_bytes);
+        cli_json_close('}');
     }
-    puts("]}");
+    cli_json_close(']');
+}
+
+static void json_side(const struct bench_side *side)
+{
+    cli_json_number("ms_median", side->timing.ms_median);
+    cli_json_number("ms_min", side->timing.ms_min);
+    cli_json_number("ms_p90", side->timing.ms_p90);
+    cli_json_uint("runs", side->timing.runs);
+    cli_json_uint("threads", side->opts.threads);
+    cli_json_uint("batch", side->opts.batch);
+    cli_json_uint("arena_bytes", pith_engine_need(side->engine).arena_bytes);
+    cli_json_uint("file_bytes", pith_engine_file_bytes(side->engine));
+    json_layers(pith_engine_plan(side->engine), side->opts.profile);
+}
+
+static void print_json(const struct bench_side *sides, uint32_t n)
+{
+    char cpu[128];
+    cli_json_begin();
+    json_side(&sides[0]);
+    cli_json_string("cpu", pith_cpu_names(used_features(&sides[0]), cpu, sizeof cpu));
+    if (n == 2) {
+        cli_json_open("vs", '{');
+        json_side(&sides[1]);
+        cli_json_close('}');
+        cli_json_number("ratio", sides[1].timing.ms_median / sides[0].timing.ms_median);
+    }
+    cli_json_end();
 }
 
 static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 {
     struct bench_options *o = opts;
     struct bench_side sides[2] = {{0}};
+    struct cli_progress bar;
     uint32_t n = 1;
     enum cli_exit rc = open_side(o, n_operands ? operands[0] : "-", &sides[0]);
     if (!rc && o->vs) {
         n = 2;
         rc = open_side(o, o->vs, &sides[1]);
     }
-    if (!rc)
-        rc = measure(sides, n, o->seconds > 0 ? o->seconds : 2);
+    if (!rc) {
+        cli_progress_start(&bar, &o->common, "bench", TURNS * n);
+        rc = measure(sides, n, o->seconds > 0 ? o->seconds : 2, &bar);
+        cli_progress_end(&bar);
+    }
     if (!rc && o->common.json)
-        print_json(o, &sides[0]);
+        print_json(sides, n);
     else if (!rc)
         print_text(o, sides, n);
     pith_engine_close(sides[0].engine);

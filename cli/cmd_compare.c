@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* pith compare: what two models answer to the same inputs, layer by layer where wanted. */
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include "data_options.h"
+#include "json_out.h"
 #include "table.h"
 
 struct compare_options {
@@ -82,6 +82,7 @@ static void print_layers(const struct pith_comparison *c, const struct compare_o
 {
     struct cli_table t;
     cli_table_start(&t, 5);
+    cli_table_left(&t, 4);
     cli_table_add(&t, "layer");
     cli_table_add(&t, "snr dB");
     cli_table_add(&t, "cosine");
@@ -101,29 +102,27 @@ static void print_layers(const struct pith_comparison *c, const struct compare_o
     cli_table_print(&t, stdout);
 }
 
-static void json_number(const char *key, double v)
+static void print_json(const struct pith_comparison *c, bool good)
 {
-    if (isfinite(v))
-        printf(",\"%s\":%.9g", key, v);
-    else
-        printf(",\"%s\":null", key);
-}
-
-static void print_json(const struct pith_comparison *c)
-{
-    printf("{\"pith\":1,\"samples\":%" PRIu64 ",\"agreement\":%.9g", c->samples,
-           (double)c->agree / (double)c->samples);
-    json_number("snr_db", c->output.snr_db);
-    json_number("max_abs", c->output.max_abs);
-    json_number("range", c->output.range);
-    fputs(",\"layers\":[", stdout);
+    cli_json_begin();
+    cli_json_uint("samples", c->samples);
+    cli_json_number("agreement", (double)c->agree / (double)c->samples);
+    cli_json_number("snr_db", c->output.snr_db);
+    cli_json_number("max_abs", c->output.max_abs);
+    cli_json_number("range", c->output.range);
+    cli_json_bool("equal_bits", c->output.equal_bits);
+    cli_json_bool("ok", good);
+    cli_json_open("layers", '[');
     for (uint32_t i = 0; i < c->n_layers; i++) {
-        printf("%s{\"name\":\"%s\"", i ? "," : "", c->layers[i].layer);
-        json_number("snr_db", c->layers[i].snr_db);
-        json_number("max_abs", c->layers[i].max_abs);
-        putchar('}');
+        cli_json_open(NULL, '{');
+        cli_json_string("name", c->layers[i].layer);
+        cli_json_number("snr_db", c->layers[i].snr_db);
+        cli_json_number("cosine", c->layers[i].cosine);
+        cli_json_number("max_abs", c->layers[i].max_abs);
+        cli_json_close('}');
     }
-    puts("]}");
+    cli_json_close(']');
+    cli_json_end();
 }
 
 static enum cli_exit report(const struct compare_options *o, const struct pith_comparison *c,
@@ -133,7 +132,7 @@ static enum cli_exit report(const struct compare_options *o, const struct pith_c
     for (uint32_t i = 0; i < c->n_layers; i++)
         good = good && within(&c->layers[i], tol);
     if (o->common.json)
-        print_json(c);
+        print_json(c, good);
     else {
         if (o->layers || o->first)
             print_layers(c, o, tol);
@@ -165,7 +164,7 @@ static enum cli_exit compare(const struct compare_options *o, const struct pith_
     st = pith_compare(a, b, data, n, o->common.seed, o->layers || o->first, &opts, &watch, &c, &err);
     cli_progress_end(&bar);
     if (st)
-        return cli_interrupted() ? EXIT_INTERRUPTED : cli_fail(&err);
+        return cli_fail(&err);
     rc = report(o, &c, &tol);
     pith_comparison_free(&c);
     return rc;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* pith compress: the whole job - read, prune, cluster, encode, measure - under a limit. */
-#include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "data_options.h"
+#include "json_out.h"
 #include "layer_table.h"
 #include "pith_compress.h"
 #include "pith_host.h"
@@ -79,15 +80,24 @@ static bool step(void *user, uint64_t done)
     return cli_progress_step(&((struct display *)user)->bar, done);
 }
 
+static double top1(const struct pith_accuracy *a)
+{
+    return (double)a->correct1 / (double)a->samples;
+}
+
+/* Without data the measured members are null; for regression data they are PSNR in dB. */
 static void print_json(const struct pith_compress_result *r, uint64_t before_bytes, double seconds)
 {
-    printf("{\"pith\":1,\"bytes\":%zu,\"ratio\":%.6g", r->file.bytes,
-           (double)before_bytes / (double)r->file.bytes);
-    if (r->has_accuracy && !r->before.regression)
-        printf(",\"before\":%.9g,\"after\":%.9g,\"drop\":%.9g",
-               (double)r->before.correct1 / (double)r->before.samples,
-               (double)r->after.correct1 / (double)r->after.samples, r->drop);
-    printf(",\"seconds\":%.3f,\"met\":%s}\n", seconds, r->met ? "true" : "false");
+    bool db = r->has_accuracy && r->before.regression;
+    cli_json_begin();
+    cli_json_uint("bytes", r->file.bytes);
+    cli_json_number("ratio", (double)before_bytes / (double)r->file.bytes);
+    cli_json_number("before", !r->has_accuracy ? NAN : db ? r->before.psnr : top1(&r->before));
+    cli_json_number("after", !r->has_accuracy ? NAN : db ? r->after.psnr : top1(&r->after));
+    cli_json_number("drop", r->has_accuracy ? r->drop : NAN);
+    cli_json_number("seconds", seconds);
+    cli_json_bool("met", r->met);
+    cli_json_end();
 }
 
 static void print_summary(const struct compress_options *o, const struct pith_compress_result *r,
@@ -98,8 +108,7 @@ static void print_summary(const struct compress_options *o, const struct pith_co
         snprintf(accuracy, sizeof accuracy, "  psnr %.2f dB (was %.2f)", r->after.psnr, r->before.psnr);
     else if (r->has_accuracy)
         snprintf(accuracy, sizeof accuracy, "  top-1 %.2f%% (was %.2f%%, drop %.2f)",
-                 100 * (double)r->after.correct1 / (double)r->after.samples,
-                 100 * (double)r->before.correct1 / (double)r->before.samples, 100 * r->drop);
+                 100 * top1(&r->after), 100 * top1(&r->before), 100 * r->drop);
     cli_say(&o->common, "%s  %s, was %s: %.1fx smaller%s",
             o->common.output ? o->common.output : "-", cli_format_bytes(r->file.bytes, after),
             cli_format_bytes(before_bytes, before), (double)before_bytes / (double)r->file.bytes,
@@ -135,7 +144,7 @@ static enum cli_exit compress(const struct compress_options *o, struct pith_mode
     st = pith_compress(m, recipe, &opts, &result, &err);
     cli_progress_end(&display.bar);
     if (st && st != PITH_ERR_GOAL)
-        return cli_interrupted() ? EXIT_INTERRUPTED : cli_fail(&err);
+        return cli_fail(&err);
     rc = cli_write_output(&o->common, result.file.data, result.file.bytes);
     if (!rc && o->common.json)
         print_json(&result, before_bytes, (double)(pith_clock_ns(NULL) - start) / 1e9);

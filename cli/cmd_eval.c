@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* pith eval: accuracy on labelled data. */
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include "data_options.h"
+#include "json_out.h"
 
 struct eval_options {
     struct cli_common common;
@@ -24,14 +24,18 @@ static const struct cli_option options[] = {
 
 static void print_json(const struct pith_accuracy *a)
 {
-    printf("{\"pith\":1,\"samples\":%" PRIu64, a->samples);
-    if (a->regression)
-        printf(",\"mse\":%.9g,\"psnr\":%.6g}\n", a->mse, isfinite(a->psnr) ? a->psnr : 999.0);
-    else
-        printf(",\"top1\":%.9g,\"top5\":%.9g,\"correct1\":%" PRIu64 ",\"correct5\":%" PRIu64
-               ",\"loss\":%.9g}\n",
-               (double)a->correct1 / (double)a->samples, (double)a->correct5 / (double)a->samples,
-               a->correct1, a->correct5, a->loss);
+    double n = (double)a->samples;
+    cli_json_uint("samples", a->samples);
+    if (a->regression) {
+        cli_json_number("mse", a->mse);
+        cli_json_number("psnr", a->psnr);
+        return;
+    }
+    cli_json_number("top1", (double)a->correct1 / n);
+    cli_json_number("top5", (double)a->correct5 / n);
+    cli_json_uint("correct1", a->correct1);
+    cli_json_uint("correct5", a->correct5);
+    cli_json_number("loss", a->loss);
 }
 
 static void print_text(const struct pith_accuracy *a)
@@ -45,58 +49,105 @@ static void print_text(const struct pith_accuracy *a)
                100.0 * (double)a->correct5 / (double)a->samples, a->correct5, a->loss, a->samples);
 }
 
-static enum cli_exit print_confusion(struct pith_engine *e, struct pith_data *data)
+/* Only the pairs that occur: a thousand classes have a million cells. */
+static void print_confusion(const uint64_t *table, uint32_t n, bool json)
+{
+    if (json)
+        cli_json_open("confusion", '[');
+    else
+        puts("label answer count");
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = 0; k < n; k++) {
+            uint64_t count = table[i * (size_t)n + k];
+            if (count && json) {
+                cli_json_open(NULL, '[');
+                cli_json_uint(NULL, i);
+                cli_json_uint(NULL, k);
+                cli_json_uint(NULL, count);
+                cli_json_close(']');
+            } else if (count)
+                printf("%5u %6u %5" PRIu64 "\n", i, k, count);
+        }
+    if (json)
+        cli_json_close(']');
+}
+
+struct evaluation {
+    struct pith_engine *engine;
+    struct pith_data *data;
+    struct pith_accuracy accuracy;
+    uint64_t *confusion; /* owns; NULL: not wanted */
+    uint32_t n_classes;
+};
+
+static enum cli_exit count_confusion(struct evaluation *e, const struct pith_watch *watch)
 {
     struct pith_error err = {0};
     struct pith_tensor t;
-    uint64_t *table;
-    uint32_t n;
-    pith_plan_output(pith_engine_plan(e), 0, &t);
-    n = (uint32_t)(t.bytes / sizeof(float));
-    table = calloc((size_t)n * n, sizeof *table);
-    if (!table) {
-        cli_error("out of memory for a table of %u classes", n);
+    pith_plan_output(pith_engine_plan(e->engine), 0, &t);
+    e->n_classes = (uint32_t)(t.bytes / sizeof(float));
+    e->confusion = calloc((size_t)e->n_classes * e->n_classes, sizeof *e->confusion);
+    if (!e->confusion) {
+        cli_error("out of memory for a table of %u classes", e->n_classes);
         return EXIT_MEMORY;
     }
-    if (pith_confusion(e, data, NULL, table, n, &err)) {
-        free(table);
+    if (pith_confusion(e->engine, e->data, watch, e->confusion, e->n_classes, &err))
         return cli_fail(&err);
-    }
-    puts("label answer count");
-    for (uint32_t i = 0; i < n; i++)
-        for (uint32_t k = 0; k < n; k++)
-            if (table[i * (size_t)n + k])
-                printf("%u %u %" PRIu64 "\n", i, k, table[i * (size_t)n + k]);
-    free(table);
     return EXIT_DONE;
+}
+
+static enum cli_exit measure(const struct eval_options *o, struct evaluation *e)
+{
+    struct pith_error err = {0};
+    struct cli_progress bar;
+    struct pith_watch watch = {cli_progress_step, &bar};
+    enum pith_status st;
+    enum cli_exit rc = EXIT_DONE;
+    cli_progress_start(&bar, &o->common, "eval", pith_data_count(e->data));
+    st = pith_evaluate(e->engine, e->data, &watch, &e->accuracy, &err);
+    cli_progress_end(&bar);
+    if (st)
+        return cli_fail(&err);
+    if (o->confusion) {
+        cli_progress_start(&bar, &o->common, "confusion", pith_data_count(e->data));
+        rc = count_confusion(e, &watch);
+        cli_progress_end(&bar);
+    }
+    return rc;
+}
+
+static void print(const struct eval_options *o, const struct evaluation *e)
+{
+    if (o->common.json)
+        cli_json_begin();
+    (o->common.json ? print_json : print_text)(&e->accuracy);
+    if (e->confusion)
+        print_confusion(e->confusion, e->n_classes, o->common.json);
+    if (o->common.json)
+        cli_json_end();
 }
 
 static enum cli_exit evaluate(const struct eval_options *o, const struct pith_model *m,
                               struct pith_data *data)
 {
+    struct evaluation e = {.data = data};
     struct pith_error err = {0};
     struct pith_engine_opts opts;
-    struct pith_engine *e;
-    struct pith_accuracy a;
-    struct cli_progress bar;
-    struct pith_watch watch = {cli_progress_step, &bar};
-    enum cli_exit rc = cli_engine_opts(&o->common, &opts);
+    enum cli_exit rc;
+    if (!pith_data_labelled(data) && pith_data_target_elems(data) == 0) {
+        cli_error("%s: no labels found for it: give --labels FILE", o->data.path);
+        return EXIT_USAGE;
+    }
+    rc = cli_engine_opts(&o->common, &opts);
     if (rc)
         return rc;
-    if (pith_engine_open(m, &opts, &e, &err))
+    if (pith_engine_open(m, &opts, &e.engine, &err))
         return cli_fail(&err);
-    cli_progress_start(&bar, &o->common, "eval", pith_data_count(data));
-    rc = pith_evaluate(e, data, &watch, &a, &err) ? EXIT_NO : EXIT_DONE;
-    cli_progress_end(&bar);
-    if (rc)
-        rc = cli_interrupted() ? EXIT_INTERRUPTED : cli_fail(&err);
-    else if (o->common.json)
-        print_json(&a);
-    else
-        print_text(&a);
-    if (!rc && o->confusion)
-        rc = print_confusion(e, data);
-    pith_engine_close(e);
+    rc = measure(o, &e);
+    if (!rc)
+        print(o, &e);
+    free(e.confusion);
+    pith_engine_close(e.engine);
     return rc;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* pith ops: which ONNX operators import understands. */
 #include <stdio.h>
-#include "cli.h"
+#include "json_out.h"
 #include "pith_onnx.h"
 
 static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
@@ -10,15 +10,19 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
     const char *name;
     (void)operands;
     (void)n_operands;
-    if (c->json)
-        fputs("{\"pith\":1,\"ops\":[", stdout);
+    if (c->json) {
+        cli_json_begin();
+        cli_json_open("ops", '[');
+    }
     for (uint32_t i = 0; (name = pith_onnx_op_name(i)) != NULL; i++)
         if (c->json)
-            printf("%s\"%s\"", i ? "," : "", name);
+            cli_json_string(NULL, name);
         else
             puts(name);
-    if (c->json)
-        puts("]}");
+    if (c->json) {
+        cli_json_close(']');
+        cli_json_end();
+    }
     return EXIT_DONE;
 }
 

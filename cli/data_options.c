@@ -28,6 +28,8 @@ enum cli_exit cli_open_data(const struct cli_data *in, const struct pith_model *
 
 enum cli_exit cli_engine_opts(const struct cli_common *c, struct pith_engine_opts *opts)
 {
-    *opts = (struct pith_engine_opts){.size_bytes = sizeof *opts, .threads = cli_threads(c)};
-    return cli_cpu_mask(&opts->cpu_mask);
+    enum cli_exit rc;
+    *opts = (struct pith_engine_opts){.size_bytes = sizeof *opts};
+    rc = cli_threads(c, &opts->threads);
+    return rc ? rc : cli_cpu_mask(&opts->cpu_mask);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cli.h"
+#include "pith_preprocess.h"
 
 struct cli_import_storage {
     struct pith_input_shape shapes[CLI_LIST_MAX];
@@ -10,6 +11,7 @@ struct cli_import_storage {
     const char *outputs[CLI_LIST_MAX];
     char *owned[2 * CLI_LIST_MAX + 2];
     uint32_t n_owned;
+    char preprocess[PITH_PREPROCESS_TEXT_BYTES];
 };
 
 static char *keep(struct cli_import_storage *s, const char *text)
@@ -96,6 +98,22 @@ static enum cli_exit read_labels(const char *path, struct cli_import_storage *s,
     return EXIT_DONE;
 }
 
+/* Checked now and stored in its canonical form: a mistake found at the first picture would be late. */
+static enum cli_exit read_preprocess(const char *text, struct cli_import_storage *s,
+                                     const char **canonical)
+{
+    struct pith_preprocess pre;
+    struct pith_error err = {0};
+    if (pith_preprocess_read(text, strlen(text), &pre, &err))
+        return cli_fail(&err);
+    if (pith_preprocess_format(&pre, s->preprocess, sizeof s->preprocess)) {
+        cli_error("--preprocess '%s': too long", text);
+        return EXIT_USAGE;
+    }
+    *canonical = s->preprocess;
+    return EXIT_DONE;
+}
+
 enum cli_exit cli_import_opts(const struct cli_import *in, struct pith_import_opts *opts,
                               struct cli_import_storage **storage)
 {
@@ -109,6 +127,8 @@ enum cli_exit cli_import_opts(const struct cli_import *in, struct pith_import_op
         rc = parse_outputs(in->outputs, s, &opts->n_outputs);
     if (!rc && in->labels)
         rc = read_labels(in->labels, s, &opts->labels);
+    if (!rc && in->preprocess)
+        rc = read_preprocess(in->preprocess, s, &opts->preprocess);
     if (rc) {
         cli_import_free(s);
         return rc;
@@ -118,7 +138,6 @@ enum cli_exit cli_import_opts(const struct cli_import *in, struct pith_import_op
     opts->set_inputs = s->values;
     opts->n_set_inputs = in->set_inputs.n;
     opts->outputs = opts->n_outputs ? s->outputs : NULL;
-    opts->preprocess = in->preprocess;
     *storage = s;
     return EXIT_DONE;
 }

@@ -8,17 +8,37 @@
 
 static bool first_member; /* no comma before the next one */
 
+/* Bytes of the UTF-8 sequence at p; 0 when it is none: readers of JSON refuse anything else. */
+static size_t utf8_bytes(const unsigned char *p, size_t n)
+{
+    static const uint32_t lowest[] = {0, 0, 0x80, 0x800, 0x10000};
+    size_t len = p[0] < 0x80 ? 1 : (p[0] & 0xe0) == 0xc0 ? 2 : (p[0] & 0xf0) == 0xe0 ? 3 : 4;
+    uint32_t v = len == 1 ? p[0] : p[0] & (0x7fu >> len);
+    if (len > n || (len > 1 && (p[0] < 0xc2 || p[0] > 0xf4)))
+        return 0;
+    for (size_t i = 1; i < len; i++) {
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+        v = v << 6 | (p[i] & 0x3f);
+    }
+    return v < lowest[len] || v > 0x10ffff || (v >= 0xd800 && v < 0xe000) ? 0 : len;
+}
+
 static void put_quoted(const char *text, size_t n)
 {
+    const unsigned char *p = (const unsigned char *)text;
+    size_t len;
     putchar('"');
-    for (size_t i = 0; i < n; i++) {
-        unsigned char c = (unsigned char)text[i];
-        if (c == '"' || c == '\\')
-            printf("\\%c", c);
-        else if (c < 0x20 || c == 0x7f)
-            printf("\\u%04x", c);
+    for (size_t i = 0; i < n; i += len ? len : 1) {
+        len = utf8_bytes(p + i, n - i);
+        if (len == 0)
+            fputs("\\ufffd", stdout);
+        else if (p[i] == '"' || p[i] == '\\')
+            printf("\\%c", p[i]);
+        else if (p[i] < 0x20 || p[i] == 0x7f)
+            printf("\\u%04x", p[i]);
         else
-            putchar(c);
+            fwrite(p + i, 1, len, stdout);
     }
     putchar('"');
 }

@@ -36,6 +36,15 @@ static enum cli_exit run_command(const struct cli_command *cmd, int argc, char *
     return rc;
 }
 
+/* 128 + the signal, as a shell reports a process that the signal ended. */
+static int exit_status(enum cli_exit rc)
+{
+    if (rc != EXIT_INTERRUPTED || !cli_interrupted())
+        return (int)rc;
+    cli_error("interrupted");
+    return cli_interrupt_status();
+}
+
 /* A full disk or a closed pipe shows only when buffered output is flushed. */
 static enum cli_exit flush_stdout(enum cli_exit rc)
 {
@@ -65,5 +74,5 @@ int main(int argc, char **argv)
         cli_suggest(argv[1]);
         return EXIT_USAGE;
     }
-    return (int)flush_stdout(run_command(cmd, argc - 2, argv + 2));
+    return exit_status(flush_stdout(run_command(cmd, argc - 2, argv + 2)));
 }

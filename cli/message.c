@@ -13,6 +13,17 @@ void cli_set_verb(const char *verb)
     current_verb = verb;
 }
 
+/* Messages quote names from files that others made: their escape sequences stay out. */
+static void put_text(const char *format, va_list args)
+{
+    char text[2048];
+    vsnprintf(text, sizeof text, format, args);
+    for (char *p = text; *p; p++)
+        if (((unsigned char)*p < 0x20 && *p != '\n') || *p == 0x7f)
+            *p = '?';
+    fprintf(stderr, "%s\n", text);
+}
+
 static void print_line(const char *kind, const char *format, va_list args)
 {
     bool piped = !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO);
@@ -20,8 +31,7 @@ static void print_line(const char *kind, const char *format, va_list args)
     if (current_verb && piped)
         fprintf(stderr, " %s", current_verb);
     fprintf(stderr, ": %s", kind);
-    vfprintf(stderr, format, args);
-    fputc('\n', stderr);
+    put_text(format, args);
 }
 
 void cli_error(const char *format, ...)
@@ -46,9 +56,8 @@ void cli_say(const struct cli_common *c, const char *format, ...)
     if (c->quiet)
         return;
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    put_text(format, args);
     va_end(args);
-    fputc('\n', stderr);
 }
 
 enum cli_exit cli_exit_of(enum pith_status status)
@@ -77,6 +86,8 @@ enum cli_exit cli_exit_of(enum pith_status status)
 
 enum cli_exit cli_fail(const struct pith_error *err)
 {
+    if (cli_interrupted())
+        return EXIT_INTERRUPTED;
     cli_error("%s", err->text[0] ? err->text : "unexplained failure");
     return cli_exit_of(err->status);
 }

@@ -10,6 +10,7 @@
 #include "pith_host.h"
 
 #define MAX_INPUT_BYTES (UINT64_C(4) << 30)
+#define MAX_THREADS 256 /* the range of -T too */
 
 static enum cli_exit read_stream(FILE *in, const char *name, struct pith_buffer *file)
 {
@@ -29,6 +30,10 @@ static enum cli_exit read_stream(FILE *in, const char *name, struct pith_buffer 
     if (!data) {
         cli_error("%s: out of memory after %zu bytes", name, n);
         return EXIT_MEMORY;
+    }
+    if (cli_interrupted()) {
+        free(data);
+        return EXIT_INTERRUPTED;
     }
     if (ferror(in) || n == 0) {
         cli_error("%s: %s", name, ferror(in) ? strerror(errno) : "empty input");
@@ -112,6 +117,10 @@ enum cli_exit cli_check_output(const struct cli_common *c, const char *input)
     struct stat st;
     if (c->dry_run)
         return EXIT_DONE;
+    if (to_stdout(c) && c->json) {
+        cli_error("--json and the model cannot both go to standard output: give -o FILE");
+        return EXIT_USAGE;
+    }
     if (to_stdout(c)) {
         if (!isatty(STDOUT_FILENO))
             return EXIT_DONE;
@@ -138,6 +147,8 @@ enum cli_exit cli_check_output(const struct cli_common *c, const char *input)
 enum cli_exit cli_write_output(const struct cli_common *c, const void *bytes, size_t n)
 {
     struct pith_error err = {0};
+    if (cli_interrupted())
+        return EXIT_INTERRUPTED;
     if (c->dry_run)
         return EXIT_DONE;
     if (!to_stdout(c))
@@ -164,16 +175,19 @@ enum cli_exit cli_write_model(const struct cli_common *c, const struct pith_mode
     return rc;
 }
 
-uint32_t cli_threads(const struct cli_common *c)
+enum cli_exit cli_threads(const struct cli_common *c, uint32_t *n)
 {
     const char *text = getenv("PITH_THREADS");
-    uint64_t n = c->threads;
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    if (n == 0 && text && (!cli_parse_uint(text, &n) || n > 256))
-        n = 0;
-    if (n == 0)
-        n = cores > 0 ? (uint64_t)cores : 1;
-    return (uint32_t)(n > 256 ? 256 : n);
+    uint64_t v = c->threads;
+    if (v == 0 && text && *text && (!cli_parse_uint(text, &v) || v == 0 || v > MAX_THREADS)) {
+        cli_error("PITH_THREADS=%s: not a number of threads in 1..%d", text, MAX_THREADS);
+        return EXIT_USAGE;
+    }
+    if (v == 0)
+        v = cores > 0 ? (uint64_t)cores : 1;
+    *n = (uint32_t)(v > MAX_THREADS ? MAX_THREADS : v);
+    return EXIT_DONE;
 }
 
 enum cli_exit cli_cpu_mask(uint32_t *mask)

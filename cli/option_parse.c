@@ -14,7 +14,8 @@ const struct cli_option cli_common_options[] = {
     {'q', "quiet", OPTION_COUNT, COMMON(quiet), NULL, "errors only", 0, 0},
     {'v', "verbose", OPTION_COUNT, COMMON(verbose), NULL, "say more", 0, 0},
     {'T', "threads", OPTION_UINT, COMMON(threads), "N", "threads (default: all cores)", 1, 256},
-    {0, "json", OPTION_OPT_TEXT, COMMON(json), NULL, "print one JSON object on stdout", 0, 0},
+    {0, "json", OPTION_OPT_TEXT, COMMON(json), NULL,
+     "one JSON object on stdout; --json=lines: events too", 0, 0},
     {0, "seed", OPTION_UINT, COMMON(seed), "N", "seed of all randomness (default 1)", 0, 0},
     {0, "progress", OPTION_TEXT, COMMON(progress), "WHEN", "auto, always or never", 0, 0},
     {'n', "dry-run", OPTION_FLAG, COMMON(dry_run), NULL, "do everything but write", 0, 0},
@@ -210,10 +211,25 @@ static enum cli_exit check_operands(const struct cli_command *cmd, uint32_t n)
     return EXIT_USAGE;
 }
 
+static enum cli_exit check_common(const struct cli_common *c)
+{
+    const char *p = c->progress;
+    if (p && strcmp(p, "auto") != 0 && strcmp(p, "always") != 0 && strcmp(p, "never") != 0) {
+        cli_error("--progress '%s': give auto, always or never", p);
+        return EXIT_USAGE;
+    }
+    if (c->json && *c->json && strcmp(c->json, "lines") != 0) {
+        cli_error("--json '%s': give --json or --json=lines", c->json);
+        return EXIT_USAGE;
+    }
+    return EXIT_DONE;
+}
+
 enum cli_exit cli_parse(const struct cli_command *cmd, int argc, char **argv, void *options,
                         uint32_t *n_operands)
 {
     struct cli_common *c = options;
+    enum cli_exit rc = EXIT_DONE;
     bool only_operands = false;
     uint32_t n = 0;
     c->seed = 1;
@@ -221,7 +237,6 @@ enum cli_exit cli_parse(const struct cli_command *cmd, int argc, char **argv, vo
         if (o->kind == OPTION_PERCENT)
             *(double *)((char *)options + o->offset) = -1; /* not given */
     for (int i = 0; i < argc;) {
-        enum cli_exit rc = EXIT_DONE;
         int used = 1;
         if (only_operands || argv[i][0] != '-' || argv[i][1] == '\0')
             argv[n++] = argv[i];
@@ -238,5 +253,6 @@ enum cli_exit cli_parse(const struct cli_command *cmd, int argc, char **argv, vo
     *n_operands = n;
     if (c->help_short || c->help_long)
         return EXIT_DONE;
-    return check_operands(cmd, n);
+    rc = check_operands(cmd, n);
+    return rc ? rc : check_common(c);
 }

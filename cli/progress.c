@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* One progress line on a terminal, for what takes longer than a second; and ^C: the first asks the
- * running step to stop, the second ends the process at once. */
-#include <locale.h>
+ * running step to stop, the second ends the process at once.
+ *
+ * A thread of its own draws, so that steps which report nothing still show that time passes. */
+#include <inttypes.h>
 #include <langinfo.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,15 +14,17 @@
 #include "cli.h"
 
 #define BAR_CELLS 20
-#define FIRST_SHOWN_NS 1000000000u
-#define REDRAW_NS 100000000u
+#define FIRST_SHOWN_NS UINT64_C(1000000000)
+#define REDRAW_NS UINT64_C(100000000)
+#define EVENT_NS UINT64_C(1000000000)
 
-static volatile sig_atomic_t interrupts;
+static volatile sig_atomic_t last_signal;
 
 static void on_signal(int sig)
 {
-    if (++interrupts > 1)
+    if (last_signal)
         _exit(128 + sig);
+    last_signal = sig;
 }
 
 void cli_catch_signals(void)
@@ -34,7 +38,12 @@ void cli_catch_signals(void)
 
 bool cli_interrupted(void)
 {
-    return interrupts != 0;
+    return last_signal != 0;
+}
+
+int cli_interrupt_status(void)
+{
+    return 128 + last_signal;
 }
 
 static uint64_t now_ns(void)
@@ -54,44 +63,110 @@ static bool wants_bar(const struct cli_common *c)
     return isatty(STDERR_FILENO) && !(term && strcmp(term, "dumb") == 0);
 }
 
+static void draw_share(uint64_t done, uint64_t total, uint64_t elapsed_ns)
+{
+    bool utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+    double share = done < total ? (double)done / (double)total : 1;
+    double left_s = share > 0 ? (double)elapsed_ns * (1 - share) / share / 1e9 : 0;
+    int full = (int)(share * BAR_CELLS);
+    for (int i = 0; i < BAR_CELLS; i++)
+        fputs(i < full ? (utf8 ? "█" : "#") : (utf8 ? "░" : "."), stderr);
+    fprintf(stderr, " %3d%%", (int)(share * 100));
+    if (share > 0)
+        fprintf(stderr, "  eta %d:%02d", (int)(left_s / 60), (int)left_s % 60);
+}
+
+static void draw(struct cli_progress *p, uint64_t elapsed_ns)
+{
+    uint64_t s = elapsed_ns / 1000000000u;
+    fprintf(stderr, "\r%-10s ", p->what);
+    if (p->total)
+        draw_share(atomic_load(&p->done), p->total, elapsed_ns);
+    else
+        fprintf(stderr, "%" PRIu64 ":%02" PRIu64, s / 60, s % 60);
+    fputs("\033[K", stderr);
+    fflush(stderr);
+    p->drawn = true;
+}
+
+static void print_event(const struct cli_progress *p, const char *event)
+{
+    printf("{\"pith\":1,\"event\":\"%s\",\"step\":\"%s\",\"done\":%" PRIu64 ",\"total\":%" PRIu64
+           ",\"seconds\":%.3f}\n",
+           event, p->what, atomic_load(&p->done), p->total,
+           (double)(now_ns() - p->started_ns) / 1e9);
+    fflush(stdout);
+}
+
+/* Wakes for every picture to be shown; ends when `stop` is set. */
+static void *watch_step(void *arg)
+{
+    struct cli_progress *p = arg;
+    uint64_t step_ns = p->events ? EVENT_NS : REDRAW_NS;
+    uint64_t next = p->started_ns + FIRST_SHOWN_NS;
+    pthread_mutex_lock(&p->lock);
+    while (!p->stop) {
+        struct timespec until = {(time_t)(next / 1000000000u), (long)(next % 1000000000u)};
+        pthread_cond_timedwait(&p->wake, &p->lock, &until);
+        if (p->stop || now_ns() < next)
+            continue;
+        if (p->events)
+            print_event(p, "progress");
+        if (p->bar)
+            draw(p, now_ns() - p->started_ns);
+        next = now_ns() + step_ns;
+    }
+    pthread_mutex_unlock(&p->lock);
+    return NULL;
+}
+
+static void start_thread(struct cli_progress *p)
+{
+    pthread_condattr_t monotonic;
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&p->wake, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    p->running = pthread_create(&p->thread, NULL, watch_step, p) == 0; /* else: no bar, no harm */
+}
+
 void cli_progress_start(struct cli_progress *p, const struct cli_common *c, const char *what,
                         uint64_t total)
 {
-    *p = (struct cli_progress){.what = what, .total = total, .on = wants_bar(c)};
+    memset(p, 0, sizeof *p);
+    p->what = what;
+    p->total = total;
     p->started_ns = now_ns();
-}
-
-static void draw(const struct cli_progress *p, uint64_t done, uint64_t elapsed_ns)
-{
-    bool utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
-    double share = p->total ? (double)done / (double)p->total : 0;
-    int full = (int)(share * BAR_CELLS);
-    uint64_t left = share > 0 ? (uint64_t)((double)elapsed_ns * (1 - share) / share / 1e9) : 0;
-    fprintf(stderr, "\r%-10s ", p->what);
-    for (int i = 0; i < BAR_CELLS; i++)
-        fputs(i < full ? (utf8 ? "█" : "#") : (utf8 ? "░" : "."), stderr);
-    fprintf(stderr, " %3d%%  eta %d:%02d ", (int)(share * 100), (int)(left / 60), (int)(left % 60));
-    fflush(stderr);
+    p->bar = wants_bar(c);
+    p->events = c->json && strcmp(c->json, "lines") == 0;
+    if (p->events)
+        print_event(p, "start");
+    if (p->bar || p->events)
+        start_thread(p);
 }
 
 bool cli_progress_step(void *progress, uint64_t done)
 {
     struct cli_progress *p = progress;
-    uint64_t now;
-    if (!p->on)
-        return !cli_interrupted();
-    now = now_ns();
-    if (now - p->started_ns >= FIRST_SHOWN_NS && now - p->shown_ns >= REDRAW_NS) {
-        draw(p, done, now - p->started_ns);
-        p->shown_ns = now;
-        p->drawn = true;
-    }
+    atomic_store(&p->done, done);
     return !cli_interrupted();
 }
 
 void cli_progress_end(struct cli_progress *p)
 {
+    if (!p->running)
+        return;
+    pthread_mutex_lock(&p->lock);
+    p->stop = true;
+    pthread_cond_signal(&p->wake);
+    pthread_mutex_unlock(&p->lock);
+    pthread_join(p->thread, NULL);
+    pthread_cond_destroy(&p->wake);
+    pthread_mutex_destroy(&p->lock);
+    p->running = false;
     if (p->drawn)
         fputs("\r\033[K", stderr);
-    p->drawn = false;
+    if (p->events)
+        print_event(p, "end");
 }

@@ -1,12 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 #include "table.h"
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 void cli_table_start(struct cli_table *t, uint32_t n_columns)
 {
-    *t = (struct cli_table){.n_columns = n_columns};
+    *t = (struct cli_table){.n_columns = n_columns, .left = 1};
+}
+
+void cli_table_left(struct cli_table *t, uint32_t column)
+{
+    t->left |= 1u << column;
+}
+
+/* Names come from files that others made: no escape sequence of theirs reaches the terminal. */
+static char *printable(char *text)
+{
+    for (char *p = text; p && *p; p++)
+        if ((unsigned char)*p < 0x20 || *p == 0x7f)
+            *p = '?';
+    return text;
 }
 
 void cli_table_add(struct cli_table *t, const char *format, ...)
@@ -24,7 +39,7 @@ void cli_table_add(struct cli_table *t, const char *format, ...)
         t->cell = cell;
         t->room = room;
     }
-    t->cell[t->n_cells++] = strdup(text);
+    t->cell[t->n_cells++] = printable(strdup(text));
 }
 
 /* Columns a terminal shows: bytes that do not continue a UTF-8 sequence. */
@@ -36,16 +51,18 @@ static int display_width(const char *s)
     return n;
 }
 
-static void print_cell(const char *text, uint32_t column, int width, FILE *out)
+/* No blanks at the end of a line. */
+static void print_cell(const struct cli_table *t, uint32_t cell, const int *width, FILE *out)
 {
-    int pad = width - display_width(text);
-    if (column > 0)
-        fputs("  ", out);
-    if (column > 0)
-        fprintf(out, "%*s", pad > 0 ? pad : 0, "");
-    fputs(text ? text : "", out);
-    if (column == 0)
-        fprintf(out, "%*s", pad > 0 ? pad : 0, "");
+    uint32_t column = cell % t->n_columns;
+    const char *text = t->cell[cell] ? t->cell[cell] : "";
+    bool left = t->left >> column & 1, last = column + 1 == t->n_columns;
+    int pad = width[column] - display_width(text);
+    fprintf(out, "%s%*s%s", column ? "  " : "", left ? 0 : pad, "", text);
+    if (left && !last)
+        fprintf(out, "%*s", pad, "");
+    if (last)
+        fputc('\n', out);
 }
 
 void cli_table_print(struct cli_table *t, FILE *out)
@@ -56,13 +73,10 @@ void cli_table_print(struct cli_table *t, FILE *out)
         if (w > width[i % t->n_columns])
             width[i % t->n_columns] = w;
     }
-    for (uint32_t i = 0; i < t->n_cells; i++) {
-        uint32_t column = i % t->n_columns;
-        print_cell(t->cell[i], column, width[column], out);
-        if (column + 1 == t->n_columns)
-            fputc('\n', out);
+    for (uint32_t i = 0; i < t->n_cells; i++)
+        print_cell(t, i, width, out);
+    for (uint32_t i = 0; i < t->n_cells; i++)
         free(t->cell[i]);
-    }
     free(t->cell);
     t->cell = NULL;
 }

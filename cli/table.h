@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* table.h - columns that line up: first column left, the others right. */
+/* table.h - columns that line up: the first and those asked for left, the others right. */
 #ifndef TABLE_H
 #define TABLE_H
 
@@ -10,11 +10,14 @@
 
 struct cli_table {
     uint32_t n_columns, n_cells, room;
+    uint32_t left; /* bit c: column c is aligned left */
     char **cell; /* owns, as every text in it */
 };
 
 void cli_table_start(struct cli_table *t, uint32_t n_columns);
-/* The next cell, row by row; printf-like. */
+/* Column c holds words, not numbers. */
+void cli_table_left(struct cli_table *t, uint32_t column);
+/* The next cell, row by row; printf-like; control characters become '?'. */
 void cli_table_add(struct cli_table *t, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Prints and releases. */

@@ -28,7 +28,7 @@ static bool reserve(struct byte_out *o, size_t n)
         return false;
     }
     size_t want = o->bytes + n, cap = o->cap ? o->cap : 256;
-    if (want <= o->cap)
+    if (o->data && want <= o->cap)
         return true;
     while (cap < want)
         cap *= 2;

@@ -76,8 +76,7 @@ static bool find_pair(const struct folder *f, struct pith_node *norm, struct pai
         return false;
     *p = (struct pair){.linear = &f->m->nodes[producer], .norm = norm};
     bool gemm = p->linear->op == PITH_OP_GEMM;
-    if ((!gemm && p->linear->op != PITH_OP_CONV) ||
-        (gemm && !p->linear->attr[ATTR_GEMM_TRANS_B]))
+    if ((!gemm && p->linear->op != PITH_OP_CONV) || (gemm && !p->linear->attr[ATTR_GEMM_TRANS_B]))
         return false;
     const struct pith_const *w = f32_constant(f, p->linear, 1);
     if (!w)
@@ -95,7 +94,8 @@ static bool find_pair(const struct folder *f, struct pith_node *norm, struct pai
 /* The factors and the new bias; false when a channel has no finite factor. */
 static bool compute(const struct folder *f, struct pair *p)
 {
-    const float *scale = f32_constant(f, p->norm, 1)->data, *shift = f32_constant(f, p->norm, 2)->data;
+    const float *scale = f32_constant(f, p->norm, 1)->data,
+                *shift = f32_constant(f, p->norm, 2)->data;
     const float *mean = f32_constant(f, p->norm, 3)->data, *var = f32_constant(f, p->norm, 4)->data;
     const struct pith_const *old = f32_constant(f, p->linear, 2);
     double epsilon = attr_f32(p->norm->attr, ATTR_BN_EPSILON);
@@ -126,7 +126,7 @@ static void scale_group(const struct pith_codebook *old, uint64_t from, struct p
 {
     uint32_t n = old->n_centroids;
     const float *src = old->centroid + from * n;
-    float *dst = new->centroid + to * n;
+    float *dst = new->centroid + to *n;
     for (uint32_t k = 0; k < n; k++)
         dst[a < 0 ? n - 1 - k : k] = scaled(src[k], a);
 }

@@ -22,8 +22,8 @@ static enum pith_status fail(struct pith_error *err, enum pith_status status, co
     err->status = status;
     err->chunk = 0;
     err->offset = 0;
-    snprintf(err->text, sizeof err->text, "node '%.100s' (operator %u)%s: %s", node->name,
-             node->op, info ? "" : " is not known", what);
+    snprintf(err->text, sizeof err->text, "node '%.100s' (operator %u)%s: %s", node->name, node->op,
+             info ? "" : " is not known", what);
     return status;
 }
 
@@ -72,8 +72,12 @@ static enum pith_status infer_node(struct pith_model *m, const struct pith_node 
         v->out[i] = &v->view[node->n_in + i];
         *v->out[i] = (struct tview){0};
     }
-    struct op_args args = {.info = info, .attr = node->attr, .n_in = node->n_in,
-                           .n_out = node->n_out, .in = v->in, .out = v->out};
+    struct op_args args = {.info = info,
+                           .attr = node->attr,
+                           .n_in = node->n_in,
+                           .n_out = node->n_out,
+                           .in = v->in,
+                           .out = v->out};
     enum pith_status status = pith_op_check(info, node->attr, node->n_in, node->n_out);
     if (!status)
         status = info->shape(&args);

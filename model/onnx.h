@@ -23,10 +23,10 @@
 enum {
     ONNX_OPSET_MIN = 7,
     ONNX_OPSET_MAX = 21,
-    ONNX_MAX_DEPTH = 32,          /* of nested messages */
-    ONNX_MAX_NODES = 65536,       /* of the main graph */
-    ONNX_MAX_MESSAGES = 1 << 19,  /* of any type, nested ones included */
-    ONNX_MAX_FIELDS = 1 << 21,    /* occurrences of fields, packed elements not counted */
+    ONNX_MAX_DEPTH = 32,         /* of nested messages */
+    ONNX_MAX_NODES = 65536,      /* of the main graph */
+    ONNX_MAX_MESSAGES = 1 << 19, /* of any type, nested ones included */
+    ONNX_MAX_FIELDS = 1 << 21,   /* occurrences of fields, packed elements not counted */
     ONNX_MAX_NODE_INPUTS = 16384,
     ONNX_NONE = -1
 };
@@ -61,11 +61,11 @@ struct onnx_value {
     const char *name; /* "" for outputs the file left unnamed */
     enum pith_type type;
     struct shape shape;
-    bool known;    /* type and shape are set */
-    bool constant; /* its elements are in `tensor` or `data` */
-    bool empty;    /* a constant without elements: shape is meaningless */
-    bool live;     /* an output needs it */
-    bool output;   /* is an output of the graph */
+    bool known;                      /* type and shape are set */
+    bool constant;                   /* its elements are in `tensor` or `data` */
+    bool empty;                      /* a constant without elements: shape is meaningless */
+    bool live;                       /* an output needs it */
+    bool output;                     /* is an output of the graph */
     const Onnx__TensorProto *tensor; /* where `data` is loaded from when wanted */
     void *data;                      /* owned by the budget; NULL: not loaded */
     uint32_t alias;                  /* the value this one is only another name of, or itself */
@@ -109,13 +109,13 @@ struct onnx_import {
     uint32_t n_values, cap_values;
     struct onnx_name *names;
     uint32_t n_names;
-    uint32_t *node_out;   /* ONNX node i's outputs are values node_out[i], node_out[i] + 1, ... */
-    uint32_t **node_in;   /* values, or ONNX_VALUE_NONE */
-    uint32_t *order;      /* live ONNX nodes in an order of execution */
+    uint32_t *node_out; /* ONNX node i's outputs are values node_out[i], node_out[i] + 1, ... */
+    uint32_t **node_in; /* values, or ONNX_VALUE_NONE */
+    uint32_t *order;    /* live ONNX nodes in an order of execution */
     uint32_t n_order;
-    uint32_t *inputs;     /* values; frozen ones and initializers left out */
+    uint32_t *inputs; /* values; frozen ones and initializers left out */
     uint32_t n_inputs;
-    uint32_t *outputs;    /* values */
+    uint32_t *outputs; /* values */
     const char **output_names;
     uint32_t n_outputs;
     bool batch_open;
@@ -182,13 +182,13 @@ struct onnx_lower {
     const Onnx__NodeProto *node;
     const char *label;
     const struct onnx_row *row;
-    const struct op_info *info; /* of row->op */
+    const struct op_info *info;      /* of row->op */
     int32_t attr[PITH_OP_MAX_SLOTS]; /* defaults; a lowering writes what differs */
     uint32_t n_in; /* a lowering lowers it when trailing inputs became attributes */
     uint32_t *in;  /* values (aliases resolved) or ONNX_VALUE_NONE */
     uint32_t n_out;
     uint32_t first_out; /* outputs are first_out .. first_out + n_out - 1 */
-    bool done; /* the lowering has dealt with the outputs itself; emit nothing */
+    bool done;          /* the lowering has dealt with the outputs itself; emit nothing */
 };
 
 typedef enum pith_status onnx_lower_fn(struct onnx_lower *l);
@@ -209,8 +209,8 @@ enum pith_status pith_onnx_fold(struct onnx_lower *l, const struct op_args *args
 enum pith_status pith_onnx_emit(struct onnx_import *im, struct pith_model **m);
 
 /* onnx_attr.c: attributes by name. All tell the node in messages. */
-enum pith_status pith_onnx_node_fail(struct onnx_lower *l, enum pith_status status,
-                                     const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+enum pith_status pith_onnx_node_fail(struct onnx_lower *l, enum pith_status status, const char *fmt,
+                                     ...) __attribute__((format(printf, 3, 4)));
 const Onnx__AttributeProto *pith_onnx_attr(const struct onnx_lower *l, const char *name);
 enum pith_status pith_onnx_get_int(struct onnx_lower *l, const char *name, int64_t def,
                                    int64_t *value);

@@ -54,8 +54,7 @@ enum pith_status pith_lower_softmax(struct onnx_lower *l)
         status = pith_onnx_set_int(l, "axis", ATTR_SOFTMAX_AXIS, axis);
     if (status)
         return status;
-    flat = flat && (axis == (int64_t)x->rank ||
-                    shape_product(x, (uint32_t)axis + 1, x->rank) != 1);
+    flat = flat && (axis == (int64_t)x->rank || shape_product(x, (uint32_t)axis + 1, x->rank) != 1);
     l->attr[ATTR_SOFTMAX_FLAT] = flat;
     return PITH_OK;
 }

@@ -8,8 +8,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-enum pith_status pith_onnx_node_fail(struct onnx_lower *l, enum pith_status status,
-                                     const char *fmt, ...)
+enum pith_status pith_onnx_node_fail(struct onnx_lower *l, enum pith_status status, const char *fmt,
+                                     ...)
 {
     char text[384];
     va_list ap;
@@ -103,8 +103,7 @@ static enum pith_status fail_range(struct onnx_lower *l, const char *name, int64
                                (long long)v, f->min, f->max);
 }
 
-enum pith_status pith_onnx_set_int(struct onnx_lower *l, const char *name, uint32_t slot,
-                                   int64_t v)
+enum pith_status pith_onnx_set_int(struct onnx_lower *l, const char *name, uint32_t slot, int64_t v)
 {
     const struct attr_field *f = field_at(l, slot);
     if (v < f->min || v > f->max)
@@ -228,8 +227,8 @@ enum pith_status pith_onnx_ints_input(struct onnx_lower *l, uint32_t i, const ch
     out->present = true;
     out->n = (uint32_t)n;
     for (size_t k = 0; k < n; k++)
-        out->v[k] = v->type == PITH_I64 ? ((const int64_t *)v->data)[k]
-                                        : ((const int32_t *)v->data)[k];
+        out->v[k] =
+            v->type == PITH_I64 ? ((const int64_t *)v->data)[k] : ((const int32_t *)v->data)[k];
     return PITH_OK;
 }
 

@@ -55,8 +55,8 @@ static uint64_t count_nonfinite(const float *v, uint64_t n)
 
 static enum pith_status scan_weights(struct onnx_import *im, struct pith_onnx_report *r)
 {
-    r->nonfinite = pith_onnx_alloc(&im->budget, (uint64_t)im->graph->n_initializer + 1,
-                                   sizeof *r->nonfinite);
+    r->nonfinite =
+        pith_onnx_alloc(&im->budget, (uint64_t)im->graph->n_initializer + 1, sizeof *r->nonfinite);
     if (!r->nonfinite)
         return pith_onnx_no_memory(im);
     for (uint32_t i = 0; i < im->graph->n_initializer; i++) { /* they are the first values */
@@ -68,8 +68,7 @@ static enum pith_status scan_weights(struct onnx_import *im, struct pith_onnx_re
             return status;
         uint64_t bad = count_nonfinite(im->values[i].data, shape_elems(&im->values[i].shape));
         if (bad)
-            r->nonfinite[r->n_nonfinite++] =
-                (struct pith_onnx_nonfinite){im->values[i].name, bad};
+            r->nonfinite[r->n_nonfinite++] = (struct pith_onnx_nonfinite){im->values[i].name, bad};
         pith_onnx_free(&im->budget, im->values[i].data);
         im->values[i].data = NULL;
     }

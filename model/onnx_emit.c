@@ -14,7 +14,7 @@
 struct emitter {
     struct onnx_import *im;
     struct pith_model *m;
-    uint32_t *of;        /* model value i is import value of[i] */
+    uint32_t *of; /* model value i is import value of[i] */
     uint32_t n;
     struct onnx_name *names; /* of model values, sorted */
     uint32_t n_names;
@@ -249,8 +249,7 @@ static enum pith_status copy_numbers(struct emitter *e, const uint32_t *from, ui
     if (!*to)
         return pith_onnx_no_memory(e->im);
     for (uint32_t i = 0; i < n; i++)
-        (*to)[i] = from[i] == ONNX_VALUE_NONE ? PITH_VALUE_NONE
-                                              : e->im->values[from[i]].number - 1;
+        (*to)[i] = from[i] == ONNX_VALUE_NONE ? PITH_VALUE_NONE : e->im->values[from[i]].number - 1;
     return PITH_OK;
 }
 

@@ -92,8 +92,7 @@ void pith_export_int(struct onnx_export *x, Onnx__NodeProto *node, const char *n
 
 void pith_export_float(struct onnx_export *x, Onnx__NodeProto *node, const char *name, float v)
 {
-    Onnx__AttributeProto *a =
-        add_attr(x, node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT);
+    Onnx__AttributeProto *a = add_attr(x, node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT);
     if (!a)
         return;
     a->has_f = 1;
@@ -153,13 +152,11 @@ const char *pith_export_ints_tensor(struct onnx_export *x, const int64_t *v, uin
     if (!kept)
         return NULL;
     memcpy(kept, v, n * sizeof *kept);
-    return pith_export_tensor(x, pith_export_name(x, "ints"),
-                              ONNX__TENSOR_PROTO__DATA_TYPE__INT64, 1, &n, kept,
-                              n * sizeof *kept);
+    return pith_export_tensor(x, pith_export_name(x, "ints"), ONNX__TENSOR_PROTO__DATA_TYPE__INT64,
+                              1, &n, kept, n * sizeof *kept);
 }
 
-const char *pith_export_float_tensor(struct onnx_export *x, const float *v, uint32_t n,
-                                     bool scalar)
+const char *pith_export_float_tensor(struct onnx_export *x, const float *v, uint32_t n, bool scalar)
 {
     float *kept = pith_export_alloc(x, n + 1u, sizeof *kept);
     if (!kept)
@@ -190,8 +187,7 @@ static int32_t data_type_of(enum pith_type type)
     return map[type];
 }
 
-static Onnx__TensorShapeProto__Dimension *export_dim(struct onnx_export *x, uint32_t dim,
-                                                     bool open)
+static Onnx__TensorShapeProto__Dimension *export_dim(struct onnx_export *x, uint32_t dim, bool open)
 {
     Onnx__TensorShapeProto__Dimension *d = pith_export_alloc(x, 1, sizeof *d);
     if (!d)
@@ -199,7 +195,7 @@ static Onnx__TensorShapeProto__Dimension *export_dim(struct onnx_export *x, uint
     onnx__tensor_shape_proto__dimension__init(d);
     if (open) {
         d->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
-        d->dim_param = (char *)(uintptr_t)"N";
+        d->dim_param = (char *)(uintptr_t) "N";
     } else {
         d->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
         d->dim_value = dim;
@@ -291,7 +287,7 @@ static enum pith_status export_graph(struct onnx_export *x)
         x->widest = m->nodes[i].n_out > x->widest ? m->nodes[i].n_out : x->widest;
     }
     onnx__graph_proto__init(&x->graph);
-    x->graph.name = (char *)(uintptr_t)"pith";
+    x->graph.name = (char *)(uintptr_t) "pith";
     name_values(x);
     x->graph.node =
         pith_export_alloc(x, (uint64_t)m->n_nodes * EXPORT_MAX_NODES + 1, sizeof *x->graph.node);
@@ -329,12 +325,12 @@ static enum pith_status pack(struct onnx_export *x, struct pith_buffer *file)
     Onnx__OperatorSetIdProto opset, *opsets[1] = {&opset};
     onnx__model_proto__init(&model);
     onnx__operator_set_id_proto__init(&opset);
-    opset.domain = (char *)(uintptr_t)"";
+    opset.domain = (char *)(uintptr_t) "";
     opset.has_version = 1;
     opset.version = EXPORT_OPSET;
     model.has_ir_version = 1;
     model.ir_version = EXPORT_IR;
-    model.producer_name = (char *)(uintptr_t)"pith";
+    model.producer_name = (char *)(uintptr_t) "pith";
     model.n_opset_import = 1;
     model.opset_import = opsets;
     model.graph = &x->graph;

@@ -6,8 +6,7 @@
 
 #include <stdio.h>
 
-static enum pith_status refuse(struct onnx_import *im, const Onnx__NodeProto *node,
-                               const char *why)
+static enum pith_status refuse(struct onnx_import *im, const Onnx__NodeProto *node, const char *why)
 {
     const char *op = node->op_type, *domain = node->domain ? node->domain : "";
     if (*domain && strcmp(domain, "ai.onnx") != 0) {
@@ -31,8 +30,8 @@ static enum pith_status refuse(struct onnx_import *im, const Onnx__NodeProto *no
 /* Text of a shape for messages: "f32 1x3x224x224". */
 static size_t append_shape(char *text, size_t at, size_t size, const struct onnx_value *v)
 {
-    static const char *const type_names[] = {"?",   "f32", "f16", "bf16", "f64", "i8",
-                                             "u8",  "i16", "u16", "i32",  "i64", "bool"};
+    static const char *const type_names[] = {"?",  "f32", "f16", "bf16", "f64", "i8",
+                                             "u8", "i16", "u16", "i32",  "i64", "bool"};
     const char *type = v->type <= PITH_BOOL ? type_names[v->type] : "?";
     at += (size_t)snprintf(text + at, size - at, "%s%s ", at ? ", " : "", type);
     if (v->shape.rank == 0 && at < size)
@@ -49,9 +48,8 @@ static enum pith_status fail_shape(struct onnx_lower *l, enum pith_status status
     for (uint32_t i = 0; i < l->n_in && at < sizeof text - 64; i++)
         if (l->in[i] != ONNX_VALUE_NONE)
             at = append_shape(text, at, sizeof text, &l->im->values[l->in[i]]);
-    const char *what = status == PITH_ERR_UNSUPPORTED
-                           ? "its input types or dims are not supported"
-                           : "its inputs and attributes do not fit";
+    const char *what = status == PITH_ERR_UNSUPPORTED ? "its input types or dims are not supported"
+                                                      : "its inputs and attributes do not fit";
     return pith_onnx_node_fail(l, status, "%s: %s", what, text);
 }
 
@@ -67,7 +65,7 @@ static enum pith_status check_inputs(struct onnx_lower *l)
         (l->info->n_out_max != OP_ANY && l->n_out > l->info->n_out_max))
         return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "it has %u outputs", l->n_out);
     for (uint32_t i = 0; i < l->n_in; i++) {
-        if (l->in[i] == ONNX_VALUE_NONE && i < min)
+        if (i < min && l->in[i] == ONNX_VALUE_NONE)
             return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "input %u is missing", i);
         if (l->in[i] != ONNX_VALUE_NONE && l->im->values[l->in[i]].empty)
             return pith_onnx_node_fail(l, PITH_ERR_UNSUPPORTED, "input %u has no elements", i);
@@ -107,8 +105,7 @@ static enum pith_status finish(struct onnx_lower *l)
         return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "an attribute is missing or out of range");
     struct tview *outs = im->view + l->n_in;
     for (uint32_t i = 0; i < l->n_in; i++) {
-        const struct onnx_value *v =
-            l->in[i] == ONNX_VALUE_NONE ? NULL : &im->values[l->in[i]];
+        const struct onnx_value *v = l->in[i] == ONNX_VALUE_NONE ? NULL : &im->values[l->in[i]];
         if (v)
             im->view[i] = (struct tview){v->type, v->shape, NULL};
         im->view_in[i] = v ? &im->view[i] : NULL;
@@ -117,8 +114,12 @@ static enum pith_status finish(struct onnx_lower *l)
         outs[i] = (struct tview){0};
         im->view_out[i] = &outs[i];
     }
-    struct op_args args = {.info = l->info, .attr = l->attr, .n_in = l->n_in, .n_out = l->n_out,
-                           .in = im->view_in, .out = im->view_out};
+    struct op_args args = {.info = l->info,
+                           .attr = l->attr,
+                           .n_in = l->n_in,
+                           .n_out = l->n_out,
+                           .in = im->view_in,
+                           .out = im->view_out};
     status = l->info->shape(&args);
     if (status)
         return fail_shape(l, status);

@@ -16,8 +16,8 @@ struct visit {
 
 struct walk {
     struct onnx_import *im;
-    uint8_t *mark;        /* [n_node] */
-    struct visit *stack;  /* [n_node] : a node is pushed once, when it is first seen */
+    uint8_t *mark;       /* [n_node] */
+    struct visit *stack; /* [n_node] : a node is pushed once, when it is first seen */
     uint32_t depth;
 };
 

@@ -129,8 +129,7 @@ enum pith_status pith_lower_cast(struct onnx_lower *l)
     if (!type)
         return pith_onnx_node_fail(
             l, PITH_ERR_UNSUPPORTED, "a cast to type %s (%lld) is not supported",
-            to < 0 || to > INT32_MAX ? "unknown" : pith_onnx_type_name((int32_t)to),
-            (long long)to);
+            to < 0 || to > INT32_MAX ? "unknown" : pith_onnx_type_name((int32_t)to), (long long)to);
     if (type == l->im->values[l->in[0]].type)
         return pith_onnx_vanish(l);
     return pith_onnx_set_int(l, "to", ATTR_CAST_TO, type);

@@ -36,8 +36,8 @@ static enum pith_status read_target(struct onnx_lower *l, struct target *t)
     if (l->im->opset < 9)
         status = scales_attr(l, t);
     else
-        status = pith_onnx_floats_input(l, l->im->opset < 11 ? 1 : 2, "scales", &t->n_scales,
-                                        t->scale);
+        status =
+            pith_onnx_floats_input(l, l->im->opset < 11 ? 1 : 2, "scales", &t->n_scales, t->scale);
     if (!status && l->im->opset >= 11)
         status = pith_onnx_ints_input(l, 3, "sizes", &t->sizes);
     t->n_sizes = t->sizes.n;
@@ -68,7 +68,8 @@ static enum pith_status spread(struct onnx_lower *l, const struct shape *x, stru
                                    axes.present ? axes.n : x->rank);
     if (!axes.present)
         return PITH_OK;
-    struct target whole = {.n_scales = t->n_scales ? x->rank : 0, .n_sizes = t->n_sizes ? x->rank : 0};
+    struct target whole = {.n_scales = t->n_scales ? x->rank : 0,
+                           .n_sizes = t->n_sizes ? x->rank : 0};
     for (uint32_t i = 0; i < x->rank; i++) {
         whole.scale[i] = 1;
         whole.sizes.v[i] = x->dim[i];
@@ -139,8 +140,8 @@ static enum pith_status refuse_flag(struct onnx_lower *l, const char *name)
 
 static enum pith_status new_rule(struct onnx_lower *l)
 {
-    static const char *const coords[] = {"half_pixel",         "asymmetric",
-                                         "align_corners",      "pytorch_half_pixel",
+    static const char *const coords[] = {"half_pixel",           "asymmetric",
+                                         "align_corners",        "pytorch_half_pixel",
                                          "half_pixel_symmetric", NULL};
     static const char *const nearest[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
                                           "ceil", NULL};

@@ -45,32 +45,41 @@ enum pith_status pith_lower_concat(struct onnx_lower *l)
     return pith_onnx_vanish(l);
 }
 
-/* Sizes from the file, or equal parts of which the last may be smaller (opset 18). */
+/* Are the sizes what pith's Split does without a list: equal parts, the last one maybe smaller? */
+static bool are_equal_parts(const struct onnx_ints *sizes, uint32_t dim)
+{
+    int64_t each = ((int64_t)dim + sizes->n - 1) / sizes->n;
+    for (uint32_t i = 0; i + 1 < sizes->n; i++)
+        if (sizes->v[i] != each)
+            return false;
+    return sizes->v[sizes->n - 1] == dim - each * (sizes->n - 1);
+}
+
+/* Sizes from the file, or none for equal parts, of which the last may be smaller from opset 18. */
 static enum pith_status split_sizes(struct onnx_lower *l, uint32_t dim, struct onnx_ints *sizes)
 {
     int64_t parts = l->n_out;
     enum pith_status status = pith_onnx_ints_either(l, 13, 1, "split", sizes);
-    if (status || sizes->present)
+    if (status)
         return status;
+    if (sizes->present) {
+        if (sizes->n != l->n_out)
+            return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "%u sizes for %u outputs", sizes->n,
+                                       l->n_out);
+        if (sizes->n > PITH_MAX_RANK && are_equal_parts(sizes, dim))
+            sizes->n = 0; /* more than a list holds, and not needed */
+        return PITH_OK;
+    }
     status = pith_onnx_get_int(l, "num_outputs", parts, &parts);
     if (status)
         return status;
-    if (parts != l->n_out || l->n_out == 0)
+    if (parts != l->n_out)
         return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "num_outputs is %lld, it has %u outputs",
                                    (long long)parts, l->n_out);
     int64_t each = (dim + parts - 1) / parts;
-    bool even = dim % parts == 0;
-    if ((!even && l->im->opset < 18) || each * (parts - 1) >= dim)
+    if ((dim % parts && l->im->opset < 18) || each * (parts - 1) >= dim)
         return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "%u elements do not split into %lld parts",
                                    dim, (long long)parts);
-    if (even)
-        return PITH_OK; /* an empty list: equal parts */
-    if (parts > (int64_t)PITH_MAX_RANK)
-        return pith_onnx_node_fail(l, PITH_ERR_UNSUPPORTED, "%lld unequal parts, at most %u",
-                                   (long long)parts, PITH_MAX_RANK);
-    sizes->n = l->n_out;
-    for (uint32_t i = 0; i < sizes->n; i++)
-        sizes->v[i] = i + 1 < sizes->n ? each : dim - each * (parts - 1);
     return PITH_OK;
 }
 
@@ -85,9 +94,6 @@ enum pith_status pith_lower_split(struct onnx_lower *l)
     if (status)
         return status;
     l->n_in = 1;
-    if ((sizes.present || sizes.n) && sizes.n != l->n_out)
-        return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "%u sizes for %u outputs", sizes.n,
-                                   l->n_out);
     return pith_onnx_set_ints(l, "split", ATTR_SPLIT_SIZES, sizes.v, sizes.n);
 }
 

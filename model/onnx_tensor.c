@@ -99,8 +99,8 @@ static enum pith_status fail_tensor(struct onnx_import *im, const struct onnx_va
     return pith_onnx_fail(im, status, "tensor '%.100s' %s", v->name, what);
 }
 
-static enum pith_status fail_size(struct onnx_import *im, const struct onnx_value *v,
-                                  uint64_t want, uint64_t have, const char *unit)
+static enum pith_status fail_size(struct onnx_import *im, const struct onnx_value *v, uint64_t want,
+                                  uint64_t have, const char *unit)
 {
     return pith_onnx_fail(im, PITH_ERR_CORRUPT, "tensor '%.100s' needs %llu %s, the file has %llu",
                           v->name, (unsigned long long)want, unit, (unsigned long long)have);
@@ -185,8 +185,7 @@ static enum pith_status from_external(struct onnx_import *im, const struct onnx_
 
 static bool is_external(const Onnx__TensorProto *t)
 {
-    return t->has_data_location &&
-           t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
+    return t->has_data_location && t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
 }
 
 /* The elements that the shape claims are there: tested before memory is asked for them. */

@@ -46,7 +46,7 @@ static enum pith_status check_count(struct onnx_lower *l, const char *name, uint
 
 static enum pith_status take_window(struct onnx_lower *l, const struct window *w)
 {
-    uint32_t mode;
+    uint32_t mode = NOTSET;
     enum pith_status status = pith_onnx_take_ints(l, "strides", w->strides);
     if (!status)
         status = pith_onnx_take_ints(l, "dilations", w->dilations);
@@ -148,8 +148,8 @@ enum pith_status pith_lower_conv(struct onnx_lower *l)
         status = check_channels(l, x, w);
     if (status)
         return status;
-    struct window win = {n, x->dim + 2, w->dim + 2, ATTR_CONV_STRIDES, ATTR_CONV_DILATIONS,
-                         ATTR_CONV_PADS};
+    struct window win = {
+        n, x->dim + 2, w->dim + 2, ATTR_CONV_STRIDES, ATTR_CONV_DILATIONS, ATTR_CONV_PADS};
     return take_window(l, &win);
 }
 
@@ -170,8 +170,12 @@ enum pith_status pith_lower_pool(struct onnx_lower *l)
     uint32_t kernel[PITH_MAX_RANK];
     for (uint32_t i = 0; i < n; i++)
         kernel[i] = (uint32_t)l->attr[ATTR_POOL_KERNEL + 1 + i];
-    struct window win = {n, pith_onnx_in_shape(l, 0)->dim + 2, kernel, ATTR_POOL_STRIDES,
-                         ATTR_POOL_DILATIONS, ATTR_POOL_PADS};
+    struct window win = {n,
+                         pith_onnx_in_shape(l, 0)->dim + 2,
+                         kernel,
+                         ATTR_POOL_STRIDES,
+                         ATTR_POOL_DILATIONS,
+                         ATTR_POOL_PADS};
     status = take_window(l, &win);
     if (!status)
         status = pith_onnx_take_int(l, "ceil_mode", ATTR_POOL_CEIL);

@@ -26,10 +26,10 @@ extern "C" {
 struct pith_onnx_issue {
     const char *op; /* "Einsum", "com.microsoft.Gelu" */
     uint32_t count;
-    uint32_t n_nodes;                      /* 1..PITH_ONNX_SHOWN */
-    const char *nodes[PITH_ONNX_SHOWN];    /* names of the first ones */
-    bool known;                            /* the operator is supported, these uses of it are not */
-    const char *hint;                      /* what to do; where known: why the first is refused */
+    uint32_t n_nodes;                   /* 1..PITH_ONNX_SHOWN */
+    const char *nodes[PITH_ONNX_SHOWN]; /* names of the first ones */
+    bool known;                         /* the operator is supported, these uses of it are not */
+    const char *hint;                   /* what to do; where known: why the first is refused */
 };
 
 /* A dimension that must be given by --input-shape. */

@@ -12,8 +12,8 @@
  *     prep    = G x panels [ceil(O/mr)][K][mr], constant weights (else at the start of scratch)
  *     scratch = one panel [K_BLOCK][ldb] for each chunk, or for each tile
  *
- * Work is cut into at most CHUNKS chunks of tiles, a number that does not depend on the threads. Few
- * tiles (7x7 pixels) are cut by output channels, too: for each block of K all tiles' panels are
+ * Work is cut into at most CHUNKS chunks of tiles, a number that does not depend on the threads.
+ * Few tiles (7x7 pixels) are cut by output channels, too: for each block of K all tiles' panels are
  * filled first, then multiplied. Each element's sum is the same either way. */
 #include "conv_run.h"
 #include "kernels.h"
@@ -21,9 +21,7 @@
 #include "weight_f32.h"
 
 #define CHUNKS 16u
-#ifndef K_BLOCK
-#define K_BLOCK 768u
-#endif
+#define K_BLOCK 768u /* of k at a time: K_BLOCK x nr floats of b stay in the second-level cache */
 #define EXTRA_COLUMN_MIN_K 64u /* below, finishing the extra column costs more than it saves */
 
 enum conv_path { CONV_PRODUCT, CONV_DEPTHWISE, CONV_TILES, CONV_DIRECT };
@@ -47,9 +45,16 @@ static void set_geometry(struct conv *v)
     uint32_t last = x->rank - 1, axis = last - 2;
     v->n = x->dim[0];
     v->groups = (uint32_t)attr[ATTR_CONV_GROUP];
-    v->g = (struct conv_geom){.c = w->dim[1], .o = w->dim[0] / v->groups,
-                              .h = 1, .oh = 1, .kh = 1, .stride_h = 1, .dil_h = 1,
-                              .w = x->dim[last], .ow = y->dim[last], .kw = w->dim[last]};
+    v->g = (struct conv_geom){.c = w->dim[1],
+                              .o = w->dim[0] / v->groups,
+                              .h = 1,
+                              .oh = 1,
+                              .kh = 1,
+                              .stride_h = 1,
+                              .dil_h = 1,
+                              .w = x->dim[last],
+                              .ow = y->dim[last],
+                              .kw = w->dim[last]};
     v->g.stride_w = (uint32_t)attr_item(attr, ATTR_CONV_STRIDES, axis, 1);
     v->g.dil_w = (uint32_t)attr_item(attr, ATTR_CONV_DILATIONS, axis, 1);
     v->g.pad_left = (uint32_t)attr_item(attr, ATTR_CONV_PADS, axis, 0);
@@ -80,9 +85,9 @@ static bool small_planes(const struct conv *v)
     const struct conv_geom *g = &v->g;
     uint64_t reach_h = (uint64_t)(g->kh - 1) * g->dil_h, reach_w = (uint64_t)(g->kw - 1) * g->dil_w;
     uint64_t limit = 1u << 28;
-    return (uint64_t)g->h * g->w < limit && v->pixels < limit && v->k < limit &&
-           reach_h < limit && reach_w < limit &&
-           (g->oh + reach_h) * g->stride_h < limit && (g->ow + reach_w) * g->stride_w < limit;
+    return (uint64_t)g->h * g->w < limit && v->pixels < limit && v->k < limit && reach_h < limit &&
+           reach_w < limit && (g->oh + reach_h) * g->stride_h < limit &&
+           (g->ow + reach_w) * g->stride_w < limit;
 }
 
 static struct conv conv_of(const struct op_args *args, const struct op_env *env)
@@ -120,11 +125,23 @@ static struct dense_act act_of(const struct op_args *args)
 static struct product product_of(const struct conv *v)
 {
     const struct op_args *args = v->args;
-    struct product p = {.m = v->n, .n = v->g.o, .k = (uint32_t)v->k, .trans_b = true,
-                        .alpha = 1.0f, .beta = 1.0f, .a = data_of(args, 0), .b = data_of(args, 1),
-                        .c = data_of(args, 2), .has_c = args->n_in > 2 && args->in[2], .c_col = 1,
-                        .weight = args->weight, .prep = args->prep, .act = args->fuse.act,
-                        .act_a = args->fuse.a, .act_b = args->fuse.b, .y = args->out[0]->data};
+    struct product p = {.m = v->n,
+                        .n = v->g.o,
+                        .k = (uint32_t)v->k,
+                        .trans_b = true,
+                        .alpha = 1.0f,
+                        .beta = 1.0f,
+                        .a = data_of(args, 0),
+                        .b = data_of(args, 1),
+                        .c = data_of(args, 2),
+                        .has_c = args->n_in > 2 && args->in[2],
+                        .c_col = 1,
+                        .weight = args->weight,
+                        .prep = args->prep,
+                        .act = args->fuse.act,
+                        .act_a = args->fuse.a,
+                        .act_b = args->fuse.b,
+                        .y = args->out[0]->data};
     if (args->fuse.residual)
         p.residual = args->fuse.residual->data;
     return p;
@@ -292,8 +309,13 @@ static uint32_t block_end(const struct conv *v, uint32_t k)
 static void tile_fill(const struct conv_run *r, const struct conv_tile *t, float *panel, uint32_t k)
 {
     const struct conv *v = r->v;
-    struct im2col_f32_job cols = {.g = &v->g, .x = data_of(v->args, 0) + t->group * v->x_group,
-                                  .b = panel, .ldb = r->cut.ldb, .p0 = t->p0, .n = t->n, .k0 = k,
+    struct im2col_f32_job cols = {.g = &v->g,
+                                  .x = data_of(v->args, 0) + t->group * v->x_group,
+                                  .b = panel,
+                                  .ldb = r->cut.ldb,
+                                  .p0 = t->p0,
+                                  .n = t->n,
+                                  .k0 = k,
                                   .k1 = block_end(v, k)};
     if (!v->in_place)
         r->d->im2col_f32(&cols);
@@ -309,13 +331,19 @@ static void tile_multiply(const struct conv_run *r, const struct conv_tile *t, c
     const float *x = data_of(v->args, 0) + t->group * v->x_group + t->p0;
     size_t out = t->group * v->y_group + o0 * v->pixels + t->p0;
     struct gemm_f32_job job = {.a = r->w + own * r->group_floats + o0 * v->k + k * mr,
-                               .a_step = v->k * mr, .b = v->in_place ? x : panel,
+                               .a_step = v->k * mr,
+                               .b = v->in_place ? x : panel,
                                .ldb = v->in_place ? v->pixels : r->cut.ldb,
-                               .c = (float *)v->args->out[0]->data + out, .ldc = v->pixels,
+                               .c = (float *)v->args->out[0]->data + out,
+                               .ldc = v->pixels,
                                .bias_row = bias ? bias + own * v->g.o + o0 : NULL,
-                               .residual = r->residual ? r->residual + out : NULL, .m = o1 - o0,
-                               .n = t->n, .k = block_end(v, k) - k, .resume = k > 0,
-                               .finish = block_end(v, k) == v->k, .act = act_of(v->args)};
+                               .residual = r->residual ? r->residual + out : NULL,
+                               .m = o1 - o0,
+                               .n = t->n,
+                               .k = block_end(v, k) - k,
+                               .resume = k > 0,
+                               .finish = block_end(v, k) == v->k,
+                               .act = act_of(v->args)};
     r->d->gemm_f32(&job);
 }
 
@@ -366,10 +394,14 @@ static void depthwise_body(void *arg, uint32_t i)
         next = next < end ? next : end;
         struct depthwise_f32_job job = {.g = &v->g,
                                         .x = data_of(v->args, 0) + u / v->g.o * v->x_group,
-                                        .x_step = v->x_group, .w = r->w + o * v->k,
-                                        .y = y + u * v->pixels, .bias = bias ? bias + o : NULL,
-                                        .residual = r->residual ? r->residual + u * v->pixels : NULL,
-                                        .planes = (uint32_t)(next - u), .act = act_of(v->args)};
+                                        .x_step = v->x_group,
+                                        .w = r->w + o * v->k,
+                                        .y = y + u * v->pixels,
+                                        .bias = bias ? bias + o : NULL,
+                                        .residual =
+                                            r->residual ? r->residual + u * v->pixels : NULL,
+                                        .planes = (uint32_t)(next - u),
+                                        .act = act_of(v->args)};
         r->d->depthwise_f32(&job);
     }
 }
@@ -383,11 +415,16 @@ static void direct_body(void *arg, uint32_t i)
     for (uint64_t u = chunk_begin(r, i); u < chunk_begin(r, i + 1); u++) {
         size_t group = (size_t)(u / v->g.o), own = group % v->groups;
         uint32_t o = (uint32_t)(u % v->g.o);
-        struct conv_f32_job job = {.g = &v->g, .x = data_of(v->args, 0) + group * v->x_group,
-                                   .w = r->w + own * v->w_group, .y = y + group * v->y_group,
+        struct conv_f32_job job = {.g = &v->g,
+                                   .x = data_of(v->args, 0) + group * v->x_group,
+                                   .w = r->w + own * v->w_group,
+                                   .y = y + group * v->y_group,
                                    .bias = bias ? bias + own * v->g.o : NULL,
-                                   .residual = r->residual ? r->residual + group * v->y_group : NULL,
-                                   .o0 = o, .o1 = o + 1, .act = act_of(v->args)};
+                                   .residual =
+                                       r->residual ? r->residual + group * v->y_group : NULL,
+                                   .o0 = o,
+                                   .o1 = o + 1,
+                                   .act = act_of(v->args)};
         r->d->conv_f32(&job);
     }
 }
@@ -427,8 +464,9 @@ void pith_conv_run(const struct op_args *args, const struct op_env *env)
         return;
     }
     struct conv_run r = {.v = &v, .d = &env->kernels->dense};
-    r.w = args->prep ? args->prep
-                     : args->weight ? pith_weight_f32_borrow(args->weight) : data_of(args, 1);
+    r.w = args->prep     ? args->prep
+          : args->weight ? pith_weight_f32_borrow(args->weight)
+                         : data_of(args, 1);
     if (args->fuse.residual)
         r.residual = args->fuse.residual->data;
     if (v.path == CONV_TILES) {

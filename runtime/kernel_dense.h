@@ -19,8 +19,9 @@
  * only the alignment of float; inputs may overlap one another, outputs overlap nothing.
  * Exactness: with y_exact the value before the activation, |y - y_exact| <= 2 K 2^-24 sum |a b|,
  * the sum taken over all K terms, bias and residual (K + 2 terms in all). The reference adds k in
- * ascending order in f32. Every other level may fuse and reorder, but an element's result depends on
- * its own operands and the level alone, never on how the work was cut. */
+ * ascending order in f32 and leaves out taps outside the image; other levels may fuse, reorder and
+ * add 0 * w for such taps (which differs for infinite w alone), but an element's result depends on
+ * its own operands and the level only, never on how the work was cut. */
 #ifndef KERNEL_DENSE_H
 #define KERNEL_DENSE_H
 
@@ -33,11 +34,11 @@ struct dense_act {
 };
 
 struct gemm_f32_job {
-    const float *a;   /* packed panels [ceil(m/mr)][a_step / mr][mr], from the first k of this job */
-    size_t a_step;    /* floats from one panel to the next, >= k * mr */
-    const float *b;   /* [k, n], row stride ldb */
+    const float *a; /* packed panels [ceil(m/mr)][a_step / mr][mr], from the first k of this job */
+    size_t a_step;  /* floats from one panel to the next, >= k * mr */
+    const float *b; /* [k, n], row stride ldb */
     size_t ldb;
-    float *c;         /* [m, n], row stride ldc */
+    float *c; /* [m, n], row stride ldc */
     size_t ldc;
     const float *bias_row; /* [m] */
     const float *bias_col; /* [n] */
@@ -50,8 +51,8 @@ struct gemm_f32_job {
 
 /* One group of one image of a convolution. Spatial rank 1 is h = oh = kh = 1. */
 struct conv_geom {
-    uint32_t c, h, w;    /* input channels of the group */
-    uint32_t o, oh, ow;  /* output channels of the group */
+    uint32_t c, h, w;   /* input channels of the group */
+    uint32_t o, oh, ow; /* output channels of the group */
     uint32_t kh, kw;
     uint32_t stride_h, stride_w, dil_h, dil_w;
     uint32_t pad_top, pad_left;

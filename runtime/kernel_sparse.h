@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* kernel_sparse.h - matrix-vector products y = W x straight from a compressed run form.
  *
- * W is [rows, cols]. A run form is one relocatable block of memory (struct run_form, then the arrays
- * its offsets name); run_form.c builds it, the kernels below read it and nothing else. Its work is
- * cut into n_units units; a unit writes up to 16 entries of y that no other unit writes, so threads
- * split units. Every entry of y is written by some unit (rows without nonzeros get 0).
+ * W is [rows, cols]. A run form is one relocatable block of memory (struct run_form, then the
+ * arrays its offsets name); run_form.c builds it, the kernels below read it and nothing else. Its
+ * work is cut into n_units units; a unit writes up to 16 entries of y that no other unit writes, so
+ * threads split units. Every entry of y is written by some unit (rows without nonzeros get 0).
  *
  * Kinds:
  *
  *   FORM_CSR        any support, any values. Row r owns entries row_ptr[r] .. row_ptr[r+1] - 1:
  *                   columns u16, and index u8 (into the row's codebook) or value f32.
  *                   Unit u: rows 16 u .. 16 u + 15.
- *   FORM_WINDOW     any support, one codebook of up to 32 centroids; built for registers, not for
- *                   gathers. Unit u: 16 rows (lanes), row[16 u + lane] (UINT32_MAX: no row).
- *                   Its triples are word[16 t + lane] for t = triple_ptr[u] .. triple_ptr[u+1] - 1.
+ *   FORM_WINDOW     any support, one codebook of up to 32 centroids (padded to 32), at least 31
+ *                   columns; built for registers, not for gathers. Unit u: 16 rows (lanes), row
+ *                   row[16 u + lane] each (UINT32_MAX: none). Its triples are word[16 t + lane] for t = triple_ptr[u] .. triple_ptr[u+1] - 1.
  *                   Before triple t the unit's window of 31 columns moves on by step[t]. A word
  *                   holds three slots in six fields of 5 bits, three in each half:
  *                       bits 0 col0   5 index0  10 col2   16 col1  21 index1  26 index2
@@ -28,10 +28,10 @@
  *                   Unit u of the dense kinds: rows 4 u .. 4 u + 3.
  *
  * Contract of all kernels. x: [cols] f32, any alignment, never read outside; y: [rows] f32, no
- * overlap with x. Exactness: |y - exact| <= 2 K 2^-24 sum |w x| with K the row's terms; the order of
- * the sum differs between levels and is the same on every run of one level, whatever the units per
- * call. Finite x gives no NaN that a dense product would not give; with infinities or NaN in x a
- * row may become NaN even where its weight at that column is 0 (as it does in a dense product). */
+ * overlap with x. Exactness: |y - exact| <= 2 K 2^-24 sum |w x| with K the row's terms; the order
+ * of the sum differs between levels and is the same on every run of one level, whatever the units
+ * per call. Finite x gives no NaN that a dense product would not give; with infinities or NaN in x
+ * a row may become NaN even where its weight there is 0 (as it does in a dense product). */
 #ifndef KERNEL_SPARSE_H
 #define KERNEL_SPARSE_H
 
@@ -49,7 +49,7 @@ enum run_form_kind {
 };
 
 #define WINDOW_LANES 16u
-#define WINDOW_COLS 31u     /* columns in reach; slot column 31 is the empty slot */
+#define WINDOW_COLS 31u /* columns in reach; slot column 31 is the empty slot */
 
 /* All offsets count bytes from the struct's first byte and are multiples of 64. */
 struct run_form {
@@ -75,17 +75,17 @@ typedef void matvec_fn(const struct run_form *f, const float *x, float *y, uint3
 
 /* Sizes of a dense f32 matrix that tell where it would stream from. */
 enum dense_size {
-    DENSE_IN_L2 = 0,  /* up to 1 MiB */
-    DENSE_IN_L3 = 1,  /* up to 16 MiB */
+    DENSE_IN_L2 = 0, /* up to 1 MiB */
+    DENSE_IN_L3 = 1, /* up to 16 MiB */
     DENSE_IN_RAM = 2,
     DENSE_SIZES = 3
 };
 
-/* Speeds are elements per 8 ns on one core, measured (docs/kernels.md): stored nonzeros of sparse
- * kinds, all elements of dense ones. They decide which form is built and nothing else. */
+/* Speeds are elements per 8 ns on one core, measured by bench/bench_fc.c (Zen 4): stored
+ * nonzeros of sparse kinds, all elements of dense ones. They decide which form is built and nothing else. */
 struct sparse_kernels {
     matvec_fn *matvec[RUN_FORM_KINDS];
-    uint16_t speed[RUN_FORM_KINDS]; /* 0: never worth building at this level */
+    uint16_t speed[RUN_FORM_KINDS];    /* 0: never worth building at this level */
     uint16_t dense_speed[DENSE_SIZES]; /* of the f32 product it competes with */
     uint16_t csr_centroids; /* larger codebooks are slower in FORM_CSR_CODEBOOK than as values */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kernels_sparse.c - fills the table of sparse and codebook matrix-vector kernels, worst to best. */
+/* kernels_sparse.c - fills the table of sparse and codebook products, worst to best. */
 #include "kernel_sparse.h"
 #include "pith_runtime.h"
 

@@ -54,14 +54,21 @@ static struct product product_of(const struct op_args *args)
 {
     const struct tview *a = args->in[0], *b = args->in[1], *c = gemm_c(args);
     const struct tview *y = args->out[0];
-    struct product p = {.m = y->shape.dim[0], .n = y->shape.dim[1],
+    struct product p = {.m = y->shape.dim[0],
+                        .n = y->shape.dim[1],
                         .trans_a = args->attr[ATTR_GEMM_TRANS_A] != 0,
                         .trans_b = args->attr[ATTR_GEMM_TRANS_B] != 0,
                         .alpha = attr_f32(args->attr, ATTR_GEMM_ALPHA),
                         .beta = attr_f32(args->attr, ATTR_GEMM_BETA),
-                        .a = a->data, .b = b->data, .y = y->data, .has_c = c != NULL,
-                        .weight = args->weight, .prep = args->prep, .act = args->fuse.act,
-                        .act_a = args->fuse.a, .act_b = args->fuse.b};
+                        .a = a->data,
+                        .b = b->data,
+                        .y = y->data,
+                        .has_c = c != NULL,
+                        .weight = args->weight,
+                        .prep = args->prep,
+                        .act = args->fuse.act,
+                        .act_a = args->fuse.a,
+                        .act_b = args->fuse.b};
     p.k = a->shape.dim[p.trans_a ? 0 : 1];
     if (c) {
         const struct shape *s = &c->shape;

@@ -2,8 +2,8 @@
 /* op_matmul.c - MatMul by numpy's rules: the last two axes multiply, the others broadcast; a vector
  * a is a row, a vector b a column, and the axis so added is dropped again from y.
  *
- * When b is one matrix for all of a's batches, the batches of a are just more rows, and the whole is
- * one product. A constant b with batches of its own is kept as plain values. */
+ * When b is one matrix for all of a's batches, the batches of a are just more rows, and the whole
+ * is one product. A constant b with batches of its own is kept as plain values. */
 #include "op_list.h"
 #include "product_f32.h"
 #include "weight_f32.h"
@@ -114,10 +114,20 @@ static struct product product_of(const struct op_args *args, struct matmul *mm)
         mm->n_batch = 0;
     }
     set_steps(mm, &a->shape, &b->shape);
-    struct product p = {.m = mm->m, .n = mm->n, .k = mm->k, .trans_b = trans_b, .alpha = 1.0f,
-                        .beta = 1.0f, .a = a->data, .b = b->data, .y = y->data,
-                        .weight = args->weight, .prep = args->prep, .act = args->fuse.act,
-                        .act_a = args->fuse.a, .act_b = args->fuse.b};
+    struct product p = {.m = mm->m,
+                        .n = mm->n,
+                        .k = mm->k,
+                        .trans_b = trans_b,
+                        .alpha = 1.0f,
+                        .beta = 1.0f,
+                        .a = a->data,
+                        .b = b->data,
+                        .y = y->data,
+                        .weight = args->weight,
+                        .prep = args->prep,
+                        .act = args->fuse.act,
+                        .act_a = args->fuse.a,
+                        .act_b = args->fuse.b};
     if (batched_weight(args)) {
         p.b = args->prep ? args->prep : pith_weight_f32_borrow(args->weight);
         p.weight = NULL;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* pith_runtime.h - execute a compressed network.
  *
- * The core (all of this header but pith_plan_size) allocates nothing, opens nothing, prints nothing and keeps no global
- * state: three calls turn a model image in memory into a running plan in memory you own.
+ * The core (all of this header but pith_plan_size) allocates nothing, opens nothing, prints nothing
+ * and keeps no global state: three calls turn a model image in memory into a running plan in memory
+ * you own.
  *
  *     struct pith_opts o;
  *     pith_opts_init(&o, sizeof o);

@@ -19,10 +19,9 @@
 enum product_path { PRODUCT_FORM, PRODUCT_GEMV, PRODUCT_TILES, PRODUCT_GENERAL };
 
 #define CHUNKS 16u
-#ifndef K_BLOCK
-#define K_BLOCK 512u
-#endif
-#define GEMV_MAX_M 3u /* above, packing a and using registers twice wins over streaming b m times */
+#define K_BLOCK 512u  /* of k at a time: K_BLOCK x nr floats of b stay in the second-level cache */
+#define GEMV_MAX_M 3u /* above, packing a and using registers twice wins over streaming b m times  \
+                       */
 
 /* b's rows are what gemv wants: [n, k], or a constant that prepare() can turn. */
 static bool rows_of_b(const struct product *p)
@@ -41,10 +40,10 @@ static bool plain(const struct product *p)
 
 static bool form_need(const struct product *p, const struct op_env *env, struct run_form_need *need)
 {
-    bool wanted = p->weight && p->trans_b && p->m <= GEMV_MAX_M &&
-                  (!p->trans_a || p->m == 1) && !(env->flags & PITH_FLAG_DENSE_ONLY);
-    return wanted && pith_run_form_need(p->weight, p->n, p->k, &env->kernels->sparse, need) ==
-                         PITH_OK;
+    bool wanted = p->weight && p->trans_b && p->m <= GEMV_MAX_M && (!p->trans_a || p->m == 1) &&
+                  !(env->flags & PITH_FLAG_DENSE_ONLY);
+    return wanted &&
+           pith_run_form_need(p->weight, p->n, p->k, &env->kernels->sparse, need) == PITH_OK;
 }
 
 static enum product_path path_of(const struct product *p, const struct op_env *env,
@@ -218,10 +217,14 @@ static void gemv_body(void *arg, uint32_t i)
     size_t begin = chunk_begin(r, i), end = chunk_begin(r, i + 1);
     for (size_t row = 0; row < p->m; row++) {
         const float *residual = p->residual ? p->residual + row * p->n + begin : NULL;
-        struct gemv_f32_job job = {.w = r->b + begin * p->k, .ldw = p->k,
-                                   .x = p->a + row * p->k, .y = p->y + row * p->n + begin,
-                                   .bias = p->c ? p->c + begin : NULL, .residual = residual,
-                                   .rows = (uint32_t)(end - begin), .k = p->k,
+        struct gemv_f32_job job = {.w = r->b + begin * p->k,
+                                   .ldw = p->k,
+                                   .x = p->a + row * p->k,
+                                   .y = p->y + row * p->n + begin,
+                                   .bias = p->c ? p->c + begin : NULL,
+                                   .residual = residual,
+                                   .rows = (uint32_t)(end - begin),
+                                   .k = p->k,
                                    .act = {p->act, p->act_a, p->act_b}};
         r->kernels->dense.gemv_f32(&job);
     }
@@ -236,12 +239,17 @@ static void strip_run(const struct product_run *r, size_t strip)
         uint32_t k_n = p->k - k < K_BLOCK ? p->k - k : K_BLOCK;
         struct gemm_f32_job job = {.a = r->a_panels + (size_t)k * d->mr,
                                    .a_step = (size_t)p->k * d->mr,
-                                   .b = r->b + strip * r->strip_step + k * r->ldb, .ldb = r->ldb,
-                                   .c = p->y + j, .ldc = p->n,
+                                   .b = r->b + strip * r->strip_step + k * r->ldb,
+                                   .ldb = r->ldb,
+                                   .c = p->y + j,
+                                   .ldc = p->n,
                                    .bias_col = p->c ? p->c + j : NULL,
                                    .residual = p->residual ? p->residual + j : NULL,
-                                   .m = p->m, .n = (uint32_t)(p->n - j < d->nr ? p->n - j : d->nr),
-                                   .k = k_n, .resume = k > 0, .finish = k + k_n == p->k,
+                                   .m = p->m,
+                                   .n = (uint32_t)(p->n - j < d->nr ? p->n - j : d->nr),
+                                   .k = k_n,
+                                   .resume = k > 0,
+                                   .finish = k + k_n == p->k,
                                    .act = {p->act, p->act_a, p->act_b}};
         d->gemm_f32(&job);
     }

@@ -15,11 +15,11 @@ struct product {
     uint32_t m, n, k;      /* y: [m, n] */
     bool trans_a, trans_b; /* a: [m, k] or [k, m]; b: [k, n] or [n, k] */
     float alpha, beta;
-    const float *a, *b;       /* b: NULL with a constant weight */
-    const float *c;           /* element (i, j) at i * c_row + j * c_col; NULL: none */
-    bool has_c;               /* there is one (c itself may be unknown while planning) */
+    const float *a, *b; /* b: NULL with a constant weight */
+    const float *c;     /* element (i, j) at i * c_row + j * c_col; NULL: none */
+    bool has_c;         /* there is one (c itself may be unknown while planning) */
     size_t c_row, c_col;
-    const float *residual;    /* [m, n] or NULL */
+    const float *residual;       /* [m, n] or NULL */
     const struct weight *weight; /* constant b */
     void *prep;                  /* what pith_product_prepare made */
     enum act_kind act;

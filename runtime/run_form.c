@@ -123,10 +123,10 @@ static bool place(uint64_t *bytes, uint64_t n, uint64_t elem_bytes, uint64_t *at
 
 #define MAX_WINDOW_SIXTEENTHS (16u * 36)
 
-/* Bytes for the streams of a sparse form: 3 or 6 a nonzero, or, where the window form is expected to
- * need more, up to 4.5 so that it can be had at low density too. On random patterns of density d it
- * takes 10.75 (1 + 0.07 / d) bits a nonzero, more when the last unit lacks rows; this is promised
- * with a sixth to spare. */
+/* Bytes for the streams of a sparse form: 3 or 6 a nonzero, or, where the window form is expected
+ * to need more, up to 4.5 so that it can be had at low density too. On random patterns of density d
+ * it takes 10.75 (1 + 0.07 / d) bits a nonzero, more when the last unit lacks rows; this is
+ * promised with a sixth to spare. */
 static uint64_t stream_bytes(const struct weight *w, const struct choice *c, uint32_t rows)
 {
     uint64_t csr = w->nnz * (c->n_codebooks ? CSR_CODEBOOK_BYTES : CSR_VALUE_BYTES);
@@ -177,8 +177,8 @@ struct parts {
     uint64_t bytes;
 };
 
-static bool place_parts(const struct weight *w, uint32_t rows, uint32_t cols, const struct choice *c,
-                        void *scratch, struct parts *p)
+static bool place_parts(const struct weight *w, uint32_t rows, uint32_t cols,
+                        const struct choice *c, void *scratch, struct parts *p)
 {
     uint64_t end = 0, decoder = 0, pos = 0, index = 0, codebook = 0, window = 0;
     bool ok = place(&end, pith_weight_scratch_bytes(w), 1, &decoder) &&

@@ -28,10 +28,12 @@ struct packer {
 uint64_t pith_window_scratch_bytes(uint32_t rows, uint32_t cols)
 {
     /* row_ptr, sorted rows, one bucket for each count of a row */
-    return ((uint64_t)rows + 1) * 4 + ((uint64_t)rows + WINDOW_LANES) * 4 + ((uint64_t)cols + 2) * 4;
+    return ((uint64_t)rows + 1) * 4 + ((uint64_t)rows + WINDOW_LANES) * 4 +
+           ((uint64_t)cols + 2) * 4;
 }
 
-static void find_rows(const uint32_t *pos, uint32_t nnz, uint32_t rows, uint32_t cols, uint32_t *ptr)
+static void find_rows(const uint32_t *pos, uint32_t nnz, uint32_t rows, uint32_t cols,
+                      uint32_t *ptr)
 {
     uint32_t i = 0;
     for (uint32_t r = 0; r < rows; r++) {
@@ -98,8 +100,9 @@ static inline uint32_t pack_lane(struct packer *p, uint32_t lane)
     const struct slot s1 = slot_of(pos[1] - origin, index[1]);
     const struct slot s2 = slot_of(pos[2] - origin, index[2]);
     p->next[lane] += s0.taken + s1.taken + s2.taken;
-    return (s0.col | s0.index << 5 | s2.col << 10) |
-           (s1.col | s1.index << 5 | s2.index << 10) << 16;
+    uint32_t low = s0.col | s0.index << 5 | s2.col << 10;
+    uint32_t high = s1.col | s1.index << 5 | s2.index << 10;
+    return low | high << 16;
 }
 
 /* One triple; false when the unit is done. */
@@ -134,8 +137,8 @@ static uint32_t pack_unit(struct packer *p, uint8_t *step, uint32_t *word, uint3
     return n;
 }
 
-/* Where the window form's arrays go: behind the codebook, rows first, then as many triples (64 bytes
- * of words and a step) as there is room for. False when there is none. */
+/* Where the window form's arrays go: behind the codebook, rows first, then as many triples (64
+ * bytes of words and a step) as there is room for. False when there is none. */
 static bool lay_out(const struct run_form *f, struct run_form *w, uint32_t *room)
 {
     *w = *f;

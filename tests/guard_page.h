@@ -17,16 +17,16 @@ struct guarded {
     void *data;
 };
 
-/* `bytes` bytes whose last is the last before an unmapped page (at_end), or whose first is the first
- * behind one. */
+/* `bytes` bytes whose last is the last before an unmapped page (at_end), or whose first is the
+ * first behind one. */
 static inline struct guarded guard_new(size_t bytes, int at_end)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     size_t inner = (bytes + page - 1) / page * page;
     struct guarded g = {.map_bytes = inner + 2 * page};
     g.map = mmap(NULL, g.map_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (g.map == MAP_FAILED || (inner && mprotect((char *)g.map + page, inner,
-                                                  PROT_READ | PROT_WRITE) != 0)) {
+    if (g.map == MAP_FAILED ||
+        (inner && mprotect((char *)g.map + page, inner, PROT_READ | PROT_WRITE) != 0)) {
         perror("guard_new");
         exit(1);
     }

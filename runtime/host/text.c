@@ -2,7 +2,6 @@
 /* Words for the numbers the core speaks in. */
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 #include "op.h"
 #include "pith_host.h"
 

@@ -34,8 +34,8 @@ static struct taps taps_of(size_t out, size_t kernel, size_t stride, size_t dil,
 }
 
 /* Sum over the window of one output pixel: x [C, H, W], w [C, KH, KW]. */
-static float window(const struct conv_geom *g, const float *x, const float *w, const struct taps *ty,
-                    const struct taps *tx)
+static float window(const struct conv_geom *g, const float *x, const float *w,
+                    const struct taps *ty, const struct taps *tx)
 {
     float sum = 0.0f;
     for (size_t c = 0; c < g->c; c++, x += (size_t)g->h * g->w, w += (size_t)g->kh * g->kw) {
@@ -72,11 +72,15 @@ void pith_depthwise_f32(const struct depthwise_f32_job *job)
     size_t taps = (size_t)g.kh * g.kw, pixels = (size_t)g.oh * g.ow;
     g.c = g.o = 1;
     for (size_t i = 0; i < job->planes; i++) {
-        struct conv_f32_job one = {.g = &g, .x = job->x + i * job->x_step, .w = job->w + i * taps,
+        struct conv_f32_job one = {.g = &g,
+                                   .x = job->x + i * job->x_step,
+                                   .w = job->w + i * taps,
                                    .y = job->y + i * pixels,
                                    .bias = job->bias ? job->bias + i : NULL,
                                    .residual = job->residual ? job->residual + i * pixels : NULL,
-                                   .o0 = 0, .o1 = 1, .act = job->act};
+                                   .o0 = 0,
+                                   .o1 = 1,
+                                   .act = job->act};
         pith_conv_f32(&one);
     }
 }

@@ -27,7 +27,8 @@ static void rows_of(const struct run_form *f, const float *x, float *y, uint32_t
 {
     uint32_t end = unit_end < f->n_units ? unit_end * UNIT_ROWS : f->rows;
     for (uint32_t r = unit_begin * UNIT_ROWS; r < end; r++) {
-        const float *codebook = (const float *)form_at(f, f->codebook) + (size_t)r * f->codebook_stride;
+        const float *codebook =
+            (const float *)form_at(f, f->codebook) + (size_t)r * f->codebook_stride;
         const uint8_t *row = form_at(f, f->index + (uint64_t)r * f->row_bytes);
         float sum = 0;
         for (uint32_t c = 0; c < f->cols; c++)

@@ -30,7 +30,8 @@ void pith_spmv_csr_codebook(const struct run_form *f, const float *x, float *y, 
     const uint16_t *col = form_at(f, f->col);
     const uint8_t *index = form_at(f, f->index);
     for (uint32_t r = unit_begin * UNIT_ROWS; r < last_row(f, unit_end); r++) {
-        const float *codebook = (const float *)form_at(f, f->codebook) + (size_t)r * f->codebook_stride;
+        const float *codebook =
+            (const float *)form_at(f, f->codebook) + (size_t)r * f->codebook_stride;
         float sum = 0;
         for (uint32_t i = ptr[r]; i < ptr[r + 1]; i++)
             sum += codebook[index[i]] * x[col[i]];

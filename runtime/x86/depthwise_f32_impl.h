@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* depthwise_f32_impl.h - template of depthwise_f32.
  *
- * The output is cut into columns of LANES pixels; a column is walked from top to bottom. Padding on
- * the left and right is masked out of the loads, by masks that are the same for all rows and planes
- * and are made once; input rows above and below the image are skipped or zero.
+ * The output is cut into columns of LANES pixels (simd_column.h). Input rows above and below the
+ * image are skipped or zero.
  *
  * 3 x 3 kernels of stride 1 and 2, the ones networks are full of, load each input row once and keep
  * the sums of the outputs that the row belongs to in registers. All others take four output rows
@@ -13,14 +12,15 @@
 
 #define ROWS 4
 
-static inline __attribute__((always_inline)) vec tap_load(const struct column *col, const float *row,
-                                                          uint32_t kx, const enum reach reach)
+static inline __attribute__((always_inline)) vec
+tap_load(const struct column *col, const float *row, uint32_t kx, const enum reach reach)
 {
     const float *p = row + col->offset[kx];
     if (reach == REACH_ONE)
         return vec_load_some(p, col->mask[kx]);
     if (reach == REACH_TWO)
-        return vec_even(vec_load_some(p, col->mask[kx]), vec_load_some(p + LANES, col->mask_hi[kx]));
+        return vec_even(vec_load_some(p, col->mask[kx]),
+                        vec_load_some(p + LANES, col->mask_hi[kx]));
     return vec_gather(p, col->step, col->mask[kx]);
 }
 
@@ -32,8 +32,8 @@ struct plane {
     float bias;
 };
 
-static inline __attribute__((always_inline)) void finish(const struct plane *p, const struct column *col,
-                                                         const struct clamp *clamp, size_t oy, vec v)
+static inline __attribute__((always_inline)) void
+finish(const struct plane *p, const struct column *col, const struct clamp *clamp, size_t oy, vec v)
 {
     size_t at = oy * p->g->ow + col->ox;
     if (p->residual)
@@ -76,10 +76,8 @@ struct row3 {
     vec v[3];
 };
 
-static inline __attribute__((always_inline)) struct row3 row3_load(const struct plane *p,
-                                                                   const struct column *col,
-                                                                   uint32_t iy,
-                                                                   const enum reach reach)
+static inline __attribute__((always_inline)) struct row3
+row3_load(const struct plane *p, const struct column *col, uint32_t iy, const enum reach reach)
 {
     struct row3 r = {{vec_zero(), vec_zero(), vec_zero()}};
     if (iy >= p->g->h)
@@ -99,11 +97,11 @@ static inline __attribute__((always_inline)) struct row3 row3_load(const struct 
     return r;
 }
 
-/* sum + w . r: the products are added up apart from sum, which keeps the chain from row to row
- * short */
-static inline __attribute__((always_inline)) vec row3_dot(const vec *w, const struct row3 *r, vec sum)
+/* sum + w . r */
+static inline __attribute__((always_inline)) vec row3_dot(const vec *w, const struct row3 *r,
+                                                          vec sum)
 {
-    return vec_add(vec_fma(w[0], r->v[0], sum), vec_fma(w[2], r->v[2], vec_mul(w[1], r->v[1])));
+    return vec_fma(w[2], r->v[2], vec_fma(w[1], r->v[1], vec_fma(w[0], r->v[0], sum)));
 }
 
 static inline __attribute__((always_inline)) void column3_run(const struct plane *p,
@@ -166,8 +164,11 @@ static void columns_run(const struct depthwise_f32_job *job, const struct clamp 
     for (; n < COLUMNS && ox < g->ow; n++, ox += LANES)
         column_set(&cols[n], g, ox);
     for (size_t i = 0; i < job->planes; i++) {
-        struct plane p = {.g = g, .x = job->x + i * job->x_step, .w = job->w + i * taps,
-                          .y = job->y + i * pixels, .bias = job->bias ? job->bias[i] : 0.0f,
+        struct plane p = {.g = g,
+                          .x = job->x + i * job->x_step,
+                          .w = job->w + i * taps,
+                          .y = job->y + i * pixels,
+                          .bias = job->bias ? job->bias[i] : 0.0f,
                           .residual = job->residual ? job->residual + i * pixels : NULL};
         for (uint32_t c = 0; c < n; c++) {
             if (g->stride_w == 1)

@@ -30,7 +30,8 @@ struct tile {
 static inline struct tile tile_of(const struct gemm_f32_job *job, uint32_t i)
 {
     bool finish = job->finish;
-    return (struct tile){.a = job->a + i / MR * job->a_step, .c = job->c + i * job->ldc,
+    return (struct tile){.a = job->a + i / MR * job->a_step,
+                         .c = job->c + i * job->ldc,
                          .bias_row = finish && job->bias_row ? job->bias_row + i : NULL,
                          .residual = finish && job->residual ? job->residual + i * job->ldc : NULL,
                          .rows = job->m - i < MR ? job->m - i : MR};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gemv_codebook_avx512.c - gemv_codebook_impl.h with 16 lanes: one VPERMPS or VPERMT2PS a look-up. */
+/* gemv_codebook_avx512.c - gemv_codebook_impl.h with 16 lanes: a look-up is one VPERMPS or
+ * VPERMT2PS. */
 #include <immintrin.h>
 #include "kernel_sparse.h"
 

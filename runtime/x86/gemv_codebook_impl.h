@@ -5,7 +5,7 @@
  *
  * The includer defines LANES (8 or 16), VEC, the operations below, NAME(bits), and the tables
  * TABLE4, TABLE5 with LOAD_TABLE4/5(t, codebook) and LOOK_UP4/5(t, words), which read nothing above
- * the lowest 4 or 5 bits of a word. Columns past the row's end are met by zeros from a copy of x. */
+ * the lowest 4 or 5 bits of a word. Columns past a row's end meet zeros in a copy of x. */
 #define BLOCK_BYTES 64u
 #define BLOCK_WORDS 16u
 #define UNIT_ROWS 4u

@@ -97,10 +97,9 @@ struct tap {
 };
 
 /* One vector of the panel for all channels of a tap: n sources put together. */
-static inline __attribute__((always_inline)) void copy_vector(const struct tap *tap,
-                                                              const struct source *s,
-                                                              const uint32_t n, size_t plane,
-                                                              size_t ldb, float *out, const bool two)
+static inline __attribute__((always_inline)) void
+copy_vector(const struct tap *tap, const struct source *s, const uint32_t n, size_t plane,
+            size_t ldb, float *out, const bool two)
 {
     const float *x = tap->x;
     for (uint32_t c = 0; c < tap->channels; c++, x += plane, out += ldb) {
@@ -114,7 +113,8 @@ static inline __attribute__((always_inline)) void copy_vector(const struct tap *
     }
 }
 
-static void copy_runs(const struct im2col_f32_job *job, const struct lanes *l, const struct tap *tap)
+static void copy_runs(const struct im2col_f32_job *job, const struct lanes *l,
+                      const struct tap *tap)
 {
     const struct conv_geom *g = job->g;
     size_t plane = (size_t)g->h * g->w;
@@ -167,8 +167,10 @@ void ISA(pith_im2col_f32)(const struct im2col_f32_job *job)
         uint32_t at = k / g->c, c = k % g->c;
         uint32_t left = job->k1 - k < g->c - c ? job->k1 - k : g->c - c;
         struct tap tap = {.dy = (int32_t)(at / g->kw * g->dil_h),
-                          .dx = (int32_t)(at % g->kw * g->dil_w), .channels = left,
-                          .x = job->x + (size_t)c * g->h * g->w, .b = b};
+                          .dx = (int32_t)(at % g->kw * g->dil_w),
+                          .channels = left,
+                          .x = job->x + (size_t)c * g->h * g->w,
+                          .b = b};
         if (g->stride_w <= 2)
             copy_runs(job, &l, &tap);
         else

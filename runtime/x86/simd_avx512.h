@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* simd_avx512.h - the few vector operations that the f32 kernel templates (*_impl.h) are written in,
- * for AVX-512. simd_avx2.h has the same names for AVX2. A mask always selects lanes; lanes not
+/* simd_avx512.h - the few vector operations that the f32 kernel templates (*_impl.h) are written
+ * in, for AVX-512. simd_avx2.h has the same names for AVX2. A mask always selects lanes; lanes not
  * selected are 0 in a load, and neither they nor their page are touched. */
 #ifndef SIMD_AVX512_H
 #define SIMD_AVX512_H

@@ -4,8 +4,8 @@
  * x is collected by eight scalar loads and seven inserts, not by VGATHERDPS: on Zen 4 the gather
  * takes some eleven cycles where these take eight, and on Intel cores with the microcode against
  * Gather Data Sampling it is slower still. Up to 32 centroids are looked up in four registers; with
- * larger codebooks, collected from memory like x, half the speed of stored values was left. The last
- * nonzeros of a row go one by one.
+ * larger codebooks, collected from memory like x, half the speed of stored values was left. The
+ * last nonzeros of a row go one by one.
  *
  * Prefetch: three streams and the scattered reads of x are too much for the hardware alone (4096 x
  * 9216 at 9 %, 10 MB: 1480 us without, 1140 us with). */
@@ -26,7 +26,10 @@ struct rows {
 static struct rows rows_of(const struct run_form *f, uint32_t unit_begin, uint32_t unit_end)
 {
     const void *stream = form_at(f, f->index);
-    return (struct rows){form_at(f, f->ptr), form_at(f, f->col), stream, stream,
+    return (struct rows){form_at(f, f->ptr),
+                         form_at(f, f->col),
+                         stream,
+                         stream,
                          unit_begin * UNIT_ROWS,
                          unit_end < f->n_units ? unit_end * UNIT_ROWS : f->rows};
 }

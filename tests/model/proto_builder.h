@@ -85,8 +85,7 @@ static inline struct proto build_tensor(const char *name, int type, const int64_
 }
 
 /* dims: negative for a symbolic one, named "d<i>". */
-static inline struct proto build_value(const char *name, int type, const int64_t *dims,
-                                       size_t rank)
+static inline struct proto build_value(const char *name, int type, const int64_t *dims, size_t rank)
 {
     struct proto shape = {0}, tensor = {0}, kind = {0}, info = {0};
     for (size_t i = 0; i < rank; i++) {

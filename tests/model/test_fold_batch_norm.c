@@ -20,8 +20,7 @@ static struct proto tensor4(const char *name, float a, float b, float c, float d
 {
     const float v[4] = {a, b, c, d};
     const int64_t dims[4] = {first, second, 1, 1};
-    return build_tensor(name, BUILD_FLOAT, dims, rank,
-                        v, (size_t)(first * second) * sizeof *v);
+    return build_tensor(name, BUILD_FLOAT, dims, rank, v, (size_t)(first * second) * sizeof *v);
 }
 
 static struct pith_model *normalized(bool shared, bool biased)
@@ -111,8 +110,8 @@ static void test_mask_and_codebooks(void **state)
         struct pith_codebook *cb = pith_model_alloc(m, 1, sizeof *cb);
         static const float centroid[4] = {-3, 0, 1, 2};
         static const uint8_t index[4] = {2, 3, 0, 1}, mask[4] = {1, 1, 1, 0};
-        *cb = (struct pith_codebook){.n_centroids = 4, .group_elems = group_elems[i],
-                                     .n_groups = 4 / group_elems[i]};
+        *cb = (struct pith_codebook){
+            .n_centroids = 4, .group_elems = group_elems[i], .n_groups = 4 / group_elems[i]};
         cb->centroid = pith_model_alloc(m, cb->n_groups * 4, sizeof(float));
         for (uint64_t g = 0; g < cb->n_groups; g++)
             memcpy(cb->centroid + 4 * g, centroid, sizeof centroid);
@@ -132,8 +131,7 @@ static void test_mask_and_codebooks(void **state)
             for (uint32_t k = 1; k < 4; k++)
                 assert_true(cb->centroid[4 * g + k - 1] <= cb->centroid[4 * g + k]);
         for (uint64_t k = 0; k < 4; k++)
-            assert_true(cb->centroid[k / cb->group_elems * 4 + cb->index[k]] ==
-                        folded_weight[k]);
+            assert_true(cb->centroid[k / cb->group_elems * 4 + cb->index[k]] == folded_weight[k]);
         pith_model_free(m);
     }
 }

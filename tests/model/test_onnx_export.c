@@ -212,7 +212,7 @@ static void test_unsupported(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_network),  cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_network),     cmocka_unit_test(test_lists),
         cmocka_unit_test(test_spelled_out), cmocka_unit_test(test_nameless),
         cmocka_unit_test(test_unsupported),
     };

@@ -25,8 +25,8 @@ static struct pith_model *import(struct proto *file, const struct pith_import_op
     return m;
 }
 
-static void refuse(struct proto *file, const struct pith_import_opts *opts,
-                   enum pith_status status, const char *text)
+static void refuse(struct proto *file, const struct pith_import_opts *opts, enum pith_status status,
+                   const char *text)
 {
     struct pith_model *m = NULL;
     struct pith_error err = {0};
@@ -309,8 +309,11 @@ static void test_shapes_and_frozen_inputs(void **state)
            "net.onnx: input 'x' dim 2 'd2' is open: give --input-shape x:1x3x224x224");
     struct pith_input_shape shape = {"x", 4, {0, 3, 5, 6}};
     struct pith_input_value frozen = {"k", "2.5"};
-    struct pith_import_opts opts = {.size_bytes = sizeof opts, .shapes = &shape, .n_shapes = 1,
-                                    .set_inputs = &frozen, .n_set_inputs = 1};
+    struct pith_import_opts opts = {.size_bytes = sizeof opts,
+                                    .shapes = &shape,
+                                    .n_shapes = 1,
+                                    .set_inputs = &frozen,
+                                    .n_set_inputs = 1};
     file = open_graph();
     struct pith_model *m = import(&file, &opts);
     assert_int_equal(m->n_inputs, 1);
@@ -328,7 +331,8 @@ static void test_shapes_and_frozen_inputs(void **state)
            "net.onnx: value 0 given for input 'k' is no number that fits");
     frozen = (struct pith_input_value){"q", "1"};
     file = open_graph();
-    refuse(&file, &opts, PITH_ERR_ARGUMENT, "net.onnx: a value is given for 'q', which is no input");
+    refuse(&file, &opts, PITH_ERR_ARGUMENT,
+           "net.onnx: a value is given for 'q', which is no input");
     opts.n_set_inputs = 0;
     shape.dim[1] = 4;
     file = open_graph();
@@ -336,7 +340,8 @@ static void test_shapes_and_frozen_inputs(void **state)
            "net.onnx: input 'x' dim 1 is 3 in the file, 4 is given");
     shape.name = "z";
     file = open_graph();
-    refuse(&file, &opts, PITH_ERR_ARGUMENT, "net.onnx: a shape is given for 'z', which is no input");
+    refuse(&file, &opts, PITH_ERR_ARGUMENT,
+           "net.onnx: a shape is given for 'z', which is no input");
 }
 
 /* A Reshape to fixed numbers holds the batch at 1. */
@@ -518,8 +523,7 @@ static enum pith_status read_external(const char *dir, const char *location, con
     struct proto file = external_graph(location, offset);
     struct pith_model *m = NULL;
     struct pith_error err = {0};
-    enum pith_status status =
-        pith_onnx_read(file.data, file.n, "net.onnx", dir, NULL, &m, &err);
+    enum pith_status status = pith_onnx_read(file.data, file.n, "net.onnx", dir, NULL, &m, &err);
     if (!status)
         memcpy(value, value_named(m, "c")->constant->data, 8);
     pith_model_free(m);
@@ -591,8 +595,8 @@ static void test_every_allocation_fails_once(void **state)
     struct pith_input_value frozen = {"s", "6"};
     struct failing f = {0};
     struct pith_alloc alloc = {failing_alloc, failing_free, &f};
-    struct pith_import_opts opts = {.size_bytes = sizeof opts, .set_inputs = &frozen,
-                                    .n_set_inputs = 1, .alloc = &alloc};
+    struct pith_import_opts opts = {
+        .size_bytes = sizeof opts, .set_inputs = &frozen, .n_set_inputs = 1, .alloc = &alloc};
     struct proto g = {0}; /* Gemm, a frozen input, folding and an Identity in one */
     proto_message(&g, GRAPH_NODE, build_node("Add", "p", "c s -> d"));
     proto_message(&g, GRAPH_NODE, build_node("Gemm", "m", "x w -> t"));

@@ -36,8 +36,7 @@ static void meter_free(void *user, void *p)
 }
 
 /* Must be refused with `status` and a text that holds `part`, in a second and in max_bytes. */
-static void refused(struct proto *file, enum pith_status status, const char *part,
-                    size_t max_bytes)
+static void refused(struct proto *file, enum pith_status status, const char *part, size_t max_bytes)
 {
     struct meter meter = {0};
     struct pith_alloc alloc = {meter_alloc, meter_free, &meter};
@@ -171,7 +170,8 @@ static void test_truncated(void **state)
         assert_non_null(strstr(err.text, "cut.onnx: "));
     }
     struct pith_model *m = NULL;
-    assert_int_equal(pith_onnx_read(file.data, file.n, "whole.onnx", NULL, NULL, &m, NULL), PITH_OK);
+    assert_int_equal(pith_onnx_read(file.data, file.n, "whole.onnx", NULL, NULL, &m, NULL),
+                     PITH_OK);
     pith_model_free(m);
     free(file.data);
 }
@@ -213,10 +213,10 @@ static void test_huge_dims(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nested),         cmocka_unit_test(test_empty_nodes),
-        cmocka_unit_test(test_many_nodes),     cmocka_unit_test(test_many_messages),
-        cmocka_unit_test(test_not_onnx),       cmocka_unit_test(test_wrong_wire),
-        cmocka_unit_test(test_truncated),      cmocka_unit_test(test_unknown_fields),
+        cmocka_unit_test(test_nested),     cmocka_unit_test(test_empty_nodes),
+        cmocka_unit_test(test_many_nodes), cmocka_unit_test(test_many_messages),
+        cmocka_unit_test(test_not_onnx),   cmocka_unit_test(test_wrong_wire),
+        cmocka_unit_test(test_truncated),  cmocka_unit_test(test_unknown_fields),
         cmocka_unit_test(test_huge_dims),
     };
     return cmocka_run_group_tests_name("onnx_wire", tests, NULL, NULL);

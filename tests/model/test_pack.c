@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include "byte_out.h"
 #include "pack.h"
+#include "pith_pack.h"
 #include "sample_models.h"
 #include "unpack.h"
 
@@ -117,12 +118,94 @@ static void random_models_round_trip(void **state)
     }
 }
 
+/* Every byte is in one section, and the tensors' parts sum to the sections. */
+static void check_account(const struct pith_buffer *file)
+{
+    struct pith_byte_account *a = NULL;
+    uint64_t total = 0, parts = 0, streams = 0;
+    assert_int_equal(pith_byte_account_new(file->data, file->bytes, &a, NULL), PITH_OK);
+    for (uint32_t s = 0; s < PITH_SECTIONS; s++)
+        total += a->section[s];
+    for (uint32_t s = PITH_SECTION_TABLES; s <= PITH_SECTION_BIASES; s++)
+        streams += a->section[s];
+    for (uint32_t i = 0; i < a->n_tensors; i++)
+        parts += a->tensor[i].support + a->tensor[i].codebook + a->tensor[i].index +
+                 a->tensor[i].values + a->tensor[i].table;
+    assert_int_equal(total, file->bytes);
+    assert_int_equal(a->total, file->bytes);
+    assert_int_equal(parts, streams);
+    assert_int_equal(a->section[PITH_SECTION_OTHER], 0);
+    assert_in_range(a->section[PITH_SECTION_PADDING], 0, 64 * (a->n_tensors + 1));
+    pith_byte_account_free(a);
+}
+
+static void every_byte_is_accounted_for(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        struct pith_model *m = sample_random_model(seed);
+        struct pith_buffer file = pack(m, false, true);
+        check_account(&file);
+        pith_buffer_free(&file);
+        pith_model_free(m);
+    }
+}
+
+static void only_checked_models_are_packed(void **state)
+{
+    (void)state;
+    struct pith_model *m = sample_lenet5(3);
+    struct pith_buffer file = {NULL, 0};
+    struct pith_error err;
+    struct pith_pack_opts compact = {.size_bytes = sizeof compact, .compact = true};
+    assert_int_equal(pith_model_pack(m, &compact, &file, &err), PITH_ERR_ARGUMENT);
+    assert_non_null(strstr(err.text, "compact header"));
+    sample_compress(m, 0.1, 16);
+    struct pith_const *k = m->values[m->nodes[0].in[1]].constant;
+    uint64_t pruned = 0;
+    while (k->mask[pruned])
+        pruned++;
+    ((float *)k->data)[pruned] = 1.0f;
+    assert_int_equal(pith_model_pack(m, NULL, &file, &err), PITH_ERR_ARGUMENT);
+    assert_non_null(strstr(err.text, "conv1.weight"));
+    ((float *)k->data)[pruned] = 0.0f;
+    k->codebook->centroid[0] = 9e9f;
+    assert_int_equal(pith_model_pack(m, NULL, &file, &err), PITH_ERR_ARGUMENT);
+    k->codebook->centroid[0] = -9e9f;
+    m->values[m->nodes[0].in[1]].name = m->values[m->inputs[0]].name;
+    assert_int_equal(pith_model_pack(m, NULL, &file, &err), PITH_ERR_ARGUMENT);
+    assert_non_null(strstr(err.text, "'image'"));
+    assert_null(file.data);
+    pith_model_free(m);
+}
+
+static void bombs_are_refused(void **state)
+{
+    (void)state;
+    struct pith_model *m = sample_lenet5(3), *back = NULL;
+    struct pith_error err;
+    struct pith_buffer file = pack(m, false, false);
+    assert_int_equal(pith_unpack(file.data, file.bytes, "x", 0, 100000, NULL, &back, &err),
+                     PITH_ERR_LIMIT);
+    file.data[file.bytes / 2] ^= 1;
+    assert_int_equal(pith_model_read(file.data, file.bytes, "x.pith", NULL, NULL, &back, &err),
+                     PITH_ERR_CORRUPT);
+    assert_non_null(strstr(err.text, "x.pith"));
+    assert_non_null(strstr(err.text, "DATA"));
+    assert_null(back);
+    pith_buffer_free(&file);
+    pith_model_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lenet_round_trip),
         cmocka_unit_test(compact_lenet_costs_little),
         cmocka_unit_test(random_models_round_trip),
+        cmocka_unit_test(every_byte_is_accounted_for),
+        cmocka_unit_test(only_checked_models_are_packed),
+        cmocka_unit_test(bombs_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

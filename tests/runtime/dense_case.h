@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* dense_case.h - one Conv, Gemm or MatMul, run at every level of this machine, with its second input
- * as a constant weight (plain in the image, or of 16 bits and so expanded) and as data, on one thread
- * and cut up, and held against the sums a test computes in double. */
+/* dense_case.h - one Conv, Gemm or MatMul, run at every level of this machine, with its second
+ * input as a constant weight (plain in the image, or of 16 bits and so expanded) and as data, on
+ * one thread and cut up, and held against the sums a test computes in double. */
 #ifndef DENSE_CASE_H
 #define DENSE_CASE_H
 
@@ -52,8 +52,8 @@ static void case_open(struct dense_case *t, enum pith_op op)
     memset(t, 0, sizeof *t);
     const struct op_info *info = pith_op_get(op);
     pith_op_attr_defaults(info, t->attr);
-    t->args = (struct op_args){.info = info, .attr = t->attr, .n_in = 2, .n_out = 1, .in = t->in,
-                               .out = t->out};
+    t->args = (struct op_args){
+        .info = info, .attr = t->attr, .n_in = 2, .n_out = 1, .in = t->in, .out = t->out};
     t->in[0] = &t->view[0], t->in[1] = &t->view[1];
     t->out[0] = &t->view[4];
 }
@@ -74,7 +74,7 @@ static void case_add(struct dense_case *t, size_t i, double a, double b)
 static void case_expect(struct dense_case *t, uint32_t terms)
 {
     static const struct epilogue fuses[] = {
-        {ACT_NONE, 0, 0, NULL}, {ACT_RELU, 0, 0, NULL},      {ACT_CLIP, -0.5f, 1.5f, NULL},
+        {ACT_NONE, 0, 0, NULL}, {ACT_RELU, 0, 0, NULL},     {ACT_CLIP, -0.5f, 1.5f, NULL},
         {ACT_TANH, 0, 0, NULL}, {ACT_LEAKY, 0.1f, 0, NULL}, {ACT_HARD_SWISH, 0, 0, NULL}};
     size_t n = shape_elems(&t->view[4].shape);
     t->sum = calloc(n, sizeof *t->sum);
@@ -161,8 +161,12 @@ static void case_check(struct dense_case *t, const char *what)
     assert_non_null(half);
     for (size_t i = 0; i < n_b; i++)
         half[i] = f16_of(b[i]);
-    struct weight plain = {.type = PITH_F32, .shape = t->view[1].shape, .count = n_b, .nnz = n_b,
-                           .group_elems = n_b, .n_groups = 1,
+    struct weight plain = {.type = PITH_F32,
+                           .shape = t->view[1].shape,
+                           .count = n_b,
+                           .nnz = n_b,
+                           .group_elems = n_b,
+                           .n_groups = 1,
                            .index_stream = {(const uint8_t *)b, n_b * sizeof *b}};
     struct weight f16 = plain;
     f16.type = PITH_F16;

@@ -32,12 +32,6 @@ static void put(struct made *f, const void *p, size_t n)
     f->bytes += n;
 }
 
-static void put_u8(struct made *f, uint32_t v)
-{
-    uint8_t b = (uint8_t)v;
-    put(f, &b, 1);
-}
-
 static void seal_compact(struct made *f)
 {
     uint8_t crc[4];

@@ -40,10 +40,14 @@ static void expect_near(struct expected e, const struct dense_act *act, float go
 
 static struct dense_act some_act(void)
 {
-    static const struct dense_act acts[] = {
-        {ACT_NONE, 0, 0},       {ACT_RELU, 0, 0}, {ACT_CLIP, -0.5f, 0.75f},
-        {ACT_LEAKY, 0.1f, 0},   {ACT_SIGMOID, 0, 0},   {ACT_TANH, 0, 0},
-        {ACT_HARD_SIGMOID, 0.2f, 0.5f}, {ACT_HARD_SWISH, 0, 0}};
+    static const struct dense_act acts[] = {{ACT_NONE, 0, 0},
+                                            {ACT_RELU, 0, 0},
+                                            {ACT_CLIP, -0.5f, 0.75f},
+                                            {ACT_LEAKY, 0.1f, 0},
+                                            {ACT_SIGMOID, 0, 0},
+                                            {ACT_TANH, 0, 0},
+                                            {ACT_HARD_SIGMOID, 0.2f, 0.5f},
+                                            {ACT_HARD_SWISH, 0, 0}};
     return acts[random_u64(&seed) % (sizeof acts / sizeof *acts)];
 }
 
@@ -78,11 +82,19 @@ static void check_gemm(const struct dense_kernels *d, uint32_t m, uint32_t n, ui
     struct guarded res = guard_random((m - 1) * ldc + n, 1, &seed);
     struct guarded row = guard_random(m, 1, &seed), col = guard_random(n, 1, &seed);
     uint32_t with = pick(0, 7);
-    struct gemm_f32_job job = {.a = a.data, .a_step = (size_t)mr * k, .b = b.data, .ldb = ldb,
-                               .c = c.data, .ldc = ldc, .m = m, .n = n, .k = k,
+    struct gemm_f32_job job = {.a = a.data,
+                               .a_step = (size_t)mr * k,
+                               .b = b.data,
+                               .ldb = ldb,
+                               .c = c.data,
+                               .ldc = ldc,
+                               .m = m,
+                               .n = n,
+                               .k = k,
                                .bias_row = with & 1 ? row.data : NULL,
                                .bias_col = with & 2 ? col.data : NULL,
-                               .residual = with & 4 ? res.data : NULL, .act = some_act()};
+                               .residual = with & 4 ? res.data : NULL,
+                               .act = some_act()};
     float *gap = malloc(((m - 1) * ldc + n) * sizeof *gap);
     memcpy(gap, c.data, ((m - 1) * ldc + n) * sizeof *gap);
     pith_pack_rows_f32(w.data, k, 1, m, k, mr, a.data, job.a_step);
@@ -148,8 +160,13 @@ static void test_gemm(void **state)
 
 static struct conv_geom some_geom(uint32_t c, uint32_t o)
 {
-    struct conv_geom g = {.c = c, .o = o, .kh = pick(1, 5), .kw = pick(1, 5),
-                          .stride_h = pick(1, 3), .stride_w = pick(1, 3), .dil_h = pick(1, 2),
+    struct conv_geom g = {.c = c,
+                          .o = o,
+                          .kh = pick(1, 5),
+                          .kw = pick(1, 5),
+                          .stride_h = pick(1, 3),
+                          .stride_w = pick(1, 3),
+                          .dil_h = pick(1, 2),
                           .dil_w = pick(1, 2)};
     if (pick(0, 1))
         g.kh = g.kw = 3, g.dil_h = g.dil_w = 1, g.stride_h = g.stride_w = pick(1, 2);
@@ -172,8 +189,12 @@ static void im2col_level(const struct dense_kernels *d)
         uint32_t k = g.c * g.kh * g.kw, pixels = g.oh * g.ow;
         struct guarded x = guard_random((size_t)g.c * g.h * g.w, i % 2, &seed);
         uint32_t n = pick(1, pixels < nr ? pixels : nr);
-        struct im2col_f32_job job = {.g = &g, .x = x.data, .ldb = nr, .n = n,
-                                     .p0 = pick(0, pixels - n), .k0 = pick(0, k - 1)};
+        struct im2col_f32_job job = {.g = &g,
+                                     .x = x.data,
+                                     .ldb = nr,
+                                     .n = n,
+                                     .p0 = pick(0, pixels - n),
+                                     .k0 = pick(0, k - 1)};
         job.k1 = pick(job.k0 + 1, k);
         size_t bytes = (size_t)(job.k1 - job.k0) * nr * sizeof(float);
         struct guarded want = guard_new(bytes, 1), got = guard_new(bytes, 1);
@@ -194,8 +215,8 @@ static void test_im2col(void **state)
 }
 
 /* The window of output (oy, ox), all taps of which are tried one by one. */
-static void add_window(struct expected *e, const struct conv_geom *g, const float *x, const float *w,
-                       int oy, int ox)
+static void add_window(struct expected *e, const struct conv_geom *g, const float *x,
+                       const float *w, int oy, int ox)
 {
     for (int ky = 0; ky < (int)g->kh; ky++)
         for (int kx = 0; kx < (int)g->kw; kx++) {
@@ -219,10 +240,15 @@ static void check_depthwise(const struct dense_kernels *d, uint32_t i)
     struct guarded y = guard_new(pixels * planes * sizeof(float), i / 2 % 2);
     struct guarded res = guard_random(pixels * planes, 1, &seed);
     struct guarded bias = guard_random(planes, 1, &seed);
-    struct depthwise_f32_job job = {.g = &g, .x = x.data, .x_step = with & 1 ? plane : 0,
-                                    .w = w.data, .y = y.data, .planes = planes,
+    struct depthwise_f32_job job = {.g = &g,
+                                    .x = x.data,
+                                    .x_step = with & 1 ? plane : 0,
+                                    .w = w.data,
+                                    .y = y.data,
+                                    .planes = planes,
                                     .residual = with & 2 ? res.data : NULL,
-                                    .bias = with & 4 ? bias.data : NULL, .act = some_act()};
+                                    .bias = with & 4 ? bias.data : NULL,
+                                    .act = some_act()};
     d->depthwise_f32(&job);
     for (size_t p = 0; p < pixels * planes; p++) {
         size_t own = p / pixels, at = p % pixels;
@@ -253,9 +279,14 @@ static void check_gemv(const struct dense_kernels *d, uint32_t rows, uint32_t k)
     struct guarded w = guard_random((rows - 1) * ldw + k, 1, &seed);
     struct guarded x = guard_random(k, 1, &seed), y = guard_random(rows, 1, &seed);
     struct guarded bias = guard_random(rows, 1, &seed), res = guard_random(rows, 1, &seed);
-    struct gemv_f32_job job = {.w = w.data, .ldw = ldw, .x = x.data, .y = y.data,
+    struct gemv_f32_job job = {.w = w.data,
+                               .ldw = ldw,
+                               .x = x.data,
+                               .y = y.data,
                                .bias = k % 2 ? bias.data : NULL,
-                               .residual = k % 3 ? NULL : res.data, .rows = rows, .k = k,
+                               .residual = k % 3 ? NULL : res.data,
+                               .rows = rows,
+                               .k = k,
                                .act = some_act()};
     d->gemv_f32(&job);
     for (uint32_t r = 0; r < rows; r++) {
@@ -342,11 +373,21 @@ static void test_specials_pass(void **state)
             continue;
         pith_dense_kernels_fill(&d, levels[i]);
         const float w[1] = {1}, x[3] = {NAN, -1, INFINITY};
-        struct conv_geom g = {.c = 1, .h = 1, .w = 3, .o = 1, .oh = 1, .ow = 3, .kh = 1, .kw = 1,
-                              .stride_h = 1, .stride_w = 1, .dil_h = 1, .dil_w = 1};
+        struct conv_geom g = {.c = 1,
+                              .h = 1,
+                              .w = 3,
+                              .o = 1,
+                              .oh = 1,
+                              .ow = 3,
+                              .kh = 1,
+                              .kw = 1,
+                              .stride_h = 1,
+                              .stride_w = 1,
+                              .dil_h = 1,
+                              .dil_w = 1};
         float y[3];
-        struct depthwise_f32_job job = {.g = &g, .x = x, .w = w, .y = y, .planes = 1,
-                                        .act = {ACT_CLIP, 0.0f, 6.0f}};
+        struct depthwise_f32_job job = {
+            .g = &g, .x = x, .w = w, .y = y, .planes = 1, .act = {ACT_CLIP, 0.0f, 6.0f}};
         d.depthwise_f32(&job);
         assert_true(isnan(y[0]) && y[1] == 0 && y[2] == 6);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Every kernel of kernel_sparse.h at every level against sums in double, on buffers that end or begin
- * at unmapped pages.
+/* Every kernel of kernel_sparse.h at every level against sums in double, on buffers that end or
+ * begin at unmapped pages.
  *
  * Bound. A sum of K products in f32, in any order, each product rounded or fused, differs from the
  * exact sum by at most (K + 1) u sum |w x| (1 + small), u = 2^-24; for K >= 1 that is below
@@ -33,7 +33,7 @@ struct product {
     struct guarded form, x, y;
 };
 
-/* A table that builds `kind` wherever the weight has it, whatever its speed. */
+/* A table that builds `kind` wherever the weight has it, however slow. */
 static struct sparse_kernels forcing(enum run_form_kind kind)
 {
     struct sparse_kernels t;
@@ -102,6 +102,10 @@ static void check_level(const struct product *p, uint32_t level)
 static void check(const struct weight_want *want, enum run_form_kind kind)
 {
     struct product p = {.k = case_new(want, &seed)};
+    if (kind == FORM_CSR_VALUE && p.k.w.nnz * 6 > p.k.w.count * 4) {
+        case_free(&p.k); /* larger than f32: never built */
+        return;
+    }
     build(&p, kind);
     n_windows += p.kind == FORM_WINDOW;
     for (int at_end = 0; at_end < 2; at_end++) {
@@ -170,8 +174,12 @@ static void test_csr_row_codebooks(void **state)
     (void)state;
     static const uint32_t sizes[] = {5, 32, 256};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        check(&(struct weight_want){.scale = 1, .n_centroids = sizes[i], .n_groups = 37, .rows = 37,
-                                    .cols = 201, .density = 0.3},
+        check(&(struct weight_want){.scale = 1,
+                                    .n_centroids = sizes[i],
+                                    .n_groups = 37,
+                                    .rows = 37,
+                                    .cols = 201,
+                                    .density = 0.3},
               FORM_CSR_CODEBOOK);
 }
 
@@ -195,8 +203,8 @@ static void test_dense(void **state)
     } forms[] = {{1, FORM_DENSE4},  {16, FORM_DENSE4}, {17, FORM_DENSE5},
                  {32, FORM_DENSE5}, {33, FORM_DENSE8}, {256, FORM_DENSE8}};
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-        struct weight_want want = {.scale = 1, .dense = true, .n_centroids = forms[i].n_centroids,
-                                   .n_groups = 1};
+        struct weight_want want = {
+            .scale = 1, .dense = true, .n_centroids = forms[i].n_centroids, .n_groups = 1};
         each_shape(want, forms[i].kind);
         want.rows = 37;
         want.cols = 203;
@@ -211,8 +219,8 @@ static void test_extremes(void **state)
     (void)state;
     static const float scales[] = {0x1p117f, 0x1p-100f};
     for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
-        struct weight_want want = {.scale = scales[i], .rows = 32, .cols = 400, .density = 0.2,
-                                   .n_groups = 1};
+        struct weight_want want = {
+            .scale = scales[i], .rows = 32, .cols = 400, .density = 0.2, .n_groups = 1};
         check(&want, FORM_CSR_VALUE);
         want.n_centroids = 32;
         check(&want, FORM_CSR_CODEBOOK);
@@ -230,8 +238,12 @@ static void test_extremes(void **state)
 static void test_empty_slots_read_nothing(void **state)
 {
     (void)state;
-    struct weight_want want = {.scale = 1, .rows = 16, .cols = 64, .pattern = PATTERN_TRIANGLE,
-                               .n_centroids = 32, .n_groups = 1};
+    struct weight_want want = {.scale = 1,
+                               .rows = 16,
+                               .cols = 64,
+                               .pattern = PATTERN_TRIANGLE,
+                               .n_centroids = 32,
+                               .n_groups = 1};
     struct product p = {.k = case_new(&want, &seed)};
     build(&p, FORM_WINDOW);
     assert_int_equal(p.kind, FORM_WINDOW);

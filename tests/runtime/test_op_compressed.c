@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Gemm, MatMul and Conv with a sparse or clustered constant: straight from the compressed bytes where
- * there is a run form, expanded where there is none or PITH_FLAG_DENSE_ONLY asks for it; the sums
- * are the same within the bound of kernel_dense.h and kernel_sparse.h. */
+/* Gemm, MatMul and Conv with a sparse or clustered constant: straight from the compressed bytes
+ * where there is a run form, expanded where there is none or PITH_FLAG_DENSE_ONLY asks for it; the
+ * sums are the same within the bound of kernel_dense.h and kernel_sparse.h. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -69,8 +69,13 @@ static const char *check(const struct compressed *t, const struct weight_want *w
     struct tview in2 = {PITH_F32, {1, {k.rows}}, bias}, out = {0}, residual;
     const struct tview *in[3] = {&in0, &in1, &in2};
     struct tview *outs[1] = {&out};
-    struct op_args args = {.info = pith_op_get(t->op), .attr = attr, .n_in = has_bias ? 3 : 2,
-                           .n_out = 1, .in = in, .out = outs, .weight = &k.w,
+    struct op_args args = {.info = pith_op_get(t->op),
+                           .attr = attr,
+                           .n_in = has_bias ? 3 : 2,
+                           .n_out = 1,
+                           .in = in,
+                           .out = outs,
+                           .weight = &k.w,
                            .fuse = {ACT_RELU, 0, 0, NULL}};
     pith_kernels_fill(&kernels, t->features);
     pith_op_attr_defaults(args.info, attr);
@@ -118,8 +123,8 @@ static void test_all_ways(void **state)
             for (uint32_t o = 0; o < 3; o++)
                 for (uint32_t m = 1; m <= 5; m += 2) {
                     uint32_t features = l < 3 ? levels[l] : best;
-                    struct compressed t = {.op = ops[o], .m = m, .features = features,
-                                           .residual = (w + m) % 2 == 0};
+                    struct compressed t = {
+                        .op = ops[o], .m = m, .features = features, .residual = (w + m) % 2 == 0};
                     if ((best & features) != features)
                         continue;
                     const char *kernel = check(&t, &weights[w]);

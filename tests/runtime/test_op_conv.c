@@ -47,17 +47,19 @@ static void expect_channel(struct dense_case *t, const struct conv_case *k, uint
     const float *x = t->view[0].data, *wt = t->view[1].data, *bias = t->view[2].data;
     for (int oy = 0; oy < oh; oy++)
         for (int ox = 0; ox < ow; ox++) {
-            size_t at = ((size_t)(n * k->o + o) * (size_t)oh + (size_t)oy) * (size_t)ow + (size_t)ox;
+            size_t at =
+                ((size_t)(n * k->o + o) * (size_t)oh + (size_t)oy) * (size_t)ow + (size_t)ox;
             if (bias)
                 case_add(t, at, bias[o], 1);
             for (uint32_t c = 0; c < c_group; c++)
                 for (int i = 0; i < kh * kw; i++) {
                     int iy = oy * sh + i / kw * dh - ph, ix = ox * sw + i % kw * dw - pw;
                     if (iy >= 0 && iy < h && ix >= 0 && ix < w)
-                        case_add(t, at,
-                                 x[((n * k->c + c0 + c) * (uint32_t)h + (uint32_t)iy) * (uint32_t)w +
-                                   (uint32_t)ix],
-                                 wt[(o * c_group + c) * (uint32_t)(kh * kw) + (uint32_t)i]);
+                        case_add(
+                            t, at,
+                            x[((n * k->c + c0 + c) * (uint32_t)h + (uint32_t)iy) * (uint32_t)w +
+                              (uint32_t)ix],
+                            wt[(o * c_group + c) * (uint32_t)(kh * kw) + (uint32_t)i]);
                 }
         }
 }

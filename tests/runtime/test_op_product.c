@@ -30,7 +30,8 @@ static void check_gemm(uint32_t m, uint32_t n, uint32_t k, bool ta, bool tb, uin
     for (size_t i = 0; i < m; i++)
         for (size_t j = 0; j < n; j++) {
             for (size_t x = 0; x < k; x++)
-                case_add(&t, i * n + j, (double)alpha * value(&t.view[0], ta ? x * m + i : i * k + x),
+                case_add(&t, i * n + j,
+                         (double)alpha * value(&t.view[0], ta ? x * m + i : i * k + x),
                          value(&t.view[1], tb ? j * k + x : x * n + j));
             if (c_dim) {
                 uint32_t cols = c_rank > 0 ? c_dim[c_rank - 1] : 1;

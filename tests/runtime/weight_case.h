@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* weight_case.h - random matrices as struct weight, in the codings that need no encoder: bitmap or
- * dense support, plain elements or packed indices with codebooks as raw floats. Keeps the same matrix
- * as doubles beside it. */
+ * dense support, plain elements or packed indices with codebooks as raw floats. Keeps the same
+ * matrix as doubles beside it. */
 #ifndef WEIGHT_CASE_H
 #define WEIGHT_CASE_H
 
@@ -21,9 +21,9 @@ struct weight_case {
 
 enum pattern {
     PATTERN_RANDOM,
-    PATTERN_FIRST_ROW,  /* one full row, the others empty */
-    PATTERN_LAST_COLS,  /* only the last two columns */
-    PATTERN_TRIANGLE,   /* row r holds its first r columns: counts differ within every unit */
+    PATTERN_FIRST_ROW, /* one full row, the others empty */
+    PATTERN_LAST_COLS, /* only the last two columns */
+    PATTERN_TRIANGLE,  /* row r holds its first r columns: counts differ within every unit */
     PATTERN_FULL,
     PATTERN_EMPTY,
     N_PATTERNS
@@ -32,14 +32,15 @@ enum pattern {
 struct weight_want {
     uint32_t rows, cols;
     enum pattern pattern;
-    double density; /* PATTERN_RANDOM */
-    bool dense;     /* SUPPORT_DENSE */
+    double density;       /* PATTERN_RANDOM */
+    bool dense;           /* SUPPORT_DENSE */
     uint32_t n_centroids; /* 0: plain f32 */
     uint64_t n_groups;
     float scale; /* of the values */
 };
 
-static inline bool case_holds(const struct weight_want *want, uint32_t r, uint32_t c, uint64_t *seed)
+static inline bool case_holds(const struct weight_want *want, uint32_t r, uint32_t c,
+                              uint64_t *seed)
 {
     switch (want->pattern) {
     case PATTERN_FIRST_ROW:
@@ -97,7 +98,8 @@ static inline struct weight_case case_new(const struct weight_want *want, uint64
     k.support = calloc(count / 8 + 1, 1);
     k.stream = malloc(count * elem + 1);
     for (uint64_t i = 0; i < count; i++) {
-        if (!want->dense && !case_holds(want, (uint32_t)(i / want->cols), (uint32_t)(i % want->cols), seed))
+        if (!want->dense &&
+            !case_holds(want, (uint32_t)(i / want->cols), (uint32_t)(i % want->cols), seed))
             continue;
         uint8_t index = 0;
         float value = want->scale * random_f32(seed);
