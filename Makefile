@@ -31,6 +31,8 @@ ARCH := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
 
 MODULES := runtime host huffman model measure prune quantize calibrate compress cli
 LIB_MODULES := $(filter-out cli,$(MODULES))
+TEST_SRC := $(foreach m,$(MODULES),$(wildcard tests/$(m)/test_*.c))
+TEST_BIN := $(TEST_SRC:%.c=$(O)/%)
 include $(foreach m,$(filter-out host,$(MODULES)),$(m)/module.mk) tests/module.mk bench/module.mk samples/module.mk
 
 # ---- flags -------------------------------------------------------------------------------------
@@ -103,8 +105,6 @@ $(O)/pith: $(call objs,cli) $(O)/libpith.a
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(sort $(call link_libs,cli)) -lm -lpthread -o $@
 
 # ---- tests: tests/<module>/test_x.c links the modules that <module> may see ------------------------
-TEST_SRC := $(foreach m,$(MODULES),$(wildcard tests/$(m)/test_*.c))
-TEST_BIN := $(TEST_SRC:%.c=$(O)/%)
 define test_rules
 $$(O)/tests/$(1)/%.o: MODULE_CFLAGS = -D_GNU_SOURCE= $$(call incs,$(1)) $$(foreach m,$$(call closure,$(1)),-I$$(DIR_$$m)) $$(CFLAGS_runtime) -Itests
 $$(O)/tests/$(1)/test_%: $$(O)/tests/$(1)/test_%.o $$(foreach m,$$(call closure,$(1)),$$(O)/lib/$$(m).a)

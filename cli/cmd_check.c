@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "data_options.h"
+#include "json_out.h"
 #include "pith_onnx.h"
 #include "table.h"
 
@@ -24,19 +25,29 @@ static void print_issues(const char *path, const struct pith_onnx_report *r)
     struct cli_table t;
     printf("%s: %u of %u nodes unsupported\n", path, r->n_unsupported, r->n_nodes);
     cli_table_start(&t, 4);
+    cli_table_left(&t, 2);
+    cli_table_left(&t, 3);
     for (uint32_t i = 0; i < r->n_issues; i++) {
+        const struct pith_onnx_issue *issue = &r->issues[i];
         char names[400];
         size_t n = 0;
         names[0] = '\0';
-        for (uint32_t k = 0; k < r->issues[i].n_nodes && n < sizeof names; k++)
+        for (uint32_t k = 0; k < issue->n_nodes && n < sizeof names; k++)
             n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", k ? " " : "",
-                                  r->issues[i].nodes[k]);
-        cli_table_add(&t, "  %s", r->issues[i].op);
-        cli_table_add(&t, "%ux", r->issues[i].count);
+                                  issue->nodes[k]);
+        if (issue->count > issue->n_nodes && n < sizeof names)
+            snprintf(names + n, sizeof names - n, " ...");
+        cli_table_add(&t, "  %s", issue->op);
+        cli_table_add(&t, "%ux", issue->count);
         cli_table_add(&t, "%s", names);
-        cli_table_add(&t, "%s", r->issues[i].hint);
+        cli_table_add(&t, "%s", issue->hint);
     }
     cli_table_print(&t, stdout);
+}
+
+static bool importable(const struct pith_onnx_report *r)
+{
+    return !r->n_unsupported && !r->n_open;
 }
 
 static void print_report(const char *path, const struct pith_onnx_report *r)
@@ -48,108 +59,168 @@ static void print_report(const char *path, const struct pith_onnx_report *r)
                r->open_dims[i].input, r->open_dims[i].dim, r->open_dims[i].symbol,
                r->open_dims[i].example);
     for (uint32_t i = 0; i < r->n_nonfinite; i++)
-        printf("%s: weight '%s' has %" PRIu64 " values that are NaN or infinite\n", path,
-               r->nonfinite[i].tensor, r->nonfinite[i].count);
-    if (!r->n_unsupported && !r->n_open && !r->n_nonfinite)
-        printf("%s: ok, %u nodes\n", path, r->n_nodes);
+        printf("%s: weight '%s' has %" PRIu64 " value%s NaN or infinite\n", path,
+               r->nonfinite[i].tensor, r->nonfinite[i].count,
+               r->nonfinite[i].count == 1 ? " that is" : "s that are");
 }
 
-static void print_json(const struct pith_onnx_report *r)
+static void json_unsupported(const struct pith_onnx_report *r)
 {
-    printf("{\"pith\":1,\"ok\":%s,\"unsupported\":[",
-           r->n_unsupported || r->n_open || r->n_nonfinite ? "false" : "true");
-    for (uint32_t i = 0; i < r->n_issues; i++)
-        printf("%s{\"op\":\"%s\",\"count\":%u}", i ? "," : "", r->issues[i].op, r->issues[i].count);
-    puts("]}");
-}
-
-/* NaN and infinite weights make the honest answer no; what cannot be imported is exit 5. */
-static enum cli_exit check_onnx(const struct check_options *o, const char *path,
-                                const struct pith_import_opts *import)
-{
-    struct pith_onnx_report *r;
-    struct pith_error err = {0};
-    struct pith_buffer file;
-    char dir[4096] = ".";
-    const char *slash = strrchr(path, '/');
-    enum cli_exit rc = cli_read_file(path, &file);
-    if (rc)
-        return rc;
-    if (slash)
-        snprintf(dir, sizeof dir, "%.*s", (int)(slash - path + 1), path);
-    if (pith_onnx_check(file.data, file.bytes, path, dir, import, &r, &err)) {
-        pith_buffer_free(&file);
-        return cli_fail(&err);
+    cli_json_open("unsupported", '[');
+    for (uint32_t i = 0; r && i < r->n_issues; i++) {
+        cli_json_open(NULL, '{');
+        cli_json_string("op", r->issues[i].op);
+        cli_json_uint("count", r->issues[i].count);
+        cli_json_open("nodes", '[');
+        for (uint32_t k = 0; k < r->issues[i].n_nodes; k++)
+            cli_json_string(NULL, r->issues[i].nodes[k]);
+        cli_json_close(']');
+        cli_json_string("hint", r->issues[i].hint);
+        cli_json_close('}');
     }
-    if (o->common.json)
-        print_json(r);
-    else
-        print_report(path, r);
-    rc = r->n_unsupported || r->n_open ? EXIT_UNSUPPORTED : r->n_nonfinite ? EXIT_NO : EXIT_DONE;
-    pith_onnx_report_free(r);
-    pith_buffer_free(&file);
-    return rc;
+    cli_json_close(']');
 }
 
-static bool is_pith(const char *path)
+static void json_open_dims(const struct pith_onnx_report *r)
 {
-    uint8_t head[8] = {0};
-    FILE *f = fopen(path, "rb");
-    size_t n = f ? fread(head, 1, sizeof head, f) : 0;
-    if (f)
-        fclose(f);
-    /* an ONNX file begins with a protobuf field: a varint tag, never with pith's first byte */
-    return n > 0 && (head[0] & 0x80) != 0;
+    cli_json_open("open", '[');
+    for (uint32_t i = 0; r && i < r->n_open; i++) {
+        cli_json_open(NULL, '{');
+        cli_json_string("input", r->open_dims[i].input);
+        cli_json_uint("dim", r->open_dims[i].dim);
+        cli_json_string("symbol", r->open_dims[i].symbol);
+        cli_json_close('}');
+    }
+    cli_json_close(']');
 }
 
-/* A .pith is checked by reading it: every chunk, stream and shape; then a plan is made. */
-static enum cli_exit check_model(const struct check_options *o, const char *path,
+static void json_nonfinite(const struct pith_onnx_report *r)
+{
+    cli_json_open("nonfinite", '[');
+    for (uint32_t i = 0; r && i < r->n_nonfinite; i++) {
+        cli_json_open(NULL, '{');
+        cli_json_string("tensor", r->nonfinite[i].tensor);
+        cli_json_uint("count", r->nonfinite[i].count);
+        cli_json_close('}');
+    }
+    cli_json_close(']');
+}
+
+/* What is being checked, and what was found so far. */
+struct subject {
+    const char *path;
+    struct pith_buffer file; /* owns */
+    char dir[4096];          /* where external data may lie; empty: standard input */
+    struct pith_onnx_report *onnx; /* owns; NULL: a .pith */
+    struct pith_model *model;      /* owns */
+    struct pith_data *data;        /* owns */
+};
+
+static enum cli_exit read_subject(struct subject *s, const char *operand)
+{
+    const char *slash = strrchr(operand, '/');
+    s->path = strcmp(operand, "-") == 0 ? "standard input" : operand;
+    if (s->path == operand)
+        snprintf(s->dir, sizeof s->dir, "%.*s", slash ? (int)(slash - operand + 1) : 1,
+                 slash ? operand : ".");
+    return cli_read_file(operand, &s->file);
+}
+
+static bool is_pith(const struct subject *s)
+{
+    /* an ONNX file begins with a protobuf field: a varint tag, never with pith's first byte */
+    return (s->file.data[0] & 0x80) != 0;
+}
+
+static enum cli_exit survey_onnx(struct subject *s, const struct pith_import_opts *import)
+{
+    struct pith_error err = {0};
+    if (pith_onnx_check(s->file.data, s->file.bytes, s->path, *s->dir ? s->dir : NULL, import,
+                        &s->onnx, &err))
+        return cli_fail(&err);
+    return importable(s->onnx) ? EXIT_DONE : EXIT_UNSUPPORTED;
+}
+
+/* Read whole: every chunk, stream and shape; then a plan is made, and data is held against it. */
+static enum cli_exit check_model(const struct check_options *o, struct subject *s,
                                  const struct pith_import_opts *import)
 {
-    struct pith_model *m = NULL;
-    struct pith_data *data = NULL;
     struct pith_engine *e;
     struct pith_engine_opts engine;
     struct pith_error err = {0};
-    enum cli_exit rc = cli_load_model(path, import, &m);
+    enum cli_exit rc = cli_engine_opts(&o->common, &engine);
+    if (rc)
+        return rc;
+    if (pith_model_read(s->file.data, s->file.bytes, s->path, *s->dir ? s->dir : NULL, import,
+                        &s->model, &err) ||
+        pith_engine_open(s->model, &engine, &e, &err))
+        return cli_fail(&err);
+    pith_engine_close(e);
+    return o->data.path ? cli_open_data(&o->data, s->model, &s->data) : EXIT_DONE;
+}
+
+static void print_text(const struct check_options *o, const struct subject *s, bool ok)
+{
+    if (s->onnx)
+        print_report(s->path, s->onnx);
+    if (ok)
+        printf("%s: ok, %u nodes\n", s->path, s->model->n_nodes);
+    if (s->data)
+        printf("%s: %" PRIu64 " samples fit%s\n", o->data.path, pith_data_count(s->data),
+               pith_data_labelled(s->data) ? ", labelled" : ", no labels");
+}
+
+static void print_json(const struct subject *s, bool ok)
+{
+    cli_json_begin();
+    cli_json_bool("ok", ok);
+    json_unsupported(s->onnx);
+    json_open_dims(s->onnx);
+    json_nonfinite(s->onnx);
+    if (s->data) {
+        cli_json_uint("samples", pith_data_count(s->data));
+        cli_json_bool("labelled", pith_data_labelled(s->data));
+    }
+    cli_json_end();
+}
+
+/* NaN and infinite weights make the honest answer no; what cannot be imported is exit 5. */
+static enum cli_exit check(const struct check_options *o, struct subject *s,
+                           const struct pith_import_opts *import)
+{
+    enum cli_exit rc = is_pith(s) ? EXIT_DONE : survey_onnx(s, import);
+    bool surveyed = s->onnx != NULL;
     if (!rc)
-        rc = cli_engine_opts(&o->common, &engine);
-    if (!rc && !pith_engine_open(m, &engine, &e, &err))
-        pith_engine_close(e);
-    else if (!rc)
-        rc = cli_fail(&err);
-    if (!rc && o->data.path)
-        rc = cli_open_data(&o->data, m, &data);
-    if (!rc && !o->common.json && is_pith(path))
-        printf("%s: ok, %u nodes\n", path, m->n_nodes);
-    if (!rc && o->common.json && is_pith(path))
-        puts("{\"pith\":1,\"ok\":true,\"unsupported\":[]}");
-    if (!rc && data)
-        printf("%s: %" PRIu64 " samples fit%s\n", o->data.path, pith_data_count(data),
-               pith_data_labelled(data) ? ", labelled" : ", no labels");
-    pith_data_free(data);
-    pith_model_free(m);
+        rc = check_model(o, s, import);
+    if (!rc && surveyed && s->onnx->n_nonfinite)
+        rc = EXIT_NO;
+    if (rc == EXIT_DONE || rc == EXIT_NO || (surveyed && !importable(s->onnx)))
+        o->common.json ? print_json(s, rc == EXIT_DONE) : print_text(o, s, rc == EXIT_DONE);
     return rc;
 }
 
 static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 {
     struct check_options *o = opts;
+    struct subject s = {0};
     struct pith_import_opts import;
     struct cli_import_storage *storage = NULL;
     enum cli_exit rc = cli_import_opts(&o->import, &import, &storage);
-    (void)n_operands;
-    if (!rc && !is_pith(operands[0]))
-        rc = check_onnx(o, operands[0], &import);
     if (!rc)
-        rc = check_model(o, operands[0], &import);
+        rc = read_subject(&s, n_operands ? operands[0] : "-");
+    if (!rc)
+        rc = check(o, &s, &import);
+    pith_data_free(s.data);
+    pith_model_free(s.model);
+    pith_onnx_report_free(s.onnx);
+    pith_buffer_free(&s.file);
     cli_import_free(storage);
     return rc;
 }
 
 const struct cli_command cmd_check = {
     "check", "look", "will it import, is it sound, does data fit",
-    "pith check MODEL [-d DATA] [--input-shape NAME:DIMS]",
+    "pith check [MODEL] [-d DATA] [--input-shape NAME:DIMS]",
     "Lists every unsupported node at once with what to do about it, open dimensions, and weights\n"
     "that are NaN or infinite. Exit 5: cannot be imported; 1: imports but is unsound.",
-    options, sizeof(struct check_options), 1, 1, run};
+    options, sizeof(struct check_options), 0, 1, run};

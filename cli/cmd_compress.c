@@ -152,8 +152,10 @@ static enum cli_exit compress(const struct compress_options *o, struct pith_mode
         rc = print_layers(&result.file);
     if (!rc)
         print_summary(o, &result, before_bytes);
-    if (!rc && st == PITH_ERR_GOAL)
+    if (!rc && st == PITH_ERR_GOAL) {
         rc = cli_fail(&err);
+        cli_say(&o->common, "      saved all the same as %s", o->common.output ? o->common.output : "-");
+    }
     pith_compress_result_free(&result);
     return rc;
 }

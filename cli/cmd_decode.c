@@ -2,6 +2,7 @@
 /* pith decode: back to a plain .pith, or to ONNX with the effective weights. */
 #include <string.h>
 #include "cli.h"
+#include "json_out.h"
 
 struct decode_options {
     struct cli_common common;
@@ -45,6 +46,8 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
         rc = decode(o, m, &file);
     if (!rc)
         rc = cli_write_output(&o->common, file.data, file.bytes);
+    if (!rc && o->common.json)
+        cli_json_size(file.bytes);
     if (!rc)
         cli_say(&o->common, "decode     %s", cli_format_bytes(file.bytes, text));
     pith_buffer_free(&file);

@@ -2,6 +2,7 @@
 /* pith encode: batch normalisation folded, gaps and indices entropy-coded: the final file. */
 #include <string.h>
 #include "cli.h"
+#include "json_out.h"
 #include "pith_compress.h"
 
 struct encode_options {
@@ -65,6 +66,8 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
         rc = encode(o, &stage, m, &file);
     if (!rc)
         rc = cli_write_output(&o->common, file.data, file.bytes);
+    if (!rc && o->common.json)
+        cli_json_size(file.bytes);
     if (!rc)
         cli_say(&o->common, "encode     %s", cli_format_bytes(file.bytes, text));
     pith_buffer_free(&file);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* pith import: ONNX in, .pith out, nothing compressed yet. */
 #include <inttypes.h>
-#include "cli.h"
+#include "json_out.h"
 
 struct import_options {
     struct cli_common common;
@@ -19,6 +19,15 @@ static uint64_t count_weights(const struct pith_model *m)
     for (uint32_t i = 0; i < m->n_values; i++)
         n += m->values[i].constant ? m->values[i].constant->count : 0;
     return n;
+}
+
+static void print_json(const struct pith_model *m, uint64_t bytes)
+{
+    cli_json_begin();
+    cli_json_uint("bytes", bytes);
+    cli_json_uint("nodes", m->n_nodes);
+    cli_json_uint("weights", count_weights(m));
+    cli_json_end();
 }
 
 static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
@@ -39,8 +48,10 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
     rc = cli_load_model(path, &import, &m);
     if (!rc)
         rc = cli_write_model(&o->common, m, &bytes);
+    if (!rc && o->common.json)
+        print_json(m, bytes);
     if (!rc)
-        cli_say(&o->common, "import     %s    %u nodes, %s weights, %s", path, m->n_nodes,
+        cli_say(&o->common, "import     %s  %u nodes, %s weights, %s", path, m->n_nodes,
                 cli_format_count(count_weights(m), a), cli_format_bytes(bytes, b));
     pith_model_free(m);
     cli_import_free(storage);

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 #include "data_options.h"
+#include "json_out.h"
 #include "pith_host.h"
-#include "pith_preprocess.h"
 
 struct run_options {
     struct cli_common common;
@@ -109,30 +109,30 @@ static enum cli_exit feed_array(const struct pith_array *a, const struct pith_te
     return EXIT_DONE;
 }
 
+/* The way of a data set with one picture: resized, cropped and scaled as the model wants it. */
 static enum cli_exit feed_picture(const struct runner *r, const struct pith_buffer *file,
-                                  const struct pith_tensor *t, void *to, const char *path)
+                                  uint32_t input, void *to, const char *path)
 {
     struct pith_error err = {0};
-    struct pith_image image;
-    struct pith_preprocess pre;
-    const char *text = r->o->preprocess ? r->o->preprocess : pith_model_get_meta(r->m, "preprocess");
-    enum cli_exit rc = EXIT_DONE;
-    pith_preprocess_init(&pre);
-    if (text && pith_preprocess_read(text, strlen(text), &pre, &err))
+    struct pith_data *data;
+    struct pith_data_opts o = {.size_bytes = sizeof o,
+                               .path = path,
+                               .content = file->data,
+                               .content_bytes = file->bytes,
+                               .preprocess = r->o->preprocess};
+    enum cli_exit rc;
+    cli_data_shape(r->m, input, &o);
+    if (pith_data_open(&o, &data, &err))
         return cli_fail(&err);
-    if (pith_image_decode(file->data, file->bytes, path, &image, &err))
-        return cli_fail(&err);
-    if ((uint64_t)image.width * image.height * image.channels * sizeof(float) != t->bytes) {
-        cli_error("%s: a picture of %ux%u in %u channels does not fill input '%.*s'", path,
-                  image.width, image.height, image.channels, (int)t->name_bytes, t->name);
-        rc = EXIT_USAGE;
-    } else if (pith_preprocess_apply(&pre, image.pixels, image.height, image.width, image.channels,
-                                     to)) {
-        cli_error("%s: the preprocessing is for another number of channels", path);
-        rc = EXIT_USAGE;
-    }
-    pith_image_free(&image);
+    rc = pith_data_read(data, 0, to, NULL, &err) ? cli_fail(&err) : EXIT_DONE;
+    pith_data_free(data);
     return rc;
+}
+
+static bool is_picture(const struct pith_buffer *file)
+{
+    return file->bytes > 4 && (memcmp(file->data, "\x89PNG", 4) == 0 ||
+                               memcmp(file->data, "\xff\xd8\xff", 3) == 0);
 }
 
 static enum cli_exit feed_file(const struct runner *r, const char *path, uint32_t input)
@@ -145,6 +145,8 @@ static enum cli_exit feed_file(const struct runner *r, const char *path, uint32_
     enum cli_exit rc = cli_read_file(path, &file);
     if (rc)
         return rc;
+    if (strcmp(path, "-") == 0)
+        path = "standard input";
     pith_plan_input(r->plan, input, &t);
     if (file.bytes > 6 && memcmp(file.data, "\x93NUMPY", 6) == 0) {
         rc = pith_npy_read(file.data, file.bytes, path, &array, &err) ? cli_fail(&err)
@@ -153,8 +155,8 @@ static enum cli_exit feed_file(const struct runner *r, const char *path, uint32_
             rc = feed_array(&array, &t, to, path);
             pith_array_free(&array);
         }
-    } else if (file.bytes > 3 && (file.data[0] == 0x89 || file.data[0] == 0xff)) {
-        rc = feed_picture(r, &file, &t, to, path);
+    } else if (is_picture(&file) && t.type == PITH_F32) {
+        rc = feed_picture(r, &file, input, to, path);
     } else if (file.bytes == t.bytes) {
         memcpy(to, file.data, file.bytes);
     } else {
@@ -190,23 +192,47 @@ static const char *class_name(const struct pith_model *m, uint64_t k, int *len)
     return p ? p : "";
 }
 
-static void print_top(const struct runner *r, const float *y, uint64_t n)
+/* The next element in falling order behind number `last` (equal ones by number); n: none. */
+static uint64_t next_largest(const float *y, uint64_t n, uint64_t last)
 {
-    uint64_t top = r->o->top ? r->o->top : 5, last = UINT64_MAX;
-    for (uint64_t k = 0; k < top && k < n; k++) {
-        uint64_t best = UINT64_MAX;
-        int len;
-        const char *name;
-        for (uint64_t i = 0; i < n; i++) {
-            bool after = last == UINT64_MAX || y[i] < y[last] || (y[i] == y[last] && i > last);
-            if (after && (best == UINT64_MAX || y[i] > y[best]))
-                best = i;
-        }
-        if (best == UINT64_MAX)
-            return;
-        name = class_name(r->m, best, &len);
-        printf("%" PRIu64 "\t%.6g\t%.*s\n", best, (double)y[best], len, name);
-        last = best;
+    uint64_t best = n;
+    for (uint64_t i = 0; i < n; i++) {
+        bool after = last == n || y[i] < y[last] || (y[i] == y[last] && i > last);
+        if (after && (best == n || y[i] > y[best]))
+            best = i;
+    }
+    return best;
+}
+
+static void print_class(const struct runner *r, uint64_t k, double value)
+{
+    int len;
+    const char *name = class_name(r->m, k, &len);
+    if (!r->o->common.json) {
+        printf("%" PRIu64 "\t%.6g\t%.*s\n", k, value, len, name);
+        return;
+    }
+    cli_json_open(NULL, '{');
+    cli_json_uint("class", k);
+    cli_json_number("value", value);
+    if (len)
+        cli_json_bytes("name", name, (size_t)len);
+    cli_json_close('}');
+}
+
+static void print_top(const struct runner *r, const struct pith_tensor *t, const float *y)
+{
+    uint64_t top = r->o->top ? r->o->top : 5, n = t->bytes / sizeof *y, last = n;
+    if (r->o->common.json) {
+        cli_json_begin();
+        cli_json_bytes("output", t->name, t->name_bytes);
+        cli_json_open("top", '[');
+    }
+    for (uint64_t k = 0; k < top && (last = next_largest(y, n, last)) < n; k++)
+        print_class(r, last, (double)y[last]);
+    if (r->o->common.json) {
+        cli_json_close(']');
+        cli_json_end();
     }
 }
 
@@ -222,7 +248,7 @@ static enum cli_exit write_result(const struct runner *r)
         return rc;
     y = pith_plan_output_data(r->plan, output);
     if (!r->o->common.output && t.type == PITH_F32) {
-        print_top(r, y, t.bytes / sizeof(float));
+        print_top(r, &t, y);
         return EXIT_DONE;
     }
     if (pith_npy_write(t.type, t.rank, t.dim, y, &npy, &err))
@@ -299,8 +325,8 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 
 const struct cli_command cmd_run = {
     "run", "run", "outputs for inputs", "pith run MODEL [INPUT | NAME=INPUT]... [-o out.npy]",
-    "An input is a .npy file, a PNG or JPEG picture of the model's size (the stored preprocessing is\n"
-    "applied), or raw little-endian values; without one, standard input. Without -o the largest\n"
+    "An input is a .npy file, a PNG or JPEG picture (resized, cropped and scaled by the stored\n"
+    "preprocessing), or raw little-endian values; without one, standard input. Without -o the largest\n"
     "values are printed as: class, value, name.\n\n"
     "  pith run net.pith digit.png\n"
     "  pith run net.pith x=x.npy state=s.npy -o y.npy",

@@ -14,7 +14,7 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
     pith_cpu_names(pith_cpu_features(), cpu, sizeof cpu);
     snprintf(version, sizeof version, "%u.%u.%u", v >> 16, v >> 8 & 255, v & 255);
     if (!c->json) {
-        printf("pith %s (format %u; cpu %s)\n", version, PITH_FORMAT_VERSION, cpu);
+        printf("pith %s (format %d; cpu %s)\n", version, PITH_FORMAT_VERSION, cpu);
         return EXIT_DONE;
     }
     cli_json_begin();

@@ -2,6 +2,18 @@
 #include "data_options.h"
 #include <string.h>
 
+void cli_data_shape(const struct pith_model *m, uint32_t input, struct pith_data_opts *o)
+{
+    if (!o->preprocess)
+        o->preprocess = pith_model_get_meta(m, "preprocess");
+    if (input < m->n_inputs) {
+        const struct pith_value *v = &m->values[m->inputs[input]];
+        o->input_name = v->name;
+        o->rank = v->rank;
+        memcpy(o->dim, v->dim, sizeof o->dim);
+    }
+}
+
 enum cli_exit cli_open_data(const struct cli_data *in, const struct pith_model *m,
                             struct pith_data **data)
 {
@@ -15,14 +27,7 @@ enum cli_exit cli_open_data(const struct cli_data *in, const struct pith_model *
         cli_error("no data: give -d DATA");
         return EXIT_USAGE;
     }
-    if (!o.preprocess)
-        o.preprocess = pith_model_get_meta(m, "preprocess");
-    if (m->n_inputs > 0) {
-        const struct pith_value *v = &m->values[m->inputs[0]];
-        o.input_name = v->name;
-        o.rank = v->rank;
-        memcpy(o.dim, v->dim, sizeof o.dim);
-    }
+    cli_data_shape(m, 0, &o);
     return pith_data_open(&o, data, &err) ? cli_fail(&err) : EXIT_DONE;
 }
 

@@ -21,6 +21,9 @@ struct cli_data {
             "these samples; !A:B:STEP all others", 0, 0                                            \
     }
 
+/* Fills in what m's input wants: its name and shape, and the stored preprocessing unless o has one. */
+void cli_data_shape(const struct pith_model *m, uint32_t input, struct pith_data_opts *o);
+
 /* Opens the data set for m's first input with the preprocessing stored in m (or given here). */
 enum cli_exit cli_open_data(const struct cli_data *in, const struct pith_model *m,
                             struct pith_data **data);

@@ -70,6 +70,13 @@ void cli_json_end(void)
     puts("}");
 }
 
+void cli_json_size(uint64_t bytes)
+{
+    cli_json_begin();
+    cli_json_uint("bytes", bytes);
+    cli_json_end();
+}
+
 void cli_json_open(const char *key, char bracket)
 {
     start_member(key);

@@ -18,6 +18,8 @@
 
 void cli_json_begin(void);
 void cli_json_end(void);
+/* The whole object of commands that only tell the size of what they wrote. */
+void cli_json_size(uint64_t bytes);
 void cli_json_open(const char *key, char bracket);
 void cli_json_close(char bracket);
 void cli_json_string(const char *key, const char *text);

@@ -110,9 +110,25 @@ static open_function *choose_reader(const char *path, const uint8_t *head, size_
     return pith_is_idx(head, n) ? pith_idx_open : NULL;
 }
 
-static enum pith_status open_file(struct data_source *s, const char *path, struct pith_error *err)
+/* A file that is in memory already. */
+static enum pith_status take_content(struct data_source *s, const struct pith_data_opts *o,
+                                     struct pith_error *err)
 {
-    enum pith_status st = pith_source_open(path, s->max_bytes, &s->file, err);
+    s->file.mem = malloc(o->content_bytes + 1);
+    s->file.name = strdup(o->path);
+    if (!s->file.mem || !s->file.name)
+        return pith_error_no_memory(err);
+    memcpy(s->file.mem, o->content, o->content_bytes);
+    s->file.bytes = o->content_bytes;
+    return PITH_OK;
+}
+
+static enum pith_status open_file(struct data_source *s, const struct pith_data_opts *o,
+                                  struct pith_error *err)
+{
+    const char *path = o->path;
+    enum pith_status st = o->content ? take_content(s, o, err)
+                                     : pith_source_open(path, s->max_bytes, &s->file, err);
     if (st != PITH_OK)
         return st;
     uint8_t head[TAR_BLOCK];
@@ -132,14 +148,18 @@ static enum pith_status open_file(struct data_source *s, const char *path, struc
     return st == PITH_OK ? open(s, err) : st;
 }
 
-static enum pith_status open_source(struct data_source *s, const char *path, struct pith_error *err)
+static enum pith_status open_source(struct data_source *s, const struct pith_data_opts *o,
+                                    struct pith_error *err)
 {
+    const char *path = o->path;
     struct stat info;
+    if (o->content)
+        return open_file(s, o, err);
     if (strncmp(path, "raw:", 4) == 0)
         return open_raw(s, path, err);
     if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
         return pith_folder_open(s, path, err);
-    return open_file(s, path, err);
+    return open_file(s, o, err);
 }
 
 static void close_source(struct data_source *s)
@@ -336,7 +356,7 @@ static enum pith_status open_data(struct pith_data *d, const struct pith_data_op
     if (st != PITH_OK)
         return st;
     take_shape(d, o);
-    st = open_source(&d->source, o->path, err);
+    st = open_source(&d->source, o, err);
     if (st == PITH_OK && o->labels)
         st = pith_labels_read(&d->source, o->labels, err);
     else if (st == PITH_OK)

@@ -53,6 +53,9 @@ struct pith_data_opts {
                                [1, C, H, W] for pictures */
     uint32_t dim[PITH_MAX_RANK];
     uint64_t max_bytes; /* memory the data set may hold; 0: 4 GiB */
+    const void *content; /* the file's bytes when they are in memory already; copied. path is then
+                            only its name. NULL: path is opened */
+    size_t content_bytes;
 };
 
 /* Opens and checks: sizes, shape, labels, range. Pictures are decoded when read. All text is copied.

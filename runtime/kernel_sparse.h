@@ -13,8 +13,9 @@
  *                   Unit u: rows 16 u .. 16 u + 15.
  *   FORM_WINDOW     any support, one codebook of up to 32 centroids (padded to 32), at least 31
  *                   columns; built for registers, not for gathers. Unit u: 16 rows (lanes), row
- *                   row[16 u + lane] each (UINT32_MAX: none). Its triples are word[16 t + lane] for t = triple_ptr[u] .. triple_ptr[u+1] - 1.
- *                   Before triple t the unit's window of 31 columns moves on by step[t]. A word
+ *                   row[16 u + lane] each (UINT32_MAX: none). Its triples are word[16 t + lane]
+ *                   for t = triple_ptr[u] .. triple_ptr[u+1] - 1. Before triple t the unit's
+ *                   window of 31 columns, which starts at column 0, moves on by step[t]. A word
  *                   holds three slots in six fields of 5 bits, three in each half:
  *                       bits 0 col0   5 index0  10 col2   16 col1  21 index1  26 index2
  *                   col: column in the window (31: an empty slot, x = 0); index: centroid.
@@ -82,7 +83,8 @@ enum dense_size {
 };
 
 /* Speeds are elements per 8 ns on one core, measured by bench/bench_fc.c (Zen 4): stored
- * nonzeros of sparse kinds, all elements of dense ones. They decide which form is built and nothing else. */
+ * nonzeros of sparse kinds, all elements of dense ones. They decide which form is built and nothing
+ * else. */
 struct sparse_kernels {
     matvec_fn *matvec[RUN_FORM_KINDS];
     uint16_t speed[RUN_FORM_KINDS];    /* 0: never worth building at this level */

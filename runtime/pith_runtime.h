@@ -35,6 +35,7 @@ extern "C" {
 #define PITH_VERSION_MAJOR 0
 #define PITH_VERSION_MINOR 1
 #define PITH_VERSION_PATCH 0
+#define PITH_FORMAT_VERSION 0 /* of the files; docs/format.md */
 
 /* What the caller can do about a failure. Numbers are never reused. */
 enum pith_status {

@@ -9,7 +9,7 @@ pith=${PITH:-pith}
 dir=${DEMO_DIR:-demo}
 model=${MODEL:-samples/digits.onnx}
 data=${DATA:-$dir/digits/test-images-idx3-ubyte}
-sparsity=${SPARSITY:-0.6}
+sparsity=${SPARSITY:-0.4}
 bits=${BITS:-5}
 mkdir -p "$dir"
 if [ -z "$MODEL" ]; then

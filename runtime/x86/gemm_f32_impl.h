@@ -53,6 +53,33 @@ static void finish_one(const struct gemm_f32_job *job, const struct tile *t,
     t->c[at] = clamp_apply1(clamp, sum);
 }
 
+/* More than bias_row is added behind the sum over k. */
+static bool adds_more(const struct gemm_f32_job *job, const struct tile *t)
+{
+    return job->resume || t->residual || (job->bias_col && job->finish);
+}
+
+/* finish_one for nv vectors of all rows, whose sums are [MR][NV * LANES]. */
+static void finish_more(const struct gemm_f32_job *job, const struct tile *t,
+                        const struct clamp *clamp, const float *sums, vmask last, uint32_t nv)
+{
+    for (uint32_t i = 0; i < t->rows; i++) {
+        vec bias = vec_set1(t->bias_row ? t->bias_row[i] : 0.0f);
+        for (uint32_t j = 0; j < nv; j++) {
+            size_t at = i * job->ldc + (size_t)j * LANES;
+            vmask m = j < nv - 1 ? vmask_range(0, LANES) : last;
+            vec v = vec_add(vec_load(sums + (i * NV + j) * LANES), bias);
+            if (job->resume)
+                v = vec_add(v, vec_load_some(t->c + at, m));
+            if (job->bias_col && job->finish)
+                v = vec_add(v, vec_load_some(job->bias_col + j * LANES, m));
+            if (t->residual)
+                v = vec_add(v, vec_load_some(t->residual + at, m));
+            vec_store_some(t->c + at, m, clamp_apply(clamp, v));
+        }
+    }
+}
+
 /* How a tile ends: with a vector of which `last` lanes are used, a whole one, or the extra column.
  * Whole ones are apart because masks cost AVX2 a register and slow stores. */
 enum edge { EDGE_MASKED, EDGE_WHOLE, EDGE_EXTRA };
@@ -89,28 +116,29 @@ static inline __attribute__((always_inline)) void tile_run(const struct gemm_f32
                 acc[i][j] = vec_fma(w, bv[j], acc[i][j]);
         }
     }
-    size_t ldc = job->ldc;
+    if (adds_more(job, t)) {
+        float sums[MR * NV * LANES];
 #pragma GCC unroll 16
-    for (int i = 0; i < MR; i++) {
-        if (i >= (int)t->rows)
-            break;
-        vec bias = t->bias_row ? vec_set1(t->bias_row[i]) : vec_zero();
+        for (int i = 0; i < MR; i++)
 #pragma GCC unroll 4
-        for (int j = 0; j < nv; j++) {
-            size_t at = (size_t)i * ldc + (size_t)j * LANES;
-            vmask m = j < nv - 1 || edge != EDGE_MASKED ? vmask_range(0, LANES) : last;
-            vec v = vec_add(acc[i][j], bias);
-            if (job->resume)
-                v = vec_add(v, vec_load_some(t->c + at, m));
-            if (job->bias_col && job->finish)
-                v = vec_add(v, vec_load_some(job->bias_col + j * LANES, m));
-            if (t->residual)
-                v = vec_add(v, vec_load_some(t->residual + at, m));
-            v = clamp_apply(clamp, v);
-            if (j < nv - 1 || edge != EDGE_MASKED)
-                vec_store(t->c + at, v);
-            else
-                vec_store_some(t->c + at, m, v);
+            for (int j = 0; j < nv; j++)
+                vec_store(sums + (i * NV + j) * LANES, acc[i][j]);
+        finish_more(job, t, clamp, sums, last, (uint32_t)nv);
+    } else {
+#pragma GCC unroll 16
+        for (int i = 0; i < MR; i++) {
+            if (i >= (int)t->rows)
+                break;
+            vec bias = t->bias_row ? vec_set1(t->bias_row[i]) : vec_zero();
+            float *c = t->c + (size_t)i * job->ldc;
+#pragma GCC unroll 4
+            for (int j = 0; j < nv; j++) {
+                vec v = clamp_apply(clamp, vec_add(acc[i][j], bias));
+                if (j < nv - 1 || edge != EDGE_MASKED)
+                    vec_store(c + j * LANES, v);
+                else
+                    vec_store_some(c + j * LANES, last, v);
+            }
         }
     }
     if (extra) {
@@ -152,7 +180,7 @@ static void column_run(const struct gemm_f32_job *job, const struct clamp *clamp
 static void tiles_run(const struct gemm_f32_job *job, const struct clamp *clamp)
 {
     const uint32_t nv = job->n / LANES + (job->n % LANES != 0);
-    const vmask last = vmask_range(0, (int)(job->n - (nv - 1) * LANES));
+    const vmask last = vmask_range(0, nv > NV ? LANES : (int)(job->n - (nv - 1) * LANES));
     for (uint32_t i = 0; i < job->m; i += MR) {
         struct tile t = tile_of(job, i);
         if (EXTRA_COLUMN && nv > NV)

@@ -75,12 +75,13 @@ def main():
         value(11, "x", [1, 6]) + value(12, "y", [2, 6])))
     write("cycle.onnx", model(node("Add", ["x", "b"], ["a"], "first") + node("Relu", ["a"], ["b"], "second") +
                               field(2, "g") + value(11, "x", [1, 6]) + value(12, "b", [1, 6])))
+    # GraphProto.node(1) > NodeProto.attribute(5) > AttributeProto.g(6) > GraphProto.node(1) > ...
     parts, size = [], 0
-    for _ in range(100000):  # an attribute's graph in a node's attribute ... 100,000 deep
-        parts.append(varint(6 << 3 | 2) + varint(size))
+    for level in range(100002):  # from the inside; a node is outermost
+        number = (6, 5, 1)[level % 3]
+        parts.append(varint(number << 3 | 2) + varint(size))
         size += len(parts[-1])
-    nested = b"".join(reversed(parts))
-    write("nested.onnx", model(field(1, field(5, nested))))
+    write("nested.onnx", model(b"".join(reversed(parts))))
     write("not.onnx", b"this is no network\n")
     write("empty.onnx", b"")
     write("images-idx3-ubyte", struct.pack(">IIII", 0x803, 3, 2, 3) + bytes(range(18)))
