@@ -289,15 +289,24 @@ static void bench_zstd(const struct layer *l, int rounds)
         }                                                                                          \
     } while (0)
 
-static void print_size(const char *what, const struct coded *c, double entropy, uint64_t n)
+/* Bytes and entropy of all layers of one network. */
+struct total {
+    double bytes, entropy_bytes;
+};
+
+static void print_size(const char *what, const struct coded *c, double entropy, uint64_t n,
+                       struct total *total)
 {
     size_t bytes = c->table_bytes + c->stream_bytes;
+    total->bytes += (double)bytes;
+    total->entropy_bytes += entropy / 8;
     printf("  %-8s %9zu B (table %3zu)  entropy %11.1f B = %.4f bits   %+.2f %%\n", what, bytes,
            c->table_bytes, entropy / 8, entropy / (double)n,
            ((double)bytes / (entropy / 8) - 1) * 100);
 }
 
-static void bench_layer(const struct layer_shape *shape, int rounds)
+static void bench_layer(const struct layer_shape *shape, int rounds, struct total *gap_total,
+                        struct total *index_total)
 {
     struct layer l = make_layer(shape);
     struct pith_support_code code;
@@ -329,8 +338,8 @@ static void bench_layer(const struct layer_shape *shape, int rounds)
                        .codebook = {book, book_bytes}};
     printf("%s %ux%u %u %%: %llu nonzeros, codebook %zu B\n", shape->name, shape->rows, shape->cols,
            shape->density, (unsigned long long)l.nnz, book_bytes);
-    print_size("gaps", &gaps, gap_entropy_bits(&l), l.nnz);
-    print_size("indices", &index, entropy_bits(hist, PITH_SYMBOLS), l.nnz);
+    print_size("gaps", &gaps, gap_entropy_bits(&l), l.nnz, gap_total);
+    print_size("indices", &index, entropy_bits(hist, PITH_SYMBOLS), l.nnz, index_total);
     require(!pith_huff_read_lengths(&r, &lengths), "table refused");
     require(!pith_support_read_table(gaps.table, gaps.table_bytes, &support), "table refused");
     uint64_t gap_symbols = support_symbols(&support, l.count, l.nnz);
@@ -357,10 +366,33 @@ static void bench_layer(const struct layer_shape *shape, int rounds)
     free(l.kept);
 }
 
+static void print_total(const char *network, const struct total *gaps, const struct total *indices)
+{
+    printf("%s, all layers, over entropy with tables: gaps %+.2f %%, indices %+.2f %%\n", network,
+           (gaps->bytes / gaps->entropy_bytes - 1) * 100,
+           (indices->bytes / indices->entropy_bytes - 1) * 100);
+}
+
+/* Layers of one network share the first word of their names. */
+static size_t network_length(const char *name)
+{
+    return strcspn(name, " ");
+}
+
 int main(int argc, char **argv)
 {
     int rounds = argc > 1 ? atoi(argv[1]) : 5;
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-        bench_layer(&shapes[i], rounds > 0 ? rounds : 1);
+    size_t n = sizeof shapes / sizeof *shapes;
+    struct total gaps = {0, 0}, indices = {0, 0};
+    for (size_t i = 0; i < n; i++) {
+        char network[32];
+        size_t len = network_length(shapes[i].name);
+        snprintf(network, sizeof network, "%.*s", (int)len, shapes[i].name);
+        bench_layer(&shapes[i], rounds > 0 ? rounds : 1, &gaps, &indices);
+        if (i + 1 < n && strncmp(shapes[i + 1].name, network, len) == 0)
+            continue;
+        print_total(network, &gaps, &indices);
+        gaps = indices = (struct total){0, 0};
+    }
     return 0;
 }

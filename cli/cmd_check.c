@@ -164,7 +164,7 @@ static void print_text(const struct check_options *o, const struct subject *s, b
     if (s->onnx)
         print_report(s->path, s->onnx);
     if (ok)
-        printf("%s: ok, %u nodes\n", s->path, s->model->n_nodes);
+        printf("%s: ok, %u node%s\n", s->path, s->model->n_nodes, s->model->n_nodes == 1 ? "" : "s");
     if (s->data)
         printf("%s: %" PRIu64 " samples fit%s\n", o->data.path, pith_data_count(s->data),
                pith_data_labelled(s->data) ? ", labelled" : ", no labels");

@@ -51,8 +51,8 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
     if (!rc && o->common.json)
         print_json(m, bytes);
     if (!rc)
-        cli_say(&o->common, "import     %s  %u nodes, %s weights, %s", path, m->n_nodes,
-                cli_format_count(count_weights(m), a), cli_format_bytes(bytes, b));
+        cli_say(&o->common, "import     %s  %u node%s, %s weights, %s", path, m->n_nodes,
+                m->n_nodes == 1 ? "" : "s", cli_format_count(count_weights(m), a), cli_format_bytes(bytes, b));
     pith_model_free(m);
     cli_import_free(storage);
     return rc;

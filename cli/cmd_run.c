@@ -209,7 +209,7 @@ static void print_class(const struct runner *r, uint64_t k, double value)
     int len;
     const char *name = class_name(r->m, k, &len);
     if (!r->o->common.json) {
-        printf("%" PRIu64 "\t%.6g\t%.*s\n", k, value, len, name);
+        printf("%" PRIu64 "\t%.6g%s%.*s\n", k, value, len ? "\t" : "", len, name);
         return;
     }
     cli_json_open(NULL, '{');
@@ -278,7 +278,8 @@ static enum cli_exit execute(struct runner *r, char **operands, uint32_t n_opera
         n_operands = 1;
     }
     if (n_operands != pith_plan_input_count(r->plan)) {
-        cli_error("the model has %u inputs, %u given", pith_plan_input_count(r->plan), n_operands);
+        uint32_t n = pith_plan_input_count(r->plan);
+        cli_error("the model has %u input%s, %u given", n, n == 1 ? "" : "s", n_operands);
         return EXIT_USAGE;
     }
     for (uint32_t i = 0; !rc && i < n_operands; i++) {

@@ -104,8 +104,10 @@ static enum cli_exit read_preprocess(const char *text, struct cli_import_storage
 {
     struct pith_preprocess pre;
     struct pith_error err = {0};
-    if (pith_preprocess_read(text, strlen(text), &pre, &err))
-        return cli_fail(&err);
+    if (pith_preprocess_read(text, strlen(text), &pre, &err)) {
+        cli_error("--preprocess: %s", err.text);
+        return EXIT_USAGE;
+    }
     if (pith_preprocess_format(&pre, s->preprocess, sizeof s->preprocess)) {
         cli_error("--preprocess '%s': too long", text);
         return EXIT_USAGE;

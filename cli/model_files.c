@@ -136,6 +136,8 @@ enum cli_exit cli_check_output(const struct cli_common *c, const char *input)
             cli_error("%s is a folder", c->output);
             return EXIT_IO;
         }
+        if (!S_ISREG(st.st_mode)) /* a device or pipe is written to, never replaced */
+            return EXIT_DONE;
         if (!c->force) {
             cli_error("%s exists: use -f to overwrite it", c->output);
             return EXIT_USAGE;

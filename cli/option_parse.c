@@ -16,7 +16,7 @@ const struct cli_option cli_common_options[] = {
     {'T', "threads", OPTION_UINT, COMMON(threads), "N", "threads (default: all cores)", 1, 256},
     {0, "json", OPTION_OPT_TEXT, COMMON(json), NULL,
      "one JSON object on stdout; --json=lines: events too", 0, 0},
-    {0, "seed", OPTION_UINT, COMMON(seed), "N", "seed of all randomness (default 1)", 0, 0},
+    {0, "seed", OPTION_UINT, COMMON(seed), "N", "seed of all randomness (default 1)", 1, 9e18},
     {0, "progress", OPTION_TEXT, COMMON(progress), "WHEN", "auto, always or never", 0, 0},
     {'n', "dry-run", OPTION_FLAG, COMMON(dry_run), NULL, "do everything but write", 0, 0},
     {'h', "", OPTION_FLAG, COMMON(help_short), NULL, NULL, 0, 0},
@@ -85,7 +85,8 @@ static enum cli_exit parse_share(const struct cli_option *o, const char *text, d
     if (percent)
         number[len - 1] = '\0';
     if (!cli_parse_number(number, &v))
-        return bad_value(o, text, "not a percentage such as 0.5%");
+        return bad_value(o, text, o->kind == OPTION_PERCENT ? "not a percentage such as 0.5%"
+                                                            : "not a share such as 0.9 or 90%");
     if (o->kind == OPTION_PERCENT && !percent) {
         cli_error("--%s %s is ambiguous: write %s%% or %g%%", o->name, text, text, v * 100);
         return EXIT_USAGE;

@@ -27,12 +27,19 @@ static void on_signal(int sig)
     last_signal = sig;
 }
 
+/* A signal that the caller had ignored (nohup, a shell's background job) stays so. */
+static void catch_signal(int sig)
+{
+    struct sigaction action = {.sa_handler = on_signal}, old;
+    sigemptyset(&action.sa_mask);
+    if (sigaction(sig, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+        sigaction(sig, &action, NULL);
+}
+
 void cli_catch_signals(void)
 {
-    struct sigaction action = {.sa_handler = on_signal};
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    catch_signal(SIGINT);
+    catch_signal(SIGTERM);
     signal(SIGPIPE, SIG_IGN);
 }
 

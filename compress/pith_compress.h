@@ -43,6 +43,7 @@ struct pith_encode_opts {
  * from whoever filled them (for a recipe's stages: the recipe). */
 struct pith_stage {
     enum pith_stage_kind kind;
+    uint64_t seed; /* CLUSTER: from the recipe; 0: the caller's */
     struct pith_prune_opts prune;
     struct pith_cluster_opts cluster;
     struct pith_encode_opts encode;

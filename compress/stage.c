@@ -43,7 +43,7 @@ static enum pith_status run_cluster(struct pith_model *m, const struct pith_stag
     struct pith_cluster_opts opts = s->cluster;
     double noise = 0, signal = 0;
     enum pith_status st;
-    opts.seed = seed;
+    opts.seed = s->seed ? s->seed : seed;
     r->cluster = calloc(m->n_nodes + 1u, sizeof *r->cluster);
     if (!r->cluster)
         return pith_error_fill(err, PITH_ERR_MEMORY, "cannot cluster: out of memory");
@@ -95,7 +95,7 @@ static enum pith_status add_history(struct pith_model *m, const struct pith_stag
     char *text;
     enum pith_status st = PITH_ERR_MEMORY;
     if (j && verb) {
-        if (s->kind == PITH_STAGE_CLUSTER && s->cluster.init == PITH_CLUSTER_RANDOM)
+        if (s->kind == PITH_STAGE_CLUSTER && s->cluster.init == PITH_CLUSTER_RANDOM && !s->seed)
             json_object_set_new(j, "seed", json_integer((json_int_t)seed));
         json_object_set_new(j, "result", json_pack("{sI,sI}", "weights", (json_int_t)r->weights,
                                                    "kept", (json_int_t)r->kept));

@@ -45,6 +45,12 @@ static enum pith_status bad(const struct place *p, const char *wanted)
                               wanted);
 }
 
+static enum pith_status no_such_key(const struct place *p, const char *verb)
+{
+    return pith_error_fill(p->err, PITH_ERR_ARGUMENT, "%s: '%s' has no key '%s'", p->where, verb,
+                           p->key);
+}
+
 static enum pith_status read_word(const struct place *p, const json_t *v, const struct word *words,
                                   int *out)
 {
@@ -137,7 +143,7 @@ static enum pith_status prune_key(const struct place *p, json_t *v, struct pith_
     if (strcmp(p->key, "pattern") == 0)
         return json_is_string(v) ? pith_pattern_parse(json_string_value(v), &s->prune.pattern, p->err)
                                  : bad(p, "a text such as any or 2:4");
-    return bad(p, "absent: prune has no such key");
+    return no_such_key(p, "prune");
 }
 
 /* "tensor", "channel" or "group:64" */
@@ -173,6 +179,10 @@ static enum pith_status cluster_key(const struct place *p, json_t *v, struct pit
         return read_uint(p, v, 1, 1e6, &s->cluster.iterations);
     if (strcmp(p->key, "per") == 0)
         return read_per(p, v, &s->cluster);
+    if (strcmp(p->key, "seed") == 0) {
+        s->seed = json_integer_value(v) > 0 ? (uint64_t)json_integer_value(v) : 0;
+        return s->seed ? PITH_OK : bad(p, "a whole number above 0");
+    }
     if (strcmp(p->key, "init") == 0) {
         st = read_word(p, v, init_words, &word);
         s->cluster.init = (enum pith_cluster_init)word;
@@ -183,7 +193,7 @@ static enum pith_status cluster_key(const struct place *p, json_t *v, struct pit
         s->cluster.values = (enum pith_cluster_values)word;
         return st;
     }
-    return bad(p, "absent: cluster has no such key");
+    return no_such_key(p, "cluster");
 }
 
 static enum pith_status encode_key(const struct place *p, json_t *v, struct pith_stage *s)
@@ -204,7 +214,7 @@ static enum pith_status encode_key(const struct place *p, json_t *v, struct pith
         s->encode.keep_history = json_is_true(v);
         return json_is_boolean(v) ? PITH_OK : bad(p, "true or false");
     }
-    return bad(p, "absent: encode has no such key");
+    return no_such_key(p, "encode");
 }
 
 enum pith_status pith_stage_from_json(json_t *object, const char *where, struct pith_stage *stage,
@@ -228,7 +238,7 @@ enum pith_status pith_stage_from_json(json_t *object, const char *where, struct 
     {
         enum pith_status st;
         p.key = key;
-        if (strcmp(key, "do") == 0 || strcmp(key, "result") == 0 || strcmp(key, "seed") == 0)
+        if (strcmp(key, "do") == 0 || strcmp(key, "result") == 0)
             continue;
         if (strcmp(key, "layers") == 0 && stage->kind != PITH_STAGE_ENCODE)
             st = read_layers(&p, v, stage);
@@ -266,7 +276,7 @@ static json_t *prune_to_json(const struct pith_prune_opts *o)
     return j;
 }
 
-static json_t *cluster_to_json(const struct pith_cluster_opts *o)
+static json_t *cluster_to_json(const struct pith_cluster_opts *o, uint64_t seed)
 {
     char per[40] = "tensor";
     uint32_t n = o->n_centroids ? o->n_centroids : 16;
@@ -284,6 +294,8 @@ static json_t *cluster_to_json(const struct pith_cluster_opts *o)
     json_object_set_new(j, "values", json_string(word_of(values_words, (int)o->values)));
     if (o->iterations)
         json_object_set_new(j, "iterations", json_integer(o->iterations));
+    if (seed)
+        json_object_set_new(j, "seed", json_integer((json_int_t)seed));
     if (o->n_layers) {
         layers = json_object();
         for (uint32_t i = 0; i < o->n_layers; i++) {
@@ -301,7 +313,7 @@ json_t *pith_stage_to_json(const struct pith_stage *s)
     if (s->kind == PITH_STAGE_PRUNE)
         return prune_to_json(&s->prune);
     if (s->kind == PITH_STAGE_CLUSTER)
-        return cluster_to_json(&s->cluster);
+        return cluster_to_json(&s->cluster, s->seed);
     j = json_pack("{ss,ss,ss}", "do", "encode", "coder", word_of(coder_words, s->encode.plain), "for",
                   word_of(goal_words, s->encode.compact));
     if (s->encode.keep_history)

@@ -28,5 +28,10 @@ enum pith_status pith_chunk_find(const void *blob, size_t bytes, uint32_t tag, s
 
 /* CRC32C (Castagnoli), as in RFC 3720; start with crc 0. */
 uint32_t pith_crc32c(uint32_t crc, const void *p, size_t bytes);
+/* Its variants, for tests. */
+uint32_t pith_crc32c_portable(uint32_t crc, const void *p, size_t bytes);
+#ifdef __x86_64__
+uint32_t pith_crc32c_avx2(uint32_t crc, const void *p, size_t bytes);
+#endif
 
 #endif

@@ -10,8 +10,8 @@ trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT INT TERM
 mkdir "$work/bin"
 ln -s "$PITH" "$work/bin/pith"
 PATH=$work/bin:$PATH
-export PATH PITH_THREADS=1 LC_ALL=C
-unset PITH_CPU
+PITH_THREADS=1 PITH_CPU=ref LC_ALL=C
+export PATH PITH_THREADS PITH_CPU LC_ALL
 status=0
 for file in "$here"/transcripts/*.txt; do
     folder=$work/$(basename "$file" .txt)

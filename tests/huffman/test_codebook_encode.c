@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #include "codebook_decode.h"
 #include "pith_huffman.h"
-#include "weight_case.h"
+#include "coded_weight.h"
 
 #define SEED 23u
 

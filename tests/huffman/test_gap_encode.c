@@ -10,7 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "gap_symbols.h"
-#include "weight_case.h"
+#include "coded_weight.h"
 
 #define SEED 5u
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "bytes.h"
-#include "weight_case.h"
+#include "coded_weight.h"
 
 #define SEED 20240611u
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* test_crc32c.c - known answers of RFC 3720, B.4, and the definition bit by bit. */
+/* test_crc32c.c - known answers of RFC 3720, B.4, and the definition bit by bit, for the portable
+ * code, the instruction and the choice between them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 #include "container.h"
@@ -50,11 +52,39 @@ static void every_length_and_split(void **state)
     }
 }
 
+/* Around the least length for the instruction, and around its blocks of 24 KB. */
+static void long_runs(void **state)
+{
+    (void)state;
+    static const size_t length[] = {0,     7,     24575, 24576, 24577, 32767, 32768,
+                                    32771, 49151, 49152, 49163, 73728, 100003};
+    const size_t most = length[sizeof length / sizeof *length - 1];
+    uint8_t *block = malloc(most + 3);
+    assert_non_null(block);
+    for (size_t i = 0; i < most + 3; i++)
+        block[i] = (uint8_t)(i * i / 7 + i);
+    for (size_t i = 0; i < sizeof length / sizeof *length; i++) {
+        const uint8_t *p = block + i % 4; /* unaligned */
+        const size_t n = length[i] < most ? length[i] : most - 1;
+        const uint32_t want = bit_by_bit(p, n), first = bit_by_bit(p, n / 3);
+        assert_int_equal(pith_crc32c(0, p, n), want);
+        assert_int_equal(pith_crc32c_portable(first, p + n / 3, n - n / 3), want);
+#ifdef __x86_64__
+        if (pith_cpu_features() & PITH_CPU_AVX2) {
+            assert_int_equal(pith_crc32c_avx2(0, p, n), want);
+            assert_int_equal(pith_crc32c_avx2(first, p + n / 3, n - n / 3), want);
+        }
+#endif
+    }
+    free(block);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_answers),
         cmocka_unit_test(every_length_and_split),
+        cmocka_unit_test(long_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

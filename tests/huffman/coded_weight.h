@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* weight_case.h - a random compressed weight together with what it must expand to. Everything is
+/* coded_weight.h - a random compressed weight together with what it must expand to. Everything is
  * encoded by huffman/ into one block of memory and described as runtime/weight.h wants it. */
-#ifndef WEIGHT_CASE_H
-#define WEIGHT_CASE_H
+#ifndef CODED_WEIGHT_H
+#define CODED_WEIGHT_H
 
 #include <stdlib.h>
 #include <string.h>

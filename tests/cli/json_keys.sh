@@ -1,0 +1,79 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Every --json is one valid object with the schema number first and the keys that scripts rely on;
+# --json=lines is one object a line, the result last.
+. "$(dirname "$0")/sandbox.inc"
+python3 - <<'EOF' || status=1
+import json, subprocess, sys
+
+failed = False
+def run(command, code):
+    p = subprocess.run(command, shell=True, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    if p.returncode != code:
+        print(command, "exit", p.returncode, p.stderr)
+        global failed
+        failed = True
+    return p.stdout
+
+def check(command, keys, code=0, lists={}):
+    global failed
+    out = run(command, code)
+    try:
+        got = json.loads(out)
+    except ValueError as e:
+        print(command, e, out[:300])
+        failed = True
+        return {}
+    problems = [k for k in keys if k not in got]
+    for name, members in lists.items():
+        problems += [f"{name}[].{k}" for k in members if not got.get(name) or k not in got[name][0]]
+    if problems or next(iter(got)) != "pith" or got["pith"] != 1:
+        print(command, "lacks", problems, out[:300])
+        failed = True
+    return got
+
+run("pith compress digits.onnx --sparsity .5 --bits 4 -q -o small.pith", 0)
+data = "-d images-idx3-ubyte"
+check("pith version --json", ["version", "format", "cpu"])
+check("pith ops --json", ["ops"])
+layers = ["name", "op", "shape", "density", "bits", "grid", "code", "bytes"]
+info = check("pith info small.pith --json",
+             ["bytes", "weights", "nonzeros", "macs", "ratio", "bits_per_weight", "sections"],
+             lists={"layers": layers})
+if sum(info["sections"].values()) != info["bytes"]:
+    print("sections do not sum to bytes", info)
+    failed = True
+check("pith info escape.onnx --json", [], lists={"layers": layers})
+check("pith check small.pith --json", ["ok", "unsupported"])
+check(f"pith check good.onnx {data} --json", ["ok", "unsupported", "samples", "labelled"])
+check("pith check nan.onnx --json", ["ok", "nonfinite"], code=1)
+check("pith check unsupported.onnx --json", ["ok"], code=5, lists={"unsupported": ["op", "count"]})
+check(f"pith eval good.onnx {data} --json", ["samples", "top1", "top5", "correct1", "correct5", "loss"])
+check(f"pith eval good.onnx {data} --confusion --json", ["confusion"])
+check("pith compare digits.onnx small.pith --layers --json",
+      ["samples", "agreement", "snr_db", "max_abs"], lists={"layers": ["name", "snr_db", "max_abs"]})
+bench = ["ms_median", "ms_min", "ms_p90", "threads", "batch", "arena_bytes"]
+check("pith bench small.pith --time 0.05 --json", bench, lists={"layers": ["name", "op", "kernel"]})
+check("pith bench small.pith --vs digits.onnx --time 0.05 --json", bench + ["vs", "ratio"])
+check("pith bench escape.onnx --time 0.05 --per-layer --json", bench, lists={"layers": ["ns"]})
+check("pith import digits.onnx -o i.pith --json", ["bytes", "nodes", "weights"])
+check("pith prune i.pith --sparsity .5 -o p.pith --json", ["bytes", "weights", "kept"],
+      lists={"layers": ["name", "weights", "kept"]})
+check("pith cluster p.pith --bits 3 -o c.pith --json", ["bytes"],
+      lists={"layers": ["name", "centroids", "snr_db"]})
+check("pith encode c.pith -o e.pith --json", ["bytes"])
+check("pith decode e.pith -o d.pith --json", ["bytes"])
+compress = ["bytes", "ratio", "before", "after", "drop", "seconds", "met"]
+check("pith compress digits.onnx --bits 4 -q -f -o z.pith --json", compress)
+check(f"pith compress good.onnx {data} --bits 1 -q -f -o z.pith --json", compress)
+check("pith run good.onnx six.f32 --json", ["output"], lists={"top": ["class", "value"]})
+run("pith import digits.onnx --json", 2)   # both want stdout
+
+lines = run(f"pith eval good.onnx {data} --json=lines", 0).splitlines()
+events = [json.loads(l) for l in lines]
+if [e.get("event") for e in events] != ["start", "end", None] or "top1" not in events[-1]:
+    print("--json=lines:", lines)
+    failed = True
+sys.exit(failed)
+EOF
+finish

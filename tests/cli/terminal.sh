@@ -1,0 +1,50 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# On a terminal: models neither to nor from it, progress bars only there, control characters of
+# foreign names never.
+command -v script >/dev/null || exit 77
+script -qec true /dev/null >/dev/null 2>&1 </dev/null || exit 77
+. "$(dirname "$0")/sandbox.inc"
+# on_terminal CODE COMMAND: stdin, stdout and stderr are a terminal; .out is what it shows.
+on_terminal() {
+    wanted=$1
+    script -qec "$2" /dev/null >.out 2>&1 </dev/null
+    got=$?
+    [ $got -eq "$wanted" ] || complain "$2: exit $got on a terminal, expected $wanted: $(cat .out)"
+}
+shows() { grep -q "$1" .out || complain "'$1' is missing in: $(cat .out)"; }
+hides() { ! grep -q "$1" .out || complain "'$1' is shown in: $(cat .out)"; }
+
+pith import good.onnx -q -o good.pith
+on_terminal 2 'pith import good.onnx'
+shows 'refusing to write a model to the terminal'
+on_terminal 2 'pith import good.onnx -o -'
+shows 'refusing to write'
+on_terminal 2 'pith prune --sparsity 0.5 -o a.pith'
+shows 'refusing to read a model from the terminal'
+absent a.pith
+on_terminal 0 'pith import good.onnx -q | cat >b.pith'
+same good.pith b.pith
+on_terminal 0 'pith prune good.pith --sparsity 0.5 -n'
+shows '12 of 24 weights kept'
+
+export TERM=xterm
+on_terminal 0 'pith bench digits.onnx --time 1.6'
+shows '^.*bench *[#.]*.* [0-9]*%'
+shows 'median'
+on_terminal 0 'pith bench digits.onnx --time 1.6 --progress=never'
+hides '%'
+on_terminal 0 'TERM=dumb pith bench digits.onnx --time 1.6'
+hides '%'
+on_terminal 0 'pith bench digits.onnx --time 1.6 -q 2>err.txt'
+[ ! -s err.txt ] || complain "bench -q says: $(cat err.txt)"
+pith bench digits.onnx --time 1.6 >/dev/null 2>err.txt
+[ ! -s err.txt ] || complain "a bar in a file: $(cat err.txt)"
+
+# a layer named ESC ] 0 ; x BEL
+for command in 'pith info escape.onnx' 'pith prune escape.onnx --pattern 5x5 --sparsity 0.5 -o a'; do
+    script -qec "$command" /dev/null >.out 2>&1 </dev/null
+    hides "$(printf '\033]')"
+    shows '?]0;x?'
+done
+finish
