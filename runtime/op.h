@@ -56,7 +56,10 @@ enum pith_op {
     PITH_OP_REDUCE_MEAN = 34,
     PITH_OP_RESIZE = 35,
     PITH_OP_IDENTITY = 36,
-    PITH_OP_END = 37 /* one past the last */
+    PITH_OP_GATHER = 50,
+    PITH_OP_SCATTER = 51,
+    PITH_OP_TILE = 52,
+    PITH_OP_END /* one past the last */
 };
 
 /* Attributes of a node: int32 slots, laid out by the schema. A float is stored by its bits. A list
@@ -137,7 +140,15 @@ enum {
                                 4 half_pixel_symmetric */
     ATTR_RESIZE_NEAREST = 2, /* 0 round_prefer_floor, 1 round_prefer_ceil, 2 floor, 3 ceil */
     ATTR_RESIZE_DIMS = 3,    /* output dims, one per axis (0: as the input) */
-    ATTR_RESIZE_SCALES = 12  /* f32 bits, one per axis; empty: output dim / input dim */
+    ATTR_RESIZE_SCALES = 12,  /* f32 bits, one per axis; empty: output dim / input dim */
+    /* GATHER in: x, indices i64 or i32 */
+    ATTR_GATHER_KIND = 0, /* 0 along an axis, 1 elements, 2 nd; default 0 */
+    ATTR_GATHER_AXIS = 1, /* nd: the number of batch axes; default 0 */
+    /* SCATTER in: x, indices i64 or i32, updates */
+    ATTR_SCATTER_KIND = 0,   /* 0 elements, 1 nd; default 0 */
+    ATTR_SCATTER_AXIS = 1,   /* elements; default 0 */
+    ATTR_SCATTER_REDUCE = 2, /* 0 none, 1 add, 2 mul, 3 min, 4 max; default 0 */
+    ATTR_TILE_REPEATS = 0    /* of the last axes; more entries than axes: axes of 1 in front */
 };
 
 static inline float attr_f32(const int32_t *attr, uint32_t slot)

@@ -27,5 +27,7 @@ extern const struct op_info pith_op_squeeze, pith_op_unsqueeze, pith_op_reshape,
     pith_op_identity;
 /* op_cast.c, op_reduce_mean.c, op_resize.c */
 extern const struct op_info pith_op_cast, pith_op_reduce_mean, pith_op_resize;
+/* op_gather.c, op_scatter.c, op_tile.c */
+extern const struct op_info pith_op_gather, pith_op_scatter, pith_op_tile;
 
 #endif

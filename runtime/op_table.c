@@ -39,6 +39,9 @@ static const struct op_info *const table[PITH_OP_END] = {
     [PITH_OP_REDUCE_MEAN] = &pith_op_reduce_mean,
     [PITH_OP_RESIZE] = &pith_op_resize,
     [PITH_OP_IDENTITY] = &pith_op_identity,
+    [PITH_OP_GATHER] = &pith_op_gather,
+    [PITH_OP_SCATTER] = &pith_op_scatter,
+    [PITH_OP_TILE] = &pith_op_tile,
 };
 
 const struct op_info *pith_op_get(uint32_t op)

@@ -71,6 +71,9 @@ const char *pith_op_text(uint32_t op)
         [PITH_OP_REDUCE_MEAN] = "ReduceMean",
         [PITH_OP_RESIZE] = "Resize",
         [PITH_OP_IDENTITY] = "Identity",
+        [PITH_OP_GATHER] = "Gather",
+        [PITH_OP_SCATTER] = "Scatter",
+        [PITH_OP_TILE] = "Tile",
     };
     return op < PITH_OP_END && names[op] ? names[op] : "?";
 }

@@ -222,44 +222,51 @@ static enum pith_status fold(struct pith_error *err)
     return st;
 }
 
-/* Six samples of 1x6x6 bytes, and their labels, compressed with gzip as the public sets are. */
-static uint8_t images_gz[512], labels_gz[128];
-static size_t images_bytes, labels_bytes;
+/* ---- data sets -------------------------------------------------------------------------------- */
 
-static size_t gzip(const uint8_t *bytes, size_t n, uint8_t *out, size_t room)
+/* Opens, reads the first sample twice (pictures are decoded when read), closes. */
+static enum pith_status read_data(const char *path, const char *labels, struct pith_error *err)
 {
-    z_stream z = {0};
-    assert_int_equal(deflateInit2(&z, 9, Z_DEFLATED, 31, 8, Z_DEFAULT_STRATEGY), Z_OK);
-    z.next_in = (uint8_t *)(uintptr_t)bytes;
-    z.avail_in = (uInt)n;
-    z.next_out = out;
-    z.avail_out = (uInt)room;
-    assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
-    deflateEnd(&z);
-    return room - z.avail_out;
-}
-
-static void make_images(void)
-{
-    static const uint8_t head[16] = {0, 0, 8, 3, 0, 0, 0, 6, 0, 0, 0, 6, 0, 0, 0, 6};
-    uint8_t file[16 + 6 * 36];
-    memcpy(file, head, sizeof head);
-    for (size_t i = sizeof head; i < sizeof file; i++)
-        file[i] = (uint8_t)(i * 37);
-    images_bytes = gzip(file, sizeof file, images_gz, sizeof images_gz);
-    labels_bytes = gzip((const uint8_t *)"0\n1\n2\n0\n1\n2\n", 12, labels_gz, sizeof labels_gz);
-}
-
-static struct pith_data *open_images(struct pith_error *err, enum pith_status *st)
-{
+    enum pith_status st;
+    float x[3 * 32 * 32];
+    int64_t label;
     struct pith_data *data = NULL;
     const struct pith_data_opts opts = {.size_bytes = sizeof opts,
-                                        .path = "images.idx.gz",
-                                        .labels = made_labels_path(),
-                                        .range = "!1:3",
-                                        .preprocess = "scale=1/256",
-                                        .content = images_gz,
-                                        .content_bytes = images_bytes};
-    *st = pith_data_open(&opts, &data, err);
-    return data;
+                                        .path = path,
+                                        .labels = labels,
+                                        .range = "!1:2:2",
+                                        .preprocess = "resize=8,crop=8,scale=1/256"};
+    FAILING(pith_data_open(&opts, &data, err));
+    assert_int_equal(data == NULL, st != PITH_OK);
+    for (int i = 0; i < 2 && !st; i++) {
+        assert_true(pith_data_elems(data) <= sizeof x / sizeof *x);
+        FAILING(pith_data_read(data, 0, x, &label, err));
+    }
+    pith_data_free(data);
+    return st;
+}
+
+static enum pith_status data_idx(struct pith_error *err)
+{
+    return read_data(at("images.idx.gz"), at("labels.txt"), err);
+}
+
+static enum pith_status data_csv(struct pith_error *err)
+{
+    return read_data(at("images.idx.gz"), at("labels.csv"), err);
+}
+
+static enum pith_status data_npz(struct pith_error *err)
+{
+    return read_data("tests/fuzz/corpus/fuzz_npy/npz_deflated", NULL, err);
+}
+
+static enum pith_status data_tar(struct pith_error *err)
+{
+    return read_data("tests/fuzz/corpus/fuzz_image/tar_u", NULL, err);
+}
+
+static enum pith_status data_folder(struct pith_error *err)
+{
+    return read_data(at("pictures"), NULL, err);
 }

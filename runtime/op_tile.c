@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/* op_tile.c - Tile, and with it Expand: each axis repeated as often as its entry says. The entries
+ * align with the last axes of x; where there are more of them, x has axes of 1 in front. Any element
+ * type: only bytes move.
+ *
+ * Trailing axes that are not repeated, and the last one that is, form a block: y is a list of blocks,
+ * each one row of x written several times. */
+#include "op_list.h"
+#include "op_range.h"
+#include "shape_rule.h"
+
+/* Dim i of x, right-aligned in a tensor of `rank` axes. */
+static uint32_t dim_of(const struct shape *x, uint32_t rank, uint32_t i)
+{
+    return i + x->rank < rank ? 1 : x->dim[i + x->rank - rank];
+}
+
+static enum pith_status shape_tile(const struct op_args *args)
+{
+    enum pith_status st = pith_in_present(args, 1);
+    if (st)
+        return st;
+    const struct shape *x = &args->in[0]->shape;
+    uint32_t n = attr_count(args->attr, ATTR_TILE_REPEATS);
+    struct shape y = {.rank = n > x->rank ? n : x->rank};
+    for (uint32_t i = 0; i < y.rank; i++) {
+        uint64_t dim = dim_of(x, y.rank, i);
+        if (i + n >= y.rank)
+            dim *= (uint64_t)args->attr[ATTR_TILE_REPEATS + 1 + i + n - y.rank];
+        if (dim > INT32_MAX)
+            return PITH_ERR_CORRUPT;
+        y.dim[i] = (uint32_t)dim;
+    }
+    return pith_out_set(args->out[0], args->in[0]->type, &y);
+}
+
+struct tile_job {
+    const struct shape *x, *y;
+    const uint8_t *src;
+    uint8_t *dst;
+    uint32_t axis; /* of y: the last repeated one */
+    size_t row_bytes, repeats;
+};
+
+/* Items are blocks: all axes of y before j->axis. */
+static void tile_range(void *arg, size_t begin, size_t end)
+{
+    const struct tile_job *j = arg;
+    for (size_t block = begin; block < end; block++) {
+        size_t rest = block, from = 0, step = 1;
+        for (uint32_t i = j->axis; i-- > 0;) {
+            uint32_t dim = dim_of(j->x, j->y->rank, i);
+            from += rest % j->y->dim[i] % dim * step;
+            rest /= j->y->dim[i];
+            step *= dim;
+        }
+        const uint8_t *src = j->src + from * j->row_bytes;
+        uint8_t *dst = j->dst + block * j->repeats * j->row_bytes;
+        for (size_t k = 0; k < j->repeats; k++)
+            memcpy(dst + k * j->row_bytes, src, j->row_bytes);
+    }
+}
+
+static void run_tile(const struct op_args *args, const struct op_env *env)
+{
+    const struct tview *x = args->in[0], *y = args->out[0];
+    uint32_t rank = y->shape.rank, axis = rank;
+    while (axis > 0 && y->shape.dim[axis - 1] == dim_of(&x->shape, rank, axis - 1))
+        axis--;
+    size_t bytes = pith_type_bytes(x->type), inner = shape_product(&y->shape, axis, rank);
+    struct tile_job job = {&x->shape, &y->shape, x->data, y->data, 0, inner * bytes, 1};
+    if (axis > 0) {
+        job.axis = axis - 1;
+        job.row_bytes *= dim_of(&x->shape, rank, job.axis);
+        job.repeats = y->shape.dim[job.axis] / dim_of(&x->shape, rank, job.axis);
+    }
+    pith_op_range(env, shape_product(&y->shape, 0, job.axis), job.repeats * job.row_bytes / 4,
+                  tile_range, &job);
+}
+
+static const struct attr_field fields[] = {{ATTR_LIST, ATTR_TILE_REPEATS, 0, 1, INT32_MAX}};
+
+const struct op_info pith_op_tile = {
+    .op = PITH_OP_TILE,
+    .n_in_min = 1,
+    .n_in_max = 1,
+    .n_out_min = 1,
+    .n_out_max = 1,
+    .n_fields = 1,
+    .n_slots = PITH_LIST_SLOTS,
+    .fields = fields,
+    .shape = shape_tile,
+    .run = run_tile,
+};

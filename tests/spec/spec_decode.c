@@ -1,0 +1,1475 @@
+/* SPDX-License-Identifier: MIT */
+/* spec_decode.c - a second decoder of .pith, written from docs/format.md and docs/format-streams.md
+ * and from nothing else.
+ *
+ *     spec_decode net.pith        prints what the file holds; exit code 0, or 4: refused
+ *
+ * It is written to be read beside the two documents: section numbers "F4" and "S3" in comments mean
+ * section 4 of format.md and section 3 of format-streams.md. One bit at a time, no tables for speed.
+ * A broken rule ends the program with the offset in the file and the rule's words.
+ *
+ * Not done: shapes of computed values (the last sentence of F4) and arithmetic.
+ *
+ * Lines that begin with a blank tell how something is coded; the others tell what the network is.
+ * Names and texts are escaped. `hash` is FNV-1a, 64 bits, over the elements of the tensor in memory
+ * order: f32 little-endian after codebook and support; other types as their bytes. */
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MAX_RANK = 8,
+    MAX_EACH = 65536, /* inputs, tensors, nodes */
+    MAX_VALUES = 262144,
+    MAX_TEXT = 1 << 24,
+    MAX_SHORT = 255, /* bytes of a name, key or verb */
+};
+#define MAX_DIM 0x7FFFFFFFu
+#define MAX_ELEMENTS (UINT64_C(1) << 40)
+#define MEMORY_ELEMENTS (UINT64_C(1) << 30) /* a limit of this program, as F12 allows */
+
+static const uint8_t *file;
+static size_t file_bytes;
+static bool compact;
+
+/* ---- refusing, and reading bytes (F1) ----------------------------------------------------- */
+
+static void refuse(const char *status, uint64_t at, const char *rule)
+{
+    fprintf(stderr, "%s at offset %" PRIu64 ": %s\n", status, at, rule);
+    exit(4);
+}
+
+static void must(bool holds, uint64_t at, const char *rule)
+{
+    if (!holds) {
+        refuse("corrupt", at, rule);
+    }
+}
+
+/* Bytes at..end-1 of the file; reading moves `at`. */
+struct span {
+    uint64_t at, end;
+};
+
+static uint64_t left(const struct span *s)
+{
+    return s->end - s->at;
+}
+
+static struct span cut(struct span *s, uint64_t n)
+{
+    must(n <= left(s), s->at, "a stream or text is longer than what it lies in");
+    struct span part = {s->at, s->at + n};
+    s->at += n;
+    return part;
+}
+
+static uint8_t u8(struct span *s)
+{
+    must(left(s) >= 1, s->at, "ends in the middle of a field");
+    return file[s->at++];
+}
+
+static uint64_t fixed(struct span *s, int n_bytes)
+{
+    uint64_t v = 0;
+    for (int i = 0; i < n_bytes; i++) {
+        v |= (uint64_t)u8(s) << (8 * i);
+    }
+    return v;
+}
+
+static uint64_t varint(struct span *s)
+{
+    uint64_t start = s->at, v = 0;
+    for (int i = 0;; i++) {
+        uint8_t b = u8(s);
+        must(i < 9 || (i == 9 && b <= 1), start, "a varint must be below 2^64");
+        v |= (uint64_t)(b & 0x7F) << (7 * i);
+        if (b < 0x80) {
+            must(b != 0 || i == 0, start, "a varint must have its shortest form");
+            return v;
+        }
+    }
+}
+
+static uint64_t varint_in(struct span *s, uint64_t lo, uint64_t hi, const char *rule)
+{
+    uint64_t at = s->at, v = varint(s);
+    must(v >= lo && v <= hi, at, rule);
+    return v;
+}
+
+static int64_t svarint(struct span *s)
+{
+    uint64_t u = varint(s);
+    return (int64_t)((u >> 1) ^ (~(u & 1) + 1));
+}
+
+static void check_utf8(struct span s)
+{
+    static const uint32_t smallest[] = {0, 0x80, 0x800, 0x10000};
+    while (left(&s) > 0) {
+        uint64_t at = s.at;
+        uint32_t c = u8(&s);
+        int more = c < 0x80 ? 0 : c >= 0xC0 && c < 0xE0 ? 1 : c >= 0xE0 && c < 0xF0 ? 2 : 3;
+        must(c < 0x80 || (c >= 0xC0 && c < 0xF8), at, "a text must be UTF-8");
+        c &= more == 0 ? 0x7Fu : 0x3Fu >> more;
+        for (int i = 0; i < more; i++) {
+            uint8_t b = u8(&s);
+            must((b & 0xC0) == 0x80, at, "a text must be UTF-8");
+            c = c << 6 | (b & 0x3F);
+        }
+        must(c != 0 && c >= smallest[more] && c <= 0x10FFFF && !(c >= 0xD800 && c <= 0xDFFF), at,
+             "UTF-8 without NUL, surrogates and overlong forms");
+    }
+}
+
+static struct span text(struct span *s, uint64_t min_bytes, uint64_t max_bytes)
+{
+    struct span t = cut(s, varint_in(s, min_bytes, max_bytes, "length of a text out of range"));
+    check_utf8(t);
+    return t;
+}
+
+static void print_text(struct span s)
+{
+    putchar('"');
+    for (; s.at < s.end; s.at++) {
+        uint8_t b = file[s.at];
+        if (b < 0x20 || b == 0x7F || b == '"' || b == '\\') {
+            printf("\\x%02x", b);
+        } else {
+            putchar(b);
+        }
+    }
+    putchar('"');
+}
+
+static int compare_bytes(struct span a, struct span b)
+{
+    uint64_t n = left(&a) < left(&b) ? left(&a) : left(&b);
+    int c = memcmp(file + a.at, file + b.at, n);
+    return c != 0 ? c : (left(&a) > left(&b)) - (left(&a) < left(&b));
+}
+
+static void *zeroed(uint64_t count, size_t each)
+{
+    void *p = count > MEMORY_ELEMENTS ? NULL : calloc(count + 1, each);
+    if (p == NULL) {
+        refuse("limit", 0, "more memory than this program allows itself");
+    }
+    return p;
+}
+
+/* ---- reading bits (S1) -------------------------------------------------------------------- */
+
+struct bits {
+    uint64_t at, end; /* numbers of bits in the file, 8 to a byte */
+};
+
+static struct bits bits_of(struct span s)
+{
+    return (struct bits){s.at * 8, s.end * 8};
+}
+
+static uint32_t field(struct bits *b, uint32_t width)
+{
+    uint32_t v = 0;
+    for (uint32_t i = 0; i < width; i++, b->at++) {
+        must(b->at < b->end, b->at / 8, "a bit string ends in the middle of a field");
+        v |= (uint32_t)(file[b->at / 8] >> (b->at % 8) & 1) << i;
+    }
+    return v;
+}
+
+static uint64_t unary(struct bits *b)
+{
+    uint64_t q = 0;
+    while (field(b, 1) == 1) {
+        q++;
+    }
+    return q;
+}
+
+static uint64_t gamma_number(struct bits *b)
+{
+    uint64_t nb = unary(b);
+    must(nb <= 31, b->at / 8, "a gamma number has at most 31 bits behind its prefix");
+    return (UINT64_C(1) << nb) + field(b, (uint32_t)nb);
+}
+
+static int64_t unzigzag(uint64_t u)
+{
+    return (u & 1) != 0 ? -(int64_t)(u / 2) - 1 : (int64_t)(u / 2);
+}
+
+/* Where a bit string ends, so do its bytes, but for fewer than 8 bits of zeros. */
+static void padding(struct bits *b)
+{
+    must(b->end - b->at < 8, b->at / 8, "a bit string must end in its last byte");
+    must(field(b, (uint32_t)(b->end - b->at)) == 0, b->at / 8, "padding must be zero bits");
+}
+
+/* ---- Huffman tables (S2) ------------------------------------------------------------------- */
+
+struct huffman {
+    uint8_t length[256]; /* 0: does not occur */
+    bool present[256];
+    uint32_t n_present, only; /* `only`: the symbol, when n_present is 1 */
+    uint32_t count[13];       /* symbols of each length */
+    uint8_t sorted[256];      /* by length, then symbol */
+};
+
+static void read_presence(struct bits *b, struct huffman *h, uint32_t alphabet, uint32_t presence)
+{
+    uint64_t at = b->at / 8;
+    if (presence == 2) {
+        bool occurs = field(b, 1) == 1;
+        uint32_t s = 0;
+        for (;; occurs = !occurs) {
+            uint64_t run = gamma_number(b);
+            must(run <= alphabet - s, at, "the runs of symbols must end at the alphabet's size");
+            for (; run > 0; run--) {
+                h->present[s++] = occurs;
+            }
+            if (s == alphabet) {
+                break;
+            }
+        }
+        must(h->present[alphabet - 1], at, "the last run must be of occurring symbols");
+    } else {
+        for (uint32_t s = 0; s + 1 < alphabet; s++) {
+            h->present[s] = presence == 0 || (presence == 1 && field(b, 1) == 1);
+        }
+        h->present[alphabet - 1] = true;
+    }
+    for (uint32_t s = 0; s < alphabet; s++) {
+        h->n_present += h->present[s];
+    }
+    must((h->n_present == 1) == (presence == 3), at, "one symbol is presence 3, more are not");
+    h->only = alphabet - 1;
+}
+
+static void read_lengths(struct bits *b, struct huffman *h)
+{
+    uint64_t at = b->at / 8;
+    uint32_t delta = field(b, 2), kraft = 0;
+    int64_t length = 0;
+    bool first = true;
+    for (uint32_t s = 0; s < 256; s++) {
+        if (!h->present[s]) {
+            continue;
+        }
+        if (first || delta == 3) {
+            length = (int64_t)field(b, 4) + 1;
+        } else {
+            uint64_t q = unary(b);
+            length += unzigzag((q << delta) + field(b, delta));
+        }
+        first = false;
+        must(length >= 1 && length <= 12, at, "a code length must be 1..12");
+        h->length[s] = (uint8_t)length;
+        h->count[length]++;
+        kraft += UINT32_C(4096) >> length;
+    }
+    must(kraft == 4096, at, "the sum of 2^-length must be 1");
+}
+
+static void read_huffman(struct bits *b, struct huffman *h)
+{
+    memset(h, 0, sizeof *h);
+    uint64_t at = b->at / 8;
+    bool power = field(b, 1) == 1;
+    uint32_t a = field(b, power ? 3 : 8);
+    uint32_t alphabet = power ? 2u << a : a + 1;
+    must(power || a == 0 || (alphabet & a) != 0, at, "p = 0: the alphabet is no power of two");
+    uint32_t presence = field(b, 2);
+    must(presence != 0 || alphabet >= 2, at, "presence 0 needs two symbols");
+    read_presence(b, h, alphabet, presence);
+    if (presence != 3) {
+        read_lengths(b, h);
+    }
+    uint32_t n = 0;
+    for (uint32_t length = 1; length <= 12; length++) {
+        for (uint32_t s = 0; s < 256; s++) {
+            if (h->length[s] == length) {
+                h->sorted[n++] = (uint8_t)s;
+            }
+        }
+    }
+}
+
+/* Canonical codes of one length are consecutive numbers, starting at `first`; the symbols of that
+ * length start at `index` of `sorted`. */
+static uint8_t read_symbol(struct bits *b, const struct huffman *h)
+{
+    if (h->n_present == 1) {
+        return (uint8_t)h->only;
+    }
+    uint32_t code = 0, first = 0, index = 0;
+    for (uint32_t length = 1; length <= 12; length++) {
+        code = code << 1 | field(b, 1);
+        if (code - first < h->count[length]) {
+            return h->sorted[index + code - first];
+        }
+        index += h->count[length];
+        first = (first + h->count[length]) << 1;
+    }
+    abort(); /* the lengths' sum is exact: every 12 bits hold a code */
+}
+
+/* ---- the list of tables (F6) ---------------------------------------------------------------- */
+
+struct table {
+    bool for_support;
+    bool patterns;
+    uint32_t d, m; /* relative index: direct_bits, mantissa_bits */
+    uint32_t w;    /* patterns: elements a symbol */
+    struct huffman h;
+};
+
+static struct table *tables;
+static uint64_t n_tables, tables_room;
+static struct span huff_chunk;
+
+static uint32_t exponent(const struct table *t, uint32_t symbol)
+{
+    return t->d + ((symbol - (1u << t->d)) >> t->m);
+}
+
+static void read_support_head(struct bits *b, struct table *t)
+{
+    t->patterns = field(b, 1) == 1;
+    if (t->patterns) {
+        t->w = field(b, 1) == 1 ? 8 : 4;
+    } else {
+        t->d = field(b, 3);
+        t->m = field(b, 2);
+        must(t->m <= t->d, b->at / 8, "mantissa_bits must be at most direct_bits");
+    }
+}
+
+static void check_support_symbols(const struct table *t, uint64_t at)
+{
+    for (uint32_t s = 0; s < 256; s++) {
+        if (t->h.present[s] && !t->patterns && s >= 1u << t->d) {
+            must(exponent(t, s) <= 31, at, "a gap's exponent must be at most 31");
+        }
+    }
+}
+
+static uint64_t new_table(bool for_support)
+{
+    if (n_tables == tables_room) {
+        tables_room = tables_room * 2 + 16;
+        tables = realloc(tables, tables_room * sizeof *tables);
+        if (tables == NULL) {
+            refuse("limit", 0, "out of memory");
+        }
+    }
+    struct table *t = &tables[n_tables];
+    memset(t, 0, sizeof *t);
+    must(left(&huff_chunk) > 0, huff_chunk.at, "a tensor needs a table that is not there");
+    struct span s = cut(&huff_chunk, varint_in(&huff_chunk, 1, 255, "a table has 1..255 bytes"));
+    struct bits b = bits_of(s);
+    t->for_support = for_support;
+    if (for_support) {
+        read_support_head(&b, t);
+    }
+    read_huffman(&b, &t->h);
+    padding(&b);
+    check_support_symbols(t, s.at);
+    return n_tables++;
+}
+
+static uint64_t table_reference(struct span *s, uint32_t r4, bool for_support)
+{
+    uint64_t at = s->at, r = r4;
+    if (r == 0) {
+        return new_table(for_support);
+    }
+    if (r == 15) {
+        r = varint_in(s, 15, UINT64_MAX, "a long table reference is 15 or more");
+    }
+    must(r <= n_tables, at, "a reference to a table that nothing referred to");
+    must(tables[n_tables - r].for_support == for_support, at, "a table of the other kind");
+    return n_tables - r;
+}
+
+/* ---- coded streams (S3) ---------------------------------------------------------------------- */
+
+static uint64_t n_sub_streams(uint64_t n)
+{
+    return n < 4096 ? 1 : 4 * ((n + 32767) / 32768);
+}
+
+/* Bytes of each sub-stream; s is left behind the directory. */
+static uint64_t *read_directory(struct span *s, uint64_t n_sub)
+{
+    uint64_t at = s->at;
+    uint64_t *bytes = zeroed(n_sub, sizeof *bytes);
+    if (n_sub > 1) {
+        uint64_t base = varint_in(s, 0, UINT64_C(1) << 24, "base is at most 2^24");
+        uint32_t width = u8(s);
+        must(width <= 24, at, "width of the directory's fields is 0..24");
+        struct bits b = bits_of(cut(s, ((n_sub - 1) * width + 7) / 8));
+        bool some_zero = false, some_top = width == 0;
+        for (uint64_t j = 0; j + 1 < n_sub; j++) {
+            uint32_t v = field(&b, width);
+            some_zero |= v == 0;
+            some_top |= width > 0 && v >> (width - 1) == 1;
+            bytes[j] = base + v;
+        }
+        padding(&b);
+        must(some_zero, at, "one size of the directory must be the base");
+        must(some_top, at, "width must be no larger than needed");
+    }
+    uint64_t rest = left(s);
+    for (uint64_t j = 0; j + 1 < n_sub; j++) {
+        must(bytes[j] <= rest, at, "sub-streams are longer than the stream");
+        rest -= bytes[j];
+    }
+    bytes[n_sub - 1] = rest;
+    return bytes;
+}
+
+/* S5: the gap that a symbol and its extra bits tell. */
+static uint64_t read_gap(struct bits *b, const struct table *t, uint32_t symbol)
+{
+    if (symbol < 1u << t->d) {
+        return symbol;
+    }
+    uint32_t e = exponent(t, symbol);
+    uint64_t f = (symbol - (1u << t->d)) & ((1u << t->m) - 1);
+    return (((UINT64_C(1) << t->m) + f) << (e - t->m)) + field(b, e - t->m);
+}
+
+/* n symbols; and the gaps, where the table is one of relative indices. */
+static uint8_t *read_coded(struct span s, const struct table *t, uint64_t n, uint64_t *gap)
+{
+    uint8_t *symbol = zeroed(n, 1);
+    uint64_t n_sub = n_sub_streams(n);
+    uint64_t *bytes = read_directory(&s, n_sub);
+    for (uint64_t j = 0; j < n_sub; j++) {
+        uint64_t from = j * n / n_sub, to = (j + 1) * n / n_sub;
+        struct bits b = bits_of(cut(&s, bytes[j]));
+        for (uint64_t i = from; i < to; i++) {
+            symbol[i] = read_symbol(&b, &t->h);
+        }
+        for (uint64_t i = from; gap != NULL && i < to; i++) {
+            gap[i] = read_gap(&b, t, symbol[i]);
+        }
+        padding(&b);
+    }
+    free(bytes);
+    return symbol;
+}
+
+/* ---- tensors (F5, F6, S4, S5, S6) ------------------------------------------------------------ */
+
+enum { BITMAP = 1, CODED = 2 };
+
+struct tensor {
+    uint32_t type, rank, dim[MAX_RANK];
+    uint64_t count, nnz;
+    uint32_t support, grid; /* the numbers of F5 */
+    uint32_t n_centroids;   /* 0: no codebook */
+    uint64_t n_groups;
+    uint64_t support_table, index_table;
+    uint64_t support_bytes, index_bytes;
+    struct span codebook, support_data, elements; /* `elements`: those, or indices */
+};
+
+static const char *const type_name[] = {"",   "f32", "f16", "bf16", "f64", "i8",
+                                        "u8", "i16", "u16", "i32",  "i64", "bool"};
+static const uint8_t type_bytes[] = {0, 4, 2, 2, 8, 1, 1, 2, 2, 4, 8, 1};
+
+static bool huffman_indices(const struct tensor *t)
+{
+    return t->grid == 2 || t->grid == 4;
+}
+
+static uint32_t read_type(struct span *s)
+{
+    uint64_t at = s->at;
+    uint32_t type = u8(s);
+    must(type >= 2 && type <= 11, at, "a type byte is 2..11 (f32 is not written)");
+    return type;
+}
+
+static uint32_t read_dim(struct span *s)
+{
+    return (uint32_t)varint_in(s, 1, MAX_DIM, "a dimension is 1..2^31-1");
+}
+
+static bool same_shape(const struct tensor *a, const struct tensor *b)
+{
+    return a->rank == b->rank && memcmp(a->dim, b->dim, a->rank * sizeof a->dim[0]) == 0;
+}
+
+/* The code that a shape must have; before: NULL for the first tensor. */
+static uint32_t shape_code_of(const struct tensor *t, const struct tensor *before)
+{
+    if (before != NULL && t->rank == 1 && before->rank >= 1 && t->dim[0] == before->dim[0]) {
+        return 0;
+    }
+    if (before != NULL && same_shape(t, before)) {
+        return 6;
+    }
+    if (t->rank == 4 && t->dim[2] == t->dim[3]) {
+        return 5;
+    }
+    return t->rank >= 1 && t->rank <= 4 ? t->rank : 7;
+}
+
+static void read_shape(struct span *s, struct tensor *t, const struct tensor *before, uint32_t code)
+{
+    uint64_t at = s->at;
+    must(before != NULL || (code != 0 && code != 6), at, "no tensor before the first one");
+    if (code == 6) {
+        t->rank = before->rank;
+        memcpy(t->dim, before->dim, sizeof t->dim);
+    } else if (code == 0) {
+        must(before->rank >= 1, at, "the tensor before has no dimension 0");
+        t->rank = 1;
+        t->dim[0] = before->dim[0];
+    } else {
+        t->rank = code == 5 ? 4 : code;
+        if (code == 7) {
+            t->rank = (uint32_t)varint_in(s, 0, MAX_RANK, "rank is 0..8");
+        }
+        for (uint32_t i = 0; i < t->rank; i++) {
+            t->dim[i] = code == 5 && i == 3 ? t->dim[2] : read_dim(s);
+        }
+    }
+    must(shape_code_of(t, before) == code, at, "the first shape code that fits must be used");
+    t->count = 1;
+    for (uint32_t i = 0; i < t->rank; i++) {
+        must(t->count <= MAX_ELEMENTS / t->dim[i], at, "a tensor has at most 2^40 elements");
+        t->count *= t->dim[i];
+    }
+}
+
+static uint64_t ones_of_bitmap(struct span s, uint64_t count)
+{
+    struct bits b = bits_of(s);
+    uint64_t n = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        n += field(&b, 1);
+    }
+    padding(&b);
+    return n;
+}
+
+static uint32_t index_width(uint32_t n_centroids)
+{
+    uint32_t b = 1;
+    while (1u << b < n_centroids) {
+        b++;
+    }
+    return b;
+}
+
+static uint64_t plain_bytes(const struct tensor *t)
+{
+    return t->grid == 0 ? t->nnz * type_bytes[t->type]
+                        : (t->nnz * index_width(t->n_centroids) + 7) / 8;
+}
+
+static void cut_elements(struct tensor *t, struct span *data)
+{
+    uint64_t n = huffman_indices(t) ? t->index_bytes : plain_bytes(t);
+    while (!compact && t->grid == 0 && n > 0 && data->at % 64 != 0) {
+        must(u8(data) == 0, data->at - 1, "bytes before plain elements must be zero");
+    }
+    t->elements = cut(data, n);
+}
+
+static void read_coding(struct span *s, struct tensor *t, uint32_t coding, uint64_t at,
+                        uint32_t *last_centroids)
+{
+    must((coding & 15) <= 14, at, "coding is 0..14 below bit 4");
+    t->support = (coding & 15) / 5;
+    t->grid = (coding & 15) % 5;
+    t->n_groups = 1;
+    must(t->grid != 0 || coding < 16, at, "bit 4 of coding needs a codebook");
+    must(t->grid == 0 || t->type == 1, at, "a tensor with a codebook is f32");
+    must(t->support != CODED || t->count < UINT64_C(1) << 32, at, "coded support: below 2^32");
+    if (t->grid == 0) {
+        return;
+    }
+    if (coding >= 16) {
+        must(*last_centroids != 0, at, "bit 4 of coding needs a codebook before");
+        t->n_centroids = *last_centroids;
+    } else {
+        t->n_centroids = u8(s) + 1u;
+        must(t->n_centroids != *last_centroids, at, "bit 4 of coding must be used where it can");
+    }
+    *last_centroids = t->n_centroids;
+    if (t->grid >= 3) {
+        t->n_groups = varint_in(s, 2, t->count, "groups: at least 2, at most the elements");
+        must(t->count % t->n_groups == 0, at, "groups must divide the elements");
+    }
+}
+
+/* The order of the streams in DATA lets a reader cut them while it reads the tensor; the bitmap must
+ * even be counted here, since its nnz decides what follows. */
+static void read_streams(struct span *s, struct tensor *t, struct span *data)
+{
+    t->nnz = t->count;
+    if (t->support == CODED) {
+        t->nnz = varint_in(s, 0, t->count, "nnz is at most the number of elements");
+    }
+    if (t->grid != 0) {
+        t->codebook = cut(data, varint_in(s, 1, UINT64_MAX, "a codebook has bytes"));
+    }
+    if (t->support == BITMAP) {
+        t->support_data = cut(data, (t->count + 7) / 8);
+        t->nnz = ones_of_bitmap(t->support_data, t->count);
+    }
+    bool with_support = t->support == CODED && t->nnz > 0;
+    bool with_index = huffman_indices(t) && t->nnz > 0;
+    if (with_support || with_index) {
+        uint64_t at = s->at;
+        uint32_t references = u8(s);
+        must(with_support || (references & 15) == 0, at, "0 where no support table is used");
+        must(with_index || references >> 4 == 0, at, "0 where no index table is used");
+        if (with_support) {
+            t->support_table = table_reference(s, references & 15, true);
+        }
+        if (with_index) {
+            t->index_table = table_reference(s, references >> 4, false);
+        }
+    }
+    t->support_bytes = with_support ? varint(s) : 0;
+    t->index_bytes = with_index ? varint(s) : 0;
+    if (t->support == CODED) {
+        t->support_data = cut(data, t->support_bytes);
+    }
+    cut_elements(t, data);
+}
+
+static void read_tensor(struct span *s, struct tensor *t, const struct tensor *before,
+                        struct span *data, uint32_t *last_centroids)
+{
+    uint64_t at = s->at;
+    uint32_t head = u8(s);
+    t->type = 1;
+    if (head == 0x78) {
+        t->type = read_type(s);
+        at = s->at;
+        head = u8(s);
+    }
+    read_shape(s, t, before, head & 7);
+    read_coding(s, t, head >> 3, at, last_centroids);
+    read_streams(s, t, data);
+}
+
+/* S5: one byte an element, 1 where it is stored. */
+static uint8_t *read_mask(const struct tensor *t)
+{
+    uint8_t *mask = zeroed(t->count, 1);
+    uint64_t at = t->support_data.at;
+    if (t->support == 0) {
+        memset(mask, 1, t->count);
+    } else if (t->support == BITMAP) {
+        struct bits b = bits_of(t->support_data);
+        for (uint64_t i = 0; i < t->count; i++) {
+            mask[i] = (uint8_t)field(&b, 1);
+        }
+    } else if (t->nnz > 0 && tables[t->support_table].patterns) {
+        const struct table *table = &tables[t->support_table];
+        uint64_t n = (t->count + table->w - 1) / table->w, ones = 0;
+        uint8_t *symbol = read_coded(t->support_data, table, n, NULL);
+        for (uint64_t i = 0; i < n * table->w; i++) {
+            uint32_t bit = symbol[i / table->w] >> (i % table->w) & 1;
+            must(bit == 0 || i < t->count, at, "bits of a pattern beyond the tensor must be 0");
+            must(symbol[i / table->w] >> (table->w - 1) <= 1, at, "a pattern of 4 is below 16");
+            if (bit == 1) {
+                mask[i] = 1;
+                ones++;
+            }
+        }
+        must(ones == t->nnz, at, "the patterns' one bits must be nnz");
+        free(symbol);
+    } else if (t->nnz > 0) {
+        uint64_t *gap = zeroed(t->nnz, sizeof *gap), pos = 0;
+        free(read_coded(t->support_data, &tables[t->support_table], t->nnz, gap));
+        for (uint64_t i = 0; i < t->nnz; i++) {
+            must(gap[i] < t->count - pos, at, "a gap leads past the last element");
+            pos += gap[i] + 1;
+            mask[pos - 1] = 1;
+        }
+        free(gap);
+    }
+    return mask;
+}
+
+/* S6: one of the two lists of a group: first value, then differences. */
+static void read_magnitudes(struct bits *b, uint32_t z, uint32_t k, uint32_t n, uint32_t *magnitude)
+{
+    uint32_t width = 31 - z;
+    uint64_t v = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t at = b->at / 8, q = 0;
+        if (i == 0) {
+            v = field(b, width);
+        } else {
+            while (q < 16 && field(b, 1) == 1) {
+                q++;
+            }
+            v += q < 16 ? (q << k) + field(b, k) : field(b, width);
+        }
+        must(v < UINT64_C(1) << width, at, "a centroid's magnitude must stay below 2^B");
+        must(v << z < 0x7F800000, at, "centroids must be finite");
+        magnitude[i] = (uint32_t)(v << z);
+    }
+}
+
+static void read_group(struct bits *b, uint32_t z, uint32_t k, uint32_t n, uint32_t *centroid)
+{
+    uint64_t at = b->at / 8;
+    uint32_t width = 0, list[256];
+    while (n >> width != 0) {
+        width++;
+    }
+    uint32_t n_negative = field(b, width);
+    must(n_negative <= n, at, "more negative centroids than centroids");
+    uint32_t zero = n_negative < n ? field(b, 1) : 0;
+    read_magnitudes(b, z, k, n_negative, list);
+    for (uint32_t i = 0; i < n_negative; i++) {
+        centroid[n_negative - 1 - i] = list[i] | 0x80000000u;
+    }
+    uint32_t n_positive = n - n_negative - zero;
+    read_magnitudes(b, z, k, n_positive, list);
+    must(zero == 1 || n_positive == 0 || list[0] != 0, at, "a centroid +0 must not be written");
+    centroid[n_negative] = 0; /* room for it: the array has one more than it needs */
+    for (uint32_t i = 0; i < n_positive; i++) {
+        centroid[n_negative + zero + i] = list[i];
+    }
+}
+
+static void check_ascending(const uint32_t *centroid, uint32_t n, uint64_t at)
+{
+    int64_t before = INT64_MIN;
+    for (uint32_t i = 0; i < n; i++) {
+        int64_t magnitude = centroid[i] & 0x7FFFFFFF;
+        int64_t order = centroid[i] >> 31 ? -1 - magnitude : magnitude;
+        must(magnitude < 0x7F800000, at, "centroids must be finite");
+        must(order >= before, at, "centroids must ascend within their group");
+        before = order;
+    }
+}
+
+/* The bits of the f32 values. */
+static uint32_t *read_codebook(const struct tensor *t)
+{
+    uint64_t n = t->n_groups * t->n_centroids, at = t->codebook.at;
+    uint32_t *centroid = zeroed(n + 1, sizeof *centroid);
+    struct bits b = bits_of(t->codebook);
+    if (field(&b, 1) == 0) {
+        must(field(&b, 7) == 0, at, "seven zero bits before a raw codebook");
+        must((b.end - b.at) / 8 == 4 * n, at, "a raw codebook has 4 bytes a value");
+        for (uint64_t i = 0; i < n; i++) {
+            centroid[i] = field(&b, 32);
+        }
+    } else {
+        uint32_t z = field(&b, 5), k = field(&b, 5);
+        must(z <= 30 && k <= 30, at, "z and k of a codebook are at most 30");
+        for (uint64_t g = 0; g < t->n_groups; g++) {
+            read_group(&b, z, k, t->n_centroids, centroid + g * t->n_centroids);
+        }
+        padding(&b);
+    }
+    for (uint64_t g = 0; g < t->n_groups; g++) {
+        check_ascending(centroid + g * t->n_centroids, t->n_centroids, at);
+    }
+    return centroid;
+}
+
+static uint8_t *read_indices(const struct tensor *t)
+{
+    uint8_t *index;
+    if (!huffman_indices(t)) {
+        struct bits b = bits_of(t->elements);
+        index = zeroed(t->nnz, 1);
+        for (uint64_t i = 0; i < t->nnz; i++) {
+            index[i] = (uint8_t)field(&b, index_width(t->n_centroids));
+        }
+        padding(&b);
+    } else if (t->nnz == 0) {
+        index = zeroed(0, 1);
+    } else {
+        index = read_coded(t->elements, &tables[t->index_table], t->nnz, NULL);
+    }
+    for (uint64_t i = 0; i < t->nnz; i++) {
+        must(index[i] < t->n_centroids, t->elements.at, "an index past the last centroid");
+    }
+    return index;
+}
+
+static uint64_t fnv1a(const uint8_t *p, uint64_t n)
+{
+    uint64_t h = UINT64_C(0xCBF29CE484222325);
+    for (uint64_t i = 0; i < n; i++) {
+        h = (h ^ p[i]) * UINT64_C(0x100000001B3);
+    }
+    return h;
+}
+
+/* The effective values: what an element is, where it is stored; zero elsewhere. */
+static uint8_t *read_values(const struct tensor *t)
+{
+    uint32_t each = type_bytes[t->type];
+    uint8_t *value = zeroed(t->count * each, 1), *mask = read_mask(t);
+    uint8_t *index = t->grid != 0 ? read_indices(t) : NULL;
+    uint32_t *centroid = t->grid != 0 ? read_codebook(t) : NULL;
+    uint64_t stored = 0;
+    for (uint64_t i = 0; i < t->count; i++) {
+        if (mask[i] == 0) {
+            continue;
+        }
+        if (t->grid == 0) {
+            memcpy(value + i * each, file + t->elements.at + stored * each, each);
+        } else {
+            uint64_t group = i / (t->count / t->n_groups);
+            uint32_t v = centroid[group * t->n_centroids + index[stored]];
+            for (uint32_t byte = 0; byte < 4; byte++) {
+                value[i * 4 + byte] = (uint8_t)(v >> (8 * byte));
+            }
+        }
+        stored++;
+    }
+    free(mask);
+    free(index);
+    free(centroid);
+    return value;
+}
+
+static void print_shape(uint32_t type, uint32_t rank, const uint32_t *dim)
+{
+    printf(" %s [", type_name[type]);
+    for (uint32_t i = 0; i < rank; i++) {
+        printf("%s%" PRIu32, i == 0 ? "" : ",", dim[i]);
+    }
+    printf("]");
+}
+
+static void print_tensor(uint64_t number, const struct tensor *t)
+{
+    static const char *const support[] = {"dense", "bitmap", "coded"};
+    uint8_t *value = read_values(t);
+    printf("tensor %" PRIu64, number);
+    print_shape(t->type, t->rank, t->dim);
+    printf(" nnz %" PRIu64 " centroids %" PRIu32 " groups %" PRIu64 " hash %016" PRIx64 "\n", t->nnz,
+           t->n_centroids, t->n_groups, fnv1a(value, t->count * type_bytes[t->type]));
+    printf(" support %s grid %s code %s", support[t->support],
+           t->grid == 0 ? "plain" : t->grid < 3 ? "codebook" : "codebooks",
+           huffman_indices(t) ? "huffman" : "plain");
+    if (t->support == CODED && t->nnz > 0) {
+        const struct table *s = &tables[t->support_table];
+        printf(" support_table %" PRIu64 " %s", t->support_table, s->patterns ? "patterns" : "gaps");
+    }
+    if (huffman_indices(t) && t->nnz > 0) {
+        printf(" index_table %" PRIu64, t->index_table);
+    }
+    printf("\n");
+    free(value);
+}
+
+/* ---- operators (F11) -------------------------------------------------------------------------- */
+
+enum kind { END, INT, FLOAT, LIST };
+
+struct attribute {
+    enum kind kind;
+    const char *name;
+    int64_t lo, hi; /* INT, LIST */
+    int64_t value;  /* default of INT */
+    float real;     /* default of FLOAT */
+    bool needed;    /* no default: must be written */
+    bool infinite;  /* FLOAT: may be infinite */
+};
+
+struct op {
+    const char *name;
+    uint32_t min_in, max_in, default_in, max_out; /* default_in 0: always wired */
+    struct attribute attribute[7];
+};
+
+#define INF (1e30f * 1e30f)
+#define I(name, def, lo, hi) {INT, name, lo, hi, def, 0, false, false}
+#define I_NEEDED(name, lo, hi) {INT, name, lo, hi, 0, 0, true, false}
+#define F(name, def) {FLOAT, name, 0, 0, 0, def, false, false}
+#define F_INF(name, def) {FLOAT, name, 0, 0, 0, def, false, true}
+#define L(name, lo, hi) {LIST, name, lo, hi, 0, 0, false, false}
+#define POOL                                                                                     \
+    {L("kernel", 1, 65535), L("strides", 1, 65535), L("dilations", 1, 65535),                    \
+     L("pads", 0, 65535), I("ceil", 0, 0, 1), I("include_pad", 0, 0, 1)}
+#define SOFTMAX {I_NEEDED("axis", 0, 7), I("flat", 0, 0, 1)}
+#define WIDE INT32_MIN, INT32_MAX
+#define PLAIN(name, inputs) {name, inputs, inputs, inputs, 1, {{END}}}
+
+static const struct op ops[] = {
+    {NULL, 0, 0, 0, 0, {{END}}},
+    {"Conv", 2, 3, 3, 1,
+     {I("group", 1, 1, MAX_DIM), L("strides", 1, 65535), L("dilations", 1, 65535),
+      L("pads", 0, 1 << 24)}},
+    {"Gemm", 2, 3, 3, 1,
+     {I("trans_a", 0, 0, 1), I("trans_b", 1, 0, 1), F("alpha", 1), F("beta", 1)}},
+    {"MatMul", 2, 2, 2, 1, {I("trans_b", 0, 0, 1)}},
+    PLAIN("Add", 2),
+    PLAIN("Sub", 2),
+    PLAIN("Mul", 2),
+    PLAIN("Div", 2),
+    PLAIN("Relu", 1),
+    {"LeakyRelu", 1, 1, 1, 1, {F("alpha", 0.01f)}},
+    PLAIN("PRelu", 2),
+    {"Clip", 1, 1, 1, 1, {F_INF("min", -INF), F_INF("max", INF)}},
+    PLAIN("Sigmoid", 1),
+    PLAIN("Tanh", 1),
+    {"HardSigmoid", 1, 1, 1, 1, {F("alpha", 0.2f), F("beta", 0.5f)}},
+    PLAIN("HardSwish", 1),
+    {"Softmax", 1, 1, 1, 1, SOFTMAX},
+    {"LogSoftmax", 1, 1, 1, 1, SOFTMAX},
+    {"MaxPool", 1, 1, 1, 1, POOL},
+    {"AveragePool", 1, 1, 1, 1, POOL},
+    PLAIN("GlobalMaxPool", 1),
+    PLAIN("GlobalAveragePool", 1),
+    {"BatchNormalization", 5, 5, 5, 1, {F("epsilon", 1e-5f)}},
+    {"LRN", 1, 1, 1, 1,
+     {I_NEEDED("size", 1, 1 << 20), F("alpha", 1e-4f), F("beta", 0.75f), F("bias", 1)}},
+    {"Concat", 1, 65535, 0, 1, {I("axis", 1, 0, 8)}},
+    {"Split", 1, 1, 1, 65535, {I("axis", 1, 0, 8), L("sizes", 1, MAX_DIM)}},
+    {"Slice", 1, 1, 1, 1,
+     {L("axes", 0, 7), L("starts", WIDE), L("ends", WIDE), L("steps", WIDE)}},
+    {"Squeeze", 1, 1, 1, 1, {L("axes", 0, 7)}},
+    {"Unsqueeze", 1, 1, 1, 1, {L("axes", 0, 7)}},
+    {"Reshape", 1, 1, 1, 1, {L("dims", -1, MAX_DIM)}},
+    {"Flatten", 1, 1, 1, 1, {I("axis", 1, 0, 8)}},
+    {"Transpose", 1, 1, 1, 1, {L("perm", 0, 7)}},
+    {"Pad", 1, 1, 1, 1,
+     {I("mode", 0, 0, 2), F_INF("value", 0), L("begins", -INT32_MAX, INT32_MAX),
+      L("ends", -INT32_MAX, INT32_MAX)}},
+    {"Cast", 1, 1, 1, 1, {I_NEEDED("to", 1, 11)}},
+    {"ReduceMean", 1, 1, 1, 1, {L("axes", 0, 7), I("keep", 1, 0, 1)}},
+    {"Resize", 1, 1, 1, 1,
+     {I("mode", 0, 0, 1), I("coordinates", 0, 0, 4), I("nearest", 0, 0, 3), L("dims", 0, MAX_DIM),
+      L("scales", 1, 0x7F7FFFFF)}},
+    PLAIN("Identity", 1),
+};
+enum { N_OPS = sizeof ops / sizeof ops[0] };
+
+static int64_t int_in_range(struct span *s, const struct attribute *a)
+{
+    uint64_t at = s->at;
+    int64_t v = svarint(s);
+    must(v >= a->lo && v <= a->hi, at, "an attribute is out of its range");
+    return v;
+}
+
+static void read_list(struct span *s, const struct attribute *a)
+{
+    uint64_t at = s->at;
+    uint64_t head = varint_in(s, 2, 17, "a list has 1..8 entries"), n = head / 2;
+    bool even = (head & 1) != 0, all_equal = true;
+    must(!even || n >= 2, at, "a list of one entry is not even");
+    int64_t first = int_in_range(s, a);
+    printf(" %s=%" PRId64, a->name, first);
+    for (uint64_t i = 1; i < n; i++) {
+        int64_t v = even ? first : int_in_range(s, a);
+        all_equal = all_equal && v == first;
+        printf(",%" PRId64, v);
+    }
+    must(even || n == 1 || !all_equal, at, "a list of equal entries must be even");
+}
+
+static void read_attribute(struct span *s, const struct attribute *a)
+{
+    uint64_t at = s->at;
+    if (a->kind == INT) {
+        int64_t v = int_in_range(s, a);
+        must(a->needed || v != a->value, at, "a default must not be written");
+        printf(" %s=%" PRId64, a->name, v);
+    } else if (a->kind == FLOAT) {
+        uint32_t bits = (uint32_t)fixed(s, 4), default_bits;
+        memcpy(&default_bits, &a->real, 4);
+        must(bits != default_bits, at, "a default must not be written");
+        must((bits & 0x7F800000) != 0x7F800000 || (a->infinite && (bits & 0x7FFFFF) == 0), at,
+             "a float must be finite");
+        printf(" %s=0x%08" PRIx32, a->name, bits);
+    } else {
+        read_list(s, a);
+    }
+}
+
+static void read_attributes(struct span *s, const struct op *op, bool written)
+{
+    uint64_t at = s->at, n = 0;
+    while (n < 7 && op->attribute[n].kind != END) {
+        n++;
+    }
+    uint64_t set = written ? varint(s) : 0;
+    must(!written || set != 0, at, "a set of attributes must not be empty");
+    must(set >> n == 0, at, "an attribute that the operator does not have");
+    for (uint64_t i = 0; i < n; i++) {
+        if ((set >> i & 1) != 0) {
+            read_attribute(s, &op->attribute[i]);
+        } else {
+            must(!op->attribute[i].needed, at, "an attribute without default must be written");
+        }
+    }
+}
+
+/* ---- the graph (F4) --------------------------------------------------------------------------- */
+
+static struct {
+    uint64_t n_inputs, n_tensors, n_nodes, n_values; /* n_values grows with the nodes */
+    uint64_t n_read;     /* tensors that something has referred to: the first n_read */
+    uint64_t last_first; /* number of the first output of the last node */
+    uint64_t *ref;       /* inputs of the node or outputs of the graph being read */
+} graph;
+
+enum { NO_VALUE = MAX_VALUES };
+
+static uint64_t next_tensor(uint64_t at)
+{
+    must(graph.n_read < graph.n_tensors, at, "the next tensor is referred to, and there is none");
+    return graph.n_inputs + graph.n_read++;
+}
+
+static uint64_t reference(struct span *s, bool optional)
+{
+    uint64_t at = s->at, k = varint(s);
+    if (k == 0) {
+        must(optional, at, "an input that is not optional must not be left out");
+        return NO_VALUE;
+    }
+    if (k == 1) {
+        return next_tensor(at);
+    }
+    must(k - 1 <= graph.n_values, at, "a reference to a value that does not exist");
+    uint64_t v = graph.n_values - (k - 1);
+    must(v < graph.n_inputs + graph.n_read || v >= graph.n_inputs + graph.n_tensors, at,
+         "the first reference to a tensor must be 1");
+    return v;
+}
+
+static void print_values(const char *what, const uint64_t *v, uint64_t n)
+{
+    printf(" %s", what);
+    for (uint64_t i = 0; i < n; i++) {
+        if (v[i] == NO_VALUE) {
+            printf(" -");
+        } else {
+            printf(" %" PRIu64, v[i]);
+        }
+    }
+}
+
+static void read_input(struct span *s, uint64_t number, bool batch_open)
+{
+    uint64_t at = s->at;
+    uint8_t head = u8(s);
+    uint32_t rank = head & 15, type = 1, dim[MAX_RANK] = {1};
+    bool typed = (head & 16) != 0, square = (head & 32) != 0;
+    must(rank <= MAX_RANK && head < 64, at, "rank is 0..8, bits 6 and 7 are zero");
+    must(!batch_open || rank >= 1, at, "an input with an open batch has a dimension 0");
+    if (typed) {
+        type = read_type(s);
+    }
+    uint32_t first = batch_open ? 1 : 0;
+    must(!square || rank - first >= 2, at, "square needs two dimensions");
+    for (uint32_t i = first; i < rank; i++) {
+        dim[i] = square && i == rank - 1 ? dim[i - 1] : read_dim(s);
+    }
+    must(square || rank - first < 2 || dim[rank - 1] != dim[rank - 2], at,
+         "square must be set where the last two dimensions are equal");
+    printf("input %" PRIu64, number);
+    print_shape(type, rank, dim);
+    printf("\n");
+}
+
+/* The wiring that bit 7 unset stands for; false: there is none. */
+static bool is_default_wiring(const struct op *op, uint64_t n_in, uint64_t n_out, uint64_t read_before)
+{
+    bool same = op->default_in != 0 && n_in == op->default_in && n_out == 1 &&
+                graph.ref[0] == graph.last_first;
+    for (uint64_t i = 1; same && i < n_in; i++) {
+        same = graph.ref[i] == graph.n_inputs + read_before + i - 1;
+    }
+    return same;
+}
+
+static void read_wiring(struct span *s, const struct op *op, bool wired, uint64_t *n_in,
+                        uint64_t *n_out)
+{
+    uint64_t at = s->at, read_before = graph.n_read;
+    *n_out = 1;
+    if (!wired) {
+        must(op->default_in != 0, at, "this operator is always wired");
+        *n_in = op->default_in;
+        graph.ref[0] = graph.last_first;
+        for (uint64_t i = 1; i < *n_in; i++) {
+            graph.ref[i] = next_tensor(at);
+        }
+        return;
+    }
+    *n_in = varint_in(s, op->min_in, op->max_in, "number of inputs of a node");
+    if (op->max_out > 1) {
+        *n_out = varint_in(s, 1, op->max_out, "number of outputs of a node");
+    }
+    for (uint64_t i = 0; i < *n_in; i++) {
+        graph.ref[i] = reference(s, op->default_in != 0 && i >= op->min_in);
+    }
+    must(!is_default_wiring(op, *n_in, *n_out, read_before), at, "default wiring is not written");
+}
+
+static void read_node(struct span *s, uint64_t number)
+{
+    uint64_t at = s->at, n_in, n_out;
+    uint8_t head = u8(s);
+    if ((head & 63) == 0 || (head & 63) >= N_OPS) {
+        refuse("unsupported", at, "unknown operator");
+    }
+    const struct op *op = &ops[head & 63];
+    printf(" %s", op->name);
+    read_attributes(s, op, (head & 64) != 0);
+    printf("\n");
+    read_wiring(s, op, (head & 128) != 0, &n_in, &n_out);
+    printf("node %" PRIu64 " op %d", number, head & 63);
+    print_values("in", graph.ref, n_in);
+    graph.last_first = graph.n_values;
+    for (uint64_t i = 0; i < n_out; i++) {
+        graph.ref[i] = graph.n_values++;
+    }
+    print_values("out", graph.ref, n_out);
+    printf("\n");
+    must(graph.n_values <= MAX_VALUES, at, "at most 262,144 values");
+}
+
+static void read_outputs(struct span *s, bool told)
+{
+    uint64_t at = s->at, n = 1;
+    must(told || graph.n_nodes > 0, at, "outputs must be told when there are no nodes");
+    graph.ref[0] = graph.last_first;
+    if (told) {
+        n = varint_in(s, 1, MAX_VALUES, "number of outputs");
+        for (uint64_t i = 0; i < n; i++) {
+            graph.ref[i] = reference(s, false);
+        }
+        must(graph.n_nodes == 0 || n != 1 || graph.ref[0] != graph.last_first, at,
+             "the last node's first output alone is not told");
+    }
+    print_values("outputs", graph.ref, n);
+    printf("\n");
+}
+
+static void read_graph(struct span s, struct span data)
+{
+    uint64_t head = varint_in(&s, 0, MAX_EACH * 4 - 1, "number of inputs is 1..65,536");
+    bool batch_open = (head & 1) != 0, told = (head & 2) != 0;
+    graph.ref = zeroed(MAX_VALUES, sizeof *graph.ref);
+    graph.n_inputs = head / 4 + 1;
+    printf("batch %s\n", batch_open ? "open" : "fixed");
+    for (uint64_t i = 0; i < graph.n_inputs; i++) {
+        read_input(&s, i, batch_open);
+    }
+    graph.n_tensors = varint_in(&s, 0, MAX_EACH, "at most 65,536 tensors");
+    struct tensor *tensor = zeroed(graph.n_tensors, sizeof *tensor);
+    uint32_t last_centroids = 0;
+    for (uint64_t i = 0; i < graph.n_tensors; i++) {
+        read_tensor(&s, &tensor[i], i > 0 ? &tensor[i - 1] : NULL, &data, &last_centroids);
+    }
+    must(left(&data) == 0, data.at, "DATA ends with the last stream");
+    must(left(&huff_chunk) == 0, huff_chunk.at, "all tables must be used");
+    graph.n_values = graph.n_inputs + graph.n_tensors;
+    graph.n_nodes = varint_in(&s, 0, MAX_EACH, "at most 65,536 nodes");
+    for (uint64_t i = 0; i < graph.n_nodes; i++) {
+        read_node(&s, i);
+    }
+    read_outputs(&s, told);
+    must(left(&s) == 0, s.at, "nothing behind the graph");
+    must(graph.n_read == graph.n_tensors, s.at, "every tensor is used");
+    for (uint64_t i = 0; i < graph.n_tensors; i++) {
+        print_tensor(graph.n_inputs + i, &tensor[i]);
+    }
+    free(tensor);
+    free(graph.ref);
+}
+
+/* ---- names, meta, history, ranges (F7..F10) ----------------------------------------------------- */
+
+static int compare_spans(const void *a, const void *b)
+{
+    return compare_bytes(*(const struct span *)a, *(const struct span *)b);
+}
+
+static void read_names(struct span s)
+{
+    uint64_t at = s.at, some = 0;
+    struct span *name = zeroed(graph.n_values, sizeof *name);
+    for (uint64_t i = 0; i < graph.n_values + graph.n_nodes; i++) {
+        bool value = i < graph.n_values;
+        struct span t = text(&s, 0, MAX_SHORT);
+        if (left(&t) > 0) {
+            printf("name %s %" PRIu64 " ", value ? "value" : "node", value ? i : i - graph.n_values);
+            print_text(t);
+            printf("\n");
+            some++;
+        }
+        if (value) {
+            name[i] = t;
+        }
+    }
+    must(left(&s) == 0, s.at, "nothing behind the names");
+    must(some > 0, at, "at least one name is not empty");
+    qsort(name, graph.n_values, sizeof *name, compare_spans);
+    for (uint64_t i = 1; i < graph.n_values; i++) {
+        must(left(&name[i]) == 0 || compare_bytes(name[i - 1], name[i]) != 0, name[i].at,
+             "names of values are unique");
+    }
+    free(name);
+}
+
+static const char *const numbered_key[] = {NULL, "preprocess", "labels", "recipe"};
+
+/* The key's bytes, in a buffer of 256. */
+static size_t read_key(struct span *s, char *key)
+{
+    uint64_t at = s->at, v = varint(s);
+    must((v >= 1 && v <= 3) || (v >= 16 && v <= 15 + MAX_SHORT), at, "a key's number");
+    if (v <= 3) {
+        strcpy(key, numbered_key[v]);
+        return strlen(key);
+    }
+    struct span t = cut(s, v - 15);
+    check_utf8(t);
+    memcpy(key, file + t.at, left(&t));
+    key[left(&t)] = 0;
+    for (int i = 1; i <= 3; i++) {
+        must(strcmp(key, numbered_key[i]) != 0, at, "a key with a number must not be spelled");
+    }
+    return left(&t);
+}
+
+static void read_meta(struct span s)
+{
+    char key[256], before[256] = "";
+    for (uint64_t n = 0; left(&s) > 0; n++) {
+        uint64_t at = s.at;
+        must(n < 1024, at, "at most 1,024 entries of meta");
+        read_key(&s, key);
+        must(strcmp(before, key) < 0, at, "keys must ascend");
+        strcpy(before, key);
+        struct span t = text(&s, 0, MAX_TEXT);
+        printf("meta %s ", key);
+        print_text(t);
+        printf("\n");
+    }
+}
+
+static void read_history(struct span s)
+{
+    for (uint64_t n = 0; left(&s) > 0; n++) {
+        must(n < MAX_EACH, s.at, "at most 65,536 entries of history");
+        struct span verb = text(&s, 1, MAX_SHORT), json = text(&s, 0, MAX_TEXT);
+        printf("history ");
+        print_text(verb);
+        printf(" ");
+        print_text(json);
+        printf("\n");
+    }
+}
+
+static void read_ranges(struct span s)
+{
+    uint64_t next = 0;
+    while (left(&s) > 0) {
+        uint64_t at = s.at, skipped = varint(&s);
+        must(next < graph.n_values && skipped < graph.n_values - next, at,
+             "a range of a value that does not exist");
+        uint32_t bits[2] = {(uint32_t)fixed(&s, 4), (uint32_t)fixed(&s, 4)};
+        float extreme[2];
+        memcpy(extreme, bits, sizeof extreme);
+        must(extreme[0] <= extreme[1], at, "smallest <= largest, and no NaN");
+        uint64_t n = varint_in(&s, 1, UINT64_MAX, "a range has observations");
+        printf("range %" PRIu64 " %08" PRIx32 " %08" PRIx32 " %" PRIu64 "\n", next + skipped, bits[0],
+               bits[1], n);
+        next += skipped + 1;
+    }
+}
+
+/* ---- headers (F1, F2, F3) ------------------------------------------------------------------------ */
+
+enum { DATA, GRPH, HUFF, HIST, META, NAME, STAT, N_CHUNKS };
+static const char full_tag[N_CHUNKS][5] = {"DATA", "GRPH", "HUFF", "hist", "meta", "name", "stat"};
+static const uint8_t compact_tag[N_CHUNKS] = {0x7F, 0x01, 0x02, 0x41, 0x42, 0, 0x43};
+
+static struct span chunk[N_CHUNKS];
+static bool has_chunk[N_CHUNKS];
+
+static uint32_t crc32c(uint64_t from, uint64_t to)
+{
+    uint32_t crc = 0xFFFFFFFF;
+    for (uint64_t i = from; i < to; i++) {
+        crc ^= file[i];
+        for (int bit = 0; bit < 8; bit++) {
+            crc = crc >> 1 ^ ((crc & 1) != 0 ? 0x82F63B78 : 0);
+        }
+    }
+    return ~crc;
+}
+
+static void check_crc(uint64_t from, uint64_t to, uint64_t want, uint64_t at)
+{
+    must(crc32c(from, to) == want, at, "checksum differs");
+}
+
+static void found_chunk(int which, struct span s, bool ancillary, uint64_t at)
+{
+    if (which < N_CHUNKS) {
+        must(which == DATA || left(&s) > 0, at, "a chunk other than DATA must not be empty");
+        chunk[which] = s;
+        has_chunk[which] = true;
+    } else if (ancillary) {
+        printf(" chunk passed over\n");
+    } else {
+        refuse("version", at, "an unknown critical chunk needs a newer reader");
+    }
+}
+
+static bool is_letter(uint8_t c)
+{
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+}
+
+/* One entry of the full header's table; *next: where its chunk has to begin. */
+static void read_entry(struct span *s, uint8_t *last_tag, uint64_t *next)
+{
+    uint64_t at = s->at;
+    const uint8_t *tag = file + at;
+    cut(s, 4);
+    for (int i = 0; i < 4; i++) {
+        must(is_letter(tag[i]), at, "a tag is four letters");
+    }
+    must(memcmp(last_tag, tag, 4) < 0, at, "tags must ascend");
+    memcpy(last_tag, tag, 4);
+    uint64_t crc = fixed(s, 4), offset = fixed(s, 8), length = fixed(s, 8);
+    int which = 0;
+    while (which < N_CHUNKS && memcmp(full_tag[which], tag, 4) != 0) {
+        which++;
+    }
+    uint64_t begin = which == DATA ? (*next + 63) / 64 * 64 : *next;
+    must(offset == begin, at + 8, "a chunk begins where the one before ends");
+    must(begin <= file_bytes && length <= file_bytes - begin, at + 16, "a chunk is in the file");
+    for (uint64_t i = *next; i < begin; i++) {
+        must(file[i] == 0, i, "padding before DATA must be zero");
+    }
+    check_crc(begin, begin + length, crc, at + 4);
+    *next = begin + length;
+    found_chunk(which, (struct span){begin, *next}, tag[0] >= 'a', at);
+}
+
+static void read_full_header(void)
+{
+    struct span s = {8, file_bytes};
+    if (fixed(&s, 4) != 0) {
+        refuse("version", 8, "not version 0");
+    }
+    uint64_t n = fixed(&s, 4);
+    must(n >= 1 && n <= 64, 12, "number of chunks is 1..64");
+    must(fixed(&s, 8) == file_bytes, 16, "the file has another length than it tells");
+    struct span entries = cut(&s, 24 * n);
+    uint64_t crc_at = s.at, crc = fixed(&s, 4), next = s.at;
+    check_crc(0, crc_at, crc, crc_at);
+    uint8_t last_tag[4] = {0};
+    for (uint64_t i = 0; i < n; i++) {
+        read_entry(&entries, last_tag, &next);
+    }
+    must(next == file_bytes, next, "the last chunk ends where the file ends");
+}
+
+static void read_compact_header(void)
+{
+    uint8_t tags[256];
+    uint64_t lengths[256], at[256];
+    int n = 0;
+    if (file[1] != 0x50) {
+        refuse("version", 1, "not version 0");
+    }
+    must(file_bytes >= 6 && file_bytes <= 65535, 0, "a compact file has at most 65,535 bytes");
+    struct span s = {file_bytes - 4, file_bytes};
+    check_crc(0, file_bytes - 4, fixed(&s, 4), file_bytes - 4);
+    s = (struct span){2, file_bytes - 4};
+    do {
+        at[n] = s.at;
+        tags[n] = u8(&s);
+        must(n == 0 || tags[n] > tags[n - 1], at[n], "tags must ascend");
+        must(tags[n] <= 0x7F, at[n], "the table ends with the entry of DATA");
+        lengths[n] = tags[n] != 0x7F ? varint(&s) : 0;
+    } while (tags[n++] != 0x7F);
+    for (int i = 0; i < n; i++) {
+        int which = 0;
+        while (which < N_CHUNKS && (compact_tag[which] != tags[i] || which == NAME)) {
+            which++;
+        }
+        struct span part = cut(&s, which == DATA ? left(&s) : lengths[i]);
+        found_chunk(which, part, (tags[i] & 0x40) != 0, at[i]);
+    }
+}
+
+static void read_header(void)
+{
+    static const uint8_t magic[8] = {0x89, 0x50, 0x54, 0x48, 0x0D, 0x0A, 0x1A, 0x0A};
+    compact = file_bytes >= 2 && file[0] == 0xB9 && file[1] >> 4 == 5;
+    must(compact || (file_bytes >= 8 && memcmp(file, magic, 8) == 0), 0, "not a .pith file");
+    if (compact) {
+        read_compact_header();
+    } else {
+        read_full_header();
+    }
+    must(has_chunk[DATA] && has_chunk[GRPH], 0, "DATA and GRPH are always there");
+}
+
+static void read_file(const char *path)
+{
+    FILE *f = fopen(path, "rb");
+    if (f == NULL || fseek(f, 0, SEEK_END) != 0) {
+        refuse("io", 0, "cannot open the file");
+    }
+    long n = ftell(f);
+    rewind(f);
+    uint8_t *bytes = n >= 0 ? malloc((size_t)n + 1) : NULL;
+    if (bytes == NULL || fread(bytes, 1, (size_t)n, f) != (size_t)n) {
+        refuse("io", 0, "cannot read the file");
+    }
+    fclose(f);
+    file = bytes;
+    file_bytes = (size_t)n;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 2) {
+        fprintf(stderr, "usage: spec_decode file.pith\n");
+        return 2;
+    }
+    read_file(argv[1]);
+    read_header();
+    printf(" header %s, %zu bytes\n", compact ? "compact" : "full", file_bytes);
+    huff_chunk = chunk[HUFF];
+    read_graph(chunk[GRPH], chunk[DATA]);
+    if (has_chunk[NAME]) {
+        read_names(chunk[NAME]);
+    }
+    read_meta(chunk[META]);
+    read_history(chunk[HIST]);
+    read_ranges(chunk[STAT]);
+    return 0;
+}
