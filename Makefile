@@ -137,9 +137,12 @@ install: all ## into DESTDIR/PREFIX (/usr/local)
 	install -m 755 $(O)/pith $(DESTDIR)$(PREFIX)/bin/
 	install -m 644 $(O)/libpith.a $(O)/libpith-runtime.a $(DESTDIR)$(PREFIX)/lib/
 	install -m 644 $(HEADERS) $(DESTDIR)$(PREFIX)/include/pith/
+	install -d $(DESTDIR)$(PREFIX)/share/man/man1
+	for page in $$($(O)/pith help --man); do $(O)/pith help --man $$page > $(DESTDIR)$(PREFIX)/share/man/man1/$$page.1 || exit 1; done
 	printf '$(call pc_file,pith-runtime,execute compressed networks,-lpthread)' > $(DESTDIR)$(PREFIX)/lib/pkgconfig/pith-runtime.pc
 	printf '$(call pc_file,pith,compress networks,$(sort $(call link_libs,compress)) -lm -lpthread)' > $(DESTDIR)$(PREFIX)/lib/pkgconfig/pith.pc
 uninstall: ## remove what install laid down
 	rm -f $(DESTDIR)$(PREFIX)/bin/pith $(DESTDIR)$(PREFIX)/lib/libpith.a $(DESTDIR)$(PREFIX)/lib/libpith-runtime.a
 	rm -f $(DESTDIR)$(PREFIX)/lib/pkgconfig/pith.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/pith-runtime.pc
 	rm -rf $(DESTDIR)$(PREFIX)/include/pith
+	rm -f $(DESTDIR)$(PREFIX)/share/man/man1/pith.1 $(DESTDIR)$(PREFIX)/share/man/man1/pith-*.1

@@ -118,6 +118,8 @@ void cli_json_text(const char *text);
 /* Prints err and tells the exit code that belongs to it. */
 enum cli_exit cli_fail(const struct pith_error *err);
 enum cli_exit cli_exit_of(enum pith_status status);
+/* Says "out of memory"; EXIT_MEMORY. */
+enum cli_exit cli_no_memory(void);
 
 /* ---- progress.c -------------------------------------------------------------------------- */
 /* A bar on a terminal for what takes more than a second, and the events of --json=lines; silent

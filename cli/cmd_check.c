@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* pith check: will it import, is it sound, does data fit. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include "data_options.h"
@@ -58,10 +59,6 @@ static void print_report(const char *path, const struct pith_onnx_report *r)
         printf("%s: input '%s' dim %u '%s' is open: give --input-shape %s\n", path,
                r->open_dims[i].input, r->open_dims[i].dim, r->open_dims[i].symbol,
                r->open_dims[i].example);
-    for (uint32_t i = 0; i < r->n_nonfinite; i++)
-        printf("%s: weight '%s' has %" PRIu64 " value%s NaN or infinite\n", path,
-               r->nonfinite[i].tensor, r->nonfinite[i].count,
-               r->nonfinite[i].count == 1 ? " that is" : "s that are");
 }
 
 static void json_unsupported(const struct pith_onnx_report *r)
@@ -89,18 +86,6 @@ static void json_open_dims(const struct pith_onnx_report *r)
         cli_json_string("input", r->open_dims[i].input);
         cli_json_uint("dim", r->open_dims[i].dim);
         cli_json_string("symbol", r->open_dims[i].symbol);
-        cli_json_close('}');
-    }
-    cli_json_close(']');
-}
-
-static void json_nonfinite(const struct pith_onnx_report *r)
-{
-    cli_json_open("nonfinite", '[');
-    for (uint32_t i = 0; r && i < r->n_nonfinite; i++) {
-        cli_json_open(NULL, '{');
-        cli_json_string("tensor", r->nonfinite[i].tensor);
-        cli_json_uint("count", r->nonfinite[i].count);
         cli_json_close('}');
     }
     cli_json_close(']');
@@ -159,10 +144,73 @@ static enum cli_exit check_model(const struct check_options *o, struct subject *
     return o->data.path ? cli_open_data(&o->data, s->model, &s->data) : EXIT_DONE;
 }
 
+static uint64_t count_nonfinite(const struct pith_value *v)
+{
+    const float *x = v->constant && v->type == PITH_F32 ? v->constant->data : NULL;
+    uint64_t n = 0;
+    for (uint64_t i = 0; x && i < v->constant->count; i++)
+        if (!isfinite(x[i]))
+            n++;
+    return n;
+}
+
+/* Each weight with values that are NaN or infinite, from *at on: the survey of an ONNX file knows
+ * them, also where it cannot be imported. false: no more. */
+static bool next_nonfinite(const struct subject *s, uint32_t *at, const char **name, uint64_t *count)
+{
+    if (s->onnx) {
+        if (*at == s->onnx->n_nonfinite)
+            return false;
+        *name = s->onnx->nonfinite[*at].tensor;
+        *count = s->onnx->nonfinite[(*at)++].count;
+        return true;
+    }
+    while (s->model && *at < s->model->n_values) {
+        const struct pith_value *v = &s->model->values[(*at)++];
+        *count = count_nonfinite(v);
+        *name = v->name;
+        if (*count)
+            return true;
+    }
+    return false;
+}
+
+static void print_nonfinite(const struct subject *s)
+{
+    const char *name;
+    uint64_t n;
+    for (uint32_t at = 0; next_nonfinite(s, &at, &name, &n);)
+        printf("%s: weight '%s' has %" PRIu64 " value%s NaN or infinite\n", s->path, name, n,
+               n == 1 ? " that is" : "s that are");
+}
+
+static void json_nonfinite(const struct subject *s)
+{
+    const char *name;
+    uint64_t n;
+    cli_json_open("nonfinite", '[');
+    for (uint32_t at = 0; next_nonfinite(s, &at, &name, &n);) {
+        cli_json_open(NULL, '{');
+        cli_json_string("tensor", name);
+        cli_json_uint("count", n);
+        cli_json_close('}');
+    }
+    cli_json_close(']');
+}
+
+static bool is_sound(const struct subject *s)
+{
+    const char *name;
+    uint64_t n;
+    uint32_t at = 0;
+    return !next_nonfinite(s, &at, &name, &n);
+}
+
 static void print_text(const struct check_options *o, const struct subject *s, bool ok)
 {
     if (s->onnx)
         print_report(s->path, s->onnx);
+    print_nonfinite(s);
     if (ok)
         printf("%s: ok, %u node%s\n", s->path, s->model->n_nodes, s->model->n_nodes == 1 ? "" : "s");
     if (s->data)
@@ -176,7 +224,7 @@ static void print_json(const struct subject *s, bool ok)
     cli_json_bool("ok", ok);
     json_unsupported(s->onnx);
     json_open_dims(s->onnx);
-    json_nonfinite(s->onnx);
+    json_nonfinite(s);
     if (s->data) {
         cli_json_uint("samples", pith_data_count(s->data));
         cli_json_bool("labelled", pith_data_labelled(s->data));
@@ -192,7 +240,7 @@ static enum cli_exit check(const struct check_options *o, struct subject *s,
     bool surveyed = s->onnx != NULL;
     if (!rc)
         rc = check_model(o, s, import);
-    if (!rc && surveyed && s->onnx->n_nonfinite)
+    if (!rc && !is_sound(s))
         rc = EXIT_NO;
     if (rc == EXIT_DONE || rc == EXIT_NO || (surveyed && !importable(s->onnx)))
         o->common.json ? print_json(s, rc == EXIT_DONE) : print_text(o, s, rc == EXIT_DONE);

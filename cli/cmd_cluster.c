@@ -122,6 +122,7 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 const struct cli_command cmd_cluster = {
     "cluster", "make", "trained codebooks: few values instead of many",
     "pith cluster [MODEL] [--bits 4] [-o FILE]",
-    "One-dimensional k-means over the weights that pruning left; zero stays exact.\n\n"
+    "One-dimensional k-means over the weights that pruning left; zero stays exact. Batch normalisation\n"
+    "is folded into the layer before it first.\n\n"
     "  pith cluster pruned.pith --bits 5 --layer 'conv*=8' -o small.pith",
     options, sizeof(struct cluster_options), 0, 1, run};

@@ -107,8 +107,8 @@ static void print_summary(const struct compress_options *o, const struct pith_co
     if (r->has_accuracy && r->before.regression)
         snprintf(accuracy, sizeof accuracy, "  psnr %.2f dB (was %.2f)", r->after.psnr, r->before.psnr);
     else if (r->has_accuracy)
-        snprintf(accuracy, sizeof accuracy, "  top-1 %.2f%% (was %.2f%%, drop %.2f)",
-                 100 * top1(&r->after), 100 * top1(&r->before), 100 * r->drop);
+        snprintf(accuracy, sizeof accuracy, "  top-1 %.2f%% (was %.2f%%, %+.2f)",
+                 100 * top1(&r->after), 100 * top1(&r->before), -100 * r->drop);
     cli_say(&o->common, "%s  %s, was %s: %.1fx smaller%s",
             o->common.output ? o->common.output : "-", cli_format_bytes(r->file.bytes, after),
             cli_format_bytes(before_bytes, before), (double)before_bytes / (double)r->file.bytes,
@@ -211,6 +211,8 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
     (void)n_operands;
     if (!o->common.output && strcmp(operands[0], "-") != 0) {
         derived = derive_output(operands[0]);
+        if (!derived)
+            return cli_no_memory();
         o->common.output = derived;
     }
     rc = run_with_output(o, operands[0]);

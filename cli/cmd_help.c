@@ -1,40 +1,74 @@
 /* SPDX-License-Identifier: MIT */
-/* pith help [COMMAND | exit-codes] */
+/* pith help [COMMAND | exit-codes | environment] */
 #include <stdio.h>
 #include <string.h>
 #include "cli.h"
+#include "help_topics.h"
+#include "table.h"
 
-static const char exit_codes[] =
-    "0  done\n"
-    "1  the answer is no: a goal was not met, outputs differ, a check failed\n"
-    "2  wrong usage\n"
-    "3  cannot read or write\n"
-    "4  a file is broken or not what it claims to be\n"
-    "5  valid but unsupported\n"
-    "6  out of memory, or a limit exceeded\n"
-    "130 / 143  interrupted\n";
+struct help_options {
+    struct cli_common common;
+    bool man;
+};
+
+static const struct cli_option options[] = {
+    /* for the build: without help text, so not shown */
+    {0, "man", OPTION_FLAG, offsetof(struct help_options, man), NULL, NULL, 0, 0},
+    {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
+};
+
+static void print_topic(const struct help_row *rows)
+{
+    struct cli_table t;
+    cli_table_start(&t, 2);
+    cli_table_left(&t, 1);
+    for (const struct help_row *r = rows; r->name; r++) {
+        cli_table_add(&t, "%s", r->name);
+        cli_table_add(&t, "%s", r->text);
+    }
+    cli_table_print(&t, stdout);
+}
+
+static enum cli_exit print_man(const char *page)
+{
+    if (!page)
+        cli_print_page_names();
+    else if (!cli_print_page(page)) {
+        cli_error("no manual page '%s'", page);
+        return EXIT_USAGE;
+    }
+    return EXIT_DONE;
+}
+
+static enum cli_exit print_subject(const char *subject)
+{
+    const struct cli_command *cmd = cli_find_command(subject);
+    if (cmd)
+        cli_print_help(cmd, true);
+    else if (strcmp(subject, "exit-codes") == 0)
+        print_topic(cli_exit_codes);
+    else if (strcmp(subject, "environment") == 0)
+        print_topic(cli_environment);
+    else {
+        cli_suggest(subject);
+        return EXIT_USAGE;
+    }
+    return EXIT_DONE;
+}
 
 static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 {
-    const struct cli_command *cmd;
-    (void)opts;
-    if (n_operands == 0) {
-        cli_print_overview();
-        return EXIT_DONE;
-    }
-    if (strcmp(operands[0], "exit-codes") == 0) {
-        fputs(exit_codes, stdout);
-        return EXIT_DONE;
-    }
-    cmd = cli_find_command(operands[0]);
-    if (!cmd) {
-        cli_suggest(operands[0]);
-        return EXIT_USAGE;
-    }
-    cli_print_help(cmd, true);
+    const struct help_options *o = opts;
+    const char *subject = n_operands ? operands[0] : NULL;
+    if (o->man)
+        return print_man(subject);
+    if (subject)
+        return print_subject(subject);
+    cli_print_overview();
     return EXIT_DONE;
 }
 
 const struct cli_command cmd_help = {
-    "help", "misc", "this overview, one command, or exit-codes", "pith help [COMMAND | exit-codes]",
-    NULL, NULL, sizeof(struct cli_common), 0, 1, run};
+    "help", "misc", "this overview, one command, exit-codes or environment",
+    "pith help [COMMAND | exit-codes | environment]",
+    NULL, options, sizeof(struct help_options), 0, 1, run};

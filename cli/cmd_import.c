@@ -64,7 +64,7 @@ const struct cli_command cmd_import = {
     "are. A symbolic first dimension becomes the open batch; every other open dimension needs\n"
     "--input-shape. Preprocessing given here is stored in the model and applied by run, eval and\n"
     "compress: value = (pixel * scale - mean) / std.\n\n"
-    "  pith import net.onnx --preprocess 'scale=1/255,mean=0.485:0.456:0.406,std=0.229:0.224:0.225' "
-    "-o net.pith\n"
+    "  pith import net.onnx -o net.pith \\\n"
+    "      --preprocess scale=1/255,mean=0.485:0.456:0.406,std=0.229:0.224:0.225\n"
     "  pith import asr.onnx --input-shape audio:1x16000 --set-input sr=16000 -o asr.pith",
     options, sizeof(struct import_options), 0, 1, run};

@@ -41,7 +41,7 @@ static enum cli_exit print_recipe(const struct cli_common *c, char *text)
     enum cli_exit rc;
     if (!with_newline) {
         free(text);
-        return EXIT_MEMORY;
+        return cli_no_memory();
     }
     rc = put(c, with_newline);
     free(with_newline);

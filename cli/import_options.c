@@ -23,16 +23,12 @@ static char *keep(struct cli_import_storage *s, const char *text)
 }
 
 /* "name:1x3x224x224", or without name for the only input; N leaves the batch open. */
-static bool parse_shape(struct cli_import_storage *s, const char *text, struct pith_input_shape *out)
+static bool parse_shape(char *text, struct pith_input_shape *out)
 {
-    const char *colon = strrchr(text, ':');
-    char *copy = keep(s, text), *dims;
-    if (!copy)
-        return false;
-    dims = colon ? copy + (colon - text) + 1 : copy;
+    char *colon = strrchr(text, ':'), *dims = colon ? colon + 1 : text;
     if (colon)
-        copy[colon - text] = '\0';
-    out->name = colon ? copy : NULL;
+        *colon = '\0';
+    out->name = colon ? text : NULL;
     for (char *save = NULL, *d = strtok_r(dims, "x,", &save); d; d = strtok_r(NULL, "x,", &save)) {
         uint64_t v = 0;
         bool open = strcmp(d, "N") == 0 && out->rank == 0;
@@ -45,15 +41,21 @@ static bool parse_shape(struct cli_import_storage *s, const char *text, struct p
 
 static enum cli_exit parse_lists(const struct cli_import *in, struct cli_import_storage *s)
 {
-    for (uint32_t i = 0; i < in->shapes.n; i++)
-        if (!parse_shape(s, in->shapes.item[i], &s->shapes[i])) {
+    for (uint32_t i = 0; i < in->shapes.n; i++) {
+        char *copy = keep(s, in->shapes.item[i]);
+        if (!copy)
+            return cli_no_memory();
+        if (!parse_shape(copy, &s->shapes[i])) {
             cli_error("--input-shape '%s': not of the form name:1x3x224x224", in->shapes.item[i]);
             return EXIT_USAGE;
         }
+    }
     for (uint32_t i = 0; i < in->set_inputs.n; i++) {
         const char *text = in->set_inputs.item[i], *equals = strchr(text, '=');
         char *copy = keep(s, text);
-        if (!equals || !copy) {
+        if (!copy)
+            return cli_no_memory();
+        if (!equals) {
             cli_error("--set-input '%s': not of the form name=value", text);
             return EXIT_USAGE;
         }
@@ -67,7 +69,7 @@ static enum cli_exit parse_outputs(const char *text, struct cli_import_storage *
 {
     char *copy = keep(s, text);
     if (!copy)
-        return EXIT_MEMORY;
+        return cli_no_memory();
     for (char *save = NULL, *o = strtok_r(copy, ",", &save); o; o = strtok_r(NULL, ",", &save)) {
         if (*n == CLI_LIST_MAX) {
             cli_error("--outputs: more than %d names", CLI_LIST_MAX);
@@ -88,7 +90,7 @@ static enum cli_exit read_labels(const char *path, struct cli_import_storage *s,
     text = malloc(file.bytes + 1);
     if (!text) {
         pith_buffer_free(&file);
-        return EXIT_MEMORY;
+        return cli_no_memory();
     }
     memcpy(text, file.data, file.bytes);
     text[file.bytes] = '\0';
@@ -122,7 +124,7 @@ enum cli_exit cli_import_opts(const struct cli_import *in, struct pith_import_op
     struct cli_import_storage *s = calloc(1, sizeof *s);
     enum cli_exit rc;
     if (!s)
-        return EXIT_MEMORY;
+        return cli_no_memory();
     *opts = (struct pith_import_opts){.size_bytes = sizeof *opts};
     rc = parse_lists(in, s);
     if (!rc && in->outputs)

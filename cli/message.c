@@ -91,3 +91,9 @@ enum cli_exit cli_fail(const struct pith_error *err)
     cli_error("%s", err->text[0] ? err->text : "unexplained failure");
     return cli_exit_of(err->status);
 }
+
+enum cli_exit cli_no_memory(void)
+{
+    cli_error("out of memory");
+    return EXIT_MEMORY;
+}

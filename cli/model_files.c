@@ -57,8 +57,9 @@ enum cli_exit cli_read_file(const char *path, struct pith_buffer *file)
     }
     in = fopen(path, "rb");
     if (!in) {
+        rc = errno == ENOMEM ? EXIT_MEMORY : EXIT_IO;
         cli_error("%s: %s", path, strerror(errno));
-        return EXIT_IO;
+        return rc;
     }
     rc = read_stream(in, path, file);
     fclose(in);

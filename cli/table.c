@@ -58,7 +58,8 @@ static void print_cell(const struct cli_table *t, uint32_t cell, const int *widt
     const char *text = t->cell[cell] ? t->cell[cell] : "";
     bool left = t->left >> column & 1, last = column + 1 == t->n_columns;
     int pad = width[column] - display_width(text);
-    fprintf(out, "%s%*s%s", column ? "  " : "", left ? 0 : pad, "", text);
+    if (*text || !last)
+        fprintf(out, "%s%*s%s", column ? "  " : "", left ? 0 : pad, "", text);
     if (left && !last)
         fprintf(out, "%*s", pad, "");
     if (last)

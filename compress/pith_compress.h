@@ -63,8 +63,8 @@ struct pith_stage_report {
 };
 void pith_stage_report_free(struct pith_stage_report *report);
 
-/* Runs one stage on m and appends its JSON object and result to m's history. ENCODE folds batch
- * normalisation and sets every constant's code; packing is pith_model_pack with
+/* Runs one stage on m and appends its JSON object and result to m's history. CLUSTER and ENCODE
+ * fold batch normalisation; ENCODE sets every constant's code; packing is pith_model_pack with
  * pith_stage_pack_opts. */
 enum pith_status pith_stage_run(struct pith_model *m, const struct pith_stage *stage, uint64_t seed,
                                 struct pith_stage_report *report, struct pith_error *err);

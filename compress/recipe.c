@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Recipes: JSON in, a list of stages out, and the way back from a finished model's history. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <stdio.h>
@@ -9,15 +10,37 @@
 #define MAX_STAGES 32
 #define MAX_DEPTH 16 /* nesting that jansson may recurse into: it refuses 2048, we far earlier */
 
-/* "0.5%" -> 0.005; the JSON library reads the number, whatever the locale. */
-static bool read_percent(const char *text, double *fraction)
+/* Where memory ran out, jansson tells a wrong character, or nothing at all; errno tells the truth. */
+static enum pith_status load(const char *text, size_t n, size_t flags, const char *name,
+                             json_t **json, struct pith_error *err)
+{
+    json_error_t at;
+    errno = 0;
+    *json = json_loadb(text, n, flags, &at);
+    if (errno == ENOMEM || (!*json && at.line < 0)) {
+        json_decref(*json);
+        *json = NULL;
+        return pith_error_fill(err, PITH_ERR_MEMORY, "%s: out of memory", name);
+    }
+    return *json ? PITH_OK
+                 : pith_error_fill(err, PITH_ERR_CORRUPT, "%s: line %d column %d: %s", name, at.line,
+                                   at.column, at.text);
+}
+
+/* "0.5%" -> 0.005; the JSON library reads the number, whatever the locale. PITH_ERR_MEMORY, or
+ * PITH_ERR_ARGUMENT when the text is no such thing. */
+static enum pith_status read_percent(const char *text, double *fraction)
 {
     size_t n = text ? strlen(text) : 0;
-    json_t *number = n > 1 && text[n - 1] == '%' ? json_loadb(text, n - 1, JSON_DECODE_ANY, NULL) : NULL;
+    json_t *number;
+    if (n < 2 || text[n - 1] != '%')
+        return PITH_ERR_ARGUMENT;
+    if (load(text, n - 1, JSON_DECODE_ANY, "", &number, NULL) == PITH_ERR_MEMORY)
+        return PITH_ERR_MEMORY;
     double percent = json_is_number(number) ? json_number_value(number) : -1;
     json_decref(number);
     *fraction = percent / 100;
-    return percent >= 0 && percent <= 100;
+    return percent >= 0 && percent <= 100 ? PITH_OK : PITH_ERR_ARGUMENT;
 }
 
 static enum pith_status read_goal(json_t *goal, const char *name, struct pith_recipe *r,
@@ -34,7 +57,10 @@ static enum pith_status read_goal(json_t *goal, const char *name, struct pith_re
         if (strcmp(key, "max_drop") != 0)
             return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
                                       "%s: no goal '%s' in this version (max_drop)", name, key);
-        if (!read_percent(json_string_value(v), &r->max_drop))
+        enum pith_status st = read_percent(json_string_value(v), &r->max_drop);
+        if (st == PITH_ERR_MEMORY)
+            return pith_error_no_memory(err);
+        if (st)
             return pith_error_fill(err, PITH_ERR_ARGUMENT,
                                       "%s: 'max_drop' must be a text such as \"0.5%%\"", name);
     }
@@ -105,8 +131,8 @@ static bool too_deep(const char *text, size_t n)
 enum pith_status pith_recipe_parse(const char *text, size_t n, const char *name,
                                    struct pith_recipe **recipe, struct pith_error *err)
 {
-    json_error_t at;
     struct pith_recipe *r;
+    json_t *json;
     enum pith_status st;
     if (too_deep(text, n))
         return pith_error_fill(err, PITH_ERR_CORRUPT, "%s: nested deeper than %d", name, MAX_DEPTH);
@@ -114,11 +140,9 @@ enum pith_status pith_recipe_parse(const char *text, size_t n, const char *name,
     if (!r)
         return pith_error_fill(err, PITH_ERR_MEMORY, "%s: out of memory", name);
     r->max_drop = -1;
-    r->json = json_loadb(text, n, JSON_REJECT_DUPLICATES, &at);
-    if (!r->json)
-        st = pith_error_fill(err, PITH_ERR_CORRUPT, "%s: line %d column %d: %s", name, at.line,
-                                at.column, at.text);
-    else
+    st = load(text, n, JSON_REJECT_DUPLICATES, name, &json, err);
+    r->json = json;
+    if (!st)
         st = read_recipe(r->json, name, r, err);
     if (st) {
         pith_recipe_free(r);
@@ -164,12 +188,21 @@ enum pith_status pith_recipe_classic(double sparsity, uint32_t bits, bool compac
 
 static enum pith_status dump(json_t *root, char **text, struct pith_error *err)
 {
-    char *out = root ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) : NULL;
+    char *out = pith_json_text(root, JSON_INDENT(2));
     json_decref(root);
     if (!out)
         return pith_error_fill(err, PITH_ERR_MEMORY, "cannot print the recipe: out of memory");
     *text = out;
     return PITH_OK;
+}
+
+/* As pith_json_put, for lists. */
+static void append(json_t **array, json_t *value)
+{
+    if (json_array_append_new(*array, value) == 0)
+        return;
+    json_decref(*array);
+    *array = NULL;
 }
 
 enum pith_status pith_recipe_print(const struct pith_recipe *r, char **text, struct pith_error *err)
@@ -178,31 +211,43 @@ enum pith_status pith_recipe_print(const struct pith_recipe *r, char **text, str
     char drop[48];
     if (r->max_drop >= 0) {
         snprintf(drop, sizeof drop, "%.15g%%", r->max_drop * 100);
-        json_object_set_new(root, "goal", json_pack("{ss}", "max_drop", drop));
+        pith_json_put(&root, "goal", json_pack("{ss}", "max_drop", drop));
     }
     for (uint32_t i = 0; i < r->n_stages; i++)
-        json_array_append_new(stages, pith_stage_to_json(&r->stages[i]));
-    json_object_set_new(root, "stages", stages);
+        append(&stages, pith_stage_to_json(&r->stages[i]));
+    pith_json_put(&root, "stages", stages);
     return dump(root, text, err);
+}
+
+/* Appends an entry of the history, if it is a stage of a recipe. */
+static enum pith_status add_past_stage(json_t **stages, const char *text, struct pith_error *err)
+{
+    json_t *stage;
+    enum pith_status st = load(text, strlen(text), JSON_REJECT_DUPLICATES, "history", &stage, err);
+    if (st) /* also when it is no JSON: a recipe without it would not make the model again */
+        return st;
+    if (json_object_get(stage, "do")) {
+        json_object_del(stage, "result");
+        append(stages, json_incref(stage));
+    }
+    json_decref(stage);
+    return *stages ? PITH_OK : pith_error_no_memory(err);
 }
 
 enum pith_status pith_recipe_of_model(const struct pith_model *m, char **text,
                                       struct pith_error *err)
 {
     json_t *root = json_pack("{si}", "pith", RECIPE_VERSION), *stages = json_array();
-    for (uint32_t i = 0; i < m->n_history; i++) {
-        json_t *s = json_loads(m->history[i].text, JSON_REJECT_DUPLICATES, NULL);
-        if (s && json_object_get(s, "do")) {
-            json_object_del(s, "result");
-            json_array_append(stages, s);
-        }
-        json_decref(s);
-    }
-    if (json_array_size(stages) == 0) {
+    enum pith_status st = root && stages ? PITH_OK : pith_error_no_memory(err);
+    for (uint32_t i = 0; i < m->n_history && !st; i++)
+        st = add_past_stage(&stages, m->history[i].text, err);
+    if (!st && json_array_size(stages) == 0)
+        st = pith_error_fill(err, PITH_ERR_ARGUMENT, "the model has no history to show");
+    if (st) {
         json_decref(stages);
         json_decref(root);
-        return pith_error_fill(err, PITH_ERR_ARGUMENT, "the model has no history to show");
+        return st;
     }
-    json_object_set_new(root, "stages", stages);
+    pith_json_put(&root, "stages", stages);
     return dump(root, text, err);
 }

@@ -37,17 +37,22 @@ static enum pith_status run_prune(struct pith_model *m, const struct pith_stage 
     return pith_prune(m, &s->prune, r->prune, &r->n_layers, err);
 }
 
+/* Batch normalisation is folded before, not after: folded later, it would turn a layer's codebook
+ * into one per channel, which can outweigh the indices. */
 static enum pith_status run_cluster(struct pith_model *m, const struct pith_stage *s, uint64_t seed,
                                     struct pith_stage_report *r, struct pith_error *err)
 {
     struct pith_cluster_opts opts = s->cluster;
     double noise = 0, signal = 0;
+    uint32_t n_folded;
     enum pith_status st;
     opts.seed = s->seed ? s->seed : seed;
     r->cluster = calloc(m->n_nodes + 1u, sizeof *r->cluster);
     if (!r->cluster)
         return pith_error_fill(err, PITH_ERR_MEMORY, "cannot cluster: out of memory");
-    st = pith_cluster(m, &opts, r->cluster, &r->n_layers, err);
+    st = pith_model_fold_batch_norm(m, &n_folded, err);
+    if (!st)
+        st = pith_cluster(m, &opts, r->cluster, &r->n_layers, err);
     for (uint32_t i = 0; !st && i < r->n_layers; i++) {
         double n = r->cluster[i].mse * (double)r->cluster[i].n_weights;
         noise += n;
@@ -69,12 +74,13 @@ static enum pith_status run_encode(struct pith_model *m, const struct pith_stage
     return st;
 }
 
-static enum pith_status count_kept(const struct pith_model *m, struct pith_stage_report *r)
+static enum pith_status count_kept(const struct pith_model *m, struct pith_stage_report *r,
+                                   struct pith_error *err)
 {
     struct pith_weight_ref *refs = calloc(m->n_nodes + 1u, sizeof *refs);
     uint32_t n;
     if (!refs)
-        return PITH_ERR_MEMORY;
+        return pith_error_no_memory(err);
     n = pith_model_weights(m, refs);
     r->weights = r->kept = 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -96,10 +102,10 @@ static enum pith_status add_history(struct pith_model *m, const struct pith_stag
     enum pith_status st = PITH_ERR_MEMORY;
     if (j && verb) {
         if (s->kind == PITH_STAGE_CLUSTER && s->cluster.init == PITH_CLUSTER_RANDOM && !s->seed)
-            json_object_set_new(j, "seed", json_integer((json_int_t)seed));
-        json_object_set_new(j, "result", json_pack("{sI,sI}", "weights", (json_int_t)r->weights,
-                                                   "kept", (json_int_t)r->kept));
-        text = json_dumps(j, JSON_COMPACT | JSON_REAL_PRECISION(15));
+            pith_json_put(&j, "seed", json_integer((json_int_t)seed));
+        pith_json_put(&j, "result", json_pack("{sI,sI}", "weights", (json_int_t)r->weights, "kept",
+                                              (json_int_t)r->kept));
+        text = pith_json_text(j, JSON_COMPACT);
         if (text)
             st = pith_model_add_history(m, verb, text);
         free(text);
@@ -125,7 +131,7 @@ enum pith_status pith_stage_run(struct pith_model *m, const struct pith_stage *s
         break;
     }
     if (!st)
-        st = count_kept(m, &r);
+        st = count_kept(m, &r, err);
     if (!st)
         st = add_history(m, s, seed, &r, err);
     if (st || !report)

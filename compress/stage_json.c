@@ -2,7 +2,9 @@
 /* A stage as a JSON object and back. Unknown keys are refused: a misspelt option that silently did
  * nothing would be worse than an error. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include "byte_out.h"
 #include "stage_json.h"
 
 struct word {
@@ -254,24 +256,32 @@ enum pith_status pith_stage_from_json(json_t *object, const char *where, struct 
     return PITH_OK;
 }
 
+void pith_json_put(json_t **object, const char *key, json_t *value)
+{
+    if (json_object_set_new(*object, key, value) == 0)
+        return;
+    json_decref(*object);
+    *object = NULL;
+}
+
 static json_t *prune_to_json(const struct pith_prune_opts *o)
 {
     char pattern[40];
     json_t *j = json_pack("{ss}", "do", "prune"), *layers;
     pith_pattern_print(&o->pattern, pattern, sizeof pattern);
     if (o->by == PITH_PRUNE_BY_SPARSITY)
-        json_object_set_new(j, "sparsity", json_real(o->sparsity));
+        pith_json_put(&j, "sparsity", json_real(o->sparsity));
     else if (o->by == PITH_PRUNE_BY_SIGMA)
-        json_object_set_new(j, "sigma", json_real(o->sigma));
+        pith_json_put(&j, "sigma", json_real(o->sigma));
     else
-        json_object_set_new(j, "zeros", json_true());
-    json_object_set_new(j, "pattern", json_string(pattern));
-    json_object_set_new(j, "scope", json_string(word_of(scope_words, (int)o->scope)));
+        pith_json_put(&j, "zeros", json_true());
+    pith_json_put(&j, "pattern", json_string(pattern));
+    pith_json_put(&j, "scope", json_string(word_of(scope_words, (int)o->scope)));
     if (o->n_layers) {
         layers = json_object();
         for (uint32_t i = 0; i < o->n_layers; i++)
-            json_object_set_new(layers, o->layers[i].pattern, json_real(o->layers[i].value));
-        json_object_set_new(j, "layers", layers);
+            pith_json_put(&layers, o->layers[i].pattern, json_real(o->layers[i].value));
+        pith_json_put(&j, "layers", layers);
     }
     return j;
 }
@@ -286,25 +296,59 @@ static json_t *cluster_to_json(const struct pith_cluster_opts *o, uint64_t seed)
     if (o->per == PITH_CLUSTER_PER_GROUP)
         snprintf(per, sizeof per, "group:%llu", (unsigned long long)o->group_elems);
     if ((n & (n - 1)) == 0)
-        json_object_set_new(j, "bits", json_integer(__builtin_ctz(n)));
+        pith_json_put(&j, "bits", json_integer(__builtin_ctz(n)));
     else
-        json_object_set_new(j, "centroids", json_integer(n));
-    json_object_set_new(j, "init", json_string(word_of(init_words, (int)o->init)));
-    json_object_set_new(j, "per", json_string(per));
-    json_object_set_new(j, "values", json_string(word_of(values_words, (int)o->values)));
+        pith_json_put(&j, "centroids", json_integer(n));
+    pith_json_put(&j, "init", json_string(word_of(init_words, (int)o->init)));
+    pith_json_put(&j, "per", json_string(per));
+    pith_json_put(&j, "values", json_string(word_of(values_words, (int)o->values)));
     if (o->iterations)
-        json_object_set_new(j, "iterations", json_integer(o->iterations));
+        pith_json_put(&j, "iterations", json_integer(o->iterations));
     if (seed)
-        json_object_set_new(j, "seed", json_integer((json_int_t)seed));
+        pith_json_put(&j, "seed", json_integer((json_int_t)seed));
     if (o->n_layers) {
         layers = json_object();
         for (uint32_t i = 0; i < o->n_layers; i++) {
             uint32_t k = o->layers[i].n_centroids;
-            json_object_set_new(layers, o->layers[i].pattern, json_integer(k ? __builtin_ctz(k) : 0));
+            pith_json_put(&layers, o->layers[i].pattern, json_integer(k ? __builtin_ctz(k) : 0));
         }
-        json_object_set_new(j, "layers", layers);
+        pith_json_put(&j, "layers", layers);
     }
     return j;
+}
+
+static int take_text(const char *text, size_t n, void *out)
+{
+    pith_out_bytes(out, text, n);
+    return 0; /* out remembers a failure */
+}
+
+static char *dump_whole(const json_t *json, size_t flags)
+{
+    struct byte_out out = {.data = NULL};
+    bool whole = json_dump_callback(json, take_text, &out, flags) == 0;
+    pith_out_u8(&out, 0);
+    if (whole && !out.failed)
+        return (char *)out.data;
+    pith_out_clear(&out);
+    return NULL;
+}
+
+char *pith_json_text(const json_t *json, size_t flags)
+{
+    for (size_t digits = 15;; digits++) {
+        char *text = dump_whole(json, flags | JSON_REAL_PRECISION(digits));
+        json_t *back = text ? json_loads(text, 0, NULL) : NULL;
+        bool same = back && json_equal(json, back);
+        if (same || (back && digits == 17)) {
+            json_decref(back);
+            return text;
+        }
+        free(text);
+        if (!back)
+            return NULL;
+        json_decref(back);
+    }
 }
 
 json_t *pith_stage_to_json(const struct pith_stage *s)
@@ -317,6 +361,6 @@ json_t *pith_stage_to_json(const struct pith_stage *s)
     j = json_pack("{ss,ss,ss}", "do", "encode", "coder", word_of(coder_words, s->encode.plain), "for",
                   word_of(goal_words, s->encode.compact));
     if (s->encode.keep_history)
-        json_object_set_new(j, "keep_history", json_true());
+        pith_json_put(&j, "keep_history", json_true());
     return j;
 }

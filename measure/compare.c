@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "pith_host.h"
 #include "engine.h"
 #include "error_fill.h"
 #include "sample_feed.h"
@@ -164,29 +165,33 @@ static uint64_t argmax(const float *x, uint64_t n)
     return best;
 }
 
-static void run_pair(struct pair *p)
+static enum pith_status run_pair(struct pair *p, struct pith_error *err)
 {
     struct pith_tensor t;
     const float *a, *b;
     uint64_t n;
     p->layers.at = 0;
-    pith_plan_run(p->a->plan);
+    enum pith_status st = pith_plan_run(p->a->plan);
+    if (!st && p->layers.out_of_memory)
+        return pith_error_no_memory(err);
     p->layers.at = 0;
-    pith_plan_run(p->b->plan);
+    if (!st)
+        st = pith_plan_run(p->b->plan);
+    if (st)
+        return pith_error_fill(err, st, "cannot run the models: %s", pith_status_text(st));
     pith_plan_output(p->a->plan, 0, &t);
     n = t.bytes / sizeof *a;
     a = pith_plan_output_data(p->a->plan, 0);
     b = pith_plan_output_data(p->b->plan, 0);
     sums_add(&p->output, a, b, n);
     p->agree += argmax(a, n) == argmax(b, n);
+    return PITH_OK;
 }
 
 static enum pith_status collect(const struct pair *p, struct pith_comparison *c,
                                 struct pith_error *err)
 {
     const struct recording *r = &p->layers;
-    if (r->out_of_memory)
-        return pith_error_no_memory(err);
     c->agree = p->agree;
     c->output = sums_result(&p->output, "output");
     c->layers = calloc(r->n + 1u, sizeof *c->layers);
@@ -216,7 +221,7 @@ static enum pith_status run_samples(struct pair *p, struct pith_data *data, uint
             pith_fill_normal(p->b->plan, seed + *samples);
         }
         if (!st)
-            run_pair(p);
+            st = run_pair(p, err);
     }
     return st;
 }

@@ -47,8 +47,11 @@ enum pith_status pith_engine_open(const struct pith_model *m, const struct pith_
         return fail(err, PITH_ERR_MEMORY, "cannot open the model");
     fill_opts(e, opts);
     st = pith_model_pack(m, NULL, &e->file, err);
-    if (!st && opts && opts->threads > 1)
+    if (!st && opts && opts->threads > 1) {
         st = pith_threads_start(&e->opts, opts->threads);
+        if (st)
+            fail(err, st, "cannot start threads");
+    }
     if (!st)
         st = make_plan(e, err);
     if (st) {

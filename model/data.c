@@ -177,43 +177,30 @@ static void close_source(struct data_source *s)
 
 /* ---- labels beside ----------------------------------------------------------------------------------- */
 
-/* path with its last folder kept and `from` in the file name replaced, or NULL. */
-static char *replace_in_name(const char *path, const char *from, const char *to)
+/* Replaces `from` by `to`, which is as long, in the file name at the end of path. */
+static bool replace_in_name(char *path, const char *from, const char *to)
 {
-    const char *slash = strrchr(path, '/');
-    const char *at = strstr(slash ? slash : path, from);
-    if (!at)
-        return NULL;
-    size_t room = strlen(path) + strlen(to) + 1;
-    char *out = malloc(room);
-    if (out)
-        snprintf(out, room, "%.*s%s%s", (int)(at - path), path, to, at + strlen(from));
-    return out;
+    char *slash = strrchr(path, '/'), *at = strstr(slash ? slash : path, from);
+    if (at)
+        memcpy(at, to, strlen(to));
+    return at != NULL;
 }
 
-/* "...images-idx3..." -> "...labels-idx1..." */
-static char *idx_labels_path(const char *path)
+/* "...images-idx3..." -> "...labels-idx1..."; false: not such a name */
+static bool idx_labels_path(char *path)
 {
-    char *half = replace_in_name(path, "images", "labels");
-    if (!half)
-        return NULL;
-    char *whole = replace_in_name(half, "idx3", "idx1");
-    if (!whole)
-        return half;
-    free(half);
-    return whole;
+    bool images = replace_in_name(path, "images", "labels");
+    if (images)
+        replace_in_name(path, "idx3", "idx1");
+    return images;
 }
 
-static char *csv_beside(const char *path)
+/* path has room for what is appended to its folder. */
+static bool csv_beside(char *path)
 {
-    const char *slash = strrchr(path, '/');
-    size_t folder = slash ? (size_t)(slash - path) + 1 : 0;
-    char *out = malloc(folder + sizeof "labels.csv");
-    if (out) {
-        memcpy(out, path, folder);
-        strcpy(out + folder, "labels.csv");
-    }
-    return out;
+    char *slash = strrchr(path, '/');
+    strcpy(slash ? slash + 1 : path, "labels.csv");
+    return true;
 }
 
 /* The file with the labels when none was named; none there: unlabelled. */
@@ -221,15 +208,17 @@ static enum pith_status find_labels(struct pith_data *d, const char *path, struc
 {
     struct data_source *s = &d->source;
     struct stat info;
-    char *beside = NULL;
     if (s->labels || s->targets || strncmp(path, "raw:", 4) == 0 || s->folder)
         return PITH_OK;
-    if (s->list.n > 0 && s->n_samples > 1)
-        beside = csv_beside(path);
-    else if (s->big_endian)
-        beside = idx_labels_path(path);
+    bool pictures = s->list.n > 0 && s->n_samples > 1;
+    if (!pictures && !s->big_endian)
+        return PITH_OK;
+    char *beside = malloc(strlen(path) + sizeof "labels.csv");
+    if (!beside)
+        return pith_error_no_memory(err);
+    strcpy(beside, path);
     enum pith_status st = PITH_OK;
-    if (beside && stat(beside, &info) == 0 && S_ISREG(info.st_mode))
+    if ((pictures ? csv_beside(beside) : idx_labels_path(beside)) && stat(beside, &info) == 0 && S_ISREG(info.st_mode))
         st = pith_labels_read(s, beside, err);
     free(beside);
     return st;
@@ -257,10 +246,11 @@ static enum pith_status does_not_fit(const struct pith_data *d, const uint32_t *
                                      struct pith_error *err)
 {
     char count[32], is[96], wanted[96];
-    return pith_error_fill(err, PITH_ERR_ARGUMENT, "%s: %s samples of %s do not fit %s %s",
+    bool one = d->source.n_samples == 1;
+    return pith_error_fill(err, PITH_ERR_ARGUMENT, "%s: %s sample%s of %s %s not fit %s %s",
                            d->source.file.name, pith_count_text(d->source.n_samples, count),
-                           pith_shape_text(dim, rank, is), d->input,
-                           pith_shape_text(d->dim, d->rank, wanted));
+                           one ? "" : "s", pith_shape_text(dim, rank, is), one ? "does" : "do",
+                           d->input, pith_shape_text(d->dim, d->rank, wanted));
 }
 
 static enum pith_status shape_numbers(struct pith_data *d, struct pith_error *err)

@@ -28,6 +28,7 @@ enum {
     ONNX_MAX_MESSAGES = 1 << 19, /* of any type, nested ones included */
     ONNX_MAX_FIELDS = 1 << 21,   /* occurrences of fields, packed elements not counted */
     ONNX_MAX_NODE_INPUTS = 16384,
+    ONNX_OTHER_BATCH = 3, /* a second size for an open batch, to see what follows it */
     ONNX_NONE = -1
 };
 
@@ -66,6 +67,9 @@ struct onnx_value {
     bool empty;                      /* a constant without elements: shape is meaningless */
     bool live;                       /* an output needs it */
     bool output;                     /* is an output of the graph */
+    bool varies;         /* follows the open batch: `other` (and `other_data`) hold what it would be */
+    struct shape other;  /* with a batch of ONNX_OTHER_BATCH instead of 1 */
+    void *other_data;    /* of a constant; NULL: as `data` */
     const Onnx__TensorProto *tensor; /* where `data` is loaded from when wanted */
     void *data;                      /* owned by the budget; NULL: not loaded */
     uint32_t alias;                  /* the value this one is only another name of, or itself */
@@ -205,6 +209,13 @@ const char *pith_onnx_hint(const char *op_type);
 enum pith_status pith_onnx_lower_all(struct onnx_import *im);
 /* onnx_fold.c: computes a node whose inputs are all constants. *folded tells whether it did. */
 enum pith_status pith_onnx_fold(struct onnx_lower *l, const struct op_args *args, bool *folded);
+/* The same once more, args shaped for the other batch, into other_data; the outputs are folded. */
+enum pith_status pith_onnx_fold_other(struct onnx_lower *l, const struct op_args *args);
+/* The value's shape under the other batch. */
+static inline const struct shape *pith_onnx_other_shape(const struct onnx_value *v)
+{
+    return v->varies ? &v->other : &v->shape;
+}
 /* onnx_emit.c */
 enum pith_status pith_onnx_emit(struct onnx_import *im, struct pith_model **m);
 
@@ -240,6 +251,10 @@ struct onnx_ints {
 enum pith_status pith_onnx_ints_attr(struct onnx_lower *l, const char *name, struct onnx_ints *v);
 enum pith_status pith_onnx_ints_input(struct onnx_lower *l, uint32_t i, const char *name,
                                       struct onnx_ints *v);
+/* As it is with the batch of 1, and with the other one. The plain form closes the batch where the
+ * two differ. */
+enum pith_status pith_onnx_ints_both(struct onnx_lower *l, uint32_t i, const char *name,
+                                     struct onnx_ints *v, struct onnx_ints *other);
 /* The attribute before opset `since`, input i from then on. */
 enum pith_status pith_onnx_ints_either(struct onnx_lower *l, int64_t since, uint32_t i,
                                        const char *name, struct onnx_ints *v);
@@ -263,6 +278,9 @@ enum pith_status pith_onnx_single_output(struct onnx_lower *l);
 enum pith_status pith_onnx_vanish(struct onnx_lower *l);
 void pith_onnx_set_float(struct onnx_lower *l, uint32_t slot, float v);
 
+/* Input 0 becomes the first and the second input. */
+enum pith_status pith_onnx_input_twice(struct onnx_lower *l);
+
 /* The lowerings, by family. */
 onnx_lower_fn pith_lower_plain;
 onnx_lower_fn pith_lower_conv, pith_lower_pool, pith_lower_batch_norm, pith_lower_lrn;
@@ -272,6 +290,16 @@ onnx_lower_fn pith_lower_reshape, pith_lower_flatten, pith_lower_squeeze, pith_l
 onnx_lower_fn pith_lower_transpose, pith_lower_identity, pith_lower_cast, pith_lower_constant;
 onnx_lower_fn pith_lower_concat, pith_lower_split, pith_lower_slice, pith_lower_pad;
 onnx_lower_fn pith_lower_reduce_mean, pith_lower_resize;
+onnx_lower_fn pith_lower_shape, pith_lower_size, pith_lower_constant_of_shape, pith_lower_range;
+onnx_lower_fn pith_lower_eye_like;
+onnx_lower_fn pith_lower_gather, pith_lower_gather_elements, pith_lower_gather_nd;
+onnx_lower_fn pith_lower_scatter_elements, pith_lower_scatter_nd, pith_lower_tile;
+onnx_lower_fn pith_lower_expand;
+onnx_lower_fn pith_lower_depth_to_space, pith_lower_space_to_depth, pith_lower_trilu;
+onnx_lower_fn pith_lower_one_hot, pith_lower_top_k, pith_lower_conv_transpose;
+onnx_lower_fn pith_lower_kind, pith_lower_unary;
+onnx_lower_fn pith_lower_mod, pith_lower_is_nan;
+onnx_lower_fn pith_lower_reduce;
 
 /* The whole road up to (not including) onnx_emit; im->refusals tells what cannot be imported. */
 enum pith_status pith_onnx_open(struct onnx_import *im, const void *bytes, size_t n);

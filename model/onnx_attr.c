@@ -209,14 +209,24 @@ static enum pith_status constant_input(struct onnx_lower *l, uint32_t i, const c
     return status;
 }
 
-enum pith_status pith_onnx_ints_input(struct onnx_lower *l, uint32_t i, const char *name,
-                                      struct onnx_ints *out)
+static void read_ints(const struct onnx_value *v, const void *data, struct onnx_ints *out)
+{
+    out->present = true;
+    out->n = v->empty ? 0 : (uint32_t)shape_elems(&v->shape);
+    for (size_t k = 0; k < out->n; k++)
+        out->v[k] = v->type == PITH_I64 ? ((const int64_t *)data)[k] : ((const int32_t *)data)[k];
+}
+
+enum pith_status pith_onnx_ints_both(struct onnx_lower *l, uint32_t i, const char *name,
+                                     struct onnx_ints *out, struct onnx_ints *other)
 {
     const struct onnx_value *v;
-    *out = (struct onnx_ints){0};
+    *out = *other = (struct onnx_ints){0};
     enum pith_status status = constant_input(l, i, name, &v);
     if (status || !v)
         return status;
+    if (v->varies && !pith_shape_equal(&v->shape, &v->other))
+        l->im->batch_open = false; /* as many entries as the batch has samples */
     if (v->type != PITH_I64 && v->type != PITH_I32)
         return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "input '%s' is not an integer tensor",
                                    name);
@@ -224,12 +234,19 @@ enum pith_status pith_onnx_ints_input(struct onnx_lower *l, uint32_t i, const ch
     if (n > ONNX_MAX_INTS)
         return pith_onnx_node_fail(l, PITH_ERR_UNSUPPORTED, "%s has %zu entries, at most %u", name,
                                    n, (unsigned)ONNX_MAX_INTS);
-    out->present = true;
-    out->n = (uint32_t)n;
-    for (size_t k = 0; k < n; k++)
-        out->v[k] =
-            v->type == PITH_I64 ? ((const int64_t *)v->data)[k] : ((const int32_t *)v->data)[k];
+    read_ints(v, v->data, out);
+    read_ints(v, v->other_data ? v->other_data : v->data, other);
     return PITH_OK;
+}
+
+enum pith_status pith_onnx_ints_input(struct onnx_lower *l, uint32_t i, const char *name,
+                                      struct onnx_ints *out)
+{
+    struct onnx_ints other;
+    enum pith_status status = pith_onnx_ints_both(l, i, name, out, &other);
+    if (!status && memcmp(out->v, other.v, sizeof out->v) != 0)
+        l->im->batch_open = false;
+    return status;
 }
 
 enum pith_status pith_onnx_ints_either(struct onnx_lower *l, int64_t since, uint32_t i,
@@ -248,6 +265,8 @@ enum pith_status pith_onnx_floats_input(struct onnx_lower *l, uint32_t i, const 
     if (status || !v || v->empty)
         return status;
     size_t count = shape_elems(&v->shape);
+    if (v->varies)
+        l->im->batch_open = false;
     if (v->type != PITH_F32)
         return pith_onnx_node_fail(l, PITH_ERR_UNSUPPORTED, "input '%s' is not a float tensor",
                                    name);

@@ -313,7 +313,10 @@ static enum pith_status try_batch(struct emitter *e)
     if (!e->im->batch_open)
         return PITH_OK;
     set_batch(m, 2);
-    bool open = pith_model_infer_shapes(m, NULL) == PITH_OK;
+    enum pith_status status = pith_model_infer_shapes(m, NULL);
+    if (status == PITH_ERR_MEMORY)
+        return pith_onnx_no_memory(e->im);
+    bool open = status == PITH_OK;
     for (uint32_t i = 0; i < m->n_outputs; i++) {
         const struct pith_value *v = &m->values[m->outputs[i]];
         open = open && v->rank > 0 && v->dim[0] == 2;

@@ -4,6 +4,7 @@
  * HardSwish, a Softmax over flattened axes, and a transposed right side that is not constant. */
 #include "onnx_export.h"
 #include "error_fill.h"
+#include "onnx_kind.h"
 
 #include <math.h>
 
@@ -368,6 +369,155 @@ static enum pith_status resize(struct op_export *e)
     return PITH_OK;
 }
 
+/* The name of the kind; refused where opset 13 has none. */
+static enum pith_status kind(struct op_export *e)
+{
+    const char *name = pith_onnx_kind_name(e->row->op, e->node->attr[ATTR_KIND]);
+    if (!name)
+        return unsupported(e, "the operator is newer");
+    e->to->op_type = pith_model_strdup(e->x->arena, name);
+    e->x->failed = e->x->failed || !e->to->op_type;
+    return PITH_OK;
+}
+
+static enum pith_status unary(struct op_export *e)
+{
+    switch (e->node->attr[ATTR_KIND]) {
+    case UNARY_SELU:
+        put_float(e, "gamma", ATTR_UNARY_GAMMA);
+        put_float(e, "alpha", ATTR_UNARY_ALPHA);
+        break;
+    case UNARY_ELU:
+    case UNARY_CELU:
+    case UNARY_THRESHOLDED_RELU:
+        put_float(e, "alpha", ATTR_UNARY_ALPHA);
+        break;
+    default:
+        break;
+    }
+    return kind(e);
+}
+
+/* The operator has several names in ONNX. */
+static void rename_node(struct op_export *e, const char *op_type)
+{
+    e->to->op_type = (char *)(uintptr_t)op_type;
+}
+
+static enum pith_status gather(struct op_export *e)
+{
+    static const char *const names[] = {"Gather", "GatherElements", "GatherND"};
+    int32_t kind = e->node->attr[ATTR_GATHER_KIND];
+    rename_node(e, names[kind]);
+    put_int(e, kind == 2 ? "batch_dims" : "axis", ATTR_GATHER_AXIS);
+    return PITH_OK;
+}
+
+static enum pith_status scatter(struct op_export *e)
+{
+    if (e->node->attr[ATTR_SCATTER_REDUCE])
+        return unsupported(e, "a reduction");
+    if (e->node->attr[ATTR_SCATTER_KIND])
+        rename_node(e, "ScatterND");
+    else
+        put_int(e, "axis", ATTR_SCATTER_AXIS);
+    return PITH_OK;
+}
+
+/* Expand where only axes of 1 are repeated; an entry of 1 leaves an axis as it is there, too. */
+static enum pith_status tile(struct op_export *e)
+{
+    const struct pith_value *x = value_in(e, 0);
+    uint32_t n = attr_count(e->node->attr, ATTR_TILE_REPEATS);
+    bool expands = true;
+    for (uint32_t i = 0; i < n; i++)
+        if (i + x->rank >= n && e->node->attr[ATTR_TILE_REPEATS + 1 + i] != 1)
+            expands = expands && x->dim[i + x->rank - n] == 1;
+    if (!expands && n != x->rank)
+        return unsupported(e, "repeats of another number of dims");
+    if (expands)
+        rename_node(e, "Expand");
+    put_list_input(e, ATTR_TILE_REPEATS);
+    return PITH_OK;
+}
+
+static enum pith_status mod(struct op_export *e)
+{
+    put_int(e, "fmod", ATTR_MOD_FMOD);
+    return PITH_OK;
+}
+
+/* Opset 13 has no "not equal" but of bools (Xor) and of a number with itself (IsNaN). */
+static enum pith_status compare(struct op_export *e)
+{
+    if (e->node->attr[ATTR_KIND] != COMPARE_NOT_EQUAL)
+        return kind(e);
+    bool is_bool = value_in(e, 0)->type == PITH_BOOL;
+    if (!is_bool && e->node->in[0] != e->node->in[1])
+        return unsupported(e, "not equal");
+    e->to->op_type = pith_model_strdup(e->x->arena, is_bool ? "Xor" : "IsNaN");
+    e->to->n_input = is_bool ? 2 : 1;
+    e->x->failed = e->x->failed || !e->to->op_type;
+    return PITH_OK;
+}
+
+static enum pith_status depth_space(struct op_export *e)
+{
+    int32_t kind = e->node->attr[ATTR_DEPTH_SPACE_KIND];
+    if (kind == 2)
+        rename_node(e, "SpaceToDepth");
+    else
+        pith_export_string(e->x, e->to, "mode", kind ? "CRD" : "DCR");
+    put_int(e, "blocksize", ATTR_DEPTH_SPACE_BLOCK);
+    return PITH_OK;
+}
+
+static enum pith_status trilu(struct op_export *e)
+{
+    return unsupported(e, "it came with opset 14");
+}
+
+/* indices, depth, values */
+static enum pith_status one_hot(struct op_export *e)
+{
+    int64_t depth = e->node->attr[ATTR_ONE_HOT_DEPTH];
+    e->to->n_input = 1;
+    pith_export_input(e->to, pith_export_ints_tensor(e->x, &depth, 1));
+    pith_export_input(e->to, e->x->names[e->node->in[1]]);
+    put_int(e, "axis", ATTR_ONE_HOT_AXIS);
+    return PITH_OK;
+}
+
+static enum pith_status top_k(struct op_export *e)
+{
+    int64_t k = e->node->attr[ATTR_TOP_K_K];
+    pith_export_input(e->to, pith_export_ints_tensor(e->x, &k, 1));
+    put_int(e, "axis", ATTR_TOP_K_AXIS);
+    put_int(e, "largest", ATTR_TOP_K_LARGEST);
+    return PITH_OK;
+}
+
+/* Opset 13 has ReduceSum's axes as an input, the others' as an attribute. */
+static enum pith_status reduce(struct op_export *e)
+{
+    if (e->node->attr[ATTR_KIND] != REDUCE_SUM)
+        put_list(e, "axes", ATTR_REDUCE_KIND_AXES);
+    else if (attr_count(e->node->attr, ATTR_REDUCE_KIND_AXES))
+        put_list_input(e, ATTR_REDUCE_KIND_AXES);
+    put_int(e, "keepdims", ATTR_REDUCE_KIND_KEEP);
+    return kind(e);
+}
+
+static enum pith_status conv_transpose(struct op_export *e)
+{
+    put_int(e, "group", ATTR_CONV_T_GROUP);
+    put_list(e, "strides", ATTR_CONV_T_STRIDES);
+    put_list(e, "dilations", ATTR_CONV_T_DILATIONS);
+    put_list(e, "pads", ATTR_CONV_T_PADS);
+    put_list(e, "output_padding", ATTR_CONV_T_EXTRA);
+    return PITH_OK;
+}
+
 static const struct export_row rows[] = {
     {PITH_OP_CONV, "Conv", conv},
     {PITH_OP_GEMM, "Gemm", gemm},
@@ -405,6 +555,21 @@ static const struct export_row rows[] = {
     {PITH_OP_REDUCE_MEAN, "ReduceMean", reduce_mean},
     {PITH_OP_RESIZE, "Resize", resize},
     {PITH_OP_IDENTITY, "Identity", NULL},
+    {PITH_OP_UNARY, "Unary", unary},
+    {PITH_OP_GATHER, "Gather", gather},
+    {PITH_OP_SCATTER, "ScatterElements", scatter},
+    {PITH_OP_TILE, "Tile", tile},
+    {PITH_OP_DEPTH_SPACE, "DepthToSpace", depth_space},
+    {PITH_OP_TRILU, "Trilu", trilu},
+    {PITH_OP_ONE_HOT, "OneHot", one_hot},
+    {PITH_OP_TOP_K, "TopK", top_k},
+    {PITH_OP_CONV_TRANSPOSE, "ConvTranspose", conv_transpose},
+    {PITH_OP_POWER, "Pow", NULL},
+    {PITH_OP_MOD, "Mod", mod},
+    {PITH_OP_COMPARE, "Compare", compare},
+    {PITH_OP_WHERE, "Where", NULL},
+    {PITH_OP_VARIADIC, "Variadic", kind},
+    {PITH_OP_REDUCE, "Reduce", reduce},
 };
 
 enum pith_status pith_export_op(struct onnx_export *x, const struct pith_node *node)

@@ -12,6 +12,7 @@ struct fold {
     struct op_args args;
     struct op_env env;
     void *scratch, *prep_scratch;
+    bool other; /* under the other batch */
 };
 
 static enum pith_status load_inputs(struct fold *f)
@@ -23,7 +24,8 @@ static enum pith_status load_inputs(struct fold *f)
         enum pith_status status = pith_onnx_load(im, f->l->in[i]);
         if (status)
             return status;
-        im->view[i].data = im->values[f->l->in[i]].data;
+        const struct onnx_value *v = &im->values[f->l->in[i]];
+        im->view[i].data = f->other && v->varies && v->other_data ? v->other_data : v->data;
     }
     return PITH_OK;
 }
@@ -33,10 +35,15 @@ static enum pith_status alloc_outputs(struct fold *f)
     struct onnx_import *im = f->l->im;
     for (uint32_t i = 0; i < f->l->n_out; i++) {
         struct onnx_value *v = &im->values[f->l->first_out + i];
-        v->data = pith_onnx_alloc(&im->budget, shape_elems(&v->shape), pith_type_bytes(v->type));
-        if (!v->data)
+        const struct shape *s = &f->args.out[i]->shape;
+        void *data = pith_onnx_alloc(&im->budget, shape_elems(s), pith_type_bytes(v->type));
+        if (!data)
             return pith_onnx_no_memory(im);
-        f->args.out[i]->data = v->data;
+        f->args.out[i]->data = data;
+        if (f->other)
+            v->other_data = data;
+        else
+            v->data = data;
         v->constant = true;
     }
     return PITH_OK;
@@ -78,14 +85,12 @@ static bool all_constant(const struct onnx_lower *l)
     return any;
 }
 
-enum pith_status pith_onnx_fold(struct onnx_lower *l, const struct op_args *args, bool *folded)
+static enum pith_status compute(struct onnx_lower *l, const struct op_args *args, bool other,
+                                bool *folded)
 {
-    *folded = false;
-    if (!all_constant(l))
-        return PITH_OK;
     struct pith_kernels kernels;
     pith_kernels_fill(&kernels, 0);
-    struct fold f = {.l = l, .args = *args, .env = {.kernels = &kernels}};
+    struct fold f = {.l = l, .args = *args, .env = {.kernels = &kernels}, .other = other};
     struct op_need need = {0};
     if (args->info->need && args->info->need(args, &f.env, &need))
         return PITH_OK; /* stays a node */
@@ -97,5 +102,25 @@ enum pith_status pith_onnx_fold(struct onnx_lower *l, const struct op_args *args
     if (!status)
         status = prepare(&f, &need);
     *folded = !status;
+    return status;
+}
+
+enum pith_status pith_onnx_fold(struct onnx_lower *l, const struct op_args *args, bool *folded)
+{
+    *folded = false;
+    return all_constant(l) ? compute(l, args, false, folded) : PITH_OK;
+}
+
+enum pith_status pith_onnx_fold_other(struct onnx_lower *l, const struct op_args *args)
+{
+    struct onnx_import *im = l->im;
+    bool done = false;
+    enum pith_status status = compute(l, args, true, &done);
+    im->batch_open = im->batch_open && done;
+    for (uint32_t i = 0; i < l->n_out && done; i++) {
+        struct onnx_value *v = &im->values[l->first_out + i];
+        size_t bytes = shape_elems(&v->shape) * pith_type_bytes(v->type);
+        v->varies = v->varies || memcmp(v->data, v->other_data, bytes) != 0;
+    }
     return status;
 }

@@ -205,5 +205,11 @@ enum pith_status pith_onnx_bind_inputs(struct onnx_import *im)
     im->n_inputs = n;
     /* One batch for all: inputs of which only some are open are run one sample at a time. */
     im->batch_open = n > 0 && n_open == n;
+    for (uint32_t i = 0; i < n && im->batch_open; i++) {
+        struct onnx_value *v = &im->values[im->inputs[i]];
+        v->other = v->shape;
+        v->other.dim[0] = ONNX_OTHER_BATCH;
+        v->varies = true;
+    }
     return status;
 }

@@ -94,6 +94,50 @@ static enum pith_status emit(struct onnx_lower *l)
     return PITH_OK;
 }
 
+/* Types and shapes of all inputs, and no data, to im->view and im->view_in. */
+static void set_views(struct onnx_lower *l, bool other)
+{
+    struct onnx_import *im = l->im;
+    for (uint32_t i = 0; i < l->n_in; i++) {
+        const struct onnx_value *v = l->in[i] == ONNX_VALUE_NONE ? NULL : &im->values[l->in[i]];
+        if (v)
+            im->view[i] = (struct tview){v->type, other ? *pith_onnx_other_shape(v) : v->shape, NULL};
+        im->view_in[i] = v ? &im->view[i] : NULL;
+    }
+    for (uint32_t i = 0; i < l->n_out; i++) {
+        im->view[l->n_in + i] = (struct tview){0};
+        im->view_out[i] = &im->view[l->n_in + i];
+    }
+}
+
+/* What the outputs would be under the other batch. A node that cannot follow, or one that stays a
+ * node and takes a constant made for one batch, closes it. */
+static enum pith_status follow_batch(struct onnx_lower *l, const struct op_args *args, bool folded)
+{
+    struct onnx_import *im = l->im;
+    bool any = false;
+    for (uint32_t i = 0; i < l->n_in; i++) {
+        const struct onnx_value *v = l->in[i] == ONNX_VALUE_NONE ? NULL : &im->values[l->in[i]];
+        if (!v || !v->varies)
+            continue;
+        any = true;
+        im->batch_open = im->batch_open && (folded || !v->constant);
+    }
+    if (!any || !im->batch_open)
+        return PITH_OK;
+    set_views(l, true);
+    if (args->info->shape(args)) {
+        im->batch_open = false;
+        return PITH_OK;
+    }
+    for (uint32_t i = 0; i < l->n_out; i++) {
+        struct onnx_value *v = &im->values[l->first_out + i];
+        v->other = args->out[i]->shape;
+        v->varies = !pith_shape_equal(&v->shape, &v->other);
+    }
+    return folded ? pith_onnx_fold_other(l, args) : PITH_OK;
+}
+
 /* Shapes of the outputs by the runtime's rule; then the node is folded or emitted. */
 static enum pith_status finish(struct onnx_lower *l)
 {
@@ -103,17 +147,8 @@ static enum pith_status finish(struct onnx_lower *l)
         return status;
     if (pith_op_check(l->info, l->attr, l->n_in, l->n_out))
         return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "an attribute is missing or out of range");
-    struct tview *outs = im->view + l->n_in;
-    for (uint32_t i = 0; i < l->n_in; i++) {
-        const struct onnx_value *v = l->in[i] == ONNX_VALUE_NONE ? NULL : &im->values[l->in[i]];
-        if (v)
-            im->view[i] = (struct tview){v->type, v->shape, NULL};
-        im->view_in[i] = v ? &im->view[i] : NULL;
-    }
-    for (uint32_t i = 0; i < l->n_out; i++) {
-        outs[i] = (struct tview){0};
-        im->view_out[i] = &outs[i];
-    }
+    const struct tview *outs = im->view + l->n_in;
+    set_views(l, false);
     struct op_args args = {.info = l->info,
                            .attr = l->attr,
                            .n_in = l->n_in,
@@ -131,6 +166,8 @@ static enum pith_status finish(struct onnx_lower *l)
     }
     bool folded;
     status = pith_onnx_fold(l, &args, &folded);
+    if (!status && im->batch_open)
+        status = follow_batch(l, &args, folded);
     return status || folded ? status : emit(l);
 }
 
@@ -184,7 +221,7 @@ static enum pith_status lower_node(struct onnx_import *im, uint32_t index)
 
 static enum pith_status reserve(struct onnx_import *im)
 {
-    uint64_t widest_in = 1, widest_out = 1;
+    uint64_t widest_in = 2, widest_out = 1; /* pith_onnx_input_twice */
     for (size_t i = 0; i < im->graph->n_node; i++) {
         const Onnx__NodeProto *node = im->graph->node[i];
         widest_in = node->n_input > widest_in ? node->n_input : widest_in;

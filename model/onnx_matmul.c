@@ -14,6 +14,8 @@ static enum pith_status transposed(struct onnx_lower *l, uint32_t value, uint32_
     if (made == ONNX_VALUE_NONE)
         return pith_onnx_no_memory(im);
     const struct onnx_value *from = &im->values[value];
+    if (from->varies)
+        im->batch_open = false;
     size_t k = from->shape.dim[0], n = from->shape.dim[1];
     float *t = pith_onnx_alloc(&im->budget, (uint64_t)k * n, sizeof *t);
     if (!t)

@@ -10,13 +10,34 @@ static enum pith_status need_input(struct onnx_lower *l)
     return PITH_OK;
 }
 
+/* Entries that follow the open batch (dims: with a batch of 1; other: with another) become 0, "as
+ * the input's", or else -1, "what is left". Where neither can be, the batch is closed. */
+static void follow_batch(struct onnx_lower *l, struct onnx_ints *dims, const struct onnx_ints *other)
+{
+    const struct onnx_value *x = &l->im->values[l->in[0]];
+    const struct shape *x_other = pith_onnx_other_shape(x);
+    bool left_used = false;
+    for (uint32_t i = 0; i < dims->n; i++)
+        left_used = left_used || dims->v[i] == -1;
+    for (uint32_t i = 0; i < dims->n && l->im->batch_open; i++) {
+        if (dims->v[i] == other->v[i])
+            continue;
+        bool copied = i < x->shape.rank && dims->v[i] == (int64_t)x->shape.dim[i] &&
+                      other->v[i] == (int64_t)x_other->dim[i];
+        l->im->batch_open = copied || !left_used;
+        left_used = left_used || !copied;
+        if (l->im->batch_open)
+            dims->v[i] = copied ? 0 : -1;
+    }
+}
+
 enum pith_status pith_lower_reshape(struct onnx_lower *l)
 {
-    struct onnx_ints dims;
+    struct onnx_ints dims, other;
     int64_t allow_zero;
     enum pith_status status = need_input(l);
     if (!status)
-        status = pith_onnx_ints_input(l, 1, "shape", &dims);
+        status = pith_onnx_ints_both(l, 1, "shape", &dims, &other);
     if (!status)
         status = pith_onnx_get_int(l, "allowzero", 0, &allow_zero);
     if (status)
@@ -27,6 +48,7 @@ enum pith_status pith_lower_reshape(struct onnx_lower *l)
         if (dims.v[i] == 0)
             return pith_onnx_node_fail(l, PITH_ERR_UNSUPPORTED,
                                        "dim %u of the new shape is 0 and allowzero is set", i);
+    follow_batch(l, &dims, &other);
     l->n_in = 1;
     return pith_onnx_set_ints(l, "shape", ATTR_RESHAPE_DIMS, dims.v, dims.n);
 }

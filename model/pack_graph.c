@@ -201,8 +201,10 @@ static void write_node(struct graph_pack *p, const struct graph_node *node)
 {
     uint64_t present = present_fields(node);
     bool wired = !wiring_is_default(p, node);
-    pith_out_u8(p->out, (uint32_t)node->info->op | (present ? NODE_ATTR : 0) |
-                            (wired ? NODE_WIRED : 0));
+    uint32_t op = (uint32_t)node->info->op, low = op < NODE_OP ? op : NODE_OP;
+    pith_out_u8(p->out, low | (present ? NODE_ATTR : 0) | (wired ? NODE_WIRED : 0));
+    if (low == NODE_OP)
+        pith_out_varint(p->out, op - NODE_OP);
     if (present)
         write_attributes(p->out, node, present);
     if (wired)

@@ -87,7 +87,8 @@ struct broadcast_job {
     pith_broadcast_row *row;
     const uint8_t *a, *b;
     uint8_t *y;
-    size_t bytes, row_elems, pieces;
+    size_t bytes[3]; /* of an element of a, b, y */
+    size_t row_elems, pieces;
 };
 
 /* Items are pieces of rows, row by row. */
@@ -99,20 +100,28 @@ static void run_pieces(void *arg, size_t begin, size_t end)
     for (size_t item = begin; item < end; item++) {
         size_t row = item / j->pieces, first = item % j->pieces * PIECE;
         size_t n = j->row_elems - first < PIECE ? j->row_elems - first : PIECE;
-        const uint8_t *a = j->a + (pith_broadcast_offset(j->bc, 0, row) + first * sa) * j->bytes;
-        const uint8_t *b = j->b + (pith_broadcast_offset(j->bc, 1, row) + first * sb) * j->bytes;
-        j->row(a, sa, b, sb, j->y + (row * j->row_elems + first) * j->bytes, n);
+        const uint8_t *a = j->a + (pith_broadcast_offset(j->bc, 0, row) + first * sa) * j->bytes[0];
+        const uint8_t *b = j->b + (pith_broadcast_offset(j->bc, 1, row) + first * sb) * j->bytes[1];
+        j->row(a, sa, b, sb, j->y + (row * j->row_elems + first) * j->bytes[2], n);
     }
+}
+
+void pith_broadcast_run_mixed(const struct broadcast *bc, const struct op_env *env,
+                              pith_broadcast_row *row, const void *a, const void *b, void *y,
+                              const uint32_t bytes[3])
+{
+    size_t row_elems = bc->dim[bc->rank - 1], rows = 1;
+    for (uint32_t i = 0; i + 1 < bc->rank; i++)
+        rows *= bc->dim[i];
+    size_t pieces = (row_elems + PIECE - 1) / PIECE;
+    struct broadcast_job job = {bc, row, a, b, y, {bytes[0], bytes[1], bytes[2]}, row_elems, pieces};
+    pith_op_range(env, rows * pieces, row_elems < PIECE ? row_elems : PIECE, run_pieces, &job);
 }
 
 void pith_broadcast_run(const struct broadcast *bc, const struct op_env *env,
                         pith_broadcast_row *row, const void *a, const void *b, void *y,
                         uint32_t elem_bytes)
 {
-    size_t row_elems = bc->dim[bc->rank - 1], rows = 1;
-    for (uint32_t i = 0; i + 1 < bc->rank; i++)
-        rows *= bc->dim[i];
-    size_t pieces = (row_elems + PIECE - 1) / PIECE;
-    struct broadcast_job job = {bc, row, a, b, y, elem_bytes, row_elems, pieces};
-    pith_op_range(env, rows * pieces, row_elems < PIECE ? row_elems : PIECE, run_pieces, &job);
+    const uint32_t bytes[3] = {elem_bytes, elem_bytes, elem_bytes};
+    pith_broadcast_run_mixed(bc, env, row, a, b, y, bytes);
 }

@@ -36,4 +36,9 @@ void pith_broadcast_run(const struct broadcast *bc, const struct op_env *env,
                         pith_broadcast_row *row, const void *a, const void *b, void *y,
                         uint32_t elem_bytes);
 
+/* Likewise with elements of bytes[0], bytes[1] and bytes[2] in a, b and y. */
+void pith_broadcast_run_mixed(const struct broadcast *bc, const struct op_env *env,
+                              pith_broadcast_row *row, const void *a, const void *b, void *y,
+                              const uint32_t bytes[3]);
+
 #endif

@@ -63,6 +63,7 @@ enum chunk_kind {
 #define MAX_WEIGHTS 65536u
 #define MAX_NODES 65536u
 #define MAX_VALUES 262144u
+#define MAX_OP 65535u
 #define MAX_NAME_BYTES 255u
 #define MAX_META 1024u
 #define MAX_HISTORY 65536u
@@ -91,7 +92,7 @@ enum chunk_kind {
 #define TABLE_FAR 15u /* nibble: distance follows as a varint */
 
 /* Node byte: operator in bits 0-5. */
-#define NODE_OP 0x3fu
+#define NODE_OP 0x3fu   /* this value: a varint with the operator - 63 follows */
 #define NODE_ATTR 0x40u
 #define NODE_WIRED 0x80u
 

@@ -211,7 +211,12 @@ static enum pith_status parse_node(struct graph_parse *p, struct graph_node *nod
     if (p->r.bad)
         return pith_parse_corrupt(p);
     memset(node, 0, sizeof *node);
-    node->info = pith_op_get(head & NODE_OP);
+    uint32_t op = head & NODE_OP;
+    if (op == NODE_OP)
+        op += (uint32_t)rd_varint(&p->r, MAX_OP - NODE_OP);
+    if (p->r.bad)
+        return pith_parse_corrupt(p);
+    node->info = pith_op_get(op);
     if (!node->info)
         return pith_fail(p->err, PITH_ERR_UNSUPPORTED, TAG_GRAPH, at);
     node->first_out = p->g.n_values;

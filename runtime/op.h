@@ -56,9 +56,21 @@ enum pith_op {
     PITH_OP_REDUCE_MEAN = 34,
     PITH_OP_RESIZE = 35,
     PITH_OP_IDENTITY = 36,
+    PITH_OP_UNARY = 37,
+    PITH_OP_POWER = 38,
+    PITH_OP_MOD = 39,
+    PITH_OP_COMPARE = 40,
+    PITH_OP_WHERE = 41,
+    PITH_OP_VARIADIC = 42,
+    PITH_OP_REDUCE = 43,
     PITH_OP_GATHER = 50,
     PITH_OP_SCATTER = 51,
     PITH_OP_TILE = 52,
+    PITH_OP_DEPTH_SPACE = 53,
+    PITH_OP_TRILU = 54,
+    PITH_OP_ONE_HOT = 55,
+    PITH_OP_TOP_K = 56,
+    PITH_OP_CONV_TRANSPOSE = 57,
     PITH_OP_END /* one past the last */
 };
 
@@ -79,6 +91,68 @@ struct attr_field {
     uint8_t slot;
     int32_t def; /* scalar default (float: its bits); lists default to empty */
     int32_t min, max;
+};
+
+/* `kind` of operators that are several of ONNX. */
+enum unary_kind {
+    UNARY_SQRT = 0,
+    UNARY_EXP = 1,
+    UNARY_LOG = 2,
+    UNARY_NEG = 3,
+    UNARY_ABS = 4,
+    UNARY_SIGN = 5,
+    UNARY_FLOOR = 6,
+    UNARY_CEIL = 7,
+    UNARY_ROUND = 8, /* ties to even */
+    UNARY_RECIPROCAL = 9,
+    UNARY_ERF = 10,
+    UNARY_SIN = 11,
+    UNARY_COS = 12,
+    UNARY_ELU = 13,  /* alpha */
+    UNARY_SELU = 14, /* alpha, gamma */
+    UNARY_CELU = 15, /* alpha > 0 */
+    UNARY_GELU = 16,
+    UNARY_GELU_TANH = 17,
+    UNARY_MISH = 18,
+    UNARY_SOFTPLUS = 19,
+    UNARY_SOFTSIGN = 20,
+    UNARY_THRESHOLDED_RELU = 21, /* alpha */
+    UNARY_NOT = 22,
+    UNARY_END
+};
+
+enum compare_kind {
+    COMPARE_EQUAL = 0,
+    COMPARE_NOT_EQUAL = 1,
+    COMPARE_LESS = 2,
+    COMPARE_LESS_EQUAL = 3,
+    COMPARE_GREATER = 4,
+    COMPARE_GREATER_EQUAL = 5,
+    COMPARE_AND = 6, /* from here on of bools */
+    COMPARE_OR = 7,
+    COMPARE_XOR = 8,
+    COMPARE_END
+};
+
+enum variadic_kind {
+    VARIADIC_MIN = 0,
+    VARIADIC_MAX = 1,
+    VARIADIC_SUM = 2, /* from here on of f32 */
+    VARIADIC_MEAN = 3,
+    VARIADIC_END
+};
+
+enum reduce_kind {
+    REDUCE_SUM = 0,
+    REDUCE_MAX = 1,
+    REDUCE_MIN = 2,
+    REDUCE_PROD = 3,
+    REDUCE_L1 = 4, /* from here on of f32 only */
+    REDUCE_L2 = 5,
+    REDUCE_LOG_SUM = 6,
+    REDUCE_LOG_SUM_EXP = 7,
+    REDUCE_SUM_SQUARE = 8,
+    REDUCE_END
 };
 
 /* Slots by operator. Spatial lists have one entry per spatial axis (1 or 2 in this version). */
@@ -140,6 +214,13 @@ enum {
                                 4 half_pixel_symmetric */
     ATTR_RESIZE_NEAREST = 2, /* 0 round_prefer_floor, 1 round_prefer_ceil, 2 floor, 3 ceil */
     ATTR_RESIZE_DIMS = 3,    /* output dims, one per axis (0: as the input) */
+    ATTR_KIND = 0,        /* first slot of every operator with kinds; always stored (def = -1) */
+    ATTR_UNARY_ALPHA = 1, /* 1 */
+    ATTR_UNARY_GAMMA = 2, /* 1 */
+    ATTR_MOD_FMOD = 0,    /* 0, 1; default 0 */
+    /* REDUCE */
+    ATTR_REDUCE_KIND_AXES = 1,  /* empty: all axes */
+    ATTR_REDUCE_KIND_KEEP = 10, /* 0, 1; default 1 */
     ATTR_RESIZE_SCALES = 12,  /* f32 bits, one per axis; empty: output dim / input dim */
     /* GATHER in: x, indices i64 or i32 */
     ATTR_GATHER_KIND = 0, /* 0 along an axis, 1 elements, 2 nd; default 0 */
@@ -148,7 +229,23 @@ enum {
     ATTR_SCATTER_KIND = 0,   /* 0 elements, 1 nd; default 0 */
     ATTR_SCATTER_AXIS = 1,   /* elements; default 0 */
     ATTR_SCATTER_REDUCE = 2, /* 0 none, 1 add, 2 mul, 3 min, 4 max; default 0 */
-    ATTR_TILE_REPEATS = 0    /* of the last axes; more entries than axes: axes of 1 in front */
+    ATTR_TILE_REPEATS = 0, /* of the last axes; more entries than axes: axes of 1 in front */
+    ATTR_DEPTH_SPACE_KIND = 0,  /* 0 DepthToSpace DCR, 1 CRD, 2 SpaceToDepth; default 0 */
+    ATTR_DEPTH_SPACE_BLOCK = 1, /* 1..2^15, always stored (def = 0) */
+    ATTR_TRILU_UPPER = 0,       /* 0, 1; default 1 */
+    ATTR_TRILU_K = 1,           /* default 0 */
+    /* ONE_HOT in: indices i64 or i32, values [2] */
+    ATTR_ONE_HOT_DEPTH = 0, /* always stored (def = 0) */
+    ATTR_ONE_HOT_AXIS = 1,  /* of the output; default 0 */
+    ATTR_TOP_K_AXIS = 0,    /* default 0 */
+    ATTR_TOP_K_K = 1,       /* always stored (def = 0) */
+    ATTR_TOP_K_LARGEST = 2, /* 0, 1; default 1 */
+    /* CONV_TRANSPOSE in: x [N,C,(H,)W] f32, w [C,O/group,(KH,)KW] f32, bias [O] f32 (optional) */
+    ATTR_CONV_T_GROUP = 0, /* default 1 */
+    ATTR_CONV_T_STRIDES = 1,
+    ATTR_CONV_T_DILATIONS = 10,
+    ATTR_CONV_T_PADS = 19,  /* as CONV's; taken off the output */
+    ATTR_CONV_T_EXTRA = 28, /* output_padding: added at the end of each axis; empty: 0 */
 };
 
 static inline float attr_f32(const int32_t *attr, uint32_t slot)

@@ -27,7 +27,16 @@ extern const struct op_info pith_op_squeeze, pith_op_unsqueeze, pith_op_reshape,
     pith_op_identity;
 /* op_cast.c, op_reduce_mean.c, op_resize.c */
 extern const struct op_info pith_op_cast, pith_op_reduce_mean, pith_op_resize;
-/* op_gather.c, op_scatter.c, op_tile.c */
-extern const struct op_info pith_op_gather, pith_op_scatter, pith_op_tile;
+/* op_gather.c, op_scatter.c, op_tile.c, op_depth_space.c, op_trilu.c, op_one_hot.c, op_top_k.c */
+extern const struct op_info pith_op_gather, pith_op_scatter, pith_op_tile, pith_op_depth_space,
+    pith_op_trilu, pith_op_one_hot, pith_op_top_k;
+/* op_conv_transpose.c */
+extern const struct op_info pith_op_conv_transpose;
+/* op_unary.c */
+extern const struct op_info pith_op_unary;
+/* op_power.c, op_compare.c, op_where.c */
+extern const struct op_info pith_op_power, pith_op_mod, pith_op_compare, pith_op_where;
+/* op_variadic.c, op_reduce.c */
+extern const struct op_info pith_op_variadic, pith_op_reduce;
 
 #endif

@@ -42,6 +42,18 @@ static const struct op_info *const table[PITH_OP_END] = {
     [PITH_OP_GATHER] = &pith_op_gather,
     [PITH_OP_SCATTER] = &pith_op_scatter,
     [PITH_OP_TILE] = &pith_op_tile,
+    [PITH_OP_DEPTH_SPACE] = &pith_op_depth_space,
+    [PITH_OP_TRILU] = &pith_op_trilu,
+    [PITH_OP_ONE_HOT] = &pith_op_one_hot,
+    [PITH_OP_TOP_K] = &pith_op_top_k,
+    [PITH_OP_CONV_TRANSPOSE] = &pith_op_conv_transpose,
+    [PITH_OP_UNARY] = &pith_op_unary,
+    [PITH_OP_POWER] = &pith_op_power,
+    [PITH_OP_MOD] = &pith_op_mod,
+    [PITH_OP_COMPARE] = &pith_op_compare,
+    [PITH_OP_WHERE] = &pith_op_where,
+    [PITH_OP_VARIADIC] = &pith_op_variadic,
+    [PITH_OP_REDUCE] = &pith_op_reduce,
 };
 
 const struct op_info *pith_op_get(uint32_t op)

@@ -5,6 +5,11 @@
 SHELL_TESTS := $(wildcard tests/cli/*.sh tests/build/*.sh tests/embedded/*.sh tests/conformance/*.sh tests/spec/*.sh tests/samples/*.sh)
 TEST_ENV = PITH=$(abspath $(O)/pith) PITH_O=$(abspath $(O)) PITH_DATA=$(abspath $(PITH_DATA)) PITH_VENV=$(abspath $(BUILD)/venv) CC="$(CC)" MAKE="$(MAKE)"
 
+# Functions that a test replaces.
+wrap = $(foreach f,$(1),-Wl,--wrap=$(f))
+TEST_LDFLAGS_alloc_failure = $(call wrap,malloc calloc realloc aligned_alloc)
+TEST_LDFLAGS_threads = $(call wrap,pthread_create)
+
 .PHONY: deps check check-unit check-asan check-ubsan check-tsan fuzz lint format
 deps: ## install what building and testing need (Debian/Ubuntu; elsewhere lists it)
 	@tests/deps.sh $(BUILD)/venv

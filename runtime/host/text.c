@@ -74,6 +74,18 @@ const char *pith_op_text(uint32_t op)
         [PITH_OP_GATHER] = "Gather",
         [PITH_OP_SCATTER] = "Scatter",
         [PITH_OP_TILE] = "Tile",
+        [PITH_OP_DEPTH_SPACE] = "DepthToSpace",
+        [PITH_OP_TRILU] = "Trilu",
+        [PITH_OP_ONE_HOT] = "OneHot",
+        [PITH_OP_TOP_K] = "TopK",
+        [PITH_OP_CONV_TRANSPOSE] = "ConvTranspose",
+        [PITH_OP_UNARY] = "Unary",
+        [PITH_OP_POWER] = "Pow",
+        [PITH_OP_MOD] = "Mod",
+        [PITH_OP_COMPARE] = "Compare",
+        [PITH_OP_WHERE] = "Where",
+        [PITH_OP_VARIADIC] = "Variadic",
+        [PITH_OP_REDUCE] = "Reduce",
     };
     return op < PITH_OP_END && names[op] ? names[op] : "?";
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "sum_f32.h"
+#include "math_f32.h"
 
 #define LANES 16u
 
@@ -16,4 +17,48 @@ float pith_sum_f32(const float *x, size_t n)
         for (size_t k = 0; k < half; k++)
             lane[k] += lane[k + half];
     return lane[0];
+}
+
+#define PIECE 256u
+
+/* The sum of `value`, an expression of x[at + i], over x[0..n-1]. */
+#define LONG_SUM(value)                                                                            \
+    double sum = 0;                                                                                \
+    for (size_t at = 0; at < n; at += PIECE) {                                                     \
+        size_t length = n - at < PIECE ? n - at : PIECE;                                           \
+        float piece[PIECE];                                                                        \
+        for (size_t i = 0; i < length; i++)                                                        \
+            piece[i] = (value);                                                                    \
+        sum += (double)pith_sum_f32(piece, length);                                                \
+    }                                                                                              \
+    return sum
+
+double pith_long_sum_f32(const float *x, size_t n)
+{
+    double sum = 0;
+    for (size_t at = 0; at < n; at += PIECE)
+        sum += (double)pith_sum_f32(x + at, n - at < PIECE ? n - at : PIECE);
+    return sum;
+}
+
+double pith_long_sum_abs_f32(const float *x, size_t n)
+{
+    LONG_SUM(x[at + i] < 0.0f ? -x[at + i] : x[at + i]);
+}
+
+double pith_long_sum_square_f32(const float *x, float minus, size_t n)
+{
+    LONG_SUM((x[at + i] - minus) * (x[at + i] - minus));
+}
+
+double pith_long_sum_exp_f32(const float *x, float minus, size_t n)
+{
+    double sum = 0;
+    for (size_t at = 0; at < n; at += PIECE) {
+        size_t length = n - at < PIECE ? n - at : PIECE;
+        float piece[PIECE];
+        pith_exp_row_f32(x + at, minus, piece, length);
+        sum += (double)pith_sum_f32(piece, length);
+    }
+    return sum;
 }

@@ -3,6 +3,7 @@
 """Writes the inputs of the command transcripts into the current folder: small ONNX files, good and
 bad, encoded by hand (no packages needed), and data sets that do not fit."""
 import struct
+import zlib
 
 
 def varint(n):
@@ -53,6 +54,14 @@ def write(name, data):
         f.write(data)
 
 
+def png(width, height, grey):
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    rows = b"".join(b"\0" + bytes(grey(y, x) for x in range(width)) for y in range(height))
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)) +
+            chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+
+
 def gemm(weights, rows=4, cols=6, name="fc"):
     return (node("Gemm", ["x", "w"], ["y"], name, attr_int("transB", 1)) + field(2, "g") +
             tensor("w", [rows, cols], weights))
@@ -89,6 +98,7 @@ def main():
     write("alone-images-idx3-ubyte", struct.pack(">IIII", 0x803, 3, 2, 3) + bytes(range(18)))
     write("large-images-idx3-ubyte", struct.pack(">IIII", 0x803, 2, 4, 4) + bytes(range(32)))
     write("escape.onnx", model(gemm(good, name='\x1b]0;x\x07"quoted\\') + ends))
+    write("grey.png", png(40, 60, lambda y, x: 255 if 15 < x < 25 and 10 < y < 50 else 0))
     write("six.f32", struct.pack("<6f", 1, 0, -1, 2, 0.5, 0))
     write("four.f32", struct.pack("<4f", 1, 0, -1, 2))
     write("broken.json", b'{ "pith": 1,\n  "stages": [ { "do": "prune" "sparsity": 0.5 } ] }\n')

@@ -29,16 +29,16 @@ on_terminal 0 'pith prune good.pith --sparsity 0.5 -n'
 shows '12 of 24 weights kept'
 
 export TERM=xterm
-on_terminal 0 'pith bench digits.onnx --time 1.6'
+on_terminal 0 'pith bench digits.onnx --time 1.2'
 shows '^.*bench *[#.]*.* [0-9]*%'
 shows 'median'
-on_terminal 0 'pith bench digits.onnx --time 1.6 --progress=never'
+on_terminal 0 'pith bench digits.onnx --time 1.2 --progress=never'
 hides '%'
-on_terminal 0 'TERM=dumb pith bench digits.onnx --time 1.6'
+on_terminal 0 'TERM=dumb pith bench digits.onnx --time 1.2'
 hides '%'
-on_terminal 0 'pith bench digits.onnx --time 1.6 -q 2>err.txt'
+on_terminal 0 'pith bench digits.onnx --time 1.2 -q 2>err.txt'
 [ ! -s err.txt ] || complain "bench -q says: $(cat err.txt)"
-pith bench digits.onnx --time 1.6 >/dev/null 2>err.txt
+pith bench digits.onnx --time 1.2 >/dev/null 2>err.txt
 [ ! -s err.txt ] || complain "a bar in a file: $(cat err.txt)"
 
 # a layer named ESC ] 0 ; x BEL

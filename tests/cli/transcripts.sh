@@ -5,6 +5,7 @@
 # UPDATE=1 rewrites the files; review the difference.
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
+[ -x "$PITH" ] || { echo "PITH does not name the command"; exit 1; }
 work=$(mktemp -d)
 trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT INT TERM
 mkdir "$work/bin"

@@ -24,6 +24,10 @@ except ImportError as missing:
 import operator_cases
 
 
+# In the name of a case: what opset 13, which is written, does not have.
+NEWER = ("half_pixel_symmetric", "reduction", "newer", "Gelu", "Mish")
+
+
 class Refused(Exception):
     pass
 
@@ -114,8 +118,8 @@ def main():
         if args.ops:
             case = os.path.join(work, "case.onnx")
             for name, model in operator_cases.cases():
-                if args.export and "half_pixel_symmetric" in name:
-                    continue  # opset 13, which is written, does not have it
+                if args.export and any(word in name for word in NEWER):
+                    continue
                 total += 1
                 onnx.save(model, case)
                 failed += not report(args, work, name, case, False)

@@ -4,6 +4,8 @@ input form, opsets from 7 to 21. cases() yields (name, model)."""
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
+import movement_cases
+
 OPSETS = (7, 9, 10, 11, 13, 18, 21)
 node = helper.make_node
 
@@ -113,6 +115,79 @@ def elementwise(c, v):
         c.add(f"{op} default", v, [node(op, ["x"], ["y"])], {"x": [2, 3, 4]})
         for axis in (0, 1, 2) + ((-2,) if v >= 11 else ()):
             c.add(f"{op} axis {axis}", v, [node(op, ["x"], ["y"], axis=axis)], {"x": [2, 3, 4]})
+
+
+def unary(c, v):
+    x = {"x": ["N", 5, 7]}
+    ops = "Exp Neg Abs Floor Ceil Elu Selu Softplus Softsign Sin Cos".split()
+    ops += ["Sign", "Erf"] * (v >= 9) + ["ThresholdedRelu"] * (v >= 10) + ["Round"] * (v >= 11)
+    ops += ["Celu"] * (v >= 12) + ["Mish"] * (v >= 18)
+    for op in ops:
+        c.add(op, v, [node(op, ["x"], ["y"])], x)
+    for op in ("Sqrt", "Log", "Reciprocal"):
+        c.add(op, v, [node("Exp", ["x"], ["t"]), node(op, ["t"], ["y"])], x)
+    for op in ("Elu", "Selu", "ThresholdedRelu", "Celu"):
+        if op in ops:
+            c.add(f"{op} alpha", v, [node(op, ["x"], ["y"], alpha=0.4)], x)
+    c.add("Selu gamma", v, [node("Selu", ["x"], ["y"], alpha=0.4, gamma=2.0)], x)
+    if v >= 20:
+        c.add("Gelu", v, [node("Gelu", ["x"], ["y"])], x)
+        c.add("Gelu tanh", v, [node("Gelu", ["x"], ["y"], approximate="tanh")], x)
+    if v >= 9:
+        c.add("Not", v, [node("Cast", ["x"], ["b"], to=TensorProto.BOOL),
+                         node("Not", ["b"], ["n"]),
+                         node("Cast", ["n"], ["y"], to=TensorProto.FLOAT)], x)
+    c.add("integers fold", v, [node("Neg", ["k"], ["m"]), node("Abs", ["m"], ["a"]),
+                               node("Reshape", ["x", "a"], ["y"])], {"x": [6, 2]},
+          constants={"k": ints(3, 4)})
+
+
+def two_operands(c, v):
+    x = {"x": [2, 3, 4], "z": [3, 1]}
+    as_float = node("Cast", ["t"], ["y"], to=TensorProto.FLOAT)
+    for e in (2.0, 3.0, 0.5, -1.5):
+        c.add(f"Pow {e}", v, [node("Exp", ["x"], ["t"]), node("Pow", ["t", "e"], ["y"])],
+              {"x": ["N", 5, 7]}, constants={"e": np.float32(e)})
+    c.add("Pow of two inputs", v, [node("Exp", ["x"], ["t"]), node("Pow", ["t", "z"], ["y"])], x)
+    if v >= 12:
+        c.add("Pow whole", v, [node("Pow", ["x", "e"], ["y"])], {"x": ["N", 5]},
+              constants={"e": ints(3)})
+    if v >= 10:
+        c.add("Mod", v, [node("Mod", ["x", "z"], ["y"], fmod=1)], x)
+    for op in ["Less", "Greater"] * (v >= 9) + ["Equal"] * (v >= 11):
+        c.add(op, v, [node(op, ["x", "z"], ["t"]), as_float], x)
+    for op in ["LessOrEqual", "GreaterOrEqual"] * (v >= 12):
+        c.add(op, v, [node(op, ["x", "z"], ["t"]), as_float], x)
+    if v >= 9:
+        for op in ("And", "Or", "Xor"):
+            c.add(op, v, [node("Greater", ["x", "k"], ["a"]), node("Less", ["z", "k"], ["b"]),
+                          node(op, ["a", "b"], ["t"]), as_float], x,
+                  constants={"k": np.float32(0.3)})
+        c.add("IsNaN", v, [node("Sqrt", ["x"], ["r"]), node("IsNaN", ["r"], ["t"]), as_float],
+              {"x": [2, 3, 4]})
+        c.add("Where", v, [node("Greater", ["x", "z"], ["t"]), node("Where", ["t", "x", "k"], ["y"])],
+              x, constants={"k": c.f(2, 1, 1)})
+
+
+def reductions(c, v):
+    x, three = {"x": [2, 3, 4]}, {"x": [2, 3, 4], "z": [3, 1]}
+    for op in ("Min", "Max", "Sum", "Mean"):
+        if v >= 8:
+            c.add(f"{op} of three", v, [node(op, ["x", "z", "k"], ["y"])], three,
+                  constants={"k": c.f(4)})
+        c.add(f"{op} of one", v, [node(op, ["x"], ["y"])], x)
+    for op in "Sum Max Min Prod L1 L2 LogSumExp SumSquare".split():
+        at_input = v >= (13 if op == "Sum" else 18)
+        for keep in (0, 1):
+            inputs, options = (["x", "a"], {}) if at_input else (["x"], {"axes": [2, 0]})
+            c.add(f"Reduce{op} keepdims {keep}", v,
+                  [node(f"Reduce{op}", inputs, ["y"], keepdims=keep, **options)], x,
+                  constants={"a": ints(-1, 0)} if at_input else {})
+        c.add(f"Reduce{op} all", v, [node(f"Reduce{op}", ["x"], ["y"])], x)
+        if at_input:
+            c.add(f"Reduce{op} no axes", v,
+                  [node(f"Reduce{op}", ["x", "a"], ["t"], noop_with_empty_axes=1),
+                   node("Relu", ["t"], ["y"])], x, constants={"a": ints()})
 
 
 def normalization(c, v):
@@ -234,7 +309,9 @@ def resize_rules(c, v, mode, scales):
 def cases(seed=3):
     c = Cases(seed)
     for v in OPSETS:
-        for family in (windows, products, elementwise, normalization, cutting, views):
+        for family in (windows, products, elementwise, unary, two_operands, normalization, reductions,
+                       cutting, views):
             family(c, v)
+        movement_cases.add_cases(c, v)
     resizing(c)
     return c.made

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_pith.c - any bytes as a .pith, checksums off. What the gate accepts is written again from the
  * parsed graph and must give the same bytes (the canonical form); what also decodes is packed as a
- * model, and packing that file's model again must give the same bytes. */
+ * model, and packing that file's model again must give the same bytes. What can be planned in 64 MB
+ * is run by the reference and by the best kernels here; of networks whose operators do not magnify
+ * differences and whose values stay small, the outputs must agree. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "pack.h"
+#include "pith_host.h"
 #include "unpack.h"
 
 #define MAX_MODEL_BYTES (1u << 24)
@@ -75,6 +79,121 @@ static void packed_again(const uint8_t *data, size_t n, bool compact)
     pith_model_free(m);
 }
 
+/* ---- running ------------------------------------------------------------------------------------ */
+
+#define MAX_PLAN_BYTES (64u << 20)
+#define MAX_WORK 200000000.0 /* multiplications of a run: about a second under the sanitizers */
+#define SMALL 100.0f
+#define AGREE 0.05f
+
+struct watched {
+    bool small; /* all values so far are finite and small */
+};
+
+static void watch(void *user, const struct pith_layer *layer, const struct pith_tensor *out)
+{
+    struct watched *w = user;
+    const float *x = out->data;
+    (void)layer;
+    for (uint64_t i = 0; out->type == PITH_F32 && i < out->bytes / sizeof *x; i++)
+        w->small = w->small && fabsf(x[i]) <= SMALL;
+}
+
+/* Operators that are at most as steep as a sum of their inputs. */
+static bool gentle(const struct graph *g)
+{
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        switch (g->nodes[i].info->op) {
+        case PITH_OP_CONV:
+        case PITH_OP_GEMM:
+        case PITH_OP_MATMUL:
+        case PITH_OP_ADD:
+        case PITH_OP_SUB:
+        case PITH_OP_RELU:
+        case PITH_OP_TANH:
+        case PITH_OP_SIGMOID:
+        case PITH_OP_SOFTMAX:
+        case PITH_OP_MAX_POOL:
+        case PITH_OP_AVERAGE_POOL:
+        case PITH_OP_GLOBAL_AVERAGE_POOL:
+        case PITH_OP_CONCAT:
+        case PITH_OP_FLATTEN:
+        case PITH_OP_RESHAPE:
+        case PITH_OP_TRANSPOSE:
+            break;
+        default:
+            return false;
+        }
+    }
+    return true;
+}
+
+static void fill_inputs(struct pith_plan *plan)
+{
+    struct pith_tensor t;
+    for (uint32_t k = 0; k < pith_plan_input_count(plan); k++) {
+        require(pith_plan_input(plan, k, &t) == PITH_OK);
+        uint8_t *p = pith_plan_input_data(plan, k);
+        float *x = (float *)(void *)p;
+        for (uint64_t i = 0; i < t.bytes; i++)
+            p[i] = (uint8_t)(i % 2);
+        for (uint64_t i = 0; t.type == PITH_F32 && i < t.bytes / sizeof *x; i++)
+            x[i] = (float)(i * 37 % 101) / 50.0f - 1.0f;
+    }
+}
+
+/* Output 0 (malloc'ed), if the image can be planned within the limits. */
+static float *output_of(const uint8_t *data, size_t n, struct pith_opts *opts, uint64_t *bytes)
+{
+    struct pith_need need;
+    struct pith_plan *plan;
+    struct pith_tensor t;
+    double work = 0;
+    float *out = NULL;
+    if (pith_plan_size(data, n, opts, &need))
+        return NULL;
+    require(need.bytes <= MAX_PLAN_BYTES);
+    void *mem = aligned_alloc((size_t)need.align, (size_t)((need.bytes + 63) & ~UINT64_C(63)));
+    require(mem != NULL);
+    if (pith_plan_init(mem, (size_t)need.bytes, data, n, opts, &plan) == PITH_OK) {
+        struct pith_layer layer;
+        for (uint32_t i = 0; pith_plan_layer(plan, i, &layer) == PITH_OK; i++)
+            work += (double)layer.macs;
+        fill_inputs(plan);
+        if (work < MAX_WORK && pith_plan_run(plan) == PITH_OK) {
+            require(pith_plan_output(plan, 0, &t) == PITH_OK);
+            *bytes = t.type == PITH_F32 ? t.bytes : 0;
+            out = malloc((size_t)*bytes + 1);
+            require(out != NULL);
+            memcpy(out, pith_plan_output_data(plan, 0), (size_t)*bytes);
+        }
+    }
+    free(mem);
+    return out;
+}
+
+static void run_both_ways(const uint8_t *data, size_t n, const struct graph *g)
+{
+    struct pith_opts opts;
+    struct watched w = {.small = gentle(g)};
+    uint64_t bytes = 0, ref_bytes = 0;
+    pith_opts_init(&opts, sizeof opts);
+    opts.flags = PITH_FLAG_NO_CHECKSUM;
+    opts.max_bytes = MAX_PLAN_BYTES;
+    float *best = output_of(data, n, &opts, &bytes);
+    opts.cpu_mask = PITH_CPU_REF;
+    opts.observe = watch;
+    opts.user = &w;
+    float *ref = output_of(data, n, &opts, &ref_bytes);
+    if (best && ref && w.small) {
+        require(bytes == ref_bytes);
+        for (uint64_t i = 0; i < bytes / sizeof *ref; i++)
+            require(fabsf(best[i] - ref[i]) <= AGREE);
+    }
+    free(best);
+    free(ref);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
@@ -90,6 +209,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         PITH_OK) {
         written_again(data, n, &g);
         packed_again(data, n, g.compact);
+        run_both_ways(data, n, &g);
     }
     free(mem);
     return 0;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The thread pool: every piece once, callers take turns, idle threads wake up. */
+/* The thread pool: every piece once, callers take turns, idle threads wake up, threads that cannot
+ * be had are done without. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -12,6 +14,22 @@
 #include "pith_host.h"
 
 #define MAX_PIECES 1000u
+
+/* The linker sends pthread_create here (TEST_LDFLAGS_threads). */
+static uint32_t creations, refused_creations; /* refused: a bit for each */
+
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
+                          void *arg);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
+                          void *arg);
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
+                          void *arg)
+{
+    if (refused_creations >> creations++ % 32 & 1)
+        return EAGAIN;
+    return __real_pthread_create(thread, attr, start, arg);
+}
 
 static void count(void *arg, uint32_t i)
 {
@@ -95,6 +113,26 @@ static void test_really_parallel(void **state)
     pith_threads_stop(&opts);
 }
 
+static void test_fewer_threads(void **state)
+{
+    (void)state;
+    /* of four threads to be made: none, the first, the last, all but one, all refused */
+    static const uint32_t masks[] = {0, 1, 8, 11, 15}, left[] = {5, 4, 4, 2, 1};
+    for (size_t i = 0; i < sizeof masks / sizeof *masks; i++) {
+        struct pith_opts opts;
+        pith_opts_init(&opts, sizeof opts);
+        creations = 0;
+        refused_creations = masks[i];
+        assert_int_equal(pith_threads_start(&opts, 5), PITH_OK);
+        refused_creations = 0;
+        assert_int_equal(creations, 4);
+        assert_int_equal(pith_threads_count(&opts), left[i]);
+        for (uint32_t n = 0; n < 20; n++)
+            all_once(&opts, n);
+        pith_threads_stop(&opts);
+    }
+}
+
 static void test_refusals(void **state)
 {
     (void)state;
@@ -122,6 +160,7 @@ int main(void)
         cmocka_unit_test(test_every_piece_once),
         cmocka_unit_test(test_callers_take_turns),
         cmocka_unit_test(test_really_parallel),
+        cmocka_unit_test(test_fewer_threads),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_clock),
     };

@@ -188,6 +188,100 @@ def activations():
         case(op, name, [[2, 5, 19]], [("SOFTMAX_AXIS", 1)], {"axis": 1})
 
 
+UNARY = ("Sqrt Exp Log Neg Abs Sign Floor Ceil Round Reciprocal Erf Sin Cos Elu Selu Celu Gelu "
+         "GeluTanh Mish Softplus Softsign ThresholdedRelu Not").split()
+
+
+def unary(op, shape, attrs=None, floats=(), dtype="F32", opset=17, positive=()):
+    name = op + ("Tanh" if attrs and "approximate" in attrs else "")
+    case(op, "UNARY", [shape], [("KIND", UNARY.index(name)), *floats], attrs or {}, opset=opset,
+         types=[dtype], positive=positive)
+
+
+def unaries():
+    for op in ("Neg Abs Sign Floor Ceil Round Erf Sin Cos Exp Softplus Softsign").split():
+        unary(op, [4, 11])
+    for op in ("Sqrt", "Log", "Reciprocal"):
+        unary(op, [3, 7], positive=(0,))
+    for op in ("Sqrt", "Log"):
+        unary(op, [3, 3])  # NaN below 0
+    for op in ("Neg", "Abs", "Sign"):
+        for t in ("I32", "I64"):
+            unary(op, [3, 3], dtype=t)
+    unary("Not", [3, 5], dtype="BOOL")
+    for op, opset in (("Elu", 17), ("Celu", 17), ("ThresholdedRelu", 17)):
+        unary(op, [3, 9], opset=opset)
+        unary(op, [3, 9], {"alpha": 2.5}, [("UNARY_ALPHA", bits(2.5))], opset=opset)
+    unary("Selu", [3, 9], {"alpha": 2.5, "gamma": 0.5},
+          [("UNARY_ALPHA", bits(2.5)), ("UNARY_GAMMA", bits(0.5))])
+    unary("Selu", [3, 9], {"alpha": 1.6732632, "gamma": 1.050701},
+          [("UNARY_ALPHA", bits(1.6732632)), ("UNARY_GAMMA", bits(1.050701))])
+    unary("Gelu", [4, 11], opset=20)
+    unary("Gelu", [4, 11], {"approximate": "tanh"}, opset=20)
+    unary("Mish", [4, 11], opset=18)
+
+
+def two_operands():
+    wide = ([2, 3, 4], [3, 1]), ([2, 1, 5], []), ([], [4]), ([7], [7])
+    for a, b in wide:
+        case("Pow", "POWER", [a, b], positive=(0,))
+        case("Mod", "MOD", [a, b], [("MOD_FMOD", 1)], {"fmod": 1}, positive=(1,))
+    for types in (["F32", "I32"], ["F32", "I64"]):  # integer bases: test_op_by_hand.c
+        case("Pow", "POWER", [[3, 3], [3, 3]], types=types, positive=(1,))
+    for t in ("I8", "U8", "I16", "U16", "I32", "I64"):
+        for fmod in (0, 1):
+            case("Mod", "MOD", [[3, 5], [5]], [("MOD_FMOD", fmod)], {"fmod": fmod}, types=[t, t],
+                 positive=(1,))
+    compare = "Equal - Less LessOrEqual Greater GreaterOrEqual And Or Xor".split()
+    for kind, op in enumerate(compare):
+        if kind == 1:
+            continue
+        types = ["BOOL"] if kind > 5 else ["F32", "I32", "I64"] + (["U8", "I8"] if kind > 1 else [])
+        for t in types + (["BOOL"] if kind == 0 else []):
+            for a, b in wide if t in ("F32", "BOOL") else wide[:1]:
+                case(op, "COMPARE", [a, b], [("KIND", kind)], types=[t, t], out_types=["BOOL"])
+    for c, a, b in (([2, 3, 4], [2, 3, 4], [2, 3, 4]), ([3, 1], [2, 3, 4], []), ([], [4], [3, 1]),
+                    ([2, 5], [], []), ([2, 1, 3], [5, 1], [1, 5, 3]), ([6], [6], [1]),
+                    ([1, 2, 1, 2], [2, 1, 2, 1], [2])):
+        for t in ("F32", "U8", "I64", "F16")[:4 if len(c) == 3 else 1]:
+            case("Where", "WHERE", [c, a, b], types=["BOOL", t, t], out_types=[t])
+
+
+def variadic():
+    for kind, op in enumerate(("Min", "Max", "Sum", "Mean")):
+        for shapes in ([[2, 3]], [[2, 3], [2, 3]], [[3], [2, 3]], [[2, 1], [3], [2, 3]],
+                       [[2, 3], [], [2, 1]]):
+            case(op, "VARIADIC", shapes, [("KIND", kind)])
+        for t in ("I8", "U8", "I16", "U16", "I32", "I64") if kind < 2 else ():
+            case(op, "VARIADIC", [[2, 3], [3]], [("KIND", kind)], types=[t, t])
+
+
+REDUCE = "Sum Max Min Prod L1 L2 LogSum LogSumExp SumSquare".split()
+
+
+def reduce(kind, shape, axes, keep=1, dtype="F32"):
+    op, attrs, consts = "Reduce" + REDUCE[kind], {"keepdims": keep}, []
+    if axes and kind == 0:
+        consts = [np.array(axes, np.int64)]
+    elif axes:
+        attrs["axes"] = axes
+    case(op, "REDUCE", [shape], [("KIND", kind), ("REDUCE_KIND_AXES", axes),
+                                 ("REDUCE_KIND_KEEP", keep)], attrs, consts, types=[dtype],
+         positive=(0,) if kind == 6 else ())
+
+
+def reduce_kinds():
+    for kind in range(9):
+        for shape, axes in (([2, 3], []), ([2, 3, 18], [1]), ([3, 40], [1]), ([2, 3, 2, 5], [0, 2]),
+                            ([2, 3, 2, 2], [1, 3]), ([], [])):
+            reduce(kind, shape, axes, len(axes) % 2)
+        for t in ("I32", "I64") if kind < 3 else ():
+            reduce(kind, [2, 3, 3], [0, 2], 0, t)
+            reduce(kind, [3, 4], [1], 1, t)
+    reduce(3, [3, 4], [1], 1, "I64")
+    reduce(0, [2, 700], [1])
+
+
 def pool(op, name, shape, kernel, strides=None, pads=None, dilations=None, ceil=0, include=None,
          opset=17):
     attrs, ours = {"kernel_shape": kernel}, [("POOL_KERNEL", kernel)]
@@ -380,7 +474,8 @@ def resizes():
 
 
 for family in (binary, activations, pools, normalisations, movement, pads, casts, reductions,
-               resizes):
+               resizes, unaries, two_operands, variadic,
+               reduce_kinds):
     family()
 emit()
 print(f"{len(cases)} cases", file=sys.stderr)

@@ -261,6 +261,32 @@ static void test_views_alias(void **state)
     assert_true(x[0] == 1 && x[3] == 4);
 }
 
+static void power_integers(enum pith_type y_type, const void *y, const int32_t *expected)
+{
+    static const int32_t x[8] = {3, -2, 0, 2, -1, 1, 7, -3};
+    struct one_op t;
+    one_op_open(&t, PITH_OP_POWER, 2, 1);
+    one_op_in(&t, 0, PITH_I32, 1, (const uint32_t[]){8}, x);
+    one_op_in(&t, 1, y_type, 1, (const uint32_t[]){8}, y);
+    assert_int_equal(one_op_shape(&t), PITH_OK);
+    assert_int_equal(t.out[0].type, PITH_I32);
+    one_op_run(&t, false);
+    assert_memory_equal(t.out[0].data, expected, 8 * sizeof *expected);
+    one_op_close(&t);
+}
+
+/* Exact, wrapping, truncated; 2^-1 is 0, (-1)^-3 is -1, 0^-1 is 0. */
+static void test_power_of_integers(void **state)
+{
+    (void)state;
+    power_integers(PITH_I32, (const int32_t[8]){4, 3, 0, 33, -3, -9, -1, 2},
+                   (const int32_t[8]){81, -8, 1, 0, -1, 1, 0, 9});
+    power_integers(PITH_I64, (const int64_t[8]){20, 31, -1, 31, -4, INT64_MIN, 1, 1},
+                   (const int32_t[8]){-808182895, INT32_MIN, 0, INT32_MIN, 1, 1, 7, -3});
+    power_integers(PITH_F32, (const float[8]){0.5f, 3, 2, 1.5f, 2, NAN, -0.5f, 0.5f},
+                   (const int32_t[8]){1, -8, 0, 2, 1, 1, 0, 0});
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -277,7 +303,6 @@ int main(void)
         cmocka_unit_test(test_cast_to_integer),
         cmocka_unit_test(test_cast_to_small_floats),
         cmocka_unit_test(test_cast_rounds_once),
-        cmocka_unit_test(test_views_alias),
-    };
+        cmocka_unit_test(test_views_alias), cmocka_unit_test(test_power_of_integers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

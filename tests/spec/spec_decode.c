@@ -5,8 +5,8 @@
  *     spec_decode net.pith        prints what the file holds; exit code 0, or 4: refused
  *
  * It is written to be read beside the two documents: section numbers "F4" and "S3" in comments mean
- * section 4 of format.md and section 3 of format-streams.md. One bit at a time, no tables for speed.
- * A broken rule ends the program with the offset in the file and the rule's words.
+ * section 4 of format.md and section 3 of format-streams.md. One bit at a time, no tables for
+ * speed. A broken rule ends the program with the offset in the file and the rule's words.
  *
  * Not done: shapes of computed values (the last sentence of F4) and arithmetic.
  *
@@ -136,11 +136,11 @@ static struct span text(struct span *s, uint64_t min_bytes, uint64_t max_bytes)
     return t;
 }
 
-static void print_text(struct span s)
+static void print_bytes(const uint8_t *text, uint64_t n)
 {
     putchar('"');
-    for (; s.at < s.end; s.at++) {
-        uint8_t b = file[s.at];
+    for (uint64_t i = 0; i < n; i++) {
+        uint8_t b = text[i];
         if (b < 0x20 || b == 0x7F || b == '"' || b == '\\') {
             printf("\\x%02x", b);
         } else {
@@ -148,6 +148,11 @@ static void print_text(struct span s)
         }
     }
     putchar('"');
+}
+
+static void print_text(struct span s)
+{
+    print_bytes(file + s.at, left(&s));
 }
 
 static int compare_bytes(struct span a, struct span b)
@@ -357,7 +362,9 @@ static void read_support_head(struct bits *b, struct table *t)
 static void check_support_symbols(const struct table *t, uint64_t at)
 {
     for (uint32_t s = 0; s < 256; s++) {
-        if (t->h.present[s] && !t->patterns && s >= 1u << t->d) {
+        if (t->h.present[s] && t->patterns) {
+            must(t->w == 8 || s < 16, at, "a pattern of 4 is below 16");
+        } else if (t->h.present[s] && s >= 1u << t->d) {
             must(exponent(t, s) <= 31, at, "a gap's exponent must be at most 31");
         }
     }
@@ -383,7 +390,9 @@ static uint64_t new_table(bool for_support)
     }
     read_huffman(&b, &t->h);
     padding(&b);
-    check_support_symbols(t, s.at);
+    if (for_support) {
+        check_support_symbols(t, s.at);
+    }
     return n_tables++;
 }
 
@@ -617,8 +626,8 @@ static void read_coding(struct span *s, struct tensor *t, uint32_t coding, uint6
     }
 }
 
-/* The order of the streams in DATA lets a reader cut them while it reads the tensor; the bitmap must
- * even be counted here, since its nnz decides what follows. */
+/* The order of the streams in DATA lets a reader cut them while it reads the tensor; the bitmap
+ * must even be counted here, since its nnz decides what follows. */
 static void read_streams(struct span *s, struct tensor *t, struct span *data)
 {
     t->nnz = t->count;
@@ -689,7 +698,6 @@ static uint8_t *read_mask(const struct tensor *t)
         for (uint64_t i = 0; i < n * table->w; i++) {
             uint32_t bit = symbol[i / table->w] >> (i % table->w) & 1;
             must(bit == 0 || i < t->count, at, "bits of a pattern beyond the tensor must be 0");
-            must(symbol[i / table->w] >> (table->w - 1) <= 1, at, "a pattern of 4 is below 16");
             if (bit == 1) {
                 mask[i] = 1;
                 ones++;
@@ -866,14 +874,17 @@ static void print_tensor(uint64_t number, const struct tensor *t)
     uint8_t *value = read_values(t);
     printf("tensor %" PRIu64, number);
     print_shape(t->type, t->rank, t->dim);
-    printf(" nnz %" PRIu64 " centroids %" PRIu32 " groups %" PRIu64 " hash %016" PRIx64 "\n", t->nnz,
-           t->n_centroids, t->n_groups, fnv1a(value, t->count * type_bytes[t->type]));
+    printf(" nnz %" PRIu64 " centroids %" PRIu32 " groups %" PRIu64 " hash %016" PRIx64 "\n",
+           t->nnz, t->n_centroids, t->n_groups, fnv1a(value, t->count * type_bytes[t->type]));
     printf(" support %s grid %s code %s", support[t->support],
-           t->grid == 0 ? "plain" : t->grid < 3 ? "codebook" : "codebooks",
+           t->grid == 0  ? "plain"
+           : t->grid < 3 ? "codebook"
+                         : "codebooks",
            huffman_indices(t) ? "huffman" : "plain");
     if (t->support == CODED && t->nnz > 0) {
         const struct table *s = &tables[t->support_table];
-        printf(" support_table %" PRIu64 " %s", t->support_table, s->patterns ? "patterns" : "gaps");
+        printf(" support_table %" PRIu64 " %s", t->support_table,
+               s->patterns ? "patterns" : "gaps");
     }
     if (huffman_indices(t) && t->nnz > 0) {
         printf(" index_table %" PRIu64, t->index_table);
@@ -882,7 +893,8 @@ static void print_tensor(uint64_t number, const struct tensor *t)
     free(value);
 }
 
-/* ---- operators (F11) -------------------------------------------------------------------------- */
+/* ---- operators (F11) --------------------------------------------------------------------------
+ */
 
 enum kind { END, INT, FLOAT, LIST };
 
@@ -898,71 +910,86 @@ struct attribute {
 
 struct op {
     const char *name;
-    uint32_t min_in, max_in, default_in, max_out; /* default_in 0: always wired */
+    uint32_t min_in, max_in, default_in; /* default_in 0: always wired */
+    uint32_t min_out, max_out;
     struct attribute attribute[7];
 };
 
+/* clang-format off */
 #define INF (1e30f * 1e30f)
 #define I(name, def, lo, hi) {INT, name, lo, hi, def, 0, false, false}
 #define I_NEEDED(name, lo, hi) {INT, name, lo, hi, 0, 0, true, false}
 #define F(name, def) {FLOAT, name, 0, 0, 0, def, false, false}
 #define F_INF(name, def) {FLOAT, name, 0, 0, 0, def, false, true}
 #define L(name, lo, hi) {LIST, name, lo, hi, 0, 0, false, false}
-#define POOL                                                                                     \
-    {L("kernel", 1, 65535), L("strides", 1, 65535), L("dilations", 1, 65535),                    \
-     L("pads", 0, 65535), I("ceil", 0, 0, 1), I("include_pad", 0, 0, 1)}
+#define L_WIDE(name) L(name, INT32_MIN, INT32_MAX)
+#define POOL {L("kernel", 1, 65535), L("strides", 1, 65535), L("dilations", 1, 65535), \
+              L("pads", 0, 65535), I("ceil", 0, 0, 1), I("include_pad", 0, 0, 1)}
 #define SOFTMAX {I_NEEDED("axis", 0, 7), I("flat", 0, 0, 1)}
-#define WIDE INT32_MIN, INT32_MAX
-#define PLAIN(name, inputs) {name, inputs, inputs, inputs, 1, {{END}}}
+#define NONE {{END, NULL, 0, 0, 0, 0, false, false}}
+#define PLAIN(name, inputs) {name, inputs, inputs, inputs, 1, 1, NONE}
 
 static const struct op ops[] = {
-    {NULL, 0, 0, 0, 0, {{END}}},
-    {"Conv", 2, 3, 3, 1,
+    {NULL, 0, 0, 0, 0, 0, NONE},
+    {"Conv", 2, 3, 3, 1, 1,
      {I("group", 1, 1, MAX_DIM), L("strides", 1, 65535), L("dilations", 1, 65535),
       L("pads", 0, 1 << 24)}},
-    {"Gemm", 2, 3, 3, 1,
+    {"Gemm", 2, 3, 3, 1, 1,
      {I("trans_a", 0, 0, 1), I("trans_b", 1, 0, 1), F("alpha", 1), F("beta", 1)}},
-    {"MatMul", 2, 2, 2, 1, {I("trans_b", 0, 0, 1)}},
+    {"MatMul", 2, 2, 2, 1, 1, {I("trans_b", 0, 0, 1)}},
     PLAIN("Add", 2),
     PLAIN("Sub", 2),
     PLAIN("Mul", 2),
     PLAIN("Div", 2),
     PLAIN("Relu", 1),
-    {"LeakyRelu", 1, 1, 1, 1, {F("alpha", 0.01f)}},
+    {"LeakyRelu", 1, 1, 1, 1, 1, {F("alpha", 0.01f)}},
     PLAIN("PRelu", 2),
-    {"Clip", 1, 1, 1, 1, {F_INF("min", -INF), F_INF("max", INF)}},
+    {"Clip", 1, 1, 1, 1, 1, {F_INF("min", -INF), F_INF("max", INF)}},
     PLAIN("Sigmoid", 1),
     PLAIN("Tanh", 1),
-    {"HardSigmoid", 1, 1, 1, 1, {F("alpha", 0.2f), F("beta", 0.5f)}},
+    {"HardSigmoid", 1, 1, 1, 1, 1, {F("alpha", 0.2f), F("beta", 0.5f)}},
     PLAIN("HardSwish", 1),
-    {"Softmax", 1, 1, 1, 1, SOFTMAX},
-    {"LogSoftmax", 1, 1, 1, 1, SOFTMAX},
-    {"MaxPool", 1, 1, 1, 1, POOL},
-    {"AveragePool", 1, 1, 1, 1, POOL},
+    {"Softmax", 1, 1, 1, 1, 1, SOFTMAX},
+    {"LogSoftmax", 1, 1, 1, 1, 1, SOFTMAX},
+    {"MaxPool", 1, 1, 1, 1, 1, POOL},
+    {"AveragePool", 1, 1, 1, 1, 1, POOL},
     PLAIN("GlobalMaxPool", 1),
     PLAIN("GlobalAveragePool", 1),
-    {"BatchNormalization", 5, 5, 5, 1, {F("epsilon", 1e-5f)}},
-    {"LRN", 1, 1, 1, 1,
+    {"BatchNormalization", 5, 5, 5, 1, 1, {F("epsilon", 1e-5f)}},
+    {"LRN", 1, 1, 1, 1, 1,
      {I_NEEDED("size", 1, 1 << 20), F("alpha", 1e-4f), F("beta", 0.75f), F("bias", 1)}},
-    {"Concat", 1, 65535, 0, 1, {I("axis", 1, 0, 8)}},
-    {"Split", 1, 1, 1, 65535, {I("axis", 1, 0, 8), L("sizes", 1, MAX_DIM)}},
-    {"Slice", 1, 1, 1, 1,
-     {L("axes", 0, 7), L("starts", WIDE), L("ends", WIDE), L("steps", WIDE)}},
-    {"Squeeze", 1, 1, 1, 1, {L("axes", 0, 7)}},
-    {"Unsqueeze", 1, 1, 1, 1, {L("axes", 0, 7)}},
-    {"Reshape", 1, 1, 1, 1, {L("dims", -1, MAX_DIM)}},
-    {"Flatten", 1, 1, 1, 1, {I("axis", 1, 0, 8)}},
-    {"Transpose", 1, 1, 1, 1, {L("perm", 0, 7)}},
-    {"Pad", 1, 1, 1, 1,
+    {"Concat", 1, 65535, 0, 1, 1, {I("axis", 1, 0, 8)}},
+    {"Split", 1, 1, 1, 1, 65535, {I("axis", 1, 0, 8), L("sizes", 1, MAX_DIM)}},
+    {"Slice", 1, 1, 1, 1, 1, {L("axes", 0, 7), L_WIDE("starts"), L_WIDE("ends"), L_WIDE("steps")}},
+    {"Squeeze", 1, 1, 1, 1, 1, {L("axes", 0, 7)}},
+    {"Unsqueeze", 1, 1, 1, 1, 1, {L("axes", 0, 7)}},
+    {"Reshape", 1, 1, 1, 1, 1, {L("dims", -1, MAX_DIM)}},
+    {"Flatten", 1, 1, 1, 1, 1, {I("axis", 1, 0, 8)}},
+    {"Transpose", 1, 1, 1, 1, 1, {L("perm", 0, 7)}},
+    {"Pad", 1, 1, 1, 1, 1,
      {I("mode", 0, 0, 2), F_INF("value", 0), L("begins", -INT32_MAX, INT32_MAX),
       L("ends", -INT32_MAX, INT32_MAX)}},
-    {"Cast", 1, 1, 1, 1, {I_NEEDED("to", 1, 11)}},
-    {"ReduceMean", 1, 1, 1, 1, {L("axes", 0, 7), I("keep", 1, 0, 1)}},
-    {"Resize", 1, 1, 1, 1,
+    {"Cast", 1, 1, 1, 1, 1, {I_NEEDED("to", 1, 11)}},
+    {"ReduceMean", 1, 1, 1, 1, 1, {L("axes", 0, 7), I("keep", 1, 0, 1)}},
+    {"Resize", 1, 1, 1, 1, 1,
      {I("mode", 0, 0, 1), I("coordinates", 0, 0, 4), I("nearest", 0, 0, 3), L("dims", 0, MAX_DIM),
       L("scales", 1, 0x7F7FFFFF)}},
     PLAIN("Identity", 1),
+    {"Unary", 1, 1, 1, 1, 1, {I_NEEDED("kind", 0, 22), F("alpha", 1), F("gamma", 1)}},
+    PLAIN("Pow", 2),
+    {"Mod", 2, 2, 2, 1, 1, {I("fmod", 0, 0, 1)}},
+    {"Compare", 2, 2, 2, 1, 1, {I_NEEDED("kind", 0, 8)}},
+    PLAIN("Where", 3),
+    [50] = {"Gather", 2, 2, 2, 1, 1, {I("kind", 0, 0, 2), I("axis", 0, 0, 7)}},
+    {"Scatter", 3, 3, 3, 1, 1, {I("kind", 0, 0, 1), I("axis", 0, 0, 7), I("reduction", 0, 0, 4)}},
+    {"Tile", 1, 1, 1, 1, 1, {L("repeats", 1, MAX_DIM)}},
+    {"DepthToSpace", 1, 1, 1, 1, 1, {I("kind", 0, 0, 2), I_NEEDED("block", 1, 1 << 15)}},
+    {"Trilu", 1, 1, 1, 1, 1, {I("upper", 1, 0, 1), I("k", 0, INT32_MIN, INT32_MAX)}},
+    {"OneHot", 2, 2, 2, 1, 1, {I_NEEDED("depth", 1, MAX_DIM), I("axis", 0, 0, 8)}},
+    {"TopK", 1, 1, 1, 2, 2,
+     {I("axis", 0, 0, 7), I_NEEDED("k", 1, MAX_DIM), I("largest", 1, 0, 1)}},
 };
+/* clang-format on */
 enum { N_OPS = sizeof ops / sizeof ops[0] };
 
 static int64_t int_in_range(struct span *s, const struct attribute *a)
@@ -1026,7 +1053,8 @@ static void read_attributes(struct span *s, const struct op *op, bool written)
     }
 }
 
-/* ---- the graph (F4) --------------------------------------------------------------------------- */
+/* ---- the graph (F4) ---------------------------------------------------------------------------
+ */
 
 static struct {
     uint64_t n_inputs, n_tensors, n_nodes, n_values; /* n_values grows with the nodes */
@@ -1096,9 +1124,10 @@ static void read_input(struct span *s, uint64_t number, bool batch_open)
 }
 
 /* The wiring that bit 7 unset stands for; false: there is none. */
-static bool is_default_wiring(const struct op *op, uint64_t n_in, uint64_t n_out, uint64_t read_before)
+static bool is_default_wiring(const struct op *op, uint64_t n_in, uint64_t n_out,
+                              uint64_t read_before)
 {
-    bool same = op->default_in != 0 && n_in == op->default_in && n_out == 1 &&
+    bool same = op->default_in != 0 && n_in == op->default_in && n_out == op->min_out &&
                 graph.ref[0] == graph.last_first;
     for (uint64_t i = 1; same && i < n_in; i++) {
         same = graph.ref[i] == graph.n_inputs + read_before + i - 1;
@@ -1110,7 +1139,7 @@ static void read_wiring(struct span *s, const struct op *op, bool wired, uint64_
                         uint64_t *n_out)
 {
     uint64_t at = s->at, read_before = graph.n_read;
-    *n_out = 1;
+    *n_out = op->min_out;
     if (!wired) {
         must(op->default_in != 0, at, "this operator is always wired");
         *n_in = op->default_in;
@@ -1121,8 +1150,8 @@ static void read_wiring(struct span *s, const struct op *op, bool wired, uint64_
         return;
     }
     *n_in = varint_in(s, op->min_in, op->max_in, "number of inputs of a node");
-    if (op->max_out > 1) {
-        *n_out = varint_in(s, 1, op->max_out, "number of outputs of a node");
+    if (op->max_out != op->min_out) {
+        *n_out = varint_in(s, op->min_out, op->max_out, "number of outputs of a node");
     }
     for (uint64_t i = 0; i < *n_in; i++) {
         graph.ref[i] = reference(s, op->default_in != 0 && i >= op->min_in);
@@ -1134,15 +1163,19 @@ static void read_node(struct span *s, uint64_t number)
 {
     uint64_t at = s->at, n_in, n_out;
     uint8_t head = u8(s);
-    if ((head & 63) == 0 || (head & 63) >= N_OPS) {
+    uint64_t number_of_op = head & 63;
+    if (number_of_op == 63) {
+        number_of_op += varint_in(s, 0, 65472, "operators end at 65,535");
+    }
+    if (number_of_op >= N_OPS || ops[number_of_op].name == NULL) {
         refuse("unsupported", at, "unknown operator");
     }
-    const struct op *op = &ops[head & 63];
+    const struct op *op = &ops[number_of_op];
     printf(" %s", op->name);
     read_attributes(s, op, (head & 64) != 0);
     printf("\n");
     read_wiring(s, op, (head & 128) != 0, &n_in, &n_out);
-    printf("node %" PRIu64 " op %d", number, head & 63);
+    printf("node %" PRIu64 " op %" PRIu64, number, number_of_op);
     print_values("in", graph.ref, n_in);
     graph.last_first = graph.n_values;
     for (uint64_t i = 0; i < n_out; i++) {
@@ -1166,8 +1199,9 @@ static void read_outputs(struct span *s, bool told)
         must(graph.n_nodes == 0 || n != 1 || graph.ref[0] != graph.last_first, at,
              "the last node's first output alone is not told");
     }
-    print_values("outputs", graph.ref, n);
-    printf("\n");
+    for (uint64_t i = 0; i < n; i++) {
+        printf("output %" PRIu64 "\n", graph.ref[i]);
+    }
 }
 
 static void read_graph(struct span s, struct span data)
@@ -1203,7 +1237,8 @@ static void read_graph(struct span s, struct span data)
     free(graph.ref);
 }
 
-/* ---- names, meta, history, ranges (F7..F10) ----------------------------------------------------- */
+/* ---- names, meta, history, ranges (F7..F10) -----------------------------------------------------
+ */
 
 static int compare_spans(const void *a, const void *b)
 {
@@ -1218,7 +1253,8 @@ static void read_names(struct span s)
         bool value = i < graph.n_values;
         struct span t = text(&s, 0, MAX_SHORT);
         if (left(&t) > 0) {
-            printf("name %s %" PRIu64 " ", value ? "value" : "node", value ? i : i - graph.n_values);
+            printf("name %s %" PRIu64 " ", value ? "value" : "node",
+                   value ? i : i - graph.n_values);
             print_text(t);
             printf("\n");
             some++;
@@ -1239,14 +1275,14 @@ static void read_names(struct span s)
 
 static const char *const numbered_key[] = {NULL, "preprocess", "labels", "recipe"};
 
-/* The key's bytes, in a buffer of 256. */
-static size_t read_key(struct span *s, char *key)
+/* The key as a string: at most 255 bytes and NUL. */
+static void read_key(struct span *s, char *key)
 {
     uint64_t at = s->at, v = varint(s);
     must((v >= 1 && v <= 3) || (v >= 16 && v <= 15 + MAX_SHORT), at, "a key's number");
     if (v <= 3) {
         strcpy(key, numbered_key[v]);
-        return strlen(key);
+        return;
     }
     struct span t = cut(s, v - 15);
     check_utf8(t);
@@ -1255,7 +1291,6 @@ static size_t read_key(struct span *s, char *key)
     for (int i = 1; i <= 3; i++) {
         must(strcmp(key, numbered_key[i]) != 0, at, "a key with a number must not be spelled");
     }
-    return left(&t);
 }
 
 static void read_meta(struct span s)
@@ -1268,7 +1303,9 @@ static void read_meta(struct span s)
         must(strcmp(before, key) < 0, at, "keys must ascend");
         strcpy(before, key);
         struct span t = text(&s, 0, MAX_TEXT);
-        printf("meta %s ", key);
+        printf("meta ");
+        print_bytes((const uint8_t *)key, strlen(key));
+        printf(" ");
         print_text(t);
         printf("\n");
     }
@@ -1299,13 +1336,14 @@ static void read_ranges(struct span s)
         memcpy(extreme, bits, sizeof extreme);
         must(extreme[0] <= extreme[1], at, "smallest <= largest, and no NaN");
         uint64_t n = varint_in(&s, 1, UINT64_MAX, "a range has observations");
-        printf("range %" PRIu64 " %08" PRIx32 " %08" PRIx32 " %" PRIu64 "\n", next + skipped, bits[0],
-               bits[1], n);
+        printf("range %" PRIu64 " %08" PRIx32 " %08" PRIx32 " %" PRIu64 "\n", next + skipped,
+               bits[0], bits[1], n);
         next += skipped + 1;
     }
 }
 
-/* ---- headers (F1, F2, F3) ------------------------------------------------------------------------ */
+/* ---- headers (F1, F2, F3)
+ * ------------------------------------------------------------------------ */
 
 enum { DATA, GRPH, HUFF, HIST, META, NAME, STAT, N_CHUNKS };
 static const char full_tag[N_CHUNKS][5] = {"DATA", "GRPH", "HUFF", "hist", "meta", "name", "stat"};

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+#include "help_topics.h"
+#include <stddef.h>
+
+const struct help_row cli_exit_codes[] = {
+    {"0", "done"},
+    {"1", "the answer is no: a goal was not met, outputs differ, a check failed"},
+    {"2", "wrong usage"},
+    {"3", "cannot read or write"},
+    {"4", "a file is broken or not what it claims to be"},
+    {"5", "valid but unsupported"},
+    {"6", "out of memory, or a limit exceeded"},
+    {"130", "interrupted by ^C"},
+    {"143", "ended by SIGTERM"},
+    {NULL, NULL}};
+
+const struct help_row cli_environment[] = {
+    {"PITH_THREADS", "number of threads where -T is not given"},
+    {"PITH_CPU", "highest instruction set to use: ref, avx2, avx512, vbmi, vnni, neon, dotprod; a name "
+                 "means that level and all below"},
+    {"TERM", "dumb: no progress bar"},
+    {NULL, NULL}};
+
+const char cli_overview_text[] =
+    "A trained network in ONNX form becomes a .pith file that is many times smaller and that the\n"
+    "runtime executes. Each command reads one model and writes one model; '-' or nothing stands for\n"
+    "standard input and output, so commands join in pipes:\n"
+    "\n"
+    "  pith import net.onnx | pith prune --sparsity 0.9 | pith cluster --bits 5 | pith encode -o net.pith\n"
+    "\n"
+    "or in one:\n"
+    "\n"
+    "  pith compress net.onnx --sparsity 0.9 --bits 5 -d test-images-idx3-ubyte --max-drop 0.5%\n"
+    "\n"
+    "An output appears whole or not at all, and is never overwritten without -f. Results go to\n"
+    "standard output, everything for the eyes to standard error; a progress bar is drawn on a\n"
+    "terminal only. The same input, options and seed give the same bytes for every number of threads\n"
+    "and every processor. Nothing is ever sent anywhere.\n";

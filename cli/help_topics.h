@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* help_topics.h - what help and the manual pages say beyond the options. */
+#ifndef HELP_TOPICS_H
+#define HELP_TOPICS_H
+
+#include <stdbool.h>
+
+struct help_row {
+    const char *name, *text;
+};
+
+/* Both end with name == NULL. */
+extern const struct help_row cli_exit_codes[], cli_environment[];
+extern const char cli_overview_text[];
+
+/* ---- man_page.c: mdoc on stdout ---- */
+void cli_print_page_names(void);
+bool cli_print_page(const char *name); /* "pith", "pith-prune"; false: no such page */
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* onnx_reduce.c - reductions but ReduceMean, which is older here and has its own operator. */
+#include "onnx.h"
+#include "onnx_kind.h"
+
+static enum pith_status become_unary(struct onnx_lower *l, enum unary_kind kind)
+{
+    l->info = pith_op_get(PITH_OP_UNARY);
+    pith_op_attr_defaults(l->info, l->attr);
+    l->attr[ATTR_KIND] = kind;
+    return PITH_OK;
+}
+
+/* noop_with_empty_axes: each element is reduced by itself. */
+static enum pith_status reduce_nothing(struct onnx_lower *l)
+{
+    switch (l->attr[ATTR_KIND]) {
+    case REDUCE_L1:
+    case REDUCE_L2:
+        return become_unary(l, UNARY_ABS);
+    case REDUCE_LOG_SUM:
+        return become_unary(l, UNARY_LOG);
+    case REDUCE_SUM_SQUARE:
+        l->info = pith_op_get(PITH_OP_MUL);
+        return pith_onnx_input_twice(l);
+    default:
+        return pith_onnx_vanish(l);
+    }
+}
+
+/* Axes are an attribute below opset 18, ReduceSum's below 13. */
+enum pith_status pith_lower_reduce(struct onnx_lower *l)
+{
+    struct onnx_ints axes;
+    int64_t noop, since;
+    if (!pith_onnx_has_input(l, 0))
+        return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "input 0 is missing");
+    l->attr[ATTR_KIND] = pith_onnx_kind(PITH_OP_REDUCE, l->node->op_type);
+    since = l->attr[ATTR_KIND] == REDUCE_SUM ? 13 : 18;
+    enum pith_status status = pith_onnx_ints_either(l, since, 1, "axes", &axes);
+    if (!status)
+        status = pith_onnx_take_int(l, "keepdims", ATTR_REDUCE_KIND_KEEP);
+    if (!status)
+        status = pith_onnx_get_int(l, "noop_with_empty_axes", 0, &noop);
+    if (!status)
+        status = pith_onnx_axes(l, "axes", pith_onnx_in_shape(l, 0)->rank, &axes);
+    if (status)
+        return status;
+    l->n_in = 1;
+    if (axes.n == 0 && noop)
+        return reduce_nothing(l);
+    return pith_onnx_set_ints(l, "axes", ATTR_REDUCE_KIND_AXES, axes.v, axes.n);
+}

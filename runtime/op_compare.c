@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* op_compare.c - two operands, broadcast, to bool: comparisons of numbers (of bools for equality) and
+ * And, Or, Xor of bools, told apart by `kind`. NaN is unequal to everything, as IEEE says; any
+ * byte but 0 is true. */
+#include "broadcast_row.h"
+#include "op_list.h"
+#include "shape_rule.h"
+
+static enum pith_status shape_compare(const struct op_args *args)
+{
+    enum pith_status st = pith_in_present(args, 2);
+    if (st)
+        return st;
+    const struct tview *a = args->in[0], *b = args->in[1];
+    int32_t kind = args->attr[ATTR_KIND];
+    if (a->type != b->type)
+        return PITH_ERR_CORRUPT;
+    bool is_bool = a->type == PITH_BOOL, equality = kind <= COMPARE_NOT_EQUAL;
+    if (row_type_of(a->type) == ROW_TYPES || (is_bool ? !equality && kind < COMPARE_AND
+                                                      : kind >= COMPARE_AND))
+        return PITH_ERR_UNSUPPORTED;
+    struct shape s;
+    st = pith_broadcast_shape(&a->shape, &b->shape, &s);
+    return st ? st : pith_out_set(args->out[0], PITH_BOOL, &s);
+}
+
+#define EQUAL(a, b) ((a) == (b))
+#define NOT_EQUAL(a, b) ((a) != (b))
+#define LESS(a, b) ((a) < (b))
+#define LESS_EQUAL(a, b) ((a) <= (b))
+#define GREATER(a, b) ((a) > (b))
+#define GREATER_EQUAL(a, b) ((a) >= (b))
+#define BOOL_EQUAL(a, b) (!(a) == !(b))
+#define BOOL_XOR(a, b) (!(a) != !(b))
+#define BOOL_AND(a, b) ((a) != 0 & (b) != 0)
+#define BOOL_OR(a, b) (((a) | (b)) != 0)
+
+#define COMPARE_ROWS(name, f)                                                                      \
+    BROADCAST_ROW(name##_f32, float, float, uint8_t, f)                                            \
+    BROADCAST_ROW(name##_i8, int8_t, int8_t, uint8_t, f)                                           \
+    BROADCAST_ROW(name##_u8, uint8_t, uint8_t, uint8_t, f)                                         \
+    BROADCAST_ROW(name##_i16, int16_t, int16_t, uint8_t, f)                                        \
+    BROADCAST_ROW(name##_u16, uint16_t, uint16_t, uint8_t, f)                                      \
+    BROADCAST_ROW(name##_i32, int32_t, int32_t, uint8_t, f)                                        \
+    BROADCAST_ROW(name##_i64, int64_t, int64_t, uint8_t, f)
+
+COMPARE_ROWS(equal, EQUAL)
+COMPARE_ROWS(not_equal, NOT_EQUAL)
+COMPARE_ROWS(less, LESS)
+COMPARE_ROWS(less_equal, LESS_EQUAL)
+COMPARE_ROWS(greater, GREATER)
+COMPARE_ROWS(greater_equal, GREATER_EQUAL)
+BROADCAST_ROW(bool_equal, uint8_t, uint8_t, uint8_t, BOOL_EQUAL)
+BROADCAST_ROW(bool_xor, uint8_t, uint8_t, uint8_t, BOOL_XOR)
+BROADCAST_ROW(bool_and, uint8_t, uint8_t, uint8_t, BOOL_AND)
+BROADCAST_ROW(bool_or, uint8_t, uint8_t, uint8_t, BOOL_OR)
+
+static void run_compare(const struct op_args *args, const struct op_env *env)
+{
+    static pith_broadcast_row *const numbers[][ROW_TYPES] = {
+        [COMPARE_EQUAL] = BROADCAST_ROW_TABLE(equal),
+        [COMPARE_NOT_EQUAL] = BROADCAST_ROW_TABLE(not_equal),
+        [COMPARE_LESS] = BROADCAST_ROW_TABLE(less),
+        [COMPARE_LESS_EQUAL] = BROADCAST_ROW_TABLE(less_equal),
+        [COMPARE_GREATER] = BROADCAST_ROW_TABLE(greater),
+        [COMPARE_GREATER_EQUAL] = BROADCAST_ROW_TABLE(greater_equal),
+    };
+    static pith_broadcast_row *const bools[] = {
+        [COMPARE_EQUAL] = bool_equal, [COMPARE_NOT_EQUAL] = bool_xor, [COMPARE_AND] = bool_and,
+        [COMPARE_OR] = bool_or,       [COMPARE_XOR] = bool_xor,
+    };
+    const struct tview *a = args->in[0], *b = args->in[1];
+    struct broadcast bc = pith_broadcast_plan(&a->shape, &b->shape);
+    uint32_t in_bytes = pith_type_bytes(a->type);
+    const uint32_t bytes[3] = {in_bytes, in_bytes, 1};
+    pith_broadcast_row *row = a->type == PITH_BOOL
+                                  ? bools[args->attr[ATTR_KIND]]
+                                  : numbers[args->attr[ATTR_KIND]][row_type_of(a->type)];
+    pith_broadcast_run_mixed(&bc, env, row, a->data, b->data, args->out[0]->data, bytes);
+}
+
+static const struct attr_field fields[] = {{ATTR_INT, ATTR_KIND, -1, 0, COMPARE_END - 1}};
+
+const struct op_info pith_op_compare = {
+    .op = PITH_OP_COMPARE,
+    .n_in_min = 2,
+    .n_in_max = 2,
+    .n_out_min = 1,
+    .n_out_max = 1,
+    .n_fields = 1,
+    .n_slots = 1,
+    .fields = fields,
+    .shape = shape_compare,
+    .run = run_compare,
+};

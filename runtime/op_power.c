@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/* op_power.c - Pow and Mod, broadcast.
+ *
+ * Pow gives base's type; base and exponent are f32, i32 or i64 each. f32: C's powf. An integer to
+ * a whole power wraps modulo 2^n, and to a negative one is 1 / x^|y| truncated (x / 0 is 0, as in
+ * Div); to a fraction it is rounded through f32, truncated, and 0 where no integer is near.
+ * Mod: the sign of the divisor, or with `fmod` that of the dividend (C's % and fmod); x mod 0 is 0
+ * for integers, NaN for f32, which has only the latter form. */
+#include "broadcast_row.h"
+#include "elementary_f32.h"
+#include "op_list.h"
+#include "shape_rule.h"
+
+/* ---- Pow --------------------------------------------------------------------------------- */
+
+static bool is_power_type(enum pith_type type)
+{
+    return type == PITH_F32 || type == PITH_I32 || type == PITH_I64;
+}
+
+static enum pith_status shape_power(const struct op_args *args)
+{
+    enum pith_status st = pith_in_present(args, 2);
+    if (st)
+        return st;
+    const struct tview *a = args->in[0], *b = args->in[1];
+    if (!is_power_type(a->type) || !is_power_type(b->type))
+        return PITH_ERR_UNSUPPORTED;
+    struct shape s;
+    st = pith_broadcast_shape(&a->shape, &b->shape, &s);
+    return st ? st : pith_out_set(args->out[0], a->type, &s);
+}
+
+static int64_t power_i64(int64_t x, int64_t y)
+{
+    if (y < 0) /* 1 / x^|y|: only 1 and -1 leave anything */
+        return x == 1 ? 1 : x == -1 ? (y & 1 ? -1 : 1) : 0;
+    uint64_t base = (uint64_t)x, p = 1;
+    for (uint64_t e = (uint64_t)y; e; e >>= 1) {
+        p = e & 1u ? p * base : p;
+        base *= base;
+    }
+    return (int64_t)p;
+}
+
+static int64_t power_i64_f32(int64_t x, float y)
+{
+    const float limit = 9223372036854775808.0f;
+    if (y > -limit && y < limit && (float)(int64_t)y == y)
+        return power_i64(x, (int64_t)y);
+    float p = pith_power_f32((float)x, y);
+    return p > -limit && p < limit ? (int64_t)p : 0;
+}
+
+/* The parity of y survives only in integers; the magnitude does not care. */
+static float power_f32_i64(float x, int64_t y)
+{
+    const int64_t exact = 1 << 24;
+    if (y >= -exact && y <= exact)
+        return pith_power_f32(x, (float)y);
+    float a = f32_from_bits(f32_bits(x) & 0x7fffffffu);
+    float p = pith_power_f32(x != x ? x : a, (float)y);
+    return y & 1 && f32_bits(x) >> 31 ? -p : p;
+}
+
+BROADCAST_ROW(power_i32_i32, int32_t, int32_t, int32_t, power_i64)
+BROADCAST_ROW(power_i32_i64, int32_t, int64_t, int32_t, power_i64)
+BROADCAST_ROW(power_i32_real, int32_t, float, int32_t, power_i64_f32)
+BROADCAST_ROW(power_i64_i32, int64_t, int32_t, int64_t, power_i64)
+BROADCAST_ROW(power_i64_i64, int64_t, int64_t, int64_t, power_i64)
+BROADCAST_ROW(power_i64_real, int64_t, float, int64_t, power_i64_f32)
+BROADCAST_ROW(power_real_i32, float, int32_t, float, power_f32_i64)
+BROADCAST_ROW(power_real_i64, float, int64_t, float, power_f32_i64)
+BROADCAST_ROW(power_real_real, float, float, float, pith_power_f32)
+
+/* Squares and cubes, which most exponents are, in loops that become vector code; the same bits. */
+static void power_real(const void *pa, size_t a_step, const void *pb, size_t b_step, void *py,
+                       size_t n)
+{
+    const float *a = pa, *b = pb;
+    float *y = py;
+    if (a_step && !b_step && *b == 2.0f)
+        for (size_t i = 0; i < n; i++)
+            y[i] = a[i] * a[i];
+    else if (a_step && !b_step && *b == 3.0f)
+        for (size_t i = 0; i < n; i++)
+            y[i] = a[i] * a[i] * a[i];
+    else
+        power_real_real(pa, a_step, pb, b_step, py, n);
+}
+
+/* Place of a type in the table below. */
+static uint32_t power_type(enum pith_type type)
+{
+    return type == PITH_F32 ? 0 : type == PITH_I32 ? 1 : 2;
+}
+
+static void run_power(const struct op_args *args, const struct op_env *env)
+{
+    static pith_broadcast_row *const rows[3][3] = {
+        {power_real, power_real_i32, power_real_i64},
+        {power_i32_real, power_i32_i32, power_i32_i64},
+        {power_i64_real, power_i64_i32, power_i64_i64},
+    };
+    const struct tview *a = args->in[0], *b = args->in[1];
+    struct broadcast bc = pith_broadcast_plan(&a->shape, &b->shape);
+    const uint32_t bytes[3] = {pith_type_bytes(a->type), pith_type_bytes(b->type),
+                               pith_type_bytes(a->type)};
+    pith_broadcast_run_mixed(&bc, env, rows[power_type(a->type)][power_type(b->type)], a->data,
+                             b->data, args->out[0]->data, bytes);
+}
+
+const struct op_info pith_op_power = {
+    .op = PITH_OP_POWER,
+    .n_in_min = 2,
+    .n_in_max = 2,
+    .n_out_min = 1,
+    .n_out_max = 1,
+    .flags = OP_INPLACE,
+    .shape = shape_power,
+    .run = run_power,
+};
+
+/* ---- Mod --------------------------------------------------------------------------------- */
+
+static enum pith_status shape_mod(const struct op_args *args)
+{
+    enum pith_status st = pith_in_present(args, 2);
+    if (st)
+        return st;
+    const struct tview *a = args->in[0], *b = args->in[1];
+    if (a->type != b->type)
+        return PITH_ERR_CORRUPT;
+    if (row_type_of(a->type) >= ROW_BOOL)
+        return PITH_ERR_UNSUPPORTED;
+    if (a->type == PITH_F32 && !args->attr[ATTR_MOD_FMOD])
+        return PITH_ERR_CORRUPT;
+    struct shape s;
+    st = pith_broadcast_shape(&a->shape, &b->shape, &s);
+    return st ? st : pith_out_set(args->out[0], a->type, &s);
+}
+
+/* b == -1 would overflow in the division of the smallest integer. */
+static int64_t mod_dividend(int64_t a, int64_t b)
+{
+    return b == 0 || b == -1 ? 0 : a % b;
+}
+
+static int64_t mod_divisor(int64_t a, int64_t b)
+{
+    int64_t r = mod_dividend(a, b);
+    return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+
+/* Exact, by long division of the significands: one doubling of the remainder for each binary digit
+ * of the quotient. */
+static float mod_f32(float a, float b)
+{
+    float top = f32_from_bits(f32_bits(a) & 0x7fffffffu);
+    float bottom = f32_from_bits(f32_bits(b) & 0x7fffffffu), inf = f32_from_bits(0x7f800000u);
+    if (!(top < inf) || !(bottom > 0.0f))
+        return f32_from_bits(0x7fc00000u);
+    double divisor = (double)bottom, rest = (double)top;
+    while (bottom < inf && rest >= divisor) {
+        double part = divisor;
+        while (part * 2.0 <= rest)
+            part *= 2.0;
+        rest -= part; /* exact: both within a factor of 2 */
+    }
+    return f32_from_bits(f32_bits((float)rest) | (f32_bits(a) & 0x80000000u));
+}
+
+BROADCAST_ROWS(mod_sign_divisor, mod_divisor, mod_f32)
+BROADCAST_ROWS(mod_sign_dividend, mod_dividend, mod_f32)
+
+static void run_mod(const struct op_args *args, const struct op_env *env)
+{
+    static pith_broadcast_row *const rows[2][ROW_TYPES] = {
+        BROADCAST_ROW_TABLE(mod_sign_divisor), BROADCAST_ROW_TABLE(mod_sign_dividend)};
+    const struct tview *a = args->in[0], *b = args->in[1];
+    struct broadcast bc = pith_broadcast_plan(&a->shape, &b->shape);
+    pith_broadcast_run(&bc, env, rows[args->attr[ATTR_MOD_FMOD]][row_type_of(a->type)], a->data,
+                       b->data, args->out[0]->data, pith_type_bytes(a->type));
+}
+
+static const struct attr_field mod_fields[] = {{ATTR_INT, ATTR_MOD_FMOD, 0, 0, 1}};
+
+const struct op_info pith_op_mod = {
+    .op = PITH_OP_MOD,
+    .n_in_min = 2,
+    .n_in_max = 2,
+    .n_out_min = 1,
+    .n_out_max = 1,
+    .n_fields = 1,
+    .n_slots = 1,
+    .flags = OP_INPLACE,
+    .fields = mod_fields,
+    .shape = shape_mod,
+    .run = run_mod,
+};

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+/* elementary_f32.c - sin, cos, power, erf and the activations built from exp.
+ *
+ * sin, cos: x is reduced to r in [-pi/4, pi/4] and a quadrant in double, for |x| >= 2^20 with the
+ * bits of 2/pi that matter for x's exponent (Payne and Hanek), then Taylor's series in double; the
+ * one rounding to float is all that is lost.
+ * erf: an odd polynomial below 1, 1 - exp(-q(|x|)) above; both fitted to least largest error
+ * (0.02 ulp before rounding). Rows have no jumps, so compilers make vector code of them. */
+#include "elementary_f32.h"
+#include "exp_log_f32.h"
+#include "math_f32.h"
+
+#define QUIET_NAN f32_from_bits(0x7fc00000u)
+
+static inline float magnitude_of(float x)
+{
+    return f32_from_bits(f32_bits(x) & 0x7fffffffu);
+}
+
+static inline float with_sign_of(float magnitude, float x)
+{
+    return f32_from_bits(f32_bits(magnitude) | (f32_bits(x) & 0x80000000u));
+}
+
+/* ---- sin, cos ---------------------------------------------------------------------------- */
+
+/* 2/pi = 0.A2F9836E..., 32 bits a word: as far as the largest float needs (104 bits of exponent
+ * before the point and 96 behind). */
+static const uint32_t two_over_pi[] = {0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u,
+                                       0xdb629599u, 0x3c439041u, 0xfe5163abu, 0xdebbc561u};
+
+/* 32 bits of 2/pi from bit `first` on; bits before the point are 0. */
+static uint64_t two_over_pi_bits(int32_t first)
+{
+    if (first < 0)
+        return first <= -32 ? 0 : two_over_pi[0] >> -first;
+    uint32_t word = (uint32_t)first / 32u, shift = (uint32_t)first % 32u;
+    uint64_t pair = (uint64_t)two_over_pi[word] << 32 | two_over_pi[word + 1];
+    return pair << shift >> 32;
+}
+
+/* x = m 2^e with e >= -3 (|x| >= 2^20). Bits of 2/pi whose product with x is a multiple of 4 are
+ * left out: those before bit e - 2. The next 96 leave 96 - 24 - 2 = 70 good bits. */
+static double reduce_large(float x, uint32_t *quadrant)
+{
+    uint32_t bits = f32_bits(x) & 0x7fffffffu;
+    uint64_t m = (bits & 0x7fffffu) | 0x800000u;
+    int32_t first = (int32_t)(bits >> 23) - 150 - 2;
+    /* The sum modulo 2^96 in units of 2^-94: its top two bits are the quadrant. */
+    uint64_t low = m * two_over_pi_bits(first + 64);
+    uint64_t middle = m * two_over_pi_bits(first + 32) + (low >> 32);
+    uint64_t high = m * two_over_pi_bits(first) + (middle >> 32);
+    uint64_t top = high << 32 | (middle & 0xffffffffu);
+    top += UINT64_C(1) << 61; /* round to the nearest quadrant */
+    *quadrant = (uint32_t)(top >> 62);
+    int64_t rest = (int64_t)(top << 2 >> 2) - (int64_t)(UINT64_C(1) << 61);
+    double r = (double)rest * (1.57079632679489661923 / 4611686018427387904.0);
+    if (f32_bits(x) >> 31) {
+        *quadrant = 0u - *quadrant;
+        r = -r;
+    }
+    return r;
+}
+
+static double reduce(float x, uint32_t *quadrant)
+{
+    if (magnitude_of(x) >= 1048576.0f)
+        return reduce_large(x, quadrant);
+    const double round = 6755399441055744.0; /* 1.5 * 2^52 */
+    double n = ((double)x * 0.63661977236758134308 + round) - round;
+    *quadrant = (uint32_t)(int32_t)n;
+    /* The first part of pi/2 has 33 bits: its product with n <= 2^20 is exact. */
+    return ((double)x - n * 1.57079632673412561417) - n * 6.07710050650619224932e-11;
+}
+
+static float sine(float x, uint32_t quarter_turns)
+{
+    if (!(magnitude_of(x) < f32_from_bits(0x7f800000u)))
+        return QUIET_NAN;
+    uint32_t quadrant;
+    double r = reduce(x, &quadrant), z = r * r, p;
+    quadrant += quarter_turns;
+    if (quadrant & 1u) {
+        p = z * (1.0 / 479001600) - 1.0 / 3628800;
+        p = p * z + 1.0 / 40320;
+        p = p * z - 1.0 / 720;
+        p = p * z + 1.0 / 24;
+        p = p * z - 0.5;
+        p = p * z + 1.0;
+    } else {
+        p = z * (-1.0 / 39916800) + 1.0 / 362880;
+        p = p * z - 1.0 / 5040;
+        p = p * z + 1.0 / 120;
+        p = p * z - 1.0 / 6;
+        p = p * z * r + r;
+    }
+    return (float)(quadrant & 2u ? -p : p);
+}
+
+float pith_sin_f32(float x)
+{
+    return x == 0.0f ? x : sine(x, 0);
+}
+
+float pith_cos_f32(float x)
+{
+    return sine(x, 1);
+}
+
+/* ---- power ------------------------------------------------------------------------------- */
+
+/* 0: not whole, 1: odd, 2: even. From 2^24 on all floats are even. */
+static uint32_t parity_of(float y)
+{
+    float a = magnitude_of(y);
+    if (a >= 16777216.0f)
+        return 2;
+    uint32_t whole = (uint32_t)a;
+    return (float)whole != a ? 0 : whole & 1u ? 1 : 2;
+}
+
+float pith_power_f32(float x, float y)
+{
+    if (y == 2.0f)
+        return x * x;
+    if (y == 3.0f)
+        return x * x * x;
+    if (y != y)
+        return x == 1.0f ? x : y;
+    uint32_t parity = f32_bits(x) >> 31 && x == x ? parity_of(y) : 2;
+    if (parity == 0 && x != 0.0f && magnitude_of(x) != f32_from_bits(0x7f800000u))
+        return QUIET_NAN;
+    float p = pith_pow_f32(magnitude_of(x), y);
+    return parity == 1 ? -p : p;
+}
+
+/* ---- rows -------------------------------------------------------------------------------- */
+
+/* Where a machine has a square root it is correctly rounded too, so the bits are the same. */
+static inline float sqrt_f32(float x)
+{
+#if defined(__SSE2__) || defined(__aarch64__)
+    return choose(x < 0.0f, QUIET_NAN, __builtin_sqrtf(x));
+#else
+    return pith_sqrt_f32(x);
+#endif
+}
+
+void pith_sqrt_row_f32(const float *x, float *y, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = sqrt_f32(x[i]);
+}
+
+void pith_log_row_f32(const float *x, float *y, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = log_f32(x[i]);
+}
+
+static inline float erf_f32(float x)
+{
+    float a = magnitude_of(x), z = x * x;
+    float p = 7.854008922e-05f;
+    p = p * z - 8.010241949e-04f;
+    p = p * z + 5.188333780e-03f;
+    p = p * z - 2.685381563e-02f;
+    p = p * z + 1.128358526e-01f;
+    p = p * z - 3.761262584e-01f;
+    float near_zero = (p * z + 1.283791670e-01f) * x + x;
+    float t = choose(a > 4.0f, 4.0f, a); /* erf(4) rounds to 1 */
+    float q = -1.876056448e-04f;
+    q = q * t + 2.960122208e-03f;
+    q = q * t - 2.188967337e-02f;
+    q = q * t + 1.032182653e-01f;
+    q = q * t + 6.380121468e-01f;
+    q = q * t + 1.127171691e+00f;
+    q = q * t + 3.205644171e-04f;
+    float far = with_sign_of(1.0f - exp_f32(-q), x);
+    return choose(a < 1.0f, near_zero, far);
+}
+
+void pith_erf_row_f32(const float *x, float *y, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = erf_f32(x[i]);
+}
+
+void pith_gelu_row_f32(const float *x, float *y, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = 0.5f * x[i] * (1.0f + erf_f32(x[i] * 0.707106781f));
+}
+
+/* 1/2 (1 + tanh u) is 1 / (1 + exp(-2u)); x is bounded where x^3 would overflow and, below, where
+ * infinity times 0 would arise. */
+static inline float gelu_tanh_f32(float x)
+{
+    float b = choose(x < -20.0f, -20.0f, choose(x > 20.0f, 20.0f, x));
+    float u = 1.59576912f * (b + 0.044715f * (b * b * b));
+    float e = exp_f32(-magnitude_of(u));
+    float gate = choose(u < 0.0f, e, 1.0f) / (1.0f + e);
+    return choose(x < -20.0f, b, x) * gate;
+}
+
+void pith_gelu_tanh_row_f32(const float *x, float *y, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = gelu_tanh_f32(x[i]);
+}
+
+/* log(1 + t) = 2 atanh(s), s = t / (2 + t) <= 1/3, by its series; s^17/17 < 2^-31 of it is left
+ * out. */
+static inline float softplus_f32(float x)
+{
+    float t = exp_f32(f32_from_bits(f32_bits(x) | 0x80000000u));
+    float s = t / (2.0f + t), z = s * s, p = 1.0f / 17;
+    p = p * z + 1.0f / 15;
+    p = p * z + 1.0f / 13;
+    p = p * z + 1.0f / 11;
+    p = p * z + 1.0f / 9;
+    p = p * z + 1.0f / 7;
+    p = p * z + 1.0f / 5;
+    p = p * z + 1.0f / 3;
+    return choose(x < 0.0f, 0.0f, x) + 2.0f * (s + s * (p * z));
+}
+
+void pith_softplus_row_f32(const float *x, float *y, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = softplus_f32(x[i]);
+}
+
+/* tanh(log(1 + e)) = w / (w + 2), w = e (e + 2), e = exp(x). Above 20 it is 1; below -105, where
+ * exp is 0, x is bounded so that minus infinity gives 0. */
+static inline float mish_f32(float x)
+{
+    float e = exp_f32(choose(x > 20.0f, 20.0f, x)), w = e * (e + 2.0f);
+    return choose(x < -105.0f, -105.0f, x) * (w / (w + 2.0f));
+}
+
+void pith_mish_row_f32(const float *x, float *y, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = mish_f32(x[i]);
+}
+
+/* exp(x) - 1 for x <= 0: as exp_f32, but the 1 of exp(r) = 1 + p joins 2^n - 1, which is exact for
+ * -24 <= n, so that small x lose nothing. */
+static inline float exp_minus_1(float x)
+{
+    x = choose(x < -17.0f, -17.0f, x); /* exp(-17) < 2^-24: the result is -1 */
+    float shifted = x * 1.44269504f + ROUND_F32;
+    float n = shifted - ROUND_F32;
+    float r = x - n * LN2_HI;
+    r = r - n * LN2_LO;
+    float p = 1.9875691500e-4f;
+    p = p * r + 1.3981999507e-3f;
+    p = p * r + 8.3334519073e-3f;
+    p = p * r + 4.1665795894e-2f;
+    p = p * r + 1.6666665459e-1f;
+    p = p * r + 5.0000001201e-1f;
+    p = p * (r * r) + r;
+    float scale = power_of_two(f32_bits(shifted) - f32_bits(ROUND_F32));
+    return p * scale + (scale - 1.0f);
+}
+
+void pith_elu_row_f32(float above, float below, float width, const float *x, float *y, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        float negative = choose(x[i] > 0.0f, 0.0f, x[i]) / width;
+        y[i] = choose(x[i] > 0.0f, above * x[i], below * exp_minus_1(negative));
+    }
+}

@@ -1,0 +1,54 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Every allocation of a command fails, once alone and once with all that follow: exit 6 with one
+# message, no output, never a crash. PITH_STEP=1 tries every one; the default tries every 7th.
+. "$(dirname "$0")/sandbox.inc"
+nm -u "$PITH" | grep -q __asan_init && exit 77 # brings a heap of its own
+${CC:-cc} -O1 -shared -fPIC "$here/fail_alloc.c" -o fail_alloc.so || exit 77
+gzip -k images-idx3-ubyte labels-idx1-ubyte
+step=${PITH_STEP:-7}
+cat >recipe.json <<'EOF'
+{"pith": 1, "stages": [{"do": "prune", "sparsity": 0.5, "layers": {"f*": 0.6}},
+ {"do": "cluster", "bits": 3}, {"do": "encode"}]}
+EOF
+
+# exhaust COUNT OUTPUT COMMAND...: COUNT refusals in a row ("": all that follow)
+exhaust() {
+    count=$1 output=$2 at=0
+    shift 2
+    while :; do
+        rm -f mark ${output:+"$output"}
+        env FAIL_AT=$at ${count:+FAIL_COUNT=$count} FAIL_MARK=mark LD_PRELOAD=./fail_alloc.so \
+            "$@" >out 2>err </dev/null
+        code=$?
+        [ -e mark ] || break
+        at=$((at + step))
+        # a call may get by without: then what it wrote is what it writes with memory
+        if [ $code -eq 0 ]; then
+            [ -z "$output" ] || same "$output" whole
+            continue
+        fi
+        [ $code -eq 6 ] || complain "$*: allocation $((at - step)), count '$count': exit $code: $(cat err)"
+        [ "$(wc -l <err)" -eq 1 ] || complain "$*: allocation $((at - step)): $(cat err)"
+        [ ! -s out ] || complain "$*: allocation $((at - step)) failed and it printed: $(head -c 200 out)"
+        [ -z "$output" ] || absent "$output" "$output".*
+    done
+    [ $code -eq 0 ] || complain "$*: exit $code with memory: $(cat err)"
+    [ $at -gt 0 ] || complain "$*: nothing failed"
+}
+both() {
+    output=$1
+    shift
+    [ -z "$output" ] || rm -f "$output"
+    "$@" >whole.out 2>err </dev/null || complain "$*: $(cat err)"
+    [ -z "$output" ] || mv "$output" whole
+    exhaust "" "$output" "$@"
+    exhaust 1 "$output" "$@"
+}
+
+both net.pith pith compress good.onnx --sparsity 0.5 --bits 3 -q -o net.pith
+both net.pith pith compress good.onnx -r recipe.json -q -o net.pith
+pith compress digits.onnx --sparsity 0.5 --bits 3 -q -o digits.pith || exit 1
+both "" pith info digits.pith --json
+both "" pith eval good.onnx -d images-idx3-ubyte.gz --json
+finish

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+/* test_recipe.c - recipes: what is read, what is refused and why, and that printing loses nothing. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <cmocka.h>
+#include "pith_compress.h"
+#include "measure/small_net.h"
+
+static struct pith_recipe *parse(const char *text)
+{
+    struct pith_recipe *r = NULL;
+    struct pith_error err = {0};
+    if (pith_recipe_parse(text, strlen(text), "r.json", &r, &err))
+        print_error("%s\n%s\n", text, err.text);
+    assert_non_null(r);
+    return r;
+}
+
+static char *print(const struct pith_recipe *r)
+{
+    char *text = NULL;
+    struct pith_error err = {0};
+    assert_int_equal(pith_recipe_print(r, &text, &err), PITH_OK);
+    return text;
+}
+
+static void every_key_is_read(void **state)
+{
+    (void)state;
+    struct pith_recipe *r = parse(
+        "{\"pith\":1,\"goal\":{\"max_drop\":\"0.5%\"},\"stages\":["
+        "{\"do\":\"prune\",\"sparsity\":0.9,\"pattern\":\"2:4\",\"scope\":\"global\",\"layers\":{\"fc*\":0.95}},"
+        "{\"do\":\"prune\",\"sigma\":1.5},{\"do\":\"prune\",\"zeros\":true},"
+        "{\"do\":\"cluster\",\"bits\":5,\"init\":\"exact\",\"per\":\"group:64\",\"values\":\"f16\","
+        "\"iterations\":9,\"layers\":{\"conv?\":8,\"last\":0}},"
+        "{\"do\":\"cluster\",\"centroids\":7,\"init\":\"random\",\"seed\":42,\"per\":\"channel\"},"
+        "{\"do\":\"encode\",\"coder\":\"none\",\"for\":\"size\",\"keep_history\":true}]}");
+    assert_true(r->max_drop == 0.005);
+    assert_int_equal(r->n_stages, 6);
+    const struct pith_stage *s = r->stages;
+    assert_true(s[0].kind == PITH_STAGE_PRUNE && s[0].prune.sparsity == 0.9);
+    assert_true(s[0].prune.by == PITH_PRUNE_BY_SPARSITY && s[0].prune.scope == PITH_PRUNE_GLOBAL);
+    assert_true(s[0].prune.pattern.kind == PITH_PATTERN_N_OF_M);
+    assert_int_equal(s[0].prune.n_layers, 1);
+    assert_string_equal(s[0].prune.layers[0].pattern, "fc*");
+    assert_true(s[0].prune.layers[0].value == 0.95);
+    assert_true(s[1].prune.by == PITH_PRUNE_BY_SIGMA && s[1].prune.sigma == 1.5);
+    assert_true(s[2].prune.by == PITH_PRUNE_BY_ZERO);
+    assert_true(s[3].kind == PITH_STAGE_CLUSTER && s[3].cluster.n_centroids == 32);
+    assert_true(s[3].cluster.init == PITH_CLUSTER_EXACT && s[3].cluster.values == PITH_CLUSTER_F16);
+    assert_true(s[3].cluster.per == PITH_CLUSTER_PER_GROUP && s[3].cluster.group_elems == 64);
+    assert_int_equal(s[3].cluster.iterations, 9);
+    assert_int_equal(s[3].cluster.n_layers, 2);
+    assert_int_equal(s[3].cluster.layers[0].n_centroids, 256);
+    assert_int_equal(s[3].cluster.layers[1].n_centroids, 0);
+    assert_true(s[4].cluster.n_centroids == 7 && s[4].seed == 42);
+    assert_true(s[5].encode.plain && s[5].encode.compact && s[5].encode.keep_history);
+    pith_recipe_free(r);
+}
+
+#define STAGE(text) "{\"pith\":1,\"stages\":[{" text "}]}"
+
+static void what_is_wrong_is_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        enum pith_status status;
+        const char *says;
+    } cases[] = {
+        {"", PITH_ERR_CORRUPT, "r.json: line 1"},
+        {"{\"pith\":1,\n \"stages\" 3}", PITH_ERR_CORRUPT, "line 2"},
+        {"{\"pith\":1,\"pith\":1,\"stages\":[]}", PITH_ERR_CORRUPT, "duplicate"},
+        {"[1]", PITH_ERR_ARGUMENT, "'pith' must be 1"},
+        {"{\"pith\":2,\"stages\":[]}", PITH_ERR_ARGUMENT, "'pith' must be 1"},
+        {"{\"pith\":1,\"stages\":[]}", PITH_ERR_ARGUMENT, "1 to 32 stages"},
+        {"{\"pith\":1,\"stage\":[]}", PITH_ERR_ARGUMENT, "'stage'"},
+        {"{\"pith\":1,\"goal\":3,\"stages\":[]}", PITH_ERR_ARGUMENT, "'goal'"},
+        {"{\"pith\":1,\"goal\":{\"max_drop\":0.5},\"stages\":[]}", PITH_ERR_ARGUMENT, "0.5%"},
+        {"{\"pith\":1,\"goal\":{\"max_drop\":\"-1%\"},\"stages\":[]}", PITH_ERR_ARGUMENT, "max_drop"},
+        {"{\"pith\":1,\"goal\":{\"max_size\":\"1M\"},\"stages\":[]}", PITH_ERR_UNSUPPORTED, "max_size"},
+        {STAGE("\"sparsity\":0.5"), PITH_ERR_ARGUMENT, "stage 1: 'do'"},
+        {STAGE("\"do\":\"train\""), PITH_ERR_UNSUPPORTED, "'train'"},
+        {STAGE("\"do\":\"prune\",\"sparsty\":0.5"), PITH_ERR_ARGUMENT, "'prune' has no key 'sparsty'"},
+        {STAGE("\"do\":\"prune\",\"sparsity\":1.5"), PITH_ERR_ARGUMENT, "'sparsity' must be a number in 0..1"},
+        {STAGE("\"do\":\"prune\",\"sparsity\":\"90%\""), PITH_ERR_ARGUMENT, "'sparsity'"},
+        {STAGE("\"do\":\"prune\",\"scope\":\"all\""), PITH_ERR_ARGUMENT, "one of layer global"},
+        {STAGE("\"do\":\"prune\",\"pattern\":\"3:2\""), PITH_ERR_ARGUMENT, "3:2"},
+        {STAGE("\"do\":\"prune\",\"layers\":{\"fc\":\"x\"}"), PITH_ERR_ARGUMENT, "'fc'"},
+        {STAGE("\"do\":\"cluster\",\"bits\":9"), PITH_ERR_ARGUMENT, "'bits'"},
+        {STAGE("\"do\":\"cluster\",\"bits\":2.5"), PITH_ERR_ARGUMENT, "whole"},
+        {STAGE("\"do\":\"cluster\",\"per\":\"group:0\""), PITH_ERR_ARGUMENT, "group:N"},
+        {STAGE("\"do\":\"cluster\",\"seed\":0"), PITH_ERR_ARGUMENT, "'seed'"},
+        {STAGE("\"do\":\"encode\",\"layers\":{}"), PITH_ERR_ARGUMENT, "'encode' has no key 'layers'"},
+        {"{\"pith\":1,\"stages\":[{\"do\":\"encode\"},{\"do\":\"prune\"}]}", PITH_ERR_ARGUMENT,
+         "'encode' must be the last"},
+        {"[[[[[[[[[[[[[[[[[[[[[[", PITH_ERR_CORRUPT, "nested"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct pith_recipe *r = NULL;
+        struct pith_error err = {0};
+        enum pith_status st =
+            pith_recipe_parse(cases[i].text, strlen(cases[i].text), "r.json", &r, &err);
+        if (st != cases[i].status || !strstr(err.text, cases[i].says))
+            print_error("%s\nstatus %d, '%s', expected '%s'\n", cases[i].text, st, err.text,
+                        cases[i].says);
+        assert_int_equal(st, cases[i].status);
+        assert_non_null(strstr(err.text, cases[i].says));
+        assert_null(r);
+    }
+}
+
+static void a_classic_recipe_is_its_text(void **state)
+{
+    (void)state;
+    struct pith_recipe *made, *read;
+    struct pith_error err = {0};
+    char *a, *b;
+    assert_int_equal(pith_recipe_classic(0.25, 6, true, &made, &err), PITH_OK);
+    read = parse("{\"pith\":1,\"stages\":[{\"do\":\"prune\",\"sparsity\":0.25},"
+                 "{\"do\":\"cluster\",\"bits\":6},{\"do\":\"encode\",\"for\":\"size\"}]}");
+    a = print(made);
+    b = print(read);
+    assert_string_equal(a, b);
+    free(a);
+    free(b);
+    pith_recipe_free(made);
+    pith_recipe_free(read);
+    assert_int_equal(pith_recipe_classic(0, 0, false, &made, &err), PITH_OK);
+    assert_int_equal(made->n_stages, 1);
+    assert_int_equal(made->stages[0].kind, PITH_STAGE_ENCODE);
+    pith_recipe_free(made);
+}
+
+static void random_prune(struct sample_random *r, struct pith_stage *s)
+{
+    static const char *const patterns[] = {"any", "2:4", "1x4", "balanced:12/128", "row", "channel"};
+    struct pith_error err;
+    pith_stage_init(s, PITH_STAGE_PRUNE);
+    s->prune.by = sample_below(r, 3);
+    s->prune.sparsity = (double)sample_below(r, 1000000) / 999983;
+    if (s->prune.by == PITH_PRUNE_BY_SIGMA) /* one of the two stands in the text */
+        s->prune.sparsity = 0;
+    s->prune.sigma = s->prune.by == PITH_PRUNE_BY_SIGMA ? (double)sample_below(r, 1000) / 7 / 3 : 0;
+    s->prune.scope = sample_below(r, 2);
+    assert_int_equal(pith_pattern_parse(patterns[sample_below(r, 6)], &s->prune.pattern, &err), PITH_OK);
+    s->prune_layers[0] = (struct pith_prune_amount){"conv\"\\*", (double)sample_below(r, 100) / 101};
+    s->prune.layers = s->prune_layers;
+    s->prune.n_layers = sample_below(r, 2);
+}
+
+static void random_cluster(struct sample_random *r, struct pith_stage *s)
+{
+    pith_stage_init(s, PITH_STAGE_CLUSTER);
+    s->cluster.n_centroids = 2 + sample_below(r, 255);
+    s->cluster.init = sample_below(r, 4);
+    s->cluster.per = sample_below(r, 3);
+    s->cluster.group_elems = s->cluster.per == PITH_CLUSTER_PER_GROUP ? 1 + sample_below(r, 1000) : 0;
+    s->cluster.values = sample_below(r, 2);
+    s->cluster.iterations = sample_below(r, 50);
+    s->seed = sample_below(r, 3);
+    s->cluster_layers[0] = (struct pith_cluster_size){"re:^fc", 1u << (1 + sample_below(r, 8))};
+    s->cluster.layers = s->cluster_layers;
+    s->cluster.n_layers = sample_below(r, 2);
+}
+
+static void printing_and_parsing_lose_nothing(void **state)
+{
+    (void)state;
+    const uint64_t seed = (uint64_t)time(NULL);
+    struct sample_random r = sample_random_of(seed);
+    struct pith_stage *stages = calloc(2, sizeof *stages);
+    for (int round = 0; round < 300; round++) {
+        struct pith_recipe made = {.max_drop = sample_below(&r, 2) ? sample_below(&r, 101) / 100.0 : -1,
+                                   .n_stages = 2, .stages = stages};
+        random_prune(&r, &stages[0]);
+        random_cluster(&r, &stages[1]);
+        char *first = print(&made), *second;
+        struct pith_recipe *back = parse(first);
+        second = print(back);
+        if (strcmp(first, second) != 0)
+            print_error("seed %llu round %d\n", (unsigned long long)seed, round);
+        assert_string_equal(first, second);
+        assert_true(back->stages[0].prune.by == made.stages[0].prune.by);
+        assert_true(back->stages[0].prune.sigma == made.stages[0].prune.sigma);
+        assert_true(back->stages[0].prune.by != PITH_PRUNE_BY_SPARSITY ||
+                    back->stages[0].prune.sparsity == made.stages[0].prune.sparsity);
+        assert_int_equal(back->stages[1].cluster.n_centroids, made.stages[1].cluster.n_centroids);
+        free(first);
+        free(second);
+        pith_recipe_free(back);
+    }
+    free(stages);
+}
+
+static void the_history_is_the_recipe(void **state)
+{
+    (void)state;
+    const float w[8] = {1, -2, 3, -4, 5, -6, 7, -8};
+    struct pith_model *m = small_net(4, 2, w, false);
+    struct pith_error err = {0};
+    char *from_model, *printed;
+    assert_int_equal(pith_recipe_of_model(m, &from_model, &err), PITH_ERR_ARGUMENT);
+    struct pith_recipe *r = parse(
+        "{\"pith\":1,\"stages\":[{\"do\":\"prune\",\"sparsity\":0.5},"
+        "{\"do\":\"cluster\",\"bits\":2,\"init\":\"random\",\"seed\":5},{\"do\":\"encode\"}]}");
+    for (uint32_t i = 0; i < r->n_stages; i++)
+        assert_int_equal(pith_stage_run(m, &r->stages[i], 1, NULL, &err), PITH_OK);
+    assert_int_equal(pith_recipe_of_model(m, &from_model, &err), PITH_OK);
+    printed = print(r);
+    assert_string_equal(from_model, printed);
+    free(from_model);
+    free(printed);
+    pith_recipe_free(r);
+    pith_model_free(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_key_is_read),
+        cmocka_unit_test(what_is_wrong_is_named),
+        cmocka_unit_test(a_classic_recipe_is_its_text),
+        cmocka_unit_test(printing_and_parsing_lose_nothing),
+        cmocka_unit_test(the_history_is_the_recipe),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

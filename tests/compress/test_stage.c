@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/* test_stage.c - one stage at a time: what it leaves in the model, in its report and in the history. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "pith_compress.h"
+#include "measure/small_net.h"
+
+static const float weights[8] = {1, -2, 3, -4, 5, -6, 7, -8};
+
+static const struct pith_const *weight_of(const struct pith_model *m)
+{
+    struct pith_weight_ref refs[16];
+    assert_in_range(m->n_nodes, 1, 16);
+    assert_int_equal(pith_model_weights(m, refs), 1);
+    return m->values[refs[0].value].constant;
+}
+
+static void run(struct pith_model *m, const struct pith_stage *s, uint64_t seed,
+                struct pith_stage_report *report)
+{
+    struct pith_error err = {0};
+    if (pith_stage_run(m, s, seed, report, &err)) {
+        print_error("%s\n", err.text);
+        fail();
+    }
+}
+
+static void prune_keeps_the_largest_half(void **state)
+{
+    (void)state;
+    const uint8_t kept[8] = {0, 0, 0, 0, 1, 1, 1, 1};
+    struct pith_model *m = small_net(4, 2, weights, false);
+    struct pith_stage s;
+    struct pith_stage_report r = {0};
+    pith_stage_init(&s, PITH_STAGE_PRUNE);
+    s.prune.sparsity = 0.5;
+    run(m, &s, 1, &r);
+    assert_memory_equal(weight_of(m)->mask, kept, sizeof kept);
+    assert_int_equal(r.weights, 8);
+    assert_int_equal(r.kept, 4);
+    assert_int_equal(r.n_layers, 1);
+    assert_string_equal(r.prune[0].layer, "fc");
+    assert_null(r.cluster);
+    assert_int_equal(m->n_history, 1);
+    assert_string_equal(m->history[0].key, "prune");
+    assert_string_equal(m->history[0].text,
+                        "{\"do\":\"prune\",\"sparsity\":0.5,\"pattern\":\"any\",\"scope\":\"layer\","
+                        "\"result\":{\"weights\":8,\"kept\":4}}");
+    pith_stage_report_free(&r);
+    pith_model_free(m);
+}
+
+static void cluster_and_encode_attach_their_answers(void **state)
+{
+    (void)state;
+    struct pith_model *m = small_net(4, 2, weights, false);
+    struct pith_stage s;
+    struct pith_stage_report r = {0};
+    pith_stage_init(&s, PITH_STAGE_CLUSTER);
+    s.cluster.n_centroids = 4;
+    run(m, &s, 1, &r);
+    assert_non_null(weight_of(m)->codebook);
+    assert_int_equal(weight_of(m)->codebook->n_centroids, 4);
+    assert_int_equal(r.n_layers, 1);
+    assert_int_equal(r.cluster[0].n_weights, 8);
+    assert_true(r.snr_db > 10 && r.snr_db < 60);
+    assert_true(fabs(r.snr_db - r.cluster[0].snr_db) < 1e-9);
+    pith_stage_report_free(&r);
+    pith_stage_init(&s, PITH_STAGE_ENCODE);
+    run(m, &s, 1, NULL);
+    assert_int_equal(weight_of(m)->code, PITH_CODE_HUFFMAN);
+    s.encode.plain = true;
+    run(m, &s, 1, NULL);
+    assert_int_equal(weight_of(m)->code, PITH_CODE_PLAIN);
+    assert_int_equal(m->n_history, 3);
+    assert_non_null(strstr(m->history[2].text, "\"coder\":\"none\""));
+    pith_model_free(m);
+}
+
+static void a_failing_stage_leaves_no_trace(void **state)
+{
+    (void)state;
+    struct pith_model *m = small_net(4, 2, weights, false);
+    struct pith_stage s;
+    struct pith_stage_report r = {.weights = 77};
+    struct pith_error err = {0};
+    pith_stage_init(&s, PITH_STAGE_PRUNE);
+    s.prune.sparsity = 0.5;
+    s.prune_layers[0] = (struct pith_prune_amount){"nothere", 0.5};
+    s.prune.layers = s.prune_layers;
+    s.prune.n_layers = 1;
+    assert_int_equal(pith_stage_run(m, &s, 1, &r, &err), PITH_ERR_ARGUMENT);
+    assert_non_null(strstr(err.text, "nothere"));
+    assert_int_equal(r.weights, 77);
+    assert_int_equal(m->n_history, 0);
+    assert_null(weight_of(m)->mask);
+    pith_model_free(m);
+}
+
+/* conv (1x1, 2 channels) with batch normalisation behind. */
+static struct pith_model *normalised_net(void)
+{
+    struct sample_random r = sample_random_of(4);
+    struct pith_model *m = sample_new();
+    struct pith_error err = {0};
+    uint32_t in[5] = {add_value(m, "x", PITH_F32, 4, (const uint32_t[]){1, 3, 4, 4})};
+    m->inputs[m->n_inputs++] = in[0];
+    in[0] = add_layer(m, &r, PITH_OP_CONV, "conv", in[0], 4, (const uint32_t[]){8, 3, 3, 3});
+    for (uint32_t i = 1; i < 5; i++) {
+        static const char *const names[] = {"", "scale", "shift", "mean", "var"};
+        in[i] = add_constant(m, &r, names[i], 1, (const uint32_t[]){8});
+        float *v = m->values[in[i]].constant->data;
+        for (uint32_t k = 0; k < 8; k++)
+            v[k] = fabsf(v[k]) + 0.5f;
+    }
+    m->outputs[m->n_outputs++] = add_node(m, PITH_OP_BATCH_NORM, "norm", "y", 5, in)->out[0];
+    assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
+    return m;
+}
+
+/* One codebook for the layer, also behind encode: folded too late there would be eight. */
+static void cluster_folds_batch_norm_first(void **state)
+{
+    (void)state;
+    struct pith_model *m = normalised_net();
+    struct pith_stage s;
+    pith_stage_init(&s, PITH_STAGE_CLUSTER);
+    s.cluster.n_centroids = 16;
+    run(m, &s, 1, NULL);
+    assert_int_equal(m->n_nodes, 1);
+    pith_stage_init(&s, PITH_STAGE_ENCODE);
+    run(m, &s, 1, NULL);
+    assert_int_equal(weight_of(m)->codebook->n_groups, 1);
+    pith_model_free(m);
+}
+
+static void cluster_random(uint64_t caller, uint64_t own, float centroid[4], const char *seed_text)
+{
+    struct pith_model *m = normalised_net();
+    struct pith_stage s;
+    pith_stage_init(&s, PITH_STAGE_CLUSTER);
+    s.cluster.n_centroids = 4;
+    s.cluster.init = PITH_CLUSTER_RANDOM;
+    s.cluster.iterations = 1;
+    s.seed = own;
+    run(m, &s, caller, NULL);
+    memcpy(centroid, weight_of(m)->codebook->centroid, 4 * sizeof *centroid);
+    assert_non_null(strstr(m->history[0].text, seed_text));
+    pith_model_free(m);
+}
+
+static void the_recipes_seed_goes_before_the_callers(void **state)
+{
+    (void)state;
+    float seven[4], again[4], eight[4];
+    cluster_random(7, 0, seven, "\"seed\":7");
+    cluster_random(1, 7, again, "\"seed\":7");
+    cluster_random(8, 0, eight, "\"seed\":8");
+    assert_memory_equal(seven, again, sizeof seven);
+    assert_memory_not_equal(seven, eight, sizeof seven);
+}
+
+static void pack_options_follow_encode(void **state)
+{
+    (void)state;
+    struct pith_stage s;
+    pith_stage_init(&s, PITH_STAGE_ENCODE);
+    struct pith_pack_opts o = pith_stage_pack_opts(&s);
+    assert_true(!o.compact && !o.keep_history && o.keep_names);
+    s.encode.compact = s.encode.keep_history = true;
+    o = pith_stage_pack_opts(&s);
+    assert_true(o.compact && o.keep_history);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(prune_keeps_the_largest_half),
+        cmocka_unit_test(cluster_and_encode_attach_their_answers),
+        cmocka_unit_test(a_failing_stage_leaves_no_trace),
+        cmocka_unit_test(cluster_folds_batch_norm_first),
+        cmocka_unit_test(the_recipes_seed_goes_before_the_callers),
+        cmocka_unit_test(pack_options_follow_encode),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

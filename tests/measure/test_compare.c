@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* test_compare.c - differences between models whose difference is known. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "small_net.h"
+
+static const float weights[4] = {1, 0, 0, 1};
+static const float scaled[4] = {1.5f, 0, 0, 1.5f};
+
+static struct pith_comparison compare(const struct pith_model *a, const struct pith_model *b,
+                                      struct pith_data *data, bool layers)
+{
+    struct pith_comparison c = {0};
+    struct pith_error err = {0};
+    if (pith_compare(a, b, data, 3, 1, layers, NULL, NULL, &c, &err)) {
+        print_error("%s\n", err.text);
+        fail();
+    }
+    return c;
+}
+
+static void a_model_equals_itself(void **state)
+{
+    (void)state;
+    struct pith_model *m = small_net(2, 2, weights, true);
+    struct pith_comparison c = compare(m, m, NULL, true);
+    assert_int_equal(c.samples, 3);
+    assert_int_equal(c.agree, 3);
+    assert_true(c.output.equal_bits && isinf(c.output.snr_db) && c.output.max_abs == 0);
+    assert_int_equal(c.n_layers, 2);
+    assert_string_equal(c.layers[0].layer, "fc");
+    assert_string_equal(c.layers[1].layer, "act");
+    assert_true(c.layers[0].equal_bits && c.layers[0].elements == 6);
+    pith_comparison_free(&c);
+    pith_model_free(m);
+}
+
+/* b = 1.5 a: the error is half of a, 6.02 dB below it, in the same direction. */
+static void a_known_difference_is_measured(void **state)
+{
+    (void)state;
+    const float x[2][2] = {{1, -2}, {3, 0.5f}};
+    struct pith_model *a = small_net(2, 2, weights, false), *b = small_net(2, 2, scaled, false);
+    struct pith_data *data = rows_of(x[0], 2, 2, NULL);
+    struct pith_comparison c = compare(a, b, data, true);
+    assert_int_equal(c.samples, 2);
+    assert_int_equal(c.agree, 2);
+    assert_true(fabs(c.output.snr_db - 10 * log10(4)) < 1e-9);
+    assert_true(fabs(c.output.cosine - 1) < 1e-12);
+    assert_true(c.output.max_abs == 1.5);
+    assert_true(c.output.range == 5);
+    assert_false(c.output.equal_bits);
+    assert_int_equal(c.n_layers, 1);
+    assert_true(c.layers[0].snr_db == c.output.snr_db);
+    pith_comparison_free(&c);
+    pith_data_free(data);
+    pith_model_free(a);
+    pith_model_free(b);
+}
+
+/* Only layers that both have under one name are compared, wherever they stand. */
+static void layers_are_matched_by_name(void **state)
+{
+    (void)state;
+    struct pith_model *a = small_net(2, 2, weights, true), *b = small_net(2, 2, weights, false);
+    struct pith_comparison c = compare(a, b, NULL, true);
+    assert_int_equal(c.n_layers, 1);
+    assert_string_equal(c.layers[0].layer, "fc");
+    assert_true(c.layers[0].equal_bits);
+    pith_comparison_free(&c);
+    pith_model_free(a);
+    pith_model_free(b);
+}
+
+static void other_sizes_are_refused(void **state)
+{
+    (void)state;
+    struct pith_model *a = identity_net(2), *b = identity_net(3);
+    struct pith_model *wide = small_net(2, 1, weights, false);
+    struct pith_comparison c = {.samples = 77};
+    struct pith_error err = {0};
+    assert_int_equal(pith_compare(a, b, NULL, 1, 1, false, NULL, NULL, &c, &err), PITH_ERR_ARGUMENT);
+    assert_non_null(strstr(err.text, "inputs"));
+    assert_int_equal(pith_compare(a, wide, NULL, 1, 1, false, NULL, NULL, &c, &err), PITH_ERR_ARGUMENT);
+    assert_non_null(strstr(err.text, "outputs"));
+    assert_int_equal(c.samples, 77);
+    pith_model_free(a);
+    pith_model_free(b);
+    pith_model_free(wide);
+}
+
+static bool never(void *user, uint64_t done)
+{
+    (void)user;
+    (void)done;
+    return false;
+}
+
+static void stops_when_the_watch_says_so(void **state)
+{
+    (void)state;
+    struct pith_model *m = identity_net(2);
+    struct pith_comparison c;
+    struct pith_error err = {0};
+    struct pith_watch watch = {never, NULL};
+    assert_int_equal(pith_compare(m, m, NULL, 3, 1, true, NULL, &watch, &c, &err), PITH_ERR_ARGUMENT);
+    pith_model_free(m);
+}
+
+/* The figures do not depend on threads. */
+static void threads_change_nothing(void **state)
+{
+    (void)state;
+    struct pith_model *a = sample_lenet5(3), *b = sample_lenet5(3);
+    struct pith_comparison one, three;
+    struct pith_error err = {0};
+    struct pith_engine_opts opts = {.size_bytes = sizeof opts, .threads = 3};
+    assert_int_equal(pith_model_infer_shapes(a, &err), PITH_OK);
+    assert_int_equal(pith_model_infer_shapes(b, &err), PITH_OK);
+    sample_compress(b, 0.5, 16);
+    one = compare(a, b, NULL, true);
+    assert_int_equal(pith_compare(a, b, NULL, 3, 1, true, &opts, NULL, &three, &err), PITH_OK);
+    assert_int_equal(one.n_layers, three.n_layers);
+    assert_true(one.n_layers >= 8);
+    for (uint32_t i = 0; i < one.n_layers; i++)
+        assert_true(one.layers[i].snr_db == three.layers[i].snr_db);
+    pith_comparison_free(&one);
+    pith_comparison_free(&three);
+    pith_model_free(a);
+    pith_model_free(b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_model_equals_itself),
+        cmocka_unit_test(a_known_difference_is_measured),
+        cmocka_unit_test(layers_are_matched_by_name),
+        cmocka_unit_test(other_sizes_are_refused),
+        cmocka_unit_test(stops_when_the_watch_says_so),
+        cmocka_unit_test(threads_change_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

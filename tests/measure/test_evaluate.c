@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/* test_evaluate.c - accuracy of a network that gives back its input, so that every figure can be
+ * worked out by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "small_net.h"
+
+enum { CLASSES = 6 };
+
+struct fixture {
+    struct pith_model *model;
+    struct pith_engine *engine;
+    struct pith_data *data;
+};
+
+static struct fixture open_rows(const float *x, uint32_t n, const char *labels)
+{
+    struct fixture f = {.model = identity_net(CLASSES)};
+    char *path = labels ? text_file(labels) : NULL;
+    f.engine = engine_of(f.model);
+    f.data = rows_of(x, n, CLASSES, path);
+    if (path)
+        unlink(path);
+    return f;
+}
+
+static void close_rows(struct fixture *f)
+{
+    pith_data_free(f->data);
+    pith_engine_close(f->engine);
+    pith_model_free(f->model);
+}
+
+static const float scores[3][CLASSES] = {
+    {0, 9, 1, 2, 3, 4},    /* label 1: first */
+    {5, 4, 3, 2, 1, 0},    /* label 4: fifth */
+    {7, 7, 1, 2, 3, 7.5f}, /* label 2: last of six */
+};
+
+static void counts_top_1_and_top_5(void **state)
+{
+    (void)state;
+    struct fixture f = open_rows(scores[0], 3, "1\n4\n2\n");
+    struct pith_accuracy a;
+    struct pith_error err = {0};
+    assert_int_equal(pith_evaluate(f.engine, f.data, NULL, &a, &err), PITH_OK);
+    assert_int_equal(a.samples, 3);
+    assert_int_equal(a.correct1, 1);
+    assert_int_equal(a.correct5, 2);
+    assert_false(a.regression);
+    close_rows(&f);
+}
+
+/* Of equal scores the lower class counts as the answer. */
+static void ties_go_to_the_lower_class(void **state)
+{
+    (void)state;
+    const float tie[2][CLASSES] = {{1, 1, 0, 0, 0, 0}, {1, 1, 0, 0, 0, 0}};
+    struct fixture f = open_rows(tie[0], 2, "0\n1\n");
+    struct pith_accuracy a;
+    struct pith_error err = {0};
+    assert_int_equal(pith_evaluate(f.engine, f.data, NULL, &a, &err), PITH_OK);
+    assert_int_equal(a.correct1, 1);
+    close_rows(&f);
+}
+
+static void loss_of_scores_and_of_probabilities(void **state)
+{
+    (void)state;
+    /* six equal scores: -log(1/6); a probability of 1/4: -log(1/4) */
+    const float x[2][CLASSES] = {{2, 2, 2, 2, 2, 2}, {0.25f, 0.75f, 0, 0, 0, 0}};
+    struct fixture f = open_rows(x[0], 2, "3\n0\n");
+    struct pith_accuracy a;
+    struct pith_error err = {0};
+    assert_int_equal(pith_evaluate(f.engine, f.data, NULL, &a, &err), PITH_OK);
+    assert_true(fabs(a.loss - (log(6) + log(4)) / 2) < 1e-6);
+    close_rows(&f);
+}
+
+static void fills_the_confusion_table(void **state)
+{
+    (void)state;
+    struct fixture f = open_rows(scores[0], 3, "1\n4\n2\n");
+    struct pith_error err = {0};
+    uint64_t table[CLASSES * CLASSES] = {0}, sum = 0;
+    assert_int_equal(pith_confusion(f.engine, f.data, NULL, table, CLASSES, &err), PITH_OK);
+    for (int i = 0; i < CLASSES * CLASSES; i++)
+        sum += table[i];
+    assert_int_equal(sum, 3);
+    assert_int_equal(table[1 * CLASSES + 1], 1);
+    assert_int_equal(table[4 * CLASSES + 0], 1);
+    assert_int_equal(table[2 * CLASSES + 5], 1);
+    close_rows(&f);
+}
+
+static void refuses_missing_and_impossible_labels(void **state)
+{
+    (void)state;
+    struct pith_accuracy a = {.samples = 77};
+    struct pith_error err = {0};
+    struct fixture f = open_rows(scores[0], 3, NULL);
+    assert_int_equal(pith_evaluate(f.engine, f.data, NULL, &a, &err), PITH_ERR_ARGUMENT);
+    assert_non_null(strstr(err.text, "labels"));
+    close_rows(&f);
+    f = open_rows(scores[0], 3, "1\n6\n2\n");
+    assert_int_equal(pith_evaluate(f.engine, f.data, NULL, &a, &err), PITH_ERR_ARGUMENT);
+    assert_non_null(strstr(err.text, "sample 1 has label 6, the model 6 classes"));
+    assert_int_equal(a.samples, 77);
+    close_rows(&f);
+}
+
+static bool stop_at_32(void *user, uint64_t done)
+{
+    *(uint64_t *)user = done;
+    return done < 32;
+}
+
+static void stops_when_the_watch_says_so(void **state)
+{
+    (void)state;
+    float x[40][CLASSES] = {{0}};
+    char labels[81] = "";
+    for (int i = 0; i < 40; i++)
+        strcat(labels, "0\n");
+    struct fixture f = open_rows(x[0], 40, labels);
+    struct pith_accuracy a;
+    struct pith_error err = {0};
+    uint64_t seen = 0;
+    struct pith_watch watch = {stop_at_32, &seen};
+    assert_int_equal(pith_evaluate(f.engine, f.data, &watch, &a, &err), PITH_ERR_ARGUMENT);
+    assert_int_equal(seen, 32);
+    close_rows(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(counts_top_1_and_top_5),
+        cmocka_unit_test(ties_go_to_the_lower_class),
+        cmocka_unit_test(loss_of_scores_and_of_probabilities),
+        cmocka_unit_test(fills_the_confusion_table),
+        cmocka_unit_test(refuses_missing_and_impossible_labels),
+        cmocka_unit_test(stops_when_the_watch_says_so),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

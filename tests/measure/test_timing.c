@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* test_timing.c - seeded inputs, and the order of what pith_time tells. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <cmocka.h>
+#include "small_net.h"
+#include "pith_host.h"
+
+enum { WIDTH = 100, SEEDS = 200 };
+
+static void inputs_are_seeded_and_normal(void **state)
+{
+    (void)state;
+    struct pith_model *m = identity_net(WIDTH);
+    struct pith_engine *e = engine_of(m);
+    struct pith_plan *plan = pith_engine_plan(e);
+    float first[WIDTH];
+    double sum = 0, squares = 0;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        const float *x = pith_plan_input_data(plan, 0);
+        pith_fill_normal(plan, seed);
+        for (int i = 0; i < WIDTH; i++) {
+            sum += (double)x[i];
+            squares += (double)x[i] * (double)x[i];
+        }
+    }
+    /* standard error of the mean of 20,000 values: 0.0071; of the variance: 0.01 */
+    assert_true(fabs(sum / (double)(WIDTH * SEEDS)) < 0.03);
+    assert_true(fabs(squares / (double)(WIDTH * SEEDS) - 1) < 0.04);
+    pith_fill_normal(plan, 1);
+    memcpy(first, pith_plan_input_data(plan, 0), sizeof first);
+    pith_fill_normal(plan, 2);
+    assert_memory_not_equal(first, pith_plan_input_data(plan, 0), sizeof first);
+    pith_fill_normal(plan, 1);
+    assert_memory_equal(first, pith_plan_input_data(plan, 0), sizeof first);
+    pith_engine_close(e);
+    pith_model_free(m);
+}
+
+static void times_are_ordered(void **state)
+{
+    (void)state;
+    struct pith_model *m = identity_net(WIDTH);
+    struct pith_engine *e = engine_of(m);
+    struct pith_timing t;
+    struct pith_error err = {0};
+    uint64_t start = pith_clock_ns(NULL);
+    assert_int_equal(pith_time(e, 0.01, &t, &err), PITH_OK);
+    assert_true(t.ms_min > 0 && t.ms_min <= t.ms_median && t.ms_median <= t.ms_p90);
+    assert_true(t.runs >= 5);
+    /* the runs fit into the time that went by */
+    assert_true(t.ms_min * t.runs <= (double)(pith_clock_ns(NULL) - start) / 1e6);
+    assert_int_equal(pith_time(e, 0, &t, &err), PITH_OK);
+    assert_int_equal(t.runs, 5);
+    pith_engine_close(e);
+    pith_model_free(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(inputs_are_seeded_and_normal),
+        cmocka_unit_test(times_are_ordered),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/* dump_model.c - the lines of spec_decode, told from what pith_model_read makes of the same file.
+ *
+ * Values are numbered anew, as the format numbers them: inputs, constants, outputs of the nodes in
+ * order. So the two programs agree without either knowing the other's numbers. Exit code 4:
+ * refused. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "pith_model.h"
+
+static uint32_t *number; /* [n_values]: as the format numbers it */
+static uint32_t *value;  /* the inverse */
+
+static const char *const type_name[] = {"",   "f32", "f16", "bf16", "f64", "i8",
+                                        "u8", "i16", "u16", "i32",  "i64", "bool"};
+static const uint8_t type_bytes[] = {0, 4, 2, 2, 8, 1, 1, 2, 2, 4, 8, 1};
+
+static void fail(const char *what, const char *text)
+{
+    fprintf(stderr, "%s: %s\n", what, text);
+    exit(4);
+}
+
+static void number_values(const struct pith_model *m)
+{
+    uint32_t n = 0;
+    number = calloc(m->n_values, sizeof *number);
+    value = calloc((size_t)m->n_values + 1, sizeof *value);
+    if (number == NULL || value == NULL) {
+        fail("memory", "none");
+    }
+    for (uint32_t i = 0; i < m->n_inputs; i++) {
+        value[n++] = m->inputs[i];
+    }
+    for (uint32_t v = 0; v < m->n_values; v++) {
+        if (m->values[v].constant != NULL) {
+            value[n++] = v;
+        }
+    }
+    for (uint32_t i = 0; i < m->n_nodes; i++) {
+        for (uint32_t k = 0; k < m->nodes[i].n_out; k++) {
+            value[n++] = m->nodes[i].out[k];
+        }
+    }
+    if (n != m->n_values) {
+        fail("model", "values that are neither input, constant nor output of a node");
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        number[value[i]] = i;
+    }
+}
+
+static void print_text(const char *text)
+{
+    putchar('"');
+    for (const unsigned char *c = (const unsigned char *)text; *c != 0; c++) {
+        if (*c < 0x20 || *c == 0x7F || *c == '"' || *c == '\\') {
+            printf("\\x%02x", *c);
+        } else {
+            putchar(*c);
+        }
+    }
+    putchar('"');
+}
+
+static void print_shape(const struct pith_value *v)
+{
+    printf(" %s [", type_name[v->type]);
+    for (uint32_t i = 0; i < v->rank; i++) {
+        printf("%s%" PRIu32, i == 0 ? "" : ",", v->dim[i]);
+    }
+    printf("]");
+}
+
+/* FNV-1a over the values. Where there is a codebook they are looked up in it, and so tell whether
+ * data, mask, index and centroids agree with one another too. */
+static uint64_t hash_of(const struct pith_value *v)
+{
+    const struct pith_const *c = v->constant;
+    const struct pith_codebook *book = c->codebook;
+    size_t each = type_bytes[v->type];
+    uint64_t h = UINT64_C(0xCBF29CE484222325);
+    for (uint64_t i = 0; i < c->count; i++) {
+        uint8_t element[8];
+        memcpy(element, (const uint8_t *)c->data + i * each, each);
+        if (book != NULL && (c->mask == NULL || c->mask[i] != 0)) {
+            float *centroid = book->centroid + i / book->group_elems * book->n_centroids;
+            if (memcmp(&centroid[book->index[i]], element, 4) != 0) {
+                fail("model", "data differs from codebook and index");
+            }
+        }
+        for (size_t b = 0; b < each; b++) { /* the tests' machines are little-endian */
+            h = (h ^ element[b]) * UINT64_C(0x100000001B3);
+        }
+    }
+    return h;
+}
+
+static void print_constant(const struct pith_value *v, uint32_t as)
+{
+    const struct pith_const *c = v->constant;
+    uint64_t nnz = c->count;
+    for (uint64_t i = 0; c->mask != NULL && i < c->count; i++) {
+        nnz -= c->mask[i] == 0;
+    }
+    printf("tensor %" PRIu32, as);
+    print_shape(v);
+    printf(" nnz %" PRIu64 " centroids %" PRIu32 " groups %" PRIu64 " hash %016" PRIx64 "\n", nnz,
+           c->codebook != NULL ? c->codebook->n_centroids : 0,
+           c->codebook != NULL ? c->codebook->n_groups : 1, hash_of(v));
+}
+
+static void print_refs(const char *what, const uint32_t *ref, uint32_t n)
+{
+    printf(" %s", what);
+    for (uint32_t i = 0; i < n; i++) {
+        if (ref[i] == PITH_VALUE_NONE) {
+            printf(" -");
+        } else {
+            printf(" %" PRIu32, number[ref[i]]);
+        }
+    }
+}
+
+static void print_graph(const struct pith_model *m)
+{
+    printf("batch %s\n", m->batch_open ? "open" : "fixed");
+    for (uint32_t i = 0; i < m->n_inputs; i++) {
+        printf("input %" PRIu32, i);
+        print_shape(&m->values[m->inputs[i]]);
+        printf("\n");
+    }
+    for (uint32_t i = 0; i < m->n_nodes; i++) {
+        const struct pith_node *node = &m->nodes[i];
+        printf("node %" PRIu32 " op %" PRIu32, i, node->op);
+        print_refs("in", node->in, node->n_in);
+        print_refs("out", node->out, node->n_out);
+        printf("\n");
+    }
+    for (uint32_t i = 0; i < m->n_outputs; i++) {
+        printf("output %" PRIu32 "\n", number[m->outputs[i]]);
+    }
+    for (uint32_t i = 0; i < m->n_values; i++) {
+        if (m->values[value[i]].constant != NULL) {
+            print_constant(&m->values[value[i]], i);
+        }
+    }
+}
+
+static void print_names(const struct pith_model *m)
+{
+    for (uint32_t i = 0; i < m->n_values; i++) {
+        if (m->values[value[i]].name[0] != 0) {
+            printf("name value %" PRIu32 " ", i);
+            print_text(m->values[value[i]].name);
+            printf("\n");
+        }
+    }
+    for (uint32_t i = 0; i < m->n_nodes; i++) {
+        if (m->nodes[i].name[0] != 0) {
+            printf("name node %" PRIu32 " ", i);
+            print_text(m->nodes[i].name);
+            printf("\n");
+        }
+    }
+}
+
+static void print_texts(const struct pith_model *m)
+{
+    for (uint32_t i = 0; i < m->n_meta; i++) {
+        printf("meta ");
+        print_text(m->meta[i].key);
+        printf(" ");
+        print_text(m->meta[i].text);
+        printf("\n");
+    }
+    for (uint32_t i = 0; i < m->n_history; i++) {
+        printf("history ");
+        print_text(m->history[i].key);
+        printf(" ");
+        print_text(m->history[i].text);
+        printf("\n");
+    }
+    for (uint32_t i = 0; i < m->n_values; i++) {
+        const struct pith_value *v = &m->values[value[i]];
+        uint32_t bits[2];
+        memcpy(&bits[0], &v->min, 4);
+        memcpy(&bits[1], &v->max, 4);
+        if (v->min <= v->max) {
+            printf("range %" PRIu32 " %08" PRIx32 " %08" PRIx32 " %" PRIu64 "\n", i, bits[0],
+                   bits[1], v->n_observed);
+        }
+    }
+}
+
+static void *read_file(const char *path, size_t *n_bytes)
+{
+    FILE *f = fopen(path, "rb");
+    if (f == NULL || fseek(f, 0, SEEK_END) != 0) {
+        fail(path, "cannot open");
+    }
+    long n = ftell(f);
+    rewind(f);
+    void *bytes = n >= 0 ? malloc((size_t)n + 1) : NULL;
+    if (bytes == NULL || fread(bytes, 1, (size_t)n, f) != (size_t)n) {
+        fail(path, "cannot read");
+    }
+    fclose(f);
+    *n_bytes = (size_t)n;
+    return bytes;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 2) {
+        fprintf(stderr, "usage: dump_model file.pith\n");
+        return 2;
+    }
+    size_t n;
+    void *bytes = read_file(argv[1], &n);
+    struct pith_model *m;
+    struct pith_error err;
+    if (pith_model_read(bytes, n, argv[1], NULL, NULL, &m, &err) != PITH_OK) {
+        fail("refused", err.text);
+    }
+    number_values(m);
+    print_graph(m);
+    print_names(m);
+    print_texts(m);
+    free(number);
+    free(value);
+    pith_model_free(m);
+    free(bytes);
+    return 0;
+}

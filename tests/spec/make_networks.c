@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: MIT */
+/* make_networks.c - writes small networks into a folder, such that every support, grid and code of
+ * the format occurs, each element type, both headers, and every chunk.
+ *
+ *     make_networks FOLDER
+ *
+ * A tensor is told by a `struct recipe`; a network adds tensors to its input, since Add takes any
+ * shape and has no attributes. Random numbers have a fixed seed. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "pith_model.h"
+
+enum { OP_ADD = 4, OP_MUL = 6, OP_RELU = 8, OP_SPLIT = 25, OP_CAST = 33, OP_IDENTITY = 36 };
+enum { ATTR_ROOM = 64 };
+enum { RARE = 10007 }; /* a seed that also means: one element of so many is kept */
+
+static const char *folder;
+static struct pith_model *model;
+static uint64_t random_state;
+
+static void need(int holds, const char *what)
+{
+    if (!holds) {
+        fprintf(stderr, "make_networks: %s\n", what);
+        exit(1);
+    }
+}
+
+static uint32_t random_below(uint32_t n)
+{
+    random_state = random_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (uint32_t)(random_state >> 33) % n;
+}
+
+static void *room(uint64_t count, size_t each)
+{
+    void *p = pith_model_alloc(model, count, each);
+    need(p != NULL, "no memory");
+    return p;
+}
+
+static void start(uint64_t seed, uint32_t max_values, uint32_t max_nodes)
+{
+    random_state = seed;
+    need(pith_model_new(NULL, &model) == PITH_OK, "no model");
+    model->values = room(max_values, sizeof *model->values);
+    model->nodes = room(max_nodes, sizeof *model->nodes);
+    model->inputs = room(4, sizeof *model->inputs);
+    model->outputs = room(max_nodes + 2, sizeof *model->outputs);
+}
+
+static uint32_t new_value(const char *name, enum pith_type type, uint32_t rank, const uint32_t *dim)
+{
+    struct pith_value *v = &model->values[model->n_values];
+    v->name = pith_model_strdup(model, name);
+    v->type = type;
+    v->rank = rank;
+    if (rank > 0) {
+        memcpy(v->dim, dim, rank * sizeof *dim);
+    }
+    v->min = 1; /* nothing observed */
+    return model->n_values++;
+}
+
+static uint32_t new_input(const char *name, enum pith_type type, uint32_t rank, const uint32_t *dim)
+{
+    uint32_t v = new_value(name, type, rank, dim);
+    model->inputs[model->n_inputs++] = v;
+    return v;
+}
+
+static struct pith_node *new_node(uint32_t op, const char *name, uint32_t n_in, uint32_t n_out)
+{
+    struct pith_node *node = &model->nodes[model->n_nodes++];
+    node->name = pith_model_strdup(model, name);
+    node->op = op;
+    node->attr = room(ATTR_ROOM, sizeof *node->attr);
+    node->n_in = n_in;
+    node->n_out = n_out;
+    node->in = room(n_in, sizeof *node->in);
+    node->out = room(n_out, sizeof *node->out);
+    return node;
+}
+
+/* One node with one output, whose type and shape are inferred at the end. */
+static uint32_t apply(uint32_t op, const char *name, uint32_t a, uint32_t b)
+{
+    struct pith_node *node = new_node(op, name, b == PITH_VALUE_NONE ? 1 : 2, 1);
+    node->in[0] = a;
+    if (b != PITH_VALUE_NONE) {
+        node->in[1] = b;
+    }
+    return node->out[0] = new_value("", PITH_F32, 0, NULL);
+}
+
+static void finish(const char *file_name, const struct pith_pack_opts *opts)
+{
+    struct pith_error err;
+    struct pith_buffer file;
+    char path[4096];
+    if (pith_model_infer_shapes(model, &err) != PITH_OK ||
+        pith_model_pack(model, opts, &file, &err) != PITH_OK) {
+        fprintf(stderr, "%s: ", file_name);
+        need(0, err.text);
+    }
+    snprintf(path, sizeof path, "%s/%s.pith", folder, file_name);
+    need(pith_file_write(path, file.data, file.bytes, &err) == PITH_OK, err.text);
+    pith_buffer_free(&file);
+    pith_model_free(model);
+}
+
+/* ---- tensors --------------------------------------------------------------------------------- */
+
+struct recipe {
+    uint32_t rank, dim[PITH_MAX_RANK];
+    uint32_t density;     /* of 100; 100: no mask */
+    uint32_t n_centroids; /* 0: plain grid */
+    uint32_t group_elems; /* 0: all */
+    enum pith_code code;
+    uint32_t skewed;  /* 0: all indices are alike common; 1: low ones more; n > 1: odd ones n times
+                         rarer */
+    uint32_t pattern; /* half of each four are kept */
+    uint64_t seed;    /* 0: go on; tensors of one seed are equal, and so are their best tables */
+};
+
+static float random_value(void)
+{
+    return ((float)random_below(20001) - 10000) / 4096;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+static void make_codebook(struct pith_const *c, const struct recipe *r)
+{
+    struct pith_codebook *book = room(1, sizeof *book);
+    book->n_centroids = r->n_centroids;
+    book->group_elems = r->group_elems != 0 ? r->group_elems : c->count;
+    book->n_groups = c->count / book->group_elems;
+    book->centroid = room(book->n_groups * book->n_centroids, sizeof(float));
+    book->index = room(c->count, 1);
+    for (uint64_t g = 0; g < book->n_groups; g++) {
+        float *centroid = book->centroid + g * book->n_centroids;
+        for (uint32_t k = 0; k < book->n_centroids; k++) {
+            centroid[k] = g % 3 == 1 && k == 0 ? 0 : random_value();
+        }
+        qsort(centroid, book->n_centroids, sizeof *centroid, ascending);
+    }
+    for (uint64_t i = 0; i < c->count; i++) {
+        uint32_t k = random_below(book->n_centroids);
+        if (r->skewed == 1) {
+            k = random_below(10) != 0 ? k / 8 : k;
+        } else if (r->skewed > 1 && random_below(r->skewed) != 0) {
+            k -= k % 2;
+        }
+        book->index[i] = (uint8_t)k;
+        ((float *)c->data)[i] = book->centroid[i / book->group_elems * book->n_centroids + k];
+    }
+    c->codebook = book;
+}
+
+static void make_mask(struct pith_const *c, const struct recipe *r)
+{
+    float *data = c->data;
+    c->mask = room(c->count, 1);
+    uint32_t phase = 0;
+    for (uint64_t i = 0; i < c->count; i++) {
+        phase = i % 4 == 0 ? random_below(2) : phase;
+        c->mask[i] = r->pattern ? (i + phase) % 2 == 0 : random_below(100) < r->density;
+        if (r->density == 0 && r->seed == RARE) {
+            c->mask[i] = random_below(RARE) == 0;
+        }
+        if (!c->mask[i]) {
+            data[i] = 0;
+        }
+    }
+}
+
+static uint32_t make_tensor(const char *name, const struct recipe *r)
+{
+    uint32_t v = new_value(name, PITH_F32, r->rank, r->dim);
+    random_state = r->seed != 0 ? r->seed : random_state;
+    struct pith_const *c = room(1, sizeof *c);
+    c->count = 1;
+    for (uint32_t i = 0; i < r->rank; i++) {
+        c->count *= r->dim[i];
+    }
+    c->data = room(c->count, sizeof(float));
+    for (uint64_t i = 0; i < c->count; i++) {
+        ((float *)c->data)[i] = random_value();
+    }
+    if (r->n_centroids != 0) {
+        make_codebook(c, r);
+    }
+    if (r->density < 100 || r->pattern) {
+        make_mask(c, r);
+    }
+    c->code = r->code;
+    model->values[v].constant = c;
+    return v;
+}
+
+/* ---- networks -------------------------------------------------------------------------------- */
+
+/* Chained: x + t0 + t1 + ..., x being a number. Else x + t0, x + t1 ..., each of them an output,
+ * for tensors whose shapes do not fit one another. */
+static void add_tensors(int chained, const struct recipe *r, uint32_t n, uint64_t seed)
+{
+    const uint32_t one = 1;
+    start(seed, 2 * n + 2, n + 1);
+    uint32_t x = new_input("x", PITH_F32, 1, &one), v = x;
+    for (uint32_t i = 0; i < n; i++) {
+        char name[32], sum[32];
+        snprintf(name, sizeof name, "t%u", i);
+        snprintf(sum, sizeof sum, "x+t%u", i);
+        v = apply(OP_ADD, sum, chained ? v : x, make_tensor(name, &r[i]));
+        if (!chained || i + 1 == n) {
+            model->outputs[model->n_outputs++] = v;
+        }
+    }
+}
+
+static const struct pith_pack_opts full = {sizeof full, false, true, true};
+static const struct pith_pack_opts compact = {sizeof compact, true, false, false};
+
+/* One file for each support, grid and code that a tensor may ask for, under either header. */
+static void every_coding(void)
+{
+    static const uint32_t density[] = {100, 60, 30, 5, 0};
+    static const uint32_t centroids[] = {0, 1, 2, 13, 256};
+    for (uint32_t d = 0; d < 5; d++) {
+        for (uint32_t k = 0; k < 5; k++) {
+            for (uint32_t form = 0; form < 4; form++) {
+                if (k == 0 && form >= 2) {
+                    continue; /* groups are of codebooks */
+                }
+                char name[64];
+                uint32_t group = form >= 2 ? 375 : 0;
+                enum pith_code code = form % 2 == 0 ? PITH_CODE_PLAIN : PITH_CODE_HUFFMAN;
+                const struct recipe r[] = {
+                    {2, {100, 75}, density[d], centroids[k], group, code, 0, 0, 0},
+                    {2, {100, 75}, density[d], centroids[k], group, code, 1, 0, 0},
+                    {1, {75}, density[d], centroids[k], group / 25, code, 1, d % 2 != 0, 0},
+                };
+                add_tensors(1, r, 3, d * 100 + k * 10 + form);
+                snprintf(name, sizeof name, "density%u_centroids%u_%s%s", density[d], centroids[k],
+                         group ? "groups_" : "", code == PITH_CODE_PLAIN ? "plain" : "huffman");
+                finish(name, (d + k + form) % 2 == 0 ? &full : &compact);
+            }
+        }
+    }
+}
+
+/* Streams of one, of four and of more sub-streams, tables that tensors share, lengths of codes that
+ * are all alike or far apart, gaps that need many extra bits. */
+static void shared_tables(void)
+{
+    const struct recipe r[] = {
+        {1, {4095}, 100, 16, 0, PITH_CODE_HUFFMAN, 1, 0, 0},
+        {1, {4096}, 100, 16, 0, PITH_CODE_HUFFMAN, 1, 0, 0},
+        {2, {300, 300}, 40, 16, 0, PITH_CODE_HUFFMAN, 1, 0, 0},
+        {2, {300, 300}, 8, 16, 0, PITH_CODE_HUFFMAN, 1, 0, 0},
+        {2, {300, 300}, 8, 16, 300, PITH_CODE_HUFFMAN, 1, 0, 0},
+        {2, {300, 300}, 50, 32, 0, PITH_CODE_HUFFMAN, 1, 1, 0},
+        {2, {300, 300}, 1, 32, 0, PITH_CODE_HUFFMAN, 0, 0, 0},
+        {3, {4, 300, 300}, 50, 32, 0, PITH_CODE_HUFFMAN, 1, 1, 0},
+        {1, {30000}, 100, 64, 0, PITH_CODE_HUFFMAN, 5, 0, 0},
+        {1, {30000}, 100, 64, 0, PITH_CODE_HUFFMAN, 300, 0, 0},
+        {1, {1000000}, 0, 4, 0, PITH_CODE_HUFFMAN, 0, 0, RARE},
+    };
+    add_tensors(0, r, 11, 77);
+    finish("shared_tables", &full);
+}
+
+static void far_tables(void)
+{
+    struct recipe r[44];
+    for (uint32_t i = 0; i < 44; i++) {
+        uint32_t kind = i % 22; /* so equal tables are 22 tensors apart */
+        r[i] = (struct recipe){
+            1, {2500 + kind}, kind % 2 ? 100 : 3 + kind, 2 + kind * 5, 0, PITH_CODE_HUFFMAN, 1,
+            0, 1 + kind};
+    }
+    add_tensors(0, r, 44, 5);
+    finish("many_tables", &full);
+}
+
+/* The first line of the shape codes that fits: each of them, and what is nearly one. */
+static void shapes(void)
+{
+    static const uint32_t dim[][1 + PITH_MAX_RANK] = {
+        {0},
+        {1, 7},
+        {1, 7},
+        {2, 7, 1},
+        {2, 7, 1},
+        {1, 7},
+        {3, 2, 1, 7},
+        {4, 3, 2, 1, 7},
+        {4, 3, 2, 7, 7},
+        {4, 3, 2, 7, 7},
+        {1, 1},
+        {5, 1, 2, 3, 2, 7},
+        {5, 1, 2, 3, 2, 7},
+        {0},
+        {0},
+        {8, 1, 2, 1, 1, 1, 3, 1, 7},
+        {4, 1, 1, 1, 1},
+    };
+    struct recipe r[sizeof dim / sizeof dim[0]] = {{0}};
+    uint32_t n = sizeof dim / sizeof dim[0];
+    for (uint32_t i = 0; i < n; i++) {
+        r[i].rank = dim[i][0];
+        memcpy(r[i].dim, &dim[i][1], sizeof r[i].dim);
+        r[i].density = 100;
+    }
+    add_tensors(0, r, n, 3);
+    finish("shapes", &full);
+    add_tensors(0, r, n, 3);
+    finish("shapes_compact", &compact);
+}
+
+/* A constant of each element type, cast to f32 and added up. */
+static void element_types(const char *name, const struct pith_pack_opts *opts)
+{
+    static const uint8_t bytes[] = {0, 4, 2, 2, 8, 1, 1, 2, 2, 4, 8, 1};
+    const uint32_t dim[] = {5, 3};
+    start(9, 64, 64);
+    uint32_t sum = new_input("x", PITH_F32, 2, dim);
+    for (uint32_t type = 1; type <= 11; type++) {
+        uint32_t v = new_value("", (enum pith_type)type, 2, dim);
+        struct pith_const *c = room(1, sizeof *c);
+        c->count = 15;
+        c->data = room(15, bytes[type]);
+        for (uint32_t i = 0; i < 15u * bytes[type]; i++) {
+            ((uint8_t *)c->data)[i] = (uint8_t)random_below(type == 11 ? 2 : 60);
+        }
+        if (type % 3 == 0) {
+            c->mask = room(15, 1);
+            memset(c->mask, 1, 15);
+            c->mask[type] = 0;
+            memset((uint8_t *)c->data + type * bytes[type], 0, bytes[type]);
+        }
+        model->values[v].constant = c;
+        uint32_t f = apply(OP_CAST, "", v, PITH_VALUE_NONE);
+        model->nodes[model->n_nodes - 1].attr[0] = PITH_F32;
+        sum = apply(OP_ADD, "", sum, f);
+    }
+    model->outputs[model->n_outputs++] = sum;
+    finish(name, opts);
+}
+
+static void observe(uint32_t v, float min, float max, uint64_t n)
+{
+    model->values[v].min = min;
+    model->values[v].max = max;
+    model->values[v].n_observed = n;
+}
+
+static void texts(void)
+{
+    char key[256];
+    need(pith_model_set_meta(model, "labels", "zero\none\n") == PITH_OK, "meta");
+    need(pith_model_set_meta(model, "preprocess", "scale=1/255") == PITH_OK, "meta");
+    need(pith_model_set_meta(model, "recipe", "{}") == PITH_OK, "meta");
+    need(pith_model_set_meta(model, "a", "") == PITH_OK, "meta");
+    need(pith_model_set_meta(model, "\xC3\xA9t\xC3\xA9", "\xE2\x82\xAC \xF0\x9F\x98\x80") ==
+             PITH_OK,
+         "meta");
+    memset(key, 'k', 255);
+    key[255] = 0;
+    need(pith_model_set_meta(model, key, "the longest key") == PITH_OK, "meta");
+    need(pith_model_add_history(model, "import", "{\"opset\":13}") == PITH_OK, "history");
+    need(pith_model_add_history(model, "prune", "{\"sparsity\":0.5}") == PITH_OK, "history");
+}
+
+/* Two inputs, values used twice and out of order, Split, several outputs, all texts. */
+static void wiring(const char *name, int batch_open, const struct pith_pack_opts *opts)
+{
+    const uint32_t dim[] = {1, 6, 4, 4}, row[] = {1, 4};
+    const struct recipe t = {1, {4}, 100, 0, 0, PITH_CODE_PLAIN, 0, 0, 0};
+    start(11, 64, 64);
+    model->batch_open = batch_open != 0;
+    uint32_t a = new_input("a", PITH_F32, 4, dim), b = new_input("b", PITH_F32, 2, row);
+    uint32_t t0 = make_tensor("t0", &t), t1 = make_tensor("t1", &t);
+    uint32_t x = apply(OP_RELU, "same name", a, PITH_VALUE_NONE);
+    struct pith_node *split = new_node(OP_SPLIT, "split", 1, 3);
+    split->in[0] = x;
+    split->attr[0] = 1; /* the axis */
+    for (uint32_t i = 0; i < 3; i++) {
+        split->out[i] = new_value(i == 1 ? "middle" : "", PITH_F32, 0, NULL);
+    }
+    uint32_t y = apply(OP_ADD, "same name", split->out[1], t1);
+    uint32_t z = apply(OP_MUL, "", t0, split->out[0]);
+    uint32_t w = apply(OP_ADD, "", t0, b);
+    uint32_t u = apply(OP_MUL, "", y, z);
+    model->outputs[model->n_outputs++] = w;
+    model->outputs[model->n_outputs++] = split->out[2];
+    model->outputs[model->n_outputs++] = u;
+    observe(a, -1, 1.5f, 100);
+    observe(split->out[2], 0, 0, 1);
+    observe(u, -3e38f, 3e38f, UINT64_C(1) << 40);
+    texts();
+    finish(name, opts);
+}
+
+/* No node at all: inputs and a tensor are the outputs. */
+static void no_nodes(void)
+{
+    const struct recipe t = {2, {3, 3}, 100, 0, 0, PITH_CODE_PLAIN, 0, 0, 0};
+    start(1, 8, 1);
+    uint32_t x = new_input("x", PITH_I64, 0, NULL);
+    uint32_t c = make_tensor("c", &t);
+    model->outputs[model->n_outputs++] = c;
+    model->outputs[model->n_outputs++] = x;
+    finish("no_nodes", &full);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct pith_pack_opts keep = {sizeof keep, true, true, false};
+    static const struct pith_pack_opts no_names = {sizeof no_names, false, true, false};
+    need(argc == 2, "usage: make_networks FOLDER");
+    folder = argv[1];
+    every_coding();
+    shared_tables();
+    far_tables();
+    shapes();
+    element_types("types", &full);
+    element_types("types_compact", &compact);
+    wiring("wiring", 0, &full);
+    wiring("wiring_batch", 1, &full);
+    wiring("wiring_no_names", 1, &no_names);
+    wiring("wiring_compact", 1, &compact);
+    wiring("wiring_compact_keep", 0, &keep);
+    no_nodes();
+    return 0;
+}
