@@ -192,14 +192,15 @@ static const char *class_name(const struct pith_model *m, uint64_t k, int *len)
     return p ? p : "";
 }
 
-/* The next element in falling order behind number `last` (equal ones by number); n: none. */
-static uint64_t next_largest(const float *y, uint64_t n, uint64_t last)
+/* The next element in falling order behind *last (NULL: none yet), equal ones by number; NULL: no
+ * more. */
+static const float *next_largest(const float *y, uint64_t n, const float *last)
 {
-    uint64_t best = n;
-    for (uint64_t i = 0; i < n; i++) {
-        bool after = last == n || y[i] < y[last] || (y[i] == y[last] && i > last);
-        if (after && (best == n || y[i] > y[best]))
-            best = i;
+    const float *best = NULL;
+    for (const float *p = y; p < y + n; p++) {
+        bool after = !last || *p < *last || (*p == *last && p > last);
+        if (after && (!best || *p > *best))
+            best = p;
     }
     return best;
 }
@@ -222,14 +223,15 @@ static void print_class(const struct runner *r, uint64_t k, double value)
 
 static void print_top(const struct runner *r, const struct pith_tensor *t, const float *y)
 {
-    uint64_t top = r->o->top ? r->o->top : 5, n = t->bytes / sizeof *y, last = n;
+    uint64_t top = r->o->top ? r->o->top : 5, n = t->bytes / sizeof *y;
+    const float *best = NULL;
     if (r->o->common.json) {
         cli_json_begin();
         cli_json_bytes("output", t->name, t->name_bytes);
         cli_json_open("top", '[');
     }
-    for (uint64_t k = 0; k < top && (last = next_largest(y, n, last)) < n; k++)
-        print_class(r, last, (double)y[last]);
+    for (uint64_t k = 0; k < top && (best = next_largest(y, n, best)) != NULL; k++)
+        print_class(r, (uint64_t)(best - y), (double)*best);
     if (r->o->common.json) {
         cli_json_close(']');
         cli_json_end();

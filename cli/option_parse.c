@@ -234,9 +234,11 @@ enum cli_exit cli_parse(const struct cli_command *cmd, int argc, char **argv, vo
     bool only_operands = false;
     uint32_t n = 0;
     c->seed = 1;
-    for (const struct cli_option *o = cmd->options; o && o->name; o++)
+    for (const struct cli_option *o = cmd->options; o && o->name; o++) {
+        void *at = (char *)options + o->offset;
         if (o->kind == OPTION_PERCENT)
-            *(double *)((char *)options + o->offset) = -1; /* not given */
+            *(double *)at = -1; /* not given */
+    }
     for (int i = 0; i < argc;) {
         int used = 1;
         if (only_operands || argv[i][0] != '-' || argv[i][1] == '\0')

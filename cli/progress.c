@@ -174,6 +174,8 @@ void cli_progress_end(struct cli_progress *p)
     p->running = false;
     if (p->drawn)
         fputs("\r\033[K", stderr);
+    if (p->events && !cli_interrupted())
+        atomic_store(&p->done, p->total); /* steps need not report their last sample */
     if (p->events)
         print_event(p, "end");
 }

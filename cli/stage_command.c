@@ -5,6 +5,8 @@
 
 #define MAX_PATTERN 256
 
+_Static_assert(CLI_LIST_MAX <= PITH_STAGE_LAYERS, "a --layer for each entry of a list");
+
 /* Patterns live as long as the process: the stage borrows them. */
 static char patterns[PITH_STAGE_LAYERS][MAX_PATTERN];
 
@@ -16,7 +18,7 @@ enum cli_exit cli_layer_overrides(const struct cli_list *list,
     for (uint32_t i = 0; i < list->n; i++) {
         const char *text = list->item[i], *equals = strrchr(text, '=');
         size_t len = equals ? (size_t)(equals - text) : 0;
-        if (!equals || len == 0 || len >= MAX_PATTERN || i >= PITH_STAGE_LAYERS) {
+        if (!equals || len == 0 || len >= MAX_PATTERN) {
             cli_error("--layer '%s': not of the form GLOB=value", text);
             return EXIT_USAGE;
         }

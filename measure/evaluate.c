@@ -15,7 +15,7 @@ static uint64_t rank_of(const float *score, uint64_t n, uint64_t label)
 {
     uint64_t better = 0;
     for (uint64_t i = 0; i < n; i++)
-        better += score[i] > score[label] || (score[i] == score[label] && i < label);
+        better += score[i] > score[label] || (i < label && score[i] == score[label]);
     return better;
 }
 

@@ -300,6 +300,7 @@ onnx_lower_fn pith_lower_one_hot, pith_lower_top_k, pith_lower_conv_transpose;
 onnx_lower_fn pith_lower_kind, pith_lower_unary;
 onnx_lower_fn pith_lower_mod, pith_lower_is_nan;
 onnx_lower_fn pith_lower_reduce;
+onnx_lower_fn pith_lower_arg, pith_lower_hardmax, pith_lower_cum_sum, pith_lower_lp_norm;
 
 /* The whole road up to (not including) onnx_emit; im->refusals tells what cannot be imported. */
 enum pith_status pith_onnx_open(struct onnx_import *im, const void *bytes, size_t n);

@@ -518,6 +518,32 @@ static enum pith_status conv_transpose(struct op_export *e)
     return PITH_OK;
 }
 
+static enum pith_status arg(struct op_export *e)
+{
+    put_int(e, "axis", ATTR_ARG_AXIS);
+    put_int(e, "keepdims", ATTR_ARG_KEEP);
+    put_int(e, "select_last_index", ATTR_ARG_LAST);
+    return kind(e);
+}
+
+static enum pith_status along_axis(struct op_export *e)
+{
+    const int32_t *attr = e->node->attr;
+    if (attr[ATTR_ALONG_FLAT])
+        return unsupported(e, "flattened axes");
+    if (attr[ATTR_KIND] != ALONG_CUM_SUM) {
+        put_int(e, "axis", ATTR_ALONG_AXIS);
+        if (attr[ATTR_KIND] == ALONG_LP_NORMALIZATION)
+            put_int(e, "p", ATTR_ALONG_P);
+        return kind(e);
+    }
+    int64_t at = attr[ATTR_ALONG_AXIS];
+    pith_export_input(e->to, pith_export_ints_tensor(e->x, &at, 1));
+    put_int(e, "exclusive", ATTR_ALONG_EXCLUSIVE);
+    put_int(e, "reverse", ATTR_ALONG_REVERSE);
+    return kind(e);
+}
+
 static const struct export_row rows[] = {
     {PITH_OP_CONV, "Conv", conv},
     {PITH_OP_GEMM, "Gemm", gemm},
@@ -570,6 +596,8 @@ static const struct export_row rows[] = {
     {PITH_OP_WHERE, "Where", NULL},
     {PITH_OP_VARIADIC, "Variadic", kind},
     {PITH_OP_REDUCE, "Reduce", reduce},
+    {PITH_OP_ARG, "Arg", arg},
+    {PITH_OP_ALONG_AXIS, "AlongAxis", along_axis},
 };
 
 enum pith_status pith_export_op(struct onnx_export *x, const struct pith_node *node)

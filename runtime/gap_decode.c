@@ -181,7 +181,7 @@ static void next_word(struct gap_reader *r)
         r->word = (v | v >> 16) & UINT64_C(0xffffffff);
     }
     r->at += n;
-    r->pos += n * w;
+    r->pos += (uint64_t)n * w;
 }
 
 /* Nonzeros of a word whose elements all lie inside the tensor. Four at a time, whether there are

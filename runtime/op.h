@@ -63,6 +63,8 @@ enum pith_op {
     PITH_OP_WHERE = 41,
     PITH_OP_VARIADIC = 42,
     PITH_OP_REDUCE = 43,
+    PITH_OP_ARG = 44,
+    PITH_OP_ALONG_AXIS = 45,
     PITH_OP_GATHER = 50,
     PITH_OP_SCATTER = 51,
     PITH_OP_TILE = 52,
@@ -155,6 +157,10 @@ enum reduce_kind {
     REDUCE_END
 };
 
+enum arg_kind { ARG_MAX = 0, ARG_MIN = 1, ARG_END };
+
+enum along_kind { ALONG_HARDMAX = 0, ALONG_CUM_SUM = 1, ALONG_LP_NORMALIZATION = 2, ALONG_END };
+
 /* Slots by operator. Spatial lists have one entry per spatial axis (1 or 2 in this version). */
 enum {
     /* CONV  in: x [N,C,(H,)W] f32, w [O,C/group,(KH,)KW] f32, bias [O] f32 (optional) */
@@ -221,6 +227,16 @@ enum {
     /* REDUCE */
     ATTR_REDUCE_KIND_AXES = 1,  /* empty: all axes */
     ATTR_REDUCE_KIND_KEEP = 10, /* 0, 1; default 1 */
+    /* ARG: one axis of the input */
+    ATTR_ARG_AXIS = 1, /* default 0 */
+    ATTR_ARG_KEEP = 2, /* 0, 1; default 1 */
+    ATTR_ARG_LAST = 3, /* 0, 1: the last of equals; default 0 */
+    /* ALONG_AXIS */
+    ATTR_ALONG_AXIS = 1,      /* 0..7; always stored (def = -1) */
+    ATTR_ALONG_FLAT = 2,      /* 0, 1: over all axes from there on; default 0 */
+    ATTR_ALONG_P = 3,         /* LP_NORMALIZATION: 1, 2; default 2 */
+    ATTR_ALONG_EXCLUSIVE = 4, /* CUM_SUM: 0, 1; default 0 */
+    ATTR_ALONG_REVERSE = 5,   /* CUM_SUM: 0, 1; default 0 */
     ATTR_RESIZE_SCALES = 12,  /* f32 bits, one per axis; empty: output dim / input dim */
     /* GATHER in: x, indices i64 or i32 */
     ATTR_GATHER_KIND = 0, /* 0 along an axis, 1 elements, 2 nd; default 0 */

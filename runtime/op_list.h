@@ -38,5 +38,7 @@ extern const struct op_info pith_op_unary;
 extern const struct op_info pith_op_power, pith_op_mod, pith_op_compare, pith_op_where;
 /* op_variadic.c, op_reduce.c */
 extern const struct op_info pith_op_variadic, pith_op_reduce;
+/* op_arg.c, op_along_axis.c */
+extern const struct op_info pith_op_arg, pith_op_along_axis;
 
 #endif

@@ -54,6 +54,8 @@ static const struct op_info *const table[PITH_OP_END] = {
     [PITH_OP_WHERE] = &pith_op_where,
     [PITH_OP_VARIADIC] = &pith_op_variadic,
     [PITH_OP_REDUCE] = &pith_op_reduce,
+    [PITH_OP_ARG] = &pith_op_arg,
+    [PITH_OP_ALONG_AXIS] = &pith_op_along_axis,
 };
 
 const struct op_info *pith_op_get(uint32_t op)

@@ -206,7 +206,7 @@ enum pith_status pith_plan_work_bytes(const void *blob, size_t bytes, const stru
     if (st)
         return st;
     if (!mul_ok(graph_bytes, WORK_PER_GRAPH_BYTE, &all) ||
-        !add_ok(all, sizeof(struct pith_plan) + 4 * PLAN_ALIGN, &all) ||
+        !add_ok(all, sizeof(struct pith_plan) + (size_t)4 * PLAN_ALIGN, &all) ||
         !align_ok(all, PLAN_ALIGN, &all) || all > SIZE_MAX || graph_bytes > opts.max_bytes)
         return PITH_ERR_LIMIT;
     *work_bytes = all;

@@ -121,7 +121,7 @@ static bool place(uint64_t *bytes, uint64_t n, uint64_t elem_bytes, uint64_t *at
            align_ok(*bytes, 64, bytes);
 }
 
-#define MAX_WINDOW_SIXTEENTHS (16u * 36)
+#define MAX_WINDOW_SIXTEENTHS UINT64_C(576) /* 36 bits */
 
 /* Bytes for the streams of a sparse form: 3 or 6 a nonzero, or, where the window form is expected
  * to need more, up to 4.5 so that it can be had at low density too. On random patterns of density d
@@ -276,7 +276,7 @@ static void put_index4(uint8_t *row, uint32_t c, uint32_t index)
 
 static void put_index5(uint8_t *row, uint32_t c, uint32_t index)
 {
-    uint8_t *word = row + c / 96 * 64 + c % 16 * 4;
+    uint8_t *word = row + (size_t)(c / 96 * 64 + c % 16 * 4);
     store_le32(word, load_le32(word) | index << (c % 96 / 16 * 5));
 }
 

@@ -213,7 +213,7 @@ static enum pith_status cut_plain_index(struct graph_parse *p, struct weight *w)
 static enum pith_status take_table(struct graph_parse *p, uint32_t ref, struct huff_table *t)
 {
     if (ref == TABLE_FAR) {
-        uint64_t far = rd_varint(&p->r, MAX_TABLES);
+        uint64_t far = rd_varint(&p->r, (uint64_t)MAX_TABLES);
         if (p->r.bad || far < TABLE_FAR)
             return pith_parse_corrupt(p);
         ref = (uint32_t)far;

@@ -86,6 +86,8 @@ const char *pith_op_text(uint32_t op)
         [PITH_OP_WHERE] = "Where",
         [PITH_OP_VARIADIC] = "Variadic",
         [PITH_OP_REDUCE] = "Reduce",
+        [PITH_OP_ARG] = "Arg",
+        [PITH_OP_ALONG_AXIS] = "AlongAxis",
     };
     return op < PITH_OP_END && names[op] ? names[op] : "?";
 }

@@ -7,19 +7,19 @@
 
 static uint32_t index4(const uint8_t *row, uint32_t c)
 {
-    const uint8_t *word = row + (size_t)(c / 128) * 64 + (c % 16) * 4;
+    const uint8_t *word = row + (size_t)(c / 128 * 64 + c % 16 * 4);
     return load_le32(word) >> (c % 128 / 16 * 4) & 15;
 }
 
 static uint32_t index5(const uint8_t *row, uint32_t c)
 {
-    const uint8_t *word = row + (size_t)(c / 96) * 64 + (c % 16) * 4;
+    const uint8_t *word = row + (size_t)(c / 96 * 64 + c % 16 * 4);
     return load_le32(word) >> (c % 96 / 16 * 5) & 31;
 }
 
 static uint32_t index8(const uint8_t *row, uint32_t c)
 {
-    return row[(size_t)(c / 64) * 64 + c % 16 / 4 * 16 + c % 64 / 16 * 4 + c % 4];
+    return row[c / 64 * 64 + c % 16 / 4 * 16 + c % 64 / 16 * 4 + c % 4];
 }
 
 static void rows_of(const struct run_form *f, const float *x, float *y, uint32_t unit_begin,

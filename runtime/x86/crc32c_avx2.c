@@ -9,7 +9,7 @@
 #include "container.h"
 
 #define POLYNOMIAL 0x82f63b78u /* bit 31 is x^0 */
-#define STRETCH_BYTES 8192u
+#define STRETCH_BYTES ((size_t)8192)
 #define OVER_ONE 0x28461564u /* x^(8 * STRETCH_BYTES) */
 #define OVER_TWO 0xbf455269u /* x^(16 * STRETCH_BYTES) */
 
@@ -35,7 +35,7 @@ static uint64_t load_word(const uint8_t *p)
 static uint32_t shift_block(uint32_t crc, const uint8_t *p)
 {
     uint64_t a = crc, b = 0, c = 0;
-    for (uint32_t i = 0; i < STRETCH_BYTES; i += 8) {
+    for (size_t i = 0; i < STRETCH_BYTES; i += 8) {
         a = _mm_crc32_u64(a, load_word(p + i));
         b = _mm_crc32_u64(b, load_word(p + i + STRETCH_BYTES));
         c = _mm_crc32_u64(c, load_word(p + i + 2 * STRETCH_BYTES));

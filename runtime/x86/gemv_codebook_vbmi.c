@@ -24,7 +24,7 @@ static void load_planes(struct planes *t, const float *codebook)
     }
     for (uint32_t k = 0; k < 4; k++)
         for (uint32_t q = 0; q < 4; q++)
-            t->p[k][q] = _mm512_loadu_si512(byte[k] + 64 * q);
+            t->p[k][q] = _mm512_loadu_si512(byte[k] + (size_t)64 * q);
 }
 
 static inline __m512i plane(const __m512i p[4], __m512i index, __mmask64 high)

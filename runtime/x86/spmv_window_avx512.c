@@ -64,7 +64,7 @@ void pith_spmv_window_avx512(const struct run_form *f, const float *x, float *y,
         struct slots even = {{_mm512_setzero_ps(), _mm512_setzero_ps(), _mm512_setzero_ps()}};
         struct slots odd = even;
         uint32_t t = ptr[u], end = ptr[u + 1];
-        for (; end - t >= 2; t += 2, word += 2 * WINDOW_LANES) {
+        for (; end - t >= 2; t += 2, word += (size_t)2 * WINDOW_LANES) {
             window += step[t];
             triple(&even, word, window, c);
             window += step[t + 1];

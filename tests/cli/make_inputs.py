@@ -98,6 +98,13 @@ def main():
     write("alone-images-idx3-ubyte", struct.pack(">IIII", 0x803, 3, 2, 3) + bytes(range(18)))
     write("large-images-idx3-ubyte", struct.pack(">IIII", 0x803, 2, 4, 4) + bytes(range(32)))
     write("escape.onnx", model(gemm(good, name='\x1b]0;x\x07"quoted\\') + ends))
+    per_channel = [1.0, 0.5, 2.0, 1.5]
+    write("norm.onnx", model(
+        node("Conv", ["x", "w"], ["c"], "conv") +
+        node("BatchNormalization", ["c", "s", "b", "m", "v"], ["n"], "norm") +
+        node("Relu", ["n"], ["y"], "relu") + field(2, "g") + tensor("w", [4, 3, 1, 1], good[:12]) +
+        b"".join(tensor(name, [4], per_channel) for name in "sbmv") +
+        value(11, "x", [1, 3, 2, 2]) + value(12, "y", [1, 4, 2, 2])))
     write("grey.png", png(40, 60, lambda y, x: 255 if 15 < x < 25 and 10 < y < 50 else 0))
     write("six.f32", struct.pack("<6f", 1, 0, -1, 2, 0.5, 0))
     write("four.f32", struct.pack("<4f", 1, 0, -1, 2))

@@ -190,6 +190,26 @@ def reductions(c, v):
                    node("Relu", ["t"], ["y"])], x, constants={"a": ints()})
 
 
+def along_axes(c, v):
+    x = {"x": [2, 3, 4]}
+    as_float = node("Cast", ["t"], ["y"], to=TensorProto.FLOAT)
+    for op in ("ArgMax", "ArgMin"):
+        for axis, keep in ((0, 1), (1, 0), (2, 0)) + (((-2, 1),) if v >= 11 else ()):
+            c.add(f"{op} axis {axis}", v, [node(op, ["x"], ["t"], axis=axis, keepdims=keep), as_float], x)
+        if v >= 12:
+            c.add(f"{op} last", v, [node("Sign", ["x"], ["s"]),
+                                    node(op, ["s"], ["t"], axis=1, select_last_index=1),
+                                    as_float], x)
+    c.add("Hardmax", v, [node("Hardmax", ["x"], ["y"])], {"x": [5, 6]})
+    if v >= 11:
+        for axis in (0, -1):
+            c.add(f"CumSum {axis}", v,
+                  [node("CumSum", ["x", "a"], ["y"], exclusive=1, reverse=-axis)], x,
+                  constants={"a": np.array(axis)})
+    for p in (1, 2):
+        c.add(f"LpNormalization {p}", v, [node("LpNormalization", ["x"], ["y"], axis=1, p=p)], x)
+
+
 def normalization(c, v):
     def stats(n):
         return {"s": c.f(n), "b": c.f(n), "m": c.f(n), "v": abs(c.f(n))}
@@ -310,7 +330,7 @@ def cases(seed=3):
     c = Cases(seed)
     for v in OPSETS:
         for family in (windows, products, elementwise, unary, two_operands, normalization, reductions,
-                       cutting, views):
+                       along_axes, cutting, views):
             family(c, v)
         movement_cases.add_cases(c, v)
     resizing(c)

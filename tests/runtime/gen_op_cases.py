@@ -282,6 +282,38 @@ def reduce_kinds():
     reduce(0, [2, 700], [1])
 
 
+def along_axes():
+    for kind, op in enumerate(("ArgMax", "ArgMin")):
+        for axis in range(3):
+            for keep, last in ((1, 0), (0, 1)):
+                case(op, "ARG", [[2, 3, 18] if axis == 1 else [3, 4, 3]],
+                     [("KIND", kind), ("ARG_AXIS", axis), ("ARG_KEEP", keep), ("ARG_LAST", last)],
+                     {"axis": axis, "keepdims": keep, "select_last_index": last},
+                     out_types=["I64"])
+        for t in ("I8", "U8", "I16", "U16", "I32", "I64"):
+            case(op, "ARG", [[2, 5]], [("KIND", kind), ("ARG_AXIS", 1)], {"axis": 1}, types=[t],
+                 out_types=["I64"])
+        case(op, "ARG", [[2, 9]], [("KIND", kind), ("ARG_AXIS", 1)], {"axis": 1}, types=["U8"],
+             out_types=["I64"])
+    for axis in range(3):
+        for opset in (11, 13):
+            case("Hardmax", "ALONG_AXIS", [[2, 3, 4]],
+                 [("KIND", 0), ("ALONG_AXIS", axis), ("ALONG_FLAT", int(opset < 13))],
+                 {"axis": axis}, opset=opset)
+        for exclusive in (0, 1):
+            for reverse in (0, 1):
+                case("CumSum", "ALONG_AXIS", [[2, 3, 4]],
+                     [("KIND", 1), ("ALONG_AXIS", axis), ("ALONG_EXCLUSIVE", exclusive),
+                      ("ALONG_REVERSE", reverse)],
+                     {"exclusive": exclusive, "reverse": reverse}, [np.array(axis, np.int64)])
+        for p in (1, 2):
+            case("LpNormalization", "ALONG_AXIS", [[2, 3, 18] if axis == 1 else [2, 3, 4]],
+                 [("KIND", 2), ("ALONG_AXIS", axis), ("ALONG_P", p)], {"axis": axis, "p": p})
+    for t in ("I32", "I64"):
+        case("CumSum", "ALONG_AXIS", [[3, 4]], [("KIND", 1), ("ALONG_AXIS", 1)], {},
+             [np.array(1, np.int64)], types=[t])
+
+
 def pool(op, name, shape, kernel, strides=None, pads=None, dilations=None, ceil=0, include=None,
          opset=17):
     attrs, ours = {"kernel_shape": kernel}, [("POOL_KERNEL", kernel)]
@@ -475,7 +507,7 @@ def resizes():
 
 for family in (binary, activations, pools, normalisations, movement, pads, casts, reductions,
                resizes, unaries, two_operands, variadic,
-               reduce_kinds):
+               reduce_kinds, along_axes):
     family()
 emit()
 print(f"{len(cases)} cases", file=sys.stderr)

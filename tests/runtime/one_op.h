@@ -24,6 +24,7 @@ struct one_op {
     struct tview *out_ptr[ONE_OP_MAX];
     uint8_t *memory[ONE_OP_MAX]; /* of outputs, canaries included */
     struct op_args args;
+    const struct pith_kernels *kernels; /* NULL: the operator asks for none */
 };
 
 static inline void one_op_open(struct one_op *t, enum pith_op op, uint32_t n_in, uint32_t n_out)
@@ -80,7 +81,7 @@ static inline void one_op_backwards(void *user, uint32_t n, void (*body)(void *a
 
 static inline void one_op_run(struct one_op *t, bool split)
 {
-    struct op_env env = {.parallel_for = split ? one_op_backwards : NULL};
+    struct op_env env = {.kernels = t->kernels, .parallel_for = split ? one_op_backwards : NULL};
     struct op_need need = {0};
     if (t->info->need)
         assert_int_equal(t->info->need(&t->args, &env, &need), PITH_OK);
