@@ -113,8 +113,6 @@ void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Summary line for the eyes, unless -q. */
 void cli_say(const struct cli_common *c, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* A JSON string on stdout, quotes included (json_text.c). */
-void cli_json_text(const char *text);
 /* Prints err and tells the exit code that belongs to it. */
 enum cli_exit cli_fail(const struct pith_error *err);
 enum cli_exit cli_exit_of(enum pith_status status);

@@ -22,7 +22,7 @@ static const struct cli_option options[] = {
     {0, "batch", OPTION_UINT, offsetof(struct bench_options, batch), "N",
      "samples at once, for models with open batch", 1, 65536},
     {0, "per-layer", OPTION_FLAG, offsetof(struct bench_options, per_layer), NULL,
-     "time, kernel and bytes of every layer", 0, 0},
+     "fastest time, kernel and bytes of every layer", 0, 0},
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
 
@@ -101,7 +101,7 @@ static void print_layers(struct pith_engine *e)
         cli_table_add(&t, "%.*s", (int)l.name_bytes, l.name);
         cli_table_add(&t, "%s", pith_op_text(l.op));
         cli_table_add(&t, "%s", l.kernel);
-        cli_table_add(&t, "%.1f", (double)l.ns / 1e3);
+        cli_table_add(&t, "%.1f", (double)pith_engine_layer_ns(e, i) / 1e3);
         cli_table_add(&t, "%.2f", (double)l.macs / 1e6);
         cli_table_add(&t, "%s", l.weight_bytes ? cli_format_bytes(l.weight_bytes, a) : "");
     }
@@ -128,8 +128,9 @@ static void print_text(const struct bench_options *o, const struct bench_side *s
            pith_cpu_names(used_features(&sides[0]), cpu, sizeof cpu));
 }
 
-static void json_layers(const struct pith_plan *plan, bool profiled)
+static void json_layers(struct pith_engine *e, bool profiled)
 {
+    const struct pith_plan *plan = pith_engine_plan(e);
     struct pith_layer l;
     cli_json_open("layers", '[');
     for (uint32_t i = 0; i < pith_plan_layer_count(plan); i++) {
@@ -139,7 +140,7 @@ static void json_layers(const struct pith_plan *plan, bool profiled)
         cli_json_string("op", pith_op_text(l.op));
         cli_json_string("kernel", l.kernel);
         if (profiled)
-            cli_json_uint("ns", l.ns);
+            cli_json_uint("ns", pith_engine_layer_ns(e, i));
         cli_json_uint("macs", l.macs);
         cli_json_uint("weight_bytes", l.weight_bytes);
         cli_json_close('}');
@@ -157,7 +158,7 @@ static void json_side(const struct bench_side *side)
     cli_json_uint("batch", side->opts.batch);
     cli_json_uint("arena_bytes", pith_engine_need(side->engine).arena_bytes);
     cli_json_uint("file_bytes", pith_engine_file_bytes(side->engine));
-    json_layers(pith_engine_plan(side->engine), side->opts.profile);
+    json_layers(side->engine, side->opts.profile);
 }
 
 static void print_json(const struct bench_side *sides, uint32_t n)

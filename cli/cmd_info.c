@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* pith info: what is in a model, to the byte. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include "data_options.h"
+#include "json_out.h"
 #include "layer_table.h"
 #include "pith_host.h"
 
@@ -61,32 +61,40 @@ static void print_sections(const struct pith_byte_account *a)
 
 static void print_json_layers(const struct layer_rows *r)
 {
-    fputs(",\"layers\":[", stdout);
+    cli_json_open("layers", '[');
     for (uint32_t i = 0; i < r->n; i++) {
         const struct layer_row *row = &r->row[i];
-        printf("%s{\"name\":", i ? "," : "");
-        cli_json_text(row->name);
-        printf(",\"op\":\"%s\",\"shape\":\"%s\",\"density\":%.9g,\"bits\":%g,\"grid\":\"%s\","
-               "\"code\":\"%s\",\"bytes\":%" PRIu64 "}",
-               row->op, row->shape, (double)row->kept / (double)row->count, row->bits, row->grid,
-               row->code, row->bytes);
+        cli_json_open(NULL, '{');
+        cli_json_string("name", row->name);
+        cli_json_string("op", row->op);
+        cli_json_string("shape", row->shape);
+        cli_json_number("density", (double)row->kept / (double)row->count);
+        cli_json_number("bits", row->bits);
+        cli_json_string("grid", row->grid);
+        cli_json_string("code", row->code);
+        cli_json_uint("bytes", row->bytes);
+        cli_json_close('}');
     }
-    putchar(']');
+    cli_json_close(']');
 }
 
 static void print_json(const struct layer_rows *r, const struct cost *cost)
 {
-    printf("{\"pith\":1,\"bytes\":%" PRIu64 ",\"weights\":%" PRIu64 ",\"nonzeros\":%" PRIu64
-           ",\"macs\":%" PRIu64 ",\"ratio\":%.6g,\"bits_per_weight\":%.6g,\"arena_bytes\":%" PRIu64,
-           r->account->total, r->weights, r->kept, cost->macs,
-           4 * (double)r->weights / (double)r->account->total,
-           r->weights ? 8 * (double)r->bytes / (double)r->weights : 0.0, cost->arena_bytes);
+    cli_json_begin();
+    cli_json_uint("bytes", r->account->total);
+    cli_json_uint("weights", r->weights);
+    cli_json_uint("nonzeros", r->kept);
+    cli_json_uint("macs", cost->macs);
+    cli_json_number("ratio", 4 * (double)r->weights / (double)r->account->total);
+    cli_json_number("bits_per_weight",
+                    r->weights ? 8 * (double)r->bytes / (double)r->weights : 0.0);
+    cli_json_uint("arena_bytes", cost->arena_bytes);
     print_json_layers(r);
-    fputs(",\"sections\":{", stdout);
+    cli_json_open("sections", '{');
     for (uint32_t i = 0; i < PITH_SECTIONS; i++)
-        printf("%s\"%s\":%" PRIu64, i ? "," : "", pith_section_name((enum pith_section)i),
-               r->account->section[i]);
-    puts("}}");
+        cli_json_uint(pith_section_name((enum pith_section)i), r->account->section[i]);
+    cli_json_close('}');
+    cli_json_end();
 }
 
 static void print_value(const char *what, const struct pith_value *v, bool batch_open)

@@ -43,7 +43,7 @@ static void put_quoted(const char *text, size_t n)
     putchar('"');
 }
 
-void cli_json_text(const char *text)
+static void print_string(const char *text)
 {
     put_quoted(text, strlen(text));
 }
@@ -55,7 +55,7 @@ static void start_member(const char *key)
     first_member = false;
     if (!key)
         return;
-    cli_json_text(key);
+    print_string(key);
     putchar(':');
 }
 

@@ -68,6 +68,7 @@ void pith_engine_close(struct pith_engine *e)
         return;
     pith_threads_stop(&e->opts);
     free(e->memory);
+    free(e->layer_ns);
     pith_buffer_free(&e->file);
     free(e);
 }
@@ -75,6 +76,11 @@ void pith_engine_close(struct pith_engine *e)
 struct pith_plan *pith_engine_plan(struct pith_engine *e)
 {
     return e->plan;
+}
+
+uint64_t pith_engine_layer_ns(const struct pith_engine *e, uint32_t layer)
+{
+    return e->layer_ns && layer < pith_plan_layer_count(e->plan) ? e->layer_ns[layer] : 0;
 }
 
 size_t pith_engine_file_bytes(const struct pith_engine *e)

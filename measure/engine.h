@@ -10,6 +10,7 @@ struct pith_engine {
     struct pith_need need;
     void *memory; /* owns: the plan lives here */
     struct pith_plan *plan;
+    uint64_t *layer_ns; /* owns: a layer's fastest run in pith_time. NULL: not profiled, not timed */
 };
 
 #endif

@@ -98,6 +98,10 @@ struct pith_timing {
 enum pith_status pith_time(struct pith_engine *engine, double seconds, struct pith_timing *timing,
                            struct pith_error *err);
 
+/* The fastest run of a layer, of all that pith_time has done so far: single runs, and so their last
+ * one, hold interruptions longer than the layer. 0 before, or where the engine does not profile. */
+uint64_t pith_engine_layer_ns(const struct pith_engine *engine, uint32_t layer);
+
 /* Seeded inputs, standard normal, for models without data at hand. */
 void pith_fill_normal(struct pith_plan *plan, uint64_t seed);
 

@@ -47,13 +47,37 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Adds the run just done to the fastest runs of the layers. */
+static void keep_fastest(struct pith_engine *e)
+{
+    struct pith_layer l;
+    for (uint32_t i = 0; i < pith_plan_layer_count(e->plan); i++) {
+        pith_plan_layer(e->plan, i, &l);
+        if (l.ns < e->layer_ns[i])
+            e->layer_ns[i] = l.ns;
+    }
+}
+
+static bool layers_ready(struct pith_engine *e)
+{
+    uint32_t n = pith_plan_layer_count(e->plan);
+    if (e->layer_ns || !e->opts.clock_ns)
+        return true;
+    e->layer_ns = malloc((n ? n : 1) * sizeof *e->layer_ns);
+    for (uint32_t i = 0; e->layer_ns && i < n; i++)
+        e->layer_ns[i] = UINT64_MAX;
+    return e->layer_ns != NULL;
+}
+
 enum pith_status pith_time(struct pith_engine *e, double seconds, struct pith_timing *timing,
                            struct pith_error *err)
 {
     uint64_t *ns = malloc(MAX_RUNS * sizeof *ns), end = 0;
     uint32_t n = 0;
-    if (!ns)
+    if (!ns || !layers_ready(e)) {
+        free(ns);
         return pith_error_no_memory(err);
+    }
     for (int i = 0; i < WARM_UPS; i++) {
         pith_fill_normal(e->plan, 1);
         pith_plan_run(e->plan);
@@ -66,6 +90,8 @@ enum pith_status pith_time(struct pith_engine *e, double seconds, struct pith_ti
         start = pith_clock_ns(NULL);
         pith_plan_run(e->plan);
         ns[n++] = pith_clock_ns(NULL) - start;
+        if (e->layer_ns)
+            keep_fastest(e);
     }
     qsort(ns, n, sizeof *ns, by_value);
     *timing = (struct pith_timing){.ms_median = (double)ns[n / 2] / 1e6,

@@ -28,6 +28,7 @@ enum {
     ONNX_MAX_MESSAGES = 1 << 19, /* of any type, nested ones included */
     ONNX_MAX_FIELDS = 1 << 21,   /* occurrences of fields, packed elements not counted */
     ONNX_MAX_NODE_INPUTS = 16384,
+    ONNX_EINSUM_NODES = 7, /* that one Einsum becomes at most */
     ONNX_OTHER_BATCH = 3, /* a second size for an open batch, to see what follows it */
     ONNX_NONE = -1
 };
@@ -207,6 +208,9 @@ const struct onnx_row *pith_onnx_row(const Onnx__NodeProto *node); /* NULL: not 
 const char *pith_onnx_hint(const char *op_type);
 /* Lowers all nodes of im->order; refused ones are collected in im->refusals. */
 enum pith_status pith_onnx_lower_all(struct onnx_import *im);
+/* Shapes of the outputs by the runtime's rule; then the node is folded or emitted. A lowering that
+ * makes several nodes of one calls it for each. */
+enum pith_status pith_onnx_finish(struct onnx_lower *l);
 /* onnx_fold.c: computes a node whose inputs are all constants. *folded tells whether it did. */
 enum pith_status pith_onnx_fold(struct onnx_lower *l, const struct op_args *args, bool *folded);
 /* The same once more, args shaped for the other batch, into other_data; the outputs are folded. */
@@ -297,10 +301,12 @@ onnx_lower_fn pith_lower_scatter_elements, pith_lower_scatter_nd, pith_lower_til
 onnx_lower_fn pith_lower_expand;
 onnx_lower_fn pith_lower_depth_to_space, pith_lower_space_to_depth, pith_lower_trilu;
 onnx_lower_fn pith_lower_one_hot, pith_lower_top_k, pith_lower_conv_transpose;
+onnx_lower_fn pith_lower_einsum;
 onnx_lower_fn pith_lower_kind, pith_lower_unary;
 onnx_lower_fn pith_lower_mod, pith_lower_is_nan;
 onnx_lower_fn pith_lower_reduce;
 onnx_lower_fn pith_lower_arg, pith_lower_hardmax, pith_lower_cum_sum, pith_lower_lp_norm;
+onnx_lower_fn pith_lower_group_norm, pith_lower_layer_norm, pith_lower_mean_variance;
 
 /* The whole road up to (not including) onnx_emit; im->refusals tells what cannot be imported. */
 enum pith_status pith_onnx_open(struct onnx_import *im, const void *bytes, size_t n);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* onnx_along_axis.c - operators along one axis: ArgMax, ArgMin, Hardmax, CumSum, LpNormalization. */
+/* onnx_along_axis.c - operators along one axis: ArgMax, ArgMin, Hardmax, CumSum, LpNormalization.
+ */
 #include "onnx.h"
 #include "onnx_kind.h"
 

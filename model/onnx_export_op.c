@@ -347,13 +347,18 @@ static enum pith_status resize(struct op_export *e)
                                          "pytorch_half_pixel"};
     static const char *const nearest[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
                                           "ceil"};
+    static const char *const modes[] = {"nearest", "linear", "cubic"};
     const int32_t *attr = e->node->attr;
     if (attr[ATTR_RESIZE_COORD] > 3)
         return unsupported(e, "half_pixel_symmetric");
-    pith_export_string(e->x, e->to, "mode", attr[ATTR_RESIZE_MODE] ? "linear" : "nearest");
+    pith_export_string(e->x, e->to, "mode", modes[attr[ATTR_RESIZE_MODE]]);
     pith_export_string(e->x, e->to, "coordinate_transformation_mode",
                        coords[attr[ATTR_RESIZE_COORD]]);
     pith_export_string(e->x, e->to, "nearest_mode", nearest[attr[ATTR_RESIZE_NEAREST]]);
+    if (attr[ATTR_RESIZE_MODE] == 2) {
+        put_float(e, "cubic_coeff_a", ATTR_RESIZE_CUBIC_A);
+        put_int(e, "exclude_outside", ATTR_RESIZE_EXCLUDE);
+    }
     pith_export_input(e->to, ""); /* roi */
     float scale[PITH_MAX_RANK];
     if (e->x->m->batch_open || attr_count(attr, ATTR_RESIZE_SCALES)) {
@@ -544,6 +549,31 @@ static enum pith_status along_axis(struct op_export *e)
     return kind(e);
 }
 
+static enum pith_status group_norm(struct op_export *e)
+{
+    if (e->node->attr[ATTR_GROUP_NORM_GROUPS])
+        return unsupported(e, "GroupNormalization is newer");
+    put_float(e, "epsilon", ATTR_GROUP_NORM_EPSILON);
+    return PITH_OK;
+}
+
+static enum pith_status layer_norm(struct op_export *e)
+{
+    return unsupported(e, "the operator is newer");
+}
+
+/* No axes are all axes here, but its own default there. */
+static enum pith_status mean_variance(struct op_export *e)
+{
+    int64_t v[2 * PITH_MAX_RANK];
+    uint32_t n = list(e, ATTR_AXES, v), rank = value_in(e, 0)->rank;
+    if (n == 0)
+        for (; n < rank; n++)
+            v[n] = n;
+    pith_export_ints(e->x, e->to, "axes", v, n);
+    return PITH_OK;
+}
+
 static const struct export_row rows[] = {
     {PITH_OP_CONV, "Conv", conv},
     {PITH_OP_GEMM, "Gemm", gemm},
@@ -598,6 +628,9 @@ static const struct export_row rows[] = {
     {PITH_OP_REDUCE, "Reduce", reduce},
     {PITH_OP_ARG, "Arg", arg},
     {PITH_OP_ALONG_AXIS, "AlongAxis", along_axis},
+    {PITH_OP_GROUP_NORM, "InstanceNormalization", group_norm},
+    {PITH_OP_LAYER_NORM, "LayerNormalization", layer_norm},
+    {PITH_OP_MEAN_VARIANCE, "MeanVarianceNormalization", mean_variance},
 };
 
 enum pith_status pith_export_op(struct onnx_export *x, const struct pith_node *node)

@@ -154,9 +154,9 @@ enum pith_status pith_lower_expand(struct onnx_lower *l)
         status = repeats_of(l, pith_onnx_in_shape(l, 0), &target, &repeats);
     if (status)
         return status;
-    if (l->im->batch_open && (repeats_of(l, pith_onnx_other_shape(&l->im->values[l->in[0]]), &other,
-                                         &other_repeats) ||
-                              memcmp(repeats.v, other_repeats.v, repeats.n * sizeof *repeats.v)))
+    if (l->im->batch_open &&
+        (repeats_of(l, pith_onnx_other_shape(&l->im->values[l->in[0]]), &other, &other_repeats) ||
+         memcmp(repeats.v, other_repeats.v, repeats.n * sizeof *repeats.v)))
         l->im->batch_open = false;
     return set_repeats(l, &repeats);
 }

@@ -101,7 +101,8 @@ static void set_views(struct onnx_lower *l, bool other)
     for (uint32_t i = 0; i < l->n_in; i++) {
         const struct onnx_value *v = l->in[i] == ONNX_VALUE_NONE ? NULL : &im->values[l->in[i]];
         if (v)
-            im->view[i] = (struct tview){v->type, other ? *pith_onnx_other_shape(v) : v->shape, NULL};
+            im->view[i] =
+                (struct tview){v->type, other ? *pith_onnx_other_shape(v) : v->shape, NULL};
         im->view_in[i] = v ? &im->view[i] : NULL;
     }
     for (uint32_t i = 0; i < l->n_out; i++) {
@@ -139,7 +140,7 @@ static enum pith_status follow_batch(struct onnx_lower *l, const struct op_args 
 }
 
 /* Shapes of the outputs by the runtime's rule; then the node is folded or emitted. */
-static enum pith_status finish(struct onnx_lower *l)
+enum pith_status pith_onnx_finish(struct onnx_lower *l)
 {
     struct onnx_import *im = l->im;
     enum pith_status status = check_inputs(l);
@@ -215,19 +216,21 @@ static enum pith_status lower_node(struct onnx_import *im, uint32_t index)
     pith_op_attr_defaults(l.info, l.attr);
     status = l.row->lower(&l);
     if (!status && !l.done)
-        status = finish(&l);
+        status = pith_onnx_finish(&l);
     return status;
 }
 
 static enum pith_status reserve(struct onnx_import *im)
 {
     uint64_t widest_in = 2, widest_out = 1; /* pith_onnx_input_twice */
+    uint64_t more = 0;
     for (size_t i = 0; i < im->graph->n_node; i++) {
         const Onnx__NodeProto *node = im->graph->node[i];
         widest_in = node->n_input > widest_in ? node->n_input : widest_in;
         widest_out = node->n_output > widest_out ? node->n_output : widest_out;
+        more += strcmp(node->op_type, "Einsum") == 0 ? ONNX_EINSUM_NODES : 0;
     }
-    im->nodes = pith_onnx_alloc(&im->budget, (uint64_t)im->n_order + im->n_outputs + 1,
+    im->nodes = pith_onnx_alloc(&im->budget, (uint64_t)im->n_order + im->n_outputs + more + 1,
                                 sizeof *im->nodes); /* an Identity may stand before each output */
     im->refusals = pith_onnx_alloc(&im->budget, (uint64_t)im->n_order + 1, sizeof *im->refusals);
     im->view_in = pith_onnx_alloc(&im->budget, widest_in, sizeof *im->view_in);

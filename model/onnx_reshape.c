@@ -12,7 +12,8 @@ static enum pith_status need_input(struct onnx_lower *l)
 
 /* Entries that follow the open batch (dims: with a batch of 1; other: with another) become 0, "as
  * the input's", or else -1, "what is left". Where neither can be, the batch is closed. */
-static void follow_batch(struct onnx_lower *l, struct onnx_ints *dims, const struct onnx_ints *other)
+static void follow_batch(struct onnx_lower *l, struct onnx_ints *dims,
+                         const struct onnx_ints *other)
 {
     const struct onnx_value *x = &l->im->values[l->in[0]];
     const struct shape *x_other = pith_onnx_other_shape(x);

@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-enum resize_mode { NEAREST = 0, LINEAR = 1 };
+enum resize_mode { NEAREST = 0, LINEAR = 1, CUBIC = 2 };
 enum { COORD_ASYMMETRIC = 1, NEAREST_FLOOR = 2, NEAREST_CEIL = 3 };
 
 struct target {
@@ -29,6 +29,21 @@ static enum pith_status scales_attr(struct onnx_lower *l, struct target *t)
     return PITH_OK;
 }
 
+/* An entry that follows the open batch may only repeat the input's dim: it is then left alone. */
+static enum pith_status read_sizes(struct onnx_lower *l, struct onnx_ints *sizes)
+{
+    struct onnx_ints other;
+    enum pith_status status = pith_onnx_ints_both(l, 3, "sizes", sizes, &other);
+    const struct onnx_value *x = &l->im->values[l->in[0]];
+    for (uint32_t i = 0; i < sizes->n && !status; i++) {
+        bool copied = i < x->shape.rank && sizes->v[i] == (int64_t)x->shape.dim[i] &&
+                      other.v[i] == (int64_t)pith_onnx_other_shape(x)->dim[i];
+        if (sizes->v[i] != other.v[i] && !copied)
+            l->im->batch_open = false;
+    }
+    return status;
+}
+
 static enum pith_status read_target(struct onnx_lower *l, struct target *t)
 {
     *t = (struct target){0};
@@ -39,7 +54,7 @@ static enum pith_status read_target(struct onnx_lower *l, struct target *t)
         status =
             pith_onnx_floats_input(l, l->im->opset < 11 ? 1 : 2, "scales", &t->n_scales, t->scale);
     if (!status && l->im->opset >= 11)
-        status = pith_onnx_ints_input(l, 3, "sizes", &t->sizes);
+        status = read_sizes(l, &t->sizes);
     t->n_sizes = t->sizes.n;
     if (status)
         return status;
@@ -138,6 +153,15 @@ static enum pith_status refuse_flag(struct onnx_lower *l, const char *name)
     return pith_onnx_node_fail(l, PITH_ERR_UNSUPPORTED, "%s is not supported", name);
 }
 
+/* Other modes ignore these two, but for exclude_outside, which asks for antialiased linear. */
+static enum pith_status take_cubic(struct onnx_lower *l)
+{
+    if (l->attr[ATTR_RESIZE_MODE] != CUBIC)
+        return refuse_flag(l, "exclude_outside");
+    enum pith_status status = pith_onnx_take_float(l, "cubic_coeff_a", ATTR_RESIZE_CUBIC_A);
+    return status ? status : pith_onnx_take_int(l, "exclude_outside", ATTR_RESIZE_EXCLUDE);
+}
+
 static enum pith_status new_rule(struct onnx_lower *l)
 {
     static const char *const coords[] = {"half_pixel",           "asymmetric",
@@ -154,7 +178,7 @@ static enum pith_status new_rule(struct onnx_lower *l)
     if (!status)
         status = pith_onnx_get_choice(l, "keep_aspect_ratio_policy", policies, 0, &policy);
     if (!status)
-        status = refuse_flag(l, "exclude_outside");
+        status = take_cubic(l);
     if (!status)
         status = refuse_flag(l, "antialias");
     if (status)
@@ -166,7 +190,7 @@ static enum pith_status new_rule(struct onnx_lower *l)
 
 enum pith_status pith_lower_resize(struct onnx_lower *l)
 {
-    static const char *const modes[] = {"nearest", "linear", NULL};
+    static const char *const modes[] = {"nearest", "linear", "cubic", NULL};
     struct target t;
     uint32_t mode;
     if (!pith_onnx_has_input(l, 0))
@@ -179,6 +203,8 @@ enum pith_status pith_lower_resize(struct onnx_lower *l)
         status = spread(l, &x, &t);
     if (status)
         return status;
+    if (mode == CUBIC && l->im->opset < 11)
+        return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "mode 'cubic' came with opset 11");
     l->attr[ATTR_RESIZE_MODE] = (int32_t)mode;
     status = l->im->opset < 11 ? old_rule(l, &x, &t) : new_rule(l);
     l->n_in = 1;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* onnx_shape.c - the beginnings of shape arithmetic: Shape, Size, ConstantOfShape, Range, EyeLike.
- * Shapes are known here, so these are constants, and what is computed from them (Gather, Concat, Mul,
+ * Shapes are known here, so these are constants, and what is computed from them (Gather, Concat,
+ * Mul,
  * ... up to a Reshape) is folded like any other constant. What follows an open batch is known twice
  * (struct onnx_value, `varies`), by which Reshape and Expand keep the batch open. */
 #include "onnx.h"
 
 #include <math.h>
 
-/* Output 0 becomes a constant; *data: its zeroed elements. `dims` may hold a 0: it is then empty. */
+/* Output 0 becomes a constant; *data: its zeroed elements. `dims` may hold a 0: it is then empty.
+ */
 static enum pith_status make_constant(struct onnx_lower *l, enum pith_type type, uint32_t rank,
                                       const int64_t *dims, void **data)
 {

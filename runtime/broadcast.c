@@ -114,7 +114,8 @@ void pith_broadcast_run_mixed(const struct broadcast *bc, const struct op_env *e
     for (uint32_t i = 0; i + 1 < bc->rank; i++)
         rows *= bc->dim[i];
     size_t pieces = (row_elems + PIECE - 1) / PIECE;
-    struct broadcast_job job = {bc, row, a, b, y, {bytes[0], bytes[1], bytes[2]}, row_elems, pieces};
+    struct broadcast_job job = {bc,        row,   a, b, y, {bytes[0], bytes[1], bytes[2]},
+                                row_elems, pieces};
     pith_op_range(env, rows * pieces, row_elems < PIECE ? row_elems : PIECE, run_pieces, &job);
 }
 

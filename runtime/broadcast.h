@@ -11,9 +11,9 @@
 #include "op.h"
 
 struct broadcast {
-    uint32_t rank;                   /* 1..8, axis rank-1 is the row */
+    uint32_t rank; /* 1..8, axis rank-1 is the row */
     size_t dim[PITH_MAX_RANK];
-    size_t step[2][PITH_MAX_RANK];   /* elements of operand 0 and 1 per step of the axis */
+    size_t step[2][PITH_MAX_RANK]; /* elements of operand 0 and 1 per step of the axis */
 };
 
 /* y[i] = f(a[i * a_step], b[i * b_step]) for i < n; steps are 0 or 1, not both 0 unless n == 1.

@@ -3,14 +3,16 @@
  *
  *   product    one output pixel under the whole input: a matrix times a vector (product_f32.h)
  *   depthwise  one input channel per group: depthwise_f32 on each output plane
+ *   rows       a band of output rows: conv_rows_f32 on a padded copy of the input rows under it
  *   tiles      im2col of a tile of pixels, then gemm_f32 (kernel_dense.h). 1x1 convolutions of
  *              stride 1 multiply the input where it lies.
  *   direct     conv_f32: no packing, no memory; the reference and whatever the others exclude
  *
- * Memory of tiles:
+ * Memory of rows and tiles:
  *
  *     prep    = G x panels [ceil(O/mr)][K][mr], constant weights (else at the start of scratch)
- *     scratch = one panel [K_BLOCK][ldb] for each chunk, or for each tile
+ *     scratch = rows:  one band [C][band rows, padded width] for each chunk
+ *               tiles: one panel [K_BLOCK][ldb] for each chunk, or for each tile
  *
  * Work is cut into at most CHUNKS chunks of tiles, a number that does not depend on the threads.
  * Few tiles (7x7 pixels) are cut by output channels, too: for each block of K all tiles' panels are
@@ -22,9 +24,15 @@
 
 #define CHUNKS 16u
 #define K_BLOCK 768u /* of k at a time: K_BLOCK x nr floats of b stay in the second-level cache */
+#define BAND_FLOATS 65536u /* of a band: a quarter of a second-level cache of 1 MiB */
+#define BANDS 8u           /* of an image at least, where that leaves BAND_PIXELS */
+#define BAND_PIXELS 64u    /* at least, else the weights are read too often */
+#define ROWS_MAX_TAPS 64u
+#define COPY_CHANNELS 8u
+#define DEPTHWISE_MAX_O 3u
 #define EXTRA_COLUMN_MIN_K 64u /* below, finishing the extra column costs more than it saves */
 
-enum conv_path { CONV_PRODUCT, CONV_DEPTHWISE, CONV_TILES, CONV_DIRECT };
+enum conv_path { CONV_PRODUCT, CONV_DEPTHWISE, CONV_ROWS, CONV_TILES, CONV_DIRECT };
 
 struct conv {
     const struct op_args *args;
@@ -90,6 +98,54 @@ static bool small_planes(const struct conv *v)
            (g->ow + reach_w) * g->stride_w < limit;
 }
 
+/* Bands of output rows and the copy of what is under one. */
+struct band {
+    uint32_t rows; /* of output, the last band's may be fewer; 0: one alone is too large */
+    uint32_t in_rows;
+    size_t width; /* of a row, with padding, every stride_w-th column of it */
+    size_t plane; /* floats from one channel to the next */
+    uint64_t floats;
+};
+
+static struct band band_of(const struct conv *v)
+{
+    const struct conv_geom *g = &v->g;
+    struct band b = {.width = g->ow + (size_t)(g->kw - 1) * g->dil_w / g->stride_w};
+    uint64_t per_row = g->c * (uint64_t)b.width * g->stride_w; /* 2^60 at most: both are below 2^32, 2^28 */
+    uint64_t reach = (uint64_t)(g->kh - 1) * g->dil_h + 1;
+    if (per_row > BAND_FLOATS || per_row * reach > 2 * BAND_FLOATS)
+        return b;
+    uint64_t fit = per_row * reach < BAND_FLOATS
+                       ? (BAND_FLOATS / per_row - reach) / g->stride_h + 1
+                       : 1;
+    uint64_t least = (BAND_PIXELS + g->ow - 1) / g->ow, share = g->oh / BANDS;
+    share = share > least ? share : least < g->oh ? least : g->oh;
+    b.rows = (uint32_t)(fit < share ? fit : share);
+    b.in_rows = (uint32_t)((b.rows - 1) * g->stride_h + reach);
+    b.plane = b.in_rows * b.width * g->stride_w;
+    b.floats = (g->c * b.plane + 2 * DENSE_PANEL_ALIGN - 1) / DENSE_PANEL_ALIGN * DENSE_PANEL_ALIGN;
+    return b;
+}
+
+/* The columns of tiles cost about as much to make as DEPTHWISE_MAX_O output channels of one input
+ * channel cost to compute. */
+static bool depthwise(const struct conv *v)
+{
+    return v->g.c == 1 && v->g.kw <= DEPTHWISE_MAX_KW && small_planes(v) &&
+           (v->groups > 1 || v->g.o <= DEPTHWISE_MAX_O);
+}
+
+/* Rows multiply lanes past the end of each row, tiles copy the input once a tap, which takes as
+ * long as COPY_CHANNELS output channels. */
+static bool wide_rows(const struct conv *v, const struct dense_kernels *d)
+{
+    const struct conv_geom *g = &v->g;
+    uint64_t lanes = (uint64_t)(g->ow + d->lanes - 1) / d->lanes * d->lanes;
+    return g->stride_w <= 2 && !v->in_place && g->kh * g->kw <= ROWS_MAX_TAPS &&
+           v->pixels >= 2 * BAND_PIXELS &&
+           lanes * g->o < (uint64_t)g->ow * (g->o + COPY_CHANNELS) && band_of(v).rows > 0;
+}
+
 static struct conv conv_of(const struct op_args *args, const struct op_env *env)
 {
     struct conv v = {.args = args};
@@ -103,10 +159,10 @@ static struct conv conv_of(const struct op_args *args, const struct op_env *env)
     v.in_place = pointwise(g);
     if (v.groups == 1 && v.k <= UINT32_MAX && covers_input(g))
         v.path = CONV_PRODUCT;
-    else if (g->c == 1 && g->kw <= DEPTHWISE_MAX_KW && small_planes(&v))
+    else if (depthwise(&v))
         v.path = CONV_DEPTHWISE;
     else if (env->kernels->dense.mr != 0 && small_planes(&v))
-        v.path = CONV_TILES;
+        v.path = wide_rows(&v, &env->kernels->dense) ? CONV_ROWS : CONV_TILES;
     else
         v.path = CONV_DIRECT;
     return v;
@@ -187,13 +243,28 @@ static size_t chunk_floats(const struct conv *v, const struct cut *t)
     return v->in_place ? 0 : (v->k < K_BLOCK ? v->k : K_BLOCK) * t->ldb;
 }
 
-static enum pith_status tiles_need(const struct conv *v, const struct dense_kernels *d,
-                                   struct op_need *need)
+static uint64_t bands_of(const struct conv *v, const struct band *b)
 {
-    struct cut t = cut_of(v, d);
-    uint64_t packed, chunk_bytes = chunk_floats(v, &t) * sizeof(float);
-    need->kernel = v->in_place ? "conv1x1-f32" : "conv-f32";
-    need->scratch_bytes = chunk_bytes * (t.units < CHUNKS ? t.units : CHUNKS);
+    return (uint64_t)v->n * v->groups * ((v->g.oh + b->rows - 1) / b->rows);
+}
+
+/* Of rows and tiles. */
+static enum pith_status packed_need(const struct conv *v, const struct dense_kernels *d,
+                                    struct op_need *need)
+{
+    uint64_t packed, units, floats;
+    if (v->path == CONV_ROWS) {
+        struct band b = band_of(v);
+        units = bands_of(v, &b);
+        floats = b.floats;
+        need->kernel = "conv-f32-rows";
+    } else {
+        struct cut t = cut_of(v, d);
+        units = t.units;
+        floats = chunk_floats(v, &t);
+        need->kernel = v->in_place ? "conv1x1-f32" : "conv-f32";
+    }
+    need->scratch_bytes = floats * sizeof(float) * (units < CHUNKS ? units : CHUNKS);
     if (!panel_floats(v, d->mr, &packed) || !mul_ok(packed, v->groups, &packed) ||
         !mul_ok(packed, sizeof(float), &packed) || !align_ok(packed, 64, &packed))
         return PITH_ERR_LIMIT;
@@ -223,8 +294,9 @@ enum pith_status pith_conv_need(const struct op_args *args, const struct op_env 
     case CONV_PRODUCT:
         p = product_of(&v);
         return pith_product_need(&p, env, need);
+    case CONV_ROWS:
     case CONV_TILES:
-        status = tiles_need(&v, &env->kernels->dense, need);
+        status = packed_need(&v, &env->kernels->dense, need);
         break;
     default:
         need->kernel = v.path == CONV_DEPTHWISE ? "depthwise-f32" : "conv-f32-direct";
@@ -256,7 +328,7 @@ enum pith_status pith_conv_prepare(const struct op_args *args, const struct op_e
         struct product p = product_of(&v);
         return pith_product_prepare(&p, env);
     }
-    if (v.path != CONV_TILES)
+    if (v.path != CONV_TILES && v.path != CONV_ROWS)
         return args->prep ? pith_weight_expand_f32(args->weight, args->prep, env->scratch)
                           : PITH_OK;
     const float *w;
@@ -271,7 +343,8 @@ struct conv_run {
     const struct conv *v;
     const struct dense_kernels *d;
     struct cut cut;
-    const float *w; /* plain, or packed (tiles) */
+    struct band band;
+    const float *w; /* plain, or packed (rows, tiles) */
     const float *residual;
     float *panels;
     uint64_t units;
@@ -380,6 +453,87 @@ static void multiply_body(void *arg, uint32_t i)
     tile_multiply(r, &t, r->panels + tile * chunk_floats(r->v, &r->cut), r->k, o0, o1 < o ? o1 : o);
 }
 
+/* One padded input row: columns 0, s, 2s .. first, then 1, s + 1 .. with s = stride_w, so that the
+ * pixels of an output row lie side by side under each tap. */
+static float *row_fill(const struct conv_geom *g, size_t width, const float *x, float *to)
+{
+    const size_t s = g->stride_w, pad = g->pad_left;
+    for (size_t phase = 0; phase < s; phase++, to += width) {
+        size_t end = (g->w + pad + s - 1 - phase) / s;
+        size_t begin = pad > phase ? (pad - phase + s - 1) / s : 0;
+        end = end < width ? end : width;
+        begin = begin < end ? begin : end;
+        const float *from = x + (begin * s + phase - pad);
+        memset(to, 0, begin * sizeof *to);
+        if (s == 1)
+            memcpy(to + begin, from, (end - begin) * sizeof *to);
+        else
+            for (size_t i = 0; i < end - begin; i++)
+                to[begin + i] = from[2 * i];
+        memset(to + end, 0, (width - end) * sizeof *to);
+    }
+    return to;
+}
+
+/* The input rows from iy on (negative: above the image) into one band. */
+static void band_fill(const struct conv *v, const struct band *b, const float *x, int64_t iy,
+                      float *band)
+{
+    const struct conv_geom *g = &v->g;
+    size_t row = b->width * g->stride_w;
+    float *to = band;
+    for (uint32_t c = 0; c < g->c; c++, x += (size_t)g->h * g->w)
+        for (int64_t y = iy; y < iy + b->in_rows; y++) {
+            if (y >= 0 && y < g->h) {
+                to = row_fill(g, b->width, x + (size_t)y * g->w, to);
+            } else {
+                memset(to, 0, row * sizeof *to);
+                to += row;
+            }
+        }
+    memset(to, 0, (b->floats - (size_t)(to - band)) * sizeof *to);
+}
+
+static void rows_body(void *arg, uint32_t i)
+{
+    const struct conv_run *r = arg;
+    const struct conv *v = r->v;
+    const struct conv_geom *g = &v->g;
+    const struct band *b = &r->band;
+    const float *bias = data_of(v->args, 2);
+    float *band = r->panels + i * b->floats;
+    uint32_t bands = (g->oh + b->rows - 1) / b->rows;
+    size_t tap[ROWS_MAX_TAPS], row = b->width * g->stride_w;
+    for (uint32_t t = 0; t < g->kh * g->kw; t++) {
+        size_t x = (size_t)(t % g->kw) * g->dil_w;
+        tap[t] = (size_t)(t / g->kw) * g->dil_h * row + x % g->stride_w * b->width + x / g->stride_w;
+    }
+    for (uint64_t u = chunk_begin(r, i); u < chunk_begin(r, i + 1); u++) {
+        size_t group = (size_t)(u / bands), own = group % v->groups;
+        uint32_t oy = (uint32_t)(u % bands) * b->rows;
+        size_t out = group * v->y_group + (size_t)oy * g->ow;
+        band_fill(v, b, data_of(v->args, 0) + group * v->x_group,
+                  (int64_t)oy * g->stride_h - g->pad_top, band);
+        struct conv_rows_f32_job job = {.a = r->w + own * r->group_floats,
+                                        .a_step = v->k * r->d->mr,
+                                        .b = band,
+                                        .plane = b->plane,
+                                        .b_row = g->stride_h * row,
+                                        .tap = tap,
+                                        .taps = g->kh * g->kw,
+                                        .channels = g->c,
+                                        .y = (float *)v->args->out[0]->data + out,
+                                        .ldy = v->pixels,
+                                        .bias = bias ? bias + own * g->o : NULL,
+                                        .residual = r->residual ? r->residual + out : NULL,
+                                        .m = g->o,
+                                        .rows = g->oh - oy < b->rows ? g->oh - oy : b->rows,
+                                        .ow = g->ow,
+                                        .act = act_of(v->args)};
+        r->d->conv_rows_f32(&job);
+    }
+}
+
 static void depthwise_body(void *arg, uint32_t i)
 {
     const struct conv_run *r = arg;
@@ -429,12 +583,35 @@ static void direct_body(void *arg, uint32_t i)
     }
 }
 
+static void run_chunks(struct conv_run *r, const struct op_env *env, uint64_t units,
+                       void (*body)(void *arg, uint32_t i))
+{
+    r->units = units;
+    r->chunks = units < CHUNKS ? (uint32_t)units : CHUNKS;
+    pith_op_parallel(env, r->chunks, body, r);
+}
+
 static void run_tiles(struct conv_run *r, const struct op_env *env)
 {
     const struct conv *v = r->v;
-    const struct op_args *args = v->args;
     r->cut = cut_of(v, r->d);
+    if (r->cut.o_parts == 1 || !env->parallel_for) {
+        run_chunks(r, env, r->cut.units, tiles_body);
+        return;
+    }
     r->units = r->cut.units;
+    for (; r->k < v->k; r->k = block_end(v, r->k)) {
+        if (!v->in_place)
+            pith_op_parallel(env, (uint32_t)r->units, fill_body, r);
+        pith_op_parallel(env, r->cut.chunks, multiply_body, r);
+    }
+}
+
+/* Rows and tiles. */
+static void run_packed(struct conv_run *r, const struct op_env *env)
+{
+    const struct conv *v = r->v;
+    const struct op_args *args = v->args;
     r->panels = env->scratch;
     panel_floats(v, r->d->mr, &r->group_floats);
     if (!args->weight) {
@@ -443,16 +620,12 @@ static void run_tiles(struct conv_run *r, const struct op_env *env)
         r->w = packed;
         r->panels = packed + ((r->group_floats * v->groups + 15) & ~(uint64_t)15);
     }
-    if (r->cut.o_parts == 1 || !env->parallel_for) {
-        r->chunks = r->units < CHUNKS ? (uint32_t)r->units : CHUNKS;
-        pith_op_parallel(env, r->chunks, tiles_body, r);
+    if (v->path == CONV_TILES) {
+        run_tiles(r, env);
         return;
     }
-    for (; r->k < v->k; r->k = block_end(v, r->k)) {
-        if (!v->in_place)
-            pith_op_parallel(env, (uint32_t)r->units, fill_body, r);
-        pith_op_parallel(env, r->cut.chunks, multiply_body, r);
-    }
+    r->band = band_of(v);
+    run_chunks(r, env, bands_of(v, &r->band), rows_body);
 }
 
 void pith_conv_run(const struct op_args *args, const struct op_env *env)
@@ -469,11 +642,10 @@ void pith_conv_run(const struct op_args *args, const struct op_env *env)
                          : data_of(args, 1);
     if (args->fuse.residual)
         r.residual = args->fuse.residual->data;
-    if (v.path == CONV_TILES) {
-        run_tiles(&r, env);
+    if (v.path == CONV_TILES || v.path == CONV_ROWS) {
+        run_packed(&r, env);
         return;
     }
-    r.units = (uint64_t)v.n * v.groups * v.g.o;
-    r.chunks = r.units < CHUNKS ? (uint32_t)r.units : CHUNKS;
-    pith_op_parallel(env, r.chunks, v.path == CONV_DEPTHWISE ? depthwise_body : direct_body, &r);
+    run_chunks(&r, env, (uint64_t)v.n * v.groups * v.g.o,
+               v.path == CONV_DEPTHWISE ? depthwise_body : direct_body);
 }

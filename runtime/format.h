@@ -73,7 +73,8 @@ enum chunk_kind {
 
 /* Graph chunk, first varint: (n_inputs - 1) << 2 | these. */
 #define GRAPH_BATCH_OPEN 1u
-#define GRAPH_OUTPUTS 2u /* an output list follows; else the last node's first output is the one */
+/* an output list follows; else the last node's first output is the one */
+#define GRAPH_OUTPUTS 2u
 
 /* Input byte. */
 #define INPUT_RANK 0x0fu

@@ -13,7 +13,10 @@
  *     panel p:  k = 0: rows p*mr .. p*mr+mr-1 | k = 1: the same rows | ...      (rows past O: 0)
  *
  * so the kernel reads a and b front to back. gemm_f32 fuses bias, residual and activation into its
- * store. A table with mr == 0 (the reference) has no tiles: operators call conv_f32.
+ * store. Where output rows are wide, conv_rows_f32 reads the columns from a padded copy of a few
+ * input rows instead: no element is copied more than about once, not once a tap.
+ *
+ * A table with mr == 0 (the reference) has no tiles: operators call conv_f32.
  *
  * Contracts common to all. Nothing outside the described elements is read or written; pointers need
  * only the alignment of float; inputs may overlap one another, outputs overlap nothing.
@@ -70,6 +73,28 @@ struct im2col_f32_job {
     uint32_t k0, k1;
 };
 
+/* `rows` output rows of a convolution, from a copy of the input rows under them that holds the
+ * padding as zeros and has pixels of an output row side by side under each tap. Pixel ox of row r under tap t of channel c is
+ *
+ *     b[c * plane + r * b_row + tap[t] + ox]
+ *
+ * LANES of a vector are read at once: up to DENSE_PANEL_ALIGN - 1 floats past the last pixel are
+ * read, too, and ignored. k = t * channels + c. */
+struct conv_rows_f32_job {
+    const float *a; /* packed panels [ceil(m/mr)][a_step / mr][mr] */
+    size_t a_step;
+    const float *b;
+    size_t plane, b_row;
+    const size_t *tap; /* [taps] */
+    uint32_t taps, channels;
+    float *y; /* [m] output planes ldy apart, of each the rows [rows, ow] */
+    size_t ldy;
+    const float *bias;     /* [m] */
+    const float *residual; /* as y */
+    uint32_t m, rows, ow;
+    struct dense_act act;
+};
+
 /* Direct convolution of one group of one image, output channels [o0, o1). */
 struct conv_f32_job {
     const struct conv_geom *g;
@@ -122,8 +147,10 @@ struct dense_kernels {
     uint32_t mr, nr; /* tile of gemm_f32; 0: no packed kernels here */
     uint32_t nr_max; /* widest tile, <= DENSE_MAX_NR: nr, or nr + 1 where one more column is almost
                         free (7 x 7 pixels are 49) */
+    uint32_t lanes;  /* pixels of one row that conv_rows_f32 takes at once */
     void (*gemm_f32)(const struct gemm_f32_job *job);
     void (*im2col_f32)(const struct im2col_f32_job *job);
+    void (*conv_rows_f32)(const struct conv_rows_f32_job *job); /* NULL where mr is 0 */
     void (*conv_f32)(const struct conv_f32_job *job);
     void (*depthwise_f32)(const struct depthwise_f32_job *job);
     void (*gemv_f32)(const struct gemv_f32_job *job);
@@ -146,11 +173,13 @@ void pith_gemv_f32(const struct gemv_f32_job *job);
 #ifdef __x86_64__
 void pith_gemm_f32_avx2(const struct gemm_f32_job *job);
 void pith_im2col_f32_avx2(const struct im2col_f32_job *job);
+void pith_conv_rows_f32_avx2(const struct conv_rows_f32_job *job);
 void pith_depthwise_f32_avx2(const struct depthwise_f32_job *job);
 void pith_gemv_f32_avx2(const struct gemv_f32_job *job);
 void pith_max_pool_f32_avx2(const struct max_pool_f32_job *job);
 void pith_gemm_f32_avx512(const struct gemm_f32_job *job);
 void pith_im2col_f32_avx512(const struct im2col_f32_job *job);
+void pith_conv_rows_f32_avx512(const struct conv_rows_f32_job *job);
 void pith_depthwise_f32_avx512(const struct depthwise_f32_job *job);
 void pith_gemv_f32_avx512(const struct gemv_f32_job *job);
 void pith_max_pool_f32_avx512(const struct max_pool_f32_job *job);

@@ -10,7 +10,9 @@ static void fill_x86(struct dense_kernels *k, uint32_t features)
         k->nr = 24;
         k->nr_max = 24;
         k->gemm_f32 = pith_gemm_f32_avx2;
+        k->lanes = 8;
         k->im2col_f32 = pith_im2col_f32_avx2;
+        k->conv_rows_f32 = pith_conv_rows_f32_avx2;
         k->depthwise_f32 = pith_depthwise_f32_avx2;
         k->gemv_f32 = pith_gemv_f32_avx2;
         k->max_pool_f32 = pith_max_pool_f32_avx2;
@@ -20,7 +22,9 @@ static void fill_x86(struct dense_kernels *k, uint32_t features)
         k->nr = 48;
         k->nr_max = 49;
         k->gemm_f32 = pith_gemm_f32_avx512;
+        k->lanes = 16;
         k->im2col_f32 = pith_im2col_f32_avx512;
+        k->conv_rows_f32 = pith_conv_rows_f32_avx512;
         k->depthwise_f32 = pith_depthwise_f32_avx512;
         k->gemv_f32 = pith_gemv_f32_avx512;
         k->max_pool_f32 = pith_max_pool_f32_avx512;

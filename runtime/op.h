@@ -65,6 +65,9 @@ enum pith_op {
     PITH_OP_REDUCE = 43,
     PITH_OP_ARG = 44,
     PITH_OP_ALONG_AXIS = 45,
+    PITH_OP_GROUP_NORM = 46,
+    PITH_OP_LAYER_NORM = 47,
+    PITH_OP_MEAN_VARIANCE = 48,
     PITH_OP_GATHER = 50,
     PITH_OP_SCATTER = 51,
     PITH_OP_TILE = 52,
@@ -215,7 +218,7 @@ enum {
     ATTR_PAD_END = 11,
     ATTR_CAST_TO = 0, /* enum pith_type, always stored (def = 0) */
     /* RESIZE: output dims given, scales as floats (bits) for the coordinate rule */
-    ATTR_RESIZE_MODE = 0,    /* 0 nearest, 1 linear; default 0 */
+    ATTR_RESIZE_MODE = 0,    /* 0 nearest, 1 linear, 2 cubic; default 0 */
     ATTR_RESIZE_COORD = 1,   /* 0 half_pixel, 1 asymmetric, 2 align_corners, 3 pytorch_half_pixel,
                                 4 half_pixel_symmetric */
     ATTR_RESIZE_NEAREST = 2, /* 0 round_prefer_floor, 1 round_prefer_ceil, 2 floor, 3 ceil */
@@ -237,7 +240,16 @@ enum {
     ATTR_ALONG_P = 3,         /* LP_NORMALIZATION: 1, 2; default 2 */
     ATTR_ALONG_EXCLUSIVE = 4, /* CUM_SUM: 0, 1; default 0 */
     ATTR_ALONG_REVERSE = 5,   /* CUM_SUM: 0, 1; default 0 */
+    /* GROUP_NORM in: x [N,C,...], scale, bias [C] (or [groups]) */
+    ATTR_GROUP_NORM_GROUPS = 0,    /* 0: one a channel (InstanceNormalization); default 0 */
+    ATTR_GROUP_NORM_PER_GROUP = 1, /* 0, 1: scale and bias are [groups]; default 0 */
+    ATTR_GROUP_NORM_EPSILON = 2,   /* default 1e-5 */
+    /* LAYER_NORM in: x, scale, bias (optional), as many as the dims from axis on hold */
+    ATTR_LAYER_NORM_AXIS = 0,    /* 0..7; always stored (def = -1) */
+    ATTR_LAYER_NORM_EPSILON = 1, /* default 1e-5 */
     ATTR_RESIZE_SCALES = 12,  /* f32 bits, one per axis; empty: output dim / input dim */
+    ATTR_RESIZE_CUBIC_A = 21, /* default -0.75 */
+    ATTR_RESIZE_EXCLUDE = 22, /* cubic leaves out what lies outside: 0, 1; default 0 */
     /* GATHER in: x, indices i64 or i32 */
     ATTR_GATHER_KIND = 0, /* 0 along an axis, 1 elements, 2 nd; default 0 */
     ATTR_GATHER_AXIS = 1, /* nd: the number of batch axes; default 0 */

@@ -137,12 +137,9 @@ static void run_along(const struct op_args *args, const struct op_env *env)
 }
 
 static const struct attr_field fields[] = {
-    {ATTR_INT, ATTR_KIND, -1, 0, ALONG_END - 1},
-    {ATTR_INT, ATTR_ALONG_AXIS, -1, 0, 7},
-    {ATTR_INT, ATTR_ALONG_FLAT, 0, 0, 1},
-    {ATTR_INT, ATTR_ALONG_P, 2, 1, 2},
-    {ATTR_INT, ATTR_ALONG_EXCLUSIVE, 0, 0, 1},
-    {ATTR_INT, ATTR_ALONG_REVERSE, 0, 0, 1},
+    {ATTR_INT, ATTR_KIND, -1, 0, ALONG_END - 1}, {ATTR_INT, ATTR_ALONG_AXIS, -1, 0, 7},
+    {ATTR_INT, ATTR_ALONG_FLAT, 0, 0, 1},        {ATTR_INT, ATTR_ALONG_P, 2, 1, 2},
+    {ATTR_INT, ATTR_ALONG_EXCLUSIVE, 0, 0, 1},   {ATTR_INT, ATTR_ALONG_REVERSE, 0, 0, 1},
 };
 
 const struct op_info pith_op_along_axis = {

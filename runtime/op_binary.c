@@ -3,7 +3,7 @@
  *
  * Integers wrap modulo 2^n (computed unsigned). Integer division truncates towards 0; it never
  * traps: x / 0 is 0 and the smallest integer divided by -1 is itself (the wrapped result). */
-#include "broadcast.h"
+#include "broadcast_row.h"
 #include "op_list.h"
 #include "shape_rule.h"
 
@@ -17,7 +17,7 @@ static enum pith_status shape_binary(const struct op_args *args)
     if (a->type != b->type)
         return PITH_ERR_CORRUPT;
     bool is_prelu = args->info->op == PITH_OP_PRELU;
-    if (a->type != PITH_F32 && (is_prelu || (a->type != PITH_I32 && a->type != PITH_I64)))
+    if (is_prelu ? a->type != PITH_F32 : row_type_of(a->type) >= ROW_BOOL)
         return PITH_ERR_UNSUPPORTED;
     struct shape s;
     st = pith_broadcast_shape(&a->shape, &b->shape, &s);
@@ -76,57 +76,58 @@ static inline float prelu_f32(float x, float slope)
 INTEGER_OPS(int32_t, uint32_t, i32)
 INTEGER_OPS(int64_t, uint64_t, i64)
 
-/* A row of f in its three forms; the fixed operand is loaded once. */
-#define ROW(T, f)                                                                                  \
-    static void f##_row(const void *pa, size_t a_step, const void *pb, size_t b_step, void *py,    \
-                        size_t n)                                                                  \
+/* Shorter integers are computed in 32 bits, where nothing overflows but what wraps anyway. */
+#define SHORT_OPS(T, suffix)                                                                       \
+    static inline T add_##suffix(T a, T b)                                                         \
     {                                                                                              \
-        const T *a = pa, *b = pb;                                                                  \
-        T *y = py;                                                                                 \
-        if (a_step && b_step) {                                                                    \
-            for (size_t i = 0; i < n; i++)                                                         \
-                y[i] = f(a[i], b[i]);                                                              \
-        } else if (b_step) {                                                                       \
-            const T fixed = a[0];                                                                  \
-            for (size_t i = 0; i < n; i++)                                                         \
-                y[i] = f(fixed, b[i]);                                                             \
-        } else {                                                                                   \
-            const T fixed = b[0];                                                                  \
-            for (size_t i = 0; i < n; i++)                                                         \
-                y[i] = f(a[i], fixed);                                                             \
-        }                                                                                          \
+        return (T)(a + b);                                                                         \
+    }                                                                                              \
+    static inline T sub_##suffix(T a, T b)                                                         \
+    {                                                                                              \
+        return (T)(a - b);                                                                         \
+    }                                                                                              \
+    static inline T mul_##suffix(T a, T b)                                                         \
+    {                                                                                              \
+        return (T)((uint32_t)a * (uint32_t)b);                                                     \
+    }                                                                                              \
+    static inline T div_##suffix(T a, T b)                                                         \
+    {                                                                                              \
+        return b == 0 ? 0 : (T)(a / b);                                                            \
     }
 
-ROW(float, add_f32)
-ROW(float, sub_f32)
-ROW(float, mul_f32)
-ROW(float, div_f32)
-ROW(float, prelu_f32)
-ROW(int32_t, add_i32)
-ROW(int32_t, sub_i32)
-ROW(int32_t, mul_i32)
-ROW(int32_t, div_i32)
-ROW(int64_t, add_i64)
-ROW(int64_t, sub_i64)
-ROW(int64_t, mul_i64)
-ROW(int64_t, div_i64)
+SHORT_OPS(int8_t, i8)
+SHORT_OPS(uint8_t, u8)
+SHORT_OPS(int16_t, i16)
+SHORT_OPS(uint16_t, u16)
 
-/* rows: f32, i32, i64 */
+#define ROWS(name)                                                                                 \
+    BROADCAST_ROW(name##_row_f32, float, float, float, name##_f32)                                 \
+    BROADCAST_ROW_SMALL(name##_row_i8, int8_t, int8_t, int8_t, name##_i8)                          \
+    BROADCAST_ROW_SMALL(name##_row_u8, uint8_t, uint8_t, uint8_t, name##_u8)                       \
+    BROADCAST_ROW_SMALL(name##_row_i16, int16_t, int16_t, int16_t, name##_i16)                     \
+    BROADCAST_ROW_SMALL(name##_row_u16, uint16_t, uint16_t, uint16_t, name##_u16)                  \
+    BROADCAST_ROW_SMALL(name##_row_i32, int32_t, int32_t, int32_t, name##_i32)                     \
+    BROADCAST_ROW_SMALL(name##_row_i64, int64_t, int64_t, int64_t, name##_i64)
+
+ROWS(add)
+ROWS(sub)
+ROWS(mul)
+ROWS(div)
+BROADCAST_ROW(prelu_row_f32, float, float, float, prelu_f32)
+
 static void run_binary(const struct op_args *args, const struct op_env *env,
-                       pith_broadcast_row *const rows[3])
+                       pith_broadcast_row *const rows[ROW_TYPES])
 {
     const struct tview *a = args->in[0], *b = args->in[1];
     struct broadcast bc = pith_broadcast_plan(&a->shape, &b->shape);
-    pith_broadcast_row *row = rows[a->type == PITH_F32 ? 0 : a->type == PITH_I32 ? 1 : 2];
-    pith_broadcast_run(&bc, env, row, a->data, b->data, args->out[0]->data,
+    pith_broadcast_run(&bc, env, rows[row_type_of(a->type)], a->data, b->data, args->out[0]->data,
                        pith_type_bytes(a->type));
 }
 
 #define BINARY_OP(name, number)                                                                    \
     static void run_##name(const struct op_args *args, const struct op_env *env)                   \
     {                                                                                              \
-        static pith_broadcast_row *const rows[3] = {name##_f32_row, name##_i32_row,                \
-                                                    name##_i64_row};                               \
+        static pith_broadcast_row *const rows[ROW_TYPES] = BROADCAST_ROW_TABLE(name##_row);        \
         run_binary(args, env, rows);                                                               \
     }                                                                                              \
     const struct op_info pith_op_##name = {                                                        \
@@ -147,7 +148,7 @@ BINARY_OP(div, PITH_OP_DIV)
 
 static void run_prelu(const struct op_args *args, const struct op_env *env)
 {
-    static pith_broadcast_row *const rows[3] = {prelu_f32_row};
+    static pith_broadcast_row *const rows[ROW_TYPES] = {[ROW_F32] = prelu_row_f32};
     run_binary(args, env, rows);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* op_compare.c - two operands, broadcast, to bool: comparisons of numbers (of bools for equality) and
- * And, Or, Xor of bools, told apart by `kind`. NaN is unequal to everything, as IEEE says; any
+/* op_compare.c - two operands, broadcast, to bool: comparisons of numbers (of bools for equality)
+ * and And, Or, Xor of bools, told apart by `kind`. NaN is unequal to everything, as IEEE says; any
  * byte but 0 is true. */
 #include "broadcast_row.h"
 #include "op_list.h"
@@ -16,8 +16,8 @@ static enum pith_status shape_compare(const struct op_args *args)
     if (a->type != b->type)
         return PITH_ERR_CORRUPT;
     bool is_bool = a->type == PITH_BOOL, equality = kind <= COMPARE_NOT_EQUAL;
-    if (row_type_of(a->type) == ROW_TYPES || (is_bool ? !equality && kind < COMPARE_AND
-                                                      : kind >= COMPARE_AND))
+    if (row_type_of(a->type) == ROW_TYPES ||
+        (is_bool ? !equality && kind < COMPARE_AND : kind >= COMPARE_AND))
         return PITH_ERR_UNSUPPORTED;
     struct shape s;
     st = pith_broadcast_shape(&a->shape, &b->shape, &s);
@@ -32,17 +32,17 @@ static enum pith_status shape_compare(const struct op_args *args)
 #define GREATER_EQUAL(a, b) ((a) >= (b))
 #define BOOL_EQUAL(a, b) (!(a) == !(b))
 #define BOOL_XOR(a, b) (!(a) != !(b))
-#define BOOL_AND(a, b) ((a) != 0 & (b) != 0)
+#define BOOL_AND(a, b) (((a) != 0) & ((b) != 0))
 #define BOOL_OR(a, b) (((a) | (b)) != 0)
 
 #define COMPARE_ROWS(name, f)                                                                      \
-    BROADCAST_ROW(name##_f32, float, float, uint8_t, f)                                            \
-    BROADCAST_ROW(name##_i8, int8_t, int8_t, uint8_t, f)                                           \
-    BROADCAST_ROW(name##_u8, uint8_t, uint8_t, uint8_t, f)                                         \
-    BROADCAST_ROW(name##_i16, int16_t, int16_t, uint8_t, f)                                        \
-    BROADCAST_ROW(name##_u16, uint16_t, uint16_t, uint8_t, f)                                      \
-    BROADCAST_ROW(name##_i32, int32_t, int32_t, uint8_t, f)                                        \
-    BROADCAST_ROW(name##_i64, int64_t, int64_t, uint8_t, f)
+    BROADCAST_ROW_SMALL(name##_f32, float, float, uint8_t, f)                                      \
+    BROADCAST_ROW_SMALL(name##_i8, int8_t, int8_t, uint8_t, f)                                     \
+    BROADCAST_ROW_SMALL(name##_u8, uint8_t, uint8_t, uint8_t, f)                                   \
+    BROADCAST_ROW_SMALL(name##_i16, int16_t, int16_t, uint8_t, f)                                  \
+    BROADCAST_ROW_SMALL(name##_u16, uint16_t, uint16_t, uint8_t, f)                                \
+    BROADCAST_ROW_SMALL(name##_i32, int32_t, int32_t, uint8_t, f)                                  \
+    BROADCAST_ROW_SMALL(name##_i64, int64_t, int64_t, uint8_t, f)
 
 COMPARE_ROWS(equal, EQUAL)
 COMPARE_ROWS(not_equal, NOT_EQUAL)
@@ -50,10 +50,10 @@ COMPARE_ROWS(less, LESS)
 COMPARE_ROWS(less_equal, LESS_EQUAL)
 COMPARE_ROWS(greater, GREATER)
 COMPARE_ROWS(greater_equal, GREATER_EQUAL)
-BROADCAST_ROW(bool_equal, uint8_t, uint8_t, uint8_t, BOOL_EQUAL)
-BROADCAST_ROW(bool_xor, uint8_t, uint8_t, uint8_t, BOOL_XOR)
-BROADCAST_ROW(bool_and, uint8_t, uint8_t, uint8_t, BOOL_AND)
-BROADCAST_ROW(bool_or, uint8_t, uint8_t, uint8_t, BOOL_OR)
+BROADCAST_ROW_SMALL(bool_equal, uint8_t, uint8_t, uint8_t, BOOL_EQUAL)
+BROADCAST_ROW_SMALL(bool_xor, uint8_t, uint8_t, uint8_t, BOOL_XOR)
+BROADCAST_ROW_SMALL(bool_and, uint8_t, uint8_t, uint8_t, BOOL_AND)
+BROADCAST_ROW_SMALL(bool_or, uint8_t, uint8_t, uint8_t, BOOL_OR)
 
 static void run_compare(const struct op_args *args, const struct op_env *env)
 {

@@ -40,5 +40,7 @@ extern const struct op_info pith_op_power, pith_op_mod, pith_op_compare, pith_op
 extern const struct op_info pith_op_variadic, pith_op_reduce;
 /* op_arg.c, op_along_axis.c */
 extern const struct op_info pith_op_arg, pith_op_along_axis;
+/* op_normalize.c */
+extern const struct op_info pith_op_group_norm, pith_op_layer_norm, pith_op_mean_variance;
 
 #endif

@@ -20,8 +20,8 @@ static enum pith_status shape_one_hot(const struct op_args *args)
         return PITH_ERR_CORRUPT;
     struct shape y = {.rank = index->rank + 1};
     for (uint32_t i = 0; i < y.rank; i++)
-        y.dim[i] = i == axis ? (uint32_t)args->attr[ATTR_ONE_HOT_DEPTH]
-                             : index->dim[i < axis ? i : i - 1];
+        y.dim[i] =
+            i == axis ? (uint32_t)args->attr[ATTR_ONE_HOT_DEPTH] : index->dim[i < axis ? i : i - 1];
     return pith_out_set(args->out[0], args->in[1]->type, &y);
 }
 
@@ -36,7 +36,8 @@ struct one_hot_job {
 static size_t hot_place(const struct one_hot_job *j, size_t i)
 {
     const void *data = j->index->data;
-    int64_t v = j->index->type == PITH_I64 ? ((const int64_t *)data)[i] : ((const int32_t *)data)[i];
+    int64_t v =
+        j->index->type == PITH_I64 ? ((const int64_t *)data)[i] : ((const int32_t *)data)[i];
     v += v < 0 ? (int64_t)j->depth : 0;
     return v < 0 || v >= (int64_t)j->depth ? j->depth : (size_t)v;
 }

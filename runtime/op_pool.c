@@ -16,8 +16,10 @@
 #include "op_list.h"
 #include "op_range.h"
 #include "shape_rule.h"
+#include "sum_f32.h"
 
-#define MAX_WINDOW 65535 /* kernel, stride, dilation, pad: products of two fit 64 bits with ease */
+/* Kernel, stride, dilation, pad: products of two fit 64 bits with ease. */
+#define MAX_WINDOW 65535
 
 /* One spatial axis. */
 struct pool_axis {
@@ -252,6 +254,25 @@ static void pool_range(void *arg, size_t begin, size_t end)
     }
 }
 
+/* The one window is the plane, without padding: a global mean, as networks often end. */
+static bool is_plane_mean(const struct pool_axis axes[2])
+{
+    for (int i = 0; i < 2; i++)
+        if (axes[i].kernel != axes[i].in || axes[i].dilation != 1 || axes[i].pad_begin != 0 ||
+            axes[i].pad_end != 0)
+            return false;
+    return true;
+}
+
+/* Items are planes. */
+static void plane_mean_range(void *arg, size_t begin, size_t end)
+{
+    const struct pool_job *j = arg;
+    size_t elems = (size_t)(j->h.in * j->w.in);
+    for (size_t i = begin; i < end; i++)
+        j->y[i] = pith_sum_f32(j->x + i * elems, elems) / (float)elems;
+}
+
 /* Items are planes: the vector kernel of the table, where it takes this window. */
 struct max_pool_run {
     const struct op_env *env;
@@ -318,6 +339,11 @@ static void run_pool(const struct op_args *args, const struct op_env *env)
         .start = is_max ? f32_from_bits(0xff800000u) : 0.0f,
         .include_pad = args->attr[ATTR_POOL_INCLUDE_PAD] != 0,
     };
+    if (!is_max && is_plane_mean(axes)) {
+        pith_op_range(env, (size_t)s->dim[0] * s->dim[1], (size_t)(axes[0].in * axes[1].in),
+                      plane_mean_range, &job);
+        return;
+    }
     size_t rows = (size_t)s->dim[0] * s->dim[1] * (size_t)axes[0].out;
     size_t taps = (size_t)(axes[0].kernel + axes[1].kernel); /* both below 2^16 */
     pith_op_range(env, rows, (size_t)axes[1].in * taps, pool_range, &job);

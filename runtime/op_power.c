@@ -175,8 +175,8 @@ BROADCAST_ROWS(mod_sign_dividend, mod_dividend, mod_f32)
 
 static void run_mod(const struct op_args *args, const struct op_env *env)
 {
-    static pith_broadcast_row *const rows[2][ROW_TYPES] = {
-        BROADCAST_ROW_TABLE(mod_sign_divisor), BROADCAST_ROW_TABLE(mod_sign_dividend)};
+    static pith_broadcast_row *const rows[2][ROW_TYPES] = {BROADCAST_ROW_TABLE(mod_sign_divisor),
+                                                           BROADCAST_ROW_TABLE(mod_sign_dividend)};
     const struct tview *a = args->in[0], *b = args->in[1];
     struct broadcast bc = pith_broadcast_plan(&a->shape, &b->shape);
     pith_broadcast_run(&bc, env, rows[args->attr[ATTR_MOD_FMOD]][row_type_of(a->type)], a->data,

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* op_resize.c - Resize and Upsample: nearest and linear sampling, any number of axes.
+/* op_resize.c - Resize and Upsample: nearest, linear and cubic sampling, any number of axes.
  *
  * Each output index of an axis maps to a real input coordinate (the `coord` rule, computed in the
  * order and precision written here, which onnxruntime shares), then to one input index (nearest)
- * or to two neighbours and a weight (linear, coordinates clamped into the axis). These taps are
+ * or to two neighbours and a weight (linear, coordinates clamped into the axis), or to four
+ * neighbours (cubic, Keys 1981: "Cubic convolution interpolation for digital image processing";
+ * indices clamped, or weights of those outside left out and the rest scaled to 1). These taps are
  * tabulated per axis in scratch; an output is the product of its axes' taps. Axes of unchanged dim
  * and scale 1 are not sampled at all. */
 #include "op_list.h"
 #include "op_range.h"
 #include "shape_rule.h"
 
-enum { RESIZE_NEAREST = 0, RESIZE_LINEAR = 1 };
+enum { RESIZE_NEAREST = 0, RESIZE_LINEAR = 1, RESIZE_CUBIC = 2 };
 enum { HALF_PIXEL, ASYMMETRIC, ALIGN_CORNERS, PYTORCH_HALF_PIXEL, HALF_PIXEL_SYMMETRIC };
 enum { ROUND_PREFER_FLOOR, ROUND_PREFER_CEIL, ROUND_FLOOR, ROUND_CEIL };
 
@@ -18,6 +20,13 @@ enum { ROUND_PREFER_FLOOR, ROUND_PREFER_CEIL, ROUND_FLOOR, ROUND_CEIL };
 struct resize_tap {
     uint32_t low, high;
     float w;
+};
+
+#define CUBIC_TAPS 4u
+
+struct cubic_tap {
+    uint32_t at[CUBIC_TAPS];
+    float w[CUBIC_TAPS];
 };
 
 static enum pith_status shape_resize(const struct op_args *args)
@@ -43,15 +52,21 @@ static enum pith_status shape_resize(const struct op_args *args)
 struct axis_rule {
     int32_t coord, nearest, mode;
     uint32_t in, out;
-    float scale;
+    float scale, cubic_a;
+    bool exclude_outside;
 };
 
 static struct axis_rule axis_rule(const struct op_args *args, uint32_t axis)
 {
     const int32_t *attr = args->attr;
-    struct axis_rule r = {attr[ATTR_RESIZE_COORD], attr[ATTR_RESIZE_NEAREST],
-                          attr[ATTR_RESIZE_MODE],  args->in[0]->shape.dim[axis],
-                          args->out[0]->shape.dim[axis], 0.0f};
+    struct axis_rule r = {attr[ATTR_RESIZE_COORD],
+                          attr[ATTR_RESIZE_NEAREST],
+                          attr[ATTR_RESIZE_MODE],
+                          args->in[0]->shape.dim[axis],
+                          args->out[0]->shape.dim[axis],
+                          0.0f,
+                          attr_f32(attr, ATTR_RESIZE_CUBIC_A),
+                          attr[ATTR_RESIZE_EXCLUDE] != 0};
     r.scale = attr_count(attr, ATTR_RESIZE_SCALES) ? attr_f32(attr, ATTR_RESIZE_SCALES + 1 + axis)
                                                    : (float)r.out / (float)r.in;
     return r;
@@ -123,6 +138,36 @@ static struct resize_tap make_tap(const struct axis_rule *r, uint32_t o)
     return (struct resize_tap){low, high, v - (float)low};
 }
 
+/* Weights of the neighbours floor(v) - 1 .. floor(v) + 2, part = v - floor(v). */
+static void cubic_weights(float a, float part, float w[CUBIC_TAPS])
+{
+    float s = part, t = 1.0f - part;
+    w[0] = ((a * (s + 1.0f) - 5.0f * a) * (s + 1.0f) + 8.0f * a) * (s + 1.0f) - 4.0f * a;
+    w[1] = ((a + 2.0f) * s - (a + 3.0f)) * s * s + 1.0f;
+    w[2] = ((a + 2.0f) * t - (a + 3.0f)) * t * t + 1.0f;
+    w[3] = ((a * (t + 1.0f) - 5.0f * a) * (t + 1.0f) + 8.0f * a) * (t + 1.0f) - 4.0f * a;
+}
+
+static struct cubic_tap make_cubic_tap(const struct axis_rule *r, uint32_t o)
+{
+    struct cubic_tap tap;
+    float v = coordinate(r, o), top = (float)r->in + 2.0f, sum = 0.0f;
+    v = v > -3.0f ? v : -3.0f; /* further out all four are the edge; NaN too */
+    v = v < top ? v : top;
+    int64_t low = floor_index(v), in = r->in;
+    cubic_weights(r->cubic_a, v - (float)low, tap.w);
+    for (uint32_t k = 0; k < CUBIC_TAPS; k++) {
+        int64_t i = low - 1 + k;
+        if (r->exclude_outside && (i < 0 || i >= in))
+            tap.w[k] = 0.0f;
+        tap.at[k] = i < 0 ? 0 : i >= in ? r->in - 1 : (uint32_t)i;
+        sum += tap.w[k];
+    }
+    for (uint32_t k = 0; k < CUBIC_TAPS && r->exclude_outside && sum != 0.0f; k++)
+        tap.w[k] /= sum;
+    return tap;
+}
+
 static enum pith_status need_resize(const struct op_args *args, const struct op_env *env,
                                     struct op_need *need)
 {
@@ -130,7 +175,9 @@ static enum pith_status need_resize(const struct op_args *args, const struct op_
     uint64_t taps = 0; /* <= 8 * 2^31 */
     for (uint32_t i = 0; i < args->out[0]->shape.rank; i++)
         taps += args->out[0]->shape.dim[i];
-    *need = (struct op_need){.scratch_bytes = taps * sizeof(struct resize_tap), .kernel = "ref"};
+    bool cubic = args->attr[ATTR_RESIZE_MODE] == RESIZE_CUBIC;
+    taps *= cubic ? sizeof(struct cubic_tap) : sizeof(struct resize_tap);
+    *need = (struct op_need){.scratch_bytes = taps, .kernel = "ref"};
     return PITH_OK;
 }
 
@@ -139,9 +186,11 @@ struct resize_job {
     const uint8_t *x;
     uint8_t *y;
     uint32_t bytes;
-    uint32_t n_sampled;               /* sampled axes, the last one excepted */
+    uint32_t n_sampled; /* sampled axes, the last one excepted */
     uint32_t sampled[PITH_MAX_RANK];
     const struct resize_tap *taps[PITH_MAX_RANK];
+    const struct cubic_tap *cubic[PITH_MAX_RANK];
+    bool last_sampled; /* cubic */
 };
 
 /* Output row `row` (all axes but the last): the index of each of its axes. */
@@ -216,6 +265,70 @@ static void linear_range(void *arg, size_t begin, size_t end)
     }
 }
 
+/* As corner_row, two bits of `corner` for each sampled axis. */
+static size_t cubic_row(const struct resize_job *j, const uint32_t *index, uint32_t corner,
+                        float *weight)
+{
+    uint32_t at[PITH_MAX_RANK];
+    for (uint32_t i = 0; i + 1 < j->in->rank; i++)
+        at[i] = index[i];
+    *weight = 1.0f;
+    for (uint32_t k = 0; k < j->n_sampled; k++) {
+        const struct cubic_tap *t = &j->cubic[j->sampled[k]][index[j->sampled[k]]];
+        at[j->sampled[k]] = t->at[corner >> 2 * k & 3u];
+        *weight *= t->w[corner >> 2 * k & 3u];
+    }
+    size_t row = 0;
+    for (uint32_t i = 0; i + 1 < j->in->rank; i++)
+        row = row * j->in->dim[i] + at[i];
+    return row;
+}
+
+static void cubic_range(void *arg, size_t begin, size_t end)
+{
+    const struct resize_job *j = arg;
+    uint32_t last = j->out->rank - 1;
+    const struct cubic_tap *t = j->cubic[last];
+    for (size_t row = begin; row < end; row++) {
+        uint32_t index[PITH_MAX_RANK];
+        row_indices(j->out, row, index);
+        float *y = (float *)(void *)j->y + row * j->out->dim[last];
+        for (uint32_t corner = 0; corner < 1u << 2 * j->n_sampled; corner++) {
+            float weight;
+            size_t from = cubic_row(j, index, corner, &weight);
+            const float *x = (const float *)(const void *)j->x + from * j->in->dim[last];
+            for (uint32_t i = 0; i < j->out->dim[last]; i++) {
+                float v = x[i < j->in->dim[last] ? i : 0];
+                if (j->last_sampled)
+                    v = x[t[i].at[0]] * t[i].w[0] + x[t[i].at[1]] * t[i].w[1] +
+                        x[t[i].at[2]] * t[i].w[2] + x[t[i].at[3]] * t[i].w[3];
+                y[i] = corner == 0 ? weight * v : y[i] + weight * v;
+            }
+        }
+    }
+}
+
+static void run_cubic(const struct op_args *args, const struct op_env *env, struct resize_job *job)
+{
+    struct cubic_tap *taps = env->scratch;
+    uint32_t rank = job->out->rank;
+    for (uint32_t i = 0; i < rank; i++) {
+        struct axis_rule r = axis_rule(args, i);
+        if (!is_sampled(&r))
+            continue;
+        for (uint32_t o = 0; o < r.out; o++)
+            taps[o] = make_cubic_tap(&r, o);
+        job->cubic[i] = taps;
+        taps += r.out;
+        if (i + 1 < rank)
+            job->sampled[job->n_sampled++] = i;
+        else
+            job->last_sampled = true;
+    }
+    pith_op_range(env, shape_product(job->out, 0, rank - 1),
+                  4 * (size_t)job->out->dim[rank - 1] << 2 * job->n_sampled, cubic_range, job);
+}
+
 /* The taps of an axis that is not sampled are the identity. */
 static void fill_taps(const struct axis_rule *r, struct resize_tap *taps)
 {
@@ -228,10 +341,14 @@ static void run_resize(const struct op_args *args, const struct op_env *env)
 {
     const struct tview *x = args->in[0], *y = args->out[0];
     struct resize_job job = {&x->shape, &y->shape, x->data, y->data, pith_type_bytes(x->type),
-                             0,         {0},       {0}};
+                             0,         {0},       {0},     {0},     false};
     uint32_t rank = y->shape.rank;
     if (rank == 0) {
         memcpy(y->data, x->data, job.bytes);
+        return;
+    }
+    if (args->attr[ATTR_RESIZE_MODE] == RESIZE_CUBIC) {
+        run_cubic(args, env, &job);
         return;
     }
     struct resize_tap *taps = env->scratch;
@@ -250,11 +367,13 @@ static void run_resize(const struct op_args *args, const struct op_env *env)
 }
 
 static const struct attr_field fields[] = {
-    {ATTR_INT, ATTR_RESIZE_MODE, 0, RESIZE_NEAREST, RESIZE_LINEAR},
+    {ATTR_INT, ATTR_RESIZE_MODE, 0, RESIZE_NEAREST, RESIZE_CUBIC},
     {ATTR_INT, ATTR_RESIZE_COORD, 0, HALF_PIXEL, HALF_PIXEL_SYMMETRIC},
     {ATTR_INT, ATTR_RESIZE_NEAREST, 0, ROUND_PREFER_FLOOR, ROUND_CEIL},
     {ATTR_LIST, ATTR_RESIZE_DIMS, 0, 0, INT32_MAX},
     {ATTR_LIST, ATTR_RESIZE_SCALES, 0, 1, 0x7f7fffff}, /* bits of the positive finite floats */
+    {ATTR_FLOAT, ATTR_RESIZE_CUBIC_A, (int32_t)0xbf400000, 0, 0}, /* -0.75 */
+    {ATTR_INT, ATTR_RESIZE_EXCLUDE, 0, 0, 1},
 };
 
 const struct op_info pith_op_resize = {
@@ -263,8 +382,8 @@ const struct op_info pith_op_resize = {
     .n_in_max = 1,
     .n_out_min = 1,
     .n_out_max = 1,
-    .n_fields = 5,
-    .n_slots = ATTR_RESIZE_SCALES + PITH_LIST_SLOTS,
+    .n_fields = sizeof fields / sizeof *fields,
+    .n_slots = ATTR_RESIZE_EXCLUDE + 1,
     .fields = fields,
     .shape = shape_resize,
     .need = need_resize,

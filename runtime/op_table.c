@@ -56,6 +56,9 @@ static const struct op_info *const table[PITH_OP_END] = {
     [PITH_OP_REDUCE] = &pith_op_reduce,
     [PITH_OP_ARG] = &pith_op_arg,
     [PITH_OP_ALONG_AXIS] = &pith_op_along_axis,
+    [PITH_OP_GROUP_NORM] = &pith_op_group_norm,
+    [PITH_OP_LAYER_NORM] = &pith_op_layer_norm,
+    [PITH_OP_MEAN_VARIANCE] = &pith_op_mean_variance,
 };
 
 const struct op_info *pith_op_get(uint32_t op)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* op_tile.c - Tile, and with it Expand: each axis repeated as often as its entry says. The entries
- * align with the last axes of x; where there are more of them, x has axes of 1 in front. Any element
- * type: only bytes move.
+ * align with the last axes of x; where there are more of them, x has axes of 1 in front. Any
+ * element type: only bytes move.
  *
- * Trailing axes that are not repeated, and the last one that is, form a block: y is a list of blocks,
- * each one row of x written several times. */
+ * Trailing axes that are not repeated, and the last one that is, form a block: y is a list of
+ * blocks, each one row of x written several times. */
 #include "op_list.h"
 #include "op_range.h"
 #include "shape_rule.h"

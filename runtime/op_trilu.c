@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* op_trilu.c - Trilu: of each matrix (the last two axes) the part on and above diagonal k, or on and
- * below it; the rest becomes 0. Any element type: 0 is all zero bytes in each of them. */
+/* op_trilu.c - Trilu: of each matrix (the last two axes) the part on and above diagonal k, or on
+ * and below it; the rest becomes 0. Any element type: 0 is all zero bytes in each of them. */
 #include "op_list.h"
 #include "op_range.h"
 #include "shape_rule.h"

@@ -48,7 +48,8 @@ static inline float floor_f32(float x)
     return choose(r > x, r - 1.0f, r);
 }
 
-/* -0 for what lies in (-1, 0), as IEEE says: round_f32 keeps the sign and 1 is added to -1 alone. */
+/* -0 for what lies in (-1, 0), as IEEE says: round_f32 keeps the sign and 1 is added to -1 alone.
+ */
 static inline float ceil_f32(float x)
 {
     float r = round_f32(x), up = r + 1.0f;

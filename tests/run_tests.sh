@@ -19,12 +19,13 @@ for t in "$@"; do
     *)
         CMOCKA_MESSAGE_OUTPUT=TAP "$t" >"$log" 2>&1
         rc=$?
-        ok=$(grep -c '^ok ' "$log")
-        skip=$(grep -c '^ok .*# SKIP' "$log")
-        bad=$(grep -c '^not ok ' "$log")
+        # cmocka reports a skipped test as "not ok N # SKIP name"
+        skip=$(grep -cE '^(not )?ok .*# SKIP' "$log")
+        ok=$(grep '^ok ' "$log" | grep -vc '# SKIP')
+        bad=$(grep '^not ok ' "$log" | grep -vc '# SKIP')
         if [ $rc -ne 0 ] && [ "$bad" -eq 0 ]; then bad=1; fi
-        if [ $((ok + bad)) -eq 0 ]; then bad=1; fi
-        passed=$((passed + ok - skip)) skipped=$((skipped + skip)) failed=$((failed + bad))
+        if [ $((ok + bad + skip)) -eq 0 ]; then bad=1; fi
+        passed=$((passed + ok)) skipped=$((skipped + skip)) failed=$((failed + bad))
         if [ "$bad" -ne 0 ]; then echo "FAILED $t (exit $rc)"; cat "$log"; fi
         ;;
     esac

@@ -88,6 +88,9 @@ const char *pith_op_text(uint32_t op)
         [PITH_OP_REDUCE] = "Reduce",
         [PITH_OP_ARG] = "Arg",
         [PITH_OP_ALONG_AXIS] = "AlongAxis",
+        [PITH_OP_GROUP_NORM] = "GroupNormalization",
+        [PITH_OP_LAYER_NORM] = "LayerNormalization",
+        [PITH_OP_MEAN_VARIANCE] = "MeanVarianceNormalization",
     };
     return op < PITH_OP_END && names[op] ? names[op] : "?";
 }

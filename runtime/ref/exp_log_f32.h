@@ -47,7 +47,8 @@ static inline float exp_f32(float x)
     return p * power_of_two(half) * power_of_two(k - half);
 }
 
-/* Denormals are scaled up by 2^23 first; what is not positive and finite is put right at the end. */
+/* Denormals are scaled up by 2^23 first; what is not positive and finite is put right at the end.
+ */
 static inline float log_f32(float x)
 {
     const float inf = f32_from_bits(0x7f800000u);

@@ -78,8 +78,8 @@ def main():
     write("open.onnx", model(gemm(good) + value(11, "x", [1, "width"]) + value(12, "y", [1, 4])))
     write("opset.onnx", model(gemm(good) + ends, opset=99))
     write("unsupported.onnx", model(
-        node("Einsum", ["x", "x"], ["a"], "/head/attn_0", attr_text("equation", "ij,ij->ij")) +
-        node("Einsum", ["a", "a"], ["b"], "/head/attn_1", attr_text("equation", "ij,ij->ij")) +
+        node("NonMaxSuppression", ["x", "x"], ["a"], "/head/nms_0") +
+        node("NonMaxSuppression", ["a", "a"], ["b"], "/head/nms_1") +
         node("NonZero", ["b"], ["y"], "/post/nms") + field(2, "g") +
         value(11, "x", [1, 6]) + value(12, "y", [2, 6])))
     write("cycle.onnx", model(node("Add", ["x", "b"], ["a"], "first") + node("Relu", ["a"], ["b"], "second") +

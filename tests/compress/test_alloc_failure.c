@@ -471,7 +471,8 @@ static enum pith_status timing(struct pith_error *err)
     enum pith_status st;
     struct pith_engine *e = NULL;
     struct pith_timing t;
-    assert_int_equal(pith_engine_open(made.compressed, NULL, &e, NULL), PITH_OK);
+    const struct pith_engine_opts opts = {.size_bytes = sizeof opts, .profile = true};
+    assert_int_equal(pith_engine_open(made.compressed, &opts, &e, NULL), PITH_OK);
     FAILING(pith_time(e, 0, &t, err));
     pith_engine_close(e);
     return st;

@@ -23,7 +23,8 @@ def picking(c, v):
         return
     cast = node("Cast", ["z"], ["i"], to=TensorProto.INT64)
     for axis in (0, 1):
-        c.add(f"GatherElements {axis}", v, [cast, node("GatherElements", ["x", "i"], ["y"], axis=axis)],
+        c.add(f"GatherElements {axis}", v,
+              [cast, node("GatherElements", ["x", "i"], ["y"], axis=axis)],
               {"x": [7, 8], "z": [5, 6]})
     c.add("GatherND", v, [cast, node("GatherND", ["x", "i"], ["y"])],
           {"x": [7, 8, 3], "z": [4, 5, 2]})
@@ -34,7 +35,8 @@ def picking(c, v):
     if v >= 18:
         for reduction in ("add", "mul", "min", "max"):
             c.add(f"ScatterElements reduction {reduction}", v,
-                  [cast, node("ScatterElements", ["x", "i", "u"], ["y"], axis=1, reduction=reduction)],
+                  [cast, node("ScatterElements", ["x", "i", "u"], ["y"], axis=1,
+                               reduction=reduction)],
                   {"x": [3, 6], "u": [3, 6], "z": [3, 6]})
 
 
@@ -94,6 +96,41 @@ def upsampling(c, v):
         conv(f"output_shape {shape}", [3, 5, 4], [3, 2, 4, 3], strides=[2, 2], output_shape=shape)
 
 
+def cubic(c, v):
+    if v < 11:
+        return
+    empty = np.zeros(0, np.float32)
+    for rule in ("half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"):
+        for scale in ([1, 1, 2, 3], [1, 1, 0.6, 1.7]):
+            for outside in (0, 1):
+                c.add(f"Resize cubic {rule} {scale} {outside}", v,
+                      [node("Resize", ["x", "roi", "s"], ["y"], mode="cubic", cubic_coeff_a=-0.5,
+                            coordinate_transformation_mode=rule, exclude_outside=outside)],
+                      {"x": ["N", 2, 5, 6]},
+                      constants={"s": np.array(scale, np.float32), "roi": empty})
+    c.add("Resize to sizes of a chain", v,
+          [node("Shape", ["x"], ["s"]), node("Slice", ["s", "a", "b"], ["n"]),
+           node("Concat", ["n", "hw"], ["t"], axis=0),
+           node("Resize", ["x", "roi", "roi", "t"], ["y"], mode="linear")], {"x": ["N", 2, 5, 6]},
+          constants={"a": ints(0), "b": ints(2), "hw": ints(9, 8), "roi": empty})
+
+
+def einsum(c, v):
+    if v < 12:
+        return
+    for equation, x, w in (
+            ("bhid,bhjd->bhij", ["N", 2, 5, 4], [1, 2, 3, 4]), ("nij,jk->nik", ["N", 5, 4], [4, 3]),
+            ("nij,jhd->nhid", ["N", 5, 4], [4, 2, 3]), ("nhid,hdo->nio", ["N", 2, 5, 3], [2, 3, 4]),
+            ("ij,kj", [5, 4], [3, 4]), ("i,j->ji", [5], [4]), ("i,i->", [5], [5]),
+            ("b i, b i -> b", [2, 5], [2, 5]), ("nchw,cr->nrhw", ["N", 3, 4, 5], [3, 2])):
+        c.add(f"Einsum {equation}", v, [node("Einsum", ["x", "w"], ["y"], equation=equation)],
+              {"x": x}, constants={"w": c.f(*w)})
+    c.add("Einsum of two inputs", v, [node("Einsum", ["x", "z"], ["y"], equation="bij,bjk->kbi")],
+          {"x": [2, 3, 4], "z": [2, 4, 5]})
+    c.add("Einsum of one", v, [node("Einsum", ["x"], ["y"], equation="nij->nji")],
+          {"x": ["N", 3, 4]})
+
+
 def shape_chains(c, v):
     """Shape - Gather - Unsqueeze - Concat - Reshape, and its relatives."""
     unsqueeze = (lambda i, o: node("Unsqueeze", [i], [o], axes=[0])) if v < 13 else \
@@ -110,8 +147,10 @@ def shape_chains(c, v):
              node("Reshape", ["x", "t"], ["r"]), node("Transpose", ["r"], ["p"], perm=[0, 2, 1, 3]),
              node("Transpose", ["r"], ["q"], perm=[0, 2, 3, 1]), node("MatMul", ["p", "q"], ["m"]),
              node("Softmax", ["m"], ["a"], axis=3), node("MatMul", ["a", "p"], ["b"]),
-             node("Transpose", ["b"], ["d"], perm=[0, 2, 1, 3]), node("Mul", ["heads", "three"], ["h1"]),
-             node("Concat", ["n1", "l1", "h1"], ["t2"], axis=0), node("Reshape", ["d", "t2"], ["y"])]
+             node("Transpose", ["b"], ["d"], perm=[0, 2, 1, 3]),
+             node("Mul", ["heads", "three"], ["h1"]),
+             node("Concat", ["n1", "l1", "h1"], ["t2"], axis=0),
+             node("Reshape", ["d", "t2"], ["y"])]
     c.add("attention heads", v, heads, {"x": ["N", 5, 12]}, constants=k)
     merged = [node("Shape", ["x"], ["s"]), node("Gather", ["s", "zero"], ["n"]),
               node("Mul", ["n", "three"], ["n3"]), unsqueeze("n3", "n1"),
@@ -138,10 +177,11 @@ def shape_chains(c, v):
                                           "d": np.float32(-0.3)})
     if v >= 15:
         c.add("Shape start end", v,
-              [node("Shape", ["x"], ["s"], start=-2, end=-1), node("Concat", ["zero1", "s", "left"], ["t"], axis=0),
+              [node("Shape", ["x"], ["s"], start=-2, end=-1),
+                node("Concat", ["zero1", "s", "left"], ["t"], axis=0),
                node("Reshape", ["x", "t"], ["y"])], {"x": ["N", 3, 8, 2]}, constants=k)
 
 
 def add_cases(c, v):
-    for family in (picking, repeating, selecting, upsampling, shape_chains):
+    for family in (picking, repeating, selecting, upsampling, cubic, einsum, shape_chains):
         family(c, v)

@@ -210,6 +210,28 @@ def along_axes(c, v):
         c.add(f"LpNormalization {p}", v, [node("LpNormalization", ["x"], ["y"], axis=1, p=p)], x)
 
 
+def own_statistics(c, v):
+    x, affine = {"x": ["N", 4, 5, 6]}, {"s": c.f(4), "b": c.f(4)}
+    c.add("InstanceNormalization", v,
+          [node("InstanceNormalization", ["x", "s", "b"], ["y"], epsilon=1e-3)], x,
+          constants=affine)
+    if v >= 21:
+        c.add("GroupNormalization", v,
+              [node("GroupNormalization", ["x", "s", "b"], ["y"], num_groups=2)], x,
+              constants=affine)
+    if v >= 17:
+        for axis, size in ((-1, [6]), (1, [4, 5, 6])):
+            c.add(f"LayerNormalization {axis}", v,
+                  [node("LayerNormalization", ["x", "s", "b"], ["y"], axis=axis)], x,
+                  constants={"s": c.f(*size), "b": c.f(*size)})
+        c.add("LayerNormalization without bias", v,
+              [node("LayerNormalization", ["x", "s"], ["y"])], x, constants={"s": c.f(6)})
+    if v >= 9:
+        c.add("MeanVarianceNormalization", v, [node("MeanVarianceNormalization", ["x"], ["y"])], x)
+        c.add("MeanVarianceNormalization axes", v,
+              [node("MeanVarianceNormalization", ["x"], ["y"], axes=[1, 3])], x)
+
+
 def normalization(c, v):
     def stats(n):
         return {"s": c.f(n), "b": c.f(n), "m": c.f(n), "v": abs(c.f(n))}
@@ -330,7 +352,7 @@ def cases(seed=3):
     c = Cases(seed)
     for v in OPSETS:
         for family in (windows, products, elementwise, unary, two_operands, normalization, reductions,
-                       along_axes, cutting, views):
+                       along_axes, own_statistics, cutting, views):
             family(c, v)
         movement_cases.add_cases(c, v)
     resizing(c)

@@ -24,11 +24,15 @@ static void fill(float *x, uint32_t n, uint32_t *state)
     }
 }
 
-static uint32_t fnv1a(uint32_t hash, const void *data, uint32_t bytes)
+/* FNV-1a of the bits of n floats, lowest byte first in every byte order. */
+static uint32_t fnv1a(uint32_t hash, const void *data, uint32_t n)
 {
-    const uint8_t *p = data;
-    for (uint32_t i = 0; i < bytes; i++)
-        hash = (hash ^ p[i]) * 16777619u;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t bits;
+        __builtin_memcpy(&bits, (const uint8_t *)data + 4 * i, sizeof bits);
+        for (uint32_t k = 0; k < 32; k += 8)
+            hash = (hash ^ (bits >> k & 0xff)) * 16777619u;
+    }
     return hash;
 }
 
@@ -62,7 +66,7 @@ int output_hash_main(void)
         fill(pith_plan_input_data(plan, 0), (uint32_t)(in.bytes / sizeof(float)), &state);
         if (pith_plan_run(plan))
             return 4;
-        hash = fnv1a(hash, pith_plan_output_data(plan, 0), (uint32_t)out.bytes);
+        hash = fnv1a(hash, pith_plan_output_data(plan, 0), (uint32_t)(out.bytes / sizeof(float)));
     }
     say_hex(hash);
     return 0;

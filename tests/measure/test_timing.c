@@ -59,11 +59,42 @@ static void times_are_ordered(void **state)
     pith_model_free(m);
 }
 
+static void layers_are_the_fastest_runs(void **state)
+{
+    (void)state;
+    struct pith_model *m = identity_net(WIDTH);
+    const struct pith_engine_opts opts = {.size_bytes = sizeof opts, .profile = true};
+    struct pith_engine *e = NULL, *plain = engine_of(m);
+    struct pith_timing t;
+    struct pith_error err = {0};
+    uint32_t n;
+    double sum = 0;
+    assert_int_equal(pith_engine_open(m, &opts, &e, &err), PITH_OK);
+    n = pith_plan_layer_count(pith_engine_plan(e));
+    assert_int_equal(pith_engine_layer_ns(e, 0), 0);
+    assert_int_equal(pith_time(e, 0.01, &t, &err), PITH_OK);
+    for (uint32_t i = 0; i < n; i++) {
+        struct pith_layer last;
+        pith_plan_layer(pith_engine_plan(e), i, &last);
+        assert_true(pith_engine_layer_ns(e, i) > 0 && pith_engine_layer_ns(e, i) <= last.ns);
+        sum += (double)pith_engine_layer_ns(e, i);
+    }
+    /* the fastest layers together are no slower than the fastest run */
+    assert_true(n > 0 && sum <= t.ms_min * 1e6);
+    assert_int_equal(pith_engine_layer_ns(e, n), 0);
+    assert_int_equal(pith_time(plain, 0, &t, &err), PITH_OK);
+    assert_int_equal(pith_engine_layer_ns(plain, 0), 0);
+    pith_engine_close(e);
+    pith_engine_close(plain);
+    pith_model_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(inputs_are_seeded_and_normal),
         cmocka_unit_test(times_are_ordered),
+        cmocka_unit_test(layers_are_the_fastest_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

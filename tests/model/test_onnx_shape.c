@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <stdio.h>
 #include "op.h"
 #include "pith_onnx.h"
 #include "onnx_read.h"
@@ -178,12 +179,61 @@ static void test_messages(void **state)
            "net.onnx: node 'count' (Range): 3 to 3 by 0 has no number of elements");
 }
 
+static struct proto einsum_graph(const char *equation)
+{
+    struct proto g = {0}, node = build_node("Einsum", "sum", "x k -> y");
+    build_attr_text(&node, "equation", equation);
+    proto_message(&g, GRAPH_NODE, node);
+    build_input(&g, "x", 3, -1, 4, 6);
+    build_output(&g, "y");
+    build_floats(&g, "k", 0, 1, 2, 6, 5);
+    return build_model(g, 13);
+}
+
+static void test_einsum(void **state)
+{
+    (void)state;
+    struct pith_model *m = import(einsum_graph("nij,jk->nki")); /* a product, then a transpose */
+    assert_true(m->batch_open);
+    assert_int_equal(m->n_nodes, 4); /* to rows and back are two reshapes */
+    assert_int_equal(m->nodes[1].op, PITH_OP_MATMUL);
+    assert_int_equal(m->nodes[1].attr[ATTR_MATMUL_TRANS_B], 1);
+    assert_string_equal(m->values[m->outputs[0]].name, "y");
+    pith_model_free(m);
+    static const struct {
+        const char *equation;
+        enum pith_status status;
+        const char *text;
+    } rows[] = {
+        {"...j,jk->...k", PITH_ERR_UNSUPPORTED, "an equation with '...'"},
+        {"nii,ik->nk", PITH_ERR_UNSUPPORTED, "a label that stands twice in one operand"},
+        {"nij,jk->nk", PITH_ERR_UNSUPPORTED, "a sum within one operand"},
+        {"a,b,c->abc", PITH_ERR_UNSUPPORTED, "an equation of more than two operands"},
+        {"nij,jk->nz", PITH_ERR_UNSUPPORTED, "a sum within one operand"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[256];
+        snprintf(text, sizeof text,
+                 "net.onnx: node 'sum' (Einsum): %s: rewrite it as MatMul and Transpose before "
+                 "export",
+                 rows[i].text);
+        refuse(einsum_graph(rows[i].equation), rows[i].status, text);
+    }
+    refuse(einsum_graph("ij,jk->ik"), PITH_ERR_CORRUPT,
+           "net.onnx: node 'sum' (Einsum): input 0 has not the 2 dims of the equation");
+    refuse(einsum_graph("nij,jk->nikz"), PITH_ERR_CORRUPT,
+           "net.onnx: node 'sum' (Einsum): output label 'z' is in no operand");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_batch_stays_open),       cmocka_unit_test(test_merged_batch),
-        cmocka_unit_test(test_batch_as_data_closes),   cmocka_unit_test(test_fixed_sizes_keep_it_open),
+        cmocka_unit_test(test_batch_stays_open),
+        cmocka_unit_test(test_merged_batch),
+        cmocka_unit_test(test_batch_as_data_closes),
+        cmocka_unit_test(test_fixed_sizes_keep_it_open),
         cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_einsum),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

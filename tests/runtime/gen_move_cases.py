@@ -122,7 +122,8 @@ def gathers():
         at = ints(*index, low=-shape[axis], high=shape[axis])
         case("GatherElements", "GATHER", [f(*shape), at],
              [("GATHER_KIND", 1), ("GATHER_AXIS", axis)], {"axis": axis})
-    for batch, shape, lead, k in ((0, [3, 4], [5], 2), (0, [3, 4, 2], [2, 2], 1), (1, [2, 3, 4], [2, 3], 1),
+    for batch, shape, lead, k in ((0, [3, 4], [5], 2), (0, [3, 4, 2], [2, 2], 1),
+                                  (1, [2, 3, 4], [2, 3], 1),
                                   (1, [2, 3, 4], [2], 2), (2, [2, 2, 3, 2], [2, 2, 3], 1),
                                   (0, [2, 3, 2], [], 3)):
         at = np.stack([ints(*lead, low=-shape[batch + i], high=shape[batch + i])
@@ -141,7 +142,8 @@ def unique_rows(lead, limits):
 def scatters():
     names = ["none", "add", "mul", "min", "max"]
     for reduce, name in enumerate(names):
-        for axis, shape, index in ((0, [4, 3], [3, 3]), (1, [4, 5], [3, 4]), (2, [2, 3, 5], [2, 2, 3])):
+        for axis, shape, index in ((0, [4, 3], [3, 3]), (1, [4, 5], [3, 4]),
+                                   (2, [2, 3, 5], [2, 2, 3])):
             if reduce:
                 at = ints(*index, low=-shape[axis], high=shape[axis])
             else:
@@ -149,7 +151,8 @@ def scatters():
             case("ScatterElements", "SCATTER", [f(*shape), at, f(*index)],
                  [("SCATTER_AXIS", axis), ("SCATTER_REDUCE", reduce)],
                  {"axis": axis, "reduction": name})
-        for shape, lead, k in (([4, 3], [5], 2), ([4, 3, 2], [3], 1), ([6], [4], 1), ([3, 3, 2], [2, 2], 2)):
+        for shape, lead, k in (([4, 3], [5], 2), ([4, 3, 2], [3], 1), ([6], [4], 1),
+                               ([3, 3, 2], [2, 2], 2)):
             at = unique_rows(lead, shape[:k])
             case("ScatterND", "SCATTER", [f(*shape), at, f(*lead, *shape[k:])],
                  [("SCATTER_KIND", 1), ("SCATTER_REDUCE", reduce)], {"reduction": name})
@@ -163,7 +166,8 @@ def tiles():
     for shape, repeats in (([2, 3], [2, 1]), ([2, 3], [1, 4]), ([2, 3], [2, 3]), ([3], [5]),
                            ([2, 1, 3], [1, 4, 1]), ([1, 2, 1, 2], [3, 2, 2, 1]), ([2, 2], [1, 1])):
         case("Tile", "TILE", [f(*shape)], [("TILE_REPEATS", repeats)], consts=[np.array(repeats)])
-    for shape, to, repeats in (([3, 1], [2, 3, 4], [2, 1, 4]), ([1], [5], [5]), ([], [2, 2], [2, 2]),
+    for shape, to, repeats in (([3, 1], [2, 3, 4], [2, 1, 4]), ([1], [5], [5]),
+                               ([], [2, 2], [2, 2]),
                                ([2, 1, 3], [1, 4, 1], [1, 4, 1]), ([2, 1, 3], [4, 1], [4, 1])):
         case("Expand", "TILE", [f(*shape)], [("TILE_REPEATS", repeats)], consts=[np.array(to)])
     case("Tile", "TILE", [rng.integers(0, 99, (2, 3)).astype(np.uint8)], [("TILE_REPEATS", [2, 2])],
@@ -220,7 +224,22 @@ def conv_transposes():
         case("ConvTranspose", "CONV_TRANSPOSE", inputs, ours, dict(attrs, group=group))
 
 
-for family in (gathers, scatters, tiles, selections, conv_transposes):
+def cubics():
+    for shape, scale, a, outside in (([1, 1, 3, 4], [1, 1, 2, 1.5], -0.75, 0),
+                                     ([1, 2, 5, 4], [1, 1, 0.5, 2], -0.5, 0),
+                                     ([1, 1, 4, 3], [1, 1, 1.7, 2], -0.75, 1),
+                                     ([1, 1, 2, 6], [1, 1, 2, 1], -0.75, 0)):
+        dims = [int(d * s) for d, s in zip(shape, scale)]
+        for rule, name in enumerate(("half_pixel", "asymmetric", "align_corners")):
+            case("Resize", "RESIZE", [f(*shape)],
+                 [("RESIZE_MODE", 2), ("RESIZE_COORD", rule), ("RESIZE_DIMS", dims),
+                  ("RESIZE_SCALES", [bits(s) for s in scale]), ("RESIZE_CUBIC_A", bits(a)),
+                  ("RESIZE_EXCLUDE", outside)],
+                 {"mode": "cubic", "coordinate_transformation_mode": name, "cubic_coeff_a": a,
+                  "exclude_outside": outside}, [None, np.array(scale, np.float32)])
+
+
+for family in (gathers, scatters, tiles, selections, conv_transposes, cubics):
     family()
 emit()
 print(f"{len(cases)} cases", file=sys.stderr)

@@ -158,8 +158,8 @@ def binary():
     for op in ("Add", "Sub", "Mul", "Div"):
         for a, b in pairs[:8 if op == "Sub" else 4]:
             case(op, op.upper(), [a, b], positive=(1,) if op == "Div" else ())
-        for t in ("I32", "I64"):
-            case(op, op.upper(), [[2, 3], [3]], types=[t, t], positive=(1,))
+        for t in ("I8", "U8", "I16", "U16", "I32", "I64"):
+            case(op, op.upper(), [[2, 3], [3]], types=[t, t], positive=(1,), opset=14)
     case("PRelu", "PRELU", [[2, 3, 2, 2], [3, 1, 1]])
     case("PRelu", "PRELU", [[2, 3], []])
 
@@ -312,6 +312,28 @@ def along_axes():
     for t in ("I32", "I64"):
         case("CumSum", "ALONG_AXIS", [[3, 4]], [("KIND", 1), ("ALONG_AXIS", 1)], {},
              [np.array(1, np.int64)], types=[t])
+
+
+def own_statistics():
+    for shape in ([2, 3, 4], [2, 3, 3, 5]):
+        case("InstanceNormalization", "GROUP_NORM", [shape, [3], [3]])
+        case("InstanceNormalization", "GROUP_NORM", [shape, [3], [3]],
+             [("GROUP_NORM_EPSILON", bits(0.5))], {"epsilon": 0.5})
+    for groups in (1, 2, 4):
+        case("GroupNormalization", "GROUP_NORM", [[2, 4, 3, 2], [4], [4]],
+             [("GROUP_NORM_GROUPS", groups)], {"num_groups": groups}, opset=21)
+        case("GroupNormalization", "GROUP_NORM", [[2, 4, 3], [groups], [groups]],
+             [("GROUP_NORM_GROUPS", groups), ("GROUP_NORM_PER_GROUP", 1)],
+             {"num_groups": groups}, opset=18)
+    for axis, size in ((2, [5]), (1, [3, 5]), (0, [2, 3, 5])):
+        case("LayerNormalization", "LAYER_NORM", [[2, 3, 5], size, size],
+             [("LAYER_NORM_AXIS", axis)], {"axis": axis})
+    case("LayerNormalization", "LAYER_NORM", [[3, 40], [40]],
+         [("LAYER_NORM_AXIS", 1), ("LAYER_NORM_EPSILON", bits(0.25))],
+         {"axis": 1, "epsilon": 0.25})
+    for axes in ([0, 2, 3], [1], [2, 3], [0, 1, 2, 3], [0], [1, 3]):
+        case("MeanVarianceNormalization", "MEAN_VARIANCE", [[2, 3, 2, 5]], [("AXES", axes)],
+             {"axes": axes})
 
 
 def pool(op, name, shape, kernel, strides=None, pads=None, dilations=None, ceil=0, include=None,
@@ -507,7 +529,8 @@ def resizes():
 
 for family in (binary, activations, pools, normalisations, movement, pads, casts, reductions,
                resizes, unaries, two_operands, variadic,
-               reduce_kinds, along_axes):
+               reduce_kinds, along_axes,
+               own_statistics):
     family()
 emit()
 print(f"{len(cases)} cases", file=sys.stderr)

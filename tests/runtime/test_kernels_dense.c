@@ -214,6 +214,70 @@ static void test_im2col(void **state)
     each_level(im2col_level);
 }
 
+/* Any buffer will do as the padded rows: sums over it are checked, and that reads end with the
+ * floats that the contract allows. */
+static void check_rows(const struct dense_kernels *d, bool at_end)
+{
+    const uint32_t kh = pick(1, 3), kw = pick(1, 4), dil = pick(1, 2), k_c = pick(1, 5);
+    struct conv_rows_f32_job job = {.taps = kh * kw,
+                                    .channels = k_c,
+                                    .m = pick(1, 19),
+                                    .rows = pick(1, 5),
+                                    .ow = pick(1, 70),
+                                    .act = some_act()};
+    size_t tap[12], width = job.ow + (kw - 1) * dil, gap = pick(0, 3), k = job.taps * k_c;
+    uint32_t with = pick(0, 3), panels = (job.m + d->mr - 1) / d->mr;
+    job.b_row = pick(1, 2) * width;
+    job.plane = (job.rows - 1) * job.b_row + ((kh - 1) * dil + 1) * width;
+    job.ldy = job.rows * job.ow + gap;
+    for (uint32_t t = 0; t < job.taps; t++)
+        tap[t] = t / kw * dil * width + t % kw * dil;
+    size_t n_y = (job.m - 1) * job.ldy + (size_t)job.rows * job.ow;
+    struct guarded w = guard_random(job.m * k, 1, &seed), bias = guard_random(job.m, 1, &seed);
+    struct guarded a = guard_new((size_t)panels * d->mr * k * sizeof(float), 1);
+    struct guarded b = guard_random(k_c * job.plane + DENSE_PANEL_ALIGN - 1, at_end, &seed);
+    struct guarded y = guard_random(n_y, 1, &seed), res = guard_random(n_y, 1, &seed);
+    float *before = malloc(n_y * sizeof *before);
+    memcpy(before, y.data, n_y * sizeof *before);
+    job.a_step = k * d->mr;
+    pith_pack_rows_f32(w.data, k, 1, job.m, k, d->mr, a.data, job.a_step);
+    job.a = a.data, job.b = b.data, job.tap = tap, job.y = y.data;
+    job.bias = with & 1 ? bias.data : NULL;
+    job.residual = with & 2 ? res.data : NULL;
+    d->conv_rows_f32(&job);
+    for (size_t at = 0; at < n_y; at++) {
+        size_t o = at / job.ldy, p = at % job.ldy;
+        if (p >= (size_t)job.rows * job.ow) {
+            assert_true(floats(&y)[at] == before[at]);
+            continue;
+        }
+        double extra[2] = {job.bias ? job.bias[o] : 0, job.residual ? job.residual[at] : 0};
+        struct expected e = {extra[0] + extra[1], fabs(extra[0]) + fabs(extra[1]), (uint32_t)k};
+        const float *x = job.b + p / job.ow * job.b_row + p % job.ow;
+        for (size_t i = 0; i < k; i++) {
+            double q = (double)floats(&w)[o * k + i] * x[i % k_c * job.plane + tap[i / k_c]];
+            e.sum += q;
+            e.size += fabs(q);
+        }
+        expect_near(e, &job.act, floats(&y)[at], "conv_rows_f32");
+    }
+    free(before);
+    guard_free(&w), guard_free(&bias), guard_free(&a), guard_free(&b), guard_free(&y);
+    guard_free(&res);
+}
+
+static void rows_level(const struct dense_kernels *d)
+{
+    for (uint32_t i = 0; d->conv_rows_f32 && i < 300; i++)
+        check_rows(d, i % 2);
+}
+
+static void test_rows(void **state)
+{
+    (void)state;
+    each_level(rows_level);
+}
+
 /* The window of output (oy, ox), all taps of which are tried one by one. */
 static void add_window(struct expected *e, const struct conv_geom *g, const float *x,
                        const float *w, int oy, int ox)
@@ -397,6 +461,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gemm),      cmocka_unit_test(test_im2col),
+        cmocka_unit_test(test_rows),
         cmocka_unit_test(test_depthwise), cmocka_unit_test(test_gemv),
         cmocka_unit_test(test_max),       cmocka_unit_test(test_specials_pass),
     };

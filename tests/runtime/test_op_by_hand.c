@@ -128,8 +128,8 @@ static void test_lrn_even_size(void **state)
     struct one_op t;
     open_f32(&t, PITH_OP_LRN, DIMS(1, 3), x);
     t.attr[ATTR_LRN_SIZE] = 2;
-    t.attr[ATTR_LRN_ALPHA] = 0x40000000;    /* 2: alpha / size = 1 */
-    t.attr[ATTR_LRN_BETA] = 0x3f800000;     /* 1 */
+    t.attr[ATTR_LRN_ALPHA] = 0x40000000; /* 2: alpha / size = 1 */
+    t.attr[ATTR_LRN_BETA] = 0x3f800000;  /* 1 */
     assert_int_equal(one_op_shape(&t), PITH_OK);
     one_op_run(&t, false);
     for (int i = 0; i < 3; i++)
@@ -290,19 +290,13 @@ static void test_power_of_integers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_integer_division),
-        cmocka_unit_test(test_integers_wrap),
-        cmocka_unit_test(test_activation_edges),
-        cmocka_unit_test(test_softmax_range),
-        cmocka_unit_test(test_pool_without_input),
-        cmocka_unit_test(test_pool_nan),
-        cmocka_unit_test(test_batch_norm),
-        cmocka_unit_test(test_lrn_even_size),
-        cmocka_unit_test(test_split_many),
-        cmocka_unit_test(test_pad_mirrors_uncropped),
-        cmocka_unit_test(test_cast_to_integer),
-        cmocka_unit_test(test_cast_to_small_floats),
-        cmocka_unit_test(test_cast_rounds_once),
-        cmocka_unit_test(test_views_alias), cmocka_unit_test(test_power_of_integers)};
+        cmocka_unit_test(test_integer_division),   cmocka_unit_test(test_integers_wrap),
+        cmocka_unit_test(test_activation_edges),   cmocka_unit_test(test_softmax_range),
+        cmocka_unit_test(test_pool_without_input), cmocka_unit_test(test_pool_nan),
+        cmocka_unit_test(test_batch_norm),         cmocka_unit_test(test_lrn_even_size),
+        cmocka_unit_test(test_split_many),         cmocka_unit_test(test_pad_mirrors_uncropped),
+        cmocka_unit_test(test_cast_to_integer),    cmocka_unit_test(test_cast_to_small_floats),
+        cmocka_unit_test(test_cast_rounds_once),   cmocka_unit_test(test_views_alias),
+        cmocka_unit_test(test_power_of_integers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -112,6 +112,16 @@ static void test_network_shapes(void **state)
         /* more than one block of K */
         {1, 100, 5, 1, 2, {6, 5}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}},
         {1, 5, 3, 1, 1, {70}, {400}, {1}, {1}, {200, 200}},
+        /* bands of rows: several, a last one with fewer rows, residual channels, images and groups,
+         * rows above and below the image, one input channel */
+        {1, 16, 16, 1, 2, {32, 32}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}},
+        {2, 6, 10, 2, 2, {37, 48}, {5, 3}, {2, 1}, {2, 3}, {4, 3, 4, 3}},
+        {1, 1, 20, 1, 2, {30, 64}, {5, 5}, {1, 1}, {1, 1}, {2, 2, 2, 2}},
+        {1, 4, 9, 1, 2, {3, 96}, {3, 2}, {1, 1}, {1, 1}, {9, 40, 9, 0}},
+        {1, 3, 8, 1, 1, {600}, {7}, {1}, {2}, {6, 6}},
+        /* one input channel, tiles; few output channels */
+        {1, 1, 64, 1, 2, {49, 10}, {10, 4}, {2, 2}, {1, 1}, {4, 1, 5, 1}},
+        {1, 1, 2, 1, 2, {49, 10}, {10, 4}, {2, 2}, {1, 1}, {4, 1, 5, 1}},
         /* pointwise with a stride */
         {1, 10, 12, 1, 2, {15, 15}, {1, 1}, {2, 2}, {1, 1}, {0}},
         /* depthwise: plain, multiplied, 5 x 5, wider than the kernels take */

@@ -2,7 +2,8 @@
 /* Operators that pick, put, repeat and rank elements, and transposed convolution, against
  * onnxruntime's answers (move_cases.inc, made by gen_move_cases.py): floats within 1e-5 of the
  * output's largest, everything else exactly. Each case runs whole and cut into ranges, with the
- * reference kernels and with this CPU's. Then indices outside their axes, and what the shape rules refuse. */
+ * reference kernels and with this CPU's. Then indices outside their axes, and what the shape rules
+ * refuse. */
 #include <math.h>
 #include "kernels.h"
 #include "one_op.h"
@@ -29,7 +30,8 @@ static uint16_t f16_of(double d) /* small whole numbers */
 {
     int e;
     double m = frexp(fabs(d), &e);
-    return d == 0 ? 0 : (uint16_t)((d < 0 ? 0x8000 : 0) | ((e + 14) << 10) | ((int)(m * 2048) & 0x3ff));
+    return d == 0 ? 0
+                  : (uint16_t)((d < 0 ? 0x8000 : 0) | ((e + 14) << 10) | ((int)(m * 2048) & 0x3ff));
 }
 
 static void put(void *data, enum pith_type type, size_t i, double v)
@@ -68,8 +70,8 @@ static void check_output(const struct move_case *c, uint32_t k, const struct tvi
     const struct move_tensor *want = &c->out[k];
     size_t n = shape_elems(&want->shape);
     if (got->type != want->type || !pith_shape_equal(&got->shape, &want->shape))
-        fail_msg("%s (case %zu): output %u has another type or shape", c->name,
-                 (size_t)(c - cases), k);
+        fail_msg("%s (case %zu): output %u has another type or shape", c->name, (size_t)(c - cases),
+                 k);
     void *data = elements(want);
     if (want->type != PITH_F32) {
         if (memcmp(data, got->data, n * pith_type_bytes(want->type)) != 0)
@@ -154,9 +156,19 @@ struct refusal {
 };
 
 #define T(kind, ...)                                                                               \
-    {PITH_##kind, {sizeof((uint32_t[]){__VA_ARGS__}) / 4, {__VA_ARGS__}}, NULL}
-#define ATTR(...) (const int32_t[]){__VA_ARGS__, -1}
-#define NO_ATTR (const int32_t[]){-1}
+    {                                                                                              \
+        PITH_##kind, {sizeof((uint32_t[]){__VA_ARGS__}) / 4, {__VA_ARGS__}}, NULL                  \
+    }
+#define ATTR(...)                                                                                  \
+    (const int32_t[])                                                                              \
+    {                                                                                              \
+        __VA_ARGS__, -1                                                                            \
+    }
+#define NO_ATTR                                                                                    \
+    (const int32_t[])                                                                              \
+    {                                                                                              \
+        -1                                                                                         \
+    }
 #define CORRUPT PITH_ERR_CORRUPT
 #define UNSUPPORTED PITH_ERR_UNSUPPORTED
 
@@ -172,33 +184,46 @@ static const struct refusal refusals[] = {
     {PITH_OP_GATHER, CORRUPT, 2, {T(F32, 2, 2), T(I64, 2, 3)}, ATTR(ATTR_GATHER_KIND, 1, 1)},
     {PITH_OP_GATHER, PITH_OK, 2, {T(F32, 2, 2), T(I64, 3, 2)}, ATTR(ATTR_GATHER_KIND, 1, 1)},
     {PITH_OP_GATHER, CORRUPT, 2, {T(F32, 2, 2), T(I64, 4, 3)}, ATTR(ATTR_GATHER_KIND, 1, 2)},
-    {PITH_OP_GATHER, CORRUPT, 2, {T(F32, 2, 2), T(I64, 3, 1)},
-     ATTR(ATTR_GATHER_KIND, 2, 2, 1)},
+    {PITH_OP_GATHER, CORRUPT, 2, {T(F32, 2, 2), T(I64, 3, 1)}, ATTR(ATTR_GATHER_KIND, 2, 2, 1)},
     {PITH_OP_GATHER, CORRUPT, 2, {T(F32, 2, 2), T(I64, 2)}, ATTR(ATTR_GATHER_KIND, 2, 2, 1)},
     {PITH_OP_SCATTER, CORRUPT, 3, {T(F32, 4), T(I64, 2), {0}}, NO_ATTR},
     {PITH_OP_SCATTER, CORRUPT, 3, {T(F32, 4), T(I64, 2), T(I32, 2)}, NO_ATTR},
     {PITH_OP_SCATTER, CORRUPT, 3, {T(F32, 4), T(I64, 2), T(F32, 3)}, NO_ATTR},
     {PITH_OP_SCATTER, CORRUPT, 3, {T(F32, 4, 1), T(I64, 2, 2), T(F32, 2, 2)}, NO_ATTR},
-    {PITH_OP_SCATTER, UNSUPPORTED, 3, {T(U8, 4), T(I64, 2), T(U8, 2)},
+    {PITH_OP_SCATTER,
+     UNSUPPORTED,
+     3,
+     {T(U8, 4), T(I64, 2), T(U8, 2)},
      ATTR(ATTR_SCATTER_REDUCE, 1, 1)},
     {PITH_OP_SCATTER, PITH_OK, 3, {T(U8, 4), T(I64, 2), T(U8, 2)}, NO_ATTR},
-    {PITH_OP_SCATTER, CORRUPT, 3, {T(F32, 4), T(I64, 2, 2), T(F32, 2)},
+    {PITH_OP_SCATTER,
+     CORRUPT,
+     3,
+     {T(F32, 4), T(I64, 2, 2), T(F32, 2)},
      ATTR(ATTR_SCATTER_KIND, 1, 1)},
-    {PITH_OP_SCATTER, CORRUPT, 3, {T(F32, 4, 3), T(I64, 2, 1), T(F32, 2, 2)},
+    {PITH_OP_SCATTER,
+     CORRUPT,
+     3,
+     {T(F32, 4, 3), T(I64, 2, 1), T(F32, 2, 2)},
      ATTR(ATTR_SCATTER_KIND, 1, 1)},
     {PITH_OP_TILE, CORRUPT, 1, {{0}}, NO_ATTR},
     {PITH_OP_TILE, CORRUPT, 1, {T(F32, 4)}, ATTR(ATTR_TILE_REPEATS, 2, 1, 0)},
     {PITH_OP_TILE, CORRUPT, 1, {T(F32, 4)}, ATTR(ATTR_TILE_REPEATS, 2, 1, INT32_MAX)},
-    {PITH_OP_TILE, CORRUPT, 1, {T(F32, 4)},
-     ATTR(ATTR_TILE_REPEATS, 4, 3, INT32_MAX, INT32_MAX, 1)},
+    {PITH_OP_TILE, CORRUPT, 1, {T(F32, 4)}, ATTR(ATTR_TILE_REPEATS, 4, 3, INT32_MAX, INT32_MAX, 1)},
     {PITH_OP_TILE, PITH_OK, 1, {T(F32, 4)}, NO_ATTR},
     {PITH_OP_DEPTH_SPACE, CORRUPT, 1, {T(F32, 1, 4, 2, 2)}, NO_ATTR}, /* block has no default */
     {PITH_OP_DEPTH_SPACE, CORRUPT, 1, {T(F32, 4, 2, 2)}, ATTR(ATTR_DEPTH_SPACE_BLOCK, 1, 2)},
     {PITH_OP_DEPTH_SPACE, CORRUPT, 1, {T(F32, 1, 6, 2, 2)}, ATTR(ATTR_DEPTH_SPACE_BLOCK, 1, 2)},
     {PITH_OP_DEPTH_SPACE, CORRUPT, 1, {T(F32, 1, 6, 2, 3)}, ATTR(ATTR_DEPTH_SPACE_KIND, 2, 2, 2)},
-    {PITH_OP_DEPTH_SPACE, CORRUPT, 1, {T(F32, 1, 1 << 30, 1, 1)},
+    {PITH_OP_DEPTH_SPACE,
+     CORRUPT,
+     1,
+     {T(F32, 1, 1 << 30, 1, 1)},
      ATTR(ATTR_DEPTH_SPACE_BLOCK, 1, (1 << 15) + 1)},
-    {PITH_OP_DEPTH_SPACE, CORRUPT, 1, {T(F32, 1, 1 << 30, 1, 1 << 29)},
+    {PITH_OP_DEPTH_SPACE,
+     CORRUPT,
+     1,
+     {T(F32, 1, 1 << 30, 1, 1 << 29)},
      ATTR(ATTR_DEPTH_SPACE_BLOCK, 1, 1 << 15)},
     {PITH_OP_TRILU, CORRUPT, 1, {T(F32, 4)}, NO_ATTR},
     {PITH_OP_TRILU, CORRUPT, 1, {T(F32, 4, 4)}, ATTR(ATTR_TRILU_UPPER, 1, 2)},
@@ -206,7 +231,10 @@ static const struct refusal refusals[] = {
     {PITH_OP_ONE_HOT, CORRUPT, 2, {T(I64, 4), T(F32, 3)}, ATTR(ATTR_ONE_HOT_DEPTH, 1, 3)},
     {PITH_OP_ONE_HOT, CORRUPT, 2, {T(I64, 4), T(F32, 2)}, ATTR(ATTR_ONE_HOT_DEPTH, 2, 3, 2)},
     {PITH_OP_ONE_HOT, UNSUPPORTED, 2, {T(F32, 4), T(F32, 2)}, ATTR(ATTR_ONE_HOT_DEPTH, 1, 3)},
-    {PITH_OP_ONE_HOT, UNSUPPORTED, 2, {T(I64, 1, 1, 1, 1, 1, 1, 1, 1), T(F32, 2)},
+    {PITH_OP_ONE_HOT,
+     UNSUPPORTED,
+     2,
+     {T(I64, 1, 1, 1, 1, 1, 1, 1, 1), T(F32, 2)},
      ATTR(ATTR_ONE_HOT_DEPTH, 1, 3)},
     {PITH_OP_TOP_K, CORRUPT, 1, {T(F32, 4)}, NO_ATTR}, /* k has no default */
     {PITH_OP_TOP_K, CORRUPT, 1, {T(F32, 4)}, ATTR(ATTR_TOP_K_K, 1, 5)},
@@ -214,16 +242,31 @@ static const struct refusal refusals[] = {
     {PITH_OP_TOP_K, UNSUPPORTED, 1, {T(U8, 4)}, ATTR(ATTR_TOP_K_K, 1, 2)},
     {PITH_OP_CONV_TRANSPOSE, UNSUPPORTED, 2, {T(F32, 1, 1, 2), T(I32, 1, 1, 2)}, NO_ATTR},
     {PITH_OP_CONV_TRANSPOSE, CORRUPT, 2, {T(F32, 1, 2, 2), T(F32, 1, 1, 2)}, NO_ATTR},
-    {PITH_OP_CONV_TRANSPOSE, CORRUPT, 2, {T(F32, 1, 3, 2), T(F32, 3, 1, 2)},
+    {PITH_OP_CONV_TRANSPOSE,
+     CORRUPT,
+     2,
+     {T(F32, 1, 3, 2), T(F32, 3, 1, 2)},
      ATTR(ATTR_CONV_T_GROUP, 1, 2)},
     {PITH_OP_CONV_TRANSPOSE, CORRUPT, 3, {T(F32, 1, 1, 2), T(F32, 1, 1, 2), T(F32, 2)}, NO_ATTR},
-    {PITH_OP_CONV_TRANSPOSE, CORRUPT, 2, {T(F32, 1, 1, 2), T(F32, 1, 1, 2)},
+    {PITH_OP_CONV_TRANSPOSE,
+     CORRUPT,
+     2,
+     {T(F32, 1, 1, 2), T(F32, 1, 1, 2)},
      ATTR(ATTR_CONV_T_PADS, 3, 2, 2, 1)},
-    {PITH_OP_CONV_TRANSPOSE, CORRUPT, 2, {T(F32, 1, 1, 2), T(F32, 1, 1, 2)},
+    {PITH_OP_CONV_TRANSPOSE,
+     CORRUPT,
+     2,
+     {T(F32, 1, 1, 2), T(F32, 1, 1, 2)},
      ATTR(ATTR_CONV_T_STRIDES, 3, 2, 1, 1)},
-    {PITH_OP_CONV_TRANSPOSE, CORRUPT, 2, {T(F32, 1, 1, 1 << 30), T(F32, 1, 1, 2)},
+    {PITH_OP_CONV_TRANSPOSE,
+     CORRUPT,
+     2,
+     {T(F32, 1, 1, 1 << 30), T(F32, 1, 1, 2)},
      ATTR(ATTR_CONV_T_STRIDES, 2, 1, 65535)},
-    {PITH_OP_CONV_TRANSPOSE, UNSUPPORTED, 2, {T(F32, 1, 1, 2, 2, 2), T(F32, 1, 1, 2, 2, 2)},
+    {PITH_OP_CONV_TRANSPOSE,
+     UNSUPPORTED,
+     2,
+     {T(F32, 1, 1, 2, 2, 2), T(F32, 1, 1, 2, 2, 2)},
      NO_ATTR},
     {PITH_OP_CONV_TRANSPOSE, CORRUPT, 2, {T(F32, 1, 1), T(F32, 1, 1)}, NO_ATTR},
 };

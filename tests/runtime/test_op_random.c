@@ -309,12 +309,121 @@ static void test_softmax(void **state)
     }
 }
 
+static void *random_bools(size_t n)
+{
+    uint8_t *x = malloc(n);
+    assert_non_null(x);
+    for (size_t i = 0; i < n; i++)
+        x[i] = (uint8_t)below(2);
+    return x;
+}
+
+/* Three operands, and Max of the last two, which is joined in two steps. */
+static void test_where_and_max(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 400; round++) {
+        uint32_t out[5], rank = below(6), dims[3][5], ranks[3];
+        random_dims(out, rank, round % 50 == 0 ? 20 : 5);
+        struct one_op where, max;
+        one_op_open(&where, PITH_OP_WHERE, 3, 1);
+        one_op_open(&max, PITH_OP_VARIADIC, 2, 1);
+        max.attr[ATTR_KIND] = VARIADIC_MAX;
+        for (uint32_t k = 0; k < 3; k++) {
+            ranks[k] = below(2) ? rank : below(rank + 1);
+            for (uint32_t i = 0; i < ranks[k]; i++)
+                dims[k][i] = below(3) == 0 ? 1 : out[rank - ranks[k] + i];
+            one_op_in(&where, k, k ? PITH_F32 : PITH_BOOL, ranks[k], dims[k], NULL);
+            size_t n = shape_elems(&where.in[k].shape);
+            where.in[k].data = k ? (void *)random_floats(n) : random_bools(n);
+            if (k)
+                max.in[k - 1] = where.in[k];
+        }
+        assert_int_equal(one_op_shape(&where), PITH_OK);
+        assert_int_equal(one_op_shape(&max), PITH_OK);
+        one_op_run(&where, round & 1);
+        one_op_run(&max, round & 1);
+        const struct tview *c = &where.in[0], *a = &where.in[1], *b = &where.in[2];
+        for (int two = 0; two < 2; two++) {
+            const struct one_op *t = two ? &max : &where;
+            const struct shape *s = &t->out[0].shape;
+            uint32_t index[5];
+            for (size_t i = 0; i < shape_elems(s); i++) {
+                unravel(s, i, index);
+                double va = (double)((float *)a->data)[ravel_repeat(&a->shape, index, s->rank)];
+                double vb = (double)((float *)b->data)[ravel_repeat(&b->shape, index, s->rank)];
+                bool first = two ? va > vb
+                                 : ((uint8_t *)c->data)[ravel_repeat(&c->shape, index, s->rank)];
+                expect_near(t, i, first ? va : vb, 0, two ? "max" : "where", round);
+            }
+        }
+        one_op_close(&where);
+        one_op_close(&max);
+        for (uint32_t k = 0; k < 3; k++)
+            free(where.in[k].data);
+    }
+}
+
+/* ReduceL1 and MeanVarianceNormalization over random sets of axes. */
+static void test_reduce_kinds(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 400; round++) {
+        uint32_t rank = below(6), dims[5], set = below(32), n_axes = 0;
+        random_dims(dims, rank, round % 50 == 0 ? 20 : 5);
+        struct one_op l1, norm;
+        one_op_open(&l1, PITH_OP_REDUCE, 1, 1);
+        one_op_open(&norm, PITH_OP_MEAN_VARIANCE, 1, 1);
+        l1.attr[ATTR_KIND] = REDUCE_L1;
+        int32_t axes[5];
+        for (uint32_t i = 0; i < rank; i++)
+            if (set >> i & 1u)
+                axes[n_axes++] = (int32_t)i;
+        one_op_in(&l1, 0, PITH_F32, rank, dims, NULL);
+        size_t n = shape_elems(&l1.in[0].shape);
+        float *x = random_floats(n);
+        struct one_op *const all[2] = {&l1, &norm};
+        for (uint32_t k = 0; k < 2; k++) {
+            one_op_in(all[k], 0, PITH_F32, rank, dims, x);
+            one_op_list(all[k], k ? ATTR_AXES : ATTR_REDUCE_KIND_AXES, n_axes, axes);
+            assert_int_equal(one_op_shape(all[k]), PITH_OK);
+            one_op_run(all[k], round & 1);
+        }
+        size_t n_out = shape_elems(&l1.out[0].shape);
+        double *sum = calloc(3 * n_out, sizeof *sum); /* of |x|, of x, of x^2 */
+        assert_non_null(sum);
+        for (int pass = 0; pass < 2; pass++)
+            for (size_t i = 0; i < n; i++) {
+                uint32_t index[5];
+                unravel(&l1.in[0].shape, i, index);
+                double v = (double)x[i], *s = sum + 3 * ravel_repeat(&l1.out[0].shape, index, rank);
+                double count = (double)(n / n_out), mean = s[1] / count;
+                if (pass == 0) {
+                    s[0] += fabs(v);
+                    s[1] += v;
+                    s[2] += v * v;
+                    continue;
+                }
+                double deviation = sqrt(fmax(s[2] / count - mean * mean, 0));
+                if (deviation > 0.01)
+                    expect_near(&norm, i, (v - mean) / deviation, 1e-4, "normalised", round);
+            }
+        for (size_t i = 0; i < n_out; i++)
+            expect_near(&l1, i, sum[3 * i], 1e-6 * sum[3 * i], "L1", round);
+        for (uint32_t k = 0; k < 2; k++)
+            one_op_close(all[k]);
+        free(sum);
+        free(x);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_broadcast), cmocka_unit_test(test_long_rows),
         cmocka_unit_test(test_pools),
         cmocka_unit_test(test_transpose_slice), cmocka_unit_test(test_reduce_mean),
-        cmocka_unit_test(test_softmax)};
+        cmocka_unit_test(test_softmax),
+        cmocka_unit_test(test_where_and_max), cmocka_unit_test(test_reduce_kinds)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

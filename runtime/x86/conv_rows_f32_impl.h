@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/* conv_rows_f32_impl.h - template of conv_rows_f32. Parameters: the vector operations, MR (rows of
+ * a panel of weights), NV (vectors of a full tile).
+ *
+ * gemm_f32 without the copy of its b: under one tap, LANES pixels of an output row lie side by side
+ * in the padded input. A tile is NV such vectors, wherever in the band they are, so a width that NV
+ * vectors do not divide costs nothing; one that LANES does not divide costs the lanes left over.
+ * The band is swept panel by panel: a panel of weights stays in the first-level cache, the band in
+ * the second. An element is one chain of fused multiply-adds over k, the same as gemm_f32's. */
+#include "simd_act.h"
+
+/* Keeps the compiler from loading v anew for each use. */
+#define IN_REGISTER(v) __asm__("" : "+x"(v))
+
+/* Up to NV vectors of pixels: where they are read, written, and which lanes are pixels. */
+struct tile {
+    size_t b[NV], y[NV];
+    vmask mask[NV];
+};
+
+/* Rows of one panel. */
+struct panel {
+    const float *a;
+    float *y;
+    const float *bias, *residual;
+    uint32_t rows;
+};
+
+static void tile_set(struct tile *t, const struct conv_rows_f32_job *job, uint32_t first,
+                     uint32_t nv)
+{
+    uint32_t across = (job->ow + LANES - 1) / LANES;
+    for (uint32_t j = 0; j < nv; j++) {
+        size_t row = (first + j) / across, x = (size_t)((first + j) % across) * LANES;
+        t->b[j] = row * job->b_row + x;
+        t->y[j] = row * job->ow + x;
+        t->mask[j] = vmask_range(0, job->ow - x < LANES ? (int)(job->ow - x) : LANES);
+    }
+}
+
+static inline __attribute__((always_inline)) void
+tile_run(const struct conv_rows_f32_job *job, const struct tile *t, const struct panel *p,
+         const struct clamp *clamp, const int nv)
+{
+    vec acc[MR][NV];
+#pragma GCC unroll 16
+    for (int i = 0; i < MR; i++)
+#pragma GCC unroll 4
+        for (int j = 0; j < nv; j++)
+            acc[i][j] = vec_zero();
+    const float *a = p->a;
+    for (uint32_t tap = 0; tap < job->taps; tap++) {
+        const float *b[NV];
+#pragma GCC unroll 4
+        for (int j = 0; j < nv; j++)
+            b[j] = job->b + job->tap[tap] + t->b[j];
+        for (uint32_t c = job->channels; c > 0; c--, a += MR) {
+            vec bv[NV];
+#pragma GCC unroll 4
+            for (int j = 0; j < nv; j++) {
+                bv[j] = vec_load(b[j]);
+                IN_REGISTER(bv[j]);
+                b[j] += job->plane;
+            }
+#pragma GCC unroll 16
+            for (int i = 0; i < MR; i++) {
+                vec w = vec_set1(a[i]);
+#pragma GCC unroll 4
+                for (int j = 0; j < nv; j++)
+                    acc[i][j] = vec_fma(w, bv[j], acc[i][j]);
+            }
+        }
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < MR; i++) {
+        if (i >= (int)p->rows)
+            break;
+        vec bias = p->bias ? vec_set1(p->bias[i]) : vec_zero();
+#pragma GCC unroll 4
+        for (int j = 0; j < nv; j++) {
+            size_t at = (size_t)i * job->ldy + t->y[j];
+            vec v = vec_add(acc[i][j], bias);
+            if (p->residual)
+                v = vec_add(v, vec_load_some(p->residual + at, t->mask[j]));
+            vec_store_some(p->y + at, t->mask[j], clamp_apply(clamp, v));
+        }
+    }
+}
+
+void ISA(pith_conv_rows_f32)(const struct conv_rows_f32_job *job)
+{
+    const struct clamp clamp = clamp_of(&job->act);
+    const uint32_t n = (job->ow + LANES - 1) / LANES * job->rows;
+    for (uint32_t o = 0; o < job->m; o += MR) {
+        struct panel p = {.a = job->a + o / MR * job->a_step,
+                          .y = job->y + o * job->ldy,
+                          .bias = job->bias ? job->bias + o : NULL,
+                          .residual = job->residual ? job->residual + o * job->ldy : NULL,
+                          .rows = job->m - o < MR ? job->m - o : MR};
+        for (uint32_t i = 0, nv; i < n; i += nv) {
+            struct tile t;
+            nv = n - i == NV + 1 ? NV - 1 : n - i < NV ? n - i : NV; /* 4 are 2 and 2, not 3 and 1 */
+            tile_set(&t, job, i, nv);
+            if (nv == 3)
+                tile_run(job, &t, &p, &clamp, 3);
+            else if (nv == 2)
+                tile_run(job, &t, &p, &clamp, 2);
+            else
+                tile_run(job, &t, &p, &clamp, 1);
+        }
+    }
+    for (uint32_t o = 0; clamp.second_pass && o < job->m; o++)
+        act_row(&job->act, job->y + o * job->ldy, (size_t)job->rows * job->ow);
+}
