@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* pith bench: time of one inference, memory, and where the time goes. */
+#include <inttypes.h>
 #include <stdio.h>
 #include "data_options.h"
 #include "json_out.h"
@@ -44,6 +45,10 @@ static enum cli_exit open_side(const struct bench_options *o, const char *path,
     side->path = path;
     if (!rc)
         rc = cli_engine_opts(&o->common, &side->opts);
+    if (!rc && o->batch > 1 && !m->batch_open) {
+        cli_error("%s: its batch is fixed: --batch %" PRIu64 " cannot be run", path, o->batch);
+        rc = EXIT_USAGE;
+    }
     if (!rc) {
         side->opts.batch = o->batch ? (uint32_t)o->batch : 1;
         side->opts.profile = o->per_layer;

@@ -18,7 +18,7 @@ struct run_options {
 
 static const struct cli_option options[] = {
     {0, "output-name", OPTION_TEXT, offsetof(struct run_options, output_name), "NAME",
-     "this output (default: the first)", 0, 0},
+     "this output, or its number (default: the first)", 0, 0},
     {0, "preprocess", OPTION_TEXT, offsetof(struct run_options, preprocess), "SPEC",
      "for a picture, instead of what the model stores", 0, 0},
     {0, "top", OPTION_UINT, offsetof(struct run_options, top), "N",
@@ -168,15 +168,24 @@ static enum cli_exit feed_file(const struct runner *r, const char *path, uint32_
     return rc;
 }
 
+/* By name, or by number (0 is the first) where names are absent, as in files with the compact
+ * header. */
 static enum cli_exit find_output(const struct runner *r, uint32_t *output, struct pith_tensor *t)
 {
     const char *name = r->o->output_name;
+    uint64_t number;
     for (*output = 0; *output < pith_plan_output_count(r->plan); ++*output) {
         pith_plan_output(r->plan, *output, t);
         if (!name || (t->name_bytes == strlen(name) && memcmp(t->name, name, t->name_bytes) == 0))
             return EXIT_DONE;
     }
-    cli_error("no output '%s'", name ? name : "");
+    if (cli_parse_uint(name, &number) && number < pith_plan_output_count(r->plan)) {
+        *output = (uint32_t)number;
+        pith_plan_output(r->plan, *output, t);
+        return EXIT_DONE;
+    }
+    cli_error("no output '%s': the model has %u (see pith info)", name,
+              pith_plan_output_count(r->plan));
     return EXIT_USAGE;
 }
 

@@ -306,22 +306,36 @@ static void set_batch(struct pith_model *m, uint32_t batch)
         m->values[m->inputs[i]].dim[0] = batch;
 }
 
-/* The batch is open only if the whole network follows it: a Reshape to fixed numbers does not. */
-static enum pith_status try_batch(struct emitter *e)
+/* Does every output have the batch for its first dim, when the inputs do? */
+static enum pith_status follows_batch(struct emitter *e, uint32_t batch, bool *follows)
 {
     struct pith_model *m = e->m;
-    if (!e->im->batch_open)
-        return PITH_OK;
-    set_batch(m, 2);
+    set_batch(m, batch);
     enum pith_status status = pith_model_infer_shapes(m, NULL);
     if (status == PITH_ERR_MEMORY)
         return pith_onnx_no_memory(e->im);
-    bool open = status == PITH_OK;
+    *follows = status == PITH_OK;
     for (uint32_t i = 0; i < m->n_outputs; i++) {
         const struct pith_value *v = &m->values[m->outputs[i]];
-        open = open && v->rank > 0 && v->dim[0] == 2;
+        *follows = *follows && v->rank > 0 && v->dim[0] == batch;
     }
-    m->batch_open = open;
+    return PITH_OK;
+}
+
+/* The batch is open only if the whole network follows it: a Reshape to fixed numbers does not. Two
+ * sizes are tried, for one may be the length of another axis by chance. */
+static enum pith_status try_batch(struct emitter *e)
+{
+    struct pith_model *m = e->m;
+    bool at_two, at_three;
+    if (!e->im->batch_open)
+        return PITH_OK;
+    enum pith_status status = follows_batch(e, 2, &at_two);
+    if (!status)
+        status = follows_batch(e, 3, &at_three);
+    if (status)
+        return status;
+    m->batch_open = at_two && at_three;
     set_batch(m, 1);
     return pith_model_infer_shapes(m, e->im->err);
 }

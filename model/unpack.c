@@ -95,7 +95,9 @@ static enum pith_status make_values(struct unpacking *u)
         return no_memory(u);
     for (uint32_t i = 0; i < m->n_values; i++) {
         struct pith_value *v = &m->values[i];
-        v->type = u->shapes[i].type;
+        bool is_constant = i >= u->g.n_inputs && i - u->g.n_inputs < u->g.n_weights;
+        /* the type stored, not the one it is computed in */
+        v->type = is_constant ? u->g.weights[i - u->g.n_inputs].type : u->shapes[i].type;
         v->rank = u->shapes[i].shape.rank;
         memcpy(v->dim, u->shapes[i].shape.dim, sizeof v->dim);
         v->min = f32_from_bits(0x7f800000u); /* min > max: nothing observed */

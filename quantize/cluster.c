@@ -101,6 +101,10 @@ static enum pith_status check_range(struct cluster_run *run, const struct cluste
     const float *w = job->constant->data;
     float most = run->opts->values == PITH_CLUSTER_F16 ? 32768.0f : 0x1p126f;
     for (uint64_t i = 0; i < job->constant->count; i++) {
+        if (isnan(w[i]))
+            return pith_error_fill(run->err, PITH_ERR_UNSUPPORTED,
+                                   "cannot cluster '%s': element %llu of '%s' is NaN",
+                                   job->ref.layer, (unsigned long long)i, job->ref.tensor);
         if (!(fabsf(w[i]) <= most))
             return pith_error_fill(run->err, PITH_ERR_UNSUPPORTED,
                                    "cannot cluster '%s': element %llu of '%s' is %g, beyond %g",

@@ -194,7 +194,8 @@ static void set_lifetimes(const struct graph *g, const struct node_plan *node,
 /* ---- in place ----------------------------------------------------------------------------- */
 
 /* Writing over value `in` changes no other input of the node: those of the same storage are either
- * the same bytes (elementwise: read before written) or apart. */
+ * the same bytes (read before written, element by element - but only by the first pass: input 1
+ * and no later one, since a variadic operator joins one input after the other) or apart. */
 static bool others_apart(const struct graph_node *node, struct value_plan *vp)
 {
     uint64_t at, other_at;
@@ -204,7 +205,7 @@ static bool others_apart(const struct graph_node *node, struct value_plan *vp)
         uint32_t v = node->in[i];
         if (v == PITH_NO_VALUE || pith_plan_root(vp, v, &other_at) != root)
             continue;
-        bool same = other_at == at && vp[v].bytes == vp[in].bytes;
+        bool same = i == 1 && other_at == at && vp[v].bytes == vp[in].bytes;
         if (!same && other_at < at + vp[in].bytes && at < other_at + vp[v].bytes)
             return false;
     }

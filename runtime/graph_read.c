@@ -406,6 +406,14 @@ static enum pith_status read_names(const struct image *im, struct graph *g, stru
     return PITH_OK;
 }
 
+/* What operators see of a constant: every float grid is computed in f32, so shapes and types behind
+ * it follow from f32. */
+static enum pith_type computed_type(enum pith_type stored)
+{
+    bool narrow = stored == PITH_F16 || stored == PITH_BF16 || stored == PITH_F64;
+    return narrow ? PITH_F32 : stored;
+}
+
 static void shape_constants(const struct graph *g, uint32_t batch, struct tview *values)
 {
     for (uint32_t i = 0; i < g->n_inputs; i++) {
@@ -414,7 +422,8 @@ static void shape_constants(const struct graph *g, uint32_t batch, struct tview 
             values[i].shape.dim[0] = batch;
     }
     for (uint32_t i = 0; i < g->n_weights; i++)
-        values[g->n_inputs + i] = (struct tview){g->weights[i].type, g->weights[i].shape, NULL};
+        values[g->n_inputs + i] =
+            (struct tview){computed_type(g->weights[i].type), g->weights[i].shape, NULL};
 }
 
 static enum pith_status shape_all(const struct image *im, const struct graph *g, uint32_t batch,

@@ -344,7 +344,8 @@ struct op_need {
 
 enum {
     OP_VIEW = 1u << 0,    /* output 0 holds the bytes of input 0 (reshape family) */
-    OP_INPLACE = 1u << 1, /* elementwise: output may be input 0's memory when shapes are equal */
+    OP_INPLACE = 1u << 1, /* output may be input 0's memory when shapes are equal: run() reads each
+                             element of inputs 0 and 1 before it writes what depends on it */
     OP_FUSES = 1u << 2,   /* takes an epilogue */
     OP_WEIGHT = 1u << 3   /* prepares a constant in[1] (weight != NULL) into run form */
 };

@@ -66,11 +66,8 @@ static enum pith_status describe_value(struct builder *b, uint32_t v)
     p->parent = v;
     p->consumer = PLAN_NONE;
     t->data = NULL;
-    if (pith_plan_is_constant(g, v)) {
+    if (pith_plan_is_constant(g, v))
         p->kind = VALUE_CONST;
-        if (t->type == PITH_F16 || t->type == PITH_BF16 || t->type == PITH_F64)
-            t->type = PITH_F32; /* every float grid is computed in f32 */
-    }
     return pith_shape_bytes(&t->shape, t->type, &p->bytes);
 }
 

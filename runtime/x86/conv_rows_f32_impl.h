@@ -16,6 +16,7 @@
 struct tile {
     size_t b[NV], y[NV];
     vmask mask[NV];
+    bool whole; /* all lanes of all masks: masked stores of AVX2 are slow */
 };
 
 /* Rows of one panel. */
@@ -30,11 +31,13 @@ static void tile_set(struct tile *t, const struct conv_rows_f32_job *job, uint32
                      uint32_t nv)
 {
     uint32_t across = (job->ow + LANES - 1) / LANES;
+    t->whole = true;
     for (uint32_t j = 0; j < nv; j++) {
         size_t row = (first + j) / across, x = (size_t)((first + j) % across) * LANES;
         t->b[j] = row * job->b_row + x;
         t->y[j] = row * job->ow + x;
         t->mask[j] = vmask_range(0, job->ow - x < LANES ? (int)(job->ow - x) : LANES);
+        t->whole = t->whole && job->ow - x >= LANES;
     }
 }
 
@@ -82,7 +85,10 @@ tile_run(const struct conv_rows_f32_job *job, const struct tile *t, const struct
             vec v = vec_add(acc[i][j], bias);
             if (p->residual)
                 v = vec_add(v, vec_load_some(p->residual + at, t->mask[j]));
-            vec_store_some(p->y + at, t->mask[j], clamp_apply(clamp, v));
+            if (t->whole)
+                vec_store(p->y + at, clamp_apply(clamp, v));
+            else
+                vec_store_some(p->y + at, t->mask[j], clamp_apply(clamp, v));
         }
     }
 }

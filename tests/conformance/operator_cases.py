@@ -176,6 +176,8 @@ def reductions(c, v):
             c.add(f"{op} of three", v, [node(op, ["x", "z", "k"], ["y"])], three,
                   constants={"k": c.f(4)})
         c.add(f"{op} of one", v, [node(op, ["x"], ["y"])], x)
+        c.add(f"{op} of one value twice", v,
+              [node("Abs", ["x"], ["a"]), node("Neg", ["x"], ["b"]), node(op, ["a", "b", "a"], ["y"])], x)
     for op in "Sum Max Min Prod L1 L2 LogSumExp SumSquare".split():
         at_input = v >= (13 if op == "Sum" else 18)
         for keep in (0, 1):
