@@ -105,6 +105,10 @@ struct band {
     size_t width; /* of a row, with padding, every stride_w-th column of it */
     size_t plane; /* floats from one channel to the next */
     uint64_t floats;
+    /* columns [begin, end) of phase 0 and 1 of a row are x[from], x[from + stride_w] ..; others 0 */
+    struct {
+        size_t begin, end, from;
+    } phase[2];
 };
 
 static struct band band_of(const struct conv *v)
@@ -124,6 +128,13 @@ static struct band band_of(const struct conv *v)
     b.in_rows = (uint32_t)((b.rows - 1) * g->stride_h + reach);
     b.plane = b.in_rows * b.width * g->stride_w;
     b.floats = (g->c * b.plane + 2 * DENSE_PANEL_ALIGN - 1) / DENSE_PANEL_ALIGN * DENSE_PANEL_ALIGN;
+    const size_t s = g->stride_w, pad = g->pad_left;
+    for (size_t i = 0; i < s && i < 2; i++) {
+        size_t end = (g->w + pad + s - 1 - i) / s, begin = pad > i ? (pad - i + s - 1) / s : 0;
+        b.phase[i].end = end < b.width ? end : b.width;
+        b.phase[i].begin = begin < b.phase[i].end ? begin : b.phase[i].end;
+        b.phase[i].from = b.phase[i].begin * s + i - pad;
+    }
     return b;
 }
 
@@ -455,22 +466,18 @@ static void multiply_body(void *arg, uint32_t i)
 
 /* One padded input row: columns 0, s, 2s .. first, then 1, s + 1 .. with s = stride_w, so that the
  * pixels of an output row lie side by side under each tap. */
-static float *row_fill(const struct conv_geom *g, size_t width, const float *x, float *to)
+static float *row_fill(const struct band *b, size_t stride, const float *x, float *to)
 {
-    const size_t s = g->stride_w, pad = g->pad_left;
-    for (size_t phase = 0; phase < s; phase++, to += width) {
-        size_t end = (g->w + pad + s - 1 - phase) / s;
-        size_t begin = pad > phase ? (pad - phase + s - 1) / s : 0;
-        end = end < width ? end : width;
-        begin = begin < end ? begin : end;
-        const float *from = x + (begin * s + phase - pad);
+    for (size_t i = 0; i < stride; i++, to += b->width) {
+        size_t begin = b->phase[i].begin, n = b->phase[i].end - begin;
+        const float *from = x + b->phase[i].from;
         memset(to, 0, begin * sizeof *to);
-        if (s == 1)
-            memcpy(to + begin, from, (end - begin) * sizeof *to);
+        if (stride == 1)
+            memcpy(to + begin, from, n * sizeof *to);
         else
-            for (size_t i = 0; i < end - begin; i++)
-                to[begin + i] = from[2 * i];
-        memset(to + end, 0, (width - end) * sizeof *to);
+            for (size_t k = 0; k < n; k++)
+                to[begin + k] = from[2 * k];
+        memset(to + begin + n, 0, (b->width - begin - n) * sizeof *to);
     }
     return to;
 }
@@ -485,7 +492,7 @@ static void band_fill(const struct conv *v, const struct band *b, const float *x
     for (uint32_t c = 0; c < g->c; c++, x += (size_t)g->h * g->w)
         for (int64_t y = iy; y < iy + b->in_rows; y++) {
             if (y >= 0 && y < g->h) {
-                to = row_fill(g, b->width, x + (size_t)y * g->w, to);
+                to = row_fill(b, g->stride_w, x + (size_t)y * g->w, to);
             } else {
                 memset(to, 0, row * sizeof *to);
                 to += row;
