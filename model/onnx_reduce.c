@@ -7,7 +7,7 @@ static enum pith_status become_unary(struct onnx_lower *l, enum unary_kind kind)
 {
     l->info = pith_op_get(PITH_OP_UNARY);
     pith_op_attr_defaults(l->info, l->attr);
-    l->attr[ATTR_KIND] = kind;
+    l->attr[ATTR_KIND] = (int32_t)kind;
     return PITH_OK;
 }
 

@@ -104,8 +104,8 @@ struct band {
     uint32_t in_rows;
     size_t width; /* of a row, with padding, every stride_w-th column of it */
     size_t plane; /* floats from one channel to the next */
-    uint64_t floats;
-    /* columns [begin, end) of phase 0 and 1 of a row are x[from], x[from + stride_w] ..; others 0 */
+    size_t floats;
+    /* columns [begin, end) of phase 0, 1 of a row are x[from], x[from + stride_w] ..; others 0 */
     struct {
         size_t begin, end, from;
     } phase[2];
@@ -115,13 +115,15 @@ static struct band band_of(const struct conv *v)
 {
     const struct conv_geom *g = &v->g;
     struct band b = {.width = g->ow + (size_t)(g->kw - 1) * g->dil_w / g->stride_w};
-    uint64_t per_row = g->c * (uint64_t)b.width * g->stride_w; /* 2^60 at most: both are below 2^32, 2^28 */
+    uint64_t per_row = (uint64_t)g->stride_w * b.width; /* both are small: the planes are */
+    if (per_row > BAND_FLOATS || g->c > BAND_FLOATS)
+        return b;
+    per_row *= g->c;
     uint64_t reach = (uint64_t)(g->kh - 1) * g->dil_h + 1;
     if (per_row > BAND_FLOATS || per_row * reach > 2 * BAND_FLOATS)
         return b;
-    uint64_t fit = per_row * reach < BAND_FLOATS
-                       ? (BAND_FLOATS / per_row - reach) / g->stride_h + 1
-                       : 1;
+    uint64_t fit =
+        per_row * reach < BAND_FLOATS ? (BAND_FLOATS / per_row - reach) / g->stride_h + 1 : 1;
     uint64_t least = (BAND_PIXELS + g->ow - 1) / g->ow, share = g->oh / BANDS;
     share = share > least ? share : least < g->oh ? least : g->oh;
     b.rows = (uint32_t)(fit < share ? fit : share);
@@ -131,9 +133,11 @@ static struct band band_of(const struct conv *v)
     const size_t s = g->stride_w, pad = g->pad_left;
     for (size_t i = 0; i < s && i < 2; i++) {
         size_t end = (g->w + pad + s - 1 - i) / s, begin = pad > i ? (pad - i + s - 1) / s : 0;
-        b.phase[i].end = end < b.width ? end : b.width;
-        b.phase[i].begin = begin < b.phase[i].end ? begin : b.phase[i].end;
-        b.phase[i].from = b.phase[i].begin * s + i - pad;
+        end = end < b.width ? end : b.width;
+        begin = begin < end ? begin : end;
+        b.phase[i].end = end;
+        b.phase[i].begin = begin;
+        b.phase[i].from = begin < end ? begin * s + i - pad : 0;
     }
     return b;
 }
@@ -513,7 +517,8 @@ static void rows_body(void *arg, uint32_t i)
     size_t tap[ROWS_MAX_TAPS], row = b->width * g->stride_w;
     for (uint32_t t = 0; t < g->kh * g->kw; t++) {
         size_t x = (size_t)(t % g->kw) * g->dil_w;
-        tap[t] = (size_t)(t / g->kw) * g->dil_h * row + x % g->stride_w * b->width + x / g->stride_w;
+        tap[t] =
+            (size_t)(t / g->kw) * g->dil_h * row + x % g->stride_w * b->width + x / g->stride_w;
     }
     for (uint64_t u = chunk_begin(r, i); u < chunk_begin(r, i + 1); u++) {
         size_t group = (size_t)(u / bands), own = group % v->groups;
