@@ -10,7 +10,7 @@ endif
 .DEFAULT_GOAL := all
 .SUFFIXES:
 .DELETE_ON_ERROR:
-.SECONDARY:
+.PRECIOUS: %.o %.a
 
 CC ?= gcc
 ifeq ($(origin CC),default)
@@ -91,7 +91,7 @@ FORCE:
 
 $(O)/%.o: %.c $(O)/flags
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) $(MODULE_CFLAGS) $(call isa,$<) -MMD -MP -c $< -o $@
+	$(Q)$(CC) $(ALL_CFLAGS) $(MODULE_CFLAGS) $(FILE_CFLAGS) $(call isa,$<) -MMD -MP -c $< -o $@
 
 $(O)/libpith-runtime.a: $(call objs,runtime) $(call objs,host)
 	@rm -f $@
