@@ -10,7 +10,6 @@ endif
 .DEFAULT_GOAL := all
 .SUFFIXES:
 .DELETE_ON_ERROR:
-.PRECIOUS: %.o %.a
 
 CC ?= gcc
 ifeq ($(origin CC),default)
@@ -27,6 +26,7 @@ PITH_DATA ?= ../shared/data
 PYTHON ?= python3
 
 O := $(BUILD)/$(VARIANT)
+.PRECIOUS: $(O)/%.o
 ARCH := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
 
 MODULES := runtime host huffman model measure prune quantize calibrate compress cli
