@@ -92,7 +92,9 @@ INTEGER_OPS(int64_t, uint64_t, i64)
     }                                                                                              \
     static inline T div_##suffix(T a, T b)                                                         \
     {                                                                                              \
-        return b == 0 ? 0 : (T)(a / b);                                                            \
+        if (b == 0)                                                                                \
+            return 0;                                                                              \
+        return (T)(a / b);                                                                         \
     }
 
 SHORT_OPS(int8_t, i8)
