@@ -2,10 +2,9 @@
 /* bench_fc.c - batch-1 products of the fully connected layers of AlexNet's shape, pruned to the
  * densities of Deep Compression and quantised to 5 bits, from every run form and from dense f32.
  *
- *     make && gcc -O2 -D_GNU_SOURCE -Iruntime -Iruntime/host bench/bench_fc.c \
- *         build/release/libpith-runtime.a -ldl -lm -lpthread -o build/bench_fc
- *     LD_LIBRARY_PATH=<folder of libmkl_rt.so> build/bench_fc [rounds]
- *     PITH_CPU=avx2 build/bench_fc
+ *     make deps bench-build
+ *     LD_LIBRARY_PATH=build/venv/lib build/release/bench/bench_fc [rounds]
+ *     PITH_CPU=avx2 LD_LIBRARY_PATH=build/venv/lib build/release/bench/bench_fc
  *
  * Peers are loaded when present: MKL's sgemv (pip install mkl) and oneDNN's dnnl_sgemm
  * (libdnnl2), both on one thread. Contenders take turns; a turn is one run unmeasured and three
