@@ -5,18 +5,19 @@
 #include <string.h>
 #include "cli.h"
 
+/* Digits are gathered as one whole number and scaled once by a power of ten, so that up to 15 digits
+ * give the nearest double: 0.3 is the 0.3 of every other program. */
 static bool parse_decimal(const char **text, double *value)
 {
     const char *p = *text;
     double v = 0, scale = 1;
+    int exponent = 0;
     bool digits = false;
     for (; *p >= '0' && *p <= '9'; p++, digits = true)
         v = v * 10 + (*p - '0');
     if (*p == '.')
-        for (p++; *p >= '0' && *p <= '9'; p++, digits = true) {
-            scale /= 10;
-            v += (*p - '0') * scale;
-        }
+        for (p++; *p >= '0' && *p <= '9'; p++, exponent--, digits = true)
+            v = v * 10 + (*p - '0');
     if (!digits)
         return false;
     if (*p == 'e' || *p == 'E') {
@@ -29,12 +30,13 @@ static bool parse_decimal(const char **text, double *value)
             return false;
         for (; *q >= '0' && *q <= '9'; q++)
             e = e < 400 ? e * 10 + (*q - '0') : e;
-        for (; e > 0; e--)
-            v = negative ? v / 10 : v * 10;
+        exponent += negative ? -e : e;
         p = q;
     }
+    for (int i = exponent < 0 ? -exponent : exponent; i > 0 && scale < 1e300; i--)
+        scale *= 10;
     *text = p;
-    *value = v;
+    *value = exponent < 0 ? v / scale : v * scale;
     return true;
 }
 
