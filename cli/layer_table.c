@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "pith_host.h"
+#include "pith_huffman.h"
 #include "table.h"
 
 static void print_shape(const struct pith_value *v, char *out, size_t room)
@@ -24,15 +25,6 @@ static uint64_t count_kept(const struct pith_const *c)
     return kept;
 }
 
-/* Width of a plain index: smallest b with 2^b >= n. */
-static uint32_t index_bits(uint32_t n_centroids)
-{
-    uint32_t bits = 1;
-    while (bits < 8 && (1u << bits) < n_centroids)
-        bits++;
-    return bits;
-}
-
 static void fill_row(struct layer_row *row, const struct pith_model *m,
                      const struct pith_weight_ref *ref, const struct pith_tensor_bytes *b)
 {
@@ -46,7 +38,7 @@ static void fill_row(struct layer_row *row, const struct pith_model *m,
     print_shape(v, row->shape, sizeof row->shape);
     row->count = c->count;
     row->kept = count_kept(c);
-    row->bits = c->codebook ? index_bits(c->codebook->n_centroids) : 32;
+    row->bits = c->codebook ? pith_index_bits(c->codebook->n_centroids) : 32;
     row->grid = c->codebook ? "codebook" : pith_type_text(v->type);
     row->code = c->code == PITH_CODE_HUFFMAN ? "huffman" : "plain";
     row->bytes = b->support + b->codebook + b->index + b->values + b->table;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* onnx_reduce.c - reductions but ReduceMean, which is older here and has its own operator. */
+/* onnx_reduce.c - reductions. ReduceMean is older here and has its own operator. */
 #include "onnx.h"
 #include "onnx_kind.h"
 
@@ -28,25 +28,46 @@ static enum pith_status reduce_nothing(struct onnx_lower *l)
     }
 }
 
-/* Axes are an attribute below opset 18, ReduceSum's below 13. */
+/* What all reductions read: axes, an attribute below opset `since`, then input 1; keepdims into
+ * keep_slot; *noop: nothing is reduced when there are no axes. */
+static enum pith_status read_reduction(struct onnx_lower *l, int64_t since, uint32_t keep_slot,
+                                       struct onnx_ints *axes, int64_t *noop)
+{
+    if (!pith_onnx_has_input(l, 0))
+        return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "input 0 is missing");
+    enum pith_status status = pith_onnx_ints_either(l, since, 1, "axes", axes);
+    if (!status)
+        status = pith_onnx_take_int(l, "keepdims", keep_slot);
+    if (!status)
+        status = pith_onnx_get_int(l, "noop_with_empty_axes", 0, noop);
+    if (!status)
+        status = pith_onnx_axes(l, "axes", pith_onnx_in_shape(l, 0)->rank, axes);
+    l->n_in = status ? l->n_in : 1;
+    return status;
+}
+
+enum pith_status pith_lower_reduce_mean(struct onnx_lower *l)
+{
+    struct onnx_ints axes;
+    int64_t noop;
+    enum pith_status status = read_reduction(l, 18, ATTR_REDUCE_KEEP, &axes, &noop);
+    if (status)
+        return status;
+    if (axes.n == 0 && noop)
+        return pith_onnx_vanish(l);
+    return pith_onnx_set_ints(l, "axes", ATTR_AXES, axes.v, axes.n);
+}
+
+/* Axes became an input with opset 18, ReduceSum's with 13. */
 enum pith_status pith_lower_reduce(struct onnx_lower *l)
 {
     struct onnx_ints axes;
-    int64_t noop, since;
-    if (!pith_onnx_has_input(l, 0))
-        return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "input 0 is missing");
+    int64_t noop;
     l->attr[ATTR_KIND] = pith_onnx_kind(PITH_OP_REDUCE, l->node->op_type);
-    since = l->attr[ATTR_KIND] == REDUCE_SUM ? 13 : 18;
-    enum pith_status status = pith_onnx_ints_either(l, since, 1, "axes", &axes);
-    if (!status)
-        status = pith_onnx_take_int(l, "keepdims", ATTR_REDUCE_KIND_KEEP);
-    if (!status)
-        status = pith_onnx_get_int(l, "noop_with_empty_axes", 0, &noop);
-    if (!status)
-        status = pith_onnx_axes(l, "axes", pith_onnx_in_shape(l, 0)->rank, &axes);
+    int64_t since = l->attr[ATTR_KIND] == REDUCE_SUM ? 13 : 18;
+    enum pith_status status = read_reduction(l, since, ATTR_REDUCE_KIND_KEEP, &axes, &noop);
     if (status)
         return status;
-    l->n_in = 1;
     if (axes.n == 0 && noop)
         return reduce_nothing(l);
     return pith_onnx_set_ints(l, "axes", ATTR_REDUCE_KIND_AXES, axes.v, axes.n);

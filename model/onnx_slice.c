@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* onnx_slice.c - operators that cut and join along axes: Concat, Split, Slice, Pad, ReduceMean. */
+/* onnx_slice.c - operators that cut and join along axes: Concat, Split, Slice, Pad. */
 #include "onnx.h"
 
 static enum pith_status need_input(struct onnx_lower *l)
@@ -213,25 +213,4 @@ enum pith_status pith_lower_pad(struct onnx_lower *l)
     l->attr[ATTR_PAD_MODE] = (int32_t)mode;
     l->n_in = 1;
     return status ? status : set_pads(l, &pads, &axes);
-}
-
-enum pith_status pith_lower_reduce_mean(struct onnx_lower *l)
-{
-    struct onnx_ints axes;
-    int64_t noop;
-    enum pith_status status = need_input(l);
-    if (!status)
-        status = pith_onnx_ints_either(l, 18, 1, "axes", &axes);
-    if (!status)
-        status = pith_onnx_take_int(l, "keepdims", ATTR_REDUCE_KEEP);
-    if (!status)
-        status = pith_onnx_get_int(l, "noop_with_empty_axes", 0, &noop);
-    if (!status)
-        status = pith_onnx_axes(l, "axes", pith_onnx_in_shape(l, 0)->rank, &axes);
-    if (status)
-        return status;
-    l->n_in = 1;
-    if (axes.n == 0 && noop)
-        return pith_onnx_vanish(l);
-    return pith_onnx_set_ints(l, "axes", ATTR_AXES, axes.v, axes.n);
 }

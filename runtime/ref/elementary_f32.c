@@ -250,18 +250,8 @@ void pith_mish_row_f32(const float *x, float *y, size_t n)
 static inline float exp_minus_1(float x)
 {
     x = choose(x < -17.0f, -17.0f, x); /* exp(-17) < 2^-24: the result is -1 */
-    float shifted = x * 1.44269504f + ROUND_F32;
-    float n = shifted - ROUND_F32;
-    float r = x - n * LN2_HI;
-    r = r - n * LN2_LO;
-    float p = 1.9875691500e-4f;
-    p = p * r + 1.3981999507e-3f;
-    p = p * r + 8.3334519073e-3f;
-    p = p * r + 4.1665795894e-2f;
-    p = p * r + 1.6666665459e-1f;
-    p = p * r + 5.0000001201e-1f;
-    p = p * (r * r) + r;
-    float scale = power_of_two(f32_bits(shifted) - f32_bits(ROUND_F32));
+    uint32_t k;
+    float p = exp_parts(x, &k), scale = power_of_two(k);
     return p * scale + (scale - 1.0f);
 }
 

@@ -25,11 +25,9 @@ static inline float choose(bool which, float a, float b)
     return f32_from_bits((f32_bits(a) & mask) | (f32_bits(b) & ~mask));
 }
 
-static inline float exp_f32(float x)
+/* exp(x) = 2^n (1 + p): p, and n as *k (modulo 2^32). |x| small enough that n fits. */
+static inline float exp_parts(float x, uint32_t *k)
 {
-    /* Beyond these the result is inf or 0 anyway; within, n fits the two scalings. */
-    x = choose(x > 89.0f, 89.0f, x);
-    x = choose(x < -105.0f, -105.0f, x);
     float shifted = x * 1.44269504f + ROUND_F32;
     float n = shifted - ROUND_F32;
     float r = x - n * LN2_HI;
@@ -40,9 +38,18 @@ static inline float exp_f32(float x)
     p = p * r + 4.1665795894e-2f;
     p = p * r + 1.6666665459e-1f;
     p = p * r + 5.0000001201e-1f;
-    p = (p * (r * r) + r) + 1.0f;
+    *k = f32_bits(shifted) - f32_bits(ROUND_F32);
+    return p * (r * r) + r;
+}
+
+static inline float exp_f32(float x)
+{
+    uint32_t k;
+    /* Beyond these the result is inf or 0 anyway; within, n fits the two scalings. */
+    x = choose(x > 89.0f, 89.0f, x);
+    x = choose(x < -105.0f, -105.0f, x);
+    float p = exp_parts(x, &k) + 1.0f;
     /* -151 <= n <= 128, so both halves are exponents of normal floats. */
-    uint32_t k = f32_bits(shifted) - f32_bits(ROUND_F32);
     uint32_t half = ((k + 512u) >> 1) - 256u;
     return p * power_of_two(half) * power_of_two(k - half);
 }
