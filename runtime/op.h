@@ -68,6 +68,7 @@ enum pith_op {
     PITH_OP_GROUP_NORM = 46,
     PITH_OP_LAYER_NORM = 47,
     PITH_OP_MEAN_VARIANCE = 48,
+    PITH_OP_QUANTIZE = 49,
     PITH_OP_GATHER = 50,
     PITH_OP_SCATTER = 51,
     PITH_OP_TILE = 52,
@@ -76,6 +77,19 @@ enum pith_op {
     PITH_OP_ONE_HOT = 55,
     PITH_OP_TOP_K = 56,
     PITH_OP_CONV_TRANSPOSE = 57,
+    PITH_OP_LOOP = 58,
+    PITH_OP_LOOP_END = 59,
+    PITH_OP_BRANCH = 60,
+    PITH_OP_BRANCH_ELSE = 61,
+    PITH_OP_BRANCH_END = 62,
+    PITH_OP_RECURRENT = 63,
+    PITH_OP_DEQUANTIZE = 64,
+    PITH_OP_DYNAMIC_QUANTIZE = 65,
+    PITH_OP_REQUANTIZE = 66,
+    PITH_OP_MATMUL_INTEGER = 67,
+    PITH_OP_CONV_INTEGER = 68,
+    PITH_OP_NON_MAX_SUPPRESSION = 69,
+    PITH_OP_LP_POOL = 70,
     PITH_OP_END /* one past the last */
 };
 
@@ -161,6 +175,23 @@ enum reduce_kind {
 };
 
 enum arg_kind { ARG_MAX = 0, ARG_MIN = 1, ARG_END };
+
+enum recurrent_kind { RECURRENT_RNN = 0, RECURRENT_GRU = 1, RECURRENT_LSTM = 2, RECURRENT_END };
+
+enum recurrent_act {
+    RECURRENT_SIGMOID = 0,
+    RECURRENT_TANH = 1,
+    RECURRENT_RELU = 2,
+    RECURRENT_AFFINE = 3,      /* alpha x + beta */
+    RECURRENT_LEAKY_RELU = 4,  /* alpha */
+    RECURRENT_THRESHOLDED = 5, /* alpha */
+    RECURRENT_SCALED_TANH = 6, /* alpha tanh(beta x) */
+    RECURRENT_HARD_SIGMOID = 7, /* alpha, beta */
+    RECURRENT_ELU = 8,          /* alpha */
+    RECURRENT_SOFTSIGN = 9,
+    RECURRENT_SOFTPLUS = 10,
+    RECURRENT_ACT_END
+};
 
 enum along_kind { ALONG_HARDMAX = 0, ALONG_CUM_SUM = 1, ALONG_LP_NORMALIZATION = 2, ALONG_END };
 
@@ -274,6 +305,57 @@ enum {
     ATTR_CONV_T_DILATIONS = 10,
     ATTR_CONV_T_PADS = 19,  /* as CONV's; taken off the output */
     ATTR_CONV_T_EXTRA = 28, /* output_padding: added at the end of each axis; empty: 0 */
+    /* LOOP, LOOP_END: the first and the last node of a body; what stands between them runs once an
+     * iteration. A body reads what is defined before the loop; outside of it, only the outputs of
+     * LOOP_END may be read. Loops and branches nest.
+     * LOOP      in: count i64 [] (iff HAS_COUNT), go on bool [] (iff HAS_COND), states ...
+     *           out: iteration i64 [] (0, 1, ...), then each state as the body sees it
+     * LOOP_END  in: go on bool [] (iff HAS_COND), the n states as LOOP gave them, their n next
+     *           values, then what is collected; out: the n final states, then each collected value
+     *           stacked over the iterations in a new axis 0
+     * Iterations: TRIPS, at most `count`, and while `go on` holds. All next values are read before a
+     * state is written. Without HAS_COUNT and HAS_COND only may anything be collected. */
+    ATTR_LOOP_TRIPS = 0,     /* both: 1..2^31-1, always stored (def = 0) */
+    ATTR_LOOP_HAS_COND = 1,  /* both: 0, 1; default 0 */
+    ATTR_LOOP_HAS_COUNT = 2, /* both: 0, 1; default 0 */
+    ATTR_LOOP_STATES = 3,    /* LOOP_END: n; default 0 */
+    /* BRANCH in: condition bool [] -> out: the same. The nodes up to BRANCH_ELSE (in: that output,
+     * out: the same) run when it holds, those from there to BRANCH_END when it does not.
+     * BRANCH_END in: the output of BRANCH, k values of the first branch, k of the second; out: k
+     * values. */
+    /* RECURRENT in: gates of the input x_t W^T + bias [T,N,G*H] f32, r [G*H,H] f32, recurrent bias of
+     * the gates [G*H] f32 (optional: for what linear_before_reset keeps apart), lengths i32 [N]
+     * (optional), h0 [N,H] (optional), c0 [N,H] (optional, LSTM), peepholes i o f [3*H] (optional,
+     * LSTM); out: y [T,N,H], last h [N,H], last c [N,H] (LSTM). Gates in ONNX's order: LSTM i o f c,
+     * GRU z r h. One direction. */
+    ATTR_RECURRENT_KIND = 0,    /* enum recurrent_kind; always stored (def = -1) */
+    ATTR_RECURRENT_REVERSE = 1, /* 0, 1: from the last step to the first; default 0 */
+    ATTR_RECURRENT_LINEAR_BEFORE_RESET = 2, /* GRU: 0, 1; default 0 */
+    ATTR_RECURRENT_INPUT_FORGET = 3,        /* LSTM: 0, 1: i = 1 - f; default 0 */
+    ATTR_RECURRENT_CLIP = 4,                /* of what activations get; default +inf */
+    ATTR_RECURRENT_ACT = 5,    /* enum recurrent_act, f g h in ONNX's order; empty: its defaults */
+    ATTR_RECURRENT_ALPHA = 14, /* f32 bits, one an activation; empty: 0 */
+    ATTR_RECURRENT_BETA = 23,
+    /* QUANTIZE in: x f32 or i32, scale f32 [] or [dim], zero point (optional) of the output's type.
+     * DEQUANTIZE in: x, scale, zero point (optional) -> f32. Scales of [.., n, ..] where BLOCK > 0
+     * cover BLOCK elements of the axis each. */
+    ATTR_QUANTIZE_AXIS = 0,  /* default 1 */
+    ATTR_QUANTIZE_TYPE = 1,  /* QUANTIZE, REQUANTIZE: enum pith_type, always stored (def = 0) */
+    ATTR_QUANTIZE_BLOCK = 2, /* default 0 */
+    /* DYNAMIC_QUANTIZE in: x f32; out: y u8, scale f32 [], zero point u8 [].
+     * REQUANTIZE in: accumulator i32 [N,C,...], factor f32 [] or [dim of AXIS], zero point []:
+     * saturate(round to even(accumulator * factor) + zero point) in TYPE.
+     * MATMUL_INTEGER in: a i8/u8, b i8/u8, zero point of a ([] or [M]), of b ([] or [N]) (both
+     * optional); out: i32. CONV_INTEGER in: x i8/u8, w i8/u8, zero point of x [], of w ([] or [O])
+     * (both optional), bias i32 [O] (optional); out: i32; attributes as CONV. */
+    /* NON_MAX_SUPPRESSION in: boxes [B,N,4] f32, scores [B,C,N] f32; out: i64 [n,3] of (batch, class,
+     * box): n is known when it has run, at most TOP * B * C. Its output is an output of the graph. */
+    ATTR_NMS_CENTER = 0, /* 0, 1: boxes are (x, y, width, height); default 0 */
+    ATTR_NMS_TOP = 1,    /* boxes of each batch and class; always stored (def = 0) */
+    ATTR_NMS_IOU = 2,    /* f32; default 0 */
+    ATTR_NMS_SCORE = 3,  /* f32: scores above it; default -inf */
+    /* LP_POOL: slots as AVERAGE_POOL's, and */
+    ATTR_POOL_P = 38, /* 1..2^31-1; default 2 */
 };
 
 static inline float attr_f32(const int32_t *attr, uint32_t slot)
