@@ -4,17 +4,19 @@
  *   view      Reshape and kin hold the bytes of their input; Split and Slice along the outermost
  *             axis that is not 1 give pieces of theirs.
  *   concat    along such an axis the inputs are written straight into their piece of the output.
+ *   branch    both sides write what they give where BranchEnd's output will lie.
  *   in place  an elementwise operator writes over its input when nobody reads that again.
  *
  * Storage is a forest: every value points to a parent and a byte offset in it; a root has a place
  * of its own in the arena (or is a constant). Invariant: two values of one tree that overlap in
  * bytes hold the same bytes whenever both are alive, because a piece is written once - by the
  * producer of its smallest member - except by in-place operators, which need every value of the
- * tree to be dead.
+ * tree to be dead. (Of values on two sides of a branch only one is ever alive.)
  *
  * Graph outputs are never made views of inputs or constants: the caller may write the next input
  * while he reads the outputs of the last run. */
 #include "plan.h"
+#include "region.h"
 
 uint32_t pith_plan_root(struct value_plan *vp, uint32_t v, uint64_t *offset)
 {
@@ -125,17 +127,19 @@ static void alias_slice(const struct graph_node *node, const struct tview *value
     np->action = NODE_GONE;
 }
 
-/* Input v of a concat can be written where it will lie in the output: it fills its storage (so it
- * does not lie in a larger output yet, be it this one's), and that is not the caller's. */
-static bool can_move(struct value_plan *vp, uint32_t v)
+/* Input v of a concat or a BranchEnd can be written where it will lie in the output: it fills its
+ * storage (so it does not lie in a larger output yet, be it this one's), that is not the caller's,
+ * and it is written in `region`: when the output is needed and as often. */
+static bool can_move(const struct graph *g, uint32_t region, struct value_plan *vp, uint32_t v)
 {
     uint64_t unused;
-    const struct value_plan *root = &vp[pith_plan_root(vp, v, &unused)];
-    return root->kind == VALUE_TEMP && !root->is_output && root->bytes == vp[v].bytes;
+    uint32_t r = pith_plan_root(vp, v, &unused);
+    return vp[r].kind == VALUE_TEMP && !vp[r].is_output && vp[r].bytes == vp[v].bytes &&
+           g->nodes[pith_graph_producer(g, r)].region == region;
 }
 
-static void alias_concat(const struct graph_node *node, const struct tview *value,
-                         struct node_plan *np, struct value_plan *vp)
+static void alias_concat(const struct graph *g, const struct graph_node *node,
+                         const struct tview *value, struct node_plan *np, struct value_plan *vp)
 {
     uint32_t out = node->first_out;
     if (!is_outermost(&value[out].shape, (uint32_t)node->attr[ATTR_AXIS]))
@@ -146,7 +150,7 @@ static void alias_concat(const struct graph_node *node, const struct tview *valu
     uint64_t at = 0, unused;
     for (uint32_t i = 0; i < node->n_in; i++) {
         uint32_t v = node->in[i];
-        if (can_move(vp, v)) {
+        if (can_move(g, node->region, vp, v)) {
             attach(vp, pith_plan_root(vp, v, &unused), out, at);
             np->action = NODE_PLACED;
         }
@@ -154,41 +158,88 @@ static void alias_concat(const struct graph_node *node, const struct tview *valu
     }
 }
 
-/* ---- lifetimes ---------------------------------------------------------------------------- */
-
-static void touch(struct value_plan *vp, uint32_t v, uint32_t time)
+static void alias_branch_end(const struct graph *g, const struct graph_node *node,
+                             struct value_plan *vp)
 {
     uint64_t unused;
-    if (v == PITH_NO_VALUE)
-        return;
-    struct value_plan *root = &vp[pith_plan_root(vp, v, &unused)];
+    uint32_t side = pith_graph_producer(g, node->in[0]), i = 1; /* Branch, then its BranchElse */
+    for (; i < node->n_in; i++) {
+        if (i == 1 + node->n_out)
+            side = g->nodes[side].partner;
+        if (can_move(g, side, vp, node->in[i]))
+            attach(vp, pith_plan_root(vp, node->in[i], &unused),
+                   node->first_out + (i - 1) % node->n_out, 0);
+    }
+}
+
+/* ---- lifetimes ---------------------------------------------------------------------------- */
+
+static void touch_root(struct value_plan *root, uint32_t time)
+{
     if (time < root->first)
         root->first = time;
     if (time > root->last)
         root->last = time;
 }
 
+static bool is_inside(const struct graph *g, uint32_t node, uint32_t loop)
+{
+    return node != PITH_NO_NODE && node >= loop && node < g->nodes[loop].partner;
+}
+
+/* Node n reads or writes v. What is older than a loop around n is there for the next iteration too:
+ * until the end of the outermost such loop. */
+static void touch(const struct graph *g, struct value_plan *vp, uint32_t v, uint32_t n)
+{
+    uint64_t unused;
+    if (v == PITH_NO_VALUE)
+        return;
+    uint32_t r = pith_plan_root(vp, v, &unused);
+    touch_root(&vp[r], node_time(n));
+    if (g->nodes[n].region == PITH_NO_NODE)
+        return;
+    uint32_t producer = pith_graph_producer(g, r);
+    for (uint32_t o = g->nodes[n].region; o != PITH_NO_NODE; o = g->nodes[o].region)
+        if (g->nodes[o].info->op == PITH_OP_LOOP && !is_inside(g, producer, o))
+            touch_root(&vp[r], node_time(g->nodes[o].partner));
+}
+
+/* The count and what a loop gives are there until its end; what it collects, from its beginning. */
+static void touch_loop(const struct graph *g, struct value_plan *vp, uint32_t n)
+{
+    const struct graph_node *loop = &g->nodes[n], *end = &g->nodes[loop->partner];
+    if (loop->attr[ATTR_LOOP_HAS_COUNT])
+        touch(g, vp, loop->in[0], loop->partner);
+    for (uint32_t i = 0; i < loop->n_out; i++)
+        touch(g, vp, loop->first_out + i, loop->partner);
+    for (uint32_t i = loop->n_out - 1; i < end->n_out; i++)
+        touch(g, vp, end->first_out + i, n);
+}
+
 static void set_lifetimes(const struct graph *g, const struct node_plan *node,
                           struct value_plan *vp)
 {
+    uint64_t unused;
     for (uint32_t v = 0; v < g->n_values; v++) {
         vp[v].first = UINT32_MAX;
         vp[v].last = 0;
     }
     for (uint32_t i = 0; i < g->n_inputs; i++)
-        touch(vp, i, 0);
+        touch_root(&vp[i], 0);
     for (uint32_t n = 0; n < g->n_nodes; n++) {
         if (node[n].action == NODE_GONE)
             continue;
         for (uint32_t i = 0; i < g->nodes[n].n_in; i++)
-            touch(vp, g->nodes[n].in[i], node_time(n));
-        touch(vp, node[n].residual, node_time(n)); /* PLAN_NONE is PITH_NO_VALUE */
-        touch(vp, node[n].out, node_time(n));
+            touch(g, vp, g->nodes[n].in[i], n);
+        touch(g, vp, node[n].residual, n); /* PLAN_NONE is PITH_NO_VALUE */
+        touch(g, vp, node[n].out, n);
         for (uint32_t i = 1; i < g->nodes[n].n_out; i++)
-            touch(vp, g->nodes[n].first_out + i, node_time(n));
+            touch(g, vp, g->nodes[n].first_out + i, n);
+        if (g->nodes[n].info->op == PITH_OP_LOOP)
+            touch_loop(g, vp, n);
     }
     for (uint32_t i = 0; i < g->n_outputs; i++)
-        touch(vp, g->outputs[i], g->n_nodes + 1);
+        touch_root(&vp[pith_plan_root(vp, g->outputs[i], &unused)], g->n_nodes + 1);
 }
 
 /* ---- in place ----------------------------------------------------------------------------- */
@@ -212,10 +263,11 @@ static bool others_apart(const struct graph_node *node, struct value_plan *vp)
     return true;
 }
 
-static void alias_in_place(const struct graph_node *node, const struct tview *value, uint32_t time,
+static void alias_in_place(const struct graph *g, uint32_t n, const struct tview *value,
                            struct value_plan *vp)
 {
-    uint32_t in = node->in[0], out = node->first_out;
+    const struct graph_node *node = &g->nodes[n];
+    uint32_t in = node->in[0], out = node->first_out, time = node_time(n);
     uint64_t in_at, out_at;
     if (value[in].type != value[out].type || !pith_shape_equal(&value[in].shape, &value[out].shape))
         return;
@@ -227,8 +279,9 @@ static void alias_in_place(const struct graph_node *node, const struct tview *va
     bool may_meet = vp[in_root].kind != VALUE_INPUT || !vp[out_root].is_output;
     if (out_root == out && vp[out].bytes == vp[in].bytes && may_meet)
         attach(vp, out, in, 0);
-    else if (in_root == in && vp[in].kind == VALUE_TEMP)
-        attach(vp, in, out, 0); /* out is a piece of a concat: write the input there already */
+    else if (in_root == in && vp[in].kind == VALUE_TEMP &&
+             g->nodes[pith_graph_producer(g, in)].region == node->region)
+        attach(vp, in, out, 0); /* out lies in another output: write the input there already */
 }
 
 void pith_plan_alias(const struct graph *g, const struct tview *value, struct node_plan *node,
@@ -244,10 +297,12 @@ void pith_plan_alias(const struct graph *g, const struct tview *value, struct no
         else if (g->nodes[n].info->op == PITH_OP_SLICE)
             alias_slice(&g->nodes[n], value, &node[n], vp);
         else if (g->nodes[n].info->op == PITH_OP_CONCAT)
-            alias_concat(&g->nodes[n], value, &node[n], vp);
+            alias_concat(g, &g->nodes[n], value, &node[n], vp);
+        else if (g->nodes[n].info->op == PITH_OP_BRANCH_END)
+            alias_branch_end(g, &g->nodes[n], vp);
     }
     set_lifetimes(g, node, vp);
     for (uint32_t n = 0; share && n < g->n_nodes; n++)
         if (node[n].action == NODE_RUN && (g->nodes[n].info->flags & OP_INPLACE))
-            alias_in_place(&g->nodes[n], value, node_time(n), vp);
+            alias_in_place(g, n, value, vp);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* conv_run.c - the ways a convolution runs:
+/* conv_run.c - the ways a convolution runs (over three and more axes: product, tiles or direct):
  *
  *   product    one output pixel under the whole input: a matrix times a vector (product_f32.h)
  *   depthwise  one input channel per group: depthwise_f32 on each output plane
@@ -18,6 +18,7 @@
  * Few tiles (7x7 pixels) are cut by output channels, too: for each block of K all tiles' panels are
  * filled first, then multiplied. Each element's sum is the same either way. */
 #include "conv_run.h"
+#include "conv_window.h"
 #include "kernels.h"
 #include "product_f32.h"
 #include "weight_f32.h"
@@ -39,7 +40,8 @@ struct conv {
     struct conv_geom g; /* one group */
     uint32_t n, groups;
     size_t x_group, y_group, w_group; /* floats of one group of one image / of the weights */
-    size_t pixels, k;
+    size_t pixels, taps, k;
+    struct window window; /* n > 0: of more axes than g describes */
     enum conv_path path;
     bool in_place; /* tiles: gemm_f32 reads x itself */
 };
@@ -53,6 +55,11 @@ static void set_geometry(struct conv *v)
     uint32_t last = x->rank - 1, axis = last - 2;
     v->n = x->dim[0];
     v->groups = (uint32_t)attr[ATTR_CONV_GROUP];
+    if (axis > 1) {
+        v->g = (struct conv_geom){.c = w->dim[1], .o = w->dim[0] / v->groups};
+        v->window = pith_window_conv(attr, x, w, y);
+        return;
+    }
     v->g = (struct conv_geom){.c = w->dim[1],
                               .o = w->dim[0] / v->groups,
                               .h = 1,
@@ -75,14 +82,30 @@ static void set_geometry(struct conv *v)
 }
 
 /* Output pixel (0,0) sees each input pixel exactly once, in order. */
-static bool covers_input(const struct conv_geom *g)
+static bool covers_input(const struct conv *v)
 {
+    const struct conv_geom *g = &v->g;
+    for (uint32_t i = 0; i < v->window.n; i++) {
+        const struct window_axis *a = &v->window.axis[i];
+        if (a->out != 1 || a->pad != 0 || a->kernel != a->in || (a->kernel > 1 && a->dilation > 1))
+            return false;
+    }
+    if (v->window.n)
+        return true;
     return g->oh == 1 && g->ow == 1 && g->pad_top == 0 && g->pad_left == 0 && g->kh == g->h &&
            g->kw == g->w && (g->kh == 1 || g->dil_h == 1) && (g->kw == 1 || g->dil_w == 1);
 }
 
-static bool pointwise(const struct conv_geom *g)
+static bool pointwise(const struct conv *v)
 {
+    const struct conv_geom *g = &v->g;
+    for (uint32_t i = 0; i < v->window.n; i++) {
+        const struct window_axis *a = &v->window.axis[i];
+        if (a->kernel != 1 || a->stride != 1 || a->pad != 0 || a->out != a->in)
+            return false;
+    }
+    if (v->window.n)
+        return true;
     return g->kh == 1 && g->kw == 1 && g->stride_h == 1 && g->stride_w == 1 && g->oh == g->h &&
            g->ow == g->w && g->pad_top == 0 && g->pad_left == 0;
 }
@@ -93,6 +116,8 @@ static bool small_planes(const struct conv *v)
     const struct conv_geom *g = &v->g;
     uint64_t reach_h = (uint64_t)(g->kh - 1) * g->dil_h, reach_w = (uint64_t)(g->kw - 1) * g->dil_w;
     uint64_t limit = 1u << 28;
+    if (v->window.n)
+        return v->window.in < limit && v->pixels < limit && v->k < limit;
     return (uint64_t)g->h * g->w < limit && v->pixels < limit && v->k < limit && reach_h < limit &&
            reach_w < limit && (g->oh + reach_h) * g->stride_h < limit &&
            (g->ow + reach_w) * g->stride_w < limit;
@@ -166,18 +191,20 @@ static struct conv conv_of(const struct op_args *args, const struct op_env *env)
     struct conv v = {.args = args};
     set_geometry(&v);
     const struct conv_geom *g = &v.g;
-    v.pixels = (size_t)g->oh * g->ow;
-    v.k = (size_t)g->c * g->kh * g->kw;
-    v.x_group = (size_t)g->c * g->h * g->w;
+    bool more = v.window.n > 0;
+    v.pixels = more ? v.window.out : (size_t)g->oh * g->ow;
+    v.taps = more ? v.window.taps : (size_t)g->kh * g->kw;
+    v.k = g->c * v.taps;
+    v.x_group = g->c * (more ? v.window.in : (size_t)g->h * g->w);
     v.y_group = g->o * v.pixels;
     v.w_group = g->o * v.k;
-    v.in_place = pointwise(g);
-    if (v.groups == 1 && v.k <= UINT32_MAX && covers_input(g))
+    v.in_place = pointwise(&v);
+    if (v.groups == 1 && v.k <= UINT32_MAX && covers_input(&v))
         v.path = CONV_PRODUCT;
-    else if (depthwise(&v))
+    else if (!more && depthwise(&v))
         v.path = CONV_DEPTHWISE;
     else if (env->kernels->dense.mr != 0 && small_planes(&v))
-        v.path = wide_rows(&v, &env->kernels->dense) ? CONV_ROWS : CONV_TILES;
+        v.path = !more && wide_rows(&v, &env->kernels->dense) ? CONV_ROWS : CONV_TILES;
     else
         v.path = CONV_DIRECT;
     return v;
@@ -325,7 +352,7 @@ enum pith_status pith_conv_need(const struct op_args *args, const struct op_env 
 /* w [G][O, C, KH*KW] -> panels with k = tap * C + channel */
 static void pack_weights(const struct conv *v, const float *w, uint32_t mr, float *dst)
 {
-    size_t taps = (size_t)v->g.kh * v->g.kw;
+    size_t taps = v->taps;
     uint64_t group_floats;
     panel_floats(v, mr, &group_floats);
     for (size_t group = 0; group < v->groups; group++)
@@ -397,6 +424,21 @@ static uint32_t block_end(const struct conv *v, uint32_t k)
 static void tile_fill(const struct conv_run *r, const struct conv_tile *t, float *panel, uint32_t k)
 {
     const struct conv *v = r->v;
+    if (v->in_place)
+        return;
+    if (v->window.n) {
+        struct window_columns columns = {.v = &v->window,
+                                         .channels = v->g.c,
+                                         .x = data_of(v->args, 0) + t->group * v->x_group,
+                                         .b = panel,
+                                         .ldb = r->cut.ldb,
+                                         .p0 = t->p0,
+                                         .n = t->n,
+                                         .k0 = k,
+                                         .k1 = block_end(v, k)};
+        pith_window_columns(&columns);
+        return;
+    }
     struct im2col_f32_job cols = {.g = &v->g,
                                   .x = data_of(v->args, 0) + t->group * v->x_group,
                                   .b = panel,
@@ -405,8 +447,7 @@ static void tile_fill(const struct conv_run *r, const struct conv_tile *t, float
                                   .n = t->n,
                                   .k0 = k,
                                   .k1 = block_end(v, k)};
-    if (!v->in_place)
-        r->d->im2col_f32(&cols);
+    r->d->im2col_f32(&cols);
 }
 
 /* Rows [o0, o1) of tile t, block of K from k on. */
@@ -435,11 +476,18 @@ static void tile_multiply(const struct conv_run *r, const struct conv_tile *t, c
     r->d->gemm_f32(&job);
 }
 
+/* Where chunk i packs its pixels; NULL where they are read in place. */
+static float *chunk_panel(const struct conv_run *r, uint64_t i)
+{
+    uint64_t floats = chunk_floats(r->v, &r->cut);
+    return floats ? r->panels + i * floats : NULL;
+}
+
 /* Chunk i: some tiles, all output channels, all of K. */
 static void tiles_body(void *arg, uint32_t i)
 {
     const struct conv_run *r = arg;
-    float *panel = r->panels + i * chunk_floats(r->v, &r->cut);
+    float *panel = chunk_panel(r, i);
     for (uint64_t u = chunk_begin(r, i); u < chunk_begin(r, i + 1); u++) {
         struct conv_tile t = tile_of(r, u);
         for (uint32_t k = 0; k < r->v->k; k = block_end(r->v, k)) {
@@ -454,7 +502,7 @@ static void fill_body(void *arg, uint32_t i)
 {
     const struct conv_run *r = arg;
     struct conv_tile t = tile_of(r, i);
-    tile_fill(r, &t, r->panels + i * chunk_floats(r->v, &r->cut), r->k);
+    tile_fill(r, &t, chunk_panel(r, i), r->k);
 }
 
 /* Part i % o_parts of the output channels of tile i / o_parts, block of K from r->k on. */
@@ -465,7 +513,7 @@ static void multiply_body(void *arg, uint32_t i)
     uint32_t panels = (o + r->d->mr - 1) / r->d->mr;
     uint32_t o0 = panels * part / parts * r->d->mr, o1 = panels * (part + 1) / parts * r->d->mr;
     struct conv_tile t = tile_of(r, tile);
-    tile_multiply(r, &t, r->panels + tile * chunk_floats(r->v, &r->cut), r->k, o0, o1 < o ? o1 : o);
+    tile_multiply(r, &t, chunk_panel(r, tile), r->k, o0, o1 < o ? o1 : o);
 }
 
 /* One padded input row: columns 0, s, 2s .. first, then 1, s + 1 .. with s = stride_w, so that the
@@ -572,6 +620,30 @@ static void depthwise_body(void *arg, uint32_t i)
     }
 }
 
+/* Plane u of all images' and groups' outputs. */
+static void window_unit(const struct conv_run *r, uint64_t u)
+{
+    const struct conv *v = r->v;
+    size_t group = (size_t)(u / v->g.o), own = group % v->groups, o = (size_t)(u % v->g.o);
+    const float *bias = data_of(v->args, 2);
+    struct window_plane plane = {.v = &v->window,
+                                 .channels = v->g.c,
+                                 .x = data_of(v->args, 0) + group * v->x_group,
+                                 .w = r->w + own * v->w_group + o * v->k,
+                                 .y = (float *)v->args->out[0]->data + u * v->pixels,
+                                 .residual = r->residual ? r->residual + u * v->pixels : NULL,
+                                 .bias = bias ? bias[own * v->g.o + o] : 0.0f,
+                                 .act = act_of(v->args)};
+    pith_window_plane(&plane);
+}
+
+static void window_body(void *arg, uint32_t i)
+{
+    const struct conv_run *r = arg;
+    for (uint64_t u = chunk_begin(r, i); u < chunk_begin(r, i + 1); u++)
+        window_unit(r, u);
+}
+
 static void direct_body(void *arg, uint32_t i)
 {
     const struct conv_run *r = arg;
@@ -649,9 +721,9 @@ void pith_conv_run(const struct op_args *args, const struct op_env *env)
         return;
     }
     struct conv_run r = {.v = &v, .d = &env->kernels->dense};
-    r.w = args->prep     ? args->prep
-          : args->weight ? pith_weight_f32_borrow(args->weight)
-                         : data_of(args, 1);
+    r.w = !args->weight ? data_of(args, 1)
+          : args->prep  ? args->prep
+                        : pith_weight_f32_borrow(args->weight);
     if (args->fuse.residual)
         r.residual = args->fuse.residual->data;
     if (v.path == CONV_TILES || v.path == CONV_ROWS) {
@@ -659,5 +731,7 @@ void pith_conv_run(const struct op_args *args, const struct op_env *env)
         return;
     }
     run_chunks(&r, env, (uint64_t)v.n * v.groups * v.g.o,
-               v.path == CONV_DEPTHWISE ? depthwise_body : direct_body);
+               v.path == CONV_DEPTHWISE ? depthwise_body
+               : v.window.n             ? window_body
+                                        : direct_body);
 }

@@ -4,10 +4,10 @@
  *
  *     Conv -> Add(constant per channel) -> Add(other branch) -> Relu      one step
  *
- * A node joins the chain when the chain's value has no other reader and is not a graph output. The
- * other branch of an Add must be there before the chain's first node runs: its number is smaller
- * than that node's output. So of two convolutions that meet in an Add the later one takes it, and
- * the step keeps the place of its first node in the order. */
+ * A node joins the chain when it stands in the same body, and the chain's value has no other reader
+ * and is not a graph output. The other branch of an Add must be there before the chain's first node
+ * runs: its number is smaller than that node's output. So of two convolutions that meet in an Add
+ * the later one takes it, and the step keeps the place of its first node in the order. */
 #include "plan.h"
 
 #define F32_ONE 0x3f800000
@@ -59,8 +59,8 @@ static bool takes_bias(const struct graph_node *node, const struct tview *value,
         return attr_f32(node->attr, ATTR_GEMM_BETA) == 1.0f && out->rank == 2 &&
                is_per_channel(&bias->shape, 2, 1, out->dim[1]);
     case PITH_OP_MATMUL:
-        return value[node->in[0]].shape.rank == 2 && value[node->in[1]].shape.rank == 2 &&
-               is_per_channel(&bias->shape, 2, 1, out->dim[1]);
+        return value[node->in[0]].shape.rank >= 2 && value[node->in[1]].shape.rank == 2 &&
+               is_per_channel(&bias->shape, out->rank, out->rank - 1, out->dim[out->rank - 1]);
     default:
         return false;
     }
@@ -77,7 +77,7 @@ static bool fuse_add(const struct graph *g, const struct tview *value, uint32_t 
     const struct graph_node *node = &g->nodes[n];
     if (pith_plan_is_constant(g, other) && takes_bias(node, value, np, &value[other])) {
         np->bias = other;
-        np->as_gemm = node->info->op == PITH_OP_MATMUL;
+        np->as_gemm = node->info->op == PITH_OP_MATMUL && value[node->first_out].shape.rank == 2;
         return true;
     }
     if (np->residual != PLAN_NONE || other >= node->first_out ||
@@ -117,6 +117,11 @@ static bool fuse_activation(const struct graph_node *node, struct node_plan *np)
     case PITH_OP_HARD_SWISH:
         np->act = ACT_HARD_SWISH;
         return true;
+    case PITH_OP_UNARY:
+        if (node->attr[ATTR_KIND] != UNARY_GELU && node->attr[ATTR_KIND] != UNARY_GELU_TANH)
+            return false;
+        np->act = node->attr[ATTR_KIND] == UNARY_GELU ? ACT_GELU : ACT_GELU_TANH;
+        return true;
     default:
         return false;
     }
@@ -133,6 +138,8 @@ static void fuse_chain(const struct graph *g, const struct tview *value, uint32_
         if (vp[v].n_uses != 1 || next == PLAN_NONE || value[v].type != PITH_F32)
             return;
         const struct graph_node *node = &g->nodes[next];
+        if (node->region != g->nodes[n].region)
+            return;
         if (node->info->op == PITH_OP_ADD ? !fuse_add(g, value, n, node, v, np)
                                           : !fuse_activation(node, np))
             return;

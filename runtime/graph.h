@@ -11,6 +11,8 @@
 #include "weight.h"
 
 #define PITH_NO_VALUE UINT32_MAX /* in memory only: an optional input left out */
+#define PITH_NO_NODE UINT32_MAX
+#define PITH_MAX_DEPTH 16u /* of loops and branches in one another */
 
 struct graph_name {
     const char *text; /* inside the image, not NUL-terminated; bytes 0 in compact files */
@@ -31,6 +33,8 @@ struct graph_node {
     uint32_t n_in, n_out;
     const uint32_t *in;      /* value numbers or PITH_NO_VALUE */
     uint32_t first_out;      /* its outputs are first_out .. first_out + n_out - 1 */
+    uint32_t region;  /* the Loop, Branch or BranchElse it stands behind, PITH_NO_NODE: in no body */
+    uint32_t partner; /* Loop <-> LoopEnd, Branch -> BranchElse -> BranchEnd; else PITH_NO_NODE */
 };
 
 struct graph {

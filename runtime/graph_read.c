@@ -5,6 +5,7 @@
  * their shortest form. So the parser refuses every second spelling, and writing a parsed graph
  * again gives the same bytes. */
 #include "graph_parse.h"
+#include "region.h"
 
 enum pith_status pith_parse_corrupt(struct graph_parse *p)
 {
@@ -426,6 +427,38 @@ static void shape_constants(const struct graph *g, uint32_t batch, struct tview 
             (struct tview){computed_type(g->weights[i].type), g->weights[i].shape, NULL};
 }
 
+static enum pith_status match_regions(const struct image *im, struct graph *g,
+                                      struct pith_error *err)
+{
+    enum pith_status st = pith_graph_regions(g);
+    return st ? pith_fail(err, st, TAG_GRAPH, (uint64_t)(im->chunk[CHUNK_GRAPH].bytes - im->blob))
+              : PITH_OK;
+}
+
+/* Whether the value is what NonMaxSuppression selects. Nodes are in order of their outputs. */
+static bool is_selection(const struct graph *g, uint32_t value)
+{
+    uint32_t low = 0, high = g->n_nodes;
+    while (high - low > 1) {
+        uint32_t mid = low + (high - low) / 2;
+        if (g->nodes[mid].first_out <= value)
+            low = mid;
+        else
+            high = mid;
+    }
+    return high > 0 && g->nodes[low].info->op == PITH_OP_NON_MAX_SUPPRESSION &&
+           g->nodes[low].first_out == value;
+}
+
+/* How much is selected is known at run time alone, to nobody but the caller. */
+static bool reads_selection(const struct graph *g, const struct graph_node *node)
+{
+    for (uint32_t i = 0; i < node->n_in; i++)
+        if (node->in[i] != PITH_NO_VALUE && is_selection(g, node->in[i]))
+            return true;
+    return false;
+}
+
 static enum pith_status shape_all(const struct image *im, const struct graph *g, uint32_t batch,
                                   struct graph_memory *m, struct pith_error *err)
 {
@@ -437,6 +470,8 @@ static enum pith_status shape_all(const struct image *im, const struct graph *g,
             return pith_fail(err, PITH_ERR_CORRUPT, TAG_GRAPH, at);
     for (uint32_t i = 0; i < g->n_nodes; i++) {
         enum pith_status st = pith_validate_node(&g->nodes[i], m->values, m->in, m->out);
+        if (!st && reads_selection(g, &g->nodes[i]))
+            st = PITH_ERR_UNSUPPORTED;
         if (st)
             return pith_fail(err, st, TAG_GRAPH, at);
     }
@@ -468,7 +503,7 @@ enum pith_status pith_graph_read(const void *blob, size_t bytes, uint32_t flags,
     if ((st = parse_graph(&p)) || (st = read_names(&im, &p.g, &m, err)) ||
         (st = pith_validate_texts(&im, err)) ||
         (st = pith_validate_stats(&im, p.g.n_values, err)) ||
-        (st = shape_all(&im, &p.g, batch, &m, err)))
+        (st = match_regions(&im, &p.g, err)) || (st = shape_all(&im, &p.g, batch, &m, err)))
         return st;
     *g = p.g;
     *value_shapes = m.values;

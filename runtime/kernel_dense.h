@@ -48,7 +48,8 @@ struct gemm_f32_job {
     const float *residual; /* [m, n], row stride ldc */
     uint32_t m, n, k;      /* n <= nr_max */
     bool resume;           /* c holds the sum over earlier k: go on from it */
-    bool finish;           /* this is the last k: add bias and residual, activate */
+    bool finish;           /* this is the last k: add bias and residual, activate. (Variants begin
+                              with bias_col and residual where !resume: all jobs over k have them) */
     struct dense_act act;
 };
 
@@ -74,7 +75,8 @@ struct im2col_f32_job {
 };
 
 /* `rows` output rows of a convolution, from a copy of the input rows under them that holds the
- * padding as zeros and has pixels of an output row side by side under each tap. Pixel ox of row r under tap t of channel c is
+ * padding as zeros and has pixels of an output row side by side under each tap. Pixel ox of row r
+ * under tap t of channel c is
  *
  *     b[c * plane + r * b_row + tap[t] + ox]
  *
@@ -155,6 +157,11 @@ struct dense_kernels {
     void (*depthwise_f32)(const struct depthwise_f32_job *job);
     void (*gemv_f32)(const struct gemv_f32_job *job);
     void (*max_pool_f32)(const struct max_pool_f32_job *job); /* NULL: none at this level */
+    /* Packs the rows of w [rows, k] (element (r, i) at w[r * ld + i * step]) into panels of mr
+     * rows: panel p at dst + p * panel_step, its element (r, i) at i * mr + r; rows past the last
+     * are 0. */
+    void (*pack_rows_f32)(const float *w, size_t ld, size_t step, size_t rows, size_t k,
+                          uint32_t mr, float *dst, size_t panel_step);
 };
 
 #define DENSE_MAX_NR 64u
@@ -169,6 +176,8 @@ void pith_im2col_f32(const struct im2col_f32_job *job);
 void pith_conv_f32(const struct conv_f32_job *job);
 void pith_depthwise_f32(const struct depthwise_f32_job *job);
 void pith_gemv_f32(const struct gemv_f32_job *job);
+void pith_pack_rows_f32(const float *w, size_t ld, size_t step, size_t rows, size_t k, uint32_t mr,
+                        float *dst, size_t panel_step);
 
 #ifdef __x86_64__
 void pith_gemm_f32_avx2(const struct gemm_f32_job *job);
@@ -177,6 +186,8 @@ void pith_conv_rows_f32_avx2(const struct conv_rows_f32_job *job);
 void pith_depthwise_f32_avx2(const struct depthwise_f32_job *job);
 void pith_gemv_f32_avx2(const struct gemv_f32_job *job);
 void pith_max_pool_f32_avx2(const struct max_pool_f32_job *job);
+void pith_pack_rows_f32_avx2(const float *w, size_t ld, size_t step, size_t rows, size_t k,
+                             uint32_t mr, float *dst, size_t panel_step);
 void pith_gemm_f32_avx512(const struct gemm_f32_job *job);
 void pith_im2col_f32_avx512(const struct im2col_f32_job *job);
 void pith_conv_rows_f32_avx512(const struct conv_rows_f32_job *job);
@@ -184,10 +195,5 @@ void pith_depthwise_f32_avx512(const struct depthwise_f32_job *job);
 void pith_gemv_f32_avx512(const struct gemv_f32_job *job);
 void pith_max_pool_f32_avx512(const struct max_pool_f32_job *job);
 #endif
-
-/* Packs the rows of w [rows, k] (element (r, i) at w[r * ld + i * step]) into panels of mr rows:
- * panel p at dst + p * panel_step, its element (r, i) at i * mr + r; rows past the last are 0. */
-void pith_pack_rows_f32(const float *w, size_t ld, size_t step, size_t rows, size_t k, uint32_t mr,
-                        float *dst, size_t panel_step);
 
 #endif

@@ -3,20 +3,26 @@
  *
  * The table is filled by pith_kernels_fill from the CPU features a plan may use: the scalar
  * reference (ref/) first, then every level the CPU has, worst to best (x86/). Operators call only
- * through the table. Contracts stand at the members: in kernel_dense.h and kernel_sparse.h. */
+ * through the table. Contracts stand at the members: in kernel_dense.h, kernel_sparse.h and kernel_row.h. */
 #ifndef KERNELS_H
 #define KERNELS_H
 
 #include "kernel_dense.h"
+#include "kernel_row.h"
 #include "kernel_sparse.h"
 
 struct pith_kernels {
     uint32_t features; /* the set it was filled for */
     struct dense_kernels dense;
     struct sparse_kernels sparse;
+    struct row_kernels row;
 };
 
 /* features: a subset of pith_cpu_features(); 0: the reference alone. */
 void pith_kernels_fill(struct pith_kernels *kernels, uint32_t features);
+
+/* The environment's, or the reference where an operator runs without a table (while a graph is
+ * folded). */
+const struct row_kernels *pith_row_kernels(const struct op_env *env);
 
 #endif

@@ -16,6 +16,7 @@ static void fill_x86(struct dense_kernels *k, uint32_t features)
         k->depthwise_f32 = pith_depthwise_f32_avx2;
         k->gemv_f32 = pith_gemv_f32_avx2;
         k->max_pool_f32 = pith_max_pool_f32_avx2;
+        k->pack_rows_f32 = pith_pack_rows_f32_avx2;
     }
     if (features & PITH_CPU_AVX512) {
         k->mr = 8;
@@ -37,7 +38,8 @@ void pith_dense_kernels_fill(struct dense_kernels *k, uint32_t features)
     *k = (struct dense_kernels){.conv_f32 = pith_conv_f32,
                                 .im2col_f32 = pith_im2col_f32,
                                 .depthwise_f32 = pith_depthwise_f32,
-                                .gemv_f32 = pith_gemv_f32};
+                                .gemv_f32 = pith_gemv_f32,
+                                .pack_rows_f32 = pith_pack_rows_f32};
 #ifdef __x86_64__
     fill_x86(k, features);
 #else

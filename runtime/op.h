@@ -90,6 +90,7 @@ enum pith_op {
     PITH_OP_CONV_INTEGER = 68,
     PITH_OP_NON_MAX_SUPPRESSION = 69,
     PITH_OP_LP_POOL = 70,
+    PITH_OP_ATTENTION = 71,
     PITH_OP_END /* one past the last */
 };
 
@@ -137,6 +138,7 @@ enum unary_kind {
     UNARY_SOFTSIGN = 20,
     UNARY_THRESHOLDED_RELU = 21, /* alpha */
     UNARY_NOT = 22,
+    UNARY_ATAN = 23,
     UNARY_END
 };
 
@@ -288,7 +290,9 @@ enum {
     ATTR_SCATTER_KIND = 0,   /* 0 elements, 1 nd; default 0 */
     ATTR_SCATTER_AXIS = 1,   /* elements; default 0 */
     ATTR_SCATTER_REDUCE = 2, /* 0 none, 1 add, 2 mul, 3 min, 4 max; default 0 */
-    ATTR_TILE_REPEATS = 0, /* of the last axes; more entries than axes: axes of 1 in front */
+    /* TILE in: x, reference (optional) */
+    ATTR_TILE_REPEATS = 0, /* of the last axes; more entries than axes: axes of 1 in front; 0: as
+                              many times as the reference has rows */
     ATTR_DEPTH_SPACE_KIND = 0,  /* 0 DepthToSpace DCR, 1 CRD, 2 SpaceToDepth; default 0 */
     ATTR_DEPTH_SPACE_BLOCK = 1, /* 1..2^15, always stored (def = 0) */
     ATTR_TRILU_UPPER = 0,       /* 0, 1; default 1 */
@@ -323,16 +327,17 @@ enum {
      * out: the same) run when it holds, those from there to BRANCH_END when it does not.
      * BRANCH_END in: the output of BRANCH, k values of the first branch, k of the second; out: k
      * values. */
-    /* RECURRENT in: gates of the input x_t W^T + bias [T,N,G*H] f32, r [G*H,H] f32, recurrent bias of
-     * the gates [G*H] f32 (optional: for what linear_before_reset keeps apart), lengths i32 [N]
+    /* RECURRENT in: gates of the input x_t W^T + bias [T,N,G*H] f32, r [G*H,H] f32, bias of the
+     * recurrent product [G*H] f32 (optional; import puts both biases here, unless
+     * linear_before_reset keeps them apart), lengths i32 [N]
      * (optional), h0 [N,H] (optional), c0 [N,H] (optional, LSTM), peepholes i o f [3*H] (optional,
      * LSTM); out: y [T,N,H], last h [N,H], last c [N,H] (LSTM). Gates in ONNX's order: LSTM i o f c,
      * GRU z r h. One direction. */
     ATTR_RECURRENT_KIND = 0,    /* enum recurrent_kind; always stored (def = -1) */
     ATTR_RECURRENT_REVERSE = 1, /* 0, 1: from the last step to the first; default 0 */
     ATTR_RECURRENT_LINEAR_BEFORE_RESET = 2, /* GRU: 0, 1; default 0 */
-    ATTR_RECURRENT_INPUT_FORGET = 3,        /* LSTM: 0, 1: i = 1 - f; default 0 */
-    ATTR_RECURRENT_CLIP = 4,                /* of what activations get; default +inf */
+    ATTR_RECURRENT_INPUT_FORGET = 3,        /* LSTM: 0, 1: f = 1 - i; default 0 */
+    ATTR_RECURRENT_CLIP = 4,                /* of what f and g get; default +inf */
     ATTR_RECURRENT_ACT = 5,    /* enum recurrent_act, f g h in ONNX's order; empty: its defaults */
     ATTR_RECURRENT_ALPHA = 14, /* f32 bits, one an activation; empty: 0 */
     ATTR_RECURRENT_BETA = 23,
@@ -354,8 +359,16 @@ enum {
     ATTR_NMS_TOP = 1,    /* boxes of each batch and class; always stored (def = 0) */
     ATTR_NMS_IOU = 2,    /* f32; default 0 */
     ATTR_NMS_SCORE = 3,  /* f32: scores above it; default -inf */
-    /* LP_POOL: slots as AVERAGE_POOL's, and */
+    /* LP_POOL in: x [N,C,...] f32: slots as AVERAGE_POOL's but INCLUDE_PAD, and P. No kernel: over all
+     * spatial axes, which stay as 1; strides, dilations, pads and CEIL are then not set either. */
     ATTR_POOL_P = 38, /* 1..2^31-1; default 2 */
+    /* ATTENTION in: q [B,H,M,D], k [B,H,N,D], v [B,H,N,E] f32, mask (optional) broadcast to
+     * [B,H,M,N]; out: [B,H,M,E]: softmax over N of (SCALE q k^T, masked), times v. An f32 mask is
+     * added to the scores; where a bool mask is true, scores become FILL. */
+    ATTR_ATTENTION_SCALE = 0,  /* default 1 */
+    ATTR_ATTENTION_FILL = 1,   /* default -inf */
+    ATTR_ATTENTION_KEEP = 2,   /* 0, 1: where a bool mask is false, scores become FILL; default 0 */
+    ATTR_ATTENTION_LAYOUT = 3, /* bits 1, 2, 4, 8: q, k, v, y have axes 1 and 2 swapped; default 0 */
 };
 
 static inline float attr_f32(const int32_t *attr, uint32_t slot)
@@ -383,7 +396,9 @@ enum act_kind {
     ACT_SIGMOID = 4,
     ACT_TANH = 5,
     ACT_HARD_SIGMOID = 6, /* a: alpha, b: beta */
-    ACT_HARD_SWISH = 7
+    ACT_HARD_SWISH = 7,
+    ACT_GELU = 8,
+    ACT_GELU_TANH = 9
 };
 
 struct epilogue {
@@ -429,7 +444,8 @@ enum {
     OP_INPLACE = 1u << 1, /* output may be input 0's memory when shapes are equal: run() reads each
                              element of inputs 0 and 1 before it writes what depends on it */
     OP_FUSES = 1u << 2,   /* takes an epilogue */
-    OP_WEIGHT = 1u << 3   /* prepares a constant in[1] (weight != NULL) into run form */
+    OP_WEIGHT = 1u << 3,  /* prepares a constant in[1] (weight != NULL) into run form */
+    OP_CONTROL = 1u << 4  /* says which node is next (loops, branches): never folded, fused, shared */
 };
 
 #define OP_ANY 65535u

@@ -2,11 +2,13 @@
 /* op_activation.c - the activations as operators of their own. What they compute is defined in
  * ref/activate.c, which epilogues of other operators share. */
 #include "activate.h"
+#include "kernels.h"
 #include "op_list.h"
 #include "op_range.h"
 #include "shape_rule.h"
 
 struct activation_job {
+    const struct row_kernels *row;
     enum act_kind act;
     float a, b;
     const float *x;
@@ -16,7 +18,13 @@ struct activation_job {
 static void activate_range(void *arg, size_t begin, size_t end)
 {
     const struct activation_job *j = arg;
-    pith_activate_row(j->act, j->a, j->b, j->x + begin, j->y + begin, end - begin);
+    const float *x = j->x + begin;
+    if (j->act == ACT_SIGMOID)
+        j->row->sigmoid(x, j->y + begin, end - begin);
+    else if (j->act == ACT_TANH)
+        j->row->tanh(x, j->y + begin, end - begin);
+    else
+        pith_activate_row(j->act, j->a, j->b, x, j->y + begin, end - begin);
 }
 
 static enum act_kind kind_of(enum pith_op op)
@@ -46,6 +54,7 @@ static void run_activation(const struct op_args *args, const struct op_env *env)
     /* All schemas here put a in slot 0 and b in slot 1. */
     uint32_t n_slots = args->info->n_slots;
     struct activation_job job = {
+        .row = pith_row_kernels(env),
         .act = kind_of(args->info->op),
         .a = n_slots > 0 ? attr_f32(args->attr, 0) : 0.0f,
         .b = n_slots > 1 ? attr_f32(args->attr, 1) : 0.0f,

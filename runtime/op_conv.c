@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* op_conv.c - Conv, 1-D and 2-D: attributes and shape rule. What runs is in conv_run.c. */
+/* op_conv.c - Conv over one to four spatial axes: attributes and shape rule. What runs is in
+ * conv_run.c. */
 #include "conv_run.h"
 #include "op_list.h"
+#include "shape_rule.h"
 
 #define MAX_STEP 65535 /* strides, dilations, groups: so that products stay small */
 #define MAX_PAD (1 << 24)
 
-static const struct attr_field fields[] = {
+const struct attr_field pith_conv_fields[PITH_CONV_FIELDS] = {
     {ATTR_INT, ATTR_CONV_GROUP, 1, 1, INT32_MAX},
     {ATTR_LIST, ATTR_CONV_STRIDES, 0, 1, MAX_STEP},
     {ATTR_LIST, ATTR_CONV_DILATIONS, 0, 1, MAX_STEP},
@@ -40,14 +42,39 @@ static enum pith_status check_types(const struct op_args *args)
     return f32 ? PITH_OK : PITH_ERR_UNSUPPORTED;
 }
 
-static bool channels_fit(const struct op_args *args)
+static bool channels_fit(const int32_t *attr, const struct shape *x, const struct shape *w,
+                         const struct shape *bias)
 {
-    const struct shape *x = &args->in[0]->shape, *w = &args->in[1]->shape;
-    const struct tview *bias = args->n_in > 2 ? args->in[2] : NULL;
-    uint32_t group = (uint32_t)args->attr[ATTR_CONV_GROUP];
+    uint32_t group = (uint32_t)attr[ATTR_CONV_GROUP];
     if (x->dim[1] % group != 0 || x->dim[1] / group != w->dim[1] || w->dim[0] % group != 0)
         return false;
-    return !bias || (bias->shape.rank == 1 && bias->shape.dim[0] == w->dim[0]);
+    return !bias || (bias->rank == 1 && bias->dim[0] == w->dim[0]);
+}
+
+enum pith_status pith_conv_out_shape(const int32_t *attr, const struct shape *x,
+                                     const struct shape *w, const struct shape *bias,
+                                     struct shape *out)
+{
+    if (x->rank != w->rank || x->rank < 3)
+        return PITH_ERR_CORRUPT;
+    uint32_t n_axes = x->rank - 2;
+    if (n_axes > CONV_MAX_AXES)
+        return PITH_ERR_UNSUPPORTED;
+    uint64_t count;
+    if (pith_shape_count(x, &count) != PITH_OK || pith_shape_count(w, &count) != PITH_OK ||
+        !channels_fit(attr, x, w, bias) || !list_fits(attr, ATTR_CONV_STRIDES, n_axes) ||
+        !list_fits(attr, ATTR_CONV_DILATIONS, n_axes) ||
+        !list_fits(attr, ATTR_CONV_PADS, 2 * n_axes))
+        return PITH_ERR_CORRUPT;
+    struct shape y = {.rank = x->rank, .dim = {x->dim[0], w->dim[0]}};
+    for (uint32_t i = 0; i < n_axes; i++) {
+        uint64_t dim = out_dim(attr, i, n_axes, x->dim[2 + i], w->dim[2 + i]);
+        if (dim == 0 || dim > INT32_MAX)
+            return PITH_ERR_CORRUPT;
+        y.dim[2 + i] = (uint32_t)dim;
+    }
+    *out = y;
+    return PITH_OK;
 }
 
 static enum pith_status conv_shape(const struct op_args *args)
@@ -55,31 +82,11 @@ static enum pith_status conv_shape(const struct op_args *args)
     enum pith_status status = check_types(args);
     if (status != PITH_OK)
         return status;
-    const struct shape *x = &args->in[0]->shape, *w = &args->in[1]->shape;
-    if (x->rank != w->rank || x->rank < 3)
-        return PITH_ERR_CORRUPT;
-    if (x->rank > 4)
-        return PITH_ERR_UNSUPPORTED;
-    uint32_t n_axes = x->rank - 2;
-    uint64_t count;
-    if (pith_shape_count(x, &count) != PITH_OK || pith_shape_count(w, &count) != PITH_OK ||
-        !channels_fit(args) || !list_fits(args->attr, ATTR_CONV_STRIDES, n_axes) ||
-        !list_fits(args->attr, ATTR_CONV_DILATIONS, n_axes) ||
-        !list_fits(args->attr, ATTR_CONV_PADS, 2 * n_axes))
-        return PITH_ERR_CORRUPT;
-    struct shape y = {.rank = x->rank, .dim = {x->dim[0], w->dim[0]}};
-    for (uint32_t i = 0; i < n_axes; i++) {
-        uint64_t dim = out_dim(args->attr, i, n_axes, x->dim[2 + i], w->dim[2 + i]);
-        if (dim == 0 || dim > INT32_MAX)
-            return PITH_ERR_CORRUPT;
-        y.dim[2 + i] = (uint32_t)dim;
-    }
-    status = pith_shape_count(&y, &count);
-    if (status != PITH_OK)
-        return status;
-    args->out[0]->type = PITH_F32;
-    args->out[0]->shape = y;
-    return PITH_OK;
+    const struct tview *bias = args->n_in > 2 ? args->in[2] : NULL;
+    struct shape y;
+    status = pith_conv_out_shape(args->attr, &args->in[0]->shape, &args->in[1]->shape,
+                                 bias ? &bias->shape : NULL, &y);
+    return status ? status : pith_out_set(args->out[0], PITH_F32, &y);
 }
 
 const struct op_info pith_op_conv = {
@@ -88,10 +95,10 @@ const struct op_info pith_op_conv = {
     .n_in_max = 3,
     .n_out_min = 1,
     .n_out_max = 1,
-    .n_fields = sizeof fields / sizeof *fields,
+    .n_fields = PITH_CONV_FIELDS,
     .n_slots = ATTR_CONV_PADS + PITH_LIST_SLOTS,
     .flags = OP_FUSES | OP_WEIGHT,
-    .fields = fields,
+    .fields = pith_conv_fields,
     .shape = conv_shape,
     .need = pith_conv_need,
     .prepare = pith_conv_prepare,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* op_conv_transpose.c - ConvTranspose, 1-D and 2-D: each input pixel, times the kernel, is added to
+/* op_conv_transpose.c - ConvTranspose over one to four spatial axes: each input pixel, times the kernel, is added to
  * the output where a convolution with the same attributes would have read it from:
  *
  *     y[n, o, i * stride + k * dilation - pad_begin] += x[n, c, i] * w[c, o, k]
@@ -8,16 +8,19 @@
  *
  *     col[O * taps, pixels] = w^T [O * taps, C] * x [C, pixels]
  *
- * Work is cut into units of some output channels. A unit packs its rows of w^T (kernel_dense.h),
- * multiplies a tile of pixels at a time and adds the tile to its planes of y while it is in cache.
- * Without packed kernels the sum is formed tap by tap. The order of additions depends on neither
+ * Work is cut into units of some output channels. A unit multiplies its rows of w^T - packed
+ * (kernel_dense.h) when the plan is made, or at the start of the unit where the weight is not
+ * constant - by a tile of pixels at a time and adds the tile to its planes of y while it is in
+ * cache. Without packed kernels the sum is formed tap by tap. The order of additions depends on neither
  * threads nor tiles of others. */
 #include "kernels.h"
 #include "op_list.h"
 #include "shape_rule.h"
+#include "weight_f32.h"
 
 #define MAX_STEP 65535
 #define MAX_PAD (1 << 24)
+#define MAX_AXES 4u /* the list of pads has two entries an axis */
 #define UNIT_ROWS 128u /* of col: with a tile of 64 pixels 32 KiB */
 #define MAX_TASKS 16u
 
@@ -64,7 +67,7 @@ static enum pith_status shape_conv_transpose(const struct op_args *args)
     const struct shape *x = &args->in[0]->shape, *w = &args->in[1]->shape;
     if (x->rank != w->rank || x->rank < 3)
         return PITH_ERR_CORRUPT;
-    if (x->rank > 4)
+    if (x->rank > 2 + MAX_AXES)
         return PITH_ERR_UNSUPPORTED;
     uint32_t n = x->rank - 2;
     if (!channels_fit(args) || !list_fits(args->attr, ATTR_CONV_T_STRIDES, n) ||
@@ -84,12 +87,13 @@ static enum pith_status shape_conv_transpose(const struct op_args *args)
 }
 
 struct up_job {
-    const float *x;    /* [N, G * C, H, W] */
-    const float *w;    /* [G * C, O, KH, KW] */
+    const float *x;    /* [N, G * C, ...] */
+    const float *w;    /* [G * C, O, ...]; or */
+    const float *packed; /* [G, parts, pack_floats] */
     const float *bias; /* [G * O] or NULL */
-    float *y;          /* [N, G * O, OH, OW] */
+    float *y;          /* [N, G * O, ...] */
     const struct dense_kernels *dense;
-    struct up_axis h, v; /* rows; columns */
+    struct up_axis outer[MAX_AXES - 1], v; /* rows: their axes, those not there of size 1; columns */
     size_t n, groups, c, o, taps, pixels, out_pixels;
     size_t unit_o, parts, units; /* output channels of a unit; units of one group; all */
     uint32_t n_tasks;
@@ -116,13 +120,15 @@ static struct up_job job_of(const struct op_args *args, const struct op_env *env
     uint32_t axes = x->rank - 2, last = x->rank - 1;
     j.groups = (size_t)args->attr[ATTR_CONV_T_GROUP];
     j.c = x->dim[1] / j.groups;
-    j.h = (struct up_axis){1, 1, 1, 1, 1, 0};
     set_axis(args->attr, axes - 1, axes, x->dim[last], w->dim[last], &j.v);
-    if (axes == 2)
-        set_axis(args->attr, 0, axes, x->dim[2], w->dim[2], &j.h);
-    j.taps = (size_t)(j.h.kernel * j.v.kernel);
-    j.pixels = (size_t)(j.h.in * j.v.in);
-    j.out_pixels = (size_t)(j.h.out * j.v.out);
+    for (uint32_t i = 0; i < MAX_AXES - 1; i++)
+        j.outer[i] = (struct up_axis){1, 1, 1, 1, 1, 0};
+    for (uint32_t i = 0; i + 1 < axes; i++)
+        set_axis(args->attr, i, axes, x->dim[2 + i], w->dim[2 + i],
+                 &j.outer[MAX_AXES - axes + i]);
+    j.taps = shape_product(w, 2, w->rank);
+    j.pixels = shape_product(x, 2, x->rank);
+    j.out_pixels = shape_product(&args->out[0]->shape, 2, x->rank);
     size_t share = (j.n * j.groups * j.o + MAX_TASKS - 1) / MAX_TASKS;
     j.unit_o = at_least_one(UNIT_ROWS / j.taps < share ? UNIT_ROWS / j.taps : share);
     j.unit_o = j.unit_o > j.o ? j.o : j.unit_o;
@@ -130,6 +136,14 @@ static struct up_job job_of(const struct op_args *args, const struct op_env *env
     j.units = j.n * j.groups * j.parts;
     j.n_tasks = j.units < MAX_TASKS ? (uint32_t)j.units : MAX_TASKS;
     return j;
+}
+
+static enum pith_status direct_need(const struct op_args *args, struct op_need *need)
+{
+    if (!args->weight || pith_weight_f32_borrow(args->weight))
+        return PITH_OK;
+    need->prep_scratch_bytes = pith_weight_scratch_bytes(args->weight);
+    return mul_ok(args->weight->count, sizeof(float), &need->prep_bytes) ? PITH_OK : PITH_ERR_LIMIT;
 }
 
 static enum pith_status need_conv_transpose(const struct op_args *args, const struct op_env *env,
@@ -141,12 +155,44 @@ static enum pith_status need_conv_transpose(const struct op_args *args, const st
     if (!mul_ok(shape_elems(&args->in[0]->shape), j.o * j.taps, &need->macs))
         need->macs = UINT64_MAX;
     if (j.dense->mr == 0)
-        return PITH_OK;
+        return direct_need(args, need);
     bool fits = mul_ok(padded_rows(&j), j.c, &pack) &&
-                mul_ok(j.unit_o * j.taps, j.dense->nr, &col) && add_ok(pack, col, &bytes) &&
+                mul_ok(j.unit_o * j.taps, j.dense->nr, &col) &&
+                add_ok(args->weight ? 0 : pack, col, &bytes) &&
                 mul_ok(bytes, sizeof(float), &bytes) && align_ok(bytes, 64, &bytes) &&
                 mul_ok(bytes, j.n_tasks, &need->scratch_bytes);
-    return fits ? PITH_OK : PITH_ERR_LIMIT;
+    if (!fits || !args->weight)
+        return fits ? PITH_OK : PITH_ERR_LIMIT;
+    fits = mul_ok(pack, j.groups * j.parts, &bytes) &&
+           mul_ok(bytes, sizeof(float), &need->prep_bytes);
+    return fits ? pith_weight_f32_scratch(args->weight, &need->prep_scratch_bytes) : PITH_ERR_LIMIT;
+}
+
+/* The rows of w^T of part `part` of a group's output channels. */
+static void pack_part(const struct up_job *j, const float *w, size_t own, size_t part, float *to)
+{
+    size_t o = part * j->unit_o, n_o = j->o - o < j->unit_o ? j->o - o : j->unit_o;
+    uint32_t mr = j->dense->mr;
+    pith_pack_rows_f32(w + (own * j->c * j->o + o) * j->taps, 1, j->o * j->taps, n_o * j->taps,
+                       j->c, mr, to, j->c * mr);
+}
+
+static enum pith_status prepare_conv_transpose(const struct op_args *args, const struct op_env *env)
+{
+    struct up_job j = job_of(args, env);
+    if (!args->weight)
+        return PITH_OK;
+    if (j.dense->mr == 0)
+        return args->prep ? pith_weight_expand_f32(args->weight, args->prep, env->scratch)
+                          : PITH_OK;
+    const float *w;
+    enum pith_status st = pith_weight_f32(args->weight, env->scratch, &w);
+    if (st)
+        return st;
+    size_t floats = padded_rows(&j) * j.c;
+    for (size_t i = 0; i < j.groups * j.parts; i++)
+        pack_part(&j, w, i / j.parts, i % j.parts, (float *)args->prep + i * floats);
+    return PITH_OK;
 }
 
 /* Inputs [*begin, *end) of the axis that tap k puts inside the output. */
@@ -158,13 +204,31 @@ static void tap_range(const struct up_axis *a, int64_t k, int64_t *begin, int64_
     *end = *end > a->in ? a->in : *end;
 }
 
-/* Adds scale * from[i] for input columns i of [begin, end) of input row `row` under tap (ky, kx);
+/* Number of the output row that input row `row` goes to under the outer tap; false: none. */
+static bool output_row(const struct up_job *j, int64_t row, int64_t tap, int64_t *y)
+{
+    int64_t step = 1;
+    *y = 0;
+    for (uint32_t i = MAX_AXES - 1; i-- > 0;) {
+        const struct up_axis *a = &j->outer[i];
+        int64_t at = row % a->in * a->stride + tap % a->kernel * a->dilation - a->pad;
+        if (at < 0 || at >= a->out)
+            return false;
+        *y += at * step;
+        step *= a->out;
+        row /= a->in;
+        tap /= a->kernel;
+    }
+    return true;
+}
+
+/* Adds scale * from[i] for input columns i of [begin, end) of input row `row` under tap `tap`;
  * from[0] is column `first`. */
-static void add_row(const struct up_job *j, float *plane, int64_t row, int64_t ky, int64_t kx,
+static void add_row(const struct up_job *j, float *plane, int64_t row, int64_t tap,
                     const float *from, int64_t first, int64_t n, float scale)
 {
-    int64_t y = row * j->h.stride + ky * j->h.dilation - j->h.pad, begin, end;
-    if (y < 0 || y >= j->h.out)
+    int64_t y, begin, end, kx = tap % j->v.kernel;
+    if (!output_row(j, row, tap / j->v.kernel, &y))
         return;
     tap_range(&j->v, kx, &begin, &end);
     begin = begin < first ? first : begin;
@@ -198,8 +262,8 @@ static void add_tile(const struct up_job *j, float *planes, const float *col, si
             int64_t row = (int64_t)p / width, first = (int64_t)p % width;
             int64_t left = (int64_t)(p0 + n - p), count = width - first;
             count = count < left ? count : left;
-            add_row(j, plane, row, (int64_t)tap / j->v.kernel, (int64_t)tap % j->v.kernel,
-                    col + r * j->dense->nr + (p - p0), first, count, 1.0f);
+            add_row(j, plane, row, (int64_t)tap, col + r * j->dense->nr + (p - p0), first, count,
+                    1.0f);
             p += (size_t)count;
         }
     }
@@ -210,12 +274,14 @@ static void run_unit(const struct up_job *j, size_t unit, float *scratch)
     size_t g = unit / j->parts, o = unit % j->parts * j->unit_o, own = g % j->groups;
     size_t n_o = j->o - o < j->unit_o ? j->o - o : j->unit_o, rows = n_o * j->taps;
     uint32_t mr = j->dense->mr, nr = j->dense->nr;
-    float *col = scratch + j->pack_floats;
-    const float *w = j->w + (own * j->c * j->o + o) * j->taps;
-    pith_pack_rows_f32(w, 1, j->o * j->taps, rows, j->c, mr, scratch, j->c * mr);
+    float *col = j->packed ? scratch : scratch + j->pack_floats;
+    const float *w = j->packed ? j->packed + (own * j->parts + unit % j->parts) * j->pack_floats
+                               : scratch;
+    if (!j->packed)
+        pack_part(j, j->w, own, unit % j->parts, scratch);
     fill_bias(j, g, o, n_o);
     for (size_t p = 0; p < j->pixels; p += nr) {
-        struct gemm_f32_job gemm = {.a = scratch,
+        struct gemm_f32_job gemm = {.a = w,
                                     .a_step = j->c * mr,
                                     .b = j->x + g * j->c * j->pixels + p,
                                     .ldb = j->pixels,
@@ -251,10 +317,9 @@ static void direct_unit(const struct up_job *j, size_t unit)
         size_t plane = r / j->taps / j->c, c = r / j->taps % j->c, tap = r % j->taps;
         const float *x = j->x + (g * j->c + c) * j->pixels;
         float scale = j->w[((own * j->c + c) * j->o + o + plane) * j->taps + tap];
-        for (int64_t row = 0; row < j->h.in; row++)
-            add_row(j, j->y + (g * j->o + o + plane) * j->out_pixels, row,
-                    (int64_t)tap / j->v.kernel, (int64_t)tap % j->v.kernel, x + row * j->v.in, 0,
-                    j->v.in, scale);
+        for (int64_t row = 0; row < (int64_t)j->pixels / j->v.in; row++)
+            add_row(j, j->y + (g * j->o + o + plane) * j->out_pixels, row, (int64_t)tap,
+                    x + row * j->v.in, 0, j->v.in, scale);
     }
 }
 
@@ -271,7 +336,10 @@ static void run_conv_transpose(const struct op_args *args, const struct op_env *
 {
     struct up_job j = job_of(args, env);
     j.x = args->in[0]->data;
-    j.w = args->in[1]->data;
+    j.packed = j.dense->mr && args->weight ? args->prep : NULL;
+    j.w = !args->weight ? args->in[1]->data
+          : args->prep  ? args->prep
+                        : pith_weight_f32_borrow(args->weight);
     j.bias = args->n_in > 2 && args->in[2] ? args->in[2]->data : NULL;
     j.y = args->out[0]->data;
     j.scratch = env->scratch;
@@ -280,7 +348,8 @@ static void run_conv_transpose(const struct op_args *args, const struct op_env *
         return;
     }
     j.pack_floats = padded_rows(&j) * j.c;
-    j.task_floats = (j.pack_floats + j.unit_o * j.taps * j.dense->nr + 15) / 16 * 16;
+    size_t own = j.packed ? 0 : j.pack_floats;
+    j.task_floats = (own + j.unit_o * j.taps * j.dense->nr + 15) / 16 * 16;
     pith_op_parallel(env, j.n_tasks, run_task, &j);
 }
 
@@ -300,8 +369,10 @@ const struct op_info pith_op_conv_transpose = {
     .n_out_max = 1,
     .n_fields = sizeof fields / sizeof *fields,
     .n_slots = ATTR_CONV_T_EXTRA + PITH_LIST_SLOTS,
+    .flags = OP_WEIGHT,
     .fields = fields,
     .shape = shape_conv_transpose,
     .need = need_conv_transpose,
+    .prepare = prepare_conv_transpose,
     .run = run_conv_transpose,
 };

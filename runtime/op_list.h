@@ -14,9 +14,9 @@ extern const struct op_info pith_op_relu, pith_op_leaky_relu, pith_op_clip, pith
     pith_op_tanh, pith_op_hard_sigmoid, pith_op_hard_swish;
 /* op_softmax.c */
 extern const struct op_info pith_op_softmax, pith_op_log_softmax;
-/* op_pool.c, op_global_pool.c */
+/* op_pool.c, op_global_pool.c, op_lp_pool.c */
 extern const struct op_info pith_op_max_pool, pith_op_average_pool, pith_op_global_max_pool,
-    pith_op_global_average_pool;
+    pith_op_global_average_pool, pith_op_lp_pool;
 /* op_batch_norm.c, op_lrn.c */
 extern const struct op_info pith_op_batch_norm, pith_op_lrn;
 /* op_concat.c (with split), op_slice.c, op_transpose.c, op_pad.c */
@@ -30,8 +30,15 @@ extern const struct op_info pith_op_cast, pith_op_reduce_mean, pith_op_resize;
 /* op_gather.c, op_scatter.c, op_tile.c, op_depth_space.c, op_trilu.c, op_one_hot.c, op_top_k.c */
 extern const struct op_info pith_op_gather, pith_op_scatter, pith_op_tile, pith_op_depth_space,
     pith_op_trilu, pith_op_one_hot, pith_op_top_k;
+/* op_recurrent.c */
+extern const struct op_info pith_op_recurrent;
 /* op_conv_transpose.c */
 extern const struct op_info pith_op_conv_transpose;
+/* op_quantize.c, op_requantize.c, op_matmul_integer.c, op_conv_integer.c */
+extern const struct op_info pith_op_quantize, pith_op_dequantize, pith_op_dynamic_quantize,
+    pith_op_requantize, pith_op_matmul_integer, pith_op_conv_integer;
+/* op_non_max_suppression.c */
+extern const struct op_info pith_op_non_max_suppression;
 /* op_unary.c */
 extern const struct op_info pith_op_unary;
 /* op_power.c, op_compare.c, op_where.c */
@@ -40,7 +47,12 @@ extern const struct op_info pith_op_power, pith_op_mod, pith_op_compare, pith_op
 extern const struct op_info pith_op_variadic, pith_op_reduce;
 /* op_arg.c, op_along_axis.c */
 extern const struct op_info pith_op_arg, pith_op_along_axis;
+/* op_loop.c, op_branch.c */
+extern const struct op_info pith_op_loop, pith_op_loop_end, pith_op_branch, pith_op_branch_else,
+    pith_op_branch_end;
 /* op_normalize.c */
 extern const struct op_info pith_op_group_norm, pith_op_layer_norm, pith_op_mean_variance;
+/* op_attention.c */
+extern const struct op_info pith_op_attention;
 
 #endif

@@ -135,6 +135,11 @@ static struct product product_of(const struct op_args *args, struct matmul *mm)
     }
     if (mm->n == 1 && b->shape.rank <= 2)
         p.trans_b = true; /* a single column is a single row */
+    if (args->n_in > 2) { /* a bias per column that the planner put here */
+        p.has_c = true;
+        p.c = args->in[2]->data;
+        p.c_col = mm->n > 1;
+    }
     if (args->fuse.residual)
         p.residual = args->fuse.residual->data;
     return p;

@@ -4,6 +4,7 @@
  *
  * Mean first, then the mean of squared deviations from it: what one pass over x and x^2 saves in
  * time it loses to cancellation. Sums as in sum_f32.h, across rows in double. */
+#include "kernels.h"
 #include "math_f32.h"
 #include "op_list.h"
 #include "op_range.h"
@@ -16,6 +17,7 @@
 /* ---- contiguous groups: GroupNormalization, LayerNormalization --------------------------- */
 
 struct norm_job {
+    const struct row_kernels *row;
     const float *x, *scale, *bias; /* bias may be NULL */
     float *y;
     size_t n;         /* elements of a group */
@@ -42,14 +44,20 @@ static void norm_range(void *arg, size_t begin, size_t end)
         float factor = 1.0f / pith_sqrt_f32((float)variance + j->epsilon);
         const float *scale = j->scale + group % j->groups * j->per_group;
         const float *bias = j->bias ? j->bias + group % j->groups * j->per_group : NULL;
-        if (j->run == 1) {
-            for (size_t i = 0; i < j->n; i++)
-                y[i] = (x[i] - mean) * (factor * scale[i]) + (bias ? bias[i] : 0.0f);
-            continue;
-        }
         for (size_t k = 0; k < j->per_group; k++)
             scale_run(x + k * j->run, mean, factor * scale[k], bias ? bias[k] : 0.0f,
                       y + k * j->run, j->run);
+    }
+}
+
+/* One group with a scale and bias for each element. */
+static void layer_range(void *arg, size_t begin, size_t end)
+{
+    const struct norm_job *j = arg;
+    for (size_t group = begin; group < end; group++) {
+        struct norm_row row = {j->x + group * j->n, j->y + group * j->n, j->scale, j->bias,
+                               j->epsilon};
+        j->row->layer_norm(&row, j->n);
     }
 }
 
@@ -122,16 +130,15 @@ static void run_layer_norm(const struct op_args *args, const struct op_env *env)
     uint32_t axis = (uint32_t)args->attr[ATTR_LAYER_NORM_AXIS];
     bool biased = args->n_in > 2 && args->in[2];
     struct norm_job job = {
+        .row = pith_row_kernels(env),
         .x = args->in[0]->data,
         .scale = args->in[1]->data,
         .bias = biased ? args->in[2]->data : NULL,
         .y = args->out[0]->data,
         .n = shape_product(s, axis, s->rank),
-        .run = 1,
-        .groups = 1,
         .epsilon = attr_f32(args->attr, ATTR_LAYER_NORM_EPSILON),
     };
-    pith_op_range(env, shape_product(s, 0, axis), 3 * job.n, norm_range, &job);
+    pith_op_range(env, shape_product(s, 0, axis), 3 * job.n, layer_range, &job);
 }
 
 /* ---- any axes: MeanVarianceNormalization ------------------------------------------------- */

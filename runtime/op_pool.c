@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* op_pool.c - MaxPool and AveragePool over one or two spatial axes.
+/* op_pool.c - MaxPool and AveragePool over one to four spatial axes.
  *
  * A window's taps are i * dilation for i < kernel, placed at o * stride - pad_begin. Taps outside
  * the input count for nothing; a window without any tap inside (only dilation can make one) gives
- * -inf as a maximum and 0 as an average. With `ceil` an output more is computed for a window that
+ * -inf as a maximum and 0 as an average or sum. With `ceil` an output more is computed for a window that
  * starts inside the input or its begin padding, as onnxruntime does. AveragePool divides by the
  * taps inside the input, or with `include_pad` by those inside the padded input. NaN inputs are
  * skipped by the maximum.
@@ -11,15 +11,17 @@
  * A window is reduced first along its columns, then along its row, so an output costs kernel height
  * plus width instead of their product. Taps are the outer loops and the row the inner one: each
  * inner loop runs over the part of the row for which the tap is inside, without a test per
- * element. */
+ * element. Over more than two axes, each row of outputs takes the input rows under its window one
+ * after the other. */
 #include "kernels.h"
 #include "op_list.h"
+#include "op_pool.h"
 #include "op_range.h"
 #include "shape_rule.h"
 #include "sum_f32.h"
 
-/* Kernel, stride, dilation, pad: products of two fit 64 bits with ease. */
-#define MAX_WINDOW 65535
+#define PLENTY 65536u /* taps enough for threads */
+#define MAX_AXES 4u /* the list of pads has two entries an axis */
 
 /* One spatial axis. */
 struct pool_axis {
@@ -48,20 +50,22 @@ static bool lists_fit(const int32_t *attr, uint32_t n)
            (dilations == 0 || dilations == n) && (pads == 0 || pads == 2 * n);
 }
 
-/* axes: height and width; a 1-D pool has a height of 1. */
+/* axes: the outer ones first, then height and width, at their end; those not there have a size of 1.
+ */
 static enum pith_status pool_axes(const int32_t *attr, const struct shape *x,
-                                  struct pool_axis axes[2])
+                                  struct pool_axis axes[MAX_AXES])
 {
     if (x->rank < 3)
         return PITH_ERR_CORRUPT;
     uint32_t n = x->rank - 2;
-    if (n > 2)
+    if (n > MAX_AXES)
         return PITH_ERR_UNSUPPORTED;
     if (!lists_fit(attr, n))
         return PITH_ERR_CORRUPT;
-    axes[0] = (struct pool_axis){1, 1, 1, 1, 1, 0, 0};
+    for (uint32_t i = 0; i < MAX_AXES - n; i++)
+        axes[i] = (struct pool_axis){1, 1, 1, 1, 1, 0, 0};
     for (uint32_t i = 0; i < n; i++) {
-        struct pool_axis *a = &axes[2 - n + i];
+        struct pool_axis *a = &axes[MAX_AXES - n + i];
         a->in = x->dim[2 + i];
         a->kernel = attr_item(attr, ATTR_POOL_KERNEL, i, 1);
         a->stride = attr_item(attr, ATTR_POOL_STRIDES, i, 1);
@@ -75,18 +79,18 @@ static enum pith_status pool_axes(const int32_t *attr, const struct shape *x,
     return PITH_OK;
 }
 
-static enum pith_status shape_pool(const struct op_args *args)
+enum pith_status pith_pool_shape(const struct op_args *args)
 {
     enum pith_status st = pith_in_f32(args, 1);
     if (st)
         return st;
-    struct pool_axis axes[2];
+    struct pool_axis axes[MAX_AXES];
     struct shape s = args->in[0]->shape;
     st = pool_axes(args->attr, &s, axes);
     if (st)
         return st;
     for (uint32_t i = 2; i < s.rank; i++)
-        s.dim[i] = (uint32_t)axes[i + 2 - s.rank].out;
+        s.dim[i] = (uint32_t)axes[i + MAX_AXES - s.rank].out;
     return pith_out_set(args->out[0], PITH_F32, &s);
 }
 
@@ -117,8 +121,10 @@ struct pool_job {
     const float *x; /* [planes, in h, in w] */
     float *y;       /* [planes, out h, out w] */
     struct pool_axis h, w;
+    struct pool_axis outer[MAX_AXES - 1]; /* of pools over more axes: all but w */
     tap_fn *tap;
     float start; /* what an output is before its first tap */
+    bool mean;
     bool include_pad;
 };
 
@@ -249,8 +255,75 @@ static void pool_range(void *arg, size_t begin, size_t end)
         int64_t oh = (int64_t)(row % (size_t)j->h.out);
         float *y = j->y + row * (size_t)j->w.out;
         pool_row(j, j->x + plane * (size_t)(j->h.in * j->w.in), oh, y);
-        if (j->tap == sum_tap)
+        if (j->mean)
             divide_row(j, oh, y);
+    }
+}
+
+/* Rows of outputs whose outer axes are several. */
+struct outer_row {
+    int64_t tap[MAX_AXES - 1], begin[MAX_AXES - 1], end[MAX_AXES - 1], start[MAX_AXES - 1];
+    int64_t taps; /* that divide a sum */
+};
+
+/* Windows of the output row over the outer axes; false: no tap is inside. */
+static bool open_row(const struct pool_job *j, size_t row, struct outer_row *r)
+{
+    bool any = true;
+    r->taps = 1;
+    for (uint32_t i = MAX_AXES - 1; i-- > 0;) {
+        const struct pool_axis *a = &j->outer[i];
+        int64_t o = (int64_t)(row % (size_t)a->out);
+        row /= (size_t)a->out;
+        window_taps(a, o, 0, 0, &r->begin[i], &r->end[i]);
+        r->start[i] = o * a->stride - a->pad_begin;
+        r->tap[i] = r->begin[i];
+        r->taps *= tap_count(a, o, j->include_pad);
+        any = any && r->begin[i] < r->end[i];
+    }
+    return any;
+}
+
+/* Number of the input row under the taps, and the next taps; false after the last. */
+static bool next_row(const struct pool_job *j, struct outer_row *r, size_t *in_row)
+{
+    size_t at = 0;
+    for (uint32_t i = 0; i < MAX_AXES - 1; i++) {
+        const struct pool_axis *a = &j->outer[i];
+        at = at * (size_t)a->in + (size_t)(r->start[i] + r->tap[i] * a->dilation);
+    }
+    *in_row = at;
+    for (uint32_t i = MAX_AXES - 1; i-- > 0;) {
+        if (++r->tap[i] < r->end[i])
+            return true;
+        r->tap[i] = r->begin[i];
+    }
+    return false;
+}
+
+/* Items are output rows. */
+static void pool_outer_range(void *arg, size_t begin, size_t end)
+{
+    const struct pool_job *j = arg;
+    size_t in_rows = 1, out_rows = 1;
+    for (uint32_t i = 0; i < MAX_AXES - 1; i++) {
+        in_rows *= (size_t)j->outer[i].in;
+        out_rows *= (size_t)j->outer[i].out;
+    }
+    for (size_t row = begin; row < end; row++) {
+        const float *x = j->x + row / out_rows * in_rows * (size_t)j->w.in;
+        float *y = j->y + row * (size_t)j->w.out;
+        struct outer_row r;
+        fill(y, j->w.out, j->start);
+        for (bool more = open_row(j, row % out_rows, &r); more;) {
+            size_t in_row;
+            more = next_row(j, &r, &in_row);
+            row_taps(&j->w, x + in_row * (size_t)j->w.in, j->tap, y);
+        }
+        for (int64_t o = 0; o < j->w.out && j->mean; o++) {
+            int64_t taps = r.taps * tap_count(&j->w, o, j->include_pad);
+            y[o] = taps > 0 ? y[o] / (float)taps : 0.0f;
+        }
     }
 }
 
@@ -320,40 +393,57 @@ static void run_max_pool(const struct op_args *args, const struct op_env *env,
     pith_op_range(env, (size_t)s->dim[0] * s->dim[1], out * taps, max_pool_range, &run);
 }
 
-static void run_pool(const struct op_args *args, const struct op_env *env)
+void pith_pool_run(const struct op_args *args, const struct op_env *env, const float *x,
+                   enum pool_kind kind)
 {
     const struct shape *s = &args->in[0]->shape;
-    struct pool_axis axes[2];
-    pool_axes(args->attr, s, axes); /* cannot fail: the shape rule passed */
-    bool is_max = args->info->op == PITH_OP_MAX_POOL;
-    if (is_max && max_pool_kernel(env, axes)) {
+    struct pool_axis all[MAX_AXES];
+    pool_axes(args->attr, s, all); /* cannot fail: the shape rule passed */
+    const struct pool_axis *axes = all + MAX_AXES - 2;
+    bool is_max = kind == POOL_MAX, flat = s->rank <= 4;
+    if (is_max && flat && max_pool_kernel(env, axes)) {
         run_max_pool(args, env, axes);
         return;
     }
     struct pool_job job = {
-        .x = args->in[0]->data,
+        .x = x,
         .y = args->out[0]->data,
         .h = axes[0],
         .w = axes[1],
+        .outer = {all[0], all[1], all[2]},
         .tap = is_max ? max_tap : sum_tap,
         .start = is_max ? f32_from_bits(0xff800000u) : 0.0f,
+        .mean = kind == POOL_MEAN,
         .include_pad = args->attr[ATTR_POOL_INCLUDE_PAD] != 0,
     };
-    if (!is_max && is_plane_mean(axes)) {
-        pith_op_range(env, (size_t)s->dim[0] * s->dim[1], (size_t)(axes[0].in * axes[1].in),
-                      plane_mean_range, &job);
+    size_t planes = (size_t)s->dim[0] * s->dim[1], taps = (size_t)axes[1].kernel;
+    if (job.mean && flat && is_plane_mean(axes)) {
+        pith_op_range(env, planes, (size_t)(axes[0].in * axes[1].in), plane_mean_range, &job);
         return;
     }
-    size_t rows = (size_t)s->dim[0] * s->dim[1] * (size_t)axes[0].out;
-    size_t taps = (size_t)(axes[0].kernel + axes[1].kernel); /* both below 2^16 */
-    pith_op_range(env, rows, (size_t)axes[1].in * taps, pool_range, &job);
+    if (!flat) {
+        size_t rows = shape_product(&args->out[0]->shape, 0, s->rank - 1);
+        for (uint32_t i = 0; i < MAX_AXES - 1; i++) /* a hint: more than this is as good as this */
+            taps = taps < PLENTY ? taps * (size_t)all[i].kernel : taps;
+        pith_op_range(env, rows, (size_t)axes[1].out * (taps < PLENTY ? taps : PLENTY),
+                      pool_outer_range, &job);
+        return;
+    }
+    taps += (size_t)axes[0].kernel; /* both below 2^16 */
+    pith_op_range(env, planes * (size_t)axes[0].out, (size_t)axes[1].in * taps, pool_range, &job);
+}
+
+static void run_pool(const struct op_args *args, const struct op_env *env)
+{
+    pith_pool_run(args, env, args->in[0]->data,
+                  args->info->op == PITH_OP_MAX_POOL ? POOL_MAX : POOL_MEAN);
 }
 
 static const struct attr_field fields[] = {
-    {ATTR_LIST, ATTR_POOL_KERNEL, 0, 1, MAX_WINDOW},
-    {ATTR_LIST, ATTR_POOL_STRIDES, 0, 1, MAX_WINDOW},
-    {ATTR_LIST, ATTR_POOL_DILATIONS, 0, 1, MAX_WINDOW},
-    {ATTR_LIST, ATTR_POOL_PADS, 0, 0, MAX_WINDOW},
+    {ATTR_LIST, ATTR_POOL_KERNEL, 0, 1, POOL_MAX_WINDOW},
+    {ATTR_LIST, ATTR_POOL_STRIDES, 0, 1, POOL_MAX_WINDOW},
+    {ATTR_LIST, ATTR_POOL_DILATIONS, 0, 1, POOL_MAX_WINDOW},
+    {ATTR_LIST, ATTR_POOL_PADS, 0, 0, POOL_MAX_WINDOW},
     {ATTR_INT, ATTR_POOL_CEIL, 0, 0, 1},
     {ATTR_INT, ATTR_POOL_INCLUDE_PAD, 0, 0, 1},
 };
@@ -368,7 +458,7 @@ static const struct attr_field fields[] = {
         .n_fields = 6,                                                                             \
         .n_slots = ATTR_POOL_INCLUDE_PAD + 1,                                                      \
         .fields = fields,                                                                          \
-        .shape = shape_pool,                                                                       \
+        .shape = pith_pool_shape,                                                                       \
         .run = run_pool,                                                                           \
     };
 

@@ -6,6 +6,7 @@
  * seen as [outer, n, inner]; columns of `inner` are handled 16 at a time, so that memory is walked
  * in order and the running maxima and sums stay in registers. */
 #include "math_f32.h"
+#include "kernels.h"
 #include "op_list.h"
 #include "op_range.h"
 #include "shape_rule.h"
@@ -27,6 +28,7 @@ static enum pith_status shape_softmax(const struct op_args *args)
 }
 
 struct softmax_job {
+    const struct row_kernels *row;
     const float *x;
     float *y;
     size_t n, inner, blocks; /* blocks of COLUMNS per outer index */
@@ -43,21 +45,16 @@ static float max_f32(const float *x, size_t n)
 
 static void softmax_row(const struct softmax_job *j, const float *x, float *y)
 {
-    float max = max_f32(x, j->n);
-    if (j->is_log) {
-        float lane[COLUMNS] = {0}, sum;
-        for (size_t i = 0; i < j->n; i++)
-            lane[i % COLUMNS] += pith_exp_f32(x[i] - max);
-        sum = pith_sum_f32(lane, COLUMNS);
-        float log_sum = pith_log_f32(sum);
-        for (size_t i = 0; i < j->n; i++)
-            y[i] = (x[i] - max) - log_sum;
+    if (!j->is_log) {
+        j->row->softmax(x, y, j->n);
         return;
     }
-    pith_exp_row_f32(x, max, y, j->n);
-    float sum = pith_sum_f32(y, j->n);
+    float max = max_f32(x, j->n), lane[COLUMNS] = {0};
     for (size_t i = 0; i < j->n; i++)
-        y[i] = y[i] / sum;
+        lane[i % COLUMNS] += pith_exp_f32(x[i] - max);
+    float log_sum = pith_log_f32(pith_sum_f32(lane, COLUMNS));
+    for (size_t i = 0; i < j->n; i++)
+        y[i] = (x[i] - max) - log_sum;
 }
 
 /* x, y: [n, inner]; the first `width` columns */
@@ -104,6 +101,7 @@ static void run_softmax(const struct op_args *args, const struct op_env *env)
     uint32_t axis = (uint32_t)args->attr[ATTR_SOFTMAX_AXIS];
     uint32_t end = args->attr[ATTR_SOFTMAX_FLAT] ? s->rank : axis + 1;
     struct softmax_job job = {
+        .row = pith_row_kernels(env),
         .x = args->in[0]->data,
         .y = args->out[0]->data,
         .n = shape_product(s, axis, end),

@@ -47,6 +47,7 @@ static const struct op_info *const table[PITH_OP_END] = {
     [PITH_OP_ONE_HOT] = &pith_op_one_hot,
     [PITH_OP_TOP_K] = &pith_op_top_k,
     [PITH_OP_CONV_TRANSPOSE] = &pith_op_conv_transpose,
+    [PITH_OP_RECURRENT] = &pith_op_recurrent,
     [PITH_OP_UNARY] = &pith_op_unary,
     [PITH_OP_POWER] = &pith_op_power,
     [PITH_OP_MOD] = &pith_op_mod,
@@ -59,6 +60,20 @@ static const struct op_info *const table[PITH_OP_END] = {
     [PITH_OP_GROUP_NORM] = &pith_op_group_norm,
     [PITH_OP_LAYER_NORM] = &pith_op_layer_norm,
     [PITH_OP_MEAN_VARIANCE] = &pith_op_mean_variance,
+    [PITH_OP_QUANTIZE] = &pith_op_quantize,
+    [PITH_OP_DEQUANTIZE] = &pith_op_dequantize,
+    [PITH_OP_DYNAMIC_QUANTIZE] = &pith_op_dynamic_quantize,
+    [PITH_OP_REQUANTIZE] = &pith_op_requantize,
+    [PITH_OP_MATMUL_INTEGER] = &pith_op_matmul_integer,
+    [PITH_OP_CONV_INTEGER] = &pith_op_conv_integer,
+    [PITH_OP_NON_MAX_SUPPRESSION] = &pith_op_non_max_suppression,
+    [PITH_OP_LP_POOL] = &pith_op_lp_pool,
+    [PITH_OP_LOOP] = &pith_op_loop,
+    [PITH_OP_LOOP_END] = &pith_op_loop_end,
+    [PITH_OP_BRANCH] = &pith_op_branch,
+    [PITH_OP_BRANCH_ELSE] = &pith_op_branch_else,
+    [PITH_OP_BRANCH_END] = &pith_op_branch_end,
+    [PITH_OP_ATTENTION] = &pith_op_attention,
 };
 
 const struct op_info *pith_op_get(uint32_t op)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* op_tile.c - Tile, and with it Expand: each axis repeated as often as its entry says. The entries
- * align with the last axes of x; where there are more of them, x has axes of 1 in front. Any
- * element type: only bytes move.
+ * align with the last axes of x; where there are more of them, x has axes of 1 in front. An entry
+ * of 0 says: as often as input 1 has rows, which is how what is the same for every sample follows
+ * an open batch; of that input only the shape matters. Any element type: only bytes move.
  *
  * Trailing axes that are not repeated, and the last one that is, form a block: y is a list of
  * blocks, each one row of x written several times. */
@@ -15,19 +16,28 @@ static uint32_t dim_of(const struct shape *x, uint32_t rank, uint32_t i)
     return i + x->rank < rank ? 1 : x->dim[i + x->rank - rank];
 }
 
+/* Rows of input 1; 0 without one. */
+static uint32_t rows_of_reference(const struct op_args *args)
+{
+    const struct tview *reference = args->n_in > 1 ? args->in[1] : NULL;
+    return reference && reference->shape.rank > 0 ? reference->shape.dim[0] : 0;
+}
+
 static enum pith_status shape_tile(const struct op_args *args)
 {
     enum pith_status st = pith_in_present(args, 1);
     if (st)
         return st;
     const struct shape *x = &args->in[0]->shape;
-    uint32_t n = attr_count(args->attr, ATTR_TILE_REPEATS);
+    uint32_t n = attr_count(args->attr, ATTR_TILE_REPEATS), rows = rows_of_reference(args);
     struct shape y = {.rank = n > x->rank ? n : x->rank};
     for (uint32_t i = 0; i < y.rank; i++) {
         uint64_t dim = dim_of(x, y.rank, i);
-        if (i + n >= y.rank)
-            dim *= (uint64_t)args->attr[ATTR_TILE_REPEATS + 1 + i + n - y.rank];
-        if (dim > INT32_MAX)
+        if (i + n >= y.rank) {
+            uint32_t times = (uint32_t)args->attr[ATTR_TILE_REPEATS + 1 + i + n - y.rank];
+            dim *= times ? times : rows;
+        }
+        if (dim == 0 || dim > INT32_MAX)
             return PITH_ERR_CORRUPT;
         y.dim[i] = (uint32_t)dim;
     }
@@ -78,12 +88,12 @@ static void run_tile(const struct op_args *args, const struct op_env *env)
                   tile_range, &job);
 }
 
-static const struct attr_field fields[] = {{ATTR_LIST, ATTR_TILE_REPEATS, 0, 1, INT32_MAX}};
+static const struct attr_field fields[] = {{ATTR_LIST, ATTR_TILE_REPEATS, 0, 0, INT32_MAX}};
 
 const struct op_info pith_op_tile = {
     .op = PITH_OP_TILE,
     .n_in_min = 1,
-    .n_in_max = 1,
+    .n_in_max = 2,
     .n_out_min = 1,
     .n_out_max = 1,
     .n_fields = 1,

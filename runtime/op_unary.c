@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* op_unary.c - elementwise functions of one input, told apart by `kind`. f32 for all; Neg, Abs and
  * Sign also for i32 and i64 (wrapping: the smallest integer is its own negative), Not for bool. */
+#include "activation_f32.h"
 #include "elementary_f32.h"
-#include "exp_log_f32.h"
-#include "math_f32.h"
+#include "kernels.h"
 #include "op_list.h"
 #include "op_range.h"
 #include "shape_rule.h"
@@ -28,11 +28,6 @@ static enum pith_status shape_unary(const struct op_args *args)
     if (kind == UNARY_CELU && !(attr_f32(args->attr, ATTR_UNARY_ALPHA) > 0.0f))
         return PITH_ERR_CORRUPT; /* it divides */
     return pith_out_set(args->out[0], type, &args->in[0]->shape);
-}
-
-static inline float magnitude_of(float x)
-{
-    return f32_from_bits(f32_bits(x) & 0x7fffffffu);
 }
 
 /* To the nearest integer, ties to even: adding 2^23 leaves no room for a fraction. */
@@ -77,14 +72,15 @@ static void elu_kind(int32_t kind, float alpha, float gamma, const float *x, flo
         pith_elu_row_f32(1.0f, alpha, alpha, x, y, n);
 }
 
-static void unary_f32(int32_t kind, float alpha, float gamma, const float *x, float *y, size_t n)
+static void unary_f32(const struct row_kernels *row, int32_t kind, float alpha, float gamma,
+                      const float *x, float *y, size_t n)
 {
     switch ((enum unary_kind)kind) {
     case UNARY_SQRT:
         pith_sqrt_row_f32(x, y, n);
         break;
     case UNARY_EXP:
-        pith_exp_row_f32(x, 0.0f, y, n);
+        row->exp(x, 0.0f, y, n);
         break;
     case UNARY_LOG:
         pith_log_row_f32(x, y, n);
@@ -111,7 +107,7 @@ static void unary_f32(int32_t kind, float alpha, float gamma, const float *x, fl
         EACH(1.0f / x[i]);
         break;
     case UNARY_ERF:
-        pith_erf_row_f32(x, y, n);
+        row->erf(x, y, n);
         break;
     case UNARY_SIN:
         EACH(pith_sin_f32(x[i]));
@@ -125,10 +121,10 @@ static void unary_f32(int32_t kind, float alpha, float gamma, const float *x, fl
         elu_kind(kind, alpha, gamma, x, y, n);
         break;
     case UNARY_GELU:
-        pith_gelu_row_f32(x, y, n);
+        row->gelu(x, y, n);
         break;
     case UNARY_GELU_TANH:
-        pith_gelu_tanh_row_f32(x, y, n);
+        row->gelu_tanh(x, y, n);
         break;
     case UNARY_MISH:
         pith_mish_row_f32(x, y, n);
@@ -141,6 +137,9 @@ static void unary_f32(int32_t kind, float alpha, float gamma, const float *x, fl
         break;
     case UNARY_THRESHOLDED_RELU:
         EACH(choose(x[i] <= alpha, 0.0f, x[i]));
+        break;
+    case UNARY_ATAN:
+        EACH(pith_atan_f32(x[i]));
         break;
     case UNARY_NOT:
     case UNARY_END:
@@ -163,6 +162,7 @@ UNARY_INTEGER(int32_t, uint32_t)
 UNARY_INTEGER(int64_t, uint64_t)
 
 struct unary_job {
+    const struct row_kernels *row;
     int32_t kind;
     float alpha, gamma;
     const struct tview *x;
@@ -176,7 +176,7 @@ static void unary_range(void *arg, size_t begin, size_t end)
     const void *px = (const uint8_t *)j->x->data + at;
     void *py = (uint8_t *)j->y + at;
     if (j->x->type == PITH_F32) {
-        unary_f32(j->kind, j->alpha, j->gamma, px, py, n);
+        unary_f32(j->row, j->kind, j->alpha, j->gamma, px, py, n);
     } else if (j->x->type == PITH_I32) {
         unary_int32_t(j->kind, px, py, n);
     } else if (j->x->type == PITH_I64) {
@@ -191,6 +191,7 @@ static void unary_range(void *arg, size_t begin, size_t end)
 static void run_unary(const struct op_args *args, const struct op_env *env)
 {
     struct unary_job job = {
+        .row = pith_row_kernels(env),
         .kind = args->attr[ATTR_KIND],
         .alpha = attr_f32(args->attr, ATTR_UNARY_ALPHA),
         .gamma = attr_f32(args->attr, ATTR_UNARY_GAMMA),

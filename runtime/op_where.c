@@ -5,6 +5,7 @@
  * Axes along which all three advance alike are merged, as in broadcast.c; along a row each
  * operand's step is 0 or 1. */
 #include "broadcast.h"
+#include "kernels.h"
 #include "op_list.h"
 #include "op_range.h"
 #include "shape_rule.h"
@@ -29,6 +30,7 @@ static enum pith_status shape_where(const struct op_args *args)
 }
 
 struct where_job {
+    const struct row_kernels *kernels;
     uint32_t rank;
     size_t dim[PITH_MAX_RANK], step[3][PITH_MAX_RANK]; /* the last axis is the row */
     size_t row_elems, pieces, bytes;
@@ -106,6 +108,8 @@ static void where_range(void *arg, size_t begin, size_t end)
             where_uint8_t(c, step[0], a, step[1], b, step[2], y, n);
         else if (j->bytes == 2)
             where_uint16_t(c, step[0], a, step[1], b, step[2], y, n);
+        else if (j->bytes == 4 && step[0])
+            j->kernels->where(c, a, step[1], b, step[2], y, n);
         else if (j->bytes == 4)
             where_uint32_t(c, step[0], a, step[1], b, step[2], y, n);
         else
@@ -116,7 +120,8 @@ static void where_range(void *arg, size_t begin, size_t end)
 static void run_where(const struct op_args *args, const struct op_env *env)
 {
     const struct shape *s = &args->out[0]->shape;
-    struct where_job job = {.bytes = pith_type_bytes(args->out[0]->type), .y = args->out[0]->data};
+    struct where_job job = {.bytes = pith_type_bytes(args->out[0]->type), .y = args->out[0]->data,
+                            .kernels = pith_row_kernels(env)};
     for (uint32_t k = 0; k < 3; k++)
         job.in[k] = args->in[k]->data;
     for (uint32_t i = 0; i < s->rank; i++) {

@@ -111,10 +111,12 @@ struct pith_layer {
     uint32_t name_bytes;
     uint32_t op;        /* operator number of docs/format.md */
     const char *kernel; /* short static name: "gemm-f32", "spmv-codebook" */
-    uint64_t macs;
+    uint64_t macs;         /* in a loop: of all iterations (of one, where only data ends it) */
     uint64_t weight_bytes; /* bytes of weights in the form executed */
     uint64_t file_bytes;   /* bytes of the same weights in the file */
     uint64_t ns;           /* time of the last run; 0 without opts.clock_ns */
+    uint32_t step;         /* i of pith_plan_layer */
+    uint32_t output;       /* in observe: which of its outputs is told */
 };
 
 enum {
@@ -136,7 +138,9 @@ struct pith_opts {
     void (*parallel_for)(void *parallel_user, uint32_t n, void (*body)(void *arg, uint32_t i),
                          void *arg);
     uint64_t (*clock_ns)(void *user);
-    /* Called after each node with its output (data valid until it returns). Switches fusion off. */
+    /* Called after each node with its output (data valid until it returns), once for each of several
+     * outputs; in a loop each time the node ran: a Loop at the beginning of each iteration, its
+     * LoopEnd behind the last. Switches fusion off: the step is the node. */
     void (*observe)(void *user, const struct pith_layer *layer, const struct pith_tensor *out);
     void *parallel_user; /* for parallel_for */
 };

@@ -71,6 +71,12 @@ static enum pith_status describe_value(struct builder *b, uint32_t v)
     return pith_shape_bytes(&t->shape, t->type, &p->bytes);
 }
 
+static void describe_states(struct builder *b, const struct graph_node *loop)
+{
+    for (uint32_t i = 0; i < loop->n_out; i++)
+        b->vp[loop->first_out + i].kind = VALUE_STATE;
+}
+
 static enum pith_status describe_values(struct builder *b)
 {
     const struct graph *g = &b->plan->graph;
@@ -83,6 +89,8 @@ static enum pith_status describe_values(struct builder *b)
         const struct graph_node *node = &g->nodes[n];
         b->node[n] =
             (struct node_plan){.bias = PLAN_NONE, .residual = PLAN_NONE, .out = node->first_out};
+        if (node->info->op == PITH_OP_LOOP)
+            describe_states(b, node);
         for (uint32_t i = 0; i < node->n_in; i++)
             if (node->in[i] != PITH_NO_VALUE) {
                 b->vp[node->in[i]].n_uses++;
@@ -185,12 +193,14 @@ static struct block block_of(void *mem, size_t bytes)
     (sizeof(struct value_plan) + sizeof(struct place_item) + 3 * sizeof(uint32_t) + sizeof(void *))
 #define WORK_PER_NODE                                                                              \
     (sizeof(struct node_plan) + sizeof(struct step) + 2 * sizeof(struct extra_view) +              \
-     sizeof(struct step_need) + sizeof(struct place_item) + 2 * sizeof(uint32_t) + sizeof(void *))
+     sizeof(struct step_need) + sizeof(struct place_item) + 2 * sizeof(uint32_t) +                 \
+     2 * sizeof(void *))
+#define WORK_PER_INPUT (sizeof(void *) + sizeof(bool))
 #define WORK_PER_WEIGHT sizeof(uint64_t)
 _Static_assert(WORK_PER_VALUE <= (WORK_PER_GRAPH_BYTE - 1) * sizeof(struct tview), "values");
 _Static_assert(WORK_PER_NODE <= (WORK_PER_GRAPH_BYTE - 1) * sizeof(struct graph_node), "nodes");
 _Static_assert(WORK_PER_WEIGHT <= (WORK_PER_GRAPH_BYTE - 1) * sizeof(struct weight), "weights");
-_Static_assert(sizeof(void *) <= (WORK_PER_GRAPH_BYTE - 1) * sizeof(uint32_t), "inputs");
+_Static_assert(WORK_PER_INPUT <= (WORK_PER_GRAPH_BYTE - 1) * sizeof(uint32_t), "inputs");
 
 enum pith_status pith_plan_work_bytes(const void *blob, size_t bytes, const struct pith_opts *given,
                                       uint64_t *work_bytes)

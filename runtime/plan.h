@@ -28,7 +28,8 @@ struct step {
     const struct graph_node *node; /* the (first) node it stands for */
     struct op_args args;
     void *scratch;
-    bool copies; /* a concat of which inputs lie in place: only the others are copied */
+    bool copies;   /* a concat of which inputs lie in place: only the others are copied */
+    uint32_t jump; /* OP_CONTROL: the step of the node's partner (graph.h) */
     const char *kernel;
     uint64_t macs, weight_bytes, file_bytes, ns;
 };
@@ -77,7 +78,8 @@ enum value_kind {
     VALUE_TEMP = 0,
     VALUE_INPUT = 1,
     VALUE_CONST = 2,
-    VALUE_GONE = 3 /* never exists: inside a fused chain */
+    VALUE_GONE = 3, /* never exists: inside a fused chain */
+    VALUE_STATE = 4 /* what a Loop gives: stays where it is from one iteration to the next */
 };
 
 /* Where a value lies: at `offset` in the storage of `parent`; parent == itself: it has its own. */
@@ -92,7 +94,9 @@ struct value_plan {
     bool is_output; /* roots: some value in this storage is a graph output */
 };
 
-/* Time: 0 the inputs are written, node n runs at n + 1, n_nodes + 1 the outputs are read. */
+/* Time: 0 the inputs are written, node n runs at n + 1, n_nodes + 1 the outputs are read. A body
+ * takes the time it would take once: what must last from one iteration to the next (states, what
+ * the body reads from outside of it, what it collects) lives from Loop to LoopEnd at least. */
 static inline uint32_t node_time(uint32_t node)
 {
     return node + 1;

@@ -144,6 +144,25 @@ static void wire_inputs(struct builder *b, uint32_t n, const struct tview **in, 
     s->args.n_in = 3;
 }
 
+/* A next value in the storage of a state - another one - must be read before
+ * any state is written: LoopEnd is told which are. */
+static enum pith_status mark_moving_states(struct builder *b, struct step *s)
+{
+    const struct graph_node *end = s->node;
+    uint32_t n = (uint32_t)end->attr[ATTR_LOOP_STATES];
+    const uint32_t *state = end->in + (end->attr[ATTR_LOOP_HAS_COND] != 0);
+    bool *through_scratch = pith_block_low(&b->block, n, sizeof *through_scratch);
+    if (!through_scratch)
+        return PITH_ERR_SPACE;
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t at;
+        uint32_t root = pith_plan_root(b->vp, state[n + i], &at);
+        through_scratch[i] = b->vp[root].kind == VALUE_STATE && root != state[i];
+    }
+    s->args.prep = through_scratch;
+    return PITH_OK;
+}
+
 static enum pith_status add_step(struct builder *b, uint32_t n)
 {
     struct pith_plan *plan = b->plan;
@@ -175,7 +194,24 @@ static enum pith_status add_step(struct builder *b, uint32_t n)
     s->args.fuse.b = np->b;
     if (np->residual != PLAN_NONE)
         s->args.fuse.residual = &plan->value[np->residual];
-    return PITH_OK;
+    return node->info->op == PITH_OP_LOOP_END ? mark_moving_states(b, s) : PITH_OK;
+}
+
+/* Partners as steps. They were matched when the graph was read: the stack holds what is open. */
+static void set_jumps(struct pith_plan *plan)
+{
+    uint32_t open[PITH_MAX_DEPTH], depth = 0;
+    for (uint32_t i = 0; i < plan->n_steps; i++) {
+        enum pith_op op = plan->step[i].node->info->op;
+        bool closes =
+            op == PITH_OP_LOOP_END || op == PITH_OP_BRANCH_ELSE || op == PITH_OP_BRANCH_END;
+        if (closes) {
+            plan->step[i].jump = open[--depth];
+            plan->step[open[depth]].jump = i;
+        }
+        if (op == PITH_OP_LOOP || op == PITH_OP_BRANCH || op == PITH_OP_BRANCH_ELSE)
+            open[depth++] = i;
+    }
 }
 
 /* ---- needs ---------------------------------------------------------------------------------- */
@@ -195,6 +231,35 @@ static void count_weight_bytes(const struct builder *b, struct step *s, uint64_t
     }
 }
 
+static uint64_t moving_bytes(const struct step *s)
+{
+    const bool *through_scratch = s->args.prep;
+    uint32_t n = (uint32_t)s->args.attr[ATTR_LOOP_STATES];
+    const struct tview *const *state = s->args.in + (s->args.attr[ATTR_LOOP_HAS_COND] != 0);
+    uint64_t bytes = 0; /* n <= MAX_VALUES of 2^43 bytes */
+    for (uint32_t i = 0; i < n; i++)
+        if (through_scratch[i])
+            bytes += shape_elems(&state[i]->shape) * pith_type_bytes(state[i]->type);
+    return bytes;
+}
+
+/* So that no sum over the steps of a plan overflows. */
+#define MAX_MACS (UINT64_C(1) << 47)
+
+/* Of all iterations. A loop that nothing but data ends is counted as one. */
+static uint64_t macs_of_run(const struct graph *g, const struct graph_node *node, uint64_t macs)
+{
+    for (uint32_t o = node->region; o != PITH_NO_NODE; o = g->nodes[o].region) {
+        if (g->nodes[o].info->op != PITH_OP_LOOP)
+            continue;
+        uint32_t trips = (uint32_t)g->nodes[o].attr[ATTR_LOOP_TRIPS];
+        if (trips == INT32_MAX)
+            continue;
+        macs = macs > MAX_MACS / trips ? MAX_MACS : macs * trips;
+    }
+    return macs;
+}
+
 static enum pith_status ask_need(struct builder *b, uint32_t i)
 {
     struct step *s = &b->plan->step[i];
@@ -206,7 +271,9 @@ static enum pith_status ask_need(struct builder *b, uint32_t i)
     if (st)
         return st;
     s->kernel = need.kernel;
-    s->macs = need.macs;
+    s->macs = macs_of_run(&b->plan->graph, s->node, need.macs);
+    if (s->node->info->op == PITH_OP_LOOP_END)
+        need.scratch_bytes = moving_bytes(s);
     count_weight_bytes(b, s, need.prep_bytes);
     struct step_need *sn = &b->step_need[i];
     sn->prep_bytes = need.prep_bytes;
@@ -244,5 +311,7 @@ enum pith_status pith_build_steps(struct builder *b)
             st = add_step(b, n);
     for (uint32_t i = 0; i < plan->n_steps && !st; i++)
         st = ask_need(b, i);
+    if (!st)
+        set_jumps(plan);
     return st;
 }

@@ -19,9 +19,10 @@
 enum product_path { PRODUCT_FORM, PRODUCT_GEMV, PRODUCT_TILES, PRODUCT_GENERAL };
 
 #define CHUNKS 16u
-#define K_BLOCK 512u  /* of k at a time: K_BLOCK x nr floats of b stay in the second-level cache */
-#define GEMV_MAX_M 3u /* above, packing a and using registers twice wins over streaming b m times  \
-                       */
+#define K_BLOCK 512u /* of k at a time: K_BLOCK x nr floats of b stay in the second-level cache */
+#define GEMV_MAX_M                                                                                 \
+    3u /* above, packing a and using registers twice wins over streaming b m times                 \
+        */
 
 /* b's rows are what gemv wants: [n, k], or a constant that prepare() can turn. */
 static bool rows_of_b(const struct product *p)
@@ -140,10 +141,12 @@ static enum pith_status prepare_rows(const struct product *p, const struct op_en
     return status;
 }
 
-static void pack_strips(const struct product *p, const float *b, uint32_t nr, float *dst)
+static void pack_strips(const struct product *p, const struct dense_kernels *d, const float *b,
+                        float *dst)
 {
+    const uint32_t nr = d->nr;
     size_t ld = p->trans_b ? p->k : 1, step = p->trans_b ? 1 : p->n;
-    pith_pack_rows_f32(b, ld, step, p->n, p->k, nr, dst, (size_t)p->k * nr);
+    d->pack_rows_f32(b, ld, step, p->n, p->k, nr, dst, (size_t)p->k * nr);
 }
 
 enum pith_status pith_product_prepare(const struct product *p, const struct op_env *env)
@@ -159,7 +162,7 @@ enum pith_status pith_product_prepare(const struct product *p, const struct op_e
         const float *w;
         enum pith_status status = pith_weight_f32(p->weight, env->scratch, &w);
         if (status == PITH_OK)
-            pack_strips(p, w, env->kernels->dense.nr, p->prep);
+            pack_strips(p, &env->kernels->dense, w, p->prep);
         return status;
     }
     default:
@@ -268,7 +271,7 @@ static void run_tiles(struct product_run *r, const struct op_env *env)
     const struct dense_kernels *d = &r->kernels->dense;
     float *a_panels = env->scratch;
     size_t ld = p->trans_a ? 1 : p->k, step = p->trans_a ? p->m : 1;
-    pith_pack_rows_f32(p->a, ld, step, p->m, p->k, d->mr, a_panels, (size_t)p->k * d->mr);
+    d->pack_rows_f32(p->a, ld, step, p->m, p->k, d->mr, a_panels, (size_t)p->k * d->mr);
     r->a_panels = a_panels;
     r->ldb = d->nr;
     r->strip_step = (size_t)p->k * d->nr;
@@ -280,7 +283,7 @@ static void run_tiles(struct product_run *r, const struct op_env *env)
     } else if (!p->weight) {
         size_t a_floats = ((size_t)p->m + d->mr - 1) / d->mr * d->mr * p->k;
         float *strips = a_panels + ((a_floats + 15) & ~(size_t)15);
-        pack_strips(p, p->b, d->nr, strips);
+        pack_strips(p, d, p->b, strips);
         r->b = strips;
     }
     run_chunks(r, env, (p->n + d->nr - 1) / d->nr, strips_body);

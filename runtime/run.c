@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Running a plan, and asking it what it is. Everything was decided before: a run is a loop over
- * steps that touches nothing but the plan's memory. */
+ * steps that touches nothing but the plan's memory. Loops and branches of the network are jumps in
+ * it. */
+#include "loop.h"
 #include "plan.h"
 
-static void describe_layer(const struct step *s, struct pith_layer *layer)
+static void describe_layer(const struct pith_plan *plan, const struct step *s,
+                           struct pith_layer *layer)
 {
     *layer = (struct pith_layer){
         .name = s->node->name.bytes ? s->node->name.text : "",
@@ -14,6 +17,7 @@ static void describe_layer(const struct step *s, struct pith_layer *layer)
         .weight_bytes = s->weight_bytes,
         .file_bytes = s->file_bytes,
         .ns = s->ns,
+        .step = (uint32_t)(s - plan->step),
     };
 }
 
@@ -36,8 +40,9 @@ static void observe(const struct pith_plan *plan, const struct step *s)
 {
     struct pith_layer layer;
     struct pith_tensor out;
-    describe_layer(s, &layer);
+    describe_layer(plan, s, &layer);
     for (uint32_t i = 0; i < s->args.n_out; i++) {
+        layer.output = i;
         describe_tensor(s->args.out[i], &s->node->name, &out);
         plan->opts.observe(plan->opts.user, &layer, &out);
     }
@@ -64,20 +69,58 @@ static void run_step(const struct pith_plan *plan, const struct step *s)
         s->args.info->run(&s->args, &env);
 }
 
+/* Runs the control step `at`; returns the step to go on with. *seen: the step whose outputs are now
+ * there, which is the Loop at the beginning of each iteration and the LoopEnd behind the last. */
+static uint32_t run_control(const struct pith_plan *plan, uint32_t at, const struct step **seen)
+{
+    const struct step *s = &plan->step[at], *partner = &plan->step[s->jump];
+    bool again;
+    switch (s->args.info->op) {
+    case PITH_OP_LOOP:
+        run_step(plan, s);
+        if (pith_loop_enters(&s->args))
+            return at + 1;
+        run_step(plan, partner);
+        *seen = partner;
+        return s->jump + 1;
+    case PITH_OP_LOOP_END:
+        again = pith_loop_step(&partner->args, &s->args, s->scratch);
+        if (!again)
+            run_step(plan, s);
+        else
+            *seen = partner;
+        return again ? s->jump + 1 : at + 1;
+    default: /* Branch goes on when the condition holds, BranchElse when it does not */
+        run_step(plan, s);
+        if (s->args.info->op == PITH_OP_BRANCH_END)
+            return at + 1;
+        again = *(const uint8_t *)s->args.out[0]->data != 0;
+        return again == (s->args.info->op == PITH_OP_BRANCH) ? at + 1 : s->jump;
+    }
+}
+
 enum pith_status pith_plan_run(struct pith_plan *plan)
 {
     uint64_t (*clock_ns)(void *user) = plan->opts.clock_ns;
     uint64_t start = clock_ns ? clock_ns(plan->opts.user) : 0;
-    for (uint32_t i = 0; i < plan->n_steps; i++) {
+    for (uint32_t i = 0; i < plan->n_steps; i++)
+        plan->step[i].ns = 0;
+    for (uint32_t i = 0; i < plan->n_steps;) {
         struct step *s = &plan->step[i];
-        run_step(plan, s);
+        const struct step *seen = s;
+        if (s->args.info->flags & OP_CONTROL) {
+            i = run_control(plan, i, &seen);
+        } else {
+            run_step(plan, s);
+            i++;
+        }
         if (clock_ns) {
             uint64_t end = clock_ns(plan->opts.user);
-            s->ns = end - start;
+            s->ns += end - start;
             start = end;
         }
         if (plan->opts.observe) {
-            observe(plan, s);
+            observe(plan, seen);
             start = clock_ns ? clock_ns(plan->opts.user) : 0;
         }
     }
@@ -131,6 +174,6 @@ enum pith_status pith_plan_layer(const struct pith_plan *plan, uint32_t i, struc
 {
     if (i >= plan->n_steps)
         return PITH_ERR_ARGUMENT;
-    describe_layer(&plan->step[i], layer);
+    describe_layer(plan, &plan->step[i], layer);
     return PITH_OK;
 }

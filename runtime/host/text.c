@@ -91,6 +91,21 @@ const char *pith_op_text(uint32_t op)
         [PITH_OP_GROUP_NORM] = "GroupNormalization",
         [PITH_OP_LAYER_NORM] = "LayerNormalization",
         [PITH_OP_MEAN_VARIANCE] = "MeanVarianceNormalization",
+        [PITH_OP_QUANTIZE] = "QuantizeLinear",
+        [PITH_OP_DEQUANTIZE] = "DequantizeLinear",
+        [PITH_OP_DYNAMIC_QUANTIZE] = "DynamicQuantizeLinear",
+        [PITH_OP_REQUANTIZE] = "Requantize",
+        [PITH_OP_MATMUL_INTEGER] = "MatMulInteger",
+        [PITH_OP_CONV_INTEGER] = "ConvInteger",
+        [PITH_OP_NON_MAX_SUPPRESSION] = "NonMaxSuppression",
+        [PITH_OP_LP_POOL] = "LpPool",
+        [PITH_OP_RECURRENT] = "Recurrent",
+        [PITH_OP_LOOP] = "Loop",
+        [PITH_OP_LOOP_END] = "LoopEnd",
+        [PITH_OP_BRANCH] = "Branch",
+        [PITH_OP_BRANCH_ELSE] = "BranchElse",
+        [PITH_OP_BRANCH_END] = "BranchEnd",
+        [PITH_OP_ATTENTION] = "Attention",
     };
     return op < PITH_OP_END && names[op] ? names[op] : "?";
 }

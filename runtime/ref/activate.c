@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* activate.c - activations one by one, and by the row with the choice outside the loop. */
 #include "activate.h"
+#include "elementary_f32.h"
 #include "math_f32.h"
 
 static inline float relu(float x)
@@ -67,6 +68,12 @@ void pith_activate_row(enum act_kind act, float a, float b, const float *x, floa
         break;
     case ACT_HARD_SWISH:
         EACH(hard_swish(x[i]));
+        break;
+    case ACT_GELU:
+        pith_gelu_row_f32(x, y, n);
+        break;
+    case ACT_GELU_TANH:
+        pith_gelu_tanh_row_f32(x, y, n);
         break;
     }
 }

@@ -1,26 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* elementary_f32.c - sin, cos, power, erf and the activations built from exp.
+/* elementary_f32.c - sin, cos, power and the rarer activations built from exp.
  *
  * sin, cos: x is reduced to r in [-pi/4, pi/4] and a quadrant in double, for |x| >= 2^20 with the
  * bits of 2/pi that matter for x's exponent (Payne and Hanek), then Taylor's series in double; the
  * one rounding to float is all that is lost.
- * erf: an odd polynomial below 1, 1 - exp(-q(|x|)) above; both fitted to least largest error
- * (0.02 ulp before rounding). Rows have no jumps, so compilers make vector code of them. */
+ * Rows have no jumps, so compilers make vector code of them. */
 #include "elementary_f32.h"
-#include "exp_log_f32.h"
+#include "activation_f32.h"
 #include "math_f32.h"
 
 #define QUIET_NAN f32_from_bits(0x7fc00000u)
-
-static inline float magnitude_of(float x)
-{
-    return f32_from_bits(f32_bits(x) & 0x7fffffffu);
-}
-
-static inline float with_sign_of(float magnitude, float x)
-{
-    return f32_from_bits(f32_bits(magnitude) | (f32_bits(x) & 0x80000000u));
-}
 
 /* ---- sin, cos ---------------------------------------------------------------------------- */
 
@@ -107,6 +96,25 @@ float pith_cos_f32(float x)
     return sine(x, 1);
 }
 
+/* Cody and Waite: above tan(3 pi / 8) by -1 / x, above tan(pi / 8) by (x - 1) / (x + 1), what is left by
+ * the series, whose terms beyond x^19 are below 2^-29 of the sum. */
+float pith_atan_f32(float x)
+{
+    double a = (double)magnitude_of(x), base = 0;
+    if (a > 2.414213562373095) {
+        base = 1.5707963267948966;
+        a = -1.0 / a;
+    } else if (a > 0.4142135623730951) {
+        base = 0.7853981633974483;
+        a = (a - 1.0) / (a + 1.0);
+    }
+    double z = a * a, p = 1.0 / 19;
+    for (int n = 17; n > 0; n -= 2)
+        p = 1.0 / n - p * z;
+    float y = (float)(base + p * a);
+    return x < 0.0f ? -y : x == 0.0f ? x : y;
+}
+
 /* ---- power ------------------------------------------------------------------------------- */
 
 /* 0: not whole, 1: odd, 2: even. From 2^24 on all floats are even. */
@@ -156,57 +164,6 @@ void pith_log_row_f32(const float *x, float *y, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         y[i] = log_f32(x[i]);
-}
-
-static inline float erf_f32(float x)
-{
-    float a = magnitude_of(x), z = x * x;
-    float p = 7.854008922e-05f;
-    p = p * z - 8.010241949e-04f;
-    p = p * z + 5.188333780e-03f;
-    p = p * z - 2.685381563e-02f;
-    p = p * z + 1.128358526e-01f;
-    p = p * z - 3.761262584e-01f;
-    float near_zero = (p * z + 1.283791670e-01f) * x + x;
-    float t = choose(a > 4.0f, 4.0f, a); /* erf(4) rounds to 1 */
-    float q = -1.876056448e-04f;
-    q = q * t + 2.960122208e-03f;
-    q = q * t - 2.188967337e-02f;
-    q = q * t + 1.032182653e-01f;
-    q = q * t + 6.380121468e-01f;
-    q = q * t + 1.127171691e+00f;
-    q = q * t + 3.205644171e-04f;
-    float far = with_sign_of(1.0f - exp_f32(-q), x);
-    return choose(a < 1.0f, near_zero, far);
-}
-
-void pith_erf_row_f32(const float *x, float *y, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        y[i] = erf_f32(x[i]);
-}
-
-void pith_gelu_row_f32(const float *x, float *y, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        y[i] = 0.5f * x[i] * (1.0f + erf_f32(x[i] * 0.707106781f));
-}
-
-/* 1/2 (1 + tanh u) is 1 / (1 + exp(-2u)); x is bounded where x^3 would overflow and, below, where
- * infinity times 0 would arise. */
-static inline float gelu_tanh_f32(float x)
-{
-    float b = choose(x < -20.0f, -20.0f, choose(x > 20.0f, 20.0f, x));
-    float u = 1.59576912f * (b + 0.044715f * (b * b * b));
-    float e = exp_f32(-magnitude_of(u));
-    float gate = choose(u < 0.0f, e, 1.0f) / (1.0f + e);
-    return choose(x < -20.0f, b, x) * gate;
-}
-
-void pith_gelu_tanh_row_f32(const float *x, float *y, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        y[i] = gelu_tanh_f32(x[i]);
 }
 
 /* log(1 + t) = 2 atanh(s), s = t / (2 + t) <= 1/3, by its series; s^17/17 < 2^-31 of it is left

@@ -11,7 +11,7 @@
  *
  * Integer and float views of one number are exchanged by bits; all arithmetic on the integer side
  * is unsigned, so that NaN takes the same path as numbers and nothing is undefined. */
-#include "exp_log_f32.h"
+#include "activation_f32.h"
 #include "math_f32.h"
 
 float pith_exp_f32(float x)
@@ -24,28 +24,6 @@ float pith_log_f32(float x)
     return log_f32(x);
 }
 
-/* Both forms are computed and one is chosen, so that rows vectorise. */
-static inline float tanh_f32(float x)
-{
-    uint32_t sign = f32_bits(x) & 0x80000000u;
-    float a = f32_from_bits(f32_bits(x) ^ sign), z = x * x;
-    float p = -5.70498872745e-3f;
-    p = p * z + 2.06390887954e-2f;
-    p = p * z - 5.37397155531e-2f;
-    p = p * z + 1.33314422036e-1f;
-    p = p * z - 3.33332819422e-1f;
-    float near_zero = p * z * x + x;
-    float t = 1.0f - 2.0f / (exp_f32(2.0f * a) + 1.0f);
-    return choose(a < 0.625f, near_zero, f32_from_bits(f32_bits(t) ^ sign));
-}
-
-/* exp(-|x|) never overflows, and keeps the tiny results of large negative x. */
-static inline float sigmoid_f32(float x)
-{
-    float e = exp_f32(f32_from_bits(f32_bits(x) | 0x80000000u));
-    return choose(x < 0.0f, e, 1.0f) / (1.0f + e);
-}
-
 float pith_tanh_f32(float x)
 {
     return tanh_f32(x);
@@ -54,24 +32,6 @@ float pith_tanh_f32(float x)
 float pith_sigmoid_f32(float x)
 {
     return sigmoid_f32(x);
-}
-
-void pith_exp_row_f32(const float *x, float minus, float *y, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        y[i] = exp_f32(x[i] - minus);
-}
-
-void pith_tanh_row_f32(const float *x, float *y, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        y[i] = tanh_f32(x[i]);
-}
-
-void pith_sigmoid_row_f32(const float *x, float *y, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        y[i] = sigmoid_f32(x[i]);
 }
 
 /* Digit by digit on the 24-bit significand, extended to 25 result bits so that the last one and

@@ -11,7 +11,8 @@
  * in one register more, for one multiply-add per k (EXTRA_COLUMN). A single column left over is
  * done the same way, COLUMN_PANELS panels at a time.
  *
- * Whichever way an element takes, it is one chain of fused multiply-adds over k. */
+ * Whichever way an element takes, it is one chain of fused multiply-adds over k, begun with what is
+ * to be added: residual and bias of the column, or the sum over earlier k. */
 #include "simd_act.h"
 
 #define COLUMN_PANELS 8
@@ -19,70 +20,49 @@
 /* Keeps the compiler from loading v anew for each use. */
 #define IN_REGISTER(v) __asm__("" : "+x"(v))
 
-/* One panel's part of the job: pointers to its first row. */
+/* One panel's part of the job: pointers to its first row. Sums start from `from` (what an earlier
+ * job left, or the residual; NULL: 0) and, in the first job over k, bias_col. */
 struct tile {
     const float *a; /* [k][MR] */
     float *c;
-    const float *bias_row, *residual;
+    const float *from, *bias_col, *bias_row;
     uint32_t rows;
 };
 
 static inline struct tile tile_of(const struct gemm_f32_job *job, uint32_t i)
 {
-    bool finish = job->finish;
+    const float *from = job->resume ? job->c : job->residual;
     return (struct tile){.a = job->a + i / MR * job->a_step,
                          .c = job->c + i * job->ldc,
-                         .bias_row = finish && job->bias_row ? job->bias_row + i : NULL,
-                         .residual = finish && job->residual ? job->residual + i * job->ldc : NULL,
+                         .from = from ? from + i * job->ldc : NULL,
+                         .bias_col = job->resume ? NULL : job->bias_col,
+                         .bias_row = job->finish && job->bias_row ? job->bias_row + i : NULL,
                          .rows = job->m - i < MR ? job->m - i : MR};
 }
 
-/* Element (i, j) of the tile: everything behind the sum over k. */
+/* What element (i, j) of the tile starts from. */
+static float start_one(const struct gemm_f32_job *job, const struct tile *t, uint32_t i, uint32_t j)
+{
+    float from = t->from ? t->from[i * job->ldc + j] : 0.0f;
+    return t->bias_col ? from + t->bias_col[j] : from;
+}
+
 static void finish_one(const struct gemm_f32_job *job, const struct tile *t,
                        const struct clamp *clamp, uint32_t i, uint32_t j, float sum)
 {
-    size_t at = i * job->ldc + j;
     if (t->bias_row)
         sum += t->bias_row[i];
-    if (job->resume)
-        sum += t->c[at];
-    if (job->bias_col && job->finish)
-        sum += job->bias_col[j];
-    if (t->residual)
-        sum += t->residual[at];
-    t->c[at] = clamp_apply1(clamp, sum);
-}
-
-/* More than bias_row is added behind the sum over k. */
-static bool adds_more(const struct gemm_f32_job *job, const struct tile *t)
-{
-    return job->resume || t->residual || (job->bias_col && job->finish);
-}
-
-/* finish_one for nv vectors of all rows, whose sums are [MR][NV * LANES]. */
-static void finish_more(const struct gemm_f32_job *job, const struct tile *t,
-                        const struct clamp *clamp, const float *sums, vmask last, uint32_t nv)
-{
-    for (uint32_t i = 0; i < t->rows; i++) {
-        vec bias = vec_set1(t->bias_row ? t->bias_row[i] : 0.0f);
-        for (uint32_t j = 0; j < nv; j++) {
-            size_t at = i * job->ldc + (size_t)j * LANES;
-            vmask m = j < nv - 1 ? vmask_range(0, LANES) : last;
-            vec v = vec_add(vec_load(sums + (i * NV + j) * LANES), bias);
-            if (job->resume)
-                v = vec_add(v, vec_load_some(t->c + at, m));
-            if (job->bias_col && job->finish)
-                v = vec_add(v, vec_load_some(job->bias_col + j * LANES, m));
-            if (t->residual)
-                v = vec_add(v, vec_load_some(t->residual + at, m));
-            vec_store_some(t->c + at, m, clamp_apply(clamp, v));
-        }
-    }
+    t->c[i * job->ldc + j] = clamp_apply1(clamp, sum);
 }
 
 /* How a tile ends: with a vector of which `last` lanes are used, a whole one, or the extra column.
  * Whole ones are apart because masks cost AVX2 a register and slow stores. */
 enum edge { EDGE_MASKED, EDGE_WHOLE, EDGE_EXTRA };
+
+static inline vec load_edge(const float *p, vmask last, bool whole)
+{
+    return whole ? vec_load(p) : vec_load_some(p, last);
+}
 
 static inline __attribute__((always_inline)) void tile_run(const struct gemm_f32_job *job,
                                                            const struct tile *t,
@@ -92,18 +72,41 @@ static inline __attribute__((always_inline)) void tile_run(const struct gemm_f32
     const bool extra = edge == EDGE_EXTRA;
     vec acc[MR][NV];
     rvec column = rvec_set1(0.0f);
-#pragma GCC unroll 16
-    for (int i = 0; i < MR; i++)
 #pragma GCC unroll 4
-        for (int j = 0; j < nv; j++)
-            acc[i][j] = vec_zero();
+    for (int j = 0; j < nv; j++) {
+        const bool whole = j < nv - 1 || edge != EDGE_MASKED;
+        vec bias = vec_zero();
+        if (t->bias_col)
+            bias = load_edge(t->bias_col + j * LANES, last, whole);
+#pragma GCC unroll 16
+        for (int i = 0; i < MR; i++)
+            acc[i][j] = bias;
+    }
+    if (t->from) {
+#pragma GCC unroll 16
+        for (int i = 0; i < MR; i++) {
+            if (i >= (int)t->rows)
+                break;
+            const float *from = t->from + (size_t)i * job->ldc;
+#pragma GCC unroll 4
+            for (int j = 0; j < nv; j++) {
+                const bool whole = j < nv - 1 || edge != EDGE_MASKED;
+                acc[i][j] = vec_add(load_edge(from + j * LANES, last, whole), acc[i][j]);
+            }
+        }
+    }
+    if (extra && (t->from || t->bias_col)) {
+        float start[MR] = {0};
+        for (uint32_t i = 0; i < t->rows; i++)
+            start[i] = start_one(job, t, i, NV * LANES);
+        column = rvec_load(start);
+    }
     const float *a = t->a, *b = job->b;
     for (uint32_t k = job->k; k > 0; k--, a += MR, b += job->ldb) {
         vec bv[NV];
 #pragma GCC unroll 4
         for (int j = 0; j < nv; j++) {
-            bool whole = j < nv - 1 || edge != EDGE_MASKED;
-            bv[j] = whole ? vec_load(b + j * LANES) : vec_load_some(b + j * LANES, last);
+            bv[j] = load_edge(b + j * LANES, last, j < nv - 1 || edge != EDGE_MASKED);
             IN_REGISTER(bv[j]);
         }
         if (extra)
@@ -116,29 +119,19 @@ static inline __attribute__((always_inline)) void tile_run(const struct gemm_f32
                 acc[i][j] = vec_fma(w, bv[j], acc[i][j]);
         }
     }
-    if (adds_more(job, t)) {
-        float sums[MR * NV * LANES];
 #pragma GCC unroll 16
-        for (int i = 0; i < MR; i++)
+    for (int i = 0; i < MR; i++) {
+        if (i >= (int)t->rows)
+            break;
+        vec bias = t->bias_row ? vec_set1(t->bias_row[i]) : vec_zero();
+        float *c = t->c + (size_t)i * job->ldc;
 #pragma GCC unroll 4
-            for (int j = 0; j < nv; j++)
-                vec_store(sums + (i * NV + j) * LANES, acc[i][j]);
-        finish_more(job, t, clamp, sums, last, (uint32_t)nv);
-    } else {
-#pragma GCC unroll 16
-        for (int i = 0; i < MR; i++) {
-            if (i >= (int)t->rows)
-                break;
-            vec bias = t->bias_row ? vec_set1(t->bias_row[i]) : vec_zero();
-            float *c = t->c + (size_t)i * job->ldc;
-#pragma GCC unroll 4
-            for (int j = 0; j < nv; j++) {
-                vec v = clamp_apply(clamp, vec_add(acc[i][j], bias));
-                if (j < nv - 1 || edge != EDGE_MASKED)
-                    vec_store(c + j * LANES, v);
-                else
-                    vec_store_some(c + j * LANES, last, v);
-            }
+        for (int j = 0; j < nv; j++) {
+            vec v = clamp_apply(clamp, vec_add(acc[i][j], bias));
+            if (j < nv - 1 || edge != EDGE_MASKED)
+                vec_store(c + j * LANES, v);
+            else
+                vec_store_some(c + j * LANES, last, v);
         }
     }
     if (extra) {
@@ -155,13 +148,16 @@ static void column_run(const struct gemm_f32_job *job, const struct clamp *clamp
 {
     const float *a = job->a + i / MR * job->a_step, *b = job->b;
     uint32_t rows = job->m - i, panels = (rows + MR - 1) / MR;
-    float sums[COLUMN_PANELS * MR];
+    float sums[COLUMN_PANELS * MR] = {0};
     rvec acc[COLUMN_PANELS];
     const float *panel[COLUMN_PANELS];
+    struct tile t = tile_of(job, i);
+    for (uint32_t r = 0; (t.from || t.bias_col) && r < rows && r < COLUMN_PANELS * MR; r++)
+        sums[r] = start_one(job, &t, r, 0);
 #pragma GCC unroll 8
     for (uint32_t p = 0; p < COLUMN_PANELS; p++) {
         panel[p] = a + (p < panels ? p : panels - 1) * job->a_step;
-        acc[p] = rvec_set1(0.0f);
+        acc[p] = rvec_load(sums + p * MR);
     }
     for (size_t k = 0; k < job->k; k++) {
         rvec x = rvec_set1(b[k * job->ldb]);
@@ -172,7 +168,6 @@ static void column_run(const struct gemm_f32_job *job, const struct clamp *clamp
 #pragma GCC unroll 8
     for (int p = 0; p < COLUMN_PANELS; p++)
         rvec_store(sums + p * MR, acc[p]);
-    struct tile t = tile_of(job, i);
     for (uint32_t r = 0; r < rows && r < COLUMN_PANELS * MR; r++)
         finish_one(job, &t, clamp, r, 0, sums[r]);
 }

@@ -2,9 +2,25 @@
 /* gemv_f32_impl.h - template of gemv_f32: rows are streamed once, so memory decides; four rows at
  * a time share the loads of x. Each row has the same two partial sums in either loop, so its
  * result does not depend on its neighbours. */
+#include "activate.h"
 #include "simd_act.h"
 
 #define GEMV_ROWS 4
+
+/* What is fetched while a row is multiplied: the same place of the row four on, which is next to be
+ * read there. The processor's own prefetching starts anew with each short row; rows longer than
+ * this are streams it follows. (LSTM of 512, R in the third-level cache: 6.4 -> 6.05 ms for 100
+ * steps; Zen 4.) */
+#define GEMV_SHORT_ROW 2048
+
+static inline __attribute__((always_inline)) void fetch_ahead(const struct gemv_f32_job *job,
+                                                              const float *row)
+{
+    uintptr_t next = (uintptr_t)row + (uintptr_t)GEMV_ROWS * job->ldw * sizeof(float);
+    __builtin_prefetch((const void *)next);
+    if (2 * LANES * sizeof(float) > 64)
+        __builtin_prefetch((const void *)(next + 64));
+}
 
 static inline __attribute__((always_inline)) void rows_dot(const struct gemv_f32_job *job, size_t r,
                                                            float *sums, const int rows)
@@ -15,11 +31,14 @@ static inline __attribute__((always_inline)) void rows_dot(const struct gemv_f32
 #pragma GCC unroll 4
     for (int i = 0; i < rows; i++)
         even[i] = odd[i] = vec_zero();
+    const bool is_short = job->k <= GEMV_SHORT_ROW;
     for (; k + 2 * LANES <= job->k; k += 2 * LANES) {
         vec x0 = vec_load(x + k), x1 = vec_load(x + k + LANES);
 #pragma GCC unroll 4
         for (int i = 0; i < rows; i++) {
             const float *row = w + (size_t)i * job->ldw + k;
+            if (is_short)
+                fetch_ahead(job, row);
             even[i] = vec_fma(vec_load(row), x0, even[i]);
             odd[i] = vec_fma(vec_load(row + LANES), x1, odd[i]);
         }
@@ -47,5 +66,8 @@ void ISA(pith_gemv_f32)(const struct gemv_f32_job *job)
         job->y[r] += job->bias[r];
     for (r = 0; job->residual && r < job->rows; r++)
         job->y[r] += job->residual[r];
-    pith_activate_row(job->act.kind, job->act.a, job->act.b, job->y, job->y, job->rows);
+    if (clamp_of(&job->act).second_pass)
+        act_row(&job->act, job->y, job->rows);
+    else
+        pith_activate_row(job->act.kind, job->act.a, job->act.b, job->y, job->y, job->rows);
 }

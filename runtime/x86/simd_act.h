@@ -6,8 +6,8 @@
 #ifndef SIMD_ACT_H
 #define SIMD_ACT_H
 
-#include "activate.h"
 #include "kernel_dense.h"
+#include "kernel_row.h"
 
 struct clamp {
     vec lo, hi;
@@ -42,11 +42,28 @@ static inline vec clamp_apply(const struct clamp *c, vec x)
     return vec_min(c->hi, vec_max(c->lo, x));
 }
 
+static inline pith_row_f32 *row_of(enum act_kind kind)
+{
+    switch (kind) {
+    case ACT_SIGMOID:
+        return ISA(pith_sigmoid_row_f32);
+    case ACT_TANH:
+        return ISA(pith_tanh_row_f32);
+    case ACT_GELU:
+        return ISA(pith_gelu_row_f32);
+    case ACT_GELU_TANH:
+        return ISA(pith_gelu_tanh_row_f32);
+    default:
+        return NULL;
+    }
+}
+
 /* y[0 .. n) = act(y), for the activations that are no clamp */
 static inline void act_row(const struct dense_act *act, float *y, size_t n)
 {
-    if (act->kind != ACT_LEAKY && act->kind != ACT_HARD_SIGMOID && act->kind != ACT_HARD_SWISH) {
-        pith_activate_row(act->kind, act->a, act->b, y, y, n);
+    pith_row_f32 *row = row_of(act->kind);
+    if (row) {
+        row(y, y, n);
         return;
     }
     bool swish = act->kind == ACT_HARD_SWISH;

@@ -337,7 +337,7 @@ def own_statistics():
 
 
 def pool(op, name, shape, kernel, strides=None, pads=None, dilations=None, ceil=0, include=None,
-         opset=17):
+         opset=17, p=None):
     attrs, ours = {"kernel_shape": kernel}, [("POOL_KERNEL", kernel)]
     if strides:
         attrs["strides"] = strides
@@ -354,6 +354,9 @@ def pool(op, name, shape, kernel, strides=None, pads=None, dilations=None, ceil=
     if include is not None:
         attrs["count_include_pad"] = include
         ours.append(("POOL_INCLUDE_PAD", include))
+    if p is not None:
+        attrs["p"] = p
+        ours.append(("POOL_P", p))
     case(op, name, [shape], ours, attrs, opset=opset)
 
 
@@ -388,6 +391,25 @@ def pools():
         case(op, name, [[2, 3, 3, 7]])
         case(op, name, [[2, 3, 5]])
         case(op, name, [[1, 2, 2, 2, 5]])
+
+
+def lp_pools():
+    forms = [
+        ([1, 2, 5, 6], [2, 2], None, None, None, 0),
+        ([2, 1, 5, 6], [3, 2], [2, 2], [1, 0, 2, 1], None, 0),
+        ([2, 2, 9], [3], [2], [1, 1], None, 1),
+        ([1, 1, 7, 7], [3, 3], [2, 3], [2, 1, 1, 2], [2, 2], 1),
+        ([1, 2, 4, 3, 5], [2, 3, 2], [1, 2, 2], [0, 1, 1, 1, 1, 0], None, 0),
+        ([1, 1, 5, 4, 6], [2, 2, 3], [2, 1, 2], None, [1, 2, 2], 1),
+    ]
+    for shape, kernel, strides, pads, dilations, ceil in forms:
+        for p in (1, 2, 3):
+            pool("LpPool", "LP_POOL", shape, kernel, strides, pads, dilations, ceil, opset=18, p=p)
+    pool("LpPool", "LP_POOL", [1, 2, 5, 6], [2, 2])
+    for shape in ([2, 3, 5], [2, 3, 3, 7], [1, 2, 2, 2, 5]):
+        case("GlobalLpPool", "LP_POOL", [shape])
+        for p in (1, 7):
+            case("GlobalLpPool", "LP_POOL", [shape], [("POOL_P", p)], {"p": p})
 
 
 def normalisations():
@@ -530,7 +552,7 @@ def resizes():
 for family in (binary, activations, pools, normalisations, movement, pads, casts, reductions,
                resizes, unaries, two_operands, variadic,
                reduce_kinds, along_axes,
-               own_statistics):
+               own_statistics, lp_pools):
     family()
 emit()
 print(f"{len(cases)} cases", file=sys.stderr)

@@ -20,9 +20,10 @@
 #include <string.h>
 #include <cmocka.h>
 #include "container.h"
+#include "region.h"
 
 #define GD_MAX 256u
-#define GD_MAX_IN 8u
+#define GD_MAX_IN 16u
 
 static struct gd {
     struct graph g;
@@ -64,6 +65,13 @@ static inline uint32_t gd_input(uint32_t rank, ...)
     in->shape = gd_shape(rank, dims);
     va_end(dims);
     return gd_value(&in->shape);
+}
+
+/* The input made last holds elements of this type. */
+static inline void gd_input_type(enum pith_type type)
+{
+    gd.input[gd.g.n_inputs - 1].type = type;
+    gd.value[gd.g.n_inputs - 1].type = type;
 }
 
 /* data: borrowed, the elements. */
@@ -139,6 +147,7 @@ static inline const struct graph *gd_graph(void)
         gd.node[n].in = gd.in[n];
         gd.node[n].attr = gd.attr[n];
     }
+    assert_int_equal(pith_graph_regions(&gd.g), PITH_OK);
     return &gd.g;
 }
 
@@ -146,8 +155,11 @@ static inline const struct graph *gd_graph(void)
 /* Everything but the values stays in gd; as much memory is asked for as a reader would. */
 static uint64_t gd_bytes(void)
 {
+    uint64_t n_refs = 0;
+    for (uint32_t n = 0; n < gd.g.n_nodes; n++)
+        n_refs += gd.node[n].n_in;
     return gd.g.n_values * sizeof(struct tview) + gd.g.n_nodes * sizeof(struct graph_node) +
-           gd.g.n_nodes * GD_MAX_IN * sizeof(uint32_t) + gd.g.n_weights * sizeof(struct weight) +
+           n_refs * sizeof(uint32_t) + gd.g.n_weights * sizeof(struct weight) +
            gd.g.n_inputs * sizeof(struct graph_input);
 }
 

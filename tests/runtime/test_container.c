@@ -258,7 +258,7 @@ static void graphs(void **state)
         {"relu, wiring told although default", GRAPH("\x00\x01\x03\x00\x01\x88\x01\x02"),
          PITH_ERR_CORRUPT},
         {"byte behind the graph", GRAPH("\x00\x01\x03\x00\x01\x08\x00"), PITH_ERR_CORRUPT},
-        {"unknown operator", GRAPH("\x00\x01\x03\x00\x01\x3e"), PITH_ERR_UNSUPPORTED},
+        {"unknown operator", GRAPH("\x00\x01\x03\x00\x01\x3f\xe8\x07"), PITH_ERR_UNSUPPORTED},
         {"operator 0", GRAPH("\x00\x01\x03\x00\x01\x00"), PITH_ERR_UNSUPPORTED},
         {"attributes of none", GRAPH("\x00\x01\x03\x00\x01\x48\x01"), PITH_ERR_CORRUPT},
         {"long varint", GRAPH("\x80\x00\x01\x03\x00\x01\x08"), PITH_ERR_CORRUPT},

@@ -26,6 +26,12 @@ static void cos_row(const float *x, float *y, size_t n)
         y[i] = pith_cos_f32(x[i]);
 }
 
+static void atan_row(const float *x, float *y, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = pith_atan_f32(x[i]);
+}
+
 static void elu_row(const float *x, float *y, size_t n)
 {
     pith_elu_row_f32(1, 1, 1, x, y, n);
@@ -69,6 +75,7 @@ static const struct function {
 } functions[] = {
     {"sin", sin_row, sin, 0.6, 0, -100, 100},
     {"cos", cos_row, cos, 0.6, 0, -100, 100},
+    {"atan", atan_row, atan, 0.6, 0, -4, 4},
     {"sqrt", pith_sqrt_row_f32, sqrt, 0.5, 0, 0, 4},
     {"log", pith_log_row_f32, log, 1.1, 0, 0.5f, 2},
     {"erf", pith_erf_row_f32, erf, 2.5, 0, -4.5f, 4.5f},

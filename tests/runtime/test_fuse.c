@@ -133,6 +133,48 @@ static void test_matmul_bias(void **state)
     assert_int_equal(layer.macs, 3 * 8 * 6);
 }
 
+static void set_gelu(int32_t *attr, void *arg)
+{
+    (void)arg;
+    attr[ATTR_KIND] = UNARY_GELU;
+}
+
+static void run_on_ramp(float y[2 * 5 * 6])
+{
+    float *x = pith_plan_input_data(plan, 0);
+    for (int i = 0; i < 2 * 5 * 8; i++)
+        x[i] = (float)(i - 40) / 16.0f;
+    assert_int_equal(pith_plan_run(plan), PITH_OK);
+    memcpy(y, pith_plan_output_data(plan, 0), 2 * 5 * 6 * sizeof *y);
+}
+
+/* Batches of rows times one matrix take bias and Gelu, too, with the same result. */
+static void test_matmul_bias_of_batches(void **state)
+{
+    static float matrix[8 * 6], bias[6];
+    float fused[2 * 5 * 6], apart[2 * 5 * 6];
+    for (int i = 0; i < 8 * 6; i++)
+        matrix[i] = (float)(i % 7 - 3) / 4.0f;
+    for (int i = 0; i < 6; i++)
+        bias[i] = (float)i - 2.5f;
+    gd_clear();
+    uint32_t x = gd_input(3, 2, 5, 8), w = gd_weight(matrix, 2, 8, 6), b = gd_weight(bias, 1, 6);
+    uint32_t y = add(b, gd_node(PITH_OP_MATMUL, NULL, NULL, 1, 2, x, w));
+    gd_output(gd_node(PITH_OP_UNARY, set_gelu, NULL, 1, 1, y));
+    assert_int_equal(steps(state, PITH_FLAG_NO_FUSION), 3);
+    run_on_ramp(apart);
+    assert_int_equal(steps(state, 0), 1);
+    assert_int_equal(plan->step[0].args.fuse.act, ACT_GELU);
+    run_on_ramp(fused);
+    for (int i = 0; i < 2 * 5 * 6; i++)
+        assert_true(fused[i] - apart[i] <= 1e-5f && apart[i] - fused[i] <= 1e-5f);
+    /* a bias along another axis is not one of columns */
+    gd_clear();
+    x = gd_input(3, 2, 6, 8), w = gd_weight(matrix, 2, 8, 6), b = gd_weight(bias, 2, 6, 1);
+    gd_output(add(gd_node(PITH_OP_MATMUL, NULL, NULL, 1, 2, x, w), b));
+    assert_int_equal(steps(state, 0), 2);
+}
+
 /* Both inputs are written where they belong; nothing is copied. */
 static void test_concat(void **state)
 {
@@ -269,6 +311,7 @@ int main(void)
         cmocka_unit_test_teardown(test_two_branches, release),
         cmocka_unit_test_teardown(test_not_residual, release),
         cmocka_unit_test_teardown(test_matmul_bias, release),
+        cmocka_unit_test_teardown(test_matmul_bias_of_batches, release),
         cmocka_unit_test_teardown(test_concat, release),
         cmocka_unit_test_teardown(test_concat_twice, release),
         cmocka_unit_test_teardown(test_concat_batch, release),

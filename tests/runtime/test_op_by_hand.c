@@ -95,6 +95,28 @@ static void test_pool_without_input(void **state)
     }
 }
 
+/* A window without an element, infinities, NaN, a power beyond what f32 holds. */
+static void test_lp_pool(void **state)
+{
+    (void)state;
+    const float x[5] = {-3, 4, -INFINITY, NAN, 2}, pairs[4] = {5, INFINITY, NAN, NAN};
+    struct one_op t;
+    open_f32(&t, PITH_OP_LP_POOL, DIMS(1, 1, 5), x);
+    one_op_list(&t, ATTR_POOL_KERNEL, LIST(2));
+    one_op_expect(&t, DIMS(1, 1, 4), pairs);
+    const float zero[1] = {0};
+    open_f32(&t, PITH_OP_LP_POOL, DIMS(1, 1, 1), x);
+    one_op_list(&t, ATTR_POOL_KERNEL, LIST(2));
+    one_op_list(&t, ATTR_POOL_DILATIONS, LIST(2));
+    one_op_list(&t, ATTR_POOL_PADS, LIST(1, 1));
+    t.attr[ATTR_POOL_P] = 3;
+    one_op_expect(&t, DIMS(1, 1, 1), zero);
+    const float large[2] = {-4, 0.5f}, limits[2] = {INFINITY, 0};
+    open_f32(&t, PITH_OP_LP_POOL, DIMS(1, 2, 1), large);
+    t.attr[ATTR_POOL_P] = INT32_MAX;
+    one_op_expect(&t, DIMS(1, 2, 1), limits);
+}
+
 static void test_pool_nan(void **state)
 {
     (void)state;
@@ -293,6 +315,7 @@ int main(void)
         cmocka_unit_test(test_integer_division),   cmocka_unit_test(test_integers_wrap),
         cmocka_unit_test(test_activation_edges),   cmocka_unit_test(test_softmax_range),
         cmocka_unit_test(test_pool_without_input), cmocka_unit_test(test_pool_nan),
+        cmocka_unit_test(test_lp_pool),
         cmocka_unit_test(test_batch_norm),         cmocka_unit_test(test_lrn_even_size),
         cmocka_unit_test(test_split_many),         cmocka_unit_test(test_pad_mirrors_uncropped),
         cmocka_unit_test(test_cast_to_integer),    cmocka_unit_test(test_cast_to_small_floats),

@@ -4,7 +4,7 @@
 
 struct conv_case {
     uint32_t n, c, o, group, axes;
-    uint32_t in[2], kernel[2], stride[2], dil[2], pad[4]; /* pads: begins, then ends */
+    uint32_t in[4], kernel[4], stride[4], dil[4], pad[8]; /* pads: begins, then ends */
 };
 
 static void set_list(struct dense_case *t, uint32_t slot, uint32_t n, const uint32_t *values)
@@ -16,7 +16,7 @@ static void set_list(struct dense_case *t, uint32_t slot, uint32_t n, const uint
 
 static void conv_open(struct dense_case *t, const struct conv_case *k, bool bias)
 {
-    uint32_t x[4] = {k->n, k->c}, w[4] = {k->o, k->c / k->group};
+    uint32_t x[6] = {k->n, k->c}, w[6] = {k->o, k->c / k->group};
     for (uint32_t i = 0; i < k->axes; i++)
         x[2 + i] = k->in[i], w[2 + i] = k->kernel[i];
     case_open(t, PITH_OP_CONV);
@@ -33,47 +33,62 @@ static void conv_open(struct dense_case *t, const struct conv_case *k, bool bias
     set_list(t, ATTR_CONV_PADS, 2 * k->axes, k->pad);
 }
 
-/* The sums of output channel o of image n, an axis of size 1 put before a single one. */
+/* Input element under tap `tap` of output pixel `pixel` in a plane; false outside. */
+static bool under(const struct conv_case *k, const struct shape *y, size_t pixel, size_t tap,
+                  size_t *at)
+{
+    size_t step = 1;
+    *at = 0;
+    for (uint32_t i = k->axes; i-- > 0;) {
+        int64_t p = (int64_t)(pixel % y->dim[2 + i]) * k->stride[i] +
+                    (int64_t)(tap % k->kernel[i]) * k->dil[i] - k->pad[i];
+        if (p < 0 || p >= k->in[i])
+            return false;
+        *at += (size_t)p * step;
+        step *= k->in[i];
+        pixel /= y->dim[2 + i];
+        tap /= k->kernel[i];
+    }
+    return true;
+}
+
+static size_t product(const uint32_t *v, uint32_t n)
+{
+    size_t p = 1;
+    for (uint32_t i = 0; i < n; i++)
+        p *= v[i];
+    return p;
+}
+
+/* The sums of output channel o of image n. */
 static void expect_channel(struct dense_case *t, const struct conv_case *k, uint32_t n, uint32_t o)
 {
-    uint32_t a = k->axes, c_group = k->c / k->group, c0 = o / (k->o / k->group) * c_group;
-    int h = a == 2 ? (int)k->in[0] : 1, w = (int)k->in[a - 1];
-    int kh = a == 2 ? (int)k->kernel[0] : 1, kw = (int)k->kernel[a - 1];
-    int sh = a == 2 ? (int)k->stride[0] : 1, sw = (int)k->stride[a - 1];
-    int dh = a == 2 ? (int)k->dil[0] : 1, dw = (int)k->dil[a - 1];
-    int ph = a == 2 ? (int)k->pad[0] : 0, pw = (int)k->pad[a - 1];
+    uint32_t c_group = k->c / k->group, c0 = o / (k->o / k->group) * c_group;
     const struct shape *y = &t->view[4].shape;
-    int oh = a == 2 ? (int)y->dim[2] : 1, ow = (int)y->dim[1 + a];
-    const float *x = t->view[0].data, *wt = t->view[1].data, *bias = t->view[2].data;
-    for (int oy = 0; oy < oh; oy++)
-        for (int ox = 0; ox < ow; ox++) {
-            size_t at =
-                ((size_t)(n * k->o + o) * (size_t)oh + (size_t)oy) * (size_t)ow + (size_t)ox;
-            if (bias)
-                case_add(t, at, bias[o], 1);
-            for (uint32_t c = 0; c < c_group; c++)
-                for (int i = 0; i < kh * kw; i++) {
-                    int iy = oy * sh + i / kw * dh - ph, ix = ox * sw + i % kw * dw - pw;
-                    if (iy >= 0 && iy < h && ix >= 0 && ix < w)
-                        case_add(
-                            t, at,
-                            x[((n * k->c + c0 + c) * (uint32_t)h + (uint32_t)iy) * (uint32_t)w +
-                              (uint32_t)ix],
-                            wt[(o * c_group + c) * (uint32_t)(kh * kw) + (uint32_t)i]);
-                }
-        }
+    size_t pixels = product(y->dim + 2, k->axes), taps = product(k->kernel, k->axes);
+    size_t plane = product(k->in, k->axes), from;
+    const float *x = t->view[0].data, *w = t->view[1].data, *bias = t->view[2].data;
+    for (size_t p = 0; p < pixels; p++) {
+        size_t at = ((size_t)n * k->o + o) * pixels + p;
+        if (bias)
+            case_add(t, at, bias[o], 1);
+        for (size_t i = 0; i < c_group * taps; i++)
+            if (under(k, y, p, i % taps, &from))
+                case_add(t, at, x[((size_t)n * k->c + c0 + i / taps) * plane + from],
+                         w[o * c_group * taps + i]);
+    }
 }
 
 static void check_conv(const struct conv_case *k)
 {
     struct dense_case t;
     char what[160];
-    snprintf(what, sizeof what, "conv n%u c%u o%u g%u in %ux%u kernel %ux%u stride %u,%u dil %u,%u",
-             k->n, k->c, k->o, k->group, k->in[0], k->in[1], k->kernel[0], k->kernel[1],
+    snprintf(what, sizeof what, "conv %u-D n%u c%u o%u g%u in %ux%u kernel %ux%u stride %u,%u dil %u,%u",
+             k->axes, k->n, k->c, k->o, k->group, k->in[0], k->in[1], k->kernel[0], k->kernel[1],
              k->stride[0], k->stride[1], k->dil[0], k->dil[1]);
     conv_open(&t, k, pick(0, 1));
     assert_int_equal(case_shape(&t), PITH_OK);
-    case_expect(&t, k->c / k->group * k->kernel[0] * (k->axes == 2 ? k->kernel[1] : 1));
+    case_expect(&t, k->c / k->group * (uint32_t)product(k->kernel, k->axes));
     for (uint32_t n = 0; n < k->n; n++)
         for (uint32_t o = 0; o < k->o; o++)
             expect_channel(&t, k, n, o);
@@ -93,6 +108,25 @@ static void test_random(void **state)
             k.kernel[a] = pick(1, 4), k.stride[a] = pick(1, 3), k.dil[a] = pick(1, 2);
             uint32_t reach = (k.kernel[a] - 1) * k.dil[a] + 1;
             k.in[a] = pick(reach, reach + 14);
+        }
+        for (uint32_t a = 0; a < 2 * k.axes; a++)
+            k.pad[a] = pick(0, 2);
+        check_conv(&k);
+    }
+}
+
+static void test_random_volumes(void **state)
+{
+    (void)state;
+    seed = 0x3d;
+    for (int i = 0; i < 60; i++) {
+        struct conv_case k = {.n = pick(1, 2), .axes = pick(3, 4), .group = pick(1, 2)};
+        k.c = k.group * pick(1, 4);
+        k.o = k.group * pick(1, 9);
+        for (uint32_t a = 0; a < k.axes; a++) {
+            k.kernel[a] = pick(1, 3), k.stride[a] = pick(1, 2), k.dil[a] = pick(1, 2);
+            uint32_t reach = (k.kernel[a] - 1) * k.dil[a] + 1;
+            k.in[a] = pick(reach, reach + 4);
         }
         for (uint32_t a = 0; a < 2 * k.axes; a++)
             k.pad[a] = pick(0, 2);
@@ -132,6 +166,10 @@ static void test_network_shapes(void **state)
         /* a product: the kernel covers the input */
         {3, 4, 10, 1, 2, {5, 6}, {5, 6}, {1, 1}, {1, 1}, {0}},
         {5, 33, 50, 1, 2, {1, 1}, {1, 1}, {1, 1}, {1, 1}, {0}},
+        /* volumes: more than one block of K, pointwise, the kernel covers the input */
+        {1, 30, 7, 1, 3, {5, 6, 9}, {3, 3, 3}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1, 1, 1, 1}},
+        {2, 12, 9, 1, 3, {3, 5, 7}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0}},
+        {3, 4, 11, 1, 3, {2, 5, 3}, {2, 5, 3}, {1, 1, 1}, {1, 1, 1}, {0}},
         /* all padding */
         {1, 2, 3, 1, 2, {1, 1}, {1, 1}, {1, 1}, {1, 1}, {3, 3, 3, 3}},
     };
@@ -168,11 +206,12 @@ static void spoil_rank(struct dense_case *t)
     t->view[1].shape.rank--;
 }
 
-static void spoil_rank5(struct dense_case *t)
+static void spoil_rank7(struct dense_case *t)
 {
     for (int i = 0; i < 2; i++) {
-        t->view[i].shape.rank = 5;
-        t->view[i].shape.dim[4] = 1;
+        t->view[i].shape.rank = 7;
+        for (uint32_t k = 4; k < 7; k++)
+            t->view[i].shape.dim[k] = 1;
     }
 }
 
@@ -212,7 +251,7 @@ static void test_hostile_shapes(void **state)
     assert_int_equal(shape_of(&k, spoil_bias), PITH_ERR_CORRUPT);
     assert_int_equal(shape_of(&k, spoil_type), PITH_ERR_UNSUPPORTED);
     assert_int_equal(shape_of(&k, spoil_rank), PITH_ERR_CORRUPT);
-    assert_int_equal(shape_of(&k, spoil_rank5), PITH_ERR_UNSUPPORTED);
+    assert_int_equal(shape_of(&k, spoil_rank7), PITH_ERR_UNSUPPORTED);
     assert_int_equal(shape_of(&k, spoil_channels), PITH_ERR_CORRUPT);
     assert_int_equal(shape_of(&k, spoil_list), PITH_ERR_CORRUPT);
     assert_int_equal(shape_of(&k, spoil_missing), PITH_ERR_CORRUPT);
@@ -228,6 +267,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random),
+        cmocka_unit_test(test_random_volumes),
         cmocka_unit_test(test_network_shapes),
         cmocka_unit_test(test_hostile_shapes),
     };

@@ -211,6 +211,8 @@ static const struct refusal refusals[] = {
     {PITH_OP_TILE, CORRUPT, 1, {T(F32, 4)}, ATTR(ATTR_TILE_REPEATS, 2, 1, INT32_MAX)},
     {PITH_OP_TILE, CORRUPT, 1, {T(F32, 4)}, ATTR(ATTR_TILE_REPEATS, 4, 3, INT32_MAX, INT32_MAX, 1)},
     {PITH_OP_TILE, PITH_OK, 1, {T(F32, 4)}, NO_ATTR},
+    {PITH_OP_TILE, PITH_OK, 2, {T(F32, 4), T(I64, 3, 2)}, ATTR(ATTR_TILE_REPEATS, 2, 1, 0)},
+    {PITH_OP_TILE, CORRUPT, 2, {T(F32, 4), T(F32, 1 << 30)}, ATTR(ATTR_TILE_REPEATS, 2, 1, 0)},
     {PITH_OP_DEPTH_SPACE, CORRUPT, 1, {T(F32, 1, 4, 2, 2)}, NO_ATTR}, /* block has no default */
     {PITH_OP_DEPTH_SPACE, CORRUPT, 1, {T(F32, 4, 2, 2)}, ATTR(ATTR_DEPTH_SPACE_BLOCK, 1, 2)},
     {PITH_OP_DEPTH_SPACE, CORRUPT, 1, {T(F32, 1, 6, 2, 2)}, ATTR(ATTR_DEPTH_SPACE_BLOCK, 1, 2)},
@@ -266,7 +268,7 @@ static const struct refusal refusals[] = {
     {PITH_OP_CONV_TRANSPOSE,
      UNSUPPORTED,
      2,
-     {T(F32, 1, 1, 2, 2, 2), T(F32, 1, 1, 2, 2, 2)},
+     {T(F32, 1, 1, 2, 2, 2, 2, 2), T(F32, 1, 1, 2, 2, 2, 2, 2)},
      NO_ATTR},
     {PITH_OP_CONV_TRANSPOSE, CORRUPT, 2, {T(F32, 1, 1), T(F32, 1, 1)}, NO_ATTR},
 };

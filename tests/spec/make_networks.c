@@ -13,6 +13,7 @@
 #include "pith_model.h"
 
 enum { OP_ADD = 4, OP_MUL = 6, OP_RELU = 8, OP_SPLIT = 25, OP_CAST = 33, OP_IDENTITY = 36 };
+enum { OP_LOOP = 58, OP_LOOP_END, OP_BRANCH, OP_BRANCH_ELSE, OP_BRANCH_END };
 enum { ATTR_ROOM = 64 };
 enum { RARE = 10007 }; /* a seed that also means: one element of so many is kept */
 
@@ -409,6 +410,52 @@ static void wiring(const char *name, int batch_open, const struct pith_pack_opts
     finish(name, opts);
 }
 
+static struct pith_node *wire(uint32_t op, const uint32_t *in, uint32_t n_in, uint32_t n_out)
+{
+    struct pith_node *node = new_node(op, "", n_in, n_out);
+    for (uint32_t i = 0; i < n_in; i++) {
+        node->in[i] = in[i];
+    }
+    for (uint32_t i = 0; i < n_out; i++) {
+        node->out[i] = new_value("", PITH_F32, 0, NULL);
+    }
+    return node;
+}
+
+/* A loop that counts and collects, a branch in it, and in one side of that a loop with a condition
+ * and a count. */
+static void bodies(void)
+{
+    const uint32_t row[] = {4};
+    start(12, 64, 32);
+    uint32_t x = new_input("x", PITH_F32, 1, row), go = new_input("go", PITH_BOOL, 0, NULL);
+    uint32_t n = new_input("n", PITH_I64, 0, NULL);
+    struct pith_node *loop = wire(OP_LOOP, &x, 1, 2);
+    uint32_t s = loop->out[1];
+    loop->attr[0] = 5; /* trips */
+    struct pith_node *branch = wire(OP_BRANCH, &go, 1, 1);
+    struct pith_node *inner = wire(OP_LOOP, (uint32_t[]){n, go, s}, 3, 2);
+    inner->attr[0] = 1000;
+    inner->attr[1] = inner->attr[2] = 1; /* condition, count */
+    uint32_t t = inner->out[1];
+    uint32_t sum = apply(OP_ADD, "", t, x);
+    struct pith_node *inner_end = wire(OP_LOOP_END, (uint32_t[]){go, t, sum}, 3, 1);
+    inner_end->attr[0] = 1000;
+    inner_end->attr[1] = inner_end->attr[2] = inner_end->attr[3] = 1;
+    wire(OP_BRANCH_ELSE, branch->out, 1, 1);
+    uint32_t other = apply(OP_RELU, "", s, PITH_VALUE_NONE);
+    struct pith_node *join =
+        wire(OP_BRANCH_END, (uint32_t[]){branch->out[0], inner_end->out[0], other}, 3, 1);
+    struct pith_node *end =
+        wire(OP_LOOP_END, (uint32_t[]){s, join->out[0], join->out[0], loop->out[0]}, 4, 3);
+    end->attr[0] = 5;
+    end->attr[3] = 1; /* states */
+    for (uint32_t i = 0; i < 3; i++) {
+        model->outputs[model->n_outputs++] = end->out[i];
+    }
+    finish("bodies", &full);
+}
+
 /* No node at all: inputs and a tensor are the outputs. */
 static void no_nodes(void)
 {
@@ -438,6 +485,7 @@ int main(int argc, char **argv)
     wiring("wiring_no_names", 1, &no_names);
     wiring("wiring_compact", 1, &compact);
     wiring("wiring_compact_keep", 0, &keep);
+    bodies();
     no_nodes();
     return 0;
 }

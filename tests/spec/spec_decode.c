@@ -908,11 +908,13 @@ struct attribute {
     bool infinite;  /* FLOAT: may be infinite */
 };
 
+enum { MAX_ATTRIBUTES = 8 };
+
 struct op {
     const char *name;
     uint32_t min_in, max_in, default_in; /* default_in 0: always wired */
     uint32_t min_out, max_out;
-    struct attribute attribute[7];
+    struct attribute attribute[MAX_ATTRIBUTES + 1];
 };
 
 /* clang-format off */
@@ -975,7 +977,7 @@ static const struct op ops[] = {
      {I("mode", 0, 0, 2), I("coordinates", 0, 0, 4), I("nearest", 0, 0, 3), L("dims", 0, MAX_DIM),
       L("scales", 1, 0x7F7FFFFF), F("cubic_a", -0.75f), I("exclude_outside", 0, 0, 1)}},
     PLAIN("Identity", 1),
-    {"Unary", 1, 1, 1, 1, 1, {I_NEEDED("kind", 0, 22), F("alpha", 1), F("gamma", 1)}},
+    {"Unary", 1, 1, 1, 1, 1, {I_NEEDED("kind", 0, 23), F("alpha", 1), F("gamma", 1)}},
     PLAIN("Pow", 2),
     {"Mod", 2, 2, 2, 1, 1, {I("fmod", 0, 0, 1)}},
     {"Compare", 2, 2, 2, 1, 1, {I_NEEDED("kind", 0, 8)}},
@@ -991,9 +993,11 @@ static const struct op ops[] = {
      {I("groups", 0, 0, MAX_DIM), I("per_group", 0, 0, 1), F("epsilon", 1e-5f)}},
     {"LayerNormalization", 2, 3, 3, 1, 1, {I_NEEDED("axis", 0, 7), F("epsilon", 1e-5f)}},
     {"MeanVarianceNormalization", 1, 1, 1, 1, 1, {L("axes", 0, 7)}},
+    [49] = {"QuantizeLinear", 2, 3, 3, 1, 1,
+     {I("axis", 1, 0, 7), I_NEEDED("type", 1, 11), I("block", 0, 0, MAX_DIM)}},
     [50] = {"Gather", 2, 2, 2, 1, 1, {I("kind", 0, 0, 2), I("axis", 0, 0, 7)}},
     {"Scatter", 3, 3, 3, 1, 1, {I("kind", 0, 0, 1), I("axis", 0, 0, 7), I("reduction", 0, 0, 4)}},
-    {"Tile", 1, 1, 1, 1, 1, {L("repeats", 1, MAX_DIM)}},
+    {"Tile", 1, 2, 2, 1, 1, {L("repeats", 0, MAX_DIM)}},
     {"DepthToSpace", 1, 1, 1, 1, 1, {I("kind", 0, 0, 2), I_NEEDED("block", 1, 1 << 15)}},
     {"Trilu", 1, 1, 1, 1, 1, {I("upper", 1, 0, 1), I("k", 0, INT32_MIN, INT32_MAX)}},
     {"OneHot", 2, 2, 2, 1, 1, {I_NEEDED("depth", 1, MAX_DIM), I("axis", 0, 0, 8)}},
@@ -1002,6 +1006,32 @@ static const struct op ops[] = {
     {"ConvTranspose", 2, 3, 3, 1, 1,
      {I("group", 1, 1, MAX_DIM), L("strides", 1, 65535), L("dilations", 1, 65535),
       L("pads", 0, 1 << 24), L("output_padding", 0, 1 << 24)}},
+    [58] = {"Loop", 0, 65535, 0, 1, 65535,
+     {I_NEEDED("trips", 1, MAX_DIM), I("has_cond", 0, 0, 1), I("has_count", 0, 0, 1)}},
+    {"LoopEnd", 1, 65535, 0, 1, 65535,
+     {I_NEEDED("trips", 1, MAX_DIM), I("has_cond", 0, 0, 1), I("has_count", 0, 0, 1),
+      I("states", 0, 0, MAX_DIM)}},
+    PLAIN("Branch", 1),
+    PLAIN("BranchElse", 1),
+    {"BranchEnd", 3, 65535, 0, 1, 65535, NONE},
+    [63] = {"Recurrent", 2, 7, 7, 1, 3,
+     {I_NEEDED("kind", 0, 2), I("reverse", 0, 0, 1), I("linear_before_reset", 0, 0, 1),
+      I("input_forget", 0, 0, 1), F_INF("clip", INF), L("activations", 0, 10),
+      L_WIDE("alphas"), L_WIDE("betas")}},
+    {"DequantizeLinear", 2, 3, 3, 1, 1, {I("axis", 1, 0, 7), I("block", 0, 0, MAX_DIM)}},
+    {"DynamicQuantizeLinear", 1, 1, 1, 3, 3, NONE},
+    {"Requantize", 3, 3, 3, 1, 1, {I("axis", 1, 0, 7), I_NEEDED("type", 1, 11)}},
+    {"MatMulInteger", 2, 4, 4, 1, 1, NONE},
+    {"ConvInteger", 2, 5, 5, 1, 1,
+     {I("group", 1, 1, MAX_DIM), L("strides", 1, 65535), L("dilations", 1, 65535),
+      L("pads", 0, 1 << 24)}},
+    {"NonMaxSuppression", 2, 2, 2, 1, 1,
+     {I("center", 0, 0, 1), I_NEEDED("top", 1, MAX_DIM), F("iou", 0), F_INF("score", -INF)}},
+    {"LpPool", 1, 1, 1, 1, 1,
+     {L("kernel", 1, 65535), L("strides", 1, 65535), L("dilations", 1, 65535), L("pads", 0, 65535),
+      I("ceil", 0, 0, 1), I("p", 2, 1, MAX_DIM)}},
+    {"Attention", 3, 4, 4, 1, 1,
+     {F("scale", 1), F_INF("fill", -INF), I("keep", 0, 0, 1), I("layout", 0, 0, 15)}},
 };
 /* clang-format on */
 enum { N_OPS = sizeof ops / sizeof ops[0] };
@@ -1030,13 +1060,15 @@ static void read_list(struct span *s, const struct attribute *a)
     must(even || n == 1 || !all_equal, at, "a list of equal entries must be even");
 }
 
-static void read_attribute(struct span *s, const struct attribute *a)
+/* Returns the value of an INT. */
+static int64_t read_attribute(struct span *s, const struct attribute *a)
 {
     uint64_t at = s->at;
     if (a->kind == INT) {
         int64_t v = int_in_range(s, a);
         must(a->needed || v != a->value, at, "a default must not be written");
         printf(" %s=%" PRId64, a->name, v);
+        return v;
     } else if (a->kind == FLOAT) {
         uint32_t bits = (uint32_t)fixed(s, 4), default_bits;
         memcpy(&default_bits, &a->real, 4);
@@ -1047,20 +1079,24 @@ static void read_attribute(struct span *s, const struct attribute *a)
     } else {
         read_list(s, a);
     }
+    return 0;
 }
+
+static int64_t int_value[MAX_ATTRIBUTES]; /* of the attributes of the node being read */
 
 static void read_attributes(struct span *s, const struct op *op, bool written)
 {
     uint64_t at = s->at, n = 0;
-    while (n < 7 && op->attribute[n].kind != END) {
+    while (n < MAX_ATTRIBUTES && op->attribute[n].kind != END) {
         n++;
     }
     uint64_t set = written ? varint(s) : 0;
     must(!written || set != 0, at, "a set of attributes must not be empty");
     must(set >> n == 0, at, "an attribute that the operator does not have");
     for (uint64_t i = 0; i < n; i++) {
+        int_value[i] = op->attribute[i].value;
         if ((set >> i & 1) != 0) {
-            read_attribute(s, &op->attribute[i]);
+            int_value[i] = read_attribute(s, &op->attribute[i]);
         } else {
             must(!op->attribute[i].needed, at, "an attribute without default must be written");
         }
@@ -1173,6 +1209,128 @@ static void read_wiring(struct span *s, const struct op *op, bool wired, uint64_
     must(!is_default_wiring(op, *n_in, *n_out, read_before), at, "default wiring is not written");
 }
 
+/* Bodies (F4): each side of a branch and each loop has a number; 0 is the graph itself. */
+enum { LOOP = 58, LOOP_END, BRANCH, BRANCH_ELSE, BRANCH_END, MAX_OPEN = 16 };
+
+struct body {
+    uint64_t op, number; /* LOOP, BRANCH or BRANCH_ELSE */
+    uint64_t first_out;  /* of Loop; what Branch gives */
+    uint64_t n_states, first_side;
+    int64_t loop[3];
+};
+
+static struct {
+    uint32_t of[MAX_VALUES + 1];  /* value -> body */
+    uint32_t around[MAX_EACH + 1]; /* body -> body */
+    uint64_t n, n_open;
+    struct body open[MAX_OPEN];
+} bodies;
+
+static uint64_t this_body(void)
+{
+    return bodies.n_open > 0 ? bodies.open[bodies.n_open - 1].number : 0;
+}
+
+static void must_see(const uint64_t *v, uint64_t n, uint64_t body, uint64_t at)
+{
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t b = body;
+        while (v[i] != NO_VALUE && b != bodies.of[v[i]]) {
+            must(b != 0, at, "a value of a body is read outside of it");
+            b = bodies.around[b];
+        }
+    }
+}
+
+static struct body *open_body(uint64_t op, uint64_t at)
+{
+    must(bodies.n_open < MAX_OPEN, at, "bodies nest 16 deep");
+    bodies.around[++bodies.n] = (uint32_t)this_body();
+    struct body *b = &bodies.open[bodies.n_open++];
+    *b = (struct body){.op = op, .number = bodies.n};
+    return b;
+}
+
+static struct body close_body(uint64_t op, uint64_t at)
+{
+    must(bodies.n_open > 0 && bodies.open[bodies.n_open - 1].op == op, at,
+         "a body ends that did not begin");
+    return bodies.open[--bodies.n_open];
+}
+
+static void end_loop(uint64_t at, uint64_t n_in)
+{
+    struct body b = close_body(LOOP, at);
+    uint64_t cond = (uint64_t)b.loop[1];
+    must_see(graph.ref, n_in, b.number, at);
+    must(memcmp(b.loop, int_value, sizeof b.loop) == 0 && (uint64_t)int_value[3] == b.n_states &&
+             n_in >= cond + b.n_states,
+         at, "Loop and its LoopEnd agree");
+    for (uint64_t i = 0; i < b.n_states; i++) {
+        must(graph.ref[cond + i] == b.first_out + 1 + i, at, "LoopEnd names the states of its Loop");
+    }
+}
+
+static void begin_else(uint64_t at)
+{
+    struct body b = close_body(BRANCH, at);
+    must(graph.ref[0] == b.first_out, at, "BranchElse reads what its Branch gives");
+    struct body *other = open_body(BRANCH_ELSE, at);
+    other->first_out = b.first_out;
+    other->first_side = b.number;
+}
+
+static void end_branch(uint64_t at, uint64_t n_in, uint64_t n_out)
+{
+    struct body b = close_body(BRANCH_ELSE, at);
+    must(graph.ref[0] == b.first_out && n_in == 1 + 2 * n_out, at,
+         "BranchEnd reads what its Branch gives, then k values twice");
+    must_see(graph.ref + 1, n_out, b.first_side, at);
+    must_see(graph.ref + 1 + n_out, n_out, b.number, at);
+}
+
+/* The node's inputs are in graph.ref, its outputs get numbers from graph.n_values on. */
+static void keep_bodies(uint64_t op, uint64_t at, uint64_t n_in, uint64_t n_out)
+{
+    if (op == LOOP_END) {
+        end_loop(at, n_in);
+    } else if (op == BRANCH_END) {
+        end_branch(at, n_in, n_out);
+    } else {
+        must_see(graph.ref, n_in, this_body(), at);
+    }
+    uint64_t outputs_in = this_body();
+    if (op == LOOP || op == BRANCH) {
+        struct body *b = open_body(op, at);
+        b->first_out = graph.n_values;
+        b->n_states = n_out - 1;
+        memcpy(b->loop, int_value, sizeof b->loop);
+        outputs_in = op == LOOP ? b->number : outputs_in;
+    } else if (op == BRANCH_ELSE) {
+        outputs_in = bodies.around[outputs_in];
+        begin_else(at);
+    }
+    for (uint64_t i = 0; i < n_out && graph.n_values + i < MAX_VALUES; i++) {
+        bodies.of[graph.n_values + i] = (uint32_t)outputs_in;
+    }
+}
+
+/* What NonMaxSuppression selects is for the caller alone. */
+enum { NON_MAX_SUPPRESSION = 69 };
+static bool is_selection[MAX_VALUES];
+
+static void keep_selections(uint64_t op, uint64_t at, uint64_t n_in)
+{
+    for (uint64_t i = 0; i < n_in; i++) {
+        if (graph.ref[i] != NO_VALUE && is_selection[graph.ref[i]]) {
+            refuse("unsupported", at, "a node reads what NonMaxSuppression selects");
+        }
+    }
+    if (graph.n_values < MAX_VALUES) {
+        is_selection[graph.n_values] = op == NON_MAX_SUPPRESSION;
+    }
+}
+
 static void read_node(struct span *s, uint64_t number)
 {
     uint64_t at = s->at, n_in, n_out;
@@ -1191,6 +1349,8 @@ static void read_node(struct span *s, uint64_t number)
     read_wiring(s, op, (head & 128) != 0, &n_in, &n_out);
     printf("node %" PRIu64 " op %" PRIu64, number, number_of_op);
     print_values("in", graph.ref, n_in);
+    keep_bodies(number_of_op, at, n_in, n_out);
+    keep_selections(number_of_op, at, n_in);
     graph.last_first = graph.n_values;
     for (uint64_t i = 0; i < n_out; i++) {
         graph.ref[i] = graph.n_values++;
@@ -1213,6 +1373,8 @@ static void read_outputs(struct span *s, bool told)
         must(graph.n_nodes == 0 || n != 1 || graph.ref[0] != graph.last_first, at,
              "the last node's first output alone is not told");
     }
+    must(bodies.n_open == 0, at, "a body does not end");
+    must_see(graph.ref, n, 0, at);
     for (uint64_t i = 0; i < n; i++) {
         printf("output %" PRIu64 "\n", graph.ref[i]);
     }

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* op_conv_integer.c - convolutions of 8-bit integers over one to four spatial axes, summed in 32 bits
+ * (modulo 2^32) on top of the bias:
+ *
+ *     y[n, o, ...] = bias[o] + sum of (x[n, c, ...] - zx) * (w[o, c, ...] - zw[o])
+ *
+ * What lies outside of x counts for nothing, as if it were zx. */
+#include "conv_run.h"
+#include "integer_element.h"
+#include "op_list.h"
+#include "op_range.h"
+#include "shape_rule.h"
+#include "window.h"
+
+enum { IN_ZERO_X = 2, IN_ZERO_W = 3, IN_BIAS = 4 };
+
+static const struct tview *optional_in(const struct op_args *args, uint32_t i)
+{
+    return args->n_in > i ? args->in[i] : NULL;
+}
+
+static bool is_byte(enum pith_type type)
+{
+    return type == PITH_I8 || type == PITH_U8;
+}
+
+static enum pith_status shape_conv_integer(const struct op_args *args)
+{
+    enum pith_status st = pith_in_present(args, 2);
+    if (st)
+        return st;
+    const struct tview *x = args->in[0], *w = args->in[1], *bias = optional_in(args, IN_BIAS);
+    const struct tview *zx = optional_in(args, IN_ZERO_X), *zw = optional_in(args, IN_ZERO_W);
+    if (!is_byte(x->type) || !is_byte(w->type))
+        return PITH_ERR_UNSUPPORTED;
+    struct shape y;
+    st = pith_conv_out_shape(args->attr, &x->shape, &w->shape, bias ? &bias->shape : NULL, &y);
+    if (st)
+        return st;
+    bool fits = (!zx || (zx->type == x->type && shape_elems(&zx->shape) == 1)) &&
+                (!bias || bias->type == PITH_I32);
+    if (zw)
+        fits = fits && zw->type == w->type && zw->shape.rank <= 1 &&
+               (shape_elems(&zw->shape) == 1 || zw->shape.dim[0] == w->shape.dim[0]);
+    return fits ? pith_out_set(args->out[0], PITH_I32, &y) : PITH_ERR_CORRUPT;
+}
+
+struct conv_job {
+    struct window v;
+    enum pith_type type_x, type_w;
+    const uint8_t *x, *w;
+    const void *zero_w; /* NULL: 0 */
+    size_t step_w;
+    int32_t zero_x;
+    const int32_t *bias; /* NULL: 0 */
+    uint32_t *y;
+    size_t c, o, groups; /* channels of one group */
+};
+
+#define ADD_ROW(T)                                                                                 \
+    static void add_row_##T(const T *restrict x, size_t stride, int32_t zero, uint32_t scale,      \
+                            uint32_t *restrict y, size_t n)                                        \
+    {                                                                                              \
+        if (stride == 1)                                                                           \
+            for (size_t i = 0; i < n; i++)                                                         \
+                y[i] += scale * (uint32_t)(x[i] - zero);                                           \
+        else                                                                                       \
+            for (size_t i = 0; i < n; i++)                                                         \
+                y[i] += scale * (uint32_t)(x[i * stride] - zero);                                  \
+    }
+
+ADD_ROW(int8_t)
+ADD_ROW(uint8_t)
+
+/* What tap `tap` of all channels adds to an output row; x and w: from the first channel on. */
+static void add_tap(const struct conv_job *j, size_t row, size_t tap, const uint8_t *x,
+                    const uint8_t *w, int32_t zero_w, uint32_t *y)
+{
+    const struct window *v = &j->v;
+    const struct window_axis *a = &v->axis[v->n - 1];
+    size_t in_row;
+    int64_t begin, end, first;
+    if (!pith_window_row(v, row, tap, &in_row, &begin, &end, &first))
+        return;
+    size_t n = (size_t)(end - begin), stride = (size_t)a->stride;
+    x += in_row * (size_t)a->in + (size_t)first;
+    for (size_t c = 0; c < j->c; c++, x += v->in) {
+        uint32_t scale = (uint32_t)(integer_at(j->type_w, w, c * v->taps + tap) - zero_w);
+        if (j->type_x == PITH_I8)
+            add_row_int8_t((const int8_t *)x, stride, j->zero_x, scale, y + begin, n);
+        else
+            add_row_uint8_t(x, stride, j->zero_x, scale, y + begin, n);
+    }
+}
+
+/* Item: an output plane. */
+static void conv_plane(const struct conv_job *j, size_t item)
+{
+    const struct window *v = &j->v;
+    size_t o = item % (j->o * j->groups), image = item / (j->o * j->groups);
+    size_t width = (size_t)v->axis[v->n - 1].out;
+    const uint8_t *w = j->w + o * j->c * v->taps;
+    const uint8_t *x = j->x + (image * j->groups + o / j->o) * j->c * v->in;
+    int32_t zero = j->zero_w ? integer_at(j->type_w, j->zero_w, o * j->step_w) : 0;
+    uint32_t *y = j->y + item * v->out;
+    for (size_t r = 0; r < v->out_rows; r++, y += width) {
+        for (size_t i = 0; i < width; i++)
+            y[i] = j->bias ? (uint32_t)j->bias[o] : 0;
+        for (size_t tap = 0; tap < v->taps; tap++)
+            add_tap(j, r, tap, x, w, zero, y);
+    }
+}
+
+static void conv_range(void *arg, size_t begin, size_t end)
+{
+    for (size_t item = begin; item < end; item++)
+        conv_plane(arg, item);
+}
+
+static void run_conv_integer(const struct op_args *args, const struct op_env *env)
+{
+    const struct tview *x = args->in[0], *w = args->in[1], *bias = optional_in(args, IN_BIAS);
+    const struct tview *zx = optional_in(args, IN_ZERO_X), *zw = optional_in(args, IN_ZERO_W);
+    size_t groups = (size_t)args->attr[ATTR_CONV_GROUP];
+    struct conv_job job = {
+        .v = pith_window_conv(args->attr, &x->shape, &w->shape, &args->out[0]->shape),
+        .type_x = x->type,
+        .type_w = w->type,
+        .x = x->data,
+        .w = w->data,
+        .zero_x = zx ? integer_at(x->type, zx->data, 0) : 0,
+        .zero_w = zw ? zw->data : NULL,
+        .step_w = zw && shape_elems(&zw->shape) > 1,
+        .bias = bias ? bias->data : NULL,
+        .y = args->out[0]->data,
+        .c = w->shape.dim[1],
+        .o = w->shape.dim[0] / groups,
+        .groups = groups,
+    };
+    size_t work = job.v.out * job.c * job.v.taps;
+    pith_op_range(env, (size_t)x->shape.dim[0] * w->shape.dim[0], work, conv_range, &job);
+}
+
+static enum pith_status need_conv_integer(const struct op_args *args, const struct op_env *env,
+                                          struct op_need *need)
+{
+    (void)env;
+    const struct shape *w = &args->in[1]->shape;
+    *need = (struct op_need){.kernel = "conv-i8"};
+    if (!mul_ok(shape_elems(&args->out[0]->shape), shape_product(w, 1, w->rank), &need->macs))
+        need->macs = UINT64_MAX;
+    return PITH_OK;
+}
+
+const struct op_info pith_op_conv_integer = {
+    .op = PITH_OP_CONV_INTEGER,
+    .n_in_min = 2,
+    .n_in_max = 5,
+    .n_out_min = 1,
+    .n_out_max = 1,
+    .n_fields = PITH_CONV_FIELDS,
+    .n_slots = ATTR_CONV_PADS + PITH_LIST_SLOTS,
+    .fields = pith_conv_fields,
+    .shape = shape_conv_integer,
+    .need = need_conv_integer,
+    .run = run_conv_integer,
+};

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/* op_matmul_integer.c - products of matrices of 8-bit integers, summed in 32 bits (modulo 2^32,
+ * which holds K <= 33,000 exactly):
+ *
+ *     y[m, n] = sum over k of (a[m, k] - za[m]) * (b[k, n] - zb[n])
+ *             = sum over k of (a[m, k] - za[m]) * b[k, n]  -  zb[n] * sum over k of (a[m, k] - za[m])
+ *
+ * The second form is what runs: the inner loop is over a row of b. */
+#include "broadcast.h"
+#include "integer_element.h"
+#include "op_list.h"
+#include "op_range.h"
+#include "shape_rule.h"
+
+static bool is_byte(enum pith_type type)
+{
+    return type == PITH_I8 || type == PITH_U8;
+}
+
+/* Batch dims, and the sizes of numpy's matrix product. */
+struct product_shape {
+    struct shape batch_a, batch_b, batch;
+    uint32_t m, n, k;
+};
+
+static struct shape leading(const struct shape *s)
+{
+    struct shape lead = {.rank = s->rank > 2 ? s->rank - 2 : 0};
+    for (uint32_t i = 0; i < lead.rank; i++)
+        lead.dim[i] = s->dim[i];
+    return lead;
+}
+
+static enum pith_status product_shape_of(const struct op_args *args, struct product_shape *p)
+{
+    const struct shape *a = &args->in[0]->shape, *b = &args->in[1]->shape;
+    if (a->rank == 0 || b->rank == 0)
+        return PITH_ERR_CORRUPT;
+    p->batch_a = leading(a);
+    p->batch_b = leading(b);
+    p->m = a->rank > 1 ? a->dim[a->rank - 2] : 1;
+    p->n = b->rank > 1 ? b->dim[b->rank - 1] : 1;
+    p->k = a->dim[a->rank - 1];
+    if (p->k != b->dim[b->rank > 1 ? b->rank - 2 : 0])
+        return PITH_ERR_CORRUPT;
+    return pith_broadcast_shape(&p->batch_a, &p->batch_b, &p->batch);
+}
+
+/* Absent, one element, or `n` in one dim. */
+static bool zero_fits(const struct op_args *args, uint32_t i, uint32_t n)
+{
+    const struct tview *zero = args->n_in > i ? args->in[i] : NULL;
+    return !zero || (zero->type == args->in[i - 2]->type && zero->shape.rank <= 1 &&
+                     (shape_elems(&zero->shape) == 1 || zero->shape.dim[0] == n));
+}
+
+static enum pith_status shape_matmul_integer(const struct op_args *args)
+{
+    enum pith_status st = pith_in_present(args, 2);
+    if (st)
+        return st;
+    if (!is_byte(args->in[0]->type) || !is_byte(args->in[1]->type))
+        return PITH_ERR_UNSUPPORTED;
+    struct product_shape p;
+    st = product_shape_of(args, &p);
+    if (st)
+        return st;
+    if (!zero_fits(args, 2, p.m) || !zero_fits(args, 3, p.n))
+        return PITH_ERR_CORRUPT;
+    struct shape y = p.batch;
+    if (y.rank > PITH_MAX_RANK - 2)
+        return PITH_ERR_CORRUPT;
+    if (args->in[0]->shape.rank > 1)
+        y.dim[y.rank++] = p.m;
+    if (args->in[1]->shape.rank > 1)
+        y.dim[y.rank++] = p.n;
+    return pith_out_set(args->out[0], PITH_I32, &y);
+}
+
+struct product_job {
+    struct product_shape p;
+    enum pith_type type_a, type_b;
+    const uint8_t *a, *b;
+    const void *zero_a, *zero_b; /* NULL: 0 */
+    size_t step_a, step_b;       /* of the zero points: 0 or 1 */
+    uint32_t *y;
+};
+
+#define ADD_ROW(T)                                                                                 \
+    static void add_row_##T(uint32_t scale, const T *restrict b, uint32_t *restrict y, size_t n)   \
+    {                                                                                              \
+        for (size_t i = 0; i < n; i++) {                                                           \
+            int32_t v = b[i];                                                                      \
+            y[i] += scale * (uint32_t)v;                                                           \
+        }                                                                                          \
+    }
+
+ADD_ROW(int8_t)
+ADD_ROW(uint8_t)
+
+/* Items are rows of y. */
+static void product_range(void *arg, size_t begin, size_t end)
+{
+    const struct product_job *j = arg;
+    const struct product_shape *p = &j->p;
+    struct broadcast bc = pith_broadcast_plan(&p->batch_a, &p->batch_b);
+    for (size_t item = begin; item < end; item++) {
+        size_t m = item % p->m, batch = item / p->m, row = bc.dim[bc.rank - 1], at[2];
+        for (uint32_t i = 0; i < 2; i++)
+            at[i] = pith_broadcast_offset(&bc, i, batch / row) +
+                    batch % row * bc.step[i][bc.rank - 1];
+        const uint8_t *a = j->a + (at[0] * p->m + m) * p->k;
+        const uint8_t *b = j->b + at[1] * p->k * p->n;
+        int32_t zero = j->zero_a ? integer_at(j->type_a, j->zero_a, m * j->step_a) : 0;
+        uint32_t *y = j->y + item * p->n, sum = 0;
+        memset(y, 0, p->n * sizeof *y);
+        for (size_t k = 0; k < p->k; k++, b += p->n) {
+            uint32_t scale = (uint32_t)(integer_at(j->type_a, a, k) - zero);
+            sum += scale;
+            if (j->type_b == PITH_I8)
+                add_row_int8_t(scale, (const int8_t *)b, y, p->n);
+            else
+                add_row_uint8_t(scale, b, y, p->n);
+        }
+        for (size_t n = 0; n < p->n && j->zero_b; n++)
+            y[n] -= sum * (uint32_t)integer_at(j->type_b, j->zero_b, n * j->step_b);
+    }
+}
+
+static const struct tview *optional_in(const struct op_args *args, uint32_t i)
+{
+    return args->n_in > i ? args->in[i] : NULL;
+}
+
+static void run_matmul_integer(const struct op_args *args, const struct op_env *env)
+{
+    const struct tview *za = optional_in(args, 2), *zb = optional_in(args, 3);
+    struct product_job job = {.type_a = args->in[0]->type,
+                              .type_b = args->in[1]->type,
+                              .a = args->in[0]->data,
+                              .b = args->in[1]->data,
+                              .y = args->out[0]->data};
+    product_shape_of(args, &job.p); /* cannot fail: the shape rule passed */
+    if (za) {
+        job.zero_a = za->data;
+        job.step_a = shape_elems(&za->shape) > 1;
+    }
+    if (zb) {
+        job.zero_b = zb->data;
+        job.step_b = shape_elems(&zb->shape) > 1;
+    }
+    size_t work = (size_t)job.p.k * job.p.n;
+    pith_op_range(env, shape_elems(&job.p.batch) * job.p.m, work, product_range, &job);
+}
+
+static enum pith_status need_matmul_integer(const struct op_args *args, const struct op_env *env,
+                                            struct op_need *need)
+{
+    (void)env;
+    struct product_shape p;
+    *need = (struct op_need){.kernel = "matmul-i8"};
+    product_shape_of(args, &p);
+    if (!mul_ok(shape_elems(&args->out[0]->shape), p.k, &need->macs))
+        need->macs = UINT64_MAX;
+    return PITH_OK;
+}
+
+const struct op_info pith_op_matmul_integer = {
+    .op = PITH_OP_MATMUL_INTEGER,
+    .n_in_min = 2,
+    .n_in_max = 4,
+    .n_out_min = 1,
+    .n_out_max = 1,
+    .shape = shape_matmul_integer,
+    .need = need_matmul_integer,
+    .run = run_matmul_integer,
+};

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* op_requantize.c - sums of products of integers become quantized values again:
+ *
+ *     y = saturate(round to even((f32)acc * factor) + zero point)
+ *
+ * with one factor, or one for each place of an axis. */
+#include "integer_element.h"
+#include "op_list.h"
+#include "op_range.h"
+#include "shape_rule.h"
+
+#define PIECE 4096u
+
+static enum pith_status shape_requantize(const struct op_args *args)
+{
+    enum pith_status st = pith_in_present(args, 3);
+    if (st)
+        return st;
+    const struct tview *acc = args->in[0], *factor = args->in[1], *zero = args->in[2];
+    enum pith_type type = (enum pith_type)args->attr[ATTR_QUANTIZE_TYPE];
+    uint32_t axis = (uint32_t)args->attr[ATTR_QUANTIZE_AXIS];
+    if (acc->type != PITH_I32 || factor->type != PITH_F32 || !is_grid_type(type))
+        return PITH_ERR_UNSUPPORTED;
+    bool one = shape_elems(&factor->shape) == 1;
+    if (zero->type != type || shape_elems(&zero->shape) != 1 || factor->shape.rank > 1)
+        return PITH_ERR_CORRUPT;
+    if (!one && (axis >= acc->shape.rank || factor->shape.dim[0] != acc->shape.dim[axis]))
+        return PITH_ERR_CORRUPT;
+    return pith_out_set(args->out[0], type, &acc->shape);
+}
+
+struct requantize_job {
+    const int32_t *acc;
+    const float *factor;
+    void *y;
+    struct integer_range range;
+    size_t n, inner, factors; /* element i has factor i / inner % factors */
+};
+
+/* Items are pieces. */
+static void requantize_range(void *arg, size_t begin, size_t end)
+{
+    const struct requantize_job *j = arg;
+    size_t last = end * PIECE < j->n ? end * PIECE : j->n;
+    for (size_t i = begin * PIECE; i < last;) {
+        size_t stop = (i / j->inner + 1) * j->inner;
+        float factor = j->factor[i / j->inner % j->factors];
+        for (stop = stop < last ? stop : last; i < stop; i++)
+            integer_put(j->range.type, j->y, i, quantized(&j->range, (float)j->acc[i] * factor));
+    }
+}
+
+static void run_requantize(const struct op_args *args, const struct op_env *env)
+{
+    const struct shape *s = &args->in[0]->shape;
+    uint32_t axis = (uint32_t)args->attr[ATTR_QUANTIZE_AXIS];
+    enum pith_type type = args->out[0]->type;
+    struct requantize_job job = {.acc = args->in[0]->data,
+                                 .factor = args->in[1]->data,
+                                 .y = args->out[0]->data,
+                                 .n = shape_elems(s),
+                                 .factors = shape_elems(&args->in[1]->shape)};
+    job.range = integer_range_of(type, integer_at(type, args->in[2]->data, 0));
+    job.inner = job.factors > 1 ? shape_product(s, axis + 1, s->rank) : job.n;
+    pith_op_range(env, (job.n + PIECE - 1) / PIECE, PIECE, requantize_range, &job);
+}
+
+static const struct attr_field fields[] = {
+    {ATTR_INT, ATTR_QUANTIZE_AXIS, 1, 0, 7},
+    {ATTR_INT, ATTR_QUANTIZE_TYPE, 0, PITH_F32, PITH_BOOL},
+};
+
+const struct op_info pith_op_requantize = {
+    .op = PITH_OP_REQUANTIZE,
+    .n_in_min = 3,
+    .n_in_max = 3,
+    .n_out_min = 1,
+    .n_out_max = 1,
+    .n_fields = 2,
+    .n_slots = 2,
+    .fields = fields,
+    .shape = shape_requantize,
+    .run = run_requantize,
+};

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* activation_f32.h - tanh, sigmoid, erf and gelu of math_f32.h and elementary_f32.h as inline code
+ * without jumps, so that loops over them become vector code.
+ *
+ * tanh: the polynomial of Cephes below 0.625, from exp above. erf: an odd polynomial below 1,
+ * 1 - exp(-q(|x|)) above; both fitted to least largest error (0.02 ulp before rounding). */
+#ifndef ACTIVATION_F32_H
+#define ACTIVATION_F32_H
+
+#include "exp_log_f32.h"
+
+static inline float magnitude_of(float x)
+{
+    return f32_from_bits(f32_bits(x) & 0x7fffffffu);
+}
+
+static inline float with_sign_of(float magnitude, float x)
+{
+    return f32_from_bits(f32_bits(magnitude) | (f32_bits(x) & 0x80000000u));
+}
+
+static inline float tanh_f32(float x)
+{
+    uint32_t sign = f32_bits(x) & 0x80000000u;
+    float a = f32_from_bits(f32_bits(x) ^ sign), z = x * x;
+    float p = -5.70498872745e-3f;
+    p = p * z + 2.06390887954e-2f;
+    p = p * z - 5.37397155531e-2f;
+    p = p * z + 1.33314422036e-1f;
+    p = p * z - 3.33332819422e-1f;
+    float near_zero = p * z * x + x;
+    float t = 1.0f - 2.0f / (exp_f32(2.0f * a) + 1.0f);
+    return choose(a < 0.625f, near_zero, f32_from_bits(f32_bits(t) ^ sign));
+}
+
+/* exp(-|x|) never overflows, and keeps the tiny results of large negative x. */
+static inline float sigmoid_f32(float x)
+{
+    float e = exp_f32(f32_from_bits(f32_bits(x) | 0x80000000u));
+    return choose(x < 0.0f, e, 1.0f) / (1.0f + e);
+}
+
+static inline float erf_f32(float x)
+{
+    float a = magnitude_of(x), z = x * x;
+    float p = 7.854008922e-05f;
+    p = p * z - 8.010241949e-04f;
+    p = p * z + 5.188333780e-03f;
+    p = p * z - 2.685381563e-02f;
+    p = p * z + 1.128358526e-01f;
+    p = p * z - 3.761262584e-01f;
+    float near_zero = (p * z + 1.283791670e-01f) * x + x;
+    float t = choose(a > 4.0f, 4.0f, a); /* erf(4) rounds to 1 */
+    float q = -1.876056448e-04f;
+    q = q * t + 2.960122208e-03f;
+    q = q * t - 2.188967337e-02f;
+    q = q * t + 1.032182653e-01f;
+    q = q * t + 6.380121468e-01f;
+    q = q * t + 1.127171691e+00f;
+    q = q * t + 3.205644171e-04f;
+    float far = with_sign_of(1.0f - exp_f32(-q), x);
+    return choose(a < 1.0f, near_zero, far);
+}
+
+static inline float gelu_f32(float x)
+{
+    return 0.5f * x * (1.0f + erf_f32(x * 0.707106781f));
+}
+
+/* 1/2 (1 + tanh u) is 1 / (1 + exp(-2u)); x is bounded where x^3 would overflow and, below, where
+ * infinity times 0 would arise. */
+static inline float gelu_tanh_f32(float x)
+{
+    float b = choose(x < -20.0f, -20.0f, choose(x > 20.0f, 20.0f, x));
+    float u = 1.59576912f * (b + 0.044715f * (b * b * b));
+    float e = exp_f32(-magnitude_of(u));
+    float gate = choose(u < 0.0f, e, 1.0f) / (1.0f + e);
+    return choose(x < -20.0f, b, x) * gate;
+}
+
+#endif

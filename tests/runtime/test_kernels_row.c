@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/* Row kernels: every level gives the bits of the reference, for all tail lengths, in place too, on
+ * rows that end where memory ends; the reference itself against double arithmetic. So does
+ * pack_rows_f32, which only moves. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "guard_page.h"
+#include "kernels.h"
+
+enum { LONGEST = 300 };
+
+static const uint32_t levels[] = {PITH_CPU_AVX2, PITH_CPU_AVX2 | PITH_CPU_AVX512};
+
+/* The level's table; false: this machine has it not. */
+static bool level_table(size_t i, struct pith_kernels *k)
+{
+    if ((pith_cpu_features() & levels[i]) != levels[i])
+        return false;
+    pith_kernels_fill(k, levels[i]);
+    return true;
+}
+
+static const float edges[] = {0.0f,  -0.0f,  1e-42f,   -1e-42f,   0.625f, 88.7f,         -104.0f,
+                              1e30f, -1e30f, INFINITY, -INFINITY, NAN,    3.4028235e38f, -87.4f};
+
+static void fill(float *x, size_t n, uint64_t *seed)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint64_t r = random_u64(seed);
+        x[i] = (float)((int64_t)(r % 20001) - 10000) / 1000.0f;
+        if (r >> 40 & 7u)
+            continue;
+        x[i] = edges[(r >> 50) % (sizeof edges / sizeof *edges)];
+    }
+}
+
+static void same_bits(const float *want, const float *got, size_t n, const char *what)
+{
+    for (size_t i = 0; i < n; i++)
+        if (memcmp(&want[i], &got[i], sizeof *want) != 0 && !(isnan(want[i]) && isnan(got[i])))
+            fail_msg("%s, n %zu, element %zu: want %a, got %a", what, n, i, (double)want[i],
+                     (double)got[i]);
+}
+
+static void minus_exp(const struct row_kernels *k, const float *x, float *y, size_t n)
+{
+    k->exp(x, 1.5f, y, n);
+}
+
+/* Kernel number i of x; false: there is none. */
+static bool call(const struct row_kernels *k, int i, const float *x, float *y, size_t n)
+{
+    pith_row_f32 *const rows[] = {k->tanh, k->sigmoid, k->erf, k->gelu, k->gelu_tanh, k->softmax};
+    if (i < 6)
+        rows[i](x, y, n);
+    else if (i == 6)
+        minus_exp(k, x, y, n);
+    return i < 7;
+}
+
+static void test_rows(void **state)
+{
+    static const char *const names[] = {"tanh",      "sigmoid", "erf", "gelu",
+                                        "gelu tanh", "softmax", "exp"};
+    struct pith_kernels ref, k;
+    uint64_t seed = 1;
+    (void)state;
+    pith_kernels_fill(&ref, 0);
+    for (size_t level = 0; level < 2; level++)
+        for (size_t n = 1; level_table(level, &k) && n <= LONGEST; n += n < 70 ? 1 : 23) {
+            struct guarded in = guard_new(n * sizeof(float), 1),
+                           out = guard_new(n * sizeof(float), 1);
+            float *x = in.data, *y = out.data, want[LONGEST];
+            fill(x, n, &seed);
+            for (int i = 0; call(&ref.row, i, x, want, n); i++) {
+                call(&k.row, i, x, y, n);
+                same_bits(want, y, n, names[i]);
+                memcpy(y, x, n * sizeof *y);
+                call(&k.row, i, y, y, n);
+                same_bits(want, y, n, names[i]);
+            }
+            guard_free(&in);
+            guard_free(&out);
+        }
+}
+
+static void test_layer_norm(void **state)
+{
+    struct pith_kernels ref, k;
+    uint64_t seed = 2;
+    (void)state;
+    pith_kernels_fill(&ref, 0);
+    for (size_t n = 1; n <= 700; n += n < 40 ? 1 : 61) {
+        float x[700], scale[700], bias[700], want[700], y[700];
+        for (size_t i = 0; i < n; i++) {
+            x[i] = (float)(random_u64(&seed) % 4096) / 512.0f - 3.0f;
+            scale[i] = (float)(random_u64(&seed) % 64) / 32.0f;
+            bias[i] = (float)(random_u64(&seed) % 64) / 32.0f - 1.0f;
+        }
+        struct norm_row row = {x, want, scale, n % 3 ? bias : NULL, 1e-5f};
+        ref.row.layer_norm(&row, n);
+        double mean = 0, square = 0;
+        for (size_t i = 0; i < n; i++)
+            mean += (double)x[i] / (double)n;
+        for (size_t i = 0; i < n; i++)
+            square += ((double)x[i] - mean) * ((double)x[i] - mean) / (double)n;
+        for (size_t i = 0; i < n; i++) {
+            double y1 = ((double)x[i] - mean) / sqrt(square + 1e-5) * (double)scale[i];
+            assert_true(fabs(y1 + (n % 3 ? (double)bias[i] : 0) - (double)want[i]) < 1e-4);
+        }
+        row.y = y;
+        for (size_t level = 0; level < 2; level++)
+            if (level_table(level, &k)) {
+                k.row.layer_norm(&row, n);
+                same_bits(want, y, n, "layer norm");
+            }
+    }
+}
+
+static void test_softmax_columns(void **state)
+{
+    struct pith_kernels ref, k;
+    uint64_t seed = 3;
+    (void)state;
+    pith_kernels_fill(&ref, 0);
+    for (size_t width = 1; width <= DENSE_MAX_NR; width++) {
+        size_t n = 1 + random_u64(&seed) % 40, ld = width + random_u64(&seed) % 5;
+        float x[40 * 70], want[40 * 70], y[40 * 70], inverse[DENSE_MAX_NR], got[DENSE_MAX_NR];
+        fill(x, n * ld, &seed);
+        memcpy(want, x, sizeof want);
+        ref.row.softmax_columns(want, ld, n, width, inverse);
+        for (size_t c = 0; c < width; c++) {
+            float column[40], expected[40];
+            for (size_t r = 0; r < n; r++)
+                column[r] = x[r * ld + c];
+            ref.row.softmax(column, expected, n);
+            for (size_t r = 0; r < n; r++) {
+                float share = want[r * ld + c] * inverse[c];
+                assert_true((isnan(share) && isnan(expected[r])) ||
+                            fabsf(share - expected[r]) <= 1e-6f);
+            }
+        }
+        for (size_t level = 0; level < 2; level++)
+            if (level_table(level, &k)) {
+                memcpy(y, x, sizeof y);
+                k.row.softmax_columns(y, ld, n, width, got);
+                same_bits(want, y, n * ld, "softmax columns");
+                same_bits(inverse, got, width, "their sums");
+            }
+    }
+}
+
+static void test_where(void **state)
+{
+    struct pith_kernels ref, k;
+    uint64_t seed = 4;
+    (void)state;
+    pith_kernels_fill(&ref, 0);
+    for (size_t level = 0; level < 2; level++)
+        for (size_t n = 1; level_table(level, &k) && n < 90; n++)
+            for (size_t steps = 0; steps < 4; steps++) {
+                size_t sa = steps & 1, sb = steps >> 1;
+                uint8_t c[90];
+                uint32_t a[90], b[90], y[90];
+                for (size_t i = 0; i < n; i++) {
+                    c[i] = (uint8_t)(random_u64(&seed) % 3);
+                    a[i] = (uint32_t)random_u64(&seed);
+                    b[i] = (uint32_t)random_u64(&seed);
+                }
+                k.row.where(c, a, sa, b, sb, y, n);
+                for (size_t i = 0; i < n; i++)
+                    assert_int_equal(y[i], c[i] ? a[i * sa] : b[i * sb]);
+            }
+}
+
+static void test_pack(void **state)
+{
+    struct pith_kernels k;
+    uint64_t seed = 5;
+    (void)state;
+    for (int turn = 0; turn < 400; turn++) {
+        size_t rows = 1 + random_u64(&seed) % 70, n = 1 + random_u64(&seed) % 30;
+        uint32_t mr = (uint32_t[]){4, 8, 24, 48, 6, 1}[random_u64(&seed) % 6];
+        bool turned = random_u64(&seed) % 2;
+        size_t ld = turned ? 1 : n + random_u64(&seed) % 3, step = turned ? rows : 1;
+        size_t panel = n * mr + random_u64(&seed) % 2, panels = (rows + mr - 1) / mr;
+        struct guarded in = guard_new((turned ? rows * n : (rows - 1) * ld + n) * sizeof(float), 1);
+        float *w = in.data, *want = calloc(panels * panel, sizeof *want);
+        float *got = calloc(panels * panel, sizeof *got);
+        assert_true(want && got);
+        for (size_t i = 0; i < (turned ? rows * n : (rows - 1) * ld + n); i++)
+            w[i] = (float)i;
+        pith_pack_rows_f32(w, ld, step, rows, n, mr, want, panel);
+        for (size_t level = 0; level < 2; level++)
+            if (level_table(level, &k)) {
+                k.dense.pack_rows_f32(w, ld, step, rows, n, mr, got, panel);
+                assert_memory_equal(want, got, panels * panel * sizeof *want);
+            }
+        free(want);
+        free(got);
+        guard_free(&in);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rows),  cmocka_unit_test(test_layer_norm),
+        cmocka_unit_test(test_where), cmocka_unit_test(test_softmax_columns),
+        cmocka_unit_test(test_pack),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

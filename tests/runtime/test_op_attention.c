@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+/* Attention at every level, on one thread and cut up, for all layouts and kinds of mask, against
+ * sums in double; and what its shape rule refuses. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "guard_page.h"
+#include "kernels.h"
+#include "one_op.h"
+
+struct dims {
+    uint32_t b, h, m, n, d, e, layout;
+};
+
+static void view_dims(uint32_t b, uint32_t h, uint32_t t, uint32_t d, bool swapped, uint32_t dim[4])
+{
+    dim[0] = b, dim[1] = swapped ? t : h, dim[2] = swapped ? h : t, dim[3] = d;
+}
+
+/* Element [b, h, t, d] of a tensor whose axes 1 and 2 may be swapped. */
+static size_t at(const struct dims *s, bool swapped, uint32_t t_n, uint32_t d_n, uint32_t b,
+                 uint32_t h, uint32_t t, uint32_t d)
+{
+    size_t row = swapped ? ((size_t)b * t_n + t) * s->h + h : ((size_t)b * s->h + h) * t_n + t;
+    return row * d_n + d;
+}
+
+enum mask_kind { MASK_NONE, MASK_ADDED, MASK_ROW, MASK_FULL, MASK_KEEP, MASK_KINDS };
+
+struct sample {
+    struct dims s;
+    enum mask_kind kind;
+    float *q, *k, *v, *added;
+    uint8_t *mask;
+    uint32_t mask_dim[4];
+};
+
+static size_t mask_at(const struct sample *p, uint32_t b, uint32_t h, uint32_t m, uint32_t n)
+{
+    const uint32_t i[4] = {b, h, m, n};
+    size_t offset = 0;
+    for (uint32_t k = 0; k < 4; k++)
+        offset = offset * p->mask_dim[k] + (p->mask_dim[k] > 1 ? i[k] : 0);
+    return offset;
+}
+
+#define SCALE 0.37f
+#define FILL -50.0f
+
+/* y[0 .. e-1] of one query. */
+static void expect(const struct sample *p, uint32_t b, uint32_t h, uint32_t m, double *y)
+{
+    const struct dims *s = &p->s;
+    double *score = malloc(s->n * sizeof *score), max = -INFINITY, sum = 0;
+    assert_non_null(score);
+    for (uint32_t n = 0; n < s->n; n++) {
+        score[n] = 0;
+        for (uint32_t d = 0; d < s->d; d++)
+            score[n] += (double)p->q[at(s, s->layout & 1, s->m, s->d, b, h, m, d)] *
+                        (double)p->k[at(s, s->layout & 2, s->n, s->d, b, h, n, d)] * (double)SCALE;
+        size_t i = mask_at(p, b, h, m, n);
+        if (p->kind == MASK_ADDED)
+            score[n] += (double)p->added[i];
+        else if (p->kind != MASK_NONE && (p->mask[i] != 0) != (p->kind == MASK_KEEP))
+            score[n] = (double)FILL;
+        max = fmax(max, score[n]);
+    }
+    for (uint32_t n = 0; n < s->n; n++)
+        sum += score[n] = exp(score[n] - max);
+    for (uint32_t e = 0; e < s->e; e++) {
+        y[e] = 0;
+        for (uint32_t n = 0; n < s->n; n++)
+            y[e] += score[n] / sum * (double)p->v[at(s, s->layout & 4, s->n, s->e, b, h, n, e)];
+    }
+    free(score);
+}
+
+static void check(const struct sample *p, const float *y)
+{
+    const struct dims *s = &p->s;
+    double want[64];
+    for (uint32_t b = 0; b < s->b; b++)
+        for (uint32_t h = 0; h < s->h; h++)
+            for (uint32_t m = 0; m < s->m; m++) {
+                expect(p, b, h, m, want);
+                for (uint32_t e = 0; e < s->e; e++) {
+                    float got = y[at(s, s->layout & 8, s->m, s->e, b, h, m, e)];
+                    if (!(fabs((double)got - want[e]) <= 2e-5))
+                        fail_msg("m %u n %u d %u e %u layout %u mask %d: want %g, got %g", s->m,
+                                 s->n, s->d, s->e, s->layout, (int)p->kind, want[e], (double)got);
+                }
+            }
+}
+
+static float *values(size_t n, uint64_t *seed)
+{
+    float *x = malloc(n * sizeof *x);
+    assert_non_null(x);
+    for (size_t i = 0; i < n; i++)
+        x[i] = 2 * random_f32(seed);
+    return x;
+}
+
+static void open_sample(struct sample *p, uint64_t *seed)
+{
+    struct dims *s = &p->s;
+    *s = (struct dims){1 + (uint32_t)(random_u64(seed) % 2),  1 + (uint32_t)(random_u64(seed) % 3),
+                       1 + (uint32_t)(random_u64(seed) % 60), 1 + (uint32_t)(random_u64(seed) % 60),
+                       1 + (uint32_t)(random_u64(seed) % 36), 1 + (uint32_t)(random_u64(seed) % 36),
+                       (uint32_t)(random_u64(seed) % 16)};
+    p->kind = (enum mask_kind)(random_u64(seed) % MASK_KINDS);
+    p->q = values((size_t)s->b * s->h * s->m * s->d, seed);
+    p->k = values((size_t)s->b * s->h * s->n * s->d, seed);
+    p->v = values((size_t)s->b * s->h * s->n * s->e, seed);
+    const uint32_t full[4] = {s->b, s->h, s->m, s->n};
+    for (uint32_t i = 0; i < 4; i++)
+        p->mask_dim[i] = (p->kind == MASK_ROW && i < 3) || random_u64(seed) % 2 ? 1 : full[i];
+    size_t n = (size_t)p->mask_dim[0] * p->mask_dim[1] * p->mask_dim[2] * p->mask_dim[3];
+    p->added = values(n, seed);
+    p->mask = malloc(n);
+    assert_non_null(p->mask);
+    for (size_t i = 0; i < n; i++)
+        p->mask[i] = (uint8_t)(random_u64(seed) % 3);
+}
+
+static void close_sample(struct sample *p)
+{
+    free(p->q);
+    free(p->k);
+    free(p->v);
+    free(p->added);
+    free(p->mask);
+}
+
+static void set_up(struct one_op *t, const struct sample *p)
+{
+    const struct dims *s = &p->s;
+    uint32_t dim[4];
+    one_op_open(t, PITH_OP_ATTENTION, p->kind == MASK_NONE ? 3 : 4, 1);
+    t->attr[ATTR_ATTENTION_SCALE] = (int32_t)f32_bits(SCALE);
+    t->attr[ATTR_ATTENTION_FILL] = (int32_t)f32_bits(FILL);
+    t->attr[ATTR_ATTENTION_KEEP] = p->kind == MASK_KEEP;
+    t->attr[ATTR_ATTENTION_LAYOUT] = (int32_t)s->layout;
+    view_dims(s->b, s->h, s->m, s->d, s->layout & 1, dim);
+    one_op_in(t, 0, PITH_F32, 4, dim, p->q);
+    view_dims(s->b, s->h, s->n, s->d, s->layout & 2, dim);
+    one_op_in(t, 1, PITH_F32, 4, dim, p->k);
+    view_dims(s->b, s->h, s->n, s->e, s->layout & 4, dim);
+    one_op_in(t, 2, PITH_F32, 4, dim, p->v);
+    if (p->kind == MASK_ADDED)
+        one_op_in(t, 3, PITH_F32, 4, p->mask_dim, p->added);
+    else if (p->kind != MASK_NONE)
+        one_op_in(t, 3, PITH_BOOL, 4, p->mask_dim, p->mask);
+}
+
+static void test_random(void **state)
+{
+    static const uint32_t levels[] = {0, PITH_CPU_AVX2, PITH_CPU_AVX2 | PITH_CPU_AVX512};
+    (void)state;
+    for (uint64_t turn = 0; turn < 150; turn++) {
+        uint64_t seed = turn;
+        struct sample p;
+        open_sample(&p, &seed);
+        for (size_t level = 0; level < 3; level++) {
+            struct pith_kernels kernels;
+            if ((pith_cpu_features() & levels[level]) != levels[level])
+                continue;
+            pith_kernels_fill(&kernels, levels[level]);
+            for (int split = 0; split < 2; split++) {
+                struct one_op t;
+                set_up(&t, &p);
+                t.kernels = &kernels;
+                assert_int_equal(one_op_shape(&t), PITH_OK);
+                one_op_run(&t, split);
+                check(&p, t.out[0].data);
+                one_op_close(&t);
+            }
+        }
+        close_sample(&p);
+    }
+}
+
+static enum pith_status refused(uint32_t input, uint32_t axis, uint32_t dim, enum pith_type type)
+{
+    uint64_t seed = 9;
+    struct sample p;
+    struct one_op t;
+    do {
+        open_sample(&p, &seed);
+        p.s.layout = 0;
+        if (p.kind == MASK_NONE || p.mask_dim[3] == 1)
+            close_sample(&p);
+    } while (p.kind == MASK_NONE || p.mask_dim[3] == 1);
+    set_up(&t, &p);
+    t.in[input].type = type;
+    if (axis < 4)
+        t.in[input].shape.dim[axis] += dim;
+    else
+        t.in[input].shape.rank = dim;
+    enum pith_status st = one_op_shape(&t);
+    one_op_close(&t);
+    close_sample(&p);
+    return st;
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(refused(i, 0, 1, PITH_F32), PITH_ERR_CORRUPT);
+        assert_int_equal(refused(i, 1, 1, PITH_F32), PITH_ERR_CORRUPT);
+        assert_int_equal(refused(i, 4, 3, PITH_F32), PITH_ERR_CORRUPT);
+        assert_int_equal(refused(i, 0, 0, PITH_I32), PITH_ERR_UNSUPPORTED);
+    }
+    assert_int_equal(refused(0, 3, 1, PITH_F32), PITH_ERR_CORRUPT);
+    assert_int_equal(refused(1, 2, 1, PITH_F32), PITH_ERR_CORRUPT);
+    assert_int_equal(refused(2, 2, 1, PITH_F32), PITH_ERR_CORRUPT);
+    assert_int_equal(refused(3, 3, 1, PITH_BOOL), PITH_ERR_CORRUPT);
+    assert_int_equal(refused(3, 4, 5, PITH_BOOL), PITH_ERR_CORRUPT);
+    assert_int_equal(refused(3, 0, 0, PITH_I64), PITH_ERR_UNSUPPORTED);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_random),
+        cmocka_unit_test(test_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
