@@ -2,10 +2,10 @@
 /* calibrate_minmax.c - the stage: packs the model, plans it with the runtime's observer and collects
  * extremes.
  *
- * The observer is called after every node, in the order of nodes, once per output; packing keeps the
- * order of m->nodes. So the k-th call of a run speaks of the k-th output counted over m->nodes. The
- * operator, the type and the shape must agree each time, and the number of calls at the end of each
- * run: a runtime that merged or reordered steps would be noticed, not misread. */
+ * The observer is called after every node, once per output; each node is a step then, and packing
+ * keeps the order of m->nodes. So step i speaks of m->nodes[i]; what runs in a loop is heard more
+ * than once, or never. The operator, the type and the shape must agree each time: a runtime that
+ * merged or reordered steps would be noticed, not misread. */
 #include "pith_calibrate.h"
 
 #include <stdlib.h>
@@ -14,18 +14,11 @@
 #include "error_fill.h"
 #include "value_range.h"
 
-struct observed_output {
-    uint32_t value; /* number in the model */
-    uint32_t op;
-};
-
 struct calibration {
     struct pith_model *m;
     const struct pith_calibrate_opts *opts;
     struct pith_error *err;
-    struct value_range *ranges;       /* [n_values], of this run */
-    struct observed_output *expected; /* [n_expected] */
-    uint32_t n_expected, n_calls;
+    struct value_range *ranges; /* [n_values], of this run */
     bool mismatch;
     uint32_t nan_value; /* PITH_VALUE_NONE: none */
     struct pith_buffer file;
@@ -56,14 +49,14 @@ static void add_values(struct calibration *c, uint32_t value, const float *x, si
 static void observe(void *user, const struct pith_layer *layer, const struct pith_tensor *out)
 {
     struct calibration *c = user;
-    uint32_t k = c->n_calls++;
-    if (k >= c->n_expected || c->expected[k].op != layer->op ||
-        !same_shape(&c->m->values[c->expected[k].value], out)) {
+    const struct pith_node *node = &c->m->nodes[layer->step]; /* make_plan counted */
+    uint32_t value = node->out[layer->output];
+    if (node->op != layer->op || !same_shape(&c->m->values[value], out)) {
         c->mismatch = true;
         return;
     }
     if (out->type == PITH_F32)
-        add_values(c, c->expected[k].value, out->data, tensor_elems(out));
+        add_values(c, value, out->data, tensor_elems(out));
 }
 
 /* The plan's user pointer is the calibration; the caller's thread pool has its own. */
@@ -99,24 +92,6 @@ static enum pith_status check_input(struct calibration *c)
     return PITH_OK;
 }
 
-static enum pith_status list_outputs(struct calibration *c)
-{
-    const struct pith_model *m = c->m;
-    size_t n = 0;
-    for (uint32_t i = 0; i < m->n_nodes; i++)
-        n += m->nodes[i].n_out;
-    c->expected = malloc((n + 1) * sizeof *c->expected);
-    c->ranges = calloc(m->n_values + (size_t)1, sizeof *c->ranges);
-    if (!c->expected || !c->ranges)
-        return pith_error_no_memory(c->err);
-    for (uint32_t i = 0; i < m->n_nodes; i++) {
-        for (uint32_t k = 0; k < m->nodes[i].n_out; k++)
-            c->expected[c->n_expected++] =
-                (struct observed_output){m->nodes[i].out[k], m->nodes[i].op};
-    }
-    return PITH_OK;
-}
-
 static enum pith_status make_plan(struct calibration *c)
 {
     enum pith_status st = pith_model_pack(c->m, NULL, &c->file, c->err);
@@ -145,6 +120,10 @@ static enum pith_status make_plan(struct calibration *c)
     if (st != PITH_OK)
         return pith_error_fill(c->err, st, "cannot calibrate: the model cannot be planned (status %d)",
                                (int)st);
+    if (pith_plan_layer_count(c->plan) != c->m->n_nodes)
+        return pith_error_fill(c->err, PITH_ERR_UNSUPPORTED,
+                               "cannot calibrate: the runtime has %u steps, the model has %u nodes",
+                               pith_plan_layer_count(c->plan), c->m->n_nodes);
     return PITH_OK;
 }
 
@@ -152,10 +131,9 @@ static enum pith_status make_plan(struct calibration *c)
 
 static enum pith_status check_sample(struct calibration *c, uint64_t i)
 {
-    if (c->mismatch || c->n_calls != c->n_expected)
+    if (c->mismatch)
         return pith_error_fill(c->err, PITH_ERR_UNSUPPORTED,
-                               "cannot calibrate: the runtime reported %u results, the model has %u",
-                               c->n_calls, c->n_expected);
+                               "cannot calibrate: the runtime's steps are not the model's nodes");
     if (c->nan_value != PITH_VALUE_NONE)
         return pith_error_fill(c->err, PITH_ERR_UNSUPPORTED,
                                "cannot calibrate: '%s' is NaN for %s",
@@ -171,7 +149,6 @@ static enum pith_status run_sample(struct calibration *c, uint64_t i)
     if (st != PITH_OK)
         return st;
     add_values(c, c->m->inputs[0], x, (size_t)pith_data_elems(c->opts->data));
-    c->n_calls = 0;
     st = pith_plan_run(c->plan);
     if (st != PITH_OK)
         return pith_error_fill(c->err, st, "cannot calibrate: running %s failed (status %d)",
@@ -218,17 +195,16 @@ enum pith_status pith_calibrate(struct pith_model *m, const struct pith_calibrat
 {
     struct calibration c = {.m = m, .opts = opts, .err = err, .nan_value = PITH_VALUE_NONE};
     enum pith_status st = check_input(&c);
-    if (st == PITH_OK)
-        st = list_outputs(&c);
-    if (st == PITH_OK)
-        st = make_plan(&c);
+    if (st == PITH_OK) {
+        c.ranges = calloc(m->n_values + (size_t)1, sizeof *c.ranges);
+        st = c.ranges ? make_plan(&c) : pith_error_no_memory(err);
+    }
     if (st == PITH_OK)
         st = run_samples(&c, n_seen);
     for (uint32_t v = 0; st == PITH_OK && v < m->n_values; v++)
         widen(&m->values[v], &c.ranges[v]);
     pith_buffer_free(&c.file);
     free(c.memory);
-    free(c.expected);
     free(c.ranges);
     return st;
 }

@@ -21,8 +21,8 @@ struct pith_data {
     uint64_t n_chosen;
     uint32_t rank; /* of one sample as the model takes it */
     uint32_t dim[PITH_MAX_RANK];
-    uint64_t elems;
-    bool shape_given;
+    uint64_t elems; /* of one sample, all its steps */
+    bool shape_given, may_step;
     uint32_t channels; /* of pictures as fed; 0: as they are */
     char input[96];    /* "input 'x'" for messages */
     char name[64];     /* of a sample that has none */
@@ -59,16 +59,27 @@ static bool raw_type(const char *text, size_t n, enum pith_type *type)
     return false;
 }
 
+/* "490:..." with 1 <= *n <= DATA_MAX_SAMPLE_ELEMS; *rest is what follows the colon. */
+static bool parse_count(const char *text, uint64_t *n, const char **rest)
+{
+    *n = 0;
+    for (; *text >= '0' && *text <= '9' && *n <= DATA_MAX_SAMPLE_ELEMS; text++)
+        *n = *n * 10 + (uint64_t)(*text - '0');
+    *rest = text + 1;
+    return *text == ':' && *n >= 1 && *n <= DATA_MAX_SAMPLE_ELEMS;
+}
+
 static bool parse_raw(const char *text, struct raw_spec *raw)
 {
     const char *count = strchr(text, ':');
-    if (!count || !raw_type(text, (size_t)(count - text), &raw->type))
-        return false;
-    raw->elems = 0;
-    for (count++; *count >= '0' && *count <= '9' && raw->elems <= DATA_MAX_SAMPLE_ELEMS; count++)
-        raw->elems = raw->elems * 10 + (uint64_t)(*count - '0');
-    raw->path = count + 1;
-    return *count == ':' && raw->elems >= 1 && raw->elems <= DATA_MAX_SAMPLE_ELEMS;
+    return count && raw_type(text, (size_t)(count - text), &raw->type) &&
+           parse_count(count + 1, &raw->elems, &raw->path);
+}
+
+static enum pith_status load_file(struct data_source *s, const char *path, struct pith_error *err)
+{
+    enum pith_status st = pith_source_open(path, s->max_bytes, &s->file, err);
+    return st == PITH_OK ? pith_source_load(&s->file, s->max_bytes, err) : st;
 }
 
 static enum pith_status open_raw(struct data_source *s, const char *path, struct pith_error *err)
@@ -79,12 +90,20 @@ static enum pith_status open_raw(struct data_source *s, const char *path, struct
                                "'%s' is not raw:TYPE:VALUES:FILE with TYPE i8 u8 i16 u16 i32 f16 "
                                "f32 or f64",
                                path);
-    enum pith_status st = pith_source_open(raw.path, s->max_bytes, &s->file, err);
-    if (st == PITH_OK)
-        st = pith_source_load(&s->file, s->max_bytes, err);
-    if (st == PITH_OK)
-        st = pith_raw_open(s, raw.type, raw.elems, err);
-    return st;
+    enum pith_status st = load_file(s, raw.path, err);
+    return st == PITH_OK ? pith_raw_open(s, raw.type, raw.elems, err) : st;
+}
+
+/* "wav:FRAME:HOP:FILE" */
+static enum pith_status open_wav(struct data_source *s, const char *path, struct pith_error *err)
+{
+    uint64_t frame, hop;
+    const char *rest;
+    if (!parse_count(path + strlen("wav:"), &frame, &rest) || !parse_count(rest, &hop, &rest))
+        return pith_error_fill(err, PITH_ERR_ARGUMENT,
+                               "'%s' is not wav:FRAME:HOP:FILE with FRAME and HOP in samples", path);
+    enum pith_status st = load_file(s, rest, err);
+    return st == PITH_OK ? pith_wav_open(s, frame, hop, err) : st;
 }
 
 static bool is_zip(const uint8_t *head, size_t n)
@@ -140,7 +159,8 @@ static enum pith_status open_file(struct data_source *s, const struct pith_data_
     if (!open)
         return pith_error_fill(err, PITH_ERR_CORRUPT,
                                "%s: not IDX, npy, npz, PNG, JPEG, a tar of those, or CIFAR-10 "
-                               "(.bin); headerless records are given as raw:TYPE:VALUES:FILE",
+                               "(.bin); headerless records are given as raw:TYPE:VALUES:FILE, sound "
+                               "as wav:FRAME:HOP:FILE",
                                s->file.name);
     bool in_place = open == pith_tar_open || open == pith_one_picture_open;
     if (!in_place)
@@ -157,6 +177,8 @@ static enum pith_status open_source(struct data_source *s, const struct pith_dat
         return open_file(s, o, err);
     if (strncmp(path, "raw:", 4) == 0)
         return open_raw(s, path, err);
+    if (strncmp(path, "wav:", 4) == 0)
+        return open_wav(s, path, err);
     if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
         return pith_folder_open(s, path, err);
     return open_file(s, o, err);
@@ -208,7 +230,8 @@ static enum pith_status find_labels(struct pith_data *d, const char *path, struc
 {
     struct data_source *s = &d->source;
     struct stat info;
-    if (s->labels || s->targets || strncmp(path, "raw:", 4) == 0 || s->folder)
+    if (s->labels || s->targets || strncmp(path, "raw:", 4) == 0 || s->hop ||
+        s->folder)
         return PITH_OK;
     bool pictures = s->list.n > 0 && s->n_samples > 1;
     if (!pictures && !s->big_endian)
@@ -229,6 +252,7 @@ static enum pith_status find_labels(struct pith_data *d, const char *path, struc
 static void take_shape(struct pith_data *d, const struct pith_data_opts *o)
 {
     d->shape_given = o->rank > 0;
+    d->may_step = o->steps && o->rank > 0;
     d->rank = o->rank;
     d->elems = 1;
     for (uint32_t i = 0; i < o->rank; i++) {
@@ -263,6 +287,8 @@ static enum pith_status shape_numbers(struct pith_data *d, struct pith_error *er
         memcpy(d->dim + 1, s->dim, n * sizeof d->dim[0]);
         d->elems = s->elems;
     }
+    if (d->may_step && s->elems % d->elems == 0)
+        d->elems = s->elems;
     if (d->elems != s->elems)
         return does_not_fit(d, s->dim, s->rank, err);
     if (d->pre.resize || d->pre.crop)
@@ -398,6 +424,14 @@ uint64_t pith_data_elems(const struct pith_data *data)
     return data->elems;
 }
 
+uint64_t pith_data_steps(const struct pith_data *data)
+{
+    uint64_t one = 1;
+    for (uint32_t i = 0; i < data->rank; i++)
+        one *= data->dim[i];
+    return data->elems / one;
+}
+
 uint32_t pith_data_shape(const struct pith_data *data, uint32_t dim[PITH_MAX_RANK])
 {
     memcpy(dim, data->dim, sizeof data->dim);
@@ -489,6 +523,29 @@ enum pith_status pith_data_read(struct pith_data *data, uint64_t i, float *x, in
     if (st == PITH_OK && label)
         *label = s->labels ? s->labels[n] : PITH_NO_LABEL;
     return st;
+}
+
+int64_t pith_data_label(const struct pith_data *data, uint64_t i)
+{
+    const int64_t *labels = data->source.labels;
+    return labels && i < data->n_chosen ? labels[stored_number(data, i)] : PITH_NO_LABEL;
+}
+
+enum pith_status pith_data_read_as(struct pith_data *data, uint64_t i, enum pith_type type, void *x,
+                                   int64_t *label, struct pith_error *err)
+{
+    const struct data_source *s = &data->source;
+    if (type == PITH_F32)
+        return pith_data_read(data, i, x, label, err);
+    if (s->numbers != pith_stored_numbers)
+        return pith_error_fill(err, PITH_ERR_UNSUPPORTED, "%s: gives f32, which %s does not take",
+                               s->file.name, data->input);
+    if (i >= data->n_chosen)
+        return pith_error_fill(err, PITH_ERR_ARGUMENT, "%s: no sample %llu", s->file.name,
+                               (unsigned long long)i);
+    if (label)
+        *label = pith_data_label(data, i);
+    return pith_stored_as(s, stored_number(data, i), type, x, err);
 }
 
 enum pith_status pith_data_read_target(struct pith_data *data, uint64_t i, float *y)

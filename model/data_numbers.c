@@ -9,6 +9,7 @@
 #include "data_source.h"
 #include "half_float.h"
 #include "npy_header.h"
+#include "number_convert.h"
 #include "tensor.h"
 
 static uint64_t load_number(const uint8_t *p, uint32_t bytes, bool big_endian)
@@ -66,6 +67,33 @@ enum pith_status pith_stored_numbers(const struct data_source *s, uint64_t i, fl
     const uint8_t *p = s->file.mem + s->first + i * s->elems * each;
     for (uint64_t k = 0; k < s->elems; k++)
         x[k] = (float)pith_stored_f64(s->type, s->big_endian, p + k * each);
+    return PITH_OK;
+}
+
+static bool is_real(enum pith_type type)
+{
+    return type == PITH_F32 || type == PITH_F64 || type == PITH_F16 || type == PITH_BF16;
+}
+
+enum pith_status pith_stored_as(const struct data_source *s, uint64_t i, enum pith_type type,
+                                void *x, struct pith_error *err)
+{
+    uint32_t each = pith_type_bytes(s->type), to_bytes = pith_type_bytes(type);
+    const uint8_t *p = s->file.mem + s->first + i * s->elems * each;
+    for (uint64_t k = 0; k < s->elems; k++, p += each) {
+        struct number v = {.whole = !is_real(s->type)};
+        char text[32];
+        if (!v.whole)
+            v.d = pith_stored_f64(s->type, s->big_endian, p);
+        else
+            (void)pith_stored_i64(s->type, s->big_endian, p, &v.i); /* integers always are one */
+        if (!pith_number_store(v, type, (uint8_t *)x + k * to_bytes))
+            return pith_error_fill(err, PITH_ERR_ARGUMENT,
+                                   "%s: value %llu of sample %llu is %s, which the input's type "
+                                   "cannot hold",
+                                   s->file.name, (unsigned long long)k, (unsigned long long)i,
+                                   pith_number_text(v, text));
+    }
     return PITH_OK;
 }
 

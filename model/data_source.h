@@ -5,7 +5,7 @@
  * pixels, to be resized, cropped and laid out) or as plain numbers in the order of the model's
  * input. data.c owns ranges, labels, preprocessing and the shape test; a reader only decodes.
  *
- *     path -> file_source (bytes; .gz inflated) -> data_idx | data_cifar | data_npy | data_raw
+ *     path -> file_source (bytes; .gz inflated) -> data_idx | data_cifar | data_npy | data_raw | wav
  *                                               -> data_pictures (folder, tar, one picture) */
 #ifndef DATA_SOURCE_H
 #define DATA_SOURCE_H
@@ -107,6 +107,7 @@ struct data_source {
     enum pith_type type; /* of stored numbers */
     bool big_endian;
     uint64_t first; /* offset of sample 0 in file.mem */
+    uint64_t n_sound, hop; /* of a recording: its length in values, and the values between frames */
     /* what the file says about labels */
     int64_t *labels; /* [n_samples] or NULL; owned */
     float *targets;  /* [n_samples * target_elems] or NULL; owned */
@@ -129,6 +130,9 @@ enum pith_status pith_npy_open(struct data_source *s, struct pith_error *err);
 enum pith_status pith_npz_open(struct data_source *s, struct pith_error *err);
 enum pith_status pith_raw_open(struct data_source *s, enum pith_type type, uint64_t elems,
                                struct pith_error *err);
+/* Frames of `frame` values every `hop`; both >= 1. */
+enum pith_status pith_wav_open(struct data_source *s, uint64_t frame, uint64_t hop,
+                               struct pith_error *err);
 enum pith_status pith_tar_open(struct data_source *s, struct pith_error *err);
 enum pith_status pith_one_picture_open(struct data_source *s, struct pith_error *err);
 enum pith_status pith_folder_open(struct data_source *s, const char *path, struct pith_error *err);
@@ -138,6 +142,9 @@ bool pith_is_idx(const uint8_t *head, size_t n);
 /* The shared `numbers` for samples that lie one behind the other in file.mem. */
 enum pith_status pith_stored_numbers(const struct data_source *s, uint64_t i, float *x,
                                      struct pith_error *err);
+/* The same as elements of another type, each value kept or refused. */
+enum pith_status pith_stored_as(const struct data_source *s, uint64_t i, enum pith_type type,
+                                void *x, struct pith_error *err);
 /* Element k of stored numbers as a double, and as an integer (false: not one that fits). */
 double pith_stored_f64(enum pith_type type, bool big_endian, const uint8_t *p);
 bool pith_stored_i64(enum pith_type type, bool big_endian, const uint8_t *p, int64_t *v);

@@ -7,6 +7,10 @@
  * times a is zero; centroids are scaled like the values they stand for, so a codebook of the whole
  * tensor becomes one per channel, its order turned round where a[o] is negative.
  *
+ * A normalization in the body of a loop or branch is folded into a convolution outside of it, too: what
+ * was read inside is now made outside, where the body sees it. (The other way round cannot be: nobody
+ * outside reads what a body made.)
+ *
  * Left alone: what is not constant, a variance + epsilon that is not above 0, a codebook whose
  * groups straddle channels, a Gemm bias that differs between rows. */
 #include "error_fill.h"

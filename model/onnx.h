@@ -5,7 +5,9 @@
  *
  *     bytes -> onnx_wire    every length, depth and count checked without building anything
  *           -> protobuf-c   unpacked into budgeted memory (onnx_alloc)
- *           -> onnx_graph   names resolved, cut, frozen; order of execution (onnx_order)
+ *           -> onnx_inline  one list of nodes: names resolved (onnx_scope), functions expanded
+ *                           (onnx_function), bodies of Loop, Scan and If in place
+ *           -> onnx_graph   cut; onnx_inputs: shapes, frozen inputs; onnx_order: who needs whom
  *           -> onnx_table   node by node: lowered (onnx_<family>), shaped by the runtime's rule,
  *                           folded where all inputs are constant (onnx_fold), else emitted
  *           -> onnx_emit    what is alive becomes a struct pith_model
@@ -21,14 +23,17 @@
 #include "pith_onnx.h"
 
 enum {
-    ONNX_OPSET_MIN = 7,
-    ONNX_OPSET_MAX = 21,
+    ONNX_OPSET_MIN = 7, /* of every operator; of some from 1 on: onnx_early.c */
+    ONNX_OPSET_MAX = 27,
     ONNX_MAX_DEPTH = 32,         /* of nested messages */
-    ONNX_MAX_NODES = 65536,      /* of the main graph */
+    ONNX_MAX_NODES = 65536,      /* of the main graph; of all when functions are expanded */
+    ONNX_MAX_STEPS = 1 << 22,    /* names and nodes met while they are */
+    ONNX_MAX_FRAMES = 64,        /* of nested calls and bodies */
+    ONNX_MAX_QUALIFIED = 512,    /* bytes of "call/node" */
     ONNX_MAX_MESSAGES = 1 << 19, /* of any type, nested ones included */
     ONNX_MAX_FIELDS = 1 << 21,   /* occurrences of fields, packed elements not counted */
     ONNX_MAX_NODE_INPUTS = 16384,
-    ONNX_EINSUM_NODES = 7, /* that one Einsum becomes at most */
+    ONNX_MAX_SPATIAL = 4, /* axes of convolutions and pools: pads are a list of two an axis */
     ONNX_OTHER_BATCH = 3, /* a second size for an open batch, to see what follows it */
     ONNX_NONE = -1
 };
@@ -68,13 +73,15 @@ struct onnx_value {
     bool empty;                      /* a constant without elements: shape is meaningless */
     bool live;                       /* an output needs it */
     bool output;                     /* is an output of the graph */
+    bool wide;                       /* f64 in the file: held as f32, and only while constant */
+    bool selected;                   /* its first dim is known at run time alone */
     bool varies;         /* follows the open batch: `other` (and `other_data`) hold what it would be */
     struct shape other;  /* with a batch of ONNX_OTHER_BATCH instead of 1 */
     void *other_data;    /* of a constant; NULL: as `data` */
     const Onnx__TensorProto *tensor; /* where `data` is loaded from when wanted */
     void *data;                      /* owned by the budget; NULL: not loaded */
     uint32_t alias;                  /* the value this one is only another name of, or itself */
-    int64_t producer;                /* ONNX node, or ONNX_NONE */
+    int64_t producer;                /* number in im->flat, or ONNX_NONE */
     uint32_t number;                 /* in the model */
 };
 
@@ -84,6 +91,60 @@ struct onnx_node {
     int32_t *attr;
     uint32_t n_in, n_out;
     uint32_t *in, *out;
+    uint32_t begin, middle; /* of the end of a region: the nodes it closes */
+};
+
+/* ---- the one list of nodes (onnx_inline.c) -------------------------------------------------- */
+
+enum onnx_role { ONNX_PLAIN = 0, ONNX_BEGIN = 1, ONNX_ELSE = 2, ONNX_END = 3 };
+enum onnx_region_kind { ONNX_LOOP = 0, ONNX_SCAN = 1, ONNX_IF = 2 };
+
+struct onnx_flat {
+    const Onnx__NodeProto *node; /* of the file, or a copy where it lies in a function */
+    uint8_t role;
+    uint32_t part;   /* where it stands: 0 the graph, else pith_onnx_part() */
+    uint32_t region; /* of BEGIN, ELSE, END */
+    int64_t opset;
+    uint32_t n_in, n_out;
+    uint32_t *in; /* values, or ONNX_VALUE_NONE */
+    uint32_t out; /* its outputs are values out, out + 1, ... */
+};
+
+/* A Loop, Scan or If. */
+struct onnx_region {
+    enum onnx_region_kind kind;
+    const Onnx__NodeProto *node;
+    const Onnx__GraphProto *second; /* If: the other branch */
+    uint32_t parent;                /* part it stands in */
+    uint32_t begin, middle, end;    /* numbers in im->flat; middle: of an If */
+    uint32_t n_states, n_slices;
+    uint32_t first_out, n_out; /* of the end */
+    uint32_t *end_in;
+    bool batched;             /* Scan of opset 8: an axis for the batch, of 1, stands first */
+    bool iteration_is_list;   /* Loop: the body wants the iteration as [1], not [] */
+    uint32_t at_middle, at_end; /* places in im->order */
+    /* what lowering the begin has found */
+    bool never, taken_first, taken_second; /* never run; only one branch is */
+    bool endless;                          /* as far as count and first condition go */
+    uint32_t emitted, emitted_middle;      /* numbers in im->nodes, plus 1 */
+};
+
+/* The body of region r, or its second branch. */
+static inline uint32_t pith_onnx_part(uint32_t region, bool second)
+{
+    return 2 * region + 1 + second;
+}
+
+struct onnx_function {
+    const char *domain, *name, *overload;
+    const Onnx__FunctionProto *proto;
+    Onnx__AttributeProto **defaults;
+    size_t n_defaults;
+};
+
+struct onnx_call {
+    const struct onnx_function *function;
+    const Onnx__NodeProto *node;
 };
 
 /* A node that cannot be imported, and why. */
@@ -92,12 +153,20 @@ struct onnx_refusal {
     const char *label; /* name of the node, or of its output */
     const char *why;   /* "": there is no such operator here; else the whole message */
     uint32_t place;    /* in the order of refusals */
+    uint32_t flat;     /* the node */
 };
 
 /* Names of all values, sorted, for look-ups that no choice of names can slow down. */
 struct onnx_name {
     const char *text;
     uint32_t value;
+    const Onnx__NodeProto *node; /* whose output it is; NULL: an input or an initializer */
+};
+
+struct onnx_scope {
+    const struct onnx_scope *parent; /* whose names are seen too */
+    struct onnx_name *names;
+    uint32_t n_names;
 };
 
 struct onnx_import {
@@ -108,15 +177,21 @@ struct onnx_import {
     struct onnx_budget budget;
     Onnx__ModelProto *model;
     const Onnx__GraphProto *graph;
-    int64_t opset;
+    int64_t opset; /* of the file; while a node is lowered, of that node */
 
     struct onnx_value *values;
     uint32_t n_values, cap_values;
-    struct onnx_name *names;
+    struct onnx_name *names; /* of the main graph */
     uint32_t n_names;
-    uint32_t *node_out; /* ONNX node i's outputs are values node_out[i], node_out[i] + 1, ... */
-    uint32_t **node_in; /* values, or ONNX_VALUE_NONE */
-    uint32_t *order;    /* live ONNX nodes in an order of execution */
+    struct onnx_function *functions; /* sorted */
+    uint32_t n_functions;
+    uint64_t n_steps;
+    struct onnx_flat *flat;
+    uint32_t n_flat, cap_flat;
+    uint32_t n_file_nodes; /* a region counts as one */
+    struct onnx_region *regions;
+    uint32_t n_regions, cap_regions;
+    uint32_t *order; /* live nodes in an order of execution: numbers in flat */
     uint32_t n_order;
     uint32_t *inputs; /* values; frozen ones and initializers left out */
     uint32_t n_inputs;
@@ -130,12 +205,13 @@ struct onnx_import {
     uint32_t n_open;
 
     struct onnx_node *nodes;
-    uint32_t n_nodes;
+    uint32_t n_nodes, cap_nodes;
     struct onnx_refusal *refusals;
     uint32_t n_refusals;
-    const struct tview **view_in; /* room for the widest node */
+    const struct tview **view_in; /* operands of the node at hand */
     struct tview **view_out;
     struct tview *view; /* inputs, then outputs */
+    uint32_t cap_view;
 };
 
 /* Writes "file: ..." to err, unprintable bytes replaced, and returns status. */
@@ -157,19 +233,48 @@ uint32_t pith_onnx_alias(const struct onnx_import *im, uint32_t value);
 /* Name of ONNX node i, or of its first output. */
 const char *pith_onnx_label(const Onnx__NodeProto *node);
 
+/* onnx_inline.c: im->flat, im->regions. */
+enum pith_status pith_onnx_inline(struct onnx_import *im);
+
+/* onnx_scope.c: the names of the graph; of a body and of a function, whose inputs are the values
+ * `inputs`. Makes values for initializers and outputs; *first_out: the first of each node. */
+enum pith_status pith_onnx_scope_graph(struct onnx_import *im, struct onnx_scope *s,
+                                       uint32_t **first_out);
+enum pith_status pith_onnx_scope_body(struct onnx_import *im, struct onnx_scope *s,
+                                      const Onnx__GraphProto *g, const uint32_t *inputs,
+                                      uint32_t **first_out);
+enum pith_status pith_onnx_scope_function(struct onnx_import *im, struct onnx_scope *s,
+                                          const Onnx__FunctionProto *f, const uint32_t *inputs,
+                                          uint32_t **first_out);
+/* *value may be ONNX_VALUE_NONE: an input of a function that the call leaves out. */
+bool pith_onnx_scope_find(const struct onnx_scope *scope, const char *name, uint32_t *value);
+
+/* onnx_function.c. find: *found NULL when the node is none. called: *node replaced by a copy with
+ * the attributes of the call (NULL: outside of functions). */
+enum pith_status pith_onnx_index_functions(struct onnx_import *im);
+enum pith_status pith_onnx_find_function(struct onnx_import *im, const Onnx__NodeProto *node,
+                                         const struct onnx_function **found);
+enum pith_status pith_onnx_called_node(struct onnx_import *im, const struct onnx_call *call,
+                                       const Onnx__NodeProto **node);
+
 /* onnx_inputs.c: shapes of graph inputs, frozen inputs. */
 enum pith_status pith_onnx_bind_inputs(struct onnx_import *im);
-/* onnx_freeze.c: makes an input of known type and shape a constant. */
+/* onnx_freeze.c: makes an input of known type a constant. Dims of its shape may be 0, open: those of
+ * the values then. */
 enum pith_status pith_onnx_freeze(struct onnx_import *im, uint32_t value, const char *text);
 
-/* onnx_order.c: live nodes and their order of execution. */
+/* onnx_order.c: live nodes and their order of execution; then, when lowering has found which
+ * branches are taken, the refusals of nodes that nothing needs are dropped. */
 enum pith_status pith_onnx_sort(struct onnx_import *im);
+enum pith_status pith_onnx_drop_refusals(struct onnx_import *im);
 
 /* onnx_tensor.c. describe: type and shape of a value from its tensor. load: its elements into
  * `data`. copy: its elements to dst (type bytes * count), without keeping them. */
 enum pith_status pith_onnx_describe_tensor(struct onnx_import *im, uint32_t value);
 enum pith_status pith_onnx_load(struct onnx_import *im, uint32_t value);
 enum pith_status pith_onnx_copy(struct onnx_import *im, uint32_t value, void *dst);
+/* What a refused allocation for the elements of a value means, by its name. */
+enum pith_status pith_onnx_no_room(struct onnx_import *im, uint32_t value);
 /* 0 for what has no counterpart. float types all become f32, unsigned 32 and 64 bits i64. */
 enum pith_type pith_onnx_type(int32_t data_type);
 const char *pith_onnx_type_name(int32_t data_type);
@@ -185,6 +290,7 @@ struct onnx_row;
 struct onnx_lower {
     struct onnx_import *im;
     const Onnx__NodeProto *node;
+    const struct onnx_flat *flat;
     const char *label;
     const struct onnx_row *row;
     const struct op_info *info;      /* of row->op */
@@ -206,20 +312,47 @@ struct onnx_row {
 
 const struct onnx_row *pith_onnx_row(const Onnx__NodeProto *node); /* NULL: not supported */
 const char *pith_onnx_hint(const char *op_type);
+/* onnx_early.c: the node's opset, below 7, has other rules for it. */
+bool pith_onnx_too_early(const Onnx__NodeProto *node, int64_t opset);
 /* Lowers all nodes of im->order; refused ones are collected in im->refusals. */
 enum pith_status pith_onnx_lower_all(struct onnx_import *im);
 /* Shapes of the outputs by the runtime's rule; then the node is folded or emitted. A lowering that
  * makes several nodes of one calls it for each. */
 enum pith_status pith_onnx_finish(struct onnx_lower *l);
+/* One of the several nodes that a node becomes: `step` is ready for its inputs and attributes, its
+ * one output is *out, a new value when that is ONNX_VALUE_NONE. */
+enum pith_status pith_onnx_step(struct onnx_lower *l, uint32_t op, struct onnx_lower *step,
+                                uint32_t *out);
+/* Appends a node with room for its attributes, inputs and outputs; NULL when memory is out. Earlier
+ * ones may move. */
+struct onnx_node *pith_onnx_new_node(struct onnx_import *im, const struct op_info *info,
+                                     uint32_t n_in, uint32_t n_out);
+/* Begins one of the nodes that a lowering makes of one, of operator `op` with default attributes,
+ * one input (set sub->in, which is read before pith_onnx_finish returns) and one output: a new value,
+ * or, with `last`, the first one of l. */
+enum pith_status pith_onnx_open_step(struct onnx_lower *l, enum pith_op op, bool last,
+                                     struct onnx_lower *sub, uint32_t *out);
 /* onnx_fold.c: computes a node whose inputs are all constants. *folded tells whether it did. */
 enum pith_status pith_onnx_fold(struct onnx_lower *l, const struct op_args *args, bool *folded);
 /* The same once more, args shaped for the other batch, into other_data; the outputs are folded. */
 enum pith_status pith_onnx_fold_other(struct onnx_lower *l, const struct op_args *args);
+/* onnx_batch.c: constants of l that follow the batch, where they are the same for every sample,
+ * become values of one sample or nodes that repeat it. l stays a node. */
+enum pith_status pith_onnx_open_constants(struct onnx_lower *l);
 /* The value's shape under the other batch. */
 static inline const struct shape *pith_onnx_other_shape(const struct onnx_value *v)
 {
     return v->varies ? &v->other : &v->shape;
 }
+/* onnx_moving_slice.c: a Slice of fixed length from a place computed at run time becomes a Gather;
+ * *done false: it is none. */
+enum pith_status pith_onnx_moving_slice(struct onnx_lower *l, bool *done);
+/* onnx_dead.c: leaves in im->nodes what an output needs; states and results of loops and branches
+ * that nobody needs go too. */
+enum pith_status pith_onnx_drop_dead(struct onnx_import *im);
+/* onnx_patterns.c: nodes that together are one operator of the runtime become it. */
+enum pith_status pith_onnx_match_patterns(struct onnx_import *im);
+
 /* onnx_emit.c */
 enum pith_status pith_onnx_emit(struct onnx_import *im, struct pith_model **m);
 
@@ -282,16 +415,40 @@ enum pith_status pith_onnx_single_output(struct onnx_lower *l);
 enum pith_status pith_onnx_vanish(struct onnx_lower *l);
 void pith_onnx_set_float(struct onnx_lower *l, uint32_t slot, float v);
 
+/* A new constant without dims; bytes: one element of `type`. */
+enum pith_status pith_onnx_scalar(struct onnx_lower *l, enum pith_type type, const void *bytes,
+                                  uint32_t *value);
+/* The node computes in a wider type: input 0 is cast to it, output 0 back, both without loss. */
+enum pith_status pith_onnx_widened(struct onnx_lower *l, enum pith_type type);
+
+/* onnx_pool_index.c: lowers l, a MaxPool with its attributes in their slots, and its output 1. */
+enum pith_status pith_onnx_pool_indices(struct onnx_lower *l);
+
 /* Input 0 becomes the first and the second input. */
 enum pith_status pith_onnx_input_twice(struct onnx_lower *l);
 
+/* onnx_loop.c. as_scalar: *value, of one element of `type`, without dims. constant_scalar: its
+ * element, when it is constant. */
+enum pith_status pith_onnx_as_scalar(struct onnx_lower *l, const char *what, enum pith_type type,
+                                     uint32_t *value);
+enum pith_status pith_onnx_constant_scalar(struct onnx_lower *l, uint32_t value, bool *constant,
+                                           int64_t *number);
+/* onnx_branch.c: the end of a region whose course is known; false: it is not. */
+bool pith_onnx_settle_end(struct onnx_import *im, const struct onnx_flat *end);
+/* "f32 1x3x224x224" */
+const char *pith_onnx_shape_text(const struct onnx_value *v, char text[96]);
+
 /* The lowerings, by family. */
+onnx_lower_fn pith_lower_if, pith_lower_loop, pith_lower_scan;
 onnx_lower_fn pith_lower_plain;
 onnx_lower_fn pith_lower_conv, pith_lower_pool, pith_lower_batch_norm, pith_lower_lrn;
+onnx_lower_fn pith_lower_global_lp_pool;
 onnx_lower_fn pith_lower_gemm, pith_lower_matmul;
 onnx_lower_fn pith_lower_alpha, pith_lower_clip, pith_lower_softmax;
 onnx_lower_fn pith_lower_reshape, pith_lower_flatten, pith_lower_squeeze, pith_lower_unsqueeze;
 onnx_lower_fn pith_lower_transpose, pith_lower_identity, pith_lower_cast, pith_lower_constant;
+onnx_lower_fn pith_lower_cast_like, pith_lower_dropout, pith_lower_formula;
+onnx_lower_fn pith_lower_prelu, pith_lower_stft;
 onnx_lower_fn pith_lower_concat, pith_lower_split, pith_lower_slice, pith_lower_pad;
 onnx_lower_fn pith_lower_reduce_mean, pith_lower_resize;
 onnx_lower_fn pith_lower_shape, pith_lower_size, pith_lower_constant_of_shape, pith_lower_range;
@@ -301,12 +458,16 @@ onnx_lower_fn pith_lower_scatter_elements, pith_lower_scatter_nd, pith_lower_til
 onnx_lower_fn pith_lower_expand;
 onnx_lower_fn pith_lower_depth_to_space, pith_lower_space_to_depth, pith_lower_trilu;
 onnx_lower_fn pith_lower_one_hot, pith_lower_top_k, pith_lower_conv_transpose;
-onnx_lower_fn pith_lower_einsum;
+onnx_lower_fn pith_lower_einsum, pith_lower_recurrent;
 onnx_lower_fn pith_lower_kind, pith_lower_unary;
-onnx_lower_fn pith_lower_mod, pith_lower_is_nan;
+onnx_lower_fn pith_lower_mod, pith_lower_is_nan, pith_lower_is_inf, pith_lower_relu, pith_lower_pow;
+onnx_lower_fn pith_lower_non_max_suppression;
 onnx_lower_fn pith_lower_reduce;
+onnx_lower_fn pith_lower_quantize, pith_lower_dequantize, pith_lower_dynamic_quantize;
+onnx_lower_fn pith_lower_qlinear_conv, pith_lower_qlinear_matmul;
 onnx_lower_fn pith_lower_arg, pith_lower_hardmax, pith_lower_cum_sum, pith_lower_lp_norm;
 onnx_lower_fn pith_lower_group_norm, pith_lower_layer_norm, pith_lower_mean_variance;
+onnx_lower_fn pith_lower_attention, pith_lower_rotary_embedding, pith_lower_rms_norm, pith_lower_swish;
 
 /* The whole road up to (not including) onnx_emit; im->refusals tells what cannot be imported. */
 enum pith_status pith_onnx_open(struct onnx_import *im, const void *bytes, size_t n);

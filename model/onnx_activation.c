@@ -13,12 +13,52 @@ enum pith_status pith_lower_alpha(struct onnx_lower *l)
     return pith_onnx_take_float(l, "beta", ATTR_BETA);
 }
 
+/* One of Min and Max of two values. */
+static enum pith_status bound_step(struct onnx_lower *l, enum variadic_kind kind, uint32_t bound,
+                                   bool last, uint32_t *x)
+{
+    struct onnx_lower sub;
+    uint32_t in[2] = {*x, bound};
+    enum pith_status status = pith_onnx_open_step(l, PITH_OP_VARIADIC, last, &sub, x);
+    sub.in = in;
+    sub.n_in = 2;
+    sub.attr[ATTR_KIND] = (int32_t)kind;
+    return status ? status : pith_onnx_finish(&sub);
+}
+
+/* Bounds of integers do not fit floats, and those computed at run time no attribute: Max with the
+ * lower bound, then Min with the upper one. */
+static enum pith_status clip_by_values(struct onnx_lower *l)
+{
+    uint32_t x = l->in[0];
+    bool low = pith_onnx_has_input(l, 1), high = pith_onnx_has_input(l, 2);
+    if (!low && !high)
+        return pith_onnx_vanish(l);
+    enum pith_status status = PITH_OK;
+    if (low)
+        status = bound_step(l, VARIADIC_MAX, l->in[1], !high, &x);
+    if (!status && high)
+        status = bound_step(l, VARIADIC_MIN, l->in[2], true, &x);
+    l->done = true;
+    return status;
+}
+
+static bool is_constant(const struct onnx_lower *l, uint32_t i)
+{
+    return !pith_onnx_has_input(l, i) || l->im->values[l->in[i]].constant;
+}
+
 /* Bounds are attributes up to opset 10, scalar inputs from 11 on. */
 enum pith_status pith_lower_clip(struct onnx_lower *l)
 {
     float min = -INFINITY, max = INFINITY;
     bool present;
     enum pith_status status;
+    if (!pith_onnx_has_input(l, 0))
+        return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "input 0 is missing");
+    bool is_float = l->im->values[l->in[0]].type == PITH_F32;
+    if (l->im->opset >= 11 && (!is_float || !is_constant(l, 1) || !is_constant(l, 2)))
+        return clip_by_values(l);
     if (l->im->opset < 11) {
         status = pith_onnx_get_float(l, "min", min, &min);
         if (!status)

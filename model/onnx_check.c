@@ -55,13 +55,13 @@ static uint64_t count_nonfinite(const float *v, uint64_t n)
 
 static enum pith_status scan_weights(struct onnx_import *im, struct pith_onnx_report *r)
 {
-    r->nonfinite =
-        pith_onnx_alloc(&im->budget, (uint64_t)im->graph->n_initializer + 1, sizeof *r->nonfinite);
+    r->nonfinite = pith_onnx_alloc(&im->budget, (uint64_t)im->n_values + 1, sizeof *r->nonfinite);
     if (!r->nonfinite)
         return pith_onnx_no_memory(im);
-    for (uint32_t i = 0; i < im->graph->n_initializer; i++) { /* they are the first values */
+    for (uint32_t i = 0; i < im->n_values; i++) {
         const struct onnx_value *v = &im->values[i];
-        if (!v->live || !v->known || v->empty || v->type != PITH_F32)
+        bool initializer = v->tensor && v->producer == ONNX_NONE;
+        if (!initializer || !v->live || !v->known || v->empty || v->type != PITH_F32)
             continue;
         enum pith_status status = pith_onnx_load(im, i);
         if (status)
@@ -108,7 +108,7 @@ enum pith_status pith_onnx_check(const void *bytes, size_t n, const char *name, 
         survey_free(s);
         return status;
     }
-    s->report.n_nodes = (uint32_t)s->im.graph->n_node;
+    s->report.n_nodes = s->im.n_file_nodes;
     s->report.open_dims = s->im.open_dims;
     s->report.n_open = s->im.n_open;
     *report = &s->report;

@@ -11,10 +11,10 @@ static enum pith_status check_inputs(struct onnx_lower *l)
         if (!pith_onnx_has_input(l, i))
             return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "input %u is missing", i);
     const struct shape *x = pith_onnx_in_shape(l, 0), *w = pith_onnx_in_shape(l, 1);
-    if (x->rank != 3 && x->rank != 4)
-        return pith_onnx_node_fail(l, x->rank == 5 ? PITH_ERR_UNSUPPORTED : PITH_ERR_CORRUPT,
-                                   "its input has %u dims, only 3 (1-D) and 4 (2-D) are supported",
-                                   x->rank);
+    if (x->rank < 3 || x->rank > 2 + ONNX_MAX_SPATIAL)
+        return pith_onnx_node_fail(l, x->rank < 3 ? PITH_ERR_CORRUPT : PITH_ERR_UNSUPPORTED,
+                                   "its input has %u dims, only 3 (1-D) to %u are supported",
+                                   x->rank, 2 + ONNX_MAX_SPATIAL);
     if (w->rank != x->rank)
         return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "the input has %u dims, the weight %u",
                                    x->rank, w->rank);

@@ -9,6 +9,61 @@ enum pith_status pith_lower_kind(struct onnx_lower *l)
     return PITH_OK;
 }
 
+static enum pith_type type_in(const struct onnx_lower *l, uint32_t i)
+{
+    return pith_onnx_has_input(l, i) ? l->im->values[l->in[i]].type : PITH_F32;
+}
+
+static bool is_short(enum pith_type type)
+{
+    return type == PITH_I8 || type == PITH_U8 || type == PITH_I16 || type == PITH_U16;
+}
+
+enum pith_status pith_onnx_scalar(struct onnx_lower *l, enum pith_type type, const void *bytes,
+                                  uint32_t *value)
+{
+    uint32_t n = pith_type_bytes(type), made = pith_onnx_add_value(l->im, "constant");
+    void *data = made == ONNX_VALUE_NONE ? NULL : pith_onnx_alloc(&l->im->budget, n, 1);
+    if (!data)
+        return pith_onnx_no_memory(l->im);
+    memcpy(data, bytes, n);
+    struct onnx_value *v = &l->im->values[made];
+    v->type = type;
+    v->known = v->constant = true;
+    v->data = data;
+    *value = made;
+    return PITH_OK;
+}
+
+static enum pith_status cast_step(struct onnx_lower *l, uint32_t from, enum pith_type to, bool last,
+                                  uint32_t *out)
+{
+    struct onnx_lower sub;
+    enum pith_status status = pith_onnx_open_step(l, PITH_OP_CAST, last, &sub, out);
+    sub.in = &from;
+    sub.attr[ATTR_CAST_TO] = (int32_t)to;
+    return status ? status : pith_onnx_finish(&sub);
+}
+
+enum pith_status pith_onnx_widened(struct onnx_lower *l, enum pith_type type)
+{
+    enum pith_type narrow = type_in(l, 0);
+    struct onnx_lower sub;
+    uint32_t in, out, result;
+    if (l->n_in != 1)
+        return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "it has %u inputs, not one", l->n_in);
+    enum pith_status status = cast_step(l, l->in[0], type, false, &in);
+    if (!status)
+        status = pith_onnx_open_step(l, l->info->op, false, &sub, &out);
+    if (status)
+        return status;
+    memcpy(sub.attr, l->attr, sizeof sub.attr);
+    sub.in = &in;
+    status = pith_onnx_finish(&sub);
+    l->done = true;
+    return status ? status : cast_step(l, out, narrow, true, &result);
+}
+
 /* alpha and gamma have other defaults from kind to kind. */
 enum pith_status pith_lower_unary(struct onnx_lower *l)
 {
@@ -39,6 +94,9 @@ enum pith_status pith_lower_unary(struct onnx_lower *l)
         if (!status && kind == UNARY_SELU)
             status = pith_onnx_take_float(l, "gamma", ATTR_UNARY_GAMMA);
     }
+    bool of_integers = kind == UNARY_NEG || kind == UNARY_ABS || kind == UNARY_SIGN;
+    if (!status && of_integers && is_short(type_in(l, 0)))
+        return pith_onnx_widened(l, PITH_I32);
     return status;
 }
 
@@ -69,4 +127,71 @@ enum pith_status pith_lower_is_nan(struct onnx_lower *l)
         return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "input 0 is missing");
     l->attr[ATTR_KIND] = COMPARE_NOT_EQUAL;
     return pith_onnx_input_twice(l);
+}
+
+/* Of integers it is the larger of each element and 0. */
+enum pith_status pith_lower_relu(struct onnx_lower *l)
+{
+    static const uint8_t zeros[8] = {0};
+    enum pith_status status = pith_onnx_single_output(l);
+    if (status || type_in(l, 0) == PITH_F32 || !pith_onnx_has_input(l, 0))
+        return status;
+    uint32_t zero;
+    status = pith_onnx_scalar(l, type_in(l, 0), zeros, &zero);
+    if (!status)
+        status = pith_onnx_input_twice(l);
+    if (status)
+        return status;
+    l->in[1] = zero;
+    l->info = pith_op_get(PITH_OP_VARIADIC);
+    pith_op_attr_defaults(l->info, l->attr);
+    l->attr[ATTR_KIND] = VARIADIC_MAX;
+    return PITH_OK;
+}
+
+/* Exponents of 8 and 16 bits are cast to 32. */
+enum pith_status pith_lower_pow(struct onnx_lower *l)
+{
+    enum pith_status status = pith_onnx_single_output(l);
+    if (status || !is_short(type_in(l, 1)))
+        return status;
+    uint32_t exponent;
+    status = cast_step(l, l->in[1], PITH_I32, false, &exponent);
+    if (!status)
+        status = pith_onnx_input_twice(l);
+    if (!status)
+        l->in[1] = exponent;
+    return status;
+}
+
+/* x == inf, x == -inf, |x| == inf, or x < x, which nothing is. */
+enum pith_status pith_lower_is_inf(struct onnx_lower *l)
+{
+    int64_t positive, negative;
+    if (l->n_in != 1 || !pith_onnx_has_input(l, 0))
+        return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "input 0 is missing");
+    enum pith_status status = pith_onnx_get_int(l, "detect_positive", 1, &positive);
+    if (!status)
+        status = pith_onnx_get_int(l, "detect_negative", 1, &negative);
+    if (!status)
+        status = pith_onnx_input_twice(l);
+    if (status)
+        return status;
+    l->attr[ATTR_KIND] = positive || negative ? COMPARE_EQUAL : COMPARE_LESS;
+    if (!positive && !negative)
+        return PITH_OK;
+    if (positive && negative) {
+        struct onnx_lower sub;
+        uint32_t magnitude;
+        status = pith_onnx_open_step(l, PITH_OP_UNARY, false, &sub, &magnitude);
+        sub.in = l->in;
+        sub.attr[ATTR_KIND] = UNARY_ABS;
+        if (!status)
+            status = pith_onnx_finish(&sub);
+        if (status)
+            return status;
+        l->in[0] = magnitude;
+    }
+    float inf = f32_from_bits(positive ? 0x7f800000u : 0xff800000u);
+    return pith_onnx_scalar(l, PITH_F32, &inf, &l->in[1]);
 }

@@ -20,21 +20,14 @@ struct emitter {
     uint32_t n_names;
 };
 
-/* Room that lower_all reserved (one node for each of the file's) plus one Identity an output. */
 static enum pith_status add_identity(struct onnx_import *im, uint32_t from, uint32_t to)
 {
-    struct onnx_node *node = &im->nodes[im->n_nodes];
-    *node = (struct onnx_node){.name = "", .info = pith_op_get(PITH_OP_IDENTITY)};
-    node->n_in = node->n_out = 1;
-    node->attr = pith_onnx_alloc(&im->budget, node->info->n_slots + 1u, sizeof *node->attr);
-    node->in = pith_onnx_alloc(&im->budget, 1, sizeof *node->in);
-    node->out = pith_onnx_alloc(&im->budget, 1, sizeof *node->out);
-    if (!node->attr || !node->in || !node->out)
+    struct onnx_node *node = pith_onnx_new_node(im, pith_op_get(PITH_OP_IDENTITY), 1, 1);
+    if (!node)
         return pith_onnx_no_memory(im);
     pith_op_attr_defaults(node->info, node->attr);
     node->in[0] = from;
     node->out[0] = to;
-    im->n_nodes++;
     return PITH_OK;
 }
 
@@ -51,6 +44,7 @@ static enum pith_status copy_output(struct onnx_import *im, uint32_t i, uint32_t
         return pith_onnx_no_memory(im);
     im->values[copy].type = im->values[source].type;
     im->values[copy].shape = im->values[source].shape;
+    im->values[copy].output = true;
     im->outputs[i] = copy;
     return add_identity(im, source, copy);
 }
@@ -80,31 +74,6 @@ static enum pith_status settle_outputs(struct onnx_import *im)
             return status;
     }
     return PITH_OK;
-}
-
-/* Folding has made nodes useless: keeps those that an output needs. */
-static void drop_dead(struct onnx_import *im)
-{
-    for (uint32_t i = 0; i < im->n_values; i++)
-        im->values[i].live = false;
-    for (uint32_t i = 0; i < im->n_outputs; i++)
-        im->values[im->outputs[i]].live = true;
-    for (uint32_t i = im->n_nodes; i-- > 0;) {
-        const struct onnx_node *node = &im->nodes[i];
-        bool live = false;
-        for (uint32_t k = 0; k < node->n_out; k++)
-            live = live || im->values[node->out[k]].live;
-        for (uint32_t k = 0; live && k < node->n_in; k++)
-            if (node->in[k] != ONNX_VALUE_NONE)
-                im->values[node->in[k]].live = true;
-        for (uint32_t k = 0; live && k < node->n_out; k++)
-            im->values[node->out[k]].live = true;
-    }
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < im->n_nodes; i++)
-        if (im->values[im->nodes[i].out[0]].live)
-            im->nodes[kept++] = im->nodes[i];
-    im->n_nodes = kept;
 }
 
 static void number(struct emitter *e, uint32_t value)
@@ -172,6 +141,23 @@ static char *fresh_name(struct emitter *e, const char *base, uint32_t *k)
     return kept;
 }
 
+/* Of equal names the graph's output comes first, unless an input has it: it keeps the plain one. */
+static void favour_outputs(struct emitter *e)
+{
+    uint32_t first = 0;
+    for (uint32_t i = 1; i < e->n; i++) {
+        struct onnx_name *name = &e->names[i];
+        if (strcmp(name->text, e->names[first].text) != 0)
+            first = i;
+        else if (e->im->values[e->of[name->value]].output &&
+                 e->names[first].value >= e->im->n_inputs) {
+            uint32_t moved = name->value;
+            name->value = e->names[first].value;
+            e->names[first].value = moved;
+        }
+    }
+}
+
 static enum pith_status name_values(struct emitter *e)
 {
     struct onnx_import *im = e->im;
@@ -182,11 +168,12 @@ static enum pith_status name_values(struct emitter *e)
         const struct onnx_value *v = &im->values[e->of[i]];
         const char *text = v->name;
         if (!*text && v->producer != ONNX_NONE)
-            text = pith_onnx_label(im->graph->node[v->producer]);
-        e->names[i] = (struct onnx_name){text, i};
+            text = pith_onnx_label(im->flat[v->producer].node);
+        e->names[i] = (struct onnx_name){text, i, NULL};
     }
     e->n_names = e->n;
     qsort(e->names, e->n, sizeof *e->names, by_name);
+    favour_outputs(e);
     uint32_t k = 0;
     for (uint32_t i = 0; i < e->n; i++) {
         const struct onnx_name *name = &e->names[i];
@@ -206,7 +193,7 @@ static enum pith_status emit_constant(struct emitter *e, uint32_t value, struct 
     uint64_t count = shape_elems(&im->values[value].shape);
     uint32_t each = pith_type_bytes(im->values[value].type);
     if (!pith_onnx_charge(&im->budget, count * each))
-        return pith_onnx_no_memory(im);
+        return pith_onnx_no_room(im, value);
     to->constant = pith_model_alloc(e->m, 1, sizeof *to->constant);
     void *data = pith_model_alloc(e->m, count, each);
     if (!to->constant || !data)
@@ -346,7 +333,9 @@ static enum pith_status build(struct emitter *e)
     enum pith_status status = settle_outputs(im);
     if (status)
         return status;
-    drop_dead(im);
+    status = pith_onnx_drop_dead(im);
+    if (status)
+        return status;
     e->of = pith_onnx_alloc(&im->budget, (uint64_t)im->n_values + 1, sizeof *e->of);
     if (!e->of)
         return pith_onnx_no_memory(im);

@@ -123,6 +123,41 @@ void pith_export_ints(struct onnx_export *x, Onnx__NodeProto *node, const char *
     a->n_ints = n;
 }
 
+void pith_export_floats(struct onnx_export *x, Onnx__NodeProto *node, const char *name,
+                        const float *v, size_t n)
+{
+    Onnx__AttributeProto *a =
+        add_attr(x, node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS);
+    float *kept = a ? pith_export_alloc(x, n + 1, sizeof *kept) : NULL;
+    if (!kept)
+        return;
+    memcpy(kept, v, n * sizeof *kept);
+    a->floats = kept;
+    a->n_floats = n;
+}
+
+void pith_export_strings(struct onnx_export *x, Onnx__NodeProto *node, const char *name,
+                         const char *const *v, size_t n)
+{
+    Onnx__AttributeProto *a =
+        add_attr(x, node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRINGS);
+    ProtobufCBinaryData *kept = a ? pith_export_alloc(x, n + 1, sizeof *kept) : NULL;
+    if (!kept)
+        return;
+    for (size_t i = 0; i < n; i++)
+        kept[i] = (ProtobufCBinaryData){strlen(v[i]), (uint8_t *)(uintptr_t)v[i]};
+    a->strings = kept;
+    a->n_strings = n;
+}
+
+void pith_export_graph(struct onnx_export *x, Onnx__NodeProto *node, const char *name,
+                       Onnx__GraphProto *graph)
+{
+    Onnx__AttributeProto *a = add_attr(x, node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__GRAPH);
+    if (a)
+        a->g = graph;
+}
+
 const char *pith_export_tensor(struct onnx_export *x, const char *name, int32_t data_type,
                                uint32_t rank, const uint32_t *dims, const void *data,
                                uint64_t bytes)
@@ -187,26 +222,27 @@ static int32_t data_type_of(enum pith_type type)
     return map[type];
 }
 
-static Onnx__TensorShapeProto__Dimension *export_dim(struct onnx_export *x, uint32_t dim, bool open)
+/* symbol NULL: neither a number nor a name. */
+static Onnx__TensorShapeProto__Dimension *export_dim(struct onnx_export *x, uint32_t dim, bool open,
+                                                     const char *symbol)
 {
     Onnx__TensorShapeProto__Dimension *d = pith_export_alloc(x, 1, sizeof *d);
     if (!d)
         return NULL;
     onnx__tensor_shape_proto__dimension__init(d);
-    if (open) {
+    if (open && symbol) {
         d->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
-        d->dim_param = (char *)(uintptr_t) "N";
-    } else {
+        d->dim_param = (char *)(uintptr_t)symbol;
+    } else if (!open) {
         d->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
         d->dim_value = dim;
     }
     return d;
 }
 
-/* Name, type and shape of an input or output; NULL when memory is out. */
-static Onnx__ValueInfoProto *export_info(struct onnx_export *x, uint32_t value)
+static Onnx__ValueInfoProto *make_info(struct onnx_export *x, const struct pith_value *v,
+                                       const char *name, enum export_dims dims)
 {
-    const struct pith_value *v = &x->m->values[value];
     Onnx__ValueInfoProto *info = pith_export_alloc(x, 1, sizeof *info);
     Onnx__TypeProto *type = pith_export_alloc(x, 1, sizeof *type);
     Onnx__TypeProto__Tensor *tensor = pith_export_alloc(x, 1, sizeof *tensor);
@@ -219,7 +255,9 @@ static Onnx__ValueInfoProto *export_info(struct onnx_export *x, uint32_t value)
     onnx__type_proto__tensor__init(tensor);
     onnx__tensor_shape_proto__init(shape);
     for (uint32_t i = 0; i < v->rank; i++)
-        dim[i] = export_dim(x, v->dim[i], i == 0 && x->m->batch_open);
+        dim[i] = dims == EXPORT_DIMS_ENDS
+                     ? export_dim(x, v->dim[i], i == 0 && x->m->batch_open, "N")
+                     : export_dim(x, v->dim[i], x->m->batch_open, NULL);
     shape->n_dim = v->rank;
     shape->dim = dim;
     tensor->has_elem_type = 1;
@@ -227,9 +265,21 @@ static Onnx__ValueInfoProto *export_info(struct onnx_export *x, uint32_t value)
     tensor->shape = shape;
     type->value_case = ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
     type->tensor_type = tensor;
-    info->name = x->names[value];
+    info->name = (char *)(uintptr_t)name;
     info->type = type;
     return info;
+}
+
+Onnx__ValueInfoProto *pith_export_info(struct onnx_export *x, uint32_t value, const char *name,
+                                       enum export_dims dims)
+{
+    return make_info(x, &x->m->values[value], name, dims);
+}
+
+Onnx__ValueInfoProto *pith_export_bool_info(struct onnx_export *x, const char *name)
+{
+    const struct pith_value scalar = {.type = PITH_BOOL};
+    return make_info(x, &scalar, name, EXPORT_DIMS_ENDS);
 }
 
 static void export_ends(struct onnx_export *x)
@@ -240,9 +290,11 @@ static void export_ends(struct onnx_export *x)
     if (x->failed)
         return;
     for (uint32_t i = 0; i < m->n_inputs; i++)
-        x->graph.input[x->graph.n_input++] = export_info(x, m->inputs[i]);
+        x->graph.input[x->graph.n_input++] =
+            pith_export_info(x, m->inputs[i], x->names[m->inputs[i]], EXPORT_DIMS_ENDS);
     for (uint32_t i = 0; i < m->n_outputs; i++)
-        x->graph.output[x->graph.n_output++] = export_info(x, m->outputs[i]);
+        x->graph.output[x->graph.n_output++] =
+            pith_export_info(x, m->outputs[i], x->names[m->outputs[i]], EXPORT_DIMS_ENDS);
 }
 
 /* Values of compact files have no names: they get their numbers. */
@@ -266,6 +318,37 @@ static void name_values(struct onnx_export *x)
                 x->uses[m->nodes[i].in[k]]++;
 }
 
+/* By name; within one, those that carry weights first. */
+static int compare_nodes(const void *a, const void *b)
+{
+    const struct pith_node *m = *(const struct pith_node *const *)a;
+    const struct pith_node *n = *(const struct pith_node *const *)b;
+    int order = strcmp(m->name, n->name);
+    if (order)
+        return order;
+    bool mw = pith_op_get(m->op)->flags & OP_WEIGHT, nw = pith_op_get(n->op)->flags & OP_WEIGHT;
+    return mw != nw ? (mw ? -1 : 1) : m < n ? -1 : m > n;
+}
+
+/* Import may make several nodes of one, all with its name; ONNX allows a name once. */
+static void name_nodes(struct onnx_export *x)
+{
+    const struct pith_model *m = x->m;
+    uint32_t n = 0;
+    const struct pith_node **sorted = pith_export_alloc(x, m->n_nodes + 1u, sizeof *sorted);
+    x->node_name = pith_export_alloc(x, m->n_nodes + 1u, sizeof *x->node_name);
+    if (x->failed)
+        return;
+    for (uint32_t i = 0; i < m->n_nodes; i++)
+        if (!x->in_layer[i] && pith_op_get(m->nodes[i].op))
+            sorted[n++] = &m->nodes[i];
+    qsort(sorted, n, sizeof *sorted, compare_nodes);
+    for (uint32_t i = 0; i < n; i++) {
+        bool again = i > 0 && strcmp(sorted[i - 1]->name, sorted[i]->name) == 0;
+        x->node_name[sorted[i] - m->nodes] = again ? "" : sorted[i]->name;
+    }
+}
+
 static void export_constants(struct onnx_export *x)
 {
     for (uint32_t i = 0; i < x->m->n_values; i++) {
@@ -281,7 +364,7 @@ static void export_constants(struct onnx_export *x)
 static enum pith_status export_graph(struct onnx_export *x)
 {
     const struct pith_model *m = x->m;
-    x->widest = 8; /* lists that become inputs: on nodes that have few of their own */
+    x->widest = 9; /* QLinearConv; lists that become inputs: on nodes that have few of their own */
     for (uint32_t i = 0; i < m->n_nodes; i++) {
         x->widest = m->nodes[i].n_in > x->widest ? m->nodes[i].n_in : x->widest;
         x->widest = m->nodes[i].n_out > x->widest ? m->nodes[i].n_out : x->widest;
@@ -289,6 +372,8 @@ static enum pith_status export_graph(struct onnx_export *x)
     onnx__graph_proto__init(&x->graph);
     x->graph.name = (char *)(uintptr_t) "pith";
     name_values(x);
+    pith_export_find_layers(x);
+    name_nodes(x);
     x->graph.node =
         pith_export_alloc(x, (uint64_t)m->n_nodes * EXPORT_MAX_NODES + 1, sizeof *x->graph.node);
     x->graph.initializer =
@@ -296,7 +381,10 @@ static enum pith_status export_graph(struct onnx_export *x)
                           sizeof *x->graph.initializer);
     enum pith_status status = PITH_OK;
     for (uint32_t i = 0; i < m->n_nodes && !status && !x->failed; i++)
-        status = pith_export_op(x, &m->nodes[i]);
+        if (pith_export_is_region(m->nodes[i].op))
+            status = pith_export_region(x, &m->nodes[i]);
+        else if (!x->in_layer[i])
+            status = pith_export_op(x, &m->nodes[i]);
     if (status || x->failed)
         return x->failed ? pith_error_no_memory(x->err) : status;
     export_constants(x);

@@ -8,21 +8,6 @@
 
 #include <math.h>
 
-struct export_row;
-
-struct op_export {
-    struct onnx_export *x;
-    const struct pith_node *node;
-    const struct export_row *row;
-    Onnx__NodeProto *to;
-};
-
-struct export_row {
-    uint32_t op;
-    const char *op_type;
-    enum pith_status (*attributes)(struct op_export *e); /* NULL: has none */
-};
-
 static enum pith_status unsupported(struct op_export *e, const char *what)
 {
     return pith_error_fill(e->x->err, PITH_ERR_UNSUPPORTED,
@@ -73,7 +58,7 @@ static void put_list_input(struct op_export *e, uint32_t slot)
     pith_export_input(e->to, pith_export_ints_tensor(e->x, v, n));
 }
 
-static enum pith_status conv(struct op_export *e)
+enum pith_status pith_export_conv(struct op_export *e)
 {
     put_int(e, "group", ATTR_CONV_GROUP);
     put_list(e, "strides", ATTR_CONV_STRIDES);
@@ -233,6 +218,32 @@ static enum pith_status pool(struct op_export *e)
     return PITH_OK;
 }
 
+/* The operator has several names in ONNX. */
+static void rename_node(struct op_export *e, const char *op_type)
+{
+    e->to->op_type = (char *)(uintptr_t)op_type;
+}
+
+static enum pith_status lp_pool(struct op_export *e)
+{
+    put_int(e, "p", ATTR_POOL_P);
+    if (attr_count(e->node->attr, ATTR_POOL_KERNEL) == 0) {
+        rename_node(e, "GlobalLpPool");
+        return PITH_OK;
+    }
+    int64_t dilations[2 * PITH_MAX_RANK];
+    uint32_t n = list(e, ATTR_POOL_DILATIONS, dilations);
+    for (uint32_t i = 0; i < n; i++)
+        if (dilations[i] != 1)
+            return unsupported(e, "dilation");
+    if (e->node->attr[ATTR_POOL_CEIL])
+        return unsupported(e, "ceil_mode");
+    put_list(e, "kernel_shape", ATTR_POOL_KERNEL);
+    put_list(e, "strides", ATTR_POOL_STRIDES);
+    put_list(e, "pads", ATTR_POOL_PADS);
+    return PITH_OK;
+}
+
 static enum pith_status batch_norm(struct op_export *e)
 {
     put_float(e, "epsilon", ATTR_BN_EPSILON);
@@ -324,18 +335,17 @@ static enum pith_status reduce_mean(struct op_export *e)
     return PITH_OK;
 }
 
-/* Scales as they are, or output / input nudged until ONNX's floor(input * scale) is the output. */
+/* Scales as they are, or output / input: nudged until floor(input * scale) is the output, for readers
+ * that compute it in f32 and for those that compute it in f64 (3 * 1.6666666f is 5 or less than 5). */
 static uint32_t resize_scales(const struct op_export *e, float scale[PITH_MAX_RANK])
 {
     const struct pith_value *in = value_in(e, 0), *out = value_out(e);
     bool given = attr_count(e->node->attr, ATTR_RESIZE_SCALES) != 0;
     for (uint32_t i = 0; i < in->rank; i++) {
-        if (given) {
-            scale[i] = attr_f32(e->node->attr, ATTR_RESIZE_SCALES + 1 + i);
-            continue;
-        }
         scale[i] = (float)out->dim[i] / (float)in->dim[i];
-        while (floorf((float)in->dim[i] * scale[i]) < (float)out->dim[i])
+        if (given)
+            scale[i] = attr_f32(e->node->attr, ATTR_RESIZE_SCALES + 1 + i);
+        for (uint32_t k = 0; k < 4 && floor((double)in->dim[i] * (double)scale[i]) < out->dim[i]; k++)
             scale[i] = nextafterf(scale[i], INFINITY);
     }
     return in->rank;
@@ -388,6 +398,9 @@ static enum pith_status kind(struct op_export *e)
 static enum pith_status unary(struct op_export *e)
 {
     switch (e->node->attr[ATTR_KIND]) {
+    case UNARY_GELU:
+    case UNARY_GELU_TANH:
+        return pith_export_gelu(e);
     case UNARY_SELU:
         put_float(e, "gamma", ATTR_UNARY_GAMMA);
         put_float(e, "alpha", ATTR_UNARY_ALPHA);
@@ -401,12 +414,6 @@ static enum pith_status unary(struct op_export *e)
         break;
     }
     return kind(e);
-}
-
-/* The operator has several names in ONNX. */
-static void rename_node(struct op_export *e, const char *op_type)
-{
-    e->to->op_type = (char *)(uintptr_t)op_type;
 }
 
 static enum pith_status gather(struct op_export *e)
@@ -426,23 +433,6 @@ static enum pith_status scatter(struct op_export *e)
         rename_node(e, "ScatterND");
     else
         put_int(e, "axis", ATTR_SCATTER_AXIS);
-    return PITH_OK;
-}
-
-/* Expand where only axes of 1 are repeated; an entry of 1 leaves an axis as it is there, too. */
-static enum pith_status tile(struct op_export *e)
-{
-    const struct pith_value *x = value_in(e, 0);
-    uint32_t n = attr_count(e->node->attr, ATTR_TILE_REPEATS);
-    bool expands = true;
-    for (uint32_t i = 0; i < n; i++)
-        if (i + x->rank >= n && e->node->attr[ATTR_TILE_REPEATS + 1 + i] != 1)
-            expands = expands && x->dim[i + x->rank - n] == 1;
-    if (!expands && n != x->rank)
-        return unsupported(e, "repeats of another number of dims");
-    if (expands)
-        rename_node(e, "Expand");
-    put_list_input(e, ATTR_TILE_REPEATS);
     return PITH_OK;
 }
 
@@ -557,11 +547,6 @@ static enum pith_status group_norm(struct op_export *e)
     return PITH_OK;
 }
 
-static enum pith_status layer_norm(struct op_export *e)
-{
-    return unsupported(e, "the operator is newer");
-}
-
 /* No axes are all axes here, but its own default there. */
 static enum pith_status mean_variance(struct op_export *e)
 {
@@ -574,8 +559,19 @@ static enum pith_status mean_variance(struct op_export *e)
     return PITH_OK;
 }
 
+static enum pith_status non_max_suppression(struct op_export *e)
+{
+    int64_t top = e->node->attr[ATTR_NMS_TOP];
+    float iou = attr_f32(e->node->attr, ATTR_NMS_IOU);
+    pith_export_input(e->to, pith_export_ints_tensor(e->x, &top, 1));
+    pith_export_input(e->to, pith_export_float_tensor(e->x, &iou, 1, true));
+    put_bound(e, ATTR_NMS_SCORE);
+    put_int(e, "center_point_box", ATTR_NMS_CENTER);
+    return PITH_OK;
+}
+
 static const struct export_row rows[] = {
-    {PITH_OP_CONV, "Conv", conv},
+    {PITH_OP_CONV, "Conv", pith_export_conv},
     {PITH_OP_GEMM, "Gemm", gemm},
     {PITH_OP_MATMUL, "MatMul", matmul},
     {PITH_OP_ADD, "Add", NULL},
@@ -596,6 +592,7 @@ static const struct export_row rows[] = {
     {PITH_OP_AVERAGE_POOL, "AveragePool", pool},
     {PITH_OP_GLOBAL_MAX_POOL, "GlobalMaxPool", NULL},
     {PITH_OP_GLOBAL_AVERAGE_POOL, "GlobalAveragePool", NULL},
+    {PITH_OP_LP_POOL, "LpPool", lp_pool},
     {PITH_OP_BATCH_NORM, "BatchNormalization", batch_norm},
     {PITH_OP_LRN, "LRN", lrn},
     {PITH_OP_CONCAT, "Concat", axis},
@@ -614,7 +611,7 @@ static const struct export_row rows[] = {
     {PITH_OP_UNARY, "Unary", unary},
     {PITH_OP_GATHER, "Gather", gather},
     {PITH_OP_SCATTER, "ScatterElements", scatter},
-    {PITH_OP_TILE, "Tile", tile},
+    {PITH_OP_TILE, "Tile", pith_export_tile},
     {PITH_OP_DEPTH_SPACE, "DepthToSpace", depth_space},
     {PITH_OP_TRILU, "Trilu", trilu},
     {PITH_OP_ONE_HOT, "OneHot", one_hot},
@@ -629,8 +626,17 @@ static const struct export_row rows[] = {
     {PITH_OP_ARG, "Arg", arg},
     {PITH_OP_ALONG_AXIS, "AlongAxis", along_axis},
     {PITH_OP_GROUP_NORM, "InstanceNormalization", group_norm},
-    {PITH_OP_LAYER_NORM, "LayerNormalization", layer_norm},
+    {PITH_OP_ATTENTION, "Attention", pith_export_attention},
+    {PITH_OP_LAYER_NORM, "LayerNormalization", pith_export_layer_norm},
     {PITH_OP_MEAN_VARIANCE, "MeanVarianceNormalization", mean_variance},
+    {PITH_OP_RECURRENT, "LSTM", pith_export_recurrent},
+    {PITH_OP_NON_MAX_SUPPRESSION, "NonMaxSuppression", non_max_suppression},
+    {PITH_OP_QUANTIZE, "QuantizeLinear", pith_export_quantize},
+    {PITH_OP_DEQUANTIZE, "DequantizeLinear", pith_export_dequantize},
+    {PITH_OP_DYNAMIC_QUANTIZE, "DynamicQuantizeLinear", NULL},
+    {PITH_OP_REQUANTIZE, "Requantize", pith_export_requantize},
+    {PITH_OP_MATMUL_INTEGER, "MatMulInteger", pith_export_matmul_integer},
+    {PITH_OP_CONV_INTEGER, "ConvInteger", pith_export_conv_integer},
 };
 
 enum pith_status pith_export_op(struct onnx_export *x, const struct pith_node *node)
@@ -643,7 +649,8 @@ enum pith_status pith_export_op(struct onnx_export *x, const struct pith_node *n
         return pith_error_fill(x->err, PITH_ERR_UNSUPPORTED,
                                "cannot write node '%.100s': operator %u has no ONNX form",
                                node->name, node->op);
-    struct op_export e = {x, node, row, pith_export_node(x, row->op_type, node->name)};
+    const char *name = x->node_name[node - x->m->nodes];
+    struct op_export e = {x, node, row, pith_export_node(x, row->op_type, name)};
     if (!e.to)
         return PITH_OK; /* x->failed says so */
     for (uint32_t i = 0; i < node->n_in; i++)

@@ -58,10 +58,11 @@ static enum pith_status prepare(struct fold *f, const struct op_need *need)
     if (!f->args.prep || !f->prep_scratch || !f->scratch)
         return pith_onnx_no_memory(f->l->im);
     void *prep = f->args.prep;
-    f->args.prep = (void *)(((uintptr_t)prep + 63) & ~(uintptr_t)63);
+    /* as in a plan: without bytes asked for there is no prep, which operators test */
+    f->args.prep = need->prep_bytes ? (void *)(((uintptr_t)prep + 63) & ~(uintptr_t)63) : NULL;
     f->env.scratch = (void *)(((uintptr_t)f->prep_scratch + 63) & ~(uintptr_t)63);
     enum pith_status status = PITH_OK;
-    if (f->args.info->prepare)
+    if (f->args.prep && f->args.info->prepare)
         status = f->args.info->prepare(&f->args, &f->env);
     f->env.scratch = (void *)(((uintptr_t)f->scratch + 63) & ~(uintptr_t)63);
     if (!status)
@@ -108,6 +109,8 @@ static enum pith_status compute(struct onnx_lower *l, const struct op_args *args
 enum pith_status pith_onnx_fold(struct onnx_lower *l, const struct op_args *args, bool *folded)
 {
     *folded = false;
+    if (args->info->flags & OP_CONTROL || args->info->op == PITH_OP_NON_MAX_SUPPRESSION)
+        return PITH_OK;
     return all_constant(l) ? compute(l, args, false, folded) : PITH_OK;
 }
 

@@ -50,13 +50,38 @@ static enum pith_status fail_count(struct onnx_import *im, const struct onnx_val
                           (unsigned long long)shape_elems(&v->shape), (unsigned long long)have);
 }
 
-static enum pith_status freeze_text(struct onnx_import *im, const struct onnx_value *v,
-                                    const char *text)
+/* The values' dims where the input's are open, then room for its elements. */
+static enum pith_status settle_shape(struct onnx_import *im, struct onnx_value *v, uint32_t rank,
+                                     const uint32_t *dim, uint64_t given)
 {
-    uint64_t count = shape_elems(&v->shape), given = 1, n = 0;
+    for (uint32_t i = 0; i < v->shape.rank; i++) {
+        if (v->shape.dim[i] == 0 && rank == v->shape.rank)
+            v->shape.dim[i] = dim[i];
+        v->empty = v->empty || v->shape.dim[i] == 0;
+    }
+    uint64_t count = 0;
+    if (v->empty ? given > 0 : pith_shape_count(&v->shape, &count) != PITH_OK)
+        return pith_onnx_fail(im, PITH_ERR_ARGUMENT,
+                              "input '%.100s' has %s, %llu values are given: give --input-shape too",
+                              v->name, v->empty ? "an open shape" : "too many elements",
+                              (unsigned long long)given);
+    v->data = pith_onnx_alloc(&im->budget, count + 1, pith_type_bytes(v->type));
+    return v->data ? PITH_OK : pith_onnx_no_memory(im);
+}
+
+static enum pith_status freeze_text(struct onnx_import *im, struct onnx_value *v, const char *text)
+{
     uint32_t each = pith_type_bytes(v->type);
+    uint64_t given = *text != 0, n = 0;
     for (const char *p = text; *p; p++)
         given += *p == ',';
+    const uint32_t length[1] = {given > INT32_MAX ? INT32_MAX : (uint32_t)given};
+    if (v->shape.rank > 1 && v->shape.dim[0] == 0)
+        v->shape.dim[0] = 1; /* a batch of one */
+    enum pith_status status = settle_shape(im, v, 1, length, given);
+    if (status || v->empty)
+        return status;
+    uint64_t count = shape_elems(&v->shape);
     if (given != 1 && given != count)
         return fail_count(im, v, given);
     while (n < given) {
@@ -113,9 +138,12 @@ static bool put_element(const struct pith_array *a, uint64_t i, enum pith_type t
     return !is_float && put_integer(array_integer(a, i), type, dst, i);
 }
 
-static enum pith_status freeze_array(struct onnx_import *im, const struct onnx_value *v,
+static enum pith_status freeze_array(struct onnx_import *im, struct onnx_value *v,
                                      const struct pith_array *a, const char *path)
 {
+    enum pith_status status = settle_shape(im, v, a->rank, a->dim, a->count);
+    if (status || v->empty)
+        return status;
     uint64_t count = shape_elems(&v->shape);
     if (a->count != count)
         return fail_count(im, v, a->count);
@@ -127,7 +155,7 @@ static enum pith_status freeze_array(struct onnx_import *im, const struct onnx_v
     return PITH_OK;
 }
 
-static enum pith_status freeze_file(struct onnx_import *im, const struct onnx_value *v,
+static enum pith_status freeze_file(struct onnx_import *im, struct onnx_value *v,
                                     const char *path)
 {
     struct pith_buffer file;
@@ -147,9 +175,6 @@ static enum pith_status freeze_file(struct onnx_import *im, const struct onnx_va
 enum pith_status pith_onnx_freeze(struct onnx_import *im, uint32_t value, const char *text)
 {
     struct onnx_value *v = &im->values[value];
-    v->data = pith_onnx_alloc(&im->budget, shape_elems(&v->shape), pith_type_bytes(v->type));
-    if (!v->data)
-        return pith_onnx_no_memory(im);
     v->constant = true;
     return *text == '@' ? freeze_file(im, v, text + 1) : freeze_text(im, v, text);
 }

@@ -109,19 +109,85 @@ static enum pith_status set_repeats(struct onnx_lower *l, const struct onnx_ints
                 : pith_onnx_set_ints(l, "repeats", ATTR_TILE_REPEATS, repeats->v, repeats->n);
 }
 
+/* The one axis that is repeated once a sample: repeats->n when none is, more when it is not so. */
+static uint32_t axis_of_samples(const struct onnx_ints *repeats, const struct onnx_ints *other)
+{
+    uint32_t axis = repeats->n;
+    for (uint32_t i = 0; i < repeats->n; i++) {
+        if (repeats->v[i] == other->v[i])
+            continue;
+        if (axis != repeats->n || repeats->v[i] != 1 || other->v[i] != ONNX_OTHER_BATCH)
+            return UINT32_MAX;
+        axis = i;
+    }
+    return axis;
+}
+
+/* A constant repeated by `repeats` and, under the other batch, by `other`, is one, known for both:
+ * shapes may yet be computed from it. */
+static enum pith_status tile_constant(struct onnx_lower *l, const struct onnx_ints *repeats,
+                                      const struct onnx_ints *other)
+{
+    struct onnx_import *im = l->im;
+    struct onnx_lower sub;
+    uint32_t in = l->in[0], with_other;
+    enum pith_status status = pith_onnx_open_step(l, PITH_OP_TILE, false, &sub, &with_other);
+    sub.in = &in;
+    if (!status)
+        status = pith_onnx_set_ints(&sub, "repeats", ATTR_TILE_REPEATS, other->v, other->n);
+    if (!status)
+        status = pith_onnx_finish(&sub);
+    sub.first_out = l->first_out;
+    if (!status)
+        status = pith_onnx_set_ints(&sub, "repeats", ATTR_TILE_REPEATS, repeats->v, repeats->n);
+    if (!status)
+        status = pith_onnx_finish(&sub);
+    struct onnx_value *y = &im->values[l->first_out];
+    l->done = true;
+    if (status || !y->constant || !im->values[with_other].constant)
+        return status;
+    y->other = im->values[with_other].shape;
+    y->other_data = im->values[with_other].data;
+    y->varies = true;
+    return PITH_OK;
+}
+
+/* Repeats that follow an open batch where `other`, those of the other one, say so. */
+static enum pith_status follow_repeats(struct onnx_lower *l, struct onnx_ints *repeats,
+                                       const struct onnx_ints *other)
+{
+    const struct onnx_value *x = &l->im->values[l->in[0]];
+    uint32_t axis = axis_of_samples(repeats, other);
+    bool none = false;
+    for (uint32_t i = 0; i < repeats->n; i++)
+        none = none || repeats->v[i] == 0;
+    if (!l->im->batch_open || axis == repeats->n || none)
+        return set_repeats(l, repeats);
+    if (x->constant && !x->varies && !x->empty && axis != UINT32_MAX)
+        return tile_constant(l, repeats, other);
+    if (axis == UINT32_MAX || l->n_in < 2 || l->im->n_inputs == 0) {
+        l->im->batch_open = false;
+        return set_repeats(l, repeats);
+    }
+    repeats->v[axis] = 0; /* as often as the input has rows */
+    l->in[1] = l->im->inputs[0];
+    l->n_in = 2;
+    return pith_onnx_set_ints(l, "repeats", ATTR_TILE_REPEATS, repeats->v, repeats->n);
+}
+
 enum pith_status pith_lower_tile(struct onnx_lower *l)
 {
-    struct onnx_ints repeats;
+    struct onnx_ints repeats, other;
     enum pith_status status = need_inputs(l, 2);
     if (!status)
-        status = pith_onnx_ints_input(l, 1, "repeats", &repeats);
+        status = pith_onnx_ints_both(l, 1, "repeats", &repeats, &other);
     if (status)
         return status;
     uint32_t rank = pith_onnx_in_shape(l, 0)->rank;
     if (repeats.n != rank)
         return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "%u repeats for a tensor of %u dims",
                                    repeats.n, rank);
-    return set_repeats(l, &repeats);
+    return follow_repeats(l, &repeats, &other);
 }
 
 /* How often each axis of x is repeated to be broadcast together with `target`. */
@@ -154,9 +220,9 @@ enum pith_status pith_lower_expand(struct onnx_lower *l)
         status = repeats_of(l, pith_onnx_in_shape(l, 0), &target, &repeats);
     if (status)
         return status;
-    if (l->im->batch_open &&
-        (repeats_of(l, pith_onnx_other_shape(&l->im->values[l->in[0]]), &other, &other_repeats) ||
-         memcmp(repeats.v, other_repeats.v, repeats.n * sizeof *repeats.v)))
+    if (!l->im->batch_open)
+        return set_repeats(l, &repeats);
+    if (repeats_of(l, pith_onnx_other_shape(&l->im->values[l->in[0]]), &other, &other_repeats))
         l->im->batch_open = false;
-    return set_repeats(l, &repeats);
+    return follow_repeats(l, &repeats, &other_repeats);
 }

@@ -82,8 +82,8 @@ static enum pith_status fail_refused(struct onnx_import *im)
     for (uint32_t i = 0; i < im->n_refusals && at < sizeof list - 1; i++)
         if (!listed_before(im, i))
             at = list_operator(im, i, list, at, sizeof list);
-    return pith_onnx_fail(im, PITH_ERR_UNSUPPORTED, "%u of %zu nodes unsupported:%s",
-                          im->n_refusals, im->graph->n_node, list);
+    return pith_onnx_fail(im, PITH_ERR_UNSUPPORTED, "%u of %u nodes unsupported:%s",
+                          im->n_refusals, im->n_file_nodes, list);
 }
 
 enum pith_status pith_onnx_read(const void *bytes, size_t n, const char *name, const char *dir,
@@ -95,6 +95,11 @@ enum pith_status pith_onnx_read(const void *bytes, size_t n, const char *name, c
     enum pith_status status = pith_onnx_open(&im, bytes, n);
     if (!status && im.n_refusals)
         status = fail_refused(&im);
+    if (!status && im.n_inputs == 0)
+        status = pith_onnx_fail(&im, PITH_ERR_UNSUPPORTED,
+                                "nothing is left to compute: no output depends on an input");
+    if (!status)
+        status = pith_onnx_match_patterns(&im);
     if (!status)
         status = pith_onnx_emit(&im, &made);
     pith_onnx_close(&im);

@@ -6,8 +6,9 @@
 
 #include <stdio.h>
 
-static enum pith_status refuse(struct onnx_import *im, const Onnx__NodeProto *node, const char *why)
+static enum pith_status refuse(struct onnx_import *im, uint32_t flat, const char *why)
 {
+    const Onnx__NodeProto *node = im->flat[flat].node;
     const char *op = node->op_type, *domain = node->domain ? node->domain : "";
     if (*domain && strcmp(domain, "ai.onnx") != 0) {
         size_t room = strlen(domain) + strlen(op) + 2;
@@ -22,32 +23,32 @@ static enum pith_status refuse(struct onnx_import *im, const Onnx__NodeProto *no
         return pith_onnx_no_memory(im);
     memcpy(kept, why, strlen(why));
     im->refusals[im->n_refusals] =
-        (struct onnx_refusal){op, pith_onnx_label(node), kept, im->n_refusals};
+        (struct onnx_refusal){op, pith_onnx_label(node), kept, im->n_refusals, flat};
     im->n_refusals++;
     return PITH_OK;
 }
 
-/* Text of a shape for messages: "f32 1x3x224x224". */
-static size_t append_shape(char *text, size_t at, size_t size, const struct onnx_value *v)
+const char *pith_onnx_shape_text(const struct onnx_value *v, char text[96])
 {
     static const char *const type_names[] = {"?",  "f32", "f16", "bf16", "f64", "i8",
                                              "u8", "i16", "u16", "i32",  "i64", "bool"};
-    const char *type = v->type <= PITH_BOOL ? type_names[v->type] : "?";
-    at += (size_t)snprintf(text + at, size - at, "%s%s ", at ? ", " : "", type);
-    if (v->shape.rank == 0 && at < size)
-        at += (size_t)snprintf(text + at, size - at, "scalar");
-    for (uint32_t i = 0; i < v->shape.rank && at < size; i++)
+    size_t size = 96, at = (size_t)snprintf(text, size, "%s ",
+                                            v->type <= PITH_BOOL ? type_names[v->type] : "?");
+    if (v->empty || v->shape.rank == 0)
+        snprintf(text + at, size - at, "%s", v->empty ? "of no elements" : "scalar");
+    for (uint32_t i = 0; i < v->shape.rank && !v->empty && at < size; i++)
         at += (size_t)snprintf(text + at, size - at, "%s%u", i ? "x" : "", v->shape.dim[i]);
-    return at < size ? at : size - 1;
+    return text;
 }
 
 static enum pith_status fail_shape(struct onnx_lower *l, enum pith_status status)
 {
-    char text[256] = "no input";
+    char text[256] = "no input", one[96];
     size_t at = 0;
-    for (uint32_t i = 0; i < l->n_in && at < sizeof text - 64; i++)
+    for (uint32_t i = 0; i < l->n_in && at < sizeof text - sizeof one - 2; i++)
         if (l->in[i] != ONNX_VALUE_NONE)
-            at = append_shape(text, at, sizeof text, &l->im->values[l->in[i]]);
+            at += (size_t)snprintf(text + at, sizeof text - at, "%s%s", at ? ", " : "",
+                                   pith_onnx_shape_text(&l->im->values[l->in[i]], one));
     const char *what = status == PITH_ERR_UNSUPPORTED ? "its input types or dims are not supported"
                                                       : "its inputs and attributes do not fit";
     return pith_onnx_node_fail(l, status, "%s: %s", what, text);
@@ -68,29 +69,77 @@ static enum pith_status check_inputs(struct onnx_lower *l)
         if (i < min && l->in[i] == ONNX_VALUE_NONE)
             return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "input %u is missing", i);
         if (l->in[i] != ONNX_VALUE_NONE && l->im->values[l->in[i]].empty)
-            return pith_onnx_node_fail(l, PITH_ERR_UNSUPPORTED, "input %u has no elements", i);
+            return pith_onnx_node_fail(l, PITH_ERR_UNSUPPORTED, "input %u '%.60s' has no elements",
+                                       i, l->im->values[l->in[i]].name);
+        if (l->in[i] != ONNX_VALUE_NONE && l->im->values[l->in[i]].selected)
+            return pith_onnx_node_fail(l, PITH_ERR_UNSUPPORTED,
+                                       "how many rows input %u has is known at run time alone: cut "
+                                       "the graph before it with --outputs '%.100s'",
+                                       i, l->im->values[l->in[i]].name);
     }
     return PITH_OK;
 }
 
+static bool reserve_node(struct onnx_import *im)
+{
+    if (im->n_nodes < im->cap_nodes)
+        return true;
+    uint32_t cap = im->cap_nodes < 16 ? 16 : im->cap_nodes;
+    struct onnx_node *nodes = cap <= UINT32_MAX / 2
+                                  ? pith_onnx_alloc(&im->budget, 2 * (uint64_t)cap, sizeof *nodes)
+                                  : NULL;
+    if (!nodes)
+        return false;
+    if (im->n_nodes)
+        memcpy(nodes, im->nodes, im->n_nodes * sizeof *nodes);
+    pith_onnx_free(&im->budget, im->nodes);
+    im->nodes = nodes;
+    im->cap_nodes = 2 * cap;
+    return true;
+}
+
+struct onnx_node *pith_onnx_new_node(struct onnx_import *im, const struct op_info *info,
+                                     uint32_t n_in, uint32_t n_out)
+{
+    if (!reserve_node(im))
+        return NULL;
+    struct onnx_node *node = &im->nodes[im->n_nodes];
+    *node = (struct onnx_node){.name = "", .info = info, .n_in = n_in, .n_out = n_out};
+    node->attr = pith_onnx_alloc(&im->budget, info->n_slots + 1u, sizeof *node->attr);
+    node->in = pith_onnx_alloc(&im->budget, n_in + 1u, sizeof *node->in);
+    node->out = pith_onnx_alloc(&im->budget, n_out + 1u, sizeof *node->out);
+    if (!node->attr || !node->in || !node->out)
+        return NULL;
+    im->n_nodes++;
+    return node;
+}
+
+/* Room for the operands of one node. */
+static enum pith_status reserve_views(struct onnx_import *im, uint32_t n_in, uint32_t n_out)
+{
+    uint64_t n = (uint64_t)n_in + n_out, cap = n < 16 ? 16 : 2 * n;
+    if (n <= im->cap_view)
+        return PITH_OK;
+    pith_onnx_free(&im->budget, im->view_in);
+    pith_onnx_free(&im->budget, im->view_out);
+    pith_onnx_free(&im->budget, im->view);
+    im->view_in = pith_onnx_alloc(&im->budget, cap, sizeof *im->view_in);
+    im->view_out = pith_onnx_alloc(&im->budget, cap, sizeof *im->view_out);
+    im->view = pith_onnx_alloc(&im->budget, cap, sizeof *im->view);
+    im->cap_view = im->view_in && im->view_out && im->view ? (uint32_t)cap : 0;
+    return im->cap_view ? PITH_OK : pith_onnx_no_memory(im);
+}
+
 static enum pith_status emit(struct onnx_lower *l)
 {
-    struct onnx_import *im = l->im;
-    struct onnx_node *node = &im->nodes[im->n_nodes];
+    struct onnx_node *node = pith_onnx_new_node(l->im, l->info, l->n_in, l->n_out);
+    if (!node)
+        return pith_onnx_no_memory(l->im);
     node->name = l->node->name ? l->node->name : "";
-    node->info = l->info;
-    node->n_in = l->n_in;
-    node->n_out = l->n_out;
-    node->attr = pith_onnx_alloc(&im->budget, l->info->n_slots + 1u, sizeof *node->attr);
-    node->in = pith_onnx_alloc(&im->budget, l->n_in + 1u, sizeof *node->in);
-    node->out = pith_onnx_alloc(&im->budget, l->n_out + 1u, sizeof *node->out);
-    if (!node->attr || !node->in || !node->out)
-        return pith_onnx_no_memory(im);
     memcpy(node->attr, l->attr, l->info->n_slots * sizeof *node->attr);
     memcpy(node->in, l->in, l->n_in * sizeof *node->in);
     for (uint32_t i = 0; i < l->n_out; i++)
         node->out[i] = l->first_out + i;
-    im->n_nodes++;
     return PITH_OK;
 }
 
@@ -113,10 +162,12 @@ static void set_views(struct onnx_lower *l, bool other)
 
 /* What the outputs would be under the other batch. A node that cannot follow, or one that stays a
  * node and takes a constant made for one batch, closes it. */
-static enum pith_status follow_batch(struct onnx_lower *l, const struct op_args *args, bool folded)
+static enum pith_status follow_batch(struct onnx_lower *l, struct op_args *args, bool folded)
 {
     struct onnx_import *im = l->im;
     bool any = false;
+    args->in = im->view_in; /* other nodes may have been made in between */
+    args->out = im->view_out;
     for (uint32_t i = 0; i < l->n_in; i++) {
         const struct onnx_value *v = l->in[i] == ONNX_VALUE_NONE ? NULL : &im->values[l->in[i]];
         if (!v || !v->varies)
@@ -139,6 +190,32 @@ static enum pith_status follow_batch(struct onnx_lower *l, const struct op_args 
     return folded ? pith_onnx_fold_other(l, args) : PITH_OK;
 }
 
+/* Is the result one of f64? Of Pow the exponent may be of another type. */
+static bool is_wide(const struct onnx_lower *l)
+{
+    uint32_t n = l->info->op == PITH_OP_POWER && l->n_in > 1 ? 1 : l->n_in;
+    bool wide = false;
+    for (uint32_t i = 0; i < n && l->info->op != PITH_OP_CAST; i++)
+        wide |= l->in[i] != ONNX_VALUE_NONE && l->im->values[l->in[i]].wide;
+    return wide;
+}
+
+static enum pith_status mark_wide(struct onnx_lower *l, bool folded)
+{
+    if (!is_wide(l))
+        return PITH_OK;
+    for (uint32_t i = 0; i < l->n_out; i++) {
+        struct onnx_value *v = &l->im->values[l->first_out + i];
+        v->wide = v->type == PITH_F32;
+        if (v->wide && !folded)
+            return pith_onnx_node_fail(
+                l, PITH_ERR_UNSUPPORTED,
+                "it computes in double (f64) when it runs: export the network "
+                "in float32");
+    }
+    return PITH_OK;
+}
+
 /* Shapes of the outputs by the runtime's rule; then the node is folded or emitted. */
 enum pith_status pith_onnx_finish(struct onnx_lower *l)
 {
@@ -148,6 +225,9 @@ enum pith_status pith_onnx_finish(struct onnx_lower *l)
         return status;
     if (pith_op_check(l->info, l->attr, l->n_in, l->n_out))
         return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "an attribute is missing or out of range");
+    status = reserve_views(im, l->n_in, l->n_out);
+    if (status)
+        return status;
     const struct tview *outs = im->view + l->n_in;
     set_views(l, false);
     struct op_args args = {.info = l->info,
@@ -167,21 +247,65 @@ enum pith_status pith_onnx_finish(struct onnx_lower *l)
     }
     bool folded;
     status = pith_onnx_fold(l, &args, &folded);
+    if (!status)
+        status = mark_wide(l, folded);
+    if (!status && im->batch_open && !folded)
+        status = pith_onnx_open_constants(l);
     if (!status && im->batch_open)
         status = follow_batch(l, &args, folded);
     return status || folded ? status : emit(l);
 }
 
+/* A name for what stands between; the label may be that of the output. */
+static const char *step_name(struct onnx_lower *l)
+{
+    size_t room = strlen(l->label) + sizeof ".step";
+    char *name = pith_onnx_alloc(&l->im->budget, room, 1);
+    if (name)
+        snprintf(name, room, "%s.step", l->label);
+    return name;
+}
+
+enum pith_status pith_onnx_open_step(struct onnx_lower *l, enum pith_op op, bool last,
+                                     struct onnx_lower *sub, uint32_t *out)
+{
+    *out = last ? l->first_out : ONNX_VALUE_NONE;
+    return pith_onnx_step(l, op, sub, out);
+}
+
+enum pith_status pith_onnx_step(struct onnx_lower *l, uint32_t op, struct onnx_lower *step,
+                                uint32_t *out)
+{
+    *step = *l;
+    step->info = pith_op_get(op);
+    step->n_in = 1;
+    step->n_out = 1;
+    step->done = false;
+    if (!step->info)
+        return pith_onnx_node_fail(l, PITH_ERR_UNSUPPORTED,
+                                   "this build of the runtime does not have what it is made of");
+    pith_op_attr_defaults(step->info, step->attr);
+    if (*out == ONNX_VALUE_NONE) {
+        const char *name = step_name(l);
+        *out = name ? pith_onnx_add_value(l->im, name) : ONNX_VALUE_NONE;
+        if (*out == ONNX_VALUE_NONE)
+            return pith_onnx_no_memory(l->im);
+        l->im->values[*out].producer = l->im->values[l->first_out].producer;
+    }
+    step->first_out = *out;
+    return PITH_OK;
+}
+
 /* Aliases resolved, initializers described. *ready: all inputs are known. */
-static enum pith_status bind(struct onnx_lower *l, uint32_t index, bool *ready)
+static enum pith_status bind(struct onnx_lower *l, bool *ready)
 {
     struct onnx_import *im = l->im;
     *ready = true;
-    l->in = im->node_in[index];
-    l->n_in = (uint32_t)l->node->n_input;
-    l->first_out = im->node_out[index];
-    l->n_out = (uint32_t)l->node->n_output;
-    while (l->n_out > 1 && !*l->node->output[l->n_out - 1])
+    l->in = l->flat->in;
+    l->n_in = l->flat->n_in;
+    l->first_out = l->flat->out;
+    l->n_out = l->flat->n_out;
+    while (l->flat->role == ONNX_PLAIN && l->n_out > 1 && !*l->node->output[l->n_out - 1])
         l->n_out--;
     for (uint32_t i = 0; i < l->n_in; i++) {
         if (l->in[i] == ONNX_VALUE_NONE)
@@ -197,22 +321,38 @@ static enum pith_status bind(struct onnx_lower *l, uint32_t index, bool *ready)
     return PITH_OK;
 }
 
+static enum pith_status refuse_early(struct onnx_lower *l, uint32_t flat)
+{
+    char text[300];
+    snprintf(
+        text, sizeof text,
+        "node '%.80s' (%.40s) follows the rules of opset %lld: convert the file to opset %d or "
+        "later with onnx.version_converter",
+        l->label, l->node->op_type, (long long)l->im->opset, ONNX_OPSET_MIN);
+    return refuse(l->im, flat, text);
+}
+
 static enum pith_status lower_node(struct onnx_import *im, uint32_t index)
 {
-    struct onnx_lower l = {.im = im, .node = im->graph->node[index]};
+    struct onnx_lower l = {.im = im, .flat = &im->flat[index], .node = im->flat[index].node};
     l.label = pith_onnx_label(l.node);
     l.row = pith_onnx_row(l.node);
     if (!l.row)
-        return refuse(im, l.node, "");
+        return refuse(im, index, "");
+    im->opset = l.flat->opset;
+    if (pith_onnx_too_early(l.node, im->opset))
+        return refuse_early(&l, index);
     if (im->n_open)
         return PITH_OK; /* a survey: without shapes, names are all there is to judge */
+    if (l.flat->role == ONNX_END && pith_onnx_settle_end(im, l.flat))
+        return PITH_OK;
     bool ready;
-    enum pith_status status = bind(&l, index, &ready);
+    enum pith_status status = bind(&l, &ready);
     if (status || !ready)
         return status;
     l.info = pith_op_get(l.row->op);
     if (!l.info)
-        return refuse(im, l.node, "this build of the runtime does not have it");
+        return refuse(im, index, "this build of the runtime does not have it");
     pith_op_attr_defaults(l.info, l.attr);
     status = l.row->lower(&l);
     if (!status && !l.done)
@@ -220,37 +360,38 @@ static enum pith_status lower_node(struct onnx_import *im, uint32_t index)
     return status;
 }
 
-static enum pith_status reserve(struct onnx_import *im)
+/* Where the order goes on behind place i: the body of a loop that never runs and the branch that is
+ * not taken are left out, whatever is in them. */
+static uint32_t next_place(const struct onnx_import *im, uint32_t i)
 {
-    uint64_t widest_in = 2, widest_out = 1; /* pith_onnx_input_twice */
-    uint64_t more = 0;
-    for (size_t i = 0; i < im->graph->n_node; i++) {
-        const Onnx__NodeProto *node = im->graph->node[i];
-        widest_in = node->n_input > widest_in ? node->n_input : widest_in;
-        widest_out = node->n_output > widest_out ? node->n_output : widest_out;
-        more += strcmp(node->op_type, "Einsum") == 0 ? ONNX_EINSUM_NODES : 0;
-    }
-    im->nodes = pith_onnx_alloc(&im->budget, (uint64_t)im->n_order + im->n_outputs + more + 1,
-                                sizeof *im->nodes); /* an Identity may stand before each output */
-    im->refusals = pith_onnx_alloc(&im->budget, (uint64_t)im->n_order + 1, sizeof *im->refusals);
-    im->view_in = pith_onnx_alloc(&im->budget, widest_in, sizeof *im->view_in);
-    im->view_out = pith_onnx_alloc(&im->budget, widest_out, sizeof *im->view_out);
-    im->view = pith_onnx_alloc(&im->budget, widest_in + widest_out, sizeof *im->view);
-    if (!im->nodes || !im->refusals || !im->view_in || !im->view_out || !im->view)
-        return pith_onnx_no_memory(im);
-    return PITH_OK;
+    const struct onnx_flat *f = &im->flat[im->order[i]];
+    if (f->role != ONNX_BEGIN && f->role != ONNX_ELSE)
+        return i + 1;
+    const struct onnx_region *r = &im->regions[f->region];
+    if (f->role == ONNX_BEGIN && r->never)
+        return r->at_end;
+    if (f->role == ONNX_BEGIN && r->taken_second)
+        return r->at_middle;
+    if (f->role == ONNX_ELSE && r->taken_first)
+        return r->at_end;
+    return i + 1;
 }
 
 enum pith_status pith_onnx_lower_all(struct onnx_import *im)
 {
     struct pith_error local = {0}, *err = im->err;
+    int64_t opset = im->opset;
     im->err = &local; /* keeps the reason of a refusal apart from a failure */
-    enum pith_status status = reserve(im);
-    for (uint32_t i = 0; i < im->n_order && !status; i++) {
+    im->refusals = pith_onnx_alloc(&im->budget, (uint64_t)im->n_order + 1, sizeof *im->refusals);
+    enum pith_status status = im->refusals ? PITH_OK : pith_onnx_no_memory(im);
+    for (uint32_t i = 0; i < im->n_order && !status; i = next_place(im, i)) {
         status = lower_node(im, im->order[i]);
         if (status == PITH_ERR_UNSUPPORTED)
-            status = refuse(im, im->graph->node[im->order[i]], local.text);
+            status = refuse(im, im->order[i], local.text);
     }
+    if (!status && im->n_refusals)
+        status = pith_onnx_drop_refusals(im);
+    im->opset = opset;
     im->err = err;
     if (status && err)
         *err = local;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* onnx_normalize.c - normalisations by statistics of the input itself. */
-#include "onnx.h"
+#include "onnx_step.h"
 
 /* InstanceNormalization: a group a channel. GroupNormalization: scale and bias are one a group up
  * to opset 20, one a channel from 21 on. */
@@ -17,6 +17,41 @@ enum pith_status pith_lower_group_norm(struct onnx_lower *l)
     return status ? status : pith_onnx_set_int(l, "num_groups", ATTR_GROUP_NORM_GROUPS, groups);
 }
 
+/* The mean over the axes from `axis` on. */
+static uint32_t mean_from(struct onnx_steps *s, uint32_t x, uint32_t axis)
+{
+    struct step_attr attr[PITH_MAX_RANK + 1];
+    uint32_t rank = s->status ? 0 : s->l->im->values[x].shape.rank, n = 0;
+    for (uint32_t i = axis; i < rank; i++, n++)
+        attr[1 + n] = (struct step_attr){ATTR_AXES + 1 + n, (int32_t)i};
+    attr[0] = (struct step_attr){ATTR_AXES, (int32_t)n};
+    return pith_step(s, PITH_OP_REDUCE_MEAN, 1, &x, n + 1, attr);
+}
+
+/* Mean and 1 / sqrt(variance + epsilon), outputs 1 and 2 of LayerNormalization, by nodes of their own
+ * as far as they are used: few networks read them. */
+static enum pith_status add_statistics(struct onnx_lower *l, uint32_t axis, float epsilon)
+{
+    struct onnx_steps s = {l, PITH_OK};
+    const uint32_t x = l->in[0];
+    bool mean_used = l->n_out > 1 && l->im->values[l->first_out + 1].live;
+    bool inverse_used = l->n_out > 2 && l->im->values[l->first_out + 2].live;
+    if (!mean_used && !inverse_used)
+        return PITH_OK;
+    uint32_t mean = mean_from(&s, x, axis);
+    if (mean_used)
+        pith_step_result(&s, 1, mean);
+    if (inverse_used) {
+        uint32_t d = pith_step_two(&s, PITH_OP_SUB, x, mean);
+        uint32_t variance = mean_from(&s, pith_step_two(&s, PITH_OP_MUL, d, d), axis);
+        uint32_t sum = pith_step_two(&s, PITH_OP_ADD, variance, pith_step_scalar(&s, epsilon));
+        uint32_t deviation = pith_step_unary(&s, UNARY_SQRT, sum);
+        pith_step_result(&s, 2, pith_step_unary(&s, UNARY_RECIPROCAL, deviation));
+    }
+    l->done = false; /* output 0 is still to come */
+    return s.status;
+}
+
 enum pith_status pith_lower_layer_norm(struct onnx_lower *l)
 {
     int64_t axis;
@@ -29,7 +64,10 @@ enum pith_status pith_lower_layer_norm(struct onnx_lower *l)
         status = pith_onnx_set_int(l, "axis", ATTR_LAYER_NORM_AXIS, axis);
     if (!status)
         status = pith_onnx_take_float(l, "epsilon", ATTR_LAYER_NORM_EPSILON);
-    return status ? status : pith_onnx_single_output(l);
+    if (!status)
+        status = add_statistics(l, (uint32_t)axis, attr_f32(l->attr, ATTR_LAYER_NORM_EPSILON));
+    l->n_out = 1;
+    return status;
 }
 
 enum pith_status pith_lower_mean_variance(struct onnx_lower *l)

@@ -70,5 +70,8 @@ enum pith_status pith_lower_reduce(struct onnx_lower *l)
         return status;
     if (axes.n == 0 && noop)
         return reduce_nothing(l);
-    return pith_onnx_set_ints(l, "axes", ATTR_REDUCE_KIND_AXES, axes.v, axes.n);
+    status = pith_onnx_set_ints(l, "axes", ATTR_REDUCE_KIND_AXES, axes.v, axes.n);
+    enum pith_type type = l->im->values[l->in[0]].type;
+    bool is_short = type == PITH_I8 || type == PITH_U8 || type == PITH_BOOL; /* Max, Min */
+    return status || !is_short ? status : pith_onnx_widened(l, PITH_I32);
 }

@@ -10,21 +10,57 @@ static enum pith_status need_input(struct onnx_lower *l)
     return PITH_OK;
 }
 
-/* Entries that follow the open batch (dims: with a batch of 1; other: with another) become 0, "as
- * the input's", or else -1, "what is left". Where neither can be, the batch is closed. */
-static void follow_batch(struct onnx_lower *l, struct onnx_ints *dims,
-                         const struct onnx_ints *other)
+/* What -1 stands for: the elements of x that the other entries leave; 0 when that is none. */
+static int64_t what_is_left(const struct shape *x, const struct onnx_ints *dims)
+{
+    uint64_t rest = shape_elems(x), given = 1;
+    for (uint32_t i = 0; i < dims->n; i++) {
+        int64_t v = dims->v[i];
+        uint64_t dim = v == 0 && i < x->rank ? x->dim[i] : v > 0 ? (uint64_t)v : v == -1 ? 1 : 0;
+        if (dim == 0 || given > rest / dim)
+            return 0;
+        given *= dim;
+    }
+    return rest % given == 0 && rest / given <= INT32_MAX ? (int64_t)(rest / given) : 0;
+}
+
+/* A -1 that means the same number with every batch becomes that number: another entry may need it. */
+static bool free_left(struct onnx_lower *l, struct onnx_ints *dims, struct onnx_ints *other)
 {
     const struct onnx_value *x = &l->im->values[l->in[0]];
-    const struct shape *x_other = pith_onnx_other_shape(x);
-    bool left_used = false;
+    int64_t left = what_is_left(&x->shape, dims);
+    if (left == 0 || left != what_is_left(pith_onnx_other_shape(x), other))
+        return false;
     for (uint32_t i = 0; i < dims->n; i++)
+        if (dims->v[i] == -1)
+            dims->v[i] = other->v[i] = left;
+    return true;
+}
+
+static bool is_copied(const struct onnx_value *x, const struct onnx_ints *dims,
+                      const struct onnx_ints *other, uint32_t i)
+{
+    return i < x->shape.rank && dims->v[i] == (int64_t)x->shape.dim[i] &&
+           other->v[i] == (int64_t)pith_onnx_other_shape(x)->dim[i];
+}
+
+/* Entries that follow the open batch (dims: with a batch of 1; other: with another) become 0, "as
+ * the input's", or else -1, "what is left". Where neither can be, the batch is closed. */
+static void follow_batch(struct onnx_lower *l, struct onnx_ints *dims, struct onnx_ints *other)
+{
+    const struct onnx_value *x = &l->im->values[l->in[0]];
+    bool left_used = false, left_wanted = false;
+    for (uint32_t i = 0; i < dims->n; i++) {
         left_used = left_used || dims->v[i] == -1;
+        left_wanted = left_wanted ||
+                      (dims->v[i] != other->v[i] && !is_copied(x, dims, other, i));
+    }
+    if (left_wanted && left_used)
+        left_used = !free_left(l, dims, other);
     for (uint32_t i = 0; i < dims->n && l->im->batch_open; i++) {
         if (dims->v[i] == other->v[i])
             continue;
-        bool copied = i < x->shape.rank && dims->v[i] == (int64_t)x->shape.dim[i] &&
-                      other->v[i] == (int64_t)x_other->dim[i];
+        bool copied = is_copied(x, dims, other, i);
         l->im->batch_open = copied || !left_used;
         left_used = left_used || !copied;
         if (l->im->batch_open)
@@ -140,6 +176,52 @@ enum pith_status pith_lower_identity(struct onnx_lower *l)
     return pith_onnx_vanish(l);
 }
 
+/* Output 0 becomes a copy of the constant input 0 that is f64, or is not, in the file. */
+static enum pith_status copy_constant(struct onnx_lower *l, bool wide)
+{
+    struct onnx_import *im = l->im;
+    enum pith_status status = pith_onnx_load(im, l->in[0]);
+    if (status)
+        return status;
+    const struct onnx_value *x = &im->values[l->in[0]];
+    struct onnx_value *v = &im->values[l->first_out];
+    size_t bytes = x->empty ? 0 : shape_elems(&x->shape) * sizeof(float);
+    size_t other = x->other_data ? shape_elems(&x->other) * sizeof(float) : 0;
+    v->type = x->type;
+    v->shape = x->shape;
+    v->other = x->other;
+    v->varies = x->varies;
+    v->empty = x->empty;
+    v->known = v->constant = true;
+    v->wide = wide;
+    v->data = pith_onnx_alloc(&im->budget, bytes + 1, 1);
+    v->other_data = other ? pith_onnx_alloc(&im->budget, other, 1) : NULL;
+    if (!v->data || (other && !v->other_data))
+        return pith_onnx_no_memory(im);
+    if (bytes)
+        memcpy(v->data, x->data, bytes);
+    if (other)
+        memcpy(v->other_data, x->other_data, other);
+    l->done = true;
+    return PITH_OK;
+}
+
+/* To a type of this runtime; wide: to f64 in the file. */
+static enum pith_status cast_to(struct onnx_lower *l, enum pith_type type, bool wide)
+{
+    const struct onnx_value *x = &l->im->values[l->in[0]];
+    if (wide && !x->constant)
+        return pith_onnx_node_fail(l, PITH_ERR_UNSUPPORTED,
+                                   "it casts what is computed at run time to double (f64): export "
+                                   "the network in float32");
+    if (type == PITH_F32 && x->type == PITH_F32 && x->wide != wide)
+        return copy_constant(l, wide);
+    if (type == x->type)
+        return pith_onnx_vanish(l);
+    l->im->values[l->first_out].wide = wide;
+    return pith_onnx_set_int(l, "to", ATTR_CAST_TO, type);
+}
+
 enum pith_status pith_lower_cast(struct onnx_lower *l)
 {
     int64_t to;
@@ -153,9 +235,19 @@ enum pith_status pith_lower_cast(struct onnx_lower *l)
         return pith_onnx_node_fail(
             l, PITH_ERR_UNSUPPORTED, "a cast to type %s (%lld) is not supported",
             to < 0 || to > INT32_MAX ? "unknown" : pith_onnx_type_name((int32_t)to), (long long)to);
-    if (type == l->im->values[l->in[0]].type)
-        return pith_onnx_vanish(l);
-    return pith_onnx_set_int(l, "to", ATTR_CAST_TO, type);
+    return cast_to(l, type, to == ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE);
+}
+
+/* Cast to the type of input 1, of which nothing else matters. */
+enum pith_status pith_lower_cast_like(struct onnx_lower *l)
+{
+    enum pith_status status = need_input(l);
+    if (status)
+        return status;
+    if (!pith_onnx_has_input(l, 1))
+        return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "input 1 is missing");
+    l->n_in = 1;
+    return cast_to(l, l->im->values[l->in[1]].type, l->im->values[l->in[1]].wide);
 }
 
 /* A tensor of n elements from the list forms of the attribute. */

@@ -25,6 +25,20 @@ static enum pith_status number_input(struct onnx_lower *l, uint32_t i, const cha
     return status;
 }
 
+/* The same of a float that holds a whole number, as OneHot may have its depth. */
+static enum pith_status whole_float_input(struct onnx_lower *l, uint32_t i, const char *name,
+                                          int64_t *v)
+{
+    bool present;
+    float f = 0;
+    enum pith_status status = pith_onnx_float_input(l, i, name, &present, &f);
+    if (!status && !(present && f >= 0 && f <= (float)(1 << 24) && f == (float)(int32_t)f))
+        status = pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "input '%s' is not a whole number", name);
+    if (!status)
+        *v = (int64_t)f;
+    return status;
+}
+
 enum pith_status pith_lower_depth_to_space(struct onnx_lower *l)
 {
     static const char *const modes[] = {"DCR", "CRD", NULL};
@@ -55,13 +69,33 @@ enum pith_status pith_lower_trilu(struct onnx_lower *l)
     return pith_onnx_set_int(l, "k", ATTR_TRILU_K, k);
 }
 
+/* Indices given as floats, as OneHot allows, become integers. */
+static enum pith_status whole_indices(struct onnx_lower *l)
+{
+    struct onnx_lower sub;
+    uint32_t made, in = l->in[0];
+    if (l->im->values[in].type == PITH_I64 || l->im->values[in].type == PITH_I32)
+        return PITH_OK;
+    enum pith_status status = pith_onnx_open_step(l, PITH_OP_CAST, false, &sub, &made);
+    sub.in = &in;
+    sub.attr[ATTR_CAST_TO] = PITH_I64;
+    if (!status)
+        status = pith_onnx_finish(&sub);
+    l->in[0] = made;
+    return status;
+}
+
 /* ONNX: indices, depth, values; here: indices, values. */
 enum pith_status pith_lower_one_hot(struct onnx_lower *l)
 {
     int64_t depth, axis;
     enum pith_status status = need_input(l, 0);
     if (!status)
-        status = number_input(l, 1, "depth", &depth);
+        status = need_input(l, 1);
+    if (!status)
+        status = l->im->values[l->in[1]].type == PITH_F32
+                     ? whole_float_input(l, 1, "depth", &depth)
+                     : number_input(l, 1, "depth", &depth);
     if (!status)
         status = need_input(l, 2);
     if (!status)
@@ -72,6 +106,8 @@ enum pith_status pith_lower_one_hot(struct onnx_lower *l)
         status = pith_onnx_set_int(l, "depth", ATTR_ONE_HOT_DEPTH, depth);
     if (!status)
         status = pith_onnx_set_int(l, "axis", ATTR_ONE_HOT_AXIS, axis);
+    if (!status)
+        status = whole_indices(l);
     if (status)
         return status;
     l->in[1] = l->in[2];
@@ -97,4 +133,41 @@ enum pith_status pith_lower_top_k(struct onnx_lower *l)
         return status;
     l->n_in = 1;
     return pith_onnx_set_int(l, "axis", ATTR_TOP_K_AXIS, axis);
+}
+
+/* A threshold: absent, `def`. */
+static enum pith_status take_threshold(struct onnx_lower *l, uint32_t i, const char *name, float def,
+                                       uint32_t slot)
+{
+    bool present;
+    float v = def;
+    enum pith_status status = pith_onnx_float_input(l, i, name, &present, &v);
+    if (!status && v != v)
+        return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "%s is not a number", name);
+    if (!status)
+        pith_onnx_set_float(l, slot, v);
+    return status;
+}
+
+enum pith_status pith_lower_non_max_suppression(struct onnx_lower *l)
+{
+    struct onnx_ints top;
+    enum pith_status status = pith_onnx_take_int(l, "center_point_box", ATTR_NMS_CENTER);
+    if (!status)
+        status = pith_onnx_ints_input(l, 2, "max_output_boxes_per_class", &top);
+    if (!status)
+        status = take_threshold(l, 3, "iou_threshold", 0.0f, ATTR_NMS_IOU);
+    if (!status)
+        status = take_threshold(l, 4, "score_threshold", f32_from_bits(0xff800000u), ATTR_NMS_SCORE);
+    if (status)
+        return status;
+    if (!top.present || top.n != 1 || top.v[0] < 1)
+        return pith_onnx_node_fail(l, PITH_ERR_UNSUPPORTED,
+                                   "without max_output_boxes_per_class it selects nothing");
+    l->attr[ATTR_NMS_TOP] = (int32_t)(top.v[0] < INT32_MAX ? top.v[0] : INT32_MAX);
+    l->n_in = l->n_in > 2 ? 2 : l->n_in;
+    status = pith_onnx_finish(l);
+    l->im->values[l->first_out].selected = true;
+    l->done = true;
+    return status;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* onnx_shape.c - the beginnings of shape arithmetic: Shape, Size, ConstantOfShape, Range, EyeLike.
+/* onnx_shape.c - the beginnings of shape arithmetic: Shape, Size, ConstantOfShape, Range, EyeLike, and
+ * the mask of Dropout, which keeps all.
  * Shapes are known here, so these are constants, and what is computed from them (Gather, Concat,
  * Mul,
  * ... up to a Reshape) is folded like any other constant. What follows an open batch is known twice
@@ -140,18 +141,41 @@ static enum pith_status fill_value(struct onnx_lower *l, enum pith_type *type, u
     if (im->values[value].empty || shape_elems(&im->values[value].shape) != 1)
         return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "attribute value has not one element");
     *type = im->values[value].type;
+    im->values[l->first_out].wide = im->values[value].wide;
     return pith_onnx_copy(im, value, element);
+}
+
+/* Output 0 under the other batch: `dims` of the same element. */
+static enum pith_status fill_other(struct onnx_lower *l, const struct onnx_ints *dims,
+                                   const uint8_t element[8])
+{
+    struct onnx_value *v = &l->im->values[l->first_out];
+    struct shape other = {.rank = dims->n};
+    uint64_t count;
+    for (uint32_t i = 0; i < dims->n; i++)
+        other.dim[i] = dims->v[i] > 0 && dims->v[i] <= INT32_MAX ? (uint32_t)dims->v[i] : 0;
+    if (v->empty || pith_shape_count(&other, &count)) {
+        l->im->batch_open = false;
+        return PITH_OK;
+    }
+    v->other_data = pith_onnx_alloc(&l->im->budget, count, pith_type_bytes(v->type));
+    if (!v->other_data)
+        return pith_onnx_no_memory(l->im);
+    fill(v->other_data, element, count, pith_type_bytes(v->type));
+    v->other = other;
+    v->varies = true;
+    return PITH_OK;
 }
 
 enum pith_status pith_lower_constant_of_shape(struct onnx_lower *l)
 {
-    struct onnx_ints dims;
+    struct onnx_ints dims, other;
     enum pith_type type;
     uint8_t element[8];
     void *data;
     enum pith_status status = need_input(l);
     if (!status)
-        status = pith_onnx_ints_input(l, 0, "input", &dims);
+        status = pith_onnx_ints_both(l, 0, "input", &dims, &other);
     if (!status)
         status = fill_value(l, &type, element);
     if (!status)
@@ -159,6 +183,8 @@ enum pith_status pith_lower_constant_of_shape(struct onnx_lower *l)
     const struct onnx_value *v = &l->im->values[l->first_out];
     if (!status && !v->empty)
         fill(data, element, shape_elems(&v->shape), pith_type_bytes(type));
+    if (!status && l->im->batch_open && memcmp(dims.v, other.v, sizeof dims.v) != 0)
+        status = fill_other(l, &other, element);
     return status;
 }
 
@@ -279,4 +305,58 @@ enum pith_status pith_lower_eye_like(struct onnx_lower *l)
         if (k >= -i && k < dims[1] - i)
             memcpy((uint8_t *)data + (size_t)(i * dims[1] + i + k) * bytes, one, bytes);
     return status;
+}
+
+/* Whether elements are dropped: training_mode holds and the ratio is not 0. */
+static enum pith_status drops(struct onnx_lower *l, bool *training)
+{
+    *training = false;
+    if (!pith_onnx_has_input(l, 2))
+        return PITH_OK;
+    bool present;
+    float ratio = 0.5f;
+    const struct onnx_value *v = &l->im->values[l->in[2]];
+    if (!v->constant || v->empty || v->type != PITH_BOOL)
+        return pith_onnx_node_fail(l, PITH_ERR_UNSUPPORTED,
+                                   "training_mode is not a constant: freeze it with --set-input");
+    enum pith_status status = pith_onnx_load(l->im, l->in[2]);
+    if (!status)
+        *training = *(const uint8_t *)l->im->values[l->in[2]].data != 0;
+    if (!status && *training)
+        status = pith_onnx_float_input(l, 1, "ratio", &present, &ratio);
+    *training = *training && ratio != 0.0f;
+    return status;
+}
+
+static enum pith_status keep_all_mask(struct onnx_lower *l)
+{
+    struct onnx_lower mask = *l;
+    const struct onnx_value *x = &l->im->values[l->in[0]];
+    int64_t dims[PITH_MAX_RANK];
+    void *data;
+    uint32_t rank = x->shape.rank;
+    mask.first_out++;
+    if (x->varies)
+        l->im->batch_open = false;
+    for (uint32_t i = 0; i < rank; i++)
+        dims[i] = x->shape.dim[i];
+    enum pith_status status = make_constant(&mask, PITH_BOOL, rank, dims, &data);
+    if (!status)
+        memset(data, 1, shape_elems(&l->im->values[mask.first_out].shape));
+    return status;
+}
+
+enum pith_status pith_lower_dropout(struct onnx_lower *l)
+{
+    bool training;
+    if (!pith_onnx_has_input(l, 0))
+        return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "input 0 is missing");
+    enum pith_status status = drops(l, &training);
+    if (!status && training)
+        status = pith_onnx_node_fail(l, PITH_ERR_UNSUPPORTED,
+                                     "it is in training mode: export the network for inference");
+    if (!status && l->n_out > 1 && l->im->values[l->first_out + 1].live)
+        status = keep_all_mask(l);
+    l->n_out = 1;
+    return status ? status : pith_onnx_vanish(l);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* onnx_slice.c - operators that cut and join along axes: Concat, Split, Slice, Pad. */
-#include "onnx.h"
+#include "onnx_step.h"
 
 static enum pith_status need_input(struct onnx_lower *l)
 {
@@ -66,6 +66,12 @@ static enum pith_status split_sizes(struct onnx_lower *l, uint32_t dim, struct o
         if (sizes->n != l->n_out)
             return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "%u sizes for %u outputs", sizes->n,
                                        l->n_out);
+        for (uint32_t i = 0; i < sizes->n; i++)
+            if (sizes->v[i] == 0)
+                return pith_onnx_node_fail(l, PITH_ERR_UNSUPPORTED,
+                                           "part %u has no elements, and a tensor here cannot be "
+                                           "empty",
+                                           i);
         if (sizes->n > PITH_MAX_RANK && are_equal_parts(sizes, dim))
             sizes->n = 0; /* more than a list holds, and not needed */
         return PITH_OK;
@@ -127,15 +133,51 @@ static enum pith_status slice_lists(struct onnx_lower *l, struct onnx_ints *star
     return PITH_OK;
 }
 
+/* Elements that Slice takes of an axis; the runtime's rule, for outputs it refuses. */
+static int64_t slice_count(int64_t start, int64_t end, int64_t step, int64_t dim)
+{
+    int64_t low = step > 0 ? 0 : -1, high = step > 0 ? dim : dim - 1;
+    if (dim == 0)
+        return 0;
+    start += start < 0 ? dim : 0;
+    end += end < 0 ? dim : 0;
+    start = start < 0 ? 0 : start > high ? high : start;
+    end = end < low ? low : end > high ? high : end;
+    int64_t count = step > 0 ? (end - start + step - 1) / step : (start - end - step - 1) / -step;
+    return count > 0 ? count : 0;
+}
+
+/* Shape arithmetic may well take nothing of a constant; a tensor of the network may not be empty. */
+static enum pith_status take_nothing(struct onnx_lower *l, const struct shape *s)
+{
+    if (!l->im->values[l->in[0]].constant)
+        return pith_onnx_node_fail(l, PITH_ERR_UNSUPPORTED,
+                                   "it takes no elements, and a tensor here cannot be empty");
+    struct onnx_value *v = &l->im->values[l->first_out];
+    v->data = pith_onnx_alloc(&l->im->budget, 1, 1);
+    if (!v->data)
+        return pith_onnx_no_memory(l->im);
+    v->type = l->im->values[l->in[0]].type;
+    v->shape = v->other = *s;
+    v->known = v->constant = v->empty = true;
+    l->done = true;
+    return PITH_OK;
+}
+
 enum pith_status pith_lower_slice(struct onnx_lower *l)
 {
     struct onnx_ints starts, ends, axes, steps;
+    bool moving = false;
     enum pith_status status = need_input(l);
     if (!status)
+        status = pith_onnx_moving_slice(l, &moving);
+    if (!status && !moving)
         status = slice_lists(l, &starts, &ends, &axes, &steps);
-    if (status)
+    if (status || moving)
         return status;
-    uint32_t n = starts.n, rank = pith_onnx_in_shape(l, 0)->rank;
+    struct shape shape = *pith_onnx_in_shape(l, 0);
+    uint32_t n = starts.n, rank = shape.rank;
+    bool empty = l->im->values[l->in[0]].empty;
     struct onnx_ints sorted = axes;
     status = pith_onnx_axes(l, "axes", rank, &sorted); /* in range and no axis twice */
     l->n_in = 1;
@@ -147,8 +189,13 @@ enum pith_status pith_lower_slice(struct onnx_lower *l)
         ends.v[i] = clamp32(ends.v[i]);
         if (steps.present && steps.v[i] == 0)
             return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "steps[%u] is 0", i);
-        steps.v[i] = clamp32(steps.v[i]);
+        steps.v[i] = steps.present ? clamp32(steps.v[i]) : 1;
+        int64_t dim = shape.dim[axes.v[i]];
+        shape.dim[axes.v[i]] = (uint32_t)slice_count(starts.v[i], ends.v[i], steps.v[i], dim);
+        empty = empty || shape.dim[axes.v[i]] == 0;
     }
+    if (empty)
+        return take_nothing(l, &shape);
     status = pith_onnx_set_ints(l, "axes", ATTR_SLICE_AXES, axes.v, n);
     if (!status)
         status = pith_onnx_set_ints(l, "starts", ATTR_SLICE_STARTS, starts.v, n);
@@ -190,9 +237,38 @@ static enum pith_status pad_value(struct onnx_lower *l)
     return status;
 }
 
+/* The end of an axis before its beginning, its beginning behind its end. */
+static uint32_t wrap_axis(struct onnx_steps *s, int32_t axis, int32_t begin, int32_t end, uint32_t x)
+{
+    int64_t dim = s->status ? 0 : s->l->im->values[x].shape.dim[axis];
+    uint32_t y = x;
+    if (!s->status && (begin < 0 || end < 0 || begin > dim || end > dim))
+        s->status = pith_onnx_node_fail(s->l, PITH_ERR_UNSUPPORTED,
+                                        "mode 'wrap' with pads %d and %d of an axis of %lld: from 0 to "
+                                        "the length of the axis are supported",
+                                        begin, end, (long long)dim);
+    if (begin > 0)
+        y = pith_step_concat(s, axis, pith_step_slice(s, x, axis, -begin, INT32_MAX, 1), y);
+    if (end > 0)
+        y = pith_step_concat(s, axis, y, pith_step_slice(s, x, axis, 0, end, 1));
+    return y;
+}
+
+/* Mode wrap, pads in their slots: Slices and Concats. */
+static enum pith_status wrap(struct onnx_lower *l)
+{
+    struct onnx_steps s = {l, PITH_OK};
+    uint32_t x = l->in[0], rank = pith_onnx_in_shape(l, 0)->rank;
+    for (uint32_t i = 0; i < rank; i++)
+        x = wrap_axis(&s, (int32_t)i, l->attr[ATTR_PAD_BEGIN + 1 + i],
+                      l->attr[ATTR_PAD_END + 1 + i], x);
+    return pith_step_result(&s, 0, x);
+}
+
 enum pith_status pith_lower_pad(struct onnx_lower *l)
 {
-    static const char *const modes[] = {"constant", "reflect", "edge", NULL};
+    enum { WRAP = 3 };
+    static const char *const modes[] = {"constant", "reflect", "edge", "wrap", NULL};
     struct onnx_ints pads, axes = {0};
     uint32_t mode;
     enum pith_status status = need_input(l);
@@ -210,7 +286,9 @@ enum pith_status pith_lower_pad(struct onnx_lower *l)
         return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "pads are missing");
     struct onnx_ints sorted = axes;
     status = pith_onnx_axes(l, "axes", pith_onnx_in_shape(l, 0)->rank, &sorted);
-    l->attr[ATTR_PAD_MODE] = (int32_t)mode;
+    l->attr[ATTR_PAD_MODE] = mode == WRAP ? 0 : (int32_t)mode;
     l->n_in = 1;
-    return status ? status : set_pads(l, &pads, &axes);
+    if (!status)
+        status = set_pads(l, &pads, &axes);
+    return status || mode != WRAP ? status : wrap(l);
 }

@@ -2,8 +2,9 @@
 /* onnx_tensor.c - initializers and constant tensors: elements in raw_data, in one of the typed
  * fields, or in a file of their own.
  *
- * Floats of 16 and 64 bits become f32 here, once: pith computes in f32. Unsigned 32- and 64-bit
- * integers become i64, which holds every index and size they can mean. */
+ * Floats of 16 and 64 bits become f32 here, once: pith computes in f32. (A value of 64 bits that is
+ * computed when the network runs is refused: what was meant to be exact would not be.) Unsigned 32-
+ * and 64-bit integers become i64, which holds every index and size they can mean. */
 #include "onnx.h"
 #include "half_float.h"
 
@@ -15,14 +16,30 @@ static const struct type_row {
     uint32_t file_bytes; /* of one element in raw_data */
     enum pith_type type; /* 0: not supported */
 } types[] = {
-    {"float", DT(FLOAT), 4, PITH_F32},       {"uint8", DT(UINT8), 1, PITH_U8},
-    {"int8", DT(INT8), 1, PITH_I8},          {"uint16", DT(UINT16), 2, PITH_U16},
-    {"int16", DT(INT16), 2, PITH_I16},       {"int32", DT(INT32), 4, PITH_I32},
-    {"int64", DT(INT64), 8, PITH_I64},       {"bool", DT(BOOL), 1, PITH_BOOL},
-    {"float16", DT(FLOAT16), 2, PITH_F32},   {"double", DT(DOUBLE), 8, PITH_F32},
-    {"uint32", DT(UINT32), 4, PITH_I64},     {"uint64", DT(UINT64), 8, PITH_I64},
-    {"bfloat16", DT(BFLOAT16), 2, PITH_F32}, {"string", DT(STRING), 0, 0},
-    {"complex64", DT(COMPLEX64), 0, 0},      {"complex128", DT(COMPLEX128), 0, 0},
+    {"float", DT(FLOAT), 4, PITH_F32},
+    {"uint8", DT(UINT8), 1, PITH_U8},
+    {"int8", DT(INT8), 1, PITH_I8},
+    {"uint16", DT(UINT16), 2, PITH_U16},
+    {"int16", DT(INT16), 2, PITH_I16},
+    {"int32", DT(INT32), 4, PITH_I32},
+    {"int64", DT(INT64), 8, PITH_I64},
+    {"bool", DT(BOOL), 1, PITH_BOOL},
+    {"float16", DT(FLOAT16), 2, PITH_F32},
+    {"double", DT(DOUBLE), 8, PITH_F32},
+    {"uint32", DT(UINT32), 4, PITH_I64},
+    {"uint64", DT(UINT64), 8, PITH_I64},
+    {"bfloat16", DT(BFLOAT16), 2, PITH_F32},
+    {"string", DT(STRING), 0, 0},
+    {"complex64", DT(COMPLEX64), 0, 0},
+    {"complex128", DT(COMPLEX128), 0, 0},
+    /* newer than the schema the headers were made from */
+    {"float8e4m3fn", 17, 0, 0},
+    {"float8e4m3fnuz", 18, 0, 0},
+    {"float8e5m2", 19, 0, 0},
+    {"float8e5m2fnuz", 20, 0, 0},
+    {"uint4", 21, 0, 0},
+    {"int4", 22, 0, 0},
+    {"float4e2m1", 23, 0, 0},
 };
 
 static const struct type_row *row_of(int32_t data_type)
@@ -220,6 +237,7 @@ enum pith_status pith_onnx_describe_tensor(struct onnx_import *im, uint32_t valu
                               v->name, t->n_dims, PITH_MAX_RANK);
     v->shape = (struct shape){.rank = (uint32_t)t->n_dims};
     v->known = true;
+    v->wide = t->data_type == DT(DOUBLE);
     for (uint32_t i = 0; i < v->shape.rank; i++) {
         if (t->dims[i] < 0 || t->dims[i] > INT32_MAX)
             return pith_onnx_fail(im, PITH_ERR_CORRUPT, "tensor '%.100s' dim %u is %lld", v->name,
@@ -245,6 +263,18 @@ enum pith_status pith_onnx_copy(struct onnx_import *im, uint32_t value, void *ds
     return from_typed(im, v, count, dst);
 }
 
+enum pith_status pith_onnx_no_room(struct onnx_import *im, uint32_t value)
+{
+    const struct onnx_value *v = &im->values[value];
+    enum pith_status status = pith_onnx_memory_status(&im->budget);
+    if (status != PITH_ERR_LIMIT)
+        return pith_onnx_no_memory(im);
+    return pith_onnx_fail(
+        im, status, "tensor '%.100s' holds %llu bytes: import needs more than %llu bytes of memory",
+        v->name, (unsigned long long)(shape_elems(&v->shape) * pith_type_bytes(v->type)),
+        (unsigned long long)im->budget.limit);
+}
+
 enum pith_status pith_onnx_load(struct onnx_import *im, uint32_t value)
 {
     if (im->values[value].data || im->values[value].empty)
@@ -252,7 +282,7 @@ enum pith_status pith_onnx_load(struct onnx_import *im, uint32_t value)
     void *data = pith_onnx_alloc(&im->budget, shape_elems(&im->values[value].shape),
                                  pith_type_bytes(im->values[value].type));
     if (!data)
-        return pith_onnx_no_memory(im);
+        return pith_onnx_no_room(im, value);
     enum pith_status status = pith_onnx_copy(im, value, data);
     if (status)
         pith_onnx_free(&im->budget, data);

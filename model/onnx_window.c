@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* onnx_window.c - Conv, MaxPool, AveragePool (auto_pad resolved to numbers), BatchNormalization and
+/* onnx_window.c - Conv, ConvInteger, MaxPool, AveragePool, LpPool (auto_pad resolved to numbers), BatchNormalization and
  * LRN. */
 #include "onnx.h"
 
@@ -64,16 +64,16 @@ static enum pith_status take_window(struct onnx_lower *l, const struct window *w
     return status ? status : check_count(l, "pads", w->pads, 2 * w->n);
 }
 
-/* x: [N, C, (H,) W]; *n: how many spatial axes it has. */
+/* x: [N, C, ..., W]; *n: how many spatial axes it has. */
 static enum pith_status spatial_rank(struct onnx_lower *l, uint32_t *n)
 {
     if (!pith_onnx_has_input(l, 0))
         return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "input 0 is missing");
     uint32_t rank = pith_onnx_in_shape(l, 0)->rank;
-    if (rank != 3 && rank != 4)
-        return pith_onnx_node_fail(l, rank == 5 ? PITH_ERR_UNSUPPORTED : PITH_ERR_CORRUPT,
-                                   "its input has %u dims, only 3 (1-D) and 4 (2-D) are supported",
-                                   rank);
+    if (rank < 3 || rank > 2 + ONNX_MAX_SPATIAL)
+        return pith_onnx_node_fail(l, rank < 3 ? PITH_ERR_CORRUPT : PITH_ERR_UNSUPPORTED,
+                                   "its input has %u dims, only 3 (1-D) to %u are supported", rank,
+                                   2 + ONNX_MAX_SPATIAL);
     *n = rank - 2;
     return PITH_OK;
 }
@@ -119,7 +119,7 @@ static enum pith_status check_channels(struct onnx_lower *l, const struct shape 
         return pith_onnx_node_fail(l, PITH_ERR_CORRUPT,
                                    "the input has %u channels, the weight takes %u in %llu groups",
                                    x->dim[1], w->dim[1], (unsigned long long)group);
-    if (!pith_onnx_has_input(l, 2))
+    if (l->info->op != PITH_OP_CONV || !pith_onnx_has_input(l, 2))
         return PITH_OK;
     const struct shape *b = pith_onnx_in_shape(l, 2);
     if (b->rank != 1 || b->dim[0] != w->dim[0])
@@ -153,11 +153,32 @@ enum pith_status pith_lower_conv(struct onnx_lower *l)
     return take_window(l, &win);
 }
 
+/* p of LpPool and GlobalLpPool: a float at opset 1. */
+static enum pith_status take_p(struct onnx_lower *l)
+{
+    if (l->im->opset >= 2)
+        return pith_onnx_take_int(l, "p", ATTR_POOL_P);
+    float p;
+    enum pith_status status = pith_onnx_get_float(l, "p", 2.0f, &p);
+    if (status)
+        return status;
+    if (!(p >= 1.0f && p < 2147483648.0f && (float)(int32_t)p == p))
+        return pith_onnx_node_fail(l, PITH_ERR_UNSUPPORTED, "p %g is not a whole number from 1 on",
+                                   (double)p);
+    return pith_onnx_set_int(l, "p", ATTR_POOL_P, (int64_t)p);
+}
+
+enum pith_status pith_lower_global_lp_pool(struct onnx_lower *l)
+{
+    return take_p(l);
+}
+
 enum pith_status pith_lower_pool(struct onnx_lower *l)
 {
     uint32_t n;
     enum pith_status status = spatial_rank(l, &n);
-    if (!status)
+    bool indices = l->n_out == 2 && l->im->values[l->first_out + 1].live;
+    if (!status && !indices)
         status = pith_onnx_single_output(l);
     if (!status)
         status = pith_onnx_take_ints(l, "kernel_shape", ATTR_POOL_KERNEL);
@@ -181,6 +202,13 @@ enum pith_status pith_lower_pool(struct onnx_lower *l)
         status = pith_onnx_take_int(l, "ceil_mode", ATTR_POOL_CEIL);
     if (!status && l->row->op == PITH_OP_AVERAGE_POOL)
         status = pith_onnx_take_int(l, "count_include_pad", ATTR_POOL_INCLUDE_PAD);
+    if (!status && l->row->op == PITH_OP_LP_POOL)
+        status = take_p(l);
+    enum pith_type type = l->im->values[l->in[0]].type;
+    if (!status && indices && l->row->op == PITH_OP_MAX_POOL)
+        return pith_onnx_pool_indices(l);
+    if (!status && (type == PITH_I8 || type == PITH_U8)) /* MaxPool: floats hold bytes exactly */
+        return pith_onnx_widened(l, PITH_F32);
     return status;
 }
 

@@ -18,6 +18,9 @@
 
 enum wire { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
 
+/* FunctionProto.attribute_proto, unpacked later (onnx_function.c) where the schema lacks it. */
+enum { FUNCTION_DEFAULTS = 11 };
+
 struct frame {
     const ProtobufCMessageDescriptor *type;
     size_t end;
@@ -153,7 +156,9 @@ static bool scan_field(struct scan *s)
         return fail(s, "a field number is out of range");
     const ProtobufCFieldDescriptor *field =
         protobuf_c_message_descriptor_get_field(top->type, (unsigned)(key >> 3));
-    if (!field)
+    bool late = !field && top->type == &onnx__function_proto__descriptor &&
+                key >> 3 == FUNCTION_DEFAULTS && wire == WIRE_BYTES;
+    if (!field && !late)
         return skip_value(s, end, wire);
     if (wire != WIRE_BYTES) {
         if (wire != wire_of(field->type))
@@ -164,6 +169,8 @@ static bool scan_field(struct scan *s)
         return false;
     if (n > end - s->at)
         return fail(s, "truncated: a field runs past its message");
+    if (late)
+        return enter(s, &onnx__attribute_proto__descriptor, s->at + (size_t)n);
     return scan_bytes_field(s, field, (size_t)n);
 }
 

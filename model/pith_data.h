@@ -17,6 +17,10 @@
  *     .npy                f2 f4 f8, i1..i8, u1..u8, bool, either byte order, C order, up to 8 axes
  *     .npz                the array `x` (or the only one, or the first that is not y), labels in `y`
  *     raw:TYPE:N:FILE     records of N values: i8 u8 i16 u16 i32 f16 f32 f64, little-endian
+ *     wav:FRAME:HOP:FILE  frames of FRAME values of a WAV (PCM, 16 bits, mono), value / 32768. Frame
+ *                         i ends with sample (i + 1) * HOP of the recording and so begins FRAME - HOP
+ *                         samples before its own HOP; what lies before the first and behind the
+ *                         last sample is 0. A recording of n samples has ceil(n / HOP) frames
  *     a folder, .tar      of PNG and JPEG pictures; class folders give the labels (folder names
  *                         sorted by bytes: 0, 1, ...)
  *
@@ -26,6 +30,9 @@
  *
  * Picture pixels go through `preprocess` (pith_preprocess.h): order, resize, crop, then
  * (pixel * scale - mean) / std. Numbers of other sources take scale, mean and std only.
+ *
+ * A model that is called step by step (its state fed back) may take samples of several steps:
+ * `steps` allows a sample to be a whole number of inputs, one behind the other.
  *
  * Threads: calls on one data set must not overlap; different data sets are independent. */
 #ifndef PITH_DATA_H
@@ -56,6 +63,7 @@ struct pith_data_opts {
     const void *content; /* the file's bytes when they are in memory already; copied. path is then
                             only its name. NULL: path is opened */
     size_t content_bytes;
+    bool steps; /* numbers only: a sample may be several of the given shape, one behind the other */
 };
 
 /* Opens and checks: sizes, shape, labels, range. Pictures are decoded when read. All text is copied.
@@ -65,16 +73,25 @@ enum pith_status pith_data_open(const struct pith_data_opts *opts, struct pith_d
 void pith_data_free(struct pith_data *data); /* accepts NULL */
 
 uint64_t pith_data_count(const struct pith_data *data); /* samples in the range, >= 1 */
-uint64_t pith_data_elems(const struct pith_data *data); /* values of one sample */
+uint64_t pith_data_elems(const struct pith_data *data); /* values of one sample, all its steps */
+uint64_t pith_data_steps(const struct pith_data *data); /* of one sample; 1 but with opts.steps */
 /* Shape of one sample, batch axis 1 first; returns the rank. */
 uint32_t pith_data_shape(const struct pith_data *data, uint32_t dim[PITH_MAX_RANK]);
 bool pith_data_labelled(const struct pith_data *data);
+/* The class of sample i of the range, or PITH_NO_LABEL (also where i is out of range). */
+int64_t pith_data_label(const struct pith_data *data, uint64_t i);
 
 /* Sample i of the range into x: [pith_data_elems] f32, ready for the model. *label (may be NULL):
  * its class, or PITH_NO_LABEL. PITH_ERR_ARGUMENT (i out of range), _IO, _CORRUPT, _UNSUPPORTED,
  * _LIMIT, _MEMORY: a picture cannot be decoded or does not fit; x is then unspecified. */
 enum pith_status pith_data_read(struct pith_data *data, uint64_t i, float *x, int64_t *label,
                                 struct pith_error *err);
+
+/* The same as elements of another type, for inputs that are not f32; preprocessing does not apply.
+ * x: [pith_data_elems] of type. Also PITH_ERR_UNSUPPORTED: pictures and sound give f32 only;
+ * PITH_ERR_ARGUMENT: a value that the type cannot hold (as pith_array_convert). */
+enum pith_status pith_data_read_as(struct pith_data *data, uint64_t i, enum pith_type type, void *x,
+                                   int64_t *label, struct pith_error *err);
 
 /* What sample i of the range is called: a file name for pictures, else "sample 17". Valid until the
  * next call on this data set. */
@@ -113,6 +130,11 @@ void pith_array_free(struct pith_array *array);
 /* A .npy file in memory. PITH_ERR_CORRUPT, _UNSUPPORTED, _MEMORY. */
 enum pith_status pith_npy_read(const void *bytes, size_t n, const char *name,
                                struct pith_array *array, struct pith_error *err);
+/* a's elements as `type`, values kept: reals are rounded to f32 and f16 precision, everything else
+ * must be exact. to: [a->count] of type, unspecified on failure. PITH_ERR_ARGUMENT: `name` and the
+ * element that does not fit. */
+enum pith_status pith_array_convert(const struct pith_array *a, enum pith_type type, void *to,
+                                    const char *name, struct pith_error *err);
 /* The bytes of a .npy (version 1.0, little-endian). The caller owns *file.
  * PITH_ERR_ARGUMENT (bf16 has no npy type), PITH_ERR_MEMORY. */
 enum pith_status pith_npy_write(enum pith_type type, uint32_t rank, const uint32_t *dim,

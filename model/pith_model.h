@@ -119,16 +119,18 @@ enum pith_status pith_model_set_meta(struct pith_model *m, const char *key, cons
 const char *pith_model_get_meta(const struct pith_model *m, const char *key); /* NULL: none */
 enum pith_status pith_model_add_history(struct pith_model *m, const char *verb, const char *json);
 
-/* A prunable and clusterable weight: constant f32 input 1 of a Conv, Gemm or MatMul. Import has
- * brought the matrix ones to [O, C]; Conv weights are [O, C/group, KH, KW]. */
+/* A prunable and clusterable weight: constant f32 input 1 of a Conv, ConvTranspose, Gemm, MatMul or
+ * Recurrent, or the table a Gather takes slices of. Import has brought the matrix ones to [O, C]; Conv
+ * weights are [O, C/group, KH, KW]. ConvTranspose's are [C, O/group, KH, KW]: a row there is an input
+ * channel; that of a table is a slice of its first axis. */
 struct pith_weight_ref {
     uint32_t value; /* number of the constant */
     uint32_t node;
     uint32_t op;
     const char *layer; /* node name, or the name of its output where it has none */
     const char *tensor; /* name of the constant */
-    uint64_t rows;      /* O */
-    uint64_t cols;      /* count / O */
+    uint64_t rows;      /* the first dim */
+    uint64_t cols;      /* count / rows */
 };
 /* refs: room for m->n_nodes entries. A constant used by several nodes is listed once. */
 uint32_t pith_model_weights(const struct pith_model *m, struct pith_weight_ref *refs);

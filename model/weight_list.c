@@ -9,17 +9,25 @@
 
 static bool takes_weight(uint32_t op)
 {
-    return op == PITH_OP_CONV || op == PITH_OP_GEMM || op == PITH_OP_MATMUL;
+    return op == PITH_OP_CONV || op == PITH_OP_GEMM || op == PITH_OP_MATMUL ||
+           op == PITH_OP_CONV_TRANSPOSE || op == PITH_OP_RECURRENT;
 }
 
-/* The constant f32 input 1 of node i, or NULL. Only tensors of rank 2 and more have rows and
- * columns. */
-static const struct pith_value *weight_of(const struct pith_model *m, const struct pith_node *node)
+/* Which input is the weight: a Gather's table (along an axis, not of elements) is the first. */
+static uint32_t weight_input(const struct pith_node *node)
 {
-    if (!takes_weight(node->op) || node->n_in < 2 || node->in[1] == PITH_VALUE_NONE)
-        return NULL;
-    const struct pith_value *v = &m->values[node->in[1]];
-    return v->constant && v->type == PITH_F32 && v->rank >= 2 ? v : NULL;
+    return node->op == PITH_OP_GATHER && node->attr[ATTR_GATHER_KIND] == 0 ? 0 : 1;
+}
+
+/* The number of the node's constant f32 weight, or PITH_VALUE_NONE. Only tensors of rank 2 and more
+ * have rows and columns. */
+static uint32_t weight_of(const struct pith_model *m, const struct pith_node *node)
+{
+    uint32_t i = weight_input(node);
+    if ((i == 1 && !takes_weight(node->op)) || node->n_in < 2 || node->in[i] == PITH_VALUE_NONE)
+        return PITH_VALUE_NONE;
+    const struct pith_value *v = &m->values[node->in[i]];
+    return v->constant && v->type == PITH_F32 && v->rank >= 2 ? node->in[i] : PITH_VALUE_NONE;
 }
 
 uint32_t pith_model_weights(const struct pith_model *m, struct pith_weight_ref *refs)
@@ -28,18 +36,19 @@ uint32_t pith_model_weights(const struct pith_model *m, struct pith_weight_ref *
     uint8_t *listed = calloc(m->n_values ? m->n_values : 1, 1);
     for (uint32_t i = 0; i < m->n_nodes; i++) {
         const struct pith_node *node = &m->nodes[i];
-        const struct pith_value *v = weight_of(m, node);
-        if (!v)
+        uint32_t value = weight_of(m, node);
+        if (value == PITH_VALUE_NONE)
             continue;
-        bool again = listed ? listed[node->in[1]] : false;
+        const struct pith_value *v = &m->values[value];
+        bool again = listed ? listed[value] : false;
         for (uint32_t k = 0; !listed && !again && k < n; k++)
-            again = refs[k].value == node->in[1]; /* slower, when memory is out */
+            again = refs[k].value == value; /* slower, when memory is out */
         if (again)
             continue;
         if (listed)
-            listed[node->in[1]] = 1;
+            listed[value] = 1;
         refs[n++] = (struct pith_weight_ref){
-            .value = node->in[1],
+            .value = value,
             .node = i,
             .op = node->op,
             .layer = node->name[0] ? node->name : m->values[node->out[0]].name,

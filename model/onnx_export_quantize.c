@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/* onnx_export_quantize.c - quantized operators in the words of ONNX opset 13. A ConvInteger or
+ * MatMulInteger that only a Requantize reads is written together with it, as QLinearConv or
+ * QLinearMatMul with the factor as weight scale and the other scales 1; what stands alone is written
+ * alone. */
+#include "error_fill.h"
+#include "onnx_export.h"
+
+static enum pith_status unsupported(struct op_export *e, const char *what)
+{
+    return pith_error_fill(e->x->err, PITH_ERR_UNSUPPORTED,
+                           "cannot write node '%.100s' (%s) as ONNX opset 13: %s", e->node->name,
+                           e->row->op_type, what);
+}
+
+static const struct pith_value *value_in(const struct op_export *e, uint32_t i)
+{
+    return &e->x->m->values[e->node->in[i]];
+}
+
+static bool has_in(const struct pith_node *node, uint32_t i)
+{
+    return i < node->n_in && node->in[i] != PITH_VALUE_NONE;
+}
+
+/* Zeros of an 8-bit type in the shape of `like` (NULL: a scalar). */
+static const char *zeros(struct onnx_export *x, enum pith_type type, const struct pith_value *like)
+{
+    uint64_t count = 1;
+    for (uint32_t i = 0; like && i < like->rank; i++)
+        count *= like->dim[i];
+    void *data = pith_export_alloc(x, count, 1);
+    int32_t data_type = type == PITH_I8 ? ONNX__TENSOR_PROTO__DATA_TYPE__INT8
+                                        : ONNX__TENSOR_PROTO__DATA_TYPE__UINT8;
+    return data ? pith_export_tensor(x, pith_export_name(x, "zero"), data_type,
+                                     like ? like->rank : 0, like ? like->dim : NULL, data, count)
+                : NULL;
+}
+
+static enum pith_status scale_op(struct op_export *e, enum pith_type type)
+{
+    const int32_t *attr = e->node->attr;
+    if (attr[ATTR_QUANTIZE_BLOCK])
+        return unsupported(e, "scales of blocks are newer");
+    if (type == PITH_I16 || type == PITH_U16)
+        return unsupported(e, "16-bit integers are newer");
+    if (value_in(e, 1)->rank)
+        pith_export_int(e->x, e->to, "axis", attr[ATTR_QUANTIZE_AXIS]);
+    return PITH_OK;
+}
+
+enum pith_status pith_export_quantize(struct op_export *e)
+{
+    enum pith_type type = (enum pith_type)e->node->attr[ATTR_QUANTIZE_TYPE];
+    if (!has_in(e->node, 2) && (type == PITH_I8 || type == PITH_U8)) {
+        e->to->n_input = 2;
+        pith_export_input(e->to, zeros(e->x, type, value_in(e, 1)));
+    }
+    return scale_op(e, type);
+}
+
+enum pith_status pith_export_dequantize(struct op_export *e)
+{
+    return scale_op(e, value_in(e, 0)->type);
+}
+
+/* ---- sums and what makes them quantized values again --------------------------------------- */
+
+static bool is_output(const struct pith_model *m, uint32_t value)
+{
+    for (uint32_t i = 0; i < m->n_outputs; i++)
+        if (m->outputs[i] == value)
+            return true;
+    return false;
+}
+
+static bool is_sum(const struct pith_node *node)
+{
+    return node->op == PITH_OP_CONV_INTEGER || node->op == PITH_OP_MATMUL_INTEGER;
+}
+
+/* The factor lies along what the weight's scale may lie along, and the types are those of bytes. */
+static bool pairs(const struct onnx_export *x, const struct pith_node *sum,
+                  const struct pith_node *requantize)
+{
+    const struct pith_value *acc = &x->m->values[sum->out[0]];
+    const struct pith_value *factor = &x->m->values[requantize->in[1]];
+    int32_t axis = requantize->attr[ATTR_QUANTIZE_AXIS], type = requantize->attr[ATTR_QUANTIZE_TYPE];
+    uint32_t own = sum->op == PITH_OP_CONV_INTEGER ? 1 : acc->rank - 1;
+    bool along = factor->rank == 0 || factor->dim[0] == 1 || (uint32_t)axis == own;
+    return is_sum(sum) && along && (type == PITH_I8 || type == PITH_U8) && acc->rank > 1 &&
+           requantize->in[0] == sum->out[0] && x->uses[sum->out[0]] == 1 &&
+           !is_output(x->m, sum->out[0]);
+}
+
+/* The only reader of a sum stands behind it, usually next to it. */
+static bool is_paired_sum(const struct onnx_export *x, const struct pith_node *sum)
+{
+    for (const struct pith_node *n = sum + 1; n < x->m->nodes + x->m->n_nodes; n++)
+        for (uint32_t i = 0; i < n->n_in; i++)
+            if (n->in[i] == sum->out[0])
+                return n->op == PITH_OP_REQUANTIZE && i == 0 && pairs(x, sum, n);
+    return false;
+}
+
+static const struct pith_node *paired_sum(const struct onnx_export *x,
+                                          const struct pith_node *requantize)
+{
+    for (const struct pith_node *n = requantize; n-- > x->m->nodes;)
+        if (n->out[0] == requantize->in[0])
+            return pairs(x, n, requantize) ? n : NULL;
+    return NULL;
+}
+
+static void put_zero(struct op_export *e, const struct pith_node *sum, uint32_t i, uint32_t of)
+{
+    struct onnx_export *x = e->x;
+    pith_export_input(e->to, has_in(sum, i) ? x->names[sum->in[i]]
+                                            : zeros(x, x->m->values[sum->in[of]].type, NULL));
+}
+
+static enum pith_status qlinear(struct op_export *e, const struct pith_node *sum)
+{
+    struct onnx_export *x = e->x;
+    static const float one = 1.0f;
+    bool conv = sum->op == PITH_OP_CONV_INTEGER;
+    e->to->op_type = (char *)(uintptr_t)(conv ? "QLinearConv" : "QLinearMatMul");
+    e->to->n_input = 0;
+    const char *unit = pith_export_float_tensor(x, &one, 1, true);
+    pith_export_input(e->to, x->names[sum->in[0]]);
+    pith_export_input(e->to, unit);
+    put_zero(e, sum, 2, 0);
+    pith_export_input(e->to, x->names[sum->in[1]]);
+    pith_export_input(e->to, x->names[e->node->in[1]]);
+    put_zero(e, sum, 3, 1);
+    pith_export_input(e->to, unit);
+    pith_export_input(e->to, x->names[e->node->in[2]]);
+    if (!conv)
+        return PITH_OK;
+    if (has_in(sum, 4))
+        pith_export_input(e->to, x->names[sum->in[4]]);
+    struct op_export of_sum = {x, sum, e->row, e->to};
+    return pith_export_conv(&of_sum);
+}
+
+/* QuantizeLinear of acc * factor by 1: Cast and Mul stand before it. */
+enum pith_status pith_export_requantize(struct op_export *e)
+{
+    struct onnx_export *x = e->x;
+    const struct pith_node *sum = paired_sum(x, e->node);
+    if (sum)
+        return qlinear(e, sum);
+    const struct pith_value *factor = value_in(e, 1);
+    uint32_t rank = value_in(e, 0)->rank;
+    if (factor->rank && factor->dim[0] > 1 &&
+        (uint32_t)e->node->attr[ATTR_QUANTIZE_AXIS] + 1 != rank)
+        return unsupported(e, "a factor along an inner axis");
+    static const float one = 1.0f;
+    const char *real = pith_export_name(x, "real"), *product = pith_export_name(x, "product");
+    Onnx__NodeProto *cast = pith_export_node(x, "Cast", "");
+    Onnx__NodeProto *mul = pith_export_node(x, "Mul", "");
+    if (x->failed)
+        return PITH_OK;
+    x->graph.node[x->graph.n_node - 3] = cast;
+    x->graph.node[x->graph.n_node - 2] = mul;
+    x->graph.node[x->graph.n_node - 1] = e->to;
+    pith_export_input(cast, x->names[e->node->in[0]]);
+    pith_export_output(cast, real);
+    pith_export_int(x, cast, "to", ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT);
+    pith_export_input(mul, real);
+    pith_export_input(mul, x->names[e->node->in[1]]);
+    pith_export_output(mul, product);
+    e->to->op_type = (char *)(uintptr_t) "QuantizeLinear";
+    e->to->n_input = 0;
+    pith_export_input(e->to, product);
+    pith_export_input(e->to, pith_export_float_tensor(x, &one, 1, true));
+    pith_export_input(e->to, x->names[e->node->in[2]]);
+    return PITH_OK;
+}
+
+enum pith_status pith_export_matmul_integer(struct op_export *e)
+{
+    if (is_paired_sum(e->x, e->node))
+        e->x->graph.n_node--;
+    return PITH_OK;
+}
+
+enum pith_status pith_export_conv_integer(struct op_export *e)
+{
+    if (is_paired_sum(e->x, e->node)) {
+        e->x->graph.n_node--;
+        return PITH_OK;
+    }
+    if (has_in(e->node, 4))
+        return unsupported(e, "a bias without a Requantize behind it");
+    return pith_export_conv(e);
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/* onnx_quantize.c - QuantizeLinear and its family. QLinearConv and QLinearMatMul become the integer
+ * operator and a Requantize by x_scale * w_scale / y_scale, computed in this order, as onnxruntime
+ * does; with constant scales the factor is a constant. */
+#include "onnx.h"
+
+/* Inputs of QLinearConv; QLinearMatMul has the first eight. */
+enum { Q_X, Q_X_SCALE, Q_X_ZERO, Q_W, Q_W_SCALE, Q_W_ZERO, Q_Y_SCALE, Q_Y_ZERO, Q_BIAS };
+
+static enum pith_status need_inputs(struct onnx_lower *l, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (!pith_onnx_has_input(l, i))
+            return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "input %u is missing", i);
+    return PITH_OK;
+}
+
+/* Axis and block; where one scale covers everything the axis means nothing. */
+static enum pith_status take_grid(struct onnx_lower *l)
+{
+    int64_t axis, block;
+    enum pith_status status = need_inputs(l, 2);
+    if (!status)
+        status = pith_onnx_get_int(l, "axis", 1, &axis);
+    if (!status)
+        status = pith_onnx_get_int(l, "block_size", 0, &block);
+    if (!status)
+        status = pith_onnx_set_int(l, "block_size", ATTR_QUANTIZE_BLOCK, block);
+    if (status)
+        return status;
+    const struct shape *x = pith_onnx_in_shape(l, 0), *scale = pith_onnx_in_shape(l, 1);
+    if (block == 0 && scale->rank <= 1 && shape_elems(scale) == 1)
+        return PITH_OK;
+    status = pith_onnx_axis(l, "axis", x->rank, &axis);
+    return status ? status : pith_onnx_set_int(l, "axis", ATTR_QUANTIZE_AXIS, axis);
+}
+
+/* The zero point's type, or output_dtype, or u8. */
+enum pith_status pith_lower_quantize(struct onnx_lower *l)
+{
+    int64_t told;
+    enum pith_status status = take_grid(l);
+    if (!status)
+        status = pith_onnx_get_int(l, "output_dtype", 0, &told);
+    if (status)
+        return status;
+    enum pith_type type = PITH_U8;
+    if (told < 0 || told > INT32_MAX)
+        return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "output_dtype is %lld", (long long)told);
+    if (told)
+        type = pith_onnx_type((int32_t)told);
+    if (!type)
+        return pith_onnx_node_fail(l, PITH_ERR_UNSUPPORTED, "it quantizes to %s",
+                                   pith_onnx_type_name((int32_t)told));
+    if (pith_onnx_has_input(l, 2))
+        type = l->im->values[l->in[2]].type;
+    l->attr[ATTR_QUANTIZE_TYPE] = (int32_t)type;
+    return pith_onnx_single_output(l);
+}
+
+enum pith_status pith_lower_dequantize(struct onnx_lower *l)
+{
+    enum pith_status status = take_grid(l);
+    return status ? status : pith_onnx_single_output(l);
+}
+
+enum pith_status pith_lower_dynamic_quantize(struct onnx_lower *l)
+{
+    if (l->n_out != 3)
+        return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "it has %u outputs, not 3", l->n_out);
+    return PITH_OK;
+}
+
+static enum pith_status binary(struct onnx_lower *l, enum pith_op op, uint32_t a, uint32_t b,
+                               uint32_t *out)
+{
+    struct onnx_lower sub;
+    uint32_t in[2] = {a, b};
+    enum pith_status status = pith_onnx_open_step(l, op, false, &sub, out);
+    sub.in = in;
+    sub.n_in = 2;
+    return status ? status : pith_onnx_finish(&sub);
+}
+
+/* acc: sums along whose axis `axis` the factor lies, where it has several entries. */
+static enum pith_status requantize(struct onnx_lower *l, uint32_t acc, int64_t axis)
+{
+    struct onnx_lower sub;
+    uint32_t in[3] = {acc, 0, l->in[Q_Y_ZERO]}, product, y;
+    enum pith_status status =
+        binary(l, PITH_OP_MUL, l->in[Q_X_SCALE], l->in[Q_W_SCALE], &product);
+    if (!status)
+        status = binary(l, PITH_OP_DIV, product, l->in[Q_Y_SCALE], &in[1]);
+    if (!status)
+        status = pith_onnx_open_step(l, PITH_OP_REQUANTIZE, true, &sub, &y);
+    if (status)
+        return status;
+    sub.in = in;
+    sub.n_in = 3;
+    sub.attr[ATTR_QUANTIZE_TYPE] = (int32_t)l->im->values[l->in[Q_Y_ZERO]].type;
+    status = pith_onnx_set_int(&sub, "axis", ATTR_QUANTIZE_AXIS, axis);
+    return status ? status : pith_onnx_finish(&sub);
+}
+
+enum pith_status pith_lower_qlinear_conv(struct onnx_lower *l)
+{
+    struct onnx_lower sub;
+    uint32_t acc;
+    enum pith_status status = need_inputs(l, Q_BIAS);
+    if (!status)
+        status = pith_onnx_open_step(l, PITH_OP_CONV_INTEGER, false, &sub, &acc);
+    if (status)
+        return status;
+    uint32_t in[5] = {l->in[Q_X], l->in[Q_W], l->in[Q_X_ZERO], l->in[Q_W_ZERO], ONNX_VALUE_NONE};
+    if (pith_onnx_has_input(l, Q_BIAS))
+        in[4] = l->in[Q_BIAS];
+    sub.in = in;
+    sub.n_in = 5;
+    status = pith_lower_conv(&sub);
+    if (!status)
+        status = pith_onnx_finish(&sub);
+    l->done = true;
+    return status ? status : requantize(l, acc, 1);
+}
+
+/* A scale of several entries lies along the columns when it is b's, along the rows when it is a's.
+ */
+enum pith_status pith_lower_qlinear_matmul(struct onnx_lower *l)
+{
+    struct onnx_lower sub;
+    uint32_t acc;
+    enum pith_status status = need_inputs(l, Q_BIAS);
+    if (!status)
+        status = pith_onnx_open_step(l, PITH_OP_MATMUL_INTEGER, false, &sub, &acc);
+    if (status)
+        return status;
+    bool rows = shape_elems(pith_onnx_in_shape(l, Q_X_SCALE)) > 1;
+    if (rows && shape_elems(pith_onnx_in_shape(l, Q_W_SCALE)) > 1)
+        return pith_onnx_node_fail(l, PITH_ERR_UNSUPPORTED,
+                                   "both operands have a scale a row or column");
+    uint32_t in[4] = {l->in[Q_X], l->in[Q_W], l->in[Q_X_ZERO], l->in[Q_W_ZERO]};
+    sub.in = in;
+    sub.n_in = 4;
+    status = pith_onnx_finish(&sub);
+    if (status)
+        return status;
+    l->done = true;
+    int64_t rank = l->im->values[acc].shape.rank, axis = rank - (rows ? 2 : 1);
+    return requantize(l, acc, axis > 0 ? axis : 0);
+}
