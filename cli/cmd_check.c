@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* pith check: will it import, is it sound, does data fit. */
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include "data_options.h"
+#include "feed_options.h"
 #include "json_out.h"
 #include "pith_onnx.h"
 #include "table.h"
@@ -12,11 +12,12 @@
 struct check_options {
     struct cli_common common;
     struct cli_import import;
-    struct cli_data data;
+    struct cli_feed_options feed;
 };
 
 static const struct cli_option options[] = {
-    CLI_DATA_OPTIONS(struct check_options, data),
+    CLI_FEED_DATA_OPTIONS(struct check_options, feed),
+    CLI_STATE_OPTION(struct check_options, feed),
     CLI_IMPORT_OPTIONS(struct check_options, import),
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
@@ -51,6 +52,16 @@ static bool importable(const struct pith_onnx_report *r)
     return !r->n_unsupported && !r->n_open;
 }
 
+/* One command that fixes all of them; an input is named once. */
+static void print_example(const char *path, const struct pith_onnx_report *r)
+{
+    printf("%s: for example: pith import %s", path, path);
+    for (uint32_t i = 0; i < r->n_open; i++)
+        if (i == 0 || strcmp(r->open_dims[i].example, r->open_dims[i - 1].example) != 0)
+            printf(" --input-shape '%s'", r->open_dims[i].example);
+    putchar('\n');
+}
+
 static void print_report(const char *path, const struct pith_onnx_report *r)
 {
     if (r->n_unsupported)
@@ -59,6 +70,8 @@ static void print_report(const char *path, const struct pith_onnx_report *r)
         printf("%s: input '%s' dim %u '%s' is open: give --input-shape %s\n", path,
                r->open_dims[i].input, r->open_dims[i].dim, r->open_dims[i].symbol,
                r->open_dims[i].example);
+    if (r->n_open > 1)
+        print_example(path, r);
 }
 
 static void json_unsupported(const struct pith_onnx_report *r)
@@ -86,6 +99,7 @@ static void json_open_dims(const struct pith_onnx_report *r)
         cli_json_string("input", r->open_dims[i].input);
         cli_json_uint("dim", r->open_dims[i].dim);
         cli_json_string("symbol", r->open_dims[i].symbol);
+        cli_json_string("example", r->open_dims[i].example);
         cli_json_close('}');
     }
     cli_json_close(']');
@@ -98,7 +112,10 @@ struct subject {
     char dir[4096];          /* where external data may lie; empty: standard input */
     struct pith_onnx_report *onnx; /* owns; NULL: a .pith */
     struct pith_model *model;      /* owns */
-    struct pith_data *data;        /* owns */
+    struct pith_weight_finding *found; /* owns: of the model's weights */
+    uint32_t n_found;
+    struct cli_feed feed;          /* owns */
+    struct pith_error misfit;      /* why the data does not fit; PITH_OK: it does */
 };
 
 static enum cli_exit read_subject(struct subject *s, const char *operand)
@@ -126,6 +143,20 @@ static enum cli_exit survey_onnx(struct subject *s, const struct pith_import_opt
     return importable(s->onnx) ? EXIT_DONE : EXIT_UNSUPPORTED;
 }
 
+/* The data against the model: types, sizes and counts, and the values of the first sample. */
+static enum cli_exit check_data(const struct check_options *o, struct subject *s,
+                                struct pith_engine *e)
+{
+    struct cli_feed_options in = o->feed;
+    enum cli_exit rc;
+    in.misfit = &s->misfit;
+    rc = cli_open_feed(&in, s->model, NULL, 0, &s->feed);
+    if (!rc && pith_feed_check(e, &s->feed.feed, &s->misfit) &&
+        s->misfit.status != PITH_ERR_ARGUMENT)
+        return cli_fail(&s->misfit);
+    return rc == EXIT_NO || s->misfit.status ? EXIT_NO : rc;
+}
+
 /* Read whole: every chunk, stream and shape; then a plan is made, and data is held against it. */
 static enum cli_exit check_model(const struct check_options *o, struct subject *s,
                                  const struct pith_import_opts *import)
@@ -138,20 +169,12 @@ static enum cli_exit check_model(const struct check_options *o, struct subject *
         return rc;
     if (pith_model_read(s->file.data, s->file.bytes, s->path, *s->dir ? s->dir : NULL, import,
                         &s->model, &err) ||
+        pith_weight_check(s->model, &s->found, &s->n_found, &err) ||
         pith_engine_open(s->model, &engine, &e, &err))
         return cli_fail(&err);
+    rc = check_data(o, s, e);
     pith_engine_close(e);
-    return o->data.path ? cli_open_data(&o->data, s->model, &s->data) : EXIT_DONE;
-}
-
-static uint64_t count_nonfinite(const struct pith_value *v)
-{
-    const float *x = v->constant && v->type == PITH_F32 ? v->constant->data : NULL;
-    uint64_t n = 0;
-    for (uint64_t i = 0; x && i < v->constant->count; i++)
-        if (!isfinite(x[i]))
-            n++;
-    return n;
+    return rc;
 }
 
 /* Each weight with values that are NaN or infinite, from *at on: the survey of an ONNX file knows
@@ -165,14 +188,64 @@ static bool next_nonfinite(const struct subject *s, uint32_t *at, const char **n
         *count = s->onnx->nonfinite[(*at)++].count;
         return true;
     }
-    while (s->model && *at < s->model->n_values) {
-        const struct pith_value *v = &s->model->values[(*at)++];
-        *count = count_nonfinite(v);
-        *name = v->name;
-        if (*count)
+    while (*at < s->n_found) {
+        const struct pith_weight_finding *f = &s->found[(*at)++];
+        *name = f->tensor;
+        *count = f->count;
+        if (f->kind == PITH_WEIGHT_NONFINITE)
             return true;
     }
     return false;
+}
+
+/* ---- suspicious weights ------------------------------------------------------------------------------ */
+
+static void print_finding(const char *path, const struct pith_weight_finding *f)
+{
+    char count[32], of[32];
+    cli_format_count(f->count, count);
+    cli_format_count(f->of, of);
+    printf("%s: note: layer '%s' weight '%s': ", path, f->layer, f->tensor);
+    if (f->kind == PITH_WEIGHT_DENORMAL)
+        printf("%s of %s values are denormal (below 1.18e-38): slow on many processors\n", count, of);
+    else if (f->kind == PITH_WEIGHT_DEAD)
+        printf("%s of %s output channels %s all zero, the first is %" PRIu64 "\n", count, of,
+               f->count == 1 ? "is" : "are", f->first);
+    else
+        printf("value %" PRIu64 " is %.4g in magnitude, 99.9%% of the others stay below %.4g: it rules "
+               "the range\n",
+               f->first, f->largest, f->rest);
+}
+
+static void print_findings(const struct subject *s)
+{
+    for (uint32_t i = 0; i < s->n_found; i++)
+        if (s->found[i].kind != PITH_WEIGHT_NONFINITE)
+            print_finding(s->path, &s->found[i]);
+}
+
+static void json_findings(const struct subject *s)
+{
+    static const char *const kinds[] = {"", "nonfinite", "denormal", "dead", "outlier"};
+    cli_json_open("suspicious", '[');
+    for (uint32_t i = 0; i < s->n_found; i++) {
+        const struct pith_weight_finding *f = &s->found[i];
+        if (f->kind == PITH_WEIGHT_NONFINITE)
+            continue;
+        cli_json_open(NULL, '{');
+        cli_json_string("kind", kinds[f->kind]);
+        cli_json_string("layer", f->layer);
+        cli_json_string("tensor", f->tensor);
+        cli_json_uint("count", f->count);
+        cli_json_uint("of", f->of);
+        cli_json_uint("first", f->first);
+        if (f->kind == PITH_WEIGHT_OUTLIER) {
+            cli_json_number("largest", f->largest);
+            cli_json_number("rest", f->rest);
+        }
+        cli_json_close('}');
+    }
+    cli_json_close(']');
 }
 
 static void print_nonfinite(const struct subject *s)
@@ -206,16 +279,25 @@ static bool is_sound(const struct subject *s)
     return !next_nonfinite(s, &at, &name, &n);
 }
 
+static void print_data(const struct check_options *o, const struct subject *s)
+{
+    const struct pith_data *d = s->feed.leading;
+    if (s->misfit.status)
+        printf("data does not fit: %s\n", s->misfit.text);
+    else if (d)
+        printf("%s: %" PRIu64 " samples fit%s\n", o->feed.data.item[0], pith_data_count(d),
+               pith_data_labelled(d) ? ", labelled" : ", no labels");
+}
+
 static void print_text(const struct check_options *o, const struct subject *s, bool ok)
 {
     if (s->onnx)
         print_report(s->path, s->onnx);
     print_nonfinite(s);
+    print_findings(s);
     if (ok)
         printf("%s: ok, %u node%s\n", s->path, s->model->n_nodes, s->model->n_nodes == 1 ? "" : "s");
-    if (s->data)
-        printf("%s: %" PRIu64 " samples fit%s\n", o->data.path, pith_data_count(s->data),
-               pith_data_labelled(s->data) ? ", labelled" : ", no labels");
+    print_data(o, s);
 }
 
 static void print_json(const struct subject *s, bool ok)
@@ -225,14 +307,18 @@ static void print_json(const struct subject *s, bool ok)
     json_unsupported(s->onnx);
     json_open_dims(s->onnx);
     json_nonfinite(s);
-    if (s->data) {
-        cli_json_uint("samples", pith_data_count(s->data));
-        cli_json_bool("labelled", pith_data_labelled(s->data));
+    json_findings(s);
+    if (s->misfit.status)
+        cli_json_string("misfit", s->misfit.text);
+    if (s->feed.leading && !s->misfit.status) {
+        cli_json_uint("samples", pith_data_count(s->feed.leading));
+        cli_json_bool("labelled", pith_data_labelled(s->feed.leading));
     }
     cli_json_end();
 }
 
-/* NaN and infinite weights make the honest answer no; what cannot be imported is exit 5. */
+/* NaN and infinite weights and data that does not fit make the honest answer no; what cannot be
+ * imported is exit 5. */
 static enum cli_exit check(const struct check_options *o, struct subject *s,
                            const struct pith_import_opts *import)
 {
@@ -258,7 +344,8 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
         rc = read_subject(&s, n_operands ? operands[0] : "-");
     if (!rc)
         rc = check(o, &s, &import);
-    pith_data_free(s.data);
+    cli_close_feed(&s.feed);
+    free(s.found);
     pith_model_free(s.model);
     pith_onnx_report_free(s.onnx);
     pith_buffer_free(&s.file);
@@ -269,6 +356,11 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 const struct cli_command cmd_check = {
     "check", "look", "will it import, is it sound, does data fit",
     "pith check [MODEL] [-d DATA] [--input-shape NAME:DIMS]",
-    "Lists every unsupported node at once with what to do about it, open dimensions, and weights\n"
-    "that are NaN or infinite. Exit 5: cannot be imported; 1: imports but is unsound.",
+    "Lists every unsupported node at once with what to do about it, open dimensions with the\n"
+    "--input-shape that fixes them, and whether data fits the inputs or why not.\n"
+    "Weights that are NaN or infinite are an error. Noted, for they are suspicious: denormal values\n"
+    "(below 2^-126), output channels of zeros, and a largest weight more than 10 times what 99.9% of\n"
+    "the nonzero ones stay below (layers of 1,000 or more), which rules the range of any grid.\n\n"
+    "Exit 0: sound; 1: imports, but weights are not finite or the data does not fit; 4: broken file;\n"
+    "5: cannot be imported.",
     options, sizeof(struct check_options), 0, 1, run};

@@ -1,28 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 /* pith compare: what two models answer to the same inputs, layer by layer where wanted. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include "data_options.h"
+#include "array_files.h"
+#include "feed_options.h"
 #include "json_out.h"
 #include "table.h"
 
 struct compare_options {
     struct cli_common common;
-    struct cli_data data;
+    struct cli_feed_options feed;
     bool layers, first;
+    struct cli_list dumps;
     const char *tolerance;
     uint64_t samples;
 };
 
 static const struct cli_option options[] = {
-    CLI_DATA_OPTIONS(struct compare_options, data),
+    CLI_FEED_DATA_OPTIONS(struct compare_options, feed),
+    CLI_STATE_OPTION(struct compare_options, feed),
     {0, "layers", OPTION_FLAG, offsetof(struct compare_options, layers), NULL,
      "every layer that both models name", 0, 0},
     {0, "first", OPTION_FLAG, offsetof(struct compare_options, first), NULL,
-     "stop the table at the first layer beyond --tol", 0, 0},
+     "stop the table at the first layer beyond --tol, and say why", 0, 0},
     {0, "tol", OPTION_TEXT, offsetof(struct compare_options, tolerance), "T",
      "snr>30dB, abs:1e-3, rel:1e-4 (of the range), bits", 0, 0},
+    {0, "dump", OPTION_LIST, offsetof(struct compare_options, dumps), "TENSOR[=FILE]",
+     "write what a layer of each gave: TENSOR-A.npy, TENSOR-B.npy", 0, 0},
     {0, "samples", OPTION_UINT, offsetof(struct compare_options, samples), "N",
      "seeded inputs without -d (default 4)", 1, 100000},
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
@@ -77,8 +84,92 @@ static bool within(const struct pith_difference *d, const struct tolerance *t)
     return false;
 }
 
-static void print_layers(const struct pith_comparison *c, const struct compare_options *o,
-                         const struct tolerance *tol)
+/* What is compared, and where it goes. */
+struct pairing {
+    const struct compare_options *o;
+    char **path;             /* [2] */
+    struct pith_model *m[2]; /* A and B; owns */
+    struct cli_feed feed;    /* owns */
+    struct tolerance tol;
+    struct pith_dump *dump[2]; /* owns: [o->dumps.n] each */
+    char (*dump_path[2])[CLI_PATH_BYTES]; /* owns */
+};
+
+/* ---- why a layer is off ------------------------------------------------------------------------------- */
+
+/* The weight of a layer; found->layer is NULL where it has none. */
+static enum cli_exit find_weight(const struct pith_model *m, const char *layer,
+                                 struct pith_weight_ref *found)
+{
+    struct pith_weight_ref *refs = calloc(m->n_nodes + 1u, sizeof *refs);
+    if (!refs)
+        return cli_no_memory();
+    *found = (struct pith_weight_ref){0};
+    uint32_t n = pith_model_weights(m, refs);
+    for (uint32_t i = 0; i < n && !found->layer; i++)
+        if (strcmp(refs[i].layer, layer) == 0)
+            *found = refs[i];
+    free(refs);
+    return EXIT_DONE;
+}
+
+static double weight_snr(const float *a, const float *b, uint64_t n)
+{
+    double aa = 0, dd = 0;
+    for (uint64_t i = 0; i < n; i++) {
+        aa += (double)a[i] * (double)a[i];
+        dd += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]);
+    }
+    return dd > 0 ? 10 * log10(aa / dd) : INFINITY;
+}
+
+static uint64_t count_kept(const float *x, uint64_t n)
+{
+    uint64_t kept = 0;
+    for (uint64_t i = 0; i < n; i++)
+        kept += x[i] != 0;
+    return kept;
+}
+
+/* One line: how B's weight differs from A's, or that the error came in with the inputs. */
+static enum cli_exit explain(const struct pairing *p, const char *layer, char *text, size_t room)
+{
+    struct pith_weight_ref wa, wb;
+    if (find_weight(p->m[0], layer, &wa) || find_weight(p->m[1], layer, &wb))
+        return EXIT_MEMORY;
+    if (!wa.layer || !wb.layer || wa.rows * wa.cols != wb.rows * wb.cols) {
+        snprintf(text, room, "has no weights to differ: the error comes with its inputs");
+        return EXIT_DONE;
+    }
+    const struct pith_const *a = p->m[0]->values[wa.value].constant;
+    const struct pith_const *b = p->m[1]->values[wb.value].constant;
+    double snr = weight_snr(a->data, b->data, a->count);
+    if (isinf(snr)) {
+        snprintf(text, room, "its weights are equal: the error comes with its inputs");
+        return EXIT_DONE;
+    }
+    int n = snprintf(text, room, "its weights differ by %.1f dB: %.3f kept, was %.3f", snr,
+                     (double)count_kept(b->data, b->count) / (double)b->count,
+                     (double)count_kept(a->data, a->count) / (double)a->count);
+    if (b->codebook && n > 0 && (size_t)n < room)
+        snprintf(text + n, room - (size_t)n, ", %u centroids", b->codebook->n_centroids);
+    return EXIT_DONE;
+}
+
+/* The first layer over tolerance; NULL: none. */
+static const struct pith_difference *first_off(const struct pairing *p,
+                                               const struct pith_comparison *c)
+{
+    for (uint32_t i = 0; i < c->n_layers; i++)
+        if (!within(&c->layers[i], &p->tol))
+            return &c->layers[i];
+    return NULL;
+}
+
+/* ---- results -------------------------------------------------------------------------------------------- */
+
+/* why: of the first layer over tolerance; NULL: not asked for, or none is. */
+static void print_layers(const struct pairing *p, const struct pith_comparison *c, const char *why)
 {
     struct cli_table t;
     cli_table_start(&t, 5);
@@ -90,28 +181,22 @@ static void print_layers(const struct pith_comparison *c, const struct compare_o
     cli_table_add(&t, "%s", "");
     for (uint32_t i = 0; i < c->n_layers; i++) {
         const struct pith_difference *d = &c->layers[i];
-        bool good = within(d, tol);
+        bool good = within(d, &p->tol);
         cli_table_add(&t, "%s", d->layer);
         cli_table_add(&t, "%.1f", d->snr_db);
         cli_table_add(&t, "%.6f", d->cosine);
         cli_table_add(&t, "%.4g", d->max_abs);
         cli_table_add(&t, "%s", good ? "" : "<-- over tolerance");
-        if (!good && o->first)
+        if (!good && p->o->first)
             break;
     }
     cli_table_print(&t, stdout);
+    if (why)
+        printf("first over tolerance: '%s' %s\n", first_off(p, c)->layer, why);
 }
 
-static void print_json(const struct pith_comparison *c, bool good)
+static void json_layers(const struct pairing *p, const struct pith_comparison *c, const char *why)
 {
-    cli_json_begin();
-    cli_json_uint("samples", c->samples);
-    cli_json_number("agreement", (double)c->agree / (double)c->samples);
-    cli_json_number("snr_db", c->output.snr_db);
-    cli_json_number("max_abs", c->output.max_abs);
-    cli_json_number("range", c->output.range);
-    cli_json_bool("equal_bits", c->output.equal_bits);
-    cli_json_bool("ok", good);
     cli_json_open("layers", '[');
     for (uint32_t i = 0; i < c->n_layers; i++) {
         cli_json_open(NULL, '{');
@@ -122,20 +207,42 @@ static void print_json(const struct pith_comparison *c, bool good)
         cli_json_close('}');
     }
     cli_json_close(']');
+    if (!why)
+        return;
+    cli_json_open("first", '{');
+    cli_json_string("name", first_off(p, c)->layer);
+    cli_json_string("reason", why);
+    cli_json_close('}');
+}
+
+static void print_json(const struct pairing *p, const struct pith_comparison *c, const char *why,
+                       bool good)
+{
+    cli_json_begin();
+    cli_json_uint("samples", c->samples);
+    cli_json_number("agreement", (double)c->agree / (double)c->samples);
+    cli_json_number("snr_db", c->output.snr_db);
+    cli_json_number("max_abs", c->output.max_abs);
+    cli_json_number("range", c->output.range);
+    cli_json_bool("equal_bits", c->output.equal_bits);
+    cli_json_bool("ok", good);
+    json_layers(p, c, why);
     cli_json_end();
 }
 
-static enum cli_exit report(const struct compare_options *o, const struct pith_comparison *c,
-                            const struct tolerance *tol)
+static enum cli_exit report(const struct pairing *p, const struct pith_comparison *c)
 {
-    bool good = within(&c->output, tol);
-    for (uint32_t i = 0; i < c->n_layers; i++)
-        good = good && within(&c->layers[i], tol);
-    if (o->common.json)
-        print_json(c, good);
+    const struct pith_difference *off = first_off(p, c);
+    bool good = within(&c->output, &p->tol) && !off, explained = off && p->o->first;
+    char text[160];
+    const char *why = explained ? text : NULL;
+    if (explained && explain(p, off->layer, text, sizeof text))
+        return EXIT_MEMORY;
+    if (p->o->common.json)
+        print_json(p, c, why, good);
     else {
-        if (o->layers || o->first)
-            print_layers(c, o, tol);
+        if (p->o->layers || p->o->first)
+            print_layers(p, c, why);
         printf("output: snr %.1f dB, max error %.4g of range %.4g, same answer %" PRIu64 " of %" PRIu64
                "%s\n",
                c->output.snr_db, c->output.max_abs, c->output.range, c->agree, c->samples,
@@ -144,69 +251,139 @@ static enum cli_exit report(const struct compare_options *o, const struct pith_c
     return good ? EXIT_DONE : EXIT_NO;
 }
 
-static enum cli_exit compare(const struct compare_options *o, const struct pith_model *a,
-                             const struct pith_model *b, struct pith_data *data)
+/* ---- dumps ------------------------------------------------------------------------------------------------ */
+
+static enum cli_exit choose_dumps(struct pairing *p, uint32_t side)
 {
-    struct tolerance tol;
+    uint32_t n = p->o->dumps.n;
+    enum cli_exit rc = EXIT_DONE;
+    p->dump[side] = calloc(n + 1u, sizeof *p->dump[side]);
+    p->dump_path[side] = calloc(n + 1u, sizeof *p->dump_path[side]);
+    if (!p->dump[side] || !p->dump_path[side])
+        return cli_no_memory();
+    for (uint32_t i = 0; i < n && !rc; i++) {
+        const char *file;
+        rc = cli_dump_split(p->m[side], p->path[side], p->o->dumps.item[i], &p->dump[side][i], &file);
+        if (rc)
+            break;
+        cli_dump_path(p->o->dumps.item[i], file, side ? "-B" : "-A", p->dump_path[side][i],
+                      CLI_PATH_BYTES);
+        rc = cli_check_array(&p->o->common, p->dump_path[side][i], p->path[side]);
+    }
+    return rc;
+}
+
+static enum cli_exit write_dumps(const struct pairing *p, uint32_t side)
+{
+    enum cli_exit rc = EXIT_DONE;
+    for (uint32_t i = 0; i < p->o->dumps.n && !rc; i++) {
+        struct pith_error err = {0};
+        struct pith_buffer npy;
+        if (pith_dump_npy(&p->dump[side][i], &npy, &err))
+            return cli_fail(&err);
+        rc = cli_write_array(&p->o->common, p->dump_path[side][i], &npy);
+    }
+    return rc;
+}
+
+/* ---- the comparison ---------------------------------------------------------------------------------------- */
+
+static enum cli_exit compare(struct pairing *p)
+{
+    const struct compare_options *o = p->o;
     struct pith_error err = {0};
-    struct pith_engine_opts opts;
+    struct pith_engine_opts engine;
     struct pith_comparison c;
     struct cli_progress bar;
     struct pith_watch watch = {cli_progress_step, &bar};
-    uint32_t n = o->samples ? (uint32_t)o->samples : 4;
+    struct pith_compare_opts opts = {.size_bytes = sizeof opts,
+                                     .feed = &p->feed.feed,
+                                     .n_random = o->samples ? o->samples : 4,
+                                     .seed = o->common.seed,
+                                     .layers = o->layers || o->first,
+                                     .engine = &engine,
+                                     .watch = &watch,
+                                     .n_dumps = o->dumps.n,
+                                     .dump_a = p->dump[0],
+                                     .dump_b = p->dump[1]};
     enum pith_status st;
-    enum cli_exit rc = parse_tolerance(o->tolerance, &tol);
-    if (!rc)
-        rc = cli_engine_opts(&o->common, &opts);
+    enum cli_exit rc = cli_engine_opts(&o->common, &engine), answer;
     if (rc)
         return rc;
-    cli_progress_start(&bar, &o->common, "compare", data ? pith_data_count(data) : n);
-    st = pith_compare(a, b, data, n, o->common.seed, o->layers || o->first, &opts, &watch, &c, &err);
+    cli_progress_start(&bar, &o->common, "compare",
+                       p->feed.leading ? pith_feed_count(&p->feed.feed) : opts.n_random);
+    st = pith_compare(p->m[0], p->m[1], &opts, &c, &err);
     cli_progress_end(&bar);
     if (st)
         return cli_fail(&err);
-    rc = report(o, &c, &tol);
+    answer = report(p, &c);
     pith_comparison_free(&c);
-    return rc;
+    for (uint32_t side = 0; side < 2 && !rc; side++)
+        rc = write_dumps(p, side);
+    return rc ? rc : answer;
 }
 
 /* A layer with its batch normalisation folded in computes what two layers of an unfolded model do:
  * only between models in the same form do layers of one name mean the same. */
-static enum cli_exit fold_both(struct pith_model *a, struct pith_model *b)
+static enum cli_exit fold_both(struct pairing *p)
 {
     struct pith_error err = {0};
     uint32_t n;
-    if (pith_model_fold_batch_norm(a, &n, &err) || pith_model_fold_batch_norm(b, &n, &err))
+    if (pith_model_fold_batch_norm(p->m[0], &n, &err) || pith_model_fold_batch_norm(p->m[1], &n, &err))
         return cli_fail(&err);
     return EXIT_DONE;
 }
 
+static enum cli_exit open_both(struct pairing *p)
+{
+    const struct compare_options *o = p->o;
+    enum cli_exit rc = parse_tolerance(o->tolerance, &p->tol);
+    if (!rc && o->first && p->tol.kind == TOL_NONE) {
+        cli_error("--first needs --tol");
+        return EXIT_USAGE;
+    }
+    for (uint32_t side = 0; side < 2 && !rc; side++)
+        rc = cli_load_model(p->path[side], NULL, &p->m[side]);
+    if (!rc && (o->layers || o->first || o->dumps.n))
+        rc = fold_both(p);
+    for (uint32_t side = 0; side < 2 && !rc; side++)
+        rc = choose_dumps(p, side);
+    return rc ? rc : cli_open_feed(&o->feed, p->m[0], NULL, 0, &p->feed);
+}
+
+static void close_both(struct pairing *p)
+{
+    cli_close_feed(&p->feed);
+    for (uint32_t side = 0; side < 2; side++) {
+        for (uint32_t i = 0; p->dump[side] && i < p->o->dumps.n; i++)
+            pith_dump_free(&p->dump[side][i]);
+        free(p->dump[side]);
+        free(p->dump_path[side]);
+        pith_model_free(p->m[side]);
+    }
+}
+
 static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 {
-    struct compare_options *o = opts;
-    struct pith_model *a = NULL, *b = NULL;
-    struct pith_data *data = NULL;
-    enum cli_exit rc = cli_load_model(operands[0], NULL, &a);
+    struct pairing p = {.o = opts, .path = operands};
     (void)n_operands;
+    enum cli_exit rc = open_both(&p);
     if (!rc)
-        rc = cli_load_model(operands[1], NULL, &b);
-    if (!rc && (o->layers || o->first))
-        rc = fold_both(a, b);
-    if (!rc && o->data.path)
-        rc = cli_open_data(&o->data, a, &data);
-    if (!rc)
-        rc = compare(o, a, b, data);
-    pith_data_free(data);
-    pith_model_free(a);
-    pith_model_free(b);
+        rc = compare(&p);
+    close_both(&p);
     return rc;
 }
 
 const struct cli_command cmd_compare = {
     "compare", "look", "outputs of two models, layer by layer",
-    "pith compare A B [-d DATA] [--layers] [--tol snr>30dB]",
-    "A is the original. Without data both run on seeded inputs. With --tol the exit code tells\n"
-    "whether output and layers are within it (1: no). Layers are compared with batch normalisation\n"
-    "folded into them.\n\n"
-    "  pith compare net.onnx net.pith -d val.idx --layers --first --tol 'snr>20dB'",
+    "pith compare A B [-d [NAME=]DATA] [--layers] [--tol snr>30dB]",
+    "A is the original, an ONNX file or a .pith. Without data both run on seeded inputs. With --tol\n"
+    "the exit code tells whether output and layers are within it (1: no). Layers are paired by name\n"
+    "(by position where a file has no names), with batch normalisation folded into them.\n"
+    "--dump writes what a layer, or the layer that computes the value of that name, gave in each\n"
+    "model, with an axis in front that counts the times: samples, and rounds of a loop.\n"
+    CLI_STATE_TEXT
+    "\n"
+    "  pith compare net.onnx net.pith -d val.idx --layers --first --tol 'snr>20dB'\n"
+    "  pith compare net.onnx net.pith -d val.idx --range 0:1 --dump conv3",
     options, sizeof(struct compare_options), 2, 2, run};

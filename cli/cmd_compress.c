@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "data_options.h"
+#include "feed_options.h"
 #include "json_out.h"
 #include "layer_table.h"
 #include "pith_compress.h"
@@ -13,14 +13,15 @@
 struct compress_options {
     struct cli_common common;
     struct cli_import import;
-    struct cli_data data;
+    struct cli_feed_options feed;
     const char *recipe, *goal;
     double sparsity, max_drop;
     uint64_t bits;
 };
 
 static const struct cli_option options[] = {
-    CLI_DATA_OPTIONS(struct compress_options, data),
+    CLI_FEED_DATA_OPTIONS(struct compress_options, feed),
+    CLI_STATE_OPTION(struct compress_options, feed),
     {'r', "recipe", OPTION_TEXT, offsetof(struct compress_options, recipe), "FILE",
      "stages and options as JSON", 0, 0},
     {0, "sparsity", OPTION_FRACTION, offsetof(struct compress_options, sparsity), "SHARE",
@@ -126,12 +127,12 @@ static enum cli_exit print_layers(const struct pith_buffer *file)
 }
 
 static enum cli_exit compress(const struct compress_options *o, struct pith_model *m,
-                              const struct pith_recipe *recipe, struct pith_data *data,
+                              const struct pith_recipe *recipe, const struct pith_feed *feed,
                               uint64_t before_bytes)
 {
     struct display display = {.common = &o->common};
     struct pith_watch watch = {step, &display};
-    struct pith_compress_opts opts = {.size_bytes = sizeof opts, .data = data, .seed = o->common.seed,
+    struct pith_compress_opts opts = {.size_bytes = sizeof opts, .feed = feed, .seed = o->common.seed,
                                       .max_drop = o->max_drop, .watch = &watch,
                                       .progress = show_stage, .user = &display};
     struct pith_compress_result result = {0};
@@ -180,7 +181,7 @@ static enum cli_exit run_with_output(struct compress_options *o, const char *pat
     struct cli_import_storage *storage = NULL;
     struct pith_recipe *recipe = NULL;
     struct pith_model *m = NULL;
-    struct pith_data *data = NULL;
+    struct cli_feed feed = {0};
     uint64_t before_bytes = 0;
     enum cli_exit rc = cli_check_output(&o->common, path);
     if (!rc)
@@ -192,11 +193,11 @@ static enum cli_exit run_with_output(struct compress_options *o, const char *pat
     for (uint32_t i = 0; !rc && i < m->n_values; i++)
         if (m->values[i].constant)
             before_bytes += m->values[i].constant->count * sizeof(float);
-    if (!rc && o->data.path)
-        rc = cli_open_data(&o->data, m, &data);
+    if (!rc && o->feed.data.n)
+        rc = cli_open_feed(&o->feed, m, NULL, 0, &feed);
     if (!rc)
-        rc = compress(o, m, recipe, data, before_bytes);
-    pith_data_free(data);
+        rc = compress(o, m, recipe, o->feed.data.n ? &feed.feed : NULL, before_bytes);
+    cli_close_feed(&feed);
     pith_model_free(m);
     cli_import_free(storage);
     pith_recipe_free(recipe);

@@ -3,19 +3,19 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include "data_options.h"
+#include "feed_options.h"
 #include "json_out.h"
 
 struct eval_options {
     struct cli_common common;
-    struct cli_data data;
-    const char *preprocess;
+    struct cli_feed_options feed;
     bool confusion;
 };
 
 static const struct cli_option options[] = {
-    CLI_DATA_OPTIONS(struct eval_options, data),
-    {0, "preprocess", OPTION_TEXT, offsetof(struct eval_options, preprocess), "SPEC",
+    CLI_FEED_DATA_OPTIONS(struct eval_options, feed),
+    CLI_STATE_OPTION(struct eval_options, feed),
+    {0, "preprocess", OPTION_TEXT, offsetof(struct eval_options, feed.preprocess), "SPEC",
      "instead of what the model stores", 0, 0},
     {0, "confusion", OPTION_FLAG, offsetof(struct eval_options, confusion), NULL,
      "print the table of labels and answers", 0, 0},
@@ -74,7 +74,7 @@ static void print_confusion(const uint64_t *table, uint32_t n, bool json)
 
 struct evaluation {
     struct pith_engine *engine;
-    struct pith_data *data;
+    const struct pith_feed *feed;
     struct pith_accuracy accuracy;
     uint64_t *confusion; /* owns; NULL: not wanted */
     uint32_t n_classes;
@@ -91,7 +91,7 @@ static enum cli_exit count_confusion(struct evaluation *e, const struct pith_wat
         cli_error("out of memory for a table of %u classes", e->n_classes);
         return EXIT_MEMORY;
     }
-    if (pith_confusion(e->engine, e->data, watch, e->confusion, e->n_classes, &err))
+    if (pith_confusion(e->engine, e->feed, watch, e->confusion, e->n_classes, &err))
         return cli_fail(&err);
     return EXIT_DONE;
 }
@@ -103,13 +103,13 @@ static enum cli_exit measure(const struct eval_options *o, struct evaluation *e)
     struct pith_watch watch = {cli_progress_step, &bar};
     enum pith_status st;
     enum cli_exit rc = EXIT_DONE;
-    cli_progress_start(&bar, &o->common, "eval", pith_data_count(e->data));
-    st = pith_evaluate(e->engine, e->data, &watch, &e->accuracy, &err);
+    cli_progress_start(&bar, &o->common, "eval", pith_feed_count(e->feed));
+    st = pith_evaluate(e->engine, e->feed, &watch, &e->accuracy, &err);
     cli_progress_end(&bar);
     if (st)
         return cli_fail(&err);
     if (o->confusion) {
-        cli_progress_start(&bar, &o->common, "confusion", pith_data_count(e->data));
+        cli_progress_start(&bar, &o->common, "confusion", pith_feed_count(e->feed));
         rc = count_confusion(e, &watch);
         cli_progress_end(&bar);
     }
@@ -127,15 +127,25 @@ static void print(const struct eval_options *o, const struct evaluation *e)
         cli_json_end();
 }
 
-static enum cli_exit evaluate(const struct eval_options *o, const struct pith_model *m,
-                              struct pith_data *data)
+static bool has_answers(const struct cli_feed *f)
 {
-    struct evaluation e = {.data = data};
+    for (uint32_t i = 0; i < f->feed.n_inputs; i++) {
+        const struct pith_data *d = f->input[i].data;
+        if (d && (pith_data_labelled(d) || pith_data_target_elems(d)))
+            return true;
+    }
+    return false;
+}
+
+static enum cli_exit evaluate(const struct eval_options *o, const struct pith_model *m,
+                              const struct cli_feed *feed)
+{
+    struct evaluation e = {.feed = &feed->feed};
     struct pith_error err = {0};
     struct pith_engine_opts opts;
     enum cli_exit rc;
-    if (!pith_data_labelled(data) && pith_data_target_elems(data) == 0) {
-        cli_error("%s: no labels found for it: give --labels FILE", o->data.path);
+    if (!has_answers(feed)) {
+        cli_error("%s: no labels found for it: give --labels FILE", o->feed.data.item[0]);
         return EXIT_USAGE;
     }
     rc = cli_engine_opts(&o->common, &opts);
@@ -155,15 +165,18 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 {
     struct eval_options *o = opts;
     struct pith_model *m = NULL;
-    struct pith_data *data = NULL;
+    struct cli_feed feed = {0};
     enum cli_exit rc;
-    o->data.preprocess = o->preprocess;
+    if (o->feed.data.n == 0) {
+        cli_error("no data: give -d DATA");
+        return EXIT_USAGE;
+    }
     rc = cli_load_model(n_operands ? operands[0] : "-", NULL, &m);
     if (!rc)
-        rc = cli_open_data(&o->data, m, &data);
+        rc = cli_open_feed(&o->feed, m, NULL, 0, &feed);
     if (!rc)
-        rc = evaluate(o, m, data);
-    pith_data_free(data);
+        rc = evaluate(o, m, &feed);
+    cli_close_feed(&feed);
     pith_model_free(m);
     return rc;
 }
@@ -171,7 +184,9 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 const struct cli_command cmd_eval = {
     "eval", "run", "accuracy on labelled data", "pith eval [MODEL] -d DATA [--labels FILE]",
     "The labels of an IDX file are found beside it; class folders and labels.csv inside a folder or\n"
-    "tar file too.\n\n"
+    "tar file too.\n"
+    CLI_STATE_TEXT
+    "\n"
     "  pith eval net.pith -d t10k-images-idx3-ubyte.gz\n"
     "  pith eval net.pith -d imagenet.tar --labels labels.csv --json\n"
     "  pith eval kws.pith -d raw:i8:490:mfcc.bin.gz --labels labels.csv",

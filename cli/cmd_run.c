@@ -1,117 +1,75 @@
 /* SPDX-License-Identifier: MIT */
-/* pith run: outputs for inputs. */
+/* pith run: outputs for inputs, of one call or of every sample of data. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-#include "data_options.h"
+#include <sys/stat.h>
+#include "array_files.h"
+#include "feed_options.h"
 #include "json_out.h"
 #include "pith_host.h"
 
 struct run_options {
     struct cli_common common;
-    const char *output_name, *preprocess;
+    struct cli_feed_options feed;
+    struct cli_list saves, dumps;
+    const char *output_name;
     uint64_t top;
     bool profile;
 };
 
 static const struct cli_option options[] = {
+    {'d', "data", OPTION_LIST, offsetof(struct run_options, feed.data), "[NAME=]DATA",
+     "run every sample, outputs stacked: npy, wav:FRAME:HOP:FILE, ...", 0, 0},
+    {0, "range", OPTION_TEXT, offsetof(struct run_options, feed.range), "A:B[:STEP]",
+     "these samples; !A:B:STEP all others", 0, 0},
+    CLI_STATE_OPTION(struct run_options, feed),
     {0, "output-name", OPTION_TEXT, offsetof(struct run_options, output_name), "NAME",
      "this output, or its number (default: the first)", 0, 0},
-    {0, "preprocess", OPTION_TEXT, offsetof(struct run_options, preprocess), "SPEC",
-     "for a picture, instead of what the model stores", 0, 0},
+    {0, "save", OPTION_LIST, offsetof(struct run_options, saves), "NAME=FILE",
+     "also write this output as npy", 0, 0},
+    {0, "dump", OPTION_LIST, offsetof(struct run_options, dumps), "TENSOR[=FILE]",
+     "write what a layer gave (TENSOR.npy); one row a call", 0, 0},
+    {0, "preprocess", OPTION_TEXT, offsetof(struct run_options, feed.preprocess), "SPEC",
+     "for pictures and data, instead of what the model stores", 0, 0},
     {0, "top", OPTION_UINT, offsetof(struct run_options, top), "N",
-     "print the N largest values with their class (default 5)", 1, 1000},
+     "print the N largest values with their class (5; with -d 1)", 1, 1000},
     {0, "profile", OPTION_FLAG, offsetof(struct run_options, profile), NULL,
      "time of every layer on stderr", 0, 0},
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
 
-struct runner {
-    const struct run_options *o;
-    const struct pith_model *m;
-    struct pith_engine *engine;
-    struct pith_plan *plan;
+/* An output that goes to a file: of every sample, one behind the other. */
+struct wanted {
+    uint32_t output;
+    char path[CLI_PATH_BYTES];
+    uint8_t *data; /* owns */
+    uint64_t bytes; /* of one sample */
 };
 
-/* "name=file" names an input; a bare file is the next one. */
-static enum cli_exit find_input(const struct runner *r, const char *operand, uint32_t position,
-                                uint32_t *input, const char **path)
-{
-    const char *equals = strchr(operand, '=');
-    struct pith_tensor t;
-    *input = position;
-    *path = operand;
-    for (uint32_t i = 0; equals && i < pith_plan_input_count(r->plan); i++) {
-        pith_plan_input(r->plan, i, &t);
-        if (t.name_bytes == (size_t)(equals - operand) && memcmp(t.name, operand, t.name_bytes) == 0) {
-            *input = i;
-            *path = equals + 1;
-            return EXIT_DONE;
-        }
-    }
-    if (position < pith_plan_input_count(r->plan))
-        return EXIT_DONE;
-    cli_error("%s: the model has only %u inputs", operand, pith_plan_input_count(r->plan));
-    return EXIT_USAGE;
-}
+struct runner {
+    const struct run_options *o;
+    const char *model_path;
+    const struct pith_model *m;
+    struct cli_feed feed;
+    struct pith_engine *engine;
+    struct pith_plan *plan;
+    uint32_t batch;
+    bool stacked; /* data was given: outputs get an axis for the samples */
+    struct wanted *wanted; /* owns */
+    uint32_t n_wanted;
+    uint32_t shown; /* output to print where none is written */
+    struct pith_dump *dump; /* owns: [o->dumps.n] */
+    struct cli_progress bar; /* of runs whose outputs go to files */
+    char dump_path[CLI_LIST_MAX][CLI_PATH_BYTES];
+};
 
-static double element(const struct pith_array *a, uint64_t i)
-{
-    switch (a->type) {
-    case PITH_F32:
-        return (double)((const float *)a->data)[i];
-    case PITH_F64:
-        return ((const double *)a->data)[i];
-    case PITH_I64:
-        return (double)((const int64_t *)a->data)[i];
-    case PITH_I32:
-        return ((const int32_t *)a->data)[i];
-    case PITH_I16:
-        return ((const int16_t *)a->data)[i];
-    case PITH_U16:
-        return ((const uint16_t *)a->data)[i];
-    case PITH_I8:
-        return ((const int8_t *)a->data)[i];
-    case PITH_U8:
-    case PITH_BOOL:
-        return ((const uint8_t *)a->data)[i];
-    case PITH_F16:
-    case PITH_BF16:
-        break;
-    }
-    return 0;
-}
-
-static enum cli_exit feed_array(const struct pith_array *a, const struct pith_tensor *t, void *to,
-                                const char *path)
-{
-    uint64_t n = 1;
-    for (uint32_t i = 0; i < t->rank; i++)
-        n *= t->dim[i];
-    if (a->count != n) {
-        cli_error("%s: %" PRIu64 " values, input '%.*s' takes %" PRIu64, path, a->count,
-                  (int)t->name_bytes, t->name, n);
-        return EXIT_USAGE;
-    }
-    if (a->type == t->type) {
-        memcpy(to, a->data, t->bytes);
-        return EXIT_DONE;
-    }
-    if (t->type != PITH_F32 || a->type == PITH_F16) {
-        cli_error("%s: %s values for an input of %s", path, pith_type_text(a->type),
-                  pith_type_text(t->type));
-        return EXIT_USAGE;
-    }
-    for (uint64_t i = 0; i < n; i++)
-        ((float *)to)[i] = (float)element(a, i);
-    return EXIT_DONE;
-}
+/* ---- inputs ------------------------------------------------------------------------------------------ */
 
 /* The way of a data set with one picture: resized, cropped and scaled as the model wants it. */
 static enum cli_exit feed_picture(const struct runner *r, const struct pith_buffer *file,
-                                  uint32_t input, void *to, const char *path)
+                                  uint32_t input, float *to, const char *path)
 {
     struct pith_error err = {0};
     struct pith_data *data;
@@ -119,7 +77,7 @@ static enum cli_exit feed_picture(const struct runner *r, const struct pith_buff
                                .path = path,
                                .content = file->data,
                                .content_bytes = file->bytes,
-                               .preprocess = r->o->preprocess};
+                               .preprocess = r->o->feed.preprocess};
     enum cli_exit rc;
     cli_data_shape(r->m, input, &o);
     if (pith_data_open(&o, &data, &err))
@@ -135,58 +93,179 @@ static bool is_picture(const struct pith_buffer *file)
                                memcmp(file->data, "\xff\xd8\xff", 3) == 0);
 }
 
-static enum cli_exit feed_file(const struct runner *r, const char *path, uint32_t input)
+static bool is_npy(const struct pith_buffer *file)
+{
+    return file->bytes > 6 && memcmp(file->data, "\x93NUMPY", 6) == 0;
+}
+
+/* Raw values, exactly as many as the input takes. */
+static enum cli_exit feed_raw(const struct pith_value *v, const struct pith_buffer *file,
+                              const char *path, void **data)
+{
+    uint64_t bytes = cli_value_elems(v) * cli_type_bytes(v->type);
+    if (file->bytes != bytes) {
+        cli_error("%s: neither npy, PNG, JPEG nor the %" PRIu64 " raw bytes of input '%s'", path, bytes,
+                  v->name);
+        return EXIT_BROKEN;
+    }
+    *data = malloc((size_t)bytes + 1);
+    if (!*data)
+        return cli_no_memory();
+    memcpy(*data, file->data, (size_t)bytes);
+    return EXIT_DONE;
+}
+
+/* An array with k times the values along an open batch sets the batch. */
+static enum cli_exit take_batch(struct runner *r, const struct pith_buffer *file,
+                                const struct pith_value *v, const char *path)
 {
     struct pith_error err = {0};
+    struct pith_array a;
+    bool rows;
+    if (!r->m->batch_open || r->feed.leading || r->feed.feed.n_states)
+        return EXIT_DONE;
+    if (pith_npy_read(file->data, file->bytes, path, &a, &err))
+        return cli_fail(&err);
+    rows = a.rank == v->rank && v->rank > 0 && a.dim[0] > 0 &&
+           memcmp(a.dim + 1, v->dim + 1, (v->rank - 1) * sizeof *a.dim) == 0;
+    if (rows && r->batch == 0)
+        r->batch = a.dim[0];
+    pith_array_free(&a);
+    return EXIT_DONE;
+}
+
+static enum cli_exit feed_file(struct runner *r, const char *path, uint32_t input)
+{
+    const struct pith_value *v = &r->m->values[r->m->inputs[input]];
+    void **to = &r->feed.constant[input];
     struct pith_buffer file;
-    struct pith_array array;
-    struct pith_tensor t;
-    void *to = pith_plan_input_data(r->plan, input);
     enum cli_exit rc = cli_read_file(path, &file);
     if (rc)
         return rc;
     if (strcmp(path, "-") == 0)
         path = "standard input";
-    pith_plan_input(r->plan, input, &t);
-    if (file.bytes > 6 && memcmp(file.data, "\x93NUMPY", 6) == 0) {
-        rc = pith_npy_read(file.data, file.bytes, path, &array, &err) ? cli_fail(&err)
-                                                                     : EXIT_DONE;
-        if (!rc) {
-            rc = feed_array(&array, &t, to, path);
-            pith_array_free(&array);
-        }
-    } else if (is_picture(&file) && t.type == PITH_F32) {
-        rc = feed_picture(r, &file, input, to, path);
-    } else if (file.bytes == t.bytes) {
-        memcpy(to, file.data, file.bytes);
+    if (is_npy(&file)) {
+        rc = take_batch(r, &file, v, path);
+        if (!rc)
+            rc = cli_convert_array(&file, path, v, r->batch ? r->batch : 1, to);
+    } else if (is_picture(&file) && v->type == PITH_F32) {
+        *to = malloc((size_t)cli_value_elems(v) * sizeof(float) + 1);
+        rc = *to ? feed_picture(r, &file, input, *to, path) : cli_no_memory();
     } else {
-        cli_error("%s: neither npy, PNG, JPEG nor the %" PRIu64 " raw bytes of input '%.*s'", path,
-                  t.bytes, (int)t.name_bytes, t.name);
-        rc = EXIT_BROKEN;
+        rc = feed_raw(v, &file, path, to);
     }
     pith_buffer_free(&file);
+    r->feed.input[input].constant = *to;
     return rc;
 }
 
-/* By name, or by number (0 is the first) where names are absent, as in files with the compact
- * header. */
-static enum cli_exit find_output(const struct runner *r, uint32_t *output, struct pith_tensor *t)
+/* With nothing given at all, the one input that lacks a source is standard input. */
+static enum cli_exit open_inputs(struct runner *r, char **operands, uint32_t n)
 {
-    const char *name = r->o->output_name;
-    uint64_t number;
-    for (*output = 0; *output < pith_plan_output_count(r->plan); ++*output) {
-        pith_plan_output(r->plan, *output, t);
-        if (!name || (t->name_bytes == strlen(name) && memcmp(t->name, name, t->name_bytes) == 0))
-            return EXIT_DONE;
-    }
-    if (cli_parse_uint(name, &number) && number < pith_plan_output_count(r->plan)) {
-        *output = (uint32_t)number;
-        pith_plan_output(r->plan, *output, t);
-        return EXIT_DONE;
-    }
-    cli_error("no output '%s': the model has %u (see pith info)", name,
-              pith_plan_output_count(r->plan));
+    static char standard_input[] = "-";
+    char *only_stdin[] = {standard_input};
+    bool nothing = n == 0 && r->o->feed.data.n == 0;
+    enum cli_exit rc = cli_open_feed(&r->o->feed, r->m, nothing ? only_stdin : operands,
+                                     nothing ? 1 : n, &r->feed);
+    for (uint32_t i = 0; i < (nothing ? 1 : n) && !rc; i++)
+        rc = feed_file(r, r->feed.operand_path[i], r->feed.operand_input[i]);
+    r->stacked = r->feed.leading != NULL;
+    return rc;
+}
+
+/* ---- outputs --------------------------------------------------------------------------------------------- */
+
+static enum cli_exit no_output(const struct runner *r, const char *name)
+{
+    cli_error("no output '%s': the model has %u (see pith info)", name, r->m->n_outputs);
     return EXIT_USAGE;
+}
+
+static enum cli_exit want(struct runner *r, uint32_t output, const char *path)
+{
+    struct wanted *w = &r->wanted[r->n_wanted++];
+    w->output = output;
+    if (strlen(path) >= sizeof w->path) {
+        cli_error("%s: name too long", path);
+        return EXIT_USAGE;
+    }
+    strcpy(w->path, path);
+    return cli_check_array(&r->o->common, path, r->model_path);
+}
+
+/* -o FOLDER: every output under its name. */
+static enum cli_exit want_folder(struct runner *r, const char *folder)
+{
+    enum cli_exit rc = EXIT_DONE;
+    for (uint32_t i = 0; i < r->m->n_outputs && !rc; i++) {
+        const char *name = r->m->values[r->m->outputs[i]].name;
+        char path[CLI_PATH_BYTES], file[256];
+        cli_array_file_name(name, strlen(name), i, ".npy", file, sizeof file);
+        if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, file) >= sizeof path) {
+            cli_error("%s: name too long", folder);
+            return EXIT_USAGE;
+        }
+        for (uint32_t k = 0; k < r->n_wanted; k++)
+            if (strcmp(r->wanted[k].path, path) == 0)
+                snprintf(path, sizeof path, "%s/%u.npy", folder, i);
+        rc = want(r, i, path);
+    }
+    return rc;
+}
+
+static enum cli_exit want_save(struct runner *r, const char *text)
+{
+    uint32_t output;
+    for (const char *eq = strchr(text, '='); eq; eq = strchr(eq + 1, '='))
+        if (cli_find_output(r->m, text, (size_t)(eq - text), &output))
+            return want(r, output, eq + 1);
+    cli_error("--save '%s': not NAME=FILE with an output of the model (see pith info)", text);
+    return EXIT_USAGE;
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static enum cli_exit choose_outputs(struct runner *r)
+{
+    const struct run_options *o = r->o;
+    const char *name = o->output_name;
+    enum cli_exit rc = EXIT_DONE;
+    r->wanted = calloc(o->saves.n + r->m->n_outputs + 1u, sizeof *r->wanted);
+    if (!r->wanted)
+        return cli_no_memory();
+    if (name && !cli_find_output(r->m, name, strlen(name), &r->shown))
+        return no_output(r, name);
+    if (o->common.output)
+        rc = is_folder(o->common.output) ? want_folder(r, o->common.output)
+                                         : want(r, r->shown, o->common.output);
+    for (uint32_t i = 0; i < o->saves.n && !rc; i++)
+        rc = want_save(r, o->saves.item[i]);
+    return rc;
+}
+
+static enum cli_exit choose_dump(struct runner *r, uint32_t i)
+{
+    const char *text = r->o->dumps.item[i], *path;
+    enum cli_exit rc = cli_dump_split(r->m, r->model_path, text, &r->dump[i], &path);
+    if (rc)
+        return rc;
+    cli_dump_path(text, path, "", r->dump_path[i], sizeof r->dump_path[i]);
+    return cli_check_array(&r->o->common, r->dump_path[i], r->model_path);
+}
+
+static enum cli_exit choose_dumps(struct runner *r)
+{
+    enum cli_exit rc = EXIT_DONE;
+    r->dump = calloc(r->o->dumps.n + 1u, sizeof *r->dump);
+    if (!r->dump)
+        return cli_no_memory();
+    for (uint32_t i = 0; i < r->o->dumps.n && !rc; i++)
+        rc = choose_dump(r, i);
+    return rc;
 }
 
 /* Line k of the stored class names. */
@@ -201,15 +280,21 @@ static const char *class_name(const struct pith_model *m, uint64_t k, int *len)
     return p ? p : "";
 }
 
-/* The next element in falling order behind *last (NULL: none yet), equal ones by number; NULL: no
- * more. */
-static const float *next_largest(const float *y, uint64_t n, const float *last)
+/* An element of any type as a number to compare and print. */
+static double element(const struct pith_tensor *t, uint64_t i)
 {
-    const float *best = NULL;
-    for (const float *p = y; p < y + n; p++) {
-        bool after = !last || *p < *last || (*p == *last && p > last);
-        if (after && (!best || *p > *best))
-            best = p;
+    return cli_element(t->type, (const uint8_t *)t->data + i * cli_type_bytes(t->type));
+}
+
+/* The next element in falling order behind *last (n: none yet), equal ones by number; n: no more. */
+static uint64_t next_largest(const struct pith_tensor *t, uint64_t n, uint64_t last)
+{
+    uint64_t best = n;
+    for (uint64_t i = 0; i < n; i++) {
+        double v = element(t, i);
+        bool after = last == n || v < element(t, last) || (v == element(t, last) && i > last);
+        if (after && (best == n || v > element(t, best)))
+            best = i;
     }
     return best;
 }
@@ -230,43 +315,115 @@ static void print_class(const struct runner *r, uint64_t k, double value)
     cli_json_close('}');
 }
 
-static void print_top(const struct runner *r, const struct pith_tensor *t, const float *y)
+/* The largest values of one sample; with data each line begins with the sample's number. */
+static void print_top(const struct runner *r, const struct pith_tensor *t, uint64_t sample)
 {
-    uint64_t top = r->o->top ? r->o->top : 5, n = t->bytes / sizeof *y;
-    const float *best = NULL;
-    if (r->o->common.json) {
-        cli_json_begin();
-        cli_json_bytes("output", t->name, t->name_bytes);
+    uint64_t top = r->o->top ? r->o->top : r->stacked ? 1 : 5;
+    uint64_t n = t->bytes / cli_type_bytes(t->type), best = n;
+    bool json = r->o->common.json != NULL;
+    if (json && r->stacked) {
+        cli_json_open(NULL, '{');
+        cli_json_uint("sample", sample);
+    }
+    if (json)
         cli_json_open("top", '[');
+    for (uint64_t k = 0; k < top && (best = next_largest(t, n, best)) != n; k++) {
+        if (r->stacked && !json)
+            printf("%" PRIu64 "\t", sample);
+        print_class(r, best, element(t, best));
     }
-    for (uint64_t k = 0; k < top && (best = next_largest(y, n, best)) != NULL; k++)
-        print_class(r, (uint64_t)(best - y), (double)*best);
-    if (r->o->common.json) {
+    if (json)
         cli_json_close(']');
-        cli_json_end();
-    }
+    if (json && r->stacked)
+        cli_json_close('}');
 }
 
-static enum cli_exit write_result(const struct runner *r)
+static void print_result(const struct runner *r, uint64_t sample)
+{
+    struct pith_tensor t;
+    pith_plan_output(r->plan, r->shown, &t);
+    t.data = pith_plan_output_data(r->plan, r->shown);
+    if (r->o->common.json && sample == 0) {
+        cli_json_begin();
+        cli_json_bytes("output", t.name, t.name_bytes);
+        if (r->stacked)
+            cli_json_open("samples", '[');
+    }
+    print_top(r, &t, sample);
+}
+
+/* Called after every sample, while its outputs lie in the plan. */
+static bool take_sample(void *user, uint64_t sample)
+{
+    struct runner *r = user;
+    for (uint32_t i = 0; i < r->n_wanted; i++) {
+        struct wanted *w = &r->wanted[i];
+        memcpy(w->data + sample * w->bytes, pith_plan_output_data(r->plan, w->output),
+               (size_t)w->bytes);
+    }
+    if (r->n_wanted == 0)
+        print_result(r, sample);
+    else
+        return cli_progress_step(&r->bar, sample + 1);
+    return !cli_interrupted();
+}
+
+#define MAX_STACK_BYTES (UINT64_C(4) << 30)
+
+static enum cli_exit make_room(struct runner *r)
+{
+    uint64_t n = pith_feed_count(&r->feed.feed);
+    for (uint32_t i = 0; i < r->n_wanted; i++) {
+        struct wanted *w = &r->wanted[i];
+        struct pith_tensor t;
+        pith_plan_output(r->plan, w->output, &t);
+        w->bytes = t.bytes;
+        if (t.bytes > MAX_STACK_BYTES / n || n > UINT32_MAX) {
+            cli_error("output '%.*s' of %" PRIu64 " samples takes more than 4 GiB: choose some with "
+                      "--range",
+                      (int)t.name_bytes, t.name, n);
+            return EXIT_MEMORY;
+        }
+        w->data = malloc((size_t)(t.bytes * n) + 1);
+        if (!w->data)
+            return cli_no_memory();
+    }
+    return EXIT_DONE;
+}
+
+static enum cli_exit write_wanted(const struct runner *r, const struct wanted *w)
 {
     struct pith_error err = {0};
     struct pith_buffer npy;
     struct pith_tensor t;
-    uint32_t output;
-    const void *y;
-    enum cli_exit rc = find_output(r, &output, &t);
-    if (rc)
-        return rc;
-    y = pith_plan_output_data(r->plan, output);
-    if (!r->o->common.output && t.type == PITH_F32) {
-        print_top(r, &t, y);
-        return EXIT_DONE;
+    uint32_t dim[PITH_MAX_RANK], axes = 0;
+    pith_plan_output(r->plan, w->output, &t);
+    if (r->stacked && t.rank == PITH_MAX_RANK) {
+        cli_error("output '%.*s' has %u axes already: one more is needed for the samples",
+                  (int)t.name_bytes, t.name, t.rank);
+        return EXIT_UNSUPPORTED;
     }
-    if (pith_npy_write(t.type, t.rank, t.dim, y, &npy, &err))
+    if (r->stacked)
+        dim[axes++] = (uint32_t)pith_feed_count(&r->feed.feed);
+    memcpy(dim + axes, t.dim, t.rank * sizeof *dim);
+    if (pith_npy_write(t.type, t.rank + axes, dim, w->data, &npy, &err))
         return cli_fail(&err);
-    rc = cli_write_output(&r->o->common, npy.data, npy.bytes);
-    pith_buffer_free(&npy);
-    return rc;
+    return cli_write_array(&r->o->common, w->path, &npy);
+}
+
+static enum cli_exit write_dump(const struct runner *r, uint32_t i)
+{
+    struct pith_error err = {0};
+    struct pith_buffer npy;
+    if (pith_dump_npy(&r->dump[i], &npy, &err))
+        return cli_fail(&err);
+    return cli_write_array(&r->o->common, r->dump_path[i], &npy);
+}
+
+static void observe(void *user, const struct pith_layer *layer, const struct pith_tensor *out)
+{
+    struct runner *r = user;
+    pith_dump_see(r->dump, r->o->dumps.n, layer, out);
 }
 
 static void print_profile(const struct runner *r)
@@ -279,67 +436,96 @@ static void print_profile(const struct runner *r)
     }
 }
 
-static enum cli_exit execute(struct runner *r, char **operands, uint32_t n_operands)
+static enum cli_exit execute(struct runner *r)
 {
-    enum cli_exit rc = EXIT_DONE;
-    static char standard_input[] = "-";
-    char *only_stdin[] = {standard_input};
-    if (n_operands == 0) {
-        operands = only_stdin;
-        n_operands = 1;
-    }
-    if (n_operands != pith_plan_input_count(r->plan)) {
-        uint32_t n = pith_plan_input_count(r->plan);
-        cli_error("the model has %u input%s, %u given", n, n == 1 ? "" : "s", n_operands);
-        return EXIT_USAGE;
-    }
-    for (uint32_t i = 0; !rc && i < n_operands; i++) {
-        uint32_t input;
-        const char *path;
-        rc = find_input(r, operands[i], i, &input, &path);
-        if (!rc)
-            rc = feed_file(r, path, input);
-    }
+    struct pith_error err = {0};
+    enum pith_status st;
+    enum cli_exit rc = make_room(r);
     if (rc)
         return rc;
-    pith_plan_run(r->plan);
+    if (r->n_wanted)
+        cli_progress_start(&r->bar, &r->o->common, "run", pith_feed_count(&r->feed.feed));
+    st = pith_feed_run(r->engine, &r->feed.feed, take_sample, r, &err);
+    if (r->n_wanted)
+        cli_progress_end(&r->bar);
+    if (st)
+        return cli_fail(&err);
+    if (r->n_wanted == 0 && r->o->common.json) {
+        if (r->stacked)
+            cli_json_close(']');
+        cli_json_end();
+    }
     if (r->o->profile)
         print_profile(r);
-    return write_result(r);
+    for (uint32_t i = 0; i < r->n_wanted && !rc; i++)
+        rc = write_wanted(r, &r->wanted[i]);
+    for (uint32_t i = 0; i < r->o->dumps.n && !rc; i++)
+        rc = write_dump(r, i);
+    return rc;
+}
+
+static enum cli_exit open_engine(struct runner *r)
+{
+    struct pith_error err = {0};
+    struct pith_engine_opts o;
+    enum cli_exit rc = cli_engine_opts(&r->o->common, &o);
+    if (rc)
+        return rc;
+    o.profile = r->o->profile;
+    o.batch = r->batch;
+    o.user = r;
+    o.observe = r->o->dumps.n ? observe : NULL;
+    if (pith_engine_open(r->m, &o, &r->engine, &err))
+        return cli_fail(&err);
+    r->plan = pith_engine_plan(r->engine);
+    return EXIT_DONE;
+}
+
+static void close_runner(struct runner *r)
+{
+    pith_engine_close(r->engine);
+    cli_close_feed(&r->feed);
+    for (uint32_t i = 0; i < r->n_wanted; i++)
+        free(r->wanted[i].data);
+    free(r->wanted);
+    for (uint32_t i = 0; r->dump && i < r->o->dumps.n; i++)
+        pith_dump_free(&r->dump[i]);
+    free(r->dump);
 }
 
 static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 {
-    struct runner r = {.o = opts};
+    struct runner r = {.o = opts, .model_path = operands[0]};
     struct pith_model *m = NULL;
-    struct pith_error err = {0};
-    struct pith_engine_opts engine;
-    enum cli_exit rc = EXIT_DONE;
-    if (r.o->common.output)
-        rc = cli_check_output(&r.o->common, operands[0]);
+    enum cli_exit rc = cli_load_model(operands[0], NULL, &m);
+    r.m = m;
     if (!rc)
-        rc = cli_load_model(operands[0], NULL, &m);
+        rc = choose_outputs(&r);
     if (!rc)
-        rc = cli_engine_opts(&r.o->common, &engine);
-    if (!rc) {
-        engine.profile = r.o->profile;
-        rc = pith_engine_open(m, &engine, &r.engine, &err) ? cli_fail(&err) : EXIT_DONE;
-    }
-    if (!rc) {
-        r.m = m;
-        r.plan = pith_engine_plan(r.engine);
-        rc = execute(&r, operands + 1, n_operands - 1);
-    }
-    pith_engine_close(r.engine);
+        rc = choose_dumps(&r);
+    if (!rc)
+        rc = open_inputs(&r, operands + 1, n_operands - 1);
+    if (!rc)
+        rc = open_engine(&r);
+    if (!rc)
+        rc = execute(&r);
+    close_runner(&r);
     pith_model_free(m);
     return rc;
 }
 
 const struct cli_command cmd_run = {
-    "run", "run", "outputs for inputs", "pith run MODEL [INPUT | NAME=INPUT]... [-o out.npy]",
-    "An input is a .npy file, a PNG or JPEG picture (resized, cropped and scaled by the stored\n"
-    "preprocessing), or raw little-endian values; without one, standard input. Without -o the largest\n"
-    "values are printed as: class, value, name.\n\n"
+    "run", "run", "outputs for inputs", "pith run MODEL [[NAME=]INPUT]... [-d [NAME=]DATA] [-o out.npy]",
+    "An input is a .npy file (converted to the input's type where no value changes), a PNG or JPEG\n"
+    "picture (resized, cropped and scaled by the stored preprocessing), or raw little-endian values;\n"
+    "without any, standard input. With -d every sample of a data set is run, the other inputs staying\n"
+    "as given, and outputs are stacked along a new first axis. -o FILE takes the first output (or\n"
+    "--output-name), -o FOLDER every output as NAME.npy. Without -o and --save the largest values\n"
+    "are printed as: [sample,] class, value, name.\n"
+    CLI_STATE_TEXT
+    "--dump writes a value computed inside, with an axis in front that counts the times it was (calls,\n"
+    "and rounds of a loop).\n\n"
     "  pith run net.pith digit.png\n"
-    "  pith run net.pith x=x.npy state=s.npy -o y.npy",
+    "  pith run net.pith x=x.npy mask=m.npy -o out/\n"
+    "  pith run vad.pith -d wav:576:512:speech.wav --state stateN=state -o probabilities.npy",
     options, sizeof(struct run_options), 1, 32, run};

@@ -14,23 +14,6 @@ void cli_data_shape(const struct pith_model *m, uint32_t input, struct pith_data
     }
 }
 
-enum cli_exit cli_open_data(const struct cli_data *in, const struct pith_model *m,
-                            struct pith_data **data)
-{
-    struct pith_error err = {0};
-    struct pith_data_opts o = {.size_bytes = sizeof o,
-                               .path = in->path,
-                               .labels = in->labels,
-                               .range = in->range,
-                               .preprocess = in->preprocess};
-    if (!in->path) {
-        cli_error("no data: give -d DATA");
-        return EXIT_USAGE;
-    }
-    cli_data_shape(m, 0, &o);
-    return pith_data_open(&o, data, &err) ? cli_fail(&err) : EXIT_DONE;
-}
-
 enum cli_exit cli_engine_opts(const struct cli_common *c, struct pith_engine_opts *opts)
 {
     enum cli_exit rc;

@@ -6,13 +6,16 @@
 static enum pith_status evaluate(const struct pith_model *m, const struct pith_compress_opts *o,
                                  const char *what, struct pith_accuracy *a, struct pith_error *err)
 {
+    const struct pith_feed_input input = {.data = o->data};
+    const struct pith_feed one = {.size_bytes = sizeof one, .n_inputs = 1, .input = &input};
+    const struct pith_feed *feed = o->feed ? o->feed : &one;
     struct pith_engine *e;
     enum pith_status st = pith_engine_open(m, &o->engine, &e, err);
     if (st)
         return st;
     if (o->progress)
-        o->progress(o->user, what, pith_data_count(o->data));
-    st = pith_evaluate(e, o->data, o->watch, a, err);
+        o->progress(o->user, what, pith_feed_count(feed));
+    st = pith_evaluate(e, feed, o->watch, a, err);
     pith_engine_close(e);
     return st;
 }
@@ -54,15 +57,16 @@ enum pith_status pith_compress(struct pith_model *m, const struct pith_recipe *r
 {
     struct pith_compress_result r = {.met = true};
     double limit = opts->max_drop >= 0 ? opts->max_drop : recipe->max_drop;
+    bool measured = opts->data || opts->feed;
     enum pith_status st = PITH_OK;
-    if (limit >= 0 && !opts->data)
+    if (limit >= 0 && !measured)
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
                                   "a limit on the drop needs data to measure it");
-    if (opts->data)
+    if (measured)
         st = evaluate(m, opts, "baseline", &r.before, err);
     if (!st)
         st = run_stages(m, recipe, opts, &r.file, err);
-    if (!st && opts->data) {
+    if (!st && measured) {
         st = evaluate(m, opts, "evaluate", &r.after, err);
         r.has_accuracy = true;
         r.drop = drop_of(&r.before, &r.after);

@@ -94,7 +94,7 @@ enum pith_status pith_recipe_of_model(const struct pith_model *m, char **text,
 
 struct pith_compress_opts {
     uint32_t size_bytes;
-    struct pith_data *data; /* NULL: no accuracy is measured */
+    struct pith_data *data; /* of the only input; NULL: see feed */
     double max_drop;        /* fraction of top-1; negative: the recipe's, else none */
     uint64_t seed;
     struct pith_engine_opts engine;
@@ -102,6 +102,8 @@ struct pith_compress_opts {
     /* Called before each stage and evaluation: "prune", "baseline", ... May be NULL. */
     void (*progress)(void *user, const char *what, uint64_t total);
     void *user;
+    const struct pith_feed *feed; /* instead of data: several inputs, states; both NULL: no accuracy
+                                     is measured */
 };
 
 struct pith_compress_result {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Two models on the same samples: outputs, and layer by layer where they name the same values.
  *
- * A's run leaves a copy of every value it computed; B's observer finds the counterpart by name (by
- * position in files without names, when both have equally many) and adds up sums in double, sample
- * after sample in the order of execution, so the figures are the same for every thread count. */
+ * A's run leaves a copy of every value it computed, in a loop of each iteration; B's observer finds
+ * the counterpart by name (by position in files without names, when both have equally many) and
+ * adds up sums in double, sample after sample in the order of execution, so the figures are the
+ * same for every thread count. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,8 @@
 #include "error_fill.h"
 #include "sample_feed.h"
 
+#define RANDOM_SAMPLES 4
+
 struct sums {
     double aa, ab, bb, dd, max_abs, low, high;
     uint64_t elements;
@@ -21,17 +24,24 @@ struct sums {
 
 struct kept_value {
     char name[256];
-    float *data; /* owns */
+    uint32_t step, output; /* of A */
+    float *data; /* owns [calls * n]: what A computed in this run, one call after the other */
     uint64_t n;
+    uint64_t calls, room;
+    uint64_t matched; /* calls of B so far */
+    bool uneven;      /* B ran it more or less often */
     struct sums sums;
 };
 
 struct recording {
     struct kept_value *value;
     uint32_t n, room;
-    uint32_t at; /* position within this run */
+    uint32_t at; /* where the next counterpart will probably be */
     bool by_position;
     bool out_of_memory;
+    bool pairing; /* every layer is compared; else only dumps are wanted */
+    struct pith_dump *dump_a, *dump_b;
+    uint32_t n_dumps;
 };
 
 static void sums_add(struct sums *s, const float *a, const float *b, uint64_t n)
@@ -63,38 +73,68 @@ static struct pith_difference sums_result(const struct sums *s, const char *name
     return d;
 }
 
+/* The value of A that step and output, or else name and output, tell; NULL: none. It is nearly
+ * always at the same place or a little further on. */
+static struct kept_value *find_kept(struct recording *r, bool by_step,
+                                    const struct pith_layer *layer, const struct pith_tensor *out)
+{
+    for (uint32_t k = 0; k < r->n; k++) {
+        uint32_t i = (r->at + k) % r->n;
+        struct kept_value *v = &r->value[i];
+        bool same = by_step ? v->step == layer->step
+                            : strlen(v->name) == out->name_bytes &&
+                                  memcmp(v->name, out->name, out->name_bytes) == 0;
+        if (same && v->output == layer->output) {
+            r->at = i + 1;
+            return v;
+        }
+    }
+    return NULL;
+}
+
+static struct kept_value *add_kept(struct recording *r, const struct pith_layer *layer,
+                                   const struct pith_tensor *out)
+{
+    if (r->n == r->room) {
+        uint32_t room = r->room ? r->room * 2 : 64;
+        struct kept_value *more = realloc(r->value, room * sizeof *more);
+        if (!more)
+            return NULL;
+        r->value = more;
+        r->room = room;
+    }
+    struct kept_value *v = &r->value[r->n++];
+    *v = (struct kept_value){
+        .step = layer->step, .output = layer->output, .n = out->bytes / sizeof(float)};
+    snprintf(v->name, sizeof v->name, "%.*s", (int)out->name_bytes, out->name);
+    return v;
+}
+
+static bool keep_call(struct kept_value *v, const struct pith_tensor *out)
+{
+    if (v->calls == v->room) {
+        uint64_t room = v->room ? v->room * 2 : 1;
+        float *more = room > SIZE_MAX / 2 / out->bytes ? NULL : realloc(v->data, room * out->bytes);
+        if (!more)
+            return false;
+        v->data = more;
+        v->room = room;
+    }
+    memcpy(v->data + v->calls++ * v->n, out->data, out->bytes);
+    return true;
+}
+
 /* Observer of A: keeps a copy under the value's name. */
 static void record(void *user, const struct pith_layer *layer, const struct pith_tensor *out)
 {
     struct recording *r = user;
-    struct kept_value *v;
-    uint64_t n = out->bytes / sizeof(float);
-    (void)layer;
-    if (out->type != PITH_F32 || r->out_of_memory)
+    pith_dump_see(r->dump_a, r->n_dumps, layer, out);
+    if (!r->pairing || out->type != PITH_F32 || r->out_of_memory)
         return;
-    if (r->at == r->room) {
-        uint32_t room = r->room ? r->room * 2 : 64;
-        struct kept_value *more = realloc(r->value, room * sizeof *more);
-        if (!more) {
-            r->out_of_memory = true;
-            return;
-        }
-        r->value = more;
-        r->room = room;
-    }
-    v = &r->value[r->at];
-    if (r->at == r->n) {
-        memset(v, 0, sizeof *v);
-        snprintf(v->name, sizeof v->name, "%.*s", (int)out->name_bytes, out->name);
-        v->n = n;
-        v->data = malloc(out->bytes);
-        r->n++;
-    }
-    r->at++;
-    if (!v->data)
-        r->out_of_memory = true;
-    else
-        memcpy(v->data, out->data, out->bytes);
+    struct kept_value *v = find_kept(r, true, layer, out);
+    if (!v)
+        v = add_kept(r, layer, out);
+    r->out_of_memory = !v || !keep_call(v, out);
 }
 
 /* Observer of B. */
@@ -102,54 +142,65 @@ static void match(void *user, const struct pith_layer *layer, const struct pith_
 {
     struct recording *r = user;
     uint64_t n = out->bytes / sizeof(float);
-    uint32_t start = r->at;
-    (void)layer;
-    if (out->type != PITH_F32 || r->n == 0)
+    pith_dump_see(r->dump_b, r->n_dumps, layer, out);
+    if (!r->pairing || out->type != PITH_F32)
         return;
-    r->at++;
-    if (r->by_position || out->name_bytes == 0) {
-        if (start < r->n && r->value[start].n == n)
-            sums_add(&r->value[start].sums, r->value[start].data, out->data, n);
+    bool by_step = r->by_position || out->name_bytes == 0;
+    struct kept_value *v = find_kept(r, by_step, layer, out);
+    if (!v || v->n != n)
         return;
-    }
-    /* the counterpart is nearly always at the same place or a little further on */
-    for (uint32_t k = 0; k < r->n; k++) {
-        struct kept_value *v = &r->value[(start + k) % r->n];
-        if (v->n == n && strlen(v->name) == out->name_bytes &&
-            memcmp(v->name, out->name, out->name_bytes) == 0) {
-            sums_add(&v->sums, v->data, out->data, n);
-            return;
-        }
+    uint64_t call = v->matched++;
+    if (call < v->calls)
+        sums_add(&v->sums, v->data + call * n, out->data, n);
+}
+
+/* Loops that did not run equally often differ, whatever their iterations gave. */
+static void end_pair(struct recording *r)
+{
+    for (uint32_t i = 0; i < r->n; i++) {
+        struct kept_value *v = &r->value[i];
+        v->uneven |= v->matched != v->calls;
+        v->calls = v->matched = 0;
     }
 }
 
 struct pair {
     struct pith_engine *a, *b;
+    struct feeder feed_a, feed_b;
     struct recording layers;
     struct sums output;
     uint64_t agree;
 };
 
 static enum pith_status open_pair(struct pair *p, const struct pith_model *a,
-                                  const struct pith_model *b, bool layers,
-                                  const struct pith_engine_opts *opts, struct pith_error *err)
+                                  const struct pith_model *b, const struct pith_compare_opts *opts,
+                                  struct pith_error *err)
 {
-    struct pith_engine_opts o = opts ? *opts : (struct pith_engine_opts){.size_bytes = sizeof o};
+    struct pith_engine_opts o =
+        opts->engine ? *opts->engine : (struct pith_engine_opts){.size_bytes = sizeof o};
+    bool observed = opts->layers || opts->n_dumps > 0;
     enum pith_status st;
     o.user = &p->layers;
-    o.observe = layers ? record : NULL;
+    o.observe = observed ? record : NULL;
     st = pith_engine_open(a, &o, &p->a, err);
     if (st)
         return st;
-    o.observe = layers ? match : NULL;
+    o.observe = observed ? match : NULL;
     return pith_engine_open(b, &o, &p->b, err);
 }
 
 static enum pith_status check_alike(const struct pair *p, struct pith_error *err)
 {
     struct pith_tensor a, b;
-    if (pith_plan_input(p->a->plan, 0, &a) || pith_plan_input(p->b->plan, 0, &b) || a.bytes != b.bytes)
-        return pith_error_fill(err, PITH_ERR_ARGUMENT, "the models take inputs of different size");
+    uint32_t n = pith_plan_input_count(p->a->plan);
+    if (n != pith_plan_input_count(p->b->plan))
+        return pith_error_fill(err, PITH_ERR_ARGUMENT, "the models take %u and %u inputs", n,
+                               pith_plan_input_count(p->b->plan));
+    for (uint32_t i = 0; i < n; i++)
+        if (pith_plan_input(p->a->plan, i, &a) || pith_plan_input(p->b->plan, i, &b) ||
+            a.bytes != b.bytes || a.type != b.type)
+            return pith_error_fill(err, PITH_ERR_ARGUMENT,
+                                   "the models take inputs of different size");
     if (pith_plan_output(p->a->plan, 0, &a) || pith_plan_output(p->b->plan, 0, &b) ||
         a.bytes != b.bytes || a.type != PITH_F32 || b.type != PITH_F32)
         return pith_error_fill(err, PITH_ERR_ARGUMENT, "the models give outputs of different size");
@@ -170,19 +221,20 @@ static enum pith_status run_pair(struct pair *p, struct pith_error *err)
     struct pith_tensor t;
     const float *a, *b;
     uint64_t n;
-    p->layers.at = 0;
     enum pith_status st = pith_plan_run(p->a->plan);
     if (!st && p->layers.out_of_memory)
         return pith_error_no_memory(err);
-    p->layers.at = 0;
     if (!st)
         st = pith_plan_run(p->b->plan);
+    end_pair(&p->layers);
     if (st)
         return pith_error_fill(err, st, "cannot run the models: %s", pith_status_text(st));
     pith_plan_output(p->a->plan, 0, &t);
     n = t.bytes / sizeof *a;
     a = pith_plan_output_data(p->a->plan, 0);
     b = pith_plan_output_data(p->b->plan, 0);
+    pith_feeder_keep(&p->feed_a);
+    pith_feeder_keep(&p->feed_b);
     sums_add(&p->output, a, b, n);
     p->agree += argmax(a, n) == argmax(b, n);
     return PITH_OK;
@@ -198,36 +250,57 @@ static enum pith_status collect(const struct pair *p, struct pith_comparison *c,
     if (!c->layers)
         return pith_error_no_memory(err);
     for (uint32_t i = 0; i < r->n; i++)
-        if (r->value[i].sums.seen)
-            c->layers[c->n_layers++] = sums_result(&r->value[i].sums, r->value[i].name);
+        if (r->value[i].sums.seen) {
+            c->layers[c->n_layers] = sums_result(&r->value[i].sums, r->value[i].name);
+            c->layers[c->n_layers++].equal_bits &= !r->value[i].uneven;
+        }
     return PITH_OK;
 }
 
-static enum pith_status run_samples(struct pair *p, struct pith_data *data, uint32_t n_random,
-                                    uint64_t seed, const struct pith_watch *watch, uint64_t *samples,
-                                    struct pith_error *err)
+/* All steps of one sample, each compared. */
+static enum pith_status run_sample(struct pair *p, uint64_t i, uint64_t seed,
+                                   struct pith_error *err)
 {
-    uint64_t n = data ? pith_data_count(data) : n_random;
-    enum pith_status st = PITH_OK;
-    for (*samples = 0; *samples < n && !st; ++*samples) {
-        if (watch && !watch->step(watch->user, *samples))
-            return pith_error_fill(err, PITH_ERR_ARGUMENT, "interrupted");
-        if (data) {
-            st = pith_feed_sample(p->a->plan, data, *samples, NULL, err);
-            if (!st)
-                st = pith_feed_sample(p->b->plan, data, *samples, NULL, err);
-        } else {
-            pith_fill_normal(p->a->plan, seed + *samples);
-            pith_fill_normal(p->b->plan, seed + *samples);
-        }
+    enum pith_status st = pith_feeder_sample(&p->feed_a, i, NULL, err);
+    if (!st)
+        st = pith_feeder_sample(&p->feed_b, i, NULL, err);
+    for (uint64_t step = 0; step < p->feed_a.steps && !st; step++) {
+        st = pith_feeder_step(&p->feed_a, step, seed, err);
+        if (!st)
+            st = pith_feeder_step(&p->feed_b, step, seed, err);
         if (!st)
             st = run_pair(p, err);
     }
     return st;
 }
 
+static bool has_data(const struct pith_feed *feed)
+{
+    for (uint32_t i = 0; feed && i < feed->n_inputs; i++)
+        if (feed->input[i].data)
+            return true;
+    return false;
+}
+
+static enum pith_status run_samples(struct pair *p, const struct pith_compare_opts *o,
+                                    uint64_t *samples, struct pith_error *err)
+{
+    uint64_t n = has_data(o->feed) ? p->feed_a.n_samples
+                 : o->n_random     ? o->n_random
+                                   : RANDOM_SAMPLES;
+    enum pith_status st = PITH_OK;
+    for (*samples = 0; *samples < n && !st; ++*samples) {
+        if (o->watch && !o->watch->step(o->watch->user, *samples))
+            return pith_error_fill(err, PITH_ERR_ARGUMENT, "interrupted");
+        st = run_sample(p, *samples, o->seed + *samples, err);
+    }
+    return st;
+}
+
 static void close_pair(struct pair *p)
 {
+    pith_feeder_close(&p->feed_a);
+    pith_feeder_close(&p->feed_b);
     pith_engine_close(p->a);
     pith_engine_close(p->b);
     for (uint32_t i = 0; i < p->layers.n; i++)
@@ -236,21 +309,29 @@ static void close_pair(struct pair *p)
 }
 
 enum pith_status pith_compare(const struct pith_model *a, const struct pith_model *b,
-                              struct pith_data *data, uint32_t n_random, uint64_t seed, bool layers,
-                              const struct pith_engine_opts *opts, const struct pith_watch *watch,
+                              const struct pith_compare_opts *opts,
                               struct pith_comparison *comparison, struct pith_error *err)
 {
     struct pair p = {0};
     struct pith_comparison c = {0};
     enum pith_status st;
     p.layers.by_position = a->n_nodes == b->n_nodes && b->n_nodes > 0 && !b->nodes[0].name[0];
-    st = open_pair(&p, a, b, layers, opts, err);
+    p.layers.pairing = opts->layers;
+    p.layers.dump_a = opts->dump_a;
+    p.layers.dump_b = opts->dump_b;
+    p.layers.n_dumps = opts->n_dumps;
+    st = open_pair(&p, a, b, opts, err);
     if (!st)
         st = check_alike(&p, err);
     if (!st)
-        st = run_samples(&p, data, n_random, seed, watch, &c.samples, err);
+        st = pith_feeder_open(&p.feed_a, p.a->plan, opts->feed, true, err);
+    if (!st)
+        st = pith_feeder_open(&p.feed_b, p.b->plan, opts->feed, true, err);
+    if (!st)
+        st = run_samples(&p, opts, &c.samples, err);
     if (!st)
         st = collect(&p, &c, err);
+    c.samples *= p.feed_a.steps;
     close_pair(&p);
     if (!st)
         *comparison = c;

@@ -65,62 +65,85 @@ static void add_target(struct pith_accuracy *a, const struct pith_plan *plan, co
     a->mse += sum / (double)n;
 }
 
-static enum pith_status check_kind(const struct pith_engine *e, const struct pith_data *data,
+/* The first data set with labels or targets says what is right. */
+static struct pith_data *judge_of(const struct pith_feed *feed)
+{
+    for (uint32_t i = 0; i < feed->n_inputs; i++) {
+        struct pith_data *d = feed->input[i].data;
+        if (d && (pith_data_labelled(d) || pith_data_target_elems(d)))
+            return d;
+    }
+    return NULL;
+}
+
+static enum pith_status check_kind(const struct pith_engine *e, const struct pith_feed *feed,
                                    bool *regression, struct pith_error *err)
 {
+    const struct pith_data *judge = judge_of(feed);
     struct pith_tensor t;
     pith_plan_output(e->plan, 0, &t);
     if (t.type != PITH_F32)
         return pith_error_fill(err, PITH_ERR_UNSUPPORTED, "the model's output is not f32");
-    *regression = pith_data_target_elems(data) > 0;
-    if (*regression && pith_data_target_elems(data) != t.bytes / sizeof(float))
-        return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                               "a target has %" PRIu64 " values, the model's output %" PRIu64,
-                               pith_data_target_elems(data), t.bytes / sizeof(float));
-    if (!*regression && !pith_data_labelled(data))
+    if (!judge)
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
                                "the data set has no labels: give --labels FILE");
-    return pith_feed_check(e->plan, data, err);
-}
-
-static enum pith_status run_sample(struct pith_engine *e, struct pith_data *data, uint64_t i,
-                                   float *target, struct pith_accuracy *a, struct pith_error *err)
-{
-    int64_t label;
-    enum pith_status st = pith_feed_sample(e->plan, data, i, &label, err);
-    if (st)
-        return st;
-    pith_plan_run(e->plan);
-    if (!target)
-        return add_label(a, e->plan, label, err);
-    st = pith_data_read_target(data, i, target);
-    if (st)
-        return pith_error_fill(err, st, "cannot read the target of sample %" PRIu64, i);
-    add_target(a, e->plan, target, pith_data_target_elems(data));
+    *regression = pith_data_target_elems(judge) > 0;
+    if (*regression && pith_data_target_elems(judge) != t.bytes / sizeof(float))
+        return pith_error_fill(err, PITH_ERR_ARGUMENT,
+                               "a target has %" PRIu64 " values, the model's output %" PRIu64,
+                               pith_data_target_elems(judge), t.bytes / sizeof(float));
     return PITH_OK;
 }
 
-enum pith_status pith_evaluate(struct pith_engine *e, struct pith_data *data,
+static enum pith_status judge_sample(struct feeder *f, float *target, struct pith_accuracy *a,
+                                     struct pith_error *err)
+{
+    int64_t label;
+    enum pith_status st = pith_feeder_run(f, a->samples, &label, err);
+    if (st)
+        return st;
+    if (!target)
+        return add_label(a, f->plan, label, err);
+    struct pith_data *judge = judge_of(f->feed);
+    st = pith_data_read_target(judge, a->samples, target);
+    if (st)
+        return pith_error_fill(err, st, "cannot read the target of sample %" PRIu64, a->samples);
+    add_target(a, f->plan, target, pith_data_target_elems(judge));
+    return PITH_OK;
+}
+
+static enum pith_status judge_all(struct feeder *f, const struct pith_watch *watch, float *target,
+                                  struct pith_accuracy *a, struct pith_error *err)
+{
+    for (; a->samples < f->n_samples; a->samples++) {
+        if (watch && a->samples % WATCH_EVERY == 0 && !watch->step(watch->user, a->samples))
+            return pith_error_fill(err, PITH_ERR_ARGUMENT, "interrupted after %" PRIu64 " samples",
+                                   a->samples);
+        enum pith_status st = judge_sample(f, target, a, err);
+        if (st)
+            return st;
+    }
+    return PITH_OK;
+}
+
+enum pith_status pith_evaluate(struct pith_engine *e, const struct pith_feed *feed,
                                const struct pith_watch *watch, struct pith_accuracy *accuracy,
                                struct pith_error *err)
 {
     struct pith_accuracy a = {0};
+    struct feeder f = {0};
     float *target = NULL;
-    enum pith_status st = check_kind(e, data, &a.regression, err);
+    enum pith_status st = check_kind(e, feed, &a.regression, err);
+    if (!st)
+        st = pith_feeder_open(&f, e->plan, feed, false, err);
     if (!st && a.regression) {
-        target = malloc(pith_data_target_elems(data) * sizeof *target);
+        target = malloc(pith_data_target_elems(judge_of(feed)) * sizeof *target);
         st = target ? PITH_OK : pith_error_no_memory(err);
     }
-    for (; !st && a.samples < pith_data_count(data); a.samples++) {
-        if (watch && a.samples % WATCH_EVERY == 0 && !watch->step(watch->user, a.samples))
-            st = pith_error_fill(err, PITH_ERR_ARGUMENT, "interrupted after %" PRIu64 " samples",
-                                 a.samples);
-        else
-            st = run_sample(e, data, a.samples, target, &a, err);
-        if (st)
-            break;
-    }
+    if (!st)
+        st = judge_all(&f, watch, target, &a, err);
     free(target);
+    pith_feeder_close(&f);
     if (st)
         return st;
     a.loss /= (double)a.samples;
@@ -130,29 +153,43 @@ enum pith_status pith_evaluate(struct pith_engine *e, struct pith_data *data,
     return PITH_OK;
 }
 
-enum pith_status pith_confusion(struct pith_engine *e, struct pith_data *data,
-                                const struct pith_watch *watch, uint64_t *confusion,
-                                uint32_t n_classes, struct pith_error *err)
+static enum pith_status count_answers(struct feeder *f, const struct pith_watch *watch,
+                                      uint64_t *confusion, uint32_t n_classes,
+                                      struct pith_error *err)
 {
-    bool regression;
-    enum pith_status st = check_kind(e, data, &regression, err);
-    if (!st && regression)
-        return pith_error_fill(err, PITH_ERR_ARGUMENT, "a confusion table needs labels");
-    for (uint64_t i = 0; !st && i < pith_data_count(data); i++) {
-        const float *score = pith_plan_output_data(e->plan, 0);
+    for (uint64_t i = 0; i < f->n_samples; i++) {
         int64_t label;
         uint32_t best = 0;
         if (watch && i % WATCH_EVERY == 0 && !watch->step(watch->user, i))
             return pith_error_fill(err, PITH_ERR_ARGUMENT, "interrupted");
-        st = pith_feed_sample(e->plan, data, i, &label, err);
-        if (st || label < 0 || label >= (int64_t)n_classes)
-            return st ? st : pith_error_fill(err, PITH_ERR_ARGUMENT, "sample %" PRIu64
-                                             " has label %" PRId64, i, label);
-        pith_plan_run(e->plan);
+        enum pith_status st = pith_feeder_run(f, i, &label, err);
+        if (st)
+            return st;
+        if (label < 0 || label >= (int64_t)n_classes)
+            return pith_error_fill(err, PITH_ERR_ARGUMENT, "sample %" PRIu64 " has label %" PRId64,
+                                   i, label);
+        const float *score = pith_plan_output_data(f->plan, 0);
         for (uint32_t k = 1; k < n_classes; k++)
             if (score[k] > score[best])
                 best = k;
         confusion[(uint64_t)label * n_classes + best]++;
     }
+    return PITH_OK;
+}
+
+enum pith_status pith_confusion(struct pith_engine *e, const struct pith_feed *feed,
+                                const struct pith_watch *watch, uint64_t *confusion,
+                                uint32_t n_classes, struct pith_error *err)
+{
+    struct feeder f = {0};
+    bool regression;
+    enum pith_status st = check_kind(e, feed, &regression, err);
+    if (!st && regression)
+        return pith_error_fill(err, PITH_ERR_ARGUMENT, "a confusion table needs labels");
+    if (!st)
+        st = pith_feeder_open(&f, e->plan, feed, false, err);
+    if (!st)
+        st = count_answers(&f, watch, confusion, n_classes, err);
+    pith_feeder_close(&f);
     return st;
 }

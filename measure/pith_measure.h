@@ -4,8 +4,10 @@
  *
  *     struct pith_engine *e;
  *     pith_engine_open(model, NULL, &e, &err);
+ *     struct pith_feed_input x = {.data = data};
+ *     struct pith_feed feed = {.size_bytes = sizeof feed, .input = &x, .n_inputs = 1};
  *     struct pith_accuracy a;
- *     pith_evaluate(e, data, NULL, &a, &err);
+ *     pith_evaluate(e, &feed, NULL, &a, &err);
  *     printf("%.2f%%\n", 100.0 * a.correct1 / a.samples);
  *     pith_engine_close(e);
  */
@@ -47,6 +49,48 @@ struct pith_watch {
     void *user;
 };
 
+/* ---- what a model is fed ------------------------------------------------------------------------- */
+
+/* One input of the model: a sample of a data set, or the same values at every call. */
+struct pith_feed_input {
+    struct pith_data *data; /* borrowed */
+    const void *constant;   /* [bytes of the input], borrowed */
+};
+
+/* An output that is the input of the next call. The state begins with `first` (NULL: zeros). */
+struct pith_state {
+    uint32_t output, input;
+    const void *first; /* [bytes of the input], borrowed */
+};
+
+/* Every input has exactly one source: a data set, a constant or a state; the data sets have equally
+ * many samples. With states, a sample of a data set may be several inputs long (pith_data_opts.steps):
+ * it is then a sequence, called step by step, the state beginning anew with each sample, and what
+ * counts is the answer to the last step. Where samples are one input long they are the steps of one
+ * stream: the state passes from sample to sample, and each answer counts. */
+struct pith_feed {
+    uint32_t size_bytes;
+    uint32_t n_inputs;
+    const struct pith_feed_input *input; /* [n_inputs], in the order of the model's inputs; borrowed */
+    uint32_t n_states;
+    const struct pith_state *state; /* borrowed */
+};
+
+/* Does every source given fit the model? Inputs may still lack one. PITH_ERR_ARGUMENT, _MEMORY. */
+enum pith_status pith_feed_check(struct pith_engine *engine, const struct pith_feed *feed,
+                                 struct pith_error *err);
+/* Samples of the feed: 1 where nothing comes from a data set. */
+uint64_t pith_feed_count(const struct pith_feed *feed);
+
+/* Runs the samples one after the other and calls taken after each (after its last step, where it is
+ * a sequence), while its outputs lie in the plan; false stops (PITH_ERR_ARGUMENT).
+ * PITH_ERR_ARGUMENT (the feed does not fit the model), _MEMORY and what pith_data_read returns. */
+enum pith_status pith_feed_run(struct pith_engine *engine, const struct pith_feed *feed,
+                               bool (*taken)(void *user, uint64_t sample), void *user,
+                               struct pith_error *err);
+
+/* ---- accuracy ------------------------------------------------------------------------------------ */
+
 struct pith_accuracy {
     uint64_t samples, correct1, correct5;
     double loss;      /* mean cross-entropy in nats; outputs that are no probabilities are softmaxed */
@@ -54,15 +98,39 @@ struct pith_accuracy {
     bool regression;
 };
 
-/* Runs every sample of data once. The data set has labels or targets: else PITH_ERR_ARGUMENT. */
-enum pith_status pith_evaluate(struct pith_engine *engine, struct pith_data *data,
+/* Runs every sample once. One data set has labels or targets, the first of them counts: else
+ * PITH_ERR_ARGUMENT. */
+enum pith_status pith_evaluate(struct pith_engine *engine, const struct pith_feed *feed,
                                const struct pith_watch *watch, struct pith_accuracy *accuracy,
                                struct pith_error *err);
 
 /* confusion[label * n_classes + answer], zeroed by the caller; n_classes: elements of output 0. */
-enum pith_status pith_confusion(struct pith_engine *engine, struct pith_data *data,
+enum pith_status pith_confusion(struct pith_engine *engine, const struct pith_feed *feed,
                                 const struct pith_watch *watch, uint64_t *confusion,
                                 uint32_t n_classes, struct pith_error *err);
+
+/* ---- differences --------------------------------------------------------------------------------- */
+
+/* What one computed value was, each time it was: the first axis of the array counts the times
+ * (samples, steps, and rounds of a loop). */
+struct pith_dump {
+    const char *name; /* of the layer; borrowed */
+    uint32_t step;    /* its number in the model; several layers may have one name */
+    uint32_t output;  /* which of its outputs */
+    enum pith_type type;
+    uint32_t rank; /* of one time */
+    uint32_t dim[PITH_MAX_RANK];
+    uint64_t n_seen, n_bytes, room;
+    uint8_t *data; /* owned: pith_dump_free */
+    enum pith_status status; /* what prevented more: PITH_ERR_MEMORY, _UNSUPPORTED (shape changed) */
+};
+/* For an observer: appends *out to each dump that asks for it. */
+void pith_dump_see(struct pith_dump *dump, uint32_t n, const struct pith_layer *layer,
+                   const struct pith_tensor *out);
+/* The bytes of a .npy. PITH_ERR_ARGUMENT: never seen; the caller owns *file. */
+enum pith_status pith_dump_npy(const struct pith_dump *dump, struct pith_buffer *file,
+                               struct pith_error *err);
+void pith_dump_free(struct pith_dump *dump);
 
 struct pith_difference {
     char layer[256];
@@ -75,19 +143,56 @@ struct pith_difference {
 };
 
 struct pith_comparison {
-    uint64_t samples, agree; /* equal top-1 of output 0 */
+    uint64_t samples; /* of sequences: calls */
+    uint64_t agree;   /* equal top-1 of output 0 */
     struct pith_difference output;
     struct pith_difference *layers; /* in order of execution; values both models name. malloc'ed */
     uint32_t n_layers;
 };
 
-/* Runs A and B on the same samples (data NULL: n_random seeded normal inputs). layers: also every
- * layer output that both have under one name. Free with pith_comparison_free. */
+struct pith_compare_opts {
+    uint32_t size_bytes;
+    const struct pith_feed *feed; /* NULL: all inputs are random */
+    uint64_t n_random; /* samples where no data set counts them; 0: 4 */
+    uint64_t seed;     /* of random inputs: standard normal */
+    bool layers;       /* also every value that both models compute under one name */
+    const struct pith_engine_opts *engine; /* NULL: defaults */
+    const struct pith_watch *watch;        /* NULL: none */
+    uint32_t n_dumps;                      /* values to keep of A and of B, by name */
+    struct pith_dump *dump_a, *dump_b;     /* [n_dumps] each, zeroed but for the layer */
+};
+
+/* Runs A and B on the same samples. Free with pith_comparison_free. */
 enum pith_status pith_compare(const struct pith_model *a, const struct pith_model *b,
-                              struct pith_data *data, uint32_t n_random, uint64_t seed, bool layers,
-                              const struct pith_engine_opts *opts, const struct pith_watch *watch,
+                              const struct pith_compare_opts *opts,
                               struct pith_comparison *comparison, struct pith_error *err);
 void pith_comparison_free(struct pith_comparison *comparison);
+
+/* ---- weights ------------------------------------------------------------------------------------- */
+
+enum pith_weight_finding_kind {
+    PITH_WEIGHT_NONFINITE = 1, /* count elements are NaN or infinite */
+    PITH_WEIGHT_DENORMAL = 2,  /* count elements are not 0 and below 2^-126 */
+    PITH_WEIGHT_DEAD = 3,      /* count output channels hold nothing but zeros */
+    PITH_WEIGHT_OUTLIER = 4    /* the largest is more than 10 times what 99.9 % of the nonzero weights
+                                  stay below (of 1,000 or more); count elements are that large */
+};
+
+/* Texts are borrowed from the model. */
+struct pith_weight_finding {
+    enum pith_weight_finding_kind kind;
+    const char *layer, *tensor;
+    uint64_t count, of; /* of so many elements, or channels */
+    uint64_t first;     /* number of the first of them; of the largest element for outliers */
+    double largest, rest; /* outliers: the magnitudes compared */
+};
+
+/* Looks at every f32 constant for the first two kinds, at those of pith_model_weights for the others.
+ * *list is malloc'ed (may be NULL where *n is 0), in the order of the model. PITH_ERR_MEMORY. */
+enum pith_status pith_weight_check(const struct pith_model *m, struct pith_weight_finding **list,
+                                   uint32_t *n, struct pith_error *err);
+
+/* ---- time ---------------------------------------------------------------------------------------- */
 
 struct pith_timing {
     double ms_median, ms_min, ms_p90;
@@ -102,7 +207,7 @@ enum pith_status pith_time(struct pith_engine *engine, double seconds, struct pi
  * one, hold interruptions longer than the layer. 0 before, or where the engine does not profile. */
 uint64_t pith_engine_layer_ns(const struct pith_engine *engine, uint32_t layer);
 
-/* Seeded inputs, standard normal, for models without data at hand. */
+/* Seeded inputs, standard normal, for models without data at hand; inputs that are not f32 are 0. */
 void pith_fill_normal(struct pith_plan *plan, uint64_t seed);
 
 #ifdef __cplusplus

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/* feed_options.c - which file feeds which input: first what is named, then the rest in order. */
+#include "feed_options.h"
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include "array_files.h"
+#include "pith_host.h"
+
+static bool find_value(const struct pith_model *m, const uint32_t *list, uint32_t n,
+                       const char *name, size_t bytes, uint32_t *at)
+{
+    char digits[16];
+    uint64_t number;
+    for (uint32_t i = 0; i < n; i++) {
+        const char *has = m->values[list[i]].name;
+        if (bytes > 0 && strlen(has) == bytes && memcmp(has, name, bytes) == 0) {
+            *at = i;
+            return true;
+        }
+    }
+    if (bytes == 0 || bytes >= sizeof digits)
+        return false;
+    memcpy(digits, name, bytes);
+    digits[bytes] = '\0';
+    if (!cli_parse_uint(digits, &number) || number >= n)
+        return false;
+    *at = (uint32_t)number;
+    return true;
+}
+
+bool cli_find_input(const struct pith_model *m, const char *name, size_t bytes, uint32_t *input)
+{
+    return find_value(m, m->inputs, m->n_inputs, name, bytes, input);
+}
+
+bool cli_find_output(const struct pith_model *m, const char *name, size_t bytes, uint32_t *output)
+{
+    return find_value(m, m->outputs, m->n_outputs, name, bytes, output);
+}
+
+static enum cli_exit take(struct cli_feed *f, uint32_t input, const char *text)
+{
+    if (f->taken[input]) {
+        cli_error("%s: input %u of the model is given already", text, input);
+        return EXIT_USAGE;
+    }
+    f->taken[input] = true;
+    return EXIT_DONE;
+}
+
+/* ---- states ---------------------------------------------------------------------------------------- */
+
+/* OUT=IN[@FILE]; names may hold '=' and '@' themselves, so every split is tried. */
+static bool split_state(const struct pith_model *m, const char *text, struct pith_state *s,
+                        const char **file)
+{
+    for (const char *eq = strchr(text, '='); eq; eq = strchr(eq + 1, '=')) {
+        if (!cli_find_output(m, text, (size_t)(eq - text), &s->output))
+            continue;
+        *file = NULL;
+        if (cli_find_input(m, eq + 1, strlen(eq + 1), &s->input))
+            return true;
+        for (const char *at = strchr(eq + 1, '@'); at; at = strchr(at + 1, '@')) {
+            *file = at + 1;
+            if (cli_find_input(m, eq + 1, (size_t)(at - eq - 1), &s->input))
+                return true;
+        }
+    }
+    return false;
+}
+
+static enum cli_exit open_state(const char *text, const struct pith_model *m, struct cli_feed *f)
+{
+    struct pith_state *s = &f->state[f->feed.n_states];
+    const char *file;
+    enum cli_exit rc;
+    if (!split_state(m, text, s, &file)) {
+        cli_error("--state '%s': not OUT=IN[@NPY] with an output and an input of the model (see pith "
+                  "info)",
+                  text);
+        return EXIT_USAGE;
+    }
+    rc = take(f, s->input, text);
+    if (!rc && file)
+        rc = cli_read_array(file, &m->values[m->inputs[s->input]], 1,
+                            &f->first[f->feed.n_states]);
+    s->first = f->first[f->feed.n_states++];
+    return rc;
+}
+
+/* ---- data and operands -------------------------------------------------------------------------------- */
+
+#define NO_INPUT UINT32_MAX
+
+/* "NAME=file" where NAME is an input, else the whole is the file. */
+static const char *named(const struct pith_model *m, const char *text, uint32_t *input)
+{
+    for (const char *eq = strchr(text, '='); eq; eq = strchr(eq + 1, '='))
+        if (cli_find_input(m, text, (size_t)(eq - text), input))
+            return eq + 1;
+    *input = NO_INPUT;
+    return text;
+}
+
+static enum cli_exit next_input(const struct pith_model *m, struct cli_feed *f, const char *text,
+                                uint32_t *input)
+{
+    for (*input = 0; *input < m->n_inputs; ++*input)
+        if (!f->taken[*input])
+            return take(f, *input, text);
+    cli_error("%s: the model has only %u input%s", text, m->n_inputs, m->n_inputs == 1 ? "" : "s");
+    return EXIT_USAGE;
+}
+
+/* Inputs for texts: those with a name first, then the others in order. */
+static enum cli_exit assign(const struct pith_model *m, struct cli_feed *f, const char *const *text,
+                            uint32_t n, uint32_t *input, const char **path, bool with_name)
+{
+    enum cli_exit rc = EXIT_DONE;
+    for (uint32_t i = 0; i < n && !rc; i++) {
+        if (with_name) {
+            path[i] = named(m, text[i], &input[i]);
+            rc = input[i] == NO_INPUT ? EXIT_DONE : take(f, input[i], text[i]);
+        } else if (input[i] == NO_INPUT) {
+            rc = next_input(m, f, text[i], &input[i]);
+        }
+    }
+    return rc;
+}
+
+static enum cli_exit open_data(const struct cli_feed_options *in, const struct pith_model *m,
+                               uint32_t input, const char *path, struct cli_feed *f)
+{
+    struct pith_error err = {0};
+    struct pith_data_opts o = {.size_bytes = sizeof o,
+                               .path = path,
+                               .labels = f->leading ? NULL : in->labels,
+                               .range = in->range,
+                               .preprocess = in->preprocess,
+                               .steps = in->states.n > 0};
+    cli_data_shape(m, input, &o);
+    if (pith_data_open(&o, &f->input[input].data, &err)) {
+        if (!in->misfit || err.status != PITH_ERR_ARGUMENT)
+            return cli_fail(&err);
+        *in->misfit = err;
+        return EXIT_NO;
+    }
+    if (!f->leading)
+        f->leading = f->input[input].data;
+    return EXIT_DONE;
+}
+
+static enum cli_exit open_all(const struct cli_feed_options *in, const struct pith_model *m,
+                              char **operands, uint32_t n_operands, struct cli_feed *f)
+{
+    uint32_t input[CLI_LIST_MAX];
+    const char *path[CLI_LIST_MAX];
+    enum cli_exit rc = EXIT_DONE;
+    for (uint32_t i = 0; i < in->states.n && !rc; i++)
+        rc = open_state(in->states.item[i], m, f);
+    for (int pass = 0; pass < 2 && !rc; pass++) {
+        rc = assign(m, f, (const char *const *)operands, n_operands, f->operand_input,
+                    f->operand_path, pass == 0);
+        if (!rc)
+            rc = assign(m, f, in->data.item, in->data.n, input, path, pass == 0);
+    }
+    for (uint32_t i = 0; i < in->data.n && !rc; i++)
+        rc = open_data(in, m, input[i], path[i], f);
+    return rc;
+}
+
+enum cli_exit cli_open_feed(const struct cli_feed_options *in, const struct pith_model *m,
+                            char **operands, uint32_t n_operands, struct cli_feed *f)
+{
+    *f = (struct cli_feed){.feed = {.size_bytes = sizeof f->feed}};
+    f->input = calloc(m->n_inputs + 1u, sizeof *f->input);
+    f->constant = calloc(m->n_inputs + 1u, sizeof *f->constant);
+    f->taken = calloc(m->n_inputs + 1u, sizeof *f->taken);
+    if (!f->input || !f->constant || !f->taken)
+        return cli_no_memory();
+    f->feed.n_inputs = m->n_inputs;
+    f->feed.input = f->input;
+    f->feed.state = f->state;
+    return open_all(in, m, operands, n_operands, f);
+}
+
+void cli_close_feed(struct cli_feed *f)
+{
+    for (uint32_t i = 0; f->input && i < f->feed.n_inputs; i++)
+        pith_data_free(f->input[i].data);
+    for (uint32_t i = 0; f->constant && i < f->feed.n_inputs; i++)
+        free(f->constant[i]);
+    for (uint32_t i = 0; i < f->feed.n_states; i++)
+        free(f->first[i]);
+    free(f->input);
+    free(f->constant);
+    free(f->taken);
+    *f = (struct cli_feed){0};
+}

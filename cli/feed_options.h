@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* feed_options.h - the options that say where the inputs of a model come from, shared by run, eval,
+ * compare, check and compress: -d [NAME=]DATA for each input, --state OUT=IN for what comes back. */
+#ifndef FEED_OPTIONS_H
+#define FEED_OPTIONS_H
+
+#include "data_options.h"
+
+struct cli_feed_options {
+    struct cli_list data, states;
+    const char *labels, *range, *preprocess;
+    struct pith_error *misfit; /* data that does not fit is told here with EXIT_NO; NULL: as an error */
+};
+
+#define CLI_DATA_HELP "IDX, CIFAR-10, npy, npz, folder, tar, raw:TYPE:N:F, wav:FRAME:HOP:F"
+#define CLI_FEED_DATA_OPTIONS(type, member)                                                        \
+    {'d', "data", OPTION_LIST, offsetof(type, member.data), "[NAME=]DATA", CLI_DATA_HELP, 0, 0},  \
+        {0, "labels", OPTION_TEXT, offsetof(type, member.labels), "FILE",                          \
+         "labels: IDX, npy, csv or txt", 0, 0},                                                    \
+    {                                                                                              \
+        0, "range", OPTION_TEXT, offsetof(type, member.range), "A:B[:STEP]",                       \
+            "these samples; !A:B:STEP all others", 0, 0                                            \
+    }
+#define CLI_STATE_OPTION(type, member)                                                             \
+    {                                                                                              \
+        0, "state", OPTION_LIST, offsetof(type, member.states), "OUT=IN[@NPY]",                    \
+            "output OUT is input IN of the next call; first: zeros or NPY", 0, 0                   \
+    }
+/* For --help of commands that take both. */
+#define CLI_STATE_TEXT                                                                             \
+    "Several inputs are given by name, -d NAME=DATA each, with equally many samples. With --state\n" \
+    "the model is called step by step: the samples are the steps of one stream, and output OUT of a\n" \
+    "call is input IN of the next. Where a sample is several inputs long it is a sequence of its own:\n" \
+    "the state begins anew with each, and what counts is the answer to its last step.\n"           \
+    "wav:FRAME:HOP:FILE (PCM, 16 bits, mono) gives frames of FRAME values / 32768; frame i ends with\n" \
+    "sample (i+1)*HOP of the recording and so begins with FRAME-HOP samples of context; zeros stand\n" \
+    "before the first sample and behind the last.\n"
+
+/* A feed and all that it points to. */
+struct cli_feed {
+    struct pith_feed feed;
+    struct pith_feed_input *input; /* owns, and the data sets in it: [n_inputs] */
+    void **constant;               /* owns, each: [n_inputs] */
+    bool *taken;                   /* owns: [n_inputs] have a source */
+    struct pith_state state[CLI_LIST_MAX];
+    void *first[CLI_LIST_MAX];                /* owns: of the states */
+    uint32_t operand_input[CLI_LIST_MAX];     /* which input each operand is for */
+    const char *operand_path[CLI_LIST_MAX];   /* the operand without its name */
+    struct pith_data *leading; /* borrows: the first data set given; NULL: none */
+};
+
+/* By name, or by number where no input (output) has that name. */
+bool cli_find_input(const struct pith_model *m, const char *name, size_t bytes, uint32_t *input);
+bool cli_find_output(const struct pith_model *m, const char *name, size_t bytes, uint32_t *output);
+
+/* Opens all data sets and first states. An item without a name is for the next input that has
+ * nothing yet, operands first. operands (may be NULL): "[NAME=]FILE", only assigned to inputs here.
+ * Inputs may stay without a source. Close in any case. */
+enum cli_exit cli_open_feed(const struct cli_feed_options *in, const struct pith_model *m,
+                            char **operands, uint32_t n_operands, struct cli_feed *feed);
+void cli_close_feed(struct cli_feed *feed);
+
+#endif
