@@ -10,4 +10,4 @@ bench-build: $(BENCH_BIN) $(O)/pith
 bench: bench-build ## kernels, codec, fully connected layers, networks against their peers
 	@for b in $(BENCH_BIN); do echo "== $$b"; $$b || exit 1; done
 	@if [ -x $(BUILD)/venv/bin/python ] && [ -d $(PITH_DATA)/models ]; then \
-	    $(BUILD)/venv/bin/python bench/networks.py $(O)/pith $(PITH_DATA)/models/imagenet_mobilenet_v2.onnx $(PITH_DATA)/models/imagenet_squeezenet_v1_1.onnx; fi
+	    $(BUILD)/venv/bin/python bench/networks.py $(O)/pith $(PITH_DATA)/models/imagenet_mobilenet_v2.onnx $(PITH_DATA)/models/imagenet_squeezenet_v1_1.onnx --encoder; fi

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: MIT
 """Float networks against onnxruntime: one thread, batch 1, in turn on the same machine.
 
-usage: networks.py PITH MODEL.onnx... [--seconds 3] [--rounds 5] [--cpu avx2]
+usage: networks.py PITH MODEL.onnx... [--encoder] [--seconds 3] [--rounds 5] [--cpu avx2]
+--encoder times the transformer encoder of tests/conformance/encoder_model.py, too.
 Prints a line a model: median ms of both (of the best round each) and their ratio. Needs onnxruntime
 (make deps puts it into build/venv)."""
-import argparse, json, os, subprocess, sys, time
+import argparse, json, os, subprocess, sys, tempfile, time
 import numpy as np
 import onnxruntime as ort
 
@@ -15,8 +16,11 @@ def time_ort(path, seconds):
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     rng = np.random.default_rng(0)
-    feed = {i.name: rng.standard_normal([d if isinstance(d, int) else 1 for d in i.shape]).astype(np.float32)
-            for i in session.get_inputs()}
+    feed = {}
+    for i in session.get_inputs():
+        dims = [d if isinstance(d, int) else 1 for d in i.shape]
+        feed[i.name] = (np.zeros(dims, np.int64) if i.type == "tensor(int64)" # as pith bench
+                        else rng.standard_normal(dims).astype(np.float32))
     for _ in range(3):
         session.run(None, feed)
     times, end = [], time.perf_counter() + seconds
@@ -34,22 +38,33 @@ def time_pith(pith, path, seconds, cpu):
     return json.loads(out.stdout)["ms_median"]
 
 
+def write_encoder(folder):
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../tests/conformance"))
+    import encoder_model
+    import onnx
+    path = os.path.join(folder, "transformer_encoder.onnx")
+    onnx.save(encoder_model.encoder(), path)
+    return path
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__)
     p.add_argument("pith")
-    p.add_argument("models", nargs="+")
+    p.add_argument("models", nargs="*")
+    p.add_argument("--encoder", action="store_true")
     p.add_argument("--seconds", type=float, default=3)
     p.add_argument("--rounds", type=int, default=5)
     p.add_argument("--cpu", default="")
     a = p.parse_args()
     os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[0]})
-    for model in a.models:
-        ours, theirs = [], []
-        for _ in range(a.rounds):
-            theirs.append(time_ort(model, a.seconds / a.rounds))
-            ours.append(time_pith(a.pith, model, a.seconds / a.rounds, a.cpu))
-        print(f"{os.path.basename(model):36s} pith {min(ours):8.3f} ms  onnxruntime {ort.__version__} "
-              f"{min(theirs):8.3f} ms  ratio {min(ours) / min(theirs):5.2f}", flush=True)
+    with tempfile.TemporaryDirectory() as work:
+        for model in a.models + ([write_encoder(work)] if a.encoder else []):
+            ours, theirs = [], []
+            for _ in range(a.rounds):
+                theirs.append(time_ort(model, a.seconds / a.rounds))
+                ours.append(time_pith(a.pith, model, a.seconds / a.rounds, a.cpu))
+            print(f"{os.path.basename(model):36s} pith {min(ours):8.3f} ms  onnxruntime {ort.__version__} "
+                  f"{min(theirs):8.3f} ms  ratio {min(ours) / min(theirs):5.2f}", flush=True)
 
 
 if __name__ == "__main__":

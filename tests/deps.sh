@@ -3,8 +3,8 @@
 # Installs what building and testing need: Debian packages (as root or through sudo) and, for the
 # agreement tests, onnx and onnxruntime into a virtual environment. usage: deps.sh VENV
 build="build-essential pkg-config libprotobuf-c-dev protobuf-c-compiler libonnx-dev libjansson-dev
- libpng-dev libjpeg62-turbo-dev zlib1g-dev"
-tests="libcmocka-dev python3 python3-venv clang libclang-rt-14-dev libdnnl-dev strace mandoc
+ libpng-dev libjpeg62-turbo-dev zlib1g-dev libdnnl-dev"
+tests="libcmocka-dev python3 python3-venv clang libclang-rt-14-dev strace mandoc
  gcc-arm-none-eabi qemu-system-arm gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
  gcc-s390x-linux-gnu libc6-dev-s390x-cross gcc-i686-linux-gnu libc6-dev-i386-cross util-linux
  cppcheck clang-tidy"
@@ -28,3 +28,4 @@ if [ ! -x "$1/bin/python" ] || ! "$1/bin/python" -c 'import onnxruntime, onnx, n
     python3 -m venv "$1" && "$1/bin/pip" install -q onnx onnxruntime numpy mkl ||
         echo "no onnxruntime from PyPI: the agreement tests will be skipped"
 fi
+tests/conformance/node_cases.sh deps "$1-nodes"

@@ -51,4 +51,9 @@ both net.pith pith compress good.onnx -r recipe.json -q -o net.pith
 pith compress digits.onnx --sparsity 0.5 --bits 3 -q -o digits.pith || exit 1
 both "" pith info digits.pith --json
 both "" pith eval good.onnx -d images-idx3-ubyte.gz --json
+both "" pith check odd.onnx --json
+both "" pith run sum.onnx -d x=wav:2:2:five.wav --state sum=s@first.npy --json
+both out.npy pith run sum.onnx -d pairs.npy --state sum=s -q -o out.npy
+both seen.npy pith run ids.onnx table.npy ids=ids.npy --dump look=seen.npy --json
+both "" pith compare digits.onnx digits.onnx --first --tol bits --samples 1 --json
 finish

@@ -47,11 +47,18 @@ check("pith info escape.onnx --json", [], lists={"layers": layers})
 check("pith check small.pith --json", ["ok", "unsupported"])
 check(f"pith check good.onnx {data} --json", ["ok", "unsupported", "samples", "labelled"])
 check("pith check nan.onnx --json", ["ok", "nonfinite"], code=1)
+check("pith check odd.onnx --json", ["ok"], lists={"suspicious": ["kind", "layer", "tensor", "count", "of", "first"]})
+check("pith check open2.onnx --json", ["ok"], code=5, lists={"open": ["input", "dim", "symbol", "example"]})
+check("pith check digits.onnx -d grey.png --json", ["ok", "misfit"], code=1)
 check("pith check unsupported.onnx --json", ["ok"], code=5, lists={"unsupported": ["op", "count"]})
 check(f"pith eval good.onnx {data} --json", ["samples", "top1", "top5", "correct1", "correct5", "loss"])
 check(f"pith eval good.onnx {data} --confusion --json", ["confusion"])
 check("pith compare digits.onnx small.pith --layers --json",
       ["samples", "agreement", "snr_db", "max_abs"], lists={"layers": ["name", "snr_db", "max_abs"]})
+first = check("pith compare digits.onnx small.pith --first --tol 'snr>90dB' --json", ["first"], code=1)["first"]
+if list(first) != ["name", "reason"]:
+    print("first has", list(first))
+    failed = True
 bench = ["ms_median", "ms_min", "ms_p90", "threads", "batch", "arena_bytes"]
 check("pith bench small.pith --time 0.05 --json", bench, lists={"layers": ["name", "op", "kernel"]})
 check("pith bench small.pith --vs digits.onnx --time 0.05 --json", bench + ["vs", "ratio"])
@@ -67,6 +74,7 @@ compress = ["bytes", "ratio", "before", "after", "drop", "seconds", "met"]
 check("pith compress digits.onnx --bits 4 -q -f -o z.pith --json", compress)
 check(f"pith compress good.onnx {data} --bits 1 -q -f -o z.pith --json", compress)
 check("pith run good.onnx six.f32 --json", ["output"], lists={"top": ["class", "value"]})
+check("pith run sum.onnx -d x.npy --state sum=s --json", ["output"], lists={"samples": ["sample", "top"]})
 run("pith import digits.onnx --json", 2)   # both want stdout
 
 lines = run(f"pith eval good.onnx {data} --json=lines", 0).splitlines()

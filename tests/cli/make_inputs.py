@@ -40,9 +40,22 @@ def tensor(name, dims, values):
                  field(9, struct.pack(f"<{len(values)}f", *values)))
 
 
-def value(number, name, dims):
+def value(number, name, dims, kind=1):
     shape = b"".join(field(1, field(1, d) if isinstance(d, int) else field(2, d)) for d in dims)
-    return field(number, field(1, name) + field(2, field(1, field(1, 1) + field(2, shape))))
+    return field(number, field(1, name) + field(2, field(1, field(1, kind) + field(2, shape))))
+
+
+def npy(descr, shape, data):
+    head = repr({"descr": descr, "fortran_order": False, "shape": shape}).encode()
+    head += b" " * (-(len(head) + 11) % 64) + b"\n"
+    return b"\x93NUMPY\x01\0" + struct.pack("<H", len(head)) + head + data
+
+
+def wav(samples, channels=1, kind=1, bits=16):
+    form = struct.pack("<HHIIHH", kind, channels, 16000, 32000 * channels, 2 * channels, bits)
+    data = struct.pack(f"<{len(samples)}h", *samples)
+    body = b"WAVEfmt " + struct.pack("<I", 16) + form + b"data" + struct.pack("<I", len(data)) + data
+    return b"RIFF" + struct.pack("<I", len(body)) + body
 
 
 def model(graph, opset=13):
@@ -78,9 +91,9 @@ def main():
     write("open.onnx", model(gemm(good) + value(11, "x", [1, "width"]) + value(12, "y", [1, 4])))
     write("opset.onnx", model(gemm(good) + ends, opset=99))
     write("unsupported.onnx", model(
-        node("NonMaxSuppression", ["x", "x"], ["a"], "/head/nms_0") +
-        node("NonMaxSuppression", ["a", "a"], ["b"], "/head/nms_1") +
-        node("NonZero", ["b"], ["y"], "/post/nms") + field(2, "g") +
+        node("Unique", ["x"], ["a"], "/head/unique_0") +
+        node("Unique", ["a"], ["b"], "/head/unique_1") +
+        node("NonZero", ["b"], ["y"], "/post/keep") + field(2, "g") +
         value(11, "x", [1, 6]) + value(12, "y", [2, 6])))
     write("cycle.onnx", model(node("Add", ["x", "b"], ["a"], "first") + node("Relu", ["a"], ["b"], "second") +
                               field(2, "g") + value(11, "x", [1, 6]) + value(12, "b", [1, 6])))
@@ -105,6 +118,33 @@ def main():
         node("Relu", ["n"], ["y"], "relu") + field(2, "g") + tensor("w", [4, 3, 1, 1], good[:12]) +
         b"".join(tensor(name, [4], per_channel) for name in "sbmv") +
         value(11, "x", [1, 3, 2, 2]) + value(12, "y", [1, 4, 2, 2])))
+    # y = x + s, to be called step by step; a layer with each suspicion; two inputs of two types
+    write("sum.onnx", model(
+        node("Add", ["x", "s"], ["sum"], "add") + node("Relu", ["sum"], ["y"], "relu") + field(2, "g") +
+        value(11, "x", [1, 2]) + value(11, "s", [1, 2]) + value(12, "y", [1, 2]) +
+        value(12, "sum", [1, 2])))
+    odd = [0.01 * (1 + i % 10) for i in range(2400)]
+    odd[0:300] = [0.0] * 300
+    odd[700] = 1e-40
+    odd[900] = 25.0
+    write("odd.onnx", model(node("Gemm", ["x", "w"], ["y"], "fc", attr_int("transB", 1)) + field(2, "g") +
+                            tensor("w", [16, 150], odd) + value(11, "x", [1, 150]) +
+                            value(12, "y", [1, 16])))
+    write("open2.onnx", model(
+        node("Add", ["a", "b"], ["c"], "add") + field(2, "g") + value(11, "a", [1, "width"]) +
+        value(11, "b", [1, "height", "width"]) + value(12, "c", [1, 1, 1])))
+    write("ids.onnx", model(
+        node("Gather", ["table", "ids"], ["y"], "look") + field(2, "g") + value(11, "table", [3, 2]) +
+        value(11, "ids", [2], 7) + value(12, "y", [2, 2])))
+    write("x.npy", npy("<f4", (3, 2), struct.pack("<6f", 1, -10, 2, -20, 3, 300)))
+    write("pairs.npy", npy("<f8", (2, 4), struct.pack("<8d", 1, 2, 3, 4, 5, 6, 7, 8)))
+    write("first.npy", npy("<f2", (1, 2), struct.pack("<2e", 100, 0.5)))
+    write("table.npy", npy("<f4", (3, 2), struct.pack("<6f", 1, 2, 3, 4, 5, 6)))
+    write("ids.npy", npy("|u1", (2,), bytes([2, 0])))
+    write("half.npy", npy("<f4", (2,), struct.pack("<2f", 1, 0.5)))
+    write("five.wav", wav([8192, 16384, -8192, -16384, 4096]))
+    write("stereo.wav", wav([1, 2], channels=2))
+    write("float.wav", wav([1, 2], kind=3, bits=32))
     write("grey.png", png(40, 60, lambda y, x: 255 if 15 < x < 25 and 10 < y < 50 else 0))
     write("six.f32", struct.pack("<6f", 1, 0, -1, 2, 0.5, 0))
     write("four.f32", struct.pack("<4f", 1, 0, -1, 2))

@@ -1,79 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /* test_alloc_failure.c - every allocation of every call of the library fails, once alone and once
- * with all that follow (SQLite's loop). The linker sends malloc and its kin through the functions
- * below (TEST_LDFLAGS_alloc_failure), jansson is told to. What is owed each time: the status
+ * with all that follow (SQLite's loop). The linker sends malloc and its kin through those of
+ * failing_heap.h (TEST_LDFLAGS_alloc_failure), jansson is told to. What is owed each time: the status
  * PITH_ERR_MEMORY with a text, outputs as they were, the model as before where the header says so,
  * and no leak, which the AddressSanitizer variant tells. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 #include <jansson.h>
 #include <zlib.h>
+#include "compress/failing_heap.h"
 #include "model/sample_models.h"
 #include "pith_calibrate.h"
 #include "pith_compress.h"
 #include "pith_host.h"
 #include "pith_onnx.h"
-
-/* ---- the failing heap ------------------------------------------------------------------------- */
-
-static struct {
-    bool armed;
-    bool for_ever; /* else only one fails */
-    bool hit;
-    uint32_t left; /* allocations that still succeed */
-} heap;
-
-static bool refuse(void)
-{
-    if (!heap.armed)
-        return false;
-    if (heap.left > 0) {
-        heap.left--;
-        return false;
-    }
-    bool refused = !heap.hit || heap.for_ever;
-    heap.hit = true;
-    if (refused)
-        errno = ENOMEM;
-    return refused;
-}
-
-void *__real_malloc(size_t n);
-void *__real_calloc(size_t n, size_t each);
-void *__real_realloc(void *p, size_t n);
-void *__real_aligned_alloc(size_t align, size_t n);
-void *__wrap_malloc(size_t n);
-void *__wrap_calloc(size_t n, size_t each);
-void *__wrap_realloc(void *p, size_t n);
-void *__wrap_aligned_alloc(size_t align, size_t n);
-
-void *__wrap_malloc(size_t n)
-{
-    return refuse() ? NULL : __real_malloc(n);
-}
-
-void *__wrap_calloc(size_t n, size_t each)
-{
-    return refuse() ? NULL : __real_calloc(n, each);
-}
-
-void *__wrap_realloc(void *p, size_t n)
-{
-    return refuse() ? NULL : __real_realloc(p, n);
-}
-
-void *__wrap_aligned_alloc(size_t align, size_t n)
-{
-    return refuse() ? NULL : __real_aligned_alloc(align, n);
-}
-
-/* ---- the loop --------------------------------------------------------------------------------- */
 
 /* What the scenes work on; made once, never changed by them. */
 static struct {
@@ -82,40 +27,6 @@ static struct {
     struct pith_buffer onnx, packed, compact;
     char *recipe, *recipe_of_model;
 } made;
-
-/* One call: sets up, arms the heap for the call alone, releases what it gave. */
-typedef enum pith_status (*scene)(struct pith_error *err);
-
-#define FAILING(call) (heap.armed = true, st = (call), heap.armed = false)
-
-/* Allocations of the scene. copes: it may also succeed without one of them. */
-static uint32_t fail_each(scene run, bool copes, bool for_ever)
-{
-    for (uint32_t n = 0;; n++) {
-        struct pith_error err = {0};
-        heap.left = n;
-        heap.for_ever = for_ever;
-        heap.hit = false;
-        enum pith_status st = run(&err);
-        if (!heap.hit) {
-            if (st)
-                fail_msg("status %d '%s' with all the memory it wants", st, err.text);
-            return n;
-        }
-        if (copes && !st)
-            continue;
-        if (st != PITH_ERR_MEMORY || err.status != PITH_ERR_MEMORY || !err.text[0])
-            fail_msg("allocation %u failed%s: status %d, error %d '%s'", n,
-                     for_ever ? " with all behind it" : "", st, err.status, err.text);
-    }
-}
-
-static void fail_all(scene run, bool copes)
-{
-    uint32_t n = fail_each(run, copes, false);
-    assert_true(n > 0);
-    assert_int_equal(fail_each(run, copes, true), n);
-}
 
 /* A model of its own, as `made` has it. */
 static struct pith_model *copy_of(const struct pith_buffer *file)
@@ -255,6 +166,8 @@ static void make_files(void)
 {
     static const uint8_t head[16] = {0, 0, 8, 3, 0, 0, 0, 3, 0, 0, 0, 6, 0, 0, 0, 6};
     static const char labels[] = "0\n1\n2\n", csv[] = "class,note\n0,a\n1,b\n2,\"c,d\"\n";
+    static const uint8_t wav[] = "RIFF\0\0\0\0WAVEfmt \20\0\0\0\1\0\1\0\200>\0\0\0}\0\0\2\0\20\0"
+                                 "data\12\0\0\0abcdefghij";
     uint8_t file[16 + 3 * 36];
     char command[512];
     memcpy(file, head, sizeof head);
@@ -263,6 +176,7 @@ static void make_files(void)
     strcpy(folder, "/tmp/pith-alloc-XXXXXX");
     assert_non_null(mkdtemp(folder));
     put("images.idx.gz", file, sizeof file);
+    put("five.wav", wav, sizeof wav - 1);
     put("labels.txt", labels, sizeof labels - 1);
     put("labels.csv", csv, sizeof csv - 1);
     snprintf(command, sizeof command,
@@ -317,6 +231,13 @@ static enum pith_status data_csv(struct pith_error *err)
 static enum pith_status data_npz(struct pith_error *err)
 {
     return read_data("tests/fuzz/corpus/fuzz_npy/npz_deflated", NULL, NULL, err);
+}
+
+static enum pith_status data_wav(struct pith_error *err)
+{
+    char path[128];
+    snprintf(path, sizeof path, "wav:6:4:%s", at("five.wav"));
+    return read_data(path, NULL, "scale=2", err);
 }
 
 static enum pith_status data_tar(struct pith_error *err)
@@ -457,10 +378,12 @@ static enum pith_status evaluate(struct pith_error *err)
     struct pith_accuracy a;
     const struct pith_engine_opts opts = {.size_bytes = sizeof opts, .threads = 2, .profile = true};
     struct pith_data *data = open_data();
+    const struct pith_feed_input input = {.data = data};
+    const struct pith_feed feed = {.size_bytes = sizeof feed, .n_inputs = 1, .input = &input};
     FAILING(pith_engine_open(made.compressed, &opts, &e, err));
     assert_int_equal(e == NULL, st != PITH_OK);
     if (!st)
-        FAILING(pith_evaluate(e, data, NULL, &a, err));
+        FAILING(pith_evaluate(e, &feed, NULL, &a, err));
     pith_engine_close(e);
     pith_data_free(data);
     return st;
@@ -482,10 +405,57 @@ static enum pith_status compare(struct pith_error *err)
 {
     enum pith_status st;
     struct pith_comparison c = {0};
-    FAILING(pith_compare(made.plain, made.compressed, NULL, 2, 1, true, NULL, NULL, &c, err));
+    struct pith_buffer npy = {0};
+    struct pith_dump a = {.name = made.plain->nodes[0].name}, b = a;
+    const struct pith_compare_opts opts = {.size_bytes = sizeof opts,
+                                           .n_random = 2,
+                                           .seed = 1,
+                                           .layers = true,
+                                           .n_dumps = 1,
+                                           .dump_a = &a,
+                                           .dump_b = &b};
+    FAILING(pith_compare(made.plain, made.compressed, &opts, &c, err));
     assert_int_equal(c.layers == NULL, st != PITH_OK);
-    if (!st)
+    if (!st) {
         pith_comparison_free(&c);
+        FAILING(pith_dump_npy(&a, &npy, err)); /* tells too when there was no memory to gather */
+    }
+    pith_buffer_free(&npy);
+    pith_dump_free(&a);
+    pith_dump_free(&b);
+    return st;
+}
+
+static bool take_every(void *user, uint64_t sample)
+{
+    (void)sample;
+    return user == NULL;
+}
+
+static enum pith_status stream(struct pith_error *err)
+{
+    enum pith_status st;
+    struct pith_engine *e = NULL;
+    struct pith_data *data = open_data();
+    const struct pith_feed_input input = {.data = data};
+    const struct pith_feed feed = {.size_bytes = sizeof feed, .n_inputs = 1, .input = &input};
+    assert_int_equal(pith_engine_open(made.compressed, NULL, &e, NULL), PITH_OK);
+    FAILING(pith_feed_check(e, &feed, err));
+    if (!st)
+        FAILING(pith_feed_run(e, &feed, take_every, NULL, err));
+    pith_engine_close(e);
+    pith_data_free(data);
+    return st;
+}
+
+static enum pith_status weight_check(struct pith_error *err)
+{
+    enum pith_status st;
+    struct pith_weight_finding *list = NULL;
+    uint32_t n = 77;
+    FAILING(pith_weight_check(made.compressed, &list, &n, err));
+    assert_int_equal(n == 77, st != PITH_OK);
+    free(list);
     return st;
 }
 
@@ -700,6 +670,7 @@ SCENE(fold, false)
 SCENE(data_idx, false)
 SCENE(data_csv, false)
 SCENE(data_npz, false)
+SCENE(data_wav, false)
 SCENE(data_tar, false)
 SCENE(data_folder, false)
 SCENE(image_decode, false)
@@ -714,7 +685,9 @@ SCENE(session, false)
 SCENE(session_of_file, false)
 SCENE(evaluate, false)
 SCENE(timing, false)
-SCENE(compare, false)
+SCENE(compare, true)
+SCENE(stream, false)
+SCENE(weight_check, true)
 SCENE(recipe_parse, true)
 SCENE(recipe_classic, false)
 SCENE(recipe_print, false)
@@ -739,6 +712,7 @@ int main(void)
         cmocka_unit_test(test_data_idx),
         cmocka_unit_test(test_data_csv),
         cmocka_unit_test(test_data_npz),
+        cmocka_unit_test(test_data_wav),
         cmocka_unit_test(test_data_tar),
         cmocka_unit_test(test_data_folder),
         cmocka_unit_test(test_image_decode),
@@ -754,6 +728,8 @@ int main(void)
         cmocka_unit_test(test_evaluate),
         cmocka_unit_test(test_timing),
         cmocka_unit_test(test_compare),
+        cmocka_unit_test(test_stream),
+        cmocka_unit_test(test_weight_check),
         cmocka_unit_test(test_recipe_parse),
         cmocka_unit_test(test_recipe_classic),
         cmocka_unit_test(test_recipe_print),

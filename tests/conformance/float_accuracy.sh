@@ -32,4 +32,7 @@ expect imagenet_squeezenet_v1_1 297 1 "$bgr,crop=224" "$imagenet" "$d/imagenet/l
 expect imagenet_mobilenet_v2 413 1 "$rgb,crop=224" "$imagenet" "$d/imagenet/labels.csv"
 expect tiny_kws_dscnn 913 1 'scale=0.5847029089927673,mean=48.53034144639969' \
     "raw:i8:490:$d/kws/kws01_mfcc_int8.bin.gz" "$d/kws/kws01_labels.csv"
+for m in kws_LSTM_L kws_GRU_L; do
+    expect "$m" 246 0 scale=1 "$d/kws/kws_mfcc490_f32.npy" "$d/kws/kws_mfcc_labels_i32.npy"
+done
 exit $status

@@ -7,8 +7,8 @@ python=$PITH_VENV/bin/python
 set -- --pith "$PITH" --export --ops
 if [ -d "$PITH_DATA/models" ]; then
     for m in mnist_lenet5_caffe mnist_cntk cifar10_resnet20 tiny_ic_resnet8 tiny_kws_dscnn \
-        tiny_vww_mbv1 tiny_ad01_ae kws_DNN_L super_resolution_x3 imagenet_squeezenet_v1_dc \
-        imagenet_squeezenet_v1_1 imagenet_mobilenet_v2; do
+        tiny_vww_mbv1 tiny_ad01_ae kws_DNN_L kws_LSTM_L kws_GRU_L super_resolution_x3 \
+        imagenet_squeezenet_v1_dc imagenet_squeezenet_v1_1 imagenet_mobilenet_v2 silero_vad_16k; do
         set -- "$@" "$PITH_DATA/models/$m.onnx"
     done
 fi

@@ -4,7 +4,9 @@ input form, opsets from 7 to 21. cases() yields (name, model)."""
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
+import composed_cases
 import movement_cases
+import quantized_cases
 
 OPSETS = (7, 9, 10, 11, 13, 18, 21)
 node = helper.make_node
@@ -22,12 +24,13 @@ class Cases:
     def f(self, *shape):
         return self.random.standard_normal(shape).astype(np.float32)
 
-    def add(self, name, opset, nodes, inputs, outputs=("y",), constants=None):
+    def add(self, name, opset, nodes, inputs, outputs=("y",), constants=None,
+            out_type=TensorProto.FLOAT):
         """A dim given as text is open."""
         graph = helper.make_graph(
             nodes, "case",
             [helper.make_tensor_value_info(k, TensorProto.FLOAT, s) for k, s in inputs.items()],
-            [helper.make_tensor_value_info(o, TensorProto.FLOAT, None) for o in outputs],
+            [helper.make_tensor_value_info(o, out_type, None) for o in outputs],
             [numpy_helper.from_array(np.asarray(v), k) for k, v in (constants or {}).items()])
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)],
                                   ir_version=8)
@@ -69,6 +72,21 @@ def windows(c, v):
         c.add("AveragePool ceil", v,
               [node("AveragePool", ["x"], ["y"], strides=[2, 3], kernel_shape=[3, 3],
                     ceil_mode=1)], {"x": ["N", 3, 16, 15]})
+
+
+def lp_pools(c, v):
+    x, n = {"x": [1, 4, 11, 9]}, {"x": ["N", 4, 11, 9]}
+    c.add("LpPool 1-D", v, [node("LpPool", ["x"], ["y"], kernel_shape=[3], p=1, pads=[1, 1])],
+          {"x": ["N", 3, 17]})
+    c.add("LpPool SAME", v, [node("LpPool", ["x"], ["y"], kernel_shape=[3, 2], strides=[2, 2],
+                                  auto_pad="SAME_UPPER")], x)
+    c.add("LpPool 3-D", v, [node("LpPool", ["x"], ["y"], kernel_shape=[2, 3, 2], p=3)],
+          {"x": ["N", 2, 5, 6, 4]})
+    c.add("GlobalLpPool", v, [node("GlobalLpPool", ["x"], ["y"], p=5)], n)
+    if v >= 18:
+        c.add("LpPool newer", v,
+              [node("LpPool", ["x"], ["y"], kernel_shape=[3, 3], strides=[2, 3], dilations=[2, 1],
+                    ceil_mode=1)], n)
 
 
 def products(c, v):
@@ -353,9 +371,11 @@ def resize_rules(c, v, mode, scales):
 def cases(seed=3):
     c = Cases(seed)
     for v in OPSETS:
-        for family in (windows, products, elementwise, unary, two_operands, normalization, reductions,
-                       along_axes, own_statistics, cutting, views):
+        for family in (windows, lp_pools, products, elementwise, unary, two_operands, normalization,
+                       reductions, along_axes, own_statistics, cutting, views):
             family(c, v)
         movement_cases.add_cases(c, v)
+        composed_cases.add_cases(c, v)
+        quantized_cases.add_cases(c, v)
     resizing(c)
     return c.made

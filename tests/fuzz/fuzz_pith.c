@@ -128,6 +128,20 @@ static bool gentle(const struct graph *g)
     return true;
 }
 
+/* How often nodes of loops run, at most. */
+static double loop_steps(const struct graph *g)
+{
+    double steps = 0;
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        double trips = 1;
+        for (uint32_t o = g->nodes[i].region; o != PITH_NO_NODE; o = g->nodes[o].region)
+            if (g->nodes[o].info->op == PITH_OP_LOOP)
+                trips *= g->nodes[o].attr[ATTR_LOOP_TRIPS];
+        steps += trips > 1 ? trips : 0;
+    }
+    return steps;
+}
+
 static void fill_inputs(struct pith_plan *plan)
 {
     struct pith_tensor t;
@@ -143,7 +157,8 @@ static void fill_inputs(struct pith_plan *plan)
 }
 
 /* Output 0 (malloc'ed), if the image can be planned within the limits. */
-static float *output_of(const uint8_t *data, size_t n, struct pith_opts *opts, uint64_t *bytes)
+static float *output_of(const uint8_t *data, size_t n, const struct graph *g,
+                        struct pith_opts *opts, uint64_t *bytes)
 {
     struct pith_need need;
     struct pith_plan *plan;
@@ -159,6 +174,7 @@ static float *output_of(const uint8_t *data, size_t n, struct pith_opts *opts, u
         struct pith_layer layer;
         for (uint32_t i = 0; pith_plan_layer(plan, i, &layer) == PITH_OK; i++)
             work += (double)layer.macs;
+        work += loop_steps(g) * (double)need.arena_bytes;
         fill_inputs(plan);
         if (work < MAX_WORK && pith_plan_run(plan) == PITH_OK) {
             require(pith_plan_output(plan, 0, &t) == PITH_OK);
@@ -180,11 +196,11 @@ static void run_both_ways(const uint8_t *data, size_t n, const struct graph *g)
     pith_opts_init(&opts, sizeof opts);
     opts.flags = PITH_FLAG_NO_CHECKSUM;
     opts.max_bytes = MAX_PLAN_BYTES;
-    float *best = output_of(data, n, &opts, &bytes);
+    float *best = output_of(data, n, g, &opts, &bytes);
     opts.cpu_mask = PITH_CPU_REF;
     opts.observe = watch;
     opts.user = &w;
-    float *ref = output_of(data, n, &opts, &ref_bytes);
+    float *ref = output_of(data, n, g, &opts, &ref_bytes);
     if (best && ref && w.small) {
         require(bytes == ref_bytes);
         for (uint64_t i = 0; i < bytes / sizeof *ref; i++)

@@ -12,12 +12,22 @@
 static const float weights[4] = {1, 0, 0, 1};
 static const float scaled[4] = {1.5f, 0, 0, 1.5f};
 
+static struct pith_compare_opts three_samples(bool layers)
+{
+    return (struct pith_compare_opts){
+        .size_bytes = sizeof(struct pith_compare_opts), .n_random = 3, .seed = 1, .layers = layers};
+}
+
 static struct pith_comparison compare(const struct pith_model *a, const struct pith_model *b,
                                       struct pith_data *data, bool layers)
 {
     struct pith_comparison c = {0};
     struct pith_error err = {0};
-    if (pith_compare(a, b, data, 3, 1, layers, NULL, NULL, &c, &err)) {
+    const struct pith_feed_input input = {.data = data};
+    const struct pith_feed feed = {.size_bytes = sizeof feed, .n_inputs = 1, .input = &input};
+    struct pith_compare_opts o = three_samples(layers);
+    o.feed = data ? &feed : NULL;
+    if (pith_compare(a, b, &o, &c, &err)) {
         print_error("%s\n", err.text);
         fail();
     }
@@ -84,9 +94,10 @@ static void other_sizes_are_refused(void **state)
     struct pith_model *wide = small_net(2, 1, weights, false);
     struct pith_comparison c = {.samples = 77};
     struct pith_error err = {0};
-    assert_int_equal(pith_compare(a, b, NULL, 1, 1, false, NULL, NULL, &c, &err), PITH_ERR_ARGUMENT);
+    const struct pith_compare_opts o = three_samples(false);
+    assert_int_equal(pith_compare(a, b, &o, &c, &err), PITH_ERR_ARGUMENT);
     assert_non_null(strstr(err.text, "inputs"));
-    assert_int_equal(pith_compare(a, wide, NULL, 1, 1, false, NULL, NULL, &c, &err), PITH_ERR_ARGUMENT);
+    assert_int_equal(pith_compare(a, wide, &o, &c, &err), PITH_ERR_ARGUMENT);
     assert_non_null(strstr(err.text, "outputs"));
     assert_int_equal(c.samples, 77);
     pith_model_free(a);
@@ -108,7 +119,9 @@ static void stops_when_the_watch_says_so(void **state)
     struct pith_comparison c;
     struct pith_error err = {0};
     struct pith_watch watch = {never, NULL};
-    assert_int_equal(pith_compare(m, m, NULL, 3, 1, true, NULL, &watch, &c, &err), PITH_ERR_ARGUMENT);
+    struct pith_compare_opts o = three_samples(true);
+    o.watch = &watch;
+    assert_int_equal(pith_compare(m, m, &o, &c, &err), PITH_ERR_ARGUMENT);
     pith_model_free(m);
 }
 
@@ -124,7 +137,9 @@ static void threads_change_nothing(void **state)
     assert_int_equal(pith_model_infer_shapes(b, &err), PITH_OK);
     sample_compress(b, 0.5, 16);
     one = compare(a, b, NULL, true);
-    assert_int_equal(pith_compare(a, b, NULL, 3, 1, true, &opts, NULL, &three, &err), PITH_OK);
+    struct pith_compare_opts o = three_samples(true);
+    o.engine = &opts;
+    assert_int_equal(pith_compare(a, b, &o, &three, &err), PITH_OK);
     assert_int_equal(one.n_layers, three.n_layers);
     assert_true(one.n_layers >= 8);
     for (uint32_t i = 0; i < one.n_layers; i++)

@@ -16,6 +16,8 @@ struct fixture {
     struct pith_model *model;
     struct pith_engine *engine;
     struct pith_data *data;
+    struct pith_feed_input *input; /* owns */
+    struct pith_feed feed;
 };
 
 static struct fixture open_rows(const float *x, uint32_t n, const char *labels)
@@ -24,6 +26,9 @@ static struct fixture open_rows(const float *x, uint32_t n, const char *labels)
     char *path = labels ? text_file(labels) : NULL;
     f.engine = engine_of(f.model);
     f.data = rows_of(x, n, CLASSES, path);
+    f.input = calloc(1, sizeof *f.input);
+    f.input->data = f.data;
+    f.feed = (struct pith_feed){.size_bytes = sizeof f.feed, .n_inputs = 1, .input = f.input};
     if (path)
         unlink(path);
     return f;
@@ -32,6 +37,7 @@ static struct fixture open_rows(const float *x, uint32_t n, const char *labels)
 static void close_rows(struct fixture *f)
 {
     pith_data_free(f->data);
+    free(f->input);
     pith_engine_close(f->engine);
     pith_model_free(f->model);
 }
@@ -48,7 +54,7 @@ static void counts_top_1_and_top_5(void **state)
     struct fixture f = open_rows(scores[0], 3, "1\n4\n2\n");
     struct pith_accuracy a;
     struct pith_error err = {0};
-    assert_int_equal(pith_evaluate(f.engine, f.data, NULL, &a, &err), PITH_OK);
+    assert_int_equal(pith_evaluate(f.engine, &f.feed, NULL, &a, &err), PITH_OK);
     assert_int_equal(a.samples, 3);
     assert_int_equal(a.correct1, 1);
     assert_int_equal(a.correct5, 2);
@@ -64,7 +70,7 @@ static void ties_go_to_the_lower_class(void **state)
     struct fixture f = open_rows(tie[0], 2, "0\n1\n");
     struct pith_accuracy a;
     struct pith_error err = {0};
-    assert_int_equal(pith_evaluate(f.engine, f.data, NULL, &a, &err), PITH_OK);
+    assert_int_equal(pith_evaluate(f.engine, &f.feed, NULL, &a, &err), PITH_OK);
     assert_int_equal(a.correct1, 1);
     close_rows(&f);
 }
@@ -77,7 +83,7 @@ static void loss_of_scores_and_of_probabilities(void **state)
     struct fixture f = open_rows(x[0], 2, "3\n0\n");
     struct pith_accuracy a;
     struct pith_error err = {0};
-    assert_int_equal(pith_evaluate(f.engine, f.data, NULL, &a, &err), PITH_OK);
+    assert_int_equal(pith_evaluate(f.engine, &f.feed, NULL, &a, &err), PITH_OK);
     assert_true(fabs(a.loss - (log(6) + log(4)) / 2) < 1e-6);
     close_rows(&f);
 }
@@ -88,7 +94,7 @@ static void fills_the_confusion_table(void **state)
     struct fixture f = open_rows(scores[0], 3, "1\n4\n2\n");
     struct pith_error err = {0};
     uint64_t table[CLASSES * CLASSES] = {0}, sum = 0;
-    assert_int_equal(pith_confusion(f.engine, f.data, NULL, table, CLASSES, &err), PITH_OK);
+    assert_int_equal(pith_confusion(f.engine, &f.feed, NULL, table, CLASSES, &err), PITH_OK);
     for (int i = 0; i < CLASSES * CLASSES; i++)
         sum += table[i];
     assert_int_equal(sum, 3);
@@ -104,11 +110,11 @@ static void refuses_missing_and_impossible_labels(void **state)
     struct pith_accuracy a = {.samples = 77};
     struct pith_error err = {0};
     struct fixture f = open_rows(scores[0], 3, NULL);
-    assert_int_equal(pith_evaluate(f.engine, f.data, NULL, &a, &err), PITH_ERR_ARGUMENT);
+    assert_int_equal(pith_evaluate(f.engine, &f.feed, NULL, &a, &err), PITH_ERR_ARGUMENT);
     assert_non_null(strstr(err.text, "labels"));
     close_rows(&f);
     f = open_rows(scores[0], 3, "1\n6\n2\n");
-    assert_int_equal(pith_evaluate(f.engine, f.data, NULL, &a, &err), PITH_ERR_ARGUMENT);
+    assert_int_equal(pith_evaluate(f.engine, &f.feed, NULL, &a, &err), PITH_ERR_ARGUMENT);
     assert_non_null(strstr(err.text, "sample 1 has label 6, the model 6 classes"));
     assert_int_equal(a.samples, 77);
     close_rows(&f);
@@ -132,7 +138,7 @@ static void stops_when_the_watch_says_so(void **state)
     struct pith_error err = {0};
     uint64_t seen = 0;
     struct pith_watch watch = {stop_at_32, &seen};
-    assert_int_equal(pith_evaluate(f.engine, f.data, &watch, &a, &err), PITH_ERR_ARGUMENT);
+    assert_int_equal(pith_evaluate(f.engine, &f.feed, &watch, &a, &err), PITH_ERR_ARGUMENT);
     assert_int_equal(seen, 32);
     close_rows(&f);
 }

@@ -156,6 +156,63 @@ static inline void build_attr_text(struct proto *node, const char *name, const c
     proto_message(node, 5, a);
 }
 
+static inline void build_attr_float(struct proto *node, const char *name, float v)
+{
+    struct proto a = {0};
+    proto_text(&a, 1, name);
+    proto_float(&a, 2, v);
+    proto_int(&a, 20, 1);
+    proto_message(node, 5, a);
+}
+
+/* An attribute that is the caller's `of`. type as AttributeProto has it. */
+static inline void build_attr_ref(struct proto *node, const char *name, const char *of, int type)
+{
+    struct proto a = {0};
+    proto_text(&a, 1, name);
+    proto_text(&a, 21, of);
+    proto_int(&a, 20, type);
+    proto_message(node, 5, a);
+}
+
+/* Releases graph. */
+static inline void build_attr_graph(struct proto *node, const char *name, struct proto graph)
+{
+    struct proto a = {0};
+    proto_text(&a, 1, name);
+    proto_message(&a, 6, graph);
+    proto_int(&a, 20, 5);
+    proto_message(node, 5, a);
+}
+
+enum { FUNCTION_NODE = 7, MODEL_FUNCTION = 25 };
+
+/* The start of a function of domain "own"; links as of build_node. Nodes and attributes follow. */
+static inline struct proto build_function(const char *name, const char *links)
+{
+    struct proto f = {0};
+    uint32_t field = 4;
+    proto_text(&f, 1, name);
+    while (*links) {
+        size_t n = strcspn(links, " ");
+        if (n == 2 && memcmp(links, "->", 2) == 0)
+            field = 5;
+        else
+            proto_bytes(&f, field, links, n);
+        links += n + (links[n] == ' ');
+    }
+    proto_text(&f, 10, "own");
+    return f;
+}
+
+/* A node of domain "own". */
+static inline struct proto build_call(const char *function, const char *name, const char *links)
+{
+    struct proto node = build_node(function, name, links);
+    proto_text(&node, 7, "own");
+    return node;
+}
+
 enum { GRAPH_NODE = 1, GRAPH_INITIALIZER = 5, GRAPH_INPUT = 11, GRAPH_OUTPUT = 12 };
 
 static inline void build_input(struct proto *graph, const char *name, size_t rank, ...)

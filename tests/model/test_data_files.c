@@ -414,7 +414,7 @@ static void broken_and_missing(void **state)
     o.path = at("what.dat");
     open_fails(&o, PITH_ERR_CORRUPT,
                "$what.dat: not IDX, npy, npz, PNG, JPEG, a tar of those, or CIFAR-10 (.bin); "
-               "headerless records are given as raw:TYPE:VALUES:FILE");
+               "headerless records are given as raw:TYPE:VALUES:FILE, sound as wav:FRAME:HOP:FILE");
     o.path = at("none");
     open_fails(&o, PITH_ERR_IO, "$none: No such file or directory");
     uint8_t png[256];
