@@ -332,6 +332,18 @@ static enum pith_status refuse_early(struct onnx_lower *l, uint32_t flat)
     return refuse(l->im, flat, text);
 }
 
+/* A file may name more outputs than the operator has. */
+static enum pith_status check_outputs(struct onnx_lower *l)
+{
+    for (uint32_t i = 0; i < l->flat->n_out; i++) {
+        const struct onnx_value *v = &l->im->values[l->flat->out + i];
+        if (v->live && !v->known && !v->tensor && v->alias == l->flat->out + i)
+            return pith_onnx_node_fail(l, PITH_ERR_UNSUPPORTED, "nothing makes its output %u '%.60s'",
+                                       i, v->name);
+    }
+    return PITH_OK;
+}
+
 static enum pith_status lower_node(struct onnx_import *im, uint32_t index)
 {
     struct onnx_lower l = {.im = im, .flat = &im->flat[index], .node = im->flat[index].node};
@@ -357,7 +369,7 @@ static enum pith_status lower_node(struct onnx_import *im, uint32_t index)
     status = l.row->lower(&l);
     if (!status && !l.done)
         status = pith_onnx_finish(&l);
-    return status;
+    return status || l.flat->role != ONNX_PLAIN ? status : check_outputs(&l);
 }
 
 /* Where the order goes on behind place i: the body of a loop that never runs and the branch that is

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* onnx_window.c - Conv, ConvInteger, MaxPool, AveragePool, LpPool (auto_pad resolved to numbers), BatchNormalization and
- * LRN. */
+/* onnx_window.c - Conv, ConvInteger, MaxPool, AveragePool, LpPool (auto_pad resolved to numbers),
+ * BatchNormalization and LRN. */
 #include "onnx.h"
 
 #include <stdio.h>

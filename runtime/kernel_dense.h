@@ -48,8 +48,8 @@ struct gemm_f32_job {
     const float *residual; /* [m, n], row stride ldc */
     uint32_t m, n, k;      /* n <= nr_max */
     bool resume;           /* c holds the sum over earlier k: go on from it */
-    bool finish;           /* this is the last k: add bias and residual, activate. (Variants begin
-                              with bias_col and residual where !resume: all jobs over k have them) */
+    bool finish; /* this is the last k: add bias and residual, activate. Variants begin with bias
+                    of columns and residual where !resume: all jobs over k have them */
     struct dense_act act;
 };
 

@@ -3,7 +3,9 @@
  *
  * Three passes: powers of the whole input into scratch memory, so that an element under several
  * windows is raised once; their sums, windows as AveragePool's or whole planes; the roots of the
- * sums, in place. Each pass rounds to f32, so large p may overflow or underflow in between. */
+ * sums, in place. Each pass rounds to f32, so large p may overflow or underflow in between. A power
+ * is a product of squares: its relative error, at most about p / 2^24, is divided by p again in the
+ * root. */
 #include "elementary_f32.h"
 #include "math_f32.h"
 #include "op_list.h"
@@ -11,6 +13,8 @@
 #include "op_range.h"
 #include "shape_rule.h"
 #include "sum_f32.h"
+
+#define ROOT_WORK 32u /* elements that a root takes as long as */
 
 /* No kernel: the window is the plane. */
 static bool is_global(const struct op_args *args)
@@ -27,8 +31,8 @@ static enum pith_status shape_lp_pool(const struct op_args *args)
         return st;
     const int32_t *attr = args->attr;
     struct shape s = args->in[0]->shape;
-    if (s.rank < 3 || attr_count(attr, ATTR_POOL_STRIDES) || attr_count(attr, ATTR_POOL_DILATIONS) ||
-        attr_count(attr, ATTR_POOL_PADS) || attr[ATTR_POOL_CEIL])
+    if (s.rank < 3 || attr_count(attr, ATTR_POOL_STRIDES) || attr[ATTR_POOL_CEIL] ||
+        attr_count(attr, ATTR_POOL_DILATIONS) || attr_count(attr, ATTR_POOL_PADS))
         return PITH_ERR_CORRUPT;
     for (uint32_t i = 2; i < s.rank; i++)
         s.dim[i] = 1;
@@ -49,22 +53,31 @@ struct lp_job {
     const float *x;
     float *y;
     size_t plane; /* elements of one */
-    float p;
+    uint32_t p;
 };
+
+/* By squares; what overflows or underflows on the way is a factor of the result, or not used. */
+static float power(float x, uint32_t p)
+{
+    float y = 1.0f;
+    for (; p; p >>= 1) {
+        y = p & 1u ? y * x : y;
+        x *= x;
+    }
+    return y;
+}
 
 /* Items are elements. */
 static void power_range(void *arg, size_t begin, size_t end)
 {
     const struct lp_job *j = arg;
     const float *x = j->x;
-    if (j->p == 2.0f)
+    if (j->p == 2)
         for (size_t i = begin; i < end; i++)
             j->y[i] = x[i] * x[i];
     else
-        for (size_t i = begin; i < end; i++) {
-            float a = f32_from_bits(f32_bits(x[i]) & 0x7fffffffu);
-            j->y[i] = j->p == 1.0f ? a : pith_pow_f32(a, j->p);
-        }
+        for (size_t i = begin; i < end; i++)
+            j->y[i] = power(f32_from_bits(f32_bits(x[i]) & 0x7fffffffu), j->p);
 }
 
 /* Items are planes. */
@@ -79,28 +92,30 @@ static void plane_range(void *arg, size_t begin, size_t end)
 static void root_range(void *arg, size_t begin, size_t end)
 {
     const struct lp_job *j = arg;
-    if (j->p == 2.0f)
+    if (j->p == 2)
         pith_sqrt_row_f32(j->y + begin, j->y + begin, end - begin);
     else
         for (size_t i = begin; i < end; i++)
-            j->y[i] = pith_pow_f32(j->y[i], 1.0f / j->p);
+            j->y[i] = pith_pow_f32(j->y[i], 1.0f / (float)j->p);
 }
 
 static void run_lp_pool(const struct op_args *args, const struct op_env *env)
 {
     const struct shape *s = &args->in[0]->shape;
-    struct lp_job powers = {.x = args->in[0]->data, .y = env->scratch,
-                            .p = (float)args->attr[ATTR_POOL_P]};
-    struct lp_job sums = {.x = env->scratch, .y = args->out[0]->data,
-                          .plane = shape_product(s, 2, s->rank), .p = powers.p};
-    size_t work = powers.p <= 2.0f ? 1 : 16; /* a power costs as much as that many elements */
-    pith_op_range(env, shape_elems(s), work, power_range, &powers);
+    struct lp_job powers = {
+        .x = args->in[0]->data, .y = env->scratch, .p = (uint32_t)args->attr[ATTR_POOL_P]};
+    struct lp_job sums = {.x = env->scratch,
+                          .y = args->out[0]->data,
+                          .plane = shape_product(s, 2, s->rank),
+                          .p = powers.p};
+    pith_op_range(env, shape_elems(s), sums.p <= 2 ? 1 : 4, power_range, &powers);
     if (is_global(args))
         pith_op_range(env, shape_product(s, 0, 2), sums.plane, plane_range, &sums);
     else
         pith_pool_run(args, env, sums.x, POOL_SUM);
-    if (sums.p != 1.0f)
-        pith_op_range(env, shape_elems(&args->out[0]->shape), work, root_range, &sums);
+    if (sums.p != 1)
+        pith_op_range(env, shape_elems(&args->out[0]->shape), sums.p == 2 ? 1 : ROOT_WORK,
+                      root_range, &sums);
 }
 
 static const struct attr_field fields[] = {

@@ -3,9 +3,9 @@
  *
  * A window's taps are i * dilation for i < kernel, placed at o * stride - pad_begin. Taps outside
  * the input count for nothing; a window without any tap inside (only dilation can make one) gives
- * -inf as a maximum and 0 as an average or sum. With `ceil` an output more is computed for a window that
- * starts inside the input or its begin padding, as onnxruntime does. AveragePool divides by the
- * taps inside the input, or with `include_pad` by those inside the padded input. NaN inputs are
+ * -inf as a maximum and 0 as an average or sum. With `ceil` an output more is computed for a window
+ * that starts inside the input or its begin padding, as onnxruntime does. AveragePool divides by
+ * the taps inside the input, or with `include_pad` by those inside the padded input. NaN inputs are
  * skipped by the maximum.
  *
  * A window is reduced first along its columns, then along its row, so an output costs kernel height
@@ -458,7 +458,7 @@ static const struct attr_field fields[] = {
         .n_fields = 6,                                                                             \
         .n_slots = ATTR_POOL_INCLUDE_PAD + 1,                                                      \
         .fields = fields,                                                                          \
-        .shape = pith_pool_shape,                                                                       \
+        .shape = pith_pool_shape,                                                                  \
         .run = run_pool,                                                                           \
     };
 

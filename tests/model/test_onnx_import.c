@@ -285,6 +285,33 @@ static void test_early_opsets(void **state)
            "later with onnx.version_converter");
 }
 
+/* A float at opset 1, an int since. No kernel_shape is not a kernel over the whole plane. */
+static struct proto lp_pool_graph(const char *op, float p)
+{
+    struct proto g = {0}, node = build_node(op, "n", "x -> y");
+    build_attr_float(&node, "p", p);
+    proto_message(&g, GRAPH_NODE, node);
+    build_input(&g, "x", 3, 2, 3, 4);
+    build_output(&g, "y");
+    return build_model(g, 1);
+}
+
+static void test_lp_pool_of_opset_1(void **state)
+{
+    (void)state;
+    struct proto file = lp_pool_graph("GlobalLpPool", 3.0f);
+    struct pith_model *m = import(&file, NULL);
+    assert_int_equal(m->nodes[0].op, PITH_OP_LP_POOL);
+    assert_int_equal(m->nodes[0].attr[ATTR_POOL_P], 3);
+    pith_model_free(m);
+    file = lp_pool_graph("GlobalLpPool", 2.5f);
+    refuse(&file, NULL, PITH_ERR_UNSUPPORTED,
+           "net.onnx: node 'n' (GlobalLpPool): p 2.5 is not a whole number from 1 on");
+    file = lp_pool_graph("LpPool", 2.0f);
+    refuse(&file, NULL, PITH_ERR_CORRUPT,
+           "net.onnx: node 'n' (LpPool): kernel_shape has 0 entries, 1 spatial dims need 1");
+}
+
 static void test_unsorted(void **state)
 {
     (void)state;
@@ -750,7 +777,7 @@ int main(void)
         cmocka_unit_test(test_fold),
         cmocka_unit_test(test_vanish),
         cmocka_unit_test(test_graph_errors),
-        cmocka_unit_test(test_early_opsets),
+        cmocka_unit_test(test_early_opsets), cmocka_unit_test(test_lp_pool_of_opset_1),
         cmocka_unit_test(test_unsorted),
         cmocka_unit_test(test_long_chain),
         cmocka_unit_test(test_shapes_and_frozen_inputs),

@@ -178,6 +178,13 @@ static void test_messages(void **state)
     build_ints(&g, "b", 1, 0);
     refuse(build_model(g, 13), PITH_ERR_CORRUPT,
            "net.onnx: node 'count' (Range): 3 to 3 by 0 has no number of elements");
+    g = (struct proto){0};
+    proto_message(&g, GRAPH_NODE, build_node("Swish", "gate", "x -> y z"));
+    build_input(&g, "x", 1, 3);
+    build_output(&g, "y");
+    build_output(&g, "z");
+    refuse(build_model(g, 24), PITH_ERR_UNSUPPORTED,
+           "net.onnx: node 'gate' (Swish): nothing makes its output 1 'z'");
 }
 
 static struct proto einsum_graph(const char *equation)
