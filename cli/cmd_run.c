@@ -46,6 +46,7 @@ struct wanted {
     char path[CLI_PATH_BYTES];
     uint8_t *data; /* owns */
     uint64_t bytes; /* of one sample */
+    bool uneven;    /* it was not the same in all */
 };
 
 struct runner {
@@ -358,8 +359,13 @@ static bool take_sample(void *user, uint64_t sample)
     struct runner *r = user;
     for (uint32_t i = 0; i < r->n_wanted; i++) {
         struct wanted *w = &r->wanted[i];
-        memcpy(w->data + sample * w->bytes, pith_plan_output_data(r->plan, w->output),
-               (size_t)w->bytes);
+        struct pith_tensor t;
+        pith_plan_output(r->plan, w->output, &t);
+        if (sample == 0) /* at most what there is room for: some outputs are as long as they come */
+            w->bytes = t.bytes;
+        w->uneven |= t.bytes != w->bytes;
+        if (!w->uneven && t.bytes)
+            memcpy(w->data + sample * w->bytes, t.data, (size_t)t.bytes);
     }
     if (r->n_wanted == 0)
         print_result(r, sample);
@@ -398,6 +404,11 @@ static enum cli_exit write_wanted(const struct runner *r, const struct wanted *w
     struct pith_tensor t;
     uint32_t dim[PITH_MAX_RANK], axes = 0;
     pith_plan_output(r->plan, w->output, &t);
+    if (w->uneven) {
+        cli_error("output '%.*s' has another shape for each sample: run one at a time, with --range",
+                  (int)t.name_bytes, t.name);
+        return EXIT_UNSUPPORTED;
+    }
     if (r->stacked && t.rank == PITH_MAX_RANK) {
         cli_error("output '%.*s' has %u axes already: one more is needed for the samples",
                   (int)t.name_bytes, t.name, t.rank);

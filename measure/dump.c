@@ -33,7 +33,8 @@ static void append(struct pith_dump *d, const struct pith_tensor *t)
         d->data = more;
         d->room = room;
     }
-    memcpy(d->data + d->n_bytes, t->data, (size_t)t->bytes);
+    if (t->bytes) /* a selection may be of nothing */
+        memcpy(d->data + d->n_bytes, t->data, (size_t)t->bytes);
     d->n_bytes += t->bytes;
     d->n_seen++;
 }

@@ -433,6 +433,8 @@ enum pith_status pith_onnx_as_scalar(struct onnx_lower *l, const char *what, enu
                                      uint32_t *value);
 enum pith_status pith_onnx_constant_scalar(struct onnx_lower *l, uint32_t value, bool *constant,
                                            int64_t *number);
+/* PITH_ERR_UNSUPPORTED: the runtime takes no bodies nested as deep as l's region. */
+enum pith_status pith_onnx_check_depth(struct onnx_lower *l);
 /* onnx_branch.c: the end of a region whose course is known; false: it is not. */
 bool pith_onnx_settle_end(struct onnx_import *im, const struct onnx_flat *end);
 /* "f32 1x3x224x224" */

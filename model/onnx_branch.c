@@ -26,6 +26,9 @@ static enum pith_status begin_branch(struct onnx_lower *l)
     r->taken_second = constant && !holds;
     if (constant)
         return PITH_OK;
+    status = pith_onnx_check_depth(l);
+    if (status)
+        return status;
     status = pith_onnx_step(l, PITH_OP_BRANCH, &step, &out);
     step.in = &condition;
     if (!status)

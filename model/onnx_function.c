@@ -173,6 +173,11 @@ static enum pith_status substitute(struct onnx_import *im, const struct onnx_cal
                                    const Onnx__AttributeProto *a, Onnx__AttributeProto **to)
 {
     const Onnx__NodeProto *node = call->node;
+    im->n_steps += node->n_attribute + call->function->n_defaults;
+    if (im->n_steps > ONNX_MAX_STEPS)
+        return pith_onnx_fail(im, PITH_ERR_UNSUPPORTED,
+                              "node '%.100s' (%.40s): its function refers to too many attributes",
+                              pith_onnx_label(node), node->op_type);
     const Onnx__AttributeProto *given = named(node->attribute, node->n_attribute, a->ref_attr_name);
     if (!given)
         given = named(call->function->defaults, call->function->n_defaults, a->ref_attr_name);

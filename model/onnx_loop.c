@@ -6,6 +6,7 @@
  * (counted down for the reverse direction), and what is collected along another axis or backwards
  * is brought there behind the loop. A Loop's condition costs nothing where it is constant. A loop
  * that never runs is left out: its results are its initial states. */
+#include "graph.h"
 #include "onnx.h"
 
 #include <stdio.h>
@@ -100,6 +101,22 @@ static enum pith_status one_axis(struct onnx_lower *l, uint32_t op, uint32_t in,
     return status ? status : pith_onnx_finish(&step);
 }
 
+enum pith_status pith_onnx_check_depth(struct onnx_lower *l)
+{
+    struct onnx_import *im = l->im;
+    uint32_t depth = 1;
+    for (uint32_t part = region_of(l)->parent; part != 0;) {
+        const struct onnx_region *around = &im->regions[(part - 1) / 2];
+        depth += around->emitted != 0;
+        part = around->parent;
+    }
+    if (depth > PITH_MAX_DEPTH)
+        return pith_onnx_node_fail(l, PITH_ERR_UNSUPPORTED,
+                                   "loops and branches are nested more than %u deep",
+                                   PITH_MAX_DEPTH);
+    return PITH_OK;
+}
+
 /* ---- begin ------------------------------------------------------------------------------------
  */
 
@@ -115,6 +132,9 @@ static enum pith_status emit_loop(struct onnx_lower *l, const struct trips *t, u
     struct onnx_region *r = region_of(l);
     struct onnx_lower step;
     uint32_t out = l->first_out, n = 0;
+    enum pith_status status = pith_onnx_check_depth(l);
+    if (status)
+        return status;
     uint32_t *in = pith_onnx_alloc(&im->budget, r->n_states + 2u, sizeof *in);
     if (!in)
         return pith_onnx_no_memory(im);
@@ -124,7 +144,7 @@ static enum pith_status emit_loop(struct onnx_lower *l, const struct trips *t, u
         in[n++] = t->condition;
     for (uint32_t i = 0; i < r->n_states; i++)
         in[n++] = l->in[first + i];
-    enum pith_status status = pith_onnx_step(l, PITH_OP_LOOP, &step, &out);
+    status = pith_onnx_step(l, PITH_OP_LOOP, &step, &out);
     step.attr[ATTR_LOOP_TRIPS] = t->n > INT32_MAX ? INT32_MAX : (int32_t)t->n;
     step.attr[ATTR_LOOP_HAS_COUNT] = t->count != ONNX_VALUE_NONE;
     step.attr[ATTR_LOOP_HAS_COND] = t->condition != ONNX_VALUE_NONE;
@@ -167,11 +187,11 @@ static enum pith_status begin_loop(struct onnx_lower *l)
     struct onnx_region *r = region_of(l);
     struct trips t;
     enum pith_status status = read_trips(l, &t);
+    for (uint32_t i = 2; i < l->n_in && !status; i++) /* of a loop that never runs the results */
+        if (l->in[i] == ONNX_VALUE_NONE)
+            status = pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "input %u is missing", i);
     if (status || r->never)
         return status;
-    for (uint32_t i = 2; i < l->n_in; i++)
-        if (l->in[i] == ONNX_VALUE_NONE)
-            return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "input %u is missing", i);
     r->endless = l->in[0] == ONNX_VALUE_NONE && t.condition == ONNX_VALUE_NONE;
     status = emit_loop(l, &t, 2);
     if (!status)

@@ -435,19 +435,11 @@ static enum pith_status match_regions(const struct image *im, struct graph *g,
               : PITH_OK;
 }
 
-/* Whether the value is what NonMaxSuppression selects. Nodes are in order of their outputs. */
+/* Whether the value is what NonMaxSuppression selects. */
 static bool is_selection(const struct graph *g, uint32_t value)
 {
-    uint32_t low = 0, high = g->n_nodes;
-    while (high - low > 1) {
-        uint32_t mid = low + (high - low) / 2;
-        if (g->nodes[mid].first_out <= value)
-            low = mid;
-        else
-            high = mid;
-    }
-    return high > 0 && g->nodes[low].info->op == PITH_OP_NON_MAX_SUPPRESSION &&
-           g->nodes[low].first_out == value;
+    uint32_t n = pith_graph_producer(g, value);
+    return n != PITH_NO_NODE && g->nodes[n].info->op == PITH_OP_NON_MAX_SUPPRESSION;
 }
 
 /* How much is selected is known at run time alone, to nobody but the caller. */

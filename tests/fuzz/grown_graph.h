@@ -680,6 +680,8 @@ static inline void grow_input(struct grower *g)
     v.rank = 1 + roll(g, 5);
     for (uint32_t i = 0; i < v.rank; i++)
         v.dim[i] = 1 + roll(g, i == 0 ? 3 : 6);
+    while (elements(&v) > GROW_ELEMS)
+        v.dim[--v.rank] = 0;
     snprintf(name, sizeof name, "v%u", g->n);
     int64_t told[GROW_RANK];
     for (uint32_t i = 0; i < v.rank; i++)

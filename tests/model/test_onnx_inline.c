@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #include "onnx_refusal.h"
 
-enum { FLOAT_ATTRIBUTE = 1, GRAPH_ATTRIBUTE = 5 };
+enum { FLOAT_ATTRIBUTE = 1, GRAPH_ATTRIBUTE = 5, BOOL_TYPE = 9 };
 
 /* x [2, 3] -> call -> y, with up to two functions. */
 static struct proto calling(struct proto call, struct proto f, struct proto g)
@@ -276,6 +276,65 @@ static void test_wrong_references(void **state)
                 "node 's' (Scan): a body handed to a function is not supported");
 }
 
+/* Each reference is looked up among all attributes of the call: the product is bounded. */
+static void test_many_references(void **state)
+{
+    (void)state;
+    struct proto f = build_function("f", "a -> b"), call = build_call("f", "c", "x -> y");
+    struct proto node = build_node("Relu", "r", "a -> b");
+    for (int i = 0; i < 2100; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "a%d", i);
+        build_attr_float(&call, name, 1.0f);
+        build_attr_ref(&node, name, "none", FLOAT_ATTRIBUTE);
+    }
+    proto_message(&f, FUNCTION_NODE, node);
+    refuse_file(calling(call, f, (struct proto){0}), PITH_ERR_UNSUPPORTED,
+                "node 'c' (f): its function refers to too many attributes");
+}
+
+static struct proto branch(struct proto node, const char *output)
+{
+    struct proto g = {0};
+    proto_message(&g, GRAPH_NODE, node);
+    build_output(&g, output);
+    return g;
+}
+
+/* Through functions bodies nest deeper than messages may: as deep as the runtime takes. */
+static struct proto nested_branches(int depth)
+{
+    struct proto graph = {0};
+    proto_message(&graph, GRAPH_NODE, build_call("f1", "f1", "x go -> y"));
+    build_input(&graph, "x", 2, 2, 3);
+    proto_message(&graph, GRAPH_INPUT, build_value("go", BOOL_TYPE, NULL, 0));
+    build_output(&graph, "y");
+    struct proto model = build_model(graph, 16);
+    for (int i = 1; i <= depth; i++) {
+        char name[16], next[16];
+        snprintf(name, sizeof name, "f%d", i);
+        snprintf(next, sizeof next, "f%d", i + 1);
+        struct proto f = build_function(name, "a go -> b"), node = build_node("If", name, "go -> b");
+        build_attr_graph(&node, "then_branch",
+                         branch(i < depth ? build_call(next, next, "a go -> t")
+                                          : build_node("Abs", "abs", "a -> t"),
+                                "t"));
+        build_attr_graph(&node, "else_branch", branch(build_node("Neg", "neg", "a -> e"), "e"));
+        proto_message(&f, FUNCTION_NODE, node);
+        proto_message(&model, MODEL_FUNCTION, f);
+    }
+    return model;
+}
+
+static void test_nested_branches(void **state)
+{
+    (void)state;
+    pith_model_free(import_file(nested_branches(16)));
+    refuse_file(nested_branches(17), PITH_ERR_UNSUPPORTED,
+                "node 'f1/f2/f3/f4/f5/f6/f7/f8/f9/f10/f11/f12/f13/f14/f15/f16/f17/f17' (If): loops "
+                "and branches are nested more than 16 deep");
+}
+
 /* A default attribute is scanned like everything else: it may not nest without end. */
 static void test_hostile_default(void **state)
 {
@@ -309,6 +368,8 @@ int main(void)
         cmocka_unit_test(test_growth_without_nodes),
         cmocka_unit_test(test_wrong_calls),
         cmocka_unit_test(test_wrong_references),
+        cmocka_unit_test(test_many_references),
+        cmocka_unit_test(test_nested_branches),
         cmocka_unit_test(test_hostile_default),
     };
     return cmocka_run_group_tests_name("onnx_inline", tests, NULL, NULL);

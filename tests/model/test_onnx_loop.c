@@ -417,6 +417,8 @@ static void test_wrong_loops(void **state)
                 "node 'loop' (Loop): its next condition is f32 3, not one bool");
     refuse_file(loop_file("five yes ' -> y z", loop_body("c"), "y -> r"), PITH_ERR_CORRUPT,
                 "node 'loop' (Loop): input 2 is missing");
+    refuse_file(loop_file("none yes ' -> y z", loop_body("c"), "y -> r"), PITH_ERR_CORRUPT,
+                "node 'loop' (Loop): input 2 is missing"); /* a result, as the loop never runs */
     refuse_file(loop_file("five yes x x -> y z", loop_body("c"), "y -> r"), PITH_ERR_CORRUPT,
                 "node 'loop' (Loop): 4 inputs do not fit a body of 3 inputs and 3 outputs");
     refuse_file(loop_file("five -> y z", loop_body("c"), "y -> r"), PITH_ERR_CORRUPT,
