@@ -29,7 +29,7 @@ O := $(BUILD)/$(VARIANT)
 .PRECIOUS: $(O)/%.o
 ARCH := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
 
-MODULES := runtime host huffman model measure prune quantize calibrate compress cli
+MODULES := runtime host huffman model measure prune quantize calibrate train compress cli
 LIB_MODULES := $(filter-out cli,$(MODULES))
 TEST_SRC := $(foreach m,$(MODULES),$(wildcard tests/$(m)/test_*.c))
 TEST_BIN := $(TEST_SRC:%.c=$(O)/%)
@@ -126,7 +126,7 @@ clean: ## remove everything built
 	rm -rf $(BUILD)
 
 # ---- install -----------------------------------------------------------------------------------
-HEADERS := $(wildcard runtime/pith_*.h runtime/host/pith_*.h huffman/pith_*.h model/pith_*.h measure/pith_*.h prune/pith_*.h quantize/pith_*.h calibrate/pith_*.h compress/pith_*.h)
+HEADERS := $(wildcard runtime/pith_*.h runtime/host/pith_*.h huffman/pith_*.h model/pith_*.h measure/pith_*.h prune/pith_*.h quantize/pith_*.h calibrate/pith_*.h train/pith_*.h compress/pith_*.h)
 VERSION := $(shell awk '/define PITH_VERSION_/ {v = v s $$3; s = "."} END {print v}' runtime/pith_runtime.h)
 define pc_file
 prefix=$(PREFIX)\nlibdir=$${prefix}/lib\nincludedir=$${prefix}/include\n\nName: $(1)\nDescription: $(2)\nVersion: $(VERSION)\nLibs: -L$${libdir} -l$(1)\nLibs.private: $(3)\nCflags: -I$${includedir}\n
@@ -140,7 +140,7 @@ install: all ## into DESTDIR/PREFIX (/usr/local)
 	install -d $(DESTDIR)$(PREFIX)/share/man/man1
 	for page in $$($(O)/pith help --man); do $(O)/pith help --man $$page > $(DESTDIR)$(PREFIX)/share/man/man1/$$page.1 || exit 1; done
 	printf '$(call pc_file,pith-runtime,execute compressed networks,-lpthread)' > $(DESTDIR)$(PREFIX)/lib/pkgconfig/pith-runtime.pc
-	printf '$(call pc_file,pith,compress networks,$(sort $(call link_libs,compress)) -lm -lpthread)' > $(DESTDIR)$(PREFIX)/lib/pkgconfig/pith.pc
+	printf '$(call pc_file,pith,compress networks,$(sort $(call link_libs,compress) $(LIBS_train)) -lm -lpthread)' > $(DESTDIR)$(PREFIX)/lib/pkgconfig/pith.pc
 uninstall: ## remove what install laid down
 	rm -f $(DESTDIR)$(PREFIX)/bin/pith $(DESTDIR)$(PREFIX)/lib/libpith.a $(DESTDIR)$(PREFIX)/lib/libpith-runtime.a
 	rm -f $(DESTDIR)$(PREFIX)/lib/pkgconfig/pith.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/pith-runtime.pc

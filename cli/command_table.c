@@ -3,10 +3,10 @@
 #include "cli.h"
 
 extern const struct cli_command cmd_info, cmd_check, cmd_compare, cmd_ops, cmd_import, cmd_prune,
-    cmd_cluster, cmd_encode, cmd_compress, cmd_run, cmd_eval, cmd_bench, cmd_decode, cmd_recipe,
-    cmd_help, cmd_version;
+    cmd_cluster, cmd_train, cmd_encode, cmd_compress, cmd_run, cmd_eval, cmd_bench, cmd_decode,
+    cmd_recipe, cmd_help, cmd_version;
 
 const struct cli_command *const cli_commands[] = {
-    &cmd_info,   &cmd_check,    &cmd_compare, &cmd_ops,  &cmd_import, &cmd_prune,
-    &cmd_cluster, &cmd_encode,  &cmd_compress, &cmd_run, &cmd_eval,   &cmd_bench,
-    &cmd_decode, &cmd_recipe,   &cmd_help,    &cmd_version, NULL};
+    &cmd_info,    &cmd_check,  &cmd_compare, &cmd_ops,      &cmd_import,  &cmd_prune,
+    &cmd_cluster, &cmd_train,  &cmd_encode,  &cmd_compress, &cmd_run,     &cmd_eval,
+    &cmd_bench,   &cmd_decode, &cmd_recipe,  &cmd_help,     &cmd_version, NULL};

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* Losses against their definitions and finite differences; the rates of every schedule. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include "loss.h"
+#include "schedule.h"
+
+enum { SAMPLES = 3, CLASSES = 5 };
+
+static const float logits[SAMPLES * CLASSES] = {0.5f, -1, 2,  0.25f, -3, 4, 4, -2,
+                                                1,    0,  -1, 0,     1,  2, 3};
+static const float teacher[SAMPLES * CLASSES] = {1, 0, 0, -1, 2, 3, -3, 1, 0.5f, 1, 2, 0, -1, 0, 1};
+static const int64_t labels[SAMPLES] = {2, 0, 1};
+
+static void check_gradient(const int64_t *label, float smoothing, float kl, float t)
+{
+    float x[SAMPLES * CLASSES], d[SAMPLES * CLASSES], unused[SAMPLES * CLASSES];
+    for (int i = 0; i < SAMPLES * CLASSES; i++)
+        x[i] = logits[i];
+    pith_loss_classes(SAMPLES, CLASSES, x, label, smoothing, kl, t, teacher, d);
+    for (int i = 0; i < SAMPLES * CLASSES; i++) {
+        const float h = 1.0f / 256;
+        x[i] = logits[i] + h;
+        double up =
+            pith_loss_classes(SAMPLES, CLASSES, x, label, smoothing, kl, t, teacher, unused).loss;
+        x[i] = logits[i] - h;
+        double down =
+            pith_loss_classes(SAMPLES, CLASSES, x, label, smoothing, kl, t, teacher, unused).loss;
+        x[i] = logits[i];
+        if (fabs((up - down) / (2 * (double)h) - (double)d[i]) > 2e-4)
+            fail_msg("element %d: %g, by differences %g", i, (double)d[i],
+                     (up - down) / (2 * (double)h));
+    }
+}
+
+static void test_classes(void **state)
+{
+    (void)state;
+    float d[SAMPLES * CLASSES];
+    struct loss_part p = pith_loss_classes(SAMPLES, CLASSES, logits, labels, 0, 0, 1, NULL, d);
+    double expected = 0;
+    for (int s = 0; s < SAMPLES; s++) {
+        double sum = 0;
+        for (int i = 0; i < CLASSES; i++)
+            sum += exp((double)logits[s * CLASSES + i]);
+        expected += log(sum) - (double)logits[s * CLASSES + labels[s]];
+    }
+    assert_true(fabs(p.loss - expected) < 1e-9);
+    assert_int_equal(p.right, 2); /* of two equal scores the first counts */
+    check_gradient(labels, 0, 0, 1);
+    check_gradient(labels, 0.1f, 0, 1);
+    check_gradient(labels, 0.1f, 0.7f, 2);
+    check_gradient(NULL, 0, 1, 4);
+}
+
+static void test_large_scores(void **state)
+{
+    (void)state;
+    const float x[2] = {1000, -1000};
+    float d[2];
+    const int64_t label = 1;
+    struct loss_part p = pith_loss_classes(1, 2, x, &label, 0, 0, 1, NULL, d);
+    assert_true(p.loss == 2000 && d[0] == 1 && d[1] == -1);
+}
+
+static void test_teacher_alike(void **state)
+{
+    (void)state;
+    float d[SAMPLES * CLASSES];
+    struct loss_part p = pith_loss_classes(SAMPLES, CLASSES, logits, NULL, 0, 1, 3, logits, d);
+    assert_true(fabs(p.loss) < 1e-9);
+    for (int i = 0; i < SAMPLES * CLASSES; i++)
+        assert_true(fabsf(d[i]) < 1e-6f);
+}
+
+static void test_squares(void **state)
+{
+    (void)state;
+    const float y[4] = {1, 2, 3, 4}, target[4] = {1, 0, 3, 7};
+    float d[4];
+    struct loss_part p = pith_loss_squares(2, 2, y, target, d);
+    assert_true(p.loss == (4 + 9) / 2.0);
+    assert_true(d[0] == 0 && d[1] == 2 && d[2] == 0 && d[3] == -3);
+}
+
+static void test_schedules(void **state)
+{
+    (void)state;
+    struct pith_train_opts o;
+    pith_train_opts_init(&o, sizeof o);
+    o.rate = 1;
+    assert_true(pith_schedule_rate(&o, 0, 100) == 1);
+    assert_true(fabs(pith_schedule_rate(&o, 50, 100) - 0.5) < 1e-12);
+    assert_true(pith_schedule_rate(&o, 99, 100) < 0.001);
+    o.warm_up = 0.1f;
+    assert_true(pith_schedule_rate(&o, 0, 100) < 0.1);
+    assert_true(fabs(pith_schedule_rate(&o, 10, 100) - 1) < 1e-6);
+    for (uint64_t i = 1; i < 10; i++)
+        assert_true(pith_schedule_rate(&o, i, 100) > pith_schedule_rate(&o, i - 1, 100));
+    o.warm_up = 0;
+    o.schedule = PITH_CONSTANT;
+    assert_true(pith_schedule_rate(&o, 99, 100) == 1);
+    o.schedule = PITH_STEPS;
+    assert_true(pith_schedule_rate(&o, 33, 100) == 1);
+    assert_true(fabs(pith_schedule_rate(&o, 34, 100) - 0.1) < 1e-7);
+    assert_true(fabs(pith_schedule_rate(&o, 67, 100) - 0.01) < 1e-7);
+    o.schedule = PITH_ONE_CYCLE;
+    assert_true(fabs(pith_schedule_rate(&o, 0, 100) - 0.04) < 1e-9);
+    assert_true(fabs(pith_schedule_rate(&o, 30, 100) - 1) < 1e-9);
+    assert_true(pith_schedule_rate(&o, 99, 100) < 0.01);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_classes), cmocka_unit_test(test_large_scores),
+        cmocka_unit_test(test_teacher_alike), cmocka_unit_test(test_squares),
+        cmocka_unit_test(test_schedules)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: MIT */
+/* backend_dnnl.c - the primitives through oneDNN (2.6).
+ *
+ * Activations are channels last, which its convolutions take without repacking; weights stay as the
+ * model has them and are reordered to what a primitive wants on each call, for they have changed
+ * since. oneDNN splits its work by OpenMP: each call here tells OpenMP to work alone, and puts its
+ * setting back. */
+#include "dnnl_load.h"
+#include "primitive.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { MAX_DIMS = DNNL_MAX_NDIMS }; /* the length of the library's lists */
+
+struct prim {
+    dnnl_engine_t engine;
+    dnnl_stream_t stream;
+    double seconds;
+};
+
+/* ---- one call -----------------------------------------------------------------------------------
+ */
+
+struct call {
+    struct prim *p;
+    int omp_threads;
+    struct timespec start;
+};
+
+static struct call enter(struct prim *p)
+{
+    struct call c = {.p = p, .omp_threads = pith_dnnl.max_threads()};
+    pith_dnnl.set_threads(1);
+    clock_gettime(CLOCK_MONOTONIC, &c.start);
+    return c;
+}
+
+static void leave(const struct call *c)
+{
+    struct timespec end;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    c->p->seconds +=
+        (double)(end.tv_sec - c->start.tv_sec) + 1e-9 * (double)(end.tv_nsec - c->start.tv_nsec);
+    pith_dnnl.set_threads(c->omp_threads);
+}
+
+enum pith_status pith_prim_new(struct prim **p)
+{
+    if (!pith_dnnl_load())
+        return PITH_ERR_UNSUPPORTED;
+    struct prim *made = calloc(1, sizeof *made);
+    if (!made)
+        return PITH_ERR_MEMORY;
+    if (pith_dnnl.engine_create(&made->engine, dnnl_cpu, 0) != dnnl_success ||
+        pith_dnnl.stream_create(&made->stream, made->engine, dnnl_stream_default_flags) !=
+            dnnl_success) {
+        pith_prim_free(made);
+        return PITH_ERR_UNSUPPORTED;
+    }
+    *p = made;
+    return PITH_OK;
+}
+
+void pith_prim_free(struct prim *p)
+{
+    if (!p)
+        return;
+    if (p->stream)
+        pith_dnnl.stream_destroy(p->stream);
+    if (p->engine)
+        pith_dnnl.engine_destroy(p->engine);
+    free(p);
+}
+
+double pith_prim_seconds(struct prim *p)
+{
+    double s = p->seconds;
+    p->seconds = 0;
+    return s;
+}
+
+void pith_prim_gemm(struct prim *p, bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k,
+                    float alpha, const float *a, int64_t lda, const float *b, int64_t ldb, bool add,
+                    float *c, int64_t ldc)
+{
+    struct call call = enter(p);
+    pith_dnnl.sgemm(trans_a ? 'T' : 'N', trans_b ? 'T' : 'N', m, n, k, alpha, a, lda, b, ldb,
+                    add ? 1.0f : 0.0f, c, ldc);
+    leave(&call);
+}
+
+/* ---- memories -----------------------------------------------------------------------------------
+ */
+
+/* Dense f32 with the axes in the order `outermost first`. */
+static dnnl_memory_desc_t dense(int rank, const dnnl_dim_t *dims, const int *order)
+{
+    dnnl_memory_desc_t d;
+    dnnl_dims_t strides;
+    dnnl_dim_t step = 1;
+    for (int i = rank - 1; i >= 0; i--) {
+        strides[order[i]] = step;
+        step *= dims[order[i]];
+    }
+    pith_dnnl.memory_desc_init_by_strides(&d, rank, dims, dnnl_f32, strides);
+    return d;
+}
+
+static dnnl_memory_desc_t channels_last(int axes, int64_t n, int64_t c, const int64_t *spatial)
+{
+    dnnl_dim_t dims[MAX_DIMS] = {n, c};
+    int order[MAX_DIMS] = {0};
+    for (int i = 0; i < axes; i++) {
+        dims[2 + i] = spatial[i];
+        order[1 + i] = 2 + i;
+    }
+    order[1 + axes] = 1;
+    return dense(2 + axes, dims, order);
+}
+
+static dnnl_memory_desc_t row_major(int rank, const dnnl_dim_t *dims)
+{
+    static const int order[] = {0, 1, 2, 3, 4, 5};
+    return dense(rank, dims, order);
+}
+
+/* A primitive and what it is called with: at most 5 tensors. */
+struct operation {
+    dnnl_primitive_t primitive;
+    dnnl_exec_arg_t arg[5];
+    int n_args;
+};
+
+static bool add_memory(struct prim *p, struct operation *o, int arg, const dnnl_memory_desc_t *desc,
+                       void *data)
+{
+    o->arg[o->n_args].arg = arg;
+    if (pith_dnnl.memory_create(&o->arg[o->n_args].memory, desc, p->engine, data) != dnnl_success)
+        return false;
+    o->n_args++;
+    return true;
+}
+
+static void set_data(struct operation *o, int i, const void *data)
+{
+    pith_dnnl.memory_set_data_handle(o->arg[i].memory, (void *)(uintptr_t)data);
+}
+
+static void execute(struct prim *p, const struct operation *o)
+{
+    pith_dnnl.primitive_execute(o->primitive, p->stream, o->n_args, o->arg);
+    pith_dnnl.stream_wait(p->stream);
+}
+
+static void clear(struct operation *o)
+{
+    for (int i = 0; i < o->n_args; i++)
+        pith_dnnl.memory_destroy(o->arg[i].memory);
+    if (o->primitive)
+        pith_dnnl.primitive_destroy(o->primitive);
+    memset(o, 0, sizeof *o);
+}
+
+static bool make_primitive(struct operation *o, const_dnnl_primitive_desc_t desc)
+{
+    return pith_dnnl.primitive_create(&o->primitive, desc) == dnnl_success;
+}
+
+static const dnnl_memory_desc_t *wanted(const_dnnl_primitive_desc_t desc, dnnl_query_t what)
+{
+    return pith_dnnl.primitive_desc_query_md(desc, what, 0);
+}
+
+/* Copies between two forms of one tensor. */
+static bool make_reorder(struct prim *p, struct operation *o, const dnnl_memory_desc_t *from,
+                         const dnnl_memory_desc_t *to, void *from_data, void *to_data)
+{
+    dnnl_primitive_desc_t desc;
+    if (pith_dnnl.reorder_primitive_desc_create(&desc, from, p->engine, to, p->engine, NULL) !=
+        dnnl_success)
+        return false;
+    bool ok = make_primitive(o, desc);
+    pith_dnnl.primitive_desc_destroy(desc);
+    return ok && add_memory(p, o, DNNL_ARG_FROM, from, from_data) &&
+           add_memory(p, o, DNNL_ARG_TO, to, to_data);
+}
+
+struct window {
+    dnnl_dims_t kernel, stride, dilation, begin, end;
+};
+
+static struct window window_of(const struct prim_conv_shape *s)
+{
+    struct window w;
+    for (uint32_t i = 0; i < s->axes; i++) {
+        w.kernel[i] = s->kernel[i];
+        w.stride[i] = s->stride[i];
+        w.dilation[i] = s->dilation[i] - 1; /* oneDNN counts the gaps */
+        w.begin[i] = s->pad_begin[i];
+        w.end[i] = s->pad_end[i];
+    }
+    return w;
+}
+
+static void *line_alloc(size_t bytes)
+{
+    return aligned_alloc(64, (bytes + 63) & ~(size_t)63);
+}
+
+/* ---- convolution --------------------------------------------------------------------------------
+ */
+
+struct prim_conv {
+    struct prim *p;
+    /* Weights as each direction wants them; data and weight gradients only where asked for. */
+    float *w_forward, *w_data, *w_grad;
+    float *bias; /* zeros, where the caller has none; his gradient of it goes there too */
+    int64_t o;
+    struct operation forward, data, weights;
+    struct operation to_forward, to_data, from_grad;
+};
+
+/* What the three directions share. */
+struct conv_descs {
+    dnnl_memory_desc_t x, y, w, w_any, bias;
+    struct window window;
+};
+
+static void describe(const struct prim_conv_shape *s, struct conv_descs *d)
+{
+    int axes = (int)s->axes, grouped = s->group > 1;
+    dnnl_dims_t dims;
+    int rank = 0;
+    if (grouped)
+        dims[rank++] = s->group;
+    dims[rank++] = s->o / s->group;
+    dims[rank++] = s->c / s->group;
+    for (int i = 0; i < axes; i++)
+        dims[rank++] = s->kernel[i];
+    d->window = window_of(s);
+    d->x = channels_last(axes, s->n, s->c, s->in);
+    d->y = channels_last(axes, s->n, s->o, s->out);
+    d->w = row_major(rank, dims);
+    pith_dnnl.memory_desc_init_by_tag(&d->w_any, rank, dims, dnnl_f32, dnnl_format_tag_any);
+    const dnnl_dims_t o = {s->o};
+    d->bias = row_major(1, o);
+}
+
+/* Weights in the form of `wanted`: its buffer and the reorder between it and the model's. */
+static bool own_form(struct prim_conv *conv, const struct conv_descs *d,
+                     const dnnl_memory_desc_t *form, bool back, float **buffer,
+                     struct operation *reorder)
+{
+    *buffer = line_alloc(pith_dnnl.memory_desc_get_size(form));
+    if (!*buffer)
+        return false;
+    return back ? make_reorder(conv->p, reorder, form, &d->w, *buffer, NULL)
+                : make_reorder(conv->p, reorder, &d->w, form, NULL, *buffer);
+}
+
+static bool make_forward(struct prim_conv *conv, const struct conv_descs *d,
+                         dnnl_primitive_desc_t *forward)
+{
+    dnnl_convolution_desc_t c;
+    if (pith_dnnl.dilated_convolution_forward_desc_init(
+            &c, dnnl_forward_training, dnnl_convolution_direct, &d->x, &d->w_any, &d->bias, &d->y,
+            d->window.stride, d->window.dilation, d->window.begin, d->window.end) != dnnl_success ||
+        pith_dnnl.primitive_desc_create(forward, &c, NULL, conv->p->engine, NULL) != dnnl_success)
+        return false;
+    const dnnl_memory_desc_t *w = wanted(*forward, dnnl_query_weights_md);
+    return make_primitive(&conv->forward, *forward) &&
+           own_form(conv, d, w, false, &conv->w_forward, &conv->to_forward) &&
+           add_memory(conv->p, &conv->forward, DNNL_ARG_SRC, &d->x, NULL) &&
+           add_memory(conv->p, &conv->forward, DNNL_ARG_DST, &d->y, NULL) &&
+           add_memory(conv->p, &conv->forward, DNNL_ARG_BIAS, &d->bias, NULL) &&
+           add_memory(conv->p, &conv->forward, DNNL_ARG_WEIGHTS, w, conv->w_forward);
+}
+
+static bool make_data(struct prim_conv *conv, const struct conv_descs *d,
+                      const_dnnl_primitive_desc_t forward)
+{
+    dnnl_convolution_desc_t c;
+    dnnl_primitive_desc_t desc;
+    if (pith_dnnl.dilated_convolution_backward_data_desc_init(
+            &c, dnnl_convolution_direct, &d->x, &d->w_any, &d->y, d->window.stride,
+            d->window.dilation, d->window.begin, d->window.end) != dnnl_success ||
+        pith_dnnl.primitive_desc_create(&desc, &c, NULL, conv->p->engine, forward) != dnnl_success)
+        return false;
+    const dnnl_memory_desc_t *w = wanted(desc, dnnl_query_weights_md);
+    bool ok = make_primitive(&conv->data, desc) &&
+              own_form(conv, d, w, false, &conv->w_data, &conv->to_data) &&
+              add_memory(conv->p, &conv->data, DNNL_ARG_DIFF_DST, &d->y, NULL) &&
+              add_memory(conv->p, &conv->data, DNNL_ARG_DIFF_SRC, &d->x, NULL) &&
+              add_memory(conv->p, &conv->data, DNNL_ARG_WEIGHTS, w, conv->w_data);
+    pith_dnnl.primitive_desc_destroy(desc);
+    return ok;
+}
+
+static bool make_weights(struct prim_conv *conv, const struct conv_descs *d,
+                         const_dnnl_primitive_desc_t forward)
+{
+    dnnl_convolution_desc_t c;
+    dnnl_primitive_desc_t desc;
+    if (pith_dnnl.dilated_convolution_backward_weights_desc_init(
+            &c, dnnl_convolution_direct, &d->x, &d->w_any, &d->bias, &d->y, d->window.stride,
+            d->window.dilation, d->window.begin, d->window.end) != dnnl_success ||
+        pith_dnnl.primitive_desc_create(&desc, &c, NULL, conv->p->engine, forward) != dnnl_success)
+        return false;
+    const dnnl_memory_desc_t *w = wanted(desc, dnnl_query_diff_weights_md);
+    bool ok = make_primitive(&conv->weights, desc) &&
+              own_form(conv, d, w, true, &conv->w_grad, &conv->from_grad) &&
+              add_memory(conv->p, &conv->weights, DNNL_ARG_SRC, &d->x, NULL) &&
+              add_memory(conv->p, &conv->weights, DNNL_ARG_DIFF_DST, &d->y, NULL) &&
+              add_memory(conv->p, &conv->weights, DNNL_ARG_DIFF_BIAS, &d->bias, NULL) &&
+              add_memory(conv->p, &conv->weights, DNNL_ARG_DIFF_WEIGHTS, w, conv->w_grad);
+    pith_dnnl.primitive_desc_destroy(desc);
+    return ok;
+}
+
+enum pith_status pith_prim_conv_new(struct prim *p, const struct prim_conv_shape *s, bool need_dx,
+                                    struct prim_conv **conv)
+{
+    struct prim_conv *made = calloc(1, sizeof *made);
+    struct conv_descs d;
+    dnnl_primitive_desc_t forward = NULL;
+    if (!made)
+        return PITH_ERR_MEMORY;
+    made->p = p;
+    made->o = s->o;
+    made->bias = calloc((size_t)s->o, sizeof *made->bias);
+    describe(s, &d);
+    struct call call = enter(p);
+    bool ok = made->bias && make_forward(made, &d, &forward) && make_weights(made, &d, forward) &&
+              (!need_dx || make_data(made, &d, forward));
+    leave(&call);
+    if (forward)
+        pith_dnnl.primitive_desc_destroy(forward);
+    if (!ok) {
+        pith_prim_conv_free(made);
+        return PITH_ERR_UNSUPPORTED;
+    }
+    *conv = made;
+    return PITH_OK;
+}
+
+void pith_prim_conv_free(struct prim_conv *conv)
+{
+    if (!conv)
+        return;
+    struct operation *all[] = {&conv->forward,    &conv->data,    &conv->weights,
+                               &conv->to_forward, &conv->to_data, &conv->from_grad};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        clear(all[i]);
+    free(conv->bias);
+    free(conv->w_forward);
+    free(conv->w_data);
+    free(conv->w_grad);
+    free(conv);
+}
+
+void pith_prim_conv_forward(struct prim_conv *conv, const float *x, const float *w,
+                            const float *bias, float *y)
+{
+    struct call call = enter(conv->p);
+    if (!bias)
+        memset(conv->bias, 0, (size_t)conv->o * sizeof *bias);
+    set_data(&conv->to_forward, 0, w);
+    execute(conv->p, &conv->to_forward);
+    set_data(&conv->forward, 0, x);
+    set_data(&conv->forward, 1, y);
+    set_data(&conv->forward, 2, bias ? bias : conv->bias);
+    execute(conv->p, &conv->forward);
+    leave(&call);
+}
+
+void pith_prim_conv_backward(struct prim_conv *conv, const float *x, const float *w,
+                             const float *dy, float *dx, float *dw, float *db)
+{
+    struct call call = enter(conv->p);
+    if (dx) {
+        set_data(&conv->to_data, 0, w);
+        execute(conv->p, &conv->to_data);
+        set_data(&conv->data, 0, dy);
+        set_data(&conv->data, 1, dx);
+        execute(conv->p, &conv->data);
+    }
+    if (dw || db) {
+        set_data(&conv->weights, 0, x);
+        set_data(&conv->weights, 1, dy);
+        set_data(&conv->weights, 2, db ? db : conv->bias);
+        execute(conv->p, &conv->weights);
+    }
+    if (dw) {
+        set_data(&conv->from_grad, 1, dw);
+        execute(conv->p, &conv->from_grad);
+    }
+    leave(&call);
+}
+
+/* ---- pooling ------------------------------------------------------------------------------------
+ */
+
+struct prim_pool {
+    struct prim *p;
+    struct operation forward, backward;
+    void *workspace; /* max: where each value came from */
+};
+
+static bool make_pool(struct prim_pool *pool, const struct prim_conv_shape *s, dnnl_alg_kind_t kind,
+                      dnnl_primitive_desc_t *forward, dnnl_primitive_desc_t *backward)
+{
+    dnnl_memory_desc_t x = channels_last((int)s->axes, s->n, s->c, s->in);
+    dnnl_memory_desc_t y = channels_last((int)s->axes, s->n, s->c, s->out);
+    dnnl_pooling_v2_desc_t f, b;
+    struct window v = window_of(s);
+    if (pith_dnnl.pooling_v2_forward_desc_init(&f, dnnl_forward_training, kind, &x, &y, v.stride,
+                                               v.kernel, v.dilation, v.begin,
+                                               v.end) != dnnl_success ||
+        pith_dnnl.primitive_desc_create(forward, &f, NULL, pool->p->engine, NULL) != dnnl_success ||
+        pith_dnnl.pooling_v2_backward_desc_init(&b, kind, &x, &y, v.stride, v.kernel, v.dilation,
+                                                v.begin, v.end) != dnnl_success ||
+        pith_dnnl.primitive_desc_create(backward, &b, NULL, pool->p->engine, *forward) !=
+            dnnl_success)
+        return false;
+    const dnnl_memory_desc_t *w = wanted(*forward, dnnl_query_workspace_md);
+    bool ok = make_primitive(&pool->forward, *forward) &&
+              make_primitive(&pool->backward, *backward) &&
+              add_memory(pool->p, &pool->forward, DNNL_ARG_SRC, &x, NULL) &&
+              add_memory(pool->p, &pool->forward, DNNL_ARG_DST, &y, NULL) &&
+              add_memory(pool->p, &pool->backward, DNNL_ARG_DIFF_DST, &y, NULL) &&
+              add_memory(pool->p, &pool->backward, DNNL_ARG_DIFF_SRC, &x, NULL);
+    size_t bytes = w ? pith_dnnl.memory_desc_get_size(w) : 0;
+    if (!ok || bytes == 0)
+        return ok;
+    pool->workspace = line_alloc(bytes);
+    return pool->workspace &&
+           add_memory(pool->p, &pool->forward, DNNL_ARG_WORKSPACE, w, pool->workspace) &&
+           add_memory(pool->p, &pool->backward, DNNL_ARG_WORKSPACE, w, pool->workspace);
+}
+
+enum pith_status pith_prim_pool_new(struct prim *p, const struct prim_conv_shape *s,
+                                    enum prim_pool_kind kind, struct prim_pool **pool)
+{
+    static const dnnl_alg_kind_t kinds[] = {[PRIM_POOL_MAX] = dnnl_pooling_max,
+                                            [PRIM_POOL_AVERAGE] = dnnl_pooling_avg_exclude_padding,
+                                            [PRIM_POOL_AVERAGE_WITH_PADS] =
+                                                dnnl_pooling_avg_include_padding};
+    struct prim_pool *made = calloc(1, sizeof *made);
+    dnnl_primitive_desc_t forward = NULL, backward = NULL;
+    if (!made)
+        return PITH_ERR_MEMORY;
+    made->p = p;
+    struct call call = enter(p);
+    bool ok = make_pool(made, s, kinds[kind], &forward, &backward);
+    leave(&call);
+    if (forward)
+        pith_dnnl.primitive_desc_destroy(forward);
+    if (backward)
+        pith_dnnl.primitive_desc_destroy(backward);
+    if (!ok) {
+        pith_prim_pool_free(made);
+        return PITH_ERR_UNSUPPORTED;
+    }
+    *pool = made;
+    return PITH_OK;
+}
+
+void pith_prim_pool_free(struct prim_pool *pool)
+{
+    if (!pool)
+        return;
+    clear(&pool->forward);
+    clear(&pool->backward);
+    free(pool->workspace);
+    free(pool);
+}
+
+void pith_prim_pool_forward(struct prim_pool *pool, const float *x, float *y)
+{
+    struct call call = enter(pool->p);
+    set_data(&pool->forward, 0, x);
+    set_data(&pool->forward, 1, y);
+    execute(pool->p, &pool->forward);
+    leave(&call);
+}
+
+void pith_prim_pool_backward(struct prim_pool *pool, const float *dy, float *dx)
+{
+    struct call call = enter(pool->p);
+    set_data(&pool->backward, 0, dy);
+    set_data(&pool->backward, 1, dx);
+    execute(pool->p, &pool->backward);
+    leave(&call);
+}

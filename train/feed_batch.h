@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* feed_batch.h - samples of a data set into the slices of a tape, in a seeded order. */
+#ifndef FEED_BATCH_H
+#define FEED_BATCH_H
+
+#include "pith_data.h"
+#include "tape.h"
+
+struct feed_batch;
+
+/* per_slice samples go to each slice. with_targets: real-valued targets instead of labels.
+ * n_classes: labels must lie below it (0: labels are not asked for). */
+enum pith_status pith_batch_new(struct pith_data *data, uint32_t per_slice, uint32_t n_classes,
+                                bool with_targets, struct feed_batch **b, struct pith_error *err);
+void pith_batch_free(struct feed_batch *b);            /* accepts NULL */
+uint64_t pith_batch_count(const struct feed_batch *b); /* whole batches of one epoch */
+/* A new order, of which this seed and epoch decide. */
+void pith_batch_shuffle(struct feed_batch *b, uint64_t seed, uint32_t epoch);
+/* Batch i of the epoch into the tape's input 0. PITH_ERR_CORRUPT: a label out of range, named. */
+enum pith_status pith_batch_load(struct feed_batch *b, struct tape *t, uint64_t i,
+                                 struct pith_error *err);
+/* Of the batch loaded last: [per_slice]; [per_slice, target elements]. */
+const int64_t *pith_batch_labels(const struct feed_batch *b, uint32_t slice);
+const float *pith_batch_targets(const struct feed_batch *b, uint32_t slice);
+
+#endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/* grad_move.c - operators whose outputs are copies of elements: Slice, Pad, Transpose, Tile,
+ * DepthToSpace, Trilu, GatherElements, GatherND. Which element an output is a copy of, the
+ * runtime's own operator says, when it is given a tensor whose elements are their own numbers (from
+ * 1; 0 is what was filled in). Numbers travel as the bits of floats: these operators only move
+ * bytes. */
+#include "grad_add.h"
+#include "grad_list.h"
+#include "index_read.h"
+
+#include <stdlib.h>
+
+enum { MOST_INPUTS = 2 };
+
+struct moved {
+    uint32_t *number; /* of the input's elements, where outputs depend on data (Gather) */
+    uint32_t *from;   /* [outputs] number of the element that it is a copy of, or 0 */
+};
+
+/* s->from, from an input of numbers. */
+static void follow(const struct grad_node *n, const uint32_t *number, uint32_t *from, void *scratch)
+{
+    int32_t attr[PITH_OP_MAX_SLOTS];
+    struct tview in[MOST_INPUTS], out = *n->run->out[0];
+    const struct tview *ins[MOST_INPUTS] = {NULL, NULL};
+    struct tview *outs[] = {&out};
+    struct op_args args = *n->run;
+    memcpy(attr, n->attr, n->info->n_slots * sizeof *attr);
+    if (n->info->op == PITH_OP_PAD)
+        attr[ATTR_PAD_VALUE] = 0;
+    for (uint32_t i = 0; i < n->n_in && i < MOST_INPUTS; i++)
+        if (n->run->in[i]) {
+            in[i] = *n->run->in[i];
+            ins[i] = &in[i];
+        }
+    in[0].data = (void *)(uintptr_t)number;
+    out.data = from;
+    args.attr = attr;
+    args.in = ins;
+    args.out = outs;
+    struct op_env env = {.kernels = n->kernels, .scratch = scratch};
+    n->info->run(&args, &env);
+}
+
+static bool by_data(const struct grad_node *n)
+{
+    return n->info->op == PITH_OP_GATHER;
+}
+
+static void release(struct grad_node *n)
+{
+    struct moved *s = n->state;
+    free(s->number);
+    free(s->from);
+    free(s);
+}
+
+static uint32_t *numbers(size_t count)
+{
+    uint32_t *number = malloc((count + 1) * sizeof *number);
+    for (size_t i = 0; i < count && number; i++)
+        number[i] = (uint32_t)i + 1;
+    return number;
+}
+
+static void *run_scratch(const struct grad_node *n)
+{
+    struct op_env env = {.kernels = n->kernels};
+    struct op_need need = {0};
+    if (n->info->need)
+        n->info->need(n->run, &env, &need); /* it did so before */
+    return aligned_alloc(64, ((size_t)need.scratch_bytes + 64) & ~(size_t)63);
+}
+
+static enum pith_status prepare(struct grad_node *n, uint64_t *scratch_bytes)
+{
+    size_t in = grad_count(n->in[0]), out = grad_count(n->out[0]);
+    (void)scratch_bytes;
+    if (!n->in[0]->grad)
+        return PITH_OK;
+    if (n->n_in > MOST_INPUTS || in > INT32_MAX)
+        return PITH_ERR_UNSUPPORTED;
+    struct moved *s = calloc(1, sizeof *s);
+    if (!s)
+        return PITH_ERR_MEMORY;
+    n->state = s;
+    s->number = numbers(in);
+    s->from = malloc((out + 1) * sizeof *s->from);
+    void *scratch = run_scratch(n);
+    bool ok = s->number && s->from && scratch;
+    if (ok && !by_data(n)) {
+        follow(n, s->number, s->from, scratch);
+        free(s->number);
+        s->number = NULL;
+    }
+    free(scratch);
+    return ok ? PITH_OK : PITH_ERR_MEMORY; /* the tape releases the state */
+}
+
+static void backward_copies(struct grad_node *n)
+{
+    const struct moved *s = n->state;
+    size_t count = grad_count(n->out[0]);
+    const float *dy = n->out[0]->grad;
+    float *dx = n->in[0]->grad;
+    if (!dx)
+        return;
+    if (s->number)
+        follow(n, s->number, s->from, n->scratch);
+    for (size_t i = 0; i < count; i++)
+        if (s->from[i])
+            dx[s->from[i] - 1] += dy[i];
+}
+
+/* Gather along an axis takes whole runs: by index, without a list of all elements. */
+static void backward_rows(struct grad_node *n)
+{
+    const struct shape *x = &n->in[0]->shape;
+    uint32_t axis = (uint32_t)n->attr[ATTR_GATHER_AXIS];
+    size_t outer = shape_product(x, 0, axis), dim = x->dim[axis];
+    size_t run = shape_product(x, axis + 1, x->rank), n_index = grad_count(n->in[1]);
+    const struct tview *index = n->run->in[1];
+    const float *dy = n->out[0]->grad;
+    for (size_t o = 0; o < outer; o++)
+        for (size_t i = 0; i < n_index; i++, dy += run) {
+            size_t at = index_at(index, i, x->dim[axis]);
+            grad_put(n->in[0]->grad + (o * dim + at) * run, dy, run, false);
+        }
+}
+
+static bool of_rows(const struct grad_node *n)
+{
+    return n->attr[ATTR_GATHER_KIND] == 0;
+}
+
+static enum pith_status prepare_gather(struct grad_node *n, uint64_t *scratch_bytes)
+{
+    return of_rows(n) ? PITH_OK : prepare(n, scratch_bytes);
+}
+
+static void backward_gather(struct grad_node *n)
+{
+    if (!of_rows(n))
+        backward_copies(n);
+    else if (n->in[0]->grad)
+        backward_rows(n);
+}
+
+#define MOVE(name, number)                                                                         \
+    const struct grad_op pith_grad_##name = {                                                      \
+        .op = number, .prepare = prepare, .release = release, .backward = backward_copies}
+
+MOVE(slice, PITH_OP_SLICE);
+MOVE(pad, PITH_OP_PAD);
+MOVE(transpose, PITH_OP_TRANSPOSE);
+MOVE(tile, PITH_OP_TILE);
+MOVE(depth_space, PITH_OP_DEPTH_SPACE);
+MOVE(trilu, PITH_OP_TRILU);
+
+const struct grad_op pith_grad_gather = {.op = PITH_OP_GATHER,
+                                         .prepare = prepare_gather,
+                                         .release = release,
+                                         .backward = backward_gather};

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* grad_op.h - what an operator's gradient is. One row of grad_table.c names it; families live in
+ * grad_<family>.c.
+ *
+ * backward() ADDS to the gradients of its inputs (a value read twice gets both parts); a gradient
+ * that is NULL is not wanted and its work is left out. Where the operator says that it `sets`, it
+ * writes those whose sets[i] is true, instead of adding, input after input: nobody wrote there
+ * before, and nothing needs to be cleared. */
+#ifndef GRAD_OP_H
+#define GRAD_OP_H
+
+#include "channel_rows.h"
+#include "op.h"
+#include "primitive.h"
+#include "tape.h"
+
+enum { BN_SCALE = 1, BN_BIAS = 2, BN_MEAN = 3, BN_VAR = 4 }; /* inputs of BatchNorm */
+
+/* One node in one slice. */
+struct grad_node {
+    const struct op_info *info;
+    const int32_t *attr;
+    const char *name;
+    uint32_t n_in, n_out;
+    struct tape_tensor *const *in; /* NULL: left out */
+    struct tape_tensor *const *out;
+    const bool *sets; /* [n_in] */
+    uint32_t slice, n_slices;
+    struct prim *prim; /* of the slice */
+    void *state;       /* of the operator, for this slice; made by prepare() */
+    void *scratch;     /* of the slice, as prepare() asked for; 64-byte aligned */
+    double *shared;    /* grad_op.shared_sums a channel: of slice 0, slice 1, ..., then their sum */
+    const struct op_args *run; /* the runtime's, in the layouts above */
+    const struct pith_kernels *kernels;
+    const struct channel_rows *rows;
+    uint32_t channels; /* dim 1 of in[0] */
+    bool training;
+};
+
+/* The runtime's forward of the node, from data to data. */
+static inline void grad_run(const struct grad_node *n)
+{
+    struct op_env env = {.kernels = n->kernels, .scratch = n->scratch};
+    n->info->run(n->run, &env);
+}
+
+/* Batch statistics of this slice, and of all. */
+static inline double *grad_own_sums(const struct grad_node *n, uint32_t sums)
+{
+    return n->shared + (size_t)n->slice * n->channels * sums;
+}
+
+static inline double *grad_all_sums(const struct grad_node *n, uint32_t sums)
+{
+    return n->shared + (size_t)n->n_slices * n->channels * sums;
+}
+
+enum grad_layout {
+    GRAD_ROW_MAJOR = 0,
+    GRAD_CHANNELS_LAST = 1, /* input 0 and the outputs, where they have 3 axes or more */
+    GRAD_EITHER = 2 /* outputs, and inputs of their rank: as the first input of output 0's shape
+                       comes (if none is, as input 0 does); the rest row-major */
+};
+
+struct grad_op {
+    uint32_t op; /* enum pith_op */
+    enum grad_layout layout;
+    bool sets; /* see above */
+    /* NULL: nothing to prepare. *scratch_bytes: the most that forward and backward take. Shapes are
+     * set and data is in place, but not written. PITH_ERR_UNSUPPORTED, _MEMORY. */
+    enum pith_status (*prepare)(struct grad_node *n, uint64_t *scratch_bytes);
+    void (*release)(struct grad_node *n); /* frees state */
+    bool runs;                            /* a forward of its own that calls grad_run() */
+    /* NULL: the runtime's run(), which must then not depend on the layout. */
+    void (*forward)(struct grad_node *n);
+    void (*backward)(struct grad_node *n);
+    /* Batch statistics: forward_sums writes grad_own_sums of its slice; when all slices have, they
+     * are added in slice order into grad_all_sums, and forward runs. The same backward. 0: none. */
+    uint32_t shared_sums; /* for each channel */
+    void (*forward_sums)(struct grad_node *n);
+    void (*backward_sums)(struct grad_node *n);
+};
+
+const struct grad_op *pith_grad_get(uint32_t op); /* NULL: it has no gradient */
+
+#endif

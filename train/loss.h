@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* loss.h - losses of one slice: their sum over samples, and the gradient of the batch's sum. */
+#ifndef LOSS_H
+#define LOSS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define LOSS_MAX_CLASSES 4096u
+
+struct loss_part {
+    double loss;    /* sum over the slice's samples */
+    uint32_t right; /* samples whose largest score is the label's */
+};
+
+/* logits: [n, classes], 2 .. LOSS_MAX_CLASSES classes. label: [n], each in 0 .. classes - 1. d: [n,
+ * classes], set. Cross-entropy with label smoothing s (Szegedy et al., 2016, section 7), and part
+ * `kl` of the loss instead T^2 KL(teacher || student) of classes softened by T (Hinton et al.,
+ * 2015); teacher: logits [n, classes], NULL where kl is 0. label NULL: kl must be 1. */
+struct loss_part pith_loss_classes(uint32_t n, uint32_t classes, const float *logits,
+                                   const int64_t *label, float smoothing, float kl, float t,
+                                   const float *teacher, float *d);
+
+/* Mean over the elements of the squared difference; summed over samples. y, target, d: [n, elems].
+ */
+struct loss_part pith_loss_squares(uint32_t n, uint64_t elems, const float *y, const float *target,
+                                   float *d);
+
+#endif

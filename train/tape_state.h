@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* tape_state.h - what a tape is made of; shared by tape.c (building), tape_run.c (running).
+ *
+ * Steps stand in the order of execution. A step is a node, or a conversion of one value between its
+ * two layouts. Each slice has its own tensors and its own state of each operator. */
+#ifndef TAPE_STATE_H
+#define TAPE_STATE_H
+
+#include "grad_op.h"
+#include "kernels.h"
+#include "pith_host.h"
+#include "pith_train.h"
+#include "primitive.h"
+
+enum { TAPE_LAYOUTS = 2 };
+
+struct tape_step {
+    bool converts;
+    const struct grad_op *op; /* NULL: forward only */
+    uint32_t value;           /* of a conversion */
+    enum tape_layout to;
+    uint32_t at; /* of a node: its number in the model */
+    enum tape_layout layout;
+    const bool *sets;                         /* [n_in], of a conversion [1]: grad_op.h */
+    struct grad_node *node;                   /* [n_slices]; NULL in a conversion */
+    struct op_args *run;                      /* [n_slices]; where forward is the runtime's */
+    double *shared;                           /* [n_slices + 1][channels * op->shared_sums]; NULL */
+    double forward_seconds, backward_seconds; /* of the last calls */
+};
+
+/* While a tape is built. */
+struct tape_shapes {
+    struct tview *view; /* [n_values] */
+    const struct tview **in;
+    struct tview **out;
+};
+
+struct tape {
+    const struct pith_model *m;
+    struct tape_opts opts;
+    uint32_t n_slices, n_values, n_steps, n_parameters, n_statistics;
+    struct tape_step *step;
+    /* [n_slices][n_values][TAPE_LAYOUTS]; shape rank 0 and data NULL: not there */
+    struct tape_tensor *tensor;
+    enum tape_layout *primary; /* [n_values] the layout that its producer writes */
+    bool *wants_grad;          /* [n_values] */
+    struct tape_parameter *parameter;
+    uint32_t *parameter_of; /* [n_values] or UINT32_MAX */
+    struct tape_parameter *statistic;
+    uint32_t *statistic_of; /* [n_values] or UINT32_MAX */
+    float **slice_grad;     /* [n_slices * n_parameters] */
+    struct prim **prim;     /* [n_slices] */
+    void **scratch;         /* [n_slices], 64-byte aligned */
+    struct pith_kernels kernels;
+    struct pith_opts pool; /* parallel_for of the threads */
+    void **memory;         /* everything allocated, for pith_tape_free */
+    uint32_t n_memory, cap_memory;
+    double seconds;
+};
+
+static inline struct tape_tensor *tape_at(const struct tape *t, uint32_t slice, uint32_t value,
+                                          enum tape_layout layout)
+{
+    return &t->tensor[((size_t)slice * t->n_values + value) * TAPE_LAYOUTS + layout];
+}
+
+/* Whether both layouts of a shape are the same bytes: one tensor then serves as both. */
+static inline bool tape_layouts_agree(const struct shape *s)
+{
+    return s->rank < 3 || s->dim[1] == 1 || shape_product(s, 2, s->rank) == 1;
+}
+
+/* Zeroed, aligned to 64, freed with the tape; NULL: no memory. */
+void *pith_tape_take(struct tape *t, uint64_t count, size_t each);
+enum pith_status pith_tape_no_memory(struct pith_error *err);
+/* Steps, tensors and nodes of a tape whose shapes are known. */
+enum pith_status pith_tape_make_steps(struct tape *t, const struct tape_shapes *s,
+                                      struct pith_error *err);
+
+/* Between the layouts of shape s: rank >= 3, axis 1 goes last. */
+void pith_to_channels_last(const struct shape *s, const float *from, float *to, bool add);
+void pith_to_row_major(const struct shape *s, const float *from, float *to, bool add);
+
+#endif

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+#include "validate.h"
+#include "loss.h"
+#include "pith_host.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BATCH = 64 };
+
+struct validation {
+    struct pith_data *data;
+    enum pith_loss loss;
+    bool probabilities;
+    struct pith_plan *plan;
+    uint32_t batch;
+    struct pith_tensor in, out;
+    int64_t label[BATCH];
+    float *target, *gradient, *log_p;
+    double sum;
+    uint64_t right;
+};
+
+static enum pith_status load(struct validation *v, uint64_t first, uint32_t n,
+                             struct pith_error *err)
+{
+    uint64_t elems = pith_data_elems(v->data), targets = pith_data_target_elems(v->data);
+    float *x = pith_plan_input_data(v->plan, 0);
+    enum pith_status status = PITH_OK;
+    memset(x, 0, (size_t)v->in.bytes);
+    for (uint32_t i = 0; i < n && !status; i++) {
+        status = pith_data_read(v->data, first + i, x + i * elems, &v->label[i], err);
+        if (!status && v->loss == PITH_SQUARED_ERROR)
+            status = pith_data_read_target(v->data, first + i, v->target + i * targets);
+    }
+    return status;
+}
+
+static enum pith_status judge(struct validation *v, uint64_t first, uint32_t n,
+                              struct pith_error *err)
+{
+    uint64_t each = v->out.bytes / sizeof(float) / v->batch;
+    const float *y = v->out.data;
+    struct loss_part part;
+    if (v->loss == PITH_SQUARED_ERROR) {
+        part = pith_loss_squares(n, each, y, v->target, v->gradient);
+    } else {
+        for (uint32_t i = 0; i < n; i++)
+            if (v->label[i] < 0 || (uint64_t)v->label[i] >= each)
+                return pith_error_set(
+                    err, PITH_ERR_CORRUPT,
+                    "%.200s has label %" PRId64 ", the network has classes 0..%" PRIu64,
+                    pith_data_sample_name(v->data, first + i), v->label[i], each - 1);
+        for (uint64_t i = 0; i < n * each; i++)
+            v->log_p[i] = v->probabilities ? logf(fmaxf(y[i], 1e-30f)) : y[i];
+        part = pith_loss_classes(n, (uint32_t)each, v->log_p, v->label, 0, 0, 1, NULL, v->gradient);
+    }
+    v->sum += part.loss;
+    v->right += part.right;
+    return PITH_OK;
+}
+
+static enum pith_status run_all(struct validation *v, struct pith_error *err)
+{
+    uint64_t count = pith_data_count(v->data);
+    enum pith_status status = PITH_OK;
+    for (uint64_t i = 0; i < count && !status; i += v->batch) {
+        uint32_t n = count - i < v->batch ? (uint32_t)(count - i) : v->batch;
+        status = load(v, i, n, err);
+        if (!status)
+            status = pith_plan_run(v->plan);
+        if (!status)
+            status = judge(v, i, n, err);
+    }
+    return status;
+}
+
+static enum pith_status with_buffers(struct validation *v, struct pith_error *err)
+{
+    size_t out = (size_t)v->out.bytes / sizeof(float);
+    size_t targets = (size_t)pith_data_target_elems(v->data) * v->batch;
+    v->target = calloc(targets + 1, sizeof *v->target);
+    v->gradient = calloc(out + targets + 1, sizeof *v->gradient);
+    v->log_p = calloc(out + 1, sizeof *v->log_p);
+    enum pith_status status = PITH_ERR_MEMORY;
+    if (v->target && v->gradient && v->log_p)
+        status = run_all(v, err);
+    else
+        pith_error_set(err, status, "not enough memory to validate");
+    free(v->target);
+    free(v->gradient);
+    free(v->log_p);
+    return status;
+}
+
+static enum pith_status check_shapes(const struct validation *v, struct pith_error *err)
+{
+    uint64_t in = v->in.bytes / sizeof(float) / v->batch, out = v->out.bytes / sizeof(float);
+    if (v->in.type != PITH_F32 || v->out.type != PITH_F32 || out % v->batch ||
+        pith_data_elems(v->data) != in)
+        return pith_error_set(err, PITH_ERR_ARGUMENT,
+                              "validation samples have %" PRIu64
+                              " values, the network takes %" PRIu64,
+                              pith_data_elems(v->data), in);
+    if (v->loss != PITH_SQUARED_ERROR && !pith_data_labelled(v->data))
+        return pith_error_set(err, PITH_ERR_ARGUMENT, "the validation data has no labels");
+    if (v->loss == PITH_SQUARED_ERROR && pith_data_target_elems(v->data) != out / v->batch)
+        return pith_error_set(err, PITH_ERR_ARGUMENT,
+                              "the validation data has %" PRIu64
+                              " targets a sample, the network %" PRIu64 " outputs",
+                              pith_data_target_elems(v->data), out / v->batch);
+    return PITH_OK;
+}
+
+static enum pith_status open_and_run(struct validation *v, const struct pith_buffer *file,
+                                     const struct pith_opts *opts, struct pith_error *err)
+{
+    struct pith_session *session;
+    enum pith_status status = pith_open_memory(file->data, file->bytes, opts, &session, err);
+    if (status)
+        return status;
+    v->plan = pith_plan_of(session);
+    status = pith_plan_input(v->plan, 0, &v->in);
+    if (!status)
+        status = pith_plan_output(v->plan, 0, &v->out);
+    if (!status)
+        status = check_shapes(v, err);
+    if (!status)
+        status = with_buffers(v, err);
+    pith_close(session);
+    return status;
+}
+
+enum pith_status pith_validate(const struct pith_model *m, struct pith_data *data,
+                               enum pith_loss loss, bool probabilities, uint32_t threads,
+                               double *mean_loss, double *accuracy, struct pith_error *err)
+{
+    struct validation v = {.data = data,
+                           .loss = loss,
+                           .probabilities = probabilities,
+                           .batch = m->batch_open ? BATCH : 1};
+    struct pith_buffer file;
+    struct pith_opts opts;
+    pith_opts_init(&opts, sizeof opts);
+    opts.batch = v.batch;
+    enum pith_status status = pith_model_pack(m, NULL, &file, err);
+    if (status)
+        return status;
+    status = pith_threads_start(&opts, threads);
+    if (!status)
+        status = open_and_run(&v, &file, &opts, err);
+    pith_threads_stop(&opts);
+    pith_buffer_free(&file);
+    if (status)
+        return status;
+    *mean_loss = v.sum / (double)pith_data_count(data);
+    *accuracy = loss == PITH_SQUARED_ERROR ? NAN : (double)v.right / (double)pith_data_count(data);
+    return PITH_OK;
+}
