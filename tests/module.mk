@@ -59,7 +59,7 @@ $(FUZZ_O)/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(foreach m,$(LIB_MODULES),$(O)/lib/$
 fuzz-bins: $(FUZZ_BIN)
 
 # ---- style -------------------------------------------------------------------------------------
-OUR_C := $(wildcard $(foreach d,runtime runtime/* huffman model measure prune quantize calibrate compress cli tests/* bench samples,$(d)/*.c $(d)/*.h))
+OUR_C := $(wildcard $(foreach d,runtime runtime/* huffman model measure prune quantize calibrate train compress cli tests/* bench samples,$(d)/*.c $(d)/*.h))
 # Not asked of cppcheck: memleak and uninitvar take a pointer stored in a structure for lost and an
 # address never written through for read; invalidPointerCast dislikes options addressed by offset;
 # the conditions it calls redundant, or too late, compare positions or guard what others tested.

@@ -79,6 +79,8 @@ SLOPE(error_function, two_by_root_pi *expf(-x *x))
 SLOPE(sine, cosf(x))
 SLOPE(cosine, -sinf(x))
 SLOPE(arc_tangent, 1.0f / (1.0f + x * x))
+SLOPE(area_sine, 1.0f / sqrtf(1.0f + x * x))
+SLOPE(area_tangent, 1.0f / (1.0f - x * x))
 SLOPE(elu, x > 0.0f ? 1.0f : y + a)
 SLOPE(selu, x > 0.0f ? b : y + a * b)
 SLOPE(celu, x > 0.0f ? 1.0f : y / a + 1.0f)
@@ -102,7 +104,8 @@ static slope_fn *const unary[UNARY_END] = {
     [UNARY_GELU] = gelu,          [UNARY_GELU_TANH] = gelu_tanh,
     [UNARY_MISH] = mish,          [UNARY_SOFTPLUS] = softplus,
     [UNARY_SOFTSIGN] = softsign,  [UNARY_THRESHOLDED_RELU] = thresholded_relu,
-    [UNARY_ATAN] = arc_tangent,
+    [UNARY_ATAN] = arc_tangent,   [UNARY_ASINH] = area_sine,
+    [UNARY_ATANH] = area_tangent,
 };
 
 static void apply(struct grad_node *n, slope_fn *slope, float a, float b)

@@ -75,22 +75,42 @@ static void forward_sums(struct grad_node *n)
     n->rows->moments(n->in[0]->data, s->shift, s->rows, c, own(n, SUM), own(n, SECOND));
 }
 
-/* Mean and 1 / deviation of channel c; slice 0 moves the running ones. */
+static double batch_of(const struct grad_node *n)
+{
+    return (double)((const struct batch_norm *)n->state)->rows * n->n_slices;
+}
+
+static void moments_of(const struct grad_node *n, size_t c, double *mean, double *variance)
+{
+    const struct batch_norm *s = n->state;
+    double count = batch_of(n), shifted = all(n, SUM)[c] / count;
+    *mean = (double)s->shift[c] + shifted;
+    *variance = fmax(all(n, SECOND)[c] / count - shifted * shifted, 0.0);
+}
+
+/* The running ones follow. */
+static void forward_joined(struct grad_node *n)
+{
+    float *mean = n->in[BN_MEAN]->data, *variance = n->in[BN_VAR]->data;
+    double count = batch_of(n), m, v;
+    for (size_t c = 0; c < n->channels && n->training; c++) {
+        moments_of(n, c, &m, &v);
+        v = count > 1 ? v * count / (count - 1) : v;
+        mean[c] = (float)((double)mean[c] + momentum * (m - (double)mean[c]));
+        variance[c] = (float)((double)variance[c] + momentum * (v - (double)variance[c]));
+    }
+}
+
+/* Mean and 1 / deviation of channel c. */
 static void statistics(const struct grad_node *n, size_t c)
 {
     struct batch_norm *s = n->state;
-    float *mean = n->in[BN_MEAN]->data, *variance = n->in[BN_VAR]->data;
-    double m = (double)mean[c], v = (double)variance[c];
+    double m, v;
     if (n->training) {
-        double count = (double)s->rows * n->n_slices, shifted = all(n, SUM)[c] / count;
-        m = (double)s->shift[c] + shifted;
-        v = fmax(all(n, SECOND)[c] / count - shifted * shifted, 0.0);
-        if (n->slice == 0) {
-            double unbiased = count > 1 ? v * count / (count - 1) : v;
-            mean[c] = (float)((double)mean[c] + momentum * (m - (double)mean[c]));
-            variance[c] =
-                (float)((double)variance[c] + momentum * (unbiased - (double)variance[c]));
-        }
+        moments_of(n, c, &m, &v);
+    } else {
+        m = (double)((const float *)n->in[BN_MEAN]->data)[c];
+        v = (double)((const float *)n->in[BN_VAR]->data)[c];
     }
     s->mean[c] = (float)m;
     s->inverse[c] = (float)(1.0 / sqrt(v + (double)attr_f32(n->attr, ATTR_BN_EPSILON)));
@@ -126,7 +146,7 @@ static void backward(struct grad_node *n)
     struct batch_norm *s = n->state;
     const float *scale = n->in[BN_SCALE]->data;
     float *dscale = grad_of(n, BN_SCALE), *dbias = grad_of(n, BN_BIAS);
-    double count = (double)s->rows * n->n_slices;
+    double count = batch_of(n);
     for (size_t c = 0; c < n->channels; c++) {
         double inverse = (double)s->inverse[c];
         double sum = all(n, SCALED_SUM)[c] * inverse / count;
@@ -154,4 +174,5 @@ const struct grad_op pith_grad_batch_norm = {.op = PITH_OP_BATCH_NORM,
                                              .backward = backward,
                                              .shared_sums = SUMS,
                                              .forward_sums = forward_sums,
+                                             .forward_joined = forward_joined,
                                              .backward_sums = backward_sums};

@@ -78,6 +78,8 @@ struct grad_op {
      * are added in slice order into grad_all_sums, and forward runs. The same backward. 0: none. */
     uint32_t shared_sums; /* for each channel */
     void (*forward_sums)(struct grad_node *n);
+    /* Of slice 0 alone, before any forward: what changes for all slices. NULL: nothing. */
+    void (*forward_joined)(struct grad_node *n);
     void (*backward_sums)(struct grad_node *n);
 };
 

@@ -54,16 +54,20 @@ static void backward_gemm(struct grad_node *n)
     const struct tape_tensor *c = n->n_in > 2 ? n->in[2] : NULL;
     int64_t lda = g.ta ? g.m : g.k, ldb = g.tb ? g.k : g.n;
     if (da && g.ta)
-        pith_prim_gemm(n->prim, g.tb, true, g.k, g.m, g.n, g.alpha, b, ldb, dy, g.n, true, da, lda);
+        pith_prim_gemm(n->prim, g.tb, true, g.k, g.m, g.n, g.alpha, b, ldb, dy, g.n, !n->sets[0],
+                       da, lda);
     else if (da)
-        pith_prim_gemm(n->prim, false, !g.tb, g.m, g.k, g.n, g.alpha, dy, g.n, b, ldb, true, da,
-                       lda);
+        pith_prim_gemm(n->prim, false, !g.tb, g.m, g.k, g.n, g.alpha, dy, g.n, b, ldb, !n->sets[0],
+                       da, lda);
     if (db && g.tb)
-        pith_prim_gemm(n->prim, true, g.ta, g.n, g.k, g.m, g.alpha, dy, g.n, a, lda, true, db, ldb);
+        pith_prim_gemm(n->prim, true, g.ta, g.n, g.k, g.m, g.alpha, dy, g.n, a, lda, !n->sets[1],
+                       db, ldb);
     else if (db)
-        pith_prim_gemm(n->prim, !g.ta, false, g.k, g.n, g.m, g.alpha, a, lda, dy, g.n, true, db,
-                       ldb);
+        pith_prim_gemm(n->prim, !g.ta, false, g.k, g.n, g.m, g.alpha, a, lda, dy, g.n, !n->sets[1],
+                       db, ldb);
     if (c && c->grad) {
+        if (n->sets[2])
+            memset(c->grad, 0, shape_elems(&c->shape) * sizeof *c->grad);
         size_t row = c_step(&c->shape, 1), col = c_step(&c->shape, 0);
         for (int64_t i = 0; i < g.m; i++)
             for (int64_t j = 0; j < g.n; j++)
@@ -73,6 +77,7 @@ static void backward_gemm(struct grad_node *n)
 
 const struct grad_op pith_grad_gemm = {
     .op = PITH_OP_GEMM,
+    .sets = true,
     .forward = forward_gemm,
     .backward = backward_gemm,
 };

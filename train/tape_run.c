@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tape_run.c - a tape forward and backward: step after step, each by all slices. */
+/* tape_run.c - a tape forward and backward: slice by slice, from one batch statistic to the next.
+ */
 #include "tape_state.h"
 
 #include <string.h>
@@ -38,12 +39,6 @@ static void convert(const struct shape *s, enum tape_layout to_layout, const flo
 /* ---- slices -------------------------------------------------------------------------------------
  */
 
-struct slices {
-    struct tape *t;
-    const struct tape_step *step;
-    void (*body)(struct grad_node *n);
-};
-
 void pith_tape_slices(struct tape *t, void (*body)(void *arg, uint32_t slice), void *arg)
 {
     if (t->pool.parallel_for) {
@@ -52,19 +47,6 @@ void pith_tape_slices(struct tape *t, void (*body)(void *arg, uint32_t slice), v
     }
     for (uint32_t s = 0; s < t->n_slices; s++)
         body(arg, s);
-}
-
-static void call_body(void *arg, uint32_t slice)
-{
-    const struct slices *s = arg;
-    s->body(&s->step->node[slice]);
-}
-
-static void all_slices(struct tape *t, const struct tape_step *step,
-                       void (*body)(struct grad_node *n))
-{
-    struct slices s = {t, step, body};
-    pith_tape_slices(t, call_body, &s);
 }
 
 /* Batch statistics: their sum over slices, in slice order, behind them. */
@@ -78,40 +60,90 @@ static void add_shared(const struct tape *t, const struct tape_step *step)
             sum[i] += step->shared[s * each + i];
 }
 
+/* A slice goes from step to step alone, with its values in the cache, until sums are wanted from
+ * all slices. Every step has two places in the order of a direction: its sums, then its work. */
+struct stretch {
+    struct tape *t;
+    bool backward;
+    uint32_t from, to; /* places */
+};
+
+static struct tape_step *step_at(const struct stretch *s, uint32_t place)
+{
+    uint32_t i = place / 2;
+    return &s->t->step[s->backward ? s->t->n_steps - 1 - i : i];
+}
+
+static bool takes_gradient(const struct tape_step *step)
+{
+    bool any = false;
+    for (uint32_t i = 0; step->op && i < step->node[0].n_out; i++)
+        any = any || step->node[0].out[i]->grad;
+    return any;
+}
+
+/* What adds up at a place; NULL: nothing. */
+static void (*sums_at(const struct stretch *s, uint32_t place))(struct grad_node *n)
+{
+    const struct tape_step *step = step_at(s, place);
+    if (place % 2 || !step->op)
+        return NULL;
+    if (s->backward)
+        return takes_gradient(step) ? step->op->backward_sums : NULL;
+    return step->op->forward_sums;
+}
+
+static void one_place(const struct stretch *s, uint32_t place, uint32_t slice);
+
+static void one_stretch(void *arg, uint32_t slice)
+{
+    const struct stretch *s = arg;
+    for (uint32_t place = s->from; place < s->to; place++) {
+        struct tape_step *step = step_at(s, place);
+        uint64_t start = pith_clock_ns(NULL);
+        one_place(s, place, slice);
+        (s->backward ? step->backward_ns : step->forward_ns)[slice] += pith_clock_ns(NULL) - start;
+    }
+}
+
+static void all_steps(struct tape *t, bool backward)
+{
+    struct stretch s = {.t = t, .backward = backward};
+    while (s.to < 2 * t->n_steps) {
+        s.from = s.to;
+        while (s.to < 2 * t->n_steps && !sums_at(&s, s.to))
+            s.to++;
+        bool sums = s.to < 2 * t->n_steps;
+        s.to += sums;
+        pith_tape_slices(t, one_stretch, &s);
+        if (!sums)
+            continue;
+        struct tape_step *step = step_at(&s, s.to - 1);
+        add_shared(t, step);
+        if (!backward && step->op->forward_joined)
+            step->op->forward_joined(&step->node[0]);
+    }
+}
+
 /* ---- forward ------------------------------------------------------------------------------------
  */
 
-static void convert_forward(void *arg, uint32_t slice)
+static void convert_forward(const struct tape *t, const struct tape_step *step, uint32_t slice)
 {
-    const struct slices *s = arg;
-    const struct tape_step *step = s->step;
     const struct tape_tensor *from =
-        tape_at(s->t, slice, step->value, (enum tape_layout)(1 - (int)step->to));
-    const struct tape_tensor *to = tape_at(s->t, slice, step->value, step->to);
+        tape_at(t, slice, step->value, (enum tape_layout)(1 - (int)step->to));
+    const struct tape_tensor *to = tape_at(t, slice, step->value, step->to);
     convert(&from->shape, step->to, from->data, to->data, false);
 }
 
-static void run_forward(void *arg, uint32_t slice)
+static void step_forward(const struct tape *t, const struct tape_step *step, uint32_t slice)
 {
-    const struct slices *s = arg;
-    struct op_env env = {.kernels = &s->t->kernels, .scratch = s->t->scratch[slice]};
-    s->step->run[slice].info->run(&s->step->run[slice], &env);
-}
-
-static void step_forward(struct tape *t, const struct tape_step *step)
-{
-    struct slices s = {t, step, NULL};
-    if (step->converts) {
-        pith_tape_slices(t, convert_forward, &s);
-    } else if (!step->op || !step->op->forward) {
-        pith_tape_slices(t, run_forward, &s);
-    } else {
-        if (step->op->forward_sums) {
-            all_slices(t, step, step->op->forward_sums);
-            add_shared(t, step);
-        }
-        all_slices(t, step, step->op->forward);
-    }
+    if (step->converts)
+        convert_forward(t, step, slice);
+    else if (step->op && step->op->forward)
+        step->op->forward(&step->node[slice]);
+    else
+        grad_run(&step->node[slice]);
 }
 
 /* ---- backward -----------------------------------------------------------------------------------
@@ -133,82 +165,83 @@ static void clear_ends(void *arg, uint32_t slice)
         clear_grad(tape_at(t, slice, t->opts.hint[i], t->primary[t->opts.hint[i]]));
 }
 
-static void call_backward(void *arg, uint32_t slice)
+static void convert_backward(const struct tape *t, const struct tape_step *step, uint32_t slice)
 {
-    const struct slices *s = arg;
-    struct grad_node *n = &s->step->node[slice];
-    for (uint32_t i = 0; i < n->n_in && !s->step->op->sets; i++)
+    enum tape_layout other = (enum tape_layout)(1 - (int)step->to);
+    const struct tape_tensor *to = tape_at(t, slice, step->value, other);
+    const struct tape_tensor *from = tape_at(t, slice, step->value, step->to);
+    if (from->grad)
+        convert(&from->shape, other, from->grad, to->grad, !step->sets[0]);
+}
+
+static void step_backward(const struct tape *t, const struct tape_step *step, uint32_t slice)
+{
+    if (step->converts) {
+        convert_backward(t, step, slice);
+        return;
+    }
+    if (!takes_gradient(step))
+        return;
+    struct grad_node *n = &step->node[slice];
+    for (uint32_t i = 0; i < n->n_in && !step->op->sets; i++)
         if (n->sets[i])
             clear_grad(n->in[i]);
-    s->step->op->backward(n);
+    step->op->backward(n);
 }
 
-static void convert_backward(void *arg, uint32_t slice)
+static void one_place(const struct stretch *s, uint32_t place, uint32_t slice)
 {
-    const struct slices *s = arg;
-    const struct tape_step *step = s->step;
-    enum tape_layout other = (enum tape_layout)(1 - (int)step->to);
-    const struct tape_tensor *to = tape_at(s->t, slice, step->value, other);
-    const struct tape_tensor *from = tape_at(s->t, slice, step->value, step->to);
-    convert(&from->shape, other, from->grad, to->grad, !step->sets[0]);
+    const struct tape_step *step = step_at(s, place);
+    void (*sums)(struct grad_node * n) = sums_at(s, place);
+    if (sums)
+        sums(&step->node[slice]);
+    else if (place % 2 && s->backward)
+        step_backward(s->t, step, slice);
+    else if (place % 2)
+        step_forward(s->t, step, slice);
 }
 
-static bool any_grad(const struct grad_node *n)
+/* p->grad[begin .. end): the slices' gradients added in slice order, a block in the cache at a
+ * time. */
+static void add_range(const struct tape *t, uint32_t i, uint64_t begin, uint64_t end)
 {
-    for (uint32_t i = 0; i < n->n_out; i++)
-        if (n->out[i]->grad)
-            return true;
-    return false;
-}
-
-static void step_backward(struct tape *t, const struct tape_step *step)
-{
-    struct slices s = {t, step, NULL};
-    if (step->converts) {
-        if (tape_at(t, 0, step->value, step->to)->grad)
-            pith_tape_slices(t, convert_backward, &s);
-        return;
+    enum { BLOCK = 2048 };
+    const struct channel_rows *rows = pith_channel_rows();
+    float *to = t->parameter[i].grad;
+    for (uint64_t at = begin; at < end; at += BLOCK) {
+        size_t n = end - at < BLOCK ? (size_t)(end - at) : BLOCK;
+        memcpy(to + at, t->slice_grad[i] + at, n * sizeof *to);
+        for (uint32_t s = 1; s < t->n_slices; s++)
+            rows->add(to + at, t->slice_grad[(size_t)s * t->n_parameters + i] + at, n);
     }
-    if (!step->op || !any_grad(&step->node[0]))
-        return;
-    if (step->op->backward_sums) {
-        all_slices(t, step, step->op->backward_sums);
-        add_shared(t, step);
-    }
-    pith_tape_slices(t, call_backward, &s);
 }
 
-/* Part `slice` of every parameter: its gradients of all slices added in slice order. */
+/* Part `part` of every parameter. */
 static void add_parameter_grads(void *arg, uint32_t part)
 {
-    struct tape *t = arg;
+    const struct tape *t = arg;
     for (uint32_t i = 0; i < t->n_parameters; i++) {
-        const struct tape_parameter *p = &t->parameter[i];
-        uint64_t begin = p->count * part / t->n_slices, end = p->count * (part + 1) / t->n_slices;
-        for (uint32_t s = 0; s < t->n_slices; s++) {
-            const float *grad = t->slice_grad[(size_t)s * t->n_parameters + i];
-            for (uint64_t k = begin; k < end; k++)
-                p->grad[k] = s == 0 ? grad[k] : p->grad[k] + grad[k];
-        }
+        uint64_t count = t->parameter[i].count;
+        add_range(t, i, count * part / t->n_slices, count * (part + 1) / t->n_slices);
     }
 }
 
 /* ---- calls --------------------------------------------------------------------------------------
  */
 
-static void timed(void (*run)(struct tape *t, const struct tape_step *step), struct tape *t,
-                  const struct tape_step *step, double *seconds)
+static void clear_times(struct tape *t)
 {
-    uint64_t start = pith_clock_ns(NULL);
-    run(t, step);
-    *seconds = 1e-9 * (double)(pith_clock_ns(NULL) - start);
+    for (uint32_t i = 0; i < t->n_steps; i++) {
+        memset(t->step[i].forward_ns, 0, sizeof t->step[i].forward_ns);
+        memset(t->step[i].backward_ns, 0, sizeof t->step[i].backward_ns);
+    }
 }
 
 void pith_tape_forward(struct tape *t)
 {
     uint64_t start = pith_clock_ns(NULL);
-    for (uint32_t i = 0; i < t->n_steps; i++)
-        timed(step_forward, t, &t->step[i], &t->step[i].forward_seconds);
+    clear_times(t);
+    all_steps(t, false);
     pith_tape_slices(t, clear_ends, t);
     t->seconds = 1e-9 * (double)(pith_clock_ns(NULL) - start);
 }
@@ -216,8 +249,7 @@ void pith_tape_forward(struct tape *t)
 void pith_tape_backward(struct tape *t)
 {
     uint64_t start = pith_clock_ns(NULL);
-    for (uint32_t i = t->n_steps; i > 0; i--)
-        timed(step_backward, t, &t->step[i - 1], &t->step[i - 1].backward_seconds);
+    all_steps(t, true);
     pith_tape_slices(t, add_parameter_grads, t);
     t->seconds += 1e-9 * (double)(pith_clock_ns(NULL) - start);
 }

@@ -21,11 +21,11 @@ struct tape_step {
     enum tape_layout to;
     uint32_t at; /* of a node: its number in the model */
     enum tape_layout layout;
-    const bool *sets;                         /* [n_in], of a conversion [1]: grad_op.h */
-    struct grad_node *node;                   /* [n_slices]; NULL in a conversion */
-    struct op_args *run;                      /* [n_slices]; where forward is the runtime's */
-    double *shared;                           /* [n_slices + 1][channels * op->shared_sums]; NULL */
-    double forward_seconds, backward_seconds; /* of the last calls */
+    const bool *sets;       /* [n_in], of a conversion [1]: grad_op.h */
+    struct grad_node *node; /* [n_slices]; NULL in a conversion */
+    struct op_args *run;    /* [n_slices]; where forward is the runtime's */
+    double *shared;         /* [n_slices + 1][channels * op->shared_sums]; NULL */
+    uint64_t forward_ns[PITH_TRAIN_SLICES], backward_ns[PITH_TRAIN_SLICES]; /* of the last calls */
 };
 
 /* While a tape is built. */

@@ -8,8 +8,8 @@
  *     f2x3@1:2   a constant that does not
  *     i4@0:3     the same of int64, b2x3 of bool
  *     -          left out; = the operand before once more
- * Numbers of a value are a shuffled grid over its range (no two are equal, so that maxima are clear),
- * moved away from `kinks`.
+ * Numbers of a value are a shuffled grid over its range (no two are equal, so that maxima are
+ * clear), moved away from `kinks`.
  *
  * The loss is a random linear form of all outputs, added up in double; each element of each
  * parameter (at most PROBES, evenly chosen) is moved by +-STEP. A difference may be off by the f32

@@ -5,14 +5,34 @@
 #include <stdint.h>
 #include "train/gradient_check.h"
 
-#define F(x) ((union { float f; int32_t i; }){.f = (x)}.i)
+#define F(x)                                                                                       \
+    ((union {                                                                                      \
+         float f;                                                                                  \
+         int32_t i;                                                                                \
+     }){.f = (x)}                                                                                  \
+         .i)
 #define ATTRS(...)                                                                                 \
     .attr = {__VA_ARGS__}, .n_attr = sizeof((int32_t[][2]){__VA_ARGS__}) / sizeof(int32_t[2])
-#define LIST1(slot, a) {slot, 1}, {(slot) + 1, a}
-#define LIST2(slot, a, b) {slot, 2}, {(slot) + 1, a}, {(slot) + 2, b}
-#define LIST3(slot, a, b, c) {slot, 3}, {(slot) + 1, a}, {(slot) + 2, b}, {(slot) + 3, c}
+#define LIST1(slot, a)                                                                             \
+    {slot, 1},                                                                                     \
+    {                                                                                              \
+        (slot) + 1, a                                                                              \
+    }
+#define LIST2(slot, a, b)                                                                          \
+    {slot, 2}, {(slot) + 1, a},                                                                    \
+    {                                                                                              \
+        (slot) + 2, b                                                                              \
+    }
+#define LIST3(slot, a, b, c)                                                                       \
+    {slot, 3}, {(slot) + 1, a}, {(slot) + 2, b},                                                   \
+    {                                                                                              \
+        (slot) + 3, c                                                                              \
+    }
 #define LIST4(slot, a, b, c, d)                                                                    \
-    {slot, 4}, {(slot) + 1, a}, {(slot) + 2, b}, {(slot) + 3, c}, {(slot) + 4, d}
+    {slot, 4}, {(slot) + 1, a}, {(slot) + 2, b}, {(slot) + 3, c},                                  \
+    {                                                                                              \
+        (slot) + 4, d                                                                              \
+    }
 #define RUN(cases) check_cases(cases, sizeof cases / sizeof *cases)
 
 static void convolutions(void **state)
@@ -25,6 +45,9 @@ static void convolutions(void **state)
          ATTRS(LIST4(ATTR_CONV_PADS, 1, 0, 2, 1), LIST2(ATTR_CONV_STRIDES, 2, 3))},
         {"Conv dilated", PITH_OP_CONV, .in = {"v1x2x7x7", "c2x2x3x3", "c2"},
          ATTRS(LIST2(ATTR_CONV_DILATIONS, 2, 2))},
+        {"Conv as a product", PITH_OP_CONV, .in = {"v1x9x5x6", "c10x9x3x3", "c10"},
+         ATTRS(LIST4(ATTR_CONV_PADS, 1, 0, 1, 2), LIST2(ATTR_CONV_STRIDES, 2, 1))},
+        {"Conv as a product, no pads, no bias", PITH_OP_CONV, .in = {"v2x8x4x4", "c9x8x3x3"}},
         {"Conv grouped", PITH_OP_CONV, .in = {"v2x4x4x4", "c6x2x2x2", "c6"},
          ATTRS({ATTR_CONV_GROUP, 2})},
         {"Conv depthwise", PITH_OP_CONV, .in = {"v1x5x6x5", "c5x1x3x3", "c5"},
@@ -49,7 +72,8 @@ static void products(void **state)
     (void)state;
     const struct op_case cases[] = {
         {"MatMul", PITH_OP_MATMUL, .in = {"v3x5", "c5x4"}},
-        {"MatMul by b^T", PITH_OP_MATMUL, .in = {"v2x3x5", "c4x5"}, ATTRS({ATTR_MATMUL_TRANS_B, 1})},
+        {"MatMul by b^T", PITH_OP_MATMUL, .in = {"v2x3x5", "c4x5"},
+         ATTRS({ATTR_MATMUL_TRANS_B, 1})},
         {"MatMul of batches", PITH_OP_MATMUL, .in = {"v2x2x3x4", "v2x2x4x3"}},
         {"MatMul, b repeated", PITH_OP_MATMUL, .in = {"v2x2x3x4", "v2x1x4x3"}},
         {"MatMul, a repeated", PITH_OP_MATMUL, .in = {"v3x4", "v2x4x3"}},
@@ -139,7 +163,8 @@ static void joints(void **state)
         {"Concat of channels", PITH_OP_CONCAT, .in = {"v2x3x2x2", "v2x1x2x2", "v2x2x2x2"},
          ATTRS({ATTR_AXIS, 1})},
         {"Concat of rows", PITH_OP_CONCAT, .in = {"v2x3x2x2", "v2x3x1x2"}, ATTRS({ATTR_AXIS, 2})},
-        {"Concat of columns", PITH_OP_CONCAT, .in = {"v2x3x2x2", "v2x3x2x3"}, ATTRS({ATTR_AXIS, 3})},
+        {"Concat of columns", PITH_OP_CONCAT, .in = {"v2x3x2x2", "v2x3x2x3"},
+         ATTRS({ATTR_AXIS, 3})},
         {"Concat of batches with a constant", PITH_OP_CONCAT, .in = {"v2x3x4", "f1x3x4"},
          ATTRS({ATTR_AXIS, 0})},
         {"Concat with itself", PITH_OP_CONCAT, .in = {"v2x3x4", "="}, ATTRS({ATTR_AXIS, 1})},
@@ -187,8 +212,10 @@ static void moves(void **state)
 }
 
 #define REDUCE(name, kind, range)                                                                  \
-    {name, PITH_OP_REDUCE, .in = {"v2x3x4@" range},                                                \
-     ATTRS({ATTR_KIND, kind}, LIST2(ATTR_REDUCE_KIND_AXES, 0, 2))}
+    {                                                                                              \
+        name, PITH_OP_REDUCE, .in = {"v2x3x4@" range},                                             \
+                              ATTRS({ATTR_KIND, kind}, LIST2(ATTR_REDUCE_KIND_AXES, 0, 2))         \
+    }
 
 static void reductions(void **state)
 {
@@ -330,10 +357,19 @@ static void activations(void **state)
     RUN(cases);
 }
 
-#define UNARY(name, kind, range) {name, PITH_OP_UNARY, .in = {"v2x3x4@" range}, ATTRS({ATTR_KIND, kind})}
+#define UNARY(name, kind, range)                                                                   \
+    {                                                                                              \
+        name, PITH_OP_UNARY, .in = {"v2x3x4@" range}, ATTRS({ATTR_KIND, kind})                     \
+    }
 #define UNARY_ALPHA(name, kind, range, a)                                                          \
-    {name, PITH_OP_UNARY, .in = {"v2x3x4@" range},                                                 \
-     ATTRS({ATTR_KIND, kind}, {ATTR_UNARY_ALPHA, F(a)}, {ATTR_UNARY_GAMMA, F(1.3f)}), .kinks = {a}}
+    {                                                                                              \
+        name, PITH_OP_UNARY,                                                                       \
+            .in = {"v2x3x4@" range},                                                               \
+            ATTRS({ATTR_KIND, kind}, {ATTR_UNARY_ALPHA, F(a)}, {ATTR_UNARY_GAMMA, F(1.3f)}),       \
+            .kinks = {                                                                             \
+                a                                                                                  \
+            }                                                                                      \
+    }
 
 static void functions(void **state)
 {
@@ -349,6 +385,8 @@ static void functions(void **state)
         UNARY("Sin", UNARY_SIN, "-3:3"),
         UNARY("Cos", UNARY_COS, "-3:3"),
         UNARY("Atan", UNARY_ATAN, "-3:3"),
+        UNARY("Asinh", UNARY_ASINH, "-3:3"),
+        UNARY("Atanh", UNARY_ATANH, "-0.8:0.8"),
         UNARY("Gelu", UNARY_GELU, "-4:4"),
         UNARY("Gelu by tanh", UNARY_GELU_TANH, "-4:4"),
         UNARY("Mish", UNARY_MISH, "-4:4"),
@@ -413,22 +451,14 @@ static void views(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(convolutions),
-        cmocka_unit_test(products),
-        cmocka_unit_test(pools),
-        cmocka_unit_test(global_pools),
-        cmocka_unit_test(batch_norms),
-        cmocka_unit_test(softmaxes),
-        cmocka_unit_test(joints),
-        cmocka_unit_test(moves),
-        cmocka_unit_test(reductions),
-        cmocka_unit_test(normalisations),
-        cmocka_unit_test(resizes),
-        cmocka_unit_test(recurrences),
-        cmocka_unit_test(attentions),
-        cmocka_unit_test(activations),
-        cmocka_unit_test(functions),
-        cmocka_unit_test(arithmetic),
+        cmocka_unit_test(convolutions), cmocka_unit_test(products),
+        cmocka_unit_test(pools),        cmocka_unit_test(global_pools),
+        cmocka_unit_test(batch_norms),  cmocka_unit_test(softmaxes),
+        cmocka_unit_test(joints),       cmocka_unit_test(moves),
+        cmocka_unit_test(reductions),   cmocka_unit_test(normalisations),
+        cmocka_unit_test(resizes),      cmocka_unit_test(recurrences),
+        cmocka_unit_test(attentions),   cmocka_unit_test(activations),
+        cmocka_unit_test(functions),    cmocka_unit_test(arithmetic),
         cmocka_unit_test(views),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,7 +38,8 @@ static uint32_t conv(struct pith_model *m, struct sample_random *r, const char *
     struct pith_const *k = m->values[w].constant;
     for (uint64_t i = 0; i < k->count; i++)
         ((float *)k->data)[i] *= 0.2f;
-    struct pith_node *node = add_node(m, PITH_OP_CONV, named(m, name), named(m, "y"), 2, (const uint32_t[]){x, w});
+    struct pith_node *node =
+        add_node(m, PITH_OP_CONV, named(m, name), named(m, "y"), 2, (const uint32_t[]){x, w});
     node->attr[ATTR_CONV_GROUP] = (int32_t)group;
     node->attr[ATTR_CONV_PADS] = 4;
     for (int i = 1; i <= 4; i++)
