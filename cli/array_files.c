@@ -108,9 +108,11 @@ static bool find_layer(const struct pith_model *m, const char *name, size_t byte
         const struct pith_node *node = &m->nodes[i];
         bool layer = is_text(node->name, name, bytes);
         for (uint32_t k = 0; k < node->n_out; k++) {
-            if (!layer && !is_text(m->values[node->out[k]].name, name, bytes))
+            const char *value = m->values[node->out[k]].name;
+            if (!layer && !is_text(value, name, bytes))
                 continue;
-            *dump = (struct pith_dump){.name = node->name, .step = i, .output = k};
+            *dump = (struct pith_dump){
+                .name = node->name, .label = layer ? node->name : value, .step = i, .output = k};
             return true;
         }
     }

@@ -54,14 +54,15 @@ enum pith_status pith_dump_npy(const struct pith_dump *dump, struct pith_buffer 
                                struct pith_error *err)
 {
     uint32_t dim[PITH_MAX_RANK];
+    const char *label = dump->label ? dump->label : dump->name;
     if (dump->status == PITH_ERR_MEMORY)
         return pith_error_no_memory(err);
     if (dump->status)
         return pith_error_fill(err, dump->status,
                                "cannot keep '%s': 8 axes, or a shape that changes from call to call",
-                               dump->name);
+                               label);
     if (dump->n_seen == 0)
-        return pith_error_fill(err, PITH_ERR_ARGUMENT, "no layer gives '%s'", dump->name);
+        return pith_error_fill(err, PITH_ERR_ARGUMENT, "no layer gives '%s'", label);
     dim[0] = (uint32_t)dump->n_seen;
     memcpy(dim + 1, dump->dim, dump->rank * sizeof *dim);
     return pith_npy_write(dump->type, dump->rank + 1, dim, dump->data, file, err);
@@ -70,5 +71,5 @@ enum pith_status pith_dump_npy(const struct pith_dump *dump, struct pith_buffer 
 void pith_dump_free(struct pith_dump *dump)
 {
     free(dump->data);
-    *dump = (struct pith_dump){.name = dump->name};
+    *dump = (struct pith_dump){.name = dump->name, .label = dump->label};
 }

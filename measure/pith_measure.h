@@ -114,7 +114,8 @@ enum pith_status pith_confusion(struct pith_engine *engine, const struct pith_fe
 /* What one computed value was, each time it was: the first axis of the array counts the times
  * (samples, steps, and rounds of a loop). */
 struct pith_dump {
-    const char *name; /* of the layer; borrowed */
+    const char *name;  /* of the layer; borrowed */
+    const char *label; /* what errors call it; NULL: name; borrowed */
     uint32_t step;    /* its number in the model; several layers may have one name */
     uint32_t output;  /* which of its outputs */
     enum pith_type type;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* onnx_early.c - opsets 1 to 6, which old exporters wrote. An operator is taken from the opset on
  * since which it means what it means in opset 7; arithmetic, which then still had its own rule of
- * broadcasting, as long as that rule is not used with an axis; BatchNormalization if is_test says that
- * it does not train. */
+ * broadcasting, as long as that rule is not used with an axis; BatchNormalization if is_test says
+ * that it does not train. */
 #include "onnx_step.h"
 
 static const struct early {
@@ -113,7 +113,8 @@ bool pith_onnx_too_early(const Onnx__NodeProto *node, int64_t opset)
             continue;
         const Onnx__AttributeProto *is_test = attribute(node, "is_test");
         bool axis = early[i].broadcasts && attribute(node, "axis");
-        bool training = strcmp(node->op_type, "BatchNormalization") == 0 && !(is_test && is_test->i);
+        bool training =
+            strcmp(node->op_type, "BatchNormalization") == 0 && !(is_test && is_test->i);
         return axis || training || opset < early[i].opset;
     }
     return true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* onnx_formula.c - functions that are a short formula of others and rare in networks: each becomes the
- * nodes of its formula. */
+/* onnx_formula.c - functions that are a short formula of others and rare in networks: each becomes
+ * the nodes of its formula. */
 #include "onnx_step.h"
 
 static uint32_t scaled(struct onnx_steps *s, float factor, uint32_t x)
@@ -56,28 +56,12 @@ static uint32_t hyperbolic_sine(struct onnx_steps *s, uint32_t x)
     return pith_step_two(s, PITH_OP_MUL, tanh, hyperbolic_cosine(s, x));
 }
 
-/* sign x log(|x| + sqrt(x^2 + 1)) */
-static uint32_t area_sine(struct onnx_steps *s, uint32_t x)
-{
-    uint32_t root = pith_step_unary(s, UNARY_SQRT, plus(s, pith_step_two(s, PITH_OP_MUL, x, x), 1));
-    uint32_t sum = pith_step_two(s, PITH_OP_ADD, pith_step_unary(s, UNARY_ABS, x), root);
-    return pith_step_two(s, PITH_OP_MUL, pith_step_unary(s, UNARY_SIGN, x),
-                         pith_step_unary(s, UNARY_LOG, sum));
-}
-
 /* log(x + sqrt((x - 1) (x + 1))) */
 static uint32_t area_cosine(struct onnx_steps *s, uint32_t x)
 {
     uint32_t square = pith_step_two(s, PITH_OP_MUL, plus(s, x, -1), plus(s, x, 1));
     return pith_step_unary(
         s, UNARY_LOG, pith_step_two(s, PITH_OP_ADD, x, pith_step_unary(s, UNARY_SQRT, square)));
-}
-
-/* log((1 + x) / (1 - x)) / 2 */
-static uint32_t area_tangent(struct onnx_steps *s, uint32_t x)
-{
-    uint32_t ratio = divided(s, plus(s, x, 1), one_minus(s, x));
-    return scaled(s, 0.5f, pith_step_unary(s, UNARY_LOG, ratio));
 }
 
 static uint32_t chosen(struct onnx_steps *s, uint32_t condition, uint32_t yes, uint32_t no)
@@ -109,10 +93,9 @@ static const struct formula {
     const char *op_type;
     uint32_t (*build)(struct onnx_steps *s, uint32_t x);
 } formulas[] = {
-    {"Acos", arc_cosine},        {"Acosh", area_cosine},
-    {"Asin", arc_sine},          {"Asinh", area_sine},
-    {"Atanh", area_tangent},     {"Cosh", hyperbolic_cosine},
-    {"Shrink", shrink},          {"Sinh", hyperbolic_sine},
+    {"Acos", arc_cosine},      {"Acosh", area_cosine},
+    {"Asin", arc_sine},        {"Cosh", hyperbolic_cosine},
+    {"Shrink", shrink},        {"Sinh", hyperbolic_sine},
     {"Tan", tangent},
 };
 

@@ -39,7 +39,17 @@ void pith_onnx_close(struct onnx_import *im)
     pith_onnx_budget_clear(&im->budget); /* the unpacked file lies in it too */
 }
 
-/* " Einsum 2x (a, b): hint;" for one operator; returns the new length. */
+/* Why r was refused, without what its group is headed by: its node and operator. */
+static const char *bare_reason(const struct onnx_import *im, const struct onnx_refusal *r)
+{
+    char prefix[160];
+    const char *why = pith_onnx_reason(im, r);
+    int n = snprintf(prefix, sizeof prefix, "node '%.100s' (%.40s): ", r->label, r->op);
+    return strncmp(why, prefix, (size_t)n) == 0 ? why + n : why;
+}
+
+/* " Einsum 2x (a, b): hint;" for one operator - the hint is the first's - returns the new length.
+ */
 static size_t list_operator(const struct onnx_import *im, uint32_t first, char *text, size_t at,
                             size_t size)
 {
@@ -57,9 +67,9 @@ static size_t list_operator(const struct onnx_import *im, uint32_t first, char *
             shown++;
         }
     }
-    int added = snprintf(text + at, size - at, "%s %.40s %ux (%s%s): %s", at ? ";" : "", r->op,
+    int added = snprintf(text + at, size - at, "%s %.40s %ux (%s%s): %.160s", at ? ";" : "", r->op,
                          count, names, count > shown ? ", ..." : "",
-                         *r->why ? "operands not supported" : pith_onnx_hint(r->op));
+                         *r->why ? bare_reason(im, r) : pith_onnx_hint(r->op));
     return at + (size_t)added < size ? at + (size_t)added : size - 1;
 }
 

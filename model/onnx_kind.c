@@ -32,6 +32,8 @@ static const struct kind_row {
     {PITH_OP_UNARY, UNARY_THRESHOLDED_RELU, "ThresholdedRelu", false},
     {PITH_OP_UNARY, UNARY_NOT, "Not", false},
     {PITH_OP_UNARY, UNARY_ATAN, "Atan", false},
+    {PITH_OP_UNARY, UNARY_ASINH, "Asinh", false},
+    {PITH_OP_UNARY, UNARY_ATANH, "Atanh", false},
     {PITH_OP_ARG, ARG_MAX, "ArgMax", false},
     {PITH_OP_ARG, ARG_MIN, "ArgMin", false},
     {PITH_OP_ALONG_AXIS, ALONG_HARDMAX, "Hardmax", false},

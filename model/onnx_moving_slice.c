@@ -39,7 +39,8 @@ static void trace(struct onnx_lower *l, uint32_t value, uint32_t *base, int64_t 
         *base = value;
         int64_t producer = l->im->values[value].producer, k;
         const struct onnx_flat *f = producer == ONNX_NONE ? NULL : &l->im->flat[producer];
-        if (!f || f->role != ONNX_PLAIN || f->n_in == 0 || f->in[0] == ONNX_VALUE_NONE)
+        if (!f || f->role != ONNX_PLAIN || f->n_in == 0 || f->in[0] == ONNX_VALUE_NONE ||
+            !pith_onnx_row(f->node)) /* another domain's operator of that name */
             return;
         const char *op = f->node->op_type;
         bool two = f->n_in == 2 && f->in[1] != ONNX_VALUE_NONE;
@@ -101,7 +102,8 @@ enum pith_status pith_onnx_moving_slice(struct onnx_lower *l, bool *done)
     trace(l, l->in[1], &base, &from);
     trace(l, l->in[2], &other_base, &to);
     enum pith_status status = pith_onnx_axis(l, "axes", pith_onnx_in_shape(l, 0)->rank, &axis);
-    if (status || base != other_base || to <= from ||
+    /* a start before i may be below 0, where ONNX counts from the end of x and finds nothing */
+    if (status || base != other_base || from < 0 || to <= from ||
         to - from > pith_onnx_in_shape(l, 0)->dim[axis])
         return status;
     struct onnx_steps s = {l, PITH_OK};

@@ -139,6 +139,8 @@ enum unary_kind {
     UNARY_THRESHOLDED_RELU = 21, /* alpha */
     UNARY_NOT = 22,
     UNARY_ATAN = 23,
+    UNARY_ASINH = 24,
+    UNARY_ATANH = 25,
     UNARY_END
 };
 
@@ -317,8 +319,8 @@ enum {
      * LOOP_END  in: go on bool [] (iff HAS_COND), the n states as LOOP gave them, their n next
      *           values, then what is collected; out: the n final states, then each collected value
      *           stacked over the iterations in a new axis 0
-     * Iterations: TRIPS, at most `count`, and while `go on` holds. All next values are read before a
-     * state is written. Without HAS_COUNT and HAS_COND only may anything be collected. */
+     * Iterations: TRIPS, at most `count`, and while `go on` holds. All next values are read before
+     * a state is written. Without HAS_COUNT and HAS_COND only may anything be collected. */
     ATTR_LOOP_TRIPS = 0,     /* both: 1..2^31-1, always stored (def = 0) */
     ATTR_LOOP_HAS_COND = 1,  /* both: 0, 1; default 0 */
     ATTR_LOOP_HAS_COUNT = 2, /* both: 0, 1; default 0 */
@@ -331,8 +333,8 @@ enum {
      * recurrent product [G*H] f32 (optional; import puts both biases here, unless
      * linear_before_reset keeps them apart), lengths i32 [N]
      * (optional), h0 [N,H] (optional), c0 [N,H] (optional, LSTM), peepholes i o f [3*H] (optional,
-     * LSTM); out: y [T,N,H], last h [N,H], last c [N,H] (LSTM). Gates in ONNX's order: LSTM i o f c,
-     * GRU z r h. One direction. */
+     * LSTM); out: y [T,N,H], last h [N,H], last c [N,H] (LSTM). Gates in ONNX's order: LSTM i o f
+     * c, GRU z r h. One direction. */
     ATTR_RECURRENT_KIND = 0,    /* enum recurrent_kind; always stored (def = -1) */
     ATTR_RECURRENT_REVERSE = 1, /* 0, 1: from the last step to the first; default 0 */
     ATTR_RECURRENT_LINEAR_BEFORE_RESET = 2, /* GRU: 0, 1; default 0 */
@@ -353,14 +355,16 @@ enum {
      * MATMUL_INTEGER in: a i8/u8, b i8/u8, zero point of a ([] or [M]), of b ([] or [N]) (both
      * optional); out: i32. CONV_INTEGER in: x i8/u8, w i8/u8, zero point of x [], of w ([] or [O])
      * (both optional), bias i32 [O] (optional); out: i32; attributes as CONV. */
-    /* NON_MAX_SUPPRESSION in: boxes [B,N,4] f32, scores [B,C,N] f32; out: i64 [n,3] of (batch, class,
-     * box): n is known when it has run, at most TOP * B * C. Its output is an output of the graph. */
+    /* NON_MAX_SUPPRESSION in: boxes [B,N,4] f32, scores [B,C,N] f32; out: i64 [n,3] of (batch,
+     * class, box): n is known when it has run, at most TOP * B * C. Its output is an output of the
+     * graph. */
     ATTR_NMS_CENTER = 0, /* 0, 1: boxes are (x, y, width, height); default 0 */
     ATTR_NMS_TOP = 1,    /* boxes of each batch and class; always stored (def = 0) */
     ATTR_NMS_IOU = 2,    /* f32; default 0 */
     ATTR_NMS_SCORE = 3,  /* f32: scores above it; default -inf */
-    /* LP_POOL in: x [N,C,...] f32: slots as AVERAGE_POOL's but INCLUDE_PAD, and P. No kernel: over all
-     * spatial axes, which stay as 1; strides, dilations, pads and CEIL are then not set either. */
+    /* LP_POOL in: x [N,C,...] f32: slots as AVERAGE_POOL's but INCLUDE_PAD, and P. No kernel: over
+     * all spatial axes, which stay as 1; strides, dilations, pads and CEIL are then not set either.
+     */
     ATTR_POOL_P = 38, /* 1..2^31-1; default 2 */
     /* ATTENTION in: q [B,H,M,D], k [B,H,N,D], v [B,H,N,E] f32, mask (optional) broadcast to
      * [B,H,M,N]; out: [B,H,M,E]: softmax over N of (SCALE q k^T, masked), times v. An f32 mask is
@@ -368,7 +372,7 @@ enum {
     ATTR_ATTENTION_SCALE = 0,  /* default 1 */
     ATTR_ATTENTION_FILL = 1,   /* default -inf */
     ATTR_ATTENTION_KEEP = 2,   /* 0, 1: where a bool mask is false, scores become FILL; default 0 */
-    ATTR_ATTENTION_LAYOUT = 3, /* bits 1, 2, 4, 8: q, k, v, y have axes 1 and 2 swapped; default 0 */
+    ATTR_ATTENTION_LAYOUT = 3, /* bits 1, 2, 4, 8: axes 1 and 2 of q, k, v, y are swapped; def. 0 */
 };
 
 static inline float attr_f32(const int32_t *attr, uint32_t slot)
@@ -445,7 +449,7 @@ enum {
                              element of inputs 0 and 1 before it writes what depends on it */
     OP_FUSES = 1u << 2,   /* takes an epilogue */
     OP_WEIGHT = 1u << 3,  /* prepares a constant in[1] (weight != NULL) into run form */
-    OP_CONTROL = 1u << 4  /* says which node is next (loops, branches): never folded, fused, shared */
+    OP_CONTROL = 1u << 4  /* says which node is next (loop, branch): never folded, fused, shared */
 };
 
 #define OP_ANY 65535u

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* op_conv_transpose.c - ConvTranspose over one to four spatial axes: each input pixel, times the kernel, is added to
- * the output where a convolution with the same attributes would have read it from:
+/* op_conv_transpose.c - ConvTranspose over one to four spatial axes: each input pixel, times the
+ * kernel, is added to the output where a convolution with the same attributes would have read it
+ * from:
  *
  *     y[n, o, i * stride + k * dilation - pad_begin] += x[n, c, i] * w[c, o, k]
  *
@@ -11,8 +12,8 @@
  * Work is cut into units of some output channels. A unit multiplies its rows of w^T - packed
  * (kernel_dense.h) when the plan is made, or at the start of the unit where the weight is not
  * constant - by a tile of pixels at a time and adds the tile to its planes of y while it is in
- * cache. Without packed kernels the sum is formed tap by tap. The order of additions depends on neither
- * threads nor tiles of others. */
+ * cache. Without packed kernels the sum is formed tap by tap. The order of additions depends on
+ * neither threads nor tiles of others. */
 #include "kernels.h"
 #include "op_list.h"
 #include "shape_rule.h"
@@ -70,6 +71,10 @@ static enum pith_status shape_conv_transpose(const struct op_args *args)
     if (x->rank > 2 + MAX_AXES)
         return PITH_ERR_UNSUPPORTED;
     uint32_t n = x->rank - 2;
+    uint64_t taps = 1; /* a kernel takes a channel's as its number of rows */
+    for (uint32_t i = 0; i < n; i++)
+        if (!mul_ok(taps, w->dim[2 + i], &taps) || taps > INT32_MAX)
+            return PITH_ERR_UNSUPPORTED;
     if (!channels_fit(args) || !list_fits(args->attr, ATTR_CONV_T_STRIDES, n) ||
         !list_fits(args->attr, ATTR_CONV_T_DILATIONS, n) ||
         !list_fits(args->attr, ATTR_CONV_T_PADS, 2 * n) ||
@@ -93,7 +98,8 @@ struct up_job {
     const float *bias; /* [G * O] or NULL */
     float *y;          /* [N, G * O, ...] */
     const struct dense_kernels *dense;
-    struct up_axis outer[MAX_AXES - 1], v; /* rows: their axes, those not there of size 1; columns */
+    struct up_axis outer[MAX_AXES - 1]; /* of rows; those not there are of size 1 */
+    struct up_axis v;                   /* columns */
     size_t n, groups, c, o, taps, pixels, out_pixels;
     size_t unit_o, parts, units; /* output channels of a unit; units of one group; all */
     uint32_t n_tasks;

@@ -3,7 +3,8 @@
  * which holds K <= 33,000 exactly):
  *
  *     y[m, n] = sum over k of (a[m, k] - za[m]) * (b[k, n] - zb[n])
- *             = sum over k of (a[m, k] - za[m]) * b[k, n]  -  zb[n] * sum over k of (a[m, k] - za[m])
+ *             = sum over k of (a[m, k] - za[m]) * b[k, n]
+ *               - zb[n] * sum over k of (a[m, k] - za[m])
  *
  * The second form is what runs: the inner loop is over a row of b. */
 #include "broadcast.h"

@@ -50,8 +50,8 @@ static bool lists_fit(const int32_t *attr, uint32_t n)
            (dilations == 0 || dilations == n) && (pads == 0 || pads == 2 * n);
 }
 
-/* axes: the outer ones first, then height and width, at their end; those not there have a size of 1.
- */
+/* axes: the outer ones first, then height and width, at their end; those not there have a size
+ * of 1. */
 static enum pith_status pool_axes(const int32_t *attr, const struct shape *x,
                                   struct pool_axis axes[MAX_AXES])
 {

@@ -219,7 +219,7 @@ static const struct attr_field dequantize_fields[] = {
     {ATTR_INT, ATTR_QUANTIZE_BLOCK, 0, 0, INT32_MAX},
 };
 
-#define SCALE_OP(name, number, rule, schema)                                                             \
+#define SCALE_OP(name, number, rule, schema)                                                       \
     const struct op_info pith_op_##name = {                                                        \
         .op = number,                                                                              \
         .n_in_min = 2,                                                                             \

@@ -4,6 +4,7 @@
 #include "activation_f32.h"
 #include "elementary_f32.h"
 #include "kernels.h"
+#include "math_f32.h"
 #include "op_list.h"
 #include "op_range.h"
 #include "shape_rule.h"
@@ -140,6 +141,12 @@ static void unary_f32(const struct row_kernels *row, int32_t kind, float alpha, 
         break;
     case UNARY_ATAN:
         EACH(pith_atan_f32(x[i]));
+        break;
+    case UNARY_ASINH:
+        EACH(pith_asinh_f32(x[i]));
+        break;
+    case UNARY_ATANH:
+        EACH(pith_atanh_f32(x[i]));
         break;
     case UNARY_NOT:
     case UNARY_END:

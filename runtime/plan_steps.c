@@ -249,6 +249,7 @@ static uint64_t moving_bytes(const struct step *s)
 /* Of all iterations. A loop that nothing but data ends is counted as one. */
 static uint64_t macs_of_run(const struct graph *g, const struct graph_node *node, uint64_t macs)
 {
+    macs = macs > MAX_MACS ? MAX_MACS : macs;
     for (uint32_t o = node->region; o != PITH_NO_NODE; o = g->nodes[o].region) {
         if (g->nodes[o].info->op != PITH_OP_LOOP)
             continue;

@@ -7,7 +7,7 @@
  * log: x = m 2^n with m in [sqrt(1/2), sqrt(2)), polynomial in m - 1. The polynomials of exp, log
  * and tanh are those of Moshier's Cephes library (expf, logf, tanhf).
  * pow: exp(y log x) loses |y log x| bits in float; so it is done in double, where 11 spare bits and
- * a series for atanh suffice.
+ * a series for atanh suffice. So are the logarithms of asinh and atanh.
  *
  * Integer and float views of one number are exchanged by bits; all arithmetic on the integer side
  * is unsigned, so that NaN takes the same path as numbers and nothing is undefined. */
@@ -64,7 +64,7 @@ static double f64_from_bits(uint64_t bits)
     return d;
 }
 
-/* Natural logarithm of a positive finite double that came from a float (so never denormal), with
+/* Natural logarithm of a positive finite double that came from floats (so never denormal), with
  * an error of a few 2^-52 relative: 2 atanh(s), s = (m - 1) / (m + 1), |s| <= 0.1716, by its
  * series; the first term left out is s^22/23 < 2^-60 of the result. */
 static double log_f64(double x)
@@ -123,4 +123,43 @@ float pith_pow_f32(float x, float y)
     if (t < -105.0)
         return 0.0f;
     return (float)exp_f64(t);
+}
+
+/* Below this the series of asinh and atanh lose no more than 2^-48; above it their logarithms. */
+#define NEAR_0 0.015625
+
+static float signed_as(float x, double y)
+{
+    return x < 0.0f ? -(float)y : (float)y;
+}
+
+/* log(a + sqrt(a^2 + 1)), from 2^14 on log 2a. One step of Newton's makes the float root one of
+ * double. */
+float pith_asinh_f32(float x)
+{
+    float magnitude = magnitude_of(x);
+    if (x == 0.0f || !(magnitude < f32_from_bits(0x7f800000u)))
+        return x;
+    double a = (double)magnitude, z = a * a;
+    if (a < NEAR_0)
+        return signed_as(x, a + a * z * (-1.0 / 6 + z * (3.0 / 40 - z * (5.0 / 112))));
+    if (a >= 16384.0)
+        return signed_as(x, log_f64(2.0 * a));
+    double root = (double)pith_sqrt_f32((float)(z + 1.0));
+    return signed_as(x, log_f64(a + 0.5 * (root + (z + 1.0) / root)));
+}
+
+/* log((1 + a) / (1 - a)) / 2 */
+float pith_atanh_f32(float x)
+{
+    float magnitude = magnitude_of(x);
+    if (x == 0.0f || x != x)
+        return x;
+    if (magnitude >= 1.0f)
+        return magnitude > 1.0f ? f32_from_bits(0x7fc00000u)
+                                : f32_from_bits(0x7f800000u | (f32_bits(x) & 0x80000000u));
+    double a = (double)magnitude, z = a * a;
+    if (a < NEAR_0)
+        return signed_as(x, a + a * z * (1.0 / 3 + z * (1.0 / 5 + z * (1.0 / 7))));
+    return signed_as(x, 0.5 * log_f64((1.0 + a) / (1.0 - a)));
 }

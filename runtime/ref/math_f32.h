@@ -15,6 +15,8 @@ float pith_log_f32(float x);     /* <= 1.1 ulp; -inf for 0, NaN below 0 */
 float pith_tanh_f32(float x);    /* <= 1.5 ulp */
 float pith_sigmoid_f32(float x); /* <= 2.5 ulp: 1 / (1 + exp(-x)) */
 float pith_sqrt_f32(float x);    /* correctly rounded; NaN below 0, -0 for -0 */
+float pith_asinh_f32(float x);   /* <= 0.6 ulp */
+float pith_atanh_f32(float x);   /* <= 0.6 ulp; +-inf for +-1, NaN beyond */
 
 /* x to the power y, <= 0.6 ulp, for x >= 0; x < 0 gives NaN (this is the root and scale function
  * of normalisations, not C's pow: no odd-integer cases). y == 0 gives 1, also for NaN x. */

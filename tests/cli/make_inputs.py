@@ -136,6 +136,14 @@ def main():
     write("ids.onnx", model(
         node("Gather", ["table", "ids"], ["y"], "look") + field(2, "g") + value(11, "table", [3, 2]) +
         value(11, "ids", [2], 7) + value(12, "y", [2, 2])))
+    # how many boxes are kept is known when the scores are: 2 and 1
+    write("boxes.onnx", model(
+        node("NonMaxSuppression", ["b", "s", "top", "iou", "least"], ["y"], "") + field(2, "g") +
+        field(5, field(1, 1) + field(2, 7) + field(8, "top") + field(9, struct.pack("<q", 2))) +
+        tensor("iou", [1], [0.5]) + tensor("least", [1], [0.25]) +
+        tensor("b", [1, 2, 4], [0, 0, 1, 1, 2, 2, 3, 3]) +
+        value(11, "s", [1, 1, 2]) + value(12, "y", ["n", 3], 7)))
+    write("scores.npy", npy("<f4", (2, 1, 1, 2), struct.pack("<4f", 0.5, 1, 0, 1)))
     write("x.npy", npy("<f4", (3, 2), struct.pack("<6f", 1, -10, 2, -20, 3, 300)))
     write("pairs.npy", npy("<f8", (2, 4), struct.pack("<8d", 1, 2, 3, 4, 5, 6, 7, 8)))
     write("first.npy", npy("<f2", (1, 2), struct.pack("<2e", 100, 0.5)))

@@ -271,7 +271,7 @@ static void dumps_tell_outputs_apart(void **state)
 {
     (void)state;
     const float x[3] = {1, 2, 3};
-    struct pith_dump d = {.name = "split", .step = 4, .output = 1};
+    struct pith_dump d = {.name = "split", .label = "half", .step = 4, .output = 1};
     for (uint32_t i = 0; i < 12; i++) {
         const struct pith_layer layer = {.step = 4 + i / 3 % 2, .output = i % 3};
         const struct pith_tensor t = {.name = "split", .name_bytes = 5, .type = PITH_F32, .rank = 1,
@@ -287,7 +287,10 @@ static void dumps_tell_outputs_apart(void **state)
     pith_dump_see(&d, 1, &layer, &other); /* another shape cannot be stacked */
     assert_int_equal(d.status, PITH_ERR_UNSUPPORTED);
     struct pith_buffer npy;
-    assert_int_equal(pith_dump_npy(&d, &npy, NULL), PITH_ERR_UNSUPPORTED);
+    struct pith_error err;
+    assert_int_equal(pith_dump_npy(&d, &npy, &err), PITH_ERR_UNSUPPORTED);
+    assert_string_equal(err.text, "cannot keep 'half': 8 axes, or a shape that changes from call "
+                                  "to call");
     pith_dump_free(&d);
 }
 

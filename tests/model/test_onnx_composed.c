@@ -290,6 +290,10 @@ static void test_formulas(void **state)
         import(build_model(graph_of(build_node("Tan", "t", "x -> y")), 13), NULL);
     nodes_are(m, 3, PITH_OP_UNARY, PITH_OP_UNARY, PITH_OP_DIV);
     pith_model_free(m);
+    m = import(build_model(graph_of(build_node("Asinh", "t", "x -> y")), 13), NULL);
+    nodes_are(m, 1, PITH_OP_UNARY);
+    assert_int_equal(m->nodes[0].attr[ATTR_KIND], UNARY_ASINH);
+    pith_model_free(m);
     m = import(build_model(graph_of(build_node("Shrink", "t", "x -> y")), 13), NULL);
     assert_int_equal(m->nodes[m->n_nodes - 1].op, PITH_OP_WHERE);
     pith_model_free(m);

@@ -334,17 +334,21 @@ static void test_slice_by_iteration(void **state)
 {
     (void)state;
     static const struct {
-        const char *end;
+        const char *start, *end;
         bool taken;
-    } rows[] = {{"three", true}, {"one", false}, {"nine", false}};
+    } rows[] = {{"one", "three", true},
+                {"one", "one", false},
+                {"one", "nine", false},
+                {"minus", "one", false}}; /* x[-1 : 1] is empty, not the last and the first */
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        char ends[32];
+        char starts[32], ends[32];
         struct proto g = {0}, body = {0}, node = build_node("Loop", "loop", "two ' x2 -> y");
         struct proto lift = build_node("Unsqueeze", "u", "i -> j");
         build_attr_ints(&lift, "axes", 1, 0);
+        snprintf(starts, sizeof starts, "j %s -> a", rows[i].start);
         snprintf(ends, sizeof ends, "j %s -> b", rows[i].end);
         proto_message(&body, GRAPH_NODE, lift);
-        proto_message(&body, GRAPH_NODE, build_node("Add", "a1", "j one -> a"));
+        proto_message(&body, GRAPH_NODE, build_node("Add", "a1", starts));
         proto_message(&body, GRAPH_NODE, build_node("Add", "a2", ends));
         proto_message(&body, GRAPH_NODE, build_node("Slice", "slice", "x a b -> s"));
         proto_message(&body, GRAPH_NODE, build_node("Add", "a3", "r s -> t"));
@@ -358,6 +362,7 @@ static void test_slice_by_iteration(void **state)
         build_ints(&g, "one", 1, 1);
         build_ints(&g, "three", 1, 3);
         build_ints(&g, "nine", 1, 9);
+        build_ints(&g, "minus", 1, -1);
         build_input(&g, "x", 1, 5);
         build_input(&g, "x2", 1, 2);
         proto_message(&g, GRAPH_NODE, node);

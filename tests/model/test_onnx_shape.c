@@ -241,6 +241,23 @@ static void test_einsum(void **state)
            "net.onnx: node 'sum' (Einsum): label 'k' is of 6 and of 5");
 }
 
+/* The same refusal of several nodes is told once, with its reason. */
+static void test_refused_together(void **state)
+{
+    (void)state;
+    struct proto g = {0};
+    proto_message(&g, GRAPH_NODE, build_node("Reshape", "r1", "x s -> a"));
+    proto_message(&g, GRAPH_NODE, build_node("Reshape", "r2", "x s -> b"));
+    add(&g, "Add", "a b -> y");
+    build_input(&g, "x", 1, 6);
+    build_input(&g, "s", 1, 1);
+    build_output(&g, "y");
+    refuse(build_model(g, 13), PITH_ERR_UNSUPPORTED,
+           "net.onnx: 2 of 3 nodes unsupported: Reshape 2x (r1, r2): input 'shape' is computed at "
+           "run time, here it must be constant: simplify the graph or freeze an input with "
+           "--set-input");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -250,6 +267,7 @@ int main(void)
         cmocka_unit_test(test_fixed_sizes_keep_it_open),
         cmocka_unit_test(test_messages),
         cmocka_unit_test(test_einsum),
+        cmocka_unit_test(test_refused_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

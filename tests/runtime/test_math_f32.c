@@ -48,6 +48,10 @@ static const struct function functions[] = {
     {"tanh", pith_tanh_f32, tanh, 1.5, -9.1f, 9.1f},
     {"sigmoid", pith_sigmoid_f32, exact_sigmoid, 2.5, -104, 20},
     {"sqrt", pith_sqrt_f32, sqrt, 0.5, 0, 4},
+    {"asinh", pith_asinh_f32, asinh, 0.6, -40000, 40000},
+    {"asinh near 0", pith_asinh_f32, asinh, 0.6, -0.05f, 0.05f},
+    {"atanh", pith_atanh_f32, atanh, 0.6, -1, 1},
+    {"atanh near 0", pith_atanh_f32, atanh, 0.6, -0.05f, 0.05f},
 };
 
 static void check_at(const struct function *f, float x, double *worst)
@@ -121,6 +125,11 @@ static void test_special_values(void **state)
     assert_true(pith_sigmoid_f32(0.0f) == 0.5f);
     assert_true(pith_sqrt_f32(inf) == inf && isnan(pith_sqrt_f32(-0x1p-149f)));
     assert_true(pith_sqrt_f32(-0.0f) == 0.0f && signbit(pith_sqrt_f32(-0.0f)));
+    assert_true(pith_asinh_f32(inf) == inf && pith_asinh_f32(-inf) == -inf);
+    assert_true(signbit(pith_asinh_f32(-0.0f)) && signbit(pith_atanh_f32(-0.0f)));
+    assert_true(pith_atanh_f32(1.0f) == inf && pith_atanh_f32(-1.0f) == -inf);
+    assert_true(isnan(pith_atanh_f32(1.0001f)) && isnan(pith_atanh_f32(-inf)));
+    assert_true(isnan(pith_asinh_f32(NAN)) && isnan(pith_atanh_f32(NAN)));
     assert_true(isnan(pith_exp_f32(NAN)) && isnan(pith_tanh_f32(NAN)));
     assert_true(isnan(pith_sigmoid_f32(NAN)) && isnan(pith_sqrt_f32(NAN)));
 }

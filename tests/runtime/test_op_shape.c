@@ -202,6 +202,8 @@ static const struct refusal refusals[] = {
     {PITH_OP_CONV_TRANSPOSE, UNSUPPORTED, 2, 1,
      {F32(1, 1, 4, 4, 4, 4, 4), F32(1, 1, 2, 2, 2, 2, 2)}, NO_ATTR},
     {PITH_OP_CONV_TRANSPOSE, CORRUPT, 2, 1, {F32(1, 1, BIG, 1, 1), F32(1, 1, BIG, 1, 1)}, NO_ATTR},
+    {PITH_OP_CONV_TRANSPOSE, UNSUPPORTED, 2, 1, {F32(1, 1, 1, 1), F32(1, 1, 65536, 65537)},
+     ATTR(ATTR_CONV_T_PADS, 5, 4, 32768, 32768, 32767, 32768)},
     /* quantized */
     {PITH_OP_QUANTIZE, PITH_OK, 2, 1, {F32(2, 3), F32(1)}, ATTR(ATTR_QUANTIZE_TYPE, 1, PITH_I8)},
     {PITH_OP_QUANTIZE, CORRUPT, 2, 1, {F32(2, 3), F32(1)}, NO_ATTR},

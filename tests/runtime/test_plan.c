@@ -323,6 +323,34 @@ static void test_sizes(void **state)
     free(c.mem);
 }
 
+/* 2^48 products of 2^25 by 2^24 bytes: cut, so that sums over layers cannot wrap. Nothing is run,
+ * so that hardly any of the memory is touched. */
+static void test_macs_are_bounded(void **state)
+{
+    (void)state;
+    struct pith_opts opts;
+    struct pith_plan *plan;
+    struct pith_need need;
+    struct pith_layer layer;
+    gd_clear();
+    uint32_t x = gd_input(3, 1, 1, 1 << 25);
+    gd_input_type(PITH_I8);
+    uint32_t w = gd_input(3, 1, 1, 1 << 24);
+    gd_input_type(PITH_I8);
+    gd_output(gd_node(PITH_OP_CONV_INTEGER, NULL, NULL, 1, 2, x, w));
+    pith_opts_init(&opts, sizeof opts);
+    void *work = aligned_alloc(64, 1 << 20);
+    assert_non_null(work);
+    assert_int_equal(pith_plan_need("", 0, &opts, work, 1 << 20, &need), PITH_OK);
+    free(work);
+    void *mem = aligned_alloc(need.align, (size_t)need.bytes);
+    assert_non_null(mem);
+    assert_int_equal(pith_plan_init(mem, (size_t)need.bytes, "", 0, &opts, &plan), PITH_OK);
+    assert_int_equal(pith_plan_layer(plan, 0, &layer), PITH_OK);
+    assert_true(layer.macs == UINT64_C(1) << 47);
+    free(mem);
+}
+
 static void test_questions(void **state)
 {
     (void)state;
@@ -440,8 +468,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_graphs), cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_questions),     cmocka_unit_test(test_observe),
-        cmocka_unit_test(test_parallel),
+        cmocka_unit_test(test_questions),     cmocka_unit_test(test_macs_are_bounded),
+        cmocka_unit_test(test_observe),       cmocka_unit_test(test_parallel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -977,7 +977,7 @@ static const struct op ops[] = {
      {I("mode", 0, 0, 2), I("coordinates", 0, 0, 4), I("nearest", 0, 0, 3), L("dims", 0, MAX_DIM),
       L("scales", 1, 0x7F7FFFFF), F("cubic_a", -0.75f), I("exclude_outside", 0, 0, 1)}},
     PLAIN("Identity", 1),
-    {"Unary", 1, 1, 1, 1, 1, {I_NEEDED("kind", 0, 23), F("alpha", 1), F("gamma", 1)}},
+    {"Unary", 1, 1, 1, 1, 1, {I_NEEDED("kind", 0, 25), F("alpha", 1), F("gamma", 1)}},
     PLAIN("Pow", 2),
     {"Mod", 2, 2, 2, 1, 1, {I("fmod", 0, 0, 1)}},
     {"Compare", 2, 2, 2, 1, 1, {I_NEEDED("kind", 0, 8)}},
