@@ -40,7 +40,9 @@ static void fill_row(struct layer_row *row, const struct pith_model *m,
     row->kept = count_kept(c);
     row->bits = c->codebook ? pith_index_bits(c->codebook->n_centroids) : 32;
     row->grid = c->codebook ? "codebook" : pith_type_text(v->type);
-    row->code = c->code == PITH_CODE_HUFFMAN ? "huffman" : "plain";
+    row->code = c->code == PITH_CODE_ADAPTIVE  ? "adaptive"
+                : c->code == PITH_CODE_HUFFMAN ? "huffman"
+                                               : "plain";
     row->bytes = b->support + b->codebook + b->index + b->values + b->table;
 }
 

@@ -15,7 +15,7 @@ struct layer_row {
     uint64_t count, kept;
     double bits;       /* of an index; 32 without codebook */
     const char *grid;  /* "f32", "codebook" */
-    const char *code;  /* "plain", "huffman" */
+    const char *code;  /* "plain", "huffman", "adaptive" */
     uint64_t bytes;    /* in the file: support, codebook, indices or values, own tables */
 };
 

@@ -35,9 +35,14 @@ enum pith_stage_kind { PITH_STAGE_PRUNE = 1, PITH_STAGE_CLUSTER = 2, PITH_STAGE_
 
 struct pith_encode_opts {
     bool plain;        /* no entropy coding */
+    bool adaptive;     /* adaptive streams where they are smaller; implied by compact */
+    bool huffman;      /* none of them, not even with compact */
     bool compact;      /* "for": "size": the compact header */
     bool keep_history; /* also in the compact header */
 };
+
+/* How the constants will be written. */
+enum pith_code pith_encode_code(const struct pith_encode_opts *opts);
 
 /* Options of the kind; the layer overrides stand in the arrays here, their patterns are borrowed
  * from whoever filled them (for a recipe's stages: the recipe). */

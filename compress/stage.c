@@ -13,6 +13,13 @@ void pith_stage_init(struct pith_stage *s, enum pith_stage_kind kind)
     s->cluster.size_bytes = sizeof s->cluster;
 }
 
+enum pith_code pith_encode_code(const struct pith_encode_opts *o)
+{
+    if (o->plain)
+        return PITH_CODE_PLAIN;
+    return o->adaptive || (o->compact && !o->huffman) ? PITH_CODE_ADAPTIVE : PITH_CODE_HUFFMAN;
+}
+
 struct pith_pack_opts pith_stage_pack_opts(const struct pith_stage *encode)
 {
     return (struct pith_pack_opts){.size_bytes = sizeof(struct pith_pack_opts),
@@ -67,10 +74,11 @@ static enum pith_status run_encode(struct pith_model *m, const struct pith_stage
                                    struct pith_error *err)
 {
     uint32_t n_folded;
+    enum pith_code code = pith_encode_code(&s->encode);
     enum pith_status st = pith_model_fold_batch_norm(m, &n_folded, err);
     for (uint32_t i = 0; !st && i < m->n_values; i++)
         if (m->values[i].constant)
-            m->values[i].constant->code = s->encode.plain ? PITH_CODE_PLAIN : PITH_CODE_HUFFMAN;
+            m->values[i].constant->code = code;
     return st;
 }
 

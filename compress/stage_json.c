@@ -25,7 +25,10 @@ static const struct word init_words[] = {{"linear", PITH_CLUSTER_LINEAR},
                                          {NULL, 0}};
 static const struct word values_words[] = {
     {"f32", PITH_CLUSTER_F32}, {"f16", PITH_CLUSTER_F16}, {NULL, 0}};
-static const struct word coder_words[] = {{"huffman", 0}, {"none", 1}, {NULL, 0}};
+static const struct word coder_words[] = {{"huffman", PITH_CODE_HUFFMAN},
+                                          {"adaptive", PITH_CODE_ADAPTIVE},
+                                          {"none", PITH_CODE_PLAIN},
+                                          {NULL, 0}};
 static const struct word goal_words[] = {{"speed", 0}, {"size", 1}, {NULL, 0}};
 
 static const char *word_of(const struct word *words, int value)
@@ -204,7 +207,9 @@ static enum pith_status encode_key(const struct place *p, json_t *v, struct pith
     enum pith_status st;
     if (strcmp(p->key, "coder") == 0) {
         st = read_word(p, v, coder_words, &word);
-        s->encode.plain = word != 0;
+        s->encode.plain = word == PITH_CODE_PLAIN;
+        s->encode.huffman = word == PITH_CODE_HUFFMAN;
+        s->encode.adaptive = word == PITH_CODE_ADAPTIVE;
         return st;
     }
     if (strcmp(p->key, "for") == 0) {
@@ -358,7 +363,7 @@ json_t *pith_stage_to_json(const struct pith_stage *s)
         return prune_to_json(&s->prune);
     if (s->kind == PITH_STAGE_CLUSTER)
         return cluster_to_json(&s->cluster, s->seed);
-    j = json_pack("{ss,ss,ss}", "do", "encode", "coder", word_of(coder_words, s->encode.plain), "for",
+    j = json_pack("{ss,ss,ss}", "do", "encode", "coder", word_of(coder_words, (int)pith_encode_code(&s->encode)), "for",
                   word_of(goal_words, s->encode.compact));
     if (s->encode.keep_history)
         pith_json_put(&j, "keep_history", json_true());

@@ -119,6 +119,73 @@ static uint32_t common_zero_bits(const struct book *b)
     return (uint32_t)__builtin_ctz(all);
 }
 
+/* ---- uniform: multiples of a step -------------------------------------------------------------- */
+
+#define UNIFORM 31u /* in the place of zero_bits */
+
+/* The step's bits; 0: the group is something else. */
+static uint32_t step_of(const struct book *b, uint64_t group)
+{
+    const float *c = b->centroid + group * b->n_centroids;
+    uint32_t n = b->n_centroids, n_negative = 0, n_zero;
+    while (n_negative < n && f32_bits(c[n_negative]) & SIGN)
+        n_negative++;
+    n_zero = n_negative < n && f32_bits(c[n_negative]) == 0;
+    uint32_t first = n_negative + n_zero;
+    float step = first < n ? c[first] : n_negative ? -c[n_negative - 1] : 1.0f;
+    if (f32_bits(step) < UINT32_C(1) << 23)
+        return 0;
+    for (uint32_t i = 0; i < n_negative; i++)
+        if (f32_bits(c[n_negative - 1 - i]) != f32_bits(-step * (float)(i + 1)))
+            return 0;
+    for (uint32_t i = first; i < n; i++)
+        if (f32_bits(c[i]) != f32_bits(step * (float)(i - first + 1)))
+            return 0;
+    return f32_bits(step);
+}
+
+/* Mantissa bits that the steps need; UINT32_MAX: some group is something else. */
+static uint32_t step_bits_of(const struct book *b)
+{
+    uint32_t all = UINT32_C(1) << 23;
+    for (uint64_t g = 0; g < b->n_groups; g++) {
+        uint32_t step = step_of(b, g);
+        if (step == 0)
+            return UINT32_MAX;
+        all |= step;
+    }
+    return 23 - (uint32_t)__builtin_ctz(all);
+}
+
+static uint64_t uniform_bits(const struct book *b, uint32_t step_bits)
+{
+    uint64_t bits = 11;
+    struct lists l;
+    for (uint64_t g = 0; g < b->n_groups; g++) {
+        split_group(b, g, &l);
+        bits += 8 + step_bits + 32 - (uint32_t)__builtin_clz(b->n_centroids) +
+                (l.n_negative < b->n_centroids);
+    }
+    return bits;
+}
+
+static void write_uniform(struct bit_writer *w, const struct book *b, uint32_t step_bits)
+{
+    struct lists l;
+    bw_bits(w, 1 | UNIFORM << 1 | step_bits << 6, 11);
+    for (uint64_t g = 0; g < b->n_groups; g++) {
+        uint32_t step = step_of(b, g);
+        split_group(b, g, &l);
+        bw_bits(w, step >> 23, 8);
+        bw_bits(w, (step & 0x7fffff) >> (23 - step_bits), step_bits);
+        bw_bits(w, l.n_negative, 32 - (uint32_t)__builtin_clz(b->n_centroids));
+        if (l.n_negative < b->n_centroids)
+            bw_bits(w, l.n_zero, 1);
+    }
+}
+
+/* ---- all --------------------------------------------------------------------------------------- */
+
 size_t pith_codebook_bound(uint64_t n_groups, uint32_t n_centroids)
 {
     return 1 + (size_t)n_groups * n_centroids * sizeof(float);
@@ -141,8 +208,11 @@ enum pith_status pith_codebook_encode(const float *centroid, uint64_t n_groups,
             rice = k;
         }
     }
+    uint32_t step_bits = step_bits_of(&b);
     struct bit_writer w = bit_writer_to(dst, cap);
-    if (rice == UINT32_MAX) {
+    if (step_bits <= 23 && uniform_bits(&b, step_bits) < least) {
+        write_uniform(&w, &b, step_bits);
+    } else if (rice == UINT32_MAX) {
         write_raw(&w, &b);
     } else {
         bw_bits(&w, 1 | b.zero_bits << 1 | rice << 6, 11);

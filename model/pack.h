@@ -43,6 +43,10 @@ struct pack_tables {
 };
 enum pith_status pith_pack_weights(struct pack_const *consts, uint32_t n, struct pack_tables *tables,
                                    struct pith_error *err);
+/* c, number `at` of the constants, as an adaptive stream if that takes less than other_bytes; else it
+ * stays as it is. Those before it are done. */
+enum pith_status pith_pack_adaptive(struct pack_const *c, uint32_t at, uint64_t other_bytes,
+                                    struct pith_error *err);
 void pith_pack_weights_clear(struct pack_const *consts, uint32_t n, struct pack_tables *tables);
 
 /* number: file number of each model value, or PITH_VALUE_NONE; order: model value of each file

@@ -61,17 +61,24 @@ static void write_head(struct graph_pack *p, const struct weight *w)
         pith_out_u8(p->out, CODING_TYPE << 3);
         pith_out_u8(p->out, w->type);
     }
-    pith_out_u8(p->out,
-                (pith_weight_coding(w) + (same ? CODING_SAME_CENTROIDS : 0)) << 3 | code);
+    bool adaptive = w->code == CODE_ADAPTIVE;
+    bool vector = pith_weight_is_adaptive_vector(w, code);
+    uint32_t coding = pith_weight_coding(w) + (same && !adaptive ? CODING_SAME_CENTROIDS : 0);
+    pith_out_u8(p->out, vector ? ADAPTIVE_VECTOR + (coded ? 1u : 0u) + (same ? 1u : 0u)
+                               : coding << 3 | code);
     if (code == SHAPE_RANK)
         pith_out_varint(p->out, w->shape.rank);
     if (code != SHAPE_PREV_FIRST && code != SHAPE_PREV)
         write_dims(p->out, &w->shape, 0, code == SHAPE_RANK4_SQUARE);
+    if (adaptive && !vector)
+        pith_out_u8(p->out, (w->support != SUPPORT_DENSE ? FORM_SPARSE : 0) |
+                                (coded ? FORM_CODEBOOK : 0) | (w->n_groups > 1 ? FORM_GROUPS : 0) |
+                                (same ? FORM_SAME_CENTROIDS : 0) | w->source_back << FORM_SOURCE);
     if (coded && !same)
         pith_out_u8(p->out, w->n_centroids - 1);
     if (coded && w->n_groups > 1)
         pith_out_varint(p->out, w->n_groups);
-    if (w->support == SUPPORT_GAPS)
+    if (w->support == SUPPORT_GAPS || w->support == SUPPORT_ADAPTIVE)
         pith_out_varint(p->out, w->nnz);
 }
 
@@ -107,15 +114,18 @@ static void write_data(struct graph_pack *p, const struct weight *w)
 {
     pith_out_bytes(p->data, w->codebook.bytes, w->codebook.n_bytes);
     pith_out_bytes(p->data, w->support_stream.bytes, w->support_stream.n_bytes);
-    if (w->grid == GRID_PLAIN && !p->compact && w->index_stream.n_bytes > 0)
+    if (w->grid == GRID_PLAIN && w->code == CODE_PLAIN && !p->compact && w->index_stream.n_bytes > 0)
         pith_out_zeros(p->data, (FULL_ALIGN - p->data->bytes % FULL_ALIGN) % FULL_ALIGN);
     pith_out_bytes(p->data, w->index_stream.bytes, w->index_stream.n_bytes);
 }
 
 static void write_weight(struct graph_pack *p, const struct weight *w)
 {
+    bool adaptive = w->code == CODE_ADAPTIVE;
     write_head(p, w);
-    if (w->grid == GRID_CODEBOOK)
+    if (adaptive && w + 1 < p->g->weights + p->g->n_weights)
+        pith_out_varint(p->out, w->codebook.n_bytes + w->index_stream.n_bytes);
+    if (!adaptive && w->grid == GRID_CODEBOOK)
         pith_out_varint(p->out, w->codebook.n_bytes);
     write_tables(p, w);
     if (w->support == SUPPORT_GAPS && w->nnz > 0)

@@ -214,17 +214,30 @@ static void sharing_free(struct sharing *s)
 
 typedef uint64_t histogram[PITH_SYMBOLS];
 
-static enum pith_status wants_coded_index(const struct pack_const *c, const histogram hist,
-                                          bool *wants)
+static enum pith_status coded_index_bytes(const struct pack_const *c, const histogram hist,
+                                          uint64_t *coded)
 {
     struct pith_huff_code code;
     enum pith_status st = pith_huff_build(hist, &code);
     if (st)
         return st;
-    uint64_t coded = (pith_huff_cost_bits(&code, hist) + 7) / 8 + pith_huff_table_bytes(&code) +
-                     (c->w.nnz >= 4096 ? pith_huff_stream_overhead(c->w.nnz) : 0);
-    *wants = coded < pith_index_pack_bytes(c->w.nnz, pith_index_bits(c->w.n_centroids));
+    *coded = (pith_huff_cost_bits(&code, hist) + 7) / 8 + pith_huff_table_bytes(&code) +
+             (c->w.nnz >= 4096 ? pith_huff_stream_overhead(c->w.nnz) : 0);
     return PITH_OK;
+}
+
+static uint64_t plain_index_bytes(const struct pack_const *c)
+{
+    return pith_index_pack_bytes(c->w.nnz, pith_index_bits(c->w.n_centroids));
+}
+
+static enum pith_status wants_coded_index(const struct pack_const *c, const histogram hist,
+                                          bool *wants)
+{
+    uint64_t coded = 0;
+    enum pith_status st = coded_index_bytes(c, hist, &coded);
+    *wants = coded < plain_index_bytes(c);
+    return st;
 }
 
 static enum pith_status encode_index(struct pack_const *c, const struct pith_huff_code *code,
@@ -279,11 +292,11 @@ static enum pith_status choose_indices(struct pack_const *consts, uint32_t n, st
         struct pack_const *c = &consts[i];
         bool coded = false;
         enum pith_status st;
-        if (!const_of(c)->codebook)
+        if (!const_of(c)->codebook || c->w.code == CODE_ADAPTIVE)
             continue;
         if ((st = gather_indices(c, err)))
             return st;
-        if (const_of(c)->code == PITH_CODE_HUFFMAN && c->w.nnz > 0) {
+        if (const_of(c)->code != PITH_CODE_PLAIN && c->w.nnz > 0) {
             memset(hist[s->n], 0, sizeof *hist);
             pith_histogram_add(hist[s->n], c->index.data, (size_t)c->w.nnz);
             if (wants_coded_index(c, hist[s->n], &coded))
@@ -319,18 +332,26 @@ static enum pith_status pack_indices(struct pack_const *consts, uint32_t n,
 
 /* ---- coded supports -------------------------------------------------------------------------- */
 
-static enum pith_status wants_coded_support(const struct pack_const *c,
-                                            const struct pith_support_profile *profile, bool *wants)
+static enum pith_status coded_support_bytes(const struct pack_const *c,
+                                            const struct pith_support_profile *profile,
+                                            uint64_t *coded)
 {
     struct pith_support_code code;
     enum pith_status st = pith_support_build(profile, &code);
     if (st)
         return st;
-    uint64_t coded = (pith_support_cost_bits(&code, profile) + 7) / 8 +
-                     pith_support_table_bytes(&code) +
-                     (c->w.count >= 4096 ? pith_huff_stream_overhead(c->w.count) : 0);
-    *wants = coded < (c->w.count + 7) / 8;
+    *coded = (pith_support_cost_bits(&code, profile) + 7) / 8 + pith_support_table_bytes(&code) +
+             (c->w.count >= 4096 ? pith_huff_stream_overhead(c->w.count) : 0);
     return PITH_OK;
+}
+
+static enum pith_status wants_coded_support(const struct pack_const *c,
+                                            const struct pith_support_profile *profile, bool *wants)
+{
+    uint64_t coded = 0;
+    enum pith_status st = coded_support_bytes(c, profile, &coded);
+    *wants = coded < (c->w.count + 7) / 8;
+    return st;
 }
 
 static enum pith_status encode_support(struct pack_const *c, const struct pith_support_code *code,
@@ -392,9 +413,9 @@ static enum pith_status choose_supports(struct pack_const *consts, uint32_t n, s
     for (uint32_t i = 0; i < n; i++) {
         struct pack_const *c = &consts[i];
         bool coded = false;
-        if (!const_of(c)->mask)
+        if (!const_of(c)->mask || c->w.code == CODE_ADAPTIVE)
             continue;
-        if (const_of(c)->code == PITH_CODE_HUFFMAN && c->w.count <= UINT32_MAX) {
+        if (const_of(c)->code != PITH_CODE_PLAIN && c->w.count <= UINT32_MAX) {
             if (c->w.nnz == 0) {
                 c->w.support = SUPPORT_GAPS; /* all pruned: no stream, no table */
                 continue;
@@ -434,6 +455,63 @@ static enum pith_status pack_supports(struct pack_const *consts, uint32_t n,
     return st;
 }
 
+/* ---- adaptive streams ------------------------------------------------------------------------ */
+
+/* What the index or element stream takes otherwise, with a table of its own. */
+static enum pith_status other_index_bytes(struct pack_const *c, uint64_t *bytes,
+                                          struct pith_error *err)
+{
+    histogram hist = {0};
+    uint64_t coded;
+    if (!const_of(c)->codebook) {
+        *bytes = c->w.index_stream.n_bytes;
+        return PITH_OK;
+    }
+    enum pith_status st = gather_indices(c, err);
+    if (st)
+        return st;
+    pith_histogram_add(hist, c->index.data, (size_t)c->w.nnz);
+    pith_out_clear(&c->index);
+    if (coded_index_bytes(c, hist, &coded))
+        return pith_error_no_memory(err);
+    *bytes = coded < plain_index_bytes(c) ? coded : plain_index_bytes(c);
+    return PITH_OK;
+}
+
+static enum pith_status other_support_bytes(const struct pack_const *c, uint64_t *bytes,
+                                            struct pith_error *err)
+{
+    uint64_t coded = 0;
+    struct pith_support_profile profile;
+    *bytes = 0;
+    if (!const_of(c)->mask)
+        return PITH_OK;
+    memset(&profile, 0, sizeof profile);
+    pith_support_profile_add(&profile, const_of(c)->mask, c->w.count);
+    if (coded_support_bytes(c, &profile, &coded))
+        return pith_error_no_memory(err);
+    *bytes = coded < (c->w.count + 7) / 8 ? coded : (c->w.count + 7) / 8;
+    return PITH_OK;
+}
+
+static enum pith_status pack_adaptive(struct pack_const *consts, uint32_t n, struct pith_error *err)
+{
+    enum pith_status st = PITH_OK;
+    for (uint32_t i = 0; i < n && !st; i++) {
+        struct pack_const *c = &consts[i];
+        uint64_t support = 0, index = 0;
+        if (const_of(c)->code != PITH_CODE_ADAPTIVE || c->w.type != PITH_F32 || c->w.nnz == 0 ||
+            c->w.count > UINT32_MAX)
+            continue;
+        st = other_support_bytes(c, &support, err);
+        if (!st)
+            st = other_index_bytes(c, &index, err);
+        if (!st)
+            st = pith_pack_adaptive(c, i, support + index, err);
+    }
+    return st;
+}
+
 /* ---- all ------------------------------------------------------------------------------------- */
 
 enum pith_status pith_pack_weights(struct pack_const *consts, uint32_t n, struct pack_tables *tables,
@@ -451,6 +529,8 @@ enum pith_status pith_pack_weights(struct pack_const *consts, uint32_t n, struct
         else if (!st)
             st = gather_elements(&consts[i], err);
     }
+    if (!st)
+        st = pack_adaptive(consts, n, err);
     if (!st)
         st = pack_supports(consts, n, tables, err);
     return st ? st : pack_indices(consts, n, tables, err);

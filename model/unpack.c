@@ -226,7 +226,8 @@ static enum pith_status decode_weight(struct unpacking *u, const struct decoding
         st = decode_codebook(u, d);
     if (st)
         return st;
-    d->k->code = w->support == SUPPORT_GAPS || w->code == CODE_HUFFMAN ? PITH_CODE_HUFFMAN
+    d->k->code = w->code == CODE_ADAPTIVE ? PITH_CODE_ADAPTIVE
+                 : w->support == SUPPORT_GAPS || w->code == CODE_HUFFMAN ? PITH_CODE_HUFFMAN
                                                                       : PITH_CODE_PLAIN;
     return w->grid == GRID_CODEBOOK ? pith_weight_expand_f32(w, d->k->data, d->scratch)
                                     : pith_weight_expand_plain(w, d->k->data, d->scratch);

@@ -2,12 +2,13 @@
 /* Sorted codebooks. Order carries no information, so a codebook is two ascending lists of
  * magnitudes (bit patterns without sign: for floats of one sign, integer order is value order) as
  * differences. What remains is what 23 mantissa bits of noise cost; a codebook rounded to fewer
- * mantissa bits shows as low zero bits, which are not written. */
+ * mantissa bits shows as low zero bits, which are not written. A uniform one is its step alone. */
 #include "codebook_decode.h"
 
 #define MAX_FINITE 0x7f7fffffu
 #define SIGN 0x80000000u
 #define ESCAPE 16u
+#define UNIFORM 31u /* in the place of zero_bits */
 
 enum pith_status pith_codebook_open(struct codebook_reader *r, const uint8_t *bytes, size_t n_bytes,
                                     uint64_t n_groups, uint32_t n_centroids)
@@ -18,7 +19,9 @@ enum pith_status pith_codebook_open(struct codebook_reader *r, const uint8_t *by
     if (c.coded) {
         c.zero_bits = br_bits(&c.bits, 5);
         c.rice_bits = br_bits(&c.bits, 5);
-        if (c.zero_bits > 30 || c.rice_bits > 30)
+        c.uniform = c.zero_bits == UNIFORM;
+        c.step_bits = c.rice_bits;
+        if (c.uniform ? c.step_bits > 23 : c.rice_bits > 30)
             return PITH_ERR_CORRUPT;
     } else if (br_bits(&c.bits, 7) != 0) {
         return PITH_ERR_CORRUPT;
@@ -78,8 +81,25 @@ static bool read_list(struct codebook_reader *r, uint32_t n, uint32_t sign, floa
     return !r->bits.bad;
 }
 
+/* Multiples of a step, both ways from zero. One rounding each, so the same everywhere. */
+static bool write_multiples(float step, uint32_t n_negative, uint32_t n_zero, uint32_t k, float *dst)
+{
+    for (uint32_t i = 0; i < n_negative; i++)
+        dst[n_negative - 1 - i] = -step * (float)(i + 1);
+    for (uint32_t i = n_negative + n_zero; i < k; i++)
+        dst[i] = step * (float)(i - n_negative - n_zero + 1);
+    return (f32_bits(dst[0]) & ~SIGN) <= MAX_FINITE && (f32_bits(dst[k - 1]) & ~SIGN) <= MAX_FINITE;
+}
+
 static bool read_coded(struct codebook_reader *r, float *dst)
 {
+    uint32_t step = 0;
+    if (r->uniform) {
+        step = br_bits(&r->bits, 8);
+        if (step == 0 || step == 255)
+            return false;
+        step = step << 23 | br_bits(&r->bits, r->step_bits) << (23 - r->step_bits);
+    }
     uint32_t k = r->n_centroids, count_bits = 32 - (uint32_t)__builtin_clz(k);
     uint32_t n_negative = br_bits(&r->bits, count_bits);
     if (n_negative > k)
@@ -87,6 +107,8 @@ static bool read_coded(struct codebook_reader *r, float *dst)
     uint32_t n_zero = n_negative < k ? br_bits(&r->bits, 1) : 0;
     if (n_zero)
         dst[n_negative] = 0.0f;
+    if (r->uniform)
+        return write_multiples(f32_from_bits(step), n_negative, n_zero, k, dst);
     if (n_negative && !read_list(r, n_negative, SIGN, dst + n_negative - 1, -1))
         return false;
     uint32_t positive = n_negative + n_zero;
@@ -102,7 +124,25 @@ enum pith_status pith_codebook_next(struct codebook_reader *r, float *dst)
     if (r->groups_left == 0 || !(r->coded ? read_coded(r, dst) : read_raw(r, dst)) || r->bits.bad)
         return PITH_ERR_CORRUPT;
     r->groups_left--;
-    if (r->groups_left == 0 && !br_at_end(&r->bits))
+    if (r->groups_left == 0 && !r->open_end && !br_at_end(&r->bits))
         return PITH_ERR_CORRUPT;
+    return PITH_OK;
+}
+
+enum pith_status pith_codebook_length(const uint8_t *bytes, size_t n_bytes, uint64_t n_groups,
+                                      uint32_t n_centroids, size_t *length)
+{
+    struct codebook_reader r;
+    float group[256];
+    enum pith_status st = pith_codebook_open(&r, bytes, n_bytes, n_groups, n_centroids);
+    r.open_end = true;
+    while (st == PITH_OK && r.groups_left > 0)
+        st = pith_codebook_next(&r, group);
+    if (st)
+        return st;
+    uint32_t padding = (uint32_t)(-r.bits.pos & 7);
+    if (br_bits(&r.bits, padding) != 0)
+        return PITH_ERR_CORRUPT;
+    *length = (size_t)(r.bits.pos / 8);
     return PITH_OK;
 }

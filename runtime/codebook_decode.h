@@ -11,7 +11,9 @@ struct codebook_reader {
     uint64_t groups_left;
     uint32_t n_centroids;
     uint32_t zero_bits, rice_bits;
-    bool coded;
+    uint32_t step_bits; /* uniform: mantissa bits of the steps that are written */
+    bool coded, uniform;
+    bool open_end; /* other bytes follow */
 };
 
 /* n_centroids 1..256. PITH_ERR_CORRUPT. Borrows bytes. */
@@ -21,5 +23,9 @@ enum pith_status pith_codebook_open(struct codebook_reader *r, const uint8_t *by
 /* The next group: dst[n_centroids], finite, ascending. With the last group the end of the bytes is
  * checked. PITH_ERR_CORRUPT, also when no group is left. */
 enum pith_status pith_codebook_next(struct codebook_reader *r, float *dst);
+
+/* Where all codebooks end that stand at the beginning of bytes. PITH_ERR_CORRUPT. */
+enum pith_status pith_codebook_length(const uint8_t *bytes, size_t n_bytes, uint64_t n_groups,
+                                      uint32_t n_centroids, size_t *length);
 
 #endif

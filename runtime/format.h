@@ -88,6 +88,15 @@ enum chunk_kind {
 #define SHAPE_RANK 7u
 #define CODING_TYPE 15u /* prefix: a type byte and the real head follow */
 #define CODING_SAME_CENTROIDS 16u
+#define CODING_ADAPTIVE 31u /* a form byte follows the shape */
+#define ADAPTIVE_VECTOR 0x79u /* head bytes from here on: rank 1, dim 0 of the tensor before, dense, */
+#define ADAPTIVE_VECTORS 3u   /* source 1; plain, codebook, codebook with the same centroids */
+#define FORM_SPARSE 0x01u
+#define FORM_CODEBOOK 0x02u
+#define FORM_GROUPS 0x04u
+#define FORM_SAME_CENTROIDS 0x08u
+#define FORM_SOURCE 4u      /* bits 4-7: how many tensors back the source is; 0: none */
+#define FORM_SOURCE_MAX 15u
 #define CODING_GRIDS 5u /* plain, codebook, coded codebook, grouped, coded grouped */
 
 #define TABLE_FAR 15u /* nibble: distance follows as a varint */
@@ -125,8 +134,10 @@ enum pith_status pith_fail(struct pith_error *err, enum pith_status status, uint
 
 /* ---- the meaning of single fields, shared with the packer ---------------------------------- */
 
-/* Coding number 0..14 of a tensor: support * 5 + grid number. */
+/* Coding number 0..14 of a tensor: support * 5 + grid number; CODING_ADAPTIVE. */
 uint32_t pith_weight_coding(const struct weight *w);
+/* Is w, with this shape code, one of the tensors whose head byte tells the form? */
+bool pith_weight_is_adaptive_vector(const struct weight *w, uint32_t shape_code);
 /* The one shape code allowed for s behind prev (NULL: first tensor). */
 uint32_t pith_shape_code(const struct shape *s, const struct shape *prev);
 /* Inputs a node has when its wiring is not written out; 0: it must be. */

@@ -24,6 +24,7 @@ struct graph_parse {
     struct shape prev_shape;
     bool has_prev;
     uint32_t prev_centroids;    /* 0: no codebook yet */
+    uint32_t weight_at;         /* number of the tensor */
 
     /* nodes */
     uint32_t n_introduced;      /* constants that some node has named */

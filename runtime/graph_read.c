@@ -88,6 +88,7 @@ static enum pith_status parse_weights(struct graph_parse *p)
     p->g.n_weights = (uint32_t)rd_varint(&p->r, MAX_WEIGHTS);
     for (uint32_t i = 0; i < p->g.n_weights; i++) {
         struct weight w;
+        p->weight_at = i;
         enum pith_status st = pith_parse_weight(p, &w);
         if (st)
             return st;

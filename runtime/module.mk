@@ -19,6 +19,6 @@ LIBS_host := -lpthread
 COLD_runtime := graph_read validate container weight_read blob plan plan_steps plan_fill alias fuse place run_form \
     op_power op_variadic op_compare op_arg op_gather op_scatter op_top_k op_where op_tile op_one_hot op_trilu \
     op_depth_space op_along_axis op_slice op_pad op_cast op_attr op_conv op_gemm op_matmul op_view op_concat recurrent_product op_loop op_branch region \
-    op_requantize op_non_max_suppression op_lp_pool window conv_window
+    op_requantize op_non_max_suppression op_lp_pool window conv_window adaptive_decode
 $(COLD_runtime:%=$(O)/runtime/%.o): FILE_CFLAGS := -Os -fno-tree-vectorize
 $(O)/runtime/host/decimal.o $(O)/runtime/host/preprocess.o: FILE_CFLAGS := -Os

@@ -9,6 +9,7 @@
  *
  * Scratch: struct decoder, then the decode tables and block buffers that this weight needs. */
 #include "weight.h"
+#include "adaptive_decode.h"
 #include "codebook_decode.h"
 #include "element_f32.h"
 #include "gap_decode.h"
@@ -39,6 +40,7 @@ struct decoder {
     uint32_t pos[CHUNK];
     uint8_t index[CHUNK];
     float value[CHUNK];
+    struct adaptive *adaptive; /* positions, indices and elements at once */
     uint32_t *gap_entries, *index_entries;
     uint8_t *gap_symbols, *index_symbols;
 };
@@ -83,6 +85,8 @@ size_t pith_weight_scratch_bytes(const struct weight *w)
     size_t bytes = aligned(sizeof(struct decoder)) + ALIGN;
     struct support_lengths support;
     struct huff_lengths index;
+    if (w->code == CODE_ADAPTIVE)
+        return bytes + aligned(sizeof(struct adaptive)) + aligned(pith_adaptive_bytes(w));
     if (uses_gaps(w) &&
         pith_support_read_table(w->gap_table.bytes, w->gap_table.n_bytes, &support) == PITH_OK) {
         uint64_t n = support_symbols(&support, w->count, w->nnz);
@@ -137,6 +141,8 @@ static enum pith_status open_support(struct decoder *d, uint8_t **mem)
         if (w->nnz > 0)
             return open_gaps(d, mem);
         return bytes == 0 ? PITH_OK : PITH_ERR_CORRUPT;
+    case SUPPORT_ADAPTIVE:
+        return w->code == CODE_ADAPTIVE ? PITH_OK : PITH_ERR_CORRUPT;
     }
     return PITH_ERR_CORRUPT;
 }
@@ -166,9 +172,17 @@ static bool plain_size_ok(const struct stream *s, uint64_t n, uint32_t bits)
     return mul_ok(n, bits, &n_bits) && s->n_bytes == n_bits / 8 + (n_bits % 8 != 0);
 }
 
+static enum pith_status open_adaptive(struct decoder *d, uint8_t **mem)
+{
+    d->adaptive = take(mem, aligned(sizeof *d->adaptive));
+    return pith_adaptive_open(d->adaptive, d->w, take(mem, aligned(pith_adaptive_bytes(d->w))));
+}
+
 static enum pith_status open_values(struct decoder *d, uint8_t **mem)
 {
     const struct weight *w = d->w;
+    if (w->grid == GRID_PLAIN && w->code == CODE_ADAPTIVE)
+        return open_adaptive(d, mem);
     if (w->grid == GRID_PLAIN)
         return plain_size_ok(&w->index_stream, d->n_values, 8 * pith_type_bytes(w->type))
                    ? PITH_OK
@@ -179,6 +193,8 @@ static enum pith_status open_values(struct decoder *d, uint8_t **mem)
                                              w->n_groups, w->n_centroids);
     if (st)
         return st;
+    if (w->code == CODE_ADAPTIVE)
+        return open_adaptive(d, mem);
     if (uses_index_table(w))
         return open_index_stream(d, mem);
     bool ok =
@@ -264,6 +280,9 @@ static enum pith_status next_positions(struct decoder *d, uint32_t *pos, uint32_
     case SUPPORT_GAPS:
         ok = n == 0 || pith_gap_next(&d->gaps, pos, n) == PITH_OK;
         break;
+    case SUPPORT_ADAPTIVE:
+        ok = pith_adaptive_next(d->adaptive, pos, d->index, d->value, n) == PITH_OK;
+        break;
     }
     d->pos_taken += n;
     return ok ? PITH_OK : PITH_ERR_CORRUPT;
@@ -323,11 +342,25 @@ static uint32_t largest(const uint8_t *v, uint32_t n)
     return max;
 }
 
+/* Indices, or values of a plain grid. With positions they came along with those. */
+static enum pith_status next_adaptive(struct decoder *d, uint8_t *index, float *value, uint32_t n)
+{
+    if (d->w->support != SUPPORT_ADAPTIVE)
+        return pith_adaptive_next(d->adaptive, NULL, index, value, n);
+    if (index && index != d->index)
+        memcpy(index, d->index, n);
+    if (value && value != d->value)
+        memcpy(value, d->value, n * sizeof *value);
+    return PITH_OK;
+}
+
 /* The next n <= CHUNK indices; n is a multiple of 8 unless they are the last. */
 static enum pith_status next_indices(struct decoder *d, uint8_t *dst, uint32_t n)
 {
     const struct weight *w = d->w;
     uint32_t possible;
+    if (w->code == CODE_ADAPTIVE)
+        return next_adaptive(d, dst, NULL, n);
     if (w->code == CODE_HUFFMAN) {
         if (!next_huffman_indices(d, dst, n))
             return PITH_ERR_CORRUPT;
@@ -390,6 +423,8 @@ static enum pith_status next_values(struct decoder *d, const uint32_t *pos, uint
                                     uint8_t *index, float *value, uint32_t n)
 {
     const struct weight *w = d->w;
+    if (w->grid == GRID_PLAIN && w->code == CODE_ADAPTIVE)
+        return next_adaptive(d, NULL, value, n);
     if (w->grid == GRID_PLAIN) {
         pith_elements_to_f32(w->type, w->index_stream.bytes + d->taken * pith_type_bytes(w->type),
                              n, value);
@@ -461,6 +496,8 @@ enum pith_status pith_weight_expand_plain(const struct weight *w, void *dst, voi
     size_t each = pith_type_bytes(w->type);
     if (w->grid != GRID_PLAIN)
         return PITH_ERR_ARGUMENT;
+    if (w->code == CODE_ADAPTIVE) /* f32 alone is coded so */
+        return pith_weight_expand_f32(w, dst, scratch);
     enum pith_status st = open_weight(w, scratch, true, &d);
     if (st)
         return st;
@@ -487,8 +524,8 @@ enum pith_status pith_weight_expand_parts(const struct weight *w, uint32_t *pos,
 {
     struct decoder *d;
     bool sparse = w->support != SUPPORT_DENSE, codebook = w->grid == GRID_CODEBOOK;
-    /* codebook groups follow positions */
-    bool want_pos = pos || (sparse && value && codebook);
+    /* codebook groups follow positions; adaptive elements come with theirs */
+    bool want_pos = pos || (sparse && value && codebook) || w->support == SUPPORT_ADAPTIVE;
     if (pos && w->count > UINT32_MAX)
         return PITH_ERR_LIMIT;
     enum pith_status st = open_weight(w, scratch, want_pos, &d);

@@ -3,7 +3,7 @@
  *
  *   support  which elements are nonzero    dense | bitmap | gaps (relative index, entropy-coded)
  *   grid     which values they take        plain elements of `type` | codebook(s)
- *   code     how indices are written       plain k-bit | canonical Huffman
+ *   code     how indices are written       plain k-bit | canonical Huffman | adaptive binary
  *
  * The three are independent. `count` elements in row-major order; `nnz` of them carry a value (all
  * of them when support is dense); the others are 0. With a codebook, element i belongs to group
@@ -18,7 +18,8 @@
 enum weight_support {
     SUPPORT_DENSE = 0,
     SUPPORT_BITMAP = 1, /* bit i%8 of byte i/8: element i is stored; tail bits 0 */
-    SUPPORT_GAPS = 2    /* Huffman-coded gaps, docs/format.md */
+    SUPPORT_GAPS = 2,   /* Huffman-coded gaps, docs/format.md */
+    SUPPORT_ADAPTIVE = 3 /* told by the adaptive code, among the indices or elements */
 };
 
 enum weight_grid {
@@ -28,7 +29,8 @@ enum weight_grid {
 
 enum weight_code {
     CODE_PLAIN = 0,  /* elements as they are; indices packed in index_bits each, LSB first */
-    CODE_HUFFMAN = 1 /* indices only */
+    CODE_HUFFMAN = 1, /* indices only */
+    CODE_ADAPTIVE = 2 /* support, and indices or f32 elements, as one adaptive stream */
 };
 
 /* One canonical Huffman table in the file (docs/format.md); tensors may share it. */
@@ -58,6 +60,10 @@ struct weight {
     struct stream support_stream; /* bitmap or coded gaps; empty when dense */
     struct stream index_stream;   /* coded indices, or plain elements */
     struct stream codebook;       /* coded codebooks; empty without */
+    /* Adaptive: an earlier weight whose row flags tell which inputs exist; its index_stream. */
+    struct stream source_stream;
+    uint64_t source_rows; /* 0: none */
+    uint32_t source_back; /* how many tensors before this one; 0: none */
 };
 
 /* Scratch that the three calls below need for w (decode tables, block buffers). */

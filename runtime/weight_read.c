@@ -4,6 +4,7 @@
  *
  * Nothing is decoded here: a stream's length must equal what shape, type and coding imply, or, where
  * it is entropy-coded, what the description says; its decoder takes exactly that many bytes. */
+#include "adaptive_decode.h"
 #include "graph_parse.h"
 
 static const uint8_t byte_bits[16] = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};
@@ -11,9 +12,17 @@ static const uint8_t byte_bits[16] = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 
 uint32_t pith_weight_coding(const struct weight *w)
 {
     uint32_t grid = 0;
+    if (w->code == CODE_ADAPTIVE)
+        return CODING_ADAPTIVE;
     if (w->grid == GRID_CODEBOOK)
         grid = 1u + (w->code == CODE_HUFFMAN ? 1u : 0u) + (w->n_groups > 1 ? 2u : 0u);
     return (uint32_t)w->support * CODING_GRIDS + grid;
+}
+
+bool pith_weight_is_adaptive_vector(const struct weight *w, uint32_t shape_code)
+{
+    return shape_code == SHAPE_PREV_FIRST && w->code == CODE_ADAPTIVE &&
+           w->support == SUPPORT_DENSE && w->source_back == 1 && w->n_groups <= 1;
 }
 
 static bool is_square(const struct shape *s)
@@ -85,6 +94,33 @@ static enum pith_status parse_codebook_shape(struct graph_parse *p, struct weigh
     return PITH_OK;
 }
 
+static const uint8_t vector_form[ADAPTIVE_VECTORS] = {
+    1u << FORM_SOURCE, 1u << FORM_SOURCE | FORM_CODEBOOK,
+    1u << FORM_SOURCE | FORM_CODEBOOK | FORM_SAME_CENTROIDS};
+
+/* What stands behind the shape of an adaptive tensor, before the length of its stream. */
+static enum pith_status parse_form(struct graph_parse *p, uint32_t head, struct weight *w)
+{
+    bool vector = head < CODING_ADAPTIVE << 3;
+    uint32_t form = vector ? vector_form[head - ADAPTIVE_VECTOR] : rd_u8(&p->r);
+    bool codebook = form & FORM_CODEBOOK, same = form & FORM_SAME_CENTROIDS;
+    if (p->r.bad || (!codebook && form & (FORM_GROUPS | FORM_SAME_CENTROIDS)) ||
+        form >> FORM_SOURCE > p->weight_at)
+        return pith_parse_corrupt(p);
+    w->source_back = form >> FORM_SOURCE;
+    w->code = CODE_ADAPTIVE;
+    w->support = form & FORM_SPARSE ? SUPPORT_ADAPTIVE : SUPPORT_DENSE;
+    w->grid = codebook ? GRID_CODEBOOK : GRID_PLAIN;
+    enum pith_status st =
+        codebook ? parse_codebook_shape(p, w, same, form & FORM_GROUPS) : PITH_OK;
+    if (!st && form & FORM_SPARSE)
+        w->nnz = rd_varint(&p->r, w->count);
+    if (!st && (p->r.bad || !pith_adaptive_allows(w) ||
+                (!vector && pith_weight_is_adaptive_vector(w, head & 7))))
+        return pith_parse_corrupt(p);
+    return st;
+}
+
 /* head byte(s), shape, codebook shape, nnz of gaps: everything told before the streams. */
 static enum pith_status parse_head(struct graph_parse *p, struct weight *w)
 {
@@ -97,19 +133,23 @@ static enum pith_status parse_head(struct graph_parse *p, struct weight *w)
         head = rd_u8(&p->r);
     }
     uint32_t coding = head >> 3;
+    bool vector = head - ADAPTIVE_VECTOR < ADAPTIVE_VECTORS && w->type == PITH_F32;
+    bool adaptive = vector || (coding == CODING_ADAPTIVE && w->type == PITH_F32);
     bool same = coding >= CODING_SAME_CENTROIDS;
     coding %= CODING_SAME_CENTROIDS;
     uint32_t grid = coding % CODING_GRIDS;
-    if (p->r.bad || coding >= CODING_TYPE || (grid == 0 ? same : w->type != PITH_F32))
+    if (adaptive ? p->r.bad : p->r.bad || coding >= CODING_TYPE || (grid == 0 ? same : w->type != PITH_F32))
         return pith_parse_corrupt(p);
     w->support = (enum weight_support)(coding / CODING_GRIDS);
     w->grid = grid == 0 ? GRID_PLAIN : GRID_CODEBOOK;
     w->code = grid == 2 || grid == 4 ? CODE_HUFFMAN : CODE_PLAIN;
-    enum pith_status st = parse_shape(p, head & 7, &w->shape);
+    enum pith_status st = parse_shape(p, vector ? SHAPE_PREV_FIRST : head & 7, &w->shape);
     if (st)
         return st;
     pith_shape_count(&w->shape, &w->count);
     w->nnz = w->count;
+    if (adaptive)
+        return parse_form(p, head, w);
     if (w->grid == GRID_CODEBOOK && (st = parse_codebook_shape(p, w, same, grid > 2)))
         return st;
     if (w->support == SUPPORT_GAPS) {
@@ -262,12 +302,43 @@ static enum pith_status cut_coded(struct graph_parse *p, uint64_t min, struct st
     return cut_stream(p, bytes, s);
 }
 
-enum pith_status pith_parse_weight(struct graph_parse *p, struct weight *w)
+/* Its row flags can be read: it comes before, and its rows are the units that feed w's columns. */
+static enum pith_status find_source(struct graph_parse *p, struct weight *w)
 {
-    memset(w, 0, sizeof *w);
-    enum pith_status st = parse_head(p, w);
-    if (st)
+    if (w->source_back == 0 || !p->fill)
+        return PITH_OK;
+    const struct weight *source = &p->g.weights[p->weight_at - w->source_back];
+    uint64_t cols = w->count / adaptive_rows(w), rows = adaptive_rows(source);
+    if (!pith_adaptive_tells_rows(source) || cols % rows != 0)
+        return pith_parse_corrupt(p);
+    w->source_rows = rows;
+    w->source_stream = source->index_stream;
+    return PITH_OK;
+}
+
+/* One length for codebook and stream, none for those of the last tensor; the codebook tells itself
+ * where it ends. */
+static enum pith_status cut_adaptive(struct graph_parse *p, struct weight *w)
+{
+    size_t length;
+    bool is_last = p->weight_at + 1 == p->g.n_weights;
+    enum pith_status st =
+        is_last ? cut_stream(p, p->im->chunk[CHUNK_DATA].n_bytes - p->data_at, &w->index_stream)
+                : cut_coded(p, 0, &w->index_stream);
+    if (st || w->grid != GRID_CODEBOOK)
         return st;
+    if (pith_codebook_length(w->index_stream.bytes, w->index_stream.n_bytes, w->n_groups,
+                             w->n_centroids, &length))
+        return data_corrupt(p);
+    w->codebook = (struct stream){w->index_stream.bytes, length};
+    w->index_stream.bytes += length;
+    w->index_stream.n_bytes -= length;
+    return PITH_OK;
+}
+
+static enum pith_status cut_streams(struct graph_parse *p, struct weight *w)
+{
+    enum pith_status st;
     if (w->grid == GRID_CODEBOOK && (st = cut_coded(p, 1, &w->codebook)))
         return st;
     if (w->support == SUPPORT_BITMAP && (st = cut_bitmap(p, w)))
@@ -276,13 +347,27 @@ enum pith_status pith_parse_weight(struct graph_parse *p, struct weight *w)
         return st;
     if (w->support == SUPPORT_GAPS && w->nnz > 0 && (st = cut_coded(p, 0, &w->support_stream)))
         return st;
-    if (w->grid == GRID_PLAIN) {
-        st = cut_elements(p, w);
-    } else if (w->code == CODE_PLAIN) {
+    if (w->grid == GRID_PLAIN)
+        return cut_elements(p, w);
+    if (w->code == CODE_PLAIN) {
         w->index_bits = bits_for(w->n_centroids);
-        st = cut_plain_index(p, w);
-    } else if (w->nnz > 0) {
-        st = cut_coded(p, 0, &w->index_stream);
+        return cut_plain_index(p, w);
+    }
+    return w->nnz > 0 ? cut_coded(p, 0, &w->index_stream) : PITH_OK;
+}
+
+enum pith_status pith_parse_weight(struct graph_parse *p, struct weight *w)
+{
+    memset(w, 0, sizeof *w);
+    enum pith_status st = parse_head(p, w);
+    if (st)
+        return st;
+    if (w->code == CODE_ADAPTIVE) {
+        st = find_source(p, w);
+        if (!st)
+            st = cut_adaptive(p, w);
+    } else {
+        st = cut_streams(p, w);
     }
     p->prev_shape = w->shape;
     p->has_prev = true;

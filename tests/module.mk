@@ -34,7 +34,7 @@ check-threads: $(filter $(O)/tests/host/% $(O)/tests/measure/%,$(TEST_BIN))
 	@$(TEST_ENV) tests/run_tests.sh $^
 
 # ---- the decoder written from docs/format.md alone: no header of ours ------------------------
-$(O)/tests/spec/spec_decode: tests/spec/spec_decode.c
+$(O)/tests/spec/spec_decode: tests/spec/spec_decode.c tests/spec/spec_adaptive.h
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=c11 -Wall -Wextra $(CFLAGS) $< -o $@
 

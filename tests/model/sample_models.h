@@ -257,7 +257,7 @@ static inline void randomise(struct pith_model *m, struct sample_random *r, uint
         uint64_t group = sample_below(r, 3) ? 0 : k->count / m->values[value].dim[0];
         sample_cluster(m, value, 1 + sample_below(r, sample_below(r, 2) ? 256 : 20), group);
     }
-    k->code = sample_below(r, 2) ? PITH_CODE_HUFFMAN : PITH_CODE_PLAIN;
+    k->code = (enum pith_code)sample_below(r, 3);
 }
 
 /* x of shape [d0, d1, d2]: one of an activation, an operation with an earlier value, one with a new

@@ -234,15 +234,16 @@ static void every_coding(void)
 {
     static const uint32_t density[] = {100, 60, 30, 5, 0};
     static const uint32_t centroids[] = {0, 1, 2, 13, 256};
+    static const char *const code_name[] = {"plain", "huffman", "adaptive"};
     for (uint32_t d = 0; d < 5; d++) {
         for (uint32_t k = 0; k < 5; k++) {
-            for (uint32_t form = 0; form < 4; form++) {
-                if (k == 0 && form >= 2) {
+            for (uint32_t form = 0; form < 6; form++) {
+                if (k == 0 && form >= 3) {
                     continue; /* groups are of codebooks */
                 }
                 char name[64];
-                uint32_t group = form >= 2 ? 375 : 0;
-                enum pith_code code = form % 2 == 0 ? PITH_CODE_PLAIN : PITH_CODE_HUFFMAN;
+                uint32_t group = form >= 3 ? 375 : 0;
+                enum pith_code code = (enum pith_code)(form % 3);
                 const struct recipe r[] = {
                     {2, {100, 75}, density[d], centroids[k], group, code, 0, 0, 0},
                     {2, {100, 75}, density[d], centroids[k], group, code, 1, 0, 0},
@@ -250,7 +251,7 @@ static void every_coding(void)
                 };
                 add_tensors(1, r, 3, d * 100 + k * 10 + form);
                 snprintf(name, sizeof name, "density%u_centroids%u_%s%s", density[d], centroids[k],
-                         group ? "groups_" : "", code == PITH_CODE_PLAIN ? "plain" : "huffman");
+                         group ? "groups_" : "", code_name[form % 3]);
                 finish(name, (d + k + form) % 2 == 0 ? &full : &compact);
             }
         }

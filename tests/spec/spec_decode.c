@@ -481,7 +481,7 @@ static uint8_t *read_coded(struct span s, const struct table *t, uint64_t n, uin
 
 /* ---- tensors (F5, F6, S4, S5, S6) ------------------------------------------------------------ */
 
-enum { BITMAP = 1, CODED = 2 };
+enum { BITMAP = 1, CODED = 2, SPARSE = 3 };
 
 struct tensor {
     uint32_t type, rank, dim[MAX_RANK];
@@ -492,6 +492,9 @@ struct tensor {
     uint64_t support_table, index_table;
     uint64_t support_bytes, index_bytes;
     struct span codebook, support_data, elements; /* `elements`: those, or indices */
+    bool adaptive;
+    uint32_t source_back;
+    const struct tensor *source; /* NULL: none */
 };
 
 static const char *const type_name[] = {"",   "f32", "f16", "bf16", "f64", "i8",
@@ -663,9 +666,63 @@ static void read_streams(struct span *s, struct tensor *t, struct span *data)
     cut_elements(t, data);
 }
 
-static void read_tensor(struct span *s, struct tensor *t, const struct tensor *before,
-                        struct span *data, uint32_t *last_centroids)
+/* F5, adaptive. The codebook is read to find where it ends. */
+static uint64_t codebook_bytes(const struct tensor *t);
+static bool is_selective(const struct tensor *t);
+
+static void read_form(struct span *s, struct tensor *t, uint32_t form, uint32_t *last_centroids)
 {
+    uint64_t at = s->at;
+    bool codebook = form >> 1 & 1, groups = form >> 2 & 1, same = form >> 3 & 1;
+    must(codebook || (!groups && !same), at, "groups and centroids need a codebook");
+    must(t->count < UINT64_C(1) << 28, at, "an adaptive tensor has fewer than 2^28 elements");
+    t->adaptive = true;
+    t->support = form & 1 ? SPARSE : 0;
+    t->n_groups = 1;
+    t->nnz = t->count;
+    t->source_back = form >> 4;
+    if (codebook) {
+        t->grid = groups ? 3 : 1;
+        t->n_centroids = same ? *last_centroids : u8(s) + 1u;
+        must(t->n_centroids != 0 && (same || t->n_centroids != *last_centroids), at,
+             "same centroids where they are, and only there");
+        *last_centroids = t->n_centroids;
+    }
+    if (groups) {
+        t->n_groups = varint_in(s, 2, t->count, "groups: at least 2, at most the elements");
+        must(t->count % t->n_groups == 0, at, "groups must divide the elements");
+    }
+    if (t->support == SPARSE) {
+        t->nnz = varint_in(s, 1, t->count, "nnz of an adaptive tensor is at least 1");
+    }
+}
+
+/* first, t: the first tensor and this one, of an array */
+static void read_adaptive_streams(struct span *s, struct tensor *first, struct tensor *t, bool is_last,
+                                  struct span *data)
+{
+    uint64_t at = s->at, cols = t->count / (t->rank < 2 ? 1 : t->dim[0]);
+    if (t->source_back > 0) {
+        must(t->source_back <= (uint64_t)(t - first), at, "a source before the first tensor");
+        t->source = t - t->source_back;
+        must(t->source->adaptive && t->source->rank >= 2 && t->source->dim[0] >= 2 &&
+                 is_selective(t->source) && cols % t->source->dim[0] == 0,
+             at, "a source tells rows that feed the columns");
+    }
+    t->elements = cut(data, is_last ? left(data) : varint(s));
+    if (t->grid != 0) {
+        t->codebook = t->elements;
+        t->codebook.end = t->codebook.at + codebook_bytes(t);
+        t->elements.at = t->codebook.end;
+    }
+}
+
+/* t: number `i` of n. */
+static void read_tensor(struct span *s, struct tensor *t, uint64_t i, uint64_t n, struct span *data,
+                        uint32_t *last_centroids)
+{
+    static const uint32_t vector_form[] = {0x10, 0x12, 0x1A};
+    const struct tensor *before = i > 0 ? t - 1 : NULL;
     uint64_t at = s->at;
     uint32_t head = u8(s);
     t->type = 1;
@@ -674,7 +731,16 @@ static void read_tensor(struct span *s, struct tensor *t, const struct tensor *b
         at = s->at;
         head = u8(s);
     }
-    read_shape(s, t, before, head & 7);
+    bool vector = t->type == 1 && head >= 0x79 && head <= 0x7B;
+    read_shape(s, t, before, vector ? 0 : head & 7);
+    if (vector || (t->type == 1 && head >> 3 == 31)) {
+        uint32_t form = vector ? vector_form[head - 0x79] : u8(s);
+        must(vector || (head & 7) != 0 || (form != 0x10 && form != 0x12 && form != 0x1A), at,
+             "a form that a head byte tells must be told by it");
+        read_form(s, t, form, last_centroids);
+        read_adaptive_streams(s, t - i, t, i + 1 == n, data);
+        return;
+    }
     read_coding(s, t, head >> 3, at, last_centroids);
     read_streams(s, t, data);
 }
@@ -739,6 +805,26 @@ static void read_magnitudes(struct bits *b, uint32_t z, uint32_t k, uint32_t n, 
     }
 }
 
+/* z = 31: multiples of a step. */
+static void read_uniform_group(struct bits *b, uint32_t m, uint32_t n, uint32_t *centroid)
+{
+    uint64_t at = b->at / 8;
+    uint32_t e = field(b, 8), f = field(b, m), width = 0;
+    while (n >> width != 0) {
+        width++;
+    }
+    uint32_t neg = field(b, width), step_bits = e << 23 | f << (23 - m);
+    must(e >= 1 && e <= 254, at, "a step is a normal number");
+    must(neg <= n, at, "more negative centroids than centroids");
+    uint32_t zero = neg < n ? field(b, 1) : 0;
+    float step;
+    memcpy(&step, &step_bits, sizeof step);
+    for (uint32_t i = 0; i < n; i++) {
+        float v = i < neg ? -((float)(neg - i) * step) : (float)(i - neg + 1 - zero) * step;
+        memcpy(&centroid[i], &v, sizeof v);
+    }
+}
+
 static void read_group(struct bits *b, uint32_t z, uint32_t k, uint32_t n, uint32_t *centroid)
 {
     uint64_t at = b->at / 8;
@@ -774,30 +860,54 @@ static void check_ascending(const uint32_t *centroid, uint32_t n, uint64_t at)
     }
 }
 
-/* The bits of the f32 values. */
-static uint32_t *read_codebook(const struct tensor *t)
+static void read_groups(struct bits *b, const struct tensor *t, uint32_t *centroid)
+{
+    uint32_t z = field(b, 5), k = field(b, 5);
+    must(k <= (z == 31 ? 23 : 30), b->at / 8, "k of a codebook is at most 30, m at most 23");
+    for (uint64_t g = 0; g < t->n_groups; g++) {
+        if (z == 31) {
+            read_uniform_group(b, k, t->n_centroids, centroid + g * t->n_centroids);
+        } else {
+            read_group(b, z, k, t->n_centroids, centroid + g * t->n_centroids);
+        }
+    }
+}
+
+/* The bits of the f32 values; *end: behind the last of them. */
+static uint32_t *read_codebook_until(const struct tensor *t, struct bits *end)
 {
     uint64_t n = t->n_groups * t->n_centroids, at = t->codebook.at;
     uint32_t *centroid = zeroed(n + 1, sizeof *centroid);
     struct bits b = bits_of(t->codebook);
     if (field(&b, 1) == 0) {
         must(field(&b, 7) == 0, at, "seven zero bits before a raw codebook");
-        must((b.end - b.at) / 8 == 4 * n, at, "a raw codebook has 4 bytes a value");
         for (uint64_t i = 0; i < n; i++) {
             centroid[i] = field(&b, 32);
         }
     } else {
-        uint32_t z = field(&b, 5), k = field(&b, 5);
-        must(z <= 30 && k <= 30, at, "z and k of a codebook are at most 30");
-        for (uint64_t g = 0; g < t->n_groups; g++) {
-            read_group(&b, z, k, t->n_centroids, centroid + g * t->n_centroids);
-        }
-        padding(&b);
+        read_groups(&b, t, centroid);
     }
     for (uint64_t g = 0; g < t->n_groups; g++) {
         check_ascending(centroid + g * t->n_centroids, t->n_centroids, at);
     }
+    *end = b;
     return centroid;
+}
+
+static uint32_t *read_codebook(const struct tensor *t)
+{
+    struct bits b;
+    uint32_t *centroid = read_codebook_until(t, &b);
+    padding(&b);
+    return centroid;
+}
+
+static uint64_t codebook_bytes(const struct tensor *t)
+{
+    struct bits b;
+    free(read_codebook_until(t, &b));
+    must(field(&b, (uint32_t)(-b.at & 7)) == 0, b.at / 8, "padding must be zero bits");
+    return b.at / 8 - t->codebook.at;
 }
 
 static uint8_t *read_indices(const struct tensor *t)
@@ -821,6 +931,8 @@ static uint8_t *read_indices(const struct tensor *t)
     return index;
 }
 
+#include "spec_adaptive.h"
+
 static uint64_t fnv1a(const uint8_t *p, uint64_t n)
 {
     uint64_t h = UINT64_C(0xCBF29CE484222325);
@@ -834,7 +946,12 @@ static uint64_t fnv1a(const uint8_t *p, uint64_t n)
 static uint8_t *read_values(const struct tensor *t)
 {
     uint32_t each = type_bytes[t->type];
-    uint8_t *value = zeroed(t->count * each, 1), *mask = read_mask(t);
+    uint8_t *value = zeroed(t->count * each, 1);
+    if (t->adaptive) {
+        read_adaptive_values(t, value);
+        return value;
+    }
+    uint8_t *mask = read_mask(t);
     uint8_t *index = t->grid != 0 ? read_indices(t) : NULL;
     uint32_t *centroid = t->grid != 0 ? read_codebook(t) : NULL;
     uint64_t stored = 0;
@@ -870,7 +987,7 @@ static void print_shape(uint32_t type, uint32_t rank, const uint32_t *dim)
 
 static void print_tensor(uint64_t number, const struct tensor *t)
 {
-    static const char *const support[] = {"dense", "bitmap", "coded"};
+    static const char *const support[] = {"dense", "bitmap", "coded", "sparse"};
     uint8_t *value = read_values(t);
     printf("tensor %" PRIu64, number);
     print_shape(t->type, t->rank, t->dim);
@@ -880,7 +997,9 @@ static void print_tensor(uint64_t number, const struct tensor *t)
            t->grid == 0  ? "plain"
            : t->grid < 3 ? "codebook"
                          : "codebooks",
-           huffman_indices(t) ? "huffman" : "plain");
+           t->adaptive          ? "adaptive"
+           : huffman_indices(t) ? "huffman"
+                                : "plain");
     if (t->support == CODED && t->nnz > 0) {
         const struct table *s = &tables[t->support_table];
         printf(" support_table %" PRIu64 " %s", t->support_table,
@@ -1394,7 +1513,7 @@ static void read_graph(struct span s, struct span data)
     struct tensor *tensor = zeroed(graph.n_tensors, sizeof *tensor);
     uint32_t last_centroids = 0;
     for (uint64_t i = 0; i < graph.n_tensors; i++) {
-        read_tensor(&s, &tensor[i], i > 0 ? &tensor[i - 1] : NULL, &data, &last_centroids);
+        read_tensor(&s, &tensor[i], i, graph.n_tensors, &data, &last_centroids);
     }
     must(left(&data) == 0, data.at, "DATA ends with the last stream");
     must(left(&huff_chunk) == 0, huff_chunk.at, "all tables must be used");

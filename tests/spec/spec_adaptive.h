@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: MIT */
+/* spec_adaptive.h - section 8 of docs/format-streams.md for spec_decode.c, letter by letter: names as
+ * there, arrays as there, nothing for speed. Included once, behind the tensors. */
+
+struct counter {
+    int64_t P, n;
+};
+
+struct model {
+    /* arithmetic code */
+    uint64_t low, high, code;
+    struct span bytes;
+    uint64_t shifted;
+    /* mixing */
+    int64_t w[4][6];
+    /* counters */
+    struct counter F[4], G[12], Z[4], E[256], all;
+    struct counter beside[64], levels[64], places[128], seen[64], signs[81];
+    struct counter K[2][256], U[16][8], V[16][8], W[16][16];
+    struct counter r, d;
+    int64_t B, run;
+};
+
+struct column {
+    struct counter C, D;
+    int64_t A;
+    uint32_t last;
+};
+
+static const struct counter new_counter = {1 << 21, 0};
+
+static uint32_t stream_byte(struct model *m)
+{
+    return left(&m->bytes) > 0 ? u8(&m->bytes) : 0;
+}
+
+static void open_code(struct model *m, struct span stream)
+{
+    m->bytes = stream;
+    m->low = 0;
+    m->high = 0xFFFFFFFF;
+    m->code = 0;
+    m->shifted = 0;
+    for (int i = 0; i < 4; i++) {
+        m->code = m->code << 8 | stream_byte(m);
+    }
+}
+
+static uint32_t decide(struct model *m, int64_t p)
+{
+    uint64_t mid = m->low + ((m->high - m->low) * (uint64_t)p >> 16);
+    uint32_t bit = m->code <= mid;
+    if (bit == 1) {
+        m->high = mid;
+    } else {
+        m->low = mid + 1;
+    }
+    while (m->low >> 24 == m->high >> 24) {
+        m->low = m->low << 8 & 0xFFFFFFFF;
+        m->high = (m->high << 8 & 0xFFFFFFFF) + 255;
+        m->code = (m->code << 8 & 0xFFFFFFFF) + stream_byte(m);
+        m->shifted++;
+    }
+    return bit;
+}
+
+static void check_code_end(const struct model *m, struct span stream)
+{
+    uint64_t v = 0;
+    for (uint32_t low_bits = 24; v < m->low || v > m->high; low_bits -= 8) {
+        uint64_t unit = UINT64_C(1) << low_bits;
+        v = (m->low + unit - 1) / unit * unit;
+    }
+    uint64_t rest = 0;
+    while (rest < 4 && (v << 8 * rest & 0xFFFFFFFF) != 0) {
+        rest++;
+    }
+    must(left(&stream) == m->shifted + rest, stream.end, "an adaptive stream is as long as needed");
+    must(m->code == v, stream.end, "an adaptive stream must end with its shortest code");
+}
+
+static int64_t between(int64_t v, int64_t lo, int64_t hi)
+{
+    return v < lo ? lo : v > hi ? hi : v;
+}
+
+static void learn_bit(struct counter *c, uint32_t b)
+{
+    int64_t all = b == 1 ? (1 << 22) - 1 : 0;
+    c->P += (all - c->P) / 32 * (32768 / (2 * c->n + 3)) / 512;
+    c->n = c->n < 250 ? c->n + 1 : 250;
+}
+
+static uint32_t single(struct model *m, struct counter *c)
+{
+    uint32_t b = decide(m, between(c->P >> 6, 24, 65512));
+    learn_bit(c, b);
+    return b;
+}
+
+static int64_t squash(int64_t x)
+{
+    static const int64_t S[33] = {
+        22,    36,    60,    98,    162,   267,   439,   720,   1179,  1921,  3108,
+        4971,  7812,  11955, 17625, 24743, 32768, 40793, 47911, 53581, 57724, 60565,
+        62428, 63615, 64357, 64816, 65097, 65269, 65374, 65438, 65476, 65500, 65514};
+    int64_t u = between(x, -2047, 2047) + 2048, i = u >> 7, f = u & 127;
+    return (S[i] * (128 - f) + S[i + 1] * f) >> 7;
+}
+
+static int64_t stretch(int64_t q)
+{
+    static int64_t known[4096];
+    static bool filled;
+    for (int64_t k = 0; !filled && k < 4096; k++) {
+        int64_t x = -2047;
+        while (x < 2047 && squash(x) >> 4 < k) {
+            x++;
+        }
+        known[k] = x;
+    }
+    filled = true;
+    return known[q];
+}
+
+static uint32_t mixed(struct model *m, int64_t *w, struct counter **c, uint32_t k)
+{
+    static const int64_t Y[6] = {2, 5, 8, 10, 12, 14};
+    int64_t t[6], sum = 0;
+    for (uint32_t j = 0; j < k; j++) {
+        t[j] = stretch(c[j]->P >> 10);
+        if (c[j]->n < 6) {
+            t[j] = t[j] * Y[c[j]->n] / 16;
+        }
+        sum += w[j] * t[j];
+    }
+    int64_t p = between(squash(sum >> 16), 24, 65512);
+    uint32_t b = decide(m, p);
+    int64_t e = ((int64_t)b * 65536 - p) * 14 >> 6;
+    for (uint32_t j = 0; j < k; j++) {
+        w[j] = between(w[j] + ((t[j] * e + 8192) >> 14), -(1 << 20), 1 << 20);
+        learn_bit(c[j], b);
+    }
+    return b;
+}
+
+static void renew(struct counter *c, uint32_t n, struct counter value)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        c[i] = value;
+    }
+}
+
+#define RENEW(array) renew((struct counter *)(array), sizeof(array) / sizeof(struct counter), new_counter)
+
+static uint64_t rows_of(const struct tensor *t)
+{
+    return t->rank < 2 ? 1 : t->dim[0];
+}
+
+static bool is_selective(const struct tensor *t)
+{
+    bool zero = false;
+    if (t->support != 0 || t->grid == 0) {
+        return true;
+    }
+    uint32_t *centroid = read_codebook(t);
+    for (uint32_t i = 0; t->n_groups == 1 && i < t->n_centroids; i++) {
+        zero |= centroid[i] == 0;
+    }
+    free(centroid);
+    return zero;
+}
+
+static uint8_t *read_row_flags(struct model *m, uint64_t rows)
+{
+    uint8_t *flag = zeroed(rows, 1);
+    RENEW(m->F);
+    for (uint64_t i = 0; i < rows; i++) {
+        uint32_t a = i >= 1 ? flag[i - 1] : 1, b = i >= 2 ? flag[i - 2] : 1;
+        flag[i] = (uint8_t)single(m, &m->F[a + 2 * b]);
+    }
+    return flag;
+}
+
+static uint8_t *read_column_flags(struct model *m, const struct tensor *t, uint64_t cols)
+{
+    uint8_t *flag = zeroed(cols, 1), *fed = NULL;
+    struct span own = m->bytes;
+    uint64_t low = m->low, high = m->high, code = m->code, shifted = m->shifted, R = 1;
+    if (t->source != NULL) {
+        R = rows_of(t->source);
+        open_code(m, t->source->elements);
+        fed = read_row_flags(m, R);
+        m->bytes = own;
+        m->low = low;
+        m->high = high;
+        m->code = code;
+        m->shifted = shifted;
+    }
+    RENEW(m->G);
+    for (uint64_t i = 0; i < cols; i++) {
+        uint32_t a = i >= 1 ? flag[i - 1] : 1, b = i >= 2 ? flag[i - 2] : 1;
+        uint32_t s = fed == NULL ? 0 : 1u + fed[i / (cols / R)];
+        flag[i] = (uint8_t)single(m, &m->G[4 * s + a + 2 * b]);
+    }
+    free(fed);
+    return flag;
+}
+
+static uint64_t whole_root(uint64_t n)
+{
+    for (uint64_t r = 1; r <= 4096; r++) {
+        if (r * r == n) {
+            return r;
+        }
+    }
+    return 0;
+}
+
+static void find_places(const struct tensor *t, uint64_t cols, uint64_t *place, uint64_t *line)
+{
+    *place = *line = 1;
+    if (t->rank > 2) {
+        for (uint32_t i = 2; i < t->rank; i++) {
+            *place *= t->dim[i];
+        }
+        *line = t->dim[t->rank - 1];
+    } else if (t->rank == 2 && t->source != NULL) {
+        *place = cols / rows_of(t->source);
+        *line = whole_root(*place) > 0 ? whole_root(*place) : *place;
+    } else if (t->rank == 2 && whole_root(cols) >= 2) {
+        *place = cols;
+        *line = whole_root(cols);
+    }
+}
+
+static void first_weights(struct model *m)
+{
+    static const int64_t first[4][6] = {{24000, 20000, 20000, 24000, 10000, 10000},
+                                        {14000, 14000, 14000, 8000},
+                                        {30000, 16000, 16000, 12000},
+                                        {30000, 16000, 16000, 12000}};
+    memcpy(m->w, first, sizeof m->w);
+}
+
+/* What one element sees. */
+struct view {
+    struct column *column; /* [cols] */
+    uint64_t c, cols, place;
+    uint32_t left, line, above, channel;
+};
+
+static uint32_t last_back(const struct view *v, uint64_t k)
+{
+    return k > 0 && k <= v->c ? v->column[v->c - k].last : 0;
+}
+
+static uint32_t is(uint32_t x)
+{
+    return x != 0 ? 1 : 0;
+}
+
+static uint32_t level(struct counter c)
+{
+    return (uint32_t)between((stretch(c.P >> 10) + 1536) >> 8, 0, 7);
+}
+
+static uint32_t read_stored(struct model *m, const struct view *v)
+{
+    uint64_t pos = v->c % v->place, seen = pos < 7 ? pos : 7, ones = 0;
+    struct column *col = &v->column[v->c];
+    uint32_t next = v->c + 1 < v->cols ? v->column[v->c + 1].last : 0;
+    for (uint64_t i = 0; i < seen; i++) {
+        ones += (uint64_t)(m->run >> i & 1);
+    }
+    struct counter *c[6] = {
+        &col->C,
+        &m->r,
+        &m->beside[is(v->left) + 2 * is(v->line) + 4 * is(v->above) + 8 * is(v->channel) +
+                   16 * is(last_back(v, 2)) + 32 * is(next)],
+        &m->levels[8 * level(col->C) + level(m->r)],
+        &m->places[2 * (pos < 64 ? pos : 0) + is(v->left)],
+        &m->seen[8 * seen + ones],
+    };
+    return mixed(m, m->w[0], c, 6);
+}
+
+static uint32_t sign_kind(uint32_t last)
+{
+    return last == 0 ? 0 : 1 + last % 2;
+}
+
+static uint32_t read_sign(struct model *m, const struct view *v)
+{
+    struct counter *c[4] = {&v->column[v->c].D, &m->d,
+                            &m->signs[sign_kind(v->left) + 3 * sign_kind(v->line) +
+                                      9 * sign_kind(v->above) + 27 * sign_kind(v->channel)],
+                            &m->all};
+    return mixed(m, m->w[1], c, 4);
+}
+
+static uint32_t height(uint32_t last)
+{
+    return last == 0 ? 0 : last < 4 ? 1 : last < 6 ? 2 : 3;
+}
+
+static uint32_t read_rank_bit(struct model *m, const struct view *v, uint32_t sign, uint32_t node)
+{
+    if (node >= 16) {
+        return single(m, &m->K[sign][node]);
+    }
+    struct counter *c[4] = {&m->K[sign][node], &m->U[node][between(m->B >> 3, 0, 7)],
+                            &m->V[node][between(v->column[v->c].A >> 3, 0, 7)],
+                            &m->W[node][4 * height(v->left) + height(v->above)]};
+    return mixed(m, m->w[node < 2 ? 2 : 3], c, 4);
+}
+
+static uint32_t read_rank(struct model *m, const struct view *v, uint32_t sign, uint32_t n)
+{
+    uint32_t k = 0, bits = 0, node = 1;
+    if (n <= 16) {
+        while (k + 1 < n && read_rank_bit(m, v, sign, k) == 1) {
+            k++;
+        }
+        return k;
+    }
+    while ((n - 1) >> bits != 0) {
+        bits++;
+    }
+    for (uint32_t i = 0; i < bits; i++) {
+        node = 2 * node + read_rank_bit(m, v, sign, node);
+    }
+    must(node - (1u << bits) < n, m->bytes.at, "a rank is below the number of centroids");
+    return node - (1u << bits);
+}
+
+/* The index of a centroid of the group; *last as it will stand in the column. */
+static uint32_t read_index(struct model *m, const struct view *v, const uint32_t *centroid,
+                           uint32_t n_centroids, bool ask_zero, uint32_t *last)
+{
+    uint32_t N = 0;
+    while (N < n_centroids && centroid[N] >> 31 == 1) {
+        N++;
+    }
+    uint32_t zero = N < n_centroids && centroid[N] == 0 ? 1 : 0, M = n_centroids - N - zero;
+    *last = 0;
+    if (zero == 1 && ask_zero && single(m, &m->Z[is(v->left) + 2 * is(v->above)]) == 1) {
+        return N;
+    }
+    uint32_t sign = N == 0 ? 0 : M == 0 ? 1 : read_sign(m, v);
+    must((sign == 1 ? N : M) > 0, m->bytes.at, "a value that is not zero has a centroid");
+    uint32_t rank = read_rank(m, v, sign, sign == 1 ? N : M), far = rank < 255 ? rank : 255;
+    *last = 2 * (rank + 1 < 7 ? rank + 1 : 7) + sign;
+    m->B = (7 * m->B + 16 * far) / 8;
+    v->column[v->c].A = (3 * v->column[v->c].A + 16 * far) / 4;
+    return sign == 1 ? N - 1 - rank : N + zero + rank;
+}
+
+static uint32_t read_float(struct model *m, const struct view *v, uint32_t z, uint32_t *last)
+{
+    uint32_t sign = read_sign(m, v), node = 1, mantissa = 0;
+    for (int i = 0; i < 8; i++) {
+        node = 2 * node + single(m, &m->E[node]);
+    }
+    for (uint32_t i = z; i < 23; i++) {
+        mantissa = 2 * mantissa + decide(m, 32768);
+    }
+    *last = 2 + sign;
+    return sign << 31 | (node - 256) << 23 | mantissa << z;
+}
+
+static void start_counters(struct model *m, struct view *v, struct counter stored)
+{
+    first_weights(m);
+    RENEW(m->Z);
+    RENEW(m->E);
+    RENEW(m->signs);
+    RENEW(m->K);
+    RENEW(m->U);
+    RENEW(m->V);
+    RENEW(m->W);
+    m->all = new_counter;
+    renew(m->beside, 64, stored);
+    renew(m->levels, 64, stored);
+    renew(m->places, 128, stored);
+    renew(m->seen, 64, stored);
+    for (uint64_t i = 0; i < v->cols; i++) {
+        v->column[i].C = stored;
+        v->column[i].D = new_counter;
+    }
+}
+
+/* mask: [count] zeroed; bits: [count] zeroed, of the f32. */
+static void read_adaptive(const struct tensor *t, uint8_t *mask, uint32_t *bits)
+{
+    struct model *m = zeroed(1, sizeof *m);
+    bool selective = is_selective(t), sparse = t->support != 0;
+    uint64_t rows = rows_of(t), cols = t->count / rows, line, z = 0, flagged_rows = 0, flagged_cols = 0;
+    uint64_t last_row = 0, last_col = 0, chosen_all = 0, left_n = t->nnz;
+    uint8_t *row_flag = NULL, *col_flag = NULL, *col_any = zeroed(cols, 1);
+    uint32_t *centroid = t->grid != 0 ? read_codebook(t) : NULL;
+    struct view v = {.column = zeroed(cols, sizeof *v.column), .cols = cols};
+    struct counter stored = new_counter;
+    open_code(m, t->elements);
+    if (selective) {
+        row_flag = rows > 1 ? read_row_flags(m, rows) : zeroed(1, 1);
+        row_flag[0] = rows > 1 ? row_flag[0] : 1;
+        col_flag = read_column_flags(m, t, cols);
+    }
+    for (int i = 0; t->grid == 0 && i < 5; i++) {
+        z = 2 * z + decide(m, 32768);
+    }
+    must(z <= 23, t->elements.at, "a mantissa has 23 bits");
+    for (uint64_t i = 0; selective && i < rows; i++) {
+        flagged_rows += row_flag[i];
+        last_row = row_flag[i] == 1 ? i : last_row;
+    }
+    for (uint64_t i = 0; selective && i < cols; i++) {
+        flagged_cols += col_flag[i];
+        last_col = col_flag[i] == 1 ? i : last_col;
+    }
+    if (sparse && flagged_rows * flagged_cols > 0) {
+        uint64_t q = (t->nnz << 20) / (flagged_rows * flagged_cols);
+        stored.P = 4 * between((int64_t)q, 1000, 1046000);
+        stored.n = 1;
+    }
+    find_places(t, cols, &v.place, &line);
+    start_counters(m, &v, stored);
+    bool row_any = false;
+    for (uint64_t i = 0; i < t->count; i++) {
+        uint64_t r = i / cols;
+        uint32_t last = 0;
+        bool chosen = true;
+        v.c = i % cols;
+        if (v.c == 0) {
+            m->r = stored;
+            m->d = new_counter;
+            m->B = m->run = 0;
+            row_any = false;
+        }
+        v.left = last_back(&v, 1);
+        v.line = last_back(&v, line);
+        v.above = v.column[v.c].last;
+        v.channel = last_back(&v, v.place);
+        if (selective) {
+            if (row_flag[r] == 0 || col_flag[v.c] == 0 || (sparse && left_n == 0)) {
+                chosen = false;
+            } else {
+                bool implied = (v.c == last_col && !row_any) || (r == last_row && col_any[v.c] == 0);
+                chosen = implied || read_stored(m, &v) == 1;
+                m->run = (m->run << 1 | chosen) & 0xFF;
+            }
+        }
+        if (chosen) {
+            row_any = true;
+            col_any[v.c] = 1;
+            chosen_all++;
+            left_n -= sparse;
+            if (t->grid == 0) {
+                bits[i] = read_float(m, &v, (uint32_t)z, &last);
+            } else {
+                const uint32_t *group = centroid + i / (t->count / t->n_groups) * t->n_centroids;
+                bits[i] = group[read_index(m, &v, group, t->n_centroids, !selective || sparse, &last)];
+            }
+        }
+        mask[i] = !sparse || chosen ? 1 : 0;
+        v.column[v.c].last = last;
+    }
+    must(!sparse || chosen_all == t->nnz, t->elements.at, "as many stored elements as nnz says");
+    check_code_end(m, t->elements);
+    free(v.column);
+    free(row_flag);
+    free(col_flag);
+    free(col_any);
+    free(centroid);
+    free(m);
+}
+
+static void read_adaptive_values(const struct tensor *t, uint8_t *value)
+{
+    uint8_t *mask = zeroed(t->count, 1);
+    uint32_t *bits = zeroed(t->count, sizeof *bits);
+    read_adaptive(t, mask, bits);
+    for (uint64_t i = 0; i < 4 * t->count; i++) {
+        value[i] = (uint8_t)(mask[i / 4] == 1 ? bits[i / 4] >> (8 * (i % 4)) : 0);
+    }
+    free(mask);
+    free(bits);
+}
