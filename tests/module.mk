@@ -28,7 +28,7 @@ check-tsan: ## tests that use threads under ThreadSanitizer
 	@$(MAKE) --no-print-directory VARIANT=tsan check-threads
 
 .PHONY: check-sanitized check-threads
-check-sanitized: $(O)/pith $(TEST_BIN)
+check-sanitized: $(O)/pith $(TEST_BIN) $(O)/samples/make_digits
 	@$(TEST_ENV) tests/run_tests.sh $(TEST_BIN) $(wildcard tests/cli/*.sh)
 check-threads: $(filter $(O)/tests/host/% $(O)/tests/measure/%,$(TEST_BIN))
 	@$(TEST_ENV) tests/run_tests.sh $^
