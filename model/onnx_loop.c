@@ -222,7 +222,7 @@ static enum pith_status entry(struct onnx_lower *l, const char *name, uint32_t n
 static enum pith_status direction(struct onnx_lower *l, const char *name, uint32_t n, uint32_t i,
                                   bool *reverse)
 {
-    int64_t v;
+    int64_t v = 0;
     enum pith_status status = entry(l, name, n, i, &v);
     if (!status && v != 0 && v != 1)
         return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "%s holds %lld, which is not in 0..1", name,

@@ -91,7 +91,7 @@ static void becomes(const char *text, enum pith_op op, uint32_t n_nodes, const i
 {
     struct pith_model *m = import_nodes(text);
     if (m->n_nodes != n_nodes || m->nodes[n_nodes - 1].op != op ||
-        memcmp(m->nodes[n_nodes - 1].attr, attr, n_attr * sizeof *attr) != 0)
+        (n_attr && memcmp(m->nodes[n_nodes - 1].attr, attr, n_attr * sizeof *attr) != 0))
         fail_msg("%s: %u nodes, the last is operator %u", text, m->n_nodes,
                  m->nodes[m->n_nodes - 1].op);
     pith_model_free(m);
