@@ -289,7 +289,7 @@ static enum pith_status emit_slice(struct onnx_lower *l, uint32_t i, int64_t tri
 {
     const struct onnx_region *r = region_of(l);
     uint32_t in[2] = {l->in[r->n_states + i], 0}, out = l->first_out + 1 + r->n_states + i;
-    struct onnx_lower step;
+    struct onnx_lower step = {0};
     bool reverse;
     int64_t axis;
     enum pith_status status = scanned_axis(l, i, &axis);

@@ -169,7 +169,7 @@ static enum pith_status fill_other(struct onnx_lower *l, const struct onnx_ints 
 
 enum pith_status pith_lower_constant_of_shape(struct onnx_lower *l)
 {
-    struct onnx_ints dims, other;
+    struct onnx_ints dims = {0}, other;
     enum pith_type type;
     uint8_t element[8];
     void *data;

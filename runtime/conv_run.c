@@ -145,16 +145,17 @@ static struct band band_of(const struct conv *v)
         return b;
     per_row *= g->c;
     uint64_t reach = (uint64_t)(g->kh - 1) * g->dil_h + 1;
-    if (per_row > BAND_FLOATS || per_row * reach > 2 * BAND_FLOATS)
+    if (per_row > BAND_FLOATS || per_row * reach > 2 * (uint64_t)BAND_FLOATS)
         return b;
     uint64_t fit =
         per_row * reach < BAND_FLOATS ? (BAND_FLOATS / per_row - reach) / g->stride_h + 1 : 1;
     uint64_t least = (BAND_PIXELS + g->ow - 1) / g->ow, share = g->oh / BANDS;
     share = share > least ? share : least < g->oh ? least : g->oh;
     b.rows = (uint32_t)(fit < share ? fit : share);
-    b.in_rows = (uint32_t)((b.rows - 1) * g->stride_h + reach);
+    b.in_rows = (uint32_t)((uint64_t)(b.rows - 1) * g->stride_h + reach);
     b.plane = b.in_rows * b.width * g->stride_w;
-    b.floats = (g->c * b.plane + 2 * DENSE_PANEL_ALIGN - 1) / DENSE_PANEL_ALIGN * DENSE_PANEL_ALIGN;
+    b.floats = (g->c * b.plane + 2 * (size_t)DENSE_PANEL_ALIGN - 1) / DENSE_PANEL_ALIGN *
+               DENSE_PANEL_ALIGN;
     const size_t s = g->stride_w, pad = g->pad_left;
     for (size_t i = 0; i < s && i < 2; i++) {
         size_t end = (g->w + pad + s - 1 - i) / s, begin = pad > i ? (pad - i + s - 1) / s : 0;
@@ -182,7 +183,7 @@ static bool wide_rows(const struct conv *v, const struct dense_kernels *d)
     const struct conv_geom *g = &v->g;
     uint64_t lanes = (uint64_t)(g->ow + d->lanes - 1) / d->lanes * d->lanes;
     return g->stride_w <= 2 && !v->in_place && g->kh * g->kw <= ROWS_MAX_TAPS &&
-           v->pixels >= 2 * BAND_PIXELS &&
+           v->pixels >= 2 * (uint64_t)BAND_PIXELS &&
            lanes * g->o < (uint64_t)g->ow * (g->o + COPY_CHANNELS) && band_of(v).rows > 0;
 }
 

@@ -30,8 +30,8 @@ static inline __attribute__((always_inline)) void two_sums(const float *u, const
         float a[WIDE] = {0}, b[WIDE] = {0};
         for (size_t r = row; r < end; r++)
             for (size_t i = 0; i < width; i++) {
-                float p = squares ? v[r * c + i] - shift[i] : u[r * c + i];
                 float q = v[r * c + i] - shift[i];
+                float p = squares ? q : u[r * c + i]; /* cppcheck-suppress nullPointer */
                 a[i] += p;
                 b[i] += p * q;
             }

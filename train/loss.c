@@ -12,11 +12,11 @@ static double log_sum(const float *x, uint32_t n, float t, uint32_t *largest)
     for (uint32_t i = 1; i < n; i++)
         if (x[i] > x[best])
             best = i;
-    double sum = 0, top = (double)x[best] / (double)t;
+    double others = 0, top = (double)x[best] / (double)t;
     for (uint32_t i = 0; i < n; i++)
-        sum += exp((double)x[i] / (double)t - top);
+        others += i == best ? 0 : exp((double)x[i] / (double)t - top);
     *largest = best;
-    return top + log(sum);
+    return top + log1p(others);
 }
 
 /* weight * cross-entropy against the smoothed label; adds its gradient to d. */
