@@ -95,6 +95,8 @@ extern const struct cli_option cli_common_options[]; /* ends with name == NULL *
 bool cli_parse_number(const char *text, double *value);
 bool cli_parse_uint(const char *text, uint64_t *value);
 bool cli_parse_bytes(const char *text, uint64_t *value);
+/* Which of the NULL-terminated words the text is; NULL stands for the first. */
+bool cli_find_word(const char *text, const char *const *words, int *index);
 /* "12.0 KiB"; buffer of 32. */
 const char *cli_format_bytes(uint64_t bytes, char buffer[32]);
 /* "1,234,567"; buffer of 32. */

@@ -64,13 +64,8 @@ struct training {
 static enum cli_exit choose(const char *option, const char *text, const char *const *words,
                             int *index)
 {
-    for (*index = 0; text && words[*index]; ++*index)
-        if (strcmp(text, words[*index]) == 0)
-            return EXIT_DONE;
-    if (!text) {
-        *index = 0;
+    if (cli_find_word(text, words, index))
         return EXIT_DONE;
-    }
     cli_error("--%s '%s': see pith help train", option, text);
     return EXIT_USAGE;
 }

@@ -111,3 +111,13 @@ const char *cli_format_count(uint64_t n, char buffer[32])
     buffer[out] = '\0';
     return buffer;
 }
+
+bool cli_find_word(const char *text, const char *const *words, int *index)
+{
+    for (int i = 0; words[i]; i++)
+        if (!text || strcmp(text, words[i]) == 0) {
+            *index = i;
+            return true;
+        }
+    return false;
+}

@@ -103,17 +103,23 @@ static enum pith_status read_sample(struct feed_batch *b, uint32_t i, float *x,
     return status;
 }
 
+enum pith_status pith_label_check(struct pith_data *data, uint64_t i, int64_t label,
+                                  uint64_t n_classes, struct pith_error *err)
+{
+    if (label >= 0 && (uint64_t)label < n_classes)
+        return PITH_OK;
+    return pith_error_set(err, PITH_ERR_CORRUPT,
+                          "%.200s has label %" PRId64 ", the network has classes 0..%" PRIu64,
+                          pith_data_sample_name(data, i), label, n_classes - 1);
+}
+
 static enum pith_status read_answer(struct feed_batch *b, uint32_t i, size_t at,
                                     struct pith_error *err)
 {
     if (b->target_elems)
         return pith_data_read_target(b->data, i, b->target + at * b->target_elems);
     b->label[at] = pith_data_label(b->data, i);
-    if (b->n_classes && (b->label[at] < 0 || b->label[at] >= b->n_classes))
-        return pith_error_set(err, PITH_ERR_CORRUPT,
-                              "%.200s has label %" PRId64 ", the network has classes 0..%u",
-                              pith_data_sample_name(b->data, i), b->label[at], b->n_classes - 1);
-    return PITH_OK;
+    return b->n_classes ? pith_label_check(b->data, i, b->label[at], b->n_classes, err) : PITH_OK;
 }
 
 enum pith_status pith_batch_load(struct feed_batch *b, struct tape *t, uint64_t i,

@@ -8,6 +8,10 @@
 
 struct feed_batch;
 
+/* PITH_ERR_CORRUPT: the label of sample i is not in 0 .. n_classes - 1; says which sample. */
+enum pith_status pith_label_check(struct pith_data *data, uint64_t i, int64_t label,
+                                  uint64_t n_classes, struct pith_error *err);
+
 /* per_slice samples go to each slice. with_targets: real-valued targets instead of labels.
  * n_classes: labels must lie below it (0: labels are not asked for). */
 enum pith_status pith_batch_new(struct pith_data *data, uint32_t per_slice, uint32_t n_classes,

@@ -384,7 +384,8 @@ static enum pith_status open_run(struct run *r, struct pith_data *train)
                                 r->opts->loss == PITH_SQUARED_ERROR, &r->batch, r->err);
     if (!status)
         status = pith_optimizer_new(r->m, r->tape, r->opts, &r->optimizer, r->err);
-    if (!status && (pith_snapshot_new(r->m, &r->before) || pith_snapshot_new(r->m, &r->best)))
+    if (!status && (pith_snapshot_new(r->m, &r->before) ||
+                    (r->opts->keep_best && pith_snapshot_new(r->m, &r->best))))
         status = pith_error_set(r->err, PITH_ERR_MEMORY, "not enough memory to train");
     return status;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "validate.h"
+#include "feed_batch.h"
 #include "loss.h"
 #include "pith_host.h"
 
@@ -47,12 +48,11 @@ static enum pith_status judge(struct validation *v, uint64_t first, uint32_t n,
     if (v->loss == PITH_SQUARED_ERROR) {
         part = pith_loss_squares(n, each, y, v->target, v->gradient);
     } else {
-        for (uint32_t i = 0; i < n; i++)
-            if (v->label[i] < 0 || (uint64_t)v->label[i] >= each)
-                return pith_error_set(
-                    err, PITH_ERR_CORRUPT,
-                    "%.200s has label %" PRId64 ", the network has classes 0..%" PRIu64,
-                    pith_data_sample_name(v->data, first + i), v->label[i], each - 1);
+        enum pith_status status = PITH_OK;
+        for (uint32_t i = 0; i < n && !status; i++)
+            status = pith_label_check(v->data, first + i, v->label[i], each, err);
+        if (status)
+            return status;
         for (uint64_t i = 0; i < n * each; i++)
             v->log_p[i] = v->probabilities ? logf(fmaxf(y[i], 1e-30f)) : y[i];
         part = pith_loss_classes(n, (uint32_t)each, v->log_p, v->label, 0, 0, 1, NULL, v->gradient);

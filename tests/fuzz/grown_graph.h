@@ -84,11 +84,6 @@ static inline size_t elements(const struct grown_value *v)
     return n;
 }
 
-static inline bool smooth_enough(double bound)
-{
-    return bound < 1e4;
-}
-
 /* The number of the value, which the caller's node gives. */
 static inline uint32_t add_value(struct grower *g, const struct grown_value *like)
 {

@@ -13,6 +13,7 @@
 #include "op.h"
 #include "pith_onnx.h"
 #include "onnx_read.h"
+#include "failing_alloc.h"
 #include "proto_builder.h"
 
 static struct pith_model *import(struct proto *file, const struct pith_import_opts *opts)
@@ -636,27 +637,6 @@ static void test_external(void **state)
 }
 
 /* ---- memory --------------------------------------------------------------------------------- */
-
-struct failing {
-    size_t left; /* allocations that still succeed */
-    size_t live;
-};
-
-static void *failing_alloc(void *user, size_t bytes)
-{
-    struct failing *f = user;
-    if (f->left == 0)
-        return NULL;
-    f->left--;
-    f->live++;
-    return malloc(bytes);
-}
-
-static void failing_free(void *user, void *p)
-{
-    ((struct failing *)user)->live--;
-    free(p);
-}
 
 static void test_every_allocation_fails_once(void **state)
 {

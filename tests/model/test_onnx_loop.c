@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <cmocka.h>
+#include "failing_alloc.h"
 #include "onnx_refusal.h"
 
 enum { BOOL_TYPE = 9 };
@@ -619,27 +620,6 @@ static void test_written_as_onnx(void **state)
     }
     pith_model_free(back);
     pith_model_free(m);
-}
-
-struct failing {
-    size_t left; /* allocations that still succeed */
-    size_t live;
-};
-
-static void *failing_alloc(void *user, size_t bytes)
-{
-    struct failing *f = user;
-    if (f->left == 0)
-        return NULL;
-    f->left--;
-    f->live++;
-    return malloc(bytes);
-}
-
-static void failing_free(void *user, void *p)
-{
-    ((struct failing *)user)->live--;
-    free(p);
 }
 
 static void test_every_allocation_fails_once(void **state)
