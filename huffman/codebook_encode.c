@@ -184,6 +184,29 @@ static void write_uniform(struct bit_writer *w, const struct book *b, uint32_t s
     }
 }
 
+/* ---- symmetric: as many below zero as above, coarse steps below 2 ---------------------------- */
+
+static bool is_symmetric(const struct book *b, uint32_t step_bits)
+{
+    struct lists l;
+    for (uint64_t g = 0; g < b->n_groups; g++) {
+        split_group(b, g, &l);
+        if (l.n_negative != b->n_centroids / 2 || l.n_zero != b->n_centroids % 2 ||
+            step_of(b, g) >> 23 > 127)
+            return false;
+    }
+    return step_bits <= 8 && b->n_centroids > 1;
+}
+
+static void write_symmetric(struct bit_writer *w, const struct book *b)
+{
+    bw_bits(w, 0, 1);
+    for (uint64_t g = 0; g < b->n_groups; g++) {
+        bw_bits(w, step_of(b, g) >> 23, 7);
+        bw_bits(w, step_of(b, g) >> 15 & 255, 8);
+    }
+}
+
 /* ---- all --------------------------------------------------------------------------------------- */
 
 size_t pith_codebook_bound(uint64_t n_groups, uint32_t n_centroids)
@@ -210,7 +233,9 @@ enum pith_status pith_codebook_encode(const float *centroid, uint64_t n_groups,
     }
     uint32_t step_bits = step_bits_of(&b);
     struct bit_writer w = bit_writer_to(dst, cap);
-    if (step_bits <= 23 && uniform_bits(&b, step_bits) < least) {
+    if (step_bits <= 23 && is_symmetric(&b, step_bits)) {
+        write_symmetric(&w, &b);
+    } else if (step_bits <= 23 && uniform_bits(&b, step_bits) < least) {
         write_uniform(&w, &b, step_bits);
     } else if (rice == UINT32_MAX) {
         write_raw(&w, &b);

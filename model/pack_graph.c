@@ -10,7 +10,8 @@ struct graph_pack {
     struct huff_table *seen; /* those written, oldest first */
     uint32_t n_seen;
     const struct shape *prev;
-    uint32_t prev_centroids;
+    uint32_t prev_centroids[2]; /* of vectors, of others */
+    const struct graph_node *attributes[PITH_OP_END]; /* whose attributes were written last */
     uint32_t n_introduced;
     uint32_t chain;
 };
@@ -52,11 +53,42 @@ static void write_inputs(struct graph_pack *p)
     }
 }
 
+static uint32_t rows_two_before(const struct graph_pack *p, const struct weight *w)
+{
+    bool has = w - p->g->weights >= 2 && w[-2].shape.rank >= 2;
+    return has ? w[-2].shape.dim[0] : 0;
+}
+
+static void write_short_head(struct graph_pack *p, const struct weight *w, enum short_kind kind,
+                             bool same)
+{
+    const uint32_t *dim = w->shape.dim;
+    bool sparse = w->support != SUPPORT_DENSE;
+    uint32_t bits = (same ? SHORT_SAME_CENTROIDS : 0) + (sparse ? SHORT_SPARSE : 0);
+    pith_out_u8(p->out, pith_short_head(kind + SHORT_KINDS * bits));
+    pith_out_varint(p->out, dim[0]);
+    if (kind == SHORT_MATRIX || kind == SHORT_CONV)
+        pith_out_varint(p->out, dim[1]);
+    if (kind == SHORT_MATRIX_MAPS)
+        pith_out_varint(p->out, dim[1] / rows_two_before(p, w));
+    if (w->shape.rank == 4)
+        pith_out_varint(p->out, dim[2]);
+    if (!same)
+        pith_out_u8(p->out, w->n_centroids - 1);
+    if (sparse)
+        pith_out_varint(p->out, w->nnz);
+}
+
 static void write_head(struct graph_pack *p, const struct weight *w)
 {
     bool coded = w->grid == GRID_CODEBOOK;
-    bool same = coded && w->n_centroids == p->prev_centroids;
+    bool same = coded && w->n_centroids == p->prev_centroids[w->shape.rank >= 2];
     uint32_t code = pith_shape_code(&w->shape, p->prev);
+    enum short_kind kind = pith_weight_short_kind(w, code, rows_two_before(p, w));
+    if (kind != SHORT_KINDS) {
+        write_short_head(p, w, kind, same);
+        return;
+    }
     if (w->type != PITH_F32) {
         pith_out_u8(p->out, CODING_TYPE << 3);
         pith_out_u8(p->out, w->type);
@@ -135,13 +167,18 @@ static void write_weight(struct graph_pack *p, const struct weight *w)
     write_data(p, w);
     p->prev = &w->shape;
     if (w->grid == GRID_CODEBOOK)
-        p->prev_centroids = w->n_centroids;
+        p->prev_centroids[w->shape.rank >= 2] = w->n_centroids;
 }
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
-static void write_list(struct byte_out *o, const int32_t *list)
+/* before: the list written before in this node, or NULL */
+static void write_list(struct byte_out *o, const int32_t *list, const int32_t *before)
 {
+    if (before && pith_list_equal(list, before)) {
+        pith_out_varint(o, LIST_AGAIN);
+        return;
+    }
     bool even = pith_list_is_even(list);
     pith_out_varint(o, (uint64_t)list[0] << 1 | (even ? 1 : 0));
     for (int32_t i = 1; i <= (even ? 1 : list[0]); i++)
@@ -159,18 +196,44 @@ static uint64_t present_fields(const struct graph_node *node)
 
 static void write_attributes(struct byte_out *o, const struct graph_node *node, uint64_t present)
 {
+    const int32_t *list = NULL;
     pith_out_varint(o, present);
     for (uint32_t i = 0; i < node->info->n_fields; i++) {
         const struct attr_field *f = &node->info->fields[i];
         if (!(present >> i & 1))
             continue;
-        if (f->kind == ATTR_LIST)
-            write_list(o, node->attr + f->slot);
-        else if (f->kind == ATTR_INT)
+        if (f->kind == ATTR_LIST) {
+            write_list(o, node->attr + f->slot, list);
+            list = node->attr + f->slot;
+        } else if (f->kind == ATTR_INT) {
             pith_out_svarint(o, node->attr[f->slot]);
-        else
+        } else {
             pith_out_le32(o, (uint32_t)node->attr[f->slot]);
+        }
     }
+}
+
+static bool same_attributes(const struct graph_node *a, const struct graph_node *b)
+{
+    for (uint32_t i = 0; i < a->info->n_fields; i++) {
+        const struct attr_field *f = &a->info->fields[i];
+        const int32_t *x = a->attr + f->slot, *y = b->attr + f->slot;
+        if (f->kind == ATTR_LIST ? !pith_list_equal(x, y) : *x != *y)
+            return false;
+    }
+    return true;
+}
+
+/* Those of this operator that were written last need not be written again. */
+static void tell_attributes(struct graph_pack *p, const struct graph_node *node, uint64_t present)
+{
+    const struct graph_node **last = &p->attributes[node->info->op];
+    if (*last && same_attributes(*last, node)) {
+        pith_out_varint(p->out, 0);
+        return;
+    }
+    write_attributes(p->out, node, present);
+    *last = node;
 }
 
 static bool wiring_is_default(const struct graph_pack *p, const struct graph_node *node)
@@ -216,7 +279,7 @@ static void write_node(struct graph_pack *p, const struct graph_node *node)
     if (low == NODE_OP)
         pith_out_varint(p->out, op - NODE_OP);
     if (present)
-        write_attributes(p->out, node, present);
+        tell_attributes(p, node, present);
     if (wired)
         write_wiring(p, node);
     else
@@ -232,10 +295,12 @@ static void write_graph(struct graph_pack *p)
     pith_out_varint(p->out, g->n_weights);
     for (uint32_t i = 0; i < g->n_weights; i++)
         write_weight(p, &g->weights[i]);
-    pith_out_varint(p->out, g->n_nodes);
+    bool told = !outputs_are_default(g);
+    if (told)
+        pith_out_varint(p->out, g->n_nodes);
     for (uint32_t i = 0; i < g->n_nodes; i++)
         write_node(p, &g->nodes[i]);
-    if (outputs_are_default(g))
+    if (!told)
         return;
     pith_out_varint(p->out, g->n_outputs);
     for (uint32_t i = 0; i < g->n_outputs; i++)

@@ -2,7 +2,8 @@
 /* Sorted codebooks. Order carries no information, so a codebook is two ascending lists of
  * magnitudes (bit patterns without sign: for floats of one sign, integer order is value order) as
  * differences. What remains is what 23 mantissa bits of noise cost; a codebook rounded to fewer
- * mantissa bits shows as low zero bits, which are not written. A uniform one is its step alone. */
+ * mantissa bits shows as low zero bits, which are not written. A uniform one is its step alone; where it
+ * is symmetric and the step below 2 with 8 fraction bits, that is two bytes. */
 #include "codebook_decode.h"
 
 #define MAX_FINITE 0x7f7fffffu
@@ -23,8 +24,9 @@ enum pith_status pith_codebook_open(struct codebook_reader *r, const uint8_t *by
         c.step_bits = c.rice_bits;
         if (c.uniform ? c.step_bits > 23 : c.rice_bits > 30)
             return PITH_ERR_CORRUPT;
-    } else if (br_bits(&c.bits, 7) != 0) {
-        return PITH_ERR_CORRUPT;
+    } else {
+        c.exponent = br_bits(&c.bits, 7);
+        c.symmetric = c.exponent != 0;
     }
     if (c.bits.bad)
         return PITH_ERR_CORRUPT;
@@ -91,6 +93,17 @@ static bool write_multiples(float step, uint32_t n_negative, uint32_t n_zero, ui
     return (f32_bits(dst[0]) & ~SIGN) <= MAX_FINITE && (f32_bits(dst[k - 1]) & ~SIGN) <= MAX_FINITE;
 }
 
+/* The first exponent stands in the first byte, with the bit that says "not coded". */
+static bool read_symmetric(struct codebook_reader *r, float *dst)
+{
+    uint32_t k = r->n_centroids, exponent = r->exponent ? r->exponent : br_bits(&r->bits, 7);
+    uint32_t step = exponent << 23 | br_bits(&r->bits, 8) << 15;
+    r->exponent = 0;
+    if (k % 2)
+        dst[k / 2] = 0.0f;
+    return exponent != 0 && write_multiples(f32_from_bits(step), k / 2, k % 2, k, dst);
+}
+
 static bool read_coded(struct codebook_reader *r, float *dst)
 {
     uint32_t step = 0;
@@ -121,7 +134,11 @@ static bool read_coded(struct codebook_reader *r, float *dst)
 
 enum pith_status pith_codebook_next(struct codebook_reader *r, float *dst)
 {
-    if (r->groups_left == 0 || !(r->coded ? read_coded(r, dst) : read_raw(r, dst)) || r->bits.bad)
+    if (r->groups_left == 0 ||
+        !(r->symmetric ? read_symmetric(r, dst)
+          : r->coded   ? read_coded(r, dst)
+                       : read_raw(r, dst)) ||
+        r->bits.bad)
         return PITH_ERR_CORRUPT;
     r->groups_left--;
     if (r->groups_left == 0 && !r->open_end && !br_at_end(&r->bits))

@@ -12,7 +12,9 @@ struct codebook_reader {
     uint32_t n_centroids;
     uint32_t zero_bits, rice_bits;
     uint32_t step_bits; /* uniform: mantissa bits of the steps that are written */
+    uint32_t exponent; /* symmetric: that of the first step, already read; 0: no more */
     bool coded, uniform;
+    bool symmetric;    /* uniform, as many values below zero as above, coarse steps */
     bool open_end; /* other bytes follow */
 };
 

@@ -91,6 +91,21 @@ enum chunk_kind {
 #define CODING_ADAPTIVE 31u /* a form byte follows the shape */
 #define ADAPTIVE_VECTOR 0x79u /* head bytes from here on: rank 1, dim 0 of the tensor before, dense, */
 #define ADAPTIVE_VECTORS 3u   /* source 1; plain, codebook, codebook with the same centroids */
+/* The head bytes of coding 16, 21 and 26 (the same centroids, but no codebook) are free for the most
+ * common adaptive tensors: support, codebook and source are told by them, and what follows from the
+ * source's rows (fed) is not written. */
+enum short_kind {
+    SHORT_MATRIX,      /* [a, b]; written: a b */
+    SHORT_CONV,        /* [a, b, k, k]; written: a b k */
+    SHORT_MATRIX_FED,  /* [a, fed], source 2; written: a */
+    SHORT_CONV_FED,    /* [a, fed, k, k], source 2; written: a k */
+    SHORT_MATRIX_MAPS, /* [a, q * fed], q >= 2, source 2; written: a q */
+    SHORT_CONV_ONE,    /* [a, 1, k, k]; written: a k */
+    SHORT_KINDS
+};
+#define SHORT_SAME_CENTROIDS 1u /* these two, times SHORT_KINDS, are added to the kind */
+#define SHORT_SPARSE 2u
+#define SHORT_HEADS (4u * SHORT_KINDS)
 #define FORM_SPARSE 0x01u
 #define FORM_CODEBOOK 0x02u
 #define FORM_GROUPS 0x04u
@@ -98,6 +113,9 @@ enum chunk_kind {
 #define FORM_SOURCE 4u      /* bits 4-7: how many tensors back the source is; 0: none */
 #define FORM_SOURCE_MAX 15u
 #define CODING_GRIDS 5u /* plain, codebook, coded codebook, grouped, coded grouped */
+
+/* The word before a list's entries: it is that of the list written before in this node. */
+#define LIST_AGAIN 0u
 
 #define TABLE_FAR 15u /* nibble: distance follows as a varint */
 
@@ -138,6 +156,10 @@ enum pith_status pith_fail(struct pith_error *err, enum pith_status status, uint
 uint32_t pith_weight_coding(const struct weight *w);
 /* Is w, with this shape code, one of the tensors whose head byte tells the form? */
 bool pith_weight_is_adaptive_vector(const struct weight *w, uint32_t shape_code);
+/* What the short head byte of such a tensor says of its shape; SHORT_KINDS: it has none. fed: rows of
+ * the tensor two before it, 0: it has no rows. */
+enum short_kind pith_weight_short_kind(const struct weight *w, uint32_t shape_code, uint32_t fed);
+uint8_t pith_short_head(uint32_t number); /* 0..SHORT_HEADS-1 */
 /* The one shape code allowed for s behind prev (NULL: first tensor). */
 uint32_t pith_shape_code(const struct shape *s, const struct shape *prev);
 /* Inputs a node has when its wiring is not written out; 0: it must be. */
@@ -147,6 +169,7 @@ uint32_t pith_field_slots(const struct attr_field *field);
 bool pith_field_is_default(const struct attr_field *field, const int32_t *attr);
 /* Set in the first byte of a list: all of 2 or more entries are equal and stored once. */
 bool pith_list_is_even(const int32_t *list);
+bool pith_list_equal(const int32_t *a, const int32_t *b);
 
 /* What the names chunk names, in order: inputs, tensors, nodes, outputs of nodes. */
 struct names {

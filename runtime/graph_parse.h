@@ -23,10 +23,12 @@ struct graph_parse {
     struct huff_table *table;   /* [n_tables] */
     struct shape prev_shape;
     bool has_prev;
-    uint32_t prev_centroids;    /* 0: no codebook yet */
+    uint32_t prev_centroids[2]; /* of vectors (rank < 2), of others; 0: no codebook yet */
+    uint32_t rows_before[2];    /* dim 0 of the tensors one and two before; 0: none, rank < 2 */
     uint32_t weight_at;         /* number of the tensor */
 
     /* nodes */
+    const uint8_t *attributes[PITH_OP_END]; /* where an operator's were written last; NULL: nowhere */
     uint32_t n_introduced;      /* constants that some node has named */
     uint32_t chain;             /* first output of the node before; the first input at first */
     uint64_t n_slots, n_refs;   /* of all nodes */

@@ -36,6 +36,14 @@ bool pith_list_is_even(const int32_t *list)
     return list[0] >= 2;
 }
 
+bool pith_list_equal(const int32_t *a, const int32_t *b)
+{
+    for (int32_t i = 0; i <= a[0]; i++)
+        if (a[i] != b[i])
+            return false;
+    return true;
+}
+
 /* ---- inputs --------------------------------------------------------------------------------- */
 
 static enum pith_status parse_input(struct graph_parse *p, struct graph_input *in)
@@ -100,40 +108,67 @@ static enum pith_status parse_weights(struct graph_parse *p)
 
 /* ---- nodes ---------------------------------------------------------------------------------- */
 
-static bool parse_list(struct reader *r, int32_t *list)
+/* before: the list before it in this node, or NULL */
+static bool parse_list(struct reader *r, const int32_t *before, int32_t *list)
 {
     uint64_t head = rd_varint(r, PITH_MAX_RANK * 2 + 1);
     uint32_t n = (uint32_t)(head >> 1);
     bool even = head & 1;
+    if (head == LIST_AGAIN && before) {
+        memcpy(list, before, PITH_LIST_SLOTS * sizeof *list);
+        return !r->bad;
+    }
     if (n == 0 || (even && n < 2))
         return false;
     list[0] = (int32_t)n;
     for (uint32_t i = 1; i <= n; i++)
         list[i] = even && i > 1 ? list[1] : (int32_t)rd_svarint(r, INT32_MIN, INT32_MAX);
-    return !r->bad && pith_list_is_even(list) == even;
+    return !r->bad && pith_list_is_even(list) == even && !(before && pith_list_equal(list, before));
 }
 
-static enum pith_status parse_attributes(struct graph_parse *p, const struct op_info *info,
-                                         int32_t *attr)
+/* Those that are not the default, as they are written; attr: the defaults. */
+static bool parse_written(struct reader *r, const struct op_info *info, int32_t *attr)
 {
-    uint64_t present = rd_varint(&p->r, (UINT64_C(1) << info->n_fields) - 1);
-    if (p->r.bad || present == 0)
-        return pith_parse_corrupt(p);
+    const int32_t *list = NULL;
+    uint64_t present = rd_varint(r, (UINT64_C(1) << info->n_fields) - 1);
     for (uint32_t i = 0; i < info->n_fields; i++) {
         const struct attr_field *f = &info->fields[i];
         if (!(present >> i & 1))
             continue;
         if (f->kind == ATTR_LIST) {
-            if (!parse_list(&p->r, attr + f->slot))
-                return pith_parse_corrupt(p);
+            if (!parse_list(r, list, attr + f->slot))
+                return false;
+            list = attr + f->slot;
         } else if (f->kind == ATTR_INT) {
-            attr[f->slot] = (int32_t)rd_svarint(&p->r, f->min, f->max);
+            attr[f->slot] = (int32_t)rd_svarint(r, f->min, f->max);
         } else {
-            attr[f->slot] = (int32_t)rd_le32(&p->r);
+            attr[f->slot] = (int32_t)rd_le32(r);
         }
-        if (p->r.bad || pith_field_is_default(f, attr))
-            return pith_parse_corrupt(p);
+        if (r->bad || pith_field_is_default(f, attr))
+            return false;
     }
+    return !r->bad;
+}
+
+/* An empty set stands for the attributes of this operator that were written last, and must where
+ * they are the same: since there is one way to write them, where the bytes are the same. */
+static enum pith_status parse_attributes(struct graph_parse *p, const struct op_info *info,
+                                         int32_t *attr)
+{
+    const uint8_t *at = p->r.p, **last = &p->attributes[info->op];
+    if (p->r.left > 0 && *at == 0) {
+        rd_u8(&p->r);
+        if (!*last)
+            return pith_parse_corrupt(p);
+        struct reader r = reader_of(*last, (size_t)(at - *last));
+        return parse_written(&r, info, attr) ? PITH_OK : pith_parse_corrupt(p);
+    }
+    if (!parse_written(&p->r, info, attr))
+        return pith_parse_corrupt(p);
+    size_t n = (size_t)(p->r.p - at);
+    if (*last && n <= (size_t)(at - *last) && memcmp(*last, at, n) == 0)
+        return pith_parse_corrupt(p);
+    *last = at;
     return PITH_OK;
 }
 
@@ -247,17 +282,20 @@ static enum pith_status parse_node(struct graph_parse *p, struct graph_node *nod
     return PITH_OK;
 }
 
-static enum pith_status parse_nodes(struct graph_parse *p)
+/* Without a list of outputs behind them the nodes go on to the end. */
+static enum pith_status parse_nodes(struct graph_parse *p, bool outputs_told)
 {
-    p->g.n_nodes = (uint32_t)rd_varint(&p->r, MAX_NODES);
+    uint32_t n = outputs_told ? (uint32_t)rd_varint(&p->r, MAX_NODES) : MAX_NODES;
     p->g.n_values = p->g.n_inputs + p->g.n_weights;
-    for (uint32_t i = 0; i < p->g.n_nodes; i++) {
+    p->g.n_nodes = 0;
+    for (uint32_t i = 0; i < n && (outputs_told || p->r.left > 0); i++) {
         struct graph_node node;
         enum pith_status st = parse_node(p, &node);
         if (st)
             return st;
         if (p->fill)
             p->g.nodes[i] = node;
+        p->g.n_nodes = i + 1;
     }
     return p->r.bad ? pith_parse_corrupt(p) : PITH_OK;
 }
@@ -302,7 +340,7 @@ static enum pith_status parse_graph(struct graph_parse *p)
     if (!st)
         st = parse_weights(p);
     if (!st)
-        st = parse_nodes(p);
+        st = parse_nodes(p, outputs_told);
     if (!st)
         st = parse_outputs(p, outputs_told);
     if (st)

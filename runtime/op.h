@@ -220,7 +220,7 @@ enum {
     ATTR_CLIP_MIN = 0,       /* default -inf */
     ATTR_CLIP_MAX = 1,       /* default +inf */
     /* SOFTMAX, LOG_SOFTMAX: axis; flat: over all axes from `axis` on (opset < 13) */
-    ATTR_SOFTMAX_AXIS = 0, /* 0..7; no default: always stored (def = -1) */
+    ATTR_SOFTMAX_AXIS = 0, /* 0..7; default 1 */
     ATTR_SOFTMAX_FLAT = 1, /* 0, 1; default 0 */
     /* MAX_POOL, AVERAGE_POOL */
     ATTR_POOL_KERNEL = 0,

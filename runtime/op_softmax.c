@@ -115,7 +115,7 @@ static void run_softmax(const struct op_args *args, const struct op_env *env)
 }
 
 static const struct attr_field fields[] = {
-    {ATTR_INT, ATTR_SOFTMAX_AXIS, -1, 0, 7},
+    {ATTR_INT, ATTR_SOFTMAX_AXIS, 1, 0, 7},
     {ATTR_INT, ATTR_SOFTMAX_FLAT, 0, 0, 1},
 };
 

@@ -25,6 +25,29 @@ bool pith_weight_is_adaptive_vector(const struct weight *w, uint32_t shape_code)
            w->support == SUPPORT_DENSE && w->source_back == 1 && w->n_groups <= 1;
 }
 
+/* Shape code 2: a matrix unlike the tensor before. */
+enum short_kind pith_weight_short_kind(const struct weight *w, uint32_t shape_code, uint32_t fed)
+{
+    bool conv = shape_code == SHAPE_RANK4_SQUARE;
+    uint32_t cols = w->shape.dim[1];
+    if ((!conv && shape_code != 2) || w->code != CODE_ADAPTIVE || w->grid != GRID_CODEBOOK ||
+        w->n_groups != 1)
+        return SHORT_KINDS;
+    if (w->source_back == 0)
+        return !conv ? SHORT_MATRIX : cols == 1 ? SHORT_CONV_ONE : SHORT_CONV;
+    if (w->source_back != 2 || fed < 2 || cols % fed != 0)
+        return SHORT_KINDS;
+    if (cols == fed)
+        return conv ? SHORT_CONV_FED : SHORT_MATRIX_FED;
+    return conv ? SHORT_KINDS : SHORT_MATRIX_MAPS;
+}
+
+uint8_t pith_short_head(uint32_t number)
+{
+    uint32_t coding = CODING_SAME_CENTROIDS + number / 8 * CODING_GRIDS;
+    return (uint8_t)(coding << 3 | number % 8);
+}
+
 static bool is_square(const struct shape *s)
 {
     return s->dim[s->rank - 1] == s->dim[s->rank - 2];
@@ -77,13 +100,32 @@ static enum pith_status parse_shape(struct graph_parse *p, uint32_t code, struct
     return PITH_OK;
 }
 
+/* The dims that a short head leaves to be told. */
+static bool parse_short_dims(struct graph_parse *p, enum short_kind kind, struct shape *s)
+{
+    bool conv = kind == SHORT_CONV || kind == SHORT_CONV_FED || kind == SHORT_CONV_ONE;
+    uint32_t fed = p->rows_before[1];
+    memset(s, 0, sizeof *s);
+    s->rank = conv ? 4 : 2;
+    s->dim[0] = (uint32_t)rd_varint(&p->r, 0x7fffffffu);
+    s->dim[1] = kind == SHORT_CONV_ONE ? 1 : fed;
+    if (kind == SHORT_MATRIX || kind == SHORT_CONV)
+        s->dim[1] = (uint32_t)rd_varint(&p->r, 0x7fffffffu);
+    else if (kind == SHORT_MATRIX_MAPS)
+        s->dim[1] = fed ? fed * (uint32_t)rd_varint(&p->r, 0x7fffffffu / fed) : 0;
+    if (conv)
+        s->dim[2] = s->dim[3] = (uint32_t)rd_varint(&p->r, 0x7fffffffu);
+    return !p->r.bad;
+}
+
 static enum pith_status parse_codebook_shape(struct graph_parse *p, struct weight *w, bool same,
                                              bool grouped)
 {
-    w->n_centroids = same ? p->prev_centroids : rd_u8(&p->r) + 1u;
-    if (w->n_centroids == 0 || (!same && w->n_centroids == p->prev_centroids))
+    uint32_t *prev = &p->prev_centroids[w->shape.rank >= 2];
+    w->n_centroids = same ? *prev : rd_u8(&p->r) + 1u;
+    if (w->n_centroids == 0 || (!same && w->n_centroids == *prev))
         return pith_parse_corrupt(p);
-    p->prev_centroids = w->n_centroids;
+    *prev = w->n_centroids;
     w->n_groups = 1;
     if (grouped) {
         w->n_groups = rd_varint(&p->r, w->count);
@@ -116,9 +158,42 @@ static enum pith_status parse_form(struct graph_parse *p, uint32_t head, struct 
     if (!st && form & FORM_SPARSE)
         w->nnz = rd_varint(&p->r, w->count);
     if (!st && (p->r.bad || !pith_adaptive_allows(w) ||
-                (!vector && pith_weight_is_adaptive_vector(w, head & 7))))
+                (!vector && pith_weight_is_adaptive_vector(w, head & 7)) ||
+                pith_weight_short_kind(w, head & 7, p->rows_before[1]) != SHORT_KINDS))
         return pith_parse_corrupt(p);
     return st;
+}
+
+/* number: of its short head. All that is told before the length of its stream. */
+static enum pith_status parse_short(struct graph_parse *p, uint32_t number, struct weight *w)
+{
+    enum short_kind kind = (enum short_kind)(number % SHORT_KINDS);
+    uint32_t bits = number / SHORT_KINDS;
+    if (!parse_short_dims(p, kind, &w->shape) || pith_shape_count(&w->shape, &w->count))
+        return pith_parse_corrupt(p);
+    bool fed = kind >= SHORT_MATRIX_FED && kind <= SHORT_MATRIX_MAPS;
+    w->source_back = fed ? 2 : 0;
+    w->code = CODE_ADAPTIVE;
+    w->support = bits & SHORT_SPARSE ? SUPPORT_ADAPTIVE : SUPPORT_DENSE;
+    w->grid = GRID_CODEBOOK;
+    w->nnz = w->count;
+    enum pith_status st = parse_codebook_shape(p, w, bits & SHORT_SAME_CENTROIDS, false);
+    if (!st && bits & SHORT_SPARSE)
+        w->nnz = rd_varint(&p->r, w->count);
+    uint32_t code = pith_shape_code(&w->shape, p->has_prev ? &p->prev_shape : NULL);
+    if (!st && (p->r.bad || !pith_adaptive_allows(w) ||
+                pith_weight_short_kind(w, code, p->rows_before[1]) != kind))
+        return pith_parse_corrupt(p);
+    return st;
+}
+
+/* SHORT_HEADS: it is none. */
+static uint32_t short_number(uint32_t head)
+{
+    for (uint32_t i = 0; i < SHORT_HEADS; i++)
+        if (pith_short_head(i) == head)
+            return i;
+    return SHORT_HEADS;
 }
 
 /* head byte(s), shape, codebook shape, nnz of gaps: everything told before the streams. */
@@ -132,7 +207,9 @@ static enum pith_status parse_head(struct graph_parse *p, struct weight *w)
             return pith_parse_corrupt(p);
         head = rd_u8(&p->r);
     }
-    uint32_t coding = head >> 3;
+    uint32_t coding = head >> 3, number = short_number(head);
+    if (number < SHORT_HEADS && w->type == PITH_F32)
+        return parse_short(p, number, w);
     bool vector = head - ADAPTIVE_VECTOR < ADAPTIVE_VECTORS && w->type == PITH_F32;
     bool adaptive = vector || (coding == CODING_ADAPTIVE && w->type == PITH_F32);
     bool same = coding >= CODING_SAME_CENTROIDS;
@@ -370,6 +447,8 @@ enum pith_status pith_parse_weight(struct graph_parse *p, struct weight *w)
         st = cut_streams(p, w);
     }
     p->prev_shape = w->shape;
+    p->rows_before[1] = p->rows_before[0];
+    p->rows_before[0] = w->shape.rank < 2 ? 0 : w->shape.dim[0];
     p->has_prev = true;
     return st;
 }

@@ -185,12 +185,12 @@ static void test_depth(void **state)
 
 /* [2] -> Loop 3 -> Relu -> LoopEnd, written out. */
 static const uint8_t graph[] = {
-    0x00, 0x01, 0x02, 0x00, 0x03,                   /* an input [2], no tensors, three nodes */
+    0x00, 0x01, 0x02, 0x00,                         /* an input [2], no tensors */
     0xfa, 0x01, 0x06, 0x01, 0x02, 0x02,             /* Loop: trips 3; 1 input, 2 outputs */
     0x88, 0x01, 0x02,                               /* Relu of the state */
     0xfb, 0x09, 0x06, 0x02, 0x02, 0x01, 0x03, 0x02, /* LoopEnd: trips 3, 1 state */
 };
-enum { LOOP_TRIPS = 7, RELU_IN = 13, END_TRIPS = 16, END_STATES = 17, END_STATE = 20 };
+enum { LOOP_TRIPS = 6, RELU_IN = 12, END_TRIPS = 15, END_STATES = 16, END_STATE = 19 };
 
 static enum pith_status read_graph(const uint8_t *bytes, size_t n)
 {

@@ -717,11 +717,71 @@ static void read_adaptive_streams(struct span *s, struct tensor *first, struct t
     }
 }
 
+/* Rows of the tensor two before, 0 if there are none. */
+static uint32_t fed_by(const struct tensor *t, uint64_t i)
+{
+    return i >= 2 && t[-2].rank >= 2 ? t[-2].dim[0] : 0;
+}
+
+/* F5, the table of short heads; 6: none. */
+static uint32_t short_kind(const struct tensor *t, uint64_t i)
+{
+    uint32_t R = fed_by(t, i), code = shape_code_of(t, i > 0 ? t - 1 : NULL);
+    bool conv = code == 5;
+    if ((code != 2 && !conv) || t->grid != 1) {
+        return 6;
+    }
+    if (t->source_back == 0) {
+        return !conv ? 0 : t->dim[1] == 1 ? 5 : 1;
+    }
+    if (t->source_back != 2 || R < 2 || t->dim[1] % R != 0) {
+        return 6;
+    }
+    return t->dim[1] == R ? (conv ? 3 : 2) : conv ? 6 : 4;
+}
+
+static uint32_t short_number(uint32_t head)
+{
+    uint32_t coding = head >> 3;
+    return coding == 16 || coding == 21 || coding == 26 ? (coding - 16) / 5 * 8 + head % 8 : 24;
+}
+
+static void read_short(struct span *s, struct tensor *t, uint64_t i, uint32_t number,
+                       uint32_t *last_centroids)
+{
+    uint64_t at = s->at;
+    uint32_t kind = number % 6, R = fed_by(t, i);
+    bool conv = kind == 1 || kind == 3 || kind == 5;
+    t->rank = conv ? 4 : 2;
+    t->dim[0] = read_dim(s);
+    t->dim[1] = kind == 5 ? 1 : R;
+    if (kind < 2) {
+        t->dim[1] = read_dim(s);
+    } else if (kind == 4) {
+        uint64_t q = varint(s);
+        must(q >= 2 && R > 0 && q <= MAX_DIM / R, at, "dimension 1 is 2 or more times the rows");
+        t->dim[1] = (uint32_t)q * R;
+    }
+    must(t->dim[1] > 0, at, "the tensor two before has rows");
+    if (conv) {
+        t->dim[2] = t->dim[3] = read_dim(s);
+    }
+    t->count = 1;
+    for (uint32_t k = 0; k < t->rank; k++) {
+        must(t->count <= MAX_ELEMENTS / t->dim[k], at, "a tensor has at most 2^40 elements");
+        t->count *= t->dim[k];
+    }
+    uint32_t source = kind >= 2 && kind <= 4 ? 0x20 : 0, same = number / 6 % 2 * 8, sparse = number / 12;
+    read_form(s, t, source + same + 2 + sparse, last_centroids);
+    must(short_kind(t, i) == kind, at, "a short head must be the one that fits");
+}
+
 /* t: number `i` of n. */
 static void read_tensor(struct span *s, struct tensor *t, uint64_t i, uint64_t n, struct span *data,
                         uint32_t *last_centroids)
 {
     static const uint32_t vector_form[] = {0x10, 0x12, 0x1A};
+    uint32_t *last;
     const struct tensor *before = i > 0 ? t - 1 : NULL;
     uint64_t at = s->at;
     uint32_t head = u8(s);
@@ -731,17 +791,24 @@ static void read_tensor(struct span *s, struct tensor *t, uint64_t i, uint64_t n
         at = s->at;
         head = u8(s);
     }
+    if (t->type == 1 && short_number(head) < 24) {
+        read_short(s, t, i, short_number(head), &last_centroids[1]);
+        read_adaptive_streams(s, t - i, t, i + 1 == n, data);
+        return;
+    }
     bool vector = t->type == 1 && head >= 0x79 && head <= 0x7B;
     read_shape(s, t, before, vector ? 0 : head & 7);
+    last = &last_centroids[t->rank < 2 ? 0 : 1];
     if (vector || (t->type == 1 && head >> 3 == 31)) {
         uint32_t form = vector ? vector_form[head - 0x79] : u8(s);
         must(vector || (head & 7) != 0 || (form != 0x10 && form != 0x12 && form != 0x1A), at,
              "a form that a head byte tells must be told by it");
-        read_form(s, t, form, last_centroids);
+        read_form(s, t, form, last);
+        must(short_kind(t, i) == 6, at, "a tensor with a short head must have it");
         read_adaptive_streams(s, t - i, t, i + 1 == n, data);
         return;
     }
-    read_coding(s, t, head >> 3, at, last_centroids);
+    read_coding(s, t, head >> 3, at, last);
     read_streams(s, t, data);
 }
 
@@ -805,6 +872,16 @@ static void read_magnitudes(struct bits *b, uint32_t z, uint32_t k, uint32_t n, 
     }
 }
 
+static void multiples(uint32_t step_bits, uint32_t neg, uint32_t zero, uint32_t n, uint32_t *centroid)
+{
+    float step;
+    memcpy(&step, &step_bits, sizeof step);
+    for (uint32_t i = 0; i < n; i++) {
+        float v = i < neg ? -((float)(neg - i) * step) : (float)(i - neg + 1 - zero) * step;
+        memcpy(&centroid[i], &v, sizeof v);
+    }
+}
+
 /* z = 31: multiples of a step. */
 static void read_uniform_group(struct bits *b, uint32_t m, uint32_t n, uint32_t *centroid)
 {
@@ -817,12 +894,7 @@ static void read_uniform_group(struct bits *b, uint32_t m, uint32_t n, uint32_t 
     must(e >= 1 && e <= 254, at, "a step is a normal number");
     must(neg <= n, at, "more negative centroids than centroids");
     uint32_t zero = neg < n ? field(b, 1) : 0;
-    float step;
-    memcpy(&step, &step_bits, sizeof step);
-    for (uint32_t i = 0; i < n; i++) {
-        float v = i < neg ? -((float)(neg - i) * step) : (float)(i - neg + 1 - zero) * step;
-        memcpy(&centroid[i], &v, sizeof v);
-    }
+    multiples(step_bits, neg, zero, n, centroid);
 }
 
 static void read_group(struct bits *b, uint32_t z, uint32_t k, uint32_t n, uint32_t *centroid)
@@ -879,8 +951,15 @@ static uint32_t *read_codebook_until(const struct tensor *t, struct bits *end)
     uint64_t n = t->n_groups * t->n_centroids, at = t->codebook.at;
     uint32_t *centroid = zeroed(n + 1, sizeof *centroid);
     struct bits b = bits_of(t->codebook);
-    if (field(&b, 1) == 0) {
-        must(field(&b, 7) == 0, at, "seven zero bits before a raw codebook");
+    uint32_t coded = field(&b, 1), e = coded == 0 ? field(&b, 7) : 0;
+    if (e > 0) {
+        for (uint64_t g = 0; g < t->n_groups; g++) {
+            e = g == 0 ? e : field(&b, 7);
+            must(e > 0, at, "a step is a normal number");
+            multiples(e << 23 | field(&b, 8) << 15, t->n_centroids / 2, t->n_centroids % 2,
+                      t->n_centroids, centroid + g * t->n_centroids);
+        }
+    } else if (coded == 0) {
         for (uint64_t i = 0; i < n; i++) {
             centroid[i] = field(&b, 32);
         }
@@ -1046,7 +1125,7 @@ struct op {
 #define L_WIDE(name) L(name, INT32_MIN, INT32_MAX)
 #define POOL {L("kernel", 1, 65535), L("strides", 1, 65535), L("dilations", 1, 65535), \
               L("pads", 0, 65535), I("ceil", 0, 0, 1), I("include_pad", 0, 0, 1)}
-#define SOFTMAX {I_NEEDED("axis", 0, 7), I("flat", 0, 0, 1)}
+#define SOFTMAX {I("axis", 1, 0, 7), I("flat", 0, 0, 1)}
 #define NONE {{END, NULL, 0, 0, 0, 0, false, false}}
 #define PLAIN(name, inputs) {name, inputs, inputs, inputs, 1, 1, NONE}
 
@@ -1163,10 +1242,18 @@ static int64_t int_in_range(struct span *s, const struct attribute *a)
     return v;
 }
 
-static void read_list(struct span *s, const struct attribute *a)
+/* `before`: the list before it in this node; at == end: none. Becomes this list. */
+static void read_list(struct span *s, const struct attribute *a, struct span *before)
 {
     uint64_t at = s->at;
-    uint64_t head = varint_in(s, 2, 17, "a list has 1..8 entries"), n = head / 2;
+    uint64_t head = varint_in(s, 0, 17, "a list has 1..8 entries"), n = head / 2;
+    if (head == 0) {
+        struct span again = *before;
+        must(left(before) > 0, at, "no list before this one");
+        read_list(&again, a, &(struct span){0, 0});
+        return;
+    }
+    must(n > 0, at, "a list has 1..8 entries");
     bool even = (head & 1) != 0, all_equal = true;
     must(!even || n >= 2, at, "a list of one entry is not even");
     int64_t first = int_in_range(s, a);
@@ -1177,10 +1264,13 @@ static void read_list(struct span *s, const struct attribute *a)
         printf(",%" PRId64, v);
     }
     must(even || n == 1 || !all_equal, at, "a list of equal entries must be even");
+    struct span this = {at, s->at};
+    must(compare_bytes(this, *before) != 0, at, "a list like the one before is told by 0");
+    *before = this;
 }
 
 /* Returns the value of an INT. */
-static int64_t read_attribute(struct span *s, const struct attribute *a)
+static int64_t read_attribute(struct span *s, const struct attribute *a, struct span *list)
 {
     uint64_t at = s->at;
     if (a->kind == INT) {
@@ -1196,29 +1286,43 @@ static int64_t read_attribute(struct span *s, const struct attribute *a)
              "a float must be finite");
         printf(" %s=0x%08" PRIx32, a->name, bits);
     } else {
-        read_list(s, a);
+        read_list(s, a, list);
     }
     return 0;
 }
 
 static int64_t int_value[MAX_ATTRIBUTES]; /* of the attributes of the node being read */
 
+static struct span written_last[N_OPS]; /* attributes of that operator; empty: none */
+
 static void read_attributes(struct span *s, const struct op *op, bool written)
 {
     uint64_t at = s->at, n = 0;
+    struct span list = {0, 0}, *last = &written_last[op - ops], again;
     while (n < MAX_ATTRIBUTES && op->attribute[n].kind != END) {
         n++;
     }
     uint64_t set = written ? varint(s) : 0;
-    must(!written || set != 0, at, "a set of attributes must not be empty");
+    bool is_again = written && set == 0;
+    if (is_again) {
+        must(left(last) > 0, at, "no attributes of this operator were written before");
+        again = *last;
+        s = &again;
+        set = varint(s);
+    }
     must(set >> n == 0, at, "an attribute that the operator does not have");
     for (uint64_t i = 0; i < n; i++) {
         int_value[i] = op->attribute[i].value;
         if ((set >> i & 1) != 0) {
-            int_value[i] = read_attribute(s, &op->attribute[i]);
+            int_value[i] = read_attribute(s, &op->attribute[i], &list);
         } else {
             must(!op->attribute[i].needed, at, "an attribute without default must be written");
         }
+    }
+    if (written && !is_again) {
+        struct span this = {at, s->at};
+        must(compare_bytes(this, *last) != 0, at, "attributes like those written last are told by 0");
+        *last = this;
     }
 }
 
@@ -1511,16 +1615,16 @@ static void read_graph(struct span s, struct span data)
     }
     graph.n_tensors = varint_in(&s, 0, MAX_EACH, "at most 65,536 tensors");
     struct tensor *tensor = zeroed(graph.n_tensors, sizeof *tensor);
-    uint32_t last_centroids = 0;
+    uint32_t last_centroids[2] = {0, 0}; /* of rank 0 and 1, of others */
     for (uint64_t i = 0; i < graph.n_tensors; i++) {
-        read_tensor(&s, &tensor[i], i, graph.n_tensors, &data, &last_centroids);
+        read_tensor(&s, &tensor[i], i, graph.n_tensors, &data, last_centroids);
     }
     must(left(&data) == 0, data.at, "DATA ends with the last stream");
     must(left(&huff_chunk) == 0, huff_chunk.at, "all tables must be used");
     graph.n_values = graph.n_inputs + graph.n_tensors;
-    graph.n_nodes = varint_in(&s, 0, MAX_EACH, "at most 65,536 nodes");
-    for (uint64_t i = 0; i < graph.n_nodes; i++) {
-        read_node(&s, i);
+    uint64_t n_nodes = told ? varint_in(&s, 0, MAX_EACH, "at most 65,536 nodes") : MAX_EACH;
+    while (graph.n_nodes < n_nodes && (told || left(&s) > 0)) {
+        read_node(&s, graph.n_nodes++);
     }
     read_outputs(&s, told);
     must(left(&s) == 0, s.at, "nothing behind the graph");
