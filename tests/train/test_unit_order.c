@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/* Units in another order: the network answers as before, its rows have ever fewer weights, masks and
+ * codebooks went along; what an output of the network shows stays where it is. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "model/sample_models.h"
+#include "pith_host.h"
+#include "unit_order.h"
+
+enum { PIXELS = 28 * 28, CLASSES = 10, LAYERS = 4 };
+
+/* Every third unit is dead, the others keep a share of their weights that differs; two centroids for
+ * each row or, of every other layer, for all. */
+static void thin(struct pith_model *m, const struct pith_weight_ref *ref, uint32_t layer)
+{
+    struct pith_const *c = m->values[ref->value].constant;
+    float *data = c->data, *bias = m->values[m->nodes[ref->node].in[2]].constant->data;
+    struct pith_codebook *b = pith_model_alloc(m, 1, sizeof *b);
+    b->n_centroids = 2;
+    b->n_groups = layer % 2 ? ref->rows : 1;
+    b->group_elems = c->count / b->n_groups;
+    b->centroid = pith_model_alloc(m, 2 * b->n_groups, sizeof(float));
+    b->index = pith_model_alloc(m, c->count, 1);
+    c->mask = pith_model_alloc(m, c->count, 1);
+    for (uint64_t g = 0; g < b->n_groups; g++) {
+        b->centroid[2 * g] = -0.0625f - (float)g / 1024.0f;
+        b->centroid[2 * g + 1] = 0.125f + (float)g / 1024.0f;
+    }
+    for (uint64_t i = 0; i < c->count; i++) {
+        uint64_t row = i / ref->cols;
+        c->mask[i] = row % 3 != 0 && (i * 7 + layer) % (2 + row % 5) == 0;
+        b->index[i] = data[i] > 0;
+        data[i] = c->mask[i] ? b->centroid[2 * (i / b->group_elems) + b->index[i]] : 0.0f;
+    }
+    for (uint64_t row = 0; row < ref->rows; row += 3)
+        bias[row] = 0;
+    c->codebook = b;
+}
+
+static struct pith_model *network(struct pith_weight_ref refs[LAYERS])
+{
+    struct pith_error err;
+    struct pith_model *m = sample_lenet5(3);
+    assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
+    assert_int_equal(pith_model_weights(m, refs), LAYERS);
+    for (uint32_t i = 0; i + 1 < LAYERS; i++)
+        thin(m, &refs[i], i);
+    return m;
+}
+
+static void answers(const struct pith_model *m, float y[CLASSES])
+{
+    struct pith_session *s;
+    struct pith_buffer file;
+    struct pith_error err;
+    assert_int_equal(pith_model_pack(m, NULL, &file, &err), PITH_OK);
+    assert_int_equal(pith_open_memory(file.data, file.bytes, NULL, &s, &err), PITH_OK);
+    struct pith_plan *p = pith_plan_of(s);
+    float *x = pith_plan_input_data(p, 0);
+    for (uint32_t i = 0; i < PIXELS; i++)
+        x[i] = (float)(i * 37 % 101) / 101.0f;
+    assert_int_equal(pith_plan_run(p), PITH_OK);
+    memcpy(y, pith_plan_output_data(p, 0), CLASSES * sizeof *y);
+    pith_close(s);
+    pith_buffer_free(&file);
+}
+
+static uint64_t kept(const struct pith_model *m, const struct pith_weight_ref *ref, uint64_t row)
+{
+    const struct pith_const *c = m->values[ref->value].constant;
+    const float *data = c->data;
+    uint64_t n = 0;
+    for (uint64_t i = row * ref->cols; i < (row + 1) * ref->cols; i++) {
+        const struct pith_codebook *b = c->codebook;
+        n += data[i] != 0;
+        assert_int_equal(data[i] != 0, c->mask[i]);
+        if (c->mask[i])
+            assert_true(data[i] == b->centroid[2 * (i / b->group_elems) + b->index[i]]);
+    }
+    return n;
+}
+
+static void test_order(void **state)
+{
+    (void)state;
+    struct pith_weight_ref refs[LAYERS];
+    float before[CLASSES], after[CLASSES];
+    struct pith_model *m = network(refs);
+    answers(m, before);
+    assert_true(kept(m, &refs[2], 0) == 0 && kept(m, &refs[2], 1) > 0);
+    assert_int_equal(pith_order_units(m), PITH_OK);
+    for (uint32_t i = 0; i + 1 < LAYERS; i++)
+        for (uint64_t row = 1; row < refs[i].rows; row++)
+            assert_true(kept(m, &refs[i], row) <= kept(m, &refs[i], row - 1));
+    answers(m, after);
+    for (uint32_t i = 0; i < CLASSES; i++)
+        assert_true(fabsf(after[i] - before[i]) < 1e-5f);
+    pith_model_free(m);
+}
+
+/* The hidden layer is an output too: its units stay, those before it do not. */
+static void test_shown(void **state)
+{
+    (void)state;
+    struct pith_weight_ref refs[LAYERS];
+    struct pith_model *m = network(refs);
+    m->outputs[m->n_outputs++] = m->nodes[refs[2].node].out[0];
+    assert_int_equal(pith_order_units(m), PITH_OK);
+    assert_int_equal(kept(m, &refs[2], 0), 0);
+    assert_true(kept(m, &refs[2], 1) > 0);
+    assert_true(kept(m, &refs[1], 0) > 0);
+    assert_int_equal(kept(m, &refs[1], refs[1].rows - 1), 0);
+    pith_model_free(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_order), cmocka_unit_test(test_shown)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* unit_order.h - the units of each layer, those with the most weights first.
+ *
+ * Hidden units have no order of their own: rows of a weight may change places with their bias and
+ * with the columns that read them, and the network computes the same (its sums in another order).
+ * A file of few weights says less of them when the dead come last and the full come first. */
+#ifndef UNIT_ORDER_H
+#define UNIT_ORDER_H
+
+#include "pith_model.h"
+
+/* Masks and codebooks move along. Units that something else reads keep their places. After
+ * PITH_ERR_MEMORY the model is as it was or ordered in part; it computes the same either way. */
+enum pith_status pith_order_units(struct pith_model *m);
+
+#endif
