@@ -27,6 +27,8 @@ static inline uint32_t squash(int32_t x)
     return (squash_at[i] * (128 - f) + squash_at[i + 1] * f) >> 7;
 }
 
+#define RATE_START 45u /* of a new counter: it moves by 32 / this to what it sees first */
+
 static void build_tables(struct adaptive *a)
 {
     uint32_t next = 0;
@@ -36,7 +38,13 @@ static void build_tables(struct adaptive *a)
     for (; next < 4096; next++)
         a->stretch[next] = 2047;
     for (uint32_t n = 0; n < 256; n++)
-        a->rate[n] = (uint16_t)(32768 / (2 * n + 3));
+        a->rate[n] = (uint16_t)(524288 / (32 * n + RATE_START));
+}
+
+/* p: in 1/2^20 */
+static inline uint32_t counter_of(uint32_t p, uint32_t seen)
+{
+    return (p < 1000 ? 1000 : p) << 12 | seen;
 }
 
 static inline int32_t stretch_of(const struct adaptive *a, uint32_t counter)
@@ -53,12 +61,12 @@ static inline void learn(const struct adaptive *a, uint32_t *counter, uint32_t b
     *counter = (uint32_t)(p + step) << 10 | (seen < limit ? seen + 1 : seen);
 }
 
-#define LIMIT 250u
+#define LIMIT 210u
 
 /* What a counter says counts less while it has seen little. */
-#define YOUNG 6u
-static const uint8_t young[YOUNG] = {2, 5, 8, 10, 12, 14}; /* sixteenths */
-#define MIX_RATE 14
+#define YOUNG 8u
+static const uint8_t young[YOUNG] = {80, 40, 45, 48, 55, 54, 54, 58}; /* 1/64 */
+#define MIX_RATE 512
 
 static inline uint32_t bound(uint32_t p)
 {
@@ -83,12 +91,12 @@ static inline uint32_t code_mixed(struct adaptive *a, enum adaptive_set set,
         uint32_t seen = *counter[i] & COUNTER_SEEN;
         input[i] = stretch_of(a, *counter[i]);
         if (seen < YOUNG)
-            input[i] = input[i] * young[seen] / 16;
+            input[i] = input[i] * young[seen] / 64;
         sum += (int64_t)weight[i] * input[i];
     }
     uint32_t p = bound(squash((int32_t)(sum >> 16)));
     bit = code_bit(a, p, bit);
-    int32_t error = ((int32_t)(bit << 16) - (int32_t)p) * MIX_RATE >> 6;
+    int32_t error = ((int32_t)(bit << 16) - (int32_t)p) * MIX_RATE >> 10;
     for (uint32_t i = 0; i < n; i++) {
         int32_t w = weight[i] + ((input[i] * error + 0x2000) >> 14);
         weight[i] = w > MIX_LIMIT ? MIX_LIMIT : w < -MIX_LIMIT ? -MIX_LIMIT : w;
@@ -143,6 +151,15 @@ static inline uint32_t rank_class(uint32_t last)
 
 /* ---- one element ------------------------------------------------------------------------------- */
 
+/* What the numbers that are left alone say: so many are still to come in so many places. */
+static inline uint32_t expected(const struct adaptive *a)
+{
+    uint64_t q = (a->left << 20) / (a->open_left ? a->open_left : 1); /* left < 2^28 */
+    if (a->w->support == SUPPORT_DENSE)
+        return a->fresh;
+    return counter_of((uint32_t)(q > 1046000 ? 1046000 : q), 30);
+}
+
 static inline uint32_t code_stored(struct adaptive *a, const struct around *s, uint32_t bit)
 {
     struct adaptive_column *c = &a->column[a->col];
@@ -150,6 +167,7 @@ static inline uint32_t code_stored(struct adaptive *a, const struct around *s, u
     uint32_t place = (uint32_t)(a->col % a->place), left = s->left != 0;
     uint32_t seen = place < 7 ? place : 7;
     uint32_t ones = count_ones64(a->run & ((1u << seen) - 1));
+    uint32_t left_alone = expected(a);
     uint32_t *const counter[] = {
         &c->stored,
         &a->row_stored,
@@ -158,18 +176,21 @@ static inline uint32_t code_stored(struct adaptive *a, const struct around *s, u
         &a->densities[level(a, c->stored) * 8 + level(a, a->row_stored)],
         &a->places[(place < 64 ? place : 0) * 2 + left],
         &a->kernel[seen * 8 + ones],
+        &left_alone,
+        &a->near_ranks[rank_class(s->left) << 6 | rank_class(s->above) << 4 |
+                       rank_class(s->line) << 2 | rank_class(s->channel)],
     };
-    return code_mixed(a, SET_SUPPORT, counter, 6, bit);
+    return code_mixed(a, SET_SUPPORT, counter, 8, bit);
 }
 
 static inline uint32_t code_sign(struct adaptive *a, const struct around *s, uint32_t bit)
 {
     uint32_t *const counter[] = {
         &a->column[a->col].sign,
-        &a->row_sign,
         &a->sign_beside[sign_class(s->left) + 3 * sign_class(s->line) + 9 * sign_class(s->above) +
                         27 * sign_class(s->channel)],
-        &a->sign_all,
+        &a->column[a->col - a->col % a->place].map_sign,
+        &a->sign_place[a->col % a->place % 64],
     };
     return code_mixed(a, SET_SIGN, counter, 4, bit);
 }
@@ -186,8 +207,9 @@ static inline uint32_t code_rank_bit(struct adaptive *a, const struct around *s,
         &a->rank_row[node][row < 7 ? row : 7],
         &a->rank_column[node][col < 7 ? col : 7],
         &a->rank_beside[node][rank_class(s->left) * 4 + rank_class(s->above)],
+        &a->rank_level[node][level(a, a->column[a->col].stored) * 8 + level(a, a->row_stored)],
     };
-    return code_mixed(a, node > 1 ? SET_RANK_MORE : SET_RANK, counter, 4, bit);
+    return code_mixed(a, node > 1 ? SET_RANK_MORE : SET_RANK, counter, 5, bit);
 }
 
 /* rank < n. Few: one decision "is it larger?" after another; many: a binary number. */
@@ -299,7 +321,6 @@ static inline bool is_open(const struct adaptive *a)
 static void next_row(struct adaptive *a)
 {
     a->row_stored = a->fresh;
-    a->row_sign = COUNTER_HALF;
     a->row_rank = 0;
     a->row_any = false;
     a->run = 0;
@@ -365,6 +386,7 @@ static inline bool code_element(struct adaptive *a, struct adaptive_element *e)
     if (is_open(a)) {
         if (!code_open(a, e, &last))
             return false;
+        a->open_left--;
     } else {
         make_zero(a, e);
     }
@@ -374,42 +396,6 @@ static inline bool code_element(struct adaptive *a, struct adaptive_element *e)
 }
 
 /* ---- rows and columns -------------------------------------------------------------------------- */
-
-/* flag[k][..]: whether row k is live */
-static void code_row_flags(struct adaptive *a, uint8_t *live, uint64_t rows)
-{
-    uint32_t before = 3;
-    for (uint64_t i = 0; i < rows; i++) {
-        live[i] = (uint8_t)code_single(a, &a->flag[0][before & 3], live[i]);
-        before = before << 1 | live[i];
-    }
-}
-
-/* Contexts: the columns before, and whether the unit that feeds this column is live (where known). */
-static void code_column_flags(struct adaptive *a, uint64_t source_rows)
-{
-    uint64_t each = source_rows ? a->cols / source_rows : 1;
-    uint32_t before = 3;
-    for (uint64_t i = 0; i < a->cols; i++) {
-        uint32_t fed = source_rows ? 1u + a->source_live[i / each] : 0;
-        uint8_t *live = &a->column[i].live;
-        *live = (uint8_t)code_single(a, &a->flag[1][fed * 4 + (before & 3)], *live);
-        before = before << 1 | *live;
-    }
-}
-
-static void fill(uint32_t *counter, uint32_t n, uint32_t value)
-{
-    for (uint32_t i = 0; i < n; i++)
-        counter[i] = value;
-}
-
-/* Before the first flag. */
-static void start_flags(struct adaptive *a)
-{
-    build_tables(a);
-    fill(&a->flag[0][0], sizeof a->flag / sizeof(uint32_t), COUNTER_HALF);
-}
 
 static uint32_t square_root(uint64_t n)
 {
@@ -440,18 +426,110 @@ static void find_places(struct adaptive *a, uint64_t source_rows)
     a->place_row = line < UINT32_MAX ? (uint32_t)line : UINT32_MAX;
 }
 
+static void fill(uint32_t *counter, size_t bytes, uint32_t value)
+{
+    for (size_t i = 0; i < bytes / sizeof *counter; i++)
+        counter[i] = value;
+}
+
+#define FILL(array, value) fill((uint32_t *)(array), sizeof(array), value)
+#define START(sixty_fourths, seen) ((uint32_t)(sixty_fourths) << 26 | (seen))
+
 static const int32_t first_weight[ADAPTIVE_SETS][ADAPTIVE_INPUTS] = {
-    [SET_SUPPORT] = {24000, 20000, 20000, 24000, 10000, 10000},
-    [SET_SIGN] = {14000, 14000, 14000, 8000},
-    [SET_RANK] = {30000, 16000, 16000, 12000},
-    [SET_RANK_MORE] = {30000, 16000, 16000, 12000},
+    [SET_SUPPORT] = {27, 27, 33, 61, 35, 18, 13, 30},
+    [SET_SIGN] = {-54, 155, 50, 33},
+    [SET_RANK] = {85, -1, -15, 76, 79},
+    [SET_RANK_MORE] = {113, 64, 62, 34, -4},
+    [SET_FLAG] = {79, 65, 73, 78},
+}; /* 1/256 */
+
+/* Counters of flags as trained networks leave them: the flags before that are set, 0 to 3; of
+ * columns for each of no source, a dead unit of it, a live one. */
+static const uint32_t first_row_flag[4] = {START(15, 1), START(25, 1), START(20, 1),
+                                           START(44, 1)};
+static const uint32_t first_column_flag[3][4] = {
+    {START(1, 8), START(23, 8), START(22, 8), START(62, 8)},
+    {START(1, 8), START(1, 8), START(1, 8), START(1, 8)},
+    {START(36, 8), START(57, 8), START(28, 8), START(60, 8)},
 };
+static const uint32_t first_other_flag[3] = {START(49, 0), START(1, 0), START(32, 0)};
+
+/* Before the first flag. */
+static void start_flags(struct adaptive *a)
+{
+    build_tables(a);
+    memcpy(a->row_flag, first_row_flag, sizeof a->row_flag);
+    memcpy(a->flag_before, first_column_flag, sizeof a->flag_before);
+    for (uint32_t i = 0; i < 3; i++) {
+        FILL(a->flag_around[i], first_other_flag[i]);
+        FILL(a->flag_channel[i], first_other_flag[i]);
+        FILL(a->flag_place[i], first_other_flag[i]);
+    }
+    for (uint32_t k = 0; k < ADAPTIVE_SETS; k++)
+        for (uint32_t i = 0; i < ADAPTIVE_INPUTS; i++)
+            a->weight[k][i] = first_weight[k][i] * 256;
+}
+
+static void code_row_flags(struct adaptive *a, uint8_t *live, uint64_t rows)
+{
+    uint32_t before = 3;
+    for (uint64_t i = 0; i < rows; i++) {
+        live[i] = (uint8_t)code_single(a, &a->row_flag[before & 3], live[i]);
+        before = before << 1 | live[i];
+    }
+}
+
+static inline uint32_t column_flag(const struct adaptive *a, uint64_t i, uint64_t back)
+{
+    return back > 0 && back <= i ? a->column[i - back].live : 0;
+}
+
+/* Contexts: the columns before, in two dimensions where there are pictures or kernels, the same
+ * place of the maps before, and whether the unit that feeds this column is live (where known). */
+static void code_column_flags(struct adaptive *a, uint64_t source_rows)
+{
+    uint64_t each = source_rows ? a->cols / source_rows : 1;
+    uint64_t line = a->place_row > 1 ? a->place_row : 0;
+    uint64_t map = a->place > 1 && a->place < a->cols ? a->place : 0;
+    uint32_t before = 3;
+    for (uint64_t i = 0; i < a->cols; i++) {
+        uint32_t fed = source_rows ? 1u + a->source_live[i / each] : 0, one = before & 1;
+        uint32_t up = column_flag(a, i, line), place = map && i % map < 63 ? (uint32_t)(i % map) : 63;
+        uint32_t above = up | (line ? column_flag(a, i, line - 1) << 1 : 0) |
+                         (line ? column_flag(a, i, line + 1) << 2 : 0);
+        uint32_t *const counter[] = {
+            &a->flag_before[fed][before & 3],
+            &a->flag_around[fed][above << 3 | one << 2 | (before & 2) | column_flag(a, i, 2 * line)],
+            &a->flag_channel[fed][column_flag(a, i, map) << 3 | column_flag(a, i, 2 * map) << 2 |
+                                  one << 1 | up],
+            &a->flag_place[fed][place],
+        };
+        uint8_t *live = &a->column[i].live;
+        *live = (uint8_t)code_mixed(a, SET_FLAG, counter, 4, *live);
+        before = before << 1 | *live;
+    }
+}
+
+/* Small ranks are common where there are few, more so than far ones behind them. */
+static void start_ranks(struct adaptive *a)
+{
+    static const uint32_t first[4] = {START(47, 1), START(17, 1), START(23, 1), START(32, 1)};
+    bool few = a->n_negative <= 16 && a->n_positive <= 16;
+    FILL(a->rank_all, COUNTER_HALF);
+    for (uint32_t node = 0; node < 16; node++) {
+        uint32_t v = few ? first[node < 3 ? node : 3] : COUNTER_HALF;
+        a->rank_all[0][node] = a->rank_all[1][node] = v;
+        FILL(a->rank_row[node], v);
+        FILL(a->rank_column[node], v);
+        FILL(a->rank_beside[node], v);
+        FILL(a->rank_level[node], v);
+    }
+}
 
 /* Behind the flags: what the elements start with. */
-static void start_elements(struct adaptive *a, uint64_t source_rows)
+static void start_elements(struct adaptive *a)
 {
     uint64_t live_rows = 0, live_cols = 0;
-    find_places(a, source_rows);
     for (uint64_t i = 0; a->selects && i < a->rows; i++)
         if (a->row_live[i]) {
             live_rows++;
@@ -462,32 +540,29 @@ static void start_elements(struct adaptive *a, uint64_t source_rows)
             live_cols++;
             a->last_col = i;
         }
+    a->open_left = live_rows * live_cols;
     a->fresh = COUNTER_HALF;
-    if (a->selects && a->w->support != SUPPORT_DENSE && live_rows * live_cols > 0) {
-        uint64_t p = (a->w->nnz << 20) / (live_rows * live_cols); /* nnz < 2^32 */
-        p = p > 1046000 ? 1046000 : p < 1000 ? 1000 : p;
-        a->fresh = (uint32_t)p << 12 | 1;
+    if (a->selects && a->w->support != SUPPORT_DENSE && a->open_left > 0) {
+        uint64_t p = (a->w->nnz << 20) / a->open_left; /* nnz < 2^32 */
+        a->fresh = counter_of((uint32_t)(p > 1046000 ? 1046000 : p), 1);
     }
     for (uint64_t i = 0; i < a->cols; i++) {
         a->column[i].stored = a->fresh;
         a->column[i].sign = COUNTER_HALF;
+        a->column[i].map_sign = COUNTER_HALF;
     }
-    fill(a->beside, 64, a->fresh);
-    fill(a->densities, 64, a->fresh);
-    fill(a->places, 128, a->fresh);
-    fill(a->kernel, 64, a->fresh);
-    fill(a->sign_beside, 81, COUNTER_HALF);
-    fill(&a->sign_all, 1, COUNTER_HALF);
-    fill(&a->rank_all[0][0], 512, COUNTER_HALF);
-    fill(&a->rank_row[0][0], 128, COUNTER_HALF);
-    fill(&a->rank_column[0][0], 128, COUNTER_HALF);
-    fill(&a->rank_beside[0][0], 256, COUNTER_HALF);
-    fill(a->zero, 4, COUNTER_HALF);
-    fill(a->exponent, 256, COUNTER_HALF);
-    memcpy(a->weight, first_weight, sizeof a->weight);
+    FILL(a->beside, a->fresh);
+    FILL(a->densities, a->fresh);
+    FILL(a->places, a->fresh);
+    FILL(a->kernel, a->fresh);
+    FILL(a->near_ranks, a->fresh);
+    FILL(a->sign_beside, COUNTER_HALF);
+    FILL(a->sign_place, COUNTER_HALF);
+    FILL(a->zero, COUNTER_HALF);
+    FILL(a->exponent, COUNTER_HALF);
+    start_ranks(a);
     next_row(a);
 }
-
 
 /* ---- beginning and end ------------------------------------------------------------------------- */
 
@@ -531,6 +606,7 @@ static enum pith_status adaptive_begin(struct adaptive *a)
 static void code_flags(struct adaptive *a)
 {
     start_flags(a);
+    find_places(a, a->w->source_rows);
     if (a->selects) {
         if (a->rows > 1)
             code_row_flags(a, a->row_live, a->rows);
@@ -540,7 +616,7 @@ static void code_flags(struct adaptive *a)
     }
     if (a->w->grid == GRID_PLAIN)
         a->zero_bits = code_raw(a, a->zero_bits, 5);
-    start_elements(a, a->w->source_rows);
+    start_elements(a);
 }
 
 /* The shortest code that lies in the interval: as many zero bytes at its end as can be. */

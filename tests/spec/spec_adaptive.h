@@ -12,17 +12,17 @@ struct model {
     struct span bytes;
     uint64_t shifted;
     /* mixing */
-    int64_t w[4][6];
+    int64_t w[5][8];
     /* counters */
-    struct counter F[4], G[12], Z[4], E[256], all;
-    struct counter beside[64], levels[64], places[128], seen[64], signs[81];
-    struct counter K[2][256], U[16][8], V[16][8], W[16][16];
-    struct counter r, d;
+    struct counter F[4], G[12], H[3][64], I[3][16], J[3][64], Z[4], E[256];
+    struct counter beside[64], levels[64], places[128], seen[64], ranks[256], signs[81], sign_places[64];
+    struct counter K[2][256], U[16][8], V[16][8], W[16][16], X[16][64];
+    struct counter r;
     int64_t B, run;
 };
 
 struct column {
-    struct counter C, D;
+    struct counter C, D, map;
     int64_t A;
     uint32_t last;
 };
@@ -87,8 +87,8 @@ static int64_t between(int64_t v, int64_t lo, int64_t hi)
 static void learn_bit(struct counter *c, uint32_t b)
 {
     int64_t all = b == 1 ? (1 << 22) - 1 : 0;
-    c->P += (all - c->P) / 32 * (32768 / (2 * c->n + 3)) / 512;
-    c->n = c->n < 250 ? c->n + 1 : 250;
+    c->P += (all - c->P) / 32 * (524288 / (32 * c->n + 45)) / 512;
+    c->n = c->n < 210 ? c->n + 1 : 210;
 }
 
 static uint32_t single(struct model *m, struct counter *c)
@@ -125,18 +125,18 @@ static int64_t stretch(int64_t q)
 
 static uint32_t mixed(struct model *m, int64_t *w, struct counter **c, uint32_t k)
 {
-    static const int64_t Y[6] = {2, 5, 8, 10, 12, 14};
-    int64_t t[6], sum = 0;
+    static const int64_t Y[8] = {80, 40, 45, 48, 55, 54, 54, 58};
+    int64_t t[8], sum = 0;
     for (uint32_t j = 0; j < k; j++) {
         t[j] = stretch(c[j]->P >> 10);
-        if (c[j]->n < 6) {
-            t[j] = t[j] * Y[c[j]->n] / 16;
+        if (c[j]->n < 8) {
+            t[j] = t[j] * Y[c[j]->n] / 64;
         }
         sum += w[j] * t[j];
     }
     int64_t p = between(squash(sum >> 16), 24, 65512);
     uint32_t b = decide(m, p);
-    int64_t e = ((int64_t)b * 65536 - p) * 14 >> 6;
+    int64_t e = ((int64_t)b * 65536 - p) * 512 >> 10;
     for (uint32_t j = 0; j < k; j++) {
         w[j] = between(w[j] + ((t[j] * e + 8192) >> 14), -(1 << 20), 1 << 20);
         learn_bit(c[j], b);
@@ -149,6 +149,11 @@ static void renew(struct counter *c, uint32_t n, struct counter value)
     for (uint32_t i = 0; i < n; i++) {
         c[i] = value;
     }
+}
+
+static struct counter start_at(int64_t sixty_fourths, int64_t n)
+{
+    return (struct counter){sixty_fourths << 16, n};
 }
 
 #define RENEW(array) renew((struct counter *)(array), sizeof(array) / sizeof(struct counter), new_counter)
@@ -175,7 +180,10 @@ static bool is_selective(const struct tensor *t)
 static uint8_t *read_row_flags(struct model *m, uint64_t rows)
 {
     uint8_t *flag = zeroed(rows, 1);
-    RENEW(m->F);
+    static const int64_t first[4] = {15, 25, 20, 44};
+    for (uint32_t i = 0; i < 4; i++) {
+        m->F[i] = start_at(first[i], 1);
+    }
     for (uint64_t i = 0; i < rows; i++) {
         uint32_t a = i >= 1 ? flag[i - 1] : 1, b = i >= 2 ? flag[i - 2] : 1;
         flag[i] = (uint8_t)single(m, &m->F[a + 2 * b]);
@@ -183,7 +191,27 @@ static uint8_t *read_row_flags(struct model *m, uint64_t rows)
     return flag;
 }
 
-static uint8_t *read_column_flags(struct model *m, const struct tensor *t, uint64_t cols)
+static uint32_t flag_back(const uint8_t *flag, uint64_t i, uint64_t k)
+{
+    return k > 0 && k <= i ? flag[i - k] : 0;
+}
+
+static void start_column_flags(struct model *m)
+{
+    static const int64_t first[12] = {1, 23, 22, 62, 1, 1, 1, 1, 36, 57, 28, 60};
+    static const int64_t other[3] = {49, 1, 32};
+    for (uint32_t i = 0; i < 12; i++) {
+        m->G[i] = start_at(first[i], 8);
+    }
+    for (uint32_t s = 0; s < 3; s++) {
+        renew(m->H[s], 64, start_at(other[s], 0));
+        renew(m->I[s], 16, start_at(other[s], 0));
+        renew(m->J[s], 64, start_at(other[s], 0));
+    }
+}
+
+static uint8_t *read_column_flags(struct model *m, const struct tensor *t, uint64_t cols, uint64_t place,
+                                  uint64_t line)
 {
     uint8_t *flag = zeroed(cols, 1), *fed = NULL;
     struct span own = m->bytes;
@@ -198,11 +226,21 @@ static uint8_t *read_column_flags(struct model *m, const struct tensor *t, uint6
         m->code = code;
         m->shifted = shifted;
     }
-    RENEW(m->G);
+    start_column_flags(m);
+    uint64_t l = line > 1 ? line : 0, p = place > 1 && place < cols ? place : 0;
     for (uint64_t i = 0; i < cols; i++) {
         uint32_t a = i >= 1 ? flag[i - 1] : 1, b = i >= 2 ? flag[i - 2] : 1;
         uint32_t s = fed == NULL ? 0 : 1u + fed[i / (cols / R)];
-        flag[i] = (uint8_t)single(m, &m->G[4 * s + a + 2 * b]);
+        uint32_t up = flag_back(flag, i, l), far = flag_back(flag, i, 2 * l);
+        uint32_t up1 = l > 0 ? flag_back(flag, i, l - 1) : 0, up2 = l > 0 ? flag_back(flag, i, l + 1) : 0;
+        uint64_t pos = p > 0 && i % p < 63 ? i % p : 63;
+        struct counter *c[4] = {
+            &m->G[4 * s + a + 2 * b],
+            &m->H[s][8 * (up + 2 * up1 + 4 * up2) + 4 * a + 2 * b + far],
+            &m->I[s][8 * flag_back(flag, i, p) + 4 * flag_back(flag, i, 2 * p) + 2 * a + up],
+            &m->J[s][pos],
+        };
+        flag[i] = (uint8_t)mixed(m, m->w[4], c, 4);
     }
     free(fed);
     return flag;
@@ -237,11 +275,14 @@ static void find_places(const struct tensor *t, uint64_t cols, uint64_t *place, 
 
 static void first_weights(struct model *m)
 {
-    static const int64_t first[4][6] = {{24000, 20000, 20000, 24000, 10000, 10000},
-                                        {14000, 14000, 14000, 8000},
-                                        {30000, 16000, 16000, 12000},
-                                        {30000, 16000, 16000, 12000}};
-    memcpy(m->w, first, sizeof m->w);
+    static const int64_t first[5][8] = {{27, 27, 33, 61, 35, 18, 13, 30},
+                                        {-54, 155, 50, 33},
+                                        {85, -1, -15, 76, 79},
+                                        {113, 64, 62, 34, -4},
+                                        {79, 65, 73, 78}};
+    for (uint32_t i = 0; i < 40; i++) {
+        m->w[i / 8][i % 8] = 256 * first[i / 8][i % 8];
+    }
 }
 
 /* What one element sees. */
@@ -266,7 +307,13 @@ static uint32_t level(struct counter c)
     return (uint32_t)between((stretch(c.P >> 10) + 1536) >> 8, 0, 7);
 }
 
-static uint32_t read_stored(struct model *m, const struct view *v)
+static uint32_t height(uint32_t last)
+{
+    return last == 0 ? 0 : last < 4 ? 1 : last < 6 ? 2 : 3;
+}
+
+/* rest: what the numbers left alone say. */
+static uint32_t read_stored(struct model *m, const struct view *v, struct counter rest)
 {
     uint64_t pos = v->c % v->place, seen = pos < 7 ? pos : 7, ones = 0;
     struct column *col = &v->column[v->c];
@@ -274,7 +321,7 @@ static uint32_t read_stored(struct model *m, const struct view *v)
     for (uint64_t i = 0; i < seen; i++) {
         ones += (uint64_t)(m->run >> i & 1);
     }
-    struct counter *c[6] = {
+    struct counter *c[8] = {
         &col->C,
         &m->r,
         &m->beside[is(v->left) + 2 * is(v->line) + 4 * is(v->above) + 8 * is(v->channel) +
@@ -282,8 +329,11 @@ static uint32_t read_stored(struct model *m, const struct view *v)
         &m->levels[8 * level(col->C) + level(m->r)],
         &m->places[2 * (pos < 64 ? pos : 0) + is(v->left)],
         &m->seen[8 * seen + ones],
+        &rest,
+        &m->ranks[64 * height(v->left) + 16 * height(v->above) + 4 * height(v->line) +
+                  height(v->channel)],
     };
-    return mixed(m, m->w[0], c, 6);
+    return mixed(m, m->w[0], c, 8);
 }
 
 static uint32_t sign_kind(uint32_t last)
@@ -293,16 +343,12 @@ static uint32_t sign_kind(uint32_t last)
 
 static uint32_t read_sign(struct model *m, const struct view *v)
 {
-    struct counter *c[4] = {&v->column[v->c].D, &m->d,
+    struct counter *c[4] = {&v->column[v->c].D,
                             &m->signs[sign_kind(v->left) + 3 * sign_kind(v->line) +
                                       9 * sign_kind(v->above) + 27 * sign_kind(v->channel)],
-                            &m->all};
+                            &v->column[v->c - v->c % v->place].map,
+                            &m->sign_places[v->c % v->place % 64]};
     return mixed(m, m->w[1], c, 4);
-}
-
-static uint32_t height(uint32_t last)
-{
-    return last == 0 ? 0 : last < 4 ? 1 : last < 6 ? 2 : 3;
 }
 
 static uint32_t read_rank_bit(struct model *m, const struct view *v, uint32_t sign, uint32_t node)
@@ -310,10 +356,11 @@ static uint32_t read_rank_bit(struct model *m, const struct view *v, uint32_t si
     if (node >= 16) {
         return single(m, &m->K[sign][node]);
     }
-    struct counter *c[4] = {&m->K[sign][node], &m->U[node][between(m->B >> 3, 0, 7)],
+    struct counter *c[5] = {&m->K[sign][node], &m->U[node][between(m->B >> 3, 0, 7)],
                             &m->V[node][between(v->column[v->c].A >> 3, 0, 7)],
-                            &m->W[node][4 * height(v->left) + height(v->above)]};
-    return mixed(m, m->w[node < 2 ? 2 : 3], c, 4);
+                            &m->W[node][4 * height(v->left) + height(v->above)],
+                            &m->X[node][8 * level(v->column[v->c].C) + level(m->r)]};
+    return mixed(m, m->w[node < 2 ? 2 : 3], c, 5);
 }
 
 static uint32_t read_rank(struct model *m, const struct view *v, uint32_t sign, uint32_t n)
@@ -370,25 +417,47 @@ static uint32_t read_float(struct model *m, const struct view *v, uint32_t z, ui
     return sign << 31 | (node - 256) << 23 | mantissa << z;
 }
 
+/* few: at most 16 centroids on each side of zero. */
+static void start_ranks(struct model *m, bool few)
+{
+    static const int64_t first[4] = {47, 17, 23, 32};
+    RENEW(m->K);
+    for (uint32_t node = 0; node < 16; node++) {
+        struct counter c = few ? start_at(first[node < 3 ? node : 3], 1) : new_counter;
+        m->K[0][node] = m->K[1][node] = c;
+        renew(m->U[node], 8, c);
+        renew(m->V[node], 8, c);
+        renew(m->W[node], 16, c);
+        renew(m->X[node], 64, c);
+    }
+}
+
 static void start_counters(struct model *m, struct view *v, struct counter stored)
 {
-    first_weights(m);
     RENEW(m->Z);
     RENEW(m->E);
     RENEW(m->signs);
-    RENEW(m->K);
-    RENEW(m->U);
-    RENEW(m->V);
-    RENEW(m->W);
-    m->all = new_counter;
+    RENEW(m->sign_places);
+    renew(m->ranks, 256, stored);
     renew(m->beside, 64, stored);
     renew(m->levels, 64, stored);
     renew(m->places, 128, stored);
     renew(m->seen, 64, stored);
     for (uint64_t i = 0; i < v->cols; i++) {
         v->column[i].C = stored;
-        v->column[i].D = new_counter;
+        v->column[i].D = v->column[i].map = new_counter;
     }
+}
+
+/* The first group's, if there is a codebook. */
+static bool sides_are_small(const struct tensor *t, const uint32_t *centroid)
+{
+    uint32_t N = 0, zero = 0;
+    while (centroid != NULL && N < t->n_centroids && centroid[N] >> 31 == 1) {
+        N++;
+    }
+    zero = centroid != NULL && N < t->n_centroids && centroid[N] == 0 ? 1 : 0;
+    return N <= 16 && (centroid == NULL || t->n_centroids - N - zero <= 16);
 }
 
 /* mask: [count] zeroed; bits: [count] zeroed, of the f32. */
@@ -403,10 +472,12 @@ static void read_adaptive(const struct tensor *t, uint8_t *mask, uint32_t *bits)
     struct view v = {.column = zeroed(cols, sizeof *v.column), .cols = cols};
     struct counter stored = new_counter;
     open_code(m, t->elements);
+    find_places(t, cols, &v.place, &line);
+    first_weights(m);
     if (selective) {
         row_flag = rows > 1 ? read_row_flags(m, rows) : zeroed(1, 1);
         row_flag[0] = rows > 1 ? row_flag[0] : 1;
-        col_flag = read_column_flags(m, t, cols);
+        col_flag = read_column_flags(m, t, cols, v.place, line);
     }
     for (int i = 0; t->grid == 0 && i < 5; i++) {
         z = 2 * z + decide(m, 32768);
@@ -420,13 +491,14 @@ static void read_adaptive(const struct tensor *t, uint8_t *mask, uint32_t *bits)
         flagged_cols += col_flag[i];
         last_col = col_flag[i] == 1 ? i : last_col;
     }
-    if (sparse && flagged_rows * flagged_cols > 0) {
-        uint64_t q = (t->nnz << 20) / (flagged_rows * flagged_cols);
+    uint64_t places = flagged_rows * flagged_cols;
+    if (sparse && places > 0) {
+        uint64_t q = (t->nnz << 20) / places;
         stored.P = 4 * between((int64_t)q, 1000, 1046000);
         stored.n = 1;
     }
-    find_places(t, cols, &v.place, &line);
     start_counters(m, &v, stored);
+    start_ranks(m, sides_are_small(t, centroid));
     bool row_any = false;
     for (uint64_t i = 0; i < t->count; i++) {
         uint64_t r = i / cols;
@@ -435,7 +507,6 @@ static void read_adaptive(const struct tensor *t, uint8_t *mask, uint32_t *bits)
         v.c = i % cols;
         if (v.c == 0) {
             m->r = stored;
-            m->d = new_counter;
             m->B = m->run = 0;
             row_any = false;
         }
@@ -448,7 +519,13 @@ static void read_adaptive(const struct tensor *t, uint8_t *mask, uint32_t *bits)
                 chosen = false;
             } else {
                 bool implied = (v.c == last_col && !row_any) || (r == last_row && col_any[v.c] == 0);
-                chosen = implied || read_stored(m, &v) == 1;
+                struct counter rest = {stored.P, stored.n};
+                if (sparse) {
+                    rest = (struct counter){
+                        4 * between((int64_t)((left_n << 20) / places), 1000, 1046000), 30};
+                }
+                chosen = implied || read_stored(m, &v, rest) == 1;
+                places--;
                 m->run = (m->run << 1 | chosen) & 0xFF;
             }
         }
