@@ -8,8 +8,8 @@
  *
  * A decision has some counters, one in each context that may know something about it (its row, its
  * column, its neighbours, its place in the kernel ...). A counter holds a probability that moves by
- * about 1/(n + 1.4) at the n-th look, so that it is worth something after two; the probabilities are mixed
- * as logarithms of odds with weights that learn (Mahoney's logistic mixing, in integers).
+ * about 1/(n + 1.4) at the n-th look, so that it is worth something after two; the probabilities are
+ * mixed as logarithms of odds with weights that learn (Mahoney's logistic mixing, in integers).
  *
  * The matrix is [rows, cols]: dimension 0 and all others; a vector is one row. Integers only: the
  * same bits everywhere. All shifts of negative numbers round down. */
