@@ -81,6 +81,11 @@ double pith_prim_seconds(struct prim *p)
     return s;
 }
 
+void pith_prim_count(struct prim *p, double seconds)
+{
+    p->seconds += seconds;
+}
+
 void pith_prim_gemm(struct prim *p, bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k,
                     float alpha, const float *a, int64_t lda, const float *b, int64_t ldb, bool add,
                     float *c, int64_t ldc)

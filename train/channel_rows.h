@@ -6,6 +6,17 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+/* A gradient through a normalisation; lists are [c], tensors [rows, c]. */
+struct channel_mix {
+    const float *dy, *x;
+    const float *a, *b, *d;
+    const float *s, *t; /* dy counts only where x * s[c] + t[c] > 0; NULL: everywhere */
+    float *dx;          /* (+)= dy * a[c] + x * b[c] + d[c] */
+    bool set;
+    size_t rows, c;
+};
 
 struct channel_rows {
     /* sum[c] += sum of x - shift[c]; square[c] += sum of (x - shift[c])^2 */
@@ -13,16 +24,22 @@ struct channel_rows {
                     double *square);
     /* y = x * s[c] + t[c] */
     void (*affine)(const float *x, const float *s, const float *t, size_t rows, size_t c, float *y);
-    /* sum[c] += sum of dy; product[c] += sum of dy * (x - mean[c]) */
-    void (*products)(const float *dy, const float *x, const float *mean, size_t rows, size_t c,
-                     double *sum, double *product);
-    /* dx (+)= dy * a[c] + x * b[c] + d[c] */
-    void (*mix)(const float *dy, const float *x, const float *a, const float *b, const float *d,
-                size_t rows, size_t c, bool set, float *dx);
+    /* y = max(x * s[c] + t[c] (+ beside, where not NULL), 0) */
+    void (*affine_relu)(const float *x, const float *s, const float *t, const float *beside,
+                        size_t rows, size_t c, float *y);
+    /* sum[c] += sum of dy; product[c] += sum of dy * (x - mean[c]). With s and t: dy counts only
+     * where x * s[c] + t[c] > 0 */
+    void (*products)(const float *dy, const float *x, const float *mean, const float *s,
+                     const float *t, size_t rows, size_t c, double *sum, double *product);
+    void (*mix)(const struct channel_mix *m);
     /* dx (+)= y > 0 ? dy : 0 */
     void (*rectify)(const float *y, const float *dy, size_t n, bool set, float *dx);
+    /* dy = y > 0 ? dy : 0 */
+    void (*rectify_in_place)(const float *y, float *dy, size_t n);
     /* to += part */
     void (*add)(float *to, const float *part, size_t n);
+    /* to = ((part 0 + part 1) + (part 2 + part 3)) + ...; parts: 1, 2, 4 or 8 */
+    void (*tree)(float *to, const float *const *part, uint32_t parts, size_t n);
 };
 
 /* The best for this CPU. */

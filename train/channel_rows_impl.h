@@ -20,18 +20,33 @@ enum { WIDE = 16, RUN = 32 };
         body(first, c - first);                                                                    \
     }
 
-static inline __attribute__((always_inline)) void two_sums(const float *u, const float *v,
-                                                           const float *shift, bool squares,
-                                                           size_t rows, size_t c, size_t width,
-                                                           double *sum, double *other)
+/* What two_sums() adds up: x - shift and its square; u and u * (v - shift), the same where v is
+ * above the kink. */
+enum sums { SQUARES, PRODUCTS, RECTIFIED };
+
+/* The kink: v * s + t > 0 */
+struct kink {
+    const float *s, *t;
+};
+
+static inline __attribute__((always_inline)) void
+two_sums(const enum sums kind, const float *u, const float *v, const float *shift,
+         const struct kink *k, size_t rows, size_t c, size_t width, double *sum, double *other)
 {
+    float ks[WIDE] = {0}, kt[WIDE] = {0};
+    if (kind == RECTIFIED) {
+        memcpy(ks, k->s, width * sizeof *ks);
+        memcpy(kt, k->t, width * sizeof *kt);
+    }
     for (size_t row = 0; row < rows; row += RUN) {
         size_t end = rows - row < RUN ? rows : row + RUN;
         float a[WIDE] = {0}, b[WIDE] = {0};
         for (size_t r = row; r < end; r++)
             for (size_t i = 0; i < width; i++) {
-                float q = v[r * c + i] - shift[i];
-                float p = squares ? q : u[r * c + i]; /* cppcheck-suppress nullPointer */
+                float x = v[r * c + i], q = x - shift[i];
+                float p = kind == SQUARES ? q : u[r * c + i]; /* cppcheck-suppress nullPointer */
+                if (kind == RECTIFIED)
+                    p = x * ks[i] + kt[i] > 0.0f ? p : 0.0f;
                 a[i] += p;
                 b[i] += p * q;
             }
@@ -46,18 +61,23 @@ static void moments(const float *x, const float *shift, size_t rows, size_t c, d
                     double *square)
 {
 #define MOMENTS(at, width)                                                                         \
-    two_sums(NULL, x + (at), shift + (at), true, rows, c, width, sum + (at), square + (at))
+    two_sums(SQUARES, NULL, x + (at), shift + (at), NULL, rows, c, width, sum + (at), square + (at))
     BLOCKS(MOMENTS)
 #undef MOMENTS
 }
 
-static void products(const float *dy, const float *x, const float *mean, size_t rows, size_t c,
-                     double *sum, double *product)
+static void products(const float *dy, const float *x, const float *mean, const float *s,
+                     const float *t, size_t rows, size_t c, double *sum, double *product)
 {
-#define PRODUCTS(at, width)                                                                        \
-    two_sums(dy + (at), x + (at), mean + (at), false, rows, c, width, sum + (at), product + (at))
-    BLOCKS(PRODUCTS)
-#undef PRODUCTS
+#define SUMS(at, width)                                                                            \
+    if (s)                                                                                         \
+        two_sums(RECTIFIED, dy + (at), x + (at), mean + (at), &(struct kink){s + (at), t + (at)},  \
+                 rows, c, width, sum + (at), product + (at));                                      \
+    else                                                                                           \
+        two_sums(PRODUCTS, dy + (at), x + (at), mean + (at), NULL, rows, c, width, sum + (at),     \
+                 product + (at))
+    BLOCKS(SUMS)
+#undef SUMS
 }
 
 static inline __attribute__((always_inline)) void affine_block(const float *x, const float *s,
@@ -72,6 +92,34 @@ static inline __attribute__((always_inline)) void affine_block(const float *x, c
             y[r * c + i] = x[r * c + i] * scale[i] + offset[i];
 }
 
+static inline __attribute__((always_inline)) void
+affine_relu_block(const float *restrict x, const float *s, const float *t,
+                  const float *restrict beside, size_t rows, size_t c, size_t width,
+                  float *restrict y)
+{
+    float scale[WIDE], offset[WIDE];
+    memcpy(scale, s, width * sizeof *s);
+    memcpy(offset, t, width * sizeof *t);
+    for (size_t r = 0; r < rows; r++)
+        for (size_t i = 0; i < width; i++) {
+            float v = x[r * c + i] * scale[i] + offset[i];
+            v = beside ? v + beside[r * c + i] : v;
+            y[r * c + i] = v < 0.0f ? 0.0f : v; /* not-a-number stays */
+        }
+}
+
+static void affine_relu(const float *restrict x, const float *s, const float *t,
+                        const float *restrict beside, size_t rows, size_t c, float *restrict y)
+{
+#define AFFINE_RELU(at, width)                                                                     \
+    if (beside)                                                                                    \
+        affine_relu_block(x + (at), s + (at), t + (at), beside + (at), rows, c, width, y + (at));  \
+    else                                                                                           \
+        affine_relu_block(x + (at), s + (at), t + (at), NULL, rows, c, width, y + (at))
+    BLOCKS(AFFINE_RELU)
+#undef AFFINE_RELU
+}
+
 static void affine(const float *restrict x, const float *s, const float *t, size_t rows, size_t c,
                    float *restrict y)
 {
@@ -80,31 +128,42 @@ static void affine(const float *restrict x, const float *s, const float *t, size
 #undef AFFINE
 }
 
+/* One of the two outputs, with everything that is known where it is compiled. */
 static inline __attribute__((always_inline)) void
-mix_block(const float *restrict dy, const float *restrict x, const float *a, const float *b,
-          const float *d, size_t rows, size_t c, size_t width, bool set, float *restrict dx)
+mix_block(const struct channel_mix *m, const float *restrict dy, const float *restrict x, size_t at,
+          size_t width, const bool kink, const bool set, float *restrict dx)
 {
-    float ka[WIDE], kb[WIDE], kd[WIDE];
-    memcpy(ka, a, width * sizeof *a);
-    memcpy(kb, b, width * sizeof *b);
-    memcpy(kd, d, width * sizeof *d);
-    for (size_t r = 0; r < rows; r++)
+    float ka[WIDE], kb[WIDE], kd[WIDE], ks[WIDE] = {0}, kt[WIDE] = {0};
+    const size_t c = m->c, bytes = width * sizeof(float);
+    memcpy(ka, m->a + at, bytes);
+    memcpy(kb, m->b + at, bytes);
+    memcpy(kd, m->d + at, bytes);
+    if (kink) {
+        memcpy(ks, m->s + at, bytes);
+        memcpy(kt, m->t + at, bytes);
+    }
+    for (size_t r = 0; r < m->rows; r++)
         for (size_t i = 0; i < width; i++) {
-            float part = dy[r * c + i] * ka[i] + x[r * c + i] * kb[i] + kd[i];
+            float v = x[r * c + i], g = dy[r * c + i];
+            if (kink)
+                g = v * ks[i] + kt[i] > 0.0f ? g : 0.0f;
+            float part = g * ka[i] + v * kb[i] + kd[i];
             dx[r * c + i] = set ? part : dx[r * c + i] + part;
         }
 }
 
-static void mix(const float *restrict dy, const float *restrict x, const float *a, const float *b,
-                const float *d, size_t rows, size_t c, bool set, float *restrict dx)
+static void mix(const struct channel_mix *m)
 {
+    const size_t c = m->c;
 #define MIX(at, width)                                                                             \
-    if (set)                                                                                       \
-        mix_block(dy + (at), x + (at), a + (at), b + (at), d + (at), rows, c, width, true,         \
-                  dx + (at));                                                                      \
+    if (m->s && m->set)                                                                            \
+        mix_block(m, m->dy + (at), m->x + (at), at, width, true, true, m->dx + (at));              \
+    else if (m->s)                                                                                 \
+        mix_block(m, m->dy + (at), m->x + (at), at, width, true, false, m->dx + (at));             \
+    else if (m->set)                                                                               \
+        mix_block(m, m->dy + (at), m->x + (at), at, width, false, true, m->dx + (at));             \
     else                                                                                           \
-        mix_block(dy + (at), x + (at), a + (at), b + (at), d + (at), rows, c, width, false,        \
-                  dx + (at))
+        mix_block(m, m->dy + (at), m->x + (at), at, width, false, false, m->dx + (at))
     BLOCKS(MIX)
 #undef MIX
 }
@@ -120,10 +179,36 @@ static void rectify(const float *restrict y, const float *restrict dy, size_t n,
             dx[i] += y[i] > 0.0f ? dy[i] : 0.0f;
 }
 
+static void rectify_in_place(const float *restrict y, float *restrict dy, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        dy[i] = y[i] > 0.0f ? dy[i] : 0.0f;
+}
+
 static void add(float *restrict to, const float *restrict part, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         to[i] += part[i];
 }
 
-const struct channel_rows ROWS = {moments, affine, products, mix, rectify, add};
+static void tree(float *restrict to, const float *const *part, uint32_t parts, size_t n)
+{
+    const float *p[8];
+    for (uint32_t k = 0; k < 8; k++)
+        p[k] = part[k < parts ? k : 0];
+    if (parts == 8)
+        for (size_t i = 0; i < n; i++)
+            to[i] = ((p[0][i] + p[1][i]) + (p[2][i] + p[3][i])) +
+                    ((p[4][i] + p[5][i]) + (p[6][i] + p[7][i]));
+    else if (parts == 4)
+        for (size_t i = 0; i < n; i++)
+            to[i] = (p[0][i] + p[1][i]) + (p[2][i] + p[3][i]);
+    else if (parts == 2)
+        for (size_t i = 0; i < n; i++)
+            to[i] = p[0][i] + p[1][i];
+    else
+        memcpy(to, p[0], n * sizeof *to);
+}
+
+const struct channel_rows ROWS = {moments, affine,  affine_relu,      products, mix,
+                                  rectify, rectify_in_place, add, tree};

@@ -20,6 +20,7 @@ struct feed_batch {
     float *kept;    /* [n][elems]; NULL: too much */
     bool *have;     /* [n] */
     int64_t *label; /* [slices * per_slice] */
+    uint32_t *number; /* the same: of the samples in the data set */
     float *target;  /* [slices * per_slice][target_elems] */
 };
 
@@ -31,6 +32,7 @@ void pith_batch_free(struct feed_batch *b)
     free(b->kept);
     free(b->have);
     free(b->label);
+    free(b->number);
     free(b->target);
     free(b);
 }
@@ -60,12 +62,13 @@ enum pith_status pith_batch_new(struct pith_data *data, uint32_t per_slice, uint
     if (!status) {
         made->order = calloc((size_t)made->n, sizeof *made->order);
         made->label = calloc(samples, sizeof *made->label);
+        made->number = calloc(samples, sizeof *made->number);
         made->target = calloc(samples * (size_t)(made->target_elems + 1), sizeof *made->target);
         if (made->n * made->elems <= KEEP_BYTES / sizeof *made->kept) {
             made->kept = malloc((size_t)(made->n * made->elems) * sizeof *made->kept);
             made->have = calloc((size_t)made->n, sizeof *made->have);
         }
-        if (!made->order || !made->label || !made->target || (made->kept && !made->have))
+        if (!made->order || !made->label || !made->number || !made->target || (made->kept && !made->have))
             status = pith_error_set(err, PITH_ERR_MEMORY, "not enough memory to train");
     }
     if (status)
@@ -86,6 +89,12 @@ void pith_batch_shuffle(struct feed_batch *b, uint64_t seed, uint32_t epoch)
     for (uint32_t i = 0; i < b->n; i++)
         b->order[i] = i;
     shuffle(b->order, (uint32_t)b->n, &state);
+}
+
+void pith_batch_in_order(struct feed_batch *b)
+{
+    for (uint32_t i = 0; i < b->n; i++)
+        b->order[i] = i;
 }
 
 static enum pith_status read_sample(struct feed_batch *b, uint32_t i, float *x,
@@ -126,11 +135,13 @@ enum pith_status pith_batch_load(struct feed_batch *b, struct tape *t, uint64_t 
                                  struct pith_error *err)
 {
     enum pith_status status = PITH_OK;
-    size_t at = 0, samples = (size_t)PITH_TRAIN_SLICES * b->per_slice;
-    for (uint32_t s = 0; s < PITH_TRAIN_SLICES; s++)
+    uint32_t first, n = pith_tape_own_slices(t, &first);
+    size_t at = (size_t)first * b->per_slice, samples = (size_t)PITH_TRAIN_SLICES * b->per_slice;
+    for (uint32_t s = first; s < first + n; s++)
         for (uint32_t k = 0; k < b->per_slice && !status; k++, at++) {
             float *x = pith_tape_input(t, s, 0)->data;
-            uint32_t sample = b->order[i * samples + at];
+            uint32_t sample = b->order[(i * samples + at) % b->n];
+            b->number[at] = sample;
             status = read_sample(b, sample, x + k * b->elems, err);
             if (!status)
                 status = read_answer(b, sample, at, err);
@@ -138,12 +149,17 @@ enum pith_status pith_batch_load(struct feed_batch *b, struct tape *t, uint64_t 
     return status;
 }
 
+const uint32_t *pith_batch_numbers(const struct feed_batch *b, uint32_t slice)
+{
+    return b->number + (size_t)slice * b->per_slice;
+}
+
 const int64_t *pith_batch_labels(const struct feed_batch *b, uint32_t slice)
 {
     return b->label + (size_t)slice * b->per_slice;
 }
 
-const float *pith_batch_targets(const struct feed_batch *b, uint32_t slice)
+float *pith_batch_targets(struct feed_batch *b, uint32_t slice)
 {
     return b->target + (size_t)slice * b->per_slice * b->target_elems;
 }

@@ -7,7 +7,10 @@
  * With h = (x - mean) / deviation and n elements in the batch (Ioffe and Szegedy 2015, section 3):
  *     dscale = sum dy h,  dbias = sum dy,
  *     dx = scale / deviation (dy - (dbias + h dscale) / n),  frozen: scale / deviation dy
- * The sums are of x - shift, shift being the running mean: what is squared is then small. */
+ * The sums are of x - shift, shift being the running mean: what is squared is then small.
+ *
+ * A Relu behind it, also with an Add between the two, is done in the same passes: y is written
+ * once. Backward, where dy counts follows from x and, with a residual, from y. */
 #include "grad_add.h"
 #include "grad_list.h"
 
@@ -21,11 +24,13 @@ enum { SUM = 0, SECOND = 1, SCALED_SUM = 2, SCALED_SECOND = 3, SUMS = 4 };
 
 /* Of a slice; each list [C]. */
 struct batch_norm {
-    float *shift, *mean, *inverse, *a, *b, *d;
+    float *shift, *mean, *inverse;
+    float *s, *t;      /* y = x s + t */
+    float *a, *b, *d;  /* dx = dy a + x b + d */
     size_t rows;
 };
 
-enum { LISTS = 6 };
+enum { LISTS = 8 };
 
 static enum pith_status prepare(struct grad_node *n, uint64_t *scratch_bytes)
 {
@@ -40,8 +45,9 @@ static enum pith_status prepare(struct grad_node *n, uint64_t *scratch_bytes)
         free(lists);
         return PITH_ERR_MEMORY;
     }
-    *s = (struct batch_norm){lists,         lists + c, lists + 2 * c, lists + 3 * c, lists + 4 * c,
-                             lists + 5 * c, 0};
+    float **list[LISTS] = {&s->shift, &s->mean, &s->inverse, &s->s, &s->t, &s->a, &s->b, &s->d};
+    for (size_t i = 0; i < LISTS; i++)
+        *list[i] = lists + i * c;
     s->rows = grad_count(n->in[0]) / c;
     n->state = s;
     return PITH_OK;
@@ -122,22 +128,74 @@ static void forward(struct grad_node *n)
     const float *scale = n->in[BN_SCALE]->data, *bias = n->in[BN_BIAS]->data;
     for (size_t c = 0; c < n->channels; c++) {
         statistics(n, c);
-        s->a[c] = scale[c] * s->inverse[c];
-        s->b[c] = bias[c] - s->mean[c] * s->a[c];
+        s->s[c] = scale[c] * s->inverse[c];
+        s->t[c] = bias[c] - s->mean[c] * s->s[c];
     }
-    n->rows->affine(n->in[0]->data, s->a, s->b, s->rows, n->channels, n->out[0]->data);
+    if (n->rectifies)
+        n->rows->affine_relu(n->in[0]->data, s->s, s->t, n->residual ? n->residual->data : NULL,
+                             s->rows, n->channels, n->out[0]->data);
+    else
+        n->rows->affine(n->in[0]->data, s->s, s->t, s->rows, n->channels, n->out[0]->data);
+}
+
+/* Rows that are gone through twice are in the cache at the second time. */
+static size_t chunk_rows(const struct grad_node *n)
+{
+    const size_t elements = 16384, whole_run = 32; /* sums do not depend on chunks */
+    return elements / n->channels / whole_run * whole_run + whole_run;
 }
 
 static void backward_sums(struct grad_node *n)
 {
     struct batch_norm *s = n->state;
     memset(own(n, SUM), 0, SUMS * n->channels * sizeof(double));
-    n->rows->products(n->out[0]->grad, n->in[0]->data, s->mean, s->rows, n->channels, own(n, SUM),
-                      own(n, SECOND));
+    const float *x = n->in[0]->data, *y = n->out[0]->data;
+    float *dy = n->out[0]->grad;
+    const bool kink = n->rectifies && !n->residual;
+    size_t chunk = chunk_rows(n), c_all = n->channels;
+    for (size_t row = 0; row < s->rows; row += chunk) {
+        size_t rows = s->rows - row < chunk ? s->rows - row : chunk, at = row * c_all;
+        if (n->rectifies && n->residual)
+            n->rows->rectify_in_place(y + at, dy + at, rows * c_all);
+        n->rows->products(dy + at, x + at, s->mean, kink ? s->s : NULL, kink ? s->t : NULL, rows,
+                          c_all, own(n, SUM), own(n, SECOND));
+    }
     const float *scale = n->in[BN_SCALE]->data;
     for (size_t c = 0; c < n->channels; c++) {
         own(n, SCALED_SUM)[c] = own(n, SUM)[c] * (double)scale[c];
         own(n, SCALED_SECOND)[c] = own(n, SECOND)[c] * (double)scale[c];
+    }
+}
+
+/* To x, and to the residual what the sums left of dy. */
+static void pass_on(const struct grad_node *n)
+{
+    const struct batch_norm *s = n->state;
+    const bool kink = n->rectifies && !n->residual;
+    float *residual = n->residual ? n->residual->grad : NULL, *dx = n->in[0]->grad;
+    struct channel_mix m = {.dy = n->out[0]->grad,
+                            .x = n->in[0]->data,
+                            .a = s->a,
+                            .b = s->b,
+                            .d = s->d,
+                            .s = kink ? s->s : NULL,
+                            .t = kink ? s->t : NULL,
+                            .dx = dx,
+                            .set = n->sets[0],
+                            .c = n->channels};
+    size_t chunk = chunk_rows(n);
+    for (size_t row = 0; row < s->rows; row += chunk) {
+        m.rows = s->rows - row < chunk ? s->rows - row : chunk;
+        size_t count = m.rows * m.c;
+        if (dx)
+            n->rows->mix(&m);
+        if (residual && n->sets_residual)
+            memcpy(residual + row * m.c, m.dy, count * sizeof *residual);
+        else if (residual)
+            n->rows->add(residual + row * m.c, m.dy, count);
+        m.dy += count;
+        m.x += count;
+        m.dx = dx ? m.dx + count : NULL;
     }
 }
 
@@ -160,14 +218,13 @@ static void backward(struct grad_node *n)
         if (dbias)
             dbias[c] = (n->sets[BN_BIAS] ? 0.0f : dbias[c]) + (float)own(n, SUM)[c];
     }
-    if (n->in[0]->grad)
-        n->rows->mix(n->out[0]->grad, n->in[0]->data, s->a, s->b, s->d, s->rows, n->channels,
-                     n->sets[0], n->in[0]->grad);
+    pass_on(n);
 }
 
 const struct grad_op pith_grad_batch_norm = {.op = PITH_OP_BATCH_NORM,
                                              .layout = GRAD_CHANNELS_LAST,
                                              .sets = true,
+                                             .takes_tail = true,
                                              .prepare = prepare,
                                              .release = release,
                                              .forward = forward,

@@ -1,19 +1,36 @@
 /* SPDX-License-Identifier: MIT */
-/* grad_conv.c - convolution, 1 to 3 spatial axes, groups: all work in the primitives. */
+/* grad_conv.c - convolution, 1 to 3 spatial axes, groups: all work in the primitives, the best for
+ * the shape. */
 #include "conv_product.h"
 #include "grad_add.h"
 #include "grad_list.h"
 #include "grad_window.h"
+#include "winograd.h"
 
 #include <stdlib.h>
 
 enum { X = 0, W = 1, BIAS = 2 };
 
-/* One of the two. */
+/* One of the three. */
 struct conv {
     struct prim_conv *primitive;
     struct conv_product *product;
+    struct winograd *winograd; /* slice 0 owns it */
 };
+
+static enum pith_status choose(const struct grad_node *n, const struct prim_conv_shape *s,
+                               struct conv *conv)
+{
+    bool need_dx = n->in[X]->grad != NULL;
+    if ((n->fixed & 1u << W) && pith_winograd_suits(s)) {
+        if (n->slice == 0)
+            return pith_winograd_new(s, need_dx, NULL, &conv->winograd);
+        conv->winograd = ((const struct conv *)n[-(int64_t)n->slice].state)->winograd;
+        return PITH_OK;
+    }
+    return pith_conv_product_suits(s) ? pith_conv_product_new(n->prim, s, need_dx, &conv->product)
+                                      : pith_prim_conv_new(n->prim, s, need_dx, &conv->primitive);
+}
 
 static enum pith_status prepare(struct grad_node *n, uint64_t *scratch_bytes)
 {
@@ -24,19 +41,18 @@ static enum pith_status prepare(struct grad_node *n, uint64_t *scratch_bytes)
     s.group = n->attr[ATTR_CONV_GROUP];
     for (uint32_t i = 0; i < s.axes; i++)
         s.kernel[i] = n->in[W]->shape.dim[2 + i];
-    bool need_dx = n->in[X]->grad != NULL;
     struct conv *conv = calloc(1, sizeof *conv);
     if (!conv)
         return PITH_ERR_MEMORY;
     n->state = conv;
-    enum pith_status status = pith_conv_product_suits(&s)
-                                  ? pith_conv_product_new(n->prim, &s, need_dx, &conv->product)
-                                  : pith_prim_conv_new(n->prim, &s, need_dx, &conv->primitive);
+    enum pith_status status = choose(n, &s, conv);
     if (status)
         return status;
     size_t w = grad_count(n->in[W]) + n->out[0]->shape.dim[1];
-    size_t x = n->in[X]->grad ? grad_count(n->in[X]) : 0;
+    size_t x = n->in[X]->grad && !conv->winograd ? grad_count(n->in[X]) : 0;
     *scratch_bytes = (w + x + 64) * sizeof(float);
+    if (conv->winograd)
+        *scratch_bytes += pith_winograd_scratch_bytes(conv->winograd);
     return PITH_OK;
 }
 
@@ -45,14 +61,25 @@ static void release(struct grad_node *n)
     struct conv *conv = n->state;
     pith_prim_conv_free(conv->primitive);
     pith_conv_product_free(conv->product);
+    if (n->slice == 0)
+        pith_winograd_free(conv->winograd);
     free(conv);
+}
+
+static void renew(struct grad_node *n)
+{
+    const struct conv *conv = n->state;
+    if (conv->winograd)
+        pith_winograd_renew(conv->winograd, n->in[W]->data);
 }
 
 static void forward(struct grad_node *n)
 {
     const struct conv *conv = n->state;
     const float *x = n->in[X]->data, *w = n->in[W]->data, *bias = grad_data(n, BIAS);
-    if (conv->product)
+    if (conv->winograd)
+        pith_winograd_forward(conv->winograd, n->prim, n->scratch, x, bias, n->out[0]->data);
+    else if (conv->product)
         pith_conv_product_forward(conv->product, x, w, bias, n->out[0]->data);
     else
         pith_prim_conv_forward(conv->primitive, x, w, bias, n->out[0]->data);
@@ -71,16 +98,19 @@ static float *target(const struct grad_node *n, uint32_t i, float **beside)
 
 static void backward(struct grad_node *n)
 {
-    float *beside = n->scratch, *to[3];
-    for (uint32_t i = 0; i < 3; i++)
-        to[i] = target(n, i, &beside);
     const struct conv *conv = n->state;
+    float *beside = n->scratch, *to[3] = {grad_of(n, X)};
+    for (uint32_t i = conv->winograd ? W : X; i < 3; i++)
+        to[i] = target(n, i, &beside);
     const float *x = n->in[X]->data, *w = n->in[W]->data, *dy = n->out[0]->grad;
-    if (conv->product)
+    if (conv->winograd)
+        pith_winograd_backward(conv->winograd, n->prim, beside, x, dy, to[X], !n->sets[X], to[W],
+                               to[BIAS]);
+    else if (conv->product)
         pith_conv_product_backward(conv->product, w, dy, to[X], to[W], to[BIAS]);
     else
         pith_prim_conv_backward(conv->primitive, x, w, dy, to[X], to[W], to[BIAS]);
-    for (uint32_t i = 0; i < 3; i++)
+    for (uint32_t i = conv->winograd ? W : X; i < 3; i++)
         if (to[i] && !n->sets[i])
             grad_put(n->in[i]->grad, to[i], grad_count(n->in[i]), false);
 }
@@ -91,6 +121,7 @@ const struct grad_op pith_grad_conv = {
     .sets = true,
     .prepare = prepare,
     .release = release,
+    .renew = renew,
     .forward = forward,
     .backward = backward,
 };

@@ -12,9 +12,16 @@
 
 enum { MOST_INPUTS = 2 };
 
+/* Elements that are copied side by side: their first places. */
+struct run {
+    uint32_t from, to, n;
+};
+
 struct moved {
     uint32_t *number; /* of the input's elements, where outputs depend on data (Gather) */
-    uint32_t *from;   /* [outputs] number of the element that it is a copy of, or 0 */
+    uint32_t *from;   /* [outputs] number of the element that it is a copy of, or 0; the same */
+    struct run *run;  /* [n_runs], otherwise */
+    size_t n_runs;
 };
 
 /* s->from, from an input of numbers. */
@@ -25,7 +32,7 @@ static void follow(const struct grad_node *n, const uint32_t *number, uint32_t *
     const struct tview *ins[MOST_INPUTS] = {NULL, NULL};
     struct tview *outs[] = {&out};
     struct op_args args = *n->run;
-    memcpy(attr, n->attr, n->info->n_slots * sizeof *attr);
+    memcpy(attr, n->run->attr, n->info->n_slots * sizeof *attr);
     if (n->info->op == PITH_OP_PAD)
         attr[ATTR_PAD_VALUE] = 0;
     for (uint32_t i = 0; i < n->n_in && i < MOST_INPUTS; i++)
@@ -52,6 +59,7 @@ static void release(struct grad_node *n)
     struct moved *s = n->state;
     free(s->number);
     free(s->from);
+    free(s->run);
     free(s);
 }
 
@@ -61,6 +69,26 @@ static uint32_t *numbers(size_t count)
     for (size_t i = 0; i < count && number; i++)
         number[i] = (uint32_t)i + 1;
     return number;
+}
+
+static bool goes_on(const uint32_t *from, size_t i)
+{
+    return i > 0 && from[i - 1] != 0 && from[i] == from[i - 1] + 1;
+}
+
+/* s->from as runs. */
+static bool find_runs(struct moved *s, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        s->n_runs += s->from[i] != 0 && !goes_on(s->from, i);
+    s->run = malloc((s->n_runs + 1) * sizeof *s->run);
+    size_t at = 0;
+    for (size_t i = 0; i < count && s->run; i++)
+        if (s->from[i] != 0 && goes_on(s->from, i))
+            s->run[at - 1].n++;
+        else if (s->from[i] != 0)
+            s->run[at++] = (struct run){s->from[i] - 1, (uint32_t)i, 1};
+    return s->run != NULL;
 }
 
 static void *run_scratch(const struct grad_node *n)
@@ -90,8 +118,10 @@ static enum pith_status prepare(struct grad_node *n, uint64_t *scratch_bytes)
     bool ok = s->number && s->from && scratch;
     if (ok && !by_data(n)) {
         follow(n, s->number, s->from, scratch);
+        ok = find_runs(s, out);
         free(s->number);
-        s->number = NULL;
+        free(s->from);
+        s->number = s->from = NULL;
     }
     free(scratch);
     return ok ? PITH_OK : PITH_ERR_MEMORY; /* the tape releases the state */
@@ -105,8 +135,12 @@ static void backward_copies(struct grad_node *n)
     float *dx = n->in[0]->grad;
     if (!dx)
         return;
-    if (s->number)
-        follow(n, s->number, s->from, n->scratch);
+    for (const struct run *r = s->run; r < s->run + s->n_runs; r++)
+        for (uint32_t i = 0; i < r->n; i++)
+            dx[r->from + i] += dy[r->to + i];
+    if (!s->number)
+        return;
+    follow(n, s->number, s->from, n->scratch);
     for (size_t i = 0; i < count; i++)
         if (s->from[i])
             dx[s->from[i] - 1] += dy[i];
@@ -150,8 +184,38 @@ static void backward_gather(struct grad_node *n)
     const struct grad_op pith_grad_##name = {                                                      \
         .op = number, .prepare = prepare, .release = release, .backward = backward_copies}
 
-MOVE(slice, PITH_OP_SLICE);
-MOVE(pad, PITH_OP_PAD);
+/* The list at `slot`, one item per axis: the channels' goes last. */
+static void move_item(int32_t *attr, uint32_t slot, uint32_t rank)
+{
+    int32_t *item = attr + slot + 1, channels = item[1];
+    memmove(item + 1, item + 2, (rank - 2) * sizeof *item);
+    item[rank - 1] = channels;
+}
+
+static void pad_channels_last(int32_t *attr, uint32_t rank)
+{
+    move_item(attr, ATTR_PAD_BEGIN, rank);
+    move_item(attr, ATTR_PAD_END, rank);
+}
+
+static void slice_channels_last(int32_t *attr, uint32_t rank)
+{
+    for (uint32_t i = 0; i < attr_count(attr, ATTR_SLICE_AXES); i++) {
+        int32_t *axis = &attr[ATTR_SLICE_AXES + 1 + i];
+        *axis = *axis == 0 ? 0 : *axis == 1 ? (int32_t)rank - 1 : *axis - 1;
+    }
+}
+
+#define MOVE_EITHER(name, number, attributes)                                                      \
+    const struct grad_op pith_grad_##name = {.op = number,                                         \
+                                             .layout = GRAD_EITHER,                                \
+                                             .channels_last = attributes,                          \
+                                             .prepare = prepare,                                   \
+                                             .release = release,                                   \
+                                             .backward = backward_copies}
+
+MOVE_EITHER(slice, PITH_OP_SLICE, slice_channels_last);
+MOVE_EITHER(pad, PITH_OP_PAD, pad_channels_last);
 MOVE(transpose, PITH_OP_TRANSPOSE);
 MOVE(tile, PITH_OP_TILE);
 MOVE(depth_space, PITH_OP_DEPTH_SPACE);

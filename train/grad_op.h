@@ -25,7 +25,8 @@ struct grad_node {
     struct tape_tensor *const *in; /* NULL: left out */
     struct tape_tensor *const *out;
     const bool *sets; /* [n_in] */
-    uint32_t slice, n_slices;
+    uint32_t fixed;   /* bit i: input i is a constant or a parameter, the same for all slices */
+    uint32_t slice, n_slices; /* node of slice s: this + s - slice */
     struct prim *prim; /* of the slice */
     void *state;       /* of the operator, for this slice; made by prepare() */
     void *scratch;     /* of the slice, as prepare() asked for; 64-byte aligned */
@@ -35,6 +36,11 @@ struct grad_node {
     const struct channel_rows *rows;
     uint32_t channels; /* dim 1 of in[0] */
     bool training;
+    /* What follows and is done at once (grad_op.takes_tail): out = max(own + residual, 0). Backward
+     * may overwrite the gradient of out. */
+    bool rectifies;
+    struct tape_tensor *residual; /* NULL: none */
+    bool sets_residual;
 };
 
 /* The runtime's forward of the node, from data to data. */
@@ -66,12 +72,19 @@ struct grad_op {
     uint32_t op; /* enum pith_op */
     enum grad_layout layout;
     bool sets; /* see above */
+    bool takes_tail; /* does a Relu, or an Add and a Relu, that alone read its output */
     /* NULL: nothing to prepare. *scratch_bytes: the most that forward and backward take. Shapes are
      * set and data is in place, but not written. PITH_ERR_UNSUPPORTED, _MEMORY. */
     enum pith_status (*prepare)(struct grad_node *n, uint64_t *scratch_bytes);
     void (*release)(struct grad_node *n); /* frees state */
+    /* Of slice 0 alone, on any thread, before any forward: what all slices take from fixed inputs.
+     * NULL: nothing. */
+    void (*renew)(struct grad_node *n);
     bool runs;                            /* a forward of its own that calls grad_run() */
-    /* NULL: the runtime's run(), which must then not depend on the layout. */
+    /* attr: made those of the same work on tensors whose axis 1 stands behind the others, for a
+     * runtime's run() that depends on the layout, where that is GRAD_EITHER. NULL: it does not. */
+    void (*channels_last)(int32_t *attr, uint32_t rank);
+    /* NULL: the runtime's run(). */
     void (*forward)(struct grad_node *n);
     void (*backward)(struct grad_node *n);
     /* Batch statistics: forward_sums writes grad_own_sums of its slice; when all slices have, they

@@ -71,6 +71,21 @@ struct loss_part pith_loss_classes(uint32_t n, uint32_t classes, const float *lo
     return part;
 }
 
+/* Cross-entropy is linear in the target; and what is logits' common part, drops out. */
+double pith_loss_mixed(uint32_t n, uint32_t classes, const float *logits, const int64_t *label,
+                       const float *share, float smoothing, float kl, float *d)
+{
+    double loss = 0;
+    for (uint32_t s = 0; (s | 1) < n; s++, logits += classes, d += classes) {
+        double other = (1 - (double)share[s]) * (1 - (double)smoothing) * (1 - (double)kl);
+        int64_t own = label[s], with = label[s ^ 1];
+        loss += other * ((double)logits[own] - (double)logits[with]);
+        d[own] += (float)other;
+        d[with] -= (float)other;
+    }
+    return loss;
+}
+
 struct loss_part pith_loss_squares(uint32_t n, uint64_t elems, const float *y, const float *target,
                                    float *d)
 {

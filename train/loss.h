@@ -21,6 +21,12 @@ struct loss_part pith_loss_classes(uint32_t n, uint32_t classes, const float *lo
                                    const int64_t *label, float smoothing, float kl, float t,
                                    const float *teacher, float *d);
 
+/* Labels that are mixed of two: part share[i] of sample i's loss is its own label's, the rest that
+ * of sample i ^ 1. What that adds to the loss of pith_loss_classes with the same arguments; d is
+ * changed accordingly. */
+double pith_loss_mixed(uint32_t n, uint32_t classes, const float *logits, const int64_t *label,
+                       const float *share, float smoothing, float kl, float *d);
+
 /* Mean over the elements of the squared difference; summed over samples. y, target, d: [n, elems].
  */
 struct loss_part pith_loss_squares(uint32_t n, uint64_t elems, const float *y, const float *target,

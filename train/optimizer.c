@@ -2,30 +2,28 @@
 /* optimizer.c - SGD with momentum, Nesterov's form of it, Adam (Kingma and Ba, 2015), AdamW
  * (Loshchilov and Hutter, 2019), over what is free to move.
  *
- * Each parameter tensor has a vector of free numbers. Plain: its elements. With a mask: its
- * elements too, and those that are pruned get no gradient and stay 0. With a codebook: its
- * centroids, whose gradient is the sum over their members (Han, Mao, Dally, 2016, section 3.3). */
+ * Each parameter tensor has a vector of free numbers (free_numbers.h). What they cost the file, where
+ * that counts, is not mixed into their moments: like the decay of AdamW it moves them by itself, at
+ * the rate of each, and at most to zero. */
 #include "optimizer.h"
 
+#include "free_numbers.h"
 #include "pith_host.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct free_numbers {
-    struct tape_parameter *p;
-    const struct pith_const *c; /* mask, codebook */
-    uint64_t n;
-    float *value, *grad;             /* [n]; the parameter's own where it has no codebook */
-    float *first, *second, *average; /* moments [n]; NULL where the method has none */
-};
+#define DEAD_BELOW 0.12f /* of a step */
 
 struct optimizer {
     struct pith_train_opts opts;
     uint32_t n;
     struct free_numbers *of;
-    uint64_t step;
+    struct thinning *thin; /* NULL: nothing is removed */
+    float **thin_value;    /* of its tensors */
+    uint32_t n_weights;
+    uint64_t step, n_steps, n_elements; /* of the weights */
 };
 
 static bool is_adam(const struct pith_train_opts *o)
@@ -40,17 +38,11 @@ void pith_optimizer_free(struct optimizer *o)
 {
     if (!o)
         return;
-    for (uint32_t i = 0; i < o->n && o->of; i++) {
-        struct free_numbers *f = &o->of[i];
-        if (f->c && f->c->codebook) {
-            free(f->value);
-            free(f->grad);
-        }
-        free(f->first);
-        free(f->second);
-        free(f->average);
-    }
+    for (uint32_t i = 0; i < o->n && o->of; i++)
+        pith_numbers_close(&o->of[i]);
     free(o->of);
+    pith_thin_free(o->thin);
+    free(o->thin_value);
     free(o);
 }
 
@@ -59,82 +51,90 @@ static float *floats(uint64_t n)
     return calloc((size_t)n + 1, sizeof(float));
 }
 
-static bool open_numbers(const struct optimizer *o, struct free_numbers *f)
+static bool open_moments(const struct pith_train_opts *opts, struct free_numbers *f)
 {
-    const struct pith_codebook *b = f->c->codebook;
-    f->n = b ? b->n_groups * b->n_centroids : f->p->count;
-    f->value = b ? floats(f->n) : f->p->data;
-    f->grad = b ? floats(f->n) : f->p->grad;
-    if (is_adam(&o->opts) || o->opts.momentum > 0)
+    bool adam = is_adam(opts), first = adam || opts->momentum > 0, average = opts->average > 0;
+    if (first)
         f->first = floats(f->n);
-    if (is_adam(&o->opts))
+    if (adam)
         f->second = floats(f->n);
-    if (o->opts.average > 0)
+    if (average)
         f->average = floats(f->n);
-    if (!f->value || !f->grad || ((is_adam(&o->opts) || o->opts.momentum > 0) && !f->first) ||
-        (is_adam(&o->opts) && !f->second) || (o->opts.average > 0 && !f->average))
+    if ((first && !f->first) || (adam && !f->second) || (average && !f->average))
         return false;
-    if (b)
-        memcpy(f->value, b->centroid, (size_t)f->n * sizeof *f->value);
-    if (f->average)
+    if (average)
         memcpy(f->average, f->value, (size_t)f->n * sizeof *f->value);
     return true;
 }
 
-enum pith_status pith_optimizer_new(const struct pith_model *m, struct tape *t,
-                                    const struct pith_train_opts *opts, struct optimizer **o,
-                                    struct pith_error *err)
+/* Which numbers may be removed, before the grids are laid. */
+static enum pith_status open_thinning(struct optimizer *o, const struct pith_model *m,
+                                      struct tape *t, struct pith_error *err)
+{
+    uint32_t n = 0;
+    if (!(o->opts.sparsity > 0) && !(o->opts.rate_weight > 0) && o->opts.levels == 0)
+        return PITH_OK;
+    enum pith_status status = pith_thin_new(m, t, &o->opts, &o->thin, err);
+    struct thin_tensor *w = status ? NULL : pith_thin_tensors(o->thin, &n);
+    for (uint32_t i = 0; i < n; i++) {
+        o->of[w[i].parameter].thin = &w[i];
+        o->n_elements += w[i].is_weight ? w[i].count : 0;
+    }
+    o->thin_value = calloc(n + 1u, sizeof *o->thin_value);
+    if (!status && !o->thin_value)
+        status = pith_error_set(err, PITH_ERR_MEMORY, "not enough memory to train");
+    return status;
+}
+
+static enum pith_status open_all(struct optimizer *o, struct pith_model *m, struct tape *t,
+                                 struct pith_error *err)
+{
+    struct tape_parameter *p = pith_tape_parameters(t, &o->n);
+    o->of = calloc(o->n + 1u, sizeof *o->of);
+    enum pith_status status = o->of ? open_thinning(o, m, t, err) : PITH_ERR_MEMORY;
+    for (uint32_t i = 0; i < o->n && !status; i++) {
+        struct free_numbers *f = &o->of[i];
+        f->p = &p[i];
+        f->c = m->values[p[i].value].constant;
+        if (!pith_numbers_open(m, &o->opts, f) || !open_moments(&o->opts, f))
+            status = PITH_ERR_MEMORY;
+    }
+    if (status == PITH_ERR_MEMORY)
+        return pith_error_set(err, status, "not enough memory to train");
+    for (uint32_t i = 0; i < o->n && !status && o->thin; i++)
+        if (o->of[i].thin) {
+            uint32_t n;
+            size_t at = (size_t)(o->of[i].thin - pith_thin_tensors(o->thin, &n));
+            o->thin_value[at] = o->of[i].grid ? o->of[i].value : p[i].data;
+        }
+    return status;
+}
+
+enum pith_status pith_optimizer_new(struct pith_model *m, struct tape *t,
+                                    const struct pith_train_opts *opts, uint64_t n_steps,
+                                    struct optimizer **o, struct pith_error *err)
 {
     struct optimizer *made = calloc(1, sizeof *made);
-    uint32_t n;
-    struct tape_parameter *p = pith_tape_parameters(t, &n);
-    bool ok = made && (made->of = calloc(n + 1u, sizeof *made->of)) != NULL;
-    for (uint32_t i = 0; i < n && ok; i++) {
-        made->opts = *opts;
-        made->n = i + 1;
-        made->of[i].p = &p[i];
-        made->of[i].c = m->values[p[i].value].constant;
-        ok = open_numbers(made, &made->of[i]);
-    }
-    if (!ok) {
-        pith_optimizer_free(made);
+    if (!made)
         return pith_error_set(err, PITH_ERR_MEMORY, "not enough memory to train");
-    }
-    *o = made;
-    return PITH_OK;
+    made->opts = *opts;
+    made->n_steps = n_steps;
+    enum pith_status status = open_all(made, m, t, err);
+    if (status)
+        pith_optimizer_free(made);
+    else
+        *o = made;
+    return status;
 }
 
-/* ---- support and grid ---------------------------------------------------------------------------
- */
-
-/* Number of the centroid of element k. */
-static uint64_t centroid_of(const struct pith_codebook *b, uint64_t k)
+/* Whatever a step leaves for the next one belongs here, or in what is called. */
+void pith_optimizer_state(struct optimizer *o, struct checkpoint *c)
 {
-    return k / b->group_elems * b->n_centroids + b->index[k];
-}
-
-static void gather_gradient(struct free_numbers *f, float scale)
-{
-    const uint8_t *mask = f->c->mask;
-    const struct pith_codebook *b = f->c->codebook;
-    if (b)
-        memset(f->grad, 0, (size_t)f->n * sizeof *f->grad);
-    for (uint64_t k = 0; k < f->p->count; k++) {
-        float g = mask && !mask[k] ? 0.0f : f->p->grad[k] * scale;
-        if (!b)
-            f->grad[k] = g;
-        else
-            f->grad[centroid_of(b, k)] += g;
-    }
-}
-
-/* The tensor that these free numbers make. */
-static void spread(const struct free_numbers *f, const float *value, float *to)
-{
-    const uint8_t *mask = f->c->mask;
-    const struct pith_codebook *b = f->c->codebook;
-    for (uint64_t k = 0; k < f->p->count; k++)
-        to[k] = mask && !mask[k] ? 0.0f : b ? value[centroid_of(b, k)] : value[k];
+    pith_checkpoint_add(c, "optimizer", 0, &o->step, sizeof o->step);
+    for (uint32_t i = 0; i < o->n; i++)
+        pith_numbers_state(&o->of[i], i, c);
+    if (o->thin)
+        pith_thin_state(o->thin, c);
 }
 
 /* ---- a step -------------------------------------------------------------------------------------
@@ -149,14 +149,38 @@ static double norm(const struct optimizer *o)
     return sqrt(sum);
 }
 
-static void move_adam(const struct optimizer *o, struct free_numbers *f, float rate, float clip,
-                      float decay)
+/* The weight of one bit in the loss, at this step. */
+static double bit_weight(const struct optimizer *o)
+{
+    double part = (double)o->step / (double)o->n_steps, ramp = (double)o->opts.rate_ramp;
+    double lambda = (double)o->opts.rate_weight * (part < ramp ? part / ramp : 1);
+    return o->n_elements ? lambda / (double)o->n_elements : 0;
+}
+
+/* Weights on a grid, towards fewer bits. c2: corrects the second moment. */
+static void pull(const struct optimizer *o, struct free_numbers *f, float rate, float c2)
+{
+    float bit = (float)bit_weight(o);
+    if (!f->grid || !f->thin || !f->thin->is_weight || !(bit > 0))
+        return;
+    for (uint64_t k = 0; k < f->n; k++) {
+        float x = f->value[k];
+        if (x == 0)
+            continue;
+        float scale = f->second ? rate / (sqrtf(f->second[k] * c2) + 1e-8f) : rate;
+        float by = scale * bit * pith_numbers_slope(f, k, x);
+        f->value[k] = fabsf(x) <= by ? 0 : x - copysignf(by, x);
+    }
+}
+
+static void move_adam(const struct optimizer *o, struct free_numbers *f, uint64_t begin,
+                      uint64_t end, float rate, float clip, float decay)
 {
     float b1 = o->opts.beta1, b2 = o->opts.beta2;
     float c1 = (float)(1 / (1 - pow((double)b1, (double)o->step)));
     float c2 = (float)(1 / (1 - pow((double)b2, (double)o->step)));
     bool apart = o->opts.optimizer == PITH_ADAMW;
-    for (uint64_t k = 0; k < f->n; k++) {
+    for (uint64_t k = begin; k < end; k++) {
         float g = f->grad[k] * clip + (apart ? 0.0f : decay * f->value[k]);
         f->first[k] = b1 * f->first[k] + (1 - b1) * g;
         f->second[k] = b2 * f->second[k] + (1 - b2) * g * g;
@@ -165,12 +189,12 @@ static void move_adam(const struct optimizer *o, struct free_numbers *f, float r
     }
 }
 
-static void move_sgd(const struct optimizer *o, struct free_numbers *f, float rate, float clip,
-                     float decay)
+static void move_sgd(const struct optimizer *o, struct free_numbers *f, uint64_t begin, uint64_t end,
+                     float rate, float clip, float decay)
 {
     float mu = o->opts.momentum;
     bool ahead = o->opts.optimizer == PITH_NESTEROV;
-    for (uint64_t k = 0; k < f->n; k++) {
+    for (uint64_t k = begin; k < end; k++) {
         float g = f->grad[k] * clip + decay * f->value[k];
         if (f->first) {
             f->first[k] = mu * f->first[k] + g;
@@ -180,16 +204,57 @@ static void move_sgd(const struct optimizer *o, struct free_numbers *f, float ra
     }
 }
 
+/* Numbers begin .. end. */
+static void move(const struct optimizer *o, struct free_numbers *f, uint64_t begin, uint64_t end,
+                 float rate, float clip, float decay)
+{
+    if (is_adam(&o->opts))
+        move_adam(o, f, begin, end, rate, clip, decay);
+    else
+        move_sgd(o, f, begin, end, rate, clip, decay);
+}
+
 static void follow_average(const struct optimizer *o, struct free_numbers *f)
 {
     for (uint64_t k = 0; k < f->n && f->average; k++)
         f->average[k] += (1 - o->opts.average) * (f->value[k] - f->average[k]);
 }
 
+/* Weights are drawn anew for the next step, or no more; those about to be thinned are judged. */
+static void turn_noise(const struct optimizer *o, struct free_numbers *f, uint32_t n_samples)
+{
+    double part = (double)o->step / (double)o->n_steps, ramp = (double)o->opts.rate_ramp;
+    double samples = (double)o->n_steps * n_samples / (double)o->opts.epochs;
+    double all = o->opts.score == PITH_SCORE_GATES ? (double)o->n_elements : samples;
+    if (!f->noise)
+        return;
+    f->noise->quiet = part >= (double)o->opts.prune_until;
+    f->noise->cost =
+        (float)((double)o->opts.noise_weight * (part < ramp ? part / ramp : 1) / all);
+    if (!f->noise->quiet)
+        pith_noise_draw(f->noise, o->step);
+    if (o->step % o->opts.prune_every == 0)
+        pith_noise_judge(f->noise, f->value, f->value + f->p->count);
+}
+
+/* What costs more than it is worth goes; a grid's latent numbers that are all but zero, too. */
+static void thin(struct optimizer *o, uint32_t n_samples)
+{
+    bool shrinks = o->opts.sparsity > 0 || o->opts.rate_weight > 0;
+    for (uint32_t i = 0; i < o->n; i++) {
+        struct free_numbers *f = &o->of[i];
+        if (f->thin && f->grid && f->thin->is_weight && shrinks)
+            f->thin->dead_below = DEAD_BELOW * f->grid->step;
+        if (o->step % o->opts.prune_every == 0)
+            pith_numbers_count_levels(f);
+    }
+    pith_thin_step(o->thin, o->step - 1, o->n_steps, n_samples, o->thin_value);
+}
+
 double pith_optimizer_step(struct optimizer *o, double rate, uint32_t n_samples)
 {
     for (uint32_t i = 0; i < o->n; i++)
-        gather_gradient(&o->of[i], 1.0f / (float)n_samples);
+        pith_numbers_gather(&o->of[i], 1.0f / (float)n_samples);
     double length = norm(o);
     if (!isfinite(length))
         return length;
@@ -198,83 +263,49 @@ double pith_optimizer_step(struct optimizer *o, double rate, uint32_t n_samples)
     o->step++;
     for (uint32_t i = 0; i < o->n; i++) {
         struct free_numbers *f = &o->of[i];
+        if (f->soft)
+            pith_soft_cool(f->soft, (double)o->step / (double)o->n_steps,
+                           (double)o->opts.prune_until);
+        uint64_t weights = f->noise ? f->p->count : f->n; /* their noise does not decay */
         float decay = f->p->is_weight ? o->opts.weight_decay : 0.0f;
-        if (is_adam(&o->opts))
-            move_adam(o, f, (float)rate, clip, decay);
-        else
-            move_sgd(o, f, (float)rate, clip, decay);
+        move(o, f, 0, weights, (float)rate, clip, decay);
+        move(o, f, weights, f->n, (float)rate, clip, 0);
+        pull(o, f, (float)rate,
+             (float)(1 / (1 - pow((double)o->opts.beta2, (double)o->step))));
+        if (f->grid)
+            pith_grid_learn(f->grid, f->step_gradient * (double)clip, rate);
         follow_average(o, f);
-        if (f->c->mask || f->c->codebook)
-            spread(f, f->value, f->p->data);
     }
+    for (uint32_t i = 0; i < o->n; i++)
+        turn_noise(o, &o->of[i], n_samples);
+    if (o->thin)
+        thin(o, n_samples);
+    for (uint32_t i = 0; i < o->n; i++)
+        if (o->of[i].c->mask || o->of[i].own)
+            pith_numbers_spread(&o->of[i], o->of[i].value, o->of[i].p->data);
     return length;
 }
 
-/* ---- the end ------------------------------------------------------------------------------------
- */
-
-struct ranked {
-    float value;
-    uint32_t was;
-};
-
-static int by_value(const void *a, const void *b)
+void pith_optimizer_store(struct optimizer *o)
 {
-    const struct ranked *x = a, *y = b;
-    if (x->value != y->value)
-        return x->value < y->value ? -1 : 1;
-    return x->was < y->was ? -1 : x->was > y->was;
+    for (uint32_t i = 0; i < o->n; i++)
+        pith_numbers_store(&o->of[i]);
 }
 
-static void permute(float *a, const struct ranked *order, uint32_t n)
+uint64_t pith_optimizer_kept(const struct optimizer *o)
 {
-    float was[256];
-    if (!a)
-        return;
-    memcpy(was, a, n * sizeof *a);
-    for (uint32_t i = 0; i < n; i++)
-        a[i] = was[order[i].was];
+    uint64_t kept = 0;
+    for (uint32_t i = 0; i < o->n; i++)
+        if (o->of[i].p->is_weight)
+            for (uint64_t k = 0; k < o->of[i].p->count; k++)
+                kept += o->of[i].p->data[k] != 0;
+    return kept;
 }
 
-/* Centroids may have passed each other: sorted again, with them the indices and what the optimizer
- * knows of each. Equal ones are set apart by the next representable value, for codebooks are
- * strictly ascending. */
-static void store_codebook(struct free_numbers *f, struct pith_const *c)
+double pith_optimizer_bytes(const struct optimizer *o)
 {
-    struct pith_codebook *b = c->codebook;
-    for (uint64_t group = 0; group < b->n_groups; group++) {
-        uint64_t at = group * b->n_centroids;
-        const float *effective = (f->average ? f->average : f->value) + at;
-        struct ranked r[256];
-        uint8_t now[256];
-        for (uint32_t i = 0; i < b->n_centroids; i++)
-            r[i] = (struct ranked){effective[i], i};
-        qsort(r, b->n_centroids, sizeof *r, by_value);
-        for (uint32_t i = 0; i < b->n_centroids; i++) {
-            now[r[i].was] = (uint8_t)i;
-            b->centroid[at + i] = r[i].value;
-            if (i > 0 && b->centroid[at + i] <= b->centroid[at + i - 1])
-                b->centroid[at + i] = nextafterf(b->centroid[at + i - 1], INFINITY);
-        }
-        for (uint64_t k = group * b->group_elems; k < (group + 1) * b->group_elems; k++)
-            b->index[k] = now[b->index[k]];
-        float *all[] = {f->value, f->first, f->second, f->average};
-        for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-            permute(all[i] ? all[i] + at : NULL, r, b->n_centroids);
-    }
-}
-
-void pith_optimizer_store(struct optimizer *o, struct pith_model *m)
-{
-    for (uint32_t i = 0; i < o->n; i++) {
-        struct free_numbers *f = &o->of[i];
-        struct pith_const *c = m->values[f->p->value].constant;
-        if (c->codebook)
-            store_codebook(f, c);
-        spread(f,
-               c->codebook  ? c->codebook->centroid
-               : f->average ? f->average
-                            : f->value,
-               c->data);
-    }
+    double bytes = 0;
+    for (uint32_t i = 0; i < o->n; i++)
+        bytes += pith_numbers_bytes(&o->of[i]);
+    return o->opts.levels ? bytes : NAN;
 }

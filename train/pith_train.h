@@ -12,6 +12,11 @@
  * the sum of their gradients (Deep Compression, section 3). Everything else that is float and
  * constant moves freely: weights, biases, scales of normalisations.
  *
+ * The network may shrink while it trains. With `sparsity` weights go, little by little, those
+ * whose loss costs least for each bit that the file would pay for them. With `levels` what is left
+ * lies on a uniform grid whose step is learned too, and the model ends with masks and codebooks.
+ * With `rate_weight` the bits of the file join the loss: one number from 10x to 1000x.
+ *
  * Numbers: a batch is cut into PITH_TRAIN_SLICES slices of equal size, each computed on one thread;
  * gradients and batch statistics are added in slice order. So the result is the same for every
  * number of threads (on CPUs of one ISA level), and a run continued from a checkpoint ends in the
@@ -39,7 +44,21 @@ enum pith_schedule {
 enum pith_loss {
     PITH_CROSS_ENTROPY = 0, /* of the first output's logits or softmax, against labels */
     PITH_SQUARED_ERROR = 1, /* mean, against the data's targets */
-    PITH_DISTILL = 2        /* KL to the teacher's softened classes alone: needs no labels */
+    PITH_DISTILL = 2        /* KL to the teacher's softened classes alone: needs no labels. Without
+                               them the epochs are judged by it too, and val_accuracy is the share
+                               of samples that both put into the same class */
+};
+
+/* By what a weight w is removed; v: the mean of its squared gradient, c: the bits it costs the file,
+ * told from how full its row and column are. */
+enum pith_score {
+    PITH_SCORE_RATE = 0,     /* w^2 v / c */
+    PITH_SCORE_FISHER = 1,   /* w^2 v (optimal brain damage with the diagonal Fisher information) */
+    PITH_SCORE_MAGNITUDE = 2, /* |w| */
+    /* How much noise the loss lets it have, which is learned (weight_noise.h): until prune_until of
+     * the run weights are drawn anew at each step. Not with levels or codebooks. */
+    PITH_SCORE_GATES = 3,      /* P(gate open), L0 with hard concrete gates (Louizos et al., 2018) */
+    PITH_SCORE_VARIATIONAL = 4 /* 1 / alpha of variational dropout (Molchanov et al., 2017) */
 };
 
 /* After each epoch, and when it ends. All numbers are of the epoch. */
@@ -48,10 +67,16 @@ struct pith_train_progress {
     uint64_t step, n_steps;        /* of the whole run */
     double loss;                   /* mean over the epoch's samples */
     double accuracy;               /* of the training samples; NAN without labels */
-    double val_loss, val_accuracy; /* NAN without validation data */
+    double val_loss, val_accuracy; /* NAN without validation data; without labels as PITH_DISTILL
+                                      says */
     double rate;                   /* of the last step */
     double seconds;                /* of the epoch */
+    uint64_t kept;                 /* weights that are not zero */
+    double bytes;                  /* of the weights in the file, estimated; NAN without levels */
 };
+
+struct pith_train_hint;
+struct pith_ranks;
 
 struct pith_train_opts {
     uint32_t size_bytes;
@@ -71,8 +96,13 @@ struct pith_train_opts {
     float step_factor;  /* PITH_STEPS; default 0.1 */
     float smoothing;    /* label smoothing, 0..1; default 0 */
     float average;      /* decay of the moving average of the weights that is kept; 0: none */
+    uint32_t versions; /* of each sample that augmentation makes, shown in turn, epoch after epoch; a
+                          teacher is then asked once for each, before the run (not with mixup or
+                          hints). 0: another one in each epoch */
     const char *augment; /* "shift=2,flip,rotate=7,scale=0.07,shear=0.09,elastic=1.2,cutout=8": the
-                            most of each (augment.h); pictures [N, C, H, W] only. NULL: none */
+                            most of each (augment.h); crop, brightness, contrast, saturation; clean:
+                            the share that stays as it is. Pictures [N, C, H, W] only but for
+                            brightness, contrast, noise and mixup. NULL: none */
     const struct pith_model *teacher; /* borrowed; NULL: none */
     float temperature;                /* of the softened classes; default 2 */
     float teacher_part;               /* 0..1 of the loss that is KL to the teacher; default 0.7 */
@@ -81,7 +111,60 @@ struct pith_train_opts {
     void (*progress)(void *user, const struct pith_train_progress *p);
     bool (*stop)(void *user); /* asked after each step; true: finish as if it were the last epoch */
     void *user;
+
+    /* Shrinking. Weights are those that pith_model_weights lists. */
+    double sparsity;    /* 0..1, exclusive: share of all weights that are zero when prune_until of
+                           the run is over; 0: no weight is removed by count */
+    enum pith_score score;
+    float noise_weight; /* gates: this times the mean P(open) joins the loss; variational dropout:
+                           this times KL / samples; rises with rate_ramp; default 1 */
+    float prune_until;  /* 0..1; default 0.8 */
+    float prune_power;  /* kept(t) = target + (start - target) (1 - t / prune_until)^power in the
+                           logarithm of the counts; default 1.5 */
+    uint32_t prune_every; /* steps; default 50 */
+    float regrow;       /* 0..1: of the removed weights, this share may come back where its gradient
+                           is largest (dynamic network surgery, Guo et al., 2016); default 0 */
+    uint32_t levels;    /* 1..127: weights are k * step, |k| <= levels; 0: any float */
+    uint32_t bias_levels; /* the same of what is not a weight; 0: any float */
+    float softness;     /* >= 0: with a codebook, weights begin between its centroids and settle by
+                           prune_until of the run (soft_assign.h); temperature at first, in squared
+                           distances of neighbouring centroids, as 0.2; 0: assigned once for all */
+    float first_step;   /* step at first, in mean |w| of a tensor; default 0.7 */
+    float rate_weight;  /* lambda >= 0: this times the mean bits of a weight joins the loss */
+    float rate_ramp;    /* 0..1: share of the run in which lambda rises from 0; default 0.2 */
+
+    /* Going on after a break. */
+    const char *checkpoint;    /* folder, made if need be; NULL: none are written */
+    uint32_t checkpoint_every; /* steps; 0: at each epoch's end */
+    bool resume;               /* go on from the folder's checkpoint; none there: from the start */
+
+    /* What else is learned from the teacher: values of its that this model shall have too. */
+    const struct pith_train_hint *hints; /* borrowed */
+    uint32_t n_hints;
+
+    double enough; /* stop after the epoch whose val_accuracy is at least this; 0: never */
+    const struct pith_ranks *ranks; /* processes that share each batch, borrowed; NULL: this alone */
 };
+
+/* weight * mean squared difference joins the loss. Both values have the same shape. */
+struct pith_train_hint {
+    const char *student, *teacher; /* names of values, or of the nodes that make them */
+    float weight;
+};
+
+/* Processes that train together: each takes a part of every batch, and all end with the model that
+ * one alone would have made, to the bit. Each calls pith_train with the same model, data and options
+ * (but for threads, progress and stop); what one cannot do ends it in all. Checkpoints are read and
+ * written by rank 0. */
+struct pith_ranks {
+    uint32_t rank, count; /* 0 .. count - 1; 1, 2, 4 or 8 */
+    /* Sends `bytes` to the peer, which calls this with our rank and as many bytes, and waits for
+     * its. Called on the thread that called pith_train. Must not return without them: where the
+     * peer is gone, the implementation ends the process. */
+    void (*exchange)(void *user, uint32_t peer, const void *send, void *receive, size_t bytes);
+    void *user;
+};
+
 void pith_train_opts_init(struct pith_train_opts *opts, uint32_t size_bytes);
 
 struct pith_train_result {
@@ -89,6 +172,9 @@ struct pith_train_result {
     uint32_t best_epoch;                           /* whose weights the model holds */
     double loss, accuracy, val_loss, val_accuracy; /* of that epoch */
     uint64_t n_parameters, n_trained;              /* floats that are constant; that may move */
+    uint64_t n_weights;                            /* of those that may move */
+    uint64_t kept;                                 /* as in pith_train_progress, of that epoch */
+    double bytes;
 };
 
 /* train: samples with labels (or targets) as the loss needs; val may be NULL. The model is

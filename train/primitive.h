@@ -17,6 +17,8 @@ enum pith_status pith_prim_new(struct prim **p);
 void pith_prim_free(struct prim *p); /* accepts NULL; after everything made with it */
 /* Seconds spent in here since the last call of this function. */
 double pith_prim_seconds(struct prim *p);
+/* Work that is done like the library's, beside it, counts too (winograd.c). */
+void pith_prim_count(struct prim *p, double seconds);
 
 /* c[m,n] (+)= alpha * op(a) op(b), row-major, ld* in elements; op: transposed or
  * not. */

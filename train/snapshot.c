@@ -5,7 +5,12 @@
 #include <string.h>
 
 struct snapshot {
-    uint8_t *bytes;
+    struct parts {
+        uint8_t *mask;
+        struct pith_codebook *codebook;
+    } * of;         /* [n_values] where they lie is the model's */
+    uint8_t *bytes; /* what stands there */
+    size_t n;
 };
 
 /* Calls move(model's bytes, snapshot's bytes, n) for every part, and counts them. */
@@ -18,11 +23,11 @@ static size_t walk(const struct pith_model *m, uint8_t *bytes,
         if (!c || m->values[i].type != PITH_F32)
             continue;
         const struct pith_codebook *b = c->codebook;
-        void *part[] = {c->data, b ? b->centroid : NULL, b ? b->index : NULL};
-        size_t n[] = {(size_t)c->count * sizeof(float),
+        void *part[] = {c->data, c->mask, b ? b->centroid : NULL, b ? b->index : NULL};
+        size_t n[] = {(size_t)c->count * sizeof(float), c->mask ? (size_t)c->count : 0,
                       b ? (size_t)(b->n_groups * b->n_centroids) * sizeof(float) : 0,
                       b ? (size_t)c->count : 0};
-        for (int k = 0; k < 3; k++) {
+        for (int k = 0; k < 4; k++) {
             if (move && n[k])
                 move(part[k], bytes + at, n[k]);
             at += n[k];
@@ -41,33 +46,55 @@ static void put_back(void *model, void *snapshot, size_t n)
     memcpy(model, snapshot, n);
 }
 
+enum pith_status pith_snapshot_take(struct snapshot *s, const struct pith_model *m)
+{
+    size_t n = walk(m, NULL, NULL);
+    uint8_t *bytes = realloc(s->bytes, n + 1);
+    if (!bytes)
+        return PITH_ERR_MEMORY;
+    s->bytes = bytes;
+    s->n = n;
+    for (uint32_t i = 0; i < m->n_values; i++)
+        if (m->values[i].constant)
+            s->of[i] = (struct parts){m->values[i].constant->mask, m->values[i].constant->codebook};
+    walk(m, bytes, keep);
+    return PITH_OK;
+}
+
 enum pith_status pith_snapshot_new(const struct pith_model *m, struct snapshot **s)
 {
     struct snapshot *made = calloc(1, sizeof *made);
     if (made)
-        made->bytes = malloc(walk(m, NULL, NULL) + 1);
-    if (!made || !made->bytes) {
-        free(made);
+        made->of = calloc(m->n_values + 1u, sizeof *made->of);
+    if (!made || !made->of || pith_snapshot_take(made, m)) {
+        pith_snapshot_free(made);
         return PITH_ERR_MEMORY;
     }
-    pith_snapshot_take(made, m);
     *s = made;
     return PITH_OK;
 }
 
 void pith_snapshot_free(struct snapshot *s)
 {
-    if (s)
-        free(s->bytes);
+    if (!s)
+        return;
+    free(s->of);
+    free(s->bytes);
     free(s);
-}
-
-void pith_snapshot_take(struct snapshot *s, const struct pith_model *m)
-{
-    walk(m, s->bytes, keep);
 }
 
 void pith_snapshot_restore(const struct snapshot *s, struct pith_model *m)
 {
+    for (uint32_t i = 0; i < m->n_values; i++)
+        if (m->values[i].constant) {
+            m->values[i].constant->mask = s->of[i].mask;
+            m->values[i].constant->codebook = s->of[i].codebook;
+        }
     walk(m, s->bytes, put_back);
+}
+
+void *pith_snapshot_bytes(struct snapshot *s, size_t *n)
+{
+    *n = s->n;
+    return s->bytes;
 }

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* tape.c - building a tape: what moves, shapes at the slice's batch, memory. */
+#include "check_batch.h"
+#include "ranks.h"
 #include "tape_state.h"
+#include "training_graph.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +49,7 @@ void pith_tape_free(struct tape *t)
     for (uint32_t i = 0; i < t->n_memory; i++)
         free(t->memory[i]);
     free(t->memory);
+    pith_model_free(t->graph);
     free(t);
 }
 
@@ -150,7 +154,7 @@ static enum pith_status shape_node(struct tape *t, struct tape_shapes *s,
                            .out = s->out};
     if (info->flags & OP_CONTROL)
         return pith_error_set(err, PITH_ERR_UNSUPPORTED,
-                              "node '%.100s' (%s): loops and branches cannot be trained",
+                              "node '%.100s' (%s): branches cannot be trained",
                               node->name, pith_op_text(node->op));
     if (info->shape(&args))
         return pith_error_set(
@@ -179,11 +183,6 @@ static enum pith_status shape_all(struct tape *t, struct tape_shapes *s, struct 
     }
     for (uint32_t i = 0; i < m->n_inputs; i++) {
         struct shape *x = &s->view[m->inputs[i]].shape;
-        if (!m->batch_open && t->opts.batch != t->n_slices)
-            return pith_error_set(err, PITH_ERR_UNSUPPORTED,
-                                  "input '%.100s' has a fixed batch: import the network with its "
-                                  "batch open",
-                                  m->values[m->inputs[i]].name);
         if (m->batch_open)
             x->dim[0] = t->opts.batch / t->n_slices;
     }
@@ -211,6 +210,20 @@ static enum pith_status find_shapes(struct tape *t, struct tape_shapes *s, struc
 /* ---- the whole ----------------------------------------------------------------------------------
  */
 
+static enum pith_status find_graph(struct tape *t, struct pith_error *err)
+{
+    const struct pith_model *m = t->m;
+    uint32_t samples = t->opts.batch / t->n_slices;
+    if (!pith_training_graph_wanted(m, samples))
+        return PITH_OK;
+    enum pith_status status = pith_training_graph(m, samples, &t->graph, err);
+    if (!status)
+        t->m = t->graph;
+    if (!status && !m->batch_open && samples > 1 && !t->opts.unchecked)
+        status = pith_check_batch(m, t->opts.threads, err);
+    return status;
+}
+
 static enum pith_status start(struct tape *t, struct pith_error *err)
 {
     const struct pith_model *m = t->m;
@@ -231,7 +244,14 @@ static enum pith_status start(struct tape *t, struct pith_error *err)
             return pith_error_set(err, PITH_ERR_UNSUPPORTED,
                                   "training needs oneDNN: libdnnl.so.2 is not there "
                                   "(Debian, Ubuntu: libdnnl2)");
+    t->n_own = pith_ranks_slices(t->opts.ranks, &t->first);
+    if (t->n_own < t->n_slices) {
+        t->ranks_scratch = pith_tape_take(t, RANKS_SCRATCH_BYTES, 1);
+        if (!t->ranks_scratch)
+            return pith_tape_no_memory(err);
+    }
     pith_kernels_fill(&t->kernels, pith_cpu_features());
+    t->rows = pith_channel_rows();
     pith_opts_init(&t->pool, sizeof t->pool);
     return pith_threads_start(&t->pool, t->opts.threads);
 }
@@ -249,8 +269,10 @@ enum pith_status pith_tape_new(const struct pith_model *m, const struct tape_opt
     made->m = m;
     made->opts = *opts;
     made->n_slices = PITH_TRAIN_SLICES;
-    made->n_values = m->n_values;
-    enum pith_status status = start(made, err);
+    enum pith_status status = find_graph(made, err);
+    made->n_values = made->m->n_values;
+    if (!status)
+        status = start(made, err);
     if (!status) {
         find_parameters(made);
         status = find_shapes(made, &shapes, err);

@@ -19,6 +19,9 @@
  * ([N, spatial..., C]), which the primitives are fastest with; shapes stay the model's. Everything
  * else is row-major; the tape puts a conversion where the two meet.
  *
+ * The graph may differ from the model's: loops are laid out, a fixed batch of one sample is opened
+ * (training_graph.h). Values keep their numbers.
+ *
  * Forward of an operator is the runtime's own run() unless its gradient brings one (grad_op.h):
  * what is trained is what will be executed. */
 #ifndef TAPE_H
@@ -28,6 +31,7 @@
 #include "tensor.h"
 
 struct tape;
+struct pith_ranks;
 
 enum tape_layout { TAPE_ROW_MAJOR = 0, TAPE_CHANNELS_LAST = 1 };
 
@@ -54,6 +58,8 @@ struct tape_opts {
     const uint32_t *hint; /* [n_hints] values whose gradient the loss adds to, as to the outputs' */
     uint32_t n_hints;
     bool training; /* batch statistics in BatchNorm (and its running ones are updated), dropout */
+    const struct pith_ranks *ranks; /* borrowed; NULL: all slices are computed here (ranks.h) */
+    bool unchecked; /* a batch opened by the tape is not tried first (check_batch.h) */
 };
 
 /* PITH_ERR_UNSUPPORTED: an operator without gradient between a parameter and the output, named;
@@ -76,7 +82,9 @@ struct tape_tensor *pith_tape_value(struct tape *t, uint32_t slice, uint32_t val
 /* Parameters may have changed since the last call. */
 void pith_tape_forward(struct tape *t);
 void pith_tape_backward(struct tape *t);
-/* body(arg, slice) for all slices, on the tape's threads. */
+/* The slices that are computed here: first .. first + n - 1. */
+uint32_t pith_tape_own_slices(const struct tape *t, uint32_t *first);
+/* body(arg, slice) for those, on the tape's threads. */
 void pith_tape_slices(struct tape *t, void (*body)(void *arg, uint32_t slice), void *arg);
 /* Copies parameters (and running statistics) back into the model's constants. */
 void pith_tape_store(const struct tape *t, struct pith_model *m);

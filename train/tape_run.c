@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tape_run.c - a tape forward and backward: slice by slice, from one batch statistic to the next.
  */
+#include "ranks.h"
 #include "tape_state.h"
 
 #include <string.h>
@@ -39,25 +40,56 @@ static void convert(const struct shape *s, enum tape_layout to_layout, const flo
 /* ---- slices -------------------------------------------------------------------------------------
  */
 
-void pith_tape_slices(struct tape *t, void (*body)(void *arg, uint32_t slice), void *arg)
+struct stretch_of_slices {
+    void (*body)(void *arg, uint32_t slice);
+    void *arg;
+    uint32_t first;
+};
+
+static void one_of_slices(void *arg, uint32_t i)
 {
-    if (t->pool.parallel_for) {
-        t->pool.parallel_for(t->pool.parallel_user, t->n_slices, body, arg);
-        return;
-    }
-    for (uint32_t s = 0; s < t->n_slices; s++)
-        body(arg, s);
+    const struct stretch_of_slices *s = arg;
+    s->body(s->arg, s->first + i);
 }
 
-/* Batch statistics: their sum over slices, in slice order, behind them. */
+/* body(arg, first .. first + n - 1), on the threads. */
+static void on_threads(struct tape *t, uint32_t first, uint32_t n,
+                       void (*body)(void *arg, uint32_t i), void *arg)
+{
+    struct stretch_of_slices s = {body, arg, first};
+    if (t->pool.parallel_for)
+        t->pool.parallel_for(t->pool.parallel_user, n, one_of_slices, &s);
+    for (uint32_t i = 0; i < n && !t->pool.parallel_for; i++)
+        one_of_slices(&s, i);
+}
+
+uint32_t pith_tape_own_slices(const struct tape *t, uint32_t *first)
+{
+    *first = t->first;
+    return t->n_own;
+}
+
+void pith_tape_slices(struct tape *t, void (*body)(void *arg, uint32_t slice), void *arg)
+{
+    on_threads(t, t->first, t->n_own, body, arg);
+}
+
+/* Batch statistics: their sum over slices, along the tree of ranks.h, behind them. */
 static void add_shared(const struct tape *t, const struct tape_step *step)
 {
     size_t each = (size_t)step->node[0].channels * step->op->shared_sums;
-    double *sum = step->shared + t->n_slices * each;
-    memcpy(sum, step->shared, each * sizeof *sum);
-    for (uint32_t s = 1; s < t->n_slices; s++)
-        for (size_t i = 0; i < each; i++)
-            sum[i] += step->shared[s * each + i];
+    const double *own = step->shared + t->first * each;
+    double *sum = step->shared + t->n_slices * each, part[PITH_TRAIN_SLICES];
+    for (size_t i = 0; i < each; i++) {
+        for (uint32_t s = 0; s < t->n_own; s++)
+            part[s] = own[s * each + i];
+        for (uint32_t wide = 1; wide < t->n_own; wide *= 2)
+            for (uint32_t s = 0; s < t->n_own; s += 2 * wide)
+                part[s] += part[s + wide];
+        sum[i] = part[0];
+    }
+    if (t->opts.training)
+        pith_ranks_add_doubles(t->opts.ranks, sum, each, t->ranks_scratch);
 }
 
 /* A slice goes from step to step alone, with its values in the cache, until sums are wanted from
@@ -121,7 +153,7 @@ static void all_steps(struct tape *t, bool backward)
         struct tape_step *step = step_at(&s, s.to - 1);
         add_shared(t, step);
         if (!backward && step->op->forward_joined)
-            step->op->forward_joined(&step->node[0]);
+            step->op->forward_joined(&step->node[t->first]);
     }
 }
 
@@ -201,19 +233,13 @@ static void one_place(const struct stretch *s, uint32_t place, uint32_t slice)
         step_forward(s->t, step, slice);
 }
 
-/* p->grad[begin .. end): the slices' gradients added in slice order, a block in the cache at a
- * time. */
+/* p->grad[begin .. end): the slices' gradients, along the tree of ranks.h. */
 static void add_range(const struct tape *t, uint32_t i, uint64_t begin, uint64_t end)
 {
-    enum { BLOCK = 2048 };
-    const struct channel_rows *rows = pith_channel_rows();
-    float *to = t->parameter[i].grad;
-    for (uint64_t at = begin; at < end; at += BLOCK) {
-        size_t n = end - at < BLOCK ? (size_t)(end - at) : BLOCK;
-        memcpy(to + at, t->slice_grad[i] + at, n * sizeof *to);
-        for (uint32_t s = 1; s < t->n_slices; s++)
-            rows->add(to + at, t->slice_grad[(size_t)s * t->n_parameters + i] + at, n);
-    }
+    const float *part[PITH_TRAIN_SLICES];
+    for (uint32_t s = 0; s < t->n_own; s++)
+        part[s] = t->slice_grad[(size_t)(t->first + s) * t->n_parameters + i] + begin;
+    t->rows->tree(t->parameter[i].grad + begin, part, t->n_own, (size_t)(end - begin));
 }
 
 /* Part `part` of every parameter. */
@@ -237,10 +263,27 @@ static void clear_times(struct tape *t)
     }
 }
 
+static void renew_step(void *arg, uint32_t i)
+{
+    const struct tape *t = arg;
+    const struct tape_step *step = &t->step[i];
+    if (step->op && step->op->renew)
+        step->op->renew(&step->node[0]);
+}
+
+static void renew_steps(struct tape *t)
+{
+    if (t->pool.parallel_for)
+        t->pool.parallel_for(t->pool.parallel_user, t->n_steps, renew_step, t);
+    for (uint32_t i = 0; i < t->n_steps && !t->pool.parallel_for; i++)
+        renew_step(t, i);
+}
+
 void pith_tape_forward(struct tape *t)
 {
     uint64_t start = pith_clock_ns(NULL);
     clear_times(t);
+    renew_steps(t);
     all_steps(t, false);
     pith_tape_slices(t, clear_ends, t);
     t->seconds = 1e-9 * (double)(pith_clock_ns(NULL) - start);
@@ -250,7 +293,8 @@ void pith_tape_backward(struct tape *t)
 {
     uint64_t start = pith_clock_ns(NULL);
     all_steps(t, true);
-    pith_tape_slices(t, add_parameter_grads, t);
+    on_threads(t, 0, t->n_slices, add_parameter_grads, t);
+    pith_ranks_add_floats(t->opts.ranks, t->rows, t->grad, (size_t)t->n_grad, t->ranks_scratch);
     t->seconds += 1e-9 * (double)(pith_clock_ns(NULL) - start);
 }
 

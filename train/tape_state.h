@@ -21,7 +21,10 @@ struct tape_step {
     enum tape_layout to;
     uint32_t at; /* of a node: its number in the model */
     enum tape_layout layout;
-    const bool *sets;       /* [n_in], of a conversion [1]: grad_op.h */
+    bool rectifies;         /* takes a tail: grad_op.h */
+    uint32_t result;        /* value that it makes with the tail */
+    uint32_t residual;      /* value, or UINT32_MAX */
+    const bool *sets;       /* [n_in + 1: the residual], of a conversion [1]: grad_op.h */
     struct grad_node *node; /* [n_slices]; NULL in a conversion */
     struct op_args *run;    /* [n_slices]; where forward is the runtime's */
     double *shared;         /* [n_slices + 1][channels * op->shared_sums]; NULL */
@@ -37,7 +40,10 @@ struct tape_shapes {
 
 struct tape {
     const struct pith_model *m;
+    struct pith_model *graph; /* m, where it is not the caller's (training_graph.h) */
     struct tape_opts opts;
+    uint32_t first, n_own; /* slices that are computed here */
+    void *ranks_scratch;   /* RANKS_SCRATCH_BYTES; NULL where they are all */
     uint32_t n_slices, n_values, n_steps, n_parameters, n_statistics;
     struct tape_step *step;
     /* [n_slices][n_values][TAPE_LAYOUTS]; shape rank 0 and data NULL: not there */
@@ -49,12 +55,15 @@ struct tape {
     struct tape_parameter *statistic;
     uint32_t *statistic_of; /* [n_values] or UINT32_MAX */
     float **slice_grad;     /* [n_slices * n_parameters] */
+    float *grad;            /* [n_grad] of the parameters, one behind the other */
+    uint64_t n_grad;
     struct prim **prim;     /* [n_slices] */
     void **scratch;         /* [n_slices], 64-byte aligned */
     struct pith_kernels kernels;
     struct pith_opts pool; /* parallel_for of the threads */
     void **memory;         /* everything allocated, for pith_tape_free */
     uint32_t n_memory, cap_memory;
+    const struct channel_rows *rows; /* for this CPU, whose features take long to ask for */
     double seconds;
 };
 
@@ -73,6 +82,13 @@ static inline bool tape_layouts_agree(const struct shape *s)
 /* Zeroed, aligned to 64, freed with the tape; NULL: no memory. */
 void *pith_tape_take(struct tape *t, uint64_t count, size_t each);
 enum pith_status pith_tape_no_memory(struct pith_error *err);
+/* Takes what follows nodes into their own steps; before tensors have a place. */
+enum pith_status pith_tape_fuse(struct tape *t);
+/* The value that output i of a step's node goes to. */
+static inline uint32_t tape_output(const struct tape *t, const struct tape_step *step, uint32_t i)
+{
+    return step->rectifies ? step->result : t->m->nodes[step->at].out[i];
+}
 /* Steps, tensors and nodes of a tape whose shapes are known. */
 enum pith_status pith_tape_make_steps(struct tape *t, const struct tape_shapes *s,
                                       struct pith_error *err);

@@ -112,6 +112,14 @@ static struct tape_tensor *node_input(const struct tape *t, const struct tape_st
     return tape_at(t, slice, v, input_layout(step->op, i, step->layout, rank, out_rank));
 }
 
+/* NULL: none. */
+static struct tape_tensor *residual_of(const struct tape *t, const struct tape_step *step,
+                                       uint32_t slice)
+{
+    bool any = step->rectifies && step->residual != UINT32_MAX;
+    return any ? tape_at(t, slice, step->residual, step->layout) : NULL;
+}
+
 /* ---- gradients ----------------------------------------------------------------------------------
  */
 
@@ -129,7 +137,7 @@ static bool propagates(const struct tape *t, const struct tape_step *step)
     const struct pith_node *node = &t->m->nodes[step->at];
     bool wanted = false;
     for (uint32_t i = 0; i < node->n_out && !step->converts; i++)
-        wanted = wanted || t->wants_grad[node->out[i]];
+        wanted = wanted || t->wants_grad[tape_output(t, step, i)];
     return step->converts ? t->wants_grad[step->value] : wanted && step->op;
 }
 
@@ -137,7 +145,7 @@ static bool propagates(const struct tape *t, const struct tape_step *step)
  * nobody reads, or only what leads nowhere, keeps the zeros of the beginning. */
 static enum pith_status first_parts(struct tape *t, struct tape_step *step, bool *has_part)
 {
-    uint32_t n = step->converts ? 1 : t->m->nodes[step->at].n_in;
+    uint32_t n_in = step->converts ? 1 : t->m->nodes[step->at].n_in, n = n_in + step->rectifies;
     bool *sets = pith_tape_take(t, n + 1u, sizeof *sets);
     step->sets = sets;
     if (!sets)
@@ -145,6 +153,7 @@ static enum pith_status first_parts(struct tape *t, struct tape_step *step, bool
     for (uint32_t i = 0; i < n && propagates(t, step); i++) {
         const struct tape_tensor *x =
             step->converts ? tape_at(t, 0, step->value, (enum tape_layout)(1 - (int)step->to))
+            : i == n_in    ? residual_of(t, step, 0)
                            : node_input(t, step, 0, i);
         if (!x || !x->grad)
             continue;
@@ -178,13 +187,18 @@ static enum pith_status place_parameters(struct tape *t)
 {
     t->slice_grad =
         pith_tape_take(t, (uint64_t)t->n_slices * t->n_parameters + 1, sizeof *t->slice_grad);
-    if (!t->slice_grad)
+    for (uint32_t i = 0; i < t->n_parameters; i++)
+        t->n_grad += (t->parameter[i].count + 15) & ~UINT64_C(15); /* aligned to 64 bytes */
+    t->grad = pith_tape_take(t, t->n_grad + 1, sizeof *t->grad);
+    if (!t->slice_grad || !t->grad)
         return PITH_ERR_MEMORY;
+    uint64_t at = 0;
     for (uint32_t i = 0; i < t->n_parameters; i++) {
         struct tape_parameter *p = &t->parameter[i];
         p->data = pith_tape_take(t, p->count, sizeof *p->data);
-        p->grad = pith_tape_take(t, p->count, sizeof *p->grad);
-        if (!p->data || !p->grad)
+        p->grad = t->grad + at;
+        at += (p->count + 15) & ~UINT64_C(15);
+        if (!p->data)
             return PITH_ERR_MEMORY;
         memcpy(p->data, t->m->values[p->value].constant->data, p->count * sizeof *p->data);
         for (uint32_t s = 0; s < t->n_slices; s++) {
@@ -267,10 +281,17 @@ static enum pith_status wire(struct tape *t, const struct tape_step *step, struc
     struct tape_tensor **out = pith_tape_take(t, node->n_out + 1u, sizeof *out);
     if (!in || !out)
         return PITH_ERR_MEMORY;
-    for (uint32_t i = 0; i < node->n_in; i++)
+    n->fixed = 0;
+    for (uint32_t i = 0; i < node->n_in; i++) {
         in[i] = node_input(t, step, n->slice, i);
+        if (in[i] && i < 32 && t->m->values[node->in[i]].constant)
+            n->fixed |= 1u << i;
+    }
     for (uint32_t i = 0; i < node->n_out; i++)
-        out[i] = tape_at(t, n->slice, node->out[i], t->primary[node->out[i]]);
+        out[i] = tape_at(t, n->slice, tape_output(t, step, i), t->primary[node->out[i]]);
+    n->rectifies = step->rectifies;
+    n->residual = residual_of(t, step, n->slice);
+    n->sets_residual = step->sets[node->n_in];
     n->info = pith_op_get(node->op);
     n->attr = node->attr;
     n->name = node->name;
@@ -283,12 +304,41 @@ static enum pith_status wire(struct tape *t, const struct tape_step *step, struc
     n->prim = t->prim[n->slice];
     n->sets = step->sets;
     n->kernels = &t->kernels;
-    n->rows = pith_channel_rows();
+    n->rows = t->rows;
+    return PITH_OK;
+}
+
+static void move_channels(struct shape *s)
+{
+    uint32_t channels = s->dim[1];
+    for (uint32_t i = 2; i < s->rank; i++)
+        s->dim[i - 1] = s->dim[i];
+    s->dim[s->rank - 1] = channels;
+}
+
+/* The runtime knows one layout: it gets shapes and attributes in which the channels are the last
+ * axis. */
+static enum pith_status run_channels_last(struct tape *t, const struct grad_op *op,
+                                          const struct grad_node *n, struct tview *view,
+                                          struct op_args *run)
+{
+    int32_t *attr = pith_tape_take(t, n->info->n_slots + 1u, sizeof *attr);
+    if (!attr)
+        return PITH_ERR_MEMORY;
+    memcpy(attr, n->attr, n->info->n_slots * sizeof *attr);
+    op->channels_last(attr, n->out[0]->shape.rank);
+    run->attr = attr;
+    for (uint32_t i = 0; i < n->n_in + n->n_out; i++) {
+        const struct tape_tensor *x = i < n->n_in ? n->in[i] : n->out[i - n->n_in];
+        if (x && x->layout == TAPE_CHANNELS_LAST)
+            move_channels(&view[i].shape);
+    }
     return PITH_OK;
 }
 
 /* Where forward is the runtime's: its arguments; *scratch_bytes: what it takes. */
-static enum pith_status prepare_run(struct tape *t, const struct grad_node *n, struct op_args *run,
+static enum pith_status prepare_run(struct tape *t, const struct grad_op *op,
+                                    const struct grad_node *n, struct op_args *run,
                                     uint64_t *scratch_bytes)
 {
     struct tview *view = pith_tape_take(t, n->n_in + n->n_out + 1u, sizeof *view);
@@ -309,7 +359,11 @@ static enum pith_status prepare_run(struct tape *t, const struct grad_node *n, s
         .info = n->info, .attr = n->attr, .n_in = n->n_in, .n_out = n->n_out, .in = in, .out = out};
     struct op_env env = {.kernels = &t->kernels};
     struct op_need need = {0};
-    enum pith_status status = n->info->need ? n->info->need(run, &env, &need) : PITH_OK;
+    enum pith_status status = PITH_OK;
+    if (op && op->channels_last && n->out[0]->layout == TAPE_CHANNELS_LAST)
+        status = run_channels_last(t, op, n, view, run);
+    if (!status && n->info->need)
+        status = n->info->need(run, &env, &need);
     if (status)
         return status;
     *scratch_bytes = need.scratch_bytes;
@@ -333,7 +387,7 @@ static enum pith_status prepare_slice(struct tape *t, struct tape_step *step, ui
     enum pith_status status = wire(t, step, n);
     n->run = &step->run[slice];
     if (!status && (!step->op || !step->op->forward || step->op->runs))
-        status = prepare_run(t, n, &step->run[slice], &run_bytes);
+        status = prepare_run(t, step->op, n, &step->run[slice], &run_bytes);
     if (!status && step->op && step->op->prepare)
         status = step->op->prepare(n, &bytes);
     bytes = run_bytes > bytes ? run_bytes : bytes;
@@ -390,6 +444,8 @@ enum pith_status pith_tape_make_steps(struct tape *t, const struct tape_shapes *
                                       struct pith_error *err)
 {
     enum pith_status status = list_steps(t, s, err);
+    if (!status && t->opts.training && pith_tape_fuse(t))
+        status = pith_tape_no_memory(err);
     if (!status)
         status = place_tensors(t, err);
     if (!status && plan_gradients(t))

@@ -6,11 +6,27 @@
 #include "pith_data.h"
 #include "pith_train.h"
 
+/* What judges where there are no labels: the teacher's answers to the same samples. */
+struct teacher_answers {
+    float *log_p;      /* [samples][classes] */
+    float temperature; /* of the softened classes */
+};
+
+/* answers->log_p: the receiver's, free(). probabilities: the teacher's output has gone through
+ * softmax. */
+enum pith_status pith_teacher_answers(const struct pith_model *teacher, struct pith_data *data,
+                                      bool probabilities, uint32_t threads,
+                                      struct teacher_answers *answers, struct pith_error *err);
+
 /* Mean over samples; *accuracy is NAN without classes. probabilities: the output has gone through
  * softmax. The loss is the cross-entropy (PITH_SQUARED_ERROR: the mean square) without smoothing or
- * teacher, so that runs compare. */
+ * teacher, so that runs compare. answers: NULL, or instead of labels: the loss is then T^2 KL to
+ * the teacher's softened classes, the accuracy the share of samples that both put into the same
+ * class. ranks: share the work; all get the same numbers. */
 enum pith_status pith_validate(const struct pith_model *m, struct pith_data *data,
                                enum pith_loss loss, bool probabilities, uint32_t threads,
-                               double *mean_loss, double *accuracy, struct pith_error *err);
+                               const struct pith_ranks *ranks,
+                               const struct teacher_answers *answers, double *mean_loss,
+                               double *accuracy, struct pith_error *err);
 
 #endif

@@ -29,11 +29,17 @@ static struct augment parsed(const char *text)
 static void test_words(void **state)
 {
     (void)state;
-    static const char *const wrong[] = {"spin=3", "shift",    "shift=",    "shift=x", "rotate=181",
-                                        "flip=1", "scale=-1", "shear=nan", ",",       "flips"};
+    static const char *const wrong[] = {"spin=3",     "shift",     "shift=",    "shift=x",
+                                        "rotate=181", "flip=1",    "clean=1.5", "mixup=3",
+                                        "scale=-1",   "shear=nan", ",",         "flips"};
     struct augment a = parsed("shift=2,flip,rotate=7,scale=0.07,shear=.09,elastic=1.2,cutout=8");
     assert_true(a.shift == 2 && a.flip && a.rotate == 7 && a.scale == 0.07f && a.shear == 0.09f &&
                 a.elastic == 1.2f && a.cutout == 8);
+    a = parsed("crop=4,brightness=.1,contrast=.2,saturation=.3,noise=.4,mixup=.5,clean=.6");
+    assert_true(a.crop == 4 && a.brightness == 0.1f && a.contrast == 0.2f && a.saturation == 0.3f &&
+                a.noise == 0.4f && a.mixup == 0.5f && a.clean == 0.6f);
+    a = parsed("clean=.6");
+    assert_false(pith_augment_any(&a));
     a = parsed("");
     assert_false(pith_augment_any(&a));
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -175,6 +181,123 @@ static void test_cutout(void **state)
     assert_int_equal(most, 36);
 }
 
+/* The share that stays, and what happens to the others is what would have happened anyway. */
+static void test_clean(void **state)
+{
+    (void)state;
+    float x[N], y[N], z[N], scratch[N];
+    struct augment all = parsed("shift=2,rotate=7,cutout=3"),
+                   some = parsed("shift=2,rotate=7,cutout=3,clean=0.25"),
+                   no = parsed("shift=2,clean=1");
+    uint32_t same = 0;
+    picture(x);
+    for (uint64_t seed = 0; seed < 400; seed++) {
+        memcpy(y, x, sizeof x);
+        memcpy(z, x, sizeof x);
+        pith_augment(&all, seed, 2, H, W, y, scratch);
+        pith_augment(&some, seed, 2, H, W, z, scratch);
+        bool as_it_is = memcmp(x, z, sizeof x) == 0;
+        same += as_it_is;
+        assert_true(as_it_is || memcmp(y, z, sizeof y) == 0);
+        memcpy(z, x, sizeof x);
+        pith_augment(&no, seed, 2, H, W, z, scratch);
+        assert_memory_equal(x, z, sizeof x);
+    }
+    assert_in_range(same, 70, 130);
+}
+
+/* Each window is an exact copy, at whole pixels, and all windows come. */
+static void test_crop(void **state)
+{
+    (void)state;
+    float x[N], y[N], scratch[N];
+    struct augment a = parsed("crop=2");
+    uint32_t seen[5][5] = {{0}};
+    picture(x);
+    for (uint64_t seed = 0; seed < 500; seed++) {
+        uint32_t found = 0;
+        memcpy(y, x, sizeof x);
+        pith_augment(&a, seed, 2, H, W, y, scratch);
+        for (int dy = -2; dy <= 2; dy++)
+            for (int dx = -2; dx <= 2; dx++) {
+                uint32_t wrong = 0;
+                for (int i = 0; i < 2 * H; i++)
+                    for (int k = 0; k < W; k++) {
+                        int row = i % H + dy, col = k + dx;
+                        bool inside = row >= 0 && row < H && col >= 0 && col < W;
+                        float from = inside ? x[(i / H * H + row) * W + col] : 0;
+                        wrong += y[i * W + k] != from;
+                    }
+                seen[dy + 2][dx + 2] += wrong == 0;
+                found += wrong == 0;
+            }
+        assert_int_equal(found, 1);
+    }
+    for (int i = 0; i < 25; i++)
+        assert_in_range(seen[i / 5][i % 5], 5, 45);
+}
+
+static void statistics(const float *x, uint32_t n, double *mean, double *spread)
+{
+    double sum = 0, square = 0;
+    for (uint32_t i = 0; i < n; i++)
+        sum += (double)x[i] / n;
+    for (uint32_t i = 0; i < n; i++)
+        square += ((double)x[i] - sum) * ((double)x[i] - sum) / n;
+    *mean = sum;
+    *spread = sqrt(square);
+}
+
+/* What each changes, what it leaves, and how far it goes. */
+static void test_colours(void **state)
+{
+    (void)state;
+    enum { PLANE = H * W, ALL = 3 * PLANE };
+    static float x[ALL], y[ALL], scratch[ALL];
+    static const char *const texts[3] = {"brightness=0.5", "contrast=0.4", "saturation=0.4"};
+    double most[3] = {0};
+    for (uint32_t i = 0; i < ALL; i++)
+        x[i] = 3.0f + sinf((float)i * 0.7f) * (i < PLANE ? 1.0f : 0.3f);
+    double mean, spread, mean_y, spread_y;
+    statistics(x, ALL, &mean, &spread);
+    for (uint64_t seed = 0; seed < 200; seed++)
+        for (int way = 0; way < 3; way++) {
+            struct augment a = parsed(texts[way]);
+            memcpy(y, x, sizeof x);
+            pith_augment(&a, seed, 3, H, W, y, scratch);
+            statistics(y, ALL, &mean_y, &spread_y);
+            double moved = way == 0 ? fabs(mean_y - mean) / spread
+                           : way == 1
+                               ? fabs(spread_y / spread - 1)
+                               : fabs((double)(y[0] - y[PLANE]) / (double)(x[0] - x[PLANE]) - 1);
+            assert_true(moved <= (way ? 0.401 : 0.501));
+            most[way] = fmax(most[way], moved);
+            assert_true(way == 0 || fabs(mean_y - mean) < 1e-4);
+            assert_true(way != 0 || fabs(spread_y - spread) < 1e-4);
+            for (uint32_t i = 0; i < PLANE && way == 2; i++)
+                assert_true(fabsf(x[i] + x[i + PLANE] + x[i + 2 * PLANE] - y[i] - y[i + PLANE] -
+                                  y[i + 2 * PLANE]) < 1e-5f);
+        }
+    assert_true(most[0] > 0.4 && most[1] > 0.3 && most[2] > 0.3);
+}
+
+static void test_noise(void **state)
+{
+    (void)state;
+    float x[N], y[N], scratch[N];
+    struct augment a = parsed("noise=0.5");
+    double mean, spread, mean_x, spread_x;
+    picture(x);
+    memcpy(y, x, sizeof x);
+    statistics(x, N, &mean_x, &spread_x);
+    pith_augment(&a, 3, 2, H, W, y, scratch);
+    for (uint32_t i = 0; i < N; i++)
+        y[i] -= x[i];
+    statistics(y, N, &mean, &spread); /* of N Gaussian numbers: within 4 of their deviations */
+    assert_true(fabs(spread / spread_x - 0.5) < 0.5 * 4 / sqrt(2.0 * N));
+    assert_true(fabs(mean / spread_x) < 0.5 * 4 / sqrt((double)N));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_words),
@@ -182,6 +305,10 @@ int main(void)
                                        cmocka_unit_test(test_flip),
                                        cmocka_unit_test(test_shift_and_turn),
                                        cmocka_unit_test(test_elastic_is_smooth),
-                                       cmocka_unit_test(test_cutout)};
+                                       cmocka_unit_test(test_cutout),
+                                       cmocka_unit_test(test_clean),
+                                       cmocka_unit_test(test_crop),
+                                       cmocka_unit_test(test_colours),
+                                       cmocka_unit_test(test_noise)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

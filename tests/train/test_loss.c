@@ -57,6 +57,35 @@ static void test_classes(void **state)
     check_gradient(NULL, 0, 1, 4);
 }
 
+/* The loss of a target that is written out, and its gradient p - target. Sample 2 has no pair. */
+static void test_mixed_labels(void **state)
+{
+    (void)state;
+    const float share[SAMPLES] = {0.75f, 0.75f, 1}, smoothing = 0.1f, kl = 0.25f;
+    float d[SAMPLES * CLASSES], part[SAMPLES * CLASSES];
+    double loss =
+        pith_loss_classes(SAMPLES, CLASSES, logits, labels, smoothing, kl, 2, teacher, d).loss;
+    double by_teacher =
+        kl * pith_loss_classes(SAMPLES, CLASSES, logits, NULL, 0, 1, 2, teacher, part).loss;
+    loss += pith_loss_mixed(SAMPLES, CLASSES, logits, labels, share, smoothing, kl, d);
+    double expected = by_teacher;
+    for (int s = 0; s < SAMPLES; s++) {
+        double sum = 0;
+        for (int i = 0; i < CLASSES; i++)
+            sum += exp((double)logits[s * CLASSES + i]);
+        for (int i = 0; i < CLASSES; i++) {
+            double target = (double)smoothing / CLASSES, w = 1 - (double)smoothing;
+            target += i == labels[s] ? w * (double)share[s] : 0;
+            target += s < 2 && i == labels[1 - s] ? w * 0.25 : 0;
+            double log_p = (double)logits[s * CLASSES + i] - log(sum);
+            expected -= 0.75 * target * log_p;
+            double slope = 0.75 * (exp(log_p) - target) + 0.25 * (double)part[s * CLASSES + i];
+            assert_true(fabs(slope - (double)d[s * CLASSES + i]) < 1e-6);
+        }
+    }
+    assert_true(fabs(loss - expected) < 1e-6);
+}
+
 static void test_large_scores(void **state)
 {
     (void)state;
@@ -117,8 +146,8 @@ static void test_schedules(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_classes), cmocka_unit_test(test_large_scores),
-        cmocka_unit_test(test_teacher_alike), cmocka_unit_test(test_squares),
-        cmocka_unit_test(test_schedules)};
+        cmocka_unit_test(test_classes),      cmocka_unit_test(test_mixed_labels),
+        cmocka_unit_test(test_large_scores), cmocka_unit_test(test_teacher_alike),
+        cmocka_unit_test(test_squares),      cmocka_unit_test(test_schedules)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

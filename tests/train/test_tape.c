@@ -344,6 +344,8 @@ static void refusals_name_the_node(void **state)
     struct pith_model *m = residual_net(1);
     m->batch_open = false;
     infer(m);
+    m->values[m->inputs[0]].dim[0] = 3;
+    infer(m);
     refuse(m, 16, PITH_ERR_UNSUPPORTED, "'image' has a fixed batch");
 }
 

@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: MIT */
+/* A run that is broken off, by a wish to stop or by the death of the process, ends in the same
+ * bytes when it goes on, whatever it trains under. What is no checkpoint of the run is refused, and
+ * the model then stays as it was. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include "model_state.h"
+#include "train/small_network.h"
+
+enum { PER_EPOCH = SAMPLES / 32, STEPS = 6 * PER_EPOCH };
+
+/* What a run trains under. */
+struct way {
+    bool batch_norm, mask, codebook, keep_best;
+    enum pith_optimizer optimizer;
+    float rate, average, clip_norm, rate_weight, softness;
+    double sparsity;
+    enum pith_score score;
+    const char *augment;
+    uint32_t levels, patience;
+};
+
+static const struct way ways[] = {
+    {.optimizer = PITH_ADAM},
+    {.optimizer = PITH_NESTEROV, .average = 0.9f, .clip_norm = 1, .mask = true},
+    {.optimizer = PITH_ADAMW, .codebook = true, .average = 0.95f, .clip_norm = 5},
+    /* so fast that later epochs are worse than some earlier one */
+    {.optimizer = PITH_ADAM, .rate = 3, .batch_norm = true, .keep_best = true, .patience = 3},
+    {.optimizer = PITH_SGD, .batch_norm = true, .mask = true, .codebook = true, .keep_best = true},
+    {.optimizer = PITH_ADAM, .sparsity = 0.5, .batch_norm = true},
+    {.optimizer = PITH_ADAM, .levels = 7, .sparsity = 0.4, .keep_best = true},
+    {.optimizer = PITH_ADAM, .levels = 5, .rate_weight = 0.05f, .average = 0.8f},
+    {.optimizer = PITH_ADAM, .codebook = true, .softness = 0.5f, .average = 0.8f},
+    {.optimizer = PITH_ADAM, .sparsity = 0.4, .score = PITH_SCORE_GATES},
+    {.optimizer = PITH_SGD, .sparsity = 0.4, .score = PITH_SCORE_VARIATIONAL, .rate = 0.01f},
+    {.optimizer = PITH_ADAM, .augment = "noise=0.1,mixup=0.5,clean=0.2", .keep_best = true},
+};
+enum { WAYS = sizeof ways / sizeof *ways };
+
+static char folder[64]; /* of the checkpoint */
+
+static void new_folder(void)
+{
+    snprintf(folder, sizeof folder, "/tmp/pith-checkpoint-XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(rmdir(folder), 0); /* the run makes it */
+}
+
+static const char *file_path(void)
+{
+    static char path[96];
+    snprintf(path, sizeof path, "%s/checkpoint", folder);
+    return path;
+}
+
+static void remove_folder(void)
+{
+    unlink(file_path());
+    assert_int_equal(rmdir(folder), 0); /* nothing else was left in it */
+}
+
+static struct pith_model *network(const struct way *w)
+{
+    struct pith_model *m = network_of(3, w->batch_norm);
+    if (w->codebook)
+        attach_codebook(m);
+    else if (w->mask)
+        attach_mask(m);
+    return m;
+}
+
+static struct pith_train_opts options(const struct way *w)
+{
+    struct pith_train_opts o = small_options();
+    o.optimizer = w->optimizer;
+    o.rate = w->rate > 0 ? w->rate : w->optimizer >= PITH_SGD ? 0.1f : 0.02f;
+    o.schedule = w->rate > 0 ? PITH_CONSTANT : PITH_COSINE;
+    o.average = w->average;
+    o.clip_norm = w->clip_norm;
+    o.keep_best = w->keep_best;
+    o.patience = w->patience;
+    o.sparsity = w->sparsity;
+    o.levels = w->levels;
+    o.rate_weight = w->rate_weight;
+    o.softness = w->softness;
+    o.score = w->score;
+    o.augment = w->augment;
+    o.prune_every = 5;
+    return o;
+}
+
+/* What a run left. */
+struct outcome {
+    enum pith_status status;
+    struct pith_train_result r;
+    struct pith_buffer model;
+    struct pith_error err;
+};
+
+static struct outcome run(const struct way *w, const struct pith_train_opts *o)
+{
+    struct outcome made = {0};
+    struct pith_model *m = network(w);
+    struct pith_data *data = clouds(0), *val = clouds(0);
+    made.status = pith_train(m, data, val, o, &made.r, &made.err);
+    assert_int_equal(pith_model_state_save(m, &made.model), PITH_OK);
+    pith_data_free(data);
+    pith_data_free(val);
+    pith_model_free(m);
+    return made;
+}
+
+static void same_outcome(const struct outcome *a, const struct outcome *b, size_t way, int at)
+{
+    if (a->status || b->status)
+        fail_msg("way %zu, broken off at %d: '%s' '%s'", way, at, a->err.text, b->err.text);
+    if (a->model.bytes != b->model.bytes || memcmp(a->model.data, b->model.data, a->model.bytes))
+        fail_msg("way %zu, broken off at %d: the models differ", way, at);
+    assert_int_equal(a->r.epochs, b->r.epochs);
+    assert_int_equal(a->r.best_epoch, b->r.best_epoch);
+    assert_true(a->r.loss == b->r.loss && a->r.val_loss == b->r.val_loss);
+    assert_true(a->r.accuracy == b->r.accuracy);
+    assert_int_equal(a->r.n_trained, b->r.n_trained);
+    assert_int_equal(a->r.kept, b->r.kept);
+}
+
+/* ---- breaking off -------------------------------------------------------------------------------
+ */
+
+struct hook {
+    int steps, at, epochs;
+    bool dies;
+};
+
+static bool at_step(void *user)
+{
+    struct hook *h = user;
+    if (++h->steps != h->at)
+        return false;
+    if (h->dies)
+        raise(SIGKILL);
+    return true;
+}
+
+static void count_epochs(void *user, const struct pith_train_progress *p)
+{
+    struct hook *h = user;
+    assert_int_equal(p->epoch, ++h->epochs);
+}
+
+static void test_stop_and_go_on(void **state)
+{
+    (void)state;
+    static const int places[] = {1, PER_EPOCH, 3 * PER_EPOCH + 2, STEPS};
+    for (size_t i = 0; i < WAYS; i++) {
+        struct pith_train_opts o = options(&ways[i]);
+        struct outcome whole = run(&ways[i], &o), part;
+        for (size_t k = 0; k < sizeof places / sizeof *places; k++) {
+            int at = places[k];
+            struct hook h = {.at = at};
+            new_folder();
+            o.checkpoint = folder;
+            o.resume = true; /* nothing is there at first */
+            o.stop = at_step;
+            o.progress = count_epochs;
+            o.user = &h;
+            for (int more = 0; more < 3; more++) {
+                o.threads = 1 + (uint32_t)more % 2;
+                part = run(&ways[i], &o);
+                assert_int_equal(part.status, PITH_OK);
+                pith_buffer_free(&part.model);
+                h = (struct hook){.at = 7};
+            }
+            o.stop = NULL;
+            part = run(&ways[i], &o);
+            assert_int_equal(h.epochs, part.r.epochs); /* all are told of */
+            same_outcome(&whole, &part, i, at);
+            pith_buffer_free(&part.model);
+            h.epochs = 0;
+            part = run(&ways[i], &o); /* what is over is over */
+            assert_int_equal(h.epochs, part.r.epochs);
+            same_outcome(&whole, &part, i, at);
+            pith_buffer_free(&part.model);
+            remove_folder();
+        }
+        pith_buffer_free(&whole.model);
+    }
+}
+
+static void test_death(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < WAYS; i++) {
+        struct pith_train_opts o = options(&ways[i]);
+        struct outcome whole = run(&ways[i], &o), part;
+        o.checkpoint_every = i % 2 ? 3 : 0;
+        new_folder();
+        o.checkpoint = folder;
+        o.resume = true;
+        for (int at = 5; at < STEPS; at += 37) {
+            struct hook h = {.at = at, .dies = true};
+            int status;
+            pid_t child = fork();
+            o.stop = at_step;
+            o.user = &h;
+            if (child == 0) {
+                run(&ways[i], &o);
+                _exit(0);
+            }
+            assert_int_equal(waitpid(child, &status, 0), child);
+            assert_true(WIFSIGNALED(status) || at > PER_EPOCH);
+        }
+        o.stop = NULL;
+        part = run(&ways[i], &o);
+        same_outcome(&whole, &part, i, -1);
+        pith_buffer_free(&part.model);
+        pith_buffer_free(&whole.model);
+        remove_folder();
+    }
+}
+
+/* ---- refusals -----------------------------------------------------------------------------------
+ */
+
+static struct pith_train_opts broken_off(const struct way *w)
+{
+    static struct hook h;
+    struct pith_train_opts o = options(w);
+    h = (struct hook){.at = 20};
+    new_folder();
+    o.checkpoint = folder;
+    o.stop = at_step;
+    o.user = &h;
+    struct outcome part = run(w, &o);
+    assert_int_equal(part.status, PITH_OK);
+    pith_buffer_free(&part.model);
+    o.stop = NULL;
+    o.resume = true;
+    return o;
+}
+
+static void refuse(const struct way *w, const struct pith_train_opts *o, enum pith_status status,
+                   const char *words)
+{
+    struct outcome made = run(w, o);
+    struct pith_model *m = network(w);
+    struct pith_buffer before = {0};
+    assert_int_equal(pith_model_state_save(m, &before), PITH_OK);
+    if (made.status != status || !strstr(made.err.text, words))
+        fail_msg("status %d, '%s' does not say '%s'", made.status, made.err.text, words);
+    assert_int_equal(before.bytes, made.model.bytes);
+    assert_memory_equal(before.data, made.model.data, before.bytes);
+    pith_buffer_free(&before);
+    pith_buffer_free(&made.model);
+    pith_model_free(m);
+}
+
+static void test_other_runs(void **state)
+{
+    (void)state;
+    struct pith_train_opts o = broken_off(&ways[3]), other = o;
+    other.epochs = 7;
+    refuse(&ways[3], &other, PITH_ERR_ARGUMENT, "there 'epochs 6', here 'epochs 7'");
+    other = o;
+    other.rate = 0.25f;
+    refuse(&ways[3], &other, PITH_ERR_ARGUMENT, "here 'rate 0.25'");
+    other = o;
+    other.seed = 2;
+    refuse(&ways[3], &other, PITH_ERR_ARGUMENT, "there 'seed 1', here 'seed 2'");
+    refuse(&ways[0], &o, PITH_ERR_ARGUMENT, "graph of the model");
+    struct way masked = ways[3];
+    masked.mask = true;
+    refuse(&masked, &o, PITH_ERR_ARGUMENT, "weights of the model");
+    other = o;
+    other.checkpoint = NULL;
+    refuse(&ways[3], &other, PITH_ERR_ARGUMENT, "folder");
+    other.checkpoint = "/proc/nowhere";
+    refuse(&ways[3], &other, PITH_ERR_IO, "/proc/nowhere");
+    remove_folder();
+}
+
+static struct pith_buffer file_bytes(void)
+{
+    struct pith_buffer b = {malloc(1 << 20), 0};
+    FILE *f = fopen(file_path(), "rb");
+    assert_non_null(f);
+    b.bytes = fread(b.data, 1, 1 << 20, f);
+    fclose(f);
+    return b;
+}
+
+static void put_file(const uint8_t *data, size_t n)
+{
+    FILE *f = fopen(file_path(), "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(data, 1, n, f), n);
+    fclose(f);
+}
+
+static void test_damage(void **state)
+{
+    (void)state;
+    struct pith_train_opts o = broken_off(&ways[4]);
+    struct pith_buffer good = file_bytes();
+    for (size_t i = 0; i < good.bytes; i += 1 + good.bytes / 40) {
+        good.data[i] ^= 0x10;
+        put_file(good.data, good.bytes);
+        good.data[i] ^= 0x10;
+        refuse(&ways[4], &o, i >= 8 && i < 12 ? PITH_ERR_VERSION : PITH_ERR_CORRUPT, folder);
+        put_file(good.data, i);
+        refuse(&ways[4], &o, i ? PITH_ERR_CORRUPT : PITH_ERR_IO, folder);
+    }
+    put_file((const uint8_t *)"PITHRUN\0\2\0\0\0 and what comes later", 32);
+    refuse(&ways[4], &o, PITH_ERR_VERSION, "version 2, not 1");
+    put_file(good.data, good.bytes);
+    struct outcome part = run(&ways[4], &o);
+    assert_int_equal(part.status, PITH_OK);
+    pith_buffer_free(&part.model);
+    pith_buffer_free(&good);
+    remove_folder();
+}
+
+/* As on a full disk: the run ends, and the last checkpoint that could be written stays. */
+static void test_no_space(void **state)
+{
+    (void)state;
+    struct pith_train_opts o = broken_off(&ways[0]);
+    struct pith_buffer good = file_bytes();
+    struct rlimit limit, small;
+    void (*was)(int) = signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    small = limit;
+    small.rlim_cur = good.bytes / 2;
+    struct pith_data *data = clouds(0), *val = clouds(0);
+    struct pith_model *m = network(&ways[0]);
+    struct pith_error err = {0};
+    struct pith_train_result r;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    enum pith_status status = pith_train(m, data, val, &o, &r, &err);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    signal(SIGXFSZ, was);
+    assert_int_equal(status, PITH_ERR_IO);
+    assert_non_null(strstr(err.text, file_path()));
+    struct pith_buffer now = file_bytes();
+    assert_int_equal(now.bytes, good.bytes);
+    assert_memory_equal(now.data, good.data, good.bytes);
+    pith_buffer_free(&now);
+    pith_buffer_free(&good);
+    pith_data_free(data);
+    pith_data_free(val);
+    pith_model_free(m);
+    remove_folder();
+}
+
+/* A loss that is not finite ends the run; its last checkpoint stays. */
+static void test_not_finite(void **state)
+{
+    (void)state;
+    struct pith_train_opts o = options(&ways[0]);
+    struct stat st;
+    o.optimizer = PITH_SGD;
+    o.momentum = 0;
+    o.schedule = PITH_CONSTANT;
+    o.rate = 1e13f;
+    o.checkpoint_every = 1;
+    new_folder();
+    o.checkpoint = folder;
+    refuse(&ways[0], &o, PITH_ERR_GOAL, "the checkpoint is of step ");
+    assert_int_equal(stat(file_path(), &st), 0);
+    /* a new run does not keep the old one's */
+    struct hook h = {.at = 1};
+    o.rate = 0.1f;
+    o.checkpoint_every = 0;
+    o.epochs = 1;
+    struct outcome part = run(&ways[0], &o);
+    assert_int_equal(part.status, PITH_OK);
+    pith_buffer_free(&part.model);
+    o.stop = at_step;
+    o.user = &h;
+    o.resume = true;
+    part = run(&ways[0], &o);
+    assert_int_equal(part.status, PITH_OK);
+    assert_int_equal(h.steps, 0);
+    pith_buffer_free(&part.model);
+    remove_folder();
+}
+
+/* ---- options of other versions ------------------------------------------------------------------
+ */
+
+static void test_size_bytes(void **state)
+{
+    (void)state;
+    struct {
+        struct pith_train_opts o;
+        uint8_t more[16];
+    } given, old;
+    struct outcome whole, part;
+    uint32_t short_bytes = offsetof(struct pith_train_opts, sparsity);
+    given.o = options(&ways[0]);
+    whole = run(&ways[0], &given.o);
+    memset(&old, 0x5a, sizeof old);
+    pith_train_opts_init(&old.o, short_bytes);
+    assert_int_equal(((uint8_t *)&old)[short_bytes], 0x5a);
+    assert_int_equal(old.o.size_bytes, short_bytes);
+    assert_true(old.o.temperature == given.o.temperature);
+    memcpy(&old.o, &given.o, short_bytes);
+    old.o.size_bytes = short_bytes;
+    part = run(&ways[0], &old.o); /* what it does not know of is not read */
+    same_outcome(&whole, &part, 0, 0);
+    pith_buffer_free(&part.model);
+    pith_train_opts_init(&given.o, sizeof given);
+    for (size_t i = 0; i < sizeof given.more; i++)
+        assert_int_equal(given.more[i], 0);
+    given.o = options(&ways[0]);
+    given.o.size_bytes = sizeof given;
+    part = run(&ways[0], &given.o);
+    same_outcome(&whole, &part, 0, 0);
+    pith_buffer_free(&part.model);
+    given.more[3] = 1;
+    refuse(&ways[0], &given.o, PITH_ERR_ARGUMENT, "options of another version");
+    given.o.size_bytes = 0;
+    refuse(&ways[0], &given.o, PITH_ERR_ARGUMENT, "options of another version");
+    pith_buffer_free(&whole.model);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_stop_and_go_on), cmocka_unit_test(test_death),
+        cmocka_unit_test(test_other_runs),     cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_no_space),       cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_size_bytes)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/* A network whose file has a batch of one learns from its teacher alone: no labels, judged by the
+ * teacher's answers; hints draw what is inside of it along; mixed samples have mixed labels. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "model/sample_models.h"
+#include "pith_host.h"
+#include "pith_train.h"
+
+enum { INPUTS = 6, HIDDEN = 12, CLASSES = 4, SAMPLES = 512 };
+
+static struct pith_data *unlabelled(uint64_t seed)
+{
+    static float x[SAMPLES * INPUTS];
+    struct sample_random r = sample_random_of(seed);
+    struct pith_buffer npy;
+    struct pith_data *data = NULL;
+    struct pith_error err = {0};
+    for (uint32_t i = 0; i < SAMPLES * INPUTS; i++)
+        x[i] = sample_gauss(&r);
+    assert_int_equal(
+        pith_npy_write(PITH_F32, 2, (const uint32_t[]){SAMPLES, INPUTS}, x, &npy, &err), PITH_OK);
+    struct pith_data_opts o = {.size_bytes = sizeof o,
+                               .path = "points.npy",
+                               .content = npy.data,
+                               .content_bytes = npy.bytes,
+                               .rank = 2,
+                               .dim = {1, INPUTS}};
+    if (pith_data_open(&o, &data, &err))
+        fail_msg("%s", err.text);
+    pith_buffer_free(&npy);
+    return data;
+}
+
+/* Batch 1, fixed: a Reshape is in the way; Softmax at the end. */
+static struct pith_model *network(uint64_t seed)
+{
+    struct sample_random r = sample_random_of(seed);
+    struct pith_model *m = sample_new();
+    struct pith_error err = {0};
+    uint32_t x = add_value(m, "x", PITH_F32, 2, (const uint32_t[]){1, INPUTS});
+    m->inputs[m->n_inputs++] = x;
+    uint32_t h = add_layer(m, &r, PITH_OP_GEMM, "fc1", x, 2, (const uint32_t[]){HIDDEN, INPUTS});
+    h = add_node(m, PITH_OP_TANH, "act", "hidden", 1, &h)->out[0];
+    struct pith_node *reshape = add_node(m, PITH_OP_RESHAPE, "shape", "shaped", 1, &h);
+    reshape->attr[ATTR_RESHAPE_DIMS] = 2;
+    reshape->attr[ATTR_RESHAPE_DIMS + 1] = 1;
+    reshape->attr[ATTR_RESHAPE_DIMS + 2] = HIDDEN;
+    h = add_layer(m, &r, PITH_OP_GEMM, "fc2", reshape->out[0], 2,
+                  (const uint32_t[]){CLASSES, HIDDEN});
+    struct pith_node *softmax = add_node(m, PITH_OP_SOFTMAX, "softmax", "p", 1, &h);
+    softmax->attr[ATTR_SOFTMAX_AXIS] = 1;
+    m->outputs[m->n_outputs++] = softmax->out[0];
+    assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
+    return m;
+}
+
+static struct pith_train_opts options(const struct pith_model *teacher)
+{
+    struct pith_train_opts o;
+    pith_train_opts_init(&o, sizeof o);
+    o.epochs = 30;
+    o.batch = 32;
+    o.rate = 0.02f;
+    o.threads = 1;
+    o.loss = PITH_DISTILL;
+    o.teacher = teacher;
+    return o;
+}
+
+static struct pith_train_result trained(struct pith_model *m, const struct pith_train_opts *o)
+{
+    struct pith_data *data = unlabelled(1), *val = unlabelled(2);
+    struct pith_train_result r;
+    struct pith_error err = {0};
+    if (pith_train(m, data, val, o, &r, &err))
+        fail_msg("%s", err.text);
+    pith_data_free(data);
+    pith_data_free(val);
+    return r;
+}
+
+static void learns_from_the_teacher_alone(void **state)
+{
+    (void)state;
+    struct pith_model *teacher = network(3), *m = network(4);
+    struct pith_train_opts o = options(teacher);
+    o.epochs = 1;
+    o.rate = 1e-9f;
+    struct pith_train_result before = trained(m, &o);
+    o = options(teacher);
+    o.keep_best = true;
+    struct pith_train_result r = trained(m, &o);
+    assert_true(before.val_accuracy < 0.6);
+    if (!(r.val_accuracy > 0.85 && r.val_loss < before.val_loss / 10))
+        fail_msg("agreement %g -> %g, loss %g -> %g", before.val_accuracy, r.val_accuracy,
+                 before.val_loss, r.val_loss);
+    assert_false(m->batch_open);
+    assert_int_equal(m->values[m->inputs[0]].dim[0], 1);
+    pith_model_free(m);
+    m = network(3); /* the teacher itself: nothing is left to learn */
+    o.epochs = 1;
+    o.rate = 1e-9f;
+    r = trained(m, &o);
+    assert_true(r.val_accuracy == 1 && r.val_loss < 1e-6);
+    pith_model_free(m);
+    pith_model_free(teacher);
+}
+
+static double hidden_difference(const struct pith_model *a, const struct pith_model *b)
+{
+    double sum = 0;
+    for (uint32_t v = 0; v < a->n_values; v++)
+        if (strcmp(a->values[v].name, "fc1.weight") == 0)
+            for (uint64_t i = 0; i < a->values[v].constant->count; i++)
+                sum += fabs((double)((float *)a->values[v].constant->data)[i] -
+                            (double)((float *)b->values[v].constant->data)[i]);
+    return sum;
+}
+
+/* With a hint on the hidden layer the weights before it become the teacher's own. */
+static void hints_draw(void **state)
+{
+    (void)state;
+    static const struct pith_train_hint hint = {"act", "hidden", 20};
+    struct pith_model *teacher = network(3), *m = network(4), *with = network(4);
+    struct pith_train_opts o = options(teacher);
+    double first = hidden_difference(m, teacher);
+    trained(m, &o);
+    o.hints = &hint;
+    o.n_hints = 1;
+    trained(with, &o);
+    if (!(hidden_difference(with, teacher) < 0.2 * first &&
+          hidden_difference(m, teacher) > 0.3 * first))
+        fail_msg("%g: without %g, with %g", first, hidden_difference(m, teacher),
+                 hidden_difference(with, teacher));
+    pith_model_free(teacher);
+    pith_model_free(m);
+    pith_model_free(with);
+}
+
+/* The number of threads does not show, with everything on. */
+static void same_on_all_threads(void **state)
+{
+    (void)state;
+    static const struct pith_train_hint hint = {"act", "hidden", 1};
+    struct pith_model *teacher = network(3), *m[2] = {network(4), network(4)};
+    struct pith_train_opts o = options(teacher);
+    o.epochs = 2;
+    o.hints = &hint;
+    o.n_hints = 1;
+    o.augment = "noise=0.1,mixup=0.5";
+    for (uint32_t i = 0; i < 2; i++) {
+        o.threads = 1 + i;
+        trained(m[i], &o);
+    }
+    assert_null(sample_difference(m[0], m[1]));
+    pith_model_free(teacher);
+    pith_model_free(m[0]);
+    pith_model_free(m[1]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(learns_from_the_teacher_alone),
+                                       cmocka_unit_test(hints_draw),
+                                       cmocka_unit_test(same_on_all_threads)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/* Normalisation, Add and Relu in one step against the same three steps, which a hint at each of the
+ * values between them enforces: outputs and all gradients to the bit. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <math.h>
+#include "model/sample_models.h"
+#include "pith_train.h"
+#include "tape_state.h"
+
+static const char *named(const struct pith_model *m, const char *what)
+{
+    static char name[4][32];
+    static unsigned turn;
+    char *to = name[turn++ % 4];
+    snprintf(to, sizeof name[0], "%s%u", what, m->n_values);
+    return to;
+}
+
+enum { C = 18 }; /* a vector and a tail */
+
+static uint32_t conv(struct pith_model *m, struct sample_random *r, uint32_t x)
+{
+    uint32_t w = add_constant(m, r, named(m, "w"), 4, (const uint32_t[]){C, C, 1, 1});
+    struct pith_const *k = m->values[w].constant;
+    for (uint64_t i = 0; i < k->count; i++)
+        ((float *)k->data)[i] *= 0.3f;
+    return add_node(m, PITH_OP_CONV, named(m, "conv"), named(m, "y"), 2, (const uint32_t[]){x, w})
+        ->out[0];
+}
+
+static uint32_t batch_norm(struct pith_model *m, struct sample_random *r, uint32_t x)
+{
+    uint32_t in[5] = {x}, c = C;
+    for (uint32_t i = 1; i < 5; i++)
+        in[i] = add_constant(m, r, named(m, "bn"), 1, &c);
+    for (uint32_t i = 0; i < c; i++) {
+        float *variance = (float *)m->values[in[4]].constant->data + i;
+        *variance = 0.5f + *variance * *variance;
+    }
+    return add_node(m, PITH_OP_BATCH_NORM, named(m, "norm"), named(m, "normed"), 5, in)->out[0];
+}
+
+static uint32_t relu(struct pith_model *m, uint32_t x)
+{
+    return add_node(m, PITH_OP_RELU, named(m, "act"), named(m, "acted"), 1, &x)->out[0];
+}
+
+static uint32_t add(struct pith_model *m, uint32_t a, uint32_t b)
+{
+    return add_node(m, PITH_OP_ADD, named(m, "sum"), named(m, "summed"), 2,
+                    (const uint32_t[]){a, b})
+        ->out[0];
+}
+
+/* Norm and Relu; a block whose shortcut is a value; one whose shortcut is a norm of its own; a norm
+ * that two read. */
+static struct pith_model *net(uint64_t seed)
+{
+    struct sample_random r = sample_random_of(seed);
+    struct pith_model *m = sample_new();
+    uint32_t x = add_value(m, "image", PITH_F32, 4, (const uint32_t[]){1, C, 5, 7});
+    m->inputs[m->n_inputs++] = x;
+    m->batch_open = true;
+    x = relu(m, batch_norm(m, &r, conv(m, &r, x)));
+    x = relu(m, add(m, x, batch_norm(m, &r, conv(m, &r, x))));
+    x = relu(m, add(m, batch_norm(m, &r, conv(m, &r, x)), batch_norm(m, &r, conv(m, &r, x))));
+    uint32_t both = batch_norm(m, &r, conv(m, &r, x));
+    x = add(m, relu(m, both), both);
+    x = add_node(m, PITH_OP_GLOBAL_AVERAGE_POOL, "pool", "pooled", 1, &x)->out[0];
+    m->outputs[m->n_outputs++] = x;
+    return m;
+}
+
+static struct tape *run(const struct pith_model *m, const uint32_t *hint, uint32_t n_hints,
+                        uint32_t threads)
+{
+    struct tape *t = NULL;
+    struct pith_error err = {0};
+    struct sample_random r = sample_random_of(9);
+    const struct tape_opts o = {
+        .batch = 24, .threads = threads, .training = true, .hint = hint, .n_hints = n_hints};
+    if (pith_tape_new(m, &o, &t, &err))
+        fail_msg("%s", err.text);
+    for (uint32_t s = 0; s < PITH_TRAIN_SLICES; s++) {
+        struct tape_tensor *x = pith_tape_input(t, s, 0);
+        for (size_t k = 0; k < shape_elems(&x->shape); k++)
+            ((float *)x->data)[k] = sample_gauss(&r);
+    }
+    pith_tape_forward(t);
+    for (uint32_t s = 0; s < PITH_TRAIN_SLICES; s++) {
+        struct tape_tensor *y = pith_tape_output(t, s, 0);
+        for (size_t i = 0; i < shape_elems(&y->shape); i++)
+            y->grad[i] += (float)sin(1.0 + 0.7 * (double)i + s);
+    }
+    pith_tape_backward(t);
+    return t;
+}
+
+static void check_same(struct tape *a, struct tape *b)
+{
+    uint32_t n, n_b;
+    for (uint32_t s = 0; s < PITH_TRAIN_SLICES; s++)
+        assert_memory_equal(pith_tape_output(a, s, 0)->data, pith_tape_output(b, s, 0)->data,
+                            C * 3 * sizeof(float));
+    const struct tape_parameter *p = pith_tape_parameters(a, &n), *q = pith_tape_parameters(b, &n_b);
+    assert_int_equal(n, n_b);
+    for (uint32_t i = 0; i < n; i++) {
+        double sum = 0;
+        for (uint64_t k = 0; k < p[i].count; k++)
+            sum += fabs((double)p[i].grad[k]);
+        assert_true(sum > 0);
+        assert_memory_equal(p[i].grad, q[i].grad, p[i].count * sizeof(float));
+    }
+}
+
+static void same_as_apart(void **state)
+{
+    (void)state;
+    struct pith_model *m = net(7);
+    struct pith_error err = {0};
+    uint32_t hint[64], n_hints = 0;
+    if (pith_model_infer_shapes(m, &err))
+        fail_msg("%s", err.text);
+    for (uint32_t i = 0; i < m->n_nodes; i++)
+        if (m->nodes[i].op == PITH_OP_BATCH_NORM || m->nodes[i].op == PITH_OP_ADD)
+            hint[n_hints++] = m->nodes[i].out[0];
+    struct tape *apart = run(m, hint, n_hints, 1), *fused = run(m, NULL, 0, 1);
+    struct tape *threads = run(m, NULL, 0, 2);
+    /* one Relu; Add and Relu; the same; nothing of the last */
+    assert_int_equal(apart->n_steps - fused->n_steps, 1 + 2 + 2);
+    check_same(apart, fused);
+    check_same(fused, threads);
+    pith_tape_free(apart);
+    pith_tape_free(fused);
+    pith_tape_free(threads);
+    pith_model_free(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(same_as_apart)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: MIT */
+#include "free_numbers.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const uint8_t *alive_of(const struct free_numbers *f)
+{
+    return f->thin ? f->thin->alive : f->c->mask;
+}
+
+/* Number of the centroid of element k. */
+static uint64_t centroid_of(const struct pith_codebook *b, uint64_t k)
+{
+    return k / b->group_elems * b->n_centroids + b->index[k];
+}
+
+/* ---- opening ------------------------------------------------------------------------------------
+ */
+
+static struct pith_codebook *new_codebook(struct pith_model *m, uint64_t count, uint32_t levels)
+{
+    struct pith_codebook *b = pith_model_alloc(m, 1, sizeof *b);
+    if (!b)
+        return NULL;
+    *b = (struct pith_codebook){.n_centroids = 2 * levels + 1,
+                                .group_elems = count,
+                                .n_groups = 1,
+                                .centroid = pith_model_alloc(m, 2 * levels + 1, sizeof(float)),
+                                .index = pith_model_alloc(m, count, 1)};
+    return b->centroid && b->index ? b : NULL;
+}
+
+/* A codebook that is a uniform grid already, as an earlier run left it: its step, else 0. */
+static float step_of(const struct pith_codebook *b)
+{
+    if (!b || b->n_groups != 1 || b->n_centroids < 3)
+        return 0;
+    float step = b->centroid[b->n_centroids / 2 + 1] - b->centroid[b->n_centroids / 2];
+    for (uint32_t i = 0; i < b->n_centroids; i++)
+        if (b->centroid[i] != (float)((int32_t)i - (int32_t)(b->n_centroids / 2)) * step)
+            return 0;
+    return step;
+}
+
+static float first_step(const struct pith_train_opts *o, const struct free_numbers *f)
+{
+    const uint8_t *alive = alive_of(f);
+    uint64_t n = 0;
+    double sum = 0, most = 0, step;
+    for (uint64_t k = 0; k < f->n; k++)
+        if (!alive || alive[k]) {
+            sum += fabs((double)f->p->data[k]);
+            most = fmax(most, fabs((double)f->p->data[k]));
+            n++;
+        }
+    step = f->p->is_weight ? sum / (double)(n + !n) * (double)o->first_step
+                           : most / (double)o->bias_levels;
+    return step > 1e-12 && isfinite(step) ? (float)step : 1e-3f;
+}
+
+static bool open_grid(struct pith_model *m, const struct pith_train_opts *o, uint32_t levels,
+                      struct free_numbers *f)
+{
+    float step = step_of(f->c->codebook);
+    bool kept = step > 0 && f->c->codebook->n_centroids == 2 * levels + 1;
+    f->grid = malloc(sizeof *f->grid);
+    f->value = malloc((size_t)f->n * sizeof *f->value);
+    struct pith_codebook *b = new_codebook(m, f->n, levels);
+    if (!f->grid || !f->value || !b)
+        return false;
+    memcpy(f->value, f->p->data, (size_t)f->n * sizeof *f->value);
+    pith_grid_init(f->grid, levels, kept ? step : first_step(o, f));
+    f->c->codebook = b;
+    return true;
+}
+
+static bool open_codebook(struct free_numbers *f)
+{
+    const struct pith_codebook *b = f->c->codebook;
+    f->n = b->n_groups * b->n_centroids;
+    f->value = malloc((size_t)f->n * sizeof *f->value);
+    if (f->value)
+        memcpy(f->value, b->centroid, (size_t)f->n * sizeof *f->value);
+    return f->value != NULL;
+}
+
+/* Numbers of the weights, then the centroids. */
+static bool open_soft(const struct pith_train_opts *o, struct free_numbers *f)
+{
+    const struct pith_codebook *b = f->c->codebook;
+    uint64_t count = f->p->count, centroids = b->n_groups * b->n_centroids;
+    f->n = count + centroids;
+    f->value = malloc((size_t)f->n * sizeof *f->value);
+    if (!f->value || !pith_soft_new(count, b->group_elems, b->n_centroids, b->centroid, o->softness,
+                                    &f->soft))
+        return false;
+    memcpy(f->value, f->p->data, (size_t)count * sizeof *f->value);
+    memcpy(f->value + count, b->centroid, (size_t)centroids * sizeof *f->value);
+    return true;
+}
+
+static bool is_noisy(const struct pith_train_opts *o, const struct free_numbers *f)
+{
+    return (o->score == PITH_SCORE_GATES || o->score == PITH_SCORE_VARIATIONAL) &&
+           o->sparsity > 0 && f->thin && f->thin->is_weight && !f->c->codebook;
+}
+
+/* Numbers of the weights, then of their noise. */
+static bool open_noise(const struct pith_train_opts *o, struct free_numbers *f)
+{
+    uint64_t count = f->p->count, seed = o->seed * UINT64_C(0x2545f4914f6cdd1d) + f->p->value;
+    f->n = 2 * count;
+    f->value = malloc((size_t)f->n * sizeof *f->value);
+    if (!f->value || !pith_noise_new(o->score, count, seed, f->value + count, &f->noise))
+        return false;
+    memcpy(f->value, f->p->data, (size_t)count * sizeof *f->value);
+    f->thin->saliency = f->noise->saliency;
+    return true;
+}
+
+bool pith_numbers_open(struct pith_model *m, const struct pith_train_opts *o,
+                       struct free_numbers *f)
+{
+    uint32_t levels = f->p->is_weight ? o->levels : o->bias_levels;
+    bool ok = true;
+    f->n = f->p->count;
+    f->value = f->p->data;
+    f->grad = f->p->grad;
+    f->own = levels > 0 || f->c->codebook || is_noisy(o, f);
+    if (levels)
+        ok = open_grid(m, o, levels, f);
+    else if (f->c->codebook)
+        ok = o->softness > 0 ? open_soft(o, f) : open_codebook(f);
+    else if (f->own)
+        ok = open_noise(o, f);
+    if (f->own) {
+        f->grad = calloc((size_t)f->n + 1, sizeof *f->grad);
+        ok = ok && f->grad;
+    }
+    if (ok && f->thin && !f->c->mask) {
+        f->c->mask = pith_model_alloc(m, f->p->count, 1);
+        ok = f->c->mask != NULL;
+        if (ok)
+            memset(f->c->mask, 1, (size_t)f->p->count);
+    }
+    if (ok) {
+        pith_numbers_count_levels(f);
+        pith_numbers_spread(f, f->value, f->p->data);
+    }
+    return ok;
+}
+
+void pith_numbers_close(struct free_numbers *f)
+{
+    if (f->own) {
+        free(f->value);
+        free(f->grad);
+    }
+    free(f->grid);
+    pith_soft_free(f->soft);
+    pith_noise_free(f->noise);
+    free(f->first);
+    free(f->second);
+    free(f->average);
+}
+
+void pith_numbers_state(struct free_numbers *f, uint32_t number, struct checkpoint *c)
+{
+    uint64_t bytes = f->n * sizeof *f->value;
+    pith_checkpoint_add(c, "tensor", number, f->p->data, f->p->count * sizeof *f->p->data);
+    pith_checkpoint_add(c, "value", number, f->own ? f->value : NULL, bytes);
+    pith_checkpoint_add(c, "first", number, f->first, bytes);
+    pith_checkpoint_add(c, "second", number, f->second, bytes);
+    pith_checkpoint_add(c, "average", number, f->average, bytes);
+    if (f->soft)
+        pith_checkpoint_add(c, "softness", number, &f->soft->share, sizeof f->soft->share);
+    if (f->noise) {
+        uint64_t floats = f->noise->count * sizeof(float);
+        pith_checkpoint_add(c, "quiet", number, &f->noise->quiet, sizeof f->noise->quiet);
+        pith_checkpoint_add(c, "noise cost", number, &f->noise->cost, sizeof f->noise->cost);
+        pith_checkpoint_add(c, "draw", number, f->noise->draw, floats);
+        pith_checkpoint_add(c, "saliency", number, f->noise->saliency, floats);
+    }
+    if (!f->grid)
+        return;
+    /* all of it but `levels`, which the options tell */
+    pith_checkpoint_add(c, "grid", number, &f->grid->step,
+                        sizeof *f->grid - offsetof(struct grid, step));
+    pith_checkpoint_add(c, "magnitude", number, f->magnitude, sizeof f->magnitude);
+}
+
+/* ---- there and back -----------------------------------------------------------------------------
+ */
+
+void pith_numbers_gather(struct free_numbers *f, float scale)
+{
+    const uint8_t *alive = alive_of(f);
+    const struct pith_codebook *b = f->grid ? NULL : f->c->codebook;
+    for (uint64_t k = 0; k < f->p->count; k++)
+        f->p->grad[k] *= scale;
+    if (f->thin && f->thin->is_weight)
+        pith_thin_observe(f->thin, f->p->grad);
+    if (f->soft) {
+        pith_soft_gradient(f->soft, f->value, f->value + f->p->count, alive, f->p->grad, f->grad,
+                           f->grad + f->p->count);
+        return;
+    }
+    if (f->noise) {
+        pith_noise_gradient(f->noise, f->value, f->value + f->p->count, alive, f->p->grad, f->grad,
+                            f->grad + f->p->count);
+        return;
+    }
+    if (b)
+        memset(f->grad, 0, (size_t)f->n * sizeof *f->grad);
+    for (uint64_t k = 0; k < f->p->count; k++) {
+        float g = alive && !alive[k] ? 0.0f : f->p->grad[k];
+        if (!b)
+            f->grad[k] = g;
+        else
+            f->grad[centroid_of(b, k)] += g;
+    }
+    if (f->grid)
+        f->step_gradient = pith_grid_gradient(f->grid, f->n, f->value, alive, f->grad);
+}
+
+void pith_numbers_spread(const struct free_numbers *f, const float *value, float *to)
+{
+    const uint8_t *alive = alive_of(f);
+    const struct pith_codebook *b = f->c->codebook;
+    if (f->soft) {
+        pith_soft_values(f->soft, value, value + f->p->count, alive, to);
+        return;
+    }
+    if (f->noise) {
+        pith_noise_values(f->noise, value, value + f->p->count, alive, to);
+        return;
+    }
+    for (uint64_t k = 0; k < f->p->count; k++) {
+        if (alive && !alive[k])
+            to[k] = 0;
+        else if (f->grid)
+            to[k] = (float)pith_grid_level(f->grid, value[k]) * f->grid->step;
+        else
+            to[k] = b ? value[centroid_of(b, k)] : value[k];
+    }
+}
+
+/* ---- rate ---------------------------------------------------------------------------------------
+ */
+
+void pith_numbers_count_levels(struct free_numbers *f)
+{
+    const uint8_t *alive = alive_of(f);
+    double n[129], sum = 0;
+    if (!f->grid)
+        return;
+    for (int k = 1; k <= f->grid->levels; k++)
+        n[k] = 0.5;
+    for (uint64_t k = 0; k < f->n; k++) {
+        int32_t q = alive && !alive[k] ? 0 : pith_grid_level(f->grid, f->value[k]);
+        n[q < 0 ? -q : q] += q != 0;
+    }
+    for (int k = 1; k <= f->grid->levels; k++)
+        sum += n[k];
+    for (int k = 1; k <= f->grid->levels; k++)
+        f->magnitude[k] = (float)(log2(sum / n[k]) + 1);
+}
+
+/* Bits between levels, spread evenly over the way from one to the next. */
+float pith_numbers_slope(const struct free_numbers *f, uint64_t k, float x)
+{
+    float a = fabsf(x) / f->grid->step;
+    int level = (int)a, last = f->grid->levels;
+    if (level == 0)
+        return (f->thin->bits[k] - THIN_VALUE_BITS + f->magnitude[1]) / f->grid->step;
+    if (level >= last)
+        return 0;
+    float more = f->magnitude[level + 1] - f->magnitude[level];
+    return more > 0 ? more / f->grid->step : 0;
+}
+
+static double entropy(double part)
+{
+    return part > 0 && part < 1 ? -part * log2(part) - (1 - part) * log2(1 - part) : 0;
+}
+
+struct level_counts {
+    uint64_t kept, live_rows, live_cols;
+    uint32_t *row, *col;
+};
+
+static void count_rows(const struct free_numbers *f, struct level_counts *n)
+{
+    uint64_t rows = f->thin->rows, cols = f->thin->cols, k = 0;
+    for (uint64_t i = 0; i < rows; i++)
+        for (uint64_t j = 0; j < cols; j++, k++) {
+            uint32_t there = f->p->data[k] != 0;
+            n->row[i] += there;
+            n->col[j] += there;
+        }
+    for (uint64_t i = 0; i < rows; i++) {
+        n->kept += n->row[i];
+        n->live_rows += n->row[i] > 0;
+    }
+    for (uint64_t j = 0; j < cols; j++)
+        n->live_cols += n->col[j] > 0;
+}
+
+/* Where the nonzeros are, as contexts of row and column would code it. */
+static double support_bits(const struct free_numbers *f, const struct level_counts *n)
+{
+    uint64_t rows = f->thin->rows, cols = f->thin->cols;
+    double bits = (double)rows * entropy((double)n->live_rows / (double)rows) +
+                  (double)cols * entropy((double)n->live_cols / (double)cols);
+    for (uint64_t i = 0; i < rows; i++)
+        for (uint64_t j = 0; j < cols && n->row[i]; j++) {
+            double p = (double)n->row[i] * n->col[j] / (double)(n->kept + !n->kept);
+            bits += n->col[j] ? entropy(p < 0.98 ? p : 0.98) : 0;
+        }
+    return bits;
+}
+
+double pith_numbers_bytes(const struct free_numbers *f)
+{
+    if (!f->grid)
+        return (double)f->p->count * 4;
+    double bits = 16;
+    if (f->thin && f->thin->is_weight) {
+        struct level_counts n = {.row = calloc((size_t)f->thin->rows, sizeof *n.row),
+                                 .col = calloc((size_t)f->thin->cols, sizeof *n.col)};
+        if (n.row && n.col) {
+            count_rows(f, &n);
+            bits += support_bits(f, &n);
+        }
+        free(n.row);
+        free(n.col);
+    }
+    for (uint64_t k = 0; k < f->n; k++) {
+        int32_t q = f->p->data[k] != 0 ? pith_grid_level(f->grid, f->value[k]) : 0;
+        bits += q ? (double)f->magnitude[q < 0 ? -q : q] : 0;
+    }
+    return bits / 8;
+}
+
+/* ---- the end ------------------------------------------------------------------------------------
+ */
+
+struct ranked {
+    float value;
+    uint32_t was;
+};
+
+static int by_value(const void *a, const void *b)
+{
+    const struct ranked *x = a, *y = b;
+    if (x->value != y->value)
+        return x->value < y->value ? -1 : 1;
+    return x->was < y->was ? -1 : x->was > y->was;
+}
+
+static void permute(float *a, const struct ranked *order, uint32_t n)
+{
+    float was[256];
+    if (!a)
+        return;
+    memcpy(was, a, n * sizeof *a);
+    for (uint32_t i = 0; i < n; i++)
+        a[i] = was[order[i].was];
+}
+
+/* Centroids may have passed each other: sorted again, with them the indices and what the optimizer
+ * knows of each. Equal ones are set apart by the next representable value, for codebooks are
+ * strictly ascending. */
+static void store_codebook(struct free_numbers *f)
+{
+    struct pith_codebook *b = f->c->codebook;
+    uint64_t first = f->soft ? f->p->count : 0; /* of the centroids among the numbers */
+    for (uint64_t group = 0; group < b->n_groups; group++) {
+        uint64_t at = group * b->n_centroids;
+        const float *effective = (f->average ? f->average : f->value) + first + at;
+        struct ranked r[256];
+        uint8_t now[256];
+        for (uint32_t i = 0; i < b->n_centroids; i++)
+            r[i] = (struct ranked){effective[i], i};
+        qsort(r, b->n_centroids, sizeof *r, by_value);
+        for (uint32_t i = 0; i < b->n_centroids; i++) {
+            now[r[i].was] = (uint8_t)i;
+            b->centroid[at + i] = r[i].value;
+            if (i > 0 && b->centroid[at + i] <= b->centroid[at + i - 1])
+                b->centroid[at + i] = nextafterf(b->centroid[at + i - 1], INFINITY);
+        }
+        for (uint64_t k = group * b->group_elems; k < (group + 1) * b->group_elems; k++)
+            b->index[k] = now[b->index[k]];
+        float *all[] = {f->value, f->first, f->second, f->average};
+        for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+            permute(all[i] ? all[i] + first + at : NULL, r, b->n_centroids);
+    }
+}
+
+static void store_grid(const struct free_numbers *f, const float *value)
+{
+    struct pith_codebook *b = f->c->codebook;
+    int32_t levels = f->grid->levels;
+    for (int32_t i = -levels; i <= levels; i++)
+        b->centroid[i + levels] = (float)i * f->grid->step;
+    for (uint64_t k = 0; k < f->n; k++)
+        b->index[k] = (uint8_t)(pith_grid_level(f->grid, value[k]) + levels);
+}
+
+/* What is 0 on the grid of a network that shrinks, or behind a gate, is removed, as far as its file
+ * goes. */
+static void store_mask(const struct free_numbers *f)
+{
+    const float *data = f->c->data;
+    for (uint64_t k = 0; k < f->p->count; k++)
+        f->c->mask[k] = f->thin->alive[k] && (!(f->grid || f->noise) || data[k] != 0);
+}
+
+/* Settled, whatever the temperature: what the file will hold. */
+static void put_centroids(const struct free_numbers *f)
+{
+    const struct pith_codebook *b = f->c->codebook;
+    const uint8_t *alive = alive_of(f);
+    float *data = f->c->data;
+    for (uint64_t k = 0; k < f->p->count; k++)
+        data[k] = alive && !alive[k] ? 0.0f : b->centroid[centroid_of(b, k)];
+}
+
+void pith_numbers_store(struct free_numbers *f)
+{
+    const float *value = f->average ? f->average : f->value;
+    if (f->grid) {
+        store_grid(f, value);
+    } else if (f->c->codebook) {
+        if (f->soft)
+            pith_soft_nearest(f->soft, value, value + f->p->count, f->c->codebook->index);
+        store_codebook(f);
+        value = f->c->codebook->centroid;
+    }
+    if (f->soft)
+        put_centroids(f);
+    else if (f->noise)
+        pith_noise_means(f->noise, value, value + f->p->count, alive_of(f), f->c->data);
+    else
+        pith_numbers_spread(f, value, f->c->data);
+    if (f->thin)
+        store_mask(f);
+}

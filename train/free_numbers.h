@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* free_numbers.h - what is free to move of one parameter tensor, under its support and grid.
+ *
+ * Plain: its elements. With a mask: its elements too, and those that are pruned get no gradient and
+ * stay 0. With a codebook: its centroids, whose gradient is the sum over their members (Han, Mao,
+ * Dally, 2016, section 3.3); with `softness` a number for each element too, by which it finds its
+ * centroid (soft_assign.h). With a score that is learned: its elements, and the noise of each
+ * (weight_noise.h). On a uniform grid: latent numbers, which forward sees rounded, and the
+ * step (grid.h). */
+#ifndef FREE_NUMBERS_H
+#define FREE_NUMBERS_H
+
+#include "grid.h"
+#include "soft_assign.h"
+#include "thinning.h"
+#include "weight_noise.h"
+
+struct free_numbers {
+    struct tape_parameter *p;
+    struct pith_const *c; /* of the model */
+    uint64_t n;
+    bool own;                        /* value and grad: else the parameter's */
+    float *value, *grad;             /* [n] */
+    float *first, *second, *average; /* moments [n]; NULL where the method has none */
+    struct thin_tensor *thin;        /* NULL: nothing is removed */
+    struct grid *grid;               /* NULL: none */
+    struct soft_assign *soft;        /* of a codebook; NULL: who belongs where is settled */
+    struct weight_noise *noise;      /* NULL: none */
+    double step_gradient;            /* of the last gather */
+    float magnitude[129];            /* bits of level k > 0, sign included */
+};
+
+/* f->p and f->thin are set. A grid and a support that is to shrink are put into f->c, in m's
+ * memory. False: out of memory. */
+bool pith_numbers_open(struct pith_model *m, const struct pith_train_opts *opts,
+                       struct free_numbers *f);
+void pith_numbers_close(struct free_numbers *f);
+/* What outlives a step, into a checkpoint, under this number. */
+void pith_numbers_state(struct free_numbers *f, uint32_t number, struct checkpoint *c);
+/* The gradient of the tensor, times scale, to that of what is free. */
+void pith_numbers_gather(struct free_numbers *f, float scale);
+/* The tensor that value [n] makes. */
+void pith_numbers_spread(const struct free_numbers *f, const float *value, float *to);
+/* Counts how often each level stands: what one costs. */
+void pith_numbers_count_levels(struct free_numbers *f);
+/* Bits a unit of |x| that a latent x pays, d(bits) / d|x|. */
+float pith_numbers_slope(const struct free_numbers *f, uint64_t k, float x);
+/* Estimated bytes of the tensor in a file. */
+double pith_numbers_bytes(const struct free_numbers *f);
+/* Values, mask, codebook into the model. Centroids are sorted, what the optimizer knows of each
+ * with them. */
+void pith_numbers_store(struct free_numbers *f);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* ranks.h - what the processes of one run do together (struct pith_ranks, pith_train.h). NULL, or
+ * one process: nothing. All call the same functions in the same order.
+ *
+ * A sum over ranks is taken along a tree: of neighbours, then of pairs, then of pairs of pairs. As
+ * each rank has neighbouring slices and adds them along the same tree, the sum over all slices is
+ *     ((0 + 1) + (2 + 3)) + ((4 + 5) + (6 + 7))
+ * however many ranks there are, and each of them has it: addition commutes. */
+#ifndef RANKS_H
+#define RANKS_H
+
+#include "channel_rows.h"
+#include "pith_train.h"
+
+/* The slices of this rank: first .. first + n - 1. */
+uint32_t pith_ranks_slices(const struct pith_ranks *k, uint32_t *first);
+
+enum { RANKS_SCRATCH_BYTES = 1 << 18 };
+/* v [n] becomes its sum over ranks; scratch: as large, but at most RANKS_SCRATCH_BYTES. */
+void pith_ranks_add_floats(const struct pith_ranks *k, const struct channel_rows *rows, float *v,
+                           size_t n, void *scratch);
+void pith_ranks_add_doubles(const struct pith_ranks *k, double *v, size_t n, void *scratch);
+
+/* Zeros in v [n] become what another rank has there. */
+void pith_ranks_join_floats(const struct pith_ranks *k, float *v, size_t n);
+uint32_t pith_ranks_least(const struct pith_ranks *k, uint32_t v);
+bool pith_ranks_any(const struct pith_ranks *k, bool v);
+/* The status of the first rank that has one, its message with it. */
+enum pith_status pith_ranks_agree(const struct pith_ranks *k, enum pith_status status,
+                                  struct pith_error *err);
+/* What rank `from` has, to all. */
+void pith_ranks_share(const struct pith_ranks *k, uint32_t from, void *data, size_t bytes);
+
+#endif

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/* run_identity.c - contents are told by a 64-bit hash (FNV-1a): it tells mistakes, not forgeries.
+ */
+#include "run_identity.h"
+#include "op.h"
+#include "pith_host.h"
+#include "tensor.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- text ---------------------------------------------------------------------------------------
+ */
+
+struct text {
+    char *at;
+    size_t n, room;
+    bool failed;
+};
+
+__attribute__((format(printf, 2, 3))) static void add(struct text *t, const char *format, ...)
+{
+    char line[512];
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    size_t length = n < 0 ? 0 : (size_t)n < sizeof line ? (size_t)n : sizeof line - 1;
+    if (t->n + length + 1 > t->room) {
+        size_t room = 2 * (t->n + length + 1) + 1024;
+        char *grown = realloc(t->at, room);
+        if (!grown) {
+            t->failed = true;
+            return;
+        }
+        t->at = grown;
+        t->room = room;
+    }
+    memcpy(t->at + t->n, line, length + 1);
+    t->n += length;
+}
+
+/* ---- contents -----------------------------------------------------------------------------------
+ */
+
+static uint64_t hash(uint64_t h, const void *data, size_t n)
+{
+    const uint8_t *p = data;
+    for (size_t i = 0; i < n && p; i++)
+        h = (h ^ p[i]) * UINT64_C(0x100000001b3);
+    return h;
+}
+
+static const uint64_t hash_start = UINT64_C(0xcbf29ce484222325);
+
+static uint64_t graph_hash(const struct pith_model *m)
+{
+    uint64_t h = hash(hash_start, m->inputs, m->n_inputs * sizeof *m->inputs);
+    h = hash(h, m->outputs, m->n_outputs * sizeof *m->outputs);
+    for (uint32_t i = 0; i < m->n_nodes; i++) {
+        const struct pith_node *n = &m->nodes[i];
+        h = hash(h, &n->op, sizeof n->op);
+        h = hash(h, n->attr, pith_op_get(n->op)->n_slots * sizeof *n->attr);
+        h = hash(h, n->in, n->n_in * sizeof *n->in);
+        h = hash(h, n->out, n->n_out * sizeof *n->out);
+    }
+    for (uint32_t i = 0; i < m->n_values; i++) {
+        const struct pith_value *v = &m->values[i];
+        h = hash(h, &v->type, sizeof v->type);
+        h = hash(h, v->dim, v->rank * sizeof *v->dim);
+    }
+    return h;
+}
+
+static uint64_t weights_hash(const struct pith_model *m)
+{
+    uint64_t h = hash_start;
+    for (uint32_t i = 0; i < m->n_values; i++) {
+        const struct pith_const *c = m->values[i].constant;
+        if (!c)
+            continue;
+        h = hash(h, c->data, (size_t)c->count * pith_type_bytes(m->values[i].type));
+        h = hash(h, c->mask, (size_t)c->count);
+        const struct pith_codebook *b = c->codebook;
+        if (!b)
+            continue;
+        h = hash(h, b->centroid, (size_t)(b->n_groups * b->n_centroids) * sizeof *b->centroid);
+        h = hash(h, b->index, (size_t)c->count);
+    }
+    return h;
+}
+
+static void add_model(struct text *t, const char *what, const struct pith_model *m)
+{
+    if (!m)
+        return;
+    add(t, "graph of the %s %016" PRIx64 "\n", what, graph_hash(m));
+    add(t, "weights of the %s %016" PRIx64 "\n", what, weights_hash(m));
+}
+
+/* How many samples, and what the first, the middle and the last hold. */
+static enum pith_status add_data(struct text *t, const char *what, struct pith_data *data,
+                                 struct pith_error *err)
+{
+    if (!data)
+        return PITH_OK;
+    uint64_t n = pith_data_count(data), elems = pith_data_elems(data), h = hash_start;
+    const uint64_t sample[] = {0, n / 2, n - 1};
+    float *x = malloc((size_t)(elems + 1) * sizeof *x);
+    enum pith_status status =
+        x ? PITH_OK : pith_error_set(err, PITH_ERR_MEMORY, "not enough memory to train");
+    for (size_t i = 0; i < sizeof sample / sizeof *sample && !status && n; i++) {
+        status = pith_data_read(data, sample[i], x, NULL, err);
+        if (status)
+            continue;
+        int64_t label = pith_data_labelled(data) ? pith_data_label(data, sample[i]) : 0;
+        h = hash(hash(h, x, (size_t)elems * sizeof *x), &label, sizeof label);
+    }
+    free(x);
+    add(t, "%s %" PRIu64 " samples %016" PRIx64 "\n", what, n, h);
+    return status;
+}
+
+/* ---- options ------------------------------------------------------------------------------------
+ */
+
+enum kind { U32, U64, F32, F64, YES_NO };
+
+#define OPTION(kind, member)                                                                       \
+    {                                                                                              \
+#member, kind, offsetof(struct pith_train_opts, member)                                    \
+    }
+static const struct {
+    const char *name;
+    enum kind kind;
+    size_t at;
+} option[] = {
+    OPTION(U32, epochs),      OPTION(U32, batch),        OPTION(U64, seed),
+    OPTION(U32, optimizer),   OPTION(U32, schedule),     OPTION(U32, loss),
+    OPTION(F32, rate),        OPTION(F32, momentum),     OPTION(F32, beta1),
+    OPTION(F32, beta2),       OPTION(F32, weight_decay), OPTION(F32, clip_norm),
+    OPTION(F32, warm_up),     OPTION(F32, step_factor),  OPTION(F32, smoothing),
+    OPTION(F32, average),     OPTION(F32, temperature),  OPTION(F32, teacher_part),
+    OPTION(U32, patience),    OPTION(YES_NO, keep_best), OPTION(F64, sparsity),
+    OPTION(U32, score),       OPTION(F32, prune_until),  OPTION(F32, prune_power),
+    OPTION(U32, prune_every), OPTION(F32, regrow),       OPTION(U32, levels),
+    OPTION(U32, bias_levels), OPTION(F32, first_step), OPTION(F32, softness), OPTION(F32, noise_weight),
+      OPTION(F32, rate_weight),
+    OPTION(F32, rate_ramp),   OPTION(F64, enough),
+};
+
+static void add_options(struct text *t, const struct pith_train_opts *opts)
+{
+    for (size_t i = 0; i < sizeof option / sizeof *option; i++) {
+        const void *at = (const char *)opts + option[i].at;
+        switch (option[i].kind) {
+        case U32:
+            add(t, "%s %" PRIu32 "\n", option[i].name, *(const uint32_t *)at);
+            break;
+        case U64:
+            add(t, "%s %" PRIu64 "\n", option[i].name, *(const uint64_t *)at);
+            break;
+        case F32:
+            add(t, "%s %.9g\n", option[i].name, (double)*(const float *)at);
+            break;
+        case F64:
+            add(t, "%s %.17g\n", option[i].name, *(const double *)at);
+            break;
+        case YES_NO:
+            add(t, "%s %s\n", option[i].name, *(const bool *)at ? "yes" : "no");
+        }
+    }
+    add(t, "augment %.400s\n", opts->augment ? opts->augment : "none");
+    add(t, "versions %" PRIu32 "\n", opts->versions);
+    for (uint32_t i = 0; i < opts->n_hints; i++)
+        add(t, "hint %.200s from %.200s times %.9g\n", opts->hints[i].student,
+            opts->hints[i].teacher, (double)opts->hints[i].weight);
+}
+
+/* ---- the whole ----------------------------------------------------------------------------------
+ */
+
+enum pith_status pith_run_identity(const struct pith_model *m, struct pith_data *train,
+                                   struct pith_data *val, const struct pith_train_opts *opts,
+                                   char **text, struct pith_error *err)
+{
+    struct text t = {0};
+    add(&t, "pith %" PRIu32 "\n", pith_version());
+    add_model(&t, "model", m);
+    add_model(&t, "teacher", opts->teacher);
+    enum pith_status status = add_data(&t, "data", train, err);
+    if (!status)
+        status = add_data(&t, "validation", val, err);
+    add_options(&t, opts);
+    if (!status && t.failed)
+        status = pith_error_set(err, PITH_ERR_MEMORY, "not enough memory to train");
+    if (status)
+        free(t.at);
+    else
+        *text = t.at;
+    return status;
+}
+
+uint64_t pith_run_identity_hash(const char *text)
+{
+    return hash(hash_start, text, strlen(text));
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* thinning.h - which weights stay: removed little by little while the network trains.
+ *
+ * Every opts->prune_every steps the weights with the least score go, until as many are left as the
+ * schedule says (sparsity), and those that cost more bits than they are worth (rate_weight). A unit
+ * that reads nothing or that nobody reads goes whole, with its bias.
+ *
+ * The score is the loss that a removal costs, to second order with the diagonal Fisher information
+ * (LeCun et al., 1990), for each bit that it saves: 0.5 v w^2 / c. c is what an adaptive coder with
+ * contexts of row and column pays: with p = r_i k_j / d (densities of row, column, tensor) a weight
+ * that is there costs log2((1 - p) / p) more than one that is not, and its value. So weights in
+ * nearly empty rows and columns are dear, and pruning becomes structured by itself. */
+#ifndef THINNING_H
+#define THINNING_H
+
+#include "checkpoint.h"
+#include "pith_train.h"
+#include "tape.h"
+
+struct thinning;
+
+#define THIN_VALUE_BITS 2.5f /* sign and magnitude of a weight that is there, where no grid says */
+
+/* alive: 1 where a number may be other than 0; the optimizer keeps all others at 0. */
+struct thin_tensor {
+    uint32_t parameter; /* number in the tape's list */
+    bool is_weight;
+    uint64_t rows, cols, count, kept;
+    uint8_t *alive;         /* [count] */
+    float *importance;      /* [count] weights: moving average of the squared gradient; else NULL */
+    float *bits;            /* [count] weights: what it costs to be there rather than not; as of the
+                               last pith_thin_step */
+    uint32_t *in_row, *in_col; /* weights: kept in each row, column */
+    const float *saliency;     /* [count] of noisy weights: their score; else NULL; its owner's */
+    float dead_below;          /* weights this small go with the next removals; set by its owner */
+};
+
+/* For every weight, and every bias of one. masks of m: where they are 0 nothing is alive. */
+enum pith_status pith_thin_new(const struct pith_model *m, struct tape *t,
+                               const struct pith_train_opts *opts, struct thinning **made,
+                               struct pith_error *err);
+void pith_thin_free(struct thinning *h); /* accepts NULL */
+struct thin_tensor *pith_thin_tensors(struct thinning *h, uint32_t *n);
+/* The mean gradient of a batch: n_samples make one v. grad: [count] of each tensor. */
+void pith_thin_observe(struct thin_tensor *w, const float *grad);
+/* After step `step` of n_steps: value[i]: the numbers of tensor i. */
+void pith_thin_step(struct thinning *h, uint64_t step, uint64_t n_steps, uint32_t n_samples,
+                    float *const *value);
+/* What outlives a step, into a checkpoint. */
+void pith_thin_state(struct thinning *h, struct checkpoint *c);
+/* Weights that are alive. */
+uint64_t pith_thin_kept(const struct thinning *h);
+
+#endif

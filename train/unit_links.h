@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* unit_links.h - which weight's columns read which weight's rows.
+ *
+ * A unit is a row of a weight: an output channel, a neuron. When nothing reads it, or it reads
+ * nothing, it is dead, and what stands on its other side can go with it. */
+#ifndef UNIT_LINKS_H
+#define UNIT_LINKS_H
+
+#include "pith_model.h"
+
+struct unit_link {
+    uint32_t value;  /* the weight, a constant of the model */
+    uint32_t bias;   /* one element for each row; PITH_VALUE_NONE */
+    uint32_t source; /* number of the link whose rows the columns read, and nobody else does;
+                        PITH_VALUE_NONE: an input, or not so simple */
+};
+
+/* One for each weight of pith_model_weights, in its order; link: room for m->n_nodes. Columns of a
+ * linked weight: each row of the source owns cols / rows neighbours of them. PITH_ERR_MEMORY. */
+enum pith_status pith_unit_links(const struct pith_model *m, struct unit_link *link,
+                                 struct pith_weight_ref *refs, uint32_t *n);
+
+#endif
