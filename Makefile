@@ -33,7 +33,7 @@ MODULES := runtime host huffman model measure prune quantize calibrate train com
 LIB_MODULES := $(filter-out cli,$(MODULES))
 TEST_SRC := $(foreach m,$(MODULES),$(wildcard tests/$(m)/test_*.c))
 TEST_BIN := $(TEST_SRC:%.c=$(O)/%)
-include $(foreach m,$(filter-out host,$(MODULES)),$(m)/module.mk) tests/module.mk bench/module.mk samples/module.mk
+include $(foreach m,$(filter-out host,$(MODULES)),$(m)/module.mk) tests/module.mk bench/module.mk samples/module.mk mpi/module.mk
 
 # ---- flags -------------------------------------------------------------------------------------
 WARN := -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef
@@ -139,10 +139,13 @@ install: all ## into DESTDIR/PREFIX (/usr/local)
 	install -m 644 $(HEADERS) $(DESTDIR)$(PREFIX)/include/pith/
 	install -d $(DESTDIR)$(PREFIX)/share/man/man1
 	for page in $$($(O)/pith help --man); do $(O)/pith help --man $$page > $(DESTDIR)$(PREFIX)/share/man/man1/$$page.1 || exit 1; done
+	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+	$(O)/pith completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/pith
 	printf '$(call pc_file,pith-runtime,execute compressed networks,-lpthread)' > $(DESTDIR)$(PREFIX)/lib/pkgconfig/pith-runtime.pc
 	printf '$(call pc_file,pith,compress networks,$(sort $(call link_libs,compress) $(LIBS_train)) -lm -lpthread)' > $(DESTDIR)$(PREFIX)/lib/pkgconfig/pith.pc
 uninstall: ## remove what install laid down
 	rm -f $(DESTDIR)$(PREFIX)/bin/pith $(DESTDIR)$(PREFIX)/lib/libpith.a $(DESTDIR)$(PREFIX)/lib/libpith-runtime.a
 	rm -f $(DESTDIR)$(PREFIX)/lib/pkgconfig/pith.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/pith-runtime.pc
 	rm -rf $(DESTDIR)$(PREFIX)/include/pith
+	rm -f $(DESTDIR)$(PREFIX)/share/bash-completion/completions/pith
 	rm -f $(DESTDIR)$(PREFIX)/share/man/man1/pith.1 $(DESTDIR)$(PREFIX)/share/man/man1/pith-*.1

@@ -50,7 +50,10 @@ enum option_kind {
     OPTION_NUMBER,   /* double in [min, max] */
     OPTION_FRACTION, /* double: 0.9 or 90% */
     OPTION_PERCENT,  /* double, as a fraction: 0.5% (a bare number is refused); -1: not given */
-    OPTION_BYTES     /* uint64_t: 8M, 64KiB, 500K */
+    OPTION_BYTES,    /* uint64_t: 8M, 64KiB, 500K */
+    OPTION_U32,      /* uint32_t in [min, max] */
+    OPTION_FLOAT,    /* float in [min, max] */
+    OPTION_HEADING   /* no option: its help text heads those that follow. -h ends at the first */
 };
 
 #define CLI_LIST_MAX 64
@@ -79,6 +82,7 @@ struct cli_command {
     size_t struct_bytes;
     uint32_t min_operands, max_operands;
     enum cli_exit (*run)(void *options, char **operands, uint32_t n_operands);
+    void (*defaults)(void *options); /* sets what is not zero by default; NULL: nothing */
 };
 
 extern const struct cli_command *const cli_commands[]; /* ends with NULL */
@@ -111,6 +115,9 @@ void cli_suggest(const char *unknown);
 void cli_set_verb(const char *verb); /* prefixes messages where stdin or stdout is a pipe */
 /* One line on stderr: "pith: ...". */
 void cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Errors are kept, the last of them, until they are told behind `who`. */
+void cli_hold_errors(void);
+void cli_tell_held_error(const char *who);
 void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Summary line for the eyes, unless -q. */
 void cli_say(const struct cli_common *c, const char *format, ...)

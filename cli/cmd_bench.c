@@ -210,4 +210,4 @@ const struct cli_command cmd_bench = {
     "bench", "run", "speed, memory, time of every layer", "pith bench [MODEL] [--vs OTHER] [options]",
     "Runs on a fixed seeded input. Figures depend on the machine: compare two models in one call\n"
     "with --vs. PITH_CPU=ref|avx2|avx512 limits the instructions used.",
-    options, sizeof(struct bench_options), 0, 1, run};
+    options, sizeof(struct bench_options), 0, 1, run, NULL};

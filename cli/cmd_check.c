@@ -363,4 +363,4 @@ const struct cli_command cmd_check = {
     "the nonzero ones stay below (layers of 1,000 or more), which rules the range of any grid.\n\n"
     "Exit 0: sound; 1: imports, but weights are not finite or the data does not fit; 4: broken file;\n"
     "5: cannot be imported.",
-    options, sizeof(struct check_options), 0, 1, run};
+    options, sizeof(struct check_options), 0, 1, run, NULL};

@@ -111,7 +111,7 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
     struct cluster_options *o = opts;
     struct pith_stage stage;
     enum cli_exit rc = read_options(o, &stage);
-    return rc ? rc : cli_run_stage(&o->common, n_operands ? operands[0] : "-", &stage, print);
+    return rc ? rc : cli_run_stage(&o->common, n_operands ? operands[0] : "-", &stage, NULL, print);
 }
 
 const struct cli_command cmd_cluster = {
@@ -120,4 +120,4 @@ const struct cli_command cmd_cluster = {
     "One-dimensional k-means over the weights that pruning left; zero stays exact. Batch normalisation\n"
     "is folded into the layer before it first.\n\n"
     "  pith cluster pruned.pith --bits 5 --layer 'conv*=8' -o small.pith",
-    options, sizeof(struct cluster_options), 0, 1, run};
+    options, sizeof(struct cluster_options), 0, 1, run, NULL};

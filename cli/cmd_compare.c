@@ -386,4 +386,4 @@ const struct cli_command cmd_compare = {
     "\n"
     "  pith compare net.onnx net.pith -d val.idx --layers --first --tol 'snr>20dB'\n"
     "  pith compare net.onnx net.pith -d val.idx --range 0:1 --dump conv3",
-    options, sizeof(struct compare_options), 2, 2, run};
+    options, sizeof(struct compare_options), 2, 2, run, NULL};

@@ -9,11 +9,13 @@
 #include "layer_table.h"
 #include "pith_compress.h"
 #include "pith_host.h"
+#include "training.h"
 
 struct compress_options {
     struct cli_common common;
     struct cli_import import;
     struct cli_feed_options feed;
+    struct cli_training_options from; /* val and hold; the rest is in feed */
     const char *recipe, *goal;
     double sparsity, max_drop;
     uint64_t bits;
@@ -22,6 +24,7 @@ struct compress_options {
 static const struct cli_option options[] = {
     CLI_FEED_DATA_OPTIONS(struct compress_options, feed),
     CLI_STATE_OPTION(struct compress_options, feed),
+    CLI_JUDGE_OPTIONS(struct compress_options, from),
     {'r', "recipe", OPTION_TEXT, offsetof(struct compress_options, recipe), "FILE",
      "stages and options as JSON", 0, 0},
     {0, "sparsity", OPTION_FRACTION, offsetof(struct compress_options, sparsity), "SHARE",
@@ -76,6 +79,15 @@ static void show_stage(void *user, const char *what, uint64_t total)
     cli_progress_start(&d->bar, d->common, what, total);
 }
 
+/* A line for each epoch, with the bar out of its way. */
+static void show_epoch(void *user, const struct pith_train_progress *p)
+{
+    struct display *d = user;
+    cli_progress_end(&d->bar);
+    cli_say_epoch(d->common, p);
+    cli_progress_start(&d->bar, d->common, "train", 0);
+}
+
 static bool step(void *user, uint64_t done)
 {
     return cli_progress_step(&((struct display *)user)->bar, done);
@@ -126,14 +138,80 @@ static enum cli_exit print_layers(const struct pith_buffer *file)
     return rc;
 }
 
+/* What measures and what trains. With --val or --hold, -d trains and they measure. */
+struct job_data {
+    struct cli_feed feed; /* -d, where it measures */
+    struct pith_data *train, *val;
+    struct pith_feed_input val_input;
+    struct pith_feed val_feed;
+};
+
+static bool trains(const struct pith_recipe *recipe)
+{
+    for (uint32_t i = 0; i < recipe->n_stages; i++)
+        if (pith_stage_trains(&recipe->stages[i]))
+            return true;
+    return false;
+}
+
+static enum cli_exit open_training(const struct compress_options *o, const struct pith_model *m,
+                                   struct job_data *d)
+{
+    struct cli_training_options from = {.data = o->feed.data.n ? o->feed.data.item[0] : NULL,
+                                        .labels = o->feed.labels,
+                                        .range = o->feed.range,
+                                        .val = o->from.val,
+                                        .hold = o->from.hold};
+    if (o->feed.data.n > 1 || o->feed.states.n) {
+        cli_error("training takes networks with one input and no --state");
+        return EXIT_USAGE;
+    }
+    enum cli_exit rc = cli_open_training(&from, m, &d->train, &d->val);
+    if (rc || !d->val)
+        return rc;
+    d->val_input = (struct pith_feed_input){.data = d->val};
+    d->val_feed = (struct pith_feed){
+        .size_bytes = sizeof d->val_feed, .n_inputs = 1, .input = &d->val_input};
+    return EXIT_DONE;
+}
+
+static enum cli_exit open_job_data(const struct compress_options *o, const struct pith_model *m,
+                                   const struct pith_recipe *recipe, struct job_data *d)
+{
+    bool judged = o->from.val || o->from.hold;
+    if (trains(recipe) && !judged && (o->max_drop >= 0 || recipe->max_drop >= 0)) {
+        cli_error("a limit on the drop and training need samples to judge by: --val or --hold");
+        return EXIT_USAGE;
+    }
+    if (trains(recipe) || judged) {
+        enum cli_exit rc = open_training(o, m, d);
+        if (rc || judged)
+            return rc;
+        cli_warn("accuracies are of the samples trained on: --val or --hold gives others");
+    }
+    return o->feed.data.n ? cli_open_feed(&o->feed, m, NULL, 0, &d->feed) : EXIT_DONE;
+}
+
+static void close_job_data(struct job_data *d)
+{
+    cli_close_feed(&d->feed);
+    pith_data_free(d->train);
+    pith_data_free(d->val);
+}
+
 static enum cli_exit compress(const struct compress_options *o, struct pith_model *m,
-                              const struct pith_recipe *recipe, const struct pith_feed *feed,
+                              const struct pith_recipe *recipe, const struct job_data *data,
                               uint64_t before_bytes)
 {
+    const struct pith_feed *feed = data->val ? &data->val_feed
+                                   : o->feed.data.n ? &data->feed.feed
+                                                    : NULL;
     struct display display = {.common = &o->common};
     struct pith_watch watch = {step, &display};
     struct pith_compress_opts opts = {.size_bytes = sizeof opts, .feed = feed, .seed = o->common.seed,
                                       .max_drop = o->max_drop, .watch = &watch,
+                                      .train = data->train, .val = data->val,
+                                      .train_progress = show_epoch, .stop = cli_stop_training,
                                       .progress = show_stage, .user = &display};
     struct pith_compress_result result = {0};
     struct pith_error err = {0};
@@ -181,7 +259,7 @@ static enum cli_exit run_with_output(struct compress_options *o, const char *pat
     struct cli_import_storage *storage = NULL;
     struct pith_recipe *recipe = NULL;
     struct pith_model *m = NULL;
-    struct cli_feed feed = {0};
+    struct job_data data = {0};
     uint64_t before_bytes = 0;
     enum cli_exit rc = cli_check_output(&o->common, path);
     if (!rc)
@@ -193,11 +271,11 @@ static enum cli_exit run_with_output(struct compress_options *o, const char *pat
     for (uint32_t i = 0; !rc && i < m->n_values; i++)
         if (m->values[i].constant)
             before_bytes += m->values[i].constant->count * sizeof(float);
-    if (!rc && o->feed.data.n)
-        rc = cli_open_feed(&o->feed, m, NULL, 0, &feed);
     if (!rc)
-        rc = compress(o, m, recipe, o->feed.data.n ? &feed.feed : NULL, before_bytes);
-    cli_close_feed(&feed);
+        rc = open_job_data(o, m, recipe, &data);
+    if (!rc)
+        rc = compress(o, m, recipe, &data, before_bytes);
+    close_job_data(&data);
     pith_model_free(m);
     cli_import_free(storage);
     pith_recipe_free(recipe);
@@ -227,6 +305,9 @@ const struct cli_command cmd_compress = {
     "Without a recipe: prune to --sparsity (none), cluster to --bits (8), encode. With -d the\n"
     "accuracy is measured before and after; with --max-drop a result beyond it ends with exit 1 and\n"
     "the file is written all the same. Without -o, net.onnx becomes net.pith here.\n\n"
+    "A recipe (pith help recipe) may train. Then -d is what it trains on, and --val or --hold what\n"
+    "judges: the epochs and the accuracy before and after.\n\n"
     "  pith compress net.onnx --bits 6\n"
+    "  pith compress net.onnx -r recipe.json -d train.idx --hold 0::10 --max-drop 0.5%\n"
     "  pith compress net.onnx -d val.tar --sparsity 30% --bits 8 --max-drop 1% -o small.pith",
-    options, sizeof(struct compress_options), 1, 1, run};
+    options, sizeof(struct compress_options), 1, 1, run, NULL};

@@ -60,4 +60,4 @@ const struct cli_command cmd_decode = {
     "pith decode [MODEL] [--to pith|onnx] [-o FILE]",
     "--to onnx writes the network with the weights the compressed file stands for, so that any\n"
     "other runtime or viewer can check it.",
-    options, sizeof(struct decode_options), 0, 1, run};
+    options, sizeof(struct decode_options), 0, 1, run, NULL};

@@ -84,4 +84,4 @@ const struct cli_command cmd_encode = {
     "no names, one checksum, for files below 64 KB. --coder adaptive is slower to load (some million\n"
     "elements a second) and smaller, most of all where few weights are left; it is taken for each\n"
     "tensor where it wins.",
-    options, sizeof(struct encode_options), 0, 1, run};
+    options, sizeof(struct encode_options), 0, 1, run, NULL};

@@ -190,4 +190,4 @@ const struct cli_command cmd_eval = {
     "  pith eval net.pith -d t10k-images-idx3-ubyte.gz\n"
     "  pith eval net.pith -d imagenet.tar --labels labels.csv --json\n"
     "  pith eval kws.pith -d raw:i8:490:mfcc.bin.gz --labels labels.csv",
-    options, sizeof(struct eval_options), 0, 1, run};
+    options, sizeof(struct eval_options), 0, 1, run, NULL};

@@ -71,4 +71,4 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 const struct cli_command cmd_help = {
     "help", "misc", "this overview, one command, exit-codes or environment",
     "pith help [COMMAND | exit-codes | environment]",
-    NULL, options, sizeof(struct help_options), 0, 1, run};
+    NULL, options, sizeof(struct help_options), 0, 1, run, NULL};

@@ -67,4 +67,4 @@ const struct cli_command cmd_import = {
     "  pith import net.onnx -o net.pith \\\n"
     "      --preprocess scale=1/255,mean=0.485:0.456:0.406,std=0.229:0.224:0.225\n"
     "  pith import asr.onnx --input-shape audio:1x16000 --set-input sr=16000 -o asr.pith",
-    options, sizeof(struct import_options), 0, 1, run};
+    options, sizeof(struct import_options), 0, 1, run, NULL};

@@ -182,4 +182,4 @@ const struct cli_command cmd_info = {
     "One row a weight: its shape, the share of weights kept, bits of an index, how it is written,\n"
     "bytes in the file with the tables it brings, bytes as f32. The total's bits are those the file\n"
     "spends on a weight. arena: memory for activations; plan: all memory a plan takes.",
-    options, sizeof(struct info_options), 0, 1, run};
+    options, sizeof(struct info_options), 0, 1, run, NULL};

@@ -9,10 +9,14 @@ struct prune_options {
     struct cli_common common;
     double sparsity, sigma;
     const char *pattern, *scope;
-    bool zeros;
+    bool zeros, train;
     struct cli_list layers;
+    const char *schedule;
+    struct cli_training_options from;
+    struct pith_stage stage; /* the options of the training go straight there */
 };
 
+#define AT(member) offsetof(struct prune_options, member)
 static const struct cli_option options[] = {
     {0, "sparsity", OPTION_FRACTION, offsetof(struct prune_options, sparsity), "SHARE",
      "share of weights to remove: 0.9 or 90%", 0, 1},
@@ -26,8 +30,31 @@ static const struct cli_option options[] = {
      "layer (default): each layer alike; global", 0, 0},
     {0, "layer", OPTION_LIST, offsetof(struct prune_options, layers), "GLOB=V",
      "another value for these layers; 0 leaves them alone", 0, 0},
+    {0, "steps", OPTION_U32, AT(stage.steps), "N", "little by little, with --train after each step", 1,
+     PITH_STAGE_STEPS},
+    {0, "schedule", OPTION_TEXT, AT(schedule), "S", "of the steps: cubic (default), linear", 0, 0},
+    {0, "train", OPTION_FLAG, AT(train), NULL, "train what is left; see pith help train", 0, 0},
+    CLI_TRAINING_OPTIONS(struct prune_options, from),
+    {0, "epochs", OPTION_U32, AT(stage.train.epochs), "N", "after each step; default 1", 1, 100000},
+    {0, "lr", OPTION_FLOAT, AT(stage.train.rate), "RATE", "learning rate; default 0.001", 1e-30, 1e30},
+    {0, "", OPTION_HEADING, 0, NULL, "Training", 0, 0},
+    {0, "batch", OPTION_U32, AT(stage.train.batch), "N",
+     "samples of a step, a multiple of 8; default 128", 8, 65536},
+    {0, "augment", OPTION_TEXT, AT(stage.train.augment), "LIST", "as for train", 0, 0},
+    {0, "weight-decay", OPTION_FLOAT, AT(stage.train.weight_decay), "D", "default 0", 0, 10},
+    {0, "teacher", OPTION_TEXT, AT(stage.teacher), "MODEL",
+     "learn its classes too; start: the model before pruning", 0, 0},
+    {0, "preprocess", OPTION_TEXT, AT(from.preprocess), "SPEC", "instead of what the model stores",
+     0, 0},
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
+
+static void set_defaults(void *opts)
+{
+    struct prune_options *o = opts;
+    pith_stage_init(&o->stage, PITH_STAGE_PRUNE);
+    o->stage.train.epochs = 1;
+}
 
 static bool read_layer(struct pith_stage *s, uint32_t i, const char *pattern, const char *value)
 {
@@ -48,10 +75,30 @@ static bool read_layer(struct pith_stage *s, uint32_t i, const char *pattern, co
     return true;
 }
 
+static enum cli_exit read_steps(const struct prune_options *o, struct pith_stage *s)
+{
+    if (s->steps && !o->train) {
+        cli_error("--steps needs --train: without training between them, all steps are one");
+        return EXIT_USAGE;
+    }
+    if ((o->schedule && !s->steps) || (o->from.data && !o->train)) {
+        cli_error(o->schedule ? "--schedule is for --steps" : "-d is for --train");
+        return EXIT_USAGE;
+    }
+    if (o->schedule && strcmp(o->schedule, "linear") == 0)
+        s->schedule = PITH_PRUNE_LINEAR;
+    else if (o->schedule && strcmp(o->schedule, "cubic") != 0) {
+        cli_error("--schedule '%s': give cubic or linear", o->schedule);
+        return EXIT_USAGE;
+    }
+    if (o->train && !s->steps)
+        s->steps = 1;
+    return EXIT_DONE;
+}
+
 static enum cli_exit read_options(const struct prune_options *o, struct pith_stage *s)
 {
     struct pith_error err = {0};
-    pith_stage_init(s, PITH_STAGE_PRUNE);
     s->prune.sparsity = o->sparsity;
     if ((o->sparsity > 0) + (o->sigma > 0) + o->zeros > 1) {
         cli_error("give one of --sparsity, --sigma and --zeros");
@@ -77,7 +124,8 @@ static enum cli_exit read_options(const struct prune_options *o, struct pith_sta
         cli_error("nothing to do: give --sparsity, --sigma, --zeros, --layer or an N:M pattern");
         return EXIT_USAGE;
     }
-    return cli_layer_overrides(&o->layers, read_layer, s);
+    enum cli_exit rc = read_steps(o, s);
+    return rc ? rc : cli_layer_overrides(&o->layers, read_layer, s);
 }
 
 static void print(const struct cli_common *c, const struct pith_stage_report *r)
@@ -99,15 +147,16 @@ static void print(const struct cli_common *c, const struct pith_stage_report *r)
 static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 {
     struct prune_options *o = opts;
-    struct pith_stage stage;
-    enum cli_exit rc = read_options(o, &stage);
-    return rc ? rc : cli_run_stage(&o->common, n_operands ? operands[0] : "-", &stage, print);
+    enum cli_exit rc = read_options(o, &o->stage);
+    return rc ? rc : cli_run_stage(&o->common, n_operands ? operands[0] : "-", &o->stage, &o->from, print);
 }
 
 const struct cli_command cmd_prune = {
     "prune", "make", "remove weights by magnitude", "pith prune [MODEL] --sparsity 0.9 [-o FILE]",
     "The largest weights of each layer stay; biases are never touched; what is already pruned stays\n"
     "pruned. Patterns: any element; N of M neighbours; blocks; k of each 128 of a row; whole output\n"
-    "rows or input channels.\n\n"
-    "  pith prune net.pith --sparsity 90% --layer 'conv1=0.6' --layer 'fc_out=0' -o pruned.pith",
-    options, sizeof(struct prune_options), 0, 1, run};
+    "rows or input channels. With --steps and --train the amount is reached little by little, and what\n"
+    "is left is trained after each step: most goes first (cubic), or the same share each time.\n\n"
+    "  pith prune net.pith --sparsity 90% --layer 'conv1=0.6' --layer 'fc_out=0' -o pruned.pith\n"
+    "  pith prune net.pith --sparsity 95% --steps 8 --train -d train.idx --epochs 2 -o thin.pith",
+    options, sizeof(struct prune_options), 0, 1, run, set_defaults};

@@ -116,4 +116,4 @@ const struct cli_command cmd_recipe = {
     "pith recipe show MODEL | lint FILE | write [--sparsity S] [--bits B]",
     "show prints the recipe that made a model; pith compress -r repeats it. lint reads a recipe and\n"
     "prints it with every default written out.",
-    options, sizeof(struct recipe_options), 1, 2, run};
+    options, sizeof(struct recipe_options), 1, 2, run, NULL};

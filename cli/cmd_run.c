@@ -539,4 +539,4 @@ const struct cli_command cmd_run = {
     "  pith run net.pith digit.png\n"
     "  pith run net.pith x=x.npy mask=m.npy -o out/\n"
     "  pith run vad.pith -d wav:576:512:speech.wav --state stateN=state -o probabilities.npy",
-    options, sizeof(struct run_options), 1, 32, run};
+    options, sizeof(struct run_options), 1, 32, run, NULL};

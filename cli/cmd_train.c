@@ -5,54 +5,118 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "data_options.h"
+#include <unistd.h>
+#include "architecture_option.h"
 #include "json_out.h"
-#include "pith_train.h"
+#include "ranks_start.h"
+#include "training.h"
 
 struct train_options {
     struct cli_common common;
-    const char *data, *labels, *range, *preprocess, *val, *hold;
-    const char *optimizer, *schedule, *loss, *teacher, *log, *augment;
-    uint64_t epochs, batch, patience;
-    double rate, weight_decay, temperature;
+    struct cli_training_options from;
+    const char *optimizer, *schedule, *loss, *score, *keep, *log, *init;
+    struct cli_list hints;
+    struct pith_stage stage; /* what needs no thought goes straight there */
 };
 
 #define AT(member) offsetof(struct train_options, member)
 static const struct cli_option options[] = {
-    {'d', "data", OPTION_TEXT, AT(data), "DATA", "training samples, as for eval", 0, 0},
-    {0, "labels", OPTION_TEXT, AT(labels), "FILE", "their labels", 0, 0},
-    {0, "range", OPTION_TEXT, AT(range), "A:B[:STEP]", "these samples; !A:B:STEP all others", 0, 0},
-    {0, "preprocess", OPTION_TEXT, AT(preprocess), "SPEC", "instead of what the model stores", 0,
+    CLI_TRAINING_OPTIONS(struct train_options, from),
+    {0, "init", OPTION_TEXT, AT(init), "ARCH", "train from scratch: see pith help init", 0, 0},
+    {0, "epochs", OPTION_U32, AT(stage.train.epochs), "N", "default 10", 1, 100000},
+    {0, "until-drop", OPTION_PERCENT, AT(stage.until_drop), "P%",
+     "stop once within P of the start's or teacher's top-1", 0, 1},
+    {0, "lr", OPTION_FLOAT, AT(stage.train.rate), "RATE", "learning rate; default 0.001", 1e-30, 1e30},
+    {0, "batch", OPTION_U32, AT(stage.train.batch), "N", "samples of a step, a multiple of 8; default 128",
+     8, 65536},
+    {0, "augment", OPTION_TEXT, AT(stage.train.augment), "LIST",
+     "shift=2,rotate=7,scale=.07,elastic=1,flip ..", 0, 0},
+    {0, "sparsity", OPTION_FRACTION, AT(stage.train.sparsity), "SHARE",
+     "remove this share of all weights, little by little", 0, 0.999999},
+    {0, "levels", OPTION_U32, AT(stage.train.levels), "N", "weights become k * step, |k| <= N <= 127", 1,
+     127},
+    {0, "rate-weight", OPTION_FLOAT, AT(stage.train.rate_weight), "L",
+     "L * mean bits of a weight joins the loss", 0, 1e6},
+    {0, "teacher", OPTION_TEXT, AT(stage.teacher), "MODEL", "learn its classes too; start: the model itself", 0, 0},
+    {0, "checkpoint", OPTION_TEXT, AT(stage.train.checkpoint), "DIR", "keep what --resume needs there", 0,
      0},
-    {0, "val", OPTION_TEXT, AT(val), "DATA", "samples that judge the epochs", 0, 0},
-    {0, "hold", OPTION_TEXT, AT(hold), "A:B[:STEP]", "judge by these of the training samples", 0,
-     0},
-    {0, "augment", OPTION_TEXT, AT(augment), "LIST", "shift=2,rotate=7,scale=.07,elastic=1,flip ..",
+    {0, "resume", OPTION_FLAG, AT(stage.train.resume), NULL, "go on from the checkpoint, if there is one",
      0, 0},
-    {0, "epochs", OPTION_UINT, AT(epochs), "N", "default 10", 1, 100000},
-    {0, "batch", OPTION_UINT, AT(batch), "N", "samples of a step, a multiple of 8; default 128", 8,
-     65536},
-    {0, "lr", OPTION_NUMBER, AT(rate), "RATE", "learning rate; default 0.001", 1e-30, 1e30},
+    {0, "log", OPTION_TEXT, AT(log), "FILE.csv", "write a line for each epoch", 0, 0},
+
+    {0, "", OPTION_HEADING, 0, NULL, "Steps", 0, 0},
     {0, "optimizer", OPTION_TEXT, AT(optimizer), "O", "adam (default), adamw, sgd, nesterov", 0, 0},
     {0, "schedule", OPTION_TEXT, AT(schedule), "S", "cosine (default), constant, steps, one-cycle",
      0, 0},
-    {0, "weight-decay", OPTION_NUMBER, AT(weight_decay), "D", "default 0", 0, 10},
-    {0, "loss", OPTION_TEXT, AT(loss), "L", "classes (default), squares, distill", 0, 0},
-    {0, "teacher", OPTION_TEXT, AT(teacher), "MODEL", "learn its classes too", 0, 0},
-    {0, "temperature", OPTION_NUMBER, AT(temperature), "T", "of its classes; default 2", 0.01,
-     1000},
-    {0, "patience", OPTION_UINT, AT(patience), "N", "stop after N epochs without progress", 1,
+    {0, "warm-up", OPTION_FLOAT, AT(stage.train.warm_up), "SHARE",
+     "of the run, in which the rate rises from 0", 0, 0.999},
+    {0, "step-factor", OPTION_FLOAT, AT(stage.train.step_factor), "F",
+     "--schedule steps: at each third; default 0.1", 1e-6, 1},
+    {0, "momentum", OPTION_FLOAT, AT(stage.train.momentum), "M", "sgd, nesterov: default 0.9", 0, 0.9999},
+    {0, "weight-decay", OPTION_FLOAT, AT(stage.train.weight_decay), "D", "default 0", 0, 10},
+    {0, "clip", OPTION_FLOAT, AT(stage.train.clip_norm), "NORM", "largest norm of a gradient; default none",
+     0, 1e9},
+    {0, "average", OPTION_FLOAT, AT(stage.train.average), "DECAY",
+     "keep the moving average of the weights, as 0.999", 0, 0.999999},
+    {0, "keep", OPTION_TEXT, AT(keep), "WHICH", "best epoch on held-out samples (default), or last",
+     0, 0},
+    {0, "versions", OPTION_U32, AT(stage.train.versions), "N",
+     "of each sample --augment makes N and shows them in turn", 1, 100000},
+    {0, "patience", OPTION_U32, AT(stage.train.patience), "N", "stop after N epochs without progress", 1,
      100000},
-    {0, "log", OPTION_TEXT, AT(log), "FILE.csv", "write a line for each epoch", 0, 0},
+
+    {0, "", OPTION_HEADING, 0, NULL, "Loss", 0, 0},
+    {0, "loss", OPTION_TEXT, AT(loss), "L", "classes (default), squares, distill", 0, 0},
+    {0, "smoothing", OPTION_FLOAT, AT(stage.train.smoothing), "S", "of the labels, 0..1; default 0", 0, 1},
+    {0, "temperature", OPTION_FLOAT, AT(stage.train.temperature), "T",
+     "of the teacher's classes; default 2", 0.01, 1000},
+    {0, "teacher-part", OPTION_FLOAT, AT(stage.train.teacher_part), "SHARE",
+     "of the loss that is the teacher's; default 0.7", 0, 1},
+    {0, "hint", OPTION_LIST, AT(hints), "S=T:W",
+     "W * squared difference of S and the teacher's T joins it", 0, 0},
+
+    {0, "", OPTION_HEADING, 0, NULL, "Shrinking", 0, 0},
+    {0, "score", OPTION_TEXT, AT(score), "S", "what goes first: rate (default), fisher, magnitude, gates, variational",
+     0, 0},
+    {0, "noise-weight", OPTION_FLOAT, AT(stage.train.noise_weight), "W",
+     "of what gates or variational dropout cost; default 1", 0, 1e6},
+    {0, "prune-until", OPTION_FLOAT, AT(stage.train.prune_until), "SHARE",
+     "of the run, after which the sparsity is reached; default 0.8", 0, 1},
+    {0, "prune-power", OPTION_FLOAT, AT(stage.train.prune_power), "P", "of its curve; default 1.5", 0.01,
+     100},
+    {0, "prune-every", OPTION_U32, AT(stage.train.prune_every), "STEPS", "default 50", 1, 1000000},
+    {0, "regrow", OPTION_FLOAT, AT(stage.train.regrow), "SHARE",
+     "of the removed weights that may come back; default 0", 0, 1},
+    {0, "bias-levels", OPTION_U32, AT(stage.train.bias_levels), "N",
+     "the same as --levels of what is not a weight", 1, 127},
+    {0, "softness", OPTION_FLOAT, AT(stage.train.softness), "T",
+     "weights settle on their codebook while training, as 0.2; default: settled", 0, 1000},
+    {0, "first-step", OPTION_FLOAT, AT(stage.train.first_step), "S",
+     "step at first, in mean |w| of a tensor; default 0.7", 1e-6, 1e6},
+    {0, "rate-ramp", OPTION_FLOAT, AT(stage.train.rate_ramp), "SHARE",
+     "of the run, in which the rate weight rises from 0; default 0.2", 0, 1},
+
+    {0, "", OPTION_HEADING, 0, NULL, "Other", 0, 0},
+    {0, "preprocess", OPTION_TEXT, AT(from.preprocess), "SPEC", "instead of what the model stores", 0,
+     0},
+    {0, "checkpoint-every", OPTION_U32, AT(stage.train.checkpoint_every), "STEPS",
+     "default: at each epoch's end", 1, 4e9},
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
 
+static void set_defaults(void *opts)
+{
+    struct train_options *o = opts;
+    pith_stage_init(&o->stage, PITH_STAGE_TRAIN);
+}
+
 struct training {
-    const struct train_options *o;
-    struct pith_model *m, *teacher;
+    struct train_options *o;
+    struct pith_stage *stage;             /* of o */
+    char *hint_names[PITH_STAGE_HINTS];   /* owned; "student\0teacher" */
+    const struct pith_ranks *ranks; /* NULL: this process alone */
+    struct pith_model *m;
     struct pith_data *train, *val;
-    struct pith_train_opts opts;
-    struct pith_train_result result;
     struct pith_buffer log; /* lines of --log */
     size_t log_room;
     bool no_memory;
@@ -75,86 +139,80 @@ static enum cli_exit choose_methods(const struct train_options *o, struct pith_t
     static const char *const optimizers[] = {"adam", "adamw", "sgd", "nesterov", NULL};
     static const char *const schedules[] = {"cosine", "constant", "steps", "one-cycle", NULL};
     static const char *const losses[] = {"classes", "squares", "distill", NULL};
-    int optimizer, schedule, loss;
+    static const char *const scores[] = {"rate",  "fisher",      "magnitude",
+                                         "gates", "variational", NULL};
+    static const char *const keeps[] = {"best", "last", NULL};
+    int optimizer, schedule, loss, score, keep;
     enum cli_exit rc = choose("optimizer", o->optimizer, optimizers, &optimizer);
     if (!rc)
         rc = choose("schedule", o->schedule, schedules, &schedule);
     if (!rc)
         rc = choose("loss", o->loss, losses, &loss);
+    if (!rc)
+        rc = choose("score", o->score, scores, &score);
+    if (!rc)
+        rc = choose("keep", o->keep, keeps, &keep);
     if (rc)
         return rc;
     t->optimizer = (enum pith_optimizer)optimizer;
     t->schedule = (enum pith_schedule)schedule;
     t->loss = (enum pith_loss)loss;
+    t->score = (enum pith_score)score;
+    t->keep_best = keep == 0;
     return EXIT_DONE;
 }
 
-static void set_float(float *to, double given)
+/* "S=T:W", or "S:W" where both are called the same. */
+static enum cli_exit read_hint(struct training *t, const char *text)
 {
-    if (given > 0)
-        *to = (float)given;
+    const char *colon = strrchr(text, ':'), *equals = strchr(text, '=');
+    size_t names = colon ? (size_t)(colon - text) : 0;
+    double weight;
+    if (!names || !cli_parse_number(colon + 1, &weight) || !(weight > 0)) {
+        cli_error("--hint '%s': not of the form STUDENT=TEACHER:WEIGHT", text);
+        return EXIT_USAGE;
+    }
+    char *copy = strndup(text, names);
+    if (!copy)
+        return cli_no_memory();
+    t->hint_names[t->stage->train.n_hints] = copy;
+    struct pith_train_hint *h = &t->stage->hints[t->stage->train.n_hints++];
+    *h = (struct pith_train_hint){copy, copy, (float)weight};
+    if (equals && equals < colon) {
+        copy[equals - text] = '\0';
+        h->teacher = copy + (equals - text) + 1;
+    }
+    return EXIT_DONE;
+}
+
+/* What is wrong with the options taken together; NULL: nothing. */
+static const char *misfit(const struct train_options *o)
+{
+    const struct pith_train_opts *t = &o->stage.train;
+    if (o->hints.n && !o->stage.teacher)
+        return "--hint needs a --teacher";
+    if (o->hints.n > PITH_STAGE_HINTS)
+        return "--hint: given too often";
+    if (o->stage.until_drop >= 0 && !o->from.val && !o->from.hold)
+        return "--until-drop needs samples to judge by: --val or --hold";
+    if ((t->resume || t->checkpoint_every) && !t->checkpoint)
+        return "where is the checkpoint? Give --checkpoint DIR";
+    return NULL;
 }
 
 static enum cli_exit read_options(struct training *t)
 {
-    const struct train_options *o = t->o;
-    pith_train_opts_init(&t->opts, sizeof t->opts);
-    enum cli_exit rc = cli_threads(&o->common, &t->opts.threads);
-    if (!rc)
-        rc = choose_methods(o, &t->opts);
+    const char *wrong = misfit(t->o);
+    enum cli_exit rc = cli_check_training(&t->o->from);
     if (rc)
         return rc;
-    if (!o->data) {
-        cli_error("no data: give -d DATA");
+    if (wrong) {
+        cli_error("%s", wrong);
         return EXIT_USAGE;
     }
-    if (o->val && o->hold) {
-        cli_error("give one of --val and --hold");
-        return EXIT_USAGE;
-    }
-    t->opts.epochs = o->epochs ? (uint32_t)o->epochs : t->opts.epochs;
-    t->opts.batch = o->batch ? (uint32_t)o->batch : t->opts.batch;
-    t->opts.patience = (uint32_t)o->patience;
-    t->opts.seed = o->common.seed;
-    t->opts.augment = o->augment;
-    t->opts.keep_best = o->val || o->hold;
-    set_float(&t->opts.rate, o->rate);
-    set_float(&t->opts.weight_decay, o->weight_decay);
-    set_float(&t->opts.temperature, o->temperature);
-    return EXIT_DONE;
-}
-
-/* ---- data ---------------------------------------------------------------------------------------
- */
-
-static enum cli_exit open_data(const struct training *t, const char *path, const char *labels,
-                               const char *range, struct pith_data **data)
-{
-    struct pith_error err = {0};
-    struct pith_data_opts d = {.size_bytes = sizeof d,
-                               .path = path,
-                               .labels = labels,
-                               .range = range,
-                               .preprocess = t->o->preprocess};
-    cli_data_shape(t->m, 0, &d);
-    return pith_data_open(&d, data, &err) ? cli_fail(&err) : EXIT_DONE;
-}
-
-/* --hold 0::10 keeps these for judging and trains on all others. */
-static enum cli_exit open_all_data(struct training *t)
-{
-    const struct train_options *o = t->o;
-    char others[128];
-    if (o->hold && (o->range || *o->hold == '!' ||
-                    snprintf(others, sizeof others, "!%s", o->hold) >= (int)sizeof others)) {
-        cli_error("--hold '%s': give A:B[:STEP], and no --range beside it", o->hold);
-        return EXIT_USAGE;
-    }
-    enum cli_exit rc = open_data(t, o->data, o->labels, o->hold ? others : o->range, &t->train);
-    if (!rc && o->hold)
-        rc = open_data(t, o->data, o->labels, o->hold, &t->val);
-    if (!rc && o->val)
-        rc = open_data(t, o->val, NULL, NULL, &t->val);
+    rc = choose_methods(t->o, &t->stage->train);
+    for (uint32_t i = 0; i < t->o->hints.n && !rc; i++)
+        rc = read_hint(t, t->o->hints.item[i]);
     return rc;
 }
 
@@ -181,106 +239,136 @@ static void add_log(struct training *t, const char *line)
 static void show(void *user, const struct pith_train_progress *p)
 {
     struct training *t = user;
-    char line[256], val[64] = "", right[32] = "";
-    if (!isnan(p->accuracy))
-        snprintf(right, sizeof right, "  %.2f%%", 100 * p->accuracy);
-    if (!isnan(p->val_loss))
-        snprintf(val, sizeof val, "  held out: loss %.4f", p->val_loss);
-    size_t at = strlen(val);
-    if (!isnan(p->val_accuracy))
-        snprintf(val + at, sizeof val - at, "  %.2f%%", 100 * p->val_accuracy);
-    cli_say(&t->o->common, "epoch %u/%u  loss %.4f%s%s  rate %.2g  %.1f s", p->epoch, p->n_epochs,
-            p->loss, right, val, p->rate, p->seconds);
+    char line[256];
+    cli_say_epoch(&t->o->common, p);
     if (!t->o->log)
         return;
-    snprintf(line, sizeof line, "%u,%" PRIu64 ",%.9g,%.9g,%.9g,%.9g,%.9g,%.3f\n", p->epoch, p->step,
-             p->loss, p->accuracy, p->val_loss, p->val_accuracy, p->rate, p->seconds);
+    snprintf(line, sizeof line,
+             "%u,%" PRIu64 ",%.9g,%.9g,%.9g,%.9g,%.9g,%.3f,%" PRIu64 ",%.0f\n", p->epoch, p->step,
+             p->loss, p->accuracy, p->val_loss, p->val_accuracy, p->rate, p->seconds, p->kept,
+             p->bytes);
     add_log(t, line);
-}
-
-static bool interrupted(void *user)
-{
-    (void)user;
-    return cli_interrupted();
 }
 
 /* ---- the whole ----------------------------------------------------------------------------------
  */
 
-static enum cli_exit note_history(struct training *t)
-{
-    char json[256];
-    const struct pith_train_opts *o = &t->opts;
-    snprintf(json, sizeof json,
-             "{\"epochs\":%u,\"batch\":%u,\"lr\":%.9g,\"seed\":%" PRIu64
-             ",\"best_epoch\":%u,\"loss\":%.9g}",
-             o->epochs, o->batch, (double)o->rate, o->seed, t->result.best_epoch, t->result.loss);
-    return pith_model_add_history(t->m, "train", json) ? cli_no_memory() : EXIT_DONE;
-}
-
-static void print_json(const struct training *t, uint64_t bytes)
+static void print_json(const struct pith_train_result *r, uint64_t bytes)
 {
     cli_json_begin();
     cli_json_uint("bytes", bytes);
-    cli_json_uint("parameters", t->result.n_parameters);
-    cli_json_uint("trained", t->result.n_trained);
-    cli_json_uint("epochs", t->result.epochs);
-    cli_json_uint("best_epoch", t->result.best_epoch);
-    cli_json_number("loss", t->result.loss);
-    if (!isnan(t->result.val_loss))
-        cli_json_number("val_loss", t->result.val_loss);
-    if (!isnan(t->result.val_accuracy))
-        cli_json_number("val_top1", t->result.val_accuracy);
+    cli_json_uint("parameters", r->n_parameters);
+    cli_json_uint("trained", r->n_trained);
+    cli_json_uint("kept", r->kept);
+    cli_json_uint("epochs", r->epochs);
+    cli_json_uint("best_epoch", r->best_epoch);
+    cli_json_number("loss", r->loss);
+    if (!isnan(r->val_loss))
+        cli_json_number("val_loss", r->val_loss);
+    if (!isnan(r->val_accuracy))
+        cli_json_number("val_top1", r->val_accuracy);
     cli_json_end();
 }
 
-static enum cli_exit finish(struct training *t)
+static enum cli_exit finish(struct training *t, const struct pith_train_result *result)
 {
     struct pith_error err = {0};
     uint64_t bytes = 0;
-    enum cli_exit rc = t->no_memory ? cli_no_memory() : note_history(t);
+    enum cli_exit rc = t->no_memory ? cli_no_memory() : EXIT_DONE;
+    if (t->ranks && t->ranks->rank > 0)
+        return rc;
     if (!rc)
         rc = cli_write_model(&t->o->common, t->m, &bytes);
     if (!rc && t->o->log && pith_file_write(t->o->log, t->log.data, t->log.bytes, &err))
         rc = cli_fail(&err);
     if (!rc && t->o->common.json)
-        print_json(t, bytes);
+        print_json(result, bytes);
     return rc;
 }
 
-static enum cli_exit train(struct training *t, const char *path)
+/* The model to go on from; --init: a new one, which keeps --preprocess. */
+static enum cli_exit open_model(struct training *t, const char *path)
 {
+    struct cli_import in = {.preprocess = t->o->from.preprocess};
+    struct cli_import_storage *storage = NULL;
+    struct pith_import_opts import;
+    if (!t->o->init)
+        return cli_load_model(path, NULL, &t->m);
+    enum cli_exit rc = cli_import_opts(&in, &import, &storage);
+    if (!rc)
+        rc = cli_new_network(t->o->init, &import, t->o->common.seed, &t->m);
+    cli_import_free(storage);
+    return rc;
+}
+
+static enum cli_exit train(struct training *t)
+{
+    struct pith_stage_means means = {.size_bytes = sizeof means,
+                                     .seed = t->o->common.seed,
+                                     .train = t->train,
+                                     .val = t->val,
+                                     .progress = show,
+                                     .stop = cli_stop_training,
+                                     .user = t};
+    struct pith_stage_report report = {0};
     struct pith_error err = {0};
-    enum cli_exit rc = cli_check_output(&t->o->common, path);
-    if (!rc)
-        rc = cli_load_model(path, NULL, &t->m);
-    if (!rc && t->o->teacher)
-        rc = cli_load_model(t->o->teacher, NULL, &t->teacher);
-    if (!rc)
-        rc = open_all_data(t);
+    enum cli_exit rc = cli_threads(&t->o->common, &means.threads);
     if (rc)
         return rc;
-    t->opts.teacher = t->teacher;
-    t->opts.progress = show;
-    t->opts.stop = interrupted;
-    t->opts.user = t;
     if (t->o->log)
-        add_log(t, "epoch,step,loss,top1,val_loss,val_top1,lr,seconds\n");
-    if (pith_train(t->m, t->train, t->val, &t->opts, &t->result, &err))
+        add_log(t, "epoch,step,loss,top1,val_loss,val_top1,lr,seconds,kept,bytes\n");
+    if (pith_stage_run_with(t->m, t->stage, &means, &report, &err))
         return cli_fail(&err);
-    return finish(t);
+    rc = finish(t, &report.train);
+    pith_stage_report_free(&report);
+    return rc;
+}
+
+/* A new run throws an old one's checkpoint away: not by mistake. */
+static enum cli_exit check_checkpoint(const struct train_options *o)
+{
+    char path[4096];
+    if (!o->stage.train.checkpoint || o->stage.train.resume || o->common.force)
+        return EXIT_DONE;
+    snprintf(path, sizeof path, "%s/checkpoint", o->stage.train.checkpoint);
+    if (access(path, F_OK) != 0)
+        return EXIT_DONE;
+    cli_error("%s exists: go on with --resume, or start anew with -f", path);
+    return EXIT_USAGE;
+}
+
+static enum cli_exit open_and_train(struct training *t, const char *path)
+{
+    enum cli_exit rc = cli_check_output(&t->o->common, t->o->init ? NULL : path);
+    if (!rc)
+        rc = check_checkpoint(t->o);
+    if (!rc)
+        rc = open_model(t, path);
+    if (!rc)
+        rc = cli_open_training(&t->o->from, t->m, &t->train, &t->val);
+    return rc ? rc : train(t);
 }
 
 static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 {
-    struct training t = {.o = opts};
-    enum cli_exit rc = read_options(&t);
+    struct train_options *o = opts;
+    struct training t = {.o = o, .stage = &o->stage};
+    enum cli_exit rc = cli_ranks_start(&o->common, &t.ranks);
+    o->stage.train.ranks = t.ranks;
     if (!rc)
-        rc = train(&t, n_operands ? operands[0] : "-");
+        rc = read_options(&t);
+    if (!rc && o->init && n_operands) {
+        cli_error("give a model or --init, not both");
+        rc = EXIT_USAGE;
+    }
+    if (!rc)
+        rc = open_and_train(&t, n_operands ? operands[0] : "-");
+    rc = cli_ranks_end(t.ranks, rc);
+    for (uint32_t i = 0; i < o->stage.train.n_hints; i++)
+        free(t.hint_names[i]);
     pith_buffer_free(&t.log);
     pith_data_free(t.train);
     pith_data_free(t.val);
-    pith_model_free(t.teacher);
     pith_model_free(t.m);
     return rc;
 }
@@ -289,19 +377,21 @@ const struct cli_command cmd_train = {
     "train",
     "make",
     "fine-tune the weights that are left",
-    "pith train [MODEL] -d DATA [--hold 0::10] [-o FILE]",
+    "pith train MODEL|--init ARCH -d DATA [--hold 0::10] [-o FILE]",
     "Pruned weights stay zero; weights that share a centroid move together. With --val or --hold\n"
     "the best epoch is kept, judged by its loss on samples that it was not trained on. The same\n"
     "options, seed and data give the same bytes for any number of threads. --augment draws for "
     "each\n"
     "picture of each epoch how far it is moved (shift, pixels), turned (rotate, degrees), sized\n"
-    "(scale), slanted (shear), bent (elastic, pixels), covered (cutout, side in pixels) or "
-    "mirrored\n"
-    "(flip); amounts are the most of each.\n\n"
+    "(scale), slanted (shear), bent (elastic, pixels), covered (cutout, side in pixels), mirrored\n"
+    "(flip), cut (crop, pixels), recoloured (brightness, contrast, saturation); amounts are the most\n"
+    "of each. noise and mixup are for any samples; clean: this share stays as it is. Where the data\n"
+    "has no labels, --loss distill judges by the teacher: top-1 is the share of equal answers. A\n"
+    "file with a batch of one is trained with more, and loops of known length through time.\n\n"
     "  pith train pruned.pith -d train-images.idx3.gz --hold 0::10 --epochs 8 -o tuned.pith\n"
     "  pith train small.pith -d train.npz --teacher net.pith --loss distill -o taught.pith",
     options,
     sizeof(struct train_options),
     0,
     1,
-    run};
+    run, set_defaults};

@@ -27,4 +27,4 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 
 const struct cli_command cmd_version = {
     "version", "misc", "version of pith, of the file format, and CPU features", "pith version",
-    NULL, NULL, sizeof(struct cli_common), 0, 0, run};
+    NULL, NULL, sizeof(struct cli_common), 0, 0, run, NULL};

@@ -8,15 +8,15 @@ static const char *const groups[] = {"look", "make", "run", "ship", "misc"};
 
 void cli_print_overview(void)
 {
-    puts("pith - make a trained network small and run it fast\n\n"
-         "usage: pith <command> [options] ...\n");
+    puts("pith - make a trained network small and run it fast\n"
+         "usage: pith <command> [options] ...");
     for (size_t g = 0; g < sizeof groups / sizeof *groups; g++) {
         bool first = true;
         for (uint32_t i = 0; cli_commands[i]; i++) {
             const struct cli_command *c = cli_commands[i];
             if (strcmp(c->group, groups[g]) != 0)
                 continue;
-            printf("%-5s %-9s %s\n", first ? groups[g] : "", c->name, c->summary);
+            printf("%-5s %-10s %s\n", first ? groups[g] : "", c->name, c->summary);
             first = false;
         }
     }
@@ -28,6 +28,10 @@ static void print_option(const struct cli_option *o)
     char left[64];
     if (!o->help)
         return;
+    if (o->kind == OPTION_HEADING) {
+        printf("\n%s:\n", o->help);
+        return;
+    }
     snprintf(left, sizeof left, "%c%c%s --%s%s%s", o->letter ? '-' : ' ', o->letter ? o->letter : ' ',
              o->letter ? "," : " ", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
     printf("  %-28s %s\n", left, o->help);
@@ -36,14 +40,16 @@ static void print_option(const struct cli_option *o)
 void cli_print_help(const struct cli_command *cmd, bool whole)
 {
     printf("pith %s - %s\n\nusage: %s\n\n", cmd->name, cmd->summary, cmd->synopsis);
-    for (const struct cli_option *o = cmd->options; o && o->name; o++)
+    const struct cli_option *o = cmd->options;
+    for (; o && o->name && (whole || o->kind != OPTION_HEADING); o++)
         print_option(o);
     if (!whole) {
-        printf("\nalso -o -f -q -v -T N --json --seed N -n; more: pith %s --help\n", cmd->name);
+        printf("\nalso -o -f -q -v -T N --json --seed N -n; %s: pith help %s\n",
+               o && o->name ? "more options" : "more", cmd->name);
         return;
     }
     puts("\nAll commands:");
-    for (const struct cli_option *o = cli_common_options; o->name; o++)
+    for (o = cli_common_options; o->name; o++)
         print_option(o);
     if (cmd->description)
         printf("\n%s\n", cmd->description);

@@ -101,6 +101,12 @@ void cli_json_bytes(const char *key, const char *text, size_t n)
     put_quoted(text, n);
 }
 
+void cli_json_raw(const char *key, const char *json)
+{
+    start_member(key);
+    fputs(json, stdout);
+}
+
 void cli_json_uint(const char *key, uint64_t value)
 {
     start_member(key);

@@ -25,6 +25,7 @@ void cli_json_close(char bracket);
 void cli_json_string(const char *key, const char *text);
 /* n bytes, not terminated. */
 void cli_json_bytes(const char *key, const char *text, size_t n);
+void cli_json_raw(const char *key, const char *json); /* text that is JSON already */
 void cli_json_uint(const char *key, uint64_t value);
 void cli_json_number(const char *key, double value); /* null when not finite */
 void cli_json_bool(const char *key, bool value);

@@ -77,6 +77,13 @@ static void put_option(const struct cli_option *o)
 {
     if (!o->help)
         return;
+    if (o->kind == OPTION_HEADING) {
+        puts(".El");
+        printf(".Ss ");
+        put_line(o->help);
+        puts(".Bl -tag -width Ds");
+        return;
+    }
     fputs(".It ", stdout);
     if (o->letter)
         printf("Fl %c , ", o->letter);

@@ -24,8 +24,28 @@ static void put_text(const char *format, va_list args)
     fprintf(stderr, "%s\n", text);
 }
 
+/* Of several processes, those that do not speak. */
+static bool holds;
+static char held[2048];
+
+void cli_hold_errors(void)
+{
+    holds = true;
+}
+
+void cli_tell_held_error(const char *who)
+{
+    holds = false;
+    if (held[0])
+        cli_error("%s%s", who, held);
+}
+
 static void print_line(const char *kind, const char *format, va_list args)
 {
+    if (holds) {
+        vsnprintf(held, sizeof held, format, args);
+        return;
+    }
     bool piped = !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO);
     fputs("pith", stderr);
     if (current_verb && piped)

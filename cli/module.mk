@@ -2,4 +2,5 @@
 USES_cli := compress train measure prune quantize calibrate model huffman runtime host
 DIR_cli := cli
 SRC_cli := $(wildcard cli/*.c)
-LIBS_cli := -ljansson
+CFLAGS_cli := -Impi
+LIBS_cli := -ljansson -ldl

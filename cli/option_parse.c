@@ -119,18 +119,28 @@ static enum cli_exit store(const struct cli_option *o, const char *text, void *o
         break;
     }
     case OPTION_UINT:
+    case OPTION_U32:
         if (!cli_parse_uint(text, &uint))
             return bad_value(o, text, "not a whole number");
         if (check_range(o, text, (double)uint))
             return EXIT_USAGE;
-        *(uint64_t *)at = uint;
+        if (o->kind == OPTION_UINT)
+            *(uint64_t *)at = uint;
+        else
+            *(uint32_t *)at = (uint32_t)uint;
         break;
     case OPTION_NUMBER:
+    case OPTION_FLOAT:
         if (!cli_parse_number(text, &number))
             return bad_value(o, text, "not a number");
         if (check_range(o, text, number))
             return EXIT_USAGE;
-        *(double *)at = number;
+        if (o->kind == OPTION_NUMBER)
+            *(double *)at = number;
+        else
+            *(float *)at = (float)number;
+        break;
+    case OPTION_HEADING:
         break;
     case OPTION_FRACTION:
     case OPTION_PERCENT:
@@ -234,6 +244,8 @@ enum cli_exit cli_parse(const struct cli_command *cmd, int argc, char **argv, vo
     bool only_operands = false;
     uint32_t n = 0;
     c->seed = 1;
+    if (cmd->defaults)
+        cmd->defaults(options);
     for (const struct cli_option *o = cmd->options; o && o->name; o++) {
         void *at = (char *)options + o->offset;
         if (o->kind == OPTION_PERCENT)

@@ -66,20 +66,48 @@ static void print_json(const struct pith_stage_report *r, uint64_t bytes)
     cli_json_end();
 }
 
-static enum cli_exit run_shown(const struct cli_common *c, const struct pith_stage *stage,
-                               struct pith_model *m, struct pith_stage_report *report)
-{
-    struct pith_error err = {0};
+struct display {
+    const struct cli_common *common;
     struct cli_progress bar;
-    enum pith_status st;
-    cli_progress_start(&bar, c, stage->kind == PITH_STAGE_PRUNE ? "prune" : "cluster", 0);
-    st = pith_stage_run(m, stage, c->seed, report, &err);
-    cli_progress_end(&bar);
-    return st ? cli_fail(&err) : EXIT_DONE;
+};
+
+static void show_epoch(void *user, const struct pith_train_progress *p)
+{
+    cli_say_epoch(((struct display *)user)->common, p);
+}
+
+/* The lines of epochs show that time passes; other stages have a bar. */
+static enum cli_exit run_shown(const struct cli_common *c, const struct pith_stage *stage,
+                               const struct cli_training_options *from, struct pith_model *m,
+                               struct pith_stage_report *report)
+{
+    struct display display = {.common = c};
+    struct pith_stage_means means = {.size_bytes = sizeof means,
+                                     .seed = c->seed,
+                                     .progress = show_epoch,
+                                     .stop = cli_stop_training,
+                                     .user = &display};
+    struct pith_error err = {0};
+    bool trains = pith_stage_trains(stage);
+    enum cli_exit rc = trains ? cli_threads(c, &means.threads) : EXIT_DONE;
+    if (!rc && trains)
+        rc = cli_open_training(from, m, &means.train, &means.val);
+    if (!rc && !trains)
+        cli_progress_start(&display.bar, c,
+                           stage->kind == PITH_STAGE_PRUNE ? "prune" : "cluster", 0);
+    if (!rc && pith_stage_run_with(m, stage, &means, report, &err)) {
+        cli_progress_end(&display.bar);
+        rc = cli_fail(&err);
+    }
+    cli_progress_end(&display.bar);
+    pith_data_free(means.train);
+    pith_data_free(means.val);
+    return rc;
 }
 
 enum cli_exit cli_run_stage(const struct cli_common *c, const char *path,
                             const struct pith_stage *stage,
+                            const struct cli_training_options *from,
                             void (*print)(const struct cli_common *c,
                                           const struct pith_stage_report *report))
 {
@@ -87,10 +115,12 @@ enum cli_exit cli_run_stage(const struct cli_common *c, const char *path,
     struct pith_stage_report report = {0};
     uint64_t bytes = 0;
     enum cli_exit rc = cli_check_output(c, path);
+    if (!rc && pith_stage_trains(stage))
+        rc = cli_check_training(from);
     if (!rc)
         rc = cli_load_model(path, NULL, &m);
     if (!rc)
-        rc = run_shown(c, stage, m, &report);
+        rc = run_shown(c, stage, from, m, &report);
     if (!rc)
         rc = cli_write_model(c, m, &bytes);
     if (!rc && c->json)

@@ -5,6 +5,7 @@
 
 #include "cli.h"
 #include "pith_compress.h"
+#include "training.h"
 
 /* "GLOB=value" entries of --layer. read: parses the value of one entry into slot i. */
 enum cli_exit cli_layer_overrides(const struct cli_list *list,
@@ -12,9 +13,11 @@ enum cli_exit cli_layer_overrides(const struct cli_list *list,
                                                const char *value),
                                   struct pith_stage *stage);
 
-/* Loads operands[0] or stdin, runs the stage, calls print with the report (unless -q), writes. */
+/* Loads operands[0] or stdin, runs the stage, calls print with the report (unless -q), writes.
+ * from: data for a stage that trains; else NULL. */
 enum cli_exit cli_run_stage(const struct cli_common *c, const char *path,
                             const struct pith_stage *stage,
+                            const struct cli_training_options *from,
                             void (*print)(const struct cli_common *c,
                                           const struct pith_stage_report *report));
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Run a recipe and hold the result against a limit. */
+#include <stdlib.h>
 #include <string.h>
 #include "stage_json.h"
+#include "stage_run.h"
 
 static enum pith_status evaluate(const struct pith_model *m, const struct pith_compress_opts *o,
                                  const char *what, struct pith_accuracy *a, struct pith_error *err)
@@ -28,27 +30,70 @@ static double drop_of(const struct pith_accuracy *before, const struct pith_accu
     return ((double)before->correct1 - (double)after->correct1) / (double)before->samples;
 }
 
-static enum pith_status run_stages(struct pith_model *m, const struct pith_recipe *r,
-                                   const struct pith_compress_opts *o, struct pith_buffer *file,
+static enum pith_status check_data(const struct pith_recipe *r, const struct pith_compress_opts *o,
                                    struct pith_error *err)
 {
-    static const char *const names[] = {"", "prune", "cluster", "encode"};
-    struct pith_stage last;
-    struct pith_pack_opts pack;
-    enum pith_status st;
-    pith_stage_init(&last, PITH_STAGE_ENCODE);
-    for (uint32_t i = 0; i < r->n_stages; i++) {
+    for (uint32_t i = 0; i < r->n_stages && !o->train; i++)
+        if (pith_stage_trains(&r->stages[i]))
+            return pith_error_fill(err, PITH_ERR_ARGUMENT,
+                                   "stage %u trains: that needs data to train on", i + 1);
+    return PITH_OK;
+}
+
+/* Whether a stage looks back at the network as it is before stage i. */
+static bool wanted_later(const struct pith_recipe *r, uint32_t i)
+{
+    for (uint32_t k = i; k < r->n_stages; k++)
+        if (pith_stage_looks_back(&r->stages[k]) && r->stages[k].start == i)
+            return true;
+    return false;
+}
+
+/* past: [n_stages], for networks that later stages look back at; the caller's to free. */
+static enum pith_status run_stages(struct pith_model *m, const struct pith_recipe *r,
+                                   const struct pith_compress_opts *o, struct pith_model **past,
+                                   struct pith_error *err)
+{
+    static const char *const names[] = {"", "prune", "cluster", "encode", "train"};
+    uint32_t begun = pith_stage_count_past(m);
+    enum pith_status st = PITH_OK;
+    for (uint32_t i = 0; i < r->n_stages && !st; i++) {
         const struct pith_stage *s = &r->stages[i];
+        struct pith_stage_means means = {.size_bytes = sizeof means,
+                                         .seed = o->seed,
+                                         .train = o->train,
+                                         .val = o->val,
+                                         .start_stages = begun + s->start,
+                                         .threads = o->engine.threads,
+                                         .progress = o->train_progress,
+                                         .stop = o->stop,
+                                         .user = o->user};
         if (o->progress)
             o->progress(o->user, names[s->kind], 0);
-        st = pith_stage_run(m, s, o->seed, NULL, err);
-        if (st)
-            return st;
-        if (s->kind == PITH_STAGE_ENCODE)
-            last = *s;
+        if (wanted_later(r, i))
+            st = pith_stage_copy_model(m, &past[i], err);
+        means.start = s->start <= i ? past[s->start] : NULL;
+        if (!st)
+            st = pith_stage_run_with(m, s, &means, NULL, err);
     }
-    pack = pith_stage_pack_opts(&last);
-    return pith_model_pack(m, &pack, file, err);
+    return st;
+}
+
+static enum pith_status run_and_pack(struct pith_model *m, const struct pith_recipe *r,
+                                     const struct pith_compress_opts *o, struct pith_buffer *file,
+                                     struct pith_error *err)
+{
+    struct pith_model **past = calloc(r->n_stages + 1u, sizeof(struct pith_model *));
+    struct pith_stage last;
+    enum pith_status st = past ? run_stages(m, r, o, past, err) : pith_error_no_memory(err);
+    for (uint32_t i = 0; past && i < r->n_stages; i++)
+        pith_model_free(past[i]);
+    free(past);
+    pith_stage_init(&last, PITH_STAGE_ENCODE);
+    if (r->n_stages && r->stages[r->n_stages - 1].kind == PITH_STAGE_ENCODE)
+        last = r->stages[r->n_stages - 1];
+    const struct pith_pack_opts pack = pith_stage_pack_opts(&last);
+    return st ? st : pith_model_pack(m, &pack, file, err);
 }
 
 enum pith_status pith_compress(struct pith_model *m, const struct pith_recipe *recipe,
@@ -58,14 +103,16 @@ enum pith_status pith_compress(struct pith_model *m, const struct pith_recipe *r
     struct pith_compress_result r = {.met = true};
     double limit = opts->max_drop >= 0 ? opts->max_drop : recipe->max_drop;
     bool measured = opts->data || opts->feed;
-    enum pith_status st = PITH_OK;
+    enum pith_status st = check_data(recipe, opts, err);
+    if (st)
+        return st;
     if (limit >= 0 && !measured)
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
                                   "a limit on the drop needs data to measure it");
     if (measured)
         st = evaluate(m, opts, "baseline", &r.before, err);
     if (!st)
-        st = run_stages(m, recipe, opts, &r.file, err);
+        st = run_and_pack(m, recipe, opts, &r.file, err);
     if (!st && measured) {
         st = evaluate(m, opts, "evaluate", &r.after, err);
         r.has_accuracy = true;

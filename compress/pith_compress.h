@@ -15,8 +15,11 @@
  *
  *     { "do": "prune", "sparsity": 0.9, "pattern": "any", "scope": "layer", "layers": { "fc*": 0.95 } }
  *     { "do": "cluster", "bits": 5, "init": "linear", "per": "tensor", "layers": { "conv*": 8 } }
+ *     { "do": "train", "epochs": 8, "lr": 0.001, "teacher": "start", "until_drop": "0.3%" }
+ *     { "do": "prune", "sparsity": 0.9, "steps": 6, "schedule": "cubic", "train": { "epochs": 1 } }
  *     { "do": "encode", "coder": "huffman", "for": "speed" }
- */
+ *
+ * Stages that train need data: pith_stage_run_with, or opts.train of pith_compress. */
 #ifndef PITH_COMPRESS_H
 #define PITH_COMPRESS_H
 
@@ -24,14 +27,28 @@
 #include "pith_prune.h"
 #include "pith_quantize.h"
 #include "pith_measure.h"
+#include "pith_train.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 #define PITH_STAGE_LAYERS 64u
+#define PITH_STAGE_HINTS 16u
+#define PITH_STAGE_STEPS 1000u
 
-enum pith_stage_kind { PITH_STAGE_PRUNE = 1, PITH_STAGE_CLUSTER = 2, PITH_STAGE_ENCODE = 3 };
+enum pith_stage_kind {
+    PITH_STAGE_PRUNE = 1,
+    PITH_STAGE_CLUSTER = 2,
+    PITH_STAGE_ENCODE = 3,
+    PITH_STAGE_TRAIN = 4
+};
+
+/* How much of its amount a gradual prune has reached in step t of n. */
+enum pith_prune_schedule {
+    PITH_PRUNE_CUBIC = 0, /* 1 - (1 - t/n)^3: most at first (Zhu & Gupta, 2017) */
+    PITH_PRUNE_LINEAR = 1 /* t/n (Han et al., 2015) */
+};
 
 struct pith_encode_opts {
     bool plain;        /* no entropy coding */
@@ -48,12 +65,25 @@ enum pith_code pith_encode_code(const struct pith_encode_opts *opts);
  * from whoever filled them (for a recipe's stages: the recipe). */
 struct pith_stage {
     enum pith_stage_kind kind;
-    uint64_t seed; /* CLUSTER: from the recipe; 0: the caller's */
+    uint64_t seed; /* CLUSTER and what trains: from the recipe; 0: the caller's */
     struct pith_prune_opts prune;
     struct pith_cluster_opts cluster;
     struct pith_encode_opts encode;
     struct pith_prune_amount prune_layers[PITH_STAGE_LAYERS];
     struct pith_cluster_size cluster_layers[PITH_STAGE_LAYERS];
+    /* TRAIN, and PRUNE in steps, which trains after each. Of `train`, the members hints, teacher,
+     * threads, seed, progress, stop, user and enough are filled in when the stage runs; keep_best
+     * counts only where there is validation data. */
+    struct pith_train_opts train;
+    struct pith_train_hint hints[PITH_STAGE_HINTS]; /* train.n_hints of them */
+    const char *teacher; /* "start": the network as the recipe found it; else a file; NULL: none */
+    double until_drop;   /* train until the validation accuracy is at most this fraction below that
+                            of the teacher, or where there is none of the network as the recipe
+                            found it; negative: not */
+    uint32_t start;      /* the recipe found it: 0; or as after so many of its stages (in recipes of
+                            models that were trained in several runs) */
+    uint32_t steps;      /* PRUNE: 0 or 1..PITH_STAGE_STEPS; 0: at once, without training */
+    enum pith_prune_schedule schedule;
 };
 
 /* A stage with the defaults of its kind. */
@@ -65,6 +95,7 @@ struct pith_stage_report {
     uint32_t n_layers;      /* entries in the arrays below */
     struct pith_prune_layer *prune;     /* malloc'ed; PRUNE */
     struct pith_cluster_layer *cluster; /* malloc'ed; CLUSTER */
+    struct pith_train_result train;     /* TRAIN; PRUNE in steps: of the last */
 };
 void pith_stage_report_free(struct pith_stage_report *report);
 
@@ -73,6 +104,28 @@ void pith_stage_report_free(struct pith_stage_report *report);
  * pith_stage_pack_opts. */
 enum pith_status pith_stage_run(struct pith_model *m, const struct pith_stage *stage, uint64_t seed,
                                 struct pith_stage_report *report, struct pith_error *err);
+
+/* What a stage that trains needs besides its options. */
+struct pith_stage_means {
+    uint32_t size_bytes;
+    uint64_t seed;
+    struct pith_data *train; /* samples to learn from */
+    struct pith_data *val;   /* samples that judge; NULL: none */
+    const struct pith_model *start; /* what the stage calls so; NULL: the network as it finds it */
+    uint32_t start_stages; /* stages in the history of `start` (for the new entry) */
+    uint32_t threads;
+    void (*progress)(void *user, const struct pith_train_progress *p); /* these may be NULL */
+    bool (*stop)(void *user); /* true: the step ends at once, as after its last epoch */
+    void *user;
+};
+
+/* As pith_stage_run, for every kind. Without data PITH_ERR_ARGUMENT for stages that train; also what
+ * pith_train and pith_evaluate return. On failure the model is as after some of its steps. */
+enum pith_status pith_stage_run_with(struct pith_model *m, const struct pith_stage *stage,
+                                     const struct pith_stage_means *means,
+                                     struct pith_stage_report *report, struct pith_error *err);
+/* Whether the stage needs data to train on. */
+bool pith_stage_trains(const struct pith_stage *stage);
 struct pith_pack_opts pith_stage_pack_opts(const struct pith_stage *encode);
 
 struct pith_recipe {
@@ -109,6 +162,10 @@ struct pith_compress_opts {
     void *user;
     const struct pith_feed *feed; /* instead of data: several inputs, states; both NULL: no accuracy
                                      is measured */
+    struct pith_data *train, *val; /* for the stages that train, as in struct pith_stage_means; val
+                                      may be the same as data */
+    void (*train_progress)(void *user, const struct pith_train_progress *p);
+    bool (*stop)(void *user); /* asked after each training step: true ends the work */
 };
 
 struct pith_compress_result {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Recipes: JSON in, a list of stages out, and the way back from a finished model's history. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <stdio.h>
@@ -8,40 +7,6 @@
 
 #define RECIPE_VERSION 1
 #define MAX_STAGES 32
-#define MAX_DEPTH 16 /* nesting that jansson may recurse into: it refuses 2048, we far earlier */
-
-/* Where memory ran out, jansson tells a wrong character, or nothing at all; errno tells the truth. */
-static enum pith_status load(const char *text, size_t n, size_t flags, const char *name,
-                             json_t **json, struct pith_error *err)
-{
-    json_error_t at;
-    errno = 0;
-    *json = json_loadb(text, n, flags, &at);
-    if (errno == ENOMEM || (!*json && at.line < 0)) {
-        json_decref(*json);
-        *json = NULL;
-        return pith_error_fill(err, PITH_ERR_MEMORY, "%s: out of memory", name);
-    }
-    return *json ? PITH_OK
-                 : pith_error_fill(err, PITH_ERR_CORRUPT, "%s: line %d column %d: %s", name, at.line,
-                                   at.column, at.text);
-}
-
-/* "0.5%" -> 0.005; the JSON library reads the number, whatever the locale. PITH_ERR_MEMORY, or
- * PITH_ERR_ARGUMENT when the text is no such thing. */
-static enum pith_status read_percent(const char *text, double *fraction)
-{
-    size_t n = text ? strlen(text) : 0;
-    json_t *number;
-    if (n < 2 || text[n - 1] != '%')
-        return PITH_ERR_ARGUMENT;
-    if (load(text, n - 1, JSON_DECODE_ANY, "", &number, NULL) == PITH_ERR_MEMORY)
-        return PITH_ERR_MEMORY;
-    double percent = json_is_number(number) ? json_number_value(number) : -1;
-    json_decref(number);
-    *fraction = percent / 100;
-    return percent >= 0 && percent <= 100 ? PITH_OK : PITH_ERR_ARGUMENT;
-}
 
 static enum pith_status read_goal(json_t *goal, const char *name, struct pith_recipe *r,
                                   struct pith_error *err)
@@ -57,12 +22,10 @@ static enum pith_status read_goal(json_t *goal, const char *name, struct pith_re
         if (strcmp(key, "max_drop") != 0)
             return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
                                       "%s: no goal '%s' in this version (max_drop)", name, key);
-        enum pith_status st = read_percent(json_string_value(v), &r->max_drop);
-        if (st == PITH_ERR_MEMORY)
-            return pith_error_no_memory(err);
+        const struct json_place p = {name, key, err};
+        enum pith_status st = pith_json_read_percent(&p, v, &r->max_drop);
         if (st)
-            return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                                      "%s: 'max_drop' must be a text such as \"0.5%%\"", name);
+            return st;
     }
     return PITH_OK;
 }
@@ -87,6 +50,9 @@ static enum pith_status read_stages(json_t *stages, const char *name, struct pit
         st = pith_stage_from_json(s, where, &r->stages[r->n_stages], err);
         if (st)
             return st;
+        if (r->stages[r->n_stages].start > r->n_stages)
+            return pith_error_fill(err, PITH_ERR_ARGUMENT, "%s: only %u stages stand before 'start'",
+                                   where, r->n_stages);
     }
     return PITH_OK;
 }
@@ -109,47 +75,30 @@ static enum pith_status read_recipe(json_t *root, const char *name, struct pith_
     return st ? st : read_stages(json_object_get(root, "stages"), name, r, err);
 }
 
-/* jansson recurses on nesting; brackets outside of strings are counted before it sees the text. */
-static bool too_deep(const char *text, size_t n)
+enum pith_status pith_recipe_from_json(json_t *root, const char *name, struct pith_recipe **recipe,
+                                       struct pith_error *err)
 {
-    unsigned depth = 0;
-    bool in_string = false;
-    for (size_t i = 0; i < n; i++) {
-        if (in_string && text[i] == '\\')
-            i++;
-        else if (text[i] == '"')
-            in_string = !in_string;
-        else if (!in_string && (text[i] == '{' || text[i] == '[')) {
-            if (++depth > MAX_DEPTH)
-                return true;
-        } else if (!in_string && depth > 0 && (text[i] == '}' || text[i] == ']'))
-            depth--;
+    struct pith_recipe *r = calloc(1, sizeof *r);
+    if (!r) {
+        json_decref(root);
+        return pith_error_fill(err, PITH_ERR_MEMORY, "%s: out of memory", name);
     }
-    return false;
+    r->max_drop = -1;
+    r->json = root;
+    enum pith_status st = read_recipe(root, name, r, err);
+    if (st)
+        pith_recipe_free(r);
+    else
+        *recipe = r;
+    return st;
 }
 
 enum pith_status pith_recipe_parse(const char *text, size_t n, const char *name,
                                    struct pith_recipe **recipe, struct pith_error *err)
 {
-    struct pith_recipe *r;
     json_t *json;
-    enum pith_status st;
-    if (too_deep(text, n))
-        return pith_error_fill(err, PITH_ERR_CORRUPT, "%s: nested deeper than %d", name, MAX_DEPTH);
-    r = calloc(1, sizeof *r);
-    if (!r)
-        return pith_error_fill(err, PITH_ERR_MEMORY, "%s: out of memory", name);
-    r->max_drop = -1;
-    st = load(text, n, JSON_REJECT_DUPLICATES, name, &json, err);
-    r->json = json;
-    if (!st)
-        st = read_recipe(r->json, name, r, err);
-    if (st) {
-        pith_recipe_free(r);
-        return st;
-    }
-    *recipe = r;
-    return PITH_OK;
+    enum pith_status st = pith_json_load(text, n, name, &json, err);
+    return st ? st : pith_recipe_from_json(json, name, recipe, err);
 }
 
 void pith_recipe_free(struct pith_recipe *r)
@@ -196,15 +145,6 @@ static enum pith_status dump(json_t *root, char **text, struct pith_error *err)
     return PITH_OK;
 }
 
-/* As pith_json_put, for lists. */
-static void append(json_t **array, json_t *value)
-{
-    if (json_array_append_new(*array, value) == 0)
-        return;
-    json_decref(*array);
-    *array = NULL;
-}
-
 enum pith_status pith_recipe_print(const struct pith_recipe *r, char **text, struct pith_error *err)
 {
     json_t *root = json_pack("{si}", "pith", RECIPE_VERSION), *stages = json_array();
@@ -214,7 +154,7 @@ enum pith_status pith_recipe_print(const struct pith_recipe *r, char **text, str
         pith_json_put(&root, "goal", json_pack("{ss}", "max_drop", drop));
     }
     for (uint32_t i = 0; i < r->n_stages; i++)
-        append(&stages, pith_stage_to_json(&r->stages[i]));
+        pith_json_append(&stages, pith_stage_to_json(&r->stages[i]));
     pith_json_put(&root, "stages", stages);
     return dump(root, text, err);
 }
@@ -223,12 +163,12 @@ enum pith_status pith_recipe_print(const struct pith_recipe *r, char **text, str
 static enum pith_status add_past_stage(json_t **stages, const char *text, struct pith_error *err)
 {
     json_t *stage;
-    enum pith_status st = load(text, strlen(text), JSON_REJECT_DUPLICATES, "history", &stage, err);
+    enum pith_status st = pith_json_load(text, strlen(text), "history", &stage, err);
     if (st) /* also when it is no JSON: a recipe without it would not make the model again */
         return st;
     if (json_object_get(stage, "do")) {
         json_object_del(stage, "result");
-        append(stages, json_incref(stage));
+        pith_json_append(stages, json_incref(stage));
     }
     json_decref(stage);
     return *stages ? PITH_OK : pith_error_no_memory(err);

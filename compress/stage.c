@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "stage_json.h"
+#include "stage_run.h"
 
 void pith_stage_init(struct pith_stage *s, enum pith_stage_kind kind)
 {
@@ -11,6 +12,14 @@ void pith_stage_init(struct pith_stage *s, enum pith_stage_kind kind)
     s->kind = kind;
     s->prune.size_bytes = sizeof s->prune;
     s->cluster.size_bytes = sizeof s->cluster;
+    pith_train_opts_init(&s->train, sizeof s->train);
+    s->train.keep_best = true;
+    s->until_drop = -1;
+}
+
+bool pith_stage_trains(const struct pith_stage *s)
+{
+    return s->kind == PITH_STAGE_TRAIN || (s->kind == PITH_STAGE_PRUNE && s->steps > 0);
 }
 
 enum pith_code pith_encode_code(const struct pith_encode_opts *o)
@@ -36,12 +45,14 @@ void pith_stage_report_free(struct pith_stage_report *r)
 }
 
 static enum pith_status run_prune(struct pith_model *m, const struct pith_stage *s,
+                                  const struct pith_stage_means *means, uint64_t seed,
                                   struct pith_stage_report *r, struct pith_error *err)
 {
     r->prune = calloc(m->n_nodes + 1u, sizeof *r->prune);
     if (!r->prune)
         return pith_error_fill(err, PITH_ERR_MEMORY, "cannot prune: out of memory");
-    return pith_prune(m, &s->prune, r->prune, &r->n_layers, err);
+    return s->steps ? pith_stage_prune_gradually(m, s, means, seed, r, err)
+                    : pith_prune(m, &s->prune, r->prune, &r->n_layers, err);
 }
 
 /* Batch normalisation is folded before, not after: folded later, it would turn a layer's codebook
@@ -53,7 +64,7 @@ static enum pith_status run_cluster(struct pith_model *m, const struct pith_stag
     double noise = 0, signal = 0;
     uint32_t n_folded;
     enum pith_status st;
-    opts.seed = s->seed ? s->seed : seed;
+    opts.seed = seed;
     r->cluster = calloc(m->n_nodes + 1u, sizeof *r->cluster);
     if (!r->cluster)
         return pith_error_fill(err, PITH_ERR_MEMORY, "cannot cluster: out of memory");
@@ -101,18 +112,56 @@ static enum pith_status count_kept(const struct pith_model *m, struct pith_stage
     return PITH_OK;
 }
 
-static enum pith_status add_history(struct pith_model *m, const struct pith_stage *s, uint64_t seed,
-                                    const struct pith_stage_report *r, struct pith_error *err)
+/* Whether another seed would make another model. */
+static bool draws(const struct pith_stage *s)
 {
-    json_t *j = pith_stage_to_json(s);
+    return pith_stage_trains(s) ||
+           (s->kind == PITH_STAGE_CLUSTER && s->cluster.init == PITH_CLUSTER_RANDOM);
+}
+
+uint32_t pith_stage_count_past(const struct pith_model *m)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < m->n_history; i++)
+        n += strncmp(m->history[i].text, "{\"do\":", 6) == 0;
+    return n;
+}
+
+/* The stage as the history keeps it: with its seed, with what it looks back at, and of a teacher's
+ * file the name alone, for where it lay is no part of how the model came about. */
+static json_t *past_stage(const struct pith_stage *s, uint64_t seed, uint32_t start_stages)
+{
+    struct pith_stage past = *s;
+    const char *slash = s->teacher ? strrchr(s->teacher, '/') : NULL;
+    if (slash)
+        past.teacher = slash + 1;
+    if (draws(s))
+        past.seed = seed;
+    past.start = pith_stage_looks_back(s) ? start_stages : 0;
+    return pith_stage_to_json(&past);
+}
+
+static json_t *result_to_json(const struct pith_stage *s, const struct pith_stage_report *r)
+{
+    json_t *j = json_pack("{sI,sI}", "weights", (json_int_t)r->weights, "kept", (json_int_t)r->kept);
+    if (!pith_stage_trains(s))
+        return j;
+    pith_json_put(&j, "epochs", json_integer(r->train.epochs));
+    pith_json_put(&j, "best_epoch", json_integer(r->train.best_epoch));
+    pith_json_put(&j, "loss", json_real(round(r->train.loss * 1e9) / 1e9));
+    return j;
+}
+
+static enum pith_status add_history(struct pith_model *m, const struct pith_stage *s, uint64_t seed,
+                                    uint32_t start_stages, const struct pith_stage_report *r,
+                                    struct pith_error *err)
+{
+    json_t *j = past_stage(s, seed, start_stages);
     const char *verb = json_string_value(json_object_get(j, "do"));
     char *text;
     enum pith_status st = PITH_ERR_MEMORY;
     if (j && verb) {
-        if (s->kind == PITH_STAGE_CLUSTER && s->cluster.init == PITH_CLUSTER_RANDOM && !s->seed)
-            pith_json_put(&j, "seed", json_integer((json_int_t)seed));
-        pith_json_put(&j, "result", json_pack("{sI,sI}", "weights", (json_int_t)r->weights, "kept",
-                                              (json_int_t)r->kept));
+        pith_json_put(&j, "result", result_to_json(s, r));
         text = pith_json_text(j, JSON_COMPACT);
         if (text)
             st = pith_model_add_history(m, verb, text);
@@ -122,14 +171,16 @@ static enum pith_status add_history(struct pith_model *m, const struct pith_stag
     return st ? pith_error_fill(err, st, "cannot write the history: out of memory") : PITH_OK;
 }
 
-enum pith_status pith_stage_run(struct pith_model *m, const struct pith_stage *s, uint64_t seed,
-                                struct pith_stage_report *report, struct pith_error *err)
+enum pith_status pith_stage_run_with(struct pith_model *m, const struct pith_stage *s,
+                                     const struct pith_stage_means *means,
+                                     struct pith_stage_report *report, struct pith_error *err)
 {
     struct pith_stage_report r = {0};
+    uint64_t seed = s->seed ? s->seed : means->seed;
     enum pith_status st = PITH_ERR_ARGUMENT;
     switch (s->kind) {
     case PITH_STAGE_PRUNE:
-        st = run_prune(m, s, &r, err);
+        st = run_prune(m, s, means, seed, &r, err);
         break;
     case PITH_STAGE_CLUSTER:
         st = run_cluster(m, s, seed, &r, err);
@@ -137,14 +188,25 @@ enum pith_status pith_stage_run(struct pith_model *m, const struct pith_stage *s
     case PITH_STAGE_ENCODE:
         st = run_encode(m, s, err);
         break;
+    case PITH_STAGE_TRAIN:
+        st = pith_stage_train(m, s, means, seed, &r.train, err);
+        break;
     }
     if (!st)
         st = count_kept(m, &r, err);
     if (!st)
-        st = add_history(m, s, seed, &r, err);
+        st = add_history(m, s, seed, means->start ? means->start_stages : pith_stage_count_past(m),
+                         &r, err);
     if (st || !report)
         pith_stage_report_free(&r);
     else
         *report = r;
     return st;
+}
+
+enum pith_status pith_stage_run(struct pith_model *m, const struct pith_stage *s, uint64_t seed,
+                                struct pith_stage_report *report, struct pith_error *err)
+{
+    const struct pith_stage_means means = {.size_bytes = sizeof means, .seed = seed};
+    return pith_stage_run_with(m, s, &means, report, err);
 }

@@ -4,116 +4,50 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "byte_out.h"
+#include "json_value.h"
 #include "stage_json.h"
+#include "train_json.h"
 
-struct word {
-    const char *text;
-    int value;
-};
-
-static const struct word stage_words[] = {{"prune", PITH_STAGE_PRUNE},
+static const struct json_word stage_words[] = {{"prune", PITH_STAGE_PRUNE},
                                           {"cluster", PITH_STAGE_CLUSTER},
+                                          {"train", PITH_STAGE_TRAIN},
                                           {"encode", PITH_STAGE_ENCODE},
                                           {NULL, 0}};
-static const struct word scope_words[] = {
+static const struct json_word scope_words[] = {
     {"layer", PITH_PRUNE_LAYER}, {"global", PITH_PRUNE_GLOBAL}, {NULL, 0}};
-static const struct word init_words[] = {{"linear", PITH_CLUSTER_LINEAR},
+static const struct json_word schedule_words[] = {
+    {"cubic", PITH_PRUNE_CUBIC}, {"linear", PITH_PRUNE_LINEAR}, {NULL, 0}};
+static const struct json_word init_words[] = {{"linear", PITH_CLUSTER_LINEAR},
                                          {"density", PITH_CLUSTER_DENSITY},
                                          {"random", PITH_CLUSTER_RANDOM},
                                          {"exact", PITH_CLUSTER_EXACT},
                                          {NULL, 0}};
-static const struct word values_words[] = {
+static const struct json_word values_words[] = {
     {"f32", PITH_CLUSTER_F32}, {"f16", PITH_CLUSTER_F16}, {NULL, 0}};
-static const struct word coder_words[] = {{"huffman", PITH_CODE_HUFFMAN},
+static const struct json_word coder_words[] = {{"huffman", PITH_CODE_HUFFMAN},
                                           {"adaptive", PITH_CODE_ADAPTIVE},
                                           {"none", PITH_CODE_PLAIN},
                                           {NULL, 0}};
-static const struct word goal_words[] = {{"speed", 0}, {"size", 1}, {NULL, 0}};
+static const struct json_word goal_words[] = {{"speed", 0}, {"size", 1}, {NULL, 0}};
 
-static const char *word_of(const struct word *words, int value)
-{
-    while (words->text && words->value != value)
-        words++;
-    return words->text;
-}
-
-/* Where a value is being read: for messages. */
-struct place {
-    const char *where, *key;
-    struct pith_error *err;
-};
-
-static enum pith_status bad(const struct place *p, const char *wanted)
-{
-    return pith_error_fill(p->err, PITH_ERR_ARGUMENT, "%s: '%s' must be %s", p->where, p->key,
-                              wanted);
-}
-
-static enum pith_status no_such_key(const struct place *p, const char *verb)
-{
-    return pith_error_fill(p->err, PITH_ERR_ARGUMENT, "%s: '%s' has no key '%s'", p->where, verb,
-                           p->key);
-}
-
-static enum pith_status read_word(const struct place *p, const json_t *v, const struct word *words,
-                                  int *out)
-{
-    const char *text = json_string_value(v);
-    char wanted[128] = "one of";
-    size_t n = strlen(wanted);
-    for (const struct word *w = words; w->text; w++) {
-        if (text && strcmp(text, w->text) == 0) {
-            *out = w->value;
-            return PITH_OK;
-        }
-        n += (size_t)snprintf(wanted + n, sizeof wanted - n, " %s", w->text);
-    }
-    return bad(p, wanted);
-}
-
-static enum pith_status read_number(const struct place *p, const json_t *v, double min, double max,
-                                    double *out)
-{
-    char wanted[64];
-    if (json_is_number(v) && json_number_value(v) >= min && json_number_value(v) <= max) {
-        *out = json_number_value(v);
-        return PITH_OK;
-    }
-    snprintf(wanted, sizeof wanted, "a number in %g..%g", min, max);
-    return bad(p, wanted);
-}
-
-static enum pith_status read_uint(const struct place *p, const json_t *v, double min, double max,
-                                  uint32_t *out)
-{
-    double d = 0;
-    enum pith_status st = read_number(p, v, min, max, &d);
-    if (!st && !json_is_integer(v))
-        return bad(p, "a whole number");
-    if (!st)
-        *out = (uint32_t)d;
-    return st;
-}
-
-static enum pith_status read_layers(const struct place *p, json_t *v, struct pith_stage *s)
+static enum pith_status read_layers(const struct json_place *p, json_t *v, struct pith_stage *s)
 {
     const char *pattern;
     json_t *amount;
     uint32_t n = 0;
     if (!json_is_object(v) || json_object_size(v) > PITH_STAGE_LAYERS)
-        return bad(p, "an object of at most 64 layer patterns");
+        return pith_json_bad(p, "an object of at most 64 layer patterns");
     json_object_foreach(v, pattern, amount)
     {
-        struct place at = {p->where, pattern, p->err};
+        struct json_place at = {p->where, pattern, p->err};
         enum pith_status st;
         if (s->kind == PITH_STAGE_PRUNE) {
             s->prune_layers[n].pattern = pattern;
-            st = read_number(&at, amount, 0, 1e6, &s->prune_layers[n].value);
+            st = pith_json_read_number(&at, amount, 0, 1e6, &s->prune_layers[n].value);
         } else {
             uint32_t bits = 0;
             s->cluster_layers[n].pattern = pattern;
-            st = read_uint(&at, amount, 0, 8, &bits);
+            st = pith_json_read_uint(&at, amount, 0, 8, &bits);
             s->cluster_layers[n].n_centroids = bits ? 1u << bits : 0;
         }
         if (st)
@@ -126,33 +60,63 @@ static enum pith_status read_layers(const struct place *p, json_t *v, struct pit
     return PITH_OK;
 }
 
-static enum pith_status prune_key(const struct place *p, json_t *v, struct pith_stage *s)
+/* What is trained after each step of a gradual prune. */
+static enum pith_status read_training(const struct json_place *p, json_t *v, struct pith_stage *s)
+{
+    const char *key;
+    json_t *member;
+    if (!json_is_object(v))
+        return pith_json_bad(p, "an object with the keys of 'train'");
+    json_object_foreach(v, key, member)
+    {
+        const struct json_place at = {p->where, key, p->err};
+        enum pith_status st = strcmp(key, "seed") == 0
+                                  ? pith_json_no_such_key(&at, "train")
+                                  : pith_train_key_from_json(&at, member, s);
+        if (st)
+            return st;
+    }
+    return PITH_OK;
+}
+
+static enum pith_status prune_key(const struct json_place *p, json_t *v, struct pith_stage *s)
 {
     int word = 0;
     enum pith_status st;
     if (strcmp(p->key, "sparsity") == 0)
-        return read_number(p, v, 0, 1, &s->prune.sparsity);
+        return pith_json_read_number(p, v, 0, 1, &s->prune.sparsity);
     if (strcmp(p->key, "sigma") == 0) {
         s->prune.by = PITH_PRUNE_BY_SIGMA;
-        return read_number(p, v, 0, 100, &s->prune.sigma);
+        return pith_json_read_number(p, v, 0, 100, &s->prune.sigma);
     }
     if (strcmp(p->key, "zeros") == 0) {
         s->prune.by = PITH_PRUNE_BY_ZERO;
-        return json_is_true(v) ? PITH_OK : bad(p, "true");
+        return json_is_true(v) ? PITH_OK : pith_json_bad(p, "true");
     }
     if (strcmp(p->key, "scope") == 0) {
-        st = read_word(p, v, scope_words, &word);
+        st = pith_json_read_word(p, v, scope_words, &word);
         s->prune.scope = (enum pith_prune_scope)word;
         return st;
     }
+    if (strcmp(p->key, "steps") == 0)
+        return pith_json_read_uint(p, v, 1, PITH_STAGE_STEPS, &s->steps);
+    if (strcmp(p->key, "schedule") == 0) {
+        st = pith_json_read_word(p, v, schedule_words, &word);
+        s->schedule = (enum pith_prune_schedule)word;
+        return st;
+    }
+    if (strcmp(p->key, "train") == 0)
+        return read_training(p, v, s);
+    if (strcmp(p->key, "seed") == 0)
+        return pith_json_read_seed(p, v, &s->seed);
     if (strcmp(p->key, "pattern") == 0)
         return json_is_string(v) ? pith_pattern_parse(json_string_value(v), &s->prune.pattern, p->err)
-                                 : bad(p, "a text such as any or 2:4");
-    return no_such_key(p, "prune");
+                                 : pith_json_bad(p, "a text such as any or 2:4");
+    return pith_json_no_such_key(p, "prune");
 }
 
 /* "tensor", "channel" or "group:64" */
-static enum pith_status read_per(const struct place *p, const json_t *v, struct pith_cluster_opts *o)
+static enum pith_status read_per(const struct json_place *p, const json_t *v, struct pith_cluster_opts *o)
 {
     const char *text = json_string_value(v);
     unsigned long long n;
@@ -164,81 +128,95 @@ static enum pith_status read_per(const struct place *p, const json_t *v, struct 
         o->per = PITH_CLUSTER_PER_GROUP;
         o->group_elems = n;
     } else
-        return bad(p, "tensor, channel or group:N");
+        return pith_json_bad(p, "tensor, channel or group:N");
     return PITH_OK;
 }
 
-static enum pith_status cluster_key(const struct place *p, json_t *v, struct pith_stage *s)
+static enum pith_status cluster_key(const struct json_place *p, json_t *v, struct pith_stage *s)
 {
     int word = 0;
     uint32_t bits = 0;
     enum pith_status st;
     if (strcmp(p->key, "bits") == 0) {
-        st = read_uint(p, v, 1, 8, &bits);
+        st = pith_json_read_uint(p, v, 1, 8, &bits);
         s->cluster.n_centroids = 1u << bits;
         return st;
     }
     if (strcmp(p->key, "centroids") == 0)
-        return read_uint(p, v, 2, 256, &s->cluster.n_centroids);
+        return pith_json_read_uint(p, v, 2, 256, &s->cluster.n_centroids);
     if (strcmp(p->key, "iterations") == 0)
-        return read_uint(p, v, 1, 1e6, &s->cluster.iterations);
+        return pith_json_read_uint(p, v, 1, 1e6, &s->cluster.iterations);
     if (strcmp(p->key, "per") == 0)
         return read_per(p, v, &s->cluster);
-    if (strcmp(p->key, "seed") == 0) {
-        s->seed = json_integer_value(v) > 0 ? (uint64_t)json_integer_value(v) : 0;
-        return s->seed ? PITH_OK : bad(p, "a whole number above 0");
-    }
+    if (strcmp(p->key, "seed") == 0)
+        return pith_json_read_seed(p, v, &s->seed);
     if (strcmp(p->key, "init") == 0) {
-        st = read_word(p, v, init_words, &word);
+        st = pith_json_read_word(p, v, init_words, &word);
         s->cluster.init = (enum pith_cluster_init)word;
         return st;
     }
     if (strcmp(p->key, "values") == 0) {
-        st = read_word(p, v, values_words, &word);
+        st = pith_json_read_word(p, v, values_words, &word);
         s->cluster.values = (enum pith_cluster_values)word;
         return st;
     }
-    return no_such_key(p, "cluster");
+    return pith_json_no_such_key(p, "cluster");
 }
 
-static enum pith_status encode_key(const struct place *p, json_t *v, struct pith_stage *s)
+static enum pith_status encode_key(const struct json_place *p, json_t *v, struct pith_stage *s)
 {
     int word = 0;
     enum pith_status st;
     if (strcmp(p->key, "coder") == 0) {
-        st = read_word(p, v, coder_words, &word);
+        st = pith_json_read_word(p, v, coder_words, &word);
         s->encode.plain = word == PITH_CODE_PLAIN;
         s->encode.huffman = word == PITH_CODE_HUFFMAN;
         s->encode.adaptive = word == PITH_CODE_ADAPTIVE;
         return st;
     }
     if (strcmp(p->key, "for") == 0) {
-        st = read_word(p, v, goal_words, &word);
+        st = pith_json_read_word(p, v, goal_words, &word);
         s->encode.compact = word != 0;
         return st;
     }
     if (strcmp(p->key, "keep_history") == 0) {
         s->encode.keep_history = json_is_true(v);
-        return json_is_boolean(v) ? PITH_OK : bad(p, "true or false");
+        return json_is_boolean(v) ? PITH_OK : pith_json_bad(p, "true or false");
     }
-    return no_such_key(p, "encode");
+    return pith_json_no_such_key(p, "encode");
+}
+
+/* Steps without training between them would end as one does. */
+static enum pith_status check_steps(json_t *object, const char *where, const struct pith_stage *s,
+                                    struct pith_error *err)
+{
+    static const char *const together[] = {"schedule", "train", "seed"};
+    if (s->kind != PITH_STAGE_PRUNE)
+        return PITH_OK;
+    if (s->steps && !json_object_get(object, "train"))
+        return pith_error_fill(err, PITH_ERR_ARGUMENT, "%s: 'steps' needs 'train'", where);
+    for (size_t i = 0; !s->steps && i < sizeof together / sizeof *together; i++)
+        if (json_object_get(object, together[i]))
+            return pith_error_fill(err, PITH_ERR_ARGUMENT, "%s: '%s' needs 'steps'", where,
+                                   together[i]);
+    return PITH_OK;
 }
 
 enum pith_status pith_stage_from_json(json_t *object, const char *where, struct pith_stage *stage,
                                       struct pith_error *err)
 {
     const char *verb = json_string_value(json_object_get(object, "do"));
-    struct place p = {where, "do", err};
+    struct json_place p = {where, "do", err};
     const char *key;
     json_t *v;
-    const struct word *w = stage_words;
+    const struct json_word *w = stage_words;
     while (verb && w->text && strcmp(w->text, verb) != 0)
         w++;
     if (!verb)
-        return bad(&p, "a stage: prune, cluster or encode");
+        return pith_json_bad(&p, "a stage: prune, cluster, train or encode");
     if (!w->text)
         return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
-                                  "%s: no stage '%s' in this version (prune, cluster, encode)",
+                                  "%s: no stage '%s' in this version (prune, cluster, train, encode)",
                                   where, verb);
     pith_stage_init(stage, (enum pith_stage_kind)w->value);
     json_object_foreach(object, key, v)
@@ -247,30 +225,39 @@ enum pith_status pith_stage_from_json(json_t *object, const char *where, struct 
         p.key = key;
         if (strcmp(key, "do") == 0 || strcmp(key, "result") == 0)
             continue;
-        if (strcmp(key, "layers") == 0 && stage->kind != PITH_STAGE_ENCODE)
+        if (strcmp(key, "layers") == 0 &&
+            (stage->kind == PITH_STAGE_PRUNE || stage->kind == PITH_STAGE_CLUSTER))
             st = read_layers(&p, v, stage);
         else if (stage->kind == PITH_STAGE_PRUNE)
             st = prune_key(&p, v, stage);
         else if (stage->kind == PITH_STAGE_CLUSTER)
             st = cluster_key(&p, v, stage);
+        else if (stage->kind == PITH_STAGE_TRAIN)
+            st = pith_train_key_from_json(&p, v, stage);
         else
             st = encode_key(&p, v, stage);
         if (st)
             return st;
     }
-    return PITH_OK;
+    return check_steps(object, where, stage, err);
 }
 
-void pith_json_put(json_t **object, const char *key, json_t *value)
+static void put_steps(const struct pith_stage *s, json_t **j)
 {
-    if (json_object_set_new(*object, key, value) == 0)
-        return;
-    json_decref(*object);
-    *object = NULL;
+    struct pith_stage between = *s;
+    json_t *train = json_object();
+    between.seed = 0;
+    pith_train_keys_to_json(&between, &train);
+    pith_json_put(j, "steps", json_integer(s->steps));
+    pith_json_put(j, "schedule", json_string(pith_json_word_of(schedule_words, (int)s->schedule)));
+    pith_json_put(j, "train", train);
+    if (s->seed)
+        pith_json_put(j, "seed", json_integer((json_int_t)s->seed));
 }
 
-static json_t *prune_to_json(const struct pith_prune_opts *o)
+static json_t *prune_to_json(const struct pith_stage *s)
 {
+    const struct pith_prune_opts *o = &s->prune;
     char pattern[40];
     json_t *j = json_pack("{ss}", "do", "prune"), *layers;
     pith_pattern_print(&o->pattern, pattern, sizeof pattern);
@@ -281,13 +268,15 @@ static json_t *prune_to_json(const struct pith_prune_opts *o)
     else
         pith_json_put(&j, "zeros", json_true());
     pith_json_put(&j, "pattern", json_string(pattern));
-    pith_json_put(&j, "scope", json_string(word_of(scope_words, (int)o->scope)));
+    pith_json_put(&j, "scope", json_string(pith_json_word_of(scope_words, (int)o->scope)));
     if (o->n_layers) {
         layers = json_object();
         for (uint32_t i = 0; i < o->n_layers; i++)
             pith_json_put(&layers, o->layers[i].pattern, json_real(o->layers[i].value));
         pith_json_put(&j, "layers", layers);
     }
+    if (s->steps)
+        put_steps(s, &j);
     return j;
 }
 
@@ -304,9 +293,9 @@ static json_t *cluster_to_json(const struct pith_cluster_opts *o, uint64_t seed)
         pith_json_put(&j, "bits", json_integer(__builtin_ctz(n)));
     else
         pith_json_put(&j, "centroids", json_integer(n));
-    pith_json_put(&j, "init", json_string(word_of(init_words, (int)o->init)));
+    pith_json_put(&j, "init", json_string(pith_json_word_of(init_words, (int)o->init)));
     pith_json_put(&j, "per", json_string(per));
-    pith_json_put(&j, "values", json_string(word_of(values_words, (int)o->values)));
+    pith_json_put(&j, "values", json_string(pith_json_word_of(values_words, (int)o->values)));
     if (o->iterations)
         pith_json_put(&j, "iterations", json_integer(o->iterations));
     if (seed)
@@ -322,49 +311,20 @@ static json_t *cluster_to_json(const struct pith_cluster_opts *o, uint64_t seed)
     return j;
 }
 
-static int take_text(const char *text, size_t n, void *out)
-{
-    pith_out_bytes(out, text, n);
-    return 0; /* out remembers a failure */
-}
-
-static char *dump_whole(const json_t *json, size_t flags)
-{
-    struct byte_out out = {.data = NULL};
-    bool whole = json_dump_callback(json, take_text, &out, flags) == 0;
-    pith_out_u8(&out, 0);
-    if (whole && !out.failed)
-        return (char *)out.data;
-    pith_out_clear(&out);
-    return NULL;
-}
-
-char *pith_json_text(const json_t *json, size_t flags)
-{
-    for (size_t digits = 15;; digits++) {
-        char *text = dump_whole(json, flags | JSON_REAL_PRECISION(digits));
-        json_t *back = text ? json_loads(text, 0, NULL) : NULL;
-        bool same = back && json_equal(json, back);
-        if (same || (back && digits == 17)) {
-            json_decref(back);
-            return text;
-        }
-        free(text);
-        if (!back)
-            return NULL;
-        json_decref(back);
-    }
-}
-
 json_t *pith_stage_to_json(const struct pith_stage *s)
 {
     json_t *j;
     if (s->kind == PITH_STAGE_PRUNE)
-        return prune_to_json(&s->prune);
+        return prune_to_json(s);
     if (s->kind == PITH_STAGE_CLUSTER)
         return cluster_to_json(&s->cluster, s->seed);
-    j = json_pack("{ss,ss,ss}", "do", "encode", "coder", word_of(coder_words, (int)pith_encode_code(&s->encode)), "for",
-                  word_of(goal_words, s->encode.compact));
+    if (s->kind == PITH_STAGE_TRAIN) {
+        j = json_pack("{ss}", "do", "train");
+        pith_train_keys_to_json(s, &j);
+        return j;
+    }
+    j = json_pack("{ss,ss,ss}", "do", "encode", "coder", pith_json_word_of(coder_words, (int)pith_encode_code(&s->encode)), "for",
+                  pith_json_word_of(goal_words, s->encode.compact));
     if (s->encode.keep_history)
         pith_json_put(&j, "keep_history", json_true());
     return j;

@@ -7,7 +7,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
 golden=tests/golden
 status=0
-head -c 3136 samples/digits.onnx >"$work/bytes" # any bytes: 784 floats ...
+tests/fresh_digits.sh "$work/digits.onnx" || exit 1
+head -c 3136 "$work/digits.onnx" >"$work/bytes" # any bytes: 784 floats ...
 od -An -tu1 -v -w1 "$work/bytes" | head -784 | awk '{printf "%.6f\n", $1 / 256}' >"$work/pixels"
 python3 -c "
 import struct, sys
@@ -15,7 +16,7 @@ sys.stdout.buffer.write(b''.join(struct.pack('<f', float(v)) for v in open('$wor
 make_file() { # name options
     file=$1
     shift
-    "$PITH" compress samples/digits.onnx --preprocess scale=1/255 "$@" -q -f -o "$work/$file.pith" || return 1
+    "$PITH" compress "$work/digits.onnx" --preprocess scale=1/255 "$@" -q -f -o "$work/$file.pith" || return 1
 }
 check() { # name options
     file=$1

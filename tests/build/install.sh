@@ -6,8 +6,10 @@ trap 'rm -rf "$root"' EXIT INT TERM
 ${MAKE:-make} -s install BUILD="$(dirname "$PITH_O")" PREFIX=/usr DESTDIR="$root" >/dev/null || exit 1
 ${CC:-gcc} -std=c11 -Wall -Werror -I"$root/usr/include" samples/embed.c -L"$root/usr/lib" \
     -lpith-runtime -lpthread -o "$root/embed" || exit 1
-"$PITH_O/samples/make_digits" "$root/digits" 1 20 || exit 1
-"$root/usr/bin/pith" compress samples/digits.onnx --bits 5 --preprocess scale=1/255 -q -o "$root/digits.pith" || exit 1
+"$PITH_O/samples/make_digits" "$root/digits" 2000 20 || exit 1
+"$root/usr/bin/pith" train --init digits --preprocess scale=1/255 -d "$root/digits/train-images-idx3-ubyte" \
+    --epochs 4 --lr 0.003 -T 1 -q -o "$root/trained.pith" || exit 1
+"$root/usr/bin/pith" compress "$root/trained.pith" --bits 5 -q -o "$root/digits.pith" || exit 1
 label=$(od -An -tu1 -j8 -N1 "$root/digits/test-labels-idx1-ubyte" | tr -d ' ')
 answer=$("$root/embed" "$root/digits.pith" "$root/digits/test-images-idx3-ubyte" 0)
 case $answer in

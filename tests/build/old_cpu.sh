@@ -7,9 +7,10 @@ command -v qemu-x86_64 >/dev/null || exit 77
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
 status=0
-"$PITH" compress samples/digits.onnx --sparsity 0.5 --bits 4 -q -o "$work/native.pith" || exit 1
+tests/fresh_digits.sh "$work/digits.onnx" &&
+    "$PITH" compress "$work/digits.onnx" --sparsity 0.5 --bits 4 -q -o "$work/native.pith" || exit 1
 for cpu in Nehalem Haswell; do
-    qemu-x86_64 -cpu $cpu "$PITH" compress samples/digits.onnx --sparsity 0.5 --bits 4 -T 1 -q -f -o "$work/net.pith" 2>"$work/log" ||
+    qemu-x86_64 -cpu $cpu "$PITH" compress "$work/digits.onnx" --sparsity 0.5 --bits 4 -T 1 -q -f -o "$work/net.pith" 2>"$work/log" ||
         { echo "compress fails on $cpu"; status=1; }
     cmp "$work/native.pith" "$work/net.pith" || status=1
     head -c 3136 /dev/zero >"$work/x"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Help fits a screen; every option is in the help and in a manual page that mandoc accepts; starting
-# is quick.
+# Help fits a screen: where there are more options, -h shows those most used and says where the others
+# are. Every option is in the whole help and in a manual page that mandoc accepts; starting is quick.
 . "$(dirname "$0")/sandbox.inc"
 commands=$(pith help --man | sed -n 's/^pith-//p')
 [ "$(echo "$commands" | wc -l)" -ge 16 ] || complain "only these commands: $commands"
@@ -9,6 +9,13 @@ for c in $commands; do
     pith "$c" -h >short.txt
     [ "$(wc -l <short.txt)" -le 24 ] || complain "pith $c -h is longer than 24 lines"
     pith "$c" --help >long.txt
+    shown=$(grep -c '^ .*--[a-z]' short.txt)
+    all=$(sed '/^All commands:/,$d' long.txt | grep -c '^ .*--[a-z]')
+    grep -q "more options: pith help $c" short.txt
+    [ $? -eq "$([ "$shown" -lt "$all" ]; echo $?)" ] ||
+        complain "pith $c -h shows $shown of $all options and says: $(tail -1 short.txt)"
+    sed '/^All commands:/,$d' long.txt >own.txt
+    grep '^ .*--[a-z]' short.txt | grep -vxFf own.txt && complain "pith $c -h has what --help lacks"
     pith help "$c" | cmp -s - long.txt || complain "pith help $c and pith $c --help differ"
     awk 'length > 100' short.txt long.txt | grep . && complain "pith $c: help is wider than 100 columns"
     pith help --man "pith-$c" >"pith-$c.1"
@@ -16,6 +23,7 @@ for c in $commands; do
         tr -d '\\' <"pith-$c.1" | grep -q -e "Fl -$option" || echo "pith-$c.1 lacks --$option"
     done | grep . && status=1
 done
+pith help | awk 'END { exit NR > 24 }' || complain "pith help is longer than 24 lines"
 pith help --man pith >pith.1
 expect 2 pith help --man pith-nothing
 expect 2 pith help nothing

@@ -159,6 +159,9 @@ def main():
     write("broken.json", b'{ "pith": 1,\n  "stages": [ { "do": "prune" "sparsity": 0.5 } ] }\n')
     write("unknown.json", b'{ "pith": 1, "stages": [ { "do": "prune", "sparsty": 0.5 } ] }\n')
     write("train.json", b'{ "pith": 1, "stages": [ { "do": "train", "epochs": 3 } ] }\n')
+    write("future.json", b'{ "pith": 1, "stages": [ { "do": "quantize", "to": "int8" } ] }\n')
+    write("grid.json", b'{ "pith": 1, "sweep": { "stages.0.sparsity": [0.5, 0.9], "stages.1.bits": [2, 3] },\n'
+          b'  "stages": [{ "do": "prune" }, { "do": "cluster" }, { "do": "encode" }] }\n')
     write("good.json", b'{ "pith": 1, "stages": [ { "do": "prune", "sparsity": 0.5 }, '
                        b'{ "do": "cluster", "bits": 2 }, { "do": "encode" } ] }\n')
 

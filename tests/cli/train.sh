@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# pith train after prune and cluster: it wins back what they lost, support and grid hold, threads do
-# not change a byte, and what cannot be trained on is refused with nothing written.
+# pith train from scratch, and after prune and cluster: it wins back what they lost, support and grid
+# hold, threads do not change a byte, and what cannot be trained on is refused with nothing written.
+# Training as a stage of a recipe and between the steps of a prune.
 . "$(dirname "$0")/sandbox.inc"
 "$PITH_O/samples/make_digits" digits 1 2000 || exit 1
 "$PITH_O/samples/make_digits" others 2 1000 || exit 1
@@ -11,7 +12,12 @@ right() { # answers of 1,000 others
     pith eval "$1" -d $others --json | sed 's/.*"correct1":\([0-9]*\).*/\1/'
 }
 
-expect 0 pith import digits.onnx --preprocess scale=1/255 -q -o dense.pith
+expect 0 pith train --init digits --preprocess scale=1/255 -d $data --hold 0::10 --epochs 5 --lr 0.003 \
+    -T 1 -q -o dense.pith
+[ "$(right dense.pith)" -ge 950 ] || complain "from scratch: $(right dense.pith) of 1000 right"
+expect 0 pith init digits --preprocess scale=1/255 -q -o fresh.pith
+expect 0 pith train fresh.pith -d $data --hold 0::10 --epochs 5 --lr 0.003 -T 1 -q -o same.pith
+same dense.pith same.pith
 expect 0 pith prune dense.pith --sparsity 0.85 -q -o pruned.pith
 expect 0 pith cluster pruned.pith --bits 2 -q -o grid.pith
 expect 0 pith train grid.pith -d $data --hold 0::10 --epochs 4 --lr 0.003 -T 1 --log log.csv -q -o tuned.pith
@@ -21,6 +27,8 @@ after=$(right tuned.pith)
 [ "$(pith info grid.pith --json | grep -o '"nonzeros":[0-9]*')" = \
     "$(pith info tuned.pith --json | grep -o '"nonzeros":[0-9]*')" ] || complain "the support moved"
 pith info tuned.pith --history | grep -q '"epochs":4' || complain "no history of the training"
+[ "$(head -1 log.csv)" = epoch,step,loss,top1,val_loss,val_top1,lr,seconds,kept,bytes ] ||
+    complain "log.csv begins with $(head -1 log.csv)"
 [ "$(wc -l <log.csv)" -eq 5 ] || complain "log.csv has not a line for each epoch"
 
 for threads in 2 3; do
@@ -28,6 +36,35 @@ for threads in 2 3; do
     same tuned.pith again.pith
 done
 expect 0 pith train grid.pith -d $data --epochs 1 --teacher dense.pith --loss distill -q -o taught.pith
+
+# until the loss of accuracy is made up for
+expect 0 pith train pruned.pith -d $data --hold 0::10 --epochs 40 --lr 0.003 --until-drop 5% --teacher dense.pith \
+    -q -o enough.pith --json
+epochs=$(sed 's/.*"epochs":\([0-9]*\).*/\1/' "$work/.out")
+[ "$epochs" -lt 40 ] || complain "--until-drop 5% trained all 40 epochs"
+
+# step by step: better than at once, and as sparse
+expect 0 pith prune dense.pith --sparsity 0.95 -q -o once.pith
+expect 0 pith prune dense.pith --sparsity 0.95 --steps 4 --train -d $data --hold 0::10 --lr 0.003 \
+    --teacher start -q -o steps.pith
+once=$(right once.pith)
+steps=$(right steps.pith)
+[ "$steps" -gt "$((once + 100))" ] || complain "prune: $once of 1000 right at once, $steps in steps"
+[ "$(pith info once.pith --json | grep -o '"nonzeros":[0-9]*')" = \
+    "$(pith info steps.pith --json | grep -o '"nonzeros":[0-9]*')" ] || complain "steps end elsewhere"
+
+# a recipe that trains; the one of its result repeats it from the beginning
+cat >recipe.json <<EOF
+{ "pith": 1, "stages": [
+  { "do": "prune", "sparsity": 0.7, "scope": "global", "steps": 3, "train": { "lr": 0.003, "epochs": 1 } },
+  { "do": "cluster", "bits": 4 },
+  { "do": "train", "epochs": 2, "lr": 0.002, "teacher": "start" },
+  { "do": "encode", "for": "size", "keep_history": true } ] }
+EOF
+expect 0 pith compress dense.pith -r recipe.json -d $data --hold 0::10 --max-drop 10% -q -o small.pith
+pith recipe show small.pith >again.json || complain "no recipe in small.pith"
+expect 0 pith compress fresh.pith -r again.json -d $data --hold 0::10 --seed 9 -T 3 -q -o small2.pith
+same small.pith small2.pith
 
 # refuse CODE WORDS OPTIONS...
 refuse() {

@@ -17,7 +17,7 @@ status=0
 for file in "$here"/transcripts/*.txt; do
     folder=$work/$(basename "$file" .txt)
     mkdir "$folder"
-    (cd "$folder" && python3 "$here/make_inputs.py" && cp "$root/samples/digits.onnx" .) || exit 1
+    (cd "$folder" && python3 "$here/make_inputs.py" && "$root/tests/fresh_digits.sh" digits.onnx) || exit 1
     grep '^\$ ' "$file" | while IFS= read -r line; do
         printf '%s\n' "$line"
         (cd "$folder" && sh -c "${line#\$ }" </dev/null 2>&1)

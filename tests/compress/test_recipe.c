@@ -64,6 +64,71 @@ static void every_key_is_read(void **state)
     pith_recipe_free(r);
 }
 
+static void every_key_of_training_is_read(void **state)
+{
+    (void)state;
+    struct pith_recipe *r = parse(
+        "{\"pith\":1,\"stages\":[{\"do\":\"train\",\"epochs\":7,\"batch\":64,\"lr\":0.003,"
+        "\"optimizer\":\"nesterov\",\"schedule\":\"one-cycle\",\"warm_up\":0.1,\"step_factor\":0.2,"
+        "\"momentum\":0.8,\"beta1\":0.85,\"beta2\":0.99,\"weight_decay\":0.01,\"clip\":5,"
+        "\"average\":0.995,\"patience\":4,\"versions\":6,\"loss\":\"distill\",\"smoothing\":0.05,"
+        "\"temperature\":3,\"teacher_part\":0.5,\"sparsity\":0.9,\"score\":\"fisher\","
+        "\"prune_until\":0.6,\"prune_power\":2,\"prune_every\":20,\"regrow\":0.15,\"levels\":3,"
+        "\"bias_levels\":31,\"first_step\":0.9,\"rate_weight\":0.02,\"rate_ramp\":0.3,"
+        "\"augment\":\"shift=2\",\"teacher\":\"start\",\"until_drop\":\"0.3%\",\"keep\":\"last\","
+        "\"seed\":9,\"hints\":[{\"student\":\"a\",\"teacher\":\"b\",\"weight\":0.5},"
+        "{\"student\":\"c\",\"weight\":2}]},"
+        "{\"do\":\"prune\",\"sparsity\":0.9,\"steps\":6,\"schedule\":\"linear\",\"seed\":3,"
+        "\"train\":{\"epochs\":2,\"lr\":0.01,\"teacher\":\"net.pith\"}}]}");
+    const struct pith_stage *s = r->stages;
+    const struct pith_train_opts *o = &s->train;
+    assert_true(s->kind == PITH_STAGE_TRAIN && pith_stage_trains(s));
+    assert_true(o->epochs == 7 && o->batch == 64 && o->rate == 0.003f);
+    assert_true(o->optimizer == PITH_NESTEROV && o->schedule == PITH_ONE_CYCLE);
+    assert_true(o->warm_up == 0.1f && o->step_factor == 0.2f && o->momentum == 0.8f);
+    assert_true(o->beta1 == 0.85f && o->beta2 == 0.99f && o->weight_decay == 0.01f);
+    assert_true(o->clip_norm == 5 && o->average == 0.995f && o->patience == 4 && o->versions == 6);
+    assert_true(o->loss == PITH_DISTILL && o->smoothing == 0.05f && o->temperature == 3);
+    assert_true(o->teacher_part == 0.5f && o->sparsity == 0.9 && o->score == PITH_SCORE_FISHER);
+    assert_true(o->prune_until == 0.6f && o->prune_power == 2 && o->prune_every == 20);
+    assert_true(o->regrow == 0.15f && o->levels == 3 && o->bias_levels == 31);
+    assert_true(o->first_step == 0.9f && o->rate_weight == 0.02f && o->rate_ramp == 0.3f);
+    assert_string_equal(o->augment, "shift=2");
+    assert_string_equal(s->teacher, "start");
+    assert_true(fabs(s->until_drop - 0.003) < 1e-12 && !o->keep_best && s->seed == 9);
+    assert_int_equal(o->n_hints, 2);
+    assert_string_equal(s->hints[0].student, "a");
+    assert_string_equal(s->hints[0].teacher, "b");
+    assert_true(s->hints[0].weight == 0.5f && s->hints[1].weight == 2);
+    assert_string_equal(s->hints[1].teacher, "c");
+    assert_true(s[1].kind == PITH_STAGE_PRUNE && pith_stage_trains(&s[1]));
+    assert_true(s[1].steps == 6 && s[1].schedule == PITH_PRUNE_LINEAR && s[1].seed == 3);
+    assert_true(s[1].train.epochs == 2 && s[1].train.rate == 0.01f);
+    assert_string_equal(s[1].teacher, "net.pith");
+    char *text = print(r), *again;
+    struct pith_recipe *back = parse(text);
+    again = print(back);
+    assert_string_equal(text, again);
+    assert_non_null(strstr(text, "\"lr\": 0.003,"));
+    assert_non_null(strstr(text, "\"until_drop\": \"0.3%\""));
+    free(text);
+    free(again);
+    pith_recipe_free(back);
+    pith_recipe_free(r);
+}
+
+static void defaults_are_those_of_train(void **state)
+{
+    (void)state;
+    struct pith_recipe *r = parse("{\"pith\":1,\"stages\":[{\"do\":\"train\"}]}");
+    struct pith_train_opts normal;
+    pith_train_opts_init(&normal, sizeof normal);
+    normal.keep_best = true;
+    assert_memory_equal(&r->stages[0].train, &normal, sizeof normal);
+    assert_true(r->stages[0].until_drop < 0 && !r->stages[0].teacher);
+    pith_recipe_free(r);
+}
+
 #define STAGE(text) "{\"pith\":1,\"stages\":[{" text "}]}"
 
 static void what_is_wrong_is_named(void **state)
@@ -86,7 +151,25 @@ static void what_is_wrong_is_named(void **state)
         {"{\"pith\":1,\"goal\":{\"max_drop\":\"-1%\"},\"stages\":[]}", PITH_ERR_ARGUMENT, "max_drop"},
         {"{\"pith\":1,\"goal\":{\"max_size\":\"1M\"},\"stages\":[]}", PITH_ERR_UNSUPPORTED, "max_size"},
         {STAGE("\"sparsity\":0.5"), PITH_ERR_ARGUMENT, "stage 1: 'do'"},
-        {STAGE("\"do\":\"train\""), PITH_ERR_UNSUPPORTED, "'train'"},
+        {STAGE("\"do\":\"tune\""), PITH_ERR_UNSUPPORTED, "no stage 'tune'"},
+        {STAGE("\"do\":\"train\",\"epoch\":3"), PITH_ERR_ARGUMENT, "'train' has no key 'epoch'"},
+        {STAGE("\"do\":\"train\",\"epochs\":0"), PITH_ERR_ARGUMENT, "'epochs' must be a number"},
+        {STAGE("\"do\":\"train\",\"batch\":8.5"), PITH_ERR_ARGUMENT, "'batch' must be a whole"},
+        {STAGE("\"do\":\"train\",\"lr\":\"fast\""), PITH_ERR_ARGUMENT, "'lr' must be a number"},
+        {STAGE("\"do\":\"train\",\"optimizer\":\"lion\""), PITH_ERR_ARGUMENT, "one of adam adamw"},
+        {STAGE("\"do\":\"train\",\"until_drop\":0.5"), PITH_ERR_ARGUMENT, "0.5%"},
+        {STAGE("\"do\":\"train\",\"augment\":2"), PITH_ERR_ARGUMENT, "'augment' must be a text"},
+        {STAGE("\"do\":\"train\",\"teacher\":2"), PITH_ERR_ARGUMENT, "'teacher'"},
+        {STAGE("\"do\":\"train\",\"keep\":\"all\""), PITH_ERR_ARGUMENT, "one of best last"},
+        {STAGE("\"do\":\"train\",\"hints\":[{\"student\":\"a\"}]"), PITH_ERR_ARGUMENT, "'hints'"},
+        {STAGE("\"do\":\"train\",\"hints\":[{\"pupil\":\"a\"}]"), PITH_ERR_ARGUMENT, "'pupil'"},
+        {STAGE("\"do\":\"train\",\"layers\":{}"), PITH_ERR_ARGUMENT, "'train' has no key 'layers'"},
+        {STAGE("\"do\":\"train\",\"start\":1"), PITH_ERR_ARGUMENT, "only 0 stages stand before"},
+        {STAGE("\"do\":\"prune\",\"steps\":3"), PITH_ERR_ARGUMENT, "'steps' needs 'train'"},
+        {STAGE("\"do\":\"prune\",\"schedule\":\"cubic\""), PITH_ERR_ARGUMENT, "needs 'steps'"},
+        {STAGE("\"do\":\"prune\",\"train\":{}"), PITH_ERR_ARGUMENT, "'train' needs 'steps'"},
+        {STAGE("\"do\":\"prune\",\"steps\":2,\"train\":{\"rate\":1}"), PITH_ERR_ARGUMENT, "'rate'"},
+        {STAGE("\"do\":\"prune\",\"steps\":2,\"train\":3"), PITH_ERR_ARGUMENT, "'train' must be"},
         {STAGE("\"do\":\"prune\",\"sparsty\":0.5"), PITH_ERR_ARGUMENT, "'prune' has no key 'sparsty'"},
         {STAGE("\"do\":\"prune\",\"sparsity\":1.5"), PITH_ERR_ARGUMENT, "'sparsity' must be a number in 0..1"},
         {STAGE("\"do\":\"prune\",\"sparsity\":\"90%\""), PITH_ERR_ARGUMENT, "'sparsity'"},
@@ -170,17 +253,45 @@ static void random_cluster(struct sample_random *r, struct pith_stage *s)
     s->cluster.n_layers = sample_below(r, 2);
 }
 
+static float random_share(struct sample_random *r)
+{
+    return (float)sample_below(r, 1000000) / 1000003.0f;
+}
+
+static void random_training(struct sample_random *r, struct pith_stage *s)
+{
+    pith_stage_init(s, PITH_STAGE_TRAIN);
+    s->train.epochs = 1 + sample_below(r, 100);
+    s->train.batch = 8 * (1 + sample_below(r, 64));
+    s->train.rate = random_share(r) + 1e-6f;
+    s->train.optimizer = sample_below(r, 4);
+    s->train.schedule = sample_below(r, 4);
+    s->train.loss = sample_below(r, 3);
+    s->train.score = sample_below(r, 3);
+    s->train.sparsity = (double)random_share(r) / 1.01;
+    s->train.average = random_share(r);
+    s->train.first_step = random_share(r) + 0.1f;
+    s->train.levels = sample_below(r, 128);
+    s->train.rate_weight = random_share(r) * 3;
+    s->train.keep_best = sample_below(r, 2);
+    s->train.augment = sample_below(r, 2) ? "shift=2,\"flip" : NULL;
+    s->teacher = sample_below(r, 2) ? "start" : NULL;
+    s->until_drop = sample_below(r, 2) ? sample_below(r, 1000) / 1e4 : -1;
+    s->seed = sample_below(r, 3);
+}
+
 static void printing_and_parsing_lose_nothing(void **state)
 {
     (void)state;
     const uint64_t seed = (uint64_t)time(NULL);
     struct sample_random r = sample_random_of(seed);
-    struct pith_stage *stages = calloc(2, sizeof *stages);
+    struct pith_stage *stages = calloc(3, sizeof *stages);
     for (int round = 0; round < 300; round++) {
         struct pith_recipe made = {.max_drop = sample_below(&r, 2) ? sample_below(&r, 101) / 100.0 : -1,
-                                   .n_stages = 2, .stages = stages};
+                                   .n_stages = 3, .stages = stages};
         random_prune(&r, &stages[0]);
         random_cluster(&r, &stages[1]);
+        random_training(&r, &stages[2]);
         char *first = print(&made), *second;
         struct pith_recipe *back = parse(first);
         second = print(back);
@@ -192,6 +303,10 @@ static void printing_and_parsing_lose_nothing(void **state)
         assert_true(back->stages[0].prune.by != PITH_PRUNE_BY_SPARSITY ||
                     back->stages[0].prune.sparsity == made.stages[0].prune.sparsity);
         assert_int_equal(back->stages[1].cluster.n_centroids, made.stages[1].cluster.n_centroids);
+        const struct pith_train_opts *was = &stages[2].train, *is = &back->stages[2].train;
+        assert_true(is->rate == was->rate && is->average == was->average);
+        assert_true(is->sparsity == was->sparsity && is->rate_weight == was->rate_weight);
+        assert_true(is->levels == was->levels && is->keep_best == was->keep_best);
         free(first);
         free(second);
         pith_recipe_free(back);
@@ -225,6 +340,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_key_is_read),
+        cmocka_unit_test(every_key_of_training_is_read),
+        cmocka_unit_test(defaults_are_those_of_train),
         cmocka_unit_test(what_is_wrong_is_named),
         cmocka_unit_test(a_classic_recipe_is_its_text),
         cmocka_unit_test(printing_and_parsing_lose_nothing),

@@ -7,7 +7,7 @@ command -v arm-none-eabi-gcc >/dev/null && command -v qemu-system-arm >/dev/null
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
 here=tests/embedded
-"$PITH" compress samples/digits.onnx --sparsity 0.6 --bits 4 --for size -q -o "$work/net.pith" || exit 1
+tests/fresh_digits.sh "$work/digits.onnx" && "$PITH" compress "$work/digits.onnx" --sparsity 0.6 --bits 4 --for size -q -o "$work/net.pith" || exit 1
 cat > "$work/image.S" <<EOF
     .section .rodata
     .global model_image, model_image_bytes

@@ -7,12 +7,20 @@ MAKE_DIGITS=$PITH_O/samples/make_digits DEMO_DIR=$work/demo sh samples/demo.sh >
     cat "$work/out" "$work/err"
     exit 1
 }
-tail -4 "$work/out" | awk '
-    $1 == "digits.onnx" && $4 >= 99 { dense = 1 }
-    $1 == "small.pith" && $2 < 13000 && $4 >= 98 { small = 1 }
-    END { exit !(dense && small) }' || { echo "unexpected table:"; tail -4 "$work/out"; exit 1; }
+tail -6 "$work/out" | awk '
+    $1 == "dense.pith" && $4 >= 99 { dense = 1 }
+    $1 == "encoded.pith" && $2 < 45000 && $4 >= 98 { encoded = 1 }
+    $1 == "small.pith" && $2 < 9000 && $4 >= 98 { small = 1 }
+    END { exit !(dense && encoded && small) }' || { echo "unexpected table:"; tail -7 "$work/out"; exit 1; }
 echo "no network" >"$work/bad.onnx"
-if sh samples/batch.sh "$work/batch" samples/digits.onnx "$work/bad.onnx" >"$work/out" 2>"$work/err"; then
+"$PITH" init digits -q -o "$work/digits.pith" && "$PITH" decode "$work/digits.pith" --to onnx -q -o "$work/digits.onnx" || exit 1
+MODEL=$work/digits.onnx DATA=$work/demo/digits/test-images-idx3-ubyte DEMO_DIR=$work/demo \
+    sh samples/demo.sh >"$work/out" 2>"$work/err" || {
+    cat "$work/out" "$work/err"
+    exit 1
+}
+tail -1 "$work/out" | grep -q '^encoded.pith' || { echo "unexpected table:"; tail -4 "$work/out"; exit 1; }
+if sh samples/batch.sh "$work/batch" "$work/digits.onnx" "$work/bad.onnx" >"$work/out" 2>"$work/err"; then
     echo "batch.sh hid a failure"
     exit 1
 fi

@@ -57,9 +57,10 @@ n=0
 for f in *.pith; do n=$((n + 1)); done
 [ $n -ge 12 ] || complain "only $n files were made"
 
-pipeline "$root/samples/digits.onnx" digits
+"$root/tests/fresh_digits.sh" "$work/digits.onnx" || exit 1
+pipeline "$work/digits.onnx" digits
 "$PITH" encode digits.encode.pith --for size -q -o small.pith && agree small.pith
-"$PITH" cluster "$root/samples/digits.onnx" --bits 3 --per channel -q -o channel.pith &&
+"$PITH" cluster "$work/digits.onnx" --bits 3 --per channel -q -o channel.pith &&
     agree channel.pith && "$PITH" encode channel.pith -q -o channels.pith && agree channels.pith
 for name in mnist_cntk tiny_kws_dscnn tiny_ic_resnet8 cifar10_resnet20 imagenet_squeezenet_v1_1; do
     network=$PITH_DATA/models/$name.onnx

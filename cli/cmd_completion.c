@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* pith completion bash: what a shell needs to complete commands, options and known names, made from
+ * the same tables as the help. */
+#include <stdio.h>
+#include <string.h>
+#include "cli.h"
+#include "pith_init.h"
+
+static void put_options(const struct cli_option *options)
+{
+    for (const struct cli_option *o = options; o && o->name; o++)
+        if (o->help && o->kind != OPTION_HEADING)
+            printf(" --%s", o->name);
+}
+
+static void put_commands(void)
+{
+    for (uint32_t i = 0; cli_commands[i]; i++)
+        printf(" %s", cli_commands[i]->name);
+}
+
+/* Options after a dash; else the names a command knows, and files where they do not fit. */
+static void print_bash(void)
+{
+    puts("# bash completion for pith, made by: pith completion bash\n"
+         "_pith() {\n"
+         "    local word=${COMP_WORDS[COMP_CWORD]} names= options=");
+    fputs("    local commands=\"", stdout);
+    put_commands();
+    puts("\"\n    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
+         "        COMPREPLY=($(compgen -W \"$commands\" -- \"$word\"))\n"
+         "        return\n"
+         "    fi\n"
+         "    case ${COMP_WORDS[1]} in");
+    for (uint32_t i = 0; cli_commands[i]; i++) {
+        printf("    %s) options=\"", cli_commands[i]->name);
+        put_options(cli_commands[i]->options);
+        puts("\" ;;");
+    }
+    fputs("    esac\n    options=\"$options", stdout);
+    put_options(cli_common_options);
+    fputs(" --help\"\n    case ${COMP_WORDS[1]} in\n    help) names=\"$commands exit-codes environment\" ;;\n"
+          "    init) names=\"",
+          stdout);
+    for (uint32_t i = 0; pith_architecture_name(i); i++)
+        printf(" %s", pith_architecture_name(i));
+    puts("\" ;;\n    recipe) names=\"show lint write\" ;;\n    completion) names=\"bash\" ;;\n    esac\n"
+         "    case $word in\n"
+         "    -*) COMPREPLY=($(compgen -W \"$options\" -- \"$word\")) ;;\n"
+         "    *) COMPREPLY=($(compgen -W \"$names\" -- \"$word\")) ;;\n"
+         "    esac\n"
+         "}\n"
+         "complete -o default -F _pith pith");
+}
+
+static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
+{
+    (void)opts;
+    (void)n_operands;
+    if (strcmp(operands[0], "bash") != 0) {
+        cli_error("no completion for '%s': give bash", operands[0]);
+        return EXIT_USAGE;
+    }
+    print_bash();
+    return EXIT_DONE;
+}
+
+const struct cli_command cmd_completion = {
+    "completion", "misc", "what a shell needs to complete commands and options",
+    "pith completion bash",
+    "make install lays it down where bash-completion finds it. By hand, for this shell:\n\n"
+    "  source <(pith completion bash)",
+    NULL, sizeof(struct cli_common), 1, 1, run, NULL};

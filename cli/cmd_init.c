@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* pith init: a network that has not learned anything yet, of a known architecture or of a given one. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include "architecture_option.h"
+#include "json_out.h"
+
+struct init_options {
+    struct cli_common common;
+    struct cli_import import;
+};
+
+static const struct cli_option options[] = {
+    CLI_IMPORT_OPTIONS(struct init_options, import),
+    {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
+};
+
+static uint64_t count_parameters(const struct pith_model *m)
+{
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < m->n_values; i++)
+        n += m->values[i].constant ? m->values[i].constant->count : 0;
+    return n;
+}
+
+static enum cli_exit finish(const struct cli_common *c, const struct pith_model *m,
+                            const char *architecture)
+{
+    uint64_t bytes = 0;
+    char n[32];
+    enum cli_exit rc = cli_write_model(c, m, &bytes);
+    if (!rc && c->json) {
+        cli_json_begin();
+        cli_json_uint("bytes", bytes);
+        cli_json_uint("nodes", m->n_nodes);
+        cli_json_uint("weights", count_parameters(m));
+        cli_json_end();
+    }
+    if (!rc)
+        cli_say(c, "init       %s  %u nodes, %s weights, seed %" PRIu64, architecture, m->n_nodes,
+                cli_format_count(count_parameters(m), n), c->seed);
+    return rc;
+}
+
+static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
+{
+    struct init_options *o = opts;
+    struct pith_import_opts import;
+    struct cli_import_storage *storage = NULL;
+    struct pith_model *m = NULL;
+    (void)n_operands;
+    enum cli_exit rc = cli_check_output(&o->common, operands[0]);
+    if (!rc)
+        rc = cli_import_opts(&o->import, &import, &storage);
+    if (!rc)
+        rc = cli_new_network(operands[0], &import, o->common.seed, &m);
+    if (!rc)
+        rc = finish(&o->common, m, operands[0]);
+    pith_model_free(m);
+    cli_import_free(storage);
+    return rc;
+}
+
+const struct cli_command cmd_init = {
+    "init", "make", "a network that is still to be trained",
+    "pith init lenet5|lenet300|digits|resnet20|MODEL [-o FILE] [--seed N]",
+    "Known architectures: lenet5 (LeNet-5 as in Caffe, 20-50-500-10), lenet300 (784-300-100-10) and the\n"
+    "small digits (8-16-64-10), all for pictures of 1 x 28 x 28, and resnet20 (for CIFAR-10,\n"
+    "3 x 32 x 32, shortcuts of option A). Of any other network, .onnx or .pith, the architecture is\n"
+    "taken and what it learned forgotten. Weights are drawn with the variance 2 / fan-in before a ReLU\n"
+    "and 1 / fan-in elsewhere; biases are 0. The same seed gives the same weights on every machine.\n\n"
+    "  pith init lenet5 --preprocess scale=1/255 -o start.pith\n"
+    "  pith train start.pith -d train-images-idx3-ubyte.gz --hold 0::10 --epochs 20 -o lenet5.pith",
+    options, sizeof(struct init_options), 1, 1, run, NULL};

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: MIT */
+/* pith sweep: every combination of some values of a recipe, in as many processes as there are, and the
+ * front of what came out.
+ *
+ * Processes share nothing but a file to which each result is appended by one write, so shards may run
+ * anywhere and be stopped and started again: what the file holds already is not run twice. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "json_out.h"
+#include "pith_sweep.h"
+#include "table.h"
+#include "training.h"
+
+#define MAX_JOBS 256
+
+struct sweep_options {
+    struct cli_common common;
+    struct cli_training_options from;
+    const char *shard, *append;
+    uint64_t jobs, recipe;
+    bool pareto;
+};
+
+#define AT(member) offsetof(struct sweep_options, member)
+static const struct cli_option options[] = {
+    CLI_TRAINING_OPTIONS(struct sweep_options, from),
+    {0, "preprocess", OPTION_TEXT, AT(from.preprocess), "SPEC", "instead of what the model stores", 0,
+     0},
+    {'j', "jobs", OPTION_UINT, AT(jobs), "N", "processes at a time (default 1); needs --append", 1,
+     MAX_JOBS},
+    {0, "shard", OPTION_TEXT, AT(shard), "I/N", "only every N-th combination from number I on", 0, 0},
+    {0, "append", OPTION_TEXT, AT(append), "FILE.jsonl",
+     "add a line for each; what it holds is not run again", 0, 0},
+    {0, "recipe", OPTION_UINT, AT(recipe), "N", "print the recipe of combination N and end", 0, 1e6},
+    {0, "pareto", OPTION_FLAG, AT(pareto), NULL, "print the front of results: files, or - for stdin",
+     0, 0},
+    {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
+};
+
+#define NO_RECIPE UINT64_MAX
+
+static void set_defaults(void *opts)
+{
+    ((struct sweep_options *)opts)->recipe = NO_RECIPE;
+}
+
+struct job {
+    const struct sweep_options *o;
+    struct pith_sweep *sweep;
+    struct pith_model *m;
+    struct pith_sweep_results results; /* known, or made by this process */
+    uint64_t first, stride, failed;
+    bool torn; /* the file does not end with a newline */
+};
+
+/* ---- the front ------------------------------------------------------------------------------------
+ */
+
+static void print_front_json(const struct pith_sweep_results *r, uint32_t n)
+{
+    cli_json_begin();
+    cli_json_uint("results", r->n);
+    cli_json_open("front", '[');
+    for (uint32_t i = 0; i < n; i++) {
+        const struct pith_sweep_point *p = &r->point[i];
+        cli_json_open(NULL, '{');
+        cli_json_uint("combination", p->combination);
+        cli_json_uint("bytes", p->bytes);
+        cli_json_number(p->regression ? "psnr" : "top1", p->quality);
+        cli_json_raw("params", p->params);
+        cli_json_close('}');
+    }
+    cli_json_close(']');
+    cli_json_end();
+}
+
+static void print_front_table(const struct pith_sweep_results *r, uint32_t n, FILE *out)
+{
+    struct cli_table t;
+    char number[32];
+    cli_table_start(&t, 4);
+    cli_table_left(&t, 3);
+    cli_table_add(&t, "bytes");
+    cli_table_add(&t, n && r->point[0].regression ? "psnr" : "top-1");
+    cli_table_add(&t, "number");
+    cli_table_add(&t, "what was set");
+    for (uint32_t i = 0; i < n; i++) {
+        const struct pith_sweep_point *p = &r->point[i];
+        cli_table_add(&t, "%s", cli_format_count(p->bytes, number));
+        if (isnan(p->quality))
+            cli_table_add(&t, "-");
+        else if (p->regression)
+            cli_table_add(&t, "%.2f dB", p->quality);
+        else
+            cli_table_add(&t, "%.2f%%", 100 * p->quality);
+        cli_table_add(&t, "%" PRIu64, p->combination);
+        cli_table_add(&t, "%s", p->params);
+    }
+    cli_table_print(&t, out);
+}
+
+static void print_front(const struct cli_common *c, struct pith_sweep_results *r, FILE *out)
+{
+    uint32_t n = pith_sweep_front(r);
+    if (c->json)
+        print_front_json(r, n);
+    else
+        print_front_table(r, n, out);
+    if (r->n_foreign)
+        cli_warn("%" PRIu64 " of %" PRIu64 " lines are no results of a sweep", r->n_foreign,
+                 r->n_lines);
+}
+
+static enum cli_exit add_results(const char *path, struct pith_sweep_results *r, bool *torn)
+{
+    struct pith_buffer file;
+    struct pith_error err = {0};
+    enum cli_exit rc = cli_read_file(path, &file);
+    if (rc)
+        return rc;
+    *torn = file.bytes > 0 && file.data[file.bytes - 1] != '\n';
+    if (pith_sweep_results_add(r, (const char *)file.data, file.bytes, &err))
+        rc = cli_fail(&err);
+    pith_buffer_free(&file);
+    return rc;
+}
+
+static enum cli_exit print_fronts(const struct cli_common *c, char **paths, uint32_t n)
+{
+    struct pith_sweep_results results = {0};
+    enum cli_exit rc = EXIT_DONE;
+    bool torn;
+    for (uint32_t i = 0; i < n && !rc; i++)
+        rc = add_results(paths[i], &results, &torn);
+    if (!rc && results.n == 0) {
+        cli_error("no results in %s%s", paths[0], n > 1 ? " and the others" : "");
+        rc = EXIT_NO;
+    }
+    if (!rc)
+        print_front(c, &results, stdout);
+    pith_sweep_results_free(&results);
+    return rc;
+}
+
+/* ---- one combination --------------------------------------------------------------------------------
+ */
+
+/* The line and its newline in one write, so that lines of several processes do not mix. */
+static enum cli_exit append_line(struct job *j, const char *line)
+{
+    size_t n = strlen(line);
+    char *text = malloc(n + 3);
+    int fd = open(j->o->append, O_WRONLY | O_APPEND | O_CREAT, 0666);
+    enum cli_exit rc = text ? EXIT_DONE : cli_no_memory();
+    if (!rc) {
+        int bytes = snprintf(text, n + 3, "%s%s\n", j->torn ? "\n" : "", line);
+        j->torn = false;
+        if (fd < 0 || write(fd, text, (size_t)bytes) != bytes) {
+            cli_error("cannot append to '%s': %s", j->o->append, strerror(errno));
+            rc = EXIT_IO;
+        }
+    }
+    if (fd >= 0)
+        close(fd);
+    free(text);
+    return rc;
+}
+
+static void say_result(const struct job *j, uint64_t i, const struct pith_sweep_results *one)
+{
+    char number[32], quality[32] = "";
+    char *params = pith_sweep_params(j->sweep, i);
+    const struct pith_sweep_point *p = one->n ? &one->point[0] : NULL;
+    if (p && !isnan(p->quality))
+        snprintf(quality, sizeof quality, p->regression ? "  %.2f dB" : "  %.2f%%",
+                 p->regression ? p->quality : 100 * p->quality);
+    if (p)
+        cli_say(&j->o->common, "number %" PRIu64 "  %s  %s bytes%s  %.1f s", i,
+                params ? params : "", cli_format_count(p->bytes, number), quality, p->seconds);
+    free(params);
+}
+
+/* Takes ownership of line. */
+static enum cli_exit keep_result(struct job *j, uint64_t i, char *line)
+{
+    struct pith_sweep_results one = {0};
+    struct pith_error err = {0};
+    enum cli_exit rc = EXIT_DONE;
+    if (pith_sweep_results_add(&one, line, strlen(line), &err) ||
+        pith_sweep_results_add(&j->results, line, strlen(line), &err))
+        rc = cli_fail(&err);
+    else if (j->o->append)
+        rc = append_line(j, line);
+    else
+        puts(line);
+    if (!rc && one.n == 0) {
+        j->failed++;
+        cli_warn("combination %" PRIu64 " cannot be run: %s", i, line);
+    }
+    if (!rc)
+        say_result(j, i, &one);
+    pith_sweep_results_free(&one);
+    free(line);
+    return rc;
+}
+
+/* ---- many --------------------------------------------------------------------------------------- */
+
+static enum cli_exit run_combinations(struct job *j)
+{
+    struct pith_compress_opts opts = {.size_bytes = sizeof opts,
+                                      .max_drop = -1,
+                                      .seed = j->o->common.seed,
+                                      .stop = cli_stop_training};
+    struct pith_data *val = NULL;
+    enum cli_exit rc = cli_engine_opts(&j->o->common, &opts.engine);
+    if (!rc && j->o->from.data)
+        rc = cli_open_training(&j->o->from, j->m, &opts.train, &val);
+    opts.val = val;
+    opts.data = val ? val : opts.train;
+    uint64_t cores = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
+    if (j->o->jobs > 1 && !j->o->common.threads)
+        opts.engine.threads = (uint32_t)(cores > j->o->jobs ? cores / j->o->jobs : 1);
+    for (uint64_t i = j->first; i < pith_sweep_count(j->sweep) && !rc; i += j->stride) {
+        struct pith_error err = {0};
+        char *line;
+        if (pith_sweep_done(j->sweep, &j->results, i))
+            continue;
+        rc = pith_sweep_run(j->sweep, i, j->m, &opts, &line, &err) ? cli_fail(&err)
+                                                                  : keep_result(j, i, line);
+    }
+    pith_data_free(opts.train);
+    pith_data_free(val);
+    return rc ? rc : j->failed ? EXIT_NO : EXIT_DONE;
+}
+
+static enum cli_exit wait_for(const pid_t *child, uint64_t n)
+{
+    enum cli_exit worst = EXIT_DONE;
+    bool told = false;
+    for (uint64_t i = 0; i < n;) {
+        int status;
+        if (waitpid(child[i], &status, 0) < 0) {
+            for (uint64_t k = i; errno == EINTR && cli_interrupted() && !told && k < n; k++)
+                kill(child[k], SIGTERM);
+            told = told || cli_interrupted();
+            continue;
+        }
+        enum cli_exit rc = WIFEXITED(status) ? (enum cli_exit)WEXITSTATUS(status) : EXIT_MEMORY;
+        worst = rc > worst ? rc : worst;
+        i++;
+    }
+    return cli_interrupted() ? EXIT_INTERRUPTED : worst;
+}
+
+/* Each process takes every jobs-th combination of the shard. */
+static enum cli_exit run_jobs(struct job *j)
+{
+    pid_t child[MAX_JOBS];
+    uint64_t n = 0, jobs = j->o->jobs;
+    fflush(stdout);
+    for (; n < jobs; n++) {
+        child[n] = fork();
+        if (child[n] < 0)
+            break;
+        if (child[n] == 0) {
+            j->first += n * j->stride;
+            j->stride *= jobs;
+            enum cli_exit rc = run_combinations(j);
+            fflush(stdout);
+            _exit((int)rc);
+        }
+    }
+    enum cli_exit rc = wait_for(child, n);
+    if (n < jobs) {
+        cli_error("cannot start process %" PRIu64 " of %" PRIu64 ": %s", n + 1, jobs,
+                  strerror(errno));
+        return EXIT_MEMORY;
+    }
+    return rc;
+}
+
+static enum cli_exit read_shard(const char *text, struct job *j)
+{
+    char number[32];
+    const char *slash = text ? strchr(text, '/') : NULL;
+    j->first = 0;
+    j->stride = 1;
+    if (!text)
+        return EXIT_DONE;
+    size_t n = slash ? (size_t)(slash - text) : sizeof number;
+    if (n < sizeof number) {
+        memcpy(number, text, n);
+        number[n] = '\0';
+        if (cli_parse_uint(number, &j->first) && cli_parse_uint(slash + 1, &j->stride) &&
+            j->first < j->stride && j->stride <= 1000000)
+            return EXIT_DONE;
+    }
+    cli_error("--shard '%s': give I/N with I from 0 to N-1", text);
+    return EXIT_USAGE;
+}
+
+static enum cli_exit print_recipe(const struct job *j)
+{
+    struct pith_recipe *recipe = NULL;
+    struct pith_error err = {0};
+    char *text;
+    if (j->o->recipe >= pith_sweep_count(j->sweep)) {
+        cli_error("--recipe %" PRIu64 ": there are %" PRIu64 " combinations, from 0 on", j->o->recipe,
+                  pith_sweep_count(j->sweep));
+        return EXIT_USAGE;
+    }
+    if (pith_sweep_recipe(j->sweep, j->o->recipe, &recipe, &err))
+        return cli_fail(&err);
+    enum cli_exit rc = pith_recipe_print(recipe, &text, &err) ? cli_fail(&err) : EXIT_DONE;
+    pith_recipe_free(recipe);
+    if (rc)
+        return rc;
+    puts(text);
+    free(text);
+    return EXIT_DONE;
+}
+
+static enum cli_exit list_combinations(const struct job *j)
+{
+    for (uint64_t i = j->first; i < pith_sweep_count(j->sweep); i += j->stride) {
+        char *params = pith_sweep_params(j->sweep, i);
+        if (!params)
+            return cli_no_memory();
+        printf("%" PRIu64 "  %s%s\n", i, params,
+               pith_sweep_done(j->sweep, &j->results, i) ? "  done" : "");
+        free(params);
+    }
+    return EXIT_DONE;
+}
+
+static enum cli_exit run_shard(struct job *j, const char *model)
+{
+    const struct sweep_options *o = j->o;
+    struct pith_error err = {0};
+    struct stat st;
+    enum cli_exit rc = cli_load_model(model, NULL, &j->m);
+    if (!rc && pith_sweep_bind(j->sweep, j->m, &err))
+        rc = cli_fail(&err);
+    if (!rc && o->append && stat(o->append, &st) == 0)
+        rc = add_results(o->append, &j->results, &j->torn);
+    if (rc)
+        return rc;
+    if (o->common.dry_run)
+        return list_combinations(j);
+    rc = o->jobs > 1 ? run_jobs(j) : run_combinations(j);
+    if (o->jobs > 1 && rc <= EXIT_NO && stat(o->append, &st) == 0) {
+        pith_sweep_results_free(&j->results);
+        enum cli_exit again = add_results(o->append, &j->results, &j->torn);
+        rc = again ? again : rc;
+    }
+    if (rc <= EXIT_NO && j->results.n && (o->append || !o->common.quiet))
+        print_front(&o->common, &j->results, o->append ? stdout : stderr);
+    return rc;
+}
+
+static enum cli_exit check_options(const struct sweep_options *o, uint32_t n_operands)
+{
+    const char *wrong = NULL;
+    if (n_operands != (o->recipe == NO_RECIPE ? 2 : 1))
+        wrong = o->recipe == NO_RECIPE ? "give a spec and a model" : "give a spec alone";
+    else if (o->jobs > 1 && !o->append)
+        wrong = "-j needs --append FILE";
+    else if (o->common.json && !o->append)
+        wrong = "lines of results go to standard output: --json needs --append FILE";
+    else if ((o->from.val || o->from.hold) && !o->from.data)
+        wrong = "--val and --hold need -d DATA";
+    if (!wrong)
+        return o->from.data ? cli_check_training(&o->from) : EXIT_DONE;
+    cli_error("%s", wrong);
+    return EXIT_USAGE;
+}
+
+static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
+{
+    const struct sweep_options *o = opts;
+    struct job j = {.o = o};
+    struct pith_buffer spec = {0};
+    struct pith_error err = {0};
+    if (o->pareto)
+        return print_fronts(&o->common, operands, n_operands);
+    enum cli_exit rc = check_options(o, n_operands);
+    if (!rc)
+        rc = read_shard(o->shard, &j);
+    if (!rc)
+        rc = cli_read_file(operands[0], &spec);
+    if (!rc &&
+        pith_sweep_parse((const char *)spec.data, spec.bytes, operands[0], &j.sweep, &err))
+        rc = cli_fail(&err);
+    if (!rc)
+        rc = o->recipe != NO_RECIPE ? print_recipe(&j) : run_shard(&j, operands[1]);
+    pith_sweep_results_free(&j.results);
+    pith_sweep_free(j.sweep);
+    pith_model_free(j.m);
+    pith_buffer_free(&spec);
+    return rc;
+}
+
+const struct cli_command cmd_sweep = {
+    "sweep", "make", "many recipes, and the best of them",
+    "pith sweep SPEC MODEL -d DATA [--val DATA] [--append FILE] | --pareto FILE...",
+    "SPEC is a recipe with one more member, sweep: paths into it, each with a list of values. All\n"
+    "combinations are run on MODEL and measured on --val, --hold or else -d; recipes that train do so\n"
+    "on -d. Each gives one line of JSON, appended by one write: many processes may share the file, and\n"
+    "a sweep that was stopped goes on where it was. Without --append the lines go to standard output.\n"
+    "At the end the front is printed: results that no other one beats in bytes and accuracy.\n\n"
+    "  { \"pith\": 1,\n"
+    "    \"sweep\": { \"stages.0.sparsity\": [0.8, 0.9], \"stages.1.bits\": [3, 4, 5] },\n"
+    "    \"stages\": [{ \"do\": \"prune\" }, { \"do\": \"cluster\" }, { \"do\": \"encode\" }] }\n\n"
+    "  pith sweep grid.json net.pith -d val.idx --append results.jsonl -j 4\n"
+    "  pith sweep grid.json net.pith -d val.idx --shard $SLURM_ARRAY_TASK_ID/16 --append out.jsonl\n"
+    "  parallel pith sweep grid.json net.pith -d val.idx --shard {}/4 --append out.jsonl ::: 0 1 2 3\n"
+    "  pith sweep --pareto out.jsonl\n"
+    "  pith sweep grid.json --recipe 5 > best.json",
+    options, sizeof(struct sweep_options), 1, 1024, run, set_defaults};

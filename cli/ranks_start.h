@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* ranks_start.h - a command as one of several processes that mpirun started. */
+#ifndef RANKS_START_H
+#define RANKS_START_H
+
+#include "cli.h"
+#include "pith_train.h"
+
+/* *ranks: NULL where nobody else was started. From here on only rank 0 speaks; threads that nobody
+ * asked for share the processors of a machine evenly. */
+enum cli_exit cli_ranks_start(struct cli_common *c, const struct pith_ranks **ranks);
+/* At the end of all, rc being how it went here: one process that failed ends all, and its message
+ * is told. Returns rc where all went well; without ranks, always. */
+enum cli_exit cli_ranks_end(const struct pith_ranks *ranks, enum cli_exit rc);
+
+#endif

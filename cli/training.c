@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+#include "training.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static enum cli_exit open_data(const struct cli_training_options *o, const struct pith_model *m,
+                               const char *path, const char *labels, const char *range,
+                               struct pith_data **data)
+{
+    struct pith_error err = {0};
+    struct pith_data_opts d = {.size_bytes = sizeof d,
+                               .path = path,
+                               .labels = labels,
+                               .range = range,
+                               .preprocess = o->preprocess};
+    cli_data_shape(m, 0, &d);
+    return pith_data_open(&d, data, &err) ? cli_fail(&err) : EXIT_DONE;
+}
+
+enum cli_exit cli_check_training(const struct cli_training_options *o)
+{
+    const char *wrong = !o->data               ? "no data: give -d DATA"
+                        : o->val && o->hold    ? "give one of --val and --hold"
+                        : o->hold && o->range  ? "give --hold or --range, not both"
+                        : o->hold && *o->hold == '!' ? "--hold takes A:B[:STEP]"
+                                                     : NULL;
+    if (wrong)
+        cli_error("%s", wrong);
+    return wrong ? EXIT_USAGE : EXIT_DONE;
+}
+
+/* --hold 0::10 keeps these for judging and trains on all others. */
+enum cli_exit cli_open_training(const struct cli_training_options *o, const struct pith_model *m,
+                                struct pith_data **train, struct pith_data **val)
+{
+    char others[128];
+    enum cli_exit rc = cli_check_training(o);
+    if (rc)
+        return rc;
+    if (o->hold && snprintf(others, sizeof others, "!%s", o->hold) >= (int)sizeof others) {
+        cli_error("--hold '%s': too long", o->hold);
+        return EXIT_USAGE;
+    }
+    rc = open_data(o, m, o->data, o->labels, o->hold ? others : o->range, train);
+    if (!rc && o->hold)
+        rc = open_data(o, m, o->data, o->labels, o->hold, val);
+    if (!rc && o->val)
+        rc = open_data(o, m, o->val, NULL, NULL, val);
+    return rc;
+}
+
+/* "  99.12%", or nothing. */
+static void add_percent(char *text, size_t size, double share)
+{
+    size_t at = strlen(text);
+    if (!isnan(share))
+        snprintf(text + at, size - at, "  %.2f%%", 100 * share);
+}
+
+/* What shrinks: "  kept 12,345  ~3.2 KiB". */
+static void add_size(char *text, size_t size, const struct pith_train_progress *p)
+{
+    char number[32];
+    size_t at = strlen(text);
+    if (p->kept)
+        snprintf(text + at, size - at, "  kept %s", cli_format_count(p->kept, number));
+    at = strlen(text);
+    if (p->bytes > 0)
+        snprintf(text + at, size - at, "  ~%s", cli_format_bytes((uint64_t)p->bytes, number));
+}
+
+void cli_say_epoch(const struct cli_common *c, const struct pith_train_progress *p)
+{
+    char val[96] = "", right[32] = "", small[64] = "";
+    double left = p->seconds * (p->n_epochs - p->epoch);
+    add_percent(right, sizeof right, p->accuracy);
+    if (!isnan(p->val_loss))
+        snprintf(val, sizeof val, "  held out: loss %.4f", p->val_loss);
+    add_percent(val, sizeof val, p->val_accuracy);
+    add_size(small, sizeof small, p);
+    cli_say(c, "epoch %u/%u  loss %.4f%s%s%s  rate %.2g  %.1f s  eta %d:%02d", p->epoch,
+            p->n_epochs, p->loss, right, val, small, p->rate, p->seconds, (int)(left / 60),
+            (int)left % 60);
+}
+
+bool cli_stop_training(void *user)
+{
+    (void)user;
+    return cli_interrupted();
+}

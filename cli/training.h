@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* training.h - what commands that train share: where samples to learn from and to judge by come from,
+ * and the line that each epoch says. */
+#ifndef TRAINING_H
+#define TRAINING_H
+
+#include "data_options.h"
+#include "pith_compress.h"
+
+struct cli_training_options {
+    const char *data, *labels, *range, *preprocess;
+    const char *val, *hold; /* --val: another data set; --hold: some of the samples, left out */
+};
+
+#define CLI_TRAINING_OPTIONS(type, member)                                                         \
+    {'d', "data", OPTION_TEXT, offsetof(type, member.data), "DATA",                                \
+     "training samples, as for eval", 0, 0},                                                       \
+        {0, "labels", OPTION_TEXT, offsetof(type, member.labels), "FILE", "their labels", 0, 0},   \
+        {0, "range", OPTION_TEXT, offsetof(type, member.range), "A:B[:STEP]",                      \
+         "these samples; !A:B:STEP all others", 0, 0},                                             \
+        CLI_JUDGE_OPTIONS(type, member)
+#define CLI_JUDGE_OPTIONS(type, member)                                                            \
+    {0, "val", OPTION_TEXT, offsetof(type, member.val), "DATA", "samples that judge what -d trains", 0, \
+     0},                                                                                           \
+    {                                                                                              \
+        0, "hold", OPTION_TEXT, offsetof(type, member.hold), "A:B[:STEP]",                         \
+            "judge by these of the training samples", 0, 0                                         \
+    }
+
+/* Refuses what does not fit together; cli_open_training does so too. */
+enum cli_exit cli_check_training(const struct cli_training_options *o);
+
+/* Opens what m's input takes. val: NULL where nothing judges. Both are the caller's, also on
+ * failure. */
+enum cli_exit cli_open_training(const struct cli_training_options *o, const struct pith_model *m,
+                                struct pith_data **train, struct pith_data **val);
+
+/* "epoch 3/8  loss 0.0123  99.12%  held out: ... eta 0:12", unless -q. */
+void cli_say_epoch(const struct cli_common *c, const struct pith_train_progress *p);
+
+/* Fits struct pith_stage_means: true once ^C came. */
+bool cli_stop_training(void *user);
+
+#endif

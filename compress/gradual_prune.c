@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* Gradual pruning: what is left learns to do without what has just gone, before more goes.
+ *
+ * In step t of n the share f(t) of each amount is reached: cubic, 1 - (1 - t/n)^3, takes most at
+ * first, when the network has weights to spare (Zhu & Gupta, 2017, arXiv:1710.01878); linear is Han's
+ * iterated pruning (2015). f(n) = 1 exactly, so that the end is what one step would prune. N:M and
+ * balanced patterns fix their sparsity: there a falls from b to a. */
+#include <math.h>
+#include <stdlib.h>
+#include "error_fill.h"
+#include "stage_run.h"
+
+static double reached(const struct pith_stage *s, uint32_t step)
+{
+    double done = (double)step / s->steps, left = 1 - done;
+    return s->schedule == PITH_PRUNE_LINEAR ? done : 1 - left * left * left;
+}
+
+static bool counts(enum pith_pattern_kind kind)
+{
+    return kind == PITH_PATTERN_N_OF_M || kind == PITH_PATTERN_BALANCED;
+}
+
+/* The options of one step. layers: room for as many as s has. false: it removes nothing yet. */
+static bool step_opts(const struct pith_stage *s, uint32_t step, struct pith_prune_opts *o,
+                      struct pith_prune_amount *layers)
+{
+    double f = reached(s, step);
+    *o = s->prune;
+    o->layers = layers;
+    o->sparsity *= f;
+    o->sigma *= f;
+    for (uint32_t i = 0; i < o->n_layers; i++) {
+        layers[i] = s->prune.layers[i];
+        layers[i].value *= f;
+    }
+    if (!counts(o->pattern.kind))
+        return true;
+    uint32_t going = o->pattern.b - o->pattern.a;
+    o->pattern.a = o->pattern.b - (uint32_t)floor(going * f + 0.5);
+    return o->pattern.a < o->pattern.b;
+}
+
+static enum pith_status run_step(struct pith_model *m, const struct pith_stage *s, uint32_t step,
+                                 const struct pith_stage_means *means, uint64_t seed,
+                                 struct pith_stage_report *report, struct pith_error *err)
+{
+    struct pith_prune_amount layers[PITH_STAGE_LAYERS];
+    struct pith_prune_opts opts;
+    enum pith_status st = PITH_OK;
+    if (step_opts(s, step, &opts, layers))
+        st = pith_prune(m, &opts, report->prune, &report->n_layers, err);
+    return st ? st : pith_stage_train(m, s, means, seed, &report->train, err);
+}
+
+enum pith_status pith_stage_prune_gradually(struct pith_model *m, const struct pith_stage *s,
+                                            const struct pith_stage_means *means, uint64_t seed,
+                                            struct pith_stage_report *report,
+                                            struct pith_error *err)
+{
+    struct pith_stage_means mine = *means;
+    struct pith_model *start = NULL;
+    enum pith_status st = PITH_OK;
+    if (s->prune.by == PITH_PRUNE_BY_ZERO)
+        return pith_error_fill(err, PITH_ERR_ARGUMENT,
+                               "zeros that are there go at once, not in steps");
+    if (pith_stage_looks_back(s) && !mine.start) { /* to before the first step, not each its own */
+        st = pith_stage_copy_model(m, &start, err);
+        mine.start = start; /* of the number of stages, the caller keeps the count */
+    }
+    for (uint32_t step = 1; step <= s->steps && !st; step++)
+        st = run_step(m, s, step, &mine, seed + step - 1, report, err);
+    pith_model_free(start);
+    return st;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* pith_sweep.h - many recipes from one: every combination of some values, measured, and the best of
+ * them.
+ *
+ * A spec is a recipe with one more member, whose keys are paths into it - members and list positions
+ * from 0, joined by dots - and whose values are lists of alternatives:
+ *
+ *     { "pith": 1,
+ *       "sweep": { "stages.0.sparsity": [0.8, 0.9, 0.95], "stages.1.bits": [3, 4, 5] },
+ *       "stages": [ { "do": "prune" }, { "do": "cluster" }, { "do": "encode" } ] }
+ *
+ * What a path leads to is put there or replaced; the object or list it lies in must be there. The
+ * combinations are numbered from 0; the last key changes fastest.
+ *
+ *     struct pith_sweep *s;
+ *     pith_sweep_parse(text, n, "grid.json", &s, &err);
+ *     for (uint64_t i = 0; i < pith_sweep_count(s); i++)
+ *         if (!pith_sweep_done(s, results, i) && pith_sweep_run(s, i, model, &opts, &line, &err) == PITH_OK)
+ *             append(line), free(line);
+ *
+ * A result is one line of JSON: spec (of the spec and the model it was run on), combination, params,
+ * bytes, seconds; with data also top1 (or psnr), before, drop and met. A combination that cannot be
+ * run has error in place of these. So results of many processes may be put together in any order. */
+#ifndef PITH_SWEEP_H
+#define PITH_SWEEP_H
+
+#include "pith_compress.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct pith_sweep;
+
+/* Every combination must be a recipe: PITH_ERR_ARGUMENT names the first that is not; also what
+ * pith_recipe_parse returns. At most 1,000,000 combinations. */
+enum pith_status pith_sweep_parse(const char *text, size_t n, const char *name,
+                                  struct pith_sweep **sweep, struct pith_error *err);
+void pith_sweep_free(struct pith_sweep *sweep); /* accepts NULL */
+uint64_t pith_sweep_count(const struct pith_sweep *sweep);
+/* Tells the model that will be run: results of other specs or models are not this one's. */
+enum pith_status pith_sweep_bind(struct pith_sweep *sweep, const struct pith_model *m,
+                                 struct pith_error *err);
+
+/* The i-th recipe; the caller owns it. */
+enum pith_status pith_sweep_recipe(const struct pith_sweep *sweep, uint64_t i,
+                                   struct pith_recipe **recipe, struct pith_error *err);
+/* What is set in combination i, as compact JSON; malloc'ed. NULL without memory. */
+char *pith_sweep_params(const struct pith_sweep *sweep, uint64_t i);
+
+/* Runs combination i on a copy of m. *line: its result without a newline, malloc'ed; also for a
+ * combination that fails for a reason of its own (PITH_ERR_ARGUMENT, _UNSUPPORTED, _GOAL), which is
+ * PITH_OK here. Else as pith_compress; stopped by opts->stop: PITH_ERR_ARGUMENT. */
+enum pith_status pith_sweep_run(const struct pith_sweep *sweep, uint64_t i,
+                                const struct pith_model *m, const struct pith_compress_opts *opts,
+                                char **line, struct pith_error *err);
+
+/* ---- results ---------------------------------------------------------------------------------- */
+
+struct pith_sweep_point {
+    uint64_t combination, bytes;
+    double quality; /* top-1 as a fraction, or PSNR in dB; NAN: not measured */
+    bool regression;
+    double seconds;
+    const char *params; /* compact JSON; borrowed from the results */
+};
+
+struct pith_sweep_results {
+    uint64_t n_lines, n_foreign; /* lines that are no results of a sweep, as a torn last one */
+    uint32_t n;                  /* measured combinations */
+    struct pith_sweep_point *point;
+    void *json; /* private */
+};
+
+/* Adds the lines of text; *results begins as {0}. Of one spec and combination the last counts. */
+enum pith_status pith_sweep_results_add(struct pith_sweep_results *results, const char *text,
+                                        size_t n, struct pith_error *err);
+void pith_sweep_results_free(struct pith_sweep_results *results);
+/* Whether the results hold combination i of this spec and model. */
+bool pith_sweep_done(const struct pith_sweep *sweep, const struct pith_sweep_results *results,
+                     uint64_t i);
+/* Moves the points to the front that no other beats in bytes and quality, smallest first; tells how
+ * many. Unmeasured quality counts as equal. */
+uint32_t pith_sweep_front(struct pith_sweep_results *results);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* stage_run.h - the kinds of stages that take more than one call. */
+#ifndef STAGE_RUN_H
+#define STAGE_RUN_H
+
+#include "pith_compress.h"
+
+/* A model of its own with the same names, values and supports. The caller owns *copy. */
+enum pith_status pith_stage_copy_model(const struct pith_model *m, struct pith_model **copy,
+                                       struct pith_error *err);
+
+/* Whether the stage asks what the network was when the recipe began. */
+bool pith_stage_looks_back(const struct pith_stage *s);
+
+/* Stages in the history. */
+uint32_t pith_stage_count_past(const struct pith_model *m);
+
+/* seed: of the order of samples. */
+enum pith_status pith_stage_train(struct pith_model *m, const struct pith_stage *s,
+                                  const struct pith_stage_means *means, uint64_t seed,
+                                  struct pith_train_result *result, struct pith_error *err);
+
+/* Prunes a little more, trains, prunes again. layers and *n_layers as for pith_prune, of the last
+ * step. */
+enum pith_status pith_stage_prune_gradually(struct pith_model *m, const struct pith_stage *s,
+                                            const struct pith_stage_means *means, uint64_t seed,
+                                            struct pith_stage_report *report,
+                                            struct pith_error *err);
+
+#endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/* Train as a stage: its teacher found, its goal measured, and then trained. */
+#include <math.h>
+#include <string.h>
+#include "error_fill.h"
+#include "stage_run.h"
+
+#define NEARLY_ZERO 1e-9 /* in opts.enough, 0 means never */
+
+enum pith_status pith_stage_copy_model(const struct pith_model *m, struct pith_model **copy,
+                                       struct pith_error *err)
+{
+    const struct pith_pack_opts pack = {.size_bytes = sizeof pack, .keep_names = true};
+    struct pith_buffer file;
+    enum pith_status st = pith_model_pack(m, &pack, &file, err);
+    if (st)
+        return st;
+    st = pith_model_read(file.data, file.bytes, "the network", NULL, NULL, copy, err);
+    pith_buffer_free(&file);
+    return st;
+}
+
+bool pith_stage_looks_back(const struct pith_stage *s)
+{
+    return pith_stage_trains(s) && (s->teacher ? strcmp(s->teacher, "start") == 0
+                                               : s->until_drop >= 0);
+}
+
+/* *owned: what is to be freed behind the training; NULL: nothing. */
+static enum pith_status find_teacher(const struct pith_model *m, const struct pith_stage *s,
+                                     const struct pith_stage_means *means,
+                                     const struct pith_model **teacher, struct pith_model **owned,
+                                     struct pith_error *err)
+{
+    enum pith_status st = PITH_OK;
+    if (!s->teacher)
+        return PITH_OK;
+    if (strcmp(s->teacher, "start") != 0)
+        st = pith_model_load(s->teacher, NULL, owned, err);
+    else if (!means->start)
+        st = pith_stage_copy_model(m, owned, err);
+    if (!st)
+        *teacher = *owned ? *owned : means->start;
+    return st;
+}
+
+/* The validation accuracy at which s->until_drop is kept. */
+static enum pith_status measure_enough(const struct pith_model *m, const struct pith_stage *s,
+                                       const struct pith_stage_means *means, double *enough,
+                                       struct pith_error *err)
+{
+    const struct pith_feed_input input = {.data = means->val};
+    const struct pith_feed feed = {.size_bytes = sizeof feed, .n_inputs = 1, .input = &input};
+    const struct pith_engine_opts opts = {.size_bytes = sizeof opts, .threads = means->threads};
+    struct pith_accuracy a;
+    struct pith_engine *engine;
+    if (means->val && !pith_data_labelled(means->val) && s->train.loss == PITH_DISTILL) {
+        *enough = 1 - s->until_drop; /* of the samples, both answer the same */
+        return PITH_OK;
+    }
+    if (!means->val || !pith_data_labelled(means->val))
+        return pith_error_fill(err, PITH_ERR_ARGUMENT,
+                               "a limit on the drop needs labelled samples that judge");
+    enum pith_status st = pith_engine_open(m, &opts, &engine, err);
+    if (st)
+        return st;
+    st = pith_evaluate(engine, &feed, NULL, &a, err);
+    pith_engine_close(engine);
+    if (!st)
+        *enough =
+            fmax((double)a.correct1 / (double)a.samples - s->until_drop, NEARLY_ZERO);
+    return st;
+}
+
+static enum pith_status train_with(struct pith_model *m, const struct pith_stage *s,
+                                   const struct pith_stage_means *means, uint64_t seed,
+                                   const struct pith_model *teacher,
+                                   struct pith_train_result *result, struct pith_error *err)
+{
+    struct pith_train_opts o = s->train;
+    enum pith_status st = PITH_OK;
+    o.size_bytes = sizeof o;
+    o.seed = seed;
+    o.threads = means->threads;
+    o.teacher = teacher;
+    o.hints = s->hints;
+    o.keep_best = o.keep_best && means->val;
+    o.progress = means->progress;
+    o.stop = means->stop;
+    o.user = means->user;
+    o.enough = 0;
+    if (o.n_hints && !teacher)
+        return pith_error_fill(err, PITH_ERR_ARGUMENT, "hints need a teacher");
+    if (s->until_drop >= 0)
+        st = measure_enough(teacher ? teacher : means->start ? means->start : m, s, means,
+                            &o.enough, err);
+    return st ? st : pith_train(m, means->train, means->val, &o, result, err);
+}
+
+enum pith_status pith_stage_train(struct pith_model *m, const struct pith_stage *s,
+                                  const struct pith_stage_means *means, uint64_t seed,
+                                  struct pith_train_result *result, struct pith_error *err)
+{
+    const struct pith_model *teacher = NULL;
+    struct pith_model *owned = NULL;
+    if (!means->train)
+        return pith_error_fill(err, PITH_ERR_ARGUMENT, "training needs data");
+    enum pith_status st = find_teacher(m, s, means, &teacher, &owned, err);
+    if (!st)
+        st = train_with(m, s, means, seed, teacher, result, err);
+    pith_model_free(owned);
+    if (!st && means->stop && means->stop(means->user))
+        return pith_error_fill(err, PITH_ERR_ARGUMENT, "stopped while training");
+    return st;
+}

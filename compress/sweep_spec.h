@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SWEEP_SPEC_H
+#define SWEEP_SPEC_H
+
+#include <jansson.h>
+#include "pith_sweep.h"
+
+struct pith_sweep {
+    char *name;    /* of the spec, for messages */
+    json_t *base;  /* the recipe without "sweep" */
+    json_t *axes;  /* path -> list of values */
+    uint64_t count;
+    uint32_t mark; /* checksum of the spec, and once bound of the model too */
+};
+
+#endif

@@ -1,0 +1,57 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# pith sweep in several processes that share a file: every combination once, whatever was stopped and
+# in which order; a file with a torn line goes on; the front is the same from anywhere.
+. "$(dirname "$0")/sandbox.inc"
+"$PITH_O/samples/make_digits" digits 1000 300 || exit 1
+train=digits/train-images-idx3-ubyte
+test=digits/test-images-idx3-ubyte
+expect 0 pith train --init digits --preprocess scale=1/255 -d $train --epochs 3 --lr 0.003 -T 1 -q -o net.pith
+cat >grid.json <<EOF
+{ "pith": 1,
+  "sweep": { "stages.0.sparsity": [0.5, 0.8, 0.9], "stages.1.bits": [2, 4] },
+  "stages": [{ "do": "prune" }, { "do": "cluster" }, { "do": "encode", "for": "size" }] }
+EOF
+sweep() { pith sweep grid.json net.pith -d $test -T 1 -q "$@"; }
+numbers() { sed 's/.*"combination":\([0-9]*\).*/\1/' "$1" | sort -n | tr '\n' ' '; }
+values() { sed 's/,"seconds".*//' "$1" | sort; }
+
+sweep >lines.jsonl || complain "sweep to standard output failed"
+[ "$(numbers lines.jsonl)" = "0 1 2 3 4 5 " ] || complain "numbers: $(numbers lines.jsonl)"
+
+# two shards at the same time
+sweep --shard 0/2 --append two.jsonl >front0 &
+sweep --shard 1/2 --append two.jsonl >front1 || complain "shard 1 failed"
+wait $! || complain "shard 0 failed"
+values lines.jsonl >wanted
+values two.jsonl | cmp -s - wanted || complain "two shards gave other results"
+
+# nothing is left to do; the front is that of the file
+before=$(cksum <two.jsonl)
+sweep --append two.jsonl >front || complain "a finished sweep failed"
+[ "$before" = "$(cksum <two.jsonl)" ] || complain "a finished sweep was run again"
+pith sweep --pareto two.jsonl | cmp -s - front || complain "--pareto prints another front"
+pith sweep --pareto - <lines.jsonl | cmp -s - front || complain "standard input gives another front"
+[ "$(wc -l <front)" -ge 2 ] || complain "a short front: $(cat front)"
+
+# stopped in the middle of a line; the rest in two processes
+head -c 400 lines.jsonl >torn.jsonl
+sweep --append torn.jsonl -j 2 >front2 2>err || complain "a torn file stops a sweep"
+grep -q "1 of 7 lines are no results" err || complain "nothing said of the torn line: $(cat err)"
+cmp -s front front2 || complain "a torn file gives another front"
+
+# another network: nothing counts as done
+expect 0 pith init digits --seed 3 --preprocess scale=1/255 -q -o other.pith
+[ "$(pith sweep grid.json other.pith -n --append two.jsonl | grep -c done)" -eq 0 ] ||
+    complain "results of another network count"
+
+# training in a sweep, judged by what was held out; what cannot be run is told and tried again
+cat >train.json <<EOF
+{ "pith": 1,
+  "sweep": { "stages.0.pattern": ["any", "7x7"], "stages.1.lr": [0.001, 0.003] },
+  "stages": [{ "do": "prune", "sparsity": 0.9 }, { "do": "train", "epochs": 1 }, { "do": "encode" }] }
+EOF
+expect 1 pith sweep train.json net.pith -d $train --hold 0::5 -T 1 -q --append train.jsonl
+[ "$(grep -c '"bytes"' train.jsonl)" -eq 2 ] || complain "training: $(cat train.jsonl)"
+[ "$(grep -c '"error":"cannot prune' train.jsonl)" -eq 2 ] || complain "7x7: $(cat train.jsonl)"
+finish

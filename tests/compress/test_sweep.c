@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+/* test_sweep.c - specs and their combinations, results in any order from any process, and the front. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "pith_sweep.h"
+#include "measure/small_net.h"
+
+#define SPEC                                                                                       \
+    "{\"pith\":1,\"sweep\":{\"stages.0.sparsity\":[0.25,0.5],\"stages.1.bits\":[1,2,3],"             \
+    "\"stages.0.layers\":[{\"fc\":0.75}]},"                                                        \
+    "\"stages\":[{\"do\":\"prune\"},{\"do\":\"cluster\",\"bits\":8},{\"do\":\"encode\"}]}"
+
+static struct pith_sweep *parse(const char *text)
+{
+    struct pith_sweep *s = NULL;
+    struct pith_error err = {0};
+    if (pith_sweep_parse(text, strlen(text), "grid", &s, &err))
+        fail_msg("%s", err.text);
+    return s;
+}
+
+static void the_last_key_changes_fastest(void **state)
+{
+    (void)state;
+    struct pith_sweep *s = parse(SPEC);
+    assert_int_equal(pith_sweep_count(s), 6);
+    for (uint64_t i = 0; i < 6; i++) {
+        char wanted[160];
+        char *params = pith_sweep_params(s, i);
+        struct pith_recipe *r = NULL;
+        snprintf(wanted, sizeof wanted,
+                 "{\"stages.0.sparsity\":%s,\"stages.1.bits\":%d,\"stages.0.layers\":{\"fc\":0.75}}",
+                 i < 3 ? "0.25" : "0.5", (int)(i % 3) + 1);
+        assert_string_equal(params, wanted);
+        assert_int_equal(pith_sweep_recipe(s, i, &r, NULL), PITH_OK);
+        assert_true(r->stages[0].prune.sparsity == (i < 3 ? 0.25 : 0.5));
+        assert_int_equal(r->stages[1].cluster.n_centroids, 2u << (i % 3));
+        assert_string_equal(r->stages[0].prune.layers[0].pattern, "fc");
+        pith_recipe_free(r);
+        free(params);
+    }
+    pith_sweep_free(s);
+}
+
+#define WITH(sweep) "{\"pith\":1,\"sweep\":" sweep ",\"stages\":[{\"do\":\"prune\"},{\"do\":\"encode\"}]}"
+
+static void what_is_wrong_is_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        enum pith_status status;
+        const char *says;
+    } cases[] = {
+        {"{", PITH_ERR_CORRUPT, "grid: line 1"},
+        {"[]", PITH_ERR_ARGUMENT, "'sweep' must be an object"},
+        {"{\"pith\":1,\"stages\":[{\"do\":\"prune\"}]}", PITH_ERR_ARGUMENT, "'sweep' must be"},
+        {WITH("{}"), PITH_ERR_ARGUMENT, "1 to 32 lists"},
+        {WITH("{\"stages.0.sparsity\":0.5}"), PITH_ERR_ARGUMENT, "'stages.0.sparsity' must be a list"},
+        {WITH("{\"stages.0.sparsity\":[]}"), PITH_ERR_ARGUMENT, "must be a list"},
+        {WITH("{\"stages.2.sparsity\":[0.5]}"), PITH_ERR_ARGUMENT, "which is not there"},
+        {WITH("{\"stages.x.sparsity\":[0.5]}"), PITH_ERR_ARGUMENT, "which is not there"},
+        {WITH("{\"stages.5\":[{\"do\":\"prune\"}]}"), PITH_ERR_ARGUMENT, "which is not there"},
+        {WITH("{\"stages.0.sparsity.x\":[0.5]}"), PITH_ERR_ARGUMENT, "which is not there"},
+        {WITH("{\"stages.0.\":[0.5]}"), PITH_ERR_ARGUMENT, "which is not there"},
+        {WITH("{\"stages.0.sparsty\":[0.5]}"), PITH_ERR_ARGUMENT, "no key 'sparsty'"},
+        {WITH("{\"stages.0.sparsity\":[0.5,1.5]}"), PITH_ERR_ARGUMENT, "number in 0..1"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct pith_sweep *s = NULL;
+        struct pith_error err = {0};
+        enum pith_status st = pith_sweep_parse(cases[i].text, strlen(cases[i].text), "grid", &s, &err);
+        if (st != cases[i].status || !strstr(err.text, cases[i].says))
+            fail_msg("%s\nstatus %d, '%s', expected '%s'", cases[i].text, st, err.text, cases[i].says);
+        assert_null(s);
+    }
+}
+
+static void add(struct pith_sweep_results *r, const char *text)
+{
+    struct pith_error err = {0};
+    if (pith_sweep_results_add(r, text, strlen(text), &err))
+        fail_msg("%s", err.text);
+}
+
+/* Runs all combinations; what one line says counts, the model stays. */
+static void results_tell_what_is_done(void **state)
+{
+    (void)state;
+    const float w[8] = {1, -2, 3, -4, 5, -6, 7, -8};
+    struct pith_model *m = small_net(4, 2, w, false), *other = small_net(4, 2, w, true);
+    struct pith_sweep *s = parse(SPEC), *elsewhere = parse(SPEC);
+    struct pith_compress_opts o = {.size_bytes = sizeof o, .max_drop = -1, .seed = 1};
+    struct pith_sweep_results r = {0};
+    struct pith_error err = {0};
+    assert_int_equal(pith_sweep_bind(s, m, &err), PITH_OK);
+    assert_int_equal(pith_sweep_bind(elsewhere, other, &err), PITH_OK);
+    for (uint64_t i = 6; i-- > 0;) {
+        char *line = NULL;
+        assert_false(pith_sweep_done(s, &r, i));
+        if (pith_sweep_run(s, i, m, &o, &line, &err))
+            fail_msg("%s", err.text);
+        assert_null(strchr(line, '\n'));
+        assert_non_null(strstr(line, "\"bytes\":"));
+        add(&r, line);
+        assert_true(pith_sweep_done(s, &r, i));
+        assert_false(pith_sweep_done(elsewhere, &r, i));
+        free(line);
+    }
+    assert_int_equal(r.n, 6);
+    assert_int_equal(m->n_history, 0);
+    pith_sweep_results_free(&r);
+    pith_sweep_free(s);
+    pith_sweep_free(elsewhere);
+    pith_model_free(m);
+    pith_model_free(other);
+}
+
+/* 4 does not divide the 2 columns of a row. */
+static void what_cannot_be_run_is_said_in_its_line(void **state)
+{
+    (void)state;
+    const float w[8] = {1, -2, 3, -4, 5, -6, 7, -8};
+    struct pith_model *m = small_net(4, 2, w, false);
+    struct pith_sweep *s = parse(
+        "{\"pith\":1,\"sweep\":{\"stages.0.pattern\":[\"3x3\",\"any\"]},"
+        "\"stages\":[{\"do\":\"prune\",\"sparsity\":0.5},{\"do\":\"encode\"}]}");
+    struct pith_compress_opts o = {.size_bytes = sizeof o, .max_drop = -1, .seed = 1};
+    struct pith_sweep_results r = {0};
+    struct pith_error err = {0};
+    char *line = NULL;
+    assert_int_equal(pith_sweep_run(s, 0, m, &o, &line, &err), PITH_OK);
+    assert_non_null(strstr(line, "\"error\":\"cannot prune"));
+    add(&r, line);
+    assert_int_equal(r.n, 0);
+    assert_int_equal(r.n_foreign, 0);
+    assert_false(pith_sweep_done(s, &r, 0)); /* another version may be able to */
+    free(line);
+    pith_sweep_results_free(&r);
+    pith_sweep_free(s);
+    pith_model_free(m);
+}
+
+#define LINE(spec, n, rest) "{\"pith\":1,\"spec\":\"" spec "\",\"combination\":" n ",\"params\":{}," rest "}\n"
+
+static void the_front_holds_what_nothing_beats(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t combination, bytes;
+    } front[] = {{3, 100}, {1, 200}, {0, 300}};
+    struct pith_sweep_results r = {0};
+    add(&r, LINE("aa", "0", "\"bytes\":300,\"top1\":0.99,\"seconds\":1")
+            LINE("aa", "1", "\"bytes\":200,\"top1\":0.98,\"seconds\":1")
+            LINE("aa", "2", "\"bytes\":250,\"top1\":0.97,\"seconds\":1"));
+    add(&r, LINE("aa", "3", "\"bytes\":100,\"top1\":0.90,\"seconds\":1")
+            LINE("bb", "3", "\"bytes\":100,\"top1\":0.89,\"seconds\":1")
+            LINE("aa", "4", "\"bytes\":400,\"top1\":0.99,\"seconds\":1")
+            LINE("aa", "5", "\"error\":\"no\""));
+    add(&r, "not json\n{\"pith\":1}\n{\"pith\":1,\"spec\":\"aa\",\"comb");
+    assert_int_equal(r.n, 6);
+    assert_int_equal(r.n_lines, 10);
+    assert_int_equal(r.n_foreign, 3);
+    assert_int_equal(pith_sweep_front(&r), 3);
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(r.point[i].combination, front[i].combination);
+        assert_int_equal(r.point[i].bytes, front[i].bytes);
+    }
+    assert_true(r.point[0].quality == 0.90);
+    pith_sweep_results_free(&r);
+}
+
+static void the_last_result_counts(void **state)
+{
+    (void)state;
+    struct pith_sweep_results r = {0};
+    add(&r, LINE("aa", "0", "\"bytes\":300,\"psnr\":30"));
+    add(&r, LINE("aa", "0", "\"bytes\":200,\"psnr\":31"));
+    add(&r, LINE("aa", "0", "\"error\":\"no\"")); /* but not a failure behind a success */
+    assert_int_equal(r.n, 1);
+    assert_int_equal(r.point[0].bytes, 200);
+    assert_true(r.point[0].regression && r.point[0].quality == 31);
+    pith_sweep_results_free(&r);
+}
+
+static void without_data_the_smallest_is_the_front(void **state)
+{
+    (void)state;
+    struct pith_sweep_results r = {0};
+    add(&r, LINE("aa", "0", "\"bytes\":300") LINE("aa", "1", "\"bytes\":200"));
+    assert_int_equal(pith_sweep_front(&r), 1);
+    assert_int_equal(r.point[0].bytes, 200);
+    assert_true(isnan(r.point[0].quality));
+    pith_sweep_results_free(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_last_key_changes_fastest),
+        cmocka_unit_test(what_is_wrong_is_named),
+        cmocka_unit_test(results_tell_what_is_done),
+        cmocka_unit_test(what_cannot_be_run_is_said_in_its_line),
+        cmocka_unit_test(the_front_holds_what_nothing_beats),
+        cmocka_unit_test(the_last_result_counts),
+        cmocka_unit_test(without_data_the_smallest_is_the_front),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
