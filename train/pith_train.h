@@ -61,6 +61,11 @@ enum pith_score {
     PITH_SCORE_VARIATIONAL = 4 /* 1 / alpha of variational dropout (Molchanov et al., 2017) */
 };
 
+enum pith_units {
+    PITH_UNITS_STAY = 0, /* as zeros */
+    PITH_UNITS_DROP = 1  /* out of the network: smaller matrices, the same answers */
+};
+
 /* After each epoch, and when it ends. All numbers are of the epoch. */
 struct pith_train_progress {
     uint32_t epoch, n_epochs;      /* 1 .. n_epochs */
@@ -122,6 +127,7 @@ struct pith_train_opts {
     float prune_power;  /* kept(t) = target + (start - target) (1 - t / prune_until)^power in the
                            logarithm of the counts; default 1.5 */
     uint32_t prune_every; /* steps; default 50 */
+    enum pith_units units; /* what becomes of those that nobody reads, in the end */
     float regrow;       /* 0..1: of the removed weights, this share may come back where its gradient
                            is largest (dynamic network surgery, Guo et al., 2016); default 0 */
     uint32_t levels;    /* 1..127: weights are k * step, |k| <= levels; 0: any float */
@@ -173,6 +179,7 @@ struct pith_train_result {
     double loss, accuracy, val_loss, val_accuracy; /* of that epoch */
     uint64_t n_parameters, n_trained;              /* floats that are constant; that may move */
     uint64_t n_weights;                            /* of those that may move */
+    uint64_t dropped;                              /* units, by PITH_UNITS_DROP */
     uint64_t kept;                                 /* as in pith_train_progress, of that epoch */
     double bytes;
 };

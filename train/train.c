@@ -708,6 +708,8 @@ enum pith_status pith_train(struct pith_model *m, struct pith_data *train, struc
         status = train_epochs(&r);
     if (!status && (o.sparsity > 0 || o.rate_weight > 0))
         status = pith_order_units(m);
+    if (!status && o.units == PITH_UNITS_DROP)
+        status = pith_drop_units(m, &made.dropped, err);
     if (status && r.before)
         pith_snapshot_restore(r.before, m);
     pith_optimizer_free(r.optimizer);

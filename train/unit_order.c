@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "op.h"
+#include "pith_host.h"
 #include "unit_links.h"
 
 struct unit {
@@ -113,6 +115,103 @@ static enum pith_status order_layer(struct pith_model *m, const struct pith_weig
     free(unit);
     free(room);
     return ok ? PITH_OK : PITH_ERR_MEMORY;
+}
+
+/* ---- taking out ---------------------------------------------------------------------------------
+ */
+
+/* Whether the number of units stands in an attribute between the two. */
+static bool counted_between(const struct pith_model *m, uint32_t from, uint32_t to)
+{
+    uint32_t value = m->nodes[to].in[0];
+    for (uint32_t i = m->n_nodes; i-- > 0;)
+        if (m->nodes[i].out[0] == value) {
+            if (i == from)
+                return false;
+            if (m->nodes[i].op == PITH_OP_RESHAPE)
+                return true;
+            value = m->nodes[i].in[0];
+        }
+    return true;
+}
+
+/* Units before the last ones that no column reads; at least one. */
+static uint64_t units_read(const struct pith_const *reader, uint64_t rows, uint64_t units)
+{
+    const float *data = reader->data;
+    uint64_t cols = reader->count / rows, each = cols / units;
+    for (uint64_t n = units; n > 1; n--)
+        for (uint64_t i = 0; i < rows; i++)
+            for (uint64_t k = 0; k < each; k++)
+                if (data[i * cols + (n - 1) * each + k] != 0)
+                    return n;
+    return 1;
+}
+
+/* p: [outer][n][bytes], of each n the first `keep` blocks. */
+static void cut_blocks(void *p, uint64_t outer, uint64_t n, uint64_t keep, size_t bytes)
+{
+    uint8_t *at = p;
+    for (uint64_t o = 0; p && o < outer; o++)
+        memmove(at + o * keep * bytes, at + o * n * bytes, keep * bytes);
+}
+
+/* c as [outer][n][inner]. */
+static void cut_units(struct pith_const *c, uint64_t outer, uint64_t n, uint64_t keep)
+{
+    size_t inner = (size_t)(c->count / outer / n);
+    cut_blocks(c->data, outer, n, keep, inner * sizeof(float));
+    cut_blocks(c->mask, outer, n, keep, inner);
+    c->count = outer * keep * inner;
+    if (!c->codebook)
+        return;
+    cut_blocks(c->codebook->index, outer, n, keep, inner);
+    if (c->codebook->n_groups != 1 && outer == 1)
+        c->codebook->n_groups = keep;
+    c->codebook->group_elems = c->count / c->codebook->n_groups;
+}
+
+static uint64_t drop_of_layer(struct pith_model *m, const struct pith_weight_ref *w,
+                              const struct unit_link *link, const struct pith_weight_ref *reader)
+{
+    struct pith_value *makes = &m->values[w->value], *reads = &m->values[reader->value];
+    uint64_t units = makes->dim[0], rows = reads->dim[0];
+    uint64_t keep = units_read(reads->constant, rows, units);
+    if (keep == units || counted_between(m, w->node, reader->node))
+        return 0;
+    cut_units(makes->constant, 1, units, keep);
+    makes->dim[0] = (uint32_t)keep;
+    if (link->bias != PITH_VALUE_NONE) {
+        cut_units(m->values[link->bias].constant, 1, units, keep);
+        m->values[link->bias].dim[0] = (uint32_t)keep;
+    }
+    cut_units(reads->constant, rows, units, keep);
+    reads->dim[1] = (uint32_t)(reads->dim[1] / units * keep);
+    return units - keep;
+}
+
+/* ---- all layers ---------------------------------------------------------------------------------
+ */
+
+enum pith_status pith_drop_units(struct pith_model *m, uint64_t *n_dropped, struct pith_error *err)
+{
+    uint64_t dropped = 0;
+    uint32_t n = 0;
+    struct unit_link *link = calloc(m->n_nodes + 1u, sizeof *link);
+    struct pith_weight_ref *refs = calloc(m->n_nodes + 1u, sizeof *refs);
+    enum pith_status st = link && refs ? pith_unit_links(m, link, refs, &n) : PITH_ERR_MEMORY;
+    for (uint32_t i = 0; i < n && !st; i++) {
+        uint32_t source = link[i].source;
+        if (source != PITH_VALUE_NONE && may_move(m, &refs[source], &link[source], &refs[i]))
+            dropped += drop_of_layer(m, &refs[source], &link[source], &refs[i]);
+    }
+    free(link);
+    free(refs);
+    if (st)
+        return pith_error_set(err, st, "not enough memory to take units out");
+    if (n_dropped)
+        *n_dropped = dropped;
+    return dropped ? pith_model_infer_shapes(m, err) : PITH_OK;
 }
 
 enum pith_status pith_order_units(struct pith_model *m)

@@ -13,4 +13,9 @@
  * PITH_ERR_MEMORY the model is as it was or ordered in part; it computes the same either way. */
 enum pith_status pith_order_units(struct pith_model *m);
 
+/* Takes units out that nobody reads, where they come last in their layer: rows, biases and columns
+ * go, the network computes the same with smaller matrices. *n_dropped may be NULL. PITH_ERR_MEMORY:
+ * the model is as it was. */
+enum pith_status pith_drop_units(struct pith_model *m, uint64_t *n_dropped, struct pith_error *err);
+
 #endif

@@ -119,8 +119,49 @@ static void test_shown(void **state)
     pith_model_free(m);
 }
 
+/* Units that nobody reads go out of the network: the ordered network answers the same with smaller
+ * matrices, whether centroids are one set or one for each row. */
+static void test_drop(void **state)
+{
+    (void)state;
+    struct pith_weight_ref refs[LAYERS], now[LAYERS];
+    float before[CLASSES], after[CLASSES];
+    struct pith_model *m = network(refs);
+    struct pith_error err;
+    uint64_t dropped, want = 0;
+    for (uint32_t i = 0; i + 1 < LAYERS; i++) { /* what reads dead units goes too */
+        struct pith_const *c = m->values[refs[i + 1].value].constant;
+        uint64_t each = refs[i + 1].cols / refs[i].rows;
+        for (uint64_t k = 0; k < c->count; k++)
+            if (k % refs[i + 1].cols / each % 3 == 0) {
+                ((float *)c->data)[k] = 0;
+                if (c->mask)
+                    c->mask[k] = 0;
+            }
+        want += (refs[i].rows + 2) / 3;
+    }
+    answers(m, before);
+    assert_int_equal(pith_order_units(m), PITH_OK);
+    assert_int_equal(pith_drop_units(m, &dropped, &err), PITH_OK);
+    assert_int_equal(pith_model_weights(m, now), LAYERS);
+    for (uint32_t i = 0; i < LAYERS; i++) {
+        const struct pith_codebook *b = m->values[now[i].value].constant->codebook;
+        uint64_t less = i + 1 < LAYERS ? (refs[i].rows + 2) / 3 : 0;
+        assert_true(now[i].rows <= refs[i].rows - less);
+        assert_true(!b || b->group_elems * b->n_groups == now[i].rows * now[i].cols);
+    }
+    assert_true(dropped >= want);
+    answers(m, after);
+    for (uint32_t i = 0; i < CLASSES; i++)
+        assert_true(fabsf(after[i] - before[i]) < 1e-5f);
+    assert_int_equal(pith_drop_units(m, &dropped, &err), PITH_OK);
+    assert_int_equal(dropped, 0);
+    pith_model_free(m);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_order), cmocka_unit_test(test_shown)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_order), cmocka_unit_test(test_shown),
+                                       cmocka_unit_test(test_drop)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
