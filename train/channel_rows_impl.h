@@ -92,10 +92,11 @@ static inline __attribute__((always_inline)) void affine_block(const float *x, c
             y[r * c + i] = x[r * c + i] * scale[i] + offset[i];
 }
 
-static inline __attribute__((always_inline)) void
-affine_relu_block(const float *restrict x, const float *s, const float *t,
-                  const float *restrict beside, size_t rows, size_t c, size_t width,
-                  float *restrict y)
+static inline __attribute__((always_inline)) void affine_relu_block(const float *restrict x,
+                                                                    const float *s, const float *t,
+                                                                    const float *restrict beside,
+                                                                    size_t rows, size_t c,
+                                                                    size_t width, float *restrict y)
 {
     float scale[WIDE], offset[WIDE];
     memcpy(scale, s, width * sizeof *s);
@@ -210,5 +211,5 @@ static void tree(float *restrict to, const float *const *part, uint32_t parts, s
         memcpy(to, p[0], n * sizeof *to);
 }
 
-const struct channel_rows ROWS = {moments, affine,  affine_relu,      products, mix,
-                                  rectify, rectify_in_place, add, tree};
+const struct channel_rows ROWS = {moments, affine,           affine_relu, products, mix,
+                                  rectify, rectify_in_place, add,         tree};

@@ -6,9 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ZERO_MOST 0.45f /* steps beyond halfway */
+
 static const uint8_t *alive_of(const struct free_numbers *f)
 {
     return f->thin ? f->thin->alive : f->c->mask;
+}
+
+static int32_t level_of(const struct free_numbers *f, uint64_t k, float x)
+{
+    return pith_grid_level(f->grid, x, f->zero ? f->zero[k] : GRID_HALFWAY);
 }
 
 /* Number of the centroid of element k. */
@@ -74,7 +81,12 @@ static bool open_grid(struct pith_model *m, const struct pith_train_opts *o, uin
     memcpy(f->value, f->p->data, (size_t)f->n * sizeof *f->value);
     pith_grid_init(f->grid, levels, kept ? step : first_step(o, f));
     f->c->codebook = b;
-    return true;
+    if (!f->p->is_weight || !f->thin || !(o->rate_weight > 0))
+        return true;
+    f->zero = malloc((size_t)f->n * sizeof *f->zero);
+    for (uint64_t k = 0; f->zero && k < f->n; k++)
+        f->zero[k] = GRID_HALFWAY;
+    return f->zero != NULL;
 }
 
 static bool open_codebook(struct free_numbers *f)
@@ -160,6 +172,7 @@ void pith_numbers_close(struct free_numbers *f)
         free(f->grad);
     }
     free(f->grid);
+    free(f->zero);
     pith_soft_free(f->soft);
     pith_noise_free(f->noise);
     free(f->first);
@@ -189,6 +202,7 @@ void pith_numbers_state(struct free_numbers *f, uint32_t number, struct checkpoi
     /* all of it but `levels`, which the options tell */
     pith_checkpoint_add(c, "grid", number, &f->grid->step,
                         sizeof *f->grid - offsetof(struct grid, step));
+    pith_checkpoint_add(c, "zero", number, f->zero, f->n * sizeof *f->zero);
     pith_checkpoint_add(c, "magnitude", number, f->magnitude, sizeof f->magnitude);
 }
 
@@ -223,7 +237,7 @@ void pith_numbers_gather(struct free_numbers *f, float scale)
             f->grad[centroid_of(b, k)] += g;
     }
     if (f->grid)
-        f->step_gradient = pith_grid_gradient(f->grid, f->n, f->value, alive, f->grad);
+        f->step_gradient = pith_grid_gradient(f->grid, f->n, f->value, alive, f->zero, f->grad);
 }
 
 void pith_numbers_spread(const struct free_numbers *f, const float *value, float *to)
@@ -242,7 +256,7 @@ void pith_numbers_spread(const struct free_numbers *f, const float *value, float
         if (alive && !alive[k])
             to[k] = 0;
         else if (f->grid)
-            to[k] = (float)pith_grid_level(f->grid, value[k]) * f->grid->step;
+            to[k] = (float)level_of(f, k, value[k]) * f->grid->step;
         else
             to[k] = b ? value[centroid_of(b, k)] : value[k];
     }
@@ -260,7 +274,7 @@ void pith_numbers_count_levels(struct free_numbers *f)
     for (int k = 1; k <= f->grid->levels; k++)
         n[k] = 0.5;
     for (uint64_t k = 0; k < f->n; k++) {
-        int32_t q = alive && !alive[k] ? 0 : pith_grid_level(f->grid, f->value[k]);
+        int32_t q = alive && !alive[k] ? 0 : level_of(f, k, f->value[k]);
         n[q < 0 ? -q : q] += q != 0;
     }
     for (int k = 1; k <= f->grid->levels; k++)
@@ -269,17 +283,20 @@ void pith_numbers_count_levels(struct free_numbers *f)
         f->magnitude[k] = (float)(log2(sum / n[k]) + 1);
 }
 
-/* Bits between levels, spread evenly over the way from one to the next. */
-float pith_numbers_slope(const struct free_numbers *f, uint64_t k, float x)
+/* With a = |x| / step between 0 and 1 and F the diagonal Fisher information, level 1 rather than 0
+ * costs 0.5 F step^2 (1 - 2 a) of the loss and so many bits more. */
+void pith_numbers_aim(struct free_numbers *f, double bit_weight, double n_samples)
 {
-    float a = fabsf(x) / f->grid->step;
-    int level = (int)a, last = f->grid->levels;
-    if (level == 0)
-        return (f->thin->bits[k] - THIN_VALUE_BITS + f->magnitude[1]) / f->grid->step;
-    if (level >= last)
-        return 0;
-    float more = f->magnitude[level + 1] - f->magnitude[level];
-    return more > 0 ? more / f->grid->step : 0;
+    if (!f->zero)
+        return;
+    for (uint64_t k = 0; k < f->n; k++) {
+        float bits = f->thin->bits[k] - THIN_VALUE_BITS + f->magnitude[1];
+        double fisher = n_samples * (double)f->thin->importance[k];
+        double worth = fisher * (double)f->grid->step * (double)f->grid->step;
+        double later = bit_weight * (double)bits;
+        f->zero[k] = later >= ZERO_MOST * worth ? GRID_HALFWAY + ZERO_MOST
+                                                : GRID_HALFWAY + (float)(later / worth);
+    }
 }
 
 static double entropy(double part)
@@ -339,7 +356,7 @@ double pith_numbers_bytes(const struct free_numbers *f)
         free(n.col);
     }
     for (uint64_t k = 0; k < f->n; k++) {
-        int32_t q = f->p->data[k] != 0 ? pith_grid_level(f->grid, f->value[k]) : 0;
+        int32_t q = f->p->data[k] != 0 ? level_of(f, k, f->value[k]) : 0;
         bits += q ? (double)f->magnitude[q < 0 ? -q : q] : 0;
     }
     return bits / 8;
@@ -407,7 +424,7 @@ static void store_grid(const struct free_numbers *f, const float *value)
     for (int32_t i = -levels; i <= levels; i++)
         b->centroid[i + levels] = (float)i * f->grid->step;
     for (uint64_t k = 0; k < f->n; k++)
-        b->index[k] = (uint8_t)(pith_grid_level(f->grid, value[k]) + levels);
+        b->index[k] = (uint8_t)(level_of(f, k, value[k]) + levels);
 }
 
 /* What is 0 on the grid of a network that shrinks, or behind a gate, is removed, as far as its file

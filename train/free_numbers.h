@@ -24,6 +24,7 @@ struct free_numbers {
     float *first, *second, *average; /* moments [n]; NULL where the method has none */
     struct thin_tensor *thin;        /* NULL: nothing is removed */
     struct grid *grid;               /* NULL: none */
+    float *zero;                     /* [n] below this many steps a latent is 0; NULL: halfway */
     struct soft_assign *soft;        /* of a codebook; NULL: who belongs where is settled */
     struct weight_noise *noise;      /* NULL: none */
     double step_gradient;            /* of the last gather */
@@ -43,8 +44,9 @@ void pith_numbers_gather(struct free_numbers *f, float scale);
 void pith_numbers_spread(const struct free_numbers *f, const float *value, float *to);
 /* Counts how often each level stands: what one costs. */
 void pith_numbers_count_levels(struct free_numbers *f);
-/* Bits a unit of |x| that a latent x pays, d(bits) / d|x|. */
-float pith_numbers_slope(const struct free_numbers *f, uint64_t k, float x);
+/* From where on a latent is not 0, when a bit weighs so much in the loss and n_samples are a step:
+ * where the loss gained by it pays for its bits. */
+void pith_numbers_aim(struct free_numbers *f, double bit_weight, double n_samples);
 /* Estimated bytes of the tensor in a file. */
 double pith_numbers_bytes(const struct free_numbers *f);
 /* Values, mask, codebook into the model. Centroids are sorted, what the optimizer knows of each

@@ -25,8 +25,8 @@ enum { SUM = 0, SECOND = 1, SCALED_SUM = 2, SCALED_SECOND = 3, SUMS = 4 };
 /* Of a slice; each list [C]. */
 struct batch_norm {
     float *shift, *mean, *inverse;
-    float *s, *t;      /* y = x s + t */
-    float *a, *b, *d;  /* dx = dy a + x b + d */
+    float *s, *t;     /* y = x s + t */
+    float *a, *b, *d; /* dx = dy a + x b + d */
     size_t rows;
 };
 

@@ -26,33 +26,25 @@ void pith_grid_init(struct grid *g, uint32_t levels, float step)
     use(g);
 }
 
-int32_t pith_grid_level(const struct grid *g, float x)
+int32_t pith_grid_level(const struct grid *g, float x, float zero)
 {
     float k = rintf(x / g->step), most = (float)g->levels;
+    if (fabsf(x) < zero * g->step)
+        return 0;
+    if (k == 0)
+        k = copysignf(1, x);
     return (int32_t)(k < -most ? -most : k > most ? most : k);
 }
 
-void pith_grid_apply(const struct grid *g, uint64_t n, float *x, const uint8_t *alive, float *q)
-{
-    float most = ((float)g->levels + 0.5f) * g->step;
-    for (uint64_t i = 0; i < n; i++) {
-        if (alive && !alive[i])
-            x[i] = 0;
-        else if (fabsf(x[i]) > most)
-            x[i] = copysignf(most, x[i]);
-        q[i] = (float)pith_grid_level(g, x[i]) * g->step;
-    }
-}
-
 double pith_grid_gradient(const struct grid *g, uint64_t n, const float *x, const uint8_t *alive,
-                          float *grad)
+                          const float *zero, float *grad)
 {
-    float most = ((float)g->levels + 0.5f) * g->step;
+    float most = ((float)g->levels + GRID_HALFWAY) * g->step;
     double sum = 0;
     for (uint64_t i = 0; i < n; i++) {
         if (alive && !alive[i])
             continue;
-        float k = (float)pith_grid_level(g, x[i]);
+        float k = (float)pith_grid_level(g, x[i], zero ? zero[i] : GRID_HALFWAY);
         if (fabsf(x[i]) >= most) {
             sum += (double)grad[i] * (double)k * (double)g->step;
             if (grad[i] * x[i] < 0) /* would push it further out */

@@ -20,14 +20,14 @@ struct grid {
 
 /* step: > 0 at first. */
 void pith_grid_init(struct grid *g, uint32_t levels, float step);
-/* k of x. */
-int32_t pith_grid_level(const struct grid *g, float x);
-/* x [n] onto the grid; where alive (may be NULL) is 0: 0. x itself is bounded to the range. */
-void pith_grid_apply(const struct grid *g, uint64_t n, float *x, const uint8_t *alive, float *q);
-/* The gradient by q, grad [n], becomes that by x; returns that by the logarithm of the step. Call
- * with the x that apply left. */
+#define GRID_HALFWAY 0.5f
+
+/* k of x; below zero * step it is 0, zero: 0.5 .. 1. */
+int32_t pith_grid_level(const struct grid *g, float x, float zero);
+/* The gradient by q, grad [n], becomes that by x; returns that by the logarithm of the step. Where
+ * alive is 0, nothing moves. alive, zero [n]: may be NULL. */
 double pith_grid_gradient(const struct grid *g, uint64_t n, const float *x, const uint8_t *alive,
-                          float *grad);
+                          const float *zero, float *grad);
 /* One step of Adam on the logarithm of the step. */
 void pith_grid_learn(struct grid *g, double gradient, double rate);
 

@@ -3,8 +3,9 @@
  * (Loshchilov and Hutter, 2019), over what is free to move.
  *
  * Each parameter tensor has a vector of free numbers (free_numbers.h). What they cost the file, where
- * that counts, is not mixed into their moments: like the decay of AdamW it moves them by itself, at
- * the rate of each, and at most to zero. */
+ * that counts, does not pull at them: it decides, every prune_every steps, which of them go and from
+ * where on one is rounded to zero. (A pull along the bits, straight through the rounding, brings
+ * every latent number to the edge of its level, where it swings: docs/results.md.) */
 #include "optimizer.h"
 
 #include "free_numbers.h"
@@ -157,22 +158,6 @@ static double bit_weight(const struct optimizer *o)
     return o->n_elements ? lambda / (double)o->n_elements : 0;
 }
 
-/* Weights on a grid, towards fewer bits. c2: corrects the second moment. */
-static void pull(const struct optimizer *o, struct free_numbers *f, float rate, float c2)
-{
-    float bit = (float)bit_weight(o);
-    if (!f->grid || !f->thin || !f->thin->is_weight || !(bit > 0))
-        return;
-    for (uint64_t k = 0; k < f->n; k++) {
-        float x = f->value[k];
-        if (x == 0)
-            continue;
-        float scale = f->second ? rate / (sqrtf(f->second[k] * c2) + 1e-8f) : rate;
-        float by = scale * bit * pith_numbers_slope(f, k, x);
-        f->value[k] = fabsf(x) <= by ? 0 : x - copysignf(by, x);
-    }
-}
-
 static void move_adam(const struct optimizer *o, struct free_numbers *f, uint64_t begin,
                       uint64_t end, float rate, float clip, float decay)
 {
@@ -245,10 +230,14 @@ static void thin(struct optimizer *o, uint32_t n_samples)
         struct free_numbers *f = &o->of[i];
         if (f->thin && f->grid && f->thin->is_weight && shrinks)
             f->thin->dead_below = DEAD_BELOW * f->grid->step;
-        if (o->step % o->opts.prune_every == 0)
-            pith_numbers_count_levels(f);
     }
     pith_thin_step(o->thin, o->step - 1, o->n_steps, n_samples, o->thin_value);
+    if (o->step % o->opts.prune_every)
+        return;
+    for (uint32_t i = 0; i < o->n; i++) {
+        pith_numbers_count_levels(&o->of[i]);
+        pith_numbers_aim(&o->of[i], bit_weight(o), n_samples / pith_thin_known(o->thin));
+    }
 }
 
 double pith_optimizer_step(struct optimizer *o, double rate, uint32_t n_samples)
@@ -270,8 +259,6 @@ double pith_optimizer_step(struct optimizer *o, double rate, uint32_t n_samples)
         float decay = f->p->is_weight ? o->opts.weight_decay : 0.0f;
         move(o, f, 0, weights, (float)rate, clip, decay);
         move(o, f, weights, f->n, (float)rate, clip, 0);
-        pull(o, f, (float)rate,
-             (float)(1 / (1 - pow((double)o->opts.beta2, (double)o->step))));
         if (f->grid)
             pith_grid_learn(f->grid, f->step_gradient * (double)clip, rate);
         follow_average(o, f);

@@ -146,10 +146,10 @@ static const struct {
     OPTION(F32, warm_up),     OPTION(F32, step_factor),  OPTION(F32, smoothing),
     OPTION(F32, average),     OPTION(F32, temperature),  OPTION(F32, teacher_part),
     OPTION(U32, patience),    OPTION(YES_NO, keep_best), OPTION(F64, sparsity),
-    OPTION(U32, score),       OPTION(F32, prune_until),  OPTION(F32, prune_power),
-    OPTION(U32, prune_every), OPTION(F32, regrow),       OPTION(U32, levels),
-    OPTION(U32, bias_levels), OPTION(F32, first_step), OPTION(F32, softness), OPTION(F32, noise_weight),
-      OPTION(F32, rate_weight),
+    OPTION(U32, units),       OPTION(U32, score),        OPTION(F32, prune_until),
+    OPTION(F32, prune_power), OPTION(U32, prune_every),  OPTION(F32, regrow),
+    OPTION(U32, levels),      OPTION(U32, bias_levels),  OPTION(F32, first_step),
+    OPTION(F32, softness),    OPTION(F32, noise_weight), OPTION(F32, rate_weight),
     OPTION(F32, rate_ramp),   OPTION(F64, enough),
 };
 

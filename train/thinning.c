@@ -194,6 +194,11 @@ uint64_t pith_thin_kept(const struct thinning *h)
 /* ---- what a weight is worth, and what it costs --------------------------------------------------
  */
 
+double pith_thin_known(const struct thinning *h)
+{
+    return 1 - pow((double)FORGET, (double)h->observed);
+}
+
 void pith_thin_observe(struct thin_tensor *w, const float *grad)
 {
     for (uint64_t k = 0; k < w->count; k++)
@@ -267,8 +272,7 @@ static void remove_below(struct thinning *h, float limit, float *const *value)
  * squared mean gradient, for the gradients of samples are nearly independent. */
 static void remove_dear(struct thinning *h, double lambda, uint32_t n_samples, float *const *value)
 {
-    float known = 1 - powf(FORGET, (float)h->observed);
-    float limit = (float)(lambda / (double)h->count) * 2 * known / (float)n_samples;
+    float limit = (float)(lambda / (double)h->count * 2 * pith_thin_known(h) / n_samples);
     for (uint32_t i = 0; i < h->n_weights; i++) {
         struct thin_tensor *w = &h->of[i];
         for (uint64_t k = 0; k < w->count; k++) {

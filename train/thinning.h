@@ -48,6 +48,8 @@ void pith_thin_step(struct thinning *h, uint64_t step, uint64_t n_steps, uint32_
                     float *const *value);
 /* What outlives a step, into a checkpoint. */
 void pith_thin_state(struct thinning *h, struct checkpoint *c);
+/* The share of `importance` that is there yet: 0 .. 1. */
+double pith_thin_known(const struct thinning *h);
 /* Weights that are alive. */
 uint64_t pith_thin_kept(const struct thinning *h);
 

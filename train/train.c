@@ -53,6 +53,7 @@ struct run {
     struct checkpoint *checkpoint; /* NULL: none are written */
     struct pith_buffer model_state, best_state; /* of checkpoints alone */
     struct pith_train_progress *past;           /* [epochs] */
+    bool asked_to_stop;                         /* in the last step */
     uint64_t saved;                             /* step of the last checkpoint */
     struct loss_part part[PITH_TRAIN_SLICES];
     struct pith_train_result *result;
@@ -327,11 +328,12 @@ static double add_losses(struct run *r)
     return sum[0];
 }
 
+/* Ranks meet once in a step, behind the gradients: who has no samples goes on with what is there,
+ * for the others wait for its part of the sums. */
 static enum pith_status train_step(struct run *r, uint64_t i)
 {
-    enum pith_status status = pith_ranks_agree(
-        r->opts->ranks, pith_batch_load(r->batch, r->tape, i, r->err), r->err);
-    if (status)
+    enum pith_status status = pith_batch_load(r->batch, r->tape, i, r->err);
+    if (status && !r->opts->ranks)
         return status;
     if (r->augment)
         pith_tape_slices(r->tape, augment_slice, r);
@@ -341,11 +343,16 @@ static enum pith_status train_step(struct run *r, uint64_t i)
     }
     pith_tape_forward(r->tape);
     pith_tape_slices(r->tape, loss_of_slice, r);
+    pith_tape_backward(r->tape);
+    status = pith_ranks_agree(r->opts->ranks, status, r->err);
+    if (status)
+        return status;
+    r->asked_to_stop = pith_ranks_any(r->opts->ranks,
+                                      r->opts->stop && r->opts->stop(r->opts->user));
     double loss = add_losses(r);
     if (!isfinite(loss))
         return not_finite(r, "the loss");
     r->sum += loss;
-    pith_tape_backward(r->tape);
     double rate = pith_schedule_rate(r->opts, r->step, r->n_steps);
     if (!isfinite(pith_optimizer_step(r->optimizer, rate, r->opts->batch)))
         return not_finite(r, "the gradient");
@@ -541,9 +548,7 @@ static enum pith_status train_batches(struct run *r, bool *stop)
     while (r->done < pith_batch_count(r->batch) && !status && !*stop) {
         status = train_step(r, r->done);
         r->done++;
-        if (!status)
-            *stop = pith_ranks_any(r->opts->ranks,
-                                   r->opts->stop && r->opts->stop(r->opts->user));
+        *stop = r->asked_to_stop;
         if (!status && r->checkpoint && (*stop || (every && r->step % every == 0)))
             status = save(r);
     }

@@ -26,7 +26,7 @@ static const int64_t block_bytes = 256 << 10;
 /* Of the transformed weights; more is left to the library, whose memory is that of the weights. */
 static const int64_t most_weights = 1 << 20;
 /* A plane begins one line further in the cache's sets than the one before. */
-enum { PLANE_GAP = 16, TILES_STEP = 8, LARGEST_KERNEL = 25, MOST_LANES = 16 };
+enum { PLANE_GAP = 16, ROWS_STEP = 8, LARGEST_KERNEL = 25, MOST_LANES = 16 };
 
 struct winograd {
     struct prim_conv_shape s;
@@ -111,7 +111,7 @@ static void lay_out(struct winograd *v)
     v->o = round_up(s->o, v->kernels->lanes);
     int64_t all = s->n * tiles_along(s->out[0]) * tiles_along(s->out[1]);
     int64_t fit = block_bytes / (v->planes * (v->c + v->o) * (int64_t)sizeof(float));
-    v->tiles = round_up(fit < all ? fit + 1 : all, TILES_STEP);
+    v->tiles = round_up(fit < all ? fit + 1 : all, ROWS_STEP);
     v->x_step = (size_t)(v->tiles * v->c + PLANE_GAP);
     v->y_step = (size_t)(v->tiles * v->o + PLANE_GAP);
     v->w_step = (size_t)(s->c * v->o + PLANE_GAP);
@@ -240,27 +240,27 @@ static void touch(const struct winograd *v, const struct winograd_block *b)
 static void convolve(const struct winograd *v, const struct winograd_block *from, const float *w,
                      size_t w_step, const struct winograd_block *to)
 {
-    v->kernels->product(
-        &(struct winograd_product){.a = from->planes,
-                                   .b = w,
-                                   .c = to->planes,
-                                   .a_plane = from->plane_step,
-                                   .b_plane = w_step,
-                                   .c_plane = to->plane_step,
-                                   .a_row = from->padded,
-                                   .a_k = 1,
-                                   .b_k = to->padded,
-                                   .c_row = to->padded,
-                                   .rows = round_up(from->n_tiles, TILES_STEP),
-                                   .columns = to->padded,
-                                   .depth = from->channels,
-                                   .planes = v->planes});
+    v->kernels->product(&(struct winograd_product){.a = from->planes,
+                                                   .b = w,
+                                                   .c = to->planes,
+                                                   .a_plane = from->plane_step,
+                                                   .b_plane = w_step,
+                                                   .c_plane = to->plane_step,
+                                                   .a_row = from->padded,
+                                                   .a_k = 1,
+                                                   .b_k = to->padded,
+                                                   .c_row = to->padded,
+                                                   .rows = round_up(from->n_tiles, ROWS_STEP),
+                                                   .columns = to->padded,
+                                                   .depth = from->channels,
+                                                   .planes = v->planes});
 }
 
 /* planes (+)= the sum over tiles. */
 static void correlate(const struct winograd *v, const struct winograd_block *x,
                       const struct winograd_block *dy, float *planes)
 {
+    const int64_t rows = round_up(v->s.c, ROWS_STEP); /* padding beyond is left out */
     v->kernels->product(&(struct winograd_product){.a = x->planes,
                                                    .b = dy->planes,
                                                    .c = planes,
@@ -271,19 +271,11 @@ static void correlate(const struct winograd *v, const struct winograd_block *x,
                                                    .a_k = x->padded,
                                                    .b_k = dy->padded,
                                                    .c_row = v->o,
-                                                   .rows = v->c,
+                                                   .rows = rows < v->c ? rows : v->c,
                                                    .columns = v->o,
                                                    .depth = x->n_tiles,
                                                    .planes = v->planes,
                                                    .add = x->first > 0});
-}
-
-static void sum_rows(const float *dy, int64_t rows, int64_t o, float *db)
-{
-    memset(db, 0, (size_t)o * sizeof *db);
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t i = 0; i < o; i++)
-            db[i] += dy[row * o + i];
 }
 
 /* ---- calls --------------------------------------------------------------------------------------
@@ -337,6 +329,6 @@ void pith_winograd_backward(const struct winograd *v, struct prim *p, void *scra
     if (dw)
         finish_dw(v, dw_planes, dw);
     if (db)
-        sum_rows(dy, v->s.n * v->s.out[0] * v->s.out[1], v->s.o, db);
+        v->kernels->row_sums(dy, v->s.n * v->s.out[0] * v->s.out[1], v->s.o, db);
     count_from(p, start);
 }

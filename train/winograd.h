@@ -3,8 +3,9 @@
  * multiplications (Winograd 1980; Lavin and Gray 2016): F(4x4, 3x3) on 6 x 6 points, F(4x4, 5x5) on
  * 8 x 8. Forward and both gradients, channels last, within 1e-5 of the largest value.
  *
- * One struct winograd serves all slices of a batch: the transformed weights are shared and renewed
- * once a step, everything else lies in the scratch of the slice. */
+ * One struct winograd serves all slices of a batch: the transformed weights (n * n / (r * r) times
+ * the weights for y, as much for dx, 8 MiB at most) are shared and renewed once a step, everything
+ * else lies in the scratch of the slice. */
 #ifndef WINOGRAD_H
 #define WINOGRAD_H
 
@@ -18,7 +19,7 @@ bool pith_winograd_suits(const struct prim_conv_shape *s);
 enum pith_status pith_winograd_new(const struct prim_conv_shape *s, bool need_dx,
                                    const struct winograd_kernels *kernels, struct winograd **conv);
 void pith_winograd_free(struct winograd *conv); /* accepts NULL */
-/* Of what forward and backward take, 64-byte aligned; at most about 9 MiB. */
+/* Of what forward and backward take, 64-byte aligned; 7 MiB at most. */
 uint64_t pith_winograd_scratch_bytes(const struct winograd *conv);
 
 /* w: [O, C, KH, KW]; before forward and backward with them. */

@@ -13,7 +13,6 @@
  * the other finite points. */
 #include "winograd_kernels.h"
 
-#define UNROLL _Pragma("GCC unroll 8")
 #define INLINE static inline __attribute__((always_inline))
 
 enum { MOST = 8 }; /* points */
@@ -28,9 +27,8 @@ struct points {
  * 1, 2; of 8, the least of all in eighths up to 2. */
 static const struct points points_of_6 = {
     {0.625f, 1.5f}, {{-2.25f}, {-0.390625f}}, {0.87890625f, -2.640625f}};
-static const struct points points_of_8 = {{0.5f, 1.0f, 2.0f},
-                                          {{4.0f, -5.0f}, {1.0f, -4.25f}, {0.25f, -1.25f}},
-                                          {-1.0f, 5.25f, -5.25f}};
+static const struct points points_of_8 = {
+    {0.5f, 1.0f, 2.0f}, {{4.0f, -5.0f}, {1.0f, -4.25f}, {0.25f, -1.25f}}, {-1.0f, 5.25f, -5.25f}};
 
 INLINE const struct points *points_of(const int n)
 {
@@ -64,18 +62,18 @@ INLINE void reduce(const int n, const vec *x, vec *y)
     const struct points *t = points_of(n);
     const int pairs = n / 2 - 1;
     vec first = x[2 * pairs], last = x[2 * pairs + 1];
-    UNROLL for (int j = 0; j < pairs; j++)
-    {
+#pragma GCC unroll 8
+    for (int j = 0; j < pairs; j++) {
         first = add_times(t->c[j], x[2 * j], first);
         last = add_times(t->c[j], x[2 * j + 1], last);
     }
     y[0] = first;
     y[n - 1] = last;
-    UNROLL for (int i = 0; i < pairs; i++)
-    {
+#pragma GCC unroll 8
+    for (int i = 0; i < pairs; i++) {
         vec even = x[2 * pairs], odd = x[2 * pairs - 1];
-        UNROLL for (int j = 0; j < pairs - 1; j++)
-        {
+#pragma GCC unroll 8
+        for (int j = 0; j < pairs - 1; j++) {
             even = add_times(t->q[i][j], x[2 * j + 2], even);
             odd = add_times(t->q[i][j], x[2 * j + 1], odd);
         }
@@ -89,19 +87,19 @@ INLINE void spread(const int n, const vec *x, vec *y)
 {
     const struct points *t = points_of(n);
     const int pairs = n / 2 - 1;
-    UNROLL for (int j = 0; j < pairs; j++)
-    {
+#pragma GCC unroll 8
+    for (int j = 0; j < pairs; j++) {
         y[2 * j] = vec_mul(vec_set1(t->c[j]), x[0]);
         y[2 * j + 1] = vec_mul(vec_set1(t->c[j]), x[n - 1]);
     }
     y[2 * pairs] = x[0];
     y[2 * pairs + 1] = x[n - 1];
-    UNROLL for (int i = 0; i < pairs; i++)
-    {
+#pragma GCC unroll 8
+    for (int i = 0; i < pairs; i++) {
         vec even = vec_add(x[2 * i + 1], x[2 * i + 2]);
         vec odd = vec_mul(vec_set1(t->p[i]), add_times(-1.0f, x[2 * i + 2], x[2 * i + 1]));
-        UNROLL for (int j = 0; j < pairs - 1; j++)
-        {
+#pragma GCC unroll 8
+        for (int j = 0; j < pairs - 1; j++) {
             y[2 * j + 2] = add_times(t->q[i][j], even, y[2 * j + 2]);
             y[2 * j + 1] = add_times(t->q[i][j], odd, y[2 * j + 1]);
         }
@@ -116,8 +114,8 @@ INLINE void evaluate(const int n, const int count, const vec *x, vec *y)
     const struct points *t = points_of(n);
     y[0] = x[0];
     y[n - 1] = x[count - 1];
-    UNROLL for (int i = 0; i < n / 2 - 1; i++)
-    {
+#pragma GCC unroll 8
+    for (int i = 0; i < n / 2 - 1; i++) {
         const float p = t->p[i], square = p * p;
         vec even = add_times(square, x[2], x[0]), odd = x[1];
         if (count > 3)
@@ -134,15 +132,18 @@ INLINE void fold(const int n, const int count, const vec *x, vec *y)
 {
     const struct points *t = points_of(n);
     y[0] = x[0];
-    UNROLL for (int k = 1; k < count; k++) y[k] = k == count - 1 ? x[n - 1] : vec_zero();
-    UNROLL for (int i = 0; i < n / 2 - 1; i++)
-    {
+#pragma GCC unroll 8
+    for (int k = 1; k < count; k++)
+        y[k] = k == count - 1 ? x[n - 1] : vec_zero();
+#pragma GCC unroll 8
+    for (int i = 0; i < n / 2 - 1; i++) {
         vec sum = vec_add(x[2 * i + 1], x[2 * i + 2]);
         vec difference = add_times(-1.0f, x[2 * i + 2], x[2 * i + 1]);
         float power = t->p[i];
         y[0] = vec_add(y[0], sum);
-        UNROLL for (int k = 1; k < count; k++, power *= t->p[i]) y[k] =
-            add_times(power, k % 2 ? difference : sum, y[k]);
+#pragma GCC unroll 8
+        for (int k = 1; k < count; k++, power *= t->p[i])
+            y[k] = add_times(power, k % 2 ? difference : sum, y[k]);
     }
 }
 
@@ -213,8 +214,8 @@ INLINE void load_column(const struct place *p, const int size, int j, const bool
 {
     const float *from = p->at + j * p->column_step;
     bool inside = whole || (j >= p->column_begin && j < p->column_end);
-    UNROLL for (int i = 0; i < size; i++)
-    {
+#pragma GCC unroll 8
+    for (int i = 0; i < size; i++) {
         if (whole || (inside && i >= p->row_begin && i < p->row_end))
             x[i] = full ? vec_load(from + i * p->row_step)
                         : vec_load_some(from + i * p->row_step, mask);
@@ -230,12 +231,15 @@ INLINE void inputs_tile(const int n, const struct place *p, const bool whole, vm
     for (int j = 0; j < n; j++) {
         load_column(p, n, j, whole, mask, full, x);
         reduce(n, x, y);
-        UNROLL for (int i = 0; i < n; i++) tmp[i][j] = y[i];
+#pragma GCC unroll 8
+        for (int i = 0; i < n; i++)
+            tmp[i][j] = y[i];
     }
     for (int i = 0; i < n; i++) {
         reduce(n, tmp[i], y);
-        UNROLL for (int j = 0; j < n; j++) vec_store(planes + (size_t)(i * n + j) * plane_step,
-                                                     y[j]);
+#pragma GCC unroll 8
+        for (int j = 0; j < n; j++)
+            vec_store(planes + (size_t)(i * n + j) * plane_step, y[j]);
     }
 }
 
@@ -246,12 +250,15 @@ INLINE void outputs_tile(const int n, const struct place *p, const bool whole, v
     for (int j = 0; j < WINOGRAD_OUT; j++) {
         load_column(p, WINOGRAD_OUT, j, whole, mask, full, x);
         evaluate(n, WINOGRAD_OUT, x, y);
-        UNROLL for (int i = 0; i < n; i++) tmp[i][j] = y[i];
+#pragma GCC unroll 8
+        for (int i = 0; i < n; i++)
+            tmp[i][j] = y[i];
     }
     for (int i = 0; i < n; i++) {
         evaluate(n, WINOGRAD_OUT, tmp[i], y);
-        UNROLL for (int j = 0; j < n; j++) vec_store(planes + (size_t)(i * n + j) * plane_step,
-                                                     y[j]);
+#pragma GCC unroll 8
+        for (int j = 0; j < n; j++)
+            vec_store(planes + (size_t)(i * n + j) * plane_step, y[j]);
     }
 }
 
@@ -260,17 +267,21 @@ INLINE void results_tile(const int n, const struct place *p, const bool whole, v
 {
     vec tmp[WINOGRAD_OUT][MOST], x[MOST], y[WINOGRAD_OUT];
     for (int j = 0; j < n; j++) {
-        UNROLL for (int i = 0; i < n; i++) x[i] = vec_load(planes + (size_t)(i * n + j) * plane_step);
+#pragma GCC unroll 8
+        for (int i = 0; i < n; i++)
+            x[i] = vec_load(planes + (size_t)(i * n + j) * plane_step);
         fold(n, WINOGRAD_OUT, x, y);
-        UNROLL for (int i = 0; i < WINOGRAD_OUT; i++) tmp[i][j] = y[i];
+#pragma GCC unroll 8
+        for (int i = 0; i < WINOGRAD_OUT; i++)
+            tmp[i][j] = y[i];
     }
     for (int i = 0; i < WINOGRAD_OUT; i++) {
         if (!whole && (i < p->row_begin || i >= p->row_end))
             continue;
         float *to = p->at + i * p->row_step;
         fold(n, WINOGRAD_OUT, tmp[i], y);
-        UNROLL for (int j = 0; j < WINOGRAD_OUT; j++)
-        {
+#pragma GCC unroll 8
+        for (int j = 0; j < WINOGRAD_OUT; j++) {
             if (!whole && (j < p->column_begin || j >= p->column_end))
                 continue;
             if (full)
@@ -287,17 +298,21 @@ INLINE void gradients_tile(const int n, const struct place *p, const bool whole,
 {
     vec tmp[MOST][MOST], x[MOST], y[MOST];
     for (int j = 0; j < n; j++) {
-        UNROLL for (int i = 0; i < n; i++) x[i] = vec_load(planes + (size_t)(i * n + j) * plane_step);
+#pragma GCC unroll 8
+        for (int i = 0; i < n; i++)
+            x[i] = vec_load(planes + (size_t)(i * n + j) * plane_step);
         spread(n, x, y);
-        UNROLL for (int i = 0; i < n; i++) tmp[i][j] = y[i];
+#pragma GCC unroll 8
+        for (int i = 0; i < n; i++)
+            tmp[i][j] = y[i];
     }
     for (int i = 0; i < n; i++) {
         if (!whole && (i < p->row_begin || i >= p->row_end))
             continue;
         const bool row_shared = p->add || (p->below && i < n - WINOGRAD_OUT);
         spread(n, tmp[i], y);
-        UNROLL for (int j = 0; j < n; j++)
-        {
+#pragma GCC unroll 8
+        for (int j = 0; j < n; j++) {
             float *to = p->at + i * p->row_step + j * p->column_step;
             if (!whole && (j < p->column_begin || j >= p->column_end))
                 continue;
@@ -392,14 +407,19 @@ INLINE void kernel_to(const int n, const float *kernel, float *planes, size_t pl
     const int r = n + 1 - WINOGRAD_OUT;
     vec tmp[MOST][MOST], x[MOST], y[MOST];
     for (int j = 0; j < r; j++) {
-        UNROLL for (int i = 0; i < r; i++) x[i] = vec_load(kernel + (i * r + j) * LANES);
+#pragma GCC unroll 8
+        for (int i = 0; i < r; i++)
+            x[i] = vec_load(kernel + (i * r + j) * LANES);
         evaluate(n, r, x, y);
-        UNROLL for (int i = 0; i < n; i++) tmp[i][j] = y[i];
+#pragma GCC unroll 8
+        for (int i = 0; i < n; i++)
+            tmp[i][j] = y[i];
     }
-    UNROLL for (int i = 0; i < n; i++)
-    {
+#pragma GCC unroll 8
+    for (int i = 0; i < n; i++) {
         evaluate(n, r, tmp[i], y);
-        UNROLL for (int j = 0; j < n; j++)
+#pragma GCC unroll 8
+        for (int j = 0; j < n; j++)
             vec_store(planes + (size_t)(i * n + j) * plane_step,
                       vec_mul(y[j], vec_set1(scale_of(n, i) * scale_of(n, j))));
     }
@@ -409,17 +429,22 @@ INLINE void kernel_from(const int n, const float *planes, size_t plane_step, flo
 {
     const int r = n + 1 - WINOGRAD_OUT;
     vec tmp[MOST][MOST], x[MOST], y[MOST];
-    UNROLL for (int j = 0; j < n; j++)
-    {
-        UNROLL for (int i = 0; i < n; i++)
+#pragma GCC unroll 8
+    for (int j = 0; j < n; j++) {
+#pragma GCC unroll 8
+        for (int i = 0; i < n; i++)
             x[i] = vec_mul(vec_load(planes + (size_t)(i * n + j) * plane_step),
                            vec_set1(scale_of(n, i) * scale_of(n, j)));
         fold(n, r, x, y);
-        UNROLL for (int i = 0; i < r; i++) tmp[i][j] = y[i];
+#pragma GCC unroll 8
+        for (int i = 0; i < r; i++)
+            tmp[i][j] = y[i];
     }
     for (int i = 0; i < r; i++) {
         fold(n, r, tmp[i], y);
-        UNROLL for (int j = 0; j < r; j++) vec_store(kernel + (i * r + j) * LANES, y[j]);
+#pragma GCC unroll 8
+        for (int j = 0; j < r; j++)
+            vec_store(kernel + (i * r + j) * LANES, y[j]);
     }
 }
 
@@ -447,19 +472,29 @@ INLINE void sums(const int nv, const struct winograd_product *p, const float *a,
                  float *c)
 {
     vec sum[MR][2];
-    UNROLL for (int i = 0; i < MR; i++) UNROLL for (int v = 0; v < nv; v++) sum[i][v] =
-        p->add ? vec_load(c + i * p->c_row + v * LANES) : vec_zero();
+#pragma GCC unroll 8
+    for (int i = 0; i < MR; i++)
+#pragma GCC unroll 8
+        for (int v = 0; v < nv; v++)
+            sum[i][v] = p->add ? vec_load(c + i * p->c_row + v * LANES) : vec_zero();
     for (int64_t k = 0; k < p->depth; k++, a += p->a_k, b += p->b_k) {
         vec row[2];
-        UNROLL for (int v = 0; v < nv; v++) row[v] = vec_load(b + v * LANES);
-        UNROLL for (int i = 0; i < MR; i++)
-        {
+#pragma GCC unroll 8
+        for (int v = 0; v < nv; v++)
+            row[v] = vec_load(b + v * LANES);
+#pragma GCC unroll 8
+        for (int i = 0; i < MR; i++) {
             const vec one = vec_set1(a[i * p->a_row]);
-            UNROLL for (int v = 0; v < nv; v++) sum[i][v] = vec_fma(one, row[v], sum[i][v]);
+#pragma GCC unroll 8
+            for (int v = 0; v < nv; v++)
+                sum[i][v] = vec_fma(one, row[v], sum[i][v]);
         }
     }
-    UNROLL for (int i = 0; i < MR; i++) UNROLL for (int v = 0; v < nv; v++)
-        vec_store(c + i * p->c_row + v * LANES, sum[i][v]);
+#pragma GCC unroll 8
+    for (int i = 0; i < MR; i++)
+#pragma GCC unroll 8
+        for (int v = 0; v < nv; v++)
+            vec_store(c + i * p->c_row + v * LANES, sum[i][v]);
 }
 
 static void product(const struct winograd_product *p)
@@ -476,5 +511,16 @@ static void product(const struct winograd_product *p)
     }
 }
 
+static void row_sums(const float *from, int64_t rows, int64_t c, float *sum)
+{
+    for (int64_t at = 0; at < c; at += LANES) {
+        const vmask mask = vmask_range(0, (int)(c - at < LANES ? c - at : LANES));
+        vec v = vec_zero();
+        for (int64_t row = 0; row < rows; row++)
+            v = vec_add(v, vec_load_some(from + row * c + at, mask));
+        vec_store_some(sum + at, mask, v);
+    }
+}
+
 const struct winograd_kernels TABLE = {LANES,  inputs,      outputs, results, gradients,
-                                        kernel, kernel_back, product};
+                                       kernel, kernel_back, product, row_sums};

@@ -47,13 +47,15 @@ struct winograd_kernels {
     void (*outputs)(const struct winograd_block *b, int points);
     /* planes -> tensor: A^T m A (+ bias [channels], where not NULL) */
     void (*results)(const struct winograd_block *b, int points, const float *bias);
-    /* planes -> tensor: B m B^T, n x n gradients of inputs, added where tiles overlap, and set where
-     * none of those before was, unless b->add */
+    /* planes -> tensor: B m B^T, n x n gradients of inputs, added where tiles overlap, and set
+     * where none of those before was, unless b->add */
     void (*gradients)(const struct winograd_block *b, int points);
     /* kernel [r, r, lanes] -> n * n planes of lanes numbers, G w G^T; and back, G^T u G */
     void (*kernel)(const float *kernel, int points, float *planes, size_t plane_step);
     void (*kernel_back)(const float *planes, size_t plane_step, int points, float *kernel);
     void (*product)(const struct winograd_product *p);
+    /* sum [c] = of rows [rows, c] */
+    void (*row_sums)(const float *from, int64_t rows, int64_t c, float *sum);
 };
 
 /* The best that is in `features` (enum pith_cpu). */

@@ -21,7 +21,7 @@ enum { PER_EPOCH = SAMPLES / 32, STEPS = 6 * PER_EPOCH };
 struct way {
     bool batch_norm, mask, codebook, keep_best;
     enum pith_optimizer optimizer;
-    float rate, average, clip_norm, rate_weight, softness;
+    float rate, average, clip_norm, rate_weight, softness, regrow;
     double sparsity;
     enum pith_score score;
     const char *augment;
@@ -38,6 +38,7 @@ static const struct way ways[] = {
     {.optimizer = PITH_ADAM, .sparsity = 0.5, .batch_norm = true},
     {.optimizer = PITH_ADAM, .levels = 7, .sparsity = 0.4, .keep_best = true},
     {.optimizer = PITH_ADAM, .levels = 5, .rate_weight = 0.05f, .average = 0.8f},
+    {.optimizer = PITH_ADAM, .sparsity = 0.5, .score = PITH_SCORE_FISHER, .regrow = 0.2f},
     {.optimizer = PITH_ADAM, .codebook = true, .softness = 0.5f, .average = 0.8f},
     {.optimizer = PITH_ADAM, .sparsity = 0.4, .score = PITH_SCORE_GATES},
     {.optimizer = PITH_SGD, .sparsity = 0.4, .score = PITH_SCORE_VARIATIONAL, .rate = 0.01f},
@@ -89,6 +90,7 @@ static struct pith_train_opts options(const struct way *w)
     o.patience = w->patience;
     o.sparsity = w->sparsity;
     o.levels = w->levels;
+    o.regrow = w->regrow;
     o.rate_weight = w->rate_weight;
     o.softness = w->softness;
     o.score = w->score;

@@ -89,6 +89,7 @@ struct way {
     float rate;
     double sparsity;
     uint32_t levels, versions;
+    enum pith_score score;
 };
 
 static const struct way ways[] = {
@@ -97,6 +98,7 @@ static const struct way ways[] = {
     {.rate = 0.02f, .codebook = true, .teacher = true},
     {.rate = 0.02f, .batch_norm = true, .sparsity = 0.5, .levels = 7},
     {.rate = 0.02f, .teacher = true, .versions = 2},
+    {.rate = 0.02f, .sparsity = 0.5, .score = PITH_SCORE_GATES},
 };
 enum { WAYS = sizeof ways / sizeof *ways };
 
@@ -109,6 +111,7 @@ static void open_job(struct job *j, const struct way *w, struct meeting *m, uint
     j->o.epochs = 3;
     j->o.sparsity = w->sparsity;
     j->o.levels = w->levels;
+    j->o.score = w->score;
     j->o.prune_every = 5;
     j->o.keep_best = true;
     j->o.ranks = m->count > 1 ? &j->seat.ranks : NULL;

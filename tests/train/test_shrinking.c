@@ -64,23 +64,26 @@ static void test_grid_by_hand(void **state)
 {
     (void)state;
     struct grid g;
-    float x[] = {0.24f, -0.26f, 0.8f, -9.0f, 0.4f}, q[5];
+    const float x[] = {0.24f, -0.26f, 0.8f, -9.0f, 0.4f}, zero[] = {0.5f, 0.6f, 0.9f, 0.9f, 0.5f};
+    const int32_t want[] = {0, -1, 2, -2, 1}, later[] = {0, 0, 2, -2, 1};
     float grad[] = {1, 2, 3, 4, 5};
     const uint8_t alive[] = {1, 1, 1, 1, 0};
     pith_grid_init(&g, 2, 0.5f);
-    pith_grid_apply(&g, 5, x, alive, q);
-    const float want[] = {0, -0.5f, 1.0f, -1.0f, 0};
-    for (int i = 0; i < 5; i++)
-        assert_true(q[i] == want[i]);
-    assert_true(x[3] == -1.25f && x[4] == 0); /* bounded; dead */
-    double d = pith_grid_gradient(&g, 5, x, alive, grad);
-    /* k * step - x inside, k * step outside: each times its gradient */
-    double sum = 1 * (0 - (double)0.24f) + 2 * (-0.5 + (double)0.26f) + 3 * (1 - (double)0.8f) + 4 * -1.0;
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(pith_grid_level(&g, x[i], GRID_HALFWAY), want[i]);
+        assert_int_equal(pith_grid_level(&g, x[i], zero[i]), later[i]);
+    }
+    assert_int_equal(pith_grid_level(&g, 0.46f, 0.95f), 0);
+    assert_int_equal(pith_grid_level(&g, 0.48f, 0.95f), 1);
+    /* k * step - x inside, k * step outside: each times its gradient; the last one is dead */
+    double d = pith_grid_gradient(&g, 5, x, alive, NULL, grad);
+    double sum = 1 * (0 - (double)0.24f) + 2 * (-0.5 + (double)0.26f) + 3 * (1 - (double)0.8f) -
+                 4 * 1.0;
     assert_true(fabs(d - sum) < 1e-6);
     assert_true(grad[0] == 1 && grad[1] == 2 && grad[2] == 3);
     assert_true(grad[3] == 0); /* descent would bring it further out */
     grad[3] = -4;
-    pith_grid_gradient(&g, 5, x, alive, grad);
+    pith_grid_gradient(&g, 5, x, alive, zero, grad);
     assert_true(grad[3] == -4); /* and this back */
 }
 

@@ -106,7 +106,8 @@ static void check_same(struct tape *a, struct tape *b)
     for (uint32_t s = 0; s < PITH_TRAIN_SLICES; s++)
         assert_memory_equal(pith_tape_output(a, s, 0)->data, pith_tape_output(b, s, 0)->data,
                             C * 3 * sizeof(float));
-    const struct tape_parameter *p = pith_tape_parameters(a, &n), *q = pith_tape_parameters(b, &n_b);
+    const struct tape_parameter *p = pith_tape_parameters(a, &n),
+                                *q = pith_tape_parameters(b, &n_b);
     assert_int_equal(n, n_b);
     for (uint32_t i = 0; i < n; i++) {
         double sum = 0;

@@ -16,7 +16,6 @@
 
 #include <cmocka.h>
 
-
 static uint32_t state_of_random = 20260521;
 
 /* -1..1 */
@@ -43,8 +42,8 @@ struct example {
     double *y, *dx, *dw, *db;
 };
 
-static struct prim_conv_shape shape(int64_t n, int64_t c, int64_t o, int64_t h, int64_t w, int64_t k,
-                                    int64_t begin, int64_t end)
+static struct prim_conv_shape shape(int64_t n, int64_t c, int64_t o, int64_t h, int64_t w,
+                                    int64_t k, int64_t begin, int64_t end)
 {
     struct prim_conv_shape s = {.axes = 2,
                                 .n = n,
@@ -217,8 +216,10 @@ static void five(void **state)
 {
     (void)state;
     const struct prim_conv_shape all[] = {
-        shape(16, 20, 50, 12, 12, 5, 0, 0), shape(2, 32, 16, 8, 9, 5, 2, 2),
-        shape(1, 8, 9, 5, 6, 5, 0, 1),      shape(1, 17, 31, 13, 7, 5, 4, 0),
+        shape(16, 20, 50, 12, 12, 5, 0, 0),
+        shape(2, 32, 16, 8, 9, 5, 2, 2),
+        shape(1, 8, 9, 5, 6, 5, 0, 1),
+        shape(1, 17, 31, 13, 7, 5, 4, 0),
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         all_levels(&all[i]);
