@@ -135,6 +135,7 @@ endef
 install: all ## into DESTDIR/PREFIX (/usr/local)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include/pith
 	install -m 755 $(O)/pith $(DESTDIR)$(PREFIX)/bin/
+	$(if $(PITH_MPI),install -d $(DESTDIR)$(PREFIX)/lib/pith && install -m 755 $(PITH_MPI) $(DESTDIR)$(PREFIX)/lib/pith/)
 	install -m 644 $(O)/libpith.a $(O)/libpith-runtime.a $(DESTDIR)$(PREFIX)/lib/
 	install -m 644 $(HEADERS) $(DESTDIR)$(PREFIX)/include/pith/
 	install -d $(DESTDIR)$(PREFIX)/share/man/man1
@@ -146,6 +147,6 @@ install: all ## into DESTDIR/PREFIX (/usr/local)
 uninstall: ## remove what install laid down
 	rm -f $(DESTDIR)$(PREFIX)/bin/pith $(DESTDIR)$(PREFIX)/lib/libpith.a $(DESTDIR)$(PREFIX)/lib/libpith-runtime.a
 	rm -f $(DESTDIR)$(PREFIX)/lib/pkgconfig/pith.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/pith-runtime.pc
-	rm -rf $(DESTDIR)$(PREFIX)/include/pith
+	rm -rf $(DESTDIR)$(PREFIX)/include/pith $(DESTDIR)$(PREFIX)/lib/pith
 	rm -f $(DESTDIR)$(PREFIX)/share/bash-completion/completions/pith
 	rm -f $(DESTDIR)$(PREFIX)/share/man/man1/pith.1 $(DESTDIR)$(PREFIX)/share/man/man1/pith-*.1

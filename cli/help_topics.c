@@ -35,4 +35,5 @@ const char cli_overview_text[] =
     "An output appears whole or not at all, and is never overwritten without -f. Results go to\n"
     "standard output, everything for the eyes to standard error; a progress bar is drawn on a\n"
     "terminal only. The same input, options and seed give the same bytes for every number of threads\n"
-    "and every processor. Nothing is ever sent anywhere.\n";
+    "and every processor; what trains, for every processor of the same instruction set. Nothing is\n"
+    "ever sent anywhere.\n";

@@ -20,9 +20,9 @@ static enum cli_exit open_data(const struct cli_training_options *o, const struc
 
 enum cli_exit cli_check_training(const struct cli_training_options *o)
 {
-    const char *wrong = !o->data               ? "no data: give -d DATA"
-                        : o->val && o->hold    ? "give one of --val and --hold"
-                        : o->hold && o->range  ? "give --hold or --range, not both"
+    const char *wrong = !o->data                     ? "no data: give -d DATA"
+                        : o->val && o->hold          ? "give one of --val and --hold"
+                        : o->hold && o->range        ? "give --hold or --range, not both"
                         : o->hold && *o->hold == '!' ? "--hold takes A:B[:STEP]"
                                                      : NULL;
     if (wrong)

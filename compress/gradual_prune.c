@@ -2,9 +2,9 @@
 /* Gradual pruning: what is left learns to do without what has just gone, before more goes.
  *
  * In step t of n the share f(t) of each amount is reached: cubic, 1 - (1 - t/n)^3, takes most at
- * first, when the network has weights to spare (Zhu & Gupta, 2017, arXiv:1710.01878); linear is Han's
- * iterated pruning (2015). f(n) = 1 exactly, so that the end is what one step would prune. N:M and
- * balanced patterns fix their sparsity: there a falls from b to a. */
+ * first, when the network has weights to spare (Zhu & Gupta, 2017, arXiv:1710.01878); linear is
+ * Han's iterated pruning (2015). f(n) = 1 exactly, so that the end is what one step would prune.
+ * N:M and balanced patterns fix their sparsity: there a falls from b to a. */
 #include <math.h>
 #include <stdlib.h>
 #include "error_fill.h"

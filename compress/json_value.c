@@ -29,7 +29,8 @@ static bool too_deep(const char *text, size_t n)
     return false;
 }
 
-/* Where memory ran out, jansson tells a wrong character, or nothing at all; errno tells the truth. */
+/* Where memory ran out, jansson tells a wrong character, or nothing at all; errno tells the truth.
+ */
 static json_t *load_once(const char *text, size_t n, json_error_t *at, bool *no_memory)
 {
     errno = 0;
@@ -72,7 +73,7 @@ const char *pith_json_word_of(const struct json_word *words, int value)
 enum pith_status pith_json_bad(const struct json_place *p, const char *wanted)
 {
     return pith_error_fill(p->err, PITH_ERR_ARGUMENT, "%s: '%s' must be %s", p->where, p->key,
-                              wanted);
+                           wanted);
 }
 
 enum pith_status pith_json_no_such_key(const struct json_place *p, const char *verb)
@@ -81,8 +82,8 @@ enum pith_status pith_json_no_such_key(const struct json_place *p, const char *v
                            p->key);
 }
 
-enum pith_status pith_json_read_word(const struct json_place *p, const json_t *v, const struct json_word *words,
-                                  int *out)
+enum pith_status pith_json_read_word(const struct json_place *p, const json_t *v,
+                                     const struct json_word *words, int *out)
 {
     const char *text = json_string_value(v);
     char wanted[128] = "one of";
@@ -97,8 +98,8 @@ enum pith_status pith_json_read_word(const struct json_place *p, const json_t *v
     return pith_json_bad(p, wanted);
 }
 
-enum pith_status pith_json_read_number(const struct json_place *p, const json_t *v, double min, double max,
-                                    double *out)
+enum pith_status pith_json_read_number(const struct json_place *p, const json_t *v, double min,
+                                       double max, double *out)
 {
     char wanted[64];
     if (json_is_number(v) && json_number_value(v) >= min && json_number_value(v) <= max) {
@@ -109,8 +110,8 @@ enum pith_status pith_json_read_number(const struct json_place *p, const json_t 
     return pith_json_bad(p, wanted);
 }
 
-enum pith_status pith_json_read_uint(const struct json_place *p, const json_t *v, double min, double max,
-                                  uint32_t *out)
+enum pith_status pith_json_read_uint(const struct json_place *p, const json_t *v, double min,
+                                     double max, uint32_t *out)
 {
     double d = 0;
     enum pith_status st = pith_json_read_number(p, v, min, max, &d);
@@ -198,4 +199,3 @@ char *pith_json_text(const json_t *json, size_t flags)
         json_decref(back);
     }
 }
-

@@ -22,8 +22,8 @@ enum pith_status pith_stage_copy_model(const struct pith_model *m, struct pith_m
 
 bool pith_stage_looks_back(const struct pith_stage *s)
 {
-    return pith_stage_trains(s) && (s->teacher ? strcmp(s->teacher, "start") == 0
-                                               : s->until_drop >= 0);
+    return pith_stage_trains(s) &&
+           (s->teacher ? strcmp(s->teacher, "start") == 0 : s->until_drop >= 0);
 }
 
 /* *owned: what is to be freed behind the training; NULL: nothing. */
@@ -67,8 +67,7 @@ static enum pith_status measure_enough(const struct pith_model *m, const struct 
     st = pith_evaluate(engine, &feed, NULL, &a, err);
     pith_engine_close(engine);
     if (!st)
-        *enough =
-            fmax((double)a.correct1 / (double)a.samples - s->until_drop, NEARLY_ZERO);
+        *enough = fmax((double)a.correct1 / (double)a.samples - s->until_drop, NEARLY_ZERO);
     return st;
 }
 
@@ -92,8 +91,10 @@ static enum pith_status train_with(struct pith_model *m, const struct pith_stage
     if (o.n_hints && !teacher)
         return pith_error_fill(err, PITH_ERR_ARGUMENT, "hints need a teacher");
     if (s->until_drop >= 0)
-        st = measure_enough(teacher ? teacher : means->start ? means->start : m, s, means,
-                            &o.enough, err);
+        st = measure_enough(teacher        ? teacher
+                            : means->start ? means->start
+                                           : m,
+                            s, means, &o.enough, err);
     return st ? st : pith_train(m, means->train, means->val, &o, result, err);
 }
 

@@ -15,7 +15,7 @@
 #define MAX_KEYS 32u
 #define PERFECT_DB 200.0 /* JSON has no infinity */
 
-/* ---- combinations ----------------------------------------------------------------------------- */
+/* ---- combinations ---------------------------------------------------------------------------- */
 
 /* Which alternative of each key combination i takes: *at, counted from the last key. */
 static uint64_t take_digit(uint64_t *i, const json_t *list)
@@ -93,8 +93,8 @@ enum pith_status pith_sweep_recipe(const struct pith_sweep *s, uint64_t i,
     const char *path;
     enum pith_status st = params && root ? PITH_OK : pith_error_no_memory(err);
     if (!st)
-        json_object_foreach(params, path, value) if (!st)
-            st = set_path(root, path, value, s->name, err);
+        json_object_foreach(params, path, value) if (!st) st =
+            set_path(root, path, value, s->name, err);
     json_decref(params);
     if (!st)
         return pith_recipe_from_json(root, s->name, recipe, err);
@@ -115,7 +115,7 @@ uint64_t pith_sweep_count(const struct pith_sweep *s)
     return s->count;
 }
 
-/* ---- the spec --------------------------------------------------------------------------------- */
+/* ---- the spec -------------------------------------------------------------------------------- */
 
 static enum pith_status count_combinations(struct pith_sweep *s, struct pith_error *err)
 {
@@ -130,8 +130,8 @@ static enum pith_status count_combinations(struct pith_sweep *s, struct pith_err
     json_object_foreach(s->axes, key, list)
     {
         if (json_array_size(list) == 0)
-            return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                                   "%s: '%.100s' must be a list of values", s->name, key);
+            return pith_error_fill(err, PITH_ERR_ARGUMENT, "%s: '%.100s' must be a list of values",
+                                   s->name, key);
         s->count *= json_array_size(list);
         if (s->count > MAX_COMBINATIONS)
             return pith_error_fill(err, PITH_ERR_ARGUMENT, "%s: more than %u combinations", s->name,
@@ -223,7 +223,7 @@ enum pith_status pith_sweep_bind(struct pith_sweep *s, const struct pith_model *
     return PITH_OK;
 }
 
-/* ---- one combination -------------------------------------------------------------------------- */
+/* ---- one combination ------------------------------------------------------------------------- */
 
 /* Decimal places that a measured number has a right to: so that it takes few digits to write. */
 static json_t *rounded(double v, double places)

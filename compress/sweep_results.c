@@ -91,8 +91,8 @@ static enum pith_status list_points(struct pith_sweep_results *r, struct pith_er
     r->point = calloc(json_object_size(lines_of(r)) + 1, sizeof *r->point);
     if (!r->point)
         return pith_error_no_memory(err);
-    json_object_foreach(lines_of(r), key, line) if (!st && json_object_get(line, "bytes"))
-        st = add_point(r, line, err);
+    json_object_foreach(lines_of(r), key, line) if (!st && json_object_get(line, "bytes")) st =
+        add_point(r, line, err);
     return st;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What `train` takes, as JSON keys: one table for reading and writing. Written is what always matters
- * and what is not as it is by default. */
+/* What `train` takes, as JSON keys: one table for reading and writing. Written is what always
+ * matters and what is not as it is by default. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +32,8 @@ static const struct json_word loss_words[] = {{"classes", PITH_CROSS_ENTROPY},
                                               {"squares", PITH_SQUARED_ERROR},
                                               {"distill", PITH_DISTILL},
                                               {NULL, 0}};
+static const struct json_word units_words[] = {
+    {"stay", PITH_UNITS_STAY}, {"drop", PITH_UNITS_DROP}, {NULL, 0}};
 static const struct json_word score_words[] = {{"rate", PITH_SCORE_RATE},
                                                {"fisher", PITH_SCORE_FISHER},
                                                {"magnitude", PITH_SCORE_MAGNITUDE},
@@ -55,6 +57,7 @@ static const struct train_key keys[] = {
     {"clip", FLOAT, AT(clip_norm), 0, 1e9, NULL, false},
     {"average", FLOAT, AT(average), 0, 1, NULL, false},
     {"patience", UINT, AT(patience), 0, 100000, NULL, false},
+    {"units", WORD, AT(units), 0, 0, units_words, false},
     {"versions", UINT, AT(versions), 0, 100000, NULL, false},
     {"loss", WORD, AT(loss), 0, 0, loss_words, false},
     {"smoothing", FLOAT, AT(smoothing), 0, 1, NULL, false},
@@ -76,7 +79,7 @@ static const struct train_key keys[] = {
 };
 enum { N_KEYS = sizeof keys / sizeof *keys };
 
-/* ---- in ------------------------------------------------------------------------------------------- */
+/* ---- in -------------------------------------------------------------------------------------- */
 
 static enum pith_status read_key(const struct json_place *p, const json_t *v,
                                  const struct train_key *k, struct pith_train_opts *o)
@@ -180,7 +183,7 @@ enum pith_status pith_train_key_from_json(const struct json_place *p, json_t *v,
     return pith_json_no_such_key(p, "train");
 }
 
-/* ---- out ------------------------------------------------------------------------------------------ */
+/* ---- out ------------------------------------------------------------------------------------- */
 
 /* The number with the fewest digits that is f in float: 0.001, not 0.0010000000474974513. */
 static json_t *float_to_json(float f)

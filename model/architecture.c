@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* architecture.c - the small classic networks, written down layer by layer.
  *
- * Values and constants are named after their layer ("conv1", "conv1.w", "conv1.b"). Memory that runs
- * out while a network is being built is noticed once, at the end: until then the builder goes on
- * without storing anything. */
+ * Values and constants are named after their layer ("conv1", "conv1.w", "conv1.b"). Memory that
+ * runs out while a network is being built is noticed once, at the end: until then the builder goes
+ * on without storing anything. */
 #include "error_fill.h"
 #include "op.h"
 #include "pith_init.h"
@@ -131,8 +131,9 @@ static uint32_t max_pool(struct builder *b, const char *name, uint32_t x)
 
 static uint32_t batch_norm(struct builder *b, const char *name, uint32_t x, uint32_t c)
 {
-    uint32_t in[5] = {x, add_constant(b, name, "scale", 1, &c), add_constant(b, name, "bias", 1, &c),
-                      add_constant(b, name, "mean", 1, &c), add_constant(b, name, "var", 1, &c)};
+    uint32_t in[5] = {x, add_constant(b, name, "scale", 1, &c),
+                      add_constant(b, name, "bias", 1, &c), add_constant(b, name, "mean", 1, &c),
+                      add_constant(b, name, "var", 1, &c)};
     return output_of(add_node(b, PITH_OP_BATCH_NORM, name, 5, in));
 }
 
@@ -257,7 +258,8 @@ static const struct architecture {
 } architectures[] = {
     {"lenet5", "LeNet-5 as in Caffe (20-50-500-10), 1x28x28, 431,080 parameters", build_lenet5},
     {"lenet300", "LeNet-300-100 (784-300-100-10), 1x28x28, 266,610 parameters", build_lenet300},
-    {"digits", "a small one for first steps (8-16-64-10), 1x28x28, 20,522 parameters", build_digits},
+    {"digits", "a small one for first steps (8-16-64-10), 1x28x28, 20,522 parameters",
+     build_digits},
     {"resnet20", "ResNet-20 for CIFAR-10, option A, 3x32x32, 271,098 parameters", build_resnet20},
 };
 

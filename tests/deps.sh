@@ -3,8 +3,9 @@
 # Installs what building and testing need: Debian packages (as root or through sudo) and, for the
 # agreement tests, onnx and onnxruntime into a virtual environment. usage: deps.sh VENV
 build="build-essential pkg-config libprotobuf-c-dev protobuf-c-compiler libonnx-dev libjansson-dev
- libpng-dev libjpeg62-turbo-dev zlib1g-dev libdnnl-dev"
-tests="libcmocka-dev python3 python3-venv clang libclang-rt-14-dev strace mandoc
+ libpng-dev libjpeg62-turbo-dev zlib1g-dev libdnnl-dev
+ libopenmpi-dev"
+tests="libcmocka-dev openmpi-bin python3 python3-venv clang libclang-rt-14-dev strace mandoc
  gcc-arm-none-eabi qemu-system-arm gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
  gcc-s390x-linux-gnu libc6-dev-s390x-cross gcc-i686-linux-gnu libc6-dev-i386-cross util-linux
  cppcheck clang-tidy"

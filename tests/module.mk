@@ -8,6 +8,7 @@ TEST_ENV = PITH=$(abspath $(O)/pith) PITH_O=$(abspath $(O)) PITH_DATA=$(abspath 
 # Functions that a test replaces.
 wrap = $(foreach f,$(1),-Wl,--wrap=$(f))
 TEST_LDFLAGS_alloc_failure = $(call wrap,malloc calloc realloc aligned_alloc)
+TEST_LDFLAGS_sweep_alloc_failure = $(TEST_LDFLAGS_alloc_failure)
 TEST_LDFLAGS_threads = $(call wrap,pthread_create)
 
 .PHONY: deps check check-unit check-asan check-ubsan check-tsan fuzz lint format
@@ -59,7 +60,7 @@ $(FUZZ_O)/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(foreach m,$(LIB_MODULES),$(O)/lib/$
 fuzz-bins: $(FUZZ_BIN)
 
 # ---- style -------------------------------------------------------------------------------------
-OUR_C := $(wildcard $(foreach d,runtime runtime/* huffman model measure prune quantize calibrate train compress cli tests/* bench samples,$(d)/*.c $(d)/*.h))
+OUR_C := $(wildcard $(foreach d,runtime runtime/* huffman model measure prune quantize calibrate train compress cli mpi tests/* bench samples,$(d)/*.c $(d)/*.h))
 # Not asked of cppcheck: memleak and uninitvar take a pointer stored in a structure for lost and an
 # address never written through for read; invalidPointerCast dislikes options addressed by offset;
 # the conditions it calls redundant, or too late, compare positions or guard what others tested.

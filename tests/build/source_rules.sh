@@ -4,7 +4,7 @@
 # libraries that never print or exit, no open ends.
 status=0
 complain() { echo "$1:"; echo "$2"; status=1; }
-files=$(find runtime huffman model measure prune quantize calibrate compress cli tests samples bench -name '*.[ch]')
+files=$(find runtime huffman model measure prune quantize calibrate compress cli mpi tests samples bench -name '*.[ch]')
 found=$(grep -L 'SPDX-License-Identifier: MIT' $files Makefile */module.mk)
 [ -n "$found" ] && complain "no SPDX line" "$found"
 found=$(grep -n '#include "\.\./' $files)

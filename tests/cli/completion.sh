@@ -16,9 +16,9 @@ wants() {
     [ "$got" = "$wanted" ] || complain "$*: '$got', expected '$wanted'"
 }
 wants "train" pith tr
-wants "info init import" pith i
+wants "info import init" pith i
 wants "--rate-weight --rate-ramp" pith train --rate-
-wants "--sparsity --sigma --steps --schedule --seed" pith prune net.pith --s
+wants "--sparsity --sigma --scope --steps --schedule --seed" pith prune net.pith --s
 wants "--verbose" pith eval --verb
 wants "lenet5 lenet300" pith init le
 wants "recipe" pith help rec

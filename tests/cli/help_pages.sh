@@ -5,22 +5,23 @@
 . "$(dirname "$0")/sandbox.inc"
 commands=$(pith help --man | sed -n 's/^pith-//p')
 [ "$(echo "$commands" | wc -l)" -ge 16 ] || complain "only these commands: $commands"
+option='^  \(-., \|    \)' # what stands before the name of one
 for c in $commands; do
     pith "$c" -h >short.txt
     [ "$(wc -l <short.txt)" -le 24 ] || complain "pith $c -h is longer than 24 lines"
     pith "$c" --help >long.txt
-    shown=$(grep -c '^ .*--[a-z]' short.txt)
-    all=$(sed '/^All commands:/,$d' long.txt | grep -c '^ .*--[a-z]')
+    shown=$(grep -c "$option--" short.txt)
+    all=$(sed '/^All commands:/,$d' long.txt | grep -c "$option--")
     grep -q "more options: pith help $c" short.txt
     [ $? -eq "$([ "$shown" -lt "$all" ]; echo $?)" ] ||
         complain "pith $c -h shows $shown of $all options and says: $(tail -1 short.txt)"
     sed '/^All commands:/,$d' long.txt >own.txt
-    grep '^ .*--[a-z]' short.txt | grep -vxFf own.txt && complain "pith $c -h has what --help lacks"
+    grep "$option--" short.txt | grep -vxFf own.txt && complain "pith $c -h has what --help lacks"
     pith help "$c" | cmp -s - long.txt || complain "pith help $c and pith $c --help differ"
     awk 'length > 100' short.txt long.txt | grep . && complain "pith $c: help is wider than 100 columns"
     pith help --man "pith-$c" >"pith-$c.1"
-    sed -n 's/^ .*--\([a-z-]*\).*/\1/p' long.txt | sort -u | while read -r option; do
-        tr -d '\\' <"pith-$c.1" | grep -q -e "Fl -$option" || echo "pith-$c.1 lacks --$option"
+    sed -n "s/$option--\([a-z-]*\).*/\2/p" long.txt | sort -u | while read -r name; do
+        tr -d '\\' <"pith-$c.1" | grep -q -e "Fl -$name" || echo "pith-$c.1 lacks --$name"
     done | grep . && status=1
 done
 pith help | awk 'END { exit NR > 24 }' || complain "pith help is longer than 24 lines"

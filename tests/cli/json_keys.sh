@@ -64,6 +64,13 @@ check("pith bench small.pith --time 0.05 --json", bench, lists={"layers": ["name
 check("pith bench small.pith --vs digits.onnx --time 0.05 --json", bench + ["vs", "ratio"])
 check("pith bench escape.onnx --time 0.05 --per-layer --json", bench, lists={"layers": ["ns"]})
 check("pith import digits.onnx -o i.pith --json", ["bytes", "nodes", "weights"])
+check("pith init digits -o n.pith --json", ["bytes", "nodes", "weights"])
+run("$PITH_O/samples/make_digits d 64 8", 0)
+check("pith train n.pith -d d/train-images-idx3-ubyte --batch 32 --epochs 1 -q -o t.pith --json",
+      ["bytes", "parameters", "trained", "kept", "epochs", "best_epoch", "loss"])
+check("pith sweep grid.json digits.onnx --append r.jsonl -q --json", ["results"],
+      lists={"front": ["combination", "bytes", "top1", "params"]})
+check("pith sweep --pareto r.jsonl --json", ["results"], lists={"front": ["combination", "bytes", "params"]})
 check("pith prune i.pith --sparsity .5 -o p.pith --json", ["bytes", "weights", "kept"],
       lists={"layers": ["name", "weights", "kept"]})
 check("pith cluster p.pith --bits 3 -o c.pith --json", ["bytes"],

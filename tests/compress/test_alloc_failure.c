@@ -18,9 +18,7 @@
 #include "pith_calibrate.h"
 #include "pith_compress.h"
 #include "pith_host.h"
-#include "pith_init.h"
 #include "pith_onnx.h"
-#include "pith_sweep.h"
 
 /* What the scenes work on; made once, never changed by them. */
 static struct {
@@ -578,99 +576,6 @@ static enum pith_status whole_recipe(struct pith_error *err)
     return st;
 }
 
-static const char training_text[] =
-    "{\"pith\": 1, \"stages\": [{\"do\": \"train\", \"until_drop\": \"0.5%\", \"lr\": 0.003,"
-    "\"hints\": [{\"student\": \"a\", \"weight\": 0.5}]},"
-    "{\"do\": \"prune\", \"sparsity\": 0.5, \"steps\": 2, \"train\": {\"augment\": \"flip\"}}]}";
-
-static enum pith_status training_parse(struct pith_error *err)
-{
-    enum pith_status st;
-    struct pith_recipe *r = NULL;
-    FAILING(pith_recipe_parse(training_text, sizeof training_text - 1, "text", &r, err));
-    assert_int_equal(r == NULL, st != PITH_OK);
-    pith_recipe_free(r);
-    return st;
-}
-
-static enum pith_status training_print(struct pith_error *err)
-{
-    enum pith_status st;
-    struct pith_recipe *r = NULL;
-    char *text = NULL;
-    assert_int_equal(pith_recipe_parse(training_text, sizeof training_text - 1, "text", &r, NULL), 0);
-    FAILING(pith_recipe_print(r, &text, err));
-    assert_int_equal(text == NULL, st != PITH_OK);
-    if (text)
-        assert_non_null(strstr(text, "\"until_drop\": \"0.5%\""));
-    free(text);
-    pith_recipe_free(r);
-    return st;
-}
-
-static const char sweep_text[] =
-    "{\"pith\": 1, \"sweep\": {\"stages.0.sparsity\": [0.25, 0.5], \"stages.1.bits\": [2]},"
-    "\"stages\": [{\"do\": \"prune\"}, {\"do\": \"cluster\"}, {\"do\": \"encode\"}]}";
-
-static enum pith_status sweep_parse(struct pith_error *err)
-{
-    enum pith_status st;
-    struct pith_sweep *s = NULL;
-    FAILING(pith_sweep_parse(sweep_text, sizeof sweep_text - 1, "text", &s, err));
-    assert_int_equal(s == NULL, st != PITH_OK);
-    pith_sweep_free(s);
-    return st;
-}
-
-static enum pith_status sweep_run(struct pith_error *err)
-{
-    enum pith_status st;
-    struct pith_sweep *s = NULL;
-    const struct pith_compress_opts opts = {.size_bytes = sizeof opts, .max_drop = -1};
-    char *line = NULL;
-    assert_int_equal(pith_sweep_parse(sweep_text, sizeof sweep_text - 1, "text", &s, NULL), PITH_OK);
-    FAILING(pith_sweep_run(s, 1, made.plain, &opts, &line, err));
-    assert_int_equal(line == NULL, st != PITH_OK);
-    if (line)
-        assert_non_null(strstr(line, "\"params\":{\"stages.0.sparsity\":0.5,\"stages.1.bits\":2}"));
-    free(line);
-    pith_sweep_free(s);
-    return st;
-}
-
-static enum pith_status sweep_results(struct pith_error *err)
-{
-    static const char lines[] =
-        "{\"spec\":\"a\",\"combination\":0,\"params\":{\"x\":0.5},\"bytes\":3,\"top1\":0.5}\n"
-        "{\"spec\":\"a\",\"combination\":1,\"params\":{},\"error\":\"no\"}\n";
-    enum pith_status st;
-    struct pith_sweep_results r = {0};
-    FAILING(pith_sweep_results_add(&r, lines, sizeof lines - 1, err));
-    if (!st)
-        assert_int_equal(pith_sweep_front(&r), 1);
-    pith_sweep_results_free(&r);
-    return st;
-}
-
-static enum pith_status architecture(struct pith_error *err)
-{
-    enum pith_status st;
-    struct pith_model *m = NULL;
-    FAILING(pith_architecture_new("digits", NULL, &m, err));
-    assert_int_equal(m == NULL, st != PITH_OK);
-    pith_model_free(m);
-    return st;
-}
-
-static enum pith_status draw_weights(struct pith_error *err)
-{
-    enum pith_status st;
-    struct pith_model *m = copy_of(&made.packed);
-    FAILING(pith_model_draw_weights(m, 1, err));
-    done_with(m, &made.packed, st);
-    return st;
-}
-
 /* ---- the network -------------------------------------------------------------------------------- */
 
 /* conv 4x1x3x3, batch norm, relu, max pool, flatten, 3, softmax */
@@ -791,13 +696,6 @@ SCENE(stage_prune, true)
 SCENE(stage_cluster, true)
 SCENE(stage_encode, true)
 SCENE(whole_recipe, true)
-SCENE(training_parse, true)
-SCENE(training_print, false)
-SCENE(sweep_parse, true)
-SCENE(sweep_run, true)
-SCENE(sweep_results, true)
-SCENE(architecture, false)
-SCENE(draw_weights, true)
 
 int main(void)
 {
@@ -840,13 +738,6 @@ int main(void)
         cmocka_unit_test(test_stage_cluster),
         cmocka_unit_test(test_stage_encode),
         cmocka_unit_test(test_whole_recipe),
-        cmocka_unit_test(test_training_parse),
-        cmocka_unit_test(test_training_print),
-        cmocka_unit_test(test_sweep_parse),
-        cmocka_unit_test(test_sweep_run),
-        cmocka_unit_test(test_sweep_results),
-        cmocka_unit_test(test_architecture),
-        cmocka_unit_test(test_draw_weights),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

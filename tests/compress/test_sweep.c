@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_sweep.c - specs and their combinations, results in any order from any process, and the front. */
+/* test_sweep.c - specs and their combinations, results in any order from any process, and the
+ * front. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +13,7 @@
 #include "measure/small_net.h"
 
 #define SPEC                                                                                       \
-    "{\"pith\":1,\"sweep\":{\"stages.0.sparsity\":[0.25,0.5],\"stages.1.bits\":[1,2,3],"             \
+    "{\"pith\":1,\"sweep\":{\"stages.0.sparsity\":[0.25,0.5],\"stages.1.bits\":[1,2,3],"           \
     "\"stages.0.layers\":[{\"fc\":0.75}]},"                                                        \
     "\"stages\":[{\"do\":\"prune\"},{\"do\":\"cluster\",\"bits\":8},{\"do\":\"encode\"}]}"
 
@@ -34,9 +35,10 @@ static void the_last_key_changes_fastest(void **state)
         char wanted[160];
         char *params = pith_sweep_params(s, i);
         struct pith_recipe *r = NULL;
-        snprintf(wanted, sizeof wanted,
-                 "{\"stages.0.sparsity\":%s,\"stages.1.bits\":%d,\"stages.0.layers\":{\"fc\":0.75}}",
-                 i < 3 ? "0.25" : "0.5", (int)(i % 3) + 1);
+        snprintf(
+            wanted, sizeof wanted,
+            "{\"stages.0.sparsity\":%s,\"stages.1.bits\":%d,\"stages.0.layers\":{\"fc\":0.75}}",
+            i < 3 ? "0.25" : "0.5", (int)(i % 3) + 1);
         assert_string_equal(params, wanted);
         assert_int_equal(pith_sweep_recipe(s, i, &r, NULL), PITH_OK);
         assert_true(r->stages[0].prune.sparsity == (i < 3 ? 0.25 : 0.5));
@@ -48,7 +50,8 @@ static void the_last_key_changes_fastest(void **state)
     pith_sweep_free(s);
 }
 
-#define WITH(sweep) "{\"pith\":1,\"sweep\":" sweep ",\"stages\":[{\"do\":\"prune\"},{\"do\":\"encode\"}]}"
+#define WITH(sweep)                                                                                \
+    "{\"pith\":1,\"sweep\":" sweep ",\"stages\":[{\"do\":\"prune\"},{\"do\":\"encode\"}]}"
 
 static void what_is_wrong_is_named(void **state)
 {
@@ -62,7 +65,8 @@ static void what_is_wrong_is_named(void **state)
         {"[]", PITH_ERR_ARGUMENT, "'sweep' must be an object"},
         {"{\"pith\":1,\"stages\":[{\"do\":\"prune\"}]}", PITH_ERR_ARGUMENT, "'sweep' must be"},
         {WITH("{}"), PITH_ERR_ARGUMENT, "1 to 32 lists"},
-        {WITH("{\"stages.0.sparsity\":0.5}"), PITH_ERR_ARGUMENT, "'stages.0.sparsity' must be a list"},
+        {WITH("{\"stages.0.sparsity\":0.5}"), PITH_ERR_ARGUMENT,
+         "'stages.0.sparsity' must be a list"},
         {WITH("{\"stages.0.sparsity\":[]}"), PITH_ERR_ARGUMENT, "must be a list"},
         {WITH("{\"stages.2.sparsity\":[0.5]}"), PITH_ERR_ARGUMENT, "which is not there"},
         {WITH("{\"stages.x.sparsity\":[0.5]}"), PITH_ERR_ARGUMENT, "which is not there"},
@@ -75,9 +79,11 @@ static void what_is_wrong_is_named(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct pith_sweep *s = NULL;
         struct pith_error err = {0};
-        enum pith_status st = pith_sweep_parse(cases[i].text, strlen(cases[i].text), "grid", &s, &err);
+        enum pith_status st =
+            pith_sweep_parse(cases[i].text, strlen(cases[i].text), "grid", &s, &err);
         if (st != cases[i].status || !strstr(err.text, cases[i].says))
-            fail_msg("%s\nstatus %d, '%s', expected '%s'", cases[i].text, st, err.text, cases[i].says);
+            fail_msg("%s\nstatus %d, '%s', expected '%s'", cases[i].text, st, err.text,
+                     cases[i].says);
         assert_null(s);
     }
 }
@@ -128,9 +134,9 @@ static void what_cannot_be_run_is_said_in_its_line(void **state)
     (void)state;
     const float w[8] = {1, -2, 3, -4, 5, -6, 7, -8};
     struct pith_model *m = small_net(4, 2, w, false);
-    struct pith_sweep *s = parse(
-        "{\"pith\":1,\"sweep\":{\"stages.0.pattern\":[\"3x3\",\"any\"]},"
-        "\"stages\":[{\"do\":\"prune\",\"sparsity\":0.5},{\"do\":\"encode\"}]}");
+    struct pith_sweep *s =
+        parse("{\"pith\":1,\"sweep\":{\"stages.0.pattern\":[\"3x3\",\"any\"]},"
+              "\"stages\":[{\"do\":\"prune\",\"sparsity\":0.5},{\"do\":\"encode\"}]}");
     struct pith_compress_opts o = {.size_bytes = sizeof o, .max_drop = -1, .seed = 1};
     struct pith_sweep_results r = {0};
     struct pith_error err = {0};
@@ -147,7 +153,8 @@ static void what_cannot_be_run_is_said_in_its_line(void **state)
     pith_model_free(m);
 }
 
-#define LINE(spec, n, rest) "{\"pith\":1,\"spec\":\"" spec "\",\"combination\":" n ",\"params\":{}," rest "}\n"
+#define LINE(spec, n, rest)                                                                        \
+    "{\"pith\":1,\"spec\":\"" spec "\",\"combination\":" n ",\"params\":{}," rest "}\n"
 
 static void the_front_holds_what_nothing_beats(void **state)
 {
@@ -157,12 +164,12 @@ static void the_front_holds_what_nothing_beats(void **state)
     } front[] = {{3, 100}, {1, 200}, {0, 300}};
     struct pith_sweep_results r = {0};
     add(&r, LINE("aa", "0", "\"bytes\":300,\"top1\":0.99,\"seconds\":1")
-            LINE("aa", "1", "\"bytes\":200,\"top1\":0.98,\"seconds\":1")
-            LINE("aa", "2", "\"bytes\":250,\"top1\":0.97,\"seconds\":1"));
+                LINE("aa", "1", "\"bytes\":200,\"top1\":0.98,\"seconds\":1")
+                    LINE("aa", "2", "\"bytes\":250,\"top1\":0.97,\"seconds\":1"));
     add(&r, LINE("aa", "3", "\"bytes\":100,\"top1\":0.90,\"seconds\":1")
-            LINE("bb", "3", "\"bytes\":100,\"top1\":0.89,\"seconds\":1")
-            LINE("aa", "4", "\"bytes\":400,\"top1\":0.99,\"seconds\":1")
-            LINE("aa", "5", "\"error\":\"no\""));
+                LINE("bb", "3", "\"bytes\":100,\"top1\":0.89,\"seconds\":1")
+                    LINE("aa", "4", "\"bytes\":400,\"top1\":0.99,\"seconds\":1")
+                        LINE("aa", "5", "\"error\":\"no\""));
     add(&r, "not json\n{\"pith\":1}\n{\"pith\":1,\"spec\":\"aa\",\"comb");
     assert_int_equal(r.n, 6);
     assert_int_equal(r.n_lines, 10);

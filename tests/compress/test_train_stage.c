@@ -150,8 +150,10 @@ static void the_recipe_of_a_trained_model_repeats_it(void **state)
     struct pith_error err = {0};
     for (int i = 0; i < 2; i++) {
         struct fixture f = make(1);
-        struct pith_stage_means means = {
-            .size_bytes = sizeof means, .seed = 5 + 100 * (uint64_t)i, .train = f.data, .val = f.data};
+        struct pith_stage_means means = {.size_bytes = sizeof means,
+                                         .seed = 5 + 100 * (uint64_t)i,
+                                         .train = f.data,
+                                         .val = f.data};
         struct pith_recipe *r = NULL;
         struct pith_stage s[2] = {training(2), training(1)};
         s[0].teacher = "start";
@@ -234,7 +236,7 @@ static void patterns_go_gradually_too(void **state)
     pith_stage_init(&s, PITH_STAGE_PRUNE);
     s.schedule = PITH_PRUNE_LINEAR;
     assert_int_equal(pith_pattern_parse("1:4", &s.prune.pattern, &err), PITH_OK);
-    gradually(&s, (const uint64_t[]){48, 32, 16}, 3); /* 3:4, 2:4, 1:4 */
+    gradually(&s, (const uint64_t[]){48, 32, 16}, 3);             /* 3:4, 2:4, 1:4 */
     gradually(&s, (const uint64_t[]){48, 48, 32, 32, 16, 16}, 6); /* 3 t/6 of 4 go, half up */
     assert_int_equal(pith_pattern_parse("1x4", &s.prune.pattern, &err), PITH_OK);
     s.prune.sparsity = 0.5; /* of 16 blocks */

@@ -15,7 +15,8 @@ static struct pith_model *network(const char *name, uint64_t seed)
 {
     struct pith_model *m = NULL;
     struct pith_error err = {0};
-    if (pith_architecture_new(name, NULL, &m, &err) || (seed && pith_model_draw_weights(m, seed, &err)))
+    if (pith_architecture_new(name, NULL, &m, &err) ||
+        (seed && pith_model_draw_weights(m, seed, &err)))
         fail_msg("%s", err.text);
     return m;
 }
@@ -89,7 +90,8 @@ static void check_spread(const struct pith_model *m, const char *name, double va
         assert_true(fabs((double)w[i]) <= 6 * sqrt(variance));
     }
     /* five deviations of either estimate; that of squares is sqrt(2 / n) of the variance */
-    if (fabs(sum / n) > 5 * sqrt(variance / n) || fabs(squares / n / variance - 1) > 5 * sqrt(2 / n))
+    if (fabs(sum / n) > 5 * sqrt(variance / n) ||
+        fabs(squares / n / variance - 1) > 5 * sqrt(2 / n))
         fail_msg("%s: mean %g, mean square %g, expected %g", name, sum / n, squares / n, variance);
 }
 
@@ -128,7 +130,8 @@ static void weights_are_spread_by_fan_in(void **state)
 static void a_seed_means_the_same_everywhere(void **state)
 {
     (void)state;
-    struct pith_model *a = network("lenet300", 1), *b = network("lenet300", 1), *c = network("lenet300", 2);
+    struct pith_model *a = network("lenet300", 1), *b = network("lenet300", 1),
+                      *c = network("lenet300", 2);
     const float first[3] = {0x1.be702c0p-4f, -0x1.5f378e0p-5f, 0x1.4dc4120p-9f};
     assert_memory_equal(find(a, "ip1.w")->constant->data, first, sizeof first);
     assert_null(sample_difference(a, b));
