@@ -106,8 +106,8 @@ static bool open_soft(const struct pith_train_opts *o, struct free_numbers *f)
     uint64_t count = f->p->count, centroids = b->n_groups * b->n_centroids;
     f->n = count + centroids;
     f->value = malloc((size_t)f->n * sizeof *f->value);
-    if (!f->value || !pith_soft_new(count, b->group_elems, b->n_centroids, b->centroid, o->softness,
-                                    &f->soft))
+    if (!f->value ||
+        !pith_soft_new(count, b->group_elems, b->n_centroids, b->centroid, o->softness, &f->soft))
         return false;
     memcpy(f->value, f->p->data, (size_t)count * sizeof *f->value);
     memcpy(f->value + count, b->centroid, (size_t)centroids * sizeof *f->value);

@@ -12,8 +12,8 @@
 
 struct grid {
     int32_t levels;
-    float step;         /* rounded: the one in use */
-    float log_step;     /* natural logarithm of what is learned */
+    float step;          /* rounded: the one in use */
+    float log_step;      /* natural logarithm of what is learned */
     float first, second; /* moments of its gradient */
     uint64_t n_steps;
 };

@@ -2,10 +2,10 @@
 /* optimizer.c - SGD with momentum, Nesterov's form of it, Adam (Kingma and Ba, 2015), AdamW
  * (Loshchilov and Hutter, 2019), over what is free to move.
  *
- * Each parameter tensor has a vector of free numbers (free_numbers.h). What they cost the file, where
- * that counts, does not pull at them: it decides, every prune_every steps, which of them go and from
- * where on one is rounded to zero. (A pull along the bits, straight through the rounding, brings
- * every latent number to the edge of its level, where it swings: docs/results.md.) */
+ * Each parameter tensor has a vector of free numbers (free_numbers.h). What they cost the file,
+ * where that counts, does not pull at them: it decides, every prune_every steps, which of them go
+ * and from where on one is rounded to zero. (A pull along the bits, straight through the rounding,
+ * brings every latent number to the edge of its level, where it swings: docs/results.md.) */
 #include "optimizer.h"
 
 #include "free_numbers.h"
@@ -174,8 +174,8 @@ static void move_adam(const struct optimizer *o, struct free_numbers *f, uint64_
     }
 }
 
-static void move_sgd(const struct optimizer *o, struct free_numbers *f, uint64_t begin, uint64_t end,
-                     float rate, float clip, float decay)
+static void move_sgd(const struct optimizer *o, struct free_numbers *f, uint64_t begin,
+                     uint64_t end, float rate, float clip, float decay)
 {
     float mu = o->opts.momentum;
     bool ahead = o->opts.optimizer == PITH_NESTEROV;
@@ -214,8 +214,7 @@ static void turn_noise(const struct optimizer *o, struct free_numbers *f, uint32
     if (!f->noise)
         return;
     f->noise->quiet = part >= (double)o->opts.prune_until;
-    f->noise->cost =
-        (float)((double)o->opts.noise_weight * (part < ramp ? part / ramp : 1) / all);
+    f->noise->cost = (float)((double)o->opts.noise_weight * (part < ramp ? part / ramp : 1) / all);
     if (!f->noise->quiet)
         pith_noise_draw(f->noise, o->step);
     if (o->step % o->opts.prune_every == 0)

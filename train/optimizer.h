@@ -9,8 +9,8 @@
 
 struct optimizer;
 
-/* Parameters of t start at the model's values. m gets a grid and a support of its own where opts ask
- * for them: pith_snapshot_restore undoes it. */
+/* Parameters of t start at the model's values. m gets a grid and a support of its own where opts
+ * ask for them: pith_snapshot_restore undoes it. */
 enum pith_status pith_optimizer_new(struct pith_model *m, struct tape *t,
                                     const struct pith_train_opts *opts, uint64_t n_steps,
                                     struct optimizer **o, struct pith_error *err);
@@ -24,8 +24,8 @@ void pith_optimizer_store(struct optimizer *o);
 /* Weights that are not zero now; estimated bytes of the model in a file, NAN without a grid. */
 uint64_t pith_optimizer_kept(const struct optimizer *o);
 double pith_optimizer_bytes(const struct optimizer *o);
-/* Everything here that outlives a step - numbers, moments, steps, what is alive - into a checkpoint.
- * It must lie where it is until the optimizer is freed. */
+/* Everything here that outlives a step - numbers, moments, steps, what is alive - into a
+ * checkpoint. It must lie where it is until the optimizer is freed. */
 void pith_optimizer_state(struct optimizer *o, struct checkpoint *c);
 
 #endif

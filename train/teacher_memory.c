@@ -14,12 +14,13 @@ struct teacher_memory {
 };
 
 struct teacher_memory *pith_memory_new(uint32_t versions, uint64_t samples, uint32_t per_slice,
-                                         uint32_t classes)
+                                       uint32_t classes)
 {
     struct teacher_memory *a = calloc(1, sizeof *a);
     if (!a)
         return NULL;
-    *a = (struct teacher_memory){.versions = versions, .samples = samples, .per_slice = per_slice, .classes = classes};
+    *a = (struct teacher_memory){
+        .versions = versions, .samples = samples, .per_slice = per_slice, .classes = classes};
     a->scores = calloc((size_t)(versions * samples), classes * sizeof *a->scores);
     a->asked = calloc((size_t)PITH_TRAIN_SLICES * per_slice, classes * sizeof *a->asked);
     if (a->scores && a->asked)
@@ -43,7 +44,7 @@ static float *row(const struct teacher_memory *a, uint32_t version, uint32_t num
 }
 
 void pith_memory_put(struct teacher_memory *a, uint32_t version, const uint32_t *number,
-                      const float *scores)
+                     const float *scores)
 {
     for (uint32_t i = 0; i < a->per_slice; i++)
         memcpy(row(a, version, number[i]), scores + (size_t)i * a->classes,
@@ -51,7 +52,7 @@ void pith_memory_put(struct teacher_memory *a, uint32_t version, const uint32_t 
 }
 
 const float *pith_memory_get(struct teacher_memory *a, uint32_t version, const uint32_t *number,
-                              uint32_t slice)
+                             uint32_t slice)
 {
     float *to = a->asked + (size_t)slice * a->per_slice * a->classes;
     for (uint32_t i = 0; i < a->per_slice; i++)

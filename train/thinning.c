@@ -87,8 +87,7 @@ static bool open_tensor(struct thinning *h, const struct pith_model *m, uint32_t
         w->in_row = calloc((size_t)w->rows, sizeof *w->in_row);
         w->in_col = calloc((size_t)w->cols, sizeof *w->in_col);
     }
-    if (!w->alive ||
-        (is_weight && (!w->importance || !w->bits || !w->in_row || !w->in_col)))
+    if (!w->alive || (is_weight && (!w->importance || !w->bits || !w->in_row || !w->in_col)))
         return false;
     for (uint64_t k = 0; k < c->count; k++)
         w->alive[k] = !c->mask || c->mask[k];
@@ -205,8 +204,8 @@ void pith_thin_observe(struct thin_tensor *w, const float *grad)
         w->importance[k] += (1 - FORGET) * (grad[k] * grad[k] - w->importance[k]);
 }
 
-/* log2((1 - p) / p) + THIN_VALUE_BITS, p from densities; at least a fifth of a bit, so that nothing is
- * for nothing. */
+/* log2((1 - p) / p) + THIN_VALUE_BITS, p from densities; at least a fifth of a bit, so that nothing
+ * is for nothing. */
 static void update_bits(struct thin_tensor *w)
 {
     float least = 0.5f / (float)w->count;

@@ -19,17 +19,18 @@
 
 struct thinning;
 
-#define THIN_VALUE_BITS 2.5f /* sign and magnitude of a weight that is there, where no grid says */
+#define THIN_VALUE_BITS 2.5f /* sign and magnitude of a weight that is there, where no grid says   \
+                              */
 
 /* alive: 1 where a number may be other than 0; the optimizer keeps all others at 0. */
 struct thin_tensor {
     uint32_t parameter; /* number in the tape's list */
     bool is_weight;
     uint64_t rows, cols, count, kept;
-    uint8_t *alive;         /* [count] */
-    float *importance;      /* [count] weights: moving average of the squared gradient; else NULL */
-    float *bits;            /* [count] weights: what it costs to be there rather than not; as of the
-                               last pith_thin_step */
+    uint8_t *alive;    /* [count] */
+    float *importance; /* [count] weights: moving average of the squared gradient; else NULL */
+    float *bits;       /* [count] weights: what it costs to be there rather than not; as of the
+                          last pith_thin_step */
     uint32_t *in_row, *in_col; /* weights: kept in each row, column */
     const float *saliency;     /* [count] of noisy weights: their score; else NULL; its owner's */
     float dead_below;          /* weights this small go with the next removals; set by its owner */

@@ -92,7 +92,6 @@ static void count_readers(const struct pith_model *m, struct readers *r)
         r->n[m->outputs[i]]++;
 }
 
-
 enum pith_status pith_unit_links(const struct pith_model *m, struct unit_link *link,
                                  struct pith_weight_ref *refs, uint32_t *n)
 {
@@ -104,9 +103,8 @@ enum pith_status pith_unit_links(const struct pith_model *m, struct unit_link *l
         *n = pith_model_weights(m, refs);
         for (uint32_t i = 0; i < *n; i++)
             link[i] = (struct unit_link){refs[i].value, bias_of(m, &refs[i]),
-                                         is_plain(m, &r, &refs[i])
-                                             ? source_of(m, &r, refs, *n, i)
-                                             : PITH_VALUE_NONE};
+                                         is_plain(m, &r, &refs[i]) ? source_of(m, &r, refs, *n, i)
+                                                                   : PITH_VALUE_NONE};
     }
     free(r.n);
     free(r.writer);

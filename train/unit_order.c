@@ -53,7 +53,8 @@ static void move_units(struct pith_const *c, uint64_t outer, uint64_t n, const s
         return;
     move_blocks(c->codebook->index, outer, n, inner, unit, room);
     if (outer == 1 && groups_of(c) == n && n > 1)
-        move_blocks(c->codebook->centroid, 1, n, c->codebook->n_centroids * sizeof(float), unit, room);
+        move_blocks(c->codebook->centroid, 1, n, c->codebook->n_centroids * sizeof(float), unit,
+                    room);
 }
 
 static uint32_t times_read(const struct pith_model *m, uint32_t value)

@@ -77,8 +77,8 @@ static void test_grid_by_hand(void **state)
     assert_int_equal(pith_grid_level(&g, 0.48f, 0.95f), 1);
     /* k * step - x inside, k * step outside: each times its gradient; the last one is dead */
     double d = pith_grid_gradient(&g, 5, x, alive, NULL, grad);
-    double sum = 1 * (0 - (double)0.24f) + 2 * (-0.5 + (double)0.26f) + 3 * (1 - (double)0.8f) -
-                 4 * 1.0;
+    double sum =
+        1 * (0 - (double)0.24f) + 2 * (-0.5 + (double)0.26f) + 3 * (1 - (double)0.8f) - 4 * 1.0;
     assert_true(fabs(d - sum) < 1e-6);
     assert_true(grad[0] == 1 && grad[1] == 2 && grad[2] == 3);
     assert_true(grad[3] == 0); /* descent would bring it further out */
@@ -286,17 +286,16 @@ static void test_failure_leaves_the_model(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_links_of_lenet),
-        cmocka_unit_test(test_links_end_at_branches),
-        cmocka_unit_test(test_grid_by_hand),
-        cmocka_unit_test(test_step_is_learned),
-        cmocka_unit_test(test_by_count),
-        cmocka_unit_test(test_dead_units_are_gone),
-        cmocka_unit_test(test_grid_holds),
-        cmocka_unit_test(test_rate_trades),
-        cmocka_unit_test(test_regrowth_keeps_the_count),
-        cmocka_unit_test(test_threads_do_not_matter),
-        cmocka_unit_test(test_failure_leaves_the_model)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_links_of_lenet),
+                                       cmocka_unit_test(test_links_end_at_branches),
+                                       cmocka_unit_test(test_grid_by_hand),
+                                       cmocka_unit_test(test_step_is_learned),
+                                       cmocka_unit_test(test_by_count),
+                                       cmocka_unit_test(test_dead_units_are_gone),
+                                       cmocka_unit_test(test_grid_holds),
+                                       cmocka_unit_test(test_rate_trades),
+                                       cmocka_unit_test(test_regrowth_keeps_the_count),
+                                       cmocka_unit_test(test_threads_do_not_matter),
+                                       cmocka_unit_test(test_failure_leaves_the_model)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

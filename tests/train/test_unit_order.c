@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Units in another order: the network answers as before, its rows have ever fewer weights, masks and
- * codebooks went along; what an output of the network shows stays where it is. */
+/* Units in another order: the network answers as before, its rows have ever fewer weights, masks
+ * and codebooks went along; what an output of the network shows stays where it is. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,8 +15,8 @@
 
 enum { PIXELS = 28 * 28, CLASSES = 10, LAYERS = 4 };
 
-/* Every third unit is dead, the others keep a share of their weights that differs; two centroids for
- * each row or, of every other layer, for all. */
+/* Every third unit is dead, the others keep a share of their weights that differs; two centroids
+ * for each row or, of every other layer, for all. */
 static void thin(struct pith_model *m, const struct pith_weight_ref *ref, uint32_t layer)
 {
     struct pith_const *c = m->values[ref->value].constant;

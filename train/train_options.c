@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/* train_options.c - the defaults, and what is refused before anything is done. */
+#include "train_run.h"
+
+#include "op.h"
+#include "pith_host.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+void pith_train_opts_init(struct pith_train_opts *opts, uint32_t size_bytes)
+{
+    struct pith_train_opts o = {.size_bytes = size_bytes,
+                                .epochs = 10,
+                                .batch = 128,
+                                .seed = 1,
+                                .rate = 1e-3f,
+                                .momentum = 0.9f,
+                                .beta1 = 0.9f,
+                                .beta2 = 0.999f,
+                                .step_factor = 0.1f,
+                                .temperature = 2.0f,
+                                .teacher_part = 0.7f,
+                                .noise_weight = 1,
+                                .prune_until = 0.8f,
+                                .prune_power = 1.5f,
+                                .prune_every = 50,
+                                .first_step = 0.7f,
+                                .rate_ramp = 0.2f};
+    memset(opts, 0, size_bytes);
+    memcpy(opts, &o, size_bytes < sizeof o ? size_bytes : sizeof o);
+}
+
+/* What a caller of an older version does not know has its default; what one of a newer version
+ * sets, and this one does not know, cannot be honoured. */
+enum pith_status pith_run_take_opts(const struct pith_train_opts *given,
+                                    struct pith_train_opts *opts, struct pith_error *err)
+{
+    const uint8_t *p = (const uint8_t *)given;
+    bool known = given->size_bytes >= sizeof given->size_bytes;
+    for (uint32_t i = sizeof *given; i < given->size_bytes; i++)
+        known = known && p[i] == 0;
+    if (!known)
+        return pith_error_set(err, PITH_ERR_ARGUMENT, "options of another version");
+    pith_train_opts_init(opts, sizeof *opts);
+    memcpy(opts, given, given->size_bytes < sizeof *opts ? given->size_bytes : sizeof *opts);
+    opts->size_bytes = sizeof *opts;
+    return PITH_OK;
+}
+
+static bool share(float v)
+{
+    return v >= 0 && v <= 1;
+}
+
+enum pith_status pith_run_check_opts(const struct run *r)
+{
+    const struct pith_train_opts *o = r->opts;
+    const char *wrong = NULL;
+    if (o->epochs == 0)
+        wrong = "epochs must be at least 1";
+    else if (o->batch == 0 || o->batch % PITH_TRAIN_SLICES)
+        wrong = "the batch must be a multiple of 8";
+    else if (!(o->rate > 0) || !isfinite(o->rate))
+        wrong = "the learning rate must be above 0";
+    else if (!(o->momentum >= 0 && o->momentum < 1) || !(o->beta1 >= 0 && o->beta1 < 1) ||
+             !(o->beta2 >= 0 && o->beta2 < 1) || !(o->average >= 0 && o->average < 1))
+        wrong = "momentum, betas and average must be in 0..1, below 1";
+    else if (!(o->weight_decay >= 0) || !(o->clip_norm >= 0))
+        wrong = "weight decay and gradient norm must not be negative";
+    else if (!share(o->smoothing) || !share(o->teacher_part) ||
+             !(o->warm_up >= 0 && o->warm_up < 1))
+        wrong = "smoothing, teacher part and warm-up must be in 0..1";
+    else if (o->teacher && !(o->temperature > 0))
+        wrong = "the temperature must be above 0";
+    else if (o->loss == PITH_DISTILL && !o->teacher)
+        wrong = "distillation needs a teacher";
+    else if (o->loss == PITH_SQUARED_ERROR && o->teacher)
+        wrong = "a teacher is for classes, not for squared error";
+    else if (!(o->sparsity >= 0 && o->sparsity < 1) || !(o->prune_until > 0 && o->prune_until <= 1))
+        wrong = "sparsity must be in 0..1, below 1, and prune_until in 0..1, above 0";
+    else if (o->prune_every == 0 || !(o->prune_power > 0) || !share(o->regrow) ||
+             !share(o->rate_ramp))
+        wrong = "prune_every and prune_power must be above 0, regrow and rate_ramp in 0..1";
+    else if (o->levels > 127 || o->bias_levels > 127 || !(o->first_step > 0))
+        wrong = "a grid has at most 127 levels, and its first step is above 0";
+    else if ((o->score == PITH_SCORE_GATES || o->score == PITH_SCORE_VARIATIONAL) &&
+             (o->levels || !(o->noise_weight >= 0) || !isfinite(o->noise_weight)))
+        wrong = "gates and variational dropout are without levels, their weight not negative";
+    else if (!(o->softness >= 0) || !isfinite(o->softness))
+        wrong = "softness must not be negative";
+    else if (!(o->rate_weight >= 0) || !isfinite(o->rate_weight))
+        wrong = "the weight of the rate must not be negative";
+    else if (o->ranks && (o->ranks->count == 0 || o->ranks->rank >= o->ranks->count ||
+                          PITH_TRAIN_SLICES % o->ranks->count))
+        wrong = "a batch can be shared by 1, 2, 4 or 8 processes";
+    else if (o->resume && !o->checkpoint)
+        wrong = "going on needs the folder of the checkpoint";
+    else if ((o->keep_best || o->patience) && !r->val)
+        wrong = "keeping the best epoch needs validation data";
+    return wrong ? pith_error_set(r->err, PITH_ERR_ARGUMENT, "%s", wrong) : PITH_OK;
+}
+
+/* The value that holds the logits of output 0. */
+uint32_t pith_run_scores(const struct pith_model *m, bool *softmax)
+{
+    uint32_t out = m->outputs[0];
+    *softmax = false;
+    for (uint32_t i = 0; i < m->n_nodes; i++)
+        if (m->nodes[i].out[0] == out && m->nodes[i].op == PITH_OP_SOFTMAX &&
+            m->values[out].rank == 2 && m->nodes[i].attr[ATTR_SOFTMAX_AXIS] == 1) {
+            *softmax = true;
+            return m->nodes[i].in[0];
+        }
+    return out;
+}
+
+enum pith_status pith_run_check_scores(const struct run *r, const struct pith_data *train)
+{
+    const struct pith_value *in = &r->m->values[r->m->inputs[0]], *y = &r->m->values[r->scores];
+    uint64_t elems = 1, outs = 1;
+    for (uint32_t i = 0; i < in->rank; i++)
+        elems *= in->dim[i];
+    for (uint32_t i = 0; i < y->rank; i++)
+        outs *= y->dim[i];
+    if (r->m->n_inputs != 1 || in->type != PITH_F32)
+        return pith_error_set(r->err, PITH_ERR_UNSUPPORTED,
+                              "training takes networks with one input, of f32");
+    if (pith_data_elems(train) != elems)
+        return pith_error_set(r->err, PITH_ERR_ARGUMENT,
+                              "samples have %" PRIu64 " values, input '%.100s' takes %" PRIu64,
+                              pith_data_elems(train), in->name, elems);
+    if (r->opts->loss == PITH_SQUARED_ERROR)
+        return pith_data_target_elems(train) == outs
+                   ? PITH_OK
+                   : pith_error_set(r->err, PITH_ERR_ARGUMENT,
+                                    "samples have %" PRIu64 " targets, output 0 has %" PRIu64
+                                    " elements",
+                                    pith_data_target_elems(train), outs);
+    if (y->rank != 2 || outs < 2 || outs > LOSS_MAX_CLASSES)
+        return pith_error_set(r->err, PITH_ERR_UNSUPPORTED,
+                              "output 0 is not a row of 2 to %u classes", LOSS_MAX_CLASSES);
+    return PITH_OK;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* train_run.h - one run of training: what its parts share. train_options.c checks what is asked,
+ * train_step.c takes a step, train_resume.c keeps and takes up a run, train.c does the epochs. */
+#ifndef TRAIN_RUN_H
+#define TRAIN_RUN_H
+
+#include "augment_batch.h"
+#include "checkpoint.h"
+#include "feed_batch.h"
+#include "hint_loss.h"
+#include "loss.h"
+#include "optimizer.h"
+#include "pith_train.h"
+#include "snapshot.h"
+#include "teacher_memory.h"
+#include "validate.h"
+
+struct run {
+    struct pith_model *m;
+    struct pith_data *train, *val;
+    const struct pith_train_opts *opts;
+    struct pith_error *err;
+    struct tape *tape, *teacher;
+    uint32_t scores, teacher_scores; /* values of the models */
+    struct teacher_memory *memory;   /* NULL: the teacher is asked at each step */
+    uint32_t version;                /* that the samples are shown in */
+    bool softmax;                    /* stands behind scores */
+    struct hint_loss *hints;
+    struct teacher_answers answers; /* judge the epochs where there are no labels */
+    struct augment_batch *augment;  /* NULL: samples stay as they are */
+    struct feed_batch *batch;
+    struct optimizer *optimizer;
+    struct snapshot *before, *best;
+    uint64_t step, n_steps;
+    uint32_t epoch; /* from 1 */
+    uint64_t done;  /* batches of the epoch */
+    bool over;      /* by what the options say, before the last epoch */
+    double sum, best_loss;
+    uint64_t right;
+    struct checkpoint *checkpoint;              /* NULL: none are written */
+    struct pith_buffer model_state, best_state; /* of checkpoints alone */
+    struct pith_train_progress *past;           /* [epochs] */
+    bool asked_to_stop;                         /* in the last step */
+    uint64_t saved;                             /* step of the last checkpoint */
+    struct loss_part part[PITH_TRAIN_SLICES];
+    struct pith_train_result *result;
+};
+/* The caller's options, with the defaults of what its struct does not have yet. */
+enum pith_status pith_run_take_opts(const struct pith_train_opts *given,
+                                    struct pith_train_opts *opts, struct pith_error *err);
+enum pith_status pith_run_check_opts(const struct run *r);
+/* Input, scores and data fit each other. */
+enum pith_status pith_run_check_scores(const struct run *r, const struct pith_data *train);
+/* The value that holds the logits of output 0; *softmax: one stands behind it. */
+uint32_t pith_run_scores(const struct pith_model *m, bool *softmax);
+
+/* Asks the teacher for all versions of all samples, where the options let it be asked once. */
+enum pith_status pith_run_ask_teacher(struct run *r);
+/* Batch i of the epoch: forward, loss, backward, optimizer. */
+enum pith_status pith_run_step(struct run *r, uint64_t i);
+
+enum pith_status pith_run_open_checkpoint(struct run *r, struct pith_data *train);
+enum pith_status pith_run_save(struct run *r);
+/* Takes up what the checkpoint holds, or starts. */
+enum pith_status pith_run_start_or_go_on(struct run *r);
+enum pith_status pith_run_no_memory(const struct run *r);
+
+#endif
