@@ -4,8 +4,10 @@
  *
  *     bench_train MODEL [BATCH [THREADS [REPEATS]]]
  *
- * Prints the median step, and how much of it was spent inside the library's primitives. Without a
- * model it has nothing to measure. bench/train_torch.py times the same two networks in PyTorch. */
+ * Prints the median step and the shortest (other work on the machine makes steps longer, never
+ * shorter), and how much was spent inside primitives: the library's, and the convolutions that
+ * winograd.c does in their place. Without a model it has nothing to measure. bench/train_torch.py
+ * times the same two networks in PyTorch. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,9 +58,10 @@ static void measure(struct tape *t, const struct tape_opts *o, uint32_t repeats)
     }
     if (seconds) {
         qsort(seconds, repeats, sizeof *seconds, ascending);
-        printf("step %.2f ms, %.0f samples/s, %.0f %% in primitives (batch %u, %u threads)\n",
-               1e3 * seconds[repeats / 2], o->batch / seconds[repeats / 2], 100 * inside / all,
-               o->batch, o->threads);
+        printf("step %.2f ms (shortest %.2f), %.0f samples/s, %.0f %% in primitives "
+               "(batch %u, %u threads)\n",
+               1e3 * seconds[repeats / 2], 1e3 * seconds[0], o->batch / seconds[repeats / 2],
+               100 * inside / all, o->batch, o->threads);
     }
     free(seconds);
 }

@@ -1,0 +1,108 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# records.sh - trains a small classic network and writes the smallest file of it that still answers
+# as well as its point asks: the figures of docs/results.md, "Records".
+#
+#     bench/records.sh lenet300|lenet5 OUT.pith [SEED] [--point classic|small|smallest]
+#
+# classic: Deep Compression's way - prune, retrain, 6- (LeNet-300-100) or 8/5-bit codebooks trained
+# too, Huffman. small, smallest: a uniform grid whose step is learned, and the rate in the loss.
+# Everything is trained from nothing, on all training pictures; every number below was chosen on
+# pictures held out of them (HOLD=0::13 trains without those again and prints their accuracy). The
+# test pictures are looked at once, at the end. The same seed gives the same file on one ISA level.
+set -e
+pith=${PITH:-build/release/pith}
+data=${PITH_DATA:-../shared/data}/mnist
+train=$data/train-images-idx3-ubyte.gz
+usage() {
+    echo "usage: $0 lenet300|lenet5 OUT.pith [SEED] [--point classic|small|smallest]" >&2
+    exit 2
+}
+net= out= seed= point=small
+while [ $# -gt 0 ]; do
+    case $1 in
+    --point) point=$2 && shift ;;
+    -*) usage ;;
+    *) if [ -z "$net" ]; then net=$1; elif [ -z "$out" ]; then out=$1; else seed=$1; fi ;;
+    esac
+    shift
+done
+seed=${seed:-1}
+[ -n "$out" ] || usage
+case $net:$point in lenet300:classic | lenet300:small | lenet300:smallest) ;;
+lenet5:classic | lenet5:small | lenet5:smallest) ;; *) usage ;; esac
+
+# RECORDS_WORK keeps what several points share (the dense networks, the sparser ones).
+work=${RECORDS_WORK:-$(mktemp -d)}
+mkdir -p "$work"
+[ -n "$RECORDS_WORK" ] || trap 'rm -rf "$work"' EXIT INT TERM
+start=$(date +%s)
+
+# step NAME FROM OPTIONS...: one training stage, unless it has been done already
+step() {
+    to=$work/$1.$seed.pith from=$2
+    shift 2
+    [ -f "$to" ] && return
+    echo "== $(basename "$to")" >&2
+    # shellcheck disable=SC2086
+    "$pith" train "$from" -d "$train" ${HOLD:+--hold $HOLD} --seed "$seed" --batch 128 -f \
+        -o "$to" "$@"
+}
+at() { echo "$work/$1.$seed.pith"; }
+
+bent=rotate=7,scale=.07,shear=.09,shift=1.2,elastic=1.5
+six="--augment $bent,clean=.5 --versions 6" # half of them as they are: it is those that count
+grid="--levels 7 --bias-levels 15 --units drop"
+
+"$pith" init lenet5 --seed "$seed" --preprocess scale=1/255 -q -f -o "$(at lenet5-init)"
+step lenet5-dense "$(at lenet5-init)" --epochs 14 --lr 1.5e-3 --augment $bent
+learn="--teacher $(at lenet5-dense) --teacher-part .7"
+
+# classic NAME DENSE SHARES LR: Han's kept shares of each layer, reached in six steps, 2 epochs each
+classic() {
+    name=$1-classic
+    [ -f "$(at "$name-pruned")" ] ||
+        "$pith" prune "$(at "$2")" $3 --steps 6 --train --epochs 2 --lr 1e-3 -d "$train" \
+            ${HOLD:+--hold $HOLD} --augment $bent --seed "$seed" -f -o "$(at "$name-pruned")"
+    step "$name-retrained" "$(at "$name-pruned")" --epochs 8 --lr 1e-3 --augment $bent,clean=.5
+    "$pith" cluster "$(at "$name-retrained")" $4 -q -f -o "$(at "$name-clustered")"
+    step "$name" "$(at "$name-clustered")" --epochs 4 --lr 2e-4 --augment $bent,clean=.5
+}
+
+case $net:$point in
+lenet5:classic)
+    classic lenet5 lenet5-dense "--sparsity .92 --layer conv1=.34 --layer conv2=.88 --layer ip2=.81" \
+        "--bits 5 --layer conv*=8"
+    ;;
+lenet5:*)
+    step lenet5-sparse "$(at lenet5-dense)" $learn --epochs 12 --lr 2e-3 --schedule constant \
+        --sparsity .9926 $six --units drop
+    ;;
+lenet300:*)
+    "$pith" init lenet300 --seed "$seed" --preprocess scale=1/255 -q -f -o "$(at lenet300-init)"
+    step lenet300-dense "$(at lenet300-init)" $learn --epochs 10 --lr 1.5e-3 --augment $bent --versions 10
+    ;;
+esac
+case $net:$point in
+lenet300:classic)
+    classic lenet300 lenet300-dense "--sparsity .92 --layer ip2=.91 --layer ip3=.74" "--bits 6"
+    ;;
+lenet300:*)
+    step lenet300-sparse "$(at lenet300-dense)" $learn --epochs 16 --lr 3e-3 --schedule constant \
+        --sparsity .9783 $six
+    ;;
+esac
+case $net:$point in
+lenet300:small) step lenet300-small "$(at lenet300-sparse)" $learn --epochs 50 --lr 1e-3 $grid --rate-weight 6 $six ;;
+lenet300:smallest) step lenet300-smallest "$(at lenet300-sparse)" $learn --epochs 50 --lr 1e-3 $grid --rate-weight 12 $six ;;
+esac
+
+if [ "$point" = classic ]; then
+    "$pith" encode "$(at "$net-classic")" --for size --coder huffman -q -f -o "$out"
+else
+    "$pith" encode "$(at "$net-$point")" --for size -q -f -o "$out"
+fi
+top1() { "$pith" eval "$out" -d "$1" --preprocess scale=1/255 $2 --json | sed -E 's/.*"top1":([0-9.]+).*/\1/'; }
+[ -z "$HOLD" ] || held=$(top1 "$train" "--range $HOLD")
+error=$(top1 "$data/t10k-images-idx3-ubyte.gz")
+echo "| $net | $point | $seed | $(wc -c <"$out") | $(echo "$error" | awk '{printf "%.2f", 100 - 100 * $1}') |${held:+ held out $held |} $(($(date +%s) - start)) s |"
