@@ -209,14 +209,38 @@ void pith_numbers_state(struct free_numbers *f, uint32_t number, struct checkpoi
 /* ---- there and back -----------------------------------------------------------------------------
  */
 
+bool pith_numbers_each_alone(const struct free_numbers *f)
+{
+    return !f->soft && !f->noise && (f->grid || !f->c->codebook);
+}
+
+double pith_numbers_gather_range(struct free_numbers *f, float scale, uint64_t begin, uint64_t end)
+{
+    const uint8_t *alive = alive_of(f);
+    float *grad = f->p->grad, *to = f->grad;
+    for (uint64_t k = begin; k < end; k++)
+        grad[k] *= scale;
+    if (f->thin && f->thin->is_weight)
+        pith_thin_observe(f->thin, begin, end, grad);
+    if (to != grad)
+        memcpy(to + begin, grad + begin, (size_t)(end - begin) * sizeof *to);
+    for (uint64_t k = begin; alive && k < end; k++)
+        if (!alive[k])
+            to[k] = 0;
+    return f->grid ? pith_grid_gradient(f->grid, end - begin, f->value + begin,
+                                        alive ? alive + begin : NULL,
+                                        f->zero ? f->zero + begin : NULL, to + begin)
+                   : 0;
+}
+
 void pith_numbers_gather(struct free_numbers *f, float scale)
 {
     const uint8_t *alive = alive_of(f);
-    const struct pith_codebook *b = f->grid ? NULL : f->c->codebook;
+    const struct pith_codebook *b = f->c->codebook;
     for (uint64_t k = 0; k < f->p->count; k++)
         f->p->grad[k] *= scale;
     if (f->thin && f->thin->is_weight)
-        pith_thin_observe(f->thin, f->p->grad);
+        pith_thin_observe(f->thin, 0, f->p->count, f->p->grad);
     if (f->soft) {
         pith_soft_gradient(f->soft, f->value, f->value + f->p->count, alive, f->p->grad, f->grad,
                            f->grad + f->p->count);
@@ -227,17 +251,10 @@ void pith_numbers_gather(struct free_numbers *f, float scale)
                             f->grad + f->p->count);
         return;
     }
-    if (b)
-        memset(f->grad, 0, (size_t)f->n * sizeof *f->grad);
-    for (uint64_t k = 0; k < f->p->count; k++) {
-        float g = alive && !alive[k] ? 0.0f : f->p->grad[k];
-        if (!b)
-            f->grad[k] = g;
-        else
-            f->grad[centroid_of(b, k)] += g;
-    }
-    if (f->grid)
-        f->step_gradient = pith_grid_gradient(f->grid, f->n, f->value, alive, f->zero, f->grad);
+    memset(f->grad, 0, (size_t)f->n * sizeof *f->grad);
+    for (uint64_t k = 0; k < f->p->count; k++)
+        if (!alive || alive[k])
+            f->grad[centroid_of(b, k)] += f->p->grad[k];
 }
 
 void pith_numbers_spread(const struct free_numbers *f, const float *value, float *to)

@@ -18,6 +18,7 @@
 #define DEAD_BELOW 0.12f /* of a step */
 
 struct optimizer {
+    struct tape *tape; /* whose threads it takes */
     struct pith_train_opts opts;
     uint32_t n;
     struct free_numbers *of;
@@ -120,6 +121,7 @@ enum pith_status pith_optimizer_new(struct pith_model *m, struct tape *t,
         return pith_error_set(err, PITH_ERR_MEMORY, "not enough memory to train");
     made->opts = *opts;
     made->n_steps = n_steps;
+    made->tape = t;
     enum pith_status status = open_all(made, m, t, err);
     if (status)
         pith_optimizer_free(made);
@@ -141,12 +143,55 @@ void pith_optimizer_state(struct optimizer *o, struct checkpoint *c)
 /* ---- a step -------------------------------------------------------------------------------------
  */
 
-static double norm(const struct optimizer *o)
+/* A step goes over all numbers in ranges, one of each tensor on each of eight turns: the same
+ * ranges and the same order of sums whatever the number of threads. */
+struct pass {
+    struct optimizer *o;
+    float scale, rate, clip;
+    double squares[PITH_TRAIN_SLICES];
+};
+
+static uint64_t range_begin(uint64_t n, uint32_t slice)
+{
+    return n / PITH_TRAIN_SLICES * slice + n % PITH_TRAIN_SLICES * slice / PITH_TRAIN_SLICES;
+}
+
+/* Four sums, so that they need not wait for each other. */
+static double sum_squares(const float *x, uint64_t n)
+{
+    double sum[4] = {0, 0, 0, 0};
+    for (uint64_t k = 0; k + 4 <= n; k += 4)
+        for (int i = 0; i < 4; i++)
+            sum[i] += (double)x[k + (uint64_t)i] * (double)x[k + (uint64_t)i];
+    for (uint64_t k = n - n % 4; k < n; k++)
+        sum[0] += (double)x[k] * (double)x[k];
+    return sum[0] + sum[1] + (sum[2] + sum[3]);
+}
+
+static void gather_slice(void *arg, uint32_t slice)
+{
+    struct pass *pass = arg;
+    double squares = 0;
+    for (uint32_t i = 0; i < pass->o->n; i++) {
+        struct free_numbers *f = &pass->o->of[i];
+        uint64_t begin = range_begin(f->n, slice), end = range_begin(f->n, slice + 1);
+        if (pith_numbers_each_alone(f))
+            f->step_gradient[slice] = pith_numbers_gather_range(f, pass->scale, begin, end);
+        squares += sum_squares(f->grad + begin, end - begin);
+    }
+    pass->squares[slice] = squares;
+}
+
+/* All gradients, and their norm. */
+static double gather(struct pass *pass)
 {
     double sum = 0;
-    for (uint32_t i = 0; i < o->n; i++)
-        for (uint64_t k = 0; k < o->of[i].n; k++)
-            sum += (double)o->of[i].grad[k] * (double)o->of[i].grad[k];
+    for (uint32_t i = 0; i < pass->o->n; i++)
+        if (!pith_numbers_each_alone(&pass->o->of[i]))
+            pith_numbers_gather(&pass->o->of[i], pass->scale);
+    pith_tape_ranges(pass->o->tape, gather_slice, pass);
+    for (uint32_t s = 0; s < PITH_TRAIN_SLICES; s++)
+        sum += pass->squares[s];
     return sqrt(sum);
 }
 
@@ -165,12 +210,14 @@ static void move_adam(const struct optimizer *o, struct free_numbers *f, uint64_
     float c1 = (float)(1 / (1 - pow((double)b1, (double)o->step)));
     float c2 = (float)(1 / (1 - pow((double)b2, (double)o->step)));
     bool apart = o->opts.optimizer == PITH_ADAMW;
+    const float *restrict grad = f->grad;
+    float *restrict first = f->first, *restrict second = f->second, *restrict value = f->value;
+    float mixed = apart ? 0.0f : decay, own = apart ? decay : 0.0f;
     for (uint64_t k = begin; k < end; k++) {
-        float g = f->grad[k] * clip + (apart ? 0.0f : decay * f->value[k]);
-        f->first[k] = b1 * f->first[k] + (1 - b1) * g;
-        f->second[k] = b2 * f->second[k] + (1 - b2) * g * g;
-        f->value[k] -= rate * (f->first[k] * c1 / (sqrtf(f->second[k] * c2) + 1e-8f) +
-                               (apart ? decay * f->value[k] : 0.0f));
+        float g = grad[k] * clip + mixed * value[k];
+        first[k] = b1 * first[k] + (1 - b1) * g;
+        second[k] = b2 * second[k] + (1 - b2) * g * g;
+        value[k] -= rate * (first[k] * c1 / (sqrtf(second[k] * c2) + 1e-8f) + own * value[k]);
     }
 }
 
@@ -199,10 +246,26 @@ static void move(const struct optimizer *o, struct free_numbers *f, uint64_t beg
         move_sgd(o, f, begin, end, rate, clip, decay);
 }
 
-static void follow_average(const struct optimizer *o, struct free_numbers *f)
+static void follow_average(const struct optimizer *o, struct free_numbers *f, uint64_t begin,
+                           uint64_t end)
 {
-    for (uint64_t k = 0; k < f->n && f->average; k++)
+    for (uint64_t k = begin; k < end && f->average; k++)
         f->average[k] += (1 - o->opts.average) * (f->value[k] - f->average[k]);
+}
+
+static void move_slice(void *arg, uint32_t slice)
+{
+    struct pass *pass = arg;
+    for (uint32_t i = 0; i < pass->o->n; i++) {
+        struct free_numbers *f = &pass->o->of[i];
+        uint64_t begin = range_begin(f->n, slice), end = range_begin(f->n, slice + 1);
+        uint64_t weights = f->noise ? f->p->count : f->n; /* their noise does not decay */
+        uint64_t middle = weights < begin ? begin : weights < end ? weights : end;
+        float decay = f->p->is_weight ? pass->o->opts.weight_decay : 0.0f;
+        move(pass->o, f, begin, middle, pass->rate, pass->clip, decay);
+        move(pass->o, f, middle, end, pass->rate, pass->clip, 0);
+        follow_average(pass->o, f, begin, end);
+    }
 }
 
 /* Weights are drawn anew for the next step, or no more; those about to be thinned are judged. */
@@ -239,29 +302,31 @@ static void thin(struct optimizer *o, uint32_t n_samples)
     }
 }
 
+static void learn_step(struct free_numbers *f, double clip, double rate)
+{
+    double gradient = 0;
+    for (uint32_t s = 0; s < PITH_TRAIN_SLICES; s++)
+        gradient += f->step_gradient[s];
+    pith_grid_learn(f->grid, gradient * clip, rate);
+}
+
 double pith_optimizer_step(struct optimizer *o, double rate, uint32_t n_samples)
 {
-    for (uint32_t i = 0; i < o->n; i++)
-        pith_numbers_gather(&o->of[i], 1.0f / (float)n_samples);
-    double length = norm(o);
+    struct pass pass = {.o = o, .scale = 1.0f / (float)n_samples, .rate = (float)rate, .clip = 1};
+    double length = gather(&pass), limit = (double)o->opts.clip_norm;
     if (!isfinite(length))
         return length;
-    double limit = (double)o->opts.clip_norm;
-    float clip = limit > 0 && length > limit ? (float)(limit / length) : 1.0f;
+    if (limit > 0 && length > limit)
+        pass.clip = (float)(limit / length);
     o->step++;
-    for (uint32_t i = 0; i < o->n; i++) {
-        struct free_numbers *f = &o->of[i];
-        if (f->soft)
-            pith_soft_cool(f->soft, (double)o->step / (double)o->n_steps,
+    for (uint32_t i = 0; i < o->n; i++)
+        if (o->of[i].soft)
+            pith_soft_cool(o->of[i].soft, (double)o->step / (double)o->n_steps,
                            (double)o->opts.prune_until);
-        uint64_t weights = f->noise ? f->p->count : f->n; /* their noise does not decay */
-        float decay = f->p->is_weight ? o->opts.weight_decay : 0.0f;
-        move(o, f, 0, weights, (float)rate, clip, decay);
-        move(o, f, weights, f->n, (float)rate, clip, 0);
-        if (f->grid)
-            pith_grid_learn(f->grid, f->step_gradient * (double)clip, rate);
-        follow_average(o, f);
-    }
+    pith_tape_ranges(o->tape, move_slice, &pass);
+    for (uint32_t i = 0; i < o->n; i++)
+        if (o->of[i].grid)
+            learn_step(&o->of[i], (double)pass.clip, rate);
     for (uint32_t i = 0; i < o->n; i++)
         turn_noise(o, &o->of[i], n_samples);
     if (o->thin)

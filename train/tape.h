@@ -86,6 +86,8 @@ void pith_tape_backward(struct tape *t);
 uint32_t pith_tape_own_slices(const struct tape *t, uint32_t *first);
 /* body(arg, slice) for those, on the tape's threads. */
 void pith_tape_slices(struct tape *t, void (*body)(void *arg, uint32_t slice), void *arg);
+/* The same for all eight of what is not shared among processes. */
+void pith_tape_ranges(struct tape *t, void (*body)(void *arg, uint32_t range), void *arg);
 /* Copies parameters (and running statistics) back into the model's constants. */
 void pith_tape_store(const struct tape *t, struct pith_model *m);
 /* Of the last forward and backward: seconds inside the primitives (the library's and those done

@@ -74,6 +74,11 @@ void pith_tape_slices(struct tape *t, void (*body)(void *arg, uint32_t slice), v
     on_threads(t, t->first, t->n_own, body, arg);
 }
 
+void pith_tape_ranges(struct tape *t, void (*body)(void *arg, uint32_t range), void *arg)
+{
+    on_threads(t, 0, t->n_slices, body, arg);
+}
+
 /* Batch statistics: their sum over slices, along the tree of ranks.h, behind them. */
 static void add_shared(const struct tape *t, const struct tape_step *step)
 {

@@ -198,10 +198,11 @@ double pith_thin_known(const struct thinning *h)
     return 1 - pow((double)FORGET, (double)h->observed);
 }
 
-void pith_thin_observe(struct thin_tensor *w, const float *grad)
+void pith_thin_observe(struct thin_tensor *w, uint64_t begin, uint64_t end, const float *grad)
 {
-    for (uint64_t k = 0; k < w->count; k++)
-        w->importance[k] += (1 - FORGET) * (grad[k] * grad[k] - w->importance[k]);
+    float *restrict importance = w->importance;
+    for (uint64_t k = begin; k < end; k++)
+        importance[k] += (1 - FORGET) * (grad[k] * grad[k] - importance[k]);
 }
 
 /* log2((1 - p) / p) + THIN_VALUE_BITS, p from densities; at least a fifth of a bit, so that nothing

@@ -19,8 +19,9 @@
 
 struct thinning;
 
-#define THIN_VALUE_BITS 2.5f /* sign and magnitude of a weight that is there, where no grid says   \
-                              */
+#define THIN_VALUE_BITS                                                                            \
+    2.5f /* sign and magnitude of a weight that is there, where no grid says                       \
+          */
 
 /* alive: 1 where a number may be other than 0; the optimizer keeps all others at 0. */
 struct thin_tensor {
@@ -42,8 +43,8 @@ enum pith_status pith_thin_new(const struct pith_model *m, struct tape *t,
                                struct pith_error *err);
 void pith_thin_free(struct thinning *h); /* accepts NULL */
 struct thin_tensor *pith_thin_tensors(struct thinning *h, uint32_t *n);
-/* The mean gradient of a batch: n_samples make one v. grad: [count] of each tensor. */
-void pith_thin_observe(struct thin_tensor *w, const float *grad);
+/* Of the mean gradient of a batch, grad [count], elements begin .. end. */
+void pith_thin_observe(struct thin_tensor *w, uint64_t begin, uint64_t end, const float *grad);
 /* After step `step` of n_steps: value[i]: the numbers of tensor i. */
 void pith_thin_step(struct thinning *h, uint64_t step, uint64_t n_steps, uint32_t n_samples,
                     float *const *value);
