@@ -24,6 +24,39 @@ static uint64_t centroid_of(const struct pith_codebook *b, uint64_t k)
     return k / b->group_elems * b->n_centroids + b->index[k];
 }
 
+/* ---- levels ------------------------------------------------------------------------------------
+ */
+
+static void learn_step(struct free_numbers *f)
+{
+    const uint8_t *alive = alive_of(f);
+    const float *fisher = f->thin ? f->thin->importance : NULL;
+    struct grid_fit fit = {0, 0};
+    for (uint64_t k = 0; k < f->n; k++) {
+        double q = alive && !alive[k] ? 0 : (double)level_of(f, k, f->value[k]);
+        double weight = fisher ? (double)fisher[k] : 1;
+        fit.xk += weight * (double)f->value[k] * q;
+        fit.kk += weight * q * q;
+    }
+    pith_grid_learn(f->grid, &fit);
+}
+
+static void count_levels(struct free_numbers *f)
+{
+    const uint8_t *alive = alive_of(f);
+    double n[129], sum = 0;
+    for (int k = 1; k <= f->grid->levels; k++)
+        n[k] = 0.5;
+    for (uint64_t k = 0; k < f->n; k++) {
+        int32_t q = alive && !alive[k] ? 0 : level_of(f, k, f->value[k]);
+        n[q < 0 ? -q : q] += q != 0;
+    }
+    for (int k = 1; k <= f->grid->levels; k++)
+        sum += n[k];
+    for (int k = 1; k <= f->grid->levels; k++)
+        f->magnitude[k] = (float)(log2(sum / n[k]) + 1);
+}
+
 /* ---- opening ------------------------------------------------------------------------------------
  */
 
@@ -159,7 +192,8 @@ bool pith_numbers_open(struct pith_model *m, const struct pith_train_opts *o,
             memset(f->c->mask, 1, (size_t)f->p->count);
     }
     if (ok) {
-        pith_numbers_count_levels(f);
+        if (f->grid)
+            count_levels(f);
         pith_numbers_spread(f, f->value, f->p->data);
     }
     return ok;
@@ -214,7 +248,7 @@ bool pith_numbers_each_alone(const struct free_numbers *f)
     return !f->soft && !f->noise && (f->grid || !f->c->codebook);
 }
 
-double pith_numbers_gather_range(struct free_numbers *f, float scale, uint64_t begin, uint64_t end)
+void pith_numbers_gather_range(struct free_numbers *f, float scale, uint64_t begin, uint64_t end)
 {
     const uint8_t *alive = alive_of(f);
     float *grad = f->p->grad, *to = f->grad;
@@ -227,10 +261,9 @@ double pith_numbers_gather_range(struct free_numbers *f, float scale, uint64_t b
     for (uint64_t k = begin; alive && k < end; k++)
         if (!alive[k])
             to[k] = 0;
-    return f->grid ? pith_grid_gradient(f->grid, end - begin, f->value + begin,
-                                        alive ? alive + begin : NULL,
-                                        f->zero ? f->zero + begin : NULL, to + begin)
-                   : 0;
+    if (f->grid)
+        pith_grid_gradient(f->grid, end - begin, f->value + begin, alive ? alive + begin : NULL,
+                           to + begin);
 }
 
 void pith_numbers_gather(struct free_numbers *f, float scale)
@@ -282,22 +315,12 @@ void pith_numbers_spread(const struct free_numbers *f, const float *value, float
 /* ---- rate ---------------------------------------------------------------------------------------
  */
 
-void pith_numbers_count_levels(struct free_numbers *f)
+void pith_numbers_fit_grid(struct free_numbers *f)
 {
-    const uint8_t *alive = alive_of(f);
-    double n[129], sum = 0;
     if (!f->grid)
         return;
-    for (int k = 1; k <= f->grid->levels; k++)
-        n[k] = 0.5;
-    for (uint64_t k = 0; k < f->n; k++) {
-        int32_t q = alive && !alive[k] ? 0 : level_of(f, k, f->value[k]);
-        n[q < 0 ? -q : q] += q != 0;
-    }
-    for (int k = 1; k <= f->grid->levels; k++)
-        sum += n[k];
-    for (int k = 1; k <= f->grid->levels; k++)
-        f->magnitude[k] = (float)(log2(sum / n[k]) + 1);
+    learn_step(f);
+    count_levels(f);
 }
 
 /* With a = |x| / step between 0 and 1 and F the diagonal Fisher information, level 1 rather than 0

@@ -27,8 +27,7 @@ struct free_numbers {
     float *zero;                     /* [n] below this many steps a latent is 0; NULL: halfway */
     struct soft_assign *soft;        /* of a codebook; NULL: who belongs where is settled */
     struct weight_noise *noise;      /* NULL: none */
-    double step_gradient[PITH_TRAIN_SLICES]; /* parts of the last gather */
-    float magnitude[129];                    /* bits of level k > 0, sign included */
+    float magnitude[129];            /* bits of level k > 0, sign included */
 };
 
 /* f->p and f->thin are set. A grid and a support that is to shrink are put into f->c, in m's
@@ -41,14 +40,15 @@ void pith_numbers_state(struct free_numbers *f, uint32_t number, struct checkpoi
 /* Whether each number is one element: then its gradient can be taken in ranges, on several threads.
  */
 bool pith_numbers_each_alone(const struct free_numbers *f);
-/* The gradient of the tensor, times scale, to that of what is free. Of a range, where each is
- * alone: returns the range's part of the step's gradient. */
+/* The gradient of the tensor, times scale, to that of what is free; the second one of a range,
+ * where each is alone. */
 void pith_numbers_gather(struct free_numbers *f, float scale);
-double pith_numbers_gather_range(struct free_numbers *f, float scale, uint64_t begin, uint64_t end);
+void pith_numbers_gather_range(struct free_numbers *f, float scale, uint64_t begin, uint64_t end);
 /* The tensor that value [n] makes. */
 void pith_numbers_spread(const struct free_numbers *f, const float *value, float *to);
-/* Counts how often each level stands: what one costs. */
-void pith_numbers_count_levels(struct free_numbers *f);
+/* Fits the step to the numbers as they are now, and counts how often each level stands: what one
+ * costs. */
+void pith_numbers_fit_grid(struct free_numbers *f);
 /* From where on a latent is not 0, when a bit weighs so much in the loss and n_samples are a step:
  * where the loss gained by it pays for its bits. */
 void pith_numbers_aim(struct free_numbers *f, double bit_weight, double n_samples);

@@ -15,15 +15,9 @@ static float round_short(float v)
     return v;
 }
 
-static void use(struct grid *g)
-{
-    g->step = round_short(expf(g->log_step));
-}
-
 void pith_grid_init(struct grid *g, uint32_t levels, float step)
 {
-    *g = (struct grid){.levels = (int32_t)levels, .log_step = logf(step)};
-    use(g);
+    *g = (struct grid){.levels = (int32_t)levels, .step = round_short(step), .exact = step};
 }
 
 int32_t pith_grid_level(const struct grid *g, float x, float zero)
@@ -36,34 +30,20 @@ int32_t pith_grid_level(const struct grid *g, float x, float zero)
     return (int32_t)(k < -most ? -most : k > most ? most : k);
 }
 
-double pith_grid_gradient(const struct grid *g, uint64_t n, const float *x, const uint8_t *alive,
-                          const float *zero, float *grad)
+void pith_grid_gradient(const struct grid *g, uint64_t n, const float *x, const uint8_t *alive,
+                        float *grad)
 {
     float most = ((float)g->levels + GRID_HALFWAY) * g->step;
-    double sum = 0;
-    for (uint64_t i = 0; i < n; i++) {
-        if (alive && !alive[i])
-            continue;
-        float k = (float)pith_grid_level(g, x[i], zero ? zero[i] : GRID_HALFWAY);
-        if (fabsf(x[i]) >= most) {
-            sum += (double)grad[i] * (double)k * (double)g->step;
-            if (grad[i] * x[i] < 0) /* would push it further out */
-                grad[i] = 0;
-        } else {
-            sum += (double)grad[i] * (double)(k * g->step - x[i]);
-        }
-    }
-    return sum;
+    for (uint64_t i = 0; i < n; i++)
+        if ((!alive || alive[i]) && fabsf(x[i]) >= most && grad[i] * x[i] < 0)
+            grad[i] = 0; /* would push it further out */
 }
 
-void pith_grid_learn(struct grid *g, double gradient, double rate)
+void pith_grid_learn(struct grid *g, const struct grid_fit *fit)
 {
-    const double b1 = 0.9, b2 = 0.999;
-    g->n_steps++;
-    g->first = (float)(b1 * (double)g->first + (1 - b1) * gradient);
-    g->second = (float)(b2 * (double)g->second + (1 - b2) * gradient * gradient);
-    double m = (double)g->first / (1 - pow(b1, (double)g->n_steps));
-    double v = (double)g->second / (1 - pow(b2, (double)g->n_steps));
-    g->log_step -= (float)(rate * m / (sqrt(v) + 1e-12));
-    use(g);
+    double best = fit->kk > 0 ? fit->xk / fit->kk : 0;
+    if (!(best > 0) || !isfinite(best))
+        return;
+    g->exact += 0.5f * ((float)best - g->exact);
+    g->step = round_short(g->exact);
 }

@@ -176,7 +176,7 @@ static void gather_slice(void *arg, uint32_t slice)
         struct free_numbers *f = &pass->o->of[i];
         uint64_t begin = range_begin(f->n, slice), end = range_begin(f->n, slice + 1);
         if (pith_numbers_each_alone(f))
-            f->step_gradient[slice] = pith_numbers_gather_range(f, pass->scale, begin, end);
+            pith_numbers_gather_range(f, pass->scale, begin, end);
         squares += sum_squares(f->grad + begin, end - begin);
     }
     pass->squares[slice] = squares;
@@ -297,17 +297,9 @@ static void thin(struct optimizer *o, uint32_t n_samples)
     if (o->step % o->opts.prune_every)
         return;
     for (uint32_t i = 0; i < o->n; i++) {
-        pith_numbers_count_levels(&o->of[i]);
+        pith_numbers_fit_grid(&o->of[i]);
         pith_numbers_aim(&o->of[i], bit_weight(o), n_samples / pith_thin_known(o->thin));
     }
-}
-
-static void learn_step(struct free_numbers *f, double clip, double rate)
-{
-    double gradient = 0;
-    for (uint32_t s = 0; s < PITH_TRAIN_SLICES; s++)
-        gradient += f->step_gradient[s];
-    pith_grid_learn(f->grid, gradient * clip, rate);
 }
 
 double pith_optimizer_step(struct optimizer *o, double rate, uint32_t n_samples)
@@ -324,9 +316,6 @@ double pith_optimizer_step(struct optimizer *o, double rate, uint32_t n_samples)
             pith_soft_cool(o->of[i].soft, (double)o->step / (double)o->n_steps,
                            (double)o->opts.prune_until);
     pith_tape_ranges(o->tape, move_slice, &pass);
-    for (uint32_t i = 0; i < o->n; i++)
-        if (o->of[i].grid)
-            learn_step(&o->of[i], (double)pass.clip, rate);
     for (uint32_t i = 0; i < o->n; i++)
         turn_noise(o, &o->of[i], n_samples);
     if (o->thin)
