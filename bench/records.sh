@@ -45,7 +45,7 @@ step() {
     [ -f "$to" ] && return
     echo "== $(basename "$to")" >&2
     # shellcheck disable=SC2086
-    "$pith" train "$from" -d "$train" ${HOLD:+--hold $HOLD} --seed "$seed" --batch 128 -f \
+    "$pith" train "$from" -d "$train" --preprocess scale=1/255 ${HOLD:+--hold $HOLD} --seed "$seed" --batch 128 -f \
         -o "$to" "$@"
 }
 at() { echo "$work/$1.$seed.pith"; }
@@ -54,16 +54,16 @@ bent=rotate=7,scale=.07,shear=.09,shift=1.2,elastic=1.5
 six="--augment $bent,clean=.5 --versions 6" # half of them as they are: it is those that count
 grid="--levels 7 --bias-levels 15 --units drop"
 
-"$pith" init lenet5 --seed "$seed" --preprocess scale=1/255 -q -f -o "$(at lenet5-init)"
+"$pith" init lenet5 --seed "$seed" -q -f -o "$(at lenet5-init)"
 step lenet5-dense "$(at lenet5-init)" --epochs 14 --lr 1.5e-3 --augment $bent
 learn="--teacher $(at lenet5-dense) --teacher-part .7"
 
-# classic NAME DENSE SHARES LR: Han's kept shares of each layer, reached in six steps, 2 epochs each
+# classic NET DENSE SHARES BITS: Han's kept shares of each layer, in six steps of 2 epochs
 classic() {
     name=$1-classic
     [ -f "$(at "$name-pruned")" ] ||
         "$pith" prune "$(at "$2")" $3 --steps 6 --train --epochs 2 --lr 1e-3 -d "$train" \
-            ${HOLD:+--hold $HOLD} --augment $bent --seed "$seed" -f -o "$(at "$name-pruned")"
+            --preprocess scale=1/255 ${HOLD:+--hold $HOLD} --augment $bent --seed "$seed" -f -o "$(at "$name-pruned")"
     step "$name-retrained" "$(at "$name-pruned")" --epochs 8 --lr 1e-3 --augment $bent,clean=.5
     "$pith" cluster "$(at "$name-retrained")" $4 -q -f -o "$(at "$name-clustered")"
     step "$name" "$(at "$name-clustered")" --epochs 4 --lr 2e-4 --augment $bent,clean=.5
@@ -76,10 +76,10 @@ lenet5:classic)
     ;;
 lenet5:*)
     step lenet5-sparse "$(at lenet5-dense)" $learn --epochs 12 --lr 2e-3 --schedule constant \
-        --sparsity .9926 $six --units drop
+        --sparsity .9926 $six
     ;;
 lenet300:*)
-    "$pith" init lenet300 --seed "$seed" --preprocess scale=1/255 -q -f -o "$(at lenet300-init)"
+    "$pith" init lenet300 --seed "$seed" -q -f -o "$(at lenet300-init)"
     step lenet300-dense "$(at lenet300-init)" $learn --epochs 10 --lr 1.5e-3 --augment $bent --versions 10
     ;;
 esac
@@ -92,9 +92,17 @@ lenet300:*)
         --sparsity .9783 $six
     ;;
 esac
+# smaller NAME SPARSITY: down to so many weights, then onto the grid
+smaller() {
+    step "$1-fewer" "$(at "$net-sparse")" $learn --epochs 20 --lr 4e-3 --schedule constant \
+        --sparsity "$2" $six --units drop
+    step "$1" "$(at "$1-fewer")" $learn --epochs 40 --lr 2e-3 $grid $six
+}
 case $net:$point in
-lenet300:small) step lenet300-small "$(at lenet300-sparse)" $learn --epochs 50 --lr 1e-3 $grid --rate-weight 6 $six ;;
-lenet300:smallest) step lenet300-smallest "$(at lenet300-sparse)" $learn --epochs 50 --lr 1e-3 $grid --rate-weight 12 $six ;;
+lenet300:small) smaller lenet300-small .9903 ;;
+lenet300:smallest) smaller lenet300-smallest .9915 ;;
+lenet5:small) smaller lenet5-small .99675 ;;
+lenet5:smallest) smaller lenet5-smallest .99737 ;;
 esac
 
 if [ "$point" = classic ]; then

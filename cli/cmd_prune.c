@@ -75,14 +75,44 @@ static bool read_layer(struct pith_stage *s, uint32_t i, const char *pattern, co
     return true;
 }
 
+/* An option of the training that was given; NULL: none. */
+static const char *for_training(const struct prune_options *o)
+{
+    const struct pith_train_opts *t = &o->stage.train;
+    struct pith_train_opts normal;
+    pith_train_opts_init(&normal, sizeof normal);
+    const struct {
+        const char *name;
+        bool given;
+    } options_of[] = {
+        {"-d", o->from.data != NULL},
+        {"--labels", o->from.labels != NULL},
+        {"--range", o->from.range != NULL},
+        {"--val", o->from.val != NULL},
+        {"--hold", o->from.hold != NULL},
+        {"--preprocess", o->from.preprocess != NULL},
+        {"--epochs", t->epochs != 1},
+        {"--lr", t->rate < normal.rate || t->rate > normal.rate},
+        {"--batch", t->batch != normal.batch},
+        {"--augment", t->augment != NULL},
+        {"--weight-decay", t->weight_decay > 0},
+        {"--teacher", o->stage.teacher != NULL},
+    };
+    for (size_t i = 0; i < sizeof options_of / sizeof *options_of; i++)
+        if (options_of[i].given)
+            return options_of[i].name;
+    return NULL;
+}
+
 static enum cli_exit read_steps(const struct prune_options *o, struct pith_stage *s)
 {
     if (s->steps && !o->train) {
         cli_error("--steps needs --train: without training between them, all steps are one");
         return EXIT_USAGE;
     }
-    if ((o->schedule && !s->steps) || (o->from.data && !o->train)) {
-        cli_error(o->schedule ? "--schedule is for --steps" : "-d is for --train");
+    const char *lost = o->train ? NULL : for_training(o);
+    if (lost || (o->schedule && !s->steps)) {
+        cli_error("%s is for %s", lost ? lost : "--schedule", lost ? "--train" : "--steps");
         return EXIT_USAGE;
     }
     if (o->schedule && strcmp(o->schedule, "linear") == 0)

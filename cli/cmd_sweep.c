@@ -250,7 +250,11 @@ static enum cli_exit wait_for(const pid_t *child, uint64_t n)
     for (uint64_t i = 0; i < n;) {
         int status;
         if (waitpid(child[i], &status, 0) < 0) {
-            for (uint64_t k = i; errno == EINTR && cli_interrupted() && !told && k < n; k++)
+            if (errno != EINTR) {
+                cli_error("cannot wait for process %" PRIu64 ": %s", i + 1, strerror(errno));
+                return EXIT_MEMORY;
+            }
+            for (uint64_t k = i; cli_interrupted() && !told && k < n; k++)
                 kill(child[k], SIGTERM);
             told = told || cli_interrupted();
             continue;
@@ -268,6 +272,8 @@ static enum cli_exit run_jobs(struct job *j)
     pid_t child[MAX_JOBS];
     uint64_t n = 0, jobs = j->o->jobs;
     fflush(stdout);
+    signal(SIGCHLD, SIG_DFL); /* a parent that ignores it hands that down, and nobody can be waited
+                                 for */
     for (; n < jobs; n++) {
         child[n] = fork();
         if (child[n] < 0)

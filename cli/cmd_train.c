@@ -36,7 +36,7 @@ static const struct cli_option options[] = {
     {0, "levels", OPTION_U32, AT(stage.train.levels), "N", "weights become k * step, |k| <= N <= 127", 1,
      127},
     {0, "rate-weight", OPTION_FLOAT, AT(stage.train.rate_weight), "L",
-     "L * mean bits of a weight joins the loss", 0, 1e6},
+     "what a bit costs: decides which weights go and which are 0", 0, 1e6},
     {0, "teacher", OPTION_TEXT, AT(stage.teacher), "MODEL", "learn its classes too; start: the model itself", 0, 0},
     {0, "checkpoint", OPTION_TEXT, AT(stage.train.checkpoint), "DIR", "keep what --resume needs there", 0,
      0},
@@ -53,6 +53,10 @@ static const struct cli_option options[] = {
     {0, "step-factor", OPTION_FLOAT, AT(stage.train.step_factor), "F",
      "--schedule steps: at each third; default 0.1", 1e-6, 1},
     {0, "momentum", OPTION_FLOAT, AT(stage.train.momentum), "M", "sgd, nesterov: default 0.9", 0, 0.9999},
+    {0, "beta1", OPTION_FLOAT, AT(stage.train.beta1), "B", "adam, adamw: of the mean; default 0.9", 0,
+     0.999999},
+    {0, "beta2", OPTION_FLOAT, AT(stage.train.beta2), "B", "of the mean square; default 0.999", 0,
+     0.999999},
     {0, "weight-decay", OPTION_FLOAT, AT(stage.train.weight_decay), "D", "default 0", 0, 10},
     {0, "clip", OPTION_FLOAT, AT(stage.train.clip_norm), "NORM", "largest norm of a gradient; default none",
      0, 1e9},
@@ -88,7 +92,7 @@ static const struct cli_option options[] = {
      100},
     {0, "prune-every", OPTION_U32, AT(stage.train.prune_every), "STEPS", "default 50", 1, 1000000},
     {0, "regrow", OPTION_FLOAT, AT(stage.train.regrow), "SHARE",
-     "of the removed weights that may come back; default 0", 0, 1},
+     "of the kept, as many of the removed may come back; default 0", 0, 1},
     {0, "bias-levels", OPTION_U32, AT(stage.train.bias_levels), "N",
      "the same as --levels of what is not a weight", 1, 127},
     {0, "softness", OPTION_FLOAT, AT(stage.train.softness), "T",
@@ -127,45 +131,27 @@ struct training {
 /* ---- options ------------------------------------------------------------------------------------
  */
 
-static enum cli_exit choose(const char *option, const char *text, const char *const *words,
-                            int *index)
-{
-    if (cli_find_word(text, words, index))
-        return EXIT_DONE;
-    cli_error("--%s '%s': see pith help train", option, text);
-    return EXIT_USAGE;
-}
-
 static enum cli_exit choose_methods(const struct train_options *o, struct pith_train_opts *t)
 {
-    static const char *const optimizers[] = {"adam", "adamw", "sgd", "nesterov", NULL};
-    static const char *const schedules[] = {"cosine", "constant", "steps", "one-cycle", NULL};
-    static const char *const losses[] = {"classes", "squares", "distill", NULL};
-    static const char *const scores[] = {"rate",  "fisher",      "magnitude",
-                                         "gates", "variational", NULL};
     static const char *const keeps[] = {"best", "last", NULL};
-    static const char *const units_words[] = {"stay", "drop", NULL};
-    int optimizer, schedule, loss, score, units, keep;
-    enum cli_exit rc = choose("optimizer", o->optimizer, optimizers, &optimizer);
-    if (!rc)
-        rc = choose("schedule", o->schedule, schedules, &schedule);
-    if (!rc)
-        rc = choose("loss", o->loss, losses, &loss);
-    if (!rc)
-        rc = choose("score", o->score, scores, &score);
-    if (!rc)
-        rc = choose("units", o->units, units_words, &units);
-    if (!rc)
-        rc = choose("keep", o->keep, keeps, &keep);
-    if (rc)
-        return rc;
-    t->optimizer = (enum pith_optimizer)optimizer;
-    t->schedule = (enum pith_schedule)schedule;
-    t->loss = (enum pith_loss)loss;
-    t->score = (enum pith_score)score;
-    t->units = (enum pith_units)units;
+    const struct {
+        const char *option, *word;
+    } chosen[] = {{"optimizer", o->optimizer},
+                  {"schedule", o->schedule},
+                  {"loss", o->loss},
+                  {"score", o->score},
+                  {"units", o->units}};
+    int keep = 0;
+    bool known = cli_find_word(o->keep, keeps, &keep);
+    if (!known)
+        cli_error("--keep '%s': see pith help train", o->keep);
+    for (size_t i = 0; i < sizeof chosen / sizeof *chosen && known; i++)
+        if (chosen[i].word && !pith_train_set_word(t, chosen[i].option, chosen[i].word)) {
+            cli_error("--%s '%s': see pith help train", chosen[i].option, chosen[i].word);
+            known = false;
+        }
     t->keep_best = keep == 0;
-    return EXIT_DONE;
+    return known ? EXIT_DONE : EXIT_USAGE;
 }
 
 /* "S=T:W", or "S:W" where both are called the same. */
@@ -191,6 +177,41 @@ static enum cli_exit read_hint(struct training *t, const char *text)
     return EXIT_DONE;
 }
 
+static bool differs(float a, float b)
+{
+    return a < b || a > b;
+}
+
+/* An option that nothing would come of, for want of another; NULL: none. */
+static const char *without_effect(const struct pith_train_opts *t)
+{
+    bool noisy = t->score == PITH_SCORE_GATES || t->score == PITH_SCORE_VARIATIONAL;
+    bool momentum = t->optimizer == PITH_SGD || t->optimizer == PITH_NESTEROV;
+    struct pith_train_opts normal;
+    pith_train_opts_init(&normal, sizeof normal);
+    if (t->regrow > 0 && !(t->sparsity > 0))
+        return "--regrow needs --sparsity";
+    if (t->score != normal.score && !(t->sparsity > 0))
+        return "--score needs --sparsity";
+    if (differs(t->prune_power, normal.prune_power) && !(t->sparsity > 0))
+        return "--prune-power needs --sparsity";
+    if (differs(t->noise_weight, normal.noise_weight) && !noisy)
+        return "--noise-weight needs --score gates or variational";
+    if (differs(t->first_step, normal.first_step) && !t->levels)
+        return "--first-step needs --levels";
+    if (differs(t->rate_ramp, normal.rate_ramp) && !(t->rate_weight > 0) && !noisy)
+        return "--rate-ramp needs --rate-weight";
+    if (differs(t->step_factor, normal.step_factor) && t->schedule != PITH_STEPS)
+        return "--step-factor needs --schedule steps";
+    if (differs(t->momentum, normal.momentum) && !momentum)
+        return "--momentum needs --optimizer sgd or nesterov";
+    if ((differs(t->beta1, normal.beta1) || differs(t->beta2, normal.beta2)) && momentum)
+        return "--beta1 and --beta2 need --optimizer adam or adamw";
+    if (t->versions && !t->augment)
+        return "--versions needs --augment";
+    return NULL;
+}
+
 /* What is wrong with the options taken together; NULL: nothing. */
 static const char *misfit(const struct train_options *o)
 {
@@ -203,20 +224,23 @@ static const char *misfit(const struct train_options *o)
         return "--until-drop needs samples to judge by: --val or --hold";
     if ((t->resume || t->checkpoint_every) && !t->checkpoint)
         return "where is the checkpoint? Give --checkpoint DIR";
-    return NULL;
+    if ((differs(t->temperature, 2) || differs(t->teacher_part, 0.7f)) && !o->stage.teacher)
+        return "--temperature and --teacher-part need a --teacher";
+    return without_effect(t);
 }
 
 static enum cli_exit read_options(struct training *t)
 {
-    const char *wrong = misfit(t->o);
+    const char *wrong = NULL;
     enum cli_exit rc = cli_check_training(&t->o->from);
-    if (rc)
-        return rc;
+    if (!rc)
+        rc = choose_methods(t->o, &t->stage->train);
+    if (!rc)
+        wrong = misfit(t->o);
     if (wrong) {
         cli_error("%s", wrong);
         return EXIT_USAGE;
     }
-    rc = choose_methods(t->o, &t->stage->train);
     for (uint32_t i = 0; i < t->o->hints.n && !rc; i++)
         rc = read_hint(t, t->o->hints.item[i]);
     return rc;
@@ -343,13 +367,28 @@ static enum cli_exit check_checkpoint(const struct train_options *o)
     return EXIT_USAGE;
 }
 
+static enum cli_exit check_softness(const struct train_options *o, const struct pith_model *m)
+{
+    for (uint32_t i = 0; i < m->n_values && o->stage.train.softness > 0; i++)
+        if (m->values[i].constant && m->values[i].constant->codebook)
+            return EXIT_DONE;
+    if (!(o->stage.train.softness > 0))
+        return EXIT_DONE;
+    cli_error("--softness is for a codebook, and the model has none: see pith help cluster");
+    return EXIT_USAGE;
+}
+
 static enum cli_exit open_and_train(struct training *t, const char *path)
 {
     enum cli_exit rc = cli_check_output(&t->o->common, t->o->init ? NULL : path);
+    if (!rc && t->o->log)
+        rc = cli_check_writable(t->o->log);
     if (!rc)
         rc = check_checkpoint(t->o);
     if (!rc)
         rc = open_model(t, path);
+    if (!rc)
+        rc = check_softness(t->o, t->m);
     if (!rc)
         rc = cli_open_training(&t->o->from, t->m, &t->train, &t->val);
     return rc ? rc : train(t);

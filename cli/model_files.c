@@ -108,6 +108,17 @@ static enum cli_exit check_folder(const char *path)
     return EXIT_IO;
 }
 
+enum cli_exit cli_check_writable(const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) != 0 || S_ISREG(st.st_mode))
+        return check_folder(path);
+    if (!S_ISDIR(st.st_mode)) /* a device or pipe is written to, never replaced */
+        return EXIT_DONE;
+    cli_error("%s is a folder", path);
+    return EXIT_IO;
+}
+
 static bool to_stdout(const struct cli_common *c)
 {
     return !c->output || strcmp(c->output, "-") == 0;
@@ -132,19 +143,11 @@ enum cli_exit cli_check_output(const struct cli_common *c, const char *input)
         cli_error("%s is input and output: give another -o", c->output);
         return EXIT_USAGE;
     }
-    if (stat(c->output, &st) == 0) {
-        if (S_ISDIR(st.st_mode)) {
-            cli_error("%s is a folder", c->output);
-            return EXIT_IO;
-        }
-        if (!S_ISREG(st.st_mode)) /* a device or pipe is written to, never replaced */
-            return EXIT_DONE;
-        if (!c->force) {
-            cli_error("%s exists: use -f to overwrite it", c->output);
-            return EXIT_USAGE;
-        }
+    if (stat(c->output, &st) == 0 && S_ISREG(st.st_mode) && !c->force) {
+        cli_error("%s exists: use -f to overwrite it", c->output);
+        return EXIT_USAGE;
     }
-    return check_folder(c->output);
+    return cli_check_writable(c->output);
 }
 
 enum cli_exit cli_write_output(const struct cli_common *c, const void *bytes, size_t n)

@@ -115,17 +115,21 @@ struct pith_stage_means {
     uint32_t start_stages; /* stages in the history of `start` (for the new entry) */
     uint32_t threads;
     void (*progress)(void *user, const struct pith_train_progress *p); /* these may be NULL */
-    bool (*stop)(void *user); /* true: the step ends at once, as after its last epoch */
+    bool (*stop)(void *user); /* true: the stage ends with PITH_ERR_ARGUMENT, without an entry */
     void *user;
 };
 
-/* As pith_stage_run, for every kind. Without data PITH_ERR_ARGUMENT for stages that train; also what
+/* As pith_stage_run, for every kind. PITH_ERR_ARGUMENT: no data for a stage that trains; a name that
+ * is not UTF-8, which no history could hold; stopped. Also what
  * pith_train and pith_evaluate return. On failure the model is as after some of its steps. */
 enum pith_status pith_stage_run_with(struct pith_model *m, const struct pith_stage *stage,
                                      const struct pith_stage_means *means,
                                      struct pith_stage_report *report, struct pith_error *err);
 /* Whether the stage needs data to train on. */
 bool pith_stage_trains(const struct pith_stage *stage);
+/* Sets what recipes call key - optimizer, schedule, loss, score, units - to what they call word.
+ * False: there is no such. */
+bool pith_train_set_word(struct pith_train_opts *opts, const char *key, const char *word);
 struct pith_pack_opts pith_stage_pack_opts(const struct pith_stage *encode);
 
 struct pith_recipe {

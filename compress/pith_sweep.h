@@ -9,8 +9,8 @@
  *       "sweep": { "stages.0.sparsity": [0.8, 0.9, 0.95], "stages.1.bits": [3, 4, 5] },
  *       "stages": [ { "do": "prune" }, { "do": "cluster" }, { "do": "encode" } ] }
  *
- * What a path leads to is put there or replaced; the object or list it lies in must be there. The
- * combinations are numbered from 0; the last key changes fastest.
+ * What a path leads to is put there or replaced; the object or list it lies in must be there, perhaps
+ * put there by a path before it. The combinations are numbered from 0; the last key changes fastest.
  *
  *     struct pith_sweep *s;
  *     pith_sweep_parse(text, n, "grid.json", &s, &err);
@@ -32,8 +32,9 @@ extern "C" {
 
 struct pith_sweep;
 
-/* Every combination must be a recipe: PITH_ERR_ARGUMENT names the first that is not; also what
- * pith_recipe_parse returns. At most 1,000,000 combinations. */
+/* Each value must make a recipe, the other paths at their first value; PITH_ERR_ARGUMENT says what is
+ * wrong with the first that does not; also what pith_recipe_parse returns. What fails in other
+ * combinations alone shows when these are run. At most 1,000,000 combinations. */
 enum pith_status pith_sweep_parse(const char *text, size_t n, const char *name,
                                   struct pith_sweep **sweep, struct pith_error *err);
 void pith_sweep_free(struct pith_sweep *sweep); /* accepts NULL */
@@ -69,7 +70,9 @@ struct pith_sweep_results {
     uint64_t n_lines, n_foreign; /* lines that are no results of a sweep, as a torn last one */
     uint32_t n;                  /* measured combinations */
     struct pith_sweep_point *point;
-    void *json; /* private */
+    void *json; /* private, as what follows */
+    uint32_t room;
+    bool sorted;
 };
 
 /* Adds the lines of text; *results begins as {0}. Of one spec and combination the last counts. */

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "format.h"
 #include "stage_json.h"
 #include "stage_run.h"
 
@@ -171,27 +172,57 @@ static enum pith_status add_history(struct pith_model *m, const struct pith_stag
     return st ? pith_error_fill(err, st, "cannot write the history: out of memory") : PITH_OK;
 }
 
+static enum pith_status check_text(const char *what, const char *text, struct pith_error *err)
+{
+    if (!text || pith_utf8_ok((const uint8_t *)text, strlen(text)))
+        return PITH_OK;
+    return pith_error_fill(err, PITH_ERR_ARGUMENT, "%s is not UTF-8, as the history must be", what);
+}
+
+/* What the history cannot hold is refused before the stage runs, not after hours. */
+static enum pith_status check_texts(const struct pith_stage *s, struct pith_error *err)
+{
+    enum pith_status st = check_text("the name of the teacher", s->teacher, err);
+    if (!st)
+        st = check_text("augment", s->train.augment, err);
+    for (uint32_t i = 0; i < s->train.n_hints && !st; i++) {
+        st = check_text("the name of a hint", s->hints[i].student, err);
+        if (!st)
+            st = check_text("the name of a hint", s->hints[i].teacher, err);
+    }
+    for (uint32_t i = 0; i < s->prune.n_layers && !st; i++)
+        st = check_text("the pattern of a layer", s->prune.layers[i].pattern, err);
+    for (uint32_t i = 0; i < s->cluster.n_layers && !st; i++)
+        st = check_text("the pattern of a layer", s->cluster.layers[i].pattern, err);
+    return st;
+}
+
+static enum pith_status run_kind(struct pith_model *m, const struct pith_stage *s,
+                                 const struct pith_stage_means *means, uint64_t seed,
+                                 struct pith_stage_report *r, struct pith_error *err)
+{
+    switch (s->kind) {
+    case PITH_STAGE_PRUNE:
+        return run_prune(m, s, means, seed, r, err);
+    case PITH_STAGE_CLUSTER:
+        return run_cluster(m, s, seed, r, err);
+    case PITH_STAGE_ENCODE:
+        return run_encode(m, s, err);
+    case PITH_STAGE_TRAIN:
+        return pith_stage_train(m, s, means, seed, &r->train, err);
+    }
+    return pith_error_fill(err, PITH_ERR_ARGUMENT, "no such kind of stage");
+}
+
 enum pith_status pith_stage_run_with(struct pith_model *m, const struct pith_stage *s,
                                      const struct pith_stage_means *means,
                                      struct pith_stage_report *report, struct pith_error *err)
 {
     struct pith_stage_report r = {0};
     uint64_t seed = s->seed ? s->seed : means->seed;
-    enum pith_status st = PITH_ERR_ARGUMENT;
-    switch (s->kind) {
-    case PITH_STAGE_PRUNE:
-        st = run_prune(m, s, means, seed, &r, err);
-        break;
-    case PITH_STAGE_CLUSTER:
-        st = run_cluster(m, s, seed, &r, err);
-        break;
-    case PITH_STAGE_ENCODE:
-        st = run_encode(m, s, err);
-        break;
-    case PITH_STAGE_TRAIN:
-        st = pith_stage_train(m, s, means, seed, &r.train, err);
-        break;
-    }
+    enum pith_status st = check_texts(s, err);
+    if (!st)
+        st = run_kind(m, s, means, seed, &r, err);
     if (!st)
         st = count_kept(m, &r, err);
     if (!st)

@@ -68,9 +68,9 @@ static json_t *member(json_t *json, const char *part, size_t len)
     return json_object_get(json, key);
 }
 
-/* Takes a reference of value. */
-static enum pith_status set_path(json_t *root, const char *path, json_t *value, const char *name,
-                                 struct pith_error *err)
+/* Puts a copy of value there: a longer path may write into it, and the spec's own stays as it is. */
+static enum pith_status set_path(json_t *root, const char *path, const json_t *value,
+                                 const char *name, struct pith_error *err)
 {
     json_t *in = root;
     const char *part = path;
@@ -78,10 +78,12 @@ static enum pith_status set_path(json_t *root, const char *path, json_t *value, 
     for (const char *dot; in && (dot = strchr(part, '.')); part = dot + 1)
         in = member(in, part, (size_t)(dot - part));
     if (json_is_object(in) && *part)
-        return json_object_set(in, part, value) ? pith_error_no_memory(err) : PITH_OK;
+        return json_object_set_new(in, part, json_deep_copy(value)) ? pith_error_no_memory(err)
+                                                                    : PITH_OK;
     if (json_is_array(in) && read_position(part, strlen(part), &position) &&
         position < json_array_size(in))
-        return json_array_set(in, position, value) ? pith_error_no_memory(err) : PITH_OK;
+        return json_array_set_new(in, position, json_deep_copy(value)) ? pith_error_no_memory(err)
+                                                                       : PITH_OK;
     return pith_error_fill(err, PITH_ERR_ARGUMENT, "%s: 'sweep' names '%.100s', which is not there",
                            name, path);
 }

@@ -10,7 +10,8 @@
 #include "error_fill.h"
 #include "sweep_spec.h"
 
-/* results->json: "spec:combination" -> the line as an object. */
+/* results->json: "spec:combination" -> the line as an object. Of a measured one "text" is what its
+ * point borrows, and "at" that point's place, until pith_sweep_front moves them. */
 static json_t *lines_of(const struct pith_sweep_results *r)
 {
     return r->json;
@@ -31,10 +32,69 @@ static bool is_result(const json_t *line)
             json_is_string(json_object_get(line, "error")));
 }
 
+static bool is_measured(const json_t *line)
+{
+    return json_object_get(line, "bytes") != NULL;
+}
+
+/* NAN where there is no such number. */
+static double number_of(const json_t *line, const char *key)
+{
+    const json_t *v = json_object_get(line, key);
+    return json_is_number(v) ? json_number_value(v) : NAN;
+}
+
+static void fill_point(struct pith_sweep_point *p, const json_t *line)
+{
+    p->params = json_string_value(json_object_get(line, "text"));
+    p->combination = (uint64_t)json_integer_value(json_object_get(line, "combination"));
+    p->bytes = (uint64_t)json_integer_value(json_object_get(line, "bytes"));
+    p->seconds = number_of(line, "seconds");
+    p->regression = json_object_get(line, "psnr") != NULL;
+    p->quality = number_of(line, p->regression ? "psnr" : "top1");
+}
+
+/* Room for one more point. */
+static bool grow(struct pith_sweep_results *r)
+{
+    struct pith_sweep_point *point;
+    uint32_t room = r->room ? 2 * r->room : 16;
+    if (r->n < r->room)
+        return true;
+    point = realloc(r->point, room * sizeof *point);
+    if (!point)
+        return false;
+    r->point = point;
+    r->room = room;
+    return true;
+}
+
+/* Takes the reference of line, a measured one, in the place of `known`, which may be NULL. Nothing
+ * changes on failure. */
+static enum pith_status add_point(struct pith_sweep_results *r, const char *key, json_t *line,
+                                  const json_t *known, struct pith_error *err)
+{
+    const json_t *place = json_object_get(known, "at");
+    uint32_t at = place ? (uint32_t)json_integer_value(place) : r->n;
+    char *params = pith_json_text(json_object_get(line, "params"), JSON_COMPACT);
+    if (!params || !grow(r) || json_object_set_new(line, "text", json_string(params)) ||
+        json_object_set_new(line, "at", json_integer(at))) {
+        free(params);
+        json_decref(line);
+        return pith_error_no_memory(err);
+    }
+    free(params);
+    if (json_object_set_new(lines_of(r), key, line))
+        return pith_error_no_memory(err);
+    fill_point(&r->point[at], line);
+    r->n += at == r->n;
+    return PITH_OK;
+}
+
 static enum pith_status add_line(struct pith_sweep_results *r, const char *text, size_t n,
                                  struct pith_error *err)
 {
-    json_t *line = NULL;
+    json_t *line = NULL, *known;
     char key[48];
     r->n_lines++;
     enum pith_status st = pith_json_load(text, n, "results", &line, NULL);
@@ -45,55 +105,31 @@ static enum pith_status add_line(struct pith_sweep_results *r, const char *text,
         json_decref(line);
         return PITH_OK;
     }
+    json_object_del(line, "at"); /* ours alone */
     format_key(key, json_string_value(json_object_get(line, "spec")),
                json_integer_value(json_object_get(line, "combination")));
-    if (json_object_get(line, "error") && json_object_get(lines_of(r), key)) {
+    known = json_object_get(lines_of(r), key);
+    if (json_object_get(line, "error") && known) {
         json_decref(line); /* what has succeeded once needs no second try */
         return PITH_OK;
     }
+    if (is_measured(line))
+        return add_point(r, key, line, known, err);
     return json_object_set_new(lines_of(r), key, line) ? pith_error_no_memory(err) : PITH_OK;
 }
 
-/* NAN where there is no such number. */
-static double number_of(const json_t *line, const char *key)
-{
-    const json_t *v = json_object_get(line, key);
-    return json_is_number(v) ? json_number_value(v) : NAN;
-}
-
-static enum pith_status add_point(struct pith_sweep_results *r, json_t *line,
-                                  struct pith_error *err)
-{
-    struct pith_sweep_point *p = &r->point[r->n];
-    char *params = pith_json_text(json_object_get(line, "params"), JSON_COMPACT);
-    if (!params || json_object_set_new(line, "text", json_string(params))) {
-        free(params);
-        return pith_error_no_memory(err);
-    }
-    free(params);
-    p->params = json_string_value(json_object_get(line, "text"));
-    p->combination = (uint64_t)json_integer_value(json_object_get(line, "combination"));
-    p->bytes = (uint64_t)json_integer_value(json_object_get(line, "bytes"));
-    p->seconds = number_of(line, "seconds");
-    p->regression = json_object_get(line, "psnr") != NULL;
-    p->quality = number_of(line, p->regression ? "psnr" : "top1");
-    r->n++;
-    return PITH_OK;
-}
-
-static enum pith_status list_points(struct pith_sweep_results *r, struct pith_error *err)
+/* Points in the order of the lines, where "at" says. */
+static void sort_back(struct pith_sweep_results *r)
 {
     const char *key;
     json_t *line;
-    enum pith_status st = PITH_OK;
-    free(r->point);
-    r->n = 0;
-    r->point = calloc(json_object_size(lines_of(r)) + 1, sizeof *r->point);
-    if (!r->point)
-        return pith_error_no_memory(err);
-    json_object_foreach(lines_of(r), key, line) if (!st && json_object_get(line, "bytes")) st =
-        add_point(r, line, err);
-    return st;
+    json_object_foreach(lines_of(r), key, line)
+    {
+        const json_t *at = json_object_get(line, "at");
+        if (at)
+            fill_point(&r->point[json_integer_value(at)], line);
+    }
+    r->sorted = false;
 }
 
 enum pith_status pith_sweep_results_add(struct pith_sweep_results *r, const char *text, size_t n,
@@ -104,6 +140,8 @@ enum pith_status pith_sweep_results_add(struct pith_sweep_results *r, const char
         r->json = json_object();
     if (!r->json)
         return pith_error_no_memory(err);
+    if (r->sorted)
+        sort_back(r);
     for (size_t at = 0; at < n && !st;) {
         const char *end = memchr(text + at, '\n', n - at);
         size_t len = end ? (size_t)(end - text) - at : n - at;
@@ -111,7 +149,7 @@ enum pith_status pith_sweep_results_add(struct pith_sweep_results *r, const char
             st = add_line(r, text + at, len, err);
         at += len + 1;
     }
-    return st ? st : list_points(r, err);
+    return st;
 }
 
 void pith_sweep_results_free(struct pith_sweep_results *r)
@@ -126,7 +164,7 @@ bool pith_sweep_done(const struct pith_sweep *s, const struct pith_sweep_results
     char mark[16], key[48];
     snprintf(mark, sizeof mark, "%08" PRIx32, s->mark);
     format_key(key, mark, (json_int_t)i);
-    return json_object_get(json_object_get(lines_of(r), key), "bytes") != NULL;
+    return is_measured(json_object_get(lines_of(r), key));
 }
 
 static double quality_of(const struct pith_sweep_point *p)
@@ -150,6 +188,7 @@ uint32_t pith_sweep_front(struct pith_sweep_results *r)
     uint32_t n = 0;
     if (r->n)
         qsort(r->point, r->n, sizeof *r->point, by_bytes);
+    r->sorted = true;
     for (uint32_t i = 0; i < r->n; i++) {
         struct pith_sweep_point p = r->point[i];
         if (n > 0 && !(quality_of(&p) > quality_of(&r->point[n - 1])))

@@ -107,6 +107,17 @@ static enum pith_status read_key(const struct json_place *p, const json_t *v,
     return st;
 }
 
+bool pith_train_set_word(struct pith_train_opts *o, const char *key, const char *word)
+{
+    for (uint32_t i = 0; i < N_KEYS; i++)
+        for (const struct json_word *w = keys[i].words; w && w->text; w++)
+            if (strcmp(keys[i].key, key) == 0 && strcmp(w->text, word) == 0) {
+                memcpy((char *)o + keys[i].offset, &w->value, sizeof w->value);
+                return true;
+            }
+    return false;
+}
+
 static enum pith_status read_hint(const struct json_place *p, json_t *object,
                                   struct pith_train_hint *h)
 {

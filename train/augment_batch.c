@@ -134,7 +134,7 @@ void pith_augment_slice(const struct augment_batch *b, uint64_t seed, uint64_t f
     if (!b->share)
         return;
     float *share = b->share + (size_t)slice * b->per_slice;
-    draw_shares(b, base, share);
+    draw_shares(b, base + (number ? number[0] : 0), share);
     pith_mix_pairs(share, b->per_slice, b->each, x->data);
 }
 

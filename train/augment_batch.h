@@ -18,7 +18,8 @@ enum pith_status pith_augment_batch_new(const char *text, const struct pith_valu
 void pith_augment_batch_free(struct augment_batch *b); /* accepts NULL */
 
 /* x: the samples of the slice, row-major. Place and seed alone decide what is drawn: sample i is at
- * place first + i, or first + number[i] where that is given. */
+ * place first + i, or first + number[i] where that is given; shares are drawn at the place of the
+ * first one. */
 void pith_augment_slice(const struct augment_batch *b, uint64_t seed, uint64_t first,
                         const uint32_t *number, uint32_t slice, struct tape_tensor *x);
 /* [per_slice]: what is left of each sample and its label; the rest is its neighbour's (number ^ 1).

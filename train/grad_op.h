@@ -88,7 +88,8 @@ struct grad_op {
     void (*forward)(struct grad_node *n);
     void (*backward)(struct grad_node *n);
     /* Batch statistics: forward_sums writes grad_own_sums of its slice; when all slices have, they
-     * are added in slice order into grad_all_sums, and forward runs. The same backward. 0: none. */
+     * are added along the tree of ranks.h into grad_all_sums, and forward runs. The same backward.
+     * 0: none. */
     uint32_t shared_sums; /* for each channel */
     void (*forward_sums)(struct grad_node *n);
     /* Of slice 0 alone, before any forward: what changes for all slices. NULL: nothing. */

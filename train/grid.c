@@ -4,6 +4,9 @@
 #include <math.h>
 #include <string.h>
 
+#define LEAST_STEP 1e-30f
+#define MOST_STEP 1e30f
+
 /* To 8 bits of mantissa, the implied one among them; half to even. */
 static float round_short(float v)
 {
@@ -15,15 +18,22 @@ static float round_short(float v)
     return v;
 }
 
+/* So that k * step and x / step are numbers, whatever the weights became. */
+static float usable(float step)
+{
+    return step < LEAST_STEP ? LEAST_STEP : step > MOST_STEP ? MOST_STEP : step;
+}
+
 void pith_grid_init(struct grid *g, uint32_t levels, float step)
 {
+    step = usable(step);
     *g = (struct grid){.levels = (int32_t)levels, .step = round_short(step), .exact = step};
 }
 
 int32_t pith_grid_level(const struct grid *g, float x, float zero)
 {
     float k = rintf(x / g->step), most = (float)g->levels;
-    if (fabsf(x) < zero * g->step)
+    if (!(fabsf(x) >= zero * g->step)) /* what is no number is 0, too */
         return 0;
     if (k == 0)
         k = copysignf(1, x);
@@ -44,6 +54,6 @@ void pith_grid_learn(struct grid *g, const struct grid_fit *fit)
     double best = fit->kk > 0 ? fit->xk / fit->kk : 0;
     if (!(best > 0) || !isfinite(best))
         return;
-    g->exact += 0.5f * ((float)best - g->exact);
+    g->exact = usable(g->exact + 0.5f * ((float)fmin(best, (double)MOST_STEP) - g->exact));
     g->step = round_short(g->exact);
 }

@@ -280,7 +280,7 @@ static void turn_noise(const struct optimizer *o, struct free_numbers *f, uint32
     f->noise->cost = (float)((double)o->opts.noise_weight * (part < ramp ? part / ramp : 1) / all);
     if (!f->noise->quiet)
         pith_noise_draw(f->noise, o->step);
-    if (o->step % o->opts.prune_every == 0)
+    if (pith_thin_due(&o->opts, o->step - 1, o->n_steps))
         pith_noise_judge(f->noise, f->value, f->value + f->p->count);
 }
 
@@ -294,7 +294,7 @@ static void thin(struct optimizer *o, uint32_t n_samples)
             f->thin->dead_below = DEAD_BELOW * f->grid->step;
     }
     pith_thin_step(o->thin, o->step - 1, o->n_steps, n_samples, o->thin_value);
-    if (o->step % o->opts.prune_every)
+    if (!pith_thin_due(&o->opts, o->step - 1, o->n_steps))
         return;
     for (uint32_t i = 0; i < o->n; i++) {
         pith_numbers_fit_grid(&o->of[i]);

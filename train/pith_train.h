@@ -15,12 +15,13 @@
  * The network may shrink while it trains. With `sparsity` weights go, little by little, those
  * whose loss costs least for each bit that the file would pay for them. With `levels` what is left
  * lies on a uniform grid whose step is learned too, and the model ends with masks and codebooks.
- * With `rate_weight` the bits of the file join the loss: one number from 10x to 1000x.
+ * With `rate_weight` bits of the file are weighed against the loss, and decide what is removed and
+ * what is rounded to zero: one number from 10x to 1000x.
  *
  * Numbers: a batch is cut into PITH_TRAIN_SLICES slices of equal size, each computed on one thread;
- * gradients and batch statistics are added in slice order. So the result is the same for every
- * number of threads (on CPUs of one ISA level), and a run continued from a checkpoint ends in the
- * same bytes as one that was not interrupted. */
+ * gradients and batch statistics are added along a fixed tree of slices. So the result is the same
+ * for every number of threads (on CPUs of one ISA level), and a run continued from a checkpoint
+ * ends in the same bytes as one that was not interrupted. */
 #ifndef PITH_TRAIN_H
 #define PITH_TRAIN_H
 
@@ -56,7 +57,7 @@ enum pith_score {
     PITH_SCORE_FISHER = 1,   /* w^2 v (optimal brain damage with the diagonal Fisher information) */
     PITH_SCORE_MAGNITUDE = 2, /* |w| */
     /* How much noise the loss lets it have, which is learned (weight_noise.h): until prune_until of
-     * the run weights are drawn anew at each step. Not with levels or codebooks. */
+     * the run weights are drawn anew at each step. With sparsity; not with levels or codebooks. */
     PITH_SCORE_GATES = 3,      /* P(gate open), L0 with hard concrete gates (Louizos et al., 2018) */
     PITH_SCORE_VARIATIONAL = 4 /* 1 / alpha of variational dropout (Molchanov et al., 2017) */
 };
@@ -111,8 +112,10 @@ struct pith_train_opts {
     const struct pith_model *teacher; /* borrowed; NULL: none */
     float temperature;                /* of the softened classes; default 2 */
     float teacher_part;               /* 0..1 of the loss that is KL to the teacher; default 0.7 */
-    uint32_t patience; /* stop after so many epochs without a better val_loss; 0: never */
-    bool keep_best;    /* with validation data: the model ends as it was at its best epoch */
+    uint32_t patience; /* stop after so many epochs without a better val_loss, counted from the
+                          first epoch that has the sparsity asked for; 0: never */
+    bool keep_best;    /* with validation data: the model ends as it was at its best epoch, of those
+                          that have the sparsity asked for; at its last one where there is none */
     void (*progress)(void *user, const struct pith_train_progress *p);
     bool (*stop)(void *user); /* asked after each step; true: finish as if it were the last epoch */
     void *user;
@@ -126,17 +129,19 @@ struct pith_train_opts {
     float prune_until;  /* 0..1; default 0.8 */
     float prune_power;  /* kept(t) = target + (start - target) (1 - t / prune_until)^power in the
                            logarithm of the counts; default 1.5 */
-    uint32_t prune_every; /* steps; default 50 */
+    uint32_t prune_every; /* steps; default 50; also at the first step from prune_until on */
     enum pith_units units; /* what becomes of those that nobody reads, in the end */
-    float regrow;       /* 0..1: of the removed weights, this share may come back where its gradient
-                           is largest (dynamic network surgery, Guo et al., 2016); default 0 */
+    float regrow;       /* 0..1: of the weights that stay by count, this share gives its place to
+                           removed ones whose gradient is largest (dynamic network surgery, Guo et
+                           al., 2016); falls to 0 at prune_until; default 0 */
     uint32_t levels;    /* 1..127: weights are k * step, |k| <= levels; 0: any float */
     uint32_t bias_levels; /* the same of what is not a weight; 0: any float */
     float softness;     /* >= 0: with a codebook, weights begin between its centroids and settle by
                            prune_until of the run (soft_assign.h); temperature at first, in squared
                            distances of neighbouring centroids, as 0.2; 0: assigned once for all */
     float first_step;   /* step at first, in mean |w| of a tensor; default 0.7 */
-    float rate_weight;  /* lambda >= 0: this times the mean bits of a weight joins the loss */
+    float rate_weight;  /* lambda >= 0: what one bit of a weight, on the mean, is worth in loss. It
+                           decides which weights go and which latent ones are 0; none is pulled */
     float rate_ramp;    /* 0..1: share of the run in which lambda rises from 0; default 0.2 */
 
     /* Going on after a break. */

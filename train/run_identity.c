@@ -109,8 +109,8 @@ static enum pith_status add_data(struct text *t, const char *what, struct pith_d
     if (!data)
         return PITH_OK;
     uint64_t n = pith_data_count(data), elems = pith_data_elems(data), h = hash_start;
-    const uint64_t sample[] = {0, n / 2, n - 1};
-    float *x = malloc((size_t)(elems + 1) * sizeof *x);
+    const uint64_t sample[] = {0, n / 2, n - 1}, targets = pith_data_target_elems(data);
+    float *x = malloc((size_t)((elems > targets ? elems : targets) + 1) * sizeof *x);
     enum pith_status status =
         x ? PITH_OK : pith_error_set(err, PITH_ERR_MEMORY, "not enough memory to train");
     for (size_t i = 0; i < sizeof sample / sizeof *sample && !status && n; i++) {
@@ -119,6 +119,10 @@ static enum pith_status add_data(struct text *t, const char *what, struct pith_d
             continue;
         int64_t label = pith_data_labelled(data) ? pith_data_label(data, sample[i]) : 0;
         h = hash(hash(h, x, (size_t)elems * sizeof *x), &label, sizeof label);
+        if (targets)
+            status = pith_data_read_target(data, sample[i], x);
+        if (targets && !status)
+            h = hash(h, x, (size_t)targets * sizeof *x);
     }
     free(x);
     add(t, "%s %" PRIu64 " samples %016" PRIx64 "\n", what, n, h);
@@ -174,7 +178,10 @@ static void add_options(struct text *t, const struct pith_train_opts *opts)
             add(t, "%s %s\n", option[i].name, *(const bool *)at ? "yes" : "no");
         }
     }
-    add(t, "augment %.400s\n", opts->augment ? opts->augment : "none");
+    const char *augment = opts->augment ? opts->augment : "none";
+    add(t, "augment %.400s\n", augment);
+    if (strlen(augment) > 400)
+        add(t, "augment, all of it %016" PRIx64 "\n", hash(hash_start, augment, strlen(augment)));
     add(t, "versions %" PRIu32 "\n", opts->versions);
     for (uint32_t i = 0; i < opts->n_hints; i++)
         add(t, "hint %.200s from %.200s times %.9g\n", opts->hints[i].student,

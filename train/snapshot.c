@@ -6,11 +6,13 @@
 
 struct snapshot {
     struct parts {
+        enum pith_type type; /* of every value: shapes are inferred anew when units go */
+        uint32_t rank, dim[PITH_MAX_RANK];
+        uint64_t count; /* of a constant */
         uint8_t *mask;
-        struct pith_codebook *codebook;
-    } * of;         /* [n_values] where they lie is the model's */
-    uint8_t *bytes; /* what stands there */
-    size_t n;
+        struct pith_codebook *codebook, had; /* had: its sizes, and where its parts lie */
+    } * of;                                  /* [n_values] where they lie is the model's */
+    uint8_t *bytes;                          /* what stands there */
 };
 
 /* Calls move(model's bytes, snapshot's bytes, n) for every part, and counts them. */
@@ -46,6 +48,34 @@ static void put_back(void *model, void *snapshot, size_t n)
     memcpy(model, snapshot, n);
 }
 
+static struct parts parts_of(const struct pith_value *v)
+{
+    struct parts p = {.type = v->type, .rank = v->rank};
+    memcpy(p.dim, v->dim, sizeof p.dim);
+    if (!v->constant)
+        return p;
+    p.count = v->constant->count;
+    p.mask = v->constant->mask;
+    p.codebook = v->constant->codebook;
+    if (p.codebook)
+        p.had = *p.codebook;
+    return p;
+}
+
+static void put_parts_back(const struct parts *p, struct pith_value *v)
+{
+    v->type = p->type;
+    v->rank = p->rank;
+    memcpy(v->dim, p->dim, sizeof p->dim);
+    if (!v->constant)
+        return;
+    v->constant->count = p->count;
+    v->constant->mask = p->mask;
+    v->constant->codebook = p->codebook;
+    if (p->codebook)
+        *p->codebook = p->had;
+}
+
 enum pith_status pith_snapshot_take(struct snapshot *s, const struct pith_model *m)
 {
     size_t n = walk(m, NULL, NULL);
@@ -53,10 +83,8 @@ enum pith_status pith_snapshot_take(struct snapshot *s, const struct pith_model 
     if (!bytes)
         return PITH_ERR_MEMORY;
     s->bytes = bytes;
-    s->n = n;
     for (uint32_t i = 0; i < m->n_values; i++)
-        if (m->values[i].constant)
-            s->of[i] = (struct parts){m->values[i].constant->mask, m->values[i].constant->codebook};
+        s->of[i] = parts_of(&m->values[i]);
     walk(m, bytes, keep);
     return PITH_OK;
 }
@@ -86,15 +114,6 @@ void pith_snapshot_free(struct snapshot *s)
 void pith_snapshot_restore(const struct snapshot *s, struct pith_model *m)
 {
     for (uint32_t i = 0; i < m->n_values; i++)
-        if (m->values[i].constant) {
-            m->values[i].constant->mask = s->of[i].mask;
-            m->values[i].constant->codebook = s->of[i].codebook;
-        }
+        put_parts_back(&s->of[i], &m->values[i]);
     walk(m, s->bytes, put_back);
-}
-
-void *pith_snapshot_bytes(struct snapshot *s, size_t *n)
-{
-    *n = s->n;
-    return s->bytes;
 }

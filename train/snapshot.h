@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* snapshot.h - the floats of a model as they were, with their masks and codebooks: what training
- * may change. */
+/* snapshot.h - the floats of a model as they were, with their masks, codebooks and shapes: what
+ * training may change. Nodes stay, and no constant may have grown. */
 #ifndef SNAPSHOT_H
 #define SNAPSHOT_H
 
@@ -14,7 +14,4 @@ void pith_snapshot_free(struct snapshot *s); /* accepts NULL */
 /* Again, of the same model. PITH_ERR_MEMORY: as it was. */
 enum pith_status pith_snapshot_take(struct snapshot *s, const struct pith_model *m);
 void pith_snapshot_restore(const struct snapshot *s, struct pith_model *m);
-/* Its content without masks and codebooks that come and go: for a checkpoint of the same run. */
-void *pith_snapshot_bytes(struct snapshot *s, size_t *n);
-
 #endif

@@ -12,8 +12,8 @@
  *
  * A batch is PITH_TRAIN_SLICES slices, each with values of its own at a batch of batch / slices.
  * Node after node, all slices (threads take slices); so batch normalisation can add its sums over
- * slices, in slice order, between two halves of its work. A parameter's gradient is kept for each
- * slice and added up in slice order at the end.
+ * slices, along the tree of ranks.h, between two halves of its work. A parameter's gradient is kept
+ * for each slice and added up along the same tree at the end.
  *
  * Layout: values that a convolution, pool or batch normalisation touches are stored channels last
  * ([N, spatial..., C]), which the primitives are fastest with; shapes stay the model's. Everything

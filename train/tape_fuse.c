@@ -11,7 +11,7 @@
 
 struct readers {
     uint32_t *n;    /* [n_values] nodes, conversions and others that read it */
-    uint32_t *step; /* [n_values] one of them */
+    uint32_t *step; /* [n_values] a node's among them; UINT32_MAX: none */
     bool *gone;     /* [n_steps] now part of another */
 };
 
@@ -22,6 +22,8 @@ static enum pith_status count_readers(struct tape *t, struct readers *r)
     r->gone = pith_tape_take(t, t->n_steps + 1u, sizeof *r->gone);
     if (!r->n || !r->step || !r->gone)
         return PITH_ERR_MEMORY;
+    for (uint32_t v = 0; v < t->n_values; v++)
+        r->step[v] = UINT32_MAX;
     for (uint32_t i = 0; i < t->n_steps; i++) {
         const struct tape_step *step = &t->step[i];
         const struct pith_node *node = &t->m->nodes[step->at];
@@ -44,8 +46,11 @@ static enum pith_status count_readers(struct tape *t, struct readers *r)
 static struct tape_step *only_reader(const struct tape *t, const struct readers *r, uint32_t value,
                                      uint32_t op, enum tape_layout layout)
 {
-    struct tape_step *step = &t->step[r->step[value]];
-    if (r->n[value] != 1 || r->gone[r->step[value]] || step->converts || step->rectifies)
+    uint32_t at = r->step[value];
+    if (r->n[value] != 1 || at == UINT32_MAX || r->gone[at])
+        return NULL;
+    struct tape_step *step = &t->step[at];
+    if (step->converts || step->rectifies)
         return NULL;
     const struct pith_node *node = &t->m->nodes[step->at];
     bool fits = node->op == op && step->layout == layout && t->primary[node->out[0]] == layout;

@@ -244,7 +244,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The score below which weights go so that `keep` are left. */
+/* The score below which weights go so that `keep` are left, at least one. */
 static float limit_for(struct thinning *h, uint64_t keep, float *const *value)
 {
     uint64_t n = 0;
@@ -255,7 +255,7 @@ static float limit_for(struct thinning *h, uint64_t keep, float *const *value)
     if (keep >= n)
         return 0;
     qsort(h->score, (size_t)n, sizeof *h->score, ascending);
-    return h->score[n - keep];
+    return h->score[n - (keep ? keep : 1)];
 }
 
 static void remove_below(struct thinning *h, float limit, float *const *value)
@@ -396,15 +396,24 @@ static uint64_t target(const struct thinning *h, double part)
     return (uint64_t)(exp(log(end) + (log(start) - log(end)) * left) + 0.5);
 }
 
-static void thin_by_count(struct thinning *h, double part, float *const *value)
+/* How many of `keep` are to be others than those that are worth most. */
+static uint64_t places_for_others(const struct thinning *h, uint64_t keep, double part)
 {
-    uint64_t keep = target(h, part), back = 0;
     double left = 1 - part / (double)h->opts.prune_until;
-    if (h->opts.regrow > 0 && left > 0)
-        back = (uint64_t)((double)keep * (double)h->opts.regrow * left);
-    remove_below(h, limit_for(h, keep - back, value), value);
-    if (back)
-        grow(h, back, value);
+    return h->opts.regrow > 0 && left > 0 ? (uint64_t)((double)keep * (double)h->opts.regrow * left)
+                                          : 0;
+}
+
+/* The count is reached at once where the schedule ends; where no step would ever be due, the last
+ * one is. */
+bool pith_thin_due(const struct pith_train_opts *opts, uint64_t step, uint64_t n_steps)
+{
+    double until = (double)opts->prune_until;
+    bool ends =
+        (double)(step + 1) / (double)n_steps >= until && (double)step / (double)n_steps < until;
+    bool only = step + 1 == n_steps && n_steps < opts->prune_every;
+    return (step + 1) % opts->prune_every == 0 || (ends && opts->sparsity > 0) ||
+           (only && opts->rate_weight > 0);
 }
 
 void pith_thin_step(struct thinning *h, uint64_t step, uint64_t n_steps, uint32_t n_samples,
@@ -412,15 +421,19 @@ void pith_thin_step(struct thinning *h, uint64_t step, uint64_t n_steps, uint32_
 {
     double part = (double)(step + 1) / (double)n_steps;
     h->observed++;
-    if ((step + 1) % h->opts.prune_every)
+    if (!pith_thin_due(&h->opts, step, n_steps))
         return;
     double ramp = (double)h->opts.rate_ramp;
     double lambda = (double)h->opts.rate_weight * (part < ramp ? part / ramp : 1);
+    uint64_t keep = h->opts.sparsity > 0 ? target(h, part) : 0;
+    uint64_t back = places_for_others(h, keep, part);
     if (h->opts.sparsity > 0)
-        thin_by_count(h, part, value);
+        remove_below(h, limit_for(h, keep - back, value), value);
     if (lambda > 0)
         remove_dear(h, lambda, n_samples, value);
     remove_small(h, value);
+    if (back) /* they begin at 0: what goes because it is small or dear has gone before */
+        grow(h, back, value);
     drop_dead_units(h);
     for (uint32_t i = 0; i < h->n_weights; i++)
         update_bits(&h->of[i]);

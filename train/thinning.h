@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* thinning.h - which weights stay: removed little by little while the network trains.
  *
- * Every opts->prune_every steps the weights with the least score go, until as many are left as the
- * schedule says (sparsity), and those that cost more bits than they are worth (rate_weight). A unit
- * that reads nothing or that nobody reads goes whole, with its bias.
+ * Every opts->prune_every steps, and where the schedule ends, the weights with the least score go,
+ * until as many are left as the schedule says (sparsity), and those that cost more bits than they
+ * are worth (rate_weight). A unit that reads nothing or that nobody reads goes whole, with its
+ * bias.
  *
  * The score is the loss that a removal costs, to second order with the diagonal Fisher information
  * (LeCun et al., 1990), for each bit that it saves: 0.5 v w^2 / c. c is what an adaptive coder with
@@ -45,6 +46,8 @@ void pith_thin_free(struct thinning *h); /* accepts NULL */
 struct thin_tensor *pith_thin_tensors(struct thinning *h, uint32_t *n);
 /* Of the mean gradient of a batch, grad [count], elements begin .. end. */
 void pith_thin_observe(struct thin_tensor *w, uint64_t begin, uint64_t end, const float *grad);
+/* Whether weights go after step `step` of n_steps. */
+bool pith_thin_due(const struct pith_train_opts *opts, uint64_t step, uint64_t n_steps);
 /* After step `step` of n_steps: value[i]: the numbers of tensor i. */
 void pith_thin_step(struct thinning *h, uint64_t step, uint64_t n_steps, uint32_t n_samples,
                     float *const *value);

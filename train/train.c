@@ -19,7 +19,8 @@
 /* ---- epochs -------------------------------------------------------------------------------------
  */
 
-/* An epoch before the last removals has more weights than were asked for. */
+/* An epoch before the last removals has more weights than were asked for; they are due at the first
+ * step that is so far on. */
 static bool thin_enough(const struct run *r)
 {
     double part = (double)r->step / (double)r->n_steps;
@@ -36,7 +37,31 @@ static bool good_enough(const struct run *r, const struct pith_train_progress *p
 static double objective(const struct run *r, const struct pith_train_progress *p)
 {
     double bits = r->opts->rate_weight > 0 && r->opts->levels ? 8 * p->bytes : 0;
+    if (!(bits > 0) || r->result->n_weights == 0)
+        return p->val_loss;
     return p->val_loss + (double)r->opts->rate_weight * bits / (double)r->result->n_weights;
+}
+
+static void take_result(const struct run *r, const struct pith_train_progress *p)
+{
+    r->result->loss = p->loss;
+    r->result->accuracy = p->accuracy;
+    r->result->val_loss = p->val_loss;
+    r->result->val_accuracy = p->val_accuracy;
+    r->result->kept = p->kept;
+    r->result->bytes = p->bytes;
+}
+
+/* Whether the epoch is the best so far. Patience counts from there, or from the first epoch that is
+ * thin enough to be it. */
+static bool is_best(struct run *r, const struct pith_train_progress *p)
+{
+    bool best = thin_enough(r) && objective(r, p) < r->best_loss;
+    if (best)
+        r->best_loss = objective(r, p);
+    if (best || (thin_enough(r) && r->patient_from == 0))
+        r->patient_from = p->epoch;
+    return best;
 }
 
 static enum pith_status close_epoch(struct run *r, struct pith_train_progress *p, double samples)
@@ -56,19 +81,13 @@ static enum pith_status close_epoch(struct run *r, struct pith_train_progress *p
         if (status)
             return status;
     }
-    bool better = !r->opts->keep_best || good_enough(r, p) ||
-                  (thin_enough(r) && objective(r, p) < r->best_loss);
+    bool taken = is_best(r, p) || !r->opts->keep_best || good_enough(r, p);
     r->result->epochs = p->epoch;
-    if (!better)
+    if (taken || r->result->best_epoch == 0) /* where none is ever taken, the last one counts */
+        take_result(r, p);
+    if (!taken)
         return PITH_OK;
-    r->best_loss = objective(r, p);
     r->result->best_epoch = p->epoch;
-    r->result->loss = p->loss;
-    r->result->accuracy = p->accuracy;
-    r->result->val_loss = p->val_loss;
-    r->result->val_accuracy = p->val_accuracy;
-    r->result->kept = p->kept;
-    r->result->bytes = p->bytes;
     if ((r->opts->keep_best && pith_snapshot_take(r->best, r->m)) ||
         (r->opts->keep_best && r->checkpoint && pith_model_state_save(r->m, &r->best_state)))
         return pith_run_no_memory(r);
@@ -114,8 +133,8 @@ static enum pith_status train_epoch(struct run *r, bool *stop)
         r->past[r->epoch - 1] = p;
     if (r->opts->progress)
         r->opts->progress(r->opts->user, &p);
-    r->over = good_enough(r, &p) ||
-              (r->opts->patience && r->epoch - r->result->best_epoch >= r->opts->patience);
+    r->over = good_enough(r, &p) || (r->opts->patience && r->patient_from &&
+                                     r->epoch - r->patient_from >= r->opts->patience);
     if (*stop)
         return PITH_OK;
     r->epoch++;
@@ -130,8 +149,10 @@ static enum pith_status train_epochs(struct run *r)
     bool stop = false;
     while (r->epoch <= r->opts->epochs && !r->over && !status && !stop)
         status = train_epoch(r, &stop);
-    if (!status && r->opts->keep_best)
+    if (!status && r->opts->keep_best && r->result->best_epoch)
         pith_snapshot_restore(r->best, r->m);
+    else if (!status)
+        r->result->best_epoch = r->result->epochs;
     return status;
 }
 
@@ -209,7 +230,7 @@ static enum pith_status open_run(struct run *r, struct pith_data *train)
     if (!status)
         status = open_answers(r);
     const struct pith_value *y = &r->m->values[r->scores];
-    uint32_t classes = r->opts->loss == PITH_CROSS_ENTROPY ? y->dim[y->rank - 1] : 0;
+    uint32_t classes = !status && r->opts->loss == PITH_CROSS_ENTROPY ? y->dim[y->rank - 1] : 0;
     if (!status)
         status = pith_batch_new(train, r->opts->batch / PITH_TRAIN_SLICES, classes,
                                 r->opts->loss == PITH_SQUARED_ERROR, &r->batch, r->err);
@@ -217,7 +238,7 @@ static enum pith_status open_run(struct run *r, struct pith_data *train)
         status = pith_error_set(r->err, PITH_ERR_MEMORY, "not enough memory to train");
     status = pith_ranks_agree(r->opts->ranks, status, r->err);
     if (!status)
-        status = pith_run_open_checkpoint(r, train);
+        status = pith_ranks_agree(r->opts->ranks, pith_run_open_checkpoint(r, train), r->err);
     if (status)
         return status;
     r->n_steps = pith_batch_count(r->batch) * r->opts->epochs;
@@ -248,8 +269,9 @@ enum pith_status pith_train(struct pith_model *m, struct pith_data *train, struc
     }
     if (!status)
         status = train_epochs(&r);
-    if (!status && (o.sparsity > 0 || o.rate_weight > 0))
-        status = pith_order_units(m);
+    bool shrinks = o.sparsity > 0 || o.rate_weight > 0 || o.units == PITH_UNITS_DROP;
+    if (!status && shrinks && pith_order_units(m))
+        status = pith_run_no_memory(&r);
     if (!status && o.units == PITH_UNITS_DROP)
         status = pith_drop_units(m, &made.dropped, err);
     if (status && r.before)

@@ -54,11 +54,39 @@ static bool share(float v)
     return v >= 0 && v <= 1;
 }
 
+/* Below 0: as an int, which a caller may have put there, it is above too. */
+static bool known(uint32_t value, uint32_t last)
+{
+    return value <= last;
+}
+
+static bool words_known(const struct pith_train_opts *o)
+{
+    return known(o->optimizer, PITH_NESTEROV) && known(o->schedule, PITH_ONE_CYCLE) &&
+           known(o->loss, PITH_DISTILL) && known(o->score, PITH_SCORE_VARIATIONAL) &&
+           known(o->units, PITH_UNITS_DROP);
+}
+
+static bool is_noisy(const struct pith_train_opts *o)
+{
+    return o->score == PITH_SCORE_GATES || o->score == PITH_SCORE_VARIATIONAL;
+}
+
+static bool has_codebook(const struct pith_model *m)
+{
+    for (uint32_t i = 0; i < m->n_values; i++)
+        if (m->values[i].constant && m->values[i].constant->codebook)
+            return true;
+    return false;
+}
+
 enum pith_status pith_run_check_opts(const struct run *r)
 {
     const struct pith_train_opts *o = r->opts;
     const char *wrong = NULL;
-    if (o->epochs == 0)
+    if (!words_known(o))
+        wrong = "an optimizer, schedule, loss, score or way with units that is not known";
+    else if (o->epochs == 0)
         wrong = "epochs must be at least 1";
     else if (o->batch == 0 || o->batch % PITH_TRAIN_SLICES)
         wrong = "the batch must be a multiple of 8";
@@ -67,12 +95,14 @@ enum pith_status pith_run_check_opts(const struct run *r)
     else if (!(o->momentum >= 0 && o->momentum < 1) || !(o->beta1 >= 0 && o->beta1 < 1) ||
              !(o->beta2 >= 0 && o->beta2 < 1) || !(o->average >= 0 && o->average < 1))
         wrong = "momentum, betas and average must be in 0..1, below 1";
-    else if (!(o->weight_decay >= 0) || !(o->clip_norm >= 0))
+    else if (!(o->weight_decay >= 0) || !(o->clip_norm >= 0) || !isfinite(o->weight_decay))
         wrong = "weight decay and gradient norm must not be negative";
+    else if (!(o->step_factor >= 0) || !isfinite(o->step_factor))
+        wrong = "the factor of a schedule of steps must not be negative";
     else if (!share(o->smoothing) || !share(o->teacher_part) ||
              !(o->warm_up >= 0 && o->warm_up < 1))
         wrong = "smoothing, teacher part and warm-up must be in 0..1";
-    else if (o->teacher && !(o->temperature > 0))
+    else if (o->teacher && (!(o->temperature > 0) || !isfinite(o->temperature)))
         wrong = "the temperature must be above 0";
     else if (o->loss == PITH_DISTILL && !o->teacher)
         wrong = "distillation needs a teacher";
@@ -85,9 +115,12 @@ enum pith_status pith_run_check_opts(const struct run *r)
         wrong = "prune_every and prune_power must be above 0, regrow and rate_ramp in 0..1";
     else if (o->levels > 127 || o->bias_levels > 127 || !(o->first_step > 0))
         wrong = "a grid has at most 127 levels, and its first step is above 0";
-    else if ((o->score == PITH_SCORE_GATES || o->score == PITH_SCORE_VARIATIONAL) &&
-             (o->levels || !(o->noise_weight >= 0) || !isfinite(o->noise_weight)))
+    else if (is_noisy(o) && (o->levels || !(o->noise_weight >= 0) || !isfinite(o->noise_weight)))
         wrong = "gates and variational dropout are without levels, their weight not negative";
+    else if (is_noisy(o) && !(o->sparsity > 0))
+        wrong = "gates and variational dropout say what goes: they need a sparsity";
+    else if (is_noisy(o) && has_codebook(r->m))
+        wrong = "gates and variational dropout are not for weights with a codebook";
     else if (!(o->softness >= 0) || !isfinite(o->softness))
         wrong = "softness must not be negative";
     else if (!(o->rate_weight >= 0) || !isfinite(o->rate_weight))
@@ -99,6 +132,8 @@ enum pith_status pith_run_check_opts(const struct run *r)
         wrong = "going on needs the folder of the checkpoint";
     else if ((o->keep_best || o->patience) && !r->val)
         wrong = "keeping the best epoch needs validation data";
+    else if (isnan(o->enough))
+        wrong = "the accuracy that is enough must be a number";
     return wrong ? pith_error_set(r->err, PITH_ERR_ARGUMENT, "%s", wrong) : PITH_OK;
 }
 

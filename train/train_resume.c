@@ -61,6 +61,7 @@ static void add_state(struct run *r)
     pith_checkpoint_add(c, "sum", 0, &r->sum, sizeof r->sum);
     pith_checkpoint_add(c, "right", 0, &r->right, sizeof r->right);
     pith_checkpoint_add(c, "best loss", 0, &r->best_loss, sizeof r->best_loss);
+    pith_checkpoint_add(c, "patient from", 0, &r->patient_from, sizeof r->patient_from);
     pith_checkpoint_add(c, "result", 0, r->result, sizeof *r->result);
     pith_checkpoint_add(c, "past", 0, r->past, r->opts->epochs * sizeof *r->past);
     for (uint32_t i = 0; i < n; i++)

@@ -32,9 +32,10 @@ struct run {
     struct optimizer *optimizer;
     struct snapshot *before, *best;
     uint64_t step, n_steps;
-    uint32_t epoch; /* from 1 */
-    uint64_t done;  /* batches of the epoch */
-    bool over;      /* by what the options say, before the last epoch */
+    uint32_t epoch;        /* from 1 */
+    uint64_t done;         /* batches of the epoch */
+    uint32_t patient_from; /* epoch; 0: none that could be kept yet */
+    bool over;             /* by what the options say, before the last epoch */
     double sum, best_loss;
     uint64_t right;
     struct checkpoint *checkpoint;              /* NULL: none are written */

@@ -50,8 +50,11 @@ static uint32_t bias_of(const struct pith_model *m, const struct pith_weight_ref
     uint32_t b = node->n_in > 2 ? node->in[2] : PITH_VALUE_NONE;
     const struct pith_const *c = b == PITH_VALUE_NONE ? NULL : m->values[b].constant;
     bool rows = ref->op == PITH_OP_CONV || ref->op == PITH_OP_GEMM;
-    return rows && c && c->count == ref->rows && m->values[b].type == PITH_F32 ? b
-                                                                               : PITH_VALUE_NONE;
+    if (!rows || !c || m->values[b].type != PITH_F32 || m->values[b].rank == 0)
+        return PITH_VALUE_NONE;
+    /* [N], or [1, N] of a Gemm: not [N, 1], which is one for each sample */
+    uint32_t last = m->values[b].dim[m->values[b].rank - 1];
+    return c->count == ref->rows && last == ref->rows ? b : PITH_VALUE_NONE;
 }
 
 /* Rows are outputs, and each column is read by all of them. */

@@ -184,7 +184,7 @@ static uint64_t drop_of_layer(struct pith_model *m, const struct pith_weight_ref
     makes->dim[0] = (uint32_t)keep;
     if (link->bias != PITH_VALUE_NONE) {
         cut_units(m->values[link->bias].constant, 1, units, keep);
-        m->values[link->bias].dim[0] = (uint32_t)keep;
+        m->values[link->bias].dim[m->values[link->bias].rank - 1] = (uint32_t)keep;
     }
     cut_units(reads->constant, rows, units, keep);
     reads->dim[1] = (uint32_t)(reads->dim[1] / units * keep);

@@ -15,7 +15,7 @@ enum pith_status pith_order_units(struct pith_model *m);
 
 /* Takes units out that nobody reads, where they come last in their layer: rows, biases and columns
  * go, the network computes the same with smaller matrices. *n_dropped may be NULL. PITH_ERR_MEMORY:
- * the model is as it was. */
+ * the model is as it was. What pith_model_infer_shapes says: it is in pieces. */
 enum pith_status pith_drop_units(struct pith_model *m, uint64_t *n_dropped, struct pith_error *err);
 
 #endif

@@ -24,6 +24,7 @@ struct validation {
     const struct teacher_answers *answers;
     float **collected;              /* log_p of all samples goes there; NULL: they are judged */
     const struct pith_ranks *ranks; /* each takes some of the batches */
+    bool met;                       /* the ranks have, before the samples */
     double sum;
     uint64_t right;
 };
@@ -157,9 +158,13 @@ static enum pith_status with_buffers(struct validation *v, struct pith_error *er
         *v->collected =
             calloc((size_t)pith_data_count(v->data) * (out / v->batch) + 1, sizeof **v->collected);
     if (v->target && v->gradient && v->log_p && (!v->collected || *v->collected))
-        status = run_all(v, err);
+        status = PITH_OK;
     else
         pith_error_set(err, status, "not enough memory to validate");
+    status = pith_ranks_agree(v->ranks, status, err);
+    v->met = true;
+    if (!status)
+        status = run_all(v, err);
     free(v->target);
     free(v->gradient);
     free(v->log_p);
@@ -205,6 +210,7 @@ static enum pith_status open_and_run(struct validation *v, const struct pith_buf
     return status;
 }
 
+/* Ranks meet once before the samples: those that get there, and those that do not. */
 static enum pith_status pack_and_run(struct validation *v, const struct pith_model *m,
                                      uint32_t threads, struct pith_error *err)
 {
@@ -215,13 +221,13 @@ static enum pith_status pack_and_run(struct validation *v, const struct pith_mod
     opts.batch = v->batch;
     enum pith_status status = pith_model_pack(m, NULL, &file, err);
     if (status)
-        return status;
+        return pith_ranks_agree(v->ranks, status, err);
     status = pith_threads_start(&opts, threads);
     if (!status)
         status = open_and_run(v, &file, &opts, err);
     pith_threads_stop(&opts);
     pith_buffer_free(&file);
-    return status;
+    return v->met ? status : pith_ranks_agree(v->ranks, status, err);
 }
 
 enum pith_status pith_teacher_answers(const struct pith_model *teacher, struct pith_data *data,

@@ -40,6 +40,13 @@ sweep --append torn.jsonl -j 2 >front2 2>err || complain "a torn file stops a sw
 grep -q "1 of 7 lines are no results" err || complain "nothing said of the torn line: $(cat err)"
 cmp -s front front2 || complain "a torn file gives another front"
 
+# whoever started it does not care for its children
+timeout -s KILL 60 python3 -c 'import os, signal, sys
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+os.execvp(sys.argv[1], sys.argv[1:])' pith sweep grid.json net.pith -d $test -T 1 -q --append orphans.jsonl \
+    -j 2 >front3 || complain "-j fails where SIGCHLD is ignored"
+cmp -s front front3 || complain "another front where SIGCHLD is ignored"
+
 # another network: nothing counts as done
 expect 0 pith init digits --seed 3 --preprocess scale=1/255 -q -o other.pith
 [ "$(pith sweep grid.json other.pith -n --append two.jsonl | grep -c done)" -eq 0 ] ||

@@ -50,6 +50,31 @@ static void the_last_key_changes_fastest(void **state)
     pith_sweep_free(s);
 }
 
+/* A path that leads into what another one put there: each combination has its own copy of it. */
+static void a_value_stays_as_the_spec_has_it(void **state)
+{
+    (void)state;
+    struct pith_sweep *s =
+        parse("{\"pith\":1,\"sweep\":{\"stages.0\":[{\"do\":\"prune\",\"layers\":{\"a\":0.1}}],"
+              "\"stages.0.layers.b\":[0.2,0.3]},\"stages\":[{\"do\":\"prune\"},{\"do\":\"encode\"}]}");
+    for (uint64_t i = 0; i < 2; i++) {
+        char wanted[160];
+        struct pith_recipe *r = NULL;
+        assert_int_equal(pith_sweep_recipe(s, i, &r, NULL), PITH_OK);
+        assert_int_equal(r->stages[0].prune.n_layers, 2);
+        assert_true(r->stages[0].prune.layers[1].value == (i ? 0.3 : 0.2));
+        char *params = pith_sweep_params(s, i);
+        snprintf(wanted, sizeof wanted,
+                 "{\"stages.0\":{\"do\":\"prune\",\"layers\":{\"a\":0.1}},"
+                 "\"stages.0.layers.b\":%s}",
+                 i ? "0.3" : "0.2");
+        assert_string_equal(params, wanted);
+        free(params);
+        pith_recipe_free(r);
+    }
+    pith_sweep_free(s);
+}
+
 #define WITH(sweep)                                                                                \
     "{\"pith\":1,\"sweep\":" sweep ",\"stages\":[{\"do\":\"prune\"},{\"do\":\"encode\"}]}"
 
@@ -196,6 +221,27 @@ static void the_last_result_counts(void **state)
     pith_sweep_results_free(&r);
 }
 
+/* Finding the front moves the points; lines that come later find theirs all the same. */
+static void results_go_on_behind_a_front(void **state)
+{
+    (void)state;
+    struct pith_sweep_results r = {0};
+    add(&r, LINE("aa", "0", "\"bytes\":300,\"top1\":0.5")
+                LINE("aa", "1", "\"error\":\"no\"") LINE("aa", "2", "\"bytes\":100,\"top1\":0.25"));
+    assert_int_equal(pith_sweep_front(&r), 2);
+    assert_int_equal(r.point[0].combination, 2);
+    add(&r, LINE("aa", "0", "\"bytes\":50,\"top1\":0.75")
+                LINE("aa", "1", "\"bytes\":40,\"top1\":0.5,\"at\":0"));
+    assert_int_equal(r.n, 3);
+    assert_int_equal(pith_sweep_front(&r), 2);
+    assert_int_equal(r.point[0].combination, 1);
+    assert_int_equal(r.point[0].bytes, 40);
+    assert_int_equal(r.point[1].combination, 0);
+    assert_int_equal(r.point[1].bytes, 50);
+    assert_int_equal(r.point[2].combination, 2);
+    pith_sweep_results_free(&r);
+}
+
 static void without_data_the_smallest_is_the_front(void **state)
 {
     (void)state;
@@ -211,11 +257,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_last_key_changes_fastest),
+        cmocka_unit_test(a_value_stays_as_the_spec_has_it),
         cmocka_unit_test(what_is_wrong_is_named),
         cmocka_unit_test(results_tell_what_is_done),
         cmocka_unit_test(what_cannot_be_run_is_said_in_its_line),
         cmocka_unit_test(the_front_holds_what_nothing_beats),
         cmocka_unit_test(the_last_result_counts),
+        cmocka_unit_test(results_go_on_behind_a_front),
         cmocka_unit_test(without_data_the_smallest_is_the_front),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -141,6 +141,43 @@ static void a_teachers_folder_is_not_told(void **state)
     release(&f);
 }
 
+static bool never_reached(void *user)
+{
+    *(bool *)user = true;
+    return true;
+}
+
+/* JSON holds UTF-8 alone: what the history could not tell is refused before a step is done. */
+static void names_that_the_history_cannot_hold_are_refused_first(void **state)
+{
+    (void)state;
+    static const char latin[] = "caf\xe9";
+    struct fixture f = make(1);
+    bool began = false;
+    struct pith_stage_means means = {
+        .size_bytes = sizeof means, .train = f.data, .stop = never_reached, .user = &began};
+    struct pith_error err = {0};
+    for (int i = 0; i < 4; i++) {
+        struct pith_stage s = training(1);
+        const struct pith_prune_amount half = {latin, 0.5};
+        s.teacher = i == 0 ? latin : "start";
+        s.train.n_hints = i == 1 || i == 2;
+        s.hints[0] = (struct pith_train_hint){i == 1 ? latin : "fc", i == 2 ? latin : "fc", 1};
+        if (i == 3) {
+            pith_stage_init(&s, PITH_STAGE_PRUNE);
+            s.prune.sparsity = 0.5;
+            s.prune.layers = &half;
+            s.prune.n_layers = 1;
+        }
+        assert_int_equal(pith_stage_run_with(f.model, &s, &means, NULL, &err), PITH_ERR_ARGUMENT);
+        assert_non_null(strstr(err.text, "is not UTF-8"));
+        assert_false(began);
+    }
+    assert_int_equal(f.model->n_history, 0);
+    assert_int_equal(kept_of(f.model), WEIGHTS);
+    release(&f);
+}
+
 /* The same options as a recipe, printed from the trained model, make the same file. */
 static void the_recipe_of_a_trained_model_repeats_it(void **state)
 {
@@ -324,6 +361,7 @@ int main(void)
         cmocka_unit_test(training_without_data_is_refused),
         cmocka_unit_test(the_history_says_what_was_trained),
         cmocka_unit_test(a_teachers_folder_is_not_told),
+        cmocka_unit_test(names_that_the_history_cannot_hold_are_refused_first),
         cmocka_unit_test(the_recipe_of_a_trained_model_repeats_it),
         cmocka_unit_test(steps_reach_their_share),
         cmocka_unit_test(patterns_go_gradually_too),

@@ -104,6 +104,24 @@ static void shares_are_beta(void **state)
     }
 }
 
+/* Of samples that are told by number, each slice and batch mixes by shares of its own, and the same
+ * ones again when it comes back. */
+static void shares_follow_numbers(void **state)
+{
+    (void)state;
+    static const uint32_t number[3][PER] = {{4, 9, 2, 7, 1}, {5, 0, 3, 8, 6}, {4, 0, 3, 8, 6}};
+    float share[3][PER], x[PER * EACH];
+    struct augment_batch *b = batch_of("mixup=1", 2);
+    for (int i = 0; i < 3; i++) {
+        struct tape_tensor t = tensor_of(x, 2);
+        pith_augment_slice(b, 1, 100, number[i], 3, &t);
+        memcpy(share[i], pith_augment_shares(b, 3), sizeof share[i]);
+    }
+    assert_memory_not_equal(share[0], share[1], sizeof share[0]);
+    assert_memory_equal(share[0], share[2], sizeof share[0]);
+    pith_augment_batch_free(b);
+}
+
 static void refusals(void **state)
 {
     (void)state;
@@ -129,6 +147,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_to_do), cmocka_unit_test(place_decides),
-        cmocka_unit_test(shares_are_beta), cmocka_unit_test(refusals)};
+        cmocka_unit_test(shares_are_beta), cmocka_unit_test(shares_follow_numbers),
+        cmocka_unit_test(refusals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,7 @@
 #include "model_state.h"
 #include "ranks.h"
 #include "train/small_network.h"
+#include "validate.h"
 
 enum { MOST = 8 };
 
@@ -287,10 +288,38 @@ static void test_one_fails(void **state)
     close_jobs(j, 3);
 }
 
+static void *validate_it(void *arg)
+{
+    struct job *j = arg;
+    double loss, accuracy;
+    j->status = pith_validate(j->m, j->val, j->o.loss, false, 1, &j->seat.ranks, NULL, &loss,
+                              &accuracy, &j->err);
+    return NULL;
+}
+
+/* What one finds before the first sample reaches those that are at the samples. */
+static void test_one_cannot_validate(void **state)
+{
+    (void)state;
+    static struct job j[MOST];
+    struct meeting m;
+    pthread_t thread[2];
+    open_jobs(j, &ways[0], &m, 2);
+    j[1].o.loss = PITH_SQUARED_ERROR;
+    alarm(60); /* instead of waiting for ever */
+    for (uint32_t i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&thread[i], NULL, validate_it, &j[i]), 0);
+    for (uint32_t i = 0; i < 2; i++)
+        pthread_join(thread[i], NULL);
+    alarm(0);
+    all_refuse(j, 2, PITH_ERR_ARGUMENT, "the validation data has 0 targets a sample");
+    close_jobs(j, 2);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_bytes),
-                                       cmocka_unit_test(test_other_count_goes_on),
-                                       cmocka_unit_test(test_one_fails)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_same_bytes), cmocka_unit_test(test_other_count_goes_on),
+        cmocka_unit_test(test_one_fails), cmocka_unit_test(test_one_cannot_validate)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include "train/small_network.h"
 #include "grid.h"
+#include "thinning.h"
 #include "unit_links.h"
 
 /* ---- units --------------------------------------------------------------------------------------
@@ -81,6 +82,27 @@ static void test_grid_by_hand(void **state)
     grad[3] = -4;
     pith_grid_gradient(&g, 5, x, alive, grad);
     assert_true(grad[3] == -4); /* and this back */
+}
+
+/* Whatever a step or a number became, levels are levels. */
+static void test_grid_at_the_limits(void **state)
+{
+    (void)state;
+    static const float steps[] = {0, 1e-45f, 1e-38f, 3e38f};
+    static const float x[] = {NAN, INFINITY, -INFINITY, 3e38f, -1e-45f, 0};
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+        for (size_t k = 0; k < sizeof x / sizeof *x; k++) {
+            struct grid g;
+            pith_grid_init(&g, 7, steps[i]);
+            int32_t q = pith_grid_level(&g, x[k], GRID_HALFWAY);
+            assert_true(g.step > 0 && isfinite(7 * g.step));
+            assert_in_range(q + 7, 0, 14);
+            assert_true(q == 0 || !isnan(x[k]));
+            const struct grid_fit tiny = {1e-60, 1}, vast = {1e60, 1};
+            for (int t = 0; t < 200; t++)
+                pith_grid_learn(&g, i % 2 ? &tiny : &vast);
+            assert_true(g.step > 0 && isfinite(7 * g.step));
+        }
 }
 
 /* Of numbers near multiples of 0.3, those that count most nearest, the step finds 0.3 from both
@@ -228,6 +250,161 @@ static void test_rate_trades(void **state)
     assert_true(bytes[0] > bytes[1] && bytes[1] > bytes[2]);
 }
 
+/* Steps between removals that do not divide the run, or are more than it has: the share asked for
+ * is gone where the schedule ends, and the best epoch is one of those behind that. */
+static void test_target_is_reached(void **state)
+{
+    (void)state;
+    static const uint32_t every[] = {100, 1000};
+    for (size_t i = 0; i < 4; i++) {
+        struct pith_model *m = network_of(3, false);
+        struct pith_data *data = clouds(0), *val = clouds(0);
+        struct pith_train_opts o = shrinking();
+        struct pith_train_result r;
+        struct pith_error err = {0};
+        o.sparsity = 0.75;
+        o.prune_every = every[i % 2];
+        o.keep_best = i >= 2;
+        if (pith_train(m, data, val, &o, &r, &err))
+            fail_msg("%s", err.text);
+        uint64_t kept = nonzeros(constant(m, "w1")) + nonzeros(constant(m, "w2"));
+        assert_int_equal(r.kept, kept);
+        assert_true(kept <= 30 && kept >= 10);
+        assert_true(r.best_epoch >= 10);
+        pith_data_free(data);
+        pith_data_free(val);
+        pith_model_free(m);
+    }
+}
+
+/* A run that removes only what is dear does so once, however short it is. */
+static void test_rate_in_a_short_run(void **state)
+{
+    (void)state;
+    struct pith_model *m = network_of(3, false);
+    struct pith_train_opts o = shrinking();
+    o.rate_weight = 1;
+    o.prune_every = 1000;
+    assert_true(trained(m, &o).kept < 100);
+    pith_model_free(m);
+}
+
+/* Patience waits for the network that was asked for, and then is none without end. */
+static void test_patience_waits(void **state)
+{
+    (void)state;
+    static const uint32_t levels[] = {0, 3};
+    for (size_t i = 0; i < 2; i++) {
+        struct pith_model *m = network_of(3, false);
+        struct pith_data *data = clouds(0), *val = clouds(0);
+        struct pith_train_opts o = shrinking();
+        struct pith_train_result r;
+        struct pith_error err = {0};
+        o.sparsity = 0.75;
+        o.levels = levels[i];
+        o.patience = 2;
+        o.keep_best = true;
+        if (pith_train(m, data, val, &o, &r, &err))
+            fail_msg("%s", err.text);
+        assert_true(r.best_epoch >= 10 && r.best_epoch <= r.epochs);
+        assert_true(r.kept > 0 && r.kept <= 30 && r.accuracy > 0.8 && r.val_accuracy > 0.8);
+        pith_data_free(data);
+        pith_data_free(val);
+        pith_model_free(m);
+    }
+}
+
+static bool at_the_third(void *user)
+{
+    return ++*(int *)user == 3;
+}
+
+/* Before any epoch is thin enough: the network is what those steps made of it. */
+static void test_stop_before_the_target(void **state)
+{
+    (void)state;
+    struct pith_model *m = network_of(3, false);
+    struct pith_data *data = clouds(0), *val = clouds(0);
+    struct pith_train_opts o = shrinking();
+    struct pith_train_result r;
+    struct pith_error err = {0};
+    int steps = 0;
+    o.sparsity = 0.5;
+    o.levels = 7;
+    o.keep_best = true;
+    o.stop = at_the_third;
+    o.user = &steps;
+    if (pith_train(m, data, val, &o, &r, &err))
+        fail_msg("%s", err.text);
+    assert_true(r.epochs == 1 && r.best_epoch == 1 && isfinite(r.val_loss));
+    assert_int_equal(r.kept, nonzeros(constant(m, "w1")) + nonzeros(constant(m, "w2")));
+    assert_true(r.kept > 60);
+    pith_data_free(data);
+    pith_data_free(val);
+    pith_model_free(m);
+}
+
+/* One step of removal by hand: weights of w1 are 1, 2, 3, ..., those of w2 so large that they stay;
+ * what w1 makes is no unit's alone. dead_below: of w1. Kept weights of both. */
+static uint64_t thinned(struct pith_train_opts *o, float dead_below, uint64_t step)
+{
+    struct pith_model *m = network_of(3, false);
+    struct pith_error err = {0};
+    struct tape *t;
+    struct thinning *h;
+    uint32_t n;
+    float *value[8], grad[HIDDEN * INPUTS];
+    m->outputs[m->n_outputs++] = m->nodes[1].out[0];
+    assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
+    assert_int_equal(pith_tape_new(m, &(struct tape_opts){.batch = 8, .threads = 1}, &t, &err),
+                     PITH_OK);
+    assert_int_equal(pith_thin_new(m, t, o, &h, &err), PITH_OK);
+    struct thin_tensor *w = pith_thin_tensors(h, &n);
+    assert_true(n <= 8 && w[0].count == HIDDEN * INPUTS);
+    for (uint32_t i = 0; i < n; i++) {
+        value[i] = calloc((size_t)w[i].count, sizeof(float));
+        for (uint64_t k = 0; k < w[i].count; k++)
+            value[i][k] = i == 0 ? (float)(k + 1) : (float)(k + 1000);
+    }
+    for (uint32_t k = 0; k < HIDDEN * INPUTS; k++)
+        grad[k] = 1 + 0.01f * (float)k;
+    pith_thin_observe(&w[0], 0, w[0].count, grad);
+    w[0].dead_below = dead_below;
+    pith_thin_step(h, step, 100, 8, value);
+    uint64_t kept = pith_thin_kept(h);
+    for (uint32_t i = 0; i < n; i++)
+        free(value[i]);
+    pith_thin_free(h);
+    pith_tape_free(t);
+    pith_model_free(m);
+    return kept;
+}
+
+/* What comes back begins at 0, which is small, and stays for now all the same. */
+static void test_regrowth_on_a_grid(void **state)
+{
+    (void)state;
+    struct pith_train_opts o = shrinking();
+    o.sparsity = 0.5;
+    o.score = PITH_SCORE_MAGNITUDE;
+    o.prune_every = 1;
+    o.prune_until = 1;
+    uint64_t plain = thinned(&o, 0.5f, 49);
+    o.regrow = 0.5f;
+    assert_int_equal(thinned(&o, 0.5f, 49), plain);
+    assert_true(plain < 90);
+}
+
+static void test_one_weight_stays(void **state)
+{
+    (void)state;
+    struct pith_train_opts o = shrinking();
+    o.sparsity = 0.9999;
+    o.score = PITH_SCORE_MAGNITUDE;
+    o.prune_every = 1;
+    assert_int_equal(thinned(&o, 0, 99), 1);
+}
+
 /* With removed weights that may come back, the count is the same. */
 static void test_regrowth_keeps_the_count(void **state)
 {
@@ -295,6 +472,13 @@ int main(void)
                                        cmocka_unit_test(test_links_end_at_branches),
                                        cmocka_unit_test(test_grid_by_hand),
                                        cmocka_unit_test(test_step_is_learned),
+                                       cmocka_unit_test(test_grid_at_the_limits),
+                                       cmocka_unit_test(test_target_is_reached),
+                                       cmocka_unit_test(test_rate_in_a_short_run),
+                                       cmocka_unit_test(test_patience_waits),
+                                       cmocka_unit_test(test_stop_before_the_target),
+                                       cmocka_unit_test(test_regrowth_on_a_grid),
+                                       cmocka_unit_test(test_one_weight_stays),
                                        cmocka_unit_test(test_by_count),
                                        cmocka_unit_test(test_dead_units_are_gone),
                                        cmocka_unit_test(test_grid_holds),

@@ -141,8 +141,33 @@ static void same_as_apart(void **state)
     pith_model_free(m);
 }
 
+/* A normalisation that only the output sees, behind a Relu that is the first step: both stay. */
+static void output_is_no_relu(void **state)
+{
+    (void)state;
+    struct sample_random r = sample_random_of(3);
+    struct pith_model *m = sample_new();
+    struct pith_error err = {0};
+    struct tape *t = NULL;
+    uint32_t x = add_value(m, "row", PITH_F32, 2, (const uint32_t[]){1, C});
+    m->inputs[m->n_inputs++] = x;
+    m->batch_open = true;
+    m->outputs[m->n_outputs++] = batch_norm(m, &r, relu(m, x));
+    if (pith_model_infer_shapes(m, &err))
+        fail_msg("%s", err.text);
+    const struct tape_opts o = {.batch = 8, .threads = 1, .training = true};
+    if (pith_tape_new(m, &o, &t, &err))
+        fail_msg("%s", err.text);
+    for (uint32_t i = 0; i < t->n_steps; i++)
+        assert_false(t->step[i].rectifies);
+    assert_true(t->n_steps >= 2);
+    pith_tape_free(t);
+    pith_model_free(m);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(same_as_apart)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(same_as_apart),
+                                       cmocka_unit_test(output_is_no_relu)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

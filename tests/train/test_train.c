@@ -121,6 +121,37 @@ static bool at_once(void *user)
     return ++*(int *)user == 3;
 }
 
+/* One sample that no network has a finite answer to. */
+static struct pith_data *beyond_numbers(void)
+{
+    const float x[INPUTS] = {NAN, NAN, NAN, NAN, NAN, NAN};
+    const int64_t label = 1;
+    char path[] = "/tmp/pith-train-XXXXXX";
+    struct pith_buffer npy, labels;
+    struct pith_data *data = NULL;
+    struct pith_error err = {0};
+    const uint32_t dim[] = {1, INPUTS};
+    assert_int_equal(pith_npy_write(PITH_F32, 2, dim, x, &npy, &err), PITH_OK);
+    assert_int_equal(pith_npy_write(PITH_I64, 1, dim, &label, &labels, &err), PITH_OK);
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    assert_int_equal(pith_file_write(path, labels.data, labels.bytes, &err), PITH_OK);
+    struct pith_data_opts o = {.size_bytes = sizeof o,
+                               .path = "point.npy",
+                               .content = npy.data,
+                               .content_bytes = npy.bytes,
+                               .labels = path,
+                               .rank = 2,
+                               .dim = {1, INPUTS}};
+    if (pith_data_open(&o, &data, &err))
+        fail_msg("%s", err.text);
+    unlink(path);
+    pith_buffer_free(&npy);
+    pith_buffer_free(&labels);
+    return data;
+}
+
 static void test_stop_and_best(void **state)
 {
     (void)state;
@@ -142,6 +173,33 @@ static void test_stop_and_best(void **state)
     struct pith_train_result r = trained(m, &o);
     assert_true(r.epochs < 40);
     assert_int_equal(r.best_epoch, r.epochs - 3);
+    pith_model_free(m);
+    m = network();
+    o.keep_best = false; /* the same run ends at the same epoch, and holds what it has then */
+    assert_int_equal(trained(m, &o).epochs, r.epochs);
+    pith_model_free(m);
+}
+
+/* Where no epoch's loss is a number the run ends with its last network, and says so. */
+static void test_no_best(void **state)
+{
+    (void)state;
+    struct pith_model *m = network();
+    struct pith_data *data = clouds(0), *val = beyond_numbers();
+    struct pith_train_opts o = small_options();
+    struct pith_train_result r;
+    struct pith_error err = {0};
+    float before[HIDDEN * INPUTS];
+    memcpy(before, constant(m, "w1")->data, sizeof before);
+    o.keep_best = true;
+    if (pith_train(m, data, val, &o, &r, &err))
+        fail_msg("%s", err.text);
+    assert_true(isnan(r.val_loss));
+    assert_int_equal(r.best_epoch, 6);
+    assert_true(r.accuracy > 0.8);
+    assert_memory_not_equal(before, constant(m, "w1")->data, sizeof before);
+    pith_data_free(data);
+    pith_data_free(val);
     pith_model_free(m);
 }
 
@@ -203,12 +261,39 @@ static void test_refusals(void **state)
     refuse(&o, 0, PITH_ERR_GOAL, "not finite at step");
 }
 
+#define REFUSE(words, ...)                                                                         \
+    do {                                                                                           \
+        struct pith_train_opts o = small_options();                                                \
+        __VA_ARGS__;                                                                               \
+        refuse(&o, 0, PITH_ERR_ARGUMENT, words);                                                   \
+    } while (0)
+
+static void test_values_out_of_range(void **state)
+{
+    (void)state;
+    REFUSE("not known", o.optimizer = (enum pith_optimizer)4);
+    REFUSE("not known", o.schedule = (enum pith_schedule) - 1);
+    REFUSE("not known", o.loss = (enum pith_loss)3);
+    REFUSE("not known", o.score = (enum pith_score)5);
+    REFUSE("not known", o.units = (enum pith_units)2);
+    REFUSE("schedule of steps", o.step_factor = NAN);
+    REFUSE("schedule of steps", o.step_factor = -0.1f);
+    REFUSE("weight decay", o.weight_decay = INFINITY);
+    REFUSE("enough", o.enough = (double)NAN);
+    REFUSE("sparsity", o.score = PITH_SCORE_GATES);
+    REFUSE("sparsity", o.score = PITH_SCORE_VARIATIONAL);
+    struct pith_model *teacher = network();
+    REFUSE("temperature", o.teacher = teacher, o.temperature = INFINITY);
+    pith_model_free(teacher);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_learns),         cmocka_unit_test(test_mask_holds),
         cmocka_unit_test(test_codebook_holds), cmocka_unit_test(test_threads_do_not_matter),
         cmocka_unit_test(test_stop_and_best),  cmocka_unit_test(test_teacher),
-        cmocka_unit_test(test_refusals)};
+        cmocka_unit_test(test_refusals),       cmocka_unit_test(test_values_out_of_range),
+        cmocka_unit_test(test_no_best)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,9 +11,11 @@
 #include <string.h>
 #include "model/sample_models.h"
 #include "pith_host.h"
+#include "snapshot.h"
+#include "train/small_network.h"
 #include "unit_order.h"
 
-enum { PIXELS = 28 * 28, CLASSES = 10, LAYERS = 4 };
+enum { PIXELS = 28 * 28, DIGITS = 10, LAYERS = 4 };
 
 /* Every third unit is dead, the others keep a share of their weights that differs; two centroids
  * for each row or, of every other layer, for all. */
@@ -54,7 +56,7 @@ static struct pith_model *network(struct pith_weight_ref refs[LAYERS])
     return m;
 }
 
-static void answers(const struct pith_model *m, float y[CLASSES])
+static void answers(const struct pith_model *m, float y[DIGITS])
 {
     struct pith_session *s;
     struct pith_buffer file;
@@ -66,7 +68,7 @@ static void answers(const struct pith_model *m, float y[CLASSES])
     for (uint32_t i = 0; i < PIXELS; i++)
         x[i] = (float)(i * 37 % 101) / 101.0f;
     assert_int_equal(pith_plan_run(p), PITH_OK);
-    memcpy(y, pith_plan_output_data(p, 0), CLASSES * sizeof *y);
+    memcpy(y, pith_plan_output_data(p, 0), DIGITS * sizeof *y);
     pith_close(s);
     pith_buffer_free(&file);
 }
@@ -90,7 +92,7 @@ static void test_order(void **state)
 {
     (void)state;
     struct pith_weight_ref refs[LAYERS];
-    float before[CLASSES], after[CLASSES];
+    float before[DIGITS], after[DIGITS];
     struct pith_model *m = network(refs);
     answers(m, before);
     assert_true(kept(m, &refs[2], 0) == 0 && kept(m, &refs[2], 1) > 0);
@@ -99,7 +101,7 @@ static void test_order(void **state)
         for (uint64_t row = 1; row < refs[i].rows; row++)
             assert_true(kept(m, &refs[i], row) <= kept(m, &refs[i], row - 1));
     answers(m, after);
-    for (uint32_t i = 0; i < CLASSES; i++)
+    for (uint32_t i = 0; i < DIGITS; i++)
         assert_true(fabsf(after[i] - before[i]) < 1e-5f);
     pith_model_free(m);
 }
@@ -125,7 +127,7 @@ static void test_drop(void **state)
 {
     (void)state;
     struct pith_weight_ref refs[LAYERS], now[LAYERS];
-    float before[CLASSES], after[CLASSES];
+    float before[DIGITS], after[DIGITS];
     struct pith_model *m = network(refs);
     struct pith_error err;
     uint64_t dropped, want = 0;
@@ -152,16 +154,76 @@ static void test_drop(void **state)
     }
     assert_true(dropped >= want);
     answers(m, after);
-    for (uint32_t i = 0; i < CLASSES; i++)
+    for (uint32_t i = 0; i < DIGITS; i++)
         assert_true(fabsf(after[i] - before[i]) < 1e-5f);
     assert_int_equal(pith_drop_units(m, &dropped, &err), PITH_OK);
     assert_int_equal(dropped, 0);
     pith_model_free(m);
 }
 
+/* A bias [1, N] of a Gemm goes with its units as one of [N] does. */
+static void test_drop_under_a_row_of_biases(void **state)
+{
+    (void)state;
+    struct pith_model *m = network_of(3, false);
+    struct pith_error err = {0};
+    uint64_t dropped = 0;
+    float *w2 = constant(m, "w2")->data;
+    for (uint32_t i = 0; i < m->n_values; i++)
+        if (strcmp(m->values[i].name, "b1") == 0) {
+            m->values[i].rank = 2;
+            m->values[i].dim[1] = m->values[i].dim[0];
+            m->values[i].dim[0] = 1;
+        }
+    assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
+    for (uint32_t k = 0; k < CLASSES * HIDDEN; k++)
+        if (k % HIDDEN >= HIDDEN - 2)
+            w2[k] = 0;
+    if (pith_drop_units(m, &dropped, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(dropped, 2);
+    assert_int_equal(constant(m, "b1")->count, HIDDEN - 2);
+    pith_model_free(m);
+}
+
+/* What was kept of a model before its units went brings all of it back. */
+static void test_snapshot_of_dropped_units(void **state)
+{
+    (void)state;
+    struct pith_weight_ref refs[LAYERS];
+    struct pith_model *m = network(refs);
+    struct snapshot *s;
+    struct pith_buffer file[2];
+    struct pith_error err = {0};
+    uint64_t dropped = 0;
+    for (uint32_t i = 0; i + 1 < LAYERS; i++) { /* nobody reads the last units */
+        struct pith_const *c = m->values[refs[i + 1].value].constant;
+        for (uint64_t k = 0; k < c->count; k++)
+            if (k % refs[i + 1].cols >= refs[i + 1].cols - refs[i + 1].cols / refs[i].rows) {
+                ((float *)c->data)[k] = 0;
+                if (c->mask)
+                    c->mask[k] = 0;
+            }
+    }
+    assert_int_equal(pith_model_pack(m, NULL, &file[0], &err), PITH_OK);
+    assert_int_equal(pith_snapshot_new(m, &s), PITH_OK);
+    assert_int_equal(pith_drop_units(m, &dropped, &err), PITH_OK);
+    assert_true(dropped >= 3);
+    pith_snapshot_restore(s, m);
+    assert_int_equal(pith_model_pack(m, NULL, &file[1], &err), PITH_OK);
+    assert_int_equal(file[0].bytes, file[1].bytes);
+    assert_memory_equal(file[0].data, file[1].data, file[0].bytes);
+    pith_snapshot_free(s);
+    pith_buffer_free(&file[0]);
+    pith_buffer_free(&file[1]);
+    pith_model_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_order), cmocka_unit_test(test_shown),
-                                       cmocka_unit_test(test_drop)};
+                                       cmocka_unit_test(test_drop),
+                                       cmocka_unit_test(test_drop_under_a_row_of_biases),
+                                       cmocka_unit_test(test_snapshot_of_dropped_units)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -206,6 +206,10 @@ static void refuses_a_grid(void **state)
     o.levels = 7;
     assert_int_equal(pith_train(m, data, NULL, &o, &r, &err), PITH_ERR_ARGUMENT);
     assert_non_null(strstr(err.text, "levels"));
+    o.levels = 0;
+    attach_codebook(m);
+    assert_int_equal(pith_train(m, data, NULL, &o, &r, &err), PITH_ERR_ARGUMENT);
+    assert_non_null(strstr(err.text, "codebook"));
     pith_data_free(data);
     pith_model_free(m);
 }
