@@ -5,6 +5,7 @@
 #
 #     bench/records.sh lenet300|lenet5 OUT.pith [SEED] [--point classic|small|smallest]
 #
+# (The figures asked of these points are not all reached yet: docs/results.md.)
 # classic: Deep Compression's way - prune, retrain, 6- (LeNet-300-100) or 8/5-bit codebooks trained
 # too, Huffman. small, smallest: a uniform grid whose step is learned, and the rate in the loss.
 # Everything is trained from nothing, on all training pictures; every number below was chosen on
@@ -92,17 +93,17 @@ lenet300:*)
         --sparsity .9783 $six
     ;;
 esac
-# smaller NAME SPARSITY: down to so many weights, then onto the grid
+# smaller NAME SPARSITY EPOCHS: down to so many weights, then onto the grid
 smaller() {
-    step "$1-fewer" "$(at "$net-sparse")" $learn --epochs 20 --lr 4e-3 --schedule constant \
+    step "$1-fewer" "$(at "$net-sparse")" $learn --epochs $3 --lr 4e-3 --schedule constant \
         --sparsity "$2" $six --units drop
-    step "$1" "$(at "$1-fewer")" $learn --epochs 40 --lr 2e-3 $grid $six
+    step "$1" "$(at "$1-fewer")" $learn --epochs 100 --lr 2e-3 $grid $six
 }
 case $net:$point in
-lenet300:small) smaller lenet300-small .9903 ;;
-lenet300:smallest) smaller lenet300-smallest .9915 ;;
-lenet5:small) smaller lenet5-small .99675 ;;
-lenet5:smallest) smaller lenet5-smallest .99737 ;;
+lenet300:small) smaller lenet300-small .9887 40 ;;
+lenet300:smallest) smaller lenet300-smallest .992 40 ;;
+lenet5:small) smaller lenet5-small .99675 24 ;;
+lenet5:smallest) smaller lenet5-smallest .99737 24 ;;
 esac
 
 if [ "$point" = classic ]; then
