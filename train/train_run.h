@@ -13,7 +13,7 @@
 #include "pith_train.h"
 #include "snapshot.h"
 #include "teacher_memory.h"
-#include "validate.h"
+#include "validation.h"
 
 struct run {
     struct pith_model *m;

@@ -11,7 +11,7 @@
 #include "model_state.h"
 #include "ranks.h"
 #include "train/small_network.h"
-#include "validate.h"
+#include "validation.h"
 
 enum { MOST = 8 };
 

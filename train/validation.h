@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* validate.h - loss and accuracy of a model over a data set, as the runtime executes it. */
-#ifndef VALIDATE_H
-#define VALIDATE_H
+/* validation.h - loss and accuracy of a model over a data set, as the runtime executes it. */
+#ifndef VALIDATION_H
+#define VALIDATION_H
 
 #include "pith_data.h"
 #include "pith_train.h"

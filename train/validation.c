@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "validate.h"
+#include "validation.h"
 #include "feed_batch.h"
 #include "loss.h"
 #include "pith_host.h"
