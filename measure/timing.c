@@ -5,20 +5,13 @@
 #include "pith_host.h"
 #include "engine.h"
 #include "error_fill.h"
+#include "seeded_random.h"
 
 #define WARM_UPS 2
 #define MIN_RUNS 5
 #define MAX_RUNS 100000
 
-/* Seeded and the same everywhere: splitmix64, sum of 12 uniforms (variance 1). */
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
+/* The sum of 12 uniforms has variance 1. */
 static float next_normal(uint64_t *state)
 {
     double sum = -6;

@@ -9,6 +9,7 @@
 #include "error_fill.h"
 #include "op.h"
 #include "pith_init.h"
+#include "seeded_random.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -21,15 +22,6 @@ struct fate {
     enum role role;
     double deviation; /* ROLE_WEIGHT */
 };
-
-/* splitmix64 (Steele, Lea, Flood, 2014). */
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
 
 /* Mean 0, variance 1 but for 2^-64 parts: each uniform is (k + 1/2) / 2^32, exact in a double. */
 static double next_normal(uint64_t *state)

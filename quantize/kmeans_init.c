@@ -2,6 +2,7 @@
 /* kmeans_init.c - where centroids start: the three of Deep Compression (Han et al., 2016, section
  * 3.2): linear, density-based, random (Forgy). */
 #include "kmeans.h"
+#include "seeded_random.h"
 
 #include <math.h>
 
@@ -51,15 +52,6 @@ void pith_kmeans_density(const struct sorted_values *s, struct centroids *c)
         c->at[i] = (double)s->v[(uint64_t)(((double)i + 0.5) / c->n * (double)s->n)];
     pith_kmeans_sort(c);
     pin_zero(c);
-}
-
-/* splitmix64 (Steele, Lea, Flood, 2014). */
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = *state += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
 }
 
 void pith_kmeans_random(const struct sorted_values *s, uint64_t seed, struct centroids *c)

@@ -248,14 +248,20 @@ bool pith_numbers_each_alone(const struct free_numbers *f)
     return !f->soft && !f->noise && (f->grid || !f->c->codebook);
 }
 
-void pith_numbers_gather_range(struct free_numbers *f, float scale, uint64_t begin, uint64_t end)
+static void scale_and_observe(struct free_numbers *f, float scale, uint64_t begin, uint64_t end)
 {
-    const uint8_t *alive = alive_of(f);
-    float *grad = f->p->grad, *to = f->grad;
+    float *grad = f->p->grad;
     for (uint64_t k = begin; k < end; k++)
         grad[k] *= scale;
     if (f->thin && f->thin->is_weight)
         pith_thin_observe(f->thin, begin, end, grad);
+}
+
+void pith_numbers_gather_range(struct free_numbers *f, float scale, uint64_t begin, uint64_t end)
+{
+    const uint8_t *alive = alive_of(f);
+    float *grad = f->p->grad, *to = f->grad;
+    scale_and_observe(f, scale, begin, end);
     if (to != grad)
         memcpy(to + begin, grad + begin, (size_t)(end - begin) * sizeof *to);
     for (uint64_t k = begin; alive && k < end; k++)
@@ -270,10 +276,7 @@ void pith_numbers_gather(struct free_numbers *f, float scale)
 {
     const uint8_t *alive = alive_of(f);
     const struct pith_codebook *b = f->c->codebook;
-    for (uint64_t k = 0; k < f->p->count; k++)
-        f->p->grad[k] *= scale;
-    if (f->thin && f->thin->is_weight)
-        pith_thin_observe(f->thin, 0, f->p->count, f->p->grad);
+    scale_and_observe(f, scale, 0, f->p->count);
     if (f->soft) {
         pith_soft_gradient(f->soft, f->value, f->value + f->p->count, alive, f->p->grad, f->grad,
                            f->grad + f->p->count);
