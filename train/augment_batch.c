@@ -63,7 +63,7 @@ enum pith_status pith_augment_batch_new(const char *text, const struct pith_valu
     }
     if (!made || !made->scratch || (a.mixup > 0 && !made->share)) {
         pith_augment_batch_free(made);
-        return pith_error_set(err, PITH_ERR_MEMORY, "not enough memory to train");
+        return pith_tape_no_memory(err);
     }
     *b = made;
     return PITH_OK;

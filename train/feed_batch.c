@@ -17,11 +17,11 @@ struct feed_batch {
     uint32_t per_slice, n_classes;
     uint64_t n, elems, target_elems;
     uint32_t *order;
-    float *kept;    /* [n][elems]; NULL: too much */
-    bool *have;     /* [n] */
-    int64_t *label; /* [slices * per_slice] */
+    float *kept;      /* [n][elems]; NULL: too much */
+    bool *have;       /* [n] */
+    int64_t *label;   /* [slices * per_slice] */
     uint32_t *number; /* the same: of the samples in the data set */
-    float *target;  /* [slices * per_slice][target_elems] */
+    float *target;    /* [slices * per_slice][target_elems] */
 };
 
 void pith_batch_free(struct feed_batch *b)
@@ -42,7 +42,7 @@ enum pith_status pith_batch_new(struct pith_data *data, uint32_t per_slice, uint
 {
     struct feed_batch *made = calloc(1, sizeof *made);
     if (!made)
-        return pith_error_set(err, PITH_ERR_MEMORY, "not enough memory to train");
+        return pith_tape_no_memory(err);
     size_t samples = (size_t)PITH_TRAIN_SLICES * per_slice;
     made->data = data;
     made->per_slice = per_slice;
@@ -68,8 +68,9 @@ enum pith_status pith_batch_new(struct pith_data *data, uint32_t per_slice, uint
             made->kept = malloc((size_t)(made->n * made->elems) * sizeof *made->kept);
             made->have = calloc((size_t)made->n, sizeof *made->have);
         }
-        if (!made->order || !made->label || !made->number || !made->target || (made->kept && !made->have))
-            status = pith_error_set(err, PITH_ERR_MEMORY, "not enough memory to train");
+        if (!made->order || !made->label || !made->number || !made->target ||
+            (made->kept && !made->have))
+            status = pith_tape_no_memory(err);
     }
     if (status)
         pith_batch_free(made);

@@ -60,7 +60,7 @@ enum pith_status pith_hints_new(const struct pith_model *m, const struct pith_tr
     }
     enum pith_status status = PITH_OK;
     if (!made || !made->value || !made->teacher)
-        status = pith_error_set(err, PITH_ERR_MEMORY, "not enough memory to train");
+        status = pith_tape_no_memory(err);
     for (uint32_t i = 0; !status && i < made->n; i++)
         status = find_pair(made, i, m, opts->teacher, err);
     if (status) {

@@ -131,14 +131,14 @@ static enum pith_status add_reshape(const struct opening *o, const struct pith_n
                                                     : pith_graph_node(o->g, PITH_OP_RESHAPE,
                                                                       node->name, 1, &in, 1, &out);
     if (!made)
-        return pith_graph_no_memory(o->g);
+        return pith_tape_no_memory(o->g->err);
     set_dims(made, &to, b.moved ? 0 : b.axis);
     if (infer_last(o))
         return not_following(o, node);
     if (!b.moved)
         return PITH_OK;
     if (!add_transpose(o, node, out, to.rank, b.axis))
-        return pith_graph_no_memory(o->g);
+        return pith_tape_no_memory(o->g->err);
     return infer_last(o) ? not_following(o, node) : PITH_OK;
 }
 
@@ -183,16 +183,16 @@ static enum pith_status add_with_repeats(const struct opening *o, struct pith_no
 {
     uint32_t *in = pith_model_alloc(o->g->m, node.n_in + 1u, sizeof *in);
     if (!in)
-        return pith_graph_no_memory(o->g);
+        return pith_tape_no_memory(o->g->err);
     for (uint32_t i = 0; i < node.n_in; i++) {
         uint32_t axis = axis_to_repeat(o, &node, i);
         in[i] = axis == NO_AXIS ? node.in[i] : repeated(o, &node, node.in[i], axis);
         if (in[i] == PITH_VALUE_NONE && node.in[i] != PITH_VALUE_NONE)
-            return pith_graph_no_memory(o->g);
+            return pith_tape_no_memory(o->g->err);
     }
     node.in = in;
     if (!pith_graph_append(o->g, &node))
-        return pith_graph_no_memory(o->g);
+        return pith_tape_no_memory(o->g->err);
     return infer_last(o) ? not_following(o, &node) : PITH_OK;
 }
 
@@ -215,9 +215,9 @@ static enum pith_status add_opened(const struct opening *o, struct pith_node nod
         return add_reshape(o, &node);
     if (node.op == PITH_OP_RESIZE && axis == 0 && attr_count(node.attr, ATTR_RESIZE_DIMS) &&
         !free_resize(o, &node))
-        return pith_graph_no_memory(o->g);
+        return pith_tape_no_memory(o->g->err);
     if (!pith_graph_append(o->g, &node))
-        return pith_graph_no_memory(o->g);
+        return pith_tape_no_memory(o->g->err);
     if (!infer_last(o))
         return PITH_OK;
     o->g->m->n_nodes--;
@@ -265,7 +265,7 @@ enum pith_status pith_open_batch(struct training_graph *g, uint32_t samples)
         most += g->m->nodes[i].n_in;
     o.one = pith_model_alloc(g->m, most + 1, sizeof *o.one);
     if (!o.one)
-        return pith_graph_no_memory(g);
+        return pith_tape_no_memory(g->err);
     for (uint32_t v = 0; v < g->m->n_values; v++)
         o.one[v] = shape_now(&o, v);
     const struct pith_node *old = pith_graph_take_nodes(g, &n);

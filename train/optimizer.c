@@ -9,7 +9,6 @@
 #include "optimizer.h"
 
 #include "free_numbers.h"
-#include "pith_host.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -84,7 +83,7 @@ static enum pith_status open_thinning(struct optimizer *o, const struct pith_mod
     }
     o->thin_value = calloc(n + 1u, sizeof *o->thin_value);
     if (!status && !o->thin_value)
-        status = pith_error_set(err, PITH_ERR_MEMORY, "not enough memory to train");
+        status = pith_tape_no_memory(err);
     return status;
 }
 
@@ -102,7 +101,7 @@ static enum pith_status open_all(struct optimizer *o, struct pith_model *m, stru
             status = PITH_ERR_MEMORY;
     }
     if (status == PITH_ERR_MEMORY)
-        return pith_error_set(err, status, "not enough memory to train");
+        return pith_tape_no_memory(err);
     for (uint32_t i = 0; i < o->n && !status && o->thin; i++)
         if (o->of[i].thin) {
             uint32_t n;
@@ -118,7 +117,7 @@ enum pith_status pith_optimizer_new(struct pith_model *m, struct tape *t,
 {
     struct optimizer *made = calloc(1, sizeof *made);
     if (!made)
-        return pith_error_set(err, PITH_ERR_MEMORY, "not enough memory to train");
+        return pith_tape_no_memory(err);
     made->opts = *opts;
     made->n_steps = n_steps;
     made->tape = t;

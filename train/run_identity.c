@@ -3,7 +3,7 @@
  */
 #include "run_identity.h"
 #include "op.h"
-#include "pith_host.h"
+#include "tape.h"
 #include "tensor.h"
 
 #include <inttypes.h>
@@ -111,8 +111,7 @@ static enum pith_status add_data(struct text *t, const char *what, struct pith_d
     uint64_t n = pith_data_count(data), elems = pith_data_elems(data), h = hash_start;
     const uint64_t sample[] = {0, n / 2, n - 1}, targets = pith_data_target_elems(data);
     float *x = malloc((size_t)((elems > targets ? elems : targets) + 1) * sizeof *x);
-    enum pith_status status =
-        x ? PITH_OK : pith_error_set(err, PITH_ERR_MEMORY, "not enough memory to train");
+    enum pith_status status = x ? PITH_OK : pith_tape_no_memory(err);
     for (size_t i = 0; i < sizeof sample / sizeof *sample && !status && n; i++) {
         status = pith_data_read(data, sample[i], x, NULL, err);
         if (status)
@@ -204,7 +203,7 @@ enum pith_status pith_run_identity(const struct pith_model *m, struct pith_data 
         status = add_data(&t, "validation", val, err);
     add_options(&t, opts);
     if (!status && t.failed)
-        status = pith_error_set(err, PITH_ERR_MEMORY, "not enough memory to train");
+        status = pith_tape_no_memory(err);
     if (status)
         free(t.at);
     else

@@ -67,6 +67,8 @@ struct tape_opts {
 enum pith_status pith_tape_new(const struct pith_model *m, const struct tape_opts *opts,
                                struct tape **t, struct pith_error *err);
 void pith_tape_free(struct tape *t); /* accepts NULL */
+/* PITH_ERR_MEMORY, and the message that all of training gives. */
+enum pith_status pith_tape_no_memory(struct pith_error *err);
 
 struct tape_parameter *pith_tape_parameters(struct tape *t, uint32_t *n);
 /* Running means and variances (grad NULL): forward of a training tape changes them. */

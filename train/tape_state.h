@@ -57,8 +57,8 @@ struct tape {
     float **slice_grad;     /* [n_slices * n_parameters] */
     float *grad;            /* [n_grad] of the parameters, one behind the other */
     uint64_t n_grad;
-    struct prim **prim;     /* [n_slices] */
-    void **scratch;         /* [n_slices], 64-byte aligned */
+    struct prim **prim; /* [n_slices] */
+    void **scratch;     /* [n_slices], 64-byte aligned */
     struct pith_kernels kernels;
     struct pith_opts pool; /* parallel_for of the threads */
     void **memory;         /* everything allocated, for pith_tape_free */
@@ -81,7 +81,6 @@ static inline bool tape_layouts_agree(const struct shape *s)
 
 /* Zeroed, aligned to 64, freed with the tape; NULL: no memory. */
 void *pith_tape_take(struct tape *t, uint64_t count, size_t each);
-enum pith_status pith_tape_no_memory(struct pith_error *err);
 /* Takes what follows nodes into their own steps; before tensors have a place. */
 enum pith_status pith_tape_fuse(struct tape *t);
 /* The value that output i of a step's node goes to. */

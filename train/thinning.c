@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "thinning.h"
-#include "pith_host.h"
 #include "unit_links.h"
 
 #include <math.h>
@@ -152,7 +151,7 @@ enum pith_status pith_thin_new(const struct pith_model *m, struct tape *t,
     free(refs);
     if (!ok) {
         pith_thin_free(h);
-        return pith_error_set(err, PITH_ERR_MEMORY, "not enough memory to train");
+        return pith_tape_no_memory(err);
     }
     for (uint32_t i = 0; i < h->n_weights; i++)
         update_bits(&h->of[i]);

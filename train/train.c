@@ -90,7 +90,7 @@ static enum pith_status close_epoch(struct run *r, struct pith_train_progress *p
     r->result->best_epoch = p->epoch;
     if ((r->opts->keep_best && pith_snapshot_take(r->best, r->m)) ||
         (r->opts->keep_best && r->checkpoint && pith_model_state_save(r->m, &r->best_state)))
-        return pith_run_no_memory(r);
+        return pith_tape_no_memory(r->err);
     return PITH_OK;
 }
 
@@ -235,7 +235,7 @@ static enum pith_status open_run(struct run *r, struct pith_data *train)
         status = pith_batch_new(train, r->opts->batch / PITH_TRAIN_SLICES, classes,
                                 r->opts->loss == PITH_SQUARED_ERROR, &r->batch, r->err);
     if (!status && pith_snapshot_new(r->m, &r->before))
-        status = pith_error_set(r->err, PITH_ERR_MEMORY, "not enough memory to train");
+        status = pith_tape_no_memory(r->err);
     status = pith_ranks_agree(r->opts->ranks, status, r->err);
     if (!status)
         status = pith_ranks_agree(r->opts->ranks, pith_run_open_checkpoint(r, train), r->err);
@@ -244,7 +244,7 @@ static enum pith_status open_run(struct run *r, struct pith_data *train)
     r->n_steps = pith_batch_count(r->batch) * r->opts->epochs;
     status = pith_optimizer_new(r->m, r->tape, r->opts, r->n_steps, &r->optimizer, r->err);
     if (!status && r->opts->keep_best && pith_snapshot_new(r->m, &r->best))
-        status = pith_error_set(r->err, PITH_ERR_MEMORY, "not enough memory to train");
+        status = pith_tape_no_memory(r->err);
     if (!status)
         status = pith_run_ask_teacher(r);
     status = pith_ranks_agree(r->opts->ranks, status, r->err);
@@ -271,7 +271,7 @@ enum pith_status pith_train(struct pith_model *m, struct pith_data *train, struc
         status = train_epochs(&r);
     bool shrinks = o.sparsity > 0 || o.rate_weight > 0 || o.units == PITH_UNITS_DROP;
     if (!status && shrinks && pith_order_units(m))
-        status = pith_run_no_memory(&r);
+        status = pith_tape_no_memory(r.err);
     if (!status && o.units == PITH_UNITS_DROP)
         status = pith_drop_units(m, &made.dropped, err);
     if (status && r.before)

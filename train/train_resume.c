@@ -11,11 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum pith_status pith_run_no_memory(const struct run *r)
-{
-    return pith_error_set(r->err, PITH_ERR_MEMORY, "not enough memory to train");
-}
-
 /* All ranks must be at the same run. */
 static enum pith_status compare_identity(const struct run *r, const char *identity)
 {
@@ -38,7 +33,7 @@ enum pith_status pith_run_open_checkpoint(struct run *r, struct pith_data *train
     r->past = calloc(r->opts->epochs, sizeof *r->past);
     enum pith_status status =
         r->past ? pith_run_identity(r->m, train, r->val, r->opts, &identity, r->err)
-                : pith_run_no_memory(r);
+                : pith_tape_no_memory(r->err);
     status = pith_ranks_agree(ranks, status, r->err);
     if (!status && ranks)
         status = pith_ranks_agree(ranks, compare_identity(r, identity), r->err);
@@ -75,7 +70,8 @@ static void add_state(struct run *r)
 enum pith_status pith_run_save(struct run *r)
 {
     enum pith_status status = pith_model_state_save(r->m, &r->model_state);
-    status = pith_ranks_agree(r->opts->ranks, status ? pith_run_no_memory(r) : PITH_OK, r->err);
+    status =
+        pith_ranks_agree(r->opts->ranks, status ? pith_tape_no_memory(r->err) : PITH_OK, r->err);
     if (!status)
         status = pith_checkpoint_write(r->checkpoint, r->err);
     pith_buffer_free(&r->model_state);
@@ -108,7 +104,7 @@ static enum pith_status go_on(struct run *r)
         return status;
     status = pith_ranks_agree(r->opts->ranks, take_models(r), r->err);
     if (status == PITH_ERR_MEMORY)
-        return pith_run_no_memory(r);
+        return pith_tape_no_memory(r->err);
     if (status || r->epoch < 1 || r->epoch > r->opts->epochs + 1 || r->done > batches ||
         r->step != (r->epoch - 1) * batches + r->done || r->result->epochs != r->epoch - 1)
         return pith_error_set(r->err, PITH_ERR_CORRUPT,

@@ -64,6 +64,5 @@ enum pith_status pith_run_open_checkpoint(struct run *r, struct pith_data *train
 enum pith_status pith_run_save(struct run *r);
 /* Takes up what the checkpoint holds, or starts. */
 enum pith_status pith_run_start_or_go_on(struct run *r);
-enum pith_status pith_run_no_memory(const struct run *r);
 
 #endif

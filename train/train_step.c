@@ -83,7 +83,7 @@ enum pith_status pith_run_ask_teacher(struct run *r)
     r->memory = pith_memory_new(r->opts->versions, n, r->opts->batch / PITH_TRAIN_SLICES,
                                 y->shape.dim[y->shape.rank - 1]);
     if (!r->memory)
-        return pith_error_set(r->err, PITH_ERR_MEMORY, "not enough memory to train");
+        return pith_tape_no_memory(r->err);
     pith_batch_in_order(r->batch);
     for (r->version = 0; r->version < r->opts->versions; r->version++)
         for (uint64_t i = 0; i * r->opts->batch < n; i++) {

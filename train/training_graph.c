@@ -6,11 +6,6 @@
 
 #include <string.h>
 
-enum pith_status pith_graph_no_memory(const struct training_graph *g)
-{
-    return pith_error_set(g->err, PITH_ERR_MEMORY, "not enough memory to train");
-}
-
 /* ---- growing ------------------------------------------------------------------------------------
  */
 
@@ -122,8 +117,8 @@ enum pith_status pith_training_graph(const struct pith_model *m, uint32_t sample
 {
     struct training_graph g = {.err = err};
     if (pith_model_new(NULL, &g.m))
-        return pith_graph_no_memory(&g);
-    enum pith_status status = copy_lists(&g, m) ? PITH_OK : pith_graph_no_memory(&g);
+        return pith_tape_no_memory(g.err);
+    enum pith_status status = copy_lists(&g, m) ? PITH_OK : pith_tape_no_memory(g.err);
     if (!status)
         status = pith_unroll_loops(&g);
     if (!status && !m->batch_open && samples > 1)

@@ -9,6 +9,7 @@
 #define TRAINING_GRAPH_H
 
 #include "pith_model.h"
+#include "tape.h"
 
 /* While it grows. */
 struct training_graph {
@@ -34,7 +35,6 @@ struct pith_node *pith_graph_node(struct training_graph *g, uint32_t op, const c
 /* Takes the node list away, to write it anew. */
 struct pith_node *pith_graph_take_nodes(struct training_graph *g, uint32_t *n);
 bool pith_graph_append(struct training_graph *g, const struct pith_node *node);
-enum pith_status pith_graph_no_memory(const struct training_graph *g);
 
 /* unroll_loop.c, open_batch.c */
 enum pith_status pith_unroll_loops(struct training_graph *g);

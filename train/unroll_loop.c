@@ -172,14 +172,14 @@ static enum pith_status unroll(struct training_graph *g, const struct pith_node 
     u.state = pith_model_alloc(g->m, u.n_states + 1u, sizeof *u.state);
     u.piece = pith_model_alloc(g->m, (uint64_t)u.n_collected * u.trips + 1, sizeof *u.piece);
     if (!u.now || !u.state || !u.piece)
-        return pith_graph_no_memory(g);
+        return pith_tape_no_memory(g->err);
     for (uint32_t i = 0; i < n; i++)
         u.now[i] = i;
     memcpy(u.state, start->in + u.first_state, u.n_states * sizeof *u.state);
     for (uint32_t trip = 0; trip < u.trips; trip++)
         if (!add_iteration(&u, trip))
-            return pith_graph_no_memory(g);
-    return add_results(&u) ? PITH_OK : pith_graph_no_memory(g);
+            return pith_tape_no_memory(g->err);
+    return add_results(&u) ? PITH_OK : pith_tape_no_memory(g->err);
 }
 
 /* The first loop that has no loop in it. */
@@ -209,7 +209,7 @@ enum pith_status pith_unroll_loops(struct training_graph *g)
         for (uint32_t i = end + 1; i < n && room && !status; i++)
             room = pith_graph_append(g, &old[i]);
         if (status || !room)
-            return status ? status : pith_graph_no_memory(g);
+            return status ? status : pith_tape_no_memory(g->err);
         any = true;
     }
     return any ? pith_model_infer_shapes(g->m, g->err) : PITH_OK;
