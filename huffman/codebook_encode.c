@@ -184,18 +184,26 @@ static void write_uniform(struct bit_writer *w, const struct book *b, uint32_t s
     }
 }
 
-/* ---- symmetric: as many below zero as above, coarse steps below 2 ---------------------------- */
+/* ---- symmetric: as many values below zero as above --------------------------------------------- */
 
-static bool is_symmetric(const struct book *b, uint32_t step_bits)
+static bool is_symmetric(const struct book *b)
 {
     struct lists l;
     for (uint64_t g = 0; g < b->n_groups; g++) {
         split_group(b, g, &l);
-        if (l.n_negative != b->n_centroids / 2 || l.n_zero != b->n_centroids % 2 ||
-            step_of(b, g) >> 23 > 127)
+        if (l.n_negative != b->n_centroids / 2 || l.n_zero != b->n_centroids % 2)
             return false;
     }
-    return step_bits <= 8 && b->n_centroids > 1;
+    return b->n_centroids > 1;
+}
+
+/* Coarse steps below 2. */
+static bool are_short(const struct book *b, uint32_t step_bits)
+{
+    for (uint64_t g = 0; g < b->n_groups; g++)
+        if (step_of(b, g) >> 23 > 127)
+            return false;
+    return step_bits <= 8;
 }
 
 static void write_symmetric(struct bit_writer *w, const struct book *b)
@@ -205,6 +213,63 @@ static void write_symmetric(struct bit_writer *w, const struct book *b)
         bw_bits(w, step_of(b, g) >> 23, 7);
         bw_bits(w, step_of(b, g) >> 15 & 255, 8);
     }
+}
+
+#define NEAR 24u /* in the place of step_bits, which are added */
+#define NEAR_STEP_BITS 7u
+
+/* As numbers of exponent and step_bits of the mantissa: the smallest, and bits of what others are
+ * above it. */
+static uint32_t nearest_steps(const struct book *b, uint32_t step_bits, uint32_t *base)
+{
+    uint32_t least = UINT32_MAX, most = 0, bits = 0;
+    for (uint64_t g = 0; g < b->n_groups; g++) {
+        uint32_t step = step_of(b, g) >> (23 - step_bits);
+        least = step < least ? step : least;
+        most = step > most ? step : most;
+    }
+    while ((most - least) >> bits != 0)
+        bits++;
+    *base = least;
+    return bits;
+}
+
+static uint64_t near_bits(const struct book *b, uint32_t step_bits)
+{
+    uint32_t base;
+    return 23 + step_bits + b->n_groups * nearest_steps(b, step_bits, &base);
+}
+
+static void write_near(struct bit_writer *w, const struct book *b, uint32_t step_bits)
+{
+    uint32_t base, offset_bits = nearest_steps(b, step_bits, &base);
+    bw_bits(w, 1 | UNIFORM << 1 | (NEAR + step_bits) << 6, 11);
+    bw_bits(w, base, 8 + step_bits);
+    bw_bits(w, offset_bits, 4);
+    for (uint64_t g = 0; g < b->n_groups; g++)
+        bw_bits(w, (step_of(b, g) >> (23 - step_bits)) - base, offset_bits);
+}
+
+/* False: nothing is written, for it would not be shorter than `least` bits. */
+static bool write_steps(struct bit_writer *w, const struct book *b, uint64_t least)
+{
+    uint32_t step_bits = step_bits_of(b);
+    if (step_bits > 23)
+        return false;
+    uint64_t uniform = uniform_bits(b, step_bits), near = UINT64_MAX, symmetric = UINT64_MAX;
+    if (is_symmetric(b) && are_short(b, step_bits))
+        symmetric = 1 + 15 * b->n_groups;
+    if (is_symmetric(b) && step_bits <= NEAR_STEP_BITS)
+        near = (near_bits(b, step_bits) + 7) & ~UINT64_C(7);
+    if (near < symmetric && near < uniform && near < least)
+        write_near(w, b, step_bits);
+    else if (symmetric != UINT64_MAX)
+        write_symmetric(w, b);
+    else if (uniform < least)
+        write_uniform(w, b, step_bits);
+    else
+        return false;
+    return true;
 }
 
 /* ---- all --------------------------------------------------------------------------------------- */
@@ -231,15 +296,11 @@ enum pith_status pith_codebook_encode(const float *centroid, uint64_t n_groups,
             rice = k;
         }
     }
-    uint32_t step_bits = step_bits_of(&b);
     struct bit_writer w = bit_writer_to(dst, cap);
-    if (step_bits <= 23 && is_symmetric(&b, step_bits)) {
-        write_symmetric(&w, &b);
-    } else if (step_bits <= 23 && uniform_bits(&b, step_bits) < least) {
-        write_uniform(&w, &b, step_bits);
-    } else if (rice == UINT32_MAX) {
+    bool written = write_steps(&w, &b, least);
+    if (!written && rice == UINT32_MAX) {
         write_raw(&w, &b);
-    } else {
+    } else if (!written) {
         bw_bits(&w, 1 | b.zero_bits << 1 | rice << 6, 11);
         for (uint64_t g = 0; g < n_groups; g++)
             write_group(&w, &b, g, rice);

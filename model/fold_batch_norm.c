@@ -5,15 +5,19 @@
  * Done on the way to encode, not at import, so that stages see the network as it was trained. It
  * needs a Conv or Gemm with constant weight whose result nobody else reads. A mask stays, for zero
  * times a is zero; centroids are scaled like the values they stand for, so a codebook of the whole
- * tensor becomes one per channel, its order turned round where a[o] is negative.
+ * tensor becomes one per channel, its order turned round where a[o] is negative. One of k * step
+ * stays that: each channel has a step, which is rounded to step_bits of mantissa by rounding a[o]
+ * before the bias is made of it, so that what the channel gives stays the same on the mean. (A
+ * channel without a weight takes another one's step, which costs a file less than one of its own.)
  *
- * A normalization in the body of a loop or branch is folded into a convolution outside of it, too: what
- * was read inside is now made outside, where the body sees it. (The other way round cannot be: nobody
- * outside reads what a body made.)
+ * A normalization in the body of a loop or branch is folded into a convolution outside of it, too:
+ * what was read inside is now made outside, where the body sees it. (The other way round cannot
+ * be: nobody outside reads what a body made.)
  *
  * Left alone: what is not constant, a variance + epsilon that is not above 0, a codebook whose
  * groups straddle channels, a Gemm bias that differs between rows. */
 #include "error_fill.h"
+#include "fold_grid.h"
 #include "op.h"
 #include "pith_model.h"
 
@@ -28,6 +32,7 @@ struct folder {
     uint32_t *producer; /* [room] node, or UINT32_MAX */
     uint32_t room;      /* of m->values */
     bool *dropped;      /* [n_nodes] */
+    uint32_t step_bits, bias_levels;
 };
 
 /* One pair. channels: O; cols: weights of one channel. */
@@ -36,6 +41,8 @@ struct pair {
     uint64_t channels, cols;
     double *factor; /* [channels] a */
     float *bias;    /* [channels] of the result */
+    bool uniform;   /* the weight's codebook is grid */
+    struct uniform_grid grid;
 };
 
 static const struct pith_const *f32_constant(const struct folder *f, const struct pith_node *node,
@@ -92,7 +99,38 @@ static bool find_pair(const struct folder *f, struct pith_node *norm, struct pai
         if (!c || c->count != p->channels)
             return false;
     }
-    return groups_fit(w->codebook, p->cols) && bias_fits(f, p);
+    const struct pith_codebook *b = w->codebook;
+    p->uniform = b && b->n_groups == 1 && pith_grid_find(b->centroid, b->n_centroids, &p->grid);
+    return groups_fit(b, p->cols) && bias_fits(f, p);
+}
+
+static bool channel_lives(const struct folder *f, const struct pair *p, uint64_t o)
+{
+    const float *w = f32_constant(f, p->linear, 1)->data;
+    for (uint64_t i = 0; i < p->cols; i++)
+        if (w[o * p->cols + i] != 0)
+            return true;
+    return false;
+}
+
+/* a times the step as a file stores it. */
+static double rounded_factor(const struct folder *f, const struct pair *p, double a)
+{
+    double step = (double)p->grid.step;
+    float new = p->uniform ? pith_grid_round(fabs(a) * step, f->step_bits) : 0;
+    return new > 0 ? copysign((double)new / step, a) : a;
+}
+
+/* Behind compute: no weight tells the factors of these channels, which their biases hold. */
+static void fill_dead_channels(const struct folder *f, struct pair *p)
+{
+    double other = 0;
+    for (uint64_t o = p->channels; o-- > 0;)
+        if (channel_lives(f, p, o) && p->factor[o] != 0)
+            other = fabs(p->factor[o]);
+    for (uint64_t o = 0; o < p->channels && other > 0; o++)
+        if (!channel_lives(f, p, o))
+            p->factor[o] = other;
 }
 
 /* The factors and the new bias; false when a channel has no finite factor. */
@@ -110,11 +148,13 @@ static bool compute(const struct folder *f, struct pair *p)
         double b = old ? beta * ((const float *)old->data)[old->count == 1 ? 0 : o] : 0;
         if (!(v > 0))
             return false;
-        p->factor[o] = scale[o] / sqrt(v);
+        p->factor[o] = rounded_factor(f, p, scale[o] / sqrt(v));
         p->bias[o] = (float)((b - mean[o]) * p->factor[o] + shift[o]);
         if (!isfinite(p->factor[o]) || !isfinite(p->bias[o]))
             return false;
     }
+    if (p->uniform)
+        fill_dead_channels(f, p);
     return true;
 }
 
@@ -135,6 +175,16 @@ static void scale_group(const struct pith_codebook *old, uint64_t from, struct p
         dst[a < 0 ? n - 1 - k : k] = scaled(src[k], a);
 }
 
+/* The products rounded once, not twice. */
+static void scale_grid(const struct pair *p, struct pith_codebook *new, uint64_t channel)
+{
+    uint32_t n = new->n_centroids;
+    double a = p->factor[channel];
+    struct uniform_grid grid = {(float)(fabs(a) * (double)p->grid.step),
+                                a < 0 ? n - 1 - p->grid.zero : p->grid.zero};
+    pith_grid_write(&grid, n, new->centroid + channel * n);
+}
+
 static struct pith_codebook *scale_codebook(struct folder *f, const struct pair *p,
                                             const struct pith_codebook *old, uint64_t count)
 {
@@ -150,7 +200,10 @@ static struct pith_codebook *scale_codebook(struct folder *f, const struct pair 
         return NULL;
     for (uint64_t g = 0; g < new->n_groups; g++) {
         uint64_t first = g * new->group_elems;
-        scale_group(old, first / old->group_elems, new, g, p->factor[first / p->cols]);
+        if (p->uniform && p->factor[g] != 0)
+            scale_grid(p, new, g);
+        else
+            scale_group(old, first / old->group_elems, new, g, p->factor[first / p->cols]);
     }
     for (uint64_t i = 0; i < count; i++) {
         bool turned = p->factor[i / p->cols] < 0;
@@ -190,7 +243,7 @@ static uint32_t clone_value(struct folder *f, uint32_t like)
 struct fold_parts {
     uint32_t weight, bias; /* values */
     float *weight_data, *bias_data;
-    struct pith_codebook *codebook;
+    struct pith_codebook *codebook, *bias_codebook; /* may be NULL */
     uint32_t *in;
 };
 
@@ -198,6 +251,19 @@ struct fold_parts {
 static uint32_t own_value(struct folder *f, uint32_t value)
 {
     return f->uses[value] > 1 ? clone_value(f, value) : value;
+}
+
+/* Weights with a codebook are its centroids, to the bit. */
+static void scale_data(const struct pair *p, const struct pith_const *w, struct fold_parts *parts)
+{
+    const struct pith_codebook *b = parts->codebook;
+    const float *old = w->data;
+    for (uint64_t i = 0; i < w->count; i++) {
+        if (b && old[i] != 0)
+            parts->weight_data[i] = b->centroid[i / b->group_elems * b->n_centroids + b->index[i]];
+        else
+            parts->weight_data[i] = scaled(old[i], p->factor[i / p->cols]);
+    }
 }
 
 static enum pith_status make_parts(struct folder *f, const struct pair *p, struct fold_parts *parts)
@@ -212,9 +278,13 @@ static enum pith_status make_parts(struct folder *f, const struct pair *p, struc
         parts->codebook = scale_codebook(f, p, w->codebook, w->count);
     if (!parts->weight_data || !parts->bias_data || !parts->in || (w->codebook && !parts->codebook))
         return PITH_ERR_MEMORY;
-    for (uint64_t i = 0; i < w->count; i++)
-        parts->weight_data[i] = scaled(((const float *)w->data)[i], p->factor[i / p->cols]);
+    scale_data(p, w, parts);
     memcpy(parts->bias_data, p->bias, p->channels * sizeof(float));
+    if (f->bias_levels) {
+        parts->bias_codebook = pith_grid_lay(m, parts->bias_data, p->channels, f->bias_levels);
+        if (!parts->bias_codebook)
+            return PITH_ERR_MEMORY;
+    }
     /* the shift becomes the bias: it has its shape, and a name in the file */
     parts->weight = own_value(f, p->linear->in[1]);
     parts->bias = own_value(f, p->norm->in[2]);
@@ -229,7 +299,10 @@ static void install(struct folder *f, const struct pair *p, const struct fold_pa
     struct pith_const *b = f->m->values[parts->bias].constant;
     w->data = parts->weight_data;
     w->codebook = parts->codebook;
-    *b = (struct pith_const){.count = p->channels, .data = parts->bias_data, .code = b->code};
+    *b = (struct pith_const){.count = p->channels,
+                             .data = parts->bias_data,
+                             .codebook = parts->bias_codebook,
+                             .code = b->code};
     parts->in[0] = p->linear->in[0];
     parts->in[1] = parts->weight;
     parts->in[2] = parts->bias;
@@ -301,6 +374,21 @@ static enum pith_status prepare(struct folder *f)
     return PITH_OK;
 }
 
+enum pith_status pith_model_find_foldable(struct pith_model *m, bool *foldable,
+                                          struct pith_error *err)
+{
+    struct folder f = {.m = m};
+    enum pith_status status = prepare(&f);
+    for (uint32_t i = 0; i < m->n_nodes && !status; i++) {
+        struct pair p;
+        foldable[i] = find_pair(&f, &m->nodes[i], &p);
+    }
+    free(f.uses);
+    free(f.producer);
+    free(f.dropped);
+    return status ? pith_error_no_memory(err) : PITH_OK;
+}
+
 /* Removes dropped nodes and values that nothing names any more. */
 static void compact(struct folder *f)
 {
@@ -337,7 +425,14 @@ static void compact(struct folder *f)
 enum pith_status pith_model_fold_batch_norm(struct pith_model *m, uint32_t *n_folded,
                                             struct pith_error *err)
 {
-    struct folder f = {.m = m};
+    return pith_model_fold_onto_grids(m, 23, 0, n_folded, err);
+}
+
+enum pith_status pith_model_fold_onto_grids(struct pith_model *m, uint32_t step_bits,
+                                            uint32_t bias_levels, uint32_t *n_folded,
+                                            struct pith_error *err)
+{
+    struct folder f = {.m = m, .step_bits = step_bits, .bias_levels = bias_levels};
     uint32_t n = 0;
     enum pith_status status = prepare(&f);
     for (uint32_t i = 0; i < m->n_nodes && !status; i++) {

@@ -4,7 +4,8 @@
  *     struct pith_model --pack_weight.c--> struct weight with its streams encoded
  *                       --pack.c---------> struct graph, exactly what a reader gets back
  *     struct graph      --pack_graph.c---> graph, tables and data chunks
- *     struct pith_model --pack_text.c----> names, meta, history, observed ranges
+ *     struct pith_model --pack_text.c----> names, meta, history
+ *     struct pith_model --pack_stats.c---> what calibrate saw and chose
  *     chunks            --pack_container.c-> the file
  *
  * The second half takes what runtime/graph_read.c gives: writing a graph that was read gives the
@@ -32,8 +33,10 @@ enum pith_status pith_pack_container(const struct pack_file *f, struct pith_buff
 /* One constant on its way into the file. */
 struct pack_const {
     const struct pith_value *value;
+    const struct pith_const *content; /* what is written of it: the value's, or unmasked */
     struct weight w;
     struct byte_out codebook, support, index; /* what w's streams point to, when made here */
+    struct byte_out unmasked;
 };
 
 /* Streams and tables of all constants. tables: one run of bytes each, n of them. */

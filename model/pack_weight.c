@@ -19,7 +19,7 @@ static const char *name_of(const struct pack_const *c)
 
 static const struct pith_const *const_of(const struct pack_const *c)
 {
-    return c->value->constant;
+    return c->content;
 }
 
 static void point(struct stream *s, const struct byte_out *o)
@@ -72,9 +72,47 @@ static enum pith_status check_codebook(const struct pack_const *c, struct pith_e
     return PITH_OK;
 }
 
+/* The number of a centroid +0; n_centroids: there is none, or one for each group. */
+static uint32_t zero_of(const struct pith_codebook *b)
+{
+    uint32_t i = 0;
+    while (i < b->n_centroids && (b->n_groups > 1 || f32_bits(b->centroid[i]) != 0))
+        i++;
+    return i;
+}
+
+/* A vector (a bias) on its way to an adaptive stream, where a centroid is 0: the mask tells what the
+ * indices tell, at a price. The file is that of a model without it. */
+static enum pith_status leave_mask_out(struct pack_const *c, struct pith_error *err)
+{
+    const struct pith_const *k = c->value->constant;
+    struct {
+        struct pith_const content;
+        struct pith_codebook codebook;
+    } *made;
+    if (c->value->rank > 1 || k->code != PITH_CODE_ADAPTIVE || !k->mask || !k->codebook)
+        return PITH_OK;
+    uint32_t zero = zero_of(k->codebook);
+    if (zero == k->codebook->n_centroids)
+        return PITH_OK;
+    made = (void *)pith_out_room(&c->unmasked, sizeof *made + (size_t)k->count);
+    if (!made)
+        return pith_error_no_memory(err);
+    made->content = *k;
+    made->codebook = *k->codebook;
+    made->codebook.index = (uint8_t *)(made + 1);
+    made->content.mask = NULL;
+    made->content.codebook = &made->codebook;
+    for (uint64_t i = 0; i < k->count; i++)
+        made->codebook.index[i] = k->mask[i] ? k->codebook->index[i] : (uint8_t)zero;
+    c->content = &made->content;
+    return PITH_OK;
+}
+
 static enum pith_status describe(struct pack_const *c, struct pith_error *err)
 {
-    const struct pith_const *k = const_of(c);
+    c->content = c->value->constant;
+    const struct pith_const *k = c->content;
     struct weight *w = &c->w;
     w->type = c->value->type;
     w->shape.rank = c->value->rank;
@@ -88,6 +126,10 @@ static enum pith_status describe(struct pack_const *c, struct pith_error *err)
     if (k->mask && !pruned_are_zero(c))
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
                                "cannot pack '%s': a pruned element is not 0", name_of(c));
+    enum pith_status st = leave_mask_out(c, err);
+    if (st)
+        return st;
+    k = c->content;
     w->nnz = w->count;
     if (k->mask) {
         w->support = SUPPORT_BITMAP;
@@ -542,6 +584,7 @@ void pith_pack_weights_clear(struct pack_const *consts, uint32_t n, struct pack_
         pith_out_clear(&consts[i].codebook);
         pith_out_clear(&consts[i].support);
         pith_out_clear(&consts[i].index);
+        pith_out_clear(&consts[i].unmasked);
     }
     for (uint32_t i = 0; i < tables->n; i++)
         pith_out_clear(&tables->table[i]);

@@ -64,6 +64,9 @@ struct pith_const {
     enum pith_code code;
 };
 
+struct pith_value_stats;
+struct pith_grid;
+
 struct pith_value {
     char *name; /* "" when the file has none */
     enum pith_type type;
@@ -73,6 +76,8 @@ struct pith_value {
     /* Running extremes seen by calibrate; min > max: none. */
     float min, max;
     uint64_t n_observed;
+    struct pith_value_stats *stats; /* what calibrate saw; NULL: nothing */
+    struct pith_grid *grid;         /* the integers it shall be; NULL: none (pith_value_stats.h) */
 };
 
 struct pith_node {
@@ -135,6 +140,9 @@ struct pith_weight_ref {
 };
 /* refs: room for m->n_nodes entries. A constant used by several nodes is listed once. */
 uint32_t pith_model_weights(const struct pith_model *m, struct pith_weight_ref *refs);
+/* These, and among them, in order of the nodes, the constants that ConvInteger and MatMulInteger multiply
+ * with (MatMulInteger's are [C, O]). */
+uint32_t pith_model_all_weights(const struct pith_model *m, struct pith_weight_ref *refs);
 
 /* Shell glob (* ? [..]) against layer or tensor name; "re:..." is a POSIX extended regex. */
 bool pith_weight_matches(const struct pith_weight_ref *ref, const char *pattern);
@@ -204,6 +212,17 @@ enum pith_status pith_file_write(const char *path, const void *bytes, size_t n,
  * a codebook on a folded tensor becomes one per channel. Tells how many were folded. */
 enum pith_status pith_model_fold_batch_norm(struct pith_model *m, uint32_t *n_folded,
                                             struct pith_error *err);
+/* The same, and rounded to what a file stores in few bytes. step_bits, 0..23: where a weight's codebook
+ * is k * step, each channel's step has so many bits of mantissa behind the leading one (23: as it comes).
+ * bias_levels, 0..127: the new biases are k * step, |k| <= bias_levels, one step for each tensor; 0: as
+ * they come. PITH_ERR_MEMORY: some may be folded. */
+enum pith_status pith_model_fold_onto_grids(struct pith_model *m, uint32_t step_bits,
+                                            uint32_t bias_levels, uint32_t *n_folded,
+                                            struct pith_error *err);
+/* foldable[n_nodes]: whether node i is a normalization that folding makes part of another node.
+ * PITH_ERR_MEMORY. */
+enum pith_status pith_model_find_foldable(struct pith_model *m, bool *foldable,
+                                          struct pith_error *err);
 
 /* Recomputes every value's type and shape from the inputs (runtime's rules). */
 enum pith_status pith_model_infer_shapes(struct pith_model *m, struct pith_error *err);

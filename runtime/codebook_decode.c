@@ -2,14 +2,31 @@
 /* Sorted codebooks. Order carries no information, so a codebook is two ascending lists of
  * magnitudes (bit patterns without sign: for floats of one sign, integer order is value order) as
  * differences. What remains is what 23 mantissa bits of noise cost; a codebook rounded to fewer
- * mantissa bits shows as low zero bits, which are not written. A uniform one is its step alone; where it
- * is symmetric and the step below 2 with 8 fraction bits, that is two bytes. */
+ * mantissa bits shows as low zero bits, which are not written. A uniform one is its step alone; where
+ * it is symmetric and the step below 2 with 8 fraction bits, that is two bytes; steps of many groups
+ * that are close to each other are offsets to the smallest one. */
 #include "codebook_decode.h"
 
 #define MAX_FINITE 0x7f7fffffu
 #define SIGN 0x80000000u
 #define ESCAPE 16u
 #define UNIFORM 31u /* in the place of zero_bits */
+#define NEAR 24u    /* in the place of step_bits, which are added */
+
+static bool open_coded(struct codebook_reader *c)
+{
+    c->zero_bits = br_bits(&c->bits, 5);
+    c->rice_bits = br_bits(&c->bits, 5);
+    c->uniform = c->zero_bits == UNIFORM;
+    c->step_bits = c->rice_bits;
+    c->near = c->uniform && c->step_bits >= NEAR;
+    if (!c->near)
+        return c->uniform || c->rice_bits <= 30;
+    c->step_bits -= NEAR;
+    c->base = br_bits(&c->bits, 8 + c->step_bits);
+    c->offset_bits = br_bits(&c->bits, 4);
+    return c->offset_bits <= 8 + c->step_bits;
+}
 
 enum pith_status pith_codebook_open(struct codebook_reader *r, const uint8_t *bytes, size_t n_bytes,
                                     uint64_t n_groups, uint32_t n_centroids)
@@ -18,11 +35,7 @@ enum pith_status pith_codebook_open(struct codebook_reader *r, const uint8_t *by
         .bits = bit_reader_of(bytes, n_bytes), .groups_left = n_groups, .n_centroids = n_centroids};
     c.coded = br_bits(&c.bits, 1) != 0;
     if (c.coded) {
-        c.zero_bits = br_bits(&c.bits, 5);
-        c.rice_bits = br_bits(&c.bits, 5);
-        c.uniform = c.zero_bits == UNIFORM;
-        c.step_bits = c.rice_bits;
-        if (c.uniform ? c.step_bits > 23 : c.rice_bits > 30)
+        if (!open_coded(&c))
             return PITH_ERR_CORRUPT;
     } else {
         c.exponent = br_bits(&c.bits, 7);
@@ -93,15 +106,28 @@ static bool write_multiples(float step, uint32_t n_negative, uint32_t n_zero, ui
     return (f32_bits(dst[0]) & ~SIGN) <= MAX_FINITE && (f32_bits(dst[k - 1]) & ~SIGN) <= MAX_FINITE;
 }
 
+/* Of bits of a step: an exponent of 1..254. */
+static bool write_symmetric(uint32_t step, uint32_t k, float *dst)
+{
+    if (k % 2)
+        dst[k / 2] = 0.0f;
+    return step >> 23 != 0 && step >> 23 < 255 &&
+           write_multiples(f32_from_bits(step), k / 2, k % 2, k, dst);
+}
+
 /* The first exponent stands in the first byte, with the bit that says "not coded". */
 static bool read_symmetric(struct codebook_reader *r, float *dst)
 {
-    uint32_t k = r->n_centroids, exponent = r->exponent ? r->exponent : br_bits(&r->bits, 7);
+    uint32_t exponent = r->exponent ? r->exponent : br_bits(&r->bits, 7);
     uint32_t step = exponent << 23 | br_bits(&r->bits, 8) << 15;
     r->exponent = 0;
-    if (k % 2)
-        dst[k / 2] = 0.0f;
-    return exponent != 0 && write_multiples(f32_from_bits(step), k / 2, k % 2, k, dst);
+    return write_symmetric(step, r->n_centroids, dst);
+}
+
+static bool read_near(struct codebook_reader *r, float *dst)
+{
+    uint32_t step = r->base + br_bits(&r->bits, r->offset_bits); /* < 2^16 */
+    return write_symmetric(step << (23 - r->step_bits), r->n_centroids, dst);
 }
 
 static bool read_coded(struct codebook_reader *r, float *dst)
@@ -135,7 +161,8 @@ static bool read_coded(struct codebook_reader *r, float *dst)
 enum pith_status pith_codebook_next(struct codebook_reader *r, float *dst)
 {
     if (r->groups_left == 0 ||
-        !(r->symmetric ? read_symmetric(r, dst)
+        !(r->near        ? read_near(r, dst)
+          : r->symmetric ? read_symmetric(r, dst)
           : r->coded   ? read_coded(r, dst)
                        : read_raw(r, dst)) ||
         r->bits.bad)

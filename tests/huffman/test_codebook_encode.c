@@ -120,6 +120,31 @@ static void document_example(void **state)
     assert_memory_equal(out, expected, bytes);
 }
 
+/* Rows of {-step, 0, step}: 15 bits each and one, or fewer where the steps are close to each other. */
+static void steps_of_rows(void **state)
+{
+    static const uint8_t expected[] = {0xbf, 0xc6, 0x6f, 0xa0, 0x02};
+    static const float step[] = {0.5f, 0.75f, 1.25f};
+    float c[3 * 64];
+    uint8_t out[32];
+    size_t bytes;
+    (void)state;
+    for (uint32_t g = 0; g < 64; g++)
+        for (uint32_t k = 0; k < 3; k++)
+            c[3 * g + k] = ((float)k - 1) * step[g % 3];
+    assert_int_equal(pith_codebook_encode(c, 3, 3, out, sizeof out, &bytes), PITH_OK);
+    assert_int_equal(bytes, sizeof expected);
+    assert_memory_equal(out, expected, bytes);
+    assert_int_equal(round_trip(c, 3, 3), bytes);
+    assert_int_equal(round_trip(c, 64, 3), (25 + 64 * 3 + 7) / 8);
+    for (uint32_t k = 0; k < 3; k++) /* far from the others: 2^-20 */
+        c[k] = ((float)k - 1) * f32_from_bits(107u << 23);
+    assert_int_equal(round_trip(c, 64, 3), (25 + 64 * 7 + 7) / 8);
+    for (uint32_t k = 0; k < 3; k++) /* 8 bits of the mantissa */
+        c[k] = ((float)k - 1) * f32_from_bits(126u << 23 | 1u << 15);
+    assert_int_equal(round_trip(c, 64, 3), (1 + 64 * 15 + 7) / 8);
+}
+
 static void refused_values(void **state)
 {
     uint32_t nan = 0x7fc00000u, infinity = 0x7f800000u;
@@ -169,6 +194,16 @@ static void refused_bytes(void **state)
     static const uint8_t long_zero[] = {1 | 30 << 1, 0}, two[] = {1 | 30 << 1, 1 << 5};
     assert_int_equal(read_one(long_zero, 2, 1), PITH_ERR_CORRUPT);
     assert_int_equal(read_one(two, 2, 1), PITH_OK);
+    /* near, m = 0: base 254; w 9; base 0; base 255; the sum 255 */
+    static const uint8_t near_ok[] = {0x3f, 0xf6, 0x07}, near_wide[] = {0x3f, 0xf6, 0x4f, 0},
+                         near_zero[] = {0x3f, 0x06, 0}, near_infinite[] = {0x3f, 0xfe, 0x07},
+                         near_sum[] = {0x3f, 0xf6, 0x8f};
+    assert_int_equal(read_one(near_ok, 3, 3), PITH_OK);
+    assert_int_equal(read_one(near_ok, 3, 7), PITH_ERR_CORRUPT); /* 3 * 2^127 */
+    assert_int_equal(read_one(near_wide, 4, 3), PITH_ERR_CORRUPT);
+    assert_int_equal(read_one(near_zero, 3, 3), PITH_ERR_CORRUPT);
+    assert_int_equal(read_one(near_infinite, 3, 3), PITH_ERR_CORRUPT);
+    assert_int_equal(read_one(near_sum, 3, 3), PITH_ERR_CORRUPT);
     /* K = 2, z = 30: 2.0 and a step of 1 would be infinite */
     static const uint8_t too_far[] = {1 | 30 << 1, 1 << 6 | 1 << 7};
     assert_int_equal(read_one(too_far, 2, 2), PITH_ERR_CORRUPT);
@@ -179,6 +214,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_codebooks), cmocka_unit_test(sizes),
         cmocka_unit_test(special_values),   cmocka_unit_test(document_example),
+        cmocka_unit_test(steps_of_rows),
         cmocka_unit_test(refused_values),   cmocka_unit_test(refused_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

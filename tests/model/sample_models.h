@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include "op.h"
 #include "pith_model.h"
+#include "pith_value_stats.h"
 
 /* xorshift64*; state is never 0. */
 struct sample_random {
@@ -290,6 +291,70 @@ static inline uint32_t grow_random(struct pith_model *m, struct sample_random *r
     return add_node(m, binary[sample_below(r, 3)], node, out, 2, in)->out[0];
 }
 
+static inline struct pith_exact_sum sample_sum(struct sample_random *r)
+{
+    struct pith_exact_sum s = {{0}};
+    for (uint32_t i = 0, n = sample_below(r, 4); i < n; i++)
+        pith_exact_sum_add(&s, (sample_below(r, 2) ? 1 : -1) *
+                                   ldexp(1 + sample_below(r, 1000), (int)sample_below(r, 400) - 200));
+    pith_exact_sum_carry(&s);
+    return s;
+}
+
+static inline int sample_bin(double x, int exponent)
+{
+    return (int)trunc(ldexp(x, -exponent)) - (x < 0);
+}
+
+/* min < 0 <= max */
+static inline void sample_histogram(struct pith_model *m, const struct pith_value *v,
+                                    struct pith_histogram *h, struct sample_random *r)
+{
+    int e = -16; /* far too narrow for -1.5 already */
+    while (sample_bin((double)v->max, e) - sample_bin((double)v->min, e) >= 2048)
+        e++;
+    *h = (struct pith_histogram){.exponent = e, .first = sample_bin((double)v->min, e)};
+    int last = v->max > 0 ? sample_bin((double)v->max, e) : h->first;
+    h->n_bins = (uint32_t)(last - h->first + 1);
+    h->count = pith_model_alloc(m, h->n_bins, sizeof *h->count);
+    h->count[0] = h->count[h->n_bins - 1] = 1;
+    for (uint32_t i = 0, n = sample_below(r, 300); i < n; i++)
+        h->count[sample_below(r, h->n_bins)] += (uint64_t)1 << sample_below(r, 40);
+}
+
+/* Statistics and a grid, such as could have been observed. */
+static inline void sample_observe(struct pith_model *m, struct pith_value *v, struct sample_random *r)
+{
+    struct pith_value_stats *s = pith_model_alloc(m, 1, sizeof *s);
+    struct pith_grid *g = pith_model_alloc(m, 1, sizeof *g);
+    v->min = -1.5f;
+    v->max = (float)sample_below(r, 100) / 8;
+    s->n_samples = 1;
+    s->n_zero = sample_below(r, 1000);
+    sample_histogram(m, v, &s->histogram, r);
+    s->n = s->n_zero;
+    for (uint32_t i = 0; i < s->histogram.n_bins; i++)
+        s->n += s->histogram.count[i];
+    v->n_observed = s->n;
+    s->sum = sample_sum(r);
+    s->sum_squares = sample_sum(r);
+    if (v->rank > 1 && sample_below(r, 2)) {
+        s->channel_axis = sample_below(r, v->rank);
+        s->n_channels = v->dim[s->channel_axis];
+        s->channel = pith_model_alloc(m, s->n_channels, sizeof *s->channel);
+        for (uint32_t c = 0; c < s->n_channels; c++)
+            s->channel[c] = (struct pith_channel_stats){-1, (float)sample_below(r, 9), sample_sum(r)};
+    }
+    bool by_channel = s->n_channels > 1 && sample_below(r, 2);
+    *g = (struct pith_grid){PITH_I8, 5, PITH_RANGE_ACIQ, -3, by_channel ? s->n_channels : 1,
+                            by_channel ? s->channel_axis : 0, NULL};
+    g->scale = pith_model_alloc(m, g->n, sizeof *g->scale);
+    for (uint32_t i = 0; i < g->n; i++)
+        g->scale[i] = (float)(1 + sample_below(r, 100)) / 64;
+    v->stats = s;
+    v->grid = sample_below(r, 2) ? g : NULL;
+}
+
 static inline struct pith_model *sample_random_model(uint64_t seed)
 {
     struct sample_random r = sample_random_of(seed);
@@ -331,6 +396,9 @@ static inline struct pith_model *sample_random_model(uint64_t seed)
     enum pith_status st = pith_model_infer_shapes(m, &err);
     assert(st == PITH_OK);
     (void)st;
+    for (uint32_t i = 0; i < m->n_nodes; i++)
+        if (sample_below(&r, 2))
+            sample_observe(m, &m->values[m->nodes[i].out[0]], &r);
     return m;
 }
 
@@ -366,6 +434,35 @@ static inline const char *constants_differ(const struct pith_value *a, const str
     return codebooks_differ(x, y);
 }
 
+static inline const char *stats_differ(const struct pith_value_stats *a, const struct pith_value_stats *b)
+{
+    const struct pith_histogram *x = a ? &a->histogram : NULL, *y = b ? &b->histogram : NULL;
+    if (!a || !b)
+        return a == b ? NULL : "statistics present";
+    if (a->n != b->n || a->n_zero != b->n_zero || a->n_samples != b->n_samples ||
+        memcmp(&a->sum, &b->sum, sizeof a->sum) != 0 ||
+        memcmp(&a->sum_squares, &b->sum_squares, sizeof a->sum) != 0)
+        return "statistics";
+    if (x->n_bins != y->n_bins || (x->n_bins && (x->exponent != y->exponent || x->first != y->first ||
+        memcmp(x->count, y->count, x->n_bins * sizeof *x->count) != 0)))
+        return "histogram";
+    if (a->n_channels != b->n_channels || a->channel_axis != b->channel_axis ||
+        (a->n_channels && memcmp(a->channel, b->channel, a->n_channels * sizeof *a->channel) != 0))
+        return "channels";
+    return NULL;
+}
+
+static inline const char *grids_differ(const struct pith_grid *a, const struct pith_grid *b)
+{
+    if (!a || !b)
+        return a == b ? NULL : "grid present";
+    return a->type != b->type || a->bits != b->bits || a->method != b->method ||
+                   a->zero_point != b->zero_point || a->n != b->n || a->axis != b->axis ||
+                   memcmp(a->scale, b->scale, a->n * sizeof *a->scale) != 0
+               ? "grid"
+               : NULL;
+}
+
 static inline const char *values_differ(const struct pith_value *a, const struct pith_value *b)
 {
     if (strcmp(a->name, b->name) != 0)
@@ -376,7 +473,9 @@ static inline const char *values_differ(const struct pith_value *a, const struct
     if (a->n_observed != b->n_observed ||
         (a->n_observed && (a->min != b->min || a->max != b->max)))
         return "observed range";
-    return constants_differ(a, b);
+    const char *what = stats_differ(a->stats, b->stats);
+    what = what ? what : grids_differ(a->grid, b->grid);
+    return what ? what : constants_differ(a, b);
 }
 
 /* Value numbers may differ: files number in their own order. */

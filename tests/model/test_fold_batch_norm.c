@@ -174,6 +174,102 @@ static void test_left_alone(void **state)
     pith_model_free(m);
 }
 
+/* w as k * 1, |k| <= 3. */
+static void attach_grid(struct pith_model *m)
+{
+    struct pith_const *w = constant(m, 0, 1);
+    struct pith_codebook *cb = pith_model_alloc(m, 1, sizeof *cb);
+    *cb = (struct pith_codebook){.n_centroids = 7,
+                                 .group_elems = 4,
+                                 .n_groups = 1,
+                                 .centroid = pith_model_alloc(m, 7, sizeof(float)),
+                                 .index = pith_model_alloc(m, 4, 1)};
+    for (uint32_t i = 0; i < 7; i++)
+        cb->centroid[i] = (float)i - 3.0f;
+    for (uint32_t i = 0; i < 4; i++)
+        cb->index[i] = (uint8_t)(((const float *)w->data)[i] + 3.0f);
+    w->codebook = cb;
+}
+
+static float step_of_row(const struct pith_codebook *cb, uint64_t row)
+{
+    return cb->centroid[7 * row + 4];
+}
+
+/* A grid stays one in each channel, to the bit; a negative factor mirrors it. Steps have the bits asked
+ * for, and the bias is made of the factor that this leaves. */
+static void test_grid(void **state)
+{
+    (void)state;
+    static const uint32_t bits[] = {23, 7, 2, 0};
+    static const float factor[4][2] = {{1.2345f, -1.987f}, {1.2343750f, -1.984375f}, {1.25f, -2}, {1, -2}};
+    for (int i = 0; i < 4; i++) {
+        struct pith_model *m = normalized(false, false);
+        struct pith_error err;
+        uint32_t n;
+        attach_grid(m);
+        ((float *)constant(m, 1, 1)->data)[0] = 2 * 1.2345f; /* over sqrt(3 + 1) */
+        ((float *)constant(m, 1, 1)->data)[1] = -1.987f;
+        assert_int_equal(pith_model_fold_onto_grids(m, bits[i], 0, &n, &err), PITH_OK);
+        assert_int_equal(n, 1);
+        const struct pith_const *w = constant(m, 0, 1);
+        const struct pith_codebook *cb = w->codebook;
+        const float want[4] = {factor[i][0], 2 * factor[i][0], -3 * factor[i][1], 0};
+        const float bias[2] = {10 - factor[i][0], 20 - 2 * factor[i][1]};
+        floats_are(w->data, 4, want);
+        floats_are(constant(m, 0, 2)->data, 2, bias);
+        assert_int_equal(cb->n_groups, 2);
+        for (uint32_t k = 0; k < 14; k++) {
+            float multiple = (float)((int)(k % 7) - 3) * step_of_row(cb, k / 7);
+            assert_true(cb->centroid[k] == multiple && !(multiple == 0 && signbit(cb->centroid[k])));
+        }
+        for (uint32_t k = 0; k < 4; k++)
+            assert_true(cb->centroid[7 * (k / 2) + cb->index[k]] == want[k]);
+        pith_model_free(m);
+    }
+}
+
+/* No weight of channel 1 is left: it takes the other's step, but its bias knows its own factor. */
+static void test_dead_channel(void **state)
+{
+    (void)state;
+    static const float bias[2] = {9, 24};
+    struct pith_model *m = normalized(false, false);
+    struct pith_error err;
+    struct pith_const *w = constant(m, 0, 1);
+    ((float *)w->data)[2] = 0;
+    attach_grid(m);
+    assert_int_equal(pith_model_fold_onto_grids(m, 4, 0, NULL, &err), PITH_OK);
+    w = constant(m, 0, 1);
+    floats_are(w->data, 4, (const float[]){1, 2, 0, 0});
+    floats_are(constant(m, 0, 2)->data, 2, bias);
+    assert_true(step_of_row(w->codebook, 1) == step_of_row(w->codebook, 0));
+    pith_model_free(m);
+}
+
+/* 9 and 24 on multiples of 24 / 7, which is 3.421875 with 8 bits: 3 and 7 of them. */
+static void test_bias_grid(void **state)
+{
+    (void)state;
+    struct pith_model *m = normalized(false, false);
+    struct pith_error err;
+    bool foldable[2];
+    assert_int_equal(pith_model_find_foldable(m, foldable, &err), PITH_OK);
+    assert_true(!foldable[0] && foldable[1]);
+    assert_int_equal(pith_model_fold_onto_grids(m, 23, 7, NULL, &err), PITH_OK);
+    const struct pith_const *b = constant(m, 0, 2);
+    floats_are(constant(m, 0, 1)->data, 4, folded_weight);
+    assert_int_equal(b->codebook->n_centroids, 15);
+    float step = b->codebook->centroid[8];
+    assert_true(fabsf(step - 24.0f / 7) < 24.0f / 7 / 256 && fmodf(step, 1.0f / 64) == 0);
+    floats_are(b->data, 2, (const float[]){3 * step, 7 * step});
+    for (uint32_t i = 0; i < 2; i++)
+        assert_true(b->codebook->centroid[b->codebook->index[i]] == ((const float *)b->data)[i]);
+    assert_int_equal(pith_model_find_foldable(m, foldable, &err), PITH_OK);
+    assert_false(foldable[0]);
+    pith_model_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -181,6 +277,9 @@ int main(void)
         cmocka_unit_test(test_mask_and_codebooks),
         cmocka_unit_test(test_shared),
         cmocka_unit_test(test_left_alone),
+        cmocka_unit_test(test_grid),
+        cmocka_unit_test(test_dead_channel),
+        cmocka_unit_test(test_bias_grid),
     };
     return cmocka_run_group_tests_name("fold_batch_norm", tests, NULL, NULL);
 }

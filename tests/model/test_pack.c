@@ -108,6 +108,75 @@ static void compact_lenet_costs_little(void **state)
     pith_model_free(m);
 }
 
+/* k * step, |k| <= levels; one element of n is kept. */
+static void put_on_grid(struct pith_model *m, struct pith_const *c, uint32_t levels, uint32_t n)
+{
+    struct sample_random r = sample_random_of(c->count);
+    float *data = c->data, most = 0;
+    struct pith_codebook *b = pith_model_alloc(m, 1, sizeof *b);
+    *b = (struct pith_codebook){.n_centroids = 2 * levels + 1, .group_elems = c->count, .n_groups = 1};
+    b->centroid = pith_model_alloc(m, b->n_centroids, sizeof(float));
+    b->index = pith_model_alloc(m, c->count, 1);
+    c->mask = pith_model_alloc(m, c->count, 1);
+    for (uint64_t i = 0; i < c->count; i++)
+        most = fmaxf(most, fabsf(data[i]));
+    for (uint32_t k = 0; k < b->n_centroids; k++)
+        b->centroid[k] = ((float)k - (float)levels) * 0.125f;
+    for (uint64_t i = 0; i < c->count; i++) {
+        int k = 1 + (int)(fabsf(data[i]) / most * (float)(levels - 1));
+        k = sample_below(&r, n) != 0 ? 0 : data[i] < 0 ? -k : k;
+        c->mask[i] = k != 0;
+        b->index[i] = (uint8_t)(k != 0 ? k + (int)levels : 0); /* of those without: nothing */
+        data[i] = (float)k * 0.125f;
+    }
+    c->codebook = b;
+    c->code = PITH_CODE_ADAPTIVE;
+}
+
+/* A trained LeNet-5 some of whose biases are 0: no mask of theirs is told, and the heads are the short
+ * ones as long as that costs no stream more. */
+static void trained_lenet_costs_less(void **state)
+{
+    (void)state;
+    struct pith_model *m = sample_lenet5(1);
+    for (uint32_t i = 0; i < m->n_values; i++) {
+        struct pith_const *c = m->values[i].constant;
+        if (c && m->values[i].rank > 1)
+            put_on_grid(m, c, 7, 11);
+        else if (c)
+            put_on_grid(m, c, 15, 1);
+        if (c && m->values[i].rank == 1 && c->count > 20) {
+            c->mask[3] = c->codebook->index[3] = 0;
+            ((float *)c->data)[3] = 0;
+        }
+    }
+    struct pith_buffer file = pack(m, true, false);
+    struct stream graph;
+    assert_true(pith_chunk_find(file.data, file.bytes, TAG_GRAPH, &graph) == PITH_OK);
+    assert_in_range(graph.n_bytes, 30, 63); /* 67 with masks */
+    struct pith_model *back = unpack(&file);
+    for (uint32_t i = 0, k = 0; i < m->n_values; i++) {
+        const struct pith_const *c = m->values[i].constant;
+        while (c && !back->values[k].constant)
+            k++;
+        if (!c)
+            continue;
+        const struct pith_const *r = back->values[k++].constant;
+        assert_int_equal(r->count, c->count);
+        assert_memory_equal(r->data, c->data, c->count * sizeof(float));
+        if (m->values[i].rank > 1)
+            assert_memory_equal(r->mask, c->mask, c->count);
+        else if (c->count > 20) /* shorter ones may be plain indices */
+            assert_null(r->mask);
+    }
+    struct pith_buffer again = pack(back, true, false);
+    assert_same_bytes(&file, &again);
+    pith_model_free(back);
+    pith_buffer_free(&again);
+    pith_buffer_free(&file);
+    pith_model_free(m);
+}
+
 static void random_models_round_trip(void **state)
 {
     (void)state;
@@ -202,6 +271,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lenet_round_trip),
         cmocka_unit_test(compact_lenet_costs_little),
+        cmocka_unit_test(trained_lenet_costs_less),
         cmocka_unit_test(random_models_round_trip),
         cmocka_unit_test(every_byte_is_accounted_for),
         cmocka_unit_test(only_checked_models_are_packed),
