@@ -14,7 +14,7 @@
 struct train_options {
     struct cli_common common;
     struct cli_training_options from;
-    const char *optimizer, *schedule, *loss, *score, *units, *keep, *log, *init;
+    const char *optimizer, *schedule, *loss, *score, *units, *norms, *keep, *log, *init;
     struct cli_list hints;
     struct pith_stage stage; /* what needs no thought goes straight there */
 };
@@ -66,6 +66,8 @@ static const struct cli_option options[] = {
      0, 0},
     {0, "units", OPTION_TEXT, AT(units), "U",
      "that nobody reads in the end: stay (default), drop", 0, 0},
+    {0, "norms", OPTION_TEXT, AT(norms), "N",
+     "batch normalizations in the end: stay (default), fold", 0, 0},
     {0, "versions", OPTION_U32, AT(stage.train.versions), "N",
      "of each sample --augment makes N and shows them in turn", 1, 100000},
     {0, "patience", OPTION_U32, AT(stage.train.patience), "N", "stop after N epochs without progress", 1,
@@ -82,6 +84,8 @@ static const struct cli_option options[] = {
      "W * squared difference of S and the teacher's T joins it", 0, 0},
 
     {0, "", OPTION_HEADING, 0, NULL, "Shrinking", 0, 0},
+    {0, "keep-weights", OPTION_U32, AT(stage.train.keep_weights), "N",
+     "instead of --sparsity: remove all but N", 1, 4e9},
     {0, "score", OPTION_TEXT, AT(score), "S", "goes first by: rate (default), fisher, magnitude, gates, variational", 0,
      0},
     {0, "noise-weight", OPTION_FLOAT, AT(stage.train.noise_weight), "W",
@@ -97,8 +101,12 @@ static const struct cli_option options[] = {
      "the same as --levels of what is not a weight", 1, 127},
     {0, "softness", OPTION_FLOAT, AT(stage.train.softness), "T",
      "weights settle on a codebook while training, as 0.2; default: settled", 0, 1000},
+    {0, "feedback", OPTION_U32, AT(stage.train.feedback), "SAMPLES",
+     "begin on the grid layer by layer: roundings make up for each other", 1, 1e9},
     {0, "first-step", OPTION_FLOAT, AT(stage.train.first_step), "S",
      "step at first, in mean |w| of a tensor; default 0.7", 1e-6, 1e6},
+    {0, "step-power", OPTION_FLOAT, AT(stage.train.step_power), "P",
+     "finer steps for small layers: times (weights / most)^P, as 0.5", 0, 1},
     {0, "rate-ramp", OPTION_FLOAT, AT(stage.train.rate_ramp), "SHARE",
      "of the run, in which the rate weight rises from 0; default 0.2", 0, 1},
 
@@ -140,7 +148,8 @@ static enum cli_exit choose_methods(const struct train_options *o, struct pith_t
                   {"schedule", o->schedule},
                   {"loss", o->loss},
                   {"score", o->score},
-                  {"units", o->units}};
+                  {"units", o->units},
+                  {"norms", o->norms}};
     int keep = 0;
     bool known = cli_find_word(o->keep, keeps, &keep);
     if (!known)
@@ -187,18 +196,23 @@ static const char *without_effect(const struct pith_train_opts *t)
 {
     bool noisy = t->score == PITH_SCORE_GATES || t->score == PITH_SCORE_VARIATIONAL;
     bool momentum = t->optimizer == PITH_SGD || t->optimizer == PITH_NESTEROV;
+    bool counted = t->sparsity > 0 || t->keep_weights;
     struct pith_train_opts normal;
     pith_train_opts_init(&normal, sizeof normal);
-    if (t->regrow > 0 && !(t->sparsity > 0))
-        return "--regrow needs --sparsity";
-    if (t->score != normal.score && !(t->sparsity > 0))
-        return "--score needs --sparsity";
-    if (differs(t->prune_power, normal.prune_power) && !(t->sparsity > 0))
-        return "--prune-power needs --sparsity";
+    if (t->regrow > 0 && !counted)
+        return "--regrow needs --sparsity or --keep-weights";
+    if (t->score != normal.score && !counted)
+        return "--score needs --sparsity or --keep-weights";
+    if (differs(t->prune_power, normal.prune_power) && !counted)
+        return "--prune-power needs --sparsity or --keep-weights";
     if (differs(t->noise_weight, normal.noise_weight) && !noisy)
         return "--noise-weight needs --score gates or variational";
     if (differs(t->first_step, normal.first_step) && !t->levels)
         return "--first-step needs --levels";
+    if (t->step_power > 0 && !t->levels)
+        return "--step-power needs --levels";
+    if (t->feedback && !t->levels)
+        return "--feedback needs --levels";
     if (differs(t->rate_ramp, normal.rate_ramp) && !(t->rate_weight > 0) && !noisy)
         return "--rate-ramp needs --rate-weight";
     if (differs(t->step_factor, normal.step_factor) && t->schedule != PITH_STEPS)
@@ -349,6 +363,7 @@ static enum cli_exit train(struct training *t)
         add_log(t, "epoch,step,loss,top1,val_loss,val_top1,lr,seconds,kept,bytes\n");
     if (pith_stage_run_with(t->m, t->stage, &means, &report, &err))
         return cli_fail(&err);
+    cli_say_folded(&t->o->common, &report.train);
     rc = finish(t, &report.train);
     pith_stage_report_free(&report);
     return rc;

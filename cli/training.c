@@ -84,6 +84,17 @@ void cli_say_epoch(const struct cli_common *c, const struct pith_train_progress 
             (int)left % 60);
 }
 
+void cli_say_folded(const struct cli_common *c, const struct pith_train_result *r)
+{
+    char val[96] = "";
+    if (r->folded == 0)
+        return;
+    if (!isnan(r->val_loss))
+        snprintf(val, sizeof val, "  held out: loss %.4f", r->val_loss);
+    add_percent(val, sizeof val, r->val_accuracy);
+    cli_say(c, "folded %u normalizations%s", r->folded, val);
+}
+
 bool cli_stop_training(void *user)
 {
     (void)user;

@@ -34,6 +34,8 @@ static const struct json_word loss_words[] = {{"classes", PITH_CROSS_ENTROPY},
                                               {NULL, 0}};
 static const struct json_word units_words[] = {
     {"stay", PITH_UNITS_STAY}, {"drop", PITH_UNITS_DROP}, {NULL, 0}};
+static const struct json_word norms_words[] = {
+    {"stay", PITH_NORMS_STAY}, {"fold", PITH_NORMS_FOLD}, {NULL, 0}};
 static const struct json_word score_words[] = {{"rate", PITH_SCORE_RATE},
                                                {"fisher", PITH_SCORE_FISHER},
                                                {"magnitude", PITH_SCORE_MAGNITUDE},
@@ -58,12 +60,14 @@ static const struct train_key keys[] = {
     {"average", FLOAT, AT(average), 0, 1, NULL, false},
     {"patience", UINT, AT(patience), 0, 100000, NULL, false},
     {"units", WORD, AT(units), 0, 0, units_words, false},
+    {"norms", WORD, AT(norms), 0, 0, norms_words, false},
     {"versions", UINT, AT(versions), 0, 100000, NULL, false},
     {"loss", WORD, AT(loss), 0, 0, loss_words, false},
     {"smoothing", FLOAT, AT(smoothing), 0, 1, NULL, false},
     {"temperature", FLOAT, AT(temperature), 0.01, 1000, NULL, false},
     {"teacher_part", FLOAT, AT(teacher_part), 0, 1, NULL, false},
     {"sparsity", DOUBLE, AT(sparsity), 0, 0.999999, NULL, false},
+    {"keep_weights", UINT, AT(keep_weights), 0, 4e9, NULL, false},
     {"score", WORD, AT(score), 0, 0, score_words, false},
     {"prune_until", FLOAT, AT(prune_until), 0, 1, NULL, false},
     {"prune_power", FLOAT, AT(prune_power), 0.01, 100, NULL, false},
@@ -73,7 +77,9 @@ static const struct train_key keys[] = {
     {"softness", FLOAT, AT(softness), 0, 1000, NULL, false},
     {"levels", UINT, AT(levels), 0, 127, NULL, false},
     {"bias_levels", UINT, AT(bias_levels), 0, 127, NULL, false},
+    {"feedback", UINT, AT(feedback), 0, 1e9, NULL, false},
     {"first_step", FLOAT, AT(first_step), 1e-6, 1e6, NULL, false},
+    {"step_power", FLOAT, AT(step_power), 0, 1, NULL, false},
     {"rate_weight", FLOAT, AT(rate_weight), 0, 1e6, NULL, false},
     {"rate_ramp", FLOAT, AT(rate_ramp), 0, 1, NULL, false},
 };

@@ -18,6 +18,12 @@ struct channel_mix {
     size_t rows, c;
 };
 
+/* g = grad * clip + mixed * value;  moments: b * old + (1 - b) * g, and of g^2, corrected by c1,
+ * c2; value -= rate * (first / (sqrt(second) + 1e-8) + own * value) */
+struct adam_step {
+    float b1, b2, c1, c2, clip, mixed, own, rate;
+};
+
 struct channel_rows {
     /* sum[c] += sum of x - shift[c]; square[c] += sum of (x - shift[c])^2 */
     void (*moments)(const float *x, const float *shift, size_t rows, size_t c, double *sum,
@@ -36,6 +42,9 @@ struct channel_rows {
     void (*rectify)(const float *y, const float *dy, size_t n, bool set, float *dx);
     /* dy = y > 0 ? dy : 0 */
     void (*rectify_in_place)(const float *y, float *dy, size_t n);
+    /* One step of Adam, number by number: the same bits from every variant. */
+    void (*adam)(const struct adam_step *a, const float *grad, float *first, float *second,
+                 float *value, size_t n);
     /* to += part */
     void (*add)(float *to, const float *part, size_t n);
     /* to = ((part 0 + part 1) + (part 2 + part 3)) + ...; parts: 1, 2, 4 or 8 */

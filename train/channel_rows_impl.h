@@ -6,6 +6,7 @@
  * Sums are kept in float over RUN rows, then in double: as exact as needed, at a float's speed. */
 #include "channel_rows.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { WIDE = 16, RUN = 32 };
@@ -186,6 +187,19 @@ static void rectify_in_place(const float *restrict y, float *restrict dy, size_t
         dy[i] = y[i] > 0.0f ? dy[i] : 0.0f;
 }
 
+static void adam(const struct adam_step *a, const float *restrict grad, float *restrict first,
+                 float *restrict second, float *restrict value, size_t n)
+{
+    const struct adam_step s = *a;
+    for (size_t k = 0; k < n; k++) {
+        float g = grad[k] * s.clip + s.mixed * value[k];
+        first[k] = s.b1 * first[k] + (1 - s.b1) * g;
+        second[k] = s.b2 * second[k] + (1 - s.b2) * g * g;
+        value[k] -=
+            s.rate * (first[k] * s.c1 / (sqrtf(second[k] * s.c2) + 1e-8f) + s.own * value[k]);
+    }
+}
+
 static void add(float *restrict to, const float *restrict part, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -212,4 +226,4 @@ static void tree(float *restrict to, const float *const *part, uint32_t parts, s
 }
 
 const struct channel_rows ROWS = {moments, affine,           affine_relu, products, mix,
-                                  rectify, rectify_in_place, add,         tree};
+                                  rectify, rectify_in_place, adam,        add,      tree};

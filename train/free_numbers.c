@@ -96,7 +96,8 @@ static float first_step(const struct pith_train_opts *o, const struct free_numbe
             most = fmax(most, fabs((double)f->p->data[k]));
             n++;
         }
-    step = f->p->is_weight ? sum / (double)(n + !n) * (double)o->first_step
+    step = f->p->is_weight ? sum / (double)(n + !n) * (double)o->first_step *
+                                 pow(f->of_largest, (double)o->step_power)
                            : most / (double)o->bias_levels;
     return step > 1e-12 && isfinite(step) ? (float)step : 1e-3f;
 }
@@ -386,7 +387,7 @@ static double support_bits(const struct free_numbers *f, const struct level_coun
 double pith_numbers_bytes(const struct free_numbers *f)
 {
     if (!f->grid)
-        return (double)f->p->count * 4;
+        return (double)f->p->count * (f->given ? 1 : 4);
     double bits = 16;
     if (f->thin && f->thin->is_weight) {
         struct level_counts n = {.row = calloc((size_t)f->thin->rows, sizeof *n.row),

@@ -18,7 +18,9 @@
 struct free_numbers {
     struct tape_parameter *p;
     struct pith_const *c; /* of the model */
+    bool given; /* to a convolution when the run ends: a step or a bias there, about a byte each */
     uint64_t n;
+    double of_largest;               /* its elements in those of the largest weight */
     bool own;                        /* value and grad: else the parameter's */
     float *value, *grad;             /* [n] */
     float *first, *second, *average; /* moments [n]; NULL where the method has none */
@@ -30,7 +32,7 @@ struct free_numbers {
     float magnitude[129];            /* bits of level k > 0, sign included */
 };
 
-/* f->p and f->thin are set. A grid and a support that is to shrink are put into f->c, in m's
+/* f->p, f->thin and f->of_largest are set. A grid and a support that is to shrink are put into f->c, in m's
  * memory. False: out of memory. */
 bool pith_numbers_open(struct pith_model *m, const struct pith_train_opts *opts,
                        struct free_numbers *f);

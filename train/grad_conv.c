@@ -5,16 +5,18 @@
 #include "grad_add.h"
 #include "grad_list.h"
 #include "grad_window.h"
+#include "narrow_conv.h"
 #include "winograd.h"
 
 #include <stdlib.h>
 
 enum { X = 0, W = 1, BIAS = 2 };
 
-/* One of the three. */
+/* One of the four. */
 struct conv {
     struct prim_conv *primitive;
     struct conv_product *product;
+    struct narrow_conv *narrow;
     struct winograd *winograd; /* slice 0 owns it */
 };
 
@@ -28,6 +30,8 @@ static enum pith_status choose(const struct grad_node *n, const struct prim_conv
         conv->winograd = ((const struct conv *)n[-(int64_t)n->slice].state)->winograd;
         return PITH_OK;
     }
+    if (!need_dx && pith_narrow_conv_suits(s))
+        return pith_narrow_conv_new(s, NULL, &conv->narrow);
     return pith_conv_product_suits(s) ? pith_conv_product_new(n->prim, s, need_dx, &conv->product)
                                       : pith_prim_conv_new(n->prim, s, need_dx, &conv->primitive);
 }
@@ -53,6 +57,8 @@ static enum pith_status prepare(struct grad_node *n, uint64_t *scratch_bytes)
     *scratch_bytes = (w + x + 64) * sizeof(float);
     if (conv->winograd)
         *scratch_bytes += pith_winograd_scratch_bytes(conv->winograd);
+    if (conv->narrow)
+        *scratch_bytes += pith_narrow_conv_scratch_bytes(conv->narrow);
     return PITH_OK;
 }
 
@@ -61,16 +67,17 @@ static void release(struct grad_node *n)
     struct conv *conv = n->state;
     pith_prim_conv_free(conv->primitive);
     pith_conv_product_free(conv->product);
+    pith_narrow_conv_free(conv->narrow);
     if (n->slice == 0)
         pith_winograd_free(conv->winograd);
     free(conv);
 }
 
-static void renew(struct grad_node *n)
+static void renew(struct grad_node *n, uint32_t part)
 {
     const struct conv *conv = n->state;
     if (conv->winograd)
-        pith_winograd_renew(conv->winograd, n->in[W]->data);
+        pith_winograd_renew(conv->winograd, n->in[W]->data, part);
 }
 
 static void forward(struct grad_node *n)
@@ -79,6 +86,8 @@ static void forward(struct grad_node *n)
     const float *x = n->in[X]->data, *w = n->in[W]->data, *bias = grad_data(n, BIAS);
     if (conv->winograd)
         pith_winograd_forward(conv->winograd, n->prim, n->scratch, x, bias, n->out[0]->data);
+    else if (conv->narrow)
+        pith_narrow_conv_forward(conv->narrow, n->prim, n->scratch, x, w, bias, n->out[0]->data);
     else if (conv->product)
         pith_conv_product_forward(conv->product, x, w, bias, n->out[0]->data);
     else
@@ -106,6 +115,8 @@ static void backward(struct grad_node *n)
     if (conv->winograd)
         pith_winograd_backward(conv->winograd, n->prim, beside, x, dy, to[X], !n->sets[X], to[W],
                                to[BIAS]);
+    else if (conv->narrow)
+        pith_narrow_conv_backward(conv->narrow, n->prim, beside, x, dy, to[W], to[BIAS]);
     else if (conv->product)
         pith_conv_product_backward(conv->product, w, dy, to[X], to[W], to[BIAS]);
     else

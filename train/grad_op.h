@@ -36,6 +36,7 @@ struct grad_node {
     const struct channel_rows *rows;
     uint32_t channels; /* dim 1 of in[0] */
     bool training;
+    bool joins; /* input 1: its gradient is left to grad_op.joined */
     /* What follows and is done at once (grad_op.takes_tail): out = max(own + residual, 0). Backward
      * may overwrite the gradient of out. */
     bool rectifies;
@@ -77,9 +78,14 @@ struct grad_op {
      * set and data is in place, but not written. PITH_ERR_UNSUPPORTED, _MEMORY. */
     enum pith_status (*prepare)(struct grad_node *n, uint64_t *scratch_bytes);
     void (*release)(struct grad_node *n); /* frees state */
-    /* Of slice 0 alone, on any thread, before any forward: what all slices take from fixed inputs.
-     * NULL: nothing. */
-    void (*renew)(struct grad_node *n);
+    /* Of slice 0 alone, on any thread, before any forward: part of 8 of what all slices take from
+     * fixed inputs. NULL: nothing. */
+    void (*renew)(struct grad_node *n, uint32_t part);
+    /* Where input 1 is a parameter that nobody else reads, and joins() says so: backward leaves its
+     * gradient out, and when all slices are done, joined() writes part of 8 of it, summed over those
+     * of n .. n + n_own - 1 along the tree of ranks.h. NULL: never. */
+    bool (*joins)(const struct grad_node *n);
+    void (*joined)(const struct grad_node *n, uint32_t n_own, uint32_t part, float *grad);
     bool runs;                            /* a forward of its own that calls grad_run() */
     /* attr: made those of the same work on tensors whose axis 1 stands behind the others, for a
      * runtime's run() that depends on the layout, where that is GRAD_EITHER. NULL: it does not. */

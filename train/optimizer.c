@@ -8,6 +8,8 @@
  * brings every latent number to the edge of its level, where it swings: docs/results.md.) */
 #include "optimizer.h"
 
+#include "fold_norms.h"
+#include "channel_rows.h"
 #include "free_numbers.h"
 
 #include <math.h>
@@ -18,6 +20,7 @@
 
 struct optimizer {
     struct tape *tape; /* whose threads it takes */
+    const struct channel_rows *rows;
     struct pith_train_opts opts;
     uint32_t n;
     struct free_numbers *of;
@@ -87,19 +90,38 @@ static enum pith_status open_thinning(struct optimizer *o, const struct pith_mod
     return status;
 }
 
+static double largest_weight(const struct tape_parameter *p, uint32_t n)
+{
+    uint64_t most = 1;
+    for (uint32_t i = 0; i < n; i++)
+        if (p[i].is_weight && p[i].count > most)
+            most = p[i].count;
+    return (double)most;
+}
+
 static enum pith_status open_all(struct optimizer *o, struct pith_model *m, struct tape *t,
                                  struct pith_error *err)
 {
     struct tape_parameter *p = pith_tape_parameters(t, &o->n);
+    double largest = largest_weight(p, o->n);
     o->of = calloc(o->n + 1u, sizeof *o->of);
-    enum pith_status status = o->of ? open_thinning(o, m, t, err) : PITH_ERR_MEMORY;
+    bool *given = calloc(m->n_values + 1u, sizeof *given); /* to a convolution, in the end */
+    enum pith_status status = o->of && given ? open_thinning(o, m, t, err) : PITH_ERR_MEMORY;
+    if (!status && o->opts.norms == PITH_NORMS_FOLD)
+        status = pith_norms_mark(m, given, err);
     for (uint32_t i = 0; i < o->n && !status; i++) {
         struct free_numbers *f = &o->of[i];
+        struct pith_train_opts opts = o->opts;
         f->p = &p[i];
         f->c = m->values[p[i].value].constant;
-        if (!pith_numbers_open(m, &o->opts, f) || !open_moments(&o->opts, f))
+        f->of_largest = (double)p[i].count / largest;
+        f->given = given[p[i].value];
+        if (f->given)
+            opts.bias_levels = 0;
+        if (!pith_numbers_open(m, &opts, f) || !open_moments(&opts, f))
             status = PITH_ERR_MEMORY;
     }
+    free(given);
     if (status == PITH_ERR_MEMORY)
         return pith_tape_no_memory(err);
     for (uint32_t i = 0; i < o->n && !status && o->thin; i++)
@@ -121,12 +143,19 @@ enum pith_status pith_optimizer_new(struct pith_model *m, struct tape *t,
     made->opts = *opts;
     made->n_steps = n_steps;
     made->tape = t;
+    made->rows = pith_channel_rows();
     enum pith_status status = open_all(made, m, t, err);
     if (status)
         pith_optimizer_free(made);
     else
         *o = made;
     return status;
+}
+
+struct free_numbers *pith_optimizer_numbers(struct optimizer *o, uint32_t *n)
+{
+    *n = o->n;
+    return o->of;
 }
 
 /* Whatever a step leaves for the next one belongs here, or in what is called. */
@@ -209,15 +238,16 @@ static void move_adam(const struct optimizer *o, struct free_numbers *f, uint64_
     float c1 = (float)(1 / (1 - pow((double)b1, (double)o->step)));
     float c2 = (float)(1 / (1 - pow((double)b2, (double)o->step)));
     bool apart = o->opts.optimizer == PITH_ADAMW;
-    const float *restrict grad = f->grad;
-    float *restrict first = f->first, *restrict second = f->second, *restrict value = f->value;
-    float mixed = apart ? 0.0f : decay, own = apart ? decay : 0.0f;
-    for (uint64_t k = begin; k < end; k++) {
-        float g = grad[k] * clip + mixed * value[k];
-        first[k] = b1 * first[k] + (1 - b1) * g;
-        second[k] = b2 * second[k] + (1 - b2) * g * g;
-        value[k] -= rate * (first[k] * c1 / (sqrtf(second[k] * c2) + 1e-8f) + own * value[k]);
-    }
+    const struct adam_step step = {.b1 = b1,
+                                   .b2 = b2,
+                                   .c1 = c1,
+                                   .c2 = c2,
+                                   .clip = clip,
+                                   .mixed = apart ? 0.0f : decay,
+                                   .own = apart ? decay : 0.0f,
+                                   .rate = rate};
+    o->rows->adam(&step, f->grad + begin, f->first + begin, f->second + begin, f->value + begin,
+                  (size_t)(end - begin));
 }
 
 static void move_sgd(const struct optimizer *o, struct free_numbers *f, uint64_t begin,

@@ -8,6 +8,7 @@
 #include "tape.h"
 
 struct optimizer;
+struct free_numbers;
 
 /* Parameters of t start at the model's values. m gets a grid and a support of its own where opts
  * ask for them: pith_snapshot_restore undoes it. */
@@ -15,6 +16,8 @@ enum pith_status pith_optimizer_new(struct pith_model *m, struct tape *t,
                                     const struct pith_train_opts *opts, uint64_t n_steps,
                                     struct optimizer **o, struct pith_error *err);
 void pith_optimizer_free(struct optimizer *o); /* accepts NULL */
+/* What is free to move of each parameter of the tape. */
+struct free_numbers *pith_optimizer_numbers(struct optimizer *o, uint32_t *n);
 /* One step with the gradients that the tape holds, divided by n_samples. Returns the norm of the
  * gradient before clipping; not finite: nothing was changed. */
 double pith_optimizer_step(struct optimizer *o, double rate, uint32_t n_samples);

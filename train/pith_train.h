@@ -67,6 +67,11 @@ enum pith_units {
     PITH_UNITS_DROP = 1  /* out of the network: smaller matrices, the same answers */
 };
 
+enum pith_norms {
+    PITH_NORMS_STAY = 0, /* as they are, until the network is encoded */
+    PITH_NORMS_FOLD = 1  /* into the convolutions before them, on grids that take few bytes */
+};
+
 /* After each epoch, and when it ends. All numbers are of the epoch. */
 struct pith_train_progress {
     uint32_t epoch, n_epochs;      /* 1 .. n_epochs */
@@ -123,6 +128,8 @@ struct pith_train_opts {
     /* Shrinking. Weights are those that pith_model_weights lists. */
     double sparsity;    /* 0..1, exclusive: share of all weights that are zero when prune_until of
                            the run is over; 0: no weight is removed by count */
+    uint32_t keep_weights; /* the same as a number: so many are left; 0: as sparsity says. What is
+                              zero already, or was dropped with a unit, does not shift its meaning */
     enum pith_score score;
     float noise_weight; /* gates: this times the mean P(open) joins the loss; variational dropout:
                            this times KL / samples; rises with rate_ramp; default 1 */
@@ -136,10 +143,16 @@ struct pith_train_opts {
                            al., 2016); falls to 0 at prune_until; default 0 */
     uint32_t levels;    /* 1..127: weights are k * step, |k| <= levels; 0: any float */
     uint32_t bias_levels; /* the same of what is not a weight; 0: any float */
+    uint32_t feedback;  /* with levels: weights are first put onto them layer by layer, each rounding made
+                           up for by others as so many samples tell (feedback_start.h); 0: each for
+                           itself */
     float softness;     /* >= 0: with a codebook, weights begin between its centroids and settle by
                            prune_until of the run (soft_assign.h); temperature at first, in squared
                            distances of neighbouring centroids, as 0.2; 0: assigned once for all */
     float first_step;   /* step at first, in mean |w| of a tensor; default 0.7 */
+    float step_power;   /* 0..1: that step is also multiplied by (weights of the tensor / those of the
+                           largest)^step_power: a small layer's bits are few, the loss by its rounding
+                           is not. 0.5 gives each weight the same share of that loss; default 0 */
     float rate_weight;  /* lambda >= 0: what one bit of a weight, on the mean, is worth in loss. It
                            decides which weights go and which latent ones are 0; none is pulled */
     float rate_ramp;    /* 0..1: share of the run in which lambda rises from 0; default 0.2 */
@@ -155,6 +168,10 @@ struct pith_train_opts {
 
     double enough; /* stop after the epoch whose val_accuracy is at least this; 0: never */
     const struct pith_ranks *ranks; /* processes that share each batch, borrowed; NULL: this alone */
+    enum pith_norms norms; /* what becomes of batch normalizations behind convolutions, in the end. To
+                              fold: where weights are k * step, each row's step is rounded, and the
+                              biases that this makes get bias_levels; the normalizations themselves
+                              then train without */
 };
 
 /* weight * mean squared difference joins the loss. Both values have the same shape. */
@@ -174,6 +191,12 @@ struct pith_ranks {
      * peer is gone, the implementation ends the process. */
     void (*exchange)(void *user, uint32_t peer, const void *send, void *receive, size_t bytes);
     void *user;
+    /* Where all ranks see the same memory, which is faster; NULL: they do not. share: gives each of
+     * them `bytes` of it, those of rank r at all[r], until the processes part; all call it at the
+     * same place. False, in all: there is none. meet: waits until all have called it; what they
+     * wrote before is then seen by all. As exchange, it must not return without them. */
+    bool (*share)(void *user, size_t bytes, void **all);
+    void (*meet)(void *user);
 };
 
 void pith_train_opts_init(struct pith_train_opts *opts, uint32_t size_bytes);
@@ -187,6 +210,8 @@ struct pith_train_result {
     uint64_t dropped;                              /* units, by PITH_UNITS_DROP */
     uint64_t kept;                                 /* as in pith_train_progress, of that epoch */
     double bytes;
+    uint32_t folded; /* normalizations, by PITH_NORMS_FOLD; val_loss and val_accuracy are then of
+                        the network that this leaves */
 };
 
 /* train: samples with labels (or targets) as the loss needs; val may be NULL. The model is

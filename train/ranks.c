@@ -42,6 +42,25 @@ void pith_ranks_add_doubles(const struct pith_ranks *k, double *v, size_t n, voi
         }
 }
 
+void pith_ranks_open_window(const struct pith_ranks *k, size_t n, struct ranks_window *w)
+{
+    void *all[PITH_TRAIN_SLICES];
+    if (count_of(k) == 1 || !k->share || n == 0 || !k->share(k->user, 2 * n * sizeof(float), all))
+        return;
+    w->n = n;
+    for (uint32_t r = 0; r < k->count; r++)
+        for (uint32_t turn = 0; turn < 2; turn++)
+            w->of[turn][r] = (float *)all[r] + turn * n;
+}
+
+void pith_ranks_add_window(const struct pith_ranks *k, const struct channel_rows *rows,
+                           struct ranks_window *w, float *sum)
+{
+    k->meet(k->user);
+    rows->tree(sum, (const float *const *)w->of[w->turn], k->count, w->n);
+    w->turn = 1 - w->turn;
+}
+
 void pith_ranks_join_floats(const struct pith_ranks *k, float *v, size_t n)
 {
     float other[1024];

@@ -21,6 +21,19 @@ void pith_ranks_add_floats(const struct pith_ranks *k, const struct channel_rows
                            size_t n, void *scratch);
 void pith_ranks_add_doubles(const struct pith_ranks *k, double *v, size_t n, void *scratch);
 
+/* Sums over ranks through memory that all of them see: each writes its part into its own place, and
+ * adds up the parts of all. There are two places, taken in turn, for when one rank writes again
+ * another may still read what was there; but not what was there before that, for they have met. */
+struct ranks_window {
+    size_t n; /* floats; 0: there is no such memory */
+    uint32_t turn;
+    float *of[2][PITH_TRAIN_SLICES]; /* [turn][rank] */
+};
+void pith_ranks_open_window(const struct pith_ranks *k, size_t n, struct ranks_window *w);
+/* sum [n] = of all ranks' w->of[turn]; the next turn follows. */
+void pith_ranks_add_window(const struct pith_ranks *k, const struct channel_rows *rows,
+                           struct ranks_window *w, float *sum);
+
 /* Zeros in v [n] become what another rank has there. */
 void pith_ranks_join_floats(const struct pith_ranks *k, float *v, size_t n);
 uint32_t pith_ranks_least(const struct pith_ranks *k, uint32_t v);

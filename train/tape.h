@@ -73,6 +73,8 @@ enum pith_status pith_tape_no_memory(struct pith_error *err);
 struct tape_parameter *pith_tape_parameters(struct tape *t, uint32_t *n);
 /* Running means and variances (grad NULL): forward of a training tape changes them. */
 struct tape_parameter *pith_tape_statistics(struct tape *t, uint32_t *n);
+/* Where ranks share memory, they add up gradients there from now on. All ranks call it, or none. */
+void pith_tape_share(struct tape *t);
 /* Row-major, [batch / slices, ...]. */
 struct tape_tensor *pith_tape_input(struct tape *t, uint32_t slice, uint32_t i);
 /* Row-major. grad is zero after pith_tape_forward: the loss sets it. */

@@ -3,6 +3,7 @@
  */
 #include "ranks.h"
 #include "tape_state.h"
+#include "transpose_quads.h"
 
 #include <string.h>
 
@@ -12,10 +13,13 @@
 /* to[n][j][i] (+)= from[n][i][j] */
 static void swap_axes(size_t n, size_t rows, size_t cols, const float *from, float *to, bool add)
 {
-    for (size_t b = 0; b < n; b++, from += rows * cols, to += rows * cols)
-        for (size_t j = 0; j < cols; j++)
+    for (size_t b = 0; b < n; b++, from += rows * cols, to += rows * cols) {
+        if (!add)
+            transpose(from, (int64_t)cols, (int64_t)rows, (int64_t)cols, to, (int64_t)rows);
+        for (size_t j = 0; j < cols && add; j++)
             for (size_t i = 0; i < rows; i++)
-                to[j * rows + i] = from[i * cols + j] + (add ? to[j * rows + i] : 0.0f);
+                to[j * rows + i] += from[i * cols + j];
+    }
 }
 
 void pith_to_channels_last(const struct shape *s, const float *from, float *to, bool add)
@@ -238,13 +242,22 @@ static void one_place(const struct stretch *s, uint32_t place, uint32_t slice)
         step_forward(s->t, step, slice);
 }
 
-/* p->grad[begin .. end): the slices' gradients, along the tree of ranks.h. */
+/* Where this rank's sum of a parameter's gradients goes: what all ranks see, or straight to where
+ * the sum over them will be. */
+static float *own_grad(const struct tape *t, uint32_t i)
+{
+    const struct ranks_window *w = &t->window;
+    float *grad = t->parameter[i].grad;
+    return w->n ? w->of[w->turn][t->opts.ranks->rank] + (grad - t->grad) : grad;
+}
+
+/* own_grad [begin .. end): the slices' gradients, along the tree of ranks.h. */
 static void add_range(const struct tape *t, uint32_t i, uint64_t begin, uint64_t end)
 {
     const float *part[PITH_TRAIN_SLICES];
     for (uint32_t s = 0; s < t->n_own; s++)
         part[s] = t->slice_grad[(size_t)(t->first + s) * t->n_parameters + i] + begin;
-    t->rows->tree(t->parameter[i].grad + begin, part, t->n_own, (size_t)(end - begin));
+    t->rows->tree(own_grad(t, i) + begin, part, t->n_own, (size_t)(end - begin));
 }
 
 /* Part `part` of every parameter. */
@@ -253,7 +266,11 @@ static void add_parameter_grads(void *arg, uint32_t part)
     const struct tape *t = arg;
     for (uint32_t i = 0; i < t->n_parameters; i++) {
         uint64_t count = t->parameter[i].count;
-        add_range(t, i, count * part / t->n_slices, count * (part + 1) / t->n_slices);
+        const struct tape_step *step = t->joined_by[i];
+        if (step)
+            step->op->joined(&step->node[t->first], t->n_own, part, own_grad(t, i));
+        else
+            add_range(t, i, count * part / t->n_slices, count * (part + 1) / t->n_slices);
     }
 }
 
@@ -268,27 +285,19 @@ static void clear_times(struct tape *t)
     }
 }
 
-static void renew_step(void *arg, uint32_t i)
+static void renew_steps(void *arg, uint32_t part)
 {
     const struct tape *t = arg;
-    const struct tape_step *step = &t->step[i];
-    if (step->op && step->op->renew)
-        step->op->renew(&step->node[0]);
-}
-
-static void renew_steps(struct tape *t)
-{
-    if (t->pool.parallel_for)
-        t->pool.parallel_for(t->pool.parallel_user, t->n_steps, renew_step, t);
-    for (uint32_t i = 0; i < t->n_steps && !t->pool.parallel_for; i++)
-        renew_step(t, i);
+    for (uint32_t i = 0; i < t->n_steps; i++)
+        if (t->step[i].op && t->step[i].op->renew)
+            t->step[i].op->renew(&t->step[i].node[0], part);
 }
 
 void pith_tape_forward(struct tape *t)
 {
     uint64_t start = pith_clock_ns(NULL);
     clear_times(t);
-    renew_steps(t);
+    on_threads(t, 0, t->n_slices, renew_steps, t);
     all_steps(t, false);
     pith_tape_slices(t, clear_ends, t);
     t->seconds = 1e-9 * (double)(pith_clock_ns(NULL) - start);
@@ -299,8 +308,16 @@ void pith_tape_backward(struct tape *t)
     uint64_t start = pith_clock_ns(NULL);
     all_steps(t, true);
     on_threads(t, 0, t->n_slices, add_parameter_grads, t);
-    pith_ranks_add_floats(t->opts.ranks, t->rows, t->grad, (size_t)t->n_grad, t->ranks_scratch);
+    if (t->window.n)
+        pith_ranks_add_window(t->opts.ranks, t->rows, &t->window, t->grad);
+    else
+        pith_ranks_add_floats(t->opts.ranks, t->rows, t->grad, (size_t)t->n_grad, t->ranks_scratch);
     t->seconds += 1e-9 * (double)(pith_clock_ns(NULL) - start);
+}
+
+void pith_tape_share(struct tape *t)
+{
+    pith_ranks_open_window(t->opts.ranks, (size_t)t->n_grad, &t->window);
 }
 
 struct tape_parameter *pith_tape_parameters(struct tape *t, uint32_t *n)

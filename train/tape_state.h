@@ -11,6 +11,7 @@
 #include "pith_host.h"
 #include "pith_train.h"
 #include "primitive.h"
+#include "ranks.h"
 
 enum { TAPE_LAYOUTS = 2 };
 
@@ -53,12 +54,14 @@ struct tape {
     struct tape_parameter *parameter;
     uint32_t *parameter_of; /* [n_values] or UINT32_MAX */
     struct tape_parameter *statistic;
-    uint32_t *statistic_of; /* [n_values] or UINT32_MAX */
-    float **slice_grad;     /* [n_slices * n_parameters] */
-    float *grad;            /* [n_grad] of the parameters, one behind the other */
+    uint32_t *statistic_of;             /* [n_values] or UINT32_MAX */
+    float **slice_grad;                 /* [n_slices * n_parameters] */
+    const struct tape_step **joined_by; /* [n_parameters] whose joined() makes the sum, or NULL */
+    float *grad;                        /* [n_grad] of the parameters, one behind the other */
     uint64_t n_grad;
-    struct prim **prim; /* [n_slices] */
-    void **scratch;     /* [n_slices], 64-byte aligned */
+    struct ranks_window window; /* of grad, where ranks share memory */
+    struct prim **prim;         /* [n_slices] */
+    void **scratch;             /* [n_slices], 64-byte aligned */
     struct pith_kernels kernels;
     struct pith_opts pool; /* parallel_for of the threads */
     void **memory;         /* everything allocated, for pith_tape_free */

@@ -190,7 +190,8 @@ static enum pith_status place_parameters(struct tape *t)
     for (uint32_t i = 0; i < t->n_parameters; i++)
         t->n_grad += (t->parameter[i].count + 15) & ~UINT64_C(15); /* aligned to 64 bytes */
     t->grad = pith_tape_take(t, t->n_grad + 1, sizeof *t->grad);
-    if (!t->slice_grad || !t->grad)
+    t->joined_by = pith_tape_take(t, t->n_parameters + 1u, sizeof *t->joined_by);
+    if (!t->slice_grad || !t->grad || !t->joined_by)
         return PITH_ERR_MEMORY;
     uint64_t at = 0;
     for (uint32_t i = 0; i < t->n_parameters; i++) {
@@ -419,6 +420,29 @@ static enum pith_status prepare_step(struct tape *t, struct tape_step *step,
     return status ? pith_tape_no_memory(err) : PITH_OK;
 }
 
+static uint32_t count_readers(const struct tape *t, uint32_t value)
+{
+    uint32_t readers = 0;
+    for (uint32_t n = 0; n < t->m->n_nodes; n++)
+        for (uint32_t i = 0; i < t->m->nodes[n].n_in; i++)
+            readers += t->m->nodes[n].in[i] == value;
+    return readers;
+}
+
+/* Whether the gradient of a node's input 1 waits until all slices are done. */
+static void join_step(struct tape *t, const struct tape_step *step)
+{
+    const struct pith_node *node = &t->m->nodes[step->at];
+    uint32_t p = node->n_in > 1 && node->in[1] != PITH_VALUE_NONE ? t->parameter_of[node->in[1]]
+                                                                  : UINT32_MAX;
+    if (p == UINT32_MAX || !step->op || !step->op->joins || !step->sets[1] ||
+        count_readers(t, node->in[1]) != 1 || !step->op->joins(&step->node[0]))
+        return;
+    t->joined_by[p] = step;
+    for (uint32_t s = 0; s < t->n_slices; s++)
+        step->node[s].joins = true;
+}
+
 static enum pith_status prepare_steps(struct tape *t, struct pith_error *err)
 {
     uint64_t scratch_bytes = 0;
@@ -427,6 +451,8 @@ static enum pith_status prepare_steps(struct tape *t, struct pith_error *err)
             t->step[i].converts ? PITH_OK : prepare_step(t, &t->step[i], &scratch_bytes, err);
         if (status)
             return status;
+        if (!t->step[i].converts)
+            join_step(t, &t->step[i]);
     }
     t->scratch = pith_tape_take(t, t->n_slices, sizeof *t->scratch);
     for (uint32_t s = 0; s < t->n_slices && t->scratch; s++)

@@ -5,6 +5,8 @@
  * model is changed in place at the end of each epoch and put back as it was on failure. */
 #include "train_run.h"
 
+#include "feedback_start.h"
+#include "fold_norms.h"
 #include "model_state.h"
 #include "pith_host.h"
 #include "ranks.h"
@@ -242,7 +244,10 @@ static enum pith_status open_run(struct run *r, struct pith_data *train)
     if (status)
         return status;
     r->n_steps = pith_batch_count(r->batch) * r->opts->epochs;
+    pith_tape_share(r->tape);
     status = pith_optimizer_new(r->m, r->tape, r->opts, r->n_steps, &r->optimizer, r->err);
+    if (!status && r->opts->feedback)
+        status = pith_feedback_start(r->m, train, r->opts, r->optimizer, r->err);
     if (!status && r->opts->keep_best && pith_snapshot_new(r->m, &r->best))
         status = pith_tape_no_memory(r->err);
     if (!status)
@@ -259,8 +264,11 @@ enum pith_status pith_train(struct pith_model *m, struct pith_data *train, struc
 {
     struct pith_train_opts o;
     struct pith_train_result made = {0};
+    struct pith_model unfolded = {0};
     struct run r = {.m = m, .train = train, .val = val, .opts = &o, .err = err, .result = &made};
     enum pith_status status = pith_run_take_opts(opts, &o, err);
+    if (!status && o.keep_weights)
+        status = pith_run_keep_weights(&r, &o);
     if (!status)
         status = open_run(&r, train);
     if (!status) {
@@ -269,11 +277,17 @@ enum pith_status pith_train(struct pith_model *m, struct pith_data *train, struc
     }
     if (!status)
         status = train_epochs(&r);
+    if (!status && o.norms == PITH_NORMS_FOLD)
+        status = pith_norms_fold(&r, &unfolded);
     bool shrinks = o.sparsity > 0 || o.rate_weight > 0 || o.units == PITH_UNITS_DROP;
     if (!status && shrinks && pith_order_units(m))
         status = pith_tape_no_memory(r.err);
     if (!status && o.units == PITH_UNITS_DROP)
         status = pith_drop_units(m, &made.dropped, err);
+    if (!status)
+        status = pith_norms_judge(&r);
+    if (status)
+        pith_norms_put_back(m, &unfolded);
     if (status && r.before)
         pith_snapshot_restore(r.before, m);
     pith_optimizer_free(r.optimizer);

@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 void pith_train_opts_init(struct pith_train_opts *opts, uint32_t size_bytes)
@@ -49,6 +50,26 @@ enum pith_status pith_run_take_opts(const struct pith_train_opts *given,
     return PITH_OK;
 }
 
+enum pith_status pith_run_keep_weights(const struct run *r, struct pith_train_opts *o)
+{
+    uint64_t count = 0;
+    struct pith_weight_ref *refs = calloc(r->m->n_nodes + 1u, sizeof *refs);
+    if (!refs)
+        return pith_tape_no_memory(r->err);
+    uint32_t n = pith_model_weights(r->m, refs);
+    for (uint32_t i = 0; i < n; i++)
+        count += refs[i].rows * refs[i].cols;
+    free(refs);
+    if (o->sparsity > 0)
+        return pith_error_set(r->err, PITH_ERR_ARGUMENT, "give sparsity or keep_weights, not both");
+    if (o->keep_weights >= count)
+        return pith_error_set(r->err, PITH_ERR_ARGUMENT,
+                              "%u weights cannot be kept: the model has %llu", o->keep_weights,
+                              (unsigned long long)count);
+    o->sparsity = 1 - (double)o->keep_weights / (double)count;
+    return PITH_OK;
+}
+
 static bool share(float v)
 {
     return v >= 0 && v <= 1;
@@ -64,7 +85,7 @@ static bool words_known(const struct pith_train_opts *o)
 {
     return known(o->optimizer, PITH_NESTEROV) && known(o->schedule, PITH_ONE_CYCLE) &&
            known(o->loss, PITH_DISTILL) && known(o->score, PITH_SCORE_VARIATIONAL) &&
-           known(o->units, PITH_UNITS_DROP);
+           known(o->units, PITH_UNITS_DROP) && known(o->norms, PITH_NORMS_FOLD);
 }
 
 static bool is_noisy(const struct pith_train_opts *o)
@@ -85,7 +106,7 @@ enum pith_status pith_run_check_opts(const struct run *r)
     const struct pith_train_opts *o = r->opts;
     const char *wrong = NULL;
     if (!words_known(o))
-        wrong = "an optimizer, schedule, loss, score or way with units that is not known";
+        wrong = "an optimizer, schedule, loss, score or way with units or norms that is not known";
     else if (o->epochs == 0)
         wrong = "epochs must be at least 1";
     else if (o->batch == 0 || o->batch % PITH_TRAIN_SLICES)
@@ -115,6 +136,10 @@ enum pith_status pith_run_check_opts(const struct run *r)
         wrong = "prune_every and prune_power must be above 0, regrow and rate_ramp in 0..1";
     else if (o->levels > 127 || o->bias_levels > 127 || !(o->first_step > 0))
         wrong = "a grid has at most 127 levels, and its first step is above 0";
+    else if (o->feedback && !o->levels)
+        wrong = "feedback is for weights on a grid: it needs levels";
+    else if (!share(o->step_power))
+        wrong = "the power of steps must be in 0..1";
     else if (is_noisy(o) && (o->levels || !(o->noise_weight >= 0) || !isfinite(o->noise_weight)))
         wrong = "gates and variational dropout are without levels, their weight not negative";
     else if (is_noisy(o) && !(o->sparsity > 0))

@@ -50,6 +50,8 @@ struct run {
 enum pith_status pith_run_take_opts(const struct pith_train_opts *given,
                                     struct pith_train_opts *opts, struct pith_error *err);
 enum pith_status pith_run_check_opts(const struct run *r);
+/* The number of weights to keep, told in o, becomes o's sparsity. PITH_ERR_ARGUMENT. */
+enum pith_status pith_run_keep_weights(const struct run *r, struct pith_train_opts *o);
 /* Input, scores and data fit each other. */
 enum pith_status pith_run_check_scores(const struct run *r, const struct pith_data *train);
 /* The value that holds the logits of output 0; *softmax: one stands behind it. */

@@ -17,6 +17,8 @@
 #include "winograd.h"
 
 #include "pith_host.h"
+#include "pith_train.h"
+#include "transpose_quads.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +28,7 @@ static const int64_t block_bytes = 256 << 10;
 /* Of the transformed weights; more is left to the library, whose memory is that of the weights. */
 static const int64_t most_weights = 1 << 20;
 /* A plane begins one line further in the cache's sets than the one before. */
-enum { PLANE_GAP = 16, ROWS_STEP = 8, LARGEST_KERNEL = 25, MOST_LANES = 16 };
+enum { PLANE_GAP = 16, ROWS_STEP = 4, LARGEST_KERNEL = 25, MOST_LANES = 16 };
 
 struct winograd {
     struct prim_conv_shape s;
@@ -155,27 +157,31 @@ uint64_t pith_winograd_scratch_bytes(const struct winograd *v)
 /* ---- weights ------------------------------------------------------------------------------------
  */
 
-void pith_winograd_renew(struct winograd *v, const float *w)
+void pith_winograd_renew(struct winograd *v, const float *w, uint32_t part)
 {
+    const int64_t c_begin = v->s.c * part / PITH_TRAIN_SLICES,
+                  c_end = v->s.c * (part + 1) / PITH_TRAIN_SLICES,
+                  o_begin = v->s.o * part / PITH_TRAIN_SLICES,
+                  o_end = v->s.o * (part + 1) / PITH_TRAIN_SLICES;
     const int64_t lanes = v->kernels->lanes, size = v->r * v->r, c_step = size,
                   o_step = v->s.c * size;
     float kernel[LARGEST_KERNEL * MOST_LANES];
-    for (int64_t o = 0; o < v->o; o += lanes)
-        for (int64_t c = 0; c < v->s.c; c++) {
-            for (int64_t lane = 0; lane < lanes; lane++)
-                for (int64_t k = 0; k < size; k++)
-                    kernel[k * lanes + lane] =
-                        o + lane < v->s.o ? w[(o + lane) * o_step + c * c_step + k] : 0.0f;
+    for (int64_t o = 0; o < v->o; o += lanes) {
+        memset(kernel, 0, sizeof kernel); /* for lanes beyond the last channel */
+        for (int64_t c = c_begin; c < c_end; c++) {
+            transpose(w + o * o_step + c * c_step, o_step, v->s.o - o < lanes ? v->s.o - o : lanes,
+                      size, kernel, lanes);
             v->kernels->kernel(kernel, (int)v->points, v->w + c * v->o + o, v->w_step);
         }
-    for (int64_t c = 0; c < v->c && v->w_data; c += lanes)
-        for (int64_t o = 0; o < v->s.o; o++) {
-            for (int64_t lane = 0; lane < lanes; lane++)
-                for (int64_t k = 0; k < size; k++)
-                    kernel[k * lanes + lane] =
-                        c + lane < v->s.c ? w[o * o_step + (c + lane) * c_step + k] : 0.0f;
+    }
+    for (int64_t c = 0; c < v->c && v->w_data; c += lanes) {
+        memset(kernel, 0, sizeof kernel);
+        for (int64_t o = o_begin; o < o_end; o++) {
+            transpose(w + o * o_step + c * c_step, c_step, v->s.c - c < lanes ? v->s.c - c : lanes,
+                      size, kernel, lanes);
             v->kernels->kernel(kernel, (int)v->points, v->w_data + o * v->c + c, v->w_data_step);
         }
+    }
 }
 
 static void finish_dw(const struct winograd *v, const float *planes, float *dw)
@@ -185,9 +191,8 @@ static void finish_dw(const struct winograd *v, const float *planes, float *dw)
     for (int64_t o = 0; o < v->s.o; o += lanes)
         for (int64_t c = 0; c < v->s.c; c++) {
             v->kernels->kernel_back(planes + c * v->o + o, v->dw_step, (int)v->points, kernel);
-            for (int64_t lane = 0; lane < lanes && o + lane < v->s.o; lane++)
-                for (int64_t k = 0; k < size; k++)
-                    dw[((o + lane) * v->s.c + c) * size + k] = kernel[k * lanes + lane];
+            transpose(kernel, lanes, size, v->s.o - o < lanes ? v->s.o - o : lanes,
+                      dw + (o * v->s.c + c) * size, v->s.c * size);
         }
 }
 
@@ -251,7 +256,7 @@ static void convolve(const struct winograd *v, const struct winograd_block *from
                                                    .b_k = to->padded,
                                                    .c_row = to->padded,
                                                    .rows = round_up(from->n_tiles, ROWS_STEP),
-                                                   .columns = to->padded,
+                                                   .columns = to->channels,
                                                    .depth = from->channels,
                                                    .planes = v->planes});
 }
@@ -260,7 +265,7 @@ static void convolve(const struct winograd *v, const struct winograd_block *from
 static void correlate(const struct winograd *v, const struct winograd_block *x,
                       const struct winograd_block *dy, float *planes)
 {
-    const int64_t rows = round_up(v->s.c, ROWS_STEP); /* padding beyond is left out */
+    const int64_t rows = round_up(v->s.c, ROWS_STEP);
     v->kernels->product(&(struct winograd_product){.a = x->planes,
                                                    .b = dy->planes,
                                                    .c = planes,
@@ -272,7 +277,7 @@ static void correlate(const struct winograd *v, const struct winograd_block *x,
                                                    .b_k = dy->padded,
                                                    .c_row = v->o,
                                                    .rows = rows < v->c ? rows : v->c,
-                                                   .columns = v->o,
+                                                   .columns = v->s.o,
                                                    .depth = x->n_tiles,
                                                    .planes = v->planes,
                                                    .add = x->first > 0});

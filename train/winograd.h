@@ -22,8 +22,8 @@ void pith_winograd_free(struct winograd *conv); /* accepts NULL */
 /* Of what forward and backward take, 64-byte aligned; 7 MiB at most. */
 uint64_t pith_winograd_scratch_bytes(const struct winograd *conv);
 
-/* w: [O, C, KH, KW]; before forward and backward with them. */
-void pith_winograd_renew(struct winograd *conv, const float *w);
+/* w: [O, C, KH, KW]; all 8 parts, in any order, before forward and backward with them. */
+void pith_winograd_renew(struct winograd *conv, const float *w, uint32_t part);
 /* As pith_prim_conv_forward and _backward; p counts the time. add_dx: dx is added to. Any thread.
  */
 void pith_winograd_forward(const struct winograd *conv, struct prim *p, void *scratch,

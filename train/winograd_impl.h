@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* winograd_impl.h - the loops behind winograd_kernels.h, included once for each instruction set,
- * with the vector operations (vec, LANES, ...), MR (rows of sums in registers; divides 8 and LANES)
+ * with the vector operations (vec, LANES, ...), MR (rows of sums in registers: 4 or 8)
  * and TABLE (the table's name) defined.
  *
  * The points are 0, pairs +p and -p, and infinity. What the two of a pair share is computed once:
@@ -467,13 +467,13 @@ static void kernel_back(const float *planes, size_t plane_step, int points, floa
 /* ---- products -----------------------------------------------------------------------------------
  */
 
-/* MR rows by nv vectors of sums. */
-INLINE void sums(const int nv, const struct winograd_product *p, const float *a, const float *b,
-                 float *c)
+/* mr rows by nv vectors of sums. */
+INLINE void sums(const int mr, const int nv, const struct winograd_product *p, const float *a,
+                 const float *b, float *c)
 {
     vec sum[MR][2];
 #pragma GCC unroll 8
-    for (int i = 0; i < MR; i++)
+    for (int i = 0; i < mr; i++)
 #pragma GCC unroll 8
         for (int v = 0; v < nv; v++)
             sum[i][v] = p->add ? vec_load(c + i * p->c_row + v * LANES) : vec_zero();
@@ -483,7 +483,7 @@ INLINE void sums(const int nv, const struct winograd_product *p, const float *a,
         for (int v = 0; v < nv; v++)
             row[v] = vec_load(b + v * LANES);
 #pragma GCC unroll 8
-        for (int i = 0; i < MR; i++) {
+        for (int i = 0; i < mr; i++) {
             const vec one = vec_set1(a[i * p->a_row]);
 #pragma GCC unroll 8
             for (int v = 0; v < nv; v++)
@@ -491,23 +491,75 @@ INLINE void sums(const int nv, const struct winograd_product *p, const float *a,
         }
     }
 #pragma GCC unroll 8
-    for (int i = 0; i < MR; i++)
+    for (int i = 0; i < mr; i++)
 #pragma GCC unroll 8
         for (int v = 0; v < nv; v++)
             vec_store(c + i * p->c_row + v * LANES, sum[i][v]);
 }
 
+/* mr rows by half a vector, or by one and a half. */
+INLINE void half_sums(const int mr, const bool more, const struct winograd_product *p,
+                      const float *a, const float *b, float *c)
+{
+    vec sum[MR];
+    rvec half[MR];
+    const int at = more ? LANES : 0;
+#pragma GCC unroll 8
+    for (int i = 0; i < mr; i++) {
+        sum[i] = more && p->add ? vec_load(c + i * p->c_row) : vec_zero();
+        half[i] = p->add ? rvec_load(c + i * p->c_row + at) : rvec_set1(0.0f);
+    }
+    for (int64_t k = 0; k < p->depth; k++, a += p->a_k, b += p->b_k) {
+        const vec row = more ? vec_load(b) : vec_zero();
+        const rvec half_row = rvec_load(b + at);
+#pragma GCC unroll 8
+        for (int i = 0; i < mr; i++) {
+            if (more)
+                sum[i] = vec_fma(vec_set1(a[i * p->a_row]), row, sum[i]);
+            half[i] = rvec_fma(rvec_set1(a[i * p->a_row]), half_row, half[i]);
+        }
+    }
+#pragma GCC unroll 8
+    for (int i = 0; i < mr; i++) {
+        if (more)
+            vec_store(c + i * p->c_row, sum[i]);
+        rvec_store(c + i * p->c_row + at, half[i]);
+    }
+}
+
+enum width { TWO, ONE_AND_HALF, ONE, HALF };
+
+INLINE void all_rows(const enum width width, const struct winograd_product *p, const float *a,
+                     const float *b, float *c)
+{
+#define SUMS(mr)                                                                                   \
+    if (width == TWO || width == ONE)                                                              \
+        sums(mr, width == TWO ? 2 : 1, p, a + i * p->a_row, b, c + i * p->c_row);                  \
+    else                                                                                           \
+        half_sums(mr, width == ONE_AND_HALF, p, a + i * p->a_row, b, c + i * p->c_row)
+    int64_t i = 0;
+    for (; i + MR <= p->rows; i += MR)
+        SUMS(MR);
+    for (; i < p->rows; i += 4)
+        SUMS(4);
+#undef SUMS
+}
+
 static void product(const struct winograd_product *p)
 {
+    const int64_t half = sizeof(rvec) / sizeof(float);
     for (int64_t plane = 0; plane < p->planes; plane++) {
         const float *a = p->a + (size_t)plane * p->a_plane, *b = p->b + (size_t)plane * p->b_plane;
         float *c = p->c + (size_t)plane * p->c_plane;
-        int64_t j = 0;
-        for (; j + 2 * LANES <= p->columns; j += 2 * LANES)
-            for (int64_t i = 0; i < p->rows; i += MR)
-                sums(2, p, a + i * p->a_row, b + j, c + i * p->c_row + j);
-        for (int64_t i = 0; i < p->rows && j < p->columns; i += MR)
-            sums(1, p, a + i * p->a_row, b + j, c + i * p->c_row + j);
+        int64_t left = p->columns;
+        for (; left > LANES + half; left -= 2 * LANES, b += 2 * LANES, c += 2 * LANES)
+            all_rows(TWO, p, a, b, c);
+        if (left > LANES)
+            all_rows(ONE_AND_HALF, p, a, b, c);
+        else if (left > half)
+            all_rows(ONE, p, a, b, c);
+        else if (left > 0)
+            all_rows(HALF, p, a, b, c);
     }
 }
 

@@ -29,7 +29,8 @@ struct winograd_block {
 };
 
 /* c [rows, columns] (+)= a b for each plane; element (i, k) of a lies at i * a_row + k * a_k, b and
- * c are row-major. rows: multiple of 8, columns: of lanes. */
+ * c are row-major. rows: multiple of 4; rows of b and c go on to a multiple of lanes, what c has
+ * beyond the columns is undefined. */
 struct winograd_product {
     const float *a, *b;
     float *c;

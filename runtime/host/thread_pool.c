@@ -8,7 +8,9 @@
  * A worker enters a job under the lock and counts itself as inside; the caller closes the job and
  * waits for those inside only, so a worker that wakes late delays nobody. Between jobs a worker
  * watches the job number for SPIN_NS, because the next layer usually follows within microseconds,
- * then sleeps. The number changes under the lock, so no wake-up is lost.
+ * then sleeps; the caller waits for the others in the same way. What was asleep takes its time to
+ * start again, and finds its caches cold: 50 us in place of 200 make a training step of LeNet-5 on
+ * two threads 7.4 ms in place of 6.0. The number changes under the lock, so no wake-up is lost.
  *
  * Deliberately not done: nested jobs (a body may not call parallel_for of its own pool), pinning.
  */
@@ -21,7 +23,7 @@
 #include "pith_host.h"
 
 #define MAX_THREADS 1024u
-#define SPIN_NS 50000u
+#define SPIN_NS 200000u
 #define SPIN_LOOPS 64
 
 struct job {
@@ -37,10 +39,10 @@ struct pool {
     struct job job;
     bool open; /* job may be entered */
     bool stop;
-    uint32_t n_asleep;  /* workers waiting on `work` */
-    uint32_t n_inside;  /* workers inside the job */
-    atomic_uint number; /* of the job; changes under the lock, watched without */
-    atomic_uint next;   /* piece of the job */
+    uint32_t n_asleep;    /* workers waiting on `work` */
+    atomic_uint n_inside; /* workers inside the job; changes under the lock, watched without */
+    atomic_uint number;   /* of the job; changes under the lock, watched without */
+    atomic_uint next;     /* piece of the job */
     uint32_t n_workers;
     pthread_t worker[];
 };
@@ -55,13 +57,14 @@ static void take_pieces(struct pool *p, const struct job *job)
     }
 }
 
-/* Watches for a job other than `seen`, for a short while. */
-static void spin_for_job(struct pool *p, uint32_t seen)
+/* Watches a number until it is another one (or, where `until` is set, that one), for a short while.
+ */
+static void spin(const atomic_uint *number, uint32_t value, bool until)
 {
     uint64_t start = pith_clock_ns(NULL);
     do {
         for (int i = 0; i < SPIN_LOOPS; i++) {
-            if (atomic_load_explicit(&p->number, memory_order_relaxed) != seen)
+            if ((atomic_load_explicit(number, memory_order_relaxed) == value) == until)
                 return;
 #if defined(__x86_64__) || defined(__i386__)
             __builtin_ia32_pause();
@@ -84,17 +87,17 @@ static void *work(void *arg)
         if (p->open && job_number(p) != seen) {
             struct job job = p->job;
             seen = job_number(p);
-            p->n_inside++;
+            atomic_fetch_add_explicit(&p->n_inside, 1, memory_order_relaxed);
             pthread_mutex_unlock(&p->lock);
             take_pieces(p, &job);
             pthread_mutex_lock(&p->lock);
-            if (--p->n_inside == 0)
+            if (atomic_fetch_sub_explicit(&p->n_inside, 1, memory_order_relaxed) == 1)
                 pthread_cond_signal(&p->done);
             continue;
         }
         seen = job_number(p); /* a job that closed before this thread came is missed for good */
         pthread_mutex_unlock(&p->lock);
-        spin_for_job(p, seen);
+        spin(&p->number, seen, false);
         pthread_mutex_lock(&p->lock);
         if (!p->stop && job_number(p) == seen) {
             p->n_asleep++;
@@ -128,7 +131,10 @@ static void pool_for(void *parallel_user, uint32_t n, void (*body)(void *arg, ui
     take_pieces(p, &job);
     pthread_mutex_lock(&p->lock);
     p->open = false;
-    while (p->n_inside) /* short: all pieces are taken */
+    pthread_mutex_unlock(&p->lock);
+    spin(&p->n_inside, 0, true); /* short: all pieces are taken */
+    pthread_mutex_lock(&p->lock);
+    while (atomic_load_explicit(&p->n_inside, memory_order_relaxed))
         pthread_cond_wait(&p->done, &p->lock);
     pthread_mutex_unlock(&p->lock);
     pthread_mutex_unlock(&p->turn);

@@ -126,6 +126,22 @@ static inline rvec rvec_load(const float *p)
     return _mm_loadu_ps(p);
 }
 
+/* the first lanes of m alone */
+static inline rvec rvec_load_some(const float *p, vmask m)
+{
+    return _mm_maskload_ps(p, _mm256_castsi256_si128(m));
+}
+
+static inline void rvec_store_some(float *p, vmask m, rvec v)
+{
+    _mm_maskstore_ps(p, _mm256_castsi256_si128(m), v);
+}
+
+static inline rvec rvec_add(rvec a, rvec b)
+{
+    return _mm_add_ps(a, b);
+}
+
 static inline void rvec_store(float *p, rvec v)
 {
     _mm_storeu_ps(p, v);

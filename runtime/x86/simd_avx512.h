@@ -129,6 +129,22 @@ static inline rvec rvec_load(const float *p)
     return _mm256_loadu_ps(p);
 }
 
+/* the first lanes of m alone */
+static inline rvec rvec_load_some(const float *p, vmask m)
+{
+    return _mm256_maskz_loadu_ps((__mmask8)m, p);
+}
+
+static inline void rvec_store_some(float *p, vmask m, rvec v)
+{
+    _mm256_mask_storeu_ps(p, (__mmask8)m, v);
+}
+
+static inline rvec rvec_add(rvec a, rvec b)
+{
+    return _mm256_add_ps(a, b);
+}
+
 static inline void rvec_store(float *p, rvec v)
 {
     _mm256_storeu_ps(p, v);

@@ -118,6 +118,15 @@ def main():
         node("Relu", ["n"], ["y"], "relu") + field(2, "g") + tensor("w", [4, 3, 1, 1], good[:12]) +
         b"".join(tensor(name, [4], per_channel) for name in "sbmv") +
         value(11, "x", [1, 3, 2, 2]) + value(12, "y", [1, 4, 2, 2])))
+    ones = lambda n: [1.0] * n
+    write("normed.onnx", model(
+        node("Flatten", ["x"], ["f"], "flat") +
+        node("Gemm", ["f", "w1", "b1"], ["h"], "fc1", attr_int("transB", 1)) +
+        node("BatchNormalization", ["h", "s", "b", "m", "v"], ["n"], "norm") + node("Relu", ["n"], ["r"], "relu") +
+        node("Gemm", ["r", "w2", "b2"], ["y"], "fc2", attr_int("transB", 1)) + field(2, "g") +
+        tensor("w1", [32, 784], ones(25088)) + tensor("w2", [10, 32], ones(320)) + tensor("b2", [10], ones(10)) +
+        b"".join(tensor(name, [32], ones(32)) for name in ("b1", "s", "b", "m", "v")) +
+        value(11, "x", ["n", 1, 28, 28]) + value(12, "y", ["n", 10])))
     # y = x + s, to be called step by step; a layer with each suspicion; two inputs of two types
     write("sum.onnx", model(
         node("Add", ["x", "s"], ["sum"], "add") + node("Relu", ["sum"], ["y"], "relu") + field(2, "g") +
@@ -159,7 +168,7 @@ def main():
     write("broken.json", b'{ "pith": 1,\n  "stages": [ { "do": "prune" "sparsity": 0.5 } ] }\n')
     write("unknown.json", b'{ "pith": 1, "stages": [ { "do": "prune", "sparsty": 0.5 } ] }\n')
     write("train.json", b'{ "pith": 1, "stages": [ { "do": "train", "epochs": 3 } ] }\n')
-    write("future.json", b'{ "pith": 1, "stages": [ { "do": "quantize", "to": "int8" } ] }\n')
+    write("future.json", b'{ "pith": 1, "stages": [ { "do": "distribute", "to": "all" } ] }\n')
     write("grid.json", b'{ "pith": 1, "sweep": { "stages.0.sparsity": [0.5, 0.9], "stages.1.bits": [2, 3] },\n'
           b'  "stages": [{ "do": "prune" }, { "do": "cluster" }, { "do": "encode" }] }\n')
     write("good.json", b'{ "pith": 1, "stages": [ { "do": "prune", "sparsity": 0.5 }, '

@@ -53,6 +53,22 @@ steps=$(right steps.pith)
 [ "$(pith info once.pith --json | grep -o '"nonzeros":[0-9]*')" = \
     "$(pith info steps.pith --json | grep -o '"nonzeros":[0-9]*')" ] || complain "steps end elsewhere"
 
+# batch normalization becomes part of fc1 in the end, and is judged so: as eval does, encoded or not
+expect 0 pith init normed.onnx --preprocess scale=1/255 -q -o normed.pith
+expect 0 pith train normed.pith -d $data --val $others --epochs 6 --lr 0.003 --levels 7 --bias-levels 31 \
+    --sparsity 0.8 --prune-every 10 --norms fold -f -o folded.pith
+grep -q "^folded 1 normalizations  held out: loss" "$work/.err" || complain "nothing says that it was folded"
+held=$(sed -n 's/^folded.*  \([0-9.]*\)%.*/\1/p' "$work/.err")
+pith info folded.pith | grep -q "^fc1  *32x784" || complain "no fc1 in folded.pith"
+expect 0 pith encode folded.pith --for size -q -o folded.small.pith
+[ "$(right folded.pith)" -ge 900 ] || complain "folded: $(right folded.pith) of 1000 right"
+[ "$(right folded.pith)" = "$(right folded.small.pith)" ] || complain "encoding a folded network changed it"
+[ "$held" = "$(right folded.pith | sed 's/\(.\)$/.\10/')" ] || complain "judged $held%, $(right folded.pith) right"
+bytes=$(stat -c %s folded.small.pith)
+[ "$bytes" -lt 4500 ] || complain "$bytes bytes of 5,082 weights"
+[ "$(pith compare folded.pith folded.small.pith -d $others | grep -c "equal bits")" -eq 1 ] ||
+    complain "a folded network is not the same when encoded"
+
 # a recipe that trains; the one of its result repeats it from the beginning
 cat >recipe.json <<EOF
 { "pith": 1, "stages": [

@@ -71,10 +71,10 @@ static void every_key_of_training_is_read(void **state)
         "{\"pith\":1,\"stages\":[{\"do\":\"train\",\"epochs\":7,\"batch\":64,\"lr\":0.003,"
         "\"optimizer\":\"nesterov\",\"schedule\":\"one-cycle\",\"warm_up\":0.1,\"step_factor\":0.2,"
         "\"momentum\":0.8,\"beta1\":0.85,\"beta2\":0.99,\"weight_decay\":0.01,\"clip\":5,"
-        "\"average\":0.995,\"patience\":4,\"versions\":6,\"units\":\"drop\",\"softness\":0.2,\"noise_weight\":0.25,\"loss\":\"distill\",\"smoothing\":0.05,"
+        "\"average\":0.995,\"patience\":4,\"versions\":6,\"units\":\"drop\",\"norms\":\"fold\",\"softness\":0.2,\"noise_weight\":0.25,\"loss\":\"distill\",\"smoothing\":0.05,"
         "\"temperature\":3,\"teacher_part\":0.5,\"sparsity\":0.9,\"score\":\"fisher\","
         "\"prune_until\":0.6,\"prune_power\":2,\"prune_every\":20,\"regrow\":0.15,\"levels\":3,"
-        "\"bias_levels\":31,\"first_step\":0.9,\"rate_weight\":0.02,\"rate_ramp\":0.3,"
+        "\"bias_levels\":31,\"feedback\":64,\"first_step\":0.9,\"step_power\":0.5,\"rate_weight\":0.02,\"rate_ramp\":0.3,"
         "\"augment\":\"shift=2\",\"teacher\":\"start\",\"until_drop\":\"0.3%\",\"keep\":\"last\","
         "\"seed\":9,\"hints\":[{\"student\":\"a\",\"teacher\":\"b\",\"weight\":0.5},"
         "{\"student\":\"c\",\"weight\":2}]},"
@@ -88,11 +88,12 @@ static void every_key_of_training_is_read(void **state)
     assert_true(o->warm_up == 0.1f && o->step_factor == 0.2f && o->momentum == 0.8f);
     assert_true(o->beta1 == 0.85f && o->beta2 == 0.99f && o->weight_decay == 0.01f);
     assert_true(o->clip_norm == 5 && o->average == 0.995f && o->patience == 4 && o->versions == 6);
-    assert_true(o->units == PITH_UNITS_DROP && o->softness == 0.2f && o->noise_weight == 0.25f);
+    assert_true(o->units == PITH_UNITS_DROP && o->norms == PITH_NORMS_FOLD && o->softness == 0.2f && o->noise_weight == 0.25f);
     assert_true(o->loss == PITH_DISTILL && o->smoothing == 0.05f && o->temperature == 3);
     assert_true(o->teacher_part == 0.5f && o->sparsity == 0.9 && o->score == PITH_SCORE_FISHER);
     assert_true(o->prune_until == 0.6f && o->prune_power == 2 && o->prune_every == 20);
     assert_true(o->regrow == 0.15f && o->levels == 3 && o->bias_levels == 31);
+    assert_true(o->feedback == 64 && o->step_power == 0.5f);
     assert_true(o->first_step == 0.9f && o->rate_weight == 0.02f && o->rate_ramp == 0.3f);
     assert_string_equal(o->augment, "shift=2");
     assert_string_equal(s->teacher, "start");
@@ -272,6 +273,8 @@ static void random_training(struct sample_random *r, struct pith_stage *s)
     s->train.sparsity = (double)random_share(r) / 1.01;
     s->train.average = random_share(r);
     s->train.first_step = random_share(r) + 0.1f;
+    s->train.feedback = sample_below(r, 1000);
+    s->train.step_power = random_share(r);
     s->train.levels = sample_below(r, 128);
     s->train.rate_weight = random_share(r) * 3;
     s->train.keep_best = sample_below(r, 2);

@@ -26,6 +26,8 @@ struct meeting {
         const void *data;
         size_t bytes;
     } letter[MOST][MOST]; /* [from][to]; data NULL: none */
+    pthread_barrier_t all;
+    float *memory; /* that all see */
 };
 
 struct seat {
@@ -54,6 +56,24 @@ static void exchange(void *user, uint32_t peer, const void *send, void *receive,
     while (s->m->letter[rank][peer].data)
         pthread_cond_wait(&s->m->moved, &s->m->lock);
     pthread_mutex_unlock(&s->m->lock);
+}
+
+static void meet(void *user)
+{
+    const struct seat *s = user;
+    pthread_barrier_wait(&s->m->all);
+}
+
+static bool share(void *user, size_t bytes, void **all)
+{
+    const struct seat *s = user;
+    struct meeting *m = s->m;
+    if (s->ranks.rank == 0)
+        m->memory = calloc(m->count, bytes);
+    meet(user);
+    for (uint32_t r = 0; r < m->count && m->memory; r++)
+        all[r] = (char *)m->memory + r * bytes;
+    return m->memory != NULL;
 }
 
 /* ---- runs ---------------------------------------------------------------------------------------
@@ -86,7 +106,7 @@ static void *work(void *arg)
 
 /* Way of the network and options of a run. */
 struct way {
-    bool batch_norm, codebook, mask, teacher;
+    bool batch_norm, codebook, mask, teacher, shares;
     float rate;
     double sparsity;
     uint32_t levels, versions;
@@ -95,9 +115,10 @@ struct way {
 
 static const struct way ways[] = {
     {.rate = 0.02f},
-    {.rate = 0.02f, .batch_norm = true, .mask = true},
+    {.rate = 0.02f, .shares = true},
+    {.rate = 0.02f, .batch_norm = true, .mask = true, .shares = true},
     {.rate = 0.02f, .codebook = true, .teacher = true},
-    {.rate = 0.02f, .batch_norm = true, .sparsity = 0.5, .levels = 7},
+    {.rate = 0.02f, .batch_norm = true, .sparsity = 0.5, .levels = 7, .shares = true},
     {.rate = 0.02f, .teacher = true, .versions = 2},
     {.rate = 0.02f, .sparsity = 0.5, .score = PITH_SCORE_GATES},
 };
@@ -106,7 +127,12 @@ enum { WAYS = sizeof ways / sizeof *ways };
 /* In main's thread: cmocka's assertions are not for others. */
 static void open_job(struct job *j, const struct way *w, struct meeting *m, uint32_t rank)
 {
-    j->seat = (struct seat){m, {rank, m->count, exchange, &j->seat}};
+    j->seat =
+        (struct seat){m, {.rank = rank, .count = m->count, .exchange = exchange, .user = &j->seat}};
+    if (w->shares) {
+        j->seat.ranks.share = share;
+        j->seat.ranks.meet = meet;
+    }
     j->o = small_options();
     j->o.rate = w->rate;
     j->o.epochs = 3;
@@ -153,6 +179,8 @@ static void close_jobs(struct job *j, uint32_t n)
         pith_data_free(j[i].val);
         pith_buffer_free(&j[i].model);
     }
+    free(j[0].seat.m->memory);
+    j[0].seat.m->memory = NULL;
 }
 
 static void open_jobs(struct job *j, const struct way *w, struct meeting *m, uint32_t n)
@@ -160,6 +188,7 @@ static void open_jobs(struct job *j, const struct way *w, struct meeting *m, uin
     *m = (struct meeting){.count = n};
     pthread_mutex_init(&m->lock, NULL);
     pthread_cond_init(&m->moved, NULL);
+    pthread_barrier_init(&m->all, NULL, n);
     memset(j, 0, n * sizeof *j);
     for (uint32_t i = 0; i < n; i++)
         open_job(&j[i], w, m, i);
@@ -208,10 +237,10 @@ static void test_other_count_goes_on(void **state)
     char folder[] = "/tmp/pith-ranks-XXXXXX", path[64];
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/checkpoint", folder);
-    open_jobs(one, &ways[3], &m, 1);
+    open_jobs(one, &ways[4], &m, 1);
     run_jobs(one, 1);
     for (size_t k = 0; k < 3; k++) {
-        open_jobs(j, &ways[3], &m, count[k]);
+        open_jobs(j, &ways[4], &m, count[k]);
         for (uint32_t i = 0; i < count[k]; i++) {
             j[i].o.checkpoint = folder;
             j[i].o.resume = true;
@@ -224,7 +253,7 @@ static void test_other_count_goes_on(void **state)
         if (k < 2)
             close_jobs(j, count[k]);
     }
-    same_as(one, j, 1, 3);
+    same_as(one, j, 1, 4);
     close_jobs(j, 1);
     close_jobs(one, 1);
     assert_int_equal(unlink(path), 0);

@@ -184,6 +184,34 @@ static void test_by_count(void **state)
     }
 }
 
+/* The same weights whether they are told as a share or as a number. */
+static void test_by_number(void **state)
+{
+    (void)state;
+    struct pith_model *share = network_of(3, false), *number = network_of(3, false);
+    struct pith_train_opts o = shrinking();
+    o.sparsity = 0.75;
+    trained(share, &o);
+    o.sparsity = 0;
+    o.keep_weights = 30;
+    trained(number, &o);
+    const struct pith_const *a = constant(share, "w1"), *b = constant(number, "w1");
+    assert_memory_equal(a->data, b->data, a->count * sizeof(float));
+    assert_true(nonzeros(a) < a->count / 2);
+    struct pith_data *data = clouds(0);
+    struct pith_train_result r;
+    struct pith_error err = {0};
+    o.keep_weights = 120;
+    assert_int_equal(pith_train(number, data, NULL, &o, &r, &err), PITH_ERR_ARGUMENT);
+    assert_non_null(strstr(err.text, "120 weights cannot be kept: the model has 120"));
+    o.keep_weights = 30;
+    o.sparsity = 0.5;
+    assert_int_equal(pith_train(number, data, NULL, &o, &r, &err), PITH_ERR_ARGUMENT);
+    pith_data_free(data);
+    pith_model_free(share);
+    pith_model_free(number);
+}
+
 static void test_dead_units_are_gone(void **state)
 {
     (void)state;
@@ -480,6 +508,7 @@ int main(void)
                                        cmocka_unit_test(test_regrowth_on_a_grid),
                                        cmocka_unit_test(test_one_weight_stays),
                                        cmocka_unit_test(test_by_count),
+        cmocka_unit_test(test_by_number),
                                        cmocka_unit_test(test_dead_units_are_gone),
                                        cmocka_unit_test(test_grid_holds),
                                        cmocka_unit_test(test_rate_trades),

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT */
+/* Weights put onto grids so that layers' answers change least: the factor by which it is done, and
+ * networks that answer much nearer to what they did than with each weight rounded for itself. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <string.h>
+#include "least_squares.h"
+#include "model/sample_models.h"
+#include "pith_train.h"
+
+/* ---- the factor ---------------------------------------------------------------------------------
+ */
+
+enum { N = 13 };
+
+static void random_square(double h[N * N], uint64_t seed)
+{
+    struct sample_random r = sample_random_of(seed);
+    double a[N * N];
+    for (int i = 0; i < N * N; i++)
+        a[i] = (double)sample_gauss(&r);
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < N; j++) {
+            h[i * N + j] = i == j ? 0.1 : 0;
+            for (int k = 0; k < N; k++)
+                h[i * N + j] += a[i * N + k] * a[j * N + k];
+        }
+}
+
+static void test_factor_and_solution(void **state)
+{
+    (void)state;
+    double h[N * N], r[N * N], x[N], b[N];
+    random_square(h, 3);
+    memcpy(r, h, sizeof r);
+    assert_true(pith_factor_upper(N, r));
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < N; j++) {
+            double sum = 0;
+            for (int k = 0; k < N; k++)
+                sum += r[i * N + k] * r[j * N + k];
+            assert_true(fabs(sum - h[i * N + j]) < 1e-10);
+            assert_true(j >= i || r[i * N + j] == 0);
+        }
+    for (int i = 0; i < N; i++)
+        x[i] = b[i] = i - 4;
+    pith_solve_upper(N, r, x);
+    for (int i = 0; i < N; i++) {
+        double sum = 0;
+        for (int k = 0; k < N; k++)
+            sum += h[i * N + k] * x[k];
+        assert_true(fabs(sum - b[i]) < 1e-9);
+    }
+}
+
+static void test_what_has_no_factor(void **state)
+{
+    (void)state;
+    double flat[4] = {1, 1, 1, 1}, below[4] = {1, 0, 0, -1}, none[4] = {1, 0, 0, NAN};
+    assert_false(pith_factor_upper(2, flat));
+    assert_false(pith_factor_upper(2, below));
+    assert_false(pith_factor_upper(2, none));
+}
+
+/* ---- networks -----------------------------------------------------------------------------------
+ */
+
+enum { SAMPLES = 192, CHANNELS = 4, SIDE = 9, ELEMS = CHANNELS * SIDE * SIDE, CLASSES = 5 };
+
+/* Neighbours are alike, and the first channel is far from 0: what makes rounding errors add up. */
+static struct pith_data *pictures(void)
+{
+    static float x[SAMPLES * ELEMS];
+    struct sample_random r = sample_random_of(11);
+    struct pith_buffer npy;
+    struct pith_data *data = NULL;
+    struct pith_error err = {0};
+    for (int s = 0; s < SAMPLES; s++)
+        for (int k = 0; k < ELEMS; k++) {
+            float was = k % (SIDE * SIDE) ? x[s * ELEMS + k - 1] : sample_gauss(&r);
+            x[s * ELEMS + k] = 0.9f * was + 0.4f * sample_gauss(&r);
+        }
+    for (int s = 0; s < SAMPLES; s++)
+        for (int k = 0; k < SIDE * SIDE; k++)
+            x[s * ELEMS + k] += 5;
+    const uint32_t dim[] = {SAMPLES, CHANNELS, SIDE, SIDE};
+    assert_int_equal(pith_npy_write(PITH_F32, 4, dim, x, &npy, &err), PITH_OK);
+    struct pith_data_opts o = {.size_bytes = sizeof o,
+                               .path = "pictures.npy",
+                               .content = npy.data,
+                               .content_bytes = npy.bytes,
+                               .rank = 4,
+                               .dim = {1, CHANNELS, SIDE, SIDE}};
+    if (pith_data_open(&o, &data, &err))
+        fail_msg("%s", err.text);
+    pith_buffer_free(&npy);
+    return data;
+}
+
+static uint32_t conv(struct pith_model *m, struct sample_random *r, const char *name, uint32_t x,
+                     const uint32_t *dim, int32_t group, int32_t stride)
+{
+    x = add_layer(m, r, PITH_OP_CONV, name, x, 4, dim);
+    struct pith_node *node = &m->nodes[m->n_nodes - 1];
+    node->attr[ATTR_CONV_GROUP] = group;
+    set_pair(node->attr + ATTR_CONV_STRIDES, stride);
+    node->attr[ATTR_CONV_PADS] = 4;
+    for (int i = 1; i <= 4; i++)
+        node->attr[ATTR_CONV_PADS + i] = i == 4 ? 0 : 1;
+    return add_node(m, PITH_OP_RELU, "", "", 1, &x)->out[0];
+}
+
+/* All kinds of convolutions: with groups, depthwise, dense; then products. */
+static struct pith_model *network(void)
+{
+    struct sample_random r = sample_random_of(5);
+    struct pith_model *m = sample_new();
+    struct pith_error err = {0};
+    uint32_t x = add_value(m, "image", PITH_F32, 4, (const uint32_t[]){1, CHANNELS, SIDE, SIDE});
+    m->inputs[m->n_inputs++] = x;
+    m->batch_open = true;
+    x = conv(m, &r, "grouped", x, (const uint32_t[]){12, 2, 3, 3}, 2, 1);
+    x = conv(m, &r, "depthwise", x, (const uint32_t[]){12, 1, 3, 3}, 12, 2);
+    x = conv(m, &r, "dense", x, (const uint32_t[]){8, 12, 2, 3}, 1, 1);
+    x = add_node(m, PITH_OP_FLATTEN, "flatten", "flat", 1, &x)->out[0];
+    assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
+    uint32_t flat = m->values[x].dim[1];
+    x = add_layer(m, &r, PITH_OP_GEMM, "fc", x, 2, (const uint32_t[]){CLASSES, flat});
+    m->outputs[m->n_outputs++] = x;
+    assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
+    for (uint32_t i = 0; i < m->n_values; i++) /* so that answers stay of a size */
+        for (uint64_t k = 0; m->values[i].constant && k < m->values[i].constant->count; k++)
+            ((float *)m->values[i].constant->data)[k] *= 0.3f;
+    return m;
+}
+
+static struct pith_train_opts options(uint32_t feedback, const struct pith_model *teacher)
+{
+    struct pith_train_opts o;
+    pith_train_opts_init(&o, sizeof o);
+    o.epochs = 1;
+    o.batch = 32;
+    o.threads = 1;
+    o.rate = 1e-20f; /* nothing moves: what is measured is the beginning */
+    o.loss = PITH_DISTILL;
+    o.teacher = teacher;
+    o.levels = 15;
+    o.first_step = 0.5f;
+    o.feedback = feedback;
+    return o;
+}
+
+/* The KL of the network so rounded to the one that it was. */
+static double loss_with(struct pith_model *m, const struct pith_train_opts *o)
+{
+    struct pith_train_result result;
+    struct pith_error err = {0};
+    struct pith_data *data = pictures();
+    if (pith_train(m, data, NULL, o, &result, &err))
+        fail_msg("%s", err.text);
+    pith_data_free(data);
+    return result.loss;
+}
+
+static void test_answers_stay_nearer(void **state)
+{
+    (void)state;
+    struct pith_model *teacher = network(), *alone = network(), *together = network();
+    struct pith_train_opts o = options(0, teacher);
+    double before = loss_with(alone, &o);
+    o = options(SAMPLES, teacher);
+    double after = loss_with(together, &o);
+    assert_true(before > 1e-3);
+    if (!(after < 0.25 * before))
+        fail_msg("loss %g after %g", after, before);
+    pith_model_free(teacher);
+    pith_model_free(alone);
+    pith_model_free(together);
+}
+
+static struct pith_const *weight(struct pith_model *m, const char *name)
+{
+    for (uint32_t i = 0; i < m->n_values; i++)
+        if (strcmp(m->values[i].name, name) == 0)
+            return m->values[i].constant;
+    fail_msg("no %s", name);
+    return NULL;
+}
+
+static void prune_half(struct pith_model *m, const char *name)
+{
+    struct pith_const *c = weight(m, name);
+    c->mask = pith_model_alloc(m, c->count, 1);
+    for (uint64_t k = 0; k < c->count; k++) {
+        c->mask[k] = k % 2 == 0;
+        if (!c->mask[k])
+            ((float *)c->data)[k] = 0;
+    }
+}
+
+/* What is pruned stays 0, everything else is k * step. */
+static void test_masks_and_grids_hold(void **state)
+{
+    (void)state;
+    struct pith_model *teacher = network(), *m = network();
+    struct pith_train_opts o = options(64, teacher);
+    prune_half(m, "dense.weight");
+    loss_with(m, &o);
+    const struct pith_const *c = weight(m, "dense.weight");
+    const float *data = c->data, *centroid = c->codebook->centroid;
+    uint64_t kept = 0;
+    for (uint64_t k = 0; k < c->count; k++) {
+        assert_true(k % 2 == 0 || data[k] == 0);
+        assert_true(data[k] == centroid[c->codebook->index[k]]);
+        kept += data[k] != 0;
+    }
+    assert_true(kept > c->count / 4);
+    pith_model_free(teacher);
+    pith_model_free(m);
+}
+
+static void test_threads_give_the_same(void **state)
+{
+    (void)state;
+    struct pith_model *teacher = network(), *one = network(), *two = network();
+    struct pith_train_opts o = options(100, teacher);
+    loss_with(one, &o);
+    o.threads = 2;
+    loss_with(two, &o);
+    const char *difference = sample_difference(one, two);
+    if (difference)
+        fail_msg("%s", difference);
+    pith_model_free(teacher);
+    pith_model_free(one);
+    pith_model_free(two);
+}
+
+static void test_feedback_needs_levels(void **state)
+{
+    (void)state;
+    struct pith_model *m = network();
+    struct pith_train_opts o = options(10, m);
+    struct pith_train_result result;
+    struct pith_error err = {0};
+    struct pith_data *data = pictures();
+    o.levels = 0;
+    assert_int_equal(pith_train(m, data, NULL, &o, &result, &err), PITH_ERR_ARGUMENT);
+    assert_non_null(strstr(err.text, "levels"));
+    pith_data_free(data);
+    pith_model_free(m);
+}
+
+/* With a power of 1 the small convolution's step is finer by how much smaller it is. */
+static void test_step_power(void **state)
+{
+    (void)state;
+    struct pith_model *teacher = network(), *even = network(), *finer = network();
+    struct pith_train_opts o = options(0, teacher);
+    loss_with(even, &o);
+    o.step_power = 1;
+    loss_with(finer, &o);
+    for (int i = 0; i < 2; i++) {
+        const char *name = i ? "dense.weight" : "depthwise.weight";
+        const struct pith_const *a = weight(even, name), *b = weight(finer, name);
+        float steps[2] = {a->codebook->centroid[16], b->codebook->centroid[16]};
+        double share = (double)a->count / (double)weight(even, "fc.weight")->count;
+        assert_true(fabs((double)(steps[1] / steps[0]) / share - 1) < 0.02);
+    }
+    pith_model_free(teacher);
+    pith_model_free(even);
+    pith_model_free(finer);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_factor_and_solution),   cmocka_unit_test(test_what_has_no_factor),
+        cmocka_unit_test(test_answers_stay_nearer),   cmocka_unit_test(test_masks_and_grids_hold),
+        cmocka_unit_test(test_threads_give_the_same), cmocka_unit_test(test_feedback_needs_levels),
+        cmocka_unit_test(test_step_power),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
