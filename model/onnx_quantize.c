@@ -3,6 +3,7 @@
  * operator and a Requantize by x_scale * w_scale / y_scale, computed in this order, as onnxruntime
  * does; with constant scales the factor is a constant. */
 #include "onnx.h"
+#include "onnx_qdq.h"
 
 /* Inputs of QLinearConv; QLinearMatMul has the first eight. */
 enum { Q_X, Q_X_SCALE, Q_X_ZERO, Q_W, Q_W_SCALE, Q_W_ZERO, Q_Y_SCALE, Q_Y_ZERO, Q_BIAS };
@@ -55,7 +56,8 @@ enum pith_status pith_lower_quantize(struct onnx_lower *l)
     if (pith_onnx_has_input(l, 2))
         type = l->im->values[l->in[2]].type;
     l->attr[ATTR_QUANTIZE_TYPE] = (int32_t)type;
-    return pith_onnx_single_output(l);
+    status = pith_onnx_single_output(l);
+    return status ? status : pith_onnx_quantized_in_integers(l, type);
 }
 
 enum pith_status pith_lower_dequantize(struct onnx_lower *l)
@@ -102,6 +104,23 @@ static enum pith_status requantize(struct onnx_lower *l, uint32_t acc, int64_t a
     return status ? status : pith_onnx_finish(&sub);
 }
 
+/* *zero: input i is a constant of 8 bits, all 0, which the operators need not be told. */
+static enum pith_status all_zero(struct onnx_lower *l, uint32_t i, bool *zero)
+{
+    const struct onnx_value *v = &l->im->values[l->in[i]];
+    *zero = false;
+    if (!v->constant || v->empty || pith_type_bytes(v->type) != 1)
+        return PITH_OK;
+    enum pith_status status = pith_onnx_load(l->im, l->in[i]);
+    if (status)
+        return status;
+    v = &l->im->values[l->in[i]];
+    *zero = true;
+    for (size_t k = 0; k < shape_elems(&v->shape); k++)
+        *zero = *zero && ((const uint8_t *)v->data)[k] == 0;
+    return PITH_OK;
+}
+
 enum pith_status pith_lower_qlinear_conv(struct onnx_lower *l)
 {
     struct onnx_lower sub;
@@ -111,7 +130,13 @@ enum pith_status pith_lower_qlinear_conv(struct onnx_lower *l)
         status = pith_onnx_open_step(l, PITH_OP_CONV_INTEGER, false, &sub, &acc);
     if (status)
         return status;
-    uint32_t in[5] = {l->in[Q_X], l->in[Q_W], l->in[Q_X_ZERO], l->in[Q_W_ZERO], ONNX_VALUE_NONE};
+    uint32_t in[5] = {l->in[Q_X], l->in[Q_W], l->in[Q_X_ZERO], ONNX_VALUE_NONE, ONNX_VALUE_NONE};
+    bool around_zero;
+    status = all_zero(l, Q_W_ZERO, &around_zero);
+    if (status)
+        return status;
+    if (!around_zero)
+        in[3] = l->in[Q_W_ZERO];
     if (pith_onnx_has_input(l, Q_BIAS))
         in[4] = l->in[Q_BIAS];
     sub.in = in;
@@ -139,9 +164,12 @@ enum pith_status pith_lower_qlinear_matmul(struct onnx_lower *l)
         return pith_onnx_node_fail(l, PITH_ERR_UNSUPPORTED,
                                    "both operands have a scale a row or column");
     uint32_t in[4] = {l->in[Q_X], l->in[Q_W], l->in[Q_X_ZERO], l->in[Q_W_ZERO]};
+    bool around_zero;
+    status = all_zero(l, Q_W_ZERO, &around_zero);
     sub.in = in;
-    sub.n_in = 4;
-    status = pith_onnx_finish(&sub);
+    sub.n_in = around_zero ? 3 : 4;
+    if (!status)
+        status = pith_onnx_finish(&sub);
     if (status)
         return status;
     l->done = true;

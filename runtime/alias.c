@@ -4,6 +4,8 @@
  *   view      Reshape and kin hold the bytes of their input; Split and Slice along the outermost
  *             axis that is not 1 give pieces of theirs.
  *   concat    along such an axis the inputs are written straight into their piece of the output.
+ *             Channels-last pixels lie in those of the output, so what is written there must be
+ *             written with the output's step and read by nobody else: integer convolutions can.
  *   branch    both sides write what they give where BranchEnd's output will lie.
  *   in place  an elementwise operator writes over its input when nobody reads that again.
  *
@@ -158,6 +160,35 @@ static void alias_concat(const struct graph *g, const struct graph_node *node,
     }
 }
 
+/* v is what an integer convolution writes, and nobody but a concat reads. */
+static bool is_written_by_pixel(const struct graph *g, const struct node_plan *node,
+                                const struct value_plan *vp, uint32_t v)
+{
+    uint32_t last = pith_graph_producer(g, v);
+    const struct graph_node *by = &g->nodes[last];
+    if (by->info->op != PITH_OP_REQUANTIZE || node[last].action != NODE_GONE || vp[v].n_uses != 1)
+        return false;
+    uint32_t n = pith_graph_producer(g, by->in[0]);
+    return g->nodes[n].info->op == PITH_OP_CONV_INTEGER && node[n].requantize == last;
+}
+
+static void alias_pixels(const struct graph *g, const struct graph_node *concat,
+                         const struct tview *value, const struct node_plan *node,
+                         struct value_plan *vp)
+{
+    uint32_t out = concat->first_out;
+    uint64_t at = 0;
+    for (uint32_t i = 0; i < concat->n_in; i++) {
+        uint32_t v = concat->in[i];
+        if (vp[v].kind == VALUE_TEMP && is_written_by_pixel(g, node, vp, v) &&
+            can_move(g, concat->region, vp, v)) {
+            attach(vp, v, out, at);
+            vp[v].pixel_step = value[out].shape.dim[1];
+        }
+        at += value[v].shape.dim[1]; /* bytes */
+    }
+}
+
 static void alias_branch_end(const struct graph *g, const struct graph_node *node,
                              struct value_plan *vp)
 {
@@ -229,8 +260,8 @@ static void set_lifetimes(const struct graph *g, const struct node_plan *node,
     for (uint32_t n = 0; n < g->n_nodes; n++) {
         if (node[n].action == NODE_GONE)
             continue;
-        for (uint32_t i = 0; i < g->nodes[n].n_in; i++)
-            touch(g, vp, g->nodes[n].in[i], n);
+        for (uint32_t i = 0; i < pith_step_inputs(g, node, n); i++)
+            touch(g, vp, pith_step_input(g, node, n, i), n);
         touch(g, vp, node[n].residual, n); /* PLAN_NONE is PITH_NO_VALUE */
         touch(g, vp, node[n].out, n);
         for (uint32_t i = 1; i < g->nodes[n].n_out; i++)
@@ -288,7 +319,9 @@ void pith_plan_alias(const struct graph *g, const struct tview *value, struct no
                      struct value_plan *vp, bool share)
 {
     for (uint32_t n = 0; share && n < g->n_nodes; n++) {
-        if (node[n].action != NODE_RUN)
+        if (node[n].action == NODE_RUN && node[n].chain == CHAIN_WHOLE)
+            alias_pixels(g, &g->nodes[n], value, node, vp);
+        if (node[n].action != NODE_RUN || node[n].chain != CHAIN_NONE)
             continue;
         if (g->nodes[n].info->flags & OP_VIEW)
             alias_view(&g->nodes[n], &node[n], vp);
@@ -303,6 +336,7 @@ void pith_plan_alias(const struct graph *g, const struct tview *value, struct no
     }
     set_lifetimes(g, node, vp);
     for (uint32_t n = 0; share && n < g->n_nodes; n++)
-        if (node[n].action == NODE_RUN && (g->nodes[n].info->flags & OP_INPLACE))
+        if (node[n].action == NODE_RUN && node[n].chain == CHAIN_NONE &&
+            (g->nodes[n].info->flags & OP_INPLACE))
             alias_in_place(g, n, value, vp);
 }

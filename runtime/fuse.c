@@ -7,7 +7,11 @@
  * A node joins the chain when it stands in the same body, and the chain's value has no other reader
  * and is not a graph output. The other branch of an Add must be there before the chain's first node
  * runs: its number is smaller than that node's output. So of two convolutions that meet in an Add
- * the later one takes it, and the step keeps the place of its first node in the order. */
+ * the later one takes it, and the step keeps the place of its first node in the order.
+ *
+ * A Requantize or DequantizeLinear is taken into the integer product before it, and a bias added in
+ * between: its step then has them as further inputs (integer_conv.h). */
+#include "integer_conv.h"
 #include "plan.h"
 
 #define F32_ONE 0x3f800000
@@ -149,10 +153,106 @@ static void fuse_chain(const struct graph *g, const struct tview *value, uint32_
     }
 }
 
+static bool is_integer_product(const struct graph_node *node)
+{
+    return node->info->op == PITH_OP_CONV_INTEGER || node->info->op == PITH_OP_MATMUL_INTEGER;
+}
+
+/* The kernels run it, whose weights are constant. */
+static bool is_packed_product(const struct graph *g, const struct tview *value,
+                              const struct graph_node *node)
+{
+    struct integer_conv c;
+    struct tview out = value[node->first_out], *outs[1] = {&out};
+    const struct tview *in[INTEGER_INPUTS] = {0};
+    if (!pith_plan_is_constant(g, node->in[1]))
+        return false;
+    for (uint32_t i = 0; i < node->n_in; i++)
+        in[i] = node->in[i] == PITH_NO_VALUE ? NULL : &value[node->in[i]];
+    struct op_args args = {.info = node->info,
+                           .attr = node->attr,
+                           .n_in = node->n_in,
+                           .n_out = 1,
+                           .in = in,
+                           .out = outs};
+    return node->info->op == PITH_OP_CONV_INTEGER ? pith_integer_conv_of_conv(&args, &c)
+                                                  : pith_integer_conv_of_matmul(&args, &c);
+}
+
+/* The scales or factors of node `by` lie along the outputs of the product `node` and are there
+ * before it runs; the values are bytes, or real numbers of sums around 0. */
+static bool takes_scales(const struct tview *value, const struct graph_node *node,
+                         const struct graph_node *by)
+{
+    uint32_t rank = value[node->first_out].shape.rank, factor = by->in[1];
+    uint32_t zero = by->n_in > 2 ? by->in[2] : PITH_NO_VALUE;
+    bool conv = node->info->op == PITH_OP_CONV_INTEGER;
+    enum pith_type type = value[by->first_out].type;
+    if (factor >= node->first_out ||
+        (shape_elems(&value[factor].shape) > 1 &&
+         (uint32_t)by->attr[ATTR_QUANTIZE_AXIS] != (conv ? 1 : rank - 1)))
+        return false;
+    if (by->info->op == PITH_OP_REQUANTIZE)
+        return (type == PITH_I8 || type == PITH_U8) && zero < node->first_out;
+    /* depthwise kernels give values alone */
+    return by->info->op == PITH_OP_DEQUANTIZE && zero == PITH_NO_VALUE &&
+           by->attr[ATTR_QUANTIZE_BLOCK] == 0 && value[factor].shape.rank <= 1 &&
+           !(conv && node->attr[ATTR_CONV_GROUP] > 1);
+}
+
+/* Node *next reads the product's value np->out, alone and in its body. */
+static bool is_followed(const struct graph *g, const struct value_plan *vp, uint32_t n,
+                        const struct node_plan *np, uint32_t *next)
+{
+    *next = vp[np->out].consumer;
+    return vp[np->out].n_uses == 1 && *next != PLAN_NONE &&
+           g->nodes[*next].region == g->nodes[n].region;
+}
+
+static void take_next(const struct graph *g, uint32_t next, struct node_plan *plans,
+                      struct node_plan *np, struct value_plan *vp)
+{
+    plans[next].action = NODE_GONE;
+    vp[np->out].kind = VALUE_GONE;
+    np->out = g->nodes[next].first_out;
+}
+
+/* A constant that is added to each row of a matrix product's sums, and then a Requantize. */
+static void fuse_integer(const struct graph *g, const struct tview *value, uint32_t n,
+                         struct node_plan *plans, struct value_plan *vp)
+{
+    const struct graph_node *node = &g->nodes[n], *by;
+    struct node_plan *np = &plans[n];
+    const struct shape *y = &value[node->first_out].shape;
+    uint32_t next;
+    if (!is_followed(g, vp, n, np, &next) || !is_packed_product(g, value, node))
+        return;
+    by = &g->nodes[next];
+    if (by->info->op == PITH_OP_ADD && node->info->op == PITH_OP_MATMUL_INTEGER && y->rank > 0) {
+        uint32_t bias = by->in[by->in[0] == np->out];
+        if (!pith_plan_is_constant(g, bias) || !pith_shape_equal(&value[by->first_out].shape, y) ||
+            !is_per_channel(&value[bias].shape, y->rank, y->rank - 1, y->dim[y->rank - 1]))
+            return;
+        np->bias = bias;
+        take_next(g, next, plans, np, vp);
+        if (!is_followed(g, vp, n, np, &next))
+            return;
+        by = &g->nodes[next];
+    }
+    if (by->in[0] != np->out || !takes_scales(value, node, by))
+        return;
+    np->requantize = next;
+    take_next(g, next, plans, np, vp);
+}
+
 void pith_plan_fuse(const struct graph *g, const struct tview *value, struct node_plan *node,
                     struct value_plan *vp)
 {
-    for (uint32_t n = 0; n < g->n_nodes; n++)
+    for (uint32_t n = 0; n < g->n_nodes; n++) {
         if (node[n].action == NODE_RUN && (g->nodes[n].info->flags & OP_FUSES))
             fuse_chain(g, value, n, node, vp);
+        if (node[n].action == NODE_RUN && is_integer_product(&g->nodes[n]))
+            fuse_integer(g, value, n, node, vp);
+    }
+    pith_plan_fuse_chains(g, value, node, vp);
 }

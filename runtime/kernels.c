@@ -8,4 +8,5 @@ void pith_kernels_fill(struct pith_kernels *kernels, uint32_t features)
     pith_dense_kernels_fill(&kernels->dense, features);
     pith_sparse_kernels_fill(&kernels->sparse, features);
     pith_row_kernels_fill(&kernels->row, features);
+    pith_integer_kernels_fill(&kernels->integer, features);
 }

@@ -3,11 +3,13 @@
  *
  * The table is filled by pith_kernels_fill from the CPU features a plan may use: the scalar
  * reference (ref/) first, then every level the CPU has, worst to best (x86/). Operators call only
- * through the table. Contracts stand at the members: in kernel_dense.h, kernel_sparse.h and kernel_row.h. */
+ * through the table. Contracts stand at the members: in kernel_dense.h, kernel_integer.h,
+ * kernel_row.h and kernel_sparse.h. */
 #ifndef KERNELS_H
 #define KERNELS_H
 
 #include "kernel_dense.h"
+#include "kernel_integer.h"
 #include "kernel_row.h"
 #include "kernel_sparse.h"
 
@@ -16,6 +18,7 @@ struct pith_kernels {
     struct dense_kernels dense;
     struct sparse_kernels sparse;
     struct row_kernels row;
+    struct integer_kernels integer;
 };
 
 /* features: a subset of pith_cpu_features(); 0: the reference alone. */

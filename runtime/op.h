@@ -425,6 +425,11 @@ struct op_args {
     const struct weight *weight;
     struct epilogue fuse; /* only operators with OP_FUSES get one */
     void *prep;           /* what prepare() made; NULL without one */
+    /* Channels-last values (layout.c): whether inputs of bytes are; output 0's elements from one
+     * pixel to the next, 0: row-major. */
+    bool x_last;
+    uint32_t y_step;
+    const struct op_info *inner; /* of a chain on bytes (integer_chain.h): the float operator */
 };
 
 struct op_env {

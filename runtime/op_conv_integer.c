@@ -4,8 +4,10 @@
  *
  *     y[n, o, ...] = bias[o] + sum of (x[n, c, ...] - zx) * (w[o, c, ...] - zw[o])
  *
- * What lies outside of x counts for nothing, as if it were zx. */
+ * What lies outside of x counts for nothing, as if it were zx. Constant weights go to the kernels
+ * (integer_conv.c) where those can; what is here is the rule, and runs the rest. */
 #include "conv_run.h"
+#include "integer_conv.h"
 #include "integer_element.h"
 #include "op_list.h"
 #include "op_range.h"
@@ -119,6 +121,8 @@ static void conv_range(void *arg, size_t begin, size_t end)
 
 static void run_conv_integer(const struct op_args *args, const struct op_env *env)
 {
+    if (pith_integer_op_run(args, env, pith_integer_conv_of_conv))
+        return;
     const struct tview *x = args->in[0], *w = args->in[1], *bias = optional_in(args, IN_BIAS);
     const struct tview *zx = optional_in(args, IN_ZERO_X), *zw = optional_in(args, IN_ZERO_W);
     size_t groups = (size_t)args->attr[ATTR_CONV_GROUP];
@@ -127,7 +131,7 @@ static void run_conv_integer(const struct op_args *args, const struct op_env *en
         .type_x = x->type,
         .type_w = w->type,
         .x = x->data,
-        .w = w->data,
+        .w = args->weight ? args->prep : w->data,
         .zero_x = zx ? integer_at(x->type, zx->data, 0) : 0,
         .zero_w = zw ? zw->data : NULL,
         .step_w = zw && shape_elems(&zw->shape) > 1,
@@ -144,12 +148,22 @@ static void run_conv_integer(const struct op_args *args, const struct op_env *en
 static enum pith_status need_conv_integer(const struct op_args *args, const struct op_env *env,
                                           struct op_need *need)
 {
-    (void)env;
     const struct shape *w = &args->in[1]->shape;
     *need = (struct op_need){.kernel = "conv-i8"};
+    if (pith_integer_op_need(args, env, pith_integer_conv_of_conv, need))
+        need->kernel =
+            w->dim[1] == 1 && args->attr[ATTR_CONV_GROUP] > 1 ? "depthwise-i8" : "gemm-i8";
     if (!mul_ok(shape_elems(&args->out[0]->shape), shape_product(w, 1, w->rank), &need->macs))
         need->macs = UINT64_MAX;
     return PITH_OK;
+}
+
+static enum pith_status prepare_conv_integer(const struct op_args *args, const struct op_env *env)
+{
+    const struct shape *w = &args->in[1]->shape;
+    struct integer_weights strides = {.output = shape_product(w, 1, w->rank),
+                                      .channel = shape_product(w, 2, w->rank)};
+    return pith_integer_op_prepare(args, env, pith_integer_conv_of_conv, &strides);
 }
 
 const struct op_info pith_op_conv_integer = {
@@ -160,8 +174,10 @@ const struct op_info pith_op_conv_integer = {
     .n_out_max = 1,
     .n_fields = PITH_CONV_FIELDS,
     .n_slots = ATTR_CONV_PADS + PITH_LIST_SLOTS,
+    .flags = OP_WEIGHT,
     .fields = pith_conv_fields,
     .shape = shape_conv_integer,
     .need = need_conv_integer,
+    .prepare = prepare_conv_integer,
     .run = run_conv_integer,
 };

@@ -6,8 +6,10 @@
  *             = sum over k of (a[m, k] - za[m]) * b[k, n]
  *               - zb[n] * sum over k of (a[m, k] - za[m])
  *
- * The second form is what runs: the inner loop is over a row of b. */
+ * The second form is what runs: the inner loop is over a row of b. Where b is a constant, the
+ * product goes to the kernels (integer_conv.c) if those can. */
 #include "broadcast.h"
+#include "integer_conv.h"
 #include "integer_element.h"
 #include "op_list.h"
 #include "op_range.h"
@@ -135,11 +137,13 @@ static const struct tview *optional_in(const struct op_args *args, uint32_t i)
 
 static void run_matmul_integer(const struct op_args *args, const struct op_env *env)
 {
+    if (pith_integer_op_run(args, env, pith_integer_conv_of_matmul))
+        return;
     const struct tview *za = optional_in(args, 2), *zb = optional_in(args, 3);
     struct product_job job = {.type_a = args->in[0]->type,
                               .type_b = args->in[1]->type,
                               .a = args->in[0]->data,
-                              .b = args->in[1]->data,
+                              .b = args->weight ? args->prep : args->in[1]->data,
                               .y = args->out[0]->data};
     product_shape_of(args, &job.p); /* cannot fail: the shape rule passed */
     if (za) {
@@ -157,13 +161,21 @@ static void run_matmul_integer(const struct op_args *args, const struct op_env *
 static enum pith_status need_matmul_integer(const struct op_args *args, const struct op_env *env,
                                             struct op_need *need)
 {
-    (void)env;
     struct product_shape p;
     *need = (struct op_need){.kernel = "matmul-i8"};
+    if (pith_integer_op_need(args, env, pith_integer_conv_of_matmul, need))
+        need->kernel = "gemm-i8";
     product_shape_of(args, &p);
     if (!mul_ok(shape_elems(&args->out[0]->shape), p.k, &need->macs))
         need->macs = UINT64_MAX;
     return PITH_OK;
+}
+
+static enum pith_status prepare_matmul_integer(const struct op_args *args, const struct op_env *env)
+{
+    const struct shape *b = &args->in[1]->shape;
+    struct integer_weights strides = {.output = 1, .channel = b->dim[b->rank - 1]};
+    return pith_integer_op_prepare(args, env, pith_integer_conv_of_matmul, &strides);
 }
 
 const struct op_info pith_op_matmul_integer = {
@@ -172,7 +184,9 @@ const struct op_info pith_op_matmul_integer = {
     .n_in_max = 4,
     .n_out_min = 1,
     .n_out_max = 1,
+    .flags = OP_WEIGHT,
     .shape = shape_matmul_integer,
     .need = need_matmul_integer,
+    .prepare = prepare_matmul_integer,
     .run = run_matmul_integer,
 };

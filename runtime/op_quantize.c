@@ -10,6 +10,7 @@
  *
  * so that along a row of `inner` elements the scale is fixed or advances with x. */
 #include "integer_element.h"
+#include "kernels.h"
 #include "op_list.h"
 #include "op_range.h"
 #include "shape_rule.h"
@@ -89,6 +90,7 @@ struct scale_job {
     const void *x, *zero; /* zero: NULL for 0 */
     const float *scale;
     void *y;
+    const struct byte_rows *bytes; /* for f32 to or from bytes; NULL: no kernels */
 };
 
 static int32_t zero_at(const struct scale_job *j, size_t i)
@@ -109,6 +111,11 @@ static int32_t quantized_i32(const struct integer_range *r, int32_t x, float sca
 /* Elements [at, at + n) with scale s, or, with blocks, scales s, s + 1, ... */
 static void quantize_row(const struct scale_job *j, size_t at, size_t s, size_t n)
 {
+    if (j->bytes && !j->g.block) {
+        struct byte_grid g = byte_grid_of(j->type == PITH_I8, j->scale[s], zero_at(j, s));
+        j->bytes->quantize(&g, (const float *)j->x + at, (uint8_t *)j->y + at, n);
+        return;
+    }
     struct integer_range r = integer_range_of(j->type, zero_at(j, s));
     float scale = j->scale[s];
     for (size_t i = 0; i < n; i++) {
@@ -124,6 +131,11 @@ static void quantize_row(const struct scale_job *j, size_t at, size_t s, size_t 
 
 static void dequantize_row(const struct scale_job *j, size_t at, size_t s, size_t n)
 {
+    if (j->bytes && !j->g.block) {
+        struct byte_grid g = byte_grid_of(j->type == PITH_I8, j->scale[s], zero_at(j, s));
+        j->bytes->dequantize(&g, (const uint8_t *)j->x + at, (float *)j->y + at, n);
+        return;
+    }
     float *y = (float *)j->y + at, scale = j->scale[s];
     int32_t zero = zero_at(j, s);
     for (size_t i = 0; i < n; i++) {
@@ -168,6 +180,8 @@ static void run_scale(const struct op_args *args, const struct op_env *env)
                             .scale = args->in[1]->data,
                             .y = args->out[0]->data};
     job.zero = args->n_in > 2 && args->in[2] ? args->in[2]->data : NULL;
+    if (env->kernels && pith_type_bytes(job.type) == 1 && !job.from_i32)
+        job.bytes = &env->kernels->integer.bytes;
     grid_of(args, &job.g);
     job.pieces = (job.g.inner + PIECE - 1) / PIECE;
     size_t work = job.g.inner < PIECE ? job.g.inner : PIECE;

@@ -140,7 +140,9 @@ struct pith_opts {
     uint64_t (*clock_ns)(void *user);
     /* Called after each node with its output (data valid until it returns), once for each of several
      * outputs; in a loop each time the node ran: a Loop at the beginning of each iteration, its
-     * LoopEnd behind the last. Switches fusion off: the step is the node. */
+     * LoopEnd behind the last. Switches fusion off: the step is the node, and what reads the output
+     * reads these very bytes; an observer may change them in place (out->data is writable memory of
+     * the plan) and so see what the rest of the network makes of it. */
     void (*observe)(void *user, const struct pith_layer *layer, const struct pith_tensor *out);
     void *parallel_user; /* for parallel_for */
 };

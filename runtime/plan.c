@@ -3,6 +3,7 @@
  * block of memory filled from both ends (plan.h): the first in working memory, to tell the sizes;
  * the second in the plan's own. So the sizes agree by construction. Only pith_plan_init goes on to
  * write weights (plan_fill.c). */
+#include "integer_conv.h"
 #include "plan_build.h"
 
 /* ---- memory --------------------------------------------------------------------------------- */
@@ -87,8 +88,11 @@ static enum pith_status describe_values(struct builder *b)
     }
     for (uint32_t n = 0; n < g->n_nodes; n++) {
         const struct graph_node *node = &g->nodes[n];
-        b->node[n] =
-            (struct node_plan){.bias = PLAN_NONE, .residual = PLAN_NONE, .out = node->first_out};
+        b->node[n] = (struct node_plan){.bias = PLAN_NONE,
+                                        .residual = PLAN_NONE,
+                                        .requantize = PLAN_NONE,
+                                        .quantize = PLAN_NONE,
+                                        .out = node->first_out};
         if (node->info->op == PITH_OP_LOOP)
             describe_states(b, node);
         for (uint32_t i = 0; i < node->n_in; i++)
@@ -154,8 +158,10 @@ static enum pith_status build(struct builder *b, const void *blob, size_t bytes,
     st = describe_values(b);
     if (st)
         return st;
-    if (share)
+    if (share) {
         pith_plan_fuse(g, b->plan->value, b->node, b->vp);
+        pith_plan_layout(g, b->plan->value, b->node, b->vp);
+    }
     pith_plan_alias(g, b->plan->value, b->node, b->vp, share);
     st = pith_build_steps(b);
     return st ? st : place_values(b);
@@ -194,8 +200,8 @@ static struct block block_of(void *mem, size_t bytes)
 #define WORK_PER_NODE                                                                              \
     (sizeof(struct node_plan) + sizeof(struct step) + 2 * sizeof(struct extra_view) +              \
      sizeof(struct step_need) + sizeof(struct place_item) + 2 * sizeof(uint32_t) +                 \
-     2 * sizeof(void *))
-#define WORK_PER_INPUT (sizeof(void *) + sizeof(bool))
+     (INTEGER_INPUTS + 1) * sizeof(void *))
+#define WORK_PER_INPUT (3 * sizeof(void *) + sizeof(bool)) /* step_inputs.c */
 #define WORK_PER_WEIGHT sizeof(uint64_t)
 _Static_assert(WORK_PER_VALUE <= (WORK_PER_GRAPH_BYTE - 1) * sizeof(struct tview), "values");
 _Static_assert(WORK_PER_NODE <= (WORK_PER_GRAPH_BYTE - 1) * sizeof(struct graph_node), "nodes");

@@ -3,8 +3,9 @@
  *
  * Planning turns nodes into steps:
  *
- *     graph --fuse.c--> chains of nodes run as one --alias.c--> values that share storage
- *           --plan.c--> steps, lifetimes --place.c--> offsets --plan_fill.c--> weights in run form
+ *     graph --fuse.c, fuse_chain.c--> chains of nodes run as one --layout.c--> channels-last values
+ *           --alias.c--> values that share storage --plan.c--> steps, lifetimes
+ *           --place.c--> offsets --plan_fill.c--> weights in run form
  *
  * Memory of a plan, one block:
  *
@@ -64,13 +65,23 @@ enum node_action {
     NODE_PLACED = 2 /* a concat of which inputs are written in place; the others are copied */
 };
 
+/* Steps on bytes (integer_chain.h). */
+enum node_chain {
+    CHAIN_NONE = 0,
+    CHAIN_REAL = 1, /* between DequantizeLinear and QuantizeLinear */
+    CHAIN_WHOLE = 2 /* an operator on bytes, run so because it is channels-last */
+};
+
 struct node_plan {
     enum node_action action;
+    enum node_chain chain;
+    uint32_t quantize; /* of CHAIN_REAL: the QuantizeLinear; else PLAN_NONE */
     enum act_kind act; /* y = act(op + bias + residual) */
     float a, b;
     uint32_t bias;     /* constant, or PLAN_NONE */
     bool as_gemm;      /* a MatMul that took a bias runs as the Gemm it now is */
     uint32_t residual; /* value, or PLAN_NONE */
+    uint32_t requantize; /* the Requantize or Dequantize of an integer product, or PLAN_NONE */
     uint32_t out;      /* the value that output 0 is written to */
 };
 
@@ -92,6 +103,8 @@ struct value_plan {
     uint32_t first, last; /* lifetime of the storage (roots): times as below */
     uint8_t kind;
     bool is_output; /* roots: some value in this storage is a graph output */
+    bool channels_last; /* layout.c */
+    uint32_t pixel_step; /* its pixels lie in those of a value of more channels; 0: side by side */
 };
 
 /* Time: 0 the inputs are written, node n runs at n + 1, n_nodes + 1 the outputs are read. A body
@@ -118,6 +131,20 @@ struct place_item {
  * vanish become VALUE_GONE. */
 void pith_plan_fuse(const struct graph *g, const struct tview *value, struct node_plan *node,
                     struct value_plan *vp);
+
+void pith_plan_fuse_chains(const struct graph *g, const struct tview *value, struct node_plan *node,
+                           struct value_plan *vp);
+/* Sets value_plan.channels_last, after fusion. */
+void pith_plan_layout(const struct graph *g, const struct tview *value, struct node_plan *node,
+                      struct value_plan *vp);
+/* Both orders are the same. */
+bool pith_layout_is_one(const struct shape *s);
+
+/* step_inputs.c: how many inputs the step of node `n` has, and the value it reads as input i,
+ * PITH_NO_VALUE: none. The residual is not among them. */
+uint32_t pith_step_inputs(const struct graph *g, const struct node_plan *node, uint32_t n);
+uint32_t pith_step_input(const struct graph *g, const struct node_plan *node, uint32_t n,
+                         uint32_t i);
 
 /* Attributes of the Gemm that a MatMul with bias is. */
 const int32_t *pith_plan_gemm_attr(const struct graph_node *matmul);

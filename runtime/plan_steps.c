@@ -4,6 +4,7 @@
  * A constant that only serves as weight (in[1] of OP_WEIGHT operators) is never expanded here: its
  * operator turns the file form into a run form of its own. All other constants are data: used in
  * the image where they can be, else expanded once. */
+#include "integer_chain.h"
 #include "plan_build.h"
 
 static bool is_weight_input(const struct builder *b, const struct graph_node *node, uint32_t i)
@@ -54,16 +55,12 @@ static enum pith_status store_constant(struct builder *b, uint32_t v)
 
 static enum pith_status store_node_constants(struct builder *b, uint32_t n)
 {
-    const struct graph_node *node = &b->plan->graph.nodes[n];
+    const struct graph *g = &b->plan->graph;
     enum pith_status st = PITH_OK;
-    for (uint32_t i = 0; i < node->n_in && !st; i++)
-        if (!is_weight_input(b, node, i))
-            st = store_constant(b, node->in[i]);
-    if (!st)
-        st = store_constant(b, b->node[n].bias);
-    if (!st)
-        st = store_constant(b, b->node[n].residual);
-    return st;
+    for (uint32_t i = 0; i < pith_step_inputs(g, b->node, n) && !st; i++)
+        if (!is_weight_input(b, &g->nodes[n], i))
+            st = store_constant(b, pith_step_input(g, b->node, n, i));
+    return st ? st : store_constant(b, b->node[n].residual);
 }
 
 static enum pith_status store_constants(struct builder *b)
@@ -123,9 +120,8 @@ static void wire_inputs(struct builder *b, uint32_t n, const struct tview **in, 
 {
     struct pith_plan *plan = b->plan;
     const struct graph_node *node = &plan->graph.nodes[n];
-    const struct node_plan *np = &b->node[n];
-    for (uint32_t i = 0; i < node->n_in; i++) {
-        uint32_t v = node->in[i];
+    for (uint32_t i = 0; i < s->args.n_in; i++) {
+        uint32_t v = pith_step_input(&plan->graph, b->node, n, i);
         in[i] = v == PITH_NO_VALUE ? NULL : &plan->value[v];
         if (!is_weight_input(b, node, i))
             continue;
@@ -134,14 +130,38 @@ static void wire_inputs(struct builder *b, uint32_t n, const struct tview **in, 
         if (b->const_at[c] != NOT_STORED)
             in[i] = add_extra(plan, v, &plan->value[v].shape, PLAN_NONE);
     }
-    if (np->bias == PLAN_NONE)
-        return;
-    in[2] = &plan->value[np->bias];
-    if (node->info->op == PITH_OP_CONV) {
+    uint32_t bias = b->node[n].bias;
+    if (bias != PLAN_NONE && node->info->op == PITH_OP_CONV) {
         struct shape per_channel = {.rank = 1, .dim = {plan->value[node->first_out].shape.dim[1]}};
-        in[2] = add_extra(plan, np->bias, &per_channel, np->bias);
+        in[2] = add_extra(plan, bias, &per_channel, bias);
     }
-    s->args.n_in = 3;
+}
+
+static bool is_channels_last(const struct builder *b, uint32_t v)
+{
+    return v != PITH_NO_VALUE && b->vp[v].channels_last;
+}
+
+static void set_layout(const struct builder *b, uint32_t n, struct step *s)
+{
+    const struct pith_plan *plan = b->plan;
+    uint32_t y = b->node[n].out;
+    struct op_args *args = &s->args;
+    bool y_last = is_channels_last(b, y);
+    if (b->node[n].chain != CHAIN_NONE) {
+        args->info = &pith_integer_chain;
+        args->inner = s->node->info;
+        args->x_last = y_last;
+        for (uint32_t i = 0; i < args->n_in; i++)
+            args->x_last |= is_channels_last(b, pith_step_input(&plan->graph, b->node, n, i));
+    } else if (s->node->info->op == PITH_OP_CONV_INTEGER && b->node[n].requantize != PLAN_NONE) {
+        uint32_t x = s->node->in[0];
+        args->x_last = is_channels_last(b, x) || pith_layout_is_one(&plan->value[x].shape);
+        y_last |= pith_layout_is_one(&plan->value[y].shape);
+    }
+    args->y_step = y_last ? plan->value[y].shape.dim[1] : 0;
+    if (b->vp[y].pixel_step)
+        args->y_step = b->vp[y].pixel_step;
 }
 
 /* A next value in the storage of a state - another one - must be read before
@@ -169,7 +189,7 @@ static enum pith_status add_step(struct builder *b, uint32_t n)
     const struct graph_node *node = &plan->graph.nodes[n];
     const struct node_plan *np = &b->node[n];
     struct step *s = &plan->step[plan->n_steps++];
-    uint32_t n_in = np->bias != PLAN_NONE ? 3 : node->n_in;
+    uint32_t n_in = pith_step_inputs(&plan->graph, b->node, n);
     const struct tview **in = pith_block_low(&b->block, n_in, sizeof *in);
     struct tview **out = pith_block_low(&b->block, node->n_out, sizeof *out);
     if (!in || !out)
@@ -177,7 +197,7 @@ static enum pith_status add_step(struct builder *b, uint32_t n)
     s->node = node;
     s->args = (struct op_args){.info = node->info,
                                .attr = node->attr,
-                               .n_in = node->n_in,
+                               .n_in = n_in,
                                .n_out = node->n_out,
                                .in = in,
                                .out = out};
@@ -187,6 +207,7 @@ static enum pith_status add_step(struct builder *b, uint32_t n)
     }
     s->copies = np->action == NODE_PLACED;
     wire_inputs(b, n, in, s);
+    set_layout(b, n, s);
     for (uint32_t i = 0; i < node->n_out; i++)
         out[i] = &plan->value[i == 0 ? np->out : node->first_out + i];
     s->args.fuse.act = np->act;

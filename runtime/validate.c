@@ -3,6 +3,7 @@
  * rules, names are unique, texts are UTF-8, keys are in order. Together with the parser, which only
  * lets numbers in range through, this is the gate: kernels behind it check nothing. */
 #include "format.h"
+#include "stats_read.h"
 
 static enum pith_status corrupt_at(const struct image *im, enum chunk_kind kind,
                                    const struct reader *r, struct pith_error *err)
@@ -216,21 +217,17 @@ enum pith_status pith_validate_names(const struct image *im, const struct names 
     return PITH_OK;
 }
 
-/* ---- observed ranges ------------------------------------------------------------------------ */
+/* ---- what was observed ------------------------------------------------------------------------ */
 
 enum pith_status pith_validate_stats(const struct image *im, uint32_t n_values,
                                      struct pith_error *err)
 {
     struct reader r = chunk_reader(im, CHUNK_STATS);
+    struct stats_entry e;
     uint64_t next = 0;
-    while (r.left > 0) {
-        uint64_t value = next + rd_varint(&r, n_values);
-        float min = f32_from_bits(rd_le32(&r)), max = f32_from_bits(rd_le32(&r));
-        uint64_t n = rd_varint(&r, UINT64_MAX);
-        if (r.bad || value >= n_values || n == 0 || !(min <= max))
+    while (r.left > 0)
+        if (!pith_stats_entry_read(&r, &next, n_values, &e))
             return corrupt_at(im, CHUNK_STATS, &r, err);
-        next = value + 1;
-    }
     return PITH_OK;
 }
 

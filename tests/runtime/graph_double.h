@@ -87,6 +87,18 @@ static inline uint32_t gd_weight(const float *data, uint32_t rank, ...)
     return gd_value(&w->shape);
 }
 
+/* The same of another type. */
+static inline uint32_t gd_weight_of(enum pith_type type, const void *data, const struct shape *s)
+{
+    struct weight *w = &gd.weight[gd.g.n_weights++];
+    *w = (struct weight){.type = type, .shape = *s, .n_groups = 1};
+    w->count = w->nnz = w->group_elems = shape_elems(s);
+    w->index_stream = (struct stream){data, (size_t)w->count * pith_type_bytes(type)};
+    uint32_t v = gd_value(s);
+    gd.value[v].type = type;
+    return v;
+}
+
 /* A node with attributes from set (NULL: defaults). Returns its first output. */
 static inline uint32_t gd_node_of(enum pith_op op, void (*set)(int32_t *attr, void *arg), void *arg,
                                   uint32_t n_out, uint32_t n_in, const uint32_t *in)

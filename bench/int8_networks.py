@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""INT8 networks against onnxruntime: each model is quantized by onnxruntime (QDQ, asymmetric u8
+activations, symmetric i8 weights per channel, seeded noise to calibrate on: speed alone is looked
+at), then the same file is timed in both, one thread, batch 1, in turn; and their outputs compared.
+
+usage: int8_networks.py PITH MODEL.onnx... [--seconds 3] [--rounds 5] [--cpu avx2] [--keep FOLDER]
+Models that end in .qdq.onnx are taken as they are. Prints a line a model: shortest ms of both, their
+ratio, and the largest difference of outputs in steps. Needs onnx and onnxruntime (make deps)."""
+import argparse, json, os, subprocess, sys, tempfile, time
+import numpy as np
+import onnx
+import onnxruntime as ort
+from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
+from onnxruntime.quantization.shape_inference import quant_pre_process
+
+
+def input_of(model):
+    constants = {i.name for i in model.graph.initializer}
+    x = [i for i in model.graph.input if i.name not in constants][0]
+    return x.name, [d.dim_value or 1 for d in x.type.tensor_type.shape.dim]
+
+
+class Noise(CalibrationDataReader):
+    def __init__(self, name, dims):
+        rng = np.random.default_rng(0)
+        self.left = [{name: rng.standard_normal(dims).astype(np.float32)} for _ in range(4)]
+
+    def get_next(self):
+        return self.left.pop() if self.left else None
+
+
+def quantize(path, folder):
+    model = onnx.load(path)
+    if model.opset_import[0].version < 13:
+        model = onnx.version_converter.convert_version(model, 13)
+    raised, ready = os.path.join(folder, "raised.onnx"), os.path.join(folder, "ready.onnx")
+    out = os.path.join(folder, os.path.basename(path).replace(".onnx", ".qdq.onnx"))
+    onnx.save(model, raised)
+    quant_pre_process(raised, ready, skip_symbolic_shape=True)
+    quantize_static(ready, out, Noise(*input_of(onnx.load(ready))), quant_format=QuantFormat.QDQ,
+                    per_channel=True, activation_type=QuantType.QUInt8, weight_type=QuantType.QInt8)
+    return out
+
+
+class Peer:
+    def __init__(self, path):
+        options = ort.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        self.session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        name, dims = input_of(onnx.load(path))
+        self.x = np.random.default_rng(1).standard_normal(dims).astype(np.float32)
+        self.feed = {name: self.x}
+
+    def run(self):
+        return self.session.run(None, self.feed)[0]
+
+    def shortest(self, seconds):
+        times, end = [], time.perf_counter() + seconds
+        while time.perf_counter() < end or len(times) < 5:
+            start = time.perf_counter()
+            self.run()
+            times.append(time.perf_counter() - start)
+        return min(times) * 1e3
+
+
+def time_pith(pith, path, seconds, env):
+    out = subprocess.run([pith, "bench", path, "--json", "-T", "1", "--time", str(seconds)],
+                         capture_output=True, text=True, check=True, env=env)
+    return json.loads(out.stdout)["ms_min"]
+
+
+def difference(pith, path, peer, folder, env):
+    x, y = os.path.join(folder, "x.npy"), os.path.join(folder, "y.npy")
+    np.save(x, peer.x)
+    subprocess.run([pith, "run", path, x, "-q", "-f", "-o", y], check=True, env=env,
+                   stdout=subprocess.DEVNULL)
+    theirs, ours = peer.run().ravel(), np.load(y).ravel()
+    values = np.unique(theirs)
+    step = np.min(np.diff(values)) if len(values) > 1 else 1
+    return np.abs(theirs - ours).max() / step
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__)
+    p.add_argument("pith")
+    p.add_argument("models", nargs="+")
+    p.add_argument("--seconds", type=float, default=3)
+    p.add_argument("--rounds", type=int, default=5)
+    p.add_argument("--cpu", default="")
+    p.add_argument("--keep", default="")
+    a = p.parse_args()
+    os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[0]})
+    env = dict(os.environ, **({"PITH_CPU": a.cpu} if a.cpu else {}))
+    with tempfile.TemporaryDirectory() as work:
+        for model in a.models:
+            path = model if model.endswith(".qdq.onnx") else quantize(model, a.keep or work)
+            peer, ours, theirs = Peer(path), [], []
+            for _ in range(a.rounds):
+                theirs.append(peer.shortest(a.seconds / a.rounds))
+                ours.append(time_pith(a.pith, path, a.seconds / a.rounds, env))
+            steps = difference(a.pith, path, peer, work, env)
+            print(f"{os.path.basename(path):40s} pith {min(ours):7.3f} ms  onnxruntime {ort.__version__} "
+                  f"{min(theirs):7.3f} ms  ratio {min(ours) / min(theirs):5.2f}  steps off {steps:.2f}",
+                  flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/* fuse_chain.c - operators between DequantizeLinear and QuantizeLinear become steps on bytes
+ * (integer_chain.h), where scales and zero points are single constants. A DequantizeLinear stays
+ * when somebody else reads it, too. */
+#include "integer_chain.h"
+#include "plan.h"
+#include "region.h"
+
+static bool is_one_constant(const struct graph *g, const struct tview *value, uint32_t v)
+{
+    return pith_plan_is_constant(g, v) && shape_elems(&value[v].shape) == 1;
+}
+
+/* Scale and zero point of a Quantize or Dequantize are one constant each; its bytes are `bytes`. */
+static bool has_one_grid(const struct graph *g, const struct tview *value,
+                         const struct graph_node *node, uint32_t bytes)
+{
+    bool no_zero = node->n_in < 3 || node->in[2] == PITH_NO_VALUE;
+    enum pith_type type = value[bytes].type;
+    return (type == PITH_I8 || type == PITH_U8) && is_one_constant(g, value, node->in[1]) &&
+           (no_zero || is_one_constant(g, value, node->in[2]));
+}
+
+/* The node that makes v, PITH_NO_NODE: none does. */
+static uint32_t maker(const struct graph *g, uint32_t v)
+{
+    return v < g->n_inputs + g->n_weights ? PITH_NO_NODE : pith_graph_producer(g, v);
+}
+
+static bool is_dequantized(const struct graph *g, const struct tview *value, uint32_t v,
+                           uint32_t region)
+{
+    uint32_t n = v == PITH_NO_VALUE ? PITH_NO_NODE : maker(g, v);
+    if (n == PITH_NO_NODE || g->nodes[n].info->op != PITH_OP_DEQUANTIZE)
+        return false;
+    const struct graph_node *node = &g->nodes[n];
+    return node->region == region && has_one_grid(g, value, node, node->in[0]);
+}
+
+/* Node n, whose value alone node q quantizes. */
+static bool is_chain(const struct graph *g, const struct tview *value,
+                     const struct node_plan *plans, uint32_t n, uint32_t q)
+{
+    const struct graph_node *node = &g->nodes[n];
+    const struct shape *y = &value[node->first_out].shape;
+    if (plans[n].action != NODE_RUN || plans[n].out != node->first_out || node->n_out != 1 ||
+        node->region != g->nodes[q].region || (node->info->flags & OP_FUSES) || node->n_in == 0)
+        return false;
+    for (uint32_t i = 0; i < node->n_in; i++)
+        if (!is_dequantized(g, value, node->in[i], node->region) ||
+            !pith_integer_chain_knows(node->info, node->attr, &value[node->in[i]].shape, y))
+            return false;
+    return true;
+}
+
+/* Node n is a Relu, alone behind an Add or Mul: that one, else n. */
+static uint32_t behind_relu(const struct graph *g, const struct node_plan *plans,
+                            const struct value_plan *vp, uint32_t n)
+{
+    const struct graph_node *relu = &g->nodes[n];
+    if (relu->info->op != PITH_OP_RELU || plans[n].action != NODE_RUN ||
+        vp[relu->in[0]].n_uses != 1)
+        return n;
+    uint32_t sum = maker(g, relu->in[0]);
+    if (sum == PITH_NO_NODE || g->nodes[sum].region != relu->region ||
+        (g->nodes[sum].info->op != PITH_OP_ADD && g->nodes[sum].info->op != PITH_OP_MUL))
+        return n;
+    return sum;
+}
+
+static void take_chain(const struct graph *g, struct node_plan *plans, struct value_plan *vp,
+                       uint32_t n, uint32_t q)
+{
+    const struct graph_node *node = &g->nodes[n];
+    plans[n].chain = CHAIN_REAL;
+    plans[n].quantize = q;
+    plans[n].out = g->nodes[q].first_out;
+    plans[q].action = NODE_GONE;
+    vp[node->first_out].kind = VALUE_GONE;
+    for (uint32_t i = 0; i < node->n_in; i++) {
+        uint32_t real = node->in[i];
+        if (--vp[real].n_uses == 0) {
+            plans[maker(g, real)].action = NODE_GONE;
+            vp[real].kind = VALUE_GONE;
+        }
+    }
+}
+
+void pith_plan_fuse_chains(const struct graph *g, const struct tview *value, struct node_plan *node,
+                           struct value_plan *vp)
+{
+    for (uint32_t q = 0; q < g->n_nodes; q++) {
+        const struct graph_node *by = &g->nodes[q];
+        if (by->info->op != PITH_OP_QUANTIZE || node[q].action != NODE_RUN ||
+            value[by->in[0]].type != PITH_F32 || vp[by->in[0]].n_uses != 1 ||
+            !has_one_grid(g, value, by, by->first_out))
+            continue;
+        uint32_t n = maker(g, by->in[0]);
+        if (n == PITH_NO_NODE)
+            continue;
+        uint32_t sum = behind_relu(g, node, vp, n);
+        if (sum != n && is_chain(g, value, node, sum, q)) {
+            node[n].action = NODE_GONE;
+            node[sum].act = ACT_RELU;
+            vp[by->in[0]].kind = VALUE_GONE;
+            take_chain(g, node, vp, sum, q);
+        } else if (is_chain(g, value, node, n, q)) {
+            take_chain(g, node, vp, n, q);
+        }
+    }
+}

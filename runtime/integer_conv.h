@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* integer_conv.h - a convolution or matrix product of 8-bit integers with constant weights, on the
+ * kernels of kernel_integer.h. A matrix product is a 1x1 convolution over a column of pixels. */
+#ifndef INTEGER_CONV_H
+#define INTEGER_CONV_H
+
+#include "op.h"
+
+/* x is [n, h, w, channels] when channels_last, else [n, channels, h, w]; y is channels-last with
+ * y_step elements from pixel to pixel, or [n, outputs, oh, ow] where y_step is 0. */
+struct integer_conv {
+    uint32_t n, groups;
+    uint32_t channels, h, w;
+    uint32_t outputs, oh, ow;
+    uint32_t kh, kw, stride_h, stride_w, dil_h, dil_w, pad_top, pad_left;
+    bool x_signed, y_signed, channels_last;
+    bool to_values; /* y is i8 or u8, else the sums as i32 */
+    bool to_real;   /* or (f32)sum * factor */
+    uint32_t y_step;
+};
+
+/* Where weight (output o, channel c of its group, tap t) stands: o * output + c * channel + t. */
+struct integer_weights {
+    const int8_t *w;
+    size_t output, channel;
+};
+
+struct integer_conv_data {
+    const uint8_t *x;
+    uint8_t *y;
+    int32_t zero_x, zero_y;
+    const int32_t *bias; /* [outputs], or NULL */
+    const float *factor; /* [outputs], or of step 0: one for all */
+    size_t factor_step;
+    const void *prep;
+};
+
+/* The convolution or product that a ConvInteger or MatMulInteger is. Behind the
+ * inputs of ConvInteger - a product has the same, and may have been given a bias - factor and zero
+ * point of the Requantize may stand that the operator was fused with, or the scale of a
+ * DequantizeLinear; output 0 is then its output.
+ * false: the kernels do not do it - the weights are not i8 around 0, there are more than two axes,
+ * it is too large. Reads types and shapes. */
+bool pith_integer_conv_of_conv(const struct op_args *args, struct integer_conv *c);
+bool pith_integer_conv_of_matmul(const struct op_args *args, struct integer_conv *c);
+enum {
+    INTEGER_ZERO_W = 3,
+    INTEGER_BIAS = 4,
+    INTEGER_FACTOR = 5,
+    INTEGER_ZERO_Y = 6,
+    INTEGER_INPUTS = 7
+};
+
+/* false: it does not run on the kernels of env (a depthwise product that keeps its sums; without
+ * fusion). */
+bool pith_integer_conv_need(const struct integer_conv *c, const struct op_env *env,
+                            uint64_t *prep_bytes, uint64_t *scratch_bytes);
+void pith_integer_conv_pack(const struct integer_conv *c, const struct op_env *env,
+                            const struct integer_weights *weights, void *prep);
+void pith_integer_conv_run(const struct integer_conv *c, const struct op_env *env,
+                           const struct integer_conv_data *data);
+
+/* The same for an operator: needs, prepare and run of args. of: one of the above. need and run:
+ * false when it does not run on the kernels; prep then is the weights as they are. */
+typedef bool integer_conv_of(const struct op_args *args, struct integer_conv *c);
+bool pith_integer_op_need(const struct op_args *args, const struct op_env *env, integer_conv_of *of,
+                          struct op_need *need);
+enum pith_status pith_integer_op_prepare(const struct op_args *args, const struct op_env *env,
+                                         integer_conv_of *of,
+                                         const struct integer_weights *strides);
+bool pith_integer_op_run(const struct op_args *args, const struct op_env *env, integer_conv_of *of);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* kernels_integer.c - fills the integer part of the kernel table, worst level to best. */
+#include "kernel_integer.h"
+
+static const struct integer_kernels reference = {.nr = 8,
+                                                 .k_step = 1,
+                                                 .block = 8,
+                                                 .group = 1,
+                                                 .gemm_i8 = pith_gemm_i8,
+                                                 .depthwise_i8 = pith_depthwise_i8};
+
+#ifdef __x86_64__
+static const struct integer_kernels avx2 = {.nr = 8,
+                                            .k_step = 2,
+                                            .block = 32,
+                                            .group = 2,
+                                            .wide = true,
+                                            .gemm_i8 = pith_gemm_i8_avx2,
+                                            .depthwise_i8 = pith_depthwise_i8_avx2};
+static const struct integer_kernels vnni = {.nr = 16,
+                                            .k_step = 4,
+                                            .block = 32,
+                                            .group = 4,
+                                            .gemm_i8 = pith_gemm_i8_vnni,
+                                            .depthwise_i8 = pith_depthwise_i8_vnni};
+
+static void fill_x86(struct integer_kernels *k, uint32_t features)
+{
+    if (features & PITH_CPU_AVX2) {
+        *k = avx2;
+        k->bytes = pith_byte_rows_avx2;
+    }
+    if (features & PITH_CPU_AVX512)
+        k->bytes = pith_byte_rows_avx512;
+    if (features & PITH_CPU_VNNI) {
+        *k = vnni;
+        k->bytes = pith_byte_rows_avx512;
+    }
+    if (features & PITH_CPU_VBMI)
+        k->bytes.look_up = pith_look_up_bytes_vbmi;
+}
+#endif
+
+void pith_integer_kernels_fill(struct integer_kernels *k, uint32_t features)
+{
+    *k = reference;
+    k->bytes = pith_byte_rows;
+#ifdef __x86_64__
+    fill_x86(k, features);
+#else
+    (void)features;
+#endif
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/* layout.c - which values lie channels-last: [N, axes, C] in memory where their shape says [N, C,
+ * axes]. Nobody outside of a plan sees it: a value does when the step that writes it and all that
+ * read it can, and no output of the graph does.
+ *
+ *     integer convolutions with their Requantize     read and write either order, each on its own
+ *     chains on bytes, Concat of bytes along axis 1  one order for all they read and write
+ *     everything else                                row-major
+ *
+ * Where C or the product of the axes is 1 both orders are the same: such values bind nobody. */
+#include "plan.h"
+
+#define SWEEPS 64u /* of nodes; what does not come to rest by then stays row-major */
+
+static bool is_bytes(const struct tview *t)
+{
+    return t->type == PITH_I8 || t->type == PITH_U8;
+}
+
+bool pith_layout_is_one(const struct shape *s)
+{
+    return s->rank < 3 || s->dim[1] == 1 || shape_product(s, 2, s->rank) == 1;
+}
+
+static bool converts(const struct graph *g, const struct node_plan *np, uint32_t n)
+{
+    return np[n].requantize != PLAN_NONE && g->nodes[n].info->op == PITH_OP_CONV_INTEGER;
+}
+
+static bool is_concat_of_channels(const struct graph *g, const struct tview *value, uint32_t n)
+{
+    const struct graph_node *node = &g->nodes[n];
+    return node->info->op == PITH_OP_CONCAT && node->attr[ATTR_AXIS] == 1 &&
+           is_bytes(&value[node->first_out]);
+}
+
+/* Keeps an order, whichever. */
+static bool follows(const struct graph *g, const struct tview *value, const struct node_plan *np,
+                    uint32_t n)
+{
+    if (g->nodes[n].info->op == PITH_OP_CONCAT)
+        return g->nodes[n].attr[ATTR_AXIS] == 1 &&
+               (np[n].chain != CHAIN_NONE || is_concat_of_channels(g, value, n));
+    return np[n].chain != CHAIN_NONE;
+}
+
+/* The values whose order node n follows: its bytes, then its output. */
+static uint32_t followed(const struct graph *g, const struct node_plan *np, uint32_t n, uint32_t i)
+{
+    if (i == g->nodes[n].n_in)
+        return np[n].out;
+    return np[n].chain == CHAIN_NONE ? g->nodes[n].in[i] : pith_step_input(g, np, n, 3 * i);
+}
+
+static bool clear(struct value_plan *vp, uint32_t v)
+{
+    bool was = v != PITH_NO_VALUE && vp[v].channels_last;
+    if (was)
+        vp[v].channels_last = false;
+    return was;
+}
+
+/* true: something changed. */
+static bool settle(const struct graph *g, const struct tview *value, const struct node_plan *np,
+                   struct value_plan *vp, uint32_t n)
+{
+    bool any = false, changed = false;
+    if (!follows(g, value, np, n)) {
+        uint32_t first = converts(g, np, n) ? 1 : 0;
+        for (uint32_t i = first; i < pith_step_inputs(g, np, n); i++)
+            changed |= clear(vp, pith_step_input(g, np, n, i));
+        return clear(vp, np[n].residual) || changed;
+    }
+    for (uint32_t i = 0; i <= g->nodes[n].n_in; i++) {
+        uint32_t v = followed(g, np, n, i);
+        any |= !vp[v].channels_last && !pith_layout_is_one(&value[v].shape);
+    }
+    for (uint32_t i = 0; any && i <= g->nodes[n].n_in; i++)
+        changed |= clear(vp, followed(g, np, n, i));
+    return changed;
+}
+
+/* Values of steps that can write them so. */
+static void begin(const struct graph *g, const struct tview *value, const struct node_plan *np,
+                  struct value_plan *vp)
+{
+    for (uint32_t n = 0; n < g->n_nodes; n++) {
+        uint32_t v = np[n].out;
+        if (np[n].action == NODE_GONE || !(converts(g, np, n) || follows(g, value, np, n)))
+            continue;
+        vp[v].channels_last = is_bytes(&value[v]) && !pith_layout_is_one(&value[v].shape) &&
+                              vp[v].kind == VALUE_TEMP && !vp[v].is_output;
+    }
+}
+
+void pith_plan_layout(const struct graph *g, const struct tview *value, struct node_plan *node,
+                      struct value_plan *vp)
+{
+    bool changed = true;
+    begin(g, value, node, vp);
+    for (uint32_t sweep = 0; sweep < SWEEPS && changed; sweep++) {
+        changed = false;
+        for (uint32_t i = 0; i < g->n_nodes; i++) { /* forth and back in turn */
+            uint32_t n = sweep % 2 ? g->n_nodes - 1 - i : i;
+            if (node[n].action != NODE_GONE)
+                changed |= settle(g, value, node, vp, n);
+        }
+    }
+    for (uint32_t v = 0; v < g->n_values && changed; v++)
+        vp[v].channels_last = false;
+    for (uint32_t n = 0; n < g->n_nodes; n++)
+        if (node[n].action == NODE_RUN && node[n].chain == CHAIN_NONE &&
+            is_concat_of_channels(g, value, n) && vp[node[n].out].channels_last)
+            node[n].chain = CHAIN_WHOLE;
+}

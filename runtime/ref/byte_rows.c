@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: MIT */
+#define ROW(name) name
+#include "byte_rows_impl.h"

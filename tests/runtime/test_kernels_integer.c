@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: MIT */
+/* The integer kernels of every level of this machine against sums written as plainly as possible:
+ * equal bits, for all tails of shapes, values as large as they get, every zero point, and buffers
+ * that end at an unmapped page. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+#include <cmocka.h>
+#include "guard_page.h"
+#include "integer_element.h"
+#include "kernels.h"
+
+#define CASES 600
+#define MAX_M 14u
+#define MAX_N 140u
+
+static uint64_t seed = 3;
+
+static uint32_t pick(uint32_t from, uint32_t to)
+{
+    return from + (uint32_t)(random_u64(&seed) % (to - from + 1));
+}
+
+/* Levels in order; false: no more. */
+static bool next_level(uint32_t *i, struct integer_kernels *k)
+{
+    static const uint32_t levels[] = {0, PITH_CPU_AVX2, PITH_CPU_AVX2 | PITH_CPU_AVX512,
+                                      PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VBMI,
+                                      PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VNNI};
+    while (*i < sizeof levels / sizeof *levels) {
+        uint32_t level = levels[(*i)++];
+        if ((pith_cpu_features() & level) == level) {
+            pith_integer_kernels_fill(k, level);
+            return true;
+        }
+    }
+    return false;
+}
+
+static uint8_t some_byte(uint32_t kind)
+{
+    return kind == 0 ? 255 : kind == 1 ? 0x80 : kind == 2 ? 127 : (uint8_t)random_u64(&seed);
+}
+
+static struct guarded guard_bytes(size_t n)
+{
+    struct guarded g = guard_new(n, 1);
+    uint32_t kind = pick(0, 5);
+    for (size_t i = 0; i < n; i++)
+        ((uint8_t *)g.data)[i] = some_byte(kind);
+    return g;
+}
+
+/* What a sum becomes: 4 bytes, or 1. */
+static size_t finish(const struct requantize *to, int32_t offset, float factor, uint32_t sum,
+                     uint8_t out[4])
+{
+    int32_t acc = (int32_t)(sum + (uint32_t)offset);
+    if (!to->factor) {
+        memcpy(out, &acc, 4);
+        return 4;
+    }
+    struct integer_range r = integer_range_of(to->is_signed ? PITH_I8 : PITH_U8, to->zero_point);
+    out[0] = (uint8_t)quantized(&r, (float)acc * factor);
+    return 1;
+}
+
+static struct requantize random_requantize(int32_t *offset, float *factor, uint32_t n)
+{
+    struct requantize to = {.offset = offset, .is_signed = pick(0, 1)};
+    static const float odd[] = {0.0f, -1.0f, 1e30f, INFINITY, -INFINITY, NAN, 0.5f, 1.0f};
+    to.zero_point = to.is_signed ? (int32_t)pick(0, 255) - 128 : (int32_t)pick(0, 255);
+    for (uint32_t i = 0; i < n; i++) {
+        offset[i] = (int32_t)random_u64(&seed) >> pick(0, 31);
+        factor[i] = pick(0, 9) ? 1.0f / (float)pick(1, 1u << pick(1, 24)) : odd[pick(0, 7)];
+    }
+    to.factor = pick(0, 4) ? factor : NULL;
+    return to;
+}
+
+struct product {
+    uint32_t m, n, segments, run;
+    struct guarded x, w; /* x: u8 [m, segments, run]; w: i8 [n, segments * run] */
+    int32_t offset[MAX_N + 64];
+    float factor[MAX_N + 64];
+};
+
+/* x as the level reads it, each pixel's segments apart and readable as far as promised. */
+static struct guarded widened(const struct product *p, const struct integer_kernels *k,
+                              uint32_t steps)
+{
+    size_t element = k->wide ? 2 : 1, padded = (size_t)steps * k->k_step;
+    struct guarded g = guard_new((size_t)p->m * p->segments * padded * element, 1);
+    const uint8_t *x = p->x.data;
+    for (size_t s = 0; s < (size_t)p->m * p->segments; s++)
+        for (size_t e = 0; e < padded; e++) {
+            uint8_t v = e < p->run ? x[s * p->run + e] : (uint8_t)random_u64(&seed);
+            if (k->wide)
+                ((uint16_t *)g.data)[s * padded + e] = v;
+            else
+                ((uint8_t *)g.data)[s * padded + e] = v;
+        }
+    return g;
+}
+
+static struct guarded packed(const struct product *p, const struct integer_kernels *k,
+                             uint32_t steps, size_t *panel_bytes)
+{
+    size_t element = k->wide ? 2 : 1, padded = (size_t)steps * k->k_step, at = 0;
+    *panel_bytes = p->segments * padded * k->nr * element;
+    uint32_t panels = (p->n + k->nr - 1) / k->nr;
+    struct guarded g = guard_new(panels * *panel_bytes, 1);
+    const int8_t *w = p->w.data;
+    for (uint32_t o = 0; o < panels * k->nr; o += k->nr)
+        for (uint32_t s = 0; s < p->segments; s++)
+            for (size_t e = 0; e < padded; e += k->k_step)
+                for (uint32_t j = 0; j < k->nr; j++)
+                    for (size_t i = e; i < e + k->k_step; i++, at++) {
+                        int8_t v = 0;
+                        if (o + j < p->n && i < p->run)
+                            v = w[((size_t)(o + j) * p->segments + s) * p->run + i];
+                        if (k->wide)
+                            ((int16_t *)g.data)[at] = v;
+                        else
+                            ((int8_t *)g.data)[at] = v;
+                    }
+    return g;
+}
+
+static void check_product(const struct product *p, const struct requantize *to,
+                          const struct integer_kernels *k, const uint8_t *y, size_t y_step)
+{
+    const uint8_t *x = p->x.data;
+    const int8_t *w = p->w.data;
+    size_t terms = (size_t)p->segments * p->run, each = to->factor ? 1 : 4;
+    for (uint32_t i = 0; i < p->m; i++)
+        for (uint32_t o = 0; o < p->n; o++) {
+            uint32_t sum = 0;
+            uint8_t expected[4];
+            for (size_t e = 0; e < terms; e++)
+                sum += (uint32_t)(x[i * terms + e] * w[o * terms + e]);
+            finish(to, p->offset[o], p->factor[o], sum, expected);
+            if (memcmp(y + i * y_step + o * each, expected, each) != 0)
+                fail_msg("gemm_i8, nr %u: m %u n %u segments %u run %u: pixel %u, output %u", k->nr,
+                         p->m, p->n, p->segments, p->run, i, o);
+        }
+}
+
+static void run_product(const struct product *p, const struct requantize *to,
+                        const struct integer_kernels *k)
+{
+    uint32_t steps = (p->run + k->k_step - 1) / k->k_step, segment[8];
+    size_t element = k->wide ? 2 : 1, panel_bytes, each = to->factor ? 1 : 4;
+    size_t padded = (size_t)steps * k->k_step * element, y_step = p->n * each + pick(0, 3) * each;
+    struct guarded x = widened(p, k, steps), w = packed(p, k, steps, &panel_bytes);
+    struct guarded y = guard_new((p->m - 1) * y_step + p->n * each, 1);
+    const uint8_t *pixel[MAX_M];
+    for (uint32_t s = 0; s < p->segments; s++)
+        segment[s] = (uint32_t)(s * padded);
+    for (uint32_t i = 0; i < p->m; i++)
+        pixel[i] = (const uint8_t *)x.data + i * p->segments * padded;
+    struct gemm_i8_job job = {.x = pixel,
+                              .segment = segment,
+                              .segments = p->segments,
+                              .steps = steps,
+                              .w = w.data,
+                              .panel_bytes = panel_bytes,
+                              .to = *to,
+                              .y = y.data,
+                              .y_step = y_step,
+                              .m = p->m,
+                              .n = p->n};
+    k->gemm_i8(&job);
+    check_product(p, to, k, y.data, y_step);
+    guard_free(&x);
+    guard_free(&w);
+    guard_free(&y);
+}
+
+static void test_gemm(void **state)
+{
+    (void)state;
+    static struct product p;
+    struct integer_kernels k;
+    for (uint32_t i = 0; i < CASES; i++) {
+        p.m = pick(1, MAX_M);
+        p.n = pick(1, MAX_N);
+        p.segments = pick(1, 4);
+        p.run = pick(0, 3) ? pick(1, 20) : pick(1, 130);
+        p.x = guard_bytes((size_t)p.m * p.segments * p.run);
+        p.w = guard_bytes((size_t)p.n * p.segments * p.run);
+        struct requantize to = random_requantize(p.offset, p.factor, MAX_N + 64);
+        for (uint32_t level = 0; next_level(&level, &k);)
+            run_product(&p, &to, &k);
+        guard_free(&p.x);
+        guard_free(&p.w);
+    }
+}
+
+/* ---- depthwise --------------------------------------------------------------------------------
+ */
+
+struct depthwise {
+    uint32_t m, channels, taps;
+    struct guarded x, w; /* u8 [m * taps, channels]; i8 [channels, taps] */
+    int32_t offset[MAX_N];
+    float factor[MAX_N];
+};
+
+/* Weights of a level, and offsets and factors in its order. */
+static struct guarded packed_depthwise(const struct depthwise *p, const struct integer_kernels *k,
+                                       uint32_t groups, int32_t *offset, float *factor)
+{
+    uint32_t blocks = depthwise_blocks(k->block, p->channels);
+    size_t element = k->wide ? 2 : 1, at = 0;
+    struct guarded g = guard_new((size_t)blocks * groups * k->group * k->block * element, 1);
+    for (uint32_t b = 0; b < blocks; b++)
+        for (uint32_t t = 0; t < groups * k->group; t += k->group)
+            for (uint32_t i = 0; i < k->block; i++) {
+                uint32_t c =
+                    depthwise_begin(k->block, p->channels, b) + depthwise_channel(k->block, i);
+                offset[b * k->block + i] = c < p->channels ? p->offset[c] : 0;
+                factor[b * k->block + i] = c < p->channels ? p->factor[c] : 0;
+                for (uint32_t j = t; j < t + k->group; j++, at++) {
+                    const int8_t *w = p->w.data;
+                    int8_t v = c < p->channels && j < p->taps ? w[c * p->taps + j] : 0;
+                    if (k->wide)
+                        ((int16_t *)g.data)[at] = v;
+                    else
+                        ((int8_t *)g.data)[at] = v;
+                }
+            }
+    return g;
+}
+
+static void run_depthwise(const struct depthwise *p, struct requantize to,
+                          const struct integer_kernels *k)
+{
+    uint32_t groups = (p->taps + k->group - 1) / k->group, tap[32];
+    int32_t offset[2 * MAX_N];
+    float factor[2 * MAX_N];
+    struct guarded w = packed_depthwise(p, k, groups, offset, factor);
+    struct guarded y = guard_new((size_t)p->m * p->channels, 1);
+    for (uint32_t t = 0; t < groups * k->group; t++)
+        tap[t] = t < p->taps ? t * p->channels : 0;
+    to.offset = offset;
+    to.factor = factor;
+    struct depthwise_i8_job job = {.x = p->x.data,
+                                   .x_step = (size_t)p->taps * p->channels,
+                                   .tap = tap,
+                                   .groups = groups,
+                                   .w = w.data,
+                                   .to = to,
+                                   .y = y.data,
+                                   .y_step = p->channels,
+                                   .m = p->m,
+                                   .channels = p->channels};
+    k->depthwise_i8(&job);
+    const uint8_t *x = p->x.data;
+    const int8_t *own = p->w.data;
+    for (uint32_t i = 0; i < p->m; i++)
+        for (uint32_t c = 0; c < p->channels; c++) {
+            uint32_t sum = 0;
+            uint8_t expected[4];
+            for (uint32_t t = 0; t < p->taps; t++)
+                sum += (uint32_t)(x[(i * p->taps + t) * p->channels + c] * own[c * p->taps + t]);
+            finish(&to, p->offset[c], p->factor[c], sum, expected);
+            if (((uint8_t *)y.data)[i * p->channels + c] != expected[0])
+                fail_msg("depthwise_i8, block %u: m %u channels %u taps %u: pixel %u, channel %u",
+                         k->block, p->m, p->channels, p->taps, i, c);
+        }
+    guard_free(&w);
+    guard_free(&y);
+}
+
+static void test_depthwise(void **state)
+{
+    (void)state;
+    static struct depthwise p;
+    struct integer_kernels k;
+    for (uint32_t i = 0; i < CASES; i++) {
+        p.m = pick(1, 5);
+        p.channels = pick(1, MAX_N);
+        p.taps = pick(1, 26);
+        p.x = guard_bytes((size_t)p.m * p.taps * p.channels);
+        p.w = guard_bytes((size_t)p.channels * p.taps);
+        struct requantize to = random_requantize(p.offset, p.factor, MAX_N);
+        to.factor = p.factor;
+        for (uint32_t level = 0; next_level(&level, &k);)
+            run_depthwise(&p, to, &k);
+        guard_free(&p.x);
+        guard_free(&p.w);
+    }
+}
+
+/* ---- rows of bytes ------------------------------------------------------------------------------
+ */
+
+static struct byte_grid random_grid(void)
+{
+    static const float odd[] = {0.0f, -0.5f, 1e-40f, 1e38f, INFINITY, NAN};
+    bool is_signed = pick(0, 1);
+    float scale = pick(0, 9) ? (float)pick(1, 5000) * 1e-3f : odd[pick(0, 5)];
+    return byte_grid_of(is_signed, scale,
+                        is_signed ? (int32_t)pick(0, 255) - 128 : (int32_t)pick(0, 255));
+}
+
+/* Both levels on the same rows, at the ends of pages: y of `bytes`. */
+#define SAME(name, bytes, call_reference, call_level)                                              \
+    do {                                                                                           \
+        struct guarded expected = guard_new(bytes, 1), y = guard_new(bytes, 1);                    \
+        call_reference;                                                                            \
+        call_level;                                                                                \
+        if (memcmp(expected.data, y.data, bytes) != 0)                                             \
+            fail_msg(name " of %u", n);                                                            \
+        guard_free(&expected);                                                                     \
+        guard_free(&y);                                                                            \
+    } while (0)
+
+static void check_rows(const struct byte_rows *r, const struct byte_rows *k)
+{
+    uint32_t n = pick(1, 150), taps = pick(1, 9);
+    struct byte_grid a = random_grid(), b = random_grid();
+    struct combine_bytes c = {a, b, random_grid(), pick(0, 1), pick(0, 1)};
+    struct guarded x = guard_bytes(n), z = guard_bytes(n), many = guard_bytes((size_t)taps * n);
+    struct guarded real = guard_random(n, 1, &seed), table = guard_bytes(256);
+    const uint8_t *tap[9];
+    for (uint32_t t = 0; t < taps; t++)
+        tap[t] = (const uint8_t *)many.data + (size_t)t * n;
+    uint8_t flip = a.flip;
+    struct mean_bytes over = {many.data, taps, n, a, b}, along = {x.data, n, 1, a, b};
+    SAME("combine", n, r->combine(&c, x.data, z.data, expected.data, n),
+         k->combine(&c, x.data, z.data, y.data, n));
+    SAME("quantize", n, r->quantize(&a, real.data, expected.data, n),
+         k->quantize(&a, real.data, y.data, n));
+    SAME("largest", n, r->largest(tap, taps, flip, expected.data, n),
+         k->largest(tap, taps, flip, y.data, n));
+    SAME("look_up", n, r->look_up(table.data, x.data, expected.data, n),
+         k->look_up(table.data, x.data, y.data, n));
+    SAME("mean of pixels", n, r->mean(&over, expected.data, n), k->mean(&over, y.data, n));
+    SAME("mean of a row", 1, r->mean(&along, expected.data, 1), k->mean(&along, y.data, 1));
+    if (a.scale == a.scale && fabsf(a.scale) < INFINITY) /* bits of a NaN are nobody's */
+        SAME("dequantize", n * sizeof(float), r->dequantize(&a, x.data, expected.data, n),
+             k->dequantize(&a, x.data, y.data, n));
+    guard_free(&x);
+    guard_free(&z);
+    guard_free(&many);
+    guard_free(&real);
+    guard_free(&table);
+}
+
+static void test_rows(void **state)
+{
+    (void)state;
+    struct integer_kernels k;
+    for (uint32_t i = 0; i < CASES; i++)
+        for (uint32_t level = 0; next_level(&level, &k);)
+            check_rows(&pith_byte_rows, &k.bytes);
+}
+
+/* The reference rows against the rule, for all bytes and zero points. */
+static void test_rule_of_rows(void **state)
+{
+    (void)state;
+    const float scale = 0.37f;
+    for (int32_t zero = -128; zero < 256; zero++) {
+        bool is_signed = zero < 128 && pick(0, 1);
+        if (!is_signed && zero < 0)
+            continue;
+        enum pith_type type = is_signed ? PITH_I8 : PITH_U8;
+        struct byte_grid g = byte_grid_of(is_signed, scale, zero);
+        struct integer_range r = integer_range_of(type, zero);
+        uint8_t x[256], y[256];
+        float real[256];
+        for (uint32_t i = 0; i < 256; i++)
+            x[i] = (uint8_t)i;
+        pith_byte_rows.dequantize(&g, x, real, 256);
+        for (uint32_t i = 0; i < 256; i++) {
+            assert_true(real[i] == (float)(integer_at(type, x, i) - zero) * scale);
+            real[i] = real[i] * 1.3f + 0.2f;
+        }
+        pith_byte_rows.quantize(&g, real, y, 256);
+        for (uint32_t i = 0; i < 256; i++)
+            assert_int_equal(y[i], (uint8_t)quantized(&r, real[i] / scale));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_gemm),
+        cmocka_unit_test(test_depthwise),
+        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_rule_of_rows),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
