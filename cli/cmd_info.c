@@ -6,10 +6,11 @@
 #include "json_out.h"
 #include "layer_table.h"
 #include "pith_host.h"
+#include "range_table.h"
 
 struct info_options {
     struct cli_common common;
-    bool bytes, history, meta;
+    bool bytes, history, meta, ranges;
 };
 
 static const struct cli_option options[] = {
@@ -19,6 +20,8 @@ static const struct cli_option options[] = {
      "what was done, with options and results", 0, 0},
     {0, "meta", OPTION_FLAG, offsetof(struct info_options, meta), NULL,
      "stored texts: preprocessing, class names", 0, 0},
+    {0, "ranges", OPTION_FLAG, offsetof(struct info_options, ranges), NULL,
+     "what calibrate saw of each value, and its integers", 0, 0},
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
 
@@ -94,6 +97,7 @@ static void print_json(const struct layer_rows *r, const struct cost *cost)
     for (uint32_t i = 0; i < PITH_SECTIONS; i++)
         cli_json_uint(pith_section_name((enum pith_section)i), r->account->section[i]);
     cli_json_close('}');
+    cli_json_ranges(r->model);
     cli_json_end();
 }
 
@@ -130,6 +134,8 @@ static void print_text(const struct info_options *o, const struct layer_rows *r,
     for (uint32_t i = 0; i < m->n_outputs; i++)
         print_value("output", &m->values[m->outputs[i]], m->batch_open);
     print_texts(o, m);
+    if (o->ranges)
+        cli_print_ranges(m, stdout);
     cli_print_layers(r, stdout);
     printf("%u nodes, %s MACs; flash %s bytes, arena %s bytes, plan %s bytes\n", m->n_nodes,
            cli_format_count(cost->macs, a), cli_format_count(r->account->total, b),

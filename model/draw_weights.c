@@ -159,6 +159,8 @@ enum pith_status pith_model_draw_weights(struct pith_model *m, uint64_t seed,
         m->values[i].min = INFINITY;
         m->values[i].max = -INFINITY;
         m->values[i].n_observed = 0;
+        m->values[i].stats = NULL;
+        m->values[i].grid = NULL;
         if (fate[i].role != ROLE_KEEP)
             apply(&m->values[i], &fate[i], &seed);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pack_text.c - names, meta, history and observed ranges (docs/format.md, sections 7 to 10). */
+/* pack_text.c - names, meta and history (docs/format.md, sections 7 to 9). */
 #include <stdlib.h>
 #include <string.h>
 #include "error_fill.h"
@@ -143,25 +143,6 @@ enum pith_status pith_pack_history(const struct pith_model *m, struct byte_out *
             return st;
         write_text(o, m->history[i].key);
         write_text(o, m->history[i].text);
-    }
-    return done(o, err);
-}
-
-/* ---- observed ranges ------------------------------------------------------------------------- */
-
-enum pith_status pith_pack_stats(const struct pith_model *m, const struct pack_numbers *numbers,
-                                 struct byte_out *o, struct pith_error *err)
-{
-    uint32_t next = 0;
-    for (uint32_t i = 0; i < numbers->n; i++) {
-        const struct pith_value *v = &m->values[numbers->order[i]];
-        if (v->n_observed == 0 || !(v->min <= v->max))
-            continue;
-        pith_out_varint(o, i - next);
-        pith_out_le32(o, f32_bits(v->min));
-        pith_out_le32(o, f32_bits(v->max));
-        pith_out_varint(o, v->n_observed);
-        next = i + 1;
     }
     return done(o, err);
 }

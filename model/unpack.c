@@ -324,18 +324,19 @@ static enum pith_status read_history(struct unpacking *u)
     return PITH_OK;
 }
 
-static void read_stats(struct unpacking *u)
+static enum pith_status read_stats(struct unpacking *u, uint64_t max_bytes)
 {
-    struct reader r = reader_of(u->im.chunk[CHUNK_STATS].bytes, u->im.chunk[CHUNK_STATS].n_bytes);
-    uint64_t next = 0;
-    while (r.left > 0 && !r.bad) {
-        uint64_t value = next + rd_varint(&r, u->g.n_values);
-        struct pith_value *v = &u->m->values[value];
-        v->min = f32_from_bits(rd_le32(&r));
-        v->max = f32_from_bits(rd_le32(&r));
-        v->n_observed = rd_varint(&r, UINT64_MAX);
-        next = value + 1;
-    }
+    const struct stream *chunk = &u->im.chunk[CHUNK_STATS];
+    uint64_t limit = max_bytes ? max_bytes : DEFAULT_MAX_BYTES;
+    enum pith_status st = pith_unpack_stats(u->m, chunk->bytes, chunk->n_bytes, limit);
+    struct pith_error why = {.chunk = TAG_STATS,
+                             .offset = chunk->bytes ? (uint64_t)(chunk->bytes - u->im.blob) : 0};
+    if (st == PITH_ERR_CORRUPT)
+        return refuse(u->name, st, &why, u->err);
+    if (st == PITH_ERR_LIMIT)
+        return pith_error_fill(u->err, st, "%s: what calibrate saw takes more than %llu bytes of memory",
+                               u->name, (unsigned long long)limit);
+    return st ? no_memory(u) : PITH_OK;
 }
 
 /* ---- the whole ------------------------------------------------------------------------------- */
@@ -377,9 +378,7 @@ static enum pith_status build(struct unpacking *u, uint64_t max_bytes)
         st = read_history(u);
     for (uint32_t i = 0; i < u->g.n_weights && !st; i++)
         st = make_weight(u, i);
-    if (!st)
-        read_stats(u);
-    return st;
+    return st ? st : read_stats(u, max_bytes);
 }
 
 enum pith_status pith_unpack(const void *bytes, size_t n, const char *name, uint32_t flags,

@@ -14,4 +14,10 @@ enum pith_status pith_unpack(const void *bytes, size_t n, const char *name, uint
                              uint64_t max_bytes, const struct pith_alloc *alloc,
                              struct pith_model **m, struct pith_error *err);
 
+/* What calibrate saw and chose: bytes of the chunk `stat` (n may be 0) into m's values.
+ * PITH_ERR_CORRUPT: broken, or it does not fit their shapes; PITH_ERR_LIMIT: takes more than max_bytes
+ * of memory; PITH_ERR_MEMORY. */
+enum pith_status pith_unpack_stats(struct pith_model *m, const uint8_t *bytes, size_t n,
+                                   uint64_t max_bytes);
+
 #endif

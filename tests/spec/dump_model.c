@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "pith_model.h"
+#include "pith_value_stats.h"
 
 static uint32_t *number; /* [n_values]: as the format numbers it */
 static uint32_t *value;  /* the inverse */
@@ -167,6 +168,77 @@ static void print_names(const struct pith_model *m)
     }
 }
 
+static uint32_t bits_of(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, 4);
+    return bits;
+}
+
+static void print_sum(const struct pith_exact_sum *s)
+{
+    printf(" ");
+    for (uint32_t i = 0; i < PITH_SUM_DIGITS; i++) {
+        for (int byte = 0; byte < 4; byte++) {
+            printf("%02x", (unsigned)((uint64_t)s->digit[i] >> (8 * byte) & 255));
+        }
+    }
+}
+
+static void print_histogram(const struct pith_histogram *h)
+{
+    printf("histogram");
+    if (h->n_bins > 0) {
+        printf(" %" PRId32 " %" PRId32, h->exponent, h->first);
+    }
+    for (uint32_t i = 0; i < h->n_bins;) {
+        uint32_t run = 0;
+        while (i + run < h->n_bins && h->count[i + run] == 0) {
+            run++;
+        }
+        printf(" %" PRIu64, h->count[i]);
+        if (run > 0) {
+            printf("x%" PRIu32, run);
+        }
+        i += run > 0 ? run : 1;
+    }
+    printf("\n");
+}
+
+static void print_statistics(const struct pith_value_stats *s)
+{
+    printf("statistics %" PRIu64 " %" PRIu64, s->n_samples, s->n_zero);
+    print_sum(&s->sum);
+    print_sum(&s->sum_squares);
+    printf("\n");
+    print_histogram(&s->histogram);
+    for (uint32_t c = 0; c < s->n_channels; c++) {
+        printf("channel %08" PRIx32 " %08" PRIx32, bits_of(s->channel[c].min),
+               bits_of(s->channel[c].max));
+        print_sum(&s->channel[c].sum);
+        printf("\n");
+    }
+}
+
+static void print_observed(uint32_t i, const struct pith_value *v)
+{
+    bool seen = v->min <= v->max;
+    printf("range %" PRIu32 " %08" PRIx32 " %08" PRIx32 " %" PRIu64 "\n", i,
+           seen ? bits_of(v->min) : 0, seen ? bits_of(v->max) : 0, v->n_observed);
+    if (v->stats) {
+        print_statistics(v->stats);
+    }
+    if (v->grid) {
+        const struct pith_grid *g = v->grid;
+        printf("grid %d %d %d %" PRId32 " %" PRIu32, (int)g->type, g->bits, (int)g->method,
+               g->zero_point, g->axis);
+        for (uint32_t k = 0; k < g->n; k++) {
+            printf(" %08" PRIx32, bits_of(g->scale[k]));
+        }
+        printf("\n");
+    }
+}
+
 static void print_texts(const struct pith_model *m)
 {
     for (uint32_t i = 0; i < m->n_meta; i++) {
@@ -185,12 +257,8 @@ static void print_texts(const struct pith_model *m)
     }
     for (uint32_t i = 0; i < m->n_values; i++) {
         const struct pith_value *v = &m->values[value[i]];
-        uint32_t bits[2];
-        memcpy(&bits[0], &v->min, 4);
-        memcpy(&bits[1], &v->max, 4);
-        if (v->min <= v->max) {
-            printf("range %" PRIu32 " %08" PRIx32 " %08" PRIx32 " %" PRIu64 "\n", i, bits[0],
-                   bits[1], v->n_observed);
+        if (v->min <= v->max || v->grid) {
+            print_observed(i, v);
         }
     }
 }

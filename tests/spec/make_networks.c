@@ -11,11 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include "pith_model.h"
+#include "pith_value_stats.h"
 
 enum { OP_ADD = 4, OP_MUL = 6, OP_RELU = 8, OP_SPLIT = 25, OP_CAST = 33, OP_IDENTITY = 36 };
 enum { OP_LOOP = 58, OP_LOOP_END, OP_BRANCH, OP_BRANCH_ELSE, OP_BRANCH_END };
 enum { ATTR_ROOM = 64 };
 enum { RARE = 10007 }; /* a seed that also means: one element of so many is kept */
+enum { STEPS = 20000 }; /* seeds from here to + 9 mean, too: codebooks are k times a step of so many bits */
 
 static const char *folder;
 static struct pith_model *model;
@@ -137,6 +139,14 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static void make_steps(float *centroid, uint32_t n, uint32_t bits)
+{
+    float step = ldexpf(1 + (float)random_below(1u << bits) / (float)(1u << bits), (int)random_below(4) - 6);
+    for (uint32_t k = 0; k < n; k++) {
+        centroid[k] = step * (float)((int)k - (int)(n / 2));
+    }
+}
+
 static void make_codebook(struct pith_const *c, const struct recipe *r)
 {
     struct pith_codebook *book = room(1, sizeof *book);
@@ -151,6 +161,9 @@ static void make_codebook(struct pith_const *c, const struct recipe *r)
             centroid[k] = g % 3 == 1 && k == 0 ? 0 : random_value();
         }
         qsort(centroid, book->n_centroids, sizeof *centroid, ascending);
+        if (r->seed >= STEPS && r->seed < STEPS + 10) {
+            make_steps(centroid, book->n_centroids, (uint32_t)(r->seed - STEPS));
+        }
     }
     for (uint64_t i = 0; i < c->count; i++) {
         uint32_t k = random_below(book->n_centroids);
@@ -279,6 +292,17 @@ static void shared_tables(void)
     finish("shared_tables", &full);
 }
 
+/* Rows on grids of their own, with steps from coarse to too fine to be written short. */
+static void steps_of_rows(void)
+{
+    struct recipe r[10];
+    for (uint32_t i = 0; i < 10; i++) {
+        r[i] = (struct recipe){2, {40 + i, 30}, i % 2 ? 30 : 100, 2 + i, 30, PITH_CODE_ADAPTIVE, 1, 0, STEPS + i};
+    }
+    add_tensors(0, r, 10, 6);
+    finish("steps", &compact);
+}
+
 static void far_tables(void)
 {
     struct recipe r[44];
@@ -364,6 +388,45 @@ static void observe(uint32_t v, float min, float max, uint64_t n)
     model->values[v].n_observed = n;
 }
 
+/* One exact sum of each length and sign; histograms with runs of zeros, with one bin, with none; both
+ * kinds of grids. */
+static void see_more(uint32_t v, int k)
+{
+    struct pith_value *value = &model->values[v];
+    struct pith_value_stats *s = room(1, sizeof *s);
+    struct pith_grid *g = room(1, sizeof *g);
+    s->n = value->n_observed;
+    s->n_samples = 1;
+    s->n_zero = s->n - 3;
+    pith_exact_sum_add(&s->sum, k == 0 ? -1.25 : k == 1 ? 3e38 : 0);
+    pith_exact_sum_add(&s->sum_squares, k == 0 ? 255 : 65535.5);
+    s->histogram = k == 0 ? (struct pith_histogram){-9, -513, 1282, NULL}
+                          : (struct pith_histogram){-7, 1024, 1, NULL};
+    s->histogram.count = room(s->histogram.n_bins, sizeof *s->histogram.count);
+    s->histogram.count[0] = k == 0 ? 1 : 3;
+    if (k == 0) {
+        s->histogram.count[1281] = s->histogram.count[41] = 1;
+    }
+    if (value->rank > 1) {
+        s->channel_axis = 1;
+        s->n_channels = value->dim[1];
+        s->channel = room(s->n_channels, sizeof *s->channel);
+        for (uint32_t c = 0; c < s->n_channels; c++) {
+            s->channel[c].max = (float)c;
+            pith_exact_sum_add(&s->channel[c].sum, -1e-30 * (double)c);
+        }
+    }
+    *g = (struct pith_grid){PITH_U8, 8, PITH_RANGE_MSE, 200, 1, 0, room(s->n_channels + 1, 4)};
+    if (k == 0) {
+        *g = (struct pith_grid){PITH_I16, 12, PITH_RANGE_KL, -2048, s->n_channels, 1, g->scale};
+    }
+    for (uint32_t i = 0; i < g->n; i++) {
+        g->scale[i] = 0.125f * (float)(i + 1);
+    }
+    value->stats = s;
+    value->grid = g;
+}
+
 static void texts(void)
 {
     char key[256];
@@ -407,6 +470,10 @@ static void wiring(const char *name, int batch_open, const struct pith_pack_opts
     observe(a, -1, 1.5f, 100);
     observe(split->out[2], 0, 0, 1);
     observe(u, -3e38f, 3e38f, UINT64_C(1) << 40);
+    observe(y, 8, 8, 3);
+    see_more(a, 0);
+    see_more(y, 1);
+    model->values[w].grid = model->values[y].grid; /* nothing observed */
     texts();
     finish(name, opts);
 }
@@ -477,6 +544,7 @@ int main(int argc, char **argv)
     folder = argv[1];
     every_coding();
     shared_tables();
+    steps_of_rows();
     far_tables();
     shapes();
     element_types("types", &full);

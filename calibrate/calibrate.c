@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/* calibrate.c - the stage: runs samples with the runtime's observer and keeps statistics.
+ *
+ * The observer is called after every node, once per output; each node is a step then, and packing
+ * keeps the order of m->nodes. So step i speaks of m->nodes[i]; what runs in a loop is heard more
+ * than once, or never. The operator, the type and the shape must agree each time: a runtime that
+ * merged or reordered steps would be noticed, not misread. */
+#include "pith_calibrate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine.h"
+#include "error_fill.h"
+#include "observed_detail.h"
+#include "observed_run.h"
+#include "op.h"
+#include "pith_host.h"
+#include "pith_value_stats.h"
+
+struct calibration {
+    struct pith_model *m;
+    const struct pith_calibrate_opts *opts;
+    struct pith_error *err;
+    struct value_observer *seen;       /* owns: [n_values] */
+    struct pith_value_stats **stats;   /* owns: [n_values], results */
+    struct count_team team;            /* owns its scratch */
+};
+
+/* ---- running
+ * ------------------------------------------------------------------------------------- */
+
+static void see(void *user, uint32_t value, float *x, size_t n)
+{
+    struct calibration *c = user;
+    pith_observer_see(&c->seen[value], x, n, &c->team);
+}
+
+static enum pith_status check_sample(struct calibration *c, uint64_t i)
+{
+    for (uint32_t v = 0; v < c->m->n_values; v++)
+        if (c->seen[v].has_nan)
+            return pith_error_fill(c->err, PITH_ERR_UNSUPPORTED,
+                                   "cannot calibrate: '%s' is NaN for %s",
+                                   c->m->values[v].name ? c->m->values[v].name : "",
+                                   pith_calibrate_sample_name(c->opts, i));
+    return PITH_OK;
+}
+
+/* Counting takes the threads that the network has, between its nodes. */
+static enum pith_status start_team(struct calibration *c, const struct observed_run *run)
+{
+    const struct pith_opts *o = &run->engine->opts;
+    c->team = (struct count_team){.n = pith_threads_count(o),
+                                  .parallel_for = o->parallel_for,
+                                  .user = o->parallel_user};
+    c->team.scratch = calloc(c->team.n, sizeof *c->team.scratch);
+    return c->team.scratch ? PITH_OK : pith_error_no_memory(c->err);
+}
+
+static enum pith_status run_samples(struct calibration *c, uint64_t *n_seen)
+{
+    struct observed_run run = {.see = see, .user = c};
+    enum pith_status st = pith_observed_run_open(&run, c->m, c->opts, c->err);
+    if (!st)
+        st = start_team(c, &run);
+    uint64_t done = 0, total = st ? 0 : pith_observed_run_samples(&run);
+    bool on = true;
+    while (!st && on && done < total) {
+        st = pith_observed_run_sample(&run, done, c->err);
+        if (!st)
+            st = check_sample(c, done);
+        done++;
+        on = !st && (!c->opts->progress || c->opts->progress(c->opts->user, done, total));
+    }
+    pith_observed_run_close(&run);
+    if (!st && n_seen)
+        *n_seen = done;
+    return st;
+}
+
+/* ---- the observers
+ * ------------------------------------------------------------------------------- */
+
+static enum pith_status start(struct calibration *c)
+{
+    uint32_t n = c->m->n_values;
+    struct observed_plan *plan = calloc(n + (size_t)1, sizeof *plan);
+    c->seen = calloc(n + (size_t)1, sizeof *c->seen);
+    c->stats = calloc(n + (size_t)1, sizeof *c->stats);
+    enum pith_status st = plan && c->seen && c->stats ? PITH_OK : PITH_ERR_MEMORY;
+    if (!st)
+        pith_observed_plan(c->m, plan);
+    for (uint32_t v = 0; v < n && !st; v++) {
+        st = pith_observer_start(&c->seen[v], &c->m->values[v], plan[v].detail, plan[v].axis);
+        if (c->opts)
+            pith_observer_hurry(&c->seen[v], c->opts->cpu_mask);
+        if (!st)
+            pith_observer_merge(&c->seen[v], &c->m->values[v]);
+    }
+    free(plan);
+    return st ? pith_error_no_memory(c->err) : PITH_OK;
+}
+
+/* All statistics are made before the first value changes. */
+static enum pith_status install(struct calibration *c)
+{
+    for (uint32_t v = 0; v < c->m->n_values; v++)
+        if (pith_observer_result(&c->seen[v], c->m, &c->stats[v]))
+            return pith_error_no_memory(c->err);
+    for (uint32_t v = 0; v < c->m->n_values; v++) {
+        struct pith_value *value = &c->m->values[v];
+        const struct value_observer *o = &c->seen[v];
+        if (o->detail == OBSERVE_NOTHING || o->sum.n == 0)
+            continue;
+        value->min = o->min;
+        value->max = o->max;
+        value->n_observed = o->sum.n;
+        value->stats = c->stats[v];
+        value->grid = NULL;
+    }
+    return PITH_OK;
+}
+
+static void release(struct calibration *c)
+{
+    for (uint32_t v = 0; c->seen && v < c->m->n_values; v++)
+        pith_observer_clear(&c->seen[v]);
+    free(c->seen);
+    free(c->stats);
+    free(c->team.scratch);
+}
+
+enum pith_status pith_calibrate(struct pith_model *m, const struct pith_calibrate_opts *opts,
+                                uint64_t *n_seen, struct pith_error *err)
+{
+    struct calibration c = {.m = m, .opts = opts, .err = err};
+    enum pith_status st = pith_calibrate_check(m, opts, err);
+    if (!st)
+        st = start(&c);
+    if (!st)
+        st = run_samples(&c, n_seen);
+    if (!st)
+        st = install(&c);
+    release(&c);
+    return st;
+}
+
+/* ---- merging
+ * ------------------------------------------------------------------------------------- */
+
+static bool same_numbers(const uint32_t *a, uint32_t n_a, const uint32_t *b, uint32_t n_b)
+{
+    return n_a == n_b && (n_a == 0 || memcmp(a, b, n_a * sizeof *a) == 0);
+}
+
+static bool same_node(const struct pith_node *a, const struct pith_node *b)
+{
+    size_t n_slots = a->op == b->op ? pith_op_get(a->op)->n_slots : 0;
+    return a->op == b->op && same_numbers(a->in, a->n_in, b->in, b->n_in) &&
+           same_numbers(a->out, a->n_out, b->out, b->n_out) &&
+           (n_slots == 0 || memcmp(a->attr, b->attr, n_slots * sizeof *a->attr) == 0);
+}
+
+/* Of constants the effective values: how they are coded does not change what the network gives. */
+static bool same_value(const struct pith_value *a, const struct pith_value *b)
+{
+    const struct pith_const *x = a->constant, *y = b->constant;
+    if (a->type != b->type || !same_numbers(a->dim, a->rank, b->dim, b->rank) || !x != !y)
+        return false;
+    return !x || (x->count == y->count &&
+                  memcmp(x->data, y->data, (size_t)x->count * pith_type_bytes(a->type)) == 0);
+}
+
+/* Ranges of other weights would be those of another network. */
+static bool same_network(const struct pith_model *a, const struct pith_model *b)
+{
+    if (a->n_values != b->n_values || a->n_nodes != b->n_nodes ||
+        !same_numbers(a->inputs, a->n_inputs, b->inputs, b->n_inputs) ||
+        !same_numbers(a->outputs, a->n_outputs, b->outputs, b->n_outputs))
+        return false;
+    for (uint32_t i = 0; i < a->n_nodes; i++)
+        if (!same_node(&a->nodes[i], &b->nodes[i]))
+            return false;
+    for (uint32_t v = 0; v < a->n_values; v++)
+        if (!same_value(&a->values[v], &b->values[v]))
+            return false;
+    return true;
+}
+
+enum pith_status pith_calibrate_merge(struct pith_model *m, const struct pith_model *other,
+                                      struct pith_error *err)
+{
+    struct calibration c = {.m = m, .err = err};
+    if (!same_network(m, other))
+        return pith_error_fill(err, PITH_ERR_ARGUMENT,
+                               "cannot merge ranges: the two models are not the same network");
+    enum pith_status st = start(&c);
+    for (uint32_t v = 0; v < m->n_values && !st; v++)
+        pith_observer_merge(&c.seen[v], &other->values[v]);
+    if (!st)
+        st = install(&c);
+    release(&c);
+    return st;
+}
+
+void pith_calibrate_reset(struct pith_model *m)
+{
+    for (uint32_t v = 0; v < m->n_values; v++) {
+        m->values[v].min = 1;
+        m->values[v].max = 0;
+        m->values[v].n_observed = 0;
+        m->values[v].stats = NULL;
+        m->values[v].grid = NULL;
+    }
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/* choose_grids.c - a grid for every value with a histogram. All are made before the first is given
+ * to its value. */
+#include "pith_calibrate.h"
+
+#include <float.h>
+#include <stdlib.h>
+
+#include "bytes.h"
+#include "error_fill.h"
+#include "grid_choice.h"
+#include "observed_detail.h"
+
+struct choosing {
+    struct pith_model *m;
+    const struct pith_range_opts *opts;
+    struct pith_error *err;
+    struct grid_kind kind;
+    enum pith_range_method method;
+    double percentile;
+    struct grid_choice *choice; /* owns */
+    uint32_t n;
+};
+
+const char *pith_range_method_text(enum pith_range_method method)
+{
+    static const char *const text[] = {NULL, "max", "percentile", "kl", "mse", "aciq", "auto"};
+    return (unsigned)method < sizeof text / sizeof *text ? text[method] : NULL;
+}
+
+struct range pith_range_by(enum pith_range_method method, const struct distribution *d,
+                           const struct grid_kind *kind, double percentile)
+{
+    switch (method) {
+    case PITH_RANGE_PERCENTILE:
+        return pith_range_percentile(d, kind, percentile);
+    case PITH_RANGE_KL:
+        return pith_range_kl(d, kind);
+    case PITH_RANGE_MSE:
+        return pith_range_mse(d, kind);
+    case PITH_RANGE_ACIQ:
+        return pith_range_aciq(d, kind);
+    default:
+        return pith_range_max(d);
+    }
+}
+
+/* ---- candidates
+ * ---------------------------------------------------------------------------------- */
+
+static bool is_zero(const struct grid_choice *c)
+{
+    return c->d.min == 0 && c->d.max == 0;
+}
+
+static void propose(struct choosing *ch, struct grid_choice *c, enum pith_range_method method)
+{
+    struct candidate *new = &c->candidate[c->n];
+    *new = (struct candidate){.method = method};
+    new->range = is_zero(c) ? (struct range){0, pith_grid_highest(&(struct pith_grid){
+                                                    .type = ch->kind.bits > 8 ? PITH_U16 : PITH_U8,
+                                                    .bits = (uint8_t)ch->kind.bits})}
+                            : pith_range_by(method, &c->d, &ch->kind, ch->percentile);
+    new->grid = pith_grid_of_range(&new->range, &ch->kind);
+    c->n++;
+}
+
+static void propose_all(struct choosing *ch, struct grid_choice *c)
+{
+    if (is_zero(c) || ch->method != PITH_RANGE_AUTO) {
+        propose(ch, c, is_zero(c) ? PITH_RANGE_MAX : ch->method);
+        return;
+    }
+    for (uint32_t k = 1; k <= METHODS; k++)
+        propose(ch, c, (enum pith_range_method)k);
+}
+
+static bool wants_channels(const struct choosing *ch, const struct pith_value *v, uint32_t value)
+{
+    if (v->stats->n_channels == 0 || ch->opts->per == PITH_RANGE_PER_TENSOR)
+        return false;
+    return ch->opts->per == PITH_RANGE_PER_CHANNEL || pith_feeds_depthwise(ch->m, value);
+}
+
+static bool has_distribution(const struct pith_value *v)
+{
+    const struct pith_value_stats *s = v->stats;
+    return s && !v->constant && v->type == PITH_F32 &&
+           (s->histogram.n_bins > 0 || s->n_zero == s->n);
+}
+
+static enum pith_status collect(struct choosing *ch)
+{
+    struct pith_model *m = ch->m;
+    ch->choice = calloc(m->n_values + (size_t)1, sizeof *ch->choice);
+    if (!ch->choice)
+        return pith_error_no_memory(ch->err);
+    for (uint32_t i = 0; i < m->n_values; i++) {
+        const struct pith_value *v = &m->values[i];
+        struct grid_choice *c = &ch->choice[ch->n];
+        if (!has_distribution(v))
+            continue;
+        int32_t e = v->stats->histogram.exponent;
+        *c = (struct grid_choice){
+            .value = i,
+            .d = {v->stats, v->min, v->max, f32_from_bits((uint32_t)(e + 127) << 23)},
+            .by_channel = wants_channels(ch, v, i)};
+        propose_all(ch, c);
+        ch->n++;
+    }
+    if (ch->n == 0)
+        return pith_error_fill(
+            ch->err, PITH_ERR_ARGUMENT,
+            "cannot choose ranges: the model has no statistics (calibrate it with "
+            "data first)");
+    return PITH_OK;
+}
+
+/* ---- the whole
+ * ----------------------------------------------------------------------------------- */
+
+static enum pith_status read_options(struct choosing *ch)
+{
+    const struct pith_range_opts *o = ch->opts;
+    if (o->size_bytes != sizeof *o || o->bits > 16 || o->bits == 1 ||
+        !pith_range_method_text(o->method ? o->method : PITH_RANGE_AUTO))
+        return pith_error_fill(ch->err, PITH_ERR_ARGUMENT,
+                               "cannot choose ranges: %u bits, 2 to 16 are possible", o->bits);
+    ch->percentile = o->percentile != 0 ? o->percentile : 99.99;
+    if (!(ch->percentile > 50 && ch->percentile <= 100))
+        return pith_error_fill(
+            ch->err, PITH_ERR_ARGUMENT,
+            "cannot choose ranges: percentile %g is not above 50 and at most 100", ch->percentile);
+    ch->kind = (struct grid_kind){o->bits ? o->bits : 8, o->symmetric, o->radix};
+    ch->method = o->method ? o->method : PITH_RANGE_AUTO;
+    if (ch->method == PITH_RANGE_AUTO && !o->samples)
+        ch->method = PITH_RANGE_MSE;
+    return PITH_OK;
+}
+
+static void count(const struct choosing *ch, struct pith_range_report *report)
+{
+    for (uint32_t i = 0; i < ch->n; i++) {
+        const struct grid_choice *c = &ch->choice[i];
+        report->n_grids++;
+        report->n_method[c->grid->method]++;
+        report->n_channel_grids += c->grid->n > 1;
+        report->n_zero += is_zero(c);
+        report->n_tiny += !is_zero(c) && c->candidate[c->taken].grid.scale == FLT_MIN;
+    }
+    for (uint32_t v = 0; v < ch->m->n_values; v++)
+        report->n_without += ch->m->values[v].n_observed > 0 && !ch->m->values[v].stats;
+}
+
+static enum pith_status install(struct choosing *ch, struct pith_range_report *report)
+{
+    for (uint32_t i = 0; i < ch->n; i++) {
+        struct grid_choice *c = &ch->choice[i];
+        c->grid = pith_choice_grid(ch->m, c, c->taken, &ch->kind);
+        if (!c->grid)
+            return pith_error_no_memory(ch->err);
+    }
+    for (uint32_t i = 0; i < ch->n; i++)
+        ch->m->values[ch->choice[i].value].grid = ch->choice[i].grid;
+    if (report)
+        count(ch, report);
+    return PITH_OK;
+}
+
+enum pith_status pith_choose_grids(struct pith_model *m, const struct pith_range_opts *opts,
+                                   struct pith_range_report *report, struct pith_error *err)
+{
+    struct choosing ch = {.m = m, .opts = opts, .err = err};
+    uint64_t n_runs = 0;
+    if (report)
+        *report = (struct pith_range_report){0};
+    enum pith_status st = read_options(&ch);
+    if (!st)
+        st = collect(&ch);
+    if (!st && ch.method == PITH_RANGE_AUTO)
+        st = pith_choose_by_output(m, ch.choice, ch.n, &ch.kind, opts->samples, &n_runs, err);
+    if (!st)
+        st = install(&ch, report);
+    if (!st && report)
+        report->n_runs = n_runs;
+    free(ch.choice);
+    return st;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* observed_detail.c - every f32 value that is computed gets a histogram, except what a layer gives
+ * to nothing but a Relu, a Clip or a BatchNormalization: integers go through these in one step, so
+ * it is never stored. Values that layers with weights read or give are also looked at by channel,
+ * for corrections of biases and for scales by channel. */
+#include "observed_detail.h"
+
+#include "op.h"
+
+static bool has_weights(uint32_t op)
+{
+    return op == PITH_OP_CONV || op == PITH_OP_CONV_TRANSPOSE || op == PITH_OP_GEMM ||
+           op == PITH_OP_MATMUL || op == PITH_OP_BATCH_NORM;
+}
+
+static bool vanishes_into_layer(uint32_t op)
+{
+    return op == PITH_OP_RELU || op == PITH_OP_CLIP || op == PITH_OP_BATCH_NORM;
+}
+
+static void by_channel(const struct pith_model *m, struct observed_plan *plan, uint32_t v,
+                       uint32_t op)
+{
+    const struct pith_value *value = &m->values[v];
+    bool columns = op == PITH_OP_GEMM || op == PITH_OP_MATMUL;
+    uint32_t axis = columns && value->rank > 0 ? value->rank - 1 : 1;
+    if (value->rank >= 2 && value->dim[axis] > 1 && plan[v].axis == PITH_MAX_RANK)
+        plan[v].axis = axis;
+}
+
+static bool all_vanish(const struct pith_model *m, uint32_t v)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < m->n_outputs; i++)
+        if (m->outputs[i] == v)
+            return false;
+    for (uint32_t i = 0; i < m->n_nodes; i++)
+        for (uint32_t k = 0; k < m->nodes[i].n_in; k++)
+            if (m->nodes[i].in[k] == v) {
+                if (k > 0 || !vanishes_into_layer(m->nodes[i].op))
+                    return false;
+                any = true;
+            }
+    return any;
+}
+
+void pith_observed_plan(const struct pith_model *m, struct observed_plan *plan)
+{
+    for (uint32_t v = 0; v < m->n_values; v++) {
+        bool seen = m->values[v].type == PITH_F32 && !m->values[v].constant;
+        plan[v] = (struct observed_plan){seen ? OBSERVE_HISTOGRAM : OBSERVE_NOTHING, PITH_MAX_RANK};
+    }
+    for (uint32_t i = 0; i < m->n_nodes; i++) {
+        const struct pith_node *node = &m->nodes[i];
+        if (!has_weights(node->op))
+            continue;
+        by_channel(m, plan, node->in[0], node->op);
+        by_channel(m, plan, node->out[0], node->op);
+        if (plan[node->out[0]].detail == OBSERVE_HISTOGRAM && all_vanish(m, node->out[0]))
+            plan[node->out[0]].detail = OBSERVE_SUMS;
+    }
+}
+
+static bool is_depthwise(const struct pith_model *m, const struct pith_node *node)
+{
+    const struct pith_value *x = &m->values[node->in[0]];
+    return node->op == PITH_OP_CONV && x->rank >= 3 && x->dim[1] > 1 &&
+           (uint32_t)node->attr[ATTR_CONV_GROUP] == x->dim[1];
+}
+
+bool pith_feeds_depthwise(const struct pith_model *m, uint32_t v)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < m->n_outputs; i++)
+        if (m->outputs[i] == v)
+            return false;
+    for (uint32_t i = 0; i < m->n_nodes; i++)
+        for (uint32_t k = 0; k < m->nodes[i].n_in; k++)
+            if (m->nodes[i].in[k] == v) {
+                if (k > 0 || !is_depthwise(m, &m->nodes[i]))
+                    return false;
+                any = true;
+            }
+    return any;
+}

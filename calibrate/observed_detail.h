@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* observed_detail.h - how closely each value of a network is looked at. */
+#ifndef OBSERVED_DETAIL_H
+#define OBSERVED_DETAIL_H
+
+#include "value_observer.h"
+
+struct observed_plan {
+    enum observed_detail detail;
+    uint32_t axis; /* of channels; PITH_MAX_RANK: not by channel */
+};
+
+/* plan: [m->n_values] */
+void pith_observed_plan(const struct pith_model *m, struct observed_plan *plan);
+
+/* Is v read by depthwise convolutions alone, whose input channels never mix? */
+bool pith_feeds_depthwise(const struct pith_model *m, uint32_t v);
+
+#endif

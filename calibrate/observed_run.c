@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/* observed_run.c - a plan without fusion, a feed, and the way from steps to values. An input's
+ * memory is used for other things once nobody reads it any more, so inputs are shown before a run.
+ * An observed plan fuses nothing: a value lies where the steps behind it read it, so what is
+ * changed in it counts. */
+#include "observed_run.h"
+
+#include <string.h>
+
+#include "error_fill.h"
+#include "pith_host.h"
+
+static bool same_shape(const struct pith_value *v, const struct pith_tensor *t)
+{
+    return v->type == t->type && v->rank == t->rank &&
+           memcmp(v->dim, t->dim, v->rank * sizeof v->dim[0]) == 0;
+}
+
+static void observe(void *user, const struct pith_layer *layer, const struct pith_tensor *out)
+{
+    struct observed_run *run = user;
+    const struct pith_node *node = &run->m->nodes[layer->step]; /* open counted */
+    uint32_t value = node->out[layer->output];
+    if (node->op != layer->op || !same_shape(&run->m->values[value], out))
+        run->mismatch = true;
+    else if (out->type == PITH_F32)
+        run->see(run->user, value, (float *)(uintptr_t)out->data,
+                 (size_t)(out->bytes / sizeof(float)));
+}
+
+void pith_observed_run_inputs(struct observed_run *run)
+{
+    struct pith_plan *plan = pith_engine_plan(run->engine);
+    for (uint32_t i = 0; i < run->m->n_inputs; i++) {
+        struct pith_tensor t;
+        float *x = pith_plan_input_data(plan, i);
+        if (x && !pith_plan_input(plan, i, &t) && t.type == PITH_F32)
+            run->see(run->user, run->m->inputs[i], x, (size_t)(t.bytes / sizeof(float)));
+    }
+}
+
+enum pith_status pith_calibrate_check(const struct pith_model *m,
+                                      const struct pith_calibrate_opts *opts,
+                                      struct pith_error *err)
+{
+    if (opts->size_bytes != sizeof *opts || (!opts->data && !opts->feed))
+        return pith_error_fill(err, PITH_ERR_ARGUMENT, "cannot calibrate: no data given");
+    if (opts->feed)
+        return PITH_OK;
+    if (m->n_inputs != 1)
+        return pith_error_fill(err, PITH_ERR_ARGUMENT,
+                               "cannot calibrate: the model has %u inputs, data is for one",
+                               m->n_inputs);
+    const struct pith_value *in = &m->values[m->inputs[0]];
+    uint64_t elems = 1;
+    for (uint32_t i = 0; i < in->rank; i++)
+        elems *= in->dim[i];
+    if (elems != pith_data_elems(opts->data))
+        return pith_error_fill(err, PITH_ERR_ARGUMENT,
+                               "cannot calibrate: input '%s' takes %llu values, a sample has %llu",
+                               in->name, (unsigned long long)elems,
+                               (unsigned long long)pith_data_elems(opts->data));
+    return PITH_OK;
+}
+
+const char *pith_calibrate_sample_name(const struct pith_calibrate_opts *opts, uint64_t i)
+{
+    struct pith_data *data = opts->data;
+    for (uint32_t k = 0; opts->feed && !data && k < opts->feed->n_inputs; k++)
+        data = opts->feed->input[k].data;
+    return data ? pith_data_sample_name(data, i) : "the inputs given";
+}
+
+enum pith_status pith_observed_run_open(struct observed_run *run, const struct pith_model *m,
+                                        const struct pith_calibrate_opts *opts,
+                                        struct pith_error *err)
+{
+    struct pith_engine_opts e = {.size_bytes = sizeof e,
+                                 .threads = opts->threads,
+                                 .cpu_mask = opts->cpu_mask,
+                                 .user = run,
+                                 .observe = observe};
+    run->m = m;
+    run->opts = opts;
+    run->one.data = opts->data;
+    run->only_data =
+        (struct pith_feed){.size_bytes = sizeof run->only_data, .n_inputs = 1, .input = &run->one};
+    enum pith_status st = pith_engine_open(m, &e, &run->engine, err);
+    if (st)
+        return st;
+    struct pith_plan *plan = pith_engine_plan(run->engine);
+    if (pith_plan_layer_count(plan) != m->n_nodes)
+        return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
+                               "cannot calibrate: the runtime has %u steps, the model has %u nodes",
+                               pith_plan_layer_count(plan), m->n_nodes);
+    return pith_feeder_open(&run->feeder, plan, opts->feed ? opts->feed : &run->only_data, false,
+                            err);
+}
+
+void pith_observed_run_close(struct observed_run *run)
+{
+    pith_feeder_close(&run->feeder);
+    pith_engine_close(run->engine);
+}
+
+uint64_t pith_observed_run_samples(const struct observed_run *run)
+{
+    uint64_t n = run->feeder.n_samples, wanted = run->opts->n_samples;
+    return wanted && wanted < n ? wanted : n;
+}
+
+enum pith_status pith_observed_run_sample(struct observed_run *run, uint64_t i,
+                                          struct pith_error *err)
+{
+    enum pith_status st = pith_feeder_sample(&run->feeder, i, NULL, err);
+    for (uint64_t step = 0; step < run->feeder.steps && !st; step++) {
+        st = pith_feeder_step(&run->feeder, step, 0, err);
+        if (st)
+            break;
+        pith_observed_run_inputs(run);
+        st = pith_plan_run(pith_engine_plan(run->engine));
+        if (st)
+            return pith_error_fill(err, st, "cannot calibrate: running %s failed: %s",
+                                   pith_calibrate_sample_name(run->opts, i), pith_status_text(st));
+        pith_feeder_keep(&run->feeder);
+    }
+    if (!st && run->mismatch)
+        return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
+                               "cannot calibrate: the runtime's steps are not the model's nodes");
+    return st;
+}

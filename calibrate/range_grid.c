@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/* range_grid.c - the grid that covers a range, and the squared error of a grid over a histogram.
+ *
+ * The error of number x = t * scale is (t - q)^2 scale^2 with q the integer next to t, or the end
+ * of the grid where t lies beyond. Its integral has a closed form, and numbers of a bin are taken
+ * as evenly spread: so the mean error of a bin is a difference of the integral at its edges, for
+ * bins that are wider than a step of the grid as well as for narrow ones. */
+#include <float.h>
+#include <math.h>
+
+#include "range.h"
+
+/* ---- from a range
+ * -------------------------------------------------------------------------------- */
+
+#define LARGEST_POWER 0x1p127 /* of two that is an f32 */
+
+static float positive_scale(double scale, bool radix)
+{
+    int exponent;
+    if (radix) {
+        double f = frexp(scale, &exponent);
+        scale = fmin(ldexp(1, f == 0.5 ? exponent - 1 : exponent), LARGEST_POWER);
+    }
+    return (float)fmin(fmax(scale, (double)FLT_MIN), (double)FLT_MAX);
+}
+
+struct simple_grid pith_grid_of_range(const struct range *r, const struct grid_kind *kind)
+{
+    bool wide = kind->bits > 8, symmetric = kind->symmetric || kind->radix;
+    bool has_sign = symmetric && r->low < 0;
+    struct simple_grid g = {
+        .type = wide ? PITH_U16 : PITH_U8, .lowest = 0, .highest = (1 << kind->bits) - 1};
+    if (has_sign) {
+        g.type = wide ? PITH_I16 : PITH_I8;
+        g.lowest = -(1 << (kind->bits - 1));
+        g.highest = -g.lowest - 1;
+    }
+    if (symmetric) {
+        double below = has_sign ? r->low / g.lowest : 0;
+        g.scale = positive_scale(fmax(r->high / g.highest, below), kind->radix);
+        return g;
+    }
+    g.scale = positive_scale((r->high - r->low) / g.highest, false);
+    g.zero_point = (int32_t)fmin(nearbyint(-r->low / (double)g.scale), g.highest);
+    return g;
+}
+
+/* ---- its error
+ * ----------------------------------------------------------------------------------- */
+
+/* The integral of (u - round u)^2 from 0 to t: 1/12 a whole step. */
+static double rounding_integral(double t)
+{
+    double n = floor(t + 0.5), r = t - n;
+    return n / 12 + r * r * r / 3;
+}
+
+static double error_integral(double t, double low, double high)
+{
+    double inside = t < low ? low : t > high ? high : t, beyond = t - inside;
+    return rounding_integral(inside) + beyond * beyond * beyond / 3;
+}
+
+double pith_grid_error(const struct distribution *d, const struct simple_grid *g)
+{
+    const struct pith_histogram *h = &d->s->histogram;
+    double scale = (double)g->scale, sum = 0;
+    double low = g->lowest - g->zero_point, high = g->highest - g->zero_point;
+    for (uint32_t i = 0; i < h->n_bins; i++) {
+        double from, to;
+        if (h->count[i] == 0)
+            continue;
+        pith_bin_edges(d, i, &from, &to);
+        from /= scale;
+        to /= scale;
+        double e = to > from ? (error_integral(to, low, high) - error_integral(from, low, high)) /
+                                   (to - from)
+                             : 0;
+        if (!(to > from)) { /* a single number */
+            double t = from < low ? low : from > high ? high : nearbyint(from);
+            e = (from - t) * (from - t);
+        }
+        sum += (double)h->count[i] * e;
+    }
+    return sum * scale * scale;
+}

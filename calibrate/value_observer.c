@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+/* value_observer.c - a sample's sums are made in one order in double and then added exactly, so
+ * that neither the order of the samples nor how they were dealt out to several runs can be told
+ * from the result. Memory: a window of bins and a few numbers a channel, whatever the number of
+ * samples. */
+#include "value_observer.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static enum pith_status start_channels(struct value_observer *o, const struct pith_value *v,
+                                       uint32_t axis)
+{
+    o->outer = o->inner = 1;
+    for (uint32_t i = 0; i < axis; i++)
+        o->outer *= v->dim[i];
+    for (uint32_t i = axis + 1; i < v->rank; i++)
+        o->inner *= v->dim[i];
+    o->sum.n_channels = v->dim[axis];
+    o->sum.channel_axis = axis;
+    o->sum.channel = calloc(o->sum.n_channels, sizeof *o->sum.channel);
+    o->part = calloc(o->sum.n_channels, sizeof *o->part);
+    return o->sum.channel && o->part ? PITH_OK : PITH_ERR_MEMORY;
+}
+
+enum pith_status pith_observer_start(struct value_observer *o, const struct pith_value *v,
+                                     enum observed_detail detail, uint32_t axis)
+{
+    *o = (struct value_observer){.detail = detail, .run_sums = pith_run_sums};
+    o->window.count_numbers = pith_histogram_count;
+    if (detail == OBSERVE_HISTOGRAM) {
+        o->count = calloc(PITH_HISTOGRAM_BINS, sizeof *o->count);
+        if (!o->count)
+            return PITH_ERR_MEMORY;
+    }
+    return detail != OBSERVE_NOTHING && axis < v->rank ? start_channels(o, v, axis) : PITH_OK;
+}
+
+void pith_observer_clear(struct value_observer *o)
+{
+    free(o->count);
+    free(o->part);
+    free(o->sum.channel);
+}
+
+void pith_observer_hurry(struct value_observer *o, uint32_t cpu_mask)
+{
+    o->run_sums = pith_run_sums_for(cpu_mask);
+    o->window.count_numbers = pith_histogram_count_for(cpu_mask);
+}
+
+/* ---- channels
+ * ------------------------------------------------------------------------------------ */
+
+static void widen_channel(struct pith_channel_stats *c, bool first, float min, float max)
+{
+    c->min = first || min < c->min ? min : c->min;
+    c->max = first || max > c->max ? max : c->max;
+}
+
+static void join(struct run_sums *to, const struct run_sums *r, bool first)
+{
+    to->min = first || r->min < to->min ? r->min : to->min;
+    to->max = first || r->max > to->max ? r->max : to->max;
+    to->sum = first ? r->sum : to->sum + r->sum;
+    to->squares = first ? r->squares : to->squares + r->squares;
+    to->n_zero = first ? r->n_zero : to->n_zero + r->n_zero;
+}
+
+/* Numbers for which a second thread is not worth its while. */
+#define SUM_ALONE 16384
+
+struct sum_job {
+    struct value_observer *o;
+    const float *x; /* [outer, n_channels, inner] */
+    uint32_t each;  /* share i: channels i * each .. */
+};
+
+/* Every channel is summed by one thread, in one order. */
+static void sum_share(void *arg, uint32_t share)
+{
+    const struct sum_job *job = arg;
+    struct value_observer *o = job->o;
+    const float *x = job->x;
+    uint32_t n = o->sum.n_channels, from = share * job->each;
+    uint32_t to = n - from < job->each ? n : from + job->each;
+    for (size_t i = 0; i < o->outer; i++)
+        for (uint32_t c = from; c < to; c++) {
+            struct run_sums r;
+            if (o->inner > 1) {
+                o->run_sums(x + (i * n + c) * o->inner, o->inner, &r);
+            } else {
+                float y = x[i * n + c] + 0.0f; /* -0 becomes 0 */
+                r = (struct run_sums){y, y, y, (double)y * y, y == 0};
+            }
+            join(&o->part[c], &r, i == 0);
+        }
+}
+
+/* x: [outer, n_channels, inner], into o->part and *all. */
+static void sum_channels(struct value_observer *o, const float *x, const struct count_team *team,
+                         struct run_sums *all)
+{
+    uint32_t n = o->sum.n_channels;
+    uint32_t shares = o->outer * o->inner * n > SUM_ALONE ? team->n : 1;
+    struct sum_job job = {o, x, n / shares + (n % shares != 0)};
+    pith_team_do(team, n / job.each + (n % job.each != 0), sum_share, &job);
+    for (uint32_t c = 0; c < n; c++)
+        join(all, &o->part[c], c == 0);
+}
+
+static void see_channels(struct value_observer *o)
+{
+    for (uint32_t c = 0; c < o->sum.n_channels; c++) {
+        const struct run_sums *r = &o->part[c];
+        widen_channel(&o->sum.channel[c], o->sum.n_samples == 0, r->min, r->max);
+        pith_exact_sum_add(&o->sum.channel[c].sum, r->sum);
+    }
+}
+
+/* ---- samples
+ * ------------------------------------------------------------------------------------- */
+
+static void widen(struct value_observer *o, float min, float max)
+{
+    bool first = o->sum.n == 0;
+    o->min = first || min < o->min ? min : o->min;
+    o->max = first || max > o->max ? max : o->max;
+    if (o->detail != OBSERVE_HISTOGRAM || o->lost)
+        return;
+    if (first)
+        pith_window_start(&o->window, o->count, o->min, o->max);
+    else
+        pith_window_widen(&o->window, o->min, o->max);
+}
+
+/* Infinite numbers have no place in sums and bins; a NaN has none anywhere. */
+static void see_infinite(struct value_observer *o, const float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        o->has_nan |= isnan(x[i]) != 0;
+    if (o->has_nan)
+        return;
+    o->lost = true;
+    for (size_t i = 0; i < n; i++) {
+        widen(o, x[i] + 0.0f, x[i] + 0.0f);
+        o->sum.n++;
+    }
+}
+
+static void see_statistics(struct value_observer *o, const float *x, size_t n,
+                           const struct run_sums *r, const struct count_team *team)
+{
+    if (o->detail == OBSERVE_HISTOGRAM)
+        pith_window_count(&o->window, x, n, team);
+    see_channels(o);
+    pith_exact_sum_add(&o->sum.sum, r->sum);
+    pith_exact_sum_add(&o->sum.sum_squares, r->squares);
+    o->sum.n_zero += r->n_zero;
+}
+
+void pith_observer_see(struct value_observer *o, const float *x, size_t n,
+                       const struct count_team *team)
+{
+    struct run_sums r;
+    if (o->detail == OBSERVE_NOTHING)
+        return;
+    if (o->sum.channel)
+        sum_channels(o, x, team, &r);
+    else
+        o->run_sums(x, n, &r);
+    if (!isfinite(r.squares)) {
+        see_infinite(o, x, n);
+        return;
+    }
+    widen(o, r.min, r.max);
+    if (!o->lost)
+        see_statistics(o, x, n, &r, team);
+    o->sum.n += n;
+    o->sum.n_samples++;
+}
+
+/* ---- runs
+ * ---------------------------------------------------------------------------------------- */
+
+static bool has_histogram(const struct pith_value_stats *s)
+{
+    return s->histogram.n_bins > 0 || s->n_zero == s->n;
+}
+
+static bool can_merge(const struct value_observer *o, const struct pith_value_stats *s)
+{
+    return s && !o->lost && s->n_channels == o->sum.n_channels &&
+           (s->n_channels == 0 || s->channel_axis == o->sum.channel_axis) &&
+           (has_histogram(s) || o->detail != OBSERVE_HISTOGRAM);
+}
+
+static void merge_statistics(struct value_observer *o, const struct pith_value_stats *s)
+{
+    if (o->detail == OBSERVE_HISTOGRAM)
+        pith_window_merge(&o->window, &s->histogram);
+    for (uint32_t c = 0; c < s->n_channels; c++) {
+        widen_channel(&o->sum.channel[c], o->sum.n_samples == 0, s->channel[c].min,
+                      s->channel[c].max);
+        pith_exact_sum_merge(&o->sum.channel[c].sum, &s->channel[c].sum);
+    }
+    pith_exact_sum_merge(&o->sum.sum, &s->sum);
+    pith_exact_sum_merge(&o->sum.sum_squares, &s->sum_squares);
+    o->sum.n_zero += s->n_zero;
+    o->sum.n_samples += s->n_samples;
+}
+
+void pith_observer_merge(struct value_observer *o, const struct pith_value *v)
+{
+    if (v->n_observed == 0 || o->detail == OBSERVE_NOTHING)
+        return;
+    o->lost = !can_merge(o, v->stats);
+    widen(o, v->min, v->max);
+    if (!o->lost)
+        merge_statistics(o, v->stats);
+    o->sum.n += v->n_observed;
+}
+
+static enum pith_status copy_histogram(const struct value_observer *o, struct pith_model *m,
+                                       struct pith_histogram *h)
+{
+    uint32_t at = pith_window_trim(&o->window, &h->n_bins);
+    if (h->n_bins == 0)
+        return PITH_OK;
+    h->exponent = o->window.exponent;
+    h->first = o->window.low + (int32_t)at;
+    h->count = pith_model_alloc(m, h->n_bins, sizeof *h->count);
+    if (!h->count)
+        return PITH_ERR_MEMORY;
+    memcpy(h->count, o->window.count + at, h->n_bins * sizeof *h->count);
+    return PITH_OK;
+}
+
+enum pith_status pith_observer_result(const struct value_observer *o, struct pith_model *m,
+                                      struct pith_value_stats **stats)
+{
+    if (o->detail == OBSERVE_NOTHING || o->sum.n == 0 || o->lost) {
+        *stats = NULL;
+        return PITH_OK;
+    }
+    struct pith_value_stats *s = pith_model_alloc(m, 1, sizeof *s);
+    if (!s)
+        return PITH_ERR_MEMORY;
+    *s = o->sum;
+    s->channel = NULL;
+    pith_exact_sum_carry(&s->sum);
+    pith_exact_sum_carry(&s->sum_squares);
+    if (o->detail == OBSERVE_HISTOGRAM && copy_histogram(o, m, &s->histogram))
+        return PITH_ERR_MEMORY;
+    if (s->n_channels > 0) {
+        s->channel = pith_model_alloc(m, s->n_channels, sizeof *s->channel);
+        if (!s->channel)
+            return PITH_ERR_MEMORY;
+        for (uint32_t c = 0; c < s->n_channels; c++) {
+            s->channel[c] = o->sum.channel[c];
+            pith_exact_sum_carry(&s->channel[c].sum);
+        }
+    }
+    *stats = s;
+    return PITH_OK;
+}
