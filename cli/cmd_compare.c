@@ -105,7 +105,7 @@ static enum cli_exit find_weight(const struct pith_model *m, const char *layer,
     if (!refs)
         return cli_no_memory();
     *found = (struct pith_weight_ref){0};
-    uint32_t n = pith_model_weights(m, refs);
+    uint32_t n = pith_model_all_weights(m, refs);
     for (uint32_t i = 0; i < n && !found->layer; i++)
         if (strcmp(refs[i].layer, layer) == 0)
             *found = refs[i];
@@ -141,8 +141,13 @@ static enum cli_exit explain(const struct pairing *p, const char *layer, char *t
         snprintf(text, room, "has no weights to differ: the error comes with its inputs");
         return EXIT_DONE;
     }
-    const struct pith_const *a = p->m[0]->values[wa.value].constant;
-    const struct pith_const *b = p->m[1]->values[wb.value].constant;
+    const struct pith_value *va = &p->m[0]->values[wa.value], *vb = &p->m[1]->values[wb.value];
+    if (va->type != PITH_F32 || vb->type != PITH_F32) {
+        snprintf(text, room, "computes with integers%s: weights and inputs are rounded",
+                 va->type != vb->type ? " in one of them" : "");
+        return EXIT_DONE;
+    }
+    const struct pith_const *a = va->constant, *b = vb->constant;
     double snr = weight_snr(a->data, b->data, a->count);
     if (isinf(snr)) {
         snprintf(text, room, "its weights are equal: the error comes with its inputs");

@@ -146,10 +146,12 @@ struct job_data {
     struct pith_feed val_feed;
 };
 
-static bool trains(const struct pith_recipe *recipe)
+/* Quantizing learns ranges, if nothing else, from the samples that there are. */
+static bool trains(const struct compress_options *o, const struct pith_recipe *recipe)
 {
     for (uint32_t i = 0; i < recipe->n_stages; i++)
-        if (pith_stage_trains(&recipe->stages[i]))
+        if (pith_stage_trains(&recipe->stages[i]) ||
+            (recipe->stages[i].kind == PITH_STAGE_QUANTIZE && o->feed.data.n))
             return true;
     return false;
 }
@@ -179,11 +181,11 @@ static enum cli_exit open_job_data(const struct compress_options *o, const struc
                                    const struct pith_recipe *recipe, struct job_data *d)
 {
     bool judged = o->from.val || o->from.hold;
-    if (trains(recipe) && !judged && (o->max_drop >= 0 || recipe->max_drop >= 0)) {
+    if (trains(o, recipe) && !judged && (o->max_drop >= 0 || recipe->max_drop >= 0)) {
         cli_error("a limit on the drop and training need samples to judge by: --val or --hold");
         return EXIT_USAGE;
     }
-    if (trains(recipe) || judged) {
+    if (trains(o, recipe) || judged) {
         enum cli_exit rc = open_training(o, m, d);
         if (rc || judged)
             return rc;

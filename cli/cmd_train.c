@@ -363,7 +363,8 @@ static enum cli_exit train(struct training *t)
         add_log(t, "epoch,step,loss,top1,val_loss,val_top1,lr,seconds,kept,bytes\n");
     if (pith_stage_run_with(t->m, t->stage, &means, &report, &err))
         return cli_fail(&err);
-    cli_say_folded(&t->o->common, &report.train);
+    if (t->stage->train.norms == PITH_NORMS_FOLD)
+        cli_say_folded(&t->o->common, &report.train);
     rc = finish(t, &report.train);
     pith_stage_report_free(&report);
     return rc;

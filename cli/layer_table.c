@@ -38,7 +38,9 @@ static void fill_row(struct layer_row *row, const struct pith_model *m,
     print_shape(v, row->shape, sizeof row->shape);
     row->count = c->count;
     row->kept = count_kept(c);
-    row->bits = c->codebook ? pith_index_bits(c->codebook->n_centroids) : 32;
+    row->bits = c->codebook           ? pith_index_bits(c->codebook->n_centroids)
+                : v->type == PITH_F32 ? 32
+                                      : 8;
     row->grid = c->codebook ? "codebook" : pith_type_text(v->type);
     row->code = c->code == PITH_CODE_ADAPTIVE  ? "adaptive"
                 : c->code == PITH_CODE_HUFFMAN ? "huffman"
@@ -56,7 +58,7 @@ static enum cli_exit fill_rows(struct layer_rows *r)
         cli_error("out of memory");
         return EXIT_MEMORY;
     }
-    r->n = pith_model_weights(m, refs);
+    r->n = pith_model_all_weights(m, refs);
     for (uint32_t i = 0; i < r->n; i++) {
         fill_row(&r->row[i], m, &refs[i], &r->account->tensor[refs[i].value - m->n_inputs]);
         r->weights += r->row[i].count;

@@ -47,6 +47,17 @@ static void json_clustered(const struct pith_cluster_layer *l)
     cli_json_number("snr_db", l->snr_db);
 }
 
+static void json_quantized(const struct pith_quantize_layer *l)
+{
+    cli_json_string("name", l->layer);
+    cli_json_uint("weights", l->n_weights);
+    cli_json_bool("integer", !l->why);
+    if (l->why)
+        cli_json_string("why", l->why);
+    else
+        cli_json_number("snr_db", l->snr_db);
+}
+
 static void print_json(const struct pith_stage_report *r, uint64_t bytes)
 {
     cli_json_begin();
@@ -58,6 +69,8 @@ static void print_json(const struct pith_stage_report *r, uint64_t bytes)
         cli_json_open(NULL, '{');
         if (r->prune)
             json_pruned(&r->prune[i]);
+        else if (r->quantize)
+            json_quantized(&r->quantize[i]);
         else
             json_clustered(&r->cluster[i]);
         cli_json_close('}');
@@ -89,12 +102,18 @@ static enum cli_exit run_shown(const struct cli_common *c, const struct pith_sta
                                      .user = &display};
     struct pith_error err = {0};
     bool trains = pith_stage_trains(stage);
-    enum cli_exit rc = trains ? cli_threads(c, &means.threads) : EXIT_DONE;
-    if (!rc && trains)
+    bool reads = trains || (stage->kind == PITH_STAGE_QUANTIZE && from && from->data);
+    enum cli_exit rc = reads ? cli_threads(c, &means.threads) : EXIT_DONE;
+    if (!rc && reads)
+        rc = cli_cpu_mask(&means.cpu_mask);
+    if (!rc && reads)
         rc = cli_open_training(from, m, &means.train, &means.val);
     if (!rc && !trains)
         cli_progress_start(&display.bar, c,
-                           stage->kind == PITH_STAGE_PRUNE ? "prune" : "cluster", 0);
+                           stage->kind == PITH_STAGE_PRUNE     ? "prune"
+                           : stage->kind == PITH_STAGE_CLUSTER ? "cluster"
+                                                               : "quantize",
+                           0);
     if (!rc && pith_stage_run_with(m, stage, &means, report, &err)) {
         cli_progress_end(&display.bar);
         rc = cli_fail(&err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stage_command.h - what prune and cluster share: read a model, run one stage, write the model. */
+/* stage_command.h - what prune, cluster and quantize share: read a model, run one stage, write the model. */
 #ifndef STAGE_COMMAND_H
 #define STAGE_COMMAND_H
 
@@ -14,7 +14,7 @@ enum cli_exit cli_layer_overrides(const struct cli_list *list,
                                   struct pith_stage *stage);
 
 /* Loads operands[0] or stdin, runs the stage, calls print with the report (unless -q), writes.
- * from: data for a stage that trains; else NULL. */
+ * from: data for a stage that trains, or that calibrates where it names some; else NULL. */
 enum cli_exit cli_run_stage(const struct cli_common *c, const char *path,
                             const struct pith_stage *stage,
                             const struct cli_training_options *from,

@@ -87,8 +87,10 @@ void cli_say_epoch(const struct cli_common *c, const struct pith_train_progress 
 void cli_say_folded(const struct cli_common *c, const struct pith_train_result *r)
 {
     char val[96] = "";
-    if (r->folded == 0)
+    if (r->folded == 0) {
+        cli_say(c, "folded no normalization: none stands behind a Conv or Gemm alone");
         return;
+    }
     if (!isnan(r->val_loss))
         snprintf(val, sizeof val, "  held out: loss %.4f", r->val_loss);
     add_percent(val, sizeof val, r->val_accuracy);

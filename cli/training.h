@@ -38,7 +38,7 @@ enum cli_exit cli_open_training(const struct cli_training_options *o, const stru
 /* "epoch 3/8  loss 0.0123  99.12%  held out: ... eta 0:12", unless -q. */
 void cli_say_epoch(const struct cli_common *c, const struct pith_train_progress *p);
 
-/* "folded 19 normalizations  held out: ...", unless none were, or -q. */
+/* "folded 19 normalizations  held out: ...", or that there was none, unless -q. */
 void cli_say_folded(const struct cli_common *c, const struct pith_train_result *r);
 
 /* Fits struct pith_stage_means: true once ^C came. */

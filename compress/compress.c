@@ -54,7 +54,7 @@ static enum pith_status run_stages(struct pith_model *m, const struct pith_recip
                                    const struct pith_compress_opts *o, struct pith_model **past,
                                    struct pith_error *err)
 {
-    static const char *const names[] = {"", "prune", "cluster", "encode", "train"};
+    static const char *const names[] = {"", "prune", "cluster", "encode", "train", "quantize"};
     uint32_t begun = pith_stage_count_past(m);
     enum pith_status st = PITH_OK;
     for (uint32_t i = 0; i < r->n_stages && !st; i++) {
@@ -65,6 +65,7 @@ static enum pith_status run_stages(struct pith_model *m, const struct pith_recip
                                          .val = o->val,
                                          .start_stages = begun + s->start,
                                          .threads = o->engine.threads,
+                                         .cpu_mask = o->engine.cpu_mask,
                                          .progress = o->train_progress,
                                          .stop = o->stop,
                                          .user = o->user};

@@ -17,6 +17,7 @@
  *     { "do": "cluster", "bits": 5, "init": "linear", "per": "tensor", "layers": { "conv*": 8 } }
  *     { "do": "train", "epochs": 8, "lr": 0.001, "teacher": "start", "until_drop": "0.3%" }
  *     { "do": "prune", "sparsity": 0.9, "steps": 6, "schedule": "cubic", "train": { "epochs": 1 } }
+ *     { "do": "quantize", "weights": 8, "rounding": "feedback", "samples": 64, "keep": ["fc_out"] }
  *     { "do": "encode", "coder": "huffman", "for": "speed" }
  *
  * Stages that train need data: pith_stage_run_with, or opts.train of pith_compress. */
@@ -41,7 +42,8 @@ enum pith_stage_kind {
     PITH_STAGE_PRUNE = 1,
     PITH_STAGE_CLUSTER = 2,
     PITH_STAGE_ENCODE = 3,
-    PITH_STAGE_TRAIN = 4
+    PITH_STAGE_TRAIN = 4,
+    PITH_STAGE_QUANTIZE = 5
 };
 
 /* How much of its amount a gradual prune has reached in step t of n. */
@@ -82,6 +84,10 @@ struct pith_stage {
                             found it; negative: not */
     uint32_t start;      /* the recipe found it: 0; or as after so many of its stages (in recipes of
                             models that were trained in several runs) */
+    /* QUANTIZE: of `quantize`, the members keep, data and n_samples are filled in when the stage runs. */
+    struct pith_quantize_opts quantize;
+    const char *keep[PITH_STAGE_LAYERS]; /* quantize.n_keep of them */
+    uint32_t samples;                    /* to calibrate on, the first so many; 0: 64 */
     uint32_t steps;      /* PRUNE: 0 or 1..PITH_STAGE_STEPS; 0: at once, without training */
     enum pith_prune_schedule schedule;
 };
@@ -95,12 +101,13 @@ struct pith_stage_report {
     uint32_t n_layers;      /* entries in the arrays below */
     struct pith_prune_layer *prune;     /* malloc'ed; PRUNE */
     struct pith_cluster_layer *cluster; /* malloc'ed; CLUSTER */
+    struct pith_quantize_layer *quantize; /* malloc'ed; QUANTIZE; texts are the model's */
     struct pith_train_result train;     /* TRAIN; PRUNE in steps: of the last */
 };
 void pith_stage_report_free(struct pith_stage_report *report);
 
-/* Runs one stage on m and appends its JSON object and result to m's history. CLUSTER and ENCODE
- * fold batch normalisation; ENCODE sets every constant's code; packing is pith_model_pack with
+/* Runs one stage on m and appends its JSON object and result to m's history. CLUSTER, QUANTIZE and
+ * ENCODE fold batch normalisation; ENCODE sets every constant's code; packing is pith_model_pack with
  * pith_stage_pack_opts. */
 enum pith_status pith_stage_run(struct pith_model *m, const struct pith_stage *stage, uint64_t seed,
                                 struct pith_stage_report *report, struct pith_error *err);
@@ -109,11 +116,12 @@ enum pith_status pith_stage_run(struct pith_model *m, const struct pith_stage *s
 struct pith_stage_means {
     uint32_t size_bytes;
     uint64_t seed;
-    struct pith_data *train; /* samples to learn from */
+    struct pith_data *train; /* samples to learn from; QUANTIZE: to calibrate on, NULL where m is */
     struct pith_data *val;   /* samples that judge; NULL: none */
     const struct pith_model *start; /* what the stage calls so; NULL: the network as it finds it */
     uint32_t start_stages; /* stages in the history of `start` (for the new entry) */
     uint32_t threads;
+    uint32_t cpu_mask; /* as pith_opts, of what QUANTIZE runs */
     void (*progress)(void *user, const struct pith_train_progress *p); /* these may be NULL */
     bool (*stop)(void *user); /* true: the stage ends with PITH_ERR_ARGUMENT, without an entry */
     void *user;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "format.h"
+#include "quantize_stage.h"
 #include "stage_json.h"
 #include "stage_run.h"
 
@@ -13,6 +14,7 @@ void pith_stage_init(struct pith_stage *s, enum pith_stage_kind kind)
     s->kind = kind;
     s->prune.size_bytes = sizeof s->prune;
     s->cluster.size_bytes = sizeof s->cluster;
+    s->quantize.size_bytes = sizeof s->quantize;
     pith_train_opts_init(&s->train, sizeof s->train);
     s->train.keep_best = true;
     s->until_drop = -1;
@@ -42,6 +44,7 @@ void pith_stage_report_free(struct pith_stage_report *r)
 {
     free(r->prune);
     free(r->cluster);
+    free(r->quantize);
     memset(r, 0, sizeof *r);
 }
 
@@ -194,6 +197,8 @@ static enum pith_status check_texts(const struct pith_stage *s, struct pith_erro
         st = check_text("the pattern of a layer", s->prune.layers[i].pattern, err);
     for (uint32_t i = 0; i < s->cluster.n_layers && !st; i++)
         st = check_text("the pattern of a layer", s->cluster.layers[i].pattern, err);
+    for (uint32_t i = 0; i < s->quantize.n_keep && !st; i++)
+        st = check_text("the pattern of a layer", s->keep[i], err);
     return st;
 }
 
@@ -210,6 +215,8 @@ static enum pith_status run_kind(struct pith_model *m, const struct pith_stage *
         return run_encode(m, s, err);
     case PITH_STAGE_TRAIN:
         return pith_stage_train(m, s, means, seed, &r->train, err);
+    case PITH_STAGE_QUANTIZE:
+        return pith_stage_quantize(m, s, means, r, err);
     }
     return pith_error_fill(err, PITH_ERR_ARGUMENT, "no such kind of stage");
 }
@@ -223,7 +230,7 @@ enum pith_status pith_stage_run_with(struct pith_model *m, const struct pith_sta
     enum pith_status st = check_texts(s, err);
     if (!st)
         st = run_kind(m, s, means, seed, &r, err);
-    if (!st)
+    if (!st && s->kind != PITH_STAGE_QUANTIZE) /* whose weights are no floats any more */
         st = count_kept(m, &r, err);
     if (!st)
         st = add_history(m, s, seed, means->start ? means->start_stages : pith_stage_count_past(m),

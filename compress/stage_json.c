@@ -5,12 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include "json_value.h"
+#include "quantize_stage.h"
 #include "stage_json.h"
 #include "train_json.h"
 
 static const struct json_word stage_words[] = {{"prune", PITH_STAGE_PRUNE},
                                           {"cluster", PITH_STAGE_CLUSTER},
                                           {"train", PITH_STAGE_TRAIN},
+                                          {"quantize", PITH_STAGE_QUANTIZE},
                                           {"encode", PITH_STAGE_ENCODE},
                                           {NULL, 0}};
 static const struct json_word scope_words[] = {
@@ -213,10 +215,11 @@ enum pith_status pith_stage_from_json(json_t *object, const char *where, struct 
     while (verb && w->text && strcmp(w->text, verb) != 0)
         w++;
     if (!verb)
-        return pith_json_bad(&p, "a stage: prune, cluster, train or encode");
+        return pith_json_bad(&p, "a stage: prune, cluster, train, quantize or encode");
     if (!w->text)
         return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
-                                  "%s: no stage '%s' in this version (prune, cluster, train, encode)",
+                                  "%s: no stage '%s' in this version (prune, cluster, train, quantize, "
+                                  "encode)",
                                   where, verb);
     pith_stage_init(stage, (enum pith_stage_kind)w->value);
     json_object_foreach(object, key, v)
@@ -234,6 +237,8 @@ enum pith_status pith_stage_from_json(json_t *object, const char *where, struct 
             st = cluster_key(&p, v, stage);
         else if (stage->kind == PITH_STAGE_TRAIN)
             st = pith_train_key_from_json(&p, v, stage);
+        else if (stage->kind == PITH_STAGE_QUANTIZE)
+            st = pith_quantize_key_from_json(&p, v, stage);
         else
             st = encode_key(&p, v, stage);
         if (st)
@@ -323,6 +328,8 @@ json_t *pith_stage_to_json(const struct pith_stage *s)
         pith_train_keys_to_json(s, &j);
         return j;
     }
+    if (s->kind == PITH_STAGE_QUANTIZE)
+        return pith_quantize_to_json(s);
     j = json_pack("{ss,ss,ss}", "do", "encode", "coder", pith_json_word_of(coder_words, (int)pith_encode_code(&s->encode)), "for",
                   pith_json_word_of(goal_words, s->encode.compact));
     if (s->encode.keep_history)

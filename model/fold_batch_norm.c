@@ -43,6 +43,7 @@ struct pair {
     float *bias;    /* [channels] of the result */
     bool uniform;   /* the weight's codebook is grid */
     struct uniform_grid grid;
+    double spare; /* with a grid: what its step is scaled by where the factor is 0 */
 };
 
 static const struct pith_const *f32_constant(const struct folder *f, const struct pith_node *node,
@@ -121,16 +122,16 @@ static double rounded_factor(const struct folder *f, const struct pair *p, doubl
     return new > 0 ? copysign((double)new / step, a) : a;
 }
 
-/* Behind compute: no weight tells the factors of these channels, which their biases hold. */
-static void fill_dead_channels(const struct folder *f, struct pair *p)
+/* Behind compute: no weight tells the factors of dead channels, which their biases hold, so they
+ * are 0 from here on. */
+static void find_spare(const struct folder *f, struct pair *p)
 {
-    double other = 0;
+    p->spare = rounded_factor(f, p, 1);
     for (uint64_t o = p->channels; o-- > 0;)
-        if (channel_lives(f, p, o) && p->factor[o] != 0)
-            other = fabs(p->factor[o]);
-    for (uint64_t o = 0; o < p->channels && other > 0; o++)
         if (!channel_lives(f, p, o))
-            p->factor[o] = other;
+            p->factor[o] = 0;
+        else if (p->factor[o] != 0)
+            p->spare = fabs(p->factor[o]);
 }
 
 /* The factors and the new bias; false when a channel has no finite factor. */
@@ -154,7 +155,7 @@ static bool compute(const struct folder *f, struct pair *p)
             return false;
     }
     if (p->uniform)
-        fill_dead_channels(f, p);
+        find_spare(f, p);
     return true;
 }
 
@@ -179,7 +180,7 @@ static void scale_group(const struct pith_codebook *old, uint64_t from, struct p
 static void scale_grid(const struct pair *p, struct pith_codebook *new, uint64_t channel)
 {
     uint32_t n = new->n_centroids;
-    double a = p->factor[channel];
+    double a = p->factor[channel] != 0 ? p->factor[channel] : p->spare;
     struct uniform_grid grid = {(float)(fabs(a) * (double)p->grid.step),
                                 a < 0 ? n - 1 - p->grid.zero : p->grid.zero};
     pith_grid_write(&grid, n, new->centroid + channel * n);
@@ -200,14 +201,15 @@ static struct pith_codebook *scale_codebook(struct folder *f, const struct pair 
         return NULL;
     for (uint64_t g = 0; g < new->n_groups; g++) {
         uint64_t first = g * new->group_elems;
-        if (p->uniform && p->factor[g] != 0)
+        if (p->uniform)
             scale_grid(p, new, g);
         else
             scale_group(old, first / old->group_elems, new, g, p->factor[first / p->cols]);
     }
     for (uint64_t i = 0; i < count; i++) {
-        bool turned = p->factor[i / p->cols] < 0;
-        new->index[i] = (uint8_t)(turned ? old->n_centroids - 1 - old->index[i] : old->index[i]);
+        double a = p->factor[i / p->cols];
+        uint32_t index = p->uniform && !(a < 0 || a > 0) ? p->grid.zero : old->index[i];
+        new->index[i] = (uint8_t)(a < 0 ? old->n_centroids - 1 - index : index);
     }
     return new;
 }

@@ -316,7 +316,9 @@ static enum pith_status pad(struct op_export *e)
     float value = attr_f32(e->node->attr, ATTR_PAD_VALUE);
     pith_export_string(e->x, e->to, "mode", modes[e->node->attr[ATTR_PAD_MODE]]);
     pith_export_input(e->to, pith_export_ints_tensor(e->x, v, 2 * n));
-    if (e->node->attr[ATTR_PAD_MODE] == 0)
+    /* of other types the value is 0, which is ONNX's default */
+    bool is_f32 = e->x->m->values[e->node->in[0]].type == PITH_F32;
+    if (e->node->attr[ATTR_PAD_MODE] == 0 && is_f32)
         pith_export_input(e->to, pith_export_float_tensor(e->x, &value, 1, true));
     return PITH_OK;
 }

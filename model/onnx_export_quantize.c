@@ -2,7 +2,7 @@
 /* onnx_export_quantize.c - quantized operators in the words of ONNX opset 13. A ConvInteger or
  * MatMulInteger that only a Requantize reads is written together with it, as QLinearConv or
  * QLinearMatMul with the factor as weight scale and the other scales 1; what stands alone is written
- * alone. */
+ * alone, and a constant bias as an Add behind it. */
 #include "error_fill.h"
 #include "onnx_export.h"
 
@@ -185,13 +185,44 @@ enum pith_status pith_export_matmul_integer(struct op_export *e)
     return PITH_OK;
 }
 
+/* [O] as [O, 1, ...], to be added to sums of [N, O, ...]. */
+static const char *bias_tensor(struct op_export *e, uint32_t bias)
+{
+    struct onnx_export *x = e->x;
+    const struct pith_value *v = &x->m->values[bias];
+    uint32_t rank = x->m->values[e->node->out[0]].rank - 1, dims[PITH_MAX_RANK];
+    dims[0] = v->dim[0];
+    for (uint32_t i = 1; i < rank; i++)
+        dims[i] = 1;
+    x->replaced[bias] |= x->uses[bias] == 1;
+    return pith_export_tensor(x, pith_export_name(x, "bias"), ONNX__TENSOR_PROTO__DATA_TYPE__INT32,
+                              rank, dims, v->constant->data, v->constant->count * sizeof(int32_t));
+}
+
+static void add_bias(struct op_export *e)
+{
+    struct onnx_export *x = e->x;
+    const char *sums = pith_export_name(x, "sums"), *bias = bias_tensor(e, e->node->in[4]);
+    Onnx__NodeProto *add = pith_export_node(x, "Add", "");
+    if (x->failed)
+        return;
+    e->to->n_input = has_in(e->node, 3) ? 4 : has_in(e->node, 2) ? 3 : 2;
+    e->to->n_output = 0;
+    pith_export_output(e->to, sums);
+    pith_export_input(add, sums);
+    pith_export_input(add, bias);
+    pith_export_output(add, x->names[e->node->out[0]]);
+}
+
 enum pith_status pith_export_conv_integer(struct op_export *e)
 {
     if (is_paired_sum(e->x, e->node)) {
         e->x->graph.n_node--;
         return PITH_OK;
     }
+    if (has_in(e->node, 4) && !value_in(e, 4)->constant)
+        return unsupported(e, "a bias that is computed, without a Requantize behind it");
     if (has_in(e->node, 4))
-        return unsupported(e, "a bias without a Requantize behind it");
+        add_bias(e);
     return pith_export_conv(e);
 }

@@ -61,6 +61,35 @@ uint32_t pith_model_weights(const struct pith_model *m, struct pith_weight_ref *
     return n;
 }
 
+uint32_t pith_model_all_weights(const struct pith_model *m, struct pith_weight_ref *refs)
+{
+    uint32_t n = pith_model_weights(m, refs);
+    for (uint32_t i = 0; i < m->n_nodes; i++) {
+        const struct pith_node *node = &m->nodes[i];
+        bool product = node->op == PITH_OP_CONV_INTEGER || node->op == PITH_OP_MATMUL_INTEGER;
+        const struct pith_value *v = product ? &m->values[node->in[1]] : NULL;
+        uint32_t at = n;
+        bool skipped = !product || !v->constant || v->rank == 0;
+        for (uint32_t k = 0; k < n && !skipped; k++) /* several nodes may read it */
+            skipped = refs[k].value == node->in[1];
+        if (skipped)
+            continue;
+        for (; at > 0 && refs[at - 1].node > i; at--)
+            refs[at] = refs[at - 1];
+        refs[at] = (struct pith_weight_ref){
+            .value = node->in[1],
+            .node = i,
+            .op = node->op,
+            .layer = node->name[0] ? node->name : m->values[node->out[0]].name,
+            .tensor = v->name,
+            .rows = v->dim[0],
+            .cols = v->constant->count / v->dim[0],
+        };
+        n++;
+    }
+    return n;
+}
+
 static bool regex_matches(const char *pattern, const struct pith_weight_ref *ref)
 {
     regex_t re;

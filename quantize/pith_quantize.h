@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* pith_quantize.h - few values instead of many: attaches codebooks to a model's weights.
+/* pith_quantize.h - few values instead of many: codebooks for a model's weights (pith_cluster), or
+ * integers for its weights and activations (pith_quantize, below).
  *
  *     struct pith_cluster_opts o = {.size_bytes = sizeof o, .n_centroids = 32};
  *     struct pith_cluster_size per_layer[] = {{"conv*", 256}, {"fc_out", 0}};
@@ -23,6 +24,7 @@
 #ifndef PITH_QUANTIZE_H
 #define PITH_QUANTIZE_H
 
+#include "pith_data.h"
 #include "pith_model.h"
 
 #ifdef __cplusplus
@@ -89,6 +91,80 @@ struct pith_cluster_layer {
 enum pith_status pith_cluster(struct pith_model *m, const struct pith_cluster_opts *opts,
                               struct pith_cluster_layer *layers, uint32_t *n_layers,
                               struct pith_error *err);
+
+/* ---- integers ------------------------------------------------------------------------------------
+ *
+ *     ... pith_calibrate(model, ...) has told every activation's range ...
+ *     struct pith_quantize_opts q = {.size_bytes = sizeof q};
+ *     struct pith_quantize_layer *report = calloc(model->n_nodes, sizeof *report);
+ *     pith_quantize(model, &q, report, &n, &err);
+ *     for (i = 0; i < n; i++) if (report[i].why) ... this layer stayed float, and why ...
+ *
+ * Rewrites a float network as one whose layers compute with integers. It is an ordinary graph
+ * afterwards, of operators that state the arithmetic to the bit:
+ *
+ *     Conv             x (u8) -> ConvInteger with i8 weights and i32 bias -> Requantize -> y (u8)
+ *     Gemm, MatMul     x (u8) -> MatMulInteger with i8 weights -> Add of the i32 bias -> Requantize
+ *     Relu, Clip       behind a layer: nothing, where the grid of the output ends where they cut
+ *     Reshape, ...     what only moves elements moves integers
+ *     Add, pools, ...  DequantizeLinear -> the operator -> QuantizeLinear
+ *
+ * QuantizeLinear stands where integers begin, DequantizeLinear where they end: what follows the last
+ * layer with weights is float, computed from its 32-bit sums. Loops, branches and layers that cannot
+ * be integers stay float; the report says why.
+ *
+ * A value's grid is values[v].grid (pith_calibrate), or where there is none the 256 steps between
+ * its observed extremes and 0. The input of a depthwise convolution gets one scale a channel where
+ * the channels' extremes were observed and none is negative: its channels never mix, so that costs
+ * nothing when it runs.
+ *
+ * Data - some 64 samples, without labels - make it better: they tell what rounding changes in sums and
+ * means, and by default both are made up for, layer by layer. */
+
+enum pith_rounding {
+    PITH_ROUND_DEFAULT = 0, /* FEEDBACK where there is data, else NEAREST */
+    PITH_ROUND_NEAREST = 1,
+    PITH_ROUND_FEEDBACK = 2 /* what a weight's rounding changes in the layer's sums over the samples is
+                               made up for by the weights not yet rounded (OBQ, GPTQ) */
+};
+
+struct pith_quantize_opts {
+    uint32_t size_bytes;
+    uint32_t weight_bits; /* 2..8; 0: 8. Stored as i8 */
+    bool per_tensor;      /* one weight scale a layer instead of one an output channel */
+    bool per_tensor_activations; /* one scale also at depthwise inputs */
+    enum pith_rounding rounding; /* FEEDBACK needs data */
+    /* Layer by layer, what rounding the weights changes in the mean of an output channel goes into its
+     * bias, where it is more than chance: done where there is data. */
+    bool bias_correct; /* insists: no data is an error */
+    bool keep_biases;  /* not done */
+    const char *const *keep; /* layers that stay float, as pith_weight_matches; each must match one */
+    uint32_t n_keep;
+    struct pith_data *data; /* borrowed: samples of the model's only input; NULL: none */
+    uint64_t n_samples;     /* of it: the first so many; 0 or more than there are: all */
+    const struct pith_opts *runtime; /* cpu_mask, max_bytes, parallel_for; NULL: defaults */
+    /* Called now and then; false ends the work (PITH_ERR_ARGUMENT). NULL: not wanted. */
+    bool (*progress)(void *user, uint64_t done, uint64_t total);
+    void *user;
+};
+
+struct pith_quantize_layer {
+    const char *layer, *tensor; /* borrowed from the model */
+    const char *why;     /* why it stayed float; NULL: it computes with integers */
+    uint64_t n_weights;
+    double snr_db;       /* of the weights; HUGE_VAL when they did not change */
+    uint32_t n_corrected; /* channels whose bias was corrected */
+};
+
+/* Rewrites m; batch normalisation is folded first. layers (NULL or room for m->n_nodes entries) and
+ * *n_layers (may be NULL) receive one entry for each node with weights. On failure the model computes
+ * what it did before (batch normalisation may be folded).
+ * PITH_ERR_ARGUMENT (options, nothing calibrated, nothing to keep by a name), PITH_ERR_UNSUPPORTED (a
+ * weight is NaN or infinite; grids that layers cannot read; nothing can be an integer),
+ * PITH_ERR_MEMORY, and what reading data returns. */
+enum pith_status pith_quantize(struct pith_model *m, const struct pith_quantize_opts *opts,
+                               struct pith_quantize_layer *layers, uint32_t *n_layers,
+                               struct pith_error *err);
 
 #ifdef __cplusplus
 }

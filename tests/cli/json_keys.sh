@@ -75,6 +75,10 @@ check("pith prune i.pith --sparsity .5 -o p.pith --json", ["bytes", "weights", "
       lists={"layers": ["name", "weights", "kept"]})
 check("pith cluster p.pith --bits 3 -o c.pith --json", ["bytes"],
       lists={"layers": ["name", "centroids", "snr_db"]})
+check(f"pith calibrate good.onnx {data} -q -o k.pith --json", ["bytes", "samples", "grids", "methods"],
+      lists={"ranges": ["name", "min", "max", "observed", "grid"]})
+check("pith quantize k.pith -q -o q.pith --json", ["bytes", "weights", "kept"],
+      lists={"layers": ["name", "weights", "integer"]})
 check("pith encode c.pith -o e.pith --json", ["bytes"])
 check("pith decode e.pith -o d.pith --json", ["bytes"])
 compress = ["bytes", "ratio", "before", "after", "drop", "seconds", "met"]

@@ -53,6 +53,9 @@ steps=$(right steps.pith)
 [ "$(pith info once.pith --json | grep -o '"nonzeros":[0-9]*')" = \
     "$(pith info steps.pith --json | grep -o '"nonzeros":[0-9]*')" ] || complain "steps end elsewhere"
 
+expect 0 pith train pruned.pith -d $data --epochs 1 --norms fold -o none.pith
+grep -q "^folded no normalization" "$work/.err" || complain "nothing says that there was nothing to fold"
+
 # batch normalization becomes part of fc1 in the end, and is judged so: as eval does, encoded or not
 expect 0 pith init normed.onnx --preprocess scale=1/255 -q -o normed.pith
 expect 0 pith train normed.pith -d $data --val $others --epochs 6 --lr 0.003 --levels 7 --bias-levels 31 \

@@ -247,6 +247,25 @@ static void test_dead_channel(void **state)
     pith_model_free(m);
 }
 
+/* A scale of 0 leaves no weight: that channel takes the other's step too, or all would be written
+ * one by one. */
+static void test_scale_of_zero(void **state)
+{
+    (void)state;
+    struct pith_model *m = normalized(false, false);
+    struct pith_error err;
+    attach_grid(m);
+    ((float *)constant(m, 1, 1)->data)[1] = 0;
+    assert_int_equal(pith_model_fold_onto_grids(m, 4, 0, NULL, &err), PITH_OK);
+    const struct pith_const *w = constant(m, 0, 1);
+    floats_are(w->data, 4, (const float[]){1, 2, 0, 0});
+    floats_are(constant(m, 0, 2)->data, 2, (const float[]){9, 20});
+    assert_true(step_of_row(w->codebook, 1) == step_of_row(w->codebook, 0));
+    for (uint32_t k = 2; k < 4; k++)
+        assert_true(w->codebook->centroid[7 + w->codebook->index[k]] == 0);
+    pith_model_free(m);
+}
+
 /* 9 and 24 on multiples of 24 / 7, which is 3.421875 with 8 bits: 3 and 7 of them. */
 static void test_bias_grid(void **state)
 {
@@ -279,6 +298,7 @@ int main(void)
         cmocka_unit_test(test_left_alone),
         cmocka_unit_test(test_grid),
         cmocka_unit_test(test_dead_channel),
+        cmocka_unit_test(test_scale_of_zero),
         cmocka_unit_test(test_bias_grid),
     };
     return cmocka_run_group_tests_name("fold_batch_norm", tests, NULL, NULL);

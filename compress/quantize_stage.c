@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/* The stage `quantize`: integers for weights and activations. A model without ranges is calibrated
+ * first, on the samples given. */
+#include <stdlib.h>
+#include <string.h>
+#include "error_fill.h"
+#include "pith_calibrate.h"
+#include "pith_host.h"
+#include "quantize_stage.h"
+
+#define DEFAULT_SAMPLES 64u
+
+static const struct json_word per_words[] = {{"channel", 0}, {"tensor", 1}, {NULL, 0}};
+static const struct json_word rounding_words[] = {
+    {"default", PITH_ROUND_DEFAULT},
+    {"nearest", PITH_ROUND_NEAREST},
+    {"feedback", PITH_ROUND_FEEDBACK},
+    {NULL, 0}};
+static const struct json_word to_words[] = {{"int8", 0}, {NULL, 0}};
+
+static enum pith_status read_flag(const struct json_place *p, const json_t *v, bool *flag)
+{
+    *flag = json_is_true(v);
+    return json_is_boolean(v) ? PITH_OK : pith_json_bad(p, "true or false");
+}
+
+static enum pith_status read_keep(const struct json_place *p, json_t *v, struct pith_stage *s)
+{
+    json_t *name;
+    size_t i;
+    if (!json_is_array(v) || json_array_size(v) > PITH_STAGE_LAYERS)
+        return pith_json_bad(p, "a list of at most 64 layer patterns");
+    json_array_foreach(v, i, name)
+    {
+        if (!json_is_string(name))
+            return pith_json_bad(p, "a list of layer patterns");
+        s->keep[i] = json_string_value(name);
+    }
+    s->quantize.n_keep = (uint32_t)json_array_size(v);
+    return PITH_OK;
+}
+
+enum pith_status pith_quantize_key_from_json(const struct json_place *p, json_t *v,
+                                             struct pith_stage *s)
+{
+    int word = 0;
+    enum pith_status st;
+    if (strcmp(p->key, "to") == 0)
+        return pith_json_read_word(p, v, to_words, &word);
+    if (strcmp(p->key, "weights") == 0)
+        return pith_json_read_uint(p, v, 2, 8, &s->quantize.weight_bits);
+    if (strcmp(p->key, "samples") == 0)
+        return pith_json_read_uint(p, v, 1, 1e9, &s->samples);
+    if (strcmp(p->key, "keep") == 0)
+        return read_keep(p, v, s);
+    if (strcmp(p->key, "bias_correct") == 0) {
+        st = read_flag(p, v, &s->quantize.bias_correct);
+        s->quantize.keep_biases = !s->quantize.bias_correct;
+        return st;
+    }
+    if (strcmp(p->key, "per") == 0) {
+        st = pith_json_read_word(p, v, per_words, &word);
+        s->quantize.per_tensor = word != 0;
+        return st;
+    }
+    if (strcmp(p->key, "rounding") == 0) {
+        st = pith_json_read_word(p, v, rounding_words, &word);
+        s->quantize.rounding = (enum pith_rounding)word;
+        return st;
+    }
+    return pith_json_no_such_key(p, "quantize");
+}
+
+json_t *pith_quantize_to_json(const struct pith_stage *s)
+{
+    const struct pith_quantize_opts *o = &s->quantize;
+    json_t *j = json_pack("{ss,ss}", "do", "quantize", "to", "int8");
+    pith_json_put(&j, "weights", json_integer(o->weight_bits ? o->weight_bits : 8));
+    pith_json_put(&j, "per", json_string(pith_json_word_of(per_words, o->per_tensor)));
+    if (o->rounding)
+        pith_json_put(&j, "rounding",
+                      json_string(pith_json_word_of(rounding_words, (int)o->rounding)));
+    if (o->bias_correct || o->keep_biases)
+        pith_json_put(&j, "bias_correct", json_boolean(o->bias_correct));
+    if (s->samples)
+        pith_json_put(&j, "samples", json_integer(s->samples));
+    if (o->n_keep) {
+        json_t *list = json_array();
+        for (uint32_t i = 0; i < o->n_keep; i++)
+            pith_json_append(&list, json_string(s->keep[i]));
+        pith_json_put(&j, "keep", list);
+    }
+    return j;
+}
+
+/* Extremes alone are too little to choose grids by. */
+static bool is_calibrated(const struct pith_model *m)
+{
+    for (uint32_t v = 0; v < m->n_values; v++)
+        if (m->values[v].grid || m->values[v].stats)
+            return true;
+    return false;
+}
+
+static bool has_grids(const struct pith_model *m)
+{
+    for (uint32_t v = 0; v < m->n_values; v++)
+        if (m->values[v].grid)
+            return true;
+    return false;
+}
+
+/* Calls of calibration and of the walk over layers alike: stopped, where the caller asks for it. */
+static bool go_on(void *user, uint64_t done, uint64_t total)
+{
+    const struct pith_stage_means *means = user;
+    (void)done;
+    (void)total;
+    return !means->stop || !means->stop(means->user);
+}
+
+/* One scale a tensor: pith_quantize makes those of channels itself, with room for what the samples did
+ * not show. */
+static enum pith_status calibrate(struct pith_model *m, const struct pith_stage_means *means,
+                                  uint32_t samples, struct pith_error *err)
+{
+    const struct pith_calibrate_opts see = {.size_bytes = sizeof see,
+                                            .data = means->train,
+                                            .n_samples = samples,
+                                            .threads = means->threads,
+                                            .cpu_mask = means->cpu_mask,
+                                            .progress = go_on,
+                                            .user = (void *)(uintptr_t)means};
+    const struct pith_range_opts choose = {
+        .size_bytes = sizeof choose, .per = PITH_RANGE_PER_TENSOR, .samples = &see};
+    enum pith_status st = is_calibrated(m) ? PITH_OK : pith_calibrate(m, &see, NULL, err);
+    if (!st && !has_grids(m))
+        st = pith_choose_grids(m, &choose, NULL, err);
+    return st;
+}
+
+static enum pith_status quantize(struct pith_model *m, const struct pith_stage *s,
+                                 const struct pith_stage_means *means, uint32_t samples,
+                                 struct pith_stage_report *r, struct pith_error *err)
+{
+    struct pith_quantize_opts opts = s->quantize;
+    struct pith_opts runtime;
+    pith_opts_init(&runtime, sizeof runtime);
+    runtime.cpu_mask = means->cpu_mask;
+    opts.keep = s->keep;
+    opts.data = means->train;
+    opts.n_samples = samples;
+    opts.runtime = &runtime;
+    opts.progress = go_on;
+    opts.user = (void *)(uintptr_t)means;
+    enum pith_status st = means->threads > 1 ? pith_threads_start(&runtime, means->threads) : PITH_OK;
+    if (st)
+        return pith_error_fill(err, st, "cannot start threads");
+    st = pith_quantize(m, &opts, r->quantize, &r->n_layers, err);
+    pith_threads_stop(&runtime);
+    return st;
+}
+
+enum pith_status pith_stage_quantize(struct pith_model *m, const struct pith_stage *s,
+                                     const struct pith_stage_means *means,
+                                     struct pith_stage_report *r, struct pith_error *err)
+{
+    uint32_t samples = s->samples ? s->samples : DEFAULT_SAMPLES;
+    enum pith_status st = PITH_OK;
+    r->quantize = calloc(m->n_nodes + 1u, sizeof *r->quantize);
+    if (!r->quantize)
+        return pith_error_no_memory(err);
+    if (means->train)
+        st = calibrate(m, means, samples, err);
+    if (!st)
+        st = quantize(m, s, means, samples, r, err);
+    for (uint32_t i = 0; i < r->n_layers && !st; i++)
+        r->weights += r->quantize[i].n_weights;
+    r->kept = r->weights;
+    return st;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* activation_grid.h - the integers an activation becomes. */
+#ifndef ACTIVATION_GRID_H
+#define ACTIVATION_GRID_H
+
+#include "pith_value_stats.h"
+
+/* The value's grid, or one of 256 steps between its observed extremes and 0, made in m's arena.
+ * *grid is NULL where nothing was observed. PITH_ERR_MEMORY. */
+enum pith_status pith_activation_grid(struct pith_model *m, const struct pith_value *v,
+                                      const struct pith_grid **grid);
+
+/* What layers read: 256 steps in a byte. */
+bool pith_grid_is_bytes(const struct pith_grid *g);
+
+/* One grid (of one scale) that covers both; it is a where it equals b. */
+enum pith_status pith_grid_union(struct pith_model *m, const struct pith_grid *a,
+                                 const struct pith_grid *b, const struct pith_grid **both);
+
+/* Does saturation to the grid do what cutting off below `low` and above `high` would? */
+bool pith_grid_cuts(const struct pith_grid *g, float low, float high);
+
+/* The same zero point, but for channel c (of axis 1) steps as wide as the channel's largest number
+ * needs; no channel gets more than the tensor had. stats: of each channel; none below 0. */
+enum pith_status pith_grid_by_channel(struct pith_model *m, const struct pith_grid *g,
+                                      const struct pith_value_stats *stats,
+                                      const struct pith_grid **by_channel);
+
+static inline double pith_grid_scale(const struct pith_grid *g, uint64_t channel)
+{
+    return (double)g->scale[g->n > 1 ? channel : 0];
+}
+
+#endif

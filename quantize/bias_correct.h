@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* bias_correct.h - biases that make up for what rounding the weights changes in the mean of an output
+ * channel. */
+#ifndef BIAS_CORRECT_H
+#define BIAS_CORRECT_H
+
+#include "layer_walk.h"
+
+/* Shifts the biases of the layer that `in` is for, and stores it. PITH_ERR_MEMORY. */
+enum pith_status pith_bias_correct(const struct layer_inputs *in, struct integer_layer *l);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* cholesky.c - right-looking, by panels of rows: a panel of PANEL rows of U is finished, then taken off
+ * the triangle below it.
+ *
+ *     U[p, p..]  finished row by row
+ *     A[i, i..] -= sum over p of U[p, i] * U[p, i..]      for all i below the panel
+ *
+ * The inner loop adds one row to another, element by element, so it is the same whether a compiler makes
+ * vectors of it or not; a row of A stays in the first cache while the panel passes. */
+#include "cholesky.h"
+
+#include <math.h>
+
+#define PANEL 32u
+
+static void subtract_row(double *restrict a, const double *restrict u, double factor, size_t n)
+{
+    for (size_t k = 0; k < n; k++)
+        a[k] -= factor * u[k];
+}
+
+static bool finish_panel(double *a, size_t n, size_t first, size_t last)
+{
+    for (size_t p = first; p < last; p++) {
+        double *row = a + p * n;
+        if (!(row[p] > 0) || !isfinite(row[p]))
+            return false;
+        double root = sqrt(row[p]);
+        for (size_t k = p; k < n; k++)
+            row[k] /= root;
+        for (size_t i = p + 1; i < last; i++)
+            subtract_row(a + i * n + i, row + i, row[i], n - i);
+    }
+    return true;
+}
+
+bool pith_cholesky(double *a, size_t n)
+{
+    for (size_t first = 0; first < n; first += PANEL) {
+        size_t last = first + PANEL < n ? first + PANEL : n;
+        if (!finish_panel(a, n, first, last))
+            return false;
+        for (size_t i = last; i < n; i++)
+            for (size_t p = first; p < last; p++)
+                subtract_row(a + i * n + i, a + p * n + i, a[p * n + i], n - i);
+    }
+    return true;
+}

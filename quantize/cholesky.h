@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* cholesky.h - A = L L^T for symmetric positive definite matrices, in an order of its own: the same
+ * bits on every machine. */
+#ifndef CHOLESKY_H
+#define CHOLESKY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* a: [n, n] row-major, of which the upper triangle is read; it becomes U = L^T, A = U^T U (below the
+ * diagonal: unspecified). false: A is not positive definite in double. */
+bool pith_cholesky(double *a, size_t n);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* layer_walk.h - runs a network of integers on many samples at once, node after node: before a layer
+ * multiplies, its inputs of all samples lie ready, as the layers before it, improved already, made them.
+ *
+ * What is kept are the values that are still to be read, of all samples; nearly all are bytes. */
+#ifndef LAYER_WALK_H
+#define LAYER_WALK_H
+
+#include "integer_rewrite.h"
+
+/* What layer number `layer` is about to read. */
+struct layer_inputs {
+    uint32_t layer;
+    const struct pith_node *product; /* of the network */
+    const struct pith_value *x, *w, *y;
+    uint32_t n_samples;
+    uint64_t bytes;      /* of one sample */
+    const uint8_t *data; /* [n_samples, bytes] u8 or i8 */
+};
+
+struct layer_walk {
+    struct integer_network *net;
+    const struct pith_quantize_opts *opts;
+    /* May change the layer's q, scale, bias_shift; then calls pith_layer_store. */
+    enum pith_status (*improve)(void *user, const struct layer_inputs *in, struct pith_error *err);
+    void *user;
+};
+
+/* PITH_ERR_MEMORY, _ARGUMENT (data that does not fit, stopped), and what reading data, planning and
+ * improve return. */
+enum pith_status pith_walk_layers(const struct layer_walk *walk, struct pith_error *err);
+
+#endif

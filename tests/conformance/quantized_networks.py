@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Quantizes networks, writes them as ONNX, and runs both on samples that quantizing did not see.
+
+    quantized_networks.py PITH DATA
+
+Rounding may differ by one step where a product lies between two, so outputs need not be equal: at least
+255 of 256 answers are, and the difference is small beside the outputs. Exit 0: agree; 1: not."""
+import gzip
+import os
+import sys
+import tempfile
+
+import numpy as np
+from compare_ort import call, session
+
+SEEN, JUDGED = 32, 256
+
+
+def first_bytes(path, skip, count, kind):
+    with gzip.open(path) as f:
+        f.seek(skip)
+        return np.frombuffer(f.read(count), kind).astype(np.float32)
+
+
+def digits(data, n):
+    path = os.path.join(data, "mnist/t10k-images-idx3-ubyte.gz")
+    return first_bytes(path, 16, n * 784, np.uint8).reshape(n, 1, 28, 28) / np.float32(256)
+
+
+def words(data, n):
+    x = first_bytes(os.path.join(data, "kws/kws01_mfcc_int8.bin.gz"), 0, n * 490, np.int8)
+    return ((x - 83) * np.float32(0.5847029)).reshape(n, 1, 49, 10)
+
+
+def spectra(data, n):
+    return np.load(os.path.join(data, "kws/kws_mfcc250_f32.npy"))[:n].astype(np.float32)
+
+
+NETWORKS = {"mnist_lenet5_caffe": digits, "tiny_kws_dscnn": words, "kws_DNN_L": spectra}
+
+
+def run_onnx(path, x):
+    s = session(path)
+    i = s.get_inputs()[0]
+    one = [d if isinstance(d, int) else 1 for d in i.shape]
+    return np.array([s.run(None, {i.name: v.reshape(one)})[0].reshape(-1) for v in x])
+
+
+def run_pith(pith, work, net, data):
+    out = os.path.join(work, "y.npy")
+    call(pith, "run", net, "-d", data, "--range", f"{SEEN}:{SEEN + JUDGED}", "-q", "-f", "-o", out)
+    y = np.load(out)
+    return y.reshape(y.shape[0], -1)
+
+
+def agrees(pith, data, work, name, options):
+    net, small, onnx = (os.path.join(work, n) for n in ("net.pith", "small.pith", "small.onnx"))
+    x, npy = NETWORKS[name](data, SEEN + JUDGED), os.path.join(work, "x.npy")
+    np.save(npy, x)
+    call(pith, "import", os.path.join(data, "models", name + ".onnx"), "-q", "-f", "-o", net)
+    call(pith, "quantize", net, "-d", npy, "--samples", str(SEEN), *options, "-q", "-f", "-o", small)
+    call(pith, "decode", small, "--to", "onnx", "-q", "-f", "-o", onnx)
+    a, b = run_pith(pith, work, small, npy), run_onnx(onnx, x[SEEN:])
+    same = int((a.argmax(1) == b.argmax(1)).sum())
+    error = float(np.abs(a - b).max() / (a.max() - a.min()))
+    print(f"{name} {' '.join(options)}: {same} of {len(a)} answers equal, outputs off by {error:.2g}")
+    return same >= len(a) - 1 and error < 0.02
+
+
+def main():
+    pith, data = sys.argv[1:]
+    good = True
+    with tempfile.TemporaryDirectory() as work:
+        for name in NETWORKS:
+            for options in ([], ["--rounding", "nearest", "--keep-biases", "--weights", "5"]):
+                good &= agrees(pith, data, work, name, options)
+    sys.exit(0 if good else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,6 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What `pith quantize` makes gives the same answers in onnxruntime as in pith.
+python=$PITH_VENV/bin/python
+[ -x "$python" ] && [ -d "$PITH_DATA/models" ] || exit 77
+exec "$python" tests/conformance/quantized_networks.py "$PITH" "$PITH_DATA"

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* U^T U = A for random positive definite matrices of many sizes; matrices that are not are told. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include "cholesky.h"
+#include "gemm_model.h"
+
+/* B^T B + I. */
+static void positive_definite(struct test_random *r, double *a, size_t n)
+{
+    double *b = malloc(n * n * sizeof *b);
+    for (size_t i = 0; i < n * n; i++)
+        b[i] = (double)test_gauss(r);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < n; k++) {
+            a[i * n + k] = i == k;
+            for (size_t j = 0; j < n; j++)
+                a[i * n + k] += b[j * n + i] * b[j * n + k];
+        }
+    free(b);
+}
+
+static void factors_give_the_matrix_back(void **state)
+{
+    (void)state;
+    struct test_random r = test_seed(1);
+    static const size_t sizes[] = {1, 2, 3, 31, 32, 33, 64, 100};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        size_t n = sizes[s];
+        double *a = malloc(n * n * sizeof *a), *u = malloc(n * n * sizeof *u);
+        positive_definite(&r, a, n);
+        memcpy(u, a, n * n * sizeof *a);
+        for (size_t i = 0; i < n; i++) /* nobody reads it */
+            for (size_t k = 0; k < i; k++)
+                u[i * n + k] = NAN;
+        assert_true(pith_cholesky(u, n));
+        for (size_t i = 0; i < n; i++)
+            for (size_t k = i; k < n; k++) {
+                double sum = 0;
+                for (size_t j = 0; j <= i; j++)
+                    sum += u[j * n + i] * u[j * n + k];
+                assert_true(fabs(sum - a[i * n + k]) < 1e-10 * (double)n * a[0]);
+            }
+        free(a);
+        free(u);
+    }
+}
+
+static void known_factor(void **state)
+{
+    (void)state;
+    double a[9] = {4, 12, -16, 0, 37, -43, 0, 0, 98};
+    static const double u[9] = {2, 6, -8, 0, 1, 5, 0, 0, 3};
+    assert_true(pith_cholesky(a, 3));
+    for (size_t i = 0; i < 3; i++)
+        for (size_t k = i; k < 3; k++)
+            assert_true(a[i * 3 + k] == u[i * 3 + k]);
+}
+
+static void others_are_told(void **state)
+{
+    (void)state;
+    double indefinite[4] = {1, 2, 0, 1}, zero[1] = {0}, nan[1] = {NAN}, inf[1] = {INFINITY};
+    assert_false(pith_cholesky(indefinite, 2));
+    assert_false(pith_cholesky(zero, 1));
+    assert_false(pith_cholesky(nan, 1));
+    assert_false(pith_cholesky(inf, 1));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(factors_give_the_matrix_back),
+        cmocka_unit_test(known_factor),
+        cmocka_unit_test(others_are_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

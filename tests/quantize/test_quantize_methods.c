@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+/* What data are for: rounding with feedback, biases; the same bits on every kernel level; refusals. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include "network_run.h"
+#include "pith_quantize.h"
+
+enum { N_SAMPLES = 24, CHANNELS = 6, SIDE = 7, PIXELS = CHANNELS * SIDE * SIDE, CLASSES = 10 };
+
+static void pads_of_one(struct pith_node *node)
+{
+    node->attr[ATTR_CONV_PADS] = 4;
+    for (int i = 1; i <= 4; i++)
+        node->attr[ATTR_CONV_PADS + i] = 1;
+}
+
+/* conv, relu, depthwise conv, relu, grouped conv with stride, sum of it with itself, mean, gemm. */
+static struct pith_model *network(uint64_t seed)
+{
+    struct sample_random r = sample_random_of(seed);
+    struct pith_model *m = sample_new();
+    struct pith_error err = {0};
+    uint32_t x = add_value(m, "x", PITH_F32, 4, (const uint32_t[]){1, CHANNELS, SIDE, SIDE});
+    m->inputs[m->n_inputs++] = x;
+    x = add_layer(m, &r, PITH_OP_CONV, "a", x, 4, (const uint32_t[]){12, CHANNELS, 3, 3});
+    pads_of_one(&m->nodes[m->n_nodes - 1]);
+    x = add_node(m, PITH_OP_RELU, "ra", "ra.out", 1, &x)->out[0];
+    x = add_layer(m, &r, PITH_OP_CONV, "b", x, 4, (const uint32_t[]){12, 1, 3, 3});
+    m->nodes[m->n_nodes - 1].attr[ATTR_CONV_GROUP] = 12;
+    x = add_node(m, PITH_OP_RELU, "rb", "rb.out", 1, &x)->out[0];
+    x = add_layer(m, &r, PITH_OP_CONV, "c", x, 4, (const uint32_t[]){8, 6, 3, 3});
+    m->nodes[m->n_nodes - 1].attr[ATTR_CONV_GROUP] = 2;
+    set_pair(&m->nodes[m->n_nodes - 1].attr[ATTR_CONV_STRIDES], 2);
+    x = add_node(m, PITH_OP_ADD, "add", "add.out", 2, (const uint32_t[]){x, x})->out[0];
+    x = add_node(m, PITH_OP_GLOBAL_AVERAGE_POOL, "mean", "mean.out", 1, &x)->out[0];
+    x = add_node(m, PITH_OP_FLATTEN, "flat", "flat.out", 1, &x)->out[0];
+    x = add_layer(m, &r, PITH_OP_GEMM, "d", x, 2, (const uint32_t[]){CLASSES, 8});
+    m->outputs[m->n_outputs++] = x;
+    if (pith_model_infer_shapes(m, &err))
+        fail_msg("%s", err.text);
+    return m;
+}
+
+static struct pith_data *data_of(const float *x, uint32_t n, uint32_t rank, const uint32_t *dim)
+{
+    struct pith_buffer npy = {0};
+    struct pith_data *data = NULL;
+    struct pith_error err = {0};
+    struct pith_data_opts o = {.size_bytes = sizeof o, .path = "x.npy", .rank = rank};
+    uint32_t all[PITH_MAX_RANK];
+    for (uint32_t i = 0; i < rank; i++)
+        all[i] = o.dim[i] = dim[i];
+    all[0] = n;
+    assert_int_equal(pith_npy_write(PITH_F32, rank, all, x, &npy, &err), PITH_OK);
+    o.content = npy.data;
+    o.content_bytes = npy.bytes;
+    if (pith_data_open(&o, &data, &err))
+        fail_msg("%s", err.text);
+    pith_buffer_free(&npy);
+    return data;
+}
+
+struct images {
+    float x[2 * N_SAMPLES][PIXELS]; /* the second half is not for calibration */
+    struct pith_data *data;
+};
+
+static struct images *images_of(uint64_t seed)
+{
+    struct images *i = calloc(1, sizeof *i);
+    struct sample_random r = sample_random_of(seed);
+    for (uint32_t n = 0; n < 2 * N_SAMPLES; n++) {
+        float level = sample_gauss(&r);
+        for (uint32_t k = 0; k < PIXELS; k++) /* neighbours are alike, as in pictures */
+            i->x[n][k] = k % SIDE ? 0.7f * i->x[n][k - 1] + 0.5f * sample_gauss(&r) : level;
+    }
+    i->data = data_of(i->x[0], N_SAMPLES, 4, (const uint32_t[]){1, CHANNELS, SIDE, SIDE});
+    return i;
+}
+
+static void free_images(struct images *i)
+{
+    pith_data_free(i->data);
+    free(i);
+}
+
+/* Over samples that calibration did not see. */
+static double judged(struct images *i, struct pith_quantize_opts o)
+{
+    float a[N_SAMPLES][CLASSES], b[N_SAMPLES][CLASSES];
+    struct pith_model *m = network(3);
+    struct pith_error err = {0};
+    o.size_bytes = sizeof o;
+    for (uint32_t n = 0; n < N_SAMPLES; n++) {
+        run_network(m, m, i->x[n], PIXELS, NULL);
+        run_network(m, NULL, i->x[N_SAMPLES + n], PIXELS, a[n]);
+    }
+    if (pith_quantize(m, &o, NULL, NULL, &err))
+        fail_msg("%s", err.text);
+    for (uint32_t n = 0; n < N_SAMPLES; n++)
+        run_network(m, NULL, i->x[N_SAMPLES + n], PIXELS, b[n]);
+    pith_model_free(m);
+    return snr_db(a[0], b[0], N_SAMPLES * CLASSES);
+}
+
+static void each_method_helps(void **state)
+{
+    (void)state;
+    struct images *i = images_of(5);
+    for (uint32_t bits = 3; bits <= 4; bits++) {
+        struct pith_quantize_opts o = {.weight_bits = bits,
+                                       .data = i->data,
+                                       .rounding = PITH_ROUND_NEAREST,
+                                       .keep_biases = true};
+        double nearest = judged(i, o);
+        o.keep_biases = false;
+        double corrected = judged(i, o);
+        o.keep_biases = true;
+        o.rounding = PITH_ROUND_FEEDBACK;
+        double feedback = judged(i, o);
+        o.keep_biases = false;
+        o.rounding = PITH_ROUND_DEFAULT;
+        double both = judged(i, o);
+        if (corrected < nearest + 1 || feedback < nearest + 2 || both < nearest + 3)
+            fail_msg("%u bits: nearest %.1f, corrected %.1f, feedback %.1f, both %.1f dB", bits, nearest,
+                     corrected, feedback, both);
+    }
+    free_images(i);
+}
+
+/* x = (a, b, b): what one 0.4 loses the other makes up for. */
+static void feedback_makes_up_for_what_was_lost(void **state)
+{
+    (void)state;
+    float x[64][3];
+    struct sample_random r = sample_random_of(6);
+    for (uint32_t n = 0; n < 64; n++) {
+        x[n][0] = sample_gauss(&r);
+        x[n][1] = x[n][2] = sample_gauss(&r);
+    }
+    for (int feedback = 0; feedback < 2; feedback++) {
+        struct pith_data *data = data_of(x[0], 64, 2, (const uint32_t[]){1, 3});
+        struct pith_model *m = sample_new();
+        struct pith_error err = {0};
+        uint32_t in = add_value(m, "x", PITH_F32, 2, (const uint32_t[]){1, 3});
+        m->inputs[m->n_inputs++] = in;
+        uint32_t y = add_layer(m, &r, PITH_OP_GEMM, "a", in, 2, (const uint32_t[]){1, 3});
+        m->outputs[m->n_outputs++] = y;
+        assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
+        memcpy(m->values[m->nodes[0].in[1]].constant->data, (const float[]){1, 0.4f, 0.4f},
+               3 * sizeof(float));
+        for (uint32_t n = 0; n < 64; n++)
+            run_network(m, m, x[n], 3, NULL);
+        struct pith_quantize_opts o = {.size_bytes = sizeof o,
+                                       .weight_bits = 2,
+                                       .per_tensor = true,
+                                       .data = data,
+                                       .rounding = feedback ? PITH_ROUND_FEEDBACK : PITH_ROUND_NEAREST};
+        assert_int_equal(pith_quantize(m, &o, NULL, NULL, &err), PITH_OK);
+        const int8_t *q =
+            m->values[first_op(m, PITH_OP_MATMUL_INTEGER)->in[1]].constant->data;
+        assert_int_equal(q[0], 1);
+        assert_int_equal(q[1] + q[2], feedback);
+        pith_model_free(m);
+        pith_data_free(data);
+    }
+}
+
+static uint64_t count_pruned(const struct pith_const *w)
+{
+    uint64_t n = 0;
+    for (uint64_t i = 0; i < w->count; i++) {
+        assert_true(w->mask[i] || ((const int8_t *)w->data)[i] == 0);
+        n += !w->mask[i];
+    }
+    return n;
+}
+
+/* Also where making up for others would move it; and files need not store it. */
+static void pruned_weights_stay_zero(void **state)
+{
+    (void)state;
+    struct images *i = images_of(9);
+    struct pith_model *m = network(3);
+    struct pith_error err = {0};
+    uint64_t n_pruned = 0, n_found = 0;
+    float masked[CLASSES], dense[CLASSES];
+    for (uint32_t k = 0; k < m->n_nodes; k++)
+        if (m->nodes[k].op == PITH_OP_CONV || m->nodes[k].op == PITH_OP_GEMM) {
+            const struct pith_value *w = &m->values[m->nodes[k].in[1]];
+            sample_prune(m, m->nodes[k].in[1], 0.5);
+            n_pruned += w->constant->count / 2;
+        }
+    for (uint32_t n = 0; n < N_SAMPLES; n++)
+        run_network(m, m, i->x[n], PIXELS, NULL);
+    struct pith_quantize_opts o = {.size_bytes = sizeof o, .data = i->data};
+    if (pith_quantize(m, &o, NULL, NULL, &err))
+        fail_msg("%s", err.text);
+    run_network(m, NULL, i->x[N_SAMPLES], PIXELS, masked);
+    for (uint32_t k = 0; k < m->n_nodes; k++)
+        if (m->nodes[k].op == PITH_OP_CONV_INTEGER || m->nodes[k].op == PITH_OP_MATMUL_INTEGER) {
+            struct pith_const *w = m->values[m->nodes[k].in[1]].constant;
+            assert_non_null(w->mask);
+            n_found += count_pruned(w);
+            w->mask = NULL;
+        }
+    assert_int_equal(n_found, n_pruned);
+    run_network(m, NULL, i->x[N_SAMPLES], PIXELS, dense);
+    assert_memory_equal(masked, dense, sizeof dense);
+    pith_model_free(m);
+    free_images(i);
+}
+
+static struct pith_buffer bytes_on(struct images *i, uint32_t cpu_mask)
+{
+    struct pith_model *m = network(3);
+    struct pith_error err = {0};
+    struct pith_opts runtime;
+    struct pith_buffer file = {0};
+    pith_opts_init(&runtime, sizeof runtime);
+    runtime.cpu_mask = cpu_mask;
+    for (uint32_t v = 0; v < m->n_values; v++)
+        if (!m->values[v].constant) {
+            m->values[v].min = -4; /* measured ranges would differ between float kernels */
+            m->values[v].max = 8;
+            m->values[v].n_observed = 1;
+        }
+    struct pith_quantize_opts o = {
+        .size_bytes = sizeof o, .data = i->data, .runtime = &runtime, .keep_biases = true};
+    if (pith_quantize(m, &o, NULL, NULL, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(pith_model_pack(m, NULL, &file, &err), PITH_OK);
+    pith_model_free(m);
+    return file;
+}
+
+static void rounding_is_the_same_on_every_level(void **state)
+{
+    (void)state;
+    struct images *i = images_of(7);
+    struct pith_buffer a = bytes_on(i, 0), b = bytes_on(i, PITH_CPU_REF);
+    assert_int_equal(a.bytes, b.bytes);
+    assert_memory_equal(a.data, b.data, a.bytes);
+    pith_buffer_free(&a);
+    pith_buffer_free(&b);
+    free_images(i);
+}
+
+static bool stop_at_once(void *user, uint64_t done, uint64_t total)
+{
+    (void)user;
+    return done == 0 && total == 0;
+}
+
+static void refused(struct pith_data *data, bool stop, const char *text)
+{
+    struct pith_model *m = network(3);
+    struct pith_error err = {0};
+    static const float x[PIXELS] = {1, 2, 3};
+    run_network(m, m, x, PIXELS, NULL);
+    uint32_t n_nodes = m->n_nodes;
+    struct pith_quantize_opts o = {.size_bytes = sizeof o, .data = data,
+                                   .progress = stop ? stop_at_once : NULL};
+    assert_int_equal(pith_quantize(m, &o, NULL, NULL, &err), PITH_ERR_ARGUMENT);
+    if (!strstr(err.text, text))
+        fail_msg("'%s' is not in '%s'", text, err.text);
+    assert_int_equal(m->n_nodes, n_nodes);
+    pith_model_free(m);
+}
+
+static void says_what_is_wrong(void **state)
+{
+    (void)state;
+    struct images *i = images_of(8);
+    struct pith_data *small = data_of(i->x[0], 2, 2, (const uint32_t[]){1, 9});
+    refused(small, false, "takes 294 f32 values, a sample has 9");
+    refused(i->data, true, "interrupted");
+    pith_data_free(small);
+    free_images(i);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_method_helps),
+        cmocka_unit_test(feedback_makes_up_for_what_was_lost),
+        cmocka_unit_test(pruned_weights_stay_zero),
+        cmocka_unit_test(rounding_is_the_same_on_every_level),
+        cmocka_unit_test(says_what_is_wrong),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
