@@ -14,11 +14,12 @@
 
 #define DAMPING 0.01 /* of the mean of H's diagonal */
 
-enum { FEW_ROWS = 512, BATCH = 64, PER_SLICE = BATCH / PITH_TRAIN_SLICES };
+enum { FEW_ROWS = 512, MOST_PER_SLICE = 8 };
 
 struct feedback {
     struct tape *before, *now;
     struct feed_batch *batch;
+    uint32_t per_slice;
     uint64_t n_batches;
     struct free_numbers *of;
     uint32_t n;
@@ -104,8 +105,8 @@ static uint64_t conv_rows(const struct prim_conv_shape *s, const int64_t *place,
     return places;
 }
 
-/* Rows that a node multiplies a weight of n columns with, in one sample of a slice; 0: not such a
- * node. */
+/* Rows that a node multiplies a weight of n columns with: of a convolution those of one sample, of
+ * a product those of a slice; 0: not such a node. */
 static uint64_t count_rows(const struct grad_node *n, uint32_t op, uint32_t cols)
 {
     if (op == PITH_OP_CONV && n->in[0]->shape.rank >= 3 && n->in[0]->shape.rank <= 5) {
@@ -116,7 +117,7 @@ static uint64_t count_rows(const struct grad_node *n, uint32_t op, uint32_t cols
         (op == PITH_OP_GEMM && !n->attr[ATTR_GEMM_TRANS_A] && n->attr[ATTR_GEMM_TRANS_B]) ||
         (op == PITH_OP_MATMUL && n->attr[ATTR_MATMUL_TRANS_B] && n->in[1]->shape.rank == 2);
     uint64_t elems = shape_elems(&n->in[0]->shape);
-    return product && elems % ((uint64_t)cols * PER_SLICE) == 0 ? elems / cols / PER_SLICE : 0;
+    return product && elems % cols == 0 ? elems / cols : 0;
 }
 
 /* ---- sums ---------------------------------------------------------------------------------------
@@ -164,13 +165,12 @@ static void add_node(struct inputs *in, struct feedback *f, uint32_t op,
 {
     struct prim *p = f->now->prim[0];
     if (op != PITH_OP_CONV) {
-        uint64_t count = count_rows(now, op, in->n) * PER_SLICE;
-        add_product(in, p, count, now->in[0]->data, before->in[0]->data);
+        add_product(in, p, count_rows(now, op, in->n), now->in[0]->data, before->in[0]->data);
         return;
     }
     struct prim_conv_shape s = window_of(now);
     find_places(&s, in->place);
-    for (uint32_t k = 0; k < PER_SLICE; k++)
+    for (uint32_t k = 0; k < f->per_slice; k++)
         for (uint32_t g = 0; g < in->groups; g++) {
             uint64_t count = conv_rows(&s, in->place, now->in[0], k, g, in->x[0]);
             conv_rows(&s, in->place, before->in[0], k, g, in->x[1]);
@@ -254,8 +254,8 @@ static uint32_t bias_of(const struct tape *t, const struct pith_node *node)
     return node->in[2];
 }
 
-/* Rows and groups of a weight; n is 0 where it stands in what is not such a product. *bias: its
- * value, or PITH_VALUE_NONE. */
+/* Rows and groups of a weight; n is 0 where it stands in what is not such a product, or in several
+ * of different groups. *bias: its value, or PITH_VALUE_NONE. */
 static struct inputs inputs_of(const struct tape *t, const struct tape_parameter *p, uint32_t *bias)
 {
     struct inputs in = {.groups = 1};
@@ -268,14 +268,16 @@ static struct inputs inputs_of(const struct tape *t, const struct tape_parameter
         const struct pith_node *node = &t->m->nodes[step->at];
         uint64_t cols = p->count / step->node[0].in[1]->shape.dim[0];
         uint64_t rows = cols <= FEEDBACK_MOST ? count_rows(&step->node[0], op, (uint32_t)cols) : 0;
-        if (rows == 0)
+        uint32_t groups =
+            op == PITH_OP_CONV ? (uint32_t)step->node[0].attr[ATTR_CONV_GROUP] : 1;
+        uint32_t own_bias = bias_of(t, node);
+        if (rows == 0 || (in.n && groups != in.groups))
             return (struct inputs){.groups = 1};
+        *bias = in.n == 0 || *bias == own_bias ? own_bias : PITH_VALUE_NONE;
         in.n = (uint32_t)cols;
-        rows *= op == PITH_OP_CONV ? 1 : PER_SLICE;
+        in.groups = groups;
         rows = rows > FEW_ROWS ? rows : FEW_ROWS;
         in.room = rows > in.room ? rows : in.room;
-        in.groups = op == PITH_OP_CONV ? (uint32_t)step->node[0].attr[ATTR_CONV_GROUP] : 1;
-        *bias = bias_of(t, node);
     }
     return in;
 }
@@ -391,10 +393,13 @@ static struct tape_parameter *parameter(struct tape *t, uint32_t value)
     return at == UINT32_MAX ? NULL : &t->parameter[at];
 }
 
-/* What the optimizer's numbers make, for it and for the tape that follows. */
+/* What the optimizer's numbers make, for it and for the tape that follows; their mean begins
+ * there. */
 static void show(struct feedback *f, struct free_numbers *of)
 {
     struct tape_parameter *p = parameter(f->now, of->p->value);
+    if (of->average)
+        memcpy(of->average, of->value, (size_t)of->n * sizeof *of->value);
     pith_numbers_spread(of, of->value, of->p->data);
     memcpy(p->data, of->p->data, (size_t)p->count * sizeof *p->data);
 }
@@ -470,17 +475,20 @@ enum pith_status pith_feedback_start(const struct pith_model *m, struct pith_dat
                                      struct pith_error *err)
 {
     struct feedback f = {.err = err};
-    const struct tape_opts t = {.batch = BATCH, .threads = opts->threads, .unchecked = true};
+    uint64_t n = pith_data_count(data), wanted = opts->feedback < n ? opts->feedback : n;
+    f.per_slice = (uint32_t)(n / PITH_TRAIN_SLICES);
+    f.per_slice = f.per_slice < MOST_PER_SLICE ? f.per_slice : MOST_PER_SLICE;
+    const uint32_t batch = f.per_slice * PITH_TRAIN_SLICES;
+    const struct tape_opts t = {.batch = batch, .threads = opts->threads, .unchecked = true};
     f.of = pith_optimizer_numbers(o, &f.n);
     enum pith_status status = pith_tape_new(m, &t, &f.before, err);
     if (!status)
         status = pith_tape_new(m, &t, &f.now, err);
     if (!status)
-        status = pith_batch_new(data, PER_SLICE, 0, false, &f.batch, err);
+        status = pith_batch_new(data, f.per_slice, 0, false, &f.batch, err);
     if (!status) {
-        uint64_t n = pith_data_count(data), wanted = opts->feedback < n ? opts->feedback : n;
         pith_batch_in_order(f.batch);
-        f.n_batches = (wanted + BATCH - 1) / BATCH;
+        f.n_batches = (wanted + batch - 1) / batch;
         status = round_layers(&f);
     }
     pith_batch_free(f.batch);

@@ -165,10 +165,12 @@ static void backward_gemm(struct grad_node *n)
         backward_c(n, g, c);
 }
 
+/* A factor belongs to each slice's gradient: behind a sum of some of them, bits would depend on
+ * which are added up here, and so on the number of ranks. */
 static bool joins_gemm(const struct grad_node *n)
 {
     const struct gemm *g = n->state;
-    return g->kernels != NULL;
+    return g->kernels != NULL && g->alpha == 1.0f;
 }
 
 /* Eight rows are one tile of the product. */
@@ -190,8 +192,7 @@ static void joined_gemm(const struct grad_node *n, uint32_t n_own, uint32_t part
                               .row_begin = range_begin(rows, part),
                               .row_end = range_begin(rows, part + 1),
                               .columns = columns,
-                              .depth = g->m,
-                              .alpha = g->alpha};
+                              .depth = g->m};
     uint64_t start = pith_clock_ns(NULL);
     for (uint32_t s = 0; s < n_own; s++) {
         const float *x = n[s].in[0]->data, *dy = n[s].out[0]->grad;

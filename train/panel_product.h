@@ -26,16 +26,15 @@ struct panel_product {
 
 enum { OUTER_MOST_PARTS = 8 };
 
-/* c [row_end - row_begin of all rows, columns] = alpha * the sum over parts of a^T b, along the
- * tree of ranks.h: ((0 + 1) + (2 + 3)) + ... Each a is [depth, rows], each b [depth, columns].
- * parts: 1, 2, 4, 8. */
+/* c [row_end - row_begin of all rows, columns] = the sum over parts of a^T b, along the tree of
+ * ranks.h: ((0 + 1) + (2 + 3)) + ... Each a is [depth, rows], each b [depth, columns]. parts: 1, 2,
+ * 4, 8. */
 struct outer_product {
     const float *a[OUTER_MOST_PARTS], *b[OUTER_MOST_PARTS];
     uint32_t parts;
     float *c;
     int64_t a_row, b_row, c_row;
     int64_t row_begin, row_end, columns, depth;
-    float alpha;
 };
 
 struct panel_kernels {

@@ -195,13 +195,12 @@ INLINE void outer_tile(const int mr, const struct outer_product *p, int64_t row,
                 held[h][i][v] = sum[i][v];
         last = h;
     }
-    const vec alpha = vec_set1(p->alpha);
     float *c = p->c + row * p->c_row + column;
 #pragma GCC unroll 8
     for (int i = 0; i < mr; i++, c += p->c_row)
 #pragma GCC unroll 8
         for (int v = 0; v < NV; v++)
-            store_lanes(c, l, v, vec_mul(alpha, held[last][i][v]));
+            store_lanes(c, l, v, held[last][i][v]);
 }
 
 static void outer(const struct outer_product *p)

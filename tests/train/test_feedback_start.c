@@ -72,7 +72,7 @@ static void test_what_has_no_factor(void **state)
 enum { SAMPLES = 192, CHANNELS = 4, SIDE = 9, ELEMS = CHANNELS * SIDE * SIDE, CLASSES = 5 };
 
 /* Neighbours are alike, and the first channel is far from 0: what makes rounding errors add up. */
-static struct pith_data *pictures(void)
+static struct pith_data *some_pictures(uint32_t n)
 {
     static float x[SAMPLES * ELEMS];
     struct sample_random r = sample_random_of(11);
@@ -87,7 +87,7 @@ static struct pith_data *pictures(void)
     for (int s = 0; s < SAMPLES; s++)
         for (int k = 0; k < SIDE * SIDE; k++)
             x[s * ELEMS + k] += 5;
-    const uint32_t dim[] = {SAMPLES, CHANNELS, SIDE, SIDE};
+    const uint32_t dim[] = {n, CHANNELS, SIDE, SIDE};
     assert_int_equal(pith_npy_write(PITH_F32, 4, dim, x, &npy, &err), PITH_OK);
     struct pith_data_opts o = {.size_bytes = sizeof o,
                                .path = "pictures.npy",
@@ -112,6 +112,11 @@ static uint32_t conv(struct pith_model *m, struct sample_random *r, const char *
     for (int i = 1; i <= 4; i++)
         node->attr[ATTR_CONV_PADS + i] = i == 4 ? 0 : 1;
     return add_node(m, PITH_OP_RELU, "", "", 1, &x)->out[0];
+}
+
+static struct pith_data *pictures(void)
+{
+    return some_pictures(SAMPLES);
 }
 
 /* All kinds of convolutions: with groups, depthwise, dense; then products. */
@@ -155,15 +160,20 @@ static struct pith_train_opts options(uint32_t feedback, const struct pith_model
 }
 
 /* The KL of the network so rounded to the one that it was. */
-static double loss_with(struct pith_model *m, const struct pith_train_opts *o)
+static double loss_of(struct pith_model *m, const struct pith_train_opts *o, uint32_t samples)
 {
     struct pith_train_result result;
     struct pith_error err = {0};
-    struct pith_data *data = pictures();
+    struct pith_data *data = some_pictures(samples);
     if (pith_train(m, data, NULL, o, &result, &err))
         fail_msg("%s", err.text);
     pith_data_free(data);
     return result.loss;
+}
+
+static double loss_with(struct pith_model *m, const struct pith_train_opts *o)
+{
+    return loss_of(m, o, SAMPLES);
 }
 
 static void test_answers_stay_nearer(void **state)
@@ -239,6 +249,78 @@ static void test_threads_give_the_same(void **state)
     pith_model_free(two);
 }
 
+/* The mean of the weights over the run begins at what they are put to. */
+static void test_average_begins_there(void **state)
+{
+    (void)state;
+    struct pith_model *teacher = network(), *last = network(), *mean = network();
+    struct pith_train_opts o = options(SAMPLES, teacher);
+    loss_with(last, &o);
+    o.average = 0.99f;
+    loss_with(mean, &o);
+    const char *difference = sample_difference(last, mean);
+    if (difference)
+        fail_msg("%s", difference);
+    pith_model_free(teacher);
+    pith_model_free(last);
+    pith_model_free(mean);
+}
+
+/* As few as a small batch needs. */
+static void test_few_samples(void **state)
+{
+    (void)state;
+    struct pith_model *teacher = network(), *alone = network(), *together = network();
+    struct pith_train_opts o = options(0, teacher);
+    o.batch = 16;
+    double before = loss_of(alone, &o, 20);
+    o.feedback = 1000;
+    assert_true(loss_of(together, &o, 20) < 0.5 * before);
+    pith_model_free(teacher);
+    pith_model_free(alone);
+    pith_model_free(together);
+}
+
+/* One weight in a convolution of one group and in one of two, which reads twice the channels. */
+static struct pith_model *of_two_groupings(void)
+{
+    struct sample_random r = sample_random_of(8);
+    struct pith_model *m = sample_new();
+    struct pith_error err = {0};
+    uint32_t x = add_value(m, "image", PITH_F32, 4, (const uint32_t[]){1, CHANNELS, SIDE, SIDE});
+    m->inputs[m->n_inputs++] = x;
+    m->batch_open = true;
+    x = conv(m, &r, "wide", x, (const uint32_t[]){8, CHANNELS, 3, 3}, 1, 1);
+    x = conv(m, &r, "grouped", x, (const uint32_t[]){4, 4, 3, 3}, 2, 1);
+    uint32_t shared = m->nodes[m->n_nodes - 2].in[1];
+    x = conv(m, &r, "again", x, (const uint32_t[]){4, 4, 3, 3}, 1, 1);
+    m->nodes[m->n_nodes - 2].in[1] = shared;
+    x = add_node(m, PITH_OP_FLATTEN, "flatten", "flat", 1, &x)->out[0];
+    assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
+    uint32_t flat = m->values[x].dim[1];
+    x = add_layer(m, &r, PITH_OP_GEMM, "fc", x, 2, (const uint32_t[]){CLASSES, flat});
+    m->outputs[m->n_outputs++] = x;
+    assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
+    return m;
+}
+
+static void test_shared_by_groupings(void **state)
+{
+    (void)state;
+    struct pith_model *teacher = of_two_groupings(), *alone = of_two_groupings(),
+                      *together = of_two_groupings();
+    struct pith_train_opts o = options(0, teacher);
+    loss_with(alone, &o);
+    o.feedback = 64;
+    loss_with(together, &o);
+    const struct pith_const *a = weight(alone, "grouped.weight"),
+                            *b = weight(together, "grouped.weight");
+    assert_memory_equal(a->data, b->data, a->count * sizeof(float));
+    pith_model_free(teacher);
+    pith_model_free(alone);
+    pith_model_free(together);
+}
+
 static void test_feedback_needs_levels(void **state)
 {
     (void)state;
@@ -281,7 +363,8 @@ int main(void)
         cmocka_unit_test(test_factor_and_solution),   cmocka_unit_test(test_what_has_no_factor),
         cmocka_unit_test(test_answers_stay_nearer),   cmocka_unit_test(test_masks_and_grids_hold),
         cmocka_unit_test(test_threads_give_the_same), cmocka_unit_test(test_feedback_needs_levels),
-        cmocka_unit_test(test_step_power),
+        cmocka_unit_test(test_step_power),            cmocka_unit_test(test_average_begins_there),
+        cmocka_unit_test(test_few_samples),           cmocka_unit_test(test_shared_by_groupings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -107,9 +107,10 @@ static void *work(void *arg)
 /* Way of the network and options of a run. */
 struct way {
     bool batch_norm, codebook, mask, teacher, shares;
-    float rate;
+    float rate, alpha, average; /* alpha: of the products; 0: 1 */
     double sparsity;
-    uint32_t levels, versions;
+    uint32_t levels, versions, feedback;
+    enum pith_norms norms;
     enum pith_score score;
 };
 
@@ -121,8 +122,18 @@ static const struct way ways[] = {
     {.rate = 0.02f, .batch_norm = true, .sparsity = 0.5, .levels = 7, .shares = true},
     {.rate = 0.02f, .teacher = true, .versions = 2},
     {.rate = 0.02f, .sparsity = 0.5, .score = PITH_SCORE_GATES},
+    {.rate = 0.02f, .alpha = 0.7f, .shares = true},
+    {.rate = 0.02f, .batch_norm = true, .levels = 7, .norms = PITH_NORMS_FOLD},
+    {.rate = 0.02f, .batch_norm = true, .levels = 7, .feedback = 100, .average = 0.9f},
 };
-enum { WAYS = sizeof ways / sizeof *ways };
+enum { WAYS = sizeof ways / sizeof *ways, FOLDS = WAYS - 2 };
+
+static void set_alpha(struct pith_model *m, float alpha)
+{
+    for (uint32_t i = 0; i < m->n_nodes; i++)
+        if (m->nodes[i].op == PITH_OP_GEMM)
+            memcpy(&m->nodes[i].attr[ATTR_GEMM_ALPHA], &alpha, sizeof alpha);
+}
 
 /* In main's thread: cmocka's assertions are not for others. */
 static void open_job(struct job *j, const struct way *w, struct meeting *m, uint32_t rank)
@@ -139,12 +150,17 @@ static void open_job(struct job *j, const struct way *w, struct meeting *m, uint
     j->o.sparsity = w->sparsity;
     j->o.levels = w->levels;
     j->o.score = w->score;
+    j->o.norms = w->norms;
+    j->o.feedback = w->feedback;
+    j->o.average = w->average;
     j->o.prune_every = 5;
     j->o.keep_best = true;
     j->o.ranks = m->count > 1 ? &j->seat.ranks : NULL;
     j->o.threads = 1 + rank % 2;
     j->o.user = j;
     j->m = network_of(3, w->batch_norm);
+    if (w->alpha > 0)
+        set_alpha(j->m, w->alpha);
     if (w->codebook)
         attach_codebook(j->m);
     if (w->mask)
@@ -228,19 +244,18 @@ static void test_same_bytes(void **state)
 }
 
 /* Broken off with two, gone on with four, then alone. */
-static void test_other_count_goes_on(void **state)
+static void goes_on_with_others(size_t way)
 {
-    (void)state;
     static struct job one[1], j[MOST];
     static const uint32_t count[] = {2, 4, 1};
     struct meeting m;
     char folder[] = "/tmp/pith-ranks-XXXXXX", path[64];
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/checkpoint", folder);
-    open_jobs(one, &ways[4], &m, 1);
+    open_jobs(one, &ways[way], &m, 1);
     run_jobs(one, 1);
     for (size_t k = 0; k < 3; k++) {
-        open_jobs(j, &ways[4], &m, count[k]);
+        open_jobs(j, &ways[way], &m, count[k]);
         for (uint32_t i = 0; i < count[k]; i++) {
             j[i].o.checkpoint = folder;
             j[i].o.resume = true;
@@ -253,11 +268,19 @@ static void test_other_count_goes_on(void **state)
         if (k < 2)
             close_jobs(j, count[k]);
     }
-    same_as(one, j, 1, 4);
+    same_as(one, j, 1, way);
     close_jobs(j, 1);
     close_jobs(one, 1);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(rmdir(folder), 0);
+}
+
+static void test_other_count_goes_on(void **state)
+{
+    (void)state;
+    goes_on_with_others(4);
+    goes_on_with_others(FOLDS);
+    goes_on_with_others(FOLDS + 1); /* with feedback */
 }
 
 static void all_refuse(struct job *j, uint32_t n, enum pith_status status, const char *words)
