@@ -30,8 +30,8 @@ static uint16_t f16_of(double d) /* small whole numbers */
 {
     int e;
     double m = frexp(fabs(d), &e);
-    return d == 0 ? 0
-                  : (uint16_t)((d < 0 ? 0x8000 : 0) | ((e + 14) << 10) | ((int)(m * 2048) & 0x3ff));
+    int bits = (d < 0 ? 0x8000 : 0) | ((e + 14) << 10) | ((int)(m * 2048) & 0x3ff);
+    return d == 0 ? 0 : (uint16_t)bits;
 }
 
 static void put(void *data, enum pith_type type, size_t i, double v)
