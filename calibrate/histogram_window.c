@@ -57,8 +57,8 @@ void pith_window_start(struct histogram_window *w, uint64_t *count, float min, f
 /* Bin k becomes bin k >> by, whose place is never behind it. */
 static void coarsen(struct histogram_window *w, int32_t by)
 {
-    if (by > 31)
-        by = 31; /* all that was is then in bins -1 and 0 */
+    if (by > 30)
+        by = 30; /* all that was is then in bins -1 and 0 */
     int32_t low = w->low >> by;
     for (int32_t i = 0; i < BINS; i++) {
         uint64_t n = w->count[i];

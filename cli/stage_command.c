@@ -134,7 +134,7 @@ enum cli_exit cli_run_stage(const struct cli_common *c, const char *path,
     struct pith_stage_report report = {0};
     uint64_t bytes = 0;
     enum cli_exit rc = cli_check_output(c, path);
-    if (!rc && pith_stage_trains(stage))
+    if (!rc && from && pith_stage_trains(stage))
         rc = cli_check_training(from);
     if (!rc)
         rc = cli_load_model(path, NULL, &m);

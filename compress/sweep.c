@@ -94,9 +94,10 @@ enum pith_status pith_sweep_recipe(const struct pith_sweep *s, uint64_t i,
     json_t *params = params_of(s, i), *root = json_deep_copy(s->base), *value;
     const char *path;
     enum pith_status st = params && root ? PITH_OK : pith_error_no_memory(err);
-    if (!st)
-        json_object_foreach(params, path, value) if (!st) st =
-            set_path(root, path, value, s->name, err);
+    json_object_foreach(params, path, value) {
+        if (!st)
+            st = set_path(root, path, value, s->name, err);
+    }
     json_decref(params);
     if (!st)
         return pith_recipe_from_json(root, s->name, recipe, err);

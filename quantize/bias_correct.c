@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* bias_correct.c - with weights w' = q s in the place of w, the mean of an output channel moves by
- * (w' - w) mean(x), and a constant moves it back (Nagel et al., "Data-Free Quantization Through Weight
- * Equalization and Bias Correction", 2019; here with the inputs that the layers before really give).
+ * (w' - w) mean(x), and a constant moves it back (Nagel et al., "Data-Free Quantization Through
+ * Weight Equalization and Bias Correction", 2019; here with the inputs that the layers before
+ * really give).
  *
- * The mean of (w - w') x over a sample needs no sums of the layer: it is w - w' times the mean of all
- * patches. Of these means, one a sample, the mean is what the bias gets, where it is more than twice its
- * standard error: what the samples cannot tell from chance would be learnt by heart.
+ * The mean of (w - w') x over a sample needs no sums of the layer: it is w - w' times the mean of
+ * all patches. Of these means, one a sample, the mean is what the bias gets, where it is more than
+ * twice its standard error: what the samples cannot tell from chance would be learnt by heart.
  *
- * What the layer's inputs lost themselves is deliberately not made up for. Where a range was cut, what is
- * lost lies in few large numbers, and shifting all others by their mean does harm: MobileNet-v2 fell from
- * 24 to 13 dB that way. */
+ * What the layer's inputs lost themselves is deliberately not made up for. Where a range was cut,
+ * what is lost lies in few large numbers, and shifting all others by their mean does harm:
+ * MobileNet-v2 fell from 24 to 13 dB that way. */
 #include "bias_correct.h"
 
 #include <math.h>

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* feedback_round.c - rounding with error feedback (Frantar & Alistarh, "Optimal Brain Compression", 2022;
- * Frantar et al., "GPTQ", 2023).
+/* feedback_round.c - rounding with error feedback (Frantar & Alistarh, "Optimal Brain Compression",
+ * 2022; Frantar et al., "GPTQ", 2023).
  *
- * A row w of weights becomes q * s so that the layer's sums over the samples' patches X change little:
- * e H e^T is to be small, where e = w - q s and H = X^T X. With H = U^T U this is |U e|^2, and going from
- * the last weight to the first, the j-th term,
+ * A row w of weights becomes q * s so that the layer's sums over the samples' patches X change
+ * little: e H e^T is to be small, where e = w - q s and H = X^T X. With H = U^T U this is |U e|^2,
+ * and going from the last weight to the first, the j-th term,
  *
  *     U[j, j] (w_j - q_j s) + sum over i > j of U[j, i] e_i,
  *
- * is least for q_j nearest to (w_j + sum over i > j of U[j, i] e_i / U[j, j]) / s. That is GPTQ's rule in
- * the form of Babai's nearest plane: one factorisation, no inverse. Weights are taken in the order of
- * falling H[k, k], so the ones that matter most are rounded first and made up for by all others.
+ * is least for q_j nearest to (w_j + sum over i > j of U[j, i] e_i / U[j, j]) / s. That is GPTQ's
+ * rule in the form of Babai's nearest plane: one factorisation, no inverse. Weights are taken in
+ * the order of falling H[k, k], so the ones that matter most are rounded first and made up for by
+ * all others.
  *
- * H is summed over patches at evenly spaced positions of all samples, as integers in pieces that 32 bits
- * hold, so it is exact and the same everywhere. DAMPING of its mean diagonal is added to the diagonal,
- * for what the samples do not show.
+ * H is summed over patches at evenly spaced positions of all samples, as integers in pieces that 32
+ * bits hold, so it is exact and the same everywhere. DAMPING of its mean diagonal is added to the
+ * diagonal, for what the samples do not show.
  *
- * A scale a little below largest / most cuts the largest weights but makes all steps finer: of a few, the
- * one with the least error by H's diagonal is taken before rounding. */
+ * A scale a little below largest / most cuts the largest weights but makes all steps finer: of a
+ * few, the one with the least error by H's diagonal is taken before rounding. */
 #include "feedback_round.h"
 
 #include <math.h>
@@ -30,8 +31,8 @@
 #define DAMPING 0.01
 #define PATCHES_PER_WEIGHT 8u /* of a row, where the samples have so many */
 #define LEAST_PATCHES 4096u
-#define PIECE 512u    /* patches: 512 * 255^2 fits 32 bits */
-#define FINEST 0.5    /* of the scale that cuts nothing */
+#define PIECE 512u /* patches: 512 * 255^2 fits 32 bits */
+#define FINEST 0.5 /* of the scale that cuts nothing */
 #define SCALE_STEPS 25u
 #define MOST_COLUMNS 8192u /* two matrices of doubles: 1 GiB */
 
@@ -39,17 +40,19 @@ struct rounding {
     const struct layer_inputs *in;
     struct integer_layer *l;
     struct layer_patches patches;
-    size_t n;          /* weights of a row */
+    size_t n;            /* weights of a row */
     uint64_t per_sample; /* patches taken of each */
-    int16_t *piece;    /* [n, PIECE] */
-    double *h;         /* [n, n] of one group; then permuted, damped, factored */
-    double *u;         /* [n, n] */
-    double *diagonal;  /* [n] of h, damped */
-    size_t *order;     /* [n] weight at each place; the last is rounded first */
-    double *e;         /* [n] of one row, by place */
+    int16_t *piece;      /* [n, PIECE] */
+    double *h;           /* [n, n] of one group; then permuted, damped, factored */
+    double *u;           /* [n, n] */
+    double *diagonal;    /* [n] of h, damped */
+    size_t *order;       /* [n] weight at each place; the last is rounded first */
+    double *e;           /* [n] of one row, by place */
 };
 
-/* ---- H -------------------------------------------------------------------------------------------------- */
+/* ---- H
+ * --------------------------------------------------------------------------------------------------
+ */
 
 static int32_t dot(const int16_t *restrict a, const int16_t *restrict b, size_t n)
 {
@@ -86,7 +89,8 @@ static void sum_h(struct rounding *r, uint64_t group)
         add_piece(r, filled);
 }
 
-/* ---- order and factor ------------------------------------------------------------------------------------ */
+/* ---- order and factor
+ * ------------------------------------------------------------------------------------ */
 
 static void damp(struct rounding *r)
 {
@@ -99,8 +103,8 @@ static void damp(struct rounding *r)
 }
 
 /* Ascending by diagonal, of equal ones the later first (a merge sort by halves). */
-static void merge(const struct rounding *r, size_t *to, const size_t *a, size_t n_a, const size_t *b,
-                  size_t n_b)
+static void merge(const struct rounding *r, size_t *to, const size_t *a, size_t n_a,
+                  const size_t *b, size_t n_b)
 {
     while (n_a || n_b) {
         bool first = n_b == 0 || (n_a && r->diagonal[*a] <= r->diagonal[*b]);
@@ -139,14 +143,15 @@ static void factor(struct rounding *r)
     for (double more = 0;; more = more > 0 ? 10 * more : DAMPING) {
         for (size_t i = 0; i < r->n; i++)
             for (size_t k = i; k < r->n; k++)
-                r->u[i * r->n + k] = h_at(r, r->order[i], r->order[k]) *
-                                     (i == k ? 1 + more : 1);
+                r->u[i * r->n + k] = h_at(r, r->order[i], r->order[k]) * (i == k ? 1 + more : 1);
         if (pith_cholesky(r->u, r->n))
             return;
     }
 }
 
-/* ---- a row ------------------------------------------------------------------------------------------------- */
+/* ---- a row
+ * -------------------------------------------------------------------------------------------------
+ */
 
 static double weight(const struct rounding *r, uint64_t row, size_t k)
 {
@@ -219,7 +224,9 @@ static void round_group(struct rounding *r, uint64_t group)
     }
 }
 
-/* ---- a layer ------------------------------------------------------------------------------------------------ */
+/* ---- a layer
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static bool make_room(struct rounding *r)
 {
@@ -244,14 +251,16 @@ static void free_room(struct rounding *r)
 
 static uint64_t patches_per_sample(const struct rounding *r)
 {
-    uint64_t wanted = PATCHES_PER_WEIGHT * r->n > LEAST_PATCHES ? PATCHES_PER_WEIGHT * r->n : LEAST_PATCHES;
+    uint64_t wanted =
+        PATCHES_PER_WEIGHT * r->n > LEAST_PATCHES ? PATCHES_PER_WEIGHT * r->n : LEAST_PATCHES;
     uint64_t each = (wanted + r->in->n_samples - 1) / r->in->n_samples;
     return each < r->patches.positions ? each : r->patches.positions;
 }
 
 enum pith_status pith_feedback_round(const struct layer_inputs *in, struct integer_layer *l)
 {
-    struct rounding r = {.in = in, .l = l, .patches = pith_layer_patches(in, l), .n = l->shape.cols};
+    struct rounding r = {
+        .in = in, .l = l, .patches = pith_layer_patches(in, l), .n = l->shape.cols};
     if (r.n > MOST_COLUMNS)
         return PITH_OK;
     bool room = make_room(&r);

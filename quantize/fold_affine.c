@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* fold_affine.c - (W x + b) * a + c is a layer again: weights W[o] * a[o], bias b[o] * a[o] + c[o]. So
- * that what exporters write as operators of its own behind a layer costs no rounding between integers.
+/* fold_affine.c - (W x + b) * a + c is a layer again: weights W[o] * a[o], bias b[o] * a[o] + c[o].
+ * So that what exporters write as operators of its own behind a layer costs no rounding between
+ * integers.
  *
  * Weights and biases that change are copies, for others may read them. */
 #include "fold_affine.h"
@@ -27,8 +28,8 @@ struct affine_pair {
     uint64_t rows, cols;
 };
 
-static const struct pith_value *constant_in(const struct pith_model *m, const struct pith_node *node,
-                                            uint32_t i)
+static const struct pith_value *constant_in(const struct pith_model *m,
+                                            const struct pith_node *node, uint32_t i)
 {
     if (i >= node->n_in || node->in[i] == PITH_VALUE_NONE)
         return NULL;
@@ -72,8 +73,8 @@ static bool bias_fits(const struct pith_model *m, const struct pith_node *node, 
     if (node->op == PITH_OP_MATMUL || node->n_in < 3 || node->in[2] == PITH_VALUE_NONE)
         return true;
     const struct pith_value *b = constant_in(m, node, 2);
-    return b && (b->constant->count == 1 ||
-                 (b->constant->count == rows && b->dim[b->rank - 1] == rows));
+    return b &&
+           (b->constant->count == 1 || (b->constant->count == rows && b->dim[b->rank - 1] == rows));
 }
 
 static bool find_pair(const struct affine_fold *f, struct pith_node *op, struct affine_pair *p)
@@ -125,8 +126,8 @@ static uint32_t new_constant(struct pith_model *m, const struct pith_value *like
     struct pith_value *v = &m->values[m->n_values];
     struct pith_const *c = pith_model_alloc(m, 1, sizeof *c);
     *v = like ? *like
-              : (struct pith_value){.type = PITH_F32, .rank = 1, .dim = {(uint32_t)rows},
-                                    .min = 1, .max = 0};
+              : (struct pith_value){
+                    .type = PITH_F32, .rank = 1, .dim = {(uint32_t)rows}, .min = 1, .max = 0};
     v->name = "";
     uint64_t count = like ? like->constant->count : rows;
     *data = pith_model_alloc(m, count, sizeof **data);
@@ -144,7 +145,8 @@ static uint32_t new_constant(struct pith_model *m, const struct pith_value *like
 static bool compute(const struct pith_model *m, const struct affine_pair *p, float *w, float *b)
 {
     const float *old = m->values[p->layer->in[1]].constant->data;
-    const struct pith_value *bias = p->layer->op == PITH_OP_MATMUL ? NULL : constant_in(m, p->layer, 2);
+    const struct pith_value *bias =
+        p->layer->op == PITH_OP_MATMUL ? NULL : constant_in(m, p->layer, 2);
     double alpha = 1, beta = 1;
     if (p->layer->op == PITH_OP_GEMM) {
         alpha = (double)attr_f32(p->layer->attr, ATTR_GEMM_ALPHA);
@@ -153,7 +155,8 @@ static bool compute(const struct pith_model *m, const struct affine_pair *p, flo
     for (uint64_t o = 0; o < p->rows; o++) {
         double a = factor_for(p, o), was = 0;
         if (bias)
-            was = beta * (double)((const float *)bias->constant->data)[bias->constant->count > 1 ? o : 0];
+            was = beta *
+                  (double)((const float *)bias->constant->data)[bias->constant->count > 1 ? o : 0];
         b[o] = (float)(was * a + shift_for(p, o));
         bool finite = isfinite(b[o]);
         for (uint64_t k = o * p->cols; k < (o + 1) * p->cols; k++) {

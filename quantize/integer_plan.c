@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* integer_plan.c - decides, before anything is rewritten, what computes with integers.
  *
- * Layers with constant weights whose input has a grid become integer. Between two of them a value is
- * kept as integers when it comes from a layer and leads to one through operators that may stand
- * between a DequantizeLinear and a QuantizeLinear without harm (`is_carried`): adding, pooling, moving,
- * activations. What comes before the first layer and behind the last one stays float.
+ * Layers with constant weights whose input has a grid become integer. Between two of them a value
+ * is kept as integers when it comes from a layer and leads to one through operators that may stand
+ * between a DequantizeLinear and a QuantizeLinear without harm (`is_carried`): adding, pooling,
+ * moving, activations. What comes before the first layer and behind the last one stays float.
  *
- * Two values are never rounded, for nobody else reads them: a layer's sums before the Relu or Clip that
- * its saturation does, and what an operator in floats gives to an activation. */
+ * Two values are never rounded, for nobody else reads them: a layer's sums before the Relu or Clip
+ * that its saturation does, and what an operator in floats gives to an activation. */
 #include "integer_plan.h"
 
 #include <math.h>
@@ -44,7 +44,8 @@ bool pith_layer_is_depthwise(const struct pith_model *m, const struct pith_node 
            m->values[node->in[1]].dim[1] == 1;
 }
 
-/* ---- roles ------------------------------------------------------------------------------------- */
+/* ---- roles -------------------------------------------------------------------------------------
+ */
 
 static bool is_unary(uint32_t op)
 {
@@ -124,7 +125,8 @@ bool pith_moves_elements(const struct pith_node *node, int32_t zero_point)
 /* The results are numbers of the input, so its grid is theirs. */
 static bool keeps_grid(const struct pith_node *node)
 {
-    return is_move(node->op) || node->op == PITH_OP_MAX_POOL || node->op == PITH_OP_GLOBAL_MAX_POOL ||
+    return is_move(node->op) || node->op == PITH_OP_MAX_POOL ||
+           node->op == PITH_OP_GLOBAL_MAX_POOL ||
            (node->op == PITH_OP_RESIZE && node->attr[ATTR_RESIZE_MODE] == 0);
 }
 
@@ -179,9 +181,9 @@ static const char *obstacle(const struct integer_plan *p, const struct pith_node
 static bool is_kept(const struct integer_plan *p, uint32_t n, bool *used)
 {
     const struct pith_node *node = &p->m->nodes[n];
-    const struct pith_weight_ref ref = {
-        .layer = node->name[0] ? node->name : p->m->values[node->out[0]].name,
-        .tensor = p->m->values[node->in[1]].name};
+    const struct pith_weight_ref ref = {.layer = node->name[0] ? node->name
+                                                               : p->m->values[node->out[0]].name,
+                                        .tensor = p->m->values[node->in[1]].name};
     bool kept = false;
     for (uint32_t i = 0; i < p->opts->n_keep; i++) {
         bool hit = pith_weight_matches(&ref, p->opts->keep[i]);
@@ -236,7 +238,8 @@ static enum pith_status choose_layers(struct integer_plan *p, struct pith_error 
     return st;
 }
 
-/* ---- values ------------------------------------------------------------------------------------- */
+/* ---- values -------------------------------------------------------------------------------------
+ */
 
 static bool computed(const struct integer_plan *p, uint32_t v)
 {
@@ -306,8 +309,8 @@ static uint32_t only_activation(const struct integer_plan *p, uint32_t v)
                : NODE_NONE;
 }
 
-/* A layer's results have channels of their own; integers have scales along axis 1. Of a MatMul of more
- * than 2 axes these are not the same. */
+/* A layer's results have channels of their own; integers have scales along axis 1. Of a MatMul of
+ * more than 2 axes these are not the same. */
 static bool scales_by_axis_1(const struct integer_plan *p, uint32_t layer, uint32_t v)
 {
     return p->m->nodes[layer].op == PITH_OP_CONV || p->m->values[v].rank == 2;
@@ -344,7 +347,8 @@ static void choose_values(struct integer_plan *p)
     }
 }
 
-/* ---- grids that values share --------------------------------------------------------------------- */
+/* ---- grids that values share
+ * --------------------------------------------------------------------- */
 
 static uint32_t end_of(const struct integer_plan *p, uint32_t v)
 {
@@ -435,7 +439,8 @@ static enum pith_status scale_depthwise_inputs(struct integer_plan *p)
     return st;
 }
 
-/* ---- activations that saturation does -------------------------------------------------------------- */
+/* ---- activations that saturation does
+ * -------------------------------------------------------------- */
 
 static bool cuts_alike(const struct pith_grid *g, const struct pith_node *act)
 {
@@ -463,7 +468,8 @@ static void swallow(struct integer_plan *p)
     }
 }
 
-/* -------------------------------------------------------------------------------------------------- */
+/* --------------------------------------------------------------------------------------------------
+ */
 
 static enum pith_status find_grids(struct integer_plan *p)
 {

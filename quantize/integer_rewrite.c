@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* integer_rewrite.c - writes the network of integers, node by node.
  *
- * Every value v of the float network is found again as a float (`real`, under the same number), or as
- * integers (`whole`, a new value) where the plan says so; then everybody reads the integers. An operator
- * in floats gets a DequantizeLinear of its own, which whoever executes the network can take together
- * with it.
+ * Every value v of the float network is found again as a float (`real`, under the same number), or
+ * as integers (`whole`, a new value) where the plan says so; then everybody reads the integers. An
+ * operator in floats gets a DequantizeLinear of its own, which whoever executes the network can
+ * take together with it.
  *
  *     layer          whole x -> product of integers -> Requantize -> whole y
- *                                                   -> DequantizeLinear -> real y   (behind the last)
- *     moving         whole x -> the same operator -> whole y
- *     anything else  whole x -> DequantizeLinear -> the same operator -> QuantizeLinear -> whole y
+ *                                                   -> DequantizeLinear -> real y   (behind the
+ * last) moving         whole x -> the same operator -> whole y anything else  whole x ->
+ * DequantizeLinear -> the same operator -> QuantizeLinear -> whole y
  *
  * A loop or branch gets its floats before it begins. */
 #include "integer_rewrite.h"
@@ -25,7 +25,7 @@
 
 /* Constants of a grid, made when first needed. */
 struct grid_values {
-    uint32_t scale, zero;        /* zero: one number for each scale */
+    uint32_t scale, zero; /* zero: one number for each scale */
     uint32_t scalar_zero;
 };
 
@@ -33,16 +33,17 @@ struct writer {
     const struct integer_plan *p;
     struct integer_network *net;
     struct pith_model *to;
-    uint32_t *whole;            /* [old n_values] number of the integers, or NOT_MADE */
-    uint32_t *lent;             /* [old n_values] floats made before a region, or NOT_MADE */
-    bool *is_real;              /* [old n_values] computed as a float, or an input */
-    struct grid_values *grids;  /* [old n_values] of the value at the end of the sharers */
-    uint32_t origin;            /* the float node being written */
+    uint32_t *whole;           /* [old n_values] number of the integers, or NOT_MADE */
+    uint32_t *lent;            /* [old n_values] floats made before a region, or NOT_MADE */
+    bool *is_real;             /* [old n_values] computed as a float, or an input */
+    struct grid_values *grids; /* [old n_values] of the value at the end of the sharers */
+    uint32_t origin;           /* the float node being written */
     bool out_of_memory;
     struct pith_error *err;
 };
 
-/* ---- values and nodes ---------------------------------------------------------------------------- */
+/* ---- values and nodes
+ * ---------------------------------------------------------------------------- */
 
 static uint32_t add_value(struct writer *w, char *name, enum pith_type type, uint32_t rank,
                           const uint32_t *dim)
@@ -95,7 +96,8 @@ static struct pith_node *add_node(struct writer *w, const char *name, uint32_t o
     return node;
 }
 
-/* ---- grids ----------------------------------------------------------------------------------------- */
+/* ---- grids
+ * ----------------------------------------------------------------------------------------- */
 
 static uint32_t owner_of_grid(const struct integer_plan *p, uint32_t v)
 {
@@ -125,7 +127,8 @@ static const struct grid_values *grid_values(struct writer *w, uint32_t v)
     return c;
 }
 
-/* ---- from one to the other ------------------------------------------------------------------------- */
+/* ---- from one to the other
+ * ------------------------------------------------------------------------- */
 
 /* The integers take over the value's name where the float goes: where no graph input or output is
  * called so. */
@@ -145,8 +148,8 @@ static uint32_t new_whole(struct writer *w, uint32_t v)
 {
     const struct pith_value *old = &w->p->m->values[v];
     bool visible = stays_visible(w, v);
-    uint32_t to = add_value(w, visible ? "" : old->name, pith_plan_grid(w->p, v)->type, old->rank,
-                            old->dim);
+    uint32_t to =
+        add_value(w, visible ? "" : old->name, pith_plan_grid(w->p, v)->type, old->rank, old->dim);
     if (!visible)
         w->to->values[v].name = "";
     w->whole[v] = to;
@@ -157,9 +160,8 @@ static void quantize(struct writer *w, uint32_t v)
 {
     const struct grid_values *g = grid_values(w, v);
     uint32_t to = new_whole(w, v);
-    struct pith_node *node =
-        add_node(w, w->p->m->values[v].name, PITH_OP_QUANTIZE, 3,
-                 (uint32_t[]){v, g->scale, g->zero}, 1, &to);
+    struct pith_node *node = add_node(w, w->p->m->values[v].name, PITH_OP_QUANTIZE, 3,
+                                      (uint32_t[]){v, g->scale, g->zero}, 1, &to);
     if (!node)
         return;
     node->attr[ATTR_QUANTIZE_AXIS] = 1;
@@ -170,9 +172,8 @@ static void quantize(struct writer *w, uint32_t v)
 static void dequantize(struct writer *w, uint32_t v, uint32_t to)
 {
     const struct grid_values *g = grid_values(w, v);
-    struct pith_node *node =
-        add_node(w, w->p->m->values[v].name, PITH_OP_DEQUANTIZE, 3,
-                 (uint32_t[]){w->whole[v], g->scale, g->zero}, 1, &to);
+    struct pith_node *node = add_node(w, w->p->m->values[v].name, PITH_OP_DEQUANTIZE, 3,
+                                      (uint32_t[]){w->whole[v], g->scale, g->zero}, 1, &to);
     if (node)
         node->attr[ATTR_QUANTIZE_AXIS] = 1;
 }
@@ -193,7 +194,8 @@ static uint32_t real_of(struct writer *w, uint32_t v)
     return w->lent[v] != NOT_MADE ? w->lent[v] : lend_real(w, v);
 }
 
-/* ---- layers ---------------------------------------------------------------------------------------- */
+/* ---- layers
+ * ---------------------------------------------------------------------------------------- */
 
 static uint32_t add_bias_of_matmul(struct writer *w, const struct integer_layer *l, uint32_t sums)
 {
@@ -234,7 +236,8 @@ static uint32_t multiply(struct writer *w, const struct integer_layer *l, uint32
     const struct pith_value *weight = &w->p->m->values[node->in[1]];
     bool conv = node->op == PITH_OP_CONV;
     uint32_t n = (uint32_t)l->shape.rows, by_column[2] = {(uint32_t)l->shape.cols, n};
-    uint32_t q = conv ? add_weight(w, l, weight->rank, weight->dim) : add_weight(w, l, 2, by_column);
+    uint32_t q =
+        conv ? add_weight(w, l, weight->rank, weight->dim) : add_weight(w, l, 2, by_column);
     w->to->values[q].name = w->to->values[node->in[1]].name; /* of several layers, the first's */
     w->to->values[node->in[1]].name = "";
     uint32_t acc = add_value(w, "", PITH_I32, y->rank, y->dim);
@@ -290,7 +293,8 @@ static enum pith_status write_layer(struct writer *w, uint32_t i)
     return PITH_OK;
 }
 
-/* ---- other nodes ----------------------------------------------------------------------------------- */
+/* ---- other nodes
+ * ----------------------------------------------------------------------------------- */
 
 static bool same_grid(const struct writer *w, uint32_t a, uint32_t b)
 {
@@ -409,7 +413,8 @@ static void write_outputs(struct writer *w)
     }
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------- */
+/* ---- the whole
+ * ------------------------------------------------------------------------------------- */
 
 static enum pith_status make_room(struct writer *w)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* layer_walk.c - the network cut into short pieces, each run on all samples before the next.
  *
- * A piece ends where the float node behind its nodes changes, and before each product of integers. It
- * is made a model of its own, whose inputs are what it reads of earlier pieces. */
+ * A piece ends where the float node behind its nodes changes, and before each product of integers.
+ * It is made a model of its own, whose inputs are what it reads of earlier pieces. */
 #include "layer_walk.h"
 
 #include <stdlib.h>
@@ -13,9 +13,9 @@
 #include "tensor.h"
 
 struct kept_value {
-    uint8_t *data;   /* owns: [n_samples, bytes]; NULL: not made yet, or read for the last time */
+    uint8_t *data; /* owns: [n_samples, bytes]; NULL: not made yet, or read for the last time */
     uint64_t bytes;
-    uint32_t last;   /* the node that reads it last; n_nodes: an output */
+    uint32_t last; /* the node that reads it last; n_nodes: an output */
 };
 
 struct walk_state {
@@ -42,7 +42,8 @@ static uint64_t value_bytes(const struct pith_value *v)
     return n;
 }
 
-/* ---- making a piece --------------------------------------------------------------------------------- */
+/* ---- making a piece
+ * --------------------------------------------------------------------------------- */
 
 static uint32_t number_in_piece(struct walk_state *s, struct piece *p, uint32_t v)
 {
@@ -117,7 +118,8 @@ static enum pith_status make_piece(struct walk_state *s, struct piece *p)
     return PITH_OK;
 }
 
-/* ---- running it ------------------------------------------------------------------------------------- */
+/* ---- running it
+ * ------------------------------------------------------------------------------------- */
 
 struct piece_plan {
     struct pith_buffer file;
@@ -173,8 +175,8 @@ static enum pith_status keep_outputs(struct walk_state *s, const struct piece *p
     return PITH_OK;
 }
 
-static enum pith_status run_sample(struct walk_state *s, const struct piece *p, struct pith_plan *plan,
-                                   uint64_t n)
+static enum pith_status run_sample(struct walk_state *s, const struct piece *p,
+                                   struct pith_plan *plan, uint64_t n)
 {
     for (uint32_t i = 0; i < p->m.n_inputs; i++) {
         const struct kept_value *k = &s->kept[p->origin[p->m.inputs[i]]];
@@ -185,7 +187,8 @@ static enum pith_status run_sample(struct walk_state *s, const struct piece *p, 
         const struct kept_value *k = &s->kept[p->origin[p->m.outputs[i]]];
         memcpy(k->data + n * k->bytes, pith_plan_output_data(plan, i), (size_t)k->bytes);
     }
-    return st ? pith_error_fill(s->err, st, "cannot quantize: running sample %llu failed (status %d)",
+    return st ? pith_error_fill(s->err, st,
+                                "cannot quantize: running sample %llu failed (status %d)",
                                 (unsigned long long)n, (int)st)
               : PITH_OK;
 }
@@ -236,7 +239,8 @@ static enum pith_status improve(struct walk_state *s, uint32_t layer)
     return s->walk->improve(s->walk->user, &in, s->err);
 }
 
-/* ---- the walk --------------------------------------------------------------------------------------- */
+/* ---- the walk
+ * --------------------------------------------------------------------------------------- */
 
 static bool is_product(const struct walk_state *s, uint32_t node, uint32_t *layer)
 {
@@ -258,7 +262,8 @@ static enum pith_status walk_pieces(struct walk_state *s)
         uint32_t layer;
         if (is_product(s, i, &layer))
             st = improve(s, layer);
-        while (p.last < s->m->n_nodes && origin[p.last] == origin[i] && !is_product(s, p.last, &layer))
+        while (p.last < s->m->n_nodes && origin[p.last] == origin[i] &&
+               !is_product(s, p.last, &layer))
             p.last++;
         if (!st)
             st = run_piece(s, &p);
@@ -277,21 +282,22 @@ static uint32_t count_samples(const struct pith_quantize_opts *opts)
     return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
 }
 
-static enum pith_status check_samples(const struct pith_model *m, const struct pith_quantize_opts *opts,
-                                    struct pith_error *err)
+static enum pith_status check_samples(const struct pith_model *m,
+                                      const struct pith_quantize_opts *opts, struct pith_error *err)
 {
     uint64_t elems = 1;
     if (m->n_inputs != 1)
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                               "cannot quantize: the model has %u inputs, data is for one", m->n_inputs);
+                               "cannot quantize: the model has %u inputs, data is for one",
+                               m->n_inputs);
     const struct pith_value *x = &m->values[m->inputs[0]];
     for (uint32_t i = 0; i < x->rank; i++)
         elems *= x->dim[i];
     if (x->type != PITH_F32 || elems != pith_data_elems(opts->data))
-        return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                               "cannot quantize: input '%.200s' takes %llu f32 values, a sample has %llu",
-                               x->name, (unsigned long long)elems,
-                               (unsigned long long)pith_data_elems(opts->data));
+        return pith_error_fill(
+            err, PITH_ERR_ARGUMENT,
+            "cannot quantize: input '%.200s' takes %llu f32 values, a sample has %llu", x->name,
+            (unsigned long long)elems, (unsigned long long)pith_data_elems(opts->data));
     return PITH_OK;
 }
 
@@ -329,10 +335,8 @@ static enum pith_status start(struct walk_state *s)
 /* What only the outputs of the network need is not computed. */
 enum pith_status pith_walk_layers(const struct layer_walk *walk, struct pith_error *err)
 {
-    struct walk_state s = {.walk = walk,
-                           .m = &walk->net->m,
-                           .n_samples = count_samples(walk->opts),
-                           .err = err};
+    struct walk_state s = {
+        .walk = walk, .m = &walk->net->m, .n_samples = count_samples(walk->opts), .err = err};
     enum pith_status st = check_samples(s.m, walk->opts, err);
     if (!st)
         st = start(&s);

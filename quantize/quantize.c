@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* quantize.c - the stage: folds what can be folded, plans, rewrites, improves, and puts the network of
- * integers into the place of the float one when nothing can fail any more. */
+/* quantize.c - the stage: folds what can be folded, plans, rewrites, improves, and puts the network
+ * of integers into the place of the float one when nothing can fail any more. */
 #include "pith_quantize.h"
 
 #include <math.h>
@@ -46,9 +46,12 @@ static enum pith_status check_network(const struct pith_model *m, struct pith_er
 {
     for (uint32_t i = 0; i < m->n_nodes; i++)
         if (pith_has_weight(m, &m->nodes[i]))
-            return is_calibrated(m) ? PITH_OK
-                                    : bad_option(err, "no ranges of activations: calibrate it first, or give data");
-    return pith_error_fill(err, PITH_ERR_UNSUPPORTED, "cannot quantize: no layer has float weights");
+            return is_calibrated(m)
+                       ? PITH_OK
+                       : bad_option(err,
+                                    "no ranges of activations: calibrate it first, or give data");
+    return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
+                           "cannot quantize: no layer has float weights");
 }
 
 /* The first layer that stayed float tells why, when all did. */
@@ -56,13 +59,15 @@ static enum pith_status check_plan(const struct integer_plan *p, struct pith_err
 {
     for (uint32_t i = 0; i < p->m->n_nodes && p->n_layers == 0; i++)
         if (p->node[i].why)
-            return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
-                                   "cannot quantize: no layer can compute with integers; '%.200s': %s",
-                                   p->m->nodes[i].name, p->node[i].why);
+            return pith_error_fill(
+                err, PITH_ERR_UNSUPPORTED,
+                "cannot quantize: no layer can compute with integers; '%.200s': %s",
+                p->m->nodes[i].name, p->node[i].why);
     return PITH_OK;
 }
 
-/* ---- report ---------------------------------------------------------------------------------------- */
+/* ---- report
+ * ---------------------------------------------------------------------------------------- */
 
 static const struct integer_layer *layer_of(const struct integer_network *net, uint32_t node)
 {
@@ -81,13 +86,13 @@ static void fill_report(const struct integer_plan *p, const struct integer_netwo
         if (!pith_has_weight(p->m, node))
             continue;
         const struct integer_layer *l = layer_of(net, i);
-        struct pith_quantize_layer r = {
-            .layer = node->name[0] ? node->name : p->m->values[node->out[0]].name,
-            .tensor = p->m->values[node->in[1]].name,
-            .why = p->node[i].why,
-            .n_weights = p->m->values[node->in[1]].constant->count,
-            .snr_db = l ? pith_layer_snr_db(l) : HUGE_VAL,
-            .n_corrected = l ? l->n_corrected : 0};
+        struct pith_quantize_layer r = {.layer = node->name[0] ? node->name
+                                                               : p->m->values[node->out[0]].name,
+                                        .tensor = p->m->values[node->in[1]].name,
+                                        .why = p->node[i].why,
+                                        .n_weights = p->m->values[node->in[1]].constant->count,
+                                        .snr_db = l ? pith_layer_snr_db(l) : HUGE_VAL,
+                                        .n_corrected = l ? l->n_corrected : 0};
         if (layers)
             layers[n] = r;
         n++;
@@ -96,14 +101,16 @@ static void fill_report(const struct integer_plan *p, const struct integer_netwo
         *n_layers = n;
 }
 
-/* ---- layer by layer --------------------------------------------------------------------------------- */
+/* ---- layer by layer
+ * --------------------------------------------------------------------------------- */
 
 struct improver {
     const struct pith_quantize_opts *opts;
     struct integer_network *net;
 };
 
-static enum pith_status improve_layer(void *user, const struct layer_inputs *in, struct pith_error *err)
+static enum pith_status improve_layer(void *user, const struct layer_inputs *in,
+                                      struct pith_error *err)
 {
     struct improver *i = user;
     struct integer_layer *l = &i->net->layers[in->layer];
@@ -125,7 +132,8 @@ static enum pith_status improve(const struct pith_quantize_opts *opts, struct in
     return pith_walk_layers(&walk, err);
 }
 
-/* ---- the stage ------------------------------------------------------------------------------------- */
+/* ---- the stage
+ * ------------------------------------------------------------------------------------- */
 
 /* What was observed has served its purpose; only extremes stay. */
 static void commit(struct pith_model *m, const struct integer_network *net)

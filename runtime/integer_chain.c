@@ -133,7 +133,8 @@ static void make_table(const struct op_args *args, const struct op_env *env, uin
         memcpy(real, result, sizeof real);
     }
     for (uint32_t q = 0; q < 256 && args->inner->op == PITH_OP_MAX_POOL; q++)
-        real[q] = real[q] >= 0.0f || real[q] < 0.0f ? real[q] : f32_from_bits(0xff800000u);
+        if (real[q] != real[q]) /* no number, which MaxPool passes over */
+            real[q] = f32_from_bits(0xff800000u);
     rows->quantize(&to, real, t->to, 256);
     for (uint32_t q = 0; q < 256; q++)
         t->is_identity = t->is_identity && t->to[q] == q;
