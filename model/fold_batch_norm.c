@@ -337,22 +337,22 @@ static enum pith_status fold_pair(struct folder *f, struct pair *p, bool *folded
     return status;
 }
 
-static void count_uses(struct folder *f)
+void pith_model_count_uses(const struct pith_model *m, uint64_t room, uint32_t *uses,
+                           uint32_t *producer)
 {
-    const struct pith_model *m = f->m;
-    for (uint32_t i = 0; i < f->room; i++) {
-        f->uses[i] = 0;
-        f->producer[i] = UINT32_MAX;
+    for (uint64_t i = 0; i < room; i++) {
+        uses[i] = 0;
+        producer[i] = UINT32_MAX;
     }
     for (uint32_t i = 0; i < m->n_nodes; i++) {
         for (uint32_t k = 0; k < m->nodes[i].n_in; k++)
             if (m->nodes[i].in[k] != PITH_VALUE_NONE)
-                f->uses[m->nodes[i].in[k]]++;
+                uses[m->nodes[i].in[k]]++;
         for (uint32_t k = 0; k < m->nodes[i].n_out; k++)
-            f->producer[m->nodes[i].out[k]] = i;
+            producer[m->nodes[i].out[k]] = i;
     }
     for (uint32_t i = 0; i < m->n_outputs; i++)
-        f->uses[m->outputs[i]]++;
+        uses[m->outputs[i]]++;
 }
 
 /* Room for the clones: at most one weight and one bias a pair. */
@@ -372,7 +372,7 @@ static enum pith_status prepare(struct folder *f)
     if (m->n_values)
         memcpy(values, m->values, m->n_values * sizeof *values);
     m->values = values;
-    count_uses(f);
+    pith_model_count_uses(m, f->room, f->uses, f->producer);
     return PITH_OK;
 }
 
@@ -400,7 +400,7 @@ static void compact(struct folder *f)
         if (!f->dropped[i])
             m->nodes[kept++] = m->nodes[i];
     m->n_nodes = kept;
-    count_uses(f);
+    pith_model_count_uses(m, f->room, f->uses, f->producer);
     for (uint32_t i = 0; i < m->n_inputs; i++)
         f->uses[m->inputs[i]]++;
     uint32_t *number = f->producer, n = 0; /* overwritten in order: number[i] after its last use */

@@ -225,17 +225,7 @@ static enum pith_status prepare(struct affine_fold *f)
     if (m->n_values)
         memcpy(values, m->values, m->n_values * sizeof *values);
     m->values = values;
-    for (uint64_t i = 0; i < room; i++)
-        f->producer[i] = UINT32_MAX;
-    for (uint32_t i = 0; i < m->n_nodes; i++) {
-        for (uint32_t k = 0; k < m->nodes[i].n_in; k++)
-            if (m->nodes[i].in[k] != PITH_VALUE_NONE)
-                f->uses[m->nodes[i].in[k]]++;
-        for (uint32_t k = 0; k < m->nodes[i].n_out; k++)
-            f->producer[m->nodes[i].out[k]] = i;
-    }
-    for (uint32_t i = 0; i < m->n_outputs; i++)
-        f->uses[m->outputs[i]]++;
+    pith_model_count_uses(m, room, f->uses, f->producer);
     return PITH_OK;
 }
 

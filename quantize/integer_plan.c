@@ -64,36 +64,6 @@ static bool is_unary(uint32_t op)
     }
 }
 
-static bool is_carried(uint32_t op)
-{
-    switch (op) {
-    case PITH_OP_ADD:
-    case PITH_OP_SUB:
-    case PITH_OP_MUL:
-    case PITH_OP_PRELU:
-    case PITH_OP_MAX_POOL:
-    case PITH_OP_AVERAGE_POOL:
-    case PITH_OP_GLOBAL_MAX_POOL:
-    case PITH_OP_GLOBAL_AVERAGE_POOL:
-    case PITH_OP_REDUCE_MEAN:
-    case PITH_OP_CONCAT:
-    case PITH_OP_SPLIT:
-    case PITH_OP_SLICE:
-    case PITH_OP_SQUEEZE:
-    case PITH_OP_UNSQUEEZE:
-    case PITH_OP_RESHAPE:
-    case PITH_OP_FLATTEN:
-    case PITH_OP_TRANSPOSE:
-    case PITH_OP_IDENTITY:
-    case PITH_OP_PAD:
-    case PITH_OP_RESIZE:
-    case PITH_OP_DEPTH_SPACE:
-        return true;
-    default:
-        return is_unary(op);
-    }
-}
-
 static bool is_move(uint32_t op)
 {
     switch (op) {
@@ -111,6 +81,25 @@ static bool is_move(uint32_t op)
         return true;
     default:
         return false;
+    }
+}
+
+static bool is_carried(uint32_t op)
+{
+    switch (op) {
+    case PITH_OP_ADD:
+    case PITH_OP_SUB:
+    case PITH_OP_MUL:
+    case PITH_OP_PRELU:
+    case PITH_OP_MAX_POOL:
+    case PITH_OP_AVERAGE_POOL:
+    case PITH_OP_GLOBAL_MAX_POOL:
+    case PITH_OP_GLOBAL_AVERAGE_POOL:
+    case PITH_OP_REDUCE_MEAN:
+    case PITH_OP_RESIZE:
+        return true;
+    default:
+        return is_unary(op) || is_move(op);
     }
 }
 
