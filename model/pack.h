@@ -33,10 +33,10 @@ enum pith_status pith_pack_container(const struct pack_file *f, struct pith_buff
 /* One constant on its way into the file. */
 struct pack_const {
     const struct pith_value *value;
-    const struct pith_const *content; /* what is written of it: the value's, or unmasked */
+    const struct pith_const *content; /* what is written of it: the value's, or made for the file */
     struct weight w;
     struct byte_out codebook, support, index; /* what w's streams point to, when made here */
-    struct byte_out unmasked;
+    struct byte_out made;
 };
 
 /* Streams and tables of all constants. tables: one run of bytes each, n of them. */
@@ -46,6 +46,8 @@ struct pack_tables {
 };
 enum pith_status pith_pack_weights(struct pack_const *consts, uint32_t n, struct pack_tables *tables,
                                    struct pith_error *err);
+/* A codebook of its own for c, of value and nnz, where that makes integers smaller. */
+enum pith_status pith_pack_integers(struct pack_const *c, struct pith_error *err);
 /* c, number `at` of the constants, as an adaptive stream if that takes less than other_bytes; else it
  * stays as it is. Those before it are done. */
 enum pith_status pith_pack_adaptive(struct pack_const *c, uint32_t at, uint64_t other_bytes,

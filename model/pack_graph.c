@@ -85,13 +85,13 @@ static void write_head(struct graph_pack *p, const struct weight *w)
     bool same = coded && w->n_centroids == p->prev_centroids[w->shape.rank >= 2];
     uint32_t code = pith_shape_code(&w->shape, p->prev);
     enum short_kind kind = pith_weight_short_kind(w, code, rows_two_before(p, w));
-    if (kind != SHORT_KINDS) {
-        write_short_head(p, w, kind, same);
-        return;
-    }
     if (w->type != PITH_F32) {
         pith_out_u8(p->out, CODING_TYPE << 3);
         pith_out_u8(p->out, w->type);
+    }
+    if (kind != SHORT_KINDS) {
+        write_short_head(p, w, kind, same);
+        return;
     }
     bool adaptive = w->code == CODE_ADAPTIVE;
     bool vector = pith_weight_is_adaptive_vector(w, code);

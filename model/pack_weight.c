@@ -56,7 +56,8 @@ static enum pith_status check_codebook(const struct pack_const *c, struct pith_e
 {
     const struct pith_const *k = const_of(c);
     const struct pith_codebook *b = k->codebook;
-    if (c->value->type != PITH_F32 || b->n_centroids == 0 || b->n_centroids > MAX_CENTROIDS ||
+    bool given = k == c->value->constant; /* not by pith_pack_integers */
+    if ((given && c->value->type != PITH_F32) || b->n_centroids == 0 || b->n_centroids > MAX_CENTROIDS ||
         b->group_elems == 0 || k->count % b->group_elems != 0 ||
         b->n_groups != k->count / b->group_elems)
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
@@ -95,7 +96,7 @@ static enum pith_status leave_mask_out(struct pack_const *c, struct pith_error *
     uint32_t zero = zero_of(k->codebook);
     if (zero == k->codebook->n_centroids)
         return PITH_OK;
-    made = (void *)pith_out_room(&c->unmasked, sizeof *made + (size_t)k->count);
+    made = (void *)pith_out_room(&c->made, sizeof *made + (size_t)k->count);
     if (!made)
         return pith_error_no_memory(err);
     made->content = *k;
@@ -137,6 +138,9 @@ static enum pith_status describe(struct pack_const *c, struct pith_error *err)
         for (uint64_t i = 0; i < w->count; i++)
             w->nnz += k->mask[i] != 0;
     }
+    if ((st = pith_pack_integers(c, err)))
+        return st;
+    k = c->content;
     if (!k->codebook)
         return PITH_OK;
     w->grid = GRID_CODEBOOK;
@@ -542,8 +546,7 @@ static enum pith_status pack_adaptive(struct pack_const *consts, uint32_t n, str
     for (uint32_t i = 0; i < n && !st; i++) {
         struct pack_const *c = &consts[i];
         uint64_t support = 0, index = 0;
-        if (const_of(c)->code != PITH_CODE_ADAPTIVE || c->w.type != PITH_F32 || c->w.nnz == 0 ||
-            c->w.count > UINT32_MAX)
+        if (const_of(c)->code != PITH_CODE_ADAPTIVE || c->w.nnz == 0 || c->w.count > UINT32_MAX)
             continue;
         st = other_support_bytes(c, &support, err);
         if (!st)
@@ -584,7 +587,7 @@ void pith_pack_weights_clear(struct pack_const *consts, uint32_t n, struct pack_
         pith_out_clear(&consts[i].codebook);
         pith_out_clear(&consts[i].support);
         pith_out_clear(&consts[i].index);
-        pith_out_clear(&consts[i].unmasked);
+        pith_out_clear(&consts[i].made);
     }
     for (uint32_t i = 0; i < tables->n; i++)
         pith_out_clear(&tables->table[i]);

@@ -222,15 +222,16 @@ static enum pith_status decode_weight(struct unpacking *u, const struct decoding
         return no_memory(u);
     if (w->support != SUPPORT_DENSE)
         st = decode_mask(u, d);
-    if (!st && w->grid == GRID_CODEBOOK)
+    bool codebook = w->grid == GRID_CODEBOOK && w->type == PITH_F32; /* pack finds that of integers */
+    if (!st && codebook)
         st = decode_codebook(u, d);
     if (st)
         return st;
     d->k->code = w->code == CODE_ADAPTIVE ? PITH_CODE_ADAPTIVE
                  : w->support == SUPPORT_GAPS || w->code == CODE_HUFFMAN ? PITH_CODE_HUFFMAN
                                                                       : PITH_CODE_PLAIN;
-    return w->grid == GRID_CODEBOOK ? pith_weight_expand_f32(w, d->k->data, d->scratch)
-                                    : pith_weight_expand_plain(w, d->k->data, d->scratch);
+    return codebook ? pith_weight_expand_f32(w, d->k->data, d->scratch)
+                    : pith_weight_expand_plain(w, d->k->data, d->scratch);
 }
 
 static enum pith_status make_weight(struct unpacking *u, uint32_t i)

@@ -33,7 +33,8 @@ static inline uint32_t code_bit(struct adaptive *a, uint32_t p, uint32_t bit)
 
 bool pith_adaptive_allows(const struct weight *w)
 {
-    return w->type == PITH_F32 && w->count <= ADAPTIVE_MAX && w->nnz > 0;
+    bool has_type = w->type == PITH_F32 || (w->type == PITH_I8 && w->grid == GRID_CODEBOOK);
+    return has_type && w->count <= ADAPTIVE_MAX && w->nnz > 0;
 }
 
 bool pith_adaptive_tells_rows(const struct weight *w)

@@ -319,7 +319,8 @@ void pith_plan_alias(const struct graph *g, const struct tview *value, struct no
                      struct value_plan *vp, bool share)
 {
     for (uint32_t n = 0; share && n < g->n_nodes; n++) {
-        if (node[n].action == NODE_RUN && node[n].chain == CHAIN_WHOLE)
+        bool whole = node[n].action == NODE_RUN && node[n].chain == CHAIN_WHOLE;
+        if (whole && g->nodes[n].info->op == PITH_OP_CONCAT)
             alias_pixels(g, &g->nodes[n], value, node, vp);
         if (node[n].action != NODE_RUN || node[n].chain != CHAIN_NONE)
             continue;

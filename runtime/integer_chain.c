@@ -6,7 +6,9 @@
  *     Concat              copies, through a table where scales differ
  *     MaxPool             the largest byte, then a table: scaling keeps the order or turns it
  *                         round; NaN, which the maximum skips, is the -inf that it starts from
- *     GlobalAveragePool   the same sum in the same order (byte_rows.mean)
+ *     GlobalAveragePool,  the same sum in the same order (byte_rows.mean)
+ *     AveragePool of it all
+ *     Slice, Pad          themselves, on bytes and on axes in the order of memory; and a table
  *
  * All work on channels-last tensors and on row-major ones; pools are made for the former. */
 #include "integer_chain.h"
@@ -16,6 +18,7 @@
 
 #define PIECE 4096u
 #define MAX_TAPS 256u
+#define MOVE_SLOTS 40u /* attributes of Slice and of Pad */
 
 struct chain_table {
     uint8_t to[256];
@@ -83,6 +86,21 @@ static bool is_plain_pool(const int32_t *attr, const struct shape *x)
     return taps <= MAX_TAPS;
 }
 
+/* The one window is all there is: op_pool.c adds then as GlobalAveragePool does. */
+static bool is_whole_pool(const int32_t *attr, const struct shape *x, const struct shape *y)
+{
+    uint32_t axes = x->rank - 2;
+    if (x->rank < 3 || x->rank > 4)
+        return false;
+    for (uint32_t i = 0; i < axes; i++)
+        if (attr_item(attr, ATTR_POOL_KERNEL, i, 1) != (int32_t)x->dim[2 + i] ||
+            attr_item(attr, ATTR_POOL_DILATIONS, i, 1) != 1 || y->dim[2 + i] != 1 ||
+            attr_item(attr, ATTR_POOL_PADS, i, 0) != 0 ||
+            attr_item(attr, ATTR_POOL_PADS, axes + i, 0) != 0)
+            return false;
+    return true;
+}
+
 bool pith_integer_chain_knows(const struct op_info *inner, const int32_t *attr,
                               const struct shape *x, const struct shape *y)
 {
@@ -92,9 +110,13 @@ bool pith_integer_chain_knows(const struct op_info *inner, const int32_t *attr,
         return pith_shape_equal(x, y);
     case PITH_OP_CONCAT:
     case PITH_OP_GLOBAL_AVERAGE_POOL:
+    case PITH_OP_SLICE:
+    case PITH_OP_PAD:
         return true;
     case PITH_OP_MAX_POOL:
         return is_plain_pool(attr, x);
+    case PITH_OP_AVERAGE_POOL:
+        return is_whole_pool(attr, x, y);
     default:
         return is_elementwise(inner->op) && !inner->need;
     }
@@ -102,10 +124,16 @@ bool pith_integer_chain_knows(const struct op_info *inner, const int32_t *attr,
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
+static bool is_move(enum pith_op op)
+{
+    return op == PITH_OP_SLICE || op == PITH_OP_PAD;
+}
+
 static uint32_t tables(const struct op_args *args)
 {
     enum pith_op op = args->inner->op;
-    return op == PITH_OP_CONCAT || op == PITH_OP_MAX_POOL || is_elementwise(op) ? inputs(args) : 0;
+    bool some = op == PITH_OP_CONCAT || op == PITH_OP_MAX_POOL || is_move(op) || is_elementwise(op);
+    return some ? inputs(args) : 0;
 }
 
 static void make_table(const struct op_args *args, const struct op_env *env, uint32_t i,
@@ -146,6 +174,8 @@ static enum pith_status need_chain(const struct op_args *args, const struct op_e
     (void)env;
     *need = (struct op_need){.kernel = "bytes",
                              .prep_bytes = tables(args) * sizeof(struct chain_table)};
+    if (args->inner->op == PITH_OP_PAD) /* what passed through the table */
+        need->scratch_bytes = shape_elems(&args->in[0]->shape);
     return PITH_OK;
 }
 
@@ -280,7 +310,7 @@ static void run_pool(struct chain_job *j, const struct op_env *env)
 {
     const struct op_args *args = j->args;
     const struct shape *x = &args->in[0]->shape, *y = &args->out[0]->shape;
-    bool rows = x->rank == 4, global = args->inner->op == PITH_OP_GLOBAL_AVERAGE_POOL;
+    bool rows = x->rank == 4, global = args->inner->op != PITH_OP_MAX_POOL;
     j->from = grid_in(args, 0);
     j->to = grid_out(args);
     j->c = x->dim[1];
@@ -304,6 +334,64 @@ static void run_pool(struct chain_job *j, const struct op_env *env)
     pith_op_range(env, items * j->oh, j->ow * width, pool_range, j);
 }
 
+/* Slices and pads: the place in memory of an axis, and what the operator is told. */
+static uint32_t axis_in_memory(const struct op_args *args, uint32_t axis)
+{
+    uint32_t rank = args->in[0]->shape.rank;
+    return !args->x_last || axis == 0 ? axis : axis == 1 ? rank - 1 : axis - 1;
+}
+
+static struct tview view_in_memory(const struct op_args *args, const struct tview *t)
+{
+    struct tview view = *t;
+    for (uint32_t i = 0; i < t->shape.rank; i++)
+        view.shape.dim[axis_in_memory(args, i)] = t->shape.dim[i];
+    return view;
+}
+
+static void attr_in_memory(const struct op_args *args, uint8_t border, int32_t attr[MOVE_SLOTS])
+{
+    memcpy(attr, args->attr, args->inner->n_slots * sizeof *attr);
+    if (args->inner->op == PITH_OP_SLICE) {
+        for (uint32_t i = 1; i <= attr_count(attr, ATTR_SLICE_AXES); i++)
+            attr[ATTR_SLICE_AXES + i] =
+                (int32_t)axis_in_memory(args, (uint32_t)attr[ATTR_SLICE_AXES + i]);
+        return;
+    }
+    attr[ATTR_PAD_VALUE] = border;
+    for (uint32_t i = 0; i < args->in[0]->shape.rank; i++) {
+        uint32_t at = 1 + axis_in_memory(args, i);
+        attr[ATTR_PAD_BEGIN + at] = args->attr[ATTR_PAD_BEGIN + 1 + i];
+        attr[ATTR_PAD_END + at] = args->attr[ATTR_PAD_END + 1 + i];
+    }
+}
+
+static void run_move(const struct chain_job *j, const struct op_env *env)
+{
+    const struct op_args *args = j->args;
+    struct tview x = view_in_memory(args, args->in[0]), y = view_in_memory(args, args->out[0]);
+    const struct tview *in[1] = {&x};
+    struct tview *out[1] = {&y};
+    int32_t attr[MOVE_SLOTS];
+    uint8_t border = 0;
+    bool pads = args->inner->op == PITH_OP_PAD;
+    if (pads && args->in[1]) { /* its value is a real number */
+        struct byte_grid to = grid_out(args);
+        float value = attr_f32(args->attr, ATTR_PAD_VALUE);
+        j->rows->quantize(&to, &value, &border, 1);
+    }
+    if (pads && !j->table->is_identity) {
+        look_up(j, j->table, x.data, env->scratch, shape_elems(&x.shape));
+        x.data = env->scratch;
+    }
+    attr_in_memory(args, border, attr);
+    struct op_args inner = {
+        .info = args->inner, .attr = attr, .n_in = 1, .n_out = 1, .in = in, .out = out};
+    args->inner->run(&inner, env);
+    if (!pads)
+        look_up(j, j->table, y.data, y.data, j->n);
+}
+
 static void run_chain(const struct op_args *args, const struct op_env *env)
 {
     struct chain_job job = {.args = args,
@@ -315,8 +403,13 @@ static void run_chain(const struct op_args *args, const struct op_env *env)
         run_concat(&job, env);
         return;
     case PITH_OP_MAX_POOL:
+    case PITH_OP_AVERAGE_POOL:
     case PITH_OP_GLOBAL_AVERAGE_POOL:
         run_pool(&job, env);
+        return;
+    case PITH_OP_SLICE:
+    case PITH_OP_PAD:
+        run_move(&job, env);
         return;
     case PITH_OP_ADD:
     case PITH_OP_MUL:

@@ -6,7 +6,7 @@
  * rows under a band are copied first - put into channels-last order, padded with the zero point,
  * shifted to u8, widened - so borders cost the kernels nothing:
  *
- *     prep    = sums of weights [rounded outputs] | packed weights, group by group
+ *     prep    = sums of weights [rounded outputs] | table | packed weights, group by group
  *     scratch = offsets, factors [rounded outputs] | segments
  *               | a chunk: band [in_rows, width, channels] | pixel pointers | a tile of y | ...
  *
@@ -22,10 +22,13 @@
 #define BAND_BYTES 65536u /* of a copy, where one row is less */
 #define FEW_MACS 262144u  /* less is not worth waking a thread */
 #define LIMIT (UINT64_C(1) << 31)
+#define FEW_PIXELS 2u       /* of a product that waits for weights to come from memory */
+#define MANY_WEIGHTS 65536u /* fewer stay in the cache */
+#define TABLE 64u           /* bytes of the table of weights' values */
 
 /* What follows from the geometry and the level. */
 struct layout {
-    bool depthwise, in_place;
+    bool depthwise, in_place, halved; /* halved: two weights a byte */
     uint32_t cg, og, segments, run, steps; /* run: elements of a segment */
     uint32_t rounded; /* outputs of a group, or all channels, in whole panels */
     uint32_t rows, bands, parts, chunks;
@@ -68,7 +71,12 @@ static void set_product(struct layout *l, const struct integer_conv *c,
     l->run = joined ? c->kw * l->cg : l->cg;
     l->steps = (l->run + k->k_step - 1) / k->k_step;
     l->rounded = (l->og + k->nr - 1) / k->nr * k->nr;
+    l->halved = c->few_weights && k->gemm_i4 && l->segments == 1 && c->groups == 1 &&
+                (uint64_t)c->oh * c->ow <= FEW_PIXELS &&
+                (uint64_t)l->run * l->og >= MANY_WEIGHTS;
     l->panel_bytes = (uint64_t)l->segments * l->steps * k->k_step * k->nr * element;
+    if (l->halved)
+        l->panel_bytes = (l->steps + (uint64_t)1) / 2 * k->k_step * k->nr;
     l->group_bytes = l->panel_bytes * (l->rounded / k->nr);
 }
 
@@ -109,7 +117,7 @@ static void set_memory(struct layout *l, const struct integer_conv *c)
     l->chunks = macs * c->n * groups > FEW_MACS ? least(units, CHUNKS) : 1;
     l->tile_bytes =
         c->y_step ? 0 : TILE * (l->depthwise ? aligned(c->channels) : (uint64_t)PART * 4);
-    l->packed_at = aligned(outputs * sizeof(int32_t));
+    l->packed_at = aligned(outputs * sizeof(int32_t)) + (l->halved ? TABLE : 0);
     l->prep_bytes = l->packed_at + groups * l->group_bytes;
     l->segment_at = 2 * aligned(outputs * sizeof(int32_t));
     l->chunks_at = aligned(l->segment_at + l->segments * sizeof(uint32_t));
@@ -178,6 +186,40 @@ static int32_t weight_at(const struct layout *l, const struct integer_weights *w
     return weights->w[o * weights->output + e % l->cg * weights->channel + tap];
 }
 
+/* The number of w in the table, which begins with 0; n: those that are there. */
+static uint8_t number_of(int8_t *table, uint32_t *n, int8_t w)
+{
+    uint32_t i = 0;
+    while (i < *n && table[i] != w)
+        i++;
+    if (i == *n)
+        table[(*n)++] = w; /* 15 others at most: few_weights */
+    return (uint8_t)i;
+}
+
+/* Weight i of a panel whose steps take `step` bytes. */
+static void put_half(uint8_t *panel, uint64_t i, uint64_t step, uint8_t number)
+{
+    uint8_t *at = &panel[i / step / 2 * step + i % step];
+    *at |= (uint8_t)(i / step % 2 ? number << 4 : number);
+}
+
+static void pack_halved(const struct layout *l, const struct integer_kernels *k,
+                        const struct integer_weights *weights, uint32_t *sum, uint8_t *packed)
+{
+    int8_t *table = (int8_t *)packed - TABLE;
+    uint32_t known = 1;
+    memset(table, 0, TABLE + l->group_bytes);
+    for (uint32_t o = 0; o < l->og; o++)
+        for (uint32_t e = 0; e < l->run; e++) {
+            int32_t w = weight_at(l, weights, o, 0, e);
+            uint64_t i = ((uint64_t)(e / k->k_step) * k->nr + o % k->nr) * k->k_step + e % k->k_step;
+            put_half(packed + o / k->nr * l->panel_bytes, i, (uint64_t)k->nr * k->k_step,
+                     number_of(table, &known, (int8_t)w));
+            sum[o] += (uint32_t)w;
+        }
+}
+
 /* first: its first output */
 static void pack_group(const struct layout *l, const struct integer_kernels *k,
                        const struct integer_weights *weights, uint32_t first, uint32_t *sum,
@@ -209,6 +251,10 @@ void pith_integer_conv_pack(const struct integer_conv *c, const struct op_env *e
         pack_depthwise(c, &l, k, weights, sum, packed);
         return;
     }
+    if (l.halved) {
+        pack_halved(&l, k, weights, sum, packed);
+        return;
+    }
     for (uint32_t g = 0; g < c->groups; g++)
         pack_group(&l, k, weights, g * l.og, sum + (size_t)g * l.rounded,
                    packed + g * l.group_bytes);
@@ -230,28 +276,27 @@ struct conv_run {
     uint8_t *chunks;
 };
 
-/* Of place i of the rounded outputs: the output, at least c->outputs: none. */
-static uint32_t output_at(const struct conv_run *r, uint32_t i)
-{
-    const struct layout *l = &r->l;
-    uint32_t block = r->k->block;
-    if (l->depthwise)
-        return depthwise_begin(block, r->c->channels, i / block) +
-               depthwise_channel(block, i % block);
-    return i % l->rounded < l->og ? i / l->rounded * l->og + i % l->rounded : r->c->outputs;
-}
-
-static void set_outputs(const struct conv_run *r)
+/* Of place i of the rounded outputs, which is for output o, or from c->outputs on for none. */
+static inline void set_output(const struct conv_run *r, uint32_t i, uint32_t o)
 {
     const struct integer_conv_data *d = r->data;
     const uint32_t *sum = d->prep;
-    uint32_t n = r->l.depthwise ? r->l.rounded : r->l.rounded * r->c->groups;
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t o = output_at(r, i), some = o < r->c->outputs ? o : 0;
-        uint32_t bias = d->bias ? (uint32_t)d->bias[some] : 0;
-        r->offset[i] = (int32_t)(bias - r->zero * sum[i]);
-        r->factor[i] = d->factor ? d->factor[some * d->factor_step] : 0.0f;
-    }
+    uint32_t some = o < r->c->outputs ? o : 0, bias = d->bias ? (uint32_t)d->bias[some] : 0;
+    r->offset[i] = (int32_t)(bias - r->zero * sum[i]);
+    r->factor[i] = d->factor ? d->factor[some * d->factor_step] : 0.0f;
+}
+
+/* Once a run: of a matrix with one vector, in a loop, a division each would take as long as the product. */
+static void set_outputs(const struct conv_run *r)
+{
+    const struct layout *l = &r->l;
+    uint32_t block = r->k->block;
+    for (uint32_t i = 0; i < l->rounded && l->depthwise; i++)
+        set_output(r, i, depthwise_begin(block, r->c->channels, i / block) +
+                             depthwise_channel(block, i % block));
+    for (uint32_t g = 0; g < r->c->groups && !l->depthwise; g++)
+        for (uint32_t i = 0; i < l->rounded; i++)
+            set_output(r, g * l->rounded + i, i < l->og ? g * l->og + i : r->c->outputs);
 }
 
 /* Where the segments of a window begin, or its taps: behind the last one any. */
@@ -429,6 +474,7 @@ static void multiply(const struct conv_run *r, const struct conv_band *b, uint32
                                   .w = r->packed + group * l->group_bytes +
                                        o / r->k->nr * l->panel_bytes,
                                   .panel_bytes = l->panel_bytes,
+                                  .table = (const int8_t *)r->packed - TABLE,
                                   .to = outputs_from(r, (size_t)group * l->rounded + o),
                                   .y = b->tile,
                                   .y_step = c->y_step ? c->y_step * element : PART * element,
@@ -438,7 +484,10 @@ static void multiply(const struct conv_run *r, const struct conv_band *b, uint32
         if (c->y_step)
             job.y =
                 r->data->y + ((b->image * c->oh * c->ow + first) * c->y_step + channel) * element;
-        r->k->gemm_i8(&job);
+        if (l->halved)
+            r->k->gemm_i4(&job);
+        else
+            r->k->gemm_i8(&job);
         if (c->to_real)
             scale_sums(r->factor + (size_t)group * l->rounded + o, job.y, job.y_step, n, outputs);
         if (!c->y_step)

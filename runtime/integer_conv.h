@@ -16,6 +16,7 @@ struct integer_conv {
     bool x_signed, y_signed, channels_last;
     bool to_values; /* y is i8 or u8, else the sums as i32 */
     bool to_real;   /* or (f32)sum * factor */
+    bool few_weights; /* their values: 15 at most, and 0 */
     uint32_t y_step;
 };
 

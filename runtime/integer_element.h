@@ -57,6 +57,15 @@ static inline int32_t quantized(const struct integer_range *r, float v)
     return (int32_t)rounded + r->zero_point;
 }
 
+/* The same in double. */
+static inline int32_t quantized_f64(const struct integer_range *r, double v)
+{
+    const double magic = 6755399441055744.0; /* 1.5 * 2^52 */
+    v = v > (double)r->low ? v : (double)r->low;
+    v = v < (double)r->high ? v : (double)r->high;
+    return (int32_t)((v + magic) - magic) + r->zero_point;
+}
+
 static inline void integer_put(enum pith_type type, void *p, size_t i, int32_t v)
 {
     if (type == PITH_I8 || type == PITH_U8)

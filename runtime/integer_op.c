@@ -33,7 +33,10 @@ static bool takes(const struct op_args *args, struct integer_conv *c)
     c->to_values = args->n_in == INTEGER_INPUTS && args->out[0]->type != PITH_F32;
     c->to_real = args->n_in == INTEGER_INPUTS && !c->to_values;
     c->y_signed = args->out[0]->type == PITH_I8;
-    return args->in[1]->type == PITH_I8 && !optional_in(args, INTEGER_ZERO_W) && is_small(c);
+    const struct weight *w = args->weight;
+    c->few_weights = w && w->grid == GRID_CODEBOOK && w->n_groups == 1 && w->n_centroids < 16;
+    return pith_type_bytes(args->in[0]->type) == 1 && args->in[1]->type == PITH_I8 &&
+           !optional_in(args, INTEGER_ZERO_W) && is_small(c);
 }
 
 bool pith_integer_conv_of_conv(const struct op_args *args, struct integer_conv *c)

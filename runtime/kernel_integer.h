@@ -21,6 +21,10 @@
  * at most 2^15, a pair at most 2^16: nothing saturates, as it would where pairs of u8 x s8 are
  * added in 16 bits. Else x is u8 and w is i8, and a step is summed in 32 bits at once.
  *
+ * Weights of at most 16 values may be packed in half the bytes, as numbers in a table of those: low
+ * bits of a byte are a weight of an even step, high bits that at the same place of the step behind
+ * it (of value 0 behind the last one). There is one segment then.
+ *
  * Depthwise products take `block` channels of all taps at a time; the last block ends at the last
  * channel, so it may overlap the one before. Weights, offsets and factors of a block are ordered as
  * the vectors of the kernel are (depthwise_channel), taps in groups of `group`:
@@ -61,6 +65,7 @@ struct gemm_i8_job {
     uint32_t segments, steps;
     const uint8_t *w;   /* packed panels */
     size_t panel_bytes; /* from one to the next */
+    const int8_t *table; /* [16], of gemm_i4 */
     struct requantize to;
     uint8_t *y;
     size_t y_step; /* bytes from y[i] to y[i + 1] */
@@ -125,6 +130,7 @@ struct integer_kernels {
     uint32_t nr, k_step, block, group;
     bool wide; /* weights of both, and x of gemm_i8; depthwise_i8 reads u8 */
     void (*gemm_i8)(const struct gemm_i8_job *job);
+    void (*gemm_i4)(const struct gemm_i8_job *job); /* of few pixels; NULL: there is none */
     void (*depthwise_i8)(const struct depthwise_i8_job *job);
     struct byte_rows bytes;
 };
@@ -160,7 +166,13 @@ void pith_look_up_bytes_vbmi(const uint8_t table[256], const uint8_t *x, uint8_t
 void pith_gemm_i8_avx2(const struct gemm_i8_job *job);
 void pith_depthwise_i8_avx2(const struct depthwise_i8_job *job);
 void pith_gemm_i8_vnni(const struct gemm_i8_job *job);
+void pith_gemm_i4_vnni(const struct gemm_i8_job *job);
 void pith_depthwise_i8_vnni(const struct depthwise_i8_job *job);
+#endif
+#ifdef __aarch64__
+extern const struct byte_rows pith_byte_rows_neon;
+void pith_gemm_i8_neon(const struct gemm_i8_job *job);
+void pith_depthwise_i8_neon(const struct depthwise_i8_job *job);
 #endif
 
 #endif

@@ -22,6 +22,7 @@ static const struct integer_kernels vnni = {.nr = 16,
                                             .block = 32,
                                             .group = 4,
                                             .gemm_i8 = pith_gemm_i8_vnni,
+                                            .gemm_i4 = pith_gemm_i4_vnni,
                                             .depthwise_i8 = pith_depthwise_i8_vnni};
 
 static void fill_x86(struct integer_kernels *k, uint32_t features)
@@ -41,12 +42,32 @@ static void fill_x86(struct integer_kernels *k, uint32_t features)
 }
 #endif
 
+#ifdef __aarch64__
+static const struct integer_kernels neon = {.nr = 8,
+                                            .k_step = 1,
+                                            .block = 8,
+                                            .group = 1,
+                                            .wide = true,
+                                            .gemm_i8 = pith_gemm_i8_neon,
+                                            .depthwise_i8 = pith_depthwise_i8_neon};
+
+static void fill_arm(struct integer_kernels *k, uint32_t features)
+{
+    if (!(features & PITH_CPU_NEON))
+        return;
+    *k = neon;
+    k->bytes = pith_byte_rows_neon;
+}
+#endif
+
 void pith_integer_kernels_fill(struct integer_kernels *k, uint32_t features)
 {
     *k = reference;
     k->bytes = pith_byte_rows;
 #ifdef __x86_64__
     fill_x86(k, features);
+#elif defined __aarch64__
+    fill_arm(k, features);
 #else
     (void)features;
 #endif

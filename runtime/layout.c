@@ -4,7 +4,8 @@
  * read it can, and no output of the graph does.
  *
  *     integer convolutions with their Requantize     read and write either order, each on its own
- *     chains on bytes, Concat of bytes along axis 1  one order for all they read and write
+ *     chains on bytes, and Concat along axis 1,      one order for all they read and write
+ *         Slice and Pad of bytes
  *     everything else                                row-major
  *
  * Where C or the product of the axes is 1 both orders are the same: such values bind nobody. */
@@ -34,6 +35,13 @@ static bool is_concat_of_channels(const struct graph *g, const struct tview *val
            is_bytes(&value[node->first_out]);
 }
 
+static bool is_move(const struct graph *g, const struct tview *value, uint32_t n)
+{
+    const struct graph_node *node = &g->nodes[n];
+    return (node->info->op == PITH_OP_SLICE || node->info->op == PITH_OP_PAD) &&
+           is_bytes(&value[node->first_out]);
+}
+
 /* Keeps an order, whichever. */
 static bool follows(const struct graph *g, const struct tview *value, const struct node_plan *np,
                     uint32_t n)
@@ -41,7 +49,7 @@ static bool follows(const struct graph *g, const struct tview *value, const stru
     if (g->nodes[n].info->op == PITH_OP_CONCAT)
         return g->nodes[n].attr[ATTR_AXIS] == 1 &&
                (np[n].chain != CHAIN_NONE || is_concat_of_channels(g, value, n));
-    return np[n].chain != CHAIN_NONE;
+    return np[n].chain != CHAIN_NONE || is_move(g, value, n);
 }
 
 /* The values whose order node n follows: its bytes, then its output. */
@@ -108,8 +116,12 @@ void pith_plan_layout(const struct graph *g, const struct tview *value, struct n
     }
     for (uint32_t v = 0; v < g->n_values && changed; v++)
         vp[v].channels_last = false;
-    for (uint32_t n = 0; n < g->n_nodes; n++)
-        if (node[n].action == NODE_RUN && node[n].chain == CHAIN_NONE &&
-            is_concat_of_channels(g, value, n) && vp[node[n].out].channels_last)
+    for (uint32_t n = 0; n < g->n_nodes; n++) {
+        if (node[n].action != NODE_RUN || node[n].chain != CHAIN_NONE)
+            continue;
+        bool last = vp[node[n].out].channels_last;
+        if ((is_concat_of_channels(g, value, n) && last) ||
+            (is_move(g, value, n) && (last || vp[g->nodes[n].in[0]].channels_last)))
             node[n].chain = CHAIN_WHOLE;
+    }
 }

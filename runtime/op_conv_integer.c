@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* op_conv_integer.c - convolutions of 8-bit integers over one to four spatial axes, summed in 32
- * bits (modulo 2^32) on top of the bias:
+/* op_conv_integer.c - convolutions of integers of 8 or 16 bits over one to four spatial axes, summed in
+ * 32 bits (modulo 2^32; with weights of 16 bits in 64, modulo 2^64) on top of the bias:
  *
  *     y[n, o, ...] = bias[o] + sum of (x[n, c, ...] - zx) * (w[o, c, ...] - zw[o])
  *
@@ -9,6 +9,7 @@
 #include "conv_run.h"
 #include "integer_conv.h"
 #include "integer_element.h"
+#include "integer_row.h"
 #include "op_list.h"
 #include "op_range.h"
 #include "shape_rule.h"
@@ -21,11 +22,6 @@ static const struct tview *optional_in(const struct op_args *args, uint32_t i)
     return args->n_in > i ? args->in[i] : NULL;
 }
 
-static bool is_byte(enum pith_type type)
-{
-    return type == PITH_I8 || type == PITH_U8;
-}
-
 static enum pith_status shape_conv_integer(const struct op_args *args)
 {
     enum pith_status st = pith_in_present(args, 2);
@@ -33,50 +29,40 @@ static enum pith_status shape_conv_integer(const struct op_args *args)
         return st;
     const struct tview *x = args->in[0], *w = args->in[1], *bias = optional_in(args, IN_BIAS);
     const struct tview *zx = optional_in(args, IN_ZERO_X), *zw = optional_in(args, IN_ZERO_W);
-    if (!is_byte(x->type) || !is_byte(w->type))
+    if (!is_grid_type(x->type) || !is_grid_type(w->type))
         return PITH_ERR_UNSUPPORTED;
     struct shape y;
     st = pith_conv_out_shape(args->attr, &x->shape, &w->shape, bias ? &bias->shape : NULL, &y);
     if (st)
         return st;
     bool fits = (!zx || (zx->type == x->type && shape_elems(&zx->shape) == 1)) &&
-                (!bias || bias->type == PITH_I32);
+                (!bias || bias->type == sums_of(w->type));
     if (zw)
         fits = fits && zw->type == w->type && zw->shape.rank <= 1 &&
                (shape_elems(&zw->shape) == 1 || zw->shape.dim[0] == w->shape.dim[0]);
-    return fits ? pith_out_set(args->out[0], PITH_I32, &y) : PITH_ERR_CORRUPT;
+    return fits ? pith_out_set(args->out[0], sums_of(w->type), &y) : PITH_ERR_CORRUPT;
 }
 
 struct conv_job {
     struct window v;
-    enum pith_type type_x, type_w;
+    struct integer_row row; /* of x */
+    enum pith_type type_w;
     const uint8_t *x, *w;
     const void *zero_w; /* NULL: 0 */
     size_t step_w;
-    int32_t zero_x;
-    const int32_t *bias; /* NULL: 0 */
-    uint32_t *y;
+    const uint8_t *bias; /* NULL: 0 */
+    uint8_t *y;
     size_t c, o, groups; /* channels of one group */
 };
 
-#define ADD_ROW(T)                                                                                 \
-    static void add_row_##T(const T *restrict x, size_t stride, int32_t zero, uint32_t scale,      \
-                            uint32_t *restrict y, size_t n)                                        \
-    {                                                                                              \
-        if (stride == 1)                                                                           \
-            for (size_t i = 0; i < n; i++)                                                         \
-                y[i] += scale * (uint32_t)(x[i] - zero);                                           \
-        else                                                                                       \
-            for (size_t i = 0; i < n; i++)                                                         \
-                y[i] += scale * (uint32_t)(x[i * stride] - zero);                                  \
-    }
-
-ADD_ROW(int8_t)
-ADD_ROW(uint8_t)
+static size_t sum_bytes(const struct conv_job *j)
+{
+    return j->row.wide ? sizeof(uint64_t) : sizeof(uint32_t);
+}
 
 /* What tap `tap` of all channels adds to an output row; x and w: from the first channel on. */
 static void add_tap(const struct conv_job *j, size_t row, size_t tap, const uint8_t *x,
-                    const uint8_t *w, int32_t zero_w, uint32_t *y)
+                    const uint8_t *w, int32_t zero_w, uint8_t *y)
 {
     const struct window *v = &j->v;
     const struct window_axis *a = &v->axis[v->n - 1];
@@ -84,14 +70,12 @@ static void add_tap(const struct conv_job *j, size_t row, size_t tap, const uint
     int64_t begin, end, first;
     if (!pith_window_row(v, row, tap, &in_row, &begin, &end, &first))
         return;
-    size_t n = (size_t)(end - begin), stride = (size_t)a->stride;
-    x += in_row * (size_t)a->in + (size_t)first;
-    for (size_t c = 0; c < j->c; c++, x += v->in) {
-        uint32_t scale = (uint32_t)(integer_at(j->type_w, w, c * v->taps + tap) - zero_w);
-        if (j->type_x == PITH_I8)
-            add_row_int8_t((const int8_t *)x, stride, j->zero_x, scale, y + begin, n);
-        else
-            add_row_uint8_t(x, stride, j->zero_x, scale, y + begin, n);
+    size_t n = (size_t)(end - begin), each = pith_type_bytes(j->row.type);
+    x += (in_row * (size_t)a->in + (size_t)first) * each;
+    y += (size_t)begin * sum_bytes(j);
+    for (size_t c = 0; c < j->c; c++, x += v->in * each) {
+        int32_t scale = integer_at(j->type_w, w, c * v->taps + tap) - zero_w;
+        pith_integer_row_add(&j->row, x, scale, y, n);
     }
 }
 
@@ -100,14 +84,16 @@ static void conv_plane(const struct conv_job *j, size_t item)
 {
     const struct window *v = &j->v;
     size_t o = item % (j->o * j->groups), image = item / (j->o * j->groups);
-    size_t width = (size_t)v->axis[v->n - 1].out;
-    const uint8_t *w = j->w + o * j->c * v->taps;
-    const uint8_t *x = j->x + (image * j->groups + o / j->o) * j->c * v->in;
+    size_t width = (size_t)v->axis[v->n - 1].out, each = sum_bytes(j);
+    const uint8_t *w = j->w + o * j->c * v->taps * pith_type_bytes(j->type_w);
+    const uint8_t *x =
+        j->x + (image * j->groups + o / j->o) * j->c * v->in * pith_type_bytes(j->row.type);
     int32_t zero = j->zero_w ? integer_at(j->type_w, j->zero_w, o * j->step_w) : 0;
-    uint32_t *y = j->y + item * v->out;
-    for (size_t r = 0; r < v->out_rows; r++, y += width) {
-        for (size_t i = 0; i < width; i++)
-            y[i] = j->bias ? (uint32_t)j->bias[o] : 0;
+    uint8_t *y = j->y + item * v->out * each;
+    for (size_t r = 0; r < v->out_rows; r++, y += width * each) {
+        memset(y, 0, width * each);
+        for (size_t i = 0; i < width && j->bias; i++)
+            memcpy(y + i * each, j->bias + o * each, each);
         for (size_t tap = 0; tap < v->taps; tap++)
             add_tap(j, r, tap, x, w, zero, y);
     }
@@ -119,6 +105,19 @@ static void conv_range(void *arg, size_t begin, size_t end)
         conv_plane(arg, item);
 }
 
+/* Where outputs lie as the inputs do, the axes are one long row. */
+static void join_axes(struct window *v)
+{
+    bool alike = v->taps == 1;
+    for (uint32_t i = 0; i < v->n; i++)
+        alike &= v->axis[i].stride == 1 && v->axis[i].in == v->axis[i].out && v->axis[i].pad == 0;
+    if (!alike)
+        return;
+    v->n = 1;
+    v->axis[0].in = v->axis[0].out = (int64_t)v->in;
+    v->out_rows = 1;
+}
+
 static void run_conv_integer(const struct op_args *args, const struct op_env *env)
 {
     if (pith_integer_op_run(args, env, pith_integer_conv_of_conv))
@@ -128,11 +127,12 @@ static void run_conv_integer(const struct op_args *args, const struct op_env *en
     size_t groups = (size_t)args->attr[ATTR_CONV_GROUP];
     struct conv_job job = {
         .v = pith_window_conv(args->attr, &x->shape, &w->shape, &args->out[0]->shape),
-        .type_x = x->type,
+        .row = {.type = x->type,
+                .wide = sums_of(w->type) == PITH_I64,
+                .zero = zx ? integer_at(x->type, zx->data, 0) : 0},
         .type_w = w->type,
         .x = x->data,
         .w = args->weight ? args->prep : w->data,
-        .zero_x = zx ? integer_at(x->type, zx->data, 0) : 0,
         .zero_w = zw ? zw->data : NULL,
         .step_w = zw && shape_elems(&zw->shape) > 1,
         .bias = bias ? bias->data : NULL,
@@ -141,6 +141,8 @@ static void run_conv_integer(const struct op_args *args, const struct op_env *en
         .o = w->shape.dim[0] / groups,
         .groups = groups,
     };
+    join_axes(&job.v);
+    job.row.stride = (size_t)job.v.axis[job.v.n - 1].stride;
     size_t work = job.v.out * job.c * job.v.taps;
     pith_op_range(env, (size_t)x->shape.dim[0] * w->shape.dim[0], work, conv_range, &job);
 }

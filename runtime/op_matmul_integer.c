@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* op_matmul_integer.c - products of matrices of 8-bit integers, summed in 32 bits (modulo 2^32,
- * which holds K <= 33,000 exactly):
+/* op_matmul_integer.c - products of matrices of integers of 8 or 16 bits, summed in 32 bits (modulo
+ * 2^32, which holds K <= 33,000 of 8 bits exactly; with b of 16 bits in 64, modulo 2^64):
  *
  *     y[m, n] = sum over k of (a[m, k] - za[m]) * (b[k, n] - zb[n])
  *             = sum over k of (a[m, k] - za[m]) * b[k, n]
@@ -11,14 +11,10 @@
 #include "broadcast.h"
 #include "integer_conv.h"
 #include "integer_element.h"
+#include "integer_row.h"
 #include "op_list.h"
 #include "op_range.h"
 #include "shape_rule.h"
-
-static bool is_byte(enum pith_type type)
-{
-    return type == PITH_I8 || type == PITH_U8;
-}
 
 /* Batch dims, and the sizes of numpy's matrix product. */
 struct product_shape {
@@ -62,7 +58,7 @@ static enum pith_status shape_matmul_integer(const struct op_args *args)
     enum pith_status st = pith_in_present(args, 2);
     if (st)
         return st;
-    if (!is_byte(args->in[0]->type) || !is_byte(args->in[1]->type))
+    if (!is_grid_type(args->in[0]->type) || !is_grid_type(args->in[1]->type))
         return PITH_ERR_UNSUPPORTED;
     struct product_shape p;
     st = product_shape_of(args, &p);
@@ -77,29 +73,30 @@ static enum pith_status shape_matmul_integer(const struct op_args *args)
         y.dim[y.rank++] = p.m;
     if (args->in[1]->shape.rank > 1)
         y.dim[y.rank++] = p.n;
-    return pith_out_set(args->out[0], PITH_I32, &y);
+    return pith_out_set(args->out[0], sums_of(args->in[1]->type), &y);
 }
 
 struct product_job {
     struct product_shape p;
-    enum pith_type type_a, type_b;
+    enum pith_type type_a;
+    struct integer_row row; /* of b */
     const uint8_t *a, *b;
     const void *zero_a, *zero_b; /* NULL: 0 */
     size_t step_a, step_b;       /* of the zero points: 0 or 1 */
-    uint32_t *y;
+    uint8_t *y;
 };
 
-#define ADD_ROW(T)                                                                                 \
-    static void add_row_##T(uint32_t scale, const T *restrict b, uint32_t *restrict y, size_t n)   \
-    {                                                                                              \
-        for (size_t i = 0; i < n; i++) {                                                           \
-            int32_t v = b[i];                                                                      \
-            y[i] += scale * (uint32_t)v;                                                           \
-        }                                                                                          \
+/* y[n] -= sum * zero point of b[n] */
+static void take_zero_b(const struct product_job *j, uint64_t sum, uint8_t *y)
+{
+    for (size_t n = 0; n < j->p.n && j->zero_b; n++) {
+        uint64_t off = sum * (uint64_t)(int64_t)integer_at(j->row.type, j->zero_b, n * j->step_b);
+        if (j->row.wide)
+            ((uint64_t *)(void *)y)[n] -= off;
+        else
+            ((uint32_t *)(void *)y)[n] -= (uint32_t)off;
     }
-
-ADD_ROW(int8_t)
-ADD_ROW(uint8_t)
+}
 
 /* Items are rows of y. */
 static void product_range(void *arg, size_t begin, size_t end)
@@ -107,26 +104,24 @@ static void product_range(void *arg, size_t begin, size_t end)
     const struct product_job *j = arg;
     const struct product_shape *p = &j->p;
     struct broadcast bc = pith_broadcast_plan(&p->batch_a, &p->batch_b);
+    size_t row_b = p->n * pith_type_bytes(j->row.type), row_y = p->n * (j->row.wide ? 8 : 4);
     for (size_t item = begin; item < end; item++) {
         size_t m = item % p->m, batch = item / p->m, row = bc.dim[bc.rank - 1], at[2];
         for (uint32_t i = 0; i < 2; i++)
             at[i] = pith_broadcast_offset(&bc, i, batch / row) +
                     batch % row * bc.step[i][bc.rank - 1];
-        const uint8_t *a = j->a + (at[0] * p->m + m) * p->k;
-        const uint8_t *b = j->b + at[1] * p->k * p->n;
+        const uint8_t *a = j->a + (at[0] * p->m + m) * p->k * pith_type_bytes(j->type_a);
+        const uint8_t *b = j->b + at[1] * p->k * row_b;
         int32_t zero = j->zero_a ? integer_at(j->type_a, j->zero_a, m * j->step_a) : 0;
-        uint32_t *y = j->y + item * p->n, sum = 0;
-        memset(y, 0, p->n * sizeof *y);
-        for (size_t k = 0; k < p->k; k++, b += p->n) {
-            uint32_t scale = (uint32_t)(integer_at(j->type_a, a, k) - zero);
-            sum += scale;
-            if (j->type_b == PITH_I8)
-                add_row_int8_t(scale, (const int8_t *)b, y, p->n);
-            else
-                add_row_uint8_t(scale, b, y, p->n);
+        uint8_t *y = j->y + item * row_y;
+        uint64_t sum = 0;
+        memset(y, 0, row_y);
+        for (size_t k = 0; k < p->k; k++, b += row_b) {
+            int32_t scale = integer_at(j->type_a, a, k) - zero;
+            sum += (uint64_t)(int64_t)scale;
+            pith_integer_row_add(&j->row, b, scale, y, p->n);
         }
-        for (size_t n = 0; n < p->n && j->zero_b; n++)
-            y[n] -= sum * (uint32_t)integer_at(j->type_b, j->zero_b, n * j->step_b);
+        take_zero_b(j, sum, y);
     }
 }
 
@@ -141,7 +136,9 @@ static void run_matmul_integer(const struct op_args *args, const struct op_env *
         return;
     const struct tview *za = optional_in(args, 2), *zb = optional_in(args, 3);
     struct product_job job = {.type_a = args->in[0]->type,
-                              .type_b = args->in[1]->type,
+                              .row = {.type = args->in[1]->type,
+                                      .wide = args->out[0]->type == PITH_I64,
+                                      .stride = 1},
                               .a = args->in[0]->data,
                               .b = args->weight ? args->prep : args->in[1]->data,
                               .y = args->out[0]->data};

@@ -4,7 +4,7 @@
  *
  * Every output index of an axis maps to an input index or to none. Rows along the last axis are
  * written whole: what lies inside by one memcpy, the border element by element. A constant other
- * than 0 is defined for f32 only. */
+ * than 0 is defined for f32 only; steps on bytes (integer_chain.c) give the border as a byte. */
 #include "op_list.h"
 #include "op_range.h"
 #include "shape_rule.h"
@@ -38,25 +38,51 @@ static enum pith_status shape_pad(const struct op_args *args)
     return pith_out_set(args->out[0], x->type, &s);
 }
 
+/* Axes without pads are one with the axis before, whose pads are then so many times as long. */
+struct pad_axis {
+    int64_t begin, in, out;
+};
+
 struct pad_job {
     const int32_t *attr;
-    const struct shape *in, *out;
+    struct pad_axis axis[PITH_MAX_RANK];
+    uint32_t rank;
     const uint8_t *x;
     uint8_t *y;
     uint32_t bytes;
 };
 
-/* Input index of output index o on an axis, or NOWHERE. */
-static int64_t source_index(const struct pad_job *j, uint32_t axis, int64_t o)
+static void set_axes(struct pad_job *j, const struct shape *in, const struct shape *out)
 {
-    int64_t i = o - j->attr[ATTR_PAD_BEGIN + 1 + axis], dim = j->in->dim[axis];
-    if (i >= 0 && i < dim)
+    bool constant = j->attr[ATTR_PAD_MODE] == PAD_CONSTANT;
+    for (uint32_t i = 0; i < in->rank; i++) {
+        struct pad_axis a = {j->attr[ATTR_PAD_BEGIN + 1 + i], in->dim[i], out->dim[i]};
+        bool padded = a.begin != 0 || a.in != a.out;
+        struct pad_axis *before = &j->axis[j->rank ? j->rank - 1 : 0];
+        bool joins = before->begin == 0 && before->in == before->out;
+        if (j->rank == 0 || padded || !(joins || constant)) {
+            j->axis[j->rank++] = a;
+            continue;
+        }
+        /* What is cropped may be longer than the axis, but no more of it counts. */
+        before->begin = before->begin < -before->in ? -before->in : before->begin;
+        before->begin *= a.in;
+        before->in *= a.in;
+        before->out *= a.in;
+    }
+}
+
+/* Input index of output index o on an axis, or NOWHERE. */
+static int64_t source_index(const struct pad_job *j, const struct pad_axis *a, int64_t o)
+{
+    int64_t i = o - a->begin;
+    if (i >= 0 && i < a->in)
         return i;
     switch (j->attr[ATTR_PAD_MODE]) {
     case PAD_REFLECT:
-        return i < 0 ? -i : 2 * (dim - 1) - i;
+        return i < 0 ? -i : 2 * (a->in - 1) - i;
     case PAD_EDGE:
-        return i < 0 ? 0 : dim - 1;
+        return i < 0 ? 0 : a->in - 1;
     default:
         return NOWHERE;
     }
@@ -66,21 +92,22 @@ static int64_t source_index(const struct pad_job *j, uint32_t axis, int64_t o)
 static int64_t source_row(const struct pad_job *j, size_t row)
 {
     int64_t from = 0, stride = 1;
-    for (uint32_t axis = j->out->rank - 1; axis-- > 0;) {
-        int64_t i = source_index(j, axis, (int64_t)(row % j->out->dim[axis]));
-        if (i == NOWHERE)
+    for (uint32_t i = j->rank - 1; i-- > 0;) {
+        const struct pad_axis *a = &j->axis[i];
+        int64_t at = source_index(j, a, (int64_t)(row % (size_t)a->out));
+        if (at == NOWHERE)
             return NOWHERE;
-        row /= j->out->dim[axis];
-        from += i * stride;
-        stride *= j->in->dim[axis];
+        row /= (size_t)a->out;
+        from += at * stride;
+        stride *= a->in;
     }
     return from;
 }
 
 static void fill_constant(const struct pad_job *j, uint8_t *y, int64_t n)
 {
-    if (j->attr[ATTR_PAD_VALUE] == 0) {
-        memset(y, 0, (size_t)n * j->bytes);
+    if (j->attr[ATTR_PAD_VALUE] == 0 || j->bytes == 1) {
+        memset(y, j->attr[ATTR_PAD_VALUE], (size_t)n * j->bytes);
         return;
     }
     float value = attr_f32(j->attr, ATTR_PAD_VALUE), *to = (float *)(void *)y;
@@ -92,22 +119,20 @@ static void fill_constant(const struct pad_job *j, uint8_t *y, int64_t n)
 static void fill_border(const struct pad_job *j, const uint8_t *x, uint8_t *y, int64_t begin,
                         int64_t end)
 {
-    uint32_t axis = j->out->rank - 1;
     if (begin < end && j->attr[ATTR_PAD_MODE] == PAD_CONSTANT) {
         fill_constant(j, y + begin * (int64_t)j->bytes, end - begin);
         return;
     }
     for (int64_t o = begin; o < end; o++)
-        memcpy(y + o * (int64_t)j->bytes, x + source_index(j, axis, o) * (int64_t)j->bytes,
-               j->bytes);
+        memcpy(y + o * (int64_t)j->bytes,
+               x + source_index(j, &j->axis[j->rank - 1], o) * (int64_t)j->bytes, j->bytes);
 }
 
 static void pad_row(const struct pad_job *j, const uint8_t *x, uint8_t *y)
 {
-    uint32_t axis = j->out->rank - 1;
-    int64_t n = j->out->dim[axis], pad = j->attr[ATTR_PAD_BEGIN + 1 + axis];
+    const struct pad_axis *a = &j->axis[j->rank - 1];
+    int64_t n = a->out, pad = a->begin, end = pad + a->in;
     int64_t begin = pad < 0 ? 0 : pad > n ? n : pad;
-    int64_t end = pad + (int64_t)j->in->dim[axis];
     end = end > n ? n : end < begin ? begin : end;
     fill_border(j, x, y, 0, begin);
     memcpy(y + begin * (int64_t)j->bytes, x + (begin - pad) * (int64_t)j->bytes,
@@ -118,15 +143,14 @@ static void pad_row(const struct pad_job *j, const uint8_t *x, uint8_t *y)
 static void pad_range(void *arg, size_t begin, size_t end)
 {
     const struct pad_job *j = arg;
-    size_t in_row = (size_t)j->in->dim[j->in->rank - 1] * j->bytes;
-    size_t out_row = (size_t)j->out->dim[j->out->rank - 1] * j->bytes;
+    const struct pad_axis *a = &j->axis[j->rank - 1];
     for (size_t row = begin; row < end; row++) {
         int64_t from = source_row(j, row);
-        uint8_t *y = j->y + row * out_row;
+        uint8_t *y = j->y + row * (size_t)a->out * j->bytes;
         if (from == NOWHERE)
-            fill_constant(j, y, j->out->dim[j->out->rank - 1]);
+            fill_constant(j, y, a->out);
         else
-            pad_row(j, j->x + (size_t)from * in_row, y);
+            pad_row(j, j->x + (size_t)from * (size_t)a->in * j->bytes, y);
     }
 }
 
@@ -134,14 +158,14 @@ static void run_pad(const struct op_args *args, const struct op_env *env)
 {
     const struct tview *x = args->in[0], *y = args->out[0];
     struct pad_job job = {
-        args->attr, &x->shape, &y->shape, x->data, y->data, pith_type_bytes(x->type)};
-    uint32_t rank = y->shape.rank;
-    if (rank == 0) {
+        .attr = args->attr, .x = x->data, .y = y->data, .bytes = pith_type_bytes(x->type)};
+    if (y->shape.rank == 0) {
         memcpy(y->data, x->data, job.bytes);
         return;
     }
-    pith_op_range(env, shape_product(&y->shape, 0, rank - 1), y->shape.dim[rank - 1], pad_range,
-                  &job);
+    set_axes(&job, &x->shape, &y->shape);
+    size_t n = (size_t)job.axis[job.rank - 1].out;
+    pith_op_range(env, shape_elems(&y->shape) / n, n, pad_range, &job);
 }
 
 static const struct attr_field fields[] = {

@@ -3,8 +3,9 @@
  *
  *     q = saturate(round to even(x / scale) + zero point)        x = (q - zero point) * scale
  *
- * in f32 with one rounding an operation (i32 / scale in double). A scale covers the whole tensor,
- * one place of an axis, or, where it has the rank of the tensor, BLOCK neighbouring places of it:
+ * in f32 with one rounding an operation (i32 / scale in double, where it keeps its fraction). A scale
+ * covers the whole tensor, one place of an axis, or, where it has the rank of the tensor, BLOCK
+ * neighbouring places of it:
  *
  *     x     [outer, dim, inner]            scale [outer, ceil(dim / block), inner]
  *
@@ -76,7 +77,7 @@ static enum pith_status shape_dequantize(const struct op_args *args)
     if (st)
         return st;
     enum pith_type from = args->in[0]->type;
-    if (!is_grid_type(from) && from != PITH_I32)
+    if (!is_grid_type(from) && from != PITH_I32 && from != PITH_I64)
         return PITH_ERR_UNSUPPORTED;
     st = check_grid(args, from);
     return st ? st : pith_out_set(args->out[0], PITH_F32, &args->in[0]->shape);
@@ -98,14 +99,14 @@ static int32_t zero_at(const struct scale_job *j, size_t i)
     return j->zero ? integer_at(j->type, j->zero, i) : 0;
 }
 
-/* In double the quotient of an i32 keeps its fraction. */
-static int32_t quantized_i32(const struct integer_range *r, int32_t x, float scale)
+static int64_t wide_at(enum pith_type type, const void *p, size_t i)
 {
-    const double magic = 6755399441055744.0;
-    double v = (double)x / (double)scale;
-    v = v > (double)r->low ? v : (double)r->low;
-    v = v < (double)r->high ? v : (double)r->high;
-    return (int32_t)((v + magic) - magic) + r->zero_point;
+    return type == PITH_I64 ? ((const int64_t *)p)[i] : integer_at(type, p, i);
+}
+
+static int64_t wide_zero_at(const struct scale_job *j, size_t i)
+{
+    return j->zero ? wide_at(j->type, j->zero, i) : 0;
 }
 
 /* Elements [at, at + n) with scale s, or, with blocks, scales s, s + 1, ... */
@@ -123,7 +124,7 @@ static void quantize_row(const struct scale_job *j, size_t at, size_t s, size_t 
             r = integer_range_of(j->type, zero_at(j, s + i));
             scale = j->scale[s + i];
         }
-        int32_t q = j->from_i32 ? quantized_i32(&r, ((const int32_t *)j->x)[at + i], scale)
+        int32_t q = j->from_i32 ? quantized_f64(&r, (double)((const int32_t *)j->x)[at + i] / (double)scale)
                                 : quantized(&r, ((const float *)j->x)[at + i] / scale);
         integer_put(j->type, j->y, at + i, q);
     }
@@ -137,13 +138,14 @@ static void dequantize_row(const struct scale_job *j, size_t at, size_t s, size_
         return;
     }
     float *y = (float *)j->y + at, scale = j->scale[s];
-    int32_t zero = zero_at(j, s);
+    int64_t zero = wide_zero_at(j, s);
     for (size_t i = 0; i < n; i++) {
         if (j->g.block) {
-            zero = zero_at(j, s + i);
+            zero = wide_zero_at(j, s + i);
             scale = j->scale[s + i];
         }
-        y[i] = (float)((int64_t)integer_at(j->type, j->x, at + i) - zero) * scale;
+        uint64_t q = (uint64_t)wide_at(j->type, j->x, at + i) - (uint64_t)zero; /* may wrap */
+        y[i] = (float)(int64_t)q * scale;
     }
 }
 

@@ -3,7 +3,8 @@
  *
  *     y = saturate(round to even((f32)acc * factor) + zero point)
  *
- * with one factor, or one for each place of an axis. */
+ * with one factor, or one for each place of an axis. Sums of 64 bits, and what becomes values of 16, are
+ * multiplied in double instead. */
 #include "integer_element.h"
 #include "op_list.h"
 #include "op_range.h"
@@ -19,7 +20,7 @@ static enum pith_status shape_requantize(const struct op_args *args)
     const struct tview *acc = args->in[0], *factor = args->in[1], *zero = args->in[2];
     enum pith_type type = (enum pith_type)args->attr[ATTR_QUANTIZE_TYPE];
     uint32_t axis = (uint32_t)args->attr[ATTR_QUANTIZE_AXIS];
-    if (acc->type != PITH_I32 || factor->type != PITH_F32 || !is_grid_type(type))
+    if ((acc->type != PITH_I32 && acc->type != PITH_I64) || factor->type != PITH_F32 || !is_grid_type(type))
         return PITH_ERR_UNSUPPORTED;
     bool one = shape_elems(&factor->shape) == 1;
     if (zero->type != type || shape_elems(&zero->shape) != 1 || factor->shape.rank > 1)
@@ -30,12 +31,22 @@ static enum pith_status shape_requantize(const struct op_args *args)
 }
 
 struct requantize_job {
-    const int32_t *acc;
+    const void *acc;
+    bool wide, in_double; /* wide: acc is i64 */
     const float *factor;
     void *y;
     struct integer_range range;
     size_t n, inner, factors; /* element i has factor i / inner % factors */
 };
+
+static int32_t requantized(const struct requantize_job *j, size_t i, float factor)
+{
+    if (j->wide)
+        return quantized_f64(&j->range, (double)((const int64_t *)j->acc)[i] * (double)factor);
+    int32_t acc = ((const int32_t *)j->acc)[i];
+    return j->in_double ? quantized_f64(&j->range, (double)acc * (double)factor)
+                        : quantized(&j->range, (float)acc * factor);
+}
 
 /* Items are pieces. */
 static void requantize_range(void *arg, size_t begin, size_t end)
@@ -46,7 +57,7 @@ static void requantize_range(void *arg, size_t begin, size_t end)
         size_t stop = (i / j->inner + 1) * j->inner;
         float factor = j->factor[i / j->inner % j->factors];
         for (stop = stop < last ? stop : last; i < stop; i++)
-            integer_put(j->range.type, j->y, i, quantized(&j->range, (float)j->acc[i] * factor));
+            integer_put(j->range.type, j->y, i, requantized(j, i, factor));
     }
 }
 
@@ -56,6 +67,8 @@ static void run_requantize(const struct op_args *args, const struct op_env *env)
     uint32_t axis = (uint32_t)args->attr[ATTR_QUANTIZE_AXIS];
     enum pith_type type = args->out[0]->type;
     struct requantize_job job = {.acc = args->in[0]->data,
+                                 .wide = args->in[0]->type == PITH_I64,
+                                 .in_double = pith_type_bytes(type) == 2,
                                  .factor = args->in[1]->data,
                                  .y = args->out[0]->data,
                                  .n = shape_elems(s),

@@ -7,6 +7,7 @@
  *
  *     constant b, tiles:  prep    = strips [ceil(n/nr)][k][nr]
  *     constant b, gemv:   prep    = rows [n][k], or nothing where they can be used in the image
+ *     few columns:        prep    = [k][n]
  *     scratch            = panels of a [ceil(m/mr)][k][mr], then strips of b unless they lie ready
  *
  * Work is cut into at most CHUNKS parts, a number that does not depend on the threads. */
@@ -16,13 +17,23 @@
 #include "run_form.h"
 #include "weight_f32.h"
 
-enum product_path { PRODUCT_FORM, PRODUCT_GEMV, PRODUCT_TILES, PRODUCT_GENERAL };
+enum product_path { PRODUCT_FORM, PRODUCT_COLUMNS, PRODUCT_GEMV, PRODUCT_TILES, PRODUCT_GENERAL };
 
 #define CHUNKS 16u
 #define K_BLOCK 512u /* of k at a time: K_BLOCK x nr floats of b stay in the second-level cache */
 #define GEMV_MAX_M                                                                                 \
     3u /* above, packing a and using registers twice wins over streaming b m times                 \
         */
+
+/* Rows shorter than this fill no register. Column after column goes faster, and adds in ascending order: the
+ * same bits on every level, which loops of integers with a few floats among them depend on. */
+#define FEW_COLUMNS 16u
+#define BLOCK 16u /* of sums, in four registers of any CPU */
+
+static bool has_few_columns(const struct product *p)
+{
+    return p->weight && p->trans_b && !p->trans_a && p->m <= GEMV_MAX_M && p->k < FEW_COLUMNS;
+}
 
 /* b's rows are what gemv wants: [n, k], or a constant that prepare() can turn. */
 static bool rows_of_b(const struct product *p)
@@ -55,6 +66,8 @@ static enum product_path path_of(const struct product *p, const struct op_env *e
         return PRODUCT_GENERAL;
     if (form_need(p, env, form))
         return PRODUCT_FORM;
+    if (has_few_columns(p))
+        return PRODUCT_COLUMNS;
     if (rows_of_b(p) && (!p->trans_a || p->m == 1) && (p->m <= GEMV_MAX_M || nr == 0))
         return PRODUCT_GEMV;
     return nr != 0 ? PRODUCT_TILES : PRODUCT_GENERAL;
@@ -117,6 +130,10 @@ enum pith_status pith_product_need(const struct product *p, const struct op_env 
         need->prep_bytes = form.bytes;
         need->prep_scratch_bytes = form.scratch_bytes;
         return PITH_OK;
+    case PRODUCT_COLUMNS:
+        need->kernel = "columns-f32";
+        need->prep_bytes = (uint64_t)p->n * p->k * sizeof(float);
+        return pith_weight_f32_scratch(p->weight, &need->prep_scratch_bytes);
     case PRODUCT_GEMV:
         need->kernel = "gemv-f32";
         return rows_need(p, need);
@@ -154,15 +171,19 @@ enum pith_status pith_product_prepare(const struct product *p, const struct op_e
     struct run_form_need form;
     if (!p->weight)
         return PITH_OK;
-    switch (path_of(p, env, &form)) {
+    enum product_path path = path_of(p, env, &form);
+    switch (path) {
     case PRODUCT_FORM:
         return pith_run_form_build(p->weight, p->n, p->k, &env->kernels->sparse, p->prep,
                                    env->scratch);
+    case PRODUCT_COLUMNS:
     case PRODUCT_TILES: {
         const float *w;
         enum pith_status status = pith_weight_f32(p->weight, env->scratch, &w);
-        if (status == PITH_OK)
+        if (status == PITH_OK && path == PRODUCT_TILES)
             pack_strips(p, &env->kernels->dense, w, p->prep);
+        else if (status == PITH_OK)
+            pith_pack_rows_f32(w, p->k, 1, p->n, p->k, p->n, p->prep, 0);
         return status;
     }
     default:
@@ -194,14 +215,18 @@ static void run_chunks(struct product_run *r, const struct op_env *env, uint32_t
 }
 
 /* What run form kernels leave to do: y = act(y + c + residual), in place. */
-static void finish_row(const struct product *p, size_t i)
+static void finish_row(const struct product *p, const struct row_kernels *row, size_t i)
 {
     float *y = p->y + i * p->n;
     for (size_t j = 0; p->c && j < p->n; j++)
         y[j] += p->c[j * p->c_col];
     for (size_t j = 0; p->residual && j < p->n; j++)
         y[j] += p->residual[i * p->n + j];
-    if (p->act != ACT_NONE)
+    if (p->act == ACT_SIGMOID)
+        row->sigmoid(y, y, p->n);
+    else if (p->act == ACT_TANH)
+        row->tanh(y, y, p->n);
+    else if (p->act != ACT_NONE)
         pith_activate_row(p->act, p->act_a, p->act_b, y, y, p->n);
 }
 
@@ -211,6 +236,34 @@ static void form_body(void *arg, uint32_t i)
     for (size_t row = 0; row < r->p->m; row++)
         pith_run_form_matvec(&r->kernels->sparse, r->p->prep, r->p->a + row * r->p->k,
                              r->p->y + row * r->p->n, chunk_begin(r, i), chunk_begin(r, i + 1));
+}
+
+/* y[j] = sum over k of x[k] * w[k * n + j], j < width <= BLOCK */
+static inline void add_columns(const float *x, const float *w, size_t k_n, size_t n, size_t width,
+                               float *y)
+{
+    float sum[BLOCK] = {0};
+    for (size_t k = 0; k < k_n; k++)
+        for (size_t j = 0; j < width; j++)
+            sum[j] += x[k] * w[k * n + j];
+    memcpy(y, sum, width * sizeof *y);
+}
+
+/* Units are blocks. */
+static void columns_body(void *arg, uint32_t i)
+{
+    const struct product_run *r = arg;
+    const struct product *p = r->p;
+    for (size_t row = 0; row < p->m; row++)
+        for (size_t j = (size_t)chunk_begin(r, i) * BLOCK; j < (size_t)chunk_begin(r, i + 1) * BLOCK;
+             j += BLOCK) {
+            const float *x = p->a + row * p->k, *w = r->b + j;
+            float *y = p->y + row * p->n + j;
+            if (j + BLOCK <= p->n)
+                add_columns(x, w, p->k, p->n, BLOCK, y);
+            else
+                add_columns(x, w, p->k, p->n, p->n - j, y);
+        }
 }
 
 static void gemv_body(void *arg, uint32_t i)
@@ -318,10 +371,13 @@ void pith_product_run(const struct product *p, const struct op_env *env)
     struct product_run r = {.p = p, .kernels = env->kernels};
     enum product_path path = path_of(p, env, &form);
     r.b = p->prep ? p->prep : p->weight ? pith_weight_f32_borrow(p->weight) : p->b;
-    if (path == PRODUCT_FORM) {
-        run_chunks(&r, env, pith_run_form_units(p->prep), form_body);
+    if (path == PRODUCT_FORM || path == PRODUCT_COLUMNS) {
+        if (path == PRODUCT_FORM)
+            run_chunks(&r, env, pith_run_form_units(p->prep), form_body);
+        else
+            run_chunks(&r, env, (p->n + BLOCK - 1) / BLOCK, columns_body);
         for (size_t i = 0; i < p->m; i++)
-            finish_row(p, i);
+            finish_row(p, pith_row_kernels(env), i);
     } else if (path == PRODUCT_GEMV) {
         run_chunks(&r, env, p->n, gemv_body);
     } else if (path == PRODUCT_TILES) {

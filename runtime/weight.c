@@ -379,10 +379,22 @@ static enum pith_status next_indices(struct decoder *d, uint8_t *dst, uint32_t n
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
+/* The centroids of integers are some of these. */
+static bool are_integers(const float *v, uint32_t n)
+{
+    bool ok = true;
+    for (uint32_t i = 0; i < n && ok; i++)
+        ok = v[i] >= -128.0f && v[i] <= 127.0f &&
+             f32_bits((float)(int32_t)v[i]) == f32_bits(v[i]); /* -0 is none */
+    return ok;
+}
+
 static enum pith_status next_codebook(struct decoder *d)
 {
     enum pith_status st = pith_codebook_next(&d->codebooks, d->codebook);
     d->group_end += d->w->group_elems;
+    if (!st && d->w->type == PITH_I8 && !are_integers(d->codebook, d->w->n_centroids))
+        st = PITH_ERR_CORRUPT;
     return st;
 }
 
@@ -490,12 +502,38 @@ static void scatter(uint8_t *dst, const uint32_t *pos, const uint8_t *src, uint3
         memcpy(dst + pos[i] * each, src + i * each, each);
 }
 
+/* The integers of codebooks. */
+static enum pith_status expand_integers(const struct weight *w, int8_t *dst, void *scratch)
+{
+    struct decoder *d;
+    bool sparse = w->support != SUPPORT_DENSE;
+    enum pith_status st = open_weight(w, scratch, true, &d);
+    uint64_t at = 0;
+    if (st)
+        return st;
+    if (sparse)
+        memset(dst, 0, (size_t)w->count);
+    do {
+        uint32_t n = chunk_of(d->n_values - at);
+        if (sparse)
+            st = next_positions(d, d->pos, n);
+        if (!st)
+            st = next_values(d, sparse ? d->pos : NULL, at, d->index, d->value, n);
+        if (st)
+            return st;
+        for (uint32_t i = 0; i < n; i++)
+            dst[sparse ? d->pos[i] : at + i] = (int8_t)d->value[i];
+        at += n;
+    } while (at < d->n_values);
+    return finish_codebooks(d);
+}
+
 enum pith_status pith_weight_expand_plain(const struct weight *w, void *dst, void *scratch)
 {
     struct decoder *d;
     size_t each = pith_type_bytes(w->type);
     if (w->grid != GRID_PLAIN)
-        return PITH_ERR_ARGUMENT;
+        return w->type == PITH_I8 ? expand_integers(w, dst, scratch) : PITH_ERR_ARGUMENT;
     if (w->code == CODE_ADAPTIVE) /* f32 alone is coded so */
         return pith_weight_expand_f32(w, dst, scratch);
     enum pith_status st = open_weight(w, scratch, true, &d);

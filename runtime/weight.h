@@ -24,7 +24,8 @@ enum weight_support {
 
 enum weight_grid {
     GRID_PLAIN = 0,   /* elements of `type`, little-endian */
-    GRID_CODEBOOK = 1 /* indices into f32 codebooks of up to 256 centroids, sorted ascending */
+    GRID_CODEBOOK = 1 /* indices into f32 codebooks of up to 256 centroids, sorted ascending; of i8
+                         they are whole numbers -128..127 */
 };
 
 enum weight_code {
@@ -74,7 +75,7 @@ size_t pith_weight_scratch_bytes(const struct weight *w);
  * stream breaks its rules; dst is then unspecified. */
 enum pith_status pith_weight_expand_f32(const struct weight *w, float *dst, void *scratch);
 
-/* Elements of w->type, dense, for GRID_PLAIN weights: dst[count * type bytes]. */
+/* Elements of w->type, dense, for GRID_PLAIN weights and those of i8: dst[count * type bytes]. */
 enum pith_status pith_weight_expand_plain(const struct weight *w, void *dst, void *scratch);
 
 /* The parts apart, for run forms. pos[nnz]: element numbers ascending (NULL where not wanted; for

@@ -208,14 +208,15 @@ static enum pith_status parse_head(struct graph_parse *p, struct weight *w)
         head = rd_u8(&p->r);
     }
     uint32_t coding = head >> 3, number = short_number(head);
-    if (number < SHORT_HEADS && w->type == PITH_F32)
+    bool codebooks = w->type == PITH_F32 || w->type == PITH_I8; /* of these types there are some */
+    if (number < SHORT_HEADS && codebooks)
         return parse_short(p, number, w);
-    bool vector = head - ADAPTIVE_VECTOR < ADAPTIVE_VECTORS && w->type == PITH_F32;
-    bool adaptive = vector || (coding == CODING_ADAPTIVE && w->type == PITH_F32);
+    bool vector = head - ADAPTIVE_VECTOR < ADAPTIVE_VECTORS && codebooks;
+    bool adaptive = vector || (coding == CODING_ADAPTIVE && codebooks);
     bool same = coding >= CODING_SAME_CENTROIDS;
     coding %= CODING_SAME_CENTROIDS;
     uint32_t grid = coding % CODING_GRIDS;
-    if (adaptive ? p->r.bad : p->r.bad || coding >= CODING_TYPE || (grid == 0 ? same : w->type != PITH_F32))
+    if (adaptive ? p->r.bad : p->r.bad || coding >= CODING_TYPE || (grid == 0 ? same : !codebooks))
         return pith_parse_corrupt(p);
     w->support = (enum weight_support)(coding / CODING_GRIDS);
     w->grid = grid == 0 ? GRID_PLAIN : GRID_CODEBOOK;

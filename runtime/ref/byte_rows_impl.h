@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* byte_rows_impl.h - template of the rows of bytes of kernel_integer.h, which every level compiles
- * for vectors of its own. Parameter: ROW(name), the name with the level's suffix.
+ * for vectors of its own. Parameters: ROW(name), the name with the level's suffix; OWN_COMBINE
+ * where the level has written `combine` itself.
  *
  * Rows go in blocks of LANES elements through local arrays: loops of known length over those become
  * vector code, and y may be an input. What is left of a row is copied out and back. The blocks are
@@ -33,6 +34,7 @@ static __attribute__((noinline)) void to_bytes(const struct byte_grid *g, const 
         y[i] = (uint8_t)q[i] ^ g->flip;
 }
 
+#ifndef OWN_COMBINE
 static void combine_block(const struct combine_bytes *c, const uint8_t *a, const uint8_t *b,
                           uint8_t *y)
 {
@@ -62,6 +64,8 @@ static void combine(const struct combine_bytes *c, const uint8_t *a, const uint8
     combine_block(c, last[0], last[1], last[2]);
     memcpy(y, last[2], n);
 }
+
+#endif
 
 static void quantize(const struct byte_grid *g, const float *x, uint8_t *y, size_t n)
 {

@@ -241,9 +241,56 @@ static void plain_refusals(void **state)
     case_free(&c);
 }
 
+/* i8: centroids are whole numbers in range, and elements those numbers. */
+static void integers_in_codebooks(void **state)
+{
+    static const float odd_ones[] = {0.5f, 128.0f, -129.0f, -0.0f};
+    uint64_t seed = SEED;
+    (void)state;
+    for (uint32_t form = 0; form < 4; form++) {
+        struct case_spec s = {.count = 4999,
+                              .density = 300,
+                              .support = form % 2 ? SUPPORT_BITMAP : SUPPORT_DENSE,
+                              .code = form / 2 ? CODE_HUFFMAN : CODE_PLAIN,
+                              .n_centroids = 15,
+                              .n_groups = 1};
+        struct weight_case c = case_new(&s, &seed);
+        void *scratch = malloc(pith_weight_scratch_bytes(&c.w));
+        int8_t *dst = malloc(c.w.count);
+        float *real = malloc(c.w.count * sizeof *real);
+        uint8_t codebook[256];
+        size_t bytes;
+        float q[15];
+        c.w.type = PITH_I8;
+        assert_int_equal(pith_weight_expand_plain(&c.w, dst, scratch), PITH_ERR_CORRUPT);
+        c.w.codebook.bytes = codebook;
+        for (uint32_t odd = 0; odd <= 4; odd++) {
+            for (int i = 0; i < 15; i++)
+                q[i] = (float)(i * 17 - 120);
+            uint32_t at = odd == 1 ? 14 : odd == 2 ? 0 : 7; /* order is kept */
+            if (odd < 4)
+                q[at] = odd_ones[odd];
+            assert_int_equal(pith_codebook_encode(q, 1, 15, codebook, sizeof codebook, &bytes), PITH_OK);
+            c.w.codebook.n_bytes = bytes;
+            assert_int_equal(pith_weight_expand_plain(&c.w, dst, scratch),
+                             odd < 4 ? PITH_ERR_CORRUPT : PITH_OK);
+        }
+        assert_int_equal(pith_weight_expand_f32(&c.w, real, scratch), PITH_OK);
+        for (uint64_t i = 0; i < c.w.count; i++) {
+            float expected = c.mask && !c.mask[i] ? 0 : q[c.index[i]];
+            assert_true(real[i] == expected && dst[i] == (int8_t)expected);
+        }
+        free(real);
+        free(dst);
+        free(scratch);
+        case_free(&c);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(integers_in_codebooks),
         cmocka_unit_test(all_codebook_forms),
         cmocka_unit_test(all_plain_types),
         cmocka_unit_test(refusals),

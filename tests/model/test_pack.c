@@ -248,6 +248,57 @@ static void only_checked_models_are_packed(void **state)
     pith_model_free(m);
 }
 
+/* A constant alone, of i8: `levels` integers around 0, every second one pruned on request. */
+static struct pith_model *integers(uint32_t levels, bool is_pruned, enum pith_code code)
+{
+    struct pith_model *m;
+    struct sample_random r = sample_random_of(levels);
+    assert_int_equal(pith_model_new(NULL, &m), PITH_OK);
+    m->n_values = 2;
+    m->n_inputs = m->n_outputs = 1;
+    m->values = pith_model_alloc(m, 2, sizeof *m->values);
+    m->inputs = pith_model_alloc(m, 1, sizeof *m->inputs);
+    m->outputs = pith_model_alloc(m, 1, sizeof *m->outputs);
+    struct pith_const *c = m->values[1].constant = pith_model_alloc(m, 1, sizeof *c);
+    m->values[0] = (struct pith_value){.name = "", .type = PITH_F32, .min = 1};
+    m->values[1] = (struct pith_value){
+        .name = "", .type = PITH_I8, .rank = 2, .dim = {100, 60}, .constant = c, .min = 1};
+    m->outputs[0] = 1;
+    *c = (struct pith_const){.count = 6000, .data = pith_model_alloc(m, 6000, 1), .code = code};
+    c->mask = is_pruned ? pith_model_alloc(m, 6000, 1) : NULL;
+    for (uint32_t i = 0; i < 6000; i++) {
+        int q = (int)sample_below(&r, levels) - (int)(levels / 2);
+        if (is_pruned)
+            c->mask[i] = i % 2;
+        ((int8_t *)c->data)[i] = (int8_t)(is_pruned && i % 2 == 0 ? 0 : q);
+    }
+    return m;
+}
+
+static void integers_take_the_bits_they_need(void **state)
+{
+    (void)state;
+    for (uint32_t form = 0; form < 6; form++)
+        for (uint32_t bits = 1; bits <= 8; bits++) {
+            enum pith_code code = (enum pith_code)(form / 2);
+            struct pith_model *m = integers((1u << bits) - (bits > 1), form % 2, code);
+            struct pith_buffer file = pack(m, false, false);
+            struct pith_model *back = unpack(&file);
+            const struct pith_const *a = m->values[1].constant, *b = back->values[1].constant;
+            uint32_t stored = form % 2 ? 3000 : 6000, support = form % 2 ? 750 : 0;
+            assert_memory_equal(a->data, b->data, 6000);
+            assert_null(b->codebook);
+            assert_in_range(file.bytes, 0, 300 + support + (bits < 8 ? stored / 8 * bits : stored));
+            struct pith_buffer again = pack(back, false, false);
+            assert_same_bytes(&file, &again);
+            check_account(&file);
+            pith_buffer_free(&again);
+            pith_buffer_free(&file);
+            pith_model_free(back);
+            pith_model_free(m);
+        }
+}
+
 static void bombs_are_refused(void **state)
 {
     (void)state;
@@ -275,6 +326,7 @@ int main(void)
         cmocka_unit_test(random_models_round_trip),
         cmocka_unit_test(every_byte_is_accounted_for),
         cmocka_unit_test(only_checked_models_are_packed),
+        cmocka_unit_test(integers_take_the_bits_they_need),
         cmocka_unit_test(bombs_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

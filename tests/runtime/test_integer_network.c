@@ -229,12 +229,13 @@ static uint8_t *run_graph(uint32_t mask, uint32_t flags, bool cut, const uint8_t
 static void check_levels(const char *what, uint32_t expected_steps)
 {
     static const uint32_t levels[] = {PITH_CPU_REF, PITH_CPU_AVX2,
-                                      PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VNNI};
+                                      PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VNNI,
+                                      PITH_CPU_NEON};
     size_t bytes, n;
     uint32_t steps;
     uint8_t *input = some_bytes(shape_elems(&gd.value[0].shape), gd.value[0].type);
     uint8_t *expected = run_graph(PITH_CPU_REF, PITH_FLAG_NO_FUSION, false, input, &bytes, &steps);
-    for (uint32_t i = 0; i < 6; i++) {
+    for (uint32_t i = 0; i < 8; i++) {
         uint32_t level = levels[i / 2];
         if (level != PITH_CPU_REF && (pith_cpu_features() & level) != level)
             continue;
@@ -321,6 +322,55 @@ static void test_products(void **state)
     }
 }
 
+/* Weights as a file holds those of few bits: numbers of the centroids -7 .. 7. */
+static uint32_t few_weights(struct shape s)
+{
+    static const uint8_t minus_7_to_7[] = {0xfe, 0x00};
+    size_t n = shape_elems(&s);
+    uint8_t *index = own(malloc(n / 2 + 1));
+    uint32_t v = gd_weight_of(PITH_I8, index, &s);
+    struct weight *w = &gd.weight[gd.g.n_weights - 1];
+    for (size_t i = 0; i < n; i++) {
+        uint32_t q = pick(0, 14);
+        index[i / 2] = (uint8_t)(i % 2 ? index[i / 2] | q << 4 : q);
+    }
+    w->grid = GRID_CODEBOOK;
+    w->n_centroids = 15;
+    w->index_bits = 4;
+    w->codebook = (struct stream){minus_7_to_7, sizeof minus_7_to_7};
+    w->index_stream.n_bytes = (n + 1) / 2;
+    return v;
+}
+
+/* Of one row they stay packed where a kernel takes them so. */
+static void test_products_of_few_weights(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 24; i++) {
+        uint32_t k = pick(250, 330), n = pick(i % 4 ? 300 : 100, 330), rows = pick(1, 3);
+        struct shape x = {2, {rows, k}};
+        enum pith_type type = byte_type();
+        uint32_t v = new_graph(&x, type);
+        struct layer l = {.c.w = {2, {k, n}}};
+        layer_constants(&l, type, n, 1);
+        l.w = few_weights(l.c.w);
+        uint32_t acc = gd_node(PITH_OP_MATMUL_INTEGER, NULL, NULL, 1, 3, v, l.w, l.zero_x);
+        gd_output(i % 3 == 0 ? real_node(&l, acc) : requantize_node(&l, acc));
+        check_levels("few weights", 1);
+        bool halved = rows < 3 && k * n >= 65536 && (pith_cpu_features() & PITH_CPU_VNNI);
+        struct pith_opts opts;
+        struct pith_need need;
+        pith_opts_init(&opts, sizeof opts);
+        void *mem = gd_plan(&opts, &plan, &need);
+        if (halved)
+            assert_true(plan->step[0].weight_bytes < (uint64_t)k * n * 3 / 4);
+        else
+            assert_true(plan->step[0].weight_bytes >= (uint64_t)k * n);
+        free(mem);
+        release_case();
+    }
+}
+
 /* Weights around a zero point of their own, three axes, a second reader: the plain operator. */
 static void test_what_is_not_packed(void **state)
 {
@@ -347,7 +397,7 @@ static void test_what_is_not_packed(void **state)
 /* ---- networks ---------------------------------------------------------------------------------
  */
 
-enum kind { CONV, ADD, MUL, MAX_POOL, CONCAT, CONCAT_WHOLE, ELEMENT, MEAN, REAL, KINDS };
+enum kind { CONV, ADD, MUL, MAX_POOL, CONCAT, CONCAT_WHOLE, ELEMENT, MEAN, SLICE, PAD, REAL, KINDS };
 
 struct bytes_value {
     struct shape s;
@@ -358,6 +408,11 @@ struct bytes_value {
     struct layer layer;
     uint32_t pool[3]; /* kernel, stride, pad */
     bool relu;        /* behind ADD and MUL */
+    bool whole;       /* SLICE and PAD of bytes as they are */
+    bool plane;       /* MEAN as an AveragePool whose kernel is list[0] */
+    int32_t list[3][8]; /* of an axis: start, end, step, or begin, end of its pads */
+    int32_t mode;       /* PAD */
+    float border;
     enum pith_op op;
 };
 
@@ -404,6 +459,55 @@ static void plan_pool(struct bytes_value *v, const struct bytes_value *x)
     }
 }
 
+static void plan_slice(struct bytes_value *v)
+{
+    for (uint32_t i = 0; i < v->s.rank; i++) {
+        int32_t dim = (int32_t)v->s.dim[i], step = (int32_t)pick(1, 3);
+        int32_t start = pick(0, 2) && dim > 1 ? (int32_t)pick(0, v->s.dim[i] - 1) : 0;
+        bool forth = pick(0, 3) || start == 0;
+        v->list[0][i] = start;
+        v->list[1][i] = forth ? INT32_MAX : INT32_MIN;
+        v->list[2][i] = forth ? step : -step;
+        v->s.dim[i] = (uint32_t)(forth ? (dim - start + step - 1) / step : start / step + 1);
+    }
+}
+
+static void plan_pad(struct bytes_value *v)
+{
+    static const float border[] = {0.0f, 0.25f, -3.0f, INFINITY};
+    v->mode = (int32_t)pick(0, 4) - 2;
+    v->mode = v->mode < 0 ? 0 : v->mode;
+    v->border = v->mode == 0 && !v->whole ? border[pick(0, 3)] : 0;
+    for (uint32_t i = 0; i < v->s.rank; i++) {
+        int32_t dim = (int32_t)v->s.dim[i], most = v->mode == 1 && dim <= 4 ? dim - 1 : 4;
+        for (uint32_t k = 0; k < 2; k++)
+            v->list[k][i] = pick(0, 1) ? (int32_t)pick(0, (uint32_t)most) : 0;
+        if (dim > 3 && v->mode == 0 && pick(0, 3) == 0)
+            v->list[0][i] = -(int32_t)pick(1, 2);
+        v->s.dim[i] = (uint32_t)(dim + v->list[0][i] + v->list[1][i]);
+    }
+}
+
+static void set_move(int32_t *attr, void *arg)
+{
+    const struct bytes_value *v = arg;
+    bool pads = v->kind == PAD;
+    uint32_t first = pads ? ATTR_PAD_BEGIN : ATTR_SLICE_STARTS;
+    for (uint32_t k = 0; k < (pads ? 2 : 3); k++) {
+        int32_t *list = attr + first + k * PITH_LIST_SLOTS;
+        list[0] = (int32_t)v->s.rank;
+        memcpy(list + 1, v->list[k], v->s.rank * sizeof *list);
+    }
+    if (pads) {
+        attr[ATTR_PAD_MODE] = v->mode;
+        attr[ATTR_PAD_VALUE] = (int32_t)f32_bits(v->border);
+        return;
+    }
+    attr[ATTR_SLICE_AXES] = (int32_t)v->s.rank;
+    for (uint32_t i = 0; i < v->s.rank; i++)
+        attr[ATTR_SLICE_AXES + 1 + i] = (int32_t)i;
+}
+
 /* Chooses what value n_net is; false: its sources do not fit. */
 static bool plan_value(struct bytes_value *v)
 {
@@ -431,11 +535,24 @@ static bool plan_value(struct bytes_value *v)
         plan_conv(v, x);
     if (v->kind == MAX_POOL)
         plan_pool(v, x);
-    for (uint32_t i = 2; v->kind == MEAN && i < v->s.rank; i++)
+    for (uint32_t i = 2; v->kind == MEAN && i < v->s.rank; i++) {
+        v->list[0][i - 2] = (int32_t)v->s.dim[i];
         v->s.dim[i] = 1;
+    }
+    v->plane = pick(0, 1);
     if (v->kind != CONV)
         v->zero = bytes_weight(v->type, (struct shape){0});
     v->scale = scale_weight();
+    v->whole = pick(0, 1);
+    if (v->kind == SLICE)
+        plan_slice(v);
+    if (v->kind == PAD)
+        plan_pad(v);
+    if ((v->kind == SLICE || v->kind == PAD) && v->whole) {
+        v->type = x->type;
+        v->zero = x->zero;
+        v->scale = x->scale;
+    }
     return shape_elems(&v->s) <= 20000;
 }
 
@@ -457,13 +574,23 @@ static void set_pool(int32_t *attr, void *arg)
     }
 }
 
+static void set_plane(int32_t *attr, void *arg)
+{
+    const struct bytes_value *v = arg;
+    attr[ATTR_POOL_KERNEL] = (int32_t)v->s.rank - 2;
+    for (uint32_t i = 0; i + 2 < v->s.rank; i++)
+        attr[ATTR_POOL_KERNEL + 1 + i] = v->list[0][i];
+}
+
 static void make_value(struct bytes_value *v)
 {
     static const enum pith_op op[KINDS] = {[ADD] = PITH_OP_ADD,
                                            [MUL] = PITH_OP_MUL,
                                            [MAX_POOL] = PITH_OP_MAX_POOL,
                                            [CONCAT] = PITH_OP_CONCAT,
-                                           [MEAN] = PITH_OP_GLOBAL_AVERAGE_POOL};
+                                           [MEAN] = PITH_OP_GLOBAL_AVERAGE_POOL,
+                                           [SLICE] = PITH_OP_SLICE,
+                                           [PAD] = PITH_OP_PAD};
     const struct bytes_value *x = &net[v->from[0]], *b = &net[v->from[1]];
     if (v->kind == CONV) {
         v->value = requantize_node(&v->layer, conv_node(&v->layer, x->value));
@@ -473,11 +600,20 @@ static void make_value(struct bytes_value *v)
         v->value = gd_node(PITH_OP_CONCAT, NULL, NULL, 1, 2, x->value, b->value);
         return;
     }
+    if (v->whole && (v->kind == SLICE || v->kind == PAD)) {
+        v->value = gd_node(op[v->kind], set_move, v, 1, 1, x->value);
+        return;
+    }
     bool two = v->kind == ADD || v->kind == MUL || v->kind == CONCAT;
     uint32_t real[2] = {real_of(x), 0}, y;
     if (two)
         real[1] = v->from[0] == v->from[1] ? real[0] : real_of(b);
-    y = gd_node_of(v->kind == ELEMENT ? v->op : op[v->kind], v->kind == MAX_POOL ? set_pool : NULL,
+    bool plane = v->kind == MEAN && v->plane;
+    y = gd_node_of(v->kind == ELEMENT ? v->op : plane ? PITH_OP_AVERAGE_POOL : op[v->kind],
+                   plane                                ? set_plane
+                   : v->kind == MAX_POOL                ? set_pool
+                   : v->kind == SLICE || v->kind == PAD ? set_move
+                                                        : NULL,
                    v, 1, two ? 2 : 1, real);
     if (v->relu)
         y = gd_node(PITH_OP_RELU, NULL, NULL, 1, 1, y);
@@ -546,11 +682,13 @@ static void test_odd_scales(void **state)
             continue;
         n_net = 2;
         net[0] = (struct bytes_value){.s = x, .type = byte_type()};
+        int32_t end = kind == SLICE ? INT32_MAX : 1;
         net[1] = (struct bytes_value){.s = x,
                                       .type = byte_type(),
                                       .kind = kind,
                                       .op = PITH_OP_RELU,
                                       .pool = {2, 1, 1},
+                                      .list = {{0}, {end, end, end, end}, {1, 1, 1, 1}},
                                       .relu = kind == ADD || kind == MUL};
         new_graph(&x, net[0].type);
         for (uint32_t k = 0; k < 2; k++) {
@@ -603,13 +741,46 @@ static void test_concat_of_pixels(void **state)
     }
 }
 
+/* A Slice or Pad of bytes between convolutions moves pixels to storage of its own. */
+static void test_moves_of_pixels(void **state)
+{
+    (void)state;
+    for (uint32_t pads = 0; pads < 2; pads++) {
+        struct shape x = {4, {1, 8, 6, 5}};
+        struct bytes_value v = {.s = x, .kind = pads ? PAD : SLICE, .whole = true};
+        struct layer l[2];
+        uint32_t in = new_graph(&x, PITH_U8);
+        for (uint32_t i = 0; i < 4; i++) {
+            v.list[0][i] = i == 2;
+            v.list[1][i] = pads ? i == 3 : INT32_MAX;
+            v.list[2][i] = 1;
+        }
+        for (uint32_t i = 0; i < 2; i++) {
+            l[i] = (struct layer){.c = {.x = x, .w = {4, {8, 8, 1, 1}}, .group = 1}};
+            for (uint32_t k = 0; k < 2; k++)
+                l[i].c.list[0][k] = l[i].c.list[1][k] = 1;
+            layer_constants(&l[i], PITH_U8, 8, 1);
+            l[i].told[0] = PITH_U8;
+            l[i].zero_y = bytes_weight(PITH_U8, (struct shape){0});
+        }
+        n_net = 1;
+        net[0] = (struct bytes_value){.s = x, .type = PITH_U8};
+        net[0].value = requantize_node(&l[0], conv_node(&l[0], in));
+        make_value(&v);
+        gd_output(requantize_node(&l[1], conv_node(&l[1], v.value)));
+        check_levels("move", 3);
+        release_case();
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_convolutions),     cmocka_unit_test(test_sums),
-        cmocka_unit_test(test_products),         cmocka_unit_test(test_what_is_not_packed),
+        cmocka_unit_test(test_products),         cmocka_unit_test(test_products_of_few_weights),
+        cmocka_unit_test(test_what_is_not_packed),
         cmocka_unit_test(test_networks),         cmocka_unit_test(test_odd_scales),
-        cmocka_unit_test(test_concat_of_pixels),
+        cmocka_unit_test(test_concat_of_pixels), cmocka_unit_test(test_moves_of_pixels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

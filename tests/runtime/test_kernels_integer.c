@@ -27,7 +27,8 @@ static bool next_level(uint32_t *i, struct integer_kernels *k)
 {
     static const uint32_t levels[] = {0, PITH_CPU_AVX2, PITH_CPU_AVX2 | PITH_CPU_AVX512,
                                       PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VBMI,
-                                      PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VNNI};
+                                      PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VNNI,
+                                      PITH_CPU_NEON};
     while (*i < sizeof levels / sizeof *levels) {
         uint32_t level = levels[(*i)++];
         if ((pith_cpu_features() & level) == level) {
@@ -176,6 +177,77 @@ static void run_product(const struct product *p, const struct requantize *to,
     guard_free(&x);
     guard_free(&w);
     guard_free(&y);
+}
+
+/* p->w: weights of a table, a number of it for each in `number`. */
+static void run_halved(const struct product *p, const struct requantize *to,
+                       const struct integer_kernels *k, const uint8_t *number, int8_t table[16])
+{
+    uint32_t steps = (p->run + k->k_step - 1) / k->k_step, segment = 0, zero = 0;
+    size_t step = (size_t)k->k_step * k->nr, panel_bytes = (steps + 1) / 2 * step;
+    size_t each = to->factor ? 1 : 4, y_step = p->n * each;
+    while (table[zero] != 0)
+        zero++;
+    struct guarded x = widened(p, k, steps), y = guard_new(p->m * y_step, 1);
+    struct guarded w = guard_new((p->n + k->nr - 1) / k->nr * panel_bytes, 1);
+    memset(w.data, (int)(zero * 17), (p->n + k->nr - 1) / k->nr * panel_bytes);
+    for (uint32_t o = 0; o < p->n; o++)
+        for (uint32_t e = 0; e < p->run; e++) {
+            uint8_t *at = (uint8_t *)w.data + o / k->nr * panel_bytes + e / k->k_step / 2 * step +
+                          o % k->nr * k->k_step + e % k->k_step;
+            uint8_t q = number[o * p->run + e];
+            *at = (uint8_t)(e / k->k_step % 2 ? (*at & 15) | q << 4 : (*at & 0xf0) | q);
+        }
+    const uint8_t *pixel[MAX_M];
+    for (uint32_t i = 0; i < p->m; i++)
+        pixel[i] = (const uint8_t *)x.data + (size_t)i * steps * k->k_step;
+    struct gemm_i8_job job = {.x = pixel,
+                              .segment = &segment,
+                              .segments = 1,
+                              .steps = steps,
+                              .w = w.data,
+                              .panel_bytes = panel_bytes,
+                              .table = table,
+                              .to = *to,
+                              .y = y.data,
+                              .y_step = y_step,
+                              .m = p->m,
+                              .n = p->n};
+    k->gemm_i4(&job);
+    check_product(p, to, k, y.data, y_step);
+    guard_free(&x);
+    guard_free(&w);
+    guard_free(&y);
+}
+
+static void test_gemm_of_few_weights(void **state)
+{
+    (void)state;
+    static struct product p;
+    static uint8_t number[MAX_N * 130];
+    struct integer_kernels k;
+    for (uint32_t i = 0; i < CASES; i++) {
+        int8_t table[16];
+        p.m = pick(1, 3);
+        p.n = pick(1, MAX_N);
+        p.segments = 1;
+        p.run = pick(1, 130);
+        p.x = guard_bytes((size_t)p.m * p.run);
+        p.w = guard_new((size_t)p.n * p.run, 1);
+        for (uint32_t t = 0; t < 16; t++)
+            table[t] = (int8_t)some_byte(pick(0, 9));
+        table[pick(0, 15)] = 0;
+        for (size_t e = 0; e < (size_t)p.n * p.run; e++) {
+            number[e] = (uint8_t)pick(0, 15);
+            ((int8_t *)p.w.data)[e] = table[number[e]];
+        }
+        struct requantize to = random_requantize(p.offset, p.factor, MAX_N + 64);
+        for (uint32_t level = 0; next_level(&level, &k);)
+            if (k.gemm_i4)
+                run_halved(&p, &to, &k, number, table);
+        guard_free(&p.x);
+        guard_free(&p.w);
+    }
 }
 
 static void test_gemm(void **state)
@@ -390,6 +462,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gemm),
+        cmocka_unit_test(test_gemm_of_few_weights),
         cmocka_unit_test(test_depthwise),
         cmocka_unit_test(test_rows),
         cmocka_unit_test(test_rule_of_rows),

@@ -196,6 +196,12 @@ static void test_pad_mirrors_uncropped(void **state)
         one_op_list(&t, ATTR_PAD_BEGIN, LIST(-6));
         one_op_list(&t, ATTR_PAD_END, LIST(3));
         one_op_expect(&t, DIMS(2), mode ? edge : nines);
+        open_f32(&t, PITH_OP_PAD, DIMS(1, 2), x);
+        t.attr[ATTR_PAD_MODE] = mode * 2;
+        t.attr[ATTR_PAD_VALUE] = 0x41100000;
+        one_op_list(&t, ATTR_PAD_BEGIN, LIST(-INT32_MAX, 0));
+        one_op_list(&t, ATTR_PAD_END, LIST(INT32_MAX, 0));
+        one_op_expect(&t, DIMS(1, 2), mode ? x : nines);
     }
 }
 

@@ -171,40 +171,159 @@ static void test_requantize(void **state)
     expect_bytes(&t, y, sizeof y);
 }
 
-static void random_bytes(uint8_t *p, size_t n)
+/* In fixed point the factor is a power of two, and the sum is shifted, rounded to even: however large it
+ * is where 16 places or fewer go, or where values have 16 bits or sums 64. */
+static int64_t shifted(int64_t sum, uint32_t places, int64_t low, int64_t high)
 {
+    int64_t unit = (int64_t)1 << places, half = places ? unit / 2 : 0;
+    int64_t q = sum >> places, rest = sum - q * unit;
+    if (rest > half || (places && rest == half && (q & 1)))
+        q++;
+    return q < low ? low : q > high ? high : q;
+}
+
+#define SUMS 4096
+
+static void fill_sums(int64_t *sum, uint32_t bits, uint32_t places)
+{
+    for (int i = 0; i < SUMS; i++) {
+        int64_t r = (int64_t)((uint64_t)below(1u << 24) << 40 | (uint64_t)below(1u << 24) << 16 |
+                              below(1u << 16));
+        r >>= 64 - bits + below(bits - 1);
+        if (below(2)) /* a tie, or beside one */
+            r = ((r >> places) * 2 + 1) * ((int64_t)1 << places) / 2 + (int64_t)below(3) - 1;
+        sum[i] = r;
+    }
+}
+
+static void expect_shift(enum pith_type type, bool wide, uint32_t places)
+{
+    static int64_t sum[SUMS];
+    static int32_t narrow[SUMS];
+    static uint8_t y[2 * SUMS];
+    const uint16_t zero = 0;
+    const float factor = 1.0f / (float)(1u << places);
+    bool bytes = type == PITH_U8 || type == PITH_I8, sign = type == PITH_I8 || type == PITH_I16;
+    int64_t steps = bytes ? 256 : 65536, low = sign ? -steps / 2 : 0;
+    fill_sums(sum, wide ? 52 : 31, places);
+    for (int i = 0; i < SUMS; i++) {
+        int64_t q = shifted(sum[i], places, low, low + steps - 1);
+        narrow[i] = (int32_t)sum[i];
+        y[bytes ? i : 2 * i] = (uint8_t)q;
+        if (!bytes)
+            y[2 * i + 1] = (uint8_t)(q >> 8);
+    }
+    struct one_op t;
+    one_op_open(&t, PITH_OP_REQUANTIZE, 3, 1);
+    t.attr[ATTR_QUANTIZE_TYPE] = (int32_t)type;
+    one_op_in(&t, 0, wide ? PITH_I64 : PITH_I32, DIMS(SUMS), wide ? (const void *)sum : narrow);
+    one_op_in(&t, 1, PITH_F32, 0, NULL, &factor);
+    one_op_in(&t, 2, type, 0, NULL, &zero);
+    expect_bytes(&t, y, bytes ? SUMS : 2 * SUMS);
+}
+
+static void test_requantize_is_a_shift(void **state)
+{
+    (void)state;
+    for (uint32_t places = 0; places <= 16; places++) {
+        expect_shift(PITH_U8, false, places);
+        expect_shift(PITH_I8, false, places);
+    }
+    for (uint32_t places = 0; places <= 30; places++)
+        for (int wide = 0; wide < 2; wide++) {
+            expect_shift(PITH_I16, wide != 0, places);
+            expect_shift(PITH_U16, wide != 0, places);
+            expect_shift(PITH_U8, true, places);
+        }
+}
+
+/* The sum is rounded to f32, then multiplied. */
+static void test_dequantize_i64(void **state)
+{
+    (void)state;
+    const int64_t x[4] = {((int64_t)1 << 40) + 1, -3, INT64_MAX, 0};
+    const float scale = 0.25f, y[4] = {0x1p38f, -0.75f, 0x1p61f, 0};
+    const int64_t zero[4] = {(int64_t)1 << 40, (int64_t)1 << 36, -1, 4}; /* the third wraps */
+    const float scales[4] = {1, 0.5f, 1, 2}, less[4] = {1, -0x1p35f, -0x1p63f, -8};
+    struct one_op t;
+    one_op_open(&t, PITH_OP_DEQUANTIZE, 2, 1);
+    one_op_in(&t, 0, PITH_I64, DIMS(4), x);
+    one_op_in(&t, 1, PITH_F32, 0, NULL, &scale);
+    expect_bytes(&t, y, sizeof y);
+    one_op_open(&t, PITH_OP_DEQUANTIZE, 3, 1);
+    t.attr[ATTR_QUANTIZE_AXIS] = 0;
+    one_op_in(&t, 0, PITH_I64, DIMS(4), x);
+    one_op_in(&t, 1, PITH_F32, DIMS(4), scales);
+    one_op_in(&t, 2, PITH_I64, DIMS(4), zero);
+    expect_bytes(&t, less, sizeof less);
+}
+
+static enum pith_type random_type(void)
+{
+    static const enum pith_type types[4] = {PITH_I8, PITH_U8, PITH_I16, PITH_U16};
+    return types[below(4)];
+}
+
+static bool is_short(enum pith_type type)
+{
+    return type == PITH_I16 || type == PITH_U16;
+}
+
+static void random_bytes(void *to, size_t n)
+{
+    uint8_t *p = to;
     for (size_t i = 0; i < n; i++)
         p[i] = (uint8_t)below(256);
 }
 
-static int32_t byte_at(const uint8_t *p, size_t i, bool is_signed)
+static int64_t number_at(const uint16_t *p, size_t i, enum pith_type type)
 {
-    return is_signed ? (int8_t)p[i] : p[i];
+    const uint8_t *byte = (const uint8_t *)p;
+    switch (type) {
+    case PITH_I8: return (int8_t)byte[i];
+    case PITH_U8: return byte[i];
+    case PITH_I16: return (int16_t)p[i];
+    default: return p[i];
+    }
+}
+
+/* Sums with a weight of 16 bits have 64, others wrap in 32. */
+static void expect_sums(struct one_op *t, const int64_t *y, size_t n, enum pith_type weight)
+{
+    static int32_t narrow[1200];
+    for (size_t i = 0; i < n; i++)
+        narrow[i] = (int32_t)(uint32_t)(uint64_t)y[i];
+    assert_int_equal(one_op_shape(t), PITH_OK);
+    assert_int_equal(t->out[0].type, is_short(weight) ? PITH_I64 : PITH_I32);
+    if (is_short(weight))
+        expect_bytes(t, y, n * sizeof *y);
+    else
+        expect_bytes(t, narrow, n * sizeof *narrow);
 }
 
 /* a [2, M, K], b [K, N] or [2, K, N]. */
 static void test_matmul_integer(void **state)
 {
     (void)state;
-    for (int round = 0; round < 200; round++) {
+    for (int round = 0; round < 400; round++) {
         uint32_t m = 1 + below(4), n = 1 + below(5), k = 1 + below(40), batch = 1 + below(2);
-        bool sa = below(2), sb = below(2), rows = below(2), cols = below(2), zeros = below(4) > 0;
-        uint8_t a[2 * 4 * 40], b[2 * 40 * 5], za[4], zb[5];
-        int32_t y[2 * 4 * 5];
+        bool rows = below(2), cols = below(2), zeros = below(4) > 0;
+        enum pith_type ta = random_type(), tb = random_type();
+        uint16_t a[2 * 4 * 40], b[2 * 40 * 5], za[4], zb[5];
+        int64_t y[2 * 4 * 5];
         random_bytes(a, sizeof a), random_bytes(b, sizeof b);
         random_bytes(za, sizeof za), random_bytes(zb, sizeof zb);
         for (size_t i = 0; i < (size_t)2 * m * n; i++) {
             size_t which = i / n / m, row = i / n % m, col = i % n;
             y[i] = 0;
             for (size_t l = 0; l < k; l++) {
-                int32_t va = byte_at(a, (which * m + row) * k + l, sa);
-                int32_t vb = byte_at(b, (batch > 1 ? which * k * n : 0) + l * n + col, sb);
-                va -= zeros ? byte_at(za, rows ? row : 0, sa) : 0;
-                vb -= zeros ? byte_at(zb, cols ? col : 0, sb) : 0;
+                int64_t va = number_at(a, (which * m + row) * k + l, ta);
+                int64_t vb = number_at(b, (batch > 1 ? which * k * n : 0) + l * n + col, tb);
+                va -= zeros ? number_at(za, rows ? row : 0, ta) : 0;
+                vb -= zeros ? number_at(zb, cols ? col : 0, tb) : 0;
                 y[i] += va * vb;
             }
         }
-        enum pith_type ta = sa ? PITH_I8 : PITH_U8, tb = sb ? PITH_I8 : PITH_U8;
         struct one_op t;
         one_op_open(&t, PITH_OP_MATMUL_INTEGER, zeros ? 4 : 2, 1);
         one_op_in(&t, 0, ta, DIMS(2, m, k), a);
@@ -212,7 +331,7 @@ static void test_matmul_integer(void **state)
         one_op_in(&t, 1, tb, batch > 1 ? 3 : 2, batch > 1 ? dims_b : dims_b + 1, b);
         one_op_in(&t, 2, ta, rows, &m, za);
         one_op_in(&t, 3, tb, cols, &n, zb);
-        expect_bytes(&t, y, 2 * m * n * sizeof *y);
+        expect_sums(&t, y, (size_t)2 * m * n, tb);
     }
 }
 
@@ -220,26 +339,32 @@ static void test_matmul_integer(void **state)
 static void test_conv_integer(void **state)
 {
     (void)state;
-    for (int round = 0; round < 200; round++) {
+    for (int round = 0; round < 400; round++) {
         const uint32_t c = 1 + below(2), o = 1 + below(3), group = 1 + below(2);
         const uint32_t h = 3 + below(5), w = 3 + below(5), kh = 1 + below(3), kw = 1 + below(3);
         const int32_t stride[2] = {1 + (int32_t)below(2), 1 + (int32_t)below(3)};
         const int32_t pad[4] = {(int32_t)below(3), (int32_t)below(2), (int32_t)below(2),
                                 (int32_t)below(3)};
-        bool sx = below(2), sw = below(2), per_channel = below(2);
-        uint8_t x[2 * 4 * 64], k[6 * 2 * 9], zx, zw[6];
-        int32_t bias[6], y[2 * 6 * 100];
+        bool per_channel = below(2), around_0 = below(2);
+        enum pith_type tx = random_type(), tw = random_type();
+        uint16_t x[2 * 4 * 64], k[6 * 2 * 9], zx, zw[6];
+        int64_t bias[6], y[2 * 6 * 100];
+        int32_t narrow[6];
         random_bytes(x, sizeof x), random_bytes(k, sizeof k);
-        random_bytes(&zx, 1), random_bytes(zw, sizeof zw);
+        random_bytes(&zx, sizeof zx), random_bytes(zw, sizeof zw);
+        if (around_0) {
+            zx = 0;
+            memset(zw, 0, sizeof zw);
+        }
         for (int i = 0; i < 6; i++)
-            bias[i] = (int32_t)below(1000) - 500;
+            bias[i] = narrow[i] = (int32_t)below(1000) - 500;
         int32_t oh = ((int32_t)h + pad[0] + pad[2] - (int32_t)kh) / stride[0] + 1;
         int32_t ow = ((int32_t)w + pad[1] + pad[3] - (int32_t)kw) / stride[1] + 1;
         size_t n = 0;
         for (uint32_t image = 0; image < 2; image++)
             for (uint32_t out = 0; out < o * group; out++)
                 for (int32_t p = 0; p < oh * ow; p++) {
-                    int32_t sum = bias[out];
+                    int64_t sum = bias[out];
                     for (uint32_t tap = 0; tap < c * kh * kw; tap++) {
                         int32_t iy = p / ow * stride[0] + (int32_t)(tap / kw % kh) - pad[0];
                         int32_t ix = p % ow * stride[1] + (int32_t)(tap % kw) - pad[1];
@@ -247,9 +372,9 @@ static void test_conv_integer(void **state)
                             continue;
                         size_t plane = (size_t)image * c * group + out / o * c + tap / kw / kh;
                         size_t at = (plane * h + (size_t)iy) * w + (size_t)ix;
-                        sum += (byte_at(x, at, sx) - byte_at(&zx, 0, sx)) *
-                               (byte_at(k, (size_t)out * c * kh * kw + tap, sw) -
-                                byte_at(zw, per_channel ? out : 0, sw));
+                        sum += (number_at(x, at, tx) - number_at(&zx, 0, tx)) *
+                               (number_at(k, (size_t)out * c * kh * kw + tap, tw) -
+                                number_at(zw, per_channel ? out : 0, tw));
                     }
                     y[n++] = sum;
                 }
@@ -259,12 +384,13 @@ static void test_conv_integer(void **state)
         one_op_list(&t, ATTR_CONV_STRIDES, 2, stride);
         one_op_list(&t, ATTR_CONV_PADS, 4, pad);
         const uint32_t outputs = o * group;
-        one_op_in(&t, 0, sx ? PITH_I8 : PITH_U8, DIMS(2, c * group, h, w), x);
-        one_op_in(&t, 1, sw ? PITH_I8 : PITH_U8, DIMS(outputs, c, kh, kw), k);
-        one_op_in(&t, 2, sx ? PITH_I8 : PITH_U8, 0, NULL, &zx);
-        one_op_in(&t, 3, sw ? PITH_I8 : PITH_U8, per_channel, &outputs, zw);
-        one_op_in(&t, 4, PITH_I32, DIMS(outputs), bias);
-        expect_bytes(&t, y, n * sizeof *y);
+        one_op_in(&t, 0, tx, DIMS(2, c * group, h, w), x);
+        one_op_in(&t, 1, tw, DIMS(outputs, c, kh, kw), k);
+        one_op_in(&t, 2, tx, 0, NULL, &zx);
+        one_op_in(&t, 3, tw, per_channel, &outputs, zw);
+        one_op_in(&t, 4, is_short(tw) ? PITH_I64 : PITH_I32, DIMS(outputs),
+                  is_short(tw) ? (const void *)bias : narrow);
+        expect_sums(&t, y, n, tw);
     }
 }
 
@@ -307,7 +433,8 @@ int main(void)
         cmocka_unit_test(test_quantize),       cmocka_unit_test(test_quantize_i32),
         cmocka_unit_test(test_blocks),         cmocka_unit_test(test_scales_along_an_axis),
         cmocka_unit_test(test_long_rows),      cmocka_unit_test(test_dynamic),
-        cmocka_unit_test(test_requantize),     cmocka_unit_test(test_matmul_integer),
+        cmocka_unit_test(test_requantize),     cmocka_unit_test(test_requantize_is_a_shift),
+        cmocka_unit_test(test_dequantize_i64), cmocka_unit_test(test_matmul_integer),
         cmocka_unit_test(test_conv_integer),   cmocka_unit_test(test_non_max_suppression),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

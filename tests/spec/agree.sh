@@ -87,7 +87,7 @@ takes() {
 }
 seed=1
 while [ $seed -le 200 ]; do
-    for f in small.pith steps.pith wiring.pith bodies.pith; do
+    for f in small.pith steps.pith wiring.pith bodies.pith integers.pith; do
         "$work/flip_bits" $f $seed damaged || exit 1
         takes "$spec" damaged && complain "$f, flip_bits seed $seed: taken by spec_decode"
         takes "$work/dump_model" damaged && complain "$f, flip_bits seed $seed: taken by the library"

@@ -51,7 +51,7 @@ static void start(uint64_t seed, uint32_t max_values, uint32_t max_nodes)
     model->values = room(max_values, sizeof *model->values);
     model->nodes = room(max_nodes, sizeof *model->nodes);
     model->inputs = room(4, sizeof *model->inputs);
-    model->outputs = room(max_nodes + 2, sizeof *model->outputs);
+    model->outputs = room(max_nodes + max_values, sizeof *model->outputs);
 }
 
 static uint32_t new_value(const char *name, enum pith_type type, uint32_t rank, const uint32_t *dim)
@@ -524,6 +524,42 @@ static void bodies(void)
     finish("bodies", &full);
 }
 
+/* levels: an odd number of integers around 0, more often the small ones, in steps of `step`. */
+static uint32_t integer_tensor(uint32_t rows, uint32_t levels, int step, int is_pruned, enum pith_code code)
+{
+    const uint32_t dim[] = {rows, 50};
+    uint32_t v = new_value("", PITH_I8, 2, dim);
+    struct pith_const *c = room(1, sizeof *c);
+    c->count = rows * UINT64_C(50);
+    int8_t *q = c->data = room(c->count, 1);
+    c->mask = is_pruned ? room(c->count, 1) : NULL;
+    c->code = code;
+    for (uint64_t i = 0; i < c->count; i++) {
+        uint32_t k = random_below(levels), m = random_below(levels);
+        q[i] = (int8_t)(((int)(k < m ? k : m) - (int)(k > m ? k : m) / 2) * step);
+        if (is_pruned && !(c->mask[i] = random_below(4) == 0)) {
+            q[i] = 0;
+        }
+    }
+    model->values[v].constant = c;
+    return v;
+}
+
+/* Weights of quantized networks: i8 of two to eight bits, some pruned. */
+static void integers(void)
+{
+    static const uint32_t levels[] = {3, 15, 85, 255, 5};
+    start(12, 64, 1);
+    uint32_t x = new_input("x", PITH_F32, 0, NULL);
+    for (uint32_t i = 0; i < 30; i++) {
+        enum pith_code code = (enum pith_code)(i % 3);
+        model->outputs[model->n_outputs++] =
+            integer_tensor(40 + i, levels[i / 3 % 5], i / 3 % 5 == 4 ? 20 : 1, i / 15, code);
+    }
+    model->outputs[model->n_outputs++] = x;
+    finish("integers", &full);
+}
+
 /* No node at all: inputs and a tensor are the outputs. */
 static void no_nodes(void)
 {
@@ -556,5 +592,6 @@ int main(int argc, char **argv)
     wiring("wiring_compact_keep", 0, &keep);
     bodies();
     no_nodes();
+    integers();
     return 0;
 }

@@ -559,8 +559,8 @@ static void read_adaptive_values(const struct tensor *t, uint8_t *value)
     uint8_t *mask = zeroed(t->count, 1);
     uint32_t *bits = zeroed(t->count, sizeof *bits);
     read_adaptive(t, mask, bits);
-    for (uint64_t i = 0; i < 4 * t->count; i++) {
-        value[i] = (uint8_t)(mask[i / 4] == 1 ? bits[i / 4] >> (8 * (i % 4)) : 0);
+    for (uint64_t i = 0; i < t->count; i++) {
+        write_value(t, value, i, mask[i] == 1 ? bits[i] : 0);
     }
     free(mask);
     free(bits);

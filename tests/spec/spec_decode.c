@@ -610,7 +610,7 @@ static void read_coding(struct span *s, struct tensor *t, uint32_t coding, uint6
     t->grid = (coding & 15) % 5;
     t->n_groups = 1;
     must(t->grid != 0 || coding < 16, at, "bit 4 of coding needs a codebook");
-    must(t->grid == 0 || t->type == 1, at, "a tensor with a codebook is f32");
+    must(t->grid == 0 || t->type == 1 || t->type == 5, at, "a tensor with a codebook is f32 or i8");
     must(t->support != CODED || t->count < UINT64_C(1) << 32, at, "coded support: below 2^32");
     if (t->grid == 0) {
         return;
@@ -791,19 +791,21 @@ static void read_tensor(struct span *s, struct tensor *t, uint64_t i, uint64_t n
         at = s->at;
         head = u8(s);
     }
-    if (t->type == 1 && short_number(head) < 24) {
+    bool may_have_codebook = t->type == 1 || t->type == 5;
+    if (may_have_codebook && short_number(head) < 24) {
         read_short(s, t, i, short_number(head), &last_centroids[1]);
         read_adaptive_streams(s, t - i, t, i + 1 == n, data);
         return;
     }
-    bool vector = t->type == 1 && head >= 0x79 && head <= 0x7B;
+    bool vector = may_have_codebook && head >= 0x79 && head <= 0x7B;
     read_shape(s, t, before, vector ? 0 : head & 7);
     last = &last_centroids[t->rank < 2 ? 0 : 1];
-    if (vector || (t->type == 1 && head >> 3 == 31)) {
+    if (vector || (may_have_codebook && head >> 3 == 31)) {
         uint32_t form = vector ? vector_form[head - 0x79] : u8(s);
         must(vector || (head & 7) != 0 || (form != 0x10 && form != 0x12 && form != 0x1A), at,
              "a form that a head byte tells must be told by it");
         read_form(s, t, form, last);
+        must(t->type == 1 || t->grid != 0, at, "adaptive integers have a codebook");
         must(short_kind(t, i) == 6, at, "a tensor with a short head must have it");
         read_adaptive_streams(s, t - i, t, i + 1 == n, data);
         return;
@@ -962,6 +964,22 @@ static void read_groups(struct bits *b, const struct tensor *t, uint32_t *centro
     }
 }
 
+enum { NOT_AN_INTEGER = 1000 };
+
+/* Of the bits of an f32: the whole number -128..127 that it is. */
+static int integer_of(uint32_t bits)
+{
+    for (int v = -128; v <= 127; v++) {
+        float f = (float)v;
+        uint32_t of_v;
+        memcpy(&of_v, &f, 4);
+        if (of_v == bits) {
+            return v;
+        }
+    }
+    return NOT_AN_INTEGER;
+}
+
 /* The bits of the f32 values; *end: behind the last of them. */
 static uint32_t *read_codebook_until(const struct tensor *t, struct bits *end)
 {
@@ -985,6 +1003,9 @@ static uint32_t *read_codebook_until(const struct tensor *t, struct bits *end)
     }
     for (uint64_t g = 0; g < t->n_groups; g++) {
         check_ascending(centroid + g * t->n_centroids, t->n_centroids, at);
+    }
+    for (uint64_t i = 0; t->type == 5 && i < n; i++) {
+        must(integer_of(centroid[i]) != NOT_AN_INTEGER, at, "centroids of i8 are -128..127");
     }
     *end = b;
     return centroid;
@@ -1027,6 +1048,18 @@ static uint8_t *read_indices(const struct tensor *t)
     return index;
 }
 
+/* bits: of the f32 that element i is, as a centroid or by itself */
+static void write_value(const struct tensor *t, uint8_t *value, uint64_t i, uint32_t bits)
+{
+    if (t->type == 5) {
+        value[i] = (uint8_t)integer_of(bits);
+        return;
+    }
+    for (uint32_t byte = 0; byte < 4; byte++) {
+        value[i * 4 + byte] = (uint8_t)(bits >> (8 * byte));
+    }
+}
+
 #include "spec_adaptive.h"
 
 static uint64_t fnv1a(const uint8_t *p, uint64_t n)
@@ -1060,9 +1093,7 @@ static uint8_t *read_values(const struct tensor *t)
         } else {
             uint64_t group = i / (t->count / t->n_groups);
             uint32_t v = centroid[group * t->n_centroids + index[stored]];
-            for (uint32_t byte = 0; byte < 4; byte++) {
-                value[i * 4 + byte] = (uint8_t)(v >> (8 * byte));
-            }
+            write_value(t, value, i, v);
         }
         stored++;
     }
@@ -1087,8 +1118,10 @@ static void print_tensor(uint64_t number, const struct tensor *t)
     uint8_t *value = read_values(t);
     printf("tensor %" PRIu64, number);
     print_shape(t->type, t->rank, t->dim);
+    bool floats = t->type == 1; /* of integers the library keeps what they are, not their codebook */
     printf(" nnz %" PRIu64 " centroids %" PRIu32 " groups %" PRIu64 " hash %016" PRIx64 "\n",
-           t->nnz, t->n_centroids, t->n_groups, fnv1a(value, t->count * type_bytes[t->type]));
+           t->nnz, floats ? t->n_centroids : 0, floats ? t->n_groups : 1,
+           fnv1a(value, t->count * type_bytes[t->type]));
     printf(" support %s grid %s code %s", support[t->support],
            t->grid == 0  ? "plain"
            : t->grid < 3 ? "codebook"
