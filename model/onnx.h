@@ -445,6 +445,8 @@ onnx_lower_fn pith_lower_if, pith_lower_loop, pith_lower_scan;
 onnx_lower_fn pith_lower_plain;
 onnx_lower_fn pith_lower_conv, pith_lower_pool, pith_lower_batch_norm, pith_lower_lrn;
 onnx_lower_fn pith_lower_global_lp_pool;
+onnx_lower_fn pith_lower_qlinear_unary, pith_lower_qlinear_softmax, pith_lower_qlinear_binary,
+    pith_lower_qlinear_concat, pith_lower_qgemm; /* onnx_qlinear.c */
 onnx_lower_fn pith_lower_gemm, pith_lower_matmul;
 onnx_lower_fn pith_lower_alpha, pith_lower_clip, pith_lower_softmax;
 onnx_lower_fn pith_lower_reshape, pith_lower_flatten, pith_lower_squeeze, pith_lower_unsqueeze;

@@ -204,7 +204,7 @@ const char *pith_export_float_tensor(struct onnx_export *x, const float *v, uint
 
 /* ---- the graph -------------------------------------------------------------------------- */
 
-static int32_t data_type_of(enum pith_type type)
+int32_t pith_export_type(enum pith_type type)
 {
     static const int32_t map[] = {
         [PITH_F32] = ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT,
@@ -261,7 +261,7 @@ static Onnx__ValueInfoProto *make_info(struct onnx_export *x, const struct pith_
     shape->n_dim = v->rank;
     shape->dim = dim;
     tensor->has_elem_type = 1;
-    tensor->elem_type = data_type_of(v->type);
+    tensor->elem_type = pith_export_type(v->type);
     tensor->shape = shape;
     type->value_case = ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
     type->tensor_type = tensor;
@@ -337,7 +337,7 @@ static void name_nodes(struct onnx_export *x)
     uint32_t n = 0;
     const struct pith_node **sorted = pith_export_alloc(x, m->n_nodes + 1u, sizeof *sorted);
     x->node_name = pith_export_alloc(x, m->n_nodes + 1u, sizeof *x->node_name);
-    if (x->failed)
+    if (x->failed) /* of this or of what came before */
         return;
     for (uint32_t i = 0; i < m->n_nodes; i++)
         if (!x->in_layer[i] && pith_op_get(m->nodes[i].op))
@@ -356,7 +356,7 @@ static void export_constants(struct onnx_export *x)
         if (!v->constant || x->replaced[i] || x->uses[i] == 0)
             continue;
         uint64_t bytes = v->constant->count * pith_type_bytes(v->type);
-        pith_export_tensor(x, x->names[i], data_type_of(v->type), v->rank, v->dim,
+        pith_export_tensor(x, x->names[i], pith_export_type(v->type), v->rank, v->dim,
                            v->constant->data, bytes);
     }
 }
@@ -373,6 +373,7 @@ static enum pith_status export_graph(struct onnx_export *x)
     x->graph.name = (char *)(uintptr_t) "pith";
     name_values(x);
     pith_export_find_layers(x);
+    pith_export_find_sums(x);
     name_nodes(x);
     x->graph.node =
         pith_export_alloc(x, (uint64_t)m->n_nodes * EXPORT_MAX_NODES + 1, sizeof *x->graph.node);

@@ -7,6 +7,7 @@
 #include "onnx.pb-c.h"
 #include "op.h"
 #include "pith_model.h"
+#include "pith_value_stats.h"
 
 enum {
     EXPORT_OPSET = 13,
@@ -25,7 +26,8 @@ struct onnx_export {
     bool *replaced;  /* constants written in another form: not written as they are */
     const char **node_name; /* no two equal but empty ones */
     uint32_t *producer; /* node of each value, or UINT32_MAX */
-    bool *in_layer;     /* nodes written as part of a recurrent layer behind them */
+    bool *in_layer;     /* nodes written as part of a layer behind them */
+    float *scale;       /* of values that are integers (onnx_export_qdq.c) */
     uint32_t n_made; /* names made so far */
     uint32_t widest; /* names a node has room for, on either side */
     struct export_regions *regions; /* loops and branches being written; NULL: none so far */
@@ -52,6 +54,8 @@ void pith_export_floats(struct onnx_export *x, Onnx__NodeProto *node, const char
                         const float *v, size_t n);
 void pith_export_strings(struct onnx_export *x, Onnx__NodeProto *node, const char *name,
                          const char *const *v, size_t n);
+
+int32_t pith_export_type(enum pith_type type); /* in the words of the format */
 
 /* Initializers; return their names. dims: rank entries; data is borrowed until the file is made. */
 const char *pith_export_tensor(struct onnx_export *x, const char *name, int32_t data_type,
@@ -93,6 +97,10 @@ struct export_row {
 /* onnx_export_quantize.c */
 export_fn pith_export_quantize, pith_export_dequantize, pith_export_requantize,
     pith_export_matmul_integer, pith_export_conv_integer;
+/* onnx_export_qdq.c; find_sums, after find_layers, fills x->scale and adds to x->in_layer. Where a
+ * Requantize or DequantizeLinear ends a layer that QDQ can say, pith_export_qdq writes all of it. */
+void pith_export_find_sums(struct onnx_export *x);
+bool pith_export_qdq(struct op_export *e, enum pith_status *status);
 /* onnx_export_recurrent.c; find_layers fills x->producer and x->in_layer. */
 export_fn pith_export_recurrent;
 void pith_export_find_layers(struct onnx_export *x);

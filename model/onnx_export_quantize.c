@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* onnx_export_quantize.c - quantized operators in the words of ONNX opset 13. A ConvInteger or
- * MatMulInteger that only a Requantize reads is written together with it, as QLinearConv or
- * QLinearMatMul with the factor as weight scale and the other scales 1; what stands alone is written
- * alone, and a constant bias as an Add behind it. */
+/* onnx_export_quantize.c - quantized operators in the words of ONNX opset 13, those that QDQ cannot
+ * say (onnx_export_qdq.c). A ConvInteger or MatMulInteger that only a Requantize reads is written
+ * together with it, as QLinearConv or QLinearMatMul with the factor as weight scale and the other
+ * scales 1; what stands alone is written alone, and a constant bias as an Add behind it. */
 #include "error_fill.h"
 #include "onnx_export.h"
 
@@ -37,6 +37,89 @@ static const char *zeros(struct onnx_export *x, enum pith_type type, const struc
                 : NULL;
 }
 
+/* ---- a scale for each channel of an activation -------------------------------------------------
+ * QuantizeLinear and DequantizeLinear may have it, but onnxruntime fails where it takes them
+ * together with an operator in between. Div and Mul say the same, to the bit: x / s / 1 and
+ * (q - z) * 1 * s. */
+
+static bool by_channel(const struct op_export *e)
+{
+    const struct pith_value *scale = value_in(e, 1);
+    const struct pith_value *zero = has_in(e->node, 2) ? value_in(e, 2) : NULL;
+    if (!scale->constant || scale->rank != 1 || scale->constant->count == 1 ||
+        value_in(e, 0)->constant || value_in(e, 0)->type == PITH_I32 || (zero && !zero->constant))
+        return false;
+    for (uint64_t i = 1; zero && i < zero->constant->count * pith_type_bytes(zero->type); i++)
+        if (((const uint8_t *)zero->constant->data)[i] !=
+            ((const uint8_t *)zero->constant->data)[i % pith_type_bytes(zero->type)])
+            return false;
+    return true;
+}
+
+/* The scales as [n, 1, ...], to stand along their axis. */
+static const char *channel_scales(struct op_export *e)
+{
+    const struct pith_value *scale = value_in(e, 1);
+    uint32_t axis = (uint32_t)e->node->attr[ATTR_QUANTIZE_AXIS], dims[PITH_MAX_RANK];
+    uint32_t rank = value_in(e, 0)->rank - axis;
+    dims[0] = scale->dim[0];
+    for (uint32_t i = 1; i < rank; i++)
+        dims[i] = 1;
+    return pith_export_tensor(e->x, pith_export_name(e->x, "scales"),
+                              ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT, rank, dims,
+                              scale->constant->data, scale->constant->count * sizeof(float));
+}
+
+static void put_unit_grid(struct op_export *e)
+{
+    static const float one = 1.0f;
+    struct onnx_export *x = e->x;
+    const struct pith_value *zero = has_in(e->node, 2) ? value_in(e, 2) : NULL;
+    pith_export_input(e->to, pith_export_float_tensor(x, &one, 1, true));
+    if (zero)
+        pith_export_input(e->to, pith_export_tensor(x, pith_export_name(x, "zero"),
+                                                    pith_export_type(zero->type), 0, NULL,
+                                                    zero->constant->data,
+                                                    pith_type_bytes(zero->type)));
+}
+
+static enum pith_status quantize_by_channel(struct op_export *e)
+{
+    struct onnx_export *x = e->x;
+    const char *ratio = pith_export_name(x, "ratio");
+    Onnx__NodeProto *div = pith_export_node(x, "Div", "");
+    if (!div)
+        return PITH_OK;
+    x->graph.node[x->graph.n_node - 2] = div;
+    x->graph.node[x->graph.n_node - 1] = e->to;
+    pith_export_input(div, x->names[e->node->in[0]]);
+    pith_export_input(div, channel_scales(e));
+    pith_export_output(div, ratio);
+    e->to->n_input = 0;
+    pith_export_input(e->to, ratio);
+    put_unit_grid(e);
+    return PITH_OK;
+}
+
+static enum pith_status dequantize_by_channel(struct op_export *e)
+{
+    struct onnx_export *x = e->x;
+    const char *steps = pith_export_name(x, "steps");
+    Onnx__NodeProto *mul = pith_export_node(x, "Mul", "");
+    if (!mul)
+        return PITH_OK;
+    e->to->n_input = 1;
+    e->to->n_output = 0;
+    put_unit_grid(e);
+    pith_export_output(e->to, steps);
+    pith_export_input(mul, steps);
+    pith_export_input(mul, channel_scales(e));
+    pith_export_output(mul, x->names[e->node->out[0]]);
+    return PITH_OK;
+}
+
+/* ---- QuantizeLinear, DequantizeLinear ------------------------------------------------------- */
+
 static enum pith_status scale_op(struct op_export *e, enum pith_type type)
 {
     const int32_t *attr = e->node->attr;
@@ -44,6 +127,8 @@ static enum pith_status scale_op(struct op_export *e, enum pith_type type)
         return unsupported(e, "scales of blocks are newer");
     if (type == PITH_I16 || type == PITH_U16)
         return unsupported(e, "16-bit integers are newer");
+    if (by_channel(e))
+        return e->node->op == PITH_OP_QUANTIZE ? quantize_by_channel(e) : dequantize_by_channel(e);
     if (value_in(e, 1)->rank)
         pith_export_int(e->x, e->to, "axis", attr[ATTR_QUANTIZE_AXIS]);
     return PITH_OK;
@@ -52,16 +137,20 @@ static enum pith_status scale_op(struct op_export *e, enum pith_type type)
 enum pith_status pith_export_quantize(struct op_export *e)
 {
     enum pith_type type = (enum pith_type)e->node->attr[ATTR_QUANTIZE_TYPE];
+    enum pith_status status = scale_op(e, type);
+    if (status)
+        return status;
     if (!has_in(e->node, 2) && (type == PITH_I8 || type == PITH_U8)) {
         e->to->n_input = 2;
-        pith_export_input(e->to, zeros(e->x, type, value_in(e, 1)));
+        pith_export_input(e->to, zeros(e->x, type, by_channel(e) ? NULL : value_in(e, 1)));
     }
-    return scale_op(e, type);
+    return status;
 }
 
 enum pith_status pith_export_dequantize(struct op_export *e)
 {
-    return scale_op(e, value_in(e, 0)->type);
+    enum pith_status status = PITH_OK;
+    return pith_export_qdq(e, &status) ? status : scale_op(e, value_in(e, 0)->type);
 }
 
 /* ---- sums and what makes them quantized values again --------------------------------------- */
@@ -147,6 +236,9 @@ static enum pith_status qlinear(struct op_export *e, const struct pith_node *sum
 enum pith_status pith_export_requantize(struct op_export *e)
 {
     struct onnx_export *x = e->x;
+    enum pith_status status = PITH_OK;
+    if (pith_export_qdq(e, &status))
+        return status;
     const struct pith_node *sum = paired_sum(x, e->node);
     if (sum)
         return qlinear(e, sum);
@@ -178,8 +270,19 @@ enum pith_status pith_export_requantize(struct op_export *e)
     return PITH_OK;
 }
 
+/* ConvInteger and MatMulInteger of ONNX take bytes. */
+static enum pith_status check_bytes(struct op_export *e)
+{
+    return pith_type_bytes(value_in(e, 0)->type) == 1 && pith_type_bytes(value_in(e, 1)->type) == 1
+               ? PITH_OK
+               : unsupported(e, "products of 16-bit integers");
+}
+
 enum pith_status pith_export_matmul_integer(struct op_export *e)
 {
+    enum pith_status status = check_bytes(e);
+    if (status)
+        return status;
     if (is_paired_sum(e->x, e->node))
         e->x->graph.n_node--;
     return PITH_OK;
@@ -216,6 +319,9 @@ static void add_bias(struct op_export *e)
 
 enum pith_status pith_export_conv_integer(struct op_export *e)
 {
+    enum pith_status status = check_bytes(e);
+    if (status)
+        return status;
     if (is_paired_sum(e->x, e->node)) {
         e->x->graph.n_node--;
         return PITH_OK;

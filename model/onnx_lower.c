@@ -3,6 +3,7 @@
  * operator, folded where constant, else emitted. A node that this version cannot take is noted and
  * the walk goes on without what depends on it, so that one import tells all of them. */
 #include "onnx.h"
+#include "onnx_qdq.h"
 
 #include <stdio.h>
 
@@ -366,7 +367,9 @@ static enum pith_status lower_node(struct onnx_import *im, uint32_t index)
     if (!l.info)
         return refuse(im, index, "this build of the runtime does not have it");
     pith_op_attr_defaults(l.info, l.attr);
-    status = l.row->lower(&l);
+    status = pith_onnx_layer_in_integers(&l);
+    if (!status && !l.done)
+        status = l.row->lower(&l);
     if (!status && !l.done)
         status = pith_onnx_finish(&l);
     return status || l.flat->role != ONNX_PLAIN ? status : check_outputs(&l);

@@ -2,15 +2,16 @@
 /* onnx_qdq.c - networks quantized in the QDQ format: float operators between DequantizeLinear and
  * QuantizeLinear. When a QuantizeLinear is lowered, what it quantizes is looked at:
  *
- *     DQ(x), DQ(w), bias -> Conv, Gemm, MatMul [-> Relu, Clip] -> Q
+ *     DQ(x), DQ(w), bias -> Conv, Gemm, MatMul [-> Add] [-> Relu, Clip] -> Q
  *         becomes ConvInteger, or MatMulInteger and Add, then Requantize by
- *         x_scale * w_scale / y_scale
+ *         x_scale * w_scale / y_scale; without Q behind it, DequantizeLinear by x_scale * w_scale
  *     DQ(x) -> Reshape, Flatten, Transpose, ... -> Q of the same scale and zero point
  *         becomes the same operator on integers; so does a Concat whose inputs are all such
  *
  * The float operators are then read by nothing and vanish. Every other operator stays as it is.
- * What must hold: scales and zero points are constants; x has one scale; w is i8 around 0; the
- * range that Relu or Clip leave is the range of y's type. The bias becomes a multiple of x_scale *
+ * What must hold: scales and zero points are constants; x has one scale, or one for each channel
+ * where an output reads one channel, and one zero point; w is i8 around 0; the range that Relu or
+ * Clip leave is the range of y's type. The bias becomes a multiple of x_scale *
  * w_scale; where that is too large - a channel whose weights are next to nothing - its weights and
  * bias are halved, and its factor doubled, as often as it takes. */
 #include "onnx_qdq.h"
@@ -76,8 +77,8 @@ static bool scalar_f32(struct onnx_steps *s, uint32_t value, float *x)
     return true;
 }
 
-/* A zero point of 8 bits, absent: 0. */
-static bool scalar_zero(struct onnx_steps *s, uint32_t value, int32_t *zero)
+/* A zero point of 8 bits, the same for all scales; absent: 0. */
+static bool one_zero(struct onnx_steps *s, uint32_t value, int32_t *zero)
 {
     size_t n = 0;
     *zero = 0;
@@ -85,7 +86,11 @@ static bool scalar_zero(struct onnx_steps *s, uint32_t value, int32_t *zero)
         return true;
     const uint8_t *u = elements(s, value, PITH_U8, &n);
     const int8_t *i = u ? NULL : elements(s, value, PITH_I8, &n);
-    if (n != 1)
+    const uint8_t *bytes = u ? u : (const uint8_t *)i;
+    for (size_t k = 1; bytes && k < n; k++)
+        if (bytes[k] != bytes[0])
+            return false;
+    if (!bytes || n == 0)
         return false;
     *zero = u ? *u : *i;
     return true;
@@ -110,8 +115,43 @@ static struct grid own_grid(const struct onnx_lower *l)
 /* One scale and zero point. */
 static bool grid_numbers(struct onnx_steps *s, const struct grid *g, float *scale, int32_t *zero)
 {
-    return scalar_f32(s, g->scale, scale) && scalar_zero(s, g->zero, zero) && *scale > 0.0f &&
+    return scalar_f32(s, g->scale, scale) && one_zero(s, g->zero, zero) && *scale > 0.0f &&
            *scale < INFINITY;
+}
+
+/* Scales, one or several: constants, all positive. */
+struct scales {
+    const float *each;
+    size_t n;
+};
+
+static float scale_at(const struct scales *scales, size_t i)
+{
+    return scales->each[scales->n > 1 ? i : 0];
+}
+
+static bool take_scales(struct onnx_steps *s, uint32_t value, struct scales *scales)
+{
+    scales->each = elements(s, value, PITH_F32, &scales->n);
+    for (size_t i = 0; scales->each && i < scales->n; i++)
+        if (!(scales->each[i] > 0.0f && scales->each[i] < INFINITY))
+            return false;
+    return scales->each && scales->n > 0;
+}
+
+/* The zero point as Requantize takes it: one number, also where it was absent or one a scale. */
+static uint32_t scalar_zero(struct onnx_steps *s, uint32_t value, enum pith_type type)
+{
+    int32_t zero;
+    void *data;
+    if (value != ONNX_VALUE_NONE && s->l->im->values[value].shape.rank == 0)
+        return value;
+    if (!one_zero(s, value, &zero))
+        return ONNX_VALUE_NONE;
+    value = pith_step_constant(s, type, 0, NULL, &data);
+    if (data)
+        *(uint8_t *)data = (uint8_t)zero;
+    return value;
 }
 
 static bool is_byte(const struct onnx_lower *l, uint32_t value)
@@ -123,9 +163,10 @@ static bool is_byte(const struct onnx_lower *l, uint32_t value)
 /* ---- the same node again ------------------------------------------------------------------------
  */
 
-/* Node f of the file as operator `op` on other inputs. */
+/* Node f of the file as operator `op` on other inputs; last: it makes what the node being lowered
+ * does. */
 static uint32_t lower_again(struct onnx_steps *s, const struct onnx_flat *f, enum pith_op op,
-                            uint32_t *in, uint32_t n_in)
+                            bool last, uint32_t *in, uint32_t n_in)
 {
     struct onnx_lower sub;
     struct onnx_import *im = s->l->im;
@@ -133,7 +174,7 @@ static uint32_t lower_again(struct onnx_steps *s, const struct onnx_flat *f, enu
     int64_t opset = im->opset;
     if (s->status)
         return ONNX_VALUE_NONE;
-    s->status = pith_onnx_open_step(s->l, op, false, &sub, &out);
+    s->status = pith_onnx_open_step(s->l, op, last, &sub, &out);
     if (s->status)
         return ONNX_VALUE_NONE;
     sub.node = f->node;
@@ -156,15 +197,26 @@ struct layer {
     const struct onnx_flat *node;
     uint32_t op;
     struct grid x, w;
-    float x_scale, y_scale;
-    const float *w_scale;
-    size_t n_w_scale, outputs;
+    struct scales x_scale, w_scale, y_scale;
+    uint32_t bias; /* or ONNX_VALUE_NONE */
+    size_t outputs;
     uint8_t *halved; /* [outputs] how often; NULL: never */
 };
 
-static float weight_scale(const struct layer *y, size_t o)
+static float input_scale(const struct layer *y, size_t o)
 {
-    return y->w_scale[y->n_w_scale > 1 ? o : 0];
+    return scale_at(&y->x_scale, y->x_scale.n > 1 ? o / (y->outputs / y->x_scale.n) : 0);
+}
+
+/* What 1 in the sums of output o stands for. */
+static float unit_of(const struct layer *y, size_t o)
+{
+    return input_scale(y, o) * scale_at(&y->w_scale, o);
+}
+
+static float factor_at(const struct layer *y, size_t o)
+{
+    return unit_of(y, o) / scale_at(&y->y_scale, o);
 }
 
 static bool int_attr_is(struct onnx_steps *s, const struct onnx_flat *f, const char *name,
@@ -197,10 +249,9 @@ static bool takes_weight(struct onnx_steps *s, struct layer *y, uint32_t axis)
         return false;
     uint32_t rank = im->values[y->w.q].shape.rank;
     y->outputs = im->values[y->w.q].shape.dim[axis];
-    y->w_scale = elements(s, y->w.scale, PITH_F32, &y->n_w_scale);
-    if (!y->w_scale || !int_attr_is(s, y->w.node, "block_size", 0, 0))
+    if (!take_scales(s, y->w.scale, &y->w_scale) || !int_attr_is(s, y->w.node, "block_size", 0, 0))
         return false;
-    if (y->n_w_scale != 1 && (y->n_w_scale != y->outputs ||
+    if (y->w_scale.n != 1 && (y->w_scale.n != y->outputs ||
                               (!int_attr_is(s, y->w.node, "axis", 1, axis) &&
                                !int_attr_is(s, y->w.node, "axis", 1, (int64_t)axis - rank))))
         return false;
@@ -213,10 +264,11 @@ static bool takes_weight(struct onnx_steps *s, struct layer *y, uint32_t axis)
     return zero != NULL;
 }
 
-/* One number an output, not one a row: its last axis is theirs. */
-static bool lies_along_outputs(const struct layer *y, const struct shape *bias)
+/* One number an output, not one a row: its last axis is theirs, and the sums keep their rank. */
+static bool lies_along_outputs(const struct onnx_steps *s, const struct layer *y,
+                               const struct shape *bias)
 {
-    return shape_elems(bias) == y->outputs &&
+    return shape_elems(bias) == y->outputs && bias->rank <= s->l->im->values[y->x.q].shape.rank &&
            (bias->rank == 0 || bias->dim[bias->rank - 1] == y->outputs);
 }
 
@@ -229,13 +281,13 @@ static bool bias_of(struct onnx_steps *s, const struct layer *y, uint32_t value,
     *exact = false;
     if (!behind_dequantize(s->l, value, &g)) {
         const float *real = elements(s, value, PITH_F32, &n);
-        bool fits = real && lies_along_outputs(y, &s->l->im->values[value].shape);
+        bool fits = real && lies_along_outputs(s, y, &s->l->im->values[value].shape);
         *bias = fits ? (double)real[o] : 0;
         return fits;
     }
     const int32_t *q = elements(s, g.q, PITH_I32, &n), *zero = NULL;
     const float *scale = elements(s, g.scale, PITH_F32, &n_scale);
-    if (!q || !lies_along_outputs(y, &s->l->im->values[g.q].shape) || !scale ||
+    if (!q || !lies_along_outputs(s, y, &s->l->im->values[g.q].shape) || !scale ||
         (n_scale != 1 && n_scale != n))
         return false;
     size_t n_zero = 1;
@@ -245,7 +297,7 @@ static bool bias_of(struct onnx_steps *s, const struct layer *y, uint32_t value,
             return false;
     }
     double unit = (double)scale[n_scale > 1 ? o : 0];
-    double own = (double)y->x_scale * (double)weight_scale(y, o);
+    double own = (double)input_scale(y, o) * (double)scale_at(&y->w_scale, o);
     *bias = (double)q[o] - (zero ? (double)zero[n_zero > 1 ? o : 0] : 0.0);
     *exact = fabs(unit - own) <= 1e-6 * own;
     if (!*exact)
@@ -269,11 +321,12 @@ static bool integer_bias(struct onnx_steps *s, struct layer *y, uint32_t value, 
         bool exact;
         if (!bias_of(s, y, value, o, &real, &exact))
             return false;
-        double unit = exact ? 1.0 : (double)y->x_scale * (double)weight_scale(y, o);
+        double unit =
+            exact ? 1.0 : (double)input_scale(y, o) * (double)scale_at(&y->w_scale, o);
         double q = rint(real / unit);
         for (halved[o] = 0; fabs(q) > BIAS_LIMIT && halved[o] < MAX_HALVED; halved[o]++)
             q = rint(q / 2);
-        if (!(fabs(q) <= BIAS_LIMIT))
+        if (!(fabs(q) <= BIAS_LIMIT) || isinf(ldexpf(factor_at(y, o), halved[o])))
             return false;
         if (halved[o])
             y->halved = halved;
@@ -301,14 +354,32 @@ static bool halve_weights(struct onnx_steps *s, struct layer *y, size_t inner)
 /* [outputs], or one: x_scale * w_scale / y_scale in f32, in this order. */
 static uint32_t factors(struct onnx_steps *s, const struct layer *y)
 {
-    uint32_t n = y->halved ? (uint32_t)y->outputs : (uint32_t)y->n_w_scale;
+    bool many = y->halved || y->x_scale.n > 1 || y->w_scale.n > 1 || y->y_scale.n > 1;
+    uint32_t n = many ? (uint32_t)y->outputs : 1;
     void *data;
     uint32_t value = pith_step_constant(s, PITH_F32, n > 1, &n, &data);
     for (size_t i = 0; data && i < n; i++) {
-        float factor = y->x_scale * weight_scale(y, i) / y->y_scale;
-        ((float *)data)[i] = y->halved ? ldexpf(factor, y->halved[i]) : factor;
+        ((float *)data)[i] = y->halved ? ldexpf(factor_at(y, i), y->halved[i]) : factor_at(y, i);
     }
     return value;
+}
+
+/* Several scales of x: one a channel, and each output reads one channel. Of y: one an output. What
+ * they make together is a factor still: no product of tiny or huge ones. */
+static bool scales_fit(struct onnx_steps *s, const struct layer *y)
+{
+    const struct shape *w = &s->l->im->values[y->w.q].shape;
+    size_t n = y->x_scale.n;
+    if ((n != 1 && !(y->op == PITH_OP_CONV && w->dim[1] == 1 && y->outputs % n == 0 &&
+                     int_attr_is(s, y->node, "group", 1, (int64_t)n) &&
+                     int_attr_is(s, y->x.node, "axis", 1, 1) &&
+                     int_attr_is(s, y->x.node, "block_size", 0, 0))) ||
+        (y->y_scale.n != 1 && y->y_scale.n != y->outputs))
+        return false;
+    for (size_t o = 0; o < y->outputs; o++)
+        if (!(factor_at(y, o) > 0.0f && factor_at(y, o) < INFINITY))
+            return false;
+    return true;
 }
 
 /* The layer's sums; ONNX_VALUE_NONE: it is none. */
@@ -316,26 +387,30 @@ static uint32_t sums(struct onnx_steps *s, struct layer *y)
 {
     const struct onnx_lower *l = s->l;
     bool conv = y->op == PITH_OP_CONV, gemm = y->op == PITH_OP_GEMM;
-    uint32_t bias = y->op == PITH_OP_MATMUL ? ONNX_VALUE_NONE : input_of(l, y->node, 2);
+    uint32_t bias = y->bias;
     bool by_row = gemm && int_attr_is(s, y->node, "transB", 0, 1);
-    if (gemm && (!int_attr_is(s, y->node, "transA", 0, 0) ||
+    if (gemm && (l->im->values[y->x.q].shape.rank != 2 ||
+                 !int_attr_is(s, y->node, "transA", 0, 0) ||
                  !float_attr_is_one(s, y->node, "alpha") || !float_attr_is_one(s, y->node, "beta")))
         return ONNX_VALUE_NONE;
     if (!takes_weight(s, y, conv || by_row ? 0 : 1) ||
-        (!conv && l->im->values[y->w.q].shape.rank != 2) ||
+        (!conv && l->im->values[y->w.q].shape.rank != 2) || !scales_fit(s, y) ||
         (bias != ONNX_VALUE_NONE && !integer_bias(s, y, bias, &bias)))
         return ONNX_VALUE_NONE;
     const struct shape *shape = &l->im->values[y->w.q].shape;
     if (y->halved &&
         !halve_weights(s, y, conv || by_row ? shape_product(shape, 1, shape->rank) : 1))
         return ONNX_VALUE_NONE;
+    uint32_t zero = y->x.zero;
+    if (zero != ONNX_VALUE_NONE)
+        zero = scalar_zero(s, zero, l->im->values[y->x.q].type);
     if (conv) {
-        uint32_t in[5] = {y->x.q, y->w.q, y->x.zero, ONNX_VALUE_NONE, bias};
-        return lower_again(s, y->node, PITH_OP_CONV_INTEGER, in, 5);
+        uint32_t in[5] = {y->x.q, y->w.q, zero, ONNX_VALUE_NONE, bias};
+        return lower_again(s, y->node, PITH_OP_CONV_INTEGER, false, in, 5);
     }
     static const int32_t swap[2] = {1, 0};
     uint32_t w = by_row ? pith_step_transpose(s, y->w.q, 2, swap) : y->w.q;
-    const uint32_t in[3] = {y->x.q, w, y->x.zero};
+    const uint32_t in[3] = {y->x.q, w, zero};
     uint32_t acc = pith_step(s, PITH_OP_MATMUL_INTEGER, 3, in, 0, NULL);
     return bias == ONNX_VALUE_NONE ? acc : pith_step_two(s, PITH_OP_ADD, acc, bias);
 }
@@ -344,13 +419,17 @@ static uint32_t sums(struct onnx_steps *s, struct layer *y)
 static bool is_whole_range(struct onnx_steps *s, const struct layer *y, float low, float high,
                            enum pith_type type)
 {
-    struct grid g = own_grid(s->l);
     int32_t zero;
     double first = type == PITH_I8 ? -128 : 0;
-    if (!scalar_zero(s, g.zero, &zero))
+    if (!one_zero(s, own_grid(s->l).zero, &zero))
         return false;
-    return rint((double)low / (double)y->y_scale) + zero <= first &&
-           rint((double)high / (double)y->y_scale) + zero >= first + 255;
+    for (size_t i = 0; i < y->y_scale.n; i++) {
+        double scale = (double)y->y_scale.each[i];
+        if (!(rint((double)low / scale) + zero <= first &&
+              rint((double)high / scale) + zero >= first + 255))
+            return false;
+    }
+    return true;
 }
 
 /* Skips Relu or Clip; false: what they cut off is not what the type of y does. */
@@ -372,39 +451,78 @@ static bool skip_activation(struct onnx_steps *s, struct layer *y, enum pith_typ
     return y->node != NULL;
 }
 
+/* The layer's operands, if it is one: also a MatMul and the Add behind it. */
+static bool find_operands(struct onnx_steps *s, struct layer *y)
+{
+    const struct onnx_lower *l = s->l;
+    int32_t zero;
+    y->bias = ONNX_VALUE_NONE;
+    for (uint32_t i = 0; i < 2 && y->op == PITH_OP_ADD; i++) {
+        uint32_t op;
+        const struct onnx_flat *product = maker(l, input_of(l, y->node, i), &op);
+        if (!product || op != PITH_OP_MATMUL)
+            continue;
+        y->bias = input_of(l, y->node, 1 - i);
+        y->node = product;
+        y->op = op;
+    }
+    if (y->op == PITH_OP_CONV || y->op == PITH_OP_GEMM)
+        y->bias = input_of(l, y->node, 2);
+    return (y->op == PITH_OP_CONV || y->op == PITH_OP_GEMM || y->op == PITH_OP_MATMUL) &&
+           behind_dequantize(l, input_of(l, y->node, 0), &y->x) && is_byte(l, y->x.q) &&
+           behind_dequantize(l, input_of(l, y->node, 1), &y->w) &&
+           take_scales(s, y->x.scale, &y->x_scale) && one_zero(s, y->x.zero, &zero);
+}
+
+/* Sums of output channels, scaled by `op` to `type`, as output 0 of the node being lowered. */
+static void scale_sums(struct onnx_steps *s, const struct layer *y, uint32_t acc, enum pith_op op,
+                       enum pith_type type)
+{
+    uint32_t rank = s->l->im->values[acc].shape.rank;
+    const struct step_attr attr[] = {
+        {ATTR_QUANTIZE_AXIS, y->op == PITH_OP_CONV ? 1 : (int32_t)rank - 1},
+        {ATTR_QUANTIZE_TYPE, (int32_t)type}};
+    uint32_t in[3] = {acc, factors(s, y), ONNX_VALUE_NONE};
+    bool whole = op == PITH_OP_REQUANTIZE;
+    if (whole)
+        in[2] = scalar_zero(s, own_grid(s->l).zero, type);
+    pith_step_last(s, op, whole ? 3 : 2, in, whole ? 2 : 1, attr);
+}
+
 static enum pith_status layer_in_integers(struct onnx_lower *l, enum pith_type type)
 {
     struct onnx_steps s = {l, PITH_OK};
     struct layer y = {0};
     int32_t zero;
     y.node = maker(l, l->in[0], &y.op);
-    if (!y.node || !scalar_f32(&s, l->in[1], &y.y_scale) || !(y.y_scale > 0.0f) ||
-        !skip_activation(&s, &y, type))
-        return s.status;
-    if ((y.op != PITH_OP_CONV && y.op != PITH_OP_GEMM && y.op != PITH_OP_MATMUL) ||
-        !behind_dequantize(l, input_of(l, y.node, 0), &y.x) || !is_byte(l, y.x.q) ||
-        !behind_dequantize(l, input_of(l, y.node, 1), &y.w) ||
-        !grid_numbers(&s, &y.x, &y.x_scale, &zero))
+    if (!y.node || !take_scales(&s, l->in[1], &y.y_scale) ||
+        !one_zero(&s, own_grid(l).zero, &zero) || !skip_activation(&s, &y, type) ||
+        !find_operands(&s, &y))
         return s.status;
     const char *label = l->label;
     l->label = pith_onnx_label(y.node->node);
     uint32_t acc = sums(&s, &y);
-    if (acc != ONNX_VALUE_NONE) {
-        uint32_t rank = l->im->values[acc].shape.rank;
-        const struct step_attr attr[] = {
-            {ATTR_QUANTIZE_AXIS, y.op == PITH_OP_CONV ? 1 : (int32_t)rank - 1},
-            {ATTR_QUANTIZE_TYPE, (int32_t)type}};
-        struct grid own = own_grid(l);
-        void *data;
-        if (own.zero == ONNX_VALUE_NONE) {
-            own.zero = pith_step_constant(&s, type, 0, NULL, &data);
-            if (data)
-                memset(data, 0, 1);
-        }
-        const uint32_t in[3] = {acc, factors(&s, &y), own.zero};
-        pith_step_result(&s, 0, pith_step(&s, PITH_OP_REQUANTIZE, 3, in, 2, attr));
-    }
+    bool along = y.y_scale.n == 1 || l->attr[ATTR_QUANTIZE_AXIS] ==
+                                         (y.op == PITH_OP_CONV
+                                              ? 1
+                                              : (int32_t)pith_onnx_in_shape(l, 0)->rank - 1);
+    if (acc != ONNX_VALUE_NONE && along && !l->attr[ATTR_QUANTIZE_BLOCK])
+        scale_sums(&s, &y, acc, PITH_OP_REQUANTIZE, type);
     l->label = label;
+    return s.status;
+}
+
+/* The sums as they are, where nothing rounds them to a grid. */
+enum pith_status pith_onnx_layer_in_integers(struct onnx_lower *l)
+{
+    static const float one = 1.0f;
+    struct onnx_steps s = {l, PITH_OK};
+    struct layer y = {.node = l->flat, .op = l->row->op, .y_scale = {&one, 1}};
+    if (l->info->op != y.op || l->flat->role != ONNX_PLAIN || !find_operands(&s, &y))
+        return s.status;
+    uint32_t acc = sums(&s, &y);
+    if (acc != ONNX_VALUE_NONE)
+        scale_sums(&s, &y, acc, PITH_OP_DEQUANTIZE, PITH_F32);
     return s.status;
 }
 
@@ -454,7 +572,8 @@ static enum pith_status move_in_integers(struct onnx_lower *l, enum pith_type ty
     }
     const char *label = l->label;
     l->label = pith_onnx_label(f->node);
-    pith_step_result(&s, 0, lower_again(&s, f, (enum pith_op)op, in, f->n_in));
+    lower_again(&s, f, (enum pith_op)op, true, in, f->n_in);
+    l->done = true;
     l->label = label;
     return s.status;
 }

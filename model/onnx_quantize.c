@@ -2,8 +2,11 @@
 /* onnx_quantize.c - QuantizeLinear and its family. QLinearConv and QLinearMatMul become the integer
  * operator and a Requantize by x_scale * w_scale / y_scale, computed in this order, as onnxruntime
  * does; with constant scales the factor is a constant. */
-#include "onnx.h"
 #include "onnx_qdq.h"
+
+#include <math.h>
+
+#include "onnx.h"
 
 /* Inputs of QLinearConv; QLinearMatMul has the first eight. */
 enum { Q_X, Q_X_SCALE, Q_X_ZERO, Q_W, Q_W_SCALE, Q_W_ZERO, Q_Y_SCALE, Q_Y_ZERO, Q_BIAS };
@@ -16,11 +19,30 @@ static enum pith_status need_inputs(struct onnx_lower *l, uint32_t n)
     return PITH_OK;
 }
 
+enum pith_status pith_onnx_check_scale(struct onnx_lower *l, uint32_t i, bool divisor)
+{
+    const struct onnx_value *v = &l->im->values[l->in[i]];
+    if (!v->constant || v->empty || v->type != PITH_F32)
+        return PITH_OK;
+    enum pith_status status = pith_onnx_load(l->im, l->in[i]);
+    if (status)
+        return status;
+    v = &l->im->values[l->in[i]];
+    const float *scale = v->data;
+    for (size_t k = 0; k < shape_elems(&v->shape); k++)
+        if (!(scale[k] >= 0.0f && scale[k] < INFINITY) || (divisor && scale[k] == 0.0f))
+            return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "scale %zu of input %u is %g", k, i,
+                                       (double)scale[k]);
+    return PITH_OK;
+}
+
 /* Axis and block; where one scale covers everything the axis means nothing. */
-static enum pith_status take_grid(struct onnx_lower *l)
+static enum pith_status take_grid(struct onnx_lower *l, bool divisor)
 {
     int64_t axis, block;
     enum pith_status status = need_inputs(l, 2);
+    if (!status)
+        status = pith_onnx_check_scale(l, 1, divisor);
     if (!status)
         status = pith_onnx_get_int(l, "axis", 1, &axis);
     if (!status)
@@ -40,7 +62,7 @@ static enum pith_status take_grid(struct onnx_lower *l)
 enum pith_status pith_lower_quantize(struct onnx_lower *l)
 {
     int64_t told;
-    enum pith_status status = take_grid(l);
+    enum pith_status status = take_grid(l, true);
     if (!status)
         status = pith_onnx_get_int(l, "output_dtype", 0, &told);
     if (status)
@@ -62,7 +84,7 @@ enum pith_status pith_lower_quantize(struct onnx_lower *l)
 
 enum pith_status pith_lower_dequantize(struct onnx_lower *l)
 {
-    enum pith_status status = take_grid(l);
+    enum pith_status status = take_grid(l, false);
     return status ? status : pith_onnx_single_output(l);
 }
 
@@ -104,8 +126,7 @@ static enum pith_status requantize(struct onnx_lower *l, uint32_t acc, int64_t a
     return status ? status : pith_onnx_finish(&sub);
 }
 
-/* *zero: input i is a constant of 8 bits, all 0, which the operators need not be told. */
-static enum pith_status all_zero(struct onnx_lower *l, uint32_t i, bool *zero)
+enum pith_status pith_onnx_all_zero(struct onnx_lower *l, uint32_t i, bool *zero)
 {
     const struct onnx_value *v = &l->im->values[l->in[i]];
     *zero = false;
@@ -121,18 +142,28 @@ static enum pith_status all_zero(struct onnx_lower *l, uint32_t i, bool *zero)
     return PITH_OK;
 }
 
+static enum pith_status check_qlinear(struct onnx_lower *l)
+{
+    enum pith_status status = need_inputs(l, Q_BIAS);
+    if (!status)
+        status = pith_onnx_check_scale(l, Q_X_SCALE, false);
+    if (!status)
+        status = pith_onnx_check_scale(l, Q_W_SCALE, false);
+    return status ? status : pith_onnx_check_scale(l, Q_Y_SCALE, true);
+}
+
 enum pith_status pith_lower_qlinear_conv(struct onnx_lower *l)
 {
     struct onnx_lower sub;
     uint32_t acc;
-    enum pith_status status = need_inputs(l, Q_BIAS);
+    enum pith_status status = check_qlinear(l);
     if (!status)
         status = pith_onnx_open_step(l, PITH_OP_CONV_INTEGER, false, &sub, &acc);
     if (status)
         return status;
     uint32_t in[5] = {l->in[Q_X], l->in[Q_W], l->in[Q_X_ZERO], ONNX_VALUE_NONE, ONNX_VALUE_NONE};
     bool around_zero;
-    status = all_zero(l, Q_W_ZERO, &around_zero);
+    status = pith_onnx_all_zero(l, Q_W_ZERO, &around_zero);
     if (status)
         return status;
     if (!around_zero)
@@ -154,7 +185,7 @@ enum pith_status pith_lower_qlinear_matmul(struct onnx_lower *l)
 {
     struct onnx_lower sub;
     uint32_t acc;
-    enum pith_status status = need_inputs(l, Q_BIAS);
+    enum pith_status status = check_qlinear(l);
     if (!status)
         status = pith_onnx_open_step(l, PITH_OP_MATMUL_INTEGER, false, &sub, &acc);
     if (status)
@@ -165,7 +196,7 @@ enum pith_status pith_lower_qlinear_matmul(struct onnx_lower *l)
                                    "both operands have a scale a row or column");
     uint32_t in[4] = {l->in[Q_X], l->in[Q_W], l->in[Q_X_ZERO], l->in[Q_W_ZERO]};
     bool around_zero;
-    status = all_zero(l, Q_W_ZERO, &around_zero);
+    status = pith_onnx_all_zero(l, Q_W_ZERO, &around_zero);
     sub.in = in;
     sub.n_in = around_zero ? 3 : 4;
     if (!status)

@@ -2,14 +2,14 @@
 /* onnx_step.c - see onnx_step.h. */
 #include "onnx_step.h"
 
-uint32_t pith_step(struct onnx_steps *s, enum pith_op op, uint32_t n_in, const uint32_t *in,
-                   uint32_t n_attr, const struct step_attr *attr)
+static uint32_t make_step(struct onnx_steps *s, enum pith_op op, bool last, uint32_t n_in,
+                          const uint32_t *in, uint32_t n_attr, const struct step_attr *attr)
 {
     struct onnx_lower sub;
     uint32_t operands[2] = {0}, out = ONNX_VALUE_NONE;
     if (s->status)
         return ONNX_VALUE_NONE;
-    s->status = pith_onnx_open_step(s->l, op, false, &sub, &out);
+    s->status = pith_onnx_open_step(s->l, op, last, &sub, &out);
     if (s->status)
         return ONNX_VALUE_NONE;
     for (uint32_t i = 0; i < n_attr; i++)
@@ -27,6 +27,20 @@ uint32_t pith_step(struct onnx_steps *s, enum pith_op op, uint32_t n_in, const u
     if (copy != operands)
         pith_onnx_free(&s->l->im->budget, copy);
     return s->status ? ONNX_VALUE_NONE : out;
+}
+
+uint32_t pith_step(struct onnx_steps *s, enum pith_op op, uint32_t n_in, const uint32_t *in,
+                   uint32_t n_attr, const struct step_attr *attr)
+{
+    return make_step(s, op, false, n_in, in, n_attr, attr);
+}
+
+enum pith_status pith_step_last(struct onnx_steps *s, enum pith_op op, uint32_t n_in,
+                                const uint32_t *in, uint32_t n_attr, const struct step_attr *attr)
+{
+    make_step(s, op, true, n_in, in, n_attr, attr);
+    s->l->done = true;
+    return s->status;
 }
 
 uint32_t pith_step_two(struct onnx_steps *s, enum pith_op op, uint32_t a, uint32_t b)

@@ -26,6 +26,9 @@ struct step_attr {
 /* Operator `op` with default attributes but for the n_attr given. */
 uint32_t pith_step(struct onnx_steps *s, enum pith_op op, uint32_t n_in, const uint32_t *in,
                    uint32_t n_attr, const struct step_attr *attr);
+/* The last one: what it makes is output 0 of the node being lowered, under its name. */
+enum pith_status pith_step_last(struct onnx_steps *s, enum pith_op op, uint32_t n_in,
+                                const uint32_t *in, uint32_t n_attr, const struct step_attr *attr);
 uint32_t pith_step_two(struct onnx_steps *s, enum pith_op op, uint32_t a, uint32_t b);
 /* UNARY of enum unary_kind. */
 uint32_t pith_step_unary(struct onnx_steps *s, int32_t kind, uint32_t x);

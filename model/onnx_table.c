@@ -154,14 +154,35 @@ static const struct onnx_row rows[] = {
     {"Xor", PITH_OP_COMPARE, pith_lower_kind},
 };
 
+/* Of com.microsoft; each ends in a QuantizeLinear or Requantize. */
+static const struct onnx_row qlinear_rows[] = {
+    {"QGemm", PITH_OP_MATMUL_INTEGER, pith_lower_qgemm},
+    {"QLinearAdd", PITH_OP_QUANTIZE, pith_lower_qlinear_binary},
+    {"QLinearAveragePool", PITH_OP_QUANTIZE, pith_lower_qlinear_unary},
+    {"QLinearConcat", PITH_OP_QUANTIZE, pith_lower_qlinear_concat},
+    {"QLinearGlobalAveragePool", PITH_OP_QUANTIZE, pith_lower_qlinear_unary},
+    {"QLinearLeakyRelu", PITH_OP_QUANTIZE, pith_lower_qlinear_unary},
+    {"QLinearMul", PITH_OP_QUANTIZE, pith_lower_qlinear_binary},
+    {"QLinearSigmoid", PITH_OP_QUANTIZE, pith_lower_qlinear_unary},
+    {"QLinearSoftmax", PITH_OP_QUANTIZE, pith_lower_qlinear_softmax},
+};
+
+static const struct onnx_row *find_row(const struct onnx_row *list, size_t n, const char *op_type)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(list[i].op_type, op_type) == 0)
+            return &list[i];
+    return NULL;
+}
+
 const struct onnx_row *pith_onnx_row(const Onnx__NodeProto *node)
 {
-    if (node->domain && *node->domain && strcmp(node->domain, "ai.onnx") != 0)
+    const char *domain = node->domain ? node->domain : "";
+    if (strcmp(domain, "com.microsoft") == 0)
+        return find_row(qlinear_rows, sizeof qlinear_rows / sizeof *qlinear_rows, node->op_type);
+    if (*domain && strcmp(domain, "ai.onnx") != 0)
         return NULL;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (strcmp(rows[i].op_type, node->op_type) == 0)
-            return &rows[i];
-    return NULL;
+    return find_row(rows, sizeof rows / sizeof *rows, node->op_type);
 }
 
 const char *pith_onnx_op_name(uint32_t i)

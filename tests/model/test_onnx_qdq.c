@@ -146,7 +146,7 @@ static void test_relu_inside_the_range(void **state)
     add(&g, "QuantizeLinear", "r sy zy -> q");
     add(&g, "DequantizeLinear", "q sy zy -> y");
     struct pith_model *m = import(g);
-    expect_ops(m, OPS(PITH_OP_QUANTIZE, PITH_OP_DEQUANTIZE, PITH_OP_CONV, PITH_OP_RELU,
+    expect_ops(m, OPS(PITH_OP_QUANTIZE, PITH_OP_CONV_INTEGER, PITH_OP_DEQUANTIZE, PITH_OP_RELU,
                       PITH_OP_QUANTIZE, PITH_OP_DEQUANTIZE));
     pith_model_free(m);
 }
@@ -165,7 +165,9 @@ static void test_clip(void **state)
         add(&g, "QuantizeLinear", "r sy zy -> q");
         add(&g, "DequantizeLinear", "q sy zy -> y");
         struct pith_model *m = import(g);
-        assert_int_equal(m->nodes[inside ? 2 : 1].op, inside ? PITH_OP_CONV : PITH_OP_CONV_INTEGER);
+        assert_int_equal(m->nodes[1].op, PITH_OP_CONV_INTEGER);
+        assert_int_equal(m->nodes[2].op, inside ? PITH_OP_DEQUANTIZE : PITH_OP_REQUANTIZE);
+        assert_int_equal(m->n_nodes, inside ? 6 : 4);
         pith_model_free(m);
     }
 }
@@ -229,6 +231,35 @@ static void test_gemm(void **state)
     }
 }
 
+/* What Add widens to another rank, and scales whose product is no f32, stay as they are. */
+static void test_no_layers(void **state)
+{
+    (void)state;
+    const int64_t wide[3] = {1, 1, 2};
+    const float c[2] = {1, 2}, tiny = 1e-30f;
+    for (int scales = 0; scales < 2; scales++) {
+        struct layer_spec s = plain;
+        s.w_rank = 2;
+        s.axis = 1;
+        struct proto g = {0};
+        build_layer(&g, &s);
+        raw(&g, "wide", BUILD_FLOAT, 3, wide, c);
+        raw(&g, "tiny", BUILD_FLOAT, 0, NULL, &tiny);
+        add(&g, "DequantizeLinear", "w tiny -> wt");
+        add(&g, "DequantizeLinear", "xq tiny zx -> xt");
+        add(&g, "MatMul", scales ? "xt wt -> p" : "xd wd -> p");
+        if (!scales)
+            add(&g, "Add", "p wide -> c");
+        add(&g, "QuantizeLinear", scales ? "p sy zy -> q" : "c sy zy -> q");
+        add(&g, "DequantizeLinear", "q sy zy -> y");
+        struct pith_model *m = import(g);
+        for (uint32_t i = 0; i < m->n_nodes; i++)
+            assert_int_not_equal(m->nodes[i].op, PITH_OP_REQUANTIZE);
+        assert_int_equal(m->values[m->outputs[0]].rank, scales ? 2 : 3);
+        pith_model_free(m);
+    }
+}
+
 /* A Gemm's C of one number a row, in a batch as large as there are outputs, is no bias. */
 static void test_numbers_of_rows(void **state)
 {
@@ -283,6 +314,7 @@ int main(void)
         cmocka_unit_test(test_gemm),
         cmocka_unit_test(test_numbers_of_rows),
         cmocka_unit_test(test_moves),
+        cmocka_unit_test(test_no_layers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

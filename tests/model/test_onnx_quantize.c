@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Import of quantized operators, NonMaxSuppression, infinities and bounds of integers: what each
  * becomes, and what is refused by name. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -24,16 +25,20 @@ static struct pith_model *import(struct proto g)
     return m;
 }
 
-static void refuse(struct proto g, const char *text)
+static void refuse_as(struct proto g, enum pith_status status, const char *text)
 {
     struct pith_model *m = NULL;
     struct pith_error err = {0};
     build_output(&g, "y");
     struct proto file = build_model(g, 13);
-    assert_int_equal(pith_onnx_read(file.data, file.n, "net.onnx", NULL, NULL, &m, &err),
-                     PITH_ERR_UNSUPPORTED);
+    assert_int_equal(pith_onnx_read(file.data, file.n, "net.onnx", NULL, NULL, &m, &err), status);
     assert_string_equal(err.text, text);
     free(file.data);
+}
+
+static void refuse(struct proto g, const char *text)
+{
+    refuse_as(g, PITH_ERR_UNSUPPORTED, text);
 }
 
 static void add(struct proto *g, const char *op, const char *links)
@@ -151,9 +156,72 @@ static void test_weights(void **state)
     pith_model_free(m);
 }
 
+static struct proto foreign(const char *op, const char *links)
+{
+    struct proto node = build_node(op, links, links);
+    proto_text(&node, 7, "com.microsoft");
+    return node;
+}
+
+/* onnxruntime's own operators: what they stand for, or integers. */
+static void test_domain_of_onnxruntime(void **state)
+{
+    (void)state;
+    for (int gemm = 0; gemm < 3; gemm++) {
+        struct proto g = {0};
+        const float half = 0.5f;
+        const uint8_t three = 3, w[4] = {1, 2, 3, 4};
+        const int64_t dims[2] = {2, 2};
+        build_input(&g, "x", 2, 1, 2);
+        proto_message(&g, GRAPH_INITIALIZER, build_tensor("s", BUILD_FLOAT, NULL, 0, &half, 4));
+        proto_message(&g, GRAPH_INITIALIZER, build_tensor("z", 2, NULL, 0, &three, 1));
+        proto_message(&g, GRAPH_INITIALIZER, build_tensor("w", 2, dims, 2, w, 4));
+        add(&g, "QuantizeLinear", "x s z -> q");
+        if (gemm == 0)
+            proto_message(&g, GRAPH_NODE, foreign("QLinearAdd", "q s z q s z s z -> r"));
+        else
+            proto_message(&g, GRAPH_NODE,
+                          foreign("QGemm", gemm == 1 ? "q s z w s z ' s z -> r" : "q s z w s z -> y"));
+        if (gemm < 2)
+            add(&g, "DequantizeLinear", "r s z -> y");
+        struct pith_model *m = import(g);
+        if (gemm == 0)
+            expect_ops(m, OPS(PITH_OP_QUANTIZE, PITH_OP_DEQUANTIZE, PITH_OP_DEQUANTIZE, PITH_OP_ADD,
+                              PITH_OP_QUANTIZE, PITH_OP_DEQUANTIZE));
+        else if (gemm == 1)
+            expect_ops(m, OPS(PITH_OP_QUANTIZE, PITH_OP_MATMUL_INTEGER, PITH_OP_REQUANTIZE,
+                              PITH_OP_DEQUANTIZE));
+        else
+            expect_ops(m, OPS(PITH_OP_QUANTIZE, PITH_OP_MATMUL_INTEGER, PITH_OP_DEQUANTIZE));
+    }
+}
+
+static void test_scales(void **state)
+{
+    (void)state;
+    static const struct {
+        float scale;
+        const char *text;
+    } bad[] = {
+        {0.0f, "net.onnx: node 'x s -> q' (QuantizeLinear): scale 0 of input 1 is 0"},
+        {-0.5f, "net.onnx: node 'x s -> q' (QuantizeLinear): scale 0 of input 1 is -0.5"},
+        {INFINITY, "net.onnx: node 'x s -> q' (QuantizeLinear): scale 0 of input 1 is inf"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct proto g = {0};
+        build_input(&g, "x", 2, 1, 2);
+        proto_message(&g, GRAPH_INITIALIZER,
+                      build_tensor("s", BUILD_FLOAT, NULL, 0, &bad[i].scale, 4));
+        add(&g, "QuantizeLinear", "x s -> q");
+        add(&g, "DequantizeLinear", "q s -> y");
+        refuse_as(g, PITH_ERR_CORRUPT, bad[i].text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_domain_of_onnxruntime), cmocka_unit_test(test_scales),
         cmocka_unit_test(test_constants_fold),  cmocka_unit_test(test_selection_is_an_output),
         cmocka_unit_test(test_infinities),      cmocka_unit_test(test_computed_bounds),
         cmocka_unit_test(test_weights),
