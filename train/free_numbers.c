@@ -60,15 +60,16 @@ static void count_levels(struct free_numbers *f)
 /* ---- opening ------------------------------------------------------------------------------------
  */
 
-static struct pith_codebook *new_codebook(struct pith_model *m, uint64_t count, uint32_t levels)
+static struct pith_codebook *new_codebook(struct pith_model *m, uint64_t count, uint64_t n_groups,
+                                          uint32_t n_centroids)
 {
     struct pith_codebook *b = pith_model_alloc(m, 1, sizeof *b);
     if (!b)
         return NULL;
-    *b = (struct pith_codebook){.n_centroids = 2 * levels + 1,
-                                .group_elems = count,
-                                .n_groups = 1,
-                                .centroid = pith_model_alloc(m, 2 * levels + 1, sizeof(float)),
+    *b = (struct pith_codebook){.n_centroids = n_centroids,
+                                .group_elems = count / n_groups,
+                                .n_groups = n_groups,
+                                .centroid = pith_model_alloc(m, n_groups * n_centroids, sizeof(float)),
                                 .index = pith_model_alloc(m, count, 1)};
     return b->centroid && b->index ? b : NULL;
 }
@@ -109,7 +110,7 @@ static bool open_grid(struct pith_model *m, const struct pith_train_opts *o, uin
     bool kept = step > 0 && f->c->codebook->n_centroids == 2 * levels + 1;
     f->grid = malloc(sizeof *f->grid);
     f->value = malloc((size_t)f->n * sizeof *f->value);
-    struct pith_codebook *b = new_codebook(m, f->n, levels);
+    struct pith_codebook *b = new_codebook(m, f->n, 1, 2 * levels + 1);
     if (!f->grid || !f->value || !b)
         return false;
     memcpy(f->value, f->p->data, (size_t)f->n * sizeof *f->value);
@@ -148,6 +149,23 @@ static bool open_soft(const struct pith_train_opts *o, struct free_numbers *f)
     return true;
 }
 
+/* Numbers of the weights, then of their rows' steps. */
+static bool open_fake(struct pith_model *m, const struct pith_train_opts *o,
+                      const struct pith_train_weight *asked, struct free_numbers *f)
+{
+    uint64_t count = f->p->count, rows = m->values[f->p->value].dim[0], n = asked->by_row ? rows : 1;
+    f->n = count + n;
+    f->value = malloc((size_t)f->n * sizeof *f->value);
+    struct pith_codebook *b =
+        new_codebook(m, count, n, (uint32_t)(asked->highest - asked->lowest) + 1);
+    if (!f->value || !b)
+        return false;
+    f->fake = pith_fake_weight_new(asked, o->integers->radix, rows, count, f->p->data, alive_of(f),
+                                   f->value);
+    f->c->codebook = b;
+    return f->fake != NULL;
+}
+
 static bool is_noisy(const struct pith_train_opts *o, const struct free_numbers *f)
 {
     return (o->score == PITH_SCORE_GATES || o->score == PITH_SCORE_VARIATIONAL) &&
@@ -175,8 +193,11 @@ bool pith_numbers_open(struct pith_model *m, const struct pith_train_opts *o,
     f->n = f->p->count;
     f->value = f->p->data;
     f->grad = f->p->grad;
-    f->own = levels > 0 || f->c->codebook || is_noisy(o, f);
-    if (levels)
+    const struct pith_train_weight *asked = pith_fake_weight_asked(o, f->p->value);
+    f->own = levels > 0 || f->c->codebook || is_noisy(o, f) || asked;
+    if (asked)
+        ok = open_fake(m, o, asked, f);
+    else if (levels)
         ok = open_grid(m, o, levels, f);
     else if (f->c->codebook)
         ok = o->softness > 0 ? open_soft(o, f) : open_codebook(f);
@@ -193,6 +214,8 @@ bool pith_numbers_open(struct pith_model *m, const struct pith_train_opts *o,
             memset(f->c->mask, 1, (size_t)f->p->count);
     }
     if (ok) {
+        if (!(o->regrow > 0)) /* else the gradient says what comes back */
+            f->p->alive = alive_of(f);
         if (f->grid)
             count_levels(f);
         pith_numbers_spread(f, f->value, f->p->data);
@@ -210,6 +233,7 @@ void pith_numbers_close(struct free_numbers *f)
     free(f->zero);
     pith_soft_free(f->soft);
     pith_noise_free(f->noise);
+    free(f->fake);
     free(f->first);
     free(f->second);
     free(f->average);
@@ -246,7 +270,7 @@ void pith_numbers_state(struct free_numbers *f, uint32_t number, struct checkpoi
 
 bool pith_numbers_each_alone(const struct free_numbers *f)
 {
-    return !f->soft && !f->noise && (f->grid || !f->c->codebook);
+    return !f->soft && !f->noise && !f->fake && (f->grid || !f->c->codebook);
 }
 
 static void scale_and_observe(struct free_numbers *f, float scale, uint64_t begin, uint64_t end)
@@ -288,6 +312,12 @@ void pith_numbers_gather(struct free_numbers *f, float scale)
                             f->grad + f->p->count);
         return;
     }
+    if (f->fake) {
+        for (uint64_t k = 0; k < f->p->count && alive; k++)
+            f->p->grad[k] = alive[k] ? f->p->grad[k] : 0;
+        pith_fake_weight_gradient(f->fake, f->value, f->p->data, f->p->grad, f->grad);
+        return;
+    }
     memset(f->grad, 0, (size_t)f->n * sizeof *f->grad);
     for (uint64_t k = 0; k < f->p->count; k++)
         if (!alive || alive[k])
@@ -304,6 +334,10 @@ void pith_numbers_spread(const struct free_numbers *f, const float *value, float
     }
     if (f->noise) {
         pith_noise_values(f->noise, value, value + f->p->count, alive, to);
+        return;
+    }
+    if (f->fake) {
+        pith_fake_weight_values(f->fake, value, alive, to);
         return;
     }
     for (uint64_t k = 0; k < f->p->count; k++) {
@@ -493,7 +527,9 @@ static void put_centroids(const struct free_numbers *f)
 void pith_numbers_store(struct free_numbers *f)
 {
     const float *value = f->average ? f->average : f->value;
-    if (f->grid) {
+    if (f->fake) {
+        pith_fake_weight_store(f->fake, value, f->c->codebook);
+    } else if (f->grid) {
         store_grid(f, value);
     } else if (f->c->codebook) {
         if (f->soft)

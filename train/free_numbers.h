@@ -6,10 +6,12 @@
  * Dally, 2016, section 3.3); with `softness` a number for each element too, by which it finds its
  * centroid (soft_assign.h). With a score that is learned: its elements, and the noise of each
  * (weight_noise.h). On a uniform grid: latent numbers, which forward sees rounded, and the
- * step (grid.h). */
+ * step (grid.h). Where it shall be integers: the same, and steps that learn with them
+ * (fake_weight.h). */
 #ifndef FREE_NUMBERS_H
 #define FREE_NUMBERS_H
 
+#include "fake_weight.h"
 #include "grid.h"
 #include "soft_assign.h"
 #include "thinning.h"
@@ -29,6 +31,7 @@ struct free_numbers {
     float *zero;                     /* [n] below this many steps a latent is 0; NULL: halfway */
     struct soft_assign *soft;        /* of a codebook; NULL: who belongs where is settled */
     struct weight_noise *noise;      /* NULL: none */
+    struct fake_weight *fake;        /* NULL: no integers */
     float magnitude[129];            /* bits of level k > 0, sign included */
 };
 

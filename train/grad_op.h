@@ -25,6 +25,7 @@ struct grad_node {
     struct tape_tensor *const *in; /* NULL: left out */
     struct tape_tensor *const *out;
     const bool *sets; /* [n_in] */
+    const struct tape_parameter *weights; /* input 1, where it is one; else NULL */
     uint32_t fixed;   /* bit i: input i is a constant or a parameter, the same for all slices */
     uint32_t slice, n_slices; /* node of slice s: this + s - slice */
     struct prim *prim; /* of the slice */
@@ -78,6 +79,8 @@ struct grad_op {
      * set and data is in place, but not written. PITH_ERR_UNSUPPORTED, _MEMORY. */
     enum pith_status (*prepare)(struct grad_node *n, uint64_t *scratch_bytes);
     void (*release)(struct grad_node *n); /* frees state */
+    /* Of slice 0 alone, before renew(): weights->alive may be another. NULL: it does not matter. */
+    void (*thinned)(struct grad_node *n);
     /* Of slice 0 alone, on any thread, before any forward: part of 8 of what all slices take from
      * fixed inputs. NULL: nothing. */
     void (*renew)(struct grad_node *n, uint32_t part);
@@ -104,5 +107,6 @@ struct grad_op {
 };
 
 const struct grad_op *pith_grad_get(uint32_t op); /* NULL: it has no gradient */
+const struct grad_op *pith_grad_of(const struct pith_node *node); /* the same of a node */
 
 #endif

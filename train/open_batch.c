@@ -45,10 +45,7 @@ static uint32_t batch_axis(const struct opening *o, uint32_t value)
 
 static enum pith_status infer_last(const struct opening *o)
 {
-    struct pith_model last = *o->g->m;
-    last.nodes += last.n_nodes - 1;
-    last.n_nodes = 1;
-    return pith_model_infer_shapes(&last, NULL);
+    return pith_graph_infer(o->g, o->g->m->n_nodes - 1, NULL);
 }
 
 static enum pith_status not_following(const struct opening *o, const struct pith_node *node)

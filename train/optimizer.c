@@ -288,7 +288,8 @@ static void move_slice(void *arg, uint32_t slice)
     for (uint32_t i = 0; i < pass->o->n; i++) {
         struct free_numbers *f = &pass->o->of[i];
         uint64_t begin = range_begin(f->n, slice), end = range_begin(f->n, slice + 1);
-        uint64_t weights = f->noise ? f->p->count : f->n; /* their noise does not decay */
+        /* their noise does not decay, nor do their steps */
+        uint64_t weights = f->noise || f->fake ? f->p->count : f->n;
         uint64_t middle = weights < begin ? begin : weights < end ? weights : end;
         float decay = f->p->is_weight ? pass->o->opts.weight_decay : 0.0f;
         move(pass->o, f, begin, middle, pass->rate, pass->clip, decay);

@@ -87,6 +87,7 @@ struct pith_train_progress {
 };
 
 struct pith_train_hint;
+struct pith_train_integers;
 struct pith_ranks;
 
 struct pith_train_opts {
@@ -172,6 +173,45 @@ struct pith_train_opts {
                               fold: where weights are k * step, each row's step is rounded, and the
                               biases that this makes get bias_levels; the normalizations themselves
                               then train without */
+    const struct pith_train_integers *integers; /* borrowed: what shall be integers in the end; NULL:
+                              nothing. Without levels, sparsity, feedback, codebooks; norms and units
+                              stay */
+};
+
+/* ---- integers in the loop --------------------------------------------------------------------------
+ *
+ * Quantisation-aware training: forward sees weights and values as the integers they shall become, the
+ * gradient goes straight through the rounding, and every step is learned with the weights (LSQ, Esser et
+ * al., 2020; zero points as in LSQ+). Which values, on which grids, is for the caller to say: where
+ * pith_quantize would put them. In the end weights lie on their grids, each with a codebook of k * step,
+ * and the grids of values are in values[v].grid. */
+
+/* A value that is rounded to values[like].grid, of one scale, as it stands at first. All of the same
+ * `like` share what is learned of it. */
+struct pith_train_value {
+    uint32_t value, like; /* numbers in the model; `like` is listed itself */
+    bool rounded; /* it is on that grid as it comes: elements of such a value, moved */
+    bool learned; /* else the grid stays as it is */
+    bool moves_zero; /* the zero point is learned too */
+};
+
+struct pith_train_weight {
+    uint32_t value; /* number of the constant: k * step, lowest <= k <= highest */
+    int32_t lowest, highest; /* -128 .. -1, 1 .. 127; at most 256 in all */
+    bool by_row; /* a step for each entry of axis 0, else one */
+};
+
+struct pith_train_integers {
+    const struct pith_train_value *values;
+    const struct pith_train_weight *weights;
+    uint32_t n_values, n_weights;
+    bool radix; /* all steps are powers of two */
+    /* Makes the network of integers that m stands for (it has grids and codebooks as above), which epochs
+     * are judged by; *made: the caller's, pith_model_free. m is not changed. NULL: they are judged by m,
+     * whose values are not rounded. */
+    enum pith_status (*make)(void *user, const struct pith_model *m, struct pith_model **made,
+                             struct pith_error *err);
+    void *user;
 };
 
 /* weight * mean squared difference joins the loss. Both values have the same shape. */

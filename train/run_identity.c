@@ -188,6 +188,16 @@ static void add_options(struct text *t, const struct pith_train_opts *opts)
             opts->hints[i].teacher, (double)opts->hints[i].weight);
 }
 
+/* Of values, the graph tells (fake_quant_graph.h). */
+static void add_integers(struct text *t, const struct pith_train_integers *q)
+{
+    for (uint32_t i = 0; q && i < q->n_weights; i++)
+        add(t, "integers %" PRIu32 " from %" PRId32 " to %" PRId32 " by %s\n", q->weights[i].value,
+            q->weights[i].lowest, q->weights[i].highest, q->weights[i].by_row ? "row" : "tensor");
+    if (q && q->radix)
+        add(t, "radix\n");
+}
+
 /* ---- the whole ----------------------------------------------------------------------------------
  */
 
@@ -203,6 +213,7 @@ enum pith_status pith_run_identity(const struct pith_model *m, struct pith_data 
     if (!status)
         status = add_data(&t, "validation", val, err);
     add_options(&t, opts);
+    add_integers(&t, opts->integers);
     if (!status && t.failed)
         status = pith_tape_no_memory(err);
     if (status)

@@ -50,6 +50,17 @@ static inline void vec_store_some(float *p, vmask m, vec v)
     memcpy(p, &v, (size_t)m * sizeof *p);
 }
 
+/* elements 0, 2 of lo, hi (in sequence); 1, 3 */
+static inline vec vec_even(vec lo, vec hi)
+{
+    return (vec){lo[0], lo[2], hi[0], hi[2]};
+}
+
+static inline vec vec_odd(vec lo, vec hi)
+{
+    return (vec){lo[1], lo[3], hi[1], hi[3]};
+}
+
 static inline vec vec_fma(vec a, vec b, vec c)
 {
     return a * b + c;

@@ -81,6 +81,8 @@ static bool moves(const struct pith_node *node, uint32_t i, uint64_t count)
         return i == 1 || i == 2;
     case PITH_OP_GATHER:
         return i == 0;
+    case PITH_OP_IDENTITY: /* that rounds: its grid */
+        return i == 1;
     case PITH_OP_ADD:
     case PITH_OP_MUL:
         return count > 1;
@@ -167,7 +169,7 @@ static enum pith_status shape_node(struct tape *t, struct tape_shapes *s,
         t->wants_grad[node->out[i]] = wants && s->out[i]->type == PITH_F32;
         needs = needs || (wants && is_real(s->out[i]->type));
     }
-    if (needs && (!pith_grad_get(node->op) || s->out[0]->type != PITH_F32))
+    if (needs && (!pith_grad_of(node) || s->out[0]->type != PITH_F32))
         return pith_error_set(err, PITH_ERR_UNSUPPORTED, "node '%.100s' (%s) has no gradient",
                               node->name, pith_op_text(node->op));
     return PITH_OK;

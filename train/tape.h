@@ -49,6 +49,9 @@ struct tape_parameter {
     uint64_t count;
     float *data;    /* row-major; what the optimizer changes. Copied from the model at first */
     float *grad;    /* sum over the batch, after backward */
+    /* [count] 0 where data is and stays 0 and nobody wants the gradient, which may be left 0 there;
+     * NULL: nowhere. Whoever changes parameters sets it, and may change what is in it with them. */
+    const uint8_t *alive;
     bool is_weight; /* of a product: decays, is pruned, has a codebook */
 };
 

@@ -297,6 +297,9 @@ void pith_tape_forward(struct tape *t)
 {
     uint64_t start = pith_clock_ns(NULL);
     clear_times(t);
+    for (uint32_t i = 0; i < t->n_steps; i++)
+        if (t->step[i].op && t->step[i].op->thinned)
+            t->step[i].op->thinned(&t->step[i].node[0]);
     on_threads(t, 0, t->n_slices, renew_steps, t);
     all_steps(t, false);
     pith_tape_slices(t, clear_ends, t);

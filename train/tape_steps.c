@@ -64,7 +64,7 @@ static enum tape_layout input_layout(const struct grad_op *op, uint32_t i, enum 
 static void lay_out_node(struct tape *t, const struct tape_shapes *s, uint32_t at)
 {
     const struct pith_node *node = &t->m->nodes[at];
-    const struct grad_op *op = pith_grad_get(node->op);
+    const struct grad_op *op = pith_grad_of(node);
     enum tape_layout layout = layout_of(t, s, node, op);
     uint32_t out_rank = s->view[node->out[0]].shape.rank;
     for (uint32_t i = 0; i < node->n_in; i++)
@@ -290,6 +290,9 @@ static enum pith_status wire(struct tape *t, const struct tape_step *step, struc
     }
     for (uint32_t i = 0; i < node->n_out; i++)
         out[i] = tape_at(t, n->slice, tape_output(t, step, i), t->primary[node->out[i]]);
+    if (node->n_in > 1 && node->in[1] != PITH_VALUE_NONE &&
+        t->parameter_of[node->in[1]] != UINT32_MAX)
+        n->weights = &t->parameter[t->parameter_of[node->in[1]]];
     n->rectifies = step->rectifies;
     n->residual = residual_of(t, step, n->slice);
     n->sets_residual = step->sets[node->n_in];

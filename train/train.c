@@ -5,6 +5,7 @@
  * model is changed in place at the end of each epoch and put back as it was on failure. */
 #include "train_run.h"
 
+#include "check_batch.h"
 #include "feedback_start.h"
 #include "fold_norms.h"
 #include "model_state.h"
@@ -66,6 +67,27 @@ static bool is_best(struct run *r, const struct pith_train_progress *p)
     return best;
 }
 
+/* As the network of integers that it shall be, where it shall. */
+static enum pith_status judge(struct run *r, struct pith_train_progress *p)
+{
+    const struct pith_train_integers *q = r->opts->integers;
+    struct pith_model *made = NULL;
+    enum pith_status status = pith_fake_graph_hide(r->fake, r->m);
+    if (status)
+        pith_tape_no_memory(r->err);
+    else if (q && q->make)
+        status = q->make(q->user, r->m, &made, r->err);
+    status = pith_ranks_agree(r->opts->ranks, status, r->err);
+    if (!status)
+        status = pith_validate(made ? made : r->m, r->val, r->opts->loss, r->softmax,
+                               r->opts->threads, r->opts->ranks,
+                               r->answers.log_p ? &r->answers : NULL, &p->val_loss,
+                               &p->val_accuracy, r->err);
+    pith_fake_graph_show(r->fake, r->m);
+    pith_model_free(made);
+    return status;
+}
+
 static enum pith_status close_epoch(struct run *r, struct pith_train_progress *p, double samples)
 {
     p->loss = r->sum / samples;
@@ -77,9 +99,7 @@ static enum pith_status close_epoch(struct run *r, struct pith_train_progress *p
     p->kept = pith_optimizer_kept(r->optimizer);
     p->bytes = pith_optimizer_bytes(r->optimizer);
     if (r->val) {
-        enum pith_status status = pith_validate(
-            r->m, r->val, r->opts->loss, r->softmax, r->opts->threads, r->opts->ranks,
-            r->answers.log_p ? &r->answers : NULL, &p->val_loss, &p->val_accuracy, r->err);
+        enum pith_status status = judge(r, p);
         if (status)
             return status;
     }
@@ -161,15 +181,16 @@ static enum pith_status train_epochs(struct run *r)
 /* ---- the whole ----------------------------------------------------------------------------------
  */
 
-static void count_parameters(struct run *r)
+/* Of the model's first n_values: those behind them are of what rounds. */
+static void count_parameters(struct run *r, uint32_t n_values)
 {
     uint32_t n;
     const struct tape_parameter *p = pith_tape_parameters(r->tape, &n);
-    for (uint32_t i = 0; i < r->m->n_values; i++)
+    for (uint32_t i = 0; i < n_values; i++)
         if (r->m->values[i].constant && r->m->values[i].type == PITH_F32)
             r->result->n_parameters += r->m->values[i].constant->count;
     for (uint32_t i = 0; i < n; i++) {
-        r->result->n_trained += p[i].count;
+        r->result->n_trained += p[i].value < n_values ? p[i].count : 0;
         r->result->n_weights += p[i].is_weight ? p[i].count : 0;
     }
 }
@@ -179,7 +200,8 @@ static enum pith_status open_tapes(struct run *r)
     struct tape_opts o = {.batch = r->opts->batch,
                           .threads = r->opts->threads,
                           .training = true,
-                          .ranks = r->opts->ranks};
+                          .ranks = r->opts->ranks,
+                          .unchecked = r->fake != NULL};
     enum pith_status status =
         pith_hints_new(r->m, r->opts, r->softmax ? &r->scores : NULL, &r->hints, r->err);
     if (status)
@@ -187,7 +209,7 @@ static enum pith_status open_tapes(struct run *r)
     o.hint = pith_hints_values(r->hints, &o.n_hints);
     status = pith_tape_new(r->m, &o, &r->tape, r->err);
     bool softmax;
-    o.training = false;
+    o.training = o.unchecked = false;
     o.n_hints = 0;
     if (!status && r->opts->teacher) {
         status = pith_tape_new(r->opts->teacher, &o, &r->teacher, r->err);
@@ -217,9 +239,7 @@ static enum pith_status open_answers(struct run *r)
 
 static enum pith_status open_run(struct run *r, struct pith_data *train)
 {
-    enum pith_status status = pith_run_check_opts(r);
-    if (status)
-        return status;
+    enum pith_status status = PITH_OK;
     r->scores = pith_run_scores(r->m, &r->softmax);
     if (r->opts->loss == PITH_SQUARED_ERROR)
         r->scores = r->m->outputs[0];
@@ -258,6 +278,19 @@ static enum pith_status open_run(struct run *r, struct pith_data *train)
     return status;
 }
 
+/* What rounds is put in. A batch that will be opened is tried before, on what the runtime knows. */
+static enum pith_status open_integers(struct run *r)
+{
+    enum pith_status status = PITH_OK;
+    if (!r->opts->integers)
+        return PITH_OK;
+    if (!r->m->batch_open && r->opts->batch > PITH_TRAIN_SLICES)
+        status = pith_check_batch(r->m, r->opts->threads, r->err);
+    if (!status)
+        status = pith_fake_graph_open(r->m, r->opts, &r->fake, r->err);
+    return pith_ranks_agree(r->opts->ranks, status, r->err);
+}
+
 enum pith_status pith_train(struct pith_model *m, struct pith_data *train, struct pith_data *val,
                             const struct pith_train_opts *opts, struct pith_train_result *result,
                             struct pith_error *err)
@@ -266,17 +299,24 @@ enum pith_status pith_train(struct pith_model *m, struct pith_data *train, struc
     struct pith_train_result made = {0};
     struct pith_model unfolded = {0};
     struct run r = {.m = m, .train = train, .val = val, .opts = &o, .err = err, .result = &made};
+    const uint32_t n_values = m->n_values;
     enum pith_status status = pith_run_take_opts(opts, &o, err);
     if (!status && o.keep_weights)
         status = pith_run_keep_weights(&r, &o);
     if (!status)
+        status = pith_run_check_opts(&r);
+    if (!status)
+        status = open_integers(&r);
+    if (!status)
         status = open_run(&r, train);
     if (!status) {
-        count_parameters(&r);
+        count_parameters(&r, n_values);
         status = pith_run_start_or_go_on(&r);
     }
     if (!status)
         status = train_epochs(&r);
+    if (!status && pith_fake_graph_hide(r.fake, m))
+        status = pith_tape_no_memory(r.err);
     if (!status && o.norms == PITH_NORMS_FOLD)
         status = pith_norms_fold(&r, &unfolded);
     bool shrinks = o.sparsity > 0 || o.rate_weight > 0 || o.units == PITH_UNITS_DROP;
@@ -288,8 +328,11 @@ enum pith_status pith_train(struct pith_model *m, struct pith_data *train, struc
         status = pith_norms_judge(&r);
     if (status)
         pith_norms_put_back(m, &unfolded);
+    if (status)
+        pith_fake_graph_show(r.fake, m); /* the snapshot knows all of it */
     if (status && r.before)
         pith_snapshot_restore(r.before, m);
+    pith_fake_graph_close(r.fake, m, status == PITH_OK);
     pith_optimizer_free(r.optimizer);
     pith_batch_free(r.batch);
     pith_augment_batch_free(r.augment);

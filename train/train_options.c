@@ -93,6 +93,13 @@ static bool is_noisy(const struct pith_train_opts *o)
     return o->score == PITH_SCORE_GATES || o->score == PITH_SCORE_VARIATIONAL;
 }
 
+/* What has a say in which values a weight takes, or in the network's shape, beside its integers. */
+static bool shrinks_too(const struct pith_train_opts *o)
+{
+    return o->levels || o->bias_levels || o->sparsity > 0 || o->rate_weight > 0 ||
+           o->softness > 0 || o->units || o->norms;
+}
+
 static bool has_codebook(const struct pith_model *m)
 {
     for (uint32_t i = 0; i < m->n_values; i++)
@@ -146,6 +153,9 @@ enum pith_status pith_run_check_opts(const struct run *r)
         wrong = "gates and variational dropout say what goes: they need a sparsity";
     else if (is_noisy(o) && has_codebook(r->m))
         wrong = "gates and variational dropout are not for weights with a codebook";
+    else if (o->integers && shrinks_too(o))
+        wrong = "integers in the loop are without levels, sparsity, softness, and with the units and "
+                "norms that are there";
     else if (!(o->softness >= 0) || !isfinite(o->softness))
         wrong = "softness must not be negative";
     else if (!(o->rate_weight >= 0) || !isfinite(o->rate_weight))

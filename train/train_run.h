@@ -6,6 +6,7 @@
 
 #include "augment_batch.h"
 #include "checkpoint.h"
+#include "fake_quant_graph.h"
 #include "feed_batch.h"
 #include "hint_loss.h"
 #include "loss.h"
@@ -30,6 +31,7 @@ struct run {
     struct augment_batch *augment;  /* NULL: samples stay as they are */
     struct feed_batch *batch;
     struct optimizer *optimizer;
+    struct fake_graph *fake; /* NULL: nothing shall be integers */
     struct snapshot *before, *best;
     uint64_t step, n_steps;
     uint32_t epoch;        /* from 1 */

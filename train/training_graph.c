@@ -4,6 +4,7 @@
 #include "op.h"
 #include "pith_host.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- growing ------------------------------------------------------------------------------------
@@ -72,6 +73,25 @@ struct pith_node *pith_graph_take_nodes(struct training_graph *g, uint32_t *n)
     g->m->nodes = NULL;
     g->m->n_nodes = g->cap_nodes = 0;
     return taken;
+}
+
+/* An Identity that rounds (grad_fake_quant.c) has inputs that only the tape knows. */
+enum pith_status pith_graph_infer(const struct training_graph *g, uint32_t first,
+                                  struct pith_error *err)
+{
+    struct pith_model some = *g->m;
+    some.n_nodes -= first;
+    some.nodes = malloc((some.n_nodes + (size_t)1) * sizeof *some.nodes);
+    if (!some.nodes)
+        return pith_tape_no_memory(err);
+    for (uint32_t i = 0; i < some.n_nodes; i++) {
+        some.nodes[i] = g->m->nodes[first + i];
+        if (some.nodes[i].op == PITH_OP_IDENTITY)
+            some.nodes[i].n_in = 1;
+    }
+    enum pith_status status = pith_model_infer_shapes(&some, err);
+    free(some.nodes);
+    return status;
 }
 
 /* ---- the whole ----------------------------------------------------------------------------------

@@ -35,6 +35,9 @@ struct pith_node *pith_graph_node(struct training_graph *g, uint32_t op, const c
 /* Takes the node list away, to write it anew. */
 struct pith_node *pith_graph_take_nodes(struct training_graph *g, uint32_t *n);
 bool pith_graph_append(struct training_graph *g, const struct pith_node *node);
+/* Shapes of what nodes `first` and later give, as pith_model_infer_shapes. */
+enum pith_status pith_graph_infer(const struct training_graph *g, uint32_t first,
+                                  struct pith_error *err);
 
 /* unroll_loop.c, open_batch.c */
 enum pith_status pith_unroll_loops(struct training_graph *g);

@@ -212,5 +212,5 @@ enum pith_status pith_unroll_loops(struct training_graph *g)
             return status ? status : pith_tape_no_memory(g->err);
         any = true;
     }
-    return any ? pith_model_infer_shapes(g->m, g->err) : PITH_OK;
+    return any ? pith_graph_infer(g, 0, g->err) : PITH_OK;
 }

@@ -87,8 +87,8 @@ static inline void define(struct example *e)
             e->db[o] += (double)e->dy[pixel * s->o + o];
         }
         for (int64_t k = 0; k < s->kernel[0] * s->kernel[1]; k++) {
-            int64_t h = oh * s->stride[0] + k / s->kernel[1] - s->pad_begin[0];
-            int64_t w = ow * s->stride[1] + k % s->kernel[1] - s->pad_begin[1];
+            int64_t h = oh * s->stride[0] + k / s->kernel[1] * s->dilation[0] - s->pad_begin[0];
+            int64_t w = ow * s->stride[1] + k % s->kernel[1] * s->dilation[1] - s->pad_begin[1];
             if (h >= 0 && h < s->in[0] && w >= 0 && w < s->in[1])
                 add_tap(e, pixel, (n * s->in[0] + h) * s->in[1] + w, k / s->kernel[1],
                         k % s->kernel[1]);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "model/sample_models.h"
 #include "pith_train.h"
+#include "pith_value_stats.h"
 
 enum { INPUTS = 6, HIDDEN = 12, CLASSES = 4, SAMPLES = 512 };
 
@@ -139,6 +140,32 @@ static inline void attach_codebook(struct pith_model *m)
         ((float *)c->data)[k] = b->centroid[b->index[k]];
     }
     c->codebook = b;
+}
+
+/* Grids of 4 bits for what the layers read - x keeps its own - and integers of 3 bits, a step a row, and
+ * of 8 bits, one step, for the weights. Of a network without batch normalisation. */
+static inline const struct pith_train_integers *attach_integers(struct pith_model *m)
+{
+    static struct pith_train_value values[2];
+    static struct pith_train_weight weights[2];
+    static const struct pith_train_integers asked = {
+        .values = values, .weights = weights, .n_values = 2, .n_weights = 2};
+    const uint32_t at[2] = {m->inputs[0], m->nodes[1].out[0]};
+    for (uint32_t i = 0; i < 2; i++) {
+        struct pith_grid *g = pith_model_alloc(m, 1, sizeof *g);
+        *g = (struct pith_grid){.type = PITH_U8,
+                                .bits = 4,
+                                .method = PITH_RANGE_MSE,
+                                .zero_point = i ? 0 : 5,
+                                .n = 1,
+                                .scale = pith_model_alloc(m, 1, sizeof *g->scale)};
+        g->scale[0] = i ? 0.4f : 0.3f;
+        m->values[at[i]].grid = g;
+        values[i] = (struct pith_train_value){.value = at[i], .like = at[i], .learned = i > 0};
+    }
+    weights[0] = (struct pith_train_weight){m->nodes[0].in[1], -4, 3, true};
+    weights[1] = (struct pith_train_weight){m->nodes[2].in[1], -127, 127, false};
+    return &asked;
 }
 
 #endif

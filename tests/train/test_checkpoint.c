@@ -19,7 +19,7 @@ enum { PER_EPOCH = SAMPLES / 32, STEPS = 6 * PER_EPOCH };
 
 /* What a run trains under. */
 struct way {
-    bool batch_norm, mask, codebook, keep_best;
+    bool batch_norm, mask, codebook, keep_best, integers;
     enum pith_optimizer optimizer;
     float rate, average, clip_norm, rate_weight, softness, regrow;
     double sparsity;
@@ -43,6 +43,7 @@ static const struct way ways[] = {
     {.optimizer = PITH_ADAM, .sparsity = 0.4, .score = PITH_SCORE_GATES},
     {.optimizer = PITH_SGD, .sparsity = 0.4, .score = PITH_SCORE_VARIATIONAL, .rate = 0.01f},
     {.optimizer = PITH_ADAM, .augment = "noise=0.1,mixup=0.5,clean=0.2", .keep_best = true},
+    {.optimizer = PITH_ADAM, .integers = true, .mask = true, .average = 0.9f, .keep_best = true},
 };
 enum { WAYS = sizeof ways / sizeof *ways };
 
@@ -112,7 +113,9 @@ static struct outcome run(const struct way *w, const struct pith_train_opts *o)
     struct outcome made = {0};
     struct pith_model *m = network(w);
     struct pith_data *data = clouds(0), *val = clouds(0);
-    made.status = pith_train(m, data, val, o, &made.r, &made.err);
+    struct pith_train_opts with = *o; /* which may be of another size: then as it is */
+    with.integers = w->integers ? attach_integers(m) : NULL;
+    made.status = pith_train(m, data, val, w->integers ? &with : o, &made.r, &made.err);
     assert_int_equal(pith_model_state_save(m, &made.model), PITH_OK);
     pith_data_free(data);
     pith_data_free(val);

@@ -7,8 +7,10 @@
 #include <setjmp.h>
 #include <cmocka.h>
 #include "model/sample_models.h"
+#include "fake_quant_graph.h"
 #include "pith_host.h"
 #include "pith_train.h"
+#include "pith_value_stats.h"
 #include "tape.h"
 
 /* ---- models ---------------------------------------------------------------------------------- */
@@ -301,6 +303,40 @@ static void parameters_are_the_models(void **state)
     pith_model_free(m);
 }
 
+/* What rounds stands in the body, too: all answers are tanh's of 4 bits. */
+static void loops_that_round(void **state)
+{
+    (void)state;
+    for (uint32_t batch = 8; batch <= 16; batch += 8) {
+        struct pith_model *m = loop_net(batch > 8, false);
+        const struct pith_node *end = &m->nodes[m->n_nodes - 2];
+        uint32_t next = end->in[1], n_nodes = m->n_nodes;
+        float scale = 0.125f;
+        struct pith_grid grid = {.type = PITH_I8, .bits = 4, .n = 1, .scale = &scale};
+        struct pith_train_value value = {.value = next, .like = next, .learned = true};
+        const struct pith_train_integers q = {.values = &value, .n_values = 1};
+        const struct pith_train_opts o = {.integers = &q};
+        struct fake_graph *g = NULL;
+        struct pith_error err = {0};
+        m->outputs[0] = end->out[0]; /* the state */
+        infer(m);
+        assert_string_equal(m->values[next].name, "next");
+        m->values[next].grid = &grid;
+        assert_int_equal(pith_fake_graph_open(m, &o, &g, &err), PITH_OK);
+        struct tape *t = tape_of(m, batch, true);
+        fill(t);
+        pith_tape_forward(t);
+        const struct tape_tensor *y = pith_tape_output(t, 0, 0);
+        const float *k = y->data;
+        for (size_t i = 0; i < shape_elems(&y->shape); i++)
+            assert_true(8 * k[i] == nearbyintf(8 * k[i]) && fabsf(k[i]) <= 1);
+        pith_tape_free(t);
+        pith_fake_graph_close(g, m, false);
+        assert_int_equal(m->n_nodes, n_nodes);
+        pith_model_free(m);
+    }
+}
+
 /* ---- what is refused ------------------------------------------------------------------------- */
 
 static void refuse(struct pith_model *m, uint32_t batch, const char *text)
@@ -362,6 +398,7 @@ int main(void)
         cmocka_unit_test(real_nets_as_runtime),
         cmocka_unit_test(gradients_go_through_time),
         cmocka_unit_test(parameters_are_the_models),
+        cmocka_unit_test(loops_that_round),
         cmocka_unit_test(refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

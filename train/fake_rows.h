@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* fake_rows.h - rounding to a grid and its gradient, at the speed of memory. One template
+ * (fake_rows_impl.h) compiled for each instruction set. */
+#ifndef FAKE_ROWS_H
+#define FAKE_ROWS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Numbers k * step, low <= k <= high, |low| and |high| below 2^16. */
+struct fake_step {
+    float step, low, high;
+};
+
+struct fake_rows {
+    /* y = the nearest of the grid; of two equally near ones the even k. As QuantizeLinear and
+     * DequantizeLinear do it one after the other: k is round(x / step), rounded once. */
+    void (*round)(const struct fake_step *g, const float *x, size_t n, float *y);
+    /* y: as round gave it. Straight through: dx (+)= dy where low * step <= x <= high * step, else 0;
+     * dx NULL: not wanted. *by_step += the sum of dy * dy/dstep, which is round(x / step) - x / step
+     * there and low or high elsewhere; *outside += the sum of dy elsewhere. */
+    void (*back)(const struct fake_step *g, const float *x, const float *y, const float *dy, size_t n,
+                 bool set, float *dx, double *by_step, double *outside);
+};
+
+/* The best for this CPU. */
+const struct fake_rows *pith_fake_rows(void);
+
+extern const struct fake_rows pith_fake_rows_base, pith_fake_rows_avx2, pith_fake_rows_avx512;
+
+#endif
