@@ -6,12 +6,13 @@ not see. With --peer onnxruntime's static quantization of the same network, on t
 beside it. Prints Markdown.
 
     bench/int8_accuracy.py build/release/pith ../shared/data [NETWORK ...] [--limit N] [--peer]
-        [--options=--bias-correct] [--options='--weights 4'] ...
+        [--top1] [--options=--bias-correct] [--options='--weights 4'] ...
 
 Each --options is a row of its own: what is given to pith quantize. The final Softmax is cut off. Needs
 numpy and onnx; onnxruntime for --peer.
 """
 import argparse
+import json
 import os
 import subprocess
 import tempfile
@@ -112,7 +113,16 @@ class Network:
         start = time.time()
         said = self.pith("quantize", self.model, "-d", data_path(self.args.data, self.seen), "--range",
                          self.seen_range, *options.split(), "-f", "-o", path)
-        return self.outputs(path), time.time() - start, said.strip().splitlines()[-1]
+        seconds, said = time.time() - start, said.strip().splitlines()[-1]
+        if self.args.top1:
+            said = f"top-1 {self.top1(self.model):.2f} -> {self.top1(path):.2f} %; {said}"
+        return self.outputs(path), seconds, said
+
+    def top1(self, model):
+        """Percent of right answers, where the samples have labels."""
+        out = subprocess.run([self.args.pith, "eval", model, "-d", data_path(self.args.data, self.judge),
+                              "--range", self.judge_range, "--json"], capture_output=True, text=True)
+        return 100 * json.loads(out.stdout)["top1"] if out.returncode == 0 else np.nan
 
     def row(self, what, y, seconds, said):
         changed, snr = self.compare(y)
@@ -176,6 +186,7 @@ def main():
     parser.add_argument("networks", nargs="*", default=[])
     parser.add_argument("--limit", type=int, default=0, help="judge on about so many samples")
     parser.add_argument("--peer", action="store_true")
+    parser.add_argument("--top1", action="store_true", help="right answers, too, where there are labels")
     parser.add_argument("--options", action="append", default=[])
     args = parser.parse_args()
     print("| network | what | answers changed | SNR dB | seconds | |")

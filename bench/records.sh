@@ -3,20 +3,21 @@
 # records.sh - trains a small classic network and writes the smallest file of it that still answers
 # as well as its point asks: the figures of docs/results.md, "Records".
 #
-#     bench/records.sh lenet300|lenet5 OUT.pith [SEED] [--point classic|small|smallest]
+#     bench/records.sh lenet300|lenet5|resnet20 OUT.pith [SEED] [--point classic|small|smallest]
 #
 # (The figures asked of these points are not all reached yet: docs/results.md.)
 # classic: Deep Compression's way - prune, retrain, 6- (LeNet-300-100) or 8/5-bit codebooks trained
 # too, Huffman. small, smallest: a uniform grid whose step is learned, and the rate in the loss.
-# Everything is trained from nothing, on all training pictures; every number below was chosen on
-# pictures held out of them (HOLD=0::13 trains without those again and prints their accuracy). The
-# test pictures are looked at once, at the end. The same seed gives the same file on one ISA level.
+# The LeNets are trained from nothing, on all training pictures; every number below was chosen on
+# pictures held out of them (HOLD=0::13 trains without those again and prints their accuracy).
+# ResNet-20 begins as its authors trained it and takes 20 epochs, and so does the float network beside
+# it, which is also the teacher: a second line gives its error. The test pictures are looked at once, at
+# the end. The same seed gives the same file on one ISA level.
 set -e
 pith=${PITH:-build/release/pith}
-data=${PITH_DATA:-../shared/data}/mnist
-train=$data/train-images-idx3-ubyte.gz
+data=${PITH_DATA:-../shared/data}
 usage() {
-    echo "usage: $0 lenet300|lenet5 OUT.pith [SEED] [--point classic|small|smallest]" >&2
+    echo "usage: $0 lenet300|lenet5|resnet20 OUT.pith [SEED] [--point classic|small|smallest]" >&2
     exit 2
 }
 net= out= seed= point=small
@@ -31,7 +32,17 @@ done
 seed=${seed:-1}
 [ -n "$out" ] || usage
 case $net:$point in lenet300:classic | lenet300:small | lenet300:smallest) ;;
-lenet5:classic | lenet5:small | lenet5:smallest) ;; *) usage ;; esac
+lenet5:classic | lenet5:small | lenet5:smallest | resnet20:small | resnet20:smallest) ;; *) usage ;; esac
+case $net in
+resnet20)
+    train=$data/cifar10/train_jpeg.tar.gz test=$data/cifar10/test_jpeg.tar.gz
+    spec=scale=1/255,mean=0.485:0.456:0.406,std=0.229:0.224:0.225
+    ;;
+*)
+    train=$data/mnist/train-images-idx3-ubyte.gz test=$data/mnist/t10k-images-idx3-ubyte.gz
+    spec=scale=1/255
+    ;;
+esac
 
 # RECORDS_WORK keeps what several points share (the dense networks, the sparser ones).
 work=${RECORDS_WORK:-$(mktemp -d)}
@@ -46,7 +57,7 @@ step() {
     [ -f "$to" ] && return
     echo "== $(basename "$to")" >&2
     # shellcheck disable=SC2086
-    "$pith" train "$from" -d "$train" --preprocess scale=1/255 ${HOLD:+--hold $HOLD} --seed "$seed" --batch 128 -f \
+    "$pith" train "$from" -d "$train" --preprocess $spec ${HOLD:+--hold $HOLD} --seed "$seed" --batch 128 -f \
         -o "$to" "$@"
 }
 at() { echo "$work/$1.$seed.pith"; }
@@ -57,63 +68,79 @@ bent=rotate=7,scale=.07,shear=.09,shift=1.2,elastic=1.5
 many="--augment $bent,clean=.5 --versions 30"
 grid="--levels 7 --bias-levels 15 --units drop"
 
-"$pith" init lenet5 --seed "$seed" -q -f -o "$(at lenet5-init)"
-step lenet5-dense "$(at lenet5-init)" --epochs 14 --lr 1.5e-3 --augment $bent
-learn="--teacher $(at lenet5-dense) --teacher-part .7"
-
 # classic NET DENSE SHARES BITS: Han's kept shares of each layer, in six steps of 2 epochs
 classic() {
     name=$1-classic
     [ -f "$(at "$name-pruned")" ] ||
         "$pith" prune "$(at "$2")" $3 --steps 6 --train --epochs 2 --lr 1e-3 -d "$train" \
-            --preprocess scale=1/255 ${HOLD:+--hold $HOLD} --augment $bent --seed "$seed" -f -o "$(at "$name-pruned")"
+            --preprocess $spec ${HOLD:+--hold $HOLD} --augment $bent --seed "$seed" -f -o "$(at "$name-pruned")"
     step "$name-retrained" "$(at "$name-pruned")" --epochs 8 --lr 1e-3 --augment $bent,clean=.5
     "$pith" cluster "$(at "$name-retrained")" $4 -q -f -o "$(at "$name-clustered")"
     step "$name" "$(at "$name-clustered")" --epochs 4 --lr 2e-4 --augment $bent,clean=.5
 }
 
-case $net:$point in
-lenet5:classic)
-    classic lenet5 lenet5-dense "--sparsity .95 --layer conv1=.34 --layer conv2=.88 --layer ip2=.81" \
-        "--bits 5 --layer conv*=8"
-    ;;
-lenet5:*)
-    step lenet5-sparse "$(at lenet5-dense)" $learn --epochs 12 --lr 2e-3 --schedule constant \
-        --keep-weights 3200 $many --units drop
-    ;;
-lenet300:*)
-    "$pith" init lenet300 --seed "$seed" -q -f -o "$(at lenet300-init)"
-    step lenet300-dense "$(at lenet300-init)" $learn --epochs 10 --lr 1.5e-3 --augment $bent --versions 10
-    ;;
-esac
-case $net:$point in
-lenet300:classic)
-    classic lenet300 lenet300-dense "--sparsity .94 --layer ip2=.91 --layer ip3=.74" "--bits 6"
-    ;;
-lenet300:*)
-    step lenet300-sparse "$(at lenet300-dense)" $learn --epochs 16 --lr 3e-3 --schedule constant \
-        --keep-weights 5800 $many --units drop
-    ;;
-esac
 # smaller NAME WEIGHTS EPOCHS: down to so many weights, then onto the grid
 smaller() {
     step "$1-fewer" "$(at "$net-sparse")" $learn --epochs $3 --lr 4e-3 --schedule constant \
         --keep-weights "$2" $many --units drop
     step "$1" "$(at "$1-fewer")" $learn --epochs 100 --lr 2e-3 $grid $many
 }
-case $net:$point in
-lenet300:small) smaller lenet300-small 3000 80 ;;
-lenet300:smallest) smaller lenet300-smallest 2130 80 ;;
-lenet5:small) smaller lenet5-small 1380 48 ;;
-lenet5:smallest) smaller lenet5-smallest 1110 48 ;;
-esac
 
-if [ "$point" = classic ]; then
-    "$pith" encode "$(at "$net-classic")" --for size --coder huffman -q -f -o "$out"
-else
-    "$pith" encode "$(at "$net-$point")" --for size -q -f -o "$out"
-fi
-top1() { "$pith" eval "$out" -d "$1" --preprocess scale=1/255 $2 --json | sed -E 's/.*"top1":([0-9.]+).*/\1/'; }
-[ -z "$HOLD" ] || held=$(top1 "$train" "--range $HOLD")
-error=$(top1 "$data/t10k-images-idx3-ubyte.gz")
-echo "| $net | $point | $seed | $(wc -c <"$out") | $(echo "$error" | awk '{printf "%.2f", 100 - 100 * $1}') |${held:+ held out $held |} $(($(date +%s) - start)) s |"
+lenet5_dense() {
+    "$pith" init lenet5 --seed "$seed" -q -f -o "$(at lenet5-init)"
+    step lenet5-dense "$(at lenet5-init)" --epochs 14 --lr 1.5e-3 --augment $bent
+    learn="--teacher $(at lenet5-dense) --teacher-part .7"
+}
+lenet5() {
+    lenet5_dense
+    [ "$point" != classic ] || {
+        classic lenet5 lenet5-dense "--sparsity .95 --layer conv1=.34 --layer conv2=.88 --layer ip2=.81" \
+            "--bits 5 --layer conv*=8"
+        return
+    }
+    step lenet5-sparse "$(at lenet5-dense)" $learn --epochs 12 --lr 2e-3 --schedule constant --keep-weights 3200 \
+        $many --units drop
+    case $point in
+    small) smaller lenet5-small 1380 48 ;;
+    smallest) smaller lenet5-smallest 1110 48 ;;
+    esac
+}
+# LeNet-5 is the teacher.
+lenet300() {
+    lenet5_dense
+    "$pith" init lenet300 --seed "$seed" -q -f -o "$(at lenet300-init)"
+    step lenet300-dense "$(at lenet300-init)" $learn --epochs 10 --lr 1.5e-3 --augment $bent --versions 10
+    [ "$point" != classic ] || {
+        classic lenet300 lenet300-dense "--sparsity .94 --layer ip2=.91 --layer ip3=.74" "--bits 6"
+        return
+    }
+    step lenet300-sparse "$(at lenet300-dense)" $learn --epochs 16 --lr 3e-3 --schedule constant --keep-weights 5800 \
+        $many --units drop
+    case $point in
+    small) smaller lenet300-small 3000 80 ;;
+    smallest) smaller lenet300-smallest 2130 80 ;;
+    esac
+}
+resnet20() {
+    "$pith" import "$data/models/cifar10_resnet20.onnx" --preprocess $spec -q -f -o "$(at resnet20-start)"
+    moved="--epochs 20 --augment crop=4,flip"
+    step resnet20-float "$(at resnet20-start)" $moved --lr 1e-3
+    learn="--teacher $(at resnet20-float) --teacher-part .7 --versions 6"
+    case $point in small) sparsity=.675 ;; smallest) sparsity=.805 ;; esac
+    step resnet20-$point "$(at resnet20-start)" $moved --lr 1.5e-3 $learn --levels 3 --first-step 1.2 \
+        --sparsity $sparsity --prune-until .5 --norms fold --bias-levels 127
+}
+
+"$net"
+coder=
+[ "$point" != classic ] || coder="--coder huffman"
+"$pith" encode "$(at "$net-$point")" --for size $coder -q -f -o "$out"
+top1() { "$pith" eval "$1" -d "$2" --preprocess $spec $3 --json | sed -E 's/.*"top1":([0-9.]+).*/\1/'; }
+[ -z "$HOLD" ] || held=$(top1 "$out" "$train" "--range $HOLD")
+# row POINT FILE
+row() {
+    error=$(top1 "$2" "$test" | awk '{printf "%.2f", 100 - 100 * $1}')
+    echo "| $net | $1 | $seed | $(wc -c <"$2") | $error |${held:+ held out $held |} $(($(date +%s) - start)) s |"
+}
+row "$point" "$out"
+[ "$net" != resnet20 ] || row "float, fine-tuned alike" "$(at resnet20-float)"

@@ -169,26 +169,6 @@ static enum pith_status keep_samples(struct trial *t)
 /* ---- which values matter
  * ------------------------------------------------------------------------- */
 
-static const struct pith_node *producer(const struct pith_model *m, uint32_t v)
-{
-    for (uint32_t i = 0; i < m->n_nodes; i++)
-        for (uint32_t k = 0; k < m->nodes[i].n_out; k++)
-            if (m->nodes[i].out[k] == v)
-                return &m->nodes[i];
-    return NULL;
-}
-
-/* Probabilities hide how far apart the answers were: their Softmax's input is compared. */
-static void mark_outputs(const struct pith_model *m, bool *is_output)
-{
-    for (uint32_t i = 0; i < m->n_outputs; i++) {
-        uint32_t v = m->outputs[i];
-        const struct pith_node *node = producer(m, v);
-        bool softmax = node && (node->op == PITH_OP_SOFTMAX || node->op == PITH_OP_LOG_SOFTMAX);
-        is_output[softmax ? node->in[0] : v] = true;
-    }
-}
-
 static bool is_layer(uint32_t op)
 {
     return op == PITH_OP_CONV || op == PITH_OP_CONV_TRANSPOSE || op == PITH_OP_GEMM ||
@@ -331,7 +311,8 @@ static enum pith_status choose_among(struct trial *t, struct grid_choice *choice
     if (!order || !leads || !t->is_output)
         st = pith_error_no_memory(t->err);
     if (!st) {
-        mark_outputs(t->m, t->is_output);
+        for (uint32_t i = 0; i < t->m->n_outputs; i++)
+            t->is_output[pith_answer_value(t->m, i)] = true;
         n = collect(t->m, choices, n, order, leads);
         st = pith_observed_run_open(&t->run, t->m, samples, t->err);
     }

@@ -4,6 +4,7 @@
 #include "pith_calibrate.h"
 
 #include <float.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "bytes.h"
@@ -61,6 +62,8 @@ static void propose(struct choosing *ch, struct grid_choice *c, enum pith_range_
                                                     .type = ch->kind.bits > 8 ? PITH_U16 : PITH_U8,
                                                     .bits = (uint8_t)ch->kind.bits})}
                             : pith_range_by(method, &c->d, &ch->kind, ch->percentile);
+    new->range.low = ldexp(new->range.low, (int)ch->opts->spare_bits);
+    new->range.high = ldexp(new->range.high, (int)ch->opts->spare_bits);
     new->grid = pith_grid_of_range(&new->range, &ch->kind);
     c->n++;
 }
@@ -126,6 +129,10 @@ static enum pith_status read_options(struct choosing *ch)
         !pith_range_method_text(o->method ? o->method : PITH_RANGE_AUTO))
         return pith_error_fill(ch->err, PITH_ERR_ARGUMENT,
                                "cannot choose ranges: %u bits, 2 to 16 are possible", o->bits);
+    if (o->spare_bits > 4)
+        return pith_error_fill(ch->err, PITH_ERR_ARGUMENT,
+                               "cannot choose ranges: %u spare bits, at most 4 are possible",
+                               o->spare_bits);
     ch->percentile = o->percentile != 0 ? o->percentile : 99.99;
     if (!(ch->percentile > 50 && ch->percentile <= 100))
         return pith_error_fill(

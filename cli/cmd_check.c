@@ -7,6 +7,7 @@
 #include "feed_options.h"
 #include "json_out.h"
 #include "pith_onnx.h"
+#include "range_check.h"
 #include "table.h"
 
 struct check_options {
@@ -113,7 +114,8 @@ struct subject {
     struct pith_onnx_report *onnx; /* owns; NULL: a .pith */
     struct pith_model *model;      /* owns */
     struct pith_weight_finding *found; /* owns: of the model's weights */
-    uint32_t n_found;
+    struct pith_range_finding *ruled; /* owns: by what calibration saw */
+    uint32_t n_found, n_ruled;
     struct cli_feed feed;          /* owns */
     struct pith_error misfit;      /* why the data does not fit; PITH_OK: it does */
 };
@@ -170,6 +172,7 @@ static enum cli_exit check_model(const struct check_options *o, struct subject *
     if (pith_model_read(s->file.data, s->file.bytes, s->path, *s->dir ? s->dir : NULL, import,
                         &s->model, &err) ||
         pith_weight_check(s->model, &s->found, &s->n_found, &err) ||
+        pith_range_check(s->model, &s->ruled, &s->n_ruled, &err) ||
         pith_engine_open(s->model, &engine, &e, &err))
         return cli_fail(&err);
     rc = check_data(o, s, e);
@@ -213,8 +216,19 @@ static void print_finding(const char *path, const struct pith_weight_finding *f)
                f->count == 1 ? "is" : "are", f->first);
     else
         printf("value %" PRIu64 " is %.4g in magnitude, 99.9%% of the others stay below %.4g: it rules "
-               "the range\n",
-               f->first, f->largest, f->rest);
+               "the range, %.1f%% of a grid up to it is wasted\n",
+               f->first, f->largest, f->rest, 100 * (1 - f->rest / f->largest));
+}
+
+static void print_ruled(const char *path, const struct pith_range_finding *f)
+{
+    char count[32], of[32];
+    cli_format_count(f->count, count);
+    cli_format_count(f->of, of);
+    printf("%s: note: value '%s': the largest of %s numbers is %.4g in magnitude, 99.9%% of them stay "
+           "below %.4g: %s rule%s the range, %.1f%% of a grid up to it is wasted\n",
+           path, f->value, of, f->largest, f->rest, count, f->count == 1 ? "s" : "",
+           100 * (1 - f->rest / f->largest));
 }
 
 static void print_findings(const struct subject *s)
@@ -222,6 +236,21 @@ static void print_findings(const struct subject *s)
     for (uint32_t i = 0; i < s->n_found; i++)
         if (s->found[i].kind != PITH_WEIGHT_NONFINITE)
             print_finding(s->path, &s->found[i]);
+    for (uint32_t i = 0; i < s->n_ruled; i++)
+        print_ruled(s->path, &s->ruled[i]);
+}
+
+static void json_ruled(const struct pith_range_finding *f)
+{
+    cli_json_open(NULL, '{');
+    cli_json_string("kind", "range");
+    cli_json_string("tensor", f->value);
+    cli_json_uint("count", f->count);
+    cli_json_uint("of", f->of);
+    cli_json_number("largest", f->largest);
+    cli_json_number("rest", f->rest);
+    cli_json_number("wasted", 1 - f->rest / f->largest);
+    cli_json_close('}');
 }
 
 static void json_findings(const struct subject *s)
@@ -242,9 +271,12 @@ static void json_findings(const struct subject *s)
         if (f->kind == PITH_WEIGHT_OUTLIER) {
             cli_json_number("largest", f->largest);
             cli_json_number("rest", f->rest);
+            cli_json_number("wasted", 1 - f->rest / f->largest);
         }
         cli_json_close('}');
     }
+    for (uint32_t i = 0; i < s->n_ruled; i++)
+        json_ruled(&s->ruled[i]);
     cli_json_close(']');
 }
 
@@ -346,6 +378,7 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
         rc = check(o, &s, &import);
     cli_close_feed(&s.feed);
     free(s.found);
+    free(s.ruled);
     pith_model_free(s.model);
     pith_onnx_report_free(s.onnx);
     pith_buffer_free(&s.file);
@@ -360,7 +393,8 @@ const struct cli_command cmd_check = {
     "--input-shape that fixes them, and whether data fits the inputs or why not.\n"
     "Weights that are NaN or infinite are an error. Noted, for they are suspicious: denormal values\n"
     "(below 2^-126), output channels of zeros, and a largest weight more than 10 times what 99.9% of\n"
-    "the nonzero ones stay below (layers of 1,000 or more), which rules the range of any grid.\n\n"
+    "the nonzero ones stay below (layers of 1,000 or more), which rules the range of any grid; of a\n"
+    "calibrated model also activations whose largest number is more than 5 times that.\n\n"
     "Exit 0: sound; 1: imports, but weights are not finite or the data does not fit; 4: broken file;\n"
     "5: cannot be imported.",
     options, sizeof(struct check_options), 0, 1, run, NULL};

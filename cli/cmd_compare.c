@@ -8,6 +8,7 @@
 #include "array_files.h"
 #include "feed_options.h"
 #include "json_out.h"
+#include "layer_reason.h"
 #include "table.h"
 
 struct compare_options {
@@ -95,72 +96,6 @@ struct pairing {
     char (*dump_path[2])[CLI_PATH_BYTES]; /* owns */
 };
 
-/* ---- why a layer is off ------------------------------------------------------------------------------- */
-
-/* The weight of a layer; found->layer is NULL where it has none. */
-static enum cli_exit find_weight(const struct pith_model *m, const char *layer,
-                                 struct pith_weight_ref *found)
-{
-    struct pith_weight_ref *refs = calloc(m->n_nodes + 1u, sizeof *refs);
-    if (!refs)
-        return cli_no_memory();
-    *found = (struct pith_weight_ref){0};
-    uint32_t n = pith_model_all_weights(m, refs);
-    for (uint32_t i = 0; i < n && !found->layer; i++)
-        if (strcmp(refs[i].layer, layer) == 0)
-            *found = refs[i];
-    free(refs);
-    return EXIT_DONE;
-}
-
-static double weight_snr(const float *a, const float *b, uint64_t n)
-{
-    double aa = 0, dd = 0;
-    for (uint64_t i = 0; i < n; i++) {
-        aa += (double)a[i] * (double)a[i];
-        dd += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]);
-    }
-    return dd > 0 ? 10 * log10(aa / dd) : INFINITY;
-}
-
-static uint64_t count_kept(const float *x, uint64_t n)
-{
-    uint64_t kept = 0;
-    for (uint64_t i = 0; i < n; i++)
-        kept += x[i] != 0;
-    return kept;
-}
-
-/* One line: how B's weight differs from A's, or that the error came in with the inputs. */
-static enum cli_exit explain(const struct pairing *p, const char *layer, char *text, size_t room)
-{
-    struct pith_weight_ref wa, wb;
-    if (find_weight(p->m[0], layer, &wa) || find_weight(p->m[1], layer, &wb))
-        return EXIT_MEMORY;
-    if (!wa.layer || !wb.layer || wa.rows * wa.cols != wb.rows * wb.cols) {
-        snprintf(text, room, "has no weights to differ: the error comes with its inputs");
-        return EXIT_DONE;
-    }
-    const struct pith_value *va = &p->m[0]->values[wa.value], *vb = &p->m[1]->values[wb.value];
-    if (va->type != PITH_F32 || vb->type != PITH_F32) {
-        snprintf(text, room, "computes with integers%s: weights and inputs are rounded",
-                 va->type != vb->type ? " in one of them" : "");
-        return EXIT_DONE;
-    }
-    const struct pith_const *a = va->constant, *b = vb->constant;
-    double snr = weight_snr(a->data, b->data, a->count);
-    if (isinf(snr)) {
-        snprintf(text, room, "its weights are equal: the error comes with its inputs");
-        return EXIT_DONE;
-    }
-    int n = snprintf(text, room, "its weights differ by %.1f dB: %.3f kept, was %.3f", snr,
-                     (double)count_kept(b->data, b->count) / (double)b->count,
-                     (double)count_kept(a->data, a->count) / (double)a->count);
-    if (b->codebook && n > 0 && (size_t)n < room)
-        snprintf(text + n, room - (size_t)n, ", %u centroids", b->codebook->n_centroids);
-    return EXIT_DONE;
-}
-
 /* The first layer over tolerance; NULL: none. */
 static const struct pith_difference *first_off(const struct pairing *p,
                                                const struct pith_comparison *c)
@@ -200,6 +135,16 @@ static void print_layers(const struct pairing *p, const struct pith_comparison *
         printf("first over tolerance: '%s' %s\n", first_off(p, c)->layer, why);
 }
 
+static void json_grid(const struct pith_difference *d)
+{
+    cli_json_number("step", d->step);
+    cli_json_number("low", d->low);
+    cli_json_number("high", d->high);
+    cli_json_number("grid_db", d->grid_db);
+    cli_json_number("clipped", d->clipped);
+    cli_json_uint("dead", d->dead);
+}
+
 static void json_layers(const struct pairing *p, const struct pith_comparison *c, const char *why)
 {
     cli_json_open("layers", '[');
@@ -209,6 +154,8 @@ static void json_layers(const struct pairing *p, const struct pith_comparison *c
         cli_json_number("snr_db", c->layers[i].snr_db);
         cli_json_number("cosine", c->layers[i].cosine);
         cli_json_number("max_abs", c->layers[i].max_abs);
+        if (c->layers[i].integers)
+            json_grid(&c->layers[i]);
         cli_json_close('}');
     }
     cli_json_close(']');
@@ -241,7 +188,7 @@ static enum cli_exit report(const struct pairing *p, const struct pith_compariso
     bool good = within(&c->output, &p->tol) && !off, explained = off && p->o->first;
     char text[160];
     const char *why = explained ? text : NULL;
-    if (explained && explain(p, off->layer, text, sizeof text))
+    if (explained && cli_layer_reason(p->m[0], p->m[1], c, off, text, sizeof text))
         return EXIT_MEMORY;
     if (p->o->common.json)
         print_json(p, c, why, good);
@@ -384,7 +331,9 @@ const struct cli_command cmd_compare = {
     "pith compare A B [-d [NAME=]DATA] [--layers] [--tol snr>30dB]",
     "A is the original, an ONNX file or a .pith. Without data both run on seeded inputs. With --tol\n"
     "the exit code tells whether output and layers are within it (1: no). Layers are paired by name\n"
-    "(by position where a file has no names), with batch normalisation folded into them.\n"
+    "(by position where a file has no names), with batch normalisation folded into them; integers of B\n"
+    "count as the numbers they stand for. --first says of the first layer beyond --tol what did it:\n"
+    "numbers cut at the ends of its integers, a coarse step, its weights, or the inputs it got.\n"
     "--dump writes what a layer, or the layer that computes the value of that name, gave in each\n"
     "model, with an axis in front that counts the times: samples, and rounds of a loop.\n"
     CLI_STATE_TEXT

@@ -110,6 +110,10 @@ static const struct cli_option options[] = {
     {0, "rate-ramp", OPTION_FLOAT, AT(stage.train.rate_ramp), "SHARE",
      "of the run, in which the rate weight rises from 0; default 0.2", 0, 1},
 
+    {0, "", OPTION_HEADING, 0, NULL, "Integers", 0, 0},
+    {0, "quantize", OPTION_TEXT, AT(stage.integers), "SPEC",
+     "end as integers that train: int8, w4a8, w4a4, ternary, fixed:8", 0, 0},
+
     {0, "", OPTION_HEADING, 0, NULL, "Other", 0, 0},
     {0, "preprocess", OPTION_TEXT, AT(from.preprocess), "SPEC", "instead of what the model stores", 0,
      0},
@@ -226,12 +230,25 @@ static const char *without_effect(const struct pith_train_opts *t)
     return NULL;
 }
 
+/* Says, as --quantize does, which values a weight may take, or changes the network's shape. */
+static bool shrinks_too(const struct pith_train_opts *t)
+{
+    return t->levels || t->bias_levels || t->sparsity > 0 || t->keep_weights ||
+           t->rate_weight > 0 || t->softness > 0 || t->units || t->norms;
+}
+
 /* What is wrong with the options taken together; NULL: nothing. */
 static const char *misfit(const struct train_options *o)
 {
     const struct pith_train_opts *t = &o->stage.train;
+    struct pith_integer_spec spec;
     if (o->hints.n && !o->stage.teacher)
         return "--hint needs a --teacher";
+    if (o->stage.integers && !pith_integer_spec_parse(o->stage.integers, &spec))
+        return "--quantize takes int8, w4a8 (2 to 8 bits each), ternary or fixed:8, and ,all behind it";
+    if (o->stage.integers && shrinks_too(t))
+        return "--quantize is without --levels, --bias-levels, --sparsity, --keep-weights, "
+               "--rate-weight, --softness, --units and --norms";
     if (o->hints.n > PITH_STAGE_HINTS)
         return "--hint: given too often";
     if (o->stage.until_drop >= 0 && !o->from.val && !o->from.hold)
@@ -448,11 +465,14 @@ const struct cli_command cmd_train = {
     "(flip), cut (crop, pixels), recoloured (brightness, contrast, saturation); amounts are the most\n"
     "of each. noise and mixup are for any samples; clean: this share stays as it is. Where the data\n"
     "has no labels, --loss distill judges by the teacher: top-1 is the share of equal answers. A\n"
-    "file with a batch of one is trained with more, and loops of known length through time. Killed\n"
+    "file with a batch of one is trained with more, and loops of known length through time. With\n"
+    "--quantize weights and activations are rounded while they train, the first and last layer (but\n"
+    "with ,all) to 8 bits; what is written, and judges each epoch, runs in integers. Killed\n"
     "at any moment and started again with --resume, a run ends in the same bytes; so it does under\n"
     "mpirun -n 2, 4 or 8, where processes share each batch.\n\n"
     "  pith train pruned.pith -d train-images.idx3.gz --hold 0::10 --epochs 8 -o tuned.pith\n"
-    "  pith train small.pith -d train.npz --teacher net.pith --loss distill -o taught.pith",
+    "  pith train small.pith -d train.npz --teacher net.pith --loss distill -o taught.pith\n"
+    "  pith train net.pith -d train.npz --quantize w4a4 --epochs 8 -o integers.pith",
     options,
     sizeof(struct train_options),
     0,

@@ -8,8 +8,7 @@ static const char *const groups[] = {"look", "make", "run", "ship", "misc"};
 
 void cli_print_overview(void)
 {
-    puts("pith - make a trained network small and run it fast\n"
-         "usage: pith <command> [options] ... (-h shows them; start with: pith compress net.onnx -d DATA)");
+    puts("usage: pith <command> [options] ... (-h shows them; start with: pith compress net.onnx -d DATA)");
     for (size_t g = 0; g < sizeof groups / sizeof *groups; g++) {
         bool first = true;
         for (uint32_t i = 0; cli_commands[i]; i++) {

@@ -6,6 +6,7 @@
 #include "pith_host.h"
 #include "pith_huffman.h"
 #include "table.h"
+#include "tensor.h"
 
 static void print_shape(const struct pith_value *v, char *out, size_t room)
 {
@@ -38,9 +39,8 @@ static void fill_row(struct layer_row *row, const struct pith_model *m,
     print_shape(v, row->shape, sizeof row->shape);
     row->count = c->count;
     row->kept = count_kept(c);
-    row->bits = c->codebook           ? pith_index_bits(c->codebook->n_centroids)
-                : v->type == PITH_F32 ? 32
-                                      : 8;
+    row->bits = c->codebook ? pith_index_bits(c->codebook->n_centroids)
+                            : 8 * (uint32_t)pith_type_bytes(v->type);
     row->grid = c->codebook ? "codebook" : pith_type_text(v->type);
     row->code = c->code == PITH_CODE_ADAPTIVE  ? "adaptive"
                 : c->code == PITH_CODE_HUFFMAN ? "huffman"

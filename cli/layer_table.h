@@ -13,7 +13,7 @@ struct layer_row {
     const char *op;    /* "Conv" */
     char shape[96];    /* "64x3x3x3" */
     uint64_t count, kept;
-    double bits;       /* of an index; without codebook of a number: 32, or 8 */
+    double bits;       /* of an index; without codebook of a number */
     const char *grid;  /* "f32", "i8", "codebook" */
     const char *code;  /* "plain", "huffman", "adaptive" */
     uint64_t bytes;    /* in the file: support, codebook, indices or values, own tables */

@@ -56,6 +56,10 @@ static void json_quantized(const struct pith_quantize_layer *l)
         cli_json_string("why", l->why);
     else
         cli_json_number("snr_db", l->snr_db);
+    if (l->sum_bits) {
+        cli_json_uint("sum_bits", l->sum_bits);
+        cli_json_number("most_sum", l->most_sum);
+    }
 }
 
 static void print_json(const struct pith_stage_report *r, uint64_t bytes)
@@ -76,6 +80,13 @@ static void print_json(const struct pith_stage_report *r, uint64_t bytes)
         cli_json_close('}');
     }
     cli_json_close(']');
+    if (r->synthetic)
+        cli_json_uint("synthetic", r->synthetic);
+    if (r->judged) {
+        cli_json_number("snr_db", r->output_db);
+        cli_json_uint("judged", r->judged);
+        cli_json_uint("changed", r->changed);
+    }
     cli_json_end();
 }
 
@@ -102,11 +113,12 @@ static enum cli_exit run_shown(const struct cli_common *c, const struct pith_sta
                                      .user = &display};
     struct pith_error err = {0};
     bool trains = pith_stage_trains(stage);
-    bool reads = trains || (stage->kind == PITH_STAGE_QUANTIZE && from && from->data);
+    bool made_up = stage->kind == PITH_STAGE_QUANTIZE && stage->synthetic;
+    bool reads = trains || (stage->kind == PITH_STAGE_QUANTIZE && from && (from->data || made_up));
     enum cli_exit rc = reads ? cli_threads(c, &means.threads) : EXIT_DONE;
     if (!rc && reads)
         rc = cli_cpu_mask(&means.cpu_mask);
-    if (!rc && reads)
+    if (!rc && reads && !made_up)
         rc = cli_open_training(from, m, &means.train, &means.val);
     if (!rc && !trains)
         cli_progress_start(&display.bar, c,

@@ -18,6 +18,7 @@
  *     { "do": "train", "epochs": 8, "lr": 0.001, "teacher": "start", "until_drop": "0.3%" }
  *     { "do": "prune", "sparsity": 0.9, "steps": 6, "schedule": "cubic", "train": { "epochs": 1 } }
  *     { "do": "quantize", "weights": 8, "rounding": "feedback", "samples": 64, "keep": ["fc_out"] }
+ *     { "do": "quantize", "to": "fixed:8", "per": "channel" }      or "activations": 16
  *     { "do": "encode", "coder": "huffman", "for": "speed" }
  *
  * Stages that train need data: pith_stage_run_with, or opts.train of pith_compress. */
@@ -63,6 +64,12 @@ struct pith_encode_opts {
 /* How the constants will be written. */
 enum pith_code pith_encode_code(const struct pith_encode_opts *opts);
 
+/* QUANTIZE with data, but in fixed point: where the outputs are worse than the floor, up to so many
+ * layers stay float, each of which brings at least the gain. */
+#define PITH_KEEP_FLOOR_DB 20.0
+#define PITH_KEEP_GAIN_DB 3.0
+#define PITH_KEEP_MOST 4u
+
 /* Options of the kind; the layer overrides stand in the arrays here, their patterns are borrowed
  * from whoever filled them (for a recipe's stages: the recipe). */
 struct pith_stage {
@@ -79,6 +86,8 @@ struct pith_stage {
     struct pith_train_opts train;
     struct pith_train_hint hints[PITH_STAGE_HINTS]; /* train.n_hints of them */
     const char *teacher; /* "start": the network as the recipe found it; else a file; NULL: none */
+    const char *integers; /* TRAIN: it ends as a network of integers, which train with it
+                             (pith_integer_spec_parse); NULL: it does not */
     double until_drop;   /* train until the validation accuracy is at most this fraction below that
                             of the teacher, or where there is none of the network as the recipe
                             found it; negative: not */
@@ -88,9 +97,25 @@ struct pith_stage {
     struct pith_quantize_opts quantize;
     const char *keep[PITH_STAGE_LAYERS]; /* quantize.n_keep of them */
     uint32_t samples;                    /* to calibrate on, the first so many; 0: 64 */
+    bool all_integers;   /* QUANTIZE: no layer stays float because of what it costs */
+    bool equalize;       /* QUANTIZE: factors move from layer to layer first, so that channels are of one
+                            size; the model is not calibrated */
+    bool synthetic;      /* QUANTIZE: without data, pictures of random discs stand for it; 32 of them
+                            where samples is 0, by means.seed */
     uint32_t steps;      /* PRUNE: 0 or 1..PITH_STAGE_STEPS; 0: at once, without training */
     enum pith_prune_schedule schedule;
 };
+
+/* "int8"; "w4a8": weights of 2 to 8 bits, activations of 2 to 8; "ternary": weights -1, 0, 1, activations
+ * of 8 bits; "fixed:8": both of 2 to 8 bits, in fixed point. The first and the last layer have at least 8
+ * bits, but with ",all" behind. */
+struct pith_integer_spec {
+    int32_t lowest, highest; /* of weights */
+    uint32_t activation_bits;
+    bool radix, all;
+};
+/* False: this is none of these; *spec is untouched. */
+bool pith_integer_spec_parse(const char *text, struct pith_integer_spec *spec);
 
 /* A stage with the defaults of its kind. */
 void pith_stage_init(struct pith_stage *stage, enum pith_stage_kind kind);
@@ -102,6 +127,12 @@ struct pith_stage_report {
     struct pith_prune_layer *prune;     /* malloc'ed; PRUNE */
     struct pith_cluster_layer *cluster; /* malloc'ed; CLUSTER */
     struct pith_quantize_layer *quantize; /* malloc'ed; QUANTIZE; texts are the model's */
+    /* QUANTIZE with data, unless all_integers: outputs against those of the float network */
+    uint64_t judged, changed; /* answers compared (0: nothing was measured), other ones now */
+    double output_db;         /* signal to noise, an output less its mean; HUGE_VAL: equal */
+    uint32_t equalized;       /* pairs of layers between which factors moved */
+    uint32_t synthetic;       /* so many pictures stood for data */
+    uint32_t n_kept_float;    /* layers that stayed float because of what they cost */
     struct pith_train_result train;     /* TRAIN; PRUNE in steps: of the last */
 };
 void pith_stage_report_free(struct pith_stage_report *report);

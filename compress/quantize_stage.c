@@ -3,20 +3,27 @@
  * first, on the samples given. */
 #include <stdlib.h>
 #include <string.h>
+#include "equalize.h"
 #include "error_fill.h"
+#include "keep_float.h"
 #include "pith_calibrate.h"
 #include "pith_host.h"
 #include "quantize_stage.h"
+#include "synthetic_pictures.h"
 
 #define DEFAULT_SAMPLES 64u
+#define SYNTHETIC_SAMPLES 32u
 
 static const struct json_word per_words[] = {{"channel", 0}, {"tensor", 1}, {NULL, 0}};
 static const struct json_word rounding_words[] = {
     {"default", PITH_ROUND_DEFAULT},
     {"nearest", PITH_ROUND_NEAREST},
     {"feedback", PITH_ROUND_FEEDBACK},
+    {"adaptive", PITH_ROUND_ADAPTIVE},
     {NULL, 0}};
-static const struct json_word to_words[] = {{"int8", 0}, {NULL, 0}};
+/* By the bits of a fixed-point number. */
+static const struct json_word to_words[] = {{"int8", 0},    {"fixed:4", 4}, {"fixed:5", 5},   {"fixed:6", 6},
+                                            {"fixed:7", 7}, {"fixed:8", 8}, {"fixed:16", 16}, {NULL, 0}};
 
 static enum pith_status read_flag(const struct json_place *p, const json_t *v, bool *flag)
 {
@@ -45,14 +52,27 @@ enum pith_status pith_quantize_key_from_json(const struct json_place *p, json_t 
 {
     int word = 0;
     enum pith_status st;
-    if (strcmp(p->key, "to") == 0)
-        return pith_json_read_word(p, v, to_words, &word);
+    if (strcmp(p->key, "to") == 0) {
+        st = pith_json_read_word(p, v, to_words, &word);
+        s->quantize.fixed_bits = (uint32_t)word;
+        return st;
+    }
     if (strcmp(p->key, "weights") == 0)
-        return pith_json_read_uint(p, v, 2, 8, &s->quantize.weight_bits);
+        return pith_json_read_uint(p, v, 2, 16, &s->quantize.weight_bits);
+    if (strcmp(p->key, "activations") == 0)
+        return pith_json_read_uint(p, v, 2, 16, &s->quantize.activation_bits);
     if (strcmp(p->key, "samples") == 0)
         return pith_json_read_uint(p, v, 1, 1e9, &s->samples);
     if (strcmp(p->key, "keep") == 0)
         return read_keep(p, v, s);
+    if (strcmp(p->key, "data") == 0) {
+        s->synthetic = json_is_string(v) && strcmp(json_string_value(v), "none") == 0;
+        return s->synthetic ? PITH_OK : pith_json_bad(p, "\"none\"");
+    }
+    if (strcmp(p->key, "equalize") == 0)
+        return read_flag(p, v, &s->equalize);
+    if (strcmp(p->key, "all_integers") == 0)
+        return read_flag(p, v, &s->all_integers);
     if (strcmp(p->key, "bias_correct") == 0) {
         st = read_flag(p, v, &s->quantize.bias_correct);
         s->quantize.keep_biases = !s->quantize.bias_correct;
@@ -61,6 +81,7 @@ enum pith_status pith_quantize_key_from_json(const struct json_place *p, json_t 
     if (strcmp(p->key, "per") == 0) {
         st = pith_json_read_word(p, v, per_words, &word);
         s->quantize.per_tensor = word != 0;
+        s->quantize.per_channel = word == 0;
         return st;
     }
     if (strcmp(p->key, "rounding") == 0) {
@@ -74,14 +95,24 @@ enum pith_status pith_quantize_key_from_json(const struct json_place *p, json_t 
 json_t *pith_quantize_to_json(const struct pith_stage *s)
 {
     const struct pith_quantize_opts *o = &s->quantize;
-    json_t *j = json_pack("{ss,ss}", "do", "quantize", "to", "int8");
-    pith_json_put(&j, "weights", json_integer(o->weight_bits ? o->weight_bits : 8));
-    pith_json_put(&j, "per", json_string(pith_json_word_of(per_words, o->per_tensor)));
+    bool per_tensor = o->per_tensor || (o->fixed_bits && !o->per_channel);
+    json_t *j = json_pack("{ss}", "do", "quantize");
+    pith_json_put(&j, "to", json_string(pith_json_word_of(to_words, (int)o->fixed_bits)));
+    pith_json_put(&j, "weights", json_integer(pith_weight_bits(o)));
+    if (pith_activation_bits(o) != 8)
+        pith_json_put(&j, "activations", json_integer(pith_activation_bits(o)));
+    pith_json_put(&j, "per", json_string(pith_json_word_of(per_words, per_tensor)));
     if (o->rounding)
         pith_json_put(&j, "rounding",
                       json_string(pith_json_word_of(rounding_words, (int)o->rounding)));
     if (o->bias_correct || o->keep_biases)
         pith_json_put(&j, "bias_correct", json_boolean(o->bias_correct));
+    if (s->synthetic)
+        pith_json_put(&j, "data", json_string("none"));
+    if (s->equalize)
+        pith_json_put(&j, "equalize", json_true());
+    if (s->all_integers)
+        pith_json_put(&j, "all_integers", json_true());
     if (s->samples)
         pith_json_put(&j, "samples", json_integer(s->samples));
     if (o->n_keep) {
@@ -102,12 +133,35 @@ static bool is_calibrated(const struct pith_model *m)
     return false;
 }
 
-static bool has_grids(const struct pith_model *m)
+static bool was_observed(const struct pith_model *m)
 {
     for (uint32_t v = 0; v < m->n_values; v++)
-        if (m->values[v].grid)
+        if (m->values[v].n_observed > 0)
             return true;
     return false;
+}
+
+static bool has_statistics(const struct pith_model *m)
+{
+    for (uint32_t v = 0; v < m->n_values; v++)
+        if (m->values[v].stats)
+            return true;
+    return false;
+}
+
+/* Grids of the bits wanted: others do not tell which part of the range is worth its integers. */
+static bool has_grids(const struct pith_model *m, const struct pith_quantize_opts *o)
+{
+    bool any = false;
+    for (uint32_t v = 0; v < m->n_values; v++) {
+        const struct pith_grid *g = m->values[v].grid;
+        any |= g != NULL;
+        if (g && o->fixed_bits && !pith_grid_is_radix(g))
+            return false;
+        if (g && (o->fixed_bits || o->activation_bits) && g->bits != pith_activation_bits(o))
+            return false;
+    }
+    return any;
 }
 
 /* Calls of calibration and of the walk over layers alike: stopped, where the caller asks for it. */
@@ -120,9 +174,11 @@ static bool go_on(void *user, uint64_t done, uint64_t total)
 }
 
 /* One scale a tensor: pith_quantize makes those of channels itself, with room for what the samples did
- * not show. */
-static enum pith_status calibrate(struct pith_model *m, const struct pith_stage_means *means,
-                                  uint32_t samples, struct pith_error *err)
+ * not show. Of 16 bits the steps do not matter, but what is cut off does: everything seen is covered, and
+ * one bit kept for what was not. */
+static enum pith_status calibrate(struct pith_model *m, const struct pith_quantize_opts *o,
+                                  const struct pith_stage_means *means, uint32_t samples,
+                                  struct pith_error *err)
 {
     const struct pith_calibrate_opts see = {.size_bytes = sizeof see,
                                             .data = means->train,
@@ -131,10 +187,18 @@ static enum pith_status calibrate(struct pith_model *m, const struct pith_stage_
                                             .cpu_mask = means->cpu_mask,
                                             .progress = go_on,
                                             .user = (void *)(uintptr_t)means};
-    const struct pith_range_opts choose = {
-        .size_bytes = sizeof choose, .per = PITH_RANGE_PER_TENSOR, .samples = &see};
-    enum pith_status st = is_calibrated(m) ? PITH_OK : pith_calibrate(m, &see, NULL, err);
-    if (!st && !has_grids(m))
+    bool wide = pith_activation_bits(o) > 8;
+    const struct pith_range_opts choose = {.size_bytes = sizeof choose,
+                                           .method = wide ? PITH_RANGE_MAX : PITH_RANGE_AUTO,
+                                           .spare_bits = wide,
+                                           .per = PITH_RANGE_PER_TENSOR,
+                                           .bits = pith_activation_bits(o),
+                                           .radix = o->fixed_bits != 0,
+                                           .samples = means->train ? &see : NULL};
+    enum pith_status st = PITH_OK;
+    if (means->train && !is_calibrated(m))
+        st = pith_calibrate(m, &see, NULL, err);
+    if (!st && has_statistics(m) && !has_grids(m, o))
         st = pith_choose_grids(m, &choose, NULL, err);
     return st;
 }
@@ -156,24 +220,48 @@ static enum pith_status quantize(struct pith_model *m, const struct pith_stage *
     enum pith_status st = means->threads > 1 ? pith_threads_start(&runtime, means->threads) : PITH_OK;
     if (st)
         return pith_error_fill(err, st, "cannot start threads");
-    st = pith_quantize(m, &opts, r->quantize, &r->n_layers, err);
+    st = opts.data && !s->all_integers
+             ? pith_quantize_and_keep(m, &opts, means, r, err)
+             : pith_quantize(m, &opts, r->quantize, &r->n_layers, err);
     pith_threads_stop(&runtime);
     return st;
+}
+
+static enum pith_status calibrate_and_quantize(struct pith_model *m, const struct pith_stage *s,
+                                               const struct pith_stage_means *means,
+                                               uint32_t samples, struct pith_stage_report *r,
+                                               struct pith_error *err)
+{
+    enum pith_status st = PITH_OK;
+    if (s->equalize && (is_calibrated(m) || was_observed(m)))
+        st = pith_error_fill(err, PITH_ERR_ARGUMENT,
+                             "cannot equalize: the model is calibrated, and its ranges would change");
+    else if (s->equalize)
+        st = pith_equalize(m, &r->equalized, err);
+    if (!st)
+        st = calibrate(m, &s->quantize, means, samples, err);
+    return st ? st : quantize(m, s, means, samples, r, err);
 }
 
 enum pith_status pith_stage_quantize(struct pith_model *m, const struct pith_stage *s,
                                      const struct pith_stage_means *means,
                                      struct pith_stage_report *r, struct pith_error *err)
 {
-    uint32_t samples = s->samples ? s->samples : DEFAULT_SAMPLES;
+    struct pith_stage_means own = *means;
+    struct pith_data *made = NULL;
+    uint32_t samples = s->samples ? s->samples : s->synthetic ? SYNTHETIC_SAMPLES : DEFAULT_SAMPLES;
     enum pith_status st = PITH_OK;
-    r->quantize = calloc(m->n_nodes + 1u, sizeof *r->quantize);
+    r->quantize = calloc(PITH_QUANTIZE_PARTS * ((size_t)m->n_nodes + 1), sizeof *r->quantize);
     if (!r->quantize)
         return pith_error_no_memory(err);
-    if (means->train)
-        st = calibrate(m, means, samples, err);
+    if (s->synthetic) {
+        st = pith_synthetic_pictures(m, samples, means->seed, &made, err);
+        own.train = made;
+        r->synthetic = samples;
+    }
     if (!st)
-        st = quantize(m, s, means, samples, r, err);
+        st = calibrate_and_quantize(m, s, &own, samples, r, err);
+    pith_data_free(made);
     for (uint32_t i = 0; i < r->n_layers && !st; i++)
         r->weights += r->quantize[i].n_weights;
     r->kept = r->weights;

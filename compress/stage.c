@@ -104,7 +104,7 @@ static enum pith_status count_kept(const struct pith_model *m, struct pith_stage
     uint32_t n;
     if (!refs)
         return pith_error_no_memory(err);
-    n = pith_model_weights(m, refs);
+    n = pith_model_all_weights(m, refs);
     r->weights = r->kept = 0;
     for (uint32_t i = 0; i < n; i++) {
         const struct pith_const *c = m->values[refs[i].value].constant;

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 #include "error_fill.h"
+#include "integer_training.h"
 #include "stage_run.h"
 
 #define NEARLY_ZERO 1e-9 /* in opts.enough, 0 means never */
@@ -95,7 +96,10 @@ static enum pith_status train_with(struct pith_model *m, const struct pith_stage
                             : means->start ? means->start
                                            : m,
                             s, means, &o.enough, err);
-    return st ? st : pith_train(m, means->train, means->val, &o, result, err);
+    if (st)
+        return st;
+    return s->integers ? pith_train_integers(m, s, means, &o, result, err)
+                       : pith_train(m, means->train, means->val, &o, result, err);
 }
 
 enum pith_status pith_stage_train(struct pith_model *m, const struct pith_stage *s,

@@ -184,6 +184,13 @@ enum pith_status pith_train_key_from_json(const struct json_place *p, json_t *v,
         s->teacher = json_string_value(v);
         return s->teacher ? PITH_OK : pith_json_bad(p, "\"start\" or the name of a file");
     }
+    if (strcmp(p->key, "quantize") == 0) {
+        struct pith_integer_spec spec;
+        s->integers = json_string_value(v);
+        return s->integers && pith_integer_spec_parse(s->integers, &spec)
+                   ? PITH_OK
+                   : pith_json_bad(p, "a text such as int8, w4a4, ternary, fixed:8");
+    }
     if (strcmp(p->key, "start") == 0)
         return pith_json_read_uint(p, v, 0, PITH_STAGE_STEPS, &s->start);
     if (strcmp(p->key, "until_drop") == 0)
@@ -270,6 +277,8 @@ void pith_train_keys_to_json(const struct pith_stage *s, json_t **object)
         pith_json_put(object, "augment", json_string(o->augment));
     if (s->teacher)
         pith_json_put(object, "teacher", json_string(s->teacher));
+    if (s->integers)
+        pith_json_put(object, "quantize", json_string(s->integers));
     if (s->start)
         pith_json_put(object, "start", json_integer(s->start));
     if (o->n_hints)

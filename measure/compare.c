@@ -2,7 +2,8 @@
 /* Two models on the same samples: outputs, and layer by layer where they name the same values.
  *
  * A's run leaves a copy of every value it computed, in a loop of each iteration; B's observer finds
- * the counterpart by name (by position in files without names, when both have equally many) and
+ * the counterpart by the value's name, else by the node's, if that does the same (by position in files
+ * without names, when both have equally many). Integers count as the numbers they stand for. It
  * adds up sums in double, sample after sample in the order of execution, so the figures are the
  * same for every thread count. */
 #include <math.h>
@@ -12,6 +13,8 @@
 #include "pith_host.h"
 #include "engine.h"
 #include "error_fill.h"
+#include "integer_numbers.h"
+#include "tensor.h"
 #include "sample_feed.h"
 
 #define RANDOM_SAMPLES 4
@@ -23,20 +26,35 @@ struct sums {
 };
 
 struct kept_value {
-    char name[256];
-    uint32_t step, output; /* of A */
+    char name[256];    /* of the node, or where it has none of the value */
+    const char *value; /* its name; borrows from A */
+    uint32_t op, step, output; /* of A */
     float *data; /* owns [calls * n]: what A computed in this run, one call after the other */
     uint64_t n;
     uint64_t calls, room;
     uint64_t matched; /* calls of B so far */
     bool uneven;      /* B ran it more or less often */
     struct sums sums;
+    struct grid_error grid; /* where B has integers; owns */
+};
+
+/* What an observer is shown, as floats. */
+struct shown {
+    const struct pith_layer *layer;
+    const struct pith_tensor *out;
+    const char *value;            /* its name */
+    const struct pith_grid *grid; /* it has integers; NULL: floats */
+    const float *x;               /* [n] */
+    uint64_t n;
 };
 
 struct recording {
     struct kept_value *value;
     uint32_t n, room;
     uint32_t at; /* where the next counterpart will probably be */
+    const struct pith_model *a, *b;
+    float *numbers; /* owns: [room_numbers] of one value of integers */
+    uint64_t room_numbers;
     bool by_position;
     bool out_of_memory;
     bool pairing; /* every layer is compared; else only dumps are wanted */
@@ -73,27 +91,73 @@ static struct pith_difference sums_result(const struct sums *s, const char *name
     return d;
 }
 
-/* The value of A that step and output, or else name and output, tell; NULL: none. It is nearly
- * always at the same place or a little further on. */
-static struct kept_value *find_kept(struct recording *r, bool by_step,
-                                    const struct pith_layer *layer, const struct pith_tensor *out)
+/* False: neither floats nor integers whose grid is known. room: for a grid. */
+static bool show(struct recording *r, const struct pith_model *m, const struct pith_layer *layer,
+                 const struct pith_tensor *out, struct pith_grid *room, struct shown *s)
+{
+    const struct pith_node *node = layer->step < m->n_nodes ? &m->nodes[layer->step] : NULL;
+    bool known = node && node->op == layer->op && layer->output < node->n_out;
+    *s = (struct shown){layer, out, known ? m->values[node->out[layer->output]].name : "", NULL,
+                        out->data, out->bytes / pith_type_bytes(out->type)};
+    if (out->type == PITH_F32)
+        return true;
+    s->grid = known ? pith_find_grid(m, node->out[layer->output], room) : NULL;
+    if (!s->grid)
+        return false;
+    if (s->n > r->room_numbers) {
+        float *more = realloc(r->numbers, s->n * sizeof *more);
+        r->out_of_memory |= !more;
+        if (!more)
+            return false;
+        r->numbers = more;
+        r->room_numbers = s->n;
+    }
+    pith_integers_to_floats(s->grid, out, r->numbers);
+    s->x = r->numbers;
+    return true;
+}
+
+static bool same_step(const struct kept_value *v, const struct shown *s)
+{
+    return v->step == s->layer->step && v->output == s->layer->output;
+}
+
+static bool same_value(const struct kept_value *v, const struct shown *s)
+{
+    return s->value[0] && strcmp(v->value, s->value) == 0;
+}
+
+static bool same_node(const struct kept_value *v, const struct shown *s)
+{
+    return s->out->name_bytes > 0 && v->op == s->layer->op && v->output == s->layer->output &&
+           strlen(v->name) == s->out->name_bytes &&
+           memcmp(v->name, s->out->name, s->out->name_bytes) == 0;
+}
+
+/* It is nearly always at the same place or a little further on. */
+static struct kept_value *find_kept(struct recording *r, const struct shown *s,
+                                    bool (*same)(const struct kept_value *, const struct shown *))
 {
     for (uint32_t k = 0; k < r->n; k++) {
         uint32_t i = (r->at + k) % r->n;
-        struct kept_value *v = &r->value[i];
-        bool same = by_step ? v->step == layer->step
-                            : strlen(v->name) == out->name_bytes &&
-                                  memcmp(v->name, out->name, out->name_bytes) == 0;
-        if (same && v->output == layer->output) {
+        if (same(&r->value[i], s)) {
             r->at = i + 1;
-            return v;
+            return &r->value[i];
         }
     }
     return NULL;
 }
 
-static struct kept_value *add_kept(struct recording *r, const struct pith_layer *layer,
-                                   const struct pith_tensor *out)
+static struct kept_value *find_counterpart(struct recording *r, const struct shown *s)
+{
+    struct kept_value *v = find_kept(r, s, same_value);
+    if (!v && r->by_position)
+        v = find_kept(r, s, same_step);
+    /* the floats that B is about to round have no name: their integers do */
+    return v || s->grid || !s->value[0] ? v : find_kept(r, s, same_node);
+}
+
+static struct kept_value *add_kept(struct recording *r, const struct shown *s)
 {
     if (r->n == r->room) {
         uint32_t room = r->room ? r->room * 2 : 64;
@@ -104,54 +168,70 @@ static struct kept_value *add_kept(struct recording *r, const struct pith_layer 
         r->room = room;
     }
     struct kept_value *v = &r->value[r->n++];
-    *v = (struct kept_value){
-        .step = layer->step, .output = layer->output, .n = out->bytes / sizeof(float)};
-    snprintf(v->name, sizeof v->name, "%.*s", (int)out->name_bytes, out->name);
+    *v = (struct kept_value){.value = s->value,
+                             .op = s->layer->op,
+                             .step = s->layer->step,
+                             .output = s->layer->output,
+                             .n = s->n};
+    if (s->out->name_bytes)
+        snprintf(v->name, sizeof v->name, "%.*s", (int)s->out->name_bytes, s->out->name);
+    else
+        snprintf(v->name, sizeof v->name, "%s", s->value);
     return v;
 }
 
-static bool keep_call(struct kept_value *v, const struct pith_tensor *out)
+static bool keep_call(struct kept_value *v, const struct shown *s)
 {
     if (v->calls == v->room) {
         uint64_t room = v->room ? v->room * 2 : 1;
-        float *more = room > SIZE_MAX / 2 / out->bytes ? NULL : realloc(v->data, room * out->bytes);
+        float *more = room > SIZE_MAX / 8 / (v->n + 1)
+                          ? NULL
+                          : realloc(v->data, (size_t)(room * v->n + 1) * sizeof *more);
         if (!more)
             return false;
         v->data = more;
         v->room = room;
     }
-    memcpy(v->data + v->calls++ * v->n, out->data, out->bytes);
+    memcpy(v->data + v->calls++ * v->n, s->x, v->n * sizeof *s->x);
     return true;
 }
 
-/* Observer of A: keeps a copy under the value's name. */
+/* Observer of A: keeps a copy. */
 static void record(void *user, const struct pith_layer *layer, const struct pith_tensor *out)
 {
     struct recording *r = user;
+    struct pith_grid room;
+    struct shown s;
     pith_dump_see(r->dump_a, r->n_dumps, layer, out);
-    if (!r->pairing || out->type != PITH_F32 || r->out_of_memory)
+    if (!r->pairing || r->out_of_memory || !show(r, r->a, layer, out, &room, &s))
         return;
-    struct kept_value *v = find_kept(r, true, layer, out);
+    struct kept_value *v = find_kept(r, &s, same_step);
     if (!v)
-        v = add_kept(r, layer, out);
-    r->out_of_memory = !v || !keep_call(v, out);
+        v = add_kept(r, &s);
+    if (v && v->n == s.n)
+        r->out_of_memory = !keep_call(v, &s);
+    r->out_of_memory |= !v;
 }
 
 /* Observer of B. */
 static void match(void *user, const struct pith_layer *layer, const struct pith_tensor *out)
 {
     struct recording *r = user;
-    uint64_t n = out->bytes / sizeof(float);
+    struct pith_grid room;
+    struct shown s;
     pith_dump_see(r->dump_b, r->n_dumps, layer, out);
-    if (!r->pairing || out->type != PITH_F32)
+    if (!r->pairing || r->out_of_memory || !show(r, r->b, layer, out, &room, &s))
         return;
-    bool by_step = r->by_position || out->name_bytes == 0;
-    struct kept_value *v = find_kept(r, by_step, layer, out);
-    if (!v || v->n != n)
+    struct kept_value *v = find_counterpart(r, &s);
+    if (!v || v->n != s.n)
         return;
     uint64_t call = v->matched++;
-    if (call < v->calls)
-        sums_add(&v->sums, v->data + call * n, out->data, n);
+    if (call >= v->calls)
+        return;
+    const float *was = v->data + call * s.n;
+    sums_add(&v->sums, was, s.x, s.n);
+    if (s.grid)
+        r->out_of_memory |= !pith_grid_error_add(&v->grid, s.grid, out, was, s.x);
 }
 
 /* Loops that did not run equally often differ, whatever their iterations gave. */
@@ -226,6 +306,8 @@ static enum pith_status run_pair(struct pair *p, struct pith_error *err)
         return pith_error_no_memory(err);
     if (!st)
         st = pith_plan_run(p->b->plan);
+    if (!st && p->layers.out_of_memory)
+        return pith_error_no_memory(err);
     end_pair(&p->layers);
     if (st)
         return pith_error_fill(err, st, "cannot run the models: %s", pith_status_text(st));
@@ -240,6 +322,27 @@ static enum pith_status run_pair(struct pair *p, struct pith_error *err)
     return PITH_OK;
 }
 
+static double ratio_db(double signal, double noise)
+{
+    return noise > 0 ? 10 * log10(signal / noise) : INFINITY;
+}
+
+static void tell_grid(const struct kept_value *v, struct pith_difference *d)
+{
+    const struct grid_error *e = &v->grid;
+    d->integers = e->n > 0;
+    if (!d->integers)
+        return;
+    d->step = e->step;
+    d->low = e->low;
+    d->high = e->high;
+    d->grid_db = ratio_db(v->sums.aa, e->rounding + e->clipping);
+    d->clip_db = ratio_db(v->sums.aa, e->clipping);
+    d->clipped = (double)e->clipped / (double)e->n;
+    d->dead = pith_grid_error_dead(e);
+    d->channels = e->n_channels;
+}
+
 static enum pith_status collect(const struct pair *p, struct pith_comparison *c,
                                 struct pith_error *err)
 {
@@ -251,8 +354,10 @@ static enum pith_status collect(const struct pair *p, struct pith_comparison *c,
         return pith_error_no_memory(err);
     for (uint32_t i = 0; i < r->n; i++)
         if (r->value[i].sums.seen) {
-            c->layers[c->n_layers] = sums_result(&r->value[i].sums, r->value[i].name);
-            c->layers[c->n_layers++].equal_bits &= !r->value[i].uneven;
+            struct pith_difference *d = &c->layers[c->n_layers++];
+            *d = sums_result(&r->value[i].sums, r->value[i].name);
+            d->equal_bits &= !r->value[i].uneven;
+            tell_grid(&r->value[i], d);
         }
     return PITH_OK;
 }
@@ -303,9 +408,12 @@ static void close_pair(struct pair *p)
     pith_feeder_close(&p->feed_b);
     pith_engine_close(p->a);
     pith_engine_close(p->b);
-    for (uint32_t i = 0; i < p->layers.n; i++)
+    for (uint32_t i = 0; i < p->layers.n; i++) {
         free(p->layers.value[i].data);
+        free(p->layers.value[i].grid.alive);
+    }
     free(p->layers.value);
+    free(p->layers.numbers);
 }
 
 enum pith_status pith_compare(const struct pith_model *a, const struct pith_model *b,
@@ -316,6 +424,8 @@ enum pith_status pith_compare(const struct pith_model *a, const struct pith_mode
     struct pith_comparison c = {0};
     enum pith_status st;
     p.layers.by_position = a->n_nodes == b->n_nodes && b->n_nodes > 0 && !b->nodes[0].name[0];
+    p.layers.a = a;
+    p.layers.b = b;
     p.layers.pairing = opts->layers;
     p.layers.dump_a = opts->dump_a;
     p.layers.dump_b = opts->dump_b;

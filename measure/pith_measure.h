@@ -141,13 +141,21 @@ struct pith_difference {
     double max_abs;
     double range;   /* max(a) - min(a) */
     bool equal_bits;
+    /* Where B has integers, whose grid the model tells: */
+    bool integers;
+    double step, low, high; /* of the grid: its coarsest step, its ends */
+    double grid_db;   /* signal to noise that the grid alone would leave of A's numbers */
+    double clipped;   /* share of these beyond its ends */
+    double clip_db;   /* signal to noise that cutting them alone would leave */
+    uint32_t dead, channels; /* channels always 0 with integers, and not before; of so many */
 };
 
 struct pith_comparison {
     uint64_t samples; /* of sequences: calls */
     uint64_t agree;   /* equal top-1 of output 0 */
     struct pith_difference output;
-    struct pith_difference *layers; /* in order of execution; values both models name. malloc'ed */
+    struct pith_difference *layers; /* in A's order of execution: values both models name, as floats or
+                                       as integers with a grid. malloc'ed */
     uint32_t n_layers;
 };
 

@@ -32,12 +32,26 @@ static double mean_loss(const struct layer_patches *p, const struct integer_laye
     return lost / (double)p->positions * pith_layer_input_scale(l, o);
 }
 
+/* Mean of y - q s x, y being what the float network has there. */
+static double mean_shortfall(const struct layer_patches *p, const struct integer_layer *l, uint64_t n,
+                             uint64_t o, const int64_t *sum)
+{
+    uint64_t group = o / (l->shape.rows / l->shape.groups);
+    double wanted = 0, has = 0;
+    for (uint64_t k = 0; k < l->shape.cols; k++)
+        has += (double)l->q[o * l->shape.cols + k] * (double)sum[group * l->shape.cols + k];
+    for (uint64_t at = 0; at < p->positions; at++)
+        wanted += pith_layer_goal(p, l, n, o, at);
+    has *= l->scale[o] * pith_layer_input_scale(l, o);
+    return (wanted - has) / (double)p->positions;
+}
+
 static void correct(struct integer_layer *l, const double *sum, const double *squares, uint32_t n)
 {
     l->n_corrected = 0;
     for (uint64_t o = 0; o < l->shape.rows && n > 1; o++) {
         double mean = sum[o] / n, variance = fmax(squares[o] / n - mean * mean, 0) * n / (n - 1);
-        if (mean * mean > 4 * variance / n) {
+        if (isfinite(mean) && mean * mean > 4 * variance / n) {
             l->bias_shift[o] += mean;
             l->n_corrected++;
         }
@@ -56,6 +70,8 @@ enum pith_status pith_bias_correct(const struct layer_inputs *in, struct integer
         pith_patch_sums(&p, n, patch);
         for (uint64_t o = 0; o < rows; o++) {
             double lost = mean_loss(&p, l, o, patch);
+            if (l->goal_share > 0)
+                lost += l->goal_share * (mean_shortfall(&p, l, n, o, patch) - lost);
             sum[o] += lost;
             squares[o] += lost * lost;
         }

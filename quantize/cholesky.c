@@ -46,3 +46,18 @@ bool pith_cholesky(double *a, size_t n)
     }
     return true;
 }
+
+/* U^T y = b from the first, row by row of U; then U x = y from the last. */
+void pith_cholesky_solve(const double *u, size_t n, double *x)
+{
+    for (size_t j = 0; j < n; j++) {
+        x[j] /= u[j * n + j];
+        subtract_row(x + j + 1, u + j * n + j + 1, x[j], n - j - 1);
+    }
+    for (size_t j = n; j-- > 0;) {
+        double sum = 0;
+        for (size_t k = j + 1; k < n; k++)
+            sum += u[j * n + k] * x[k];
+        x[j] = (x[j] - sum) / u[j * n + j];
+    }
+}

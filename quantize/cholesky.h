@@ -11,4 +11,7 @@
  * diagonal: unspecified). false: A is not positive definite in double. */
 bool pith_cholesky(double *a, size_t n);
 
+/* x: [n] b before, the solution of U^T U x = b after. */
+void pith_cholesky_solve(const double *u, size_t n, double *x);
+
 #endif

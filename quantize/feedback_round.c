@@ -2,23 +2,26 @@
 /* feedback_round.c - rounding with error feedback (Frantar & Alistarh, "Optimal Brain Compression",
  * 2022; Frantar et al., "GPTQ", 2023).
  *
- * A row w of weights becomes q * s so that the layer's sums over the samples' patches X change
- * little: e H e^T is to be small, where e = w - q s and H = X^T X. With H = U^T U this is |U e|^2,
- * and going from the last weight to the first, the j-th term,
+ * A row of weights becomes q * s so that the layer's sums over the samples' patches x change little from
+ * those of a goal g: the row itself, or what makes up for what the layers before have lost (sum_goals.c).
+ * e (H + D) e^T is to be small, where e = g - q s, H is the sum of x x^T, and D, a part of H's mean
+ * diagonal, stands for what the samples do not show.
  *
- *     U[j, j] (w_j - q_j s) + sum over i > j of U[j, i] e_i,
+ * With H + D = U^T U this is |U e|^2, and going
+ * from the last weight to the first, the j-th term,
  *
- * is least for q_j nearest to (w_j + sum over i > j of U[j, i] e_i / U[j, j]) / s. That is GPTQ's
+ *     U[j, j] (g_j - q_j s) + sum over i > j of U[j, i] e_i,
+ *
+ * is least for q_j nearest to (g_j + sum over i > j of U[j, i] e_i / U[j, j]) / s. That is GPTQ's
  * rule in the form of Babai's nearest plane: one factorisation, no inverse. Weights are taken in
  * the order of falling H[k, k], so the ones that matter most are rounded first and made up for by
  * all others.
  *
- * H is summed over patches at evenly spaced positions of all samples, as integers in pieces that 32
- * bits hold, so it is exact and the same everywhere. DAMPING of its mean diagonal is added to the
- * diagonal, for what the samples do not show.
+ * A scale a little below largest / most cuts the largest weights but makes all steps finer: the row is
+ * rounded with several (weight_scale_search.c), and that with the least error stays.
  *
- * A scale a little below largest / most cuts the largest weights but makes all steps finer: of a
- * few, the one with the least error by H's diagonal is taken before rounding. */
+ * Deliberately not done: moving single weights afterwards until none lowers the error, with scales
+ * fitted to them in between. It lowers the error on the samples only (docs/results.md). */
 #include "feedback_round.h"
 
 #include <math.h>
@@ -26,80 +29,41 @@
 #include <string.h>
 
 #include "cholesky.h"
-#include "layer_patches.h"
+#include "layer_moments.h"
+#include "row_rounding.h"
+#include "sum_goals.h"
+#include "weight_scale_search.h"
 
-#define DAMPING 0.01
-#define PATCHES_PER_WEIGHT 8u /* of a row, where the samples have so many */
-#define LEAST_PATCHES 4096u
-#define PIECE 512u /* patches: 512 * 255^2 fits 32 bits */
-#define FINEST 0.5 /* of the scale that cuts nothing */
-#define SCALE_STEPS 25u
-#define MOST_COLUMNS 8192u /* two matrices of doubles: 1 GiB */
+#define DAMPING 0.03 /* of the mean of H's diagonal */
+#define MORE_DAMPING 0.01 /* of each element, when rounding errors do harm */
+#define MOST_COLUMNS 8192u /* three matrices of doubles: 1.5 GiB */
 
 struct rounding {
-    const struct layer_inputs *in;
+    struct layer_moments moments;
     struct integer_layer *l;
-    struct layer_patches patches;
-    size_t n;            /* weights of a row */
-    uint64_t per_sample; /* patches taken of each */
-    int16_t *piece;      /* [n, PIECE] */
-    double *h;           /* [n, n] of one group; then permuted, damped, factored */
-    double *u;           /* [n, n] */
-    double *diagonal;    /* [n] of h, damped */
-    size_t *order;       /* [n] weight at each place; the last is rounded first */
-    double *e;           /* [n] of one row, by place */
+    size_t n;        /* weights of a row */
+    double *u;       /* [n, n] by place: factor of the damped h */
+    double *damping; /* [n] by weight */
+    size_t *order;   /* [n] weight at each place; the last is rounded first */
+    struct sum_goals goals;
+    double *e;       /* [3, n] room of the row */
+    double *goal;    /* [n] by place */
+    uint8_t *kept;   /* [n] by place: 0: pruned */
+    int16_t *q;      /* [n] by place */
 };
 
-/* ---- H
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- order and factor -------------------------------------------------------------------------- */
 
-static int32_t dot(const int16_t *restrict a, const int16_t *restrict b, size_t n)
+static double diagonal(const struct rounding *r, size_t k)
 {
-    int32_t sum = 0;
-    for (size_t i = 0; i < n; i++)
-        sum += a[i] * b[i];
-    return sum;
+    return r->moments.h[0][k * r->n + k];
 }
-
-static void add_piece(struct rounding *r, size_t filled)
-{
-    for (size_t i = 0; i < r->n; i++)
-        for (size_t k = i; k < r->n; k++)
-            r->h[i * r->n + k] += dot(r->piece + i * PIECE, r->piece + k * PIECE, filled);
-}
-
-static void sum_h(struct rounding *r, uint64_t group)
-{
-    size_t filled = 0;
-    uint64_t positions = r->patches.positions;
-    memset(r->h, 0, r->n * r->n * sizeof *r->h);
-    for (uint64_t s = 0; s < r->in->n_samples; s++)
-        for (uint64_t i = 0; i < r->per_sample; i++) {
-            /* samples begin at different places, so that together they see all */
-            uint64_t at = (i * positions + s * positions / r->in->n_samples) / r->per_sample;
-            pith_patch_row(&r->patches, s, group, at < positions ? at : positions - 1,
-                           r->piece + filled, PIECE);
-            if (++filled == PIECE) {
-                add_piece(r, filled);
-                filled = 0;
-            }
-        }
-    if (filled)
-        add_piece(r, filled);
-}
-
-/* ---- order and factor
- * ------------------------------------------------------------------------------------ */
 
 static void damp(struct rounding *r)
 {
-    double mean = 0;
+    double add = DAMPING * pith_mean_diagonal(r->moments.h[0], r->n);
     for (size_t k = 0; k < r->n; k++)
-        mean += r->h[k * r->n + k] / (double)r->n;
-    double add = mean > 0 ? DAMPING * mean : 1;
-    for (size_t k = 0; k < r->n; k++)
-        r->diagonal[k] = r->h[k * r->n + k] += add;
+        r->damping[k] = add;
 }
 
 /* Ascending by diagonal, of equal ones the later first (a merge sort by halves). */
@@ -107,7 +71,7 @@ static void merge(const struct rounding *r, size_t *to, const size_t *a, size_t 
                   const size_t *b, size_t n_b)
 {
     while (n_a || n_b) {
-        bool first = n_b == 0 || (n_a && r->diagonal[*a] <= r->diagonal[*b]);
+        bool first = n_b == 0 || (n_a && diagonal(r, *a) <= diagonal(r, *b));
         if (first) {
             *to++ = *a++;
             n_a--;
@@ -132,149 +96,105 @@ static void sort_order(struct rounding *r, size_t *room)
     }
 }
 
-static double h_at(const struct rounding *r, size_t i, size_t k)
-{
-    return i <= k ? r->h[i * r->n + k] : r->h[k * r->n + i];
-}
-
 /* With more and more damping until rounding errors do no harm. */
 static void factor(struct rounding *r)
 {
-    for (double more = 0;; more = more > 0 ? 10 * more : DAMPING) {
+    for (;;) {
         for (size_t i = 0; i < r->n; i++)
             for (size_t k = i; k < r->n; k++)
-                r->u[i * r->n + k] = h_at(r, r->order[i], r->order[k]) * (i == k ? 1 + more : 1);
+                r->u[i * r->n + k] = r->moments.h[0][r->order[i] * r->n + r->order[k]] +
+                                     (i == k ? r->damping[r->order[i]] : 0);
         if (pith_cholesky(r->u, r->n))
             return;
+        for (size_t k = 0; k < r->n; k++)
+            r->damping[k] += MORE_DAMPING * (diagonal(r, k) + r->damping[k]);
     }
 }
 
-/* ---- a row
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- a row ------------------------------------------------------------------------------------- */
 
 static double weight(const struct rounding *r, uint64_t row, size_t k)
 {
     return (double)r->l->w[row * r->n + k] * r->l->w_factor;
 }
 
-static double nearest(const struct rounding *r, double w, double scale)
+/* In places. What was pruned stays 0: the goal may be there what it likes. */
+static void find_goal(struct rounding *r, uint64_t row)
 {
-    return fmin(fmax(nearbyint(w / scale), -r->l->most), r->l->most);
+    const double *goal = r->goals.row ? r->goals.row + row % r->moments.rows * r->n : NULL;
+    for (size_t i = 0; i < r->n; i++)
+        r->goal[i] = goal ? goal[r->order[i]] : weight(r, row, r->order[i]);
 }
 
-static double scale_error(const struct rounding *r, uint64_t row, double scale)
-{
-    double error = 0;
-    for (size_t k = 0; k < r->n; k++) {
-        double w = weight(r, row, k), d = w - scale * nearest(r, w, scale);
-        error += d * d * r->diagonal[k];
-    }
-    return error;
-}
-
-static void choose_scale(struct rounding *r, uint64_t row)
-{
-    double widest = r->l->scale[row], best = widest, least = scale_error(r, row, widest);
-    for (uint32_t i = 1; i <= SCALE_STEPS; i++) {
-        double scale = widest * (1 - (1 - FINEST) * i / SCALE_STEPS);
-        double error = scale_error(r, row, scale);
-        if (error < least && scale >= pith_layer_least_scale(r->l, row)) {
-            least = error;
-            best = scale;
-        }
-    }
-    r->l->scale[row] = best;
-}
-
-static double carried(const double *restrict u, const double *restrict e, size_t n)
-{
-    double sum[4] = {0}; /* four sums: the order is fixed, the additions overlap */
-    size_t i = 0;
-    for (; i + 4 <= n; i += 4)
-        for (size_t k = 0; k < 4; k++)
-            sum[k] += u[i + k] * e[i + k];
-    for (; i < n; i++)
-        sum[0] += u[i] * e[i];
-    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
-}
-
-/* What was pruned stays 0. */
 static void round_row(struct rounding *r, uint64_t row)
 {
-    double scale = r->l->scale[row];
-    const uint8_t *mask = r->l->mask ? r->l->mask + row * r->n : NULL;
-    for (size_t j = r->n; j-- > 0;) {
-        const double *u = r->u + j * r->n;
-        double w = weight(r, row, r->order[j]), q = 0;
-        if (!mask || mask[r->order[j]])
-            q = nearest(r, w + carried(u + j + 1, r->e + j + 1, r->n - j - 1) / u[j], scale);
-        r->l->q[row * r->n + r->order[j]] = (int8_t)q;
-        r->e[j] = w - q * scale;
+    struct row_rounding one = {
+        .n = r->n, .u = r->u, .goal = r->goal, .kept = NULL, .most = r->l->most, .lowest = r->l->lowest, .e = r->e};
+    find_goal(r, row);
+    for (size_t i = 0; i < r->n && r->l->mask; i++) {
+        r->kept[i] = r->l->mask[row * r->n + r->order[i]];
+        one.kept = r->kept;
     }
+    if (r->l->may_scale)
+        r->l->scale[row] = pith_search_weight_scale(&one, r->l, row, r->q);
+    pith_round_row(&one, r->l->scale[row], HUGE_VAL, r->q);
+    for (size_t i = 0; i < r->n; i++)
+        r->l->q[row * r->n + r->order[i]] = r->q[i];
 }
 
-static void round_group(struct rounding *r, uint64_t group)
-{
-    uint64_t rows = r->l->shape.rows / r->l->shape.groups;
-    for (uint64_t row = group * rows; row < (group + 1) * rows; row++) {
-        if (r->l->may_scale)
-            choose_scale(r, row);
-        round_row(r, row);
-    }
-}
-
-/* ---- a layer
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- a layer ----------------------------------------------------------------------------------- */
 
 static bool make_room(struct rounding *r)
 {
-    r->piece = malloc(r->n * PIECE * sizeof *r->piece);
-    r->h = malloc(r->n * r->n * sizeof *r->h);
     r->u = malloc(r->n * r->n * sizeof *r->u);
-    r->diagonal = malloc(r->n * sizeof *r->diagonal);
+    r->damping = malloc(r->n * sizeof *r->damping);
     r->order = malloc(2 * r->n * sizeof *r->order);
-    r->e = malloc(r->n * sizeof *r->e);
-    return r->piece && r->h && r->u && r->diagonal && r->order && r->e;
+    r->e = malloc(3 * r->n * sizeof *r->e);
+    r->goal = malloc(r->n * sizeof *r->goal);
+    r->kept = malloc(r->n);
+    r->q = malloc(r->n * sizeof *r->q);
+    if (r->moments.in->goal && !(r->goals.row = malloc(r->moments.rows * r->n * sizeof *r->goals.row)))
+        return false;
+    return r->u && r->damping && r->order && r->e && r->goal && r->kept && r->q;
 }
 
 static void free_room(struct rounding *r)
 {
-    free(r->piece);
-    free(r->h);
+    free(r->goals.row);
     free(r->u);
-    free(r->diagonal);
+    free(r->damping);
     free(r->order);
     free(r->e);
-}
-
-static uint64_t patches_per_sample(const struct rounding *r)
-{
-    uint64_t wanted =
-        PATCHES_PER_WEIGHT * r->n > LEAST_PATCHES ? PATCHES_PER_WEIGHT * r->n : LEAST_PATCHES;
-    uint64_t each = (wanted + r->in->n_samples - 1) / r->in->n_samples;
-    return each < r->patches.positions ? each : r->patches.positions;
+    free(r->goal);
+    free(r->kept);
+    free(r->q);
 }
 
 enum pith_status pith_feedback_round(const struct layer_inputs *in, struct integer_layer *l)
 {
-    struct rounding r = {
-        .in = in, .l = l, .patches = pith_layer_patches(in, l), .n = l->shape.cols};
-    if (r.n > MOST_COLUMNS)
+    struct rounding r = {.l = l, .n = l->shape.cols};
+    if (r.n > MOST_COLUMNS || l->most > INT8_MAX) /* 16 bits are as good as none lost */
         return PITH_OK;
-    bool room = make_room(&r);
-    r.per_sample = patches_per_sample(&r);
-    for (uint64_t group = 0; group < l->shape.groups && room; group++) {
-        sum_h(&r, group);
+    enum pith_status st = pith_layer_moments(in, l, &r.moments);
+    if (!st && !make_room(&r))
+        st = PITH_ERR_MEMORY;
+    r.goals.u = r.u;
+    r.goals.room = r.e;
+    for (uint64_t group = 0; group < l->shape.groups && !st; group++) {
+        pith_layer_moments_sum(&r.moments, group);
+        if (r.goals.row)
+            pith_find_sum_goals(&r.moments, group, &r.goals);
+        l->goal_share += r.goals.share / (double)l->shape.groups;
+        pith_layer_moments_join(&r.moments);
         damp(&r);
         sort_order(&r, r.order + r.n);
         factor(&r);
-        round_group(&r, group);
+        for (size_t o = 0; o < r.moments.rows; o++)
+            round_row(&r, group * r.moments.rows + o);
     }
+    pith_layer_moments_end(&r.moments);
     free_room(&r);
-    if (!room)
-        return PITH_ERR_MEMORY;
-    pith_layer_store(l);
-    return PITH_OK;
+    if (!st)
+        pith_layer_store(l);
+    return st;
 }

@@ -7,7 +7,11 @@
  * moving, activations. What comes before the first layer and behind the last one stays float.
  *
  * Two values are never rounded, for nobody else reads them: a layer's sums before the Relu or Clip
- * that its saturation does, and what an operator in floats gives to an activation. */
+ * that its saturation does, and what an operator in floats gives to an activation.
+ *
+ * In the bodies of loops and branches layers alone compute with integers. What a recurrent network
+ * remembers is read again in the next step, so its gates and states stay float: on bytes, errors of
+ * all steps would add up. */
 #include "integer_plan.h"
 
 #include <math.h>
@@ -16,9 +20,12 @@
 
 #include "error_fill.h"
 #include "op.h"
+#include "radix.h"
 
 /* |x - zero| <= 255, |w| <= 127, and the bias takes at most half of what 31 bits hold. */
 #define MOST_SUMMED ((1u << 30) / (255u * 127u))
+/* Of 16 bits each, in 52 bits (integer_layer.h). */
+#define MOST_SUMMED_WIDE (1u << 20)
 
 bool pith_has_weight(const struct pith_model *m, const struct pith_node *node)
 {
@@ -111,8 +118,12 @@ bool pith_moves_elements(const struct pith_node *node, int32_t zero_point)
            (!constant_pad || (zero_point == 0 && node->attr[ATTR_PAD_VALUE] == 0));
 }
 
-/* The results are numbers of the input, so its grid is theirs. */
-static bool keeps_grid(const struct pith_node *node)
+bool pith_grid_is_asked(const struct integer_plan *p, const struct pith_grid *g)
+{
+    return p->opts->as_trained ? g->bits <= 8 : g->bits == pith_activation_bits(p->opts);
+}
+
+bool pith_takes_grid(const struct pith_node *node)
 {
     return is_move(node->op) || node->op == PITH_OP_MAX_POOL ||
            node->op == PITH_OP_GLOBAL_MAX_POOL ||
@@ -141,10 +152,18 @@ static bool weight_is_by_row(const struct pith_model *m, const struct pith_node 
     return node->attr[ATTR_MATMUL_TRANS_B] != 0;
 }
 
+/* INT8 is as fast as it is because of its 32 bits. */
+static uint32_t most_summed(const struct pith_quantize_opts *o)
+{
+    return o->fixed_bits || pith_activation_bits(o) > 8 ? MOST_SUMMED_WIDE : MOST_SUMMED;
+}
+
 /* Why the node cannot be a layer of integers; NULL: it can. */
 static const char *obstacle(const struct integer_plan *p, const struct pith_node *node)
 {
     const struct pith_model *m = p->m;
+    if (node->op == PITH_OP_RECURRENT)
+        return "it has lengths, rare activations, one step without a state, or was not calibrated";
     if (node->op != PITH_OP_CONV && node->op != PITH_OP_GEMM && node->op != PITH_OP_MATMUL)
         return "integers do not do this operator";
     if (!weight_is_by_row(m, node))
@@ -152,7 +171,7 @@ static const char *obstacle(const struct integer_plan *p, const struct pith_node
     struct layer_shape s = pith_layer_shape(m, node);
     if (!bias_fits(m, node, s.rows))
         return "its bias is not one number an output channel";
-    if (s.cols > MOST_SUMMED)
+    if (s.cols > most_summed(p->opts))
         return "32 bits do not hold its sums";
     const struct pith_value *x = &m->values[node->in[0]];
     if (x->constant || x->rank < 2)
@@ -160,23 +179,24 @@ static const char *obstacle(const struct integer_plan *p, const struct pith_node
     const struct pith_grid *g = p->value[node->in[0]].grid;
     if (!g)
         return "its input was not calibrated";
-    if (!pith_grid_is_bytes(g))
-        return "its input's grid is not one of bytes";
+    if (!pith_grid_is_asked(p, g))
+        return "its input's grid is of other bits";
     if (g->n > 1 && (!pith_layer_is_depthwise(m, node) || g->axis != 1))
         return "its input's grid has a scale a channel, and it mixes channels";
     return NULL;
 }
 
-static bool is_kept(const struct integer_plan *p, uint32_t n, bool *used)
+bool pith_is_kept(const struct pith_model *m, const struct pith_quantize_opts *opts,
+                  const struct pith_node *node, bool *used)
 {
-    const struct pith_node *node = &p->m->nodes[n];
     const struct pith_weight_ref ref = {.layer = node->name[0] ? node->name
-                                                               : p->m->values[node->out[0]].name,
-                                        .tensor = p->m->values[node->in[1]].name};
+                                                               : m->values[node->out[0]].name,
+                                        .tensor = m->values[node->in[1]].name};
     bool kept = false;
-    for (uint32_t i = 0; i < p->opts->n_keep; i++) {
-        bool hit = pith_weight_matches(&ref, p->opts->keep[i]);
-        used[i] |= hit;
+    for (uint32_t i = 0; i < opts->n_keep; i++) {
+        bool hit = pith_weight_matches(&ref, opts->keep[i]);
+        if (used)
+            used[i] |= hit;
         kept |= hit;
     }
     return kept;
@@ -202,8 +222,9 @@ static void choose_roles(struct integer_plan *p, bool *used)
         depth += opens(node->op);
         depth -= closes(node->op);
         if (pith_has_weight(p->m, node)) {
-            bool kept = is_kept(p, i, used);
-            n->why = kept ? "kept" : depth ? "it is in a loop or branch" : obstacle(p, node);
+            bool kept = pith_is_kept(p->m, p->opts, node, used);
+            bool few = p->few && p->few[i];
+            n->why = kept ? "kept" : few ? "it has few columns, in a loop" : obstacle(p, node);
             n->role = n->why ? ROLE_FLOAT : ROLE_LAYER;
             p->n_layers += n->role == ROLE_LAYER;
         } else if (!depth && is_carried(node->op)) {
@@ -321,7 +342,7 @@ static void choose_values(struct integer_plan *p)
 {
     for (uint32_t v = 0; v < p->m->n_values; v++) {
         struct value_plan *plan = &p->value[v];
-        if (!computed(p, v) || !plan->grid || !pith_grid_is_bytes(plan->grid))
+        if (!computed(p, v) || !plan->grid || !pith_grid_is_asked(p, plan->grid))
             continue;
         if (plan->grid->n > 1 && (plan->grid->axis != 1 || !may_have_scales(p, v)))
             continue;
@@ -369,7 +390,7 @@ static enum pith_status share_grids(struct integer_plan *p)
     enum pith_status st = PITH_OK;
     for (uint32_t i = 0; i < p->m->n_nodes && !st; i++) {
         const struct pith_node *node = &p->m->nodes[i];
-        if (p->node[i].role != ROLE_CARRIED || !keeps_grid(node))
+        if (p->node[i].role != ROLE_CARRIED || !pith_takes_grid(node))
             continue;
         uint32_t n_in = node->op == PITH_OP_CONCAT ? node->n_in : 1;
         for (uint32_t k = 0; k < n_in; k++)
@@ -413,17 +434,24 @@ static bool none_below_zero(const struct pith_value *v)
     return true;
 }
 
+static bool one_scale(const struct pith_quantize_opts *o)
+{
+    return o->per_tensor_activations || (o->fixed_bits && !o->per_channel) ||
+           pith_activation_bits(o) < 8; /* one Clip cuts them all */
+}
+
 static enum pith_status scale_depthwise_inputs(struct integer_plan *p)
 {
     enum pith_status st = PITH_OK;
-    for (uint32_t v = 0; v < p->m->n_values && !st && !p->opts->per_tensor_activations; v++) {
+    for (uint32_t v = 0; v < p->m->n_values && !st && !one_scale(p->opts); v++) {
         struct value_plan *plan = &p->value[v];
         if (!plan->layer_input || !plan->whole || plan->grid->n > 1 ||
             plan->grid->zero_point != pith_grid_lowest(plan->grid))
             continue;
         if (may_have_scales(p, v) && none_below_zero(&p->m->values[v]) &&
             read_by_depthwise_alone(p, v) && !has_sharers(p, v))
-            st = pith_grid_by_channel(p->m, plan->grid, p->m->values[v].stats, &plan->grid);
+            st = pith_grid_by_channel(p->m, plan->grid, p->m->values[v].stats,
+                                      p->opts->fixed_bits != 0, &plan->grid);
     }
     return st;
 }
@@ -465,7 +493,7 @@ static enum pith_status find_grids(struct integer_plan *p)
     enum pith_status st = PITH_OK;
     for (uint32_t v = 0; v < p->m->n_values && !st; v++)
         if (computed(p, v))
-            st = pith_activation_grid(p->m, &p->m->values[v], &p->value[v].grid);
+            st = pith_fitting_grid(p->m, p->opts, &p->m->values[v], &p->value[v].grid);
     return st;
 }
 

@@ -36,6 +36,7 @@ struct value_plan {
 struct integer_plan {
     struct pith_model *m;
     const struct pith_quantize_opts *opts;
+    const bool *few;          /* [n_nodes] products not worth integers (split_product.h); NULL: none */
     struct node_plan *node;   /* [n_nodes] */
     struct value_plan *value; /* [n_values] */
     uint32_t n_layers;
@@ -57,6 +58,17 @@ bool pith_layer_is_depthwise(const struct pith_model *m, const struct pith_node 
 
 /* Elements only change places: integers as well as floats. Its output has the grid of its input. */
 bool pith_moves_elements(const struct pith_node *node, int32_t zero_point);
+
+/* The results are numbers of the inputs, so the grid of these is theirs. */
+bool pith_takes_grid(const struct pith_node *node);
+
+/* Is a grid of those that the options ask for? */
+bool pith_grid_is_asked(const struct integer_plan *p, const struct pith_grid *g);
+
+/* Do the options' patterns keep this node, which has a weight, float? used: NULL, or [n_keep] where
+ * those that match are marked. */
+bool pith_is_kept(const struct pith_model *m, const struct pith_quantize_opts *opts,
+                  const struct pith_node *node, bool *used);
 
 /* Does the node have a constant weight (pith_model_weights)? */
 bool pith_has_weight(const struct pith_model *m, const struct pith_node *node);

@@ -11,7 +11,8 @@
  * last) moving         whole x -> the same operator -> whole y anything else  whole x ->
  * DequantizeLinear -> the same operator -> QuantizeLinear -> whole y
  *
- * A loop or branch gets its floats before it begins. */
+ * A loop or branch gets what it reads from outside before it begins; its nodes have the origin of
+ * its first. */
 #include "integer_rewrite.h"
 
 #include <stdlib.h>
@@ -38,6 +39,7 @@ struct writer {
     bool *is_real;             /* [old n_values] computed as a float, or an input */
     struct grid_values *grids; /* [old n_values] of the value at the end of the sharers */
     uint32_t origin;           /* the float node being written */
+    bool in_region;            /* then nodes in float read floats that were never rounded */
     bool out_of_memory;
     struct pith_error *err;
 };
@@ -108,9 +110,12 @@ static uint32_t owner_of_grid(const struct integer_plan *p, uint32_t v)
 
 static uint32_t zeros(struct writer *w, const struct pith_grid *g, uint32_t rank, uint32_t n)
 {
-    uint8_t *data = pith_model_alloc(w->to, n, 1);
-    for (uint32_t i = 0; i < n && data; i++)
-        data[i] = (uint8_t)g->zero_point;
+    bool bytes = g->bits <= 8;
+    void *data = pith_model_alloc(w->to, n, bytes ? 1 : 2);
+    for (uint32_t i = 0; i < n && data && bytes; i++)
+        ((uint8_t *)data)[i] = (uint8_t)g->zero_point;
+    for (uint32_t i = 0; i < n && data && !bytes; i++)
+        ((uint16_t *)data)[i] = (uint16_t)g->zero_point;
     return add_constant(w, g->type, rank, &n, data);
 }
 
@@ -152,16 +157,17 @@ static uint32_t new_whole(struct writer *w, uint32_t v)
         add_value(w, visible ? "" : old->name, pith_plan_grid(w->p, v)->type, old->rank, old->dim);
     if (!visible)
         w->to->values[v].name = "";
+    /* Of what only layers read nothing else tells what 1 stands for. */
+    w->to->values[to].grid = (struct pith_grid *)(uintptr_t)pith_plan_grid(w->p, v);
     w->whole[v] = to;
     return to;
 }
 
-static void quantize(struct writer *w, uint32_t v)
+static void write_quantize(struct writer *w, uint32_t v, uint32_t real, uint32_t to)
 {
     const struct grid_values *g = grid_values(w, v);
-    uint32_t to = new_whole(w, v);
     struct pith_node *node = add_node(w, w->p->m->values[v].name, PITH_OP_QUANTIZE, 3,
-                                      (uint32_t[]){v, g->scale, g->zero}, 1, &to);
+                                      (uint32_t[]){real, g->scale, g->zero}, 1, &to);
     if (!node)
         return;
     node->attr[ATTR_QUANTIZE_AXIS] = 1;
@@ -178,6 +184,53 @@ static void dequantize(struct writer *w, uint32_t v, uint32_t to)
         node->attr[ATTR_QUANTIZE_AXIS] = 1;
 }
 
+/* ---- grids with fewer integers than their type
+ *
+ * Operators saturate to the ends of a type. A Clip between its integers cuts off what the grid does
+ * not have; to whoever executes it, that is a table of 256 entries. */
+
+static bool is_narrow(const struct integer_plan *p, uint32_t v)
+{
+    const struct pith_grid *g = pith_plan_grid(p, v);
+    return g->bits != 8 && g->bits != 16;
+}
+
+/* What an operator gives as integers of v: v's own, or those to be cut first. */
+static uint32_t new_result(struct writer *w, uint32_t v)
+{
+    const struct pith_value *old = &w->p->m->values[v];
+    return is_narrow(w->p, v)
+               ? add_value(w, "", pith_plan_grid(w->p, v)->type, old->rank, old->dim)
+               : new_whole(w, v);
+}
+
+static void cut(struct writer *w, uint32_t v, uint32_t result)
+{
+    const struct pith_grid *g = pith_plan_grid(w->p, v);
+    const struct pith_value *old = &w->p->m->values[v];
+    if (!is_narrow(w->p, v))
+        return;
+    uint32_t real = add_value(w, "", PITH_F32, old->rank, old->dim);
+    uint32_t inside = add_value(w, "", PITH_F32, old->rank, old->dim);
+    w->whole[v] = result;
+    dequantize(w, v, real);
+    struct pith_node *clip = add_node(w, old->name, PITH_OP_CLIP, 1, &real, 1, &inside);
+    float low = (float)(pith_grid_lowest(g) - g->zero_point) * g->scale[0];
+    float high = (float)(pith_grid_highest(g) - g->zero_point) * g->scale[0];
+    if (!clip)
+        return;
+    memcpy(&clip->attr[ATTR_CLIP_MIN], &low, sizeof low);
+    memcpy(&clip->attr[ATTR_CLIP_MAX], &high, sizeof high);
+    write_quantize(w, v, inside, new_whole(w, v));
+}
+
+static void quantize(struct writer *w, uint32_t v)
+{
+    uint32_t to = new_result(w, v);
+    write_quantize(w, v, v, to);
+    cut(w, v, to);
+}
+
 static uint32_t lend_real(struct writer *w, uint32_t v)
 {
     const struct pith_value *old = &w->p->m->values[v];
@@ -189,7 +242,7 @@ static uint32_t lend_real(struct writer *w, uint32_t v)
 /* The number of v as a float, for one reader. */
 static uint32_t real_of(struct writer *w, uint32_t v)
 {
-    if (v == PITH_VALUE_NONE || w->whole[v] == NOT_MADE)
+    if (v == PITH_VALUE_NONE || w->whole[v] == NOT_MADE || (w->in_region && w->is_real[v]))
         return v;
     return w->lent[v] != NOT_MADE ? w->lent[v] : lend_real(w, v);
 }
@@ -201,8 +254,8 @@ static uint32_t add_bias_of_matmul(struct writer *w, const struct integer_layer 
 {
     const struct pith_value *acc = &w->to->values[sums];
     uint32_t n = (uint32_t)l->shape.rows;
-    uint32_t with = add_value(w, "", PITH_I32, acc->rank, acc->dim);
-    uint32_t bias = add_constant(w, PITH_I32, 1, &n, l->bias_q);
+    uint32_t with = add_value(w, "", acc->type, acc->rank, acc->dim);
+    uint32_t bias = add_constant(w, acc->type, 1, &n, l->bias_q);
     add_node(w, w->p->m->nodes[l->node].name, PITH_OP_ADD, 2, (uint32_t[]){sums, bias}, 1, &with);
     return with;
 }
@@ -211,7 +264,7 @@ static uint32_t add_bias_of_matmul(struct writer *w, const struct integer_layer 
 static uint8_t *mask_of(struct writer *w, const struct integer_layer *l)
 {
     uint64_t rows = l->shape.rows, cols = l->shape.cols;
-    if (!l->mask || l->stored == l->q)
+    if (!l->mask || !l->transposed)
         return (uint8_t *)(uintptr_t)l->mask;
     uint8_t *mask = pith_model_alloc(w->to, rows * cols, 1);
     for (uint64_t i = 0; i < rows * cols && mask; i++)
@@ -223,7 +276,7 @@ static uint8_t *mask_of(struct writer *w, const struct integer_layer *l)
 static uint32_t add_weight(struct writer *w, const struct integer_layer *l, uint32_t rank,
                            const uint32_t *dim)
 {
-    uint32_t q = add_constant(w, PITH_I8, rank, dim, l->stored);
+    uint32_t q = add_constant(w, l->wide ? PITH_I16 : PITH_I8, rank, dim, l->stored);
     if (w->to->values[q].constant)
         w->to->values[q].constant->mask = mask_of(w, l);
     return q;
@@ -240,7 +293,8 @@ static uint32_t multiply(struct writer *w, const struct integer_layer *l, uint32
         conv ? add_weight(w, l, weight->rank, weight->dim) : add_weight(w, l, 2, by_column);
     w->to->values[q].name = w->to->values[node->in[1]].name; /* of several layers, the first's */
     w->to->values[node->in[1]].name = "";
-    uint32_t acc = add_value(w, "", PITH_I32, y->rank, y->dim);
+    enum pith_type sums = l->wide ? PITH_I64 : PITH_I32;
+    uint32_t acc = add_value(w, "", sums, y->rank, y->dim);
     w->net->product[w->net->n_layers - 1] = w->to->n_nodes;
     if (!conv) {
         add_node(w, node->name, PITH_OP_MATMUL_INTEGER, 3,
@@ -248,7 +302,7 @@ static uint32_t multiply(struct writer *w, const struct integer_layer *l, uint32
         bool corrected = w->p->opts->data && !w->p->opts->keep_biases;
         return l->bias || corrected ? add_bias_of_matmul(w, l, acc) : acc;
     }
-    uint32_t bias = add_constant(w, PITH_I32, 1, &n, l->bias_q);
+    uint32_t bias = add_constant(w, sums, 1, &n, l->bias_q);
     struct pith_node *product =
         add_node(w, node->name, PITH_OP_CONV_INTEGER, 5,
                  (uint32_t[]){w->whole[node->in[0]], q, x_zero, PITH_VALUE_NONE, bias}, 1, &acc);
@@ -264,17 +318,20 @@ static void scale_sums(struct writer *w, const struct integer_layer *l, uint32_t
     uint32_t n = (uint32_t)l->shape.rows, factor = add_constant(w, PITH_F32, 1, &n, l->factor);
     bool conv = w->p->m->nodes[l->node].op == PITH_OP_CONV;
     struct pith_node *node;
+    uint32_t result = l->y ? new_result(w, out) : out;
     if (l->y) {
-        uint32_t zero = grid_values(w, out)->scalar_zero, to = new_whole(w, out);
-        node = add_node(w, name, PITH_OP_REQUANTIZE, 3, (uint32_t[]){acc, factor, zero}, 1, &to);
+        uint32_t zero = grid_values(w, out)->scalar_zero;
+        node = add_node(w, name, PITH_OP_REQUANTIZE, 3, (uint32_t[]){acc, factor, zero}, 1, &result);
         if (node)
             node->attr[ATTR_QUANTIZE_TYPE] = (int32_t)l->y->type;
     } else {
-        node = add_node(w, name, PITH_OP_DEQUANTIZE, 2, (uint32_t[]){acc, factor}, 1, &out);
+        node = add_node(w, name, PITH_OP_DEQUANTIZE, 2, (uint32_t[]){acc, factor}, 1, &result);
         w->is_real[out] = true;
     }
     if (node)
         node->attr[ATTR_QUANTIZE_AXIS] = conv ? 1 : (int32_t)w->to->values[acc].rank - 1;
+    if (l->y)
+        cut(w, out, result);
 }
 
 static enum pith_status write_layer(struct writer *w, uint32_t i)
@@ -338,13 +395,24 @@ static void copy_node(struct writer *w, const struct pith_node *node, bool whole
     free(out);
 }
 
+/* A pool's largest is one of its input's integers: nothing is to be cut. */
+static bool is_inside(const struct writer *w, const struct pith_node *node, uint32_t v)
+{
+    return (node->op == PITH_OP_MAX_POOL || node->op == PITH_OP_GLOBAL_MAX_POOL) &&
+           w->whole[node->in[0]] != NOT_MADE && same_grid(w, node->in[0], v);
+}
+
 static void write_node(struct writer *w, const struct pith_node *node)
 {
     bool whole = moves_integers(w, node);
     copy_node(w, node, whole);
     for (uint32_t k = 0; k < node->n_out && !whole; k++) {
         w->is_real[node->out[k]] = true;
-        if (w->p->value[node->out[k]].whole)
+        if (!w->p->value[node->out[k]].whole)
+            continue;
+        if (is_inside(w, node, node->out[k]))
+            write_quantize(w, node->out[k], node->out[k], new_whole(w, node->out[k]));
+        else
             quantize(w, node->out[k]);
     }
 }
@@ -359,26 +427,50 @@ static bool closes(uint32_t op)
     return op == PITH_OP_LOOP_END || op == PITH_OP_BRANCH_END;
 }
 
-/* A region [first, returned) that begins with node `first`. */
-static uint32_t write_region(struct writer *w, uint32_t first)
+/* Behind the region that begins with node `first`. */
+static uint32_t end_of_region(const struct pith_model *m, uint32_t first)
 {
-    const struct pith_model *m = w->p->m;
     uint32_t last = first, depth = 0;
     do {
         depth += opens(m->nodes[last].op);
         depth -= closes(m->nodes[last].op);
-        for (uint32_t k = 0; k < m->nodes[last].n_in; k++) {
-            uint32_t v = m->nodes[last].in[k];
-            if (v != PITH_VALUE_NONE && w->whole[v] != NOT_MADE && w->lent[v] == NOT_MADE)
-                w->lent[v] = lend_real(w, v);
-        }
         last++;
     } while (depth && last < m->n_nodes);
-    for (uint32_t i = first; i < last; i++)
-        write_node(w, &m->nodes[i]);
+    return last;
+}
+
+/* What a node of a region reads of what was there before is made in front of the region: for all
+ * iterations at once, and where every branch sees it. */
+static void make_before_region(struct writer *w, const struct pith_node *node, bool is_layer)
+{
+    if (is_layer && w->whole[node->in[0]] == NOT_MADE && w->is_real[node->in[0]])
+        quantize(w, node->in[0]);
+    for (uint32_t k = is_layer; k < node->n_in; k++) {
+        uint32_t v = node->in[k];
+        if (v != PITH_VALUE_NONE && w->whole[v] != NOT_MADE && !w->is_real[v] &&
+            w->lent[v] == NOT_MADE)
+            w->lent[v] = lend_real(w, v);
+    }
+}
+
+/* A region [first, *last) that begins with node `first`. */
+static enum pith_status write_region(struct writer *w, uint32_t first, uint32_t *last)
+{
+    const struct pith_model *m = w->p->m;
+    enum pith_status st = PITH_OK;
+    *last = end_of_region(m, first);
+    for (uint32_t i = first; i < *last; i++)
+        make_before_region(w, &m->nodes[i], w->p->node[i].role == ROLE_LAYER);
+    w->in_region = true;
+    for (uint32_t i = first; i < *last && !st && !w->out_of_memory; i++)
+        if (w->p->node[i].role == ROLE_LAYER)
+            st = write_layer(w, i);
+        else
+            write_node(w, &m->nodes[i]);
+    w->in_region = false;
     for (uint32_t v = 0; v < m->n_values; v++)
         w->lent[v] = NOT_MADE;
-    return last;
+    return st;
 }
 
 static enum pith_status write_nodes(struct writer *w)
@@ -388,7 +480,7 @@ static enum pith_status write_nodes(struct writer *w)
     for (uint32_t i = 0; i < m->n_nodes && !st && !w->out_of_memory;) {
         w->origin = i;
         if (opens(m->nodes[i].op)) {
-            i = write_region(w, i);
+            st = write_region(w, i, &i);
             continue;
         }
         if (w->p->node[i].role == ROLE_LAYER)
@@ -422,8 +514,8 @@ static enum pith_status make_room(struct writer *w)
     uint64_t ends = m->n_outputs;
     for (uint32_t i = 0; i < m->n_nodes; i++)
         ends += (uint64_t)m->nodes[i].n_in + m->nodes[i].n_out + 8;
-    /* of a grid: scale and two zero points, its integers */
-    uint64_t n_values = 5 * (uint64_t)m->n_values + 2 * ends, n_nodes = m->n_nodes + 2 * ends;
+    /* of a grid: scale and two zero points, its integers and, of a narrow one, these before they are cut */
+    uint64_t n_values = 8 * (uint64_t)m->n_values + 2 * ends, n_nodes = m->n_nodes + 2 * ends;
     w->to->values = pith_model_alloc(w->to, n_values, sizeof *w->to->values);
     w->to->nodes = pith_model_alloc(w->to, n_nodes, sizeof *w->to->nodes);
     w->net->origin = pith_model_alloc(w->to, n_nodes, sizeof *w->net->origin);

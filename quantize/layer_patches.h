@@ -15,6 +15,7 @@ struct layer_patches {
     uint64_t groups, cols; /* cols: numbers of a patch, of one group */
     uint64_t positions;    /* of one sample */
     int32_t zero_point;
+    size_t each; /* bytes of a number */
 };
 
 struct layer_patches pith_layer_patches(const struct layer_inputs *in, const struct integer_layer *l);
@@ -22,8 +23,16 @@ struct layer_patches pith_layer_patches(const struct layer_inputs *in, const str
 /* sum: [groups * cols] over all positions of sample n. */
 void pith_patch_sums(const struct layer_patches *p, uint64_t n, int64_t *sum);
 
-/* The patch of a group at one position of sample n: row[k * step], k < cols. */
+/* The patch of a group at one position of sample n: row[k * step], k < cols; of numbers of 16 bits in
+ * units of 256. */
 void pith_patch_row(const struct layer_patches *p, uint64_t n, uint64_t group, uint64_t position,
                     int16_t *row, size_t step);
+
+/* Of a number in such a row, in steps of the input's grid. */
+double pith_patch_unit(const struct layer_patches *p);
+
+/* in->goal at a position of sample n and row o of all the weight's, less the bias. */
+double pith_layer_goal(const struct layer_patches *p, const struct integer_layer *l, uint64_t n,
+                       uint64_t o, uint64_t position);
 
 #endif

@@ -2,7 +2,10 @@
 /* layer_walk.c - the network cut into short pieces, each run on all samples before the next.
  *
  * A piece ends where the float node behind its nodes changes, and before each product of integers.
- * It is made a model of its own, whose inputs are what it reads of earlier pieces. */
+ * It is made a model of its own, whose inputs are what it reads of earlier pieces.
+ *
+ * A loop or branch is one piece. For each product in it the piece is run on all samples with an observer
+ * that keeps what the product reads in all iterations, the products before it improved already. */
 #include "layer_walk.h"
 
 #include <stdlib.h>
@@ -20,6 +23,8 @@ struct kept_value {
 
 struct walk_state {
     const struct layer_walk *walk;
+    struct walk_state *original; /* the same walk over the float network, or NULL */
+    uint32_t done;               /* nodes of it that were run */
     const struct pith_model *m;
     struct kept_value *kept; /* [n_values] */
     uint32_t *number;        /* [n_values] in the piece, or PITH_VALUE_NONE */
@@ -118,6 +123,59 @@ static enum pith_status make_piece(struct walk_state *s, struct piece *p)
     return PITH_OK;
 }
 
+/* ---- what is read in a loop
+ * -------------------------------------------------------------------------- */
+
+#define MOST_RECORDED (UINT64_C(64) << 20) /* bytes */
+
+/* A value of a piece, each time it is made. Where that is more than memory should hold, every second
+ * is forgotten, again and again, which leaves some of all iterations and samples. */
+struct recorder {
+    const struct piece *piece;
+    uint32_t value;      /* in the piece */
+    uint64_t bytes;      /* of one */
+    uint8_t *data;       /* owns: [n, bytes] */
+    uint64_t n, room;
+    uint64_t every, seen; /* one in `every` is kept */
+    bool no_memory;
+};
+
+static void forget_every_second(struct recorder *r)
+{
+    for (uint64_t i = 1; 2 * i < r->n; i++)
+        memcpy(r->data + i * r->bytes, r->data + 2 * i * r->bytes, (size_t)r->bytes);
+    r->n = (r->n + 1) / 2;
+    r->every *= 2;
+}
+
+static void keep_record(struct recorder *r, const void *data)
+{
+    if (r->seen++ % r->every)
+        return;
+    if (r->n == r->room) {
+        uint64_t room = r->room ? 2 * r->room : 64;
+        uint8_t *more = realloc(r->data, (size_t)(room * r->bytes));
+        r->no_memory |= !more;
+        if (!more)
+            return;
+        r->data = more;
+        r->room = room;
+    }
+    memcpy(r->data + r->n++ * r->bytes, data, (size_t)r->bytes);
+    if (r->n > 1 && r->n * r->bytes > MOST_RECORDED)
+        forget_every_second(r);
+}
+
+/* An observed plan has a step for each node, in their order. */
+static void see(void *user, const struct pith_layer *layer, const struct pith_tensor *out)
+{
+    struct recorder *r = user;
+    const struct pith_model *m = &r->piece->m;
+    if (layer->step < m->n_nodes && m->nodes[layer->step].out[layer->output] == r->value &&
+        out->bytes == r->bytes && !r->no_memory)
+        keep_record(r, out->data);
+}
+
 /* ---- running it
  * ------------------------------------------------------------------------------------- */
 
@@ -133,8 +191,10 @@ static enum pith_status fail_plan(struct pith_error *err, enum pith_status st)
                            (int)st);
 }
 
+/* record: NULL, or what observes the plan. */
 static enum pith_status open_plan(struct piece_plan *run, const struct pith_model *m,
-                                  const struct pith_quantize_opts *opts, struct pith_error *err)
+                                  const struct pith_quantize_opts *opts, struct recorder *record,
+                                  struct pith_error *err)
 {
     struct pith_opts o;
     struct pith_need need;
@@ -147,6 +207,10 @@ static enum pith_status open_plan(struct piece_plan *run, const struct pith_mode
         o.max_bytes = opts->runtime->max_bytes;
         o.parallel_for = opts->runtime->parallel_for;
         o.parallel_user = opts->runtime->parallel_user;
+    }
+    if (record) {
+        o.user = record;
+        o.observe = see;
     }
     st = pith_plan_size(run->file.data, run->file.bytes, &o, &need);
     if (st)
@@ -176,14 +240,14 @@ static enum pith_status keep_outputs(struct walk_state *s, const struct piece *p
 }
 
 static enum pith_status run_sample(struct walk_state *s, const struct piece *p,
-                                   struct pith_plan *plan, uint64_t n)
+                                   struct pith_plan *plan, uint64_t n, bool keep)
 {
     for (uint32_t i = 0; i < p->m.n_inputs; i++) {
         const struct kept_value *k = &s->kept[p->origin[p->m.inputs[i]]];
         memcpy(pith_plan_input_data(plan, i), k->data + n * k->bytes, (size_t)k->bytes);
     }
     enum pith_status st = pith_plan_run(plan);
-    for (uint32_t i = 0; i < p->m.n_outputs && !st; i++) {
+    for (uint32_t i = 0; i < p->m.n_outputs && !st && keep; i++) {
         const struct kept_value *k = &s->kept[p->origin[p->m.outputs[i]]];
         memcpy(k->data + n * k->bytes, pith_plan_output_data(plan, i), (size_t)k->bytes);
     }
@@ -213,30 +277,84 @@ static enum pith_status run_piece(struct walk_state *s, struct piece *p)
         return pith_error_no_memory(s->err);
     }
     if (p->m.n_outputs) /* else nobody reads it */
-        st = open_plan(&run, &p->m, s->walk->opts, s->err);
+        st = open_plan(&run, &p->m, s->walk->opts, NULL, s->err);
     if (!st && p->m.n_outputs && keep_outputs(s, p))
         st = pith_error_no_memory(s->err);
     for (uint64_t n = 0; n < s->n_samples && !st && p->m.n_outputs; n++)
-        st = run_sample(s, p, run.plan, n);
+        st = run_sample(s, p, run.plan, n, true);
     close_plan(&run);
     forget(s, p);
     piece_free(p);
     return st;
 }
 
-static enum pith_status improve(struct walk_state *s, uint32_t layer)
+/* Up to the node of a layer, whose output is the goal. */
+static enum pith_status run_original(struct walk_state *s, uint32_t node, struct layer_inputs *in)
 {
+    struct piece p = {.first = s->done, .last = node + 1};
+    uint32_t y = s->m->nodes[node].out[0];
+    s->done = node + 1;
+    enum pith_status st = run_piece(s, &p);
+    in->goal = (const float *)(const void *)s->kept[y].data;
+    in->n_goals = s->kept[y].bytes / sizeof *in->goal;
+    return st;
+}
+
+/* in_loop: data are not one for each sample, and there is no goal. */
+static enum pith_status improve(struct walk_state *s, uint32_t layer, const uint8_t *data,
+                                uint32_t n, bool in_loop)
+{
+    enum pith_status st = PITH_OK;
     const struct pith_node *product = &s->m->nodes[s->walk->net->product[layer]];
-    const struct kept_value *x = &s->kept[product->in[0]];
     struct layer_inputs in = {.layer = layer,
                               .product = product,
                               .x = &s->m->values[product->in[0]],
                               .w = &s->m->values[product->in[1]],
                               .y = &s->m->values[product->out[0]],
-                              .n_samples = s->n_samples,
-                              .bytes = x->bytes,
-                              .data = x->data};
-    return s->walk->improve(s->walk->user, &in, s->err);
+                              .n_samples = n,
+                              .bytes = s->kept[product->in[0]].bytes,
+                              .data = data,
+                              .in_loop = in_loop};
+    if (s->original && !in_loop)
+        st = run_original(s->original, s->walk->net->layers[layer].node, &in);
+    return n && !st ? s->walk->improve(s->walk->user, &in, s->err) : st;
+}
+
+/* Runs the piece on all samples for the sake of one value. */
+static enum pith_status record_piece(struct walk_state *s, struct piece *p, uint32_t value,
+                                     struct recorder *r)
+{
+    struct piece_plan run = {0};
+    enum pith_status st = make_piece(s, p);
+    if (st) {
+        piece_free(p);
+        return pith_error_no_memory(s->err);
+    }
+    r->value = PITH_VALUE_NONE;
+    for (uint32_t i = 0; i < p->m.n_values; i++)
+        if (p->origin[i] == value)
+            r->value = i;
+    st = open_plan(&run, &p->m, s->walk->opts, r, s->err);
+    for (uint64_t n = 0; n < s->n_samples && !st; n++)
+        st = run_sample(s, p, run.plan, n, false);
+    close_plan(&run);
+    piece_free(p);
+    return !st && r->no_memory ? pith_error_no_memory(s->err) : st;
+}
+
+/* A layer of a body: what it reads at each iteration of each sample counts as a sample. */
+static enum pith_status improve_in_loop(struct walk_state *s, const struct piece *of, uint32_t layer)
+{
+    uint32_t x = s->m->nodes[s->walk->net->product[layer]].in[0];
+    if (s->kept[x].data) /* the same in all iterations */
+        return improve(s, layer, s->kept[x].data, s->n_samples, true);
+    struct piece p = *of;
+    struct recorder r = {.piece = &p, .bytes = s->kept[x].bytes, .every = 1};
+    enum pith_status st = record_piece(s, &p, x, &r);
+    if (!st)
+        st = improve(s, layer, r.data, (uint32_t)r.n, true);
+    free(r.data);
+    return st;
 }
 
 /* ---- the walk
@@ -252,19 +370,44 @@ static bool is_product(const struct walk_state *s, uint32_t node, uint32_t *laye
     return false;
 }
 
-static enum pith_status walk_pieces(struct walk_state *s)
+static bool has_body(const struct walk_state *s, const struct piece *p)
+{
+    for (uint32_t i = p->first; i < p->last; i++)
+        if (s->m->nodes[i].op == PITH_OP_LOOP || s->m->nodes[i].op == PITH_OP_BRANCH)
+            return true;
+    return false;
+}
+
+/* All nodes of one origin; if there is no body among them, up to the next product. Improves what is
+ * multiplied in it. */
+static enum pith_status next_piece(struct walk_state *s, struct piece *p)
 {
     const uint32_t *origin = s->walk->net->origin;
+    enum pith_status st = PITH_OK;
+    uint32_t layer;
+    while (p->last < s->m->n_nodes && origin[p->last] == origin[p->first])
+        p->last++;
+    if (has_body(s, p)) {
+        for (uint32_t i = p->first; i < p->last && !st; i++)
+            if (is_product(s, i, &layer))
+                st = improve_in_loop(s, p, layer);
+        return st;
+    }
+    for (uint32_t i = p->first + 1; i < p->last; i++)
+        if (is_product(s, i, &layer))
+            p->last = i;
+    if (is_product(s, p->first, &layer))
+        st = improve(s, layer, s->kept[s->m->nodes[p->first].in[0]].data, s->n_samples, false);
+    return st;
+}
+
+static enum pith_status walk_pieces(struct walk_state *s)
+{
     const struct pith_quantize_opts *o = s->walk->opts;
     enum pith_status st = PITH_OK;
     for (uint32_t i = 0; i < s->m->n_nodes && !st;) {
         struct piece p = {.first = i, .last = i + 1};
-        uint32_t layer;
-        if (is_product(s, i, &layer))
-            st = improve(s, layer);
-        while (p.last < s->m->n_nodes && origin[p.last] == origin[i] &&
-               !is_product(s, p.last, &layer))
-            p.last++;
+        st = next_piece(s, &p);
         if (!st)
             st = run_piece(s, &p);
         i = p.last;
@@ -332,19 +475,44 @@ static enum pith_status start(struct walk_state *s)
     return read_samples(s);
 }
 
+/* Outputs of layers stay at least until they were goals. */
+static enum pith_status start_original(struct walk_state *s)
+{
+    enum pith_status st = start(s);
+    for (uint32_t i = 0; i < s->walk->net->n_layers && !st; i++) {
+        uint32_t node = s->walk->net->layers[i].node;
+        struct kept_value *y = &s->kept[s->m->nodes[node].out[0]];
+        y->last = y->last > node ? y->last : node + 1;
+    }
+    return st;
+}
+
+static void end(struct walk_state *s)
+{
+    for (uint32_t v = 0; v < s->m->n_values && s->kept; v++)
+        free(s->kept[v].data);
+    free(s->kept);
+    free(s->number);
+}
+
 /* What only the outputs of the network need is not computed. */
 enum pith_status pith_walk_layers(const struct layer_walk *walk, struct pith_error *err)
 {
     struct walk_state s = {
         .walk = walk, .m = &walk->net->m, .n_samples = count_samples(walk->opts), .err = err};
+    struct walk_state original = {
+        .walk = walk, .m = walk->original, .n_samples = s.n_samples, .err = err};
     enum pith_status st = check_samples(s.m, walk->opts, err);
     if (!st)
         st = start(&s);
+    if (!st && walk->original) {
+        s.original = &original;
+        st = start_original(&original);
+    }
     if (!st)
         st = walk_pieces(&s);
-    for (uint32_t v = 0; v < s.m->n_values && s.kept; v++)
-        free(s.kept[v].data);
-    free(s.kept);
-    free(s.number);
+    if (s.original)
+        end(&original);
+    end(&s);
     return st;
 }

@@ -2,7 +2,8 @@
 /* layer_walk.h - runs a network of integers on many samples at once, node after node: before a layer
  * multiplies, its inputs of all samples lie ready, as the layers before it, improved already, made them.
  *
- * What is kept are the values that are still to be read, of all samples; nearly all are bytes. */
+ * What is kept are the values that are still to be read, of all samples; nearly all are bytes. The float
+ * network may run beside it, layer by layer, for what each layer's sums ought to be. */
 #ifndef LAYER_WALK_H
 #define LAYER_WALK_H
 
@@ -16,10 +17,15 @@ struct layer_inputs {
     uint32_t n_samples;
     uint64_t bytes;      /* of one sample */
     const uint8_t *data; /* [n_samples, bytes] u8 or i8 */
+    bool in_loop;        /* what is counted as a sample is an iteration: many are of one sample */
+    const float *goal;   /* [n_samples, n_goals] what the float network has instead of y, bias added; NULL:
+                            not known */
+    uint64_t n_goals;
 };
 
 struct layer_walk {
     struct integer_network *net;
+    const struct pith_model *original; /* the float network, for goals; NULL: none are wanted */
     const struct pith_quantize_opts *opts;
     /* May change the layer's q, scale, bias_shift; then calls pith_layer_store. */
     enum pith_status (*improve)(void *user, const struct layer_inputs *in, struct pith_error *err);

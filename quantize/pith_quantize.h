@@ -26,6 +26,7 @@
 
 #include "pith_data.h"
 #include "pith_model.h"
+#include "pith_value_stats.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -110,8 +111,9 @@ enum pith_status pith_cluster(struct pith_model *m, const struct pith_cluster_op
  *     Add, pools, ...  DequantizeLinear -> the operator -> QuantizeLinear
  *
  * QuantizeLinear stands where integers begin, DequantizeLinear where they end: what follows the last
- * layer with weights is float, computed from its 32-bit sums. Loops, branches and layers that cannot
- * be integers stay float; the report says why.
+ * layer with weights is float, computed from its 32-bit sums. In loops and branches layers
+ * alone are integers; LSTM, GRU and RNN become such loops. What cannot be integers stays float; the
+ * report says why.
  *
  * A value's grid is values[v].grid (pith_calibrate), or where there is none the 256 steps between
  * its observed extremes and 0. The input of a depthwise convolution gets one scale a channel where
@@ -124,16 +126,25 @@ enum pith_status pith_cluster(struct pith_model *m, const struct pith_cluster_op
 enum pith_rounding {
     PITH_ROUND_DEFAULT = 0, /* FEEDBACK where there is data, else NEAREST */
     PITH_ROUND_NEAREST = 1,
-    PITH_ROUND_FEEDBACK = 2 /* what a weight's rounding changes in the layer's sums over the samples is
+    PITH_ROUND_FEEDBACK = 2, /* what a weight's rounding changes in the layer's sums over the samples is
                                made up for by the weights not yet rounded (OBQ, GPTQ) */
+    PITH_ROUND_ADAPTIVE = 3 /* the same towards the sums that the float network has, so that layers make
+                               up for what those before them have lost */
 };
 
 struct pith_quantize_opts {
     uint32_t size_bytes;
-    uint32_t weight_bits; /* 2..8; 0: 8. Stored as i8 */
+    uint32_t weight_bits; /* 2..8, stored as i8, or with activations of 16 bits up to 16; 0: fixed_bits,
+                             or 8 */
+    uint32_t activation_bits; /* 2..8 or 16; 0: fixed_bits, or 8. Below 8 a Clip cuts bytes */
+    uint32_t fixed_bits;  /* fixed point: scales are powers of two, zero points 0, so that sums become
+                             integers again by shifting; 2..8 or 16; 0: scales are any numbers */
+    bool per_channel;     /* in fixed point a scale a channel, as without; else one a tensor */
     bool per_tensor;      /* one weight scale a layer instead of one an output channel */
     bool per_tensor_activations; /* one scale also at depthwise inputs */
-    enum pith_rounding rounding; /* FEEDBACK needs data */
+    bool as_trained; /* every value with the grid it has, of 2 to 8 bits; weights that lie on k * step
+                        (a codebook tells) with that step. Without data */
+    enum pith_rounding rounding; /* FEEDBACK and ADAPTIVE need data */
     /* Layer by layer, what rounding the weights changes in the mean of an output channel goes into its
      * bias, where it is more than chance: done where there is data. */
     bool bias_correct; /* insists: no data is an error */
@@ -148,15 +159,34 @@ struct pith_quantize_opts {
     void *user;
 };
 
+static inline uint32_t pith_activation_bits(const struct pith_quantize_opts *o)
+{
+    return o->activation_bits ? o->activation_bits : o->fixed_bits ? o->fixed_bits : 8;
+}
+
+static inline uint32_t pith_weight_bits(const struct pith_quantize_opts *o)
+{
+    return o->weight_bits ? o->weight_bits : o->fixed_bits ? o->fixed_bits : 8;
+}
+
+/* Zero point 0 and scales that are powers of two. */
+bool pith_grid_is_radix(const struct pith_grid *g);
+
+/* No node becomes more layers than this: two products of an RNN, in 8 parts each. */
+#define PITH_QUANTIZE_PARTS 16u
+
 struct pith_quantize_layer {
     const char *layer, *tensor; /* borrowed from the model */
     const char *why;     /* why it stayed float; NULL: it computes with integers */
     uint64_t n_weights;
     double snr_db;       /* of the weights; HUGE_VAL when they did not change */
     uint32_t n_corrected; /* channels whose bias was corrected */
+    uint32_t sum_bits;   /* that its sums have: 32, or 64 where 32 might overflow; 0: it stayed float */
+    double most_sum;     /* |sum| <= most_sum < 2^(sum_bits - 1), whatever the input */
 };
 
-/* Rewrites m; batch normalisation is folded first. layers (NULL or room for m->n_nodes entries) and
+/* Rewrites m; batch normalisation is folded first. layers (NULL or room for PITH_QUANTIZE_PARTS *
+ * m->n_nodes entries: of layers in loops, and of RNNs, some become several) and
  * *n_layers (may be NULL) receive one entry for each node with weights. On failure the model computes
  * what it did before (batch normalisation may be folded).
  * PITH_ERR_ARGUMENT (options, nothing calibrated, nothing to keep by a name), PITH_ERR_UNSUPPORTED (a
@@ -165,6 +195,32 @@ struct pith_quantize_layer {
 enum pith_status pith_quantize(struct pith_model *m, const struct pith_quantize_opts *opts,
                                struct pith_quantize_layer *layers, uint32_t *n_layers,
                                struct pith_error *err);
+
+/* ---- where integers would be --------------------------------------------------------------------
+ *
+ * For training with them in the loop (pith_train.h): what pith_quantize would put on grids. */
+
+struct pith_quantize_place {
+    uint32_t value, like; /* they share a grid; `like` is one of the places itself */
+    bool rounded;    /* its elements come from values on that grid: nothing is left to round */
+    bool from_layer; /* something with weights is in front of it */
+    bool one_sided;  /* the zero point is the lowest integer */
+    bool at_edge;    /* it, or one it shares with, is read by the first or last layer; a weight: is theirs */
+};
+
+struct pith_quantize_places {
+    struct pith_quantize_place *values, *weights; /* owns, malloc'ed; of weights: value and at_edge */
+    uint32_t n_values, n_weights;
+};
+
+/* m is calibrated. It computes the same afterwards, with what can be folded into its layers folded, and
+ * has at every place the grid that pith_quantize would take, which covers those of all that share it. Values
+ * whose grid has several scales are not listed: opts->per_tensor_activations. PITH_ERR_ARGUMENT,
+ * _UNSUPPORTED, _MEMORY as pith_quantize. */
+enum pith_status pith_quantize_find_places(struct pith_model *m, const struct pith_quantize_opts *opts,
+                                           struct pith_quantize_places *places,
+                                           struct pith_error *err);
+void pith_quantize_places_free(struct pith_quantize_places *places);
 
 #ifdef __cplusplus
 }

@@ -8,9 +8,12 @@
 
 #include "bias_correct.h"
 #include "error_fill.h"
+#include "expand_recurrent.h"
 #include "feedback_round.h"
 #include "fold_affine.h"
 #include "integer_rewrite.h"
+#include "split_product.h"
+#include "trained_grid.h"
 
 static enum pith_status bad_option(struct pith_error *err, const char *why)
 {
@@ -21,14 +24,20 @@ static enum pith_status check_options(const struct pith_quantize_opts *o, struct
 {
     if (o->size_bytes != sizeof *o)
         return bad_option(err, "option struct of another version");
-    if (o->weight_bits == 1 || o->weight_bits > 8)
+    uint32_t bits = pith_activation_bits(o), most = bits == 16 ? 16 : 8;
+    if (bits != 16 && (bits < 2 || bits > 8))
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                               "cannot quantize: weights of %u bits, allowed are 2 to 8",
-                               o->weight_bits);
-    if ((unsigned)o->rounding > PITH_ROUND_FEEDBACK)
+                               "cannot quantize: activations of %u bits, allowed are 2 to 8, and 16", bits);
+    if (pith_weight_bits(o) < 2 || pith_weight_bits(o) > most)
+        return pith_error_fill(err, PITH_ERR_ARGUMENT,
+                               "cannot quantize: weights of %u bits, allowed are 2 to %u",
+                               pith_weight_bits(o), most);
+    if ((unsigned)o->rounding > PITH_ROUND_ADAPTIVE)
         return bad_option(err, "unknown option value");
-    if (!o->data && (o->rounding == PITH_ROUND_FEEDBACK || o->bias_correct))
+    if (!o->data && (o->rounding >= PITH_ROUND_FEEDBACK || o->bias_correct))
         return bad_option(err, "feedback rounding and bias correction need data");
+    if (o->data && o->as_trained)
+        return bad_option(err, "what was trained is taken as it is, without data");
     if (o->bias_correct && o->keep_biases)
         return bad_option(err, "biases cannot be both corrected and kept");
     return PITH_OK;
@@ -92,7 +101,9 @@ static void fill_report(const struct integer_plan *p, const struct integer_netwo
                                         .why = p->node[i].why,
                                         .n_weights = p->m->values[node->in[1]].constant->count,
                                         .snr_db = l ? pith_layer_snr_db(l) : HUGE_VAL,
-                                        .n_corrected = l ? l->n_corrected : 0};
+                                        .n_corrected = l ? l->n_corrected : 0,
+                                        .sum_bits = !l ? 0 : l->wide ? 64 : 32,
+                                        .most_sum = l ? pith_layer_most_sum(l) : 0};
         if (layers)
             layers[n] = r;
         n++;
@@ -117,16 +128,21 @@ static enum pith_status improve_layer(void *user, const struct layer_inputs *in,
     enum pith_status st = PITH_OK;
     if (i->opts->rounding != PITH_ROUND_NEAREST)
         st = pith_feedback_round(in, l);
-    if (!st && !i->opts->keep_biases)
+    if (!st && !i->opts->keep_biases && !in->in_loop) /* chance is judged by samples that know nothing of
+                                                         each other */
         st = pith_bias_correct(in, l);
     return st ? pith_error_no_memory(err) : PITH_OK;
 }
 
-static enum pith_status improve(const struct pith_quantize_opts *opts, struct integer_network *net,
-                                struct pith_error *err)
+static enum pith_status improve(const struct pith_quantize_opts *opts, const struct pith_model *m,
+                                struct integer_network *net, struct pith_error *err)
 {
     struct improver i = {.opts = opts, .net = net};
-    const struct layer_walk walk = {.net = net, .opts = opts, .improve = improve_layer, .user = &i};
+    const struct layer_walk walk = {.net = net,
+                                    .original = opts->rounding == PITH_ROUND_ADAPTIVE ? m : NULL,
+                                    .opts = opts,
+                                    .improve = improve_layer,
+                                    .user = &i};
     if (!opts->data || (opts->keep_biases && opts->rounding == PITH_ROUND_NEAREST))
         return PITH_OK;
     return pith_walk_layers(&walk, err);
@@ -135,12 +151,13 @@ static enum pith_status improve(const struct pith_quantize_opts *opts, struct in
 /* ---- the stage
  * ------------------------------------------------------------------------------------- */
 
-/* What was observed has served its purpose; only extremes stay. */
+/* What was observed has served its purpose; extremes stay, and the grids of values that are integers. */
 static void commit(struct pith_model *m, const struct integer_network *net)
 {
     for (uint32_t v = 0; v < net->m.n_values; v++) {
         net->m.values[v].stats = NULL;
-        net->m.values[v].grid = NULL;
+        if (net->m.values[v].type == PITH_F32)
+            net->m.values[v].grid = NULL;
     }
     m->nodes = net->m.nodes;
     m->n_nodes = net->m.n_nodes;
@@ -150,27 +167,48 @@ static void commit(struct pith_model *m, const struct integer_network *net)
     m->outputs = net->m.outputs;
 }
 
+/* Folds and plans. */
+static enum pith_status begin(struct integer_plan *plan, struct pith_error *err)
+{
+    enum pith_status st = check_options(plan->opts, err);
+    if (!st)
+        st = check_network(plan->m, err);
+    if (!st)
+        st = pith_model_fold_batch_norm(plan->m, NULL, err);
+    if (!st)
+        st = pith_fold_affine(plan->m, err);
+    if (!st && !plan->opts->as_trained)
+        st = pith_expand_recurrent(plan->m, plan->opts, err);
+    if (!st && !plan->opts->as_trained)
+        st = pith_split_products(plan->m, plan->opts, &plan->few, err);
+    if (!st)
+        st = pith_integer_plan(plan, err);
+    return st ? st : check_plan(plan, err);
+}
+
+enum pith_status pith_quantize_find_places(struct pith_model *m, const struct pith_quantize_opts *opts,
+                                           struct pith_quantize_places *places,
+                                           struct pith_error *err)
+{
+    struct integer_plan plan = {.m = m, .opts = opts};
+    enum pith_status st = begin(&plan, err);
+    if (!st)
+        st = pith_integer_places(&plan, places, err);
+    pith_integer_plan_end(&plan);
+    return st;
+}
+
 enum pith_status pith_quantize(struct pith_model *m, const struct pith_quantize_opts *opts,
                                struct pith_quantize_layer *layers, uint32_t *n_layers,
                                struct pith_error *err)
 {
     struct integer_plan plan = {.m = m, .opts = opts};
     struct integer_network net;
-    enum pith_status st = check_options(opts, err);
-    if (!st)
-        st = check_network(m, err);
-    if (!st)
-        st = pith_model_fold_batch_norm(m, NULL, err);
-    if (!st)
-        st = pith_fold_affine(m, err);
-    if (!st)
-        st = pith_integer_plan(&plan, err);
-    if (!st)
-        st = check_plan(&plan, err);
+    enum pith_status st = begin(&plan, err);
     if (!st)
         st = pith_integer_rewrite(&plan, &net, err);
     if (!st)
-        st = improve(opts, &net, err);
+        st = improve(opts, m, &net, err);
     if (!st) {
         fill_report(&plan, &net, layers, n_layers);
         commit(m, &net);

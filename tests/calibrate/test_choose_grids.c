@@ -81,6 +81,10 @@ static void grids_by_hand(void **state)
     choose(m, (struct pith_range_opts){.method = PITH_RANGE_MAX, .symmetric = true, .bits = 16});
     in = m->values[m->inputs[0]].grid;
     assert_true(in->type == PITH_I16 && in->zero_point == 0 && in->bits == 16);
+    float scale = in->scale[0];
+    choose(m, (struct pith_range_opts){
+                  .method = PITH_RANGE_MAX, .symmetric = true, .bits = 16, .spare_bits = 2});
+    assert_true(m->values[m->inputs[0]].grid->scale[0] == 4 * scale);
     choose(m, (struct pith_range_opts){.method = PITH_RANGE_MSE, .radix = true, .bits = 6});
     int exponent;
     assert_true(frexpf(m->values[relu].grid->scale[0], &exponent) == 0.5f);
@@ -132,6 +136,9 @@ static void refusals(void **state)
     o.method = (enum pith_range_method)9;
     assert_int_equal(pith_choose_grids(m, &o, NULL, &err), PITH_ERR_ARGUMENT);
     o.method = PITH_RANGE_MAX;
+    o.spare_bits = 5;
+    assert_int_equal(pith_choose_grids(m, &o, NULL, &err), PITH_ERR_ARGUMENT);
+    o.spare_bits = 0;
     pith_calibrate_reset(m);
     assert_int_equal(pith_choose_grids(m, &o, NULL, &err), PITH_ERR_ARGUMENT);
     assert_string_equal(err.text, "cannot choose ranges: the model has no statistics (calibrate it "

@@ -77,6 +77,8 @@ check("pith cluster p.pith --bits 3 -o c.pith --json", ["bytes"],
       lists={"layers": ["name", "centroids", "snr_db"]})
 check(f"pith calibrate good.onnx {data} -q -o k.pith --json", ["bytes", "samples", "grids", "methods"],
       lists={"ranges": ["name", "min", "max", "observed", "grid"]})
+check(f"pith sense good.onnx {data} --bits 4 --json", ["what", "samples", "answers", "worst"],
+      lists={"layers": ["name", "tensor", "weights", "cost"]})
 check("pith quantize k.pith -q -o q.pith --json", ["bytes", "weights", "kept"],
       lists={"layers": ["name", "weights", "integer"]})
 check("pith encode c.pith -o e.pith --json", ["bytes"])

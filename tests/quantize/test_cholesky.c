@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* U^T U = A for random positive definite matrices of many sizes; matrices that are not are told. */
+/* U^T U = A for random positive definite matrices of many sizes; systems are
+ * solved by it; matrices that are not are told. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -48,6 +49,27 @@ static void factors_give_the_matrix_back(void **state)
     }
 }
 
+static void solves_what_was_factored(void **state)
+{
+    (void)state;
+    enum { N = 37 };
+    struct test_random r = test_seed(2);
+    double a[N * N], u[N * N], wanted[N], x[N];
+    positive_definite(&r, a, N);
+    memcpy(u, a, sizeof a);
+    assert_true(pith_cholesky(u, N));
+    for (size_t i = 0; i < N; i++)
+        wanted[i] = (double)test_gauss(&r);
+    for (size_t i = 0; i < N; i++) {
+        x[i] = 0;
+        for (size_t k = 0; k < N; k++)
+            x[i] += a[i * N + k] * wanted[k];
+    }
+    pith_cholesky_solve(u, N, x);
+    for (size_t i = 0; i < N; i++)
+        assert_true(fabs(x[i] - wanted[i]) < 1e-8);
+}
+
 static void known_factor(void **state)
 {
     (void)state;
@@ -73,6 +95,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(factors_give_the_matrix_back),
+        cmocka_unit_test(solves_what_was_factored),
         cmocka_unit_test(known_factor),
         cmocka_unit_test(others_are_told),
     };

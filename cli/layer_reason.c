@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/* layer_reason.c - the largest of the errors that meet in a layer: numbers cut at the ends of a grid,
+ * numbers rounded to it, weights that changed, or inputs that came with an error already. */
+#include "layer_reason.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "op.h"
+
+#define HALF_DB 3.0103 /* half the squared error */
+
+/* ---- the layer
+ * ----------------------------------------------------------------------------------- */
+
+static const char *label_of(const struct pith_model *m, const struct pith_node *node)
+{
+    return node->name[0] ? node->name : m->values[node->out[0]].name;
+}
+
+static const struct pith_node *node_of_label(const struct pith_model *m, const char *label)
+{
+    for (uint32_t i = 0; i < m->n_nodes; i++)
+        if (strcmp(label_of(m, &m->nodes[i]), label) == 0)
+            return &m->nodes[i];
+    return NULL;
+}
+
+static const struct pith_node *producer(const struct pith_model *m, uint32_t v)
+{
+    for (uint32_t i = 0; i < m->n_nodes && v != PITH_VALUE_NONE; i++)
+        for (uint32_t k = 0; k < m->nodes[i].n_out; k++)
+            if (m->nodes[i].out[k] == v)
+                return &m->nodes[i];
+    return NULL;
+}
+
+/* The error of what node reads, as far back as a value of both models is found; infinite: there is
+ * none. */
+static double input_db(const struct pith_model *m, const struct pith_comparison *c,
+                       const struct pith_node *node)
+{
+    for (uint32_t back = 0; node && node->n_in > 0 && back < m->n_nodes; back++) {
+        node = producer(m, node->in[0]);
+        for (uint32_t i = 0; node && i < c->n_layers; i++)
+            if (strcmp(c->layers[i].layer, label_of(m, node)) == 0)
+                return c->layers[i].snr_db;
+    }
+    return INFINITY;
+}
+
+/* ---- its weights
+ * --------------------------------------------------------------------------------- */
+
+/* That of the layer, or of the constant, called so; found->layer is NULL where there is none. */
+static enum cli_exit find_weight(const struct pith_model *m, const char *layer, const char *tensor,
+                                 struct pith_weight_ref *found)
+{
+    struct pith_weight_ref *refs = calloc(m->n_nodes + 1u, sizeof *refs);
+    if (!refs)
+        return cli_no_memory();
+    *found = (struct pith_weight_ref){0};
+    uint32_t n = pith_model_all_weights(m, refs);
+    for (uint32_t i = 0; i < n && !found->layer && layer; i++)
+        if (strcmp(refs[i].layer, layer) == 0)
+            *found = refs[i];
+    for (uint32_t i = 0; i < n && !found->layer && tensor && tensor[0]; i++)
+        if (strcmp(refs[i].tensor, tensor) == 0)
+            *found = refs[i];
+    free(refs);
+    return EXIT_DONE;
+}
+
+static double weight_snr(const float *a, const float *b, uint64_t n)
+{
+    double aa = 0, dd = 0;
+    for (uint64_t i = 0; i < n; i++) {
+        aa += (double)a[i] * (double)a[i];
+        dd += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]);
+    }
+    return dd > 0 ? 10 * log10(aa / dd) : INFINITY;
+}
+
+/* Integers b, row by row with the scale that fits a best; transposed: [cols, rows]. */
+static double integer_weight_snr(const float *a, const int8_t *b, uint64_t rows, uint64_t cols,
+                                 bool transposed)
+{
+    double aa = 0, dd = 0;
+    for (uint64_t o = 0; o < rows; o++) {
+        double ab = 0, bb = 0, row = 0;
+        for (uint64_t k = 0; k < cols; k++) {
+            double x = (double)a[o * cols + k], q = b[transposed ? k * rows + o : o * cols + k];
+            row += x * x;
+            ab += x * q;
+            bb += q * q;
+        }
+        aa += row;
+        dd += fmax(bb > 0 ? row - ab * ab / bb : row, 0);
+    }
+    return dd > 0 ? 10 * log10(aa / dd) : INFINITY;
+}
+
+static uint64_t count_kept(const float *x, uint64_t n)
+{
+    uint64_t kept = 0;
+    for (uint64_t i = 0; i < n; i++)
+        kept += x[i] != 0;
+    return kept;
+}
+
+/* The weights of a layer in both models, and how far they are apart. */
+struct weights {
+    const struct pith_const *a, *b; /* NULL: nothing to compare */
+    bool integers;                  /* in b */
+    double snr_db;
+};
+
+static enum cli_exit compare_weights(const struct pith_model *a, const struct pith_model *b,
+                                     const char *layer, struct weights *w)
+{
+    struct pith_weight_ref wa, wb;
+    *w = (struct weights){.snr_db = INFINITY};
+    if (find_weight(a, layer, NULL, &wa) || find_weight(b, layer, wa.tensor, &wb))
+        return EXIT_MEMORY;
+    if (!wa.layer || !wb.layer || wa.rows * wa.cols != wb.rows * wb.cols)
+        return EXIT_DONE;
+    const struct pith_value *va = &a->values[wa.value], *vb = &b->values[wb.value];
+    if (va->type != PITH_F32 || (vb->type != PITH_F32 && vb->type != PITH_I8))
+        return EXIT_DONE;
+    w->a = va->constant;
+    w->b = vb->constant;
+    w->integers = vb->type == PITH_I8;
+    w->snr_db = w->integers ? integer_weight_snr(w->a->data, w->b->data, wa.rows, wa.cols,
+                                                 wb.op == PITH_OP_MATMUL_INTEGER)
+                            : weight_snr(w->a->data, w->b->data, w->a->count);
+    return EXIT_DONE;
+}
+
+static void tell_float_weights(const struct weights *w, char *text, size_t room)
+{
+    int n = snprintf(text, room, "its weights differ by %.1f dB: %.3f kept, was %.3f", w->snr_db,
+                     (double)count_kept(w->b->data, w->b->count) / (double)w->b->count,
+                     (double)count_kept(w->a->data, w->a->count) / (double)w->a->count);
+    if (w->b->codebook && n > 0 && (size_t)n < room)
+        snprintf(text + n, room - (size_t)n, ", %u centroids", w->b->codebook->n_centroids);
+}
+
+/* ---- the reason
+ * ---------------------------------------------------------------------------------- */
+
+/* What putting the right numbers on the layer's grid does by itself. */
+static void tell_grid(const struct pith_difference *d, char *text, size_t room)
+{
+    int n = d->clip_db < d->snr_db + HALF_DB
+                ? snprintf(text, room,
+                           "%.2g%% of its numbers lie beyond its integers, %.4g to %.4g: cutting them "
+                           "leaves %.1f dB",
+                           100 * d->clipped, d->low, d->high, d->clip_db)
+                : snprintf(text, room, "a step of its integers is %.4g: rounding to it leaves %.1f dB",
+                           d->step, d->grid_db);
+    if (d->dead && n > 0 && (size_t)n < room)
+        snprintf(text + n, room - (size_t)n, ", %u of %u channels become 0", d->dead, d->channels);
+}
+
+/* A Relu or Clip behind a layer is part of it. */
+static const struct pith_node *layer_behind(const struct pith_model *a, const char *label)
+{
+    const struct pith_node *node = node_of_label(a, label);
+    while (node && (node->op == PITH_OP_RELU || node->op == PITH_OP_CLIP))
+        node = producer(a, node->in[0]);
+    return node;
+}
+
+enum cli_exit cli_layer_reason(const struct pith_model *a, const struct pith_model *b,
+                               const struct pith_comparison *c, const struct pith_difference *off,
+                               char *text, size_t room)
+{
+    struct weights w;
+    const struct pith_node *node = layer_behind(a, off->layer);
+    enum cli_exit rc = compare_weights(a, b, node ? label_of(a, node) : off->layer, &w);
+    double came = input_db(a, c, node);
+    if (rc)
+        return rc;
+    if (off->integers && off->grid_db < off->snr_db + HALF_DB)
+        tell_grid(off, text, room);
+    else if (w.a && w.snr_db < came && !w.integers)
+        tell_float_weights(&w, text, room);
+    else if (w.a && w.snr_db < came)
+        snprintf(text, room, "its weights as integers are %.1f dB above their error", w.snr_db);
+    else if (isinf(came))
+        snprintf(text, room, "computes with integers: inputs are rounded");
+    else if (!w.a)
+        snprintf(text, room, "has no weights to differ: the error comes with its inputs, at %.1f dB",
+                 came);
+    else if (isinf(w.snr_db))
+        snprintf(text, room, "its weights are equal: the error comes with its inputs, at %.1f dB",
+                 came);
+    else
+        snprintf(text, room, "gets inputs at %.1f dB; its weights alone have %.1f dB%s", came, w.snr_db,
+                 off->integers ? ", its integers less error" : "");
+    return EXIT_DONE;
+}

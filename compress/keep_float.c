@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+/* keep_float.c - which layers stay float because they would cost too much.
+ *
+ * The network of integers runs a few of the samples. Where its outputs are PITH_KEEP_FLOOR_DB or more
+ * above their error it stays as it is. Else each layer is tried alone: it in integers (rounded to
+ * nearest, which takes no time), all others float. What layers cost alone adds up to about what they
+ * cost together, so the gain of keeping one is known beforehand: where the costliest would bring
+ * PITH_KEEP_GAIN_DB, the network is quantized again without it. It stays float if that gain is there
+ * when measured; then the next, up to PITH_KEEP_MOST. A network whose error is spread over all layers
+ * therefore keeps none: that would be slow without being good. In fixed point, which is for machines
+ * without floats, none is kept. */
+#include "keep_float.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "answer_error.h"
+#include "error_fill.h"
+#include "fold_affine.h"
+
+#define JUDGED 8u /* samples */
+
+struct keeping {
+    struct pith_model before; /* borrows m's arrays: the float network */
+    struct pith_model *m;
+    const struct pith_quantize_opts *opts;
+    const struct pith_stage_means *means;
+    struct answer_error answers;
+    const char **keep;    /* owns: [n] patterns: those asked for, then those added; texts are m's */
+    uint32_t n_asked, n;
+    struct pith_quantize_layer *layer, *trial; /* [n_layers], [n_trial]; trial: owns */
+    uint32_t n_layers, n_trial; /* what is kept is not taken apart, so it may be fewer */
+    double *noise;        /* owns: [n_layers] by each alone, in the scale of the outputs; 0: stays float,
+                             or was counted with another layer of its name */
+    struct pith_error *err;
+};
+
+/* ---- measuring
+ * ----------------------------------------------------------------------------------- */
+
+static void see(void *user, uint32_t value, float *x, size_t n)
+{
+    pith_answers_see(user, value, x, n);
+}
+
+static enum pith_status measure(struct keeping *k, const struct pith_model *m, bool keeps)
+{
+    const struct pith_calibrate_opts o = {.size_bytes = sizeof o,
+                                          .data = k->opts->data,
+                                          .n_samples = k->opts->n_samples,
+                                          .threads = k->means->threads,
+                                          .cpu_mask = k->means->cpu_mask};
+    struct observed_run run = {.see = see, .user = &k->answers};
+    enum pith_status st = pith_observed_run_open(&run, m, &o, k->err);
+    pith_answers_begin(&k->answers, m, keeps);
+    if (!st)
+        st = pith_answers_run(&run, JUDGED, k->err);
+    if (!st && k->answers.no_memory)
+        st = pith_error_no_memory(k->err);
+    pith_observed_run_close(&run);
+    if (!st && k->means->stop && k->means->stop(k->means->user))
+        st = pith_error_fill(k->err, PITH_ERR_ARGUMENT, "interrupted");
+    return st;
+}
+
+/* m becomes what opts make of the float network, and is measured. */
+static enum pith_status quantize(struct keeping *k, const struct pith_quantize_opts *opts)
+{
+    *k->m = k->before;
+    enum pith_status st = pith_quantize(k->m, opts, k->trial, &k->n_trial, k->err);
+    return st ? st : measure(k, k->m, false);
+}
+
+/* ---- what each layer costs
+ * ----------------------------------------------------------------------- */
+
+/* A pattern that matches this name alone. */
+static const char *exactly(struct pith_model *m, const char *name)
+{
+    char *pattern = pith_model_alloc(m, 2 * strlen(name) + 1, 1);
+    for (char *to = pattern; to && *name; name++) {
+        if (strchr("*?[\\", *name) || (to == pattern && *name == 'r'))
+            *to++ = '\\';
+        *to++ = *name;
+    }
+    return pattern;
+}
+
+/* All float but layer i; noise relative to the outputs. */
+static enum pith_status try_alone(struct keeping *k, const char *const *name, uint32_t i)
+{
+    struct pith_quantize_opts o = *k->opts;
+    const char **keep = malloc((k->n_layers + (size_t)1) * sizeof *keep);
+    if (!keep)
+        return pith_error_no_memory(k->err);
+    o.n_keep = 0;
+    for (uint32_t l = 0; l < k->n_layers; l++)
+        if (strcmp(name[l], name[i]) != 0)
+            keep[o.n_keep++] = name[l];
+    o.keep = keep;
+    o.data = NULL;
+    o.rounding = PITH_ROUND_NEAREST;
+    o.bias_correct = false;
+    o.keep_biases = true;
+    enum pith_status st = quantize(k, &o);
+    k->noise[i] = st ? 0 : fmin(k->answers.noise / k->answers.signal, 1);
+    free(keep);
+    return st == PITH_ERR_UNSUPPORTED ? PITH_OK : st; /* alone it cannot be; so nothing is known */
+}
+
+static bool is_first_of_name(const struct keeping *k, uint32_t i)
+{
+    for (uint32_t l = 0; l < i; l++)
+        if (strcmp(k->layer[l].layer, k->layer[i].layer) == 0)
+            return false;
+    return true;
+}
+
+static enum pith_status try_each(struct keeping *k)
+{
+    const char **name = malloc((k->n_layers + (size_t)1) * sizeof *name);
+    k->noise = calloc(k->n_layers + (size_t)1, sizeof *k->noise);
+    k->trial = calloc(PITH_QUANTIZE_PARTS * (k->before.n_nodes + (size_t)1), sizeof *k->trial);
+    enum pith_status st = PITH_OK;
+    for (uint32_t i = 0; i < k->n_layers && name && !st; i++) {
+        name[i] = exactly(k->m, k->layer[i].layer);
+        st = name[i] ? PITH_OK : pith_error_no_memory(k->err);
+    }
+    if (!name || !k->noise || !k->trial)
+        st = pith_error_no_memory(k->err);
+    for (uint32_t i = 0; i < k->n_layers && !st; i++)
+        if (!k->layer[i].why && is_first_of_name(k, i))
+            st = try_alone(k, name, i);
+    free(name);
+    return st;
+}
+
+/* ---- keeping
+ * ------------------------------------------------------------------------------------- */
+
+/* The costliest, if without it the rest would cost that much less; else n_layers. */
+static uint32_t costliest(const struct keeping *k)
+{
+    double total = 0;
+    uint32_t worst = k->n_layers;
+    for (uint32_t i = 0; i < k->n_layers; i++) {
+        total += k->noise[i];
+        if (k->noise[i] > 0 && (worst == k->n_layers || k->noise[i] > k->noise[worst]))
+            worst = i;
+    }
+    bool enough = worst < k->n_layers &&
+                  (total - k->noise[worst]) * pow(10, PITH_KEEP_GAIN_DB / 10) < total;
+    return enough ? worst : k->n_layers;
+}
+
+/* The layers of the trial become those of the report. They are the same, in the same order, but for the
+ * ones that what is kept had been taken apart into. */
+static void take_trial(struct keeping *k, const char *kept)
+{
+    uint32_t from = 0;
+    for (uint32_t i = 0; i < k->n_trial && i < k->n_layers; i++, from++) {
+        const char *name = k->trial[i].layer;
+        while (from < k->n_layers && strcmp(k->layer[from].layer, name) != 0)
+            from++;
+        k->noise[i] = from < k->n_layers && strcmp(name, kept) != 0 ? k->noise[from] : 0;
+    }
+    memcpy(k->layer, k->trial, k->n_trial * sizeof *k->layer);
+    k->n_layers = k->n_trial;
+}
+
+/* Those kept at our own doing say so. */
+static enum pith_status explain(struct keeping *k, const char *const *kept, const double *db, uint32_t n)
+{
+    char text[96];
+    for (uint32_t i = 0; i < n; i++) {
+        snprintf(text, sizeof text, "kept, outputs at %.1f dB without that", db[i]);
+        char *why = pith_model_strdup(k->m, text);
+        if (!why)
+            return pith_error_no_memory(k->err);
+        for (uint32_t l = 0; l < k->n_layers; l++)
+            if (strcmp(k->layer[l].layer, kept[i]) == 0)
+                k->layer[l].why = why;
+    }
+    return PITH_OK;
+}
+
+static enum pith_status keep_costliest(struct keeping *k, struct pith_stage_report *r)
+{
+    struct pith_model best = *k->m;
+    const char *kept[PITH_KEEP_MOST];
+    uint32_t n = 0;
+    double db[PITH_KEEP_MOST];
+    struct pith_quantize_opts o = *k->opts;
+    enum pith_status st = try_each(k);
+    o.keep = k->keep;
+    while (!st && n < PITH_KEEP_MOST && r->output_db < PITH_KEEP_FLOOR_DB) {
+        uint32_t i = costliest(k);
+        if (i == k->n_layers)
+            break;
+        k->keep[k->n_asked + n] = exactly(k->m, k->layer[i].layer);
+        o.n_keep = k->n_asked + n + 1;
+        st = k->keep[o.n_keep - 1] ? quantize(k, &o) : pith_error_no_memory(k->err);
+        if (st || pith_answers_db(&k->answers) < r->output_db + PITH_KEEP_GAIN_DB)
+            break;
+        best = *k->m;
+        kept[n] = k->layer[i].layer;
+        take_trial(k, kept[n]);
+        db[n++] = r->output_db;
+        r->output_db = pith_answers_db(&k->answers);
+        r->changed = k->answers.changed;
+    }
+    if (st == PITH_ERR_UNSUPPORTED)
+        st = PITH_OK; /* it was the last layer: with it float there is nothing to quantize */
+    *k->m = st ? k->before : best;
+    r->n_layers = k->n_layers;
+    r->n_kept_float = n;
+    return st ? st : explain(k, kept, db, n);
+}
+
+static enum pith_status fold(struct keeping *k)
+{
+    enum pith_status st = pith_model_fold_batch_norm(k->m, NULL, k->err);
+    if (!st)
+        st = pith_fold_affine(k->m, k->err);
+    k->before = *k->m;
+    k->keep = calloc(k->opts->n_keep + (size_t)PITH_KEEP_MOST, sizeof *k->keep);
+    if (!st && (!k->keep || pith_answers_open(&k->answers, k->m)))
+        st = pith_error_no_memory(k->err);
+    for (uint32_t i = 0; i < k->opts->n_keep && !st; i++)
+        k->keep[i] = k->opts->keep[i];
+    return st;
+}
+
+/* Where all integers cannot be, it is said by pith_quantize, so that goes first. */
+enum pith_status pith_quantize_and_keep(struct pith_model *m, const struct pith_quantize_opts *opts,
+                                        const struct pith_stage_means *means,
+                                        struct pith_stage_report *r, struct pith_error *err)
+{
+    struct keeping k = {.m = m,
+                        .opts = opts,
+                        .means = means,
+                        .n_asked = opts->n_keep,
+                        .layer = r->quantize,
+                        .err = err};
+    enum pith_status st = fold(&k);
+    if (!st)
+        st = pith_quantize(m, opts, r->quantize, &r->n_layers, err);
+    k.n_layers = r->n_layers;
+    if (!st)
+        st = measure(&k, &k.before, true);
+    if (!st)
+        st = measure(&k, m, false);
+    bool measured = !st;
+    if (st == PITH_ERR_UNSUPPORTED && k.n_layers > 0)
+        st = PITH_OK; /* quantized, and then no way to watch it */
+    if (measured) {
+        r->judged = k.answers.answers;
+        r->changed = k.answers.changed;
+        r->output_db = pith_answers_db(&k.answers);
+        if (r->output_db < PITH_KEEP_FLOOR_DB && !opts->fixed_bits)
+            st = keep_costliest(&k, r);
+    }
+    if (st)
+        *m = k.before;
+    pith_answers_close(&k.answers);
+    free(k.keep);
+    free(k.noise);
+    free(k.trial);
+    return st;
+}

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: MIT */
+/* sense.c - one layer coarse, all others as they are: what does that do to the outputs?
+ *
+ * Samples run once with the network as it is; outputs are kept, and of what each layer gives some
+ * KEPT_PER_CALL numbers, at even distances, for they are many. A trial of weights replaces one
+ * constant and makes a new plan, for a plan keeps weights in an order of its own; a trial of
+ * activations changes a value while the first plan runs. */
+#include "pith_sense.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "answer_error.h"
+#include "coarse_weight.h"
+#include "error_fill.h"
+#include "grid_choice.h"
+
+#define KEPT_PER_CALL 8192u
+
+/* What a layer gave. */
+struct kept_layer {
+    struct pith_weight_ref ref;
+    uint32_t input, output; /* values: what it reads and gives */
+    float *x;               /* owns: [n] */
+    size_t n, room;
+};
+
+struct sense {
+    struct pith_model *m;
+    const struct pith_sense_opts *opts;
+    struct kept_layer *layer; /* owns: [n_layers] */
+    uint32_t n_layers;
+    struct answer_error answers;
+    struct observed_run run; /* of the network as it is */
+    bool keeps, no_memory;
+    const struct kept_layer *changed; /* by the trial; NULL: none */
+    const struct pith_grid *grid;     /* of what it reads; NULL: stays */
+    size_t at;                        /* of its numbers compared */
+    double signal, noise;
+    uint64_t done; /* trials */
+    struct pith_error *err;
+};
+
+/* ---- watching
+ * ------------------------------------------------------------------------------------ */
+
+static void keep_layer(struct sense *s, struct kept_layer *l, const float *x, size_t n)
+{
+    size_t stride = n / KEPT_PER_CALL + 1, more = (n + stride - 1) / stride;
+    if (l->n + more > l->room) {
+        size_t room = 2 * (l->n + more);
+        float *larger = realloc(l->x, room * sizeof *larger);
+        s->no_memory |= !larger;
+        if (!larger)
+            return;
+        l->x = larger;
+        l->room = room;
+    }
+    for (size_t i = 0; i < n; i += stride)
+        l->x[l->n++] = x[i];
+}
+
+static void compare_layer(struct sense *s, const float *x, size_t n)
+{
+    size_t stride = n / KEPT_PER_CALL + 1;
+    for (size_t i = 0; i < n && s->at < s->changed->n; i += stride) {
+        double y = (double)s->changed->x[s->at++], d = (double)x[i] - y;
+        s->signal += y * y;
+        s->noise += isfinite(d) ? d * d : HUGE_VAL;
+    }
+}
+
+static void see(void *user, uint32_t value, float *x, size_t n)
+{
+    struct sense *s = user;
+    if (s->grid && s->changed->input == value) {
+        const struct grid_choice c = {.value = value};
+        pith_choice_apply(s->m, &c, s->grid, x, n);
+    }
+    for (uint32_t i = 0; i < s->n_layers && s->keeps; i++)
+        if (s->layer[i].output == value)
+            keep_layer(s, &s->layer[i], x, n);
+    if (s->changed && s->changed->output == value)
+        compare_layer(s, x, n);
+    pith_answers_see(&s->answers, value, x, n);
+}
+
+/* ---- a trial
+ * ------------------------------------------------------------------------------------- */
+
+static uint32_t samples_of(const struct sense *s)
+{
+    return s->opts->n_samples ? s->opts->n_samples : PITH_SENSE_SAMPLES;
+}
+
+static enum pith_status run_samples(struct sense *s, struct observed_run *run, bool keeps)
+{
+    s->keeps = keeps;
+    s->at = 0;
+    s->signal = s->noise = 0;
+    pith_answers_begin(&s->answers, s->m, keeps);
+    enum pith_status st = pith_answers_run(run, samples_of(s), s->err);
+    if (!st && (s->no_memory || s->answers.no_memory))
+        st = pith_error_no_memory(s->err);
+    return st;
+}
+
+static enum pith_status run_with_weight(struct sense *s, uint32_t value, float *data)
+{
+    struct pith_value *v = &s->m->values[value];
+    struct pith_const *is = v->constant;
+    struct pith_const trial = {.count = is->count, .data = data};
+    struct observed_run run = {.see = see, .user = s};
+    v->constant = &trial;
+    enum pith_status st = pith_observed_run_open(&run, s->m, s->opts->samples, s->err);
+    if (!st)
+        st = run_samples(s, &run, false);
+    pith_observed_run_close(&run);
+    v->constant = is;
+    return st;
+}
+
+static enum pith_status try_weight(struct sense *s, const struct pith_sense_trial *t)
+{
+    const struct pith_weight_ref *w = &s->changed->ref;
+    const float *is = s->m->values[w->value].constant->data;
+    float *data = malloc((size_t)(w->rows * w->cols) * sizeof *data + 1);
+    bool ok = data != NULL;
+    if (ok && t->kind == PITH_SENSE_PRUNE)
+        ok = pith_coarse_prune(is, w->rows * w->cols, t->amount, data);
+    else if (ok)
+        pith_coarse_round(is, w->rows, w->cols, (uint32_t)t->amount, data);
+    enum pith_status st =
+        ok ? run_with_weight(s, w->value, data) : pith_error_no_memory(s->err);
+    free(data);
+    return st;
+}
+
+/* A value without statistics - infinite, a constant - stays as it is. */
+static enum pith_status try_input(struct sense *s)
+{
+    s->grid = s->m->values[s->changed->input].grid;
+    enum pith_status st = run_samples(s, &s->run, false);
+    s->grid = NULL;
+    return st;
+}
+
+static enum pith_status try_layer(struct sense *s, const struct kept_layer *l,
+                                  const struct pith_sense_trial *t, struct pith_sense_cost *cost)
+{
+    const struct pith_calibrate_opts *o = s->opts->samples;
+    s->changed = l;
+    enum pith_status st = t->kind == PITH_SENSE_ACTIVATIONS ? try_input(s) : try_weight(s, t);
+    s->changed = NULL;
+    cost->output_db = pith_answers_db(&s->answers);
+    cost->layer_db = s->noise > 0 ? 10 * log10(s->signal / s->noise) : HUGE_VAL;
+    cost->changed = s->answers.changed;
+    if (!st && o->progress &&
+        !o->progress(o->user, ++s->done, (uint64_t)s->n_layers * s->opts->n_trials))
+        st = pith_error_fill(s->err, PITH_ERR_ARGUMENT, "interrupted");
+    return st;
+}
+
+static enum pith_status choose_grids(struct sense *s, const struct pith_sense_trial *t)
+{
+    const struct pith_range_opts o = {.size_bytes = sizeof o,
+                                      .method = PITH_RANGE_MSE,
+                                      .bits = (uint32_t)t->amount,
+                                      .per = PITH_RANGE_PER_TENSOR};
+    return pith_choose_grids(s->m, &o, NULL, s->err);
+}
+
+static enum pith_status try_all(struct sense *s, struct pith_sense *r)
+{
+    enum pith_status st = PITH_OK;
+    for (uint32_t t = 0; t < r->n_trials && !st; t++) {
+        if (s->opts->trials[t].kind == PITH_SENSE_ACTIVATIONS)
+            st = choose_grids(s, &s->opts->trials[t]);
+        for (uint32_t i = 0; i < s->n_layers && !st; i++)
+            st = try_layer(s, &s->layer[i], &s->opts->trials[t], &r->layer[i].cost[t]);
+    }
+    r->answers = s->answers.answers;
+    return st;
+}
+
+/* ---- before and after
+ * ---------------------------------------------------------------------------- */
+
+static enum pith_status check_options(const struct pith_sense_opts *o, struct pith_error *err)
+{
+    if (o->size_bytes != sizeof *o || !o->samples || o->n_trials == 0)
+        return pith_error_fill(err, PITH_ERR_ARGUMENT, "cannot sense: no samples or no trials");
+    for (uint32_t i = 0; i < o->n_trials; i++) {
+        double a = o->trials[i].amount;
+        double most = o->trials[i].kind == PITH_SENSE_BITS ? 8 : 16;
+        bool good = o->trials[i].kind == PITH_SENSE_PRUNE ? a >= 0 && a <= 1
+                                                          : a >= 2 && a <= most && a == floor(a);
+        if (!good)
+            return pith_error_fill(err, PITH_ERR_ARGUMENT, "cannot sense: amount %g of trial %u", a,
+                                   i);
+    }
+    return PITH_OK;
+}
+
+static bool has_stats(const struct pith_model *m)
+{
+    for (uint32_t v = 0; v < m->n_values; v++)
+        if (m->values[v].stats)
+            return true;
+    return false;
+}
+
+static enum pith_status calibrate(struct sense *s)
+{
+    struct pith_calibrate_opts o = *s->opts->samples;
+    bool wanted = false;
+    for (uint32_t i = 0; i < s->opts->n_trials; i++)
+        wanted |= s->opts->trials[i].kind == PITH_SENSE_ACTIVATIONS;
+    o.progress = NULL;
+    return wanted && !has_stats(s->m) ? pith_calibrate(s->m, &o, NULL, s->err) : PITH_OK;
+}
+
+static enum pith_status find_layers(struct sense *s)
+{
+    struct pith_weight_ref *refs = calloc(s->m->n_nodes + (size_t)1, sizeof *refs);
+    s->layer = calloc(s->m->n_nodes + (size_t)1, sizeof *s->layer);
+    if (!refs || !s->layer) {
+        free(refs);
+        return pith_error_no_memory(s->err);
+    }
+    s->n_layers = pith_model_weights(s->m, refs);
+    for (uint32_t i = 0; i < s->n_layers; i++) {
+        const struct pith_node *node = &s->m->nodes[refs[i].node];
+        uint32_t input = node->in[0] == refs[i].value && node->n_in > 1 ? node->in[1] : node->in[0];
+        s->layer[i] = (struct kept_layer){refs[i], input, node->out[0], NULL, 0, 0};
+    }
+    free(refs);
+    return s->n_layers ? PITH_OK
+                       : pith_error_fill(s->err, PITH_ERR_UNSUPPORTED,
+                                         "cannot sense: no layer has float weights");
+}
+
+static enum pith_status make_room(const struct sense *s, struct pith_sense *r)
+{
+    *r = (struct pith_sense){.n_layers = s->n_layers, .n_trials = s->opts->n_trials};
+    r->layer = calloc(s->n_layers, sizeof *r->layer);
+    r->costs = calloc((size_t)s->n_layers * r->n_trials, sizeof *r->costs);
+    if (!r->layer || !r->costs)
+        return pith_error_no_memory(s->err);
+    for (uint32_t i = 0; i < s->n_layers; i++) {
+        const struct pith_weight_ref *w = &s->layer[i].ref;
+        r->layer[i] = (struct pith_sense_layer){w->layer, w->tensor, w->rows * w->cols,
+                                                r->costs + (size_t)i * r->n_trials};
+    }
+    return PITH_OK;
+}
+
+static enum pith_status open(struct sense *s)
+{
+    enum pith_status st = pith_calibrate_check(s->m, s->opts->samples, s->err);
+    if (!st)
+        st = pith_model_fold_batch_norm(s->m, NULL, s->err);
+    if (!st)
+        st = find_layers(s);
+    if (!st)
+        st = calibrate(s);
+    if (!st && pith_answers_open(&s->answers, s->m))
+        st = pith_error_no_memory(s->err);
+    if (!st)
+        st = pith_observed_run_open(&s->run, s->m, s->opts->samples, s->err);
+    return st ? st : run_samples(s, &s->run, true);
+}
+
+static void close(struct sense *s)
+{
+    pith_observed_run_close(&s->run);
+    pith_answers_close(&s->answers);
+    for (uint32_t i = 0; s->layer && i < s->n_layers; i++)
+        free(s->layer[i].x);
+    free(s->layer);
+}
+
+enum pith_status pith_sense(struct pith_model *m, const struct pith_sense_opts *opts,
+                            struct pith_sense *result, struct pith_error *err)
+{
+    struct sense s = {.m = m, .opts = opts, .err = err};
+    struct pith_sense r = {0};
+    enum pith_status st = check_options(opts, err);
+    if (st)
+        return st;
+    s.run.see = see;
+    s.run.user = &s;
+    st = open(&s);
+    if (!st)
+        st = make_room(&s, &r);
+    if (!st) {
+        uint64_t total = pith_observed_run_samples(&s.run);
+        r.samples = total < samples_of(&s) ? total : samples_of(&s);
+        st = try_all(&s, &r);
+    }
+    close(&s);
+    if (st)
+        pith_sense_free(&r);
+    else
+        *result = r;
+    return st;
+}
+
+void pith_sense_free(struct pith_sense *s)
+{
+    free(s->layer);
+    free(s->costs);
+    *s = (struct pith_sense){0};
+}
+
+void pith_sense_order(const struct pith_sense *s, uint32_t trial, uint32_t *order)
+{
+    for (uint32_t i = 0; i < s->n_layers; i++) {
+        uint32_t at = i;
+        for (; at > 0; at--) {
+            if (s->layer[order[at - 1]].cost[trial].output_db <= s->layer[i].cost[trial].output_db)
+                break;
+            order[at] = order[at - 1];
+        }
+        order[at] = i;
+    }
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/* layer_moments.c - sums over patches at evenly spaced positions of all samples.
+ *
+ * Products of inputs are summed as integers in pieces that 32 bits hold, so that they are exact and the
+ * same everywhere. There are many patches for each weight of a row: what few show is learnt by heart.
+ * Rounded adaptively, SqueezeNet v1.1 with weights of 4 bits had 15.2 dB with 8 for each, 16.0 with 24. */
+#include "layer_moments.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PATCHES_PER_WEIGHT 64u /* of a row, where the samples have so many */
+#define LEAST_PATCHES 4096u
+#define PIECE 512u /* patches: 512 * 255^2 fits 32 bits */
+#define LANES 16u
+
+static uint64_t patches_per_sample(const struct layer_moments *m)
+{
+    uint64_t wanted = PATCHES_PER_WEIGHT * m->n, samples = m->in->n_samples;
+    wanted = wanted > LEAST_PATCHES ? wanted : LEAST_PATCHES;
+    uint64_t each = (wanted + samples - 1) / samples;
+    return each < m->patches.positions ? each : m->patches.positions;
+}
+
+enum pith_status pith_layer_moments(const struct layer_inputs *in, const struct integer_layer *l,
+                                    struct layer_moments *m)
+{
+    *m = (struct layer_moments){.in = in,
+                                .l = l,
+                                .patches = pith_layer_patches(in, l),
+                                .n = l->shape.cols,
+                                .rows = l->shape.rows / l->shape.groups};
+    m->per_sample = patches_per_sample(m);
+    m->piece = malloc(m->n * PIECE * sizeof *m->piece);
+    bool room = m->piece != NULL;
+    for (int half = 0; half < (in->goal ? 2 : 1) && room; half++) {
+        m->h[half] = malloc(m->n * m->n * sizeof **m->h);
+        m->c[half] = in->goal ? malloc(m->rows * m->n * sizeof **m->c) : NULL;
+        m->sum_x[half] = malloc(m->n * sizeof **m->sum_x);
+        m->sum_y[half] = malloc(m->rows * sizeof **m->sum_y);
+        room = m->h[half] && (!in->goal || m->c[half]) && m->sum_x[half] && m->sum_y[half];
+    }
+    if (in->goal) {
+        m->x = malloc(m->n * PIECE * sizeof *m->x);
+        m->y = malloc(m->rows * PIECE * sizeof *m->y);
+        room = room && m->x && m->y;
+    }
+    return room ? PITH_OK : PITH_ERR_MEMORY;
+}
+
+void pith_layer_moments_end(struct layer_moments *m)
+{
+    for (int half = 0; half < 2; half++) {
+        free(m->h[half]);
+        free(m->c[half]);
+        free(m->sum_x[half]);
+        free(m->sum_y[half]);
+    }
+    free(m->piece);
+    free(m->x);
+    free(m->y);
+}
+
+/* ---- a piece ----------------------------------------------------------------------------------- */
+
+static int32_t dot(const int16_t *restrict a, const int16_t *restrict b, size_t n)
+{
+    int32_t sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+
+static double float_dot(const float *restrict a, const float *restrict b, size_t n)
+{
+    float sum[LANES] = {0}; /* the order is fixed, the additions overlap */
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        for (size_t k = 0; k < LANES; k++)
+            sum[k] += a[i + k] * b[i + k];
+    for (; i < n; i++)
+        sum[0] += a[i] * b[i];
+    double all = 0;
+    for (size_t k = 0; k < LANES; k++)
+        all += (double)sum[k];
+    return all;
+}
+
+static void add_piece(struct layer_moments *m, int half, size_t filled)
+{
+    double *h = m->h[half], *c = m->c[half];
+    for (size_t i = 0; i < m->n; i++)
+        for (size_t k = i; k < m->n; k++)
+            h[i * m->n + k] += dot(m->piece + i * PIECE, m->piece + k * PIECE, filled);
+    if (!c)
+        return;
+    for (size_t i = 0; i < m->n * PIECE; i++)
+        m->x[i] = m->piece[i];
+    for (size_t o = 0; o < m->rows; o++)
+        for (size_t i = 0; i < m->n; i++)
+            c[o * m->n + i] += float_dot(m->y + o * PIECE, m->x + i * PIECE, filled);
+    m->count[half] += filled;
+    for (size_t i = 0; i < m->n; i++)
+        for (size_t k = 0; k < filled; k++)
+            m->sum_x[half][i] += (double)m->x[i * PIECE + k];
+    for (size_t o = 0; o < m->rows; o++)
+        for (size_t k = 0; k < filled; k++)
+            m->sum_y[half][o] += (double)m->y[o * PIECE + k];
+}
+
+/* ---- a group ----------------------------------------------------------------------------------- */
+
+static void take_patch(struct layer_moments *m, uint64_t group, uint64_t sample, uint64_t position,
+                       size_t to)
+{
+    pith_patch_row(&m->patches, sample, group, position, m->piece + to, PIECE);
+    for (size_t o = 0; o < m->rows && m->y; o++) {
+        uint64_t row = group * m->rows + o;
+        double unit = pith_layer_input_scale(m->l, row) * pith_patch_unit(&m->patches);
+        double y = pith_layer_goal(&m->patches, m->l, sample, row, position);
+        m->y[o * PIECE + to] = (float)(y / unit);
+    }
+}
+
+static void sum_samples(struct layer_moments *m, uint64_t group, int half)
+{
+    uint64_t positions = m->patches.positions, samples = m->in->n_samples;
+    size_t filled = 0;
+    for (uint64_t s = (uint64_t)half; s < samples; s += m->c[0] ? 2 : 1)
+        for (uint64_t i = 0; i < m->per_sample; i++) {
+            /* samples begin at different places, so that together they see all */
+            uint64_t at = (i * positions + s * positions / samples) / m->per_sample;
+            take_patch(m, group, s, at < positions ? at : positions - 1, filled);
+            if (++filled == PIECE) {
+                add_piece(m, half, filled);
+                filled = 0;
+            }
+        }
+    if (filled)
+        add_piece(m, half, filled);
+}
+
+/* What the means make, taken away or (sign 1) put back. */
+static void move_means(struct layer_moments *m, int half, double sign)
+{
+    double part = m->count[half] ? sign / (double)m->count[half] : 0;
+    const double *x = m->sum_x[half], *y = m->sum_y[half];
+    for (size_t i = 0; i < m->n; i++)
+        for (size_t k = 0; k < m->n; k++)
+            m->h[half][i * m->n + k] += part * (x[i] * x[k]);
+    for (size_t o = 0; o < m->rows; o++)
+        for (size_t i = 0; i < m->n; i++)
+            m->c[half][o * m->n + i] += part * (y[o] * x[i]);
+}
+
+void pith_layer_moments_sum(struct layer_moments *m, uint64_t group)
+{
+    memset(m->piece, 0, m->n * PIECE * sizeof *m->piece);
+    for (int half = 0; half < 2 && m->h[half]; half++) {
+        memset(m->h[half], 0, m->n * m->n * sizeof **m->h);
+        memset(m->sum_x[half], 0, m->n * sizeof **m->sum_x);
+        memset(m->sum_y[half], 0, m->rows * sizeof **m->sum_y);
+        m->count[half] = 0;
+        if (m->c[half])
+            memset(m->c[half], 0, m->rows * m->n * sizeof **m->c);
+        sum_samples(m, group, half);
+        for (size_t i = 0; i < m->n; i++)
+            for (size_t k = 0; k < i; k++)
+                m->h[half][i * m->n + k] = m->h[half][k * m->n + i];
+        if (m->c[half])
+            move_means(m, half, -1);
+    }
+}
+
+void pith_layer_moments_join(struct layer_moments *m)
+{
+    if (!m->c[0])
+        return;
+    move_means(m, 0, 1);
+    move_means(m, 1, 1);
+    for (size_t i = 0; i < m->n * m->n; i++)
+        m->h[0][i] += m->h[1][i];
+}

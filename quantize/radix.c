@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* radix.c - fixed point: every scale is 2^-f, f the number of bits behind the radix point.
+ *
+ * A number of n bits covers 2^(n-f) with steps of 2^-f. The smallest power of two that covers all
+ * numbers leaves up to half of the integers unused; the next one cuts what is beyond its half, and has
+ * steps half as wide. Of such neighbours the one with the least squared error is taken: for activations
+ * where their statistics are (calibrate/range_mse.c, choose_by_output.c), for weights here. */
+#include "radix.h"
+
+#include <float.h>
+#include <math.h>
+
+#define FINER 2 /* radix points tried beyond the one that cuts nothing */
+
+double pith_radix_above(double scale)
+{
+    int exponent;
+    double f = frexp(scale, &exponent);
+    return fmin(fmax(ldexp(1, f == 0.5 ? exponent - 1 : exponent), (double)FLT_MIN), 0x1p127);
+}
+
+bool pith_is_radix(double scale)
+{
+    int exponent;
+    return scale > 0 && frexp(scale, &exponent) == 0.5;
+}
+
+/* ---- activations ------------------------------------------------------------------------------- */
+
+bool pith_grid_is_radix(const struct pith_grid *g)
+{
+    bool all = g->zero_point == 0;
+    for (uint32_t i = 0; i < g->n; i++)
+        all &= pith_is_radix((double)g->scale[i]);
+    return all;
+}
+
+static bool fits(const struct pith_grid *g, const struct pith_quantize_opts *opts)
+{
+    if (g->bits != pith_activation_bits(opts) || (g->n > 1 && g->bits < 8))
+        return false;
+    return !opts->fixed_bits || (pith_grid_is_radix(g) && (g->n == 1 || opts->per_channel));
+}
+
+enum pith_status pith_fitting_grid(struct pith_model *m, const struct pith_quantize_opts *opts,
+                                   const struct pith_value *v, const struct pith_grid **grid)
+{
+    enum pith_status st = pith_activation_grid(m, v, grid);
+    if (st || !*grid || opts->as_trained || fits(*grid, opts) || (!opts->fixed_bits && !opts->activation_bits))
+        return st;
+    struct pith_grid_kind kind = {pith_activation_bits(opts), opts->fixed_bits != 0};
+    return pith_grid_of_kind(m, *grid, &kind, grid);
+}
+
+/* ---- weights ----------------------------------------------------------------------------------- */
+
+static double error_of(const struct integer_layer *l, uint64_t first, uint64_t last,
+                       const double *weight, double scale)
+{
+    double sum = 0;
+    for (uint64_t o = first; o < last; o++)
+        for (uint64_t k = 0; k < l->shape.cols; k++) {
+            double w = (double)l->w[o * l->shape.cols + k] * l->w_factor;
+            double d = w - scale * fmin(fmax(nearbyint(w / scale), -l->most), l->most);
+            sum += d * d * (weight ? weight[k] : 1);
+        }
+    return sum;
+}
+
+double pith_radix_of_weights(const struct integer_layer *l, uint64_t first, uint64_t last,
+                             const double *weight, double widest, double least)
+{
+    double best = widest, error = error_of(l, first, last, weight, widest), scale = widest / 2;
+    for (int i = 0; i < FINER && scale >= least; i++, scale /= 2) {
+        double e = error_of(l, first, last, weight, scale);
+        if (e < error) {
+            error = e;
+            best = scale;
+        }
+    }
+    return best;
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT */
+/* test_keep_float.c - the one layer that ruins a network of integers stays float, and no other. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "pith_compress.h"
+#include "measure/small_net.h"
+
+#define N 8u
+#define SAMPLES 32u
+
+/* Three layers N -> N with names that a pattern must not take for one. loud: number 0 of the input is a
+ * thousand times as large as the others, and no weight heeds it. */
+static struct pith_model *network(bool loud)
+{
+    float w[N * N];
+    struct sample_random r = sample_random_of(7);
+    struct pith_error err = {0};
+    for (uint32_t i = 0; i < N * N; i++)
+        w[i] = loud && i % N == 0 ? 0 : sample_gauss(&r);
+    struct pith_model *m = small_net(N, N, w, true);
+    m->nodes[0].name = pith_model_strdup(m, "re:[fc]*");
+    const char *const names[] = {"fc", "fc*"};
+    for (uint32_t k = 0; k < 2; k++) {
+        uint32_t v = add_constant(m, &r, "", 2, (const uint32_t[]){N, N});
+        float *x = m->values[v].constant->data;
+        for (uint32_t i = 0; i < N * N; i++)
+            x[i] = sample_gauss(&r);
+        m->outputs[0] = add_node(m, PITH_OP_GEMM, names[k], "", 2,
+                                 (const uint32_t[]){m->outputs[0], v})->out[0];
+    }
+    assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
+    return m;
+}
+
+static struct pith_data *inputs(bool loud)
+{
+    float x[SAMPLES * N];
+    struct sample_random r = sample_random_of(3);
+    for (uint32_t i = 0; i < SAMPLES * N; i++)
+        x[i] = sample_gauss(&r) * (loud && i % N == 0 ? 1000.0f : 1.0f);
+    return rows_of(x, SAMPLES, N, NULL);
+}
+
+static struct pith_stage_report quantize(struct pith_model *m, const struct pith_stage *s,
+                                         struct pith_data *data)
+{
+    const struct pith_stage_means means = {.size_bytes = sizeof means, .train = data};
+    struct pith_stage_report r = {0};
+    struct pith_error err = {0};
+    if (pith_stage_run_with(m, s, &means, &r, &err))
+        fail_msg("%s", err.text);
+    return r;
+}
+
+static double snr_of(const struct pith_model *a, const struct pith_model *b, struct pith_data *data)
+{
+    const struct pith_feed_input x = {.data = data};
+    const struct pith_feed feed = {.size_bytes = sizeof feed, .n_inputs = 1, .input = &x};
+    const struct pith_compare_opts o = {.size_bytes = sizeof o, .feed = &feed};
+    struct pith_comparison c;
+    assert_int_equal(pith_compare(a, b, &o, &c, NULL), PITH_OK);
+    pith_comparison_free(&c);
+    return c.output.snr_db;
+}
+
+static uint32_t n_float(const struct pith_stage_report *r)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < r->n_layers; i++)
+        n += r->quantize[i].why != NULL;
+    return n;
+}
+
+static void the_layer_that_costs_most_stays_float(void **state)
+{
+    (void)state;
+    struct pith_model *m = network(true), *was = network(true);
+    struct pith_data *data = inputs(true);
+    struct pith_stage s;
+    pith_stage_init(&s, PITH_STAGE_QUANTIZE);
+    struct pith_stage_report r = quantize(m, &s, data);
+    assert_int_equal(r.n_kept_float, 1);
+    assert_int_equal(n_float(&r), 1);
+    assert_string_equal(r.quantize[0].layer, "re:[fc]*");
+    assert_int_equal(strncmp(r.quantize[0].why, "kept, outputs at ", 17), 0);
+    assert_int_equal(r.judged, 8);
+    assert_true(r.output_db > 25);
+    assert_true(snr_of(was, m, data) > 25);
+    pith_stage_report_free(&r);
+    pith_model_free(m);
+
+    m = network(true);
+    s.all_integers = true;
+    r = quantize(m, &s, data);
+    assert_int_equal(r.judged, 0);
+    assert_int_equal(n_float(&r), 0);
+    assert_true(snr_of(was, m, data) < 10);
+    pith_stage_report_free(&r);
+    pith_model_free(m);
+    pith_model_free(was);
+    pith_data_free(data);
+}
+
+static void a_good_network_keeps_none(void **state)
+{
+    (void)state;
+    struct pith_model *m = network(false), *was = network(false);
+    struct pith_data *data = inputs(false);
+    struct pith_stage s;
+    pith_stage_init(&s, PITH_STAGE_QUANTIZE);
+    struct pith_stage_report r = quantize(m, &s, data);
+    assert_int_equal(r.n_kept_float, 0);
+    assert_int_equal(n_float(&r), 0);
+    assert_int_equal(r.judged, 8);
+    assert_true(r.output_db > 30);
+    assert_true(snr_of(was, m, data) > 30);
+    pith_stage_report_free(&r);
+    pith_model_free(m);
+    pith_model_free(was);
+    pith_data_free(data);
+}
+
+/* Two bits hurt every layer about alike: keeping one would not bring enough. */
+static void errors_spread_over_all_layers_keep_none(void **state)
+{
+    (void)state;
+    struct pith_model *m = network(false);
+    struct pith_data *data = inputs(false);
+    struct pith_stage s;
+    pith_stage_init(&s, PITH_STAGE_QUANTIZE);
+    s.quantize.weight_bits = 2;
+    struct pith_stage_report r = quantize(m, &s, data);
+    assert_true(r.output_db < PITH_KEEP_FLOOR_DB);
+    assert_int_equal(r.n_kept_float, 0);
+    assert_int_equal(n_float(&r), 0);
+    pith_stage_report_free(&r);
+    pith_model_free(m);
+    pith_data_free(data);
+}
+
+/* To keep it would leave nothing to quantize. */
+static void the_only_layer_does_not_stay_float(void **state)
+{
+    (void)state;
+    float w[N * N];
+    struct sample_random r = sample_random_of(5);
+    for (uint32_t i = 0; i < N * N; i++)
+        w[i] = sample_gauss(&r);
+    struct pith_model *m = small_net(N, N, w, true);
+    struct pith_data *data = inputs(false);
+    struct pith_stage s;
+    pith_stage_init(&s, PITH_STAGE_QUANTIZE);
+    s.quantize.weight_bits = 2;
+    struct pith_stage_report report = quantize(m, &s, data);
+    assert_int_equal(report.n_layers, 1);
+    assert_true(report.output_db < PITH_KEEP_FLOOR_DB);
+    assert_int_equal(report.n_kept_float, 0);
+    assert_null(report.quantize[0].why);
+    pith_stage_report_free(&report);
+    pith_model_free(m);
+    pith_data_free(data);
+}
+
+#define STEPS 4u
+#define GATES 3u
+
+/* A GRU, whose product is two in integers and one operator in float, and a layer of weights -1 to 1, which
+ * two bits hold. */
+static struct pith_model *recurrent_network(void)
+{
+    struct sample_random r = sample_random_of(11);
+    struct pith_error err = {0};
+    struct pith_model *m = sample_new();
+    uint32_t x = add_value(m, "x", PITH_F32, 2, (const uint32_t[]){1, STEPS * GATES * N}), in[5];
+    m->inputs[m->n_inputs++] = x;
+    struct pith_node *node = add_node(m, PITH_OP_RESHAPE, "steps", "steps.out", 1, &x);
+    memcpy(&node->attr[ATTR_RESHAPE_DIMS], (const int32_t[]){3, STEPS, 1, GATES * N},
+           4 * sizeof(int32_t));
+    for (uint32_t i = 0; i < 5; i++)
+        in[i] = PITH_VALUE_NONE;
+    in[0] = node->out[0];
+    in[1] = add_constant(m, &r, "R", 2, (const uint32_t[]){GATES * N, N});
+    node = add_node(m, PITH_OP_RECURRENT, "gru", "y", 5, in);
+    node->attr[ATTR_RECURRENT_KIND] = RECURRENT_GRU;
+    uint32_t y = node->out[0], w = add_constant(m, &r, "w", 2, (const uint32_t[]){5, STEPS * N});
+    node->out = pith_model_alloc(m, 2, sizeof *node->out);
+    node->out[0] = y;
+    node->out[1] = add_value(m, "", PITH_F32, 0, NULL);
+    node->n_out = 2;
+    float *weights = m->values[w].constant->data;
+    for (uint32_t i = 0; i < 5 * STEPS * N; i++)
+        weights[i] = (float)(i % 3) - 1;
+    node = add_node(m, PITH_OP_RESHAPE, "flat", "flat.out", 1, &y);
+    memcpy(&node->attr[ATTR_RESHAPE_DIMS], (const int32_t[]){2, 1, -1}, 3 * sizeof(int32_t));
+    node = add_node(m, PITH_OP_GEMM, "out", "out.out", 2, (const uint32_t[]){node->out[0], w});
+    node->attr[ATTR_GEMM_TRANS_B] = 1;
+    m->outputs[m->n_outputs++] = node->out[0];
+    if (pith_model_infer_shapes(m, &err))
+        fail_msg("%s", err.text);
+    return m;
+}
+
+static void what_was_taken_apart_stays_float_as_one(void **state)
+{
+    (void)state;
+    float x[SAMPLES * STEPS * GATES * N];
+    struct sample_random random = sample_random_of(13);
+    for (uint32_t i = 0; i < SAMPLES * STEPS * GATES * N; i++)
+        x[i] = sample_gauss(&random);
+    struct pith_data *data = rows_of(x, SAMPLES, STEPS * GATES * N, NULL);
+    struct pith_model *m = recurrent_network();
+    struct pith_stage s;
+    pith_stage_init(&s, PITH_STAGE_QUANTIZE);
+    s.quantize.weight_bits = 2;
+    s.all_integers = true;
+    struct pith_stage_report r = quantize(m, &s, data);
+    assert_int_equal(r.n_layers, 3);
+    assert_int_equal(n_float(&r), 0);
+    pith_stage_report_free(&r);
+    pith_model_free(m);
+
+    m = recurrent_network();
+    s.all_integers = false;
+    r = quantize(m, &s, data);
+    assert_int_equal(r.n_kept_float, 1);
+    assert_int_equal(r.n_layers, 2);
+    assert_string_equal(r.quantize[0].layer, "gru");
+    assert_int_equal(strncmp(r.quantize[0].why, "kept, outputs at ", 17), 0);
+    assert_string_equal(r.quantize[1].layer, "out");
+    assert_null(r.quantize[1].why);
+    assert_int_equal(r.weights, GATES * N * N + 5 * STEPS * N);
+    pith_stage_report_free(&r);
+    pith_model_free(m);
+    pith_data_free(data);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_layer_that_costs_most_stays_float),
+        cmocka_unit_test(a_good_network_keeps_none),
+        cmocka_unit_test(errors_spread_over_all_layers_keep_none),
+        cmocka_unit_test(the_only_layer_does_not_stay_float),
+        cmocka_unit_test(what_was_taken_apart_stays_float_as_one),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

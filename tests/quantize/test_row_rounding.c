@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/* A row rounded with feedback: its error is what it says, less than that of the nearest integers, within
+ * bounds, 0 where it must; the scale that is found is no worse than the one that cuts nothing. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include "cholesky.h"
+#include "gemm_model.h"
+#include "weight_scale_search.h"
+
+enum { N = 24, ROWS = 40, PATCHES = 200 };
+
+struct problem {
+    double h[N * N], u[N * N], goal[N], e[N];
+    int16_t q[N];
+    struct row_rounding row;
+};
+
+/* Inputs that are much alike, as neighbours in pictures are. */
+static void make_problem(struct test_random *r, struct problem *p)
+{
+    memset(p, 0, sizeof *p);
+    for (int s = 0; s < PATCHES; s++) {
+        double x[N], common = (double)test_gauss(r);
+        for (int k = 0; k < N; k++)
+            x[k] = common + 0.5 * (double)test_gauss(r);
+        for (int i = 0; i < N; i++)
+            for (int k = 0; k < N; k++)
+                p->h[i * N + k] += x[i] * x[k];
+    }
+    memcpy(p->u, p->h, sizeof p->h);
+    assert_true(pith_cholesky(p->u, N));
+    for (int k = 0; k < N; k++)
+        p->goal[k] = (double)test_gauss(r);
+    p->row = (struct row_rounding){
+        .n = N, .u = p->u, .goal = p->goal, .lowest = -8, .most = 7, .e = p->e};
+}
+
+static double error_of(const struct problem *p, double scale, const int16_t *q)
+{
+    double sum = 0;
+    for (int i = 0; i < N; i++)
+        for (int k = 0; k < N; k++)
+            sum += (p->goal[i] - scale * q[i]) * p->h[i * N + k] * (p->goal[k] - scale * q[k]);
+    return sum;
+}
+
+static double widest(const struct problem *p)
+{
+    double most = 0;
+    for (int k = 0; k < N; k++)
+        most = fmax(most, fabs(p->goal[k]));
+    return most / p->row.most;
+}
+
+static void feedback_has_the_error_it_says_and_less_than_nearest(void **state)
+{
+    (void)state;
+    struct test_random r = test_seed(31);
+    double nearest = 0, feedback = 0;
+    for (int i = 0; i < ROWS; i++) {
+        struct problem p;
+        int16_t q[N];
+        make_problem(&r, &p);
+        double scale = widest(&p), error = pith_round_row(&p.row, scale, HUGE_VAL, p.q);
+        assert_true(fabs(error - error_of(&p, scale, p.q)) < 1e-9 * error);
+        for (int k = 0; k < N; k++)
+            q[k] = (int16_t)nearbyint(p.goal[k] / scale);
+        feedback += error;
+        nearest += error_of(&p, scale, q);
+    }
+    if (feedback > 0.5 * nearest)
+        fail_msg("feedback %g, nearest %g", feedback, nearest);
+}
+
+static void bounds_and_zeros_are_kept(void **state)
+{
+    (void)state;
+    struct test_random r = test_seed(32);
+    struct problem p;
+    uint8_t kept[N];
+    int low = 0, high = 0;
+    make_problem(&r, &p);
+    for (int k = 0; k < N; k++)
+        kept[k] = k % 3 != 0;
+    p.row.kept = kept;
+    pith_round_row(&p.row, widest(&p) / 8, HUGE_VAL, p.q);
+    for (int k = 0; k < N; k++) {
+        assert_true(p.q[k] >= -8 && p.q[k] <= 7);
+        assert_true(kept[k] || p.q[k] == 0);
+        low += p.q[k] == -8;
+        high += p.q[k] == 7;
+    }
+    assert_true(low > 0 && high > 0);
+}
+
+static void stops_when_it_is_too_much(void **state)
+{
+    (void)state;
+    struct test_random r = test_seed(33);
+    struct problem p;
+    make_problem(&r, &p);
+    double scale = widest(&p), error = pith_round_row(&p.row, scale, HUGE_VAL, p.q);
+    assert_true(pith_round_row(&p.row, scale, error / 2, p.q) >= error / 2);
+    assert_true(pith_round_row(&p.row, scale, 2 * error, p.q) == error);
+}
+
+/* A layer of one row, whose input is read as it is. */
+static struct integer_layer layer_of(struct pith_grid *x, double *scale, double *shift, int32_t most)
+{
+    static float one[1] = {1};
+    *x = (struct pith_grid){.type = PITH_U8, .bits = 8, .n = 1, .scale = one};
+    return (struct integer_layer){.shape = {.rows = 1, .cols = N, .groups = 1},
+                                  .w_factor = 1,
+                                  .x = x,
+                                  .most = most,
+                                  .lowest = -most - 1,
+                                  .most_x = 255,
+                                  .scale = scale,
+                                  .bias_shift = shift};
+}
+
+static void the_scale_found_is_no_worse(void **state)
+{
+    (void)state;
+    struct test_random r = test_seed(34);
+    int finer = 0;
+    for (int i = 0; i < ROWS; i++)
+        for (int bits = 2; bits <= 8; bits++) {
+            struct problem p;
+            struct pith_grid x;
+            double scale = 1, shift = 0;
+            make_problem(&r, &p);
+            struct integer_layer l = layer_of(&x, &scale, &shift, (1 << (bits - 1)) - 1);
+            p.row.lowest = l.lowest;
+            p.row.most = l.most;
+            double most = pith_round_row(&p.row, widest(&p), HUGE_VAL, p.q);
+            double found = pith_search_weight_scale(&p.row, &l, 0, p.q);
+            assert_true(pith_round_row(&p.row, found, HUGE_VAL, p.q) <= most);
+            finer += found < widest(&p);
+            l.radix = true;
+            found = pith_search_weight_scale(&p.row, &l, 0, p.q);
+            int exponent;
+            assert_true(frexp(found, &exponent) == 0.5);
+        }
+    assert_true(finer > ROWS);
+}
+
+static void nothing_to_round_leaves_the_scale(void **state)
+{
+    (void)state;
+    struct test_random r = test_seed(35);
+    struct problem p;
+    struct pith_grid x;
+    double scale = 0.25, shift = 0;
+    make_problem(&r, &p);
+    memset(p.goal, 0, sizeof p.goal);
+    struct integer_layer l = layer_of(&x, &scale, &shift, 7);
+    assert_true(pith_search_weight_scale(&p.row, &l, 0, p.q) == 0.25);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(feedback_has_the_error_it_says_and_less_than_nearest),
+        cmocka_unit_test(bounds_and_zeros_are_kept),
+        cmocka_unit_test(stops_when_it_is_too_much),
+        cmocka_unit_test(the_scale_found_is_no_worse),
+        cmocka_unit_test(nothing_to_round_leaves_the_scale),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
