@@ -99,7 +99,8 @@ def same_bits(pith, data, work, name, options):
     del os.environ["PITH_CPU"]
     same = int((outputs[0].argmax(1) == run_pith(pith, work, net, npy).argmax(1)).sum())
     print(f"{name} {' '.join(options)}: {same} of {JUDGED} answers are those of the float network")
-    return same >= 0.97 * JUDGED and all(np.array_equal(outputs[0], y) for y in outputs)
+    # Of few samples, calibrated on fewer: a bound on what is broken. docs/quantize.md has the figures.
+    return same >= 0.95 * JUDGED and all(np.array_equal(outputs[0], y) for y in outputs)
 
 
 def main():
