@@ -25,7 +25,7 @@ static void combine(const struct combine_bytes *c, const uint8_t *a, const uint8
                     size_t n)
 {
     for (size_t at = 0; at < n; at += 16) {
-        __mmask16 some = n - at < 16 ? (__mmask16)((1u << (n - at)) - 1) : 0xffff;
+        __mmask16 some = (__mmask16)(n - at < 16 ? (1u << (n - at)) - 1 : 0xffffu);
         __m512 v = reals(&c->a, _mm_maskz_loadu_epi8(some, a + at));
         __m512 w = reals(&c->b, _mm_maskz_loadu_epi8(some, b + at));
         v = c->multiply ? _mm512_mul_ps(v, w) : _mm512_add_ps(v, w);
