@@ -131,20 +131,11 @@ enum pith_status pith_observed_run_sample(struct observed_run *run, uint64_t i,
     return st;
 }
 
-static const struct pith_node *producer(const struct pith_model *m, uint32_t v)
-{
-    for (uint32_t i = 0; i < m->n_nodes; i++)
-        for (uint32_t k = 0; k < m->nodes[i].n_out; k++)
-            if (m->nodes[i].out[k] == v)
-                return &m->nodes[i];
-    return NULL;
-}
-
 /* Probabilities hide how far apart the answers were. */
 uint32_t pith_answer_value(const struct pith_model *m, uint32_t output)
 {
     uint32_t v = m->outputs[output];
-    const struct pith_node *node = producer(m, v);
+    const struct pith_node *node = pith_model_producer(m, v);
     bool softmax = node && (node->op == PITH_OP_SOFTMAX || node->op == PITH_OP_LOG_SOFTMAX);
     return softmax ? node->in[0] : v;
 }

@@ -26,22 +26,13 @@ static const struct pith_node *node_of_label(const struct pith_model *m, const c
     return NULL;
 }
 
-static const struct pith_node *producer(const struct pith_model *m, uint32_t v)
-{
-    for (uint32_t i = 0; i < m->n_nodes && v != PITH_VALUE_NONE; i++)
-        for (uint32_t k = 0; k < m->nodes[i].n_out; k++)
-            if (m->nodes[i].out[k] == v)
-                return &m->nodes[i];
-    return NULL;
-}
-
 /* The error of what node reads, as far back as a value of both models is found; infinite: there is
  * none. */
 static double input_db(const struct pith_model *m, const struct pith_comparison *c,
                        const struct pith_node *node)
 {
     for (uint32_t back = 0; node && node->n_in > 0 && back < m->n_nodes; back++) {
-        node = producer(m, node->in[0]);
+        node = pith_model_producer(m, node->in[0]);
         for (uint32_t i = 0; node && i < c->n_layers; i++)
             if (strcmp(c->layers[i].layer, label_of(m, node)) == 0)
                 return c->layers[i].snr_db;
@@ -167,7 +158,7 @@ static const struct pith_node *layer_behind(const struct pith_model *a, const ch
 {
     const struct pith_node *node = node_of_label(a, label);
     while (node && (node->op == PITH_OP_RELU || node->op == PITH_OP_CLIP))
-        node = producer(a, node->in[0]);
+        node = pith_model_producer(a, node->in[0]);
     return node;
 }
 

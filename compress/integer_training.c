@@ -11,6 +11,7 @@
 #include "error_fill.h"
 #include "pith_calibrate.h"
 #include "stage_run.h"
+#include "pith_value_stats.h"
 
 #define SAMPLES 256u /* seen before the first step; grids of what layers give are learned from there */
 
@@ -93,14 +94,6 @@ static enum pith_status make(void *user, const struct pith_model *m, struct pith
 
 /* ---- grids at first ----------------------------------------------------------------------------- */
 
-static bool has_statistics(const struct pith_model *m)
-{
-    for (uint32_t v = 0; v < m->n_values; v++)
-        if (m->values[v].stats)
-            return true;
-    return false;
-}
-
 /* To the end, even if training shall stop: a checkpoint is of the grids that a run going on from it
  * finds again. */
 static enum pith_status see(struct pith_model *m, const struct pith_stage_means *means,
@@ -111,7 +104,7 @@ static enum pith_status see(struct pith_model *m, const struct pith_stage_means 
                                           .n_samples = SAMPLES,
                                           .threads = means->threads,
                                           .cpu_mask = means->cpu_mask};
-    return has_statistics(m) ? PITH_OK : pith_calibrate(m, &o, NULL, err);
+    return pith_model_has_stats(m) ? PITH_OK : pith_calibrate(m, &o, NULL, err);
 }
 
 /* Grids of so many bits, at the places that they would be at. */

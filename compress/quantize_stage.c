@@ -10,6 +10,7 @@
 #include "pith_host.h"
 #include "quantize_stage.h"
 #include "synthetic_pictures.h"
+#include "pith_value_stats.h"
 
 #define DEFAULT_SAMPLES 64u
 #define SYNTHETIC_SAMPLES 32u
@@ -141,14 +142,6 @@ static bool was_observed(const struct pith_model *m)
     return false;
 }
 
-static bool has_statistics(const struct pith_model *m)
-{
-    for (uint32_t v = 0; v < m->n_values; v++)
-        if (m->values[v].stats)
-            return true;
-    return false;
-}
-
 /* Grids of the bits wanted: others do not tell which part of the range is worth its integers. */
 static bool has_grids(const struct pith_model *m, const struct pith_quantize_opts *o)
 {
@@ -198,7 +191,7 @@ static enum pith_status calibrate(struct pith_model *m, const struct pith_quanti
     enum pith_status st = PITH_OK;
     if (means->train && !is_calibrated(m))
         st = pith_calibrate(m, &see, NULL, err);
-    if (!st && has_statistics(m) && !has_grids(m, o))
+    if (!st && pith_model_has_stats(m) && !has_grids(m, o))
         st = pith_choose_grids(m, &choose, NULL, err);
     return st;
 }

@@ -15,6 +15,7 @@
 #include "coarse_weight.h"
 #include "error_fill.h"
 #include "grid_choice.h"
+#include "pith_value_stats.h"
 
 #define KEPT_PER_CALL 8192u
 
@@ -203,14 +204,6 @@ static enum pith_status check_options(const struct pith_sense_opts *o, struct pi
     return PITH_OK;
 }
 
-static bool has_stats(const struct pith_model *m)
-{
-    for (uint32_t v = 0; v < m->n_values; v++)
-        if (m->values[v].stats)
-            return true;
-    return false;
-}
-
 static enum pith_status calibrate(struct sense *s)
 {
     struct pith_calibrate_opts o = *s->opts->samples;
@@ -218,7 +211,7 @@ static enum pith_status calibrate(struct sense *s)
     for (uint32_t i = 0; i < s->opts->n_trials; i++)
         wanted |= s->opts->trials[i].kind == PITH_SENSE_ACTIVATIONS;
     o.progress = NULL;
-    return wanted && !has_stats(s->m) ? pith_calibrate(s->m, &o, NULL, s->err) : PITH_OK;
+    return wanted && !pith_model_has_stats(s->m) ? pith_calibrate(s->m, &o, NULL, s->err) : PITH_OK;
 }
 
 static enum pith_status find_layers(struct sense *s)

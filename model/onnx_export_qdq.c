@@ -54,25 +54,10 @@ static float scale_of(const struct onnx_export *x, const struct pith_node *node)
     return is_scale(scale) ? scale : 0.0f;
 }
 
+/* A largest element, too, is one of those read. */
 static bool moves(uint32_t op)
 {
-    switch (op) {
-    case PITH_OP_CONCAT:
-    case PITH_OP_SPLIT:
-    case PITH_OP_SLICE:
-    case PITH_OP_SQUEEZE:
-    case PITH_OP_UNSQUEEZE:
-    case PITH_OP_RESHAPE:
-    case PITH_OP_FLATTEN:
-    case PITH_OP_TRANSPOSE:
-    case PITH_OP_IDENTITY:
-    case PITH_OP_PAD:
-    case PITH_OP_DEPTH_SPACE:
-    case PITH_OP_MAX_POOL:
-        return true;
-    default:
-        return false;
-    }
+    return pith_op_moves(op) || op == PITH_OP_MAX_POOL;
 }
 
 static void pass_through(struct onnx_export *x, const struct pith_node *node, bool forward)

@@ -223,6 +223,10 @@ enum pith_status pith_model_fold_onto_grids(struct pith_model *m, uint32_t step_
  * it, or UINT32_MAX. Both [room], room >= n_values: values yet to come are read by nobody. */
 void pith_model_count_uses(const struct pith_model *m, uint64_t room, uint32_t *uses,
                            uint32_t *producer);
+/* The node that gives value v; NULL: none does. Looks through all nodes: for one value, not for each. */
+const struct pith_node *pith_model_producer(const struct pith_model *m, uint32_t v);
+/* Do nodes of it only move elements (a Pad adds some), so that their results are on any grid of the inputs? */
+bool pith_op_moves(uint32_t op);
 /* foldable[n_nodes]: whether node i is a normalization that folding makes part of another node.
  * PITH_ERR_MEMORY. */
 enum pith_status pith_model_find_foldable(struct pith_model *m, bool *foldable,

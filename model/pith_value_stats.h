@@ -87,6 +87,15 @@ static inline int32_t pith_grid_highest(const struct pith_grid *g)
     return pith_grid_lowest(g) + (1 << g->bits) - 1;
 }
 
+/* Has any value statistics? */
+static inline bool pith_model_has_stats(const struct pith_model *m)
+{
+    for (uint32_t v = 0; v < m->n_values; v++)
+        if (m->values[v].stats)
+            return true;
+    return false;
+}
+
 /* The sum rounded to double. */
 double pith_exact_sum_value(const struct pith_exact_sum *s);
 /* Adds x, |x| < 2^300: exactly, but for what is below 2^-320. */

@@ -61,3 +61,15 @@ void pith_cholesky_solve(const double *u, size_t n, double *x)
         x[j] = (x[j] - sum) / u[j * n + j];
     }
 }
+
+double pith_row_product(const double *restrict a, const double *restrict b, size_t n)
+{
+    double sum[4] = {0};
+    size_t i = 0;
+    for (; i + 4 <= n; i += 4)
+        for (size_t k = 0; k < 4; k++)
+            sum[k] += a[i + k] * b[i + k];
+    for (; i < n; i++)
+        sum[0] += a[i] * b[i];
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}

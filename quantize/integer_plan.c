@@ -71,26 +71,6 @@ static bool is_unary(uint32_t op)
     }
 }
 
-static bool is_move(uint32_t op)
-{
-    switch (op) {
-    case PITH_OP_CONCAT:
-    case PITH_OP_SPLIT:
-    case PITH_OP_SLICE:
-    case PITH_OP_SQUEEZE:
-    case PITH_OP_UNSQUEEZE:
-    case PITH_OP_RESHAPE:
-    case PITH_OP_FLATTEN:
-    case PITH_OP_TRANSPOSE:
-    case PITH_OP_IDENTITY:
-    case PITH_OP_PAD:
-    case PITH_OP_DEPTH_SPACE:
-        return true;
-    default:
-        return false;
-    }
-}
-
 static bool is_carried(uint32_t op)
 {
     switch (op) {
@@ -106,7 +86,7 @@ static bool is_carried(uint32_t op)
     case PITH_OP_RESIZE:
         return true;
     default:
-        return is_unary(op) || is_move(op);
+        return is_unary(op) || pith_op_moves(op);
     }
 }
 
@@ -114,7 +94,7 @@ static bool is_carried(uint32_t op)
 bool pith_moves_elements(const struct pith_node *node, int32_t zero_point)
 {
     bool constant_pad = node->op == PITH_OP_PAD && node->attr[ATTR_PAD_MODE] == 0;
-    return is_move(node->op) &&
+    return pith_op_moves(node->op) &&
            (!constant_pad || (zero_point == 0 && node->attr[ATTR_PAD_VALUE] == 0));
 }
 
@@ -125,7 +105,7 @@ bool pith_grid_is_asked(const struct integer_plan *p, const struct pith_grid *g)
 
 bool pith_takes_grid(const struct pith_node *node)
 {
-    return is_move(node->op) || node->op == PITH_OP_MAX_POOL ||
+    return pith_op_moves(node->op) || node->op == PITH_OP_MAX_POOL ||
            node->op == PITH_OP_GLOBAL_MAX_POOL ||
            (node->op == PITH_OP_RESIZE && node->attr[ATTR_RESIZE_MODE] == 0);
 }
@@ -360,17 +340,10 @@ static void choose_values(struct integer_plan *p)
 /* ---- grids that values share
  * --------------------------------------------------------------------- */
 
-static uint32_t end_of(const struct integer_plan *p, uint32_t v)
-{
-    while (p->value[v].sharer != v)
-        v = p->value[v].sharer;
-    return v;
-}
-
 static enum pith_status share(struct integer_plan *p, uint32_t a, uint32_t b)
 {
-    a = end_of(p, a);
-    b = end_of(p, b);
+    a = pith_plan_owner(p, a);
+    b = pith_plan_owner(p, b);
     const struct pith_grid *ga = p->value[a].grid, *gb = p->value[b].grid;
     if (a == b || ga->n > 1 || gb->n > 1 || ga->type != gb->type)
         return PITH_OK;

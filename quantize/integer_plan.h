@@ -73,11 +73,17 @@ bool pith_is_kept(const struct pith_model *m, const struct pith_quantize_opts *o
 /* Does the node have a constant weight (pith_model_weights)? */
 bool pith_has_weight(const struct pith_model *m, const struct pith_node *node);
 
-static inline const struct pith_grid *pith_plan_grid(const struct integer_plan *p, uint32_t v)
+/* The value that has the grid of v: the last of those that share it. */
+static inline uint32_t pith_plan_owner(const struct integer_plan *p, uint32_t v)
 {
     while (p->value[v].sharer != v)
         v = p->value[v].sharer;
-    return p->value[v].grid;
+    return v;
+}
+
+static inline const struct pith_grid *pith_plan_grid(const struct integer_plan *p, uint32_t v)
+{
+    return p->value[pith_plan_owner(p, v)].grid;
 }
 
 #endif

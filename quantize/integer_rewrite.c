@@ -101,13 +101,6 @@ static struct pith_node *add_node(struct writer *w, const char *name, uint32_t o
 /* ---- grids
  * ----------------------------------------------------------------------------------------- */
 
-static uint32_t owner_of_grid(const struct integer_plan *p, uint32_t v)
-{
-    while (p->value[v].sharer != v)
-        v = p->value[v].sharer;
-    return v;
-}
-
 static uint32_t zeros(struct writer *w, const struct pith_grid *g, uint32_t rank, uint32_t n)
 {
     bool bytes = g->bits <= 8;
@@ -121,7 +114,7 @@ static uint32_t zeros(struct writer *w, const struct pith_grid *g, uint32_t rank
 
 static const struct grid_values *grid_values(struct writer *w, uint32_t v)
 {
-    struct grid_values *c = &w->grids[owner_of_grid(w->p, v)];
+    struct grid_values *c = &w->grids[pith_plan_owner(w->p, v)];
     const struct pith_grid *g = pith_plan_grid(w->p, v);
     if (c->scale != NOT_MADE)
         return c;
@@ -355,7 +348,7 @@ static enum pith_status write_layer(struct writer *w, uint32_t i)
 
 static bool same_grid(const struct writer *w, uint32_t a, uint32_t b)
 {
-    return owner_of_grid(w->p, a) == owner_of_grid(w->p, b);
+    return pith_plan_owner(w->p, a) == pith_plan_owner(w->p, b);
 }
 
 /* All it reads and gives is, or may be, integers of one grid. */

@@ -5,24 +5,14 @@
 
 #include <math.h>
 
-static double carried(const double *restrict u, const double *restrict e, size_t n)
-{
-    double sum[4] = {0}; /* four sums: the order is fixed, the additions overlap */
-    size_t i = 0;
-    for (; i + 4 <= n; i += 4)
-        for (size_t k = 0; k < 4; k++)
-            sum[k] += u[i + k] * e[i + k];
-    for (; i < n; i++)
-        sum[0] += u[i] * e[i];
-    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
-}
+#include "cholesky.h"
 
 double pith_round_row(const struct row_rounding *r, double scale, double enough, int16_t *q)
 {
     double error = 0;
     for (size_t j = r->n; j-- > 0 && error < enough;) {
         const double *u = r->u + j * r->n;
-        double back = carried(u + j + 1, r->e + j + 1, r->n - j - 1), level = 0;
+        double back = pith_row_product(u + j + 1, r->e + j + 1, r->n - j - 1), level = 0;
         if (!r->kept || r->kept[j])
             level = nearbyint((r->goal[j] + back / u[j]) / scale);
         level = fmin(fmax(level, r->lowest), r->most);

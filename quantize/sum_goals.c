@@ -35,18 +35,6 @@ double pith_mean_diagonal(const double *h, size_t n)
     return mean > 0 ? mean : 1;
 }
 
-static double product(const double *restrict a, const double *restrict b, size_t n)
-{
-    double sum[4] = {0}; /* four sums: the order is fixed, the additions overlap */
-    size_t i = 0;
-    for (; i + 4 <= n; i += 4)
-        for (size_t k = 0; k < 4; k++)
-            sum[k] += a[i + k] * b[i + k];
-    for (; i < n; i++)
-        sum[0] += a[i] * b[i];
-    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
-}
-
 static void read_row(const struct layer_moments *m, uint64_t group, size_t o, double *w)
 {
     const float *from = m->l->w + (group * m->rows + o) * m->n;
@@ -58,7 +46,7 @@ static void read_row(const struct layer_moments *m, uint64_t group, size_t o, do
 static void add_shortfall(const struct layer_moments *m, int half, size_t o, const double *w, double *to)
 {
     for (size_t i = 0; i < m->n; i++)
-        to[i] += m->c[half][o * m->n + i] - product(m->h[half] + i * m->n, w, m->n);
+        to[i] += m->c[half][o * m->n + i] - pith_row_product(m->h[half] + i * m->n, w, m->n);
 }
 
 /* Of one half, or (other) of both together. */
@@ -88,9 +76,9 @@ static double gain(const struct layer_moments *m, uint64_t group, double damping
             add_shortfall(m, half, o, w, change);
             pith_cholesky_solve(g->u, m->n, change);
             add_shortfall(m, 1 - half, o, w, asked);
-            agreed += product(change, asked, m->n);
+            agreed += pith_row_product(change, asked, m->n);
             for (size_t i = 0; i < m->n; i++)
-                all += change[i] * product(m->h[1 - half] + i * m->n, change, m->n);
+                all += change[i] * pith_row_product(m->h[1 - half] + i * m->n, change, m->n);
         }
     }
     *share = all > 0 ? fmin(fmax(agreed / all, 0), 1) : 0;

@@ -45,13 +45,6 @@ bool pith_trained_steps(const struct pith_const *c, uint64_t rows, double *step)
 
 /* ---- places ------------------------------------------------------------------------------------- */
 
-static uint32_t owner_of(const struct integer_plan *p, uint32_t v)
-{
-    while (p->value[v].sharer != v)
-        v = p->value[v].sharer;
-    return v;
-}
-
 /* First or last: it reads what no layer gave, or leads to none. */
 static bool is_edge(const struct integer_plan *p, const struct pith_node *node)
 {
@@ -61,7 +54,7 @@ static bool is_edge(const struct integer_plan *p, const struct pith_node *node)
 static bool read_by_edge(const struct integer_plan *p, uint32_t owner)
 {
     for (uint32_t i = 0; i < p->m->n_nodes; i++)
-        if (p->node[i].role == ROLE_LAYER && owner_of(p, p->m->nodes[i].in[0]) == owner &&
+        if (p->node[i].role == ROLE_LAYER && pith_plan_owner(p, p->m->nodes[i].in[0]) == owner &&
             is_edge(p, &p->m->nodes[i]))
             return true;
     return false;
@@ -79,7 +72,7 @@ static bool comes_rounded(const struct integer_plan *p, uint32_t v)
     uint32_t n_in = node->op == PITH_OP_CONCAT ? node->n_in : 1;
     for (uint32_t k = 0; k < n_in; k++) {
         uint32_t x = node->in[k];
-        if (x == PITH_VALUE_NONE || !p->value[x].whole || owner_of(p, x) != owner_of(p, v))
+        if (x == PITH_VALUE_NONE || !p->value[x].whole || pith_plan_owner(p, x) != pith_plan_owner(p, v))
             return false;
     }
     return true;
@@ -88,7 +81,7 @@ static bool comes_rounded(const struct integer_plan *p, uint32_t v)
 static void list_values(const struct integer_plan *p, struct pith_quantize_places *to)
 {
     for (uint32_t v = 0; v < p->m->n_values; v++) {
-        uint32_t owner = owner_of(p, v);
+        uint32_t owner = pith_plan_owner(p, v);
         const struct pith_grid *g = p->value[owner].grid;
         if (!p->value[v].whole || g->n > 1)
             continue;

@@ -10,32 +10,7 @@
 #include "op.h"
 #include "onnx_read.h"
 #include "pith_onnx.h"
-#include "proto_builder.h"
-
-enum { BUILD_UINT8 = 2, BUILD_INT8 = 3, BUILD_INT32 = 6 };
-
-static void raw(struct proto *g, const char *name, int type, size_t rank, const int64_t *dims,
-                const void *data)
-{
-    size_t count = 1;
-    for (size_t i = 0; i < rank; i++)
-        count *= (size_t)dims[i];
-    size_t each = type == BUILD_INT32 || type == BUILD_FLOAT ? 4 : 1;
-    proto_message(g, GRAPH_INITIALIZER, build_tensor(name, type, dims, rank, data, count * each));
-}
-
-static void add(struct proto *g, const char *op, const char *links)
-{
-    proto_message(g, GRAPH_NODE, build_node(op, links, links));
-}
-
-static void add_with(struct proto *g, const char *op, const char *links, const char *attr,
-                     int64_t v)
-{
-    struct proto node = build_node(op, links, links);
-    build_attr_int(&node, attr, v);
-    proto_message(g, GRAPH_NODE, node);
-}
+#include "quantized_builder.h"
 
 static struct pith_model *import(struct proto g)
 {

@@ -11,7 +11,7 @@
 #include "op.h"
 #include "onnx_read.h"
 #include "pith_onnx.h"
-#include "proto_builder.h"
+#include "quantized_builder.h"
 
 static struct pith_model *import(struct proto g)
 {
@@ -39,11 +39,6 @@ static void refuse_as(struct proto g, enum pith_status status, const char *text)
 static void refuse(struct proto g, const char *text)
 {
     refuse_as(g, PITH_ERR_UNSUPPORTED, text);
-}
-
-static void add(struct proto *g, const char *op, const char *links)
-{
-    proto_message(g, GRAPH_NODE, build_node(op, links, links));
 }
 
 static void expect_ops(struct pith_model *m, uint32_t n, const uint32_t *ops)

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* value_uses.c - who gives a value and who reads it. */
+#include "pith_model.h"
+
+#include "op.h"
+
+void pith_model_count_uses(const struct pith_model *m, uint64_t room, uint32_t *uses,
+                           uint32_t *producer)
+{
+    for (uint64_t i = 0; i < room; i++) {
+        uses[i] = 0;
+        producer[i] = UINT32_MAX;
+    }
+    for (uint32_t i = 0; i < m->n_nodes; i++) {
+        for (uint32_t k = 0; k < m->nodes[i].n_in; k++)
+            if (m->nodes[i].in[k] != PITH_VALUE_NONE)
+                uses[m->nodes[i].in[k]]++;
+        for (uint32_t k = 0; k < m->nodes[i].n_out; k++)
+            producer[m->nodes[i].out[k]] = i;
+    }
+    for (uint32_t i = 0; i < m->n_outputs; i++)
+        uses[m->outputs[i]]++;
+}
+
+const struct pith_node *pith_model_producer(const struct pith_model *m, uint32_t v)
+{
+    for (uint32_t i = 0; i < m->n_nodes && v != PITH_VALUE_NONE; i++)
+        for (uint32_t k = 0; k < m->nodes[i].n_out; k++)
+            if (m->nodes[i].out[k] == v)
+                return &m->nodes[i];
+    return NULL;
+}
+
+bool pith_op_moves(uint32_t op)
+{
+    switch (op) {
+    case PITH_OP_CONCAT:
+    case PITH_OP_SPLIT:
+    case PITH_OP_SLICE:
+    case PITH_OP_SQUEEZE:
+    case PITH_OP_UNSQUEEZE:
+    case PITH_OP_RESHAPE:
+    case PITH_OP_FLATTEN:
+    case PITH_OP_TRANSPOSE:
+    case PITH_OP_IDENTITY:
+    case PITH_OP_PAD:
+    case PITH_OP_DEPTH_SPACE:
+        return true;
+    default:
+        return false;
+    }
+}

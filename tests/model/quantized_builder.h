@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* quantized_builder.h - nodes, and integers beside floats, straight into a graph of proto_builder.h. */
+#ifndef QUANTIZED_BUILDER_H
+#define QUANTIZED_BUILDER_H
+
+#include "proto_builder.h"
+
+enum { BUILD_UINT8 = 2, BUILD_INT8 = 3, BUILD_INT32 = 6 };
+
+static inline void raw(struct proto *g, const char *name, int type, size_t rank, const int64_t *dims,
+                const void *data)
+{
+    size_t count = 1;
+    for (size_t i = 0; i < rank; i++)
+        count *= (size_t)dims[i];
+    size_t each = type == BUILD_INT32 || type == BUILD_FLOAT ? 4 : 1;
+    proto_message(g, GRAPH_INITIALIZER, build_tensor(name, type, dims, rank, data, count * each));
+}
+
+static inline void add(struct proto *g, const char *op, const char *links)
+{
+    proto_message(g, GRAPH_NODE, build_node(op, links, links));
+}
+
+static inline void add_with(struct proto *g, const char *op, const char *links, const char *attr,
+                     int64_t v)
+{
+    struct proto node = build_node(op, links, links);
+    build_attr_int(&node, attr, v);
+    proto_message(g, GRAPH_NODE, node);
+}
+
+#endif
