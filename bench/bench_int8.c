@@ -106,6 +106,7 @@ int main(void)
         uint32_t features;
     } levels[] = {{"ref", 0},
                   {"avx2", PITH_CPU_AVX2},
+                  {"avxvnni", PITH_CPU_AVX2 | PITH_CPU_AVXVNNI},
                   {"vnni", PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VNNI}};
     for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
         for (size_t k = 0; k < sizeof levels / sizeof *levels; k++)

@@ -24,6 +24,7 @@ enum {
     LEAF7_ECX_VBMI = 1u << 1,
     LEAF7_ECX_VBMI2 = 1u << 6,
     LEAF7_ECX_VNNI = 1u << 11,
+    LEAF7_1_EAX_AVXVNNI = 1u << 4,
     LEAF81_ECX_LZCNT = 1u << 5,
     XCR0_AVX = 0x06,    /* xmm and ymm */
     XCR0_AVX512 = 0xe6, /* and mask registers and both halves of zmm */
@@ -56,6 +57,9 @@ uint32_t pith_cpu_features(void)
         !has(b, LEAF7_EBX_AVX2 | LEAF7_EBX_BMI1 | LEAF7_EBX_BMI2))
         return 0;
     features |= PITH_CPU_AVX2;
+    uint32_t a1, unused;
+    if (__get_cpuid_count(7, 1, &a1, &unused, &unused, &unused) && has(a1, LEAF7_1_EAX_AVXVNNI))
+        features |= PITH_CPU_AVXVNNI;
     if (!has(state, XCR0_AVX512) ||
         !has(b, LEAF7_EBX_AVX512F | LEAF7_EBX_AVX512DQ | LEAF7_EBX_AVX512CD | LEAF7_EBX_AVX512BW |
                     LEAF7_EBX_AVX512VL))
@@ -70,9 +74,28 @@ uint32_t pith_cpu_features(void)
 
 #elif defined(__aarch64__)
 
+#ifdef __linux__
+#include <sys/auxv.h>
+#endif
+
+/* The registers that tell are the kernel's: Linux hands down what they say, elsewhere counts what
+ * the compiler was told of all machines. */
+static bool has_dotprod(void)
+{
+#if defined(__ARM_FEATURE_DOTPROD)
+    return true;
+#elif defined(__linux__)
+    const unsigned long asimddp = 1ul << 20; /* HWCAP_ASIMDDP */
+    return (getauxval(AT_HWCAP) & asimddp) != 0;
+#else
+    return false;
+#endif
+}
+
 uint32_t pith_cpu_features(void)
 {
-    return PITH_CPU_NEON; /* part of the base instruction set */
+    /* NEON is part of the base instruction set */
+    return PITH_CPU_NEON | (has_dotprod() ? (uint32_t)PITH_CPU_DOTPROD : 0);
 }
 
 #else

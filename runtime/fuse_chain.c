@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fuse_chain.c - operators between DequantizeLinear and QuantizeLinear become steps on bytes
  * (integer_chain.h), where scales and zero points are single constants. A DequantizeLinear stays
- * when somebody else reads it, too. */
+ * when somebody else reads it, too. An Add that follows an integer product is added by its step. */
 #include "integer_chain.h"
 #include "plan.h"
 #include "region.h"
@@ -68,11 +68,49 @@ static uint32_t behind_relu(const struct graph *g, const struct node_plan *plans
     return sum;
 }
 
-static void take_chain(const struct graph *g, struct node_plan *plans, struct value_plan *vp,
-                       uint32_t n, uint32_t q)
+/* The step of an integer product that writes bytes v, for nobody but one DequantizeLinear. */
+static uint32_t product_of(const struct graph *g, const struct node_plan *plans,
+                           const struct value_plan *vp, uint32_t v)
+{
+    uint32_t by = maker(g, v);
+    if (by == PITH_NO_NODE || g->nodes[by].info->op != PITH_OP_REQUANTIZE || vp[v].n_uses != 1)
+        return PITH_NO_NODE;
+    uint32_t n = maker(g, g->nodes[by].in[0]);
+    if (n != PITH_NO_NODE && g->nodes[n].info->op == PITH_OP_ADD) { /* of a bias, a constant */
+        uint32_t first = maker(g, g->nodes[n].in[0]);
+        n = first != PITH_NO_NODE ? first : maker(g, g->nodes[n].in[1]);
+    }
+    return n != PITH_NO_NODE && plans[n].requantize == by ? n : PITH_NO_NODE;
+}
+
+/* Chain n adds what a product writes, and nobody else reads, to bytes that are there before it. */
+static bool give_to_product(const struct graph *g, struct node_plan *plans, struct value_plan *vp,
+                            uint32_t n, uint32_t in)
 {
     const struct graph_node *node = &g->nodes[n];
-    plans[n].chain = CHAIN_REAL;
+    uint32_t real = node->in[in], v = g->nodes[maker(g, real)].in[0];
+    uint32_t p = product_of(g, plans, vp, v);
+    uint32_t other = g->nodes[maker(g, node->in[1 - in])].in[0];
+    if (p == PITH_NO_NODE || vp[real].kind != VALUE_GONE || other >= g->nodes[p].first_out ||
+        g->nodes[p].region != node->region ||
+        (g->nodes[p].info->op == PITH_OP_CONV_INTEGER && g->nodes[p].attr[ATTR_CONV_GROUP] > 1))
+        return false;
+    plans[p].add = n;
+    plans[p].residual = other;
+    plans[p].act = plans[n].act;
+    plans[p].out = plans[n].out;
+    plans[n].action = NODE_GONE;
+    vp[v].kind = VALUE_GONE;
+    return true;
+}
+
+static void take_chain(const struct graph *g, const struct tview *value, struct node_plan *plans,
+                       struct value_plan *vp, uint32_t n, uint32_t q)
+{
+    const struct graph_node *node = &g->nodes[n];
+    const struct shape *x = &value[node->in[0]].shape, *y = &value[node->first_out].shape;
+    bool row_major = pith_integer_chain_is_row_major(node->info, node->attr, x, y);
+    plans[n].chain = row_major ? CHAIN_FLOATS : CHAIN_REAL;
     plans[n].quantize = q;
     plans[n].out = g->nodes[q].first_out;
     plans[q].action = NODE_GONE;
@@ -103,9 +141,13 @@ void pith_plan_fuse_chains(const struct graph *g, const struct tview *value, str
             node[n].action = NODE_GONE;
             node[sum].act = ACT_RELU;
             vp[by->in[0]].kind = VALUE_GONE;
-            take_chain(g, node, vp, sum, q);
+            take_chain(g, value, node, vp, sum, q);
         } else if (is_chain(g, value, node, n, q)) {
-            take_chain(g, node, vp, n, q);
+            take_chain(g, value, node, vp, n, q);
         }
     }
+    for (uint32_t n = 0; n < g->n_nodes; n++)
+        if (node[n].chain == CHAIN_REAL && g->nodes[n].info->op == PITH_OP_ADD &&
+            !give_to_product(g, node, vp, n, 0))
+            give_to_product(g, node, vp, n, 1);
 }

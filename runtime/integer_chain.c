@@ -8,9 +8,13 @@
  *                         round; NaN, which the maximum skips, is the -inf that it starts from
  *     GlobalAveragePool,  the same sum in the same order (byte_rows.mean)
  *     AveragePool of it all
- *     Slice, Pad          themselves, on bytes and on axes in the order of memory; and a table
+ *     Slice, Pad,         themselves, on bytes and on axes in the order of memory; and a table
+ *     Resize (nearest)
+ *     Softmax, Resize,    themselves, on the floats of a few rows or planes at a time, which stay
+ *     AveragePool         in the cache
  *
- * All work on channels-last tensors and on row-major ones; pools are made for the former. */
+ * All but the last work on channels-last tensors and on row-major ones; pools are made for the
+ * former. */
 #include "integer_chain.h"
 #include "integer_element.h"
 #include "kernels.h"
@@ -18,7 +22,10 @@
 
 #define PIECE 4096u
 #define MAX_TAPS 256u
-#define MOVE_SLOTS 40u /* attributes of Slice and of Pad */
+#define MOVE_SLOTS 40u /* attributes of Slice, of Pad and of Resize */
+#define NOT_IN_PARTS UINT32_MAX
+#define PART_FLOATS 8192u /* of input and output, at least, where there are so many */
+#define CHUNKS 16u
 
 struct chain_table {
     uint8_t to[256];
@@ -30,13 +37,6 @@ static uint32_t inputs(const struct op_args *args)
     return (args->n_in - 2) / 3;
 }
 
-static struct byte_grid grid_at(const struct op_args *args, uint32_t i, enum pith_type type)
-{
-    const struct tview *scale = args->in[i], *zero = args->in[i + 1];
-    int32_t zero_point = zero ? integer_at(type, zero->data, 0) : 0;
-    return byte_grid_of(type == PITH_I8, *(const float *)scale->data, zero_point);
-}
-
 static const struct tview *bytes_in(const struct op_args *args, uint32_t i)
 {
     return args->in[(size_t)3 * i];
@@ -44,12 +44,12 @@ static const struct tview *bytes_in(const struct op_args *args, uint32_t i)
 
 static struct byte_grid grid_in(const struct op_args *args, uint32_t i)
 {
-    return grid_at(args, 3 * i + 1, bytes_in(args, i)->type);
+    return byte_grid_at(args, 3 * i + 1, bytes_in(args, i)->type);
 }
 
 static struct byte_grid grid_out(const struct op_args *args)
 {
-    return grid_at(args, args->n_in - 2, args->out[0]->type);
+    return byte_grid_at(args, args->n_in - 2, args->out[0]->type);
 }
 
 /* ---- which ----------------------------------------------------------------------------------- */
@@ -101,6 +101,37 @@ static bool is_whole_pool(const int32_t *attr, const struct shape *x, const stru
     return true;
 }
 
+/* The first axes over which an operator on floats does the same again: what it makes of one part
+ * depends on nothing else. NOT_IN_PARTS: it runs on bytes. */
+static uint32_t parted_axes(const struct op_info *inner, const int32_t *attr, const struct shape *x,
+                            const struct shape *y)
+{
+    uint32_t n = 0;
+    switch (inner->op) {
+    case PITH_OP_SOFTMAX:
+    case PITH_OP_LOG_SOFTMAX:
+        return (uint32_t)attr[ATTR_SOFTMAX_AXIS];
+    case PITH_OP_AVERAGE_POOL:
+        return is_whole_pool(attr, x, y) ? NOT_IN_PARTS : 2;
+    case PITH_OP_RESIZE:
+        if (attr[ATTR_RESIZE_MODE] == 0)
+            return NOT_IN_PARTS;
+        while (n < 2 && n < x->rank && x->dim[n] == y->dim[n] &&
+               (attr_count(attr, ATTR_RESIZE_SCALES) == 0 ||
+                attr_f32(attr, ATTR_RESIZE_SCALES + 1 + n) == 1.0f))
+            n++;
+        return n;
+    default:
+        return NOT_IN_PARTS;
+    }
+}
+
+bool pith_integer_chain_is_row_major(const struct op_info *inner, const int32_t *attr,
+                                     const struct shape *x, const struct shape *y)
+{
+    return parted_axes(inner, attr, x, y) != NOT_IN_PARTS;
+}
+
 bool pith_integer_chain_knows(const struct op_info *inner, const int32_t *attr,
                               const struct shape *x, const struct shape *y)
 {
@@ -112,26 +143,124 @@ bool pith_integer_chain_knows(const struct op_info *inner, const int32_t *attr,
     case PITH_OP_GLOBAL_AVERAGE_POOL:
     case PITH_OP_SLICE:
     case PITH_OP_PAD:
+    case PITH_OP_RESIZE:
+    case PITH_OP_SOFTMAX:
+    case PITH_OP_LOG_SOFTMAX:
+    case PITH_OP_AVERAGE_POOL:
         return true;
     case PITH_OP_MAX_POOL:
         return is_plain_pool(attr, x);
-    case PITH_OP_AVERAGE_POOL:
-        return is_whole_pool(attr, x, y);
     default:
         return is_elementwise(inner->op) && !inner->need;
     }
 }
 
+/* ---- on floats ------------------------------------------------------------------------------- */
+
+/* Scratch of a chunk: | floats of parts | of their results | what the operator asks for | */
+struct parts {
+    const struct op_args *args;
+    const struct op_env *env;
+    uint32_t axes, chunks;
+    size_t n, x, y, each; /* parts, their elements; parts that run as one */
+    uint64_t y_at, own_at, chunk_bytes;
+    struct byte_grid from, to;
+};
+
+static uint64_t aligned(uint64_t bytes)
+{
+    return (bytes + 63) & ~(uint64_t)63;
+}
+
+static struct tview some_parts(const struct parts *p, const struct tview *t, size_t n, void *data)
+{
+    struct tview view = {PITH_F32, t->shape, data};
+    for (uint32_t i = 0; i < p->axes; i++)
+        view.shape.dim[i] = i + 1 < p->axes ? 1 : (uint32_t)n;
+    return view;
+}
+
+static bool in_parts(const struct op_args *args, struct parts *p)
+{
+    const struct shape *x = &args->in[0]->shape, *y = &args->out[0]->shape;
+    *p = (struct parts){.args = args, .axes = parted_axes(args->inner, args->attr, x, y)};
+    if (p->axes == NOT_IN_PARTS || !args->in[1])
+        return false;
+    p->n = shape_product(x, 0, p->axes);
+    p->x = shape_product(x, p->axes, x->rank);
+    p->y = shape_product(y, p->axes, y->rank);
+    p->each = PART_FLOATS / (p->x + p->y) + 1;
+    p->each = p->each < p->n ? p->each : p->n;
+    size_t units = (p->n + p->each - 1) / p->each;
+    p->chunks = units < CHUNKS ? (uint32_t)units : CHUNKS;
+    p->y_at = aligned(p->each * p->x * sizeof(float));
+    p->own_at = p->y_at + aligned(p->each * p->y * sizeof(float));
+    return true;
+}
+
+static void run_chunk(void *arg, uint32_t i)
+{
+    const struct parts *p = arg;
+    const struct op_args *args = p->args;
+    const struct byte_rows *rows = &p->env->kernels->integer.bytes;
+    uint8_t *memory = (uint8_t *)p->env->scratch + i * p->chunk_bytes;
+    float *x = (void *)memory, *y = (void *)(memory + p->y_at);
+    struct op_env alone = {.kernels = p->env->kernels, .scratch = memory + p->own_at};
+    size_t begin = p->n * i / p->chunks, end = p->n * (i + 1) / p->chunks;
+    for (size_t n; begin < end; begin += n) {
+        n = end - begin < p->each ? end - begin : p->each;
+        struct tview from = some_parts(p, args->in[0], n, x);
+        struct tview to = some_parts(p, args->out[0], n, y);
+        const struct tview *in[1] = {&from};
+        struct tview *out[1] = {&to};
+        struct op_args inner = {
+            .info = args->inner, .attr = args->attr, .n_in = 1, .n_out = 1, .in = in, .out = out};
+        rows->dequantize(&p->from, (const uint8_t *)args->in[0]->data + begin * p->x, x, n * p->x);
+        args->inner->run(&inner, &alone);
+        rows->quantize(&p->to, y, (uint8_t *)args->out[0]->data + begin * p->y, n * p->y);
+    }
+}
+
+/* What the operator itself needs, of a whole `each`. */
+static enum pith_status need_parts(struct parts *p, const struct op_env *env, struct op_need *need)
+{
+    const struct op_args *args = p->args;
+    struct tview from = some_parts(p, args->in[0], p->each, NULL);
+    struct tview to = some_parts(p, args->out[0], p->each, NULL);
+    const struct tview *in[1] = {&from};
+    struct tview *out[1] = {&to};
+    struct op_args inner = {
+        .info = args->inner, .attr = args->attr, .n_in = 1, .n_out = 1, .in = in, .out = out};
+    enum pith_status st = args->inner->need ? args->inner->need(&inner, env, need) : PITH_OK;
+    p->chunk_bytes = p->own_at + aligned(need->scratch_bytes);
+    need->scratch_bytes = p->chunks * p->chunk_bytes;
+    return st;
+}
+
+static void run_parts(struct parts *p, const struct op_env *env)
+{
+    struct op_need need = {0};
+    need_parts(p, env, &need); /* cannot fail: it passed */
+    p->env = env;
+    p->from = grid_in(p->args, 0);
+    p->to = grid_out(p->args);
+    pith_op_parallel(env, p->chunks, run_chunk, p);
+}
+
 /* ---- tables ---------------------------------------------------------------------------------- */
 
+/* Of Resize: by the nearest element. */
 static bool is_move(enum pith_op op)
 {
-    return op == PITH_OP_SLICE || op == PITH_OP_PAD;
+    return op == PITH_OP_SLICE || op == PITH_OP_PAD || op == PITH_OP_RESIZE;
 }
 
 static uint32_t tables(const struct op_args *args)
 {
     enum pith_op op = args->inner->op;
+    struct parts unused;
+    if (in_parts(args, &unused))
+        return 0;
     bool some = op == PITH_OP_CONCAT || op == PITH_OP_MAX_POOL || is_move(op) || is_elementwise(op);
     return some ? inputs(args) : 0;
 }
@@ -171,12 +300,18 @@ static void make_table(const struct op_args *args, const struct op_env *env, uin
 static enum pith_status need_chain(const struct op_args *args, const struct op_env *env,
                                    struct op_need *need)
 {
-    (void)env;
-    *need = (struct op_need){.kernel = "bytes",
-                             .prep_bytes = tables(args) * sizeof(struct chain_table)};
+    struct parts p;
+    *need = (struct op_need){0};
+    enum pith_status st = PITH_OK;
+    if (in_parts(args, &p))
+        st = need_parts(&p, env, need);
+    else if (args->inner->op == PITH_OP_RESIZE)
+        st = args->inner->need(args, env, need);
+    need->kernel = "bytes";
+    need->prep_bytes = tables(args) * sizeof(struct chain_table);
     if (args->inner->op == PITH_OP_PAD) /* what passed through the table */
         need->scratch_bytes = shape_elems(&args->in[0]->shape);
-    return PITH_OK;
+    return st;
 }
 
 static enum pith_status prepare_chain(const struct op_args *args, const struct op_env *env)
@@ -358,6 +493,15 @@ static void attr_in_memory(const struct op_args *args, uint8_t border, int32_t a
                 (int32_t)axis_in_memory(args, (uint32_t)attr[ATTR_SLICE_AXES + i]);
         return;
     }
+    if (args->inner->op == PITH_OP_RESIZE) {
+        for (uint32_t i = 0; i < args->in[0]->shape.rank; i++) {
+            uint32_t at = 1 + axis_in_memory(args, i);
+            attr[ATTR_RESIZE_DIMS + at] = args->attr[ATTR_RESIZE_DIMS + 1 + i];
+            if (attr_count(attr, ATTR_RESIZE_SCALES))
+                attr[ATTR_RESIZE_SCALES + at] = args->attr[ATTR_RESIZE_SCALES + 1 + i];
+        }
+        return;
+    }
     attr[ATTR_PAD_VALUE] = border;
     for (uint32_t i = 0; i < args->in[0]->shape.rank; i++) {
         uint32_t at = 1 + axis_in_memory(args, i);
@@ -398,6 +542,11 @@ static void run_chain(const struct op_args *args, const struct op_env *env)
                             .rows = &env->kernels->integer.bytes,
                             .table = args->prep,
                             .n = shape_elems(&args->out[0]->shape)};
+    struct parts parts;
+    if (in_parts(args, &parts)) {
+        run_parts(&parts, env);
+        return;
+    }
     switch (args->inner->op) {
     case PITH_OP_CONCAT:
         run_concat(&job, env);
@@ -409,6 +558,7 @@ static void run_chain(const struct op_args *args, const struct op_env *env)
         return;
     case PITH_OP_SLICE:
     case PITH_OP_PAD:
+    case PITH_OP_RESIZE:
         run_move(&job, env);
         return;
     case PITH_OP_ADD:

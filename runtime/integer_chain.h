@@ -14,5 +14,8 @@ extern const struct op_info pith_integer_chain;
 /* Operators it knows, of an output of bytes; x, y: shapes of input 0 and of the output. */
 bool pith_integer_chain_knows(const struct op_info *inner, const int32_t *attr,
                               const struct shape *x, const struct shape *y);
+/* Of those: the values are row-major. */
+bool pith_integer_chain_is_row_major(const struct op_info *inner, const int32_t *attr,
+                                     const struct shape *x, const struct shape *y);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* integer_conv.h - a convolution or matrix product of 8-bit integers with constant weights, on the
- * kernels of kernel_integer.h. A matrix product is a 1x1 convolution over a column of pixels. */
+/* integer_conv.h - a convolution or matrix product of integers with constant weights, on the
+ * kernels of kernel_integer.h. Those of 16 bits leave their sums; they are never fused. A matrix
+ * product is a 1x1 convolution over a column of pixels. */
 #ifndef INTEGER_CONV_H
 #define INTEGER_CONV_H
 
@@ -14,15 +15,17 @@ struct integer_conv {
     uint32_t outputs, oh, ow;
     uint32_t kh, kw, stride_h, stride_w, dil_h, dil_w, pad_top, pad_left;
     bool x_signed, y_signed, channels_last;
-    bool to_values; /* y is i8 or u8, else the sums as i32 */
-    bool to_real;   /* or (f32)sum * factor */
+    bool to_values;   /* y is i8 or u8, else the sums as i32 */
+    bool to_real;     /* or (f32)sum * factor */
     bool few_weights; /* their values: 15 at most, and 0 */
+    bool words;       /* x is i16 or u16; else i8 or u8 */
+    bool long_sums;   /* of weights of 16 bits: y and bias are i64 */
     uint32_t y_step;
 };
 
 /* Where weight (output o, channel c of its group, tap t) stands: o * output + c * channel + t. */
 struct integer_weights {
-    const int8_t *w;
+    const void *w; /* i8; i16 where sums are long */
     size_t output, channel;
 };
 
@@ -30,9 +33,11 @@ struct integer_conv_data {
     const uint8_t *x;
     uint8_t *y;
     int32_t zero_x, zero_y;
-    const int32_t *bias; /* [outputs], or NULL */
+    const void *bias;    /* [outputs] of the type of the sums, or NULL */
     const float *factor; /* [outputs], or of step 0: one for all */
     size_t factor_step;
+    const uint8_t *residual;         /* as y with y_step `outputs`, or planes as y; NULL: none */
+    const struct combine_bytes *add; /* of values and residual */
     const void *prep;
 };
 
@@ -40,6 +45,8 @@ struct integer_conv_data {
  * inputs of ConvInteger - a product has the same, and may have been given a bias - factor and zero
  * point of the Requantize may stand that the operator was fused with, or the scale of a
  * DequantizeLinear; output 0 is then its output.
+ * Behind those, where the values are added to a residual (fuse.residual), as they are between
+ * DequantizeLinear and QuantizeLinear, with fuse.act behind: scales and zero points (or NULL).
  * false: the kernels do not do it - the weights are not i8 around 0, there are more than two axes,
  * it is too large. Reads types and shapes. */
 bool pith_integer_conv_of_conv(const struct op_args *args, struct integer_conv *c);
@@ -49,7 +56,11 @@ enum {
     INTEGER_BIAS = 4,
     INTEGER_FACTOR = 5,
     INTEGER_ZERO_Y = 6,
-    INTEGER_INPUTS = 7
+    INTEGER_INPUTS = 7,
+    INTEGER_VALUE_SCALE = 7,
+    INTEGER_RESIDUAL_SCALE = 9,
+    INTEGER_SUM_SCALE = 11,
+    INTEGER_ADD_INPUTS = 13
 };
 
 /* false: it does not run on the kernels of env (a depthwise product that keeps its sums; without

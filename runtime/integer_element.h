@@ -4,6 +4,7 @@
 #ifndef INTEGER_ELEMENT_H
 #define INTEGER_ELEMENT_H
 
+#include "kernel_integer.h"
 #include "op.h"
 
 /* i8, u8, i16, u16, i32. */
@@ -21,6 +22,15 @@ static inline int32_t integer_at(enum pith_type type, const void *p, size_t i)
     default:
         return ((const int32_t *)p)[i];
     }
+}
+
+/* Of bytes of a type, whose scale and zero point (or NULL: 0) are inputs i and i + 1. */
+static inline struct byte_grid byte_grid_at(const struct op_args *args, uint32_t i,
+                                            enum pith_type type)
+{
+    const struct tview *scale = args->in[i], *zero = args->in[i + 1];
+    int32_t zero_point = zero ? integer_at(type, zero->data, 0) : 0;
+    return byte_grid_of(type == PITH_I8, *(const float *)scale->data, zero_point);
 }
 
 /* i8, u8, i16, u16: types a real number is quantized to. */

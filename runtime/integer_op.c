@@ -29,13 +29,18 @@ static const struct tview *optional_in(const struct op_args *args, uint32_t i)
 
 static bool takes(const struct op_args *args, struct integer_conv *c)
 {
-    c->x_signed = args->in[0]->type == PITH_I8;
-    c->to_values = args->n_in == INTEGER_INPUTS && args->out[0]->type != PITH_F32;
-    c->to_real = args->n_in == INTEGER_INPUTS && !c->to_values;
-    c->y_signed = args->out[0]->type == PITH_I8;
+    enum pith_type x = args->in[0]->type, type_w = args->in[1]->type;
+    c->x_signed = x == PITH_I8 || x == PITH_I16;
+    c->words = x == PITH_I16 || x == PITH_U16;
+    c->long_sums = type_w == PITH_I16;
+    bool adds = args->n_in == INTEGER_ADD_INPUTS;
+    const struct tview *y = adds ? args->in[INTEGER_ZERO_Y] : args->out[0];
+    c->to_values = args->n_in >= INTEGER_INPUTS && y->type != PITH_F32;
+    c->to_real = args->n_in >= INTEGER_INPUTS && !c->to_values;
+    c->y_signed = y->type == PITH_I8;
     const struct weight *w = args->weight;
     c->few_weights = w && w->grid == GRID_CODEBOOK && w->n_groups == 1 && w->n_centroids < 16;
-    return pith_type_bytes(args->in[0]->type) == 1 && args->in[1]->type == PITH_I8 &&
+    return (type_w == PITH_I8 || (c->words && c->long_sums)) &&
            !optional_in(args, INTEGER_ZERO_W) && is_small(c);
 }
 
@@ -139,7 +144,7 @@ enum pith_status pith_integer_op_prepare(const struct op_args *args, const struc
     uint8_t *plain = env->scratch;
     enum pith_status st =
         pith_weight_expand_plain(args->weight, plain, plain + plain_bytes(args->weight));
-    weights.w = (const int8_t *)plain;
+    weights.w = plain;
     if (!st)
         pith_integer_conv_pack(&c, env, &weights, args->prep);
     return st;
@@ -158,11 +163,22 @@ bool pith_integer_op_run(const struct op_args *args, const struct op_env *env, i
                                      .zero_x = zero ? integer_at(x->type, zero->data, 0) : 0,
                                      .bias = bias ? bias->data : NULL,
                                      .prep = args->prep};
-    if (args->n_in == INTEGER_INPUTS) {
+    struct combine_bytes add;
+    if (args->n_in >= INTEGER_INPUTS) {
         const struct tview *factor = args->in[INTEGER_FACTOR], *to = args->in[INTEGER_ZERO_Y];
         data.factor = factor->data;
         data.factor_step = shape_elems(&factor->shape) > 1;
         data.zero_y = to ? integer_at(to->type, to->data, 0) : 0;
+    }
+    if (args->n_in == INTEGER_ADD_INPUTS) {
+        const struct tview *residual = args->fuse.residual;
+        add = (struct combine_bytes){
+            .a = byte_grid_at(args, INTEGER_VALUE_SCALE, args->in[INTEGER_ZERO_Y]->type),
+            .b = byte_grid_at(args, INTEGER_RESIDUAL_SCALE, residual->type),
+            .y = byte_grid_at(args, INTEGER_SUM_SCALE, args->out[0]->type),
+            .relu = args->fuse.act == ACT_RELU};
+        data.residual = residual->data;
+        data.add = &add;
     }
     pith_integer_conv_run(&c, env, &data);
     return true;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* integer_row.c - one factor times a row, for products of integers that no kernel runs. What those of
- * 16 bits spend their time in are rows without gaps around 0, which the compiler makes vectors of. */
+/* integer_row.c - one factor times a row, for products of integers that no kernel runs. What those
+ * of 16 bits spend their time in are rows without gaps around 0, which the compiler makes vectors
+ * of. */
 #include "integer_row.h"
 
 #include "integer_element.h"
@@ -38,7 +39,8 @@ static void any_row(const struct integer_row *r, const void *x, int32_t scale, v
     }
 }
 
-void pith_integer_row_add(const struct integer_row *r, const void *x, int32_t scale, void *y, size_t n)
+void pith_integer_row_add(const struct integer_row *r, const void *x, int32_t scale, void *y,
+                          size_t n)
 {
     bool plain = r->wide && r->zero == 0 && r->stride == 1 && scale >= -32768 && scale <= 32767;
     if (plain && r->type == PITH_I16)

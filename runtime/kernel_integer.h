@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* kernel_integer.h - products of 8-bit integers: what integer convolutions and matrix products are
- * made of. Their rules stand in docs/arithmetic.md; every level gives the same bits.
+/* kernel_integer.h - products of integers of 8 bits, and of 16: what integer convolutions and
+ * matrix products are made of. Their rules stand in docs/arithmetic.md; every level gives the same
+ * bits.
  *
  * Values lie channels-last, pixel by pixel: a 1x1 convolution is then a matrix product of the
  * tensor where it lies, and K inputs under a window are few runs of neighbours ("segments"):
@@ -21,9 +22,15 @@
  * at most 2^15, a pair at most 2^16: nothing saturates, as it would where pairs of u8 x s8 are
  * added in 16 bits. Else x is u8 and w is i8, and a step is summed in 32 bits at once.
  *
+ * middle: what is summed is (x - middle) * w, for machines that multiply i8 by i8 alone (128), and
+ * the offset is larger by middle * sum w.
+ *
  * Weights of at most 16 values may be packed in half the bytes, as numbers in a table of those: low
  * bits of a byte are a weight of an even step, high bits that at the same place of the step behind
  * it (of value 0 behind the last one). There is one segment then.
+ *
+ * Products of 16 bits take x and w as i16, in panels of WORDS_NR outputs and steps of WORDS_STEP
+ * neighbours, and leave the sums; those of 64 bits with offsets of 64.
  *
  * Depthwise products take `block` channels of all taps at a time; the last block ends at the last
  * channel, so it may overlap the one before. Weights, offsets and factors of a block are ordered as
@@ -58,6 +65,9 @@ static inline uint8_t sign_flip(const struct requantize *to)
 {
     return to->is_signed ? 0x80 : 0;
 }
+
+#define WORDS_NR 8u
+#define WORDS_STEP 2u
 
 struct gemm_i8_job {
     const uint8_t *const *x; /* [m] */
@@ -128,10 +138,12 @@ struct byte_rows {
 
 struct integer_kernels {
     uint32_t nr, k_step, block, group;
+    uint8_t middle;
     bool wide; /* weights of both, and x of gemm_i8; depthwise_i8 reads u8 */
     void (*gemm_i8)(const struct gemm_i8_job *job);
     void (*gemm_i4)(const struct gemm_i8_job *job); /* of few pixels; NULL: there is none */
     void (*depthwise_i8)(const struct depthwise_i8_job *job);
+    void (*gemm_i16[2])(const struct gemm_i8_job *job); /* sums of 32, of 64 bits; NULL: none */
     struct byte_rows bytes;
 };
 
@@ -165,6 +177,9 @@ extern const struct byte_rows pith_byte_rows_avx2, pith_byte_rows_avx512;
 void pith_look_up_bytes_vbmi(const uint8_t table[256], const uint8_t *x, uint8_t *y, size_t n);
 void pith_gemm_i8_avx2(const struct gemm_i8_job *job);
 void pith_depthwise_i8_avx2(const struct depthwise_i8_job *job);
+void pith_gemm_i16_avx2(const struct gemm_i8_job *job);
+void pith_gemm_i8_avxvnni(const struct gemm_i8_job *job);
+void pith_depthwise_i8_avxvnni(const struct depthwise_i8_job *job);
 void pith_gemm_i8_vnni(const struct gemm_i8_job *job);
 void pith_gemm_i4_vnni(const struct gemm_i8_job *job);
 void pith_depthwise_i8_vnni(const struct depthwise_i8_job *job);
@@ -173,6 +188,8 @@ void pith_depthwise_i8_vnni(const struct depthwise_i8_job *job);
 extern const struct byte_rows pith_byte_rows_neon;
 void pith_gemm_i8_neon(const struct gemm_i8_job *job);
 void pith_depthwise_i8_neon(const struct depthwise_i8_job *job);
+void pith_gemm_i8_dotprod(const struct gemm_i8_job *job);
+void pith_depthwise_i8_dotprod(const struct depthwise_i8_job *job);
 #endif
 
 #endif

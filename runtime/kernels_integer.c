@@ -17,6 +17,12 @@ static const struct integer_kernels avx2 = {.nr = 8,
                                             .wide = true,
                                             .gemm_i8 = pith_gemm_i8_avx2,
                                             .depthwise_i8 = pith_depthwise_i8_avx2};
+static const struct integer_kernels avxvnni = {.nr = 8,
+                                               .k_step = 4,
+                                               .block = 32,
+                                               .group = 4,
+                                               .gemm_i8 = pith_gemm_i8_avxvnni,
+                                               .depthwise_i8 = pith_depthwise_i8_avxvnni};
 static const struct integer_kernels vnni = {.nr = 16,
                                             .k_step = 4,
                                             .block = 32,
@@ -28,7 +34,7 @@ static const struct integer_kernels vnni = {.nr = 16,
 static void fill_x86(struct integer_kernels *k, uint32_t features)
 {
     if (features & PITH_CPU_AVX2) {
-        *k = avx2;
+        *k = features & PITH_CPU_AVXVNNI ? avxvnni : avx2;
         k->bytes = pith_byte_rows_avx2;
     }
     if (features & PITH_CPU_AVX512)
@@ -36,6 +42,10 @@ static void fill_x86(struct integer_kernels *k, uint32_t features)
     if (features & PITH_CPU_VNNI) {
         *k = vnni;
         k->bytes = pith_byte_rows_avx512;
+    }
+    if (features & PITH_CPU_AVX2) { /* whose x and w are i16 anyway */
+        k->gemm_i16[0] = pith_gemm_i8_avx2;
+        k->gemm_i16[1] = pith_gemm_i16_avx2;
     }
     if (features & PITH_CPU_VBMI)
         k->bytes.look_up = pith_look_up_bytes_vbmi;
@@ -50,12 +60,19 @@ static const struct integer_kernels neon = {.nr = 8,
                                             .wide = true,
                                             .gemm_i8 = pith_gemm_i8_neon,
                                             .depthwise_i8 = pith_depthwise_i8_neon};
+static const struct integer_kernels dotprod = {.nr = 8,
+                                               .k_step = 4,
+                                               .block = 16,
+                                               .group = 4,
+                                               .middle = 128,
+                                               .gemm_i8 = pith_gemm_i8_dotprod,
+                                               .depthwise_i8 = pith_depthwise_i8_dotprod};
 
 static void fill_arm(struct integer_kernels *k, uint32_t features)
 {
     if (!(features & PITH_CPU_NEON))
         return;
-    *k = neon;
+    *k = features & PITH_CPU_DOTPROD ? dotprod : neon;
     k->bytes = pith_byte_rows_neon;
 }
 #endif

@@ -4,8 +4,9 @@
  * read it can, and no output of the graph does.
  *
  *     integer convolutions with their Requantize     read and write either order, each on its own
+ *                                                    (a residual lies as the output)
  *     chains on bytes, and Concat along axis 1,      one order for all they read and write
- *         Slice and Pad of bytes
+ *         Slice, Pad and Resize of bytes
  *     everything else                                row-major
  *
  * Where C or the product of the axes is 1 both orders are the same: such values bind nobody. */
@@ -38,7 +39,8 @@ static bool is_concat_of_channels(const struct graph *g, const struct tview *val
 static bool is_move(const struct graph *g, const struct tview *value, uint32_t n)
 {
     const struct graph_node *node = &g->nodes[n];
-    return (node->info->op == PITH_OP_SLICE || node->info->op == PITH_OP_PAD) &&
+    return (node->info->op == PITH_OP_SLICE || node->info->op == PITH_OP_PAD ||
+            node->info->op == PITH_OP_RESIZE) &&
            is_bytes(&value[node->first_out]);
 }
 
@@ -46,6 +48,8 @@ static bool is_move(const struct graph *g, const struct tview *value, uint32_t n
 static bool follows(const struct graph *g, const struct tview *value, const struct node_plan *np,
                     uint32_t n)
 {
+    if (np[n].chain == CHAIN_FLOATS)
+        return false;
     if (g->nodes[n].info->op == PITH_OP_CONCAT)
         return g->nodes[n].attr[ATTR_AXIS] == 1 &&
                (np[n].chain != CHAIN_NONE || is_concat_of_channels(g, value, n));
@@ -68,6 +72,19 @@ static bool clear(struct value_plan *vp, uint32_t v)
     return was;
 }
 
+/* That of an integer convolution lies as its output does. */
+static bool settle_residual(const struct graph *g, const struct tview *value,
+                            const struct node_plan *np, struct value_plan *vp, uint32_t n)
+{
+    uint32_t residual = np[n].residual, y = np[n].out;
+    if (residual == PLAN_NONE || !converts(g, np, n))
+        return clear(vp, residual);
+    if (pith_layout_is_one(&value[y].shape) || (vp[residual].channels_last && vp[y].channels_last))
+        return false;
+    bool changed = clear(vp, residual);
+    return clear(vp, y) || changed;
+}
+
 /* true: something changed. */
 static bool settle(const struct graph *g, const struct tview *value, const struct node_plan *np,
                    struct value_plan *vp, uint32_t n)
@@ -77,7 +94,7 @@ static bool settle(const struct graph *g, const struct tview *value, const struc
         uint32_t first = converts(g, np, n) ? 1 : 0;
         for (uint32_t i = first; i < pith_step_inputs(g, np, n); i++)
             changed |= clear(vp, pith_step_input(g, np, n, i));
-        return clear(vp, np[n].residual) || changed;
+        return settle_residual(g, value, np, vp, n) || changed;
     }
     for (uint32_t i = 0; i <= g->nodes[n].n_in; i++) {
         uint32_t v = followed(g, np, n, i);

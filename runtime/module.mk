@@ -22,8 +22,9 @@ LIBS_host := -lpthread
 COLD_runtime := graph_read validate stats_read container weight_read blob plan plan_steps plan_fill alias fuse place run_form \
     op_power op_variadic op_compare op_arg op_gather op_scatter op_top_k op_where op_tile op_one_hot op_trilu \
     op_depth_space op_along_axis op_slice op_pad op_cast op_attr op_conv op_gemm op_matmul op_view op_concat recurrent_product op_loop op_branch region \
-    op_requantize step_inputs fuse_chain layout integer_op integer_chain op_matmul_integer op_non_max_suppression op_lp_pool window conv_window adaptive_decode \
-    op_attention op_conv_transpose op_resize op_normalize op_reduce op_conv_integer op_quantize conv_run codebook_decode
+    step_inputs fuse_chain layout integer_layout integer_op integer_chain op_matmul_integer op_non_max_suppression op_lp_pool window conv_window adaptive_decode \
+    op_attention op_conv_transpose op_resize op_normalize op_reduce op_conv_integer op_quantize conv_run codebook_decode \
+    huff_table kernels_integer opts broadcast reduced_axes run weight_f32 host/open host/text host/cpu_names
 $(COLD_runtime:%=$(O)/runtime/%.o): FILE_CFLAGS := -Os -fno-tree-vectorize
 $(O)/runtime/host/decimal.o $(O)/runtime/host/preprocess.o: FILE_CFLAGS := -Os
 # References of kernels that every CPU of today has a wide variant of.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* op_conv_integer.c - convolutions of integers of 8 or 16 bits over one to four spatial axes, summed in
- * 32 bits (modulo 2^32; with weights of 16 bits in 64, modulo 2^64) on top of the bias:
+/* op_conv_integer.c - convolutions of integers of 8 or 16 bits over one to four spatial axes,
+ * summed in 32 bits (modulo 2^32; with weights of 16 bits in 64, modulo 2^64) on top of the bias:
  *
  *     y[n, o, ...] = bias[o] + sum of (x[n, c, ...] - zx) * (w[o, c, ...] - zw[o])
  *

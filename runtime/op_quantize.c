@@ -3,9 +3,9 @@
  *
  *     q = saturate(round to even(x / scale) + zero point)        x = (q - zero point) * scale
  *
- * in f32 with one rounding an operation (i32 / scale in double, where it keeps its fraction). A scale
- * covers the whole tensor, one place of an axis, or, where it has the rank of the tensor, BLOCK
- * neighbouring places of it:
+ * in f32 with one rounding an operation (i32 / scale in double, where it keeps its fraction). A
+ * scale covers the whole tensor, one place of an axis, or, where it has the rank of the tensor,
+ * BLOCK neighbouring places of it:
  *
  *     x     [outer, dim, inner]            scale [outer, ceil(dim / block), inner]
  *
@@ -119,13 +119,19 @@ static void quantize_row(const struct scale_job *j, size_t at, size_t s, size_t 
     }
     struct integer_range r = integer_range_of(j->type, zero_at(j, s));
     float scale = j->scale[s];
-    for (size_t i = 0; i < n; i++) {
+    bool words = !j->g.block && !j->from_i32 && pith_type_bytes(j->type) == 2;
+    for (size_t i = 0; words && i < n; i++)
+        ((uint16_t *)j->y)[at + i] = (uint16_t)quantized(&r, ((const float *)j->x)[at + i] / scale);
+    for (size_t i = 0; !words && i < n; i++) {
         if (j->g.block) {
             r = integer_range_of(j->type, zero_at(j, s + i));
             scale = j->scale[s + i];
         }
-        int32_t q = j->from_i32 ? quantized_f64(&r, (double)((const int32_t *)j->x)[at + i] / (double)scale)
-                                : quantized(&r, ((const float *)j->x)[at + i] / scale);
+        int32_t q;
+        if (j->from_i32)
+            q = quantized_f64(&r, (double)((const int32_t *)j->x)[at + i] / (double)scale);
+        else
+            q = quantized(&r, ((const float *)j->x)[at + i] / scale);
         integer_put(j->type, j->y, at + i, q);
     }
 }
@@ -139,7 +145,10 @@ static void dequantize_row(const struct scale_job *j, size_t at, size_t s, size_
     }
     float *y = (float *)j->y + at, scale = j->scale[s];
     int64_t zero = wide_zero_at(j, s);
-    for (size_t i = 0; i < n; i++) {
+    bool words = !j->g.block && j->type == PITH_I16;
+    for (size_t i = 0; words && i < n; i++)
+        y[i] = (float)(((const int16_t *)j->x)[at + i] - (int32_t)zero) * scale;
+    for (size_t i = 0; !words && i < n; i++) {
         if (j->g.block) {
             zero = wide_zero_at(j, s + i);
             scale = j->scale[s + i];

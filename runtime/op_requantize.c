@@ -3,8 +3,8 @@
  *
  *     y = saturate(round to even((f32)acc * factor) + zero point)
  *
- * with one factor, or one for each place of an axis. Sums of 64 bits, and what becomes values of 16, are
- * multiplied in double instead. */
+ * with one factor, or one for each place of an axis. Sums of 64 bits, and what becomes values of
+ * 16, are multiplied in double instead. */
 #include "integer_element.h"
 #include "op_list.h"
 #include "op_range.h"
@@ -20,7 +20,8 @@ static enum pith_status shape_requantize(const struct op_args *args)
     const struct tview *acc = args->in[0], *factor = args->in[1], *zero = args->in[2];
     enum pith_type type = (enum pith_type)args->attr[ATTR_QUANTIZE_TYPE];
     uint32_t axis = (uint32_t)args->attr[ATTR_QUANTIZE_AXIS];
-    if ((acc->type != PITH_I32 && acc->type != PITH_I64) || factor->type != PITH_F32 || !is_grid_type(type))
+    if ((acc->type != PITH_I32 && acc->type != PITH_I64) || factor->type != PITH_F32 ||
+        !is_grid_type(type))
         return PITH_ERR_UNSUPPORTED;
     bool one = shape_elems(&factor->shape) == 1;
     if (zero->type != type || shape_elems(&zero->shape) != 1 || factor->shape.rank > 1)
@@ -48,6 +49,14 @@ static int32_t requantized(const struct requantize_job *j, size_t i, float facto
                         : quantized(&j->range, (float)acc * factor);
 }
 
+/* The loop that networks of 16 bits take. */
+static void requantize_words(const int64_t *acc, const struct integer_range *range, double factor,
+                             uint16_t *y, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = (uint16_t)quantized_f64(range, (double)acc[i] * factor);
+}
+
 /* Items are pieces. */
 static void requantize_range(void *arg, size_t begin, size_t end)
 {
@@ -56,7 +65,13 @@ static void requantize_range(void *arg, size_t begin, size_t end)
     for (size_t i = begin * PIECE; i < last;) {
         size_t stop = (i / j->inner + 1) * j->inner;
         float factor = j->factor[i / j->inner % j->factors];
-        for (stop = stop < last ? stop : last; i < stop; i++)
+        stop = stop < last ? stop : last;
+        if (j->wide && j->in_double) {
+            requantize_words((const int64_t *)j->acc + i, &j->range, (double)factor,
+                             (uint16_t *)j->y + i, stop - i);
+            i = stop;
+        }
+        for (; i < stop; i++)
             integer_put(j->range.type, j->y, i, requantized(j, i, factor));
     }
 }

@@ -83,8 +83,9 @@ enum {
     PITH_CPU_AVX512 = 1u << 1, /* avx512 f, bw, dq, vl, cd; needs AVX2 */
     PITH_CPU_VBMI = 1u << 2,   /* avx512 vbmi, vbmi2; needs AVX512 */
     PITH_CPU_VNNI = 1u << 3,   /* avx512 vnni; needs AVX512 */
+    PITH_CPU_AVXVNNI = 1u << 4, /* vnni of 256-bit vectors, without avx512; needs AVX2 */
     PITH_CPU_NEON = 1u << 8,
-    PITH_CPU_DOTPROD = 1u << 9
+    PITH_CPU_DOTPROD = 1u << 9 /* sdot, udot; needs NEON */
 };
 #define PITH_CPU_REF 0x80000000u /* as a mask: nothing but the scalar reference */
 

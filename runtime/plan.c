@@ -90,6 +90,7 @@ static enum pith_status describe_values(struct builder *b)
         const struct graph_node *node = &g->nodes[n];
         b->node[n] = (struct node_plan){.bias = PLAN_NONE,
                                         .residual = PLAN_NONE,
+                                        .add = PLAN_NONE,
                                         .requantize = PLAN_NONE,
                                         .quantize = PLAN_NONE,
                                         .out = node->first_out};

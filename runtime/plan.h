@@ -69,7 +69,8 @@ enum node_action {
 enum node_chain {
     CHAIN_NONE = 0,
     CHAIN_REAL = 1, /* between DequantizeLinear and QuantizeLinear */
-    CHAIN_WHOLE = 2 /* an operator on bytes, run so because it is channels-last */
+    CHAIN_WHOLE = 2, /* an operator on bytes, run so because it is channels-last */
+    CHAIN_FLOATS = 3 /* as CHAIN_REAL, of row-major values */
 };
 
 struct node_plan {
@@ -82,6 +83,7 @@ struct node_plan {
     bool as_gemm;      /* a MatMul that took a bias runs as the Gemm it now is */
     uint32_t residual; /* value, or PLAN_NONE */
     uint32_t requantize; /* the Requantize or Dequantize of an integer product, or PLAN_NONE */
+    uint32_t add;      /* of an integer product: the chain's Add that took its values */
     uint32_t out;      /* the value that output 0 is written to */
 };
 

@@ -16,7 +16,7 @@ uint32_t pith_step_inputs(const struct graph *g, const struct node_plan *node, u
     if (np->chain != CHAIN_NONE)
         return 3 * g->nodes[n].n_in + 2;
     if (np->requantize != PLAN_NONE)
-        return INTEGER_INPUTS;
+        return np->add == PLAN_NONE ? INTEGER_INPUTS : INTEGER_ADD_INPUTS;
     if (np->bias == PLAN_NONE)
         return g->nodes[n].n_in;
     return is_matmul_integer(&g->nodes[n]) ? INTEGER_BIAS + 1 : 3;
@@ -40,12 +40,27 @@ static uint32_t chain_input(const struct graph *g, const struct node_plan *np, u
     return own_input(&g->nodes[pith_graph_producer(g, g->nodes[n].in[in])], place);
 }
 
+/* Scale and zero point of what an integer product wrote, of the residual, of their sum. */
+static uint32_t add_input(const struct graph *g, const struct node_plan *node,
+                          const struct node_plan *np, uint32_t i)
+{
+    const struct graph_node *add = &g->nodes[np->add];
+    const struct graph_node *by = &g->nodes[node[np->add].quantize];
+    if (i < INTEGER_SUM_SCALE) {
+        bool first = g->nodes[pith_graph_producer(g, add->in[0])].in[0] == np->residual;
+        by = &g->nodes[pith_graph_producer(g, add->in[(i >= INTEGER_RESIDUAL_SCALE) != first])];
+    }
+    return own_input(by, 1 + (i - INTEGER_VALUE_SCALE) % 2);
+}
+
 uint32_t pith_step_input(const struct graph *g, const struct node_plan *node, uint32_t n,
                          uint32_t i)
 {
     const struct node_plan *np = &node[n];
     if (np->chain != CHAIN_NONE)
         return chain_input(g, np, n, i);
+    if (np->add != PLAN_NONE && i >= INTEGER_VALUE_SCALE)
+        return add_input(g, node, np, i);
     if (np->requantize != PLAN_NONE && i >= INTEGER_FACTOR)
         return own_input(&g->nodes[np->requantize], 1 + i - INTEGER_FACTOR);
     if (np->bias != PLAN_NONE && i == (is_matmul_integer(&g->nodes[n]) ? INTEGER_BIAS : 2u))

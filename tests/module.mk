@@ -10,7 +10,21 @@ wrap = $(foreach f,$(1),-Wl,--wrap=$(f))
 TEST_LDFLAGS_alloc_failure = $(call wrap,malloc calloc realloc aligned_alloc)
 TEST_LDFLAGS_sweep_alloc_failure = $(TEST_LDFLAGS_alloc_failure)
 TEST_LDFLAGS_quantize_alloc_failure = $(TEST_LDFLAGS_alloc_failure)
+TEST_LDFLAGS_integer_alloc_failure = $(TEST_LDFLAGS_alloc_failure)
 TEST_LDFLAGS_threads = $(call wrap,pthread_create)
+
+# AVX-VNNI's kernels in the encoding of AVX-512, for machines that have the same instructions in that
+# one alone (tests/runtime/avxvnni_twin.h).
+ifeq ($(ARCH),x86_64)
+TWINS := $(O)/tests/runtime/twin_gemm_i8_avxvnni.o $(O)/tests/runtime/twin_depthwise_i8_avxvnni.o
+$(O)/tests/runtime/twin_%.o: runtime/x86/%.c $(O)/flags
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) -Iruntime $(CFLAGS_runtime) $(ISA_avx2) -mavx512f -mavx512vl -mavx512vnni -Dpith_gemm_i8_avxvnni=pith_gemm_i8_twin -Dpith_depthwise_i8_avxvnni=pith_depthwise_i8_twin -MMD -MP -c $< -o $@
+$(foreach t,kernels_integer integer_network integer_product,$(O)/tests/runtime/test_$(t)): $(TWINS)
+endif
+TEST_LDFLAGS_kernels_integer = $(TWINS)
+TEST_LDFLAGS_integer_network = $(TWINS) $(call wrap,pith_integer_kernels_fill)
+TEST_LDFLAGS_integer_product = $(TEST_LDFLAGS_integer_network)
 
 .PHONY: deps check check-unit check-asan check-ubsan check-tsan fuzz lint format
 deps: ## install what building and testing need (Debian/Ubuntu; elsewhere lists it)

@@ -2,66 +2,36 @@
 /* gemm_i8_neon.c - gemm_i8 and depthwise_i8 (kernel_integer.h) with the base instructions of
  * AArch64: x and w as i16, whose products are added to 32 bits; nothing saturates. Tiles of ROWS
  * pixels by VECS panels of 8 outputs stay in registers. */
-#include <arm_neon.h>
-#include "kernel_integer.h"
+#include "simd_i32_neon.h"
 
 #define LANES 8u
 #define VECS 2u
 #define ROWS 4u
 
-struct sums {
-    int32x4_t low, high;
-};
-
-static inline struct sums load_sums(const int32_t *p)
-{
-    return (struct sums){vld1q_s32(p), vld1q_s32(p + 4)};
-}
-
-/* In range of the type, as integers around its zero point; NaN is the lowest. */
-static inline int16x4_t values_of(int32x4_t sum, const float *factor, int32_t zero)
-{
-    float32x4_t v = vmulq_f32(vcvtq_f32_s32(sum), vld1q_f32(factor));
-    v = vmaxnmq_f32(v, vdupq_n_f32((float)-zero));
-    v = vminnmq_f32(v, vdupq_n_f32((float)(255 - zero)));
-    return vmovn_s32(vaddq_s32(vcvtnq_s32_f32(v), vdupq_n_s32(zero)));
-}
-
 /* n outputs of a panel, from output `at` of `to` on. */
-static void store(uint8_t *y, struct sums s, uint32_t n, const struct requantize *to, uint32_t at)
+static void store(uint8_t *y, int32x4x2_t s, uint32_t n, const struct requantize *to, uint32_t at)
 {
     int32_t sum[LANES];
-    uint8_t value[LANES];
-    if (!to->factor) {
-        vst1q_s32(sum, s.low);
-        vst1q_s32(sum + 4, s.high);
-        memcpy(y, sum, n * sizeof *sum);
+    if (to->factor) {
+        store_some(y, values_of(s, to, at), n);
         return;
     }
-    int32_t zero = unsigned_zero(to);
-    int16x8_t words = vcombine_s16(values_of(s.low, to->factor + at, zero),
-                                   values_of(s.high, to->factor + at + 4, zero));
-    uint8x8_t bytes =
-        veor_u8(vmovn_u16(vreinterpretq_u16_s16(words)), vdup_n_u8(sign_flip(to)));
-    if (n == LANES) {
-        vst1_u8(y, bytes);
-        return;
-    }
-    vst1_u8(value, bytes);
-    memcpy(y, value, n);
+    vst1q_s32(sum, s.val[0]);
+    vst1q_s32(sum + 4, s.val[1]);
+    memcpy(y, sum, n * sizeof *sum);
 }
 
-static inline struct sums add_products(struct sums s, int16x8_t w, int16x8_t x)
+static inline int32x4x2_t add_products(int32x4x2_t s, int16x8_t w, int16x8_t x)
 {
-    return (struct sums){vmlal_s16(s.low, vget_low_s16(w), vget_low_s16(x)),
-                         vmlal_high_s16(s.high, w, x)};
+    return (int32x4x2_t){
+        {vmlal_s16(s.val[0], vget_low_s16(w), vget_low_s16(x)), vmlal_high_s16(s.val[1], w, x)}};
 }
 
 static inline __attribute__((always_inline)) void tile(const struct gemm_i8_job *job, uint32_t i,
                                                        uint32_t first, const uint32_t rows,
                                                        const uint32_t vecs)
 {
-    struct sums acc[ROWS][VECS];
+    int32x4x2_t acc[ROWS][VECS];
     const uint8_t *w = job->w + first / LANES * job->panel_bytes;
 #pragma GCC unroll 4
     for (uint32_t r = 0; r < rows; r++)
@@ -121,14 +91,15 @@ void pith_depthwise_i8_neon(const struct depthwise_i8_job *job)
         uint32_t c = depthwise_begin(LANES, job->channels, b), at = b * LANES;
         const int16_t *block = (const int16_t *)(const void *)job->w + (size_t)at * job->groups;
         for (uint32_t i = 0; i < job->m; i++) {
-            struct sums s = load_sums(job->to.offset + at);
+            int32x4x2_t s = load_sums(job->to.offset + at);
             for (uint32_t t = 0; t < job->groups; t++) {
                 const uint8_t *x = job->x + i * job->x_step + job->tap[t] + c;
                 uint8_t some[LANES] = {0};
                 if (n < LANES)
                     memcpy(some, x, n);
                 uint16x8_t wide = vmovl_u8(vld1_u8(n < LANES ? some : x));
-                s = add_products(s, vld1q_s16(block + (size_t)t * LANES), vreinterpretq_s16_u16(wide));
+                s = add_products(s, vld1q_s16(block + (size_t)t * LANES),
+                                 vreinterpretq_s16_u16(wide));
             }
             store(job->y + i * job->y_step + c, s, n, &job->to, at);
         }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Names of instruction set levels, for command lines and reports. */
 #include <stdbool.h>
-#include <stdbool.h>
 #include <string.h>
 #include "pith_host.h"
 
@@ -11,6 +10,7 @@ static const struct level {
     uint32_t mask; /* the level and all it stands on */
 } levels[] = {
     {"avx2", PITH_CPU_AVX2, PITH_CPU_AVX2},
+    {"avxvnni", PITH_CPU_AVXVNNI, PITH_CPU_AVX2 | PITH_CPU_AVXVNNI},
     {"avx512", PITH_CPU_AVX512, PITH_CPU_AVX2 | PITH_CPU_AVX512},
     {"vbmi", PITH_CPU_VBMI, PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VBMI},
     {"vnni", PITH_CPU_VNNI, PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VNNI},

@@ -1,30 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* depthwise_i8_avx2.c - see depthwise_i8_impl.h: two taps, widened to i16. */
-#include "simd_i32_avx2.h"
-
 #define ISA(name) name##_avx2
 #define GROUP 2u
-struct sums;
-
-static inline __m256i load_some(const uint8_t *p, uint32_t n)
-{
-    uint64_t words[4] = {0};
-    if (n % 8)
-        memcpy(words, p, n);
-    else
-        for (uint32_t i = 0; i < n / 8; i++)
-            words[i] = load_le64(p + (size_t)i * 8);
-    return _mm256_loadu_si256((const void *)words);
-}
-
-static inline void store_some(uint8_t *p, __m256i v, uint32_t n)
-{
-    uint8_t bytes[32];
-    _mm256_storeu_si256((void *)bytes, v);
-    memcpy(p, bytes, n);
-}
-
-static inline void dot_group(struct sums *acc, const __m256i t[2], const uint8_t *w);
 #include "depthwise_i8_impl.h"
 
 static inline __m256i dot(__m256i acc, __m256i x, const uint8_t *w)

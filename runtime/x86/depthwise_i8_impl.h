@@ -2,12 +2,14 @@
 /* depthwise_i8_impl.h - template of depthwise_i8 (kernel_integer.h) for 256-bit vectors: 32
  * channels at a time in four vectors of sums. Interleaving the bytes of GROUP taps brings a
  * channel's taps side by side, 4 channels of each 16-byte lane to a vector; packing the values puts
- * them back into order. Parameters: ISA(name), GROUP, dot_group(acc, taps, w); load_some,
- * store_some: n < 32 bytes. */
+ * them back into order. Parameters: ISA(name), GROUP; dot_group is written behind it. */
+#include "simd_i32_avx2.h"
 
 struct sums {
     __m256i v[4];
 };
+
+static inline void dot_group(struct sums *acc, const __m256i t[GROUP], const uint8_t *w);
 
 static inline __attribute__((always_inline)) __m256i values(const struct sums *acc,
                                                             const struct requantize *to, size_t at)

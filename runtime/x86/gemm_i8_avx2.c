@@ -1,54 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* gemm_i8_avx2.c - see gemm_i8_impl.h: pairs of i16, because adding pairs of u8 x s8 in 16 bits
  * would saturate. */
-#include "simd_i32_avx2.h"
-
 #define ISA(name) name##_avx2
-#define LANES 8u
-#define VECS 2u
-#define ROWS 6u
-typedef __m256i ivec;
-
-static inline ivec ivec_load(const void *p)
-{
-    return _mm256_loadu_si256(p);
-}
-
-static inline ivec ivec_repeat(const uint8_t *p)
-{
-    return _mm256_set1_epi32((int32_t)load_le32(p));
-}
+#define VALUES_INLINE 2u
+#include "gemm_i8_ymm.h"
 
 static inline ivec ivec_dot(ivec acc, ivec x, ivec w)
 {
     return _mm256_add_epi32(acc, _mm256_madd_epi16(x, w));
 }
-
-static __attribute__((noinline)) void store_some(uint8_t *y, __m128i all, uint32_t n)
-{
-    uint8_t value[16];
-    _mm_storeu_si128((void *)value, all);
-    memcpy(y, value, n);
-}
-
-static inline __attribute__((always_inline)) void store_values(uint8_t *y, const ivec *acc,
-                                                               const uint32_t vecs, uint32_t n,
-                                                               const struct requantize *to,
-                                                               uint32_t first)
-{
-    __m256i a = i32_scaled(acc[0], to->factor + first);
-    __m256i b = vecs > 1 ? i32_scaled(acc[1], to->factor + first + LANES) : a;
-    /* 4 values of a, 4 of b, 4 of a, 4 of b */
-    __m256i words =
-        _mm256_adds_epi16(_mm256_packs_epi32(a, b), _mm256_set1_epi16((int16_t)unsigned_zero(to)));
-    words = _mm256_permute4x64_epi64(words, 0xd8);
-    __m128i lo = _mm256_castsi256_si128(words), hi = _mm256_extracti128_si256(words, 1);
-    __m128i all = _mm_xor_si128(_mm_packus_epi16(lo, hi), _mm_set1_epi8((char)sign_flip(to)));
-    if (n == 16) {
-        _mm_storeu_si128((void *)y, all);
-        return;
-    }
-    store_some(y, all, n);
-}
-
-#include "gemm_i8_impl.h"

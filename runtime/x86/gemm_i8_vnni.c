@@ -10,6 +10,7 @@
 #define LANES 16u
 #define VECS 4u
 #define ROWS 6u
+#define VALUES_INLINE 1
 typedef __m512i ivec;
 
 static inline ivec ivec_load(const void *p)
@@ -41,7 +42,7 @@ static inline __attribute__((always_inline)) void store_values(uint8_t *y, const
     __m512i q[VECS];
 #pragma GCC unroll 4
     for (uint32_t v = 0; v < VECS; v++) {
-        uint32_t from = v % vecs; /* again, where there are no more, to fill the lanes */
+        uint32_t from = v & (vecs - 1); /* again, where there are no more, to fill the lanes */
         __m512 factor = _mm512_loadu_ps(to->factor + first + (size_t)from * LANES);
         __m512 scaled = _mm512_mul_ps(_mm512_cvtepi32_ps(acc[from]), factor);
         q[v] = _mm512_cvtps_epi32(_mm512_min_ps(high, scaled));
@@ -67,8 +68,7 @@ static inline __attribute__((always_inline)) void two_steps(const struct gemm_i8
     for (uint32_t v = 0; v < vecs; v++) {
         ivec two = ivec_load(w + v * job->panel_bytes);
         ivec first = _mm512_shuffle_epi8(table, _mm512_and_si512(two, low));
-        ivec second =
-            _mm512_shuffle_epi8(table, _mm512_and_si512(_mm512_srli_epi16(two, 4), low));
+        ivec second = _mm512_shuffle_epi8(table, _mm512_and_si512(_mm512_srli_epi16(two, 4), low));
         acc[v] = ivec_dot(ivec_dot(acc[v], even, first), odd, second);
     }
 }
@@ -79,8 +79,6 @@ static inline __attribute__((always_inline)) void row_i4(const struct gemm_i8_jo
     ivec acc[VECS];
     const uint8_t *w = job->w + first / LANES * job->panel_bytes;
     const uint8_t *x = job->x[i] + job->segment[0];
-    uint32_t left = job->n - first, n = left < vecs * LANES ? left : vecs * LANES;
-    uint8_t *y = job->y + i * job->y_step;
 #pragma GCC unroll 4
     for (uint32_t v = 0; v < vecs; v++)
         acc[v] = ivec_load(job->to.offset + first + v * LANES);
@@ -88,10 +86,7 @@ static inline __attribute__((always_inline)) void row_i4(const struct gemm_i8_jo
         ivec odd = s + 1 < job->steps ? ivec_repeat(x + 4) : _mm512_setzero_si512();
         two_steps(job, w, ivec_repeat(x), odd, acc, vecs);
     }
-    if (job->to.factor)
-        store_values(y + first, acc, vecs, n, &job->to, first);
-    else
-        memcpy(y + first * sizeof(int32_t), acc, n * sizeof(int32_t));
+    store_rows(job, job->y + i * job->y_step, acc, 1, vecs, first);
 }
 
 void pith_gemm_i4_vnni(const struct gemm_i8_job *job)

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # The compressed sample gives the same output bits on x86-64 (reference kernels), AArch64, s390x (which
 # is big-endian) and i686 where there are cross compilers, Cortex-M3 (soft float) and Cortex-M4F; the
-# last two freestanding under QEMU. Quantized, it gives those of the reference on NEON's kernels.
+# last two freestanding under QEMU. Quantized, it gives those of the reference on NEON's kernels, with
+# and without dot products.
 command -v arm-none-eabi-gcc >/dev/null && command -v qemu-system-arm >/dev/null || exit 77
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
@@ -53,9 +54,20 @@ linux() { # architecture emulator flags
     compare "$1" "$("qemu-$2" "$work/$1")"
 }
 reference=$core
-core="$reference runtime/arm/*.c"
-linux aarch64 aarch64
-core=$reference
+arm() { # flags: with the kernels of AArch64
+    command -v aarch64-linux-gnu-gcc >/dev/null || return
+    kernels=
+    for file in runtime/arm/*.c; do
+        case $file in *_dotprod.c) isa=-march=armv8.2-a+dotprod ;; *) isa= ;; esac
+        object=$work/$(basename "$file" .c).o
+        aarch64-linux-gnu-gcc $flags $isa -c "$file" -o "$object" || exit 1
+        kernels="$kernels $object"
+    done
+    core="$reference $kernels"
+    linux aarch64 aarch64 "$1"
+    core=$reference
+}
+arm
 # big-endian; gcc, asked for C11 to the letter, would compute floats in double there
 linux s390x s390x -fexcess-precision=fast
 linux i686 i386 "-msse2 -mfpmath=sse"
@@ -64,6 +76,6 @@ linux i686 i386 "-msse2 -mfpmath=sse"
     "$PITH" encode "$work/q.pith" -q -o "$work/integers.pith" || exit 1
 image "$work/integers.pith"
 expect
-core="$reference runtime/arm/*.c"
-linux aarch64 aarch64 -DCPU_MASK=PITH_CPU_NEON
+arm -DCPU_MASK=PITH_CPU_NEON
+arm "-DCPU_MASK=(PITH_CPU_NEON|PITH_CPU_DOTPROD)"
 exit $status

@@ -189,6 +189,11 @@ static void test_cpu_names(void **state)
     assert_true(mask == (uint32_t)PITH_CPU_REF);
     assert_int_equal(pith_cpu_mask_parse("vnni", &mask), PITH_OK);
     assert_int_equal(mask, PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VNNI);
+    assert_int_equal(pith_cpu_mask_parse("avxvnni", &mask), PITH_OK);
+    assert_int_equal(mask, PITH_CPU_AVX2 | PITH_CPU_AVXVNNI);
+    assert_string_equal(pith_cpu_names(mask, text, sizeof text), "avx2 avxvnni");
+    assert_int_equal(pith_cpu_mask_parse("dotprod", &mask), PITH_OK);
+    assert_int_equal(mask, PITH_CPU_NEON | PITH_CPU_DOTPROD);
     assert_int_equal(pith_cpu_mask_parse("ref,avx2", &mask), PITH_OK);
     assert_int_equal(mask, PITH_CPU_AVX2);
     assert_int_equal(pith_cpu_mask_parse("vbmi|vnni", &mask), PITH_OK);

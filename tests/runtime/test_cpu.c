@@ -17,6 +17,7 @@ static void test_levels(void **state)
     (void)state;
     uint32_t f = pith_cpu_features();
     assert_true(stands(f, PITH_CPU_AVX512, PITH_CPU_AVX2));
+    assert_true(stands(f, PITH_CPU_AVXVNNI, PITH_CPU_AVX2));
     assert_true(stands(f, PITH_CPU_VBMI, PITH_CPU_AVX512));
     assert_true(stands(f, PITH_CPU_VNNI, PITH_CPU_AVX512));
     assert_true(stands(f, PITH_CPU_DOTPROD, PITH_CPU_NEON));

@@ -1,403 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Integer products and networks as plans run them, fused and channels-last: every level of this
- * machine, cut up or not, gives the bits of the plain operators, one step each, on the reference.
- */
-#include <math.h>
-#define GRAPH_DOUBLE_READER
-#include "graph_double.h"
-#include "guard_page.h"
-#include "integer_conv.h"
-#include "loop_double.h"
-#include "plan.h"
-
-#define CASES 400
-#define MAX_BYTES (1u << 20)
-
-static uint64_t seed = 7;
-
-static uint32_t pick(uint32_t from, uint32_t to)
-{
-    return from + (uint32_t)(random_u64(&seed) % (to - from + 1));
-}
-
-/* Bytes at random, or all as large as they get. */
-static uint8_t *some_bytes(size_t n, enum pith_type type)
-{
-    uint8_t *p = malloc(n + 1);
-    assert_non_null(p);
-    uint32_t extreme = pick(0, 5);
-    for (size_t i = 0; i < n; i++) {
-        p[i] = (uint8_t)random_u64(&seed);
-        if (extreme == 0)
-            p[i] = type == PITH_U8 ? 255 : 0x80;
-        if (extreme == 1)
-            p[i] = type == PITH_U8 ? 255 : 127;
-    }
-    return p;
-}
-
-/* What a case owns. */
-static void *owned[64];
-static uint32_t n_owned;
-
-static void *own(void *p)
-{
-    assert_true(n_owned < 64);
-    return owned[n_owned++] = p;
-}
-
-static void release_case(void)
-{
-    while (n_owned > 0)
-        free(owned[--n_owned]);
-}
-
-static enum pith_type byte_type(void)
-{
-    return pick(0, 1) ? PITH_U8 : PITH_I8;
-}
-
-static uint32_t bytes_weight(enum pith_type type, struct shape s)
-{
-    return gd_weight_of(type, own(some_bytes(shape_elems(&s), type)), &s);
-}
-
-static uint32_t sums_weight(uint32_t n)
-{
-    int32_t *p = own(malloc(n * sizeof *p));
-    for (uint32_t i = 0; i < n; i++)
-        p[i] = (int32_t)random_u64(&seed) >> pick(0, 31);
-    return gd_weight_of(PITH_I32, p, &(struct shape){1, {n}});
-}
-
-/* Factors that leave some values inside the range, now and then odd ones. */
-static uint32_t factor_weight(uint32_t n, uint32_t terms)
-{
-    static const float odd[] = {0.0f, -1e-3f, 1e30f,     1e-30f, INFINITY,
-                                NAN,  0.5f,   -INFINITY, 1e-45f};
-    float *p = own(malloc(n * sizeof *p));
-    for (uint32_t i = 0; i < n; i++) {
-        p[i] = 1.0f / (float)(terms * pick(1, 200) + 1);
-        if (pick(0, 15) == 0)
-            p[i] = odd[pick(0, 8)];
-    }
-    return gd_weight_of(PITH_F32, p, &(struct shape){n > 1, {n > 1 ? n : 0}});
-}
-
-/* ---- a convolution -------------------------------------------------------------------------- */
-
-struct conv_case {
-    struct shape x, w;
-    uint32_t group, list[3][8]; /* strides, dilations, pads */
-};
-
-static void set_conv(int32_t *attr, void *arg)
-{
-    static const uint32_t slot[3] = {ATTR_CONV_STRIDES, ATTR_CONV_DILATIONS, ATTR_CONV_PADS};
-    const struct conv_case *c = arg;
-    uint32_t axes = c->x.rank - 2;
-    attr[ATTR_CONV_GROUP] = (int32_t)c->group;
-    for (uint32_t i = 0; i < 3; i++) {
-        uint32_t n = i == 2 ? 2 * axes : axes;
-        attr[slot[i]] = (int32_t)n;
-        for (uint32_t k = 0; k < n; k++)
-            attr[slot[i] + 1 + k] = (int32_t)c->list[i][k];
-    }
-}
-
-/* A window over x [n, channels, ...] that fits. */
-static struct conv_case conv_over(const struct shape *x)
-{
-    struct conv_case c = {.x = *x, .group = 1};
-    uint32_t channels = x->dim[1], axes = x->rank - 2, outputs = pick(1, 80), kind = pick(0, 3);
-    if (kind == 0)
-        c.group = outputs = channels;
-    if (kind == 1 && channels % 2 == 0) {
-        c.group = 2;
-        outputs *= 2;
-    }
-    c.w = (struct shape){x->rank, {outputs, channels / c.group}};
-    for (uint32_t i = 0; i < axes; i++) {
-        uint32_t kernel = pick(0, 2) ? pick(1, 5) : 1;
-        c.list[0][i] = pick(0, 2) ? 1 : pick(1, 3);
-        c.list[1][i] = pick(0, 3) ? 1 : pick(1, 3);
-        c.list[2][i] = pick(0, 1) * pick(0, kernel);
-        c.list[2][axes + i] = pick(0, 1) * pick(0, kernel);
-        while ((kernel - 1) * c.list[1][i] + 1 > x->dim[2 + i] + c.list[2][i] + c.list[2][axes + i])
-            kernel--;
-        c.w.dim[2 + i] = kernel;
-    }
-    return c;
-}
-
-static void set_type(int32_t *attr, void *arg)
-{
-    const int32_t *told = arg;
-    attr[ATTR_QUANTIZE_TYPE] = told[0];
-    attr[ATTR_QUANTIZE_AXIS] = told[1];
-}
-
-static void set_axis(int32_t *attr, void *arg)
-{
-    attr[ATTR_QUANTIZE_AXIS] = *(const int32_t *)arg;
-}
-
-static struct shape random_input(void)
-{
-    struct shape x = {.rank = pick(3, 4), .dim = {pick(1, 2), pick(1, 70)}};
-    if (pick(0, 9) == 0)
-        x.dim[1] = pick(1, 3);
-    for (uint32_t i = 2; i < x.rank; i++)
-        x.dim[i] = x.rank == 3 ? pick(1, 300) : pick(1, 20);
-    return x;
-}
-
-/* Constants of a layer, made before its nodes. */
-struct layer {
-    struct conv_case c;
-    uint32_t w, bias, zero_x, factor, zero_y;
-    int32_t told[2]; /* type, axis */
-};
-
-static uint32_t gemm_terms(const struct layer *l)
-{
-    return (uint32_t)shape_product(&l->c.w, 1, l->c.w.rank) * 64;
-}
-
-static void layer_constants(struct layer *l, enum pith_type x_type, uint32_t outputs, int32_t axis)
-{
-    l->w = bytes_weight(PITH_I8, l->c.w);
-    l->bias = pick(0, 1) ? sums_weight(outputs) : PITH_NO_VALUE;
-    l->zero_x = pick(0, 3) ? bytes_weight(x_type, (struct shape){0}) : PITH_NO_VALUE;
-    l->told[0] = (int32_t)byte_type();
-    l->told[1] = axis;
-    l->factor = factor_weight(pick(0, 2) ? outputs : 1, gemm_terms(l));
-    l->zero_y = bytes_weight((enum pith_type)l->told[0], (struct shape){0});
-}
-
-static uint32_t conv_node(struct layer *l, uint32_t x)
-{
-    return gd_node(PITH_OP_CONV_INTEGER, set_conv, &l->c, 1, 5, x, l->w, l->zero_x, PITH_NO_VALUE,
-                   l->bias);
-}
-
-static uint32_t requantize_node(struct layer *l, uint32_t acc)
-{
-    return gd_node(PITH_OP_REQUANTIZE, set_type, l->told, 1, 3, acc, l->factor, l->zero_y);
-}
-
-/* ---- running -------------------------------------------------------------------------------- */
-
-static void backwards(void *user, uint32_t n, void (*body)(void *arg, uint32_t i), void *arg)
-{
-    (void)user;
-    while (n-- > 0)
-        body(arg, n);
-}
-
-static struct pith_plan *plan;
-
-/* The outputs' bytes, one behind the other, on the input given; *steps: of the plan. */
-static uint8_t *run_graph(uint32_t mask, uint32_t flags, bool cut, const uint8_t *input,
-                          size_t *bytes, uint32_t *steps)
-{
-    struct pith_opts opts;
-    struct pith_need need;
-    struct pith_tensor t;
-    pith_opts_init(&opts, sizeof opts);
-    opts.cpu_mask = mask;
-    opts.flags = flags;
-    opts.parallel_for = cut ? backwards : NULL;
-    void *mem = gd_plan(&opts, &plan, &need);
-    assert_int_equal(pith_plan_input(plan, 0, &t), PITH_OK);
-    memcpy(pith_plan_input_data(plan, 0), input, t.bytes);
-    assert_int_equal(pith_plan_run(plan), PITH_OK);
-    uint8_t *y = malloc(MAX_BYTES);
-    assert_non_null(y);
-    *bytes = 0;
-    for (uint32_t i = 0; i < pith_plan_output_count(plan); i++, *bytes += t.bytes) {
-        assert_int_equal(pith_plan_output(plan, i, &t), PITH_OK);
-        assert_true(*bytes + t.bytes <= MAX_BYTES);
-        memcpy(y + *bytes, pith_plan_output_data(plan, i), t.bytes);
-    }
-    *steps = pith_plan_layer_count(plan);
-    free(mem);
-    return y;
-}
-
-/* expected_steps: 0: not told */
-static void check_levels(const char *what, uint32_t expected_steps)
-{
-    static const uint32_t levels[] = {PITH_CPU_REF, PITH_CPU_AVX2,
-                                      PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VNNI,
-                                      PITH_CPU_NEON};
-    size_t bytes, n;
-    uint32_t steps;
-    uint8_t *input = some_bytes(shape_elems(&gd.value[0].shape), gd.value[0].type);
-    uint8_t *expected = run_graph(PITH_CPU_REF, PITH_FLAG_NO_FUSION, false, input, &bytes, &steps);
-    for (uint32_t i = 0; i < 8; i++) {
-        uint32_t level = levels[i / 2];
-        if (level != PITH_CPU_REF && (pith_cpu_features() & level) != level)
-            continue;
-        uint8_t *y = run_graph(level, 0, i % 2, input, &n, &steps);
-        assert_int_equal(n, bytes);
-        if (expected_steps)
-            assert_int_equal(steps, expected_steps);
-        for (size_t k = 0; k < n; k++)
-            if (y[k] != expected[k])
-                fail_msg("%s, level %x, cut %u: byte %zu of %zu is %u, not %u (next seed %llu)",
-                         what, level, i % 2, k, n, y[k], expected[k], (unsigned long long)seed);
-        free(y);
-    }
-    free(expected);
-    free(input);
-}
-
-static uint32_t new_graph(const struct shape *x, enum pith_type type)
-{
-    gd_clear();
-    struct graph_input *in = &gd.input[gd.g.n_inputs++];
-    in->type = type;
-    in->shape = *x;
-    uint32_t v = gd_value(x);
-    gd.value[v].type = type;
-    return v;
-}
-
-static void test_convolutions(void **state)
-{
-    (void)state;
-    for (uint32_t i = 0; i < CASES; i++) {
-        struct shape x = random_input();
-        enum pith_type type = byte_type();
-        uint32_t v = new_graph(&x, type);
-        struct layer l = {.c = conv_over(&x)};
-        layer_constants(&l, type, l.c.w.dim[0], 1);
-        gd_output(requantize_node(&l, conv_node(&l, v)));
-        check_levels("convolution", 1);
-        release_case();
-    }
-}
-
-static uint32_t real_node(struct layer *l, uint32_t acc)
-{
-    return gd_node(PITH_OP_DEQUANTIZE, set_axis, &l->told[1], 1, 2, acc, l->factor);
-}
-
-/* Sums that are read as they are, or as real numbers. */
-static void test_sums(void **state)
-{
-    (void)state;
-    for (uint32_t i = 0; i < CASES / 4; i++) {
-        struct shape x = random_input();
-        enum pith_type type = byte_type();
-        uint32_t v = new_graph(&x, type);
-        struct layer l = {.c = conv_over(&x)};
-        layer_constants(&l, type, l.c.w.dim[0], 1);
-        uint32_t acc = conv_node(&l, v);
-        gd_output(i % 2 ? real_node(&l, acc) : acc);
-        check_levels("sums", i % 2 && l.c.group > 1 ? 2 : 1);
-        release_case();
-    }
-}
-
-static void test_products(void **state)
-{
-    (void)state;
-    for (uint32_t i = 0; i < CASES; i++) {
-        uint32_t k = pick(1, 90), n = pick(1, 150);
-        struct shape x = {.rank = pick(1, 3), .dim = {pick(1, 3), pick(1, 40), k}};
-        x.dim[x.rank - 1] = k;
-        for (uint32_t d = x.rank; d < 3; d++)
-            x.dim[d] = 0;
-        enum pith_type type = byte_type();
-        uint32_t v = new_graph(&x, type);
-        struct layer l = {.c.w = {2, {k, n}}};
-        layer_constants(&l, type, n, (int32_t)x.rank - 1);
-        uint32_t acc = gd_node(PITH_OP_MATMUL_INTEGER, NULL, NULL, 1, 3, v, l.w, l.zero_x);
-        uint32_t kind = pick(0, 4);
-        gd_output(kind == 0 ? acc : kind == 1 ? real_node(&l, acc) : requantize_node(&l, acc));
-        check_levels("product", 1);
-        release_case();
-    }
-}
-
-/* Weights as a file holds those of few bits: numbers of the centroids -7 .. 7. */
-static uint32_t few_weights(struct shape s)
-{
-    static const uint8_t minus_7_to_7[] = {0xfe, 0x00};
-    size_t n = shape_elems(&s);
-    uint8_t *index = own(malloc(n / 2 + 1));
-    uint32_t v = gd_weight_of(PITH_I8, index, &s);
-    struct weight *w = &gd.weight[gd.g.n_weights - 1];
-    for (size_t i = 0; i < n; i++) {
-        uint32_t q = pick(0, 14);
-        index[i / 2] = (uint8_t)(i % 2 ? index[i / 2] | q << 4 : q);
-    }
-    w->grid = GRID_CODEBOOK;
-    w->n_centroids = 15;
-    w->index_bits = 4;
-    w->codebook = (struct stream){minus_7_to_7, sizeof minus_7_to_7};
-    w->index_stream.n_bytes = (n + 1) / 2;
-    return v;
-}
-
-/* Of one row they stay packed where a kernel takes them so. */
-static void test_products_of_few_weights(void **state)
-{
-    (void)state;
-    for (uint32_t i = 0; i < 24; i++) {
-        uint32_t k = pick(250, 330), n = pick(i % 4 ? 300 : 100, 330), rows = pick(1, 3);
-        struct shape x = {2, {rows, k}};
-        enum pith_type type = byte_type();
-        uint32_t v = new_graph(&x, type);
-        struct layer l = {.c.w = {2, {k, n}}};
-        layer_constants(&l, type, n, 1);
-        l.w = few_weights(l.c.w);
-        uint32_t acc = gd_node(PITH_OP_MATMUL_INTEGER, NULL, NULL, 1, 3, v, l.w, l.zero_x);
-        gd_output(i % 3 == 0 ? real_node(&l, acc) : requantize_node(&l, acc));
-        check_levels("few weights", 1);
-        bool halved = rows < 3 && k * n >= 65536 && (pith_cpu_features() & PITH_CPU_VNNI);
-        struct pith_opts opts;
-        struct pith_need need;
-        pith_opts_init(&opts, sizeof opts);
-        void *mem = gd_plan(&opts, &plan, &need);
-        if (halved)
-            assert_true(plan->step[0].weight_bytes < (uint64_t)k * n * 3 / 4);
-        else
-            assert_true(plan->step[0].weight_bytes >= (uint64_t)k * n);
-        free(mem);
-        release_case();
-    }
-}
-
-/* Weights around a zero point of their own, three axes, a second reader: the plain operator. */
-static void test_what_is_not_packed(void **state)
-{
-    (void)state;
-    for (uint32_t i = 0; i < 20; i++) {
-        struct shape x = random_input();
-        if (i % 2 == 0)
-            x = (struct shape){5, {1, 3, 4, 5, 6}};
-        uint32_t v = new_graph(&x, PITH_U8);
-        struct layer l = {.c = {.x = x, .group = 1, .w = {x.rank, {4, x.dim[1]}}}};
-        for (uint32_t d = 2; d < x.rank; d++)
-            l.c.w.dim[d] = l.c.list[0][d - 2] = 1;
-        l.c.list[1][0] = l.c.list[1][1] = l.c.list[1][2] = 1;
-        layer_constants(&l, PITH_U8, 4, 1);
-        uint32_t zero = i % 2 ? bytes_weight(PITH_I8, (struct shape){0}) : PITH_NO_VALUE;
-        uint32_t acc =
-            gd_node(PITH_OP_CONV_INTEGER, set_conv, &l.c, 1, 5, v, l.w, l.zero_x, zero, l.bias);
-        gd_output(requantize_node(&l, acc));
-        check_levels("not packed", 2);
-        release_case();
-    }
-}
+/* Networks of integers as plans run them, fused and channels-last (integer_case.h). */
+#include "integer_case.h"
 
 /* ---- networks ---------------------------------------------------------------------------------
  */
 
-enum kind { CONV, ADD, MUL, MAX_POOL, CONCAT, CONCAT_WHOLE, ELEMENT, MEAN, SLICE, PAD, REAL, KINDS };
+enum kind {
+    CONV, ADD, MUL, MAX_POOL, CONCAT, CONCAT_WHOLE, ELEMENT, MEAN, SLICE, PAD, AVERAGE, SOFTMAX,
+    RESIZE, REAL, KINDS
+};
 
 struct bytes_value {
     struct shape s;
@@ -408,10 +19,11 @@ struct bytes_value {
     struct layer layer;
     uint32_t pool[3]; /* kernel, stride, pad */
     bool relu;        /* behind ADD and MUL */
-    bool whole;       /* SLICE and PAD of bytes as they are */
+    bool whole;       /* SLICE, PAD and RESIZE of bytes as they are */
     bool plane;       /* MEAN as an AveragePool whose kernel is list[0] */
-    int32_t list[3][8]; /* of an axis: start, end, step, or begin, end of its pads */
-    int32_t mode;       /* PAD */
+    int32_t list[3][8]; /* of an axis: start, end, step; begin, end of its pads; size, its scale */
+    int32_t mode;       /* PAD, RESIZE; the axis of SOFTMAX */
+    int32_t rule[2];    /* RESIZE: of coordinates, of the nearest */
     float border;
     enum pith_op op;
 };
@@ -488,6 +100,39 @@ static void plan_pad(struct bytes_value *v)
     }
 }
 
+static void plan_resize(struct bytes_value *v)
+{
+    v->mode = v->whole ? 0 : (int32_t)pick(0, 2);
+    v->rule[0] = (int32_t)pick(0, 4);
+    v->rule[1] = (int32_t)pick(0, 3);
+    for (uint32_t i = 0; i < v->s.rank; i++) {
+        uint32_t in = v->s.dim[i];
+        if (pick(0, 2) && (i > 1 || pick(0, 9) == 0))
+            v->s.dim[i] = pick(1, 2 * in);
+        v->list[0][i] = (int32_t)v->s.dim[i];
+        v->list[1][i] = (int32_t)f32_bits((float)v->s.dim[i] / (float)in);
+    }
+}
+
+static void set_resize(int32_t *attr, void *arg)
+{
+    const struct bytes_value *v = arg;
+    attr[ATTR_RESIZE_MODE] = v->mode;
+    attr[ATTR_RESIZE_COORD] = v->rule[0];
+    attr[ATTR_RESIZE_NEAREST] = v->rule[1];
+    attr[ATTR_RESIZE_DIMS] = (int32_t)v->s.rank;
+    memcpy(attr + ATTR_RESIZE_DIMS + 1, v->list[0], v->s.rank * sizeof *attr);
+    if (v->list[1][0] == 0 || v->rule[1] % 2)
+        return;
+    attr[ATTR_RESIZE_SCALES] = (int32_t)v->s.rank;
+    memcpy(attr + ATTR_RESIZE_SCALES + 1, v->list[1], v->s.rank * sizeof *attr);
+}
+
+static void set_softmax(int32_t *attr, void *arg)
+{
+    attr[ATTR_SOFTMAX_AXIS] = ((const struct bytes_value *)arg)->mode;
+}
+
 static void set_move(int32_t *attr, void *arg)
 {
     const struct bytes_value *v = arg;
@@ -533,8 +178,12 @@ static bool plan_value(struct bytes_value *v)
     }
     if (v->kind == CONV)
         plan_conv(v, x);
-    if (v->kind == MAX_POOL)
+    if (v->kind == MAX_POOL || v->kind == AVERAGE)
         plan_pool(v, x);
+    if (v->kind == SOFTMAX) {
+        v->op = pick(0, 3) ? PITH_OP_SOFTMAX : PITH_OP_LOG_SOFTMAX;
+        v->mode = (int32_t)pick(0, v->s.rank - 1);
+    }
     for (uint32_t i = 2; v->kind == MEAN && i < v->s.rank; i++) {
         v->list[0][i - 2] = (int32_t)v->s.dim[i];
         v->s.dim[i] = 1;
@@ -548,7 +197,9 @@ static bool plan_value(struct bytes_value *v)
         plan_slice(v);
     if (v->kind == PAD)
         plan_pad(v);
-    if ((v->kind == SLICE || v->kind == PAD) && v->whole) {
+    if (v->kind == RESIZE)
+        plan_resize(v);
+    if ((v->kind == SLICE || v->kind == PAD || v->kind == RESIZE) && v->whole) {
         v->type = x->type;
         v->zero = x->zero;
         v->scale = x->scale;
@@ -590,7 +241,9 @@ static void make_value(struct bytes_value *v)
                                            [CONCAT] = PITH_OP_CONCAT,
                                            [MEAN] = PITH_OP_GLOBAL_AVERAGE_POOL,
                                            [SLICE] = PITH_OP_SLICE,
-                                           [PAD] = PITH_OP_PAD};
+                                           [PAD] = PITH_OP_PAD,
+                                           [AVERAGE] = PITH_OP_AVERAGE_POOL,
+                                           [RESIZE] = PITH_OP_RESIZE};
     const struct bytes_value *x = &net[v->from[0]], *b = &net[v->from[1]];
     if (v->kind == CONV) {
         v->value = requantize_node(&v->layer, conv_node(&v->layer, x->value));
@@ -600,8 +253,9 @@ static void make_value(struct bytes_value *v)
         v->value = gd_node(PITH_OP_CONCAT, NULL, NULL, 1, 2, x->value, b->value);
         return;
     }
-    if (v->whole && (v->kind == SLICE || v->kind == PAD)) {
-        v->value = gd_node(op[v->kind], set_move, v, 1, 1, x->value);
+    if (v->whole && (v->kind == SLICE || v->kind == PAD || v->kind == RESIZE)) {
+        v->value =
+            gd_node(op[v->kind], v->kind == RESIZE ? set_resize : set_move, v, 1, 1, x->value);
         return;
     }
     bool two = v->kind == ADD || v->kind == MUL || v->kind == CONCAT;
@@ -609,11 +263,14 @@ static void make_value(struct bytes_value *v)
     if (two)
         real[1] = v->from[0] == v->from[1] ? real[0] : real_of(b);
     bool plane = v->kind == MEAN && v->plane;
-    y = gd_node_of(v->kind == ELEMENT ? v->op : plane ? PITH_OP_AVERAGE_POOL : op[v->kind],
-                   plane                                ? set_plane
-                   : v->kind == MAX_POOL                ? set_pool
-                   : v->kind == SLICE || v->kind == PAD ? set_move
-                                                        : NULL,
+    bool by_op = v->kind == ELEMENT || v->kind == SOFTMAX;
+    y = gd_node_of(by_op ? v->op : plane ? PITH_OP_AVERAGE_POOL : op[v->kind],
+                   plane                                     ? set_plane
+                   : v->kind == MAX_POOL || v->kind == AVERAGE ? set_pool
+                   : v->kind == SLICE || v->kind == PAD      ? set_move
+                   : v->kind == RESIZE                       ? set_resize
+                   : v->kind == SOFTMAX                      ? set_softmax
+                                                             : NULL,
                    v, 1, two ? 2 : 1, real);
     if (v->relu)
         y = gd_node(PITH_OP_RELU, NULL, NULL, 1, 1, y);
@@ -682,11 +339,11 @@ static void test_odd_scales(void **state)
             continue;
         n_net = 2;
         net[0] = (struct bytes_value){.s = x, .type = byte_type()};
-        int32_t end = kind == SLICE ? INT32_MAX : 1;
+        int32_t end = kind == SLICE ? INT32_MAX : kind == RESIZE ? 0 : 1;
         net[1] = (struct bytes_value){.s = x,
                                       .type = byte_type(),
                                       .kind = kind,
-                                      .op = PITH_OP_RELU,
+                                      .op = kind == SOFTMAX ? PITH_OP_SOFTMAX : PITH_OP_RELU,
                                       .pool = {2, 1, 1},
                                       .list = {{0}, {end, end, end, end}, {1, 1, 1, 1}},
                                       .relu = kind == ADD || kind == MUL};
@@ -741,6 +398,86 @@ static void test_concat_of_pixels(void **state)
     }
 }
 
+/* A convolution whose values are added to a residual: one step, if nobody else reads them
+ * and the residual is there before. */
+static void test_residuals(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 200; i++) {
+        struct shape x = random_input();
+        bool late = i % 8 == 7, shared = i % 8 == 6, more = pick(0, 1), grouped;
+        uint32_t v = new_graph(&x, PITH_U8);
+        struct layer l[3];
+        for (uint32_t k = 0; k < 3; k++) {
+            if (k == 2) /* reads the sum, channels-last */
+                x.dim[1] = l[1].c.w.dim[0];
+            l[k] = (struct layer){.c = conv_over(&x)};
+            for (uint32_t d = 2; d < x.rank; d++) { /* outputs of the shape of x */
+                l[k].c.w.dim[d] = l[k].c.list[0][d - 2] = l[k].c.list[1][d - 2] = 1;
+                l[k].c.list[2][d - 2] = l[k].c.list[2][x.rank - 4 + d] = 0;
+            }
+            if (k == 1 && l[0].c.w.dim[0] != l[1].c.w.dim[0])
+                l[1].c = l[0].c;
+            layer_constants(&l[k], PITH_U8, l[k].c.w.dim[0], 1);
+        }
+        grouped = l[1].c.group > 1;
+        struct bytes_value term[2], sum = {.kind = ADD, .type = PITH_U8};
+        memset(term, 0, sizeof term);
+        sum.zero = bytes_weight(sum.type, (struct shape){0});
+        sum.scale = scale_weight();
+        sum.relu = pick(0, 1);
+        for (uint32_t k = 0; k < 2; k++) {
+            term[k].scale = scale_weight();
+            term[k].zero = l[k].zero_y;
+        }
+        sum.from[late] = 1;
+        sum.from[!late] = 0;
+        for (uint32_t k = 0; k < 2; k++) {
+            term[k].value = requantize_node(&l[k], conv_node(&l[k], v));
+            net[k] = term[k];
+        }
+        make_value(&sum);
+        gd_output(more ? requantize_node(&l[2], conv_node(&l[2], sum.value)) : sum.value);
+        if (shared)
+            gd_output(term[1].value);
+        check_levels("residual", (shared || grouped ? 3u : 2u) + (uint32_t)more);
+        release_case();
+    }
+}
+
+/* The same of matrix products, each with a bias behind it or none. */
+static void test_residuals_of_products(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 40; i++) {
+        struct shape x = {2, {pick(1, 9), pick(1, 60)}};
+        uint32_t v = new_graph(&x, PITH_I8), n = pick(1, 70), bias[2];
+        struct layer l[2];
+        struct bytes_value sum = {.kind = ADD, .type = byte_type(), .from = {1, 0}};
+        for (uint32_t k = 0; k < 2; k++) {
+            l[k] = (struct layer){.c.w = {2, {x.dim[1], n}}};
+            layer_constants(&l[k], PITH_I8, n, 1);
+            bias[k] = sums_weight(n);
+        }
+        sum.zero = bytes_weight(sum.type, (struct shape){0});
+        sum.scale = scale_weight();
+        sum.relu = pick(0, 1);
+        for (uint32_t k = 0; k < 2; k++)
+            net[k] = (struct bytes_value){.scale = scale_weight(), .zero = l[k].zero_y};
+        for (uint32_t k = 0; k < 2; k++) {
+            uint32_t acc =
+                gd_node(PITH_OP_MATMUL_INTEGER, NULL, NULL, 1, 3, v, l[k].w, l[k].zero_x);
+            if (pick(0, 1))
+                acc = gd_node(PITH_OP_ADD, NULL, NULL, 1, 2, bias[k], acc);
+            net[k].value = requantize_node(&l[k], acc);
+        }
+        make_value(&sum);
+        gd_output(sum.value);
+        check_levels("residual of products", 2);
+        release_case();
+    }
+}
+
 /* A Slice or Pad of bytes between convolutions moves pixels to storage of its own. */
 static void test_moves_of_pixels(void **state)
 {
@@ -776,11 +513,12 @@ static void test_moves_of_pixels(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_convolutions),     cmocka_unit_test(test_sums),
-        cmocka_unit_test(test_products),         cmocka_unit_test(test_products_of_few_weights),
-        cmocka_unit_test(test_what_is_not_packed),
-        cmocka_unit_test(test_networks),         cmocka_unit_test(test_odd_scales),
-        cmocka_unit_test(test_concat_of_pixels), cmocka_unit_test(test_moves_of_pixels),
+        cmocka_unit_test(test_networks),
+        cmocka_unit_test(test_odd_scales),
+        cmocka_unit_test(test_concat_of_pixels),
+        cmocka_unit_test(test_residuals),
+        cmocka_unit_test(test_residuals_of_products),
+        cmocka_unit_test(test_moves_of_pixels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

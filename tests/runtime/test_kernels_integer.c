@@ -7,11 +7,14 @@
 #include <stdarg.h>
 #include <string.h>
 #include <cmocka.h>
+#include "avxvnni_twin.h"
 #include "guard_page.h"
 #include "integer_element.h"
 #include "kernels.h"
 
+#ifndef CASES
 #define CASES 600
+#endif
 #define MAX_M 14u
 #define MAX_N 140u
 
@@ -25,16 +28,20 @@ static uint32_t pick(uint32_t from, uint32_t to)
 /* Levels in order; false: no more. */
 static bool next_level(uint32_t *i, struct integer_kernels *k)
 {
-    static const uint32_t levels[] = {0, PITH_CPU_AVX2, PITH_CPU_AVX2 | PITH_CPU_AVX512,
+    static const uint32_t levels[] = {0, PITH_CPU_AVX2, PITH_CPU_AVX2 | PITH_CPU_AVXVNNI,
+                                      AVXVNNI_TWIN, PITH_CPU_AVX2 | PITH_CPU_AVX512,
                                       PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VBMI,
                                       PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VNNI,
-                                      PITH_CPU_NEON};
+                                      PITH_CPU_NEON, PITH_CPU_NEON | PITH_CPU_DOTPROD};
     while (*i < sizeof levels / sizeof *levels) {
         uint32_t level = levels[(*i)++];
-        if ((pith_cpu_features() & level) == level) {
-            pith_integer_kernels_fill(k, level);
-            return true;
-        }
+        if ((features_with_twin() & level) != level)
+            continue;
+        bool twin = level == AVXVNNI_TWIN;
+        pith_integer_kernels_fill(k, twin ? PITH_CPU_AVX2 | PITH_CPU_AVXVNNI : level);
+        if (twin)
+            twin_of_avxvnni(k);
+        return true;
     }
     return false;
 }
@@ -148,9 +155,32 @@ static void check_product(const struct product *p, const struct requantize *to,
         }
 }
 
+/* Sums that a kernel takes of x - middle come out as those of x. */
+static int32_t middle_offset(const struct integer_kernels *k, const int8_t *w, size_t n)
+{
+    int32_t sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += w[i];
+    return sum * k->middle;
+}
+
+static struct requantize product_to(const struct product *p, const struct requantize *to,
+                                    const struct integer_kernels *k, int32_t *offset)
+{
+    struct requantize result = *to;
+    size_t terms = (size_t)p->segments * p->run;
+    memcpy(offset, p->offset, sizeof p->offset);
+    for (uint32_t o = 0; o < p->n; o++)
+        offset[o] = (int32_t)((uint32_t)offset[o] + (uint32_t)middle_offset(
+                                  k, (const int8_t *)p->w.data + o * terms, terms));
+    result.offset = offset;
+    return result;
+}
+
 static void run_product(const struct product *p, const struct requantize *to,
                         const struct integer_kernels *k)
 {
+    int32_t offset[MAX_N + 64];
     uint32_t steps = (p->run + k->k_step - 1) / k->k_step, segment[8];
     size_t element = k->wide ? 2 : 1, panel_bytes, each = to->factor ? 1 : 4;
     size_t padded = (size_t)steps * k->k_step * element, y_step = p->n * each + pick(0, 3) * each;
@@ -167,7 +197,7 @@ static void run_product(const struct product *p, const struct requantize *to,
                               .steps = steps,
                               .w = w.data,
                               .panel_bytes = panel_bytes,
-                              .to = *to,
+                              .to = product_to(p, to, k, offset),
                               .y = y.data,
                               .y_step = y_step,
                               .m = p->m,
@@ -270,6 +300,72 @@ static void test_gemm(void **state)
     }
 }
 
+/* Products of 16 bits: x and w as they are, sums of 32 bits of w of 8, else of 64. */
+static void check_words(const struct product *p, const struct integer_kernels *k, bool is_long)
+{
+    struct integer_kernels words = {.nr = WORDS_NR, .k_step = WORDS_STEP, .wide = true};
+    uint32_t steps = (p->run + 1) / 2, n = p->n, rounded = (n + 7) / 8 * 8, segment[8];
+    size_t panel_bytes, each = is_long ? 8 : 4, terms = (size_t)p->segments * p->run;
+    size_t padded = (size_t)steps * 2;
+    struct guarded x = widened(p, &words, steps), w = packed(p, &words, steps, &panel_bytes);
+    struct guarded offset = guard_new(rounded * each, 1), y = guard_new(p->m * n * each, 1);
+    int16_t *xs = x.data, *ws = w.data;
+    bool extreme = pick(0, 2) == 0;
+    const uint8_t *pixel[MAX_M];
+    for (size_t i = 0; i < p->m * p->segments * padded; i++)
+        xs[i] = (int16_t)(extreme ? INT16_MIN : (int64_t)random_u64(&seed));
+    for (size_t i = 0; is_long && i < panel_bytes / 2 * (rounded / 8); i++)
+        ws[i] = (int16_t)(ws[i] == 0 || !extreme ? ws[i] * 251 : INT16_MIN); /* behind K: 0 */
+    for (size_t i = 0; i < rounded * each; i++)
+        ((uint8_t *)offset.data)[i] = (uint8_t)random_u64(&seed);
+    for (uint32_t s = 0; s < p->segments; s++)
+        segment[s] = (uint32_t)(s * padded * 2);
+    for (uint32_t i = 0; i < p->m; i++)
+        pixel[i] = (const uint8_t *)(xs + i * p->segments * padded);
+    struct gemm_i8_job job = {.x = pixel, .segment = segment, .segments = p->segments,
+                              .steps = steps, .w = w.data, .panel_bytes = panel_bytes,
+                              .to = {.offset = offset.data}, .y = y.data, .y_step = n * each,
+                              .m = p->m, .n = n};
+    k->gemm_i16[is_long](&job);
+    for (uint32_t i = 0; i < p->m; i++)
+        for (uint32_t o = 0; o < n; o++) {
+            uint64_t sum = 0, bias = 0;
+            const int16_t *panel = ws + o / 8 * panel_bytes / 2;
+            memcpy(&bias, (uint8_t *)offset.data + o * each, each);
+            for (size_t e = 0; e < p->segments * padded; e++)
+                sum += (uint64_t)((int64_t)xs[i * p->segments * padded + e] *
+                                  panel[(e / 2 * 8 + o % 8) * 2 + e % 2]);
+            sum += bias;
+            if (memcmp(&sum, (uint8_t *)y.data + (i * n + o) * each, each) != 0)
+                fail_msg("gemm_i16, long %d: m %u n %u, %zu terms: pixel %u, output %u", is_long,
+                         p->m, n, terms, i, o);
+        }
+    guard_free(&x);
+    guard_free(&w);
+    guard_free(&offset);
+    guard_free(&y);
+}
+
+static void test_gemm_of_words(void **state)
+{
+    (void)state;
+    static struct product p;
+    struct integer_kernels k;
+    for (uint32_t i = 0; i < CASES; i++) {
+        p.m = pick(1, MAX_M);
+        p.n = pick(1, 40);
+        p.segments = pick(1, 4);
+        p.run = pick(1, 40);
+        p.x = guard_bytes((size_t)p.m * p.segments * p.run);
+        p.w = guard_bytes((size_t)p.n * p.segments * p.run);
+        for (uint32_t level = 0; next_level(&level, &k);)
+            if (k.gemm_i16[i % 2])
+                check_words(&p, &k, i % 2);
+        guard_free(&p.x);
+        guard_free(&p.w);
+    }
+}
+
 /* ---- depthwise --------------------------------------------------------------------------------
  */
 
@@ -292,7 +388,12 @@ static struct guarded packed_depthwise(const struct depthwise *p, const struct i
             for (uint32_t i = 0; i < k->block; i++) {
                 uint32_t c =
                     depthwise_begin(k->block, p->channels, b) + depthwise_channel(k->block, i);
-                offset[b * k->block + i] = c < p->channels ? p->offset[c] : 0;
+                offset[b * k->block + i] = 0;
+                if (c < p->channels)
+                    offset[b * k->block + i] =
+                        (int32_t)((uint32_t)p->offset[c] +
+                                  (uint32_t)middle_offset(
+                                      k, (const int8_t *)p->w.data + c * p->taps, p->taps));
                 factor[b * k->block + i] = c < p->channels ? p->factor[c] : 0;
                 for (uint32_t j = t; j < t + k->group; j++, at++) {
                     const int8_t *w = p->w.data;
@@ -463,6 +564,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gemm),
         cmocka_unit_test(test_gemm_of_few_weights),
+        cmocka_unit_test(test_gemm_of_words),
         cmocka_unit_test(test_depthwise),
         cmocka_unit_test(test_rows),
         cmocka_unit_test(test_rule_of_rows),

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+/* integer_layout.c - see integer_layout.h: what a plan decides of an integer convolution, and its
+ * weights, packed for the kernels. */
+#include "integer_layout.h"
+
+#define CHUNKS 16u
+#define BAND_PIXELS 192u    /* of output, at least: few input rows are then copied twice */
+#define BAND_BYTES 65536u   /* of a copy, where one row is less */
+#define FEW_MACS 262144u    /* less is not worth waking a thread */
+#define FEW_PIXELS 2u       /* of a product that waits for weights to come from memory */
+#define MANY_WEIGHTS 65536u /* fewer stay in the cache */
+
+static bool is_padded(const struct integer_conv *c)
+{
+    uint64_t bottom = (uint64_t)(c->oh - 1) * c->stride_h + (uint64_t)(c->kh - 1) * c->dil_h;
+    uint64_t right = (uint64_t)(c->ow - 1) * c->stride_w + (uint64_t)(c->kw - 1) * c->dil_w;
+    return c->pad_top || c->pad_left || bottom >= c->h || right >= c->w;
+}
+
+static void set_product(struct integer_layout *l, const struct integer_conv *c,
+                        const struct integer_kernels *k)
+{
+    uint64_t taps = (uint64_t)c->kh * c->kw, element = k->wide ? 2 : 1;
+    if (l->depthwise) {
+        uint64_t blocks = depthwise_blocks(k->block, c->channels);
+        l->segments = (uint32_t)((taps + k->group - 1) / k->group * k->group);
+        l->rounded = (uint32_t)(blocks * k->block);
+        l->panel_bytes = (uint64_t)l->segments * k->block * element;
+        l->group_bytes = blocks * l->panel_bytes;
+        return;
+    }
+    bool joined = c->dil_w == 1 && c->groups == 1;
+    l->segments = (uint32_t)(joined ? c->kh : taps);
+    l->run = joined ? c->kw * l->cg : l->cg;
+    l->steps = (l->run + k->k_step - 1) / k->k_step;
+    l->rounded = (l->og + k->nr - 1) / k->nr * k->nr;
+    l->halved = c->few_weights && k->gemm_i4 && l->segments == 1 && c->groups == 1 &&
+                (uint64_t)c->oh * c->ow <= FEW_PIXELS && (uint64_t)l->run * l->og >= MANY_WEIGHTS;
+    l->panel_bytes = (uint64_t)l->segments * l->steps * k->k_step * k->nr * element;
+    if (l->halved)
+        l->panel_bytes = (l->steps + (uint64_t)1) / 2 * k->k_step * k->nr;
+    l->group_bytes = l->panel_bytes * (l->rounded / k->nr);
+}
+
+/* Bands, and what the kernels read of x. */
+static void set_bands(struct integer_layout *l, const struct integer_conv *c,
+                      const struct integer_kernels *k)
+{
+    bool wide = k->wide && !l->depthwise;
+    uint32_t channels = l->depthwise ? c->channels : l->cg;
+    bool as_it_is = c->words ? c->x_signed : !c->x_signed && !wide;
+    l->in_place =
+        c->channels_last && as_it_is && !is_padded(c) && (l->depthwise || l->run % k->k_step == 0);
+    l->width = l->in_place
+                   ? c->w
+                   : (uint64_t)(c->ow - 1) * c->stride_w + (uint64_t)(c->kw - 1) * c->dil_w + 1;
+    l->pixel = (uint64_t)(l->in_place ? c->channels : channels) * (wide ? 2 : 1);
+    l->row = l->width * l->pixel;
+    uint64_t rows = BAND_PIXELS / c->ow + 1, reach = (uint64_t)(c->kh - 1) * c->dil_h + 1;
+    if (!l->in_place && rows * c->stride_h * l->row > BAND_BYTES)
+        rows = BAND_BYTES / (c->stride_h * l->row) + 1;
+    l->rows = least(rows, c->oh);
+    l->bands = (c->oh + l->rows - 1) / l->rows;
+    l->in_rows = (uint64_t)(l->rows - 1) * c->stride_h + reach;
+    l->band_bytes = l->in_place ? 0 : aligned_bytes(l->in_rows * l->row + (size_t)2 * k->k_step);
+}
+
+static void set_memory(struct integer_layout *l, const struct integer_conv *c)
+{
+    uint64_t outputs = l->depthwise ? l->rounded : (uint64_t)l->rounded * c->groups;
+    uint64_t groups = l->depthwise ? 1 : c->groups;
+    uint64_t macs = (uint64_t)c->oh * c->ow * l->og * l->segments * l->run; /* of an image, group */
+    uint64_t units = c->n * groups * l->bands;
+    l->parts = 1;
+    if (units < CHUNKS && !l->depthwise && macs > FEW_MACS)
+        l->parts = least(CHUNKS / units, (l->og + PART - 1) / PART);
+    units *= l->parts;
+    if (l->depthwise)
+        macs = (uint64_t)c->oh * c->ow * c->channels * l->segments;
+    l->chunks = macs * c->n * groups > FEW_MACS ? least(units, CHUNKS) : 1;
+    l->tile_bytes =
+        c->y_step ? 0 : TILE * (l->depthwise ? aligned_bytes(c->channels) : PART * sum_bytes(c));
+    l->packed_at = aligned_bytes(outputs * sum_bytes(c)) + (l->halved ? TABLE : 0);
+    l->prep_bytes = l->packed_at + groups * l->group_bytes;
+    l->segment_at = 2 * aligned_bytes(outputs * sizeof(int32_t));
+    l->chunks_at = aligned_bytes(l->segment_at + l->segments * sizeof(uint32_t));
+    l->chunk_bytes = l->band_bytes + aligned_bytes(TILE * sizeof(uint8_t *)) + l->tile_bytes;
+    l->scratch_bytes = l->chunks_at + l->chunks * l->chunk_bytes;
+}
+
+bool pith_integer_kernels_of(const struct integer_conv *c, const struct integer_kernels *table,
+                             struct integer_kernels *k)
+{
+    *k = *table;
+    if (!c->words)
+        return true;
+    k->nr = WORDS_NR;
+    k->k_step = WORDS_STEP;
+    k->middle = 0;
+    k->wide = true;
+    k->gemm_i4 = NULL;
+    k->gemm_i8 = table->gemm_i16[c->long_sums];
+    return k->gemm_i8 != NULL;
+}
+
+struct integer_layout pith_integer_layout_of(const struct integer_conv *c,
+                                             const struct integer_kernels *k)
+{
+    struct integer_layout l = {.cg = c->channels / c->groups, .og = c->outputs / c->groups};
+    l.depthwise = c->groups > 1 && l.cg == 1 && l.og == 1;
+    set_product(&l, c, k);
+    set_bands(&l, c, k);
+    set_memory(&l, c);
+    return l;
+}
+
+bool pith_integer_conv_need(const struct integer_conv *c, const struct op_env *env,
+                            uint64_t *prep_bytes, uint64_t *scratch_bytes)
+{
+    if (!env->kernels || (env->flags & PITH_FLAG_NO_FUSION))
+        return false;
+    struct integer_kernels k;
+    if (!pith_integer_kernels_of(c, &env->kernels->integer, &k))
+        return false;
+    struct integer_layout l = pith_integer_layout_of(c, &k);
+    if (l.depthwise && !c->to_values)
+        return false;
+    *prep_bytes = l.prep_bytes;
+    *scratch_bytes = l.scratch_bytes;
+    return true;
+}
+
+/* ---- weights -------------------------------------------------------------------------------- */
+
+static void put_weight(const struct integer_kernels *k, uint8_t *packed, uint64_t i, int32_t w)
+{
+    if (k->wide)
+        ((int16_t *)(void *)packed)[i] = (int16_t)w;
+    else
+        packed[i] = (uint8_t)w;
+}
+
+/* sum[i], packed: of channel depthwise_begin(b) + depthwise_channel(i) */
+static void pack_depthwise(const struct integer_conv *c, const struct integer_layout *l,
+                           const struct integer_kernels *k, const struct integer_weights *weights,
+                           uint32_t *sum, uint8_t *packed)
+{
+    uint64_t at = 0;
+    uint32_t taps = c->kh * c->kw;
+    for (uint32_t b = 0; b < l->rounded / k->block; b++)
+        for (uint32_t t = 0; t < l->segments; t += k->group)
+            for (uint32_t i = 0; i < k->block; i++)
+                for (uint32_t j = t; j < t + k->group; j++, at++) {
+                    uint32_t o =
+                        depthwise_begin(k->block, c->channels, b) + depthwise_channel(k->block, i);
+                    const int8_t *all = weights->w;
+                    int32_t w = o < c->channels && j < taps ? all[o * weights->output + j] : 0;
+                    put_weight(k, packed, at, w);
+                    sum[b * k->block + i] += (uint32_t)w;
+                }
+}
+
+/* Weight e of segment s of output o. */
+static int32_t weight_at(const struct integer_layout *l, const struct integer_weights *weights,
+                         bool is_long, size_t o, uint32_t s, uint32_t e)
+{
+    size_t at =
+        o * weights->output + e % l->cg * weights->channel + e / l->cg + s * (l->run / l->cg);
+    return is_long ? ((const int16_t *)weights->w)[at] : ((const int8_t *)weights->w)[at];
+}
+
+/* The number of w in the table, which begins with 0; n: those that are there. */
+static uint8_t number_of(int8_t *table, uint32_t *n, int8_t w)
+{
+    uint32_t i = 0;
+    while (i < *n && table[i] != w)
+        i++;
+    if (i == *n)
+        table[(*n)++] = w; /* 15 others at most: few_weights */
+    return (uint8_t)i;
+}
+
+/* Weight i of a panel whose steps take `step` bytes. */
+static void put_half(uint8_t *panel, uint64_t i, uint64_t step, uint8_t number)
+{
+    uint8_t *at = &panel[i / step / 2 * step + i % step];
+    *at |= (uint8_t)(i / step % 2 ? number << 4 : number);
+}
+
+static void pack_halved(const struct integer_layout *l, const struct integer_kernels *k,
+                        const struct integer_weights *weights, uint32_t *sum, uint8_t *packed)
+{
+    int8_t *table = (int8_t *)packed - TABLE;
+    uint32_t known = 1;
+    memset(table, 0, TABLE + l->group_bytes);
+    for (uint32_t o = 0; o < l->og; o++)
+        for (uint32_t e = 0; e < l->run; e++) {
+            int32_t w = weight_at(l, weights, false, o, 0, e);
+            uint64_t step = (uint64_t)(e / k->k_step) * k->nr + o % k->nr;
+            uint64_t i = step * k->k_step + e % k->k_step;
+            put_half(packed + o / k->nr * l->panel_bytes, i, (uint64_t)k->nr * k->k_step,
+                     number_of(table, &known, (int8_t)w));
+            sum[o] += (uint32_t)w;
+        }
+}
+
+/* first: its first output */
+static void pack_group(const struct integer_layout *l, const struct integer_kernels *k,
+                       const struct integer_weights *weights, bool is_long, uint32_t first,
+                       void *sum, uint8_t *packed)
+{
+    uint64_t at = 0;
+    for (uint32_t p = 0; p < l->rounded; p += k->nr)
+        for (uint32_t s = 0; s < l->segments; s++)
+            for (uint32_t e = 0; e < l->steps * k->k_step; e += k->k_step)
+                for (uint32_t o = p; o < p + k->nr; o++)
+                    for (uint32_t j = e; j < e + k->k_step; j++, at++) {
+                        int32_t w = 0;
+                        if (o < l->og && j < l->run)
+                            w = weight_at(l, weights, is_long, (size_t)first + o, s, j);
+                        put_weight(k, packed, at, w);
+                        if (is_long)
+                            ((uint64_t *)sum)[o] += (uint64_t)w;
+                        else
+                            ((uint32_t *)sum)[o] += (uint32_t)w;
+                    }
+}
+
+void pith_integer_conv_pack(const struct integer_conv *c, const struct op_env *env,
+                            const struct integer_weights *weights, void *prep)
+{
+    struct integer_kernels own, *k = &own;
+    pith_integer_kernels_of(c, &env->kernels->integer, k); /* which there are */
+    struct integer_layout l = pith_integer_layout_of(c, k);
+    uint8_t *sum = prep;
+    uint8_t *packed = (uint8_t *)prep + l.packed_at;
+    memset(sum, 0, l.packed_at);
+    if (l.depthwise) {
+        pack_depthwise(c, &l, k, weights, prep, packed);
+        return;
+    }
+    if (l.halved) {
+        pack_halved(&l, k, weights, prep, packed);
+        return;
+    }
+    for (uint32_t g = 0; g < c->groups; g++)
+        pack_group(&l, k, weights, c->long_sums, g * l.og, sum + g * l.rounded * sum_bytes(c),
+                   packed + g * l.group_bytes);
+}

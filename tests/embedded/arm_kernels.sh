@@ -1,0 +1,38 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The integer kernels of AArch64 under emulation, on a CPU with dot products and on one without: the
+# tests of the kernels and of networks, and that the latter CPU is not told to have what it lacks.
+command -v aarch64-linux-gnu-gcc >/dev/null && command -v qemu-aarch64 >/dev/null || exit 77
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT INT TERM
+cc="aarch64-linux-gnu-gcc -std=c11 -O2 -ffp-contract=off -fno-math-errno -Iruntime -Iruntime/ref"
+objects=
+for file in runtime/*.c runtime/ref/*.c runtime/arm/*.c; do
+    object=$work/$(basename "$file" .c).o
+    case $file in *_dotprod.c) isa=-march=armv8.2-a+dotprod ;; *) isa= ;; esac
+    $cc -Wall -Wextra -Werror $isa -c "$file" -o "$object" || exit 1
+    objects="$objects $object"
+done
+aarch64-linux-gnu-ar rcs "$work/runtime.a" $objects || exit 1
+status=0
+for t in test_cpu test_kernels_integer test_integer_product test_integer_network; do
+    $cc -DCASES=40 -D_GNU_SOURCE -Itests -Itests/embedded/shim -Itests/runtime -static \
+        "tests/runtime/$t.c" "$work/runtime.a" -lm -o "$work/$t" || exit 1
+    for cpu in max cortex-a53; do
+        qemu-aarch64 -cpu $cpu "$work/$t" >"$work/log" 2>&1 ||
+            { echo "$t fails on $cpu"; tail -5 "$work/log"; status=1; }
+    done
+done
+cat >"$work/levels.c" <<'END'
+#include <pith_runtime.h>
+int main(void)
+{
+    return (int)(pith_cpu_features() >> 8);
+}
+END
+$cc -static "$work/levels.c" "$work/runtime.a" -o "$work/levels" || exit 1
+for cpu in max:3 cortex-a53:1; do
+    qemu-aarch64 -cpu ${cpu%:*} "$work/levels"
+    [ $? = ${cpu#*:} ] || { echo "levels of ${cpu%:*}: not ${cpu#*:}"; status=1; }
+done
+exit $status

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+/* integer_case.h - random integer layers, and how a graph of them is checked: every level of this
+ * machine, fused and not, cut up or not, gives the bits of the plain operators, one step each, on
+ * the reference. */
+#ifndef INTEGER_CASE_H
+#define INTEGER_CASE_H
+
+#include <math.h>
+#include "avxvnni_twin.h"
+#define GRAPH_DOUBLE_READER
+#include "graph_double.h"
+#include "guard_page.h"
+#include "integer_conv.h"
+#include "loop_double.h"
+#include "plan.h"
+
+#ifndef CASES
+#define CASES 400
+#endif
+#define MAX_BYTES (1u << 20)
+
+static uint64_t seed = 7;
+
+static inline uint32_t pick(uint32_t from, uint32_t to)
+{
+    return from + (uint32_t)(random_u64(&seed) % (to - from + 1));
+}
+
+/* Bytes at random, or all as large as they get. */
+static inline uint8_t *some_bytes(size_t n, enum pith_type type)
+{
+    uint8_t *p = malloc(n + 1);
+    assert_non_null(p);
+    uint32_t extreme = pick(0, 5);
+    for (size_t i = 0; i < n; i++) {
+        p[i] = (uint8_t)random_u64(&seed);
+        if (extreme == 0)
+            p[i] = type == PITH_U8 ? 255 : 0x80;
+        if (extreme == 1)
+            p[i] = type == PITH_U8 ? 255 : 127;
+    }
+    return p;
+}
+
+/* What a case owns. */
+static void *owned[64];
+static uint32_t n_owned;
+
+static inline void *own(void *p)
+{
+    assert_true(n_owned < 64);
+    return owned[n_owned++] = p;
+}
+
+static inline void release_case(void)
+{
+    while (n_owned > 0)
+        free(owned[--n_owned]);
+}
+
+static inline enum pith_type byte_type(void)
+{
+    return pick(0, 1) ? PITH_U8 : PITH_I8;
+}
+
+static inline uint32_t bytes_weight(enum pith_type type, struct shape s)
+{
+    return gd_weight_of(type, own(some_bytes(shape_elems(&s), type)), &s);
+}
+
+static inline uint32_t sums_weight(uint32_t n)
+{
+    int32_t *p = own(malloc(n * sizeof *p));
+    for (uint32_t i = 0; i < n; i++)
+        p[i] = (int32_t)random_u64(&seed) >> pick(0, 31);
+    return gd_weight_of(PITH_I32, p, &(struct shape){1, {n}});
+}
+
+/* Factors that leave some values inside the range, now and then odd ones. */
+static inline uint32_t factor_weight(uint32_t n, uint32_t terms)
+{
+    static const float odd[] = {0.0f, -1e-3f, 1e30f,     1e-30f, INFINITY,
+                                NAN,  0.5f,   -INFINITY, 1e-45f};
+    float *p = own(malloc(n * sizeof *p));
+    for (uint32_t i = 0; i < n; i++) {
+        p[i] = 1.0f / (float)(terms * pick(1, 200) + 1);
+        if (pick(0, 15) == 0)
+            p[i] = odd[pick(0, 8)];
+    }
+    return gd_weight_of(PITH_F32, p, &(struct shape){n > 1, {n > 1 ? n : 0}});
+}
+
+/* ---- a convolution -------------------------------------------------------------------------- */
+
+struct conv_case {
+    struct shape x, w;
+    uint32_t group, list[3][8]; /* strides, dilations, pads */
+};
+
+static inline void set_conv(int32_t *attr, void *arg)
+{
+    static const uint32_t slot[3] = {ATTR_CONV_STRIDES, ATTR_CONV_DILATIONS, ATTR_CONV_PADS};
+    const struct conv_case *c = arg;
+    uint32_t axes = c->x.rank - 2;
+    attr[ATTR_CONV_GROUP] = (int32_t)c->group;
+    for (uint32_t i = 0; i < 3; i++) {
+        uint32_t n = i == 2 ? 2 * axes : axes;
+        attr[slot[i]] = (int32_t)n;
+        for (uint32_t k = 0; k < n; k++)
+            attr[slot[i] + 1 + k] = (int32_t)c->list[i][k];
+    }
+}
+
+/* A window over x [n, channels, ...] that fits. */
+static inline struct conv_case conv_over(const struct shape *x)
+{
+    struct conv_case c = {.x = *x, .group = 1};
+    uint32_t channels = x->dim[1], axes = x->rank - 2, outputs = pick(1, 80), kind = pick(0, 3);
+    if (kind == 0)
+        c.group = outputs = channels;
+    if (kind == 1 && channels % 2 == 0) {
+        c.group = 2;
+        outputs *= 2;
+    }
+    c.w = (struct shape){x->rank, {outputs, channels / c.group}};
+    for (uint32_t i = 0; i < axes; i++) {
+        uint32_t kernel = pick(0, 2) ? pick(1, 5) : 1;
+        c.list[0][i] = pick(0, 2) ? 1 : pick(1, 3);
+        c.list[1][i] = pick(0, 3) ? 1 : pick(1, 3);
+        c.list[2][i] = pick(0, 1) * pick(0, kernel);
+        c.list[2][axes + i] = pick(0, 1) * pick(0, kernel);
+        while ((kernel - 1) * c.list[1][i] + 1 > x->dim[2 + i] + c.list[2][i] + c.list[2][axes + i])
+            kernel--;
+        c.w.dim[2 + i] = kernel;
+    }
+    return c;
+}
+
+static inline void set_type(int32_t *attr, void *arg)
+{
+    const int32_t *told = arg;
+    attr[ATTR_QUANTIZE_TYPE] = told[0];
+    attr[ATTR_QUANTIZE_AXIS] = told[1];
+}
+
+static inline void set_axis(int32_t *attr, void *arg)
+{
+    attr[ATTR_QUANTIZE_AXIS] = *(const int32_t *)arg;
+}
+
+static inline struct shape random_input(void)
+{
+    struct shape x = {.rank = pick(3, 4), .dim = {pick(1, 2), pick(1, 70)}};
+    if (pick(0, 9) == 0)
+        x.dim[1] = pick(1, 3);
+    for (uint32_t i = 2; i < x.rank; i++)
+        x.dim[i] = x.rank == 3 ? pick(1, 300) : pick(1, 20);
+    return x;
+}
+
+/* Constants of a layer, made before its nodes. */
+struct layer {
+    struct conv_case c;
+    uint32_t w, bias, zero_x, factor, zero_y;
+    int32_t told[2]; /* type, axis */
+};
+
+static inline uint32_t gemm_terms(const struct layer *l)
+{
+    return (uint32_t)shape_product(&l->c.w, 1, l->c.w.rank) * 64;
+}
+
+static inline void layer_constants(struct layer *l, enum pith_type x_type, uint32_t outputs,
+                                   int32_t axis)
+{
+    l->w = bytes_weight(PITH_I8, l->c.w);
+    l->bias = pick(0, 1) ? sums_weight(outputs) : PITH_NO_VALUE;
+    l->zero_x = pick(0, 3) ? bytes_weight(x_type, (struct shape){0}) : PITH_NO_VALUE;
+    l->told[0] = (int32_t)byte_type();
+    l->told[1] = axis;
+    l->factor = factor_weight(pick(0, 2) ? outputs : 1, gemm_terms(l));
+    l->zero_y = bytes_weight((enum pith_type)l->told[0], (struct shape){0});
+}
+
+static inline uint32_t conv_node(struct layer *l, uint32_t x)
+{
+    return gd_node(PITH_OP_CONV_INTEGER, set_conv, &l->c, 1, 5, x, l->w, l->zero_x, PITH_NO_VALUE,
+                   l->bias);
+}
+
+static inline uint32_t requantize_node(struct layer *l, uint32_t acc)
+{
+    return gd_node(PITH_OP_REQUANTIZE, set_type, l->told, 1, 3, acc, l->factor, l->zero_y);
+}
+
+/* ---- running -------------------------------------------------------------------------------- */
+
+static inline void backwards(void *user, uint32_t n, void (*body)(void *arg, uint32_t i), void *arg)
+{
+    (void)user;
+    while (n-- > 0)
+        body(arg, n);
+}
+
+static struct pith_plan *plan;
+
+#ifdef __x86_64__
+/* The table of the plans of a level, whose kernels may be the twin's. */
+static bool use_twin;
+
+void __real_pith_integer_kernels_fill(struct integer_kernels *k, uint32_t features);
+void __wrap_pith_integer_kernels_fill(struct integer_kernels *k, uint32_t features);
+void __wrap_pith_integer_kernels_fill(struct integer_kernels *k, uint32_t features)
+{
+    __real_pith_integer_kernels_fill(k, use_twin ? PITH_CPU_AVX2 | PITH_CPU_AVXVNNI : features);
+    if (use_twin)
+        twin_of_avxvnni(k);
+}
+
+static inline uint32_t mask_of(uint32_t level)
+{
+    use_twin = level == AVXVNNI_TWIN;
+    return use_twin ? PITH_CPU_AVX2 : level;
+}
+#else
+static inline uint32_t mask_of(uint32_t level)
+{
+    return level;
+}
+#endif
+
+/* The outputs' bytes, one behind the other, on the input given; *steps: of the plan. */
+static inline uint8_t *run_graph(uint32_t mask, uint32_t flags, bool cut, const uint8_t *input,
+                          size_t *bytes, uint32_t *steps)
+{
+    struct pith_opts opts;
+    struct pith_need need;
+    struct pith_tensor t;
+    pith_opts_init(&opts, sizeof opts);
+    opts.cpu_mask = mask;
+    opts.flags = flags;
+    opts.parallel_for = cut ? backwards : NULL;
+    void *mem = gd_plan(&opts, &plan, &need);
+    assert_int_equal(pith_plan_input(plan, 0, &t), PITH_OK);
+    memcpy(pith_plan_input_data(plan, 0), input, t.bytes);
+    assert_int_equal(pith_plan_run(plan), PITH_OK);
+    uint8_t *y = malloc(MAX_BYTES);
+    assert_non_null(y);
+    *bytes = 0;
+    for (uint32_t i = 0; i < pith_plan_output_count(plan); i++, *bytes += t.bytes) {
+        assert_int_equal(pith_plan_output(plan, i, &t), PITH_OK);
+        assert_true(*bytes + t.bytes <= MAX_BYTES);
+        memcpy(y + *bytes, pith_plan_output_data(plan, i), t.bytes);
+    }
+    *steps = pith_plan_layer_count(plan);
+    free(mem);
+    return y;
+}
+
+/* expected_steps: 0: not told */
+static inline void check_levels(const char *what, uint32_t expected_steps)
+{
+    static const uint32_t levels[] = {PITH_CPU_REF, PITH_CPU_AVX2,
+                                      PITH_CPU_AVX2 | PITH_CPU_AVXVNNI, AVXVNNI_TWIN,
+                                      PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VNNI,
+                                      PITH_CPU_NEON, PITH_CPU_NEON | PITH_CPU_DOTPROD};
+    size_t bytes, n;
+    uint32_t steps;
+    size_t elements = shape_elems(&gd.value[0].shape);
+    uint8_t *input = some_bytes(elements * pith_type_bytes(gd.value[0].type), gd.value[0].type);
+    bool extreme = pith_type_bytes(gd.value[0].type) == 2 && pick(0, 2) == 0;
+    for (size_t i = 0; extreme && i < elements; i++)
+        ((uint16_t *)(void *)input)[i] = gd.value[0].type == PITH_I16 ? 0x8000 : 0;
+    uint8_t *expected =
+        run_graph(mask_of(PITH_CPU_REF), PITH_FLAG_NO_FUSION, false, input, &bytes, &steps);
+    for (uint32_t i = 0; i < 2 * sizeof levels / sizeof *levels; i++) {
+        uint32_t level = levels[i / 2];
+        if (level != PITH_CPU_REF && (features_with_twin() & level) != level)
+            continue;
+        uint8_t *y = run_graph(mask_of(level), 0, i % 2, input, &n, &steps);
+        assert_int_equal(n, bytes);
+        if (expected_steps)
+            assert_int_equal(steps, expected_steps);
+        for (size_t k = 0; k < n; k++)
+            if (y[k] != expected[k])
+                fail_msg("%s, level %x, cut %u: byte %zu of %zu is %u, not %u (next seed %llu)",
+                         what, level, i % 2, k, n, y[k], expected[k], (unsigned long long)seed);
+        free(y);
+    }
+    free(expected);
+    free(input);
+}
+
+static inline uint32_t new_graph(const struct shape *x, enum pith_type type)
+{
+    gd_clear();
+    struct graph_input *in = &gd.input[gd.g.n_inputs++];
+    in->type = type;
+    in->shape = *x;
+    uint32_t v = gd_value(x);
+    gd.value[v].type = type;
+    return v;
+}
+
+#endif

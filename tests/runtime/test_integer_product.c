@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/* Integer convolutions and matrix products as plans run them (integer_case.h). */
+#include "integer_case.h"
+
+static void test_convolutions(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < CASES; i++) {
+        struct shape x = random_input();
+        enum pith_type type = byte_type();
+        uint32_t v = new_graph(&x, type);
+        struct layer l = {.c = conv_over(&x)};
+        layer_constants(&l, type, l.c.w.dim[0], 1);
+        gd_output(requantize_node(&l, conv_node(&l, v)));
+        check_levels("convolution", 1);
+        release_case();
+    }
+}
+
+static uint32_t real_node(struct layer *l, uint32_t acc)
+{
+    return gd_node(PITH_OP_DEQUANTIZE, set_axis, &l->told[1], 1, 2, acc, l->factor);
+}
+
+/* Sums that are read as they are, or as real numbers. */
+static void test_sums(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < CASES / 4; i++) {
+        struct shape x = random_input();
+        enum pith_type type = byte_type();
+        uint32_t v = new_graph(&x, type);
+        struct layer l = {.c = conv_over(&x)};
+        layer_constants(&l, type, l.c.w.dim[0], 1);
+        uint32_t acc = conv_node(&l, v);
+        gd_output(i % 2 ? real_node(&l, acc) : acc);
+        check_levels("sums", i % 2 && l.c.group > 1 ? 2 : 1);
+        release_case();
+    }
+}
+
+static void test_products(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < CASES; i++) {
+        uint32_t k = pick(1, 90), n = pick(1, 150);
+        struct shape x = {.rank = pick(1, 3), .dim = {pick(1, 3), pick(1, 40), k}};
+        x.dim[x.rank - 1] = k;
+        for (uint32_t d = x.rank; d < 3; d++)
+            x.dim[d] = 0;
+        enum pith_type type = byte_type();
+        uint32_t v = new_graph(&x, type);
+        struct layer l = {.c.w = {2, {k, n}}};
+        layer_constants(&l, type, n, (int32_t)x.rank - 1);
+        uint32_t acc = gd_node(PITH_OP_MATMUL_INTEGER, NULL, NULL, 1, 3, v, l.w, l.zero_x);
+        uint32_t kind = pick(0, 4);
+        gd_output(kind == 0 ? acc : kind == 1 ? real_node(&l, acc) : requantize_node(&l, acc));
+        check_levels("product", 1);
+        release_case();
+    }
+}
+
+/* Of 16 bits; where they are extreme, sums of pairs leave 32 bits. */
+static uint32_t words_weight(enum pith_type type, struct shape s)
+{
+    size_t n = shape_elems(&s);
+    uint16_t *p = own(malloc(n * sizeof *p));
+    bool extreme = pick(0, 2) == 0;
+    for (size_t i = 0; i < n; i++)
+        p[i] = extreme && pick(0, 9) ? 0x8000 : (uint16_t)random_u64(&seed);
+    return gd_weight_of(type, p, &s);
+}
+
+/* Products of 16 bits leave their sums, which a Requantize reads or nobody. */
+static void test_words(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < CASES / 2; i++) {
+        struct shape x = random_input();
+        enum pith_type type = pick(0, 1) ? PITH_I16 : PITH_U16;
+        enum pith_type type_w = pick(0, 2) ? PITH_I16 : PITH_I8;
+        bool product = pick(0, 2) == 0;
+        if (product)
+            x = (struct shape){2, {pick(1, 40), pick(1, 90)}};
+        uint32_t v = new_graph(&x, type), n = pick(1, 70);
+        struct layer l = {.c = {.w = {2, {x.dim[1], n}}}};
+        if (!product) {
+            l.c = conv_over(&x);
+            n = l.c.w.dim[0];
+        }
+        layer_constants(&l, PITH_U8, n, 1);
+        l.w = type_w == PITH_I16 ? words_weight(type_w, l.c.w) : bytes_weight(type_w, l.c.w);
+        l.zero_x = pick(0, 1) ? words_weight(type, (struct shape){0}) : PITH_NO_VALUE;
+        if (type_w == PITH_I16 && l.bias != PITH_NO_VALUE) {
+            int64_t *bias = own(malloc(n * sizeof *bias));
+            for (uint32_t k = 0; k < n; k++)
+                bias[k] = (int64_t)random_u64(&seed) >> pick(0, 63);
+            l.bias = gd_weight_of(PITH_I64, bias, &(struct shape){1, {n}});
+        }
+        uint32_t acc = product ? gd_node(PITH_OP_MATMUL_INTEGER, NULL, NULL, 1, 3, v, l.w, l.zero_x)
+                               : conv_node(&l, v);
+        bool values = pick(0, 1);
+        gd_output(values ? requantize_node(&l, acc) : acc);
+        check_levels("words", 1 + values);
+        release_case();
+    }
+}
+
+/* Weights as a file holds those of few bits: numbers of the centroids -7 .. 7. */
+static uint32_t few_weights(struct shape s)
+{
+    static const uint8_t minus_7_to_7[] = {0xfe, 0x00};
+    size_t n = shape_elems(&s);
+    uint8_t *index = own(malloc(n / 2 + 1));
+    uint32_t v = gd_weight_of(PITH_I8, index, &s);
+    struct weight *w = &gd.weight[gd.g.n_weights - 1];
+    for (size_t i = 0; i < n; i++) {
+        uint32_t q = pick(0, 14);
+        index[i / 2] = (uint8_t)(i % 2 ? index[i / 2] | q << 4 : q);
+    }
+    w->grid = GRID_CODEBOOK;
+    w->n_centroids = 15;
+    w->index_bits = 4;
+    w->codebook = (struct stream){minus_7_to_7, sizeof minus_7_to_7};
+    w->index_stream.n_bytes = (n + 1) / 2;
+    return v;
+}
+
+/* Of one row they stay packed where a kernel takes them so. */
+static void test_products_of_few_weights(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 24; i++) {
+        uint32_t k = pick(250, 330), n = pick(i % 4 ? 300 : 100, 330), rows = pick(1, 3);
+        struct shape x = {2, {rows, k}};
+        enum pith_type type = byte_type();
+        uint32_t v = new_graph(&x, type);
+        struct layer l = {.c.w = {2, {k, n}}};
+        layer_constants(&l, type, n, 1);
+        l.w = few_weights(l.c.w);
+        uint32_t acc = gd_node(PITH_OP_MATMUL_INTEGER, NULL, NULL, 1, 3, v, l.w, l.zero_x);
+        gd_output(i % 3 == 0 ? real_node(&l, acc) : requantize_node(&l, acc));
+        check_levels("few weights", 1);
+        bool halved = rows < 3 && k * n >= 65536 && (pith_cpu_features() & PITH_CPU_VNNI);
+        struct pith_opts opts;
+        struct pith_need need;
+        pith_opts_init(&opts, sizeof opts);
+        void *mem = gd_plan(&opts, &plan, &need);
+        if (halved)
+            assert_true(plan->step[0].weight_bytes < (uint64_t)k * n * 3 / 4);
+        else
+            assert_true(plan->step[0].weight_bytes >= (uint64_t)k * n);
+        free(mem);
+        release_case();
+    }
+}
+
+/* Weights around a zero point of their own, three axes, a second reader: the plain operator. */
+static void test_what_is_not_packed(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 20; i++) {
+        struct shape x = random_input();
+        if (i % 2 == 0)
+            x = (struct shape){5, {1, 3, 4, 5, 6}};
+        uint32_t v = new_graph(&x, PITH_U8);
+        struct layer l = {.c = {.x = x, .group = 1, .w = {x.rank, {4, x.dim[1]}}}};
+        for (uint32_t d = 2; d < x.rank; d++)
+            l.c.w.dim[d] = l.c.list[0][d - 2] = 1;
+        l.c.list[1][0] = l.c.list[1][1] = l.c.list[1][2] = 1;
+        layer_constants(&l, PITH_U8, 4, 1);
+        uint32_t zero = i % 2 ? bytes_weight(PITH_I8, (struct shape){0}) : PITH_NO_VALUE;
+        uint32_t acc =
+            gd_node(PITH_OP_CONV_INTEGER, set_conv, &l.c, 1, 5, v, l.w, l.zero_x, zero, l.bias);
+        gd_output(requantize_node(&l, acc));
+        check_levels("not packed", 2);
+        release_case();
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_convolutions),
+        cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_products),
+        cmocka_unit_test(test_words),
+        cmocka_unit_test(test_products_of_few_weights),
+        cmocka_unit_test(test_what_is_not_packed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
