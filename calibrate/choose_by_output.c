@@ -21,149 +21,27 @@
 #include <string.h>
 
 #include "error_fill.h"
-#include "observed_run.h"
 #include "op.h"
-#include "pith_host.h"
+#include "output_trial.h"
 
 #define SAMPLES 4u
 #define REST 0.1
 #define GAIN 0.1
 #define ALIKE 0.03
 
-/* Numbers of the outputs over all steps of a sample. */
-struct outputs {
-    float *x; /* owns */
-    size_t n, room;
-};
-
 struct trial {
+    struct output_trial outputs;
     struct pith_model *m;
-    struct observed_run run;
-    const struct grid_choice *choice; /* whose value is put on `grid`; NULL: none */
+    const struct grid_choice *choice; /* whose value is put on `grid` */
     const struct pith_grid *grid;
-    bool *is_output; /* owns: [n_values] compared */
-    uint32_t n_samples, current;
-    uint64_t sample[SAMPLES];
-    bool apart;              /* samples do not depend on each other: inputs are kept */
-    uint8_t *input[SAMPLES]; /* owns: the inputs of each sample, one behind the other */
-    struct outputs output[SAMPLES];
-    size_t at;    /* of the current sample's outputs seen so far */
-    double error; /* against them */
-    bool no_memory, stopped; /* stopped: by whoever watches the progress */
-    uint64_t n_runs;
     struct pith_error *err;
 };
 
-/* ---- watching
- * ------------------------------------------------------------------------------------ */
-
-static void keep_output(struct trial *t, const float *x, size_t n)
+static void put_on_grid(void *user, uint32_t value, float *x, size_t n)
 {
-    struct outputs *o = &t->output[t->current];
-    if (o->n + n > o->room) {
-        size_t room = 2 * (o->n + n);
-        float *more = realloc(o->x, room * sizeof *more);
-        t->no_memory |= !more;
-        if (!more)
-            return;
-        o->x = more;
-        o->room = room;
-    }
-    memcpy(o->x + o->n, x, n * sizeof *x);
-    o->n += n;
-}
-
-/* A grid may make a loop run longer than it did: what was not there before is not compared. The
- * error is never NaN, so that values can be put in order by it: an output that stays infinite has
- * not changed, one that becomes NaN has as much as can be. */
-static void compare_output(struct trial *t, const float *x, size_t n)
-{
-    const struct outputs *o = &t->output[t->current];
-    for (size_t i = 0; i < n && t->at < o->n; i++, t->at++) {
-        double d = x[i] == o->x[t->at] ? 0 : (double)x[i] - (double)o->x[t->at];
-        t->error += isnan(d) ? HUGE_VAL : d * d;
-    }
-}
-
-static void see(void *user, uint32_t value, float *x, size_t n)
-{
-    struct trial *t = user;
-    if (t->choice && t->choice->value == value)
+    const struct trial *t = user;
+    if (t->choice->value == value)
         pith_choice_apply(t->m, t->choice, t->grid, x, n);
-    if (t->is_output[value] && t->choice)
-        compare_output(t, x, n);
-    else if (t->is_output[value])
-        keep_output(t, x, n);
-}
-
-/* ---- running
- * ------------------------------------------------------------------------------------- */
-
-static size_t copy_inputs(struct pith_plan *plan, uint8_t *kept, bool to_plan)
-{
-    size_t at = 0;
-    for (uint32_t i = 0; i < pith_plan_input_count(plan); i++) {
-        struct pith_tensor t;
-        void *x = pith_plan_input_data(plan, i);
-        pith_plan_input(plan, i, &t);
-        if (x && kept && to_plan)
-            memcpy(x, kept + at, (size_t)t.bytes);
-        else if (x && kept)
-            memcpy(kept + at, x, (size_t)t.bytes);
-        at += (size_t)t.bytes;
-    }
-    return at;
-}
-
-static enum pith_status run_kept(struct trial *t, uint32_t s)
-{
-    struct pith_plan *plan = pith_engine_plan(t->run.engine);
-    copy_inputs(plan, t->input[s], true);
-    pith_observed_run_inputs(&t->run);
-    enum pith_status st = pith_plan_run(plan);
-    return st ? pith_error_fill(t->err, st, "cannot calibrate: running %s failed: %s",
-                                pith_calibrate_sample_name(t->run.opts, t->sample[s]),
-                                pith_status_text(st))
-              : PITH_OK;
-}
-
-/* Samples from..to-1 of those kept; of a stream, all up to there. */
-static enum pith_status run_samples(struct trial *t, uint32_t from, uint32_t to)
-{
-    const struct pith_calibrate_opts *o = t->run.opts;
-    enum pith_status st = PITH_OK;
-    t->error = 0;
-    for (t->current = t->apart ? from : 0; t->current < to && !st; t->current++) {
-        t->at = 0;
-        st = t->apart ? run_kept(t, t->current)
-                      : pith_observed_run_sample(&t->run, t->sample[t->current], t->err);
-        t->n_runs++;
-        t->stopped |= !st && o->progress && !o->progress(o->user, t->n_runs, 0);
-    }
-    return t->no_memory ? pith_error_no_memory(t->err) : st;
-}
-
-/* Samples of a stream are its first ones, others lie evenly. */
-static enum pith_status keep_samples(struct trial *t)
-{
-    struct pith_plan *plan = pith_engine_plan(t->run.engine);
-    uint64_t total = pith_observed_run_samples(&t->run);
-    enum pith_status st = PITH_OK;
-    t->apart = t->run.feeder.steps == 1 && t->run.feeder.feed->n_states == 0;
-    t->n_samples = total < SAMPLES ? (uint32_t)total : SAMPLES;
-    for (uint32_t s = 0; s < t->n_samples && !st; s++) {
-        t->sample[s] = t->apart ? total * (2 * s + 1) / (2 * (uint64_t)t->n_samples) : s;
-        if (!t->apart)
-            continue;
-        t->input[s] = malloc(copy_inputs(plan, NULL, false) + 1);
-        if (!t->input[s])
-            return pith_error_no_memory(t->err);
-        st = pith_feeder_sample(&t->run.feeder, t->sample[s], NULL, t->err);
-        if (!st)
-            st = pith_feeder_step(&t->run.feeder, 0, 0, t->err);
-        copy_inputs(plan, t->input[s], false);
-    }
-    return st ? st : run_samples(t, 0, t->n_samples);
 }
 
 /* ---- which values matter
@@ -198,18 +76,19 @@ static enum pith_status measure(struct trial *t, struct grid_choice *c, uint32_t
                                 const struct grid_kind *kind)
 {
     struct candidate *candidate = &c->candidate[k];
-    if (candidate->n_samples == t->n_samples)
+    struct output_trial *o = &t->outputs;
+    double error;
+    if (candidate->n_samples == o->n_samples)
         return PITH_OK;
     struct pith_grid *g = pith_choice_grid(t->m, c, k, kind);
     if (!g)
         return pith_error_no_memory(t->err);
     t->choice = c;
     t->grid = g;
-    uint32_t to = all ? t->n_samples : 1;
-    enum pith_status st = run_samples(t, candidate->n_samples, to);
-    candidate->error = t->apart ? candidate->error + t->error : t->error;
+    uint32_t to = all ? o->n_samples : 1;
+    enum pith_status st = pith_output_trial_run(o, candidate->n_samples, to, &error);
+    candidate->error = o->apart ? candidate->error + error : error;
     candidate->n_samples = to;
-    t->choice = NULL;
     return st;
 }
 
@@ -254,12 +133,12 @@ static enum pith_status take_best(struct trial *t, struct grid_choice *c,
 {
     enum pith_status st = PITH_OK;
     uint32_t best = 0;
-    for (uint32_t k = 1; k < c->n && !st && !t->stopped; k++) {
+    for (uint32_t k = 1; k < c->n && !st && !t->outputs.stopped; k++) {
         st = measure(t, c, k, false, kind);
         if (c->candidate[k].error < c->candidate[best].error)
             best = k;
     }
-    if (st || t->stopped || c->candidate[best].error >= (1 - GAIN) * c->candidate[0].error)
+    if (st || t->outputs.stopped || c->candidate[best].error >= (1 - GAIN) * c->candidate[0].error)
         return st;
     st = measure(t, c, best, true, kind);
     if (!st)
@@ -274,12 +153,12 @@ static enum pith_status choose(struct trial *t, struct grid_choice **order, uint
 {
     enum pith_status st = PITH_OK;
     double total = 0, done = 0;
-    for (uint32_t i = 0; i < n && !st && !t->stopped; i++) {
+    for (uint32_t i = 0; i < n && !st && !t->outputs.stopped; i++) {
         st = measure(t, order[i], 0, false, kind);
         total += order[i]->candidate[0].error;
     }
     qsort(order, n, sizeof *order, by_effect);
-    for (uint32_t i = 0; i < n && !st && !t->stopped && total - done > REST * total; i++) {
+    for (uint32_t i = 0; i < n && !st && !t->outputs.stopped && total - done > REST * total; i++) {
         done += order[i]->candidate[0].error; /* before it grows with more samples */
         st = take_best(t, order[i], kind);
     }
@@ -300,47 +179,24 @@ static uint32_t collect(const struct pith_model *m, struct grid_choice *choices,
     return found;
 }
 
-static enum pith_status choose_among(struct trial *t, struct grid_choice *choices, uint32_t n,
-                                     const struct grid_kind *kind,
-                                     const struct pith_calibrate_opts *samples)
-{
-    struct grid_choice **order = calloc(n + (size_t)1, sizeof *order);
-    bool *leads = calloc(t->m->n_values + (size_t)1, sizeof *leads);
-    t->is_output = calloc(t->m->n_values + (size_t)1, sizeof *t->is_output);
-    enum pith_status st = PITH_OK;
-    if (!order || !leads || !t->is_output)
-        st = pith_error_no_memory(t->err);
-    if (!st) {
-        for (uint32_t i = 0; i < t->m->n_outputs; i++)
-            t->is_output[pith_answer_value(t->m, i)] = true;
-        n = collect(t->m, choices, n, order, leads);
-        st = pith_observed_run_open(&t->run, t->m, samples, t->err);
-    }
-    if (!st)
-        st = keep_samples(t);
-    if (!st)
-        st = choose(t, order, n, kind);
-    free(order);
-    free(leads);
-    return st;
-}
-
 enum pith_status pith_choose_by_output(struct pith_model *m, struct grid_choice *choices,
                                        uint32_t n, const struct grid_kind *kind,
                                        const struct pith_calibrate_opts *samples, uint64_t *n_runs,
                                        struct pith_error *err)
 {
-    struct trial t = {.m = m, .run = {.see = see}, .err = err};
-    t.run.user = &t;
-    enum pith_status st = pith_calibrate_check(m, samples, err);
+    struct trial t = {.outputs = {.change = put_on_grid, .user = &t}, .m = m, .err = err};
+    struct grid_choice **order = calloc(n + (size_t)1, sizeof *order);
+    bool *leads = calloc(m->n_values + (size_t)1, sizeof *leads);
+    enum pith_status st = order && leads ? PITH_OK : pith_error_no_memory(err);
     if (!st)
-        st = choose_among(&t, choices, n, kind, samples);
-    *n_runs = t.n_runs;
-    for (uint32_t s = 0; s < SAMPLES; s++) {
-        free(t.input[s]);
-        free(t.output[s].x);
-    }
-    free(t.is_output);
-    pith_observed_run_close(&t.run);
+        n = collect(m, choices, n, order, leads);
+    if (!st)
+        st = pith_output_trial_open(&t.outputs, m, samples, SAMPLES, err);
+    if (!st)
+        st = choose(&t, order, n, kind);
+    *n_runs = t.outputs.n_runs;
+    pith_output_trial_close(&t.outputs);
+    free(order);
+    free(leads);
     return st;
 }

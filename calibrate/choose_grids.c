@@ -92,6 +92,21 @@ static bool has_distribution(const struct pith_value *v)
            (s->histogram.n_bins > 0 || s->n_zero == s->n);
 }
 
+static enum pith_status fail_without_statistics(const struct choosing *ch)
+{
+    bool infinite = false;
+    for (uint32_t i = 0; i < ch->m->n_values; i++) {
+        const struct pith_value *v = &ch->m->values[i];
+        infinite |= v->n_observed > 0 && (isinf(v->min) || isinf(v->max));
+    }
+    if (infinite)
+        return pith_error_fill(ch->err, PITH_ERR_ARGUMENT,
+                               "cannot choose ranges: every value was infinite for some sample");
+    return pith_error_fill(ch->err, PITH_ERR_ARGUMENT,
+                           "cannot choose ranges: the model has no statistics (calibrate it with "
+                           "data first)");
+}
+
 static enum pith_status collect(struct choosing *ch)
 {
     struct pith_model *m = ch->m;
@@ -111,12 +126,7 @@ static enum pith_status collect(struct choosing *ch)
         propose_all(ch, c);
         ch->n++;
     }
-    if (ch->n == 0)
-        return pith_error_fill(
-            ch->err, PITH_ERR_ARGUMENT,
-            "cannot choose ranges: the model has no statistics (calibrate it with "
-            "data first)");
-    return PITH_OK;
+    return ch->n ? PITH_OK : fail_without_statistics(ch);
 }
 
 /* ---- the whole

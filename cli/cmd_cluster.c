@@ -111,7 +111,7 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
     struct cluster_options *o = opts;
     struct pith_stage stage;
     enum cli_exit rc = read_options(o, &stage);
-    return rc ? rc : cli_run_stage(&o->common, n_operands ? operands[0] : "-", &stage, NULL, print);
+    return rc ? rc : cli_run_stage(&o->common, n_operands ? operands[0] : "-", &stage, NULL, NULL, print);
 }
 
 const struct cli_command cmd_cluster = {

@@ -146,12 +146,14 @@ struct job_data {
     struct pith_feed val_feed;
 };
 
-/* Quantizing learns ranges, if nothing else, from the samples that there are. */
+/* Quantizing learns ranges, if nothing else, from the samples that there are: of several inputs it takes
+ * those that measure. */
 static bool trains(const struct compress_options *o, const struct pith_recipe *recipe)
 {
+    bool one_input = o->feed.data.n == 1 && o->feed.states.n == 0;
     for (uint32_t i = 0; i < recipe->n_stages; i++)
         if (pith_stage_trains(&recipe->stages[i]) ||
-            (recipe->stages[i].kind == PITH_STAGE_QUANTIZE && o->feed.data.n))
+            (recipe->stages[i].kind == PITH_STAGE_QUANTIZE && one_input))
             return true;
     return false;
 }

@@ -178,7 +178,8 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 {
     struct prune_options *o = opts;
     enum cli_exit rc = read_options(o, &o->stage);
-    return rc ? rc : cli_run_stage(&o->common, n_operands ? operands[0] : "-", &o->stage, &o->from, print);
+    return rc ? rc : cli_run_stage(&o->common, n_operands ? operands[0] : "-", &o->stage, &o->from, NULL,
+                                   print);
 }
 
 const struct cli_command cmd_prune = {

@@ -2,6 +2,7 @@
 /* pith quantize: integers for weights and activations. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "stage_command.h"
@@ -9,7 +10,7 @@
 
 struct quantize_options {
     struct cli_common common;
-    struct cli_training_options from;
+    struct cli_feed_options feed;
     const char *to, *per, *rounding;
     struct cli_list keep;
     struct pith_stage stage; /* what needs no thought goes straight there */
@@ -17,18 +18,21 @@ struct quantize_options {
 
 #define AT(member) offsetof(struct quantize_options, member)
 static const struct cli_option options[] = {
-    {'d', "data", OPTION_TEXT, AT(from.data), "DATA", "samples without labels, as for eval; none: made up", 0,
-     0},
+    {'d', "data", OPTION_LIST, AT(feed.data), "[NAME=]DATA",
+     "samples without labels, as for eval; none: made up", 0, 0},
+    CLI_STATE_OPTION(struct quantize_options, feed),
     {0, "samples", OPTION_U32, AT(stage.samples), "N", "the first N of them; default 64", 1, 1e9},
-    {0, "range", OPTION_TEXT, AT(from.range), "A:B[:STEP]", "these samples; !A:B:STEP all others", 0, 0},
+    {0, "range", OPTION_TEXT, AT(feed.range), "A:B[:STEP]", "these samples; !A:B:STEP all others", 0, 0},
     {0, "to", OPTION_TEXT, AT(to), "WHAT",
      "int8 (default); fixed:4 to fixed:8, fixed:16: scales powers of two", 0, 0},
     {0, "weights", OPTION_U32, AT(stage.quantize.weight_bits), "B", "bits of a weight: 2 to 8, or 16 (default 8)",
      2, 16},
+    {0, "same-bits", OPTION_FLAG, AT(stage.quantize.same_bits), NULL,
+     "no more for layers of few weights", 0, 0},
     {0, "activations", OPTION_U32, AT(stage.quantize.activation_bits), "B",
      "bits of an activation: 2 to 8, or 16 (default 8)", 2, 16},
     {0, "per", OPTION_TEXT, AT(per), "WHAT", "one weight scale per channel (fixed: tensor), tensor", 0, 0},
-    {0, "rounding", OPTION_TEXT, AT(rounding), "HOW", "weights: feedback (default with -d), adaptive, nearest", 0,
+    {0, "rounding", OPTION_TEXT, AT(rounding), "HOW", "weights: feedback (-d: default), adaptive (below 8 bits), nearest", 0,
      0},
     {0, "bias-correct", OPTION_FLAG, AT(stage.quantize.bias_correct), NULL,
      "biases make up for their channel's mean error (default with -d)", 0, 0},
@@ -38,7 +42,7 @@ static const struct cli_option options[] = {
      "move factors from layer to layer first: channels of one size", 0, 0},
     {0, "all-integers", OPTION_FLAG, AT(stage.all_integers), NULL,
      "none stays float because it costs much", 0, 0},
-    {0, "preprocess", OPTION_TEXT, AT(from.preprocess), "SPEC", "instead of what the model stores", 0,
+    {0, "preprocess", OPTION_TEXT, AT(feed.preprocess), "SPEC", "instead of what the model stores", 0,
      0},
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
@@ -75,12 +79,13 @@ static enum cli_exit read_options(struct quantize_options *o)
     for (uint32_t i = 0; i < o->keep.n; i++)
         o->stage.keep[i] = o->keep.item[i];
     o->stage.quantize.n_keep = o->keep.n;
-    if (o->from.data && strcmp(o->from.data, "none") == 0) {
+    if (o->feed.data.n == 1 && strcmp(o->feed.data.item[0], "none") == 0) {
         o->stage.synthetic = true;
-        o->from.data = NULL;
+        o->feed.data.n = 0;
     }
-    if (!o->from.data && (o->from.range || (o->stage.samples && !o->stage.synthetic))) {
-        cli_error("--range and --samples are of -d DATA, and there is none");
+    bool alone = o->feed.range || o->feed.states.n || (o->stage.samples && !o->stage.synthetic);
+    if (o->feed.data.n == 0 && alone) {
+        cli_error("--range, --samples and --state are of -d DATA, and there is none");
         return EXIT_USAGE;
     }
     return EXIT_DONE;
@@ -97,9 +102,39 @@ static void add_row(struct cli_table *t, const struct pith_quantize_layer *l)
     }
     double sum_bits = log2(l->most_sum + 1);
     if (isinf(l->snr_db))
-        cli_table_add(t, "exact, sums < 2^%.1f of 2^%u", sum_bits, l->sum_bits - 1);
+        cli_table_add(t, "%u bits, exact, sums < 2^%.1f of 2^%u", l->weight_bits, sum_bits,
+                      l->sum_bits - 1);
     else
-        cli_table_add(t, "%.1f dB, sums < 2^%.1f of 2^%u", l->snr_db, sum_bits, l->sum_bits - 1);
+        cli_table_add(t, "%u bits, %.1f dB, sums < 2^%.1f of 2^%u", l->weight_bits, l->snr_db, sum_bits,
+                      l->sum_bits - 1);
+}
+
+static void say_bits(const struct cli_common *c, const struct pith_stage_report *r)
+{
+    uint32_t least = UINT32_MAX, most = 0;
+    double bits = 0, n = 0;
+    for (uint32_t i = 0; i < r->n_layers; i++) {
+        const struct pith_quantize_layer *l = &r->quantize[i];
+        if (l->why)
+            continue;
+        least = l->weight_bits < least ? l->weight_bits : least;
+        most = l->weight_bits > most ? l->weight_bits : most;
+        bits += (double)l->weight_bits * (double)l->n_weights;
+        n += (double)l->n_weights;
+    }
+    if (least < most)
+        cli_say(c, "bits       %.2f a weight: %u, and up to %u in layers of few weights", bits / n, least,
+                most);
+}
+
+static void say_outputs(const struct cli_common *c, const struct pith_stage_report *r)
+{
+    char how[48];
+    if (isinf(r->output_db))
+        snprintf(how, sizeof how, r->output_db > 0 ? "as they were" : "infinite or NaN for some sample");
+    else
+        snprintf(how, sizeof how, "%.1f dB above their error", r->output_db);
+    cli_say(c, "outputs    %s, %" PRIu64 " of %" PRIu64 " answers changed", how, r->changed, r->judged);
 }
 
 /* What stayed float is said always. */
@@ -123,11 +158,15 @@ static void print(const struct cli_common *c, const struct pith_stage_report *r)
                 r->synthetic);
     if (r->equalized)
         cli_say(c, "equalize   %u pairs of layers", r->equalized);
+    if (r->n_infinite)
+        cli_warn("%u values were infinite for some sample: what reads them stays float", r->n_infinite);
+    if (r->n_tiny)
+        cli_warn("%u values have a scale below 2^-126: it was set to that", r->n_tiny);
     if (r->judged && (c->verbose || r->output_db < PITH_KEEP_FLOOR_DB))
-        cli_say(c, "outputs    %.1f dB above their error, %" PRIu64 " of %" PRIu64 " answers changed",
-                r->output_db, r->changed, r->judged);
+        say_outputs(c, r);
     cli_say(c, "quantize   %s weights in %u of %u layers are integers", cli_format_count(n, a), whole,
             r->n_layers);
+    say_bits(c, r);
     if (wide)
         cli_say(c, "sums       of %u of them have 64 bits, as 32 might overflow", wide);
 }
@@ -137,7 +176,7 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
     struct quantize_options *o = opts;
     enum cli_exit rc = read_options(o);
     return rc ? rc
-              : cli_run_stage(&o->common, n_operands ? operands[0] : "-", &o->stage, &o->from, print);
+              : cli_run_stage(&o->common, n_operands ? operands[0] : "-", &o->stage, NULL, &o->feed, print);
 }
 
 const struct cli_command cmd_quantize = {
@@ -149,7 +188,9 @@ const struct cli_command cmd_quantize = {
     "layer and behind the last stays float; so do layers that cannot be integers, and that is said.\n"
     "fixed:B is fixed point: weights and activations of B bits, one power of two a layer and a value (or,\n"
     "--per channel, a channel), sums become integers by shifting. No input overflows a sum: -v tells how\n"
-    "near it may come, and where sums have 64 bits for that.\n\n"
+    "near it may come, and where sums have 64 bits for that. Several inputs are given by name, -d\n"
+    "NAME=DATA each; with --state the samples are the steps of a stream (see pith help run).\n\n"
     "  pith quantize net.pith -d images.tar --range 0:500:8 -o small.pith\n"
-    "  pith quantize calibrated.pith --keep fc_out -o small.pith",
+    "  pith quantize calibrated.pith --keep fc_out -o small.pith\n"
+    "  pith quantize vad.pith -d wav:576:512:speech.wav --state stateN=state -o small.pith",
     options, sizeof(struct quantize_options), 0, 1, run, set_defaults};

@@ -16,8 +16,8 @@ const struct help_row cli_exit_codes[] = {
 
 const struct help_row cli_environment[] = {
     {"PITH_THREADS", "number of threads where -T is not given"},
-    {"PITH_CPU", "highest instruction set to use: ref, avx2, avx512, vbmi, vnni, neon, dotprod; a name "
-                 "means that level and all below"},
+    {"PITH_CPU", "highest instruction set to use: ref, avx2, avxvnni, avx512, vbmi, vnni, neon, "
+                 "dotprod; a name means that level and all below"},
     {"TERM", "dumb: no progress bar"},
     {NULL, NULL}};
 

@@ -203,7 +203,9 @@ enum cli_exit cli_cpu_mask(uint32_t *mask)
     if (!text || !*text)
         return EXIT_DONE;
     if (pith_cpu_mask_parse(text, mask)) {
-        cli_error("PITH_CPU=%s: not a CPU level (ref, avx2, avx512, vbmi, vnni, neon, dotprod)", text);
+        cli_error("PITH_CPU=%s: not a CPU level (ref, avx2, avxvnni, avx512, vbmi, vnni, neon, "
+                  "dotprod)",
+                  text);
         return EXIT_USAGE;
     }
     return EXIT_DONE;

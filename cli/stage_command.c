@@ -57,6 +57,7 @@ static void json_quantized(const struct pith_quantize_layer *l)
     else
         cli_json_number("snr_db", l->snr_db);
     if (l->sum_bits) {
+        cli_json_uint("bits", l->weight_bits);
         cli_json_uint("sum_bits", l->sum_bits);
         cli_json_number("most_sum", l->most_sum);
     }
@@ -100,9 +101,47 @@ static void show_epoch(void *user, const struct pith_train_progress *p)
     cli_say_epoch(((struct display *)user)->common, p);
 }
 
+/* Where a command's samples come from. */
+struct sources {
+    const struct cli_training_options *training;
+    const struct cli_feed_options *calibration;
+    struct cli_feed feed; /* owns what the second opens */
+};
+
+static bool takes_data(const struct sources *from)
+{
+    return from->calibration && from->calibration->data.n > 0;
+}
+
+/* Of one input of floats and no states, the data set itself is what stages know best. */
+static enum cli_exit open_calibration(struct sources *from, const struct pith_model *m,
+                                      struct pith_stage_means *means)
+{
+    struct pith_feed *feed = &from->feed.feed;
+    enum cli_exit rc = cli_open_feed(from->calibration, m, NULL, 0, &from->feed);
+    bool simple = m->n_inputs == 1 && m->values[m->inputs[0]].type == PITH_F32 && !feed->n_states;
+    if (rc)
+        return rc;
+    if (simple) {
+        means->train = from->feed.input[0].data;
+        from->feed.input[0].data = NULL; /* the means own it */
+    } else {
+        means->feed = feed;
+    }
+    return EXIT_DONE;
+}
+
+static enum cli_exit open_data(struct sources *from, const struct pith_model *m, bool trains,
+                               struct pith_stage_means *means)
+{
+    if (trains)
+        return cli_open_training(from->training, m, &means->train, &means->val);
+    return takes_data(from) ? open_calibration(from, m, means) : EXIT_DONE;
+}
+
 /* The lines of epochs show that time passes; other stages have a bar. */
 static enum cli_exit run_shown(const struct cli_common *c, const struct pith_stage *stage,
-                               const struct cli_training_options *from, struct pith_model *m,
+                               struct sources *from, struct pith_model *m,
                                struct pith_stage_report *report)
 {
     struct display display = {.common = c};
@@ -114,12 +153,12 @@ static enum cli_exit run_shown(const struct cli_common *c, const struct pith_sta
     struct pith_error err = {0};
     bool trains = pith_stage_trains(stage);
     bool made_up = stage->kind == PITH_STAGE_QUANTIZE && stage->synthetic;
-    bool reads = trains || (stage->kind == PITH_STAGE_QUANTIZE && from && (from->data || made_up));
+    bool reads = trains || made_up || takes_data(from);
     enum cli_exit rc = reads ? cli_threads(c, &means.threads) : EXIT_DONE;
     if (!rc && reads)
         rc = cli_cpu_mask(&means.cpu_mask);
-    if (!rc && reads && !made_up)
-        rc = cli_open_training(from, m, &means.train, &means.val);
+    if (!rc)
+        rc = open_data(from, m, trains, &means);
     if (!rc && !trains)
         cli_progress_start(&display.bar, c,
                            stage->kind == PITH_STAGE_PRUNE     ? "prune"
@@ -133,15 +172,18 @@ static enum cli_exit run_shown(const struct cli_common *c, const struct pith_sta
     cli_progress_end(&display.bar);
     pith_data_free(means.train);
     pith_data_free(means.val);
+    cli_close_feed(&from->feed);
     return rc;
 }
 
 enum cli_exit cli_run_stage(const struct cli_common *c, const char *path,
                             const struct pith_stage *stage,
                             const struct cli_training_options *from,
+                            const struct cli_feed_options *feed,
                             void (*print)(const struct cli_common *c,
                                           const struct pith_stage_report *report))
 {
+    struct sources sources = {.training = from, .calibration = feed};
     struct pith_model *m = NULL;
     struct pith_stage_report report = {0};
     uint64_t bytes = 0;
@@ -151,7 +193,7 @@ enum cli_exit cli_run_stage(const struct cli_common *c, const char *path,
     if (!rc)
         rc = cli_load_model(path, NULL, &m);
     if (!rc)
-        rc = run_shown(c, stage, from, m, &report);
+        rc = run_shown(c, stage, &sources, m, &report);
     if (!rc)
         rc = cli_write_model(c, m, &bytes);
     if (!rc && c->json)

@@ -4,6 +4,7 @@
 #define STAGE_COMMAND_H
 
 #include "cli.h"
+#include "feed_options.h"
 #include "pith_compress.h"
 #include "training.h"
 
@@ -14,10 +15,11 @@ enum cli_exit cli_layer_overrides(const struct cli_list *list,
                                   struct pith_stage *stage);
 
 /* Loads operands[0] or stdin, runs the stage, calls print with the report (unless -q), writes.
- * from: data for a stage that trains, or that calibrates where it names some; else NULL. */
+ * from: data for a stage that trains, feed: for one that calibrates, where they name some; else NULL. */
 enum cli_exit cli_run_stage(const struct cli_common *c, const char *path,
                             const struct pith_stage *stage,
                             const struct cli_training_options *from,
+                            const struct cli_feed_options *feed,
                             void (*print)(const struct cli_common *c,
                                           const struct pith_stage_report *report));
 

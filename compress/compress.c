@@ -62,6 +62,7 @@ static enum pith_status run_stages(struct pith_model *m, const struct pith_recip
         struct pith_stage_means means = {.size_bytes = sizeof means,
                                          .seed = o->seed,
                                          .train = o->train,
+                                         .feed = o->train ? NULL : o->feed,
                                          .val = o->val,
                                          .start_stages = begun + s->start,
                                          .threads = o->engine.threads,

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "error_fill.h"
+#include "folded_hints.h"
 #include "pith_calibrate.h"
 #include "stage_run.h"
 #include "pith_value_stats.h"
@@ -215,11 +216,17 @@ enum pith_status pith_train_integers(struct pith_model *m, const struct pith_sta
         return pith_error_fill(err, PITH_ERR_ARGUMENT, "'%.60s' says no integers: int8, w4a8, ...",
                                s->integers);
     const struct pith_quantize_opts q = as_trained(&spec);
+    struct pith_train_opts o = *opts;
+    struct folded_hints hints;
+    pith_hints_before_folding(m, opts, &hints);
+    o.hints = hints.hint;
     enum pith_status st = see(m, means, err);
     if (!st)
         st = place_both(m, &spec, &places, err);
     if (!st)
-        st = train_placed(m, means, &spec, &places, opts, result, err);
+        st = pith_hints_behind_folding(m, &hints, err);
+    if (!st)
+        st = train_placed(m, means, &spec, &places, &o, result, err);
     if (!st)
         st = pith_quantize(m, &q, NULL, NULL, err);
     pith_quantize_places_free(&places);

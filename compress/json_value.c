@@ -29,37 +29,66 @@ static bool too_deep(const char *text, size_t n)
     return false;
 }
 
-/* Where memory ran out, jansson tells a wrong character, or nothing at all; errno tells the truth.
- */
-static json_t *load_once(const char *text, size_t n, json_error_t *at, bool *no_memory)
+/* jansson keeps each token in a buffer that grows while it reads. Where that fails it loses characters,
+ * and of a number then asserts that it has not. A first token as long as any in the text makes the
+ * buffer large enough: ["xxx", text]. Buffers hold 2^k - 1; the token is of a length at which its closing
+ * quote is not what makes them grow, for a string without one has no end. */
+static char *with_first_token(const char *text, size_t n, size_t *n_wrapped)
 {
-    errno = 0;
-    json_t *json = json_loadb(text, n, JSON_REJECT_DUPLICATES, at);
-    *no_memory = errno == ENOMEM || (!json && at->line < 0);
-    return json;
+    size_t pad = n + 64;
+    while (((pad + 2) & (pad + 1)) == 0 || ((pad + 1) & pad) == 0)
+        pad++;
+    char *wrapped = n < SIZE_MAX / 4 ? malloc(pad + n + 8) : NULL, *to = wrapped;
+    if (!wrapped)
+        return NULL;
+    *to++ = '[', *to++ = '"';
+    memset(to, 'x', pad);
+    to += pad;
+    *to++ = '"', *to++ = ',', *to++ = '\n';
+    memcpy(to, text, n);
+    to += n;
+    *to++ = '\n', *to++ = ']';
+    *n_wrapped = (size_t)(to - wrapped);
+    return wrapped;
 }
 
-/* But a number behind the failure clears errno, and a long text has lost a character by then. A
- * second reading differs where the first one did so. */
+/* NULL: it is none, or (*no_memory) there was no memory. */
+static json_t *load_whole(const char *text, size_t n, size_t flags, bool *no_memory)
+{
+    json_error_t at = {.line = 0};
+    size_t n_wrapped = 0;
+    char *wrapped = with_first_token(text, n, &n_wrapped);
+    errno = 0;
+    json_t *pair = wrapped ? json_loadb(wrapped, n_wrapped, flags, &at) : NULL;
+    json_t *value = json_array_size(pair) == 2 ? json_incref(json_array_get(pair, 1)) : NULL;
+    *no_memory = !wrapped || (!pair && (errno == ENOMEM || at.line < 0));
+    json_decref(pair);
+    free(wrapped);
+    return value;
+}
+
+/* What is wrong with a text is told of it as it is. */
 enum pith_status pith_json_load(const char *text, size_t n, const char *name, json_t **json,
                                 struct pith_error *err)
 {
-    json_error_t at, again_at;
-    bool no_memory, no_memory_again = false;
+    json_error_t at;
+    bool no_memory;
     if (too_deep(text, n))
         return pith_error_fill(err, PITH_ERR_CORRUPT, "%s: nested deeper than %d", name, MAX_DEPTH);
-    json_t *first = load_once(text, n, &at, &no_memory);
-    json_t *again = first ? load_once(text, n, &again_at, &no_memory_again) : NULL;
-    if (no_memory || no_memory_again || (first && (!again || !json_equal(first, again)))) {
-        json_decref(first);
-        json_decref(again);
+    json_t *value = load_whole(text, n, JSON_REJECT_DUPLICATES, &no_memory);
+    if (no_memory)
         return pith_error_fill(err, PITH_ERR_MEMORY, "%s: out of memory", name);
+    if (!json_is_object(value) && !json_is_array(value)) {
+        json_decref(value);
+        errno = 0;
+        value = json_loadb(text, n, JSON_REJECT_DUPLICATES, &at);
+        if (!value && (errno == ENOMEM || at.line < 0))
+            return pith_error_fill(err, PITH_ERR_MEMORY, "%s: out of memory", name);
     }
-    json_decref(again);
-    if (!first)
+    if (!value)
         return pith_error_fill(err, PITH_ERR_CORRUPT, "%s: line %d column %d: %s", name, at.line,
                                at.column, at.text);
-    *json = first;
+    *json = value;
     return PITH_OK;
 }
 
@@ -129,10 +158,10 @@ enum pith_status pith_json_read_percent(const struct json_place *p, const json_t
     const char *text = json_string_value(v);
     size_t n = text ? strlen(text) : 0;
     json_t *number = NULL;
-    errno = 0;
+    bool no_memory = false;
     if (n >= 2 && text[n - 1] == '%')
-        number = json_loadb(text, n - 1, JSON_DECODE_ANY, NULL);
-    if (errno == ENOMEM)
+        number = load_whole(text, n - 1, 0, &no_memory);
+    if (no_memory)
         return pith_error_no_memory(p->err);
     double percent = json_is_number(number) ? json_number_value(number) : -1;
     json_decref(number);
@@ -187,7 +216,8 @@ char *pith_json_text(const json_t *json, size_t flags)
 {
     for (size_t digits = 15;; digits++) {
         char *text = dump_whole(json, flags | JSON_REAL_PRECISION(digits));
-        json_t *back = text ? json_loads(text, 0, NULL) : NULL;
+        bool no_memory;
+        json_t *back = text ? load_whole(text, strlen(text), 0, &no_memory) : NULL;
         bool same = back && json_equal(json, back);
         if (same || (back && digits == 17)) {
             json_decref(back);

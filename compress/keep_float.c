@@ -26,6 +26,7 @@ struct keeping {
     struct pith_model before; /* borrows m's arrays: the float network */
     struct pith_model *m;
     const struct pith_quantize_opts *opts;
+    const struct pith_calibrate_opts *samples;
     const struct pith_stage_means *means;
     struct answer_error answers;
     const char **keep;    /* owns: [n] patterns: those asked for, then those added; texts are m's */
@@ -47,16 +48,12 @@ static void see(void *user, uint32_t value, float *x, size_t n)
 
 static enum pith_status measure(struct keeping *k, const struct pith_model *m, bool keeps)
 {
-    const struct pith_calibrate_opts o = {.size_bytes = sizeof o,
-                                          .data = k->opts->data,
-                                          .n_samples = k->opts->n_samples,
-                                          .threads = k->means->threads,
-                                          .cpu_mask = k->means->cpu_mask};
+    bool stream = k->samples->feed && k->samples->feed->n_states > 0;
     struct observed_run run = {.see = see, .user = &k->answers};
-    enum pith_status st = pith_observed_run_open(&run, m, &o, k->err);
+    enum pith_status st = pith_observed_run_open(&run, m, k->samples, k->err);
     pith_answers_begin(&k->answers, m, keeps);
     if (!st)
-        st = pith_answers_run(&run, JUDGED, k->err);
+        st = pith_answers_run(&run, stream ? UINT64_MAX : JUDGED, k->err);
     if (!st && k->answers.no_memory)
         st = pith_error_no_memory(k->err);
     pith_observed_run_close(&run);
@@ -101,6 +98,7 @@ static enum pith_status try_alone(struct keeping *k, const char *const *name, ui
             keep[o.n_keep++] = name[l];
     o.keep = keep;
     o.data = NULL;
+    o.inputs = NULL;
     o.rounding = PITH_ROUND_NEAREST;
     o.bias_correct = false;
     o.keep_biases = true;
@@ -235,11 +233,13 @@ static enum pith_status fold(struct keeping *k)
 
 /* Where all integers cannot be, it is said by pith_quantize, so that goes first. */
 enum pith_status pith_quantize_and_keep(struct pith_model *m, const struct pith_quantize_opts *opts,
+                                        const struct pith_calibrate_opts *samples,
                                         const struct pith_stage_means *means,
                                         struct pith_stage_report *r, struct pith_error *err)
 {
     struct keeping k = {.m = m,
                         .opts = opts,
+                        .samples = samples,
                         .means = means,
                         .n_asked = opts->n_keep,
                         .layer = r->quantize,

@@ -3,12 +3,15 @@
 #ifndef KEEP_FLOAT_H
 #define KEEP_FLOAT_H
 
+#include "pith_calibrate.h"
 #include "pith_compress.h"
 
 /* pith_quantize with opts, which have data; where the outputs then are worse than
- * PITH_KEEP_FLOOR_DB on some of the samples, layers that cost most stay float. r: quantize, n_layers,
+ * PITH_KEEP_FLOOR_DB on some of `samples` (the same; all of them, where they are steps of a stream), layers
+ * that cost most stay float. r: quantize, n_layers,
  * and what was measured. */
 enum pith_status pith_quantize_and_keep(struct pith_model *m, const struct pith_quantize_opts *opts,
+                                        const struct pith_calibrate_opts *samples,
                                         const struct pith_stage_means *means,
                                         struct pith_stage_report *r, struct pith_error *err);
 

@@ -133,6 +133,7 @@ struct pith_stage_report {
     uint32_t equalized;       /* pairs of layers between which factors moved */
     uint32_t synthetic;       /* so many pictures stood for data */
     uint32_t n_kept_float;    /* layers that stayed float because of what they cost */
+    uint32_t n_tiny, n_infinite; /* values, where it calibrated: whose scale underflowed; without a grid */
     struct pith_train_result train;     /* TRAIN; PRUNE in steps: of the last */
 };
 void pith_stage_report_free(struct pith_stage_report *report);
@@ -148,6 +149,7 @@ struct pith_stage_means {
     uint32_t size_bytes;
     uint64_t seed;
     struct pith_data *train; /* samples to learn from; QUANTIZE: to calibrate on, NULL where m is */
+    const struct pith_feed *feed; /* QUANTIZE: instead of train: several inputs, states; borrowed */
     struct pith_data *val;   /* samples that judge; NULL: none */
     const struct pith_model *start; /* what the stage calls so; NULL: the network as it finds it */
     uint32_t start_stages; /* stages in the history of `start` (for the new entry) */

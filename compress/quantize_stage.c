@@ -9,6 +9,8 @@
 #include "pith_calibrate.h"
 #include "pith_host.h"
 #include "quantize_stage.h"
+#include "range_search.h"
+#include "recorded_inputs.h"
 #include "synthetic_pictures.h"
 #include "pith_value_stats.h"
 
@@ -74,6 +76,8 @@ enum pith_status pith_quantize_key_from_json(const struct json_place *p, json_t 
         return read_flag(p, v, &s->equalize);
     if (strcmp(p->key, "all_integers") == 0)
         return read_flag(p, v, &s->all_integers);
+    if (strcmp(p->key, "same_bits") == 0)
+        return read_flag(p, v, &s->quantize.same_bits);
     if (strcmp(p->key, "bias_correct") == 0) {
         st = read_flag(p, v, &s->quantize.bias_correct);
         s->quantize.keep_biases = !s->quantize.bias_correct;
@@ -108,6 +112,8 @@ json_t *pith_quantize_to_json(const struct pith_stage *s)
                       json_string(pith_json_word_of(rounding_words, (int)o->rounding)));
     if (o->bias_correct || o->keep_biases)
         pith_json_put(&j, "bias_correct", json_boolean(o->bias_correct));
+    if (o->same_bits)
+        pith_json_put(&j, "same_bits", json_true());
     if (s->synthetic)
         pith_json_put(&j, "data", json_string("none"));
     if (s->equalize)
@@ -166,20 +172,30 @@ static bool go_on(void *user, uint64_t done, uint64_t total)
     return !means->stop || !means->stop(means->user);
 }
 
+static struct pith_calibrate_opts samples_of(const struct pith_stage_means *means, uint32_t samples)
+{
+    return (struct pith_calibrate_opts){.size_bytes = sizeof(struct pith_calibrate_opts),
+                                        .data = means->feed ? NULL : means->train,
+                                        .feed = means->feed,
+                                        .n_samples = samples,
+                                        .threads = means->threads,
+                                        .cpu_mask = means->cpu_mask,
+                                        .progress = go_on,
+                                        .user = (void *)(uintptr_t)means};
+}
+
 /* One scale a tensor: pith_quantize makes those of channels itself, with room for what the samples did
  * not show. Of 16 bits the steps do not matter, but what is cut off does: everything seen is covered, and
  * one bit kept for what was not. */
-static enum pith_status calibrate(struct pith_model *m, const struct pith_quantize_opts *o,
+static enum pith_status calibrate(struct pith_model *m, const struct pith_stage *s,
                                   const struct pith_stage_means *means, uint32_t samples,
-                                  struct pith_error *err)
+                                  struct pith_stage_report *r, struct pith_error *err)
 {
-    const struct pith_calibrate_opts see = {.size_bytes = sizeof see,
-                                            .data = means->train,
-                                            .n_samples = samples,
-                                            .threads = means->threads,
-                                            .cpu_mask = means->cpu_mask,
-                                            .progress = go_on,
-                                            .user = (void *)(uintptr_t)means};
+    struct pith_quantize_opts opts = s->quantize;
+    const struct pith_quantize_opts *o = &opts;
+    const struct pith_calibrate_opts see = samples_of(means, samples);
+    struct pith_range_report report = {0};
+    bool has_data = means->train || means->feed;
     bool wide = pith_activation_bits(o) > 8;
     const struct pith_range_opts choose = {.size_bytes = sizeof choose,
                                            .method = wide ? PITH_RANGE_MAX : PITH_RANGE_AUTO,
@@ -187,36 +203,61 @@ static enum pith_status calibrate(struct pith_model *m, const struct pith_quanti
                                            .per = PITH_RANGE_PER_TENSOR,
                                            .bits = pith_activation_bits(o),
                                            .radix = o->fixed_bits != 0,
-                                           .samples = means->train ? &see : NULL};
+                                           .samples = has_data ? &see : NULL};
     enum pith_status st = PITH_OK;
-    if (means->train && !is_calibrated(m))
+    if (has_data && !is_calibrated(m))
         st = pith_calibrate(m, &see, NULL, err);
-    if (!st && pith_model_has_stats(m) && !has_grids(m, o))
-        st = pith_choose_grids(m, &choose, NULL, err);
+    bool chosen = !st && pith_model_has_stats(m) && !has_grids(m, o);
+    opts.keep = s->keep;
+    if (chosen)
+        st = pith_choose_grids(m, &choose, &report, err);
+    if (chosen && has_data && !st)
+        st = pith_search_ranges(m, o, &see, err);
+    r->n_tiny = report.n_tiny;
+    r->n_infinite = report.n_without;
     return st;
 }
 
 static enum pith_status quantize(struct pith_model *m, const struct pith_stage *s,
                                  const struct pith_stage_means *means, uint32_t samples,
-                                 struct pith_stage_report *r, struct pith_error *err)
+                                 const struct recorded_inputs *inputs, struct pith_stage_report *r,
+                                 struct pith_error *err)
 {
     struct pith_quantize_opts opts = s->quantize;
     struct pith_opts runtime;
     pith_opts_init(&runtime, sizeof runtime);
     runtime.cpu_mask = means->cpu_mask;
     opts.keep = s->keep;
-    opts.data = means->train;
-    opts.n_samples = samples;
+    opts.data = inputs ? NULL : means->train;
+    opts.inputs = inputs ? (const void *const *)inputs->input : NULL;
+    opts.n_samples = inputs ? inputs->n_calls : samples;
     opts.runtime = &runtime;
     opts.progress = go_on;
     opts.user = (void *)(uintptr_t)means;
     enum pith_status st = means->threads > 1 ? pith_threads_start(&runtime, means->threads) : PITH_OK;
     if (st)
         return pith_error_fill(err, st, "cannot start threads");
-    st = opts.data && !s->all_integers
-             ? pith_quantize_and_keep(m, &opts, means, r, err)
+    const struct pith_calibrate_opts judged = samples_of(means, samples);
+    st = pith_quantize_has_data(&opts) && !s->all_integers
+             ? pith_quantize_and_keep(m, &opts, &judged, means, r, err)
              : pith_quantize(m, &opts, r->quantize, &r->n_layers, err);
     pith_threads_stop(&runtime);
+    return st;
+}
+
+/* Samples of several inputs are recorded while the network is still float: that it may feed back. */
+static enum pith_status record_and_quantize(struct pith_model *m, const struct pith_stage *s,
+                                            const struct pith_stage_means *means, uint32_t samples,
+                                            struct pith_stage_report *r, struct pith_error *err)
+{
+    const struct pith_calibrate_opts feed = samples_of(means, samples);
+    struct recorded_inputs inputs = {0};
+    if (!means->feed)
+        return quantize(m, s, means, samples, NULL, r, err);
+    enum pith_status st = pith_record_inputs(m, &feed, &inputs, err);
+    if (!st)
+        st = quantize(m, s, means, samples, &inputs, r, err);
+    pith_recorded_inputs_clear(&inputs);
     return st;
 }
 
@@ -232,8 +273,8 @@ static enum pith_status calibrate_and_quantize(struct pith_model *m, const struc
     else if (s->equalize)
         st = pith_equalize(m, &r->equalized, err);
     if (!st)
-        st = calibrate(m, &s->quantize, means, samples, err);
-    return st ? st : quantize(m, s, means, samples, r, err);
+        st = calibrate(m, s, means, samples, r, err);
+    return st ? st : record_and_quantize(m, s, means, samples, r, err);
 }
 
 enum pith_status pith_stage_quantize(struct pith_model *m, const struct pith_stage *s,

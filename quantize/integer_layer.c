@@ -256,8 +256,9 @@ static void read_float_layer(const struct integer_plan *p, struct integer_layer 
     if (l->x->zero_point - pith_grid_lowest(l->x) > l->most_x)
         l->most_x = l->x->zero_point - pith_grid_lowest(l->x);
     l->transposed = node->op != PITH_OP_CONV;
-    l->most = (1 << (pith_weight_bits(p->opts) - 1)) - 1;
-    l->lowest = pith_weight_bits(p->opts) < 8 ? -l->most - 1 : -l->most;
+    uint32_t bits = p->node[l->node].weight_bits;
+    l->most = (1 << (bits - 1)) - 1;
+    l->lowest = bits < 8 ? -l->most - 1 : -l->most;
     l->radix = p->opts->fixed_bits != 0;
     l->may_scale = !per_tensor(p->opts);
 }

@@ -158,7 +158,9 @@ static const char *obstacle(const struct integer_plan *p, const struct pith_node
         return "its input is not computed, or has less than 2 axes";
     const struct pith_grid *g = p->value[node->in[0]].grid;
     if (!g)
-        return "its input was not calibrated";
+        return x->n_observed > 0 && (isinf(x->min) || isinf(x->max))
+                   ? "its input was infinite for some sample"
+                   : "its input was not calibrated";
     if (!pith_grid_is_asked(p, g))
         return "its input's grid is of other bits";
     if (g->n > 1 && (!pith_layer_is_depthwise(m, node) || g->axis != 1))

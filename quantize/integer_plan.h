@@ -20,6 +20,7 @@ struct node_plan {
     enum node_role role;
     const char *why;    /* has weights and stays float: the reason */
     uint32_t swallowed; /* LAYER: the activation it takes in, or NODE_NONE */
+    uint32_t weight_bits; /* LAYER (layer_bits.h) */
 };
 
 struct value_plan {

@@ -292,7 +292,7 @@ static uint32_t multiply(struct writer *w, const struct integer_layer *l, uint32
     if (!conv) {
         add_node(w, node->name, PITH_OP_MATMUL_INTEGER, 3,
                  (uint32_t[]){w->whole[node->in[0]], q, x_zero}, 1, &acc);
-        bool corrected = w->p->opts->data && !w->p->opts->keep_biases;
+        bool corrected = pith_quantize_has_data(w->p->opts) && !w->p->opts->keep_biases;
         return l->bias || corrected ? add_bias_of_matmul(w, l, acc) : acc;
     }
     uint32_t bias = add_constant(w, sums, 1, &n, l->bias_q);

@@ -8,6 +8,7 @@
  * that keeps what the product reads in all iterations, the products before it improved already. */
 #include "layer_walk.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -288,13 +289,65 @@ static enum pith_status run_piece(struct walk_state *s, struct piece *p)
     return st;
 }
 
+/* ---- the float network
+ * ------------------------------------------------------------------------------ */
+
+static void cut(float *x, uint64_t n, float low, float high)
+{
+    for (uint64_t i = 0; i < n; i++)
+        x[i] = x[i] < low ? low : x[i] > high ? high : x[i];
+}
+
+/* To what the integers that stand for the value can be. */
+static void cut_value(struct walk_state *s, uint32_t v)
+{
+    const struct pith_value *value = &s->m->values[v];
+    const struct kept_value *k = &s->kept[v];
+    const struct pith_grid *g = pith_plan_grid(s->walk->plan, v);
+    if (!k->data || !s->walk->plan->value[v].whole)
+        return;
+    uint64_t all = k->bytes / sizeof(float) * s->n_samples, block = all;
+    for (uint32_t i = 0; i < 2 && g->n > 1; i++) /* scales are of axis 1 */
+        block /= i ? value->dim[1] : s->n_samples * value->dim[0];
+    for (uint64_t i = 0; i < all; i += block) {
+        float scale = g->scale[g->n > 1 ? i / block % g->n : 0];
+        cut((float *)(void *)k->data + i, block, (float)(pith_grid_lowest(g) - g->zero_point) * scale,
+            (float)(pith_grid_highest(g) - g->zero_point) * scale);
+    }
+}
+
+static bool is_whole(const struct pith_model *m, const struct piece *p)
+{
+    uint32_t opened = 0, closed = 0;
+    for (uint32_t i = p->first; i < p->last; i++) {
+        uint32_t op = m->nodes[i].op;
+        opened += op == PITH_OP_LOOP || op == PITH_OP_BRANCH;
+        closed += op == PITH_OP_LOOP_END || op == PITH_OP_BRANCH_END;
+    }
+    return opened == closed;
+}
+
+/* A node, or a loop or branch. */
+static enum pith_status run_next_of_original(struct walk_state *s)
+{
+    struct piece p = {.first = s->done, .last = s->done + 1};
+    while (!is_whole(s->m, &p))
+        p.last++;
+    enum pith_status st = run_piece(s, &p);
+    for (uint32_t i = p.first; i < p.last && !st; i++)
+        for (uint32_t o = 0; o < s->m->nodes[i].n_out; o++)
+            cut_value(s, s->m->nodes[i].out[o]);
+    s->done = p.last;
+    return st;
+}
+
 /* Up to the node of a layer, whose output is the goal. */
 static enum pith_status run_original(struct walk_state *s, uint32_t node, struct layer_inputs *in)
 {
-    struct piece p = {.first = s->done, .last = node + 1};
     uint32_t y = s->m->nodes[node].out[0];
-    s->done = node + 1;
-    enum pith_status st = run_piece(s, &p);
+    enum pith_status st = PITH_OK;
+    while (s->done <= node && !st)
+        st = run_next_of_original(s);
     in->goal = (const float *)(const void *)s->kept[y].data;
     in->n_goals = s->kept[y].bytes / sizeof *in->goal;
     return st;
@@ -419,7 +472,7 @@ static enum pith_status walk_pieces(struct walk_state *s)
 
 static uint32_t count_samples(const struct pith_quantize_opts *opts)
 {
-    uint64_t n = pith_data_count(opts->data);
+    uint64_t n = opts->inputs ? opts->n_samples : pith_data_count(opts->data);
     if (opts->n_samples && opts->n_samples < n)
         n = opts->n_samples;
     return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
@@ -429,6 +482,8 @@ static enum pith_status check_samples(const struct pith_model *m,
                                       const struct pith_quantize_opts *opts, struct pith_error *err)
 {
     uint64_t elems = 1;
+    if (opts->inputs)
+        return PITH_OK;
     if (m->n_inputs != 1)
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
                                "cannot quantize: the model has %u inputs, data is for one",
@@ -444,10 +499,42 @@ static enum pith_status check_samples(const struct pith_model *m,
     return PITH_OK;
 }
 
+/* Infinities may be meant, as masks are; they end up at the ends of grids. */
+static enum pith_status check_numbers(const struct walk_state *s)
+{
+    for (uint32_t i = 0; i < s->m->n_inputs; i++) {
+        const struct pith_value *v = &s->m->values[s->m->inputs[i]];
+        const struct kept_value *k = &s->kept[s->m->inputs[i]];
+        const float *x = (const float *)(const void *)k->data;
+        uint64_t each = k->bytes / sizeof *x;
+        for (uint64_t n = 0; v->type == PITH_F32 && n < each * s->n_samples; n++)
+            if (isnan(x[n]))
+                return pith_error_fill(s->err, PITH_ERR_UNSUPPORTED,
+                                       "cannot quantize: '%.200s' is NaN for sample %llu", v->name,
+                                       (unsigned long long)(n / each));
+    }
+    return PITH_OK;
+}
+
+static enum pith_status copy_inputs(struct walk_state *s)
+{
+    for (uint32_t i = 0; i < s->m->n_inputs; i++) {
+        struct kept_value *x = &s->kept[s->m->inputs[i]];
+        size_t bytes = (size_t)(x->bytes * s->n_samples);
+        x->data = malloc(bytes + 1);
+        if (!x->data)
+            return pith_error_no_memory(s->err);
+        memcpy(x->data, s->walk->opts->inputs[i], bytes);
+    }
+    return PITH_OK;
+}
+
 static enum pith_status read_samples(struct walk_state *s)
 {
     struct kept_value *x = &s->kept[s->m->inputs[0]];
     enum pith_status st = PITH_OK;
+    if (s->walk->opts->inputs)
+        return copy_inputs(s);
     x->data = malloc((size_t)(x->bytes * s->n_samples));
     if (!x->data)
         return pith_error_no_memory(s->err);
@@ -472,7 +559,8 @@ static enum pith_status start(struct walk_state *s)
         for (uint32_t k = 0; k < s->m->nodes[i].n_in; k++)
             if (s->m->nodes[i].in[k] != PITH_VALUE_NONE)
                 s->kept[s->m->nodes[i].in[k]].last = i;
-    return read_samples(s);
+    enum pith_status st = read_samples(s);
+    return st ? st : check_numbers(s);
 }
 
 /* Outputs of layers stay at least until they were goals. */
@@ -484,6 +572,8 @@ static enum pith_status start_original(struct walk_state *s)
         struct kept_value *y = &s->kept[s->m->nodes[node].out[0]];
         y->last = y->last > node ? y->last : node + 1;
     }
+    for (uint32_t i = 0; i < s->m->n_inputs && !st; i++)
+        cut_value(s, s->m->inputs[i]);
     return st;
 }
 

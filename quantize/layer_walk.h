@@ -3,7 +3,9 @@
  * multiplies, its inputs of all samples lie ready, as the layers before it, improved already, made them.
  *
  * What is kept are the values that are still to be read, of all samples; nearly all are bytes. The float
- * network may run beside it, layer by layer, for what each layer's sums ought to be. */
+ * network may run beside it, for what each layer's sums ought to be. Its values are cut where those of
+ * the integers are: calibration cuts what matters little to the outputs, but sums that try to have it back
+ * are worse everywhere else (MobileNet-v2 with weights of 4 bits: 13.8 dB, and 6.9 dB without cutting). */
 #ifndef LAYER_WALK_H
 #define LAYER_WALK_H
 
@@ -18,13 +20,14 @@ struct layer_inputs {
     uint64_t bytes;      /* of one sample */
     const uint8_t *data; /* [n_samples, bytes] u8 or i8 */
     bool in_loop;        /* what is counted as a sample is an iteration: many are of one sample */
-    const float *goal;   /* [n_samples, n_goals] what the float network has instead of y, bias added; NULL:
-                            not known */
+    const float *goal;   /* [n_samples, n_goals] what the float network has instead of y, bias added, if
+                            its values are cut where grids end; NULL: not known */
     uint64_t n_goals;
 };
 
 struct layer_walk {
     struct integer_network *net;
+    const struct integer_plan *plan;   /* of the float network */
     const struct pith_model *original; /* the float network, for goals; NULL: none are wanted */
     const struct pith_quantize_opts *opts;
     /* May change the layer's q, scale, bias_shift; then calls pith_layer_store. */

@@ -124,13 +124,16 @@ enum pith_status pith_cluster(struct pith_model *m, const struct pith_cluster_op
  * means, and by default both are made up for, layer by layer. */
 
 enum pith_rounding {
-    PITH_ROUND_DEFAULT = 0, /* FEEDBACK where there is data, else NEAREST */
+    PITH_ROUND_DEFAULT = 0, /* where there is data FEEDBACK, or ADAPTIVE where weight_bits, not of fixed
+                               point, are fewer than 8; else NEAREST */
     PITH_ROUND_NEAREST = 1,
     PITH_ROUND_FEEDBACK = 2, /* what a weight's rounding changes in the layer's sums over the samples is
                                made up for by the weights not yet rounded (OBQ, GPTQ) */
     PITH_ROUND_ADAPTIVE = 3 /* the same towards the sums that the float network has, so that layers make
                                up for what those before them have lost */
 };
+
+#define PITH_WIDER_PART 16u
 
 struct pith_quantize_opts {
     uint32_t size_bytes;
@@ -149,15 +152,26 @@ struct pith_quantize_opts {
      * bias, where it is more than chance: done where there is data. */
     bool bias_correct; /* insists: no data is an error */
     bool keep_biases;  /* not done */
+    bool same_bits;    /* every layer has weight_bits. Else, where these are fewer than 8, layers of few weights
+                        have more, up to 8: together at most 1 / PITH_WIDER_PART of all weights' bits. Not
+                        in fixed point, nor as_trained */
     const char *const *keep; /* layers that stay float, as pith_weight_matches; each must match one */
     uint32_t n_keep;
     struct pith_data *data; /* borrowed: samples of the model's only input; NULL: none */
-    uint64_t n_samples;     /* of it: the first so many; 0 or more than there are: all */
+    /* Borrowed, instead of data: of each input of the model, in their order, n_samples samples, one behind
+     * the other, of the input's own type; NULL: see data. */
+    const void *const *inputs;
+    uint64_t n_samples; /* of data the first so many, 0 or more than there are: all; of inputs all */
     const struct pith_opts *runtime; /* cpu_mask, max_bytes, parallel_for; NULL: defaults */
     /* Called now and then; false ends the work (PITH_ERR_ARGUMENT). NULL: not wanted. */
     bool (*progress)(void *user, uint64_t done, uint64_t total);
     void *user;
 };
+
+static inline bool pith_quantize_has_data(const struct pith_quantize_opts *o)
+{
+    return o->data || o->inputs;
+}
 
 static inline uint32_t pith_activation_bits(const struct pith_quantize_opts *o)
 {
@@ -179,6 +193,7 @@ struct pith_quantize_layer {
     const char *layer, *tensor; /* borrowed from the model */
     const char *why;     /* why it stayed float; NULL: it computes with integers */
     uint64_t n_weights;
+    uint32_t weight_bits; /* of each; 0: it stayed float */
     double snr_db;       /* of the weights; HUGE_VAL when they did not change */
     uint32_t n_corrected; /* channels whose bias was corrected */
     uint32_t sum_bits;   /* that its sums have: 32, or 64 where 32 might overflow; 0: it stayed float */
@@ -214,8 +229,8 @@ struct pith_quantize_places {
 };
 
 /* m is calibrated. It computes the same afterwards, with what can be folded into its layers folded, and
- * has at every place the grid that pith_quantize would take, which covers those of all that share it. Values
- * whose grid has several scales are not listed: opts->per_tensor_activations. PITH_ERR_ARGUMENT,
+ * has at every place the grid that pith_quantize would take, which covers those of all that share it. With
+ * opts->per_tensor_activations values whose grid has several scales are not listed. PITH_ERR_ARGUMENT,
  * _UNSUPPORTED, _MEMORY as pith_quantize. */
 enum pith_status pith_quantize_find_places(struct pith_model *m, const struct pith_quantize_opts *opts,
                                            struct pith_quantize_places *places,

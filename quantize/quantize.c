@@ -12,6 +12,7 @@
 #include "feedback_round.h"
 #include "fold_affine.h"
 #include "integer_rewrite.h"
+#include "layer_bits.h"
 #include "split_product.h"
 #include "trained_grid.h"
 
@@ -34,9 +35,9 @@ static enum pith_status check_options(const struct pith_quantize_opts *o, struct
                                pith_weight_bits(o), most);
     if ((unsigned)o->rounding > PITH_ROUND_ADAPTIVE)
         return bad_option(err, "unknown option value");
-    if (!o->data && (o->rounding >= PITH_ROUND_FEEDBACK || o->bias_correct))
+    if (!pith_quantize_has_data(o) && (o->rounding >= PITH_ROUND_FEEDBACK || o->bias_correct))
         return bad_option(err, "feedback rounding and bias correction need data");
-    if (o->data && o->as_trained)
+    if (pith_quantize_has_data(o) && o->as_trained)
         return bad_option(err, "what was trained is taken as it is, without data");
     if (o->bias_correct && o->keep_biases)
         return bad_option(err, "biases cannot be both corrected and kept");
@@ -100,6 +101,7 @@ static void fill_report(const struct integer_plan *p, const struct integer_netwo
                                         .tensor = p->m->values[node->in[1]].name,
                                         .why = p->node[i].why,
                                         .n_weights = p->m->values[node->in[1]].constant->count,
+                                        .weight_bits = l ? p->node[i].weight_bits : 0,
                                         .snr_db = l ? pith_layer_snr_db(l) : HUGE_VAL,
                                         .n_corrected = l ? l->n_corrected : 0,
                                         .sum_bits = !l ? 0 : l->wide ? 64 : 32,
@@ -134,16 +136,26 @@ static enum pith_status improve_layer(void *user, const struct layer_inputs *in,
     return st ? pith_error_no_memory(err) : PITH_OK;
 }
 
-static enum pith_status improve(const struct pith_quantize_opts *opts, const struct pith_model *m,
-                                struct integer_network *net, struct pith_error *err)
+/* Where weights lose much, layers behind can make up for much. */
+static bool has_goals(const struct pith_quantize_opts *o)
 {
+    bool few_bits = pith_weight_bits(o) < 8 && !o->fixed_bits;
+    return o->rounding == PITH_ROUND_ADAPTIVE || (o->rounding == PITH_ROUND_DEFAULT && few_bits);
+}
+
+static enum pith_status improve(const struct integer_plan *plan, struct integer_network *net,
+                                struct pith_error *err)
+{
+    const struct pith_quantize_opts *opts = plan->opts;
     struct improver i = {.opts = opts, .net = net};
     const struct layer_walk walk = {.net = net,
-                                    .original = opts->rounding == PITH_ROUND_ADAPTIVE ? m : NULL,
+                                    .plan = plan,
+                                    .original = has_goals(opts) ? plan->m : NULL,
                                     .opts = opts,
                                     .improve = improve_layer,
                                     .user = &i};
-    if (!opts->data || (opts->keep_biases && opts->rounding == PITH_ROUND_NEAREST))
+    if (!pith_quantize_has_data(opts) ||
+        (opts->keep_biases && opts->rounding == PITH_ROUND_NEAREST))
         return PITH_OK;
     return pith_walk_layers(&walk, err);
 }
@@ -183,6 +195,8 @@ static enum pith_status begin(struct integer_plan *plan, struct pith_error *err)
         st = pith_split_products(plan->m, plan->opts, &plan->few, err);
     if (!st)
         st = pith_integer_plan(plan, err);
+    if (!st)
+        pith_choose_layer_bits(plan);
     return st ? st : check_plan(plan, err);
 }
 
@@ -208,7 +222,7 @@ enum pith_status pith_quantize(struct pith_model *m, const struct pith_quantize_
     if (!st)
         st = pith_integer_rewrite(&plan, &net, err);
     if (!st)
-        st = improve(opts, m, &net, err);
+        st = improve(&plan, &net, err);
     if (!st) {
         fill_report(&plan, &net, layers, n_layers);
         commit(m, &net);

@@ -83,7 +83,7 @@ static void list_values(const struct integer_plan *p, struct pith_quantize_place
     for (uint32_t v = 0; v < p->m->n_values; v++) {
         uint32_t owner = pith_plan_owner(p, v);
         const struct pith_grid *g = p->value[owner].grid;
-        if (!p->value[v].whole || g->n > 1)
+        if (!p->value[v].whole || (g->n > 1 && p->opts->per_tensor_activations))
             continue;
         p->m->values[v].grid = (struct pith_grid *)(uintptr_t)g;
         to->values[to->n_values++] =

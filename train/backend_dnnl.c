@@ -18,6 +18,7 @@ struct prim {
     dnnl_engine_t engine;
     dnnl_stream_t stream;
     double seconds;
+    bool no_memory; /* a buffer for it could not be had; all else that fails is not supported */
 };
 
 /* ---- one call -----------------------------------------------------------------------------------
@@ -209,9 +210,11 @@ static struct window window_of(const struct prim_conv_shape *s)
     return w;
 }
 
-static void *line_alloc(size_t bytes)
+static void *line_alloc(struct prim *p, size_t bytes)
 {
-    return aligned_alloc(64, (bytes + 63) & ~(size_t)63);
+    void *lines = aligned_alloc(64, (bytes + 63) & ~(size_t)63);
+    p->no_memory |= !lines;
+    return lines;
 }
 
 /* ---- convolution --------------------------------------------------------------------------------
@@ -258,7 +261,7 @@ static bool own_form(struct prim_conv *conv, const struct conv_descs *d,
                      const dnnl_memory_desc_t *form, bool back, float **buffer,
                      struct operation *reorder)
 {
-    *buffer = line_alloc(pith_dnnl.memory_desc_get_size(form));
+    *buffer = line_alloc(conv->p, pith_dnnl.memory_desc_get_size(form));
     if (!*buffer)
         return false;
     return back ? make_reorder(conv->p, reorder, form, &d->w, *buffer, NULL)
@@ -343,8 +346,9 @@ enum pith_status pith_prim_conv_new(struct prim *p, const struct prim_conv_shape
     if (forward)
         pith_dnnl.primitive_desc_destroy(forward);
     if (!ok) {
+        bool no_memory = !made->bias || p->no_memory;
         pith_prim_conv_free(made);
-        return PITH_ERR_UNSUPPORTED;
+        return no_memory ? PITH_ERR_MEMORY : PITH_ERR_UNSUPPORTED;
     }
     *conv = made;
     return PITH_OK;
@@ -439,7 +443,7 @@ static bool make_pool(struct prim_pool *pool, const struct prim_conv_shape *s, d
     size_t bytes = w ? pith_dnnl.memory_desc_get_size(w) : 0;
     if (!ok || bytes == 0)
         return ok;
-    pool->workspace = line_alloc(bytes);
+    pool->workspace = line_alloc(pool->p, bytes);
     return pool->workspace &&
            add_memory(pool->p, &pool->forward, DNNL_ARG_WORKSPACE, w, pool->workspace) &&
            add_memory(pool->p, &pool->backward, DNNL_ARG_WORKSPACE, w, pool->workspace);
@@ -466,7 +470,7 @@ enum pith_status pith_prim_pool_new(struct prim *p, const struct prim_conv_shape
         pith_dnnl.primitive_desc_destroy(backward);
     if (!ok) {
         pith_prim_pool_free(made);
-        return PITH_ERR_UNSUPPORTED;
+        return p->no_memory ? PITH_ERR_MEMORY : PITH_ERR_UNSUPPORTED;
     }
     *pool = made;
     return PITH_OK;

@@ -241,11 +241,15 @@ static enum pith_status start(struct tape *t, struct pith_error *err)
     if (!t->parameter || !t->parameter_of || !t->statistic || !t->statistic_of || !t->wants_grad ||
         !t->primary || !t->tensor || !t->prim)
         return pith_tape_no_memory(err);
-    for (uint32_t s = 0; s < t->n_slices; s++)
-        if (pith_prim_new(&t->prim[s]))
+    for (uint32_t s = 0; s < t->n_slices; s++) {
+        enum pith_status status = pith_prim_new(&t->prim[s]);
+        if (status == PITH_ERR_MEMORY)
+            return pith_tape_no_memory(err);
+        if (status)
             return pith_error_set(err, PITH_ERR_UNSUPPORTED,
                                   "training needs oneDNN: libdnnl.so.2 is not there "
                                   "(Debian, Ubuntu: libdnnl2)");
+    }
     t->n_own = pith_ranks_slices(t->opts.ranks, &t->first);
     if (t->n_own < t->n_slices) {
         t->ranks_scratch = pith_tape_take(t, RANKS_SCRATCH_BYTES, 1);

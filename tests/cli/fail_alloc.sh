@@ -49,6 +49,9 @@ both() {
 both net.pith pith compress good.onnx --sparsity 0.5 --bits 3 -q -o net.pith
 both net.pith pith compress good.onnx -r recipe.json -q -o net.pith
 pith compress digits.onnx --sparsity 0.5 --bits 3 -q -o digits.pith || exit 1
+both ints.pith pith quantize good.onnx -d rows.npy --weights 4 -q -o ints.pith
+pith quantize good.onnx -d rows.npy -q -o eight.pith || exit 1
+both ints.onnx pith decode eight.pith --to onnx -q -o ints.onnx
 both "" pith info digits.pith --json
 both "" pith eval good.onnx -d images-idx3-ubyte.gz --json
 both "" pith check odd.onnx --json

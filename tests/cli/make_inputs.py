@@ -132,6 +132,12 @@ def main():
         node("Add", ["x", "s"], ["sum"], "add") + node("Relu", ["sum"], ["y"], "relu") + field(2, "g") +
         value(11, "x", [1, 2]) + value(11, "s", [1, 2]) + value(12, "y", [1, 2]) +
         value(12, "sum", [1, 2])))
+    # y = tanh(x W + s U): two layers, an input each
+    write("pair.onnx", model(
+        node("MatMul", ["x", "w"], ["a"], "of_x") + node("MatMul", ["s", "u"], ["b"], "of_s") +
+        node("Add", ["a", "b"], ["c"], "add") + node("Tanh", ["c"], ["y"], "tanh") + field(2, "g") +
+        tensor("w", [2, 2], [0.1, -0.03, 0.07, 0.02]) + tensor("u", [2, 2], [0.5, -0.2, 0.3, 0.1]) +
+        value(11, "x", [1, 2]) + value(11, "s", [1, 2]) + value(12, "y", [1, 2])))
     odd = [0.01 * (1 + i % 10) for i in range(2400)]
     odd[0:300] = [0.0] * 300
     odd[700] = 1e-40
@@ -156,6 +162,12 @@ def main():
     write("x.npy", npy("<f4", (3, 2), struct.pack("<6f", 1, -10, 2, -20, 3, 300)))
     write("pairs.npy", npy("<f8", (2, 4), struct.pack("<8d", 1, 2, 3, 4, 5, 6, 7, 8)))
     write("first.npy", npy("<f2", (1, 2), struct.pack("<2e", 100, 0.5)))
+    rows = [((7 * i) % 17 - 8) / 8 for i in range(24)]  # for good.onnx, four that are fine, then what is odd
+    odd_rows = {"rows": rows, "rows_nan": rows[:15] + [float("nan")] + rows[16:],
+                "rows_infinite": rows[:15] + [float("inf")] + rows[16:], "rows_zero": [0] * 24,
+                "rows_same": [0.5] * 24, "rows_tiny": [x * 1e-42 for x in rows], "rows_none": []}
+    for name, numbers in odd_rows.items():
+        write(name + ".npy", npy("<f4", (len(numbers) // 6, 6), struct.pack(f"<{len(numbers)}f", *numbers)))
     write("table.npy", npy("<f4", (3, 2), struct.pack("<6f", 1, 2, 3, 4, 5, 6)))
     write("ids.npy", npy("|u1", (2,), bytes([2, 0])))
     write("half.npy", npy("<f4", (2,), struct.pack("<2f", 1, 0.5)))

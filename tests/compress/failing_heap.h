@@ -18,7 +18,8 @@ static struct {
     bool armed;
     bool for_ever; /* else only one fails */
     bool hit;
-    uint32_t left; /* allocations that still succeed */
+    uint32_t left;   /* allocations that still succeed */
+    uint32_t stride; /* one in so many fails; 0: each */
 } heap;
 
 static bool refuse(void)
@@ -72,10 +73,10 @@ typedef enum pith_status (*scene)(struct pith_error *err);
 
 #define FAILING(call) (heap.armed = true, st = (call), heap.armed = false)
 
-/* Allocations of the scene. copes: it may also succeed without one of them. */
+/* Allocations of the scene, rounded up to a multiple of the stride. copes: it may also succeed without one of them. */
 static uint32_t fail_each(scene run, bool copes, bool for_ever)
 {
-    for (uint32_t n = 0;; n++) {
+    for (uint32_t n = 0;; n += heap.stride ? heap.stride : 1) {
         struct pith_error err = {0};
         heap.left = n;
         heap.for_ever = for_ever;

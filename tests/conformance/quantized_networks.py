@@ -93,7 +93,7 @@ def same_bits(pith, data, work, name, options):
     call(pith, "import", os.path.join(data, "models", name + ".onnx"), "-q", "-f", "-o", net)
     call(pith, "quantize", net, "-d", npy, "--samples", str(SEEN), *options, "-q", "-f", "-o", small)
     outputs = []
-    for level in ("ref", "avx2", "avx512", "vnni"):
+    for level in ("ref", "avx2", "avxvnni", "avx512", "vnni"):
         os.environ["PITH_CPU"] = level
         outputs.append(run_pith(pith, work, small, npy))
     del os.environ["PITH_CPU"]

@@ -4,12 +4,15 @@
  * The runtime is the oracle of itself: the reference kernels without fusion against the best
  * kernels of this CPU with it, on 1 and on several ranges of work. A graph that was not damaged
  * must import. A damaged one may be refused, by a message that begins with the file's name; what is
- * accepted must run. */
+ * accepted must run. Written as ONNX and read back it computes the same. Every second sound graph is
+ * quantized, on ranges of the inputs it is run with: what comes out must pack, run and be written, too. */
 #include <math.h>
 #include "grown_graph.h"
 #include "onnx_read.h"
+#include "pith_calibrate.h"
 #include "pith_host.h"
 #include "pith_onnx.h"
+#include "pith_quantize.h"
 
 #define MAX_BYTES (64u << 20)
 #define MAX_PLAN_BYTES (4u << 20)
@@ -89,7 +92,8 @@ static void compare_output(const struct pith_plan *a, const struct pith_plan *b,
         must((double)fabsf(p[k] - q[k]) <= 1e-4 * (1 + largest));
 }
 
-static void run_both_ways(const struct pith_buffer *file, bool compare, double largest)
+/* False: it could not be run both ways within the limits. */
+static bool run_both_ways(const struct pith_buffer *file, bool compare, double largest)
 {
     struct pith_opts opts;
     struct pith_plan *reference, *best;
@@ -105,17 +109,104 @@ static void run_both_ways(const struct pith_buffer *file, bool compare, double l
     if (a && b && compare)
         for (uint32_t i = 0; i < pith_plan_output_count(best); i++)
             compare_output(reference, best, i, largest);
+    bool ran = a && b;
+    free(a);
+    free(b);
+    return ran;
+}
+
+/* ---- written as ONNX ----------------------------------------------------------------------------- */
+
+static void compare_files(const struct pith_buffer *x, const struct pith_buffer *y, bool compare,
+                          double largest)
+{
+    struct pith_opts opts;
+    struct pith_plan *p, *q;
+    pith_opts_init(&opts, sizeof opts);
+    opts.max_bytes = MAX_PLAN_BYTES;
+    void *a = run(x, &opts, &p), *b = run(y, &opts, &q);
+    if (a && b) {
+        must(pith_plan_output_count(p) == pith_plan_output_count(q));
+        for (uint32_t i = 0; i < pith_plan_output_count(p) && compare; i++)
+            compare_output(p, q, i, largest);
+    }
     free(a);
     free(b);
 }
 
-static void check_accepted(const struct pith_model *m, bool compare, double largest)
+static void write_and_read(const struct pith_model *m, const struct pith_buffer *file, bool compare,
+                           double largest)
+{
+    struct pith_error err = {0};
+    struct pith_buffer onnx, back_file;
+    struct pith_model *back = NULL;
+    enum pith_status status = pith_model_write_onnx(m, &onnx, &err);
+    must(status == PITH_OK || (status == PITH_ERR_UNSUPPORTED && err.text[0]));
+    if (status)
+        return;
+    status = pith_onnx_read(onnx.data, onnx.bytes, "back.onnx", NULL, NULL, &back, &err);
+    if (status)
+        fprintf(stderr, "%s\n", err.text);
+    must(status == PITH_OK);
+    must(pith_model_pack(back, NULL, &back_file, &err) == PITH_OK);
+    compare_files(file, &back_file, compare, largest);
+    pith_buffer_free(&back_file);
+    pith_buffer_free(&onnx);
+    pith_model_free(back);
+}
+
+/* ---- quantized ------------------------------------------------------------------------------------ */
+
+static enum pith_status see_ranges(struct pith_model *m, struct pith_error *err)
+{
+    static float x[GROW_ELEMS];
+    struct pith_feed_input in[4];
+    const struct pith_feed feed = {
+        .size_bytes = sizeof feed, .n_inputs = m->n_inputs, .input = in};
+    const struct pith_calibrate_opts see = {.size_bytes = sizeof see, .feed = &feed};
+    const struct pith_range_opts choose = {.size_bytes = sizeof choose, .method = PITH_RANGE_MSE};
+    must(m->n_inputs <= sizeof in / sizeof *in);
+    for (uint32_t i = 0; i < GROW_ELEMS; i++)
+        x[i] = (float)(i * 37 % 33) / 4.0f - 4.0f;
+    for (uint32_t i = 0; i < m->n_inputs; i++)
+        in[i] = (struct pith_feed_input){.constant = x};
+    enum pith_status status = pith_calibrate(m, &see, NULL, err);
+    return status ? status : pith_choose_grids(m, &choose, NULL, err);
+}
+
+/* What values are rounded to depends on the last bits of floats before, so kernels are not compared. */
+static void quantize(struct pith_model *m)
+{
+    static const uint32_t bits[] = {8, 4, 2, 3};
+    struct pith_error err = {0};
+    struct pith_buffer file;
+    const struct pith_quantize_opts opts = {
+        .size_bytes = sizeof opts,
+        .weight_bits = bits[m->n_nodes % 4],
+        .fixed_bits = m->n_nodes / 4 % 3 ? 0 : 8};
+    enum pith_status status = see_ranges(m, &err);
+    if (!status)
+        status = pith_quantize(m, &opts, NULL, NULL, &err);
+    must(!status || ((status == PITH_ERR_UNSUPPORTED || status == PITH_ERR_ARGUMENT) && err.text[0]));
+    if (status)
+        return;
+    must(pith_model_pack(m, NULL, &file, &err) == PITH_OK);
+    run_both_ways(&file, false, 0);
+    write_and_read(m, &file, false, 0);
+    pith_buffer_free(&file);
+}
+
+static void check_accepted(struct pith_model *m, bool sound, bool quantized, double largest)
 {
     struct pith_error err;
     struct pith_buffer file;
     must(pith_model_pack(m, NULL, &file, &err) == PITH_OK);
-    run_both_ways(&file, compare, largest);
+    bool ran = run_both_ways(&file, sound, largest);
+    if (ran)
+        write_and_read(m, &file, sound, largest);
     pith_buffer_free(&file);
+    if (ran && sound && quantized)
+        quantize(m);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
@@ -134,7 +225,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     enum pith_status status =
         pith_onnx_read(file.data, file.n, "grown.onnx", NULL, &opts, &m, &err);
     if (status == PITH_OK) {
-        check_accepted(m, sound, g.largest);
+        check_accepted(m, sound, n % 2, g.largest);
         pith_model_free(m);
     } else {
         if (sound)

@@ -225,4 +225,42 @@ static inline void weights_in(struct grower *g, struct proto *node, const int64_
     constant_in(g, node, BUILD_FLOAT, dims, rank, data, n * sizeof *data);
 }
 
+/* ---- windows ------------------------------------------------------------------------------------ */
+
+struct window {
+    int64_t kernel[3], stride[3], dilation[3], pads[6], group;
+    uint32_t axes;
+};
+
+/* Windows of x; the dims of the result to `out`. */
+static inline void roll_window(struct grower *g, const struct grown_value *x, struct window *w,
+                               struct grown_value *out, bool padded)
+{
+    w->axes = x->rank - 2;
+    for (uint32_t i = 0; i < w->axes; i++) {
+        int64_t have = x->dim[2 + i];
+        w->kernel[i] = 1 + roll(g, 3);
+        w->stride[i] = 1 + roll(g, 3);
+        w->dilation[i] = 1 + roll(g, 2);
+        w->pads[i] = padded ? roll(g, 2) : 0;
+        w->pads[w->axes + i] = padded ? roll(g, 2) : 0;
+        if ((w->kernel[i] - 1) * w->dilation[i] + 1 > have)
+            w->kernel[i] = 1;
+        if (w->kernel[i] == 1)
+            w->pads[i] = w->pads[w->axes + i] = 0;
+        int64_t reach = (w->kernel[i] - 1) * w->dilation[i] + 1;
+        out->dim[2 + i] = (have + w->pads[i] + w->pads[w->axes + i] - reach) / w->stride[i] + 1;
+    }
+}
+
+static inline void window_attrs(struct grower *g, struct proto *node, const struct window *w,
+                                bool dilated)
+{
+    node_attrs(g, node, "kernel_shape", w->kernel, w->axes);
+    node_attrs(g, node, "strides", w->stride, w->axes);
+    if (dilated)
+        node_attrs(g, node, "dilations", w->dilation, w->axes);
+    node_attrs(g, node, "pads", w->pads, 2 * (size_t)w->axes);
+}
+
 #endif

@@ -11,7 +11,7 @@
 #ifndef GROWN_GRAPH_H
 #define GROWN_GRAPH_H
 
-#include "grower.h"
+#include "grown_integers.h"
 
 /* ---- families
  * ------------------------------------------------------------------------------------- */
@@ -102,42 +102,6 @@ static inline void grow_product(struct grower *g)
     out.dim[out.rank - 1] = n;
     out.bound = out.bound * (double)k + 1;
     close_node(g, &node, &out);
-}
-
-struct window {
-    int64_t kernel[3], stride[3], dilation[3], pads[6], group;
-    uint32_t axes;
-};
-
-/* Windows of x; the dims of the result to `out`. */
-static inline void roll_window(struct grower *g, const struct grown_value *x, struct window *w,
-                               struct grown_value *out, bool padded)
-{
-    w->axes = x->rank - 2;
-    for (uint32_t i = 0; i < w->axes; i++) {
-        int64_t have = x->dim[2 + i];
-        w->kernel[i] = 1 + roll(g, 3);
-        w->stride[i] = 1 + roll(g, 3);
-        w->dilation[i] = 1 + roll(g, 2);
-        w->pads[i] = padded ? roll(g, 2) : 0;
-        w->pads[w->axes + i] = padded ? roll(g, 2) : 0;
-        if ((w->kernel[i] - 1) * w->dilation[i] + 1 > have)
-            w->kernel[i] = 1;
-        if (w->kernel[i] == 1)
-            w->pads[i] = w->pads[w->axes + i] = 0;
-        int64_t reach = (w->kernel[i] - 1) * w->dilation[i] + 1;
-        out->dim[2 + i] = (have + w->pads[i] + w->pads[w->axes + i] - reach) / w->stride[i] + 1;
-    }
-}
-
-static inline void window_attrs(struct grower *g, struct proto *node, const struct window *w,
-                                bool dilated)
-{
-    node_attrs(g, node, "kernel_shape", w->kernel, w->axes);
-    node_attrs(g, node, "strides", w->stride, w->axes);
-    if (dilated)
-        node_attrs(g, node, "dilations", w->dilation, w->axes);
-    node_attrs(g, node, "pads", w->pads, 2 * (size_t)w->axes);
 }
 
 static inline void grow_conv(struct grower *g)
@@ -333,122 +297,6 @@ static inline void grow_joint(struct grower *g)
         close_node(g, &node, &out);
 }
 
-/* ---- bytes of a quantized network
- * ------------------------------------------------------------- */
-
-/* A node in the middle of a family; its output is "q0", "q1", ... */
-static inline struct proto byte_node(struct grower *g, const char *op, char out[16])
-{
-    struct proto node = open_node(g, op);
-    snprintf(out, 16, "q%u", g->n_bytes++);
-    proto_text(&node, 2, out);
-    return node;
-}
-
-/* Scale 1/4, so that exact values stay exact, and a zero point. */
-static inline void grid_in(struct grower *g, struct proto *node, int type, uint8_t zero)
-{
-    const float scale = 0.25f;
-    const int64_t none = 0;
-    constant_in(g, node, BUILD_FLOAT, &none, 0, &scale, sizeof scale);
-    constant_in(g, node, type, &none, 0, &zero, 1);
-}
-
-struct byte_grid_told {
-    int type; /* UINT8, INT8 */
-    uint8_t zero;
-};
-
-/* A node that reads `from` alone, twice or once, and is `from` then. */
-static inline void bytes_through(struct grower *g, const char *op, const struct byte_grid_told *t,
-                                 bool twice, char from[16])
-{
-    char to[16];
-    struct proto node = byte_node(g, op, to);
-    proto_text(&node, 1, from);
-    if (twice)
-        proto_text(&node, 1, from);
-    if (twice && strcmp(op, "Concat") == 0)
-        node_attr(g, &node, "axis", 1);
-    if (t)
-        grid_in(g, &node, t->type, t->zero);
-    proto_message(&g->graph, GRAPH_NODE, node);
-    memcpy(from, to, sizeof to);
-}
-
-static inline void bytes_conv(struct grower *g, const struct byte_grid_told *t,
-                              struct grown_value *out, char from[16])
-{
-    struct grown_value in = *out;
-    struct window w;
-    uint8_t weights[GROW_ELEMS];
-    char to[16];
-    int64_t c = in.dim[1], group = roll(g, 3) == 0 ? c : 1, o = group * (1 + roll(g, 4));
-    int64_t dims[GROW_RANK] = {o, c / group};
-    uint32_t seed = roll(g, 256), n = (uint32_t)(o * (c / group));
-    roll_window(g, &in, &w, out, true);
-    for (uint32_t i = 0; i < w.axes; i++)
-        n *= (uint32_t)(dims[2 + i] = w.kernel[i]);
-    out->dim[1] = o;
-    if (n > GROW_ELEMS || elements(out) > GROW_ELEMS) {
-        *out = in;
-        return;
-    }
-    for (uint32_t i = 0; i < n; i++)
-        weights[i] = (uint8_t)(seed + i * 37);
-    struct proto node = byte_node(g, "QLinearConv", to);
-    proto_text(&node, 1, from);
-    grid_in(g, &node, t->type, t->zero);
-    constant_in(g, &node, 3, dims, in.rank, weights, n);
-    grid_in(g, &node, 3, 0);
-    grid_in(g, &node, t->type, t->zero);
-    window_attrs(g, &node, &w, true);
-    node_attr(g, &node, "group", group);
-    proto_message(&g->graph, GRAPH_NODE, node);
-    memcpy(from, to, sizeof to);
-}
-
-/* DequantizeLinear -> operator -> QuantizeLinear, which the planner runs on bytes. */
-static inline void bytes_chain(struct grower *g, const struct byte_grid_told *t,
-                               struct grown_value *out, char from[16])
-{
-    static const char *const ops[] = {"Relu", "Abs", "Add", "Mul", "Concat", "GlobalAveragePool"};
-    uint32_t which = roll(g, 6);
-    if ((which == 4 && (out->rank < 2 || elements(out) > GROW_ELEMS / 2)) ||
-        (which == 5 && out->rank < 3))
-        which = 0;
-    bytes_through(g, "DequantizeLinear", t, false, from);
-    bytes_through(g, ops[which], NULL, which > 1 && which < 5, from);
-    bytes_through(g, "QuantizeLinear", t, false, from);
-    if (which == 4)
-        out->dim[1] *= 2;
-    for (uint32_t i = 2; which == 5 && i < out->rank; i++)
-        out->dim[i] = 1;
-}
-
-/* x -> QuantizeLinear, then convolutions and chains, -> DequantizeLinear. */
-static inline void grow_bytes(struct grower *g)
-{
-    uint32_t x = pick(g, exact_float), layers = roll(g, 5);
-    if (x == UINT32_MAX)
-        return;
-    struct grown_value out = g->v[x];
-    struct byte_grid_told t = {2 + (int)roll(g, 2), (uint8_t)roll(g, 256)};
-    char from[16];
-    snprintf(from, sizeof from, "v%u", x);
-    bytes_through(g, "QuantizeLinear", &t, false, from);
-    for (uint32_t i = 0; i < layers; i++)
-        if (roll(g, 2) && out.rank >= 3)
-            bytes_conv(g, &t, &out, from);
-        else
-            bytes_chain(g, &t, &out, from);
-    struct proto node = open_node(g, "DequantizeLinear");
-    proto_text(&node, 1, from);
-    grid_in(g, &node, t.type, t.zero);
-    out.bound = 64;
-    close_node(g, &node, &out);
-}
-
 /* ---- bodies
  * --------------------------------------------------------------------------------------- */
 
@@ -589,7 +437,7 @@ static inline struct proto grow_model(struct grower *g)
     static void (*const families[])(struct grower *) = {
         grow_unary,         grow_binary,    grow_product, grow_conv,  grow_pool,
         grow_normalization, grow_shape,     grow_joint,   grow_where, grow_loop,
-        grow_branch,        grow_recurrent, grow_binary,  grow_bytes};
+        grow_branch,        grow_recurrent, grow_binary,  grow_quantized};
     uint32_t nodes = 1 + roll(g, 20);
     grow_input(g);
     if (roll(g, 3) == 0)

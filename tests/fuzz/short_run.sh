@@ -1,12 +1,27 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Runs each fuzz target for FUZZ_SECONDS from its committed corpus; fails on the first finding.
+# Runs each fuzz target for FUZZ_SECONDS from its committed corpus, those of files also from networks of
+# integers made now; fails on the first finding.
 seconds=${FUZZ_SECONDS:-4}
 folder=${FUZZ_O:-$PITH_O/../fuzz}
 ls "$folder"/fuzz_* >/dev/null 2>&1 || exit 77
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
 status=0
+
+# small networks of integers of 8 to 2 bits, as .pith and as ONNX
+if [ -x "$PITH" ]; then
+    mkdir -p "$work/made" "$work/fuzz_pith" "$work/fuzz_onnx"
+    (
+        make_inputs=$PWD/tests/cli/make_inputs.py
+        cd "$work/made" && python3 "$make_inputs" && for bits in 8 4 3 2; do
+            "$PITH" quantize odd.onnx -d none --weights $bits -q -o "fc$bits.pith" &&
+                "$PITH" quantize norm.onnx -d none --weights $bits -q -o "conv$bits.pith" || exit 1
+        done && for net in fc8 fc2 conv8 conv3; do
+            "$PITH" decode $net.pith --to onnx -q -o $net.onnx || exit 1
+        done && mv fc[0-9].pith conv[0-9].pith ../fuzz_pith && mv fc[0-9].onnx conv[0-9].onnx ../fuzz_onnx
+    ) || { echo "no networks of integers"; exit 1; }
+fi
 for target in "$folder"/fuzz_*; do
     name=$(basename "$target")
     case $name in *.o | *.d) continue ;; esac

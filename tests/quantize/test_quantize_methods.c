@@ -173,6 +173,40 @@ static void feedback_makes_up_for_what_was_lost(void **state)
     }
 }
 
+/* Every third x[0] is twice what its grid, 0 to 255, can hold. Weights and all other inputs lie on their
+ * grids, so there is nothing to make up for: what is cut is not asked for back. */
+static void what_is_cut_is_no_goal(void **state)
+{
+    (void)state;
+    float x[64][2];
+    struct sample_random r = sample_random_of(10);
+    for (uint32_t n = 0; n < 64; n++) {
+        x[n][0] = (float)sample_below(&r, 256) + (n % 3 ? 0 : 256);
+        x[n][1] = (float)sample_below(&r, 256);
+    }
+    struct pith_data *data = data_of(x[0], 64, 2, (const uint32_t[]){1, 2});
+    struct pith_model *m = sample_new();
+    struct pith_error err = {0};
+    uint32_t in = add_value(m, "x", PITH_F32, 2, (const uint32_t[]){1, 2});
+    m->inputs[m->n_inputs++] = in;
+    uint32_t y = add_layer(m, &r, PITH_OP_GEMM, "a", in, 2, (const uint32_t[]){1, 2});
+    m->outputs[m->n_outputs++] = y;
+    assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
+    memcpy(m->values[m->nodes[0].in[1]].constant->data, (const float[]){1, 50 / 127.0f}, 2 * sizeof(float));
+    m->values[in].max = 255;
+    m->values[in].min = 0;
+    m->values[in].n_observed = 1;
+    struct pith_quantize_opts o = {
+        .size_bytes = sizeof o, .data = data, .rounding = PITH_ROUND_ADAPTIVE, .keep_biases = true};
+    if (pith_quantize(m, &o, NULL, NULL, &err))
+        fail_msg("%s", err.text);
+    const int8_t *q = m->values[first_op(m, PITH_OP_MATMUL_INTEGER)->in[1]].constant->data;
+    assert_int_equal(q[0], 127);
+    assert_int_equal(q[1], 50);
+    pith_model_free(m);
+    pith_data_free(data);
+}
+
 static uint64_t count_pruned(const struct pith_const *w)
 {
     uint64_t n = 0;
@@ -306,6 +340,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_method_helps),
         cmocka_unit_test(feedback_makes_up_for_what_was_lost),
+        cmocka_unit_test(what_is_cut_is_no_goal),
         cmocka_unit_test(pruned_weights_stay_zero),
         cmocka_unit_test(rounding_is_the_same_for_any_threads),
         cmocka_unit_test(says_what_is_wrong),

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* output_trial.c - inputs and outputs of a few samples are kept, so that a trial is a run and nothing
+ * else. */
+#include "output_trial.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "error_fill.h"
+#include "pith_host.h"
+
+/* ---- watching
+ * ------------------------------------------------------------------------------------ */
+
+static void keep_output(struct output_trial *t, const float *x, size_t n)
+{
+    struct trial_outputs *o = &t->output[t->current];
+    if (o->n + n > o->room) {
+        size_t room = 2 * (o->n + n);
+        float *more = realloc(o->x, room * sizeof *more);
+        t->no_memory |= !more;
+        if (!more)
+            return;
+        o->x = more;
+        o->room = room;
+    }
+    memcpy(o->x + o->n, x, n * sizeof *x);
+    o->n += n;
+}
+
+/* A change may make a loop run longer than it did: what was not there before is not compared. The
+ * error is never NaN, so that trials can be put in order by it: an output that stays infinite has
+ * not changed, one that becomes NaN has as much as can be. */
+static void compare_output(struct output_trial *t, const float *x, size_t n)
+{
+    const struct trial_outputs *o = &t->output[t->current];
+    for (size_t i = 0; i < n && t->at < o->n; i++, t->at++) {
+        double d = x[i] == o->x[t->at] ? 0 : (double)x[i] - (double)o->x[t->at];
+        t->error += isnan(d) ? HUGE_VAL : d * d;
+    }
+}
+
+static void see(void *user, uint32_t value, float *x, size_t n)
+{
+    struct output_trial *t = user;
+    if (!t->keeps)
+        t->change(t->user, value, x, n);
+    if (t->is_output[value] && !t->keeps)
+        compare_output(t, x, n);
+    else if (t->is_output[value])
+        keep_output(t, x, n);
+}
+
+/* ---- running
+ * ------------------------------------------------------------------------------------- */
+
+static size_t copy_inputs(struct pith_plan *plan, uint8_t *kept, bool to_plan)
+{
+    size_t at = 0;
+    for (uint32_t i = 0; i < pith_plan_input_count(plan); i++) {
+        struct pith_tensor t;
+        void *x = pith_plan_input_data(plan, i);
+        pith_plan_input(plan, i, &t);
+        if (x && kept && to_plan)
+            memcpy(x, kept + at, (size_t)t.bytes);
+        else if (x && kept)
+            memcpy(kept + at, x, (size_t)t.bytes);
+        at += (size_t)t.bytes;
+    }
+    return at;
+}
+
+static enum pith_status run_kept(struct output_trial *t, uint32_t s)
+{
+    struct pith_plan *plan = pith_engine_plan(t->run.engine);
+    copy_inputs(plan, t->input[s], true);
+    pith_observed_run_inputs(&t->run);
+    enum pith_status st = pith_plan_run(plan);
+    return st ? pith_error_fill(t->err, st, "cannot calibrate: running %s failed: %s",
+                                pith_calibrate_sample_name(t->run.opts, t->sample[s]),
+                                pith_status_text(st))
+              : PITH_OK;
+}
+
+enum pith_status pith_output_trial_run(struct output_trial *t, uint32_t from, uint32_t to,
+                                       double *error)
+{
+    const struct pith_calibrate_opts *o = t->run.opts;
+    enum pith_status st = PITH_OK;
+    t->error = 0;
+    for (t->current = t->apart ? from : 0; t->current < to && !st; t->current++) {
+        t->at = 0;
+        st = t->apart ? run_kept(t, t->current)
+                      : pith_observed_run_sample(&t->run, t->sample[t->current], t->err);
+        t->n_runs++;
+        t->stopped |= !st && o->progress && !o->progress(o->user, t->n_runs, 0);
+    }
+    *error = t->error;
+    return t->no_memory ? pith_error_no_memory(t->err) : st;
+}
+
+static enum pith_status keep_samples(struct output_trial *t, uint32_t most)
+{
+    struct pith_plan *plan = pith_engine_plan(t->run.engine);
+    uint64_t total = pith_observed_run_samples(&t->run);
+    uint32_t n = total < most ? (uint32_t)total : most;
+    enum pith_status st = PITH_OK;
+    double none;
+    t->apart = t->run.feeder.steps == 1 && t->run.feeder.feed->n_states == 0;
+    t->sample = calloc(n + (size_t)1, sizeof *t->sample);
+    t->input = calloc(n + (size_t)1, sizeof *t->input);
+    t->output = calloc(n + (size_t)1, sizeof *t->output);
+    if (!t->sample || !t->input || !t->output)
+        return pith_error_no_memory(t->err);
+    t->n_samples = n;
+    for (uint32_t s = 0; s < n && !st; s++) {
+        t->sample[s] = t->apart ? total * (2 * s + 1) / (2 * (uint64_t)n) : s;
+        if (!t->apart)
+            continue;
+        t->input[s] = malloc(copy_inputs(plan, NULL, false) + 1);
+        if (!t->input[s])
+            return pith_error_no_memory(t->err);
+        st = pith_feeder_sample(&t->run.feeder, t->sample[s], NULL, t->err);
+        if (!st)
+            st = pith_feeder_step(&t->run.feeder, 0, 0, t->err);
+        copy_inputs(plan, t->input[s], false);
+    }
+    t->keeps = true;
+    if (!st)
+        st = pith_output_trial_run(t, 0, n, &none);
+    t->keeps = false;
+    return st;
+}
+
+enum pith_status pith_output_trial_open(struct output_trial *t, struct pith_model *m,
+                                        const struct pith_calibrate_opts *samples, uint32_t most,
+                                        struct pith_error *err)
+{
+    t->m = m;
+    t->err = err;
+    t->run.see = see;
+    t->run.user = t;
+    enum pith_status st = pith_calibrate_check(m, samples, err);
+    if (st)
+        return st;
+    t->is_output = calloc(m->n_values + (size_t)1, sizeof *t->is_output);
+    if (!t->is_output)
+        return pith_error_no_memory(err);
+    for (uint32_t i = 0; i < m->n_outputs; i++)
+        t->is_output[pith_answer_value(m, i)] = true;
+    st = pith_observed_run_open(&t->run, m, samples, err);
+    return st ? st : keep_samples(t, most);
+}
+
+void pith_output_trial_close(struct output_trial *t)
+{
+    for (uint32_t s = 0; s < t->n_samples; s++) {
+        free(t->input[s]);
+        free(t->output[s].x);
+    }
+    free(t->sample);
+    free(t->input);
+    free(t->output);
+    free(t->is_output);
+    pith_observed_run_close(&t->run);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* output_trial.h - what does a change of some values do to the outputs of a network? */
+#ifndef OUTPUT_TRIAL_H
+#define OUTPUT_TRIAL_H
+
+#include "observed_run.h"
+
+/* Numbers of the outputs over all steps of a sample. */
+struct trial_outputs {
+    float *x; /* owns */
+    size_t n, room;
+};
+
+struct output_trial {
+    /* Called with every f32 value while a trial runs: x, [n], may be changed. */
+    void (*change)(void *user, uint32_t value, float *x, size_t n);
+    void *user;
+    bool apart;   /* samples do not depend on each other: a trial may run some of them */
+    bool stopped; /* by whoever watches the progress */
+    uint32_t n_samples;
+    uint64_t n_runs;
+    /* the rest is private */
+    struct pith_model *m;
+    struct observed_run run;
+    bool *is_output;  /* owns: [n_values] compared */
+    uint64_t *sample; /* owns: [n_samples] */
+    uint8_t **input;  /* owns: [n_samples] the inputs of each sample, one behind the other */
+    struct trial_outputs *output; /* owns: [n_samples] */
+    uint32_t current;
+    size_t at;    /* of the current sample's outputs seen so far */
+    double error; /* against them */
+    bool keeps, no_memory;
+    struct pith_error *err;
+};
+
+/* change and user are set, all else is 0. Runs up to `most` of the samples as they are: evenly spread
+ * ones, of a stream its first. Close in any case. What running returns. */
+enum pith_status pith_output_trial_open(struct output_trial *t, struct pith_model *m,
+                                        const struct pith_calibrate_opts *samples, uint32_t most,
+                                        struct pith_error *err);
+/* Samples from..to-1, of a stream all up to there, with what `change` does; *error: the sum of the squared
+ * changes of the outputs, of a final Softmax's input. Never NaN. */
+enum pith_status pith_output_trial_run(struct output_trial *t, uint32_t from, uint32_t to,
+                                       double *error);
+void pith_output_trial_close(struct output_trial *t);
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* folded_hints.c - a hint names a value, or the node that gives it. Folding a normalization into the
+ * layer before makes that layer give the normalization's value, and its own value is no more: by its
+ * name a hint would then silently be about another value than the teacher's. */
+#include "folded_hints.h"
+
+#include <string.h>
+
+#include "error_fill.h"
+
+/* As training looks names up: values first. */
+static uint32_t find_value(const struct pith_model *m, const char *name)
+{
+    for (uint32_t v = 0; v < m->n_values; v++)
+        if (!m->values[v].constant && strcmp(m->values[v].name, name) == 0)
+            return v;
+    for (uint32_t i = 0; i < m->n_nodes; i++)
+        if (m->nodes[i].n_out && strcmp(m->nodes[i].name, name) == 0)
+            return m->nodes[i].out[0];
+    return PITH_VALUE_NONE;
+}
+
+void pith_hints_before_folding(const struct pith_model *m, const struct pith_train_opts *opts,
+                               struct folded_hints *h)
+{
+    h->n = opts->n_hints < PITH_STAGE_HINTS ? opts->n_hints : PITH_STAGE_HINTS;
+    for (uint32_t i = 0; i < h->n; i++) {
+        h->hint[i] = opts->hints[i];
+        uint32_t v = h->hint[i].student ? find_value(m, h->hint[i].student) : PITH_VALUE_NONE;
+        h->value[i] = v == PITH_VALUE_NONE ? NULL : m->values[v].name;
+    }
+}
+
+/* Is the value still there, and does anything give it? */
+static bool is_given(const struct pith_model *m, const char *value)
+{
+    for (uint32_t i = 0; i < m->n_inputs; i++)
+        if (m->values[m->inputs[i]].name == value)
+            return true;
+    for (uint32_t i = 0; i < m->n_nodes; i++)
+        for (uint32_t k = 0; k < m->nodes[i].n_out; k++)
+            if (m->values[m->nodes[i].out[k]].name == value)
+                return true;
+    return false;
+}
+
+/* Whoever has the name of the node now gives what stands behind it; of a value nobody knows. */
+static enum pith_status fail_folded(const struct pith_model *m, const struct folded_hints *h,
+                                    uint32_t i, struct pith_error *err)
+{
+    const char *name = h->hint[i].student;
+    uint32_t now = find_value(m, name);
+    if (now != PITH_VALUE_NONE && m->values[now].name != h->value[i] && m->values[now].name[0])
+        return pith_error_fill(err, PITH_ERR_ARGUMENT,
+                               "hint %u: what '%.100s' gives is folded away, as integers train with the "
+                               "network: name '%.100s', which stands behind it",
+                               i + 1, name, m->values[now].name);
+    return pith_error_fill(err, PITH_ERR_ARGUMENT,
+                           "hint %u: '%.100s' is folded away, as integers train with the network: name what "
+                           "stands behind its normalization",
+                           i + 1, name);
+}
+
+/* Names that nothing has are left to training, which says so. */
+enum pith_status pith_hints_behind_folding(const struct pith_model *m, struct folded_hints *h,
+                                           struct pith_error *err)
+{
+    for (uint32_t i = 0; i < h->n; i++) {
+        if (!h->value[i])
+            continue;
+        if (!is_given(m, h->value[i]))
+            return fail_folded(m, h, i, err);
+        if (h->value[i][0])
+            h->hint[i].student = h->value[i];
+    }
+    return PITH_OK;
+}
