@@ -144,7 +144,7 @@ enum pith_status pith_export_quantize(struct op_export *e)
         e->to->n_input = 2;
         pith_export_input(e->to, zeros(e->x, type, by_channel(e) ? NULL : value_in(e, 1)));
     }
-    return status;
+    return PITH_OK;
 }
 
 enum pith_status pith_export_dequantize(struct op_export *e)

@@ -164,8 +164,8 @@ static void pack_depthwise(const struct integer_conv *c, const struct integer_la
 static int32_t weight_at(const struct integer_layout *l, const struct integer_weights *weights,
                          bool is_long, size_t o, uint32_t s, uint32_t e)
 {
-    size_t at =
-        o * weights->output + e % l->cg * weights->channel + e / l->cg + s * (l->run / l->cg);
+    size_t at = o * weights->output + e % l->cg * weights->channel + e / l->cg +
+                (size_t)s * (l->run / l->cg);
     return is_long ? ((const int16_t *)weights->w)[at] : ((const int8_t *)weights->w)[at];
 }
 
@@ -244,6 +244,6 @@ void pith_integer_conv_pack(const struct integer_conv *c, const struct op_env *e
         return;
     }
     for (uint32_t g = 0; g < c->groups; g++)
-        pack_group(&l, k, weights, c->long_sums, g * l.og, sum + g * l.rounded * sum_bytes(c),
-                   packed + g * l.group_bytes);
+        pack_group(&l, k, weights, c->long_sums, g * l.og,
+                   sum + (size_t)g * l.rounded * sum_bytes(c), packed + g * l.group_bytes);
 }

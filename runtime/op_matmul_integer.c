@@ -104,7 +104,7 @@ static void product_range(void *arg, size_t begin, size_t end)
     const struct product_job *j = arg;
     const struct product_shape *p = &j->p;
     struct broadcast bc = pith_broadcast_plan(&p->batch_a, &p->batch_b);
-    size_t row_b = p->n * pith_type_bytes(j->row.type), row_y = p->n * (j->row.wide ? 8 : 4);
+    size_t n = p->n, row_b = n * pith_type_bytes(j->row.type), row_y = n * (j->row.wide ? 8 : 4);
     for (size_t item = begin; item < end; item++) {
         size_t m = item % p->m, batch = item / p->m, row = bc.dim[bc.rank - 1], at[2];
         for (uint32_t i = 0; i < 2; i++)

@@ -81,7 +81,7 @@ static inline __attribute__((always_inline)) void row_i4(const struct gemm_i8_jo
     const uint8_t *x = job->x[i] + job->segment[0];
 #pragma GCC unroll 4
     for (uint32_t v = 0; v < vecs; v++)
-        acc[v] = ivec_load(job->to.offset + first + v * LANES);
+        acc[v] = ivec_load(job->to.offset + first + (size_t)v * LANES);
     for (uint32_t s = 0; s < job->steps; s += 2, x += 8, w += LANES * (size_t)4) {
         ivec odd = s + 1 < job->steps ? ivec_repeat(x + 4) : _mm512_setzero_si512();
         two_steps(job, w, ivec_repeat(x), odd, acc, vecs);
