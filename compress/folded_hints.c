@@ -8,25 +8,13 @@
 
 #include "error_fill.h"
 
-/* As training looks names up: values first. */
-static uint32_t find_value(const struct pith_model *m, const char *name)
-{
-    for (uint32_t v = 0; v < m->n_values; v++)
-        if (!m->values[v].constant && strcmp(m->values[v].name, name) == 0)
-            return v;
-    for (uint32_t i = 0; i < m->n_nodes; i++)
-        if (m->nodes[i].n_out && strcmp(m->nodes[i].name, name) == 0)
-            return m->nodes[i].out[0];
-    return PITH_VALUE_NONE;
-}
-
 void pith_hints_before_folding(const struct pith_model *m, const struct pith_train_opts *opts,
                                struct folded_hints *h)
 {
     h->n = opts->n_hints < PITH_STAGE_HINTS ? opts->n_hints : PITH_STAGE_HINTS;
     for (uint32_t i = 0; i < h->n; i++) {
         h->hint[i] = opts->hints[i];
-        uint32_t v = h->hint[i].student ? find_value(m, h->hint[i].student) : PITH_VALUE_NONE;
+        uint32_t v = h->hint[i].student ? pith_model_value_named(m, h->hint[i].student) : PITH_VALUE_NONE;
         h->value[i] = v == PITH_VALUE_NONE ? NULL : m->values[v].name;
     }
 }
@@ -49,7 +37,7 @@ static enum pith_status fail_folded(const struct pith_model *m, const struct fol
                                     uint32_t i, struct pith_error *err)
 {
     const char *name = h->hint[i].student;
-    uint32_t now = find_value(m, name);
+    uint32_t now = pith_model_value_named(m, name);
     if (now != PITH_VALUE_NONE && m->values[now].name != h->value[i] && m->values[now].name[0])
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
                                "hint %u: what '%.100s' gives is folded away, as integers train with the "

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* value_uses.c - who gives a value and who reads it. */
+/* value_uses.c - who gives a value and who reads it, and what it is called. */
 #include "pith_model.h"
+
+#include <string.h>
 
 #include "op.h"
 
@@ -49,4 +51,15 @@ bool pith_op_moves(uint32_t op)
     default:
         return false;
     }
+}
+
+uint32_t pith_model_value_named(const struct pith_model *m, const char *name)
+{
+    for (uint32_t v = 0; v < m->n_values; v++)
+        if (!m->values[v].constant && strcmp(m->values[v].name, name) == 0)
+            return v;
+    for (uint32_t i = 0; i < m->n_nodes; i++)
+        if (m->nodes[i].n_out && strcmp(m->nodes[i].name, name) == 0)
+            return m->nodes[i].out[0];
+    return PITH_VALUE_NONE;
 }

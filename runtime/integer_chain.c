@@ -167,11 +167,6 @@ struct parts {
     struct byte_grid from, to;
 };
 
-static uint64_t aligned(uint64_t bytes)
-{
-    return (bytes + 63) & ~(uint64_t)63;
-}
-
 static struct tview some_parts(const struct parts *p, const struct tview *t, size_t n, void *data)
 {
     struct tview view = {PITH_F32, t->shape, data};
@@ -193,8 +188,8 @@ static bool in_parts(const struct op_args *args, struct parts *p)
     p->each = p->each < p->n ? p->each : p->n;
     size_t units = (p->n + p->each - 1) / p->each;
     p->chunks = units < CHUNKS ? (uint32_t)units : CHUNKS;
-    p->y_at = aligned(p->each * p->x * sizeof(float));
-    p->own_at = p->y_at + aligned(p->each * p->y * sizeof(float));
+    p->y_at = aligned_bytes(p->each * p->x * sizeof(float));
+    p->own_at = p->y_at + aligned_bytes(p->each * p->y * sizeof(float));
     return true;
 }
 
@@ -232,7 +227,7 @@ static enum pith_status need_parts(struct parts *p, const struct op_env *env, st
     struct op_args inner = {
         .info = args->inner, .attr = args->attr, .n_in = 1, .n_out = 1, .in = in, .out = out};
     enum pith_status st = args->inner->need ? args->inner->need(&inner, env, need) : PITH_OK;
-    p->chunk_bytes = p->own_at + aligned(need->scratch_bytes);
+    p->chunk_bytes = p->own_at + aligned_bytes(need->scratch_bytes);
     need->scratch_bytes = p->chunks * p->chunk_bytes;
     return st;
 }

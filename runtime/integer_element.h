@@ -84,4 +84,10 @@ static inline void integer_put(enum pith_type type, void *p, size_t i, int32_t v
         ((uint16_t *)p)[i] = (uint16_t)v;
 }
 
+/* To where a cache line begins. */
+static inline uint64_t aligned_bytes(uint64_t bytes)
+{
+    return (bytes + 63) & ~(uint64_t)63;
+}
+
 #endif

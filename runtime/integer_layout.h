@@ -9,6 +9,7 @@
 #define INTEGER_LAYOUT_H
 
 #include "integer_conv.h"
+#include "integer_element.h"
 #include "kernels.h"
 
 #define TILE 96u  /* pixels a kernel call: a panel of weights is read once for so many */
@@ -35,11 +36,6 @@ static inline size_t sum_bytes(const struct integer_conv *c)
 static inline size_t x_bytes(const struct integer_conv *c)
 {
     return c->words ? 2 : 1;
-}
-
-static inline uint64_t aligned_bytes(uint64_t bytes)
-{
-    return (bytes + 63) & ~(uint64_t)63;
 }
 
 static inline uint32_t least(uint64_t a, uint64_t b)

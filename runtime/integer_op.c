@@ -114,7 +114,7 @@ static bool on_kernels(const struct op_args *args, const struct op_env *env, int
 /* Room for the weights as they are. */
 static uint64_t plain_bytes(const struct weight *w)
 {
-    return (w->count * pith_type_bytes(w->type) + 63) & ~(uint64_t)63;
+    return aligned_bytes(w->count * pith_type_bytes(w->type));
 }
 
 bool pith_integer_op_need(const struct op_args *args, const struct op_env *env, integer_conv_of *of,

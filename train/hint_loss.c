@@ -15,17 +15,6 @@ struct hint_loss {
 /* ---- names --------------------------------------------------------------------------------------
  */
 
-static uint32_t find_value(const struct pith_model *m, const char *name)
-{
-    for (uint32_t v = 0; v < m->n_values; v++)
-        if (!m->values[v].constant && strcmp(m->values[v].name, name) == 0)
-            return v;
-    for (uint32_t i = 0; i < m->n_nodes; i++)
-        if (m->nodes[i].n_out && strcmp(m->nodes[i].name, name) == 0)
-            return m->nodes[i].out[0];
-    return PITH_VALUE_NONE;
-}
-
 static enum pith_status find_pair(struct hint_loss *h, uint32_t i, const struct pith_model *m,
                                   const struct pith_model *teacher, struct pith_error *err)
 {
@@ -34,8 +23,8 @@ static enum pith_status find_pair(struct hint_loss *h, uint32_t i, const struct 
         !(hint->weight > 0) || !isfinite(hint->weight))
         return pith_error_set(err, PITH_ERR_ARGUMENT,
                               "hint %u needs two names and a weight above 0", i + 1);
-    h->value[i] = find_value(m, hint->student);
-    h->teacher[i] = find_value(teacher, hint->teacher);
+    h->value[i] = pith_model_value_named(m, hint->student);
+    h->teacher[i] = pith_model_value_named(teacher, hint->teacher);
     bool lost = h->value[i] == PITH_VALUE_NONE;
     if (lost || h->teacher[i] == PITH_VALUE_NONE)
         return pith_error_set(err, PITH_ERR_ARGUMENT,
