@@ -94,7 +94,7 @@ static void count_few(struct histogram_window *w, const float *x, size_t n, floa
 void pith_team_do(const struct count_team *team, uint32_t n, void (*body)(void *arg, uint32_t i),
                   void *arg)
 {
-    if (team->parallel_for && n > 1) {
+    if (team->parallel_for && team->n > 1 && n > 1) {
         team->parallel_for(team->user, n, body, arg);
         return;
     }

@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A value without channels is summed in so many pieces, by however many threads. */
+#define PIECES 8u
+
 static enum pith_status start_channels(struct value_observer *o, const struct pith_value *v,
                                        uint32_t axis)
 {
@@ -34,7 +37,10 @@ enum pith_status pith_observer_start(struct value_observer *o, const struct pith
         if (!o->count)
             return PITH_ERR_MEMORY;
     }
-    return detail != OBSERVE_NOTHING && axis < v->rank ? start_channels(o, v, axis) : PITH_OK;
+    if (detail != OBSERVE_NOTHING && axis < v->rank)
+        return start_channels(o, v, axis);
+    o->part = calloc(PIECES, sizeof *o->part);
+    return o->part ? PITH_OK : PITH_ERR_MEMORY;
 }
 
 void pith_observer_clear(struct value_observer *o)
@@ -110,6 +116,30 @@ static void sum_channels(struct value_observer *o, const float *x, const struct 
         join(all, &o->part[c], c == 0);
 }
 
+struct piece_job {
+    struct value_observer *o;
+    const float *x;
+    size_t n, each; /* piece i: x[i * each ..] */
+};
+
+static void sum_piece(void *arg, uint32_t i)
+{
+    const struct piece_job *job = arg;
+    size_t from = i * job->each, rest = job->n - from;
+    job->o->run_sums(job->x + from, rest < job->each ? rest : job->each, &job->o->part[i]);
+}
+
+/* x: [n], into o->part and *all. */
+static void sum_pieces(struct value_observer *o, const float *x, size_t n,
+                       const struct count_team *team, struct run_sums *all)
+{
+    struct piece_job job = {o, x, n, n > SUM_ALONE ? (n + PIECES - 1) / PIECES : n};
+    uint32_t pieces = (uint32_t)((n + job.each - 1) / job.each);
+    pith_team_do(team, pieces, sum_piece, &job);
+    for (uint32_t i = 0; i < pieces; i++)
+        join(all, &o->part[i], i == 0);
+}
+
 static void see_channels(struct value_observer *o)
 {
     for (uint32_t c = 0; c < o->sum.n_channels; c++) {
@@ -169,7 +199,7 @@ void pith_observer_see(struct value_observer *o, const float *x, size_t n,
     if (o->sum.channel)
         sum_channels(o, x, team, &r);
     else
-        o->run_sums(x, n, &r);
+        sum_pieces(o, x, n, team, &r);
     if (!isfinite(r.squares)) {
         see_infinite(o, x, n);
         return;

@@ -18,7 +18,7 @@ struct value_observer {
     struct pith_value_stats sum; /* but its histogram; owns channel */
     struct histogram_window window;
     uint64_t *count;       /* owns: of the window */
-    struct run_sums *part; /* owns: [n_channels], of one sample */
+    struct run_sums *part; /* owns: [n_channels], or of pieces; of one sample */
     size_t outer, inner;   /* numbers lie [outer, n_channels, inner] */
     pith_run_sums_fn *run_sums;
     bool has_nan;

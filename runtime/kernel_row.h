@@ -26,7 +26,7 @@ struct norm_row {
 typedef void pith_row_f32(const float *x, float *y, size_t n);
 
 struct row_kernels {
-    pith_row_f32 *tanh, *sigmoid, *erf, *gelu, *gelu_tanh;
+    pith_row_f32 *relu, *tanh, *sigmoid, *erf, *gelu, *gelu_tanh;
     void (*exp)(const float *x, float minus, float *y, size_t n); /* of x - minus */
     pith_row_f32 *softmax;                                        /* n > 0 */
     void (*layer_norm)(const struct norm_row *row, size_t n);     /* n > 0 */
@@ -44,6 +44,7 @@ void pith_row_kernels_fill(struct row_kernels *k, uint32_t features);
 /* What a level defines: the members of struct row_kernels by the names of math_f32.h and
  * elementary_f32.h, with the level's suffix. */
 #define ROW_KERNELS(suffix)                                                                        \
+    void pith_relu_row_f32##suffix(const float *x, float *y, size_t n);                            \
     void pith_tanh_row_f32##suffix(const float *x, float *y, size_t n);                            \
     void pith_sigmoid_row_f32##suffix(const float *x, float *y, size_t n);                         \
     void pith_erf_row_f32##suffix(const float *x, float *y, size_t n);                             \

@@ -19,7 +19,9 @@ static void activate_range(void *arg, size_t begin, size_t end)
 {
     const struct activation_job *j = arg;
     const float *x = j->x + begin;
-    if (j->act == ACT_SIGMOID)
+    if (j->act == ACT_RELU)
+        j->row->relu(x, j->y + begin, end - begin);
+    else if (j->act == ACT_SIGMOID)
         j->row->sigmoid(x, j->y + begin, end - begin);
     else if (j->act == ACT_TANH)
         j->row->tanh(x, j->y + begin, end - begin);

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* activate.c - activations one by one, and by the row with the choice outside the loop. */
 #include "activate.h"
+#include "bytes.h"
 #include "elementary_f32.h"
 #include "math_f32.h"
-
-static inline float relu(float x)
-{
-    return x < 0.0f ? 0.0f : x;
-}
 
 static inline float clip(float lo, float hi, float x)
 {
@@ -48,10 +44,10 @@ void pith_activate_row(enum act_kind act, float a, float b, const float *x, floa
         if (y != x)
             EACH(x[i]);
         break;
-    case ACT_RELU:
-        EACH(relu(x[i]));
-        break;
     case ACT_CLIP:
+    case ACT_RELU: /* bounds in registers become minss and maxss; a 0 that is known becomes a branch */
+        a = act == ACT_RELU ? 0.0f : a;
+        b = act == ACT_RELU ? f32_from_bits(0x7f800000u) : b; /* infinity */
         EACH(clip(a, b, x[i]));
         break;
     case ACT_LEAKY:

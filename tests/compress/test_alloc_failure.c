@@ -14,6 +14,7 @@
 #include <jansson.h>
 #include <zlib.h>
 #include "compress/failing_heap.h"
+#include "compress/failing_read.h"
 #include "model/sample_models.h"
 #include "pith_calibrate.h"
 #include "pith_compress.h"
@@ -50,16 +51,6 @@ static void done_with(struct pith_model *m, const struct pith_buffer *file, enum
 }
 
 /* ---- model/ ----------------------------------------------------------------------------------- */
-
-static enum pith_status read_bytes(const struct pith_buffer *file, struct pith_error *err)
-{
-    enum pith_status st;
-    struct pith_model *m = NULL;
-    FAILING(pith_model_read(file->data, file->bytes, "net", NULL, NULL, &m, err));
-    assert_int_equal(m == NULL, st != PITH_OK);
-    pith_model_free(m);
-    return st;
-}
 
 static enum pith_status import_onnx(struct pith_error *err)
 {

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 #include "compress/failing_heap.h"
+#include "compress/failing_read.h"
 #include "model/sample_models.h"
 #include "pith_compress.h"
 #include "pith_host.h"
@@ -252,16 +253,6 @@ static enum pith_status pack_compact(struct pith_error *err)
 static enum pith_status write_onnx(struct pith_error *err)
 {
     return pack_with(false, to_onnx, err);
-}
-
-static enum pith_status read_bytes(const struct pith_buffer *file, struct pith_error *err)
-{
-    enum pith_status st;
-    struct pith_model *m = NULL;
-    FAILING(pith_model_read(file->data, file->bytes, "net", NULL, NULL, &m, err));
-    assert_int_equal(m == NULL, st != PITH_OK);
-    pith_model_free(m);
-    return st;
 }
 
 static enum pith_status unpack(struct pith_error *err)

@@ -55,18 +55,19 @@ static void minus_exp(const struct row_kernels *k, const float *x, float *y, siz
 /* Kernel number i of x; false: there is none. */
 static bool call(const struct row_kernels *k, int i, const float *x, float *y, size_t n)
 {
-    pith_row_f32 *const rows[] = {k->tanh, k->sigmoid, k->erf, k->gelu, k->gelu_tanh, k->softmax};
-    if (i < 6)
+    pith_row_f32 *const rows[] = {k->tanh,      k->sigmoid, k->erf, k->gelu,
+                                  k->gelu_tanh, k->softmax, k->relu};
+    if (i < 7)
         rows[i](x, y, n);
-    else if (i == 6)
+    else if (i == 7)
         minus_exp(k, x, y, n);
-    return i < 7;
+    return i < 8;
 }
 
 static void test_rows(void **state)
 {
     static const char *const names[] = {"tanh",      "sigmoid", "erf", "gelu",
-                                        "gelu tanh", "softmax", "exp"};
+                                        "gelu tanh", "softmax", "relu", "exp"};
     struct pith_kernels ref, k;
     uint64_t seed = 1;
     (void)state;
