@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""INT8 networks against onnxruntime: each model is quantized by onnxruntime (QDQ, asymmetric u8
+"""INT8 networks against onnxruntime or OpenVINO: each model is quantized by onnxruntime (QDQ, asymmetric u8
 activations, symmetric i8 weights per channel, seeded noise to calibrate on: speed alone is looked
 at), then the same file is timed in both, one thread, batch 1, in turn; and their outputs compared.
 
-usage: int8_networks.py PITH MODEL.onnx... [--seconds 3] [--rounds 5] [--cpu avx2] [--keep FOLDER]
-Models that end in .qdq.onnx are taken as they are. Prints a line a model: shortest ms of both, their
+usage: int8_networks.py PITH MODEL.onnx... [--peer openvino] [--seconds 3] [--rounds 5] [--cpu avx2]
+                        [--keep FOLDER]
+--peer openvino: the file that onnxruntime quantized, run by OpenVINO (pip install openvino); with --cpu
+avx2 it is told ONEDNN_MAX_CPU_ISA=AVX2. Models that end in .qdq.onnx are taken as they are. Prints a line a model: shortest ms of both, their
 ratio, and the largest difference of outputs in steps. Needs onnx and onnxruntime (make deps)."""
 import argparse, json, os, subprocess, sys, tempfile, time
 import numpy as np
@@ -44,6 +46,18 @@ def quantize(path, folder):
 
 
 class Peer:
+    def shortest(self, seconds):
+        times, end = [], time.perf_counter() + seconds
+        while time.perf_counter() < end or len(times) < 5:
+            start = time.perf_counter()
+            self.run()
+            times.append(time.perf_counter() - start)
+        return min(times) * 1e3
+
+
+class OnnxRuntime(Peer):
+    name = f"onnxruntime {ort.__version__}"
+
     def __init__(self, path):
         options = ort.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
@@ -55,13 +69,23 @@ class Peer:
     def run(self):
         return self.session.run(None, self.feed)[0]
 
-    def shortest(self, seconds):
-        times, end = [], time.perf_counter() + seconds
-        while time.perf_counter() < end or len(times) < 5:
-            start = time.perf_counter()
-            self.run()
-            times.append(time.perf_counter() - start)
-        return min(times) * 1e3
+
+class OpenVino(Peer):
+    def __init__(self, path):
+        import openvino as ov  # reads ONEDNN_MAX_CPU_ISA, which main has set by now
+
+        self.name = f"openvino {ov.__version__.split('-')[0]}"
+        name, dims = input_of(onnx.load(path))
+        self.x = np.random.default_rng(1).standard_normal(dims).astype(np.float32)
+        core = ov.Core()
+        model = core.read_model(path)
+        model.reshape({name: dims})
+        options = {"INFERENCE_NUM_THREADS": 1, "PERFORMANCE_HINT": "LATENCY",
+                   "INFERENCE_PRECISION_HINT": "f32"}
+        self.request = core.compile_model(model, "CPU", options).create_infer_request()
+
+    def run(self):
+        return self.request.infer([self.x], share_inputs=True, share_outputs=True)[0]
 
 
 def time_pith(pith, path, seconds, env):
@@ -85,22 +109,26 @@ def main():
     p = argparse.ArgumentParser(description=__doc__)
     p.add_argument("pith")
     p.add_argument("models", nargs="+")
+    p.add_argument("--peer", choices=["onnxruntime", "openvino"], default="onnxruntime")
     p.add_argument("--seconds", type=float, default=3)
     p.add_argument("--rounds", type=int, default=5)
     p.add_argument("--cpu", default="")
     p.add_argument("--keep", default="")
     a = p.parse_args()
     os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[0]})
+    if a.peer == "openvino" and a.cpu == "avx2":
+        os.environ["ONEDNN_MAX_CPU_ISA"] = "AVX2"
     env = dict(os.environ, **({"PITH_CPU": a.cpu} if a.cpu else {}))
     with tempfile.TemporaryDirectory() as work:
         for model in a.models:
             path = model if model.endswith(".qdq.onnx") else quantize(model, a.keep or work)
-            peer, ours, theirs = Peer(path), [], []
+            peer = OpenVino(path) if a.peer == "openvino" else OnnxRuntime(path)
+            ours, theirs = [], []
             for _ in range(a.rounds):
                 theirs.append(peer.shortest(a.seconds / a.rounds))
                 ours.append(time_pith(a.pith, path, a.seconds / a.rounds, env))
             steps = difference(a.pith, path, peer, work, env)
-            print(f"{os.path.basename(path):40s} pith {min(ours):7.3f} ms  onnxruntime {ort.__version__} "
+            print(f"{os.path.basename(path):40s} pith {min(ours):7.3f} ms  {peer.name} "
                   f"{min(theirs):7.3f} ms  ratio {min(ours) / min(theirs):5.2f}  steps off {steps:.2f}",
                   flush=True)
 

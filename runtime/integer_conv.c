@@ -47,9 +47,7 @@ static void set_outputs(const struct conv_run *r)
     const struct integer_layout *l = &r->l;
     uint32_t block = r->k->block;
     for (uint32_t i = 0; i < l->rounded && l->depthwise; i++)
-        set_output(r, i,
-                   depthwise_begin(block, r->c->channels, i / block) +
-                       depthwise_channel(block, i % block));
+        set_output(r, i, depthwise_place(block, r->c->channels, i / block, i % block));
     for (uint32_t g = 0; g < r->c->groups && !l->depthwise; g++)
         for (uint32_t i = 0; i < l->rounded; i++)
             set_output(r, g * l->rounded + i, i < l->og ? g * l->og + i : r->c->outputs);
@@ -107,6 +105,17 @@ static void copy_words(const struct conv_run *r, size_t image, size_t row, size_
             band[p * n + i] = x[p * pixel] ^ flip;
 }
 
+/* Three planes, as pictures have them. */
+static void copy_colors(uint8_t *to, const uint8_t *x, size_t plane, size_t n, uint8_t flip)
+{
+    const uint8_t *green = x + plane, *blue = green + plane;
+    for (size_t j = 0; j < n; j++, to += 3) {
+        to[0] = x[j] ^ flip;
+        to[1] = green[j] ^ flip;
+        to[2] = blue[j] ^ flip;
+    }
+}
+
 /* The same of bytes, as u8. */
 static void copy_bytes(const struct conv_run *r, size_t image, size_t row, size_t inside,
                        uint32_t c0, uint32_t n, uint8_t *band)
@@ -121,6 +130,12 @@ static void copy_bytes(const struct conv_run *r, size_t image, size_t row, size_
         else
             for (size_t i = 0; i < inside; i++, x += c->channels, band += r->l.pixel)
                 copy_run(band, x, n, flip, wide);
+        return;
+    }
+    if (n == 3 && !wide) {
+        size_t plane = (size_t)c->h * c->w;
+        copy_colors(band, r->data->x + (image * c->channels + c0) * plane + row * c->w, plane,
+                    inside, flip);
         return;
     }
     for (uint32_t i = 0; i < n; i++) {

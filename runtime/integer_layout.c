@@ -140,7 +140,7 @@ static void put_weight(const struct integer_kernels *k, uint8_t *packed, uint64_
         packed[i] = (uint8_t)w;
 }
 
-/* sum[i], packed: of channel depthwise_begin(b) + depthwise_channel(i) */
+/* sum[i], packed: of channel depthwise_place(b, i) */
 static void pack_depthwise(const struct integer_conv *c, const struct integer_layout *l,
                            const struct integer_kernels *k, const struct integer_weights *weights,
                            uint32_t *sum, uint8_t *packed)
@@ -151,10 +151,9 @@ static void pack_depthwise(const struct integer_conv *c, const struct integer_la
         for (uint32_t t = 0; t < l->segments; t += k->group)
             for (uint32_t i = 0; i < k->block; i++)
                 for (uint32_t j = t; j < t + k->group; j++, at++) {
-                    uint32_t o =
-                        depthwise_begin(k->block, c->channels, b) + depthwise_channel(k->block, i);
+                    uint32_t o = depthwise_place(k->block, c->channels, b, i);
                     const int8_t *all = weights->w;
-                    int32_t w = o < c->channels && j < taps ? all[o * weights->output + j] : 0;
+                    int32_t w = j < taps ? all[o * weights->output + j] : 0;
                     put_weight(k, packed, at, w);
                     sum[b * k->block + i] += (uint32_t)w;
                 }

@@ -34,7 +34,7 @@
  *
  * Depthwise products take `block` channels of all taps at a time; the last block ends at the last
  * channel, so it may overlap the one before. Weights, offsets and factors of a block are ordered as
- * the vectors of the kernel are (depthwise_channel), taps in groups of `group`:
+ * the vectors of the kernel are (depthwise_place), taps in groups of `group`:
  *
  *     block b: | taps 0 .. group-1 of channel 0, channel 1 ... | taps group .. | ...
  *
@@ -164,6 +164,14 @@ static inline uint32_t depthwise_begin(uint32_t block, uint32_t channels, uint32
 {
     uint32_t at = b * block;
     return at + block <= channels ? at : channels > block ? channels - block : 0;
+}
+
+/* The channel at place i of block b, for which offset, factor and weights are kept there. Behind the
+ * last of few channels they begin anew, so a kernel may take several pixels at once. */
+static inline uint32_t depthwise_place(uint32_t block, uint32_t channels, uint32_t b, uint32_t i)
+{
+    uint32_t c = depthwise_begin(block, channels, b) + depthwise_channel(block, i);
+    return channels < block ? c % channels : c;
 }
 
 /* features: as pith_kernels_fill. */

@@ -371,7 +371,8 @@ static void test_gemm_of_words(void **state)
 
 struct depthwise {
     uint32_t m, channels, taps;
-    struct guarded x, w; /* u8 [m * taps, channels]; i8 [channels, taps] */
+    uint32_t stride;     /* places from pixel to pixel; taps lie side by side */
+    struct guarded x, w; /* u8 [(m - 1) * stride + taps, channels]; i8 [channels, taps] */
     int32_t offset[MAX_N];
     float factor[MAX_N];
 };
@@ -386,18 +387,15 @@ static struct guarded packed_depthwise(const struct depthwise *p, const struct i
     for (uint32_t b = 0; b < blocks; b++)
         for (uint32_t t = 0; t < groups * k->group; t += k->group)
             for (uint32_t i = 0; i < k->block; i++) {
-                uint32_t c =
-                    depthwise_begin(k->block, p->channels, b) + depthwise_channel(k->block, i);
-                offset[b * k->block + i] = 0;
-                if (c < p->channels)
-                    offset[b * k->block + i] =
-                        (int32_t)((uint32_t)p->offset[c] +
-                                  (uint32_t)middle_offset(
-                                      k, (const int8_t *)p->w.data + c * p->taps, p->taps));
-                factor[b * k->block + i] = c < p->channels ? p->factor[c] : 0;
+                uint32_t c = depthwise_place(k->block, p->channels, b, i);
+                offset[b * k->block + i] =
+                    (int32_t)((uint32_t)p->offset[c] +
+                              (uint32_t)middle_offset(
+                                  k, (const int8_t *)p->w.data + c * p->taps, p->taps));
+                factor[b * k->block + i] = p->factor[c];
                 for (uint32_t j = t; j < t + k->group; j++, at++) {
                     const int8_t *w = p->w.data;
-                    int8_t v = c < p->channels && j < p->taps ? w[c * p->taps + j] : 0;
+                    int8_t v = j < p->taps ? w[c * p->taps + j] : 0;
                     if (k->wide)
                         ((int16_t *)g.data)[at] = v;
                     else
@@ -420,7 +418,7 @@ static void run_depthwise(const struct depthwise *p, struct requantize to,
     to.offset = offset;
     to.factor = factor;
     struct depthwise_i8_job job = {.x = p->x.data,
-                                   .x_step = (size_t)p->taps * p->channels,
+                                   .x_step = (size_t)p->stride * p->channels,
                                    .tap = tap,
                                    .groups = groups,
                                    .w = w.data,
@@ -437,7 +435,7 @@ static void run_depthwise(const struct depthwise *p, struct requantize to,
             uint32_t sum = 0;
             uint8_t expected[4];
             for (uint32_t t = 0; t < p->taps; t++)
-                sum += (uint32_t)(x[(i * p->taps + t) * p->channels + c] * own[c * p->taps + t]);
+                sum += (uint32_t)(x[(i * p->stride + t) * p->channels + c] * own[c * p->taps + t]);
             finish(&to, p->offset[c], p->factor[c], sum, expected);
             if (((uint8_t *)y.data)[i * p->channels + c] != expected[0])
                 fail_msg("depthwise_i8, block %u: m %u channels %u taps %u: pixel %u, channel %u",
@@ -453,10 +451,11 @@ static void test_depthwise(void **state)
     static struct depthwise p;
     struct integer_kernels k;
     for (uint32_t i = 0; i < CASES; i++) {
-        p.m = pick(1, 5);
-        p.channels = pick(1, MAX_N);
+        p.m = pick(1, 9);
+        p.channels = pick(0, 1) ? pick(1, MAX_N) : 8 * pick(1, 2);
         p.taps = pick(1, 26);
-        p.x = guard_bytes((size_t)p.m * p.taps * p.channels);
+        p.stride = pick(1, 3);
+        p.x = guard_bytes((size_t)((p.m - 1) * p.stride + p.taps) * p.channels);
         p.w = guard_bytes((size_t)p.channels * p.taps);
         struct requantize to = random_requantize(p.offset, p.factor, MAX_N);
         to.factor = p.factor;
