@@ -11,6 +11,7 @@
 #include "error_fill.h"
 #include "grid_choice.h"
 #include "observed_detail.h"
+#include "op.h"
 
 struct choosing {
     struct pith_model *m;
@@ -54,6 +55,34 @@ static bool is_zero(const struct grid_choice *c)
     return c->d.min == 0 && c->d.max == 0;
 }
 
+/* What the operator that makes the value can give at all. */
+static struct range possible(const struct pith_model *m, uint32_t value)
+{
+    const struct pith_node *node = pith_model_producer(m, value);
+    switch (node ? node->op : 0) {
+    case PITH_OP_CLIP:
+        return (struct range){attr_f32(node->attr, ATTR_CLIP_MIN),
+                              attr_f32(node->attr, ATTR_CLIP_MAX)};
+    case PITH_OP_SIGMOID:
+    case PITH_OP_HARD_SIGMOID:
+    case PITH_OP_SOFTMAX:
+        return (struct range){0, 1};
+    case PITH_OP_TANH:
+        return (struct range){-1, 1};
+    default:
+        return (struct range){-INFINITY, INFINITY};
+    }
+}
+
+/* Room for numbers larger than any seen, where there can be some. */
+static void spare(const struct choosing *ch, const struct grid_choice *c, struct range *r)
+{
+    const struct range most = possible(ch->m, c->value);
+    double times = ch->opts->headroom != 0 ? ch->opts->headroom : 1;
+    r->low = fmin(r->low, fmax(r->low * times, most.low));
+    r->high = fmax(r->high, fmin(r->high * times, most.high));
+}
+
 static void propose(struct choosing *ch, struct grid_choice *c, enum pith_range_method method)
 {
     struct candidate *new = &c->candidate[c->n];
@@ -62,8 +91,7 @@ static void propose(struct choosing *ch, struct grid_choice *c, enum pith_range_
                                                     .type = ch->kind.bits > 8 ? PITH_U16 : PITH_U8,
                                                     .bits = (uint8_t)ch->kind.bits})}
                             : pith_range_by(method, &c->d, &ch->kind, ch->percentile);
-    new->range.low = ldexp(new->range.low, (int)ch->opts->spare_bits);
-    new->range.high = ldexp(new->range.high, (int)ch->opts->spare_bits);
+    spare(ch, c, &new->range);
     new->grid = pith_grid_of_range(&new->range, &ch->kind);
     c->n++;
 }
@@ -139,10 +167,9 @@ static enum pith_status read_options(struct choosing *ch)
         !pith_range_method_text(o->method ? o->method : PITH_RANGE_AUTO))
         return pith_error_fill(ch->err, PITH_ERR_ARGUMENT,
                                "cannot choose ranges: %u bits, 2 to 16 are possible", o->bits);
-    if (o->spare_bits > 4)
+    if (o->headroom != 0 && !(o->headroom >= 1 && o->headroom <= 16))
         return pith_error_fill(ch->err, PITH_ERR_ARGUMENT,
-                               "cannot choose ranges: %u spare bits, at most 4 are possible",
-                               o->spare_bits);
+                               "cannot choose ranges: headroom %g is not 1 to 16", o->headroom);
     ch->percentile = o->percentile != 0 ? o->percentile : 99.99;
     if (!(ch->percentile > 50 && ch->percentile <= 100))
         return pith_error_fill(

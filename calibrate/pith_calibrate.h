@@ -74,8 +74,9 @@ struct pith_range_opts {
     uint32_t bits;       /* 2..16; 0: 8 */
     bool symmetric;      /* zero point 0: values with both signs are signed numbers */
     bool radix;          /* scales are powers of two; symmetric, too */
-    uint32_t spare_bits; /* 0..4: grids of one scale cover 2^spare_bits times the range chosen, for numbers
-                            larger than any seen */
+    double headroom;     /* 1..16 (0: 1): grids of one scale cover so many times the range chosen, for
+                            numbers larger than any seen, but no more than a Clip, Sigmoid, Tanh or
+                            Softmax can give */
     enum pith_range_per per;
     /* AUTO: some of these samples are run; NULL: the method is MSE. Its progress is called after
      * each run, with total 0; returning false ends the runs early: what is not decided is MSE. */

@@ -186,7 +186,7 @@ static struct pith_calibrate_opts samples_of(const struct pith_stage_means *mean
 
 /* One scale a tensor: pith_quantize makes those of channels itself, with room for what the samples did
  * not show. Of 16 bits the steps do not matter, but what is cut off does: everything seen is covered, and
- * one bit kept for what was not. */
+ * twice as much; in fixed point half as much again, before it is rounded up to a power of two. */
 static enum pith_status calibrate(struct pith_model *m, const struct pith_stage *s,
                                   const struct pith_stage_means *means, uint32_t samples,
                                   struct pith_stage_report *r, struct pith_error *err)
@@ -199,7 +199,7 @@ static enum pith_status calibrate(struct pith_model *m, const struct pith_stage 
     bool wide = pith_activation_bits(o) > 8;
     const struct pith_range_opts choose = {.size_bytes = sizeof choose,
                                            .method = wide ? PITH_RANGE_MAX : PITH_RANGE_AUTO,
-                                           .spare_bits = wide,
+                                           .headroom = !wide ? 1 : o->fixed_bits ? 1.5 : 2,
                                            .per = PITH_RANGE_PER_TENSOR,
                                            .bits = pith_activation_bits(o),
                                            .radix = o->fixed_bits != 0,

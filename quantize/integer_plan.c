@@ -412,7 +412,7 @@ static bool none_below_zero(const struct pith_value *v)
 static bool one_scale(const struct pith_quantize_opts *o)
 {
     return o->per_tensor_activations || (o->fixed_bits && !o->per_channel) ||
-           pith_activation_bits(o) < 8; /* one Clip cuts them all */
+           pith_activation_bits(o) != 8; /* fewer: one Clip cuts them all; more: steps are fine */
 }
 
 static enum pith_status scale_depthwise_inputs(struct integer_plan *p)

@@ -83,7 +83,7 @@ static void grids_by_hand(void **state)
     assert_true(in->type == PITH_I16 && in->zero_point == 0 && in->bits == 16);
     float scale = in->scale[0];
     choose(m, (struct pith_range_opts){
-                  .method = PITH_RANGE_MAX, .symmetric = true, .bits = 16, .spare_bits = 2});
+                  .method = PITH_RANGE_MAX, .symmetric = true, .bits = 16, .headroom = 4});
     assert_true(m->values[m->inputs[0]].grid->scale[0] == 4 * scale);
     choose(m, (struct pith_range_opts){.method = PITH_RANGE_MSE, .radix = true, .bits = 6});
     int exponent;
@@ -93,6 +93,36 @@ static void grids_by_hand(void **state)
     g = m->values[relu].grid;
     assert_true(g->n == 2 && g->axis == 1 && g->scale[0] == 0.1f);
     assert_true(g->scale[1] == (float)(1 / 255.0));
+    pith_data_free(see.data);
+    pith_model_free(m);
+}
+
+/* Room for what was not seen, but not for what cannot be. */
+static void headroom(void **state)
+{
+    (void)state;
+    static const float x[] = {-3, 25, 2, 1};
+    const struct pith_range_opts o = {
+        .method = PITH_RANGE_MAX, .symmetric = true, .bits = 16, .headroom = 2};
+    struct pith_calibrate_opts see;
+    struct pith_model *m = calibrated(x, 2, &see);
+    uint32_t v = value_behind(m, PITH_OP_RELU);
+    choose(m, o);
+    assert_float_equal(m->values[v].grid->scale[0], 50.0 / 65535, 1e-8);
+    assert_float_equal(m->values[m->inputs[0]].grid->scale[0], 50.0 / 32767, 1e-8);
+    struct pith_node *node = &m->nodes[0];
+    while (node->op != PITH_OP_RELU)
+        node++;
+    node->op = PITH_OP_CLIP;
+    node->attr = pith_model_alloc(m, 2, sizeof *node->attr);
+    assert_non_null(node->attr);
+    node->attr[ATTR_CLIP_MIN] = 0;
+    node->attr[ATTR_CLIP_MAX] = (int32_t)f32_bits(30);
+    choose(m, o);
+    assert_float_equal(m->values[v].grid->scale[0], 30.0 / 65535, 1e-8);
+    node->op = PITH_OP_SIGMOID; /* as if: it gave 25, which is covered */
+    choose(m, o);
+    assert_float_equal(m->values[v].grid->scale[0], 25.0 / 65535, 1e-8);
     pith_data_free(see.data);
     pith_model_free(m);
 }
@@ -136,9 +166,9 @@ static void refusals(void **state)
     o.method = (enum pith_range_method)9;
     assert_int_equal(pith_choose_grids(m, &o, NULL, &err), PITH_ERR_ARGUMENT);
     o.method = PITH_RANGE_MAX;
-    o.spare_bits = 5;
+    o.headroom = 17;
     assert_int_equal(pith_choose_grids(m, &o, NULL, &err), PITH_ERR_ARGUMENT);
-    o.spare_bits = 0;
+    o.headroom = 0;
     pith_calibrate_reset(m);
     assert_int_equal(pith_choose_grids(m, &o, NULL, &err), PITH_ERR_ARGUMENT);
     assert_string_equal(err.text, "cannot choose ranges: the model has no statistics (calibrate it "
@@ -226,7 +256,8 @@ static void auto_with_an_infinite_output(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(grids_by_hand), cmocka_unit_test(zeros_and_tiny_numbers),
+        cmocka_unit_test(grids_by_hand), cmocka_unit_test(headroom),
+        cmocka_unit_test(zeros_and_tiny_numbers),
         cmocka_unit_test(refusals), cmocka_unit_test(auto_asks_the_outputs),
         cmocka_unit_test(auto_with_an_infinite_output)};
     return cmocka_run_group_tests(tests, NULL, NULL);
