@@ -30,7 +30,7 @@ resnet20)
     ;;
 *) echo "usage: $0 lenet5|resnet20 [SEED]" >&2 && exit 2 ;;
 esac
-start=${START:-$work/start.pith}
+start=${START:-$work/$net.start.pith}
 [ -f "$start" ] || "$pith" import "$data/models/$model.onnx" "$spec" -q -f -o "$start"
 
 row() {

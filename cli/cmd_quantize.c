@@ -40,6 +40,8 @@ static const struct cli_option options[] = {
     {0, "keep", OPTION_LIST, AT(keep), "GLOB", "these layers stay float", 0, 0},
     {0, "equalize", OPTION_FLAG, AT(stage.equalize), NULL,
      "move factors from layer to layer first: channels of one size", 0, 0},
+    {0, "smooth", OPTION_FLAG, AT(stage.smooth), NULL,
+     "move factors from inputs of matrix products to weights first", 0, 0},
     {0, "all-integers", OPTION_FLAG, AT(stage.all_integers), NULL,
      "none stays float because it costs much", 0, 0},
     {0, "preprocess", OPTION_TEXT, AT(feed.preprocess), "SPEC", "instead of what the model stores", 0,
@@ -158,6 +160,8 @@ static void print(const struct cli_common *c, const struct pith_stage_report *r)
                 r->synthetic);
     if (r->equalized)
         cli_say(c, "equalize   %u pairs of layers", r->equalized);
+    if (r->smoothed)
+        cli_say(c, "smooth     %u inputs of matrix products", r->smoothed);
     if (r->n_infinite)
         cli_warn("%u values were infinite for some sample: what reads them stays float", r->n_infinite);
     if (r->n_tiny)

@@ -100,6 +100,8 @@ struct pith_stage {
     bool all_integers;   /* QUANTIZE: no layer stays float because of what it costs */
     bool equalize;       /* QUANTIZE: factors move from layer to layer first, so that channels are of one
                             size; the model is not calibrated */
+    bool smooth;         /* QUANTIZE: factors move from the inputs of matrix products behind normalizations
+                            to the weights first; with data, the model is not calibrated */
     bool synthetic;      /* QUANTIZE: without data, pictures of random discs stand for it; 32 of them
                             where samples is 0, by means.seed */
     uint32_t steps;      /* PRUNE: 0 or 1..PITH_STAGE_STEPS; 0: at once, without training */
@@ -131,6 +133,7 @@ struct pith_stage_report {
     uint64_t judged, changed; /* answers compared (0: nothing was measured), other ones now */
     double output_db;         /* signal to noise, an output less its mean; HUGE_VAL: equal */
     uint32_t equalized;       /* pairs of layers between which factors moved */
+    uint32_t smoothed;        /* values of which factors moved into weights */
     uint32_t synthetic;       /* so many pictures stood for data */
     uint32_t n_kept_float;    /* layers that stayed float because of what they cost */
     uint32_t n_tiny, n_infinite; /* values, where it calibrated: whose scale underflowed; without a grid */

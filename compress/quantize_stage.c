@@ -11,6 +11,7 @@
 #include "quantize_stage.h"
 #include "range_search.h"
 #include "recorded_inputs.h"
+#include "smooth.h"
 #include "synthetic_pictures.h"
 #include "pith_value_stats.h"
 
@@ -74,6 +75,8 @@ enum pith_status pith_quantize_key_from_json(const struct json_place *p, json_t 
     }
     if (strcmp(p->key, "equalize") == 0)
         return read_flag(p, v, &s->equalize);
+    if (strcmp(p->key, "smooth") == 0)
+        return read_flag(p, v, &s->smooth);
     if (strcmp(p->key, "all_integers") == 0)
         return read_flag(p, v, &s->all_integers);
     if (strcmp(p->key, "same_bits") == 0)
@@ -118,6 +121,8 @@ json_t *pith_quantize_to_json(const struct pith_stage *s)
         pith_json_put(&j, "data", json_string("none"));
     if (s->equalize)
         pith_json_put(&j, "equalize", json_true());
+    if (s->smooth)
+        pith_json_put(&j, "smooth", json_true());
     if (s->all_integers)
         pith_json_put(&j, "all_integers", json_true());
     if (s->samples)
@@ -261,17 +266,34 @@ static enum pith_status record_and_quantize(struct pith_model *m, const struct p
     return st;
 }
 
+/* Channels are looked at first; the ranges that come of it are those of the network as it was. */
+static enum pith_status smooth(struct pith_model *m, const struct pith_stage_means *means,
+                               uint32_t samples, struct pith_stage_report *r, struct pith_error *err)
+{
+    const struct pith_calibrate_opts see = samples_of(means, samples);
+    if (!means->train && !means->feed)
+        return pith_error_fill(err, PITH_ERR_ARGUMENT, "cannot smooth: no data given");
+    enum pith_status st = pith_calibrate(m, &see, NULL, err);
+    if (!st)
+        st = pith_smooth(m, &r->smoothed, err);
+    pith_calibrate_reset(m);
+    return st;
+}
+
 static enum pith_status calibrate_and_quantize(struct pith_model *m, const struct pith_stage *s,
                                                const struct pith_stage_means *means,
                                                uint32_t samples, struct pith_stage_report *r,
                                                struct pith_error *err)
 {
     enum pith_status st = PITH_OK;
-    if (s->equalize && (is_calibrated(m) || was_observed(m)))
+    if ((s->equalize || s->smooth) && (is_calibrated(m) || was_observed(m)))
         st = pith_error_fill(err, PITH_ERR_ARGUMENT,
-                             "cannot equalize: the model is calibrated, and its ranges would change");
+                             "cannot %s: the model is calibrated, and its ranges would change",
+                             s->equalize ? "equalize" : "smooth");
     else if (s->equalize)
         st = pith_equalize(m, &r->equalized, err);
+    if (!st && s->smooth)
+        st = smooth(m, means, samples, r, err);
     if (!st)
         st = calibrate(m, s, means, samples, r, err);
     return st ? st : record_and_quantize(m, s, means, samples, r, err);

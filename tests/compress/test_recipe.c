@@ -346,7 +346,7 @@ static void keys_of_quantize_are_read(void **state)
     (void)state;
     struct pith_recipe *r = parse(
         "{\"pith\":1,\"stages\":[{\"do\":\"quantize\",\"per\":\"channel\",\"to\":\"fixed:16\"},"
-        "{\"do\":\"quantize\",\"weights\":5,\"to\":\"fixed:8\",\"same_bits\":true},"
+        "{\"do\":\"quantize\",\"weights\":5,\"to\":\"fixed:8\",\"same_bits\":true,\"smooth\":true},"
         "{\"do\":\"quantize\",\"activations\":16},{\"do\":\"quantize\",\"per\":\"tensor\"}]}");
     const struct pith_stage *s = r->stages;
     assert_true(s[0].quantize.fixed_bits == 16 && s[0].quantize.per_channel);
@@ -354,6 +354,7 @@ static void keys_of_quantize_are_read(void **state)
     assert_true(s[1].quantize.fixed_bits == 8 && !s[1].quantize.per_channel);
     assert_true(pith_weight_bits(&s[1].quantize) == 5 && pith_activation_bits(&s[1].quantize) == 8);
     assert_true(s[1].quantize.same_bits && !s[2].quantize.same_bits);
+    assert_true(s[1].smooth && !s[2].smooth);
     assert_true(s[2].quantize.fixed_bits == 0 && pith_weight_bits(&s[2].quantize) == 8);
     assert_int_equal(pith_activation_bits(&s[2].quantize), 16);
     assert_true(s[3].quantize.per_tensor && !s[3].quantize.per_channel);
@@ -363,6 +364,7 @@ static void keys_of_quantize_are_read(void **state)
     assert_string_equal(text, again);
     assert_non_null(strstr(text, "\"to\": \"fixed:16\""));
     assert_true(back->stages[1].quantize.same_bits && !back->stages[2].quantize.same_bits);
+    assert_true(back->stages[1].smooth && !back->stages[2].smooth);
     free(text);
     free(again);
     pith_recipe_free(back);

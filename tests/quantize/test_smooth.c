@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* test_smooth.c - large channels behind a normalization become like the others, and nothing else
+ * changes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "network_run.h"
+#include "op.h"
+#include "pith_value_stats.h"
+#include "smooth.h"
+
+#define C 6u
+#define ROWS 3u
+#define OUT 4u
+
+/* LayerNormalization, whose channel 2 is 256 times as large, -> MatMul and Gemm (columns: both with B
+ * transposed) -> outputs. */
+static struct pith_model *network(bool columns, bool seen)
+{
+    struct sample_random r = sample_random_of(5);
+    struct pith_model *m = sample_new();
+    struct pith_error err = {0};
+    uint32_t x = add_value(m, "x", PITH_F32, 2, (const uint32_t[]){ROWS, C});
+    m->inputs[m->n_inputs++] = x;
+    uint32_t scale = add_constant(m, &r, "scale", 1, (const uint32_t[]){C});
+    uint32_t bias = add_constant(m, &r, "bias", 1, (const uint32_t[]){C});
+    for (uint32_t j = 0; j < C; j++)
+        ((float *)m->values[scale].constant->data)[j] = j == 2 ? 256 : 1;
+    struct pith_node *norm = add_node(m, PITH_OP_LAYER_NORM, "norm", "n", 3, (const uint32_t[]){x, scale, bias});
+    norm->attr[ATTR_LAYER_NORM_AXIS] = 1;
+    uint32_t n = norm->out[0];
+    const uint32_t dims[2] = {columns ? OUT : C, columns ? C : OUT};
+    uint32_t w = add_constant(m, &r, "w1", 2, dims);
+    struct pith_node *one = add_node(m, PITH_OP_MATMUL, "one", "y1", 2, (const uint32_t[]){n, w});
+    one->attr[ATTR_MATMUL_TRANS_B] = columns;
+    m->outputs[m->n_outputs++] = one->out[0];
+    w = add_constant(m, &r, "w2", 2, dims);
+    struct pith_node *two = add_node(m, PITH_OP_GEMM, "two", "y2", 2, (const uint32_t[]){n, w});
+    two->attr[ATTR_GEMM_TRANS_B] = columns;
+    m->outputs[m->n_outputs++] = two->out[0];
+    if (seen)
+        m->outputs[m->n_outputs++] = n;
+    assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
+    return m;
+}
+
+/* What each channel behind the normalization was like, as calibration has it. */
+static void look(struct pith_model *m)
+{
+    struct pith_value *v = &m->values[m->nodes[0].out[0]];
+    v->stats = pith_model_alloc(m, 1, sizeof *v->stats);
+    assert_non_null(v->stats);
+    *v->stats = (struct pith_value_stats){.n_channels = C, .channel_axis = 1};
+    v->stats->channel = pith_model_alloc(m, C, sizeof *v->stats->channel);
+    assert_non_null(v->stats->channel);
+    for (uint32_t j = 0; j < C; j++) {
+        v->stats->channel[j].min = j == 2 ? -512 : -2;
+        v->stats->channel[j].max = 1;
+    }
+}
+
+static void run(const struct pith_model *m, float *y)
+{
+    float x[ROWS * C];
+    struct sample_random random = sample_random_of(4);
+    for (uint32_t i = 0; i < ROWS * C; i++)
+        x[i] = sample_gauss(&random);
+    run_network(m, NULL, x, ROWS * C, y);
+}
+
+static void large_channels_shrink_and_answers_stay(void **state)
+{
+    (void)state;
+    for (int columns = 0; columns < 2; columns++) {
+        struct pith_model *m = network(columns, false);
+        const float *scale = m->values[m->nodes[0].in[1]].constant->data;
+        float before[ROWS * OUT], after[ROWS * OUT];
+        uint32_t n = 7;
+        assert_int_equal(pith_smooth(m, &n, NULL), PITH_OK);
+        assert_int_equal(n, 0); /* nobody has looked */
+        look(m);
+        run(m, before);
+        assert_int_equal(pith_smooth(m, &n, NULL), PITH_OK);
+        assert_int_equal(n, 1);
+        run(m, after);
+        assert_memory_equal(before, after, sizeof before);
+        /* 256 times as large before: a factor of 16 moves, or 8 or 32 where weights differ */
+        assert_true(scale[2] >= 8 && scale[2] <= 32);
+        for (uint32_t j = 0; j < C; j++)
+            assert_true(j == 2 || (scale[j] >= 0.25f && scale[j] <= 4));
+        pith_model_free(m);
+    }
+}
+
+/* Who else reads the value would see it change. */
+static void what_others_see_stays(void **state)
+{
+    (void)state;
+    struct pith_model *seen = network(false, true), *shared = network(true, false);
+    uint32_t n = 7;
+    look(seen);
+    look(shared);
+    assert_int_equal(pith_smooth(seen, &n, NULL), PITH_OK);
+    assert_int_equal(n, 0);
+    shared->outputs[shared->n_outputs++] = shared->nodes[2].in[1]; /* a weight */
+    assert_int_equal(pith_smooth(shared, &n, NULL), PITH_OK);
+    assert_int_equal(n, 0);
+    pith_model_free(seen);
+    pith_model_free(shared);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(large_channels_shrink_and_answers_stay),
+        cmocka_unit_test(what_others_see_stays),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
