@@ -10,9 +10,8 @@
  * Runs are what this costs, so few are made. Candidates whose step differs by less than ALIKE are
  * one; values that no layer with weights follows, and which therefore stay float, are left to the
  * least squared error, as are those with one candidate, and the parts of a Concat, which is tried
- * as a whole. The others are put on that candidate for
- * one sample, and are visited from the largest effect on the outputs down: those that together make
- * up less than REST of it keep it. The best other candidate must be better by GAIN on that sample
+ * as a whole. The others are put on that candidate for one sample, and are visited from the largest
+ * effect on the outputs down: those that together make up less than REST of it keep it. The best other candidate must be better by GAIN on that sample
  * to be tried on all, and by as much on all to be taken: what is better by less on so few is
  * chance. */
 #include "grid_choice.h"
@@ -22,6 +21,7 @@
 #include <string.h>
 
 #include "error_fill.h"
+#include "observed_detail.h"
 #include "op.h"
 #include "output_trial.h"
 
@@ -69,21 +69,11 @@ static void mark_before_layers(const struct pith_model *m, bool *leads)
     }
 }
 
-/* By Concats alone. */
-static bool is_only_joined(const struct pith_model *m, uint32_t v)
+static bool joins(const struct pith_model *m, const struct pith_node *node, uint32_t input)
 {
-    bool any = false;
-    for (uint32_t i = 0; i < m->n_outputs; i++)
-        if (m->outputs[i] == v)
-            return false;
-    for (uint32_t i = 0; i < m->n_nodes; i++)
-        for (uint32_t k = 0; k < m->nodes[i].n_in; k++)
-            if (m->nodes[i].in[k] == v) {
-                if (m->nodes[i].op != PITH_OP_CONCAT)
-                    return false;
-                any = true;
-            }
-    return any;
+    (void)m;
+    (void)input;
+    return node->op == PITH_OP_CONCAT;
 }
 
 /* ---- the choice
@@ -192,7 +182,7 @@ static uint32_t collect(const struct pith_model *m, struct grid_choice *choices,
     for (uint32_t i = 0; i < n; i++) {
         order_candidates(&choices[i]);
         uint32_t v = choices[i].value;
-        if (choices[i].n > 1 && leads[v] && !is_only_joined(m, v))
+        if (choices[i].n > 1 && leads[v] && !pith_all_readers(m, v, joins))
             order[found++] = &choices[i];
     }
     return found;

@@ -13,9 +13,12 @@ static bool has_weights(uint32_t op)
            op == PITH_OP_MATMUL || op == PITH_OP_BATCH_NORM;
 }
 
-static bool vanishes_into_layer(uint32_t op)
+static bool vanishes_into_layer(const struct pith_model *m, const struct pith_node *node,
+                                uint32_t input)
 {
-    return op == PITH_OP_RELU || op == PITH_OP_CLIP || op == PITH_OP_BATCH_NORM;
+    (void)m;
+    return input == 0 && (node->op == PITH_OP_RELU || node->op == PITH_OP_CLIP ||
+                          node->op == PITH_OP_BATCH_NORM);
 }
 
 static void by_channel(const struct pith_model *m, struct observed_plan *plan, uint32_t v,
@@ -28,7 +31,7 @@ static void by_channel(const struct pith_model *m, struct observed_plan *plan, u
         plan[v].axis = axis;
 }
 
-static bool all_vanish(const struct pith_model *m, uint32_t v)
+bool pith_all_readers(const struct pith_model *m, uint32_t v, reader_test *is)
 {
     bool any = false;
     for (uint32_t i = 0; i < m->n_outputs; i++)
@@ -37,7 +40,7 @@ static bool all_vanish(const struct pith_model *m, uint32_t v)
     for (uint32_t i = 0; i < m->n_nodes; i++)
         for (uint32_t k = 0; k < m->nodes[i].n_in; k++)
             if (m->nodes[i].in[k] == v) {
-                if (k > 0 || !vanishes_into_layer(m->nodes[i].op))
+                if (!is(m, &m->nodes[i], k))
                     return false;
                 any = true;
             }
@@ -56,30 +59,20 @@ void pith_observed_plan(const struct pith_model *m, struct observed_plan *plan)
             continue;
         by_channel(m, plan, node->in[0], node->op);
         by_channel(m, plan, node->out[0], node->op);
-        if (plan[node->out[0]].detail == OBSERVE_HISTOGRAM && all_vanish(m, node->out[0]))
-            plan[node->out[0]].detail = OBSERVE_SUMS;
+        uint32_t y = node->out[0];
+        if (plan[y].detail == OBSERVE_HISTOGRAM && pith_all_readers(m, y, vanishes_into_layer))
+            plan[y].detail = OBSERVE_SUMS;
     }
 }
 
-static bool is_depthwise(const struct pith_model *m, const struct pith_node *node)
+static bool is_depthwise(const struct pith_model *m, const struct pith_node *node, uint32_t input)
 {
     const struct pith_value *x = &m->values[node->in[0]];
-    return node->op == PITH_OP_CONV && x->rank >= 3 && x->dim[1] > 1 &&
+    return input == 0 && node->op == PITH_OP_CONV && x->rank >= 3 && x->dim[1] > 1 &&
            (uint32_t)node->attr[ATTR_CONV_GROUP] == x->dim[1];
 }
 
 bool pith_feeds_depthwise(const struct pith_model *m, uint32_t v)
 {
-    bool any = false;
-    for (uint32_t i = 0; i < m->n_outputs; i++)
-        if (m->outputs[i] == v)
-            return false;
-    for (uint32_t i = 0; i < m->n_nodes; i++)
-        for (uint32_t k = 0; k < m->nodes[i].n_in; k++)
-            if (m->nodes[i].in[k] == v) {
-                if (k > 0 || !is_depthwise(m, &m->nodes[i]))
-                    return false;
-                any = true;
-            }
-    return any;
+    return pith_all_readers(m, v, is_depthwise);
 }

@@ -13,6 +13,10 @@ struct observed_plan {
 /* plan: [m->n_values] */
 void pith_observed_plan(const struct pith_model *m, struct observed_plan *plan);
 
+typedef bool reader_test(const struct pith_model *m, const struct pith_node *node, uint32_t input);
+/* v is no output, and all that read it, of which there are some, pass the test. */
+bool pith_all_readers(const struct pith_model *m, uint32_t v, reader_test *is);
+
 /* Is v read by depthwise convolutions alone, whose input channels never mix? */
 bool pith_feeds_depthwise(const struct pith_model *m, uint32_t v);
 

@@ -91,12 +91,13 @@ static int exponent_of(const struct pith_channel_stats *x, double w)
     return usual ? (int)lrint(log2(size / w) / 2) : 0;
 }
 
-/* Exponents of all channels less their median: a factor of all of them together gains nothing. */
 static int compare_ints(const void *a, const void *b)
 {
     return *(const int *)a - *(const int *)b;
 }
 
+/* Channels move by what they are away from the median: a factor of all of them together gains nothing.
+ * exponent: room for 2 * channels. */
 static bool move(float *scale, float *bias, uint64_t channels, const struct pith_value_stats *s,
                  struct rows *rows, uint32_t n, int *exponent)
 {
