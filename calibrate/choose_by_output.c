@@ -10,10 +10,10 @@
  * Runs are what this costs, so few are made. Candidates whose step differs by less than ALIKE are
  * one; values that no layer with weights follows, and which therefore stay float, are left to the
  * least squared error, as are those with one candidate, and the parts of a Concat, which is tried
- * as a whole. The others are put on that candidate for one sample, and are visited from the largest
- * effect on the outputs down: those that together make up less than REST of it keep it. The best other candidate must be better by GAIN on that sample
- * to be tried on all, and by as much on all to be taken: what is better by less on so few is
- * chance. */
+ * as a whole. The others are put on that candidate for one sample, and are visited from the
+ * largest effect on the outputs down: those that together make up less than REST of it keep it.
+ * The best other candidate must be better by GAIN on that sample to be tried on all, and by as
+ * much on all to be taken: what is better by less on so few is chance. */
 #include "grid_choice.h"
 
 #include <math.h>

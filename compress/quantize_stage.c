@@ -268,7 +268,8 @@ static enum pith_status record_and_quantize(struct pith_model *m, const struct p
 
 /* Channels are looked at first; the ranges that come of it are those of the network as it was. */
 static enum pith_status smooth(struct pith_model *m, const struct pith_stage_means *means,
-                               uint32_t samples, struct pith_stage_report *r, struct pith_error *err)
+                               uint32_t samples, struct pith_stage_report *r,
+                               struct pith_error *err)
 {
     const struct pith_calibrate_opts see = samples_of(means, samples);
     if (!means->train && !means->feed)

@@ -22,7 +22,7 @@ struct reading {
     uint32_t *uses, *producer; /* [n_values] */
 };
 
-/* A weight by the channels of what it is multiplied with: element(j, k) is w[j * channel + k * step]. */
+/* A weight by the channels of what it is multiplied with: element (j, k) is at j * channel + k * step. */
 struct rows {
     float *w;
     uint64_t n, channel, step;
@@ -61,7 +61,8 @@ static uint32_t read_products(const struct reading *r, uint32_t v, uint64_t chan
     uint32_t n = 0;
     for (uint32_t i = 0; i < r->m->n_nodes; i++)
         for (uint32_t k = 0; k < r->m->nodes[i].n_in; k++)
-            if (r->m->nodes[i].in[k] == v && !read_product(r, &r->m->nodes[i], v, channels, &rows[n++]))
+            if (r->m->nodes[i].in[k] == v &&
+                !read_product(r, &r->m->nodes[i], v, channels, &rows[n++]))
                 return 0;
     return n == r->uses[v] ? n : 0; /* an output is read, too */
 }

@@ -12,10 +12,12 @@
 
 #define LANES 16u
 
-/* y = f(x, p), element by element. Inlined for each function it would cost 5 KB and gain nothing. */
+/* y = f(x, p), element by element */
 typedef void blocks_fn(const float *x, float p, float *y, size_t blocks);
 
-static __attribute__((noinline)) void in_blocks(blocks_fn *f, const float *x, float p, float *y, size_t n)
+/* Inlined for each function it would cost 5 KB and gain nothing. */
+static __attribute__((noinline)) void in_blocks(blocks_fn *f, const float *x, float p, float *y,
+                                                size_t n)
 {
     size_t blocks = n / LANES, rest = n % LANES;
     float last[LANES] = {0};

@@ -31,7 +31,8 @@ static struct pith_model *network(bool columns, bool seen)
     uint32_t bias = add_constant(m, &r, "bias", 1, (const uint32_t[]){C});
     for (uint32_t j = 0; j < C; j++)
         ((float *)m->values[scale].constant->data)[j] = j == 2 ? 256 : 1;
-    struct pith_node *norm = add_node(m, PITH_OP_LAYER_NORM, "norm", "n", 3, (const uint32_t[]){x, scale, bias});
+    struct pith_node *norm =
+        add_node(m, PITH_OP_LAYER_NORM, "norm", "n", 3, (const uint32_t[]){x, scale, bias});
     norm->attr[ATTR_LAYER_NORM_AXIS] = 1;
     uint32_t n = norm->out[0];
     const uint32_t dims[2] = {columns ? OUT : C, columns ? C : OUT};
