@@ -77,8 +77,10 @@ static struct range possible(const struct pith_model *m, uint32_t value)
 /* Room for numbers larger than any seen, where there can be some. */
 static void spare(const struct choosing *ch, const struct grid_choice *c, struct range *r)
 {
+    double times = ch->opts->headroom;
+    if (times <= 1) /* also 0, which stands for 1 */
+        return;
     const struct range most = possible(ch->m, c->value);
-    double times = ch->opts->headroom != 0 ? ch->opts->headroom : 1;
     r->low = fmin(r->low, fmax(r->low * times, most.low));
     r->high = fmax(r->high, fmin(r->high * times, most.high));
 }

@@ -219,8 +219,8 @@ enum pith_status pith_model_fold_batch_norm(struct pith_model *m, uint32_t *n_fo
 enum pith_status pith_model_fold_onto_grids(struct pith_model *m, uint32_t step_bits,
                                             uint32_t bias_levels, uint32_t *n_folded,
                                             struct pith_error *err);
-/* uses[v]: how often value v is read, outputs of the graph included; producer[v]: the node that gives
- * it, or UINT32_MAX. Both [room], room >= n_values: values yet to come are read by nobody. */
+/* uses[v]: how often value v is read, outputs of the graph included; producer[v] (NULL: not asked
+ * for): the node that gives it, or UINT32_MAX. Both [room], room >= n_values: values yet to come are read by nobody. */
 void pith_model_count_uses(const struct pith_model *m, uint64_t room, uint32_t *uses,
                            uint32_t *producer);
 /* The node that gives value v; NULL: none does. Looks through all nodes: for one value, not for each. */

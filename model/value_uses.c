@@ -11,13 +11,14 @@ void pith_model_count_uses(const struct pith_model *m, uint64_t room, uint32_t *
 {
     for (uint64_t i = 0; i < room; i++) {
         uses[i] = 0;
-        producer[i] = UINT32_MAX;
+        if (producer)
+            producer[i] = UINT32_MAX;
     }
     for (uint32_t i = 0; i < m->n_nodes; i++) {
         for (uint32_t k = 0; k < m->nodes[i].n_in; k++)
             if (m->nodes[i].in[k] != PITH_VALUE_NONE)
                 uses[m->nodes[i].in[k]]++;
-        for (uint32_t k = 0; k < m->nodes[i].n_out; k++)
+        for (uint32_t k = 0; k < m->nodes[i].n_out && producer; k++)
             producer[m->nodes[i].out[k]] = i;
     }
     for (uint32_t i = 0; i < m->n_outputs; i++)

@@ -42,7 +42,7 @@ struct pair {
 
 struct reading {
     const struct pith_model *m;
-    uint32_t *uses, *producer, *reader; /* [n_values]; reader: some node, or UINT32_MAX */
+    uint32_t *uses, *reader; /* [n_values]; reader: some node, or UINT32_MAX */
 };
 
 static bool keeps_factors(const struct pith_model *m, const struct pith_node *node, uint64_t channels)
@@ -188,12 +188,11 @@ static bool start(struct reading *r, struct pith_model *m, struct pair **pairs)
     size_t n = m->n_values + (size_t)1;
     *r = (struct reading){.m = m,
                           .uses = calloc(n, sizeof *r->uses),
-                          .producer = calloc(n, sizeof *r->producer),
                           .reader = malloc(n * sizeof *r->reader)};
     *pairs = calloc(m->n_nodes + (size_t)1, sizeof **pairs);
-    if (!r->uses || !r->producer || !r->reader || !*pairs)
+    if (!r->uses || !r->reader || !*pairs)
         return false;
-    pith_model_count_uses(m, m->n_values, r->uses, r->producer);
+    pith_model_count_uses(m, m->n_values, r->uses, NULL);
     for (uint32_t v = 0; v < m->n_values; v++)
         r->reader[v] = UINT32_MAX;
     for (uint32_t i = 0; i < m->n_nodes; i++)
@@ -228,7 +227,6 @@ enum pith_status pith_equalize(struct pith_model *m, uint32_t *n_pairs, struct p
     if (n_pairs)
         *n_pairs = moved;
     free(r.uses);
-    free(r.producer);
     free(r.reader);
     free(pairs);
     return st;

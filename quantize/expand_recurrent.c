@@ -483,10 +483,10 @@ enum pith_status pith_expand_recurrent(struct pith_model *m, const struct pith_q
         return PITH_OK;
     if (!pith_node_list_begin(&l, m, more, 2 * more))
         return pith_error_no_memory(err);
-    uint32_t *uses = calloc(2 * (l.value_room + (size_t)1), sizeof *uses);
+    uint32_t *uses = calloc(l.value_room + (size_t)1, sizeof *uses);
     enum pith_status st = PITH_ERR_MEMORY;
     if (uses) {
-        pith_model_count_uses(m, l.value_room, uses, uses + l.value_room + 1);
+        pith_model_count_uses(m, l.value_room, uses, NULL);
         st = expand_nodes(&l, opts, uses);
     }
     free(uses);

@@ -19,7 +19,7 @@
 
 struct reading {
     const struct pith_model *m;
-    uint32_t *uses, *producer; /* [n_values] */
+    uint32_t *uses; /* [n_values] */
 };
 
 /* A weight by the channels of what it is multiplied with: element (j, k) is at j * channel + k * step. */
@@ -148,20 +148,19 @@ enum pith_status pith_smooth(struct pith_model *m, uint32_t *n_values, struct pi
     for (uint32_t v = 0; v < m->n_values; v++)
         if (m->values[v].rank > 0 && m->values[v].dim[m->values[v].rank - 1] > widest)
             widest = m->values[v].dim[m->values[v].rank - 1];
-    struct reading r = {m, calloc(n, sizeof *r.uses), calloc(n, sizeof *r.producer)};
+    struct reading r = {m, calloc(n, sizeof *r.uses)};
     struct rows *rows = calloc(reads, sizeof *rows);
     int *exponent = calloc(2 * widest, sizeof *exponent);
     uint32_t moved = 0;
-    bool ready = r.uses && r.producer && rows && exponent;
+    bool ready = r.uses && rows && exponent;
     if (ready) {
-        pith_model_count_uses(m, m->n_values, r.uses, r.producer);
+        pith_model_count_uses(m, m->n_values, r.uses, NULL);
         for (uint32_t i = 0; i < m->n_nodes; i++)
             moved += smooth(&r, &m->nodes[i], rows, exponent);
     }
     if (n_values)
         *n_values = moved;
     free(r.uses);
-    free(r.producer);
     free(rows);
     free(exponent);
     return ready ? PITH_OK : pith_error_no_memory(err);

@@ -28,4 +28,8 @@ void pith_kernels_fill(struct pith_kernels *kernels, uint32_t features);
  * folded). */
 const struct row_kernels *pith_row_kernels(const struct op_env *env);
 
+/* pith_activate_row with the kernels there are: y[i] = act(x[i]), i < n; y may be x. */
+void pith_activate_by(const struct row_kernels *row, enum act_kind act, float a, float b,
+                      const float *x, float *y, size_t n);
+
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* kernels_row.c - fills the row part of the kernel table, worst level to best. */
+/* kernels_row.c - fills the row part of the kernel table, worst level to best; activations by it. */
+#include "activate.h"
 #include "kernels.h"
 
 #define TABLE(suffix)                                                                              \
@@ -30,4 +31,17 @@ void pith_row_kernels_fill(struct row_kernels *k, uint32_t features)
 const struct row_kernels *pith_row_kernels(const struct op_env *env)
 {
     return env->kernels ? &env->kernels->row : &reference;
+}
+
+void pith_activate_by(const struct row_kernels *row, enum act_kind act, float a, float b,
+                      const float *x, float *y, size_t n)
+{
+    if (act == ACT_RELU)
+        row->relu(x, y, n);
+    else if (act == ACT_SIGMOID)
+        row->sigmoid(x, y, n);
+    else if (act == ACT_TANH)
+        row->tanh(x, y, n);
+    else
+        pith_activate_row(act, a, b, x, y, n);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* op_activation.c - the activations as operators of their own. What they compute is defined in
  * ref/activate.c, which epilogues of other operators share. */
-#include "activate.h"
 #include "kernels.h"
 #include "op_list.h"
 #include "op_range.h"
@@ -18,15 +17,7 @@ struct activation_job {
 static void activate_range(void *arg, size_t begin, size_t end)
 {
     const struct activation_job *j = arg;
-    const float *x = j->x + begin;
-    if (j->act == ACT_RELU)
-        j->row->relu(x, j->y + begin, end - begin);
-    else if (j->act == ACT_SIGMOID)
-        j->row->sigmoid(x, j->y + begin, end - begin);
-    else if (j->act == ACT_TANH)
-        j->row->tanh(x, j->y + begin, end - begin);
-    else
-        pith_activate_row(j->act, j->a, j->b, x, j->y + begin, end - begin);
+    pith_activate_by(j->row, j->act, j->a, j->b, j->x + begin, j->y + begin, end - begin);
 }
 
 static enum act_kind kind_of(enum pith_op op)

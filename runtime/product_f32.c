@@ -222,12 +222,7 @@ static void finish_row(const struct product *p, const struct row_kernels *row, s
         y[j] += p->c[j * p->c_col];
     for (size_t j = 0; p->residual && j < p->n; j++)
         y[j] += p->residual[i * p->n + j];
-    if (p->act == ACT_SIGMOID)
-        row->sigmoid(y, y, p->n);
-    else if (p->act == ACT_TANH)
-        row->tanh(y, y, p->n);
-    else if (p->act != ACT_NONE)
-        pith_activate_row(p->act, p->act_a, p->act_b, y, y, p->n);
+    pith_activate_by(row, p->act, p->act_a, p->act_b, y, y, p->n);
 }
 
 static void form_body(void *arg, uint32_t i)

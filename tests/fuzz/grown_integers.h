@@ -199,6 +199,15 @@ static inline bool roll_layer(struct grower *g, const struct grown_value *in, st
     return n <= GROW_ELEMS && elements(out) <= GROW_ELEMS;
 }
 
+/* The same of a matrix product. */
+static inline bool roll_matrix(struct grower *g, const struct grown_value *in, int64_t *dims,
+                               struct grown_value *out)
+{
+    dims[0] = in->dim[in->rank - 1];
+    dims[1] = out->dim[in->rank - 1] = 1 + roll(g, 40);
+    return dims[0] * dims[1] <= GROW_ELEMS && elements(out) <= GROW_ELEMS;
+}
+
 /* x -> grid -> Conv or MatMul of weights on a grid -> Relu -> grid. */
 static inline void grow_layer_between_grids(struct grower *g)
 {
@@ -210,14 +219,8 @@ static inline void grow_layer_between_grids(struct grower *g)
     bool conv = in.rank >= 3 && roll(g, 3), by_channel = roll(g, 2), biased = roll(g, 2);
     struct window w = {0};
     int64_t dims[GROW_RANK], group = 1;
-    if (conv && !roll_layer(g, &in, &w, dims, &group, &out))
+    if (!(conv ? roll_layer(g, &in, &w, dims, &group, &out) : roll_matrix(g, &in, dims, &out)))
         return;
-    if (!conv) {
-        dims[0] = in.dim[in.rank - 1];
-        dims[1] = out.dim[in.rank - 1] = 1 + roll(g, 40);
-        if (dims[0] * dims[1] > GROW_ELEMS || elements(&out) > GROW_ELEMS)
-            return;
-    }
     char from[16], weight[16], bias[16], sums[16];
     snprintf(from, sizeof from, "v%u", x);
     bytes_through(g, "QuantizeLinear", &t, false, from);
@@ -267,14 +270,8 @@ static inline void grow_integer_sums(struct grower *g)
     int type = roll(g, 2) ? BYTES_INT8 : BYTES_UINT8;
     struct window w = {0};
     int64_t dims[GROW_RANK], group = 1, none = 0;
-    if (conv && !roll_layer(g, &in, &w, dims, &group, &out))
+    if (!(conv ? roll_layer(g, &in, &w, dims, &group, &out) : roll_matrix(g, &in, dims, &out)))
         return;
-    if (!conv) {
-        dims[0] = in.dim[in.rank - 1];
-        dims[1] = out.dim[in.rank - 1] = 1 + roll(g, 40);
-        if (dims[0] * dims[1] > GROW_ELEMS || elements(&out) > GROW_ELEMS)
-            return;
-    }
     char from[16], to[16];
     snprintf(from, sizeof from, "v%u", x);
     bytes_through(g, "QuantizeLinear", &t, false, from);
