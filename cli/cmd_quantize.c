@@ -12,7 +12,7 @@ struct quantize_options {
     struct cli_common common;
     struct cli_feed_options feed;
     const char *to, *per, *rounding;
-    struct cli_list keep;
+    struct cli_list keep, fine;
     struct pith_stage stage; /* what needs no thought goes straight there */
 };
 
@@ -38,6 +38,7 @@ static const struct cli_option options[] = {
      "biases make up for their channel's mean error (default with -d)", 0, 0},
     {0, "keep-biases", OPTION_FLAG, AT(stage.quantize.keep_biases), NULL, "they do not", 0, 0},
     {0, "keep", OPTION_LIST, AT(keep), "GLOB", "these layers stay float", 0, 0},
+    {0, "fine", OPTION_LIST, AT(fine), "GLOB", "these layers read their input as two bytes; auto: some", 0, 0},
     {0, "equalize", OPTION_FLAG, AT(stage.equalize), NULL,
      "move factors from layer to layer first: channels of one size", 0, 0},
     {0, "smooth", OPTION_FLAG, AT(stage.smooth), NULL,
@@ -63,6 +64,13 @@ static bool choose(const char *option, const char *text, const char *const *word
     return false;
 }
 
+static void read_fine(struct quantize_options *o)
+{
+    o->stage.fine_auto = o->fine.n == 1 && strcmp(o->fine.item[0], "auto") == 0;
+    for (uint32_t i = 0; i < o->fine.n && !o->stage.fine_auto; i++)
+        o->stage.fine[o->stage.quantize.n_fine++] = o->fine.item[i];
+}
+
 static enum cli_exit read_options(struct quantize_options *o)
 {
     static const char *const targets[] = {"int8",    "fixed:4", "fixed:5",  "fixed:6",
@@ -81,6 +89,7 @@ static enum cli_exit read_options(struct quantize_options *o)
     for (uint32_t i = 0; i < o->keep.n; i++)
         o->stage.keep[i] = o->keep.item[i];
     o->stage.quantize.n_keep = o->keep.n;
+    read_fine(o);
     if (o->feed.data.n == 1 && strcmp(o->feed.data.item[0], "none") == 0) {
         o->stage.synthetic = true;
         o->feed.data.n = 0;
@@ -103,12 +112,13 @@ static void add_row(struct cli_table *t, const struct pith_quantize_layer *l)
         return;
     }
     double sum_bits = log2(l->most_sum + 1);
+    const char *fine = l->fine ? ", two bytes read" : "";
     if (isinf(l->snr_db))
-        cli_table_add(t, "%u bits, exact, sums < 2^%.1f of 2^%u", l->weight_bits, sum_bits,
-                      l->sum_bits - 1);
+        cli_table_add(t, "%u bits, exact, sums < 2^%.1f of 2^%u%s", l->weight_bits, sum_bits,
+                      l->sum_bits - 1, fine);
     else
-        cli_table_add(t, "%u bits, %.1f dB, sums < 2^%.1f of 2^%u", l->weight_bits, l->snr_db, sum_bits,
-                      l->sum_bits - 1);
+        cli_table_add(t, "%u bits, %.1f dB, sums < 2^%.1f of 2^%u%s", l->weight_bits, l->snr_db, sum_bits,
+                      l->sum_bits - 1, fine);
 }
 
 static void say_bits(const struct cli_common *c, const struct pith_stage_report *r)
@@ -145,12 +155,13 @@ static void print(const struct cli_common *c, const struct pith_stage_report *r)
     char a[32];
     struct cli_table t;
     uint64_t n = 0;
-    uint32_t whole = 0, wide = 0;
+    uint32_t whole = 0, wide = 0, fine = 0;
     cli_table_start(&t, 3);
     for (uint32_t i = 0; i < r->n_layers; i++) {
         whole += !r->quantize[i].why;
         wide += r->quantize[i].sum_bits == 64;
         n += r->quantize[i].why ? 0 : r->quantize[i].n_weights;
+        fine += r->quantize[i].fine;
         if (c->verbose || r->quantize[i].why)
             add_row(&t, &r->quantize[i]);
     }
@@ -170,6 +181,8 @@ static void print(const struct cli_common *c, const struct pith_stage_report *r)
         say_outputs(c, r);
     cli_say(c, "quantize   %s weights in %u of %u layers are integers", cli_format_count(n, a), whole,
             r->n_layers);
+    if (fine)
+        cli_say(c, "fine       %u of them read their input as two bytes", fine);
     say_bits(c, r);
     if (wide)
         cli_say(c, "sums       of %u of them have 64 bits, as 32 might overflow", wide);

@@ -93,9 +93,11 @@ struct pith_stage {
                             found it; negative: not */
     uint32_t start;      /* the recipe found it: 0; or as after so many of its stages (in recipes of
                             models that were trained in several runs) */
-    /* QUANTIZE: of `quantize`, the members keep, data and n_samples are filled in when the stage runs. */
+    /* QUANTIZE: of `quantize`, the members keep, fine, data and n_samples are filled in when the stage runs. */
     struct pith_quantize_opts quantize;
     const char *keep[PITH_STAGE_LAYERS]; /* quantize.n_keep of them */
+    const char *fine[PITH_STAGE_LAYERS]; /* quantize.n_fine of them */
+    bool fine_auto;                      /* QUANTIZE: the samples tell which layers, in their place */
     uint32_t samples;                    /* to calibrate on, the first so many; 0: 64 */
     bool all_integers;   /* QUANTIZE: no layer stays float because of what it costs */
     bool equalize;       /* QUANTIZE: factors move from layer to layer first, so that channels are of one

@@ -35,7 +35,8 @@ static enum pith_status read_flag(const struct json_place *p, const json_t *v, b
     return json_is_boolean(v) ? PITH_OK : pith_json_bad(p, "true or false");
 }
 
-static enum pith_status read_keep(const struct json_place *p, json_t *v, struct pith_stage *s)
+/* list: room for PITH_STAGE_LAYERS */
+static enum pith_status read_layers(const struct json_place *p, json_t *v, const char **list, uint32_t *n)
 {
     json_t *name;
     size_t i;
@@ -45,9 +46,9 @@ static enum pith_status read_keep(const struct json_place *p, json_t *v, struct 
     {
         if (!json_is_string(name))
             return pith_json_bad(p, "a list of layer patterns");
-        s->keep[i] = json_string_value(name);
+        list[i] = json_string_value(name);
     }
-    s->quantize.n_keep = (uint32_t)json_array_size(v);
+    *n = (uint32_t)json_array_size(v);
     return PITH_OK;
 }
 
@@ -68,7 +69,11 @@ enum pith_status pith_quantize_key_from_json(const struct json_place *p, json_t 
     if (strcmp(p->key, "samples") == 0)
         return pith_json_read_uint(p, v, 1, 1e9, &s->samples);
     if (strcmp(p->key, "keep") == 0)
-        return read_keep(p, v, s);
+        return read_layers(p, v, s->keep, &s->quantize.n_keep);
+    if (strcmp(p->key, "fine") == 0) {
+        s->fine_auto = json_is_string(v) && strcmp(json_string_value(v), "auto") == 0;
+        return s->fine_auto ? PITH_OK : read_layers(p, v, s->fine, &s->quantize.n_fine);
+    }
     if (strcmp(p->key, "data") == 0) {
         s->synthetic = json_is_string(v) && strcmp(json_string_value(v), "none") == 0;
         return s->synthetic ? PITH_OK : pith_json_bad(p, "\"none\"");
@@ -100,6 +105,15 @@ enum pith_status pith_quantize_key_from_json(const struct json_place *p, json_t 
     return pith_json_no_such_key(p, "quantize");
 }
 
+static void put_layers(json_t **j, const char *key, const char *const *layer, uint32_t n)
+{
+    json_t *list = n ? json_array() : NULL;
+    for (uint32_t i = 0; i < n; i++)
+        pith_json_append(&list, json_string(layer[i]));
+    if (n)
+        pith_json_put(j, key, list);
+}
+
 json_t *pith_quantize_to_json(const struct pith_stage *s)
 {
     const struct pith_quantize_opts *o = &s->quantize;
@@ -127,12 +141,11 @@ json_t *pith_quantize_to_json(const struct pith_stage *s)
         pith_json_put(&j, "all_integers", json_true());
     if (s->samples)
         pith_json_put(&j, "samples", json_integer(s->samples));
-    if (o->n_keep) {
-        json_t *list = json_array();
-        for (uint32_t i = 0; i < o->n_keep; i++)
-            pith_json_append(&list, json_string(s->keep[i]));
-        pith_json_put(&j, "keep", list);
-    }
+    put_layers(&j, "keep", s->keep, o->n_keep);
+    if (s->fine_auto)
+        pith_json_put(&j, "fine", json_string("auto"));
+    else
+        put_layers(&j, "fine", s->fine, o->n_fine);
     return j;
 }
 
@@ -194,7 +207,8 @@ static struct pith_calibrate_opts samples_of(const struct pith_stage_means *mean
  * twice as much; in fixed point half as much again, before it is rounded up to a power of two. */
 static enum pith_status calibrate(struct pith_model *m, const struct pith_stage *s,
                                   const struct pith_stage_means *means, uint32_t samples,
-                                  struct pith_stage_report *r, struct pith_error *err)
+                                  struct fine_layers *fine, struct pith_stage_report *r,
+                                  struct pith_error *err)
 {
     struct pith_quantize_opts opts = s->quantize;
     const struct pith_quantize_opts *o = &opts;
@@ -214,10 +228,11 @@ static enum pith_status calibrate(struct pith_model *m, const struct pith_stage 
         st = pith_calibrate(m, &see, NULL, err);
     bool chosen = !st && pith_model_has_stats(m) && !has_grids(m, o);
     opts.keep = s->keep;
+    opts.n_fine = 0; /* of the float network's values */
     if (chosen)
         st = pith_choose_grids(m, &choose, &report, err);
     if (chosen && has_data && !st)
-        st = pith_search_ranges(m, o, &see, err);
+        st = pith_search_ranges(m, o, &see, s->fine_auto ? fine : NULL, err);
     r->n_tiny = report.n_tiny;
     r->n_infinite = report.n_without;
     return st;
@@ -225,14 +240,16 @@ static enum pith_status calibrate(struct pith_model *m, const struct pith_stage 
 
 static enum pith_status quantize(struct pith_model *m, const struct pith_stage *s,
                                  const struct pith_stage_means *means, uint32_t samples,
-                                 const struct recorded_inputs *inputs, struct pith_stage_report *r,
-                                 struct pith_error *err)
+                                 const struct recorded_inputs *inputs, const struct fine_layers *fine,
+                                 struct pith_stage_report *r, struct pith_error *err)
 {
     struct pith_quantize_opts opts = s->quantize;
     struct pith_opts runtime;
     pith_opts_init(&runtime, sizeof runtime);
     runtime.cpu_mask = means->cpu_mask;
     opts.keep = s->keep;
+    opts.fine = fine->layer;
+    opts.n_fine = fine->n;
     opts.data = inputs ? NULL : means->train;
     opts.inputs = inputs ? (const void *const *)inputs->input : NULL;
     opts.n_samples = inputs ? inputs->n_calls : samples;
@@ -253,15 +270,16 @@ static enum pith_status quantize(struct pith_model *m, const struct pith_stage *
 /* Samples of several inputs are recorded while the network is still float: that it may feed back. */
 static enum pith_status record_and_quantize(struct pith_model *m, const struct pith_stage *s,
                                             const struct pith_stage_means *means, uint32_t samples,
+                                            const struct fine_layers *fine,
                                             struct pith_stage_report *r, struct pith_error *err)
 {
     const struct pith_calibrate_opts feed = samples_of(means, samples);
     struct recorded_inputs inputs = {0};
     if (!means->feed)
-        return quantize(m, s, means, samples, NULL, r, err);
+        return quantize(m, s, means, samples, NULL, fine, r, err);
     enum pith_status st = pith_record_inputs(m, &feed, &inputs, err);
     if (!st)
-        st = quantize(m, s, means, samples, &inputs, r, err);
+        st = quantize(m, s, means, samples, &inputs, fine, r, err);
     pith_recorded_inputs_clear(&inputs);
     return st;
 }
@@ -287,6 +305,8 @@ static enum pith_status calibrate_and_quantize(struct pith_model *m, const struc
                                                struct pith_error *err)
 {
     enum pith_status st = PITH_OK;
+    struct fine_layers fine = {.n = s->quantize.n_fine};
+    memcpy(fine.layer, s->fine, sizeof fine.layer);
     if ((s->equalize || s->smooth) && (is_calibrated(m) || was_observed(m)))
         st = pith_error_fill(err, PITH_ERR_ARGUMENT,
                              "cannot %s: the model is calibrated, and its ranges would change",
@@ -296,8 +316,8 @@ static enum pith_status calibrate_and_quantize(struct pith_model *m, const struc
     if (!st && s->smooth)
         st = smooth(m, means, samples, r, err);
     if (!st)
-        st = calibrate(m, s, means, samples, r, err);
-    return st ? st : record_and_quantize(m, s, means, samples, r, err);
+        st = calibrate(m, s, means, samples, &fine, r, err);
+    return st ? st : record_and_quantize(m, s, means, samples, &fine, r, err);
 }
 
 enum pith_status pith_stage_quantize(struct pith_model *m, const struct pith_stage *s,

@@ -24,9 +24,12 @@
 #define MOST_WIDE 4503599627370496.0 /* 2^52 */
 #define MOST_SHIFT 0x1p-16
 
+/* Of a group that reads several channels the scale of their first is that of its sums, and the others'
+ * weights are multiplied by what their scales are more (scaled_weights). */
 double pith_layer_input_scale(const struct integer_layer *l, uint64_t o)
 {
-    return pith_grid_scale(l->x, l->x->n > 1 ? o / (l->shape.rows / l->shape.groups) : 0);
+    uint64_t group = o / (l->shape.rows / l->shape.groups);
+    return pith_grid_scale(l->x, l->x->n > 1 ? group * (l->x->n / l->shape.groups) : 0);
 }
 
 double pith_layer_bias(const struct integer_layer *l, uint64_t o)
@@ -238,6 +241,20 @@ static bool per_tensor(const struct pith_quantize_opts *o)
     return o->per_tensor || (o->fixed_bits && !o->per_channel);
 }
 
+/* Sums over channels have one scale: weights take up what the channels' scales differ by. NULL: no memory. */
+static const float *scaled_weights(const struct integer_plan *p, const struct integer_layer *l)
+{
+    uint64_t per_group = l->x->n / l->shape.groups, taps = l->shape.cols / per_group;
+    uint64_t rows_of_group = l->shape.rows / l->shape.groups;
+    float *w = pith_model_alloc(p->m, l->shape.rows * l->shape.cols, sizeof *w);
+    for (uint64_t i = 0; w && i < l->shape.rows * l->shape.cols; i++) {
+        uint64_t o = i / l->shape.cols, k = i % l->shape.cols / taps;
+        const float *scale = l->x->scale + o / rows_of_group * per_group;
+        w[i] = (float)((double)l->w[i] * (double)scale[k] / (double)scale[0]);
+    }
+    return w;
+}
+
 static void read_float_layer(const struct integer_plan *p, struct integer_layer *l)
 {
     const struct pith_node *node = &p->m->nodes[l->node];
@@ -310,6 +327,10 @@ enum pith_status pith_integer_layer_make(const struct integer_plan *p, uint32_t 
 {
     *l = (struct integer_layer){.node = node};
     read_float_layer(p, l);
+    if (l->x->n > l->shape.groups)
+        l->w = scaled_weights(p, l);
+    if (!l->w)
+        return pith_error_no_memory(err);
     l->y = p->value[out].whole ? pith_plan_grid(p, out) : NULL;
     if (pith_weight_bits(p->opts) > 8 || !fits_32_bits(l))
         l->wide = true;

@@ -51,6 +51,20 @@ bool pith_layer_is_depthwise(const struct pith_model *m, const struct pith_node 
            m->values[node->in[1]].dim[1] == 1;
 }
 
+static uint64_t channels_read(const struct pith_model *m, const struct pith_node *node)
+{
+    const struct pith_value *w = &m->values[node->in[1]];
+    return node->op == PITH_OP_CONV ? w->dim[1] * (uint64_t)node->attr[ATTR_CONV_GROUP] : w->dim[1];
+}
+
+bool pith_layer_takes_scales(const struct pith_model *m, const struct pith_node *node,
+                             const struct pith_grid *g)
+{
+    const struct pith_value *x = &m->values[node->in[0]];
+    bool by_channel = node->op == PITH_OP_CONV || x->rank == 2;
+    return g->n == 1 || (by_channel && g->axis == 1 && g->n == channels_read(m, node));
+}
+
 /* ---- roles -------------------------------------------------------------------------------------
  */
 
@@ -163,8 +177,8 @@ static const char *obstacle(const struct integer_plan *p, const struct pith_node
                    : "its input was not calibrated";
     if (!pith_grid_is_asked(p, g))
         return "its input's grid is of other bits";
-    if (g->n > 1 && (!pith_layer_is_depthwise(m, node) || g->axis != 1))
-        return "its input's grid has a scale a channel, and it mixes channels";
+    if (!pith_layer_takes_scales(m, node, g))
+        return "its input's grid has a scale for each of something other than its channels";
     return NULL;
 }
 

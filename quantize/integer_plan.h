@@ -57,6 +57,11 @@ struct layer_shape pith_layer_shape(const struct pith_model *m, const struct pit
 /* The channels of the input do not mix: each output channel reads one of them. */
 bool pith_layer_is_depthwise(const struct pith_model *m, const struct pith_node *node);
 
+/* Does it read values on such a grid: one scale, or one for each of its channels? (One that mixes channels
+ * has their scales in its weights.) */
+bool pith_layer_takes_scales(const struct pith_model *m, const struct pith_node *node,
+                             const struct pith_grid *g);
+
 /* Elements only change places: integers as well as floats. Its output has the grid of its input. */
 bool pith_moves_elements(const struct pith_node *node, int32_t zero_point);
 

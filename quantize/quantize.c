@@ -10,6 +10,7 @@
 #include "error_fill.h"
 #include "expand_recurrent.h"
 #include "feedback_round.h"
+#include "fine_input.h"
 #include "fold_affine.h"
 #include "integer_rewrite.h"
 #include "layer_bits.h"
@@ -39,6 +40,8 @@ static enum pith_status check_options(const struct pith_quantize_opts *o, struct
         return bad_option(err, "feedback rounding and bias correction need data");
     if (pith_quantize_has_data(o) && o->as_trained)
         return bad_option(err, "what was trained is taken as it is, without data");
+    if (o->n_fine && (bits != 8 || o->fixed_bits || o->as_trained))
+        return bad_option(err, "two bytes are read of activations of 8 bits, not of fixed point, alone");
     if (o->bias_correct && o->keep_biases)
         return bad_option(err, "biases cannot be both corrected and kept");
     return PITH_OK;
@@ -96,11 +99,13 @@ static void fill_report(const struct integer_plan *p, const struct integer_netwo
         if (!pith_has_weight(p->m, node))
             continue;
         const struct integer_layer *l = layer_of(net, i);
+        bool fine = pith_reads_fine(p->m, node);
         struct pith_quantize_layer r = {.layer = node->name[0] ? node->name
                                                                : p->m->values[node->out[0]].name,
                                         .tensor = p->m->values[node->in[1]].name,
                                         .why = p->node[i].why,
-                                        .n_weights = p->m->values[node->in[1]].constant->count,
+                                        .n_weights = p->m->values[node->in[1]].constant->count >> fine,
+                                        .fine = fine,
                                         .weight_bits = l ? p->node[i].weight_bits : 0,
                                         .snr_db = l ? pith_layer_snr_db(l) : HUGE_VAL,
                                         .n_corrected = l ? l->n_corrected : 0,
@@ -191,6 +196,8 @@ static enum pith_status begin(struct integer_plan *plan, struct pith_error *err)
         st = pith_fold_affine(plan->m, err);
     if (!st && !plan->opts->as_trained)
         st = pith_expand_recurrent(plan->m, plan->opts, err);
+    if (!st)
+        st = pith_expand_fine_inputs(plan->m, plan->opts, err);
     if (!st && !plan->opts->as_trained)
         st = pith_split_products(plan->m, plan->opts, &plan->few, err);
     if (!st)

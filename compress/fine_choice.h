@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* fine_choice.h - which layers read their input as two bytes by default. */
+#ifndef FINE_CHOICE_H
+#define FINE_CHOICE_H
+
+#include "pith_compress.h"
+
+/* Values on a grid of their own, and what that alone costs. */
+struct value_cost {
+    uint32_t value;
+    double error; /* squared change of the outputs, sum of a sample */
+};
+
+struct fine_layers {
+    const char *layer[PITH_STAGE_LAYERS]; /* patterns in the model's memory */
+    uint32_t n;
+};
+
+/* cost: [n], put in order here; rest: what all other roundings cost; signal: of the outputs, as errors are
+ * counted. PITH_ERR_MEMORY. */
+enum pith_status pith_choose_fine(struct pith_model *m, struct value_cost *cost, uint32_t n, double rest,
+                                  double signal, struct fine_layers *fine, struct pith_error *err);
+
+/* A pattern (pith_weight_matches) that this name alone matches, in m's memory. NULL: no memory. */
+const char *pith_exact_pattern(struct pith_model *m, const char *name);
+
+#endif
