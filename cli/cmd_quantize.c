@@ -37,6 +37,8 @@ static const struct cli_option options[] = {
     {0, "bias-correct", OPTION_FLAG, AT(stage.quantize.bias_correct), NULL,
      "biases make up for their channel's mean error (default with -d)", 0, 0},
     {0, "keep-biases", OPTION_FLAG, AT(stage.quantize.keep_biases), NULL, "they do not", 0, 0},
+    {0, "reestimate", OPTION_FLAG, AT(stage.quantize.reestimate), NULL,
+     "means and variances of channels become those of floats", 0, 0},
     {0, "keep", OPTION_LIST, AT(keep), "GLOB", "these layers stay float", 0, 0},
     {0, "fine", OPTION_LIST, AT(fine), "GLOB", "these layers read their input as two bytes; auto: some", 0, 0},
     {0, "equalize", OPTION_FLAG, AT(stage.equalize), NULL,

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* fine_choice.c - a second byte where the first is not enough.
  *
- * Errors of roundings add up (range_search.c), so what the network of integers will be like is known
- * before it is made. Where its outputs would be less than WANTED_DB above their error, layers whose
- * inputs cost most get them finer, the costliest first. That is paid for by products, twice as many in
- * these layers, so it ends at SHARE of all; and no layer pays for what changes next to nothing. */
+ * Errors of roundings add up (range_search.c), so what the network of integers will be like is
+ * known before it is made. Where its outputs would be less than WANTED_DB above their error, layers
+ * whose inputs cost most get them finer, the costliest first. That is paid for by products, twice
+ * as many in these layers, so it ends at SHARE of all; and no layer pays for what changes next to
+ * nothing. */
 #include "fine_choice.h"
 
 #include <math.h>
@@ -16,9 +17,9 @@
 #include "integer_plan.h"
 
 #define WANTED_DB 28.0
-#define SHARE 0.12  /* of all products */
-#define LEAST 0.02  /* of all error */
-#define PASSES 8.0  /* over a value, in products, to take it apart */
+#define SHARE 0.12 /* of all products */
+#define LEAST 0.02 /* of all error */
+#define PASSES 8.0 /* over a value, in products, to take it apart */
 
 const char *pith_exact_pattern(struct pith_model *m, const char *name)
 {
@@ -86,10 +87,12 @@ static bool name_readers(struct pith_model *m, uint32_t v, struct fine_layers *f
     return true;
 }
 
-enum pith_status pith_choose_fine(struct pith_model *m, struct value_cost *cost, uint32_t n, double rest,
-                                  double signal, struct fine_layers *fine, struct pith_error *err)
+enum pith_status pith_choose_fine(struct pith_model *m, struct value_cost *cost, uint32_t n,
+                                  double rest, double signal, struct fine_layers *fine,
+                                  struct pith_error *err)
 {
-    double budget = SHARE * products_with(m, 0, true), total = rest, wanted = signal * pow(10, -WANTED_DB / 10);
+    double budget = SHARE * products_with(m, 0, true), total = rest,
+           wanted = signal * pow(10, -WANTED_DB / 10);
     *fine = (struct fine_layers){.n = 0};
     for (uint32_t i = 0; i < n; i++)
         total += cost[i].error;

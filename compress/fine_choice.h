@@ -16,10 +16,11 @@ struct fine_layers {
     uint32_t n;
 };
 
-/* cost: [n], put in order here; rest: what all other roundings cost; signal: of the outputs, as errors are
- * counted. PITH_ERR_MEMORY. */
-enum pith_status pith_choose_fine(struct pith_model *m, struct value_cost *cost, uint32_t n, double rest,
-                                  double signal, struct fine_layers *fine, struct pith_error *err);
+/* cost: [n], put in order here; rest: what all other roundings cost; signal: of the outputs, as
+ * errors are counted. PITH_ERR_MEMORY. */
+enum pith_status pith_choose_fine(struct pith_model *m, struct value_cost *cost, uint32_t n,
+                                  double rest, double signal, struct fine_layers *fine,
+                                  struct pith_error *err);
 
 /* A pattern (pith_weight_matches) that this name alone matches, in m's memory. NULL: no memory. */
 const char *pith_exact_pattern(struct pith_model *m, const char *name);

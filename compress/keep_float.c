@@ -89,7 +89,7 @@ static enum pith_status try_alone(struct keeping *k, const char *const *name, ui
     o.data = NULL;
     o.inputs = NULL;
     o.rounding = PITH_ROUND_NEAREST;
-    o.bias_correct = false;
+    o.bias_correct = o.reestimate = false;
     o.keep_biases = true;
     enum pith_status st = quantize(k, &o);
     k->noise[i] = st ? 0 : fmin(k->answers.noise / k->answers.signal, 1);

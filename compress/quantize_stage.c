@@ -84,6 +84,8 @@ enum pith_status pith_quantize_key_from_json(const struct json_place *p, json_t 
         return read_flag(p, v, &s->smooth);
     if (strcmp(p->key, "all_integers") == 0)
         return read_flag(p, v, &s->all_integers);
+    if (strcmp(p->key, "reestimate") == 0)
+        return read_flag(p, v, &s->quantize.reestimate);
     if (strcmp(p->key, "same_bits") == 0)
         return read_flag(p, v, &s->quantize.same_bits);
     if (strcmp(p->key, "bias_correct") == 0) {
@@ -129,6 +131,8 @@ json_t *pith_quantize_to_json(const struct pith_stage *s)
                       json_string(pith_json_word_of(rounding_words, (int)o->rounding)));
     if (o->bias_correct || o->keep_biases)
         pith_json_put(&j, "bias_correct", json_boolean(o->bias_correct));
+    if (o->reestimate)
+        pith_json_put(&j, "reestimate", json_true());
     if (o->same_bits)
         pith_json_put(&j, "same_bits", json_true());
     if (s->synthetic)

@@ -117,7 +117,7 @@ static enum pith_status find_groups(struct search *s, const struct pith_quantize
     struct pith_quantize_opts o = *opts;
     struct pith_quantize_places places;
     o.rounding = PITH_ROUND_NEAREST;
-    o.bias_correct = false;
+    o.bias_correct = o.reestimate = false;
     grids.values = pith_model_alloc(s->m, s->m->n_values, sizeof *grids.values);
     if (!grids.values)
         return pith_error_no_memory(s->err);

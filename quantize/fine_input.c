@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* fine_input.c - a value that 256 steps are too few for becomes two bytes, a coarse one and what it left,
- * in channels of their own:
+/* fine_input.c - a value that 256 steps are too few for becomes two bytes, a coarse one and what it
+ * left, in channels of their own:
  *
  *     x -> W          becomes        h = x to the nearest of 255 wide steps
  *                                    [h, x - h] -> [W, W]
  *
- * (Yvinec et al., "REx: Data-Free Residual Quantization Error Expansion", 2023, has weights expanded so;
- * here it is the activations.) All is done by operators that integers have anyway: the second half of the
- * channels has a scale FINER times as small, which the weights take up (integer_layer.c), so that the
- * layer's kernel runs on twice the channels. Its second half of the weights has few of its 8 bits left;
- * with a scale 8 to 16 times as small both roundings together are least, a tenth of what one byte makes.
- * That leaves room for the numbers which the range of one byte had to cut off: the wide steps cover ROOM
- * times as much, or all there was.
+ * (Yvinec et al., "REx: Data-Free Residual Quantization Error Expansion", 2023, has weights
+ * expanded so; here it is the activations.) All is done by operators that integers have anyway: the
+ * second half of the channels has a scale FINER times as small, which the weights take up
+ * (integer_layer.c), so that the layer's kernel runs on twice the channels. Its second half of the
+ * weights has few of its 8 bits left; with a scale 8 to 16 times as small both roundings together
+ * are least, a tenth of what one byte makes. That leaves room for the numbers which the range of
+ * one byte had to cut off: the wide steps cover ROOM times as much, or all there was.
  *
- * x itself is no longer rounded for those who read it besides, the Add of a residual block for one. */
+ * x itself is no longer rounded for those who read it besides, the Add of a residual block for one.
+ */
 #include "fine_input.h"
 
 #include <float.h>
@@ -32,7 +33,8 @@
 #define ZERO 128
 #define STEPS 127 /* on either side of it */
 
-/* ---- which ------------------------------------------------------------------------------------- */
+/* ---- which -------------------------------------------------------------------------------------
+ */
 
 static bool mixes_all_channels(const struct pith_model *m, const struct pith_node *node)
 {
@@ -44,7 +46,8 @@ static bool mixes_all_channels(const struct pith_model *m, const struct pith_nod
         return node->attr[ATTR_CONV_GROUP] == 1;
     if (node->op == PITH_OP_GEMM)
         return rank == 2 && node->attr[ATTR_GEMM_TRANS_B] && !node->attr[ATTR_GEMM_TRANS_A];
-    return node->op == PITH_OP_MATMUL && rank == 2 && w->rank == 2 && node->attr[ATTR_MATMUL_TRANS_B];
+    return node->op == PITH_OP_MATMUL && rank == 2 && w->rank == 2 &&
+           node->attr[ATTR_MATMUL_TRANS_B];
 }
 
 static int depth_change(const struct pith_node *node)
@@ -73,14 +76,16 @@ bool pith_may_be_fine(const struct pith_model *m, uint32_t v)
     return any;
 }
 
-/* ---- making them ------------------------------------------------------------------------------- */
+/* ---- making them -------------------------------------------------------------------------------
+ */
 
 struct expander {
     struct pith_model *m;
     const struct pith_quantize_opts *opts;
     struct node_list list;
     bool *wanted;   /* owns: [n_values] */
-    uint32_t *both; /* owns: [n_values] the value of twice the channels, or PITH_VALUE_NONE: not made yet */
+    uint32_t *both; /* owns: [n_values] the value of twice the channels, or PITH_VALUE_NONE: not
+                       made yet */
 };
 
 /* What steps on either side of zero have to cover. */
@@ -137,10 +142,14 @@ static uint32_t expand(struct expander *e, uint32_t v, const struct pith_grid *g
     uint32_t twice[PITH_MAX_RANK];
     memcpy(twice, x.dim, sizeof twice);
     twice[1] *= 2;
-    uint32_t step = scalar(e, PITH_F32, &scale, sizeof scale), zero = scalar(e, PITH_U8, &(uint8_t){ZERO}, 1);
-    uint32_t wide = pith_list_value(l, PITH_U8, x.rank, x.dim), h = pith_list_value(l, PITH_F32, x.rank, x.dim);
-    uint32_t rest = pith_list_value(l, PITH_F32, x.rank, x.dim), both = pith_list_value(l, PITH_F32, x.rank, twice);
-    struct pith_node *to = pith_list_node(l, name, PITH_OP_QUANTIZE, 3, (uint32_t[]){v, step, zero}, 1, &wide);
+    uint32_t step = scalar(e, PITH_F32, &scale, sizeof scale),
+             zero = scalar(e, PITH_U8, &(uint8_t){ZERO}, 1);
+    uint32_t wide = pith_list_value(l, PITH_U8, x.rank, x.dim),
+             h = pith_list_value(l, PITH_F32, x.rank, x.dim);
+    uint32_t rest = pith_list_value(l, PITH_F32, x.rank, x.dim),
+             both = pith_list_value(l, PITH_F32, x.rank, twice);
+    struct pith_node *to =
+        pith_list_node(l, name, PITH_OP_QUANTIZE, 3, (uint32_t[]){v, step, zero}, 1, &wide);
     if (to) {
         to->attr[ATTR_QUANTIZE_AXIS] = 1;
         to->attr[ATTR_QUANTIZE_TYPE] = PITH_U8;
@@ -150,7 +159,8 @@ static uint32_t expand(struct expander *e, uint32_t v, const struct pith_grid *g
     if (from)
         from->attr[ATTR_QUANTIZE_AXIS] = 1;
     pith_list_node(l, name, PITH_OP_SUB, 2, (uint32_t[]){v, h}, 1, &rest);
-    struct pith_node *join = pith_list_node(l, name, PITH_OP_CONCAT, 2, (uint32_t[]){h, rest}, 1, &both);
+    struct pith_node *join =
+        pith_list_node(l, name, PITH_OP_CONCAT, 2, (uint32_t[]){h, rest}, 1, &both);
     if (join)
         join->attr[ATTR_AXIS] = 1;
     e->m->values[both].grid = grid_of_both(e, g, (double)scale, x.dim[1]);
@@ -160,7 +170,8 @@ static uint32_t expand(struct expander *e, uint32_t v, const struct pith_grid *g
 }
 
 /* Each row twice, channel by channel: elements of `each` bytes. */
-static void *twice_the_columns(struct expander *e, const struct pith_value *w, const void *from, size_t each)
+static void *twice_the_columns(struct expander *e, const struct pith_value *w, const void *from,
+                               size_t each)
 {
     size_t row = (size_t)(w->constant->count / w->dim[0]) * each;
     uint8_t *to = pith_model_alloc(e->m, 2 * w->constant->count, each);
@@ -190,7 +201,8 @@ static uint32_t weight_of_both(struct expander *e, uint32_t weight)
     return v;
 }
 
-static enum pith_status copy_node(struct expander *e, const struct pith_node *node, struct pith_error *err)
+static enum pith_status copy_node(struct expander *e, const struct pith_node *node,
+                                  struct pith_error *err)
 {
     uint32_t v = node->n_in ? node->in[0] : PITH_VALUE_NONE;
     bool fine = v != PITH_VALUE_NONE && e->wanted[v] && pith_has_weight(e->m, node) &&
@@ -200,10 +212,11 @@ static enum pith_status copy_node(struct expander *e, const struct pith_node *no
         if (pith_fitting_grid(e->m, e->opts, &e->m->values[v], &g))
             return pith_error_no_memory(err);
         if (!g || g->n > 1)
-            return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                                   "cannot quantize: '%.200s' is to read two bytes, but its input was not "
-                                   "calibrated, or channel by channel",
-                                   node->name);
+            return pith_error_fill(
+                err, PITH_ERR_ARGUMENT,
+                "cannot quantize: '%.200s' is to read two bytes, but its input was not "
+                "calibrated, or channel by channel",
+                node->name);
         e->both[v] = expand(e, v, g);
     }
     pith_list_copy(&e->list, node);
@@ -223,10 +236,11 @@ static enum pith_status find_wanted(struct expander *e, bool *used, struct pith_
         if (!pith_has_weight(e->m, node) || !pith_is_kept(e->m, &fine, node, used))
             continue;
         if (!pith_may_be_fine(e->m, node->in[0]))
-            return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                                   "cannot quantize: '%.200s' cannot read two bytes: not all layers that "
-                                   "read what it reads mix all channels, outside of loops",
-                                   node->name);
+            return pith_error_fill(
+                err, PITH_ERR_ARGUMENT,
+                "cannot quantize: '%.200s' cannot read two bytes: not all layers that "
+                "read what it reads mix all channels, outside of loops",
+                node->name);
         e->wanted[node->in[0]] = true;
     }
     for (uint32_t i = 0; i < fine.n_keep; i++)
@@ -236,7 +250,8 @@ static enum pith_status find_wanted(struct expander *e, bool *used, struct pith_
     return PITH_OK;
 }
 
-enum pith_status pith_expand_fine_inputs(struct pith_model *m, const struct pith_quantize_opts *opts,
+enum pith_status pith_expand_fine_inputs(struct pith_model *m,
+                                         const struct pith_quantize_opts *opts,
                                          struct pith_error *err)
 {
     struct expander e = {.m = m, .opts = opts};
@@ -246,8 +261,9 @@ enum pith_status pith_expand_fine_inputs(struct pith_model *m, const struct pith
     bool *used = calloc(opts->n_fine + (size_t)1, sizeof *used);
     e.wanted = calloc(n + (size_t)1, sizeof *e.wanted);
     e.both = malloc((n + (size_t)1) * sizeof *e.both);
-    bool room = used && e.wanted && e.both &&
-                pith_node_list_begin(&e.list, m, 4 * (uint64_t)m->n_nodes, 7 * (uint64_t)m->n_nodes);
+    bool room =
+        used && e.wanted && e.both &&
+        pith_node_list_begin(&e.list, m, 4 * (uint64_t)m->n_nodes, 7 * (uint64_t)m->n_nodes);
     enum pith_status st = room ? find_wanted(&e, used, err) : pith_error_no_memory(err);
     for (uint32_t v = 0; v < n && room; v++)
         e.both[v] = PITH_VALUE_NONE;

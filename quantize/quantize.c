@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "bias_correct.h"
+#include "channel_reestimate.h"
 #include "error_fill.h"
 #include "expand_recurrent.h"
 #include "feedback_round.h"
@@ -36,14 +37,17 @@ static enum pith_status check_options(const struct pith_quantize_opts *o, struct
                                pith_weight_bits(o), most);
     if ((unsigned)o->rounding > PITH_ROUND_ADAPTIVE)
         return bad_option(err, "unknown option value");
-    if (!pith_quantize_has_data(o) && (o->rounding >= PITH_ROUND_FEEDBACK || o->bias_correct))
-        return bad_option(err, "feedback rounding and bias correction need data");
+    if (!pith_quantize_has_data(o) &&
+        (o->rounding >= PITH_ROUND_FEEDBACK || o->bias_correct || o->reestimate))
+        return bad_option(err, "feedback rounding, bias correction and re-estimation need data");
     if (pith_quantize_has_data(o) && o->as_trained)
         return bad_option(err, "what was trained is taken as it is, without data");
     if (o->n_fine && (bits != 8 || o->fixed_bits || o->as_trained))
         return bad_option(err, "two bytes are read of activations of 8 bits, not of fixed point, alone");
     if (o->bias_correct && o->keep_biases)
         return bad_option(err, "biases cannot be both corrected and kept");
+    if (o->reestimate && (o->bias_correct || o->keep_biases))
+        return bad_option(err, "re-estimation is in the place of bias correction and changes biases");
     return PITH_OK;
 }
 
@@ -127,25 +131,30 @@ struct improver {
     struct integer_network *net;
 };
 
-static enum pith_status improve_layer(void *user, const struct layer_inputs *in,
-                                      struct pith_error *err)
-{
-    struct improver *i = user;
-    struct integer_layer *l = &i->net->layers[in->layer];
-    enum pith_status st = PITH_OK;
-    if (i->opts->rounding != PITH_ROUND_NEAREST)
-        st = pith_feedback_round(in, l);
-    if (!st && !i->opts->keep_biases && !in->in_loop) /* chance is judged by samples that know nothing of
-                                                         each other */
-        st = pith_bias_correct(in, l);
-    return st ? pith_error_no_memory(err) : PITH_OK;
-}
-
 /* Where weights lose much, layers behind can make up for much. */
 static bool has_goals(const struct pith_quantize_opts *o)
 {
     bool few_bits = pith_weight_bits(o) < 8 && !o->fixed_bits;
     return o->rounding == PITH_ROUND_ADAPTIVE || (o->rounding == PITH_ROUND_DEFAULT && few_bits);
+}
+
+static enum pith_status improve_layer(void *user, const struct layer_inputs *in,
+                                      struct pith_error *err)
+{
+    struct improver *i = user;
+    struct integer_layer *l = &i->net->layers[in->layer];
+    struct layer_inputs rounded = *in;
+    enum pith_status st = PITH_OK;
+    if (!has_goals(i->opts))
+        rounded.goal = NULL;
+    if (i->opts->rounding != PITH_ROUND_NEAREST)
+        st = pith_feedback_round(&rounded, l);
+    if (!st && i->opts->reestimate && in->goal)
+        st = pith_reestimate_channels(in, l);
+    else if (!st && !i->opts->keep_biases && !in->in_loop) /* chance is judged by samples that know nothing of
+                                                              each other */
+        st = pith_bias_correct(&rounded, l);
+    return st ? pith_error_no_memory(err) : PITH_OK;
 }
 
 static enum pith_status improve(const struct integer_plan *plan, struct integer_network *net,
@@ -155,7 +164,7 @@ static enum pith_status improve(const struct integer_plan *plan, struct integer_
     struct improver i = {.opts = opts, .net = net};
     const struct layer_walk walk = {.net = net,
                                     .plan = plan,
-                                    .original = has_goals(opts) ? plan->m : NULL,
+                                    .original = has_goals(opts) || opts->reestimate ? plan->m : NULL,
                                     .opts = opts,
                                     .improve = improve_layer,
                                     .user = &i};

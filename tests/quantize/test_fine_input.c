@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_fine_input.c - layers that read two bytes of each number, and those that read channels with scales
- * of their own. */
+/* test_fine_input.c - layers that read two bytes of each number, and those that read channels with
+ * scales of their own. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -134,11 +134,19 @@ static void says_who_cannot(void **state)
     static const char *const none[] = {"nobody"};
     struct pith_model *m = network(true);
     observe(m);
-    refused(m, &(struct pith_quantize_opts){.size_bytes = sizeof(struct pith_quantize_opts), .fine = second, .n_fine = 1},
+    refused(m,
+            &(struct pith_quantize_opts){
+                .size_bytes = sizeof(struct pith_quantize_opts), .fine = second, .n_fine = 1},
             "'b' cannot read two bytes");
-    refused(m, &(struct pith_quantize_opts){.size_bytes = sizeof(struct pith_quantize_opts), .fine = none, .n_fine = 1},
+    refused(m,
+            &(struct pith_quantize_opts){
+                .size_bytes = sizeof(struct pith_quantize_opts), .fine = none, .n_fine = 1},
             "no layer matches 'nobody'");
-    refused(m, &(struct pith_quantize_opts){.size_bytes = sizeof(struct pith_quantize_opts), .fixed_bits = 8, .fine = second, .n_fine = 1},
+    refused(m,
+            &(struct pith_quantize_opts){.size_bytes = sizeof(struct pith_quantize_opts),
+                                         .fixed_bits = 8,
+                                         .fine = second,
+                                         .n_fine = 1},
             "of activations of 8 bits");
     pith_model_free(m);
 }
@@ -186,8 +194,13 @@ static void channels_may_have_scales(void **state)
     const struct pith_quantize_opts o = {.size_bytes = sizeof o};
     struct pith_quantize_layer layers[2 * PITH_QUANTIZE_PARTS];
     float a[PIXELS], b[PIXELS], x[PIXELS], scale[CHANNELS];
-    struct pith_grid grid = {.type = PITH_U8, .bits = 8, .method = PITH_RANGE_MAX,
-                             .n = CHANNELS, .axis = 1, .zero_point = 128, .scale = scale};
+    struct pith_grid grid = {.type = PITH_U8,
+                             .bits = 8,
+                             .method = PITH_RANGE_MAX,
+                             .n = CHANNELS,
+                             .axis = 1,
+                             .zero_point = 128,
+                             .scale = scale};
     struct sample_random r = sample_random_of(4);
     observe(m);
     for (int c = 0; c < CHANNELS; c++)

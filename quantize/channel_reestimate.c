@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* channel_reestimate.c - batch normalization divides by the standard deviation that a channel had
+ * in the float network. Behind integers it has another one: what ranges cut off and rounding lost
+ * makes sums smaller or larger, layer by layer. Estimated anew (Sun et al., "Hybrid 8-bit Floating
+ * Point (HFP8) Training and Inference for Deep Neural Networks", 2019), mean and variance are again
+ * what the layers behind were trained with. Folded, a normalization is the row's scale and bias,
+ * which every layer has, so that layers that never had one gain as well, and nothing is added to
+ * what runs.
+ *
+ * Of few samples some channels' statistics are chance. So either half of the samples gets what the
+ * other half asks for, and a channel that is not nearer to its goal that way stays as it was. */
+#include "channel_reestimate.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "layer_patches.h"
+
+#define POSITIONS 2048u /* of all samples */
+#define MOST_GAIN 2.0   /* or its inverse: sums that are nearly constant tell nothing */
+
+/* Of a row, over the positions of every second sample: its sums s and goals y. */
+struct channel_sums {
+    double n, s, y, ss, sy, yy;
+};
+
+struct affine {
+    double gain, shift;
+};
+
+static void add(struct channel_sums *to, double s, double y)
+{
+    to->n++;
+    to->s += s;
+    to->y += y;
+    to->ss += s * s;
+    to->sy += s * y;
+    to->yy += y * y;
+}
+
+/* gain s + shift has mean and variance of y. */
+static struct affine match(const struct channel_sums *c, bool may_scale)
+{
+    double s = c->s / c->n, y = c->y / c->n;
+    double of_s = c->ss / c->n - s * s, of_y = c->yy / c->n - y * y;
+    double gain = may_scale && of_s > 0 && of_y > 0 ? sqrt(of_y / of_s) : 1;
+    if (!(gain <= MOST_GAIN && gain >= 1 / MOST_GAIN))
+        gain = 1;
+    return (struct affine){gain, y - gain * s};
+}
+
+/* Mean of (gain s + shift - y)^2 */
+static double error_of(const struct channel_sums *c, struct affine a)
+{
+    double sum = a.gain * a.gain * c->ss + a.shift * a.shift * c->n + c->yy +
+                 2 * a.gain * a.shift * c->s - 2 * a.gain * c->sy - 2 * a.shift * c->y;
+    return sum / c->n;
+}
+
+/* Sums of all rows at one position, as numbers. */
+static void add_position(const struct layer_patches *p, const struct integer_layer *l, uint32_t n,
+                         uint64_t position, int16_t *patch, struct channel_sums *sums)
+{
+    uint64_t rows = l->shape.rows / l->shape.groups;
+    for (uint64_t g = 0; g < l->shape.groups; g++) {
+        pith_patch_row(p, n, g, position, patch, 1);
+        for (uint64_t o = g * rows; o < (g + 1) * rows; o++) {
+            const int16_t *q = l->q + o * l->shape.cols;
+            int64_t sum = 0;
+            for (uint64_t k = 0; k < l->shape.cols; k++)
+                sum += (int32_t)q[k] * patch[k];
+            double s =
+                (double)sum * pith_patch_unit(p) * l->scale[o] * pith_layer_input_scale(l, o);
+            double y = pith_layer_goal(p, l, n, o, position);
+            if (isfinite(y))
+                add(&sums[o], s, y);
+        }
+    }
+}
+
+static void apply(struct integer_layer *l, uint64_t o, const struct channel_sums *halves)
+{
+    const struct channel_sums *a = &halves[o], *b = &halves[l->shape.rows + o];
+    bool may_scale = l->may_scale && !l->radix;
+    const struct affine as_it_is = {1, 0};
+    if (a->n < 2 || b->n < 2)
+        return;
+    double before = error_of(a, as_it_is) + error_of(b, as_it_is);
+    double after = error_of(a, match(b, may_scale)) + error_of(b, match(a, may_scale));
+    if (!(after < before))
+        return;
+    const struct channel_sums both = {a->n + b->n,   a->s + b->s,   a->y + b->y,
+                                      a->ss + b->ss, a->sy + b->sy, a->yy + b->yy};
+    struct affine all = match(&both, may_scale);
+    double scale = l->scale[o] * all.gain;
+    if (scale < pith_layer_least_scale(l, o)) {
+        scale = l->scale[o];
+        all = match(&both, false);
+    }
+    l->scale[o] = scale;
+    l->bias_shift[o] += all.shift;
+    l->n_corrected++;
+}
+
+enum pith_status pith_reestimate_channels(const struct layer_inputs *in, struct integer_layer *l)
+{
+    struct layer_patches p = pith_layer_patches(in, l);
+    struct channel_sums *sums = calloc(2 * l->shape.rows, sizeof *sums);
+    int16_t *patch = malloc((size_t)p.cols * sizeof *patch);
+    uint64_t per_sample = POSITIONS / in->n_samples + 1;
+    uint64_t step = p.positions > per_sample ? p.positions / per_sample : 1;
+    bool room = sums && patch;
+    for (uint32_t n = 0; n < in->n_samples && room; n++) /* not in the same column each time */
+        for (uint64_t at = n % step; at < p.positions; at += step)
+            add_position(&p, l, n, at, patch, sums + n % 2 * l->shape.rows);
+    l->n_corrected = 0;
+    for (uint64_t o = 0; o < l->shape.rows && room; o++)
+        apply(l, o, sums);
+    if (room)
+        pith_layer_store(l);
+    free(sums);
+    free(patch);
+    return room ? PITH_OK : PITH_ERR_MEMORY;
+}
