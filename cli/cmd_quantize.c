@@ -11,7 +11,7 @@
 struct quantize_options {
     struct cli_common common;
     struct cli_feed_options feed;
-    const char *to, *per, *rounding;
+    const char *to, *per, *rounding, *smooth;
     struct cli_list keep, fine;
     struct pith_stage stage; /* what needs no thought goes straight there */
 };
@@ -43,8 +43,8 @@ static const struct cli_option options[] = {
     {0, "fine", OPTION_LIST, AT(fine), "GLOB", "these layers read their input as two bytes; auto: some", 0, 0},
     {0, "equalize", OPTION_FLAG, AT(stage.equalize), NULL,
      "move factors from layer to layer first: channels of one size", 0, 0},
-    {0, "smooth", OPTION_FLAG, AT(stage.smooth), NULL,
-     "move factors from inputs of matrix products to weights first", 0, 0},
+    {0, "smooth", OPTION_TEXT, AT(smooth), "WHEN",
+     "factors from inputs of products to weights: auto, always, never", 0, 0},
     {0, "all-integers", OPTION_FLAG, AT(stage.all_integers), NULL,
      "none stays float because it costs much", 0, 0},
     {0, "preprocess", OPTION_TEXT, AT(feed.preprocess), "SPEC", "instead of what the model stores", 0,
@@ -78,16 +78,19 @@ static enum cli_exit read_options(struct quantize_options *o)
     static const char *const targets[] = {"int8",    "fixed:4", "fixed:5",  "fixed:6",
                                           "fixed:7", "fixed:8", "fixed:16", NULL},
                              *const pers[] = {"default", "channel", "tensor", NULL},
+                             *const whens[] = {"auto", "always", "never", NULL},
                              *const roundings[] = {"default", "nearest", "feedback", "adaptive",
                                                                  NULL};
-    int to = 0, per = 0, rounding = 0;
+    int to = 0, per = 0, rounding = 0, smooth = 0;
     if (!choose("to", o->to, targets, &to) || !choose("per", o->per, pers, &per) ||
-        !choose("rounding", o->rounding, roundings, &rounding))
+        !choose("rounding", o->rounding, roundings, &rounding) ||
+        !choose("smooth", o->smooth, whens, &smooth))
         return EXIT_USAGE;
     o->stage.quantize.fixed_bits = to ? (uint32_t)atoi(targets[to] + strlen("fixed:")) : 0;
     o->stage.quantize.per_channel = per == 1;
     o->stage.quantize.per_tensor = per == 2;
     o->stage.quantize.rounding = (enum pith_rounding)rounding;
+    o->stage.smooth = (enum pith_when)smooth;
     for (uint32_t i = 0; i < o->keep.n; i++)
         o->stage.keep[i] = o->keep.item[i];
     o->stage.quantize.n_keep = o->keep.n;

@@ -72,6 +72,8 @@ enum pith_code pith_encode_code(const struct pith_encode_opts *opts);
 
 /* Options of the kind; the layer overrides stand in the arrays here, their patterns are borrowed
  * from whoever filled them (for a recipe's stages: the recipe). */
+enum pith_when { PITH_AUTO = 0, PITH_ALWAYS = 1, PITH_NEVER = 2 };
+
 struct pith_stage {
     enum pith_stage_kind kind;
     uint64_t seed; /* CLUSTER and what trains: from the recipe; 0: the caller's */
@@ -102,8 +104,9 @@ struct pith_stage {
     bool all_integers;   /* QUANTIZE: no layer stays float because of what it costs */
     bool equalize;       /* QUANTIZE: factors move from layer to layer first, so that channels are of one
                             size; the model is not calibrated */
-    bool smooth;         /* QUANTIZE: factors move from the inputs of matrix products behind normalizations
-                            to the weights first; with data, the model is not calibrated */
+    enum pith_when smooth; /* QUANTIZE: factors move from the inputs of matrix products behind
+                              normalizations to the weights first, with data, of a model not calibrated.
+                              AUTO: where some channel is far larger than the others */
     bool synthetic;      /* QUANTIZE: without data, pictures of random discs stand for it; 32 of them
                             where samples is 0, by means.seed */
     uint32_t steps;      /* PRUNE: 0 or 1..PITH_STAGE_STEPS; 0: at once, without training */

@@ -80,8 +80,12 @@ enum pith_status pith_quantize_key_from_json(const struct json_place *p, json_t 
     }
     if (strcmp(p->key, "equalize") == 0)
         return read_flag(p, v, &s->equalize);
-    if (strcmp(p->key, "smooth") == 0)
-        return read_flag(p, v, &s->smooth);
+    if (strcmp(p->key, "smooth") == 0) {
+        bool always = false;
+        st = read_flag(p, v, &always);
+        s->smooth = always ? PITH_ALWAYS : PITH_NEVER;
+        return st;
+    }
     if (strcmp(p->key, "all_integers") == 0)
         return read_flag(p, v, &s->all_integers);
     if (strcmp(p->key, "reestimate") == 0)
@@ -140,7 +144,7 @@ json_t *pith_quantize_to_json(const struct pith_stage *s)
     if (s->equalize)
         pith_json_put(&j, "equalize", json_true());
     if (s->smooth)
-        pith_json_put(&j, "smooth", json_true());
+        pith_json_put(&j, "smooth", json_boolean(s->smooth == PITH_ALWAYS));
     if (s->all_integers)
         pith_json_put(&j, "all_integers", json_true());
     if (s->samples)
@@ -288,18 +292,29 @@ static enum pith_status record_and_quantize(struct pith_model *m, const struct p
     return st;
 }
 
+/* By itself: a channel 16 times as large as others, beside its weights. */
+#define LEAST_FACTOR 2
+
+static bool smooths(const struct pith_model *m, const struct pith_stage *s,
+                    const struct pith_stage_means *means)
+{
+    bool has_data = means->train || means->feed, fresh = !is_calibrated(m) && !was_observed(m);
+    return s->smooth == PITH_ALWAYS || (s->smooth == PITH_AUTO && has_data && fresh && pith_may_smooth(m));
+}
+
 /* Channels are looked at first; the ranges that come of it are those of the network as it was. */
-static enum pith_status smooth(struct pith_model *m, const struct pith_stage_means *means,
-                               uint32_t samples, struct pith_stage_report *r,
-                               struct pith_error *err)
+static enum pith_status smooth(struct pith_model *m, const struct pith_stage *s,
+                               const struct pith_stage_means *means, uint32_t samples,
+                               struct pith_stage_report *r, struct pith_error *err)
 {
     const struct pith_calibrate_opts see = samples_of(means, samples);
     if (!means->train && !means->feed)
         return pith_error_fill(err, PITH_ERR_ARGUMENT, "cannot smooth: no data given");
     enum pith_status st = pith_calibrate(m, &see, NULL, err);
     if (!st)
-        st = pith_smooth(m, &r->smoothed, err);
-    pith_calibrate_reset(m);
+        st = pith_smooth(m, s->smooth == PITH_ALWAYS ? 0 : LEAST_FACTOR, &r->smoothed, err);
+    if (st || r->smoothed || s->smooth == PITH_ALWAYS)
+        pith_calibrate_reset(m);
     return st;
 }
 
@@ -311,14 +326,14 @@ static enum pith_status calibrate_and_quantize(struct pith_model *m, const struc
     enum pith_status st = PITH_OK;
     struct fine_layers fine = {.n = s->quantize.n_fine};
     memcpy(fine.layer, s->fine, sizeof fine.layer);
-    if ((s->equalize || s->smooth) && (is_calibrated(m) || was_observed(m)))
+    if ((s->equalize || s->smooth == PITH_ALWAYS) && (is_calibrated(m) || was_observed(m)))
         st = pith_error_fill(err, PITH_ERR_ARGUMENT,
                              "cannot %s: the model is calibrated, and its ranges would change",
                              s->equalize ? "equalize" : "smooth");
     else if (s->equalize)
         st = pith_equalize(m, &r->equalized, err);
-    if (!st && s->smooth)
-        st = smooth(m, means, samples, r, err);
+    if (!st && smooths(m, s, means))
+        st = smooth(m, s, means, samples, r, err);
     if (!st)
         st = calibrate(m, s, means, samples, &fine, r, err);
     return st ? st : record_and_quantize(m, s, means, samples, &fine, r, err);

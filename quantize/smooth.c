@@ -100,29 +100,31 @@ static int compare_ints(const void *a, const void *b)
 /* Channels move by what they are away from the median: a factor of all of them together gains nothing.
  * exponent: room for 2 * channels. */
 static bool move(float *scale, float *bias, uint64_t channels, const struct pith_value_stats *s,
-                 struct rows *rows, uint32_t n, int *exponent)
+                 struct rows *rows, uint32_t n, int *exponent, uint32_t least)
 {
-    int *sorted = exponent + channels;
-    bool moved = false;
+    int *sorted = exponent + channels, most = 0;
     for (uint64_t j = 0; j < channels; j++)
         sorted[j] = exponent[j] = exponent_of(&s->channel[j], largest(rows, n, j));
     qsort(sorted, channels, sizeof *sorted, compare_ints);
     int usual = sorted[channels / 2];
+    for (uint64_t j = 0; j < channels; j++)
+        most = abs(exponent[j] - usual) > most ? abs(exponent[j] - usual) : most;
+    if (most == 0 || (uint32_t)most < least)
+        return false;
     for (uint64_t j = 0; j < channels; j++) {
         int by = exponent[j] - usual;
-        moved |= by != 0;
         scale[j] = ldexpf(scale[j], -by);
         if (bias)
             bias[j] = ldexpf(bias[j], -by);
         for (uint32_t i = 0; i < n; i++)
             scale_row(&rows[i], j, by);
     }
-    return moved;
+    return true;
 }
 
 /* 1: something moved. */
 static uint32_t smooth(const struct reading *r, const struct pith_node *norm, struct rows *rows,
-                       int *exponent)
+                       int *exponent, uint32_t least)
 {
     uint32_t v = norm->out[0];
     const struct pith_value *value = &r->m->values[v];
@@ -137,10 +139,19 @@ static uint32_t smooth(const struct reading *r, const struct pith_node *norm, st
         (biased && !bias))
         return 0;
     uint32_t n = read_products(r, v, channels, rows);
-    return n > 0 && move(scale, bias, channels, s, rows, n, exponent);
+    return n > 0 && move(scale, bias, channels, s, rows, n, exponent, least);
 }
 
-enum pith_status pith_smooth(struct pith_model *m, uint32_t *n_values, struct pith_error *err)
+bool pith_may_smooth(const struct pith_model *m)
+{
+    for (uint32_t i = 0; i < m->n_nodes; i++)
+        if (m->nodes[i].op == PITH_OP_LAYER_NORM && m->nodes[i].n_in >= 2)
+            return true;
+    return false;
+}
+
+enum pith_status pith_smooth(struct pith_model *m, uint32_t least, uint32_t *n_values,
+                             struct pith_error *err)
 {
     size_t n = m->n_values + (size_t)1, reads = 1, widest = 1;
     for (uint32_t i = 0; i < m->n_nodes; i++)
@@ -156,7 +167,7 @@ enum pith_status pith_smooth(struct pith_model *m, uint32_t *n_values, struct pi
     if (ready) {
         pith_model_count_uses(m, m->n_values, r.uses, NULL);
         for (uint32_t i = 0; i < m->n_nodes; i++)
-            moved += smooth(&r, &m->nodes[i], rows, exponent);
+            moved += smooth(&r, &m->nodes[i], rows, exponent, least);
     }
     if (n_values)
         *n_values = moved;

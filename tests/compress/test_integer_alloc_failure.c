@@ -154,6 +154,14 @@ static enum pith_status adaptive(struct pith_error *err)
     return run_stage(&made.pictures, &s, NULL, err);
 }
 
+static enum pith_status fine_and_reestimated(struct pith_error *err)
+{
+    struct pith_stage s = quantize_stage();
+    s.quantize.reestimate = s.all_integers = true;
+    s.fine[s.quantize.n_fine++] = "a";
+    return run_stage(&made.pictures, &s, NULL, err);
+}
+
 static enum pith_status fixed_point(struct pith_error *err)
 {
     struct pith_stage s = quantize_stage();
@@ -165,7 +173,8 @@ static enum pith_status fixed_point(struct pith_error *err)
 static enum pith_status without_data(struct pith_error *err)
 {
     struct pith_stage s = quantize_stage();
-    s.synthetic = s.equalize = s.smooth = s.all_integers = true;
+    s.synthetic = s.equalize = s.all_integers = true;
+    s.smooth = PITH_ALWAYS;
     s.samples = 2;
     return run_stage(&made.pictures, &s, NULL, err);
 }
@@ -324,6 +333,7 @@ static int tear_down(void **state)
 /* Listing weights gets by without its table of those seen. */
 SCENE(quantize, true, 13)
 SCENE(adaptive, true, 17)
+SCENE(fine_and_reestimated, true, 17)
 SCENE(fixed_point, true, 17)
 SCENE(without_data, true, 17)
 SCENE(several_inputs, true, 13)
@@ -340,6 +350,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_quantize),     cmocka_unit_test(test_adaptive),
+        cmocka_unit_test(test_fine_and_reestimated),
         cmocka_unit_test(test_fixed_point),  cmocka_unit_test(test_without_data),
         cmocka_unit_test(test_several_inputs), cmocka_unit_test(test_train),
         cmocka_unit_test(test_sense),        cmocka_unit_test(test_pack_full),

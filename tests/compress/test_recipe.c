@@ -354,7 +354,7 @@ static void keys_of_quantize_are_read(void **state)
     assert_true(s[1].quantize.fixed_bits == 8 && !s[1].quantize.per_channel);
     assert_true(pith_weight_bits(&s[1].quantize) == 5 && pith_activation_bits(&s[1].quantize) == 8);
     assert_true(s[1].quantize.same_bits && !s[2].quantize.same_bits);
-    assert_true(s[1].smooth && !s[2].smooth);
+    assert_true(s[1].smooth == PITH_ALWAYS && s[2].smooth == PITH_AUTO);
     assert_true(s[2].quantize.fixed_bits == 0 && pith_weight_bits(&s[2].quantize) == 8);
     assert_int_equal(pith_activation_bits(&s[2].quantize), 16);
     assert_true(s[3].quantize.per_tensor && !s[3].quantize.per_channel);
@@ -364,7 +364,7 @@ static void keys_of_quantize_are_read(void **state)
     assert_string_equal(text, again);
     assert_non_null(strstr(text, "\"to\": \"fixed:16\""));
     assert_true(back->stages[1].quantize.same_bits && !back->stages[2].quantize.same_bits);
-    assert_true(back->stages[1].smooth && !back->stages[2].smooth);
+    assert_true(back->stages[1].smooth == PITH_ALWAYS && back->stages[2].smooth == PITH_AUTO);
     free(text);
     free(again);
     pith_recipe_free(back);

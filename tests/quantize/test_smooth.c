@@ -82,11 +82,13 @@ static void large_channels_shrink_and_answers_stay(void **state)
         const float *scale = m->values[m->nodes[0].in[1]].constant->data;
         float before[ROWS * OUT], after[ROWS * OUT];
         uint32_t n = 7;
-        assert_int_equal(pith_smooth(m, &n, NULL), PITH_OK);
+        assert_int_equal(pith_smooth(m, 0, &n, NULL), PITH_OK);
         assert_int_equal(n, 0); /* nobody has looked */
         look(m);
         run(m, before);
-        assert_int_equal(pith_smooth(m, &n, NULL), PITH_OK);
+        assert_int_equal(pith_smooth(m, 5, &n, NULL), PITH_OK);
+        assert_int_equal(n, 0); /* by less than a factor of 32 */
+        assert_int_equal(pith_smooth(m, 2, &n, NULL), PITH_OK);
         assert_int_equal(n, 1);
         run(m, after);
         assert_memory_equal(before, after, sizeof before);
@@ -106,10 +108,10 @@ static void what_others_see_stays(void **state)
     uint32_t n = 7;
     look(seen);
     look(shared);
-    assert_int_equal(pith_smooth(seen, &n, NULL), PITH_OK);
+    assert_int_equal(pith_smooth(seen, 0, &n, NULL), PITH_OK);
     assert_int_equal(n, 0);
     shared->outputs[shared->n_outputs++] = shared->nodes[2].in[1]; /* a weight */
-    assert_int_equal(pith_smooth(shared, &n, NULL), PITH_OK);
+    assert_int_equal(pith_smooth(shared, 0, &n, NULL), PITH_OK);
     assert_int_equal(n, 0);
     pith_model_free(seen);
     pith_model_free(shared);
