@@ -27,28 +27,31 @@ static const struct cli_option options[] = {
      "int8 (default); fixed:4 to fixed:8, fixed:16: scales powers of two", 0, 0},
     {0, "weights", OPTION_U32, AT(stage.quantize.weight_bits), "B", "bits of a weight: 2 to 8, or 16 (default 8)",
      2, 16},
-    {0, "same-bits", OPTION_FLAG, AT(stage.quantize.same_bits), NULL,
-     "no more for layers of few weights", 0, 0},
     {0, "activations", OPTION_U32, AT(stage.quantize.activation_bits), "B",
      "bits of an activation: 2 to 8, or 16 (default 8)", 2, 16},
     {0, "per", OPTION_TEXT, AT(per), "WHAT", "one weight scale per channel (fixed: tensor), tensor", 0, 0},
     {0, "rounding", OPTION_TEXT, AT(rounding), "HOW", "weights: feedback (-d: default), adaptive (below 8 bits), nearest", 0,
      0},
+    {0, "keep", OPTION_LIST, AT(keep), "GLOB", "these layers stay float", 0, 0},
+    {0, "fine", OPTION_LIST, AT(fine), "GLOB", "these layers read their input as two bytes; auto: some", 0, 0},
+    {0, "all-integers", OPTION_FLAG, AT(stage.all_integers), NULL,
+     "none stays float because it costs much", 0, 0},
+    {0, "preprocess", OPTION_TEXT, AT(feed.preprocess), "SPEC", "instead of what the model stores", 0,
+     0},
+    {0, "", OPTION_HEADING, 0, NULL, "Methods, one by one", 0, 0},
+    {0, "same-bits", OPTION_FLAG, AT(stage.quantize.same_bits), NULL,
+     "no more for layers of few weights", 0, 0},
     {0, "bias-correct", OPTION_FLAG, AT(stage.quantize.bias_correct), NULL,
      "biases make up for their channel's mean error (default with -d)", 0, 0},
     {0, "keep-biases", OPTION_FLAG, AT(stage.quantize.keep_biases), NULL, "they do not", 0, 0},
     {0, "reestimate", OPTION_FLAG, AT(stage.quantize.reestimate), NULL,
      "means and variances of channels become those of floats", 0, 0},
-    {0, "keep", OPTION_LIST, AT(keep), "GLOB", "these layers stay float", 0, 0},
-    {0, "fine", OPTION_LIST, AT(fine), "GLOB", "these layers read their input as two bytes; auto: some", 0, 0},
     {0, "equalize", OPTION_FLAG, AT(stage.equalize), NULL,
      "move factors from layer to layer first: channels of one size", 0, 0},
     {0, "smooth", OPTION_TEXT, AT(smooth), "WHEN",
      "factors from inputs of products to weights: auto, always, never", 0, 0},
-    {0, "all-integers", OPTION_FLAG, AT(stage.all_integers), NULL,
-     "none stays float because it costs much", 0, 0},
-    {0, "preprocess", OPTION_TEXT, AT(feed.preprocess), "SPEC", "instead of what the model stores", 0,
-     0},
+    {0, "absorb", OPTION_FLAG, AT(stage.absorb), NULL,
+     "move biases of channels that are never near 0 to the next layer first", 0, 0},
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
 
@@ -178,6 +181,8 @@ static void print(const struct cli_common *c, const struct pith_stage_report *r)
         cli_say(c, "equalize   %u pairs of layers", r->equalized);
     if (r->smoothed)
         cli_say(c, "smooth     %u inputs of matrix products", r->smoothed);
+    if (r->absorbed)
+        cli_say(c, "absorb     %u channels' biases", r->absorbed);
     if (r->n_infinite)
         cli_warn("%u values were infinite for some sample: what reads them stays float", r->n_infinite);
     if (r->n_tiny)

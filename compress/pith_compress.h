@@ -107,6 +107,8 @@ struct pith_stage {
     enum pith_when smooth; /* QUANTIZE: factors move from the inputs of matrix products behind
                               normalizations to the weights first, with data, of a model not calibrated.
                               AUTO: where some channel is far larger than the others */
+    bool absorb;         /* QUANTIZE: biases of channels that are never near 0 move to the next layer
+                            first; with data, the model is not calibrated */
     bool synthetic;      /* QUANTIZE: without data, pictures of random discs stand for it; 32 of them
                             where samples is 0, by means.seed */
     uint32_t steps;      /* PRUNE: 0 or 1..PITH_STAGE_STEPS; 0: at once, without training */
@@ -139,6 +141,7 @@ struct pith_stage_report {
     double output_db;         /* signal to noise, an output less its mean; HUGE_VAL: equal */
     uint32_t equalized;       /* pairs of layers between which factors moved */
     uint32_t smoothed;        /* values of which factors moved into weights */
+    uint32_t absorbed;        /* channels whose biases moved into the next layer's */
     uint32_t synthetic;       /* so many pictures stood for data */
     uint32_t n_kept_float;    /* layers that stayed float because of what they cost */
     uint32_t n_tiny, n_infinite; /* values, where it calibrated: whose scale underflowed; without a grid */

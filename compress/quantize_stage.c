@@ -3,8 +3,10 @@
  * first, on the samples given. */
 #include <stdlib.h>
 #include <string.h>
+#include "absorb_bias.h"
 #include "equalize.h"
 #include "error_fill.h"
+#include "fold_affine.h"
 #include "keep_float.h"
 #include "pith_calibrate.h"
 #include "pith_host.h"
@@ -86,6 +88,8 @@ enum pith_status pith_quantize_key_from_json(const struct json_place *p, json_t 
         s->smooth = always ? PITH_ALWAYS : PITH_NEVER;
         return st;
     }
+    if (strcmp(p->key, "absorb") == 0)
+        return read_flag(p, v, &s->absorb);
     if (strcmp(p->key, "all_integers") == 0)
         return read_flag(p, v, &s->all_integers);
     if (strcmp(p->key, "reestimate") == 0)
@@ -145,6 +149,8 @@ json_t *pith_quantize_to_json(const struct pith_stage *s)
         pith_json_put(&j, "equalize", json_true());
     if (s->smooth)
         pith_json_put(&j, "smooth", json_boolean(s->smooth == PITH_ALWAYS));
+    if (s->absorb)
+        pith_json_put(&j, "absorb", json_true());
     if (s->all_integers)
         pith_json_put(&j, "all_integers", json_true());
     if (s->samples)
@@ -318,6 +324,31 @@ static enum pith_status smooth(struct pith_model *m, const struct pith_stage *s,
     return st;
 }
 
+/* Folded first: what counts are a layer's numbers behind everything that is folded into it. */
+static enum pith_status absorb(struct pith_model *m, const struct pith_stage_means *means,
+                               uint32_t samples, struct pith_stage_report *r,
+                               struct pith_error *err)
+{
+    const struct pith_calibrate_opts see = samples_of(means, samples);
+    if (!means->train && !means->feed)
+        return pith_error_fill(err, PITH_ERR_ARGUMENT, "cannot absorb biases: no data given");
+    enum pith_status st = pith_model_fold_batch_norm(m, NULL, err);
+    if (!st)
+        st = pith_fold_affine(m, err);
+    if (!st)
+        st = pith_calibrate(m, &see, NULL, err);
+    if (!st)
+        st = pith_absorb_biases(m, &r->absorbed, err);
+    pith_calibrate_reset(m);
+    return st;
+}
+
+/* What changes ranges, by name; NULL: nothing does. */
+static const char *rewrite_of(const struct pith_stage *s)
+{
+    return s->equalize ? "equalize" : s->smooth == PITH_ALWAYS ? "smooth" : s->absorb ? "absorb biases" : NULL;
+}
+
 static enum pith_status calibrate_and_quantize(struct pith_model *m, const struct pith_stage *s,
                                                const struct pith_stage_means *means,
                                                uint32_t samples, struct pith_stage_report *r,
@@ -326,14 +357,16 @@ static enum pith_status calibrate_and_quantize(struct pith_model *m, const struc
     enum pith_status st = PITH_OK;
     struct fine_layers fine = {.n = s->quantize.n_fine};
     memcpy(fine.layer, s->fine, sizeof fine.layer);
-    if ((s->equalize || s->smooth == PITH_ALWAYS) && (is_calibrated(m) || was_observed(m)))
+    if (rewrite_of(s) && (is_calibrated(m) || was_observed(m)))
         st = pith_error_fill(err, PITH_ERR_ARGUMENT,
                              "cannot %s: the model is calibrated, and its ranges would change",
-                             s->equalize ? "equalize" : "smooth");
+                             rewrite_of(s));
     else if (s->equalize)
         st = pith_equalize(m, &r->equalized, err);
     if (!st && smooths(m, s, means))
         st = smooth(m, s, means, samples, r, err);
+    if (!st && s->absorb)
+        st = absorb(m, means, samples, r, err);
     if (!st)
         st = calibrate(m, s, means, samples, &fine, r, err);
     return st ? st : record_and_quantize(m, s, means, samples, &fine, r, err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* layer_pair.c - from each layer down the values that one node alone reads, as far as the next layer. */
+/* layer_pair.c - from each layer down the values that one node alone reads, as far as the next
+ * layer. */
 #include "layer_pair.h"
 
 #include <stdlib.h>
@@ -36,7 +37,8 @@ bool pith_keeps_factors(const struct pith_model *m, const struct pith_node *node
 static bool own_constant(const struct reading *r, const struct pith_node *node, uint32_t i)
 {
     const struct pith_value *v = &r->m->values[node->in[i]];
-    return v->constant && v->type == PITH_F32 && !v->constant->codebook && r->uses[node->in[i]] == 1;
+    return v->constant && v->type == PITH_F32 && !v->constant->codebook &&
+           r->uses[node->in[i]] == 1;
 }
 
 static bool has_bias(const struct pith_node *node)
@@ -49,9 +51,10 @@ static bool read_layer(const struct reading *r, uint32_t n, struct layer_weight 
 {
     const struct pith_node *node = &r->m->nodes[n];
     bool conv = node->op == PITH_OP_CONV;
-    bool gemm = node->op == PITH_OP_GEMM && node->attr[ATTR_GEMM_TRANS_B] &&
-                !node->attr[ATTR_GEMM_TRANS_A];
-    if ((!conv && !gemm) || !own_constant(r, node, 1) || (has_bias(node) && !own_constant(r, node, 2)))
+    bool gemm =
+        node->op == PITH_OP_GEMM && node->attr[ATTR_GEMM_TRANS_B] && !node->attr[ATTR_GEMM_TRANS_A];
+    if ((!conv && !gemm) || !own_constant(r, node, 1) ||
+        (has_bias(node) && !own_constant(r, node, 2)))
         return false;
     const struct pith_value *w = &r->m->values[node->in[1]];
     uint64_t groups = conv ? (uint64_t)node->attr[ATTR_CONV_GROUP] : 1;

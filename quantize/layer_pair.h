@@ -5,8 +5,8 @@
 
 #include "pith_model.h"
 
-/* A Conv or a Gemm with rows of weights that nobody else reads. Row o is output channel o; input channel
- * i is column i: of the rows of the group that reads it, `taps` weights each. */
+/* A Conv or a Gemm with rows of weights that nobody else reads. Row o is output channel o; input
+ * channel i is column i: of the rows of the group that reads it, `taps` weights each. */
 struct layer_weight {
     uint32_t node;
     float *w; /* [rows, per_group * taps] */
@@ -20,15 +20,16 @@ struct layer_pair {
     uint64_t channels; /* rows of the first, columns of the second */
 };
 
-/* Does node give each of so many channels a result of its own, with op(s x) = s op(x) for s > 0? Relu,
- * LeakyRelu, pools, and what flattens channels of one number each. */
-bool pith_keeps_factors(const struct pith_model *m, const struct pith_node *node, uint64_t channels);
+/* Does node give each of so many channels a result of its own, with op(s x) = s op(x) for s > 0?
+ * Relu, LeakyRelu, pools, and what flattens channels of one number each. */
+bool pith_keeps_factors(const struct pith_model *m, const struct pith_node *node,
+                        uint64_t channels);
 
 typedef bool passes_channels(const struct pith_model *m, const struct pith_node *node,
                              uint64_t channels);
 
-/* Layers between which stand only nodes that `passes` takes, whose values nobody else reads. The caller
- * owns *pairs (free), in the order of their first layers. PITH_ERR_MEMORY. */
+/* Layers between which stand only nodes that `passes` takes, whose values nobody else reads. The
+ * caller owns *pairs (free), in the order of their first layers. PITH_ERR_MEMORY. */
 enum pith_status pith_find_layer_pairs(const struct pith_model *m, passes_channels *passes,
                                        struct layer_pair **pairs, uint32_t *n,
                                        struct pith_error *err);
