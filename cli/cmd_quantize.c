@@ -5,13 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "pith_host.h"
 #include "stage_command.h"
 #include "table.h"
 
 struct quantize_options {
     struct cli_common common;
     struct cli_feed_options feed;
-    const char *to, *per, *rounding, *smooth;
+    const char *to, *per, *rounding, *smooth, *floats;
     struct cli_list keep, fine;
     struct pith_stage stage; /* what needs no thought goes straight there */
 };
@@ -34,6 +35,8 @@ static const struct cli_option options[] = {
      0},
     {0, "keep", OPTION_LIST, AT(keep), "GLOB", "these layers stay float", 0, 0},
     {0, "fine", OPTION_LIST, AT(fine), "GLOB", "these layers read their input as two bytes; auto: some", 0, 0},
+    {0, "floats", OPTION_TEXT, AT(floats), "TYPE",
+     "what stays float takes 2 bytes a number: f16, bf16; or f32 (default)", 0, 0},
     {0, "all-integers", OPTION_FLAG, AT(stage.all_integers), NULL,
      "none stays float because it costs much", 0, 0},
     {0, "preprocess", OPTION_TEXT, AT(feed.preprocess), "SPEC", "instead of what the model stores", 0,
@@ -83,17 +86,20 @@ static enum cli_exit read_options(struct quantize_options *o)
                              *const pers[] = {"default", "channel", "tensor", NULL},
                              *const whens[] = {"auto", "always", "never", NULL},
                              *const roundings[] = {"default", "nearest", "feedback", "adaptive",
-                                                                 NULL};
-    int to = 0, per = 0, rounding = 0, smooth = 0;
+                                                                 NULL},
+                             *const floats[] = {"f32", "f16", "bf16", NULL};
+    static const enum pith_type float_types[] = {0, PITH_F16, PITH_BF16};
+    int to = 0, per = 0, rounding = 0, smooth = 0, type = 0;
     if (!choose("to", o->to, targets, &to) || !choose("per", o->per, pers, &per) ||
         !choose("rounding", o->rounding, roundings, &rounding) ||
-        !choose("smooth", o->smooth, whens, &smooth))
+        !choose("smooth", o->smooth, whens, &smooth) || !choose("floats", o->floats, floats, &type))
         return EXIT_USAGE;
     o->stage.quantize.fixed_bits = to ? (uint32_t)atoi(targets[to] + strlen("fixed:")) : 0;
     o->stage.quantize.per_channel = per == 1;
     o->stage.quantize.per_tensor = per == 2;
     o->stage.quantize.rounding = (enum pith_rounding)rounding;
     o->stage.smooth = (enum pith_when)smooth;
+    o->stage.floats = float_types[type];
     for (uint32_t i = 0; i < o->keep.n; i++)
         o->stage.keep[i] = o->keep.item[i];
     o->stage.quantize.n_keep = o->keep.n;
@@ -157,6 +163,16 @@ static void say_outputs(const struct cli_common *c, const struct pith_stage_repo
     cli_say(c, "outputs    %s, %" PRIu64 " of %" PRIu64 " answers changed", how, r->changed, r->judged);
 }
 
+static void say_floats(const struct cli_common *c, const struct pith_stage_report *r)
+{
+    char n[32], beyond[64] = "";
+    const char *type = pith_type_text(r->floats);
+    if (r->n_beyond)
+        snprintf(beyond, sizeof beyond, "; %u tensors beyond its range stay f32", r->n_beyond);
+    cli_say(c, "floats     %s numbers in 2 bytes each (%s)%s", cli_format_count(r->n_narrow, n),
+            type, beyond);
+}
+
 /* What stayed float is said always. */
 static void print(const struct cli_common *c, const struct pith_stage_report *r)
 {
@@ -196,6 +212,8 @@ static void print(const struct cli_common *c, const struct pith_stage_report *r)
     say_bits(c, r);
     if (wide)
         cli_say(c, "sums       of %u of them have 64 bits, as 32 might overflow", wide);
+    if (r->floats)
+        say_floats(c, r);
 }
 
 static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)

@@ -39,9 +39,10 @@ static void fill_row(struct layer_row *row, const struct pith_model *m,
     print_shape(v, row->shape, sizeof row->shape);
     row->count = c->count;
     row->kept = count_kept(c);
+    enum pith_type type = c->stored ? c->stored : v->type;
     row->bits = c->codebook ? pith_index_bits(c->codebook->n_centroids)
-                            : 8 * (uint32_t)pith_type_bytes(v->type);
-    row->grid = c->codebook ? "codebook" : pith_type_text(v->type);
+                            : 8 * (uint32_t)pith_type_bytes(type);
+    row->grid = c->codebook ? "codebook" : pith_type_text(type);
     row->code = c->code == PITH_CODE_ADAPTIVE  ? "adaptive"
                 : c->code == PITH_CODE_HUFFMAN ? "huffman"
                                                : "plain";

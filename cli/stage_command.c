@@ -69,6 +69,10 @@ static void print_json(const struct pith_stage_report *r, uint64_t bytes)
     cli_json_uint("bytes", bytes);
     cli_json_uint("weights", r->weights);
     cli_json_uint("kept", r->kept);
+    if (r->floats) {
+        cli_json_uint("narrow_floats", r->n_narrow);
+        cli_json_uint("tensors_beyond", r->n_beyond);
+    }
     cli_json_open("layers", '[');
     for (uint32_t i = 0; i < r->n_layers; i++) {
         cli_json_open(NULL, '{');

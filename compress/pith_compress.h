@@ -19,6 +19,7 @@
  *     { "do": "prune", "sparsity": 0.9, "steps": 6, "schedule": "cubic", "train": { "epochs": 1 } }
  *     { "do": "quantize", "weights": 8, "rounding": "feedback", "samples": 64, "keep": ["fc_out"] }
  *     { "do": "quantize", "to": "fixed:8", "per": "channel" }      or "activations": 16
+ *     { "do": "quantize", "keep": ["fc_out"], "floats": "f16" }    or "bf16"
  *     { "do": "encode", "coder": "huffman", "for": "speed" }
  *
  * Stages that train need data: pith_stage_run_with, or opts.train of pith_compress. */
@@ -100,6 +101,8 @@ struct pith_stage {
     const char *keep[PITH_STAGE_LAYERS]; /* quantize.n_keep of them */
     const char *fine[PITH_STAGE_LAYERS]; /* quantize.n_fine of them */
     bool fine_auto;                      /* QUANTIZE: the samples tell which layers, in their place */
+    enum pith_type floats; /* QUANTIZE: PITH_F16 or PITH_BF16: what stays float is rounded to that
+                              and takes 2 bytes a number in the file; 0: f32 */
     uint32_t samples;                    /* to calibrate on, the first so many; 0: 64 */
     bool all_integers;   /* QUANTIZE: no layer stays float because of what it costs */
     bool equalize;       /* QUANTIZE: factors move from layer to layer first, so that channels are of one
@@ -143,6 +146,9 @@ struct pith_stage_report {
     uint32_t smoothed;        /* values of which factors moved into weights */
     uint32_t absorbed;        /* channels whose biases moved into the next layer's */
     uint32_t synthetic;       /* so many pictures stood for data */
+    enum pith_type floats;    /* as the stage's: of these */
+    uint64_t n_narrow;        /* numbers that stayed float, now of 2 bytes each */
+    uint32_t n_beyond;        /* tensors that stayed f32: 2 bytes do not have their range */
     uint32_t n_kept_float;    /* layers that stayed float because of what they cost */
     uint32_t n_tiny, n_infinite; /* values, where it calibrated: whose scale underflowed; without a grid */
     struct pith_train_result train;     /* TRAIN; PRUNE in steps: of the last */

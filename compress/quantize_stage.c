@@ -14,6 +14,7 @@
 #include "range_search.h"
 #include "recorded_inputs.h"
 #include "smooth.h"
+#include "store_floats.h"
 #include "synthetic_pictures.h"
 #include "pith_value_stats.h"
 
@@ -27,6 +28,8 @@ static const struct json_word rounding_words[] = {
     {"feedback", PITH_ROUND_FEEDBACK},
     {"adaptive", PITH_ROUND_ADAPTIVE},
     {NULL, 0}};
+static const struct json_word float_words[] = {
+    {"f32", 0}, {"f16", PITH_F16}, {"bf16", PITH_BF16}, {NULL, 0}};
 /* By the bits of a fixed-point number. */
 static const struct json_word to_words[] = {{"int8", 0},    {"fixed:4", 4}, {"fixed:5", 5},   {"fixed:6", 6},
                                             {"fixed:7", 7}, {"fixed:8", 8}, {"fixed:16", 16}, {NULL, 0}};
@@ -70,6 +73,11 @@ enum pith_status pith_quantize_key_from_json(const struct json_place *p, json_t 
         return pith_json_read_uint(p, v, 2, 16, &s->quantize.activation_bits);
     if (strcmp(p->key, "samples") == 0)
         return pith_json_read_uint(p, v, 1, 1e9, &s->samples);
+    if (strcmp(p->key, "floats") == 0) {
+        st = pith_json_read_word(p, v, float_words, &word);
+        s->floats = (enum pith_type)word;
+        return st;
+    }
     if (strcmp(p->key, "keep") == 0)
         return read_layers(p, v, s->keep, &s->quantize.n_keep);
     if (strcmp(p->key, "fine") == 0) {
@@ -153,6 +161,8 @@ json_t *pith_quantize_to_json(const struct pith_stage *s)
         pith_json_put(&j, "absorb", json_true());
     if (s->all_integers)
         pith_json_put(&j, "all_integers", json_true());
+    if (s->floats)
+        pith_json_put(&j, "floats", json_string(pith_json_word_of(float_words, (int)s->floats)));
     if (s->samples)
         pith_json_put(&j, "samples", json_integer(s->samples));
     put_layers(&j, "keep", s->keep, o->n_keep);
@@ -372,6 +382,17 @@ static enum pith_status calibrate_and_quantize(struct pith_model *m, const struc
     return st ? st : record_and_quantize(m, s, means, samples, &fine, r, err);
 }
 
+static enum pith_status store_floats(struct pith_model *m, const struct pith_stage *s,
+                                     struct pith_stage_report *r, struct pith_error *err)
+{
+    struct pith_stored_floats stored = {0};
+    enum pith_status st = s->floats ? pith_store_floats(m, s->floats, &stored, err) : PITH_OK;
+    r->floats = s->floats;
+    r->n_narrow = stored.n_numbers;
+    r->n_beyond = stored.n_beyond;
+    return st;
+}
+
 enum pith_status pith_stage_quantize(struct pith_model *m, const struct pith_stage *s,
                                      const struct pith_stage_means *means,
                                      struct pith_stage_report *r, struct pith_error *err)
@@ -390,6 +411,8 @@ enum pith_status pith_stage_quantize(struct pith_model *m, const struct pith_sta
     }
     if (!st)
         st = calibrate_and_quantize(m, s, &own, samples, r, err);
+    if (!st)
+        st = store_floats(m, s, r, err);
     pith_data_free(made);
     for (uint32_t i = 0; i < r->n_layers && !st; i++)
         r->weights += r->quantize[i].n_weights;

@@ -5,6 +5,7 @@
 #include "adaptive_decode.h"
 #include "adaptive_encode.h"
 #include "error_fill.h"
+#include "narrow_float.h"
 #include "pack.h"
 
 #define SOURCES_TRIED 3u /* a weight and its bias lie between a unit's row and its column */
@@ -90,6 +91,8 @@ enum pith_status pith_pack_adaptive(struct pack_const *c, uint32_t at, uint64_t 
 {
     struct choice one = {.w = c->w}, best = {.stream = SIZE_MAX, .all = SIZE_MAX};
     one.w.code = CODE_ADAPTIVE;
+    if (pith_type_is_narrow(one.w.type))
+        one.w.type = PITH_F32; /* mantissa bits that are 0 everywhere take nothing in the stream */
     if (one.w.support != SUPPORT_DENSE)
         one.w.support = SUPPORT_ADAPTIVE;
     if (!pith_adaptive_allows(&one.w))

@@ -7,6 +7,7 @@
  * it smaller. So a file that is read and packed again makes the same choices. */
 #include <stdlib.h>
 #include "error_fill.h"
+#include "narrow_float.h"
 #include "pack.h"
 #include "pith_huffman.h"
 
@@ -110,6 +111,15 @@ static enum pith_status leave_mask_out(struct pack_const *c, struct pith_error *
     return PITH_OK;
 }
 
+/* A stage may have changed elements that were f16 or bf16: what no longer fits is f32 again. */
+static enum pith_type stored_type(const struct pack_const *c)
+{
+    const struct pith_const *k = const_of(c);
+    bool narrow = c->value->type == PITH_F32 && pith_type_is_narrow(k->stored) &&
+                  pith_narrow_holds(k->stored, k->data, k->count);
+    return narrow ? k->stored : c->value->type;
+}
+
 static enum pith_status describe(struct pack_const *c, struct pith_error *err)
 {
     c->content = c->value->constant;
@@ -141,8 +151,10 @@ static enum pith_status describe(struct pack_const *c, struct pith_error *err)
     if ((st = pith_pack_integers(c, err)))
         return st;
     k = c->content;
-    if (!k->codebook)
+    if (!k->codebook) {
+        w->type = stored_type(c);
         return PITH_OK;
+    }
     w->grid = GRID_CODEBOOK;
     w->n_centroids = k->codebook->n_centroids;
     w->n_groups = k->codebook->n_groups;
@@ -169,12 +181,13 @@ static enum pith_status encode_codebook(struct pack_const *c, struct pith_error 
     return PITH_OK;
 }
 
-/* Elements that are kept, one behind the other. Without a mask the model's own array is written. */
+/* Elements that are kept, one behind the other. Without a mask the model's own array is written,
+ * where it is as the file has it. */
 static enum pith_status gather_elements(struct pack_const *c, struct pith_error *err)
 {
     const struct pith_const *k = const_of(c);
-    size_t each = pith_type_bytes(c->value->type);
-    if (!k->mask) {
+    size_t from_each = pith_type_bytes(c->value->type), each = pith_type_bytes(c->w.type);
+    if (!k->mask && each == from_each) {
         c->w.index_stream = (struct stream){k->data, (size_t)k->count * each};
         return PITH_OK;
     }
@@ -182,10 +195,14 @@ static enum pith_status gather_elements(struct pack_const *c, struct pith_error 
     if (!dst && c->w.nnz > 0)
         return pith_error_no_memory(err);
     for (uint64_t i = 0; i < k->count; i++) {
-        if (k->mask[i]) {
-            memcpy(dst, (const uint8_t *)k->data + i * each, each);
-            dst += each;
-        }
+        const uint8_t *from = (const uint8_t *)k->data + i * from_each;
+        if (k->mask && !k->mask[i])
+            continue;
+        if (each == from_each)
+            memcpy(dst, from, each);
+        else
+            store_le16(dst, pith_narrow_bits(c->w.type, f32_from_bits(load_le32(from))));
+        dst += each;
     }
     point(&c->w.index_stream, &c->index);
     return PITH_OK;

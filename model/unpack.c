@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include "error_fill.h"
 #include "format.h"
+#include "narrow_float.h"
 
 #define DEFAULT_MAX_BYTES (UINT64_C(4) << 30)
 
@@ -86,6 +87,11 @@ static char *copy_text(struct pith_model *m, const void *text, size_t n)
     return copy;
 }
 
+static enum pith_type held_type(const struct weight *w)
+{
+    return pith_type_is_narrow(w->type) ? PITH_F32 : w->type;
+}
+
 static enum pith_status make_values(struct unpacking *u)
 {
     struct pith_model *m = u->m;
@@ -96,8 +102,8 @@ static enum pith_status make_values(struct unpacking *u)
     for (uint32_t i = 0; i < m->n_values; i++) {
         struct pith_value *v = &m->values[i];
         bool is_constant = i >= u->g.n_inputs && i - u->g.n_inputs < u->g.n_weights;
-        /* the type stored, not the one it is computed in */
-        v->type = is_constant ? u->g.weights[i - u->g.n_inputs].type : u->shapes[i].type;
+        /* the type stored, not the one it is computed in; but f16 and bf16 are f32 that know it */
+        v->type = is_constant ? held_type(&u->g.weights[i - u->g.n_inputs]) : u->shapes[i].type;
         v->rank = u->shapes[i].shape.rank;
         memcpy(v->dim, u->shapes[i].shape.dim, sizeof v->dim);
         v->min = f32_from_bits(0x7f800000u); /* min > max: nothing observed */
@@ -212,12 +218,25 @@ static enum pith_status decode_codebook(struct unpacking *u, const struct decodi
     return st ? st : decode_indices(u, d, b->index);
 }
 
+/* An adaptive stream tells no type of 2 bytes, but the numbers do. Only where it is shorter than
+ * these would be: so whoever packs the model again takes the stream again. */
+static enum pith_type type_of_streamed(const struct decoding *d)
+{
+    const struct weight *w = d->w;
+    if (w->code != CODE_ADAPTIVE || w->grid != GRID_PLAIN || w->index_stream.n_bytes >= 2 * w->nnz)
+        return 0;
+    return pith_narrow_holds(PITH_BF16, d->k->data, w->count)  ? PITH_BF16
+           : pith_narrow_holds(PITH_F16, d->k->data, w->count) ? PITH_F16
+                                                               : 0;
+}
+
 static enum pith_status decode_weight(struct unpacking *u, const struct decoding *d)
 {
     const struct weight *w = d->w;
     enum pith_status st = PITH_OK;
+    bool narrow = pith_type_is_narrow(w->type);
     d->k->count = w->count;
-    d->k->data = pith_model_alloc(u->m, w->count, pith_type_bytes(w->type));
+    d->k->data = pith_model_alloc(u->m, w->count, pith_type_bytes(held_type(w)));
     if (!d->k->data)
         return no_memory(u);
     if (w->support != SUPPORT_DENSE)
@@ -230,8 +249,11 @@ static enum pith_status decode_weight(struct unpacking *u, const struct decoding
     d->k->code = w->code == CODE_ADAPTIVE ? PITH_CODE_ADAPTIVE
                  : w->support == SUPPORT_GAPS || w->code == CODE_HUFFMAN ? PITH_CODE_HUFFMAN
                                                                       : PITH_CODE_PLAIN;
-    return codebook ? pith_weight_expand_f32(w, d->k->data, d->scratch)
-                    : pith_weight_expand_plain(w, d->k->data, d->scratch);
+    st = codebook || narrow ? pith_weight_expand_f32(w, d->k->data, d->scratch)
+                            : pith_weight_expand_plain(w, d->k->data, d->scratch);
+    if (!st)
+        d->k->stored = narrow ? w->type : type_of_streamed(d);
+    return st;
 }
 
 static enum pith_status make_weight(struct unpacking *u, uint32_t i)
@@ -261,7 +283,7 @@ static enum pith_status check_memory(const struct unpacking *u, uint64_t max_byt
     uint64_t total = 0, limit = max_bytes ? max_bytes : DEFAULT_MAX_BYTES;
     for (uint32_t i = 0; i < u->g.n_weights; i++) {
         const struct weight *w = &u->g.weights[i];
-        uint64_t each = pith_type_bytes(w->type) + (w->support != SUPPORT_DENSE ? 1u : 0u) +
+        uint64_t each = pith_type_bytes(held_type(w)) + (w->support != SUPPORT_DENSE ? 1u : 0u) +
                         (w->grid == GRID_CODEBOOK ? 1u : 0u);
         uint64_t bytes = w->count * each; /* < 2^40 * 10 */
         uint64_t codebooks = w->n_groups * w->n_centroids * 4; /* <= 2^40 * 2^10 */

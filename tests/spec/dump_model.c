@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "narrow_float.h"
 #include "pith_model.h"
 #include "pith_value_stats.h"
 
@@ -66,9 +67,17 @@ static void print_text(const char *text)
     putchar('"');
 }
 
+/* An adaptive stream is one of f32, whatever its numbers could be. */
+static enum pith_type stored_type(const struct pith_value *v)
+{
+    const struct pith_const *c = v->constant;
+    bool narrow = c != NULL && c->stored != 0 && c->code != PITH_CODE_ADAPTIVE;
+    return narrow ? c->stored : v->type;
+}
+
 static void print_shape(const struct pith_value *v)
 {
-    printf(" %s [", type_name[v->type]);
+    printf(" %s [", type_name[stored_type(v)]);
     for (uint32_t i = 0; i < v->rank; i++) {
         printf("%s%" PRIu32, i == 0 ? "" : ",", v->dim[i]);
     }
@@ -86,13 +95,20 @@ static uint64_t hash_of(const struct pith_value *v)
     for (uint64_t i = 0; i < c->count; i++) {
         uint8_t element[8];
         memcpy(element, (const uint8_t *)c->data + i * each, each);
+        if (stored_type(v) != v->type) { /* f16 or bf16, held as f32 */
+            float x;
+            memcpy(&x, element, 4);
+            uint16_t bits = pith_narrow_bits(stored_type(v), x);
+            memcpy(element, &bits, 2);
+        }
         if (book != NULL && (c->mask == NULL || c->mask[i] != 0)) {
             float *centroid = book->centroid + i / book->group_elems * book->n_centroids;
             if (memcmp(&centroid[book->index[i]], element, 4) != 0) {
                 fail("model", "data differs from codebook and index");
             }
         }
-        for (size_t b = 0; b < each; b++) { /* the tests' machines are little-endian */
+        /* the tests' machines are little-endian */
+        for (size_t b = 0; b < type_bytes[stored_type(v)]; b++) {
             h = (h ^ element[b]) * UINT64_C(0x100000001B3);
         }
     }
