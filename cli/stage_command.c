@@ -61,6 +61,8 @@ static void json_quantized(const struct pith_quantize_layer *l)
         cli_json_uint("sum_bits", l->sum_bits);
         cli_json_number("most_sum", l->most_sum);
     }
+    if (l->fine)
+        cli_json_bool("fine", true);
 }
 
 static void print_json(const struct pith_stage_report *r, uint64_t bytes)

@@ -83,6 +83,7 @@ struct expander {
     struct pith_model *m;
     const struct pith_quantize_opts *opts;
     struct node_list list;
+    uint32_t *uses; /* owns: [n_values] */
     bool *wanted;   /* owns: [n_values] */
     uint32_t *both; /* owns: [n_values] the value of twice the channels, or PITH_VALUE_NONE: not
                        made yet */
@@ -132,6 +133,18 @@ static uint32_t scalar(struct expander *e, enum pith_type type, const void *data
     return pith_list_constant(&e->list, type, 0, NULL, copy);
 }
 
+/* Nor is what v's elements come from, where nobody else reads that. */
+static void stop_rounding(struct expander *e, uint32_t v)
+{
+    const struct pith_node *from = pith_model_producer(e->m, v);
+    e->m->values[v].grid = NULL;
+    e->m->values[v].n_observed = 0;
+    uint32_t n = !from || !pith_takes_grid(from) ? 0 : from->op == PITH_OP_CONCAT ? from->n_in : 1;
+    for (uint32_t k = 0; k < n; k++)
+        if (!e->m->values[from->in[k]].constant && e->uses[from->in[k]] == 1)
+            stop_rounding(e, from->in[k]);
+}
+
 /* x -> h, x - h -> both */
 static uint32_t expand(struct expander *e, uint32_t v, const struct pith_grid *g)
 {
@@ -164,8 +177,7 @@ static uint32_t expand(struct expander *e, uint32_t v, const struct pith_grid *g
     if (join)
         join->attr[ATTR_AXIS] = 1;
     e->m->values[both].grid = grid_of_both(e, g, (double)scale, x.dim[1]);
-    e->m->values[v].grid = NULL; /* not rounded any more */
-    e->m->values[v].n_observed = 0;
+    stop_rounding(e, v);
     return both;
 }
 
@@ -259,17 +271,21 @@ enum pith_status pith_expand_fine_inputs(struct pith_model *m,
         return PITH_OK;
     uint32_t n = m->n_values;
     bool *used = calloc(opts->n_fine + (size_t)1, sizeof *used);
+    e.uses = calloc(n + (size_t)1, sizeof *e.uses);
     e.wanted = calloc(n + (size_t)1, sizeof *e.wanted);
     e.both = malloc((n + (size_t)1) * sizeof *e.both);
     bool room =
         used && e.wanted && e.both &&
         pith_node_list_begin(&e.list, m, 4 * (uint64_t)m->n_nodes, 7 * (uint64_t)m->n_nodes);
     enum pith_status st = room ? find_wanted(&e, used, err) : pith_error_no_memory(err);
+    if (e.uses)
+        pith_model_count_uses(m, n, e.uses, NULL);
     for (uint32_t v = 0; v < n && room; v++)
         e.both[v] = PITH_VALUE_NONE;
     for (uint32_t i = 0; i < m->n_nodes && !st; i++)
         st = copy_node(&e, &m->nodes[i], err);
     free(used);
+    free(e.uses);
     free(e.wanted);
     free(e.both);
     return st ? st : pith_node_list_end(&e.list, err);

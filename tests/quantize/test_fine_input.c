@@ -217,6 +217,31 @@ static void channels_may_have_scales(void **state)
     pith_model_free(m);
 }
 
+/* Numbers that only move on their way, here through a Reshape, are not rounded before. */
+static void moved_numbers_are_not_rounded_before(void **state)
+{
+    (void)state;
+    struct pith_model *m = network(false);
+    struct pith_error err = {0};
+    const struct pith_quantize_opts o = {.size_bytes = sizeof o, .fine = second, .n_fine = 1};
+    for (uint32_t i = 0; i < m->n_nodes; i++)
+        if (m->nodes[i].op == PITH_OP_ADD)
+            m->nodes[i].in[0] = m->nodes[i].in[1]; /* the relu has one reader then */
+    for (uint32_t i = 0; i < m->n_nodes; i++)
+        if (m->nodes[i].op == PITH_OP_RELU) {
+            m->nodes[i].op = PITH_OP_RESHAPE;
+            m->nodes[i].attr = pith_model_alloc(m, 16, sizeof *m->nodes[i].attr);
+            pith_op_attr_defaults(pith_op_get(PITH_OP_RESHAPE), m->nodes[i].attr);
+            m->nodes[i].attr[0] = 4;
+            for (int k = 0; k < 4; k++)
+                m->nodes[i].attr[1 + k] = (int32_t[]){1, CHANNELS, SIDE, SIDE}[k];
+        }
+    observe(m);
+    assert_int_equal(pith_quantize(m, &o, NULL, NULL, &err), PITH_OK);
+    assert_int_equal(count_ops(m, PITH_OP_REQUANTIZE), 0);
+    pith_model_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -224,6 +249,7 @@ int main(void)
         cmocka_unit_test(one_layer_may_be_asked_for),
         cmocka_unit_test(says_who_cannot),
         cmocka_unit_test(masks_come_along),
+        cmocka_unit_test(moved_numbers_are_not_rounded_before),
         cmocka_unit_test(channels_may_have_scales),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
