@@ -13,7 +13,7 @@ struct quantize_options {
     struct cli_common common;
     struct cli_feed_options feed;
     const char *to, *per, *rounding, *smooth, *floats;
-    struct cli_list keep, fine;
+    struct cli_list keep, fine, halves;
     struct pith_stage stage; /* what needs no thought goes straight there */
 };
 
@@ -49,6 +49,8 @@ static const struct cli_option options[] = {
     {0, "keep-biases", OPTION_FLAG, AT(stage.quantize.keep_biases), NULL, "they do not", 0, 0},
     {0, "reestimate", OPTION_FLAG, AT(stage.quantize.reestimate), NULL,
      "means and variances of channels become those of floats", 0, 0},
+    {0, "halves", OPTION_LIST, AT(halves), "GLOB",
+     "these layers read a byte for each half of a range; auto: some", 0, 0},
     {0, "equalize", OPTION_FLAG, AT(stage.equalize), NULL,
      "move factors from layer to layer first: channels of one size", 0, 0},
     {0, "smooth", OPTION_TEXT, AT(smooth), "WHEN",
@@ -77,6 +79,9 @@ static void read_fine(struct quantize_options *o)
     o->stage.fine_auto = o->fine.n == 1 && strcmp(o->fine.item[0], "auto") == 0;
     for (uint32_t i = 0; i < o->fine.n && !o->stage.fine_auto; i++)
         o->stage.fine[o->stage.quantize.n_fine++] = o->fine.item[i];
+    o->stage.halves_auto = o->halves.n == 1 && strcmp(o->halves.item[0], "auto") == 0;
+    for (uint32_t i = 0; i < o->halves.n && !o->stage.halves_auto; i++)
+        o->stage.halved[o->stage.quantize.n_halved++] = o->halves.item[i];
 }
 
 static enum cli_exit read_options(struct quantize_options *o)

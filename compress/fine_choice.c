@@ -13,7 +13,8 @@
 #include <string.h>
 
 #include "error_fill.h"
-#include "fine_input.h"
+#include "two_inputs.h"
+#include "half_ranges.h"
 #include "integer_plan.h"
 
 #define WANTED_DB 28.0
@@ -87,9 +88,12 @@ static bool name_readers(struct pith_model *m, uint32_t v, struct fine_layers *f
     return true;
 }
 
-enum pith_status pith_choose_fine(struct pith_model *m, struct value_cost *cost, uint32_t n,
-                                  double rest, double signal, struct fine_layers *fine,
-                                  struct pith_error *err)
+const struct finer_way pith_way_fine = {pith_readers_mix_channels, 0.1},
+                       pith_way_halved = {pith_may_be_halved, 0.25};
+
+enum pith_status pith_choose_fine(struct pith_model *m, const struct finer_way *way,
+                                  struct value_cost *cost, uint32_t n, double rest, double signal,
+                                  struct fine_layers *fine, struct pith_error *err)
 {
     double budget = SHARE * products_with(m, 0, true), total = rest,
            wanted = signal * pow(10, -WANTED_DB / 10);
@@ -100,7 +104,7 @@ enum pith_status pith_choose_fine(struct pith_model *m, struct value_cost *cost,
     qsort(cost, n, sizeof *cost, by_error);
     for (uint32_t i = 0; i < n && left > wanted && cost[i].error > LEAST * total; i++) {
         uint32_t v = cost[i].value;
-        if (!pith_may_be_fine(m, v))
+        if (!way->may(m, v))
             continue;
         double more = products_with(m, v, false) + PASSES * count_of(&m->values[v]);
         if (more > budget || fine->n + count_readers(m, v) > PITH_STAGE_LAYERS)
@@ -108,7 +112,7 @@ enum pith_status pith_choose_fine(struct pith_model *m, struct value_cost *cost,
         if (!name_readers(m, v, fine))
             return pith_error_no_memory(err);
         budget -= more;
-        left -= cost[i].error;
+        left -= (1 - way->left) * cost[i].error;
     }
     return PITH_OK;
 }

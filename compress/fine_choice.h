@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fine_choice.h - which layers read their input as two bytes by default. */
+/* fine_choice.h - which layers read their input as two bytes. */
 #ifndef FINE_CHOICE_H
 #define FINE_CHOICE_H
 
@@ -16,11 +16,18 @@ struct fine_layers {
     uint32_t n;
 };
 
+/* How layers may read what one byte is too coarse for. */
+struct finer_way {
+    bool (*may)(const struct pith_model *m, uint32_t v); /* all that read v */
+    double left;                                         /* of the error */
+};
+extern const struct finer_way pith_way_fine, pith_way_halved;
+
 /* cost: [n], put in order here; rest: what all other roundings cost; signal: of the outputs, as
  * errors are counted. PITH_ERR_MEMORY. */
-enum pith_status pith_choose_fine(struct pith_model *m, struct value_cost *cost, uint32_t n,
-                                  double rest, double signal, struct fine_layers *fine,
-                                  struct pith_error *err);
+enum pith_status pith_choose_fine(struct pith_model *m, const struct finer_way *way,
+                                  struct value_cost *cost, uint32_t n, double rest, double signal,
+                                  struct fine_layers *fine, struct pith_error *err);
 
 /* A pattern (pith_weight_matches) that this name alone matches, in m's memory. NULL: no memory. */
 const char *pith_exact_pattern(struct pith_model *m, const char *name);

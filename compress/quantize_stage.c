@@ -71,6 +71,10 @@ enum pith_status pith_quantize_key_from_json(const struct json_place *p, json_t 
         return pith_json_read_uint(p, v, 2, 16, &s->quantize.weight_bits);
     if (strcmp(p->key, "activations") == 0)
         return pith_json_read_uint(p, v, 2, 16, &s->quantize.activation_bits);
+    if (strcmp(p->key, "halves") == 0) {
+        s->halves_auto = json_is_string(v) && strcmp(json_string_value(v), "auto") == 0;
+        return s->halves_auto ? PITH_OK : read_layers(p, v, s->halved, &s->quantize.n_halved);
+    }
     if (strcmp(p->key, "samples") == 0)
         return pith_json_read_uint(p, v, 1, 1e9, &s->samples);
     if (strcmp(p->key, "floats") == 0) {
@@ -166,6 +170,10 @@ json_t *pith_quantize_to_json(const struct pith_stage *s)
     if (s->samples)
         pith_json_put(&j, "samples", json_integer(s->samples));
     put_layers(&j, "keep", s->keep, o->n_keep);
+    if (s->halves_auto)
+        pith_json_put(&j, "halves", json_string("auto"));
+    else
+        put_layers(&j, "halves", s->halved, o->n_halved);
     if (s->fine_auto)
         pith_json_put(&j, "fine", json_string("auto"));
     else
@@ -226,12 +234,34 @@ static struct pith_calibrate_opts samples_of(const struct pith_stage_means *mean
                                         .user = (void *)(uintptr_t)means};
 }
 
+/* Layers that read two bytes, either way. */
+struct finer_layers {
+    struct fine_layers fine, halved;
+};
+
+static struct finer_layers asked_for(const struct pith_stage *s)
+{
+    struct finer_layers f = {{.n = s->quantize.n_fine}, {.n = s->quantize.n_halved}};
+    memcpy(f.fine.layer, s->fine, sizeof f.fine.layer);
+    memcpy(f.halved.layer, s->halved, sizeof f.halved.layer);
+    return f;
+}
+
+/* layers NULL: nothing is. */
+static struct finer_search left_to_samples(const struct pith_stage *s, struct finer_layers *f)
+{
+    if (s->fine_auto)
+        return (struct finer_search){&pith_way_fine, &f->fine};
+    return s->halves_auto ? (struct finer_search){&pith_way_halved, &f->halved}
+                          : (struct finer_search){0};
+}
+
 /* One scale a tensor: pith_quantize makes those of channels itself, with room for what the samples did
  * not show. Of 16 bits the steps do not matter, but what is cut off does: everything seen is covered, and
  * twice as much; in fixed point half as much again, before it is rounded up to a power of two. */
 static enum pith_status calibrate(struct pith_model *m, const struct pith_stage *s,
                                   const struct pith_stage_means *means, uint32_t samples,
-                                  struct fine_layers *fine, struct pith_stage_report *r,
+                                  struct finer_layers *finer, struct pith_stage_report *r,
                                   struct pith_error *err)
 {
     struct pith_quantize_opts opts = s->quantize;
@@ -247,16 +277,17 @@ static enum pith_status calibrate(struct pith_model *m, const struct pith_stage 
                                            .bits = pith_activation_bits(o),
                                            .radix = o->fixed_bits != 0,
                                            .samples = has_data ? &see : NULL};
+    const struct finer_search search = left_to_samples(s, finer);
     enum pith_status st = PITH_OK;
     if (has_data && !is_calibrated(m))
         st = pith_calibrate(m, &see, NULL, err);
     bool chosen = !st && pith_model_has_stats(m) && !has_grids(m, o);
     opts.keep = s->keep;
-    opts.n_fine = 0; /* of the float network's values */
+    opts.n_fine = opts.n_halved = 0; /* of the float network's values */
     if (chosen)
         st = pith_choose_grids(m, &choose, &report, err);
     if (chosen && has_data && !st)
-        st = pith_search_ranges(m, o, &see, s->fine_auto ? fine : NULL, err);
+        st = pith_search_ranges(m, o, &see, search.layers ? &search : NULL, err);
     r->n_tiny = report.n_tiny;
     r->n_infinite = report.n_without;
     return st;
@@ -264,7 +295,7 @@ static enum pith_status calibrate(struct pith_model *m, const struct pith_stage 
 
 static enum pith_status quantize(struct pith_model *m, const struct pith_stage *s,
                                  const struct pith_stage_means *means, uint32_t samples,
-                                 const struct recorded_inputs *inputs, const struct fine_layers *fine,
+                                 const struct recorded_inputs *inputs, const struct finer_layers *finer,
                                  struct pith_stage_report *r, struct pith_error *err)
 {
     struct pith_quantize_opts opts = s->quantize;
@@ -272,8 +303,10 @@ static enum pith_status quantize(struct pith_model *m, const struct pith_stage *
     pith_opts_init(&runtime, sizeof runtime);
     runtime.cpu_mask = means->cpu_mask;
     opts.keep = s->keep;
-    opts.fine = fine->layer;
-    opts.n_fine = fine->n;
+    opts.fine = finer->fine.layer;
+    opts.n_fine = finer->fine.n;
+    opts.halved = finer->halved.layer;
+    opts.n_halved = finer->halved.n;
     opts.data = inputs ? NULL : means->train;
     opts.inputs = inputs ? (const void *const *)inputs->input : NULL;
     opts.n_samples = inputs ? inputs->n_calls : samples;
@@ -294,16 +327,16 @@ static enum pith_status quantize(struct pith_model *m, const struct pith_stage *
 /* Samples of several inputs are recorded while the network is still float: that it may feed back. */
 static enum pith_status record_and_quantize(struct pith_model *m, const struct pith_stage *s,
                                             const struct pith_stage_means *means, uint32_t samples,
-                                            const struct fine_layers *fine,
+                                            const struct finer_layers *finer,
                                             struct pith_stage_report *r, struct pith_error *err)
 {
     const struct pith_calibrate_opts feed = samples_of(means, samples);
     struct recorded_inputs inputs = {0};
     if (!means->feed)
-        return quantize(m, s, means, samples, NULL, fine, r, err);
+        return quantize(m, s, means, samples, NULL, finer, r, err);
     enum pith_status st = pith_record_inputs(m, &feed, &inputs, err);
     if (!st)
-        st = quantize(m, s, means, samples, &inputs, fine, r, err);
+        st = quantize(m, s, means, samples, &inputs, finer, r, err);
     pith_recorded_inputs_clear(&inputs);
     return st;
 }
@@ -365,8 +398,7 @@ static enum pith_status calibrate_and_quantize(struct pith_model *m, const struc
                                                struct pith_error *err)
 {
     enum pith_status st = PITH_OK;
-    struct fine_layers fine = {.n = s->quantize.n_fine};
-    memcpy(fine.layer, s->fine, sizeof fine.layer);
+    struct finer_layers finer = asked_for(s);
     if (rewrite_of(s) && (is_calibrated(m) || was_observed(m)))
         st = pith_error_fill(err, PITH_ERR_ARGUMENT,
                              "cannot %s: the model is calibrated, and its ranges would change",
@@ -378,8 +410,8 @@ static enum pith_status calibrate_and_quantize(struct pith_model *m, const struc
     if (!st && s->absorb)
         st = absorb(m, means, samples, r, err);
     if (!st)
-        st = calibrate(m, s, means, samples, &fine, r, err);
-    return st ? st : record_and_quantize(m, s, means, samples, &fine, r, err);
+        st = calibrate(m, s, means, samples, &finer, r, err);
+    return st ? st : record_and_quantize(m, s, means, samples, &finer, r, err);
 }
 
 static enum pith_status store_floats(struct pith_model *m, const struct pith_stage *s,

@@ -328,7 +328,7 @@ static enum pith_status install(struct search *s)
 }
 
 /* Only values on a grid of their own are worth another: what shares one has its error before it. */
-static enum pith_status choose_fine(struct search *s, struct fine_layers *fine)
+static enum pith_status choose_fine(struct search *s, const struct finer_search *finer)
 {
     struct value_cost *cost = malloc((s->n + (size_t)1) * sizeof *cost);
     enum pith_status st = PITH_ERR_MEMORY;
@@ -342,7 +342,8 @@ static enum pith_status choose_fine(struct search *s, struct fine_layers *fine)
             rest += g->cost;
     }
     if (cost)
-        st = pith_choose_fine(s->m, cost, n, rest, pith_output_trial_signal(&s->outputs), fine, s->err);
+        st = pith_choose_fine(s->m, finer->way, cost, n, rest, pith_output_trial_signal(&s->outputs),
+                              finer->layers, s->err);
     free(cost);
     return st;
 }
@@ -363,7 +364,7 @@ static uint32_t samples_for(const struct search *s)
 
 static enum pith_status search_grids(struct search *s, const struct pith_quantize_opts *opts,
                                      const struct pith_calibrate_opts *samples,
-                                     struct fine_layers *fine)
+                                     const struct finer_search *finer)
 {
     enum pith_status st = find_groups(s, opts);
     if (!st && s->n > 0)
@@ -372,8 +373,8 @@ static enum pith_status search_grids(struct search *s, const struct pith_quantiz
         st = search(s);
     if (!st && s->n > 0)
         st = install(s);
-    if (!st && fine && s->n > 0 && s->outputs.apart && !s->outputs.stopped)
-        st = choose_fine(s, fine);
+    if (!st && finer && s->n > 0 && s->outputs.apart && !s->outputs.stopped)
+        st = choose_fine(s, finer);
     pith_output_trial_close(&s->outputs);
     for (uint32_t i = 0; i < s->n; i++)
         free(s->group[i].grid.scale);
@@ -387,7 +388,7 @@ static enum pith_status search_grids(struct search *s, const struct pith_quantiz
 
 enum pith_status pith_search_ranges(struct pith_model *m, const struct pith_quantize_opts *opts,
                                     const struct pith_calibrate_opts *samples,
-                                    struct fine_layers *fine, struct pith_error *err)
+                                    const struct finer_search *finer, struct pith_error *err)
 {
     struct search s = {.m = m, .outputs = {.change = put_on_grid, .user = &s}, .err = err};
     if (opts->fixed_bits || pith_activation_bits(opts) > 8)
@@ -395,5 +396,5 @@ enum pith_status pith_search_ranges(struct pith_model *m, const struct pith_quan
     enum pith_status st = pith_model_fold_batch_norm(m, NULL, err);
     if (!st)
         st = pith_fold_affine(m, err);
-    return st ? st : search_grids(&s, opts, samples, fine);
+    return st ? st : search_grids(&s, opts, samples, finer);
 }

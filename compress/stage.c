@@ -201,6 +201,8 @@ static enum pith_status check_texts(const struct pith_stage *s, struct pith_erro
         st = check_text("the pattern of a layer", s->keep[i], err);
     for (uint32_t i = 0; i < s->quantize.n_fine && !st; i++)
         st = check_text("the pattern of a layer", s->fine[i], err);
+    for (uint32_t i = 0; i < s->quantize.n_halved && !st; i++)
+        st = check_text("the pattern of a layer", s->halved[i], err);
     return st;
 }
 

@@ -24,57 +24,14 @@
 
 #include "error_fill.h"
 #include "integer_plan.h"
-#include "node_list.h"
 #include "op.h"
 #include "radix.h"
+#include "two_inputs.h"
 
 #define FINER 12
 #define ROOM 4.0
 #define ZERO 128
 #define STEPS 127 /* on either side of it */
-
-/* ---- which -------------------------------------------------------------------------------------
- */
-
-static bool mixes_all_channels(const struct pith_model *m, const struct pith_node *node)
-{
-    if (!pith_has_weight(m, node) || m->values[node->in[1]].constant->codebook)
-        return false;
-    const struct pith_value *w = &m->values[node->in[1]];
-    uint32_t rank = m->values[node->in[0]].rank;
-    if (node->op == PITH_OP_CONV)
-        return node->attr[ATTR_CONV_GROUP] == 1;
-    if (node->op == PITH_OP_GEMM)
-        return rank == 2 && node->attr[ATTR_GEMM_TRANS_B] && !node->attr[ATTR_GEMM_TRANS_A];
-    return node->op == PITH_OP_MATMUL && rank == 2 && w->rank == 2 &&
-           node->attr[ATTR_MATMUL_TRANS_B];
-}
-
-static int depth_change(const struct pith_node *node)
-{
-    bool opens = node->op == PITH_OP_LOOP || node->op == PITH_OP_BRANCH;
-    bool closes = node->op == PITH_OP_LOOP_END || node->op == PITH_OP_BRANCH_END;
-    return opens - closes;
-}
-
-bool pith_may_be_fine(const struct pith_model *m, uint32_t v)
-{
-    int depth = 0;
-    bool any = false;
-    const struct pith_value *x = &m->values[v];
-    if (x->constant || x->type != PITH_F32 || x->rank < 2 || x->dim[1] > UINT32_MAX / 2)
-        return false;
-    for (uint32_t i = 0; i < m->n_nodes; i++) {
-        const struct pith_node *node = &m->nodes[i];
-        depth += depth_change(node);
-        if (node->n_in == 0 || node->in[0] != v || !pith_has_weight(m, node))
-            continue;
-        if (depth > 0 || !mixes_all_channels(m, node))
-            return false;
-        any = true;
-    }
-    return any;
-}
 
 /* ---- making them -------------------------------------------------------------------------------
  */
@@ -181,38 +138,6 @@ static uint32_t expand(struct expander *e, uint32_t v, const struct pith_grid *g
     return both;
 }
 
-/* Each row twice, channel by channel: elements of `each` bytes. */
-static void *twice_the_columns(struct expander *e, const struct pith_value *w, const void *from,
-                               size_t each)
-{
-    size_t row = (size_t)(w->constant->count / w->dim[0]) * each;
-    uint8_t *to = pith_model_alloc(e->m, 2 * w->constant->count, each);
-    for (uint64_t o = 0; o < w->dim[0] && to; o++)
-        for (int i = 0; i < 2; i++)
-            memcpy(to + (2 * o + (uint64_t)i) * row, (const uint8_t *)from + o * row, row);
-    e->list.failed |= !to;
-    return to;
-}
-
-static uint32_t weight_of_both(struct expander *e, uint32_t weight)
-{
-    const struct pith_value w = e->m->values[weight];
-    uint32_t dim[PITH_MAX_RANK];
-    memcpy(dim, w.dim, sizeof dim);
-    dim[1] *= 2;
-    uint32_t v = pith_list_constant(&e->list, PITH_F32, w.rank, dim,
-                                    twice_the_columns(e, &w, w.constant->data, sizeof(float)));
-    if (e->list.failed)
-        return v;
-    struct pith_const *c = e->m->values[v].constant;
-    c->code = w.constant->code;
-    if (w.constant->mask)
-        c->mask = twice_the_columns(e, &w, w.constant->mask, 1);
-    e->m->values[v].name = w.name;
-    e->m->values[weight].name = "";
-    return v;
-}
-
 static enum pith_status copy_node(struct expander *e, const struct pith_node *node,
                                   struct pith_error *err)
 {
@@ -231,35 +156,11 @@ static enum pith_status copy_node(struct expander *e, const struct pith_node *no
                 node->name);
         e->both[v] = expand(e, v, g);
     }
-    pith_list_copy(&e->list, node);
-    if (fine && !e->list.failed) {
-        struct pith_node *copy = &e->list.node[e->list.n - 1];
-        copy->in[0] = e->both[v];
-        copy->in[1] = weight_of_both(e, node->in[1]);
-    }
+    if (fine)
+        pith_list_layer_of_both(&e->list, node, e->both[v]);
+    else
+        pith_list_copy(&e->list, node);
     return e->list.failed ? pith_error_no_memory(err) : PITH_OK;
-}
-
-static enum pith_status find_wanted(struct expander *e, bool *used, struct pith_error *err)
-{
-    const struct pith_quantize_opts fine = {.keep = e->opts->fine, .n_keep = e->opts->n_fine};
-    for (uint32_t i = 0; i < e->m->n_nodes; i++) {
-        const struct pith_node *node = &e->m->nodes[i];
-        if (!pith_has_weight(e->m, node) || !pith_is_kept(e->m, &fine, node, used))
-            continue;
-        if (!pith_may_be_fine(e->m, node->in[0]))
-            return pith_error_fill(
-                err, PITH_ERR_ARGUMENT,
-                "cannot quantize: '%.200s' cannot read two bytes: not all layers that "
-                "read what it reads mix all channels, outside of loops",
-                node->name);
-        e->wanted[node->in[0]] = true;
-    }
-    for (uint32_t i = 0; i < fine.n_keep; i++)
-        if (!used[i])
-            return pith_error_fill(err, PITH_ERR_ARGUMENT, "cannot quantize: no layer matches '%s'",
-                                   fine.keep[i]);
-    return PITH_OK;
 }
 
 enum pith_status pith_expand_fine_inputs(struct pith_model *m,
@@ -270,30 +171,26 @@ enum pith_status pith_expand_fine_inputs(struct pith_model *m,
     if (opts->n_fine == 0)
         return PITH_OK;
     uint32_t n = m->n_values;
-    bool *used = calloc(opts->n_fine + (size_t)1, sizeof *used);
     e.uses = calloc(n + (size_t)1, sizeof *e.uses);
     e.wanted = calloc(n + (size_t)1, sizeof *e.wanted);
     e.both = malloc((n + (size_t)1) * sizeof *e.both);
     bool room =
-        used && e.wanted && e.both &&
+        e.uses && e.wanted && e.both &&
         pith_node_list_begin(&e.list, m, 4 * (uint64_t)m->n_nodes, 7 * (uint64_t)m->n_nodes);
-    enum pith_status st = room ? find_wanted(&e, used, err) : pith_error_no_memory(err);
+    enum pith_status st =
+        room ? pith_find_wanted(m, opts->fine, opts->n_fine, pith_readers_mix_channels,
+                                "read two bytes: not all layers that read what it "
+                                "reads mix all channels, outside of loops",
+                                e.wanted, err)
+             : pith_error_no_memory(err);
     if (e.uses)
         pith_model_count_uses(m, n, e.uses, NULL);
     for (uint32_t v = 0; v < n && room; v++)
         e.both[v] = PITH_VALUE_NONE;
     for (uint32_t i = 0; i < m->n_nodes && !st; i++)
         st = copy_node(&e, &m->nodes[i], err);
-    free(used);
     free(e.uses);
     free(e.wanted);
     free(e.both);
     return st ? st : pith_node_list_end(&e.list, err);
-}
-
-bool pith_reads_fine(const struct pith_model *m, const struct pith_node *node)
-{
-    const struct pith_grid *g = m->values[node->in[0]].grid;
-    return g && g->n > 1 && g->zero_point == ZERO && g->n % 2 == 0 &&
-           g->scale[g->n / 2] == (float)((double)g->scale[0] / FINER);
 }

@@ -13,10 +13,12 @@
 #include "feedback_round.h"
 #include "fine_input.h"
 #include "fold_affine.h"
+#include "half_ranges.h"
 #include "integer_rewrite.h"
 #include "layer_bits.h"
 #include "split_product.h"
 #include "trained_grid.h"
+#include "two_inputs.h"
 
 static enum pith_status bad_option(struct pith_error *err, const char *why)
 {
@@ -42,7 +44,7 @@ static enum pith_status check_options(const struct pith_quantize_opts *o, struct
         return bad_option(err, "feedback rounding, bias correction and re-estimation need data");
     if (pith_quantize_has_data(o) && o->as_trained)
         return bad_option(err, "what was trained is taken as it is, without data");
-    if (o->n_fine && (bits != 8 || o->fixed_bits || o->as_trained))
+    if ((o->n_fine || o->n_halved) && (bits != 8 || o->fixed_bits || o->as_trained))
         return bad_option(err, "two bytes are read of activations of 8 bits, not of fixed point, alone");
     if (o->bias_correct && o->keep_biases)
         return bad_option(err, "biases cannot be both corrected and kept");
@@ -103,7 +105,7 @@ static void fill_report(const struct integer_plan *p, const struct integer_netwo
         if (!pith_has_weight(p->m, node))
             continue;
         const struct integer_layer *l = layer_of(net, i);
-        bool fine = pith_reads_fine(p->m, node);
+        bool fine = pith_reads_twice(p->m, node);
         struct pith_quantize_layer r = {.layer = node->name[0] ? node->name
                                                                : p->m->values[node->out[0]].name,
                                         .tensor = p->m->values[node->in[1]].name,
@@ -205,6 +207,8 @@ static enum pith_status begin(struct integer_plan *plan, struct pith_error *err)
         st = pith_fold_affine(plan->m, err);
     if (!st && !plan->opts->as_trained)
         st = pith_expand_recurrent(plan->m, plan->opts, err);
+    if (!st)
+        st = pith_halve_ranges(plan->m, plan->opts, err);
     if (!st)
         st = pith_expand_fine_inputs(plan->m, plan->opts, err);
     if (!st && !plan->opts->as_trained)

@@ -124,10 +124,10 @@ static void samples_tell_who_reads_two_bytes(void **state)
     struct value_cost cost[] = {{m->inputs[0], 9}, {m->nodes[0].out[0], 90}};
     struct fine_layers fine;
     uint32_t hidden = m->nodes[0].out[0];
-    assert_true(pith_choose_fine(m, cost, 2, 0, 1e6, &fine, &err) == PITH_OK && fine.n == 0);
+    assert_true(pith_choose_fine(m, &pith_way_fine, cost, 2, 0, 1e6, &fine, &err) == PITH_OK && fine.n == 0);
     cost[0] = (struct value_cost){m->inputs[0], 9};
     cost[1] = (struct value_cost){hidden, 90};
-    assert_int_equal(pith_choose_fine(m, cost, 2, 0, 1e3, &fine, &err), PITH_OK);
+    assert_int_equal(pith_choose_fine(m, &pith_way_fine, cost, 2, 0, 1e3, &fine, &err), PITH_OK);
     assert_int_equal(cost[0].value, hidden);
     assert_int_equal(fine.n, 0); /* half of all products is too much */
     pith_model_free(m);

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* two_inputs.h - what fine inputs and half ranges share: a layer that reads the channels of its
+ * input twice, in two forms whose sum is what it read before. */
+#ifndef TWO_INPUTS_H
+#define TWO_INPUTS_H
+
+#include "node_list.h"
+#include "pith_quantize.h"
+
+/* Does this layer mix all channels of its input, with a weight of its own kind: floats, no
+ * codebook? */
+bool pith_mixes_all_channels(const struct pith_model *m, const struct pith_node *node);
+
+/* All layers that read v do, one at least, outside of loops. */
+bool pith_readers_mix_channels(const struct pith_model *m, uint32_t v);
+
+/* wanted[in[0]] of layers that match these patterns (pith_quantize_opts.keep); each must match one
+ * and `may` be. what: for the message, "read two bytes". */
+enum pith_status pith_find_wanted(const struct pith_model *m, const char *const *pattern,
+                                  uint32_t n, bool (*may)(const struct pith_model *m, uint32_t v),
+                                  const char *what, bool *wanted, struct pith_error *err);
+
+/* x and y along the channels, behind what makes them. */
+uint32_t pith_list_join(struct node_list *l, const char *name, uint32_t x, uint32_t y);
+
+/* node, whose input is `both` now, with its weight's columns twice. */
+void pith_list_layer_of_both(struct node_list *l, const struct pith_node *node, uint32_t both);
+
+/* Is node such a layer? */
+bool pith_reads_twice(const struct pith_model *m, const struct pith_node *node);
+
+#endif
