@@ -11,11 +11,12 @@
 # The LeNets are trained from nothing, on all training pictures; every number below was chosen on
 # pictures held out of them (HOLD=0::13 trains without those again and prints their accuracy).
 # ResNet-20 begins as its authors trained it and takes 30 epochs, and so does the float network beside
-# it, which is also the teacher: a second line gives its error. The test pictures are looked at once, at
+# it: a second line gives its error. Its teacher needs Python with onnx (PYTHON). The test pictures are looked at once, at
 # the end. The same seed gives the same file on one ISA level.
 set -e
 pith=${PITH:-build/release/pith}
 data=${PITH_DATA:-../shared/data}
+python=${PYTHON:-build/venv/bin/python}
 usage() {
     echo "usage: $0 lenet300|lenet5|resnet20 OUT.pith [SEED] [--point classic|small|smallest]" >&2
     exit 2
@@ -121,12 +122,29 @@ lenet300() {
     smallest) smaller lenet300-smallest 2130 80 ;;
     esac
 }
+# The teacher: two networks from the same start, by SGD on pictures with a square cut out, together.
+resnet20_teacher() {
+    [ -f "$(at resnet20-teacher)" ] && return
+    members=
+    for member in 1 2; do
+        name=$work/resnet20-member$member.$seed
+        [ -f "$name.pith" ] || "$pith" train "$(at resnet20-start)" -d "$train" --preprocess $spec ${HOLD:+--hold $HOLD} \
+            --seed $((seed + member - 1)) --epochs 25 --batch 128 --optimizer nesterov --lr .05 --weight-decay 5e-4 \
+            --augment crop=4,flip,cutout=8 -f -o "$name.pith"
+        "$pith" encode "$name.pith" --coder none -q -f -o "$name.folded"
+        "$pith" decode "$name.folded" --to onnx -q -f -o "$name.onnx"
+        members="$members $name.onnx"
+    done
+    "$python" "$(dirname "$0")/committee.py" "$work/resnet20-teacher.$seed.onnx" $members
+    "$pith" import "$work/resnet20-teacher.$seed.onnx" --preprocess $spec -q -f -o "$(at resnet20-teacher)"
+}
 resnet20() {
     "$pith" import "$data/models/cifar10_resnet20.onnx" --preprocess $spec -q -f -o "$(at resnet20-start)"
     moved="--epochs 30 --lr 1.5e-3 --augment crop=4,flip"
     step resnet20-float "$(at resnet20-start)" $moved
-    learn="--teacher $(at resnet20-float) --teacher-part .9 --temperature 4 --versions 10"
-    case $point in small) sparsity=.67 ;; smallest) sparsity=.805 ;; esac
+    resnet20_teacher
+    learn="--teacher $(at resnet20-teacher) --teacher-part .9 --temperature 4 --versions 6"
+    case $point in small) sparsity=.66 ;; smallest) sparsity=.803 ;; esac
     step resnet20-$point "$(at resnet20-start)" $moved $learn --levels 3 --first-step 1.2 \
         --sparsity $sparsity --prune-until .5 --norms fold --bias-levels 127
 }
