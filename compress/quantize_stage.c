@@ -284,6 +284,10 @@ static enum pith_status calibrate(struct pith_model *m, const struct pith_stage 
     bool chosen = !st && pith_model_has_stats(m) && !has_grids(m, o);
     opts.keep = s->keep;
     opts.n_fine = opts.n_halved = 0; /* of the float network's values */
+    if (!st && search.layers && (!chosen || !has_data || wide || o->fixed_bits))
+        return pith_error_fill(err, PITH_ERR_ARGUMENT,
+                               "cannot choose layers that read two bytes: that takes data, a model "
+                               "not yet calibrated, and activations of 8 bits, not of fixed point");
     if (chosen)
         st = pith_choose_grids(m, &choose, &report, err);
     if (chosen && has_data && !st)

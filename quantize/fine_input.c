@@ -33,9 +33,6 @@
 #define ZERO 128
 #define STEPS 127 /* on either side of it */
 
-/* ---- making them -------------------------------------------------------------------------------
- */
-
 struct expander {
     struct pith_model *m;
     const struct pith_quantize_opts *opts;
@@ -109,15 +106,11 @@ static uint32_t expand(struct expander *e, uint32_t v, const struct pith_grid *g
     const struct pith_value x = e->m->values[v];
     const char *name = x.name;
     float scale = wide_step(&x, g);
-    uint32_t twice[PITH_MAX_RANK];
-    memcpy(twice, x.dim, sizeof twice);
-    twice[1] *= 2;
     uint32_t step = scalar(e, PITH_F32, &scale, sizeof scale),
              zero = scalar(e, PITH_U8, &(uint8_t){ZERO}, 1);
     uint32_t wide = pith_list_value(l, PITH_U8, x.rank, x.dim),
              h = pith_list_value(l, PITH_F32, x.rank, x.dim);
-    uint32_t rest = pith_list_value(l, PITH_F32, x.rank, x.dim),
-             both = pith_list_value(l, PITH_F32, x.rank, twice);
+    uint32_t rest = pith_list_value(l, PITH_F32, x.rank, x.dim);
     struct pith_node *to =
         pith_list_node(l, name, PITH_OP_QUANTIZE, 3, (uint32_t[]){v, step, zero}, 1, &wide);
     if (to) {
@@ -129,10 +122,7 @@ static uint32_t expand(struct expander *e, uint32_t v, const struct pith_grid *g
     if (from)
         from->attr[ATTR_QUANTIZE_AXIS] = 1;
     pith_list_node(l, name, PITH_OP_SUB, 2, (uint32_t[]){v, h}, 1, &rest);
-    struct pith_node *join =
-        pith_list_node(l, name, PITH_OP_CONCAT, 2, (uint32_t[]){h, rest}, 1, &both);
-    if (join)
-        join->attr[ATTR_AXIS] = 1;
+    uint32_t both = pith_list_join(l, name, h, rest);
     e->m->values[both].grid = grid_of_both(e, g, (double)scale, x.dim[1]);
     stop_rounding(e, v);
     return both;

@@ -348,7 +348,8 @@ static void keys_of_quantize_are_read(void **state)
         "{\"pith\":1,\"stages\":[{\"do\":\"quantize\",\"per\":\"channel\",\"to\":\"fixed:16\"},"
         "{\"do\":\"quantize\",\"weights\":5,\"to\":\"fixed:8\",\"same_bits\":true,\"smooth\":true},"
         "{\"do\":\"quantize\",\"activations\":16,\"absorb\":true,\"floats\":\"bf16\"},"
-        "{\"do\":\"quantize\",\"per\":\"tensor\",\"floats\":\"f32\"}]}");
+        "{\"do\":\"quantize\",\"per\":\"tensor\",\"floats\":\"f32\",\"fine\":[\"a\",\"b*\"],"
+        "\"halves\":\"auto\",\"reestimate\":true}]}");
     const struct pith_stage *s = r->stages;
     assert_true(s[0].quantize.fixed_bits == 16 && s[0].quantize.per_channel);
     assert_true(pith_weight_bits(&s[0].quantize) == 16 && pith_activation_bits(&s[0].quantize) == 16);
@@ -361,6 +362,7 @@ static void keys_of_quantize_are_read(void **state)
     assert_int_equal(pith_activation_bits(&s[2].quantize), 16);
     assert_true(s[1].floats == 0 && s[2].floats == PITH_BF16 && s[3].floats == 0);
     assert_true(s[3].quantize.per_tensor && !s[3].quantize.per_channel);
+    assert_true(s[3].quantize.n_fine == 2 && s[3].halves_auto && s[3].quantize.reestimate);
     char *text = print(r), *again;
     struct pith_recipe *back = parse(text);
     again = print(back);
@@ -369,6 +371,8 @@ static void keys_of_quantize_are_read(void **state)
     assert_true(back->stages[1].quantize.same_bits && !back->stages[2].quantize.same_bits);
     assert_true(back->stages[1].smooth == PITH_ALWAYS && back->stages[2].smooth == PITH_AUTO);
     assert_true(back->stages[2].absorb);
+    assert_string_equal(back->stages[3].fine[1], "b*");
+    assert_true(back->stages[3].halves_auto && back->stages[3].quantize.reestimate);
     assert_true(back->stages[2].floats == PITH_BF16 && back->stages[3].floats == 0);
     free(text);
     free(again);
