@@ -74,14 +74,19 @@ static bool choose(const char *option, const char *text, const char *const *word
     return false;
 }
 
-static void read_fine(struct quantize_options *o)
+static uint32_t read_layers(const struct cli_list *list, const char **layer)
 {
-    o->stage.fine_auto = o->fine.n == 1 && strcmp(o->fine.item[0], "auto") == 0;
-    for (uint32_t i = 0; i < o->fine.n && !o->stage.fine_auto; i++)
-        o->stage.fine[o->stage.quantize.n_fine++] = o->fine.item[i];
-    o->stage.halves_auto = o->halves.n == 1 && strcmp(o->halves.item[0], "auto") == 0;
-    for (uint32_t i = 0; i < o->halves.n && !o->stage.halves_auto; i++)
-        o->stage.halved[o->stage.quantize.n_halved++] = o->halves.item[i];
+    for (uint32_t i = 0; i < list->n; i++)
+        layer[i] = list->item[i];
+    return list->n;
+}
+
+/* Patterns of layers, or "auto". */
+static bool read_auto(const struct cli_list *list, const char **layer, uint32_t *n)
+{
+    bool automatic = list->n == 1 && strcmp(list->item[0], "auto") == 0;
+    *n = automatic ? 0 : read_layers(list, layer);
+    return automatic;
 }
 
 static enum cli_exit read_options(struct quantize_options *o)
@@ -105,10 +110,9 @@ static enum cli_exit read_options(struct quantize_options *o)
     o->stage.quantize.rounding = (enum pith_rounding)rounding;
     o->stage.smooth = (enum pith_when)smooth;
     o->stage.floats = float_types[type];
-    for (uint32_t i = 0; i < o->keep.n; i++)
-        o->stage.keep[i] = o->keep.item[i];
-    o->stage.quantize.n_keep = o->keep.n;
-    read_fine(o);
+    o->stage.quantize.n_keep = read_layers(&o->keep, o->stage.keep);
+    o->stage.fine_auto = read_auto(&o->fine, o->stage.fine, &o->stage.quantize.n_fine);
+    o->stage.halves_auto = read_auto(&o->halves, o->stage.halved, &o->stage.quantize.n_halved);
     if (o->feed.data.n == 1 && strcmp(o->feed.data.item[0], "none") == 0) {
         o->stage.synthetic = true;
         o->feed.data.n = 0;

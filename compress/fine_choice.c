@@ -10,28 +10,16 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "error_fill.h"
-#include "two_inputs.h"
 #include "half_ranges.h"
 #include "integer_plan.h"
+#include "two_inputs.h"
 
 #define WANTED_DB 28.0
 #define SHARE 0.12 /* of all products */
 #define LEAST 0.02 /* of all error */
 #define PASSES 8.0 /* over a value, in products, to take it apart */
-
-const char *pith_exact_pattern(struct pith_model *m, const char *name)
-{
-    char *pattern = pith_model_alloc(m, 2 * strlen(name) + 1, 1);
-    for (char *to = pattern; to && *name; name++) {
-        if (strchr("*?[\\", *name) || (to == pattern && *name == 'r'))
-            *to++ = '\\';
-        *to++ = *name;
-    }
-    return pattern;
-}
 
 static double count_of(const struct pith_value *v)
 {
@@ -81,7 +69,7 @@ static bool name_readers(struct pith_model *m, uint32_t v, struct fine_layers *f
         if (!pith_has_weight(m, node) || node->in[0] != v)
             continue;
         const char *name = node->name[0] ? node->name : m->values[node->out[0]].name;
-        fine->layer[fine->n] = pith_exact_pattern(m, name);
+        fine->layer[fine->n] = pith_weight_pattern(m, name);
         if (!fine->layer[fine->n++])
             return false;
     }

@@ -29,7 +29,4 @@ enum pith_status pith_choose_fine(struct pith_model *m, const struct finer_way *
                                   struct value_cost *cost, uint32_t n, double rest, double signal,
                                   struct fine_layers *fine, struct pith_error *err);
 
-/* A pattern (pith_weight_matches) that this name alone matches, in m's memory. NULL: no memory. */
-const char *pith_exact_pattern(struct pith_model *m, const char *name);
-
 #endif

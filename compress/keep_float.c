@@ -18,7 +18,6 @@
 
 #include "answer_error.h"
 #include "error_fill.h"
-#include "fine_choice.h"
 #include "fold_affine.h"
 
 #define JUDGED 8u /* samples */
@@ -112,7 +111,7 @@ static enum pith_status try_each(struct keeping *k)
     k->trial = calloc(PITH_QUANTIZE_PARTS * (k->before.n_nodes + (size_t)1), sizeof *k->trial);
     enum pith_status st = PITH_OK;
     for (uint32_t i = 0; i < k->n_layers && name && !st; i++) {
-        name[i] = pith_exact_pattern(k->m, k->layer[i].layer);
+        name[i] = pith_weight_pattern(k->m, k->layer[i].layer);
         st = name[i] ? PITH_OK : pith_error_no_memory(k->err);
     }
     if (!name || !k->noise || !k->trial)
@@ -186,7 +185,7 @@ static enum pith_status keep_costliest(struct keeping *k, struct pith_stage_repo
         uint32_t i = costliest(k);
         if (i == k->n_layers)
             break;
-        k->keep[k->n_asked + n] = pith_exact_pattern(k->m, k->layer[i].layer);
+        k->keep[k->n_asked + n] = pith_weight_pattern(k->m, k->layer[i].layer);
         o.n_keep = k->n_asked + n + 1;
         st = k->keep[o.n_keep - 1] ? quantize(k, &o) : pith_error_no_memory(k->err);
         if (st || pith_answers_db(&k->answers) < r->output_db + PITH_KEEP_GAIN_DB)

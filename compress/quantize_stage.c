@@ -57,6 +57,14 @@ static enum pith_status read_layers(const struct json_place *p, json_t *v, const
     return PITH_OK;
 }
 
+/* The same, or "auto". */
+static enum pith_status read_auto(const struct json_place *p, json_t *v, bool *automatic,
+                                  const char **list, uint32_t *n)
+{
+    *automatic = json_is_string(v) && strcmp(json_string_value(v), "auto") == 0;
+    return *automatic ? PITH_OK : read_layers(p, v, list, n);
+}
+
 enum pith_status pith_quantize_key_from_json(const struct json_place *p, json_t *v,
                                              struct pith_stage *s)
 {
@@ -71,10 +79,8 @@ enum pith_status pith_quantize_key_from_json(const struct json_place *p, json_t 
         return pith_json_read_uint(p, v, 2, 16, &s->quantize.weight_bits);
     if (strcmp(p->key, "activations") == 0)
         return pith_json_read_uint(p, v, 2, 16, &s->quantize.activation_bits);
-    if (strcmp(p->key, "halves") == 0) {
-        s->halves_auto = json_is_string(v) && strcmp(json_string_value(v), "auto") == 0;
-        return s->halves_auto ? PITH_OK : read_layers(p, v, s->halved, &s->quantize.n_halved);
-    }
+    if (strcmp(p->key, "halves") == 0)
+        return read_auto(p, v, &s->halves_auto, s->halved, &s->quantize.n_halved);
     if (strcmp(p->key, "samples") == 0)
         return pith_json_read_uint(p, v, 1, 1e9, &s->samples);
     if (strcmp(p->key, "floats") == 0) {
@@ -84,10 +90,8 @@ enum pith_status pith_quantize_key_from_json(const struct json_place *p, json_t 
     }
     if (strcmp(p->key, "keep") == 0)
         return read_layers(p, v, s->keep, &s->quantize.n_keep);
-    if (strcmp(p->key, "fine") == 0) {
-        s->fine_auto = json_is_string(v) && strcmp(json_string_value(v), "auto") == 0;
-        return s->fine_auto ? PITH_OK : read_layers(p, v, s->fine, &s->quantize.n_fine);
-    }
+    if (strcmp(p->key, "fine") == 0)
+        return read_auto(p, v, &s->fine_auto, s->fine, &s->quantize.n_fine);
     if (strcmp(p->key, "data") == 0) {
         s->synthetic = json_is_string(v) && strcmp(json_string_value(v), "none") == 0;
         return s->synthetic ? PITH_OK : pith_json_bad(p, "\"none\"");
@@ -136,6 +140,14 @@ static void put_layers(json_t **j, const char *key, const char *const *layer, ui
         pith_json_put(j, key, list);
 }
 
+static void put_auto(json_t **j, const char *key, bool automatic, const char *const *layer, uint32_t n)
+{
+    if (automatic)
+        pith_json_put(j, key, json_string("auto"));
+    else
+        put_layers(j, key, layer, n);
+}
+
 json_t *pith_quantize_to_json(const struct pith_stage *s)
 {
     const struct pith_quantize_opts *o = &s->quantize;
@@ -170,14 +182,8 @@ json_t *pith_quantize_to_json(const struct pith_stage *s)
     if (s->samples)
         pith_json_put(&j, "samples", json_integer(s->samples));
     put_layers(&j, "keep", s->keep, o->n_keep);
-    if (s->halves_auto)
-        pith_json_put(&j, "halves", json_string("auto"));
-    else
-        put_layers(&j, "halves", s->halved, o->n_halved);
-    if (s->fine_auto)
-        pith_json_put(&j, "fine", json_string("auto"));
-    else
-        put_layers(&j, "fine", s->fine, o->n_fine);
+    put_auto(&j, "halves", s->halves_auto, s->halved, o->n_halved);
+    put_auto(&j, "fine", s->fine_auto, s->fine, o->n_fine);
     return j;
 }
 
@@ -355,15 +361,22 @@ static bool smooths(const struct pith_model *m, const struct pith_stage *s,
     return s->smooth == PITH_ALWAYS || (s->smooth == PITH_AUTO && has_data && fresh && pith_may_smooth(m));
 }
 
+/* For what is done by what channels are like. */
+static enum pith_status look(struct pith_model *m, const struct pith_stage_means *means, uint32_t samples,
+                             const char *what, struct pith_error *err)
+{
+    const struct pith_calibrate_opts see = samples_of(means, samples);
+    return means->train || means->feed
+               ? pith_calibrate(m, &see, NULL, err)
+               : pith_error_fill(err, PITH_ERR_ARGUMENT, "cannot %s: no data given", what);
+}
+
 /* Channels are looked at first; the ranges that come of it are those of the network as it was. */
 static enum pith_status smooth(struct pith_model *m, const struct pith_stage *s,
                                const struct pith_stage_means *means, uint32_t samples,
                                struct pith_stage_report *r, struct pith_error *err)
 {
-    const struct pith_calibrate_opts see = samples_of(means, samples);
-    if (!means->train && !means->feed)
-        return pith_error_fill(err, PITH_ERR_ARGUMENT, "cannot smooth: no data given");
-    enum pith_status st = pith_calibrate(m, &see, NULL, err);
+    enum pith_status st = look(m, means, samples, "smooth", err);
     if (!st)
         st = pith_smooth(m, s->smooth == PITH_ALWAYS ? 0 : LEAST_FACTOR, &r->smoothed, err);
     if (st || r->smoothed || s->smooth == PITH_ALWAYS)
@@ -376,14 +389,11 @@ static enum pith_status absorb(struct pith_model *m, const struct pith_stage_mea
                                uint32_t samples, struct pith_stage_report *r,
                                struct pith_error *err)
 {
-    const struct pith_calibrate_opts see = samples_of(means, samples);
-    if (!means->train && !means->feed)
-        return pith_error_fill(err, PITH_ERR_ARGUMENT, "cannot absorb biases: no data given");
     enum pith_status st = pith_model_fold_batch_norm(m, NULL, err);
     if (!st)
         st = pith_fold_affine(m, err);
     if (!st)
-        st = pith_calibrate(m, &see, NULL, err);
+        st = look(m, means, samples, "absorb biases", err);
     if (!st)
         st = pith_absorb_biases(m, &r->absorbed, err);
     pith_calibrate_reset(m);

@@ -150,6 +150,8 @@ uint32_t pith_model_all_weights(const struct pith_model *m, struct pith_weight_r
 
 /* Shell glob (* ? [..]) against layer or tensor name; "re:..." is a POSIX extended regex. */
 bool pith_weight_matches(const struct pith_weight_ref *ref, const char *pattern);
+/* A pattern that this name alone matches, in m's memory. NULL: no memory. */
+const char *pith_weight_pattern(struct pith_model *m, const char *name);
 
 /* ---- reading ---------------------------------------------------------------------------- */
 

@@ -107,3 +107,14 @@ bool pith_weight_matches(const struct pith_weight_ref *ref, const char *pattern)
         return regex_matches(pattern + 3, ref);
     return fnmatch(pattern, ref->layer, 0) == 0 || fnmatch(pattern, ref->tensor, 0) == 0;
 }
+
+const char *pith_weight_pattern(struct pith_model *m, const char *name)
+{
+    char *pattern = pith_model_alloc(m, 2 * strlen(name) + 1, 1);
+    for (char *to = pattern; to && *name; name++) {
+        if (strchr("*?[\\", *name) || (to == pattern && *name == 'r'))
+            *to++ = '\\';
+        *to++ = *name;
+    }
+    return pattern;
+}

@@ -198,12 +198,12 @@ bool pith_is_kept(const struct pith_model *m, const struct pith_quantize_opts *o
     return kept;
 }
 
-static bool opens(uint32_t op)
+bool pith_opens_body(uint32_t op)
 {
     return op == PITH_OP_LOOP || op == PITH_OP_BRANCH;
 }
 
-static bool closes(uint32_t op)
+bool pith_closes_body(uint32_t op)
 {
     return op == PITH_OP_LOOP_END || op == PITH_OP_BRANCH_END;
 }
@@ -215,8 +215,8 @@ static void choose_roles(struct integer_plan *p, bool *used)
         const struct pith_node *node = &p->m->nodes[i];
         struct node_plan *n = &p->node[i];
         n->swallowed = NODE_NONE;
-        depth += opens(node->op);
-        depth -= closes(node->op);
+        depth += pith_opens_body(node->op);
+        depth -= pith_closes_body(node->op);
         if (pith_has_weight(p->m, node)) {
             bool kept = pith_is_kept(p->m, p->opts, node, used);
             bool few = p->few && p->few[i];

@@ -410,23 +410,13 @@ static void write_node(struct writer *w, const struct pith_node *node)
     }
 }
 
-static bool opens(uint32_t op)
-{
-    return op == PITH_OP_LOOP || op == PITH_OP_BRANCH;
-}
-
-static bool closes(uint32_t op)
-{
-    return op == PITH_OP_LOOP_END || op == PITH_OP_BRANCH_END;
-}
-
 /* Behind the region that begins with node `first`. */
 static uint32_t end_of_region(const struct pith_model *m, uint32_t first)
 {
     uint32_t last = first, depth = 0;
     do {
-        depth += opens(m->nodes[last].op);
-        depth -= closes(m->nodes[last].op);
+        depth += pith_opens_body(m->nodes[last].op);
+        depth -= pith_closes_body(m->nodes[last].op);
         last++;
     } while (depth && last < m->n_nodes);
     return last;
@@ -472,7 +462,7 @@ static enum pith_status write_nodes(struct writer *w)
     enum pith_status st = PITH_OK;
     for (uint32_t i = 0; i < m->n_nodes && !st && !w->out_of_memory;) {
         w->origin = i;
-        if (opens(m->nodes[i].op)) {
+        if (pith_opens_body(m->nodes[i].op)) {
             st = write_region(w, i, &i);
             continue;
         }

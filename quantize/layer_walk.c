@@ -321,8 +321,8 @@ static bool is_whole(const struct pith_model *m, const struct piece *p)
     uint32_t opened = 0, closed = 0;
     for (uint32_t i = p->first; i < p->last; i++) {
         uint32_t op = m->nodes[i].op;
-        opened += op == PITH_OP_LOOP || op == PITH_OP_BRANCH;
-        closed += op == PITH_OP_LOOP_END || op == PITH_OP_BRANCH_END;
+        opened += pith_opens_body(op);
+        closed += pith_closes_body(op);
     }
     return opened == closed;
 }
@@ -426,7 +426,7 @@ static bool is_product(const struct walk_state *s, uint32_t node, uint32_t *laye
 static bool has_body(const struct walk_state *s, const struct piece *p)
 {
     for (uint32_t i = p->first; i < p->last; i++)
-        if (s->m->nodes[i].op == PITH_OP_LOOP || s->m->nodes[i].op == PITH_OP_BRANCH)
+        if (pith_opens_body(s->m->nodes[i].op))
             return true;
     return false;
 }

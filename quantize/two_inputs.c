@@ -26,23 +26,17 @@ bool pith_mixes_all_channels(const struct pith_model *m, const struct pith_node 
            node->attr[ATTR_MATMUL_TRANS_B];
 }
 
-static int depth_change(const struct pith_node *node)
-{
-    bool opens = node->op == PITH_OP_LOOP || node->op == PITH_OP_BRANCH;
-    bool closes = node->op == PITH_OP_LOOP_END || node->op == PITH_OP_BRANCH_END;
-    return opens - closes;
-}
-
 bool pith_readers_mix_channels(const struct pith_model *m, uint32_t v)
 {
-    int depth = 0;
+    uint32_t depth = 0;
     bool any = false;
     const struct pith_value *x = &m->values[v];
     if (x->constant || x->type != PITH_F32 || x->rank < 2 || x->dim[1] > UINT32_MAX / 2)
         return false;
     for (uint32_t i = 0; i < m->n_nodes; i++) {
         const struct pith_node *node = &m->nodes[i];
-        depth += depth_change(node);
+        depth += pith_opens_body(node->op);
+        depth -= pith_closes_body(node->op);
         if (node->n_in == 0 || node->in[0] != v || !pith_has_weight(m, node))
             continue;
         if (depth > 0 || !pith_mixes_all_channels(m, node))
@@ -143,6 +137,8 @@ bool pith_reads_twice(const struct pith_model *m, const struct pith_node *node)
         return false;
     size_t half = (size_t)(w->constant->count / w->dim[0]) / 2;
     const float *row = w->constant->data;
-    return m->values[join->in[0]].dim[1] == m->values[join->in[1]].dim[1] &&
-           memcmp(row, row + half, half * sizeof *row) == 0;
+    bool same = m->values[join->in[0]].dim[1] == m->values[join->in[1]].dim[1];
+    for (uint32_t o = 0; o < w->dim[0] && same; o++, row += 2 * half) /* one may be pruned away */
+        same = memcmp(row, row + half, half * sizeof *row) == 0;
+    return same;
 }

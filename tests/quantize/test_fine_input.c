@@ -320,6 +320,35 @@ static void half_ranges_are_finer_than_whole_ones(void **state)
     pith_model_free(m);
 }
 
+/* Two inputs joined are not one that is read twice, even where a row was pruned away. */
+static void joined_inputs_are_not_two_bytes(void **state)
+{
+    (void)state;
+    struct sample_random r = sample_random_of(8);
+    struct pith_model *m = sample_new();
+    struct pith_error err = {0};
+    const struct pith_quantize_opts o = {.size_bytes = sizeof o};
+    struct pith_quantize_layer layers[3 * PITH_QUANTIZE_PARTS];
+    uint32_t x = add_value(m, "x", PITH_F32, 4, (const uint32_t[]){1, CHANNELS, SIDE, SIDE}), in[2];
+    m->inputs[m->n_inputs++] = x;
+    for (int i = 0; i < 2; i++)
+        in[i] = add_layer(m, &r, PITH_OP_CONV, i ? "b" : "a", x, 4,
+                          (const uint32_t[]){CHANNELS, CHANNELS, 1, 1});
+    struct pith_node *join = add_node(m, PITH_OP_CONCAT, "join", "join.out", 2, in);
+    join->attr[ATTR_AXIS] = 1;
+    x = add_layer(m, &r, PITH_OP_CONV, "c", join->out[0], 4,
+                  (const uint32_t[]){3, 2 * CHANNELS, 1, 1});
+    float *w = m->values[m->nodes[m->n_nodes - 1].in[1]].constant->data;
+    memset(w, 0, 2 * CHANNELS * sizeof *w);
+    m->outputs[m->n_outputs++] = x;
+    assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
+    observe(m);
+    assert_int_equal(pith_quantize(m, &o, layers, NULL, &err), PITH_OK);
+    assert_false(layers[2].fine);
+    assert_int_equal(layers[2].n_weights, 3 * 2 * CHANNELS);
+    pith_model_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -330,6 +359,7 @@ int main(void)
         cmocka_unit_test(moved_numbers_are_not_rounded_before),
         cmocka_unit_test(channels_may_have_scales),
         cmocka_unit_test(half_ranges_are_finer_than_whole_ones),
+        cmocka_unit_test(joined_inputs_are_not_two_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
