@@ -36,7 +36,7 @@ static const struct cli_option options[] = {
     {0, "keep", OPTION_LIST, AT(keep), "GLOB", "these layers stay float", 0, 0},
     {0, "fine", OPTION_LIST, AT(fine), "GLOB", "these layers read their input as two bytes; auto: some", 0, 0},
     {0, "floats", OPTION_TEXT, AT(floats), "TYPE",
-     "what stays float takes 2 bytes a number: f16, bf16; or f32 (default)", 0, 0},
+     "what stays float takes 2 bytes a number: f16, bf16; auto, f32", 0, 0},
     {0, "all-integers", OPTION_FLAG, AT(stage.all_integers), NULL,
      "none stays float because it costs much", 0, 0},
     {0, "preprocess", OPTION_TEXT, AT(feed.preprocess), "SPEC", "instead of what the model stores", 0,
@@ -97,8 +97,8 @@ static enum cli_exit read_options(struct quantize_options *o)
                              *const whens[] = {"auto", "always", "never", NULL},
                              *const roundings[] = {"default", "nearest", "feedback", "adaptive",
                                                                  NULL},
-                             *const floats[] = {"f32", "f16", "bf16", NULL};
-    static const enum pith_type float_types[] = {0, PITH_F16, PITH_BF16};
+                             *const floats[] = {"auto", "f32", "f16", "bf16", NULL};
+    static const enum pith_type float_types[] = {0, PITH_F32, PITH_F16, PITH_BF16};
     int to = 0, per = 0, rounding = 0, smooth = 0, type = 0;
     if (!choose("to", o->to, targets, &to) || !choose("per", o->per, pers, &per) ||
         !choose("rounding", o->rounding, roundings, &rounding) ||

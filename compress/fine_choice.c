@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* fine_choice.c - a second byte where the first is not enough.
+/* fine_choice.c - more than a byte where that is not enough.
  *
  * Errors of roundings add up (range_search.c), so what the network of integers will be like is
- * known before it is made. Where its outputs would be less than WANTED_DB above their error, layers
- * whose inputs cost most get them finer, the costliest first. That is paid for by products, twice
- * as many in these layers, so it ends at SHARE of all; and no layer pays for what changes next to
- * nothing. */
+ * known before it is made. Where its outputs would be too near their error, layers whose inputs cost
+ * most for what they would take get them finer: as two bytes (fine_input.h), a byte for each half of
+ * the range (half_ranges.h), or as floats. That is paid for by products and by passes over values, so
+ * it ends at a share of all products; and no layer pays for what changes next to nothing.
+ *
+ * A layer that stays float has float outputs, too, so what would round these is gone as well. The
+ * depthwise layer in front of one stays float with it: kernels of bytes write bytes. */
 #include "fine_choice.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "error_fill.h"
 #include "half_ranges.h"
 #include "integer_plan.h"
+#include "op.h"
 #include "two_inputs.h"
 
-#define WANTED_DB 28.0
-#define SHARE 0.12 /* of all products */
 #define LEAST 0.02 /* of all error */
-#define PASSES 8.0 /* over a value, in products, to take it apart */
 
 static double count_of(const struct pith_value *v)
 {
@@ -36,71 +38,177 @@ static double products_of(const struct pith_model *m, const struct pith_node *no
     return count_of(&m->values[node->out[0]]) * (double)w->constant->count / w->dim[0];
 }
 
-/* Of the layers that read v; of all. */
-static double products_with(const struct pith_model *m, uint32_t v, bool all)
+static double products_of_all(const struct pith_model *m)
 {
     double sum = 0;
     for (uint32_t i = 0; i < m->n_nodes; i++)
-        if (pith_has_weight(m, &m->nodes[i]) && (all || m->nodes[i].in[0] == v))
+        if (pith_has_weight(m, &m->nodes[i]))
             sum += products_of(m, &m->nodes[i]);
     return sum;
 }
 
-static int by_error(const void *a, const void *b)
+/* ---- what becomes finer -------------------------------------------------------------------------
+ */
+
+/* The depthwise layer that writes v, itself or through activations; NULL: none does. */
+static const struct pith_node *depthwise_before(const struct pith_model *m, uint32_t v)
 {
-    const struct value_cost *x = a, *y = b;
-    if (x->error != y->error)
-        return x->error > y->error ? -1 : 1;
-    return x->value < y->value ? -1 : 1;
+    const struct pith_node *node = pith_model_producer(m, v);
+    while (node && (node->op == PITH_OP_CLIP || node->op == PITH_OP_RELU))
+        node = pith_model_producer(m, node->in[0]);
+    return node && pith_has_weight(m, node) && pith_layer_is_depthwise(m, node) ? node : NULL;
 }
 
-static uint32_t count_readers(const struct pith_model *m, uint32_t v)
+static bool reads(const struct pith_model *m, const struct pith_node *node, uint32_t v)
 {
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < m->n_nodes; i++)
-        n += pith_has_weight(m, &m->nodes[i]) && m->nodes[i].in[0] == v;
-    return n;
+    return pith_has_weight(m, node) && node->in[0] == v;
 }
 
-static bool name_readers(struct pith_model *m, uint32_t v, struct fine_layers *fine)
+static bool may_stay_float(const struct pith_model *m, uint32_t v)
 {
+    uint32_t depth = 0;
+    bool any = false;
+    for (uint32_t i = 0; i < m->n_nodes; i++) {
+        depth += pith_opens_body(m->nodes[i].op);
+        depth -= pith_closes_body(m->nodes[i].op);
+        if (reads(m, &m->nodes[i], v) && depth > 0)
+            return false;
+        any |= reads(m, &m->nodes[i], v);
+    }
+    return any;
+}
+
+/* In products: what reads v otherwise, and the passes over what has to be converted. */
+static double price(const struct pith_model *m, const struct finer_way *way, uint32_t v,
+                    uint32_t *layers)
+{
+    const struct pith_node *before = way->floats ? depthwise_before(m, v) : NULL;
+    double numbers = count_of(&m->values[v]), products = before ? products_of(m, before) : 0;
+    *layers = before != NULL;
     for (uint32_t i = 0; i < m->n_nodes; i++) {
         const struct pith_node *node = &m->nodes[i];
-        if (!pith_has_weight(m, node) || node->in[0] != v)
+        if (!reads(m, node, v))
             continue;
-        const char *name = node->name[0] ? node->name : m->values[node->out[0]].name;
-        fine->layer[fine->n] = pith_weight_pattern(m, name);
-        if (!fine->layer[fine->n++])
-            return false;
+        products += products_of(m, node);
+        numbers += way->floats ? count_of(&m->values[node->out[0]]) : 0;
+        ++*layers;
     }
-    return true;
+    return products + way->passes * numbers;
 }
 
-const struct finer_way pith_way_fine = {pith_readers_mix_channels, 0.1},
-                       pith_way_halved = {pith_may_be_halved, 0.25};
-
-enum pith_status pith_choose_fine(struct pith_model *m, const struct finer_way *way,
-                                  struct value_cost *cost, uint32_t n, double rest, double signal,
-                                  struct fine_layers *fine, struct pith_error *err)
+static bool add_layer(struct pith_model *m, const struct pith_node *node, const char *why,
+                      struct fine_layers *fine)
 {
-    double budget = SHARE * products_with(m, 0, true), total = rest,
-           wanted = signal * pow(10, -WANTED_DB / 10);
-    *fine = (struct fine_layers){.n = 0};
-    for (uint32_t i = 0; i < n; i++)
-        total += cost[i].error;
-    double left = total;
-    qsort(cost, n, sizeof *cost, by_error);
-    for (uint32_t i = 0; i < n && left > wanted && cost[i].error > LEAST * total; i++) {
-        uint32_t v = cost[i].value;
-        if (!way->may(m, v))
+    const char *name = node->name[0] ? node->name : m->values[node->out[0]].name;
+    fine->name[fine->n] = name;
+    fine->why[fine->n] = why;
+    fine->layer[fine->n] = pith_weight_pattern(m, name);
+    return fine->layer[fine->n++] != NULL;
+}
+
+/* alone: dB of the outputs with no rounding but that of v */
+static bool add_readers(struct pith_model *m, const struct finer_way *way, uint32_t v, double alone,
+                        struct fine_layers *fine)
+{
+    const struct pith_node *before = way->floats ? depthwise_before(m, v) : NULL;
+    char text[96];
+    snprintf(text, sizeof text, "kept, outputs at %.1f dB by its input's bytes alone", alone);
+    const char *why = way->floats ? pith_model_strdup(m, text) : NULL;
+    bool ok = why || !way->floats;
+    for (uint32_t i = 0; i < m->n_nodes && ok; i++) {
+        const struct pith_node *node = &m->nodes[i];
+        if (node == before)
+            ok = add_layer(m, node, "kept, for the layer behind it is", fine);
+        else if (reads(m, node, v))
+            ok = add_layer(m, node, why, fine);
+    }
+    return ok;
+}
+
+/* ---- how much of it -----------------------------------------------------------------------------
+ */
+
+struct offer {
+    struct value_cost cost;
+    double price;
+    uint32_t layers;
+};
+
+/* Most error for its price first. */
+static int by_worth(const void *a, const void *b)
+{
+    const struct offer *x = a, *y = b;
+    double p = x->cost.error * y->price, q = y->cost.error * x->price;
+    if (p != q)
+        return p > q ? -1 : 1;
+    return x->cost.value < y->cost.value ? -1 : 1;
+}
+
+static double below(double signal, double db)
+{
+    return signal * pow(10, -db / 10);
+}
+
+const struct finer_way pith_way_fine = {.may = pith_readers_mix_channels,
+                                        .left = 0.1,
+                                        .enough = 28,
+                                        .wanted = 28,
+                                        .share = 0.12,
+                                        .passes = 8},
+                       pith_way_halved = {.may = pith_may_be_halved,
+                                          .left = 0.25,
+                                          .enough = 28,
+                                          .wanted = 28,
+                                          .share = 0.12,
+                                          .passes = 8},
+                       pith_way_float = {.may = may_stay_float,
+                                         .left = 0,
+                                         .enough = 25,
+                                         .wanted = 28,
+                                         .share = 0.25,
+                                         .passes = 40,
+                                         .floats = true};
+
+static enum pith_status choose(struct pith_model *m, const struct finer_way *way,
+                               const struct offer *offer, uint32_t n, double total, double signal,
+                               struct fine_layers *fine, struct pith_error *err)
+{
+    double budget = way->share * products_of_all(m), left = total;
+    for (uint32_t i = 0; i < n && left > below(signal, way->wanted); i++) {
+        const struct offer *o = &offer[i];
+        if (o->price > budget || fine->n + o->layers > PITH_STAGE_LAYERS)
             continue;
-        double more = products_with(m, v, false) + PASSES * count_of(&m->values[v]);
-        if (more > budget || fine->n + count_readers(m, v) > PITH_STAGE_LAYERS)
-            continue;
-        if (!name_readers(m, v, fine))
+        if (!add_readers(m, way, o->cost.value, 10 * log10(signal / o->cost.error), fine))
             return pith_error_no_memory(err);
-        budget -= more;
-        left -= (1 - way->left) * cost[i].error;
+        budget -= o->price;
+        left -= (1 - way->left) * o->cost.error;
     }
     return PITH_OK;
+}
+
+enum pith_status pith_choose_fine(struct pith_model *m, const struct finer_way *way,
+                                  const struct value_cost *cost, uint32_t n, double rest, double signal,
+                                  struct fine_layers *fine, struct pith_error *err)
+{
+    double total = rest;
+    uint32_t offers = 0;
+    struct offer *offer = malloc((n + (size_t)1) * sizeof *offer);
+    if (!offer)
+        return pith_error_no_memory(err);
+    for (uint32_t i = 0; i < n; i++)
+        total += cost[i].error;
+    for (uint32_t i = 0; i < n; i++) {
+        struct offer *o = &offer[offers];
+        o->cost = cost[i];
+        if (cost[i].error <= LEAST * total || !way->may(m, cost[i].value))
+            continue;
+        o->price = price(m, way, cost[i].value, &o->layers);
+        offers++;
+    }
+    qsort(offer, offers, sizeof *offer, by_worth);
+    enum pith_status st = PITH_OK;
+    if (total > below(signal, way->enough))
+        st = choose(m, way, offer, offers, total, signal, fine, err);
+    free(offer);
+    return st;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fine_choice.h - which layers read their input as two bytes. */
+/* fine_choice.h - which layers read more than one byte: two of them, two ranges, or floats. */
 #ifndef FINE_CHOICE_H
 #define FINE_CHOICE_H
 
@@ -12,21 +12,28 @@ struct value_cost {
 };
 
 struct fine_layers {
-    const char *layer[PITH_STAGE_LAYERS]; /* patterns in the model's memory */
+    const char *layer[PITH_STAGE_LAYERS]; /* patterns; these and all else in the model's memory */
+    const char *name[PITH_STAGE_LAYERS];  /* of the layer */
+    const char *why[PITH_STAGE_LAYERS];   /* where layers stay float; else NULL */
     uint32_t n;
 };
 
-/* How layers may read what one byte is too coarse for. */
+/* How layers may read what one byte is too coarse for. Nothing is done where the outputs are known to
+ * be `enough` dB above their error; else until they are `wanted` dB above it. */
 struct finer_way {
     bool (*may)(const struct pith_model *m, uint32_t v); /* all that read v */
     double left;                                         /* of the error */
+    double enough, wanted;
+    double share;  /* of all products, that may be done so */
+    double passes; /* over a value, in products, to take it apart or convert it */
+    bool floats;   /* no layer of integers is left on either side where that would be slow */
 };
-extern const struct finer_way pith_way_fine, pith_way_halved;
+extern const struct finer_way pith_way_fine, pith_way_halved, pith_way_float;
 
-/* cost: [n], put in order here; rest: what all other roundings cost; signal: of the outputs, as
- * errors are counted. PITH_ERR_MEMORY. */
+/* Adds to fine, behind what it has. cost: [n]; rest: what all other roundings cost; signal: of the
+ * outputs, as errors are counted. PITH_ERR_MEMORY. */
 enum pith_status pith_choose_fine(struct pith_model *m, const struct finer_way *way,
-                                  struct value_cost *cost, uint32_t n, double rest, double signal,
+                                  const struct value_cost *cost, uint32_t n, double rest, double signal,
                                   struct fine_layers *fine, struct pith_error *err);
 
 #endif

@@ -103,7 +103,8 @@ struct pith_stage {
     const char *halved[PITH_STAGE_LAYERS]; /* quantize.n_halved of them */
     bool fine_auto, halves_auto; /* QUANTIZE: the samples tell which layers, in their place */
     enum pith_type floats; /* QUANTIZE: PITH_F16 or PITH_BF16: what stays float is rounded to that
-                              and takes 2 bytes a number in the file; 0: f32 */
+                              and takes 2 bytes a number in the file; 0: PITH_F16 where the samples
+                              told that layers stay float, else PITH_F32 */
     uint32_t samples;                    /* to calibrate on, the first so many; 0: 64 */
     bool all_integers;   /* QUANTIZE: no layer stays float because of what it costs */
     bool equalize;       /* QUANTIZE: factors move from layer to layer first, so that channels are of one
@@ -147,7 +148,7 @@ struct pith_stage_report {
     uint32_t smoothed;        /* values of which factors moved into weights */
     uint32_t absorbed;        /* channels whose biases moved into the next layer's */
     uint32_t synthetic;       /* so many pictures stood for data */
-    enum pith_type floats;    /* as the stage's: of these */
+    enum pith_type floats;    /* of these; 0: none is */
     uint64_t n_narrow;        /* numbers that stayed float, now of 2 bytes each */
     uint32_t n_beyond;        /* tensors that stayed f32: 2 bytes do not have their range */
     uint32_t n_kept_float;    /* layers that stayed float because of what they cost */

@@ -29,7 +29,7 @@ static const struct json_word rounding_words[] = {
     {"adaptive", PITH_ROUND_ADAPTIVE},
     {NULL, 0}};
 static const struct json_word float_words[] = {
-    {"f32", 0}, {"f16", PITH_F16}, {"bf16", PITH_BF16}, {NULL, 0}};
+    {"auto", 0}, {"f32", PITH_F32}, {"f16", PITH_F16}, {"bf16", PITH_BF16}, {NULL, 0}};
 /* By the bits of a fixed-point number. */
 static const struct json_word to_words[] = {{"int8", 0},    {"fixed:4", 4}, {"fixed:5", 5},   {"fixed:6", 6},
                                             {"fixed:7", 7}, {"fixed:8", 8}, {"fixed:16", 16}, {NULL, 0}};
@@ -240,17 +240,28 @@ static struct pith_calibrate_opts samples_of(const struct pith_stage_means *mean
                                         .user = (void *)(uintptr_t)means};
 }
 
-/* Layers that read two bytes, either way. */
+/* Layers that read more than a byte, each way. */
 struct finer_layers {
-    struct fine_layers fine, halved;
+    struct fine_layers fine, halved, kept;
 };
 
 static struct finer_layers asked_for(const struct pith_stage *s)
 {
-    struct finer_layers f = {{.n = s->quantize.n_fine}, {.n = s->quantize.n_halved}};
+    struct finer_layers f = {
+        {.n = s->quantize.n_fine}, {.n = s->quantize.n_halved}, {.n = s->quantize.n_keep}};
     memcpy(f.fine.layer, s->fine, sizeof f.fine.layer);
     memcpy(f.halved.layer, s->halved, sizeof f.halved.layer);
+    memcpy(f.kept.layer, s->keep, sizeof f.kept.layer);
     return f;
+}
+
+/* Where few bits are asked for, size counts more than what floats would bring; and what reads two
+ * bytes has been chosen already. */
+static bool may_keep(const struct pith_stage *s)
+{
+    const struct pith_quantize_opts *o = &s->quantize;
+    return !s->all_integers && !o->fixed_bits && pith_activation_bits(o) == 8 &&
+           pith_weight_bits(o) == 8 && o->n_fine == 0 && o->n_halved == 0;
 }
 
 /* layers NULL: nothing is. */
@@ -258,8 +269,9 @@ static struct finer_search left_to_samples(const struct pith_stage *s, struct fi
 {
     if (s->fine_auto)
         return (struct finer_search){&pith_way_fine, &f->fine};
-    return s->halves_auto ? (struct finer_search){&pith_way_halved, &f->halved}
-                          : (struct finer_search){0};
+    if (s->halves_auto)
+        return (struct finer_search){&pith_way_halved, &f->halved};
+    return may_keep(s) ? (struct finer_search){&pith_way_float, &f->kept} : (struct finer_search){0};
 }
 
 /* One scale a tensor: pith_quantize makes those of channels itself, with room for what the samples did
@@ -290,7 +302,7 @@ static enum pith_status calibrate(struct pith_model *m, const struct pith_stage 
     bool chosen = !st && pith_model_has_stats(m) && !has_grids(m, o);
     opts.keep = s->keep;
     opts.n_fine = opts.n_halved = 0; /* of the float network's values */
-    if (!st && search.layers && (!chosen || !has_data || wide || o->fixed_bits))
+    if (!st && (s->fine_auto || s->halves_auto) && (!chosen || !has_data || wide || o->fixed_bits))
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
                                "cannot choose layers that read two bytes: that takes data, a model "
                                "not yet calibrated, and activations of 8 bits, not of fixed point");
@@ -298,9 +310,25 @@ static enum pith_status calibrate(struct pith_model *m, const struct pith_stage 
         st = pith_choose_grids(m, &choose, &report, err);
     if (chosen && has_data && !st)
         st = pith_search_ranges(m, o, &see, search.layers ? &search : NULL, err);
+    if (!st && finer->kept.n > o->n_keep) { /* what was the lesser part of all error is the most now */
+        opts.keep = finer->kept.layer;
+        opts.n_keep = finer->kept.n;
+        st = pith_search_ranges(m, o, &see, NULL, err);
+    }
     r->n_tiny = report.n_tiny;
     r->n_infinite = report.n_without;
     return st;
+}
+
+/* Layers that the samples chose to keep. */
+static void say_why(const struct fine_layers *kept, struct pith_stage_report *r)
+{
+    for (uint32_t k = 0; k < kept->n; k++)
+        for (uint32_t i = 0; i < r->n_layers && kept->why[k]; i++)
+            if (strcmp(r->quantize[i].layer, kept->name[k]) == 0) {
+                r->quantize[i].why = kept->why[k];
+                r->n_kept_float++;
+            }
 }
 
 static enum pith_status quantize(struct pith_model *m, const struct pith_stage *s,
@@ -312,7 +340,8 @@ static enum pith_status quantize(struct pith_model *m, const struct pith_stage *
     struct pith_opts runtime;
     pith_opts_init(&runtime, sizeof runtime);
     runtime.cpu_mask = means->cpu_mask;
-    opts.keep = s->keep;
+    opts.keep = finer->kept.layer;
+    opts.n_keep = finer->kept.n;
     opts.fine = finer->fine.layer;
     opts.n_fine = finer->fine.n;
     opts.halved = finer->halved.layer;
@@ -331,6 +360,8 @@ static enum pith_status quantize(struct pith_model *m, const struct pith_stage *
              ? pith_quantize_and_keep(m, &opts, &judged, means, r, err)
              : pith_quantize(m, &opts, r->quantize, &r->n_layers, err);
     pith_threads_stop(&runtime);
+    if (!st)
+        say_why(&finer->kept, r);
     return st;
 }
 
@@ -428,12 +459,16 @@ static enum pith_status calibrate_and_quantize(struct pith_model *m, const struc
     return st ? st : record_and_quantize(m, s, means, samples, &finer, r, err);
 }
 
+/* By itself, where whole layers were left float that nobody named: the file is to be small. */
 static enum pith_status store_floats(struct pith_model *m, const struct pith_stage *s,
                                      struct pith_stage_report *r, struct pith_error *err)
 {
     struct pith_stored_floats stored = {0};
-    enum pith_status st = s->floats ? pith_store_floats(m, s->floats, &stored, err) : PITH_OK;
-    r->floats = s->floats;
+    enum pith_type type = s->floats ? s->floats : r->n_kept_float ? PITH_F16 : PITH_F32;
+    if (type == PITH_F32)
+        return PITH_OK;
+    enum pith_status st = pith_store_floats(m, type, &stored, err);
+    r->floats = type;
     r->n_narrow = stored.n_numbers;
     r->n_beyond = stored.n_beyond;
     return st;

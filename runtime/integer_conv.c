@@ -21,7 +21,7 @@ struct conv_run {
     int32_t *offset; /* or, where sums are long, i64, to the end of the factors */
     float *factor;
     uint32_t *segment;
-    uint8_t *chunks;
+    uint8_t *chunks, *bands;
 };
 
 /* Of place i of the rounded outputs, which is for output o, or from c->outputs on for none. */
@@ -174,21 +174,29 @@ static void fill_band(const struct conv_run *r, size_t image, uint32_t oy, uint3
     }
 }
 
+/* n elements of x, `step` bytes apart, side by side. */
+static void gather(uint8_t *y, const uint8_t *x, size_t step, uint32_t n, size_t element)
+{
+    if (element == 1)
+        for (uint32_t i = 0; i < n; i++)
+            y[i] = x[i * step];
+    else if (element == 4)
+        for (uint32_t i = 0; i < n; i++)
+            memcpy(y + (size_t)4 * i, x + i * step, 4);
+    else
+        for (uint32_t i = 0; i < n; i++)
+            memcpy(y + (size_t)8 * i, x + i * step, 8);
+}
+
 /* n pixels of `outputs` values, `step` bytes apart, into planes from pixel `at` of output o on. */
 static void write_planes(const struct conv_run *r, size_t image, uint32_t o, uint32_t outputs,
                          size_t at, uint32_t n, const uint8_t *tile, size_t step)
 {
     const struct integer_conv *c = r->c;
-    size_t pixels = (size_t)c->oh * c->ow, plane = (image * c->outputs + o) * pixels + at;
-    for (uint32_t i = 0; i < outputs; i++, plane += pixels)
-        for (uint32_t p = 0; p < n; p++) {
-            if (c->to_values)
-                r->data->y[plane + p] = tile[p * step + i];
-            else if (c->long_sums)
-                memcpy(r->data->y + (plane + p) * 8, tile + p * step + i * (size_t)8, 8);
-            else
-                memcpy(r->data->y + (plane + p) * 4, tile + p * step + i * (size_t)4, 4);
-        }
+    size_t pixels = (size_t)c->oh * c->ow, element = c->to_values ? 1 : sum_bytes(c);
+    uint8_t *plane = r->data->y + ((image * c->outputs + o) * pixels + at) * element;
+    for (uint32_t i = 0; i < outputs; i++, plane += pixels * element)
+        gather(plane, tile + i * element, step, n, element);
 }
 
 /* A band: output rows [oy, oy + rows) of an image, outputs [o0, o1). x: channel 0 of its first
@@ -323,31 +331,55 @@ static void product_rows(const struct conv_run *r, const struct conv_band *b, ui
     }
 }
 
-static void run_unit(const struct conv_run *r, uint64_t unit, uint8_t *memory)
+/* Where band `band`, of an image and group, is. */
+struct band_place {
+    size_t image;
+    uint32_t group, oy, channel; /* the first of its input */
+};
+
+static struct band_place place_of(const struct conv_run *r, uint64_t band)
+{
+    const struct integer_layout *l = &r->l;
+    uint32_t groups = l->depthwise ? 1 : r->c->groups;
+    uint64_t outer = band / l->bands;
+    uint32_t group = (uint32_t)(outer % groups);
+    return (struct band_place){(size_t)(outer / groups), group, (uint32_t)(band % l->bands) * l->rows,
+                               l->depthwise ? 0 : group * l->cg};
+}
+
+static void fill(void *arg, uint32_t band)
+{
+    const struct conv_run *r = arg;
+    struct band_place at = place_of(r, band);
+    fill_band(r, at.image, at.oy, at.channel, r->bands + band * r->l.band_bytes);
+}
+
+static void run_unit(const struct conv_run *r, uint64_t unit, uint32_t chunk)
 {
     const struct integer_conv *c = r->c;
     const struct integer_layout *l = &r->l;
-    uint32_t part = (uint32_t)(unit % l->parts), groups = l->depthwise ? 1 : c->groups;
-    uint64_t band = unit / l->parts, outer = band / l->bands;
-    uint32_t group = (uint32_t)(outer % groups), blocks = (l->og + PART - 1) / PART;
-    struct conv_band b = {.image = (size_t)(outer / groups),
-                          .oy = (uint32_t)(band % l->bands) * l->rows,
+    uint8_t *memory = r->chunks + chunk * l->chunk_bytes;
+    uint32_t part = (uint32_t)(unit % l->parts), blocks = (l->og + PART - 1) / PART;
+    uint64_t band = unit / l->parts;
+    uint8_t *filled = r->bands + (l->filled_first ? band : chunk) * l->band_bytes;
+    struct band_place at = place_of(r, band);
+    struct conv_band b = {.image = at.image,
+                          .oy = at.oy,
+                          .rows = least(l->rows, c->oh - at.oy),
                           .o0 = least((uint64_t)blocks * part / l->parts * PART, l->og),
                           .o1 = least((uint64_t)blocks * (part + 1) / l->parts * PART, l->og),
-                          .pixel = (void *)(memory + l->band_bytes)};
-    b.tile = (uint8_t *)b.pixel + aligned_bytes(TILE * sizeof *b.pixel);
-    b.rows = least(l->rows, c->oh - b.oy);
-    uint32_t first = l->depthwise ? 0 : group * l->cg;
-    b.x = memory;
+                          .x = filled,
+                          .pixel = (void *)memory,
+                          .tile = memory + aligned_bytes(TILE * sizeof *b.pixel)};
     if (l->in_place)
         b.x = r->data->x + (b.image * c->h + (size_t)b.oy * c->stride_h) * l->row +
-              first * x_bytes(c);
-    else
-        fill_band(r, b.image, b.oy, first, memory);
+              at.channel * x_bytes(c);
+    else if (!l->filled_first)
+        fill_band(r, b.image, b.oy, at.channel, filled);
     if (l->depthwise)
         depthwise_rows(r, &b);
     else
-        product_rows(r, &b, group);
+        product_rows(r, &b, at.group);
 }
 
 static void run_chunk(void *arg, uint32_t i)
@@ -355,7 +387,7 @@ static void run_chunk(void *arg, uint32_t i)
     const struct conv_run *r = arg;
     uint64_t end = r->units * (i + 1) / r->l.chunks;
     for (uint64_t u = r->units * i / r->l.chunks; u < end; u++)
-        run_unit(r, u, r->chunks + i * r->l.chunk_bytes);
+        run_unit(r, u, i);
 }
 
 void pith_integer_conv_run(const struct integer_conv *c, const struct op_env *env,
@@ -375,9 +407,13 @@ void pith_integer_conv_run(const struct integer_conv *c, const struct op_env *en
     r.factor = (void *)(scratch + r.l.segment_at / 2);
     r.segment = (void *)(scratch + r.l.segment_at);
     r.chunks = scratch + r.l.chunks_at;
+    r.bands = scratch + r.l.bands_at;
     set_outputs(&r);
     set_segments(&r);
     uint64_t groups = r.l.depthwise ? 1 : c->groups;
-    r.units = c->n * groups * r.l.bands * r.l.parts;
+    uint64_t bands = c->n * groups * r.l.bands;
+    r.units = bands * r.l.parts;
+    if (r.l.filled_first)
+        pith_op_parallel(env, (uint32_t)bands, fill, &r);
     pith_op_parallel(env, r.l.chunks, run_chunk, &r);
 }

@@ -70,7 +70,7 @@ static void set_memory(struct integer_layout *l, const struct integer_conv *c)
     uint64_t outputs = l->depthwise ? l->rounded : (uint64_t)l->rounded * c->groups;
     uint64_t groups = l->depthwise ? 1 : c->groups;
     uint64_t macs = (uint64_t)c->oh * c->ow * l->og * l->segments * l->run; /* of an image, group */
-    uint64_t units = c->n * groups * l->bands;
+    uint64_t units = c->n * groups * l->bands, held = units;
     l->parts = 1;
     if (units < CHUNKS && !l->depthwise && macs > FEW_MACS)
         l->parts = least(CHUNKS / units, (l->og + PART - 1) / PART);
@@ -84,8 +84,10 @@ static void set_memory(struct integer_layout *l, const struct integer_conv *c)
     l->prep_bytes = l->packed_at + groups * l->group_bytes;
     l->segment_at = 2 * aligned_bytes(outputs * sizeof(int32_t));
     l->chunks_at = aligned_bytes(l->segment_at + l->segments * sizeof(uint32_t));
-    l->chunk_bytes = l->band_bytes + aligned_bytes(TILE * sizeof(uint8_t *)) + l->tile_bytes;
-    l->scratch_bytes = l->chunks_at + l->chunks * l->chunk_bytes;
+    l->filled_first = l->parts > 1 && !l->in_place;
+    l->chunk_bytes = aligned_bytes(TILE * sizeof(uint8_t *)) + l->tile_bytes;
+    l->bands_at = l->chunks_at + l->chunks * l->chunk_bytes;
+    l->scratch_bytes = l->bands_at + (l->filled_first ? held : l->chunks) * l->band_bytes;
 }
 
 bool pith_integer_kernels_of(const struct integer_conv *c, const struct integer_kernels *table,

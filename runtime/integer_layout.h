@@ -3,7 +3,11 @@
  *
  *     prep    = sums of weights [rounded outputs] | table | packed weights, group by group
  *     scratch = offsets, factors [rounded outputs] | segments
- *               | a chunk: band [in_rows, width, channels] | pixel pointers | a tile of y | ...
+ *               | a chunk: pixel pointers | a tile of y | ...
+ *               | a band [in_rows, width, channels] | ...
+ *
+ * Each chunk has a band, which it fills anew for each of its units; where several units read the same
+ * one, for parts of the outputs, all bands are filled first.
  */
 #ifndef INTEGER_LAYOUT_H
 #define INTEGER_LAYOUT_H
@@ -19,12 +23,13 @@
 /* What follows from the geometry and the level. */
 struct integer_layout {
     bool depthwise, in_place, halved;      /* halved: two weights a byte */
+    bool filled_first;
     uint32_t cg, og, segments, run, steps; /* run: elements of a segment */
     uint32_t rounded; /* outputs of a group, or all channels, in whole panels */
     uint32_t rows, bands, parts, chunks;
     uint64_t width, in_rows, pixel, row; /* of what kernels read; the latter two in bytes */
     uint64_t panel_bytes, group_bytes, packed_at, prep_bytes;
-    uint64_t band_bytes, tile_bytes, chunk_bytes, segment_at, chunks_at, scratch_bytes;
+    uint64_t band_bytes, tile_bytes, chunk_bytes, segment_at, chunks_at, bands_at, scratch_bytes;
 };
 
 /* Bytes of a sum, and of an element of x. */

@@ -108,6 +108,50 @@ static void the_layer_that_costs_most_stays_float(void **state)
     pith_data_free(data);
 }
 
+/* The loud network, and behind it layers that make up most of all products. */
+static struct pith_model *cheap_loud_layer(void)
+{
+    struct pith_model *m = network(true);
+    struct sample_random r = sample_random_of(9);
+    struct pith_error err = {0};
+    const uint32_t sizes[] = {N, 8 * N, 8 * N, N};
+    for (uint32_t k = 0; k < 3; k++) {
+        uint32_t v = add_constant(m, &r, "", 2, (const uint32_t[]){sizes[k + 1], sizes[k]});
+        m->outputs[0] = add_node(m, PITH_OP_GEMM, "large", "", 2,
+                                 (const uint32_t[]){m->outputs[0], v})->out[0];
+        assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
+    }
+    return m;
+}
+
+/* Known before anything is rounded, from what the bytes of its input cost. Not where few bits are asked
+ * for. What stays float is stored in 2 bytes, but where f32 is asked for. */
+static void what_is_cheap_stays_float_sooner(void **state)
+{
+    (void)state;
+    struct pith_data *data = inputs(true);
+    for (uint32_t i = 0; i < 4; i++) {
+        struct pith_model *m = cheap_loud_layer();
+        struct pith_stage s;
+        pith_stage_init(&s, PITH_STAGE_QUANTIZE);
+        s.floats = i == 1 ? PITH_F32 : 0;
+        s.all_integers = i == 2;
+        s.quantize.weight_bits = i == 3 ? 7 : 0;
+        struct pith_stage_report r = quantize(m, &s, data);
+        bool sooner = r.quantize[0].why && strstr(r.quantize[0].why, "by its input's bytes alone");
+        assert_int_equal(sooner, i < 2);
+        assert_int_equal(n_float(&r), r.n_kept_float);
+        if (i < 2) {
+            assert_int_equal(r.n_kept_float, 1);
+            assert_true(r.output_db > 25);
+        }
+        assert_int_equal(r.floats, i == 1 || r.n_kept_float == 0 ? 0 : PITH_F16);
+        pith_stage_report_free(&r);
+        pith_model_free(m);
+    }
+    pith_data_free(data);
+}
+
 static void a_good_network_keeps_none(void **state)
 {
     (void)state;
@@ -245,6 +289,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_layer_that_costs_most_stays_float),
+        cmocka_unit_test(what_is_cheap_stays_float_sooner),
         cmocka_unit_test(a_good_network_keeps_none),
         cmocka_unit_test(errors_spread_over_all_layers_keep_none),
         cmocka_unit_test(the_only_layer_does_not_stay_float),

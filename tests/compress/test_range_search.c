@@ -115,24 +115,6 @@ static void the_command_s_stage_searches(void **state)
     pith_model_free(m);
 }
 
-/* Where one byte is not enough, a few layers get two: those that need it most, and pay for it least. */
-static void samples_tell_who_reads_two_bytes(void **state)
-{
-    (void)state;
-    struct pith_model *m = network(1);
-    struct pith_error err = {0};
-    struct value_cost cost[] = {{m->inputs[0], 9}, {m->nodes[0].out[0], 90}};
-    struct fine_layers fine;
-    uint32_t hidden = m->nodes[0].out[0];
-    assert_true(pith_choose_fine(m, &pith_way_fine, cost, 2, 0, 1e6, &fine, &err) == PITH_OK && fine.n == 0);
-    cost[0] = (struct value_cost){m->inputs[0], 9};
-    cost[1] = (struct value_cost){hidden, 90};
-    assert_int_equal(pith_choose_fine(m, &pith_way_fine, cost, 2, 0, 1e3, &fine, &err), PITH_OK);
-    assert_int_equal(cost[0].value, hidden);
-    assert_int_equal(fine.n, 0); /* half of all products is too much */
-    pith_model_free(m);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -140,7 +122,6 @@ int main(void)
         cmocka_unit_test(what_all_outputs_heed_is_kept),
         cmocka_unit_test(fixed_point_is_left_alone),
         cmocka_unit_test(the_command_s_stage_searches),
-        cmocka_unit_test(samples_tell_who_reads_two_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
