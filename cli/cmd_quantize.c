@@ -12,7 +12,7 @@
 struct quantize_options {
     struct cli_common common;
     struct cli_feed_options feed;
-    const char *to, *per, *rounding, *smooth, *floats;
+    const char *to, *per, *rounding, *smooth, *reestimate, *floats;
     struct cli_list keep, fine, halves;
     struct pith_stage stage; /* what needs no thought goes straight there */
 };
@@ -47,8 +47,8 @@ static const struct cli_option options[] = {
     {0, "bias-correct", OPTION_FLAG, AT(stage.quantize.bias_correct), NULL,
      "biases make up for their channel's mean error (default with -d)", 0, 0},
     {0, "keep-biases", OPTION_FLAG, AT(stage.quantize.keep_biases), NULL, "they do not", 0, 0},
-    {0, "reestimate", OPTION_FLAG, AT(stage.quantize.reestimate), NULL,
-     "means and variances of channels become those of floats", 0, 0},
+    {0, "reestimate", OPTION_TEXT, AT(reestimate), "WHEN",
+     "channels get means and variances of floats: auto, always, never", 0, 0},
     {0, "halves", OPTION_LIST, AT(halves), "GLOB",
      "these layers read a byte for each half of a range; auto: some", 0, 0},
     {0, "equalize", OPTION_FLAG, AT(stage.equalize), NULL,
@@ -99,16 +99,18 @@ static enum cli_exit read_options(struct quantize_options *o)
                                                                  NULL},
                              *const floats[] = {"auto", "f32", "f16", "bf16", NULL};
     static const enum pith_type float_types[] = {0, PITH_F32, PITH_F16, PITH_BF16};
-    int to = 0, per = 0, rounding = 0, smooth = 0, type = 0;
+    int to = 0, per = 0, rounding = 0, smooth = 0, reestimate = 0, type = 0;
     if (!choose("to", o->to, targets, &to) || !choose("per", o->per, pers, &per) ||
         !choose("rounding", o->rounding, roundings, &rounding) ||
-        !choose("smooth", o->smooth, whens, &smooth) || !choose("floats", o->floats, floats, &type))
+        !choose("smooth", o->smooth, whens, &smooth) ||
+        !choose("reestimate", o->reestimate, whens, &reestimate) || !choose("floats", o->floats, floats, &type))
         return EXIT_USAGE;
     o->stage.quantize.fixed_bits = to ? (uint32_t)atoi(targets[to] + strlen("fixed:")) : 0;
     o->stage.quantize.per_channel = per == 1;
     o->stage.quantize.per_tensor = per == 2;
     o->stage.quantize.rounding = (enum pith_rounding)rounding;
     o->stage.smooth = (enum pith_when)smooth;
+    o->stage.reestimate = (enum pith_when)reestimate;
     o->stage.floats = float_types[type];
     o->stage.quantize.n_keep = read_layers(&o->keep, o->stage.keep);
     o->stage.fine_auto = read_auto(&o->fine, o->stage.fine, &o->stage.quantize.n_fine);
@@ -208,6 +210,8 @@ static void print(const struct cli_common *c, const struct pith_stage_report *r)
         cli_say(c, "smooth     %u inputs of matrix products", r->smoothed);
     if (r->absorbed)
         cli_say(c, "absorb     %u channels' biases", r->absorbed);
+    if (r->reestimated)
+        cli_say(c, "reestimate means and variances of channels: outputs are better for it");
     if (r->n_infinite)
         cli_warn("%u values were infinite for some sample: what reads them stays float", r->n_infinite);
     if (r->n_tiny)

@@ -8,7 +8,10 @@
  * PITH_KEEP_GAIN_DB, the network is quantized again without it. It stays float if that gain is there
  * when measured; then the next, up to PITH_KEEP_MOST. A network whose error is spread over all layers
  * therefore keeps none: that would be slow without being good. In fixed point, which is for machines
- * without floats, none is kept. */
+ * without floats, none is kept.
+ *
+ * Before that, where outputs are not far above their error anyway, the network is also quantized with its
+ * channels re-estimated, which helps some networks and harms others: the outputs tell which. */
 #include "keep_float.h"
 
 #include <math.h>
@@ -25,7 +28,7 @@
 struct keeping {
     struct pith_model before; /* borrows m's arrays: the float network */
     struct pith_model *m;
-    const struct pith_quantize_opts *opts;
+    struct pith_quantize_opts opts;
     const struct pith_calibrate_opts *samples;
     const struct pith_stage_means *means;
     struct answer_error answers;
@@ -76,7 +79,7 @@ static enum pith_status quantize(struct keeping *k, const struct pith_quantize_o
 /* All float but layer i; noise relative to the outputs. */
 static enum pith_status try_alone(struct keeping *k, const char *const *name, uint32_t i)
 {
-    struct pith_quantize_opts o = *k->opts;
+    struct pith_quantize_opts o = k->opts;
     const char **keep = malloc((k->n_layers + (size_t)1) * sizeof *keep);
     if (!keep)
         return pith_error_no_memory(k->err);
@@ -108,13 +111,12 @@ static enum pith_status try_each(struct keeping *k)
 {
     const char **name = malloc((k->n_layers + (size_t)1) * sizeof *name);
     k->noise = calloc(k->n_layers + (size_t)1, sizeof *k->noise);
-    k->trial = calloc(PITH_QUANTIZE_PARTS * (k->before.n_nodes + (size_t)1), sizeof *k->trial);
     enum pith_status st = PITH_OK;
     for (uint32_t i = 0; i < k->n_layers && name && !st; i++) {
         name[i] = pith_weight_pattern(k->m, k->layer[i].layer);
         st = name[i] ? PITH_OK : pith_error_no_memory(k->err);
     }
-    if (!name || !k->noise || !k->trial)
+    if (!name || !k->noise)
         st = pith_error_no_memory(k->err);
     for (uint32_t i = 0; i < k->n_layers && !st; i++)
         if (!k->layer[i].why && is_first_of_name(k, i))
@@ -178,7 +180,7 @@ static enum pith_status keep_costliest(struct keeping *k, struct pith_stage_repo
     const char *kept[PITH_KEEP_MOST];
     uint32_t n = 0;
     double db[PITH_KEEP_MOST];
-    struct pith_quantize_opts o = *k->opts;
+    struct pith_quantize_opts o = k->opts;
     enum pith_status st = try_each(k);
     o.keep = k->keep;
     while (!st && n < PITH_KEEP_MOST && r->output_db < PITH_KEEP_FLOOR_DB) {
@@ -205,28 +207,51 @@ static enum pith_status keep_costliest(struct keeping *k, struct pith_stage_repo
     return st ? st : explain(k, kept, db, n);
 }
 
+/* ---- other ways
+ * ---------------------------------------------------------------------------------- */
+
+static enum pith_status try_reestimated(struct keeping *k, struct pith_stage_report *r)
+{
+    struct pith_model best = *k->m;
+    struct pith_quantize_opts o = k->opts;
+    o.reestimate = true;
+    enum pith_status st = quantize(k, &o);
+    double db = pith_answers_db(&k->answers); /* which may be infinite */
+    if (st || !(db > r->output_db && db >= r->output_db + PITH_REESTIMATE_GAIN_DB)) {
+        *k->m = best;
+        return st;
+    }
+    k->opts = o;
+    memcpy(k->layer, k->trial, k->n_trial * sizeof *k->layer); /* the same layers */
+    r->reestimated = true;
+    r->output_db = db;
+    r->changed = k->answers.changed;
+    return PITH_OK;
+}
+
 static enum pith_status fold(struct keeping *k)
 {
     enum pith_status st = pith_model_fold_batch_norm(k->m, NULL, k->err);
     if (!st)
         st = pith_fold_affine(k->m, k->err);
     k->before = *k->m;
-    k->keep = calloc(k->opts->n_keep + (size_t)PITH_KEEP_MOST, sizeof *k->keep);
-    if (!st && (!k->keep || pith_answers_open(&k->answers, k->m)))
+    k->keep = calloc(k->opts.n_keep + (size_t)PITH_KEEP_MOST, sizeof *k->keep);
+    k->trial = calloc(PITH_QUANTIZE_PARTS * (k->before.n_nodes + (size_t)1), sizeof *k->trial);
+    if (!st && (!k->keep || !k->trial || pith_answers_open(&k->answers, k->m)))
         st = pith_error_no_memory(k->err);
-    for (uint32_t i = 0; i < k->opts->n_keep && !st; i++)
-        k->keep[i] = k->opts->keep[i];
+    for (uint32_t i = 0; i < k->opts.n_keep && !st; i++)
+        k->keep[i] = k->opts.keep[i];
     return st;
 }
 
 /* Where all integers cannot be, it is said by pith_quantize, so that goes first. */
 enum pith_status pith_quantize_and_keep(struct pith_model *m, const struct pith_quantize_opts *opts,
-                                        const struct pith_calibrate_opts *samples,
+                                        const struct pith_calibrate_opts *samples, bool may_reestimate,
                                         const struct pith_stage_means *means,
                                         struct pith_stage_report *r, struct pith_error *err)
 {
     struct keeping k = {.m = m,
-                        .opts = opts,
+                        .opts = *opts,
                         .samples = samples,
                         .means = means,
                         .n_asked = opts->n_keep,
@@ -247,7 +272,9 @@ enum pith_status pith_quantize_and_keep(struct pith_model *m, const struct pith_
         r->judged = k.answers.answers;
         r->changed = k.answers.changed;
         r->output_db = pith_answers_db(&k.answers);
-        if (r->output_db < PITH_KEEP_FLOOR_DB && !opts->fixed_bits)
+        if (may_reestimate && r->output_db < PITH_REESTIMATE_BELOW_DB)
+            st = try_reestimated(&k, r);
+        if (!st && r->output_db < PITH_KEEP_FLOOR_DB && !opts->fixed_bits)
             st = keep_costliest(&k, r);
     }
     if (st)

@@ -70,6 +70,9 @@ enum pith_code pith_encode_code(const struct pith_encode_opts *opts);
 #define PITH_KEEP_FLOOR_DB 20.0
 #define PITH_KEEP_GAIN_DB 3.0
 #define PITH_KEEP_MOST 4u
+/* Where they are below this, channels are re-estimated if that brings the gain. */
+#define PITH_REESTIMATE_BELOW_DB 40.0
+#define PITH_REESTIMATE_GAIN_DB 0.2
 
 /* Options of the kind; the layer overrides stand in the arrays here, their patterns are borrowed
  * from whoever filled them (for a recipe's stages: the recipe). */
@@ -96,7 +99,7 @@ struct pith_stage {
                             found it; negative: not */
     uint32_t start;      /* the recipe found it: 0; or as after so many of its stages (in recipes of
                             models that were trained in several runs) */
-    /* QUANTIZE: of `quantize`, the members keep, fine, halved, data and n_samples are filled in when the stage runs. */
+    /* QUANTIZE: of `quantize`, the members keep, fine, halved, reestimate, data and n_samples are filled in when the stage runs. */
     struct pith_quantize_opts quantize;
     const char *keep[PITH_STAGE_LAYERS]; /* quantize.n_keep of them */
     const char *fine[PITH_STAGE_LAYERS]; /* quantize.n_fine of them */
@@ -112,6 +115,11 @@ struct pith_stage {
     enum pith_when smooth; /* QUANTIZE: factors move from the inputs of matrix products behind
                               normalizations to the weights first, with data, of a model not calibrated.
                               AUTO: where some channel is far larger than the others */
+    enum pith_when reestimate; /* QUANTIZE, with data: scale and bias of output channels give their sums the
+                              mean and the variance of floats, in the place of bias correction. AUTO: where
+                              the outputs of some samples are better for it; not with biases that are asked
+                              to be kept or corrected, all_integers, or samples that are no independent
+                              witnesses (loops, streams) */
     bool absorb;         /* QUANTIZE: biases of channels that are never near 0 move to the next layer
                             first; with data, the model is not calibrated */
     bool synthetic;      /* QUANTIZE: without data, pictures of random discs stand for it; 32 of them
@@ -146,6 +154,7 @@ struct pith_stage_report {
     double output_db;         /* signal to noise, an output less its mean; HUGE_VAL: equal */
     uint32_t equalized;       /* pairs of layers between which factors moved */
     uint32_t smoothed;        /* values of which factors moved into weights */
+    bool reestimated;         /* because the samples liked it */
     uint32_t absorbed;        /* channels whose biases moved into the next layer's */
     uint32_t synthetic;       /* so many pictures stood for data */
     enum pith_type floats;    /* of these; 0: none is */

@@ -7,7 +7,9 @@
 #include "equalize.h"
 #include "error_fill.h"
 #include "fold_affine.h"
+#include "integer_plan.h"
 #include "keep_float.h"
+#include "op.h"
 #include "pith_calibrate.h"
 #include "pith_host.h"
 #include "quantize_stage.h"
@@ -38,6 +40,20 @@ static enum pith_status read_flag(const struct json_place *p, const json_t *v, b
 {
     *flag = json_is_true(v);
     return json_is_boolean(v) ? PITH_OK : pith_json_bad(p, "true or false");
+}
+
+static enum pith_status read_when(const struct json_place *p, const json_t *v, enum pith_when *when)
+{
+    bool always = false;
+    enum pith_status st = read_flag(p, v, &always);
+    *when = always ? PITH_ALWAYS : PITH_NEVER;
+    return st;
+}
+
+static void put_when(json_t **j, const char *key, enum pith_when when)
+{
+    if (when != PITH_AUTO)
+        pith_json_put(j, key, json_boolean(when == PITH_ALWAYS));
 }
 
 /* list: room for PITH_STAGE_LAYERS */
@@ -98,18 +114,14 @@ enum pith_status pith_quantize_key_from_json(const struct json_place *p, json_t 
     }
     if (strcmp(p->key, "equalize") == 0)
         return read_flag(p, v, &s->equalize);
-    if (strcmp(p->key, "smooth") == 0) {
-        bool always = false;
-        st = read_flag(p, v, &always);
-        s->smooth = always ? PITH_ALWAYS : PITH_NEVER;
-        return st;
-    }
+    if (strcmp(p->key, "smooth") == 0)
+        return read_when(p, v, &s->smooth);
     if (strcmp(p->key, "absorb") == 0)
         return read_flag(p, v, &s->absorb);
     if (strcmp(p->key, "all_integers") == 0)
         return read_flag(p, v, &s->all_integers);
     if (strcmp(p->key, "reestimate") == 0)
-        return read_flag(p, v, &s->quantize.reestimate);
+        return read_when(p, v, &s->reestimate);
     if (strcmp(p->key, "same_bits") == 0)
         return read_flag(p, v, &s->quantize.same_bits);
     if (strcmp(p->key, "bias_correct") == 0) {
@@ -163,16 +175,14 @@ json_t *pith_quantize_to_json(const struct pith_stage *s)
                       json_string(pith_json_word_of(rounding_words, (int)o->rounding)));
     if (o->bias_correct || o->keep_biases)
         pith_json_put(&j, "bias_correct", json_boolean(o->bias_correct));
-    if (o->reestimate)
-        pith_json_put(&j, "reestimate", json_true());
+    put_when(&j, "reestimate", s->reestimate);
     if (o->same_bits)
         pith_json_put(&j, "same_bits", json_true());
     if (s->synthetic)
         pith_json_put(&j, "data", json_string("none"));
     if (s->equalize)
         pith_json_put(&j, "equalize", json_true());
-    if (s->smooth)
-        pith_json_put(&j, "smooth", json_boolean(s->smooth == PITH_ALWAYS));
+    put_when(&j, "smooth", s->smooth);
     if (s->absorb)
         pith_json_put(&j, "absorb", json_true());
     if (s->all_integers)
@@ -320,6 +330,18 @@ static enum pith_status calibrate(struct pith_model *m, const struct pith_stage 
     return st;
 }
 
+/* By itself: not where somebody wants something else of the biases, and not where samples are no
+ * independent witnesses of means. */
+static bool may_reestimate(const struct pith_model *m, const struct pith_stage *s,
+                           const struct pith_stage_means *means)
+{
+    bool any = s->reestimate == PITH_AUTO && !s->quantize.bias_correct && !s->quantize.keep_biases &&
+               !(means->feed && means->feed->n_states > 0);
+    for (uint32_t i = 0; i < m->n_nodes && any; i++)
+        any = !pith_opens_body(m->nodes[i].op) && m->nodes[i].op != PITH_OP_RECURRENT;
+    return any;
+}
+
 /* Layers that the samples chose to keep. */
 static void say_why(const struct fine_layers *kept, struct pith_stage_report *r)
 {
@@ -342,6 +364,7 @@ static enum pith_status quantize(struct pith_model *m, const struct pith_stage *
     runtime.cpu_mask = means->cpu_mask;
     opts.keep = finer->kept.layer;
     opts.n_keep = finer->kept.n;
+    opts.reestimate = s->reestimate == PITH_ALWAYS;
     opts.fine = finer->fine.layer;
     opts.n_fine = finer->fine.n;
     opts.halved = finer->halved.layer;
@@ -357,7 +380,7 @@ static enum pith_status quantize(struct pith_model *m, const struct pith_stage *
         return pith_error_fill(err, st, "cannot start threads");
     const struct pith_calibrate_opts judged = samples_of(means, samples);
     st = pith_quantize_has_data(&opts) && !s->all_integers
-             ? pith_quantize_and_keep(m, &opts, &judged, means, r, err)
+             ? pith_quantize_and_keep(m, &opts, &judged, may_reestimate(m, s, means), means, r, err)
              : pith_quantize(m, &opts, r->quantize, &r->n_layers, err);
     pith_threads_stop(&runtime);
     if (!st)

@@ -157,7 +157,8 @@ static enum pith_status adaptive(struct pith_error *err)
 static enum pith_status fine_and_reestimated(struct pith_error *err)
 {
     struct pith_stage s = quantize_stage();
-    s.quantize.reestimate = s.all_integers = true;
+    s.reestimate = PITH_ALWAYS;
+    s.all_integers = true;
     s.fine[s.quantize.n_fine++] = "a";
     return run_stage(&made.pictures, &s, NULL, err);
 }
