@@ -72,7 +72,7 @@ enum pith_code pith_encode_code(const struct pith_encode_opts *opts);
 #define PITH_KEEP_MOST 4u
 /* Where they are below this, channels are re-estimated if that brings the gain. */
 #define PITH_REESTIMATE_BELOW_DB 40.0
-#define PITH_REESTIMATE_GAIN_DB 0.2
+#define PITH_REESTIMATE_GAIN_DB 0.5
 
 /* Options of the kind; the layer overrides stand in the arrays here, their patterns are borrowed
  * from whoever filled them (for a recipe's stages: the recipe). */
