@@ -36,7 +36,7 @@ static const struct cli_option options[] = {
     {0, "keep", OPTION_LIST, AT(keep), "GLOB", "these layers stay float", 0, 0},
     {0, "fine", OPTION_LIST, AT(fine), "GLOB", "these layers read their input as two bytes; auto: some", 0, 0},
     {0, "floats", OPTION_TEXT, AT(floats), "TYPE",
-     "what stays float takes 2 bytes a number: f16, bf16; auto, f32", 0, 0},
+     "what stays float is stored as auto (default), f32, f16, bf16", 0, 0},
     {0, "all-integers", OPTION_FLAG, AT(stage.all_integers), NULL,
      "none stays float because it costs much", 0, 0},
     {0, "preprocess", OPTION_TEXT, AT(feed.preprocess), "SPEC", "instead of what the model stores", 0,

@@ -93,6 +93,8 @@ static void print_json(const struct pith_stage_report *r, uint64_t bytes)
         cli_json_number("snr_db", r->output_db);
         cli_json_uint("judged", r->judged);
         cli_json_uint("changed", r->changed);
+        if (r->reestimated)
+            cli_json_bool("reestimated", true);
     }
     cli_json_end();
 }
