@@ -6,7 +6,7 @@ build="build-essential pkg-config libprotobuf-c-dev protobuf-c-compiler libonnx-
  libpng-dev libjpeg62-turbo-dev zlib1g-dev libdnnl-dev
  libopenmpi-dev"
 tests="libcmocka-dev openmpi-bin python3 python3-venv clang libclang-rt-14-dev strace mandoc
- gcc-arm-none-eabi qemu-system-arm gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
+ gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
  gcc-s390x-linux-gnu libc6-dev-s390x-cross gcc-i686-linux-gnu libc6-dev-i386-cross util-linux
  cppcheck clang-tidy"
 if ! command -v apt-get >/dev/null; then
