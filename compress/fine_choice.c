@@ -59,23 +59,9 @@ static const struct pith_node *depthwise_before(const struct pith_model *m, uint
     return node && pith_has_weight(m, node) && pith_layer_is_depthwise(m, node) ? node : NULL;
 }
 
-static bool reads(const struct pith_model *m, const struct pith_node *node, uint32_t v)
-{
-    return pith_has_weight(m, node) && node->in[0] == v;
-}
-
 static bool may_stay_float(const struct pith_model *m, uint32_t v)
 {
-    uint32_t depth = 0;
-    bool any = false;
-    for (uint32_t i = 0; i < m->n_nodes; i++) {
-        depth += pith_opens_body(m->nodes[i].op);
-        depth -= pith_closes_body(m->nodes[i].op);
-        if (reads(m, &m->nodes[i], v) && depth > 0)
-            return false;
-        any |= reads(m, &m->nodes[i], v);
-    }
-    return any;
+    return pith_layers_read(m, v, NULL);
 }
 
 /* In products: what reads v otherwise, and the passes over what has to be converted. */
@@ -87,7 +73,7 @@ static double price(const struct pith_model *m, const struct finer_way *way, uin
     *layers = before != NULL;
     for (uint32_t i = 0; i < m->n_nodes; i++) {
         const struct pith_node *node = &m->nodes[i];
-        if (!reads(m, node, v))
+        if (!pith_layer_reads(m, node, v))
             continue;
         products += products_of(m, node);
         numbers += way->floats ? count_of(&m->values[node->out[0]]) : 0;
@@ -119,7 +105,7 @@ static bool add_readers(struct pith_model *m, const struct finer_way *way, uint3
         const struct pith_node *node = &m->nodes[i];
         if (node == before)
             ok = add_layer(m, node, "kept, for the layer behind it is", fine);
-        else if (reads(m, node, v))
+        else if (pith_layer_reads(m, node, v))
             ok = add_layer(m, node, why, fine);
     }
     return ok;

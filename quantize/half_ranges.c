@@ -45,11 +45,6 @@ static uint32_t count_readers(const struct pith_model *m, uint32_t v)
     return n;
 }
 
-static bool is_layer_reading(const struct pith_model *m, const struct pith_node *node, uint32_t v)
-{
-    return pith_has_weight(m, node) && node->in[0] == v;
-}
-
 /* The Relu, or the Clip from 0, that gives v. */
 static const struct pith_node *cut_before(const struct pith_model *m, uint32_t v)
 {
@@ -75,7 +70,7 @@ bool pith_may_be_halved(const struct pith_model *m, uint32_t v)
         return false;
     uint32_t layers = 0;
     for (uint32_t i = 0; i < m->n_nodes; i++)
-        layers += is_layer_reading(m, &m->nodes[i], v);
+        layers += pith_layer_reads(m, &m->nodes[i], v);
     return layers == count_readers(m, v);
 }
 

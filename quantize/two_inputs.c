@@ -26,24 +26,33 @@ bool pith_mixes_all_channels(const struct pith_model *m, const struct pith_node 
            node->attr[ATTR_MATMUL_TRANS_B];
 }
 
-bool pith_readers_mix_channels(const struct pith_model *m, uint32_t v)
+bool pith_layer_reads(const struct pith_model *m, const struct pith_node *node, uint32_t v)
+{
+    return pith_has_weight(m, node) && node->in[0] == v;
+}
+
+bool pith_layers_read(const struct pith_model *m, uint32_t v, layer_test *is)
 {
     uint32_t depth = 0;
     bool any = false;
-    const struct pith_value *x = &m->values[v];
-    if (x->constant || x->type != PITH_F32 || x->rank < 2 || x->dim[1] > UINT32_MAX / 2)
-        return false;
     for (uint32_t i = 0; i < m->n_nodes; i++) {
         const struct pith_node *node = &m->nodes[i];
         depth += pith_opens_body(node->op);
         depth -= pith_closes_body(node->op);
-        if (node->n_in == 0 || node->in[0] != v || !pith_has_weight(m, node))
+        if (!pith_layer_reads(m, node, v))
             continue;
-        if (depth > 0 || !pith_mixes_all_channels(m, node))
+        if (depth > 0 || (is && !is(m, node)))
             return false;
         any = true;
     }
     return any;
+}
+
+bool pith_readers_mix_channels(const struct pith_model *m, uint32_t v)
+{
+    const struct pith_value *x = &m->values[v];
+    return !x->constant && x->type == PITH_F32 && x->rank >= 2 && x->dim[1] <= UINT32_MAX / 2 &&
+           pith_layers_read(m, v, pith_mixes_all_channels);
 }
 
 enum pith_status pith_find_wanted(const struct pith_model *m, const char *const *pattern,

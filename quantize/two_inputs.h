@@ -11,7 +11,14 @@
  * codebook? */
 bool pith_mixes_all_channels(const struct pith_model *m, const struct pith_node *node);
 
-/* All layers that read v do, one at least, outside of loops. */
+/* Does this layer read v as its activations? */
+bool pith_layer_reads(const struct pith_model *m, const struct pith_node *node, uint32_t v);
+
+typedef bool layer_test(const struct pith_model *m, const struct pith_node *node);
+/* All layers that read v, one at least, are outside of loops, and `is` (NULL: whatever they are). */
+bool pith_layers_read(const struct pith_model *m, uint32_t v, layer_test *is);
+
+/* They mix all channels of v, which is no constant. */
 bool pith_readers_mix_channels(const struct pith_model *m, uint32_t v);
 
 /* wanted[in[0]] of layers that match these patterns (pith_quantize_opts.keep); each must match one
