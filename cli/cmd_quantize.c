@@ -49,6 +49,8 @@ static const struct cli_option options[] = {
     {0, "keep-biases", OPTION_FLAG, AT(stage.quantize.keep_biases), NULL, "they do not", 0, 0},
     {0, "reestimate", OPTION_TEXT, AT(reestimate), "WHEN",
      "channels get means and variances of floats: auto, always, never", 0, 0},
+    {0, "blocks", OPTION_FLAG, AT(stage.blocks), NULL,
+     "layers of a block are then trained together (slow)", 0, 0},
     {0, "halves", OPTION_LIST, AT(halves), "GLOB",
      "these layers read a byte for each half of a range; auto: some", 0, 0},
     {0, "equalize", OPTION_FLAG, AT(stage.equalize), NULL,
@@ -212,6 +214,8 @@ static void print(const struct cli_common *c, const struct pith_stage_report *r)
         cli_say(c, "absorb     %u channels' biases", r->absorbed);
     if (r->reestimated)
         cli_say(c, "reestimate means and variances of channels: outputs are better for it");
+    if (r->n_blocks)
+        cli_say(c, "blocks     %u of %u are better reconstructed", r->n_reconstructed, r->n_blocks);
     if (r->n_infinite)
         cli_warn("%u values were infinite for some sample: what reads them stays float", r->n_infinite);
     if (r->n_tiny)

@@ -73,6 +73,17 @@ static enum pith_status quantize(struct keeping *k, const struct pith_quantize_o
     return st ? st : measure(k, k->m, false);
 }
 
+/* What is now in m goes into the report. */
+static void take_measured(const struct keeping *k, struct pith_stage_report *r)
+{
+    r->output_db = pith_answers_db(&k->answers); /* which may be infinite */
+    r->changed = k->answers.changed;
+    if (k->opts.blocks) {
+        r->n_blocks = k->opts.blocks->n_blocks;
+        r->n_reconstructed = k->opts.blocks->n_improved;
+    }
+}
+
 /* ---- what each layer costs
  * ----------------------------------------------------------------------- */
 
@@ -93,6 +104,7 @@ static enum pith_status try_alone(struct keeping *k, const char *const *name, ui
     o.rounding = PITH_ROUND_NEAREST;
     o.bias_correct = o.reestimate = false;
     o.keep_biases = true;
+    o.blocks = NULL;
     enum pith_status st = quantize(k, &o);
     k->noise[i] = st ? 0 : fmin(k->answers.noise / k->answers.signal, 1);
     free(keep);
@@ -196,8 +208,7 @@ static enum pith_status keep_costliest(struct keeping *k, struct pith_stage_repo
         kept[n] = k->layer[i].layer;
         take_trial(k, kept[n]);
         db[n++] = r->output_db;
-        r->output_db = pith_answers_db(&k->answers);
-        r->changed = k->answers.changed;
+        take_measured(k, r);
     }
     if (st == PITH_ERR_UNSUPPORTED)
         st = PITH_OK; /* it was the last layer: with it float there is nothing to quantize */
@@ -216,7 +227,7 @@ static enum pith_status try_reestimated(struct keeping *k, struct pith_stage_rep
     struct pith_quantize_opts o = k->opts;
     o.reestimate = true;
     enum pith_status st = quantize(k, &o);
-    double db = pith_answers_db(&k->answers); /* which may be infinite */
+    double db = pith_answers_db(&k->answers);
     if (st || !(db > r->output_db && db >= r->output_db + PITH_REESTIMATE_GAIN_DB)) {
         *k->m = best;
         return st;
@@ -224,8 +235,7 @@ static enum pith_status try_reestimated(struct keeping *k, struct pith_stage_rep
     k->opts = o;
     memcpy(k->layer, k->trial, k->n_trial * sizeof *k->layer); /* the same layers */
     r->reestimated = true;
-    r->output_db = db;
-    r->changed = k->answers.changed;
+    take_measured(k, r);
     return PITH_OK;
 }
 
@@ -270,8 +280,7 @@ enum pith_status pith_quantize_and_keep(struct pith_model *m, const struct pith_
         st = PITH_OK; /* quantized, and then no way to watch it */
     if (measured) {
         r->judged = k.answers.answers;
-        r->changed = k.answers.changed;
-        r->output_db = pith_answers_db(&k.answers);
+        take_measured(&k, r);
         if (may_reestimate && r->output_db < PITH_REESTIMATE_BELOW_DB)
             st = try_reestimated(&k, r);
         if (!st && r->output_db < PITH_KEEP_FLOOR_DB && !opts->fixed_bits)

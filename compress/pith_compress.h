@@ -120,6 +120,9 @@ struct pith_stage {
                               the outputs of some samples are better for it; not with biases that are asked
                               to be kept or corrected, all_integers, or samples that are no independent
                               witnesses (loops, streams) */
+    bool blocks;         /* QUANTIZE, with data: layers are trained a block together towards what the float
+                            network has behind it, and a block stays so where samples held out like it. Not
+                            in fixed point, nor with activations of 16 bits */
     bool absorb;         /* QUANTIZE: biases of channels that are never near 0 move to the next layer
                             first; with data, the model is not calibrated */
     bool synthetic;      /* QUANTIZE: without data, pictures of random discs stand for it; 32 of them
@@ -155,6 +158,7 @@ struct pith_stage_report {
     uint32_t equalized;       /* pairs of layers between which factors moved */
     uint32_t smoothed;        /* values of which factors moved into weights */
     bool reestimated;         /* because the samples liked it */
+    uint32_t n_blocks, n_reconstructed; /* blocks of layers tried, and better together */
     uint32_t absorbed;        /* channels whose biases moved into the next layer's */
     uint32_t synthetic;       /* so many pictures stood for data */
     enum pith_type floats;    /* of these; 0: none is */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "absorb_bias.h"
+#include "block_reconstruct.h"
 #include "equalize.h"
 #include "error_fill.h"
 #include "fold_affine.h"
@@ -122,6 +123,8 @@ enum pith_status pith_quantize_key_from_json(const struct json_place *p, json_t 
         return read_flag(p, v, &s->all_integers);
     if (strcmp(p->key, "reestimate") == 0)
         return read_when(p, v, &s->reestimate);
+    if (strcmp(p->key, "blocks") == 0)
+        return read_flag(p, v, &s->blocks);
     if (strcmp(p->key, "same_bits") == 0)
         return read_flag(p, v, &s->quantize.same_bits);
     if (strcmp(p->key, "bias_correct") == 0) {
@@ -176,6 +179,8 @@ json_t *pith_quantize_to_json(const struct pith_stage *s)
     if (o->bias_correct || o->keep_biases)
         pith_json_put(&j, "bias_correct", json_boolean(o->bias_correct));
     put_when(&j, "reestimate", s->reestimate);
+    if (s->blocks)
+        pith_json_put(&j, "blocks", json_true());
     if (o->same_bits)
         pith_json_put(&j, "same_bits", json_true());
     if (s->synthetic)
@@ -359,6 +364,8 @@ static enum pith_status quantize(struct pith_model *m, const struct pith_stage *
                                  struct pith_stage_report *r, struct pith_error *err)
 {
     struct pith_quantize_opts opts = s->quantize;
+    struct pith_block_improver blocks = {.improve = pith_reconstruct_block,
+                                         .user = (void *)(uintptr_t)means};
     struct pith_opts runtime;
     pith_opts_init(&runtime, sizeof runtime);
     runtime.cpu_mask = means->cpu_mask;
@@ -372,6 +379,7 @@ static enum pith_status quantize(struct pith_model *m, const struct pith_stage *
     opts.data = inputs ? NULL : means->train;
     opts.inputs = inputs ? (const void *const *)inputs->input : NULL;
     opts.n_samples = inputs ? inputs->n_calls : samples;
+    opts.blocks = s->blocks ? &blocks : NULL;
     opts.runtime = &runtime;
     opts.progress = go_on;
     opts.user = (void *)(uintptr_t)means;
@@ -383,6 +391,10 @@ static enum pith_status quantize(struct pith_model *m, const struct pith_stage *
              ? pith_quantize_and_keep(m, &opts, &judged, may_reestimate(m, s, means), means, r, err)
              : pith_quantize(m, &opts, r->quantize, &r->n_layers, err);
     pith_threads_stop(&runtime);
+    if (s->all_integers) {
+        r->n_blocks = blocks.n_blocks;
+        r->n_reconstructed = blocks.n_improved;
+    }
     if (!st)
         say_why(&finer->kept, r);
     return st;

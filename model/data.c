@@ -403,6 +403,44 @@ enum pith_status pith_data_open(const struct pith_data_opts *opts, struct pith_d
     return st;
 }
 
+enum pith_status pith_data_of_numbers(uint32_t rank, const uint32_t *dim, uint64_t n, float *x,
+                                      float *targets, uint64_t target_elems, struct pith_data **data,
+                                      struct pith_error *err)
+{
+    struct pith_data *d = calloc(1, sizeof *d);
+    char *name = strdup("numbers in memory");
+    uint64_t elems = 1;
+    bool fits = rank >= 1 && rank <= PITH_MAX_RANK && n >= 1 && n <= DATA_MAX_SAMPLES;
+    for (uint32_t i = 0; i < rank && fits; i++)
+        fits = dim[i] >= 1 && mul_ok(elems, dim[i], &elems) && elems <= DATA_MAX_SAMPLE_ELEMS;
+    if (!d || !name || !fits) {
+        free(d);
+        free(name);
+        free(x);
+        free(targets);
+        return fits ? pith_error_no_memory(err)
+                    : pith_error_fill(err, PITH_ERR_ARGUMENT, "cannot open data: no samples, or of no shape");
+    }
+    pith_preprocess_init(&d->pre);
+    d->source = (struct data_source){
+        .file = {.fd = -1, .mem = (uint8_t *)x, .bytes = n * elems * sizeof *x, .name = name},
+        .n_samples = n,
+        .rank = rank - 1,
+        .elems = elems,
+        .numbers = pith_stored_numbers,
+        .type = PITH_F32,
+        .targets = targets,
+        .target_elems = targets ? target_elems : 0};
+    memcpy(d->source.dim, dim + 1, (rank - 1) * sizeof *dim);
+    memcpy(d->dim, dim, rank * sizeof *dim);
+    d->rank = rank;
+    d->elems = elems;
+    d->n_chosen = n;
+    d->shape_given = true;
+    *data = d;
+    return PITH_OK;
+}
+
 void pith_data_free(struct pith_data *data)
 {
     if (!data)

@@ -70,6 +70,12 @@ struct pith_data_opts {
  * PITH_ERR_ARGUMENT, _IO, _CORRUPT, _UNSUPPORTED, _LIMIT, _MEMORY. */
 enum pith_status pith_data_open(const struct pith_data_opts *opts, struct pith_data **data,
                                 struct pith_error *err);
+/* n >= 1 samples of shape dim (batch axis 1 first) that are in memory already, without labels: x [n, elements
+ * of a sample], targets [n, target_elems] or NULL. Both are malloc'ed and the data set's from now on, also
+ * after a failure. PITH_ERR_ARGUMENT, _MEMORY. */
+enum pith_status pith_data_of_numbers(uint32_t rank, const uint32_t *dim, uint64_t n, float *x,
+                                      float *targets, uint64_t target_elems, struct pith_data **data,
+                                      struct pith_error *err);
 void pith_data_free(struct pith_data *data); /* accepts NULL */
 
 uint64_t pith_data_count(const struct pith_data *data); /* samples in the range, >= 1 */

@@ -46,6 +46,8 @@ static enum pith_status check_options(const struct pith_quantize_opts *o, struct
         return bad_option(err, "what was trained is taken as it is, without data");
     if ((o->n_fine || o->n_halved) && (bits != 8 || o->fixed_bits || o->as_trained))
         return bad_option(err, "two bytes are read of activations of 8 bits, not of fixed point, alone");
+    if (o->blocks && (!pith_quantize_has_data(o) || o->fixed_bits || bits > 8))
+        return bad_option(err, "blocks are reconstructed with data, 8 bits and fewer, and not in fixed point");
     if (o->bias_correct && o->keep_biases)
         return bad_option(err, "biases cannot be both corrected and kept");
     if (o->reestimate && (o->bias_correct || o->keep_biases))
@@ -133,11 +135,16 @@ struct improver {
     struct integer_network *net;
 };
 
-/* Where weights lose much, layers behind can make up for much. */
+/* Where weights or what they read lose much, layers behind can make up for much. */
 static bool has_goals(const struct pith_quantize_opts *o)
 {
-    bool few_bits = pith_weight_bits(o) < 8 && !o->fixed_bits;
+    bool few_bits = (pith_weight_bits(o) < 8 || pith_activation_bits(o) < 8) && !o->fixed_bits;
     return o->rounding == PITH_ROUND_ADAPTIVE || (o->rounding == PITH_ROUND_DEFAULT && few_bits);
+}
+
+static bool wants_original(const struct pith_quantize_opts *o)
+{
+    return has_goals(o) || o->reestimate || o->blocks;
 }
 
 static enum pith_status improve_layer(void *user, const struct layer_inputs *in,
@@ -166,12 +173,12 @@ static enum pith_status improve(const struct integer_plan *plan, struct integer_
     struct improver i = {.opts = opts, .net = net};
     const struct layer_walk walk = {.net = net,
                                     .plan = plan,
-                                    .original = has_goals(opts) || opts->reestimate ? plan->m : NULL,
+                                    .original = wants_original(opts) ? plan->m : NULL,
                                     .opts = opts,
                                     .improve = improve_layer,
                                     .user = &i};
     if (!pith_quantize_has_data(opts) ||
-        (opts->keep_biases && opts->rounding == PITH_ROUND_NEAREST))
+        (opts->keep_biases && opts->rounding == PITH_ROUND_NEAREST && !opts->blocks))
         return PITH_OK;
     return pith_walk_layers(&walk, err);
 }
@@ -239,6 +246,8 @@ enum pith_status pith_quantize(struct pith_model *m, const struct pith_quantize_
     struct integer_plan plan = {.m = m, .opts = opts};
     struct integer_network net;
     enum pith_status st = begin(&plan, err);
+    if (opts->blocks)
+        opts->blocks->n_blocks = opts->blocks->n_improved = 0;
     if (!st)
         st = pith_integer_rewrite(&plan, &net, err);
     if (!st)

@@ -60,8 +60,7 @@ static bool read_by_edge(const struct integer_plan *p, uint32_t owner)
     return false;
 }
 
-/* All its elements are some of whole values on the same grid. */
-static bool comes_rounded(const struct integer_plan *p, uint32_t v)
+bool pith_comes_rounded(const struct integer_plan *p, uint32_t v)
 {
     uint32_t producer = p->value[v].producer;
     if (producer == NODE_NONE || p->node[producer].role != ROLE_CARRIED)
@@ -89,7 +88,7 @@ static void list_values(const struct integer_plan *p, struct pith_quantize_place
         to->values[to->n_values++] =
             (struct pith_quantize_place){.value = v,
                                          .like = owner,
-                                         .rounded = comes_rounded(p, v),
+                                         .rounded = pith_comes_rounded(p, v),
                                          .from_layer = p->value[v].from_layer,
                                          .one_sided = g->zero_point == pith_grid_lowest(g),
                                          .at_edge = read_by_edge(p, owner)};

@@ -276,6 +276,44 @@ static void arrays_and_label_files(void **state)
     pith_data_free(d);
 }
 
+static float *copy_of(const float *x, size_t n)
+{
+    float *copy = malloc(n * sizeof *copy);
+    assert_non_null(copy);
+    memcpy(copy, x, n * sizeof *copy);
+    return copy;
+}
+
+static void numbers_in_memory(void **state)
+{
+    (void)state;
+    static const float x[12] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, y[3] = {0.5f, 1.5f, 2.5f};
+    const uint32_t dim[3] = {1, 2, 2}, none[2] = {1, 0};
+    struct pith_error err = {0};
+    struct pith_data *d = NULL;
+    assert_int_equal(
+        pith_data_of_numbers(3, dim, 3, copy_of(x, 12), copy_of(y, 3), 1, &d, &err), PITH_OK);
+    uint32_t shape[PITH_MAX_RANK];
+    float got[4], target;
+    assert_int_equal(pith_data_shape(d, shape), 3);
+    assert_true(shape[0] == 1 && shape[1] == 2 && shape[2] == 2);
+    assert_int_equal(pith_data_count(d), 3);
+    assert_int_equal(pith_data_elems(d), 4);
+    assert_int_equal(pith_data_read(d, 2, got, NULL, &err), PITH_OK);
+    assert_memory_equal(got, x + 8, sizeof got);
+    assert_int_equal(pith_data_target_elems(d), 1);
+    assert_int_equal(pith_data_read_target(d, 1, &target), PITH_OK);
+    assert_true(target == 1.5f);
+    assert_false(pith_data_labelled(d));
+    assert_int_equal(pith_data_read(d, 3, got, NULL, &err), PITH_ERR_ARGUMENT);
+    pith_data_free(d);
+
+    assert_int_equal(pith_data_of_numbers(2, none, 3, copy_of(x, 12), NULL, 0, &d, &err),
+                     PITH_ERR_ARGUMENT);
+    assert_int_equal(pith_data_of_numbers(3, dim, 0, copy_of(x, 12), NULL, 0, &d, &err),
+                     PITH_ERR_ARGUMENT);
+}
+
 static void npy_header(const char *dictionary, size_t data_bytes, const char *name)
 {
     uint8_t b[256] = "\x93NUMPY\x01";
@@ -470,7 +508,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(idx_with_labels_beside), cmocka_unit_test(ranges),
         cmocka_unit_test(cifar_records),          cmocka_unit_test(headerless_records),
-        cmocka_unit_test(arrays_and_label_files), cmocka_unit_test(hostile_npy),
+        cmocka_unit_test(arrays_and_label_files), cmocka_unit_test(numbers_in_memory), cmocka_unit_test(hostile_npy),
         cmocka_unit_test(folders_are_classes),    cmocka_unit_test(csv_names_pictures),
         cmocka_unit_test(tar_of_pictures),        cmocka_unit_test(broken_and_missing),
         cmocka_unit_test(npz_members)};

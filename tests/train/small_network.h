@@ -163,8 +163,8 @@ static inline const struct pith_train_integers *attach_integers(struct pith_mode
         m->values[at[i]].grid = g;
         values[i] = (struct pith_train_value){.value = at[i], .like = at[i], .learned = i > 0};
     }
-    weights[0] = (struct pith_train_weight){m->nodes[0].in[1], -4, 3, true};
-    weights[1] = (struct pith_train_weight){m->nodes[2].in[1], -127, 127, false};
+    weights[0] = (struct pith_train_weight){.value = m->nodes[0].in[1], .lowest = -4, .highest = 3, .by_row = true};
+    weights[1] = (struct pith_train_weight){.value = m->nodes[2].in[1], .lowest = -127, .highest = 127};
     return &asked;
 }
 

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <math.h>
+#include "quantize/network_run.h"
 #include "train/small_network.h"
 
 static struct pith_model *network(void)
@@ -287,10 +288,65 @@ static void test_values_out_of_range(void **state)
     pith_model_free(teacher);
 }
 
+/* conv -> Relu -> conv, from and to pictures that both layouts order differently. */
+static struct pith_model *pictures_to_pictures(uint64_t seed)
+{
+    struct sample_random r = sample_random_of(seed);
+    struct pith_model *m = sample_new();
+    uint32_t x = add_value(m, "x", PITH_F32, 4, (const uint32_t[]){1, 3, 6, 5});
+    m->inputs[m->n_inputs++] = x;
+    m->batch_open = true;
+    for (uint32_t k = 0; k < 2; k++) {
+        uint32_t w = add_constant(m, &r, "", 4, (const uint32_t[]){k ? 2 : 8, k ? 8 : 3, 1, 1});
+        float *data = m->values[w].constant->data;
+        for (uint64_t i = 0; i < m->values[w].constant->count; i++)
+            data[i] *= 0.4f;
+        x = add_node(m, PITH_OP_CONV, "", "", 2, (const uint32_t[]){x, w})->out[0];
+        if (k == 0)
+            x = add_node(m, PITH_OP_RELU, "", "", 1, &x)->out[0];
+    }
+    m->outputs[m->n_outputs++] = x;
+    struct pith_error err = {0};
+    if (pith_model_infer_shapes(m, &err))
+        fail_msg("%s", err.text);
+    return m;
+}
+
+/* A network with other weights is found again from what it gives. */
+static void test_learns_pictures(void **state)
+{
+    (void)state;
+    enum { N = 64, IN = 3 * 6 * 5, OUT = 2 * 6 * 5 };
+    float *x = malloc(N * IN * sizeof *x), *y = malloc(N * OUT * sizeof *y);
+    struct sample_random r = sample_random_of(8);
+    struct pith_model *goal = pictures_to_pictures(1), *m = pictures_to_pictures(2);
+    for (uint32_t i = 0; i < N * IN; i++)
+        x[i] = sample_gauss(&r);
+    for (uint32_t i = 0; i < N; i++)
+        run_network(goal, NULL, x + i * IN, IN, y + i * OUT);
+    struct pith_data *data = NULL;
+    struct pith_error err = {0};
+    assert_int_equal(pith_data_of_numbers(4, (const uint32_t[]){1, 3, 6, 5}, N, x, y, OUT, &data, &err),
+                     PITH_OK);
+    struct pith_train_opts o = small_options();
+    o.loss = PITH_SQUARED_ERROR;
+    o.batch = 8;
+    o.epochs = 40;
+    o.rate = 0.03f;
+    struct pith_train_result result;
+    if (pith_train(m, data, data, &o, &result, &err))
+        fail_msg("%s", err.text);
+    if (!(result.val_loss < 0.02 && result.loss < 0.02))
+        fail_msg("loss %g, %g on what was seen", result.val_loss, result.loss);
+    pith_data_free(data);
+    pith_model_free(goal);
+    pith_model_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_learns),         cmocka_unit_test(test_mask_holds),
+        cmocka_unit_test(test_learns), cmocka_unit_test(test_learns_pictures),         cmocka_unit_test(test_mask_holds),
         cmocka_unit_test(test_codebook_holds), cmocka_unit_test(test_threads_do_not_matter),
         cmocka_unit_test(test_stop_and_best),  cmocka_unit_test(test_teacher),
         cmocka_unit_test(test_refusals),       cmocka_unit_test(test_values_out_of_range),
