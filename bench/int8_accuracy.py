@@ -116,7 +116,15 @@ class Network:
         seconds, said = time.time() - start, said.strip().splitlines()[-1]
         if self.args.top1:
             said = f"top-1 {self.top1(self.model):.2f} -> {self.top1(path):.2f} %; {said}"
-        return self.outputs(path), seconds, said
+        y = self.outputs(path)
+        if self.name == "tiny_ad01_ae":
+            said = f"reconstruction {self.error(self.float):.2f} -> {self.error(y):.2f} (mean square); {said}"
+        return y, seconds, said
+
+    def error(self, y):
+        """Of an autoencoder: mean squared difference from the samples."""
+        x = samples_of(self, self.judge, self.judge_range).reshape(len(y), -1)
+        return ((x - y) ** 2).mean()
 
     def top1(self, model):
         """Percent of right answers, where the samples have labels."""

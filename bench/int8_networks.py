@@ -5,7 +5,8 @@ activations, symmetric i8 weights per channel, seeded noise to calibrate on: spe
 at), then the same file is timed in both, one thread, batch 1, in turn; and their outputs compared.
 
 usage: int8_networks.py PITH MODEL.onnx... [--peer openvino] [--seconds 3] [--rounds 5] [--cpu avx2]
-                        [--keep FOLDER]
+                        [--keep FOLDER] [--ours FILE.pith]
+--ours: for the only model, pith runs this file (what pith quantize makes of it, say) in the place of onnxruntime's.
 --peer openvino: the file that onnxruntime quantized, run by OpenVINO (pip install openvino); with --cpu
 avx2 it is told ONEDNN_MAX_CPU_ISA=AVX2. Models that end in .qdq.onnx are taken as they are. Prints a line a model: shortest ms of both, their
 ratio, and the largest difference of outputs in steps. Needs onnx and onnxruntime (make deps)."""
@@ -114,6 +115,7 @@ def main():
     p.add_argument("--rounds", type=int, default=5)
     p.add_argument("--cpu", default="")
     p.add_argument("--keep", default="")
+    p.add_argument("--ours", default="")
     a = p.parse_args()
     os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[0]})
     if a.peer == "openvino" and a.cpu == "avx2":
@@ -126,10 +128,10 @@ def main():
             ours, theirs = [], []
             for _ in range(a.rounds):
                 theirs.append(peer.shortest(a.seconds / a.rounds))
-                ours.append(time_pith(a.pith, path, a.seconds / a.rounds, env))
-            steps = difference(a.pith, path, peer, work, env)
+                ours.append(time_pith(a.pith, a.ours or path, a.seconds / a.rounds, env))
+            steps = f"  steps off {difference(a.pith, path, peer, work, env):.2f}" if not a.ours else ""
             print(f"{os.path.basename(path):40s} pith {min(ours):7.3f} ms  {peer.name} "
-                  f"{min(theirs):7.3f} ms  ratio {min(ours) / min(theirs):5.2f}  steps off {steps:.2f}",
+                  f"{min(theirs):7.3f} ms  ratio {min(ours) / min(theirs):5.2f}{steps}",
                   flush=True)
 
 

@@ -11,10 +11,10 @@
 /* Without a branch, so that a compiler may take several numbers at once. */
 static void find_bins(const float *x, float per_width, int32_t low, int32_t *bin)
 {
-    int32_t bits[BLOCK];
-    memcpy(bits, x, sizeof bits);
     for (int32_t i = 0; i < BLOCK; i++) {
-        int32_t is_zero = -((bits[i] & INT32_MAX) == 0), negative = -(bits[i] < 0);
+        int32_t bits;
+        memcpy(&bits, x + i, sizeof bits);
+        int32_t is_zero = -((bits & INT32_MAX) == 0), negative = -(bits < 0);
         int32_t k = (int32_t)(x[i] * per_width) + negative - low;
         int32_t place = (int32_t)PITH_HISTOGRAM_BINS + i / 4 % ZERO_BINS;
         bin[i] = k ^ ((k ^ place) & is_zero);

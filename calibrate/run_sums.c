@@ -13,6 +13,8 @@ pith_run_sums_fn *pith_run_sums_for(uint32_t cpu_mask)
 {
 #ifdef __x86_64__
     uint32_t has = pith_cpu_features() & (cpu_mask ? cpu_mask : UINT32_MAX);
+    if (has & PITH_CPU_AVX512)
+        return pith_run_sums_avx512;
     if (has & PITH_CPU_AVX2)
         return pith_run_sums_avx2;
 #else

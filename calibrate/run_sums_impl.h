@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* run_sums_impl.h - pith_run_sums for one instruction set; RUN_SUMS names it, its
- * vectors have WIDE bytes. Included by run_sums.c and
- * run_sums_avx2.c, whose results are the same: element i is added in lane i mod 8 and the lanes are
- * added in one order, however many of them the machine takes at once. */
+ * vectors have WIDE bytes. Included by run_sums.c, run_sums_avx2.c and run_sums_avx512.c, whose results
+ * are the same: element i is added in lane i mod 8 and the lanes are added in one order, however many of
+ * them the machine takes at once. */
 #include <string.h>
 
 #define LANES 8
 #define F32S (WIDE / 4) /* in a vector */
 #define F64S (WIDE / 8)
+#define AHEAD 4 /* times LANES numbers: extremes and zeros, whose order is nothing, wait for none of these */
+#define F32_VECTORS (AHEAD * LANES / F32S)
 
 typedef float f32s __attribute__((vector_size(WIDE)));
 typedef int32_t i32s __attribute__((vector_size(WIDE)));
@@ -15,45 +17,57 @@ typedef float half_f32s __attribute__((vector_size(WIDE / 2)));
 typedef double f64s __attribute__((vector_size(WIDE)));
 
 struct lanes {
-    f32s min[LANES / F32S], max[LANES / F32S];
-    i32s n_zero[LANES / F32S];
+    f32s min[F32_VECTORS], max[F32_VECTORS];
+    i32s n_zero[F32_VECTORS];
     f64s sum[LANES / F64S], squares[LANES / F64S];
 };
 
-static inline void add_eights(struct lanes *to, const float *x, size_t n)
+static inline void add_extremes(struct lanes *l, int k, const float *x)
+{
+    f32s v;
+    memcpy(&v, x, sizeof v);
+    i32s below = v<l->min[k], above = v> l->max[k];
+    l->min[k] = (f32s)((below & (i32s)v) | (~below & (i32s)l->min[k]));
+    l->max[k] = (f32s)((above & (i32s)v) | (~above & (i32s)l->max[k]));
+    l->n_zero[k] -= v == (f32s){0};
+}
+
+static inline void add_eight(struct lanes *l, const float *x)
+{
+    for (int k = 0; k < LANES / F64S; k++) {
+        half_f32s v;
+        memcpy(&v, x + k * F64S, sizeof v);
+        f64s d = __builtin_convertvector(v, f64s);
+        l->sum[k] += d;
+        l->squares[k] += d * d;
+    }
+}
+
+/* n: a multiple of AHEAD * LANES. */
+static inline void add_whole(struct lanes *to, const float *x, size_t n)
 {
     struct lanes l = *to; /* in registers */
-    for (size_t i = 0; i < n; i += LANES) {
-        for (int k = 0; k < LANES / F32S; k++) {
-            f32s v;
-            memcpy(&v, x + i + k * F32S, sizeof v);
-            i32s below = v<l.min[k], above = v> l.max[k];
-            l.min[k] = (f32s)((below & (i32s)v) | (~below & (i32s)l.min[k]));
-            l.max[k] = (f32s)((above & (i32s)v) | (~above & (i32s)l.max[k]));
-            l.n_zero[k] -= v == (f32s){0};
-        }
-        for (int k = 0; k < LANES / F64S; k++) {
-            half_f32s v;
-            memcpy(&v, x + i + k * F64S, sizeof v);
-            f64s d = __builtin_convertvector(v, f64s);
-            l.sum[k] += d;
-            l.squares[k] += d * d;
-        }
+    for (size_t i = 0; i < n; i += AHEAD * LANES) {
+        for (int k = 0; k < F32_VECTORS; k++)
+            add_extremes(&l, k, x + i + k * F32S);
+        for (int k = 0; k < AHEAD; k++)
+            add_eight(&l, x + i + k * LANES);
     }
     *to = l;
 }
 
+/* n < AHEAD * LANES */
 static inline void add_rest(struct lanes *l, const float *x, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         f32s *min = &l->min[i / F32S], *max = &l->max[i / F32S];
-        size_t k = i % F32S;
+        size_t k = i % F32S, lane = i % LANES;
         double d = x[i];
         (*min)[k] = x[i] < (*min)[k] ? x[i] : (*min)[k];
         (*max)[k] = x[i] > (*max)[k] ? x[i] : (*max)[k];
         l->n_zero[i / F32S][k] += x[i] == 0;
-        l->sum[i / F64S][i % F64S] += d;
-        l->squares[i / F64S][i % F64S] += d * d;
+        l->sum[lane / F64S][lane % F64S] += d;
+        l->squares[lane / F64S][lane % F64S] += d * d;
     }
 }
 
@@ -63,19 +77,21 @@ static inline void add_rest(struct lanes *l, const float *x, size_t n)
 static inline void add_part(struct run_sums *r, const float *x, size_t n)
 {
     struct lanes l;
-    size_t whole = n - n % LANES;
+    size_t whole = n - n % (AHEAD * LANES);
     memset(&l, 0, sizeof l);
-    for (int k = 0; k < LANES; k++)
+    for (int k = 0; k < AHEAD * LANES; k++)
         l.min[k / F32S][k % F32S] = l.max[k / F32S][k % F32S] = x[0];
-    add_eights(&l, x, whole);
+    add_whole(&l, x, whole);
     add_rest(&l, x + whole, n - whole);
-    for (int k = 0; k < LANES; k++) {
+    for (int k = 0; k < AHEAD * LANES; k++) {
         float min = l.min[k / F32S][k % F32S], max = l.max[k / F32S][k % F32S];
         r->min = min < r->min ? min : r->min;
         r->max = max > r->max ? max : r->max;
+        r->n_zero += (uint64_t)l.n_zero[k / F32S][k % F32S];
+    }
+    for (int k = 0; k < LANES; k++) {
         r->sum += l.sum[k / F64S][k % F64S];
         r->squares += l.squares[k / F64S][k % F64S];
-        r->n_zero += (uint64_t)l.n_zero[k / F32S][k % F32S];
     }
 }
 

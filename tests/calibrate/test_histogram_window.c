@@ -120,7 +120,10 @@ static void any_order_any_loop(void **state)
             observed(m, x, SAMPLES, n, (uint32_t[]){5, 2, 0, 4, 3, 1}, PITH_CPU_REF);
         if (a->n != (uint64_t)SAMPLES * n)
             print_error("round %u\n", round);
+        struct pith_value_stats *c = observed(m, x, SAMPLES, n, (uint32_t[]){0, 1, 2, 3, 4, 5},
+                                              PITH_CPU_REF | PITH_CPU_AVX2);
         expect_same(a, b);
+        expect_same(a, c);
         expect_by_definition(a, x, (size_t)SAMPLES * n);
         pith_model_free(m);
     }
