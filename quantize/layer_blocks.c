@@ -3,8 +3,6 @@
 
 #include <stdlib.h>
 
-#define PITH_BLOCK_LAYERS 2u
-
 /* For each value of the float network: the first and the last node between which it is waiting. */
 struct life {
     uint32_t from, to; /* made by node from - 1, or 0: an input; read last by node `to`; NODE_NONE: never */

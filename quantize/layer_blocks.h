@@ -5,6 +5,8 @@
 
 #include "integer_plan.h"
 
+#define PITH_BLOCK_LAYERS 2u
+
 /* Nodes [first, last) of the float network: x is the only value that they read of earlier ones, y the only
  * one that later ones read of them. */
 struct layer_block {

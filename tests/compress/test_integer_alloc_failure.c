@@ -18,7 +18,7 @@
 #include "pith_onnx.h"
 #include "pith_sense.h"
 
-enum { SIDE = 8, PIXELS = SIDE * SIDE, SAMPLES = 8, CHANNELS = 3, CLASSES = 4, WIDTH = 4 };
+enum { SIDE = 8, PIXELS = SIDE * SIDE, SAMPLES = 16, CHANNELS = 3, CLASSES = 4, WIDTH = 4 };
 
 /* Made once, never changed by the scenes. */
 static struct {
@@ -160,6 +160,15 @@ static enum pith_status fine_and_reestimated(struct pith_error *err)
     s.reestimate = PITH_ALWAYS;
     s.all_integers = true;
     s.fine[s.quantize.n_fine++] = "a";
+    return run_stage(&made.pictures, &s, NULL, err);
+}
+
+static enum pith_status blocks(struct pith_error *err)
+{
+    struct pith_stage s = quantize_stage();
+    s.blocks = s.all_integers = true;
+    s.quantize.rounding = PITH_ROUND_NEAREST;
+    s.samples = SAMPLES;
     return run_stage(&made.pictures, &s, NULL, err);
 }
 
@@ -335,6 +344,7 @@ static int tear_down(void **state)
 SCENE(quantize, true, 13)
 SCENE(adaptive, true, 17)
 SCENE(fine_and_reestimated, true, 17)
+SCENE(blocks, true, 43)
 SCENE(fixed_point, true, 17)
 SCENE(without_data, true, 17)
 SCENE(several_inputs, true, 13)
@@ -351,7 +361,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_quantize),     cmocka_unit_test(test_adaptive),
-        cmocka_unit_test(test_fine_and_reestimated),
+        cmocka_unit_test(test_fine_and_reestimated), cmocka_unit_test(test_blocks),
         cmocka_unit_test(test_fixed_point),  cmocka_unit_test(test_without_data),
         cmocka_unit_test(test_several_inputs), cmocka_unit_test(test_train),
         cmocka_unit_test(test_sense),        cmocka_unit_test(test_pack_full),
