@@ -33,16 +33,6 @@
 #define ZERO 128
 #define STEPS 127 /* on either side of it */
 
-struct expander {
-    struct pith_model *m;
-    const struct pith_quantize_opts *opts;
-    struct node_list list;
-    uint32_t *uses; /* owns: [n_values] */
-    bool *wanted;   /* owns: [n_values] */
-    uint32_t *both; /* owns: [n_values] the value of twice the channels, or PITH_VALUE_NONE: not
-                       made yet */
-};
-
 /* What steps on either side of zero have to cover. */
 static double reach(const struct pith_value *x, const struct pith_grid *g)
 {
@@ -59,7 +49,7 @@ static float wide_step(const struct pith_value *x, const struct pith_grid *g)
     return step > 0 ? (float)fmax(step, (double)(FINER * FLT_MIN)) : 1; /* only zeros were seen */
 }
 
-static struct pith_grid *grid_of_both(struct expander *e, const struct pith_grid *was, double scale,
+static struct pith_grid *grid_of_both(struct two_inputs *e, const struct pith_grid *was, double scale,
                                       uint32_t channels)
 {
     struct pith_grid *g = pith_model_alloc(e->m, 1, sizeof *g);
@@ -79,7 +69,7 @@ static struct pith_grid *grid_of_both(struct expander *e, const struct pith_grid
     return g;
 }
 
-static uint32_t scalar(struct expander *e, enum pith_type type, const void *data, size_t bytes)
+static uint32_t scalar(struct two_inputs *e, enum pith_type type, const void *data, size_t bytes)
 {
     void *copy = pith_model_alloc(e->m, 1, bytes);
     if (copy)
@@ -88,7 +78,7 @@ static uint32_t scalar(struct expander *e, enum pith_type type, const void *data
 }
 
 /* Nor is what v's elements come from, where nobody else reads that. */
-static void stop_rounding(struct expander *e, uint32_t v)
+static void stop_rounding(struct two_inputs *e, uint32_t v)
 {
     const struct pith_node *from = pith_model_producer(e->m, v);
     e->m->values[v].grid = NULL;
@@ -100,7 +90,7 @@ static void stop_rounding(struct expander *e, uint32_t v)
 }
 
 /* x -> h, x - h -> both */
-static uint32_t expand(struct expander *e, uint32_t v, const struct pith_grid *g)
+static uint32_t expand(struct two_inputs *e, uint32_t v, const struct pith_grid *g)
 {
     struct node_list *l = &e->list;
     const struct pith_value x = e->m->values[v];
@@ -128,7 +118,7 @@ static uint32_t expand(struct expander *e, uint32_t v, const struct pith_grid *g
     return both;
 }
 
-static enum pith_status copy_node(struct expander *e, const struct pith_node *node,
+static enum pith_status copy_node(struct two_inputs *e, const struct pith_node *node,
                                   struct pith_error *err)
 {
     uint32_t v = node->n_in ? node->in[0] : PITH_VALUE_NONE;
@@ -150,37 +140,20 @@ static enum pith_status copy_node(struct expander *e, const struct pith_node *no
         pith_list_layer_of_both(&e->list, node, e->both[v]);
     else
         pith_list_copy(&e->list, node);
-    return e->list.failed ? pith_error_no_memory(err) : PITH_OK;
+    return PITH_OK;
 }
 
 enum pith_status pith_expand_fine_inputs(struct pith_model *m,
                                          const struct pith_quantize_opts *opts,
                                          struct pith_error *err)
 {
-    struct expander e = {.m = m, .opts = opts};
-    if (opts->n_fine == 0)
-        return PITH_OK;
-    uint32_t n = m->n_values;
-    e.uses = calloc(n + (size_t)1, sizeof *e.uses);
-    e.wanted = calloc(n + (size_t)1, sizeof *e.wanted);
-    e.both = malloc((n + (size_t)1) * sizeof *e.both);
-    bool room =
-        e.uses && e.wanted && e.both &&
-        pith_node_list_begin(&e.list, m, 4 * (uint64_t)m->n_nodes, 7 * (uint64_t)m->n_nodes);
-    enum pith_status st =
-        room ? pith_find_wanted(m, opts->fine, opts->n_fine, pith_readers_mix_channels,
-                                "read two bytes: not all layers that read what it "
-                                "reads mix all channels, outside of loops",
-                                e.wanted, err)
-             : pith_error_no_memory(err);
-    if (e.uses)
-        pith_model_count_uses(m, n, e.uses, NULL);
-    for (uint32_t v = 0; v < n && room; v++)
-        e.both[v] = PITH_VALUE_NONE;
-    for (uint32_t i = 0; i < m->n_nodes && !st; i++)
-        st = copy_node(&e, &m->nodes[i], err);
-    free(e.uses);
-    free(e.wanted);
-    free(e.both);
-    return st ? st : pith_node_list_end(&e.list, err);
+    const struct two_inputs_way way = {.pattern = opts->fine,
+                                       .n = opts->n_fine,
+                                       .may = pith_readers_mix_channels,
+                                       .what = "read two bytes: not all layers that read what it "
+                                               "reads mix all channels, outside of loops",
+                                       .nodes = 4,
+                                       .values = 7,
+                                       .copy = copy_node};
+    return pith_give_two_inputs(m, opts, &way, err);
 }

@@ -26,14 +26,7 @@
 #define ROOM 1.25 /* of the range of one byte: what it had to cut off is dearer to 511 steps */
 #define STEPS 255
 
-struct halver {
-    struct pith_model *m;
-    const struct pith_quantize_opts *opts;
-    struct node_list list;
-    bool *wanted;   /* owns: [n_values] */
-    uint32_t *both; /* owns: [n_values] the value of twice the channels, or PITH_VALUE_NONE */
-};
-
+/* Outputs count as readers. */
 static uint32_t count_readers(const struct pith_model *m, uint32_t v)
 {
     uint32_t n = 0;
@@ -75,7 +68,7 @@ bool pith_may_be_halved(const struct pith_model *m, uint32_t v)
 }
 
 /* The convolution again, its bias less by half. */
-static uint32_t convolve_upper(struct halver *h, const struct pith_node *conv, float half)
+static uint32_t convolve_upper(struct two_inputs *h, const struct pith_node *conv, float half)
 {
     const struct pith_value y = h->m->values[conv->out[0]];
     uint32_t n = h->m->values[conv->in[1]].dim[0];
@@ -93,7 +86,7 @@ static uint32_t convolve_upper(struct halver *h, const struct pith_node *conv, f
     return out;
 }
 
-static uint32_t cut(struct halver *h, const struct pith_node *act, uint32_t x, float half,
+static uint32_t cut(struct two_inputs *h, const struct pith_node *act, uint32_t x, float half,
                     struct pith_grid *grid)
 {
     const struct pith_value like = h->m->values[act->out[0]];
@@ -107,7 +100,7 @@ static uint32_t cut(struct halver *h, const struct pith_node *act, uint32_t x, f
     return y;
 }
 
-static struct pith_grid *half_grid(struct halver *h, const struct pith_grid *was, float scale)
+static struct pith_grid *half_grid(struct two_inputs *h, const struct pith_grid *was, float scale)
 {
     struct pith_grid *g = pith_model_alloc(h->m, 1, sizeof *g);
     float *scales = pith_model_alloc(h->m, 1, sizeof *scales);
@@ -121,7 +114,7 @@ static struct pith_grid *half_grid(struct halver *h, const struct pith_grid *was
 }
 
 /* In the place of act. */
-static void halve(struct halver *h, const struct pith_node *act, const struct pith_grid *g)
+static void halve(struct two_inputs *h, const struct pith_node *act, const struct pith_grid *g)
 {
     const struct pith_value *v = &h->m->values[act->out[0]];
     const struct pith_node *conv = pith_model_producer(h->m, act->in[0]);
@@ -136,7 +129,7 @@ static void halve(struct halver *h, const struct pith_node *act, const struct pi
     h->both[act->out[0]] = both;
 }
 
-static enum pith_status copy_node(struct halver *h, const struct pith_node *node,
+static enum pith_status copy_node(struct two_inputs *h, const struct pith_node *node,
                                   struct pith_error *err)
 {
     uint32_t y = node->n_out ? node->out[0] : PITH_VALUE_NONE;
@@ -157,35 +150,20 @@ static enum pith_status copy_node(struct halver *h, const struct pith_node *node
     } else {
         pith_list_copy(&h->list, node);
     }
-    return h->list.failed ? pith_error_no_memory(err) : PITH_OK;
+    return PITH_OK;
 }
 
 enum pith_status pith_halve_ranges(struct pith_model *m, const struct pith_quantize_opts *opts,
                                    struct pith_error *err)
 {
-    struct halver h = {.m = m, .opts = opts};
-    uint32_t n = m->n_values;
-    if (opts->n_halved == 0)
-        return PITH_OK;
-    h.wanted = calloc(n + (size_t)1, sizeof *h.wanted);
-    h.both = malloc((n + (size_t)1) * sizeof *h.both);
-    bool room =
-        h.wanted && h.both &&
-        pith_node_list_begin(&h.list, m, 5 * (uint64_t)m->n_nodes, 6 * (uint64_t)m->n_nodes);
-    enum pith_status st = PITH_ERR_MEMORY;
-    if (room)
-        st = pith_find_wanted(
-            m, opts->halved, opts->n_halved, pith_may_be_halved,
-            "read half ranges: it does not read what a depthwise convolution gives "
-            "through a Relu, or Clip from 0, to such layers alone",
-            h.wanted, err);
-    else
-        pith_error_no_memory(err);
-    for (uint32_t v = 0; v < n && room; v++)
-        h.both[v] = PITH_VALUE_NONE;
-    for (uint32_t i = 0; i < m->n_nodes && !st; i++)
-        st = copy_node(&h, &m->nodes[i], err);
-    free(h.wanted);
-    free(h.both);
-    return st ? st : pith_node_list_end(&h.list, err);
+    const struct two_inputs_way way = {
+        .pattern = opts->halved,
+        .n = opts->n_halved,
+        .may = pith_may_be_halved,
+        .what = "read half ranges: it does not read what a depthwise convolution gives "
+                "through a Relu, or Clip from 0, to such layers alone",
+        .nodes = 5,
+        .values = 6,
+        .copy = copy_node};
+    return pith_give_two_inputs(m, opts, &way, err);
 }

@@ -138,6 +138,43 @@ void pith_list_layer_of_both(struct node_list *l, const struct pith_node *node, 
     copy->in[1] = weight_of_both(l, node->in[1]);
 }
 
+static enum pith_status copy_all(struct two_inputs *t, const struct two_inputs_way *way,
+                                 struct pith_error *err)
+{
+    const struct pith_model *m = t->m;
+    uint32_t n = m->n_values;
+    pith_model_count_uses(m, n, t->uses, NULL);
+    for (uint32_t v = 0; v < n; v++)
+        t->both[v] = PITH_VALUE_NONE;
+    enum pith_status st = pith_find_wanted(m, way->pattern, way->n, way->may, way->what, t->wanted, err);
+    for (uint32_t i = 0; i < m->n_nodes && !st; i++) {
+        st = way->copy(t, &m->nodes[i], err);
+        if (!st && t->list.failed)
+            st = pith_error_no_memory(err);
+    }
+    return st;
+}
+
+enum pith_status pith_give_two_inputs(struct pith_model *m, const struct pith_quantize_opts *opts,
+                                      const struct two_inputs_way *way, struct pith_error *err)
+{
+    struct two_inputs t = {.m = m, .opts = opts};
+    size_t n = m->n_values + (size_t)1;
+    if (way->n == 0)
+        return PITH_OK;
+    t.uses = calloc(n, sizeof *t.uses);
+    t.wanted = calloc(n, sizeof *t.wanted);
+    t.both = malloc(n * sizeof *t.both);
+    bool room = t.uses && t.wanted && t.both &&
+                pith_node_list_begin(&t.list, m, way->nodes * (uint64_t)m->n_nodes,
+                                     way->values * (uint64_t)m->n_nodes);
+    enum pith_status st = room ? copy_all(&t, way, err) : pith_error_no_memory(err);
+    free(t.uses);
+    free(t.wanted);
+    free(t.both);
+    return st ? st : pith_node_list_end(&t.list, err);
+}
+
 bool pith_reads_twice(const struct pith_model *m, const struct pith_node *node)
 {
     const struct pith_value *w = &m->values[node->in[1]];
