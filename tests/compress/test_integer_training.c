@@ -320,7 +320,8 @@ static void train(struct pith_model *m, struct pith_data *data, uint32_t bits,
                                                       v->from_layer && !v->one_sided};
     }
     for (; q.n_weights < p->n_weights; q.n_weights++)
-        weight[q.n_weights] = (struct pith_train_weight){p->weights[q.n_weights].value, -8, 7, true};
+        weight[q.n_weights] = (struct pith_train_weight){
+            .value = p->weights[q.n_weights].value, .lowest = -8, .highest = 7, .by_row = true};
     pith_train_opts_init(&o, sizeof o);
     o.epochs = 2;
     o.batch = 16;
