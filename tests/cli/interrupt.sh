@@ -7,6 +7,8 @@ printf 'old content' >kept.pith
 python3 - <<'EOF' || status=1
 import os, signal, struct, subprocess, sys, time
 
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # whoever was started with & had it ignored, and its children too
+
 N = 200000  # some seconds of work on any machine
 with open("long-images-idx3-ubyte", "wb") as f:
     f.write(struct.pack(">IIII", 0x803, N, 28, 28))
