@@ -6,6 +6,7 @@
 command -v mpirun >/dev/null || { echo "no mpirun: skipped"; exit 77; }
 [ -e "$PITH_O/pith-mpi.so" ] || { echo "built without MPI: skipped"; exit 77; }
 . "$(dirname "$0")/sandbox.inc"
+export ASAN_OPTIONS="detect_leaks=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}" # OpenMPI keeps what it has until the end
 ranks() {
     count=$1
     shift
