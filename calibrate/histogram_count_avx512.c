@@ -5,9 +5,12 @@
 
 #include <immintrin.h>
 
+#define HISTOGRAM_COUNT pith_histogram_count_avx512
+#define OWN_BINS
 #define BLOCK 256
+#define BINS_ROOM 16
 
-/* The bins of those of BLOCK numbers that are not 0, one behind the other in bin [BLOCK + 16]; how many. */
+/* Of those numbers that are not 0. */
 static uint32_t find_bins(const float *x, float per_width, int32_t low, int32_t *bin)
 {
     const __m512 scale = _mm512_set1_ps(per_width), zero = _mm512_setzero_ps();
@@ -25,28 +28,4 @@ static uint32_t find_bins(const float *x, float per_width, int32_t low, int32_t 
     return n;
 }
 
-static void count_block(const float *x, float per_width, int32_t low,
-                        struct histogram_scratch *scratch)
-{
-    int32_t bin[BLOCK + 16];
-    uint32_t n = find_bins(x, per_width, low, bin), i = 0;
-    for (; i + 4 <= n; i += 4) {
-        scratch->part[0][bin[i]]++;
-        scratch->part[1][bin[i + 1]]++;
-        scratch->part[2][bin[i + 2]]++;
-        scratch->part[3][bin[i + 3]]++;
-    }
-    for (; i < n; i++)
-        scratch->part[0][bin[i]]++;
-}
-
-void pith_histogram_count_avx512(const float *x, size_t n, float per_width, int32_t low,
-                                 struct histogram_scratch *scratch)
-{
-    size_t i = 0;
-    for (; i + BLOCK <= n; i += BLOCK)
-        count_block(x + i, per_width, low, scratch);
-    for (; i < n; i++)
-        if (x[i] != 0)
-            scratch->part[i % 4][(int32_t)(x[i] * per_width) - (x[i] < 0 ? 1 : 0) - low]++;
-}
+#include "histogram_count_impl.h"

@@ -76,11 +76,11 @@ static uint32_t add_value(struct part *p, const struct pith_value *like)
     return p->m->n_values++;
 }
 
-/* A constant of the model's own, of n numbers. NULL: no memory. */
-static struct pith_const *own_constant(struct part *p, uint32_t v, uint64_t n, enum pith_type type)
+/* A constant of the model's own, of n floats. NULL: no memory. */
+static struct pith_const *own_constant(struct part *p, uint32_t v, uint64_t n)
 {
     struct pith_const *c = pith_model_alloc(p->m, 1, sizeof *c);
-    if (!c || !(c->data = pith_model_alloc(p->m, n, pith_type_bytes(type))))
+    if (!c || !(c->data = pith_model_alloc(p->m, n, sizeof(float))))
         return NULL;
     c->count = n;
     p->m->values[v].constant = c;
@@ -101,7 +101,7 @@ static bool make_weight(struct part *p, uint32_t i)
     const struct pith_block_layer *l = &p->block->layers[i];
     const struct pith_value *was = &p->block->m->values[p->block->m->nodes[l->node].in[1]];
     uint32_t v = number_of(p, p->block->m->nodes[l->node].in[1]);
-    struct pith_const *c = own_constant(p, v, l->rows * l->cols, PITH_F32);
+    struct pith_const *c = own_constant(p, v, l->rows * l->cols);
     p->step[i] = malloc((size_t)l->rows * sizeof **p->step);
     if (!c || !p->step[i])
         return false;
@@ -134,7 +134,7 @@ static bool make_bias(struct part *p, uint32_t i, struct pith_node *node)
     if (node->op == PITH_OP_MATMUL)
         return true;
     p->bias[i] = add_value(p, &like);
-    struct pith_const *c = own_constant(p, p->bias[i], l->rows, PITH_F32);
+    struct pith_const *c = own_constant(p, p->bias[i], l->rows);
     for (uint64_t o = 0; o < l->rows && c; o++)
         ((float *)c->data)[o] = (float)l->bias[o];
     node->in[2] = p->bias[i];
