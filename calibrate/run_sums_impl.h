@@ -1,20 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /* run_sums_impl.h - pith_run_sums for one instruction set; RUN_SUMS names it, its
- * vectors have WIDE bytes. Included by run_sums.c, run_sums_avx2.c and run_sums_avx512.c, whose results
- * are the same: element i is added in lane i mod 8 and the lanes are added in one order, however many of
- * them the machine takes at once. */
+ * vectors have WIDE bytes. Included by run_sums.c, run_sums_avx2.c and run_sums_avx512.c, whose
+ * results are the same: element i is added in lane i mod 16 and the lanes are added in one order,
+ * however many of them the machine takes at once. */
 #include <string.h>
 
-#define LANES 8
+#define LANES 16
 #define F32S (WIDE / 4) /* in a vector */
 #define F64S (WIDE / 8)
-#define AHEAD 4 /* times LANES numbers: extremes and zeros, whose order is nothing, wait for none of these */
+#define AHEAD                                                                                      \
+    2 /* times LANES numbers: extremes and zeros, whose order is nothing, wait for none of these   \
+       */
 #define F32_VECTORS (AHEAD * LANES / F32S)
 
 typedef float f32s __attribute__((vector_size(WIDE)));
-typedef int32_t i32s __attribute__((vector_size(WIDE)));
-typedef float half_f32s __attribute__((vector_size(WIDE / 2)));
 typedef double f64s __attribute__((vector_size(WIDE)));
+typedef int32_t i32s __attribute__((vector_size(WIDE)));
+#ifndef OWN_VECTORS
+typedef i32s integers;
+typedef float half_f32s __attribute__((vector_size(WIDE / 2)));
+#endif
 
 struct lanes {
     f32s min[F32_VECTORS], max[F32_VECTORS];
@@ -22,24 +27,53 @@ struct lanes {
     f64s sum[LANES / F64S], squares[LANES / F64S];
 };
 
+#ifndef OWN_VECTORS
+static inline f32s smaller(f32s a, f32s b)
+{
+    i32s take = a < b;
+    return (f32s)((take & (i32s)a) | (~take & (i32s)b));
+}
+
+static inline f32s larger(f32s a, f32s b)
+{
+    i32s take = a > b;
+    return (f32s)((take & (i32s)a) | (~take & (i32s)b));
+}
+
+static inline f64s doubles(const float *x)
+{
+    half_f32s v;
+    memcpy(&v, x, sizeof v);
+    return __builtin_convertvector(v, f64s);
+}
+
+/* The square of an f32 is exact, so whether it is rounded before it is added is nothing. */
+static inline f64s plus_square(f64s sum, f64s d)
+{
+    return sum + d * d;
+}
+
+static inline integers plus_zeros(integers n, f32s v)
+{
+    return n - (v == (f32s){0});
+}
+#endif
+
 static inline void add_extremes(struct lanes *l, int k, const float *x)
 {
     f32s v;
     memcpy(&v, x, sizeof v);
-    i32s below = v<l->min[k], above = v> l->max[k];
-    l->min[k] = (f32s)((below & (i32s)v) | (~below & (i32s)l->min[k]));
-    l->max[k] = (f32s)((above & (i32s)v) | (~above & (i32s)l->max[k]));
-    l->n_zero[k] -= v == (f32s){0};
+    l->min[k] = smaller(v, l->min[k]);
+    l->max[k] = larger(v, l->max[k]);
+    l->n_zero[k] = (i32s)plus_zeros((integers)l->n_zero[k], v);
 }
 
-static inline void add_eight(struct lanes *l, const float *x)
+static inline void add_lanes(struct lanes *l, const float *x)
 {
     for (int k = 0; k < LANES / F64S; k++) {
-        half_f32s v;
-        memcpy(&v, x + k * F64S, sizeof v);
-        f64s d = __builtin_convertvector(v, f64s);
+        f64s d = doubles(x + k * F64S);
         l->sum[k] += d;
-        l->squares[k] += d * d;
+        l->squares[k] = plus_square(l->squares[k], d);
     }
 }
 
@@ -51,7 +85,7 @@ static inline void add_whole(struct lanes *to, const float *x, size_t n)
         for (int k = 0; k < F32_VECTORS; k++)
             add_extremes(&l, k, x + i + k * F32S);
         for (int k = 0; k < AHEAD; k++)
-            add_eight(&l, x + i + k * LANES);
+            add_lanes(&l, x + i + k * LANES);
     }
     *to = l;
 }
