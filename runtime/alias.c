@@ -316,7 +316,7 @@ static void alias_in_place(const struct graph *g, uint32_t n, const struct tview
 }
 
 void pith_plan_alias(const struct graph *g, const struct tview *value, struct node_plan *node,
-                     struct value_plan *vp, bool share)
+                     struct value_plan *vp, bool share, bool in_place)
 {
     for (uint32_t n = 0; share && n < g->n_nodes; n++) {
         bool whole = node[n].action == NODE_RUN && node[n].chain == CHAIN_WHOLE;
@@ -336,7 +336,7 @@ void pith_plan_alias(const struct graph *g, const struct tview *value, struct no
             alias_branch_end(g, &g->nodes[n], vp);
     }
     set_lifetimes(g, node, vp);
-    for (uint32_t n = 0; share && n < g->n_nodes; n++)
+    for (uint32_t n = 0; in_place && n < g->n_nodes; n++)
         if (node[n].action == NODE_RUN && node[n].chain == CHAIN_NONE &&
             (g->nodes[n].info->flags & OP_INPLACE))
             alias_in_place(g, n, value, vp);

@@ -122,8 +122,8 @@ struct pith_layer {
 
 enum {
     PITH_FLAG_NO_CHECKSUM = 1u << 0, /* skip the CRC test (fuzzing, images checked before) */
-    PITH_FLAG_NO_FUSION = 1u << 1,   /* every node is its own step and every value is kept
-                                        apart; implied by `observe` */
+    PITH_FLAG_NO_FUSION = 1u << 1,   /* every node is its own step and every value is kept apart;
+                                        `observe` implies the former */
     PITH_FLAG_DENSE_ONLY = 1u << 2   /* expand every weight to dense (for comparison) */
 };
 

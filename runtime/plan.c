@@ -149,7 +149,7 @@ static enum pith_status build(struct builder *b, const void *blob, size_t bytes,
     if (st)
         return st;
     const struct graph *g = &b->plan->graph;
-    bool share = !opts->observe && !(opts->flags & PITH_FLAG_NO_FUSION);
+    bool in_place = !(opts->flags & PITH_FLAG_NO_FUSION), share = in_place && !opts->observe;
     pith_kernels_fill(&b->plan->kernels, opts->cpu_mask);
     b->node = pith_block_high(&b->block, g->n_nodes, sizeof *b->node);
     b->vp = pith_block_high(&b->block, g->n_values, sizeof *b->vp);
@@ -163,7 +163,7 @@ static enum pith_status build(struct builder *b, const void *blob, size_t bytes,
         pith_plan_fuse(g, b->plan->value, b->node, b->vp);
         pith_plan_layout(g, b->plan->value, b->node, b->vp);
     }
-    pith_plan_alias(g, b->plan->value, b->node, b->vp, share);
+    pith_plan_alias(g, b->plan->value, b->node, b->vp, share, in_place);
     st = pith_build_steps(b);
     return st ? st : place_values(b);
 }

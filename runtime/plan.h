@@ -154,9 +154,10 @@ const int32_t *pith_plan_gemm_attr(const struct graph_node *matmul);
 /* Storage of value v: its root, and its byte offset there. */
 uint32_t pith_plan_root(struct value_plan *vp, uint32_t v, uint64_t *offset);
 /* Decides which values share storage, and drops the nodes that then have nothing to do. share:
- * false gives every value its own. Sets lifetimes of all roots. */
+ * views and pieces of others, whose producers vanish or move; in_place: what an elementwise operator
+ * writes over its input. Neither: each has its own. Sets lifetimes of all roots. */
 void pith_plan_alias(const struct graph *g, const struct tview *value, struct node_plan *node,
-                     struct value_plan *vp, bool share);
+                     struct value_plan *vp, bool share, bool in_place);
 
 /* Offsets for n items such that those alive at the same time do not overlap. order, placed: room
  * for n numbers each. false: the sum of sizes overflows. */
