@@ -22,6 +22,7 @@ struct calibration {
     struct pith_model *m;
     const struct pith_calibrate_opts *opts;
     struct pith_error *err;
+    struct observed_plan *plan;        /* owns: [n_values] */
     struct value_observer *seen;       /* owns: [n_values] */
     struct pith_value_stats **stats;   /* owns: [n_values], results */
     struct count_team team;            /* owns its scratch */
@@ -33,7 +34,8 @@ struct calibration {
 static void see(void *user, uint32_t value, float *x, size_t n)
 {
     struct calibration *c = user;
-    pith_observer_see(&c->seen[value], x, n, &c->team);
+    if (!c->plan[value].joins)
+        pith_observer_see(&c->seen[value], x, n, &c->team);
 }
 
 static enum pith_status check_sample(struct calibration *c, uint64_t i)
@@ -85,21 +87,40 @@ static enum pith_status run_samples(struct calibration *c, uint64_t *n_seen)
 static enum pith_status start(struct calibration *c)
 {
     uint32_t n = c->m->n_values;
-    struct observed_plan *plan = calloc(n + (size_t)1, sizeof *plan);
+    c->plan = calloc(n + (size_t)1, sizeof *c->plan);
     c->seen = calloc(n + (size_t)1, sizeof *c->seen);
     c->stats = calloc(n + (size_t)1, sizeof *c->stats);
-    enum pith_status st = plan && c->seen && c->stats ? PITH_OK : PITH_ERR_MEMORY;
+    enum pith_status st = c->plan && c->seen && c->stats ? PITH_OK : PITH_ERR_MEMORY;
     if (!st)
-        pith_observed_plan(c->m, plan);
+        pith_observed_plan(c->m, c->plan);
     for (uint32_t v = 0; v < n && !st; v++) {
-        st = pith_observer_start(&c->seen[v], &c->m->values[v], plan[v].detail, plan[v].axis);
+        st = pith_observer_start(&c->seen[v], &c->m->values[v], c->plan[v].detail,
+                                 c->plan[v].axis);
         if (c->opts)
             pith_observer_hurry(&c->seen[v], c->opts->cpu_mask);
-        if (!st)
+        if (!st && !c->plan[v].joins)
             pith_observer_merge(&c->seen[v], &c->m->values[v]);
     }
-    free(plan);
     return st ? pith_error_no_memory(c->err) : PITH_OK;
+}
+
+/* Nodes stand behind those that they read, so the parts are whole. */
+static enum pith_status join_parts(struct calibration *c)
+{
+    for (uint32_t i = 0; i < c->m->n_nodes; i++) {
+        const struct pith_node *node = &c->m->nodes[i];
+        uint32_t whole = node->n_out > 0 ? node->out[0] : 0, channel = 0;
+        if (node->n_out == 0 || c->plan[whole].joins != node)
+            continue;
+        for (uint32_t k = 0; k < node->n_in; k++) {
+            uint32_t part = node->in[k];
+            pith_observer_join(&c->seen[whole], &c->seen[part], c->stats[part], channel);
+            channel += c->stats[part] ? c->stats[part]->n_channels : 0;
+        }
+        if (pith_observer_result(&c->seen[whole], c->m, &c->stats[whole]))
+            return pith_error_no_memory(c->err);
+    }
+    return PITH_OK;
 }
 
 /* All statistics are made before the first value changes. */
@@ -108,6 +129,9 @@ static enum pith_status install(struct calibration *c)
     for (uint32_t v = 0; v < c->m->n_values; v++)
         if (pith_observer_result(&c->seen[v], c->m, &c->stats[v]))
             return pith_error_no_memory(c->err);
+    enum pith_status st = join_parts(c);
+    if (st)
+        return st;
     for (uint32_t v = 0; v < c->m->n_values; v++) {
         struct pith_value *value = &c->m->values[v];
         const struct value_observer *o = &c->seen[v];
@@ -126,6 +150,7 @@ static void release(struct calibration *c)
 {
     for (uint32_t v = 0; c->seen && v < c->m->n_values; v++)
         pith_observer_clear(&c->seen[v]);
+    free(c->plan);
     free(c->seen);
     free(c->stats);
     free(c->team.scratch);

@@ -12,8 +12,8 @@
  * least squared error, as are those with one candidate, and the parts of a Concat, which is tried
  * as a whole. The others are put on that candidate for one sample, and are visited from the
  * largest effect on the outputs down: those that together make up less than REST of it keep it.
- * The best other candidate must be better by GAIN on that sample to be tried on all, and by as
- * much on all to be taken: what is better by less on so few is chance. */
+ * The best other candidate must be better by GAIN on that sample to be tried on a second, on both
+ * for a third, and so on, and on all to be taken: what is better by less on so few is chance. */
 #include "grid_choice.h"
 
 #include <math.h>
@@ -54,8 +54,7 @@ static bool is_layer(uint32_t op)
            op == PITH_OP_MATMUL || op == PITH_OP_RECURRENT;
 }
 
-/* leads: [n_values], those that some layer with weights depends on. Nodes are in an order of
- * execution; what a loop brings back may be read by any layer in it. */
+/* Nodes are in an order of execution; what a loop brings back may be read by any layer in it. */
 static void mark_before_layers(const struct pith_model *m, bool *leads)
 {
     for (uint32_t i = m->n_nodes; i-- > 0;) {
@@ -76,24 +75,30 @@ static bool joins(const struct pith_model *m, const struct pith_node *node, uint
     return node->op == PITH_OP_CONCAT;
 }
 
+void pith_values_to_try(const struct pith_model *m, bool *to_try)
+{
+    mark_before_layers(m, to_try);
+    for (uint32_t v = 0; v < m->n_values; v++)
+        to_try[v] = to_try[v] && !pith_all_readers(m, v, joins);
+}
+
 /* ---- the choice
  * ---------------------------------------------------------------------------------- */
 
-/* The first sample, or all. */
-static enum pith_status measure(struct trial *t, struct grid_choice *c, uint32_t k, bool all,
+/* The first `to` samples. */
+static enum pith_status measure(struct trial *t, struct grid_choice *c, uint32_t k, uint32_t to,
                                 const struct grid_kind *kind)
 {
     struct candidate *candidate = &c->candidate[k];
     struct output_trial *o = &t->outputs;
     double error;
-    if (candidate->n_samples == o->n_samples)
+    if (candidate->n_samples >= to)
         return PITH_OK;
     struct pith_grid *g = pith_choice_grid(t->m, c, k, kind);
     if (!g)
         return pith_error_no_memory(t->err);
     t->choice = c;
     t->grid = g;
-    uint32_t to = all ? o->n_samples : 1;
     enum pith_status st = pith_output_trial_run(o, candidate->n_samples, to, &error);
     candidate->error = o->apart ? candidate->error + error : error;
     candidate->n_samples = to;
@@ -135,23 +140,33 @@ static int by_effect(const void *a, const void *b)
     return x->value < y->value ? -1 : 1;
 }
 
-/* The best on the first sample, if by GAIN, is tried on all. */
+/* By enough on those samples that both were tried on? */
+static bool is_better(const struct candidate *a, const struct candidate *than)
+{
+    return a->error < (1 - GAIN) * than->error;
+}
+
+/* The best on the first sample is tried on the others, for as long as it is better by GAIN. */
 static enum pith_status take_best(struct trial *t, struct grid_choice *c,
                                   const struct grid_kind *kind)
 {
     enum pith_status st = PITH_OK;
     uint32_t best = 0;
     for (uint32_t k = 1; k < c->n && !st && !t->outputs.stopped; k++) {
-        st = measure(t, c, k, false, kind);
+        st = measure(t, c, k, 1, kind);
         if (c->candidate[k].error < c->candidate[best].error)
             best = k;
     }
-    if (st || t->outputs.stopped || c->candidate[best].error >= (1 - GAIN) * c->candidate[0].error)
-        return st;
-    st = measure(t, c, best, true, kind);
-    if (!st)
-        st = measure(t, c, 0, true, kind);
-    if (c->candidate[best].error < (1 - GAIN) * c->candidate[0].error)
+    const uint32_t n = t->outputs.n_samples;
+    uint32_t to = 1, step = t->outputs.apart ? 1 : n; /* a stream begins anew each time */
+    while (!st && !t->outputs.stopped && to < n &&
+           is_better(&c->candidate[best], &c->candidate[0])) {
+        to = to + step < n ? to + step : n;
+        st = measure(t, c, best, to, kind);
+        if (!st)
+            st = measure(t, c, 0, to, kind);
+    }
+    if (is_better(&c->candidate[best], &c->candidate[0]))
         c->taken = best;
     return st;
 }
@@ -162,7 +177,7 @@ static enum pith_status choose(struct trial *t, struct grid_choice **order, uint
     enum pith_status st = PITH_OK;
     double total = 0, done = 0;
     for (uint32_t i = 0; i < n && !st && !t->outputs.stopped; i++) {
-        st = measure(t, order[i], 0, false, kind);
+        st = measure(t, order[i], 0, 1, kind);
         total += order[i]->candidate[0].error;
     }
     qsort(order, n, sizeof *order, by_effect);
@@ -174,15 +189,12 @@ static enum pith_status choose(struct trial *t, struct grid_choice **order, uint
 }
 
 /* order: those with something to choose; returns how many. */
-static uint32_t collect(const struct pith_model *m, struct grid_choice *choices, uint32_t n,
-                        struct grid_choice **order, bool *leads)
+static uint32_t collect(struct grid_choice *choices, uint32_t n, struct grid_choice **order)
 {
     uint32_t found = 0;
-    mark_before_layers(m, leads);
     for (uint32_t i = 0; i < n; i++) {
         order_candidates(&choices[i]);
-        uint32_t v = choices[i].value;
-        if (choices[i].n > 1 && leads[v] && !pith_all_readers(m, v, joins))
+        if (choices[i].n > 1)
             order[found++] = &choices[i];
     }
     return found;
@@ -195,10 +207,9 @@ enum pith_status pith_choose_by_output(struct pith_model *m, struct grid_choice 
 {
     struct trial t = {.outputs = {.change = put_on_grid, .user = &t}, .m = m, .err = err};
     struct grid_choice **order = calloc(n + (size_t)1, sizeof *order);
-    bool *leads = calloc(m->n_values + (size_t)1, sizeof *leads);
-    enum pith_status st = order && leads ? PITH_OK : pith_error_no_memory(err);
+    enum pith_status st = order ? PITH_OK : pith_error_no_memory(err);
     if (!st)
-        n = collect(m, choices, n, order, leads);
+        n = collect(choices, n, order);
     if (!st)
         st = pith_output_trial_open(&t.outputs, m, samples, SAMPLES, err);
     if (!st)
@@ -206,6 +217,5 @@ enum pith_status pith_choose_by_output(struct pith_model *m, struct grid_choice 
     *n_runs = t.outputs.n_runs;
     pith_output_trial_close(&t.outputs);
     free(order);
-    free(leads);
     return st;
 }

@@ -22,6 +22,7 @@ struct choosing {
     double percentile;
     struct grid_choice *choice; /* owns */
     uint32_t n;
+    bool *to_try; /* owns: [n_values], auto's */
 };
 
 const char *pith_range_method_text(enum pith_range_method method)
@@ -100,8 +101,9 @@ static void propose(struct choosing *ch, struct grid_choice *c, enum pith_range_
 
 static void propose_all(struct choosing *ch, struct grid_choice *c)
 {
-    if (is_zero(c) || ch->method != PITH_RANGE_AUTO) {
-        propose(ch, c, is_zero(c) ? PITH_RANGE_MAX : ch->method);
+    bool is_auto = ch->method == PITH_RANGE_AUTO;
+    if (is_zero(c) || !is_auto || !ch->to_try[c->value]) {
+        propose(ch, c, is_zero(c) ? PITH_RANGE_MAX : is_auto ? PITH_RANGE_MSE : ch->method);
         return;
     }
     for (uint32_t k = 1; k <= METHODS; k++)
@@ -141,8 +143,11 @@ static enum pith_status collect(struct choosing *ch)
 {
     struct pith_model *m = ch->m;
     ch->choice = calloc(m->n_values + (size_t)1, sizeof *ch->choice);
-    if (!ch->choice)
+    ch->to_try = calloc(m->n_values + (size_t)1, sizeof *ch->to_try);
+    if (!ch->choice || !ch->to_try)
         return pith_error_no_memory(ch->err);
+    if (ch->method == PITH_RANGE_AUTO)
+        pith_values_to_try(m, ch->to_try);
     for (uint32_t i = 0; i < m->n_values; i++) {
         const struct pith_value *v = &m->values[i];
         struct grid_choice *c = &ch->choice[ch->n];
@@ -230,5 +235,6 @@ enum pith_status pith_choose_grids(struct pith_model *m, const struct pith_range
     if (!st && report)
         report->n_runs = n_runs;
     free(ch.choice);
+    free(ch.to_try);
     return st;
 }

@@ -2,7 +2,8 @@
 /* observed_detail.c - every f32 value that is computed gets a histogram, except what a layer gives
  * to nothing but a Relu, a Clip or a BatchNormalization: integers go through these in one step, so
  * it is never stored. Values that layers with weights read or give are also looked at by channel,
- * for corrections of biases and for scales by channel. */
+ * for corrections of biases and for scales by channel. What a Concat puts together was seen before:
+ * its parts, by channel where it is wanted so, are all that there is to know. */
 #include "observed_detail.h"
 
 #include "op.h"
@@ -17,8 +18,8 @@ static bool vanishes_into_layer(const struct pith_model *m, const struct pith_no
                                 uint32_t input)
 {
     (void)m;
-    return input == 0 && (node->op == PITH_OP_RELU || node->op == PITH_OP_CLIP ||
-                          node->op == PITH_OP_BATCH_NORM);
+    return input == 0 &&
+           (node->op == PITH_OP_RELU || node->op == PITH_OP_CLIP || node->op == PITH_OP_BATCH_NORM);
 }
 
 static void by_channel(const struct pith_model *m, struct observed_plan *plan, uint32_t v,
@@ -47,11 +48,59 @@ bool pith_all_readers(const struct pith_model *m, uint32_t v, reader_test *is)
     return any;
 }
 
+/* Has v been looked at by channels along `axis`, or not at all? */
+static bool fits_before(const struct pith_value *v, uint32_t axis)
+{
+    if (v->n_observed == 0)
+        return true;
+    return v->stats && v->stats->n_channels == (axis < v->rank ? v->dim[axis] : 0);
+}
+
+/* Can the parts tell all about what `concat` makes of them? */
+static bool parts_tell(const struct pith_model *m, const struct observed_plan *plan,
+                       const struct pith_node *concat)
+{
+    const struct observed_plan *whole = &plan[concat->out[0]];
+    bool by_channel = whole->axis < PITH_MAX_RANK;
+    uint32_t along = (uint32_t)concat->attr[ATTR_AXIS];
+    if (whole->detail != OBSERVE_HISTOGRAM || (by_channel && whole->axis != along))
+        return false;
+    for (uint32_t k = 0; k < concat->n_in; k++) {
+        const struct observed_plan *p = &plan[concat->in[k]];
+        uint32_t axis = by_channel ? along : p->axis;
+        if (p->detail != OBSERVE_HISTOGRAM || p->in_body ||
+            (p->axis != axis && (p->axis != PITH_MAX_RANK || p->joins)) ||
+            !fits_before(&m->values[concat->in[k]], axis))
+            return false;
+    }
+    return true;
+}
+
+/* Not in bodies, where parts may be seen more or less often than what is made of them. */
+static void join_parts(const struct pith_model *m, struct observed_plan *plan)
+{
+    uint32_t depth = 0;
+    for (uint32_t i = 0; i < m->n_nodes; i++) {
+        const struct pith_node *node = &m->nodes[i];
+        depth += pith_opens_body(node->op);
+        for (uint32_t k = 0; k < node->n_out; k++)
+            plan[node->out[k]].in_body = depth > 0;
+        depth -= pith_closes_body(node->op);
+        if (depth > 0 || node->op != PITH_OP_CONCAT || !parts_tell(m, plan, node))
+            continue;
+        struct observed_plan *whole = &plan[node->out[0]];
+        whole->joins = node;
+        for (uint32_t k = 0; k < node->n_in && whole->axis < PITH_MAX_RANK; k++)
+            plan[node->in[k]].axis = whole->axis;
+    }
+}
+
 void pith_observed_plan(const struct pith_model *m, struct observed_plan *plan)
 {
     for (uint32_t v = 0; v < m->n_values; v++) {
         bool seen = m->values[v].type == PITH_F32 && !m->values[v].constant;
-        plan[v] = (struct observed_plan){seen ? OBSERVE_HISTOGRAM : OBSERVE_NOTHING, PITH_MAX_RANK};
+        plan[v] = (struct observed_plan){seen ? OBSERVE_HISTOGRAM : OBSERVE_NOTHING, PITH_MAX_RANK,
+                                         NULL, false};
     }
     for (uint32_t i = 0; i < m->n_nodes; i++) {
         const struct pith_node *node = &m->nodes[i];
@@ -63,6 +112,7 @@ void pith_observed_plan(const struct pith_model *m, struct observed_plan *plan)
         if (plan[y].detail == OBSERVE_HISTOGRAM && pith_all_readers(m, y, vanishes_into_layer))
             plan[y].detail = OBSERVE_SUMS;
     }
+    join_parts(m, plan);
 }
 
 static bool is_depthwise(const struct pith_model *m, const struct pith_node *node, uint32_t input)

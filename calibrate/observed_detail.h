@@ -8,6 +8,10 @@
 struct observed_plan {
     enum observed_detail detail;
     uint32_t axis; /* of channels; PITH_MAX_RANK: not by channel */
+    /* The Concat that makes it of values that are looked at as closely: their statistics put
+     * together are its own, so it need not be looked at. NULL: it is. */
+    const struct pith_node *joins;
+    bool in_body; /* of a loop or branch: seen any number of times a run */
 };
 
 /* plan: [m->n_values] */

@@ -226,19 +226,19 @@ static bool can_merge(const struct value_observer *o, const struct pith_value_st
            (has_histogram(s) || o->detail != OBSERVE_HISTOGRAM);
 }
 
-static void merge_statistics(struct value_observer *o, const struct pith_value_stats *s)
+/* Its channels are those from channel[0] on; first: nothing was seen of them. */
+static void merge_statistics(struct value_observer *o, const struct pith_value_stats *s,
+                             struct pith_channel_stats *channel, bool first)
 {
     if (o->detail == OBSERVE_HISTOGRAM)
         pith_window_merge(&o->window, &s->histogram);
-    for (uint32_t c = 0; c < s->n_channels; c++) {
-        widen_channel(&o->sum.channel[c], o->sum.n_samples == 0, s->channel[c].min,
-                      s->channel[c].max);
-        pith_exact_sum_merge(&o->sum.channel[c].sum, &s->channel[c].sum);
+    for (uint32_t c = 0; channel && c < s->n_channels; c++) {
+        widen_channel(&channel[c], first, s->channel[c].min, s->channel[c].max);
+        pith_exact_sum_merge(&channel[c].sum, &s->channel[c].sum);
     }
     pith_exact_sum_merge(&o->sum.sum, &s->sum);
     pith_exact_sum_merge(&o->sum.sum_squares, &s->sum_squares);
     o->sum.n_zero += s->n_zero;
-    o->sum.n_samples += s->n_samples;
 }
 
 void pith_observer_merge(struct value_observer *o, const struct pith_value *v)
@@ -247,9 +247,25 @@ void pith_observer_merge(struct value_observer *o, const struct pith_value *v)
         return;
     o->lost = !can_merge(o, v->stats);
     widen(o, v->min, v->max);
-    if (!o->lost)
-        merge_statistics(o, v->stats);
+    if (!o->lost) {
+        merge_statistics(o, v->stats, o->sum.channel, o->sum.n_samples == 0);
+        o->sum.n_samples += v->stats->n_samples;
+    }
     o->sum.n += v->n_observed;
+}
+
+void pith_observer_join(struct value_observer *o, const struct value_observer *part,
+                        const struct pith_value_stats *s, uint32_t channel)
+{
+    if (part->sum.n == 0)
+        return;
+    o->lost |= !s;
+    widen(o, part->min, part->max);
+    if (!o->lost) {
+        merge_statistics(o, s, o->sum.channel ? o->sum.channel + channel : NULL, true);
+        o->sum.n_samples = s->n_samples;
+    }
+    o->sum.n += part->sum.n;
 }
 
 static enum pith_status copy_histogram(const struct value_observer *o, struct pith_model *m,

@@ -40,6 +40,10 @@ void pith_observer_see(struct value_observer *o, const float *x, size_t n,
                        const struct count_team *team);
 /* Adds what another run saw of the same value: v's extremes and v->stats. */
 void pith_observer_merge(struct value_observer *o, const struct pith_value *v);
+/* Adds what was seen of a part of a value that a Concat made: its result, s, whose channels, if o
+ * has some, are those from `channel` on. Nothing else is added to o. */
+void pith_observer_join(struct value_observer *o, const struct value_observer *part,
+                        const struct pith_value_stats *s, uint32_t channel);
 /* *stats: a copy in m's memory; NULL where there are none. PITH_ERR_MEMORY. */
 enum pith_status pith_observer_result(const struct value_observer *o, struct pith_model *m,
                                       struct pith_value_stats **stats);

@@ -231,6 +231,9 @@ void pith_model_count_uses(const struct pith_model *m, uint64_t room, uint32_t *
                            uint32_t *producer);
 /* The node that gives value v; NULL: none does. Looks through all nodes: for one value, not for each. */
 const struct pith_node *pith_model_producer(const struct pith_model *m, uint32_t v);
+/* Is the operator where the body of a loop or branch begins, ends? */
+bool pith_opens_body(uint32_t op);
+bool pith_closes_body(uint32_t op);
 /* The value of this name, constants left out, else the first output of the node of this name; else
  * PITH_VALUE_NONE. */
 uint32_t pith_model_value_named(const struct pith_model *m, const char *name);

@@ -64,3 +64,13 @@ uint32_t pith_model_value_named(const struct pith_model *m, const char *name)
             return m->nodes[i].out[0];
     return PITH_VALUE_NONE;
 }
+
+bool pith_opens_body(uint32_t op)
+{
+    return op == PITH_OP_LOOP || op == PITH_OP_BRANCH;
+}
+
+bool pith_closes_body(uint32_t op)
+{
+    return op == PITH_OP_LOOP_END || op == PITH_OP_BRANCH_END;
+}

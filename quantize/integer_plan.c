@@ -198,16 +198,6 @@ bool pith_is_kept(const struct pith_model *m, const struct pith_quantize_opts *o
     return kept;
 }
 
-bool pith_opens_body(uint32_t op)
-{
-    return op == PITH_OP_LOOP || op == PITH_OP_BRANCH;
-}
-
-bool pith_closes_body(uint32_t op)
-{
-    return op == PITH_OP_LOOP_END || op == PITH_OP_BRANCH_END;
-}
-
 static void choose_roles(struct integer_plan *p, bool *used)
 {
     uint32_t depth = 0;

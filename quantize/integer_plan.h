@@ -76,10 +76,6 @@ bool pith_grid_is_asked(const struct integer_plan *p, const struct pith_grid *g)
 bool pith_is_kept(const struct pith_model *m, const struct pith_quantize_opts *opts,
                   const struct pith_node *node, bool *used);
 
-/* Is it where the body of a loop or branch begins, ends? */
-bool pith_opens_body(uint32_t op);
-bool pith_closes_body(uint32_t op);
-
 /* Does the node have a constant weight (pith_model_weights)? */
 bool pith_has_weight(const struct pith_model *m, const struct pith_node *node);
 
