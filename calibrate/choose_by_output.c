@@ -12,8 +12,8 @@
  * least squared error, as are those with one candidate, and the parts of a Concat, which is tried
  * as a whole. The others are put on that candidate for one sample, and are visited from the
  * largest effect on the outputs down: those that together make up less than REST of it keep it.
- * The best other candidate must be better by GAIN on that sample to be tried on a second, on both
- * for a third, and so on, and on all to be taken: what is better by less on so few is chance. */
+ * The best other candidate must be better by GAIN on that sample to be tried on all, and by as
+ * much on all to be taken: what is better by less on so few is chance. */
 #include "grid_choice.h"
 
 #include <math.h>
@@ -140,13 +140,13 @@ static int by_effect(const void *a, const void *b)
     return x->value < y->value ? -1 : 1;
 }
 
-/* By enough on those samples that both were tried on? */
+/* By enough, on those samples that both were tried on? */
 static bool is_better(const struct candidate *a, const struct candidate *than)
 {
     return a->error < (1 - GAIN) * than->error;
 }
 
-/* The best on the first sample is tried on the others, for as long as it is better by GAIN. */
+/* The best on the first sample, if by GAIN, is tried on all. */
 static enum pith_status take_best(struct trial *t, struct grid_choice *c,
                                   const struct grid_kind *kind)
 {
@@ -157,15 +157,11 @@ static enum pith_status take_best(struct trial *t, struct grid_choice *c,
         if (c->candidate[k].error < c->candidate[best].error)
             best = k;
     }
-    const uint32_t n = t->outputs.n_samples;
-    uint32_t to = 1, step = t->outputs.apart ? 1 : n; /* a stream begins anew each time */
-    while (!st && !t->outputs.stopped && to < n &&
-           is_better(&c->candidate[best], &c->candidate[0])) {
-        to = to + step < n ? to + step : n;
-        st = measure(t, c, best, to, kind);
-        if (!st)
-            st = measure(t, c, 0, to, kind);
-    }
+    if (st || t->outputs.stopped || !is_better(&c->candidate[best], &c->candidate[0]))
+        return st;
+    st = measure(t, c, best, t->outputs.n_samples, kind);
+    if (!st)
+        st = measure(t, c, 0, t->outputs.n_samples, kind);
     if (is_better(&c->candidate[best], &c->candidate[0]))
         c->taken = best;
     return st;

@@ -3,7 +3,8 @@
  *
  *   view      Reshape and kin hold the bytes of their input; Split and Slice along the outermost
  *             axis that is not 1 give pieces of theirs.
- *   concat    along such an axis the inputs are written straight into their piece of the output.
+ *   concat    along such an axis the inputs are written straight into their piece of the output;
+ *             of an observed plan those that nobody else reads, since observers may change the output.
  *             Channels-last pixels lie in those of the output, so what is written there must be
  *             written with the output's step and read by nobody else: integer convolutions can.
  *   branch    both sides write what they give where BranchEnd's output will lie.
@@ -141,7 +142,8 @@ static bool can_move(const struct graph *g, uint32_t region, struct value_plan *
 }
 
 static void alias_concat(const struct graph *g, const struct graph_node *node,
-                         const struct tview *value, struct node_plan *np, struct value_plan *vp)
+                         const struct tview *value, struct node_plan *np, struct value_plan *vp,
+                         bool share)
 {
     uint32_t out = node->first_out;
     if (!is_outermost(&value[out].shape, (uint32_t)node->attr[ATTR_AXIS]))
@@ -152,7 +154,7 @@ static void alias_concat(const struct graph *g, const struct graph_node *node,
     uint64_t at = 0, unused;
     for (uint32_t i = 0; i < node->n_in; i++) {
         uint32_t v = node->in[i];
-        if (can_move(g, node->region, vp, v)) {
+        if ((share || vp[v].n_uses == 1) && can_move(g, node->region, vp, v)) {
             attach(vp, pith_plan_root(vp, v, &unused), out, at);
             np->action = NODE_PLACED;
         }
@@ -318,20 +320,22 @@ static void alias_in_place(const struct graph *g, uint32_t n, const struct tview
 void pith_plan_alias(const struct graph *g, const struct tview *value, struct node_plan *node,
                      struct value_plan *vp, bool share, bool in_place)
 {
-    for (uint32_t n = 0; share && n < g->n_nodes; n++) {
+    for (uint32_t n = 0; in_place && n < g->n_nodes; n++) {
         bool whole = node[n].action == NODE_RUN && node[n].chain == CHAIN_WHOLE;
         if (whole && g->nodes[n].info->op == PITH_OP_CONCAT)
             alias_pixels(g, &g->nodes[n], value, node, vp);
         if (node[n].action != NODE_RUN || node[n].chain != CHAIN_NONE)
             continue;
-        if (g->nodes[n].info->flags & OP_VIEW)
+        if (g->nodes[n].info->op == PITH_OP_CONCAT)
+            alias_concat(g, &g->nodes[n], value, &node[n], vp, share);
+        else if (!share)
+            continue;
+        else if (g->nodes[n].info->flags & OP_VIEW)
             alias_view(&g->nodes[n], &node[n], vp);
         else if (g->nodes[n].info->op == PITH_OP_SPLIT)
             alias_split(&g->nodes[n], value, &node[n], vp);
         else if (g->nodes[n].info->op == PITH_OP_SLICE)
             alias_slice(&g->nodes[n], value, &node[n], vp);
-        else if (g->nodes[n].info->op == PITH_OP_CONCAT)
-            alias_concat(g, &g->nodes[n], value, &node[n], vp);
         else if (g->nodes[n].info->op == PITH_OP_BRANCH_END)
             alias_branch_end(g, &g->nodes[n], vp);
     }

@@ -91,13 +91,13 @@ static bool in_place(struct builder *b, uint32_t v, uint32_t out, uint64_t at)
            v_at == out_at + at;
 }
 
-/* A concat whose inputs are all in place has nothing left to do. */
+/* A concat whose inputs are all in place has nothing left to do but to be observed. */
 static bool needs_step(struct builder *b, uint32_t n)
 {
     const struct graph_node *node = &b->plan->graph.nodes[n];
     uint64_t at = 0;
-    if (b->node[n].action != NODE_PLACED)
-        return b->node[n].action == NODE_RUN;
+    if (b->node[n].action != NODE_PLACED || b->plan->opts.observe)
+        return b->node[n].action != NODE_GONE;
     for (uint32_t i = 0; i < node->n_in; i++) {
         if (!in_place(b, node->in[i], node->first_out, at))
             return true;

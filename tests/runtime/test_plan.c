@@ -432,6 +432,59 @@ static void test_observe(void **state)
     free(mem);
 }
 
+struct changed {
+    uint32_t n;
+    float first[8]; /* of each output, as it was told */
+};
+
+/* What the second step and the Concat give becomes larger. */
+static void change(void *user, const struct pith_layer *layer, const struct pith_tensor *out)
+{
+    struct changed *c = user;
+    float *x = (float *)(uintptr_t)out->data;
+    assert_true(c->n < 8);
+    c->first[c->n] = x[0];
+    for (uint64_t i = 0; i < out->bytes / sizeof *x; i++)
+        x[i] += c->n == 1 ? 10.0f : layer->op == PITH_OP_CONCAT ? 100.0f : 0.0f;
+    c->n++;
+}
+
+/* A Concat's parts lie in it where nobody else reads them: what is changed in one changes the whole,
+ * and what is changed in the whole changes no part that is read once more. */
+static void test_observed_concat(void **state)
+{
+    (void)state;
+    gd_clear();
+    uint32_t x = gd_input(2, 1, 4);
+    uint32_t a = unary(PITH_OP_RELU, x), b = unary(PITH_OP_RELU, a);
+    uint32_t whole = gd_node(PITH_OP_CONCAT, set_axis_1, NULL, 1, 2, b, a);
+    gd_output(unary(PITH_OP_RELU, whole));
+    gd_output(unary(PITH_OP_RELU, a));
+    struct changed c = {0};
+    struct pith_opts opts;
+    struct pith_plan *plan;
+    struct pith_need need;
+    pith_opts_init(&opts, sizeof opts);
+    opts.observe = change;
+    opts.user = &c;
+    void *mem = gd_plan(&opts, &plan, &need);
+    for (int run = 0; run < 2; run++) {
+        c.n = 0;
+        for (uint32_t i = 0; i < 4; i++)
+            ((float *)pith_plan_input_data(plan, 0))[i] = 1.0f;
+        assert_int_equal(pith_plan_run(plan), PITH_OK);
+        assert_int_equal(c.n, 5);
+        static const float want[] = {1, 1, 11, 111, 1};
+        for (uint32_t i = 0; i < 5; i++)
+            assert_true(c.first[i] == want[i]);
+        struct pith_tensor out;
+        assert_int_equal(pith_plan_output(plan, 0, &out), PITH_OK);
+        for (uint32_t i = 0; i < 8; i++)
+            assert_true(((const float *)out.data)[i] == (i < 4 ? 111.0f : 101.0f));
+    }
+    free(mem);
+}
+
 /* Pieces in any order give the same result. */
 static void backwards(void *user, uint32_t n, void (*body)(void *arg, uint32_t i), void *arg)
 {
@@ -469,7 +522,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_graphs), cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_questions),     cmocka_unit_test(test_macs_are_bounded),
-        cmocka_unit_test(test_observe),       cmocka_unit_test(test_parallel),
+        cmocka_unit_test(test_observe),       cmocka_unit_test(test_observed_concat),
+        cmocka_unit_test(test_parallel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
