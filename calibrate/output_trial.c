@@ -13,28 +13,12 @@
 /* ---- watching
  * ------------------------------------------------------------------------------------ */
 
-static void keep_output(struct output_trial *t, const float *x, size_t n)
-{
-    struct trial_outputs *o = &t->output[t->current];
-    if (o->n + n > o->room) {
-        size_t room = 2 * (o->n + n);
-        float *more = realloc(o->x, room * sizeof *more);
-        t->no_memory |= !more;
-        if (!more)
-            return;
-        o->x = more;
-        o->room = room;
-    }
-    memcpy(o->x + o->n, x, n * sizeof *x);
-    o->n += n;
-}
-
 /* A change may make a loop run longer than it did: what was not there before is not compared. The
  * error is never NaN, so that trials can be put in order by it: an output that stays infinite has
  * not changed, one that becomes NaN has as much as can be. */
 static void compare_output(struct output_trial *t, const float *x, size_t n)
 {
-    const struct trial_outputs *o = &t->output[t->current];
+    const struct kept_floats *o = &t->output[t->current];
     for (size_t i = 0; i < n && t->at < o->n; i++, t->at++) {
         double d = x[i] == o->x[t->at] ? 0 : (double)x[i] - (double)o->x[t->at];
         t->error += isnan(d) ? HUGE_VAL : d * d;
@@ -49,7 +33,7 @@ static void see(void *user, uint32_t value, float *x, size_t n)
     if (t->is_output[value] && !t->keeps)
         compare_output(t, x, n);
     else if (t->is_output[value])
-        keep_output(t, x, n);
+        t->no_memory |= !pith_floats_keep(&t->output[t->current], x, n);
 }
 
 /* ---- running
@@ -157,7 +141,7 @@ double pith_output_trial_signal(const struct output_trial *t)
 {
     double signal = 0;
     for (uint32_t s = 0; s < t->n_samples; s++) {
-        const struct trial_outputs *o = &t->output[s];
+        const struct kept_floats *o = &t->output[s];
         double mean = 0;
         for (size_t i = 0; i < o->n && o->n > 1; i++) /* a single number has no mean to be less than */
             mean += (double)o->x[i] / (double)o->n;

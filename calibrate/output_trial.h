@@ -3,13 +3,8 @@
 #ifndef OUTPUT_TRIAL_H
 #define OUTPUT_TRIAL_H
 
+#include "kept_floats.h"
 #include "observed_run.h"
-
-/* Numbers of the outputs over all steps of a sample. */
-struct trial_outputs {
-    float *x; /* owns */
-    size_t n, room;
-};
 
 struct output_trial {
     /* Called with every f32 value while a trial runs: x, [n], may be changed. */
@@ -25,7 +20,7 @@ struct output_trial {
     bool *is_output;  /* owns: [n_values] compared */
     uint64_t *sample; /* owns: [n_samples] */
     uint8_t **input;  /* owns: [n_samples] the inputs of each sample, one behind the other */
-    struct trial_outputs *output; /* owns: [n_samples] */
+    struct kept_floats *output; /* owns: [n_samples] of all its steps */
     uint32_t current;
     size_t at;    /* of the current sample's outputs seen so far */
     double error; /* against them */

@@ -4,7 +4,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "pith_host.h"
 
@@ -18,7 +17,7 @@ enum pith_status pith_answers_open(struct answer_error *a, const struct pith_mod
 void pith_answers_close(struct answer_error *a)
 {
     for (uint32_t i = 0; a->output && i < a->n_outputs; i++)
-        free(a->output[i].x);
+        free(a->output[i].kept.x);
     free(a->output);
 }
 
@@ -31,23 +30,8 @@ void pith_answers_begin(struct answer_error *a, const struct pith_model *m, bool
         struct kept_answers *o = &a->output[i];
         o->value = pith_answer_value(m, i);
         o->at = 0;
-        o->n = keeps ? 0 : o->n;
+        o->kept.n = keeps ? 0 : o->kept.n;
     }
-}
-
-static bool keep(struct kept_answers *o, const float *x, size_t n)
-{
-    if (o->n + n > o->room) {
-        size_t room = 2 * (o->n + n);
-        float *more = realloc(o->x, room * sizeof *more);
-        if (!more)
-            return false;
-        o->x = more;
-        o->room = room;
-    }
-    memcpy(o->x + o->n, x, n * sizeof *x);
-    o->n += n;
-    return true;
 }
 
 static size_t largest(const float *x, size_t n)
@@ -84,10 +68,10 @@ void pith_answers_see(struct answer_error *a, uint32_t value, const float *x, si
         if (o->value != value)
             continue;
         if (a->keeps)
-            a->no_memory |= !keep(o, x, n);
-        if (a->keeps || n > o->n - o->at)
+            a->no_memory |= !pith_floats_keep(&o->kept, x, n);
+        if (a->keeps || n > o->kept.n - o->at)
             continue;
-        const float *y = o->x + o->at;
+        const float *y = o->kept.x + o->at;
         compare(a, y, x, n);
         a->answers += i == 0;
         a->changed += i == 0 && largest(x, n) != largest(y, n);

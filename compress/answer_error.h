@@ -7,12 +7,13 @@
 #ifndef ANSWER_ERROR_H
 #define ANSWER_ERROR_H
 
+#include "kept_floats.h"
 #include "observed_run.h"
 
 struct kept_answers {
     uint32_t value; /* that the output is judged by */
-    float *x;       /* owns: [n] of all runs, one behind the other */
-    size_t n, room, at; /* at: so many are compared */
+    struct kept_floats kept; /* owns: of all runs */
+    size_t at;               /* so many are compared */
 };
 
 struct answer_error {

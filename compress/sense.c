@@ -23,8 +23,7 @@
 struct kept_layer {
     struct pith_weight_ref ref;
     uint32_t input, output; /* values: what it reads and gives */
-    float *x;               /* owns: [n] */
-    size_t n, room;
+    struct kept_floats kept; /* owns */
 };
 
 struct sense {
@@ -49,24 +48,17 @@ struct sense {
 static void keep_layer(struct sense *s, struct kept_layer *l, const float *x, size_t n)
 {
     size_t stride = n / KEPT_PER_CALL + 1, more = (n + stride - 1) / stride;
-    if (l->n + more > l->room) {
-        size_t room = 2 * (l->n + more);
-        float *larger = realloc(l->x, room * sizeof *larger);
-        s->no_memory |= !larger;
-        if (!larger)
-            return;
-        l->x = larger;
-        l->room = room;
-    }
-    for (size_t i = 0; i < n; i += stride)
-        l->x[l->n++] = x[i];
+    bool has_room = pith_floats_grow(&l->kept, more);
+    s->no_memory |= !has_room;
+    for (size_t i = 0; i < n && has_room; i += stride)
+        l->kept.x[l->kept.n++] = x[i];
 }
 
 static void compare_layer(struct sense *s, const float *x, size_t n)
 {
     size_t stride = n / KEPT_PER_CALL + 1;
-    for (size_t i = 0; i < n && s->at < s->changed->n; i += stride) {
-        double y = (double)s->changed->x[s->at++], d = (double)x[i] - y;
+    for (size_t i = 0; i < n && s->at < s->changed->kept.n; i += stride) {
+        double y = (double)s->changed->kept.x[s->at++], d = (double)x[i] - y;
         s->signal += y * y;
         s->noise += isfinite(d) ? d * d : HUGE_VAL;
     }
@@ -226,7 +218,7 @@ static enum pith_status find_layers(struct sense *s)
     for (uint32_t i = 0; i < s->n_layers; i++) {
         const struct pith_node *node = &s->m->nodes[refs[i].node];
         uint32_t input = node->in[0] == refs[i].value && node->n_in > 1 ? node->in[1] : node->in[0];
-        s->layer[i] = (struct kept_layer){refs[i], input, node->out[0], NULL, 0, 0};
+        s->layer[i] = (struct kept_layer){refs[i], input, node->out[0], {NULL, 0, 0}};
     }
     free(refs);
     return s->n_layers ? PITH_OK
@@ -270,7 +262,7 @@ static void close(struct sense *s)
     pith_observed_run_close(&s->run);
     pith_answers_close(&s->answers);
     for (uint32_t i = 0; s->layer && i < s->n_layers; i++)
-        free(s->layer[i].x);
+        free(s->layer[i].kept.x);
     free(s->layer);
 }
 
