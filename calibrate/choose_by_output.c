@@ -7,7 +7,8 @@
  * gets) is summed. Over values these sums add up, as errors of roundings that know nothing of each
  * other do, so each value can be decided alone.
  *
- * Runs are what this costs, so few are made. Candidates whose step differs by less than ALIKE are
+ * Runs are what this costs, so few are made, and those that differ from the one before in nothing but a
+ * grid begin behind the value. Candidates whose step differs by less than ALIKE are
  * one; values that no layer with weights follows, and which therefore stay float, are left to the
  * least squared error, as are those with one candidate, and the parts of a Concat, which is tried
  * as a whole. The others are put on that candidate for one sample, and are visited from the
@@ -29,6 +30,7 @@
 #define REST 0.1
 #define GAIN 0.1
 #define ALIKE 0.03
+#define MIDDLE ((size_t)8 << 20) /* bytes of what is alive where a value is changed, of all samples */
 
 struct trial {
     struct output_trial outputs;
@@ -150,8 +152,10 @@ static bool is_better(const struct candidate *a, const struct candidate *than)
 static enum pith_status take_best(struct trial *t, struct grid_choice *c,
                                   const struct grid_kind *kind)
 {
+    const struct pith_node *node = pith_model_producer(t->m, c->value);
     enum pith_status st = PITH_OK;
     uint32_t best = 0;
+    pith_output_trial_behind(&t->outputs, node ? (uint32_t)(node - t->m->nodes) : NO_STEP);
     for (uint32_t k = 1; k < c->n && !st && !t->outputs.stopped; k++) {
         st = measure(t, c, k, 1, kind);
         if (c->candidate[k].error < c->candidate[best].error)
@@ -201,7 +205,7 @@ enum pith_status pith_choose_by_output(struct pith_model *m, struct grid_choice 
                                        const struct pith_calibrate_opts *samples, uint64_t *n_runs,
                                        struct pith_error *err)
 {
-    struct trial t = {.outputs = {.change = put_on_grid, .user = &t}, .m = m, .err = err};
+    struct trial t = {.outputs = {.change = put_on_grid, .user = &t, .most_bytes = MIDDLE}, .m = m, .err = err};
     struct grid_choice **order = calloc(n + (size_t)1, sizeof *order);
     enum pith_status st = order ? PITH_OK : pith_error_no_memory(err);
     if (!st)

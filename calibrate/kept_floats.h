@@ -12,7 +12,8 @@ struct kept_floats {
     size_t n, room;
 };
 
-/* Room for `more` numbers at x[n]; they are counted by the caller. false: no memory, nothing changed. */
+/* Room for `more` numbers at x[n]; they are counted by the caller. false: no memory, nothing
+ * changed. */
 bool pith_floats_grow(struct kept_floats *k, size_t more);
 /* Adds x, [n]. */
 bool pith_floats_keep(struct kept_floats *k, const float *x, size_t n);

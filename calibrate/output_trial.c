@@ -25,9 +25,31 @@ static void compare_output(struct output_trial *t, const float *x, size_t n)
     }
 }
 
+/* Does the node that the middle is behind give this value? */
+static bool gives(const struct output_trial *t, uint32_t value)
+{
+    const struct pith_node *node =
+        t->middle.step == NO_STEP ? NULL : &t->m->nodes[t->middle.step];
+    for (uint32_t k = 0; node && k < node->n_out; k++)
+        if (node->out[k] == value)
+            return true;
+    return false;
+}
+
+static void keep_middle(struct output_trial *t)
+{
+    pith_midway_keep(&t->middle, t->current);
+    t->middle_at[t->current] = t->at;
+    t->behind = true;
+}
+
 static void see(void *user, uint32_t value, float *x, size_t n)
 {
     struct output_trial *t = user;
+    if (t->keeps)
+        pith_midway_see(&t->middle, value, x, n);
+    if (!t->behind && gives(t, value))
+        keep_middle(t);
     if (!t->keeps)
         t->change(t->user, value, x, n);
     if (t->is_output[value] && !t->keeps)
@@ -55,16 +77,43 @@ static size_t copy_inputs(struct pith_plan *plan, uint8_t *kept, bool to_plan)
     return at;
 }
 
-static enum pith_status run_kept(struct output_trial *t, uint32_t s)
+/* From the middle of sample s on, which was put back. */
+static enum pith_status run_behind(struct output_trial *t, uint32_t s)
+{
+    const struct pith_node *node = &t->m->nodes[t->middle.step];
+    t->behind = true;
+    t->at = t->middle_at[s];
+    for (uint32_t k = 0; k < node->n_out; k++) {
+        size_t n;
+        float *x = pith_midway_place(&t->middle, node->out[k], &n);
+        if (x)
+            see(t, node->out[k], x, n);
+    }
+    return pith_plan_run_from(pith_engine_plan(t->run.engine), t->middle.step + 1);
+}
+
+static enum pith_status run_whole(struct output_trial *t, uint32_t s)
 {
     struct pith_plan *plan = pith_engine_plan(t->run.engine);
+    t->behind = false;
     copy_inputs(plan, t->input[s], true);
     pith_observed_run_inputs(&t->run);
-    enum pith_status st = pith_plan_run(plan);
+    return pith_plan_run(plan);
+}
+
+static enum pith_status run_kept(struct output_trial *t, uint32_t s)
+{
+    enum pith_status st = pith_midway_back(&t->middle, s) ? run_behind(t, s) : run_whole(t, s);
     return st ? pith_error_fill(t->err, st, "cannot calibrate: running %s failed: %s",
                                 pith_calibrate_sample_name(t->run.opts, t->sample[s]),
                                 pith_status_text(st))
               : PITH_OK;
+}
+
+void pith_output_trial_behind(struct output_trial *t, uint32_t step)
+{
+    if (t->apart)
+        pith_midway_set(&t->middle, step);
 }
 
 enum pith_status pith_output_trial_run(struct output_trial *t, uint32_t from, uint32_t to,
@@ -95,7 +144,9 @@ static enum pith_status keep_samples(struct output_trial *t, uint32_t most)
     t->sample = calloc(n + (size_t)1, sizeof *t->sample);
     t->input = calloc(n + (size_t)1, sizeof *t->input);
     t->output = calloc(n + (size_t)1, sizeof *t->output);
-    if (!t->sample || !t->input || !t->output)
+    t->middle_at = calloc(n + (size_t)1, sizeof *t->middle_at);
+    if (!t->sample || !t->input || !t->output || !t->middle_at ||
+        pith_midway_open(&t->middle, t->m, n, t->most_bytes))
         return pith_error_no_memory(t->err);
     t->n_samples = n;
     for (uint32_t s = 0; s < n && !st; s++) {
@@ -157,6 +208,8 @@ void pith_output_trial_close(struct output_trial *t)
         free(t->input[s]);
         free(t->output[s].x);
     }
+    pith_midway_close(&t->middle);
+    free(t->middle_at);
     free(t->sample);
     free(t->input);
     free(t->output);

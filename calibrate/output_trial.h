@@ -4,6 +4,7 @@
 #define OUTPUT_TRIAL_H
 
 #include "kept_floats.h"
+#include "midway.h"
 #include "observed_run.h"
 
 struct output_trial {
@@ -14,10 +15,13 @@ struct output_trial {
     bool stopped; /* by whoever watches the progress */
     uint32_t n_samples;
     uint64_t n_runs;
+    size_t most_bytes; /* may be kept of the middle of runs; set before it is opened */
     /* the rest is private */
     struct pith_model *m;
     struct observed_run run;
     bool *is_output;  /* owns: [n_values] compared */
+    struct midway middle;
+    size_t *middle_at; /* owns: [n_samples] of each one's outputs seen before the middle */
     uint64_t *sample; /* owns: [n_samples] */
     uint8_t **input;  /* owns: [n_samples] the inputs of each sample, one behind the other */
     struct kept_floats *output; /* owns: [n_samples] of all its steps */
@@ -25,14 +29,18 @@ struct output_trial {
     size_t at;    /* of the current sample's outputs seen so far */
     double error; /* against them */
     bool keeps, no_memory;
+    bool behind; /* the middle, in this run */
     struct pith_error *err;
 };
 
-/* change and user are set, all else is 0. Runs up to `most` of the samples as they are: evenly spread
+/* change, user and most_bytes are set, all else is 0. Runs up to `most` of the samples as they are: evenly spread
  * ones, of a stream its first. Close in any case. What running returns. */
 enum pith_status pith_output_trial_open(struct output_trial *t, struct pith_model *m,
                                         const struct pith_calibrate_opts *samples, uint32_t most,
                                         struct pith_error *err);
+/* Until the next call `change` leaves all values alone that come before those of node `step` (NO_STEP: none): the
+ * second run of a sample and those that follow begin there. */
+void pith_output_trial_behind(struct output_trial *t, uint32_t step);
 /* Samples from..to-1, of a stream all up to there, with what `change` does; *error: the sum of the squared
  * changes of the outputs, of a final Softmax's input. Never NaN. */
 enum pith_status pith_output_trial_run(struct output_trial *t, uint32_t from, uint32_t to,

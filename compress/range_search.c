@@ -38,6 +38,7 @@
 /* At least down to this share of the range there was; then as long as outputs get better. */
 #define LEAST 0.25
 #define NOTHING 0x1p-20 /* of all that was seen */
+#define MIDDLE ((size_t)64 << 20) /* bytes of what is alive where a group begins, of as many samples as there is room for */
 #define WIDEST 2.0 /* times the largest number that samples show of a channel */
 #define NO_GROUP UINT32_MAX
 
@@ -257,6 +258,21 @@ static enum pith_status confirm(struct search *s, struct group *g, double before
     return st;
 }
 
+/* The node that gives the first of those that are put on the group's grid; NO_STEP: it is an input. */
+static uint32_t step_of(const struct search *s, const struct group *g)
+{
+    uint32_t first = NO_STEP;
+    for (uint32_t v = 0; v < s->m->n_values; v++) {
+        if (s->group_of[v] != (uint32_t)(g - s->group) || !s->is_rounded[v])
+            continue;
+        const struct pith_node *node = pith_model_producer(s->m, v);
+        if (!node)
+            return NO_STEP;
+        first = node - s->m->nodes < first ? (uint32_t)(node - s->m->nodes) : first;
+    }
+    return first;
+}
+
 static enum pith_status search_group(struct search *s, struct group *g)
 {
     double covering = covering_scale(s, g), least = LEAST;
@@ -266,6 +282,7 @@ static enum pith_status search_group(struct search *s, struct group *g)
         least *= fmin(1, (double)g->grid.scale[0] / covering);
     copy_grid(&s->was, &g->grid);
     copy_grid(&s->grid, &g->grid);
+    pith_output_trial_behind(&s->outputs, step_of(s, g));
     enum pith_status st = measure_half(s, g, false, HUGE_VAL, &g->error);
     double before = g->error;
     if (!st)
@@ -390,7 +407,7 @@ enum pith_status pith_search_ranges(struct pith_model *m, const struct pith_quan
                                     const struct pith_calibrate_opts *samples,
                                     const struct finer_search *finer, struct pith_error *err)
 {
-    struct search s = {.m = m, .outputs = {.change = put_on_grid, .user = &s}, .err = err};
+    struct search s = {.m = m, .outputs = {.change = put_on_grid, .user = &s, .most_bytes = MIDDLE}, .err = err};
     if (opts->fixed_bits || pith_activation_bits(opts) > 8)
         return PITH_OK;
     enum pith_status st = pith_model_fold_batch_norm(m, NULL, err);

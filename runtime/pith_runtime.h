@@ -201,6 +201,10 @@ void *pith_plan_input_data(struct pith_plan *plan, uint32_t i);
 /* Valid after a run until the next one. */
 const void *pith_plan_output_data(const struct pith_plan *plan, uint32_t i);
 enum pith_status pith_plan_run(struct pith_plan *plan);
+/* Of a plan with `observe`: step i of pith_plan_layer and those behind it, after a run of all; what they read was
+ * told then, lies where it lay, and has been put back by whoever told. i may be the number of layers.
+ * PITH_ERR_ARGUMENT: it is more, or nobody observes; PITH_ERR_UNSUPPORTED: there are loops or branches. */
+enum pith_status pith_plan_run_from(struct pith_plan *plan, uint32_t i);
 uint32_t pith_plan_layer_count(const struct pith_plan *plan);
 enum pith_status pith_plan_layer(const struct pith_plan *plan, uint32_t i, struct pith_layer *layer);
 

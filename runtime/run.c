@@ -99,13 +99,13 @@ static uint32_t run_control(const struct pith_plan *plan, uint32_t at, const str
     }
 }
 
-enum pith_status pith_plan_run(struct pith_plan *plan)
+static void run_from(struct pith_plan *plan, uint32_t first)
 {
     uint64_t (*clock_ns)(void *user) = plan->opts.clock_ns;
     uint64_t start = clock_ns ? clock_ns(plan->opts.user) : 0;
     for (uint32_t i = 0; i < plan->n_steps; i++)
         plan->step[i].ns = 0;
-    for (uint32_t i = 0; i < plan->n_steps;) {
+    for (uint32_t i = first; i < plan->n_steps;) {
         struct step *s = &plan->step[i];
         const struct step *seen = s;
         if (s->args.info->flags & OP_CONTROL) {
@@ -124,6 +124,22 @@ enum pith_status pith_plan_run(struct pith_plan *plan)
             start = clock_ns ? clock_ns(plan->opts.user) : 0;
         }
     }
+}
+
+enum pith_status pith_plan_run(struct pith_plan *plan)
+{
+    run_from(plan, 0);
+    return PITH_OK;
+}
+
+enum pith_status pith_plan_run_from(struct pith_plan *plan, uint32_t i)
+{
+    if (!plan->opts.observe || i > plan->n_steps)
+        return PITH_ERR_ARGUMENT;
+    for (uint32_t k = 0; k < plan->n_steps; k++)
+        if (plan->step[k].args.info->flags & OP_CONTROL)
+            return PITH_ERR_UNSUPPORTED;
+    run_from(plan, i);
     return PITH_OK;
 }
 

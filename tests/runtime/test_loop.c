@@ -472,6 +472,7 @@ static void test_observe(void **state)
     struct pith_layer layer;
     assert_int_equal(pith_plan_layer(j.plan, 1, &layer), PITH_OK);
     assert_int_equal(layer.ns, 20);
+    assert_int_equal(pith_plan_run_from(j.plan, 1), PITH_ERR_UNSUPPORTED);
     set_input(&j, 0, &(int64_t){0}, 8);
     set_input(&j, 1, &(float){5}, 4);
     log.n = 0;

@@ -429,6 +429,13 @@ static void test_observe(void **state)
     struct pith_layer layer;
     assert_int_equal(pith_plan_layer(plan, 2, &layer), PITH_OK);
     assert_int_equal(layer.ns, 10);
+    assert_int_equal(pith_plan_run_from(plan, 3), PITH_OK); /* nothing is left to do */
+    assert_int_equal(pith_plan_run_from(plan, 4), PITH_ERR_ARGUMENT);
+    assert_int_equal(log.n, 3);
+    free(mem);
+    opts.observe = NULL;
+    mem = gd_plan(&opts, &plan, &need);
+    assert_int_equal(pith_plan_run_from(plan, 0), PITH_ERR_ARGUMENT);
     free(mem);
 }
 
