@@ -14,8 +14,8 @@
  * What is cut is few numbers of few samples, so the best range for some samples need not be good for
  * others. Every second sample tells which range is best; the others have to confirm that it is better than
  * the one there was, by GAIN on either half. The smaller the network, the more samples. A trial is given
- * up as soon as its error exceeds the best one's. Steps of a stream are no independent witnesses; there
- * nothing is tried. */
+ * up as soon as its error exceeds the best one's, and begins where the group does. Steps of a stream are no
+ * independent witnesses; there nothing is tried. */
 #include "range_search.h"
 
 #include <float.h>
