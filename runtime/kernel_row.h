@@ -27,6 +27,7 @@ typedef void pith_row_f32(const float *x, float *y, size_t n);
 
 struct row_kernels {
     pith_row_f32 *relu, *tanh, *sigmoid, *erf, *gelu, *gelu_tanh;
+    void (*clip)(const float *x, float low, float high, float *y, size_t n);
     void (*exp)(const float *x, float minus, float *y, size_t n); /* of x - minus */
     pith_row_f32 *softmax;                                        /* n > 0 */
     void (*layer_norm)(const struct norm_row *row, size_t n);     /* n > 0 */
@@ -50,6 +51,7 @@ void pith_row_kernels_fill(struct row_kernels *k, uint32_t features);
     void pith_erf_row_f32##suffix(const float *x, float *y, size_t n);                             \
     void pith_gelu_row_f32##suffix(const float *x, float *y, size_t n);                            \
     void pith_gelu_tanh_row_f32##suffix(const float *x, float *y, size_t n);                       \
+    void pith_clip_row_f32##suffix(const float *x, float low, float high, float *y, size_t n);     \
     void pith_exp_row_f32##suffix(const float *x, float minus, float *y, size_t n);                \
     void pith_softmax_row_f32##suffix(const float *x, float *y, size_t n);                         \
     void pith_layer_norm_row_f32##suffix(const struct norm_row *row, size_t n);                    \

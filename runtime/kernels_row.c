@@ -8,7 +8,7 @@
         .relu = pith_relu_row_f32##suffix, .tanh = pith_tanh_row_f32##suffix,                      \
         .sigmoid = pith_sigmoid_row_f32##suffix, .erf = pith_erf_row_f32##suffix,                  \
         .gelu = pith_gelu_row_f32##suffix, .gelu_tanh = pith_gelu_tanh_row_f32##suffix,            \
-        .exp = pith_exp_row_f32##suffix, .softmax = pith_softmax_row_f32##suffix,                  \
+        .clip = pith_clip_row_f32##suffix, .exp = pith_exp_row_f32##suffix, .softmax = pith_softmax_row_f32##suffix,                  \
         .layer_norm = pith_layer_norm_row_f32##suffix,                                             \
         .softmax_columns = pith_softmax_columns_f32##suffix, .where = pith_where_row_b32##suffix   \
     }
@@ -38,6 +38,8 @@ void pith_activate_by(const struct row_kernels *row, enum act_kind act, float a,
 {
     if (act == ACT_RELU)
         row->relu(x, y, n);
+    else if (act == ACT_CLIP)
+        row->clip(x, a, b, y, n);
     else if (act == ACT_SIGMOID)
         row->sigmoid(x, y, n);
     else if (act == ACT_TANH)

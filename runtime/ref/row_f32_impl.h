@@ -54,12 +54,25 @@ ROW_OF(erf)
 ROW_OF(gelu)
 ROW_OF(gelu_tanh)
 BLOCKS(at_least, x[i] < p ? p : x[i])
+BLOCKS(at_most, x[i] > p ? p : x[i])
 BLOCKS(exp, exp_f32(x[i] - p))
 BLOCKS(over, x[i] / p)
 
 void ROW(pith_relu_row_f32)(const float *x, float *y, size_t n)
 {
     in_blocks(at_least_blocks, x, 0.0f, y, n);
+}
+
+/* A piece is bounded from below, then, in the first-level cache, from above. */
+void ROW(pith_clip_row_f32)(const float *x, float low, float high, float *y, size_t n)
+{
+    const size_t piece = 1024;
+    for (; n > 0; x += piece, y += piece) {
+        size_t k = n < piece ? n : piece;
+        in_blocks(at_least_blocks, x, low, y, k);
+        in_blocks(at_most_blocks, y, high, y, k);
+        n -= k;
+    }
 }
 
 void ROW(pith_exp_row_f32)(const float *x, float minus, float *y, size_t n)

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "activate.h"
 #include "guard_page.h"
 #include "kernels.h"
 
@@ -85,6 +86,33 @@ static void test_rows(void **state)
                 call(&k.row, i, y, y, n);
                 same_bits(want, y, n, names[i]);
             }
+            guard_free(&in);
+            guard_free(&out);
+        }
+}
+
+/* Rows longer than the pieces that are bounded at a time; what is no number stays so. */
+static void test_clip(void **state)
+{
+    struct pith_kernels k;
+    uint64_t seed = 3;
+    (void)state;
+    for (size_t level = 0; level < 3; level++)
+        for (size_t n = 1; n < 3000; n += n < 40 ? 1 : 331) {
+            if (level == 2)
+                pith_kernels_fill(&k, 0);
+            else if (!level_table(level, &k))
+                continue;
+            struct guarded in = guard_new(n * sizeof(float), 1), out = guard_new(n * sizeof(float), 1);
+            float *x = in.data, *y = out.data, want[3000];
+            for (size_t i = 0; i < n; i++) {
+                x[i] = i % 17 == 3 ? NAN : (float)(random_u64(&seed) % 4096) / 512.0f - 3.0f;
+                want[i] = pith_activate(ACT_CLIP, -1.5f, 2.25f, x[i]);
+            }
+            k.row.clip(x, -1.5f, 2.25f, y, n);
+            same_bits(want, y, n, "clip");
+            k.row.clip(x, -1.5f, 2.25f, x, n);
+            same_bits(want, x, n, "clip in place");
             guard_free(&in);
             guard_free(&out);
         }
@@ -211,7 +239,7 @@ static void test_pack(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),  cmocka_unit_test(test_layer_norm),
+        cmocka_unit_test(test_rows), cmocka_unit_test(test_clip),  cmocka_unit_test(test_layer_norm),
         cmocka_unit_test(test_where), cmocka_unit_test(test_softmax_columns),
         cmocka_unit_test(test_pack),
     };
