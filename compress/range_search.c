@@ -38,7 +38,7 @@
 /* At least down to this share of the range there was; then as long as outputs get better. */
 #define LEAST 0.25
 #define NOTHING 0x1p-20 /* of all that was seen */
-#define MIDDLE ((size_t)64 << 20) /* bytes of what is alive where a group begins, of as many samples as there is room for */
+#define MIDDLE ((size_t)64 << 20) /* bytes of what is alive where a group begins, of all samples */
 #define WIDEST 2.0 /* times the largest number that samples show of a channel */
 #define NO_GROUP UINT32_MAX
 
@@ -407,7 +407,9 @@ enum pith_status pith_search_ranges(struct pith_model *m, const struct pith_quan
                                     const struct pith_calibrate_opts *samples,
                                     const struct finer_search *finer, struct pith_error *err)
 {
-    struct search s = {.m = m, .outputs = {.change = put_on_grid, .user = &s, .most_bytes = MIDDLE}, .err = err};
+    struct search s = {.m = m,
+                       .outputs = {.change = put_on_grid, .user = &s, .most_bytes = MIDDLE},
+                       .err = err};
     if (opts->fixed_bits || pith_activation_bits(opts) > 8)
         return PITH_OK;
     enum pith_status st = pith_model_fold_batch_norm(m, NULL, err);

@@ -155,7 +155,8 @@ const int32_t *pith_plan_gemm_attr(const struct graph_node *matmul);
 uint32_t pith_plan_root(struct value_plan *vp, uint32_t v, uint64_t *offset);
 /* Decides which values share storage, and drops the nodes that then have nothing to do. in_place: an
  * elementwise operator and its input, and a Concat and what it alone reads; share: views and pieces of
- * others, too, whose producers vanish or move (so in_place as well). Neither: each has its own. Sets lifetimes of all roots. */
+ * others, too, whose producers vanish or move (so in_place as well). Neither: each has its own. Sets
+ * lifetimes of all roots. */
 void pith_plan_alias(const struct graph *g, const struct tview *value, struct node_plan *node,
                      struct value_plan *vp, bool share, bool in_place);
 

@@ -67,11 +67,10 @@ void ROW(pith_relu_row_f32)(const float *x, float *y, size_t n)
 void ROW(pith_clip_row_f32)(const float *x, float low, float high, float *y, size_t n)
 {
     const size_t piece = 1024;
-    for (; n > 0; x += piece, y += piece) {
-        size_t k = n < piece ? n : piece;
+    for (size_t k; n > 0; n -= k, x += k, y += k) {
+        k = n < piece ? n : piece;
         in_blocks(at_least_blocks, x, low, y, k);
         in_blocks(at_most_blocks, y, high, y, k);
-        n -= k;
     }
 }
 
