@@ -47,8 +47,8 @@ case $net in
 dnn_l)
     keyword kws_DNN_L 250 4 1 0
     samples 8192
-    taught "" --levels 127 --first-step .9 --step-power .5 --bias-levels 127 --feedback 4096 \
-        --epochs 15 --lr 7e-4
+    taught "" --levels 127 --first-step 1 --step-power .5 --step-by row --bias-levels 127 --feedback 4096 \
+        --feedback-loss .5 --epochs 15 --lr 7e-4
     ;;
 gru)
     keyword kws_GRU_L 490 6 1 0
@@ -61,9 +61,9 @@ dscnn)
     "$pith" import "$data/models/tiny_kws_dscnn.onnx" -q -f -o "$work/original.pith" \
         --preprocess scale=0.5847029089927673,mean=48.530341441079246
     cp "$work/original.pith" "$work/start.pith"
-    samples 4096
-    taught scale=1 --levels 127 --first-step 1.18 --step-power .5 --bias-levels 63 --feedback 2048 \
-        --batch 64 --epochs 20 --lr 1e-3
+    samples 65536
+    taught scale=1 --levels 127 --first-step 1.4 --step-power .5 --step-by row --bias-levels 63 --feedback 2048 \
+        --feedback-loss .7 --batch 64 --epochs 2 --lr 5e-4
     ;;
 vww)
     judged=$data/imagenet/imagenet_a500.tar

@@ -111,25 +111,51 @@ def moved(x, rng):
     return tinted(x[np.clip(at, 0, len(x) - 1)], rng, 1.0)
 
 
+def placed(x, rng):
+    """A command stretched, and up to 7 frames earlier or later."""
+    x = stretched(x, np.exp(0.1 * rng.standard_normal()))
+    at = np.arange(FRAMES) + (len(x) - FRAMES) // 2 + int(rng.integers(-7, 8))
+    return x[np.clip(at, 0, len(x) - 1)]
+
+
+def blended(a, b, rng):
+    """The beginning of a, the end of b."""
+    middle, width = rng.integers(4, FRAMES - 4), rng.uniform(0.3, 3)
+    share = 1 / (1 + np.exp((np.arange(FRAMES) - middle) / width))[:, None]
+    return share * a + (1 - share) * b
+
+
 def command_samples(data, count, rng, step):
-    """For the network judged by the odd half of kws01, on its grid of int8."""
+    """For the network judged by the odd half of kws01, on its grid of int8. Hardly any comes twice: 500
+    commands are learned by heart soon, mixtures of two or three of them are not."""
     commands, clips = recorded(data, slice(0, None, step)), spoken(data, slice(None))
+
+    def some():
+        return placed(commands[rng.integers(len(commands))], rng)
+
     out = np.empty((count, FRAMES, COEFFICIENTS))
     for i in range(count):
-        x = commands[rng.integers(len(commands))]
         if i < len(commands):
             out[i] = commands[i]
             continue
         kind = rng.random()
-        if kind < 0.25:
-            share = rng.random()
-            x = share * x + (1 - share) * commands[rng.integers(len(commands))]
-        elif kind < 0.4:
-            k = rng.integers(5, FRAMES - 5)
-            x = np.concatenate([x[:k], commands[rng.integers(len(commands))][k:]])
-        elif kind < 0.5:
-            x = clips[rng.integers(len(clips))]
-        out[i] = moved(x, rng)
+        if kind < 0.3:
+            x = some()
+        elif kind < 0.7:
+            shares = rng.dirichlet([1, 1] if kind < 0.6 else [1, 1, 1])
+            x = sum(share * some() for share in shares)
+        elif kind < 0.9:
+            x = blended(some(), some(), rng)
+        else:
+            x = placed(clips[rng.integers(len(clips))], rng)
+        if rng.random() < 0.25:  # some frames of another
+            n = int(rng.integers(2, 12))
+            at = int(rng.integers(0, FRAMES - n))
+            x[at : at + n] = some()[at : at + n]
+        if rng.random() < 0.2:  # one coefficient of another
+            k = rng.integers(1, COEFFICIENTS)
+            x[:, k] = some()[:, k]
+        out[i] = tinted(x, rng, 1.5)
     return (np.clip(np.round(out / SCALE + ZERO), -128, 127) - ZERO) * SCALE
 
 

@@ -14,7 +14,7 @@
 struct train_options {
     struct cli_common common;
     struct cli_training_options from;
-    const char *optimizer, *schedule, *loss, *score, *units, *norms, *keep, *log, *init;
+    const char *optimizer, *schedule, *loss, *score, *units, *norms, *step_by, *keep, *log, *init;
     struct cli_list hints;
     struct pith_stage stage; /* what needs no thought goes straight there */
 };
@@ -103,10 +103,14 @@ static const struct cli_option options[] = {
      "weights settle on a codebook while training, as 0.2; default: settled", 0, 1000},
     {0, "feedback", OPTION_U32, AT(stage.train.feedback), "SAMPLES",
      "begin on the grid layer by layer: roundings make up for each other", 1, 1e9},
+    {0, "feedback-loss", OPTION_FLOAT, AT(stage.train.feedback_loss), "SHARE",
+     "of what feedback makes least, that is weighted by the loss; default 0", 0, 1},
     {0, "first-step", OPTION_FLOAT, AT(stage.train.first_step), "S",
      "step at first, in mean |w| of a tensor; default 0.7", 1e-6, 1e6},
     {0, "step-power", OPTION_FLOAT, AT(stage.train.step_power), "P",
      "finer steps for small layers: times (weights / most)^P, as 0.5", 0, 1},
+    {0, "step-by", OPTION_TEXT, AT(step_by), "B",
+     "mean (default), or what rounding costs the loss: tensor, row", 0, 0},
     {0, "rate-ramp", OPTION_FLOAT, AT(stage.train.rate_ramp), "SHARE",
      "of the run, in which the rate weight rises from 0; default 0.2", 0, 1},
 
@@ -147,20 +151,22 @@ static enum cli_exit choose_methods(const struct train_options *o, struct pith_t
 {
     static const char *const keeps[] = {"best", "last", NULL};
     const struct {
-        const char *option, *word;
+        const char *key, *word;
     } chosen[] = {{"optimizer", o->optimizer},
                   {"schedule", o->schedule},
                   {"loss", o->loss},
                   {"score", o->score},
                   {"units", o->units},
-                  {"norms", o->norms}};
+                  {"norms", o->norms},
+                  {"step_by", o->step_by}};
     int keep = 0;
     bool known = cli_find_word(o->keep, keeps, &keep);
     if (!known)
         cli_error("--keep '%s': see pith help train", o->keep);
     for (size_t i = 0; i < sizeof chosen / sizeof *chosen && known; i++)
-        if (chosen[i].word && !pith_train_set_word(t, chosen[i].option, chosen[i].word)) {
-            cli_error("--%s '%s': see pith help train", chosen[i].option, chosen[i].word);
+        if (chosen[i].word && !pith_train_set_word(t, chosen[i].key, chosen[i].word)) {
+            const char *option = strcmp(chosen[i].key, "step_by") ? chosen[i].key : "step-by";
+            cli_error("--%s '%s': see pith help train", option, chosen[i].word);
             known = false;
         }
     t->keep_best = keep == 0;
@@ -217,6 +223,12 @@ static const char *without_effect(const struct pith_train_opts *t)
         return "--step-power needs --levels";
     if (t->feedback && !t->levels)
         return "--feedback needs --levels";
+    if (t->feedback_loss > 0 && !t->feedback)
+        return "--feedback-loss needs --feedback";
+    if (t->step_by && !t->levels)
+        return "--step-by needs --levels";
+    if (t->step_by == PITH_STEP_BY_ROW && t->norms == PITH_NORMS_FOLD)
+        return "--step-by row is without --norms fold, which gives rows steps of their own";
     if (differs(t->rate_ramp, normal.rate_ramp) && !(t->rate_weight > 0) && !noisy)
         return "--rate-ramp needs --rate-weight";
     if (differs(t->step_factor, normal.step_factor) && t->schedule != PITH_STEPS)

@@ -36,6 +36,10 @@ static const struct json_word units_words[] = {
     {"stay", PITH_UNITS_STAY}, {"drop", PITH_UNITS_DROP}, {NULL, 0}};
 static const struct json_word norms_words[] = {
     {"stay", PITH_NORMS_STAY}, {"fold", PITH_NORMS_FOLD}, {NULL, 0}};
+static const struct json_word step_by_words[] = {{"mean", PITH_STEP_BY_MEAN},
+                                                 {"tensor", PITH_STEP_BY_TENSOR},
+                                                 {"row", PITH_STEP_BY_ROW},
+                                                 {NULL, 0}};
 static const struct json_word score_words[] = {{"rate", PITH_SCORE_RATE},
                                                {"fisher", PITH_SCORE_FISHER},
                                                {"magnitude", PITH_SCORE_MAGNITUDE},
@@ -79,6 +83,8 @@ static const struct train_key keys[] = {
     {"bias_levels", UINT, AT(bias_levels), 0, 127, NULL, false},
     {"feedback", UINT, AT(feedback), 0, 1e9, NULL, false},
     {"first_step", FLOAT, AT(first_step), 1e-6, 1e6, NULL, false},
+    {"feedback_loss", FLOAT, AT(feedback_loss), 0, 1, NULL, false},
+    {"step_by", WORD, AT(step_by), 0, 0, step_by_words, false},
     {"step_power", FLOAT, AT(step_power), 0, 1, NULL, false},
     {"rate_weight", FLOAT, AT(rate_weight), 0, 1e6, NULL, false},
     {"rate_ramp", FLOAT, AT(rate_ramp), 0, 1, NULL, false},

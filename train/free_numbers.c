@@ -74,14 +74,15 @@ static struct pith_codebook *new_codebook(struct pith_model *m, uint64_t count, 
     return b->centroid && b->index ? b : NULL;
 }
 
-/* A codebook that is a uniform grid already, as an earlier run left it: its step, else 0. */
-static float step_of(const struct pith_codebook *b)
+/* A codebook that is a uniform grid already, as an earlier run left it: the step of group g, else 0. */
+static float step_of(const struct pith_codebook *b, uint64_t g, uint32_t levels)
 {
-    if (!b || b->n_groups != 1 || b->n_centroids < 3)
+    if (!b || b->n_centroids != 2 * levels + 1)
         return 0;
-    float step = b->centroid[b->n_centroids / 2 + 1] - b->centroid[b->n_centroids / 2];
+    const float *centroid = b->centroid + g * b->n_centroids;
+    float step = centroid[levels + 1] - centroid[levels];
     for (uint32_t i = 0; i < b->n_centroids; i++)
-        if (b->centroid[i] != (float)((int32_t)i - (int32_t)(b->n_centroids / 2)) * step)
+        if (centroid[i] != (float)((int32_t)i - (int32_t)levels) * step)
             return 0;
     return step;
 }
@@ -103,18 +104,47 @@ static float first_step(const struct pith_train_opts *o, const struct free_numbe
     return step > 1e-12 && isfinite(step) ? (float)step : 1e-3f;
 }
 
+/* Rows' steps - those of the codebook, if it has any, else told by the loss - become a grid of about
+ * their mean, and factors. What is in f->value becomes latent. */
+static bool open_factors(struct free_numbers *f, const struct pith_codebook *was, uint32_t levels,
+                         float *step)
+{
+    uint64_t rows = f->n_steps;
+    double sum = 0;
+    bool kept = was && was->n_groups == rows;
+    f->cols = f->n / rows;
+    f->factor = malloc((size_t)rows * sizeof *f->factor);
+    for (uint64_t r = 0; r < rows && kept; r++)
+        kept = step_of(was, r, levels) > 0;
+    for (uint64_t r = 0; r < rows && f->factor; r++) {
+        f->factor[r] = kept ? step_of(was, r, levels) : f->steps[r];
+        sum += log2((double)f->factor[r]) / (double)rows;
+    }
+    *step = (float)exp2(rint(sum)); /* a power of two: factors are exact */
+    for (uint64_t r = 0; r < rows && f->factor; r++)
+        f->factor[r] /= *step;
+    for (uint64_t k = 0; k < f->n && f->factor; k++)
+        f->value[k] /= f->factor[k / f->cols];
+    return f->factor != NULL;
+}
+
 static bool open_grid(struct pith_model *m, const struct pith_train_opts *o, uint32_t levels,
                       struct free_numbers *f)
 {
-    float step = step_of(f->c->codebook);
-    bool kept = step > 0 && f->c->codebook->n_centroids == 2 * levels + 1;
+    const struct pith_codebook *was = f->c->codebook;
+    float step = was && was->n_groups == 1 ? step_of(was, 0, levels) : 0;
     f->grid = malloc(sizeof *f->grid);
     f->value = malloc((size_t)f->n * sizeof *f->value);
-    struct pith_codebook *b = new_codebook(m, f->n, 1, 2 * levels + 1);
+    uint64_t groups = f->n_steps > 1 ? f->n_steps : 1;
+    struct pith_codebook *b = new_codebook(m, f->n, groups, 2 * levels + 1);
     if (!f->grid || !f->value || !b)
         return false;
     memcpy(f->value, f->p->data, (size_t)f->n * sizeof *f->value);
-    pith_grid_init(f->grid, levels, kept ? step : first_step(o, f));
+    if (f->n_steps > 1 && !open_factors(f, was, levels, &step))
+        return false;
+    if (!(step > 0))
+        step = f->n_steps == 1 ? *f->steps : first_step(o, f);
+    pith_grid_init(f->grid, levels, step);
     f->c->codebook = b;
     if (!f->p->is_weight || !f->thin || !(o->rate_weight > 0))
         return true;
@@ -230,6 +260,7 @@ void pith_numbers_close(struct free_numbers *f)
         free(f->grad);
     }
     free(f->grid);
+    free(f->factor);
     free(f->zero);
     pith_soft_free(f->soft);
     pith_noise_free(f->noise);
@@ -261,6 +292,8 @@ void pith_numbers_state(struct free_numbers *f, uint32_t number, struct checkpoi
     /* all of it but `levels`, which the options tell */
     pith_checkpoint_add(c, "grid", number, &f->grid->step,
                         sizeof *f->grid - offsetof(struct grid, step));
+    if (f->factor)
+        pith_checkpoint_add(c, "factor", number, f->factor, f->n / f->cols * sizeof *f->factor);
     pith_checkpoint_add(c, "zero", number, f->zero, f->n * sizeof *f->zero);
     pith_checkpoint_add(c, "magnitude", number, f->magnitude, sizeof f->magnitude);
 }
@@ -277,7 +310,7 @@ static void scale_and_observe(struct free_numbers *f, float scale, uint64_t begi
 {
     float *grad = f->p->grad;
     for (uint64_t k = begin; k < end; k++)
-        grad[k] *= scale;
+        grad[k] *= scale * pith_number_factor(f, k); /* of what is latent, from here on */
     if (f->thin && f->thin->is_weight)
         pith_thin_observe(f->thin, begin, end, grad);
 }
@@ -344,7 +377,7 @@ void pith_numbers_spread(const struct free_numbers *f, const float *value, float
         if (alive && !alive[k])
             to[k] = 0;
         else if (f->grid)
-            to[k] = (float)level_of(f, k, value[k]) * f->grid->step;
+            to[k] = (float)level_of(f, k, value[k]) * (f->grid->step * pith_number_factor(f, k));
         else
             to[k] = b ? value[centroid_of(b, k)] : value[k];
     }
@@ -357,7 +390,8 @@ void pith_numbers_fit_grid(struct free_numbers *f)
 {
     if (!f->grid)
         return;
-    learn_step(f);
+    if (!f->factor)
+        learn_step(f);
     count_levels(f);
 }
 
@@ -422,7 +456,7 @@ double pith_numbers_bytes(const struct free_numbers *f)
 {
     if (!f->grid)
         return (double)f->p->count * (f->given ? 1 : 4);
-    double bits = 16;
+    double bits = f->factor ? 4.0 * (double)(f->n / f->cols) : 16;
     if (f->thin && f->thin->is_weight) {
         struct level_counts n = {.row = calloc((size_t)f->thin->rows, sizeof *n.row),
                                  .col = calloc((size_t)f->thin->cols, sizeof *n.col)};
@@ -499,8 +533,10 @@ static void store_grid(const struct free_numbers *f, const float *value)
 {
     struct pith_codebook *b = f->c->codebook;
     int32_t levels = f->grid->levels;
-    for (int32_t i = -levels; i <= levels; i++)
-        b->centroid[i + levels] = (float)i * f->grid->step;
+    for (uint64_t g = 0; g < b->n_groups; g++)
+        for (int32_t i = -levels; i <= levels; i++)
+            b->centroid[g * b->n_centroids + (uint64_t)(i + levels)] =
+                (float)i * (f->grid->step * pith_number_factor(f, g * b->group_elems));
     for (uint64_t k = 0; k < f->n; k++)
         b->index[k] = (uint8_t)(level_of(f, k, value[k]) + levels);
 }

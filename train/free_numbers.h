@@ -6,8 +6,9 @@
  * Dally, 2016, section 3.3); with `softness` a number for each element too, by which it finds its
  * centroid (soft_assign.h). With a score that is learned: its elements, and the noise of each
  * (weight_noise.h). On a uniform grid: latent numbers, which forward sees rounded, and the
- * step (grid.h). Where it shall be integers: the same, and steps that learn with them
- * (fake_weight.h). */
+ * step (grid.h); where rows have steps of their own, a row's numbers are its weights divided by
+ * its factor, so that one grid does for all of them. Where it shall be integers: the same, and
+ * steps that learn with them (fake_weight.h). */
 #ifndef FREE_NUMBERS_H
 #define FREE_NUMBERS_H
 
@@ -28,6 +29,10 @@ struct free_numbers {
     float *first, *second, *average; /* moments [n]; NULL where the method has none */
     struct thin_tensor *thin;        /* NULL: nothing is removed */
     struct grid *grid;               /* NULL: none */
+    const float *steps;              /* [n_steps] at first, told by the loss; NULL: by the mean */
+    uint64_t n_steps;                /* its rows', which then stay, or one */
+    float *factor;                   /* [n / cols] a row's step in those of the grid; NULL: 1 */
+    uint64_t cols;                   /* of factor */
     float *zero;                     /* [n] below this many steps a latent is 0; NULL: halfway */
     struct soft_assign *soft;        /* of a codebook; NULL: who belongs where is settled */
     struct weight_noise *noise;      /* NULL: none */
@@ -35,8 +40,8 @@ struct free_numbers {
     float magnitude[129];            /* bits of level k > 0, sign included */
 };
 
-/* f->p, f->thin and f->of_largest are set. A grid and a support that is to shrink are put into f->c, in m's
- * memory. False: out of memory. */
+/* f->p, f->thin, f->of_largest and f->steps (read only until it returns) are set. A grid and a
+ * support that is to shrink are put into f->c, in m's memory. False: out of memory. */
 bool pith_numbers_open(struct pith_model *m, const struct pith_train_opts *opts,
                        struct free_numbers *f);
 void pith_numbers_close(struct free_numbers *f);
@@ -49,6 +54,11 @@ bool pith_numbers_each_alone(const struct free_numbers *f);
  * where each is alone. */
 void pith_numbers_gather(struct free_numbers *f, float scale);
 void pith_numbers_gather_range(struct free_numbers *f, float scale, uint64_t begin, uint64_t end);
+/* What makes element k of its number on the grid. */
+static inline float pith_number_factor(const struct free_numbers *f, uint64_t k)
+{
+    return f->factor ? f->factor[k / f->cols] : 1.0f;
+}
 /* The tensor that value [n] makes. */
 void pith_numbers_spread(const struct free_numbers *f, const float *value, float *to);
 /* Fits the step to the numbers as they are now, and counts how often each level stands: what one

@@ -37,11 +37,16 @@ bool pith_factor_upper(uint32_t n, double *h)
     return true;
 }
 
-/* R y = b from the last up, then R^T x = y from the first down, row by row of R. */
-void pith_solve_upper(uint32_t n, const double *r, double *x)
+void pith_solve_rows(uint32_t n, const double *r, double *x)
 {
     for (uint32_t j = n; j-- > 0;)
         x[j] = (x[j] - dot(r + (size_t)j * n + j + 1, x + j + 1, n - 1 - j)) / r[(size_t)j * n + j];
+}
+
+/* R y = b from the last up, then R^T x = y from the first down, row by row of R. */
+void pith_solve_upper(uint32_t n, const double *r, double *x)
+{
+    pith_solve_rows(n, r, x);
     for (uint32_t j = 0; j < n; j++) {
         const double *row = r + (size_t)j * n;
         x[j] /= row[j];

@@ -11,5 +11,7 @@
 bool pith_factor_upper(uint32_t n, double *h);
 /* x [n]: the solution of R R^T x = b, in place of b. */
 void pith_solve_upper(uint32_t n, const double *r, double *x);
+/* x [n]: the solution of R x = b, in place of b. */
+void pith_solve_rows(uint32_t n, const double *r, double *x);
 
 #endif

@@ -100,7 +100,7 @@ static double largest_weight(const struct tape_parameter *p, uint32_t n)
 }
 
 static enum pith_status open_all(struct optimizer *o, struct pith_model *m, struct tape *t,
-                                 struct pith_error *err)
+                                 const struct row_steps *steps, struct pith_error *err)
 {
     struct tape_parameter *p = pith_tape_parameters(t, &o->n);
     double largest = largest_weight(p, o->n);
@@ -116,6 +116,8 @@ static enum pith_status open_all(struct optimizer *o, struct pith_model *m, stru
         f->c = m->values[p[i].value].constant;
         f->of_largest = (double)p[i].count / largest;
         f->given = given[p[i].value];
+        f->steps = steps->n ? steps->of[p[i].value] : NULL;
+        f->n_steps = !f->steps ? 0 : steps->by_row ? m->values[p[i].value].dim[0] : 1;
         if (f->given)
             opts.bias_levels = 0;
         if (!pith_numbers_open(m, &opts, f) || !open_moments(&opts, f))
@@ -135,7 +137,8 @@ static enum pith_status open_all(struct optimizer *o, struct pith_model *m, stru
 
 enum pith_status pith_optimizer_new(struct pith_model *m, struct tape *t,
                                     const struct pith_train_opts *opts, uint64_t n_steps,
-                                    struct optimizer **o, struct pith_error *err)
+                                    const struct row_steps *steps, struct optimizer **o,
+                                    struct pith_error *err)
 {
     struct optimizer *made = calloc(1, sizeof *made);
     if (!made)
@@ -144,7 +147,7 @@ enum pith_status pith_optimizer_new(struct pith_model *m, struct tape *t,
     made->n_steps = n_steps;
     made->tape = t;
     made->rows = pith_channel_rows();
-    enum pith_status status = open_all(made, m, t, err);
+    enum pith_status status = open_all(made, m, t, steps, err);
     if (status)
         pith_optimizer_free(made);
     else

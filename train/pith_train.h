@@ -72,6 +72,12 @@ enum pith_norms {
     PITH_NORMS_FOLD = 1  /* into the convolutions before them, on grids that take few bytes */
 };
 
+enum pith_step_by {
+    PITH_STEP_BY_MEAN = 0,   /* of |w| in a tensor */
+    PITH_STEP_BY_TENSOR = 1, /* what rounding a tensor costs the loss (row_steps.h) */
+    PITH_STEP_BY_ROW = 2     /* the same of each of its rows; the steps then stay as they are */
+};
+
 /* After each epoch, and when it ends. All numbers are of the epoch. */
 struct pith_train_progress {
     uint32_t epoch, n_epochs;      /* 1 .. n_epochs */
@@ -176,6 +182,12 @@ struct pith_train_opts {
     const struct pith_train_integers *integers; /* borrowed: what shall be integers in the end; NULL:
                               nothing. Without levels, sparsity, feedback, codebooks; norms and units
                               stay */
+    float feedback_loss; /* 0..1: share of what feedback makes least that weighs an error of a
+                            layer's results by its gradient, squared (drawn_gradient.h); the rest
+                            weighs all of them alike; default 0 */
+    enum pith_step_by step_by; /* with levels: where the grids of weights begin. first_step and
+                                  step_power then say what the logarithms of all weights' steps are
+                                  on the mean. By row: norms stay */
 };
 
 /* ---- integers in the loop --------------------------------------------------------------------------

@@ -152,7 +152,8 @@ static const struct {
     OPTION(U32, units),       OPTION(U32, score),        OPTION(F32, prune_until),
     OPTION(F32, prune_power), OPTION(U32, prune_every),  OPTION(F32, regrow),
     OPTION(U32, levels),      OPTION(U32, bias_levels),  OPTION(F32, first_step),
-    OPTION(U32, feedback),    OPTION(F32, step_power),
+    OPTION(U32, feedback),    OPTION(F32, step_power),   OPTION(U32, step_by),
+    OPTION(F32, feedback_loss),
     OPTION(F32, softness),    OPTION(F32, noise_weight), OPTION(F32, rate_weight),
     OPTION(F32, rate_ramp),   OPTION(F64, enough),       OPTION(U32, norms),
 };

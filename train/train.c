@@ -265,7 +265,13 @@ static enum pith_status open_run(struct run *r, struct pith_data *train)
         return status;
     r->n_steps = pith_batch_count(r->batch) * r->opts->epochs;
     pith_tape_share(r->tape);
-    status = pith_optimizer_new(r->m, r->tape, r->opts, r->n_steps, &r->optimizer, r->err);
+    struct row_steps steps = {0};
+    if (r->opts->step_by)
+        status = pith_row_steps_find(r->m, train, r->opts, &steps, r->err);
+    if (!status)
+        status = pith_optimizer_new(r->m, r->tape, r->opts, r->n_steps, &steps, &r->optimizer,
+                                    r->err);
+    pith_row_steps_free(&steps);
     if (!status && r->opts->feedback)
         status = pith_feedback_start(r->m, train, r->opts, r->optimizer, r->err);
     if (!status && r->opts->keep_best && pith_snapshot_new(r->m, &r->best))

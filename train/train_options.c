@@ -85,7 +85,8 @@ static bool words_known(const struct pith_train_opts *o)
 {
     return known(o->optimizer, PITH_NESTEROV) && known(o->schedule, PITH_ONE_CYCLE) &&
            known(o->loss, PITH_DISTILL) && known(o->score, PITH_SCORE_VARIATIONAL) &&
-           known(o->units, PITH_UNITS_DROP) && known(o->norms, PITH_NORMS_FOLD);
+           known(o->units, PITH_UNITS_DROP) && known(o->norms, PITH_NORMS_FOLD) &&
+           known(o->step_by, PITH_STEP_BY_ROW);
 }
 
 static bool is_noisy(const struct pith_train_opts *o)
@@ -113,7 +114,7 @@ enum pith_status pith_run_check_opts(const struct run *r)
     const struct pith_train_opts *o = r->opts;
     const char *wrong = NULL;
     if (!words_known(o))
-        wrong = "an optimizer, schedule, loss, score or way with units or norms that is not known";
+        wrong = "an optimizer, schedule, loss, score, step or way with units or norms that is not known";
     else if (o->epochs == 0)
         wrong = "epochs must be at least 1";
     else if (o->batch == 0 || o->batch % PITH_TRAIN_SLICES)
@@ -145,6 +146,12 @@ enum pith_status pith_run_check_opts(const struct run *r)
         wrong = "a grid has at most 127 levels, and its first step is above 0";
     else if (o->feedback && !o->levels)
         wrong = "feedback is for weights on a grid: it needs levels";
+    else if (!share(o->feedback_loss) || (o->feedback_loss > 0 && !o->feedback))
+        wrong = "the loss's share in feedback is in 0..1, and needs feedback";
+    else if (o->step_by && !o->levels)
+        wrong = "a step by what rounding costs is for weights on a grid: it needs levels";
+    else if (o->step_by == PITH_STEP_BY_ROW && o->norms == PITH_NORMS_FOLD)
+        wrong = "steps by row are without norms that fold, which give rows steps of their own";
     else if (!share(o->step_power))
         wrong = "the power of steps must be in 0..1";
     else if (is_noisy(o) && (o->levels || !(o->noise_weight >= 0) || !isfinite(o->noise_weight)))

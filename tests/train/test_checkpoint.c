@@ -26,6 +26,7 @@ struct way {
     enum pith_score score;
     const char *augment;
     uint32_t levels, patience;
+    enum pith_step_by step_by;
 };
 
 static const struct way ways[] = {
@@ -39,6 +40,8 @@ static const struct way ways[] = {
     {.optimizer = PITH_ADAM, .levels = 7, .sparsity = 0.4, .keep_best = true},
     {.optimizer = PITH_ADAM, .levels = 5, .rate_weight = 0.05f, .average = 0.8f},
     {.optimizer = PITH_ADAM, .sparsity = 0.5, .score = PITH_SCORE_FISHER, .regrow = 0.2f},
+    {.optimizer = PITH_ADAM, .levels = 7, .sparsity = 0.4, .step_by = PITH_STEP_BY_ROW},
+    {.optimizer = PITH_ADAM, .levels = 7, .rate_weight = 0.05f, .step_by = PITH_STEP_BY_TENSOR},
     {.optimizer = PITH_ADAM, .codebook = true, .softness = 0.5f, .average = 0.8f},
     {.optimizer = PITH_ADAM, .sparsity = 0.4, .score = PITH_SCORE_GATES},
     {.optimizer = PITH_SGD, .sparsity = 0.4, .score = PITH_SCORE_VARIATIONAL, .rate = 0.01f},
@@ -91,6 +94,7 @@ static struct pith_train_opts options(const struct way *w)
     o.patience = w->patience;
     o.sparsity = w->sparsity;
     o.levels = w->levels;
+    o.step_by = w->step_by;
     o.regrow = w->regrow;
     o.rate_weight = w->rate_weight;
     o.softness = w->softness;

@@ -11,6 +11,7 @@
 #include "least_squares.h"
 #include "model/sample_models.h"
 #include "pith_train.h"
+#include "row_steps.h"
 
 /* ---- the factor ---------------------------------------------------------------------------------
  */
@@ -357,6 +358,214 @@ static void test_step_power(void **state)
     pith_model_free(finer);
 }
 
+/* ---- steps by what rounding costs ----------------------------------------------------------------
+ */
+
+/* The second half of the dense convolution's rows is hardly read, a tenth as strong. */
+static struct pith_model *half_read(void)
+{
+    struct pith_model *m = network();
+    struct pith_const *fc = weight(m, "fc.weight");
+    uint64_t cols = fc->count / CLASSES;
+    for (uint64_t k = 0; k < fc->count; k++)
+        if (k % cols >= cols / 2)
+            ((float *)fc->data)[k] *= 0.1f;
+    return m;
+}
+
+static float step_of_group(const struct pith_const *c, uint64_t g)
+{
+    const struct pith_codebook *b = c->codebook;
+    return b->centroid[g * b->n_centroids + b->n_centroids / 2 + 1];
+}
+
+/* Mean log2 of the steps of all weights. */
+static double mean_step(struct pith_model *m)
+{
+    double sum = 0, n = 0;
+    for (uint32_t i = 0; i < m->n_values; i++) {
+        const struct pith_const *c = m->values[i].constant;
+        const struct pith_codebook *b = c ? c->codebook : NULL;
+        for (uint64_t g = 0; b && m->values[i].rank > 1 && g < b->n_groups; g++) {
+            sum += (double)b->group_elems * log2((double)step_of_group(c, g));
+            n += (double)b->group_elems;
+        }
+    }
+    return sum / n;
+}
+
+static void test_rows_have_steps(void **state)
+{
+    (void)state;
+    for (uint32_t feedback = 0; feedback <= SAMPLES; feedback += SAMPLES) {
+        struct pith_model *teacher = half_read(), *even = half_read(), *rows = half_read();
+        struct pith_train_opts o = options(feedback, teacher);
+        loss_with(even, &o);
+        o.step_by = PITH_STEP_BY_ROW;
+        loss_with(rows, &o);
+        const struct pith_const *c = weight(rows, "dense.weight");
+        const float *data = c->data;
+        assert_int_equal(c->codebook->n_groups, 8);
+        for (uint64_t k = 0; k < c->count; k++) {
+            uint64_t g = k / c->codebook->group_elems;
+            assert_true(data[k] == c->codebook->centroid[g * 31 + c->codebook->index[k]]);
+            assert_true(pith_row_step_round((double)step_of_group(c, g)) == step_of_group(c, g));
+        }
+        double coarser = 0; /* octaves, on the mean of the four rows; ten times would be 3.3 */
+        for (uint64_t g = 0; g < 4; g++)
+            coarser += log2((double)step_of_group(c, g + 4) / (double)step_of_group(c, g)) / 4;
+        if (!(coarser > 2 && coarser < 5))
+            fail_msg("feedback %u: %g octaves", feedback, coarser);
+        /* as many bits: but for the rounding of steps, and of one of the whole tensor before */
+        assert_true(fabs(mean_step(rows) - mean_step(even)) < 0.15);
+        pith_model_free(teacher);
+        pith_model_free(even);
+        pith_model_free(rows);
+    }
+}
+
+/* The dense convolution's weights are a tenth, and its results mostly bias: rounding them matters less. */
+static struct pith_model *faint_layer(void)
+{
+    struct pith_model *m = network();
+    struct pith_const *c = weight(m, "dense.weight"), *bias = weight(m, "dense.bias");
+    for (uint64_t k = 0; k < c->count; k++)
+        ((float *)c->data)[k] *= 0.1f;
+    for (uint64_t k = 0; k < bias->count; k++)
+        ((float *)bias->data)[k] = 1;
+    return m;
+}
+
+static double loss_by(struct pith_model *(*make)(void), enum pith_step_by by)
+{
+    struct pith_model *teacher = make(), *m = make();
+    struct pith_train_opts o = options(SAMPLES, teacher);
+    o.levels = 63;
+    o.first_step = 0.7f;
+    o.step_by = by;
+    double loss = loss_with(m, &o);
+    pith_model_free(teacher);
+    pith_model_free(m);
+    return loss;
+}
+
+static void test_steps_by_loss_cost_less(void **state)
+{
+    (void)state;
+    double mean = loss_by(half_read, PITH_STEP_BY_MEAN), row = loss_by(half_read, PITH_STEP_BY_ROW);
+    if (!(row < 0.7 * mean))
+        fail_msg("loss %g by row, %g by mean", row, mean);
+    mean = loss_by(faint_layer, PITH_STEP_BY_MEAN);
+    double tensor = loss_by(faint_layer, PITH_STEP_BY_TENSOR);
+    if (!(tensor < 0.95 * mean))
+        fail_msg("loss %g by tensor, %g by mean", tensor, mean);
+}
+
+/* A run that goes on where another ended keeps its rows' steps. */
+static void test_rows_keep_steps(void **state)
+{
+    (void)state;
+    struct pith_model *teacher = half_read(), *m = half_read();
+    struct pith_train_opts o = options(0, teacher);
+    o.step_by = PITH_STEP_BY_ROW;
+    loss_with(m, &o);
+    const struct pith_const *c = weight(m, "dense.weight");
+    float was[8], data[8 * 12 * 6];
+    assert_int_equal(c->count, sizeof data / sizeof *data);
+    for (uint64_t g = 0; g < 8; g++)
+        was[g] = step_of_group(c, g);
+    memcpy(data, c->data, sizeof data);
+    o.first_step = 3;
+    loss_with(m, &o);
+    c = weight(m, "dense.weight");
+    for (uint64_t g = 0; g < 8; g++)
+        assert_true(step_of_group(c, g) == was[g]);
+    assert_memory_equal(c->data, data, sizeof data);
+    pith_model_free(teacher);
+    pith_model_free(m);
+}
+
+static void test_steps_are_the_same_on_threads(void **state)
+{
+    (void)state;
+    struct pith_model *teacher = network(), *one = network(), *two = network();
+    struct pith_train_opts o = options(100, teacher);
+    o.step_by = PITH_STEP_BY_ROW;
+    o.feedback_loss = 0.5f;
+    o.rate = 1e-3f;
+    loss_with(one, &o);
+    o.threads = 2;
+    loss_with(two, &o);
+    const char *difference = sample_difference(one, two);
+    if (difference)
+        fail_msg("%s", difference);
+    pith_model_free(teacher);
+    pith_model_free(one);
+    pith_model_free(two);
+}
+
+/* Of most places of the dense convolution nothing is read. */
+static struct pith_model *partly_read(void)
+{
+    struct pith_model *m = network();
+    struct pith_const *fc = weight(m, "fc.weight");
+    for (uint64_t k = 0; k < fc->count; k++)
+        if (k % 4)
+            ((float *)fc->data)[k] *= 0.01f;
+    return m;
+}
+
+/* Errors where the loss minds them are made small first. */
+static void test_feedback_for_the_loss(void **state)
+{
+    (void)state;
+    struct pith_model *teacher = partly_read(), *alike = partly_read(), *weighed = partly_read();
+    struct pith_train_opts o = options(SAMPLES, teacher);
+    o.levels = 7;
+    double before = loss_with(alike, &o);
+    o.feedback_loss = 0.7f;
+    double after = loss_with(weighed, &o);
+    if (!(after < 0.9 * before))
+        fail_msg("loss %g, %g without", after, before);
+    pith_model_free(teacher);
+    pith_model_free(alike);
+    pith_model_free(weighed);
+}
+
+static void expect_refused(struct pith_train_opts *o, struct pith_model *m, const char *words)
+{
+    struct pith_train_result result;
+    struct pith_error err = {0};
+    struct pith_data *data = pictures();
+    assert_int_equal(pith_train(m, data, NULL, o, &result, &err), PITH_ERR_ARGUMENT);
+    if (!strstr(err.text, words))
+        fail_msg("'%s' does not say '%s'", err.text, words);
+    pith_data_free(data);
+}
+
+static void test_what_does_not_go_together(void **state)
+{
+    (void)state;
+    struct pith_model *m = network();
+    struct pith_train_opts o = options(0, m);
+    o.step_by = PITH_STEP_BY_ROW;
+    o.norms = PITH_NORMS_FOLD;
+    expect_refused(&o, m, "fold");
+    o.norms = PITH_NORMS_STAY;
+    o.levels = 0;
+    expect_refused(&o, m, "levels");
+    o = options(0, m);
+    o.feedback_loss = 0.5f;
+    expect_refused(&o, m, "feedback");
+    o = options(10, m);
+    o.feedback_loss = 1.5f;
+    expect_refused(&o, m, "0..1");
+    o = options(10, m);
+    o.step_by = (enum pith_step_by)3;
+    expect_refused(&o, m, "not known");
+    pith_model_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -365,6 +574,10 @@ int main(void)
         cmocka_unit_test(test_threads_give_the_same), cmocka_unit_test(test_feedback_needs_levels),
         cmocka_unit_test(test_step_power),            cmocka_unit_test(test_average_begins_there),
         cmocka_unit_test(test_few_samples),           cmocka_unit_test(test_shared_by_groupings),
+        cmocka_unit_test(test_rows_have_steps),       cmocka_unit_test(test_steps_by_loss_cost_less),
+        cmocka_unit_test(test_rows_keep_steps),       cmocka_unit_test(test_feedback_for_the_loss),
+        cmocka_unit_test(test_steps_are_the_same_on_threads),
+        cmocka_unit_test(test_what_does_not_go_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -110,6 +110,8 @@ struct way {
     float rate, alpha, average; /* alpha: of the products; 0: 1 */
     double sparsity;
     uint32_t levels, versions, feedback;
+    float feedback_loss;
+    enum pith_step_by step_by;
     enum pith_norms norms;
     enum pith_score score;
 };
@@ -124,7 +126,8 @@ static const struct way ways[] = {
     {.rate = 0.02f, .sparsity = 0.5, .score = PITH_SCORE_GATES},
     {.rate = 0.02f, .alpha = 0.7f, .shares = true},
     {.rate = 0.02f, .batch_norm = true, .levels = 7, .norms = PITH_NORMS_FOLD},
-    {.rate = 0.02f, .batch_norm = true, .levels = 7, .feedback = 100, .average = 0.9f},
+    {.rate = 0.02f, .batch_norm = true, .levels = 7, .feedback = 100, .average = 0.9f,
+     .feedback_loss = 0.5f, .step_by = PITH_STEP_BY_ROW},
 };
 enum { WAYS = sizeof ways / sizeof *ways, FOLDS = WAYS - 2 };
 
@@ -152,6 +155,8 @@ static void open_job(struct job *j, const struct way *w, struct meeting *m, uint
     j->o.score = w->score;
     j->o.norms = w->norms;
     j->o.feedback = w->feedback;
+    j->o.feedback_loss = w->feedback_loss;
+    j->o.step_by = w->step_by;
     j->o.average = w->average;
     j->o.prune_every = 5;
     j->o.keep_best = true;

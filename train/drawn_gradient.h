@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* drawn_gradient.h - gradients that tell how much the loss minds a change, without labels.
+ *
+ * Classes are drawn from what the network itself answers (Kunstner et al., 2019), softened where
+ * there is a teacher; with squared error, each output gets 1 or -1. Draws of samples are
+ * independent and their gradients 0 on the mean, so that the square of a batch's gradient is the
+ * sum of the squares of its samples', on the mean: the Fisher information. */
+#ifndef DRAWN_GRADIENT_H
+#define DRAWN_GRADIENT_H
+
+#include "pith_train.h"
+#include "tape.h"
+
+struct drawn_gradient {
+    struct tape *tape;
+    const struct pith_train_opts *opts;
+    uint32_t scores; /* value of the model */
+    uint32_t per_slice;
+    uint64_t first; /* number of the batch's first sample: the same draws whenever it comes */
+};
+
+/* A tape of m, as it is when it does not train; opts is borrowed. PITH_ERR_MEMORY, and what
+ * pith_tape_new returns. */
+enum pith_status pith_drawn_open(const struct pith_model *m, const struct pith_train_opts *opts,
+                                 uint32_t per_slice, struct drawn_gradient *d,
+                                 struct pith_error *err);
+void pith_drawn_close(struct drawn_gradient *d); /* accepts zeros */
+/* Behind the tape's forward: all gradients. */
+void pith_drawn_backward(struct drawn_gradient *d, uint64_t first);
+
+#endif

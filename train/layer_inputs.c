@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT */
+#include "layer_inputs.h"
+
+#include "grad_window.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FEW_ROWS = 512 };
+
+/* ---- windows ------------------------------------------------------------------------------------
+ */
+
+static struct prim_conv_shape window_of(const struct grad_node *n)
+{
+    struct prim_conv_shape s;
+    pith_grad_window(n, ATTR_CONV_STRIDES, ATTR_CONV_DILATIONS, ATTR_CONV_PADS, &s);
+    s.group = n->attr[ATTR_CONV_GROUP];
+    for (uint32_t i = 0; i < 3; i++)
+        s.kernel[i] = i < s.axes ? n->in[1]->shape.dim[2 + i] : 1;
+    for (uint32_t i = s.axes; i < 3; i++)
+        s.in[i] = s.out[i] = s.stride[i] = s.dilation[i] = 1, s.pad_begin[i] = 0;
+    return s;
+}
+
+/* One number of a window, 0 outside: element e of the kernel at place `at` of the output. */
+static bool inside(const struct prim_conv_shape *s, uint64_t at, uint64_t e, int64_t *place)
+{
+    int64_t out[3], kernel[3], from = 0;
+    for (uint32_t i = 3; i-- > 0;) {
+        out[i] = (int64_t)at % s->out[i];
+        at /= (uint64_t)s->out[i];
+        kernel[i] = (int64_t)e % s->kernel[i];
+        e /= (uint64_t)s->kernel[i];
+    }
+    for (uint32_t i = 0; i < 3; i++) {
+        int64_t p = out[i] * s->stride[i] + kernel[i] * s->dilation[i] - s->pad_begin[i];
+        if (p < 0 || p >= s->in[i])
+            return false;
+        from = from * s->in[i] + p;
+    }
+    *place = from;
+    return true;
+}
+
+/* Where the numbers of each window lie in a channel: [places][kernel], -1: outside. */
+static void find_places(const struct prim_conv_shape *s, int64_t *place)
+{
+    uint64_t each = (uint64_t)(s->kernel[0] * s->kernel[1] * s->kernel[2]);
+    uint64_t places = (uint64_t)(s->out[0] * s->out[1] * s->out[2]);
+    for (uint64_t at = 0; at < places; at++)
+        for (uint64_t e = 0; e < each; e++, place++)
+            if (!inside(s, at, e, place))
+                *place = -1;
+}
+
+/* The windows of group g in a sample, as rows of w's order [C / group, kernel...]; x: channels last
+ * or row-major as it lies. */
+static uint64_t conv_rows(const struct prim_conv_shape *s, const int64_t *place,
+                          const struct tape_tensor *x, uint32_t sample, uint32_t g, float *rows)
+{
+    uint64_t each = (uint64_t)(s->kernel[0] * s->kernel[1] * s->kernel[2]);
+    uint64_t c = (uint64_t)(s->c / s->group);
+    uint64_t places = (uint64_t)(s->out[0] * s->out[1] * s->out[2]);
+    int64_t plane = s->in[0] * s->in[1] * s->in[2];
+    bool last = x->layout == TAPE_CHANNELS_LAST;
+    int64_t by_place = last ? s->c : 1, by_channel = last ? 1 : plane;
+    const float *from =
+        (const float *)x->data + (int64_t)sample * s->c * plane + (int64_t)(g * c) * by_channel;
+    for (uint64_t at = 0; at < places; at++, rows += c * each, place += each)
+        for (uint64_t e = 0; e < each; e++)
+            for (uint64_t k = 0; k < c; k++)
+                rows[k * each + e] =
+                    place[e] < 0 ? 0.0f : from[place[e] * by_place + (int64_t)k * by_channel];
+    return places;
+}
+
+/* Rows that a node multiplies a weight of n columns with: of a convolution those of one sample, of
+ * a product those of a slice; 0: not such a node. */
+static uint64_t count_rows(const struct grad_node *n, uint32_t op, uint32_t cols)
+{
+    if (op == PITH_OP_CONV && n->in[0]->shape.rank >= 3 && n->in[0]->shape.rank <= 5) {
+        struct prim_conv_shape s = window_of(n);
+        return (uint64_t)(s.out[0] * s.out[1] * s.out[2]);
+    }
+    bool product =
+        (op == PITH_OP_GEMM && !n->attr[ATTR_GEMM_TRANS_A] && n->attr[ATTR_GEMM_TRANS_B]) ||
+        (op == PITH_OP_MATMUL && n->attr[ATTR_MATMUL_TRANS_B] && n->in[1]->shape.rank == 2);
+    uint64_t elems = shape_elems(&n->in[0]->shape);
+    return product && elems % cols == 0 ? elems / cols : 0;
+}
+
+/* ---- sums ---------------------------------------------------------------------------------------
+ */
+
+static void add_mean(const float *rows, uint64_t count, uint32_t n, double *mean)
+{
+    for (uint64_t i = 0; i < count; i++, rows += n)
+        for (uint32_t k = 0; k < n; k++)
+            mean[k] += (double)rows[k];
+}
+
+/* Rows times the roots of their weights, so that sums of products are weighted. */
+static void weigh(const struct layer_inputs *in, uint64_t count)
+{
+    for (int i = 0; i < 2 && in->x[i] && in->weight; i++)
+        for (uint64_t r = 0; r < count; r++) {
+            float root = sqrtf(in->weight[r]), *x = in->x[i] + r * in->n;
+            for (uint32_t k = 0; k < in->n; k++)
+                x[k] *= root;
+        }
+}
+
+static void add_rows(struct layer_inputs *in, struct prim *p, uint32_t g, uint64_t count)
+{
+    size_t square = (size_t)in->n * in->n * g;
+    int64_t n = in->n, rows = (int64_t)count;
+    const float *now = in->x[0], *before = in->x[1];
+    add_mean(now, count, in->n, in->mean[0] + (size_t)in->n * g);
+    if (in->crossed)
+        add_mean(before, count, in->n, in->mean[1] + (size_t)in->n * g);
+    weigh(in, count);
+    pith_prim_gemm(p, true, false, n, n, rows, 1, now, n, now, n, true, in->both + square, n);
+    if (in->crossed)
+        pith_prim_gemm(p, true, false, n, n, rows, 1, now, n, before, n, true, in->crossed + square,
+                       n);
+}
+
+static void add_filled(struct layer_inputs *in, struct prim *p)
+{
+    if (in->filled)
+        add_rows(in, p, 0, in->filled);
+    in->filled = 0;
+}
+
+/* ---- how much the loss minds --------------------------------------------------------------------
+ */
+
+/* Of the squared gradients of a row's results: one place of a sample of a convolution, the channels
+ * of group g; or a row of a product. */
+static double row_gradient(const struct grad_node *n, uint32_t op, uint32_t groups, uint32_t sample,
+                           uint32_t g, uint64_t at)
+{
+    const struct tape_tensor *y = n->out[0];
+    uint64_t channels = y->shape.dim[op == PITH_OP_CONV ? 1 : y->shape.rank - 1], each = channels;
+    uint64_t by_channel = 1, first = at * channels;
+    double sum = 0;
+    if (op == PITH_OP_CONV) {
+        uint64_t places = shape_elems(&y->shape) / y->shape.dim[0] / channels;
+        bool last = y->layout == TAPE_CHANNELS_LAST;
+        each = channels / groups;
+        by_channel = last ? 1 : places;
+        first = sample * channels * places + at * (last ? channels : 1) + g * each * by_channel;
+    }
+    for (uint64_t c = 0; c < each; c++) {
+        double d = (double)y->grad[first + c * by_channel];
+        sum += d * d;
+    }
+    return sum;
+}
+
+/* Weights of rows that stand at in->weight + to, once it is known what is usual. */
+static void weigh_rows(struct layer_inputs *in, const struct grad_node *n, uint32_t op,
+                       uint32_t sample, uint32_t g, uint64_t count, uint64_t to)
+{
+    for (uint64_t r = 0; r < count && in->weight; r++) {
+        double share = (double)in->loss_share, d = row_gradient(n, op, in->groups, sample, g, r);
+        in->weight[to + r] = (float)(1 - share + (in->usual > 0 ? share * d / in->usual : share));
+    }
+}
+
+/* The mean over a node's rows. */
+static double usual_gradient(const struct layer_inputs *in, const struct grad_node *n, uint32_t op,
+                             uint32_t per_slice)
+{
+    bool conv = op == PITH_OP_CONV;
+    uint64_t count = count_rows(n, op, in->n);
+    uint32_t samples = conv ? per_slice : 1, groups = conv ? in->groups : 1;
+    double sum = 0;
+    for (uint32_t k = 0; k < samples; k++)
+        for (uint32_t g = 0; g < groups; g++)
+            for (uint64_t r = 0; r < count; r++)
+                sum += row_gradient(n, op, in->groups, k, g, r);
+    return sum / ((double)count * samples * groups);
+}
+
+/* Rows of products wait until there are many: one gemm then goes over the sums once. */
+static void add_product(struct layer_inputs *in, struct prim *p, uint64_t count,
+                        const struct grad_node *const *node)
+{
+    if (in->filled + count > in->room)
+        add_filled(in, p);
+    for (int i = 0; i < 2 && node[i]; i++)
+        memcpy(in->x[i] + in->filled * in->n, node[i]->in[0]->data,
+               (size_t)count * in->n * sizeof(float));
+    if (in->weight)
+        weigh_rows(in, node[1], PITH_OP_GEMM, 0, 0, count, in->filled);
+    in->filled += count;
+    in->times += count;
+}
+
+/* node: of the network as it is now, and as it was before, or NULL. */
+static void add_node(struct layer_inputs *in, struct prim *p, uint32_t op, uint32_t per_slice,
+                     const struct grad_node *const *node)
+{
+    if (op != PITH_OP_CONV) {
+        add_product(in, p, count_rows(node[0], op, in->n), node);
+        return;
+    }
+    struct prim_conv_shape s = window_of(node[0]);
+    find_places(&s, in->place);
+    for (uint32_t k = 0; k < per_slice; k++)
+        for (uint32_t g = 0; g < in->groups; g++) {
+            uint64_t count = 0;
+            for (int i = 0; i < 2 && node[i]; i++)
+                count = conv_rows(&s, in->place, node[i]->in[0], k, g, in->x[i]);
+            if (in->weight)
+                weigh_rows(in, node[1], op, k, g, count, 0);
+            add_rows(in, p, g, count);
+            in->times += g == 0 ? count : 0;
+        }
+}
+
+/* The operator that multiplies by the value in this step; UINT32_MAX: none. */
+static uint32_t op_of(const struct tape *t, const struct tape_step *step, uint32_t value)
+{
+    if (step->converts)
+        return UINT32_MAX;
+    const struct pith_node *node = &t->m->nodes[step->at];
+    return node->n_in > 1 && node->in[1] == value ? node->op : UINT32_MAX;
+}
+
+bool pith_step_multiplies(const struct tape *t, const struct tape_step *step, uint32_t value)
+{
+    return op_of(t, step, value) != UINT32_MAX;
+}
+
+/* From the first batch in which there is any. */
+static void find_usual(struct layer_inputs *in, uint32_t value, uint32_t per_slice,
+                       const struct tape *before)
+{
+    double sum = 0, nodes = 0;
+    for (uint32_t i = 0; i < before->n_steps; i++) {
+        uint32_t op = op_of(before, &before->step[i], value);
+        for (uint32_t s = 0; s < PITH_TRAIN_SLICES && op != UINT32_MAX; s++, nodes++)
+            sum += usual_gradient(in, &before->step[i].node[s], op, per_slice);
+    }
+    in->usual = sum / fmax(nodes, 1);
+}
+
+void pith_layer_inputs_add(struct layer_inputs *in, uint32_t value, uint32_t per_slice,
+                           const struct tape *now, const struct tape *before)
+{
+    if (in->weight && !(in->usual > 0))
+        find_usual(in, value, per_slice, before);
+    for (uint32_t i = 0; i < now->n_steps; i++) {
+        uint32_t op = op_of(now, &now->step[i], value);
+        for (uint32_t s = 0; s < PITH_TRAIN_SLICES && op != UINT32_MAX; s++) {
+            const struct grad_node *node[] = {&now->step[i].node[s],
+                                              before ? &before->step[i].node[s] : NULL};
+            add_node(in, now->prim[0], op, per_slice, node);
+        }
+    }
+}
+
+void pith_layer_inputs_end(struct layer_inputs *in, const struct tape *now)
+{
+    add_filled(in, now->prim[0]);
+}
+
+/* ---- opening ------------------------------------------------------------------------------------
+ */
+
+void pith_layer_inputs_free(struct layer_inputs *in)
+{
+    for (int i = 0; i < 2; i++) {
+        free(in->mean[i]);
+        free(in->x[i]);
+    }
+    free(in->weight);
+    free(in->place);
+    free(in->both);
+    free(in->crossed);
+}
+
+bool pith_layer_inputs_open(struct layer_inputs *in, bool crossed, float loss_share)
+{
+    size_t squares = (size_t)in->groups * in->n * in->n;
+    in->place = malloc((size_t)in->room * in->n * sizeof *in->place);
+    in->both = calloc(squares, sizeof *in->both);
+    bool room = in->place && in->both;
+    if (crossed)
+        in->crossed = calloc(squares, sizeof *in->crossed);
+    for (int i = 0; i < 1 + crossed; i++) {
+        in->mean[i] = calloc((size_t)in->groups * in->n, sizeof **in->mean);
+        in->x[i] = malloc((size_t)in->room * in->n * sizeof **in->x);
+        room = room && in->mean[i] && in->x[i];
+    }
+    in->loss_share = loss_share;
+    if (loss_share > 0)
+        in->weight = malloc((size_t)in->room * sizeof *in->weight);
+    return room && (!crossed || in->crossed) && (!(loss_share > 0) || in->weight);
+}
+
+/* The value that is added to a node's sums as it is, and by no node with another weight; or
+ * PITH_VALUE_NONE. */
+static uint32_t bias_of(const struct tape *t, const struct pith_node *node)
+{
+    if (node->n_in < 3 || node->op == PITH_OP_MATMUL ||
+        (node->op == PITH_OP_GEMM && (attr_f32(node->attr, ATTR_GEMM_ALPHA) != 1.0f ||
+                                      attr_f32(node->attr, ATTR_GEMM_BETA) != 1.0f)))
+        return PITH_VALUE_NONE;
+    for (uint32_t i = 0; i < t->m->n_nodes; i++) {
+        const struct pith_node *reader = &t->m->nodes[i];
+        for (uint32_t k = 0; k < reader->n_in; k++)
+            if (reader->in[k] == node->in[2] && (k != 2 || reader->in[1] != node->in[1]))
+                return PITH_VALUE_NONE;
+    }
+    return node->in[2];
+}
+
+struct layer_inputs pith_layer_inputs_of(const struct tape *t, const struct tape_parameter *p)
+{
+    const struct layer_inputs none = {.groups = 1, .bias = PITH_VALUE_NONE};
+    struct layer_inputs in = none;
+    for (uint32_t i = 0; i < t->n_steps; i++) {
+        const struct tape_step *step = &t->step[i];
+        uint32_t op = op_of(t, step, p->value);
+        if (op == UINT32_MAX)
+            continue;
+        const struct pith_node *node = &t->m->nodes[step->at];
+        uint64_t cols = p->count / step->node[0].in[1]->shape.dim[0];
+        uint64_t rows =
+            cols <= LAYER_INPUTS_MOST ? count_rows(&step->node[0], op, (uint32_t)cols) : 0;
+        uint32_t groups = op == PITH_OP_CONV ? (uint32_t)step->node[0].attr[ATTR_CONV_GROUP] : 1;
+        uint32_t own_bias = bias_of(t, node);
+        if (rows == 0 || (in.n && groups != in.groups))
+            return none;
+        in.bias = in.n == 0 || in.bias == own_bias ? own_bias : PITH_VALUE_NONE;
+        in.n = (uint32_t)cols;
+        in.groups = groups;
+        rows = rows > FEW_ROWS ? rows : FEW_ROWS;
+        in.room = rows > in.room ? rows : in.room;
+    }
+    return in;
+}

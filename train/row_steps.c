@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+#include "row_steps.h"
+
+#include "drawn_gradient.h"
+#include "feed_batch.h"
+#include "layer_inputs.h"
+#include "row_feedback.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define PER_SLICE 2u  /* small batches: each is one draw of the sums */
+#define LEAST_STEP 1e-30 /* so that it is a number, whatever the weights are */
+#define MOST_STEP 1e30
+#define COARSEST 16.0 /* a row's step, in those of its tensor */
+
+/* A weight whose steps are asked for. */
+struct probed {
+    uint32_t parameter, value; /* of the tape, of the model */
+    uint64_t rows, cols;
+    double *sum;     /* [rows] F of the row, summed over weights and samples; in the end its step */
+    uint32_t groups; /* of rows, with a solver each; 0: each weight is rounded for itself */
+    struct row_feedback *solver;
+};
+
+struct probe {
+    const struct pith_model *m;
+    const struct pith_train_opts *opts;
+    struct pith_error *err;
+    struct drawn_gradient drawn;
+    struct feed_batch *batch;
+    uint32_t n;
+    struct probed *of;
+    uint64_t n_batches;
+};
+
+/* ---- sensitivity --------------------------------------------------------------------------------
+ */
+
+static double squares(const float *g, uint64_t n)
+{
+    double sum = 0;
+    for (uint64_t k = 0; k < n; k++)
+        sum += (double)g[k] * (double)g[k];
+    return sum;
+}
+
+static void add_gradients(struct probe *p)
+{
+    uint32_t n;
+    const struct tape_parameter *all = pith_tape_parameters(p->drawn.tape, &n);
+    for (uint32_t i = 0; i < p->n; i++) {
+        struct probed *w = &p->of[i];
+        for (uint64_t r = 0; r < w->rows; r++) {
+            const float *g = all[w->parameter].grad + r * w->cols;
+            struct row_feedback *s = w->groups ? &w->solver[r / (w->rows / w->groups)] : NULL;
+            w->sum[r] += s && s->n ? pith_row_feedback_noise(s, g) : squares(g, w->cols);
+        }
+    }
+}
+
+static enum pith_status add_samples(struct probe *p)
+{
+    for (uint64_t b = 0; b < p->n_batches; b++) {
+        enum pith_status status = pith_batch_load(p->batch, p->drawn.tape, b, p->err);
+        if (status)
+            return status;
+        pith_tape_forward(p->drawn.tape);
+        pith_drawn_backward(&p->drawn, b * p->drawn.per_slice * PITH_TRAIN_SLICES);
+        add_gradients(p);
+    }
+    return PITH_OK;
+}
+
+/* ---- what feedback makes of roundings -----------------------------------------------------------
+ */
+
+static enum pith_status factor(struct probe *p, struct probed *w, const struct layer_inputs *in)
+{
+    w->solver = calloc(in->groups, sizeof *w->solver);
+    w->groups = w->solver ? in->groups : 0;
+    for (uint32_t g = 0; g < w->groups; g++) {
+        if (!pith_row_feedback_open(&w->solver[g], in->n, false))
+            return pith_tape_no_memory(p->err);
+        if (!pith_row_feedback_factor(&w->solver[g], in->both + (size_t)in->n * in->n * g, NULL))
+            pith_row_feedback_free(&w->solver[g]); /* nothing comes in, and n is 0 */
+    }
+    return w->solver ? PITH_OK : pith_tape_no_memory(p->err);
+}
+
+static enum pith_status open_solvers(struct probe *p, struct probed *w)
+{
+    uint32_t n;
+    const struct tape_parameter *all = pith_tape_parameters(p->drawn.tape, &n);
+    struct layer_inputs in = pith_layer_inputs_of(p->drawn.tape, &all[w->parameter]);
+    if (in.n == 0)
+        return PITH_OK;
+    enum pith_status status =
+        pith_layer_inputs_open(&in, false, 0) ? PITH_OK : pith_tape_no_memory(p->err);
+    for (uint64_t b = 0; b < p->n_batches && !status; b++) {
+        status = pith_batch_load(p->batch, p->drawn.tape, b, p->err);
+        if (status)
+            break;
+        pith_tape_forward(p->drawn.tape);
+        pith_layer_inputs_add(&in, w->value, p->drawn.per_slice, p->drawn.tape, NULL);
+    }
+    if (!status) {
+        pith_layer_inputs_end(&in, p->drawn.tape);
+        status = factor(p, w, &in);
+    }
+    pith_layer_inputs_free(&in);
+    return status;
+}
+
+/* ---- steps --------------------------------------------------------------------------------------
+ */
+
+float pith_row_step_round(double s)
+{
+    int e;
+    double m = frexp(fmin(fmax(s, LEAST_STEP), MOST_STEP), &e); /* .5 .. 1 */
+    m = m < sqrt(0.375) ? 0.5 : m < sqrt(0.75) ? 0.75 : 1;
+    return (float)ldexp(m, e);
+}
+
+/* 0 where nothing is alive. */
+static double mean_magnitude(const struct pith_const *c)
+{
+    const float *x = c->data;
+    uint64_t n = 0;
+    double sum = 0;
+    for (uint64_t k = 0; k < c->count; k++)
+        if (!c->mask || c->mask[k]) {
+            sum += fabs((double)x[k]);
+            n++;
+        }
+    return sum / (double)(n + !n);
+}
+
+/* F becomes the steps, but for d: 1 / sqrt(F), F at least a part of the tensor's. False: the loss
+ * knows none of its rows. */
+static bool find_shape(struct probed *w, bool by_row)
+{
+    double mean = 0;
+    for (uint64_t r = 0; r < w->rows; r++)
+        mean += w->sum[r] / (double)w->rows;
+    if (!(mean > 0) || !isfinite(mean))
+        return false;
+    for (uint64_t r = 0; r < w->rows; r++) {
+        double f = by_row ? fmax(w->sum[r], mean / (COARSEST * COARSEST)) : mean;
+        w->sum[r] = sqrt((double)w->cols / f);
+    }
+    return true;
+}
+
+struct mean {
+    double sum, weights;
+};
+
+static void add_log(struct mean *mean, double weights, double x)
+{
+    mean->sum += weights * log2(x);
+    mean->weights += weights;
+}
+
+/* What all steps are to be multiplied by. Tensors that the loss does not know, or of zeros, take no
+ * part: they have no rows then. */
+static double find_level(struct probe *p)
+{
+    struct mean wanted = {0, 0}, found = {0, 0};
+    double largest = 1;
+    for (uint32_t i = 0; i < p->n; i++)
+        largest = fmax(largest, (double)(p->of[i].rows * p->of[i].cols));
+    for (uint32_t i = 0; i < p->n; i++) {
+        struct probed *w = &p->of[i];
+        double size = mean_magnitude(p->m->values[w->value].constant);
+        double count = (double)(w->rows * w->cols);
+        if (!(size > 0) || !find_shape(w, p->opts->step_by == PITH_STEP_BY_ROW)) {
+            w->rows = 0;
+            continue;
+        }
+        add_log(&wanted, count,
+                size * (double)p->opts->first_step *
+                    pow(count / largest, (double)p->opts->step_power));
+        for (uint64_t r = 0; r < w->rows; r++)
+            add_log(&found, (double)w->cols, w->sum[r]);
+    }
+    return found.weights > 0 ? exp2((wanted.sum - found.sum) / found.weights) : 1;
+}
+
+static enum pith_status take_steps(struct probe *p, struct row_steps *steps)
+{
+    double d = find_level(p);
+    for (uint32_t i = 0; i < p->n; i++) {
+        const struct probed *w = &p->of[i];
+        uint64_t n = steps->by_row ? w->rows : w->rows > 0;
+        float *to = n ? malloc((size_t)n * sizeof *to) : NULL;
+        if (n && !to)
+            return pith_tape_no_memory(p->err);
+        for (uint64_t r = 0; r < n; r++)
+            to[r] = steps->by_row ? pith_row_step_round(d * w->sum[r]) : (float)(d * w->sum[r]);
+        steps->of[w->value] = to;
+    }
+    return PITH_OK;
+}
+
+/* ---- all ----------------------------------------------------------------------------------------
+ */
+
+void pith_row_steps_free(struct row_steps *steps)
+{
+    for (uint32_t i = 0; i < steps->n && steps->of; i++)
+        free(steps->of[i]);
+    free(steps->of);
+    *steps = (struct row_steps){0};
+}
+
+static void close_probe(struct probe *p)
+{
+    for (uint32_t i = 0; i < p->n && p->of; i++) {
+        for (uint32_t g = 0; g < p->of[i].groups; g++)
+            pith_row_feedback_free(&p->of[i].solver[g]);
+        free(p->of[i].solver);
+        free(p->of[i].sum);
+    }
+    free(p->of);
+    pith_batch_free(p->batch);
+    pith_drawn_close(&p->drawn);
+}
+
+/* The weights among the tape's parameters. */
+static enum pith_status list_weights(struct probe *p)
+{
+    uint32_t n;
+    const struct tape_parameter *all = pith_tape_parameters(p->drawn.tape, &n);
+    p->of = calloc(n + 1u, sizeof *p->of);
+    for (uint32_t i = 0; i < n && p->of; i++) {
+        const struct pith_value *v = &p->m->values[all[i].value];
+        if (!all[i].is_weight || v->rank == 0)
+            continue;
+        uint64_t rows = v->dim[0];
+        struct probed *w = &p->of[p->n++];
+        *w = (struct probed){.parameter = i,
+                             .value = all[i].value,
+                             .rows = rows,
+                             .cols = all[i].count / rows,
+                             .sum = calloc(rows, sizeof *w->sum)};
+        if (!w->sum)
+            return pith_tape_no_memory(p->err);
+    }
+    return p->of ? PITH_OK : pith_tape_no_memory(p->err);
+}
+
+static enum pith_status open_probe(struct probe *p, struct pith_data *data)
+{
+    uint64_t count = pith_data_count(data), share = count / PITH_TRAIN_SLICES;
+    uint64_t wanted = count < ROW_STEPS_SAMPLES ? count : ROW_STEPS_SAMPLES;
+    uint32_t per_slice = share < PER_SLICE ? (uint32_t)share : PER_SLICE;
+    uint32_t batch = per_slice * PITH_TRAIN_SLICES;
+    enum pith_status status = pith_drawn_open(p->m, p->opts, per_slice, &p->drawn, p->err);
+    if (!status)
+        status = pith_batch_new(data, per_slice, 0, false, &p->batch, p->err);
+    if (!status)
+        status = list_weights(p);
+    if (!status) {
+        pith_batch_in_order(p->batch);
+        p->n_batches = (wanted + batch - 1) / batch;
+    }
+    return status;
+}
+
+enum pith_status pith_row_steps_find(const struct pith_model *m, struct pith_data *data,
+                                     const struct pith_train_opts *opts, struct row_steps *steps,
+                                     struct pith_error *err)
+{
+    struct probe p = {.m = m, .opts = opts, .err = err};
+    *steps = (struct row_steps){m->n_values, opts->step_by == PITH_STEP_BY_ROW,
+                                calloc(m->n_values + 1u, sizeof *steps->of)};
+    enum pith_status status = steps->of ? open_probe(&p, data) : pith_tape_no_memory(err);
+    for (uint32_t i = 0; i < p.n && opts->feedback && !status; i++)
+        status = open_solvers(&p, &p.of[i]);
+    if (!status)
+        status = add_samples(&p);
+    if (!status)
+        status = take_steps(&p, steps);
+    close_probe(&p);
+    if (status)
+        pith_row_steps_free(steps);
+    return status;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* row_steps.h - how fine the grid of each weight, or of each of its rows, shall be, by what
+ * rounding costs the loss.
+ *
+ * Rounding a row to steps of s moves it by noise e, and the loss by 0.5 E (g e)^2 = s^2 / 24 * sum
+ * F on the mean, g being the gradient of one sample (drawn_gradient.h). Where each weight is
+ * rounded for itself, F is the square of its gradient, the diagonal Fisher information; with
+ * feedback e follows from the roundings r by e = R^-T D r (row_feedback.h), and the sum is |D R^-1
+ * g|^2: a row whose errors make up for each other takes a coarser step. Each halving of s is a bit
+ * a weight. Of all steps with as many bits together, those cost least with which every weight costs
+ * the same,
+ *
+ *     step = d / sqrt(mean F),
+ *
+ * the rule of reverse water-filling (Cover and Thomas, 2006, section 10.3). d is such that the mean
+ * log2 of the step, over all weights, is what first_step and step_power make it. */
+#ifndef ROW_STEPS_H
+#define ROW_STEPS_H
+
+#include "pith_train.h"
+
+#define ROW_STEPS_SAMPLES 2048u /* or as many as there are */
+
+struct row_steps {
+    uint32_t n; /* values of the model; 0: nothing was asked for */
+    bool by_row;
+    float **of; /* [n] NULL, or the steps of a weight: [entries of axis 0] by row, else [1] */
+};
+
+/* Of opts->step_by. Steps of rows are 1 or 1.5 times a power of two, so that a file has few bits of
+ * them, and at most 16 times the tensor's. Weights that the loss does not know have none. Each
+ * process does all of it. PITH_ERR_MEMORY, and what reading data returns. */
+enum pith_status pith_row_steps_find(const struct pith_model *m, struct pith_data *data,
+                                     const struct pith_train_opts *opts, struct row_steps *steps,
+                                     struct pith_error *err);
+void pith_row_steps_free(struct row_steps *steps); /* accepts zeros */
+
+/* 1 or 1.5 times a power of two, the nearest one by its logarithm; s: > 0. */
+float pith_row_step_round(double s);
+
+#endif
