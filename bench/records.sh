@@ -144,9 +144,9 @@ resnet20() {
     step resnet20-float "$(at resnet20-start)" $moved
     resnet20_teacher
     learn="--teacher $(at resnet20-teacher) --teacher-part .9 --temperature 4 --versions 6"
-    case $point in small) sparsity=.66 ;; smallest) sparsity=.803 ;; esac
+    case $point in small) goes="--score fisher --sparsity .67" ;; smallest) goes="--sparsity .803" ;; esac
     step resnet20-$point "$(at resnet20-start)" $moved $learn --levels 3 --first-step 1.2 \
-        --sparsity $sparsity --prune-until .5 --norms fold --bias-levels 127
+        $goes --prune-until .5 --norms fold --bias-levels 127
 }
 
 "$net"
