@@ -310,7 +310,9 @@ static void scale_and_observe(struct free_numbers *f, float scale, uint64_t begi
 {
     float *grad = f->p->grad;
     for (uint64_t k = begin; k < end; k++)
-        grad[k] *= scale * pith_number_factor(f, k); /* of what is latent, from here on */
+        grad[k] *= scale;
+    for (uint64_t k = begin; k < end && f->factor; k++)
+        grad[k] *= f->factor[k / f->cols]; /* of what is latent, from here on */
     if (f->thin && f->thin->is_weight)
         pith_thin_observe(f->thin, begin, end, grad);
 }

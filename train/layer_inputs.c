@@ -153,7 +153,7 @@ static double row_gradient(const struct grad_node *n, uint32_t op, uint32_t grou
         by_channel = last ? 1 : places;
         first = sample * channels * places + at * (last ? channels : 1) + g * each * by_channel;
     }
-    for (uint64_t c = 0; c < each; c++) {
+    for (uint64_t c = 0; c < each && y->grad; c++) {
         double d = (double)y->grad[first + c * by_channel];
         sum += d * d;
     }
