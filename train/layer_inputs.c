@@ -252,7 +252,7 @@ static void find_usual(struct layer_inputs *in, uint32_t value, uint32_t per_sli
 void pith_layer_inputs_add(struct layer_inputs *in, uint32_t value, uint32_t per_slice,
                            const struct tape *now, const struct tape *before)
 {
-    if (in->weight && !(in->usual > 0))
+    if (in->weight && before && !(in->usual > 0))
         find_usual(in, value, per_slice, before);
     for (uint32_t i = 0; i < now->n_steps; i++) {
         uint32_t op = op_of(now, &now->step[i], value);
