@@ -87,20 +87,35 @@ static float step_of(const struct pith_codebook *b, uint64_t g, uint32_t levels)
     return step;
 }
 
+double pith_numbers_mean_step(const struct pith_train_opts *o, uint64_t n, const float *x,
+                              const uint8_t *alive, double of_largest)
+{
+    uint64_t there = 0;
+    double sum = 0;
+    for (uint64_t k = 0; k < n; k++)
+        if (!alive || alive[k]) {
+            sum += fabs((double)x[k]);
+            there++;
+        }
+    return sum / (double)(there + !there) * (double)o->first_step *
+           pow(of_largest, (double)o->step_power);
+}
+
+static double largest(uint64_t n, const float *x, const uint8_t *alive)
+{
+    double most = 0;
+    for (uint64_t k = 0; k < n; k++)
+        if (!alive || alive[k])
+            most = fmax(most, fabs((double)x[k]));
+    return most;
+}
+
 static float first_step(const struct pith_train_opts *o, const struct free_numbers *f)
 {
     const uint8_t *alive = alive_of(f);
-    uint64_t n = 0;
-    double sum = 0, most = 0, step;
-    for (uint64_t k = 0; k < f->n; k++)
-        if (!alive || alive[k]) {
-            sum += fabs((double)f->p->data[k]);
-            most = fmax(most, fabs((double)f->p->data[k]));
-            n++;
-        }
-    step = f->p->is_weight ? sum / (double)(n + !n) * (double)o->first_step *
-                                 pow(f->of_largest, (double)o->step_power)
-                           : most / (double)o->bias_levels;
+    double step = f->p->is_weight
+                      ? pith_numbers_mean_step(o, f->n, f->p->data, alive, f->of_largest)
+                      : largest(f->n, f->p->data, alive) / (double)o->bias_levels;
     return step > 1e-12 && isfinite(step) ? (float)step : 1e-3f;
 }
 

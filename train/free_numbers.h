@@ -45,6 +45,10 @@ struct free_numbers {
 bool pith_numbers_open(struct pith_model *m, const struct pith_train_opts *opts,
                        struct free_numbers *f);
 void pith_numbers_close(struct free_numbers *f);
+/* Of a weight x [n], of_largest of the largest one's elements: the step by the mean. 0 where nothing
+ * is alive (NULL: all are) or other than 0. */
+double pith_numbers_mean_step(const struct pith_train_opts *opts, uint64_t n, const float *x,
+                              const uint8_t *alive, double of_largest);
 /* What outlives a step, into a checkpoint, under this number. */
 void pith_numbers_state(struct free_numbers *f, uint32_t number, struct checkpoint *c);
 /* Whether each number is one element: then its gradient can be taken in ranges, on several threads.

@@ -20,13 +20,13 @@
 struct layer_inputs {
     uint32_t n, groups; /* a row reads n numbers; those of each group of rows have their own */
     uint32_t bias;      /* value added to the rows' sums; PITH_VALUE_NONE: none, or others read it */
-    float *both;     /* [groups][n, n] sum of x x^T */
-    float *crossed;  /* [groups][n, n] sum of x x'^T; NULL: not asked for */
-    double *mean[2]; /* [groups][n] sum of x, x' */
-    float loss_share; /* of the rows' weights in these sums; the rest is 1 */
-    double usual;     /* squared gradient of a row's results; 0: none has come yet */
-    float *weight;  /* [room] of the rows; NULL where loss_share is 0 */
-    uint64_t times; /* rows that were added */
+    float *both;        /* [groups][n, n] sum of x x^T */
+    float *crossed;     /* [groups][n, n] sum of x x'^T; NULL: not asked for */
+    double *mean[2];    /* [groups][n] sum of x, x' */
+    float loss_share;   /* of the rows' weights in these sums; the rest is 1 */
+    double usual;       /* squared gradient of a row's results; 0: none has come yet */
+    float *weight;      /* [room] of the rows; NULL where loss_share is 0 */
+    uint64_t times;     /* rows that were added */
     uint64_t room, filled;
     float *x[2];    /* [room, n] of x, x' */
     int64_t *place; /* [room, n] at most */

@@ -3,6 +3,7 @@
 
 #include "drawn_gradient.h"
 #include "feed_batch.h"
+#include "free_numbers.h"
 #include "layer_inputs.h"
 #include "row_feedback.h"
 
@@ -123,20 +124,6 @@ float pith_row_step_round(double s)
     return (float)ldexp(m, e);
 }
 
-/* 0 where nothing is alive. */
-static double mean_magnitude(const struct pith_const *c)
-{
-    const float *x = c->data;
-    uint64_t n = 0;
-    double sum = 0;
-    for (uint64_t k = 0; k < c->count; k++)
-        if (!c->mask || c->mask[k]) {
-            sum += fabs((double)x[k]);
-            n++;
-        }
-    return sum / (double)(n + !n);
-}
-
 /* F becomes the steps, but for d: 1 / sqrt(F), F at least a part of the tensor's. False: the loss
  * knows none of its rows. */
 static bool find_shape(struct probed *w, bool by_row)
@@ -173,15 +160,15 @@ static double find_level(struct probe *p)
         largest = fmax(largest, (double)(p->of[i].rows * p->of[i].cols));
     for (uint32_t i = 0; i < p->n; i++) {
         struct probed *w = &p->of[i];
-        double size = mean_magnitude(p->m->values[w->value].constant);
+        const struct pith_const *c = p->m->values[w->value].constant;
         double count = (double)(w->rows * w->cols);
-        if (!(size > 0) || !find_shape(w, p->opts->step_by == PITH_STEP_BY_ROW)) {
+        double step =
+            pith_numbers_mean_step(p->opts, c->count, c->data, c->mask, count / largest);
+        if (!(step > 0) || !find_shape(w, p->opts->step_by == PITH_STEP_BY_ROW)) {
             w->rows = 0;
             continue;
         }
-        add_log(&wanted, count,
-                size * (double)p->opts->first_step *
-                    pow(count / largest, (double)p->opts->step_power));
+        add_log(&wanted, count, step);
         for (uint64_t r = 0; r < w->rows; r++)
             add_log(&found, (double)w->cols, w->sum[r]);
     }
