@@ -87,6 +87,14 @@ static float step_of(const struct pith_codebook *b, uint64_t g, uint32_t levels)
     return step;
 }
 
+uint64_t pith_numbers_had_steps(const struct pith_codebook *b, uint32_t levels)
+{
+    for (uint64_t g = 0; b && g < b->n_groups; g++)
+        if (!(step_of(b, g, levels) > 0))
+            return 0;
+    return b ? b->n_groups : 0;
+}
+
 double pith_numbers_mean_step(const struct pith_train_opts *o, uint64_t n, const float *x,
                               const uint8_t *alive, double of_largest)
 {
@@ -119,20 +127,16 @@ static float first_step(const struct pith_train_opts *o, const struct free_numbe
     return step > 1e-12 && isfinite(step) ? (float)step : 1e-3f;
 }
 
-/* Rows' steps - those of the codebook, if it has any, else told by the loss - become a grid of about
- * their mean, and factors. What is in f->value becomes latent. */
-static bool open_factors(struct free_numbers *f, const struct pith_codebook *was, uint32_t levels,
-                         float *step)
+/* Rows' steps - those of the codebook `was`, else told by the loss - become a grid of about their
+ * mean, and factors. What is in f->value becomes latent. */
+static bool open_factors(struct free_numbers *f, const struct pith_codebook *was, uint64_t rows,
+                         uint32_t levels, float *step)
 {
-    uint64_t rows = f->n_steps;
     double sum = 0;
-    bool kept = was && was->n_groups == rows;
     f->cols = f->n / rows;
     f->factor = malloc((size_t)rows * sizeof *f->factor);
-    for (uint64_t r = 0; r < rows && kept; r++)
-        kept = step_of(was, r, levels) > 0;
     for (uint64_t r = 0; r < rows && f->factor; r++) {
-        f->factor[r] = kept ? step_of(was, r, levels) : f->steps[r];
+        f->factor[r] = was ? step_of(was, r, levels) : f->steps[r];
         sum += log2((double)f->factor[r]) / (double)rows;
     }
     *step = (float)exp2(rint(sum)); /* a power of two: factors are exact */
@@ -143,22 +147,22 @@ static bool open_factors(struct free_numbers *f, const struct pith_codebook *was
     return f->factor != NULL;
 }
 
+/* The grid that an earlier run, or a fold, left goes on, whatever the options say of first steps. */
 static bool open_grid(struct pith_model *m, const struct pith_train_opts *o, uint32_t levels,
                       struct free_numbers *f)
 {
-    const struct pith_codebook *was = f->c->codebook;
-    float step = was && was->n_groups == 1 ? step_of(was, 0, levels) : 0;
+    uint64_t had = pith_numbers_had_steps(f->c->codebook, levels);
+    const struct pith_codebook *was = had ? f->c->codebook : NULL;
+    uint64_t groups = had ? had : f->n_steps > 1 ? f->n_steps : 1;
+    float step = had ? step_of(was, 0, levels) : f->n_steps == 1 ? *f->steps : first_step(o, f);
     f->grid = malloc(sizeof *f->grid);
     f->value = malloc((size_t)f->n * sizeof *f->value);
-    uint64_t groups = f->n_steps > 1 ? f->n_steps : 1;
     struct pith_codebook *b = new_codebook(m, f->n, groups, 2 * levels + 1);
     if (!f->grid || !f->value || !b)
         return false;
     memcpy(f->value, f->p->data, (size_t)f->n * sizeof *f->value);
-    if (f->n_steps > 1 && !open_factors(f, was, levels, &step))
+    if (groups > 1 && !open_factors(f, was, groups, levels, &step))
         return false;
-    if (!(step > 0))
-        step = f->n_steps == 1 ? *f->steps : first_step(o, f);
     pith_grid_init(f->grid, levels, step);
     f->c->codebook = b;
     if (!f->p->is_weight || !f->thin || !(o->rate_weight > 0))

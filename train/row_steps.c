@@ -215,7 +215,7 @@ static void close_probe(struct probe *p)
     pith_drawn_close(&p->drawn);
 }
 
-/* The weights among the tape's parameters. */
+/* The weights among the tape's parameters, but those that are on grids. */
 static enum pith_status list_weights(struct probe *p)
 {
     uint32_t n;
@@ -223,7 +223,8 @@ static enum pith_status list_weights(struct probe *p)
     p->of = calloc(n + 1u, sizeof *p->of);
     for (uint32_t i = 0; i < n && p->of; i++) {
         const struct pith_value *v = &p->m->values[all[i].value];
-        if (!all[i].is_weight || v->rank == 0)
+        if (!all[i].is_weight || v->rank == 0 ||
+            pith_numbers_had_steps(v->constant->codebook, p->opts->levels))
             continue;
         uint64_t rows = v->dim[0];
         struct probed *w = &p->of[p->n++];
