@@ -257,8 +257,8 @@ static bool blocks_agree(const struct checkpoint *c, const struct pith_buffer *f
     return at == end;
 }
 
-static enum pith_status check_file(const struct checkpoint *c, const struct pith_buffer *file,
-                                   struct pith_error *err)
+static enum pith_status check_run(const struct checkpoint *c, const struct pith_buffer *file,
+                                  struct pith_error *err)
 {
     const uint8_t *p = file->data;
     if (file->bytes < FILE_HEAD + CRC_BYTES || memcmp(p, magic, sizeof magic) != 0)
@@ -270,7 +270,13 @@ static enum pith_status check_file(const struct checkpoint *c, const struct pith
     if (load_le32(p + file->bytes - CRC_BYTES) != pith_crc32c(0, p, file->bytes - CRC_BYTES) ||
         load_le32(p + 12) > file->bytes - FILE_HEAD - CRC_BYTES)
         return pith_error_set(err, PITH_ERR_CORRUPT, "'%.200s' is damaged or cut short", c->path);
-    enum pith_status status = check_identity(c, p, err);
+    return check_identity(c, p, err);
+}
+
+static enum pith_status check_file(const struct checkpoint *c, const struct pith_buffer *file,
+                                   struct pith_error *err)
+{
+    enum pith_status status = check_run(c, file, err);
     if (!status && !blocks_agree(c, file))
         status = pith_error_set(err, PITH_ERR_CORRUPT,
                                 "'%.200s' does not hold what this run is made of", c->path);
@@ -305,18 +311,34 @@ static void take_blocks(const struct checkpoint *c, const uint8_t *p)
     }
 }
 
+/* Of rank 0; of the others, and where there is no file, file->data is NULL. */
+static enum pith_status load_own(const struct checkpoint *c, struct pith_buffer *file,
+                                 struct pith_error *err)
+{
+    struct stat st;
+    *file = (struct pith_buffer){NULL, 0};
+    if (!is_first(c->ranks) || (stat(c->path, &st) != 0 && errno == ENOENT))
+        return PITH_OK;
+    return pith_file_load(c->path, SIZE_MAX / 2, file, err);
+}
+
+enum pith_status pith_checkpoint_check(const struct checkpoint *c, struct pith_error *err)
+{
+    struct pith_buffer file;
+    enum pith_status status = load_own(c, &file, err);
+    if (!status && file.data)
+        status = check_run(c, &file, err);
+    pith_buffer_free(&file);
+    return pith_ranks_agree(c->ranks, status, err);
+}
+
 /* What rank 0 finds, in all. file->data NULL: there is none. */
 static enum pith_status load_file(const struct checkpoint *c, struct pith_buffer *file,
                                   struct pith_error *err)
 {
-    struct stat st;
-    enum pith_status status = PITH_OK;
     bool first = is_first(c->ranks);
     *file = (struct pith_buffer){NULL, 0};
-    if (c->no_memory)
-        status = no_memory(err);
-    else if (first && (stat(c->path, &st) == 0 || errno != ENOENT))
-        status = pith_file_load(c->path, SIZE_MAX / 2, file, err);
+    enum pith_status status = c->no_memory ? no_memory(err) : load_own(c, file, err);
     uint64_t bytes = file->bytes;
     pith_ranks_share(c->ranks, 0, &bytes, sizeof bytes);
     if (!first && bytes) {

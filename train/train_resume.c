@@ -23,7 +23,8 @@ static enum pith_status compare_identity(const struct run *r, const char *identi
                                          r->opts->ranks->rank);
 }
 
-/* Before anything of the model is changed: it is part of what tells the run. */
+/* Before anything of the model is changed: it is part of what tells the run. A checkpoint of another
+ * run is refused now, not once the teacher has answered for minutes. */
 enum pith_status pith_run_open_checkpoint(struct run *r, struct pith_data *train)
 {
     char *identity = NULL;
@@ -39,6 +40,8 @@ enum pith_status pith_run_open_checkpoint(struct run *r, struct pith_data *train
         status = pith_ranks_agree(ranks, compare_identity(r, identity), r->err);
     if (!status && r->opts->checkpoint)
         status = pith_checkpoint_open(r->opts->checkpoint, identity, ranks, &r->checkpoint, r->err);
+    if (!status && r->checkpoint && r->opts->resume)
+        status = pith_checkpoint_check(r->checkpoint, r->err);
     free(identity);
     return status;
 }

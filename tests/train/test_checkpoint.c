@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include "checkpoint.h"
 #include "model_state.h"
 #include "train/small_network.h"
 
@@ -296,6 +297,39 @@ static void test_other_runs(void **state)
     remove_folder();
 }
 
+static void put_file(const uint8_t *data, size_t n)
+{
+    FILE *f = fopen(file_path(), "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(data, 1, n, f), n);
+    fclose(f);
+}
+
+/* What needs nothing of the run but what tells it from others is found before anything is made. */
+static void test_check(void **state)
+{
+    (void)state;
+    struct pith_error err = {0};
+    struct checkpoint *c, *other;
+    uint32_t number = 5;
+    new_folder();
+    assert_int_equal(pith_checkpoint_open(folder, "epochs 6\n", NULL, &c, &err), PITH_OK);
+    assert_int_equal(pith_checkpoint_check(c, &err), PITH_OK); /* there is none */
+    pith_checkpoint_add(c, "number", 0, &number, sizeof number);
+    assert_int_equal(pith_checkpoint_write(c, &err), PITH_OK);
+    number = 7;
+    assert_int_equal(pith_checkpoint_check(c, &err), PITH_OK);
+    assert_int_equal(number, 7);
+    assert_int_equal(pith_checkpoint_open(folder, "epochs 7\n", NULL, &other, &err), PITH_OK);
+    assert_int_equal(pith_checkpoint_check(other, &err), PITH_ERR_ARGUMENT);
+    assert_non_null(strstr(err.text, "there 'epochs 6', here 'epochs 7'"));
+    put_file((const uint8_t *)"PITHRUN", 7);
+    assert_int_equal(pith_checkpoint_check(c, &err), PITH_ERR_CORRUPT);
+    pith_checkpoint_free(c);
+    pith_checkpoint_free(other);
+    remove_folder();
+}
+
 static struct pith_buffer file_bytes(void)
 {
     struct pith_buffer b = {malloc(1 << 20), 0};
@@ -304,14 +338,6 @@ static struct pith_buffer file_bytes(void)
     b.bytes = fread(b.data, 1, 1 << 20, f);
     fclose(f);
     return b;
-}
-
-static void put_file(const uint8_t *data, size_t n)
-{
-    FILE *f = fopen(file_path(), "wb");
-    assert_non_null(f);
-    assert_int_equal(fwrite(data, 1, n, f), n);
-    fclose(f);
 }
 
 static void test_damage(void **state)
@@ -447,6 +473,6 @@ int main(void)
         cmocka_unit_test(test_stop_and_go_on), cmocka_unit_test(test_death),
         cmocka_unit_test(test_other_runs),     cmocka_unit_test(test_damage),
         cmocka_unit_test(test_no_space),       cmocka_unit_test(test_not_finite),
-        cmocka_unit_test(test_size_bytes)};
+        cmocka_unit_test(test_size_bytes),     cmocka_unit_test(test_check)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
