@@ -122,11 +122,12 @@ lenet300() {
     smallest) smaller lenet300-smallest 2130 80 ;;
     esac
 }
-# The teacher: two networks from the same start, by SGD on pictures with a square cut out, together.
+# resnet20_teacher MEMBERS: so many networks from the same start, by SGD on pictures with a square cut out, together
 resnet20_teacher() {
-    [ -f "$(at resnet20-teacher)" ] && return
+    learn="--teacher $(at resnet20-teacher$1) --teacher-part .9 --temperature 4"
+    [ -f "$(at resnet20-teacher$1)" ] && return
     members=
-    for member in 1 2; do
+    for member in $(seq "$1"); do
         name=$work/resnet20-member$member.$seed
         [ -f "$name.pith" ] || "$pith" train "$(at resnet20-start)" -d "$train" --preprocess $spec ${HOLD:+--hold $HOLD} \
             --seed $((seed + member - 1)) --epochs 25 --batch 128 --optimizer nesterov --lr .05 --weight-decay 5e-4 \
@@ -135,18 +136,28 @@ resnet20_teacher() {
         "$pith" decode "$name.folded" --to onnx -q -f -o "$name.onnx"
         members="$members $name.onnx"
     done
-    "$python" "$(dirname "$0")/committee.py" "$work/resnet20-teacher.$seed.onnx" $members
-    "$pith" import "$work/resnet20-teacher.$seed.onnx" --preprocess $spec -q -f -o "$(at resnet20-teacher)"
+    "$python" "$(dirname "$0")/committee.py" "$work/resnet20-teacher$1.$seed.onnx" $members
+    "$pith" import "$work/resnet20-teacher$1.$seed.onnx" --preprocess $spec -q -f -o "$(at resnet20-teacher$1)"
 }
 resnet20() {
     "$pith" import "$data/models/cifar10_resnet20.onnx" --preprocess $spec -q -f -o "$(at resnet20-start)"
-    moved="--epochs 30 --lr 1.5e-3 --augment crop=4,flip"
-    step resnet20-float "$(at resnet20-start)" $moved
-    resnet20_teacher
-    learn="--teacher $(at resnet20-teacher) --teacher-part .9 --temperature 4 --versions 6"
-    case $point in small) goes="--score fisher --sparsity .67" ;; smallest) goes="--sparsity .803" ;; esac
-    step resnet20-$point "$(at resnet20-start)" $moved $learn --levels 3 --first-step 1.2 \
-        $goes --prune-until .5 --norms fold --bias-levels 127
+    moved="--augment crop=4,flip" levels="--levels 3 --bias-levels 127"
+    step resnet20-float "$(at resnet20-start)" --epochs 30 --lr 1.5e-3 $moved
+    case $point in
+    small)
+        resnet20_teacher 3
+        step resnet20-folded "$(at resnet20-start)" --epochs 28 --lr 1.5e-3 $moved $learn --versions 6 $levels \
+            --first-step 1.2 --score fisher --sparsity .67 --prune-until .5 --norms fold
+        # what the fold has rounded is learned back, from other pictures
+        step resnet20-small "$(at resnet20-folded)" --epochs 2 --lr 1e-4 $moved $learn --versions 2 $levels \
+            --seed $((seed + 1))
+        ;;
+    smallest)
+        resnet20_teacher 2
+        step resnet20-smallest "$(at resnet20-start)" --epochs 30 --lr 1.5e-3 $moved $learn --versions 6 $levels \
+            --first-step 1.2 --sparsity .803 --prune-until .5 --norms fold
+        ;;
+    esac
 }
 
 "$net"
