@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "free_numbers.h"
 
+#include "fold_grid.h"
+
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -77,14 +79,10 @@ static struct pith_codebook *new_codebook(struct pith_model *m, uint64_t count, 
 /* A codebook that is a uniform grid already, as an earlier run left it: the step of group g, else 0. */
 static float step_of(const struct pith_codebook *b, uint64_t g, uint32_t levels)
 {
-    if (!b || b->n_centroids != 2 * levels + 1)
-        return 0;
-    const float *centroid = b->centroid + g * b->n_centroids;
-    float step = centroid[levels + 1] - centroid[levels];
-    for (uint32_t i = 0; i < b->n_centroids; i++)
-        if (centroid[i] != (float)((int32_t)i - (int32_t)levels) * step)
-            return 0;
-    return step;
+    uint32_t n = b->n_centroids;
+    struct uniform_grid grid;
+    bool fits = n == 2 * levels + 1 && pith_grid_find(b->centroid + g * n, n, &grid);
+    return fits && grid.zero == levels ? grid.step : 0;
 }
 
 uint64_t pith_numbers_had_steps(const struct pith_codebook *b, uint32_t levels)
@@ -554,10 +552,11 @@ static void store_grid(const struct free_numbers *f, const float *value)
 {
     struct pith_codebook *b = f->c->codebook;
     int32_t levels = f->grid->levels;
-    for (uint64_t g = 0; g < b->n_groups; g++)
-        for (int32_t i = -levels; i <= levels; i++)
-            b->centroid[g * b->n_centroids + (uint64_t)(i + levels)] =
-                (float)i * (f->grid->step * pith_number_factor(f, g * b->group_elems));
+    for (uint64_t g = 0; g < b->n_groups; g++) {
+        float step = f->grid->step * pith_number_factor(f, g * b->group_elems);
+        pith_grid_write(&(struct uniform_grid){step, (uint32_t)levels}, b->n_centroids,
+                        b->centroid + g * b->n_centroids);
+    }
     for (uint64_t k = 0; k < f->n; k++)
         b->index[k] = (uint8_t)(level_of(f, k, value[k]) + levels);
 }

@@ -156,7 +156,8 @@ struct pith_train_opts {
     float softness;     /* >= 0: with a codebook, weights begin between its centroids and settle by
                            prune_until of the run (soft_assign.h); temperature at first, in squared
                            distances of neighbouring centroids, as 0.2; 0: assigned once for all */
-    float first_step;   /* step at first, in mean |w| of a tensor; default 0.7 */
+    float first_step;   /* step at first, in mean |w| of a tensor; default 0.7. Steps that a network
+                           comes with, of so many levels, go on, whatever is said here or by step_by */
     float step_power;   /* 0..1: that step is also multiplied by (weights of the tensor / those of the
                            largest)^step_power: a small layer's bits are few, the loss by its rounding
                            is not. 0.5 gives each weight the same share of that loss; default 0 */

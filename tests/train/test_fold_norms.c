@@ -206,9 +206,9 @@ static void stays_unless_asked(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(grids_are_left), cmocka_unit_test(grids_go_on),      cmocka_unit_test(judged_as_it_is),
-        cmocka_unit_test(exact_without_grids), cmocka_unit_test(can_be_put_back),
-        cmocka_unit_test(stays_unless_asked),
+        cmocka_unit_test(grids_are_left),  cmocka_unit_test(grids_go_on),
+        cmocka_unit_test(judged_as_it_is), cmocka_unit_test(exact_without_grids),
+        cmocka_unit_test(can_be_put_back), cmocka_unit_test(stays_unless_asked),
     };
     return cmocka_run_group_tests_name("fold_norms", tests, NULL, NULL);
 }
