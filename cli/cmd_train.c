@@ -111,6 +111,8 @@ static const struct cli_option options[] = {
      "finer steps for small layers: times (weights / most)^P, as 0.5", 0, 1},
     {0, "step-by", OPTION_TEXT, AT(step_by), "B",
      "mean (default), or what rounding costs the loss: tensor, row", 0, 0},
+    {0, "dampening", OPTION_FLOAT, AT(stage.train.dampening), "D",
+     "so much of the way to its level each weight goes in a step, in the end; default 0.002", 0, 1},
     {0, "rate-ramp", OPTION_FLOAT, AT(stage.train.rate_ramp), "SHARE",
      "of the run, in which the rate weight rises from 0; default 0.2", 0, 1},
 
@@ -219,6 +221,8 @@ static const char *without_effect(const struct pith_train_opts *t)
         return "--noise-weight needs --score gates or variational";
     if (differs(t->first_step, normal.first_step) && !t->levels)
         return "--first-step needs --levels";
+    if (differs(t->dampening, normal.dampening) && !t->levels && !t->bias_levels)
+        return "--dampening needs --levels";
     if (t->step_power > 0 && !t->levels)
         return "--step-power needs --levels";
     if (t->feedback && !t->levels)

@@ -85,6 +85,7 @@ static const struct train_key keys[] = {
     {"first_step", FLOAT, AT(first_step), 1e-6, 1e6, NULL, false},
     {"feedback_loss", FLOAT, AT(feedback_loss), 0, 1, NULL, false},
     {"step_by", WORD, AT(step_by), 0, 0, step_by_words, false},
+    {"dampening", FLOAT, AT(dampening), 0, 1, NULL, false},
     {"step_power", FLOAT, AT(step_power), 0, 1, NULL, false},
     {"rate_weight", FLOAT, AT(rate_weight), 0, 1e6, NULL, false},
     {"rate_ramp", FLOAT, AT(rate_ramp), 0, 1, NULL, false},

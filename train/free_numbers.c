@@ -29,7 +29,7 @@ static uint64_t centroid_of(const struct pith_codebook *b, uint64_t k)
 /* ---- levels ------------------------------------------------------------------------------------
  */
 
-static void learn_step(struct free_numbers *f)
+static void learn_step(struct free_numbers *f, double rate)
 {
     const uint8_t *alive = alive_of(f);
     const float *fisher = f->thin ? f->thin->importance : NULL;
@@ -40,7 +40,7 @@ static void learn_step(struct free_numbers *f)
         fit.xk += weight * (double)f->value[k] * q;
         fit.kk += weight * q * q;
     }
-    pith_grid_learn(f->grid, &fit);
+    pith_grid_learn(f->grid, &fit, rate);
 }
 
 static void count_levels(struct free_numbers *f)
@@ -405,12 +405,23 @@ void pith_numbers_spread(const struct free_numbers *f, const float *value, float
 /* ---- rate ---------------------------------------------------------------------------------------
  */
 
-void pith_numbers_fit_grid(struct free_numbers *f)
+void pith_numbers_dampen(struct free_numbers *f, float share, uint64_t begin, uint64_t end)
+{
+    const uint8_t *alive = alive_of(f);
+    if (!f->grid || !(share > 0))
+        return;
+    for (uint64_t k = begin; k < end; k++)
+        if (!alive || alive[k])
+            f->value[k] +=
+                share * ((float)level_of(f, k, f->value[k]) * f->grid->step - f->value[k]);
+}
+
+void pith_numbers_fit_grid(struct free_numbers *f, double rate)
 {
     if (!f->grid)
         return;
     if (!f->factor)
-        learn_step(f);
+        learn_step(f, rate);
     count_levels(f);
 }
 

@@ -67,9 +67,11 @@ static inline float pith_number_factor(const struct free_numbers *f, uint64_t k)
 }
 /* The tensor that value [n] makes. */
 void pith_numbers_spread(const struct free_numbers *f, const float *value, float *to);
-/* Fits the step to the numbers as they are now, and counts how often each level stands: what one
- * costs. */
-void pith_numbers_fit_grid(struct free_numbers *f);
+/* On a grid, numbers begin .. end go this share of their way to the middle of their level. */
+void pith_numbers_dampen(struct free_numbers *f, float share, uint64_t begin, uint64_t end);
+/* Fits the step to the numbers as they are now, the less the lower the learning rate (0..1 of the
+ * run's highest), and counts how often each level stands: what one costs. */
+void pith_numbers_fit_grid(struct free_numbers *f, double rate);
 /* From where on a latent is not 0, when a bit weighs so much in the loss and n_samples are a step:
  * where the loss gained by it pays for its bits. */
 void pith_numbers_aim(struct free_numbers *f, double bit_weight, double n_samples);

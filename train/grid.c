@@ -49,11 +49,11 @@ void pith_grid_gradient(const struct grid *g, uint64_t n, const float *x, const 
             grad[i] = 0; /* would push it further out */
 }
 
-void pith_grid_learn(struct grid *g, const struct grid_fit *fit)
+void pith_grid_learn(struct grid *g, const struct grid_fit *fit, double rate)
 {
     double best = fit->kk > 0 ? fit->xk / fit->kk : 0;
     if (!(best > 0) || !isfinite(best))
         return;
-    g->exact = usable(g->exact + 0.5f * ((float)fmin(best, (double)MOST_STEP) - g->exact));
+    g->exact = usable(g->exact + 0.5f * (float)rate * ((float)fmin(best, (double)MOST_STEP) - g->exact));
     g->step = round_short(g->exact);
 }

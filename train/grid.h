@@ -4,9 +4,11 @@
  * Forward sees q = k * step, k = round(x / step) within -levels..levels; x is what the optimizer
  * moves (straight through: dq/dx = 1 inside the range; outside, only inwards). The step follows the
  * numbers: now and then it goes half the way to sum F x k / sum F k^2, the best one for the levels
- * they have, F their diagonal Fisher information (a step of Lloyd's algorithm). Steps learned by
- * gradient (LSQ, Esser et al., 2020) shrank without end under Adam: docs/results.md. The step is
- * used with 8 bits of mantissa, so that a file needs 2 bytes for it and k * step is exact in f32.
+ * they have, F their diagonal Fisher information (a step of Lloyd's algorithm) - less far as the
+ * learning rate falls, or the last moves would take numbers over halfway marks after they can learn
+ * no more. Steps learned by gradient (LSQ, Esser et al., 2020) shrank without end under Adam:
+ * docs/results.md. The step is used with 8 bits of mantissa, so that a file needs 2 bytes for it and
+ * k * step is exact in f32.
  */
 #ifndef GRID_H
 #define GRID_H
@@ -32,6 +34,7 @@ void pith_grid_gradient(const struct grid *g, uint64_t n, const float *x, const 
 struct grid_fit {
     double xk, kk;
 };
-void pith_grid_learn(struct grid *g, const struct grid_fit *fit);
+/* rate: 0..1, the learning rate in parts of the run's highest. */
+void pith_grid_learn(struct grid *g, const struct grid_fit *fit, double rate);
 
 #endif

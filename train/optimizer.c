@@ -178,7 +178,7 @@ void pith_optimizer_state(struct optimizer *o, struct checkpoint *c)
  * ranges and the same order of sums whatever the number of threads. */
 struct pass {
     struct optimizer *o;
-    float scale, rate, clip;
+    float scale, rate, clip, to_level;
     double squares[PITH_TRAIN_SLICES];
 };
 
@@ -232,6 +232,13 @@ static double bit_weight(const struct optimizer *o)
     double part = (double)o->step / (double)o->n_steps, ramp = (double)o->opts.rate_ramp;
     double lambda = (double)o->opts.rate_weight * (part < ramp ? part / ramp : 1);
     return o->n_elements ? lambda / (double)o->n_elements : 0;
+}
+
+/* The share of its way to its level that a number on a grid goes at this step. */
+static float to_level(const struct optimizer *o)
+{
+    double part = (double)o->step / (double)o->n_steps;
+    return (float)((double)o->opts.dampening * part * part);
 }
 
 static void move_adam(const struct optimizer *o, struct free_numbers *f, uint64_t begin,
@@ -297,6 +304,7 @@ static void move_slice(void *arg, uint32_t slice)
         float decay = f->p->is_weight ? pass->o->opts.weight_decay : 0.0f;
         move(pass->o, f, begin, middle, pass->rate, pass->clip, decay);
         move(pass->o, f, middle, end, pass->rate, pass->clip, 0);
+        pith_numbers_dampen(f, pass->to_level, begin, end);
         follow_average(pass->o, f, begin, end);
     }
 }
@@ -318,7 +326,7 @@ static void turn_noise(const struct optimizer *o, struct free_numbers *f, uint32
 }
 
 /* What costs more than it is worth goes; a grid's latent numbers that are all but zero, too. */
-static void thin(struct optimizer *o, uint32_t n_samples)
+static void thin(struct optimizer *o, double rate, uint32_t n_samples)
 {
     bool shrinks = o->opts.sparsity > 0 || o->opts.rate_weight > 0;
     for (uint32_t i = 0; i < o->n; i++) {
@@ -330,7 +338,7 @@ static void thin(struct optimizer *o, uint32_t n_samples)
     if (!pith_thin_due(&o->opts, o->step - 1, o->n_steps))
         return;
     for (uint32_t i = 0; i < o->n; i++) {
-        pith_numbers_fit_grid(&o->of[i]);
+        pith_numbers_fit_grid(&o->of[i], rate / (double)o->opts.rate);
         pith_numbers_aim(&o->of[i], bit_weight(o), n_samples / pith_thin_known(o->thin));
     }
 }
@@ -344,6 +352,7 @@ double pith_optimizer_step(struct optimizer *o, double rate, uint32_t n_samples)
     if (limit > 0 && length > limit)
         pass.clip = (float)(limit / length);
     o->step++;
+    pass.to_level = to_level(o);
     for (uint32_t i = 0; i < o->n; i++)
         if (o->of[i].soft)
             pith_soft_cool(o->of[i].soft, (double)o->step / (double)o->n_steps,
@@ -352,7 +361,7 @@ double pith_optimizer_step(struct optimizer *o, double rate, uint32_t n_samples)
     for (uint32_t i = 0; i < o->n; i++)
         turn_noise(o, &o->of[i], n_samples);
     if (o->thin)
-        thin(o, n_samples);
+        thin(o, rate, n_samples);
     for (uint32_t i = 0; i < o->n; i++)
         if (o->of[i].c->mask || o->of[i].own)
             pith_numbers_spread(&o->of[i], o->of[i].value, o->of[i].p->data);

@@ -189,6 +189,11 @@ struct pith_train_opts {
     enum pith_step_by step_by; /* with levels: where the grids of weights begin. first_step and
                                   step_power then say what the logarithms of all weights' steps are
                                   on the mean. By row: norms stay */
+    float dampening; /* 0..1: with levels (and bias_levels), the share of its way to the middle of its level
+                        that each number goes in a step at the end of the run; rises as the square of
+                        what is over. Else numbers that learning has brought to a halfway mark change
+                        levels to and fro to the end, and end by chance (oscillations: Nagel et al.,
+                        2022, section 4.1); default 0.002 */
 };
 
 /* ---- integers in the loop --------------------------------------------------------------------------

@@ -156,6 +156,7 @@ static const struct {
     OPTION(F32, feedback_loss),
     OPTION(F32, softness),    OPTION(F32, noise_weight), OPTION(F32, rate_weight),
     OPTION(F32, rate_ramp),   OPTION(F64, enough),       OPTION(U32, norms),
+    OPTION(F32, dampening),
 };
 
 static void add_options(struct text *t, const struct pith_train_opts *opts)

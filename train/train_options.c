@@ -28,7 +28,8 @@ void pith_train_opts_init(struct pith_train_opts *opts, uint32_t size_bytes)
                                 .prune_power = 1.5f,
                                 .prune_every = 50,
                                 .first_step = 0.7f,
-                                .rate_ramp = 0.2f};
+                                .rate_ramp = 0.2f,
+                                .dampening = 0.002f};
     memset(opts, 0, size_bytes);
     memcpy(opts, &o, size_bytes < sizeof o ? size_bytes : sizeof o);
 }
@@ -152,6 +153,8 @@ enum pith_status pith_run_check_opts(const struct run *r)
         wrong = "a step by what rounding costs is for weights on a grid: it needs levels";
     else if (o->step_by == PITH_STEP_BY_ROW && o->norms == PITH_NORMS_FOLD)
         wrong = "steps by row are without norms that fold, which give rows steps of their own";
+    else if (!share(o->dampening))
+        wrong = "dampening must be in 0..1";
     else if (!share(o->step_power))
         wrong = "the power of steps must be in 0..1";
     else if (is_noisy(o) && (o->levels || !(o->noise_weight >= 0) || !isfinite(o->noise_weight)))

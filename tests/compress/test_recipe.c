@@ -74,7 +74,7 @@ static void every_key_of_training_is_read(void **state)
         "\"average\":0.995,\"patience\":4,\"versions\":6,\"units\":\"drop\",\"norms\":\"fold\",\"softness\":0.2,\"noise_weight\":0.25,\"loss\":\"distill\",\"smoothing\":0.05,"
         "\"temperature\":3,\"teacher_part\":0.5,\"sparsity\":0.9,\"score\":\"fisher\","
         "\"prune_until\":0.6,\"prune_power\":2,\"prune_every\":20,\"regrow\":0.15,\"levels\":3,"
-        "\"bias_levels\":31,\"feedback\":64,\"feedback_loss\":0.5,\"first_step\":0.9,\"step_by\":\"tensor\",\"step_power\":0.5,\"rate_weight\":0.02,\"rate_ramp\":0.3,"
+        "\"bias_levels\":31,\"feedback\":64,\"feedback_loss\":0.5,\"first_step\":0.9,\"step_by\":\"tensor\",\"step_power\":0.5,\"dampening\":0.25,\"rate_weight\":0.02,\"rate_ramp\":0.3,"
         "\"augment\":\"shift=2\",\"teacher\":\"start\",\"until_drop\":\"0.3%\",\"keep\":\"last\","
         "\"seed\":9,\"hints\":[{\"student\":\"a\",\"teacher\":\"b\",\"weight\":0.5},"
         "{\"student\":\"c\",\"weight\":2}]},"
@@ -93,7 +93,7 @@ static void every_key_of_training_is_read(void **state)
     assert_true(o->teacher_part == 0.5f && o->sparsity == 0.9 && o->score == PITH_SCORE_FISHER);
     assert_true(o->prune_until == 0.6f && o->prune_power == 2 && o->prune_every == 20);
     assert_true(o->regrow == 0.15f && o->levels == 3 && o->bias_levels == 31);
-    assert_true(o->feedback == 64 && o->step_power == 0.5f);
+    assert_true(o->feedback == 64 && o->step_power == 0.5f && o->dampening == 0.25f);
     assert_true(o->feedback_loss == 0.5f && o->step_by == PITH_STEP_BY_TENSOR);
     assert_true(o->first_step == 0.9f && o->rate_weight == 0.02f && o->rate_ramp == 0.3f);
     assert_string_equal(o->augment, "shift=2");
@@ -276,6 +276,7 @@ static void random_training(struct sample_random *r, struct pith_stage *s)
     s->train.first_step = random_share(r) + 0.1f;
     s->train.feedback = sample_below(r, 1000);
     s->train.step_power = random_share(r);
+    s->train.dampening = random_share(r);
     s->train.feedback_loss = random_share(r);
     s->train.step_by = sample_below(r, 3);
     s->train.levels = sample_below(r, 128);

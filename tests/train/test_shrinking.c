@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdio.h>
 #include "train/small_network.h"
+#include "free_numbers.h"
 #include "grid.h"
 #include "thinning.h"
 #include "unit_links.h"
@@ -100,7 +101,7 @@ static void test_grid_at_the_limits(void **state)
             assert_true(q == 0 || !isnan(x[k]));
             const struct grid_fit tiny = {1e-60, 1}, vast = {1e60, 1};
             for (int t = 0; t < 200; t++)
-                pith_grid_learn(&g, i % 2 ? &tiny : &vast);
+                pith_grid_learn(&g, i % 2 ? &tiny : &vast, 1);
             assert_true(g.step > 0 && isfinite(7 * g.step));
         }
 }
@@ -124,12 +125,44 @@ static void test_step_is_learned(void **state)
                 fit.xk += weight * (double)x * k;
                 fit.kk += weight * k * k;
             }
-            pith_grid_learn(&g, &fit);
+            pith_grid_learn(&g, &fit, 1);
         }
         assert_true(fabsf(g.step - 0.3f) < 0.005f);
         memcpy(&bits, &g.step, sizeof bits);
         assert_int_equal(bits & 0xffff, 0);
     }
+}
+
+/* At the end of a run, where nothing is learned any more, a step that moved would move all levels. */
+static void test_step_rests_with_the_rate(void **state)
+{
+    (void)state;
+    struct grid g, half;
+    pith_grid_init(&g, 7, 0.5f);
+    half = g;
+    pith_grid_learn(&g, &(struct grid_fit){3, 4}, 0);
+    pith_grid_learn(&half, &(struct grid_fit){3, 4}, 0.5);
+    assert_true(g.step == 0.5f && half.step == 0.5625f);
+}
+
+static void test_numbers_settle_at_their_levels(void **state)
+{
+    (void)state;
+    float x[] = {0.1f, 0.3f, -0.7f, 9, 0.3f, 0.3f};
+    static const float want[] = {0.1f, 0.4f, -0.6f, 6.25f, 0.3f, 0.3f};
+    uint8_t mask[] = {1, 1, 1, 1, 0, 1};
+    struct grid g;
+    pith_grid_init(&g, 7, 0.5f);
+    struct pith_const c = {.mask = mask};
+    struct free_numbers f = {.c = &c, .n = 6, .value = x, .grid = &g};
+    pith_numbers_dampen(&f, 0.5f, 1, 5); /* the first and last are others' */
+    for (int i = 0; i < 6; i++)
+        assert_true(fabsf(x[i] - want[i]) < 1e-6f);
+    pith_numbers_dampen(&f, 0, 0, 6);
+    assert_true(x[0] == 0.1f);
+    f.grid = NULL; /* what may be any number has nowhere to go */
+    pith_numbers_dampen(&f, 0.5f, 0, 6);
+    assert_true(x[0] == 0.1f);
 }
 
 /* ---- whole runs ---------------------------------------------------------------------------------
@@ -259,6 +292,45 @@ static void test_grid_holds(void **state)
             assert_true(((float *)c->data)[k] == c->codebook->centroid[c->codebook->index[k]]);
     }
     pith_model_free(m);
+}
+
+static bool at_step(void *user)
+{
+    uint32_t *left = user;
+    return --*left == 0;
+}
+
+/* How many weights the last 16 of 640 steps, at the rate of the first, bring to other levels. */
+static uint32_t still_moving(float dampening)
+{
+    struct pith_model *at[2];
+    uint32_t n = 0;
+    for (int i = 0; i < 2; i++) {
+        struct pith_train_opts o = shrinking();
+        uint32_t stop = i ? 624 : 641;
+        o.epochs = 40;
+        o.schedule = PITH_CONSTANT;
+        o.levels = 3;
+        o.dampening = dampening;
+        o.stop = at_step;
+        o.user = &stop;
+        at[i] = network_of(3, false);
+        trained(at[i], &o);
+    }
+    const struct pith_codebook *a = constant(at[0], "w1")->codebook,
+                               *b = constant(at[1], "w1")->codebook;
+    for (uint32_t k = 0; k < HIDDEN * INPUTS; k++)
+        n += a->index[k] != b->index[k];
+    pith_model_free(at[0]);
+    pith_model_free(at[1]);
+    return n;
+}
+
+static void test_dampened_weights_settle(void **state)
+{
+    (void)state;
+    uint32_t free = still_moving(0), dampened = still_moving(0.2f);
+    assert_true(free > 0 && dampened == 0);
 }
 
 static void test_rate_trades(void **state)
@@ -511,6 +583,9 @@ int main(void)
         cmocka_unit_test(test_by_number),
                                        cmocka_unit_test(test_dead_units_are_gone),
                                        cmocka_unit_test(test_grid_holds),
+                                       cmocka_unit_test(test_step_rests_with_the_rate),
+                                       cmocka_unit_test(test_numbers_settle_at_their_levels),
+                                       cmocka_unit_test(test_dampened_weights_settle),
                                        cmocka_unit_test(test_rate_trades),
                                        cmocka_unit_test(test_regrowth_keeps_the_count),
                                        cmocka_unit_test(test_threads_do_not_matter),

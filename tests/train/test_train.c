@@ -281,6 +281,8 @@ static void test_values_out_of_range(void **state)
     REFUSE("schedule of steps", o.step_factor = -0.1f);
     REFUSE("weight decay", o.weight_decay = INFINITY);
     REFUSE("enough", o.enough = (double)NAN);
+    REFUSE("dampening", o.dampening = -0.1f);
+    REFUSE("dampening", o.dampening = 1.5f);
     REFUSE("sparsity", o.score = PITH_SCORE_GATES);
     REFUSE("sparsity", o.score = PITH_SCORE_VARIATIONAL);
     struct pith_model *teacher = network();
