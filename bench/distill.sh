@@ -8,7 +8,8 @@
 # It learns from the even half of the samples (bench/distill_data.py makes many of them) and is judged
 # by the odd half: the share of samples that both networks put into the same class. CHOOSE=1 learns
 # from a quarter and is judged by another one: for choosing numbers. Which ones were chosen so, and
-# which of the figures asked for are not reached, says docs/results.md.
+# which of the figures asked for are not reached, says docs/results.md. Python needs numpy, onnx and
+# onnxruntime (make deps); pictures also need Pillow.
 set -e
 pith=${PITH:-build/release/pith}
 python=${PITH_VENV:-build/venv}/bin/python

@@ -5,9 +5,9 @@
 
 A student with few bits has to stay near its teacher wherever inputs can lie, and the halves that it
 may learn from are small. Keyword clips are words between silence: they are moved in time,
-stretched, made louder, tinted, cut short, joined with others. Pictures are cut, mirrored, turned in
-colour. No label is read, and of the judged samples only every STEPth: 2, the even half, or 4, which
-leaves 2::4 to choose a recipe by.
+stretched, made louder, tinted, cut short, joined with others, with words of a minute of other
+speech. Pictures are cut, mirrored, turned in colour. No label is read, and of the judged samples
+only every STEPth: 2, the even half, or 4, which leaves 2::4 to choose a recipe by.
 """
 
 import gzip
@@ -17,9 +17,12 @@ import tarfile
 
 import numpy as np
 
+import recorded_speech
+
 FRAMES, COEFFICIENTS = 49, 10
 SCALE, ZERO = 0.5847029089927673, 83  # of kws01's int8
 SILENCE = np.array([-247.13926] + [0] * 9)  # a frame of digital zeros, unclipped
+UNKNOWN = 11  # its class of all other words
 SPREAD = np.array([17, 3.5, 2.4, 1.9, 1.7, 1.5, 1.2, 1.0, 0.9, 0.8])  # of frames with sound
 
 
@@ -125,38 +128,91 @@ def blended(a, b, rng):
     return share * a + (1 - share) * b
 
 
-def command_samples(data, count, rng, step):
-    """For the network judged by the odd half of kws01, on its grid of int8. Hardly any comes twice: 500
-    commands are learned by heart soon, mixtures of two or three of them are not."""
-    commands, clips = recorded(data, slice(0, None, step)), spoken(data, slice(None))
+def mixed(commands, clips, rng):
+    """Parts of commands, up to three of them."""
 
     def some():
         return placed(commands[rng.integers(len(commands))], rng)
 
-    out = np.empty((count, FRAMES, COEFFICIENTS))
-    for i in range(count):
-        if i < len(commands):
-            out[i] = commands[i]
-            continue
-        kind = rng.random()
-        if kind < 0.3:
-            x = some()
-        elif kind < 0.7:
-            shares = rng.dirichlet([1, 1] if kind < 0.6 else [1, 1, 1])
-            x = sum(share * some() for share in shares)
-        elif kind < 0.9:
-            x = blended(some(), some(), rng)
-        else:
-            x = placed(clips[rng.integers(len(clips))], rng)
-        if rng.random() < 0.25:  # some frames of another
-            n = int(rng.integers(2, 12))
-            at = int(rng.integers(0, FRAMES - n))
-            x[at : at + n] = some()[at : at + n]
-        if rng.random() < 0.2:  # one coefficient of another
-            k = rng.integers(1, COEFFICIENTS)
-            x[:, k] = some()[:, k]
-        out[i] = tinted(x, rng, 1.5)
-    return (np.clip(np.round(out / SCALE + ZERO), -128, 127) - ZERO) * SCALE
+    kind = rng.random()
+    if kind < 0.3:
+        x = some()
+    elif kind < 0.7:
+        shares = rng.dirichlet([1, 1] if kind < 0.6 else [1, 1, 1])
+        x = sum(share * some() for share in shares)
+    elif kind < 0.9:
+        x = blended(some(), some(), rng)
+    else:
+        x = placed(clips[rng.integers(len(clips))], rng)
+    if rng.random() < 0.25:  # some frames of another
+        n = int(rng.integers(2, 12))
+        at = int(rng.integers(0, FRAMES - n))
+        x[at : at + n] = some()[at : at + n]
+    if rng.random() < 0.2:  # one coefficient of another
+        k = rng.integers(1, COEFFICIENTS)
+        x[:, k] = some()[:, k]
+    return tinted(x, rng, 1.5)
+
+
+def on_grid(x):
+    """As kws01's int8 have it."""
+    return (np.clip(np.round(x / SCALE + ZERO), -128, 127) - ZERO) * SCALE
+
+
+def asked(data):
+    """What the network answers: [n, FRAMES, COEFFICIENTS] to probabilities [n, 12]."""
+    import onnxruntime
+
+    one = onnxruntime.SessionOptions()
+    one.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(data + "/models/tiny_kws_dscnn.onnx", one)
+    name = session.get_inputs()[0].name
+
+    def answers(x):
+        x = x[:, None].astype(np.float32)
+        return np.concatenate([session.run(None, {name: x[i : i + 1]})[0] for i in range(len(x))])
+
+    return answers
+
+
+def accepted(count, draw, answers, rng):
+    """So many of what `draw` draws, of the classes that commands have: most of what is put together
+    at random is "unknown" to the network, or nothing clear, and says little of the rest."""
+    got = np.empty((0, FRAMES, COEFFICIENTS))
+    while len(got) < count:
+        x = on_grid(np.array([draw() for _ in range(4096)]))
+        p = answers(x)
+        chance = np.where(p.argmax(1) == UNKNOWN, 0.25, 1) * np.where(p.max(1) < 0.9, 0.6, 1)
+        got = np.concatenate([got, x[rng.random(len(x)) < chance]])
+    return got[:count]
+
+
+def command_samples(data, count, rng, step):
+    """For the network judged by the odd half of kws01, on its grid of int8. Hardly any comes twice: 500
+    commands are learned by heart soon, mixtures of two or three of them, words that someone else said,
+    and commands that such words disturb are not."""
+    commands, clips = recorded(data, slice(0, None, step)), spoken(data, slice(None))
+    words = recorded_speech.words(data + "/audio/vad_test_16k.wav", 8192, rng)
+
+    def said():
+        return tinted(placed(words[rng.integers(len(words))], rng), rng, 1.0)
+
+    def disturbed():
+        x = placed(commands[rng.integers(len(commands))], rng)
+        other = placed(words[rng.integers(len(words))], rng)
+        return tinted(recorded_speech.over(x, other, rng.uniform(-1, 5)), rng, 1.0)
+
+    answers = asked(data)
+    out, left = [on_grid(commands)], count - len(commands)
+    for share, draw in (
+        (0.15, said),
+        (0.15, disturbed),
+        (1, lambda: mixed(commands, clips, rng)),
+    ):
+        n = int(share * left) if share < 1 else count - sum(map(len, out))
+        out.append(accepted(n, draw, answers, rng))
+    made = np.concatenate(out[1:])
+    return np.concatenate([out[0], made[rng.permutation(len(made))]])
 
 
 def pictures(data, step):

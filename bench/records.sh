@@ -80,11 +80,13 @@ classic() {
     step "$name" "$(at "$name-clustered")" --epochs 4 --lr 2e-4 --augment $bent,clean=.5
 }
 
-# smaller NAME WEIGHTS EPOCHS: down to so many weights, then onto the grid
+# smaller NAME WEIGHTS EPOCHS GRID_EPOCHS OPTIONS...: down to so many weights, then onto the grid
 smaller() {
-    step "$1-fewer" "$(at "$net-sparse")" $learn --epochs $3 --lr 4e-3 --schedule constant \
-        --keep-weights "$2" $many --units drop
-    step "$1" "$(at "$1-fewer")" $learn --epochs 100 --lr 2e-3 $grid $many
+    name=$1 weights=$2 epochs=$3 on_grid=$4
+    shift 4
+    step "$name-fewer" "$(at "$net-sparse")" $learn --epochs $epochs --lr 4e-3 --schedule constant \
+        --keep-weights $weights $many "$@"
+    step "$name" "$(at "$name-fewer")" $learn --epochs $on_grid --lr 2e-3 $grid $many
 }
 
 lenet5_dense() {
@@ -102,8 +104,8 @@ lenet5() {
     step lenet5-sparse "$(at lenet5-dense)" $learn --epochs 12 --lr 2e-3 --schedule constant --keep-weights 3200 \
         $many --units drop
     case $point in
-    small) smaller lenet5-small 1380 48 ;;
-    smallest) smaller lenet5-smallest 1110 48 ;;
+    small) smaller lenet5-small 1490 48 60 --units stay --regrow .1 ;;
+    smallest) smaller lenet5-smallest 1200 48 60 --units stay --regrow .1 ;;
     esac
 }
 # LeNet-5 is the teacher.
@@ -118,8 +120,8 @@ lenet300() {
     step lenet300-sparse "$(at lenet300-dense)" $learn --epochs 16 --lr 3e-3 --schedule constant --keep-weights 5800 \
         $many --units drop
     case $point in
-    small) smaller lenet300-small 3000 80 ;;
-    smallest) smaller lenet300-smallest 2130 80 ;;
+    small) smaller lenet300-small 3000 80 100 --units drop ;;
+    smallest) smaller lenet300-smallest 2130 80 100 --units drop ;;
     esac
 }
 # resnet20_teacher MEMBERS: so many networks from the same start, by SGD on pictures with a square cut out, together
