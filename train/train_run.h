@@ -59,7 +59,8 @@ enum pith_status pith_run_check_scores(const struct run *r, const struct pith_da
 /* The value that holds the logits of output 0; *softmax: one stands behind it. */
 uint32_t pith_run_scores(const struct pith_model *m, bool *softmax);
 
-/* Asks the teacher for all versions of all samples, where the options let it be asked once. */
+/* Asks the teacher for all versions of all samples that the run will show, where the options let it
+ * be asked once. */
 enum pith_status pith_run_ask_teacher(struct run *r);
 /* Batch i of the epoch: forward, loss, backward, optimizer. */
 enum pith_status pith_run_step(struct run *r, uint64_t i);

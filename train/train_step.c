@@ -80,14 +80,16 @@ enum pith_status pith_run_ask_teacher(struct run *r)
 {
     const struct tape_tensor *y = pith_tape_value(r->tape, 0, r->scores);
     uint64_t n = pith_data_count(r->train);
+    uint32_t epochs = r->opts->epochs, shown = r->opts->versions;
     if (!r->teacher || !r->opts->versions || r->opts->n_hints || pith_augment_mixes(r->augment))
         return PITH_OK;
-    r->memory = pith_memory_new(r->opts->versions, n, r->opts->batch / PITH_TRAIN_SLICES,
+    shown = shown < epochs ? shown : epochs;
+    r->memory = pith_memory_new(shown, n, r->opts->batch / PITH_TRAIN_SLICES,
                                 y->shape.dim[y->shape.rank - 1]);
     if (!r->memory)
         return pith_tape_no_memory(r->err);
     pith_batch_in_order(r->batch);
-    for (r->version = 0; r->version < r->opts->versions; r->version++)
+    for (r->version = 0; r->version < shown; r->version++)
         for (uint64_t i = 0; i * r->opts->batch < n; i++) {
             enum pith_status status = pith_batch_load(r->batch, r->tape, i, r->err);
             if (status)
