@@ -212,7 +212,7 @@ def command_samples(data, count, rng, step):
         n = int(share * left) if share < 1 else count - sum(map(len, out))
         out.append(accepted(n, draw, answers, rng))
     made = np.concatenate(out[1:])
-    return np.concatenate([out[0], made[rng.permutation(len(made))]])
+    return np.concatenate([out[0], made[rng.permutation(len(made))]])[:count]
 
 
 def pictures(data, step):
