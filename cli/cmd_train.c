@@ -111,8 +111,8 @@ static const struct cli_option options[] = {
      "finer steps for small layers: times (weights / most)^P, as 0.5", 0, 1},
     {0, "step-by", OPTION_TEXT, AT(step_by), "B",
      "mean (default), or what rounding costs the loss: tensor, row", 0, 0},
-    {0, "dampening", OPTION_FLOAT, AT(stage.train.dampening), "D",
-     "so much of the way to its level each weight goes in a step, in the end; default 0.002", 0, 1},
+    {0, "dampening", OPTION_FLOAT, AT(stage.train.dampening), "SHARE",
+     "how far weights go to their levels in a last step; default 0.002", 0, 1},
     {0, "rate-ramp", OPTION_FLOAT, AT(stage.train.rate_ramp), "SHARE",
      "of the run, in which the rate weight rises from 0; default 0.2", 0, 1},
 
