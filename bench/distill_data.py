@@ -18,8 +18,8 @@ import tarfile
 import numpy as np
 
 import recorded_speech
+from recorded_speech import COEFFICIENTS, FRAMES
 
-FRAMES, COEFFICIENTS = 49, 10
 SCALE, ZERO = 0.5847029089927673, 83  # of kws01's int8
 SILENCE = np.array([-247.13926] + [0] * 9)  # a frame of digital zeros, unclipped
 UNKNOWN = 11  # its class of all other words
@@ -161,11 +161,9 @@ def on_grid(x):
 
 def asked(data):
     """What the network answers: [n, FRAMES, COEFFICIENTS] to probabilities [n, 12]."""
-    import onnxruntime
+    import blind_compare
 
-    one = onnxruntime.SessionOptions()
-    one.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(data + "/models/tiny_kws_dscnn.onnx", one)
+    session = blind_compare.session(data + "/models/tiny_kws_dscnn.onnx")
     name = session.get_inputs()[0].name
 
     def answers(x):
@@ -202,17 +200,16 @@ def command_samples(data, count, rng, step):
         other = placed(words[rng.integers(len(words))], rng)
         return tinted(recorded_speech.over(x, other, rng.uniform(-1, 5)), rng, 1.0)
 
-    answers = asked(data)
-    out, left = [on_grid(commands)], count - len(commands)
-    for share, draw in (
-        (0.15, said),
-        (0.15, disturbed),
-        (1, lambda: mixed(commands, clips, rng)),
-    ):
-        n = int(share * left) if share < 1 else count - sum(map(len, out))
-        out.append(accepted(n, draw, answers, rng))
-    made = np.concatenate(out[1:])
-    return np.concatenate([out[0], made[rng.permutation(len(made))]])[:count]
+    answers, left = asked(data), max(0, count - len(commands))
+    few = int(0.15 * left)
+    made = np.concatenate(
+        [
+            accepted(few, said, answers, rng),
+            accepted(few, disturbed, answers, rng),
+            accepted(left - 2 * few, lambda: mixed(commands, clips, rng), answers, rng),
+        ]
+    )
+    return np.concatenate([on_grid(commands), made[rng.permutation(left)]])[:count]
 
 
 def pictures(data, step):

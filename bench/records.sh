@@ -104,8 +104,8 @@ lenet5() {
     step lenet5-sparse "$(at lenet5-dense)" $learn --epochs 12 --lr 2e-3 --schedule constant --keep-weights 3200 \
         $many --units drop
     case $point in
-    small) smaller lenet5-small 1490 48 60 --units stay --regrow .1 ;;
-    smallest) smaller lenet5-smallest 1200 48 60 --units stay --regrow .1 ;;
+    small) smaller lenet5-small 1490 48 60 --regrow .1 ;;
+    smallest) smaller lenet5-smallest 1200 48 60 --regrow .1 ;;
     esac
 }
 # LeNet-5 is the teacher.

@@ -226,10 +226,16 @@ static double gather(struct pass *pass)
     return sqrt(sum);
 }
 
+/* The share of the run that is over. */
+static double over(const struct optimizer *o)
+{
+    return (double)o->step / (double)o->n_steps;
+}
+
 /* The weight of one bit in the loss, at this step. */
 static double bit_weight(const struct optimizer *o)
 {
-    double part = (double)o->step / (double)o->n_steps, ramp = (double)o->opts.rate_ramp;
+    double part = over(o), ramp = (double)o->opts.rate_ramp;
     double lambda = (double)o->opts.rate_weight * (part < ramp ? part / ramp : 1);
     return o->n_elements ? lambda / (double)o->n_elements : 0;
 }
@@ -237,8 +243,7 @@ static double bit_weight(const struct optimizer *o)
 /* The share of its way to its level that a number on a grid goes at this step. */
 static float to_level(const struct optimizer *o)
 {
-    double part = (double)o->step / (double)o->n_steps;
-    return (float)((double)o->opts.dampening * part * part);
+    return (float)((double)o->opts.dampening * over(o) * over(o));
 }
 
 static void move_adam(const struct optimizer *o, struct free_numbers *f, uint64_t begin,
@@ -312,7 +317,7 @@ static void move_slice(void *arg, uint32_t slice)
 /* Weights are drawn anew for the next step, or no more; those about to be thinned are judged. */
 static void turn_noise(const struct optimizer *o, struct free_numbers *f, uint32_t n_samples)
 {
-    double part = (double)o->step / (double)o->n_steps, ramp = (double)o->opts.rate_ramp;
+    double part = over(o), ramp = (double)o->opts.rate_ramp;
     double samples = (double)o->n_steps * n_samples / (double)o->opts.epochs;
     double all = o->opts.score == PITH_SCORE_GATES ? (double)o->n_elements : samples;
     if (!f->noise)
@@ -355,8 +360,7 @@ double pith_optimizer_step(struct optimizer *o, double rate, uint32_t n_samples)
     pass.to_level = to_level(o);
     for (uint32_t i = 0; i < o->n; i++)
         if (o->of[i].soft)
-            pith_soft_cool(o->of[i].soft, (double)o->step / (double)o->n_steps,
-                           (double)o->opts.prune_until);
+            pith_soft_cool(o->of[i].soft, over(o), (double)o->opts.prune_until);
     pith_tape_ranges(o->tape, move_slice, &pass);
     for (uint32_t i = 0; i < o->n; i++)
         turn_noise(o, &o->of[i], n_samples);

@@ -294,6 +294,7 @@ static void test_grid_holds(void **state)
     pith_model_free(m);
 }
 
+/* Counts down what user points to. */
 static bool at_step(void *user)
 {
     uint32_t *left = user;
@@ -414,11 +415,6 @@ static void test_patience_waits(void **state)
     }
 }
 
-static bool at_the_third(void *user)
-{
-    return ++*(int *)user == 3;
-}
-
 /* Before any epoch is thin enough: the network is what those steps made of it. */
 static void test_stop_before_the_target(void **state)
 {
@@ -428,11 +424,11 @@ static void test_stop_before_the_target(void **state)
     struct pith_train_opts o = shrinking();
     struct pith_train_result r;
     struct pith_error err = {0};
-    int steps = 0;
+    uint32_t steps = 3;
     o.sparsity = 0.5;
     o.levels = 7;
     o.keep_best = true;
-    o.stop = at_the_third;
+    o.stop = at_step;
     o.user = &steps;
     if (pith_train(m, data, val, &o, &r, &err))
         fail_msg("%s", err.text);
