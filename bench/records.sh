@@ -104,7 +104,11 @@ smaller() {
     shift 4
     fewer="$learn --epochs $epochs --lr 4e-3 --schedule constant $many $versions $*"
     step "$pruned" "$(at "$net-sparse")" $fewer --keep-weights $weights
-    over=$((${fit:+$(bytes_on_grid "$(at "$pruned")") - $fit} + 0))
+    over=0
+    if [ -n "$fit" ]; then
+        bytes=$(bytes_on_grid "$(at "$pruned")")
+        over=$((bytes - fit))
+    fi
     if [ ${over#-} -gt 10 ]; then
         pruned=$name-fitted
         step "$pruned" "$(at "$net-sparse")" $fewer --keep-weights $((weights - over * 4 / 3))
