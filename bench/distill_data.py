@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Samples for bench/distill.sh: what the data folder has, without labels, made many.
 
-    python bench/distill_data.py dscnn|gru|dnn_l|vww DATA OUT.npy [SAMPLES] [SEED] [STEP]
+    python bench/distill_data.py dscnn|gru|dnn_l|vww DATA OUT.npy [SAMPLES] [SEED] [STEP] [FIRST]
 
 A student with few bits has to stay near its teacher wherever inputs can lie, and the halves that it
 may learn from are small. Keyword clips are words between silence: they are moved in time,
 stretched, made louder, tinted, cut short, joined with others, with words of a minute of other
 speech. Pictures are cut, mirrored, turned in colour. No label is read, and of the judged samples
-only every STEPth: 2, the even half, or 4, which leaves 2::4 to choose a recipe by.
+only every STEPth from FIRST on: 2, the even half (1 2 the odd one), or 4, which leaves 2::4 to choose a recipe by.
 """
 
 import gzip
@@ -78,9 +78,9 @@ def from_command(x, lengths, rng):
     return x[at : at + n]
 
 
-def keyword_samples(data, count, rng, step):
+def keyword_samples(data, count, rng, ours):
     """For networks judged by the odd half of `spoken`."""
-    commands, clips = recorded(data, slice(None)), spoken(data, slice(0, None, step))
+    commands, clips = recorded(data, slice(None)), spoken(data, ours)
     words = [sounding(c) for c in clips]
     lengths = np.array([len(w) for w in words])
     out = np.empty((count, FRAMES, COEFFICIENTS))
@@ -185,11 +185,11 @@ def accepted(count, draw, answers, rng):
     return got[:count]
 
 
-def command_samples(data, count, rng, step):
+def command_samples(data, count, rng, ours):
     """For the network judged by the odd half of kws01, on its grid of int8. Hardly any comes twice: 500
     commands are learned by heart soon, mixtures of two or three of them, words that someone else said,
     and commands that such words disturb are not."""
-    commands, clips = recorded(data, slice(0, None, step)), spoken(data, slice(None))
+    commands, clips = recorded(data, ours), spoken(data, slice(None))
     words = recorded_speech.words(data + "/audio/vad_test_16k.wav", 8192, rng)
 
     def said():
@@ -212,21 +212,21 @@ def command_samples(data, count, rng, step):
     return np.concatenate([on_grid(commands), made[rng.permutation(left)]])[:count]
 
 
-def pictures(data, step):
+def pictures(data, ours):
     from PIL import Image
 
     with tarfile.open(data + "/imagenet/imagenet_a500.tar") as tar:
         names = sorted(n for n in tar.getnames() if n.endswith((".jpg", ".jpeg", ".JPEG")))
         return [
-            Image.open(io.BytesIO(tar.extractfile(n).read())).convert("RGB") for n in names[::step]
+            Image.open(io.BytesIO(tar.extractfile(n).read())).convert("RGB") for n in names[ours]
         ]
 
 
-def picture_samples(data, count, rng, step):
+def picture_samples(data, count, rng, ours):
     """Pixels, u8 [n, 3, 96, 96]: cuts of the pictures."""
     from PIL import Image, ImageEnhance
 
-    originals = pictures(data, step)
+    originals = pictures(data, ours)
     out = np.empty((count, 3, 96, 96), np.uint8)
     for i in range(count):
         p = originals[i % len(originals)]
@@ -249,15 +249,17 @@ def main():
     count = int(sys.argv[4]) if len(sys.argv) > 4 else 8000
     rng = np.random.default_rng(int(sys.argv[5]) if len(sys.argv) > 5 else 1)
     step = int(sys.argv[6]) if len(sys.argv) > 6 else 2
+    first = int(sys.argv[7]) if len(sys.argv) > 7 else 0
+    ours = slice(first, None, step)
     if network == "vww":
-        x = picture_samples(data, count, rng, step)
+        x = picture_samples(data, count, rng, ours)
     elif network == "dscnn":
-        x = command_samples(data, count, rng, step)[:, None].astype(np.float32)
+        x = command_samples(data, count, rng, ours)[:, None].astype(np.float32)
     else:
-        x = keyword_samples(data, count, rng, step)
+        x = keyword_samples(data, count, rng, ours)
         if network == "dnn_l":  # every other frame; of what is not a clip as it is, either ones
             odd = rng.random(count) < 0.3
-            odd[: -(-304 // step)] = False
+            odd[: len(range(304)[ours])] = False
             x = np.where(odd[:, None, None], x[:, [*range(1, 49, 2), 48]], x[:, ::2])
         x = x.reshape(count, -1).astype(np.float32)
     np.save(path, x)

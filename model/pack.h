@@ -46,6 +46,8 @@ struct pack_tables {
 };
 enum pith_status pith_pack_weights(struct pack_const *consts, uint32_t n, struct pack_tables *tables,
                                    struct pith_error *err);
+/* c->content of c->value: without a mask, levels or a 0 that an adaptive stream is shorter without. */
+enum pith_status pith_pack_content(struct pack_const *c, struct pith_error *err);
 /* A codebook of its own for c, of value and nnz, where that makes integers smaller. */
 enum pith_status pith_pack_integers(struct pack_const *c, struct pith_error *err);
 /* c, number `at` of the constants, as an adaptive stream if that takes less than other_bytes; else it

@@ -74,43 +74,6 @@ static enum pith_status check_codebook(const struct pack_const *c, struct pith_e
     return PITH_OK;
 }
 
-/* The number of a centroid +0; n_centroids: there is none, or one for each group. */
-static uint32_t zero_of(const struct pith_codebook *b)
-{
-    uint32_t i = 0;
-    while (i < b->n_centroids && (b->n_groups > 1 || f32_bits(b->centroid[i]) != 0))
-        i++;
-    return i;
-}
-
-/* A vector (a bias) on its way to an adaptive stream, where a centroid is 0: the mask tells what the
- * indices tell, at a price. The file is that of a model without it. */
-static enum pith_status leave_mask_out(struct pack_const *c, struct pith_error *err)
-{
-    const struct pith_const *k = c->value->constant;
-    struct {
-        struct pith_const content;
-        struct pith_codebook codebook;
-    } *made;
-    if (c->value->rank > 1 || k->code != PITH_CODE_ADAPTIVE || !k->mask || !k->codebook)
-        return PITH_OK;
-    uint32_t zero = zero_of(k->codebook);
-    if (zero == k->codebook->n_centroids)
-        return PITH_OK;
-    made = (void *)pith_out_room(&c->made, sizeof *made + (size_t)k->count);
-    if (!made)
-        return pith_error_no_memory(err);
-    made->content = *k;
-    made->codebook = *k->codebook;
-    made->codebook.index = (uint8_t *)(made + 1);
-    made->content.mask = NULL;
-    made->content.codebook = &made->codebook;
-    for (uint64_t i = 0; i < k->count; i++)
-        made->codebook.index[i] = k->mask[i] ? k->codebook->index[i] : (uint8_t)zero;
-    c->content = &made->content;
-    return PITH_OK;
-}
-
 /* A stage may have changed elements that were f16 or bf16: what no longer fits is f32 again. */
 static enum pith_type stored_type(const struct pack_const *c)
 {
@@ -122,8 +85,7 @@ static enum pith_type stored_type(const struct pack_const *c)
 
 static enum pith_status describe(struct pack_const *c, struct pith_error *err)
 {
-    c->content = c->value->constant;
-    const struct pith_const *k = c->content;
+    const struct pith_const *k = c->value->constant;
     struct weight *w = &c->w;
     w->type = c->value->type;
     w->shape.rank = c->value->rank;
@@ -134,10 +96,11 @@ static enum pith_status describe(struct pack_const *c, struct pith_error *err)
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
                                "cannot pack '%s': %llu elements do not fit its shape", name_of(c),
                                (unsigned long long)k->count);
+    c->content = k;
     if (k->mask && !pruned_are_zero(c))
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
                                "cannot pack '%s': a pruned element is not 0", name_of(c));
-    enum pith_status st = leave_mask_out(c, err);
+    enum pith_status st = pith_pack_content(c, err);
     if (st)
         return st;
     k = c->content;

@@ -200,6 +200,42 @@ static enum pith_status decode_indices(struct unpacking *u, const struct decodin
     return st;
 }
 
+/* -n/2 .. n/2 times a step, but for 0. */
+static bool lacks_zero(const float *centroid, uint32_t n)
+{
+    float step = centroid[n / 2];
+    for (uint32_t i = 0; i < n; i++) {
+        int32_t k = (int32_t)i - (int32_t)(n / 2);
+        if (centroid[i] != (float)(k + (k >= 0)) * step)
+            return false;
+    }
+    return true;
+}
+
+/* pack.h leaves the 0 of a grid out where a mask tells it; whoever looks for a grid finds it whole. */
+static enum pith_status put_zero_back(struct unpacking *u, const struct decoding *d)
+{
+    struct pith_codebook *b = d->k->codebook;
+    uint32_t n = b->n_centroids;
+    bool lacks = d->w->code == CODE_ADAPTIVE && d->k->mask && n % 2 == 0 && n < MAX_CENTROIDS;
+    for (uint64_t g = 0; lacks && g < b->n_groups; g++)
+        lacks = lacks_zero(b->centroid + g * n, n);
+    if (!lacks)
+        return PITH_OK;
+    float *whole = pith_model_alloc(u->m, b->n_groups * (n + 1), sizeof *whole);
+    if (!whole)
+        return no_memory(u);
+    for (uint64_t g = 0; g < b->n_groups; g++) {
+        memcpy(whole + g * (n + 1), b->centroid + g * n, n / 2 * sizeof *whole);
+        memcpy(whole + g * (n + 1) + n / 2 + 1, b->centroid + g * n + n / 2, n / 2 * sizeof *whole);
+    }
+    for (uint64_t i = 0; i < d->k->count; i++)
+        b->index[i] = (uint8_t)(b->index[i] + (b->index[i] >= n / 2));
+    b->centroid = whole;
+    b->n_centroids = n + 1;
+    return PITH_OK;
+}
+
 static enum pith_status decode_codebook(struct unpacking *u, const struct decoding *d)
 {
     const struct weight *w = d->w;
@@ -215,7 +251,9 @@ static enum pith_status decode_codebook(struct unpacking *u, const struct decodi
         return no_memory(u);
     d->k->codebook = b;
     enum pith_status st = pith_weight_codebooks(w, b->centroid);
-    return st ? st : decode_indices(u, d, b->index);
+    if (!st)
+        st = decode_indices(u, d, b->index);
+    return st ? st : put_zero_back(u, d);
 }
 
 /* An adaptive stream tells no type of 2 bytes, but the numbers do. Only where it is shorter than

@@ -217,7 +217,7 @@ static uint32_t code_rank(struct adaptive *a, const struct around *s, uint32_t s
                           uint32_t rank)
 {
     uint32_t r = 0;
-    if (n <= 16) {
+    if (n <= ADAPTIVE_FEW) {
         while (r + 1 < n && code_rank_bit(a, s, sign, r, rank > r))
             r++;
         return r;
@@ -514,7 +514,7 @@ static void code_column_flags(struct adaptive *a, uint64_t source_rows)
 static void start_ranks(struct adaptive *a)
 {
     static const uint32_t first[4] = {START(47, 1), START(17, 1), START(23, 1), START(32, 1)};
-    bool few = a->n_negative <= 16 && a->n_positive <= 16;
+    bool few = a->n_negative <= ADAPTIVE_FEW && a->n_positive <= ADAPTIVE_FEW;
     FILL(a->rank_all, COUNTER_HALF);
     for (uint32_t node = 0; node < 16; node++) {
         uint32_t v = few ? first[node < 3 ? node : 3] : COUNTER_HALF;

@@ -21,6 +21,7 @@
 
 #define ADAPTIVE_INPUTS 8u
 #define ADAPTIVE_MAX ((UINT32_C(1) << 28) - 1) /* elements: adaptive_memory fits 32 bits */
+#define ADAPTIVE_FEW 16u /* centroids of a sign that are counted from zero outwards, not numbered in bits */
 #define COUNTER_HALF (UINT32_C(1) << 31) /* 22 bits of probability, 10 of count */
 #define COUNTER_SEEN 1023u
 #define MIX_ONE 65536

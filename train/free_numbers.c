@@ -76,13 +76,14 @@ static struct pith_codebook *new_codebook(struct pith_model *m, uint64_t count, 
     return b->centroid && b->index ? b : NULL;
 }
 
-/* A codebook that is a uniform grid already, as an earlier run left it: the step of group g, else 0. */
+/* A codebook that is a uniform grid already, as an earlier run left it (a file has perhaps fewer levels):
+ * the step of group g, else 0. */
 static float step_of(const struct pith_codebook *b, uint64_t g, uint32_t levels)
 {
     uint32_t n = b->n_centroids;
     struct uniform_grid grid;
-    bool fits = n == 2 * levels + 1 && pith_grid_find(b->centroid + g * n, n, &grid);
-    return fits && grid.zero == levels ? grid.step : 0;
+    bool fits = n % 2 == 1 && n / 2 <= levels && pith_grid_find(b->centroid + g * n, n, &grid);
+    return fits && grid.zero == n / 2 ? grid.step : 0;
 }
 
 uint64_t pith_numbers_had_steps(const struct pith_codebook *b, uint32_t levels)

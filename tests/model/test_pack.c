@@ -177,6 +177,58 @@ static void trained_lenet_costs_less(void **state)
     pith_model_free(m);
 }
 
+/* The weights of a LeNet-5 on a grid of so many levels, of which 5 are used; a tenth is kept. */
+static struct pith_model *of_five_levels(uint32_t levels)
+{
+    struct pith_model *m = sample_lenet5(1);
+    for (uint32_t i = 0; i < m->n_values; i++) {
+        struct pith_const *c = m->values[i].constant;
+        if (!c || m->values[i].rank < 2)
+            continue;
+        put_on_grid(m, c, 5, 10);
+        struct pith_codebook *b = c->codebook;
+        c->mask[0] = 1; /* the fifth is used */
+        b->index[0] = 10;
+        ((float *)c->data)[0] = 5 * 0.125f;
+        b->n_centroids = 2 * levels + 1;
+        b->centroid = pith_model_alloc(m, b->n_centroids, sizeof(float));
+        for (uint32_t k = 0; k < b->n_centroids; k++)
+            b->centroid[k] = ((float)k - (float)levels) * 0.125f;
+        for (uint64_t k = 0; k < c->count; k++)
+            b->index[k] = (uint8_t)(c->mask[k] ? b->index[k] + levels - 5 : 255);
+    }
+    return m;
+}
+
+/* Nor a 0 that masks tell. Who reads the file finds a grid with its 0. */
+static void levels_that_are_not_used_take_no_bytes(void **state)
+{
+    (void)state;
+    struct pith_model *m = of_five_levels(127), *few = of_five_levels(5);
+    struct pith_buffer file = pack(m, true, false), file_of_few = pack(few, true, false);
+    assert_same_bytes(&file, &file_of_few);
+    struct pith_model *back = unpack(&file);
+    for (uint32_t i = 0; i < back->n_values; i++) {
+        const struct pith_const *c = back->values[i].constant;
+        if (!c || back->values[i].rank < 2)
+            continue;
+        assert_int_equal(c->codebook->n_centroids, 11);
+        for (uint32_t k = 0; k < 11; k++)
+            assert_true(c->codebook->centroid[k] == ((float)k - 5) * 0.125f);
+        for (uint64_t k = 0; k < c->count; k++)
+            if (c->mask[k])
+                assert_true(((float *)c->data)[k] == c->codebook->centroid[c->codebook->index[k]]);
+    }
+    struct pith_buffer again = pack(back, true, false);
+    assert_same_bytes(&file, &again);
+    pith_model_free(back);
+    pith_model_free(few);
+    pith_model_free(m);
+    pith_buffer_free(&again);
+    pith_buffer_free(&file_of_few);
+    pith_buffer_free(&file);
+}
+
 static void random_models_round_trip(void **state)
 {
     (void)state;
@@ -323,6 +375,7 @@ int main(void)
         cmocka_unit_test(lenet_round_trip),
         cmocka_unit_test(compact_lenet_costs_little),
         cmocka_unit_test(trained_lenet_costs_less),
+        cmocka_unit_test(levels_that_are_not_used_take_no_bytes),
         cmocka_unit_test(random_models_round_trip),
         cmocka_unit_test(every_byte_is_accounted_for),
         cmocka_unit_test(only_checked_models_are_packed),
