@@ -217,6 +217,7 @@ static void write_symmetric(struct bit_writer *w, const struct book *b)
 
 #define NEAR 24u /* in the place of step_bits, which are added */
 #define NEAR_STEP_BITS 7u
+#define CHAINED 15u /* in the place of offset_bits */
 
 /* As numbers of exponent and step_bits of the mantissa: the smallest, and bits of what others are
  * above it. */
@@ -234,20 +235,45 @@ static uint32_t nearest_steps(const struct book *b, uint32_t step_bits, uint32_t
     return bits;
 }
 
-static uint64_t near_bits(const struct book *b, uint32_t step_bits)
+/* From group g - 1 to g: 0, -1, 1, -2 ... are 0, 1, 2, 3 ... */
+static uint32_t zigzag(const struct book *b, uint64_t g, uint32_t step_bits)
 {
-    uint32_t base;
-    return 23 + step_bits + b->n_groups * nearest_steps(b, step_bits, &base);
+    int32_t d = (int32_t)(step_of(b, g) >> (23 - step_bits)) -
+                (int32_t)(step_of(b, g - 1) >> (23 - step_bits));
+    return d < 0 ? 2 * (uint32_t)-d - 1 : 2 * (uint32_t)d;
+}
+
+struct near {
+    uint32_t base, offset_bits;
+    uint64_t bits; /* of all */
+};
+
+/* Each as an offset to the smallest, or as a difference from the one before where that is shorter. */
+static struct near nearest(const struct book *b, uint32_t step_bits)
+{
+    struct near n;
+    uint64_t chained = 0;
+    n.offset_bits = nearest_steps(b, step_bits, &n.base);
+    n.bits = b->n_groups * n.offset_bits;
+    for (uint64_t g = 1; g < b->n_groups; g++)
+        chained += 1 + zigzag(b, g, step_bits);
+    if (chained < n.bits || n.offset_bits == CHAINED)
+        n = (struct near){step_of(b, 0) >> (23 - step_bits), CHAINED, chained};
+    n.bits += 23 + step_bits;
+    return n;
 }
 
 static void write_near(struct bit_writer *w, const struct book *b, uint32_t step_bits)
 {
-    uint32_t base, offset_bits = nearest_steps(b, step_bits, &base);
+    struct near n = nearest(b, step_bits);
     bw_bits(w, 1 | UNIFORM << 1 | (NEAR + step_bits) << 6, 11);
-    bw_bits(w, base, 8 + step_bits);
-    bw_bits(w, offset_bits, 4);
+    bw_bits(w, n.base, 8 + step_bits);
+    bw_bits(w, n.offset_bits, 4);
     for (uint64_t g = 0; g < b->n_groups; g++)
-        bw_bits(w, (step_of(b, g) >> (23 - step_bits)) - base, offset_bits);
+        if (n.offset_bits != CHAINED)
+            bw_bits(w, (step_of(b, g) >> (23 - step_bits)) - n.base, n.offset_bits);
+        else if (g > 0)
+            bw_unary(w, zigzag(b, g, step_bits));
 }
 
 /* False: nothing is written, for it would not be shorter than `least` bits. */
@@ -260,7 +286,7 @@ static bool write_steps(struct bit_writer *w, const struct book *b, uint64_t lea
     if (is_symmetric(b) && are_short(b, step_bits))
         symmetric = 1 + 15 * b->n_groups;
     if (is_symmetric(b) && step_bits <= NEAR_STEP_BITS)
-        near = (near_bits(b, step_bits) + 7) & ~UINT64_C(7);
+        near = (nearest(b, step_bits).bits + 7) & ~UINT64_C(7);
     if (near < symmetric && near < uniform && near < least)
         write_near(w, b, step_bits);
     else if (symmetric != UINT64_MAX)

@@ -12,6 +12,7 @@
 #define ESCAPE 16u
 #define UNIFORM 31u /* in the place of zero_bits */
 #define NEAR 24u    /* in the place of step_bits, which are added */
+#define CHAINED 15u /* in the place of offset_bits */
 
 static bool open_coded(struct codebook_reader *c)
 {
@@ -25,7 +26,7 @@ static bool open_coded(struct codebook_reader *c)
     c->step_bits -= NEAR;
     c->base = br_bits(&c->bits, 8 + c->step_bits);
     c->offset_bits = br_bits(&c->bits, 4);
-    return c->offset_bits <= 8 + c->step_bits;
+    return c->offset_bits <= 8 + c->step_bits || c->offset_bits == CHAINED;
 }
 
 enum pith_status pith_codebook_open(struct codebook_reader *r, const uint8_t *bytes, size_t n_bytes,
@@ -124,10 +125,26 @@ static bool read_symmetric(struct codebook_reader *r, float *dst)
     return write_symmetric(step, r->n_centroids, dst);
 }
 
+/* Of the step behind this one: 0, -1, 1, -2 ... as so many ones. */
+static uint32_t next_difference(struct codebook_reader *r)
+{
+    uint32_t v = 0;
+    if (r->groups_left == 1)
+        return 0;
+    while (br_bits(&r->bits, 1) != 0)
+        v++;
+    return v >> 1 ^ -(v & 1);
+}
+
 static bool read_near(struct codebook_reader *r, float *dst)
 {
-    uint32_t step = r->base + br_bits(&r->bits, r->offset_bits); /* < 2^16 */
-    return write_symmetric(step << (23 - r->step_bits), r->n_centroids, dst);
+    uint32_t step = r->base; /* < 2^16 */
+    if (r->offset_bits == CHAINED)
+        r->base += next_difference(r);
+    else
+        step += br_bits(&r->bits, r->offset_bits);
+    return step >> (8 + r->step_bits) == 0 &&
+           write_symmetric(step << (23 - r->step_bits), r->n_centroids, dst);
 }
 
 static bool read_coded(struct codebook_reader *r, float *dst)

@@ -116,8 +116,8 @@ static enum pith_status open_all(struct optimizer *o, struct pith_model *m, stru
         f->c = m->values[p[i].value].constant;
         f->of_largest = (double)p[i].count / largest;
         f->given = given[p[i].value];
-        f->steps = steps->n ? steps->of[p[i].value] : NULL;
-        f->n_steps = !f->steps ? 0 : steps->by_row ? m->values[p[i].value].dim[0] : 1;
+        f->steps = steps->n ? steps->of[p[i].value].step : NULL;
+        f->n_steps = f->steps ? steps->of[p[i].value].n : 0;
         if (f->given)
             opts.bias_levels = 0;
         if (!pith_numbers_open(m, &opts, f) || !open_moments(&opts, f))

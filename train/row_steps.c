@@ -175,30 +175,49 @@ static double find_level(struct probe *p)
     return found.weights > 0 ? exp2((wanted.sum - found.sum) / found.weights) : 1;
 }
 
+/* ---- all ----------------------------------------------------------------------------------------
+ */
+
+/* Steps that depthwise weights can take over, they do. */
+static enum pith_status scale_rows(struct probe *p, struct row_scale *scale)
+{
+    double **step = calloc(p->m->n_values + 1u, sizeof *step);
+    enum pith_status status = step ? PITH_OK : pith_tape_no_memory(p->err);
+    for (uint32_t i = 0; i < p->n && !status; i++)
+        if (p->of[i].rows > 0)
+            step[p->of[i].value] = p->of[i].sum;
+    if (!status)
+        status = pith_row_scale_find(p->m, step, scale, p->err);
+    free(step);
+    return status;
+}
+
 static enum pith_status take_steps(struct probe *p, struct row_steps *steps)
 {
     double d = find_level(p);
-    for (uint32_t i = 0; i < p->n; i++) {
+    bool by_row = p->opts->step_by == PITH_STEP_BY_ROW;
+    enum pith_status status = PITH_OK;
+    if (by_row && p->opts->n_hints == 0)
+        status = scale_rows(p, &steps->scale);
+    for (uint32_t i = 0; i < p->n && !status; i++) {
         const struct probed *w = &p->of[i];
-        uint64_t n = steps->by_row ? w->rows : w->rows > 0;
-        float *to = n ? malloc((size_t)n * sizeof *to) : NULL;
-        if (n && !to)
+        struct steps_of *to = &steps->of[w->value];
+        to->n = by_row && !pith_row_scale_evens(&steps->scale, w->value) ? w->rows : w->rows > 0;
+        to->step = to->n ? malloc((size_t)to->n * sizeof *to->step) : NULL;
+        if (to->n && !to->step)
             return pith_tape_no_memory(p->err);
-        for (uint64_t r = 0; r < n; r++)
-            to[r] = steps->by_row ? pith_row_step_round(d * w->sum[r]) : (float)(d * w->sum[r]);
-        steps->of[w->value] = to;
+        for (uint64_t r = 0; r < to->n; r++)
+            to->step[r] = to->n > 1 ? pith_row_step_round(d * w->sum[r]) : (float)(d * w->sum[r]);
     }
-    return PITH_OK;
+    return status;
 }
-
-/* ---- all ----------------------------------------------------------------------------------------
- */
 
 void pith_row_steps_free(struct row_steps *steps)
 {
     for (uint32_t i = 0; i < steps->n && steps->of; i++)
-        free(steps->of[i]);
+        free(steps->of[i].step);
     free(steps->of);
+    pith_row_scale_free(&steps->scale);
     *steps = (struct row_steps){0};
 }
 
@@ -257,13 +276,20 @@ static enum pith_status open_probe(struct probe *p, struct pith_data *data)
     return status;
 }
 
+bool pith_row_steps_differ(const struct row_steps *steps)
+{
+    for (uint32_t i = 0; i < steps->n; i++)
+        if (steps->of[i].n > 1)
+            return true;
+    return false;
+}
+
 enum pith_status pith_row_steps_find(const struct pith_model *m, struct pith_data *data,
                                      const struct pith_train_opts *opts, struct row_steps *steps,
                                      struct pith_error *err)
 {
     struct probe p = {.m = m, .opts = opts, .err = err};
-    *steps = (struct row_steps){m->n_values, opts->step_by == PITH_STEP_BY_ROW,
-                                calloc(m->n_values + 1u, sizeof *steps->of)};
+    *steps = (struct row_steps){m->n_values, calloc(m->n_values + 1u, sizeof *steps->of), {0}};
     enum pith_status status = steps->of ? open_probe(&p, data) : pith_tape_no_memory(err);
     for (uint32_t i = 0; i < p.n && opts->feedback && !status; i++)
         status = open_solvers(&p, &p.of[i]);

@@ -18,21 +18,30 @@
 #define ROW_STEPS_H
 
 #include "pith_train.h"
+#include "row_scale.h"
 
 #define ROW_STEPS_SAMPLES 2048u /* or as many as there are */
 
+struct steps_of {
+    uint64_t n;  /* 0, 1, or one for each entry of axis 0 */
+    float *step; /* [n] */
+};
+
 struct row_steps {
-    uint32_t n; /* values of the model; 0: nothing was asked for */
-    bool by_row;
-    float **of; /* [n] NULL, or the steps of a weight: [entries of axis 0] by row, else [1] */
+    uint32_t n;             /* values of the model; 0: nothing was asked for */
+    struct steps_of *of;    /* [n] of a weight */
+    struct row_scale scale; /* to be applied before they are used */
 };
 
 /* Of opts->step_by. Steps of rows are 1 or 1.5 times a power of two, so that a file has few bits of
- * them, and at most 16 times the tensor's. Weights that the loss does not know have none. Each
- * process does all of it. PITH_ERR_MEMORY, and what reading data returns. */
+ * them, and at most 16 times the tensor's. Weights that the loss does not know have none. Steps of
+ * rows move into depthwise weights where they can (not with hints, which look at what lies between).
+ * Each process does all of it. PITH_ERR_MEMORY, and what reading data returns. */
 enum pith_status pith_row_steps_find(const struct pith_model *m, struct pith_data *data,
                                      const struct pith_train_opts *opts, struct row_steps *steps,
                                      struct pith_error *err);
+/* Whether rows of some weight have steps of their own. */
+bool pith_row_steps_differ(const struct row_steps *steps);
 void pith_row_steps_free(struct row_steps *steps); /* accepts zeros */
 
 /* 1 or 1.5 times a power of two, the nearest one by its logarithm; s: > 0. */

@@ -16,6 +16,7 @@ struct thinning {
     struct thin_tensor *of;
     struct weight_link {
         uint32_t source, bias; /* numbers in of, UINT32_MAX: none */
+        bool by_row;           /* unit_links.h */
     } * link;                  /* [n_weights] */
     float *score;              /* [count of the weights] */
     uint64_t count, first_kept, observed;
@@ -106,7 +107,7 @@ static bool open_tensors(struct thinning *h, const struct pith_model *m, struct 
         number[i] = p == UINT32_MAX ? UINT32_MAX : h->n;
         if (p == UINT32_MAX)
             continue;
-        h->link[h->n] = (struct weight_link){UINT32_MAX, UINT32_MAX};
+        h->link[h->n] = (struct weight_link){UINT32_MAX, UINT32_MAX, link[i].by_row};
         if (link[i].source < i && number[link[i].source] != UINT32_MAX)
             h->link[h->n].source = number[link[i].source];
         ok = open_tensor(h, m, p, link[i].value, refs[i].rows, true);
@@ -341,6 +342,7 @@ static void clear_block(struct thin_tensor *w, uint64_t from, uint64_t n)
  * were still alive on the other. */
 static bool drop_units(struct thinning *h, uint32_t at)
 {
+    bool by_row = h->link[at].by_row;
     struct thin_tensor *reads = &h->of[at], *makes = &h->of[h->link[at].source];
     struct thin_tensor *bias = h->link[h->link[at].source].bias == UINT32_MAX
                                    ? NULL
@@ -348,7 +350,8 @@ static bool drop_units(struct thinning *h, uint32_t at)
     uint64_t each = reads->cols / makes->rows;
     bool changed = false;
     for (uint64_t unit = 0; unit < makes->rows; unit++) {
-        bool made = row_lives(makes, unit), read = block_lives(reads, unit * each, each);
+        bool made = row_lives(makes, unit);
+        bool read = by_row ? row_lives(reads, unit) : block_lives(reads, unit * each, each);
         if (bias && !(made && read))
             bias->alive[unit] = 0;
         if (made == read)
@@ -356,6 +359,8 @@ static bool drop_units(struct thinning *h, uint32_t at)
         changed = true;
         if (made)
             clear_row(makes, unit);
+        else if (by_row)
+            clear_row(reads, unit);
         else
             clear_block(reads, unit * each, each);
     }

@@ -269,6 +269,9 @@ static enum pith_status open_run(struct run *r, struct pith_data *train)
     if (r->opts->step_by)
         status = pith_row_steps_find(r->m, train, r->opts, &steps, r->err);
     if (!status)
+        pith_row_scale_apply(&steps.scale, r->m, r->tape);
+    r->shrinks = pith_row_steps_differ(&steps);
+    if (!status)
         status = pith_optimizer_new(r->m, r->tape, r->opts, r->n_steps, &steps, &r->optimizer,
                                     r->err);
     pith_row_steps_free(&steps);
@@ -325,8 +328,8 @@ enum pith_status pith_train(struct pith_model *m, struct pith_data *train, struc
         status = pith_tape_no_memory(r.err);
     if (!status && o.norms == PITH_NORMS_FOLD)
         status = pith_norms_fold(&r, &unfolded);
-    bool shrinks = o.sparsity > 0 || o.rate_weight > 0 || o.units == PITH_UNITS_DROP;
-    if (!status && shrinks && pith_order_units(m))
+    r.shrinks |= o.sparsity > 0 || o.rate_weight > 0 || o.units == PITH_UNITS_DROP;
+    if (!status && r.shrinks && pith_order_units(m))
         status = pith_tape_no_memory(r.err);
     if (!status && o.units == PITH_UNITS_DROP)
         status = pith_drop_units(m, &made.dropped, err);

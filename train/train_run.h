@@ -44,6 +44,7 @@ struct run {
     struct pith_buffer model_state, best_state; /* of checkpoints alone */
     struct pith_train_progress *past;           /* [epochs] */
     bool asked_to_stop;                         /* in the last step */
+    bool shrinks;                               /* units are put in order in the end */
     uint64_t saved;                             /* step of the last checkpoint */
     struct loss_part part[PITH_TRAIN_SLICES];
     struct pith_train_result *result;

@@ -66,17 +66,38 @@ static bool is_plain(const struct pith_model *m, const struct readers *r,
                                      (ref->op == PITH_OP_GEMM && attr[ATTR_GEMM_TRANS_B] == 1));
 }
 
-/* The weight whose units the columns of refs[i] are. */
+/* A row for each channel, which reads that one. */
+static bool is_depthwise(const struct pith_model *m, const struct readers *r,
+                         const struct pith_weight_ref *ref)
+{
+    const int32_t *attr = m->nodes[ref->node].attr;
+    return r->n[ref->value] == 1 && ref->op == PITH_OP_CONV && ref->rows > 1 &&
+           (uint64_t)attr[ATTR_CONV_GROUP] == ref->rows && m->values[ref->value].dim[1] == 1;
+}
+
+/* The weight whose units the columns of refs[i] are, or by row its rows. */
 static uint32_t source_of(const struct pith_model *m, const struct readers *r,
-                          const struct pith_weight_ref *refs, uint32_t n, uint32_t i)
+                          const struct pith_weight_ref *refs, uint32_t n, uint32_t i, bool by_row)
 {
     uint32_t at = maker(m, r, m->nodes[refs[i].node].in[0]);
     for (uint32_t k = 0; k < n && at != UINT32_MAX; k++) {
         if (refs[k].node != at)
             continue;
-        return is_plain(m, r, &refs[k]) && refs[i].cols % refs[k].rows == 0 ? k : PITH_VALUE_NONE;
+        bool fits = by_row ? refs[i].rows == refs[k].rows : refs[i].cols % refs[k].rows == 0;
+        return fits && (is_plain(m, r, &refs[k]) || is_depthwise(m, r, &refs[k])) ? k
+                                                                                  : PITH_VALUE_NONE;
     }
     return PITH_VALUE_NONE;
+}
+
+static struct unit_link link_of(const struct pith_model *m, const struct readers *r,
+                                const struct pith_weight_ref *refs, uint32_t n, uint32_t i)
+{
+    struct unit_link link = {refs[i].value, bias_of(m, &refs[i]), PITH_VALUE_NONE,
+                             is_depthwise(m, r, &refs[i])};
+    if (link.by_row || is_plain(m, r, &refs[i]))
+        link.source = source_of(m, r, refs, n, i, link.by_row);
+    return link;
 }
 
 static void count_readers(const struct pith_model *m, struct readers *r)
@@ -105,9 +126,7 @@ enum pith_status pith_unit_links(const struct pith_model *m, struct unit_link *l
         count_readers(m, &r);
         *n = pith_model_weights(m, refs);
         for (uint32_t i = 0; i < *n; i++)
-            link[i] = (struct unit_link){refs[i].value, bias_of(m, &refs[i]),
-                                         is_plain(m, &r, &refs[i]) ? source_of(m, &r, refs, *n, i)
-                                                                   : PITH_VALUE_NONE};
+            link[i] = link_of(m, &r, refs, *n, i);
     }
     free(r.n);
     free(r.writer);

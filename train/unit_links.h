@@ -13,10 +13,12 @@ struct unit_link {
     uint32_t bias;   /* one element for each row; PITH_VALUE_NONE */
     uint32_t source; /* number of the link whose rows the columns read, and nobody else does;
                         PITH_VALUE_NONE: an input, or not so simple */
+    bool by_row;     /* a depthwise weight: its rows read those of the source, one for one */
 };
 
 /* One for each weight of pith_model_weights, in its order; link: room for m->n_nodes. Columns of a
- * linked weight: each row of the source owns cols / rows neighbours of them. PITH_ERR_MEMORY. */
+ * linked weight: each row of the source owns cols / rows neighbours of them, but where by_row is set.
+ * PITH_ERR_MEMORY. */
 enum pith_status pith_unit_links(const struct pith_model *m, struct unit_link *link,
                                  struct pith_weight_ref *refs, uint32_t *n);
 

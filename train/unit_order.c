@@ -4,20 +4,40 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fold_grid.h"
 #include "op.h"
 #include "pith_host.h"
 #include "unit_links.h"
 
 struct unit {
     uint32_t number; /* its row */
-    uint64_t kept;   /* weights of the row that are not 0 */
-    bool has_bias;   /* it is not 0 */
+    uint64_t kept;   /* weights of its rows that are not 0 */
+    bool has_bias;   /* one is not 0 */
+    float step;      /* of its row, where each row has a grid of its own; else 0 */
 };
 
-/* Full rows first, dead ones last. */
+/* The units that the columns of a weight read, through depthwise weights perhaps. */
+struct layer {
+    struct pith_model *m;
+    const struct unit_link *link;
+    const struct pith_weight_ref *refs;
+    uint32_t reader, makes; /* numbers of links; makes: whose rows come first */
+    uint64_t units;
+};
+
+static bool is_dead(const struct unit *u)
+{
+    return u->kept == 0 && !u->has_bias;
+}
+
+/* Coarse steps first, then full rows; dead ones last. */
 static int compare_units(const void *a, const void *b)
 {
     const struct unit *x = a, *y = b;
+    if (is_dead(x) != is_dead(y))
+        return is_dead(x) ? 1 : -1;
+    if (x->step != y->step)
+        return x->step > y->step ? -1 : 1;
     if (x->kept != y->kept)
         return x->kept > y->kept ? -1 : 1;
     if (x->has_bias != y->has_bias)
@@ -66,52 +86,107 @@ static uint32_t times_read(const struct pith_model *m, uint32_t value)
     return n;
 }
 
-/* Nothing but the row, the bias and the reader's columns knows where a unit stands. */
-static bool may_move(const struct pith_model *m, const struct pith_weight_ref *w,
-                     const struct unit_link *link, const struct pith_weight_ref *reader)
+static struct pith_const *weight_of(const struct layer *l, uint32_t link)
 {
-    const struct pith_node *node = &m->nodes[w->node];
-    const struct pith_const *c = m->values[w->value].constant,
-                            *r = m->values[reader->value].constant;
-    bool biased = node->n_in > 2 && node->in[2] != PITH_VALUE_NONE;
-    if (m->values[w->value].type != PITH_F32 || m->values[reader->value].type != PITH_F32 ||
-        (groups_of(c) != 1 && groups_of(c) != w->rows) ||
-        (groups_of(r) != 1 && groups_of(r) != reader->rows))
-        return false;
-    return !biased || (link->bias != PITH_VALUE_NONE && times_read(m, link->bias) == 1 &&
-                       groups_of(m->values[link->bias].constant) == 1);
+    return l->m->values[l->link[link].value].constant;
 }
 
-static void rank_units(const struct pith_const *w, const struct pith_const *bias, uint64_t rows,
-                       struct unit *unit)
+static struct pith_const *bias_of(const struct layer *l, uint32_t link)
+{
+    return l->link[link].bias == PITH_VALUE_NONE ? NULL : l->m->values[l->link[link].bias].constant;
+}
+
+static bool may_move_columns(const struct layer *l)
+{
+    uint64_t groups = groups_of(weight_of(l, l->reader));
+    return l->m->values[l->link[l->reader].value].type == PITH_F32 &&
+           (groups == 1 || groups == l->refs[l->reader].rows);
+}
+
+/* Nothing but the row and its bias knows where a unit stands. */
+static bool may_move_rows(const struct layer *l, uint32_t link)
+{
+    const struct pith_node *node = &l->m->nodes[l->refs[link].node];
+    uint32_t bias = l->link[link].bias;
+    bool biased = node->n_in > 2 && node->in[2] != PITH_VALUE_NONE;
+    uint64_t groups = groups_of(weight_of(l, link));
+    if (l->m->values[l->link[link].value].type != PITH_F32 || (groups != 1 && groups != l->units))
+        return false;
+    return !biased || (bias != PITH_VALUE_NONE && times_read(l->m, bias) == 1 &&
+                       groups_of(l->m->values[bias].constant) == 1);
+}
+
+/* False: the reader's columns stay where they are. */
+static bool find_layer(struct layer *l)
+{
+    l->makes = l->link[l->reader].source;
+    if (l->link[l->reader].by_row || l->makes == PITH_VALUE_NONE || !may_move_columns(l))
+        return false;
+    l->units = l->refs[l->makes].rows;
+    uint32_t at = l->makes;
+    while (may_move_rows(l, at) && l->link[at].by_row && l->link[at].source != PITH_VALUE_NONE)
+        at = l->link[at].source;
+    return may_move_rows(l, at) && !l->link[at].by_row;
+}
+
+/* The weight in front of depthwise ones; the first that is plain is the last. */
+static uint32_t before(const struct layer *l, uint32_t link)
+{
+    return l->link[link].by_row ? l->link[link].source : PITH_VALUE_NONE;
+}
+
+static float step_of(const struct pith_codebook *b, uint64_t group)
+{
+    struct uniform_grid grid;
+    return pith_grid_find(b->centroid + group * b->n_centroids, b->n_centroids, &grid) ? grid.step : 0;
+}
+
+static void add_rows(const struct pith_const *w, const struct pith_const *bias, uint64_t rows,
+                     struct unit *unit)
 {
     const float *data = w->data, *b = bias ? bias->data : NULL;
+    const struct pith_codebook *book = groups_of(w) > 1 ? w->codebook : NULL;
     uint64_t cols = w->count / rows;
     for (uint32_t i = 0; i < rows; i++) {
-        unit[i] = (struct unit){.number = i, .has_bias = b && b[i] != 0};
+        unit[i].has_bias |= b && b[i] != 0;
+        if (book && unit[i].step == 0)
+            unit[i].step = step_of(book, i);
         for (uint64_t k = 0; k < cols; k++)
             unit[i].kept += data[i * cols + k] != 0;
     }
-    qsort(unit, (size_t)rows, sizeof *unit, compare_units);
 }
 
-static enum pith_status order_layer(struct pith_model *m, const struct pith_weight_ref *w,
-                                    const struct unit_link *link,
-                                    const struct pith_weight_ref *reader)
+static void rank_units(const struct layer *l, struct unit *unit)
 {
-    struct pith_const *c = m->values[w->value].constant, *r = m->values[reader->value].constant;
-    struct pith_const *bias = link->bias == PITH_VALUE_NONE ? NULL : m->values[link->bias].constant;
-    size_t most = (size_t)(c->count > reader->cols ? c->count : reader->cols);
-    most = most > w->rows * 256 ? most : (size_t)w->rows * 256; /* a group's centroids */
-    struct unit *unit = malloc((size_t)w->rows * sizeof *unit);
-    uint8_t *room = malloc(most * sizeof(float));
+    for (uint32_t i = 0; i < l->units; i++)
+        unit[i] = (struct unit){.number = i};
+    for (uint32_t at = l->makes; at != PITH_VALUE_NONE; at = before(l, at))
+        add_rows(weight_of(l, at), bias_of(l, at), l->units, unit);
+    qsort(unit, (size_t)l->units, sizeof *unit, compare_units);
+}
+
+/* Floats: a row of the reader, the rows of any other weight, a group's centroids. */
+static size_t room_of(const struct layer *l)
+{
+    uint64_t most = l->refs[l->reader].cols;
+    for (uint32_t at = l->makes; at != PITH_VALUE_NONE; at = before(l, at))
+        most = weight_of(l, at)->count > most ? weight_of(l, at)->count : most;
+    return (size_t)(most > l->units * 256 ? most : l->units * 256);
+}
+
+static enum pith_status order_layer(const struct layer *l)
+{
+    struct unit *unit = malloc((size_t)l->units * sizeof *unit);
+    uint8_t *room = malloc(room_of(l) * sizeof(float));
     bool ok = unit && room;
     if (ok) {
-        rank_units(c, bias, w->rows, unit);
-        move_units(c, 1, w->rows, unit, room);
-        if (bias)
-            move_units(bias, 1, w->rows, unit, room);
-        move_units(r, reader->rows, w->rows, unit, room);
+        rank_units(l, unit);
+        for (uint32_t at = l->makes; at != PITH_VALUE_NONE; at = before(l, at)) {
+            move_units(weight_of(l, at), 1, l->units, unit, room);
+            if (bias_of(l, at))
+                move_units(bias_of(l, at), 1, l->units, unit, room);
+        }
+        move_units(weight_of(l, l->reader), l->refs[l->reader].rows, l->units, unit, room);
     }
     free(unit);
     free(room);
@@ -172,42 +247,79 @@ static void cut_units(struct pith_const *c, uint64_t outer, uint64_t n, uint64_t
     c->codebook->group_elems = c->count / c->codebook->n_groups;
 }
 
-static uint64_t drop_of_layer(struct pith_model *m, const struct pith_weight_ref *w,
-                              const struct unit_link *link, const struct pith_weight_ref *reader)
+static void cut_rows(const struct layer *l, uint32_t link, uint64_t keep)
 {
-    struct pith_value *makes = &m->values[w->value], *reads = &m->values[reader->value];
-    uint64_t units = makes->dim[0], rows = reads->dim[0];
-    uint64_t keep = units_read(reads->constant, rows, units);
-    if (keep == units || counted_between(m, w->node, reader->node))
-        return 0;
-    cut_units(makes->constant, 1, units, keep);
-    makes->dim[0] = (uint32_t)keep;
-    if (link->bias != PITH_VALUE_NONE) {
-        cut_units(m->values[link->bias].constant, 1, units, keep);
-        m->values[link->bias].dim[m->values[link->bias].rank - 1] = (uint32_t)keep;
+    struct pith_value *w = &l->m->values[l->link[link].value];
+    cut_units(w->constant, 1, l->units, keep);
+    w->dim[0] = (uint32_t)keep;
+    if (l->link[link].by_row)
+        l->m->nodes[l->refs[link].node].attr[ATTR_CONV_GROUP] = (int32_t)keep;
+    if (l->link[link].bias != PITH_VALUE_NONE) {
+        struct pith_value *bias = &l->m->values[l->link[link].bias];
+        cut_units(bias->constant, 1, l->units, keep);
+        bias->dim[bias->rank - 1] = (uint32_t)keep;
     }
-    cut_units(reads->constant, rows, units, keep);
-    reads->dim[1] = (uint32_t)(reads->dim[1] / units * keep);
-    return units - keep;
+}
+
+static bool is_counted(const struct layer *l)
+{
+    uint32_t to = l->reader;
+    bool counted = false;
+    for (uint32_t at = l->makes; at != PITH_VALUE_NONE; to = at, at = before(l, at))
+        counted |= counted_between(l->m, l->refs[at].node, l->refs[to].node);
+    return counted;
+}
+
+static uint64_t drop_of_layer(const struct layer *l)
+{
+    struct pith_value *reads = &l->m->values[l->link[l->reader].value];
+    uint64_t rows = reads->dim[0], keep = units_read(reads->constant, rows, l->units);
+    if (keep == l->units || is_counted(l))
+        return 0;
+    for (uint32_t at = l->makes; at != PITH_VALUE_NONE; at = before(l, at))
+        cut_rows(l, at, keep);
+    cut_units(reads->constant, rows, l->units, keep);
+    reads->dim[1] = (uint32_t)(reads->dim[1] / l->units * keep);
+    return l->units - keep;
 }
 
 /* ---- all layers ---------------------------------------------------------------------------------
  */
 
-enum pith_status pith_drop_units(struct pith_model *m, uint64_t *n_dropped, struct pith_error *err)
+/* What is done to a layer; *n counts units. */
+static enum pith_status order_one(const struct layer *l, uint64_t *n)
 {
-    uint64_t dropped = 0;
+    *n += l->units;
+    return order_layer(l);
+}
+
+static enum pith_status drop_one(const struct layer *l, uint64_t *n)
+{
+    *n += drop_of_layer(l);
+    return PITH_OK;
+}
+
+static enum pith_status each_layer(struct pith_model *m, uint64_t *units,
+                                   enum pith_status (*change)(const struct layer *, uint64_t *))
+{
     uint32_t n = 0;
     struct unit_link *link = calloc(m->n_nodes + 1u, sizeof *link);
     struct pith_weight_ref *refs = calloc(m->n_nodes + 1u, sizeof *refs);
     enum pith_status st = link && refs ? pith_unit_links(m, link, refs, &n) : PITH_ERR_MEMORY;
     for (uint32_t i = 0; i < n && !st; i++) {
-        uint32_t source = link[i].source;
-        if (source != PITH_VALUE_NONE && may_move(m, &refs[source], &link[source], &refs[i]))
-            dropped += drop_of_layer(m, &refs[source], &link[source], &refs[i]);
+        struct layer l = {m, link, refs, i, 0, 0};
+        if (find_layer(&l))
+            st = change(&l, units);
     }
     free(link);
     free(refs);
+    return st;
+}
+
+enum pith_status pith_drop_units(struct pith_model *m, uint64_t *n_dropped, struct pith_error *err)
+{
+    uint64_t dropped = 0;
+    enum pith_status st = each_layer(m, &dropped, drop_one);
     if (st)
         return pith_error_set(err, st, "not enough memory to take units out");
     if (n_dropped)
@@ -217,16 +329,6 @@ enum pith_status pith_drop_units(struct pith_model *m, uint64_t *n_dropped, stru
 
 enum pith_status pith_order_units(struct pith_model *m)
 {
-    uint32_t n = 0;
-    struct unit_link *link = calloc(m->n_nodes + 1u, sizeof *link);
-    struct pith_weight_ref *refs = calloc(m->n_nodes + 1u, sizeof *refs);
-    enum pith_status st = link && refs ? pith_unit_links(m, link, refs, &n) : PITH_ERR_MEMORY;
-    for (uint32_t i = 0; i < n && !st; i++) {
-        uint32_t source = link[i].source;
-        if (source != PITH_VALUE_NONE && may_move(m, &refs[source], &link[source], &refs[i]))
-            st = order_layer(m, &refs[source], &link[source], &refs[i]);
-    }
-    free(link);
-    free(refs);
-    return st;
+    uint64_t n = 0;
+    return each_layer(m, &n, order_one);
 }

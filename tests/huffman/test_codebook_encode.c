@@ -145,6 +145,27 @@ static void steps_of_rows(void **state)
     assert_int_equal(round_trip(c, 64, 3), (1 + 64 * 15 + 7) / 8);
 }
 
+/* Steps in order: a bit each, and some where they change. */
+static void chained_steps(void **state)
+{
+    static const uint8_t expected[] = {0xbf, 0xee, 0xef, 0xf9, 0x00};
+    float c[3 * 64];
+    uint8_t out[32];
+    size_t bytes;
+    (void)state;
+    for (uint32_t g = 0; g < 5; g++)
+        for (uint32_t k = 0; k < 3; k++)
+            c[3 * g + k] = ((float)k - 1) * (g < 3 ? 1.25f : 0.75f);
+    assert_int_equal(pith_codebook_encode(c, 5, 3, out, sizeof out, &bytes), PITH_OK);
+    assert_int_equal(bytes, sizeof expected);
+    assert_memory_equal(out, expected, bytes);
+    assert_int_equal(round_trip(c, 5, 3), bytes);
+    for (uint32_t g = 0; g < 64; g++) /* 2^-4 up to 2^11, and down again for the last */
+        for (uint32_t k = 0; k < 3; k++)
+            c[3 * g + k] = ((float)k - 1) * f32_from_bits((g < 63 ? 123 + g / 4 : 123) << 23);
+    assert_int_equal(round_trip(c, 64, 3), (23 + 63 + 15 * 2 + 29 + 7) / 8);
+}
+
 static void refused_values(void **state)
 {
     uint32_t nan = 0x7fc00000u, infinity = 0x7f800000u;
@@ -169,6 +190,16 @@ static enum pith_status read_one(const uint8_t *bytes, size_t n, uint32_t k)
     float dst[256];
     enum pith_status st = pith_codebook_open(&r, bytes, n, 1, k);
     return st ? st : pith_codebook_next(&r, dst);
+}
+
+static enum pith_status read_two(const uint8_t *bytes, size_t n)
+{
+    struct codebook_reader r;
+    float dst[3];
+    enum pith_status st = pith_codebook_open(&r, bytes, n, 2, 3);
+    for (uint32_t g = 0; g < 2 && !st; g++)
+        st = pith_codebook_next(&r, dst);
+    return st;
 }
 
 static void refused_bytes(void **state)
@@ -204,6 +235,13 @@ static void refused_bytes(void **state)
     assert_int_equal(read_one(near_zero, 3, 3), PITH_ERR_CORRUPT);
     assert_int_equal(read_one(near_infinite, 3, 3), PITH_ERR_CORRUPT);
     assert_int_equal(read_one(near_sum, 3, 3), PITH_ERR_CORRUPT);
+    /* chained, m = 0: 254 and 254; 254 and 255; 1 and 0, then the string's end in a number */
+    static const uint8_t chain_ok[] = {0x3f, 0xf6, 0x7f}, chain_infinite[] = {0x3f, 0xf6, 0xff, 0x01},
+                         chain_zero[] = {0x3f, 0x0e, 0xf8, 0x00}, chain_end[] = {0x3f, 0xf6, 0xff};
+    assert_int_equal(read_two(chain_ok, 3), PITH_OK);
+    assert_int_equal(read_two(chain_infinite, 4), PITH_ERR_CORRUPT);
+    assert_int_equal(read_two(chain_zero, 4), PITH_ERR_CORRUPT);
+    assert_int_equal(read_two(chain_end, 3), PITH_ERR_CORRUPT);
     /* K = 2, z = 30: 2.0 and a step of 1 would be infinite */
     static const uint8_t too_far[] = {1 | 30 << 1, 1 << 6 | 1 << 7};
     assert_int_equal(read_one(too_far, 2, 2), PITH_ERR_CORRUPT);
@@ -214,7 +252,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_codebooks), cmocka_unit_test(sizes),
         cmocka_unit_test(special_values),   cmocka_unit_test(document_example),
-        cmocka_unit_test(steps_of_rows),
+        cmocka_unit_test(steps_of_rows),    cmocka_unit_test(chained_steps),
         cmocka_unit_test(refused_values),   cmocka_unit_test(refused_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -899,14 +899,29 @@ static void read_uniform_group(struct bits *b, uint32_t m, uint32_t n, uint32_t 
     multiples(step_bits, neg, zero, n, centroid);
 }
 
-/* z = 31, k from 24 on: steps as offsets to the smallest one. */
+/* What a chained step is beyond the one before. */
+static int64_t step_difference(struct bits *b)
+{
+    int64_t zigzag = 0;
+    while (field(b, 1) != 0) {
+        zigzag++;
+    }
+    return zigzag % 2 ? -(zigzag + 1) / 2 : zigzag / 2;
+}
+
+/* z = 31, k from 24 on: steps as offsets to the smallest one, or each to the one before. */
 static void read_near_groups(struct bits *b, uint32_t m, const struct tensor *t, uint32_t *centroid)
 {
     uint64_t at = b->at / 8;
     uint32_t base = field(b, 8 + m), w = field(b, 4), n = t->n_centroids;
-    must(w <= 8 + m, at, "an offset of a step has at most as many bits as the step");
+    must(w <= 8 + m || w == 15, at, "an offset of a step has at most as many bits as the step");
+    int64_t number = base;
     for (uint64_t g = 0; g < t->n_groups; g++) {
-        uint32_t step = base + field(b, w);
+        if (w == 15) {
+            number += g > 0 ? step_difference(b) : 0;
+        }
+        must(number >= 0 && number >> (8 + m) == 0, at, "a step leaves its range");
+        uint32_t step = w == 15 ? (uint32_t)number : base + field(b, w);
         must(step >> m >= 1 && step >> m <= 254, at, "a step is a normal number");
         multiples(step << (23 - m), n / 2, n % 2, n, centroid + g * n);
     }

@@ -421,9 +421,11 @@ static void test_rows_have_steps(void **state)
             assert_true(data[k] == c->codebook->centroid[g * 31 + c->codebook->index[k]]);
             assert_true(pith_row_step_round((double)step_of_group(c, g)) == step_of_group(c, g));
         }
+        for (uint64_t g = 1; g < 8; g++) /* those with coarse steps come first */
+            assert_true(step_of_group(c, g) <= step_of_group(c, g - 1));
         double coarser = 0; /* octaves, on the mean of the four rows; ten times would be 3.3 */
         for (uint64_t g = 0; g < 4; g++)
-            coarser += log2((double)step_of_group(c, g + 4) / (double)step_of_group(c, g)) / 4;
+            coarser += log2((double)step_of_group(c, g) / (double)step_of_group(c, g + 4)) / 4;
         if (!(coarser > 2 && coarser < 5))
             fail_msg("feedback %u: %g octaves", feedback, coarser);
         /* as many bits: but for the rounding of steps, and of one of the whole tensor before */
