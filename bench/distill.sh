@@ -8,7 +8,8 @@
 # It learns from the even half of the samples (bench/distill_data.py makes many of them) and is judged
 # by the odd half: the share of samples that both networks put into the same class. CHOOSE=1 learns
 # from a quarter and is judged by another one: for choosing numbers. Which ones were chosen so, and
-# which of the figures asked for are not reached, says docs/results.md. Python needs numpy, onnx and
+# which of the figures asked for are not reached, says docs/results.md. FIRST=1 learns from the odd half
+# and is judged by the even one. Python needs numpy, onnx and
 # onnxruntime (make deps); pictures also need Pillow.
 set -e
 pith=${PITH:-build/release/pith}
@@ -21,13 +22,14 @@ usage() {
     exit 2
 }
 [ -n "$out" ] || usage
-step=${CHOOSE:+4} judge=${CHOOSE:+2::4}
-step=${step:-2} judge=${judge:-1::2}
+first=${FIRST:-0} step=2
+judge=$((1 - first))::2
+[ -z "$CHOOSE" ] || step=4 judge=$((2 + first))::4
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
 start=$(date +%s)
 
-samples() { OMP_NUM_THREADS=1 "$python" "$here/distill_data.py" "$net" "$data" "$work/samples.npy" "$1" "$seed" $step; }
+samples() { OMP_NUM_THREADS=1 "$python" "$here/distill_data.py" "$net" "$data" "$work/samples.npy" "$1" "$seed" $step "$first"; }
 # taught PREPROCESS OPTIONS...: from $work/start.pith
 taught() {
     spec=$1
@@ -63,7 +65,7 @@ dscnn)
         --preprocess scale=0.5847029089927673,mean=48.530341441079246
     cp "$work/original.pith" "$work/start.pith"
     samples 65536
-    taught scale=1 --levels 127 --first-step 1.4 --step-power .5 --step-by row --bias-levels 63 --feedback 2048 \
+    taught scale=1 --levels 127 --first-step 1.22 --step-power .5 --step-by row --bias-levels 31 --feedback 2048 \
         --feedback-loss .7 --batch 64 --epochs 2 --lr 5e-4
     ;;
 vww)
