@@ -50,7 +50,7 @@ work=${RECORDS_WORK:-$(mktemp -d)}
 mkdir -p "$work"
 [ -n "$RECORDS_WORK" ] || trap 'rm -rf "$work"' EXIT INT TERM
 start=$(date +%s)
-fit=
+fit= begin=sparse
 
 # step NAME FROM OPTIONS...: one training stage, unless it has been done already
 step() {
@@ -97,13 +97,13 @@ bytes_on_grid() {
     "$pith" encode "$(at "$net-try")" --for size -q -f -o "$(at "$net-try-encoded")"
     wc -c <"$(at "$net-try-encoded")"
 }
-# smaller NAME WEIGHTS EPOCHS GRID_EPOCHS OPTIONS...: down to so many weights, then onto the grid of $levels. Where $fit
+# smaller NAME WEIGHTS EPOCHS GRID_EPOCHS OPTIONS...: from stage $begin down to so many weights, then onto the grid of $levels. Where $fit
 # bytes on the grid are asked for and it would be others, down again, to more weights or fewer (3/4 byte each).
 smaller() {
     name=$1 weights=$2 epochs=$3 on_grid=$4 pruned=$1-fewer
     shift 4
     fewer="$learn --epochs $epochs --lr 4e-3 --schedule constant $many $versions $*"
-    step "$pruned" "$(at "$net-sparse")" $fewer --keep-weights $weights
+    step "$pruned" "$(at "$net-$begin")" $fewer --keep-weights $weights
     over=0
     if [ -n "$fit" ]; then
         bytes=$(bytes_on_grid "$(at "$pruned")")
@@ -111,7 +111,7 @@ smaller() {
     fi
     if [ ${over#-} -gt 10 ]; then
         pruned=$name-fitted
-        step "$pruned" "$(at "$net-sparse")" $fewer --keep-weights $((weights - over * 4 / 3))
+        step "$pruned" "$(at "$net-$begin")" $fewer --keep-weights $((weights - over * 4 / 3))
     fi
     step "$name" "$(at "$pruned")" $learn --epochs $on_grid --lr 2e-3 $grid $levels $many $versions
 }
@@ -144,12 +144,14 @@ lenet300() {
         classic lenet300 lenet300-dense "--sparsity .94 --layer ip2=.91 --layer ip3=.74" "--bits 6"
         return
     }
-    versions=30 levels=7
-    step lenet300-sparse "$(at lenet300-dense)" $learn --epochs 16 --lr 3e-3 --schedule constant --keep-weights 5800 \
+    versions=30 levels=3
+    narrower 20000 "--layer ip1=.7 --layer ip2=.6" # 90 and 40 units
+    step lenet300-fewer "$(at lenet300-sparse)" $learn --epochs 24 --lr 3e-3 --schedule constant --keep-weights 5000 \
         $many $versions --units drop
+    begin=fewer
     case $point in
-    small) smaller lenet300-small 3000 80 100 --units drop ;;
-    smallest) smaller lenet300-smallest 2130 80 100 --units drop ;;
+    small) smaller lenet300-small 2960 80 100 --units drop ;;
+    smallest) smaller lenet300-smallest 2140 80 100 --units drop ;;
     esac
 }
 # resnet20_teacher MEMBERS: so many networks from the same start, by SGD on pictures with a square cut out, together
