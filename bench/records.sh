@@ -150,7 +150,7 @@ lenet300() {
         $many $versions --units drop
     begin=fewer
     case $point in
-    small) smaller lenet300-small 3060 80 100 --units drop ;;
+    small) smaller lenet300-small 3600 80 100 --units drop ;;
     smallest) smaller lenet300-smallest 2140 80 100 --units drop ;;
     esac
 }
