@@ -131,6 +131,8 @@ static enum pith_status narrow_grid(struct pack_const *c, struct pith_error *err
     if (c->value->rank < 2 || !is_symmetric_grid(k->codebook))
         return PITH_OK;
     struct use use = use_of(k);
+    if (use.levels > levels) /* an index that is none: whoever checks the codebook says so */
+        return PITH_OK;
     if (levels <= ADAPTIVE_FEW)
         use.levels = levels;
     if (use.levels == levels && use.zero)

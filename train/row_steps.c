@@ -175,9 +175,6 @@ static double find_level(struct probe *p)
     return found.weights > 0 ? exp2((wanted.sum - found.sum) / found.weights) : 1;
 }
 
-/* ---- all ----------------------------------------------------------------------------------------
- */
-
 /* Steps that depthwise weights can take over, they do. */
 static enum pith_status scale_rows(struct probe *p, struct row_scale *scale)
 {
@@ -211,6 +208,9 @@ static enum pith_status take_steps(struct probe *p, struct row_steps *steps)
     }
     return status;
 }
+
+/* ---- all ----------------------------------------------------------------------------------------
+ */
 
 void pith_row_steps_free(struct row_steps *steps)
 {

@@ -229,6 +229,19 @@ static void levels_that_are_not_used_take_no_bytes(void **state)
     pith_buffer_free(&file);
 }
 
+static void indices_beyond_the_grid_are_refused(void **state)
+{
+    (void)state;
+    struct pith_model *m = of_five_levels(20);
+    struct pith_buffer file = {NULL, 0};
+    struct pith_error err;
+    m->values[m->nodes[0].in[1]].constant->codebook->index[0] = 255; /* it is stored */
+    assert_int_equal(pith_model_pack(m, NULL, &file, &err), PITH_ERR_ARGUMENT);
+    assert_non_null(strstr(err.text, "index 255"));
+    assert_null(file.data);
+    pith_model_free(m);
+}
+
 static void random_models_round_trip(void **state)
 {
     (void)state;
@@ -376,6 +389,7 @@ int main(void)
         cmocka_unit_test(compact_lenet_costs_little),
         cmocka_unit_test(trained_lenet_costs_less),
         cmocka_unit_test(levels_that_are_not_used_take_no_bytes),
+        cmocka_unit_test(indices_beyond_the_grid_are_refused),
         cmocka_unit_test(random_models_round_trip),
         cmocka_unit_test(every_byte_is_accounted_for),
         cmocka_unit_test(only_checked_models_are_packed),
