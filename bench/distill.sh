@@ -65,7 +65,7 @@ dscnn)
         --preprocess scale=0.5847029089927673,mean=48.530341441079246
     cp "$work/original.pith" "$work/start.pith"
     samples 65536
-    taught scale=1 --levels 127 --first-step 1.22 --step-power .5 --step-by row --bias-levels 31 --feedback 2048 \
+    taught scale=1 --levels 127 --first-step 1.2 --step-power .5 --step-by row --bias-levels 31 --feedback 2048 \
         --feedback-loss .7 --batch 64 --epochs 2 --lr 5e-4
     ;;
 vww)
