@@ -263,9 +263,8 @@ static struct near nearest(const struct book *b, uint32_t step_bits)
     return n;
 }
 
-static void write_near(struct bit_writer *w, const struct book *b, uint32_t step_bits)
+static void write_near(struct bit_writer *w, const struct book *b, uint32_t step_bits, struct near n)
 {
-    struct near n = nearest(b, step_bits);
     bw_bits(w, 1 | UNIFORM << 1 | (NEAR + step_bits) << 6, 11);
     bw_bits(w, n.base, 8 + step_bits);
     bw_bits(w, n.offset_bits, 4);
@@ -282,13 +281,16 @@ static bool write_steps(struct bit_writer *w, const struct book *b, uint64_t lea
     uint32_t step_bits = step_bits_of(b);
     if (step_bits > 23)
         return false;
+    struct near steps = {0};
     uint64_t uniform = uniform_bits(b, step_bits), near = UINT64_MAX, symmetric = UINT64_MAX;
     if (is_symmetric(b) && are_short(b, step_bits))
         symmetric = 1 + 15 * b->n_groups;
-    if (is_symmetric(b) && step_bits <= NEAR_STEP_BITS)
-        near = (nearest(b, step_bits).bits + 7) & ~UINT64_C(7);
+    if (is_symmetric(b) && step_bits <= NEAR_STEP_BITS) {
+        steps = nearest(b, step_bits);
+        near = (steps.bits + 7) & ~UINT64_C(7);
+    }
     if (near < symmetric && near < uniform && near < least)
-        write_near(w, b, step_bits);
+        write_near(w, b, step_bits, steps);
     else if (symmetric != UINT64_MAX)
         write_symmetric(w, b);
     else if (uniform < least)

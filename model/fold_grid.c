@@ -30,6 +30,12 @@ bool pith_grid_find(const float *centroid, uint32_t n, struct uniform_grid *grid
     return true;
 }
 
+float pith_grid_symmetric_step(const float *centroid, uint32_t n)
+{
+    struct uniform_grid g;
+    return n % 2 == 1 && pith_grid_find(centroid, n, &g) && g.zero == n / 2 ? g.step : 0;
+}
+
 void pith_grid_write(const struct uniform_grid *grid, uint32_t n, float *centroid)
 {
     for (uint32_t i = 0; i < n; i++)

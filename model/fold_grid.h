@@ -14,6 +14,8 @@ struct uniform_grid {
 
 /* Whether the n centroids, ascending, are such; one of them is 0. */
 bool pith_grid_find(const float *centroid, uint32_t n, struct uniform_grid *grid);
+/* The step, where the centroids are k * step, |k| <= n / 2, n odd; else 0. */
+float pith_grid_symmetric_step(const float *centroid, uint32_t n);
 void pith_grid_write(const struct uniform_grid *grid, uint32_t n, float *centroid);
 
 /* To so many bits behind the leading one, half to even; 23 and more: as it is. step > 0, finite; 0

@@ -75,12 +75,10 @@ static enum pith_status leave_mask_out(struct pack_const *c, struct pith_error *
 /* All groups are k * step, |k| <= n_centroids / 2. */
 static bool is_symmetric_grid(const struct pith_codebook *b)
 {
-    struct uniform_grid grid;
-    bool is = b->n_centroids % 2 == 1;
-    for (uint64_t g = 0; is && g < b->n_groups; g++)
-        is = pith_grid_find(b->centroid + g * b->n_centroids, b->n_centroids, &grid) &&
-             grid.zero == b->n_centroids / 2;
-    return is;
+    for (uint64_t g = 0; g < b->n_groups; g++)
+        if (!(pith_grid_symmetric_step(b->centroid + g * b->n_centroids, b->n_centroids) > 0))
+            return false;
+    return b->n_groups > 0;
 }
 
 struct use {

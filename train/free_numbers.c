@@ -81,9 +81,7 @@ static struct pith_codebook *new_codebook(struct pith_model *m, uint64_t count, 
 static float step_of(const struct pith_codebook *b, uint64_t g, uint32_t levels)
 {
     uint32_t n = b->n_centroids;
-    struct uniform_grid grid;
-    bool fits = n % 2 == 1 && n / 2 <= levels && pith_grid_find(b->centroid + g * n, n, &grid);
-    return fits && grid.zero == n / 2 ? grid.step : 0;
+    return n / 2 <= levels ? pith_grid_symmetric_step(b->centroid + g * n, n) : 0;
 }
 
 uint64_t pith_numbers_had_steps(const struct pith_codebook *b, uint32_t levels)

@@ -6,24 +6,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-static bool is_vector(const struct pith_model *m, uint32_t value)
-{
-    const struct pith_const *c = value == PITH_VALUE_NONE ? NULL : m->values[value].constant;
-    return c && m->values[value].type == PITH_F32 && !c->codebook;
-}
-
-/* A bias that somebody else adds, too, or that is not a vector, keeps the rows as they are. */
 static bool may_multiply(const struct pith_model *m, const struct unit_link *link,
                          const struct pith_weight_ref *ref)
 {
-    const struct pith_node *node = &m->nodes[ref->node];
-    if (node->n_in < 3 || node->in[2] == PITH_VALUE_NONE)
-        return true;
-    uint32_t read = 0;
-    for (uint32_t i = 0; i < m->n_nodes; i++)
-        for (uint32_t k = 0; k < m->nodes[i].n_in; k++)
-            read += m->nodes[i].in[k] == node->in[2];
-    return is_vector(m, link->bias) && read == 1;
+    bool plain = link->bias == PITH_VALUE_NONE || !m->values[link->bias].constant->codebook;
+    return plain && pith_unit_bias_is_own(m, link, ref);
 }
 
 /* The rows of `makes` take one step, their mean; those of `reads` what is left. */

@@ -132,3 +132,16 @@ enum pith_status pith_unit_links(const struct pith_model *m, struct unit_link *l
     free(r.writer);
     return status;
 }
+
+bool pith_unit_bias_is_own(const struct pith_model *m, const struct unit_link *link,
+                           const struct pith_weight_ref *ref)
+{
+    const struct pith_node *node = &m->nodes[ref->node];
+    uint32_t read = 0;
+    if (node->n_in < 3 || node->in[2] == PITH_VALUE_NONE)
+        return true;
+    for (uint32_t i = 0; i < m->n_nodes; i++)
+        for (uint32_t k = 0; k < m->nodes[i].n_in; k++)
+            read += m->nodes[i].in[k] == link->bias;
+    return link->bias != PITH_VALUE_NONE && read == 1;
+}

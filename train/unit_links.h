@@ -22,4 +22,8 @@ struct unit_link {
 enum pith_status pith_unit_links(const struct pith_model *m, struct unit_link *link,
                                  struct pith_weight_ref *refs, uint32_t *n);
 
+/* Whether nobody else adds what ref's node adds to its rows: it has no bias, or link's own. */
+bool pith_unit_bias_is_own(const struct pith_model *m, const struct unit_link *link,
+                           const struct pith_weight_ref *ref);
+
 #endif

@@ -77,15 +77,6 @@ static void move_units(struct pith_const *c, uint64_t outer, uint64_t n, const s
                     room);
 }
 
-static uint32_t times_read(const struct pith_model *m, uint32_t value)
-{
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < m->n_nodes; i++)
-        for (uint32_t k = 0; k < m->nodes[i].n_in; k++)
-            n += m->nodes[i].in[k] == value;
-    return n;
-}
-
 static struct pith_const *weight_of(const struct layer *l, uint32_t link)
 {
     return l->m->values[l->link[link].value].constant;
@@ -106,14 +97,11 @@ static bool may_move_columns(const struct layer *l)
 /* Nothing but the row and its bias knows where a unit stands. */
 static bool may_move_rows(const struct layer *l, uint32_t link)
 {
-    const struct pith_node *node = &l->m->nodes[l->refs[link].node];
-    uint32_t bias = l->link[link].bias;
-    bool biased = node->n_in > 2 && node->in[2] != PITH_VALUE_NONE;
+    const struct pith_const *bias = bias_of(l, link);
     uint64_t groups = groups_of(weight_of(l, link));
-    if (l->m->values[l->link[link].value].type != PITH_F32 || (groups != 1 && groups != l->units))
-        return false;
-    return !biased || (bias != PITH_VALUE_NONE && times_read(l->m, bias) == 1 &&
-                       groups_of(l->m->values[bias].constant) == 1);
+    return l->m->values[l->link[link].value].type == PITH_F32 &&
+           (groups == 1 || groups == l->units) && (!bias || groups_of(bias) == 1) &&
+           pith_unit_bias_is_own(l->m, &l->link[link], &l->refs[link]);
 }
 
 /* False: the reader's columns stay where they are. */
@@ -174,8 +162,9 @@ static size_t room_of(const struct layer *l)
     return (size_t)(most > l->units * 256 ? most : l->units * 256);
 }
 
-static enum pith_status order_layer(const struct layer *l)
+static enum pith_status order_layer(const struct layer *l, uint64_t *n_dropped)
 {
+    (void)n_dropped;
     struct unit *unit = malloc((size_t)l->units * sizeof *unit);
     uint8_t *room = malloc(room_of(l) * sizeof(float));
     bool ok = unit && room;
@@ -270,36 +259,24 @@ static bool is_counted(const struct layer *l)
     return counted;
 }
 
-static uint64_t drop_of_layer(const struct layer *l)
+static enum pith_status drop_of_layer(const struct layer *l, uint64_t *n_dropped)
 {
     struct pith_value *reads = &l->m->values[l->link[l->reader].value];
     uint64_t rows = reads->dim[0], keep = units_read(reads->constant, rows, l->units);
     if (keep == l->units || is_counted(l))
-        return 0;
+        return PITH_OK;
     for (uint32_t at = l->makes; at != PITH_VALUE_NONE; at = before(l, at))
         cut_rows(l, at, keep);
     cut_units(reads->constant, rows, l->units, keep);
     reads->dim[1] = (uint32_t)(reads->dim[1] / l->units * keep);
-    return l->units - keep;
+    *n_dropped += l->units - keep;
+    return PITH_OK;
 }
 
 /* ---- all layers ---------------------------------------------------------------------------------
  */
 
-/* What is done to a layer; *n counts units. */
-static enum pith_status order_one(const struct layer *l, uint64_t *n)
-{
-    *n += l->units;
-    return order_layer(l);
-}
-
-static enum pith_status drop_one(const struct layer *l, uint64_t *n)
-{
-    *n += drop_of_layer(l);
-    return PITH_OK;
-}
-
-static enum pith_status each_layer(struct pith_model *m, uint64_t *units,
+static enum pith_status each_layer(struct pith_model *m, uint64_t *n_dropped,
                                    enum pith_status (*change)(const struct layer *, uint64_t *))
 {
     uint32_t n = 0;
@@ -309,7 +286,7 @@ static enum pith_status each_layer(struct pith_model *m, uint64_t *units,
     for (uint32_t i = 0; i < n && !st; i++) {
         struct layer l = {m, link, refs, i, 0, 0};
         if (find_layer(&l))
-            st = change(&l, units);
+            st = change(&l, n_dropped);
     }
     free(link);
     free(refs);
@@ -319,7 +296,7 @@ static enum pith_status each_layer(struct pith_model *m, uint64_t *units,
 enum pith_status pith_drop_units(struct pith_model *m, uint64_t *n_dropped, struct pith_error *err)
 {
     uint64_t dropped = 0;
-    enum pith_status st = each_layer(m, &dropped, drop_one);
+    enum pith_status st = each_layer(m, &dropped, drop_of_layer);
     if (st)
         return pith_error_set(err, st, "not enough memory to take units out");
     if (n_dropped)
@@ -329,6 +306,5 @@ enum pith_status pith_drop_units(struct pith_model *m, uint64_t *n_dropped, stru
 
 enum pith_status pith_order_units(struct pith_model *m)
 {
-    uint64_t n = 0;
-    return each_layer(m, &n, order_one);
+    return each_layer(m, NULL, order_layer);
 }

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "model/sample_models.h"
-#include "pith_host.h"
+#include "train/model_answers.h"
 #include "snapshot.h"
 #include "train/small_network.h"
 #include "unit_order.h"
@@ -58,19 +58,7 @@ static struct pith_model *network(struct pith_weight_ref refs[LAYERS])
 
 static void answers(const struct pith_model *m, float y[DIGITS])
 {
-    struct pith_session *s;
-    struct pith_buffer file;
-    struct pith_error err;
-    assert_int_equal(pith_model_pack(m, NULL, &file, &err), PITH_OK);
-    assert_int_equal(pith_open_memory(file.data, file.bytes, NULL, &s, &err), PITH_OK);
-    struct pith_plan *p = pith_plan_of(s);
-    float *x = pith_plan_input_data(p, 0);
-    for (uint32_t i = 0; i < PIXELS; i++)
-        x[i] = (float)(i * 37 % 101) / 101.0f;
-    assert_int_equal(pith_plan_run(p), PITH_OK);
-    memcpy(y, pith_plan_output_data(p, 0), DIGITS * sizeof *y);
-    pith_close(s);
-    pith_buffer_free(&file);
+    model_answers(m, PIXELS, y, DIGITS);
 }
 
 static uint64_t kept(const struct pith_model *m, const struct pith_weight_ref *ref, uint64_t row)
