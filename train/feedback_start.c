@@ -7,11 +7,15 @@
 #include "free_numbers.h"
 #include "layer_inputs.h"
 #include "row_feedback.h"
+#include "row_paths.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { MOST_PER_SLICE = 8 };
+
+/* Of the mean's square, that weights need not mind: the bias makes up for it, but for being rounded. */
+#define BIAS_SHARE 0.95
 
 struct feedback {
     struct tape *now;
@@ -44,32 +48,20 @@ static enum pith_status add_samples(struct feedback *f, uint32_t value, struct l
     return PITH_OK;
 }
 
-/* v: latent numbers of a row, factor: what makes them weights (free_numbers.h). */
-static void round_row(struct row_feedback *s, const struct grid *grid, double factor,
-                      const uint8_t *alive, float *v)
-{
-    for (uint32_t j = 0; j < s->n; j++) {
-        uint32_t k = s->order[j];
-        float latent = (float)(pith_row_feedback_wanted(s, j) / factor);
-        int32_t level = alive && !alive[k] ? 0 : pith_grid_level(grid, latent, GRID_HALFWAY);
-        v[k] = (float)level * grid->step;
-        pith_row_feedback_take(s, j, (double)v[k] * factor);
-    }
-}
-
-static void round_group(struct row_feedback *s, const struct layer_inputs *in, uint32_t g,
-                        uint64_t rows, struct free_numbers *f, const float *w, double *shift)
+static void round_group(struct row_feedback *s, struct row_paths *paths,
+                        const struct layer_inputs *in, uint32_t g, uint64_t rows,
+                        struct free_numbers *f, const float *w, double *shift)
 {
     const uint8_t *alive = f->thin ? f->thin->alive : f->c->mask;
     for (uint64_t row = g * rows; row < (g + 1) * rows; row++) {
         float *v = f->value + row * in->n;
         double factor = (double)pith_number_factor(f, row * in->n);
         pith_row_feedback_aim(s, w + row * in->n);
-        round_row(s, f->grid, factor, alive ? alive + row * in->n : NULL, v);
+        pith_row_paths_round(paths, s, f->grid, factor, alive ? alive + row * in->n : NULL, v);
         for (uint32_t k = 0; k < in->n; k++)
             shift[row] += ((double)w[row * in->n + k] * in->mean[1][(size_t)g * in->n + k] -
                            (double)v[k] * factor * in->mean[0][(size_t)g * in->n + k]) /
-                          (double)in->times;
+                          in->weights[g];
     }
 }
 
@@ -108,21 +100,25 @@ static void move_bias(struct feedback *f, uint32_t bias, uint64_t rows, const do
 static enum pith_status round_layer(struct feedback *f, struct free_numbers *of)
 {
     struct row_feedback s = {0};
+    struct row_paths paths = {0};
     struct layer_inputs in = pith_layer_inputs_of(f->now, of->p);
     if (in.n == 0)
         return PITH_OK;
     uint64_t rows = of->p->count / in.n;
     double *shift = calloc((size_t)rows, sizeof *shift);
     bool room = pith_layer_inputs_open(&in, true, f->loss_share) &&
-                pith_row_feedback_open(&s, in.n, true) && shift;
+                pith_row_feedback_open(&s, in.n, true) &&
+                pith_row_paths_open(&paths, in.n) && shift;
     enum pith_status status =
         room ? add_samples(f, of->p->value, &in) : pith_tape_no_memory(f->err);
+    if (!status && in.bias != PITH_VALUE_NONE)
+        pith_layer_inputs_centre(&in, BIAS_SHARE);
     size_t square = (size_t)in.n * in.n;
     bool moved = false;
     for (uint32_t g = 0; g < in.groups && !status; g++)
         if (pith_row_feedback_factor(&s, in.both + g * square, in.crossed + g * square)) {
             const float *w = parameter(f->before.tape, of->p->value)->data;
-            round_group(&s, &in, g, rows / in.groups, of, w, shift);
+            round_group(&s, &paths, &in, g, rows / in.groups, of, w, shift);
             moved = true;
         }
     if (moved && in.bias != PITH_VALUE_NONE)
@@ -132,6 +128,7 @@ static enum pith_status round_layer(struct feedback *f, struct free_numbers *of)
     free(shift);
     pith_layer_inputs_free(&in);
     pith_row_feedback_free(&s);
+    pith_row_paths_free(&paths);
     return status;
 }
 

@@ -94,11 +94,18 @@ static uint64_t count_rows(const struct grad_node *n, uint32_t op, uint32_t cols
 /* ---- sums ---------------------------------------------------------------------------------------
  */
 
-static void add_mean(const float *rows, uint64_t count, uint32_t n, double *mean)
+static void add_mean(const float *rows, const float *weight, uint64_t count, uint32_t n,
+                     double *mean)
 {
     for (uint64_t i = 0; i < count; i++, rows += n)
         for (uint32_t k = 0; k < n; k++)
-            mean[k] += (double)rows[k];
+            mean[k] += (weight ? (double)weight[i] : 1) * (double)rows[k];
+}
+
+static void add_weights(struct layer_inputs *in, uint32_t g, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++)
+        in->weights[g] += in->weight ? (double)in->weight[i] : 1;
 }
 
 /* Rows times the roots of their weights, so that sums of products are weighted. */
@@ -117,9 +124,10 @@ static void add_rows(struct layer_inputs *in, struct prim *p, uint32_t g, uint64
     size_t square = (size_t)in->n * in->n * g;
     int64_t n = in->n, rows = (int64_t)count;
     const float *now = in->x[0], *before = in->x[1];
-    add_mean(now, count, in->n, in->mean[0] + (size_t)in->n * g);
+    add_weights(in, g, count);
+    add_mean(now, in->weight, count, in->n, in->mean[0] + (size_t)in->n * g);
     if (in->crossed)
-        add_mean(before, count, in->n, in->mean[1] + (size_t)in->n * g);
+        add_mean(before, in->weight, count, in->n, in->mean[1] + (size_t)in->n * g);
     weigh(in, count);
     pith_prim_gemm(p, true, false, n, n, rows, 1, now, n, now, n, true, in->both + square, n);
     if (in->crossed)
@@ -197,7 +205,6 @@ static void add_product(struct layer_inputs *in, struct prim *p, uint64_t count,
     if (in->weight)
         weigh_rows(in, node[1], PITH_OP_GEMM, 0, 0, count, in->filled);
     in->filled += count;
-    in->times += count;
 }
 
 /* node: of the network as it is now, and as it was before, or NULL. */
@@ -218,7 +225,6 @@ static void add_node(struct layer_inputs *in, struct prim *p, uint32_t op, uint3
             if (in->weight)
                 weigh_rows(in, node[1], op, k, g, count, 0);
             add_rows(in, p, g, count);
-            in->times += g == 0 ? count : 0;
         }
 }
 
@@ -269,6 +275,21 @@ void pith_layer_inputs_end(struct layer_inputs *in, const struct tape *now)
     add_filled(in, now->prim[0]);
 }
 
+void pith_layer_inputs_centre(struct layer_inputs *in, double share)
+{
+    uint32_t n = in->n;
+    for (uint32_t g = 0; g < in->groups && in->crossed; g++) {
+        const double *now = in->mean[0] + (size_t)n * g, *before = in->mean[1] + (size_t)n * g;
+        float *both = in->both + (size_t)n * n * g, *crossed = in->crossed + (size_t)n * n * g;
+        double by = in->weights[g] > 0 ? share / in->weights[g] : 0;
+        for (uint32_t i = 0; i < n; i++)
+            for (uint32_t k = 0; k < n; k++) {
+                both[(size_t)i * n + k] -= (float)(by * now[i] * now[k]);
+                crossed[(size_t)i * n + k] -= (float)(by * now[i] * before[k]);
+            }
+    }
+}
+
 /* ---- opening ------------------------------------------------------------------------------------
  */
 
@@ -278,6 +299,7 @@ void pith_layer_inputs_free(struct layer_inputs *in)
         free(in->mean[i]);
         free(in->x[i]);
     }
+    free(in->weights);
     free(in->weight);
     free(in->place);
     free(in->both);
@@ -289,7 +311,8 @@ bool pith_layer_inputs_open(struct layer_inputs *in, bool crossed, float loss_sh
     size_t squares = (size_t)in->groups * in->n * in->n;
     in->place = malloc((size_t)in->room * in->n * sizeof *in->place);
     in->both = calloc(squares, sizeof *in->both);
-    bool room = in->place && in->both;
+    in->weights = calloc(in->groups, sizeof *in->weights);
+    bool room = in->place && in->both && in->weights;
     if (crossed)
         in->crossed = calloc(squares, sizeof *in->crossed);
     for (int i = 0; i < 1 + crossed; i++) {

@@ -22,11 +22,11 @@ struct layer_inputs {
     uint32_t bias;      /* value added to the rows' sums; PITH_VALUE_NONE: none, or others read it */
     float *both;        /* [groups][n, n] sum of x x^T */
     float *crossed;     /* [groups][n, n] sum of x x'^T; NULL: not asked for */
-    double *mean[2];    /* [groups][n] sum of x, x' */
+    double *mean[2];    /* [groups][n] sum of x, x', times their rows' weights */
+    double *weights;    /* [groups] of the rows that were added, summed up */
     float loss_share;   /* of the rows' weights in these sums; the rest is 1 */
     double usual;       /* squared gradient of a row's results; 0: none has come yet */
     float *weight;      /* [room] of the rows; NULL where loss_share is 0 */
-    uint64_t times;     /* rows that were added */
     uint64_t room, filled;
     float *x[2];    /* [room, n] of x, x' */
     int64_t *place; /* [room, n] at most */
@@ -44,6 +44,9 @@ void pith_layer_inputs_free(struct layer_inputs *in); /* accepts zeros */
 void pith_layer_inputs_add(struct layer_inputs *in, uint32_t value, uint32_t per_slice,
                            const struct tape *now, const struct tape *before);
 void pith_layer_inputs_end(struct layer_inputs *in, const struct tape *now);
+
+/* Behind the end: both and crossed lose this share, 0..1, of what the means make of them. */
+void pith_layer_inputs_centre(struct layer_inputs *in, double share);
 
 /* Whether the step multiplies by the value. */
 bool pith_step_multiplies(const struct tape *t, const struct tape_step *step, uint32_t value);

@@ -92,19 +92,6 @@ void pith_row_feedback_aim(struct row_feedback *s, const float *was)
     pith_solve_upper(s->n, s->natural, s->goal);
 }
 
-double pith_row_feedback_wanted(const struct row_feedback *s, uint32_t at)
-{
-    double made_up = 0;
-    for (uint32_t i = 0; i < at; i++)
-        made_up += s->error[i] * s->ordered[(size_t)i * s->n + at];
-    return s->goal[s->order[at]] + made_up / s->ordered[(size_t)at * s->n + at];
-}
-
-void pith_row_feedback_take(struct row_feedback *s, uint32_t at, double became)
-{
-    s->error[at] = s->goal[s->order[at]] - became;
-}
-
 /* R^T e = D r, D the diagonal of R and r the roundings: g e = (D R^-1 g) r. */
 double pith_row_feedback_noise(struct row_feedback *s, const float *g)
 {

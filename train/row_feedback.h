@@ -7,7 +7,7 @@
  * errors e_i = W_i - V_i, (V - W) costs |R^T e|^2, and the first j elements add (e_j R_jj +
  * sum_{i<j} e_i R_ij)^2 when all later ones are at their best, so
  *
- *     V_j = the level next to W_j + sum_{i<j} e_i R_ij / R_jj.
+ *     V_j = a level next to W_j + sum_{i<j} e_i R_ij / R_jj (row_paths.h).
  *
  * Elements whose inputs are strongest go first. */
 #ifndef ROW_FEEDBACK_H
@@ -20,11 +20,11 @@ struct row_feedback {
     uint32_t n;
     double *natural, *ordered; /* [n, n] R, of elements as they are and in the order */
     double *crossed, *goal;    /* as natural, NULL without goals */
-    double *error;
+    double *error; /* [n] room for a solution */
     uint32_t *order;
 };
 
-/* goals: without them there is no aim, no wanted, no take. False: no memory. */
+/* goals: without them there is no aim. False: no memory. */
 bool pith_row_feedback_open(struct row_feedback *s, uint32_t n, bool goals);
 void pith_row_feedback_free(struct row_feedback *s); /* accepts zeros */
 /* both [n, n]: sum x' x'^T; crossed: sum x' x^T; NULL without goals. False: nothing came
@@ -32,9 +32,6 @@ void pith_row_feedback_free(struct row_feedback *s); /* accepts zeros */
 bool pith_row_feedback_factor(struct row_feedback *s, const float *both, const float *crossed);
 /* The row without a grid, into s->goal. */
 void pith_row_feedback_aim(struct row_feedback *s, const float *was);
-/* What element order[at] should be, those before it having been taken; then what it became. */
-double pith_row_feedback_wanted(const struct row_feedback *s, uint32_t at);
-void pith_row_feedback_take(struct row_feedback *s, uint32_t at, double became);
 /* Noise of variance 1 in each rounding moves the row by e, and what has the gradient g [n] by g e:
  * the variance of that. */
 double pith_row_feedback_noise(struct row_feedback *s, const float *g);

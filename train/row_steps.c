@@ -13,6 +13,7 @@
 #define PER_SLICE 2u  /* small batches: each is one draw of the sums */
 #define LEAST_STEP 1e-30 /* so that it is a number, whatever the weights are */
 #define MOST_STEP 1e30
+#define TRUST 0.85 /* in the logarithm of F, that samples not seen do not share in full */
 #define COARSEST 16.0 /* a row's step, in those of its tensor */
 
 /* A weight whose steps are asked for. */
@@ -124,7 +125,7 @@ float pith_row_step_round(double s)
     return (float)ldexp(m, e);
 }
 
-/* F becomes the steps, but for d: 1 / sqrt(F), F at least a part of the tensor's. False: the loss
+/* F becomes the steps, but for d: F to the power of -TRUST / 2, F at least a part of the tensor's. False: the loss
  * knows none of its rows. */
 static bool find_shape(struct probed *w, bool by_row)
 {
@@ -135,7 +136,7 @@ static bool find_shape(struct probed *w, bool by_row)
         return false;
     for (uint64_t r = 0; r < w->rows; r++) {
         double f = by_row ? fmax(w->sum[r], mean / (COARSEST * COARSEST)) : mean;
-        w->sum[r] = sqrt((double)w->cols / f);
+        w->sum[r] = pow((double)w->cols / f, 0.5 * TRUST);
     }
     return true;
 }

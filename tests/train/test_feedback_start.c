@@ -423,10 +423,10 @@ static void test_rows_have_steps(void **state)
         }
         for (uint64_t g = 1; g < 8; g++) /* those with coarse steps come first */
             assert_true(step_of_group(c, g) <= step_of_group(c, g - 1));
-        double coarser = 0; /* octaves, on the mean of the four rows; ten times would be 3.3 */
+        double coarser = 0; /* octaves, on the mean of the four rows; ten times, to the power of 0.85, would be 2.8 */
         for (uint64_t g = 0; g < 4; g++)
             coarser += log2((double)step_of_group(c, g) / (double)step_of_group(c, g + 4)) / 4;
-        if (!(coarser > 2 && coarser < 5))
+        if (!(coarser > 1.5 && coarser < 4.5))
             fail_msg("feedback %u: %g octaves", feedback, coarser);
         /* as many bits: but for the rounding of steps, and of one of the whole tensor before */
         assert_true(fabs(mean_step(rows) - mean_step(even)) < 0.15);
@@ -508,21 +508,26 @@ static struct pith_model *partly_read(void)
     return m;
 }
 
-/* Errors where the loss minds them are made small first. */
+/* Errors where the loss minds them are made small first: over grids of 3 to 6 levels, one of which alone
+ * can tell little. */
 static void test_feedback_for_the_loss(void **state)
 {
     (void)state;
-    struct pith_model *teacher = partly_read(), *alike = partly_read(), *weighed = partly_read();
-    struct pith_train_opts o = options(SAMPLES, teacher);
-    o.levels = 7;
-    double before = loss_with(alike, &o);
-    o.feedback_loss = 0.7f;
-    double after = loss_with(weighed, &o);
-    if (!(after < 0.9 * before))
+    double before = 0, after = 0;
+    for (uint32_t levels = 3; levels <= 6; levels++) {
+        struct pith_model *teacher = partly_read(), *alike = partly_read();
+        struct pith_model *weighed = partly_read();
+        struct pith_train_opts o = options(SAMPLES, teacher);
+        o.levels = levels;
+        before += loss_with(alike, &o);
+        o.feedback_loss = 0.7f;
+        after += loss_with(weighed, &o);
+        pith_model_free(teacher);
+        pith_model_free(alike);
+        pith_model_free(weighed);
+    }
+    if (!(after < 0.97 * before))
         fail_msg("loss %g, %g without", after, before);
-    pith_model_free(teacher);
-    pith_model_free(alike);
-    pith_model_free(weighed);
 }
 
 static void expect_refused(struct pith_train_opts *o, struct pith_model *m, const char *words)

@@ -32,8 +32,11 @@ static void some_inputs(float *both)
 static double moved_by(struct row_feedback *s, uint32_t at, const float *g)
 {
     double sum = 0;
-    for (uint32_t j = 0; j < N; j++)
-        pith_row_feedback_take(s, j, pith_row_feedback_wanted(s, j) - (j == at));
+    for (uint32_t j = 0; j < N; j++) {
+        s->error[j] = j == at;
+        for (uint32_t i = 0; i < j; i++)
+            s->error[j] -= s->error[i] * s->ordered[i * N + j] / s->ordered[j * N + j];
+    }
     for (uint32_t j = 0; j < N; j++)
         sum += (double)g[s->order[j]] * s->error[j];
     return sum;
