@@ -374,6 +374,9 @@ enum pith_status pith_onnx_take_ints(struct onnx_lower *l, const char *name, uin
 /* Writes a list slot; `name` stands in the message when an entry is out of the schema's range. */
 enum pith_status pith_onnx_set_ints(struct onnx_lower *l, const char *name, uint32_t slot,
                                     const int64_t *v, size_t n);
+/* Empties a list slot whose entries are all `item`, which an empty list stands for: a file then need
+ * not hold it. */
+void pith_onnx_leave_default(struct onnx_lower *l, uint32_t slot, int32_t item);
 enum pith_status pith_onnx_set_int(struct onnx_lower *l, const char *name, uint32_t slot,
                                    int64_t v);
 

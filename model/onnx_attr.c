@@ -128,6 +128,15 @@ enum pith_status pith_onnx_set_ints(struct onnx_lower *l, const char *name, uint
     return PITH_OK;
 }
 
+void pith_onnx_leave_default(struct onnx_lower *l, uint32_t slot, int32_t item)
+{
+    uint32_t n = attr_count(l->attr, slot);
+    for (uint32_t i = 0; i < n; i++)
+        if (l->attr[slot + 1 + i] != item)
+            return;
+    memset(l->attr + slot, 0, ((size_t)n + 1) * sizeof *l->attr);
+}
+
 enum pith_status pith_onnx_take_int(struct onnx_lower *l, const char *name, uint32_t slot)
 {
     int64_t v;

@@ -103,5 +103,13 @@ enum pith_status pith_lower_conv_transpose(struct onnx_lower *l)
         status = take_list(l, "dilations", ATTR_CONV_T_DILATIONS, n);
     if (!status)
         status = take_list(l, "output_padding", ATTR_CONV_T_EXTRA, n);
-    return status ? status : take_pads(l, n);
+    if (!status)
+        status = take_pads(l, n);
+    if (status)
+        return status;
+    pith_onnx_leave_default(l, ATTR_CONV_T_STRIDES, 1);
+    pith_onnx_leave_default(l, ATTR_CONV_T_DILATIONS, 1);
+    pith_onnx_leave_default(l, ATTR_CONV_T_EXTRA, 0);
+    pith_onnx_leave_default(l, ATTR_CONV_T_PADS, 0);
+    return PITH_OK;
 }

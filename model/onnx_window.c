@@ -44,7 +44,7 @@ static enum pith_status check_count(struct onnx_lower *l, const char *name, uint
                                name, have, l->im->values[l->in[0]].shape.rank - 2, n);
 }
 
-static enum pith_status take_window(struct onnx_lower *l, const struct window *w)
+static enum pith_status take_lists(struct onnx_lower *l, const struct window *w)
 {
     uint32_t mode = NOTSET;
     enum pith_status status = pith_onnx_take_ints(l, "strides", w->strides);
@@ -62,6 +62,17 @@ static enum pith_status take_window(struct onnx_lower *l, const struct window *w
         return resolve_same(l, w, mode == SAME_LOWER);
     status = pith_onnx_take_ints(l, "pads", w->pads);
     return status ? status : check_count(l, "pads", w->pads, 2 * w->n);
+}
+
+static enum pith_status take_window(struct onnx_lower *l, const struct window *w)
+{
+    enum pith_status status = take_lists(l, w);
+    if (status)
+        return status;
+    pith_onnx_leave_default(l, w->strides, 1);
+    pith_onnx_leave_default(l, w->dilations, 1);
+    pith_onnx_leave_default(l, w->pads, 0);
+    return PITH_OK;
 }
 
 /* x: [N, C, ..., W]; *n: how many spatial axes it has. */

@@ -92,6 +92,28 @@ static void test_auto_pad(void **state)
     }
 }
 
+/* Lists of nothing but defaults are left out of files; others stay. */
+static void test_default_lists(void **state)
+{
+    (void)state;
+    for (int stride = 1; stride <= 2; stride++) {
+        struct proto conv = build_node("Conv", "conv1", "x w -> y");
+        build_attr_ints(&conv, "strides", 2, stride, 1);
+        build_attr_ints(&conv, "dilations", 2, 1, 1);
+        build_attr_ints(&conv, "pads", 4, 0, 0, 0, stride - 1);
+        struct proto file = conv_graph(conv);
+        struct pith_model *m = import(&file, NULL);
+        const int32_t *attr = m->nodes[0].attr;
+        assert_int_equal(attr[ATTR_CONV_STRIDES], stride == 1 ? 0 : 2);
+        assert_int_equal(attr[ATTR_CONV_DILATIONS], 0);
+        assert_int_equal(attr[ATTR_CONV_PADS], stride == 1 ? 0 : 4);
+        assert_int_equal(attr_item(attr, ATTR_CONV_STRIDES, 0, 1), stride);
+        assert_int_equal(attr_item(attr, ATTR_CONV_PADS, 3, 0), stride - 1);
+        shape_is(value_named(m, "y"), 4, 1, 4, stride == 1 ? 4 : 2, stride == 1 ? 4 : 5);
+        pith_model_free(m);
+    }
+}
+
 static void test_conv_messages(void **state)
 {
     (void)state;
@@ -751,6 +773,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_auto_pad),
+        cmocka_unit_test(test_default_lists),
         cmocka_unit_test(test_conv_messages),
         cmocka_unit_test(test_gemm_transposed),
         cmocka_unit_test(test_shared_weight),
