@@ -48,20 +48,34 @@ static enum pith_status add_samples(struct feedback *f, uint32_t value, struct l
     return PITH_OK;
 }
 
-static void round_group(struct row_feedback *s, struct row_paths *paths,
-                        const struct layer_inputs *in, uint32_t g, uint64_t rows,
-                        struct free_numbers *f, const float *w, double *shift)
+/* A weight that is put onto its grid. */
+struct layer {
+    struct free_numbers *of, *bias; /* bias: NULL where none can make up for what is left */
+    const float *was;               /* [rows, in.n] the weight as it came */
+    uint64_t rows;
+    double *shift; /* [rows] what the bias is to make up for */
+    struct layer_inputs in;
+    struct row_feedback feedback;
+    struct row_paths paths;
+};
+
+static void round_group(struct layer *l, uint32_t g)
 {
-    const uint8_t *alive = f->thin ? f->thin->alive : f->c->mask;
+    const struct layer_inputs *in = &l->in;
+    struct free_numbers *of = l->of;
+    const uint8_t *alive = of->thin ? of->thin->alive : of->c->mask;
+    const uint64_t rows = l->rows / in->groups;
     for (uint64_t row = g * rows; row < (g + 1) * rows; row++) {
-        float *v = f->value + row * in->n;
-        double factor = (double)pith_number_factor(f, row * in->n);
-        pith_row_feedback_aim(s, w + row * in->n);
-        pith_row_paths_round(paths, s, f->grid, factor, alive ? alive + row * in->n : NULL, v);
+        const float *w = l->was + row * in->n;
+        float *v = of->value + row * in->n;
+        double factor = (double)pith_number_factor(of, row * in->n);
+        pith_row_feedback_aim(&l->feedback, w);
+        pith_row_paths_round(&l->paths, &l->feedback, of->grid, factor,
+                             alive ? alive + row * in->n : NULL, v);
         for (uint32_t k = 0; k < in->n; k++)
-            shift[row] += ((double)w[row * in->n + k] * in->mean[1][(size_t)g * in->n + k] -
-                           (double)v[k] * factor * in->mean[0][(size_t)g * in->n + k]) /
-                          in->weights[g];
+            l->shift[row] += ((double)w[k] * in->mean[1][(size_t)g * in->n + k] -
+                              (double)v[k] * factor * in->mean[0][(size_t)g * in->n + k]) /
+                             in->weights[g];
     }
 }
 
@@ -82,53 +96,67 @@ static void show(struct feedback *f, struct free_numbers *of)
     memcpy(p->data, of->p->data, (size_t)p->count * sizeof *p->data);
 }
 
-static void move_bias(struct feedback *f, uint32_t bias, uint64_t rows, const double *shift)
+/* Of the bias that is added to the layer's rows, if it is trained. */
+static struct free_numbers *bias_numbers(const struct feedback *f, uint32_t value, uint64_t rows)
 {
-    for (uint32_t i = 0; i < f->n; i++) {
-        struct free_numbers *of = &f->of[i];
-        if (of->p->value != bias || of->p->count != rows || of->n != rows)
-            continue;
-        const uint8_t *alive = of->thin ? of->thin->alive : of->c->mask;
-        const float *was = parameter(f->before.tape, bias)->data;
-        for (uint64_t k = 0; k < rows; k++)
-            if (!alive || alive[k])
-                of->value[k] = was[k] + (float)shift[k];
-        show(f, of);
-    }
+    for (uint32_t i = 0; i < f->n; i++)
+        if (f->of[i].p->value == value && f->of[i].p->count == rows && f->of[i].n == rows)
+            return &f->of[i];
+    return NULL;
+}
+
+static void move_bias(struct feedback *f, const struct layer *l)
+{
+    struct free_numbers *of = l->bias;
+    const uint8_t *alive = of->thin ? of->thin->alive : of->c->mask;
+    const float *was = parameter(f->before.tape, of->p->value)->data;
+    for (uint64_t k = 0; k < l->rows; k++)
+        if (!alive || alive[k])
+            of->value[k] = was[k] + (float)l->shift[k];
+    show(f, of);
+}
+
+static void round_rows(struct feedback *f, struct layer *l)
+{
+    size_t square = (size_t)l->in.n * l->in.n;
+    bool moved = false;
+    if (l->bias)
+        pith_layer_inputs_centre(&l->in, BIAS_SHARE);
+    for (uint32_t g = 0; g < l->in.groups; g++)
+        if (pith_row_feedback_factor(&l->feedback, l->in.both + g * square,
+                                     l->in.crossed + g * square)) {
+            round_group(l, g);
+            moved = true;
+        }
+    if (moved && l->bias)
+        move_bias(f, l);
+    show(f, l->of);
+}
+
+static bool open_layer(const struct feedback *f, struct layer *l)
+{
+    l->rows = l->of->p->count / l->in.n;
+    l->was = parameter(f->before.tape, l->of->p->value)->data;
+    l->bias = bias_numbers(f, l->in.bias, l->rows);
+    l->shift = calloc((size_t)l->rows, sizeof *l->shift);
+    return l->shift && pith_layer_inputs_open(&l->in, true, f->loss_share) &&
+           pith_row_feedback_open(&l->feedback, l->in.n, true) &&
+           pith_row_paths_open(&l->paths, l->in.n);
 }
 
 static enum pith_status round_layer(struct feedback *f, struct free_numbers *of)
 {
-    struct row_feedback s = {0};
-    struct row_paths paths = {0};
-    struct layer_inputs in = pith_layer_inputs_of(f->now, of->p);
-    if (in.n == 0)
+    struct layer l = {.of = of, .in = pith_layer_inputs_of(f->now, of->p)};
+    if (l.in.n == 0)
         return PITH_OK;
-    uint64_t rows = of->p->count / in.n;
-    double *shift = calloc((size_t)rows, sizeof *shift);
-    bool room = pith_layer_inputs_open(&in, true, f->loss_share) &&
-                pith_row_feedback_open(&s, in.n, true) &&
-                pith_row_paths_open(&paths, in.n) && shift;
-    enum pith_status status =
-        room ? add_samples(f, of->p->value, &in) : pith_tape_no_memory(f->err);
-    if (!status && in.bias != PITH_VALUE_NONE)
-        pith_layer_inputs_centre(&in, BIAS_SHARE);
-    size_t square = (size_t)in.n * in.n;
-    bool moved = false;
-    for (uint32_t g = 0; g < in.groups && !status; g++)
-        if (pith_row_feedback_factor(&s, in.both + g * square, in.crossed + g * square)) {
-            const float *w = parameter(f->before.tape, of->p->value)->data;
-            round_group(&s, &paths, &in, g, rows / in.groups, of, w, shift);
-            moved = true;
-        }
-    if (moved && in.bias != PITH_VALUE_NONE)
-        move_bias(f, in.bias, rows, shift);
+    enum pith_status status = open_layer(f, &l) ? add_samples(f, of->p->value, &l.in)
+                                                : pith_tape_no_memory(f->err);
     if (!status)
-        show(f, of);
-    free(shift);
-    pith_layer_inputs_free(&in);
-    pith_row_feedback_free(&s);
-    pith_row_paths_free(&paths);
+        round_rows(f, &l);
+    free(l.shift);
+    pith_layer_inputs_free(&l.in);
+    pith_row_feedback_free(&l.feedback);
+    pith_row_paths_free(&l.paths);
     return status;
 }
 
