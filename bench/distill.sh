@@ -65,7 +65,7 @@ dscnn)
         --preprocess scale=0.5847029089927673,mean=48.530341441079246
     cp "$work/original.pith" "$work/start.pith"
     samples 4096 # training behind feedback would win nothing on commands of others: docs/results.md
-    taught scale=1 --levels 127 --first-step 1.17 --step-power .5 --step-by row --bias-levels 31 --feedback 2048 \
+    taught scale=1 --levels 127 --first-step 1.155 --step-power .5 --step-by row --bias-levels 31 --feedback 2048 \
         --feedback-loss .7 --batch 64 --epochs 1 --lr 1e-12
     ;;
 vww)
