@@ -222,7 +222,8 @@ enum pith_status pith_calibrate_merge(struct pith_model *m, const struct pith_mo
                                "cannot merge ranges: the two models are not the same network");
     enum pith_status st = start(&c);
     for (uint32_t v = 0; v < m->n_values && !st; v++)
-        pith_observer_merge(&c.seen[v], &other->values[v]);
+        if (!c.plan[v].joins) /* its parts, which hold both, tell it */
+            pith_observer_merge(&c.seen[v], &other->values[v]);
     if (!st)
         st = install(&c);
     release(&c);

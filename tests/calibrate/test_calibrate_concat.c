@@ -163,9 +163,28 @@ static void test_parts_without_channels(void **state)
     pith_model_free(j.m);
 }
 
+/* Parts of both models tell what the whole is, once. */
+static void test_merged(void **state)
+{
+    (void)state;
+    struct joined a = joined(), b = joined();
+    struct pith_error err = {0};
+    float *x = numbers(5, 30);
+    see(a.m, x, 2);
+    see(b.m, x + 2 * WIDE, 3);
+    assert_int_equal(pith_calibrate_merge(a.m, b.m, &err), PITH_OK);
+    assert_int_equal(a.m->values[a.whole].n_observed, (uint64_t)5 * 2 * WIDE);
+    assert_non_null(a.m->values[a.whole].stats);
+    expect_equal(&a);
+    free(x);
+    pith_model_free(a.m);
+    pith_model_free(b.m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_parts_tell),
+                                       cmocka_unit_test(test_merged),
                                        cmocka_unit_test(test_infinite),
                                        cmocka_unit_test(test_parts_without_channels)};
     return cmocka_run_group_tests(tests, NULL, NULL);
