@@ -107,18 +107,17 @@ def keyword_samples(data, count, rng, ours):
     return out
 
 
-def moved(x, rng):
-    """A command earlier or later: what is missing is what stood at the edge."""
-    x = stretched(x, np.exp(0.08 * rng.standard_normal()))
-    at = np.arange(FRAMES) + (len(x) - FRAMES) // 2 + int(rng.integers(-5, 6))
-    return tinted(x[np.clip(at, 0, len(x) - 1)], rng, 1.0)
-
-
-def placed(x, rng):
-    """A command stretched, and up to 7 frames earlier or later."""
-    x = stretched(x, np.exp(0.1 * rng.standard_normal()))
-    at = np.arange(FRAMES) + (len(x) - FRAMES) // 2 + int(rng.integers(-7, 8))
+def placed(x, rng, spread=0.1, frames=7):
+    """A command stretched, and up to so many frames earlier or later: what is missing is what
+    stood at the edge."""
+    x = stretched(x, np.exp(spread * rng.standard_normal()))
+    at = np.arange(FRAMES) + (len(x) - FRAMES) // 2 + int(rng.integers(-frames, frames + 1))
     return x[np.clip(at, 0, len(x) - 1)]
+
+
+def moved(x, rng, amount=1.0):
+    """A command as another recording would have it."""
+    return tinted(placed(x, rng, 0.08 * amount, int(5 * amount)), rng, amount)
 
 
 def blended(a, b, rng):

@@ -17,23 +17,16 @@ import tempfile
 import numpy as np
 
 import distill_data
-from recorded_speech import FRAMES
 
 VERSIONS = 10
 LEAST = 1e-9  # so that no logarithm is of 0
-
-
-def slightly_moved(x, rng):
-    x = distill_data.stretched(x, np.exp(0.04 * rng.standard_normal()))
-    at = np.arange(FRAMES) + (len(x) - FRAMES) // 2 + int(rng.integers(-2, 3))
-    return distill_data.tinted(x[np.clip(at, 0, len(x) - 1)], rng, 0.5)
 
 
 def versions(data, which):
     """[VERSIONS * n, FRAMES, COEFFICIENTS]; the first n are the commands as they are."""
     rng = np.random.default_rng(78)
     commands = distill_data.recorded(data, which)
-    moved = [slightly_moved(x, rng) for _ in range(VERSIONS - 1) for x in commands]
+    moved = [distill_data.moved(x, rng, 0.5) for _ in range(VERSIONS - 1) for x in commands]
     return distill_data.on_grid(np.concatenate([commands, np.array(moved)]))
 
 

@@ -84,6 +84,14 @@ static enum pith_status run_samples(struct calibration *c, uint64_t *n_seen)
 /* ---- the observers
  * ------------------------------------------------------------------------------- */
 
+/* What the values of a model hold, but where parts tell the whole: they hold it all. */
+static void add_seen(struct calibration *c, const struct pith_model *m)
+{
+    for (uint32_t v = 0; v < m->n_values; v++)
+        if (!c->plan[v].joins)
+            pith_observer_merge(&c->seen[v], &m->values[v]);
+}
+
 static enum pith_status start(struct calibration *c)
 {
     uint32_t n = c->m->n_values;
@@ -98,9 +106,9 @@ static enum pith_status start(struct calibration *c)
                                  c->plan[v].axis);
         if (c->opts)
             pith_observer_hurry(&c->seen[v], c->opts->cpu_mask);
-        if (!st && !c->plan[v].joins)
-            pith_observer_merge(&c->seen[v], &c->m->values[v]);
     }
+    if (!st)
+        add_seen(c, c->m);
     return st ? pith_error_no_memory(c->err) : PITH_OK;
 }
 
@@ -221,11 +229,10 @@ enum pith_status pith_calibrate_merge(struct pith_model *m, const struct pith_mo
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
                                "cannot merge ranges: the two models are not the same network");
     enum pith_status st = start(&c);
-    for (uint32_t v = 0; v < m->n_values && !st; v++)
-        if (!c.plan[v].joins) /* its parts, which hold both, tell it */
-            pith_observer_merge(&c.seen[v], &other->values[v]);
-    if (!st)
+    if (!st) {
+        add_seen(&c, other);
         st = install(&c);
+    }
     release(&c);
     return st;
 }

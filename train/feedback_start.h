@@ -9,7 +9,8 @@
  *
  * x: its inputs in the network as it came; x': as they are now, behind layers that were rounded
  * already; a row's roundings make up for each other (row_feedback.h, row_paths.h). Pruned ones are
- * levels of 0 like others. The mean of what is left goes into the bias, and hardly counts. */
+ * levels of 0 like others. The mean of what is left goes into the bias, where one is trained, and
+ * hardly counts then. */
 #ifndef FEEDBACK_START_H
 #define FEEDBACK_START_H
 

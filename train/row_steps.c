@@ -125,8 +125,8 @@ float pith_row_step_round(double s)
     return (float)ldexp(m, e);
 }
 
-/* F becomes the steps, but for d: F to the power of -TRUST / 2, F at least a part of the tensor's. False: the loss
- * knows none of its rows. */
+/* F becomes the steps, but for d: F to the power of -TRUST / 2, F at least a part of the tensor's.
+ * False: the loss knows none of its rows. */
 static bool find_shape(struct probed *w, bool by_row)
 {
     double mean = 0;
