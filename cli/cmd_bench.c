@@ -13,6 +13,7 @@ struct bench_options {
     double seconds;
     uint64_t batch;
     bool per_layer;
+    uint64_t max_steps;
 };
 
 static const struct cli_option options[] = {
@@ -24,6 +25,7 @@ static const struct cli_option options[] = {
      "samples at once, for models with open batch", 1, 65536},
     {0, "per-layer", OPTION_FLAG, offsetof(struct bench_options, per_layer), NULL,
      "fastest time, kernel and bytes of every layer", 0, 0},
+    CLI_MAX_STEPS_OPTION(struct bench_options, max_steps),
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
 
@@ -52,6 +54,7 @@ static enum cli_exit open_side(const struct bench_options *o, const char *path,
     if (!rc) {
         side->opts.batch = o->batch ? (uint32_t)o->batch : 1;
         side->opts.profile = o->per_layer;
+        side->opts.max_steps = o->max_steps;
         rc = pith_engine_open(m, &side->opts, &side->engine, &err) ? cli_fail(&err) : EXIT_DONE;
     }
     pith_model_free(m);

@@ -18,6 +18,7 @@ struct compare_options {
     struct cli_list dumps;
     const char *tolerance;
     uint64_t samples;
+    uint64_t max_steps;
 };
 
 static const struct cli_option options[] = {
@@ -33,6 +34,7 @@ static const struct cli_option options[] = {
      "write what a layer of each gave: TENSOR-A.npy, TENSOR-B.npy", 0, 0},
     {0, "samples", OPTION_UINT, offsetof(struct compare_options, samples), "N",
      "seeded inputs without -d (default 4)", 1, 100000},
+    CLI_MAX_STEPS_OPTION(struct compare_options, max_steps),
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
 
@@ -262,6 +264,7 @@ static enum cli_exit compare(struct pairing *p)
     enum cli_exit rc = cli_engine_opts(&o->common, &engine), answer;
     if (rc)
         return rc;
+    engine.max_steps = o->max_steps;
     cli_progress_start(&bar, &o->common, "compare",
                        p->feed.leading ? pith_feed_count(&p->feed.feed) : opts.n_random);
     st = pith_compare(p->m[0], p->m[1], &opts, &c, &err);

@@ -10,6 +10,7 @@ struct eval_options {
     struct cli_common common;
     struct cli_feed_options feed;
     bool confusion;
+    uint64_t max_steps;
 };
 
 static const struct cli_option options[] = {
@@ -19,6 +20,7 @@ static const struct cli_option options[] = {
      "instead of what the model stores", 0, 0},
     {0, "confusion", OPTION_FLAG, offsetof(struct eval_options, confusion), NULL,
      "print the table of labels and answers", 0, 0},
+    CLI_MAX_STEPS_OPTION(struct eval_options, max_steps),
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
 
@@ -151,6 +153,7 @@ static enum cli_exit evaluate(const struct eval_options *o, const struct pith_mo
     rc = cli_engine_opts(&o->common, &opts);
     if (rc)
         return rc;
+    opts.max_steps = o->max_steps;
     if (pith_engine_open(m, &opts, &e.engine, &err))
         return cli_fail(&err);
     rc = measure(o, &e);

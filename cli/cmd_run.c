@@ -17,6 +17,7 @@ struct run_options {
     const char *output_name;
     uint64_t top;
     bool profile;
+    uint64_t max_steps;
 };
 
 static const struct cli_option options[] = {
@@ -37,6 +38,7 @@ static const struct cli_option options[] = {
      "print the N largest values with their class (5; with -d 1)", 1, 1000},
     {0, "profile", OPTION_FLAG, offsetof(struct run_options, profile), NULL,
      "time of every layer on stderr", 0, 0},
+    CLI_MAX_STEPS_OPTION(struct run_options, max_steps),
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
 
@@ -484,6 +486,7 @@ static enum cli_exit open_engine(struct runner *r)
         return rc;
     o.profile = r->o->profile;
     o.batch = r->batch;
+    o.max_steps = r->o->max_steps;
     o.user = r;
     o.observe = r->o->dumps.n ? observe : NULL;
     if (pith_engine_open(r->m, &o, &r->engine, &err))

@@ -14,10 +14,16 @@ void cli_data_shape(const struct pith_model *m, uint32_t input, struct pith_data
     }
 }
 
+static int interrupted(void *unused)
+{
+    (void)unused;
+    return cli_interrupted();
+}
+
 enum cli_exit cli_engine_opts(const struct cli_common *c, struct pith_engine_opts *opts)
 {
     enum cli_exit rc;
-    *opts = (struct pith_engine_opts){.size_bytes = sizeof *opts};
+    *opts = (struct pith_engine_opts){.size_bytes = sizeof *opts, .stop = interrupted};
     rc = cli_threads(c, &opts->threads);
     return rc ? rc : cli_cpu_mask(&opts->cpu_mask);
 }

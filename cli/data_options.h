@@ -10,7 +10,13 @@
 /* Fills in what m's input wants: its name and shape, and the stored preprocessing unless o has one. */
 void cli_data_shape(const struct pith_model *m, uint32_t input, struct pith_data_opts *o);
 
-/* Threads and PITH_CPU for an engine. */
+#define CLI_MAX_STEPS_OPTION(type, member)                                                         \
+    {                                                                                              \
+        0, "max-steps", OPTION_UINT, offsetof(type, member), "N",                                  \
+            "end a run that is not done after N steps (2^32)", 1, 1e18                             \
+    }
+
+/* Threads and PITH_CPU for an engine; ^C and SIGTERM end its runs between two steps. */
 enum cli_exit cli_engine_opts(const struct cli_common *c, struct pith_engine_opts *opts);
 
 #endif

@@ -97,6 +97,8 @@ enum cli_exit cli_exit_of(enum pith_status status)
         return EXIT_UNSUPPORTED;
     case PITH_ERR_GOAL:
         return EXIT_NO;
+    case PITH_ERR_STOPPED:
+        return EXIT_INTERRUPTED;
     case PITH_ERR_CORRUPT:
     case PITH_ERR_SPACE:
         break;

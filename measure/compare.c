@@ -301,16 +301,16 @@ static enum pith_status run_pair(struct pair *p, struct pith_error *err)
     struct pith_tensor t;
     const float *a, *b;
     uint64_t n;
-    enum pith_status st = pith_plan_run(p->a->plan);
+    enum pith_status st = pith_run_or_tell(p->a->plan, err);
     if (!st && p->layers.out_of_memory)
         return pith_error_no_memory(err);
     if (!st)
-        st = pith_plan_run(p->b->plan);
+        st = pith_run_or_tell(p->b->plan, err);
     if (!st && p->layers.out_of_memory)
         return pith_error_no_memory(err);
     end_pair(&p->layers);
     if (st)
-        return pith_error_fill(err, st, "cannot run the models: %s", pith_status_text(st));
+        return st;
     pith_plan_output(p->a->plan, 0, &t);
     n = t.bytes / sizeof *a;
     a = pith_plan_output_data(p->a->plan, 0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A model made ready to run: packed in memory, planned, with threads and a clock. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include "pith_host.h"
 #include "engine.h"
@@ -20,6 +21,9 @@ static void fill_opts(struct pith_engine *e, const struct pith_engine_opts *o)
     e->opts.flags = o->flags;
     e->opts.observe = o->observe;
     e->opts.user = o->user;
+    e->opts.max_steps = o->max_steps;
+    e->opts.stop = o->stop;
+    e->opts.stop_user = o->stop_user;
     if (o->profile)
         e->opts.clock_ns = pith_clock_ns;
 }
@@ -81,6 +85,23 @@ struct pith_plan *pith_engine_plan(struct pith_engine *e)
 uint64_t pith_engine_layer_ns(const struct pith_engine *e, uint32_t layer)
 {
     return e->layer_ns && layer < pith_plan_layer_count(e->plan) ? e->layer_ns[layer] : 0;
+}
+
+enum pith_status pith_run_or_tell(struct pith_plan *plan, struct pith_error *err)
+{
+    struct pith_layer l = {.name = ""};
+    uint64_t steps;
+    uint32_t layer;
+    enum pith_status st = pith_plan_run(plan);
+    if (!st)
+        return st;
+    pith_plan_progress(plan, &steps, &layer);
+    pith_plan_layer(plan, layer, &l);
+    if (st == PITH_ERR_STOPPED)
+        return pith_error_fill(err, st, "interrupted after %" PRIu64 " steps", steps);
+    return pith_error_fill(err, st, "cannot run the model: not done after %" PRIu64
+                           " steps (--max-steps), next would be layer %" PRIu32 " '%.*s', %s",
+                           steps, layer, (int)l.name_bytes, l.name, pith_op_text(l.op));
 }
 
 size_t pith_engine_file_bytes(const struct pith_engine *e)

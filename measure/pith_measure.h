@@ -33,6 +33,9 @@ struct pith_engine_opts {
     bool profile;      /* time every layer */
     void *user;
     void (*observe)(void *user, const struct pith_layer *layer, const struct pith_tensor *out);
+    uint64_t max_steps;           /* as pith_opts */
+    int (*stop)(void *stop_user); /* as pith_opts */
+    void *stop_user;
 };
 
 /* Packs m in memory; m may be freed afterwards. opts may be NULL. */

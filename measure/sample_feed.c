@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine.h"
 #include "error_fill.h"
 #include "pith_host.h"
 
@@ -264,9 +265,9 @@ enum pith_status pith_feeder_run(struct feeder *f, uint64_t i, int64_t *label,
         st = pith_feeder_step(f, step, 0, err);
         if (st)
             break;
-        st = pith_plan_run(f->plan);
+        st = pith_run_or_tell(f->plan, err);
         if (st)
-            return pith_error_fill(err, st, "cannot run the model: %s", pith_status_text(st));
+            break;
         pith_feeder_keep(f);
     }
     return st;

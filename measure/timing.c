@@ -71,25 +71,30 @@ enum pith_status pith_time(struct pith_engine *e, double seconds, struct pith_ti
                            struct pith_error *err)
 {
     uint64_t *ns = malloc(MAX_RUNS * sizeof *ns), end = 0;
+    enum pith_status st = PITH_OK;
     uint32_t n = 0;
     if (!ns || !layers_ready(e)) {
         free(ns);
         return pith_error_no_memory(err);
     }
-    for (int i = 0; i < WARM_UPS; i++) {
+    for (int i = 0; i < WARM_UPS && !st; i++) {
         pith_fill_normal(e->plan, 1);
-        pith_plan_run(e->plan);
+        st = pith_run_or_tell(e->plan, err);
     }
     end = pith_clock_ns(NULL) + (uint64_t)(seconds * 1e9);
-    while (n < MAX_RUNS && (n < MIN_RUNS || pith_clock_ns(NULL) < end)) {
+    while (!st && n < MAX_RUNS && (n < MIN_RUNS || pith_clock_ns(NULL) < end)) {
         uint64_t start;
         /* the plan may reuse the input's memory, so it is filled anew outside of the time */
         pith_fill_normal(e->plan, 1);
         start = pith_clock_ns(NULL);
-        pith_plan_run(e->plan);
+        st = pith_run_or_tell(e->plan, err);
         ns[n++] = pith_clock_ns(NULL) - start;
         if (e->layer_ns)
             keep_fastest(e);
+    }
+    if (st) {
+        free(ns);
+        return st;
     }
     qsort(ns, n, sizeof *ns, by_value);
     *timing = (struct pith_timing){.ms_median = (double)ns[n / 2] / 1e6,

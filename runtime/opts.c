@@ -3,6 +3,7 @@
 #include "plan.h"
 
 #define DEFAULT_MAX_BYTES (UINT64_C(4) << 30)
+#define DEFAULT_MAX_STEPS (UINT64_C(1) << 32) /* minutes, should each step take no time */
 #define KNOWN_FLAGS (PITH_FLAG_NO_CHECKSUM | PITH_FLAG_NO_FUSION | PITH_FLAG_DENSE_ONLY)
 #define MAX_BATCH 0x7fffffffu
 
@@ -38,6 +39,8 @@ enum pith_status pith_opts_resolve(const struct pith_opts *given, struct pith_op
         opts->batch = 1;
     if (opts->max_bytes == 0)
         opts->max_bytes = DEFAULT_MAX_BYTES;
+    if (opts->max_steps == 0)
+        opts->max_steps = DEFAULT_MAX_STEPS;
     uint32_t mask = opts->cpu_mask == 0 ? UINT32_MAX : opts->cpu_mask;
     opts->cpu_mask = mask & PITH_CPU_REF && opts->cpu_mask ? 0 : mask & pith_cpu_features();
     return PITH_OK;

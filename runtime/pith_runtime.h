@@ -47,8 +47,9 @@ enum pith_status {
     PITH_ERR_UNSUPPORTED = 5, /* valid, but this build cannot do it */
     PITH_ERR_VERSION = 6,     /* written by a newer format version */
     PITH_ERR_SPACE = 7,       /* a buffer of the caller is too small */
-    PITH_ERR_LIMIT = 8,       /* would exceed a limit the caller set (max_bytes) */
-    PITH_ERR_GOAL = 9         /* the honest answer is no: a goal was not met, outputs differ */
+    PITH_ERR_LIMIT = 8,       /* would exceed a limit the caller set (max_bytes, max_steps) */
+    PITH_ERR_GOAL = 9,        /* the honest answer is no: a goal was not met, outputs differ */
+    PITH_ERR_STOPPED = 10     /* the caller's `stop` said so */
 };
 
 /* Where and why. The core fills status, offset and chunk; the toolchain and pith_host also write
@@ -146,6 +147,13 @@ struct pith_opts {
      * the plan) and so see what the rest of the network makes of it. */
     void (*observe)(void *user, const struct pith_layer *layer, const struct pith_tensor *out);
     void *parallel_user; /* for parallel_for */
+    /* A run ends with PITH_ERR_LIMIT when it is not done after so many steps; 0: 2^32. Each step of
+     * a loop's body counts in each iteration: a file of some hundred bytes can ask for any number. */
+    uint64_t max_steps;
+    /* Asked before each step, on the thread that runs the plan: anything but 0 ends the run with
+     * PITH_ERR_STOPPED. NULL: never. */
+    int (*stop)(void *stop_user);
+    void *stop_user;
 };
 
 /* Fills *opts with defaults. size_bytes: sizeof(struct pith_opts) as the caller compiled it. */
@@ -200,10 +208,16 @@ enum pith_status pith_plan_output(const struct pith_plan *plan, uint32_t i, stru
 void *pith_plan_input_data(struct pith_plan *plan, uint32_t i);
 /* Valid after a run until the next one. */
 const void *pith_plan_output_data(const struct pith_plan *plan, uint32_t i);
+/* Cannot fail but by opts.max_steps (PITH_ERR_LIMIT) and opts.stop (PITH_ERR_STOPPED). The outputs
+ * are then unspecified, and the plan can be run again. */
 enum pith_status pith_plan_run(struct pith_plan *plan);
+/* Of the last run: how many steps it did, and which layer would have been next (the number of layers
+ * when all were done). */
+void pith_plan_progress(const struct pith_plan *plan, uint64_t *steps, uint32_t *layer);
 /* Of a plan with `observe`: step i of pith_plan_layer and those behind it, after a run of all; what they read was
  * told then, lies where it lay, and has been put back by whoever told. i may be the number of layers.
- * PITH_ERR_ARGUMENT: it is more, or nobody observes; PITH_ERR_UNSUPPORTED: there are loops or branches. */
+ * PITH_ERR_ARGUMENT: it is more, or nobody observes; PITH_ERR_UNSUPPORTED: there are loops or branches;
+ * else as pith_plan_run. */
 enum pith_status pith_plan_run_from(struct pith_plan *plan, uint32_t i);
 uint32_t pith_plan_layer_count(const struct pith_plan *plan);
 enum pith_status pith_plan_layer(const struct pith_plan *plan, uint32_t i, struct pith_layer *layer);

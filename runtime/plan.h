@@ -50,6 +50,8 @@ struct pith_plan {
     struct step *step;   /* [n_steps] */
     struct extra_view *extra;
     uint32_t n_steps, n_extra;
+    uint64_t steps_done; /* by the last run */
+    uint32_t next_step;  /* after them */
 };
 
 static inline struct op_env plan_env(const struct pith_plan *plan, void *scratch)

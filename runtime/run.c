@@ -99,15 +99,34 @@ static uint32_t run_control(const struct pith_plan *plan, uint32_t at, const str
     }
 }
 
-static void run_from(struct pith_plan *plan, uint32_t first)
+/* One more step? */
+static enum pith_status count_step(struct pith_plan *plan)
+{
+    const struct pith_opts *o = &plan->opts;
+    if (plan->steps_done == o->max_steps)
+        return PITH_ERR_LIMIT;
+    if (o->stop && o->stop(o->stop_user))
+        return PITH_ERR_STOPPED;
+    plan->steps_done++;
+    return PITH_OK;
+}
+
+static enum pith_status run_from(struct pith_plan *plan, uint32_t first)
 {
     uint64_t (*clock_ns)(void *user) = plan->opts.clock_ns;
     uint64_t start = clock_ns ? clock_ns(plan->opts.user) : 0;
     for (uint32_t i = 0; i < plan->n_steps; i++)
         plan->step[i].ns = 0;
+    plan->steps_done = 0;
+    plan->next_step = plan->n_steps;
     for (uint32_t i = first; i < plan->n_steps;) {
         struct step *s = &plan->step[i];
         const struct step *seen = s;
+        enum pith_status st = count_step(plan);
+        if (st) {
+            plan->next_step = i;
+            return st;
+        }
         if (s->args.info->flags & OP_CONTROL) {
             i = run_control(plan, i, &seen);
         } else {
@@ -124,12 +143,18 @@ static void run_from(struct pith_plan *plan, uint32_t first)
             start = clock_ns ? clock_ns(plan->opts.user) : 0;
         }
     }
+    return PITH_OK;
 }
 
 enum pith_status pith_plan_run(struct pith_plan *plan)
 {
-    run_from(plan, 0);
-    return PITH_OK;
+    return run_from(plan, 0);
+}
+
+void pith_plan_progress(const struct pith_plan *plan, uint64_t *steps, uint32_t *layer)
+{
+    *steps = plan->steps_done;
+    *layer = plan->next_step;
 }
 
 enum pith_status pith_plan_run_from(struct pith_plan *plan, uint32_t i)
@@ -139,8 +164,7 @@ enum pith_status pith_plan_run_from(struct pith_plan *plan, uint32_t i)
     for (uint32_t k = 0; k < plan->n_steps; k++)
         if (plan->step[k].args.info->flags & OP_CONTROL)
             return PITH_ERR_UNSUPPORTED;
-    run_from(plan, i);
-    return PITH_OK;
+    return run_from(plan, i);
 }
 
 /* ---- questions ------------------------------------------------------------------------------ */

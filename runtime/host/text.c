@@ -28,6 +28,8 @@ const char *pith_status_text(enum pith_status status)
         return "would exceed a limit";
     case PITH_ERR_GOAL:
         return "goal not met";
+    case PITH_ERR_STOPPED:
+        return "stopped";
     }
     return "unknown status";
 }

@@ -45,6 +45,16 @@ for command, sig, code in (
     check(command, rc == code, f"exit {rc}, expected {code}: {err}")
     check(command, "interrupted" in err and len(err.splitlines()) == 1, err)
     check(command, out == "", out)
+# within one run: 2^40 iterations of a loop, ended between two steps
+for command in (["run", "long.onnx", "half.npy"], ["bench", "long.onnx"], ["compare", "long.onnx", "long.onnx"]):
+    began = time.monotonic()
+    early, rc, out, err = stop(["pith"] + command, signal.SIGTERM)
+    check(command, not early and rc == 143 and "interrupted" in err and out == "", f"exit {rc}: {err}")
+    check(command, time.monotonic() - began < 2, "took more than a second to end")
+    p = subprocess.run(["pith"] + command + ["--max-steps", "100000"], capture_output=True, text=True)
+    check(command, p.returncode == 6 and "100000 steps" in p.stderr and "'turn'" in p.stderr and p.stdout == "",
+          f"exit {p.returncode}: {p.stderr}")
+
 check("kept.pith", open("kept.pith").read() == "old content")
 check("left behind", not [n for n in os.listdir(".") if n.startswith(("new.pith", "kept.pith."))])
 

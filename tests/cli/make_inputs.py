@@ -31,6 +31,14 @@ def attr_int(name, v):
     return field(5, field(1, name) + field(3, v) + field(20, 2))
 
 
+def attr_graph(name, graph):
+    return field(5, field(1, name) + field(6, graph) + field(20, 5))
+
+
+def attr_graph(name, graph):
+    return field(5, field(1, name) + field(6, graph) + field(20, 5))
+
+
 def attr_text(name, v):
     return field(5, field(1, name) + field(4, v) + field(20, 3))
 
@@ -73,6 +81,12 @@ def png(width, height, grey):
     rows = b"".join(b"\0" + bytes(grey(y, x) for x in range(width)) for y in range(height))
     return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)) +
             chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+
+
+def iterated(body):
+    """A Loop's body around the nodes `body`, which make y of x; m iterations are outside."""
+    return (node("Identity", ["more"], ["again"], "") + body + field(2, "body") + value(11, "i", [], 7) +
+            value(11, "more", [], 9) + value(11, "x", [2]) + value(12, "again", [], 9) + value(12, "y", [2]))
 
 
 def gemm(weights, rows=4, cols=6, name="fc"):
@@ -138,6 +152,13 @@ def main():
         node("Add", ["a", "b"], ["c"], "add") + node("Tanh", ["c"], ["y"], "tanh") + field(2, "g") +
         tensor("w", [2, 2], [0.1, -0.03, 0.07, 0.02]) + tensor("u", [2, 2], [0.5, -0.2, 0.3, 0.1]) +
         value(11, "x", [1, 2]) + value(11, "s", [1, 2]) + value(12, "y", [1, 2])))
+    # a loop in a loop, 2^20 iterations each
+    inner = node("Loop", ["m", "", "x"], ["y"], "inner",
+                 attr_graph("body", iterated(node("Neg", ["x"], ["y"], "turn"))))
+    write("long.onnx", model(
+        node("Loop", ["m", "", "x"], ["y"], "outer", attr_graph("body", iterated(inner))) + field(2, "g") +
+        field(5, field(2, 7) + field(8, "m") + field(9, struct.pack("<q", 1 << 20))) +
+        value(11, "x", [2]) + value(12, "y", [2])))
     odd = [0.01 * (1 + i % 10) for i in range(2400)]
     odd[0:300] = [0.0] * 300
     odd[700] = 1e-40

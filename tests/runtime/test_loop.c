@@ -512,6 +512,72 @@ static void test_macs(void **state)
     }
 }
 
+struct patience {
+    uint32_t left;
+};
+
+static int out_of_patience(void *user)
+{
+    struct patience *p = user;
+    return p->left-- == 0;
+}
+
+static uint64_t steps_of(const struct job *j, uint32_t *layer)
+{
+    uint64_t steps;
+    pith_plan_progress(j->plan, &steps, layer);
+    return steps;
+}
+
+/* 2^62 iterations end at the limit, or when the caller says so; a limit that is met is none. */
+static void test_end_early(void **state)
+{
+    (void)state;
+    struct patience patience = {0};
+    struct pith_opts opts;
+    struct job j;
+    uint32_t layer;
+    gd_clear();
+    uint32_t x = gd_input(0);
+    struct gd_loop outer = {.trips = INT32_MAX, .n_states = 1}, inner = outer;
+    uint32_t s = gd_loop_begin(&outer, 1, x) + 1;
+    uint32_t t = gd_loop_begin(&inner, 1, s) + 1;
+    gd_output(gd_loop_end(&outer, 1, gd_loop_end(&inner, 1, neg(t))));
+    pith_opts_init(&opts, sizeof opts);
+    opts.max_steps = 1000;
+    opts.stop = out_of_patience;
+    opts.stop_user = &patience;
+    j.mem = gd_plan(&opts, &j.plan, &j.need);
+    patience.left = 2000;
+    assert_int_equal(pith_plan_run(j.plan), PITH_ERR_LIMIT);
+    assert_int_equal(steps_of(&j, &layer), 1000);
+    assert_int_equal(layer, 2); /* Loop, Loop, and 499 times Neg and LoopEnd */
+    patience.left = 7;
+    assert_int_equal(pith_plan_run(j.plan), PITH_ERR_STOPPED);
+    assert_int_equal(steps_of(&j, &layer), 7);
+    assert_int_equal(layer, 3);
+    free(j.mem);
+    /* the outer Loop; then twice: the inner one, two iterations of two steps, the outer end */
+    for (uint32_t extra = 0; extra < 2; extra++) {
+        gd_clear();
+        x = gd_input(0);
+        outer.trips = inner.trips = 2;
+        s = gd_loop_begin(&outer, 1, x) + 1;
+        t = gd_loop_begin(&inner, 1, s) + 1;
+        gd_output(gd_loop_end(&outer, 1, gd_loop_end(&inner, 1, neg(t))));
+        opts.stop = NULL;
+        opts.max_steps = 12 + extra;
+        j.mem = gd_plan(&opts, &j.plan, &j.need);
+        set_input(&j, 0, &(float){3}, 4);
+        assert_int_equal(pith_plan_run(j.plan), extra ? PITH_OK : PITH_ERR_LIMIT);
+        assert_int_equal(steps_of(&j, &layer), 12 + extra);
+        assert_int_equal(layer, extra ? pith_plan_layer_count(j.plan) : 4);
+        if (extra)
+            expect(&j, 0, &(float){3}, 1);
+        free(j.mem);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -522,6 +588,7 @@ int main(void)
         cmocka_unit_test(test_branch_storage), cmocka_unit_test(test_shift_register),
         cmocka_unit_test(test_arena),          cmocka_unit_test(test_no_fusion_across),
         cmocka_unit_test(test_observe),        cmocka_unit_test(test_macs),
+        cmocka_unit_test(test_end_early),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
