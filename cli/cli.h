@@ -146,10 +146,14 @@ void cli_progress_start(struct cli_progress *p, const struct cli_common *c, cons
 /* Fits the progress callbacks of the library; returns false once the user pressed ^C. */
 bool cli_progress_step(void *progress, uint64_t done);
 void cli_progress_end(struct cli_progress *p);
-/* ^C or SIGTERM came. What fails afterwards fails for that reason: cli_fail and cli_write_output
- * return EXIT_INTERRUPTED, which main turns into 128 + the signal's number. */
+
+/* ---- signals.c --------------------------------------------------------------------------- */
+/* A signal that asks to end came: ^C, SIGTERM, SIGHUP, SIGXCPU. What fails afterwards fails for that
+ * reason: cli_fail and cli_write_output return EXIT_INTERRUPTED, which main turns into 128 + the
+ * signal's number. */
 bool cli_interrupted(void);
 int cli_interrupt_status(void);
+/* Once, before anything else. */
 void cli_catch_signals(void);
 
 /* ---- model_files.c ------------------------------------------------------------------------- */

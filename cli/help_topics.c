@@ -10,8 +10,7 @@ const struct help_row cli_exit_codes[] = {
     {"4", "a file is broken or not what it claims to be"},
     {"5", "valid but unsupported"},
     {"6", "out of memory, or a limit exceeded"},
-    {"130", "interrupted by ^C"},
-    {"143", "ended by SIGTERM"},
+    {"128+n", "ended by signal n: 130 by ^C, 143 by SIGTERM, 129 by SIGHUP"},
     {NULL, NULL}};
 
 const struct help_row cli_environment[] = {

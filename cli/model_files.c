@@ -124,6 +124,12 @@ static bool to_stdout(const struct cli_common *c)
     return !c->output || strcmp(c->output, "-") == 0;
 }
 
+static bool is_link(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
+}
+
 enum cli_exit cli_check_output(const struct cli_common *c, const char *input)
 {
     struct stat st;
@@ -143,7 +149,7 @@ enum cli_exit cli_check_output(const struct cli_common *c, const char *input)
         cli_error("%s is input and output: give another -o", c->output);
         return EXIT_USAGE;
     }
-    if (stat(c->output, &st) == 0 && S_ISREG(st.st_mode) && !c->force) {
+    if (!c->force && (stat(c->output, &st) == 0 ? S_ISREG(st.st_mode) : is_link(c->output))) {
         cli_error("%s exists: use -f to overwrite it", c->output);
         return EXIT_USAGE;
     }
@@ -157,9 +163,14 @@ enum cli_exit cli_write_output(const struct cli_common *c, const void *bytes, si
         return EXIT_INTERRUPTED;
     if (c->dry_run)
         return EXIT_DONE;
-    if (!to_stdout(c))
-        return pith_file_write(c->output, bytes, n, &err) ? cli_fail(&err) : EXIT_DONE;
+    if (!to_stdout(c)) {
+        enum pith_status st = c->force ? pith_file_write(c->output, bytes, n, &err)
+                                       : pith_file_write_new(c->output, bytes, n, &err);
+        return st ? cli_fail(&err) : EXIT_DONE;
+    }
     if (fwrite(bytes, 1, n, stdout) != n || fflush(stdout) != 0) {
+        if (cli_interrupted())
+            return EXIT_INTERRUPTED;
         cli_error("cannot write to standard output: %s", strerror(errno));
         return EXIT_IO;
     }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One progress line on a terminal, for what takes longer than a second; and ^C: the first asks the
- * running step to stop, the second ends the process at once.
+/* One progress line on a terminal, for what takes longer than a second.
  *
  * A thread of its own draws, so that steps which report nothing still show that time passes. */
 #include <inttypes.h>
@@ -17,41 +16,6 @@
 #define FIRST_SHOWN_NS UINT64_C(1000000000)
 #define REDRAW_NS UINT64_C(100000000)
 #define EVENT_NS UINT64_C(1000000000)
-
-static volatile sig_atomic_t last_signal;
-
-static void on_signal(int sig)
-{
-    if (last_signal)
-        _exit(128 + sig);
-    last_signal = sig;
-}
-
-/* A signal that the caller had ignored (nohup, a shell's background job) stays so. */
-static void catch_signal(int sig)
-{
-    struct sigaction action = {.sa_handler = on_signal}, old;
-    sigemptyset(&action.sa_mask);
-    if (sigaction(sig, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-        sigaction(sig, &action, NULL);
-}
-
-void cli_catch_signals(void)
-{
-    catch_signal(SIGINT);
-    catch_signal(SIGTERM);
-    signal(SIGPIPE, SIG_IGN);
-}
-
-bool cli_interrupted(void)
-{
-    return last_signal != 0;
-}
-
-int cli_interrupt_status(void)
-{
-    return 128 + last_signal;
-}
 
 static uint64_t now_ns(void)
 {
@@ -109,6 +73,9 @@ static void print_event(const struct cli_progress *p, const char *event)
 static void *watch_step(void *arg)
 {
     struct cli_progress *p = arg;
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, NULL);
     uint64_t step_ns = p->events ? EVENT_NS : REDRAW_NS;
     uint64_t next = p->started_ns + FIRST_SHOWN_NS;
     pthread_mutex_lock(&p->lock);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* file_write.c - files are written whole or not at all: a temporary file in the same folder (so that
  * rename stays inside one file system), written, synced, renamed, the folder synced. Whoever looks
- * sees the old content or the new one, also after a power cut. */
+ * sees the old content or the new one, also after a power cut. A new file is given its name by a call
+ * that fails where the name exists, so of several processes one makes it and the others hear of it. */
 #define _GNU_SOURCE
 #include "file_write.h"
 
@@ -13,8 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "error_fill.h"
+#include "file_temp.h"
 
-#define PATH_CAP 4096u
 #define CHUNK_BYTES (UINT64_C(1) << 30) /* Linux writes at most 2^31 - 4096 bytes a call */
 
 static enum pith_status io_error(struct pith_error *err, const char *what, const char *path)
@@ -63,7 +64,7 @@ static mode_t final_mode(const char *path)
 /* A folder that cannot be opened or synced (some network file systems) is no failure of the file. */
 static void sync_folder(const char *path)
 {
-    char folder[PATH_CAP];
+    char folder[FILE_PATH_CAP];
     const char *slash = strrchr(path, '/');
     if (!slash)
         snprintf(folder, sizeof folder, ".");
@@ -87,7 +88,7 @@ static bool fill_and_sync(int fd, mode_t mode, const void *bytes, size_t n)
 }
 
 /* Through a symbolic link, the file it points to is replaced and the link stays. */
-static const char *resolve(const char *path, char real[PATH_CAP])
+static const char *resolve(const char *path, char real[FILE_PATH_CAP])
 {
     struct stat st;
     if (lstat(path, &st) != 0 || !S_ISLNK(st.st_mode))
@@ -95,9 +96,9 @@ static const char *resolve(const char *path, char real[PATH_CAP])
     char *found = realpath(path, NULL);
     if (!found)
         return path;
-    int n = snprintf(real, PATH_CAP, "%s", found);
+    int n = snprintf(real, FILE_PATH_CAP, "%s", found);
     free(found);
-    return n > 0 && (unsigned)n < PATH_CAP ? real : path;
+    return n > 0 && (unsigned)n < FILE_PATH_CAP ? real : path;
 }
 
 /* Devices, pipes and the like cannot be renamed over: they are written as they are. */
@@ -115,31 +116,88 @@ static enum pith_status write_special(const char *path, const void *bytes, size_
     return ok ? PITH_OK : io_error(err, "write", path);
 }
 
+/* Where the file system has no RENAME_NOREPLACE: a second name, and where it has no second names
+ * either (FAT), an empty file that this process alone can make and then replaces. */
+static int give_new_name_by_link(const char *temp, const char *target)
+{
+    if (link(temp, target) == 0)
+        return unlink(temp);
+    if (errno == EEXIST)
+        return -1;
+    int fd = open(target, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return -1;
+    (void)close(fd);
+    if (rename(temp, target) == 0)
+        return 0;
+    int reason = errno;
+    (void)unlink(target);
+    errno = reason;
+    return -1;
+}
+
+static int give_new_name(const char *temp, const char *target)
+{
+#ifdef RENAME_NOREPLACE
+    if (renameat2(AT_FDCWD, temp, AT_FDCWD, target, RENAME_NOREPLACE) == 0)
+        return 0;
+    if (errno != EINVAL && errno != ENOSYS && errno != ENOTSUP)
+        return -1;
+#endif
+    return give_new_name_by_link(temp, target);
+}
+
+static enum pith_status name_error(struct pith_error *err, const char *path)
+{
+    if (errno != EEXIST)
+        return io_error(err, "write", path);
+    return pith_error_fill(err, PITH_ERR_IO,
+                           "cannot write '%s': another process made it meanwhile", path);
+}
+
+/* `target` is `path`, links followed. */
+static enum pith_status write_regular(const char *path, const char *target, bool replace,
+                                      const void *bytes, size_t n, struct pith_error *err)
+{
+    struct file_temp temp;
+    mode_t mode = final_mode(target);
+    int fd = pith_temp_make(&temp, target);
+    if (fd < 0)
+        return io_error(err, "create a file beside", path);
+    enum pith_status st = PITH_OK;
+    if (!fill_and_sync(fd, mode, bytes, n))
+        st = io_error(err, "write", path);
+    else if ((replace ? rename(temp.path, target) : give_new_name(temp.path, target)) != 0)
+        st = name_error(err, path);
+    pith_temp_release(&temp, st != PITH_OK);
+    if (!st)
+        sync_folder(target);
+    return st;
+}
+
+static enum pith_status write_file(const char *path, bool replace, const void *bytes, size_t n,
+                                   struct pith_error *err)
+{
+    char real[FILE_PATH_CAP];
+    struct stat old;
+    const char *target = resolve(path, real);
+    if (stat(target, &old) != 0 || S_ISREG(old.st_mode))
+        return write_regular(path, target, replace, bytes, n, err);
+    if (S_ISDIR(old.st_mode))
+        return pith_error_fill(err, PITH_ERR_IO, "cannot write '%s': is a folder", path);
+    return write_special(path, bytes, n, err);
+}
+
 enum pith_status pith_file_write(const char *path, const void *bytes, size_t n,
                                  struct pith_error *err)
 {
-    char temp[PATH_CAP], real[PATH_CAP];
-    struct stat old;
-    const char *target = resolve(path, real);
-    if (stat(target, &old) == 0 && !S_ISREG(old.st_mode)) {
-        if (S_ISDIR(old.st_mode))
-            return pith_error_fill(err, PITH_ERR_IO, "cannot write '%s': is a folder", path);
-        return write_special(path, bytes, n, err);
-    }
-    int length = snprintf(temp, sizeof temp, "%s.pith-XXXXXX", target);
-    if (length < 0 || (size_t)length >= sizeof temp)
-        return pith_error_fill(err, PITH_ERR_IO, "cannot write '%.200s...': path too long", path);
-    mode_t mode = final_mode(target);
-    int fd = mkostemp(temp, O_CLOEXEC); /* 0600, O_EXCL */
-    if (fd < 0)
-        return io_error(err, "create a file beside", path);
-    if (!fill_and_sync(fd, mode, bytes, n) || rename(temp, target) != 0) {
-        enum pith_status st = io_error(err, "write", path);
-        (void)unlink(temp);
-        return st;
-    }
-    sync_folder(target);
-    return PITH_OK;
+    return write_file(path, true, bytes, n, err);
+}
+
+enum pith_status pith_file_write_new(const char *path, const void *bytes, size_t n,
+                                     struct pith_error *err)
+{
+    return write_file(path, false, bytes, n, err);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */

@@ -16,6 +16,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -78,9 +79,22 @@ static uint32_t job_number(struct pool *p)
     return atomic_load_explicit(&p->number, memory_order_relaxed);
 }
 
+/* Signals go to the threads of the program: its handlers need not expect to run beside its own
+ * work. Those that a thread's own instruction raises are not for anybody else. */
+static void leave_signals_to_others(void)
+{
+    static const int own[] = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+    sigset_t others;
+    sigfillset(&others);
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        sigdelset(&others, own[i]);
+    pthread_sigmask(SIG_BLOCK, &others, NULL);
+}
+
 static void *work(void *arg)
 {
     struct pool *p = arg;
+    leave_signals_to_others();
     uint32_t seen = 0;
     pthread_mutex_lock(&p->lock);
     while (!p->stop) {
