@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include <jpeglib.h>
+#include <jerror.h>
 #include <setjmp.h>
 #include <string.h>
 
@@ -30,7 +31,13 @@ static void on_error(j_common_ptr codec)
     struct jpeg_job *j = (struct jpeg_job *)codec->err;
     char text[JMSG_LENGTH_MAX];
     codec->err->format_message(codec, text);
-    j->st = pith_error_fill(j->err, PITH_ERR_CORRUPT, "%s: broken JPEG: %s", j->name, text);
+    if (codec->err->msg_code == JERR_OUT_OF_MEMORY)
+        j->st = pith_error_no_memory(j->err);
+    else if (codec->err->msg_code == JERR_NO_BACKING_STORE)
+        j->st = pith_error_fill(j->err, PITH_ERR_LIMIT, "%s: JPEG needs more than %ld bytes", j->name,
+                                codec->mem->max_memory_to_use);
+    else
+        j->st = pith_error_fill(j->err, PITH_ERR_CORRUPT, "%s: broken JPEG: %s", j->name, text);
     longjmp(j->back, 1);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* image_png.c - PNG to grey or RGB with 8 bits, by libpng. Only plain transforms are asked for:
  * palette to RGB, few bits to 8, 16 bits to 8, alpha away. libpng reports errors by longjmp; it is
- * caught here and nowhere else. */
+ * caught here and nowhere else. It reports a lack of memory as it does a broken file, so its heap
+ * remembers what it refused. */
 #include <png.h>
 #include <setjmp.h>
 #include <stdlib.h>
@@ -25,12 +26,29 @@ struct png_job {
     png_bytep *rows;
     enum pith_status st;
     bool told; /* st and *err hold the reason */
+    bool refused_memory;
 };
+
+static png_voidp allocate(png_structp png, png_alloc_size_t n)
+{
+    struct png_job *j = png_get_mem_ptr(png);
+    void *p = malloc(n);
+    j->refused_memory |= !p;
+    return p;
+}
+
+static void release(png_structp png, png_voidp p)
+{
+    (void)png;
+    free(p);
+}
 
 static void on_error(png_structp png, png_const_charp text)
 {
     struct png_job *j = png_get_error_ptr(png);
-    if (!j->told)
+    if (j->refused_memory && !j->told)
+        j->st = pith_error_no_memory(j->err);
+    else if (!j->told)
         j->st = pith_error_fill(j->err, PITH_ERR_CORRUPT, "%s: broken PNG: %s", j->name, text);
     longjmp(png_jmpbuf(png), 1);
 }
@@ -90,7 +108,8 @@ enum pith_status pith_png_decode(const void *bytes, size_t n, const char *name,
                                  struct pith_image *image, struct pith_error *err)
 {
     struct png_job j = {.p = bytes, .left = n, .name = name, .err = err};
-    png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &j, on_error, on_warning);
+    png_structp png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, &j, on_error, on_warning, &j,
+                                               allocate, release);
     png_infop info = png ? png_create_info_struct(png) : NULL;
     if (!info) {
         png_destroy_read_struct(&png, NULL, NULL);

@@ -58,5 +58,18 @@ both "" pith check odd.onnx --json
 both "" pith run sum.onnx -d x=wav:2:2:five.wav --state sum=s@first.npy --json
 both out.npy pith run sum.onnx -d pairs.npy --state sum=s -q -o out.npy
 both seen.npy pith run ids.onnx table.npy ids=ids.npy --dump look=seen.npy --json
+# a picture that libpng or libjpeg (a progressive one) had no memory for is not a broken picture
+base64 -d >one.jpg <<'EOF'
+/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDABsSFBcUERsXFhceHBsgKEIrKCUlKFE6PTBCYFVlZF9VXVtqeJmBanGQc1tdhbWGkJ6jq62rZ4C8yb
+qmx5moq6T/wgALCAAcABwBAREA/8QAGAAAAwEBAAAAAAAAAAAAAAAAAAMFBAL/2gAIAQEAAAABmPVyU8KinhUAf//EABsQAAICAwEAAAAAAAAA
+AAAAAAADAQQQETMg/9oACAEBAAEFAhapYTGpxTG9cUxvXz//xAAcEAACAgIDAAAAAAAAAAAAAAAAAgEQEXEgIVH/2gAIAQEABj8CJxjomPLcbd
+uNvl//xAAeEAACAQMFAAAAAAAAAAAAAAAAAcEQobERICExYf/aAAgBAQABPyE5tT0Oe9tpWKS55rFJc87v/9oACAEBAAAAEAAA/8QAGxABAAID
+AQEAAAAAAAAAAAAAARFRACAx8EH/2gAIAQEAAT8Qz5/EzTs0NY7IoSckY0rxbaV4ttv/2Q==
+EOF
+pith import digits.onnx --preprocess scale=1/255,resize=28,crop=28 -q -o pictures.pith || exit 1
+all=$step step=1
+both "" pith run pictures.pith grey.png --json
+both "" pith run pictures.pith one.jpg --json
+step=$all
 both "" pith compare digits.onnx digits.onnx --first --tol bits --samples 1 --json
 finish
