@@ -10,6 +10,7 @@
  *           -> onnx_graph   cut; onnx_inputs: shapes, frozen inputs; onnx_order: who needs whom
  *           -> onnx_table   node by node: lowered (onnx_<family>), shaped by the runtime's rule,
  *                           folded where all inputs are constant (onnx_fold), else emitted
+ *           -> onnx_share   constants with the same content become one
  *           -> onnx_emit    what is alive becomes a struct pith_model
  *
  * Everything before the last step lives in one budget and is released with it. A value is named by
@@ -80,6 +81,7 @@ struct onnx_value {
     void *other_data;    /* of a constant; NULL: as `data` */
     const Onnx__TensorProto *tensor; /* where `data` is loaded from when wanted */
     void *data;                      /* owned by the budget; NULL: not loaded */
+    uint32_t turned; /* the constant that is this matrix transposed, plus 1; 0: not made */
     uint32_t alias;                  /* the value this one is only another name of, or itself */
     int64_t producer;                /* number in im->flat, or ONNX_NONE */
     uint32_t number;                 /* in the model */
@@ -350,6 +352,10 @@ enum pith_status pith_onnx_moving_slice(struct onnx_lower *l, bool *done);
 /* onnx_dead.c: leaves in im->nodes what an output needs; states and results of loops and branches
  * that nobody needs go too. */
 enum pith_status pith_onnx_drop_dead(struct onnx_import *im);
+/* onnx_share.c: constants that nodes of im->nodes read and that have the same content become one, and
+ * a matrix that is there both ways round is kept once, where products are the readers of one of them.
+ * Constants below 256 bytes are left alone. PITH_ERR_MEMORY, _LIMIT, and what loading may return. */
+enum pith_status pith_onnx_share_constants(struct onnx_import *im);
 /* onnx_patterns.c: nodes that together are one operator of the runtime become it. */
 enum pith_status pith_onnx_match_patterns(struct onnx_import *im);
 

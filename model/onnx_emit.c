@@ -334,6 +334,8 @@ static enum pith_status build(struct emitter *e)
     if (status)
         return status;
     status = pith_onnx_drop_dead(im);
+    if (!status)
+        status = pith_onnx_share_constants(im);
     if (status)
         return status;
     e->of = pith_onnx_alloc(&im->budget, (uint64_t)im->n_values + 1, sizeof *e->of);

@@ -297,13 +297,38 @@ static void export_ends(struct onnx_export *x)
             pith_export_info(x, m->outputs[i], x->names[m->outputs[i]], EXPORT_DIMS_ENDS);
 }
 
+static void count_uses(struct onnx_export *x)
+{
+    const struct pith_model *m = x->m;
+    for (uint32_t i = 0; i < m->n_nodes; i++) {
+        const struct pith_node *node = &m->nodes[i];
+        for (uint32_t k = 0; k < node->n_in; k++)
+            if (node->in[k] != PITH_VALUE_NONE)
+                x->uses[node->in[k]]++;
+    }
+}
+
+/* Those of a recurrent layer's product are not among them: it writes the weight in its own way. */
+static void count_turned_uses(struct onnx_export *x)
+{
+    const struct pith_model *m = x->m;
+    for (uint32_t i = 0; i < m->n_nodes && !x->failed; i++) {
+        const struct pith_node *node = &m->nodes[i];
+        if (node->op == PITH_OP_MATMUL && node->attr[ATTR_MATMUL_TRANS_B] && !x->in_layer[i])
+            x->turned_uses[node->in[1]]++;
+    }
+}
+
 /* Values of compact files have no names: they get their numbers. */
 static void name_values(struct onnx_export *x)
 {
     const struct pith_model *m = x->m;
     x->names = pith_export_alloc(x, m->n_values + 1u, sizeof *x->names);
     x->uses = pith_export_alloc(x, m->n_values + 1u, sizeof *x->uses);
+    x->turned_uses = pith_export_alloc(x, m->n_values + 1u, sizeof *x->turned_uses);
     x->replaced = pith_export_alloc(x, m->n_values + 1u, sizeof *x->replaced);
+    x->stacked = pith_export_alloc(x, m->n_values + 1u, sizeof *x->stacked);
+    x->stacked_uses = pith_export_alloc(x, m->n_values + 1u, sizeof *x->stacked_uses);
     if (x->failed)
         return;
     for (uint32_t i = 0; i < m->n_values; i++)
@@ -312,10 +337,7 @@ static void name_values(struct onnx_export *x)
     for (uint32_t i = 0; i < m->n_values && !x->failed; i++)
         if (!x->names[i])
             x->names[i] = pith_export_name(x, "value");
-    for (uint32_t i = 0; i < m->n_nodes; i++)
-        for (uint32_t k = 0; k < m->nodes[i].n_in; k++)
-            if (m->nodes[i].in[k] != PITH_VALUE_NONE)
-                x->uses[m->nodes[i].in[k]]++;
+    count_uses(x);
 }
 
 /* By name; within one, those that carry weights first. */
@@ -374,6 +396,7 @@ static enum pith_status export_graph(struct onnx_export *x)
     name_values(x);
     pith_export_find_layers(x);
     pith_export_find_sums(x);
+    count_turned_uses(x);
     name_nodes(x);
     x->graph.node =
         pith_export_alloc(x, (uint64_t)m->n_nodes * EXPORT_MAX_NODES + 1, sizeof *x->graph.node);

@@ -23,7 +23,10 @@ struct onnx_export {
     struct pith_error *err;
     char **names;    /* of values, none empty, all different */
     uint32_t *uses;  /* by inputs of nodes */
+    uint32_t *turned_uses; /* of those, by MatMuls as the transposed right side */
     bool *replaced;  /* constants written in another form: not written as they are */
+    const char **stacked;   /* of constants: a second one with an axis in front, or NULL */
+    uint32_t *stacked_uses; /* how many readers read that one */
     const char **node_name; /* no two equal but empty ones */
     uint32_t *producer; /* node of each value, or UINT32_MAX */
     bool *in_layer;     /* nodes written as part of a layer behind them */

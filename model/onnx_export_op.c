@@ -76,7 +76,7 @@ static enum pith_status gemm(struct op_export *e)
     return PITH_OK;
 }
 
-/* The constant [N, K] as an initializer [K, N]. */
+/* The constant [N, K] as an initializer [K, N], under the constant's name; once for all readers. */
 static const char *transposed(struct op_export *e)
 {
     struct onnx_export *x = e->x;
@@ -84,38 +84,46 @@ static const char *transposed(struct op_export *e)
     const struct pith_value *v = value_in(e, 1);
     size_t n = v->dim[0], k = v->dim[1];
     const uint32_t dims[2] = {v->dim[1], v->dim[0]};
+    if (x->replaced[value])
+        return x->names[value];
     float *t = pith_export_alloc(x, v->constant->count, sizeof *t);
     if (!t)
         return NULL;
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < k; j++)
             t[j * n + i] = ((const float *)v->constant->data)[i * k + j];
-    x->replaced[value] = x->uses[value] == 1;
-    const char *name = x->replaced[value] ? x->names[value] : pith_export_name(x, x->names[value]);
-    return pith_export_tensor(x, name, ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT, 2, dims, t,
+    x->replaced[value] = true;
+    return pith_export_tensor(x, x->names[value], ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT, 2, dims, t,
                               v->constant->count * sizeof *t);
 }
 
+/* Input 1 through a Transpose node in front: swapped in the list, as it must come first. */
+static const char *through_transpose(struct op_export *e)
+{
+    static const int64_t swap[] = {1, 0};
+    struct onnx_export *x = e->x;
+    Onnx__NodeProto *t = pith_export_node(x, "Transpose", "");
+    const char *name = pith_export_name(x, "transposed");
+    pith_export_input(t, x->names[e->node->in[1]]);
+    pith_export_output(t, name);
+    pith_export_ints(x, t, "perm", swap, 2);
+    if (!t)
+        return NULL; /* x->failed says so */
+    x->graph.node[x->graph.n_node - 1] = e->to;
+    x->graph.node[x->graph.n_node - 2] = t;
+    return name;
+}
+
+/* A constant that somebody reads as it lies stays the one that there is. */
 static enum pith_status matmul(struct op_export *e)
 {
     if (!e->node->attr[ATTR_MATMUL_TRANS_B])
         return PITH_OK;
+    uint32_t value = e->node->in[1];
     const struct pith_value *v = value_in(e, 1);
-    const char *name;
-    if (v->constant && v->type == PITH_F32 && v->rank == 2) {
-        name = transposed(e);
-    } else { /* a Transpose node in front: swapped in the list, as it must come first */
-        static const int64_t swap[] = {1, 0};
-        Onnx__NodeProto *t = pith_export_node(e->x, "Transpose", "");
-        name = pith_export_name(e->x, "transposed");
-        pith_export_input(t, e->x->names[e->node->in[1]]);
-        pith_export_output(t, name);
-        pith_export_ints(e->x, t, "perm", swap, 2);
-        if (!t)
-            return PITH_OK; /* x->failed says so */
-        e->x->graph.node[e->x->graph.n_node - 1] = e->to;
-        e->x->graph.node[e->x->graph.n_node - 2] = t;
-    }
+    bool turns = v->constant && v->type == PITH_F32 && v->rank == 2 &&
+                 e->x->turned_uses[value] == e->x->uses[value];
+    const char *name = turns ? transposed(e) : through_transpose(e);
     if (name)
         e->to->input[1] = (char *)(uintptr_t)name;
     return PITH_OK;

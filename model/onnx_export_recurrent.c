@@ -106,7 +106,8 @@ static const char *axis_node(struct onnx_export *x, const char *op_type, const c
     return to;
 }
 
-/* Value v with an axis of one direction in front; NULL: there is no such input. */
+/* Value v with an axis of one direction in front, a constant written once for all layers that read it
+ * so; NULL: there is no such input. */
 static const char *stacked(struct onnx_export *x, uint32_t v)
 {
     if (v == PITH_VALUE_NONE)
@@ -114,13 +115,17 @@ static const char *stacked(struct onnx_export *x, uint32_t v)
     const struct pith_value *from = value(x, v);
     if (!from->constant || from->type != PITH_F32)
         return axis_node(x, "Unsqueeze", x->names[v], pith_export_name(x, x->names[v]), 0);
+    x->stacked_uses[v]++;
+    x->replaced[v] = x->stacked_uses[v] == x->uses[v] && !is_output(x, v);
+    if (x->stacked[v])
+        return x->stacked[v];
     uint32_t dims[PITH_MAX_RANK + 1] = {1};
     for (uint32_t i = 0; i < from->rank; i++)
         dims[i + 1] = from->dim[i];
-    x->replaced[v] = used_once(x, v);
-    const char *name = x->replaced[v] ? x->names[v] : pith_export_name(x, x->names[v]);
-    return pith_export_tensor(x, name, ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT, from->rank + 1, dims,
-                              from->constant->data, from->constant->count * sizeof(float));
+    x->stacked[v] = x->replaced[v] ? x->names[v] : pith_export_name(x, x->names[v]);
+    return pith_export_tensor(x, x->stacked[v], ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT,
+                              from->rank + 1, dims, from->constant->data,
+                              from->constant->count * sizeof(float));
 }
 
 static const char *identity(struct onnx_export *x, uint32_t rows)

@@ -3,10 +3,14 @@
  * are then what one output needs, which is what pruning, codebooks and kernels work on. */
 #include "onnx.h"
 
-/* A constant that is `value` [K, N] transposed to [N, K]. */
+/* The constant that is `value` [K, N] transposed to [N, K]: one for all who ask for it. */
 static enum pith_status transposed(struct onnx_lower *l, uint32_t value, uint32_t *result)
 {
     struct onnx_import *im = l->im;
+    if (im->values[value].turned) {
+        *result = im->values[value].turned - 1;
+        return PITH_OK;
+    }
     enum pith_status status = pith_onnx_load(im, value);
     if (status)
         return status;
@@ -34,6 +38,7 @@ static enum pith_status transposed(struct onnx_lower *l, uint32_t value, uint32_
         pith_onnx_free(&im->budget, im->values[value].data);
         im->values[value].data = NULL;
     }
+    im->values[value].turned = made + 1;
     *result = made;
     return PITH_OK;
 }
