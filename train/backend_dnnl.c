@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* backend_dnnl.c - the primitives through oneDNN (2.6).
+/* backend_dnnl.c - the primitives through oneDNN (2.6 or 3).
  *
  * Activations are channels last, which its convolutions take without repacking; weights stay as the
  * model has them and are reordered to what a primitive wants on each call, for they have changed
  * since. oneDNN splits its work by OpenMP: each call here tells OpenMP to work alone, and puts its
  * setting back. */
+#include "dnnl_desc.h"
 #include "dnnl_load.h"
 #include "primitive.h"
 
@@ -100,21 +101,20 @@ void pith_prim_gemm(struct prim *p, bool trans_a, bool trans_b, int64_t m, int64
 /* ---- memories -----------------------------------------------------------------------------------
  */
 
-/* Dense f32 with the axes in the order `outermost first`. */
-static dnnl_memory_desc_t dense(int rank, const dnnl_dim_t *dims, const int *order)
+/* Dense f32 with the axes in the order `outermost first`. Here and below, false: refused. */
+static bool dense(struct dnnl_tensor *t, int rank, const dnnl_dim_t *dims, const int *order)
 {
-    dnnl_memory_desc_t d;
     dnnl_dims_t strides;
     dnnl_dim_t step = 1;
     for (int i = rank - 1; i >= 0; i--) {
         strides[order[i]] = step;
         step *= dims[order[i]];
     }
-    pith_dnnl.memory_desc_init_by_strides(&d, rank, dims, dnnl_f32, strides);
-    return d;
+    return pith_dnnl_tensor_strided(t, rank, dims, strides);
 }
 
-static dnnl_memory_desc_t channels_last(int axes, int64_t n, int64_t c, const int64_t *spatial)
+static bool channels_last(struct dnnl_tensor *t, int axes, int64_t n, int64_t c,
+                          const int64_t *spatial)
 {
     dnnl_dim_t dims[MAX_DIMS] = {n, c};
     int order[MAX_DIMS] = {0};
@@ -123,13 +123,13 @@ static dnnl_memory_desc_t channels_last(int axes, int64_t n, int64_t c, const in
         order[1 + i] = 2 + i;
     }
     order[1 + axes] = 1;
-    return dense(2 + axes, dims, order);
+    return dense(t, 2 + axes, dims, order);
 }
 
-static dnnl_memory_desc_t row_major(int rank, const dnnl_dim_t *dims)
+static bool row_major(struct dnnl_tensor *t, int rank, const dnnl_dim_t *dims)
 {
     static const int order[] = {0, 1, 2, 3, 4, 5};
-    return dense(rank, dims, order);
+    return dense(t, rank, dims, order);
 }
 
 /* A primitive and what it is called with: at most 5 tensors. */
@@ -139,14 +139,19 @@ struct operation {
     int n_args;
 };
 
-static bool add_memory(struct prim *p, struct operation *o, int arg, const dnnl_memory_desc_t *desc,
-                       void *data)
+/* form: what oneDNN takes for a tensor's descriptor (pith_dnnl_tensor), as below. */
+static bool add_memory(struct prim *p, struct operation *o, int arg, const void *form, void *data)
 {
     o->arg[o->n_args].arg = arg;
-    if (pith_dnnl.memory_create(&o->arg[o->n_args].memory, desc, p->engine, data) != dnnl_success)
+    if (pith_dnnl.memory_create(&o->arg[o->n_args].memory, form, p->engine, data) != dnnl_success)
         return false;
     o->n_args++;
     return true;
+}
+
+static bool add_tensor(struct prim *p, struct operation *o, int arg, const struct dnnl_tensor *t)
+{
+    return add_memory(p, o, arg, pith_dnnl_tensor(t), NULL);
 }
 
 static void set_data(struct operation *o, int i, const void *data)
@@ -174,14 +179,14 @@ static bool make_primitive(struct operation *o, const_dnnl_primitive_desc_t desc
     return pith_dnnl.primitive_create(&o->primitive, desc) == dnnl_success;
 }
 
-static const dnnl_memory_desc_t *wanted(const_dnnl_primitive_desc_t desc, dnnl_query_t what)
+static const void *wanted(const_dnnl_primitive_desc_t desc, dnnl_query_t what)
 {
     return pith_dnnl.primitive_desc_query_md(desc, what, 0);
 }
 
 /* Copies between two forms of one tensor. */
-static bool make_reorder(struct prim *p, struct operation *o, const dnnl_memory_desc_t *from,
-                         const dnnl_memory_desc_t *to, void *from_data, void *to_data)
+static bool make_reorder(struct prim *p, struct operation *o, const void *from, const void *to,
+                         void *from_data, void *to_data)
 {
     dnnl_primitive_desc_t desc;
     if (pith_dnnl.reorder_primitive_desc_create(&desc, from, p->engine, to, p->engine, NULL) !=
@@ -193,13 +198,9 @@ static bool make_reorder(struct prim *p, struct operation *o, const dnnl_memory_
            add_memory(p, o, DNNL_ARG_TO, to, to_data);
 }
 
-struct window {
-    dnnl_dims_t kernel, stride, dilation, begin, end;
-};
-
-static struct window window_of(const struct prim_conv_shape *s)
+static struct dnnl_window window_of(const struct prim_conv_shape *s)
 {
-    struct window w;
+    struct dnnl_window w;
     for (uint32_t i = 0; i < s->axes; i++) {
         w.kernel[i] = s->kernel[i];
         w.stride[i] = s->stride[i];
@@ -232,11 +233,19 @@ struct prim_conv {
 
 /* What the three directions share. */
 struct conv_descs {
-    dnnl_memory_desc_t x, y, w, w_any, bias;
-    struct window window;
+    struct dnnl_tensor x, y, w, w_any, bias;
+    struct dnnl_window window;
 };
 
-static void describe(const struct prim_conv_shape *s, struct conv_descs *d)
+static void clear_descs(struct conv_descs *d)
+{
+    struct dnnl_tensor *all[] = {&d->x, &d->y, &d->w, &d->w_any, &d->bias};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        pith_dnnl_tensor_clear(all[i]);
+}
+
+/* d: zeros. */
+static bool describe(const struct prim_conv_shape *s, struct conv_descs *d)
 {
     int axes = (int)s->axes, grouped = s->group > 1;
     dnnl_dims_t dims;
@@ -248,59 +257,50 @@ static void describe(const struct prim_conv_shape *s, struct conv_descs *d)
     for (int i = 0; i < axes; i++)
         dims[rank++] = s->kernel[i];
     d->window = window_of(s);
-    d->x = channels_last(axes, s->n, s->c, s->in);
-    d->y = channels_last(axes, s->n, s->o, s->out);
-    d->w = row_major(rank, dims);
-    pith_dnnl.memory_desc_init_by_tag(&d->w_any, rank, dims, dnnl_f32, dnnl_format_tag_any);
     const dnnl_dims_t o = {s->o};
-    d->bias = row_major(1, o);
+    return channels_last(&d->x, axes, s->n, s->c, s->in) &&
+           channels_last(&d->y, axes, s->n, s->o, s->out) && row_major(&d->w, rank, dims) &&
+           pith_dnnl_tensor_any(&d->w_any, rank, dims) && row_major(&d->bias, 1, o);
 }
 
 /* Weights in the form of `wanted`: its buffer and the reorder between it and the model's. */
-static bool own_form(struct prim_conv *conv, const struct conv_descs *d,
-                     const dnnl_memory_desc_t *form, bool back, float **buffer,
-                     struct operation *reorder)
+static bool own_form(struct prim_conv *conv, const struct conv_descs *d, const void *form,
+                     bool back, float **buffer, struct operation *reorder)
 {
     *buffer = line_alloc(conv->p, pith_dnnl.memory_desc_get_size(form));
     if (!*buffer)
         return false;
-    return back ? make_reorder(conv->p, reorder, form, &d->w, *buffer, NULL)
-                : make_reorder(conv->p, reorder, &d->w, form, NULL, *buffer);
+    const void *models = pith_dnnl_tensor(&d->w);
+    return back ? make_reorder(conv->p, reorder, form, models, *buffer, NULL)
+                : make_reorder(conv->p, reorder, models, form, NULL, *buffer);
 }
 
 static bool make_forward(struct prim_conv *conv, const struct conv_descs *d,
                          dnnl_primitive_desc_t *forward)
 {
-    dnnl_convolution_desc_t c;
-    if (pith_dnnl.dilated_convolution_forward_desc_init(
-            &c, dnnl_forward_training, dnnl_convolution_direct, &d->x, &d->w_any, &d->bias, &d->y,
-            d->window.stride, d->window.dilation, d->window.begin, d->window.end) != dnnl_success ||
-        pith_dnnl.primitive_desc_create(forward, &c, NULL, conv->p->engine, NULL) != dnnl_success)
+    if (!pith_dnnl_conv_forward(forward, conv->p->engine, &d->x, &d->w_any, &d->bias, &d->y,
+                                &d->window))
         return false;
-    const dnnl_memory_desc_t *w = wanted(*forward, dnnl_query_weights_md);
+    const void *w = wanted(*forward, dnnl_query_weights_md);
     return make_primitive(&conv->forward, *forward) &&
            own_form(conv, d, w, false, &conv->w_forward, &conv->to_forward) &&
-           add_memory(conv->p, &conv->forward, DNNL_ARG_SRC, &d->x, NULL) &&
-           add_memory(conv->p, &conv->forward, DNNL_ARG_DST, &d->y, NULL) &&
-           add_memory(conv->p, &conv->forward, DNNL_ARG_BIAS, &d->bias, NULL) &&
+           add_tensor(conv->p, &conv->forward, DNNL_ARG_SRC, &d->x) &&
+           add_tensor(conv->p, &conv->forward, DNNL_ARG_DST, &d->y) &&
+           add_tensor(conv->p, &conv->forward, DNNL_ARG_BIAS, &d->bias) &&
            add_memory(conv->p, &conv->forward, DNNL_ARG_WEIGHTS, w, conv->w_forward);
 }
 
 static bool make_data(struct prim_conv *conv, const struct conv_descs *d,
                       const_dnnl_primitive_desc_t forward)
 {
-    dnnl_convolution_desc_t c;
     dnnl_primitive_desc_t desc;
-    if (pith_dnnl.dilated_convolution_backward_data_desc_init(
-            &c, dnnl_convolution_direct, &d->x, &d->w_any, &d->y, d->window.stride,
-            d->window.dilation, d->window.begin, d->window.end) != dnnl_success ||
-        pith_dnnl.primitive_desc_create(&desc, &c, NULL, conv->p->engine, forward) != dnnl_success)
+    if (!pith_dnnl_conv_data(&desc, conv->p->engine, &d->x, &d->w_any, &d->y, &d->window, forward))
         return false;
-    const dnnl_memory_desc_t *w = wanted(desc, dnnl_query_weights_md);
+    const void *w = wanted(desc, dnnl_query_weights_md);
     bool ok = make_primitive(&conv->data, desc) &&
               own_form(conv, d, w, false, &conv->w_data, &conv->to_data) &&
-              add_memory(conv->p, &conv->data, DNNL_ARG_DIFF_DST, &d->y, NULL) &&
-              add_memory(conv->p, &conv->data, DNNL_ARG_DIFF_SRC, &d->x, NULL) &&
+              add_tensor(conv->p, &conv->data, DNNL_ARG_DIFF_DST, &d->y) &&
+              add_tensor(conv->p, &conv->data, DNNL_ARG_DIFF_SRC, &d->x) &&
               add_memory(conv->p, &conv->data, DNNL_ARG_WEIGHTS, w, conv->w_data);
     pith_dnnl.primitive_desc_destroy(desc);
     return ok;
@@ -309,19 +309,16 @@ static bool make_data(struct prim_conv *conv, const struct conv_descs *d,
 static bool make_weights(struct prim_conv *conv, const struct conv_descs *d,
                          const_dnnl_primitive_desc_t forward)
 {
-    dnnl_convolution_desc_t c;
     dnnl_primitive_desc_t desc;
-    if (pith_dnnl.dilated_convolution_backward_weights_desc_init(
-            &c, dnnl_convolution_direct, &d->x, &d->w_any, &d->bias, &d->y, d->window.stride,
-            d->window.dilation, d->window.begin, d->window.end) != dnnl_success ||
-        pith_dnnl.primitive_desc_create(&desc, &c, NULL, conv->p->engine, forward) != dnnl_success)
+    if (!pith_dnnl_conv_weights(&desc, conv->p->engine, &d->x, &d->w_any, &d->bias, &d->y,
+                                &d->window, forward))
         return false;
-    const dnnl_memory_desc_t *w = wanted(desc, dnnl_query_diff_weights_md);
+    const void *w = wanted(desc, dnnl_query_diff_weights_md);
     bool ok = make_primitive(&conv->weights, desc) &&
               own_form(conv, d, w, true, &conv->w_grad, &conv->from_grad) &&
-              add_memory(conv->p, &conv->weights, DNNL_ARG_SRC, &d->x, NULL) &&
-              add_memory(conv->p, &conv->weights, DNNL_ARG_DIFF_DST, &d->y, NULL) &&
-              add_memory(conv->p, &conv->weights, DNNL_ARG_DIFF_BIAS, &d->bias, NULL) &&
+              add_tensor(conv->p, &conv->weights, DNNL_ARG_SRC, &d->x) &&
+              add_tensor(conv->p, &conv->weights, DNNL_ARG_DIFF_DST, &d->y) &&
+              add_tensor(conv->p, &conv->weights, DNNL_ARG_DIFF_BIAS, &d->bias) &&
               add_memory(conv->p, &conv->weights, DNNL_ARG_DIFF_WEIGHTS, w, conv->w_grad);
     pith_dnnl.primitive_desc_destroy(desc);
     return ok;
@@ -331,18 +328,18 @@ enum pith_status pith_prim_conv_new(struct prim *p, const struct prim_conv_shape
                                     struct prim_conv **conv)
 {
     struct prim_conv *made = calloc(1, sizeof *made);
-    struct conv_descs d;
+    struct conv_descs d = {0};
     dnnl_primitive_desc_t forward = NULL;
     if (!made)
         return PITH_ERR_MEMORY;
     made->p = p;
     made->o = s->o;
     made->bias = calloc((size_t)s->o, sizeof *made->bias);
-    describe(s, &d);
     struct call call = enter(p);
-    bool ok = made->bias && make_forward(made, &d, &forward) && make_weights(made, &d, forward) &&
-              (!need_dx || make_data(made, &d, forward));
+    bool ok = made->bias && describe(s, &d) && make_forward(made, &d, &forward) &&
+              make_weights(made, &d, forward) && (!need_dx || make_data(made, &d, forward));
     leave(&call);
+    clear_descs(&d);
     if (forward)
         pith_dnnl.primitive_desc_destroy(forward);
     if (!ok) {
@@ -417,29 +414,17 @@ struct prim_pool {
     void *workspace; /* max: where each value came from */
 };
 
-static bool make_pool(struct prim_pool *pool, const struct prim_conv_shape *s, dnnl_alg_kind_t kind,
-                      dnnl_primitive_desc_t *forward, dnnl_primitive_desc_t *backward)
+static bool make_pool_passes(struct prim_pool *pool, const struct dnnl_tensor *x,
+                             const struct dnnl_tensor *y, dnnl_primitive_desc_t forward,
+                             dnnl_primitive_desc_t backward)
 {
-    dnnl_memory_desc_t x = channels_last((int)s->axes, s->n, s->c, s->in);
-    dnnl_memory_desc_t y = channels_last((int)s->axes, s->n, s->c, s->out);
-    dnnl_pooling_v2_desc_t f, b;
-    struct window v = window_of(s);
-    if (pith_dnnl.pooling_v2_forward_desc_init(&f, dnnl_forward_training, kind, &x, &y, v.stride,
-                                               v.kernel, v.dilation, v.begin,
-                                               v.end) != dnnl_success ||
-        pith_dnnl.primitive_desc_create(forward, &f, NULL, pool->p->engine, NULL) != dnnl_success ||
-        pith_dnnl.pooling_v2_backward_desc_init(&b, kind, &x, &y, v.stride, v.kernel, v.dilation,
-                                                v.begin, v.end) != dnnl_success ||
-        pith_dnnl.primitive_desc_create(backward, &b, NULL, pool->p->engine, *forward) !=
-            dnnl_success)
-        return false;
-    const dnnl_memory_desc_t *w = wanted(*forward, dnnl_query_workspace_md);
-    bool ok = make_primitive(&pool->forward, *forward) &&
-              make_primitive(&pool->backward, *backward) &&
-              add_memory(pool->p, &pool->forward, DNNL_ARG_SRC, &x, NULL) &&
-              add_memory(pool->p, &pool->forward, DNNL_ARG_DST, &y, NULL) &&
-              add_memory(pool->p, &pool->backward, DNNL_ARG_DIFF_DST, &y, NULL) &&
-              add_memory(pool->p, &pool->backward, DNNL_ARG_DIFF_SRC, &x, NULL);
+    bool ok = make_primitive(&pool->forward, forward) &&
+              make_primitive(&pool->backward, backward) &&
+              add_tensor(pool->p, &pool->forward, DNNL_ARG_SRC, x) &&
+              add_tensor(pool->p, &pool->forward, DNNL_ARG_DST, y) &&
+              add_tensor(pool->p, &pool->backward, DNNL_ARG_DIFF_DST, y) &&
+              add_tensor(pool->p, &pool->backward, DNNL_ARG_DIFF_SRC, x);
+    const void *w = wanted(forward, dnnl_query_workspace_md);
     size_t bytes = w ? pith_dnnl.memory_desc_get_size(w) : 0;
     if (!ok || bytes == 0)
         return ok;
@@ -447,6 +432,22 @@ static bool make_pool(struct prim_pool *pool, const struct prim_conv_shape *s, d
     return pool->workspace &&
            add_memory(pool->p, &pool->forward, DNNL_ARG_WORKSPACE, w, pool->workspace) &&
            add_memory(pool->p, &pool->backward, DNNL_ARG_WORKSPACE, w, pool->workspace);
+}
+
+static bool make_pool(struct prim_pool *pool, const struct prim_conv_shape *s, dnnl_alg_kind_t kind,
+                      dnnl_primitive_desc_t *forward, dnnl_primitive_desc_t *backward)
+{
+    struct dnnl_tensor x = {0}, y = {0};
+    struct dnnl_window v = window_of(s);
+    dnnl_engine_t engine = pool->p->engine;
+    bool ok = channels_last(&x, (int)s->axes, s->n, s->c, s->in) &&
+              channels_last(&y, (int)s->axes, s->n, s->c, s->out) &&
+              pith_dnnl_pool_forward(forward, engine, kind, &x, &y, &v) &&
+              pith_dnnl_pool_backward(backward, engine, kind, &x, &y, &v, *forward) &&
+              make_pool_passes(pool, &x, &y, *forward, *backward);
+    pith_dnnl_tensor_clear(&x);
+    pith_dnnl_tensor_clear(&y);
+    return ok;
 }
 
 enum pith_status pith_prim_pool_new(struct prim *p, const struct prim_conv_shape *s,

@@ -1,16 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /* dnnl_load.h - oneDNN's functions, found when the first tape is made: whoever does not train does
- * not load the library (its start alone takes longer than most commands). */
+ * not load the library (its start alone takes longer than most commands).
+ *
+ * Built with the header of oneDNN 2 or 3, a program runs with the library of either: what both have
+ * alike is called as the header declares it (the constants that are used have the same values),
+ * and descriptors, which differ, are in dnnl_desc.h. */
 #ifndef DNNL_LOAD_H
 #define DNNL_LOAD_H
 
+#if defined(__has_include)
+#if !__has_include(<dnnl.h>)
+#error "dnnl.h not found: install oneDNN 2.2 or later (Debian, Ubuntu: libdnnl-dev; make deps does)"
+#endif
+#endif
 #include <dnnl.h>
 #include <stdbool.h>
 
-#if DNNL_VERSION_MAJOR != 2 || DNNL_VERSION_MINOR < 6
-#error "oneDNN 2.6 or a later 2.x is needed (Debian: libdnnl-dev)"
+#if !(DNNL_VERSION_MAJOR == 2 && DNNL_VERSION_MINOR >= 2) && DNNL_VERSION_MAJOR != 3
+#error "oneDNN 2.2 or later, or 3, is needed (Debian, Ubuntu: libdnnl-dev)"
 #endif
 
+/* What oneDNN 2 and 3 have alike. */
 #define DNNL_FUNCTIONS(F)                                                                          \
     F(engine_create)                                                                               \
     F(engine_destroy)                                                                              \
@@ -21,20 +31,12 @@
     F(memory_destroy)                                                                              \
     F(memory_set_data_handle)                                                                      \
     F(memory_desc_get_size)                                                                        \
-    F(memory_desc_init_by_strides)                                                                 \
-    F(memory_desc_init_by_tag)                                                                     \
     F(primitive_create)                                                                            \
     F(primitive_destroy)                                                                           \
     F(primitive_execute)                                                                           \
-    F(primitive_desc_create)                                                                       \
     F(primitive_desc_destroy)                                                                      \
     F(primitive_desc_query_md)                                                                     \
     F(reorder_primitive_desc_create)                                                               \
-    F(dilated_convolution_forward_desc_init)                                                       \
-    F(dilated_convolution_backward_data_desc_init)                                                 \
-    F(dilated_convolution_backward_weights_desc_init)                                              \
-    F(pooling_v2_forward_desc_init)                                                                \
-    F(pooling_v2_backward_desc_init)                                                               \
     F(sgemm)
 
 /* pith_dnnl.sgemm(...) is dnnl_sgemm(...). */

@@ -247,8 +247,8 @@ static enum pith_status start(struct tape *t, struct pith_error *err)
             return pith_tape_no_memory(err);
         if (status)
             return pith_error_set(err, PITH_ERR_UNSUPPORTED,
-                                  "training needs oneDNN: libdnnl.so.2 is not there "
-                                  "(Debian, Ubuntu: libdnnl2)");
+                                  "training needs oneDNN: neither libdnnl.so.2 nor libdnnl.so.3 "
+                                  "is there (Debian, Ubuntu: libdnnl-dev)");
     }
     t->n_own = pith_ranks_slices(t->opts.ranks, &t->first);
     if (t->n_own < t->n_slices) {
