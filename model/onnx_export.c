@@ -42,7 +42,7 @@ Onnx__NodeProto *pith_export_node(struct onnx_export *x, const char *op_type, co
     Onnx__NodeProto *node = pith_export_alloc(x, 1, sizeof *node);
     if (!node)
         return NULL;
-    onnx__node_proto__init(node);
+    pith_onnx__node_proto__init(node);
     node->op_type = pith_model_strdup(x->arena, op_type);
     node->name = pith_model_strdup(x->arena, name);
     node->attribute = pith_export_alloc(x, EXPORT_MAX_ATTRS, sizeof *node->attribute);
@@ -73,7 +73,7 @@ static Onnx__AttributeProto *add_attr(struct onnx_export *x, Onnx__NodeProto *no
     Onnx__AttributeProto *a = node ? pith_export_alloc(x, 1, sizeof *a) : NULL;
     if (!a)
         return NULL;
-    onnx__attribute_proto__init(a);
+    pith_onnx__attribute_proto__init(a);
     a->name = (char *)(uintptr_t)name;
     a->has_type = 1;
     a->type = type;
@@ -166,7 +166,7 @@ const char *pith_export_tensor(struct onnx_export *x, const char *name, int32_t 
     int64_t *dim = pith_export_alloc(x, rank + 1u, sizeof *dim);
     if (!t || !dim || !name)
         return NULL;
-    onnx__tensor_proto__init(t);
+    pith_onnx__tensor_proto__init(t);
     for (uint32_t i = 0; i < rank; i++)
         dim[i] = dims[i];
     t->n_dims = rank;
@@ -229,7 +229,7 @@ static Onnx__TensorShapeProto__Dimension *export_dim(struct onnx_export *x, uint
     Onnx__TensorShapeProto__Dimension *d = pith_export_alloc(x, 1, sizeof *d);
     if (!d)
         return NULL;
-    onnx__tensor_shape_proto__dimension__init(d);
+    pith_onnx__tensor_shape_proto__dimension__init(d);
     if (open && symbol) {
         d->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
         d->dim_param = (char *)(uintptr_t)symbol;
@@ -250,10 +250,10 @@ static Onnx__ValueInfoProto *make_info(struct onnx_export *x, const struct pith_
     Onnx__TensorShapeProto__Dimension **dim = pith_export_alloc(x, v->rank + 1u, sizeof *dim);
     if (!info || !type || !tensor || !shape || !dim)
         return NULL;
-    onnx__value_info_proto__init(info);
-    onnx__type_proto__init(type);
-    onnx__type_proto__tensor__init(tensor);
-    onnx__tensor_shape_proto__init(shape);
+    pith_onnx__value_info_proto__init(info);
+    pith_onnx__type_proto__init(type);
+    pith_onnx__type_proto__tensor__init(tensor);
+    pith_onnx__tensor_shape_proto__init(shape);
     for (uint32_t i = 0; i < v->rank; i++)
         dim[i] = dims == EXPORT_DIMS_ENDS
                      ? export_dim(x, v->dim[i], i == 0 && x->m->batch_open, "N")
@@ -391,7 +391,7 @@ static enum pith_status export_graph(struct onnx_export *x)
         x->widest = m->nodes[i].n_in > x->widest ? m->nodes[i].n_in : x->widest;
         x->widest = m->nodes[i].n_out > x->widest ? m->nodes[i].n_out : x->widest;
     }
-    onnx__graph_proto__init(&x->graph);
+    pith_onnx__graph_proto__init(&x->graph);
     x->graph.name = (char *)(uintptr_t) "pith";
     name_values(x);
     pith_export_find_layers(x);
@@ -424,7 +424,7 @@ static void export_meta(struct onnx_export *x, Onnx__ModelProto *model)
         Onnx__StringStringEntryProto *e = pith_export_alloc(x, 1, sizeof *e);
         if (!e)
             return;
-        onnx__string_string_entry_proto__init(e);
+        pith_onnx__string_string_entry_proto__init(e);
         e->key = m->meta[i].key;
         e->value = m->meta[i].text;
         model->metadata_props[model->n_metadata_props++] = e;
@@ -435,8 +435,8 @@ static enum pith_status pack(struct onnx_export *x, struct pith_buffer *file)
 {
     Onnx__ModelProto model;
     Onnx__OperatorSetIdProto opset, *opsets[1] = {&opset};
-    onnx__model_proto__init(&model);
-    onnx__operator_set_id_proto__init(&opset);
+    pith_onnx__model_proto__init(&model);
+    pith_onnx__operator_set_id_proto__init(&opset);
     opset.domain = (char *)(uintptr_t) "";
     opset.has_version = 1;
     opset.version = EXPORT_OPSET;
@@ -449,14 +449,14 @@ static enum pith_status pack(struct onnx_export *x, struct pith_buffer *file)
     export_meta(x, &model);
     if (x->failed)
         return pith_error_no_memory(x->err);
-    size_t n = onnx__model_proto__get_packed_size(&model);
+    size_t n = pith_onnx__model_proto__get_packed_size(&model);
     if (n > INT32_MAX)
         return pith_error_fill(x->err, PITH_ERR_UNSUPPORTED,
                                "an ONNX file cannot hold %zu bytes, at most 2147483647", n);
     uint8_t *data = malloc(n);
     if (!data)
         return pith_error_no_memory(x->err);
-    onnx__model_proto__pack(&model, data);
+    pith_onnx__model_proto__pack(&model, data);
     *file = (struct pith_buffer){data, n};
     return PITH_OK;
 }

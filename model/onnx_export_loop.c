@@ -51,7 +51,7 @@ static Onnx__GraphProto *close_list(struct onnx_export *x, const char *name, uin
     Onnx__GraphProto *g = pith_export_alloc(x, 1, sizeof *g);
     if (!g)
         return NULL;
-    onnx__graph_proto__init(g);
+    pith_onnx__graph_proto__init(g);
     g->name = (char *)(uintptr_t)name;
     g->node = x->graph.node;
     g->n_node = x->graph.n_node;

@@ -94,7 +94,7 @@ static enum pith_status read_defaults(struct onnx_import *im, struct onnx_functi
         size_t n;
         if (!unknown_bytes(&m->unknown_fields[i], FUNCTION_DEFAULTS, &p, &n))
             continue;
-        Onnx__AttributeProto *a = onnx__attribute_proto__unpack(&alloc, n, p);
+        Onnx__AttributeProto *a = pith_onnx__attribute_proto__unpack(&alloc, n, p);
         if (!a)
             return im->budget.failed ? pith_onnx_no_memory(im)
                                      : pith_onnx_fail(im, PITH_ERR_CORRUPT,

@@ -78,7 +78,7 @@ enum pith_status pith_onnx_unpack(struct onnx_import *im, const void *bytes, siz
                               (unsigned long long)offset);
     }
     ProtobufCAllocator alloc = {unpack_alloc, unpack_free, &im->budget};
-    im->model = onnx__model_proto__unpack(&alloc, n, bytes);
+    im->model = pith_onnx__model_proto__unpack(&alloc, n, bytes);
     if (!im->model && !im->budget.failed)
         return pith_onnx_fail(im, PITH_ERR_CORRUPT, "not an ONNX file or a broken one");
     if (!im->model)

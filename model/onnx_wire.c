@@ -109,9 +109,9 @@ static bool enter(struct scan *s, const ProtobufCMessageDescriptor *type, size_t
         return fail(s, "messages are nested more than 32 deep");
     if (++s->n_messages > ONNX_MAX_MESSAGES)
         return fail(s, "more than 524288 messages");
-    if (type == &onnx__node_proto__descriptor && s->depth == 2 && ++s->n_nodes > ONNX_MAX_NODES)
+    if (type == &pith_onnx__node_proto__descriptor && s->depth == 2 && ++s->n_nodes > ONNX_MAX_NODES)
         return fail(s, "more than 65536 nodes");
-    if (type == &onnx__node_proto__descriptor && s->at == end)
+    if (type == &pith_onnx__node_proto__descriptor && s->at == end)
         return fail(s, "a node is empty");
     s->stack[s->depth++] = (struct frame){type, end, 0};
     return true;
@@ -156,7 +156,7 @@ static bool scan_field(struct scan *s)
         return fail(s, "a field number is out of range");
     const ProtobufCFieldDescriptor *field =
         protobuf_c_message_descriptor_get_field(top->type, (unsigned)(key >> 3));
-    bool late = !field && top->type == &onnx__function_proto__descriptor &&
+    bool late = !field && top->type == &pith_onnx__function_proto__descriptor &&
                 key >> 3 == FUNCTION_DEFAULTS && wire == WIRE_BYTES;
     if (!field && !late)
         return skip_value(s, end, wire);
@@ -170,14 +170,14 @@ static bool scan_field(struct scan *s)
     if (n > end - s->at)
         return fail(s, "truncated: a field runs past its message");
     if (late)
-        return enter(s, &onnx__attribute_proto__descriptor, s->at + (size_t)n);
+        return enter(s, &pith_onnx__attribute_proto__descriptor, s->at + (size_t)n);
     return scan_bytes_field(s, field, (size_t)n);
 }
 
 enum pith_status pith_onnx_scan(const void *bytes, size_t n, uint64_t *offset, const char **text)
 {
     struct scan s = {.p = bytes};
-    bool ok = enter(&s, &onnx__model_proto__descriptor, n);
+    bool ok = enter(&s, &pith_onnx__model_proto__descriptor, n);
     while (ok && s.depth > 0) {
         if (s.at == s.stack[s.depth - 1].end)
             s.depth--;
