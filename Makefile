@@ -25,9 +25,32 @@ VARIANT ?= release
 PITH_DATA ?= ../shared/data
 PYTHON ?= python3
 
+# What the compiler is for. Not every goal needs one: with none, the others still work.
+ARCH := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine 2>/dev/null)))
+
+# ---- make deps GOAL...: packages first, then make anew, since much below is decided by what is there
+ifneq ($(filter deps,$(MAKECMDGOALS)),)
+GOALS := $(filter-out deps,$(MAKECMDGOALS))
+# What is compiled and made into a demonstration needs less than what checks.
+DEPS_FOR := $(if $(filter check% test-% fuzz% lint format bench%,$(GOALS)),test,build)
+DRY_RUN = $(findstring n,$(firstword -$(MAKEFLAGS)))
+.PHONY: deps make-anew $(GOALS)
+deps: ## install what the goals beside it need, then make them (Debian/Ubuntu; elsewhere lists it)
+	@tests/deps.sh $(DEPS_FOR) $(BUILD)
+make-anew: deps
+	$(if $(and $(DRY_RUN),$(if $(ARCH),,none)),$(info make $(GOALS) # what that does is decided when the packages are there),+@$(MAKE) --no-print-directory $(GOALS))
+$(GOALS): make-anew
+	@:
+else
+
 O := $(BUILD)/$(VARIANT)
 .PRECIOUS: $(O)/%.o
-ARCH := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
+NEEDS_NO_COMPILER := help clean uninstall format deps-test
+ifeq ($(ARCH),)
+ifneq ($(filter-out $(NEEDS_NO_COMPILER),$(or $(MAKECMDGOALS),all)),)
+$(error no C compiler: "$(CC) -dumpmachine" gives nothing. Install gcc and libc6-dev ("make deps" does), or name a compiler: make CC=...)
+endif
+endif
 
 MODULES := runtime host huffman model measure prune quantize calibrate train compress cli
 LIB_MODULES := $(filter-out cli,$(MODULES))
@@ -78,14 +101,16 @@ ifeq ($(V),0)
 Q := @
 endif
 
+# $(call tell,compiling runtime): says so once in a run of make, when a recipe with it is first
+# expanded, so not where nothing is to be done; make -s says nothing.
+tell = $(if $(TOLD_$(subst $() ,_,$(1)))$(findstring s,$(firstword -$(MAKEFLAGS))),,$(eval TOLD_$(subst $() ,_,$(1)) := 1)$(info $(1)))
+
 .PHONY: all
 all: $(O)/pith $(O)/libpith-runtime.a $(O)/libpith.a ## the command and both libraries
 
 # A stamp of the flags, rewritten only when they change: every object depends on it.
 FLAGS_NOW = $(CC) $(ALL_CFLAGS)
-# `make deps check`: nothing is built before deps is done.
-WAIT_FOR_DEPS := $(filter deps,$(MAKECMDGOALS))
-$(O)/flags: FORCE | $(WAIT_FOR_DEPS)
+$(O)/flags: FORCE
 	@mkdir -p $(@D)
 	@printf '%s\n' '$(FLAGS_NOW)' | cmp -s - $@ || printf '%s\n' '$(FLAGS_NOW)' > $@
 .PHONY: FORCE
@@ -93,6 +118,7 @@ FORCE:
 
 $(O)/%.o: %.c $(O)/flags
 	@mkdir -p $(@D)
+	$(call tell,compiling $(patsubst %/,%,$(dir $<)))
 	$(Q)$(CC) $(ALL_CFLAGS) $(MODULE_CFLAGS) $(FILE_CFLAGS) $(call isa,$<) -MMD -MP -c $< -o $@
 
 $(O)/libpith-runtime.a: $(call objs,runtime) $(call objs,host)
@@ -104,6 +130,7 @@ $(O)/libpith.a: $(foreach m,$(LIB_MODULES),$(call objs,$(m)))
 
 link_libs = $(foreach m,$(call closure,$(1)),$(LIBS_$(m)))
 $(O)/pith: $(call objs,cli) $(O)/libpith.a
+	$(call tell,linking $@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(sort $(call link_libs,cli)) -lm -lpthread -o $@
 
 # ---- tests: tests/<module>/test_x.c links the modules that <module> may see ------------------------
@@ -152,3 +179,4 @@ uninstall: ## remove what install laid down
 	rm -rf $(DESTDIR)$(PREFIX)/include/pith $(DESTDIR)$(PREFIX)/lib/pith
 	rm -f $(DESTDIR)$(PREFIX)/share/bash-completion/completions/pith
 	rm -f $(DESTDIR)$(PREFIX)/share/man/man1/pith.1 $(DESTDIR)$(PREFIX)/share/man/man1/pith-*.1
+endif

@@ -2,12 +2,12 @@
 /* bench_fc.c - batch-1 products of the fully connected layers of AlexNet's shape, pruned to the
  * densities of Deep Compression and quantised to 5 bits, from every run form and from dense f32.
  *
- *     make deps bench-build
+ *     make deps bench-build && build/venv/bin/pip install mkl
  *     LD_LIBRARY_PATH=build/venv/lib build/release/bench/bench_fc [rounds]
  *     PITH_CPU=avx2 LD_LIBRARY_PATH=build/venv/lib build/release/bench/bench_fc
  *
  * Peers are loaded when present: MKL's sgemv (pip install mkl) and oneDNN's dnnl_sgemm
- * (libdnnl2), both on one thread. Contenders take turns; a turn is one run unmeasured and three
+ * (libdnnl-dev), both on one thread. Contenders take turns; a turn is one run unmeasured and three
  * measured in CPU time of the thread, so each has its own operand as warm as its size allows. The
  * table has the median. `best` is the faster peer (our own dense product where there is none),
  * `err` the largest error in parts of the bound 2 K 2^-24 sum |w x|. */

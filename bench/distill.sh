@@ -10,7 +10,7 @@
 # from a quarter and is judged by another one: for choosing numbers. Which ones were chosen so, and
 # which of the figures asked for are not reached, says docs/results.md. FIRST=1 learns from the odd half
 # and is judged by the even one. Python needs numpy, onnx and
-# onnxruntime (make deps); pictures also need Pillow.
+# onnxruntime (make deps-test); pictures also need Pillow.
 set -e
 pith=${PITH:-build/release/pith}
 python=${PITH_VENV:-build/venv}/bin/python

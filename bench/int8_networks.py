@@ -9,7 +9,7 @@ usage: int8_networks.py PITH MODEL.onnx... [--peer openvino] [--seconds 3] [--ro
 --ours: for the only model, pith runs this file (what pith quantize makes of it, say) in the place of onnxruntime's.
 --peer openvino: the file that onnxruntime quantized, run by OpenVINO (pip install openvino); with --cpu
 avx2 it is told ONEDNN_MAX_CPU_ISA=AVX2. Models that end in .qdq.onnx are taken as they are. Prints a line a model: shortest ms of both, their
-ratio, and the largest difference of outputs in steps. Needs onnx and onnxruntime (make deps)."""
+ratio, and the largest difference of outputs in steps. Needs onnx and onnxruntime (make deps-test)."""
 import argparse, json, os, subprocess, sys, tempfile, time
 import numpy as np
 import onnx

@@ -5,7 +5,7 @@
 usage: networks.py PITH MODEL.onnx... [--encoder] [--seconds 3] [--rounds 5] [--cpu avx2]
 --encoder times the transformer encoder of tests/conformance/encoder_model.py, too.
 Prints a line a model: median ms of both (of the best round each) and their ratio. Needs onnxruntime
-(make deps puts it into build/venv)."""
+(make deps-test puts it into build/venv)."""
 import argparse, json, os, subprocess, sys, tempfile, time
 import numpy as np
 import onnxruntime as ort

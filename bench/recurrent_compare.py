@@ -4,7 +4,7 @@
 
     recurrent_compare.py --pith build/release/pith [--data ../shared/data] [--rounds 5]
 
-Needs the environment that `make deps` makes (build/venv/bin/python)."""
+Needs the environment that `make deps-test` makes (build/venv/bin/python)."""
 import argparse
 import json
 import os

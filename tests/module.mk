@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
 # Everything that checks. `check` is what CI runs: unit tests, command transcripts, the second
-# decoder, header and symbol rules, agreement with onnxruntime, a short run of each fuzzer.
+# decoder, header and symbol rules, agreement with onnxruntime, and last a short run of each fuzzer,
+# which builds them.
 
-SHELL_TESTS := $(wildcard tests/cli/*.sh tests/build/*.sh tests/embedded/*.sh tests/conformance/*.sh tests/spec/*.sh tests/samples/*.sh)
-TEST_ENV = PITH=$(abspath $(O)/pith) PITH_O=$(abspath $(O)) PITH_DATA=$(abspath $(PITH_DATA)) PITH_VENV=$(abspath $(BUILD)/venv) PITH_NODES_VENV=$(abspath $(BUILD)/venv-nodes) CC="$(CC)" MAKE="$(MAKE)"
+# bare_root.sh makes whole systems: it is run by hand.
+SHELL_TESTS := $(filter-out tests/build/bare_root.sh,$(wildcard tests/cli/*.sh tests/build/*.sh tests/embedded/*.sh tests/conformance/*.sh tests/spec/*.sh tests/samples/*.sh))
+TEST_ENV = PITH=$(abspath $(O)/pith) PITH_O=$(abspath $(O)) PITH_DATA=$(abspath $(PITH_DATA)) PITH_VENV=$(abspath $(BUILD)/venv) PITH_NODE_CASES=$(abspath $(BUILD)/node-cases) CC="$(CC)" FUZZ_CC="$(FUZZ_CC)" MAKE="$(MAKE)"
 
 # Functions that a test replaces.
 wrap = $(foreach f,$(1),-Wl,--wrap=$(f))
@@ -26,11 +28,11 @@ TEST_LDFLAGS_kernels_integer = $(TWINS)
 TEST_LDFLAGS_integer_network = $(TWINS) $(call wrap,pith_integer_kernels_fill)
 TEST_LDFLAGS_integer_product = $(TEST_LDFLAGS_integer_network)
 
-.PHONY: deps check check-unit check-asan check-ubsan check-tsan fuzz lint format
-deps: ## install what building and testing need (Debian/Ubuntu; elsewhere lists it)
-	@tests/deps.sh $(BUILD)/venv
+.PHONY: deps-test check check-unit check-asan check-ubsan check-tsan fuzz lint format
+deps-test: ## install what building and all tests need
+	@tests/deps.sh test $(BUILD)
 
-check: all $(TEST_BIN) $(O)/samples/make_digits $(O)/tests/spec/spec_decode fuzz-quiet ## all tests
+check: all $(TEST_BIN) $(O)/samples/make_digits $(O)/tests/spec/spec_decode ## all tests
 	@$(TEST_ENV) tests/run_tests.sh $(TEST_BIN) $(SHELL_TESTS) tests/fuzz/short_run.sh
 
 check-unit: $(TEST_BIN) ## unit tests alone (under a minute)
@@ -63,11 +65,9 @@ FUZZ_BIN := $(FUZZ_SRC:tests/fuzz/%.c=$(FUZZ_O)/%)
 fuzz: fuzz-build ## run every fuzz target for FUZZ_SECONDS (60) each
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_O=$(FUZZ_O) tests/fuzz/short_run.sh
 
-.PHONY: fuzz-build fuzz-quiet fuzz-bins
+.PHONY: fuzz-build fuzz-bins
 fuzz-build:
 	@$(MAKE) --no-print-directory VARIANT=fuzz CC=$(FUZZ_CC) CFLAGS="-O1 -g" fuzz-bins
-fuzz-quiet:
-	@if command -v $(FUZZ_CC) >/dev/null; then $(MAKE) --no-print-directory fuzz-build; else echo "no $(FUZZ_CC): fuzz targets not built"; fi
 FLAGS_fuzz := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -DPITH_FUZZ
 $(O)/tests/fuzz/%.o: MODULE_CFLAGS = -D_GNU_SOURCE= $(CFLAGS_runtime) -Itests/model $(foreach m,$(MODULES),-I$(DIR_$(m)))
 $(FUZZ_O)/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(foreach m,$(LIB_MODULES),$(O)/lib/$(m).a)

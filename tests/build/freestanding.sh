@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Core and reference kernels compile freestanding for Cortex-M3 and M4F without a warning.
-command -v arm-none-eabi-gcc >/dev/null || exit 77
+command -v arm-none-eabi-gcc >/dev/null || { echo "no arm-none-eabi-gcc"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
 for cpu in "-mcpu=cortex-m3" "-mcpu=cortex-m4 -mfloat-abi=hard -mfpu=fpv4-sp-d16"; do

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # No newer instruction leaks into a lower level: the whole command and the kernel tests run on an
 # emulated CPU without AVX, and with AVX2 but no AVX-512; the compressed bytes are the same.
-command -v qemu-x86_64 >/dev/null || exit 77
-[ "$(uname -m)" = x86_64 ] || exit 77
+command -v qemu-x86_64 >/dev/null || { echo "no qemu-x86_64"; exit 77; }
+[ "$(uname -m)" = x86_64 ] || { echo "not on x86_64"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
 status=0

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # What bash completes: commands, options of the command at hand, architectures, else files.
-command -v bash >/dev/null || exit 77
+command -v bash >/dev/null || { echo "no bash"; exit 77; }
 . "$(dirname "$0")/sandbox.inc"
 pith completion bash >pith.bash || complain "no completion"
 # completes WORDS... : what the last word may become

@@ -3,8 +3,8 @@
 # Every allocation of a command fails, once alone and once with all that follow: exit 6 with one
 # message, no output, never a crash. PITH_STEP=1 tries every one; the default tries every 7th.
 . "$(dirname "$0")/sandbox.inc"
-nm -u "$PITH" | grep -q __asan_init && exit 77 # brings a heap of its own
-${CC:-cc} -O1 -shared -fPIC "$here/fail_alloc.c" -o fail_alloc.so || exit 77
+nm -u "$PITH" | grep -q __asan_init && { echo "AddressSanitizer brings a heap of its own"; exit 77; }
+${CC:-cc} -O1 -shared -fPIC "$here/fail_alloc.c" -o fail_alloc.so || { echo "no shared library can be made"; exit 77; }
 gzip -k images-idx3-ubyte labels-idx1-ubyte
 step=${PITH_STEP:-7}
 cat >recipe.json <<'EOF'

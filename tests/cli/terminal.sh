@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # On a terminal: models neither to nor from it, progress bars only there, control characters of
 # foreign names never.
-command -v script >/dev/null || exit 77
-script -qec true /dev/null >/dev/null 2>&1 </dev/null || exit 77
+command -v script >/dev/null || { echo "no script"; exit 77; }
+script -qec true /dev/null >/dev/null 2>&1 </dev/null || { echo "no terminal can be made"; exit 77; }
 . "$(dirname "$0")/sandbox.inc"
 # on_terminal CODE COMMAND: stdin, stdout and stderr are a terminal; .out is what it shows.
 on_terminal() {

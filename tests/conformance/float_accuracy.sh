@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # import + eval give each network's known float accuracy, within one answer in a thousand.
-[ -d "$PITH_DATA/models" ] || exit 77
+[ -d "$PITH_DATA/models" ] || { echo "no $PITH_DATA/models"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
 status=0

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""ONNX's own node cases, the ones the onnx wheel carries, through `pith import` and `pith run`.
+"""ONNX's own node cases, the ones the wheel of onnx 1.16.2 carries, through `pith import` and `pith run`.
 
-    node_cases.py --pith build/release/pith --lists tests/conformance/node_cases [--update] [CASE ...]
+    node_cases.py --pith build/release/pith --cases build/node-cases --lists tests/conformance/node_cases [--update] [CASE ...]
 
 A case is counted when its operators are among OPERATORS, its types among TYPES and none of its
 tensors is empty: rules about the case, never about what pith makes of it. counted.txt and
@@ -15,6 +15,7 @@ names, and whatever they are computed from. Where no other input is left, the ne
 passes to an output of its own, since pith runs networks with inputs. CASE ...: only these, in words."""
 import argparse
 import concurrent.futures
+import glob
 import os
 import subprocess
 import sys
@@ -24,7 +25,6 @@ try:
     import numpy as np
     import onnx
     from onnx import AttributeProto, TensorProto, numpy_helper
-    from onnx.backend.test.loader import load_model_tests
 except ImportError as missing:
     print(f"skipped: {missing}")
     sys.exit(77)
@@ -305,10 +305,11 @@ def execute(pith, work, case, model, inputs, outputs):
 
 
 class Case:
-    def __init__(self, test):
-        self.name = test.name.removeprefix("test_")
-        self.rtol, self.atol = test.rtol, test.atol
-        self.folder = test.model_dir
+    rtol, atol = 1e-3, 1e-7  # onnx.backend.test.loader
+
+    def __init__(self, folder):
+        self.name = os.path.basename(folder).removeprefix("test_")
+        self.folder = folder
 
     def run(self, pith, work):
         model = onnx.load(os.path.join(self.folder, "model.onnx"))
@@ -375,7 +376,7 @@ def totals(cases):
     others = [c for c in cases if c.excluded]
     passed = sum(not c.failure() for c in counted)
     share = passed / len(counted) if counted else 1
-    print(f"{passed} of {len(counted)} counted node cases of onnx {onnx.__version__} pass "
+    print(f"{passed} of {len(counted)} counted node cases pass "
           f"({100 * share:.1f} %); of {len(others)} others "
           f"{sum(not c.failed and not c.refused for c in others)} pass, "
           f"{sum(bool(c.refused) for c in others)} are refused, "
@@ -386,11 +387,12 @@ def totals(cases):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pith", required=True)
+    parser.add_argument("--cases", dest="folders", required=True, help="a folder that holds node/test_*")
     parser.add_argument("--lists")
     parser.add_argument("--update", action="store_true")
     parser.add_argument("cases", nargs="*")
     args = parser.parse_args()
-    cases = sorted((Case(t) for t in load_model_tests(kind="node")), key=lambda c: c.name)
+    cases = sorted(map(Case, glob.glob(os.path.join(args.folders, "node", "test_*"))), key=lambda c: c.name)
     if args.cases:
         cases = [c for c in cases if c.name in args.cases]
     run_all(args.pith, cases)

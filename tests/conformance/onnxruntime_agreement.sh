@@ -3,7 +3,7 @@
 # Networks and single operators give what onnxruntime gives, before and after a way through
 # `pith decode --to onnx`.
 python=$PITH_VENV/bin/python
-[ -x "$python" ] || exit 77
+[ -x "$python" ] || { echo "no onnxruntime ($python): make deps-test"; exit 77; }
 set -- --pith "$PITH" --export --ops
 if [ -d "$PITH_DATA/models" ]; then
     for m in mnist_lenet5_caffe mnist_cntk cifar10_resnet20 tiny_ic_resnet8 tiny_kws_dscnn \

@@ -2,5 +2,6 @@
 # SPDX-License-Identifier: MIT
 # What `pith quantize` makes gives the same answers in onnxruntime as in pith.
 python=$PITH_VENV/bin/python
-[ -x "$python" ] && [ -d "$PITH_DATA/models" ] || exit 77
+[ -x "$python" ] || { echo "no onnxruntime ($python): make deps-test"; exit 77; }
+[ -d "$PITH_DATA/models" ] || { echo "no $PITH_DATA/models"; exit 77; }
 exec "$python" tests/conformance/quantized_networks.py "$PITH" "$PITH_DATA"

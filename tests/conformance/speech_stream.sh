@@ -5,7 +5,7 @@
 # round, it decides otherwise on few (4 were measured): what must stay float is found.
 [ -x "$PITH" ] || { echo "PITH does not name the command"; exit 1; }
 models=$PITH_DATA/models audio=$PITH_DATA/audio
-[ -r "$models/silero_vad_16k.onnx" ] && [ -r "$audio/vad_test_16k.wav" ] || exit 77
+[ -r "$models/silero_vad_16k.onnx" ] && [ -r "$audio/vad_test_16k.wav" ] || { echo "no $models"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
 

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # The integer kernels of AArch64 under emulation, on a CPU with dot products and on one without: the
 # tests of the kernels and of networks, and that the latter CPU is not told to have what it lacks.
-command -v aarch64-linux-gnu-gcc >/dev/null && command -v qemu-aarch64 >/dev/null || exit 77
+command -v aarch64-linux-gnu-gcc >/dev/null && command -v qemu-aarch64 >/dev/null ||
+    { echo "no aarch64-linux-gnu-gcc or qemu-aarch64"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
 cc="aarch64-linux-gnu-gcc -std=c11 -O2 -ffp-contract=off -fno-math-errno -Iruntime -Iruntime/ref"

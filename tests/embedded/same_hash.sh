@@ -4,7 +4,8 @@
 # is big-endian) and i686 where there are cross compilers, Cortex-M3 (soft float) and Cortex-M4F; the
 # last two freestanding under QEMU. Quantized, it gives those of the reference on NEON's kernels, with
 # and without dot products.
-command -v arm-none-eabi-gcc >/dev/null && command -v qemu-system-arm >/dev/null || exit 77
+command -v arm-none-eabi-gcc >/dev/null && command -v qemu-system-arm >/dev/null ||
+    { echo "no arm-none-eabi-gcc or qemu-system-arm"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
 here=tests/embedded

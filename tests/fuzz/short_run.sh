@@ -1,12 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Runs each fuzz target for FUZZ_SECONDS from its committed corpus, those of files also from networks of
-# integers made now; fails on the first finding.
+# integers made now; fails on the first finding. Builds them first, unless FUZZ_O names their folder.
 seconds=${FUZZ_SECONDS:-4}
 folder=${FUZZ_O:-$PITH_O/../fuzz}
-ls "$folder"/fuzz_* >/dev/null 2>&1 || exit 77
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
+if [ -z "$FUZZ_O" ]; then
+    command -v "${FUZZ_CC:-clang}" >/dev/null || { echo "no ${FUZZ_CC:-clang} to build the fuzz targets"; exit 77; }
+    # (as many jobs as cores: a make that called this has none to share with one below a script)
+    "${MAKE:-make}" --no-print-directory -j"$(nproc)" fuzz-build >"$work/log" 2>&1 || { tail -40 "$work/log"; exit 1; }
+fi
 status=0
 
 # small networks of integers of 8 to 2 bits, as .pith and as ONNX
