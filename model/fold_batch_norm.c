@@ -14,6 +14,10 @@
  * what was read inside is now made outside, where the body sees it. (The other way round cannot
  * be: nobody outside reads what a body made.)
  *
+ * Of convolutions that share a weight all are folded, when all have a normalization with one
+ * factor: the weight then is scaled once. Otherwise all normalizations stay, for a copy of a weight
+ * is larger than what they hold.
+ *
  * Left alone: what is not constant, a variance + epsilon that is not above 0, a codebook whose
  * groups straddle channels, a Gemm bias that differs between rows. */
 #include "error_fill.h"
@@ -32,6 +36,11 @@ struct folder {
     uint32_t *producer; /* [room] node, or UINT32_MAX */
     uint32_t room;      /* of m->values */
     bool *dropped;      /* [n_nodes] */
+    /* Of a weight that several layers read: the normalizations behind them that have the factor of
+     * the last one, in order of the nodes. */
+    uint32_t *n_norms;    /* [room] how many */
+    uint32_t *first_norm; /* [room] node */
+    uint32_t *next_norm;  /* [n_nodes] node */
     uint32_t step_bits, bias_levels;
 };
 
@@ -78,7 +87,8 @@ static bool bias_fits(const struct folder *f, const struct pair *p)
     return b->count == 1 || (b->count == p->channels && along_channels);
 }
 
-/* Is node `norm` a batch normalization that can be folded, and into what? */
+/* Is node `norm` a batch normalization that can be folded, and into what? Who else reads the weight
+ * is another question: shares_factor. */
 static bool find_pair(const struct folder *f, struct pith_node *norm, struct pair *p)
 {
     if (norm->op != PITH_OP_BATCH_NORM || norm->n_in != 5 || norm->in[0] == PITH_VALUE_NONE)
@@ -103,6 +113,43 @@ static bool find_pair(const struct folder *f, struct pith_node *norm, struct pai
     const struct pith_codebook *b = w->codebook;
     p->uniform = b && b->n_groups == 1 && pith_grid_find(b->centroid, b->n_centroids, &p->grid);
     return groups_fit(b, p->cols) && bias_fits(f, p);
+}
+
+static bool same_constant(const struct folder *f, uint32_t a, uint32_t b)
+{
+    const struct pith_const *x = f->m->values[a].constant, *y = f->m->values[b].constant;
+    return x->count == y->count && memcmp(x->data, y->data, x->count * sizeof(float)) == 0;
+}
+
+/* Both normalize by the same factors: scale, variance and epsilon are the same. */
+static bool same_factor(const struct folder *f, const struct pith_node *a,
+                        const struct pith_node *b)
+{
+    return a->attr[ATTR_BN_EPSILON] == b->attr[ATTR_BN_EPSILON] &&
+           same_constant(f, a->in[1], b->in[1]) && same_constant(f, a->in[4], b->in[4]);
+}
+
+static void find_sharers(struct folder *f)
+{
+    struct pair p;
+    for (uint32_t i = f->m->n_nodes; i-- > 0;) {
+        struct pith_node *norm = &f->m->nodes[i];
+        if (!find_pair(f, norm, &p) || f->uses[p.linear->in[1]] == 1)
+            continue;
+        uint32_t w = p.linear->in[1];
+        if (f->n_norms[w] > 0 && !same_factor(f, norm, &f->m->nodes[f->first_norm[w]]))
+            continue;
+        f->next_norm[i] = f->first_norm[w];
+        f->first_norm[w] = i;
+        f->n_norms[w]++;
+    }
+}
+
+/* All that read the weight can be folded, and scale it alike. */
+static bool shares_factor(const struct folder *f, const struct pair *p)
+{
+    uint32_t w = p->linear->in[1];
+    return f->uses[w] == 1 || f->n_norms[w] == f->uses[w];
 }
 
 static bool channel_lives(const struct folder *f, const struct pair *p, uint64_t o)
@@ -183,7 +230,7 @@ static void scale_grid(const struct pair *p, struct pith_codebook *new, uint64_t
     double a = p->factor[channel] != 0 ? p->factor[channel] : p->spare;
     struct uniform_grid grid = {(float)(fabs(a) * (double)p->grid.step),
                                 a < 0 ? n - 1 - p->grid.zero : p->grid.zero};
-    pith_grid_write(&grid, n, new->centroid + channel * n);
+    pith_grid_write(&grid, n, new->centroid + channel *n);
 }
 
 static struct pith_codebook *scale_codebook(struct folder *f, const struct pair *p,
@@ -243,7 +290,7 @@ static uint32_t clone_value(struct folder *f, uint32_t like)
 /* What a fold will install, made before the first thing is changed: without memory the model stays
  * the network it was. */
 struct fold_parts {
-    uint32_t weight, bias; /* values */
+    uint32_t bias; /* a value */
     float *weight_data, *bias_data;
     struct pith_codebook *codebook, *bias_codebook; /* may be NULL */
     uint32_t *in;
@@ -268,19 +315,41 @@ static void scale_data(const struct pair *p, const struct pith_const *w, struct 
     }
 }
 
-static enum pith_status make_parts(struct folder *f, const struct pair *p, struct fold_parts *parts)
+static enum pith_status make_weight(struct folder *f, const struct pair *p,
+                                    struct fold_parts *parts)
 {
     struct pith_model *m = f->m;
     const struct pith_const *w = m->values[p->linear->in[1]].constant;
-    *parts = (struct fold_parts){0};
     parts->weight_data = pith_model_alloc(m, w->count, sizeof(float));
-    parts->bias_data = pith_model_alloc(m, p->channels, sizeof(float));
-    parts->in = pith_model_alloc(m, 3, sizeof *parts->in);
     if (w->codebook)
         parts->codebook = scale_codebook(f, p, w->codebook, w->count);
-    if (!parts->weight_data || !parts->bias_data || !parts->in || (w->codebook && !parts->codebook))
+    if (!parts->weight_data || (w->codebook && !parts->codebook))
         return PITH_ERR_MEMORY;
     scale_data(p, w, parts);
+    return PITH_OK;
+}
+
+/* first, first_parts: of the pairs that share the weight, or NULL. */
+static enum pith_status make_bias(struct folder *f, const struct pair *p, const struct pair *first,
+                                  const struct fold_parts *first_parts, struct fold_parts *parts)
+{
+    struct pith_model *m = f->m;
+    uint32_t shift = p->norm->in[2];
+    parts->in = pith_model_alloc(m, 3, sizeof *parts->in);
+    if (!parts->in)
+        return PITH_ERR_MEMORY;
+    if (first && first->norm->in[2] == shift &&
+        memcmp(first->bias, p->bias, p->channels * sizeof *p->bias) == 0) {
+        parts->bias = first_parts->bias;
+        parts->bias_data = first_parts->bias_data;
+        parts->bias_codebook = first_parts->bias_codebook;
+        f->uses[shift]--;
+        f->uses[parts->bias]++;
+        return PITH_OK;
+    }
+    parts->bias_data = pith_model_alloc(m, p->channels, sizeof(float));
+    if (!parts->bias_data)
+        return PITH_ERR_MEMORY;
     memcpy(parts->bias_data, p->bias, p->channels * sizeof(float));
     if (f->bias_levels) {
         parts->bias_codebook = pith_grid_lay(m, parts->bias_data, p->channels, f->bias_levels);
@@ -288,16 +357,13 @@ static enum pith_status make_parts(struct folder *f, const struct pair *p, struc
             return PITH_ERR_MEMORY;
     }
     /* the shift becomes the bias: it has its shape, and a name in the file */
-    parts->weight = own_value(f, p->linear->in[1]);
-    parts->bias = own_value(f, p->norm->in[2]);
-    if (parts->weight == PITH_VALUE_NONE || parts->bias == PITH_VALUE_NONE)
-        return PITH_ERR_MEMORY;
-    return PITH_OK;
+    parts->bias = own_value(f, shift);
+    return parts->bias == PITH_VALUE_NONE ? PITH_ERR_MEMORY : PITH_OK;
 }
 
 static void install(struct folder *f, const struct pair *p, const struct fold_parts *parts)
 {
-    struct pith_const *w = f->m->values[parts->weight].constant;
+    struct pith_const *w = f->m->values[p->linear->in[1]].constant;
     struct pith_const *b = f->m->values[parts->bias].constant;
     w->data = parts->weight_data;
     w->codebook = parts->codebook;
@@ -306,7 +372,7 @@ static void install(struct folder *f, const struct pair *p, const struct fold_pa
                              .codebook = parts->bias_codebook,
                              .code = b->code};
     parts->in[0] = p->linear->in[0];
-    parts->in[1] = parts->weight;
+    parts->in[1] = p->linear->in[1];
     parts->in[2] = parts->bias;
     p->linear->in = parts->in;
     p->linear->n_in = 3;
@@ -319,42 +385,108 @@ static void install(struct folder *f, const struct pair *p, const struct fold_pa
     f->dropped[p->norm - f->m->nodes] = true;
 }
 
-static enum pith_status fold_pair(struct folder *f, struct pair *p, bool *folded)
+/* The factors and biases of all that share a weight; *fits: every channel has them. */
+static enum pith_status compute_all(const struct folder *f, struct pair *pairs, uint32_t n,
+                                    bool *fits)
 {
-    struct fold_parts parts;
-    *folded = false;
-    p->factor = malloc(p->channels * sizeof *p->factor);
-    p->bias = malloc(p->channels * sizeof *p->bias);
-    enum pith_status status = p->factor && p->bias ? PITH_OK : PITH_ERR_MEMORY;
-    if (!status && compute(f, p)) {
-        status = make_parts(f, p, &parts);
-        if (!status)
-            install(f, p, &parts);
-        *folded = !status;
+    *fits = true;
+    for (uint32_t i = 0; i < n; i++) {
+        pairs[i].factor = malloc(pairs[i].channels * sizeof *pairs[i].factor);
+        pairs[i].bias = malloc(pairs[i].channels * sizeof *pairs[i].bias);
+        if (!pairs[i].factor || !pairs[i].bias)
+            return PITH_ERR_MEMORY;
+        *fits = *fits && compute(f, &pairs[i]);
     }
-    free(p->factor);
-    free(p->bias);
+    return PITH_OK;
+}
+
+static enum pith_status make_parts(struct folder *f, const struct pair *pairs,
+                                   struct fold_parts *parts, uint32_t n)
+{
+    enum pith_status status = make_weight(f, &pairs[0], &parts[0]);
+    for (uint32_t i = 0; i < n && !status; i++) {
+        parts[i].weight_data = parts[0].weight_data;
+        parts[i].codebook = parts[0].codebook;
+        status = make_bias(f, &pairs[i], i ? &pairs[0] : NULL, parts, &parts[i]);
+    }
     return status;
 }
 
-/* Room for the clones: at most one weight and one bias a pair. */
+static enum pith_status fold_pairs(struct folder *f, struct pair *pairs, uint32_t n, bool *folded)
+{
+    bool fits;
+    struct fold_parts *parts = calloc(n, sizeof *parts);
+    enum pith_status status = parts ? compute_all(f, pairs, n, &fits) : PITH_ERR_MEMORY;
+    if (!status && fits)
+        status = make_parts(f, pairs, parts, n);
+    *folded = !status && fits;
+    for (uint32_t i = 0; i < n && *folded; i++)
+        install(f, &pairs[i], &parts[i]);
+    for (uint32_t i = 0; i < n; i++) {
+        free(pairs[i].factor);
+        free(pairs[i].bias);
+    }
+    free(parts);
+    return status;
+}
+
+/* Folds the normalization with all that share its weight, when `first` is the first of them; *n:
+ * how many. */
+static enum pith_status fold_sharers(struct folder *f, uint32_t norm, const struct pair *first,
+                                     uint32_t *n)
+{
+    uint32_t w = first->linear->in[1], n_pairs = f->uses[w] == 1 ? 1 : f->n_norms[w];
+    *n = 0;
+    if (n_pairs > 1 && f->first_norm[w] != norm)
+        return PITH_OK;
+    struct pair *pairs = calloc(n_pairs, sizeof *pairs);
+    if (!pairs)
+        return PITH_ERR_MEMORY;
+    bool folded = true;
+    pairs[0] = *first;
+    for (uint32_t i = 1, at = norm; i < n_pairs && folded; i++) {
+        at = f->next_norm[at];
+        folded = find_pair(f, &f->m->nodes[at], &pairs[i]);
+    }
+    enum pith_status status = folded ? fold_pairs(f, pairs, n_pairs, &folded) : PITH_OK;
+    free(pairs);
+    *n = folded ? n_pairs : 0;
+    return status;
+}
+
+static void free_tables(struct folder *f)
+{
+    free(f->uses);
+    free(f->producer);
+    free(f->dropped);
+    free(f->n_norms);
+    free(f->first_norm);
+    free(f->next_norm);
+}
+
+/* Room for the clones: at most one bias a pair. */
 static enum pith_status prepare(struct folder *f)
 {
     struct pith_model *m = f->m;
     uint32_t n_norms = 0;
     for (uint32_t i = 0; i < m->n_nodes; i++)
         n_norms += m->nodes[i].op == PITH_OP_BATCH_NORM;
-    f->room = m->n_values + 2 * n_norms;
+    f->room = m->n_values + n_norms;
     struct pith_value *values = pith_model_alloc(m, (uint64_t)f->room + 1, sizeof *values);
     f->uses = calloc((size_t)f->room + 1, sizeof *f->uses);
     f->producer = calloc((size_t)f->room + 1, sizeof *f->producer);
     f->dropped = calloc((size_t)m->n_nodes + 1, sizeof *f->dropped);
-    if (!values || !f->uses || !f->producer || !f->dropped)
+    f->n_norms = calloc((size_t)f->room + 1, sizeof *f->n_norms);
+    f->first_norm = calloc((size_t)f->room + 1, sizeof *f->first_norm);
+    f->next_norm = calloc((size_t)m->n_nodes + 1, sizeof *f->next_norm);
+    if (!values || !f->uses || !f->producer || !f->dropped || !f->n_norms || !f->first_norm ||
+        !f->next_norm)
         return PITH_ERR_MEMORY;
     if (m->n_values)
         memcpy(values, m->values, m->n_values * sizeof *values);
     m->values = values;
     pith_model_count_uses(m, f->room, f->uses, f->producer);
+    find_sharers(f);
     return PITH_OK;
 }
 
@@ -365,11 +497,9 @@ enum pith_status pith_model_find_foldable(struct pith_model *m, bool *foldable,
     enum pith_status status = prepare(&f);
     for (uint32_t i = 0; i < m->n_nodes && !status; i++) {
         struct pair p;
-        foldable[i] = find_pair(&f, &m->nodes[i], &p);
+        foldable[i] = find_pair(&f, &m->nodes[i], &p) && shares_factor(&f, &p);
     }
-    free(f.uses);
-    free(f.producer);
-    free(f.dropped);
+    free_tables(&f);
     return status ? pith_error_no_memory(err) : PITH_OK;
 }
 
@@ -421,16 +551,14 @@ enum pith_status pith_model_fold_onto_grids(struct pith_model *m, uint32_t step_
     enum pith_status status = prepare(&f);
     for (uint32_t i = 0; i < m->n_nodes && !status; i++) {
         struct pair p;
-        bool folded = false;
-        if (find_pair(&f, &m->nodes[i], &p))
-            status = fold_pair(&f, &p, &folded);
-        n += folded;
+        uint32_t n_more = 0;
+        if (!f.dropped[i] && find_pair(&f, &m->nodes[i], &p) && shares_factor(&f, &p))
+            status = fold_sharers(&f, i, &p, &n_more);
+        n += n_more;
     }
     if (n)
         compact(&f);
-    free(f.uses);
-    free(f.producer);
-    free(f.dropped);
+    free_tables(&f);
     if (status)
         return pith_error_no_memory(err);
     if (n_folded)

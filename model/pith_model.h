@@ -225,7 +225,9 @@ void pith_file_remove_temps(void);
 /* ---- rewrites --------------------------------------------------------------------------- */
 
 /* BatchNormalization after Conv or Gemm into weight and bias (on the way to encode). Masks stay;
- * a codebook on a folded tensor becomes one per channel. Tells how many were folded. */
+ * a codebook on a folded tensor becomes one per channel. A weight that several nodes read is scaled
+ * once, when all of them have a normalization with the same factors, else not at all. Tells how many
+ * were folded. */
 enum pith_status pith_model_fold_batch_norm(struct pith_model *m, uint32_t *n_folded,
                                             struct pith_error *err);
 /* The same, and rounded to what a file stores in few bytes. step_bits, 0..23: where a weight's codebook

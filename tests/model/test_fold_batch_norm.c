@@ -136,19 +136,91 @@ static void test_mask_and_codebooks(void **state)
     }
 }
 
-/* The other reader of a shared weight must keep what it reads. */
+/* The other reader of a shared weight must keep what it reads, and a copy would be larger than the
+ * normalization. */
 static void test_shared(void **state)
 {
     (void)state;
     static const float original[4] = {1, 2, -3, 0};
     struct pith_model *m = normalized(true, false);
-    fold(m, 1);
-    assert_int_equal(m->n_nodes, 2);
-    floats_are(constant(m, 0, 1)->data, 4, folded_weight);
-    floats_are(constant(m, 1, 1)->data, 4, original);
+    bool foldable[3];
+    assert_int_equal(pith_model_find_foldable(m, foldable, NULL), PITH_OK);
+    assert_false(foldable[1]);
+    fold(m, 0);
+    assert_int_equal(m->n_nodes, 3);
+    assert_int_equal(m->nodes[0].in[1], m->nodes[2].in[1]);
+    floats_are(constant(m, 0, 1)->data, 4, original);
+    pith_model_free(m);
+}
+
+/* x -> Conv w -> bn -> Relu -> Conv w -> bn -> y, the second with these constants. */
+static struct pith_model *normalized_twice(const char *second, float shift1)
+{
+    char links[64];
+    snprintf(links, sizeof links, "d %s -> y", second);
+    struct proto g = {0};
+    proto_message(&g, GRAPH_NODE, build_node("Conv", "conv", "x w -> c"));
+    proto_message(&g, GRAPH_NODE,
+                  build_node("BatchNormalization", "bn", "c scale shift mean var -> s"));
+    proto_message(&g, GRAPH_NODE, build_node("Relu", "relu", "s -> t"));
+    proto_message(&g, GRAPH_NODE, build_node("Conv", "again", "t w b -> d"));
+    proto_message(&g, GRAPH_NODE, build_node("BatchNormalization", "bn2", links));
+    proto_message(&g, GRAPH_INITIALIZER, tensor4("w", 1, 2, -3, 0, 4, 2, 2));
+    proto_message(&g, GRAPH_INITIALIZER, tensor4("b", 0, shift1, 0, 0, 1, 2, 1));
+    proto_message(&g, GRAPH_INITIALIZER, tensor4("scale", 2, -2, 0, 0, 1, 2, 1));
+    proto_message(&g, GRAPH_INITIALIZER, tensor4("scale2", 2, -3, 0, 0, 1, 2, 1));
+    proto_message(&g, GRAPH_INITIALIZER, tensor4("shift", 10, 20, 0, 0, 1, 2, 1));
+    proto_message(&g, GRAPH_INITIALIZER, tensor4("shift2", 1, 2, 0, 0, 1, 2, 1));
+    proto_message(&g, GRAPH_INITIALIZER, tensor4("mean", 1, 2, 0, 0, 1, 2, 1));
+    proto_message(&g, GRAPH_INITIALIZER, tensor4("var", 4, 1, 0, 0, 1, 2, 1));
+    build_input(&g, "x", 4, -1, 2, 4, 4);
+    build_output(&g, "y");
+    struct proto file = build_model(g, 13);
+    struct pith_model *m = NULL;
+    struct pith_error err = {0};
+    if (pith_onnx_read(file.data, file.n, "net.onnx", NULL, NULL, &m, &err))
+        fail_msg("%s", err.text);
+    free(file.data);
+    return m;
+}
+
+/* Factors {1, -2} but for epsilon: the weight is scaled once, for all or for none. */
+static void test_shared_by_normalized(void **state)
+{
+    (void)state;
+    struct pith_model *m = normalized_twice("scale shift mean var", 0);
+    bool foldable[5];
+    assert_int_equal(pith_model_find_foldable(m, foldable, NULL), PITH_OK);
+    assert_true(foldable[1] && foldable[4]);
+    fold(m, 2);
+    assert_int_equal(m->n_nodes, 3);
+    assert_int_equal(m->nodes[0].in[1], m->nodes[2].in[1]);
+    assert_int_equal(m->nodes[0].in[2], m->nodes[2].in[2]); /* the biases are the same, too */
+    const float *w = constant(m, 0, 1)->data;
+    assert_true(fabsf(w[0] - 1) < 1e-4f && fabsf(w[2] - 6) < 1e-3f);
+    assert_int_equal(m->n_values, 6); /* x w bias s t y */
+    pith_model_free(m);
+    m = normalized_twice("scale shift2 mean var", 0);
+    fold(m, 2);
+    assert_int_equal(m->nodes[0].in[1], m->nodes[2].in[1]);
+    const float *b = constant(m, 0, 2)->data, *b2 = constant(m, 2, 2)->data;
+    assert_true(fabsf(b[0] - 9) < 1e-4f && fabsf(b2[0] - 0) < 1e-4f);
+    pith_model_free(m);
+    m = normalized_twice("scale shift mean var", 5); /* another bias in front */
+    fold(m, 2);
+    b = constant(m, 0, 2)->data;
+    b2 = constant(m, 2, 2)->data;
+    assert_true(fabsf(b[1] - 24) < 1e-3f && fabsf(b2[1] - 14) < 1e-3f);
     for (uint32_t i = 0; i < m->n_values; i++)
         for (uint32_t k = 0; k < i; k++)
             assert_string_not_equal(m->values[i].name, m->values[k].name);
+    pith_model_free(m);
+    m = normalized_twice("scale2 shift mean var", 0);
+    assert_int_equal(pith_model_find_foldable(m, foldable, NULL), PITH_OK);
+    assert_false(foldable[1] || foldable[4]);
+    fold(m, 0);
+    assert_int_equal(m->n_nodes, 5);
+    assert_true(((const float *)constant(m, 0, 1)->data)[2] == -3);
     pith_model_free(m);
 }
 
@@ -295,6 +367,7 @@ int main(void)
         cmocka_unit_test(test_values),
         cmocka_unit_test(test_mask_and_codebooks),
         cmocka_unit_test(test_shared),
+        cmocka_unit_test(test_shared_by_normalized),
         cmocka_unit_test(test_left_alone),
         cmocka_unit_test(test_grid),
         cmocka_unit_test(test_dead_channel),
