@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "format.h"
+#include "made_file.h"
 
 /* docs/format.md, section 14. */
 static const uint8_t compact_file[] = {
@@ -18,55 +18,6 @@ static const uint8_t compact_file[] = {
     0x3f, 0x00, 0x00, 0x80, 0xbf, 0x1a, 0x5d, 0x20, 0xb4,
 };
 enum { GRAPH_AT = 7, GRAPH_BYTES = 12, META_AT = 19, META_BYTES = 13, DATA_AT = 32 };
-
-/* A file under construction; sealed with right checksums. */
-struct made {
-    uint8_t data[1024];
-    size_t bytes;
-};
-
-static void put(struct made *f, const void *p, size_t n)
-{
-    assert_true(f->bytes + n <= sizeof f->data);
-    memcpy(f->data + f->bytes, p, n);
-    f->bytes += n;
-}
-
-static void seal_compact(struct made *f)
-{
-    uint8_t crc[4];
-    store_le32(crc, pith_crc32c(0, f->data, f->bytes));
-    put(f, crc, 4);
-}
-
-struct piece {
-    const char *tag;
-    const void *p;
-    size_t n;
-};
-
-/* The chunks under the full header. */
-static void seal_full(struct made *f, const struct piece *piece, uint32_t n)
-{
-    size_t at = FULL_TABLE_AT + n * FULL_ENTRY_BYTES + FULL_CRC_BYTES, table_end = at - 4;
-    memset(f, 0, sizeof *f);
-    memcpy(f->data, FULL_MAGIC, 8);
-    store_le32(f->data + FULL_COUNT_AT, n);
-    for (uint32_t i = 0; i < n; i++) {
-        uint8_t *e = f->data + FULL_TABLE_AT + i * FULL_ENTRY_BYTES;
-        at = memcmp(piece[i].tag, "DATA", 4) ? at : (at + 63) / 64 * 64;
-        memcpy(e, piece[i].tag, 4);
-        store_le32(e + 4, pith_crc32c(0, piece[i].p, piece[i].n));
-        store_le64(e + 8, at);
-        store_le64(e + 16, piece[i].n);
-        assert_true(at + piece[i].n <= sizeof f->data);
-        memcpy(f->data + at, piece[i].p, piece[i].n);
-        at += piece[i].n;
-    }
-    store_le64(f->data + FULL_LENGTH_AT, at);
-    store_le32(f->data + table_end, pith_crc32c(0, f->data, table_end));
-    f->bytes = at;
-}
 
 /* The example's data with its bias at a multiple of 64. */
 static void example_full(struct made *f)
@@ -78,24 +29,6 @@ static void example_full(struct made *f)
                                   {"GRPH", compact_file + GRAPH_AT, GRAPH_BYTES},
                                   {"meta", compact_file + META_AT, META_BYTES}};
     seal_full(f, piece, 3);
-}
-
-/* The status that the gate gives, from exactly n bytes of heap so that overreads are seen. */
-static enum pith_status read_file(const void *p, size_t n, uint32_t flags, struct pith_error *err)
-{
-    struct graph g;
-    struct tview *shapes;
-    uint64_t need = 0;
-    uint8_t *blob = malloc(n + !n);
-    memcpy(blob, p, n);
-    enum pith_status st = pith_graph_need(blob, n, flags, &need, err);
-    if (st == PITH_OK) {
-        void *mem = aligned_alloc(64, (need + 64) & ~UINT64_C(63));
-        st = pith_graph_read(blob, n, flags, 0, mem, need, &g, &shapes, err);
-        free(mem);
-    }
-    free(blob);
-    return st;
 }
 
 static void example_is_read(const uint8_t *file, size_t n, bool compact)
@@ -139,7 +72,7 @@ static void example_is_read(const uint8_t *file, size_t n, bool compact)
 static void example_under_both_headers(void **state)
 {
     (void)state;
-    struct made f;
+    static struct made f;
     example_is_read(compact_file, sizeof compact_file, true);
     example_full(&f);
     example_is_read(f.data, f.bytes, false);
@@ -183,7 +116,7 @@ static void damage(const uint8_t *file, size_t n)
 static void damage_is_refused(void **state)
 {
     (void)state;
-    struct made f;
+    static struct made f;
     damage(compact_file, sizeof compact_file);
     example_full(&f);
     damage(f.data, f.bytes);
@@ -192,7 +125,7 @@ static void damage_is_refused(void **state)
 static void newer_versions(void **state)
 {
     (void)state;
-    struct made f;
+    static struct made f;
     struct pith_error err;
     example_full(&f);
     f.data[FULL_VERSION_AT] = 1;
@@ -207,7 +140,7 @@ static void newer_versions(void **state)
 static void unknown_chunks(void **state)
 {
     (void)state;
-    struct made f;
+    static struct made f;
     struct pith_error err;
     const struct piece critical[] = {{"DATA", "", 0},
                                      {"GRPH", compact_file + GRAPH_AT, GRAPH_BYTES},
@@ -231,19 +164,6 @@ static void unknown_chunks(void **state)
     seal_full(&f, no_graph, 1);
     assert_int_equal(read_file(f.data, f.bytes, 0, &err), PITH_ERR_CORRUPT);
 }
-
-/* A compact file of another graph and no data. */
-static enum pith_status read_graph(const char *graph, size_t n, struct pith_error *err)
-{
-    struct made f = {.bytes = 0};
-    const uint8_t head[] = {0xb9, 0x50, 0x01, (uint8_t)n, 0x7f};
-    put(&f, head, sizeof head);
-    put(&f, graph, n);
-    seal_compact(&f);
-    return read_file(f.data, f.bytes, 0, err);
-}
-
-#define GRAPH(bytes) bytes, sizeof bytes - 1
 
 static void graphs(void **state)
 {
@@ -317,7 +237,8 @@ static void graphs(void **state)
 /* The example with another meta chunk. */
 static enum pith_status read_meta(const char *meta, size_t n)
 {
-    struct made f = {.bytes = 0};
+    static struct made f;
+    f.bytes = 0;
     const uint8_t head[] = {0xb9, 0x50, 0x01, GRAPH_BYTES, 0x42, (uint8_t)n, 0x7f};
     put(&f, head, sizeof head);
     put(&f, compact_file + GRAPH_AT, GRAPH_BYTES);
@@ -347,7 +268,7 @@ static void texts(void **state)
 /* Names of the example's five values and two nodes. */
 static enum pith_status read_names(const char *names, size_t n)
 {
-    struct made example, f;
+    static struct made example, f;
     example_full(&example);
     const struct piece piece[] = {{"DATA", example.data + 128, 72},
                                   {"GRPH", compact_file + GRAPH_AT, GRAPH_BYTES},

@@ -1,0 +1,558 @@
+/* SPDX-License-Identifier: MIT */
+/* test_gate.c - each refusal of the gate meets a file that it alone refuses: a good one with one
+ * change, all checksums mended, so that without that one test the file would pass. Where a later
+ * test would refuse it too, the place that is told says which one it was. Beside what is refused
+ * stands what is just allowed. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "made_file.h"
+#include "stats_read.h"
+
+#define ANYWHERE UINT64_MAX
+
+/* ---- the full header ------------------------------------------------------------------------- */
+
+static const char relu[] = "\x00\x01\x03\x00\x08";
+enum { RELU_BYTES = sizeof relu - 1 };
+
+static enum pith_status open_at_page(const struct made *f, uint32_t flags, struct image *im,
+                                     struct pith_error *err)
+{
+    struct guarded blob = guard_new(f->bytes, 1);
+    memcpy(blob.data, f->data, f->bytes);
+    enum pith_status st = pith_image_open(blob.data, f->bytes, flags, im, err);
+    guard_free(&blob);
+    return st;
+}
+
+static void opens(const struct made *f, uint32_t flags)
+{
+    struct image im;
+    struct pith_error err = {0};
+    enum pith_status st = open_at_page(f, flags, &im, &err);
+    if (st)
+        print_error("refused: chunk %08x, byte %llu\n", err.chunk, (unsigned long long)err.offset);
+    assert_int_equal(st, PITH_OK);
+}
+
+static void is_refused(const struct made *f, uint32_t flags, uint32_t chunk, uint64_t offset)
+{
+    struct image im;
+    struct pith_error err = {0};
+    assert_int_equal(open_at_page(f, flags, &im, &err), PITH_ERR_CORRUPT);
+    assert_int_equal(err.chunk, chunk);
+    if (offset != ANYWHERE)
+        assert_int_equal(err.offset, offset);
+}
+
+/* DATA (3 bytes), GRPH, then pieces `a` and `b` of two bytes each; NULL: left out. */
+static uint32_t make_full(struct made *f, const char *a, const char *b)
+{
+    const struct piece piece[] = {
+        {"DATA", "abc", 3}, {"GRPH", relu, RELU_BYTES}, {a, "xy", 2}, {b, "zz", 2}};
+    uint32_t n = b ? 4 : a ? 3 : 2;
+    seal_full(f, piece, n);
+    return n;
+}
+
+/* Tags count as strings: earlier letters weigh more than later ones. */
+static void chunks_in_order(void **state)
+{
+    static const char *const pair[][2] = {
+        {"yzzz", "zaaa"}, {"zazz", "zbaa"}, {"zzaz", "zzba"}, {"zzza", "zzzb"}};
+    static struct made f;
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        make_full(&f, pair[i][0], pair[i][1]);
+        opens(&f, 0);
+        make_full(&f, pair[i][1], pair[i][0]);
+        is_refused(&f, 0, 0, FULL_TABLE_AT + 3 * FULL_ENTRY_BYTES);
+    }
+    make_full(&f, "zzzz", "zzzz");
+    is_refused(&f, 0, 0, FULL_TABLE_AT + 3 * FULL_ENTRY_BYTES);
+}
+
+static void tags_of_letters(void **state)
+{
+    static struct made f;
+    (void)state;
+    make_full(&f, "aAzZ", NULL);
+    opens(&f, 0);
+    for (size_t i = 0; i < 4; i++)
+        for (size_t k = 0; k < 4; k++) {
+            char tag[] = "zzzz";
+            tag[i] = "@[`{"[k];
+            make_full(&f, tag, NULL);
+            is_refused(&f, 0, 0, FULL_TABLE_AT + 2 * FULL_ENTRY_BYTES);
+        }
+}
+
+static void first_unknown_chunk_is_told(void **state)
+{
+    static struct made f;
+    struct image im;
+    (void)state;
+    make_full(&f, "yyyy", "zzzz");
+    assert_int_equal(open_at_page(&f, 0, &im, NULL), PITH_OK);
+    assert_int_equal(im.unknown, FORMAT_TAG('y', 'y', 'y', 'y'));
+    make_full(&f, NULL, NULL);
+    assert_int_equal(open_at_page(&f, 0, &im, NULL), PITH_OK);
+    assert_int_equal(im.unknown, 0);
+    const struct piece empty[] = {{"DATA", "", 0}, {"GRPH", relu, RELU_BYTES}, {"meta", "", 0}};
+    seal_full(&f, empty, 2);
+    opens(&f, 0);
+    seal_full(&f, empty, 3);
+    is_refused(&f, 0, TAG_META, FULL_TABLE_AT + 2 * FULL_ENTRY_BYTES);
+}
+
+/* A chunk that begins before the last one ends, behind a gap, or goes on behind the file. */
+static void chunks_side_by_side(void **state)
+{
+    static struct made f;
+    (void)state;
+    uint32_t n = make_full(&f, "zzzz", NULL);
+    size_t at = f.bytes - 2;
+    store_le64(entry_of(&f, 2) + 8, at - 1);
+    store_le64(entry_of(&f, 2) + 16, 3);
+    store_le32(entry_of(&f, 2) + 4, pith_crc32c(0, f.data + at - 1, 3));
+    seal_table(&f, n);
+    is_refused(&f, 0, FORMAT_TAG('z', 'z', 'z', 'z'), FULL_TABLE_AT + 2 * FULL_ENTRY_BYTES);
+
+    make_full(&f, "zzzz", NULL);
+    f.data[at] = 0; /* the gap */
+    store_le64(entry_of(&f, 2) + 8, at + 1);
+    store_le64(entry_of(&f, 2) + 16, 1);
+    store_le32(entry_of(&f, 2) + 4, pith_crc32c(0, f.data + at + 1, 1));
+    seal_table(&f, n);
+    is_refused(&f, 0, FORMAT_TAG('z', 'z', 'z', 'z'), FULL_TABLE_AT + 2 * FULL_ENTRY_BYTES);
+
+    make_full(&f, "zzzz", NULL);
+    store_le64(entry_of(&f, 2) + 16, 3);
+    seal_table(&f, n);
+    is_refused(&f, 0, FORMAT_TAG('z', 'z', 'z', 'z'), FULL_TABLE_AT + 2 * FULL_ENTRY_BYTES);
+}
+
+static void sums_and_padding(void **state)
+{
+    static struct made f;
+    uint32_t n = make_full(&f, "zzzz", NULL);
+    size_t table_end = FULL_TABLE_AT + (size_t)n * FULL_ENTRY_BYTES,
+           end = table_end + FULL_CRC_BYTES;
+    (void)state;
+    assert_true(end % 64 != 0); /* so there is padding before the data */
+    for (size_t i = end; i < (end + 63) / 64 * 64; i++) {
+        f.data[i] = 0x80;
+        is_refused(&f, 0, 0, end);
+        f.data[i] = 0;
+    }
+    opens(&f, 0);
+    for (uint32_t i = 0; i < n; i++) {
+        entry_of(&f, i)[4] ^= 1;
+        seal_table(&f, n);
+        is_refused(&f, 0, load_le32(entry_of(&f, i)), load_le64(entry_of(&f, i) + 8));
+        opens(&f, PITH_FLAG_NO_CHECKSUM);
+        entry_of(&f, i)[4] ^= 1;
+    }
+    seal_table(&f, n);
+    f.data[table_end] ^= 1;
+    is_refused(&f, 0, 0, table_end);
+    opens(&f, PITH_FLAG_NO_CHECKSUM);
+}
+
+static void whole_length(void **state)
+{
+    static struct made f;
+    uint32_t n = make_full(&f, "zzzz", NULL);
+    (void)state;
+    for (int step = -1; step <= 1; step += 2) {
+        store_le64(f.data + FULL_LENGTH_AT, f.bytes + (uint64_t)(int64_t)step);
+        seal_table(&f, n);
+        is_refused(&f, 0, 0, FULL_LENGTH_AT);
+    }
+    f.bytes++; /* a byte that belongs to nothing */
+    store_le64(f.data + FULL_LENGTH_AT, f.bytes);
+    seal_table(&f, n);
+    is_refused(&f, 0, 0, f.bytes - 1);
+    make_full(&f, NULL, NULL);
+    f.bytes =
+        FULL_TABLE_AT + 2 * FULL_ENTRY_BYTES + FULL_CRC_BYTES - 1; /* ends in the table's sum */
+    store_le64(f.data + FULL_LENGTH_AT, f.bytes);
+    is_refused(&f, 0, 0, f.bytes);
+    is_refused(&f, PITH_FLAG_NO_CHECKSUM, 0, f.bytes);
+    f.bytes = FULL_TABLE_AT - 1;
+    is_refused(&f, 0, 0, f.bytes);
+}
+
+static void number_of_chunks(void **state)
+{
+    static struct made f;
+    static char tag[FULL_MAX_CHUNKS + 1][5];
+    struct piece piece[FULL_MAX_CHUNKS + 1] = {{"DATA", "", 0}, {"GRPH", relu, RELU_BYTES}};
+    (void)state;
+    for (uint32_t i = 2; i <= FULL_MAX_CHUNKS; i++) {
+        memcpy(tag[i], (char[]){'z', 'z', (char)('a' + i / 26), (char)('a' + i % 26), 0}, 5);
+        piece[i] = (struct piece){tag[i], "x", 1};
+    }
+    seal_full(&f, piece, FULL_MAX_CHUNKS);
+    opens(&f, 0);
+    seal_full(&f, piece, FULL_MAX_CHUNKS + 1);
+    is_refused(&f, 0, 0, FULL_COUNT_AT);
+    seal_full(&f, piece, 0);
+    is_refused(&f, 0, 0, FULL_COUNT_AT);
+}
+
+static void needed_chunks(void **state)
+{
+    static struct made f;
+    const struct piece graph = {"GRPH", relu, RELU_BYTES}, data = {"DATA", "", 0};
+    struct stream chunk;
+    (void)state;
+    seal_full(&f, &graph, 1);
+    is_refused(&f, 0, TAG_DATA, 0);
+    seal_full(&f, &data, 1);
+    is_refused(&f, 0, TAG_GRAPH, 0);
+    make_full(&f, "zzzz", NULL);
+    assert_int_equal(pith_chunk_find(f.data, f.bytes, TAG_GRAPH, &chunk), PITH_OK);
+    assert_int_equal(chunk.n_bytes, RELU_BYTES);
+    assert_int_equal(pith_chunk_find(f.data, f.bytes, TAG_META, &chunk), PITH_ERR_ARGUMENT);
+    assert_int_equal(pith_chunk_find(f.data, f.bytes, FORMAT_TAG('z', 'z', 'z', 'z'), &chunk),
+                     PITH_ERR_ARGUMENT);
+}
+
+/* ---- the compact header ---------------------------------------------------------------------- */
+
+/* Table and chunks as told, sealed. */
+static void make_compact(struct made *f, const void *rest, size_t n)
+{
+    f->bytes = 0;
+    put(f, "\xb9\x50", 2);
+    put(f, rest, n);
+    seal_compact(f);
+}
+
+static void compact_tables(void **state)
+{
+    static struct made f;
+    struct image im;
+    struct pith_error err;
+    (void)state;
+    make_compact(&f, GRAPH("\x01\x05\x7f\x00\x01\x03\x00\x08"));
+    opens(&f, 0);
+    make_compact(&f, GRAPH("\x01\x05\x53\x01\x7f\x00\x01\x03\x00\x08x")); /* ancillary */
+    assert_int_equal(open_at_page(&f, 0, &im, NULL), PITH_OK);
+    assert_int_equal(im.unknown, 0x53);
+    make_compact(&f, GRAPH("\x01\x05\x04\x01\x7f\x00\x01\x03\x00\x08x")); /* critical */
+    assert_int_equal(open_at_page(&f, 0, &im, &err), PITH_ERR_VERSION);
+    make_compact(&f, GRAPH("\x01\x05\x01\x05\x7f\x00\x01\x03\x00\x08\x00\x01\x03\x00\x08"));
+    is_refused(&f, 0, 0, 6); /* twice */
+    make_compact(&f, GRAPH("\x02\x01\x01\x05\x7fx\x00\x01\x03\x00\x08"));
+    is_refused(&f, 0, 0, 6); /* not in order */
+    make_compact(&f, GRAPH("\x01\x05\x80\x05\x81\x05\x00\x01\x03\x00\x08"));
+    is_refused(&f, 0, 0, 6); /* no such tag */
+    make_compact(&f, GRAPH("\x01\x06\x7f\x00\x01\x03\x00\x08"));
+    is_refused(&f, 0, 0, 2); /* goes on into the checksum */
+    make_compact(&f, GRAPH("\x01\x00\x7f\x00\x01\x03\x00\x08"));
+    is_refused(&f, 0, TAG_GRAPH, 2); /* empty */
+    make_compact(&f, GRAPH("\x7f\x00\x01\x03\x00\x08"));
+    is_refused(&f, 0, TAG_GRAPH, 0);
+}
+
+static void compact_lengths(void **state)
+{
+    static struct made f;
+    (void)state;
+    make_compact(&f, "\x7f", 0);
+    is_refused(&f, 0, 0, 2); /* a header and nothing else */
+    f.bytes = 0;
+    put(&f, "\xb9\x50\x7f\x00\x00", 5);
+    is_refused(&f, PITH_FLAG_NO_CHECKSUM, 0, 5);
+    for (size_t more = 0; more <= 1; more++) {
+        f.bytes = 0;
+        put(&f, "\xb9\x50\x01\x05\x7f", 5);
+        put(&f, relu, RELU_BYTES);
+        memset(f.data + f.bytes, 0, COMPACT_MAX_BYTES);
+        f.bytes = COMPACT_MAX_BYTES - COMPACT_CRC_BYTES + more;
+        seal_compact(&f);
+        if (more)
+            is_refused(&f, 0, 0, f.bytes);
+        else
+            opens(&f, 0);
+    }
+}
+
+/* ---- the graph ------------------------------------------------------------------------------- */
+
+struct graph_case {
+    const char *what;
+    const char *graph;
+    size_t n_graph;
+    const char *tables;
+    size_t n_tables;
+    const char *data;
+    size_t n_data;
+    enum pith_status want;
+    uint32_t chunk; /* 0: not asked; that and the byte in it where the gate says it stopped */
+    uint32_t at;
+};
+
+static void check_cases(const struct graph_case *c, size_t n)
+{
+    for (size_t i = 0; i < n; i++, c++) {
+        struct pith_error err = {0};
+        enum pith_status st =
+            read_parts(c->graph, c->n_graph, c->tables, c->n_tables, c->data, c->n_data, &err);
+        size_t head = c->n_tables ? 7 : 5;
+        uint64_t at = head + c->at + (c->chunk == TAG_GRAPH ? 0 : c->n_graph) +
+                      (c->chunk == TAG_DATA ? c->n_tables : 0);
+        bool placed = c->chunk == 0 || (err.chunk == c->chunk && err.offset == at);
+        if (st != c->want || !placed)
+            print_error("%s: status %d, want %d (chunk %08x, byte %llu, want %llu)\n", c->what,
+                        (int)st, (int)c->want, err.chunk, (unsigned long long)err.offset,
+                        (unsigned long long)at);
+        assert_int_equal(st, c->want);
+        assert_true(placed);
+    }
+}
+
+#define NONE "", 0
+#define GOOD PITH_OK, 0, 0
+#define BAD PITH_ERR_CORRUPT, 0, 0
+#define BAD_AT(tag, at) PITH_ERR_CORRUPT, tag, at
+#define ZEROS_12 "\0\0\0\0\0\0\0\0\0\0\0\0"
+
+static void inputs_and_nodes(void **state)
+{
+    static const struct graph_case cases[] = {
+        {"a scalar", GRAPH("\x00\x00\x00\x08"), NONE, NONE, GOOD},
+        {"head byte past its flags", GRAPH("\x00\x40\x00\x08"), NONE, NONE, BAD},
+        {"open batch and a square", GRAPH("\x01\x23\x03\x00\x08"), NONE, NONE, GOOD},
+        {"the batch as side of a square", GRAPH("\x01\x22\x00\x08"), NONE, NONE, BAD},
+        {"square of rank 1", GRAPH("\x00\x21\x00\x08"), NONE, NONE, BAD_AT(TAG_GRAPH, 2)},
+        {"too many elements", GRAPH("\x00\x02\xff\xff\xff\xff\x07\xfe\xff\xff\xff\x07\x00\x08"),
+         NONE, NONE, BAD_AT(TAG_GRAPH, 12)},
+        {"list of one", GRAPH("\x00\x03\x01\x02\x04\x00\x52\x01\x02\x04"), NONE, NONE, GOOD},
+        {"equal entries told one by one", GRAPH("\x00\x04\x01\x01\x04\x05\x00\x52\x01\x04\x04\x04"),
+         NONE, NONE, BAD},
+        {"softmax of axis 0", GRAPH("\x00\x01\x03\x00\x50\x01\x00"), NONE, NONE, GOOD},
+        {"default axis told", GRAPH("\x00\x02\x03\x04\x00\x50\x01\x02"), NONE, NONE, BAD},
+        {"constant behind those there are", GRAPH("\x00\x01\x03\x00\x84\x02\x02\x01"), NONE, NONE,
+         BAD_AT(TAG_GRAPH, 8)},
+        {"constant and input", GRAPH("\x00\x01\x03\x01\x01\x03\x84\x02\x01\x03"), NONE, ZEROS_12,
+         12, GOOD},
+        {"constant named before its turn", GRAPH("\x00\x01\x03\x01\x01\x03\x84\x02\x02\x01"), NONE,
+         ZEROS_12, 12, BAD},
+        {"constants run out", GRAPH("\x00\x01\x03\x01\x01\x03\x04\x04\x08"), NONE, ZEROS_12, 12,
+         BAD_AT(TAG_GRAPH, 8)},
+        {"constant that no node reads", GRAPH("\x00\x01\x03\x01\x01\x03\x08"), NONE, ZEROS_12, 12,
+         BAD_AT(TAG_GRAPH, 7)},
+        {"too few inputs", GRAPH("\x00\x01\x03\x00\x84\x01\x02"), NONE, NONE, BAD_AT(TAG_GRAPH, 6)},
+        {"too few outputs", GRAPH("\x00\x01\x03\x00\x99\x01\x00\x02"), NONE, NONE,
+         BAD_AT(TAG_GRAPH, 7)},
+        {"concat by default wiring", GRAPH("\x00\x02\x03\x04\x00\x18"), NONE, NONE, BAD},
+        {"input left out among any number", GRAPH("\x00\x02\x03\x04\x00\x98\x02\x02\x00"), NONE,
+         NONE, BAD_AT(TAG_GRAPH, 9)},
+        {"no outputs", GRAPH("\x02\x01\x03\x00\x01\x08\x00"), NONE, NONE, BAD},
+        {"output that is no value", GRAPH("\x02\x01\x03\x00\x01\x08\x01\x00"), NONE, NONE,
+         BAD_AT(TAG_GRAPH, 8)},
+        {"byte behind the outputs", GRAPH("\x02\x01\x03\x00\x01\x08\x02\x02\x03\x00"), NONE, NONE,
+         BAD},
+    };
+    (void)state;
+    check_cases(cases, sizeof cases / sizeof *cases);
+}
+
+static void tensors(void **state)
+{
+    static const struct graph_case cases[] = {
+        {"plain", GRAPH("\x00\x01\x03\x01\x01\x03\x04"), NONE, ZEROS_12, 12, GOOD},
+        {"data short", GRAPH("\x00\x01\x03\x01\x01\x03\x04"), NONE, ZEROS_12, 11,
+         BAD_AT(TAG_DATA, 0)},
+        {"data long", GRAPH("\x00\x01\x03\x01\x01\x03\x04"), NONE, ZEROS_12 "\0", 13,
+         BAD_AT(TAG_DATA, 12)},
+        {"second tensor behind the data", GRAPH("\x00\x01\x03\x02\x01\x03\x00\x04\x04"), NONE,
+         ZEROS_12 "\0\0\0\0", 16, BAD_AT(TAG_DATA, 12)},
+        {"shape of the one before told again", GRAPH("\x00\x01\x03\x02\x01\x03\x01\x03\x04\x04"),
+         NONE, ZEROS_12 ZEROS_12, 24, BAD},
+        {"rank told where its code would do", GRAPH("\x00\x01\x03\x01\x07\x01\x03\x04"), NONE,
+         ZEROS_12, 12, BAD},
+        {"shape of none before", GRAPH("\x00\x01\x03\x01\x00\x04"), NONE, NONE,
+         BAD_AT(TAG_GRAPH, 5)},
+        {"f16", GRAPH("\x00\x01\x03\x01\x78\x02\x01\x03\x04"), NONE, ZEROS_12, 6, GOOD},
+        {"f32 told", GRAPH("\x00\x01\x03\x01\x78\x01\x01\x03\x04"), NONE, ZEROS_12, 12, BAD},
+        {"type of none", GRAPH("\x00\x01\x03\x01\x78\x0c\x01\x03\x04"), NONE, ZEROS_12, 12, BAD},
+        {"coding 15 behind a type", GRAPH("\x00\x01\x03\x01\x78\x02\x79\x03\x04"), NONE, ZEROS_12,
+         6, BAD},
+        {"plain with the centroids before", GRAPH("\x00\x01\x03\x01\x78\x02\x81\x03\x04"), NONE,
+         ZEROS_12, 6, BAD},
+        {"codebook of f16", GRAPH("\x00\x01\x03\x01\x78\x02\x09\x03\x01\x01\x04"), NONE, "\0\0", 2,
+         BAD},
+        {"bitmap", GRAPH("\x00\x01\x03\x01\x29\x03\x04"), NONE, "\x05" ZEROS_12, 9, GOOD},
+        {"bit behind the tensor", GRAPH("\x00\x01\x03\x01\x29\x03\x04"), NONE, "\x0d" ZEROS_12, 13,
+         BAD},
+        {"last bit behind the tensor", GRAPH("\x00\x01\x07\x01\x29\x07\x04"), NONE, "\x80" ZEROS_12,
+         5, BAD},
+        {"bitmap without a tail", GRAPH("\x00\x01\x08\x01\x29\x08\x04"), NONE, "\x81" ZEROS_12, 9,
+         GOOD},
+        {"codebook", GRAPH("\x00\x01\x03\x01\x09\x03\x02\x01\x04"), NONE, "c\x3f", 2, GOOD},
+        {"bit behind the indices", GRAPH("\x00\x01\x03\x01\x09\x03\x02\x01\x04"), NONE, "c\x40", 2,
+         BAD},
+        {"codebook of no bytes", GRAPH("\x00\x01\x03\x01\x09\x03\x02\x00\x04"), NONE, "\x3f", 1,
+         BAD},
+        {"centroids of none before", GRAPH("\x00\x01\x03\x01\x89\x03\x01\x04"), NONE, "c\0", 2,
+         BAD},
+        {"another number of centroids",
+         GRAPH("\x00\x01\x03\x02\x09\x03\x02\x01\x08\x01\x01\x04\x04"), NONE,
+         "c\x3f"
+         "c\x07",
+         4, GOOD},
+        {"the same number told again",
+         GRAPH("\x00\x01\x03\x02\x09\x03\x02\x01\x08\x02\x01\x04\x04"), NONE,
+         "c\x3f"
+         "c\x3f",
+         4, BAD},
+        {"two groups", GRAPH("\x00\x01\x04\x01\x19\x04\x01\x02\x01\x04"), NONE, "c\x0f", 2, GOOD},
+        {"one group told", GRAPH("\x00\x01\x04\x01\x19\x04\x01\x01\x01\x04"), NONE, "c\x0f", 2,
+         BAD},
+        {"groups that do not divide", GRAPH("\x00\x01\x04\x01\x19\x04\x01\x03\x01\x04"), NONE,
+         "c\x0f", 2, BAD},
+        {"2^32 - 2^16 gaps", GRAPH("\x00\x01\x01\x01\x52\x80\x80\x04\xff\xff\x03\x00\x04"), NONE,
+         NONE, GOOD},
+        {"2^32 + 2^16 gaps", GRAPH("\x00\x01\x01\x01\x52\x80\x80\x04\x81\x80\x04\x00\x04"), NONE,
+         NONE, BAD},
+    };
+    (void)state;
+    check_cases(cases, sizeof cases / sizeof *cases);
+}
+
+/* A tensor of gaps takes a table for them, one of coded indices another. */
+static void tables(void **state)
+{
+    static const struct graph_case cases[] = {
+        {"gaps", GRAPH("\x00\x01\x03\x01\x51\x03\x01\x00\x01\x04"), GRAPH("\x01t"), "g" ZEROS_12, 5,
+         GOOD},
+        {"indices of a plain tensor", GRAPH("\x00\x01\x03\x01\x51\x03\x01\x10\x01\x04"),
+         GRAPH("\x01t"), "g" ZEROS_12, 5, BAD},
+        {"coded indices", GRAPH("\x00\x01\x03\x01\x11\x03\x02\x01\x00\x01\x04"), GRAPH("\x01t"),
+         "ci", 2, GOOD},
+        {"gaps of a dense tensor", GRAPH("\x00\x01\x03\x01\x11\x03\x02\x01\x01\x01\x04"),
+         GRAPH("\x01t"), "ci", 2, BAD},
+        {"table before the first", GRAPH("\x00\x01\x03\x01\x51\x03\x01\x01\x01\x04"), NONE,
+         "g" ZEROS_12, 5, BAD_AT(TAG_GRAPH, 8)},
+        {"the table before", GRAPH("\x00\x01\x03\x02\x51\x03\x01\x00\x01\x50\x01\x01\x01\x04\x04"),
+         GRAPH("\x01t"), "g\0\0\0\0g\0\0\0\0", 10, GOOD},
+        {"table two before of one",
+         GRAPH("\x00\x01\x03\x02\x51\x03\x01\x00\x01\x50\x01\x02\x01\x04\x04"), GRAPH("\x01t"),
+         "g\0\0\0\0g\0\0\0\0", 10, BAD_AT(TAG_GRAPH, 12)},
+        {"no chunk of tables", GRAPH("\x00\x01\x03\x01\x51\x03\x01\x00\x01\x04"), NONE,
+         "g" ZEROS_12, 5, BAD},
+        {"table of no bytes", GRAPH("\x00\x01\x03\x01\x51\x03\x01\x00\x01\x04"), GRAPH("\x00"),
+         "g" ZEROS_12, 5, BAD},
+        {"table cut", GRAPH("\x00\x01\x03\x01\x51\x03\x01\x00\x01\x04"), GRAPH("\x02t"),
+         "g" ZEROS_12, 5, BAD},
+        {"byte behind the tables", GRAPH("\x00\x01\x03\x01\x51\x03\x01\x00\x01\x04"),
+         GRAPH("\x01tt"), "g" ZEROS_12, 5, BAD},
+    };
+    (void)state;
+    check_cases(cases, sizeof cases / sizeof *cases);
+}
+
+/* A distance past a nibble, from the last of 16 tensors to the first table of 15. */
+static enum pith_status far_table(uint8_t far)
+{
+    char graph[128] = "\x00\x01\x03\x10\x51\x03\x01\x00\x01", tables[30], data[80] = {0};
+    size_t n = 9;
+    for (uint32_t i = 0; i < 14; i++, n += 4)
+        memcpy(graph + n, "\x50\x01\x00\x01", 4);
+    memcpy(graph + n, (char[]){0x50, 1, 15, (char)far, 1}, 5);
+    n += 5;
+    memset(graph + n, 4, 16);
+    for (uint32_t i = 0; i < 15; i++)
+        memcpy(tables + 2 * i, (char[]){1, (char)i}, 2);
+    return read_parts(graph, n + 16, tables, sizeof tables, data, sizeof data, NULL);
+}
+
+static void far_tables(void **state)
+{
+    (void)state;
+    assert_int_equal(far_table(15), PITH_OK);
+    assert_int_equal(far_table(14), PITH_ERR_CORRUPT);
+    assert_int_equal(far_table(16), PITH_ERR_CORRUPT);
+}
+
+/* Elements under the full header start at a multiple of 64, behind zeros. */
+static void padding_of_elements(void **state)
+{
+    static struct made f;
+    uint8_t data[76] = {0};
+    const struct piece piece[] = {{"DATA", data, sizeof data},
+                                  {"GRPH", "\x00\x01\x03\x02\x01\x03\x00\x04\x04", 9}};
+    (void)state;
+    seal_full(&f, piece, 2);
+    assert_int_equal(read_file(f.data, f.bytes, 0, NULL), PITH_OK);
+    for (uint32_t at = 12; at < 64; at += 51)
+        for (uint32_t bit = 0; bit < 8; bit += 7) {
+            data[at] = (uint8_t)(1u << bit);
+            seal_full(&f, piece, 2);
+            assert_int_equal(read_file(f.data, f.bytes, 0, NULL), PITH_ERR_CORRUPT);
+            data[at] = 0;
+        }
+}
+
+/* Adaptive tensors: the form byte, what has a shorter head, and which tensor tells the rows. */
+static void adaptive_tensors(void **state)
+{
+    static const struct graph_case cases[] = {
+        {"adaptive", GRAPH("\x00\x01\x03\x01\xf9\x03\x00\x04"), NONE, "abc", 3, GOOD},
+        {"groups without a codebook", GRAPH("\x00\x01\x03\x01\xf9\x03\x04\x04"), NONE, "abc", 3,
+         BAD},
+        {"same centroids without a codebook", GRAPH("\x00\x01\x03\x01\xf9\x03\x08\x04"), NONE,
+         "abc", 3, BAD},
+        {"matrix and its bias", GRAPH("\x01\x02\x03\x02\xfa\x02\x03\x00\x01\x79\x02"), NONE, "ab",
+         2, GOOD},
+        {"the bias without its short head",
+         GRAPH("\x01\x02\x03\x02\xfa\x02\x03\x00\x01\xf8\x10\x02"), NONE, "ab", 2, BAD},
+        {"rows of a plain matrix", GRAPH("\x01\x02\x03\x02\x02\x02\x03\x79\x02"), NONE,
+         ZEROS_12 ZEROS_12, 25, BAD},
+        {"matrix of centroids", GRAPH("\x01\x02\x03\x01\x80\x02\x03\x01\x82\x02\x03\x01"), NONE,
+         "\0\0\0\x80\xbf\0\0\x80\x3fs", 10, GOOD},
+        {"the same with a long head", GRAPH("\x01\x02\x03\x01\xfa\x02\x03\x02\x01\x82\x02\x03\x01"),
+         NONE, "\0\0\0\x80\xbf\0\0\x80\x3fs", 10, BAD},
+        {"nothing kept", GRAPH("\x00\x01\x03\x01\xf9\x03\x01\x00\x04"), NONE, "abc", 3, BAD},
+        {"three columns of three rows",
+         GRAPH("\x01\x02\x03\x02\xfa\x03\x03\x00\x01\xfa\x04\x03\x10\x82\x02\x04\x01\x82\x02\x05"
+               "\x01"),
+         NONE, "ab", 2, GOOD},
+        {"three columns of two rows",
+         GRAPH("\x01\x02\x03\x02\xfa\x02\x03\x00\x01\xfa\x04\x03\x10\x82\x02\x04\x01\x82\x02\x05"
+               "\x01"),
+         NONE, "ab", 2, BAD},
+    };
+    (void)state;
+    check_cases(cases, sizeof cases / sizeof *cases);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(chunks_in_order),
+        cmocka_unit_test(tags_of_letters),
+        cmocka_unit_test(first_unknown_chunk_is_told),
+        cmocka_unit_test(chunks_side_by_side),
+        cmocka_unit_test(sums_and_padding),
+        cmocka_unit_test(whole_length),
+        cmocka_unit_test(number_of_chunks),
+        cmocka_unit_test(needed_chunks),
+        cmocka_unit_test(compact_tables),
+        cmocka_unit_test(compact_lengths),
+        cmocka_unit_test(inputs_and_nodes),
+        cmocka_unit_test(tensors),
+        cmocka_unit_test(tables),
+        cmocka_unit_test(far_tables),
+        cmocka_unit_test(padding_of_elements),
+        cmocka_unit_test(adaptive_tensors),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
