@@ -165,6 +165,8 @@ enum cli_exit cli_read_file(const char *path, struct pith_buffer *file);
 /* Refuses early what cli_write_output would refuse at the end: an existing file without -f, output
  * equal to the input, a terminal, a folder that cannot be written. No -o means stdout. */
 enum cli_exit cli_check_output(const struct cli_common *c, const char *input);
+/* The same for a command that writes a .pith: a name that ends in .onnx is refused, too. */
+enum cli_exit cli_check_model_output(const struct cli_common *c, const char *input);
 /* The part of it that goes for any file: no folder, and its own can be written. */
 enum cli_exit cli_check_writable(const char *path);
 /* Whole or not at all; "-" is stdout. */

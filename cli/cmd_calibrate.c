@@ -313,7 +313,7 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
     return_large_blocks();
     enum cli_exit rc = check_usage(c.o, n_operands);
     if (!rc)
-        rc = cli_check_output(&c.o->common, n_operands ? operands[0] : "-");
+        rc = cli_check_model_output(&c.o->common, n_operands ? operands[0] : "-");
     if (!rc)
         rc = calibrate(&c, operands, n_operands);
     cli_close_feed(&c.feed);

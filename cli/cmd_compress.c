@@ -265,7 +265,7 @@ static enum cli_exit run_with_output(struct compress_options *o, const char *pat
     struct pith_model *m = NULL;
     struct job_data data = {0};
     uint64_t before_bytes = 0;
-    enum cli_exit rc = cli_check_output(&o->common, path);
+    enum cli_exit rc = cli_check_model_output(&o->common, path);
     if (!rc)
         rc = get_recipe(o, &recipe);
     if (!rc)

@@ -11,15 +11,45 @@ struct decode_options {
 
 static const struct cli_option options[] = {
     {0, "to", OPTION_TEXT, offsetof(struct decode_options, to), "FORM",
-     "pith (default): plain working form; onnx: effective weights", 0, 0},
+     "pith: plain working form; onnx: effective weights; default: as -o FILE ends, else pith", 0, 0},
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
 
-static enum cli_exit decode(const struct decode_options *o, struct pith_model *m,
-                            struct pith_buffer *file)
+static bool ends_in(const char *path, const char *suffix)
+{
+    size_t n = strlen(path), k = strlen(suffix);
+    return n > k && strcmp(path + n - k, suffix) == 0;
+}
+
+/* What is written: what --to says, else what the name of the file ends in. A name that promises another
+ * form than --to, or one that pith cannot write, is refused. */
+static enum cli_exit choose_form(const struct decode_options *o, const char **form)
+{
+    static const char *const others[] = {".pt", ".pth", ".tflite", ".h5", ".keras", ".safetensors",
+                                         ".gguf", ".pb", ".npy", ".npz", ".c", ".h"};
+    const char *name = o->common.output ? o->common.output : "-";
+    const char *told = ends_in(name, ".onnx") ? "onnx" : ends_in(name, ".pith") ? "pith" : NULL;
+    if (o->to && strcmp(o->to, "onnx") != 0 && strcmp(o->to, "pith") != 0) {
+        cli_error("--to '%s': give pith or onnx", o->to);
+        return EXIT_USAGE;
+    }
+    if (o->to && told && strcmp(o->to, told) != 0) {
+        cli_error("--to %s and -o %s say two different things", o->to, name);
+        return EXIT_USAGE;
+    }
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (ends_in(name, others[i])) {
+            cli_error("-o %s: decode writes .pith and .onnx, no %s", name, others[i]);
+            return EXIT_USAGE;
+        }
+    *form = o->to ? o->to : told ? told : "pith";
+    return EXIT_DONE;
+}
+
+static enum cli_exit decode(const char *form, struct pith_model *m, struct pith_buffer *file)
 {
     struct pith_error err = {0};
-    if (o->to && strcmp(o->to, "onnx") == 0)
+    if (strcmp(form, "onnx") == 0)
         return pith_model_write_onnx(m, file, &err) ? cli_fail(&err) : EXIT_DONE;
     for (uint32_t i = 0; i < m->n_values; i++)
         if (m->values[i].constant)
@@ -32,18 +62,15 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
     struct decode_options *o = opts;
     struct pith_model *m = NULL;
     struct pith_buffer file = {0};
-    const char *path = n_operands ? operands[0] : "-";
+    const char *path = n_operands ? operands[0] : "-", *form = NULL;
     char text[32];
-    enum cli_exit rc;
-    if (o->to && strcmp(o->to, "onnx") != 0 && strcmp(o->to, "pith") != 0) {
-        cli_error("--to '%s': give pith or onnx", o->to);
-        return EXIT_USAGE;
-    }
-    rc = cli_check_output(&o->common, path);
+    enum cli_exit rc = choose_form(o, &form);
+    if (!rc)
+        rc = cli_check_output(&o->common, path);
     if (!rc)
         rc = cli_load_model(path, NULL, &m);
     if (!rc)
-        rc = decode(o, m, &file);
+        rc = decode(form, m, &file);
     if (!rc)
         rc = cli_write_output(&o->common, file.data, file.bytes);
     if (!rc && o->common.json)
@@ -58,6 +85,7 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 const struct cli_command cmd_decode = {
     "decode", "ship", "back to a plain .pith or to ONNX",
     "pith decode [MODEL] [--to pith|onnx] [-o FILE]",
-    "--to onnx writes the network with the weights the compressed file stands for, so that any\n"
-    "other runtime or viewer can check it.",
+    "-o NAME.onnx, or --to onnx, writes the network with the weights the compressed file stands for,\n"
+    "so that any other runtime or viewer can check it. Standard output and names without a suffix get\n"
+    "a .pith; a name that ends in another format's suffix is refused.",
     options, sizeof(struct decode_options), 0, 1, run, NULL};

@@ -62,7 +62,7 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
     char text[32];
     enum cli_exit rc = read_options(o, &stage);
     if (!rc)
-        rc = cli_check_output(&o->common, path);
+        rc = cli_check_model_output(&o->common, path);
     if (!rc)
         rc = cli_load_model(path, NULL, &m);
     if (!rc)

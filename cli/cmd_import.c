@@ -39,7 +39,7 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
     const char *path = n_operands ? operands[0] : "-";
     uint64_t bytes = 0;
     char a[32], b[32];
-    enum cli_exit rc = cli_check_output(&o->common, path);
+    enum cli_exit rc = cli_check_model_output(&o->common, path);
     if (rc)
         return rc;
     rc = cli_import_opts(&o->import, &import, &storage);

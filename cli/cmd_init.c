@@ -50,7 +50,7 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
     struct cli_import_storage *storage = NULL;
     struct pith_model *m = NULL;
     (void)n_operands;
-    enum cli_exit rc = cli_check_output(&o->common, operands[0]);
+    enum cli_exit rc = cli_check_model_output(&o->common, operands[0]);
     if (!rc)
         rc = cli_import_opts(&o->import, &import, &storage);
     if (!rc)

@@ -429,7 +429,7 @@ static enum cli_exit check_softness(const struct train_options *o, const struct 
 
 static enum cli_exit open_and_train(struct training *t, const char *path)
 {
-    enum cli_exit rc = cli_check_output(&t->o->common, t->o->init ? NULL : path);
+    enum cli_exit rc = cli_check_model_output(&t->o->common, t->o->init ? NULL : path);
     if (!rc && t->o->log)
         rc = cli_check_writable(t->o->log);
     if (!rc)

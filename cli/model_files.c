@@ -156,6 +156,16 @@ enum cli_exit cli_check_output(const struct cli_common *c, const char *input)
     return cli_check_writable(c->output);
 }
 
+enum cli_exit cli_check_model_output(const struct cli_common *c, const char *input)
+{
+    size_t n = c->output ? strlen(c->output) : 0;
+    if (n > 5 && strcmp(c->output + n - 5, ".onnx") == 0) {
+        cli_error("-o %s: this command writes .pith; pith decode makes ONNX of it", c->output);
+        return EXIT_USAGE;
+    }
+    return cli_check_output(c, input);
+}
+
 enum cli_exit cli_write_output(const struct cli_common *c, const void *bytes, size_t n)
 {
     struct pith_error err = {0};

@@ -199,7 +199,7 @@ enum cli_exit cli_run_stage(const struct cli_common *c, const char *path,
     struct pith_model *m = NULL;
     struct pith_stage_report report = {0};
     uint64_t bytes = 0;
-    enum cli_exit rc = cli_check_output(c, path);
+    enum cli_exit rc = cli_check_model_output(c, path);
     if (!rc && from && pith_stage_trains(stage))
         rc = cli_check_training(from);
     if (!rc)

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "error_fill.h"
 #include "file_write.h"
+#include "foreign_format.h"
 #include "onnx_read.h"
 #include "unpack.h"
 
@@ -36,6 +37,9 @@ enum pith_status pith_model_load(const char *path, const struct pith_import_opts
 {
     struct pith_buffer file;
     enum pith_status st = pith_file_load(path, MAX_FILE_BYTES, &file, err);
+    const char *foreign = st == PITH_ERR_IO ? pith_foreign_folder(path) : NULL;
+    if (foreign)
+        return pith_error_fill(err, PITH_ERR_UNSUPPORTED, "%s: is no ONNX but %s", path, foreign);
     if (st)
         return st;
     char *dir = folder_of(path);

@@ -6,6 +6,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "foreign_format.h"
+
 /* Names come from the file: a terminal must not act on what stands in them. */
 static void clean_text(char *text)
 {
@@ -69,7 +71,10 @@ static enum pith_status find_opset(struct onnx_import *im)
 enum pith_status pith_onnx_unpack(struct onnx_import *im, const void *bytes, size_t n)
 {
     uint64_t offset = 0;
-    const char *text = "";
+    const char *text = pith_foreign_format(bytes, n);
+    if (text)
+        return pith_onnx_fail(im, PITH_ERR_UNSUPPORTED, "is no ONNX but %s", text);
+    text = "";
     enum pith_status status = pith_onnx_scan(bytes, n, &offset, &text);
     if (status) {
         if (im->err)

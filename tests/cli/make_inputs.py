@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Writes the inputs of the command transcripts into the current folder: small ONNX files, good and
 bad, encoded by hand (no packages needed), and data sets that do not fit."""
+import os
 import struct
 import zlib
 
@@ -120,6 +121,21 @@ def main():
     write("nested.onnx", model(b"".join(reversed(parts))))
     write("not.onnx", b"this is no network\n")
     write("empty.onnx", b"")
+    # other formats, as far as one can tell them: their first bytes
+    def archive(*entries):
+        return b"".join(b"PK\3\4" + bytes(22) + struct.pack("<HH", len(e), 0) + e.encode() for e in entries)
+    header = b'{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}'
+    write("net.pt", archive("net/data.pkl", "net/data/0"))
+    write("old.pt", bytes([0x80, 2, 0x8a, 10]) + b"l\xfc\x9cF\xf9 j\xa8P\x19.")
+    write("net.keras", archive("metadata.json", "config.json", "model.weights.h5"))
+    write("net.zip", archive("readme.txt"))
+    write("net.tflite", struct.pack("<I", 28) + b"TFL3" + bytes(60))
+    write("net.h5", b"\x89HDF\r\n\x1a\n" + bytes(88))
+    write("net.safetensors", struct.pack("<Q", len(header)) + header + bytes(4))
+    write("net.gguf", b"GGUF" + struct.pack("<IQQ", 3, 0, 0))
+    write("net.pb", field(1, field(1, "x") + field(2, "Placeholder")))
+    os.mkdir("saved")
+    write("saved/saved_model.pb", field(1, 1) + field(2, field(1, field(1, "serve"))))
     write("images-idx3-ubyte", struct.pack(">IIII", 0x803, 3, 2, 3) + bytes(range(18)))
     write("labels-idx1-ubyte", struct.pack(">II", 0x801, 3) + bytes([0, 1, 2]))
     write("alone-images-idx3-ubyte", struct.pack(">IIII", 0x803, 3, 2, 3) + bytes(range(18)))
