@@ -160,6 +160,8 @@ void cli_catch_signals(void);
 /* Reads a model named on the command line; "-" is stdin (refused on a terminal). */
 enum cli_exit cli_load_model(const char *path, const struct pith_import_opts *opts,
                              struct pith_model **m);
+/* pith_import_opts.warn of commands: a line on stderr. */
+void cli_import_warn(void *user, const char *text);
 /* Reads a whole file or stdin; owned by the caller. */
 enum cli_exit cli_read_file(const char *path, struct pith_buffer *file);
 /* Refuses early what cli_write_output would refuse at the end: an existing file without -f, output

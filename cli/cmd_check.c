@@ -139,7 +139,9 @@ static bool is_pith(const struct subject *s)
 static enum cli_exit survey_onnx(struct subject *s, const struct pith_import_opts *import)
 {
     struct pith_error err = {0};
-    if (pith_onnx_check(s->file.data, s->file.bytes, s->path, *s->dir ? s->dir : NULL, import,
+    struct pith_import_opts silent = *import; /* what the survey finds passes is read again, and warned of */
+    silent.warn = NULL;
+    if (pith_onnx_check(s->file.data, s->file.bytes, s->path, *s->dir ? s->dir : NULL, &silent,
                         &s->onnx, &err))
         return cli_fail(&err);
     return importable(s->onnx) ? EXIT_DONE : EXIT_UNSUPPORTED;

@@ -148,8 +148,9 @@ static enum cli_exit as_pith(struct pith_buffer *file, const char *path)
     struct pith_model *m;
     struct pith_error err = {0};
     struct pith_buffer packed;
-    if (pith_model_load(path, NULL, &m, &err))
-        return cli_fail(&err);
+    enum cli_exit rc = cli_load_model(path, NULL, &m);
+    if (rc)
+        return rc;
     if (pith_model_pack(m, NULL, &packed, &err)) {
         pith_model_free(m);
         return cli_fail(&err);

@@ -27,5 +27,5 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 }
 
 const struct cli_command cmd_ops = {
-    "ops", "look", "supported ONNX operators (opsets 7 to 27)", "pith ops [--json]",
+    "ops", "look", "supported ONNX operators (opsets 7 to 28)", "pith ops [--json]",
     NULL, NULL, sizeof(struct cli_common), 0, 0, run, NULL};

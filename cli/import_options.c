@@ -125,7 +125,7 @@ enum cli_exit cli_import_opts(const struct cli_import *in, struct pith_import_op
     enum cli_exit rc;
     if (!s)
         return cli_no_memory();
-    *opts = (struct pith_import_opts){.size_bytes = sizeof *opts};
+    *opts = (struct pith_import_opts){.size_bytes = sizeof *opts, .warn = cli_import_warn};
     rc = parse_lists(in, s);
     if (!rc && in->outputs)
         rc = parse_outputs(in->outputs, s, &opts->n_outputs);

@@ -66,9 +66,17 @@ enum cli_exit cli_read_file(const char *path, struct pith_buffer *file)
     return rc;
 }
 
-enum cli_exit cli_load_model(const char *path, const struct pith_import_opts *opts,
+void cli_import_warn(void *user, const char *text)
+{
+    (void)user;
+    cli_warn("%s", text);
+}
+
+enum cli_exit cli_load_model(const char *path, const struct pith_import_opts *given,
                              struct pith_model **m)
 {
+    const struct pith_import_opts plain = {.size_bytes = sizeof plain, .warn = cli_import_warn};
+    const struct pith_import_opts *opts = given ? given : &plain;
     struct pith_error err = {0};
     struct pith_buffer file;
     enum cli_exit rc;

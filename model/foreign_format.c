@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* foreign_format.c - what people have where pith wants ONNX: files of PyTorch, TensorFlow, Keras and
- * llama.cpp. They are known by their first bytes, never by their names, and none is read: the text
- * says which program makes ONNX of it.
+/* foreign_format.c - what people have where pith wants ONNX: files of PyTorch, TensorFlow, Keras
+ * and llama.cpp. They are known by their first bytes, never by their names, and none is read: the
+ * text says which program makes ONNX of it.
  *
- * No ONNX file is taken for one of these. It begins with the field ir_version, 08 and a small number, or
- * with another field of ModelProto; the magics here are other fields or other wire types, and the two
- * that could stand inside an ONNX file (TFL3, safetensors) also need an offset that lies in the file. */
+ * No ONNX file is taken for one of these. It begins with the field ir_version, 08 and a small
+ * number, or with another field of ModelProto; the magics here are other fields or other wire
+ * types, and the two that could stand inside an ONNX file (TFL3, safetensors) also need an offset
+ * that lies in the file. */
 #define _POSIX_C_SOURCE 200809L
 #include "foreign_format.h"
 
@@ -26,17 +27,19 @@ static const char keras[] =
     "python -m tf2onnx.convert --keras FILE --output net.onnx";
 static const char tflite[] =
     "a TensorFlow Lite model: python -m tf2onnx.convert --tflite FILE --output net.onnx";
-static const char saved_model[] = "a TensorFlow SavedModel: python -m tf2onnx.convert --saved-model "
-                                  "FOLDER --output net.onnx";
+static const char saved_model[] =
+    "a TensorFlow SavedModel: python -m tf2onnx.convert --saved-model "
+    "FOLDER --output net.onnx";
 static const char graph_def[] =
     "a TensorFlow graph: python -m tf2onnx.convert --graphdef FILE --inputs X:0 --outputs Y:0 "
     "--output net.onnx";
 static const char safetensors[] =
     "a safetensors file, weights without a network: load them into the model in Python, then "
-    "torch.onnx.export(model, (example,), 'net.onnx'), or optimum-cli export onnx --model FOLDER OUT";
-static const char gguf[] =
-    "a GGUF file, weights for llama.cpp: take the checkpoint that it was made from and write that as "
-    "ONNX: optimum-cli export onnx --model FOLDER OUT";
+    "torch.onnx.export(model, (example,), 'net.onnx'), or optimum-cli export onnx --model FOLDER "
+    "OUT";
+static const char gguf[] = "a GGUF file, weights for llama.cpp: take the checkpoint that it was "
+                           "made from and write that as "
+                           "ONNX: optimum-cli export onnx --model FOLDER OUT";
 static const char zip[] = "a zip archive: unpack it, and give the ONNX file in it";
 
 static bool begins(const uint8_t *b, size_t n, const void *magic, size_t length)
@@ -101,8 +104,8 @@ static size_t message_at(const uint8_t *b, size_t n, size_t at)
     return 0;
 }
 
-/* SavedModel: schema version 1, then a MetaGraphDef, whose first field is a message. (In an ONNX file of
- * ir_version 1 the second field is the producer's name, which begins with no line feed.) */
+/* SavedModel: schema version 1, then a MetaGraphDef, whose first field is a message. (In an ONNX
+ * file of ir_version 1 the second field is the producer's name, which begins with no line feed.) */
 static bool is_saved_model(const uint8_t *b, size_t n)
 {
     size_t at = begins(b, n, "\x08\x01\x12", 3) ? message_at(b, n, 3) : 0;
@@ -119,7 +122,8 @@ static bool is_graph_def(const uint8_t *b, size_t n)
 
 const char *pith_foreign_format(const void *bytes, size_t n)
 {
-    static const uint8_t pickled[] = {0x80, 2, 0x8a, 10, 'l', 0xfc, 0x9c, 'F', 0xf9, ' ', 'j', 0xa8, 'P'};
+    static const uint8_t pickled[] = {0x80, 2,    0x8a, 10,  'l',  0xfc, 0x9c,
+                                      'F',  0xf9, ' ',  'j', 0xa8, 'P'};
     const uint8_t *b = bytes;
     if (begins(b, n, "PK\3\4", 4))
         return zip_format(b, n);

@@ -25,7 +25,8 @@
 
 enum {
     ONNX_OPSET_MIN = 7, /* of every operator; of some from 1 on: onnx_early.c */
-    ONNX_OPSET_MAX = 27,
+    ONNX_OPSET_MAX = 28, /* newer files are read by its definitions, with a warning */
+    ONNX_MAX_NAME = 240, /* bytes; stages append to names, of which a file stores 255 */
     ONNX_MAX_DEPTH = 32,         /* of nested messages */
     ONNX_MAX_NODES = 65536,      /* of the main graph; of all when functions are expanded */
     ONNX_MAX_STEPS = 1 << 22,    /* names and nodes met while they are */
@@ -180,6 +181,7 @@ struct onnx_import {
     Onnx__ModelProto *model;
     const Onnx__GraphProto *graph;
     int64_t opset; /* of the file; while a node is lowered, of that node */
+    uint64_t asked; /* bit i: the lowering of the node at hand looked at its attribute i < 64 */
 
     struct onnx_value *values;
     uint32_t n_values, cap_values;
@@ -220,11 +222,20 @@ struct onnx_import {
 enum pith_status pith_onnx_fail(struct onnx_import *im, enum pith_status status, const char *fmt,
                                 ...) __attribute__((format(printf, 3, 4)));
 enum pith_status pith_onnx_no_memory(struct onnx_import *im);
+/* "file: ..." to the caller's warn function, if there is one, unprintable bytes replaced. */
+void pith_onnx_warn(const struct onnx_import *im, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* onnx_short_name.c: name itself where it has at most `limit` bytes (at least 17), else that many or
+ * fewer, the end replaced by a hash; in the import's memory. NULL: there is none. */
+const char *pith_onnx_short_name(struct onnx_import *im, const char *name, size_t limit);
 
 /* onnx_wire.c: PITH_OK when protobuf-c may unpack the bytes. text: what is wrong with them. */
 enum pith_status pith_onnx_scan(const void *bytes, size_t n, uint64_t *offset, const char **text);
 
 /* onnx_graph.c */
+/* PITH_OK, warned of, where it is newer than ONNX_OPSET_MAX. `what`: "" or "function 'f' is of ". */
+enum pith_status pith_onnx_check_opset(struct onnx_import *im, const char *what, int64_t opset);
 enum pith_status pith_onnx_unpack(struct onnx_import *im, const void *bytes, size_t n);
 enum pith_status pith_onnx_resolve(struct onnx_import *im);
 /* ONNX_VALUE_NONE: no such name. */
@@ -316,6 +327,9 @@ const struct onnx_row *pith_onnx_row(const Onnx__NodeProto *node); /* NULL: not 
 const char *pith_onnx_hint(const char *op_type);
 /* onnx_early.c: the node's opset, below 7, has other rules for it. */
 bool pith_onnx_too_early(const Onnx__NodeProto *node, int64_t opset);
+/* The name of an attribute that a node of an opset past ONNX_OPSET_MAX has and this reader does not
+ * know of; im->asked tells which its lowering looked at. NULL: none. */
+const char *pith_onnx_too_new(const struct onnx_lower *l);
 /* Lowers all nodes of im->order; refused ones are collected in im->refusals. */
 enum pith_status pith_onnx_lower_all(struct onnx_import *im);
 /* Shapes of the outputs by the runtime's rule; then the node is folded or emitted. A lowering that

@@ -24,8 +24,30 @@ const Onnx__AttributeProto *pith_onnx_attr(const struct onnx_lower *l, const cha
 {
     for (size_t i = 0; i < l->node->n_attribute; i++) {
         const Onnx__AttributeProto *a = l->node->attribute[i];
-        if (a->name && strcmp(a->name, name) == 0)
+        if (a->name && strcmp(a->name, name) == 0) {
+            l->im->asked |= i < 64 ? UINT64_C(1) << i : 0;
             return a;
+        }
+    }
+    return NULL;
+}
+
+const char *pith_onnx_too_new(const struct onnx_lower *l)
+{
+    /* Known, and of no meaning for what a network computes here. */
+    static const char *const ignored[] = {"consumed_inputs",   "kernel_shape",  "momentum",
+                                          "output_sequence",   "precision",     "ratio",
+                                          "round_mode",        "saturate",      "seed",
+                                          "softmax_precision", "sorted",        "spatial",
+                                          "stash_type",        "storage_order", "training_mode"};
+    for (size_t i = 0; i < l->node->n_attribute && l->im->opset > ONNX_OPSET_MAX; i++) {
+        const char *name = l->node->attribute[i]->name;
+        bool known = !name || i >= 64 || (l->im->asked >> i & 1) != 0 ||
+                     strncmp(name, "value", 5) == 0; /* of Constant, told by their types */
+        for (size_t k = 0; k < sizeof ignored / sizeof *ignored && !known; k++)
+            known = strcmp(ignored[k], name) == 0;
+        if (!known)
+            return name;
     }
     return NULL;
 }

@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "format.h"
+
 struct emitter {
     struct onnx_import *im;
     struct pith_model *m;
@@ -125,6 +127,19 @@ static bool is_taken(const struct emitter *e, const char *text)
     return false;
 }
 
+/* Names of the graph's inputs and outputs are what its users call them by: they keep what a file
+ * can store, and more is said. */
+static const char *stored_name(struct emitter *e, uint32_t value, const char *text)
+{
+    bool outside = value < e->im->n_inputs || e->im->values[e->of[value]].output;
+    const char *stored =
+        pith_onnx_short_name(e->im, text, outside ? MAX_NAME_BYTES : ONNX_MAX_NAME);
+    if (outside && stored && stored != text)
+        pith_onnx_warn(e->im, "the name of %s '%.60s...' has %zu bytes: it is called '%s'",
+                       value < e->im->n_inputs ? "input" : "output", text, strlen(text), stored);
+    return stored;
+}
+
 /* base.1, base.2, ...: the first that the file does not use. Two different bases cannot make the
  * same name, for the number has no dot in it. */
 static char *fresh_name(struct emitter *e, const char *base, uint32_t *k)
@@ -169,6 +184,9 @@ static enum pith_status name_values(struct emitter *e)
         const char *text = v->name;
         if (!*text && v->producer != ONNX_NONE)
             text = pith_onnx_label(im->flat[v->producer].node);
+        text = stored_name(e, i, text);
+        if (!text)
+            return pith_onnx_no_memory(im);
         e->names[i] = (struct onnx_name){text, i, NULL};
     }
     e->n_names = e->n;
@@ -246,7 +264,8 @@ static enum pith_status emit_node(struct emitter *e, const struct onnx_node *fro
     to->op = from->info->op;
     to->n_in = from->n_in;
     to->n_out = from->n_out;
-    to->name = pith_model_strdup(e->m, from->name);
+    const char *name = pith_onnx_short_name(e->im, from->name, ONNX_MAX_NAME);
+    to->name = name ? pith_model_strdup(e->m, name) : NULL;
     to->attr = pith_model_alloc(e->m, from->info->n_slots + 1u, sizeof *to->attr);
     if (!to->name || !to->attr)
         return pith_onnx_no_memory(e->im);

@@ -32,6 +32,20 @@ enum pith_status pith_onnx_fail(struct onnx_import *im, enum pith_status status,
     return status;
 }
 
+void pith_onnx_warn(const struct onnx_import *im, const char *fmt, ...)
+{
+    char text[512];
+    if (!im->opts || !im->opts->warn)
+        return;
+    int n = snprintf(text, sizeof text, "%.150s: ", im->file);
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text + n, sizeof text - (size_t)n, fmt, ap);
+    va_end(ap);
+    clean_text(text);
+    im->opts->warn(im->opts->warn_user, text);
+}
+
 enum pith_status pith_onnx_no_memory(struct onnx_import *im)
 {
     enum pith_status status = pith_onnx_memory_status(&im->budget);
@@ -51,6 +65,17 @@ static void unpack_free(void *user, void *p)
     pith_onnx_free(user, p);
 }
 
+enum pith_status pith_onnx_check_opset(struct onnx_import *im, const char *what, int64_t opset)
+{
+    if (opset < 1)
+        return pith_onnx_fail(im, PITH_ERR_UNSUPPORTED, "%sopset %lld is none: the first is 1",
+                              what, (long long)opset);
+    if (opset > ONNX_OPSET_MAX)
+        pith_onnx_warn(im, "%sopset %lld is newer than %d: operators are read as of opset %d", what,
+                       (long long)opset, ONNX_OPSET_MAX, ONNX_OPSET_MAX);
+    return PITH_OK;
+}
+
 static enum pith_status find_opset(struct onnx_import *im)
 {
     const Onnx__ModelProto *model = im->model;
@@ -60,12 +85,7 @@ static enum pith_status find_opset(struct onnx_import *im)
         if (!set->domain || !*set->domain || strcmp(set->domain, "ai.onnx") == 0)
             im->opset = set->has_version ? set->version : 1;
     }
-    if (im->opset < 1 || im->opset > ONNX_OPSET_MAX)
-        return pith_onnx_fail(im, PITH_ERR_UNSUPPORTED,
-                              "opset %lld is not in 1..%d: convert it with "
-                              "onnx.version_converter",
-                              (long long)im->opset, ONNX_OPSET_MAX);
-    return PITH_OK;
+    return pith_onnx_check_opset(im, "", im->opset);
 }
 
 enum pith_status pith_onnx_unpack(struct onnx_import *im, const void *bytes, size_t n)

@@ -18,6 +18,8 @@
  * what calls multiply is counted (ONNX_MAX_STEPS, ONNX_MAX_NODES). */
 #include "onnx.h"
 
+#include <stdio.h>
+
 enum frame_kind { FRAME_MAIN, FRAME_FUNCTION, FRAME_BODY, FRAME_THEN, FRAME_ELSE };
 
 struct frame {
@@ -141,11 +143,11 @@ static enum pith_status function_opset(struct onnx_import *im, const Onnx__Funct
         if (!set->domain || !*set->domain || strcmp(set->domain, "ai.onnx") == 0)
             *opset = set->has_version ? set->version : 1;
     }
-    if (*opset < 1 || *opset > ONNX_OPSET_MAX)
-        return pith_onnx_fail(im, PITH_ERR_UNSUPPORTED,
-                              "function '%.100s' is of opset %lld, which is not in 1..%d",
-                              f->name ? f->name : "", (long long)*opset, ONNX_OPSET_MAX);
-    return PITH_OK;
+    if (*opset == im->opset) /* that of the file has been judged */
+        return PITH_OK;
+    char what[140];
+    snprintf(what, sizeof what, "function '%.100s' is of ", f->name ? f->name : "");
+    return pith_onnx_check_opset(im, what, *opset);
 }
 
 static enum pith_status check_call(struct inliner *w, const Onnx__NodeProto *node,

@@ -345,6 +345,17 @@ static enum pith_status check_outputs(struct onnx_lower *l)
     return PITH_OK;
 }
 
+static enum pith_status lower_by_row(struct onnx_lower *l)
+{
+    l->im->asked = 0;
+    enum pith_status status = l->row->lower(l);
+    const char *news = status || l->flat->role != ONNX_PLAIN ? NULL : pith_onnx_too_new(l);
+    if (news)
+        return pith_onnx_node_fail(l, PITH_ERR_UNSUPPORTED,
+                                   "attribute %.60s is newer than opset %d", news, ONNX_OPSET_MAX);
+    return status;
+}
+
 static enum pith_status lower_node(struct onnx_import *im, uint32_t index)
 {
     struct onnx_lower l = {.im = im, .flat = &im->flat[index], .node = im->flat[index].node};
@@ -369,7 +380,7 @@ static enum pith_status lower_node(struct onnx_import *im, uint32_t index)
     pith_op_attr_defaults(l.info, l.attr);
     status = pith_onnx_layer_in_integers(&l);
     if (!status && !l.done)
-        status = l.row->lower(&l);
+        status = lower_by_row(&l);
     if (!status && !l.done)
         status = pith_onnx_finish(&l);
     return status || l.flat->role != ONNX_PLAIN ? status : check_outputs(&l);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* onnx_select.c - DepthToSpace, SpaceToDepth, Trilu, OneHot, TopK: numbers that ONNX passes as
  * inputs (k, depth) become attributes. */
-#include "onnx.h"
+#include "onnx_step.h"
+
+enum { MAX_BLOCK = 1 << 15 };
 
 static enum pith_status need_input(struct onnx_lower *l, uint32_t i)
 {
@@ -50,8 +52,37 @@ enum pith_status pith_lower_depth_to_space(struct onnx_lower *l)
     return pith_onnx_take_int(l, "blocksize", ATTR_DEPTH_SPACE_BLOCK);
 }
 
+/* The mode came with opset 28. Column, row, depth are the blocks of depth, column, row with the two axes
+ * that make up the channels exchanged: [N, b b, C, H, W] -> [N, C, b b, H, W]. */
+static enum pith_status channels_first(struct onnx_lower *l)
+{
+    static const int32_t perm[] = {0, 2, 1, 3, 4};
+    struct onnx_steps s = {l, PITH_OK};
+    const struct shape *x = pith_onnx_in_shape(l, 0);
+    int64_t block;
+    enum pith_status status = pith_onnx_get_int(l, "blocksize", 0, &block);
+    if (status)
+        return status;
+    if (x->rank != 4 || block < 1 || block > MAX_BLOCK || x->dim[2] % block || x->dim[3] % block)
+        return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "blocksize %lld does not divide its input",
+                                   (long long)block);
+    int32_t c = (int32_t)x->dim[1], h = (int32_t)(x->dim[2] / block);
+    int32_t w = (int32_t)(x->dim[3] / block), each = (int32_t)(block * block);
+    const struct step_attr attr[] = {{ATTR_DEPTH_SPACE_KIND, 2},
+                                     {ATTR_DEPTH_SPACE_BLOCK, (int32_t)block}};
+    uint32_t y = pith_step(&s, PITH_OP_DEPTH_SPACE, 1, l->in, 2, attr);
+    y = pith_step_reshape(&s, y, 5, (const int32_t[]){0, each, c, h, w});
+    y = pith_step_transpose(&s, y, 5, perm);
+    return pith_step_result(&s, 0, pith_step_reshape(&s, y, 4, (const int32_t[]){0, -1, h, w}));
+}
+
 enum pith_status pith_lower_space_to_depth(struct onnx_lower *l)
 {
+    static const char *const modes[] = {"DCR", "CRD", NULL};
+    uint32_t mode;
+    enum pith_status status = pith_onnx_get_choice(l, "mode", modes, 0, &mode);
+    if (status || mode == 1)
+        return status ? status : channels_first(l);
     l->attr[ATTR_DEPTH_SPACE_KIND] = 2;
     return pith_onnx_take_int(l, "blocksize", ATTR_DEPTH_SPACE_BLOCK);
 }

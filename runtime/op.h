@@ -261,7 +261,7 @@ enum {
     ATTR_KIND = 0,        /* first slot of every operator with kinds; always stored (def = -1) */
     ATTR_UNARY_ALPHA = 1, /* 1 */
     ATTR_UNARY_GAMMA = 2, /* 1 */
-    ATTR_MOD_FMOD = 0,    /* 0, 1; default 0 */
+    ATTR_MOD_FMOD = 0,    /* 0: the sign of the divisor (floor), 1: of the dividend; default 0 */
     /* REDUCE */
     ATTR_REDUCE_KIND_AXES = 1,  /* empty: all axes */
     ATTR_REDUCE_KIND_KEEP = 10, /* 0, 1; default 1 */

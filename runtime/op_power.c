@@ -133,8 +133,6 @@ static enum pith_status shape_mod(const struct op_args *args)
         return PITH_ERR_CORRUPT;
     if (row_type_of(a->type) >= ROW_BOOL)
         return PITH_ERR_UNSUPPORTED;
-    if (a->type == PITH_F32 && !args->attr[ATTR_MOD_FMOD])
-        return PITH_ERR_CORRUPT;
     struct shape s;
     st = pith_broadcast_shape(&a->shape, &b->shape, &s);
     return st ? st : pith_out_set(args->out[0], a->type, &s);
@@ -170,7 +168,17 @@ static float mod_f32(float a, float b)
     return f32_from_bits(f32_bits((float)rest) | (f32_bits(a) & 0x80000000u));
 }
 
-BROADCAST_ROWS(mod_sign_divisor, mod_divisor, mod_f32)
+/* a - floor(a / b) * b, of the sign of b: where the remainder's sign is another, one b more,
+ * rounded once. Of an infinite b that is b itself. */
+static float mod_floor_f32(float a, float b)
+{
+    float r = mod_f32(a, b);
+    if (!(r < 0.0f) && !(r > 0.0f)) /* a zero, or NaN, which stays */
+        return r == 0.0f ? f32_from_bits(f32_bits(b) & 0x80000000u) : r;
+    return (r < 0.0f) != (b < 0.0f) ? r + b : r;
+}
+
+BROADCAST_ROWS(mod_sign_divisor, mod_divisor, mod_floor_f32)
 BROADCAST_ROWS(mod_sign_dividend, mod_dividend, mod_f32)
 
 static void run_mod(const struct op_args *args, const struct op_env *env)

@@ -315,6 +315,33 @@ static void test_power_of_integers(void **state)
                    (const int32_t[8]){1, -8, 0, 2, 1, 1, 0, 0});
 }
 
+/* Opset 28's list of cases, and remainders with the divisor's sign; the bits tell -0 from 0. */
+static void test_mod_of_floats(void **state)
+{
+    (void)state;
+    enum { N = 14 };
+    static const float x[N] = {5.5f, -5.5f, 5.5f, -5.5f, 6, -6, 0.0f, -0.0f, INFINITY, 2, 3, 3, -3, NAN};
+    static const float y[N] = {2, 2, -2, -2, 3, 3, -4, 4, 3, 0, INFINITY, -INFINITY, INFINITY, 1};
+    static const float floors[N] = {1.5f, 0.5f, -0.5f, -1.5f, 0, 0, -0.0f, 0, NAN, NAN, 3, -INFINITY, INFINITY, NAN};
+    static const float truncated[N] = {1.5f, -1.5f, 1.5f, -1.5f, 0, -0.0f, 0, -0.0f, NAN, NAN, 3, 3, -3, NAN};
+    for (int fmod = 0; fmod < 2; fmod++) {
+        const float *expected = fmod ? truncated : floors;
+        struct one_op t;
+        one_op_open(&t, PITH_OP_MOD, 2, 1);
+        one_op_in(&t, 0, PITH_F32, DIMS(N), x);
+        one_op_in(&t, 1, PITH_F32, DIMS(N), y);
+        t.attr[ATTR_MOD_FMOD] = fmod;
+        assert_int_equal(one_op_shape(&t), PITH_OK);
+        one_op_run(&t, false);
+        const float *got = t.out[0].data;
+        for (int i = 0; i < N; i++)
+            if (isnan(expected[i]) ? !isnan(got[i]) : memcmp(&got[i], &expected[i], 4) != 0)
+                fail_msg("fmod %d: %g mod %g gave %g, not %g", fmod, (double)x[i], (double)y[i],
+                         (double)got[i], (double)expected[i]);
+        one_op_close(&t);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -326,6 +353,6 @@ int main(void)
         cmocka_unit_test(test_split_many),         cmocka_unit_test(test_pad_mirrors_uncropped),
         cmocka_unit_test(test_cast_to_integer),    cmocka_unit_test(test_cast_to_small_floats),
         cmocka_unit_test(test_cast_rounds_once),   cmocka_unit_test(test_views_alias),
-        cmocka_unit_test(test_power_of_integers)};
+        cmocka_unit_test(test_power_of_integers), cmocka_unit_test(test_mod_of_floats)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

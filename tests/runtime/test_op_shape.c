@@ -79,7 +79,7 @@ static const struct refusal refusals[] = {
     {PITH_OP_CAST, CORRUPT, 1, 1, {F32(2)}, ATTR(ATTR_CAST_TO, 1, 12)},
     {PITH_OP_POWER, UNSUPPORTED, 2, 1, {F32(2), {PITH_U8, 1, {2}}}, NO_ATTR},
     {PITH_OP_POWER, PITH_OK, 2, 1, {F32(2), {PITH_I64, 1, {2}}}, NO_ATTR},
-    {PITH_OP_MOD, CORRUPT, 2, 1, {F32(2), F32(2)}, NO_ATTR},
+    {PITH_OP_MOD, PITH_OK, 2, 1, {F32(2), F32(2)}, NO_ATTR},
     {PITH_OP_MOD, CORRUPT, 2, 1, {F32(2), {PITH_I32, 1, {2}}}, ATTR(ATTR_MOD_FMOD, 1, 1)},
     {PITH_OP_COMPARE, CORRUPT, 2, 1, {F32(2), {PITH_I32, 1, {2}}}, ATTR(ATTR_KIND, 1, 0)},
     {PITH_OP_COMPARE, UNSUPPORTED, 2, 1, {F32(2), F32(2)}, ATTR(ATTR_KIND, 1, COMPARE_AND)},
