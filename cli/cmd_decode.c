@@ -11,7 +11,7 @@ struct decode_options {
 
 static const struct cli_option options[] = {
     {0, "to", OPTION_TEXT, offsetof(struct decode_options, to), "FORM",
-     "pith: plain working form; onnx: effective weights; default: as -o FILE ends, else pith", 0, 0},
+     "pith (plain) or onnx (effective weights); default: as -o FILE ends", 0, 0},
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
 
