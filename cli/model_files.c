@@ -201,6 +201,11 @@ enum cli_exit cli_write_model(const struct cli_common *c, const struct pith_mode
     struct pith_error err = {0};
     struct pith_buffer file;
     enum cli_exit rc;
+    if (cli_interrupted())
+        return EXIT_INTERRUPTED;
+    if (!c->dry_run && !to_stdout(c))
+        return pith_model_write(m, NULL, c->output, c->force, bytes, &err) ? cli_fail(&err)
+                                                                           : EXIT_DONE;
     if (pith_model_pack(m, NULL, &file, &err))
         return cli_fail(&err);
     if (bytes)

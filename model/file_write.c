@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "error_fill.h"
@@ -77,9 +78,46 @@ static void sync_folder(const char *path)
     (void)close(fd);
 }
 
-static bool fill_and_sync(int fd, mode_t mode, const void *bytes, size_t n)
+/* What a file is made of. */
+struct content {
+    const struct file_piece *pieces;
+    uint32_t n;
+    file_check *check; /* NULL: none */
+};
+
+static bool write_pieces(int fd, const struct content *c)
 {
-    bool ok = write_all(fd, bytes, n) && fchmod(fd, mode) == 0 && fsync(fd) == 0;
+    for (uint32_t i = 0; i < c->n; i++)
+        if (!write_all(fd, c->pieces[i].bytes, c->pieces[i].n))
+            return false;
+    return true;
+}
+
+static bool fill_and_sync(int fd, mode_t mode, const struct content *c)
+{
+    return write_pieces(fd, c) && fchmod(fd, mode) == 0 && fsync(fd) == 0;
+}
+
+/* Pages of a mapping that nobody reads take no memory: a check that skips the elements of tensors does
+ * not hold the file. */
+static enum pith_status check_file(int fd, const struct content *c, const char *path,
+                                   struct pith_error *err)
+{
+    size_t n = 0;
+    for (uint32_t i = 0; i < c->n; i++)
+        n += c->pieces[i].n;
+    if (!c->check)
+        return PITH_OK;
+    void *p = mmap(NULL, n, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (p == MAP_FAILED)
+        return io_error(err, "map", path);
+    enum pith_status st = c->check(p, n, err);
+    (void)munmap(p, n);
+    return st;
+}
+
+static bool close_file(int fd, bool ok)
+{
     int reason = errno;
     if (close(fd) != 0 && ok)
         return false;
@@ -157,17 +195,19 @@ static enum pith_status name_error(struct pith_error *err, const char *path)
 
 /* `target` is `path`, links followed. */
 static enum pith_status write_regular(const char *path, const char *target, bool replace,
-                                      const void *bytes, size_t n, struct pith_error *err)
+                                      const struct content *c, struct pith_error *err)
 {
     struct file_temp temp;
     mode_t mode = final_mode(target);
     int fd = pith_temp_make(&temp, target);
     if (fd < 0)
         return io_error(err, "create a file beside", path);
-    enum pith_status st = PITH_OK;
-    if (!fill_and_sync(fd, mode, bytes, n))
+    bool ok = fill_and_sync(fd, mode, c);
+    enum pith_status st = ok ? check_file(fd, c, path, err) : PITH_OK;
+    ok = close_file(fd, ok);
+    if (!ok)
         st = io_error(err, "write", path);
-    else if ((replace ? rename(temp.path, target) : give_new_name(temp.path, target)) != 0)
+    else if (!st && (replace ? rename(temp.path, target) : give_new_name(temp.path, target)) != 0)
         st = name_error(err, path);
     pith_temp_release(&temp, st != PITH_OK);
     if (!st)
@@ -178,14 +218,25 @@ static enum pith_status write_regular(const char *path, const char *target, bool
 static enum pith_status write_file(const char *path, bool replace, const void *bytes, size_t n,
                                    struct pith_error *err)
 {
+    const struct file_piece whole = {bytes, n};
+    const struct content content = {&whole, 1, NULL};
     char real[FILE_PATH_CAP];
     struct stat old;
     const char *target = resolve(path, real);
     if (stat(target, &old) != 0 || S_ISREG(old.st_mode))
-        return write_regular(path, target, replace, bytes, n, err);
+        return write_regular(path, target, replace, &content, err);
     if (S_ISDIR(old.st_mode))
         return pith_error_fill(err, PITH_ERR_IO, "cannot write '%s': is a folder", path);
     return write_special(path, bytes, n, err);
+}
+
+enum pith_status pith_file_write_pieces(const char *path, bool replace,
+                                        const struct file_piece *pieces, uint32_t n_pieces,
+                                        file_check *check, struct pith_error *err)
+{
+    char real[FILE_PATH_CAP];
+    const struct content content = {pieces, n_pieces, check};
+    return write_regular(path, resolve(path, real), replace, &content, err);
 }
 
 enum pith_status pith_file_write(const char *path, const void *bytes, size_t n,

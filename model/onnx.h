@@ -35,6 +35,7 @@ enum {
     ONNX_MAX_MESSAGES = 1 << 19, /* of any type, nested ones included */
     ONNX_MAX_FIELDS = 1 << 21,   /* occurrences of fields, packed elements not counted */
     ONNX_MAX_NODE_INPUTS = 16384,
+    ONNX_RAW_REF_BYTES = 64, /* onnx_wire.c */
     ONNX_MAX_SPATIAL = 4, /* axes of convolutions and pools: pads are a list of two an axis */
     ONNX_OTHER_BATCH = 3, /* a second size for an open batch, to see what follows it */
     ONNX_NONE = -1
@@ -175,6 +176,8 @@ struct onnx_scope {
 struct onnx_import {
     const char *file; /* as messages show it */
     const char *dir;  /* of external data; NULL: none allowed */
+    const uint8_t *bytes; /* the file, borrowed until the import ends: elements are read there */
+    bool mapped;          /* from a file: pages that are read once more come from it again */
     const struct pith_import_opts *opts;
     struct pith_error *err;
     struct onnx_budget budget;
@@ -230,8 +233,17 @@ void pith_onnx_warn(const struct onnx_import *im, const char *fmt, ...)
  * fewer, the end replaced by a hash; in the import's memory. NULL: there is none. */
 const char *pith_onnx_short_name(struct onnx_import *im, const char *name, size_t limit);
 
-/* onnx_wire.c: PITH_OK when protobuf-c may unpack the bytes. text: what is wrong with them. */
-enum pith_status pith_onnx_scan(const void *bytes, size_t n, uint64_t *offset, const char **text);
+/* onnx_wire.c: PITH_OK when protobuf-c may unpack the bytes. */
+struct onnx_wire_facts {
+    uint64_t offset; /* of what is wrong */
+    const char *text;
+    size_t bytes;    /* of the file without the elements of its tensors */
+    uint64_t n_refs; /* of tensors whose elements are left out of that */
+};
+enum pith_status pith_onnx_scan(const void *bytes, size_t n, struct onnx_wire_facts *facts);
+/* bytes[n] that pith_onnx_scan accepts, to out[facts.bytes]. A raw_data of ONNX_RAW_REF_BYTES is there
+ * two le64, then zeros: where in `bytes` the elements stand, and how many bytes they take. */
+void pith_onnx_write_without_raw(const void *bytes, size_t n, uint8_t *out);
 
 /* onnx_graph.c */
 /* PITH_OK, warned of, where it is newer than ONNX_OPSET_MAX. `what`: "" or "function 'f' is of ". */

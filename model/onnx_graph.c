@@ -88,22 +88,39 @@ static enum pith_status find_opset(struct onnx_import *im)
     return pith_onnx_check_opset(im, "", im->opset);
 }
 
+/* im->model, NULL where that fails; the elements of tensors stay in the file. */
+static void unpack_model(struct onnx_import *im, const uint8_t *bytes, size_t n,
+                         const struct onnx_wire_facts *facts)
+{
+    ProtobufCAllocator alloc = {unpack_alloc, unpack_free, &im->budget};
+    uint8_t *rest = NULL;
+    if (facts->n_refs) {
+        rest = pith_onnx_alloc(&im->budget, facts->bytes, 1);
+        if (!rest)
+            return;
+        pith_onnx_write_without_raw(bytes, n, rest);
+        bytes = rest;
+        n = facts->bytes;
+    }
+    im->model = pith_onnx__model_proto__unpack(&alloc, n, bytes);
+    pith_onnx_free(&im->budget, rest);
+}
+
 enum pith_status pith_onnx_unpack(struct onnx_import *im, const void *bytes, size_t n)
 {
-    uint64_t offset = 0;
-    const char *text = pith_foreign_format(bytes, n);
-    if (text)
-        return pith_onnx_fail(im, PITH_ERR_UNSUPPORTED, "is no ONNX but %s", text);
-    text = "";
-    enum pith_status status = pith_onnx_scan(bytes, n, &offset, &text);
+    const char *foreign = pith_foreign_format(bytes, n);
+    if (foreign)
+        return pith_onnx_fail(im, PITH_ERR_UNSUPPORTED, "is no ONNX but %s", foreign);
+    struct onnx_wire_facts facts = {.text = ""};
+    enum pith_status status = pith_onnx_scan(bytes, n, &facts);
     if (status) {
         if (im->err)
-            im->err->offset = offset;
-        return pith_onnx_fail(im, status, "not an ONNX file or a broken one: %s at byte %llu", text,
-                              (unsigned long long)offset);
+            im->err->offset = facts.offset;
+        return pith_onnx_fail(im, status, "not an ONNX file or a broken one: %s at byte %llu",
+                              facts.text, (unsigned long long)facts.offset);
     }
-    ProtobufCAllocator alloc = {unpack_alloc, unpack_free, &im->budget};
-    im->model = pith_onnx__model_proto__unpack(&alloc, n, bytes);
+    im->bytes = bytes;
+    unpack_model(im, bytes, n, &facts);
     if (!im->model && !im->budget.failed)
         return pith_onnx_fail(im, PITH_ERR_CORRUPT, "not an ONNX file or a broken one");
     if (!im->model)

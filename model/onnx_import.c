@@ -96,24 +96,39 @@ static enum pith_status fail_refused(struct onnx_import *im)
                           im->n_refusals, im->n_file_nodes, list);
 }
 
+static enum pith_status read_graph(struct onnx_import *im, const void *bytes, size_t n,
+                                   struct pith_model **m)
+{
+    struct pith_model *made = NULL;
+    enum pith_status status = pith_onnx_open(im, bytes, n);
+    if (!status && im->n_refusals)
+        status = fail_refused(im);
+    if (!status && im->n_inputs == 0)
+        status = pith_onnx_fail(im, PITH_ERR_UNSUPPORTED,
+                                "nothing is left to compute: no output depends on an input");
+    if (!status)
+        status = pith_onnx_match_patterns(im);
+    if (!status)
+        status = pith_onnx_emit(im, &made);
+    pith_onnx_close(im);
+    if (!status)
+        *m = made;
+    return status;
+}
+
 enum pith_status pith_onnx_read(const void *bytes, size_t n, const char *name, const char *dir,
                                 const struct pith_import_opts *opts, struct pith_model **m,
                                 struct pith_error *err)
 {
     struct onnx_import im = {.file = name ? name : "-", .dir = dir, .opts = opts, .err = err};
-    struct pith_model *made = NULL;
-    enum pith_status status = pith_onnx_open(&im, bytes, n);
-    if (!status && im.n_refusals)
-        status = fail_refused(&im);
-    if (!status && im.n_inputs == 0)
-        status = pith_onnx_fail(&im, PITH_ERR_UNSUPPORTED,
-                                "nothing is left to compute: no output depends on an input");
-    if (!status)
-        status = pith_onnx_match_patterns(&im);
-    if (!status)
-        status = pith_onnx_emit(&im, &made);
-    pith_onnx_close(&im);
-    if (!status)
-        *m = made;
-    return status;
+    return read_graph(&im, bytes, n, m);
+}
+
+enum pith_status pith_onnx_read_mapped(const void *bytes, size_t n, const char *name,
+                                       const char *dir, const struct pith_import_opts *opts,
+                                       struct pith_model **m, struct pith_error *err)
+{
+    struct onnx_import im = {
+        .file = name ? name : "-", .dir = dir, .opts = opts, .err = err, .mapped = true};
+    return read_graph(&im, bytes, n, m);
 }

@@ -5,7 +5,11 @@
  * Floats of 16 and 64 bits become f32 here, once: pith computes in f32. (A value of 64 bits that is
  * computed when the network runs is refused: what was meant to be exact would not be.) Unsigned 32-
  * and 64-bit integers become i64, which holds every index and size they can mean. */
+#define _DEFAULT_SOURCE
 #include "onnx.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
 #include "half_float.h"
 
 #define DT(name) ONNX__TENSOR_PROTO__DATA_TYPE__##name
@@ -123,6 +127,25 @@ static enum pith_status fail_size(struct onnx_import *im, const struct onnx_valu
                           v->name, (unsigned long long)want, unit, (unsigned long long)have);
 }
 
+/* What raw_data is in the file: onnx_wire.c left the long ones there. */
+static ProtobufCBinaryData raw_of(const struct onnx_import *im, const Onnx__TensorProto *t)
+{
+    ProtobufCBinaryData raw = t->raw_data;
+    if (raw.len != ONNX_RAW_REF_BYTES)
+        return raw;
+    return (ProtobufCBinaryData){.len = (size_t)load_le64(raw.data + 8),
+                                 .data = (uint8_t *)(uintptr_t)(im->bytes + load_le64(raw.data))};
+}
+
+/* Elements that were copied need not stay in memory for the file's sake. */
+static void drop_pages(const struct onnx_import *im, const uint8_t *raw, size_t n)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t from = (uintptr_t)raw / page * page, to = ((uintptr_t)raw + n) / page * page;
+    if (im->mapped && from < to)
+        (void)madvise((void *)from, to - from, MADV_DONTNEED);
+}
+
 /* raw: `count` elements in file form, to dst. */
 static enum pith_status from_raw(struct onnx_import *im, const struct onnx_value *v,
                                  const uint8_t *raw, uint64_t count, void *dst)
@@ -140,6 +163,22 @@ static enum pith_status from_raw(struct onnx_import *im, const struct onnx_value
             return fail_tensor(im, v, PITH_ERR_UNSUPPORTED, "holds a number above 2^63 - 1");
     }
     return PITH_OK;
+}
+
+/* Piece by piece, so that a long tensor is not in memory twice. */
+static enum pith_status from_file(struct onnx_import *im, const struct onnx_value *v,
+                                  uint64_t count, void *dst)
+{
+    enum { PIECE = 1 << 18 }; /* elements */
+    const ProtobufCBinaryData raw = raw_of(im, v->tensor);
+    size_t each = row_of(v->tensor->data_type)->file_bytes, to_each = pith_type_bytes(v->type);
+    enum pith_status status = PITH_OK;
+    for (uint64_t i = 0; i < count && !status; i += PIECE) {
+        uint64_t n = count - i < PIECE ? count - i : PIECE;
+        status = from_raw(im, v, raw.data + i * each, n, (uint8_t *)dst + i * to_each);
+        drop_pages(im, raw.data + i * each, n * each);
+    }
+    return status;
 }
 
 struct typed {
@@ -216,8 +255,8 @@ static enum pith_status check_elements(struct onnx_import *im, const struct onnx
     if (is_external(t))
         return pith_onnx_external(im, t, NULL, bytes);
     if (t->has_raw_data)
-        return t->raw_data.len == bytes ? PITH_OK
-                                        : fail_size(im, v, bytes, t->raw_data.len, "bytes");
+        return raw_of(im, t).len == bytes ? PITH_OK
+                                          : fail_size(im, v, bytes, raw_of(im, t).len, "bytes");
     size_t n = typed_field(t).n;
     return n == count ? PITH_OK : fail_size(im, v, count, n, "elements");
 }
@@ -259,7 +298,7 @@ enum pith_status pith_onnx_copy(struct onnx_import *im, uint32_t value, void *ds
     if (is_external(v->tensor))
         return from_external(im, v, count, dst);
     if (v->tensor->has_raw_data)
-        return from_raw(im, v, v->tensor->raw_data.data, count, dst);
+        return from_file(im, v, count, dst);
     return from_typed(im, v, count, dst);
 }
 

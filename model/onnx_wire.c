@@ -13,7 +13,12 @@
  *     writer needs and where parsers have had their bugs
  *   - no NUL inside a string: protobuf-c would silently cut the name there
  *
- * Unknown fields are stepped over, as protobuf demands. */
+ * Unknown fields are stepped over, as protobuf demands.
+ *
+ * protobuf-c would also copy the elements of every tensor. So the walk can write the file once more
+ * without them: raw_data of ONNX_RAW_REF_BYTES and more becomes exactly so many bytes that tell
+ * where in the file it stands (none other has that length then), and the lengths around it are
+ * written anew, in LENGTH_BYTES each. */
 #include "onnx.h"
 
 enum wire { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
@@ -21,10 +26,13 @@ enum wire { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
 /* FunctionProto.attribute_proto, unpacked later (onnx_function.c) where the schema lacks it. */
 enum { FUNCTION_DEFAULTS = 11 };
 
+enum { RAW_DATA = 9, LENGTH_BYTES = 5 /* what protobuf-c reads at most */ };
+
 struct frame {
     const ProtobufCMessageDescriptor *type;
     size_t end;
-    uint64_t seen; /* bit i: field number i (< 64) was met, for messages that occur once */
+    uint64_t seen;    /* bit i: field number i (< 64) was met, for messages that occur once */
+    size_t length_at; /* of its length in what is written */
 };
 
 struct scan {
@@ -34,7 +42,66 @@ struct scan {
     uint32_t depth; /* frames in use */
     uint32_t n_messages, n_fields, n_nodes;
     const char *text;
+    uint8_t *out; /* the file without elements; NULL: only counted */
+    size_t n_out;
+    size_t length_from; /* where the length of the field at hand begins */
+    size_t copied;      /* the file up to here is written */
+    uint64_t n_refs;
 };
+
+/* ---- the file without elements ----------------------------------------------------------------
+ */
+
+static void put(struct scan *s, const void *bytes, size_t n)
+{
+    if (s->out && n > 0)
+        memcpy(s->out + s->n_out, bytes, n);
+    s->n_out += n;
+}
+
+static void copy_up_to(struct scan *s, size_t end)
+{
+    put(s, s->p + s->copied, end - s->copied);
+    s->copied = end;
+}
+
+static void put_length(uint8_t to[LENGTH_BYTES], uint64_t n)
+{
+    for (uint32_t i = 0; i < LENGTH_BYTES; i++)
+        to[i] = (uint8_t)((n >> 7 * i & 0x7f) | (i + 1 < LENGTH_BYTES ? 0x80 : 0));
+}
+
+/* A message begins at s->at. */
+static void begin_message(struct scan *s, struct frame *f)
+{
+    static const uint8_t room[LENGTH_BYTES];
+    copy_up_to(s, s->length_from);
+    f->length_at = s->n_out;
+    put(s, room, sizeof room);
+    s->copied = s->at;
+}
+
+static void end_message(struct scan *s, const struct frame *f)
+{
+    copy_up_to(s, f->end);
+    if (s->out)
+        put_length(s->out + f->length_at, s->n_out - f->length_at - LENGTH_BYTES);
+}
+
+/* n bytes at s->at, which are skipped next. */
+static void refer_to_raw(struct scan *s, size_t n)
+{
+    uint8_t ref[1 + ONNX_RAW_REF_BYTES] = {ONNX_RAW_REF_BYTES};
+    store_le64(ref + 1, s->at);
+    store_le64(ref + 9, n);
+    copy_up_to(s, s->length_from);
+    put(s, ref, sizeof ref);
+    s->copied = s->at + n;
+    s->n_refs++;
+}
+
+/* ---- the walk ---------------------------------------------------------------------------------
+ */
 
 static bool fail(struct scan *s, const char *text)
 {
@@ -113,7 +180,10 @@ static bool enter(struct scan *s, const ProtobufCMessageDescriptor *type, size_t
         return fail(s, "more than 65536 nodes");
     if (type == &pith_onnx__node_proto__descriptor && s->at == end)
         return fail(s, "a node is empty");
-    s->stack[s->depth++] = (struct frame){type, end, 0};
+    s->stack[s->depth] = (struct frame){.type = type, .end = end};
+    if (s->depth > 0)
+        begin_message(s, &s->stack[s->depth]);
+    s->depth++;
     return true;
 }
 
@@ -132,6 +202,9 @@ static bool scan_bytes_field(struct scan *s, const ProtobufCFieldDescriptor *fie
     }
     if (field->type == PROTOBUF_C_TYPE_STRING && n > 0 && memchr(s->p + s->at, 0, n))
         return fail(s, "a string holds a zero byte");
+    if (top->type == &pith_onnx__tensor_proto__descriptor && field->id == RAW_DATA &&
+        n >= ONNX_RAW_REF_BYTES)
+        refer_to_raw(s, n);
     if (wire_of(field->type) == WIRE_BYTES)
         return skip_bytes(s, end, n);
     if (field->label != PROTOBUF_C_LABEL_REPEATED)
@@ -165,6 +238,7 @@ static bool scan_field(struct scan *s)
             return fail(s, "a field has another type than ONNX gives it");
         return skip_value(s, end, wire);
     }
+    s->length_from = s->at;
     if (!read_varint(s, end, &n))
         return false;
     if (n > end - s->at)
@@ -174,19 +248,39 @@ static bool scan_field(struct scan *s)
     return scan_bytes_field(s, field, (size_t)n);
 }
 
-enum pith_status pith_onnx_scan(const void *bytes, size_t n, uint64_t *offset, const char **text)
+static bool walk(struct scan *s, size_t n)
+{
+    bool ok = enter(s, &pith_onnx__model_proto__descriptor, n);
+    while (ok && s->depth > 0) {
+        const struct frame *top = &s->stack[s->depth - 1];
+        if (s->at < top->end) {
+            ok = scan_field(s);
+            continue;
+        }
+        if (s->depth > 1)
+            end_message(s, top);
+        else
+            copy_up_to(s, n);
+        s->depth--;
+    }
+    return ok;
+}
+
+enum pith_status pith_onnx_scan(const void *bytes, size_t n, struct onnx_wire_facts *facts)
 {
     struct scan s = {.p = bytes};
-    bool ok = enter(&s, &pith_onnx__model_proto__descriptor, n);
-    while (ok && s.depth > 0) {
-        if (s.at == s.stack[s.depth - 1].end)
-            s.depth--;
-        else
-            ok = scan_field(&s);
+    if (!walk(&s, n)) {
+        facts->offset = s.at;
+        facts->text = s.text;
+        return PITH_ERR_CORRUPT;
     }
-    if (ok)
-        return PITH_OK;
-    *offset = s.at;
-    *text = s.text;
-    return PITH_ERR_CORRUPT;
+    facts->bytes = s.n_out;
+    facts->n_refs = s.n_refs;
+    return PITH_OK;
+}
+
+void pith_onnx_write_without_raw(const void *bytes, size_t n, uint8_t *out)
+{
+    struct scan s = {.p = bytes, .out = out};
+    (void)walk(&s, n);
 }

@@ -3,6 +3,7 @@
  * of nodes), its weights encoded, its texts written, and the result read once by the gate: what is
  * handed out is what a runtime accepts. */
 #include <stdlib.h>
+#include <sys/stat.h>
 #include "error_fill.h"
 #include "pack.h"
 
@@ -207,19 +208,19 @@ static enum pith_status write_texts(struct packing *p, const struct pith_pack_op
 }
 
 /* The gate has the last word; it says where, the offset tells a developer what. */
-static enum pith_status read_back(const struct pith_buffer *file, struct pith_error *err)
+static enum pith_status read_back(const void *bytes, size_t n, uint32_t flags,
+                                  struct pith_error *err)
 {
     struct pith_error why = {0};
     struct graph g;
     struct tview *shapes;
     uint64_t need;
-    enum pith_status st = pith_graph_need(file->data, file->bytes, 0, &need, &why);
+    enum pith_status st = pith_graph_need(bytes, n, flags, &need, &why);
     if (st == PITH_OK) {
         void *mem = aligned_alloc(64, (size_t)((need + 64) & ~UINT64_C(63)));
         if (!mem)
             return pith_error_no_memory(err);
-        st = pith_graph_read(file->data, file->bytes, PITH_FLAG_NO_CHECKSUM, 0, mem, need, &g,
-                             &shapes, &why);
+        st = pith_graph_read(bytes, n, PITH_FLAG_NO_CHECKSUM, 0, mem, need, &g, &shapes, &why);
         free(mem);
     }
     if (st == PITH_OK)
@@ -229,17 +230,52 @@ static enum pith_status read_back(const struct pith_buffer *file, struct pith_er
                            (unsigned long long)why.offset);
 }
 
-static enum pith_status finish(struct packing *p, struct pith_buffer *file)
+/* Of a mapped file: its checksums would read every page of it, and were made a moment ago. */
+static enum pith_status check_mapped(const void *bytes, size_t n, struct pith_error *err)
 {
-    struct pith_buffer made;
-    enum pith_status st = pith_pack_container(&p->file, &made);
+    return read_back(bytes, n, PITH_FLAG_NO_CHECKSUM, err);
+}
+
+static enum pith_status container_error(struct packing *p, enum pith_status st)
+{
     if (st == PITH_ERR_SPACE)
         return pith_error_fill(p->err, PITH_ERR_ARGUMENT,
                                "cannot pack: the compact header is for files below %u bytes",
                                COMPACT_MAX_BYTES + 1);
-    if (st)
-        return pith_error_no_memory(p->err);
-    st = read_back(&made, p->err);
+    return st ? pith_error_no_memory(p->err) : PITH_OK;
+}
+
+/* p->file.whole: all pieces of the file. */
+static enum pith_status pack_pieces(struct packing *p, const struct pith_pack_opts *opts)
+{
+    p->file.compact = opts && opts->compact;
+    enum pith_status st = packing_new(p) ? PITH_OK : pith_error_no_memory(p->err);
+    if (!st)
+        st = number_all(p);
+    if (!st)
+        st = pith_pack_weights(p->consts, p->n_consts, &p->tables, p->err);
+    if (!st)
+        st = fill_graph(p);
+    if (!st && pith_pack_graph(&p->g, &p->file))
+        st = pith_error_no_memory(p->err);
+    if (!st)
+        st = write_texts(p, opts);
+    return st ? st : container_error(p, pith_pack_container_pieces(&p->file));
+}
+
+enum pith_status pith_model_pack(const struct pith_model *m, const struct pith_pack_opts *opts,
+                                 struct pith_buffer *file, struct pith_error *err)
+{
+    struct packing p = {.m = m, .err = err};
+    struct pith_buffer made = {NULL, 0};
+    enum pith_status st = pack_pieces(&p, opts);
+    if (!st)
+        made = (struct pith_buffer){pith_pieces_join(&p.file.whole), p.file.whole.bytes};
+    packing_free(&p);
+    if (!st && !made.data)
+        st = pith_error_no_memory(err);
+    if (!st)
+        st = read_back(made.data, made.bytes, 0, err);
     if (st)
         pith_buffer_free(&made);
     else
@@ -247,24 +283,39 @@ static enum pith_status finish(struct packing *p, struct pith_buffer *file)
     return st;
 }
 
-enum pith_status pith_model_pack(const struct pith_model *m, const struct pith_pack_opts *opts,
-                                 struct pith_buffer *file, struct pith_error *err)
+static bool is_special(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
+}
+
+static enum pith_status pack_special(const struct pith_model *m, const struct pith_pack_opts *opts,
+                                     const char *path, uint64_t *bytes, struct pith_error *err)
+{
+    struct pith_buffer file;
+    enum pith_status st = pith_model_pack(m, opts, &file, err);
+    if (st)
+        return st;
+    st = pith_file_write(path, file.data, file.bytes, err);
+    if (!st && bytes)
+        *bytes = file.bytes;
+    pith_buffer_free(&file);
+    return st;
+}
+
+enum pith_status pith_model_write(const struct pith_model *m, const struct pith_pack_opts *opts,
+                                  const char *path, bool replace, uint64_t *bytes,
+                                  struct pith_error *err)
 {
     struct packing p = {.m = m, .err = err};
-    p.file.compact = opts && opts->compact;
-    enum pith_status st = packing_new(&p) ? PITH_OK : pith_error_no_memory(err);
+    if (is_special(path))
+        return pack_special(m, opts, path, bytes, err);
+    enum pith_status st = pack_pieces(&p, opts);
+    const struct file_piece *pieces = st ? NULL : pith_pieces_all(&p.file.whole);
     if (!st)
-        st = number_all(&p);
-    if (!st)
-        st = pith_pack_weights(p.consts, p.n_consts, &p.tables, err);
-    if (!st)
-        st = fill_graph(&p);
-    if (!st && pith_pack_graph(&p.g, &p.file))
-        st = pith_error_no_memory(err);
-    if (!st)
-        st = write_texts(&p, opts);
-    if (!st)
-        st = finish(&p, file);
+        st = pith_file_write_pieces(path, replace, pieces, p.file.whole.n, check_mapped, err);
+    if (!st && bytes)
+        *bytes = p.file.whole.bytes;
     packing_free(&p);
     return st;
 }

@@ -15,11 +15,15 @@
 
 #include "byte_out.h"
 #include "format.h"
+#include "pack_pieces.h"
 #include "pith_model.h"
 
 struct pack_file {
     bool compact;
-    struct byte_out chunk[CHUNK_KINDS]; /* empty: absent, except the data chunk */
+    struct byte_out chunk[CHUNK_KINDS]; /* empty: absent; that of the data chunk is not used */
+    struct byte_out head;               /* of the container */
+    struct pack_pieces data;            /* the data chunk; borrows the graph's streams */
+    struct pack_pieces whole;           /* made from all of them by pith_pack_container_pieces */
 };
 
 void pith_pack_clear(struct pack_file *f);
@@ -27,8 +31,10 @@ void pith_pack_clear(struct pack_file *f);
 /* GRPH, HUFF, DATA from g; f->compact is obeyed. PITH_ERR_MEMORY. */
 enum pith_status pith_pack_graph(const struct graph *g, struct pack_file *f);
 
-/* The whole file. PITH_ERR_MEMORY; PITH_ERR_SPACE when it is too long for the compact header. */
-enum pith_status pith_pack_container(const struct pack_file *f, struct pith_buffer *file);
+/* f->whole. PITH_ERR_MEMORY; PITH_ERR_SPACE when it is too long for the compact header. */
+enum pith_status pith_pack_container_pieces(struct pack_file *f);
+/* The same as one run of bytes. */
+enum pith_status pith_pack_container(struct pack_file *f, struct pith_buffer *file);
 
 /* One constant on its way into the file. */
 struct pack_const {

@@ -6,7 +6,8 @@
 struct graph_pack {
     const struct graph *g;
     bool compact;
-    struct byte_out *out, *tables, *data;
+    struct byte_out *out, *tables;
+    struct pack_pieces *data;
     struct huff_table *seen; /* those written, oldest first */
     uint32_t n_seen;
     const struct shape *prev;
@@ -144,11 +145,11 @@ static void write_tables(struct graph_pack *p, const struct weight *w)
 
 static void write_data(struct graph_pack *p, const struct weight *w)
 {
-    pith_out_bytes(p->data, w->codebook.bytes, w->codebook.n_bytes);
-    pith_out_bytes(p->data, w->support_stream.bytes, w->support_stream.n_bytes);
+    pith_pieces_add(p->data, w->codebook.bytes, w->codebook.n_bytes);
+    pith_pieces_add(p->data, w->support_stream.bytes, w->support_stream.n_bytes);
     if (w->grid == GRID_PLAIN && w->code == CODE_PLAIN && !p->compact && w->index_stream.n_bytes > 0)
-        pith_out_zeros(p->data, (FULL_ALIGN - p->data->bytes % FULL_ALIGN) % FULL_ALIGN);
-    pith_out_bytes(p->data, w->index_stream.bytes, w->index_stream.n_bytes);
+        pith_pieces_zeros(p->data, (FULL_ALIGN - p->data->bytes % FULL_ALIGN) % FULL_ALIGN);
+    pith_pieces_add(p->data, w->index_stream.bytes, w->index_stream.n_bytes);
 }
 
 static void write_weight(struct graph_pack *p, const struct weight *w)
@@ -314,11 +315,11 @@ enum pith_status pith_pack_graph(const struct graph *g, struct pack_file *f)
                            .compact = f->compact,
                            .out = &f->chunk[CHUNK_GRAPH],
                            .tables = &f->chunk[CHUNK_TABLES],
-                           .data = &f->chunk[CHUNK_DATA]};
+                           .data = &f->data};
     p.seen = (void *)pith_out_room(&seen, 2 * (size_t)g->n_weights * sizeof *p.seen);
     if (p.seen || g->n_weights == 0)
         write_graph(&p);
-    bool failed = seen.failed || p.out->failed || p.tables->failed || p.data->failed;
+    bool failed = seen.failed || p.out->failed || p.tables->failed || pith_pieces_failed(p.data);
     pith_out_clear(&seen);
     return failed ? PITH_ERR_MEMORY : PITH_OK;
 }

@@ -209,6 +209,13 @@ struct pith_pack_opts {
 enum pith_status pith_model_pack(const struct pith_model *m, const struct pith_pack_opts *opts,
                                  struct pith_buffer *file, struct pith_error *err);
 
+/* The same, whole or not at all, to path: pith_file_write with `replace`, else pith_file_write_new. The
+ * weights that the file holds as the model does go straight from the model: the memory taken is that of
+ * what is coded. *bytes (may be NULL): the size of the file. PITH_ERR_IO too. */
+enum pith_status pith_model_write(const struct pith_model *m, const struct pith_pack_opts *opts,
+                                  const char *path, bool replace, uint64_t *bytes,
+                                  struct pith_error *err);
+
 /* The effective network as ONNX (opset 13). The caller owns *file. */
 enum pith_status pith_model_write_onnx(const struct pith_model *m, struct pith_buffer *file,
                                        struct pith_error *err);
