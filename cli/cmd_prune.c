@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* pith prune: remove the smallest weights. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include "stage_command.h"
 #include "table.h"
@@ -158,6 +159,27 @@ static enum cli_exit read_options(const struct prune_options *o, struct pith_sta
     return rc ? rc : cli_layer_overrides(&o->layers, read_layer, s);
 }
 
+#define NAMED_LAYERS 4u
+
+/* "prune      2 layers left alone, which the pattern does not divide: conv1, fc" */
+static void print_left(const struct cli_common *c, const struct pith_stage_report *r,
+                       enum pith_prune_left left, const char *why)
+{
+    char names[256] = "";
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < r->n_layers; i++) {
+        if (r->prune[i].left != left)
+            continue;
+        size_t at = strlen(names);
+        if (n < NAMED_LAYERS)
+            snprintf(names + at, sizeof names - at, "%s%.48s", n ? ", " : "", r->prune[i].layer);
+        n++;
+    }
+    if (n > 0)
+        cli_say(c, "prune      %u layer%s left alone, %s: %s%s", n, n == 1 ? "" : "s", why, names,
+                n > NAMED_LAYERS ? ", ..." : "");
+}
+
 static void print(const struct cli_common *c, const struct pith_stage_report *r)
 {
     char a[32], b[32];
@@ -169,6 +191,8 @@ static void print(const struct cli_common *c, const struct pith_stage_report *r)
         cli_table_add(&t, "%.4f kept", (double)r->prune[i].kept / (double)r->prune[i].count);
     }
     cli_table_print(&t, stderr);
+    print_left(c, r, PITH_PRUNE_LEFT_DEPTHWISE, "depthwise (--layer prunes them, too)");
+    print_left(c, r, PITH_PRUNE_LEFT_PATTERN, "which the pattern does not divide");
     cli_say(c, "prune      %s of %s weights kept (%.4f zeros)", cli_format_count(r->kept, a),
             cli_format_count(r->weights, b),
             r->weights ? 1 - (double)r->kept / (double)r->weights : 0.0);
@@ -185,7 +209,9 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 const struct cli_command cmd_prune = {
     "prune", "make", "remove weights by magnitude", "pith prune [MODEL] --sparsity 0.9 [-o FILE]",
     "The largest weights of each layer stay; biases are never touched; what is already pruned stays\n"
-    "pruned. Patterns: any element; N of M neighbours; blocks; k of each 128 of a row; whole output\n"
+    "pruned. Depthwise convolutions are left alone unless --layer names them: a few of their weights\n"
+    "less are many answers lost. So are layers that the pattern does not divide; a line says which.\n"
+    "Patterns: any element; N of M neighbours; blocks; k of each 128 of a row; whole output\n"
     "rows or input channels. With --steps and --train the amount is reached little by little, and what\n"
     "is left is trained after each step: most goes first (cubic), or the same share each time.\n\n"
     "  pith prune net.pith --sparsity 90% --layer 'conv1=0.6' --layer 'fc_out=0' -o pruned.pith\n"

@@ -12,6 +12,10 @@
  * column slab of an input channel. A unit's score is the root mean square of its elements (|w| for
  * one element). The units with the largest scores stay; of equal scores the lower unit number stays.
  *
+ * A depthwise convolution (one input channel to an output channel) is left alone unless an entry of
+ * `layers` names it: its few weights are what a network can spare least. A layer that the pattern does
+ * not divide is left alone, too.
+ *
  * What is already pruned stays pruned and counts towards the target. Biases and everything else that
  * pith_model_weights does not list are never touched. Pruned elements become 0 in data and lose their
  * index where the weight has a codebook; the codebook itself stays. */
@@ -26,8 +30,8 @@ extern "C" {
 
 enum pith_pattern_kind {
     PITH_PATTERN_ANY = 0,      /* single elements */
-    PITH_PATTERN_N_OF_M = 1,   /* a of every b consecutive columns stay; b divides cols */
-    PITH_PATTERN_BLOCK = 2,    /* blocks of a rows x b columns; a divides rows, b divides cols */
+    PITH_PATTERN_N_OF_M = 1,   /* a of every b consecutive columns stay; where b divides cols */
+    PITH_PATTERN_BLOCK = 2,    /* blocks of a rows x b columns; where a divides rows, b divides cols */
     PITH_PATTERN_BALANCED = 3, /* a of every b columns of a row stay; of a shorter last window the
                                   same share, rounded half up, at least 1 */
     PITH_PATTERN_ROW = 4,      /* output channels */
@@ -78,17 +82,25 @@ struct pith_prune_opts {
     uint32_t n_layers;
 };
 
+/* Why a layer was left alone that the common amount was meant for. */
+enum pith_prune_left {
+    PITH_PRUNE_TAKEN = 0, /* it was not; or `layers` gives it 0 */
+    PITH_PRUNE_LEFT_DEPTHWISE = 1,
+    PITH_PRUNE_LEFT_PATTERN = 2 /* the pattern does not divide its rows or columns */
+};
+
 struct pith_prune_layer {
     const char *layer, *tensor; /* borrowed from the model */
     uint32_t value;             /* number of the constant */
     uint64_t count;
     uint64_t kept_before, kept;
+    enum pith_prune_left left;
 };
 
 /* Prunes m. layers (NULL or room for m->n_nodes entries) and *n_layers (may be NULL) receive one
  * entry per weight, also for those left alone. On failure the model is as before.
  * In layer scope a touched layer keeps at least one unit; with n units, n - floor(sparsity*n + 1/2)
- * stay. PITH_ERR_ARGUMENT (options, pattern does not divide a layer, no layer matches a pattern),
+ * stay. PITH_ERR_ARGUMENT (options, the pattern divides no layer, an entry of layers matches none),
  * PITH_ERR_UNSUPPORTED (a weight is NaN or infinite), PITH_ERR_MEMORY. */
 enum pith_status pith_prune(struct pith_model *m, const struct pith_prune_opts *opts,
                             struct pith_prune_layer *layers, uint32_t *n_layers,

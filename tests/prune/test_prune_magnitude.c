@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include "gemm_model.h"
+#include "op.h"
 #include "pith_prune.h"
 
 static struct pith_model *one_layer(uint32_t rows, uint32_t cols, const float *w)
@@ -289,6 +290,79 @@ static void refusals_name_layer_and_numbers(void **state)
     pith_model_free(m);
 }
 
+/* fc1 is [4, 6], fc2 [3, 4]: only the second has rows of 4. */
+static void layers_that_the_pattern_does_not_divide_are_left(void **state)
+{
+    (void)state;
+    struct pith_model *m = gemm_model((uint32_t[]){6, 4, 3}, 2);
+    struct pith_prune_layer layers[2];
+    struct pith_prune_opts o = {.size_bytes = sizeof o, .pattern = {PITH_PATTERN_N_OF_M, 2, 4}};
+    struct pith_error err = {0};
+    for (int i = 0; i < 24; i++)
+        data_of_layer(m, 0)[i] = (float)(i + 1);
+    for (int i = 0; i < 12; i++)
+        data_of_layer(m, 1)[i] = (float)(i + 1);
+    data_of_layer(m, 0)[3] = NAN; /* nor looked at */
+    assert_int_equal(pith_prune(m, &o, layers, NULL, &err), PITH_OK);
+    assert_null(weight_of_layer(m, 0)->mask);
+    assert_int_equal(layers[0].kept, 24);
+    assert_int_equal(layers[0].left, PITH_PRUNE_LEFT_PATTERN);
+    expect_mask(m, 1, "001100110011");
+    assert_int_equal(layers[1].left, PITH_PRUNE_TAKEN);
+    pith_model_free(m);
+}
+
+/* fc1 becomes a convolution of 4 channels, each with a filter of 3x3 of its own. */
+static struct pith_model *depthwise_then_gemm(int32_t *attr)
+{
+    struct pith_model *m = gemm_model((uint32_t[]){9, 4, 5}, 2);
+    struct pith_weight_ref refs[2];
+    pith_model_weights(m, refs);
+    struct pith_value *w = &m->values[refs[0].value];
+    attr[ATTR_CONV_GROUP] = 4;
+    m->nodes[refs[0].node].op = PITH_OP_CONV;
+    m->nodes[refs[0].node].attr = attr;
+    w->rank = 4;
+    memcpy(w->dim, (uint32_t[]){4, 1, 3, 3}, 4 * sizeof *w->dim);
+    for (int i = 0; i < 36; i++)
+        data_of_layer(m, 0)[i] = i % 3 ? (float)(i + 1) : 0;
+    for (int i = 0; i < 20; i++)
+        data_of_layer(m, 1)[i] = (float)(i + 1);
+    return m;
+}
+
+static void depthwise_layers_are_left_unless_named(void **state)
+{
+    (void)state;
+    const struct {
+        struct pith_prune_opts o;
+        uint64_t kept[2];
+        enum pith_prune_left left;
+    } cases[] = {
+        {{.sparsity = 0.5}, {36, 10}, PITH_PRUNE_LEFT_DEPTHWISE},
+        {{.sparsity = 0.5, .scope = PITH_PRUNE_GLOBAL}, {36, 10}, PITH_PRUNE_LEFT_DEPTHWISE},
+        {{.sparsity = 0.5, .layers = &(struct pith_prune_amount){"fc1", 0.25}, .n_layers = 1},
+         {27, 10},
+         PITH_PRUNE_TAKEN},
+        {{.sparsity = 0.5, .layers = &(struct pith_prune_amount){"*", 0.25}, .n_layers = 1},
+         {27, 15},
+         PITH_PRUNE_TAKEN},
+        {{.by = PITH_PRUNE_BY_ZERO}, {24, 20}, PITH_PRUNE_TAKEN}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        int32_t attr[32] = {0};
+        struct pith_model *m = depthwise_then_gemm(attr);
+        struct pith_prune_opts o = cases[i].o;
+        struct pith_prune_layer layers[2];
+        struct pith_error err = {0};
+        o.size_bytes = sizeof o;
+        assert_int_equal(pith_prune(m, &o, layers, NULL, &err), PITH_OK);
+        assert_int_equal(layers[0].kept, cases[i].kept[0]);
+        assert_int_equal(layers[1].kept, cases[i].kept[1]);
+        assert_int_equal(layers[0].left, cases[i].left);
+        pith_model_free(m);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -303,6 +377,8 @@ int main(void)
         cmocka_unit_test(random_layers_keep_the_largest),
         cmocka_unit_test(balanced_keeps_k_of_every_window),
         cmocka_unit_test(codebook_stays_and_masked_indices_go),
+        cmocka_unit_test(layers_that_the_pattern_does_not_divide_are_left),
+        cmocka_unit_test(depthwise_layers_are_left_unless_named),
         cmocka_unit_test(refusals_name_layer_and_numbers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
