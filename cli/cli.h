@@ -119,6 +119,9 @@ void cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void cli_hold_errors(void);
 void cli_tell_held_error(const char *who);
 void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* A warning that -q silences: of what may well be meant. */
+void cli_hint(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void cli_set_quiet(bool is_quiet);
 /* Summary line for the eyes, unless -q. */
 void cli_say(const struct cli_common *c, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -169,6 +172,7 @@ enum cli_exit cli_read_file(const char *path, struct pith_buffer *file);
 enum cli_exit cli_check_output(const struct cli_common *c, const char *input);
 /* The same for a command that writes a .pith: a name that ends in .onnx is refused, too. */
 enum cli_exit cli_check_model_output(const struct cli_common *c, const char *input);
+bool cli_same_file(const char *a, const char *b); /* both exist and are one */
 /* The part of it that goes for any file: no folder, and its own can be written. */
 enum cli_exit cli_check_writable(const char *path);
 /* Whole or not at all; "-" is stdout. */
@@ -191,11 +195,14 @@ struct cli_import {
         {0, "outputs", OPTION_TEXT, offsetof(type, member.outputs), "A,B",                         \
          "cut the graph at these values", 0, 0},                                                   \
         {0, "preprocess", OPTION_TEXT, offsetof(type, member.preprocess), "SPEC",                  \
-         "scale=1/255,mean=..,std=..,crop=224,order=rgb; stored", 0, 0},                           \
+         "imagenet, unit or scale=1/255,mean=..,crop=224; stored", 0, 0},                           \
     {                                                                                              \
         0, "class-names", OPTION_TEXT, offsetof(type, member.labels), "FILE",                      \
             "class names, one a line; stored", 0, 0                                                \
     }
+/* --preprocess checked and in its canonical form, room for PITH_PREPROCESS_TEXT_BYTES: a mistake found
+ * at the first picture would be late. */
+enum cli_exit cli_read_preprocess(const char *text, char *canonical);
 struct cli_import_storage; /* what the opts point to */
 /* Fills *opts; release with cli_import_free. */
 enum cli_exit cli_import_opts(const struct cli_import *in, struct pith_import_opts *opts,

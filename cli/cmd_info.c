@@ -62,25 +62,6 @@ static void print_sections(const struct pith_byte_account *a)
     printf("= %s\n", cli_format_count(a->total, text));
 }
 
-static void print_json_layers(const struct layer_rows *r)
-{
-    cli_json_open("layers", '[');
-    for (uint32_t i = 0; i < r->n; i++) {
-        const struct layer_row *row = &r->row[i];
-        cli_json_open(NULL, '{');
-        cli_json_string("name", row->name);
-        cli_json_string("op", row->op);
-        cli_json_string("shape", row->shape);
-        cli_json_number("density", (double)row->kept / (double)row->count);
-        cli_json_number("bits", row->bits);
-        cli_json_string("grid", row->grid);
-        cli_json_string("code", row->code);
-        cli_json_uint("bytes", row->bytes);
-        cli_json_close('}');
-    }
-    cli_json_close(']');
-}
-
 static void print_json(const struct layer_rows *r, const struct cost *cost)
 {
     cli_json_begin();
@@ -92,7 +73,7 @@ static void print_json(const struct layer_rows *r, const struct cost *cost)
     cli_json_number("bits_per_weight",
                     r->weights ? 8 * (double)r->bytes / (double)r->weights : 0.0);
     cli_json_uint("arena_bytes", cost->arena_bytes);
-    print_json_layers(r);
+    cli_json_layers(r);
     cli_json_open("sections", '{');
     for (uint32_t i = 0; i < PITH_SECTIONS; i++)
         cli_json_uint(pith_section_name((enum pith_section)i), r->account->section[i]);

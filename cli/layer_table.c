@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include "json_out.h"
 #include "pith_host.h"
 #include "pith_huffman.h"
 #include "table.h"
@@ -120,4 +121,23 @@ void cli_print_layers(const struct layer_rows *r, FILE *out)
     add_row(&t, "total", "", r->kept, r->weights,
             r->weights ? 8 * (double)r->bytes / (double)r->weights : 0, "", r->bytes);
     cli_table_print(&t, out);
+}
+
+void cli_json_layers(const struct layer_rows *r)
+{
+    cli_json_open("layers", '[');
+    for (uint32_t i = 0; i < r->n; i++) {
+        const struct layer_row *row = &r->row[i];
+        cli_json_open(NULL, '{');
+        cli_json_string("name", row->name);
+        cli_json_string("op", row->op);
+        cli_json_string("shape", row->shape);
+        cli_json_number("density", (double)row->kept / (double)row->count);
+        cli_json_number("bits", row->bits);
+        cli_json_string("grid", row->grid);
+        cli_json_string("code", row->code);
+        cli_json_uint("bytes", row->bytes);
+        cli_json_close('}');
+    }
+    cli_json_close(']');
 }

@@ -33,5 +33,7 @@ void cli_layer_rows_free(struct layer_rows *rows);
 
 /* The table with a total, to out. */
 void cli_print_layers(const struct layer_rows *rows, FILE *out);
+/* The member "layers" of the object that --json prints. */
+void cli_json_layers(const struct layer_rows *rows);
 
 #endif

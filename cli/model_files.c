@@ -72,6 +72,17 @@ void cli_import_warn(void *user, const char *text)
     cli_warn("%s", text);
 }
 
+/* What import stores of ONNX, a .pith gets, too. */
+static enum cli_exit store_meta(struct pith_model *m, const struct pith_import_opts *opts)
+{
+    enum pith_status st = PITH_OK;
+    if (opts && opts->preprocess)
+        st = pith_model_set_meta(m, "preprocess", opts->preprocess);
+    if (!st && opts && opts->labels)
+        st = pith_model_set_meta(m, "labels", opts->labels);
+    return st ? cli_no_memory() : EXIT_DONE;
+}
+
 enum cli_exit cli_load_model(const char *path, const struct pith_import_opts *given,
                              struct pith_model **m)
 {
@@ -81,17 +92,17 @@ enum cli_exit cli_load_model(const char *path, const struct pith_import_opts *gi
     struct pith_buffer file;
     enum cli_exit rc;
     if (strcmp(path, "-") != 0)
-        return pith_model_load(path, opts, m, &err) ? cli_fail(&err) : EXIT_DONE;
+        return pith_model_load(path, opts, m, &err) ? cli_fail(&err) : store_meta(*m, opts);
     rc = cli_read_file(path, &file);
     if (rc)
         return rc;
     if (pith_model_read(file.data, file.bytes, "standard input", NULL, opts, m, &err))
         rc = cli_fail(&err);
     pith_buffer_free(&file);
-    return rc;
+    return rc ? rc : store_meta(*m, opts);
 }
 
-static bool same_file(const char *a, const char *b)
+bool cli_same_file(const char *a, const char *b)
 {
     struct stat sa, sb;
     return stat(a, &sa) == 0 && stat(b, &sb) == 0 && sa.st_dev == sb.st_dev &&
@@ -153,7 +164,7 @@ enum cli_exit cli_check_output(const struct cli_common *c, const char *input)
         cli_error("refusing to write a model to the terminal: use -o FILE or a pipe");
         return EXIT_USAGE;
     }
-    if (input && same_file(input, c->output)) {
+    if (input && cli_same_file(input, c->output)) {
         cli_error("%s is input and output: give another -o", c->output);
         return EXIT_USAGE;
     }

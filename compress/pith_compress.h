@@ -250,6 +250,7 @@ struct pith_compress_result {
     bool has_accuracy;
     struct pith_accuracy before, after;
     double drop; /* top-1 before - after, fraction */
+    double limit; /* that the drop was held against, fraction; negative: none */
     bool met;
 };
 
