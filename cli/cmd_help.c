@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pith help [COMMAND | exit-codes | environment] */
+/* pith help [COMMAND | exit-codes | environment | preprocess] */
 #include <stdio.h>
 #include <string.h>
 #include "cli.h"
@@ -49,6 +49,8 @@ static enum cli_exit print_subject(const char *subject)
         print_topic(cli_exit_codes);
     else if (strcmp(subject, "environment") == 0)
         print_topic(cli_environment);
+    else if (strcmp(subject, "preprocess") == 0)
+        print_topic(cli_preprocessing);
     else {
         cli_suggest(subject);
         return EXIT_USAGE;
@@ -69,6 +71,6 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 }
 
 const struct cli_command cmd_help = {
-    "help", "misc", "this overview, one command, exit-codes or environment",
-    "pith help [COMMAND | exit-codes | environment]",
+    "help", "misc", "this overview, one command, exit-codes, environment or preprocess",
+    "pith help [COMMAND | exit-codes | environment | preprocess]",
     NULL, options, sizeof(struct help_options), 0, 1, run, NULL};

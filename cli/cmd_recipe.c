@@ -107,7 +107,7 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
         return lint(&o->common, path);
     if (strcmp(what, "write") == 0 && n_operands == 1)
         return write_classic(o);
-    cli_error("pith recipe: give show MODEL, lint FILE or write");
+    cli_error("give show MODEL, lint FILE or write");
     return EXIT_USAGE;
 }
 

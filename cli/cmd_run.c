@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include "array_files.h"
 #include "feed_options.h"
 #include "json_out.h"
@@ -53,7 +54,7 @@ struct wanted {
 
 struct runner {
     const struct run_options *o;
-    const char *model_path;
+    const char *model_path, *made_folder; /* NULL: none was made */
     const struct pith_model *m;
     struct cli_feed feed;
     struct pith_engine *engine;
@@ -85,6 +86,7 @@ static enum cli_exit feed_picture(const struct runner *r, const struct pith_buff
     cli_data_shape(r->m, input, &o);
     if (pith_data_open(&o, &data, &err))
         return cli_fail(&err);
+    cli_hint_preprocess(data, o.preprocess);
     rc = pith_data_read(data, 0, to, NULL, &err) ? cli_fail(&err) : EXIT_DONE;
     pith_data_free(data);
     return rc;
@@ -226,10 +228,17 @@ static enum cli_exit want_save(struct runner *r, const char *text)
     return EXIT_USAGE;
 }
 
-static bool is_folder(const char *path)
+/* "out/" asks for a folder, which is made where there is none. */
+static bool is_folder(struct runner *r, const char *path)
 {
     struct stat st;
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+    size_t n = strlen(path);
+    if (stat(path, &st) == 0)
+        return S_ISDIR(st.st_mode);
+    if (n == 0 || path[n - 1] != '/' || mkdir(path, 0777) != 0)
+        return false;
+    r->made_folder = path;
+    return true;
 }
 
 static enum cli_exit choose_outputs(struct runner *r)
@@ -243,7 +252,7 @@ static enum cli_exit choose_outputs(struct runner *r)
     if (name && !cli_find_output(r->m, name, strlen(name), &r->shown))
         return no_output(r, name);
     if (o->common.output)
-        rc = is_folder(o->common.output) ? want_folder(r, o->common.output)
+        rc = is_folder(r, o->common.output) ? want_folder(r, o->common.output)
                                          : want(r, r->shown, o->common.output);
     for (uint32_t i = 0; i < o->saves.n && !rc; i++)
         rc = want_save(r, o->saves.item[i]);
@@ -523,6 +532,8 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
         rc = open_engine(&r);
     if (!rc)
         rc = execute(&r);
+    if (rc && r.made_folder)
+        rmdir(r.made_folder); /* where nothing came into it */
     close_runner(&r);
     pith_model_free(m);
     return rc;
@@ -534,7 +545,7 @@ const struct cli_command cmd_run = {
     "picture (resized, cropped and scaled by the stored preprocessing), or raw little-endian values;\n"
     "without any, standard input. With -d every sample of a data set is run, the other inputs staying\n"
     "as given, and outputs are stacked along a new first axis. -o FILE takes the first output (or\n"
-    "--output-name), -o FOLDER every output as NAME.npy. Without -o and --save the largest values\n"
+    "--output-name), -o FOLDER/ every output as NAME.npy. Without -o and --save the largest values\n"
     "are printed as: [sample,] class, value, name.\n"
     CLI_STATE_TEXT
     "--dump writes a value computed inside, with an axis in front that counts the times it was (calls,\n"

@@ -20,6 +20,17 @@ static int interrupted(void *unused)
     return cli_interrupted();
 }
 
+void cli_hint_preprocess(const struct pith_data *data, const char *preprocess)
+{
+    static bool said;
+    if (preprocess || said || !pith_data_pictures(data))
+        return;
+    said = true;
+    cli_hint(
+        "the model stores no preprocessing: pixels are fed as they are, 0 to 255 (--preprocess "
+        "imagenet, caffe, unit, signed, raw or SPEC; see pith help preprocess)");
+}
+
 enum cli_exit cli_engine_opts(const struct cli_common *c, struct pith_engine_opts *opts)
 {
     enum cli_exit rc;

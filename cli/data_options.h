@@ -10,6 +10,10 @@
 /* Fills in what m's input wants: its name and shape, and the stored preprocessing unless o has one. */
 void cli_data_shape(const struct pith_model *m, uint32_t input, struct pith_data_opts *o);
 
+/* Says so where data holds pictures and nothing tells what their pixels become. preprocess: what the
+ * data set was opened with; NULL: nothing. */
+void cli_hint_preprocess(const struct pith_data *data, const char *preprocess);
+
 #define CLI_MAX_STEPS_OPTION(type, member)                                                         \
     {                                                                                              \
         0, "max-steps", OPTION_UINT, offsetof(type, member), "N",                                  \

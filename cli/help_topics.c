@@ -20,6 +20,22 @@ const struct help_row cli_environment[] = {
     {"TERM", "dumb: no progress bar"},
     {NULL, NULL}};
 
+const struct help_row cli_preprocessing[] = {
+    {"", "how a picture becomes an input: PART,PART,... or NAME or NAME,PART,..."},
+    {"imagenet", "scale=1/255,mean=0.485:0.456:0.406,std=0.229:0.224:0.225,resize=256,crop=224"},
+    {"caffe", "mean=104:117:123,resize=256,crop=224,order=bgr"},
+    {"unit", "scale=1/255: pixels from 0 to 1"},
+    {"signed", "scale=1/127.5,mean=1: pixels from -1 to 1"},
+    {"raw", "scale=1: pixels from 0 to 255"},
+    {"resize=N", "the shorter side becomes N pixels first"},
+    {"crop=N", "then the central square of N x N pixels is cut out"},
+    {"scale=S", "pixels are multiplied by S: a number, or a fraction such as 1/255"},
+    {"mean=M", "subtracted after that, for all channels or one each: R:G:B (B:G:R with order=bgr)"},
+    {"std=S", "divides after that, for all channels or one each"},
+    {"order=bgr", "blue first; order=rgb is the default"},
+    {"layout=nhwc", "channels last; layout=nchw is the default"},
+    {NULL, NULL}};
+
 const char cli_overview_text[] =
     "A trained network in ONNX form becomes a .pith file that is many times smaller and that the\n"
     "runtime executes. Each command reads one model and writes one model; '-' or nothing stands for\n"

@@ -9,8 +9,8 @@ struct help_row {
     const char *name, *text;
 };
 
-/* Both end with name == NULL. */
-extern const struct help_row cli_exit_codes[], cli_environment[];
+/* All end with name == NULL. */
+extern const struct help_row cli_exit_codes[], cli_environment[], cli_preprocessing[];
 extern const char cli_overview_text[];
 
 /* ---- man_page.c: mdoc on stdout ---- */

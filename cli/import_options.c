@@ -100,9 +100,7 @@ static enum cli_exit read_labels(const char *path, struct cli_import_storage *s,
     return EXIT_DONE;
 }
 
-/* Checked now and stored in its canonical form: a mistake found at the first picture would be late. */
-static enum cli_exit read_preprocess(const char *text, struct cli_import_storage *s,
-                                     const char **canonical)
+enum cli_exit cli_read_preprocess(const char *text, char *canonical)
 {
     struct pith_preprocess pre;
     struct pith_error err = {0};
@@ -110,11 +108,10 @@ static enum cli_exit read_preprocess(const char *text, struct cli_import_storage
         cli_error("--preprocess: %s", err.text);
         return EXIT_USAGE;
     }
-    if (pith_preprocess_format(&pre, s->preprocess, sizeof s->preprocess)) {
+    if (pith_preprocess_format(&pre, canonical, PITH_PREPROCESS_TEXT_BYTES)) {
         cli_error("--preprocess '%s': too long", text);
         return EXIT_USAGE;
     }
-    *canonical = s->preprocess;
     return EXIT_DONE;
 }
 
@@ -132,7 +129,9 @@ enum cli_exit cli_import_opts(const struct cli_import *in, struct pith_import_op
     if (!rc && in->labels)
         rc = read_labels(in->labels, s, &opts->labels);
     if (!rc && in->preprocess)
-        rc = read_preprocess(in->preprocess, s, &opts->preprocess);
+        rc = cli_read_preprocess(in->preprocess, s->preprocess);
+    if (!rc && in->preprocess)
+        opts->preprocess = s->preprocess;
     if (rc) {
         cli_import_free(s);
         return rc;

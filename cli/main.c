@@ -28,6 +28,7 @@ static enum cli_exit run_command(const struct cli_command *cmd, int argc, char *
     common = options;
     cli_set_verb(cmd->name);
     rc = cli_parse(cmd, argc, argv, options, &n_operands);
+    cli_set_quiet(common->quiet > 0);
     if (rc == EXIT_DONE && (common->help_short || common->help_long))
         cli_print_help(cmd, common->help_long);
     else if (rc == EXIT_DONE)

@@ -70,6 +70,23 @@ void cli_warn(const char *format, ...)
     va_end(args);
 }
 
+static bool quiet;
+
+void cli_set_quiet(bool is_quiet)
+{
+    quiet = is_quiet;
+}
+
+void cli_hint(const char *format, ...)
+{
+    va_list args;
+    if (quiet)
+        return;
+    va_start(args, format);
+    print_line("warning: ", format, args);
+    va_end(args);
+}
+
 void cli_say(const struct cli_common *c, const char *format, ...)
 {
     va_list args;

@@ -2,6 +2,7 @@
 #include "stage_command.h"
 #include <string.h>
 #include "json_out.h"
+#include "pith_preprocess.h"
 
 #define MAX_PATTERN 256
 
@@ -37,6 +38,8 @@ static void json_pruned(const struct pith_prune_layer *l)
     cli_json_string("name", l->layer);
     cli_json_uint("weights", l->count);
     cli_json_uint("kept", l->kept);
+    if (l->left)
+        cli_json_string("left", l->left == PITH_PRUNE_LEFT_DEPTHWISE ? "depthwise" : "pattern");
 }
 
 static void json_clustered(const struct pith_cluster_layer *l)
@@ -199,11 +202,16 @@ enum cli_exit cli_run_stage(const struct cli_common *c, const char *path,
     struct pith_model *m = NULL;
     struct pith_stage_report report = {0};
     uint64_t bytes = 0;
+    char preprocess[PITH_PREPROCESS_TEXT_BYTES];
+    struct pith_import_opts import = {.size_bytes = sizeof import, .warn = cli_import_warn};
     enum cli_exit rc = cli_check_model_output(c, path);
+    if (!rc && feed && feed->preprocess)
+        rc = cli_read_preprocess(feed->preprocess, preprocess);
+    import.preprocess = feed && feed->preprocess ? preprocess : NULL;
     if (!rc && from && pith_stage_trains(stage))
         rc = cli_check_training(from);
     if (!rc)
-        rc = cli_load_model(path, NULL, &m);
+        rc = cli_load_model(path, &import, &m);
     if (!rc)
         rc = run_shown(c, stage, &sources, m, &report);
     if (!rc)

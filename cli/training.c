@@ -15,7 +15,10 @@ static enum cli_exit open_data(const struct cli_training_options *o, const struc
                                .range = range,
                                .preprocess = o->preprocess};
     cli_data_shape(m, 0, &d);
-    return pith_data_open(&d, data, &err) ? cli_fail(&err) : EXIT_DONE;
+    if (pith_data_open(&d, data, &err))
+        return cli_fail(&err);
+    cli_hint_preprocess(*data, d.preprocess);
+    return EXIT_DONE;
 }
 
 enum cli_exit cli_check_training(const struct cli_training_options *o)

@@ -267,14 +267,59 @@ static void take_shape(struct pith_data *d, const struct pith_data_opts *o)
 }
 
 static enum pith_status does_not_fit(const struct pith_data *d, const uint32_t *dim, uint32_t rank,
-                                     struct pith_error *err)
+                                     const char *remedy, struct pith_error *err)
 {
     char count[32], is[96], wanted[96];
     bool one = d->source.n_samples == 1;
-    return pith_error_fill(err, PITH_ERR_ARGUMENT, "%s: %s sample%s of %s %s not fit %s %s",
+    return pith_error_fill(err, PITH_ERR_ARGUMENT, "%s: %s sample%s of %s %s not fit %s %s%s",
                            d->source.file.name, pith_count_text(d->source.n_samples, count),
                            one ? "" : "s", pith_shape_text(dim, rank, is), one ? "does" : "do",
-                           d->input, pith_shape_text(d->dim, d->rank, wanted));
+                           d->input, pith_shape_text(d->dim, d->rank, wanted), remedy);
+}
+
+/* Planes of pictures given as numbers can be cut as little as other numbers. */
+static const char *remedy_for_numbers(const struct pith_data *d)
+{
+    const struct data_source *s = &d->source;
+    return s->rank == 3 && d->rank == 4
+               ? ": arrays are fed as they are; pith resizes and crops PNG and JPEG pictures only"
+               : "";
+}
+
+#define REMEDY_BYTES 640
+
+/* What to type so that pictures fit: the preprocessing there is, with the size or the layout that the
+ * input has. Of a square of 224 the picture's shorter side becomes 256 first, as is the custom. */
+static const char *remedy_for_pictures(const struct pith_data *d, char text[REMEDY_BYTES])
+{
+    struct pith_preprocess pre = d->pre;
+    char spec[PITH_PREPROCESS_TEXT_BYTES];
+    bool last = d->rank == 4 && (d->dim[3] == 1 || d->dim[3] == 3) && d->dim[1] > 4;
+    if (d->rank != 4)
+        return "";
+    pre.nhwc = last;
+    uint32_t h = d->dim[last ? 1 : 2], w = d->dim[last ? 2 : 3], c = d->dim[last ? 3 : 1];
+    if (c != 1 && c != 3)
+        return ": it takes no pictures, which have 1 or 3 channels";
+    if (h != w)
+        return ": crop cuts squares only; resize the pictures beforehand";
+    if (pre.crop != h || pre.resize < h) {
+        pre.resize = h >= 64 ? (uint32_t)((uint64_t)h * 8 / 7) : h;
+        pre.crop = h;
+    }
+    if (pith_preprocess_format(&pre, spec, sizeof spec))
+        return "";
+    bool scaled = pre.scale != 1.0f || pre.n_mean || pre.n_std;
+    snprintf(text, REMEDY_BYTES, ": --preprocess %s%s makes pictures fit%s", scaled ? "" : "NAME,", spec,
+             scaled ? "" : ", NAME being imagenet, caffe, unit, signed or raw (pith help preprocess)");
+    return text;
+}
+
+static enum pith_status picture_does_not_fit(const struct pith_data *d, const uint32_t *dim,
+                                             uint32_t rank, struct pith_error *err)
+{
+    char remedy[REMEDY_BYTES];
+    return does_not_fit(d, dim, rank, remedy_for_pictures(d, remedy), err);
 }
 
 static enum pith_status shape_numbers(struct pith_data *d, struct pith_error *err)
@@ -290,7 +335,7 @@ static enum pith_status shape_numbers(struct pith_data *d, struct pith_error *er
     if (d->may_step && s->elems % d->elems == 0)
         d->elems = s->elems;
     if (d->elems != s->elems)
-        return does_not_fit(d, s->dim, s->rank, err);
+        return does_not_fit(d, s->dim, s->rank, remedy_for_numbers(d), err);
     if (d->pre.resize || d->pre.crop)
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
                                "%s: holds numbers, not pictures: resize and crop do not apply",
@@ -350,7 +395,8 @@ static enum pith_status shape_pictures(struct pith_data *d, struct pith_error *e
     if (st == PITH_OK && !d->shape_given)
         shape_from_picture(d, &image);
     if (st == PITH_OK && !picture_fits(d, &image))
-        st = s->rank ? does_not_fit(d, s->dim, s->rank, err) : does_not_fit(d, whole, 3, err);
+        st = s->rank ? picture_does_not_fit(d, s->dim, s->rank, err)
+                     : picture_does_not_fit(d, whole, 3, err);
     if (st == PITH_OK && ((d->pre.n_mean > 1 && d->pre.n_mean != image.channels) ||
                           (d->pre.n_std > 1 && d->pre.n_std != image.channels)))
         st = pith_error_fill(err, PITH_ERR_ARGUMENT,
@@ -476,6 +522,12 @@ uint32_t pith_data_shape(const struct pith_data *data, uint32_t dim[PITH_MAX_RAN
     return data->rank;
 }
 
+/* IDX holds planes of bytes that may be anything, as npy does. */
+bool pith_data_pictures(const struct pith_data *data)
+{
+    return data->source.pictures && (data->source.list.n > 0 || data->source.rank == 3);
+}
+
 bool pith_data_labelled(const struct pith_data *data)
 {
     return data->source.labels != NULL;
@@ -530,10 +582,12 @@ static enum pith_status read_picture(struct pith_data *d, uint64_t n, const char
     if (st == PITH_OK)
         st = prepare_picture(d, &image, name, err);
     if (st == PITH_OK && !picture_fits(d, &image)) {
-        char wanted[96];
-        st = pith_error_fill(err, PITH_ERR_ARGUMENT, "%s: picture of %ux%ux%u does not fit %s %s",
-                             name, image.channels, image.height, image.width, d->input,
-                             pith_shape_text(d->dim, d->rank, wanted));
+        char wanted[96], remedy[REMEDY_BYTES];
+        st = pith_error_fill(err, PITH_ERR_ARGUMENT,
+                             "%s: picture of %ux%ux%u does not fit %s %s%s", name, image.channels,
+                             image.height, image.width, d->input,
+                             pith_shape_text(d->dim, d->rank, wanted),
+                             remedy_for_pictures(d, remedy));
     }
     if (st == PITH_OK)
         st = pith_preprocess_apply(&d->pre, image.pixels, image.height, image.width,

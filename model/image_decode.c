@@ -45,7 +45,8 @@ enum pith_status pith_image_crop(struct pith_image *image, uint32_t width, uint3
 {
     if (width > image->width || height > image->height || width == 0 || height == 0)
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                               "%s: cannot crop %ux%u out of a picture of %ux%u", name, width,
+                               "%s: cannot crop %ux%u out of a picture of %ux%u (resize=N in front of "
+                               "crop=N makes it large enough)", name, width,
                                height, image->width, image->height);
     size_t from_row = (size_t)image->width * image->channels;
     size_t to_row = (size_t)width * image->channels;

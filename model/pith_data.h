@@ -84,6 +84,8 @@ uint64_t pith_data_steps(const struct pith_data *data); /* of one sample; 1 but 
 /* Shape of one sample, batch axis 1 first; returns the rank. */
 uint32_t pith_data_shape(const struct pith_data *data, uint32_t dim[PITH_MAX_RANK]);
 bool pith_data_labelled(const struct pith_data *data);
+/* Are the samples pixels for certain (PNG, JPEG, CIFAR-10), not just numbers? */
+bool pith_data_pictures(const struct pith_data *data);
 /* The class of sample i of the range, or PITH_NO_LABEL (also where i is out of range). */
 int64_t pith_data_label(const struct pith_data *data, uint64_t i);
 

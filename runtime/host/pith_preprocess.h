@@ -11,6 +11,15 @@
  *         status = pith_preprocess_parse(text, n, &pre);
  *     pith_preprocess_apply(&pre, pixels, h, w, 3, pith_plan_input_data(plan, 0));
  *
+ * The first part may be one of these names, which stand for what many networks want; parts behind
+ * it take the place of the name's own ("imagenet,crop=192"):
+ *
+ *     imagenet   scale=1/255,mean=0.485:0.456:0.406,std=0.229:0.224:0.225,resize=256,crop=224
+ *     caffe      mean=104:117:123,resize=256,crop=224,order=bgr
+ *     unit       scale=1/255: pixels from 0 to 1
+ *     signed     scale=1/127.5,mean=1: pixels from -1 to 1
+ *     raw        scale=1: pixels from 0 to 255
+ *
  * The value fed is (pixel * scale - mean) / std. All parts may be left out. Numbers are decimal,
  * with an optional exponent, or a fraction of two such (1/255); the point is '.' in every locale.
  */

@@ -124,14 +124,50 @@ static int shown(size_t n)
     return n > 64 ? 64 : (int)n;
 }
 
+static const struct {
+    const char *name;
+    struct pith_preprocess pre;
+} names[] = {
+    {"imagenet",
+     {.scale = 1.0f / 255,
+      .n_mean = 3,
+      .n_std = 3,
+      .mean = {0.485f, 0.456f, 0.406f},
+      .std = {0.229f, 0.224f, 0.225f},
+      .resize = 256,
+      .crop = 224}},
+    {"caffe",
+     {.scale = 1, .n_mean = 3, .mean = {104, 117, 123}, .resize = 256, .crop = 224, .bgr = true}},
+    {"unit", {.scale = 1.0f / 255}},
+    {"signed", {.scale = 1.0f / 127.5f, .n_mean = 1, .mean = {1}}},
+    {"raw", {.scale = 1}},
+};
+
+static bool find_name(struct piece t, struct pith_preprocess *pre)
+{
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (equals(t, names[i].name)) {
+            *pre = names[i].pre;
+            return true;
+        }
+    }
+    return false;
+}
+
 enum pith_status pith_preprocess_read(const char *text, size_t n, struct pith_preprocess *pre,
                                       struct pith_error *err)
 {
     struct pith_preprocess made;
-    struct piece rest = {text, n};
+    struct piece rest = {text, n}, after = rest;
+    struct piece first = next_piece(&after, ',');
     unsigned seen = 0;
     pith_preprocess_init(&made);
-    for (bool more = n > 0; more;) {
+    bool more = n > 0;
+    if (find_name(first, &made)) {
+        rest = after;
+        more = first.n < n;
+    }
+    while (more) {
         more = memchr(rest.p, ',', rest.n) != NULL;
         struct piece value = next_piece(&rest, ','), all = value;
         struct piece key = next_piece(&value, '=');
@@ -141,7 +177,8 @@ enum pith_status pith_preprocess_read(const char *text, size_t n, struct pith_pr
         if (k == N_KEYS)
             return pith_error_set(err, PITH_ERR_ARGUMENT,
                                   "preprocessing has no '%.*s': it is scale, mean, std, resize, "
-                                  "crop, order or layout",
+                                  "crop, order or layout, and in front of them a name may stand: "
+                                  "imagenet, caffe, unit, signed or raw",
                                   shown(key.n), key.p);
         if (seen >> k & 1)
             return pith_error_set(err, PITH_ERR_ARGUMENT, "preprocessing names '%s' twice",

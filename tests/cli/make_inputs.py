@@ -224,4 +224,5 @@ def main():
                        b'{ "do": "cluster", "bits": 2 }, { "do": "encode" } ] }\n')
 
 
-main()
+if __name__ == "__main__":
+    main()

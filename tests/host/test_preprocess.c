@@ -35,6 +35,34 @@ static void test_read(void **state)
     assert_true(p.n_mean == 1 && p.mean[0] == -83.0f && p.scale == 0.5847029089927673f);
 }
 
+static void test_names(void **state)
+{
+    (void)state;
+    static const char *const same[][2] = {
+        {"imagenet",
+         "scale=1/255,mean=0.485:0.456:0.406,std=0.229:0.224:0.225,resize=256,crop=224"},
+        {"caffe", "mean=104:117:123,resize=256,crop=224,order=bgr"},
+        {"unit", "scale=1/255"},
+        {"signed", "scale=0.00784313725490196,mean=1"},
+        {"raw", ""},
+        {"raw,order=bgr", "order=bgr"},
+        {"caffe,crop=227", "mean=104:117:123,resize=256,crop=227,order=bgr"},
+        {"unit,scale=1/256", "scale=1/256"},
+        {"imagenet,mean=0.5,std=0.5", "scale=1/255,mean=0.5,std=0.5,resize=256,crop=224"}};
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        struct pith_preprocess a = parsed(same[i][0]), b = parsed(same[i][1]);
+        char left[PITH_PREPROCESS_TEXT_BYTES], right[PITH_PREPROCESS_TEXT_BYTES];
+        assert_int_equal(pith_preprocess_format(&a, left, sizeof left), PITH_OK);
+        assert_int_equal(pith_preprocess_format(&b, right, sizeof right), PITH_OK);
+        assert_string_equal(left, right);
+    }
+    assert_true(
+        fabsf(pith_preprocess_value(
+                  &(struct pith_preprocess){.scale = 1.0f / 127.5f, .n_mean = 1, .mean = {1}},
+                  255.0f, 0) -
+              1) < 1e-6f);
+}
+
 static void test_refusals(void **state)
 {
     (void)state;
@@ -44,6 +72,11 @@ static void test_refusals(void **state)
                                       "scale=1,",
                                       ",scale=1",
                                       "scale=1,scale=2",
+                                      "imagenet,",
+                                      "imagenet,scale=1,scale=2",
+                                      "scale=1,imagenet",
+                                      "imagenet=1",
+                                      "imagenets",
                                       "scale=1/0",
                                       "scale=0",
                                       "scale=1e39",
@@ -221,9 +254,10 @@ static void test_apply(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_read),          cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_write),         cmocka_unit_test(test_decimal),
-        cmocka_unit_test(test_decimal_edges), cmocka_unit_test(test_apply),
+        cmocka_unit_test(test_read),     cmocka_unit_test(test_names),
+        cmocka_unit_test(test_refusals), cmocka_unit_test(test_write),
+        cmocka_unit_test(test_decimal),  cmocka_unit_test(test_decimal_edges),
+        cmocka_unit_test(test_apply),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -375,7 +375,27 @@ static void folders_are_classes(void **state)
     assert_string_equal(pith_data_sample_name(d, 1), "ant/2.png");
     pith_data_free(d);
     memcpy(o.dim, (uint32_t[]){1, 3, 4, 4}, 16);
-    open_fails(&o, PITH_ERR_ARGUMENT, "$set: 3 samples of 3x2x2 do not fit input 'x' 1x3x4x4");
+    open_fails(&o, PITH_ERR_ARGUMENT,
+               "$set: 3 samples of 3x2x2 do not fit input 'x' 1x3x4x4: --preprocess NAME,resize=4,crop=4 makes "
+               "pictures fit, NAME being imagenet, caffe, unit, signed or raw (pith help preprocess)");
+    o.preprocess = "scale=1/255,order=bgr";
+    open_fails(&o, PITH_ERR_ARGUMENT,
+               "$set: 3 samples of 3x2x2 do not fit input 'x' 1x3x4x4: --preprocess "
+               "scale=1/255,resize=4,crop=4,order=bgr makes pictures fit");
+    o.preprocess = "unit";
+    memcpy(o.dim, (uint32_t[]){1, 224, 224, 3}, 16);
+    open_fails(&o, PITH_ERR_ARGUMENT,
+               "$set: 3 samples of 3x2x2 do not fit input 'x' 1x224x224x3: --preprocess "
+               "scale=1/255,resize=256,crop=224,layout=nhwc makes pictures fit");
+    memcpy(o.dim, (uint32_t[]){1, 3, 4, 8}, 16);
+    open_fails(&o, PITH_ERR_ARGUMENT,
+               "$set: 3 samples of 3x2x2 do not fit input 'x' 1x3x4x8: crop cuts squares only; resize the "
+               "pictures beforehand");
+    o.preprocess = "unit,crop=4";
+    memcpy(o.dim, (uint32_t[]){1, 3, 4, 4}, 16);
+    open_fails(&o, PITH_ERR_ARGUMENT,
+               "$set: cannot crop 4x4 out of a picture of 2x2 (resize=N in front of crop=N makes it large "
+               "enough)");
 }
 
 static void csv_names_pictures(void **state)
@@ -447,7 +467,9 @@ static void broken_and_missing(void **state)
     o.rank = 4;
     memcpy(o.dim, (uint32_t[]){1, 3, 8, 8}, 16);
     open_fails(&o, PITH_ERR_ARGUMENT,
-               "$f-images-idx3: 3 samples of 1x2 do not fit input 'x' 1x3x8x8");
+               "$f-images-idx3: 3 samples of 1x2 do not fit input 'x' 1x3x8x8: --preprocess "
+               "NAME,resize=8,crop=8 makes pictures fit, NAME being imagenet, caffe, unit, signed or raw "
+               "(pith help preprocess)");
     put("what.dat", "hello there", 11);
     o.path = at("what.dat");
     open_fails(&o, PITH_ERR_CORRUPT,

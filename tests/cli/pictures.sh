@@ -1,0 +1,46 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Pictures fed to a network that stores no preprocessing are warned of; what makes it store some.
+. "$(dirname "$0")/sandbox.inc"
+PYTHONPATH=$here PYTHONDONTWRITEBYTECODE=1 python3 "$here/make_readme_inputs.py" || exit 1
+warned() { # yes|no
+    n=$(grep -c 'warning: the model stores no preprocessing' .err)
+    [ "$n" -eq "$([ "$1" = yes ] && echo 1 || echo 0)" ] || complain "$1: $n warnings: $(cat .err)"
+}
+stores() { pith info --meta "$1" | grep -qx "preprocess: $2" || complain "$1 does not store $2"; }
+
+expect 0 pith import net.onnx -q -o net.pith
+expect 2 pith run net.pith picture.png # does not fit as it is
+grep -q -- '--preprocess NAME,resize=256,crop=224 makes pictures fit' .err || complain "$(cat .err)"
+expect 0 pith run net.pith picture.png --preprocess unit,resize=256,crop=224
+warned no
+
+# digits.onnx takes 28 x 28, grey28.png has them.
+PYTHONPATH=$here PYTHONDONTWRITEBYTECODE=1 python3 -c '
+from make_inputs import png, write
+write("grey28.png", png(28, 28, lambda y, x: 9 * y))'
+expect 0 pith run digits.onnx grey28.png
+warned yes
+expect 0 pith run digits.onnx -d grey28.png
+warned yes
+expect 0 pith quantize digits.onnx -d grey28.png -o q.pith
+warned yes
+expect 0 pith run digits.onnx grey28.png -q
+warned no
+expect 0 pith run digits.onnx grey28.png --preprocess raw
+warned no
+expect 0 pith run sum.onnx -d x.npy --state sum=s
+warned no
+expect 0 pith import digits.onnx --preprocess raw -q -o raw.pith
+expect 0 pith run raw.pith grey28.png
+warned no
+
+expect 0 pith quantize digits.onnx -d grey28.png --preprocess unit -o q.pith -f
+warned no
+stores q.pith scale=1/255
+expect 0 pith quantize raw.pith -d grey28.png --preprocess signed -o q.pith -f
+stores q.pith scale=0.007843138,mean=1
+expect 0 pith compress raw.pith --preprocess unit -q -o c.pith
+stores c.pith scale=1/255
+expect 2 pith quantize digits.onnx -d grey28.png --preprocess nothing -o q.pith -f
+finish
