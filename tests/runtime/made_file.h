@@ -91,22 +91,28 @@ static inline enum pith_status read_file(const void *p, size_t n, uint32_t flags
 }
 
 /* A compact file of a graph, tables (none where n_tables is 0) and data. */
+static inline void make_parts(struct made *f, const char *graph, size_t n, const char *tables,
+                              size_t n_tables, const char *data, size_t n_data)
+{
+    const uint8_t head[] = {0xb9, 0x50, 0x01, (uint8_t)n}, table[] = {0x02, (uint8_t)n_tables};
+    f->bytes = 0;
+    assert_true(n < 128 && n_tables < 128);
+    put(f, head, sizeof head);
+    if (n_tables)
+        put(f, table, sizeof table);
+    put(f, "\x7f", 1);
+    put(f, graph, n);
+    put(f, tables, n_tables);
+    put(f, data, n_data);
+    seal_compact(f);
+}
+
 static inline enum pith_status read_parts(const char *graph, size_t n, const char *tables,
                                           size_t n_tables, const char *data, size_t n_data,
                                           struct pith_error *err)
 {
     static struct made f;
-    const uint8_t head[] = {0xb9, 0x50, 0x01, (uint8_t)n}, table[] = {0x02, (uint8_t)n_tables};
-    f.bytes = 0;
-    assert_true(n < 128 && n_tables < 128);
-    put(&f, head, sizeof head);
-    if (n_tables)
-        put(&f, table, sizeof table);
-    put(&f, "\x7f", 1);
-    put(&f, graph, n);
-    put(&f, tables, n_tables);
-    put(&f, data, n_data);
-    seal_compact(&f);
+    make_parts(&f, graph, n, tables, n_tables, data, n_data);
     return read_file(f.data, f.bytes, 0, err);
 }
 

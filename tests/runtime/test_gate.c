@@ -338,8 +338,10 @@ static void inputs_and_nodes(void **state)
          NONE, NONE, BAD},
         {"softmax of axis 0", GRAPH("\x00\x01\x03\x00\x50\x01\x00"), NONE, NONE, GOOD},
         {"default axis told", GRAPH("\x00\x02\x03\x04\x00\x50\x01\x02"), NONE, NONE, BAD},
-        {"constant behind those there are", GRAPH("\x00\x01\x03\x00\x84\x02\x02\x01"), NONE, NONE,
-         BAD_AT(TAG_GRAPH, 8)},
+        {"rank 9", GRAPH("\x00\x09\x02\x01\x02\x01\x02\x01\x02\x01\x02\x00\x08"), NONE, NONE,
+         BAD_AT(TAG_GRAPH, 2)},
+        {"constant behind those there are", GRAPH("\x00\x01\x03\x00\x84\x02\x01\x02"), NONE, NONE,
+         BAD_AT(TAG_GRAPH, 7)},
         {"constant and input", GRAPH("\x00\x01\x03\x01\x01\x03\x84\x02\x01\x03"), NONE, ZEROS_12,
          12, GOOD},
         {"constant named before its turn", GRAPH("\x00\x01\x03\x01\x01\x03\x84\x02\x02\x01"), NONE,
@@ -534,6 +536,16 @@ static void adaptive_tensors(void **state)
     check_cases(cases, sizeof cases / sizeof *cases);
 }
 
+/* Told in the first pass, which needs no memory: the second would look for the source. */
+static void source_before_the_first(void **state)
+{
+    static struct made f;
+    uint64_t need;
+    (void)state;
+    make_parts(&f, GRAPH("\x00\x01\x03\x01\xf9\x03\x10\x04"), NONE, "abc", 3);
+    assert_int_equal(pith_graph_need(f.data, f.bytes, 0, &need, NULL), PITH_ERR_CORRUPT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -553,6 +565,7 @@ int main(void)
         cmocka_unit_test(far_tables),
         cmocka_unit_test(padding_of_elements),
         cmocka_unit_test(adaptive_tensors),
+        cmocka_unit_test(source_before_the_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

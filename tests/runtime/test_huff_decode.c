@@ -103,6 +103,21 @@ static void support_limits(void **state)
     assert_int_equal(single_symbol_support(7, 3, 255), PITH_OK);
 }
 
+/* The table's own bytes end with it: no bit of padding set, no byte more. */
+static void support_table_end(void **state)
+{
+    uint32_t bits = 3u << 1 | 3u << 4 | 200u << 7 | 3u << 15; /* 17 of 24 bits */
+    uint8_t bytes[4] = {(uint8_t)bits, (uint8_t)(bits >> 8), (uint8_t)(bits >> 16), 0};
+    struct support_lengths t;
+    (void)state;
+    assert_int_equal(pith_support_read_table(bytes, 3, &t), PITH_OK);
+    assert_int_equal(pith_support_read_table(bytes, 4, &t), PITH_ERR_CORRUPT);
+    for (uint32_t i = 17; i < 24; i++) {
+        bytes[2] = (uint8_t)(bits >> 16 | 1u << (i - 16));
+        assert_int_equal(pith_support_read_table(bytes, 3, &t), PITH_ERR_CORRUPT);
+    }
+}
+
 static void codebook_example(void **state)
 {
     static const uint8_t bytes[] = {0x2d, 0xc8, 0x7f, 0xfc, 0x06};
@@ -214,6 +229,182 @@ static void directories(void **state)
     assert_int_equal(DIRECTORY(4 + 4 * 157, 0x9d, 0x01, 1, 1), PITH_ERR_CORRUPT);
 }
 
+/* Bytes that end at a page which nothing follows. */
+static enum pith_status decode_at_page(const struct huff_lengths *t, const uint8_t *bytes, size_t n,
+                                       uint64_t count)
+{
+    static uint8_t dst[5000];
+    struct guarded g = guard_new(n, 1);
+    memcpy(g.data, bytes, n);
+    enum pith_status st = decode(t, g.data, n, count, dst);
+    guard_free(&g);
+    return st;
+}
+
+/* 4994 symbols of one bit: sub-streams of 156, 157, 156 and 157 bytes. */
+static void uneven_directories(void **state)
+{
+    static uint8_t bytes[4 + 626];
+    struct huff_lengths t = example_lengths();
+    (void)state;
+    t.n_symbols = t.n_present = 2;
+    t.len[0] = t.len[1] = t.max_len = 1;
+    t.len[2] = t.len[3] = 0;
+    assert_int_equal(pith_huff_sub_streams(4095), 1);
+    assert_int_equal(pith_huff_sub_streams(4096), 4);
+    memcpy(bytes, (uint8_t[]){0x9c, 0x01, 1, 2}, 4); /* 156, one bit each: 0 1 0 */
+    assert_int_equal(decode_at_page(&t, bytes, sizeof bytes, 4994), PITH_OK);
+    for (uint32_t bit = 3; bit < 8; bit++) {
+        bytes[3] = (uint8_t)(2 | 1u << bit);
+        assert_int_equal(decode_at_page(&t, bytes, sizeof bytes, 4994), PITH_ERR_CORRUPT);
+    }
+    bytes[3] = 2;
+    for (size_t n = 4 + 460; n < 4 + 480; n++) /* three take 469; the last needs 157 */
+        assert_int_equal(decode_at_page(&t, bytes, n, 4994), PITH_ERR_CORRUPT);
+}
+
+/* Only the directory is read: sub-streams of 16 MB need not be there. */
+static void widest_directories(void **state)
+{
+    static const uint8_t of_24[12] = {0, 24, [2 + 8] = 0x80}, of_25[13] = {0, 25, [2 + 9] = 0x04};
+    struct huff_lengths t = example_lengths();
+    struct huff_stream s;
+    (void)state;
+    assert_int_equal(pith_huff_stream_open(&s, of_24, 1u << 26, 5000, &t, NULL, 3), PITH_OK);
+    assert_int_equal(pith_huff_stream_open(&s, of_25, 1u << 26, 5000, &t, NULL, 3), PITH_ERR_CORRUPT);
+    /* all but the last take 2^23 bytes: that much, and not one less */
+    assert_int_equal(pith_huff_stream_open(&s, of_24, 11 + (1u << 23), 5000, &t, NULL, 3), PITH_OK);
+    assert_int_equal(pith_huff_stream_open(&s, of_24, 10 + (1u << 23), 5000, &t, NULL, 3),
+                     PITH_ERR_CORRUPT);
+}
+
+/* ---- codebooks, bit by bit ------------------------------------------------------------------- */
+
+struct bits {
+    uint8_t bytes[256];
+    uint32_t n;
+};
+
+static void put_bits(struct bits *b, uint64_t v, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++, b->n++)
+        if (v >> i & 1)
+            b->bytes[b->n / 8] |= (uint8_t)(1u << b->n % 8);
+}
+
+/* Coded, with what stands for the common zero bits and for the Rice parameter. */
+static struct bits coded_book(uint32_t zero_bits, uint32_t rice_bits)
+{
+    struct bits b = {{0}, 0};
+    put_bits(&b, 1 | zero_bits << 1 | rice_bits << 6, 11);
+    return b;
+}
+
+static enum pith_status read_books(const struct bits *b, uint64_t n_groups, uint32_t k)
+{
+    struct codebook_reader r;
+    float dst[256];
+    enum pith_status st = pith_codebook_open(&r, b->bytes, (b->n + 7) / 8, n_groups, k);
+    for (uint64_t g = 0; g < n_groups && st == PITH_OK; g++)
+        st = pith_codebook_next(&r, dst);
+    return st;
+}
+
+static void raw_books(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t first, second;
+        enum pith_status want;
+    } cases[] = {{0x3f800000, 0x3f800000, PITH_OK},         {0x3f800001, 0x3f800000, PITH_ERR_CORRUPT},
+                 {0xbf800001, 0xbf800000, PITH_OK},         {0xbf800000, 0xbf800001, PITH_ERR_CORRUPT},
+                 {0x80000000, 0x00000000, PITH_OK},         {0x00000000, 0x80000000, PITH_ERR_CORRUPT},
+                 {0x3f800000, 0x7f7fffff, PITH_OK},         {0x3f800000, 0x7f800000, PITH_ERR_CORRUPT},
+                 {0xff7fffff, 0x3f800000, PITH_OK},         {0xff800000, 0x3f800000, PITH_ERR_CORRUPT}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct bits b = {{0}, 0};
+        put_bits(&b, 0, 8);
+        put_bits(&b, cases[i].first, 32);
+        put_bits(&b, cases[i].second, 32);
+        assert_int_equal(read_books(&b, 1, 2), cases[i].want);
+    }
+}
+
+static void heads_of_books(void **state)
+{
+    struct codebook_reader r;
+    struct bits b = coded_book(0, 30);
+    (void)state;
+    assert_int_equal(pith_codebook_open(&r, b.bytes, 2, 1, 2), PITH_OK);
+    b = coded_book(0, 31);
+    assert_int_equal(pith_codebook_open(&r, b.bytes, 2, 1, 2), PITH_ERR_CORRUPT);
+    assert_int_equal(pith_codebook_open(&r, b.bytes, 1, 1, 2), PITH_ERR_CORRUPT);
+    assert_int_equal(pith_codebook_open(&r, b.bytes, 0, 1, 2), PITH_ERR_CORRUPT);
+    for (uint32_t offset_bits = 0; offset_bits < 16; offset_bits++) { /* of near steps of 8 bits */
+        b = coded_book(31, 24);
+        put_bits(&b, 1, 8);
+        put_bits(&b, offset_bits, 4);
+        assert_int_equal(pith_codebook_open(&r, b.bytes, 3, 1, 2),
+                         offset_bits <= 8 || offset_bits == 15 ? PITH_OK : PITH_ERR_CORRUPT);
+    }
+}
+
+/* Multiples of a step 2^(exponent - 127): n_negative below zero, then one that is zero or none. */
+static enum pith_status uniform_book(uint32_t exponent, uint32_t k, uint32_t n_negative, uint32_t zero,
+                                     uint32_t padding)
+{
+    struct bits b = coded_book(31, 0);
+    put_bits(&b, exponent, 8);
+    put_bits(&b, n_negative, 32 - (uint32_t)__builtin_clz(k));
+    if (n_negative < k)
+        put_bits(&b, zero, 1);
+    size_t length;
+    enum pith_status st = read_books(&b, 1, k);
+    put_bits(&b, padding, b.n % 8 ? 8 - b.n % 8 : 0);
+    enum pith_status all = pith_codebook_length(b.bytes, sizeof b.bytes, 1, k, &length);
+    assert_true(st == all || padding);
+    if (all == PITH_OK)
+        assert_int_equal(length, (b.n + 7) / 8);
+    return padding ? all : st;
+}
+
+static void uniform_books(void **state)
+{
+    (void)state;
+    assert_int_equal(uniform_book(127, 2, 1, 1, 0), PITH_OK);
+    assert_int_equal(uniform_book(127, 2, 1, 1, 1), PITH_ERR_CORRUPT); /* a bit behind the book */
+    assert_int_equal(uniform_book(127, 2, 3, 0, 0), PITH_ERR_CORRUPT); /* three of two below zero */
+    assert_int_equal(uniform_book(0, 1, 0, 1, 0), PITH_ERR_CORRUPT);
+    assert_int_equal(uniform_book(0, 2, 1, 1, 0), PITH_ERR_CORRUPT);
+    assert_int_equal(uniform_book(255, 1, 0, 1, 0), PITH_ERR_CORRUPT);
+    assert_int_equal(uniform_book(253, 2, 0, 0, 0), PITH_OK); /* 2^126 and 2^127 */
+    assert_int_equal(uniform_book(254, 2, 0, 0, 0), PITH_ERR_CORRUPT);
+    assert_int_equal(uniform_book(253, 2, 2, 0, 0), PITH_OK);
+    assert_int_equal(uniform_book(254, 2, 2, 0, 0), PITH_ERR_CORRUPT);
+}
+
+/* Near steps of eight bits, the exponent alone: 0 and 255 are none, and a difference that leaves the
+ * eight bits is none although 2^9 more of them are the same bits of a float. */
+static void near_books(void **state)
+{
+    (void)state;
+    for (uint32_t exponent = 0; exponent < 256; exponent += exponent == 1 ? 254 : 1) {
+        struct bits b = coded_book(31, 24);
+        put_bits(&b, exponent, 8);
+        put_bits(&b, 0, 4);
+        assert_int_equal(read_books(&b, 1, 1), exponent == 1 ? PITH_OK : PITH_ERR_CORRUPT);
+    }
+    for (uint32_t more = 2; more <= 512; more += 510) {
+        struct bits b = coded_book(31, 24);
+        put_bits(&b, 1, 8);
+        put_bits(&b, 15, 4);
+        for (uint32_t i = 0; i < 2 * more; i++)
+            put_bits(&b, 1, 1);
+        put_bits(&b, 0, 1);
+        assert_int_equal(read_books(&b, 2, 2), more == 2 ? PITH_OK : PITH_ERR_CORRUPT);
+    }
+}
+
 /* One symbol takes no bits, however many there are. */
 static void no_bits(void **state)
 {
@@ -240,6 +431,10 @@ int main(void)
         cmocka_unit_test(support_limits),   cmocka_unit_test(codebook_example),
         cmocka_unit_test(random_codebooks), cmocka_unit_test(random_streams),
         cmocka_unit_test(directories),      cmocka_unit_test(no_bits),
+        cmocka_unit_test(support_table_end), cmocka_unit_test(uneven_directories),
+        cmocka_unit_test(widest_directories), cmocka_unit_test(raw_books),
+        cmocka_unit_test(heads_of_books),   cmocka_unit_test(uniform_books),
+        cmocka_unit_test(near_books),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

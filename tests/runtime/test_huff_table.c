@@ -146,7 +146,21 @@ static void longest_codes(void **state)
     check_entries(&t, 8);
     check_entries(&t, 11);
     assert_int_equal(pith_huff_table_bits(&t, 0), 8);
+    assert_int_equal(pith_huff_table_bits(&t, (1u << 13) - 1), 8); /* 32 symbols an entry */
+    assert_int_equal(pith_huff_table_bits(&t, 1u << 13), 9);
     assert_int_equal(pith_huff_table_bits(&t, UINT64_C(1) << 40), 11);
+}
+
+/* Two codes of 13 bits beside two of one: a sum of units of 2^-12 would not see them. */
+static void no_longer_codes(void **state)
+{
+    static const uint8_t len[] = {13, 13, 1, 1}, longest[] = {12, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1};
+    struct huff_lengths t;
+    (void)state;
+    struct bits b = raw_table(len, 4);
+    assert_int_equal(read_table(&b, &t), PITH_ERR_CORRUPT);
+    b = raw_table(longest, 13);
+    assert_int_equal(read_table(&b, &t), PITH_OK);
 }
 
 static void document_example(void **state)
@@ -254,6 +268,7 @@ int main(void)
         cmocka_unit_test(document_example),   cmocka_unit_test(one_symbol),
         cmocka_unit_test(presence_runs),      cmocka_unit_test(bad_lengths),
         cmocka_unit_test(truncated),
+        cmocka_unit_test(no_longer_codes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

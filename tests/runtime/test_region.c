@@ -233,12 +233,30 @@ static void test_reader(void **state)
     assert_int_equal(read_graph(bytes, 14), PITH_ERR_CORRUPT);
 }
 
+/* What BranchEnd gives must be as many as each side gives it, whatever these are. */
+static void test_branch_counts(void **state)
+{
+    (void)state;
+    gd_clear();
+    uint32_t go = gd_input(0);
+    gd_input_type(PITH_BOOL);
+    uint32_t x = gd_input(1, 3);
+    uint32_t branch = gd_branch(go);
+    gd_else(branch);
+    uint32_t end = gd_branch_end(branch, x, x);
+    gd_graph(); /* whose brackets match */
+    struct graph_node *node = &gd.node[node_of(end)];
+    node->n_out = 2;
+    assert_int_equal(pith_graph_regions(&gd.g), PITH_ERR_CORRUPT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_regions),  cmocka_unit_test(test_reading_across),
         cmocka_unit_test(test_partners), cmocka_unit_test(test_brackets),
         cmocka_unit_test(test_depth),    cmocka_unit_test(test_reader),
+        cmocka_unit_test(test_branch_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

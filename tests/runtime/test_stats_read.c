@@ -94,7 +94,7 @@ static void put_entry(struct bytes *o, const struct told *t)
     put_varint(o, t->n);
     if (t->flags & STATS_KEPT)
         put_kept(o, t);
-    if (t->flags & STATS_CHANNELS) {
+    if (t->flags & STATS_KEPT && t->flags & STATS_CHANNELS) {
         put_varint(o, t->n_channels);
         put_u8(o, t->axis);
         for (uint32_t i = 0; i < t->n_channels; i++) {
@@ -265,7 +265,7 @@ static void channels(void **state)
 static void grids(void **state)
 {
     (void)state;
-    WITH(false, t.bits = 1);
+    WITH(false, (t.bits = 1, t.zero_point = 0));
     WITH(false, t.bits = 9);
     WITH(true, (t.bits = 2, t.zero_point = 3));
     WITH(false, (t.bits = 2, t.zero_point = 4));
