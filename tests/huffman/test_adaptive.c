@@ -317,6 +317,83 @@ static void test_noise(void **state)
     }
 }
 
+/* The bytes are those a writer gives: none more, whatever it is, and no nonzero more than there are. */
+static void test_end(void **state)
+{
+    (void)state;
+    static const struct spec small[] = {{2, {20, 30}, 150, 6, 1, 0}, {2, {6, 5}, 1000, 4, 1, 50},
+                                        {1, {9}, 1000, 0, 1, 50}};
+    for (uint64_t round = 0; round < 40; round++)
+        for (size_t k = 0; k < sizeof small / sizeof *small; k++) {
+            uint64_t seed = SEED + 100 * round + k;
+            struct sample s = make(&small[k], NULL, &seed);
+            size_t n = s.w.index_stream.n_bytes;
+            uint8_t longer[2048] = {0};
+            float *dst = array(s.w.count, sizeof *dst);
+            assert_true(n + 8 < sizeof longer);
+            memcpy(longer, s.stream, n);
+            s.w.index_stream.bytes = longer;
+            for (size_t more = 0; more <= 6; more++) {
+                s.w.index_stream.n_bytes = n + more;
+                assert_int_equal(decode(&s.w, dst), more ? PITH_ERR_CORRUPT : PITH_OK);
+            }
+            longer[n] = 1;
+            s.w.index_stream.n_bytes = n + 1;
+            assert_int_equal(decode(&s.w, dst), PITH_ERR_CORRUPT);
+            s.w.index_stream.n_bytes = n;
+            if (s.w.support != SUPPORT_DENSE) {
+                s.w.nnz++;
+                assert_int_equal(decode(&s.w, dst), PITH_ERR_CORRUPT);
+            }
+            free(dst);
+            release(&s);
+        }
+}
+
+static void test_what_is_allowed(void **state)
+{
+    (void)state;
+    struct weight w = {.type = PITH_F32, .count = ADAPTIVE_MAX, .nnz = 1, .code = CODE_ADAPTIVE};
+    assert_true(pith_adaptive_allows(&w));
+    w.nnz = 0;
+    assert_false(pith_adaptive_allows(&w));
+    w.nnz = 1;
+    w.count++;
+    assert_false(pith_adaptive_allows(&w));
+    w = (struct weight){.type = PITH_F32, .count = 4, .nnz = 4, .code = CODE_ADAPTIVE};
+    w.shape = (struct shape){2, {2, 2}};
+    assert_true(pith_adaptive_tells_rows(&w));
+    w.shape = (struct shape){2, {1, 4}};
+    assert_false(pith_adaptive_tells_rows(&w));
+    w.shape = (struct shape){1, {4}};
+    assert_false(pith_adaptive_tells_rows(&w));
+    w.shape = (struct shape){2, {2, 2}};
+    w.code = CODE_PLAIN;
+    assert_false(pith_adaptive_tells_rows(&w));
+}
+
+/* Of dense tensors with codebooks those whose one codebook has a zero. */
+static void test_rows_by_zero(void **state)
+{
+    (void)state;
+    static const float with[] = {-1, 0, 2, -1, 0, 2}, without[] = {-1, 1, 2};
+    struct weight w = {.type = PITH_F32, .count = 4, .nnz = 4, .code = CODE_ADAPTIVE,
+                       .grid = GRID_CODEBOOK, .n_centroids = 3, .n_groups = 1, .group_elems = 4};
+    uint8_t book[64];
+    w.shape = (struct shape){2, {2, 2}};
+    w.codebook.bytes = book;
+    assert_int_equal(pith_codebook_encode(with, 1, 3, book, sizeof book, &w.codebook.n_bytes), PITH_OK);
+    assert_true(pith_adaptive_tells_rows(&w));
+    assert_int_equal(pith_codebook_encode(without, 1, 3, book, sizeof book, &w.codebook.n_bytes), PITH_OK);
+    assert_false(pith_adaptive_tells_rows(&w));
+    w.support = SUPPORT_ADAPTIVE;
+    assert_true(pith_adaptive_tells_rows(&w));
+    w.support = SUPPORT_DENSE;
+    assert_int_equal(pith_codebook_encode(with, 1, 3, book, sizeof book, &w.codebook.n_bytes), PITH_OK);
+    w.n_groups = 2;
+    assert_false(pith_adaptive_tells_rows(&w));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -324,6 +401,9 @@ int main(void)
         cmocka_unit_test(test_source),
         cmocka_unit_test(test_damage),
         cmocka_unit_test(test_noise),
+        cmocka_unit_test(test_end),
+        cmocka_unit_test(test_what_is_allowed),
+        cmocka_unit_test(test_rows_by_zero),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

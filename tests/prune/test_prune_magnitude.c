@@ -112,6 +112,85 @@ static void sigma_counts_from_the_deviation(void **state)
     }
 }
 
+/* A magnitude equal to the threshold stays: sigma of these is 1, exactly. And the mean counts: of 1 and
+ * 3 sigma is 1, not the root of 5. */
+static void what_equals_the_threshold_stays(void **state)
+{
+    (void)state;
+    static const float ones[] = {1, -1, -1, 1}, apart[] = {1, 3, 3, 1};
+    struct pith_prune_opts o = {.size_bytes = sizeof o, .by = PITH_PRUNE_BY_SIGMA, .sigma = 1};
+    struct pith_model *m = one_layer(1, 4, ones);
+    assert_int_equal(pith_prune(m, &o, NULL, NULL, NULL), PITH_OK);
+    expect_mask(m, 0, "1111");
+    o.sigma = 1 + 1e-6;
+    assert_int_equal(pith_prune(m, &o, NULL, NULL, NULL), PITH_OK);
+    expect_mask(m, 0, "0000");
+    pith_model_free(m);
+    m = one_layer(1, 4, apart);
+    o.sigma = 2;
+    assert_int_equal(pith_prune(m, &o, NULL, NULL, NULL), PITH_OK);
+    expect_mask(m, 0, "0110");
+    pith_model_free(m);
+    m = one_layer(1, 4, apart);
+    o.sigma = 1e6; /* the most that is allowed */
+    assert_int_equal(pith_prune(m, &o, NULL, NULL, NULL), PITH_OK);
+    expect_mask(m, 0, "0000");
+    pith_model_free(m);
+}
+
+/* A block counts by the root of its mean square, not of its sum: 1, -1 scores 1, below 1.2 times the
+ * sigma of 1. By the sum of its weights, it would score 0, and the block 2, 0 less than 1.5, 1.5. */
+static void blocks_by_root_mean_square(void **state)
+{
+    (void)state;
+    static const float w[] = {1, -1, 1, -1, 1, -1, 1, -1}, sizes[] = {2, -2, 1.5f, 1.5f};
+    struct pith_prune_opts o = {.size_bytes = sizeof o, .by = PITH_PRUNE_BY_SIGMA, .sigma = 1.2};
+    struct pith_model *m = one_layer(2, 4, w);
+    assert_int_equal(pith_pattern_parse("1x2", &o.pattern, NULL), PITH_OK);
+    assert_int_equal(pith_prune(m, &o, NULL, NULL, NULL), PITH_OK);
+    expect_mask(m, 0, "00000000");
+    pith_model_free(m);
+    m = one_layer(1, 4, sizes);
+    prune_text(m, "1x2", 0.5);
+    expect_mask(m, 0, "1100");
+    pith_model_free(m);
+    static const float unlike[] = {3, 0, 2, 2}; /* 9 to 8; by magnitudes 3 to 4 */
+    m = one_layer(1, 4, unlike);
+    prune_text(m, "1x2", 0.5);
+    expect_mask(m, 0, "1100");
+    pith_model_free(m);
+}
+
+/* A score that f32 rounds to 0 is not that of zeros. */
+static void least_block_is_not_zero(void **state)
+{
+    (void)state;
+    static const float w[] = {0, 1e-45f, 0, 0, 0, 0, -0.0f, 0};
+    struct pith_prune_opts o = {.size_bytes = sizeof o, .by = PITH_PRUNE_BY_ZERO};
+    struct pith_model *m = one_layer(2, 4, w);
+    assert_int_equal(pith_pattern_parse("1x4", &o.pattern, NULL), PITH_OK);
+    assert_int_equal(pith_prune(m, &o, NULL, NULL, NULL), PITH_OK);
+    expect_mask(m, 0, "11110000");
+    pith_model_free(m);
+}
+
+/* The last window is shorter: three of four are 1.5 of two, rounded up; and four of four are all. */
+static void windows_at_the_end(void **state)
+{
+    (void)state;
+    static const float w[] = {1, 2, 3, 4, 5, 6};
+    struct pith_model *m = one_layer(1, 6, w);
+    prune_text(m, "balanced:4/4", 0);
+    expect_mask(m, 0, "111111");
+    prune_text(m, "balanced:3/4", 0);
+    expect_mask(m, 0, "011111");
+    pith_model_free(m);
+    m = one_layer(1, 6, w);
+    prune_text(m, "balanced:1/4", 0);
+    expect_mask(m, 0, "000101");
+    pith_model_free(m);
+}
+
 static void zeros_become_support(void **state)
 {
     (void)state;
@@ -371,6 +450,10 @@ int main(void)
         cmocka_unit_test(pruned_stays_pruned_and_counts),
         cmocka_unit_test(nothing_to_prune_leaves_no_mask),
         cmocka_unit_test(sigma_counts_from_the_deviation),
+        cmocka_unit_test(what_equals_the_threshold_stays),
+        cmocka_unit_test(blocks_by_root_mean_square),
+        cmocka_unit_test(least_block_is_not_zero),
+        cmocka_unit_test(windows_at_the_end),
         cmocka_unit_test(zeros_become_support),
         cmocka_unit_test(global_scope_shares_one_threshold),
         cmocka_unit_test(later_amounts_win),

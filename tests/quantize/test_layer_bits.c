@@ -64,6 +64,56 @@ static void few_weights_get_more_bits(void **state)
     expect((struct pith_quantize_opts){.weight_bits = 8}, (const uint32_t[]){8, 8, 8, 8});
 }
 
+/* A network of two layers x -> 1 -> 1 of `first` and `second` weights a row. */
+static void bits_of_two(const uint32_t *first, const uint32_t *second, uint32_t bits, uint32_t *given)
+{
+    struct sample_random r = sample_random_of(1);
+    struct pith_model *m = sample_new();
+    struct pith_error err = {0};
+    uint32_t n = 0;
+    uint32_t x = add_value(m, "x", PITH_F32, 2, (const uint32_t[]){1, first[1]});
+    m->inputs[m->n_inputs++] = x;
+    x = add_layer(m, &r, PITH_OP_GEMM, "a", x, 2, first);
+    m->outputs[m->n_outputs++] = add_layer(m, &r, PITH_OP_GEMM, "b", x, 2, second);
+    assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
+    float in[64];
+    for (uint32_t i = 0; i < first[1]; i++)
+        in[i] = (float)i - 3.0f;
+    run_network(m, m, in, first[1], NULL);
+    struct pith_quantize_layer *layer = calloc(PITH_QUANTIZE_PARTS * m->n_nodes, sizeof *layer);
+    struct pith_quantize_opts o = {.size_bytes = sizeof o, .weight_bits = bits};
+    if (pith_quantize(m, &o, layer, &n, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(n, 2);
+    given[0] = layer[0].weight_bits;
+    given[1] = layer[1].weight_bits;
+    free(layer);
+    pith_model_free(m);
+}
+
+/* Ties and bounds at 4 bits, a quarter of a bit a weight to give away. 8 x 8 and 8 x 8: 32 bits are
+ * fewer than either needs. 8 x 8 and 2 x 8, 20 bits: one for all of the second. 8 x 16 and 2 x 8: 36, two.
+ * 6 x 8 and 2 x 8: 16 bits, which the second needs to the last. Rows of 32 are not short: of 31 and 32
+ * weights in one row each, 15 bits suffice for neither. */
+static void the_last_bits(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t first[2], second[2], bits, want[2];
+    } cases[] = {{{8, 8}, {8, 8}, 4, {4, 4}},
+                 {{8, 8}, {2, 8}, 4, {4, 5}},
+                 {{8, 14}, {2, 8}, 4, {4, 6}},
+                 {{6, 8}, {2, 6}, 4, {4, 5}},
+                 {{8, 6}, {2, 8}, 4, {4, 5}},
+                 {{8, 40}, {1, 8}, 4, {4, 8}}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint32_t given[2];
+        bits_of_two(cases[i].first, cases[i].second, cases[i].bits, given);
+        if (given[0] != cases[i].want[0] || given[1] != cases[i].want[1])
+            fail_msg("case %zu: %u and %u bits", i, given[0], given[1]);
+    }
+}
+
 static void not_where_all_are_asked_to_be_alike(void **state)
 {
     (void)state;
@@ -85,6 +135,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(few_weights_get_more_bits),
+        cmocka_unit_test(the_last_bits),
         cmocka_unit_test(not_where_all_are_asked_to_be_alike),
         cmocka_unit_test(what_stays_float_changes_nothing),
     };

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* test_bias_correct.c - which means of lost sums are told from chance: those of more than twice
+ * their standard error, by hand for two and three samples of a layer of one weight. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "bias_correct.h"
+#include "op.h"
+
+/* A product of one number; w = 1.25 stands for q = 1 at scale 1, so a sample of x loses x / 4.
+ * Inputs are whole numbers at scale 1. Returns the shift of the bias. */
+static double shift_of(const uint8_t *x, uint32_t n)
+{
+    static const float w = 1.25f;
+    float scale = 1, factor = 0;
+    double row_scale = 1, shift = 0;
+    int16_t q = 1;
+    int8_t stored = 0;
+    int32_t bias_q = 0;
+    struct pith_grid grid = {.type = PITH_U8, .bits = 8, .n = 1, .scale = &scale};
+    struct pith_node product = {.op = PITH_OP_MATMUL_INTEGER};
+    struct pith_value value = {.type = PITH_U8, .rank = 2, .dim = {1, 1}};
+    struct layer_inputs in = {.product = &product,
+                              .x = &value,
+                              .w = &value,
+                              .y = &value,
+                              .n_samples = n,
+                              .bytes = 1,
+                              .data = x};
+    struct integer_layer l = {.shape = {.rows = 1, .cols = 1, .groups = 1},
+                              .w = &w,
+                              .w_factor = 1,
+                              .bias_factor = 1,
+                              .x = &grid,
+                              .most = 127,
+                              .lowest = -127,
+                              .most_x = 255,
+                              .q = &q,
+                              .stored = &stored,
+                              .scale = &row_scale,
+                              .bias_q = &bias_q,
+                              .bias_shift = &shift,
+                              .factor = &factor};
+    assert_int_equal(pith_bias_correct(&in, &l), PITH_OK);
+    assert_int_equal(l.n_corrected, shift != 0);
+    return shift;
+}
+
+/* Of a and b the mean is (a + b) / 2 and its standard error |a - b| / 2: twice that is exceeded
+ * where a + b > 2 |a - b|. */
+static void two_samples(void **state)
+{
+    (void)state;
+    assert_true(shift_of((const uint8_t[]){1, 3}, 2) == 0); /* equal to it: by chance */
+    assert_true(shift_of((const uint8_t[]){2, 6}, 2) == 0);
+    assert_true(shift_of((const uint8_t[]){2, 5}, 2) == 3.5 / 4);
+    assert_true(shift_of((const uint8_t[]){5, 2}, 2) == 3.5 / 4);
+    assert_true(shift_of((const uint8_t[]){1, 4}, 2) == 0);
+}
+
+/* Of 0, 4 and 8 the mean is 4 and its standard error 4 / sqrt 3 = 2.3. */
+static void three_samples(void **state)
+{
+    (void)state;
+    assert_true(shift_of((const uint8_t[]){0, 4, 8}, 3) == 0);
+    assert_true(shift_of((const uint8_t[]){2, 4, 6}, 3) == 1);
+}
+
+/* One sample tells nothing of chance. */
+static void one_sample(void **state)
+{
+    (void)state;
+    assert_true(shift_of((const uint8_t[]){200}, 1) == 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(two_samples),
+        cmocka_unit_test(three_samples),
+        cmocka_unit_test(one_sample),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
