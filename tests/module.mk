@@ -28,7 +28,7 @@ TEST_LDFLAGS_kernels_integer = $(TWINS)
 TEST_LDFLAGS_integer_network = $(TWINS) $(call wrap,pith_integer_kernels_fill)
 TEST_LDFLAGS_integer_product = $(TEST_LDFLAGS_integer_network)
 
-.PHONY: deps-test check check-unit check-asan check-ubsan check-tsan fuzz lint format
+.PHONY: deps-test check check-unit check-asan check-ubsan check-tsan fuzz lint format mutate
 deps-test: ## install what building and all tests need
 	@tests/deps.sh test $(BUILD)
 
@@ -50,6 +50,9 @@ check-sanitized: $(O)/pith $(TEST_BIN) $(O)/samples/make_digits
 	@$(TEST_ENV) tests/run_tests.sh $(TEST_BIN) $(wildcard tests/cli/*.sh)
 check-threads: $(filter $(O)/tests/host/% $(O)/tests/measure/%,$(TEST_BIN))
 	@$(TEST_ENV) tests/run_tests.sh $^
+
+mutate: ## plant small changes one by one; which tests notice (half an hour)
+	@CC="$(CC)" PITH_DATA=$(abspath $(PITH_DATA)) sh tests/mutate.sh
 
 # ---- the decoder written from docs/format.md alone: no header of ours ------------------------
 $(O)/tests/spec/spec_decode: tests/spec/spec_decode.c tests/spec/spec_adaptive.h

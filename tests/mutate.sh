@@ -1,0 +1,29 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Plants the small changes of tests/mutations.txt one at a time in a copy of the tree and runs the
+# tests of the changed module: a change that no test notices is a test that is missing.
+#
+#     tests/mutate.sh [--only PATTERN] [--jobs N]
+#
+# Prints "killed by TEST" or "SURVIVED" for each change, then the counts, and fails where more than
+# one in twenty survives, or a survivor has no explanation in the list, or an explained one is
+# killed. --only takes the changes whose file, function or text matches the regular expression.
+#
+# MUTATE_DIR (default: a temporary folder, removed at the end) holds the copy and what is built there;
+# one that is kept makes the next run start sooner. CC and PITH_DATA are obeyed.
+#
+# All modules go into one shared object, which the test programs load: a change costs one compilation,
+# one link and the tests up to the first that fails.
+set -eu
+top=$(cd "$(dirname "$0")/.." && pwd)
+PITH_DATA=${PITH_DATA:-$top/../shared/data}
+PITH_DATA=$(cd "$PITH_DATA" 2>/dev/null && pwd || echo "$PITH_DATA")
+export PITH_DATA
+if [ -n "${MUTATE_DIR:-}" ]; then
+    dir=$MUTATE_DIR
+else
+    dir=$(mktemp -d)
+    trap 'rm -rf "$dir"' EXIT
+    trap 'exit 1' INT TERM HUP
+fi
+python3 "$top/tests/plant_mutations.py" --tree "$dir/tree" "$@"

@@ -1,0 +1,323 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The work of mutate.sh: reads tests/mutations.txt, plants its changes, says which tests notice.
+
+    plant_mutations.py --check                 every change applies to exactly one place
+    plant_mutations.py --tree COPY [options]   copies the tree there, plants them in the copy
+
+The list:
+
+    [FILE] TEST ...        a section: tests that should notice, likely ones first; MODULE/* is all
+                           programs of that module
+    FUNCTION: OLD => NEW   OLD occurs once in FUNCTION of FILE (white space matches any white space);
+                           an empty NEW removes OLD
+    ~ REASON               the change above survives because of this
+"""
+import argparse
+import concurrent.futures
+import filecmp
+import glob
+import os
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import threading
+import time
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+VARIANT = "mutate"
+# The cheapest code that still runs the long tests in time; whatever a test checks holds at any level.
+CFLAGS = "-O1 -fPIC -fvisibility=default -fno-semantic-interposition -w"
+MEMORY_LIMIT = 6 << 30  # a size that a change made absurd is a failed allocation, not a full machine
+LIBRARIES = ["runtime", "host", "huffman", "model", "measure", "prune", "quantize", "calibrate",
+             "train", "compress"]
+
+
+class Mutation:
+    def __init__(self, line, path, tests, function, old, new):
+        self.line, self.path, self.tests = line, path, tests
+        self.function, self.old, self.new = function, old, new
+        self.reason = None
+
+    def name(self):
+        return "%s %s: %s => %s" % (self.path, self.function, self.old, self.new or "(nothing)")
+
+
+def read_list(path):
+    mutations, section, tests = [], None, []
+    with open(path, encoding="utf-8") as f:
+        for number, text in enumerate(f, 1):
+            text = text.rstrip("\n")
+            if not text.strip() or text.startswith("#"):
+                continue
+            if text.startswith("["):
+                section, rest = text[1:].split("]", 1)
+                tests = rest.split()
+            elif text.startswith("~"):
+                mutations[-1].reason = text[1:].strip()
+            else:
+                found = re.fullmatch(r"(\w+): (.+?) =>(.*)", text)
+                if not found or not section or not tests:
+                    sys.exit("%s:%d: not 'FUNCTION: OLD => NEW' in a section" % (path, number))
+                mutations.append(Mutation(number, section, tests, found[1], found[2].strip(),
+                                          found[3].strip()))
+    return mutations
+
+
+def function_spans(text, name):
+    """Where functions or initialised tables of this name are defined."""
+    spans = []
+    for found in re.finditer(r"(?m)^(?![#/ *}]).*\b%s\b(?=[ ([]|$)" % re.escape(name), text):
+        head = re.compile(r"[;{]").search(text, found.end())
+        if not head or head[0] == ";":
+            continue  # a declaration
+        end = re.compile(r"(?m)^\};?$").search(text, head.start())
+        if end:
+            spans.append((found.start(), end.end()))
+    return spans
+
+
+def apply(m, root):
+    """The changed text of the file, or None and what is wrong."""
+    with open(os.path.join(root, m.path), encoding="utf-8") as f:
+        text = f.read()
+    pattern = re.compile(r"\s+".join(re.escape(w) for w in m.old.split()))
+    hits = []
+    for begin, end in function_spans(text, m.function):
+        hits += [h.span() for h in pattern.finditer(text, begin, end)]
+    if len(hits) != 1:
+        return None, "NOT APPLICABLE (%d places)" % len(hits)
+    begin, end = hits[0]
+    return text[:begin] + m.new + text[end:], None
+
+
+def check(mutations):
+    bad = 0
+    for m in mutations:
+        text, wrong = apply(m, TOP)
+        if wrong:
+            print("tests/mutations.txt:%d: %s: %s" % (m.line, wrong, m.name()))
+            bad += 1
+    seen = {}
+    for m in mutations:
+        key = (m.path, m.function, m.old, m.new)
+        if key in seen:
+            print("tests/mutations.txt:%d: as in line %d" % (m.line, seen[key]))
+            bad += 1
+        seen[key] = m.line
+        for t in m.tests:
+            if not glob.glob(os.path.join(TOP, "tests", t + ".c")):
+                print("tests/mutations.txt:%d: no test '%s'" % (m.line, t))
+                bad += 1
+    print("%d changes, %d wrong" % (len(mutations), bad))
+    return bad == 0
+
+
+def copy_tree(tree):
+    """The sources, those that differ: object files stay newer than what they were made of."""
+    listed = subprocess.run(["git", "-C", TOP, "ls-files", "-co", "--exclude-standard"],
+                            capture_output=True, text=True)
+    names = listed.stdout.split("\n")[:-1]
+    if listed.returncode:
+        names = [os.path.relpath(os.path.join(d, f), TOP) for d, _, files in os.walk(TOP)
+                 if not os.path.relpath(d, TOP).startswith("build") for f in files]
+    for name in names:
+        source, target = os.path.join(TOP, name), os.path.join(tree, name)
+        if not os.path.isfile(source) or (os.path.exists(target) and
+                                          filecmp.cmp(source, target, shallow=False)):
+            continue
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        shutil.copy(source, target)
+
+
+class Study:
+    def __init__(self, tree, mutations, jobs):
+        self.tree, self.jobs = tree, jobs
+        self.out = os.path.join(tree, "build", VARIANT)
+        self.cc = os.environ.get("CC", "gcc").split()
+        self.tests = self.expand(mutations)
+        self.seconds = {}
+        self.rooms = [os.path.join(self.out, "room%d" % i) for i in range(jobs)]
+        self.free = list(self.rooms)
+        self.lock = threading.Lock()
+
+    def make(self, *args):
+        return ["make", "-C", self.tree, "--no-print-directory", "CC=" + " ".join(self.cc),
+                "BUILD=build", "VARIANT=" + VARIANT, "CFLAGS=" + CFLAGS, *args]
+
+    def expand(self, mutations):
+        """{pattern: test programs}, without those whose functions the linker replaces."""
+        wrapped = self.wrapped()
+        tests = {}
+        for pattern in {t for m in mutations for t in m.tests}:
+            files = sorted(glob.glob(os.path.join(self.tree, "tests", pattern + ".c")))
+            names = [os.path.relpath(f, os.path.join(self.tree, "tests"))[:-2] for f in files]
+            tests[pattern] = [n for n in names if os.path.basename(n) not in wrapped]
+            if pattern.endswith("/*"):
+                tests[pattern] = [n for n in tests[pattern] if "/test_" in n]
+        return tests
+
+    def wrapped(self):
+        with open(os.path.join(self.tree, "tests/module.mk"), encoding="utf-8") as f:
+            return {"test_" + n for n in re.findall(r"(?m)^TEST_LDFLAGS_(\w+)", f.read())}
+
+    def build(self, mutations):
+        programs = sorted({n for names in self.tests.values() for n in names})
+        base = "build/%s/" % VARIANT
+        goals = [base + "lib/%s.a" % m for m in LIBRARIES]
+        goals += [base + "tests/%s.o" % n for n in programs]
+        subprocess.run(self.make("-j%d" % self.jobs, *goals), check=True)
+        self.compile_lines = {m.path: self.compile_line(m.path) for m in mutations}
+        self.objects = []
+        for lib in LIBRARIES:
+            names = subprocess.run(["ar", "t", os.path.join(self.out, "lib", lib + ".a")],
+                                   check=True, capture_output=True, text=True).stdout.split()
+            found = self.make("--eval", "pith-objects: ; @echo $(call objs,%s)" % lib, "pith-objects")
+            listed = subprocess.run(found, check=True, capture_output=True, text=True).stdout.split()
+            assert len(listed) == len(names), lib
+            self.objects += listed
+        self.libs = subprocess.run(
+            self.make("--eval", "pith-libs: ; @echo $(sort $(call link_libs,compress))", "pith-libs"),
+            check=True, capture_output=True, text=True).stdout.split()
+        for room in self.rooms:
+            os.makedirs(room, exist_ok=True)
+        self.link(self.rooms[0], None)
+        with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
+            list(pool.map(self.link_program, programs))
+            for name, took, ok in pool.map(self.first_run, programs):
+                if not ok:
+                    sys.exit("%s fails without any change" % name)
+                self.seconds[name] = took
+
+    def compile_line(self, path):
+        target = "build/%s/%s.o" % (VARIANT, path[:-2])
+        out = subprocess.run(self.make("-n", "-W", path, target), check=True, capture_output=True,
+                             text=True).stdout
+        lines = [l for l in out.replace("\\\n", " ").split("\n") if " -c " in l and path in l]
+        assert len(lines) == 1, out
+        return lines[0], target
+
+    def link(self, room, changed):
+        """The shared object of a room; changed: (target, object in its place) or None. Its symbols
+        may be replaced by those of a test program, as tests do that stand in for the reader."""
+        objects = [changed[1] if changed and o == changed[0] else o for o in self.objects]
+        with open(os.path.join(room, "objects"), "w", encoding="utf-8") as f:
+            f.write("\n".join(objects))
+        return self.quiet([self.cc[-1], "-shared", "@" + os.path.join(room, "objects"),
+                           *self.libs, "-lm", "-lpthread", "-o", os.path.join(room, "libpithall.so")])
+
+    def quiet(self, command, **how):
+        done = subprocess.run(command, cwd=self.tree, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, errors="replace", **how)
+        if done.returncode and not how:
+            print(done.stdout)
+        return done.returncode == 0
+
+    def link_program(self, name):
+        program = os.path.join(self.out, "tests", name)
+        assert self.quiet([self.cc[-1], program + ".o", "-L" + self.rooms[0], "-lpithall", "-lcmocka",
+                           *self.libs, "-lm", "-lpthread", "-o", program]), name
+
+    def first_run(self, name):
+        begin = time.monotonic()
+        ok = self.passes(name, self.rooms[0], 900)
+        return name, time.monotonic() - begin, ok
+
+    def passes(self, name, room, limit):
+        def limits():
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        env = dict(os.environ, LD_LIBRARY_PATH=room, CMOCKA_MESSAGE_OUTPUT="TAP")
+        try:
+            done = subprocess.run([os.path.join(self.out, "tests", name)], cwd=self.tree, env=env,
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                  timeout=limit, preexec_fn=limits)
+        except subprocess.TimeoutExpired:
+            return False
+        return done.returncode == 0
+
+    def order(self, m):
+        """The programs of a change: as told, those of a pattern by the time they take."""
+        programs = []
+        for pattern in m.tests:
+            for n in sorted(self.tests[pattern], key=lambda n: self.seconds[n]):
+                if n not in programs:
+                    programs.append(n)
+        return programs
+
+    def try_one(self, m):
+        text, wrong = apply(m, self.tree)
+        if wrong:
+            return m, wrong
+        with self.lock:
+            room = self.free.pop()
+        try:
+            return m, self.judge(m, text, room)
+        finally:
+            with self.lock:
+                self.free.append(room)
+
+    def judge(self, m, text, room):
+        line, target = self.compile_lines[m.path]
+        source = os.path.join(room, "src", m.path)
+        shutil.rmtree(os.path.join(room, "src"), ignore_errors=True)
+        os.makedirs(os.path.dirname(source))
+        with open(source, "w", encoding="utf-8") as f:
+            f.write(text)
+        changed = os.path.join(room, "changed.o")
+        # Quoted includes look beside the source first: beside the original, that is.
+        line = line.replace(" -c " + m.path, " -iquote %s -c %s" % (os.path.dirname(m.path), source))
+        line = line.replace("-o " + target, "-o " + changed).replace("-MMD -MP ", "")
+        if not self.quiet(line, shell=True) or not self.link(room, (target, changed)):
+            return "DOES NOT COMPILE"
+        for name in self.order(m):
+            if not self.passes(name, room, 10 + 5 * self.seconds[name]):
+                return "killed by " + name
+        return "SURVIVED"
+
+    def run(self, mutations):
+        with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
+            for m, result in pool.map(self.try_one, mutations):
+                m.result = result
+                print("%-40s %s" % (result, m.name()), flush=True)
+                if m.reason:
+                    print("%-40s   %s" % ("", m.reason), flush=True)
+
+
+def report(mutations, seconds):
+    killed = [m for m in mutations if m.result.startswith("killed")]
+    survived = [m for m in mutations if m.result == "SURVIVED"]
+    broken = [m for m in mutations if m not in killed and m not in survived]
+    unexplained = [m for m in survived if not m.reason]
+    outdated = [m for m in killed if m.reason]
+    print("%d planted, %d killed, %d survived (%d unexplained), %d not applicable, %d s" %
+          (len(mutations), len(killed), len(survived), len(unexplained), len(broken), seconds))
+    for m in outdated:
+        print("explained, but killed: " + m.name())
+    return not broken and not unexplained and not outdated and len(survived) * 20 <= len(mutations)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--tree")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--jobs", type=int, default=2)
+    args = parser.parse_args()
+    mutations = read_list(os.path.join(TOP, "tests/mutations.txt"))
+    if args.check:
+        sys.exit(0 if check(mutations) else 1)
+    mutations = [m for m in mutations if re.search(args.only, m.name())]
+    if not args.tree or not mutations:
+        sys.exit("nothing to plant")
+    begin = time.monotonic()
+    copy_tree(args.tree)
+    study = Study(args.tree, mutations, args.jobs)
+    study.build(mutations)
+    study.run(mutations)
+    sys.exit(0 if report(mutations, time.monotonic() - begin) else 1)
+
+
+main()
