@@ -313,6 +313,7 @@ static enum pith_status packed_need(const struct conv *v, const struct dense_ker
         return PITH_ERR_LIMIT;
     if (v->args->weight) {
         need->prep_bytes = packed;
+        need->prep_form = prep_form(PREP_CONV_PANELS, (uint32_t)v->groups);
         return pith_weight_f32_scratch(v->args->weight, &need->prep_scratch_bytes);
     }
     return add_ok(need->scratch_bytes, packed, &need->scratch_bytes) ? PITH_OK : PITH_ERR_LIMIT;
@@ -323,6 +324,7 @@ static enum pith_status plain_need(const struct op_args *args, struct op_need *n
     if (!args->weight || pith_weight_f32_borrow(args->weight))
         return PITH_OK;
     need->prep_scratch_bytes = pith_weight_scratch_bytes(args->weight);
+    need->prep_form = prep_form(PREP_ELEMENTS, 0);
     return mul_ok(args->weight->count, sizeof(float), &need->prep_bytes) ? PITH_OK : PITH_ERR_LIMIT;
 }
 

@@ -117,11 +117,26 @@ static uint64_t plain_bytes(const struct weight *w)
     return aligned_bytes(w->count * pith_type_bytes(w->type));
 }
 
+/* What packing asks of the geometry beside the weight's shape: pith_integer_layout_of. */
+static uint64_t form_of(const struct op_args *args, const struct integer_conv *c)
+{
+    bool conv = args->info->op == PITH_OP_CONV_INTEGER;
+    uint64_t pixels = (uint64_t)c->oh * c->ow;
+    uint32_t few = pixels < 3 ? (uint32_t)pixels : 3; /* halved weights are for few pixels */
+    if (!conv)
+        return prep_form(PREP_MATMUL_INTEGER, few << 1 | c->words);
+    /* groups < 2^25: is_small */
+    return prep_form(PREP_CONV_INTEGER,
+                     c->groups << 4 | few << 2 | (c->dil_w == 1 ? 2u : 0u) | c->words);
+}
+
 bool pith_integer_op_need(const struct op_args *args, const struct op_env *env, integer_conv_of *of,
                           struct op_need *need)
 {
     struct integer_conv c;
+    need->prep_form = prep_form(PREP_ELEMENTS, 0);
     if (on_kernels(args, env, of, &c, need)) {
+        need->prep_form = form_of(args, &c);
         need->prep_scratch_bytes =
             plain_bytes(args->weight) + pith_weight_scratch_bytes(args->weight);
         return true;

@@ -440,8 +440,29 @@ struct op_env {
     uint32_t flags; /* PITH_FLAG_ bits of the plan */
 };
 
+/* What prepare() makes of a weight, where that depends on the weight, this and a detail alone: steps
+ * that read one weight in one form share it. */
+enum prep_form {
+    PREP_OWN = 0,           /* nobody else's */
+    PREP_ELEMENTS = 1,      /* as they are, f32 or integers */
+    PREP_RUN_FORM = 2,      /* run_form.h */
+    PREP_COLUMNS = 3,       /* these three of product_f32.c */
+    PREP_ROWS = 4,
+    PREP_STRIPS = 5,
+    PREP_CONV_PANELS = 6,   /* conv_run.c; detail: groups */
+    PREP_CONV_INTEGER = 7,  /* these two of integer_layout.c */
+    PREP_MATMUL_INTEGER = 8,
+    PREP_RECURRENT = 9      /* recurrent_product.c */
+};
+
+static inline uint64_t prep_form(enum prep_form form, uint32_t detail)
+{
+    return (uint64_t)form << 32 | detail;
+}
+
 struct op_need {
     uint64_t prep_bytes;         /* kept as long as the plan */
+    uint64_t prep_form;          /* prep_form() */
     uint64_t prep_scratch_bytes; /* during prepare() only */
     uint64_t scratch_bytes;      /* during run() */
     const char *kernel;          /* short static name of what will run */

@@ -156,6 +156,7 @@ static enum pith_status matmul_need(const struct op_args *args, const struct op_
             need->macs = UINT64_MAX;
     if (status == PITH_OK && batched_weight(args) && !pith_weight_f32_borrow(args->weight)) {
         need->prep_scratch_bytes = pith_weight_scratch_bytes(args->weight);
+        need->prep_form = prep_form(PREP_ELEMENTS, 0);
         if (!mul_ok(args->weight->count, sizeof(float), &need->prep_bytes))
             return PITH_ERR_LIMIT;
     }

@@ -157,6 +157,7 @@ static enum pith_status need_recurrent(const struct op_args *args, const struct 
         status = pith_recurrent_product_need(&p, need);
     if (status)
         return status;
+    need->prep_form = prep_form(PREP_RECURRENT, p.batch << 1 | (p.split != 0)); /* batch < 2^31 */
     struct state_size s = state_size(&p);
     if (!mul_ok(need->macs, args->in[IN_X]->shape.dim[0], &need->macs))
         need->macs = UINT64_MAX;

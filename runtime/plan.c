@@ -154,7 +154,8 @@ static enum pith_status build(struct builder *b, const void *blob, size_t bytes,
     b->node = pith_block_high(&b->block, g->n_nodes, sizeof *b->node);
     b->vp = pith_block_high(&b->block, g->n_values, sizeof *b->vp);
     b->const_at = pith_block_high(&b->block, g->n_weights, sizeof *b->const_at);
-    if (!b->node || !b->vp || !b->const_at)
+    b->prep_of = pith_block_high(&b->block, g->n_weights, sizeof *b->prep_of);
+    if (!b->node || !b->vp || !b->const_at || !b->prep_of)
         return PITH_ERR_SPACE;
     st = describe_values(b);
     if (st)
@@ -203,7 +204,7 @@ static struct block block_of(void *mem, size_t bytes)
      sizeof(struct step_need) + sizeof(struct place_item) + 2 * sizeof(uint32_t) +                 \
      (INTEGER_INPUTS + 1) * sizeof(void *))
 #define WORK_PER_INPUT (3 * sizeof(void *) + sizeof(bool)) /* step_inputs.c */
-#define WORK_PER_WEIGHT sizeof(uint64_t)
+#define WORK_PER_WEIGHT (sizeof(uint64_t) + sizeof(uint32_t))
 _Static_assert(WORK_PER_VALUE <= (WORK_PER_GRAPH_BYTE - 1) * sizeof(struct tview), "values");
 _Static_assert(WORK_PER_NODE <= (WORK_PER_GRAPH_BYTE - 1) * sizeof(struct graph_node), "nodes");
 _Static_assert(WORK_PER_WEIGHT <= (WORK_PER_GRAPH_BYTE - 1) * sizeof(struct weight), "weights");

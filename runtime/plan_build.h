@@ -19,7 +19,9 @@ void *pith_block_high(struct block *b, uint64_t count, size_t each);
 /* What planning knows of a step beside struct step. */
 struct step_need {
     uint64_t prep_bytes, prep_at; /* in the weights region */
-    uint32_t scratch_item;        /* PLAN_NONE: no scratch */
+    uint64_t prep_form;
+    uint32_t prep_before;  /* the step before that prepared the same weight, plus 1; 0: none */
+    uint32_t scratch_item; /* PLAN_NONE: no scratch */
 };
 
 #define NOT_STORED UINT64_MAX      /* nothing reads the elements */
@@ -32,6 +34,7 @@ struct builder {
     struct value_plan *vp;       /* [n_values] */
     struct step_need *step_need; /* [n_steps] */
     uint64_t *const_at;          /* [n_weights] place in the weights region, or the above */
+    uint32_t *prep_of;           /* [n_weights] the last step that prepared it, plus 1; 0: none */
     struct place_item *item;     /* [n_items]: roots in order of numbers, then scratch */
     uint32_t *item_of;           /* [n_values] the item of a root */
     uint32_t n_items;

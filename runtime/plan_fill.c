@@ -58,7 +58,7 @@ enum pith_status pith_plan_fill(struct pith_plan *plan, const uint8_t *weights, 
     enum pith_status st = expand_constants(plan, weights, scratch);
     for (uint32_t i = 0; i < plan->n_steps && !st; i++) {
         const struct step *s = &plan->step[i];
-        if (s->args.prep && s->args.info->prepare)
+        if (s->args.prep && s->args.info->prepare && !s->shares_prep)
             st = s->args.info->prepare(&s->args, &env);
     }
     return st;

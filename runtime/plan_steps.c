@@ -282,6 +282,43 @@ static uint64_t macs_of_run(const struct graph *g, const struct graph_node *node
     return macs;
 }
 
+/* A weight has few forms; a file that asks for more gets some of them several times. */
+#define MAX_FORMS 8u
+
+/* The step that prepares what step i, which needs `form`, would; PLAN_NONE: none yet. */
+static uint32_t find_prepared(const struct builder *b, uint32_t i, uint64_t form)
+{
+    const struct weight *w = b->plan->step[i].args.weight;
+    uint32_t at = form && w ? b->prep_of[w - b->plan->graph.weights] : 0;
+    for (uint32_t n = 0; at != 0 && n < MAX_FORMS; n++) {
+        const struct step_need *sn = &b->step_need[at - 1];
+        if (sn->prep_form == form && sn->prep_bytes == b->step_need[i].prep_bytes)
+            return at - 1;
+        at = sn->prep_before;
+    }
+    return PLAN_NONE;
+}
+
+/* A place for what step i prepares, or that of the same. */
+static enum pith_status place_prep(struct builder *b, uint32_t i, uint64_t form)
+{
+    struct step_need *sn = &b->step_need[i];
+    const struct weight *w = b->plan->step[i].args.weight;
+    uint32_t same = find_prepared(b, i, form);
+    if (same != PLAN_NONE) {
+        sn->prep_at = b->step_need[same].prep_at;
+        b->plan->step[i].shares_prep = true;
+        return PITH_OK;
+    }
+    if (w) {
+        uint32_t *last = &b->prep_of[w - b->plan->graph.weights];
+        sn->prep_form = form;
+        sn->prep_before = *last;
+        *last = i + 1;
+    }
+    return pith_build_reserve(b, sn->prep_bytes, &sn->prep_at);
+}
+
 static enum pith_status ask_need(struct builder *b, uint32_t i)
 {
     struct step *s = &b->plan->step[i];
@@ -308,7 +345,7 @@ static enum pith_status ask_need(struct builder *b, uint32_t i)
         b->item[b->n_items++] =
             (struct place_item){.bytes = need.scratch_bytes, .first = time, .last = time};
     }
-    return need.prep_bytes ? pith_build_reserve(b, need.prep_bytes, &sn->prep_at) : PITH_OK;
+    return need.prep_bytes ? place_prep(b, i, need.prep_form) : PITH_OK;
 }
 
 enum pith_status pith_build_steps(struct builder *b)

@@ -79,6 +79,12 @@ static bool panel_floats(uint64_t rows, uint64_t k, uint64_t width, uint64_t *fl
     return mul_ok((rows + width - 1) / width * width, k, floats) && *floats < UINT64_MAX / 8;
 }
 
+/* What is made of a weight follows from its path, its n and which way round it lies. */
+static uint64_t form_of(const struct product *p, enum prep_form form)
+{
+    return prep_form(form, p->n << 1 | p->trans_b); /* n < 2^31 */
+}
+
 /* Whether gemm_f32 can read b [k, n] as it lies. */
 static bool strips_lie_ready(const struct product *p)
 {
@@ -95,6 +101,7 @@ static enum pith_status tiles_need(const struct product *p, const struct dense_k
     need->kernel = "gemm-f32";
     need->scratch_bytes = a_bytes;
     if (p->weight) {
+        need->prep_form = form_of(p, PREP_STRIPS);
         need->prep_bytes = b_floats * sizeof(float);
         return pith_weight_f32_scratch(p->weight, &need->prep_scratch_bytes);
     }
@@ -110,6 +117,7 @@ static enum pith_status rows_need(const struct product *p, struct op_need *need)
         return PITH_OK;
     if (!mul_ok(p->weight->count, sizeof(float), &need->prep_bytes))
         return PITH_ERR_LIMIT;
+    need->prep_form = p->trans_b ? prep_form(PREP_ELEMENTS, 0) : form_of(p, PREP_ROWS);
     if (!p->trans_b)
         return pith_weight_f32_scratch(p->weight, &need->prep_scratch_bytes);
     need->prep_scratch_bytes = pith_weight_scratch_bytes(p->weight);
@@ -128,11 +136,13 @@ enum pith_status pith_product_need(const struct product *p, const struct op_env 
     case PRODUCT_FORM:
         need->kernel = form.kernel;
         need->prep_bytes = form.bytes;
+        need->prep_form = form_of(p, PREP_RUN_FORM);
         need->prep_scratch_bytes = form.scratch_bytes;
         return PITH_OK;
     case PRODUCT_COLUMNS:
         need->kernel = "columns-f32";
         need->prep_bytes = (uint64_t)p->n * p->k * sizeof(float);
+        need->prep_form = form_of(p, PREP_COLUMNS);
         return pith_weight_f32_scratch(p->weight, &need->prep_scratch_bytes);
     case PRODUCT_GEMV:
         need->kernel = "gemv-f32";

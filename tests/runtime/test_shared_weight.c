@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/* A weight that several nodes read is packed once for each form it is wanted in: the plan is as
+ * large as with one reader, and the bits are those of nodes with a weight each. */
+#define GRAPH_DOUBLE_READER
+#include "graph_double.h"
+#include "plan.h"
+
+enum { N = 48, READERS = 8 };
+
+static float data[N * N];
+static int8_t bytes[N * N];
+
+static void fill(void)
+{
+    for (uint32_t i = 0; i < N * N; i++) {
+        data[i] = (float)((int32_t)(i * 2654435761u >> 16 & 255) - 128) / 1024.0f;
+        bytes[i] = (int8_t)(i * 40503u >> 3);
+    }
+}
+
+static void set_trans_b(int32_t *attr, void *arg)
+{
+    attr[ATTR_MATMUL_TRANS_B] = *(const int32_t *)arg;
+}
+
+enum kind { MATMUL, MATMUL_BOTH_WAYS, CONV_OF_SIZES, INTEGERS };
+
+/* own: each reader has a weight of its own, with the same elements. */
+static void build(enum kind kind, uint32_t readers, bool own)
+{
+    const struct shape square = {.rank = 2, .dim = {N, N}};
+    int32_t one = 1, none = 0;
+    uint32_t w = 0, x = 0;
+    gd_clear();
+    if (kind == CONV_OF_SIZES)
+        for (uint32_t i = 0; i < READERS; i++)
+            x = gd_input(4, 1, 16, 3 + i, 4 + i);
+    else
+        x = gd_input(2, 8, N);
+    if (kind == INTEGERS)
+        gd_input_type(PITH_U8);
+    uint32_t first = kind == CONV_OF_SIZES ? x - READERS + 1 : x;
+    uint32_t weight[READERS];
+    for (uint32_t i = 0; i < readers; i++) {
+        if (i == 0 || own)
+            w = kind == CONV_OF_SIZES ? gd_weight(data, 4, 16, 16, 3, 3)
+                : kind == INTEGERS    ? gd_weight_of(PITH_I8, bytes, &square)
+                                      : gd_weight(data, 2, N, N);
+        weight[i] = w;
+    }
+    for (uint32_t i = 0; i < readers; i++) {
+        if (kind == CONV_OF_SIZES)
+            gd_output(gd_node(PITH_OP_CONV, NULL, NULL, 1, 2, first + i, weight[i]));
+        else if (kind == INTEGERS)
+            gd_output(gd_node(PITH_OP_MATMUL_INTEGER, NULL, NULL, 1, 2, x, weight[i]));
+        else
+            x = gd_node(PITH_OP_MATMUL, set_trans_b,
+                        kind == MATMUL_BOTH_WAYS && i % 2 ? &none : &one, 1, 2, x, weight[i]);
+    }
+    if (kind < CONV_OF_SIZES)
+        gd_output(x);
+}
+
+/* What a run gave: all outputs, one behind the other. */
+struct result {
+    uint64_t weights_bytes, n;
+    uint8_t y[1 << 16];
+};
+
+static void set_inputs(struct pith_plan *plan, enum kind kind)
+{
+    for (uint32_t i = 0; i < pith_plan_input_count(plan); i++) {
+        struct pith_tensor t;
+        assert_int_equal(pith_plan_input(plan, i, &t), PITH_OK);
+        uint8_t *x = pith_plan_input_data(plan, i);
+        for (uint64_t k = 0; kind == INTEGERS && k < t.bytes; k++)
+            x[k] = (uint8_t)(k * 37);
+        for (uint64_t k = 0; kind != INTEGERS && k < t.bytes / 4; k++)
+            memcpy(x + 4 * k, &data[k * 7 % (N * N)], 4);
+    }
+}
+
+static void run(enum kind kind, uint32_t readers, bool own, struct result *r)
+{
+    struct pith_opts opts;
+    struct pith_plan *plan;
+    struct pith_need need;
+    pith_opts_init(&opts, sizeof opts);
+    build(kind, readers, own);
+    void *mem = gd_plan(&opts, &plan, &need);
+    set_inputs(plan, kind);
+    assert_int_equal(pith_plan_run(plan), PITH_OK);
+    *r = (struct result){.weights_bytes = need.weights_bytes};
+    for (uint32_t i = 0; i < pith_plan_output_count(plan); i++) {
+        struct pith_tensor t;
+        assert_int_equal(pith_plan_output(plan, i, &t), PITH_OK);
+        assert_true(r->n + t.bytes <= sizeof r->y);
+        memcpy(r->y + r->n, pith_plan_output_data(plan, i), t.bytes);
+        r->n += t.bytes;
+    }
+    free(mem);
+}
+
+static void packed_once(enum kind kind, uint32_t forms)
+{
+    static struct result shared, own, few;
+    run(kind, READERS, false, &shared);
+    run(kind, READERS, true, &own);
+    run(kind, forms, false, &few);
+    assert_true(few.weights_bytes >= sizeof bytes);
+    assert_int_equal(shared.weights_bytes, few.weights_bytes);
+    assert_true(own.weights_bytes >= READERS / forms * few.weights_bytes);
+    assert_int_equal(shared.n, own.n);
+    assert_memory_equal(shared.y, own.y, own.n);
+}
+
+static void test_packed_once(void **state)
+{
+    (void)state;
+    packed_once(MATMUL, 1);
+    packed_once(MATMUL_BOTH_WAYS, 2);
+    packed_once(INTEGERS, 1);
+}
+
+/* Other sizes of pictures ask for the same panels. */
+static void test_convolutions(void **state)
+{
+    (void)state;
+    packed_once(CONV_OF_SIZES, 1);
+}
+
+int main(void)
+{
+    fill();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_packed_once),
+        cmocka_unit_test(test_convolutions),
+    };
+    return cmocka_run_group_tests_name("shared_weight", tests, NULL, NULL);
+}
