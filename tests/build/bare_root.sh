@@ -21,6 +21,7 @@ esac
 }
 cd "$(dirname "$0")/../.." || exit 1
 root=$(mktemp -d)
+chmod 755 "$root" # apt downloads as a user of its own
 tree=$root/src/pith
 
 unmount() {
