@@ -193,7 +193,7 @@ static void see_statistics(struct value_observer *o, const float *x, size_t n,
 void pith_observer_see(struct value_observer *o, const float *x, size_t n,
                        const struct count_team *team)
 {
-    struct run_sums r;
+    struct run_sums r = {0};
     if (o->detail == OBSERVE_NOTHING)
         return;
     if (o->sum.channel)

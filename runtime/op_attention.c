@@ -325,7 +325,7 @@ static void chunk_body(void *arg, uint32_t i)
     const struct attention *a = arg;
     const struct dense_kernels *dense = dense_of(a->env);
     const size_t heads = (size_t)a->batch * a->heads, each = (heads + a->chunks - 1) / a->chunks;
-    struct parts p;
+    struct parts p = {0};
     parts_of(a, dense, &p); /* it did while planning */
     float *scratch = (float *)a->env->scratch + (size_t)(i * part_sum(&p));
     for (size_t item = i * each; item < heads && item < (i + 1) * each; item++) {

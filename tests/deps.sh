@@ -24,7 +24,7 @@ not_installed() {
 }
 known() {
     for p in "$@"; do
-        apt-cache -o Dir::Cache::pkgcache= show "$p" >/dev/null 2>&1 && printf '%s ' "$p"
+        apt-cache -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= show "$p" >/dev/null 2>&1 && printf '%s ' "$p"
     done
 }
 

@@ -88,7 +88,7 @@ static void add_shared(const struct tape *t, const struct tape_step *step)
 {
     size_t each = (size_t)step->node[0].channels * step->op->shared_sums;
     const double *own = step->shared + t->first * each;
-    double *sum = step->shared + t->n_slices * each, part[PITH_TRAIN_SLICES];
+    double *sum = step->shared + t->n_slices * each, part[PITH_TRAIN_SLICES] = {0};
     for (size_t i = 0; i < each; i++) {
         for (uint32_t s = 0; s < t->n_own; s++)
             part[s] = own[s * each + i];

@@ -235,7 +235,7 @@ static inline void build_output(struct proto *graph, const char *name)
 static inline void build_floats(struct proto *graph, const char *name, float first, float step,
                                 size_t rank, ...)
 {
-    int64_t dims[8];
+    int64_t dims[8] = {0};
     size_t count = 1;
     va_list ap;
     va_start(ap, rank);
