@@ -157,7 +157,7 @@ static enum pith_status improve_layer(void *user, const struct layer_inputs *in,
     if (!has_goals(i->opts))
         rounded.goal = NULL;
     if (i->opts->rounding != PITH_ROUND_NEAREST)
-        st = pith_feedback_round(&rounded, l);
+        st = pith_feedback_round(&rounded, i->opts->runtime, l);
     if (!st && i->opts->reestimate && in->goal)
         st = pith_reestimate_channels(in, l);
     else if (!st && !i->opts->keep_biases && !in->in_loop) /* chance is judged by samples that know nothing of

@@ -1,24 +1,54 @@
 /* SPDX-License-Identifier: MIT */
 /* row_rounding.c - Babai's nearest plane, from the last weight to the first. Each adds a term to the error
- * that none after it changes, so what is too much can be told early. */
+ * that none after it changes, so what is too much can be told early.
+ *
+ * Where U is of low rank, sum over i > j of U[j, i] e_i = p_j . (sum over i > j of e_i x_i): the sum in
+ * brackets is kept in `seen`, and a weight takes 2 r multiplications instead of n - j. */
 #include "row_rounding.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "cholesky.h"
 
+/* What the errors made so far ask of the sum of weight j. */
+static double feedback(const struct row_rounding *r, size_t j, double *diagonal)
+{
+    const struct low_rank_factor *f = r->factor;
+    if (!r->u) {
+        *diagonal = f->diagonal[j];
+        return pith_row_product(f->p + j * f->r, r->seen, f->r);
+    }
+    const double *u = r->u + j * r->n;
+    *diagonal = u[j];
+    return pith_row_product(u + j + 1, r->e + j + 1, r->n - j - 1);
+}
+
+static void remember(const struct row_rounding *r, size_t j)
+{
+    const struct low_rank_factor *f = r->factor;
+    if (r->u)
+        return;
+    const double *x = f->x + j * f->r;
+    double e = r->e[j], *restrict seen = r->seen;
+    for (size_t k = 0; k < f->r; k++)
+        seen[k] += e * x[k];
+}
+
 double pith_round_row(const struct row_rounding *r, double scale, double enough, int16_t *q)
 {
-    double error = 0;
+    double error = 0, u;
+    if (!r->u)
+        memset(r->seen, 0, r->factor->r * sizeof *r->seen);
     for (size_t j = r->n; j-- > 0 && error < enough;) {
-        const double *u = r->u + j * r->n;
-        double back = pith_row_product(u + j + 1, r->e + j + 1, r->n - j - 1), level = 0;
+        double back = feedback(r, j, &u), level = 0;
         if (!r->kept || r->kept[j])
-            level = nearbyint((r->goal[j] + back / u[j]) / scale);
+            level = nearbyint((r->goal[j] + back / u) / scale);
         level = fmin(fmax(level, r->lowest), r->most);
         q[j] = (int16_t)level;
         r->e[j] = r->goal[j] - level * scale;
-        double left = u[j] * r->e[j] + back;
+        remember(r, j);
+        double left = u * r->e[j] + back;
         error += left * left;
     }
     return error;

@@ -3,16 +3,19 @@
 #ifndef ROW_ROUNDING_H
 #define ROW_ROUNDING_H
 
-#include <stddef.h>
 #include <stdint.h>
+
+#include "low_rank_factor.h"
 
 struct row_rounding {
     size_t n;
-    const double *u;     /* [n, n] upper triangle: the error of e is |U e|^2 */
+    const double *u;     /* [n, n] upper triangle: the error of e is |U e|^2; or NULL, and U is `factor` */
+    const struct low_rank_factor *factor;
     const double *goal;  /* [n] */
     const uint8_t *kept; /* [n] 0: stays 0; NULL: none has to */
     int32_t lowest, most;
     double *e;           /* [n] room: goal - q * scale afterwards */
+    double *seen;        /* [factor->r] room, with a factor only */
 };
 
 /* Sets q and returns its error; or a larger number than `enough`, and nothing in q, as soon as the error

@@ -74,6 +74,53 @@ static void feedback_has_the_error_it_says_and_less_than_nearest(void **state)
         fail_msg("feedback %g, nearest %g", feedback, nearest);
 }
 
+/* D + X X^T, by its factor of low rank and by Cholesky's of the whole: the same integers. */
+static void low_rank_rounds_as_the_whole_matrix(void **state)
+{
+    (void)state;
+    enum { R = 5 };
+    struct test_random r = test_seed(35);
+    for (int trial = 0; trial < ROWS; trial++) {
+        struct problem p;
+        int16_t q[N];
+        double x[N * R], d[N], diagonal[N], of_x[N * R], room[R * (R + 1)], seen[R];
+        struct low_rank_factor f = {.n = N, .r = R, .x = x, .p = of_x, .diagonal = diagonal};
+        make_problem(&r, &p);
+        for (int i = 0; i < N * R; i++)
+            x[i] = (double)test_gauss(&r);
+        for (int i = 0; i < N; i++) {
+            d[i] = .1 + .01 * i;
+            for (int k = 0; k < N; k++) {
+                p.h[i * N + k] = i == k ? d[i] : 0;
+                for (int s = 0; s < R; s++)
+                    p.h[i * N + k] += x[i * R + s] * x[k * R + s];
+            }
+        }
+        memcpy(p.u, p.h, sizeof p.h);
+        assert_true(pith_cholesky(p.u, N));
+        assert_true(pith_low_rank_cholesky(&f, d, room));
+        for (int j = 0; j < N; j++) {
+            assert_true(fabs(diagonal[j] - p.u[j * N + j]) < 1e-10);
+            for (int i = j + 1; i < N; i++) {
+                double u = 0;
+                for (int s = 0; s < R; s++)
+                    u += of_x[j * R + s] * x[i * R + s];
+                assert_true(fabs(u - p.u[j * N + i]) < 1e-10);
+            }
+        }
+        double scale = widest(&p), error = pith_round_row(&p.row, scale, HUGE_VAL, q);
+        p.row.u = NULL;
+        p.row.factor = &f;
+        p.row.seen = seen;
+        double low = pith_round_row(&p.row, scale, HUGE_VAL, p.q);
+        assert_true(fabs(low - error) < 1e-9 * error);
+        assert_memory_equal(p.q, q, sizeof q);
+    }
+    double d = -1, diagonal, of_x, x = .5, room[2];
+    struct low_rank_factor f = {.n = 1, .r = 1, .x = &x, .p = &of_x, .diagonal = &diagonal};
+    assert_false(pith_low_rank_cholesky(&f, &d, room));
+}
+
 static void bounds_and_zeros_are_kept(void **state)
 {
     (void)state;
@@ -165,6 +212,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(feedback_has_the_error_it_says_and_less_than_nearest),
         cmocka_unit_test(bounds_and_zeros_are_kept),
+        cmocka_unit_test(low_rank_rounds_as_the_whole_matrix),
         cmocka_unit_test(stops_when_it_is_too_much),
         cmocka_unit_test(the_scale_found_is_no_worse),
         cmocka_unit_test(nothing_to_round_leaves_the_scale),
