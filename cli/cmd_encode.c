@@ -81,7 +81,7 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 const struct cli_command cmd_encode = {
     "encode", "make", "entropy-code; the final file", "pith encode [MODEL] [-o net.pith] [options]",
     "Batch normalisation is folded into the layer before it. --for size writes the compact header:\n"
-    "no names, one checksum, for files below 64 KB. --coder adaptive is slower to load (some million\n"
+    "no names, one checksum, nothing aligned. --coder adaptive is slower to load (some million\n"
     "elements a second) and smaller, most of all where few weights are left; it is taken for each\n"
     "tensor where it wins.",
     options, sizeof(struct encode_options), 0, 1, run, NULL};

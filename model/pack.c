@@ -238,10 +238,6 @@ static enum pith_status check_mapped(const void *bytes, size_t n, struct pith_er
 
 static enum pith_status container_error(struct packing *p, enum pith_status st)
 {
-    if (st == PITH_ERR_SPACE)
-        return pith_error_fill(p->err, PITH_ERR_ARGUMENT,
-                               "cannot pack: the compact header is for files below %u bytes",
-                               COMPACT_MAX_BYTES + 1);
     return st ? pith_error_no_memory(p->err) : PITH_OK;
 }
 

@@ -31,7 +31,7 @@ void pith_pack_clear(struct pack_file *f);
 /* GRPH, HUFF, DATA from g; f->compact is obeyed. PITH_ERR_MEMORY. */
 enum pith_status pith_pack_graph(const struct graph *g, struct pack_file *f);
 
-/* f->whole. PITH_ERR_MEMORY; PITH_ERR_SPACE when it is too long for the compact header. */
+/* f->whole. PITH_ERR_MEMORY. */
 enum pith_status pith_pack_container_pieces(struct pack_file *f);
 /* The same as one run of bytes. */
 enum pith_status pith_pack_container(struct pack_file *f, struct pith_buffer *file);

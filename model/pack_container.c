@@ -109,8 +109,6 @@ static void write_compact(struct pack_file *f, struct byte_out *o)
     pith_pieces_add(&f->whole, o->data, o->bytes);
     for (uint32_t i = 0; i < COMPACT_KINDS; i++)
         add_chunk(f, compact_order[i]);
-    if (f->whole.bytes > COMPACT_MAX_BYTES)
-        return;
     uint8_t *joined = pith_pieces_join(&f->whole);
     size_t n = f->whole.bytes;
     pith_pieces_clear(&f->whole);
@@ -131,7 +129,7 @@ enum pith_status pith_pack_container_pieces(struct pack_file *f)
         write_full(f, o);
     if (o->failed || pith_pieces_failed(&f->data) || pith_pieces_failed(&f->whole))
         return PITH_ERR_MEMORY;
-    return f->compact && f->whole.bytes > COMPACT_MAX_BYTES ? PITH_ERR_SPACE : PITH_OK;
+    return PITH_OK;
 }
 
 enum pith_status pith_pack_container(struct pack_file *f, struct pith_buffer *file)

@@ -169,7 +169,7 @@ static enum pith_status open_compact_chunks(struct image *im, struct reader tabl
     do {
         size_t entry_at = (size_t)(table.p - im->blob);
         tag = rd_u8(&table);
-        uint64_t length = tag == COMPACT_DATA ? end - at : rd_varint(&table, COMPACT_MAX_BYTES);
+        uint64_t length = tag == COMPACT_DATA ? end - at : rd_varint(&table, im->bytes);
         if (length > end - at)
             return corrupt(err, 0, entry_at);
         struct stream s = {im->blob + at, (size_t)length};
@@ -188,7 +188,7 @@ static enum pith_status open_compact(struct image *im, uint32_t flags, struct pi
 {
     if (im->blob[1] != (COMPACT_MAGIC_1 | FORMAT_VERSION))
         return pith_fail(err, PITH_ERR_VERSION, 0, 1);
-    if (im->bytes > COMPACT_MAX_BYTES || im->bytes < 2 + COMPACT_CRC_BYTES)
+    if (im->bytes < 2 + COMPACT_CRC_BYTES)
         return corrupt(err, 0, im->bytes);
     size_t end = im->bytes - COMPACT_CRC_BYTES;
     if (!(flags & PITH_FLAG_NO_CHECKSUM) && pith_crc32c(0, im->blob, end) != load_le32(im->blob + end))
@@ -198,7 +198,7 @@ static enum pith_status open_compact(struct image *im, uint32_t flags, struct pi
     do {
         tag = rd_u8(&r);
         if (tag != COMPACT_DATA)
-            rd_varint(&r, COMPACT_MAX_BYTES);
+            rd_varint(&r, im->bytes);
         if (r.bad || tag <= last || tag > COMPACT_DATA)
             return corrupt(err, 0, (uint64_t)(r.p - im->blob));
         last = tag;

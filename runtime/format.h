@@ -54,7 +54,6 @@ enum chunk_kind {
  * one CRC32C. */
 #define COMPACT_MAGIC_0 0xb9u
 #define COMPACT_MAGIC_1 0x50u
-#define COMPACT_MAX_BYTES 65535u
 #define COMPACT_CRC_BYTES 4u
 #define COMPACT_ANCILLARY 0x40u /* bit of the tag byte */
 #define COMPACT_DATA 0x7fu      /* closes the table; its length is what is left */

@@ -269,18 +269,6 @@ static void compact_lengths(void **state)
     f.bytes = 0;
     put(&f, "\xb9\x50\x7f\x00\x00", 5);
     is_refused(&f, PITH_FLAG_NO_CHECKSUM, 0, 5);
-    for (size_t more = 0; more <= 1; more++) {
-        f.bytes = 0;
-        put(&f, "\xb9\x50\x01\x05\x7f", 5);
-        put(&f, relu, RELU_BYTES);
-        memset(f.data + f.bytes, 0, COMPACT_MAX_BYTES);
-        f.bytes = COMPACT_MAX_BYTES - COMPACT_CRC_BYTES + more;
-        seal_compact(&f);
-        if (more)
-            is_refused(&f, 0, 0, f.bytes);
-        else
-            opens(&f, 0);
-    }
 }
 
 /* ---- the graph ------------------------------------------------------------------------------- */
