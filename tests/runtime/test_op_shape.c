@@ -4,6 +4,7 @@
  * than a tensor can be. Also that outputs are untouched then, and a seeded run of random
  * attributes and shapes in which whatever a rule accepts must have a legal output. */
 #include "one_op.h"
+#include "shape_rule.h"
 
 #define BIG 0x7fffffffu
 
@@ -523,10 +524,31 @@ static void test_parallel_covers_once(void **state)
     }
 }
 
+/* 2^40 elements and dims of 2^31 - 1, and one more; and an input that is told but not there. */
+static void test_counts(void **state)
+{
+    const struct tview x = {.type = PITH_F32};
+    const struct tview *in[] = {&x, &x};
+    const struct op_args args = {.n_in = 1, .in = in};
+    const struct shape flat = {1, {1}}, square = {2, {1, 1}};
+    uint64_t count;
+    (void)state;
+    assert_int_equal(pith_shape_count(&(struct shape){2, {1u << 20, 1u << 20}}, &count), PITH_OK);
+    assert_int_equal(count, UINT64_C(1) << 40);
+    assert_int_equal(pith_shape_count(&(struct shape){2, {1u << 20, (1u << 20) + 1}}, &count), CORRUPT);
+    assert_int_equal(pith_shape_count(&(struct shape){1, {BIG}}, &count), PITH_OK);
+    assert_int_equal(pith_shape_count(&(struct shape){1, {BIG + 1}}, &count), CORRUPT);
+    assert_false(pith_shape_equal(&flat, &square));
+    assert_false(pith_shape_equal(&square, &flat));
+    assert_int_equal(pith_in_present(&args, 1), PITH_OK);
+    assert_int_equal(pith_in_present(&args, 2), CORRUPT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table), cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_random_shapes), cmocka_unit_test(test_parallel_covers_once)};
+        cmocka_unit_test(test_random_shapes), cmocka_unit_test(test_parallel_covers_once),
+        cmocka_unit_test(test_counts)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
