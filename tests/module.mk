@@ -28,6 +28,10 @@ TEST_LDFLAGS_kernels_integer = $(TWINS)
 TEST_LDFLAGS_integer_network = $(TWINS) $(call wrap,pith_integer_kernels_fill)
 TEST_LDFLAGS_integer_product = $(TEST_LDFLAGS_integer_network)
 
+# The walk over ONNX files is tested alone; its header reads the generated one.
+$(O)/tests/model/test_wire_bounds.o: FILE_CFLAGS := $(CFLAGS_model)
+$(O)/tests/model/test_wire_bounds.o: | $(O)/gen/onnx.pb-c.h
+
 .PHONY: deps-test check check-unit check-asan check-ubsan check-tsan fuzz lint format mutate
 deps-test: ## install what building and all tests need
 	@tests/deps.sh test $(BUILD)
