@@ -530,7 +530,7 @@ static void test_counts(void **state)
     const struct tview x = {.type = PITH_F32};
     const struct tview *in[] = {&x, &x};
     const struct op_args args = {.n_in = 1, .in = in};
-    const struct shape flat = {1, {1}}, square = {2, {1, 1}};
+    const struct shape flat = {1, {1, 1}}, square = {2, {1, 1}};
     uint64_t count;
     (void)state;
     assert_int_equal(pith_shape_count(&(struct shape){2, {1u << 20, 1u << 20}}, &count), PITH_OK);
