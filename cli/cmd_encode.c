@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* pith encode: batch normalisation folded, gaps and indices entropy-coded: the final file. */
+#include <math.h>
 #include <string.h>
 #include "cli.h"
 #include "json_out.h"
 #include "pith_compress.h"
+#include "pith_host.h"
+
+#define LOADS_TIMED 3
+#define LOAD_STEP 0.01 /* seconds; less is not told */
+#define LOAD_LONG 0.5  /* seconds; timed once */
 
 struct encode_options {
     struct cli_common common;
@@ -52,6 +58,42 @@ static enum cli_exit encode(const struct encode_options *o, const struct pith_st
     return EXIT_DONE;
 }
 
+/* Seconds from the file in memory to a plan that can run, on one thread: the fastest of some, in steps
+ * of LOAD_STEP (below, 0). Negative: it could not be planned here, which is no failure of encoding. */
+static double seconds_to_load(const struct pith_buffer *file)
+{
+    double best = -1;
+    for (int i = 0; i < LOADS_TIMED; i++) {
+        struct pith_session *s;
+        uint64_t start = pith_clock_ns(NULL);
+        if (cli_interrupted() || pith_open_memory(file->data, file->bytes, NULL, &s, NULL))
+            return best;
+        double now = (double)(pith_clock_ns(NULL) - start) * 1e-9;
+        pith_close(s);
+        best = best < 0 || now < best ? now : best;
+        if (now > LOAD_LONG || best < LOAD_STEP)
+            break;
+    }
+    return best < LOAD_STEP ? 0 : round(best / LOAD_STEP) * LOAD_STEP;
+}
+
+static void report(const struct cli_common *c, const struct pith_buffer *file)
+{
+    char text[32];
+    double seconds = c->json || !c->quiet ? seconds_to_load(file) : 0;
+    if (c->json) {
+        cli_json_begin();
+        cli_json_uint("bytes", file->bytes);
+        if (seconds >= 0)
+            cli_json_number("load_seconds", seconds);
+        cli_json_end();
+    }
+    if (seconds > 0)
+        cli_say(c, "encode     %s, %.2f s to load", cli_format_bytes(file->bytes, text), seconds);
+    else
+        cli_say(c, "encode     %s", cli_format_bytes(file->bytes, text));
+}
+
 static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 {
     struct encode_options *o = opts;
@@ -59,7 +101,6 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
     struct pith_model *m = NULL;
     struct pith_buffer file = {0};
     const char *path = n_operands ? operands[0] : "-";
-    char text[32];
     enum cli_exit rc = read_options(o, &stage);
     if (!rc)
         rc = cli_check_model_output(&o->common, path);
@@ -69,10 +110,8 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
         rc = encode(o, &stage, m, &file);
     if (!rc)
         rc = cli_write_output(&o->common, file.data, file.bytes);
-    if (!rc && o->common.json)
-        cli_json_size(file.bytes);
     if (!rc)
-        cli_say(&o->common, "encode     %s", cli_format_bytes(file.bytes, text));
+        report(&o->common, &file);
     pith_buffer_free(&file);
     pith_model_free(m);
     return rc;
@@ -83,5 +122,6 @@ const struct cli_command cmd_encode = {
     "Batch normalisation is folded into the layer before it. --for size writes the compact header:\n"
     "no names, one checksum, nothing aligned. --coder adaptive is slower to load (some million\n"
     "elements a second) and smaller, most of all where few weights are left; it is taken for each\n"
-    "tensor where it wins.",
+    "tensor where it wins. Besides bytes the command tells the seconds until the network can run, from\n"
+    "10 ms on (JSON: load_seconds), on one thread of this machine.",
     options, sizeof(struct encode_options), 0, 1, run, NULL};

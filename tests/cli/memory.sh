@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # What a command holds in memory, beside the size of the files: import takes 1.5 times the file and
-# 100 MB at most. Measured at the end of each process, above what a tiny network takes.
+# 100 MB at most. Measured at the end of each process, above what a tiny network takes. And what loading
+# takes in time: encode says it, and an adaptive stream takes more of it than a Huffman code.
 . "$(dirname "$0")/sandbox.inc"
 nm -u "$PITH" | grep -qE '__(asan|tsan|msan)_init' && exit 77 # shadow memory
 python3 - <<'EOP' || status=1
-import os, struct, subprocess, sys
+import json, os, struct, subprocess, sys
 
 def varint(n):
     out = b""
@@ -75,6 +76,18 @@ for name, n, layers, op, share in (("many", 2048, 8, "Gemm", 1.2), ("one", 5800,
     check(f"import of {name}.onnx, {size / 1e6:.0f} MB", used, share * size + 8e6)
     os.unlink(name + ".onnx")
     os.unlink(name + ".pith")
+
+network("net.onnx", 1024, 1, "Gemm")
+peak("pith", "prune", "net.onnx", "--sparsity", "0.5", "-q", "-o", "pruned.pith")  # where adaptive wins
+peak("pith", "cluster", "pruned.pith", "--bits", "4", "--init", "linear", "-q", "-o", "net.pith")
+seconds = {}
+for coder in ("huffman", "adaptive"):
+    out = subprocess.run(["pith", "encode", "net.pith", "--coder", coder, "-q", "-f", "--json", "-o", "coded.pith"],
+                         stdout=subprocess.PIPE, check=True).stdout
+    seconds[coder] = json.loads(out)["load_seconds"]
+if not seconds["adaptive"] > max(seconds["huffman"], 0.01):  # a million elements take 50 to 500 ms
+    print(f"seconds to load: {seconds}")
+    failed = True
 sys.exit(failed)
 EOP
 finish
