@@ -14,9 +14,10 @@
  *     scratch = rows:  one band [C][band rows, padded width] for each chunk
  *               tiles: one panel [K_BLOCK][ldb] for each chunk, or for each tile
  *
- * Work is cut into at most CHUNKS chunks of tiles, a number that does not depend on the threads.
- * Few tiles (7x7 pixels) are cut by output channels, too: for each block of K all tiles' panels are
- * filled first, then multiplied. Each element's sum is the same either way. */
+ * Work is cut into at most CHUNKS chunks of tiles, a number that does not depend on how many
+ * threads there are; where everything runs on the caller's, it is one chunk. Few tiles (7x7 pixels)
+ * are cut by output channels, too: for each block of K all tiles' panels are filled first, then
+ * multiplied. Each element's sum is the same either way. */
 #include "conv_run.h"
 #include "conv_window.h"
 #include "kernels.h"
@@ -286,15 +287,23 @@ static size_t chunk_floats(const struct conv *v, const struct cut *t)
     return v->in_place ? 0 : (v->k < K_BLOCK ? v->k : K_BLOCK) * t->ldb;
 }
 
+/* Each has scratch of its own. */
+static uint32_t chunks_of(const struct op_env *env, uint64_t units)
+{
+    uint32_t most = env->parallel_for ? CHUNKS : 1;
+    return units < most ? (uint32_t)units : most;
+}
+
 static uint64_t bands_of(const struct conv *v, const struct band *b)
 {
     return (uint64_t)v->n * v->groups * ((v->g.oh + b->rows - 1) / b->rows);
 }
 
 /* Of rows and tiles. */
-static enum pith_status packed_need(const struct conv *v, const struct dense_kernels *d,
+static enum pith_status packed_need(const struct conv *v, const struct op_env *env,
                                     struct op_need *need)
 {
+    const struct dense_kernels *d = &env->kernels->dense;
     uint64_t packed, units, floats;
     if (v->path == CONV_ROWS) {
         struct band b = band_of(v);
@@ -307,7 +316,7 @@ static enum pith_status packed_need(const struct conv *v, const struct dense_ker
         floats = chunk_floats(v, &t);
         need->kernel = v->in_place ? "conv1x1-f32" : "conv-f32";
     }
-    need->scratch_bytes = floats * sizeof(float) * (units < CHUNKS ? units : CHUNKS);
+    need->scratch_bytes = floats * sizeof(float) * chunks_of(env, units);
     if (!panel_floats(v, d->mr, &packed) || !mul_ok(packed, v->groups, &packed) ||
         !mul_ok(packed, sizeof(float), &packed) || !align_ok(packed, 64, &packed))
         return PITH_ERR_LIMIT;
@@ -341,7 +350,7 @@ enum pith_status pith_conv_need(const struct op_args *args, const struct op_env 
         return pith_product_need(&p, env, need);
     case CONV_ROWS:
     case CONV_TILES:
-        status = packed_need(&v, &env->kernels->dense, need);
+        status = packed_need(&v, env, need);
         break;
     default:
         need->kernel = v.path == CONV_DEPTHWISE ? "depthwise-f32" : "conv-f32-direct";
@@ -674,7 +683,7 @@ static void run_chunks(struct conv_run *r, const struct op_env *env, uint64_t un
                        void (*body)(void *arg, uint32_t i))
 {
     r->units = units;
-    r->chunks = units < CHUNKS ? (uint32_t)units : CHUNKS;
+    r->chunks = chunks_of(env, units);
     pith_op_parallel(env, r->chunks, body, r);
 }
 

@@ -397,7 +397,7 @@ void pith_integer_conv_run(const struct integer_conv *c, const struct op_env *en
     uint8_t *scratch = env->scratch;
     pith_integer_kernels_of(c, &env->kernels->integer, &r.own); /* which there are */
     r.k = &r.own;
-    r.l = pith_integer_layout_of(c, r.k);
+    r.l = pith_integer_layout_of(c, r.k, env->parallel_for != NULL);
     if (c->words)
         r.zero = data->zero_x - (c->x_signed ? 0 : 32768);
     else

@@ -73,13 +73,15 @@ void pith_integer_conv_run(const struct integer_conv *c, const struct op_env *en
                            const struct integer_conv_data *data);
 
 /* The same for an operator: needs, prepare and run of args. of: one of the above. need and run:
- * false when it does not run on the kernels; prep then is the weights as they are. */
+ * false when it does not run on the kernels; pith_integer_op_weights then are its weights as they
+ * are, constant or not: in the image where they can be used there, else prep. */
 typedef bool integer_conv_of(const struct op_args *args, struct integer_conv *c);
 bool pith_integer_op_need(const struct op_args *args, const struct op_env *env, integer_conv_of *of,
                           struct op_need *need);
 enum pith_status pith_integer_op_prepare(const struct op_args *args, const struct op_env *env,
                                          integer_conv_of *of,
                                          const struct integer_weights *strides);
+const void *pith_integer_op_weights(const struct op_args *args);
 bool pith_integer_op_run(const struct op_args *args, const struct op_env *env, integer_conv_of *of);
 
 #endif

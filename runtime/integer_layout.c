@@ -65,19 +65,19 @@ static void set_bands(struct integer_layout *l, const struct integer_conv *c,
     l->band_bytes = l->in_place ? 0 : aligned_bytes(l->in_rows * l->row + (size_t)2 * k->k_step);
 }
 
-static void set_memory(struct integer_layout *l, const struct integer_conv *c)
+static void set_memory(struct integer_layout *l, const struct integer_conv *c, bool parallel)
 {
     uint64_t outputs = l->depthwise ? l->rounded : (uint64_t)l->rounded * c->groups;
     uint64_t groups = l->depthwise ? 1 : c->groups;
     uint64_t macs = (uint64_t)c->oh * c->ow * l->og * l->segments * l->run; /* of an image, group */
     uint64_t units = c->n * groups * l->bands, held = units;
     l->parts = 1;
-    if (units < CHUNKS && !l->depthwise && macs > FEW_MACS)
+    if (parallel && units < CHUNKS && !l->depthwise && macs > FEW_MACS)
         l->parts = least(CHUNKS / units, (l->og + PART - 1) / PART);
     units *= l->parts;
     if (l->depthwise)
         macs = (uint64_t)c->oh * c->ow * c->channels * l->segments;
-    l->chunks = macs * c->n * groups > FEW_MACS ? least(units, CHUNKS) : 1;
+    l->chunks = parallel && macs * c->n * groups > FEW_MACS ? least(units, CHUNKS) : 1;
     l->tile_bytes =
         c->y_step ? 0 : TILE * (l->depthwise ? aligned_bytes(c->channels) : PART * sum_bytes(c));
     l->packed_at = aligned_bytes(outputs * sum_bytes(c)) + (l->halved ? TABLE : 0);
@@ -106,13 +106,13 @@ bool pith_integer_kernels_of(const struct integer_conv *c, const struct integer_
 }
 
 struct integer_layout pith_integer_layout_of(const struct integer_conv *c,
-                                             const struct integer_kernels *k)
+                                             const struct integer_kernels *k, bool parallel)
 {
     struct integer_layout l = {.cg = c->channels / c->groups, .og = c->outputs / c->groups};
     l.depthwise = c->groups > 1 && l.cg == 1 && l.og == 1;
     set_product(&l, c, k);
     set_bands(&l, c, k);
-    set_memory(&l, c);
+    set_memory(&l, c, parallel);
     return l;
 }
 
@@ -124,7 +124,7 @@ bool pith_integer_conv_need(const struct integer_conv *c, const struct op_env *e
     struct integer_kernels k;
     if (!pith_integer_kernels_of(c, &env->kernels->integer, &k))
         return false;
-    struct integer_layout l = pith_integer_layout_of(c, &k);
+    struct integer_layout l = pith_integer_layout_of(c, &k, env->parallel_for != NULL);
     if (l.depthwise && !c->to_values)
         return false;
     *prep_bytes = l.prep_bytes;
@@ -232,7 +232,7 @@ void pith_integer_conv_pack(const struct integer_conv *c, const struct op_env *e
 {
     struct integer_kernels own, *k = &own;
     pith_integer_kernels_of(c, &env->kernels->integer, k); /* which there are */
-    struct integer_layout l = pith_integer_layout_of(c, k);
+    struct integer_layout l = pith_integer_layout_of(c, k, env->parallel_for != NULL);
     uint8_t *sum = prep;
     uint8_t *packed = (uint8_t *)prep + l.packed_at;
     memset(sum, 0, l.packed_at);

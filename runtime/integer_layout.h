@@ -51,7 +51,8 @@ static inline uint32_t least(uint64_t a, uint64_t b)
 /* Those of the table that c runs on; false: there are none. */
 bool pith_integer_kernels_of(const struct integer_conv *c, const struct integer_kernels *table,
                              struct integer_kernels *k);
+/* parallel: chunks may run at the same time; else there is one. */
 struct integer_layout pith_integer_layout_of(const struct integer_conv *c,
-                                             const struct integer_kernels *k);
+                                             const struct integer_kernels *k, bool parallel);
 
 #endif

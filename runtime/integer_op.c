@@ -134,18 +134,23 @@ bool pith_integer_op_need(const struct op_args *args, const struct op_env *env, 
                           struct op_need *need)
 {
     struct integer_conv c;
-    need->prep_form = prep_form(PREP_ELEMENTS, 0);
-    if (on_kernels(args, env, of, &c, need)) {
-        need->prep_form = form_of(args, &c);
-        need->prep_scratch_bytes =
-            plain_bytes(args->weight) + pith_weight_scratch_bytes(args->weight);
-        return true;
-    }
-    if (args->weight) {
+    bool kernels = on_kernels(args, env, of, &c, need);
+    need->prep_form = kernels ? form_of(args, &c) : prep_form(PREP_ELEMENTS, 0);
+    if (!args->weight || pith_weight_borrow(args->weight))
+        return kernels;
+    need->prep_scratch_bytes = pith_weight_scratch_bytes(args->weight);
+    if (kernels)
+        need->prep_scratch_bytes += plain_bytes(args->weight);
+    else
         need->prep_bytes = plain_bytes(args->weight);
-        need->prep_scratch_bytes = pith_weight_scratch_bytes(args->weight);
-    }
-    return false;
+    return kernels;
+}
+
+const void *pith_integer_op_weights(const struct op_args *args)
+{
+    if (!args->weight)
+        return args->in[1]->data;
+    return args->prep ? args->prep : pith_weight_borrow(args->weight);
 }
 
 enum pith_status pith_integer_op_prepare(const struct op_args *args, const struct op_env *env,
@@ -153,13 +158,16 @@ enum pith_status pith_integer_op_prepare(const struct op_args *args, const struc
 {
     struct integer_conv c;
     struct op_need unused;
-    if (!on_kernels(args, env, of, &c, &unused))
-        return pith_weight_expand_plain(args->weight, args->prep, env->scratch);
+    const void *borrowed = args->weight ? pith_weight_borrow(args->weight) : NULL;
     struct integer_weights weights = *strides;
     uint8_t *plain = env->scratch;
-    enum pith_status st =
-        pith_weight_expand_plain(args->weight, plain, plain + plain_bytes(args->weight));
-    weights.w = plain;
+    enum pith_status st = PITH_OK;
+    if (!on_kernels(args, env, of, &c, &unused))
+        return args->prep ? pith_weight_expand_plain(args->weight, args->prep, env->scratch)
+                          : PITH_OK;
+    if (!borrowed)
+        st = pith_weight_expand_plain(args->weight, plain, plain + plain_bytes(args->weight));
+    weights.w = borrowed ? borrowed : plain;
     if (!st)
         pith_integer_conv_pack(&c, env, &weights, args->prep);
     return st;

@@ -132,7 +132,7 @@ static void run_conv_integer(const struct op_args *args, const struct op_env *en
                 .zero = zx ? integer_at(x->type, zx->data, 0) : 0},
         .type_w = w->type,
         .x = x->data,
-        .w = args->weight ? args->prep : w->data,
+        .w = pith_integer_op_weights(args),
         .zero_w = zw ? zw->data : NULL,
         .step_w = zw && shape_elems(&zw->shape) > 1,
         .bias = bias ? bias->data : NULL,

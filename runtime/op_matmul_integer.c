@@ -135,13 +135,12 @@ static void run_matmul_integer(const struct op_args *args, const struct op_env *
     if (pith_integer_op_run(args, env, pith_integer_conv_of_matmul))
         return;
     const struct tview *za = optional_in(args, 2), *zb = optional_in(args, 3);
-    struct product_job job = {.type_a = args->in[0]->type,
-                              .row = {.type = args->in[1]->type,
-                                      .wide = args->out[0]->type == PITH_I64,
-                                      .stride = 1},
-                              .a = args->in[0]->data,
-                              .b = args->weight ? args->prep : args->in[1]->data,
-                              .y = args->out[0]->data};
+    struct product_job job = {
+        .type_a = args->in[0]->type,
+        .row = {.type = args->in[1]->type, .wide = args->out[0]->type == PITH_I64, .stride = 1},
+        .a = args->in[0]->data,
+        .b = pith_integer_op_weights(args),
+        .y = args->out[0]->data};
     product_shape_of(args, &job.p); /* cannot fail: the shape rule passed */
     if (za) {
         job.zero_a = za->data;

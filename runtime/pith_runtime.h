@@ -125,7 +125,8 @@ enum {
     PITH_FLAG_NO_CHECKSUM = 1u << 0, /* skip the CRC test (fuzzing, images checked before) */
     PITH_FLAG_NO_FUSION = 1u << 1,   /* every node is its own step and every value is kept apart;
                                         `observe` implies the former */
-    PITH_FLAG_DENSE_ONLY = 1u << 2   /* expand every weight to dense (for comparison) */
+    PITH_FLAG_DENSE_ONLY = 1u << 2,  /* expand every weight to dense (for comparison) */
+    PITH_FLAG_INIT_APART = 1u << 3   /* what pith_plan_init alone needs is opts.init_memory */
 };
 
 struct pith_opts {
@@ -154,6 +155,11 @@ struct pith_opts {
      * PITH_ERR_STOPPED. NULL: never. */
     int (*stop)(void *stop_user);
     void *stop_user;
+    /* With PITH_FLAG_INIT_APART: need.init_bytes, aligned to need.align, which pith_plan_init
+     * writes to and which are the caller's again when it returns. Without, they are part of
+     * need.bytes. */
+    void *init_memory;
+    uint64_t init_memory_bytes;
 };
 
 /* Fills *opts with defaults. size_bytes: sizeof(struct pith_opts) as the caller compiled it. */
@@ -167,6 +173,9 @@ struct pith_need {
     uint64_t weights_bytes; /* of which weights in run form */
     uint64_t arena_bytes;   /* of which activations and scratch (reused between layers) */
     uint64_t scratch_bytes; /* inside the arena: the most that one kernel takes */
+    /* Working memory of pith_plan_init: where the arena will be, so that it adds to `bytes` only
+     * what it is larger; with PITH_FLAG_INIT_APART nothing. */
+    uint64_t init_bytes;
 };
 
 /* Validates the image without memory: checksums, graph, extents of all streams, texts. (What needs
@@ -194,7 +203,8 @@ enum pith_status pith_plan_work_bytes(const void *blob, size_t bytes, const stru
 enum pith_status pith_plan_need(const void *blob, size_t bytes, const struct pith_opts *opts,
                                 void *work, size_t work_bytes, struct pith_need *need);
 /* Builds the plan inside mem (aligned to need.align). Borrows the blob until the plan is no longer
- * used. PITH_ERR_SPACE when mem_bytes is below what pith_plan_size told. */
+ * used. PITH_ERR_SPACE when mem_bytes, or opts.init_memory_bytes, is below what pith_plan_size
+ * told. */
 enum pith_status pith_plan_init(void *mem, size_t mem_bytes, const void *blob, size_t bytes,
                                 const struct pith_opts *opts, struct pith_plan **plan);
 

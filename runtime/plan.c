@@ -137,8 +137,6 @@ static enum pith_status place_values(struct builder *b)
     if (!pith_place(b->item, b->n_items, order, placed, &b->arena_bytes) ||
         !align_ok(b->fill_bytes, PLAN_ALIGN, &b->fill_bytes))
         return PITH_ERR_LIMIT;
-    if (b->arena_bytes < b->fill_bytes)
-        b->arena_bytes = b->fill_bytes;
     return PITH_OK;
 }
 
@@ -178,9 +176,11 @@ struct layout {
 static enum pith_status lay_out(const struct builder *b, uint64_t block_bytes, struct layout *l)
 {
     uint64_t planning = b->block.low + (block_bytes - b->block.high);
+    bool apart = b->plan->opts.flags & PITH_FLAG_INIT_APART;
+    uint64_t behind = apart || b->fill_bytes < b->arena_bytes ? b->arena_bytes : b->fill_bytes;
     if (!align_ok(b->block.low, PLAN_ALIGN, &l->weights_at) ||
         !add_ok(l->weights_at, b->weights_bytes, &l->arena_at) ||
-        !add_ok(l->arena_at, b->arena_bytes, &l->total))
+        !add_ok(l->arena_at, behind, &l->total))
         return PITH_ERR_LIMIT;
     if (l->total < planning && !align_ok(planning, PLAN_ALIGN, &l->total))
         return PITH_ERR_LIMIT;
@@ -247,7 +247,8 @@ enum pith_status pith_plan_need(const void *blob, size_t bytes, const struct pit
                                .align = PLAN_ALIGN,
                                .arena_bytes = b.arena_bytes,
                                .weights_bytes = b.weights_bytes,
-                               .scratch_bytes = b.scratch_bytes};
+                               .scratch_bytes = b.scratch_bytes,
+                               .init_bytes = b.fill_bytes};
     return PITH_OK;
 }
 
@@ -302,11 +303,14 @@ enum pith_status pith_plan_init(void *mem, size_t mem_bytes, const void *blob, s
         st = lay_out(&b, mem_bytes & ~(size_t)(PLAN_ALIGN - 1), &l);
     if (st)
         return st;
-    if (l.total > mem_bytes)
+    bool apart = opts.flags & PITH_FLAG_INIT_APART;
+    if (l.total > mem_bytes || (apart && opts.init_memory_bytes < b.fill_bytes))
         return PITH_ERR_SPACE;
-    uint8_t *base = mem;
-    set_addresses(&b, base + l.weights_at, base + l.arena_at);
-    st = pith_plan_fill(b.plan, base + l.weights_at, base + l.arena_at);
+    if (apart && b.fill_bytes && (!opts.init_memory || (uintptr_t)opts.init_memory % PLAN_ALIGN))
+        return PITH_ERR_ARGUMENT;
+    uint8_t *weights = (uint8_t *)mem + l.weights_at, *arena = (uint8_t *)mem + l.arena_at;
+    set_addresses(&b, weights, arena);
+    st = pith_plan_fill(b.plan, weights, arena, apart ? opts.init_memory : arena);
     if (!st)
         *plan = b.plan;
     return st;

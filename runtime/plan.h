@@ -168,15 +168,13 @@ void pith_plan_alias(const struct graph *g, const struct tview *value, struct no
 bool pith_place(struct place_item *item, uint32_t n, uint32_t *order, uint32_t *placed,
                 uint64_t *arena_bytes);
 
-/* Writes constants and prepared weights into their places. weights: start of their region; scratch:
- * start of the arena, which lies behind it. PITH_ERR_CORRUPT when a coded stream is broken. */
-enum pith_status pith_plan_fill(struct pith_plan *plan, const uint8_t *weights, void *scratch);
+/* Writes constants and prepared weights into their places. weights: their region, which ends where
+ * the arena begins; scratch: need.init_bytes, or the arena. PITH_ERR_CORRUPT when a coded stream is
+ * broken. */
+enum pith_status pith_plan_fill(struct pith_plan *plan, const uint8_t *weights,
+                                const uint8_t *weights_end, void *scratch);
 
 bool pith_plan_is_constant(const struct graph *g, uint32_t value);
-/* The elements lie in the image as they are computed with; and moreover at an aligned address, so
- * that they can be used there. */
-bool pith_plan_is_stored_plain(const struct weight *w);
-bool pith_plan_borrows(const struct weight *w);
 
 /* The options the plan works with, defaults filled in. PITH_ERR_ARGUMENT. */
 enum pith_status pith_opts_resolve(const struct pith_opts *given, struct pith_opts *opts);

@@ -44,12 +44,11 @@ static enum pith_status store_constant(struct builder *b, uint32_t v)
     const struct weight *w = &b->plan->graph.weights[c];
     if (b->const_at[c] != NOT_STORED)
         return PITH_OK;
-    if (pith_plan_borrows(w)) {
+    if (pith_weight_borrow(w)) {
         b->const_at[c] = BORROWED;
         return PITH_OK;
     }
-    if (!pith_plan_is_stored_plain(w))
-        raise(&b->fill_bytes, pith_weight_scratch_bytes(w));
+    raise(&b->fill_bytes, pith_weight_scratch_bytes(w));
     return pith_build_reserve(b, b->vp[v].bytes, &b->const_at[c]);
 }
 

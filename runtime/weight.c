@@ -7,39 +7,41 @@
  *     code: plain k-bit | Huffman ─────> index[] ──┐
  *     grid: codebook groups ───────────────────────┴─> value[]   (plain elements: value[] at once)
  *
- * Scratch: struct decoder, then the decode tables and block buffers that this weight needs. */
+ * Scratch: struct decoder, then what this weight needs of readers, decode tables and buffers. Plain
+ * elements of dense support need nothing: they are read where they lie. */
 #include "weight.h"
 #include "adaptive_decode.h"
 #include "codebook_decode.h"
 #include "element_f32.h"
 #include "gap_decode.h"
 
-#define CHUNK 2048u /* a multiple of 8: chunks of packed indices start on bytes */
+#define CHUNK 2048u /* at most; multiples of 8: chunks of packed indices start on bytes */
 #define ALIGN 64u
 
 struct decoder {
     const struct weight *w;
     uint64_t n_values; /* elements stored: nnz, or count when dense */
     uint64_t taken;    /* of them delivered as values or indices */
+    uint32_t chunk;    /* so many at a time */
     /* support */
-    struct support_lengths support;
-    struct gap_reader gaps;
+    struct support_lengths *support;
+    struct gap_reader *gaps;
     uint64_t bitmap_at;                /* bytes of the bitmap consumed */
     uint64_t bitmap_word, bitmap_base; /* bits not yet delivered, element of bit 0 */
     uint64_t pos_taken;
     /* indices */
-    struct huff_lengths index_lengths;
+    struct huff_lengths *index_lengths;
     struct huff_stream indices;
     const uint8_t *block; /* decoded indices not yet delivered */
     uint32_t block_left;
     /* codebooks */
     struct codebook_reader codebooks;
     uint64_t group_end; /* element where the next group begins */
-    float codebook[256];
-    /* buffers */
-    uint32_t pos[CHUNK];
-    uint8_t index[CHUNK];
-    float value[CHUNK];
+    float *codebook;    /* [n_centroids] */
+    /* buffers of a chunk; NULL where this weight has no use for one */
+    uint32_t *pos;
+    uint8_t *index;
+    float *value;
     struct adaptive *adaptive; /* positions, indices and elements at once */
     uint32_t *gap_entries, *index_entries;
     uint8_t *gap_symbols, *index_symbols;
@@ -79,20 +81,56 @@ static size_t symbol_bytes(uint64_t n)
     return aligned(n < HUFF_GROUP_SYMBOLS ? (size_t)n : HUFF_GROUP_SYMBOLS);
 }
 
+static bool is_plain_dense(const struct weight *w)
+{
+    return w->support == SUPPORT_DENSE && w->grid == GRID_PLAIN && w->code != CODE_ADAPTIVE;
+}
+
+static uint32_t chunk_elems(const struct weight *w)
+{
+    uint64_t n = stored_values(w);
+    return n >= CHUNK ? CHUNK : (uint32_t)(n + 8) & ~7u;
+}
+
+/* Sparse values are scattered from a buffer, and integers of codebooks made from one. */
+static bool uses_pos(const struct weight *w)
+{
+    return w->support != SUPPORT_DENSE;
+}
+
+static bool uses_value(const struct weight *w)
+{
+    return uses_pos(w) || (w->grid == GRID_CODEBOOK && w->type == PITH_I8);
+}
+
+static size_t buffer_bytes(const struct weight *w)
+{
+    uint32_t n = chunk_elems(w);
+    return (uses_pos(w) ? aligned(n * sizeof(uint32_t)) : 0) +
+           (uses_value(w) ? aligned(n * sizeof(float)) : 0) +
+           (w->grid == GRID_CODEBOOK ? aligned(n) + aligned(w->n_centroids * sizeof(float)) : 0);
+}
+
 /* A table that cannot be read needs no room: opening the weight will fail on it. */
 size_t pith_weight_scratch_bytes(const struct weight *w)
 {
-    size_t bytes = aligned(sizeof(struct decoder)) + ALIGN;
+    size_t bytes = aligned(sizeof(struct decoder)) + ALIGN + buffer_bytes(w);
     struct support_lengths support;
     struct huff_lengths index;
+    if (is_plain_dense(w))
+        return 0;
     if (w->code == CODE_ADAPTIVE)
         return bytes + aligned(sizeof(struct adaptive)) + aligned(pith_adaptive_bytes(w));
+    if (uses_gaps(w))
+        bytes += aligned(sizeof(struct support_lengths)) + aligned(sizeof(struct gap_reader));
     if (uses_gaps(w) &&
         pith_support_read_table(w->gap_table.bytes, w->gap_table.n_bytes, &support) == PITH_OK) {
         uint64_t n = support_symbols(&support, w->count, w->nnz);
         bytes += entry_bytes(&support.huff, n) + symbol_bytes(n);
     }
     struct bit_reader r = bit_reader_of(w->index_table.bytes, w->index_table.n_bytes);
+    if (uses_index_table(w))
+        bytes += aligned(sizeof(struct huff_lengths));
     if (uses_index_table(w) && pith_huff_read_lengths(&r, &index) == PITH_OK)
         bytes += entry_bytes(&index, stored_values(w)) + symbol_bytes(stored_values(w));
     return bytes;
@@ -105,24 +143,40 @@ static void *take(uint8_t **mem, size_t bytes)
     return p;
 }
 
+static void take_buffers(struct decoder *d, uint8_t **mem)
+{
+    const struct weight *w = d->w;
+    d->chunk = chunk_elems(w);
+    if (uses_pos(w))
+        d->pos = take(mem, aligned(d->chunk * sizeof *d->pos));
+    if (uses_value(w))
+        d->value = take(mem, aligned(d->chunk * sizeof *d->value));
+    if (w->grid == GRID_CODEBOOK) {
+        d->index = take(mem, aligned(d->chunk));
+        d->codebook = take(mem, aligned(w->n_centroids * sizeof *d->codebook));
+    }
+}
+
 /* ---- opening --------------------------------------------------------------------------------- */
 
 static enum pith_status open_gaps(struct decoder *d, uint8_t **mem)
 {
     const struct weight *w = d->w;
+    d->support = take(mem, aligned(sizeof *d->support));
+    d->gaps = take(mem, aligned(sizeof *d->gaps));
     enum pith_status st =
-        pith_support_read_table(w->gap_table.bytes, w->gap_table.n_bytes, &d->support);
+        pith_support_read_table(w->gap_table.bytes, w->gap_table.n_bytes, d->support);
     if (st)
         return st;
     if (w->count > UINT32_MAX)
         return PITH_ERR_CORRUPT;
-    uint64_t n = support_symbols(&d->support, w->count, w->nnz);
-    uint32_t bits = pith_huff_table_bits(&d->support.huff, n);
-    d->gap_entries = take(mem, entry_bytes(&d->support.huff, n));
+    uint64_t n = support_symbols(d->support, w->count, w->nnz);
+    uint32_t bits = pith_huff_table_bits(&d->support->huff, n);
+    d->gap_entries = take(mem, entry_bytes(&d->support->huff, n));
     d->gap_symbols = take(mem, symbol_bytes(n));
-    if (d->support.huff.n_present > 1)
-        pith_huff_build_table(&d->support.huff, bits, d->gap_entries);
-    return pith_gap_open(&d->gaps, &d->support, d->gap_entries, bits, w->support_stream.bytes,
+    if (d->support->huff.n_present > 1)
+        pith_huff_build_table(&d->support->huff, bits, d->gap_entries);
+    return pith_gap_open(d->gaps, d->support, d->gap_entries, bits, w->support_stream.bytes,
                          w->support_stream.n_bytes, w->count, w->nnz, d->gap_symbols);
 }
 
@@ -151,18 +205,19 @@ static enum pith_status open_index_stream(struct decoder *d, uint8_t **mem)
 {
     const struct weight *w = d->w;
     struct bit_reader r = bit_reader_of(w->index_table.bytes, w->index_table.n_bytes);
-    enum pith_status st = pith_huff_read_lengths(&r, &d->index_lengths);
+    d->index_lengths = take(mem, aligned(sizeof *d->index_lengths));
+    enum pith_status st = pith_huff_read_lengths(&r, d->index_lengths);
     if (st)
         return st;
     if (!br_at_end(&r))
         return PITH_ERR_CORRUPT;
-    uint32_t bits = pith_huff_table_bits(&d->index_lengths, d->n_values);
-    d->index_entries = take(mem, entry_bytes(&d->index_lengths, d->n_values));
+    uint32_t bits = pith_huff_table_bits(d->index_lengths, d->n_values);
+    d->index_entries = take(mem, entry_bytes(d->index_lengths, d->n_values));
     d->index_symbols = take(mem, symbol_bytes(d->n_values));
-    if (d->index_lengths.n_present > 1)
-        pith_huff_build_table(&d->index_lengths, bits, d->index_entries);
+    if (d->index_lengths->n_present > 1)
+        pith_huff_build_table(d->index_lengths, bits, d->index_entries);
     return pith_huff_stream_open(&d->indices, w->index_stream.bytes, w->index_stream.n_bytes,
-                                 d->n_values, &d->index_lengths, d->index_entries, bits);
+                                 d->n_values, d->index_lengths, d->index_entries, bits);
 }
 
 /* The stored bytes of a plain stream must be exactly n fields of `bits`. */
@@ -211,9 +266,10 @@ static enum pith_status open_weight(const struct weight *w, void *scratch, bool 
     uint8_t *mem = scratch;
     mem += -(uintptr_t)mem & (ALIGN - 1);
     struct decoder *d = take(&mem, aligned(sizeof *d));
-    memset(d, 0, offsetof(struct decoder, pos));
+    memset(d, 0, sizeof *d);
     d->w = w;
     d->n_values = stored_values(w);
+    take_buffers(d, &mem);
     enum pith_status st = want_support ? open_support(d, &mem) : PITH_OK;
     if (st == PITH_OK)
         st = open_values(d, &mem);
@@ -278,7 +334,7 @@ static enum pith_status next_positions(struct decoder *d, uint32_t *pos, uint32_
         ok = next_bitmap_positions(d, pos, n) && (d->pos_taken + n < d->n_values || bitmap_ends(d));
         break;
     case SUPPORT_GAPS:
-        ok = n == 0 || pith_gap_next(&d->gaps, pos, n) == PITH_OK;
+        ok = n == 0 || pith_gap_next(d->gaps, pos, n) == PITH_OK;
         break;
     case SUPPORT_ADAPTIVE:
         ok = pith_adaptive_next(d->adaptive, pos, d->index, d->value, n) == PITH_OK;
@@ -354,7 +410,7 @@ static enum pith_status next_adaptive(struct decoder *d, uint8_t *index, float *
     return PITH_OK;
 }
 
-/* The next n <= CHUNK indices; n is a multiple of 8 unless they are the last. */
+/* The next n <= d->chunk indices; n is a multiple of 8 unless they are the last. */
 static enum pith_status next_indices(struct decoder *d, uint8_t *dst, uint32_t n)
 {
     const struct weight *w = d->w;
@@ -364,7 +420,7 @@ static enum pith_status next_indices(struct decoder *d, uint8_t *dst, uint32_t n
     if (w->code == CODE_HUFFMAN) {
         if (!next_huffman_indices(d, dst, n))
             return PITH_ERR_CORRUPT;
-        possible = d->index_lengths.n_symbols;
+        possible = d->index_lengths ? d->index_lengths->n_symbols : 0;
     } else {
         unpack_indices(&w->index_stream, d->taken, w->index_bits, dst, n);
         possible = 1u << w->index_bits;
@@ -429,7 +485,7 @@ static enum pith_status finish_codebooks(struct decoder *d)
     return st;
 }
 
-/* The next n <= CHUNK values, of elements pos[0..n) or (NULL) of the elements from `first` on.
+/* The next n <= d->chunk values, of elements pos[0..n) or (NULL) of the elements from `first` on.
  * index: room for n. */
 static enum pith_status next_values(struct decoder *d, const uint32_t *pos, uint64_t first,
                                     uint8_t *index, float *value, uint32_t n)
@@ -447,17 +503,25 @@ static enum pith_status next_values(struct decoder *d, const uint32_t *pos, uint
     return st ? st : look_up_values(d, pos, first, index, value, n);
 }
 
-static uint32_t chunk_of(uint64_t left)
+static uint32_t chunk_of(const struct decoder *d, uint64_t left)
 {
-    return left < CHUNK ? (uint32_t)left : CHUNK;
+    return left < d->chunk ? (uint32_t)left : d->chunk;
 }
 
 /* ---- the public calls ------------------------------------------------------------------------ */
 
+/* Plain elements of dense support, which nothing codes, lie there whole. */
+static enum pith_status check_plain_dense(const struct weight *w)
+{
+    bool ok = w->support_stream.n_bytes == 0 && w->nnz == w->count &&
+              plain_size_ok(&w->index_stream, w->count, 8 * pith_type_bytes(w->type));
+    return ok ? PITH_OK : PITH_ERR_CORRUPT;
+}
+
 static enum pith_status expand_dense(struct decoder *d, float *dst)
 {
     for (uint64_t at = 0; at < d->n_values;) {
-        uint32_t n = chunk_of(d->n_values - at);
+        uint32_t n = chunk_of(d, d->n_values - at);
         enum pith_status st = next_values(d, NULL, at, d->index, dst + at, n);
         if (st)
             return st;
@@ -472,7 +536,7 @@ static enum pith_status expand_sparse(struct decoder *d, float *dst)
     uint64_t at = 0;
     memset(dst, 0, (size_t)d->w->count * sizeof *dst);
     do {
-        uint32_t n = chunk_of(d->n_values - at);
+        uint32_t n = chunk_of(d, d->n_values - at);
         enum pith_status st = next_positions(d, d->pos, n);
         if (st == PITH_OK)
             st = next_values(d, d->pos, 0, d->index, d->value, n);
@@ -488,7 +552,14 @@ static enum pith_status expand_sparse(struct decoder *d, float *dst)
 enum pith_status pith_weight_expand_f32(const struct weight *w, float *dst, void *scratch)
 {
     struct decoder *d;
-    enum pith_status st = open_weight(w, scratch, true, &d);
+    enum pith_status st;
+    if (is_plain_dense(w)) {
+        st = check_plain_dense(w);
+        if (!st)
+            pith_elements_to_f32(w->type, w->index_stream.bytes, (size_t)w->count, dst);
+        return st;
+    }
+    st = open_weight(w, scratch, true, &d);
     if (st)
         return st;
     st = w->support == SUPPORT_DENSE ? expand_dense(d, dst) : expand_sparse(d, dst);
@@ -514,7 +585,7 @@ static enum pith_status expand_integers(const struct weight *w, int8_t *dst, voi
     if (sparse)
         memset(dst, 0, (size_t)w->count);
     do {
-        uint32_t n = chunk_of(d->n_values - at);
+        uint32_t n = chunk_of(d, d->n_values - at);
         if (sparse)
             st = next_positions(d, d->pos, n);
         if (!st)
@@ -536,18 +607,21 @@ enum pith_status pith_weight_expand_plain(const struct weight *w, void *dst, voi
         return w->type == PITH_I8 ? expand_integers(w, dst, scratch) : PITH_ERR_ARGUMENT;
     if (w->code == CODE_ADAPTIVE) /* f32 alone is coded so */
         return pith_weight_expand_f32(w, dst, scratch);
-    enum pith_status st = open_weight(w, scratch, true, &d);
+    const uint8_t *src = w->index_stream.bytes;
+    enum pith_status st;
+    if (w->support == SUPPORT_DENSE) {
+        st = check_plain_dense(w);
+        if (!st)
+            memcpy(dst, src, (size_t)w->count * each);
+        return st;
+    }
+    st = open_weight(w, scratch, true, &d);
     if (st)
         return st;
-    const uint8_t *src = w->index_stream.bytes;
-    if (w->support == SUPPORT_DENSE) {
-        memcpy(dst, src, (size_t)w->count * each);
-        return PITH_OK;
-    }
     memset(dst, 0, (size_t)w->count * each);
     uint64_t at = 0;
     do {
-        uint32_t n = chunk_of(d->n_values - at);
+        uint32_t n = chunk_of(d, d->n_values - at);
         st = next_positions(d, d->pos, n);
         if (st)
             return st;
@@ -566,12 +640,17 @@ enum pith_status pith_weight_expand_parts(const struct weight *w, uint32_t *pos,
     bool want_pos = pos || (sparse && value && codebook) || w->support == SUPPORT_ADAPTIVE;
     if (pos && w->count > UINT32_MAX)
         return PITH_ERR_LIMIT;
+    if (is_plain_dense(w)) {
+        for (uint64_t i = 0; pos && i < w->count; i++)
+            pos[i] = (uint32_t)i;
+        return value ? pith_weight_expand_f32(w, value, scratch) : check_plain_dense(w);
+    }
     enum pith_status st = open_weight(w, scratch, want_pos, &d);
     uint64_t at = 0;
     if (st)
         return st;
     do {
-        uint32_t n = chunk_of(d->n_values - at);
+        uint32_t n = chunk_of(d, d->n_values - at);
         uint32_t *chunk_pos = pos ? pos + at : d->pos;
         uint8_t *chunk_index = index ? index + at : d->index;
         if (want_pos)

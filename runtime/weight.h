@@ -67,7 +67,13 @@ struct weight {
     uint32_t source_back; /* how many tensors before this one; 0: none */
 };
 
-/* Scratch that the three calls below need for w (decode tables, block buffers). */
+/* The elements where they lie in the image, when they are stored there as they are computed with -
+ * dense, plain, in this machine's byte order, on an address aligned for their type, no f16, bf16 or
+ * f64 -; else NULL. Lives as long as the image. */
+const void *pith_weight_borrow(const struct weight *w);
+
+/* Scratch that the three calls below need for w (decode tables, block buffers): it follows the size
+ * of w up to some 20 KB, and what its codes need; 0 for plain elements of dense support. */
 size_t pith_weight_scratch_bytes(const struct weight *w);
 
 /* Effective values as f32: dst[count]. scratch: pith_weight_scratch_bytes. Types other than f32

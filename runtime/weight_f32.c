@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* weight_f32.c - see weight_f32.h. Borrowing is what lets a microcontroller multiply with weights
- * that stay in flash, and a server with weights that stay in the page cache. */
+/* weight_f32.c - see weight_f32.h. */
 #include "weight_f32.h"
 #include "bytes.h"
 
 const float *pith_weight_f32_borrow(const struct weight *w)
 {
-    bool plain = w->type == PITH_F32 && w->support == SUPPORT_DENSE && w->grid == GRID_PLAIN &&
-                 w->code == CODE_PLAIN;
-    if (!plain || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__ ||
-        (uintptr_t)w->index_stream.bytes % sizeof(float) != 0)
-        return NULL;
-    return (const float *)(const void *)w->index_stream.bytes;
+    return w->type == PITH_F32 ? pith_weight_borrow(w) : NULL;
 }
 
 enum pith_status pith_weight_f32_scratch(const struct weight *w, uint64_t *bytes)

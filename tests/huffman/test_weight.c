@@ -255,13 +255,13 @@ static void integers_in_codebooks(void **state)
                               .n_centroids = 15,
                               .n_groups = 1};
         struct weight_case c = case_new(&s, &seed);
+        c.w.type = PITH_I8;
         void *scratch = malloc(pith_weight_scratch_bytes(&c.w));
         int8_t *dst = malloc(c.w.count);
         float *real = malloc(c.w.count * sizeof *real);
         uint8_t codebook[256];
         size_t bytes;
         float q[15];
-        c.w.type = PITH_I8;
         assert_int_equal(pith_weight_expand_plain(&c.w, dst, scratch), PITH_ERR_CORRUPT);
         c.w.codebook.bytes = codebook;
         for (uint32_t odd = 0; odd <= 4; odd++) {
@@ -287,14 +287,42 @@ static void integers_in_codebooks(void **state)
     }
 }
 
+/* Nothing for what is not coded, little for little tensors; the rest is told by weight.h. */
+static void scratch_follows_size(void **state)
+{
+    static const struct {
+        enum weight_support support;
+        enum weight_code code;
+        uint32_t count, n_centroids;
+        size_t most;
+    } c[] = {{SUPPORT_DENSE, CODE_PLAIN, 100000, 0, 0},
+             {SUPPORT_DENSE, CODE_PLAIN, 64, 16, 1024},
+             {SUPPORT_BITMAP, CODE_PLAIN, 64, 16, 2048},
+             {SUPPORT_BITMAP, CODE_PLAIN, 100000, 16, 20480},
+             {SUPPORT_DENSE, CODE_HUFFMAN, 64, 16, 2048},
+             {SUPPORT_GAPS, CODE_HUFFMAN, 64, 16, 6144}};
+    uint64_t seed = SEED;
+    (void)state;
+    for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
+        struct case_spec s = {.count = c[i].count,
+                              .density = 500,
+                              .support = c[i].support,
+                              .code = c[i].code,
+                              .type = c[i].n_centroids ? 0 : PITH_F16,
+                              .n_centroids = c[i].n_centroids,
+                              .n_groups = 1};
+        struct weight_case w = case_new(&s, &seed);
+        assert_in_range(pith_weight_scratch_bytes(&w.w), 0, c[i].most);
+        case_free(&w);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(integers_in_codebooks),
-        cmocka_unit_test(all_codebook_forms),
-        cmocka_unit_test(all_plain_types),
-        cmocka_unit_test(refusals),
-        cmocka_unit_test(plain_refusals),
+        cmocka_unit_test(integers_in_codebooks), cmocka_unit_test(all_codebook_forms),
+        cmocka_unit_test(all_plain_types),       cmocka_unit_test(refusals),
+        cmocka_unit_test(plain_refusals),        cmocka_unit_test(scratch_follows_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

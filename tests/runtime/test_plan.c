@@ -323,6 +323,117 @@ static void test_sizes(void **state)
     free(c.mem);
 }
 
+#define WIDE 256u
+static float half[WIDE * WIDE / 2], point[WIDE];
+
+/* y = x w, every second weight 0, which a bitmap tells. */
+static void coded_graph(uint8_t bitmap[WIDE * WIDE / 8])
+{
+    gd_clear();
+    for (uint32_t i = 0; i < WIDE * WIDE / 2; i++)
+        half[i] = (float)(i % 11) - 5;
+    for (uint32_t i = 0; i < WIDE; i++)
+        point[i] = (float)(i % 7) - 3;
+    memset(bitmap, 0x55, WIDE * WIDE / 8);
+    uint32_t x = gd_input(2, 1, WIDE), w = gd_weight(half, 2, WIDE, WIDE);
+    struct weight *coded = &gd.weight[0];
+    coded->nnz = coded->count / 2;
+    coded->support = SUPPORT_BITMAP;
+    coded->support_stream = (struct stream){bitmap, WIDE * WIDE / 8};
+    coded->index_stream.n_bytes /= 2;
+    gd_output(gd_node(PITH_OP_GEMM, NULL, NULL, 1, 2, x, w));
+}
+
+static void run_point(struct pith_plan *plan, float y[WIDE])
+{
+    memcpy(pith_plan_input_data(plan, 0), point, sizeof point);
+    assert_int_equal(pith_plan_run(plan), PITH_OK);
+    memcpy(y, pith_plan_output_data(plan, 0), WIDE * sizeof *y);
+}
+
+/* What decoding takes is told apart, and is the caller's where he wants it so: the plan is that
+ * much smaller, decodes into his memory and no further, and has no use for it afterwards. */
+static void test_init_apart(void **state)
+{
+    (void)state;
+    static uint8_t bitmap[WIDE * WIDE / 8];
+    coded_graph(bitmap);
+    struct pith_opts opts;
+    struct pith_need within, apart;
+    struct pith_plan *plan;
+    float y[WIDE], same[WIDE];
+    pith_opts_init(&opts, sizeof opts);
+    opts.cpu_mask = PITH_CPU_REF;
+    void *mem = gd_plan(&opts, &plan, &within);
+    run_point(plan, y);
+    free(mem);
+    assert_true(within.init_bytes > WIDE * WIDE / 2 * sizeof(uint32_t));
+    assert_true(within.arena_bytes <= 2 * WIDE * sizeof(float) + 64);
+    opts.flags = PITH_FLAG_INIT_APART;
+    size_t init_bytes = (size_t)within.init_bytes;
+    uint8_t *init = aligned_alloc(64, init_bytes + 64);
+    assert_non_null(init);
+    memset(init, 0xa5, init_bytes + 64);
+    opts.init_memory = init;
+    opts.init_memory_bytes = init_bytes;
+    mem = gd_plan(&opts, &plan, &apart);
+    assert_int_equal(apart.init_bytes, init_bytes);
+    assert_int_equal(apart.bytes, within.bytes - init_bytes + within.arena_bytes);
+    for (uint32_t i = 0; i < 64; i++)
+        assert_int_equal(init[init_bytes + i], 0xa5);
+    free(init);
+    run_point(plan, same);
+    assert_memory_equal(same, y, sizeof y);
+    opts.init_memory_bytes--;
+    assert_int_equal(pith_plan_init(mem, (size_t)apart.bytes, "", 0, &opts, &plan), PITH_ERR_SPACE);
+    opts.init_memory_bytes++;
+    opts.init_memory = NULL;
+    assert_int_equal(pith_plan_init(mem, (size_t)apart.bytes, "", 0, &opts, &plan),
+                     PITH_ERR_ARGUMENT);
+    free(mem);
+}
+
+static void in_turn(void *user, uint32_t n, void (*body)(void *arg, uint32_t i), void *arg)
+{
+    (void)user;
+    for (uint32_t i = 0; i < n; i++)
+        body(arg, i);
+}
+
+static struct pith_need need_of_integers(uint32_t mask, bool parallel)
+{
+    struct pith_opts opts;
+    struct pith_need need;
+    struct pith_plan *plan;
+    pith_opts_init(&opts, sizeof opts);
+    opts.cpu_mask = mask;
+    opts.parallel_for = parallel ? in_turn : NULL;
+    free(gd_plan(&opts, &plan, &need));
+    return need;
+}
+
+/* Integers stored plain are packed from where they lie: init needs no memory. Chunks, and the
+ * scratch of each, are for those who run them at the same time. */
+static void test_plain_integers(void **state)
+{
+    (void)state;
+    static const int8_t weights[64 * 64 * 9];
+    struct shape s = {.rank = 4, .dim = {64, 64, 3, 3}};
+    gd_clear();
+    uint32_t x = gd_input(4, 1, 64, 32, 32);
+    gd_input_type(PITH_U8);
+    uint32_t w = gd_weight_of(PITH_I8, weights, &s);
+    gd_output(gd_node(PITH_OP_CONV_INTEGER, NULL, NULL, 1, 2, x, w));
+    for (uint32_t k = 0; k < 2; k++) {
+        uint32_t mask = k ? PITH_CPU_REF : 0;
+        struct pith_need alone = need_of_integers(mask, false), many = need_of_integers(mask, true);
+        assert_int_equal(alone.init_bytes, 0);
+        assert_int_equal(many.init_bytes, 0);
+        assert_int_equal(many.weights_bytes, alone.weights_bytes);
+        assert_true(many.scratch_bytes >= 4 * alone.scratch_bytes);
+    }
+}
+
 /* 2^48 products of 2^25 by 2^24 bytes: cut, so that sums over layers cannot wrap. Nothing is run,
  * so that hardly any of the memory is touched. */
 static void test_macs_are_bounded(void **state)
@@ -527,9 +638,10 @@ static void test_parallel(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_graphs), cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_questions),     cmocka_unit_test(test_macs_are_bounded),
-        cmocka_unit_test(test_observe),       cmocka_unit_test(test_observed_concat),
+        cmocka_unit_test(test_random_graphs),  cmocka_unit_test(test_init_apart),
+        cmocka_unit_test(test_plain_integers), cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_questions),      cmocka_unit_test(test_macs_are_bounded),
+        cmocka_unit_test(test_observe),        cmocka_unit_test(test_observed_concat),
         cmocka_unit_test(test_parallel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
