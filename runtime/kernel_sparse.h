@@ -82,13 +82,15 @@ enum dense_size {
     DENSE_SIZES = 3
 };
 
-/* Speeds are elements per 8 ns on one core, measured by bench/bench_fc.c (Zen 4): stored
- * nonzeros of sparse kinds, all elements of dense ones. They decide which form is built and nothing
- * else. */
+/* Speeds are elements per 8 ns on one core, measured by bench/bench_fc.c (Zen 4) and, of many rows,
+ * by bench/bench_batch.c: stored nonzeros of sparse kinds, all elements of dense ones. They decide
+ * which form is built and nothing else. */
 struct sparse_kernels {
     matvec_fn *matvec[RUN_FORM_KINDS];
     uint16_t speed[RUN_FORM_KINDS];    /* 0: never worth building at this level */
     uint16_t dense_speed[DENSE_SIZES]; /* of the f32 product it competes with */
+    uint16_t tile_speed;               /* of each row of that product with many rows */
+    uint16_t window_batch_speed; /* of the window form with many rows, in units of run_form.c */
     uint16_t csr_centroids; /* larger codebooks are slower in FORM_CSR_CODEBOOK than as values */
 };
 

@@ -40,6 +40,7 @@ static void fill_avx2(struct sparse_kernels *k)
     k->dense_speed[DENSE_IN_L2] = 175;
     k->dense_speed[DENSE_IN_L3] = 105;
     k->dense_speed[DENSE_IN_RAM] = 52;
+    k->tile_speed = 390;
 }
 
 static void fill_avx512(struct sparse_kernels *k)
@@ -48,6 +49,8 @@ static void fill_avx512(struct sparse_kernels *k)
     k->matvec[FORM_DENSE4] = pith_gemv_codebook4_avx512;
     k->matvec[FORM_DENSE5] = pith_gemv_codebook5_avx512;
     k->speed[FORM_WINDOW] = 90;
+    k->window_batch_speed = 155;
+    k->tile_speed = 420;
     k->speed[FORM_DENSE4] = 220;
     k->speed[FORM_DENSE5] = 210;
 }

@@ -52,10 +52,13 @@ static bool plain(const struct product *p)
 
 static bool form_need(const struct product *p, const struct op_env *env, struct run_form_need *need)
 {
-    bool wanted = p->weight && p->trans_b && p->m <= GEMV_MAX_M && (!p->trans_a || p->m == 1) &&
+    const struct sparse_kernels *k = &env->kernels->sparse;
+    bool wanted = p->weight && p->trans_b && (!p->trans_a || p->m == 1) &&
                   !(env->flags & PITH_FLAG_DENSE_ONLY);
-    return wanted &&
-           pith_run_form_need(p->weight, p->n, p->k, &env->kernels->sparse, need) == PITH_OK;
+    if (!wanted || pith_run_form_need(p->weight, p->n, p->k, k, need))
+        return false;
+    return p->m <= GEMV_MAX_M || env->kernels->dense.nr == 0 ||
+           pith_run_form_batch(p->weight, p->n, p->k, k, p->m);
 }
 
 static enum product_path path_of(const struct product *p, const struct op_env *env,
@@ -291,28 +294,54 @@ static void gemv_body(void *arg, uint32_t i)
     }
 }
 
+/* Rows of a are split evenly among as few panels as hold them: a panel with few rows of mr takes
+ * longer for each than a full one. */
+static uint32_t panels_of(const struct product *p, const struct dense_kernels *d)
+{
+    return (uint32_t)(((uint64_t)p->m + d->mr - 1) / d->mr);
+}
+
+static uint32_t panel_begin(const struct product *p, uint32_t panels, uint32_t i)
+{
+    return (uint32_t)((uint64_t)p->m * i / panels);
+}
+
+static void pack_panels(const struct product *p, const struct dense_kernels *d, float *dst)
+{
+    size_t ld = p->trans_a ? 1 : p->k, step = p->trans_a ? p->m : 1, panel = (size_t)p->k * d->mr;
+    uint32_t panels = panels_of(p, d);
+    for (uint32_t i = 0; i < panels; i++) {
+        uint32_t row = panel_begin(p, panels, i), rows = panel_begin(p, panels, i + 1) - row;
+        d->pack_rows_f32(p->a + row * ld, ld, step, rows, p->k, d->mr, dst + i * panel, panel);
+    }
+}
+
 static void strip_run(const struct product_run *r, size_t strip)
 {
     const struct product *p = r->p;
     const struct dense_kernels *d = &r->kernels->dense;
-    size_t j = strip * d->nr;
+    size_t j = strip * d->nr, panel = (size_t)p->k * d->mr;
+    uint32_t panels = panels_of(p, d);
     for (uint32_t k = 0; k < p->k; k += K_BLOCK) {
         uint32_t k_n = p->k - k < K_BLOCK ? p->k - k : K_BLOCK;
         struct gemm_f32_job job = {.a = r->a_panels + (size_t)k * d->mr,
                                    .a_step = (size_t)p->k * d->mr,
                                    .b = r->b + strip * r->strip_step + k * r->ldb,
                                    .ldb = r->ldb,
-                                   .c = p->y + j,
                                    .ldc = p->n,
                                    .bias_col = p->c ? p->c + j : NULL,
-                                   .residual = p->residual ? p->residual + j : NULL,
-                                   .m = p->m,
                                    .n = (uint32_t)(p->n - j < d->nr ? p->n - j : d->nr),
                                    .k = k_n,
                                    .resume = k > 0,
                                    .finish = k + k_n == p->k,
                                    .act = {p->act, p->act_a, p->act_b}};
-        d->gemm_f32(&job);
+        for (uint32_t i = 0; i < panels; i++, job.a += panel) {
+            size_t row = panel_begin(p, panels, i);
+            job.m = panel_begin(p, panels, i + 1) - (uint32_t)row;
+            job.c = p->y + row * p->n + j;
+            job.residual = p->residual ? p->residual + row * p->n + j : NULL;
+            d->gemm_f32(&job);
+        }
     }
 }
 
@@ -328,8 +357,7 @@ static void run_tiles(struct product_run *r, const struct op_env *env)
     const struct product *p = r->p;
     const struct dense_kernels *d = &r->kernels->dense;
     float *a_panels = env->scratch;
-    size_t ld = p->trans_a ? 1 : p->k, step = p->trans_a ? p->m : 1;
-    d->pack_rows_f32(p->a, ld, step, p->m, p->k, d->mr, a_panels, (size_t)p->k * d->mr);
+    pack_panels(p, d, a_panels);
     r->a_panels = a_panels;
     r->ldb = d->nr;
     r->strip_step = (size_t)p->k * d->nr;

@@ -2,7 +2,8 @@
 /* product_f32.h - one matrix product y = act(alpha * a b + beta * c + residual): what Gemm, MatMul
  * and convolutions of one pixel have in common. Chooses among
  *
- *   run form   few rows of a, compressed constant b: straight from the compressed bytes
+ *   run form   compressed constant b, as many rows of a as it is no slower for: straight from the
+ *              compressed bytes
  *   gemv       few rows of a: b's rows are streamed once for each
  *   tiles      packed gemm_f32
  *   general    plain loops: any transposition, alpha, beta, broadcast c */

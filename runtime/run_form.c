@@ -213,6 +213,32 @@ enum pith_status pith_run_form_need(const struct weight *w, uint32_t rows, uint3
     return PITH_OK;
 }
 
+#define MANY_ROWS 1024u /* from then on nothing changes */
+
+/* What the window form takes grows with its windows too: as much as 7 % of all elements stored. */
+static uint64_t batch_work(const struct weight *w, const struct choice *c)
+{
+    return c->row_bytes ? w->count : c->try_window ? w->nnz + w->count * 7 / 100 : w->nnz;
+}
+
+/* The form's time goes with m; that of tiles too, but begins with twice the pace of a single row
+ * where the matrix comes from memory. m <= 2^10, counts below 2^33, speeds below 2^10: no product
+ * passes 2^63. */
+bool pith_run_form_batch(const struct weight *w, uint32_t rows, uint32_t cols,
+                         const struct sparse_kernels *k, uint32_t m)
+{
+    struct choice c;
+    if (choose(w, rows, cols, k, &c))
+        return false;
+    uint64_t n = m < MANY_ROWS ? m : MANY_ROWS, tiles = k->tile_speed;
+    uint64_t speed = c.try_window ? k->window_batch_speed : k->speed[c.kind];
+    uint64_t stream = w->count > 1u << 22 ? 2 * k->dense_speed[DENSE_IN_RAM] : 0;
+    uint64_t form = n * batch_work(w, &c); /* over speed */
+    if (stream == 0)
+        return form * tiles <= w->count * speed * n;
+    return form / speed <= w->count * n / tiles + w->count / stream;
+}
+
 static void *array_of(struct run_form *f, uint64_t offset)
 {
     return (uint8_t *)f + offset;

@@ -27,6 +27,11 @@ struct run_form_need {
 enum pith_status pith_run_form_need(const struct weight *w, uint32_t rows, uint32_t cols,
                                     const struct sparse_kernels *k, struct run_form_need *need);
 
+/* Whether m rows of x take no longer in this form, which pith_run_form_need told of, one behind the
+ * other, than packed and multiplied with f32 tiles. */
+bool pith_run_form_batch(const struct weight *w, uint32_t rows, uint32_t cols,
+                         const struct sparse_kernels *k, uint32_t m);
+
 /* form, scratch: as pith_run_form_need told, for the same w and k. PITH_ERR_CORRUPT when a coded
  * stream of w breaks its rules; the form is then unusable. */
 enum pith_status pith_run_form_build(const struct weight *w, uint32_t rows, uint32_t cols,

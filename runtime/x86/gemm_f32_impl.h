@@ -64,13 +64,13 @@ static inline vec load_edge(const float *p, vmask last, bool whole)
     return whole ? vec_load(p) : vec_load_some(p, last);
 }
 
-static inline __attribute__((always_inline)) void tile_run(const struct gemm_f32_job *job,
-                                                           const struct tile *t,
-                                                           const struct clamp *clamp, vmask last,
-                                                           const int nv, const enum edge edge)
+/* rows: MR, or t->rows. */
+static inline __attribute__((always_inline)) void
+tile_run(const struct gemm_f32_job *job, const struct tile *t, const struct clamp *clamp,
+         vmask last, const int nv, const enum edge edge, const int rows)
 {
     const bool extra = edge == EDGE_EXTRA;
-    vec acc[MR][NV];
+    vec acc[MR][NV]; /* [rows] */
     rvec column = rvec_set1(0.0f);
 #pragma GCC unroll 4
     for (int j = 0; j < nv; j++) {
@@ -79,12 +79,12 @@ static inline __attribute__((always_inline)) void tile_run(const struct gemm_f32
         if (t->bias_col)
             bias = load_edge(t->bias_col + j * LANES, last, whole);
 #pragma GCC unroll 16
-        for (int i = 0; i < MR; i++)
+        for (int i = 0; i < rows; i++)
             acc[i][j] = bias;
     }
     if (t->from) {
 #pragma GCC unroll 16
-        for (int i = 0; i < MR; i++) {
+        for (int i = 0; i < rows; i++) {
             if (i >= (int)t->rows)
                 break;
             const float *from = t->from + (size_t)i * job->ldc;
@@ -112,7 +112,7 @@ static inline __attribute__((always_inline)) void tile_run(const struct gemm_f32
         if (extra)
             column = rvec_fma(rvec_load(a), rvec_set1(b[NV * LANES]), column);
 #pragma GCC unroll 16
-        for (int i = 0; i < MR; i++) {
+        for (int i = 0; i < rows; i++) {
             vec w = vec_set1(a[i]);
 #pragma GCC unroll 4
             for (int j = 0; j < nv; j++)
@@ -120,7 +120,7 @@ static inline __attribute__((always_inline)) void tile_run(const struct gemm_f32
         }
     }
 #pragma GCC unroll 16
-    for (int i = 0; i < MR; i++) {
+    for (int i = 0; i < rows; i++) {
         if (i >= (int)t->rows)
             break;
         vec bias = t->bias_row ? vec_set1(t->bias_row[i]) : vec_zero();
@@ -139,6 +139,37 @@ static inline __attribute__((always_inline)) void tile_run(const struct gemm_f32
         rvec_store(sums, column);
         for (uint32_t i = 0; i < t->rows; i++)
             finish_one(job, t, clamp, i, NV * LANES, sums[i]);
+    }
+}
+
+/* A panel of fewer rows: as many sums, and as much time less. */
+static void few_rows_run(const struct gemm_f32_job *job, const struct tile *t,
+                         const struct clamp *clamp, vmask last)
+{
+    switch (t->rows) {
+    case 1:
+        tile_run(job, t, clamp, last, NV, EDGE_MASKED, 1);
+        break;
+    case 2:
+        tile_run(job, t, clamp, last, NV, EDGE_MASKED, 2);
+        break;
+    case 3:
+        tile_run(job, t, clamp, last, NV, EDGE_MASKED, 3);
+        break;
+#if MR > 4
+    case 4:
+        tile_run(job, t, clamp, last, NV, EDGE_MASKED, 4);
+        break;
+    case 5:
+        tile_run(job, t, clamp, last, NV, EDGE_MASKED, 5);
+        break;
+    case 6:
+        tile_run(job, t, clamp, last, NV, EDGE_MASKED, 6);
+        break;
+    case 7:
+        tile_run(job, t, clamp, last, NV, EDGE_MASKED, 7);
+        break;
+#endif
     }
 }
 
@@ -179,15 +210,17 @@ static void tiles_run(const struct gemm_f32_job *job, const struct clamp *clamp)
     for (uint32_t i = 0; i < job->m; i += MR) {
         struct tile t = tile_of(job, i);
         if (EXTRA_COLUMN && nv > NV)
-            tile_run(job, &t, clamp, last, NV, EDGE_EXTRA);
+            tile_run(job, &t, clamp, last, NV, EDGE_EXTRA, MR);
+        else if (nv == NV && t.rows < MR)
+            few_rows_run(job, &t, clamp, last);
         else if (!EXTRA_COLUMN && job->n == NV * LANES)
-            tile_run(job, &t, clamp, last, NV, EDGE_WHOLE);
+            tile_run(job, &t, clamp, last, NV, EDGE_WHOLE, MR);
         else if (nv == 3)
-            tile_run(job, &t, clamp, last, 3, EDGE_MASKED);
+            tile_run(job, &t, clamp, last, 3, EDGE_MASKED, MR);
         else if (nv == 2)
-            tile_run(job, &t, clamp, last, 2, EDGE_MASKED);
+            tile_run(job, &t, clamp, last, 2, EDGE_MASKED, MR);
         else
-            tile_run(job, &t, clamp, last, 1, EDGE_MASKED);
+            tile_run(job, &t, clamp, last, 1, EDGE_MASKED, MR);
     }
 }
 

@@ -327,7 +327,7 @@ static void test_sizes(void **state)
 static float half[WIDE * WIDE / 2], point[WIDE];
 
 /* y = x w, every second weight 0, which a bitmap tells. */
-static void coded_graph(uint8_t bitmap[WIDE * WIDE / 8])
+static void coded_graph(uint8_t bitmap[WIDE * WIDE / 8], uint32_t rows)
 {
     gd_clear();
     for (uint32_t i = 0; i < WIDE * WIDE / 2; i++)
@@ -335,7 +335,7 @@ static void coded_graph(uint8_t bitmap[WIDE * WIDE / 8])
     for (uint32_t i = 0; i < WIDE; i++)
         point[i] = (float)(i % 7) - 3;
     memset(bitmap, 0x55, WIDE * WIDE / 8);
-    uint32_t x = gd_input(2, 1, WIDE), w = gd_weight(half, 2, WIDE, WIDE);
+    uint32_t x = gd_input(2, rows, WIDE), w = gd_weight(half, 2, WIDE, WIDE);
     struct weight *coded = &gd.weight[0];
     coded->nnz = coded->count / 2;
     coded->support = SUPPORT_BITMAP;
@@ -357,7 +357,7 @@ static void test_init_apart(void **state)
 {
     (void)state;
     static uint8_t bitmap[WIDE * WIDE / 8];
-    coded_graph(bitmap);
+    coded_graph(bitmap, 1);
     struct pith_opts opts;
     struct pith_need within, apart;
     struct pith_plan *plan;
@@ -391,6 +391,36 @@ static void test_init_apart(void **state)
     assert_int_equal(pith_plan_init(mem, (size_t)apart.bytes, "", 0, &opts, &plan),
                      PITH_ERR_ARGUMENT);
     free(mem);
+}
+
+/* A batch of any size stays in the compressed form where no tiles are faster, with the bits of its rows
+ * alone. */
+static void test_compressed_batch(void **state)
+{
+    (void)state;
+    static uint8_t bitmap[WIDE * WIDE / 8];
+    struct pith_opts opts;
+    struct pith_need need;
+    struct pith_plan *plan;
+    struct pith_layer layer;
+    float y[WIDE];
+    pith_opts_init(&opts, sizeof opts);
+    opts.cpu_mask = PITH_CPU_REF;
+    for (uint32_t rows = 1; rows <= 64; rows += 21) {
+        coded_graph(bitmap, rows);
+        void *mem = gd_plan(&opts, &plan, &need);
+        assert_int_equal(pith_plan_layer(plan, 0, &layer), PITH_OK);
+        assert_string_equal(layer.kernel, "spmv-f32");
+        for (uint32_t i = 0; i < rows; i++)
+            memcpy((float *)pith_plan_input_data(plan, 0) + i * WIDE, point, sizeof point);
+        assert_int_equal(pith_plan_run(plan), PITH_OK);
+        if (rows == 1)
+            memcpy(y, pith_plan_output_data(plan, 0), sizeof y);
+        for (uint32_t i = 0; i < rows; i++)
+            assert_memory_equal((const float *)pith_plan_output_data(plan, 0) + i * WIDE, y,
+                                sizeof y);
+        free(mem);
+    }
 }
 
 static void in_turn(void *user, uint32_t n, void (*body)(void *arg, uint32_t i), void *arg)
@@ -639,6 +669,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_graphs),  cmocka_unit_test(test_init_apart),
+        cmocka_unit_test(test_compressed_batch),
         cmocka_unit_test(test_plain_integers), cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_questions),      cmocka_unit_test(test_macs_are_bounded),
         cmocka_unit_test(test_observe),        cmocka_unit_test(test_observed_concat),
