@@ -7,7 +7,8 @@
  * cost together, so the gain of keeping one is known beforehand: where the costliest would bring
  * PITH_KEEP_GAIN_DB, the network is quantized again without it. It stays float if that gain is there
  * when measured; then the next, up to PITH_KEEP_MOST. A network whose error is spread over all layers
- * therefore keeps none: that would be slow without being good. In fixed point, which is for machines
+ * therefore keeps none: that would be slow without being good. Nor does one of more than PITH_KEEP_TRIED
+ * layers. In fixed point, which is for machines
  * without floats, none is kept.
  *
  * Before that, where outputs are not far above their error anyway, the network is also quantized with its
@@ -84,6 +85,34 @@ static void take_measured(const struct keeping *k, struct pith_stage_report *r)
     }
 }
 
+/* ---- names
+ * ------------------------------------------------------------------------------------------- */
+
+static bool is_float_layer(const struct keeping *k, const char *name, size_t length)
+{
+    const struct pith_model *m = &k->before;
+    for (uint32_t i = 0; i < m->n_nodes; i++) {
+        const struct pith_node *node = &m->nodes[i];
+        const char *own = node->name[0] || node->n_out == 0 ? node->name : m->values[node->out[0]].name;
+        if (strncmp(own, name, length) == 0 && own[length] == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Plans are made of the float network, which knows a layer that was taken apart by its whole name alone:
+ * of `name:first-last` that is `name`. In m's memory; NULL: no memory. */
+static const char *float_name(const struct keeping *k, const char *name)
+{
+    const char *part = strrchr(name, ':');
+    if (!part || is_float_layer(k, name, strlen(name)) || !is_float_layer(k, name, (size_t)(part - name)))
+        return name;
+    char *whole = pith_model_strdup(k->m, name);
+    if (whole)
+        whole[part - name] = 0;
+    return whole;
+}
+
 /* ---- what each layer costs
  * ----------------------------------------------------------------------- */
 
@@ -111,10 +140,10 @@ static enum pith_status try_alone(struct keeping *k, const char *const *name, ui
     return st == PITH_ERR_UNSUPPORTED ? PITH_OK : st; /* alone it cannot be; so nothing is known */
 }
 
-static bool is_first_of_name(const struct keeping *k, uint32_t i)
+static bool is_first_of_name(const char *const *name, uint32_t i)
 {
     for (uint32_t l = 0; l < i; l++)
-        if (strcmp(k->layer[l].layer, k->layer[i].layer) == 0)
+        if (strcmp(name[l], name[i]) == 0)
             return false;
     return true;
 }
@@ -125,13 +154,14 @@ static enum pith_status try_each(struct keeping *k)
     k->noise = calloc(k->n_layers + (size_t)1, sizeof *k->noise);
     enum pith_status st = PITH_OK;
     for (uint32_t i = 0; i < k->n_layers && name && !st; i++) {
-        name[i] = pith_weight_pattern(k->m, k->layer[i].layer);
+        const char *whole = float_name(k, k->layer[i].layer);
+        name[i] = whole ? pith_weight_pattern(k->m, whole) : NULL;
         st = name[i] ? PITH_OK : pith_error_no_memory(k->err);
     }
     if (!name || !k->noise)
         st = pith_error_no_memory(k->err);
     for (uint32_t i = 0; i < k->n_layers && !st; i++)
-        if (!k->layer[i].why && is_first_of_name(k, i))
+        if (!k->layer[i].why && is_first_of_name(name, i))
             st = try_alone(k, name, i);
     free(name);
     return st;
@@ -199,13 +229,14 @@ static enum pith_status keep_costliest(struct keeping *k, struct pith_stage_repo
         uint32_t i = costliest(k);
         if (i == k->n_layers)
             break;
-        k->keep[k->n_asked + n] = pith_weight_pattern(k->m, k->layer[i].layer);
+        const char *whole = float_name(k, k->layer[i].layer);
+        k->keep[k->n_asked + n] = whole ? pith_weight_pattern(k->m, whole) : NULL;
         o.n_keep = k->n_asked + n + 1;
         st = k->keep[o.n_keep - 1] ? quantize(k, &o) : pith_error_no_memory(k->err);
         if (st || pith_answers_db(&k->answers) < r->output_db + PITH_KEEP_GAIN_DB)
             break;
         best = *k->m;
-        kept[n] = k->layer[i].layer;
+        kept[n] = whole;
         take_trial(k, kept[n]);
         db[n++] = r->output_db;
         take_measured(k, r);
@@ -283,7 +314,7 @@ enum pith_status pith_quantize_and_keep(struct pith_model *m, const struct pith_
         take_measured(&k, r);
         if (may_reestimate && r->output_db < PITH_REESTIMATE_BELOW_DB)
             st = try_reestimated(&k, r);
-        if (!st && r->output_db < PITH_KEEP_FLOOR_DB && !opts->fixed_bits)
+        if (!st && r->output_db < PITH_KEEP_FLOOR_DB && !opts->fixed_bits && k.n_layers <= PITH_KEEP_TRIED)
             st = keep_costliest(&k, r);
     }
     if (st)

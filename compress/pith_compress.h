@@ -70,6 +70,8 @@ enum pith_code pith_encode_code(const struct pith_encode_opts *opts);
 #define PITH_KEEP_FLOOR_DB 20.0
 #define PITH_KEEP_GAIN_DB 3.0
 #define PITH_KEEP_MOST 4u
+/* Each layer is tried alone, which takes time by the square of their number: in a network of more, none is. */
+#define PITH_KEEP_TRIED 400u
 /* Where they are below this, channels are re-estimated if that brings the gain. */
 #define PITH_REESTIMATE_BELOW_DB 40.0
 #define PITH_REESTIMATE_GAIN_DB 0.5

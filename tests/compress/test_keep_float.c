@@ -326,6 +326,94 @@ static void what_was_taken_apart_stays_float_as_one(void **state)
     pith_data_free(data);
 }
 
+/* A cell in a loop that multiplies one matrix with its loud input and its quiet state, which become two
+ * products with a grid each: one of them is named by its columns. */
+static struct pith_model *parted_network(void)
+{
+    struct sample_random r = sample_random_of(17);
+    struct pith_error err = {0};
+    struct pith_model *m = sample_new();
+    uint32_t x = add_value(m, "x", PITH_F32, 2, (const uint32_t[]){1, STEPS * N});
+    m->inputs[m->n_inputs++] = x;
+    struct pith_node *node = add_node(m, PITH_OP_RESHAPE, "steps", "steps.out", 1, &x);
+    memcpy(&node->attr[ATTR_RESHAPE_DIMS], (const int32_t[]){3, STEPS, 1, N}, 4 * sizeof(int32_t));
+    uint32_t steps = node->out[0], h0 = add_constant(m, &r, "h0", 2, (const uint32_t[]){1, N});
+    memset(m->values[h0].constant->data, 0, N * sizeof(float));
+    node = add_node(m, PITH_OP_LOOP, "loop", "i", 1, &h0);
+    node->attr[ATTR_LOOP_TRIPS] = STEPS;
+    uint32_t index = node->out[0], h = add_value(m, "h", PITH_F32, 0, NULL);
+    node->out = pith_model_alloc(m, 2, sizeof *node->out);
+    node->out[0] = index;
+    node->out[1] = h;
+    node->n_out = 2;
+    uint32_t at = add_node(m, PITH_OP_GATHER, "at", "at.out", 2, (const uint32_t[]){steps, index})->out[0];
+    node = add_node(m, PITH_OP_CONCAT, "join", "join.out", 2, (const uint32_t[]){at, h});
+    node->attr[ATTR_AXIS] = 1;
+    uint32_t w = add_constant(m, &r, "cell.w", 2, (const uint32_t[]){N, 2 * N});
+    float *weights = m->values[w].constant->data;
+    for (uint32_t i = 0; i < 2 * N * N; i++)
+        weights[i] = sample_gauss(&r) * (i % (2 * N) < N ? 0.001f : 0.25f);
+    node = add_node(m, PITH_OP_GEMM, "cell", "cell.out", 2, (const uint32_t[]){node->out[0], w});
+    node->attr[ATTR_GEMM_TRANS_B] = 1;
+    uint32_t next = add_node(m, PITH_OP_TANH, "tanh", "tanh.out", 1, node->out)->out[0];
+    node = add_node(m, PITH_OP_LOOP_END, "loop", "last", 2, (const uint32_t[]){h, next});
+    node->attr[ATTR_LOOP_TRIPS] = STEPS;
+    node->attr[ATTR_LOOP_STATES] = 1;
+    w = add_constant(m, &r, "out.w", 2, (const uint32_t[]){5, N});
+    weights = m->values[w].constant->data;
+    for (uint32_t i = 0; i < 5 * N; i++)
+        weights[i] = (float)(i % 3) - 1;
+    node = add_node(m, PITH_OP_GEMM, "out", "out.out", 2, (const uint32_t[]){node->out[0], w});
+    node->attr[ATTR_GEMM_TRANS_B] = 1;
+    m->outputs[m->n_outputs++] = node->out[0];
+    if (pith_model_infer_shapes(m, &err))
+        fail_msg("%s", err.text);
+    return m;
+}
+
+static bool has_layer(const struct pith_stage_report *r, const char *name)
+{
+    for (uint32_t i = 0; i < r->n_layers; i++)
+        if (strcmp(r->quantize[i].layer, name) == 0)
+            return true;
+    return false;
+}
+
+static void parts_of_a_product_stay_float_as_one(void **state)
+{
+    (void)state;
+    char first[64], second[64];
+    float x[SAMPLES * STEPS * N];
+    struct sample_random random = sample_random_of(19);
+    for (uint32_t i = 0; i < SAMPLES * STEPS * N; i++)
+        x[i] = 250 * sample_gauss(&random);
+    struct pith_data *data = rows_of(x, SAMPLES, STEPS * N, NULL);
+    struct pith_model *m = parted_network();
+    struct pith_stage s;
+    pith_stage_init(&s, PITH_STAGE_QUANTIZE);
+    s.quantize.weight_bits = 2;
+    s.all_integers = true;
+    struct pith_stage_report r = quantize(m, &s, data);
+    snprintf(first, sizeof first, "cell:0-%u", (unsigned)N - 1);
+    snprintf(second, sizeof second, "cell:%u-%u", (unsigned)N, 2 * (unsigned)N - 1);
+    assert_int_equal(r.n_layers, 3);
+    assert_true(has_layer(&r, "cell") && (has_layer(&r, first) || has_layer(&r, second)));
+    assert_true(r.output_db < PITH_KEEP_FLOOR_DB);
+    pith_stage_report_free(&r);
+    pith_model_free(m);
+
+    m = parted_network();
+    s.all_integers = false;
+    r = quantize(m, &s, data);
+    assert_int_equal(r.n_kept_float, 1);
+    assert_int_equal(r.n_layers, 2);
+    assert_string_equal(r.quantize[0].layer, "cell");
+    assert_int_equal(strncmp(r.quantize[0].why, "kept, outputs at ", 17), 0);
+    pith_stage_report_free(&r);
+    pith_model_free(m);
+    pith_data_free(data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -336,6 +424,7 @@ int main(void)
         cmocka_unit_test(errors_spread_over_all_layers_keep_none),
         cmocka_unit_test(the_only_layer_does_not_stay_float),
         cmocka_unit_test(what_was_taken_apart_stays_float_as_one),
+        cmocka_unit_test(parts_of_a_product_stay_float_as_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
