@@ -176,6 +176,14 @@ static void say_outputs(const struct cli_common *c, const struct pith_stage_repo
     cli_say(c, "outputs    %s, %" PRIu64 " of %" PRIu64 " answers changed", how, r->changed, r->judged);
 }
 
+/* On few samples each answer is many percent: the line above says how many there were. */
+static void say_lost(const struct pith_stage_report *r)
+{
+    bool low = !(r->output_db >= PITH_LOST_DB);
+    cli_warn("%s: try --rounding adaptive, more samples, --fine, or --keep LAYER (pith sense tells which)",
+             low ? "the outputs are less than 25 dB above their error" : "more than 3 % of the answers changed");
+}
+
 static void say_floats(const struct cli_common *c, const struct pith_stage_report *r)
 {
     char n[32], beyond[64] = "";
@@ -220,8 +228,11 @@ static void print(const struct cli_common *c, const struct pith_stage_report *r)
         cli_warn("%u values were infinite for some sample: what reads them stays float", r->n_infinite);
     if (r->n_tiny)
         cli_warn("%u values have a scale below 2^-126: it was set to that", r->n_tiny);
-    if (r->judged && (c->verbose || r->output_db < PITH_KEEP_FLOOR_DB))
+    bool lost = cli_lost_much(r);
+    if (lost || (r->judged && c->verbose))
         say_outputs(c, r);
+    if (lost)
+        say_lost(r);
     cli_say(c, "quantize   %s weights in %u of %u layers are integers", cli_format_count(n, a), whole,
             r->n_layers);
     if (fine)

@@ -68,6 +68,12 @@ static void json_quantized(const struct pith_quantize_layer *l)
         cli_json_bool("fine", true);
 }
 
+bool cli_lost_much(const struct pith_stage_report *r)
+{
+    return r->judged && (r->output_db < PITH_LOST_DB ||
+                         (double)r->changed > PITH_LOST_ANSWERS * (double)r->judged);
+}
+
 static void print_json(const struct pith_stage_report *r, uint64_t bytes)
 {
     cli_json_begin();
@@ -96,6 +102,8 @@ static void print_json(const struct pith_stage_report *r, uint64_t bytes)
         cli_json_number("snr_db", r->output_db);
         cli_json_uint("judged", r->judged);
         cli_json_uint("changed", r->changed);
+        if (cli_lost_much(r))
+            cli_json_bool("lost_much", true);
         if (r->reestimated)
             cli_json_bool("reestimated", true);
     }

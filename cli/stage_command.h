@@ -23,4 +23,7 @@ enum cli_exit cli_run_stage(const struct cli_common *c, const char *path,
                             void (*print)(const struct cli_common *c,
                                           const struct pith_stage_report *report));
 
+/* What quantize made is worth a second look (PITH_LOST_DB, PITH_LOST_ANSWERS). */
+bool cli_lost_much(const struct pith_stage_report *r);
+
 #endif

@@ -75,6 +75,10 @@ enum pith_code pith_encode_code(const struct pith_encode_opts *opts);
 /* Where they are below this, channels are re-estimated if that brings the gain. */
 #define PITH_REESTIMATE_BELOW_DB 40.0
 #define PITH_REESTIMATE_GAIN_DB 0.5
+/* What quantize made of a network is worth a second look where its outputs are less than this above their
+ * error, or more of the answers than this part have changed, on the samples that were judged. */
+#define PITH_LOST_DB 25.0
+#define PITH_LOST_ANSWERS 0.03
 
 /* Options of the kind; the layer overrides stand in the arrays here, their patterns are borrowed
  * from whoever filled them (for a recipe's stages: the recipe). */
