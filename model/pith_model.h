@@ -209,6 +209,11 @@ struct pith_pack_opts {
 enum pith_status pith_model_pack(const struct pith_model *m, const struct pith_pack_opts *opts,
                                  struct pith_buffer *file, struct pith_error *err);
 
+/* About how long one core decodes the constants of a .pith (checked bytes, as packed), in seconds: elements
+ * in adaptive streams and in Huffman codes times a stated cost of each, the same on every machine.
+ * PITH_ERR_MEMORY, PITH_ERR_CORRUPT; *seconds is then untouched. */
+enum pith_status pith_load_seconds(const struct pith_buffer *file, double *seconds);
+
 /* The same, whole or not at all, to path: pith_file_write with `replace`, else pith_file_write_new. The
  * weights that the file holds as the model does go straight from the model: the memory taken is that of
  * what is coded. *bytes (may be NULL): the size of the file. PITH_ERR_IO too. */

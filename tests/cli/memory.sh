@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # What a command holds in memory, beside the size of the files: import takes 1.5 times the file and
 # 100 MB at most. Measured at the end of each process, above what a tiny network takes. And what loading
-# takes in time: encode says it, and an adaptive stream takes more of it than a Huffman code.
+# takes in time: encode estimates it, the same each time, and
+# an adaptive stream takes more of it than a Huffman code.
 . "$(dirname "$0")/sandbox.inc"
 nm -u "$PITH" | grep -qE '__(asan|tsan|msan)_init' && exit 77 # shadow memory
 python3 - <<'EOP' || status=1
@@ -82,10 +83,17 @@ peak("pith", "prune", "net.onnx", "--sparsity", "0.5", "-q", "-o", "pruned.pith"
 peak("pith", "cluster", "pruned.pith", "--bits", "4", "--init", "linear", "-q", "-o", "net.pith")
 seconds = {}
 for coder in ("huffman", "adaptive"):
-    out = subprocess.run(["pith", "encode", "net.pith", "--coder", coder, "-q", "-f", "--json", "-o", "coded.pith"],
-                         stdout=subprocess.PIPE, check=True).stdout
-    seconds[coder] = json.loads(out)["load_seconds"]
-if not seconds["adaptive"] > max(seconds["huffman"], 0.01):  # a million elements take 50 to 500 ms
+    told = set()
+    for _ in range(2):
+        out = subprocess.run(["pith", "encode", "net.pith", "--coder", coder, "-q", "-f", "--json", "-o", "coded.pith"],
+                             stdout=subprocess.PIPE, check=True).stdout
+        told.add(json.loads(out)["load_seconds"])
+    seconds[coder] = told.pop()
+    if told:
+        print(f"{coder}: other seconds to load the second time: {told}")
+        failed = True
+# 1024x1024 elements, all of them told, at 220 ns; half of them at 4 ns are below 10 ms and told as 0
+if seconds != {"huffman": 0, "adaptive": 0.23}:
     print(f"seconds to load: {seconds}")
     failed = True
 sys.exit(failed)
