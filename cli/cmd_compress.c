@@ -187,20 +187,23 @@ static void print_summary(const struct target *t, const struct pith_compress_res
             accuracy);
 }
 
-static enum cli_exit print_result(const struct target *t, const struct pith_compress_result *r,
-                                  uint64_t before_bytes, double seconds)
+/* What is printed is made first: after the file is there nothing may fail. */
+static enum cli_exit put_out(struct target *t, const struct pith_compress_result *r, uint64_t before_bytes,
+                             double seconds)
 {
     struct layer_rows rows;
     enum cli_exit rc = cli_layer_rows(r->file.data, r->file.bytes, "the result", &rows);
     if (rc)
         return rc;
-    if (t->common.json)
+    rc = write_result(t, r);
+    if (!rc && t->common.json)
         print_json(t, r, &rows, before_bytes, seconds);
-    if (!t->common.quiet)
+    if (!rc && !t->common.quiet)
         cli_print_layers(&rows, stderr);
-    print_summary(t, r, before_bytes);
+    if (!rc)
+        print_summary(t, r, before_bytes);
     cli_layer_rows_free(&rows);
-    return EXIT_DONE;
+    return rc;
 }
 
 /* In one line, with what became of the file. */
@@ -304,9 +307,7 @@ static enum cli_exit compress(const struct compress_options *o, const char *path
     cli_progress_end(&display.bar);
     if (st && st != PITH_ERR_GOAL)
         return cli_fail(&err);
-    rc = write_result(&target, &result);
-    if (!rc)
-        rc = print_result(&target, &result, before_bytes, (double)(pith_clock_ns(NULL) - start) / 1e9);
+    rc = put_out(&target, &result, before_bytes, (double)(pith_clock_ns(NULL) - start) / 1e9);
     if (!rc && st == PITH_ERR_GOAL)
         rc = tell_missed(&target, &err);
     pith_compress_result_free(&result);

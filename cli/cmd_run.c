@@ -67,6 +67,7 @@ struct runner {
     struct pith_dump *dump; /* owns: [o->dumps.n] */
     struct cli_progress bar; /* of runs whose outputs go to files */
     char dump_path[CLI_LIST_MAX][CLI_PATH_BYTES];
+    enum cli_exit failed; /* of the dumps, written before the last result is printed */
 };
 
 /* ---- inputs ------------------------------------------------------------------------------------------ */
@@ -364,6 +365,23 @@ static void print_result(const struct runner *r, uint64_t sample)
     print_top(r, &t, sample);
 }
 
+static enum cli_exit write_dump(const struct runner *r, uint32_t i)
+{
+    struct pith_error err = {0};
+    struct pith_buffer npy;
+    if (pith_dump_npy(&r->dump[i], &npy, &err))
+        return cli_fail(&err);
+    return cli_write_array(&r->o->common, r->dump_path[i], &npy);
+}
+
+static enum cli_exit write_dumps(const struct runner *r)
+{
+    enum cli_exit rc = EXIT_DONE;
+    for (uint32_t i = 0; i < r->o->dumps.n && !rc; i++)
+        rc = write_dump(r, i);
+    return rc;
+}
+
 /* Called after every sample, while its outputs lie in the plan. */
 static bool take_sample(void *user, uint64_t sample)
 {
@@ -378,10 +396,13 @@ static bool take_sample(void *user, uint64_t sample)
         if (!w->uneven && t.bytes)
             memcpy(w->data + sample * w->bytes, t.data, (size_t)t.bytes);
     }
-    if (r->n_wanted == 0)
-        print_result(r, sample);
-    else
+    if (r->n_wanted)
         return cli_progress_step(&r->bar, sample + 1);
+    if (sample + 1 == pith_feed_count(&r->feed.feed)) /* first what may fail, then what is printed */
+        r->failed = write_dumps(r);
+    if (r->failed)
+        return false;
+    print_result(r, sample);
     return !cli_interrupted();
 }
 
@@ -433,15 +454,6 @@ static enum cli_exit write_wanted(const struct runner *r, const struct wanted *w
     return cli_write_array(&r->o->common, w->path, &npy);
 }
 
-static enum cli_exit write_dump(const struct runner *r, uint32_t i)
-{
-    struct pith_error err = {0};
-    struct pith_buffer npy;
-    if (pith_dump_npy(&r->dump[i], &npy, &err))
-        return cli_fail(&err);
-    return cli_write_array(&r->o->common, r->dump_path[i], &npy);
-}
-
 static void observe(void *user, const struct pith_layer *layer, const struct pith_tensor *out)
 {
     struct runner *r = user;
@@ -470,6 +482,8 @@ static enum cli_exit execute(struct runner *r)
     st = pith_feed_run(r->engine, &r->feed.feed, take_sample, r, &err);
     if (r->n_wanted)
         cli_progress_end(&r->bar);
+    if (r->failed)
+        return r->failed;
     if (st)
         return cli_fail(&err);
     if (r->n_wanted == 0 && r->o->common.json) {
@@ -481,9 +495,7 @@ static enum cli_exit execute(struct runner *r)
         print_profile(r);
     for (uint32_t i = 0; i < r->n_wanted && !rc; i++)
         rc = write_wanted(r, &r->wanted[i]);
-    for (uint32_t i = 0; i < r->o->dumps.n && !rc; i++)
-        rc = write_dump(r, i);
-    return rc;
+    return rc || !r->n_wanted ? rc : write_dumps(r);
 }
 
 static enum cli_exit open_engine(struct runner *r)
