@@ -546,6 +546,8 @@ enum pith_status pith_blob_check(const void *blob, size_t bytes, uint32_t flags,
 {
     struct image im;
     struct graph_parse c;
+    if (!blob)
+        return pith_fail(err, PITH_ERR_ARGUMENT, 0, 0);
     enum pith_status st = count_graph(blob, bytes, flags, &im, &c, err);
     if (st)
         return st;

@@ -181,7 +181,7 @@ struct pith_need {
 /* Validates the image without memory: checksums, graph, extents of all streams, texts. (What needs
  * memory - shapes, uniqueness of names, the content of entropy-coded streams - is tested when a plan
  * is made.) *err (may be NULL) tells where it fails.
- * PITH_OK, or PITH_ERR_CORRUPT, _VERSION, _UNSUPPORTED. */
+ * PITH_OK, or PITH_ERR_CORRUPT, _VERSION, _UNSUPPORTED; PITH_ERR_ARGUMENT where blob is NULL. */
 enum pith_status pith_blob_check(const void *blob, size_t bytes, uint32_t flags,
                                  struct pith_error *err);
 /* The value stored under `key` ("labels", "preprocess", "recipe"): bytes inside the blob, not

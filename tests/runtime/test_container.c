@@ -79,6 +79,15 @@ static void example_under_both_headers(void **state)
     assert_int_equal(pith_blob_check(f.data, f.bytes, 0, NULL), PITH_OK);
 }
 
+static void no_file_is_a_status(void **state)
+{
+    (void)state;
+    struct pith_error err = {0};
+    assert_int_equal(pith_blob_check(NULL, 0, 0, NULL), PITH_ERR_ARGUMENT);
+    assert_int_equal(pith_blob_check(NULL, 4096, 0, &err), PITH_ERR_ARGUMENT);
+    assert_int_equal(err.status, PITH_ERR_ARGUMENT);
+}
+
 static void meta_is_found(void **state)
 {
     (void)state;
@@ -293,6 +302,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(example_under_both_headers),
+        cmocka_unit_test(no_file_is_a_status),
         cmocka_unit_test(meta_is_found),
         cmocka_unit_test(damage_is_refused),
         cmocka_unit_test(newer_versions),
