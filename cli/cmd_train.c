@@ -14,7 +14,7 @@
 struct train_options {
     struct cli_common common;
     struct cli_training_options from;
-    const char *optimizer, *schedule, *loss, *score, *units, *norms, *step_by, *keep, *log, *init;
+    const char *optimizer, *schedule, *loss, *score, *units, *norms, *step_by, *keep, *log, *init, *ranks;
     struct cli_list hints;
     struct pith_stage stage; /* what needs no thought goes straight there */
 };
@@ -41,6 +41,8 @@ static const struct cli_option options[] = {
     {0, "checkpoint", OPTION_TEXT, AT(stage.train.checkpoint), "DIR", "keep what --resume needs there", 0,
      0},
     {0, "resume", OPTION_FLAG, AT(stage.train.resume), NULL, "go on from the checkpoint, if there is one",
+     0, 0},
+    {0, "ranks", OPTION_TEXT, AT(ranks), "HOW", "mpi: share each batch among the processes of mpirun or srun",
      0, 0},
     {0, "log", OPTION_TEXT, AT(log), "FILE.csv", "write a line for each epoch", 0, 0},
 
@@ -447,7 +449,7 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 {
     struct train_options *o = opts;
     struct training t = {.o = o, .stage = &o->stage};
-    enum cli_exit rc = cli_ranks_start(&o->common, &t.ranks);
+    enum cli_exit rc = cli_ranks_start(&o->common, o->ranks, &t.ranks);
     o->stage.train.ranks = t.ranks;
     if (!rc)
         rc = read_options(&t);
@@ -485,7 +487,7 @@ const struct cli_command cmd_train = {
     "--quantize weights and activations are rounded while they train, the first and last layer (but\n"
     "with ,all) to 8 bits; what is written, and judges each epoch, runs in integers. Killed\n"
     "at any moment and started again with --resume, a run ends in the same bytes; so it does under\n"
-    "mpirun -n 2, 4 or 8, where processes share each batch.\n\n"
+    "mpirun -n 2, 4 or 8 with --ranks mpi, where processes share each batch.\n\n"
     "  pith train pruned.pith -d train-images.idx3.gz --hold 0::10 --epochs 8 -o tuned.pith\n"
     "  pith train small.pith -d train.npz --teacher net.pith --loss distill -o taught.pith\n"
     "  pith train net.pith -d train.npz --quantize w4a4 --epochs 8 -o integers.pith",

@@ -55,11 +55,18 @@ static void share_processors(struct cli_common *c)
     c->threads = cores > 0 ? (uint64_t)cores : 1;
 }
 
-enum cli_exit cli_ranks_start(struct cli_common *c, const struct pith_ranks **ranks)
+enum cli_exit cli_ranks_start(struct cli_common *c, const char *how, const struct pith_ranks **ranks)
 {
     pith_mpi_start_function *start;
     *ranks = NULL;
-    if (!started_by_mpi())
+    if (how && strcmp(how, "mpi") != 0) {
+        cli_error("--ranks '%s': give mpi", how);
+        return EXIT_USAGE;
+    }
+    if (!how && started_by_mpi())
+        cli_hint("started as one of several processes, but each trains alone: --ranks mpi makes one job "
+                 "of them");
+    if (!how || !started_by_mpi())
         return EXIT_DONE;
     void *plugin = open_plugin(), *found = plugin ? dlsym(plugin, "pith_mpi_start") : NULL;
     if (!found) {

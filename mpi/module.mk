@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# pith-mpi.so: struct pith_ranks over MPI, loaded by `pith train` when mpirun started it. Built with
-# the compiler that MPI brings, where there is one; where there is none, `make all` says so. Nothing
+# pith-mpi.so: struct pith_ranks over MPI, loaded by `pith train --ranks mpi` when mpirun started it.
+# Built with the compiler that MPI brings, where there is one; where there is none, `make all` says so. Nothing
 # else knows MPI.
 MPICC ?= mpicc
 ifneq ($(shell command -v $(MPICC) 2>/dev/null),)

@@ -11,7 +11,7 @@ ranks() {
     count=$1
     shift
     timeout 60 mpirun --allow-run-as-root --oversubscribe --bind-to none \
-        --mca mpi_yield_when_idle 1 -n "$count" "$PITH" "$@"
+        --mca mpi_yield_when_idle 1 -n "$count" "$PITH" "$@" --ranks mpi
 }
 "$PITH_O/samples/make_digits" digits 1 2000 || exit 1
 data=digits/test-images-idx3-ubyte
@@ -25,6 +25,17 @@ for n in 2 4; do
     [ "$(grep -c bytes .out)" -eq 1 ] || complain "$n processes printed: $(cat .out)"
     [ "$(cut -d, -f1-7,9- one.csv)" = "$(cut -d, -f1-7,9- many.csv)" ] || complain "$n processes: another log"
 done
+
+# Nothing but --ranks makes ranks of processes: what srun sets for every job step alone does not.
+for vars in "PMIX_RANK=0 SLURM_STEP_NUM_TASKS=4" "PMI_SIZE=4" "OMPI_COMM_WORLD_SIZE=4"; do
+    # shellcheck disable=SC2086
+    expect 0 env $vars "$PITH" train dense.pith -d $data --epochs 1 --batch 256 -f -o alone.pith
+    [ "$(grep -c 'ranks mpi makes one job' .err)" -eq 1 ] || complain "$vars: no hint: $(cat .err)"
+    rm -f alone.pith
+done
+expect 2 "$PITH" train dense.pith -d $data --ranks smoke -q -o alone.pith
+expect 0 pith train $options -T 1 --ranks mpi -f -o alone.pith # nobody else was started
+same one.pith alone.pith
 
 # one of them dies
 ranks 2 train $options --epochs 400 --checkpoint state --checkpoint-every 2 -o dead.pith >.out 2>.err &
