@@ -289,24 +289,55 @@ static bool is_member(const struct zip_member *m, const char *stem)
            memcmp(m->name + n, ".npy", 4) == 0;
 }
 
-/* `x`, else the first array that is not `y`. */
+/* What people call labels, the likeliest first. */
+static const char *const label_names[] = {
+    "y",       "Y",       "labels",  "Labels",  "label",  "Label",  "targets",
+    "Targets", "target",  "Target",  "classes", "Classes", "class", "Class",
+    "y_train", "Y_train", "y_test",  "Y_test",  "y_val",  "Y_val"};
+#define N_LABEL_NAMES (sizeof label_names / sizeof label_names[0])
+
+static bool is_labels(const struct zip_member *m)
+{
+    for (size_t i = 0; i < N_LABEL_NAMES; i++) {
+        if (is_member(m, label_names[i]))
+            return true;
+    }
+    return false;
+}
+
+/* `x`, else the first array that is not labels. */
 static const struct zip_member *find_samples(const struct zip_member *m, size_t n)
 {
     const struct zip_member *first = NULL;
     for (size_t i = 0; i < n; i++) {
         if (is_member(&m[i], "x"))
             return &m[i];
-        if (!first && !is_member(&m[i], "y"))
+        if (!first && !is_labels(&m[i]))
             first = &m[i];
     }
     return first;
 }
 
-static const struct zip_member *find_labels(const struct zip_member *m, size_t n)
+/* x_test and y_test: a file may hold several pairs. */
+static bool is_pair(const struct zip_member *x, const struct zip_member *y)
 {
-    for (size_t i = 0; i < n; i++) {
-        if (is_member(&m[i], "y"))
+    return x->name_bytes == y->name_bytes && (x->name[0] == 'x' || x->name[0] == 'X') &&
+           (y->name[0] == 'y' || y->name[0] == 'Y') &&
+           memcmp(x->name + 1, y->name + 1, x->name_bytes - 1) == 0;
+}
+
+static const struct zip_member *find_labels(const struct zip_member *m, size_t n,
+                                            const struct zip_member *samples)
+{
+    for (size_t i = 0; i < n && samples; i++) {
+        if (is_labels(&m[i]) && is_pair(samples, &m[i]))
             return &m[i];
+    }
+    for (size_t k = 0; k < N_LABEL_NAMES; k++) {
+        for (size_t i = 0; i < n; i++) {
+            if (is_member(&m[i], label_names[k]))
+                return &m[i];
+        }
     }
     return NULL;
 }
@@ -314,7 +345,7 @@ static const struct zip_member *find_labels(const struct zip_member *m, size_t n
 static enum pith_status open_members(struct data_source *s, const struct zip_member *m, size_t n,
                                      struct pith_error *err)
 {
-    const struct zip_member *x = find_samples(m, n), *y = find_labels(m, n);
+    const struct zip_member *x = find_samples(m, n), *y = find_labels(m, n, x);
     if (!x)
         return pith_error_fill(err, PITH_ERR_CORRUPT, "%s: no array of samples inside",
                                s->file.name);

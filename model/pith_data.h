@@ -15,7 +15,9 @@
  *     IDX                 unsigned byte, byte, short, int, float, double; big-endian
  *     CIFAR-10 binary     records of 1 + 3072 bytes; name ends in .bin or .bin.gz
  *     .npy                f2 f4 f8, i1..i8, u1..u8, bool, either byte order, C order, up to 8 axes
- *     .npz                the array `x` (or the only one, or the first that is not y), labels in `y`
+ *     .npz                the array `x`, else the first that is not labels; the labels of x_test are
+ *                         y_test, else the first found of y, label(s), target(s), class(es),
+ *                         y_train, y_test, y_val, each with a small or a capital first letter
  *     raw:TYPE:N:FILE     records of N values: i8 u8 i16 u16 i32 f16 f32 f64, little-endian
  *     wav:FRAME:HOP:FILE  frames of FRAME values of a WAV (PCM, 16 bits, mono), value / 32768. Frame
  *                         i ends with sample (i + 1) * HOP of the recording and so begins FRAME - HOP
