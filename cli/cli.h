@@ -115,6 +115,8 @@ void cli_suggest(const char *unknown);
 void cli_set_verb(const char *verb); /* prefixes messages where stdin or stdout is a pipe */
 /* One line on stderr: "pith: ...". */
 void cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The text of the last one, "" before. */
+const char *cli_last_error(void);
 /* Errors are kept, the last of them, until they are told behind `who`. */
 void cli_hold_errors(void);
 void cli_tell_held_error(const char *who);

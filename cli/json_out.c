@@ -8,6 +8,11 @@
 
 static bool first_member; /* no comma before the next one */
 
+#define MAX_OPEN 32u
+static char open_brackets[MAX_OPEN]; /* '{' or '[' inside the object */
+static unsigned n_open;
+static enum { NOT_BEGUN, BEGUN, COMPLETE } object;
+
 /* Bytes of the UTF-8 sequence at p; 0 when it is none: readers of JSON refuse anything else. */
 static size_t utf8_bytes(const unsigned char *p, size_t n)
 {
@@ -63,11 +68,52 @@ void cli_json_begin(void)
 {
     fputs("{\"pith\":1", stdout);
     first_member = false;
+    object = BEGUN;
 }
 
 void cli_json_end(void)
 {
     puts("}");
+    object = COMPLETE;
+}
+
+static const char *exit_word(enum cli_exit rc)
+{
+    switch (rc) {
+    case EXIT_NO:
+        return "no";
+    case EXIT_USAGE:
+        return "usage";
+    case EXIT_IO:
+        return "io";
+    case EXIT_BROKEN:
+        return "broken";
+    case EXIT_UNSUPPORTED:
+        return "unsupported";
+    case EXIT_MEMORY:
+        return "memory";
+    case EXIT_INTERRUPTED:
+        return "interrupted";
+    case EXIT_DONE:
+        break;
+    }
+    return "done";
+}
+
+void cli_json_error(enum cli_exit rc)
+{
+    if (object == COMPLETE)
+        return;
+    if (object == NOT_BEGUN)
+        cli_json_begin();
+    while (n_open > 0)
+        cli_json_close(open_brackets[n_open - 1] == '{' ? '}' : ']');
+    cli_json_open("error", '{');
+    cli_json_uint("exit", (uint64_t)rc);
+    cli_json_string("status", exit_word(rc));
+    cli_json_string("text", rc == EXIT_INTERRUPTED ? "interrupted" : cli_last_error());
+    cli_json_close('}');
+    cli_json_end();
 }
 
 void cli_json_size(uint64_t bytes)
@@ -82,12 +128,15 @@ void cli_json_open(const char *key, char bracket)
     start_member(key);
     putchar(bracket);
     first_member = true;
+    if (n_open < MAX_OPEN)
+        open_brackets[n_open++] = bracket;
 }
 
 void cli_json_close(char bracket)
 {
     putchar(bracket);
     first_member = false;
+    n_open -= n_open > 0;
 }
 
 void cli_json_string(const char *key, const char *text)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cli.h"
+#include "json_out.h"
 
 const struct cli_command *cli_find_command(const char *name)
 {
@@ -13,6 +14,15 @@ const struct cli_command *cli_find_command(const char *name)
         if (strcmp(cli_commands[i]->name, name) == 0)
             return cli_commands[i];
     return NULL;
+}
+
+/* Options that cannot be parsed may end before --json is. */
+static bool asked_for_json(int argc, char **argv)
+{
+    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strncmp(argv[i], "--json", 6) == 0 && (argv[i][6] == '\0' || argv[i][6] == '='))
+            return true;
+    return false;
 }
 
 static enum cli_exit run_command(const struct cli_command *cmd, int argc, char **argv)
@@ -28,11 +38,14 @@ static enum cli_exit run_command(const struct cli_command *cmd, int argc, char *
     common = options;
     cli_set_verb(cmd->name);
     rc = cli_parse(cmd, argc, argv, options, &n_operands);
+    bool parsed = rc == EXIT_DONE;
     cli_set_quiet(common->quiet > 0);
     if (rc == EXIT_DONE && (common->help_short || common->help_long))
         cli_print_help(cmd, common->help_long);
     else if (rc == EXIT_DONE)
         rc = cmd->run(options, argv, n_operands);
+    if (rc != EXIT_DONE && (common->json || (!parsed && asked_for_json(argc, argv))))
+        cli_json_error(rc);
     free(options);
     return rc;
 }

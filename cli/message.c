@@ -54,9 +54,19 @@ static void print_line(const char *kind, const char *format, va_list args)
     put_text(format, args);
 }
 
+static char last_error[2048];
+
+const char *cli_last_error(void)
+{
+    return last_error;
+}
+
 void cli_error(const char *format, ...)
 {
     va_list args;
+    va_start(args, format);
+    vsnprintf(last_error, sizeof last_error, format, args);
+    va_end(args);
     va_start(args, format);
     print_line("", format, args);
     va_end(args);

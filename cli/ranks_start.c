@@ -7,10 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "json_out.h"
 #include "ranks_mpi.h"
 #include "ranks_start.h"
 
 static struct pith_mpi mpi = {.size_bytes = sizeof mpi};
+static bool wants_json;
 
 /* What OpenMPI's mpirun, MPICH's and Slurm's srun tell those whom they start. */
 static bool started_by_mpi(void)
@@ -55,7 +57,8 @@ static void share_processors(struct cli_common *c)
     c->threads = cores > 0 ? (uint64_t)cores : 1;
 }
 
-enum cli_exit cli_ranks_start(struct cli_common *c, const char *how, const struct pith_ranks **ranks)
+enum cli_exit cli_ranks_start(struct cli_common *c, const char *how,
+                              const struct pith_ranks **ranks)
 {
     pith_mpi_start_function *start;
     *ranks = NULL;
@@ -64,8 +67,9 @@ enum cli_exit cli_ranks_start(struct cli_common *c, const char *how, const struc
         return EXIT_USAGE;
     }
     if (!how && started_by_mpi())
-        cli_hint("started as one of several processes, but each trains alone: --ranks mpi makes one job "
-                 "of them");
+        cli_hint(
+            "started as one of several processes, but each trains alone: --ranks mpi makes one job "
+            "of them");
     if (!how || !started_by_mpi())
         return EXIT_DONE;
     void *plugin = open_plugin(), *found = plugin ? dlsym(plugin, "pith_mpi_start") : NULL;
@@ -80,6 +84,7 @@ enum cli_exit cli_ranks_start(struct cli_common *c, const char *how, const struc
         return EXIT_UNSUPPORTED;
     }
     *ranks = &mpi.ranks;
+    wants_json = c->json != NULL;
     share_processors(c);
     if (mpi.ranks.rank > 0) {
         c->quiet = 2;
@@ -101,6 +106,8 @@ static void end_all(enum cli_exit rc)
     } else if (rc == EXIT_INTERRUPTED) {
         cli_error("interrupted");
     }
+    if (wants_json)
+        cli_json_error(rc);
     fflush(stdout);
     mpi.end_all(rc == EXIT_INTERRUPTED ? cli_interrupt_status() : (int)rc);
 }

@@ -90,6 +90,23 @@ check("pith run good.onnx six.f32 --json", ["output"], lists={"top": ["class", "
 check("pith run sum.onnx -d x.npy --state sum=s --json", ["output"], lists={"samples": ["sample", "top"]})
 run("pith import digits.onnx --json", 2)   # both want stdout
 
+# An error is an object, too, of every command and of what cannot be parsed.
+for command, code, status, text in [
+        ("pith info nope.pith --json", 3, "io", "nope.pith: No such file or directory"),
+        ("pith eval good.onnx --json", 2, "usage", "no data: give -d DATA"),
+        ("pith prune good.onnx --sparsty 3 --json", 2, "usage", "unknown option '--sparsty' (see pith prune -h)"),
+        ("pith recipe nonsense --json=lines", 2, "usage", "give show MODEL, lint FILE or write"),
+        ("pith check not.onnx --json", 4, "broken", None),
+        ("pith import digits.onnx --json", 2, "usage", None)]:
+    error = check(command, ["error"], code=code)
+    want = {"exit": code, "status": status, "text": text or error.get("error", {}).get("text")}
+    if error != {"pith": 1, "error": want} or not want["text"]:
+        print(command, "error is", error)
+        failed = True
+# One that comes in the middle closes what is open.
+run("printf '\\1\\2\\3' >short.f32", 0)
+check("pith run good.onnx short.f32 --json", ["error"], code=4)
+
 lines = run(f"pith eval good.onnx {data} --json=lines", 0).splitlines()
 events = [json.loads(l) for l in lines]
 if [e.get("event") for e in events] != ["start", "end", None] or "top1" not in events[-1]:

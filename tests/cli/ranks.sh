@@ -79,8 +79,9 @@ refuse() {
     count=$2
     words=$3
     shift 3
-    expect "$code" ranks "$count" train dense.pith -d $data -q -o refused.pith "$@"
+    expect "$code" ranks "$count" train dense.pith -d $data -q --json -o refused.pith "$@"
     [ "$(grep -c "$words" .err)" -eq 1 ] || complain "$*: not once '$words' in: $(cat .err)"
+    [ "$(grep -c "\"exit\":$code,.*$words" .out)" -eq 1 ] || complain "$*: not one error in JSON: $(cat .out)"
     absent refused.pith
 }
 refuse 2 3 "shared by 1, 2, 4 or 8 processes"
