@@ -42,11 +42,11 @@ static const struct cli_option options[] = {
      0},
     {0, "resume", OPTION_FLAG, AT(stage.train.resume), NULL, "go on from the checkpoint, if there is one",
      0, 0},
-    {0, "ranks", OPTION_TEXT, AT(ranks), "HOW", "mpi: share each batch among the processes of mpirun or srun",
-     0, 0},
     {0, "log", OPTION_TEXT, AT(log), "FILE.csv", "write a line for each epoch", 0, 0},
 
     {0, "", OPTION_HEADING, 0, NULL, "Steps", 0, 0},
+    {0, "ranks", OPTION_TEXT, AT(ranks), "HOW", "mpi: share each batch among the processes of mpirun or srun",
+     0, 0},
     {0, "optimizer", OPTION_TEXT, AT(optimizer), "O", "adam (default), adamw, sgd, nesterov", 0, 0},
     {0, "schedule", OPTION_TEXT, AT(schedule), "S", "cosine (default), constant, steps, one-cycle",
      0, 0},
