@@ -105,6 +105,7 @@ static enum pith_status choose(const struct weight *w, uint32_t rows, uint32_t c
                                const struct sparse_kernels *k, struct choice *c)
 {
     uint64_t count;
+    *c = (struct choice){0};
     if (!mul_ok(rows, cols, &count) || count != w->count || count > UINT32_MAX || count == 0)
         return PITH_ERR_UNSUPPORTED;
     if (w->support == SUPPORT_DENSE)
