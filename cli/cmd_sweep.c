@@ -65,6 +65,17 @@ struct job {
 /* ---- the front ------------------------------------------------------------------------------------
  */
 
+/* {"name", "crc32c"}, where the line named it. */
+static void json_subject(const char *key, const char *name, const char *crc32c)
+{
+    if (!*name)
+        return;
+    cli_json_open(key, '{');
+    cli_json_string("name", name);
+    cli_json_string("crc32c", crc32c);
+    cli_json_close('}');
+}
+
 static void print_front_json(const struct pith_sweep_results *r, uint32_t n)
 {
     cli_json_begin();
@@ -73,6 +84,8 @@ static void print_front_json(const struct pith_sweep_results *r, uint32_t n)
     for (uint32_t i = 0; i < n; i++) {
         const struct pith_sweep_point *p = &r->point[i];
         cli_json_open(NULL, '{');
+        json_subject("model", p->model, p->model_crc32c);
+        json_subject("data", p->data, p->data_crc32c);
         cli_json_uint("combination", p->combination);
         cli_json_uint("bytes", p->bytes);
         cli_json_number(p->regression ? "psnr" : "top1", p->quality);
@@ -83,18 +96,19 @@ static void print_front_json(const struct pith_sweep_results *r, uint32_t n)
     cli_json_end();
 }
 
-static void print_front_table(const struct pith_sweep_results *r, uint32_t n, FILE *out)
+/* The first n points: of one model and data. */
+static void print_front_table(const struct pith_sweep_point *point, uint32_t n, FILE *out)
 {
     struct cli_table t;
     char number[32];
     cli_table_start(&t, 4);
     cli_table_left(&t, 3);
     cli_table_add(&t, "bytes");
-    cli_table_add(&t, n && r->point[0].regression ? "psnr" : "top-1");
+    cli_table_add(&t, n && point[0].regression ? "psnr" : "top-1");
     cli_table_add(&t, "number");
     cli_table_add(&t, "what was set");
     for (uint32_t i = 0; i < n; i++) {
-        const struct pith_sweep_point *p = &r->point[i];
+        const struct pith_sweep_point *p = &point[i];
         cli_table_add(&t, "%s", cli_format_count(p->bytes, number));
         if (isnan(p->quality))
             cli_table_add(&t, "-");
@@ -108,13 +122,38 @@ static void print_front_table(const struct pith_sweep_results *r, uint32_t n, FI
     cli_table_print(&t, out);
 }
 
+/* "net.pith on val.idx, 1,000 samples" above the front of each model and data. */
+static void print_subject(const struct pith_sweep_point *p, FILE *out)
+{
+    char number[32];
+    fputs(*p->model ? p->model : "model not named", out);
+    if (*p->data)
+        fprintf(out, " on %s, %s samples", p->data, cli_format_count(p->samples, number));
+    fputc('\n', out);
+}
+
+static void print_front_tables(const struct pith_sweep_results *r, uint32_t n, FILE *out)
+{
+    uint32_t from = 0, to;
+    do {
+        for (to = from; to < n && pith_sweep_comparable(&r->point[from], &r->point[to]);)
+            to++;
+        if (to - from < n)
+            print_subject(&r->point[from], out);
+        print_front_table(r->point + from, to - from, out);
+        from = to;
+        if (from < n)
+            fputc('\n', out);
+    } while (from < n);
+}
+
 static void print_front(const struct cli_common *c, struct pith_sweep_results *r, FILE *out)
 {
     uint32_t n = pith_sweep_front(r);
     if (c->json)
         print_front_json(r, n);
     else
-        print_front_table(r, n, out);
+        print_front_tables(r, n, out);
     if (r->n_foreign)
         cli_warn("%" PRIu64 " of %" PRIu64 " lines are no results of a sweep", r->n_foreign,
                  r->n_lines);
@@ -349,14 +388,34 @@ static enum cli_exit list_combinations(const struct job *j)
     return EXIT_DONE;
 }
 
+/* Closes the data again: processes that share an open file would share the place in it. */
+static enum cli_exit bind(struct job *j, const char *model)
+{
+    const struct cli_training_options *from = &j->o->from;
+    struct pith_error err = {0};
+    struct pith_data *train = NULL, *val = NULL;
+    enum cli_exit rc = from->data ? cli_open_training(from, j->m, &train, &val) : EXIT_DONE;
+    struct pith_sweep_subject on = {.size_bytes = sizeof on,
+                                    .model = j->m,
+                                    .model_name = strcmp(model, "-") ? model : "standard input",
+                                    .data = val ? val : train,
+                                    .data_name = from->val ? from->val : from->data,
+                                    .range = from->val ? NULL : from->hold ? from->hold : from->range,
+                                    .train = val ? train : NULL};
+    if (!rc && pith_sweep_bind(j->sweep, &on, &err))
+        rc = cli_fail(&err);
+    pith_data_free(train);
+    pith_data_free(val);
+    return rc;
+}
+
 static enum cli_exit run_shard(struct job *j, const char *model)
 {
     const struct sweep_options *o = j->o;
-    struct pith_error err = {0};
     struct stat st;
     enum cli_exit rc = cli_load_model(model, NULL, &j->m);
-    if (!rc && pith_sweep_bind(j->sweep, j->m, &err))
-        rc = cli_fail(&err);
+    if (!rc)
+        rc = bind(j, model);
     if (!rc && o->append && stat(o->append, &st) == 0)
         rc = add_results(o->append, &j->results, &j->torn);
     if (rc)
@@ -423,7 +482,9 @@ const struct cli_command cmd_sweep = {
     "combinations are run on MODEL and measured on --val, --hold or else -d; recipes that train do so\n"
     "on -d. Each gives one line of JSON, appended by one write: many processes may share the file, and\n"
     "a sweep that was stopped goes on where it was. Without --append the lines go to standard output.\n"
-    "At the end the front is printed: results that no other one beats in bytes and accuracy.\n\n"
+    "At the end the front is printed: results that no other one beats in bytes and accuracy. A line\n"
+    "names model and data by name and checksum, and the version of pith; where a file holds results of\n"
+    "several models or data sets, each has a front of its own.\n\n"
     "  { \"pith\": 1,\n"
     "    \"sweep\": { \"stages.0.sparsity\": [0.8, 0.9], \"stages.1.bits\": [3, 4, 5] },\n"
     "    \"stages\": [{ \"do\": \"prune\" }, { \"do\": \"cluster\" }, { \"do\": \"encode\" }] }\n\n"

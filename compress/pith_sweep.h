@@ -13,14 +13,18 @@
  * put there by a path before it. The combinations are numbered from 0; the last key changes fastest.
  *
  *     struct pith_sweep *s;
+ *     struct pith_sweep_subject on = {.size_bytes = sizeof on, .model = model, .model_name = "net.pith"};
  *     pith_sweep_parse(text, n, "grid.json", &s, &err);
+ *     pith_sweep_bind(s, &on, &err);
  *     for (uint64_t i = 0; i < pith_sweep_count(s); i++)
  *         if (!pith_sweep_done(s, results, i) && pith_sweep_run(s, i, model, &opts, &line, &err) == PITH_OK)
  *             append(line), free(line);
  *
- * A result is one line of JSON: spec (of the spec and the model it was run on), combination, params,
- * bytes, seconds; with data also top1 (or psnr), before, drop and met. A combination that cannot be
- * run has error in place of these. So results of many processes may be put together in any order. */
+ * A result is one line of JSON: spec (a checksum of the spec, the model and the data), combination,
+ * version (of pith), model (name, crc32c), data (name, range, samples, crc32c; where there is any),
+ * params, bytes, seconds; with data also top1 (or psnr), before, drop and met. A combination that
+ * cannot be run has error in place of these. So results of many processes, models and data sets may be
+ * put together in any order. */
 #ifndef PITH_SWEEP_H
 #define PITH_SWEEP_H
 
@@ -39,8 +43,21 @@ enum pith_status pith_sweep_parse(const char *text, size_t n, const char *name,
                                   struct pith_sweep **sweep, struct pith_error *err);
 void pith_sweep_free(struct pith_sweep *sweep); /* accepts NULL */
 uint64_t pith_sweep_count(const struct pith_sweep *sweep);
-/* Tells the model that will be run: results of other specs or models are not this one's. */
-enum pith_status pith_sweep_bind(struct pith_sweep *sweep, const struct pith_model *m,
+/* What combinations will be run on. */
+struct pith_sweep_subject {
+    uint32_t size_bytes;
+    const struct pith_model *model;
+    const char *model_name; /* a path: its last part is told; NULL: "model" */
+    struct pith_data *data; /* what accuracy is measured on; NULL: it is not */
+    const char *data_name;  /* likewise; NULL: "data" */
+    const char *range;      /* of it, as it was given; NULL: all */
+    struct pith_data *train; /* what recipes train on, if it is another; NULL: none */
+};
+
+/* Tells what will be run, and on what: results of other specs, models or data are not this one's, and
+ * lines name these. Texts are copied, nothing is kept. As pith_model_pack and pith_data_read; nothing
+ * changes on failure. */
+enum pith_status pith_sweep_bind(struct pith_sweep *sweep, const struct pith_sweep_subject *on,
                                  struct pith_error *err);
 
 /* The i-th recipe; the caller owns it. */
@@ -63,7 +80,10 @@ struct pith_sweep_point {
     double quality; /* top-1 as a fraction, or PSNR in dB; NAN: not measured */
     bool regression;
     double seconds;
-    const char *params; /* compact JSON; borrowed from the results */
+    const char *params; /* compact JSON; borrowed from the results, as what follows */
+    const char *model, *model_crc32c; /* "": the line does not say */
+    const char *data, *data_crc32c;
+    uint64_t samples; /* of the data; 0: the line does not say */
 };
 
 struct pith_sweep_results {
@@ -82,9 +102,12 @@ void pith_sweep_results_free(struct pith_sweep_results *results);
 /* Whether the results hold combination i of this spec and model. */
 bool pith_sweep_done(const struct pith_sweep *sweep, const struct pith_sweep_results *results,
                      uint64_t i);
-/* Moves the points to the front that no other beats in bytes and quality, smallest first; tells how
- * many. Unmeasured quality counts as equal. */
+/* Moves the points to the front that no other of the same model and data beats in bytes and quality;
+ * tells how many. Points of one model and data, told by checksum, lie together, smallest first.
+ * Unmeasured quality counts as equal. */
 uint32_t pith_sweep_front(struct pith_sweep_results *results);
+/* Whether two points are of the same model and data, so that they may be compared. */
+bool pith_sweep_comparable(const struct pith_sweep_point *a, const struct pith_sweep_point *b);
 
 #ifdef __cplusplus
 }

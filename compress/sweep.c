@@ -175,7 +175,7 @@ static enum pith_status read_spec(struct pith_sweep *s, json_t *root, const char
         free(text);
         return pith_error_no_memory(err);
     }
-    s->mark = pith_crc32c(0, text, strlen(text));
+    s->mark = s->spec_mark = pith_crc32c(0, text, strlen(text));
     free(text);
     json_object_del(root, "sweep");
     enum pith_status st = count_combinations(s, err);
@@ -209,21 +209,9 @@ void pith_sweep_free(struct pith_sweep *s)
         return;
     json_decref(s->base);
     json_decref(s->axes);
+    json_decref(s->about);
     free(s->name);
     free(s);
-}
-
-enum pith_status pith_sweep_bind(struct pith_sweep *s, const struct pith_model *m,
-                                 struct pith_error *err)
-{
-    const struct pith_pack_opts pack = {.size_bytes = sizeof pack, .keep_names = true};
-    struct pith_buffer file;
-    enum pith_status st = pith_model_pack(m, &pack, &file, err);
-    if (st)
-        return st;
-    s->mark = pith_crc32c(s->mark, file.data, file.bytes);
-    pith_buffer_free(&file);
-    return PITH_OK;
 }
 
 /* ---- one combination ------------------------------------------------------------------------- */
@@ -246,6 +234,14 @@ static void put_accuracy(json_t **line, const struct pith_compress_result *r)
     }
     pith_json_put(line, "drop", rounded(r->drop, 1e9));
     pith_json_put(line, "met", json_boolean(r->met));
+}
+
+/* What pith_sweep_bind told: every member of about (NULL: nothing), shared. */
+static void put_about(json_t **line, json_t *about)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach(about, key, value) pith_json_put(line, key, json_incref(value));
 }
 
 static bool own_reason(enum pith_status st)
@@ -286,6 +282,7 @@ enum pith_status pith_sweep_run(const struct pith_sweep *s, uint64_t i, const st
     }
     snprintf(mark, sizeof mark, "%08" PRIx32, s->mark);
     json_t *j = json_pack("{si,ss,sI}", "pith", 1, "spec", mark, "combination", (json_int_t)i);
+    put_about(&j, s->about);
     pith_json_put(&j, "params", params_of(s, i));
     if (result.file.data) {
         pith_json_put(&j, "bytes", json_integer((json_int_t)result.file.bytes));

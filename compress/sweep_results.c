@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Lines that sweeps wrote, of any number of processes, and the front of them: the results that no
- * other one beats in bytes without losing quality. */
+ * other one of the same model and data beats in bytes without losing quality. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -44,6 +44,13 @@ static double number_of(const json_t *line, const char *key)
     return json_is_number(v) ? json_number_value(v) : NAN;
 }
 
+/* line.part.key; "" where there is no such text. */
+static const char *text_of(const json_t *line, const char *part, const char *key)
+{
+    const char *text = json_string_value(json_object_get(json_object_get(line, part), key));
+    return text ? text : "";
+}
+
 static void fill_point(struct pith_sweep_point *p, const json_t *line)
 {
     p->params = json_string_value(json_object_get(line, "text"));
@@ -52,6 +59,12 @@ static void fill_point(struct pith_sweep_point *p, const json_t *line)
     p->seconds = number_of(line, "seconds");
     p->regression = json_object_get(line, "psnr") != NULL;
     p->quality = number_of(line, p->regression ? "psnr" : "top1");
+    p->model = text_of(line, "model", "name");
+    p->model_crc32c = text_of(line, "model", "crc32c");
+    p->data = text_of(line, "data", "name");
+    p->data_crc32c = text_of(line, "data", "crc32c");
+    p->samples =
+        (uint64_t)json_integer_value(json_object_get(json_object_get(line, "data"), "samples"));
 }
 
 /* Room for one more point. */
@@ -172,10 +185,24 @@ static double quality_of(const struct pith_sweep_point *p)
     return isnan(p->quality) ? 0 : p->quality;
 }
 
-/* Smallest first; of equal ones the best, then the lowest number. */
+static int by_subject(const struct pith_sweep_point *p, const struct pith_sweep_point *q)
+{
+    int order = strcmp(p->model_crc32c, q->model_crc32c);
+    return order ? order : strcmp(p->data_crc32c, q->data_crc32c);
+}
+
+bool pith_sweep_comparable(const struct pith_sweep_point *a, const struct pith_sweep_point *b)
+{
+    return by_subject(a, b) == 0;
+}
+
+/* By model and data, then smallest first; of equal ones the best, then the lowest number. */
 static int by_bytes(const void *a, const void *b)
 {
     const struct pith_sweep_point *p = a, *q = b;
+    int order = by_subject(p, q);
+    if (order)
+        return order;
     if (p->bytes != q->bytes)
         return p->bytes < q->bytes ? -1 : 1;
     if (quality_of(p) != quality_of(q))
@@ -191,7 +218,8 @@ uint32_t pith_sweep_front(struct pith_sweep_results *r)
     r->sorted = true;
     for (uint32_t i = 0; i < r->n; i++) {
         struct pith_sweep_point p = r->point[i];
-        if (n > 0 && !(quality_of(&p) > quality_of(&r->point[n - 1])))
+        if (n > 0 && pith_sweep_comparable(&p, &r->point[n - 1]) &&
+            !(quality_of(&p) > quality_of(&r->point[n - 1])))
             continue;
         r->point[i] = r->point[n];
         r->point[n++] = p;

@@ -10,7 +10,9 @@ struct pith_sweep {
     json_t *base;  /* the recipe without "sweep" */
     json_t *axes;  /* path -> list of values */
     uint64_t count;
-    uint32_t mark; /* checksum of the spec, and once bound of the model too */
+    json_t *about; /* what its lines say of version, model and data; NULL: not bound */
+    uint32_t spec_mark; /* checksum of the spec */
+    uint32_t mark;      /* of the spec, and once bound of model and data too */
 };
 
 #endif

@@ -49,8 +49,23 @@ cmp -s front front3 || complain "another front where SIGCHLD is ignored"
 
 # another network: nothing counts as done
 expect 0 pith init digits --seed 3 --preprocess scale=1/255 -q -o other.pith
-[ "$(pith sweep grid.json other.pith -n --append two.jsonl | grep -c done)" -eq 0 ] ||
-    complain "results of another network count"
+done_of() { pith sweep grid.json "$@" -n --append two.jsonl | grep -c done; }
+[ "$(done_of net.pith -d $test)" -eq 6 ] || complain "results do not count: $(done_of net.pith -d $test)"
+[ "$(done_of other.pith -d $test)" -eq 0 ] || complain "results of another network count"
+[ "$(done_of net.pith -d $test --range 0:200)" -eq 0 ] || complain "results on other samples count"
+
+# each line names model, data and version; a file of two networks has two fronts
+version=$(pith version | cut -d' ' -f2)
+grep -c '"version":"'"$version"'","model":{"name":"net.pith","crc32c":"[0-9a-f]*"},"data":{"name":"test-images-idx3-ubyte","crc32c":"[0-9a-f]*","samples":300}' \
+    two.jsonl | grep -qx 6 || complain "lines: $(cat two.jsonl)"
+pith sweep grid.json other.pith -d $test -T 1 -q >other.jsonl || complain "another network cannot be swept"
+pith sweep --pareto other.jsonl >front_other
+pith sweep --pareto two.jsonl other.jsonl >fronts
+for name in net.pith other.pith; do
+    grep -qx "$name on test-images-idx3-ubyte, 300 samples" fronts || complain "no front of $name: $(cat fronts)"
+done
+[ "$(grep -v -e samples -e '^$' fronts | sort | cksum)" = "$(sort front front_other | cksum)" ] ||
+    complain "the fronts of two networks mix: $(cat fronts front front_other)"
 
 # training in a sweep, judged by what was held out; what cannot be run is told and tried again
 cat >train.json <<EOF

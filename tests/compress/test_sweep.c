@@ -120,6 +120,77 @@ static void add(struct pith_sweep_results *r, const char *text)
         fail_msg("%s", err.text);
 }
 
+static void bind(struct pith_sweep *s, const struct pith_model *m, const char *name,
+                 struct pith_data *data)
+{
+    const struct pith_sweep_subject on = {.size_bytes = sizeof on,
+                                          .model = m,
+                                          .model_name = name,
+                                          .data = data,
+                                          .data_name = data ? "raw:f32:4:x/val.f32" : NULL,
+                                          .range = data ? "0::2" : NULL};
+    struct pith_error err = {0};
+    if (pith_sweep_bind(s, &on, &err))
+        fail_msg("%s", err.text);
+}
+
+/* n samples of 4 values, the first of which is first; targets: what the net answers, or not. */
+static struct pith_data *numbers(uint64_t n, float first)
+{
+    const uint32_t dim[] = {1, 4};
+    struct pith_data *data = NULL;
+    float *x = calloc(n * 4, sizeof *x), *y = calloc(n * 2, sizeof *y);
+    x[0] = first;
+    y[0] = 1;
+    assert_int_equal(pith_data_of_numbers(2, dim, n, x, y, 2, &data, NULL), PITH_OK);
+    return data;
+}
+
+/* Runs combination 0 on data and says whether it then counts as done on `next`. */
+static bool counts_for(const struct pith_model *m, struct pith_data *data, struct pith_data *next)
+{
+    struct pith_sweep *s = parse(SPEC), *again = parse(SPEC);
+    struct pith_compress_opts o = {.size_bytes = sizeof o, .max_drop = -1, .seed = 1, .data = data};
+    struct pith_sweep_results r = {0};
+    struct pith_error err = {0};
+    char *line = NULL;
+    bind(s, m, "net.pith", data);
+    bind(again, m, "net.pith", next);
+    if (pith_sweep_run(s, 0, m, &o, &line, &err))
+        fail_msg("%s", err.text);
+    assert_non_null(strstr(line, "\"version\":\""));
+    assert_non_null(strstr(line, "\"data\":{\"name\":\"val.f32\",\"crc32c\":\""));
+    assert_non_null(strstr(line, "\"range\":\"0::2\",\"samples\":"));
+    add(&r, line);
+    assert_string_equal(r.point[0].model, "net.pith");
+    assert_string_equal(r.point[0].data, "val.f32");
+    assert_int_equal(r.point[0].samples, pith_data_count(data));
+    bool done = pith_sweep_done(again, &r, 0);
+    free(line);
+    pith_sweep_results_free(&r);
+    pith_sweep_free(s);
+    pith_sweep_free(again);
+    return done;
+}
+
+static void results_on_other_data_are_others(void **state)
+{
+    (void)state;
+    const float w[8] = {1, -2, 3, -4, 5, -6, 7, -8};
+    struct pith_model *m = small_net(4, 2, w, false);
+    struct pith_data *two = numbers(2, 1), *same = numbers(2, 1), *three = numbers(3, 1),
+                     *other = numbers(2, 2);
+    assert_true(counts_for(m, two, same));
+    assert_false(counts_for(m, two, three));
+    assert_false(counts_for(m, two, other));
+    assert_false(counts_for(m, two, NULL));
+    pith_data_free(two);
+    pith_data_free(same);
+    pith_data_free(three);
+    pith_data_free(other);
+    pith_model_free(m);
+}
+
 /* Runs all combinations; what one line says counts, the model stays. */
 static void results_tell_what_is_done(void **state)
 {
@@ -130,8 +201,8 @@ static void results_tell_what_is_done(void **state)
     struct pith_compress_opts o = {.size_bytes = sizeof o, .max_drop = -1, .seed = 1};
     struct pith_sweep_results r = {0};
     struct pith_error err = {0};
-    assert_int_equal(pith_sweep_bind(s, m, &err), PITH_OK);
-    assert_int_equal(pith_sweep_bind(elsewhere, other, &err), PITH_OK);
+    bind(s, m, "folder/net.pith", NULL);
+    bind(elsewhere, other, NULL, NULL);
     for (uint64_t i = 6; i-- > 0;) {
         char *line = NULL;
         assert_false(pith_sweep_done(s, &r, i));
@@ -139,6 +210,8 @@ static void results_tell_what_is_done(void **state)
             fail_msg("%s", err.text);
         assert_null(strchr(line, '\n'));
         assert_non_null(strstr(line, "\"bytes\":"));
+        assert_non_null(strstr(line, "\"model\":{\"name\":\"net.pith\",\"crc32c\":\""));
+        assert_null(strstr(line, "\"data\":"));
         add(&r, line);
         assert_true(pith_sweep_done(s, &r, i));
         assert_false(pith_sweep_done(elsewhere, &r, i));
@@ -242,6 +315,35 @@ static void results_go_on_behind_a_front(void **state)
     pith_sweep_results_free(&r);
 }
 
+#define OF(model, data, n, rest)                                                                   \
+    LINE("aa" model data, n,                                                                       \
+         "\"model\":{\"name\":\"m" model "\",\"crc32c\":\"" model "\"},"                           \
+         "\"data\":{\"name\":\"d" data "\",\"crc32c\":\"" data "\"}," rest)
+
+/* Each pair of model and data: what beats a point of another pair says nothing of this one. */
+static void models_and_data_have_fronts_of_their_own(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model, *data;
+        uint64_t bytes;
+    } front[] = {{"m1", "d1", 300}, {"m1", "d2", 310}, {"m2", "d1", 100}, {"m2", "d1", 200}};
+    struct pith_sweep_results r = {0};
+    add(&r, OF("2", "1", "0", "\"bytes\":200,\"top1\":0.9") OF("1", "1", "0", "\"bytes\":300,\"top1\":0.5")
+                OF("2", "1", "1", "\"bytes\":100,\"top1\":0.8")
+                    OF("1", "2", "0", "\"bytes\":310,\"top1\":0.4")
+                        OF("1", "1", "1", "\"bytes\":400,\"top1\":0.45"));
+    assert_int_equal(pith_sweep_front(&r), 4);
+    for (uint32_t i = 0; i < 4; i++) {
+        assert_string_equal(r.point[i].model, front[i].model);
+        assert_string_equal(r.point[i].data, front[i].data);
+        assert_int_equal(r.point[i].bytes, front[i].bytes);
+    }
+    assert_false(pith_sweep_comparable(&r.point[0], &r.point[1]));
+    assert_true(pith_sweep_comparable(&r.point[2], &r.point[3]));
+    pith_sweep_results_free(&r);
+}
+
 static void without_data_the_smallest_is_the_front(void **state)
 {
     (void)state;
@@ -264,6 +366,8 @@ int main(void)
         cmocka_unit_test(the_front_holds_what_nothing_beats),
         cmocka_unit_test(the_last_result_counts),
         cmocka_unit_test(results_go_on_behind_a_front),
+        cmocka_unit_test(results_on_other_data_are_others),
+        cmocka_unit_test(models_and_data_have_fronts_of_their_own),
         cmocka_unit_test(without_data_the_smallest_is_the_front),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -84,6 +84,22 @@ static enum pith_status sweep_run(struct pith_error *err)
     return st;
 }
 
+static enum pith_status sweep_bind(struct pith_error *err)
+{
+    enum pith_status st;
+    struct pith_sweep *s = NULL;
+    const uint32_t dim[] = {1, 2};
+    struct pith_data *data = NULL;
+    assert_int_equal(pith_data_of_numbers(2, dim, 2, calloc(4, sizeof(float)), NULL, 0, &data, NULL),
+                     PITH_OK);
+    const struct pith_sweep_subject on = {.size_bytes = sizeof on, .model = plain, .data = data};
+    assert_int_equal(pith_sweep_parse(sweep_text, sizeof sweep_text - 1, "text", &s, NULL), PITH_OK);
+    FAILING(pith_sweep_bind(s, &on, err));
+    pith_sweep_free(s);
+    pith_data_free(data);
+    return st;
+}
+
 static enum pith_status sweep_results(struct pith_error *err)
 {
     static const char lines[] =
@@ -146,6 +162,7 @@ SCENE(training_parse, true)
 SCENE(training_print, true)
 SCENE(sweep_parse, true)
 SCENE(sweep_run, true)
+SCENE(sweep_bind, true)
 SCENE(sweep_results, true)
 SCENE(architecture, false)
 SCENE(draw_weights, true)
@@ -157,6 +174,7 @@ int main(void)
         cmocka_unit_test(test_training_print),
         cmocka_unit_test(test_sweep_parse),
         cmocka_unit_test(test_sweep_run),
+        cmocka_unit_test(test_sweep_bind),
         cmocka_unit_test(test_sweep_results),
         cmocka_unit_test(test_architecture),
         cmocka_unit_test(test_draw_weights),
