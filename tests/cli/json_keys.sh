@@ -69,7 +69,7 @@ run("$PITH_O/samples/make_digits d 64 8", 0)
 check("pith train n.pith -d d/train-images-idx3-ubyte --batch 32 --epochs 1 -q -o t.pith --json",
       ["bytes", "parameters", "trained", "kept", "epochs", "best_epoch", "loss"])
 check("pith sweep grid.json digits.onnx --append r.jsonl -q --json", ["results"],
-      lists={"front": ["combination", "bytes", "top1", "params"]})
+      lists={"front": ["model", "combination", "bytes", "top1", "params"]})
 check("pith sweep --pareto r.jsonl --json", ["results"], lists={"front": ["combination", "bytes", "params"]})
 check("pith prune i.pith --sparsity .5 -o p.pith --json", ["bytes", "weights", "kept"],
       lists={"layers": ["name", "weights", "kept"]})
