@@ -27,11 +27,11 @@
 
 static const double dampings[] = {0.03, 0.3, 3}; /* of the mean of H's diagonal */
 
-double pith_mean_diagonal(const double *h, size_t n)
+double pith_mean_diagonal(const double *h, size_t n, size_t step)
 {
     double mean = 0;
     for (size_t k = 0; k < n; k++)
-        mean += h[k * n + k] / (double)n;
+        mean += h[k * step] / (double)n;
     return mean > 0 ? mean : 1;
 }
 
@@ -55,7 +55,7 @@ static bool factor(const struct layer_moments *m, int half, const double *other,
     memcpy(u, m->h[half], m->n * m->n * sizeof *u);
     for (size_t i = 0; i < m->n * m->n && other; i++)
         u[i] += other[i];
-    double add = damping * pith_mean_diagonal(u, m->n);
+    double add = damping * pith_mean_diagonal(u, m->n, m->n + 1);
     for (size_t k = 0; k < m->n; k++)
         u[k * m->n + k] += add;
     return pith_cholesky(u, m->n);

@@ -15,7 +15,7 @@ struct sum_goals {
 /* Of one group, before pith_layer_moments_join. */
 void pith_find_sum_goals(const struct layer_moments *m, uint64_t group, struct sum_goals *g);
 
-/* The mean of h's diagonal; 1 where h is 0. */
-double pith_mean_diagonal(const double *h, size_t n);
+/* The mean of the n numbers h[k * step], a matrix's diagonal where step is n + 1; 1 where they are 0. */
+double pith_mean_diagonal(const double *h, size_t n, size_t step);
 
 #endif
