@@ -41,7 +41,9 @@ struct gemm_f32_job {
     size_t a_step;  /* floats from one panel to the next, >= k * mr */
     const float *b; /* [k, n], row stride ldb */
     size_t ldb;
-    float *c; /* [m, n], row stride ldc */
+    const float *next; /* k * nr floats that a later job reads as b, to be brought into the cache;
+                          NULL: none */
+    float *c;          /* [m, n], row stride ldc */
     size_t ldc;
     const float *bias_row; /* [m] */
     const float *bias_col; /* [n] */

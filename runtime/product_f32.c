@@ -316,6 +316,16 @@ static void pack_panels(const struct product *p, const struct dense_kernels *d, 
     }
 }
 
+/* What is read after a strip's part in front of k, where strips are packed one behind the other;
+ * NULL: nothing. */
+static const float *next_block(const struct product_run *r, size_t strip, uint32_t k)
+{
+    const struct product *p = r->p;
+    const uint32_t nr = r->kernels->dense.nr;
+    bool last = k == p->k && (strip + 1) * nr >= p->n;
+    return r->ldb != nr || last ? NULL : r->b + strip * r->strip_step + (size_t)k * nr;
+}
+
 static void strip_run(const struct product_run *r, size_t strip)
 {
     const struct product *p = r->p;
@@ -328,6 +338,7 @@ static void strip_run(const struct product_run *r, size_t strip)
                                    .a_step = (size_t)p->k * d->mr,
                                    .b = r->b + strip * r->strip_step + k * r->ldb,
                                    .ldb = r->ldb,
+                                   .next = next_block(r, strip, k + k_n),
                                    .ldc = p->n,
                                    .bias_col = p->c ? p->c + j : NULL,
                                    .n = (uint32_t)(p->n - j < d->nr ? p->n - j : d->nr),

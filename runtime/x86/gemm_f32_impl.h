@@ -11,11 +11,15 @@
  * in one register more, for one multiply-add per k (EXTRA_COLUMN). A single column left over is
  * done the same way, COLUMN_PANELS panels at a time.
  *
+ * A few rows of a are done with b's values sooner than the next ones come from memory, and the
+ * processor does not see that it will be these: they are asked for meanwhile (next).
+ *
  * Whichever way an element takes, it is one chain of fused multiply-adds over k, begun with what is
  * to be added: residual and bias of the column, or the sum over earlier k. */
 #include "simd_act.h"
 
 #define COLUMN_PANELS 8
+#define FLOATS_OF_LINE 16 /* of cache */
 
 /* Keeps the compiler from loading v anew for each use. */
 #define IN_REGISTER(v) __asm__("" : "+x"(v))
@@ -102,8 +106,13 @@ tile_run(const struct gemm_f32_job *job, const struct tile *t, const struct clam
         column = rvec_load(start);
     }
     const float *a = t->a, *b = job->b;
-    for (uint32_t k = job->k; k > 0; k--, a += MR, b += job->ldb) {
+    const float *next = job->next ? job->next : b;
+    const size_t next_step = job->next ? NV * LANES : 0;
+    for (uint32_t k = job->k; k > 0; k--, a += MR, b += job->ldb, next += next_step) {
         vec bv[NV];
+#pragma GCC unroll 4
+        for (int at = 0; at < NV * LANES; at += FLOATS_OF_LINE)
+            __builtin_prefetch(next + at, 0, 2);
 #pragma GCC unroll 4
         for (int j = 0; j < nv; j++) {
             bv[j] = load_edge(b + j * LANES, last, j < nv - 1 || edge != EDGE_MASKED);
@@ -143,31 +152,33 @@ tile_run(const struct gemm_f32_job *job, const struct tile *t, const struct clam
 }
 
 /* A panel of fewer rows: as many sums, and as much time less. */
-static void few_rows_run(const struct gemm_f32_job *job, const struct tile *t,
-                         const struct clamp *clamp, vmask last)
+static inline __attribute__((always_inline)) void few_rows_run(const struct gemm_f32_job *job,
+                                                               const struct tile *t,
+                                                               const struct clamp *clamp,
+                                                               vmask last, const enum edge edge)
 {
     switch (t->rows) {
     case 1:
-        tile_run(job, t, clamp, last, NV, EDGE_MASKED, 1);
+        tile_run(job, t, clamp, last, NV, edge, 1);
         break;
     case 2:
-        tile_run(job, t, clamp, last, NV, EDGE_MASKED, 2);
+        tile_run(job, t, clamp, last, NV, edge, 2);
         break;
     case 3:
-        tile_run(job, t, clamp, last, NV, EDGE_MASKED, 3);
+        tile_run(job, t, clamp, last, NV, edge, 3);
         break;
 #if MR > 4
     case 4:
-        tile_run(job, t, clamp, last, NV, EDGE_MASKED, 4);
+        tile_run(job, t, clamp, last, NV, edge, 4);
         break;
     case 5:
-        tile_run(job, t, clamp, last, NV, EDGE_MASKED, 5);
+        tile_run(job, t, clamp, last, NV, edge, 5);
         break;
     case 6:
-        tile_run(job, t, clamp, last, NV, EDGE_MASKED, 6);
+        tile_run(job, t, clamp, last, NV, edge, 6);
         break;
     case 7:
-        tile_run(job, t, clamp, last, NV, EDGE_MASKED, 7);
+        tile_run(job, t, clamp, last, NV, edge, 7);
         break;
 #endif
     }
@@ -211,8 +222,10 @@ static void tiles_run(const struct gemm_f32_job *job, const struct clamp *clamp)
         struct tile t = tile_of(job, i);
         if (EXTRA_COLUMN && nv > NV)
             tile_run(job, &t, clamp, last, NV, EDGE_EXTRA, MR);
+        else if (!EXTRA_COLUMN && job->n == NV * LANES && t.rows < MR)
+            few_rows_run(job, &t, clamp, last, EDGE_WHOLE);
         else if (nv == NV && t.rows < MR)
-            few_rows_run(job, &t, clamp, last);
+            few_rows_run(job, &t, clamp, last, EDGE_MASKED);
         else if (!EXTRA_COLUMN && job->n == NV * LANES)
             tile_run(job, &t, clamp, last, NV, EDGE_WHOLE, MR);
         else if (nv == 3)
