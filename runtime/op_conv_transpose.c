@@ -144,10 +144,19 @@ static struct up_job job_of(const struct op_args *args, const struct op_env *env
     return j;
 }
 
+/* What is packed follows from the weight, its groups and the channels of a unit: UNIT_ROWS at most. */
+static uint64_t form_of(const struct up_job *j)
+{
+    bool few = j->groups < UINT32_MAX / (2 * UNIT_ROWS);
+    return few ? prep_form(PREP_CONV_TRANSPOSE, (uint32_t)(j->groups * 2 * UNIT_ROWS + j->unit_o))
+               : PREP_OWN;
+}
+
 static enum pith_status direct_need(const struct op_args *args, struct op_need *need)
 {
     if (!args->weight || pith_weight_f32_borrow(args->weight))
         return PITH_OK;
+    need->prep_form = prep_form(PREP_ELEMENTS, 0);
     need->prep_scratch_bytes = pith_weight_scratch_bytes(args->weight);
     return mul_ok(args->weight->count, sizeof(float), &need->prep_bytes) ? PITH_OK : PITH_ERR_LIMIT;
 }
@@ -169,6 +178,7 @@ static enum pith_status need_conv_transpose(const struct op_args *args, const st
                 mul_ok(bytes, j.n_tasks, &need->scratch_bytes);
     if (!fits || !args->weight)
         return fits ? PITH_OK : PITH_ERR_LIMIT;
+    need->prep_form = form_of(&j);
     fits = mul_ok(pack, j.groups * j.parts, &bytes) &&
            mul_ok(bytes, sizeof(float), &need->prep_bytes);
     return fits ? pith_weight_f32_scratch(args->weight, &need->prep_scratch_bytes) : PITH_ERR_LIMIT;

@@ -23,7 +23,12 @@ static void set_trans_b(int32_t *attr, void *arg)
     attr[ATTR_MATMUL_TRANS_B] = *(const int32_t *)arg;
 }
 
-enum kind { MATMUL, MATMUL_BOTH_WAYS, CONV_OF_SIZES, INTEGERS };
+enum kind { MATMUL, MATMUL_BOTH_WAYS, CONV_OF_SIZES, CONV_TRANSPOSE_OF_SIZES, INTEGERS };
+
+static bool is_conv(enum kind kind)
+{
+    return kind == CONV_OF_SIZES || kind == CONV_TRANSPOSE_OF_SIZES;
+}
 
 /* own: each reader has a weight of its own, with the same elements. */
 static void build(enum kind kind, uint32_t readers, bool own)
@@ -32,25 +37,27 @@ static void build(enum kind kind, uint32_t readers, bool own)
     int32_t one = 1, none = 0;
     uint32_t w = 0, x = 0;
     gd_clear();
-    if (kind == CONV_OF_SIZES)
+    if (is_conv(kind))
         for (uint32_t i = 0; i < READERS; i++)
             x = gd_input(4, 1, 16, 3 + i, 4 + i);
     else
         x = gd_input(2, 8, N);
     if (kind == INTEGERS)
         gd_input_type(PITH_U8);
-    uint32_t first = kind == CONV_OF_SIZES ? x - READERS + 1 : x;
+    uint32_t first = is_conv(kind) ? x - READERS + 1 : x;
     uint32_t weight[READERS];
     for (uint32_t i = 0; i < readers; i++) {
         if (i == 0 || own)
-            w = kind == CONV_OF_SIZES ? gd_weight(data, 4, 16, 16, 3, 3)
-                : kind == INTEGERS    ? gd_weight_of(PITH_I8, bytes, &square)
-                                      : gd_weight(data, 2, N, N);
+            w = is_conv(kind)      ? gd_weight(data, 4, 16, 16, 3, 3)
+                : kind == INTEGERS ? gd_weight_of(PITH_I8, bytes, &square)
+                                   : gd_weight(data, 2, N, N);
         weight[i] = w;
     }
     for (uint32_t i = 0; i < readers; i++) {
         if (kind == CONV_OF_SIZES)
             gd_output(gd_node(PITH_OP_CONV, NULL, NULL, 1, 2, first + i, weight[i]));
+        else if (kind == CONV_TRANSPOSE_OF_SIZES)
+            gd_output(gd_node(PITH_OP_CONV_TRANSPOSE, NULL, NULL, 1, 2, first + i, weight[i]));
         else if (kind == INTEGERS)
             gd_output(gd_node(PITH_OP_MATMUL_INTEGER, NULL, NULL, 1, 2, x, weight[i]));
         else
@@ -127,6 +134,7 @@ static void test_convolutions(void **state)
 {
     (void)state;
     packed_once(CONV_OF_SIZES, 1);
+    packed_once(CONV_TRANSPOSE_OF_SIZES, 1);
 }
 
 int main(void)
