@@ -35,11 +35,14 @@ static float above_zero(float max)
     return max > 0 ? max : 0;
 }
 
-/* 2^p > m >= 2^(p-1), m the larger magnitude: at exponent p - 12, m has bin 2^11 or more. */
+/* 2^p > m >= 2^(p-1), m the larger magnitude: at exponent p - 12, m has bin 2^11 or more. Of zeros
+ * alone p would be 0, too wide for the small numbers that may follow, for widths only grow. */
 int32_t pith_histogram_exponent(float min, float max)
 {
     double low = below_zero(min), high = above_zero(max);
     int p;
+    if (low == high)
+        return LOWEST_EXPONENT;
     frexp(high > -low ? high : -low, &p);
     int32_t e = p - 12 > LOWEST_EXPONENT ? p - 12 : LOWEST_EXPONENT;
     while (pith_bin_of(high, e) - pith_bin_of(low, e) >= BINS)

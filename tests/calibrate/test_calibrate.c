@@ -94,8 +94,7 @@ static void merging_equals_running_both(void **state)
     pith_model_free(other);
     data_of_layer(b, 0)[0] = 2; /* other weights see other numbers */
     assert_int_equal(pith_calibrate_merge(a, b, &err), PITH_ERR_ARGUMENT);
-    assert_string_equal(err.text,
-                        "cannot merge ranges: the two models are not the same network");
+    assert_string_equal(err.text, "cannot merge ranges: the two models are not the same network");
     expect_range(a, 0, -3, 10, 6);
     pith_data_free(dx);
     pith_data_free(dy);
@@ -161,6 +160,23 @@ static struct pith_buffer file_of(struct pith_model *m)
     if (pith_model_pack(m, NULL, &file, &err))
         fail_msg("%s", err.text);
     return file;
+}
+
+/* What was seen has a place in a file also where the first sample gave nothing but zeros. */
+static void dead_first_sample(void **state)
+{
+    (void)state;
+    static const float x[] = {-1, 0, 0.0625f, 0.03125f};
+    for (uint32_t n = 1; n <= 2; n++) {
+        struct pith_model *m = sum_and_difference();
+        struct pith_data *d = samples(x, 2, 2);
+        run(m, d, n, n);
+        expect_range(m, 3, 0, n == 1 ? 0 : 0.09375f, 2 * n);
+        struct pith_buffer file = file_of(m);
+        pith_buffer_free(&file);
+        pith_data_free(d);
+        pith_model_free(m);
+    }
 }
 
 /* Three shards in any order, through files, and all at once on any number of threads: the same
@@ -256,9 +272,12 @@ static void memory_does_not_grow(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranges_by_hand), cmocka_unit_test(merging_equals_running_both),
-        cmocka_unit_test(refusals),       cmocka_unit_test(statistics_by_hand),
-        cmocka_unit_test(the_same_bytes), cmocka_unit_test(memory_does_not_grow)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(ranges_by_hand),
+                                       cmocka_unit_test(merging_equals_running_both),
+                                       cmocka_unit_test(refusals),
+                                       cmocka_unit_test(statistics_by_hand),
+                                       cmocka_unit_test(dead_first_sample),
+                                       cmocka_unit_test(the_same_bytes),
+                                       cmocka_unit_test(memory_does_not_grow)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -130,6 +130,22 @@ static void any_order_any_loop(void **state)
     free(x);
 }
 
+/* A Relu may give nothing but zeros for the first samples and small numbers for later ones. */
+static void zeros_come_first(void **state)
+{
+    (void)state;
+    for (int exponent = -130; exponent < 4; exponent++) {
+        float small = ldexpf(0.6f, exponent), x[] = {0, -0.0f, 0, 0, 0, small};
+        struct pith_model *m;
+        assert_int_equal(pith_model_new(NULL, &m), PITH_OK);
+        struct pith_value_stats *first = observed(m, x, 3, 2, (uint32_t[]){0, 1, 2}, 0);
+        struct pith_value_stats *last = observed(m, x, 3, 2, (uint32_t[]){2, 0, 1}, 0);
+        expect_by_definition(first, x, 6);
+        expect_same(first, last);
+        pith_model_free(m);
+    }
+}
+
 static void take(struct value_observer *o, struct pith_value *v, struct pith_model *m)
 {
     assert_int_equal(pith_observer_result(o, m, &v->stats), PITH_OK);
@@ -224,8 +240,7 @@ static void any_team(void **state)
         for (uint32_t n = 1; n <= MOST; n++) {
             uint32_t shared = 0;
             struct count_team team = {n, calloc(n, sizeof *team.scratch), backwards, &shared};
-            struct pith_value v = {
-                .name = "v", .type = PITH_F32, .rank = 3, .dim = {1, C, INNER}};
+            struct pith_value v = {.name = "v", .type = PITH_F32, .rank = 3, .dim = {1, C, INNER}};
             struct value_observer o;
             struct pith_value_stats *s = NULL;
             assert_int_equal(pith_observer_start(&o, &v, OBSERVE_HISTOGRAM, axis), PITH_OK);
@@ -245,9 +260,9 @@ static void any_team(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(any_order_any_loop),
-                                       cmocka_unit_test(shards_merge_to_the_same),
-                                       cmocka_unit_test(any_team),
-                                       cmocka_unit_test(infinite_numbers)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_order_any_loop), cmocka_unit_test(zeros_come_first),
+        cmocka_unit_test(shards_merge_to_the_same), cmocka_unit_test(any_team),
+        cmocka_unit_test(infinite_numbers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
