@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "array_files.h"
+#include "class_scores.h"
 #include "feed_options.h"
 #include "json_out.h"
 #include "pith_host.h"
@@ -16,6 +17,7 @@ struct run_options {
     struct cli_feed_options feed;
     struct cli_list saves, dumps;
     const char *output_name;
+    const char *softmax;
     uint64_t top;
     bool profile;
     uint64_t max_steps;
@@ -36,7 +38,8 @@ static const struct cli_option options[] = {
     {0, "preprocess", OPTION_TEXT, offsetof(struct run_options, feed.preprocess), "SPEC",
      "for pictures and data, instead of what the model stores", 0, 0},
     {0, "top", OPTION_UINT, offsetof(struct run_options, top), "N",
-     "print the N largest values with their class (5; with -d 1)", 1, 1000},
+     "print the N largest values with their class (5; of many 1)", 1, 1000},
+    CLI_SOFTMAX_OPTION(struct run_options, softmax),
     {0, "profile", OPTION_FLAG, offsetof(struct run_options, profile), NULL,
      "time of every layer on stderr", 0, 0},
     CLI_MAX_STEPS_OPTION(struct run_options, max_steps),
@@ -61,6 +64,8 @@ struct runner {
     struct pith_plan *plan;
     uint32_t batch;
     bool stacked; /* data was given: outputs get an axis for the samples */
+    const char *picture;    /* borrows: the file that was fed; NULL: none */
+    enum cli_scores scores; /* what `shown` holds */
     struct wanted *wanted; /* owns */
     uint32_t n_wanted;
     uint32_t shown; /* output to print where none is written */
@@ -91,12 +96,6 @@ static enum cli_exit feed_picture(const struct runner *r, const struct pith_buff
     rc = pith_data_read(data, 0, to, NULL, &err) ? cli_fail(&err) : EXIT_DONE;
     pith_data_free(data);
     return rc;
-}
-
-static bool is_picture(const struct pith_buffer *file)
-{
-    return file->bytes > 4 && (memcmp(file->data, "\x89PNG", 4) == 0 ||
-                               memcmp(file->data, "\xff\xd8\xff", 3) == 0);
 }
 
 static bool is_npy(const struct pith_buffer *file)
@@ -154,7 +153,8 @@ static enum cli_exit feed_file(struct runner *r, const char *path, uint32_t inpu
         rc = take_batch(r, &file, v, path);
         if (!rc)
             rc = cli_convert_array(&file, path, v, r->batch ? r->batch : 1, to);
-    } else if (is_picture(&file) && v->type == PITH_F32) {
+    } else if (cli_is_picture(file.data, file.bytes) && v->type == PITH_F32) {
+        r->picture = path;
         *to = malloc((size_t)cli_value_elems(v) * sizeof(float) + 1);
         rc = *to ? feed_picture(r, &file, input, *to, path) : cli_no_memory();
     } else {
@@ -173,9 +173,15 @@ static enum cli_exit open_inputs(struct runner *r, char **operands, uint32_t n)
     bool nothing = n == 0 && r->o->feed.data.n == 0;
     enum cli_exit rc = cli_open_feed(&r->o->feed, r->m, nothing ? only_stdin : operands,
                                      nothing ? 1 : n, &r->feed);
-    for (uint32_t i = 0; i < (nothing ? 1 : n) && !rc; i++)
-        rc = feed_file(r, r->feed.operand_path[i], r->feed.operand_input[i]);
+    for (uint32_t i = 0; i < r->feed.n_operands && !rc; i++)
+        if (!r->feed.operand_opened[i])
+            rc = feed_file(r, r->feed.operand_path[i], r->feed.operand_input[i]);
     r->stacked = r->feed.leading != NULL;
+    bool pictures = r->picture || (r->stacked && pith_data_pictures(r->feed.leading));
+    if (!rc)
+        rc = cli_score_kind(r->m, r->shown, r->o->softmax, pictures, &r->scores);
+    if (r->batch > 1) /* several rows of scores, not one */
+        r->scores = CLI_SCORES_VALUES;
     return rc;
 }
 
@@ -293,57 +299,60 @@ static const char *class_name(const struct pith_model *m, uint64_t k, int *len)
     return p ? p : "";
 }
 
-/* An element of any type as a number to compare and print. */
-static double element(const struct pith_tensor *t, uint64_t i)
-{
-    return cli_element(t->type, (const uint8_t *)t->data + i * cli_type_bytes(t->type));
-}
-
-/* The next element in falling order behind *last (n: none yet), equal ones by number; n: no more. */
-static uint64_t next_largest(const struct pith_tensor *t, uint64_t n, uint64_t last)
-{
-    uint64_t best = n;
-    for (uint64_t i = 0; i < n; i++) {
-        double v = element(t, i);
-        bool after = last == n || v < element(t, last) || (v == element(t, last) && i > last);
-        if (after && (best == n || v > element(t, best)))
-            best = i;
-    }
-    return best;
-}
-
-static void print_class(const struct runner *r, uint64_t k, double value)
+static void print_class(const struct runner *r, const struct cli_score_reader *s, uint64_t k)
 {
     int len;
     const char *name = class_name(r->m, k, &len);
     if (!r->o->common.json) {
-        printf("%" PRIu64 "\t%.6g%s%.*s\n", k, value, len ? "\t" : "", len, name);
+        printf("%" PRIu64 "\t%.6g%s%.*s\n", k, cli_score(s, k), len ? "\t" : "", len, name);
         return;
     }
     cli_json_open(NULL, '{');
     cli_json_uint("class", k);
-    cli_json_number("value", value);
+    cli_json_number("value", cli_score_value(s, k));
+    if (r->scores != CLI_SCORES_VALUES)
+        cli_json_number("probability", cli_score(s, k));
     if (len)
         cli_json_bytes("name", name, (size_t)len);
     cli_json_close('}');
 }
 
-/* The largest values of one sample; with data each line begins with the sample's number. */
+/* The name of the picture, else the number of the sample. What would break the line or reach for the
+ * terminal is a question mark. */
+static void print_sample(const struct runner *r, uint64_t sample)
+{
+    const char *name = pith_data_sample_file(r->feed.leading, sample);
+    if (!name)
+        printf("%" PRIu64, sample);
+    for (const char *p = name; name && *p; p++)
+        putchar((unsigned char)*p < 0x20 || *p == 0x7f ? '?' : *p);
+    putchar('\t');
+}
+
+static void json_sample(const struct runner *r, uint64_t sample)
+{
+    const char *name = pith_data_sample_file(r->feed.leading, sample);
+    cli_json_open(NULL, '{');
+    cli_json_uint("sample", sample);
+    if (name)
+        cli_json_string("file", name);
+}
+
+/* The largest values of one sample; of many each line begins with which one it is. */
 static void print_top(const struct runner *r, const struct pith_tensor *t, uint64_t sample)
 {
     uint64_t top = r->o->top ? r->o->top : r->stacked ? 1 : 5;
-    uint64_t n = t->bytes / cli_type_bytes(t->type), best = n;
     bool json = r->o->common.json != NULL;
-    if (json && r->stacked) {
-        cli_json_open(NULL, '{');
-        cli_json_uint("sample", sample);
-    }
+    struct cli_score_reader s;
+    cli_read_scores(&s, r->scores, t);
+    if (json && r->stacked)
+        json_sample(r, sample);
     if (json)
         cli_json_open("top", '[');
-    for (uint64_t k = 0; k < top && (best = next_largest(t, n, best)) != n; k++) {
+    for (uint64_t k = 0, best = s.n; k < top && (best = cli_next_score(&s, best)) != s.n; k++) {
         if (r->stacked && !json)
-            printf("%" PRIu64 "\t", sample);
-        print_class(r, best, element(t, best));
+            print_sample(r, sample);
+        print_class(r, &s, best);
     }
     if (json)
         cli_json_close(']');
@@ -358,6 +367,8 @@ static void print_result(const struct runner *r, uint64_t sample)
     t.data = pith_plan_output_data(r->plan, r->shown);
     if (r->o->common.json && sample == 0) {
         cli_json_begin();
+        if (!r->stacked && r->picture)
+            cli_json_string("file", r->picture);
         cli_json_bytes("output", t.name, t.name_bytes);
         if (r->stacked)
             cli_json_open("samples", '[');
@@ -555,14 +566,20 @@ const struct cli_command cmd_run = {
     "run", "run", "outputs for inputs", "pith run MODEL [[NAME=]INPUT]... [-d [NAME=]DATA] [-o out.npy]",
     "An input is a .npy file (converted to the input's type where no value changes), a PNG or JPEG\n"
     "picture (resized, cropped and scaled by the stored preprocessing), or raw little-endian values;\n"
-    "without any, standard input. With -d every sample of a data set is run, the other inputs staying\n"
-    "as given, and outputs are stacked along a new first axis. -o FILE takes the first output (or\n"
-    "--output-name), -o FOLDER/ every output as NAME.npy. Without -o and --save the largest values\n"
-    "are printed as: [sample,] class, value, name.\n"
+    "without any, standard input. A folder is all of its pictures, and where one input is left, many\n"
+    "pictures and folders may be given for it. With -d every sample of a data set is run, the other\n"
+    "inputs staying as given. Of many samples outputs are stacked along a new first axis. -o FILE takes\n"
+    "the first output (or --output-name), -o FOLDER/ every output as NAME.npy. Without -o and --save\n"
+    "the largest values are printed, a line each: class, value, name, parted by tabs; of many samples\n"
+    "the picture's file (or else the sample's number) stands in front, and --top 1 is the default.\n"
+    "Where pictures are fed or the model stores class names, a vector of f32 is taken for scores of\n"
+    "classes, and the value is the probability: the softmax, or the value as it is behind a Softmax or\n"
+    "Sigmoid, or where the values of a sample are 0..1 and sum to 1 (--softmax always, never).\n"
     CLI_STATE_TEXT
     "--dump writes a value computed inside, with an axis in front that counts the times it was (calls,\n"
     "and rounds of a loop).\n\n"
     "  pith run net.pith digit.png\n"
+    "  pith run net.pith *.jpg holiday/\n"
     "  pith run net.pith x=x.npy mask=m.npy -o out/\n"
     "  pith run vad.pith -d wav:576:512:speech.wav --state stateN=state -o probabilities.npy",
-    options, sizeof(struct run_options), 1, 32, run, NULL};
+    options, sizeof(struct run_options), 1, UINT32_MAX, run, NULL};

@@ -2,8 +2,10 @@
 /* feed_options.c - which file feeds which input: first what is named, then the rest in order. */
 #include "feed_options.h"
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "array_files.h"
 #include "pith_host.h"
 
@@ -129,13 +131,22 @@ static enum cli_exit assign(const struct pith_model *m, struct cli_feed *f, cons
     return rc;
 }
 
+/* What a data set is opened from: a path, or many files that path is a name for. */
+struct origin {
+    const char *path;
+    const char *const *files; /* NULL: path */
+    size_t n_files;
+};
+
 static enum cli_exit open_data(const struct cli_feed_options *in, const struct pith_model *m,
-                               uint32_t input, const char *path, struct cli_feed *f)
+                               uint32_t input, const struct origin *from, struct cli_feed *f)
 {
     struct pith_error err = {0};
     struct pith_data_opts o = {.size_bytes = sizeof o,
-                               .path = path,
-                               .labels = f->leading ? NULL : in->labels,
+                               .path = from->path,
+                               .files = from->files,
+                               .n_files = from->n_files,
+                               .labels = f->leading || from->files ? NULL : in->labels,
                                .range = in->range,
                                .preprocess = in->preprocess,
                                .steps = in->states.n > 0};
@@ -152,10 +163,97 @@ static enum cli_exit open_data(const struct cli_feed_options *in, const struct p
     return EXIT_DONE;
 }
 
+/* ---- operands that are data: folders, and many pictures for one input --------------------------------- */
+
+static bool is_folder(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+bool cli_is_picture(const void *head, size_t n)
+{
+    return n >= 4 &&
+           (memcmp(head, "\x89PNG", 4) == 0 || memcmp(head, "\xff\xd8\xff", 3) == 0);
+}
+
+/* One that cannot be opened passes: opening it says why. */
+static bool may_be_picture(const char *path)
+{
+    uint8_t head[4] = {0};
+    FILE *in = strcmp(path, "-") ? fopen(path, "rb") : NULL;
+    if (!in)
+        return strcmp(path, "-") != 0;
+    size_t n = fread(head, 1, sizeof head, in);
+    fclose(in);
+    return cli_is_picture(head, n);
+}
+
+/* The operands without a name, into path: [n_operands]; how many there are. */
+static uint32_t unnamed(const struct cli_feed *f, const char **path)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < f->n_operands; i++)
+        if (f->operand_input[i] == NO_INPUT)
+            path[n++] = f->operand_path[i];
+    return n;
+}
+
+/* The input that is left when n_data others get theirs from -d; NO_INPUT: there are more, or none. */
+static uint32_t only_free_input(const struct pith_model *m, const struct cli_feed *f, uint32_t n_data)
+{
+    uint32_t n = 0, at = NO_INPUT;
+    for (uint32_t i = m->n_inputs; i-- > 0;)
+        if (!f->taken[i]) {
+            n++;
+            at = i;
+        }
+    return n == n_data + 1 ? at : NO_INPUT;
+}
+
+/* Several without a name for the one input that is left, the first of them a picture or a folder. */
+static enum cli_exit open_many(const struct cli_feed_options *in, const struct pith_model *m,
+                               uint32_t n_data, struct cli_feed *f)
+{
+    uint32_t input = only_free_input(m, f, n_data), n;
+    const char **path = malloc((f->n_operands + 1u) * sizeof *path);
+    char name[300];
+    enum cli_exit rc = EXIT_DONE;
+    if (!path)
+        return cli_no_memory();
+    n = unnamed(f, path);
+    if (input != NO_INPUT && n > 1 && (is_folder(path[0]) || may_be_picture(path[0]))) {
+        snprintf(name, sizeof name, "%.200s and %u more", path[0], n - 1);
+        for (uint32_t i = 0; i < f->n_operands; i++)
+            if (f->operand_input[i] == NO_INPUT) {
+                f->operand_input[i] = input;
+                f->operand_opened[i] = true;
+            }
+        f->taken[input] = true;
+        rc = open_data(in, m, input, &(struct origin){name, path, n}, f);
+    }
+    free(path);
+    return rc;
+}
+
+static enum cli_exit open_folders(const struct cli_feed_options *in, const struct pith_model *m,
+                                  struct cli_feed *f)
+{
+    enum cli_exit rc = EXIT_DONE;
+    for (uint32_t i = 0; i < f->n_operands && !rc; i++) {
+        const char **path = &f->operand_path[i];
+        if (f->operand_opened[i] || !is_folder(*path))
+            continue;
+        f->operand_opened[i] = true;
+        rc = open_data(in, m, f->operand_input[i], &(struct origin){*path, path, 1}, f);
+    }
+    return rc;
+}
+
 static enum cli_exit open_all(const struct cli_feed_options *in, const struct pith_model *m,
                               char **operands, uint32_t n_operands, struct cli_feed *f)
 {
-    uint32_t input[CLI_LIST_MAX];
+    uint32_t input[CLI_LIST_MAX], n_data = 0;
     const char *path[CLI_LIST_MAX];
     enum cli_exit rc = EXIT_DONE;
     for (uint32_t i = 0; i < in->states.n && !rc; i++)
@@ -165,20 +263,30 @@ static enum cli_exit open_all(const struct cli_feed_options *in, const struct pi
                     f->operand_path, pass == 0);
         if (!rc)
             rc = assign(m, f, in->data.item, in->data.n, input, path, pass == 0);
+        for (uint32_t i = 0; i < in->data.n && pass == 0 && !rc; i++)
+            n_data += input[i] == NO_INPUT;
+        if (!rc && pass == 0)
+            rc = open_many(in, m, n_data, f);
     }
+    if (!rc)
+        rc = open_folders(in, m, f);
     for (uint32_t i = 0; i < in->data.n && !rc; i++)
-        rc = open_data(in, m, input[i], path[i], f);
+        rc = open_data(in, m, input[i], &(struct origin){.path = path[i]}, f);
     return rc;
 }
 
 enum cli_exit cli_open_feed(const struct cli_feed_options *in, const struct pith_model *m,
                             char **operands, uint32_t n_operands, struct cli_feed *f)
 {
-    *f = (struct cli_feed){.feed = {.size_bytes = sizeof f->feed}};
+    *f = (struct cli_feed){.feed = {.size_bytes = sizeof f->feed}, .n_operands = n_operands};
     f->input = calloc(m->n_inputs + 1u, sizeof *f->input);
     f->constant = calloc(m->n_inputs + 1u, sizeof *f->constant);
     f->taken = calloc(m->n_inputs + 1u, sizeof *f->taken);
-    if (!f->input || !f->constant || !f->taken)
+    f->operand_input = calloc(n_operands + 1u, sizeof *f->operand_input);
+    f->operand_path = calloc(n_operands + 1u, sizeof *f->operand_path);
+    f->operand_opened = calloc(n_operands + 1u, sizeof *f->operand_opened);
+    if (!f->input || !f->constant || !f->taken || !f->operand_input || !f->operand_path ||
+        !f->operand_opened)
         return cli_no_memory();
     f->feed.n_inputs = m->n_inputs;
     f->feed.input = f->input;
@@ -197,5 +305,8 @@ void cli_close_feed(struct cli_feed *f)
     free(f->input);
     free(f->constant);
     free(f->taken);
+    free(f->operand_input);
+    free(f->operand_path);
+    free(f->operand_opened);
     *f = (struct cli_feed){0};
 }

@@ -44,8 +44,10 @@ struct cli_feed {
     bool *taken;                   /* owns: [n_inputs] have a source */
     struct pith_state state[CLI_LIST_MAX];
     void *first[CLI_LIST_MAX];                /* owns: of the states */
-    uint32_t operand_input[CLI_LIST_MAX];     /* which input each operand is for */
-    const char *operand_path[CLI_LIST_MAX];   /* the operand without its name */
+    uint32_t n_operands;
+    uint32_t *operand_input;   /* owns: which input each is for */
+    const char **operand_path; /* owns, borrows the texts: the operand without its name */
+    bool *operand_opened;      /* owns: a folder, or one of many pictures: opened as data already */
     struct pith_data *leading; /* borrows: the first data set given; NULL: none */
 };
 
@@ -53,9 +55,14 @@ struct cli_feed {
 bool cli_find_input(const struct pith_model *m, const char *name, size_t bytes, uint32_t *input);
 bool cli_find_output(const struct pith_model *m, const char *name, size_t bytes, uint32_t *output);
 
+/* PNG or JPEG by the first n bytes. */
+bool cli_is_picture(const void *head, size_t n);
+
 /* Opens all data sets and first states. An item without a name is for the next input that has
- * nothing yet, operands first. operands (may be NULL): "[NAME=]FILE", only assigned to inputs here.
- * Inputs may stay without a source. Close in any case. */
+ * nothing yet, operands first. operands (may be NULL): "[NAME=]FILE", only assigned to inputs here,
+ * but for folders, which are data, and for several without a name where one input is left and the
+ * first is a picture or a folder: these are one data set for that input. Inputs may stay without a
+ * source. Close in any case. */
 enum cli_exit cli_open_feed(const struct cli_feed_options *in, const struct pith_model *m,
                             char **operands, uint32_t n_operands, struct cli_feed *feed);
 void cli_close_feed(struct cli_feed *feed);

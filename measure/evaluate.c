@@ -19,17 +19,25 @@ static uint64_t rank_of(const float *score, uint64_t n, uint64_t label)
     return better;
 }
 
-/* -log p(label). Scores that are already probabilities are taken as such, others softmaxed. */
-static double cross_entropy(const float *score, uint64_t n, uint64_t label)
+bool pith_scores_are_probabilities(const float *score, uint64_t n)
 {
-    double sum = 0, max = (double)score[0], low = (double)score[0], total = 0;
+    double sum = 0, max = (double)score[0], low = (double)score[0];
     for (uint64_t i = 0; i < n; i++) {
         sum += (double)score[i];
         max = fmax(max, (double)score[i]);
         low = fmin(low, (double)score[i]);
     }
-    if (low >= 0 && max <= 1.0001 && fabs(sum - 1) < 1e-3)
+    return low >= 0 && max <= 1.0001 && fabs(sum - 1) < 1e-3;
+}
+
+/* -log p(label). Scores that are already probabilities are taken as such, others softmaxed. */
+static double cross_entropy(const float *score, uint64_t n, uint64_t label)
+{
+    double max = (double)score[0], total = 0;
+    if (pith_scores_are_probabilities(score, n))
         return -log(fmax((double)score[label], 1e-12));
+    for (uint64_t i = 1; i < n; i++)
+        max = fmax(max, (double)score[i]);
     for (uint64_t i = 0; i < n; i++)
         total += exp((double)score[i] - max);
     return log(total) - ((double)score[label] - max);

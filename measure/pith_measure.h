@@ -107,6 +107,10 @@ enum pith_status pith_evaluate(struct pith_engine *engine, const struct pith_fee
                                const struct pith_watch *watch, struct pith_accuracy *accuracy,
                                struct pith_error *err);
 
+/* Are these scores probabilities already: n >= 1 numbers in 0..1 whose sum is within 1e-3 of 1? Else the
+ * loss takes them for logits, and their softmax is what the model thinks of each class. */
+bool pith_scores_are_probabilities(const float *score, uint64_t n);
+
 /* confusion[label * n_classes + answer], zeroed by the caller; n_classes: elements of output 0. */
 enum pith_status pith_confusion(struct pith_engine *engine, const struct pith_feed *feed,
                                 const struct pith_watch *watch, uint64_t *confusion,

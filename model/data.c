@@ -175,6 +175,8 @@ static enum pith_status open_source(struct data_source *s, const struct pith_dat
     struct stat info;
     if (o->content)
         return open_file(s, o, err);
+    if (o->files)
+        return pith_files_open(s, path, o->files, o->n_files, err);
     if (strncmp(path, "raw:", 4) == 0)
         return open_raw(s, path, err);
     if (strncmp(path, "wav:", 4) == 0)
@@ -381,6 +383,11 @@ static void shape_from_picture(struct pith_data *d, const struct pith_image *ima
     d->channels = image->channels;
 }
 
+static const char *picture_name(const struct data_source *s, uint64_t n)
+{
+    return s->list.n ? s->list.entry[n].name : s->file.name;
+}
+
 /* The first picture of the range decides whether the data fits; later ones are tested as read. */
 static enum pith_status shape_pictures(struct pith_data *d, struct pith_error *err)
 {
@@ -391,7 +398,7 @@ static enum pith_status shape_pictures(struct pith_data *d, struct pith_error *e
     if (st != PITH_OK)
         return st;
     uint32_t whole[] = {image.channels, image.height, image.width};
-    st = prepare_picture(d, &image, s->file.name, err);
+    st = prepare_picture(d, &image, picture_name(s, first), err);
     if (st == PITH_OK && !d->shape_given)
         shape_from_picture(d, &image);
     if (st == PITH_OK && !picture_fits(d, &image))
@@ -421,7 +428,7 @@ static enum pith_status open_data(struct pith_data *d, const struct pith_data_op
     st = open_source(&d->source, o, err);
     if (st == PITH_OK && o->labels)
         st = pith_labels_read(&d->source, o->labels, err);
-    else if (st == PITH_OK)
+    else if (st == PITH_OK && !o->files)
         st = find_labels(d, o->path, err);
     if (st == PITH_OK)
         st = pith_range_choose(o->range, d->source.n_samples, d->source.file.name, &d->chosen,
@@ -548,10 +555,16 @@ static uint64_t stored_number(const struct pith_data *d, uint64_t i)
     return d->chosen ? d->chosen[i] : i;
 }
 
+const char *pith_data_sample_file(const struct pith_data *data, uint64_t i)
+{
+    bool named = i < data->n_chosen && data->source.list.n > 0;
+    return named ? data->source.list.entry[stored_number(data, i)].name : NULL;
+}
+
 const char *pith_data_sample_name(struct pith_data *data, uint64_t i)
 {
-    if (i < data->n_chosen && data->source.list.n > 0)
-        return data->source.list.entry[stored_number(data, i)].name;
+    if (pith_data_sample_file(data, i))
+        return pith_data_sample_file(data, i);
     uint64_t n = i < data->n_chosen ? stored_number(data, i) : i;
     snprintf(data->name, sizeof data->name, "sample %llu", (unsigned long long)n);
     return data->name;
@@ -606,7 +619,7 @@ enum pith_status pith_data_read(struct pith_data *data, uint64_t i, float *x, in
     uint64_t n = stored_number(data, i);
     enum pith_status st;
     if (s->pictures) {
-        st = read_picture(data, n, s->list.n ? s->list.entry[n].name : s->file.name, x, err);
+        st = read_picture(data, n, picture_name(s, n), x, err);
     } else {
         st = s->numbers(s, n, x, err);
         if (st == PITH_OK)

@@ -61,10 +61,11 @@ static enum pith_status archived_picture(struct data_source *s, uint64_t i,
 
 static char *join_path(const char *folder, const char *name)
 {
-    size_t n = strlen(folder) + strlen(name) + 2;
+    size_t k = strlen(folder), n = k + strlen(name) + 2;
+    bool slash = k > 0 && folder[k - 1] == '/';
     char *path = malloc(n);
     if (path)
-        snprintf(path, n, "%s/%s", folder, name);
+        snprintf(path, n, "%s%s%s", folder, slash ? "" : "/", name);
     return path;
 }
 
@@ -347,5 +348,66 @@ enum pith_status pith_folder_open(struct data_source *s, const char *path, struc
         st = begin_pictures(s, err);
     if (st == PITH_OK && !s->labels)
         st = folder_labels(s, err);
+    return st;
+}
+
+/* ---- files named one by one ------------------------------------------------------------------------ */
+
+static enum pith_status named_picture(struct data_source *s, uint64_t i, struct pith_image *image,
+                                      struct pith_error *err)
+{
+    const char *path = s->list.entry[i].name;
+    struct pith_buffer file;
+    enum pith_status st = pith_file_read(path, PICTURE_MAX_BYTES, &file, err);
+    if (st != PITH_OK)
+        return st;
+    st = pith_image_decode(file.data, file.bytes, path, image, err);
+    free(file.data);
+    return st;
+}
+
+/* The pictures of a folder, sorted among themselves, with its path in front of their names. */
+static enum pith_status add_folder(struct data_source *s, const char *folder, struct pith_error *err)
+{
+    struct archive_list files = {0};
+    struct folder_walk w = {.root = folder, .files = &files, .err = err};
+    enum pith_status st = walk_all(&w);
+    if (st == PITH_OK && files.n == 0)
+        st = pith_error_fill(err, PITH_ERR_CORRUPT, "%s: no .png or .jpg in it", folder);
+    pith_archive_sort(&files);
+    for (size_t i = 0; i < files.n && st == PITH_OK; i++) {
+        char *path = join_path(folder, files.entry[i].name);
+        if (!path || !pith_archive_add(&s->list, path, strlen(path), 0, files.entry[i].bytes))
+            st = pith_error_no_memory(err);
+        free(path);
+    }
+    pith_archive_free(&files);
+    return st;
+}
+
+static enum pith_status add_path(struct data_source *s, const char *path, struct pith_error *err)
+{
+    struct stat info;
+    if (stat(path, &info) != 0)
+        return pith_error_fill(err, PITH_ERR_IO, "%s: %s", path, strerror(errno));
+    if (S_ISDIR(info.st_mode))
+        return add_folder(s, path, err);
+    return pith_archive_add(&s->list, path, strlen(path), 0, (uint64_t)info.st_size)
+               ? PITH_OK
+               : pith_error_no_memory(err);
+}
+
+enum pith_status pith_files_open(struct data_source *s, const char *name, const char *const *path,
+                                 size_t n, struct pith_error *err)
+{
+    enum pith_status st = n ? PITH_OK : pith_error_fill(err, PITH_ERR_ARGUMENT, "no pictures named");
+    s->file = (struct file_source){.fd = -1, .name = strdup(name)};
+    if (!s->file.name)
+        return pith_error_no_memory(err);
+    for (size_t i = 0; i < n && st == PITH_OK; i++)
+        st = add_path(s, path[i], err);
+    s->picture = named_picture;
+    s->n_samples = s->list.n;
+    s->pictures = true;
     return st;
 }

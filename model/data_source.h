@@ -136,6 +136,9 @@ enum pith_status pith_wav_open(struct data_source *s, uint64_t frame, uint64_t h
 enum pith_status pith_tar_open(struct data_source *s, struct pith_error *err);
 enum pith_status pith_one_picture_open(struct data_source *s, struct pith_error *err);
 enum pith_status pith_folder_open(struct data_source *s, const char *path, struct pith_error *err);
+/* Each path is a picture or a folder; name stands in messages. */
+enum pith_status pith_files_open(struct data_source *s, const char *name, const char *const *path,
+                                 size_t n, struct pith_error *err);
 
 bool pith_is_idx(const uint8_t *head, size_t n);
 

@@ -66,6 +66,11 @@ struct pith_data_opts {
                             only its name. NULL: path is opened */
     size_t content_bytes;
     bool steps; /* numbers only: a sample may be several of the given shape, one behind the other */
+    const char *const *files; /* pictures and folders of them as one data set, in this order, each
+                                 sample named as it is given (a folder's pictures: sorted, with the
+                                 folder in front); without labels. path is then only what messages
+                                 call it. NULL: path is opened */
+    size_t n_files;
 };
 
 /* Opens and checks: sizes, shape, labels, range. Pictures are decoded when read. All text is copied.
@@ -106,6 +111,9 @@ enum pith_status pith_data_read_as(struct pith_data *data, uint64_t i, enum pith
 /* What sample i of the range is called: a file name for pictures, else "sample 17". Valid until the
  * next call on this data set. */
 const char *pith_data_sample_name(struct pith_data *data, uint64_t i);
+
+/* The same where it is a file name (of pictures), else NULL. */
+const char *pith_data_sample_file(const struct pith_data *data, uint64_t i);
 
 /* Real-valued targets: npz `y` of floats with the samples' number of rows. 0: none. */
 uint64_t pith_data_target_elems(const struct pith_data *data);

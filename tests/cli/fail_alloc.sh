@@ -75,6 +75,7 @@ pith import digits.onnx --preprocess scale=1/255,resize=28,crop=28 -q -o picture
 all=$step step=1
 both "" pith run pictures.pith grey.png --json
 both "" pith run pictures.pith one.jpg --json
+both rows.npy pith run pictures.pith grey.png one.jpg -q -o rows.npy
 step=$all
 both "" pith compare digits.onnx digits.onnx --first --tol bits --samples 1 --json
 finish

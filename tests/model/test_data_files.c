@@ -394,8 +394,42 @@ static void folders_are_classes(void **state)
     o.preprocess = "unit,crop=4";
     memcpy(o.dim, (uint32_t[]){1, 3, 4, 4}, 16);
     open_fails(&o, PITH_ERR_ARGUMENT,
-               "$set: cannot crop 4x4 out of a picture of 2x2 (resize=N in front of crop=N makes it large "
+               "ant/1.png: cannot crop 4x4 out of a picture of 2x2 (resize=N in front of crop=N makes it large "
                "enough)");
+}
+
+/* Named one by one: in that order, a folder's pictures sorted; no labels, though their folders are
+ * classes elsewhere. */
+static void pictures_by_name(void **state)
+{
+    (void)state;
+    assert_int_equal(mkdir(at("named"), 0700) | mkdir(at("named/cat"), 0700) |
+                         mkdir(at("named/ant"), 0700),
+                     0);
+    put_png("named/cat/1.png", 2, 2, true, 30);
+    put_png("named/ant/2.png", 2, 2, true, 20);
+    put_png("named/ant/1.png", 2, 2, true, 10);
+    const char *one = at("named/cat/1.png"), *files[] = {one, at("named/"), one};
+    struct pith_data_opts o = opts_for("three");
+    o.rank = 4;
+    memcpy(o.dim, (uint32_t[]){1, 3, 2, 2}, 16);
+    o.files = files;
+    o.n_files = 3;
+    struct pith_data *d = open_ok(&o);
+    static const int shade[] = {30, 10, 20, 30, 30};
+    assert_int_equal(pith_data_count(d), 5);
+    assert_false(pith_data_labelled(d));
+    for (uint64_t i = 0; i < 5; i++) {
+        float want[12];
+        for (int k = 0; k < 12; k++)
+            want[k] = (float)shade[i];
+        expect_sample(d, i, want, PITH_NO_LABEL);
+    }
+    assert_string_equal(pith_data_sample_file(d, 0), one);
+    assert_string_equal(pith_data_sample_name(d, 4), one);
+    assert_string_equal(strrchr(pith_data_sample_file(d, 2), '/') - 4, "/ant/2.png");
+    assert_null(pith_data_sample_file(d, 5));
+    pith_data_free(d);
 }
 
 static void csv_names_pictures(void **state)
@@ -532,6 +566,7 @@ int main(void)
         cmocka_unit_test(cifar_records),          cmocka_unit_test(headerless_records),
         cmocka_unit_test(arrays_and_label_files), cmocka_unit_test(numbers_in_memory), cmocka_unit_test(hostile_npy),
         cmocka_unit_test(folders_are_classes),    cmocka_unit_test(csv_names_pictures),
+        cmocka_unit_test(pictures_by_name),
         cmocka_unit_test(tar_of_pictures),        cmocka_unit_test(broken_and_missing),
         cmocka_unit_test(npz_members)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
