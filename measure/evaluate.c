@@ -43,19 +43,27 @@ static double cross_entropy(const float *score, uint64_t n, uint64_t label)
     return log(total) - ((double)score[label] - max);
 }
 
+static enum pith_status wrong_label(struct pith_data *judge, uint64_t i, int64_t label,
+                                    uint64_t n_classes, struct pith_error *err)
+{
+    const char *name = pith_data_sample_name(judge, i);
+    if (label == PITH_NO_LABEL)
+        return pith_error_fill(err, PITH_ERR_ARGUMENT, "%.300s has no label", name);
+    return pith_error_fill(err, PITH_ERR_ARGUMENT,
+                           "%.300s has label %" PRId64 ", the model's classes are 0 to %" PRIu64, name,
+                           label, n_classes - 1);
+}
+
 static enum pith_status add_label(struct pith_accuracy *a, const struct pith_plan *plan,
-                                  int64_t label, struct pith_error *err)
+                                  struct pith_data *judge, int64_t label, struct pith_error *err)
 {
     struct pith_tensor t;
     const float *score = pith_plan_output_data(plan, 0);
     uint64_t n, rank;
     pith_plan_output(plan, 0, &t);
     n = t.bytes / sizeof *score;
-    if (label == PITH_NO_LABEL || label < 0 || (uint64_t)label >= n)
-        return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                               "sample %" PRIu64 " has label %" PRId64 ", the model %" PRIu64
-                               " classes",
-                               a->samples, label, n);
+    if (label < 0 || (uint64_t)label >= n) /* PITH_NO_LABEL, too */
+        return wrong_label(judge, a->samples, label, n, err);
     rank = rank_of(score, n, (uint64_t)label);
     a->correct1 += rank < 1;
     a->correct5 += rank < 5;
@@ -107,15 +115,16 @@ static enum pith_status judge_sample(struct feeder *f, float *target, struct pit
                                      struct pith_error *err)
 {
     int64_t label;
+    struct pith_data *judge = judge_of(f->feed);
     enum pith_status st = pith_feeder_run(f, a->samples, &label, err);
     if (st)
         return st;
     if (!target)
-        return add_label(a, f->plan, label, err);
-    struct pith_data *judge = judge_of(f->feed);
+        return add_label(a, f->plan, judge, label, err);
     st = pith_data_read_target(judge, a->samples, target);
     if (st)
-        return pith_error_fill(err, st, "cannot read the target of sample %" PRIu64, a->samples);
+        return pith_error_fill(err, st, "cannot read the target of %.300s",
+                               pith_data_sample_name(judge, a->samples));
     add_target(a, f->plan, target, pith_data_target_elems(judge));
     return PITH_OK;
 }
@@ -174,8 +183,7 @@ static enum pith_status count_answers(struct feeder *f, const struct pith_watch 
         if (st)
             return st;
         if (label < 0 || label >= (int64_t)n_classes)
-            return pith_error_fill(err, PITH_ERR_ARGUMENT, "sample %" PRIu64 " has label %" PRId64,
-                                   i, label);
+            return wrong_label(judge_of(f->feed), i, label, n_classes, err);
         const float *score = pith_plan_output_data(f->plan, 0);
         for (uint32_t k = 1; k < n_classes; k++)
             if (score[k] > score[best])

@@ -2,7 +2,8 @@
 /* data_labels.c - labels from IDX, .npy, .csv and .txt, told apart by content.
  *
  * csv: the first line names the columns; `class` (or `label`) holds class numbers; where there is a
- * column `file` and the samples are pictures, rows are matched by file name, else row i is sample i.
+ * column `file` and the samples are pictures, rows are matched by file name, each to one picture and
+ * each picture to one row, else row i is sample i.
  * Fields may be quoted, "" is a quote, lines end in LF or CRLF. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -282,18 +283,6 @@ static bool path_ends_with(const char *path, const char *tail)
     return k <= n && strcmp(path + n - k, tail) == 0 && (k == n || path[n - k - 1] == '/');
 }
 
-/* Gives the row's class to every picture whose path ends in its file name. */
-static void label_named(struct data_source *s, const struct name_ref *refs, const char *file,
-                        int64_t label)
-{
-    const char *base = base_name(file);
-    for (size_t i = find_ref(refs, s->list.n, base);
-         i < s->list.n && strcmp(refs[i].base, base) == 0; i++) {
-        if (path_ends_with(s->list.entry[refs[i].sample].name, file))
-            s->labels[refs[i].sample] = label;
-    }
-}
-
 struct csv_job {
     struct data_source *s;
     struct line_reader r;
@@ -309,6 +298,48 @@ static enum pith_status csv_error(const struct csv_job *j, uint64_t line, const 
                            (unsigned long long)line, what);
 }
 
+/* The pictures that a row's file name can mean: the one of just this path, else those whose path ends
+ * in it. Tells how many, at most 2 into sample. */
+static uint32_t find_named(const struct csv_job *j, const char *file, uint32_t sample[2])
+{
+    const struct data_source *s = j->s;
+    const char *base = base_name(file);
+    uint32_t n = 0;
+    for (size_t i = find_ref(j->refs, s->list.n, base);
+         i < s->list.n && strcmp(j->refs[i].base, base) == 0; i++) {
+        const char *name = s->list.entry[j->refs[i].sample].name;
+        if (strcmp(name, file) == 0) {
+            sample[0] = j->refs[i].sample;
+            return 1;
+        }
+        if (path_ends_with(name, file) && n < 2)
+            sample[n++] = j->refs[i].sample;
+    }
+    return n;
+}
+
+/* Each row is for one picture, which has no class yet: what is misspelt or named twice would be judged
+ * by a wrong answer. */
+static enum pith_status label_named(struct csv_job *j, const char *file, int64_t label, uint64_t line)
+{
+    struct data_source *s = j->s;
+    unsigned long long at = line;
+    uint32_t sample[2], n = find_named(j, file, sample);
+    if (n == 0)
+        return pith_error_fill(j->err, PITH_ERR_CORRUPT, "%s: line %llu: no picture '%.200s' in %.200s",
+                               j->name, at, file, s->file.name);
+    if (n > 1)
+        return pith_error_fill(j->err, PITH_ERR_CORRUPT,
+                               "%s: line %llu: '%.100s' is '%.150s' and '%.150s': name the folder, too",
+                               j->name, at, file, s->list.entry[sample[0]].name,
+                               s->list.entry[sample[1]].name);
+    if (s->labels[sample[0]] != PITH_NO_LABEL)
+        return pith_error_fill(j->err, PITH_ERR_CORRUPT, "%s: line %llu: '%.200s' has a class already",
+                               j->name, at, file);
+    s->labels[sample[0]] = label;
+    return PITH_OK;
+}
+
 static enum pith_status take_row(struct csv_job *j, const struct csv_row *row, uint64_t line)
 {
     int64_t label;
@@ -319,8 +350,8 @@ static enum pith_status take_row(struct csv_job *j, const struct csv_row *row, u
                                "%s: line %llu: '%.40s' is not a class number", j->name,
                                (unsigned long long)line, row->class_text);
     if (j->refs)
-        label_named(j->s, j->refs, row->file, label);
-    else if (j->n_rows < j->s->n_samples)
+        return label_named(j, row->file, label, line);
+    if (j->n_rows < j->s->n_samples)
         j->s->labels[j->n_rows] = label;
     j->n_rows++;
     return PITH_OK;

@@ -28,7 +28,8 @@
  *
  * Labels: for IDX the file beside it (...images-idx3... -> ...labels-idx1...); for folders and tar
  * files a labels.csv inside or beside; or `labels`: IDX, .npy, .csv (header line; column `class` or
- * `label`; matched by column `file` for pictures, else in sample order) or .txt (one integer a line).
+ * `label`; matched by column `file` for pictures, one row for each, else in sample order) or .txt (one
+ * integer a line).
  *
  * Picture pixels go through `preprocess` (pith_preprocess.h): order, resize, crop, then
  * (pixel * scale - mean) / std. Numbers of other sources take scale, mean and std only.

@@ -42,5 +42,23 @@ expect 0 pith quantize raw.pith -d grey28.png --preprocess signed -o q.pith -f
 stores q.pith scale=0.007843138,mean=1
 expect 0 pith compress raw.pith --preprocess unit -q -o c.pith
 stores c.pith scale=1/255
+# Labels by file name, in any order; what is wrong with one names the file.
+mkdir set
+cp grey28.png set/one.png
+cp grey28.png set/two.png
+printf 'label,file\n3,two.png\n5,one.png\n' >names.csv
+expect 0 pith eval digits.onnx -d set --labels names.csv --preprocess unit
+printf 'file,label\none.png,1\ntwo.png,12\n' >names.csv
+expect 2 pith eval digits.onnx -d set --labels names.csv --preprocess unit
+grep -q "two.png has label 12, the model's classes are 0 to 9" .err || complain "$(cat .err)"
+expect 2 pith eval digits.onnx -d set --labels names.csv --preprocess unit --range 1:2
+grep -q "two.png has label 12, the model's classes are 0 to 9" .err || complain "$(cat .err)"
+printf 'file,label\none.png,1\ntow.png,2\n' >names.csv
+expect 4 pith eval digits.onnx -d set --labels names.csv
+grep -q "names.csv: line 3: no picture 'tow.png' in set" .err || complain "$(cat .err)"
+printf 'junk' >set/zz.png
+expect 4 pith run digits.onnx -d set --preprocess unit
+grep -q 'zz.png: neither PNG nor JPEG' .err || complain "$(cat .err)"
+
 expect 2 pith quantize digits.onnx -d grey28.png --preprocess nothing -o q.pith -f
 finish

@@ -115,7 +115,7 @@ static void refuses_missing_and_impossible_labels(void **state)
     close_rows(&f);
     f = open_rows(scores[0], 3, "1\n6\n2\n");
     assert_int_equal(pith_evaluate(f.engine, &f.feed, NULL, &a, &err), PITH_ERR_ARGUMENT);
-    assert_non_null(strstr(err.text, "sample 1 has label 6, the model 6 classes"));
+    assert_non_null(strstr(err.text, "sample 1 has label 6, the model's classes are 0 to 5"));
     assert_int_equal(a.samples, 77);
     close_rows(&f);
 }

@@ -438,7 +438,7 @@ static void csv_names_pictures(void **state)
     assert_int_equal(mkdir(at("flat"), 0700), 0);
     put_png("flat/b.png", 1, 1, false, 2);
     put_png("flat/a.png", 1, 1, false, 1);
-    static const char text[] = "class,file\n4,\"b.png\"\n\n3,a.png\n9,absent.png\n";
+    static const char text[] = "class,file\n4,\"b.png\"\n\n3,a.png\n";
     put("flat/labels.csv", text, sizeof text - 1);
     struct pith_data_opts o = opts_for(at("flat"));
     struct pith_data *d = open_ok(&o);
@@ -447,6 +447,41 @@ static void csv_names_pictures(void **state)
     pith_data_free(d);
     put("flat/labels.csv", "file,class\na.png,1\n", 19);
     open_fails(&o, PITH_ERR_CORRUPT, "$flat/labels.csv: no row for 'b.png'");
+    static const struct {
+        const char *csv, *says;
+    } wrong[] = {
+        {"file,label\na.png,1\nb.png,2\nabsent.png,1\n", "4: no picture 'absent.png' in $flat"},
+        {"label,file\n1,a.png\n2,b.png\n1,a.png\n", "4: 'a.png' has a class already"},
+        {"label,file\n1,elsewhere/a.png\n", "2: no picture 'elsewhere/a.png' in $flat"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char says[128];
+        snprintf(says, sizeof says, "$flat/labels.csv: line %s", wrong[i].says);
+        put("flat/labels.csv", wrong[i].csv, strlen(wrong[i].csv));
+        open_fails(&o, PITH_ERR_CORRUPT, says);
+    }
+}
+
+/* A name that several folders have: the whole path tells them apart, a part of it may not. */
+static void csv_tells_folders_apart(void **state)
+{
+    (void)state;
+    assert_int_equal(mkdir(at("tree"), 0700) | mkdir(at("tree/p"), 0700) | mkdir(at("tree/q"), 0700), 0);
+    put_png("tree/a.png", 1, 1, false, 0);
+    put_png("tree/p/a.png", 1, 1, false, 1);
+    put_png("tree/q/a.png", 1, 1, false, 2);
+    static const char good[] = "file,class\nq/a.png,7\na.png,5\np/a.png,6\n", bad[] = "file,class\na.png,5\n";
+    put("tree/labels.csv", good, sizeof good - 1);
+    struct pith_data_opts o = opts_for(at("tree"));
+    struct pith_data *d = open_ok(&o);
+    for (int i = 0; i < 3; i++)
+        expect_sample(d, (uint64_t)i, (float[]){(float)i}, 5 + i);
+    pith_data_free(d);
+    assert_int_equal(remove(at("tree/a.png")), 0);
+    put("tree/labels.csv", bad, sizeof bad - 1);
+    o.labels = at("tree/labels.csv");
+    open_fails(&o, PITH_ERR_CORRUPT,
+               "$tree/labels.csv: line 2: 'a.png' is 'p/a.png' and 'q/a.png': name the folder, too");
 }
 
 static void tar_header(uint8_t *b, const char *name, char type, size_t bytes)
@@ -566,7 +601,7 @@ int main(void)
         cmocka_unit_test(cifar_records),          cmocka_unit_test(headerless_records),
         cmocka_unit_test(arrays_and_label_files), cmocka_unit_test(numbers_in_memory), cmocka_unit_test(hostile_npy),
         cmocka_unit_test(folders_are_classes),    cmocka_unit_test(csv_names_pictures),
-        cmocka_unit_test(pictures_by_name),
+        cmocka_unit_test(pictures_by_name),       cmocka_unit_test(csv_tells_folders_apart),
         cmocka_unit_test(tar_of_pictures),        cmocka_unit_test(broken_and_missing),
         cmocka_unit_test(npz_members)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
