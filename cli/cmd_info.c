@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* pith info: what is in a model, to the byte. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include "data_options.h"
@@ -10,7 +11,7 @@
 
 struct info_options {
     struct cli_common common;
-    bool bytes, history, meta, ranges;
+    bool bytes, history, meta, ranges, build;
 };
 
 static const struct cli_option options[] = {
@@ -22,8 +23,31 @@ static const struct cli_option options[] = {
      "stored texts: preprocessing, class names", 0, 0},
     {0, "ranges", OPTION_FLAG, offsetof(struct info_options, ranges), NULL,
      "what calibrate saw of each value, and its integers", 0, 0},
+    {0, "build", OPTION_FLAG, offsetof(struct info_options, build), NULL,
+     "flags that build the runtime with these operators alone", 0, 0},
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
+
+/* The operators of a network as bits (build_choice.h): numbers 0 to 63, and 64 to 127. */
+struct operators {
+    uint64_t low, high;
+};
+
+static struct operators operators_of(const struct pith_model *m)
+{
+    struct operators ops = {0, 0};
+    for (uint32_t i = 0; i < m->n_nodes; i++)
+        *(m->nodes[i].op < 64 ? &ops.low : &ops.high) |= UINT64_C(1) << (m->nodes[i].op & 63);
+    return ops;
+}
+
+static void build_flags(const struct pith_model *m, char text[96])
+{
+    struct operators ops = operators_of(m);
+    snprintf(text, 96,
+             "-DPITH_BUILD_OPS_LOW=0x%" PRIx64 "ull -DPITH_BUILD_OPS_HIGH=0x%" PRIx64 "ull",
+             ops.low, ops.high);
+}
 
 /* What running it takes. */
 struct cost {
@@ -64,6 +88,7 @@ static void print_sections(const struct pith_byte_account *a)
 
 static void print_json(const struct layer_rows *r, const struct cost *cost)
 {
+    char flags[96];
     cli_json_begin();
     cli_json_uint("bytes", r->account->total);
     cli_json_uint("weights", r->weights);
@@ -73,6 +98,8 @@ static void print_json(const struct layer_rows *r, const struct cost *cost)
     cli_json_number("bits_per_weight",
                     r->weights ? 8 * (double)r->bytes / (double)r->weights : 0.0);
     cli_json_uint("arena_bytes", cost->arena_bytes);
+    build_flags(r->model, flags);
+    cli_json_string("build", flags);
     cli_json_layers(r);
     cli_json_open("sections", '{');
     for (uint32_t i = 0; i < PITH_SECTIONS; i++)
@@ -108,6 +135,12 @@ static void print_text(const struct info_options *o, const struct layer_rows *r,
     char a[32], b[32], c[32], d[32];
     if (o->bytes) {
         print_sections(r->account);
+        return;
+    }
+    if (o->build) {
+        char flags[96];
+        build_flags(m, flags);
+        puts(flags);
         return;
     }
     for (uint32_t i = 0; i < m->n_inputs; i++)
@@ -153,7 +186,8 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
     if (!rc && file.data[0] < 0x80 && strcmp(path, "-") != 0)
         rc = as_pith(&file, path);
     if (!rc)
-        rc = cli_layer_rows(file.data, file.bytes, strcmp(path, "-") ? path : "standard input", &rows);
+        rc = cli_layer_rows(file.data, file.bytes, strcmp(path, "-") ? path : "standard input",
+                            &rows);
     if (!rc)
         rc = get_cost(o, rows.model, &cost);
     if (!rc && o->common.json)
@@ -166,8 +200,17 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 }
 
 const struct cli_command cmd_info = {
-    "info", "look", "what is in a model, to the byte", "pith info [MODEL] [--bytes] [--history]",
+    "info",
+    "look",
+    "what is in a model, to the byte",
+    "pith info [MODEL] [--bytes] [--history]",
     "One row a weight: its shape, the share of weights kept, bits of an index, how it is written,\n"
-    "bytes in the file with the tables it brings, bytes as f32. The total's bits are those the file\n"
+    "bytes in the file with the tables it brings, bytes as f32. The total's bits are those the "
+    "file\n"
     "spends on a weight. arena: memory for activations; plan: all memory a plan takes.",
-    options, sizeof(struct info_options), 0, 1, run, NULL};
+    options,
+    sizeof(struct info_options),
+    0,
+    1,
+    run,
+    NULL};

@@ -6,8 +6,9 @@
  * 4k+3) was shifted out. That is 512 bytes of table, about 1 GB/s on a server core and small
  * enough for a microcontroller; the usual 8 to 16 KB of byte tables (2 to 3.5 GB/s) would not be.
  * Long runs of bytes go through the processor's instruction where there is one. */
-#include "container.h"
+#include "build_choice.h"
 #include "bytes.h"
+#include "container.h"
 
 /* The sum is the same at every level, so this is no matter of a plan's features; but asking the
  * processor takes microseconds under a hypervisor, which short runs are not worth. */
@@ -58,7 +59,7 @@ static uint32_t shift_word(uint32_t w)
 uint32_t pith_crc32c(uint32_t crc, const void *p, size_t bytes)
 {
 #ifdef __x86_64__
-    if (bytes >= DISPATCH_BYTES && (pith_cpu_features() & PITH_CPU_AVX2))
+    if (bytes >= DISPATCH_BYTES && (pith_cpu_features() & PITH_BUILD_CPU & PITH_CPU_AVX2))
         return pith_crc32c_avx2(crc, p, bytes);
 #endif
     return pith_crc32c_portable(crc, p, bytes);

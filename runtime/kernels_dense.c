@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* kernels_dense.c - fills the dense part of the kernel table, worst level to best. */
 #include "kernel_dense.h"
+#include "build_choice.h"
 
 #ifdef __x86_64__
 static void fill_x86(struct dense_kernels *k, uint32_t features)
@@ -41,7 +42,7 @@ void pith_dense_kernels_fill(struct dense_kernels *k, uint32_t features)
                                 .gemv_f32 = pith_gemv_f32,
                                 .pack_rows_f32 = pith_pack_rows_f32};
 #ifdef __x86_64__
-    fill_x86(k, features);
+    fill_x86(k, features & PITH_BUILD_CPU);
 #else
     (void)features;
 #endif

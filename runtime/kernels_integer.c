@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* kernels_integer.c - fills the integer part of the kernel table, worst level to best. */
 #include "kernel_integer.h"
+#include "build_choice.h"
 
 static const struct integer_kernels reference = {.nr = 8,
                                                  .k_step = 1,
@@ -82,9 +83,9 @@ void pith_integer_kernels_fill(struct integer_kernels *k, uint32_t features)
     *k = reference;
     k->bytes = pith_byte_rows;
 #ifdef __x86_64__
-    fill_x86(k, features);
+    fill_x86(k, features & PITH_BUILD_CPU);
 #elif defined __aarch64__
-    fill_arm(k, features);
+    fill_arm(k, features & PITH_BUILD_CPU);
 #else
     (void)features;
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* kernels_row.c - fills the row part of the kernel table, worst level to best; activations by it. */
 #include "activate.h"
+#include "build_choice.h"
 #include "kernels.h"
 
 #define TABLE(suffix)                                                                              \
@@ -20,6 +21,7 @@ void pith_row_kernels_fill(struct row_kernels *k, uint32_t features)
 {
     *k = reference;
 #ifdef __x86_64__
+    features &= PITH_BUILD_CPU;
     if (features & PITH_CPU_AVX2)
         *k = (struct row_kernels)TABLE(_avx2);
     if (features & PITH_CPU_AVX512)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* kernels_sparse.c - fills the table of sparse and codebook products, worst to best. */
 #include "kernel_sparse.h"
+#include "build_choice.h"
 #include "pith_runtime.h"
 
 static void fill_ref(struct sparse_kernels *k)
@@ -66,6 +67,7 @@ void pith_sparse_kernels_fill(struct sparse_kernels *k, uint32_t features)
 {
     fill_ref(k);
 #if defined(__x86_64__)
+    features &= PITH_BUILD_CPU;
     if (features & PITH_CPU_AVX2)
         fill_avx2(k);
     if (features & PITH_CPU_AVX512)

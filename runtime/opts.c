@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Options: zero means default, and size_bytes tells which fields the caller knows. */
+#include "build_choice.h"
 #include "plan.h"
 
 #define DEFAULT_MAX_BYTES (UINT64_C(4) << 30)
@@ -43,6 +44,6 @@ enum pith_status pith_opts_resolve(const struct pith_opts *given, struct pith_op
     if (opts->max_steps == 0)
         opts->max_steps = DEFAULT_MAX_STEPS;
     uint32_t mask = opts->cpu_mask == 0 ? UINT32_MAX : opts->cpu_mask;
-    opts->cpu_mask = mask & PITH_CPU_REF && opts->cpu_mask ? 0 : mask & pith_cpu_features();
+    opts->cpu_mask = mask & PITH_CPU_REF && opts->cpu_mask ? 0 : mask & pith_cpu_features() & PITH_BUILD_CPU;
     return PITH_OK;
 }

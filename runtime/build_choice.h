@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* build_choice.h - what a build of the runtime may leave out, said to the compiler:
+ *
+ *     -DPITH_BUILD_CPU=1              of the instruction sets only these PITH_CPU_ bits; 0: the
+ *                                     scalar reference alone
+ *     -DPITH_BUILD_OPS_LOW=0x...ull   of the operators only those whose bit is set: numbers 0 to 63
+ *     -DPITH_BUILD_OPS_HIGH=0x...ull  numbers 64 to 127
+ *
+ * `pith info NET.pith --build` prints the last two for a network. Nothing refers then to what was
+ * left out, so that the linker does not take it from an archive (or drops it by --gc-sections). A
+ * network with another operator is refused as PITH_ERR_UNSUPPORTED. */
+#ifndef BUILD_CHOICE_H
+#define BUILD_CHOICE_H
+
+#ifndef PITH_BUILD_CPU
+#define PITH_BUILD_CPU 0xffffffffu
+#endif
+#ifndef PITH_BUILD_OPS_LOW
+#define PITH_BUILD_OPS_LOW 0xffffffffffffffffull
+#endif
+#ifndef PITH_BUILD_OPS_HIGH
+#define PITH_BUILD_OPS_HIGH 0xffffffffffffffffull
+#endif
+
+/* Whether operator number op (0 to 127, a constant) is built. */
+#define BUILT_OP(op) (((op) < 64 ? PITH_BUILD_OPS_LOW : PITH_BUILD_OPS_HIGH) >> ((op)&63) & 1)
+
+#endif
