@@ -82,7 +82,7 @@ static void add_position(const struct layer_patches *p, const struct integer_lay
 static void apply(struct integer_layer *l, uint64_t o, const struct channel_sums *halves)
 {
     const struct channel_sums *a = &halves[o], *b = &halves[l->shape.rows + o];
-    bool may_scale = l->may_scale && !l->radix;
+    bool may_scale = l->may_scale && !l->radix && !pith_layer_is_shared(l);
     const struct affine as_it_is = {1, 0};
     if (a->n < 2 || b->n < 2)
         return;
@@ -94,7 +94,7 @@ static void apply(struct integer_layer *l, uint64_t o, const struct channel_sums
                                       a->ss + b->ss, a->sy + b->sy, a->yy + b->yy};
     struct affine all = match(&both, may_scale);
     double scale = l->scale[o] * all.gain;
-    if (scale < pith_layer_least_scale(l, o)) {
+    if (all.gain != 1 && scale < pith_layer_least_scale(l, o)) {
         scale = l->scale[o];
         all = match(&both, false);
     }

@@ -50,6 +50,7 @@ struct rounding {
     bool few;        /* what samples tell: */
     struct few_patches patches;
     struct layer_moments moments; /* else */
+    const double *h;  /* [n, n] of the group, all samples; few: not used */
     double *diagonal; /* [n] of H, by weight */
     double *damping; /* [n] by weight */
     size_t *order;   /* [n] weight at each place; the last is rounded first */
@@ -120,7 +121,7 @@ static bool try_dense(struct rounding *r)
 {
     for (size_t i = 0; i < r->n; i++)
         for (size_t k = i; k < r->n; k++)
-            r->u[i * r->n + k] = r->moments.h[0][r->order[i] * r->n + r->order[k]] +
+            r->u[i * r->n + k] = r->h[r->order[i] * r->n + r->order[k]] +
                                  (i == k ? r->damping[r->order[i]] : 0);
     return pith_cholesky(r->u, r->n);
 }
@@ -222,12 +223,26 @@ static enum pith_status round_rows(const struct rounding *r, uint64_t group, con
     return room ? PITH_OK : PITH_ERR_MEMORY;
 }
 
-static void look_at_patches(struct rounding *r, uint64_t group)
+static void place_patches(struct rounding *r)
 {
-    pith_few_patches_read(&r->patches, group, r->diagonal);
     damp(r);
     sort_order(r, r->order + r->n);
     pith_few_patches_place(&r->patches, r->order);
+}
+
+static void look_at_patches(struct rounding *r, uint64_t group)
+{
+    pith_few_patches_read(&r->patches, group, r->diagonal);
+    place_patches(r);
+}
+
+static void look_at_products(struct rounding *r, const double *h)
+{
+    r->h = h;
+    for (size_t k = 0; k < r->n; k++)
+        r->diagonal[k] = h[k * r->n + k];
+    damp(r);
+    sort_order(r, r->order + r->n);
 }
 
 static void look_at_moments(struct rounding *r, uint64_t group)
@@ -237,10 +252,7 @@ static void look_at_moments(struct rounding *r, uint64_t group)
         pith_find_sum_goals(&r->moments, group, &r->goals);
     r->l->goal_share += r->goals.share / (double)r->l->shape.groups;
     pith_layer_moments_join(&r->moments);
-    for (size_t k = 0; k < r->n; k++)
-        r->diagonal[k] = r->moments.h[0][k * r->n + k];
-    damp(r);
-    sort_order(r, r->order + r->n);
+    look_at_products(r, r->moments.h[0]);
 }
 
 /* ---- a layer ----------------------------------------------------------------------------------- */
@@ -258,6 +270,14 @@ static bool make_room(struct rounding *r, bool goals)
     return r->diagonal && r->damping && r->order && r->room && (r->few ? r->factor.diagonal : r->u);
 }
 
+static void point_factor(struct rounding *r)
+{
+    r->factor.n = r->n;
+    r->factor.r = r->patches.r;
+    r->factor.x = r->patches.by_place;
+    r->factor.p = r->patches.p;
+}
+
 static enum pith_status begin(const struct layer_inputs *in, struct rounding *r)
 {
     enum pith_status st;
@@ -267,10 +287,7 @@ static enum pith_status begin(const struct layer_inputs *in, struct rounding *r)
         st = PITH_ERR_MEMORY;
     r->goals.u = r->u;
     r->goals.room = r->room;
-    r->factor.n = r->n;
-    r->factor.r = r->patches.r;
-    r->factor.x = r->patches.by_place;
-    r->factor.p = r->patches.p;
+    point_factor(r);
     return st;
 }
 
@@ -289,11 +306,48 @@ static void end(struct rounding *r)
     free(r->room);
 }
 
+bool pith_feedback_rounds(const struct integer_layer *l)
+{
+    return l->shape.cols <= MOST_COLUMNS && l->most <= INT8_MAX; /* 16 bits are as good as none lost */
+}
+
+enum pith_status pith_feedback_round_patches(const struct few_patches *patches,
+                                             const struct pith_opts *opts, struct integer_layer *l)
+{
+    struct rounding r = {
+        .l = l, .n = l->shape.cols, .rows = l->shape.rows, .few = true, .patches = *patches};
+    enum pith_status st = make_room(&r, false) ? PITH_OK : PITH_ERR_MEMORY;
+    point_factor(&r);
+    if (!st) {
+        pith_few_patches_diagonal(&r.patches, r.diagonal);
+        place_patches(&r);
+        factor(&r);
+        st = round_rows(&r, 0, opts);
+    }
+    r.patches = (struct few_patches){0}; /* the caller's */
+    end(&r);
+    return st;
+}
+
+enum pith_status pith_feedback_round_sums(const double *h, const struct pith_opts *opts,
+                                          struct integer_layer *l)
+{
+    struct rounding r = {.l = l, .n = l->shape.cols, .rows = l->shape.rows / l->shape.groups};
+    enum pith_status st = make_room(&r, false) ? PITH_OK : PITH_ERR_MEMORY;
+    for (uint64_t group = 0; group < l->shape.groups && !st; group++) {
+        look_at_products(&r, h + group * r.n * r.n);
+        factor(&r);
+        st = round_rows(&r, group, opts);
+    }
+    end(&r);
+    return st;
+}
+
 enum pith_status pith_feedback_round(const struct layer_inputs *in, const struct pith_opts *opts,
                                      struct integer_layer *l)
 {
     struct rounding r = {.l = l, .n = l->shape.cols, .rows = l->shape.rows / l->shape.groups};
-    if (r.n > MOST_COLUMNS || l->most > INT8_MAX) /* 16 bits are as good as none lost */
+    if (!pith_feedback_rounds(l))
         return PITH_OK;
     enum pith_status st = begin(in, &r);
     for (uint64_t group = 0; group < l->shape.groups && !st; group++) {

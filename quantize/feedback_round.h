@@ -3,7 +3,7 @@
 #ifndef FEEDBACK_ROUND_H
 #define FEEDBACK_ROUND_H
 
-#include "layer_walk.h"
+#include "few_patches.h"
 
 /* Rounds l's weights anew, with scales chosen for the samples, and stores it; what was pruned stays 0.
  * Rows are rounded through opts' parallel_for (opts may be NULL); the result does not depend on it.
@@ -11,5 +11,18 @@
  * PITH_ERR_MEMORY. */
 enum pith_status pith_feedback_round(const struct layer_inputs *in, const struct pith_opts *opts,
                                      struct integer_layer *l);
+
+/* The same where it is known what the layer's inputs make: h [groups, n, n], the sum of x x^T of all
+ * patches in any unit, symmetric, n = columns. q and scale alone are set; pith_layer_store_all is the
+ * caller's. pith_feedback_rounds(l) must be true. */
+enum pith_status pith_feedback_round_sums(const double *h, const struct pith_opts *opts,
+                                          struct integer_layer *l);
+
+/* The same where there are few patches, of a layer of one group. */
+enum pith_status pith_feedback_round_patches(const struct few_patches *patches,
+                                             const struct pith_opts *opts, struct integer_layer *l);
+
+/* Would pith_feedback_round change anything? */
+bool pith_feedback_rounds(const struct integer_layer *l);
 
 #endif

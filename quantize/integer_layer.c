@@ -59,13 +59,19 @@ static double row_sum(const struct integer_layer *l, uint64_t o)
     return sum;
 }
 
-/* The most that row o of q adds to its bias. */
+static struct integer_layer *first_of(struct integer_layer *l)
+{
+    return l->first ? l->first : l;
+}
+
+/* The most that row o of q adds to its bias, whoever of those that share it reads x. */
 static double most_added(const struct integer_layer *l, uint64_t o)
 {
     int64_t sum = 0;
     for (uint64_t i = o * l->shape.cols; i < (o + 1) * l->shape.cols; i++)
         sum += l->q[i] < 0 ? -l->q[i] : l->q[i];
-    return (double)sum * l->most_x;
+    int32_t widest = l->first ? l->first->widest_x : l->widest_x;
+    return (double)sum * (widest > l->most_x ? widest : l->most_x);
 }
 
 /* Any weights at all: rows of bytes that are short enough. */
@@ -89,7 +95,7 @@ static double allowed(const struct integer_layer *l, double scale)
     return l->radix ? pith_radix_above(scale) : scale;
 }
 
-double pith_layer_least_scale(const struct integer_layer *l, uint64_t o)
+static double least_of_one(const struct integer_layer *l, uint64_t o)
 {
     double sx = pith_layer_input_scale(l, o), sy = output_scale(l, o);
     double least = fmax((double)FLT_MIN, (double)FLT_MIN * fmax(sy, 1) / sx);
@@ -99,6 +105,14 @@ double pith_layer_least_scale(const struct integer_layer *l, uint64_t o)
     if (l->radix && l->y && l->y->bits <= 8 && !l->wide)
         least = fmax(least, sy * MOST_SHIFT / sx);
     return allowed(l, least);
+}
+
+double pith_layer_least_scale(const struct integer_layer *l, uint64_t o)
+{
+    double least = 0;
+    for (l = l->first ? l->first : l; l; l = l->next)
+        least = fmax(least, least_of_one(l, o));
+    return least;
 }
 
 static double least_of_rows(const struct integer_layer *l, uint64_t first, uint64_t last)
@@ -189,12 +203,23 @@ void pith_layer_store(struct integer_layer *l)
         while (most_added(l, o) > most_held(l)) {
             l->scale[o] *= 2;
             pith_layer_round_nearest(l, o, o + 1);
+            first_of(l)->rescaled = true;
         }
         double unit = pith_layer_input_scale(l, o) * l->scale[o];
         store_bias(l, o, unit);
         l->factor[o] = factor_of(l, o);
     }
     store_weights(l, l->transposed);
+}
+
+/* A scale only grows, and the second time round all rows are held. */
+void pith_layer_store_all(struct integer_layer *first)
+{
+    do {
+        first->rescaled = false;
+        for (struct integer_layer *l = first; l; l = l->next)
+            pith_layer_store(l);
+    } while (first->rescaled);
 }
 
 double pith_layer_most_sum(const struct integer_layer *l)
@@ -255,6 +280,14 @@ static const float *scaled_weights(const struct integer_plan *p, const struct in
     return w;
 }
 
+struct layer_factor pith_layer_factor(const struct integer_plan *p, uint32_t i)
+{
+    const struct pith_node *node = &p->m->nodes[i];
+    double alpha = node->op == PITH_OP_GEMM ? (double)attr_f32(node->attr, ATTR_GEMM_ALPHA) : 1;
+    uint64_t groups = pith_layer_shape(p->m, node).groups;
+    return (struct layer_factor){alpha, pith_plan_grid(p, node->in[0])->n > groups};
+}
+
 static void read_float_layer(const struct integer_plan *p, struct integer_layer *l)
 {
     const struct pith_node *node = &p->m->nodes[l->node];
@@ -262,7 +295,7 @@ static void read_float_layer(const struct integer_plan *p, struct integer_layer 
     l->shape = pith_layer_shape(p->m, node);
     l->w = p->m->values[node->in[1]].constant->data;
     l->mask = p->m->values[node->in[1]].constant->mask;
-    l->w_factor = gemm ? (double)attr_f32(node->attr, ATTR_GEMM_ALPHA) : 1;
+    l->w_factor = pith_layer_factor(p, l->node).weight;
     l->bias_factor = gemm ? (double)attr_f32(node->attr, ATTR_GEMM_BETA) : 1;
     if (node->op != PITH_OP_MATMUL && node->n_in > 2 && node->in[2] != PITH_VALUE_NONE) {
         l->bias = p->m->values[node->in[2]].constant->data;
@@ -294,6 +327,13 @@ static bool fits_32_bits(const struct integer_layer *l)
     return true;
 }
 
+bool pith_layer_is_wide(const struct integer_plan *p, uint32_t node)
+{
+    struct integer_layer l = {.node = node};
+    read_float_layer(p, &l);
+    return pith_weight_bits(p->opts) > 8 || !fits_32_bits(&l);
+}
+
 static enum pith_status check_numbers(const struct integer_plan *p, const struct integer_layer *l,
                                       struct pith_error *err)
 {
@@ -322,34 +362,66 @@ static enum pith_status check_factors(const struct integer_plan *p, const struct
     return PITH_OK;
 }
 
+/* Weights of its own, or those of `first`. */
+static bool make_room(struct pith_model *m, const struct integer_layer *first, struct integer_layer *l)
+{
+    uint64_t rows = l->shape.rows, n = rows * l->shape.cols;
+    l->q = first ? first->q : pith_model_alloc(m, n, sizeof *l->q);
+    l->stored = first ? first->stored : pith_model_alloc(m, n, l->wide ? 2 : 1);
+    l->scale = first ? first->scale : pith_model_alloc(m, rows, sizeof *l->scale);
+    l->bias_q = pith_model_alloc(m, rows, l->wide ? 8 : 4);
+    l->bias_shift = pith_model_alloc(m, rows, sizeof *l->bias_shift);
+    l->factor = pith_model_alloc(m, rows, sizeof *l->factor);
+    return l->q && l->stored && l->scale && l->bias_q && l->bias_shift && l->factor;
+}
+
+static void find_weights(const struct integer_plan *p, struct integer_layer *l)
+{
+    set_scales(l, !l->may_scale);
+    if (p->opts->as_trained)
+        take_steps(l, p->m->values[p->m->nodes[l->node].in[1]].constant);
+    pith_layer_round_nearest(l, 0, l->shape.rows);
+}
+
+/* Rows are rounded anew whose scale is less than this layer, too, can do with. */
+static void join(struct integer_layer *first, struct integer_layer *l)
+{
+    l->first = first;
+    l->next = first->next;
+    first->next = l;
+    first->widest_x = l->most_x > first->widest_x ? l->most_x : first->widest_x;
+    for (uint64_t o = 0; o < l->shape.rows; o++) {
+        double least = least_of_one(l, o);
+        if (least <= l->scale[o])
+            continue;
+        l->scale[o] = least;
+        pith_layer_round_nearest(l, o, o + 1);
+        first->rescaled = true;
+    }
+}
+
 enum pith_status pith_integer_layer_make(const struct integer_plan *p, uint32_t node, uint32_t out,
-                                         struct integer_layer *l, struct pith_error *err)
+                                         struct integer_layer *first, struct integer_layer *l,
+                                         struct pith_error *err)
 {
     *l = (struct integer_layer){.node = node};
     read_float_layer(p, l);
-    if (l->x->n > l->shape.groups)
+    if (pith_layer_factor(p, node).scales_weights)
         l->w = scaled_weights(p, l);
     if (!l->w)
         return pith_error_no_memory(err);
     l->y = p->value[out].whole ? pith_plan_grid(p, out) : NULL;
-    if (pith_weight_bits(p->opts) > 8 || !fits_32_bits(l))
-        l->wide = true;
-    uint64_t rows = l->shape.rows;
-    l->q = pith_model_alloc(p->m, rows * l->shape.cols, sizeof *l->q);
-    l->stored = pith_model_alloc(p->m, rows * l->shape.cols, l->wide ? 2 : 1);
-    l->scale = pith_model_alloc(p->m, rows, sizeof *l->scale);
-    l->bias_q = pith_model_alloc(p->m, rows, l->wide ? 8 : 4);
-    l->bias_shift = pith_model_alloc(p->m, rows, sizeof *l->bias_shift);
-    l->factor = pith_model_alloc(p->m, rows, sizeof *l->factor);
-    if (!l->q || !l->stored || !l->scale || !l->bias_q || !l->bias_shift || !l->factor)
+    l->wide = p->node[p->node[node].weight_of].wide || pith_weight_bits(p->opts) > 8 || !fits_32_bits(l);
+    l->widest_x = l->most_x;
+    if (!make_room(p->m, first, l))
         return pith_error_no_memory(err);
     enum pith_status st = check_numbers(p, l, err);
     if (st)
         return st;
-    set_scales(l, !l->may_scale);
-    if (p->opts->as_trained)
-        take_steps(l, p->m->values[p->m->nodes[node].in[1]].constant);
-    pith_layer_round_nearest(l, 0, rows);
+    if (first)
+        join(first, l);
+    else
+        find_weights(p, l);
     pith_layer_store(l);
     return check_factors(p, l, err);
 }

@@ -26,6 +26,12 @@ struct integer_layer {
     int32_t lowest; /* -most; of fewer bits than 8, feedback also uses the integer below */
     int32_t most_x; /* |x - zero point| <= most_x */
     int16_t *q;     /* [rows, cols] */
+    /* Layers that read one weight have q, stored and scale together (shared_weight.h). */
+    struct integer_layer *first; /* of these layers; NULL: it is the first, or alone */
+    struct integer_layer *next;  /* another of these layers; NULL: no more of them */
+    int32_t widest_x;            /* of the first: the largest most_x of all of them */
+    bool rescaled;               /* of the first: rows of q changed behind the backs of those made before */
+    uint32_t weight;             /* value of the network of integers that has `stored` */
     /* 32 bits hold all sums, whatever x is: |bias_q| <= 2^30 and sum |q| * most_x <= 2^30 in every row.
      * Or (wide) 64 bits do, exactly in double, too: both are at most 2^52. */
     bool wide;
@@ -42,10 +48,29 @@ struct integer_layer {
 };
 
 /* Everything from the float layer: scales (the largest of each row, or of all, becomes `most`),
- * weights to the nearest integer, bias and factors. PITH_ERR_MEMORY; PITH_ERR_UNSUPPORTED: a weight
- * or bias is NaN or infinite, or beyond what f32 scales can express. */
+ * weights to the nearest integer, bias and factors. first: NULL, or a layer whose q, stored and scale
+ * this one has as well: scales of rows then become as wide as both need, and the layers made before are
+ * right again after pith_layer_store_all. PITH_ERR_MEMORY; PITH_ERR_UNSUPPORTED: a weight or bias is NaN
+ * or infinite, or beyond what f32 scales can express. */
 enum pith_status pith_integer_layer_make(const struct integer_plan *p, uint32_t node, uint32_t out,
-                                         struct integer_layer *l, struct pith_error *err);
+                                         struct integer_layer *first, struct integer_layer *l,
+                                         struct pith_error *err);
+
+/* Might 32 bits not hold the layer's sums, or are its weights of more than 8 bits? */
+bool pith_layer_is_wide(const struct integer_plan *p, uint32_t node);
+
+/* What is put together before weights are rounded and scales found. */
+struct layer_factor {
+    double weight;       /* Gemm's alpha; else 1 */
+    bool scales_weights; /* the input's scales by channel are in the weights */
+};
+struct layer_factor pith_layer_factor(const struct integer_plan *p, uint32_t node);
+
+/* Is its weight also another layer's? */
+static inline bool pith_layer_is_shared(const struct integer_layer *l)
+{
+    return l->first || l->next;
+}
 
 /* Scale of the input as output channel o sees it. */
 double pith_layer_input_scale(const struct integer_layer *l, uint64_t o);
@@ -53,7 +78,7 @@ double pith_layer_input_scale(const struct integer_layer *l, uint64_t o);
 /* What is added to the sums of output channel o, bias_shift included. */
 double pith_layer_bias(const struct integer_layer *l, uint64_t o);
 
-/* The smallest scale that bias, sums and factor of row o allow. */
+/* The smallest scale that bias, sums and factor of row o allow, in all layers that share it. */
 double pith_layer_least_scale(const struct integer_layer *l, uint64_t o);
 
 /* With which none of the weights of rows [first, last) is cut; not below what pith_layer_least_scale
@@ -66,6 +91,9 @@ void pith_layer_round_nearest(struct integer_layer *l, uint64_t first, uint64_t 
 /* stored, bias_q and factor anew, from q, bias, bias_shift and scale. A row whose sums 32 bits might not
  * hold, which can be after feedback, is rounded to nearest with a wider scale before. */
 void pith_layer_store(struct integer_layer *l);
+
+/* The same for the layer and all that share its weight. first: the first of them. */
+void pith_layer_store_all(struct integer_layer *first);
 
 /* No input gives a larger sum than this, nor a smaller one than -this. */
 double pith_layer_most_sum(const struct integer_layer *l);

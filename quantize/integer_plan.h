@@ -21,6 +21,8 @@ struct node_plan {
     const char *why;    /* has weights and stays float: the reason */
     uint32_t swallowed; /* LAYER: the activation it takes in, or NODE_NONE */
     uint32_t weight_bits; /* LAYER (layer_bits.h) */
+    uint32_t weight_of;   /* LAYER: the first with the same integers for weights (shared_weight.h): itself, if alone */
+    bool wide;            /* LAYER that is a weight_of: one of those that read its weights needs sums of 64 bits */
 };
 
 struct value_plan {

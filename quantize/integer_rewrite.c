@@ -37,6 +37,7 @@ struct writer {
     uint32_t *whole;           /* [old n_values] number of the integers, or NOT_MADE */
     uint32_t *lent;            /* [old n_values] floats made before a region, or NOT_MADE */
     bool *is_real;             /* [old n_values] computed as a float, or an input */
+    struct integer_layer **made; /* [old n_nodes] the layer that was made of it */
     struct grid_values *grids; /* [old n_values] of the value at the end of the sharers */
     uint32_t origin;           /* the float node being written */
     bool in_region;            /* then nodes in float read floats that were never rounded */
@@ -275,17 +276,29 @@ static uint32_t add_weight(struct writer *w, const struct integer_layer *l, uint
     return q;
 }
 
+/* The integers take over the name; where several layers have integers of their own, the first's do. */
+static void write_weight(struct writer *w, struct integer_layer *l)
+{
+    const struct pith_node *node = &w->p->m->nodes[l->node];
+    const struct pith_value *weight = &w->p->m->values[node->in[1]];
+    uint32_t by_column[2] = {(uint32_t)l->shape.cols, (uint32_t)l->shape.rows};
+    if (l->first) {
+        l->weight = l->first->weight;
+        return;
+    }
+    bool conv = node->op == PITH_OP_CONV;
+    l->weight = conv ? add_weight(w, l, weight->rank, weight->dim) : add_weight(w, l, 2, by_column);
+    w->to->values[l->weight].name = w->to->values[node->in[1]].name;
+    w->to->values[node->in[1]].name = "";
+}
+
 static uint32_t multiply(struct writer *w, const struct integer_layer *l, uint32_t x_zero)
 {
     const struct pith_node *node = &w->p->m->nodes[l->node];
     const struct pith_value *y = &w->p->m->values[node->out[0]];
-    const struct pith_value *weight = &w->p->m->values[node->in[1]];
     bool conv = node->op == PITH_OP_CONV;
-    uint32_t n = (uint32_t)l->shape.rows, by_column[2] = {(uint32_t)l->shape.cols, n};
-    uint32_t q =
-        conv ? add_weight(w, l, weight->rank, weight->dim) : add_weight(w, l, 2, by_column);
-    w->to->values[q].name = w->to->values[node->in[1]].name; /* of several layers, the first's */
-    w->to->values[node->in[1]].name = "";
+    uint32_t n = (uint32_t)l->shape.rows;
+    uint32_t q = l->weight;
     enum pith_type sums = l->wide ? PITH_I64 : PITH_I32;
     uint32_t acc = add_value(w, "", sums, y->rank, y->dim);
     w->net->product[w->net->n_layers - 1] = w->to->n_nodes;
@@ -333,9 +346,11 @@ static enum pith_status write_layer(struct writer *w, uint32_t i)
     uint32_t act = w->p->node[i].swallowed;
     uint32_t out = act == NODE_NONE ? node->out[0] : w->p->m->nodes[act].out[0];
     struct integer_layer *l = &w->net->layers[w->net->n_layers++];
-    enum pith_status st = pith_integer_layer_make(w->p, i, out, l, w->err);
+    enum pith_status st = pith_integer_layer_make(w->p, i, out, w->made[w->p->node[i].weight_of], l, w->err);
     if (st)
         return st;
+    w->made[i] = l;
+    write_weight(w, l);
     if (w->whole[node->in[0]] == NOT_MADE)
         quantize(w, node->in[0]);
     uint32_t x_zero = grid_values(w, node->in[0])->scalar_zero;
@@ -507,9 +522,10 @@ static enum pith_status make_room(struct writer *w)
     w->whole = malloc((m->n_values + (size_t)1) * sizeof *w->whole);
     w->lent = malloc((m->n_values + (size_t)1) * sizeof *w->lent);
     w->is_real = calloc(m->n_values + (size_t)1, sizeof *w->is_real);
+    w->made = calloc(m->n_nodes + (size_t)1, sizeof *w->made);
     w->grids = malloc((m->n_values + (size_t)1) * sizeof *w->grids);
     if (!w->to->values || !w->to->nodes || !w->net->origin || !w->net->layers || !w->net->product ||
-        !w->whole || !w->lent || !w->is_real || !w->grids)
+        !w->whole || !w->lent || !w->is_real || !w->made || !w->grids)
         return pith_error_no_memory(w->err);
     memcpy(w->to->values, m->values, m->n_values * sizeof *m->values);
     for (uint32_t v = 0; v < m->n_values; v++) {
@@ -532,6 +548,9 @@ enum pith_status pith_integer_rewrite(const struct integer_plan *p, struct integ
         st = write_nodes(&w);
     if (!st)
         write_outputs(&w);
+    for (uint32_t i = 0; i < n->n_layers && !st && !w.out_of_memory; i++)
+        if (n->layers[i].rescaled)
+            pith_layer_store_all(&n->layers[i]);
     if (!st && w.out_of_memory)
         st = pith_error_no_memory(err);
     if (!st)
@@ -539,6 +558,7 @@ enum pith_status pith_integer_rewrite(const struct integer_plan *p, struct integ
     free(w.whole);
     free(w.lent);
     free(w.is_real);
+    free(w.made);
     free(w.grids);
     return st;
 }

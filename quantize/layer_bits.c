@@ -9,7 +9,8 @@
  * In short rows, such as those of a depthwise convolution, no other weight can make up for an error
  * (feedback_round.c). They count as much as layers of SHORT_HARM times their rounding error.
  *
- * Layers that stay float are counted like the others: so what a layer gets does not depend on them. */
+ * Layers that stay float are counted like the others: so what a layer gets does not depend on them. A
+ * weight that several layers read is counted once. */
 #include "layer_bits.h"
 
 #include <math.h>
@@ -23,7 +24,8 @@
 static bool is_counted(const struct integer_plan *p, uint32_t node)
 {
     uint32_t op = p->m->nodes[node].op;
-    return pith_has_weight(p->m, &p->m->nodes[node]) &&
+    bool again = p->node[node].role == ROLE_LAYER && p->node[node].weight_of != node;
+    return pith_has_weight(p->m, &p->m->nodes[node]) && !again &&
            (op == PITH_OP_CONV || op == PITH_OP_GEMM || op == PITH_OP_MATMUL);
 }
 
@@ -74,4 +76,7 @@ void pith_choose_layer_bits(struct integer_plan *p)
     bool mixed = bits < MOST_BITS && !o->same_bits && !o->fixed_bits && !o->as_trained;
     while (mixed && give_one(p, &left)) {
     }
+    for (uint32_t i = 0; i < p->m->n_nodes; i++)
+        if (p->node[i].role == ROLE_LAYER)
+            p->node[i].weight_bits = p->node[p->node[i].weight_of].weight_bits;
 }

@@ -16,6 +16,8 @@
 #include "half_ranges.h"
 #include "integer_rewrite.h"
 #include "layer_bits.h"
+#include "shared_round.h"
+#include "shared_weight.h"
 #include "split_product.h"
 #include "trained_grid.h"
 #include "two_inputs.h"
@@ -156,7 +158,7 @@ static enum pith_status improve_layer(void *user, const struct layer_inputs *in,
     enum pith_status st = PITH_OK;
     if (!has_goals(i->opts))
         rounded.goal = NULL;
-    if (i->opts->rounding != PITH_ROUND_NEAREST)
+    if (i->opts->rounding != PITH_ROUND_NEAREST && !pith_layer_is_shared(l))
         st = pith_feedback_round(&rounded, i->opts->runtime, l);
     if (!st && i->opts->reestimate && in->goal)
         st = pith_reestimate_channels(in, l);
@@ -180,7 +182,9 @@ static enum pith_status improve(const struct integer_plan *plan, struct integer_
     if (!pith_quantize_has_data(opts) ||
         (opts->keep_biases && opts->rounding == PITH_ROUND_NEAREST && !opts->blocks))
         return PITH_OK;
-    return pith_walk_layers(&walk, err);
+    enum pith_status st =
+        opts->rounding == PITH_ROUND_NEAREST ? PITH_OK : pith_round_shared(&walk, err);
+    return st ? st : pith_walk_layers(&walk, err);
 }
 
 /* ---- the stage
@@ -223,7 +227,11 @@ static enum pith_status begin(struct integer_plan *plan, struct pith_error *err)
     if (!st)
         st = pith_integer_plan(plan, err);
     if (!st)
+        st = pith_share_weights(plan, err);
+    if (!st)
         pith_choose_layer_bits(plan);
+    if (!st)
+        pith_share_widths(plan);
     return st ? st : check_plan(plan, err);
 }
 

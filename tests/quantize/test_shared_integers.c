@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/* A weight that several layers read: one set of integers, whoever reads it, and as exact as a set
+ * each. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include "network_run.h"
+#include "pith_quantize.h"
+
+enum { WIDTH = 64, CHANNELS = 8, SIDE = 6, SAMPLES = 48, READERS = 6 };
+
+struct wanted {
+    uint32_t op, readers;
+    bool copied;      /* each has an equal weight of its own */
+    bool pruned;      /* every third weight */
+    float last_alpha; /* Gemm; of the last reader */
+};
+
+static uint64_t elems_of(const struct wanted *w)
+{
+    return w->op == PITH_OP_CONV ? CHANNELS * SIDE * SIDE : WIDTH;
+}
+
+static uint32_t weight_of(struct pith_model *m, const struct wanted *w)
+{
+    const uint32_t conv[4] = {CHANNELS, CHANNELS, 3, 3}, gemm[2] = {WIDTH, WIDTH};
+    struct sample_random r = sample_random_of(5);
+    bool is_conv = w->op == PITH_OP_CONV;
+    uint32_t v = add_constant(m, &r, "", is_conv ? 4 : 2, is_conv ? conv : gemm);
+    struct pith_const *c = m->values[v].constant;
+    float *x = c->data;
+    c->mask = w->pruned ? pith_model_alloc(m, c->count, 1) : NULL;
+    for (uint64_t i = 0; i < c->count; i++) {
+        bool gone = w->pruned && i % 3 == 0;
+        x[i] = gone ? 0 : x[i] / 8;
+        if (c->mask)
+            c->mask[i] = !gone;
+    }
+    return v;
+}
+
+static struct pith_model *network(const struct wanted *w)
+{
+    const uint32_t conv[4] = {1, CHANNELS, SIDE, SIDE}, gemm[2] = {1, WIDTH},
+                   rows = w->op == PITH_OP_CONV ? CHANNELS : WIDTH;
+    bool is_conv = w->op == PITH_OP_CONV;
+    struct sample_random r = sample_random_of(9);
+    struct pith_model *m = sample_new();
+    struct pith_error err = {0};
+    uint32_t x = add_value(m, "x", PITH_F32, is_conv ? 4 : 2, is_conv ? conv : gemm), weight = 0;
+    m->inputs[m->n_inputs++] = x;
+    for (uint32_t i = 0; i < w->readers; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "fc%u", i);
+        if (i == 0 || w->copied)
+            weight = weight_of(m, w);
+        uint32_t bias = add_constant(m, &r, "", 1, &rows);
+        struct pith_node *node =
+            add_node(m, w->op, name, name, 3, (const uint32_t[]){x, weight, bias});
+        if (is_conv) {
+            node->attr[ATTR_CONV_PADS] = 4;
+            for (int k = 1; k <= 4; k++)
+                node->attr[ATTR_CONV_PADS + k] = 1;
+        } else if (i + 1 == w->readers && w->last_alpha != 0) {
+            memcpy(&node->attr[ATTR_GEMM_ALPHA], &w->last_alpha, sizeof w->last_alpha);
+        }
+        x = node->out[0];
+        if (i + 1 < w->readers)
+            x = add_node(m, PITH_OP_TANH, "", "", 1, &x)->out[0];
+    }
+    m->outputs[m->n_outputs++] = x;
+    if (pith_model_infer_shapes(m, &err))
+        fail_msg("%s", err.text);
+    return m;
+}
+
+static void draw(uint64_t seed, float *x, uint64_t n)
+{
+    struct sample_random r = sample_random_of(seed);
+    for (uint64_t i = 0; i < n; i++)
+        x[i] = sample_gauss(&r);
+}
+
+struct result {
+    double db;        /* on samples that it has not seen */
+    uint64_t weights; /* numbers of all constant integers of 2 axes or more */
+    size_t bytes;     /* of the file */
+};
+
+static uint64_t count_weights(const struct pith_model *m)
+{
+    uint64_t n = 0;
+    for (uint32_t v = 0; v < m->n_values; v++)
+        if (m->values[v].constant && m->values[v].rank >= 2)
+            n += m->values[v].constant->count;
+    return n;
+}
+
+static struct result quantize(const struct wanted *w, struct pith_quantize_opts o, bool data)
+{
+    enum { MOST = SAMPLES * CHANNELS * SIDE * SIDE };
+    static float seen[MOST], other[MOST], was[MOST], is[MOST];
+    uint64_t n = elems_of(w);
+    const void *inputs[1] = {seen};
+    struct pith_model *m = network(w);
+    struct pith_error err = {0};
+    struct pith_buffer file = {0};
+    draw(1, seen, SAMPLES * n);
+    draw(2, other, SAMPLES * n);
+    for (uint32_t i = 0; i < SAMPLES; i++)
+        run_network(m, m, seen + i * n, n, NULL);
+    for (uint32_t i = 0; i < SAMPLES; i++)
+        run_network(m, NULL, other + i * n, n, was + i * n);
+    o.size_bytes = sizeof o;
+    o.inputs = data ? inputs : NULL;
+    o.n_samples = data ? SAMPLES : 0;
+    if (pith_quantize(m, &o, NULL, NULL, &err) || pith_model_pack(m, NULL, &file, &err))
+        fail_msg("%s", err.text);
+    for (uint32_t i = 0; i < SAMPLES; i++)
+        run_network(m, NULL, other + i * n, n, is + i * n);
+    struct result r = {snr_db(was, is, SAMPLES * n), count_weights(m), file.bytes};
+    pith_buffer_free(&file);
+    pith_model_free(m);
+    return r;
+}
+
+/* Bias, factor and grids are each reader's own: 8 bytes a row, and some hundred for nodes. */
+static void is_stored_once(struct wanted w, struct pith_quantize_opts o, bool data)
+{
+    uint32_t rows = w.op == PITH_OP_CONV ? CHANNELS : WIDTH;
+    struct wanted one = w;
+    one.readers = 1;
+    struct result single = quantize(&one, o, data), shared = quantize(&w, o, data);
+    w.copied = true;
+    struct result copied = quantize(&w, o, data);
+    assert_int_equal(copied.weights, w.readers * single.weights);
+    assert_int_equal(shared.weights, single.weights);
+    size_t most = single.bytes + single.bytes / 100 + (w.readers - 1) * (8 * rows + 640);
+    if (shared.bytes > most)
+        fail_msg("%zu bytes, %zu with one reader", shared.bytes, single.bytes);
+    if (shared.db < 22 || shared.db < copied.db - 3)
+        fail_msg("%.1f dB, %.1f with copies", shared.db, copied.db);
+}
+
+static void products_share(void **state)
+{
+    (void)state;
+    const struct wanted gemm = {.op = PITH_OP_GEMM, .readers = READERS};
+    is_stored_once(gemm, (struct pith_quantize_opts){0}, true);
+    is_stored_once(gemm, (struct pith_quantize_opts){0}, false);
+    is_stored_once(gemm, (struct pith_quantize_opts){.rounding = PITH_ROUND_NEAREST}, true);
+    is_stored_once(gemm, (struct pith_quantize_opts){.per_tensor = true}, true);
+    is_stored_once(gemm, (struct pith_quantize_opts){.reestimate = true}, true);
+}
+
+static void convolutions_share(void **state)
+{
+    (void)state;
+    const struct wanted conv = {.op = PITH_OP_CONV, .readers = READERS};
+    is_stored_once(conv, (struct pith_quantize_opts){0}, true);
+    is_stored_once(conv, (struct pith_quantize_opts){0}, false);
+}
+
+static void what_is_pruned_stays_so(void **state)
+{
+    (void)state;
+    is_stored_once((struct wanted){.op = PITH_OP_GEMM, .readers = 3, .pruned = true},
+                   (struct pith_quantize_opts){0}, true);
+}
+
+/* Sums of 64 bits in all readers, or in none. */
+static void wide_sums_share(void **state)
+{
+    (void)state;
+    const struct wanted gemm = {.op = PITH_OP_GEMM, .readers = 3};
+    const struct pith_quantize_opts wide = {.activation_bits = 16, .weight_bits = 16};
+    struct wanted copied = gemm;
+    copied.copied = true;
+    struct result a = quantize(&gemm, wide, false), b = quantize(&copied, wide, false);
+    assert_int_equal(3 * a.weights, b.weights);
+    assert_true(a.db > 60 && b.db > 60);
+}
+
+/* Layers are rounded with their alpha. */
+static void another_alpha_is_another_weight(void **state)
+{
+    (void)state;
+    const struct wanted gemm = {.op = PITH_OP_GEMM, .readers = 3, .last_alpha = 0.5f};
+    struct result r = quantize(&gemm, (struct pith_quantize_opts){0}, true);
+    assert_int_equal(r.weights, 2 * WIDTH * WIDTH);
+    assert_true(r.db > 22);
+}
+
+/* Counted for each of the five, there would be 5,120 bits to give away, one for each weight and
+ * more. */
+static void bits_are_given_once(void **state)
+{
+    (void)state;
+    struct pith_quantize_opts o = {.weight_bits = 4};
+    struct pith_quantize_layer layer[PITH_QUANTIZE_PARTS * 16];
+    const struct wanted gemm = {.op = PITH_OP_GEMM, .readers = 5};
+    struct pith_model *m = network(&gemm);
+    struct pith_error err = {0};
+    float x[WIDTH];
+    uint32_t n;
+    draw(1, x, WIDTH);
+    run_network(m, m, x, WIDTH, NULL);
+    o.size_bytes = sizeof o;
+    if (pith_quantize(m, &o, layer, &n, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(n, 5);
+    for (uint32_t i = 0; i < n; i++)
+        assert_int_equal(layer[i].weight_bits, 4);
+    pith_model_free(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(products_share),
+                                       cmocka_unit_test(convolutions_share),
+                                       cmocka_unit_test(what_is_pruned_stays_so),
+                                       cmocka_unit_test(wide_sums_share),
+                                       cmocka_unit_test(another_alpha_is_another_weight),
+                                       cmocka_unit_test(bits_are_given_once)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
