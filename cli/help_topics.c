@@ -48,7 +48,7 @@ const char cli_overview_text[] =
     "  pith compress net.onnx --sparsity 0.9 --bits 5 -d test-images-idx3-ubyte --max-drop 0.5%\n"
     "\n"
     "An output appears whole or not at all, and is never overwritten without -f. Results go to\n"
-    "standard output, everything for the eyes to standard error; a progress bar is drawn on a\n"
-    "terminal only. The same input, options and seed give the same bytes for every number of threads\n"
+    "standard output, everything for the eyes to standard error; a progress bar (per cent and\n"
+    "the time left) is drawn on a terminal only. The same input, options and seed give the same bytes for every number of threads\n"
     "and every processor; what trains, for every processor of the same instruction set. Nothing is\n"
     "ever sent anywhere.\n";

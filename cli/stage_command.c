@@ -124,6 +124,18 @@ static void show_epoch(void *user, const struct pith_train_progress *p)
     cli_say_epoch(((struct display *)user)->common, p);
 }
 
+/* A bar for each part of a stage; a part of known length begins anew when it comes again. */
+static void show_part(void *user, const char *what, uint64_t done, uint64_t total)
+{
+    struct cli_progress *bar = &((struct display *)user)->bar;
+    bool again = total > 0 && done < bar->done;
+    if (strcmp(bar->what, what) != 0 || total != bar->total || again) {
+        cli_progress_end(bar);
+        cli_progress_start(bar, ((struct display *)user)->common, what, total);
+    }
+    cli_progress_step(bar, done);
+}
+
 /* Where a command's samples come from. */
 struct sources {
     const struct cli_training_options *training;
@@ -172,7 +184,8 @@ static enum cli_exit run_shown(const struct cli_common *c, const struct pith_sta
                                      .seed = c->seed,
                                      .progress = show_epoch,
                                      .stop = cli_stop_training,
-                                     .user = &display};
+                                     .user = &display,
+                                     .part = show_part};
     struct pith_error err = {0};
     bool trains = pith_stage_trains(stage);
     bool made_up = stage->kind == PITH_STAGE_QUANTIZE && stage->synthetic;

@@ -196,6 +196,9 @@ struct pith_stage_means {
     void (*progress)(void *user, const struct pith_train_progress *p); /* these may be NULL */
     bool (*stop)(void *user); /* true: the stage ends with PITH_ERR_ARGUMENT, without an entry */
     void *user;
+    /* QUANTIZE: how far its present part is: what "calibrate" counts samples, "choose" trials of ranges
+     * (total 0: unknown), "quantize" layers. A part may come again. NULL: not wanted. */
+    void (*part)(void *user, const char *what, uint64_t done, uint64_t total);
 };
 
 /* As pith_stage_run, for every kind. PITH_ERR_ARGUMENT: no data for a stage that trains; a name that

@@ -234,13 +234,23 @@ static bool has_grids(const struct pith_model *m, const struct pith_quantize_opt
     return any;
 }
 
-/* Calls of calibration and of the walk over layers alike: stopped, where the caller asks for it. */
-static bool go_on(void *user, uint64_t done, uint64_t total)
+/* Calls of calibration and of the walk over layers alike: told, and stopped where the caller asks for
+ * it. */
+static bool go_on(const struct pith_stage_means *means, const char *what, uint64_t done, uint64_t total)
 {
-    const struct pith_stage_means *means = user;
-    (void)done;
-    (void)total;
+    if (means->part)
+        means->part(means->user, what, done, total);
     return !means->stop || !means->stop(means->user);
+}
+
+static bool sample_done(void *means, uint64_t done, uint64_t total)
+{
+    return go_on(means, total ? "calibrate" : "choose", done, total);
+}
+
+static bool layer_done(void *means, uint64_t done, uint64_t total)
+{
+    return go_on(means, "quantize", done, total);
 }
 
 static struct pith_calibrate_opts samples_of(const struct pith_stage_means *means, uint32_t samples)
@@ -251,7 +261,7 @@ static struct pith_calibrate_opts samples_of(const struct pith_stage_means *mean
                                         .n_samples = samples,
                                         .threads = means->threads,
                                         .cpu_mask = means->cpu_mask,
-                                        .progress = go_on,
+                                        .progress = sample_done,
                                         .user = (void *)(uintptr_t)means};
 }
 
@@ -381,7 +391,7 @@ static enum pith_status quantize(struct pith_model *m, const struct pith_stage *
     opts.n_samples = inputs ? inputs->n_calls : samples;
     opts.blocks = s->blocks ? &blocks : NULL;
     opts.runtime = &runtime;
-    opts.progress = go_on;
+    opts.progress = layer_done;
     opts.user = (void *)(uintptr_t)means;
     enum pith_status st = means->threads > 1 ? pith_threads_start(&runtime, means->threads) : PITH_OK;
     if (st)

@@ -112,6 +112,14 @@ events = [json.loads(l) for l in lines]
 if [e.get("event") for e in events] != ["start", "end", None] or "top1" not in events[-1]:
     print("--json=lines:", lines)
     failed = True
+# Long work says how far it is: parts of known length, done to the end.
+for command, parts in [("pith quantize good.onnx -d rows.npy -q -f -o q.pith", {"calibrate", "quantize"}),
+                       (f"pith sense good.onnx {data} --bits 4", {"sense"}), (f"pith eval good.onnx {data}", {"eval"})]:
+    events = [json.loads(l) for l in run(command + " --json=lines", 0).splitlines()]
+    ends = {e["step"]: e for e in events[:-1] if e["event"] == "end"}
+    if "event" in events[-1] or not all(p in ends and ends[p]["done"] == ends[p]["total"] > 0 for p in parts):
+        print(command, "tells of no progress:", events)
+        failed = True
 sys.exit(failed)
 EOF
 finish
