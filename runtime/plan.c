@@ -310,7 +310,10 @@ enum pith_status pith_plan_init(void *mem, size_t mem_bytes, const void *blob, s
         return PITH_ERR_ARGUMENT;
     uint8_t *weights = (uint8_t *)mem + l.weights_at, *arena = (uint8_t *)mem + l.arena_at;
     set_addresses(&b, weights, arena);
-    st = pith_plan_fill(b.plan, weights, arena, apart ? opts.init_memory : arena);
+    struct fill_memory fill = {arena, mem_bytes - l.arena_at, b.fill_bytes};
+    if (apart)
+        fill = (struct fill_memory){opts.init_memory, opts.init_memory_bytes, b.fill_bytes};
+    st = pith_plan_fill(b.plan, weights, arena, &fill);
     if (!st)
         *plan = b.plan;
     return st;

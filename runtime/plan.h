@@ -168,11 +168,18 @@ void pith_plan_alias(const struct graph *g, const struct tview *value, struct no
 bool pith_place(struct place_item *item, uint32_t n, uint32_t *order, uint32_t *placed,
                 uint64_t *arena_bytes);
 
+/* Working memory of pith_plan_fill: `bytes` at a multiple of PLAN_ALIGN, of which each weight needs
+ * job_bytes (a multiple, too) while it is expanded. More than that lets weights be decoded at the same
+ * time. */
+struct fill_memory {
+    void *at;
+    uint64_t bytes, job_bytes;
+};
+
 /* Writes constants and prepared weights into their places. weights: their region, which ends where
- * the arena begins; scratch: need.init_bytes, or the arena. PITH_ERR_CORRUPT when a coded stream is
- * broken. */
+ * the arena begins. PITH_ERR_CORRUPT when a coded stream is broken. */
 enum pith_status pith_plan_fill(struct pith_plan *plan, const uint8_t *weights,
-                                const uint8_t *weights_end, void *scratch);
+                                const uint8_t *weights_end, const struct fill_memory *memory);
 
 bool pith_plan_is_constant(const struct graph *g, uint32_t value);
 

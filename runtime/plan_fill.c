@@ -1,42 +1,195 @@
 /* SPDX-License-Identifier: MIT */
 /* From file form to run form, once per plan: constants that steps read as data are expanded, and
  * operators pack their weights. The arena, where nothing lives yet, is the scratch, unless the
- * caller has other memory for it. */
+ * caller has other memory for it.
+ *
+ * With opts.parallel_for, weights that need decoding are decoded at the same time, each by one thread,
+ * in as many slots of scratch as there are:
+ *
+ *     | slot 0 | slot 1 | ... | the slot of each job |
+ *
+ * The largest are dealt out first, each to the slot that has least to do: the work of a slot depends on
+ * nothing but the file and the memory. What is not coded comes after, on the calling thread, and cuts
+ * its own work into pieces where it does. */
 #include "plan.h"
 
-static enum pith_status expand(const struct weight *w, const struct tview *t, void *scratch)
-{
-    if (t->type == PITH_F32)
-        return pith_weight_expand_f32(w, t->data, scratch);
-    return pith_weight_expand_plain(w, t->data, scratch);
-}
+#define MAX_SLOTS 16u
+#define NO_SLOT 255u
+
+/* A job is a constant, or a step whose operator prepares something. */
+struct fill {
+    struct pith_plan *plan;
+    const uint8_t *weights, *weights_end;
+    const struct fill_memory *memory;
+    uint32_t n_slots;              /* 0: one job after the other */
+    uint8_t *slot;                 /* [jobs of the phase]; NO_SLOT: not among them */
+    enum pith_status st[MAX_SLOTS];
+    enum pith_status (*run)(const struct fill *f, uint32_t job, const struct op_env *env);
+    const struct weight *(*weight)(const struct fill *f, uint32_t job); /* NULL: nothing to decode */
+    uint32_t n_jobs;
+};
+
+/* ---- constants ------------------------------------------------------------------------------ */
 
 /* Constants whose elements lie in plan memory are the ones to expand; borrowed ones lie in the
  * image. */
-static enum pith_status expand_constants(struct pith_plan *plan, const uint8_t *weights,
-                                         const uint8_t *weights_end, void *scratch)
+static bool is_stored(const struct fill *f, uint32_t c)
 {
-    const struct graph *g = &plan->graph;
-    enum pith_status st = PITH_OK;
-    for (uint32_t c = 0; c < g->n_weights && !st; c++) {
-        const struct tview *t = &plan->value[g->n_inputs + c];
-        const uint8_t *data = t->data;
-        if (!data || data < weights || data >= weights_end)
-            continue;
-        st = expand(&g->weights[c], t, scratch);
+    const uint8_t *data = f->plan->value[f->plan->graph.n_inputs + c].data;
+    return data && data >= f->weights && data < f->weights_end;
+}
+
+static enum pith_status expand_constant(const struct fill *f, uint32_t c, const struct op_env *env)
+{
+    const struct weight *w = &f->plan->graph.weights[c];
+    const struct tview *t = &f->plan->value[f->plan->graph.n_inputs + c];
+    if (!is_stored(f, c))
+        return PITH_OK;
+    if (t->type == PITH_F32)
+        return pith_weight_expand_f32(w, t->data, env->scratch);
+    return pith_weight_expand_plain(w, t->data, env->scratch);
+}
+
+static const struct weight *constant_weight(const struct fill *f, uint32_t c)
+{
+    return is_stored(f, c) ? &f->plan->graph.weights[c] : NULL;
+}
+
+/* ---- steps ---------------------------------------------------------------------------------- */
+
+static bool prepares(const struct step *s)
+{
+    return s->args.prep && s->args.info->prepare && !s->shares_prep;
+}
+
+static enum pith_status prepare_step(const struct fill *f, uint32_t i, const struct op_env *env)
+{
+    const struct step *s = &f->plan->step[i];
+    return prepares(s) ? s->args.info->prepare(&s->args, env) : PITH_OK;
+}
+
+static const struct weight *step_weight(const struct fill *f, uint32_t i)
+{
+    const struct step *s = &f->plan->step[i];
+    return prepares(s) ? s->args.weight : NULL;
+}
+
+/* ---- slots ---------------------------------------------------------------------------------- */
+
+/* About what decoding takes, in quarter nanoseconds; 0: nothing is decoded. An adaptive code takes fifty
+ * times as long as any other. */
+static uint64_t cost_of(const struct weight *w)
+{
+    bool plain = w && w->code == CODE_PLAIN && w->grid == GRID_PLAIN && w->support == SUPPORT_DENSE;
+    if (!w || plain)
+        return 0;
+    return w->code == CODE_ADAPTIVE ? w->count * 1000 : w->count + w->nnz * 16; /* counts < 2^40 */
+}
+
+static uint32_t class_of(uint64_t cost)
+{
+    return 63u - (uint32_t)__builtin_clzll(cost | 1);
+}
+
+static uint32_t least_loaded(const uint64_t *load, uint32_t n)
+{
+    uint32_t best = 0;
+    for (uint32_t i = 1; i < n; i++)
+        best = load[i] < load[best] ? i : best;
+    return best;
+}
+
+/* Deals the jobs out, from the class of the largest on. Returns how many there are. */
+static uint32_t deal(const struct fill *f)
+{
+    uint64_t load[MAX_SLOTS] = {0}, classes = 0;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < f->n_jobs; i++) {
+        uint64_t cost = cost_of(f->weight(f, i));
+        f->slot[i] = NO_SLOT;
+        classes |= cost ? UINT64_C(1) << class_of(cost) : 0;
     }
+    for (uint32_t k = 64; k-- > 0;)
+        for (uint32_t i = 0; classes >> k & 1 && i < f->n_jobs; i++) {
+            uint64_t cost = cost_of(f->weight(f, i));
+            if (cost == 0 || class_of(cost) != k)
+                continue;
+            f->slot[i] = (uint8_t)least_loaded(load, f->n_slots);
+            load[f->slot[i]] += cost;
+            n++;
+        }
+    return n;
+}
+
+/* Pieces of a job that a slot runs: as the pool cannot be asked again, here. The operator sees that
+ * there are threads, since what it makes is laid out for them. */
+static void here(void *user, uint32_t n, void (*body)(void *arg, uint32_t i), void *arg)
+{
+    (void)user;
+    for (uint32_t i = 0; i < n; i++)
+        body(arg, i);
+}
+
+static void run_slot(void *arg, uint32_t slot)
+{
+    struct fill *f = arg;
+    uint8_t *scratch = (uint8_t *)f->memory->at + slot * f->memory->job_bytes;
+    struct op_env env = plan_env(f->plan, scratch);
+    env.parallel_for = here;
+    for (uint32_t i = 0; i < f->n_jobs && !f->st[slot]; i++)
+        if (f->slot[i] == slot)
+            f->st[slot] = f->run(f, i, &env);
+}
+
+static enum pith_status run_slots(struct fill *f)
+{
+    struct op_env env = plan_env(f->plan, NULL);
+    enum pith_status st = PITH_OK;
+    memset(f->st, 0, sizeof f->st);
+    pith_op_parallel(&env, f->n_slots, run_slot, f);
+    for (uint32_t i = 0; i < f->n_slots && !st; i++)
+        st = f->st[i];
     return st;
 }
 
-enum pith_status pith_plan_fill(struct pith_plan *plan, const uint8_t *weights,
-                                const uint8_t *weights_end, void *scratch)
+/* Slots and the table of jobs, where there is room for two at least. */
+static void place_slots(struct fill *f)
 {
-    struct op_env env = plan_env(plan, scratch);
-    enum pith_status st = expand_constants(plan, weights, weights_end, scratch);
-    for (uint32_t i = 0; i < plan->n_steps && !st; i++) {
-        const struct step *s = &plan->step[i];
-        if (s->args.prep && s->args.info->prepare && !s->shares_prep)
-            st = s->args.info->prepare(&s->args, &env);
-    }
+    uint64_t bytes = f->memory->bytes, slots;
+    f->n_slots = 0;
+    if (!f->plan->opts.parallel_for || f->memory->job_bytes == 0 || bytes < f->n_jobs)
+        return;
+    slots = (bytes - f->n_jobs) / f->memory->job_bytes;
+    f->n_slots = slots > MAX_SLOTS ? MAX_SLOTS : (uint32_t)slots;
+    f->slot = (uint8_t *)f->memory->at + f->n_slots * f->memory->job_bytes;
+    if (f->n_slots < 2 || deal(f) < 2)
+        f->n_slots = 0;
+}
+
+static enum pith_status run_phase(struct fill *f)
+{
+    struct op_env env = plan_env(f->plan, f->memory->at);
+    enum pith_status st = PITH_OK;
+    place_slots(f);
+    if (f->n_slots)
+        st = run_slots(f);
+    for (uint32_t i = 0; i < f->n_jobs && !st; i++)
+        if (f->n_slots == 0 || cost_of(f->weight(f, i)) == 0)
+            st = f->run(f, i, &env);
     return st;
+}
+
+/* Constants first: a step that prepares may read them. */
+enum pith_status pith_plan_fill(struct pith_plan *plan, const uint8_t *weights,
+                                const uint8_t *weights_end, const struct fill_memory *memory)
+{
+    struct fill f = {.plan = plan, .weights = weights, .weights_end = weights_end, .memory = memory};
+    f.n_jobs = plan->graph.n_weights;
+    f.run = expand_constant;
+    f.weight = constant_weight;
+    enum pith_status st = run_phase(&f);
+    f.n_jobs = plan->n_steps;
+    f.run = prepare_step;
+    f.weight = step_weight;
+    return st ? st : run_phase(&f);
 }

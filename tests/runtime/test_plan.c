@@ -665,6 +665,93 @@ static void test_parallel(void **state)
     free(split.mem);
 }
 
+#define LAYERS 5u
+
+/* y = x w w w w w, each of them coded as that of coded_graph. */
+static void coded_layers(uint8_t bitmap[WIDE * WIDE / 8])
+{
+    coded_graph(bitmap, 1);
+    struct weight coded = gd.weight[0];
+    gd_clear();
+    uint32_t w[LAYERS], y = gd_input(2, 1, WIDE);
+    for (uint32_t i = 0; i < LAYERS; i++) {
+        w[i] = gd_weight(half, 2, WIDE, WIDE);
+        gd.weight[i] = coded;
+    }
+    for (uint32_t i = 0; i < LAYERS; i++)
+        y = gd_node(PITH_OP_GEMM, NULL, NULL, 1, 2, y, w[i]);
+    gd_output(y);
+}
+
+/* Weights are decoded at once in as much memory as there is, and in the same way; none is written
+ * beyond. calls: how often init asked for threads. */
+static void decode_in(uint64_t bytes, const float expect[WIDE], uint32_t calls, enum pith_status status)
+{
+    struct pith_opts opts;
+    struct pith_need need;
+    struct pith_plan *plan = NULL;
+    uint32_t asked = 0;
+    float y[WIDE];
+    uint8_t *init = aligned_alloc(64, (size_t)bytes + 64);
+    assert_non_null(init);
+    memset(init, 0xa5, (size_t)bytes + 64);
+    pith_opts_init(&opts, sizeof opts);
+    opts.cpu_mask = PITH_CPU_REF;
+    opts.flags = PITH_FLAG_INIT_APART;
+    opts.init_memory = init;
+    opts.init_memory_bytes = bytes;
+    opts.parallel_for = backwards;
+    opts.parallel_user = &asked;
+    uint64_t work_bytes;
+    assert_int_equal(pith_plan_work_bytes("", 0, &opts, &work_bytes), PITH_OK);
+    uint8_t *mem = aligned_alloc(64, (size_t)work_bytes);
+    assert_non_null(mem);
+    assert_int_equal(pith_plan_need("", 0, &opts, mem, (size_t)work_bytes, &need), PITH_OK);
+    free(mem);
+    mem = aligned_alloc(64, (size_t)need.bytes);
+    assert_non_null(mem);
+    assert_int_equal(pith_plan_init(mem, (size_t)need.bytes, "", 0, &opts, &plan), status);
+    assert_int_equal(asked, calls);
+    for (uint32_t i = 0; i < 64; i++)
+        assert_int_equal(init[bytes + i], 0xa5);
+    free(init);
+    if (!status) {
+        run_point(plan, y);
+        assert_memory_equal(y, expect, sizeof y);
+    }
+    free(mem);
+}
+
+static void test_decoded_at_once(void **state)
+{
+    (void)state;
+    static uint8_t bitmap[WIDE * WIDE / 8];
+    struct pith_opts opts;
+    struct pith_need need;
+    struct pith_plan *plan;
+    float y[WIDE];
+    coded_layers(bitmap);
+    pith_opts_init(&opts, sizeof opts);
+    opts.cpu_mask = PITH_CPU_REF;
+    void *mem = gd_plan(&opts, &plan, &need);
+    run_point(plan, y);
+    free(mem);
+    uint64_t each = need.init_bytes;
+    assert_true(each > 0);
+    decode_in(each, y, 0, PITH_OK);
+    decode_in(2 * each, y, 0, PITH_OK); /* what is decoded where has no room */
+    for (uint32_t n = 2; n <= LAYERS + 1; n++)
+        decode_in(n * each + 64, y, 1, PITH_OK);
+    /* One that is broken is found, whichever it is. */
+    for (uint32_t i = 0; i < LAYERS; i++) {
+        struct weight good = gd.weight[i];
+        gd.weight[i].nnz--;
+        gd.weight[i].index_stream.n_bytes -= sizeof(float);
+        decode_in(3 * each + 64, y, 1, PITH_ERR_CORRUPT);
+        gd.weight[i] = good;
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -673,7 +760,7 @@ int main(void)
         cmocka_unit_test(test_plain_integers), cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_questions),      cmocka_unit_test(test_macs_are_bounded),
         cmocka_unit_test(test_observe),        cmocka_unit_test(test_observed_concat),
-        cmocka_unit_test(test_parallel),
+        cmocka_unit_test(test_parallel),       cmocka_unit_test(test_decoded_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
