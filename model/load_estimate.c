@@ -6,8 +6,8 @@
 #include "format.h"
 #include "pith_model.h"
 
-/* Nanoseconds of one core (AMD EPYC, the release build) an element, from `pith_open_memory` timed on what
- * `pith encode --coder adaptive` and `--coder huffman` make. Adaptive: ResNet-20 and SqueezeNet v1.1 after
+/* Nanoseconds of one core (AMD EPYC, the release build) an element, from `pith_open_memory` timed by
+ * bench/bench_load.c on what `pith encode --coder adaptive` and `--coder huffman` make. Adaptive: ResNet-20 and SqueezeNet v1.1 after
  * `cluster --bits 4`, 215 and 225; pruned tensors take less (LeNet-5 after `prune --sparsity .95`: about 100).
  * Huffman: eight layers of 2048x2048 in 16 centroids, 4. */
 #define ADAPTIVE_NS 220.0
