@@ -56,13 +56,18 @@ enum pith_prune_schedule {
 
 struct pith_encode_opts {
     bool plain;        /* no entropy coding */
-    bool adaptive;     /* adaptive streams where they are smaller; implied by compact */
-    bool huffman;      /* none of them, not even with compact */
+    bool adaptive;     /* adaptive streams, for each tensor where they are smaller */
+    bool huffman;      /* none of them */
     bool compact;      /* "for": "size": the compact header */
     bool keep_history; /* also in the compact header */
 };
 
-/* How the constants will be written. */
+/* Compact, with no coder named: adaptive streams where the file is then loaded in less than this by the
+ * estimate of pith_load_seconds, or is smaller by this share; else Huffman codes. */
+#define PITH_ADAPTIVE_SECONDS 0.005
+#define PITH_ADAPTIVE_SAVES 0.02
+
+/* How the constants will be written; compact with no coder named: if adaptive streams do not pay. */
 enum pith_code pith_encode_code(const struct pith_encode_opts *opts);
 
 /* QUANTIZE with data, but in fixed point: where the outputs are worse than the floor, up to so many
@@ -177,8 +182,8 @@ struct pith_stage_report {
 void pith_stage_report_free(struct pith_stage_report *report);
 
 /* Runs one stage on m and appends its JSON object and result to m's history. CLUSTER, QUANTIZE and
- * ENCODE fold batch normalisation; ENCODE sets every constant's code; packing is pith_model_pack with
- * pith_stage_pack_opts. */
+ * ENCODE fold batch normalisation; ENCODE sets every constant's code (where it chooses that, it packs the model
+ * for it, in memory); packing is pith_model_pack with pith_stage_pack_opts. */
 enum pith_status pith_stage_run(struct pith_model *m, const struct pith_stage *stage, uint64_t seed,
                                 struct pith_stage_report *report, struct pith_error *err);
 

@@ -29,7 +29,7 @@ enum pith_code pith_encode_code(const struct pith_encode_opts *o)
 {
     if (o->plain)
         return PITH_CODE_PLAIN;
-    return o->adaptive || (o->compact && !o->huffman) ? PITH_CODE_ADAPTIVE : PITH_CODE_HUFFMAN;
+    return o->adaptive ? PITH_CODE_ADAPTIVE : PITH_CODE_HUFFMAN;
 }
 
 struct pith_pack_opts pith_stage_pack_opts(const struct pith_stage *encode)
@@ -89,12 +89,14 @@ static enum pith_status run_encode(struct pith_model *m, const struct pith_stage
                                    struct pith_error *err)
 {
     uint32_t n_folded;
-    enum pith_code code = pith_encode_code(&s->encode);
+    struct pith_pack_opts pack = pith_stage_pack_opts(s);
     enum pith_status st = pith_model_fold_batch_norm(m, &n_folded, err);
-    for (uint32_t i = 0; !st && i < m->n_values; i++)
-        if (m->values[i].constant)
-            m->values[i].constant->code = code;
-    return st;
+    if (st)
+        return st;
+    if (pith_encode_chooses(&s->encode))
+        return pith_choose_coder(m, &pack, err);
+    pith_set_coder(m, pith_encode_code(&s->encode));
+    return PITH_OK;
 }
 
 static enum pith_status count_kept(const struct pith_model *m, struct pith_stage_report *r,
@@ -131,9 +133,22 @@ uint32_t pith_stage_count_past(const struct pith_model *m)
     return n;
 }
 
-/* The stage as the history keeps it: with its seed, with what it looks back at, and of a teacher's
- * file the name alone, for where it lay is no part of how the model came about. */
-static json_t *past_stage(const struct pith_stage *s, uint64_t seed, uint32_t start_stages)
+/* The coder that ENCODE chose. */
+static void name_coder(const struct pith_model *m, struct pith_encode_opts *o)
+{
+    uint32_t i = 0;
+    while (i < m->n_values && !m->values[i].constant)
+        i++;
+    if (i < m->n_values && pith_encode_chooses(o)) {
+        o->adaptive = m->values[i].constant->code == PITH_CODE_ADAPTIVE;
+        o->huffman = !o->adaptive;
+    }
+}
+
+/* The stage as the history keeps it: with its seed, with the coder it chose, with what it looks back at,
+ * and of a teacher's file the name alone, for where it lay is no part of how the model came about. */
+static json_t *past_stage(const struct pith_model *m, const struct pith_stage *s, uint64_t seed,
+                          uint32_t start_stages)
 {
     struct pith_stage past = *s;
     const char *slash = s->teacher ? strrchr(s->teacher, '/') : NULL;
@@ -141,6 +156,7 @@ static json_t *past_stage(const struct pith_stage *s, uint64_t seed, uint32_t st
         past.teacher = slash + 1;
     if (draws(s))
         past.seed = seed;
+    name_coder(m, &past.encode);
     past.start = pith_stage_looks_back(s) ? start_stages : 0;
     return pith_stage_to_json(&past);
 }
@@ -160,7 +176,7 @@ static enum pith_status add_history(struct pith_model *m, const struct pith_stag
                                     uint32_t start_stages, const struct pith_stage_report *r,
                                     struct pith_error *err)
 {
-    json_t *j = past_stage(s, seed, start_stages);
+    json_t *j = past_stage(m, s, seed, start_stages);
     const char *verb = json_string_value(json_object_get(j, "do"));
     char *text;
     enum pith_status st = PITH_ERR_MEMORY;

@@ -7,6 +7,7 @@
 #include "json_value.h"
 #include "quantize_stage.h"
 #include "stage_json.h"
+#include "stage_run.h"
 #include "train_json.h"
 
 static const struct json_word stage_words[] = {{"prune", PITH_STAGE_PRUNE},
@@ -330,8 +331,11 @@ json_t *pith_stage_to_json(const struct pith_stage *s)
     }
     if (s->kind == PITH_STAGE_QUANTIZE)
         return pith_quantize_to_json(s);
-    j = json_pack("{ss,ss,ss}", "do", "encode", "coder", pith_json_word_of(coder_words, (int)pith_encode_code(&s->encode)), "for",
-                  pith_json_word_of(goal_words, s->encode.compact));
+    j = json_pack("{ss}", "do", "encode");
+    if (!pith_encode_chooses(&s->encode))
+        pith_json_put(&j, "coder",
+                      json_string(pith_json_word_of(coder_words, (int)pith_encode_code(&s->encode))));
+    pith_json_put(&j, "for", json_string(pith_json_word_of(goal_words, s->encode.compact)));
     if (s->encode.keep_history)
         pith_json_put(&j, "keep_history", json_true());
     return j;

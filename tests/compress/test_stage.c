@@ -83,6 +83,64 @@ static void cluster_and_encode_attach_their_answers(void **state)
     pith_model_free(m);
 }
 
+/* A layer of n x n weights of 16 levels, drawn, those in the middle more often; of each row the part that
+ * is kept. */
+static struct pith_model *drawn_net(uint32_t n, uint32_t kept_percent)
+{
+    struct sample_random r = sample_random_of(2026);
+    float *w = calloc((size_t)n * n, sizeof *w);
+    assert_non_null(w);
+    for (uint32_t i = 0; i < n * n; i++)
+        if (i % n * 100 < kept_percent * n)
+            w[i] = (float)(sample_below(&r, 8) + sample_below(&r, 9)) - 7.5f;
+    struct pith_model *m = small_net(n, n, w, false);
+    free(w);
+    return m;
+}
+
+static enum pith_code code_after(struct pith_model *m, struct pith_encode_opts encode, const char *told)
+{
+    struct pith_stage s;
+    pith_stage_init(&s, PITH_STAGE_ENCODE);
+    s.encode = encode;
+    run(m, &s, 1, NULL);
+    if (!strstr(m->history[m->n_history - 1].text, told))
+        fail_msg("%s is not in %s", told, m->history[m->n_history - 1].text);
+    return weight_of(m)->code;
+}
+
+/* Where no coder is named, adaptive streams are taken where they cost little time or bring bytes. */
+static void adaptive_streams_must_pay(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t n, kept_percent;
+        enum pith_code code;
+    } cases[] = {{64, 100, PITH_CODE_ADAPTIVE},   /* loaded in a millisecond */
+                 {256, 100, PITH_CODE_HUFFMAN},   /* 14 ms, and nothing to learn from such numbers */
+                 {256, 50, PITH_CODE_ADAPTIVE}};  /* half of the columns are gone: it sees that at once */
+    const struct pith_encode_opts size = {.compact = true}, huffman = {.compact = true, .huffman = true},
+                                  adaptive = {.compact = true, .adaptive = true}, speed = {0};
+    for (uint32_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct pith_model *m = drawn_net(cases[i].n, cases[i].kept_percent);
+        struct pith_stage s;
+        pith_stage_init(&s, PITH_STAGE_PRUNE);
+        s.prune.sparsity = 1 - cases[i].kept_percent / 100.0;
+        run(m, &s, 1, NULL);
+        pith_stage_init(&s, PITH_STAGE_CLUSTER);
+        s.cluster.n_centroids = 16;
+        run(m, &s, 1, NULL);
+        assert_int_equal(code_after(m, size,
+                                    cases[i].code == PITH_CODE_ADAPTIVE ? "\"coder\":\"adaptive\""
+                                                                        : "\"coder\":\"huffman\""),
+                         cases[i].code);
+        assert_int_equal(code_after(m, adaptive, "\"coder\":\"adaptive\""), PITH_CODE_ADAPTIVE);
+        assert_int_equal(code_after(m, huffman, "\"coder\":\"huffman\""), PITH_CODE_HUFFMAN);
+        assert_int_equal(code_after(m, speed, "\"coder\":\"huffman\""), PITH_CODE_HUFFMAN);
+        pith_model_free(m);
+    }
+}
+
 static void a_failing_stage_leaves_no_trace(void **state)
 {
     (void)state;
@@ -183,6 +241,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(prune_keeps_the_largest_half),
         cmocka_unit_test(cluster_and_encode_attach_their_answers),
+        cmocka_unit_test(adaptive_streams_must_pay),
         cmocka_unit_test(a_failing_stage_leaves_no_trace),
         cmocka_unit_test(cluster_folds_batch_norm_first),
         cmocka_unit_test(the_recipes_seed_goes_before_the_callers),

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* choose_coder.c - whether adaptive streams are taken where the smallest file is asked for and no coder is
+ * named. They are some fifty times as slow to read as Huffman codes, so they must pay: with a file that is
+ * loaded in no time all the same, or with bytes. One answer for the whole file: where half of its tensors
+ * were coded so, half of the time would be spent for half of the gain. */
+#include "error_fill.h"
+#include "stage_run.h"
+
+void pith_set_coder(struct pith_model *m, enum pith_code code)
+{
+    for (uint32_t i = 0; i < m->n_values; i++)
+        if (m->values[i].constant)
+            m->values[i].constant->code = code;
+}
+
+bool pith_encode_chooses(const struct pith_encode_opts *o)
+{
+    return o->compact && !o->plain && !o->huffman && !o->adaptive;
+}
+
+/* The bytes of m's file, and about how long it takes to load. */
+static enum pith_status weigh(const struct pith_model *m, const struct pith_pack_opts *pack, uint64_t *bytes,
+                              double *seconds, struct pith_error *err)
+{
+    struct pith_buffer file = {NULL, 0};
+    enum pith_status st = pith_model_pack(m, pack, &file, err);
+    if (!st && pith_load_seconds(&file, seconds))
+        st = pith_error_no_memory(err);
+    *bytes = file.bytes;
+    pith_buffer_free(&file);
+    return st;
+}
+
+enum pith_status pith_choose_coder(struct pith_model *m, const struct pith_pack_opts *pack,
+                                   struct pith_error *err)
+{
+    uint64_t adaptive = 0, huffman = 0;
+    double seconds = 0, unused;
+    pith_set_coder(m, PITH_CODE_ADAPTIVE);
+    enum pith_status st = weigh(m, pack, &adaptive, &seconds, err);
+    if (st || seconds < PITH_ADAPTIVE_SECONDS)
+        return st;
+    pith_set_coder(m, PITH_CODE_HUFFMAN);
+    st = weigh(m, pack, &huffman, &unused, err);
+    if (!st && (double)adaptive <= (1 - PITH_ADAPTIVE_SAVES) * (double)huffman)
+        pith_set_coder(m, PITH_CODE_ADAPTIVE);
+    return st;
+}
