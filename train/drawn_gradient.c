@@ -71,14 +71,15 @@ void pith_drawn_backward(struct drawn_gradient *d, uint64_t first)
 }
 
 enum pith_status pith_drawn_open(const struct pith_model *m, const struct pith_train_opts *opts,
-                                 uint32_t per_slice, struct drawn_gradient *d,
+                                 uint32_t per_slice, uint32_t slices, struct drawn_gradient *d,
                                  struct pith_error *err)
 {
     bool softmax;
     *d = (struct drawn_gradient){.opts = opts, .per_slice = per_slice};
     d->scores = pith_run_scores(m, &softmax);
-    const struct tape_opts t = {.batch = per_slice * PITH_TRAIN_SLICES,
+    const struct tape_opts t = {.batch = per_slice * slices,
                                 .threads = opts->threads,
+                                .slices = slices,
                                 .hint = &d->scores,
                                 .n_hints = softmax && opts->loss != PITH_SQUARED_ERROR,
                                 .unchecked = true};

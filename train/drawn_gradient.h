@@ -19,10 +19,10 @@ struct drawn_gradient {
     uint64_t first; /* number of the batch's first sample: the same draws whenever it comes */
 };
 
-/* A tape of m, as it is when it does not train; opts is borrowed. PITH_ERR_MEMORY, and what
- * pith_tape_new returns. */
+/* A tape of m, as it is when it does not train, with so many slices (tape_opts); opts is borrowed.
+ * PITH_ERR_MEMORY, and what pith_tape_new returns. */
 enum pith_status pith_drawn_open(const struct pith_model *m, const struct pith_train_opts *opts,
-                                 uint32_t per_slice, struct drawn_gradient *d,
+                                 uint32_t per_slice, uint32_t slices, struct drawn_gradient *d,
                                  struct pith_error *err);
 void pith_drawn_close(struct drawn_gradient *d); /* accepts zeros */
 /* Behind the tape's forward: all gradients. */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* feedback_start.c - two tapes of the network: as it came, and with the layers that are done. */
+/* feedback_start.c - layer by layer, as a sweep through two networks comes by: the one that came,
+ * and that with the layers that are done. */
 #include "feedback_start.h"
 
-#include "drawn_gradient.h"
-#include "feed_batch.h"
+#include "feedback_sweep.h"
 #include "free_numbers.h"
 #include "layer_inputs.h"
+#include "loss_rows.h"
 #include "row_feedback.h"
 #include "row_paths.h"
 
@@ -14,39 +15,17 @@
 
 enum { MOST_PER_SLICE = 8 };
 
-/* Of the mean's square, that weights need not mind: the bias makes up for it, but for being rounded. */
+/* Of the mean's square, that weights need not mind: the bias makes up for it, but for being
+ * rounded. */
 #define BIAS_SHARE 0.95
 
 struct feedback {
-    struct tape *now;
-    struct drawn_gradient before;
-    float loss_share;
-    struct feed_batch *batch;
-    uint32_t per_slice;
-    uint64_t n_batches;
+    struct feedback_sweep sweep;
+    struct loss_rows *rows; /* NULL: the loss has no share */
     struct free_numbers *of;
     uint32_t n;
     struct pith_error *err;
 };
-
-/* All uses of the weight, in all batches. */
-static enum pith_status add_samples(struct feedback *f, uint32_t value, struct layer_inputs *in)
-{
-    for (uint64_t b = 0; b < f->n_batches; b++) {
-        enum pith_status status = pith_batch_load(f->batch, f->now, b, f->err);
-        if (!status)
-            status = pith_batch_load(f->batch, f->before.tape, b, f->err);
-        if (status)
-            return status;
-        pith_tape_forward(f->now);
-        pith_tape_forward(f->before.tape);
-        if (f->loss_share > 0)
-            pith_drawn_backward(&f->before, b * f->per_slice * PITH_TRAIN_SLICES);
-        pith_layer_inputs_add(in, value, f->per_slice, f->now, f->before.tape);
-    }
-    pith_layer_inputs_end(in, f->now);
-    return PITH_OK;
-}
 
 /* A weight that is put onto its grid. */
 struct layer {
@@ -57,6 +36,7 @@ struct layer {
     struct layer_inputs in;
     struct row_feedback feedback;
     struct row_paths paths;
+    float *weight; /* of a step's rows in a unit; NULL */
 };
 
 static void round_group(struct layer *l, uint32_t g)
@@ -89,7 +69,7 @@ static struct tape_parameter *parameter(struct tape *t, uint32_t value)
  * there. */
 static void show(struct feedback *f, struct free_numbers *of)
 {
-    struct tape_parameter *p = parameter(f->now, of->p->value);
+    struct tape_parameter *p = parameter(f->sweep.now, of->p->value);
     if (of->average)
         memcpy(of->average, of->value, (size_t)of->n * sizeof *of->value);
     pith_numbers_spread(of, of->value, of->p->data);
@@ -109,7 +89,7 @@ static void move_bias(struct feedback *f, const struct layer *l)
 {
     struct free_numbers *of = l->bias;
     const uint8_t *alive = of->thin ? of->thin->alive : of->c->mask;
-    const float *was = parameter(f->before.tape, of->p->value)->data;
+    const float *was = parameter(f->sweep.before, of->p->value)->data;
     for (uint64_t k = 0; k < l->rows; k++)
         if (!alive || alive[k])
             of->value[k] = was[k] + (float)l->shift[k];
@@ -133,27 +113,73 @@ static void round_rows(struct feedback *f, struct layer *l)
     show(f, l->of);
 }
 
-static bool open_layer(const struct feedback *f, struct layer *l)
+/* ---- one layer ----------------------------------------------------------------------------------
+ */
+
+/* The steps that multiply by a weight. */
+struct weight_uses {
+    struct free_numbers *of;
+    uint32_t first, last;
+};
+
+struct look {
+    struct feedback *f;
+    struct layer *layer;
+};
+
+static enum pith_status look(void *arg, uint32_t step, uint32_t slice, uint64_t unit)
+{
+    struct feedback *f = ((const struct look *)arg)->f;
+    struct layer *l = ((const struct look *)arg)->layer;
+    const struct feedback_sweep *s = &f->sweep;
+    enum pith_status status = PITH_OK;
+    if (!pith_step_multiplies(s->now, &s->now->step[step], l->of->p->value))
+        return PITH_OK;
+    if (f->rows)
+        status = pith_loss_rows_read(f->rows, step, unit, l->weight);
+    if (!status)
+        pith_layer_inputs_add(&l->in, step, slice, s->samples, s->now, s->before, l->weight);
+    return status;
+}
+
+static bool open_layer(const struct feedback *f, const struct weight_uses *uses, struct layer *l)
 {
     l->rows = l->of->p->count / l->in.n;
-    l->was = parameter(f->before.tape, l->of->p->value)->data;
+    l->was = parameter(f->sweep.before, l->of->p->value)->data;
     l->bias = bias_numbers(f, l->in.bias, l->rows);
     l->shift = calloc((size_t)l->rows, sizeof *l->shift);
-    return l->shift && pith_layer_inputs_open(&l->in, true, f->loss_share) &&
-           pith_row_feedback_open(&l->feedback, l->in.n, true) &&
+    uint64_t most = 0;
+    for (uint32_t i = uses->first; i <= uses->last && f->rows; i++)
+        if (pith_loss_rows_count(f->rows, i) > most)
+            most = pith_loss_rows_count(f->rows, i);
+    l->weight = f->rows ? malloc((size_t)(most + 1) * sizeof *l->weight) : NULL;
+    return l->shift && (!f->rows || l->weight) &&
+           pith_layer_inputs_open(&l->in, true, f->rows != NULL);
+}
+
+static bool open_solver(struct layer *l)
+{
+    return pith_row_feedback_open(&l->feedback, l->in.n, true) &&
            pith_row_paths_open(&l->paths, l->in.n);
 }
 
-static enum pith_status round_layer(struct feedback *f, struct free_numbers *of)
+static enum pith_status round_layer(struct feedback *f, const struct weight_uses *uses)
 {
-    struct layer l = {.of = of, .in = pith_layer_inputs_of(f->now, of->p)};
+    struct layer l = {.of = uses->of, .in = pith_layer_inputs_of(f->sweep.now, uses->of->p)};
+    const struct sweep_use use = {look, &(struct look){f, &l}};
     if (l.in.n == 0)
         return PITH_OK;
-    enum pith_status status = open_layer(f, &l) ? add_samples(f, of->p->value, &l.in)
-                                                : pith_tape_no_memory(f->err);
+    enum pith_status status = open_layer(f, uses, &l)
+                                  ? pith_sweep_go(&f->sweep, uses->first, uses->last + 1, &use)
+                                  : pith_tape_no_memory(f->err);
+    if (!status) {
+        pith_layer_inputs_end(&l.in, f->sweep.now);
+        status = open_solver(&l) ? PITH_OK : pith_tape_no_memory(f->err);
+    }
     if (!status)
         round_rows(f, &l);
     free(l.shift);
+    free(l.weight);
     pith_layer_inputs_free(&l.in);
     pith_row_feedback_free(&l.feedback);
     pith_row_paths_free(&l.paths);
@@ -163,21 +189,39 @@ static enum pith_status round_layer(struct feedback *f, struct free_numbers *of)
 /* ---- all ----------------------------------------------------------------------------------------
  */
 
-/* In the order in which they are first used. */
+static int by_first(const void *a, const void *b)
+{
+    const struct weight_uses *p = a, *q = b;
+    return (p->first > q->first) - (p->first < q->first);
+}
+
+/* Weights on grids, in the order in which they are first used; no step uses two of them. */
+static uint32_t list_uses(const struct feedback *f, struct weight_uses *uses)
+{
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < f->n; k++) {
+        struct free_numbers *of = &f->of[k];
+        struct weight_uses *u = &uses[n];
+        *u = (struct weight_uses){.of = of, .first = UINT32_MAX};
+        for (uint32_t i = 0; i < f->sweep.now->n_steps && of->grid && of->p->is_weight; i++)
+            if (pith_step_multiplies(f->sweep.now, &f->sweep.now->step[i], of->p->value)) {
+                u->first = u->first == UINT32_MAX ? i : u->first;
+                u->last = i;
+            }
+        n += u->first != UINT32_MAX;
+    }
+    qsort(uses, n, sizeof *uses, by_first);
+    return n;
+}
+
 static enum pith_status round_layers(struct feedback *f)
 {
-    bool *done = calloc(f->n + 1u, sizeof *done);
-    enum pith_status status = done ? PITH_OK : pith_tape_no_memory(f->err);
-    for (uint32_t i = 0; i < f->now->n_steps && !status; i++)
-        for (uint32_t k = 0; k < f->n && !status; k++) {
-            struct free_numbers *of = &f->of[k];
-            if (done[k] || !of->grid || !of->p->is_weight ||
-                !pith_step_multiplies(f->now, &f->now->step[i], of->p->value))
-                continue;
-            done[k] = true;
-            status = round_layer(f, of);
-        }
-    free(done);
+    struct weight_uses *uses = malloc((f->n + (size_t)1) * sizeof *uses);
+    uint32_t n = uses ? list_uses(f, uses) : 0;
+    enum pith_status status = uses ? PITH_OK : pith_tape_no_memory(f->err);
+    for (uint32_t i = 0; i < n && !status; i++)
+        status = round_layer(f, &uses[i]);
+    free(uses);
     return status;
 }
 
@@ -185,25 +229,19 @@ enum pith_status pith_feedback_start(const struct pith_model *m, struct pith_dat
                                      const struct pith_train_opts *opts, struct optimizer *o,
                                      struct pith_error *err)
 {
-    struct feedback f = {.loss_share = opts->feedback_loss, .err = err};
+    struct feedback f = {.err = err};
     uint64_t n = pith_data_count(data), wanted = opts->feedback < n ? opts->feedback : n;
-    f.per_slice = (uint32_t)(n / PITH_TRAIN_SLICES);
-    f.per_slice = f.per_slice < MOST_PER_SLICE ? f.per_slice : MOST_PER_SLICE;
-    const uint32_t batch = f.per_slice * PITH_TRAIN_SLICES;
-    const struct tape_opts t = {.batch = batch, .threads = opts->threads, .unchecked = true};
+    uint32_t most = (uint32_t)(n / PITH_TRAIN_SLICES);
+    most = most < MOST_PER_SLICE ? most : MOST_PER_SLICE;
+    const uint64_t batch = (uint64_t)most * PITH_TRAIN_SLICES;
     f.of = pith_optimizer_numbers(o, &f.n);
-    enum pith_status status = pith_drawn_open(m, opts, f.per_slice, &f.before, err);
+    enum pith_status status =
+        pith_sweep_open(m, data, opts, most, (wanted + batch - 1) / batch * batch, &f.sweep, err);
+    if (!status && opts->feedback_loss > 0)
+        status = pith_loss_rows_new(m, &f.sweep, batch, &f.rows);
     if (!status)
-        status = pith_tape_new(m, &t, &f.now, err);
-    if (!status)
-        status = pith_batch_new(data, f.per_slice, 0, false, &f.batch, err);
-    if (!status) {
-        pith_batch_in_order(f.batch);
-        f.n_batches = (wanted + batch - 1) / batch;
         status = round_layers(&f);
-    }
-    pith_batch_free(f.batch);
-    pith_drawn_close(&f.before);
-    pith_tape_free(f.now);
+    pith_loss_rows_free(f.rows);
+    pith_sweep_close(&f.sweep);
     return status;
 }

@@ -46,7 +46,7 @@ static enum pith_status choose(const struct grad_node *n, const struct prim_conv
         conv->winograd = first_slice(n)->winograd;
         return PITH_OK;
     }
-    if (!need_dx && pith_narrow_conv_suits(s))
+    if (!n->x_moves && pith_narrow_conv_suits(s))
         return pith_narrow_conv_new(s, NULL, &conv->narrow);
     return pith_conv_product_suits(s) ? pith_conv_product_new(n->prim, s, need_dx, &conv->product)
                                       : pith_prim_conv_new(n->prim, s, need_dx, &conv->primitive);

@@ -37,6 +37,7 @@ struct grad_node {
     const struct channel_rows *rows;
     uint32_t channels; /* dim 1 of in[0] */
     bool training;
+    bool x_moves; /* input 0 depends on what moves, whether or not its gradient is kept */
     bool joins; /* input 1: its gradient is left to grad_op.joined */
     /* What follows and is done at once (grad_op.takes_tail): out = max(own + residual, 0). Backward
      * may overwrite the gradient of out. */

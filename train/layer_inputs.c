@@ -9,6 +9,9 @@
 
 enum { FEW_ROWS = 512 };
 
+/* Of x, numbers: a convolution's windows come in parts where there are more. */
+#define MOST_NUMBERS (UINT64_C(1) << 22)
+
 /* ---- windows ------------------------------------------------------------------------------------
  */
 
@@ -55,25 +58,25 @@ static void find_places(const struct prim_conv_shape *s, int64_t *place)
                 *place = -1;
 }
 
-/* The windows of group g in a sample, as rows of w's order [C / group, kernel...]; x: channels last
- * or row-major as it lies. */
-static uint64_t conv_rows(const struct prim_conv_shape *s, const int64_t *place,
-                          const struct tape_tensor *x, uint32_t sample, uint32_t g, float *rows)
+/* `count` windows of group g in a sample from `first` on, as rows of w's order [C / group,
+ * kernel...]; x: channels last or row-major as it lies. */
+static void conv_rows(const struct prim_conv_shape *s, const int64_t *place,
+                      const struct tape_tensor *x, uint32_t sample, uint32_t g, uint64_t first,
+                      uint64_t count, float *rows)
 {
     uint64_t each = (uint64_t)(s->kernel[0] * s->kernel[1] * s->kernel[2]);
     uint64_t c = (uint64_t)(s->c / s->group);
-    uint64_t places = (uint64_t)(s->out[0] * s->out[1] * s->out[2]);
     int64_t plane = s->in[0] * s->in[1] * s->in[2];
     bool last = x->layout == TAPE_CHANNELS_LAST;
     int64_t by_place = last ? s->c : 1, by_channel = last ? 1 : plane;
     const float *from =
         (const float *)x->data + (int64_t)sample * s->c * plane + (int64_t)(g * c) * by_channel;
-    for (uint64_t at = 0; at < places; at++, rows += c * each, place += each)
+    place += first * each;
+    for (uint64_t at = 0; at < count; at++, rows += c * each, place += each)
         for (uint64_t e = 0; e < each; e++)
             for (uint64_t k = 0; k < c; k++)
                 rows[k * each + e] =
                     place[e] < 0 ? 0.0f : from[place[e] * by_place + (int64_t)k * by_channel];
-    return places;
 }
 
 /* Rows that a node multiplies a weight of n columns with: of a convolution those of one sample, of
@@ -142,60 +145,12 @@ static void add_filled(struct layer_inputs *in, struct prim *p)
     in->filled = 0;
 }
 
-/* ---- how much the loss minds --------------------------------------------------------------------
+/* ---- rows of a node -----------------------------------------------------------------------------
  */
-
-/* Of the squared gradients of a row's results: one place of a sample of a convolution, the channels
- * of group g; or a row of a product. */
-static double row_gradient(const struct grad_node *n, uint32_t op, uint32_t groups, uint32_t sample,
-                           uint32_t g, uint64_t at)
-{
-    const struct tape_tensor *y = n->out[0];
-    uint64_t channels = y->shape.dim[op == PITH_OP_CONV ? 1 : y->shape.rank - 1], each = channels;
-    uint64_t by_channel = 1, first = at * channels;
-    double sum = 0;
-    if (op == PITH_OP_CONV) {
-        uint64_t places = shape_elems(&y->shape) / y->shape.dim[0] / channels;
-        bool last = y->layout == TAPE_CHANNELS_LAST;
-        each = channels / groups;
-        by_channel = last ? 1 : places;
-        first = sample * channels * places + at * (last ? channels : 1) + g * each * by_channel;
-    }
-    for (uint64_t c = 0; c < each && y->grad; c++) {
-        double d = (double)y->grad[first + c * by_channel];
-        sum += d * d;
-    }
-    return sum;
-}
-
-/* Weights of rows that stand at in->weight + to, once it is known what is usual. */
-static void weigh_rows(struct layer_inputs *in, const struct grad_node *n, uint32_t op,
-                       uint32_t sample, uint32_t g, uint64_t count, uint64_t to)
-{
-    for (uint64_t r = 0; r < count && in->weight; r++) {
-        double share = (double)in->loss_share, d = row_gradient(n, op, in->groups, sample, g, r);
-        in->weight[to + r] = (float)(1 - share + (in->usual > 0 ? share * d / in->usual : share));
-    }
-}
-
-/* The mean over a node's rows. */
-static double usual_gradient(const struct layer_inputs *in, const struct grad_node *n, uint32_t op,
-                             uint32_t per_slice)
-{
-    bool conv = op == PITH_OP_CONV;
-    uint64_t count = count_rows(n, op, in->n);
-    uint32_t samples = conv ? per_slice : 1, groups = conv ? in->groups : 1;
-    double sum = 0;
-    for (uint32_t k = 0; k < samples; k++)
-        for (uint32_t g = 0; g < groups; g++)
-            for (uint64_t r = 0; r < count; r++)
-                sum += row_gradient(n, op, in->groups, k, g, r);
-    return sum / ((double)count * samples * groups);
-}
 
 /* Rows of products wait until there are many: one gemm then goes over the sums once. */
 static void add_product(struct layer_inputs *in, struct prim *p, uint64_t count,
-                        const struct grad_node *const *node)
+                        const struct grad_node *const *node, const float *weight)
 {
     if (in->filled + count > in->room)
         add_filled(in, p);
@@ -203,29 +158,41 @@ static void add_product(struct layer_inputs *in, struct prim *p, uint64_t count,
         memcpy(in->x[i] + in->filled * in->n, node[i]->in[0]->data,
                (size_t)count * in->n * sizeof(float));
     if (in->weight)
-        weigh_rows(in, node[1], PITH_OP_GEMM, 0, 0, count, in->filled);
+        memcpy(in->weight + in->filled, weight, (size_t)count * sizeof *weight);
     in->filled += count;
+}
+
+/* Of group g in a sample; *weight: on to the next ones'. */
+static void add_windows(struct layer_inputs *in, struct prim *p, const struct prim_conv_shape *s,
+                        uint32_t sample, uint32_t g, const struct grad_node *const *node,
+                        const float **weight)
+{
+    const uint64_t places = (uint64_t)(s->out[0] * s->out[1] * s->out[2]);
+    for (uint64_t first = 0, count; first < places; first += count) {
+        count = places - first < in->room ? places - first : in->room;
+        for (int i = 0; i < 2 && node[i]; i++)
+            conv_rows(s, in->place, node[i]->in[0], sample, g, first, count, in->x[i]);
+        if (in->weight)
+            memcpy(in->weight, *weight + first, (size_t)count * sizeof **weight);
+        add_rows(in, p, g, count);
+    }
+    if (*weight)
+        *weight += places;
 }
 
 /* node: of the network as it is now, and as it was before, or NULL. */
 static void add_node(struct layer_inputs *in, struct prim *p, uint32_t op, uint32_t per_slice,
-                     const struct grad_node *const *node)
+                     const struct grad_node *const *node, const float *weight)
 {
     if (op != PITH_OP_CONV) {
-        add_product(in, p, count_rows(node[0], op, in->n), node);
+        add_product(in, p, count_rows(node[0], op, in->n), node, weight);
         return;
     }
     struct prim_conv_shape s = window_of(node[0]);
     find_places(&s, in->place);
     for (uint32_t k = 0; k < per_slice; k++)
-        for (uint32_t g = 0; g < in->groups; g++) {
-            uint64_t count = 0;
-            for (int i = 0; i < 2 && node[i]; i++)
-                count = conv_rows(&s, in->place, node[i]->in[0], k, g, in->x[i]);
-            if (in->weight)
-                weigh_rows(in, node[1], op, k, g, count, 0);
-            add_rows(in, p, g, count);
-        }
+        for (uint32_t g = 0; g < in->groups; g++)
+            add_windows(in, p, &s, k, g, node, &weight);
 }
 
 /* The operator that multiplies by the value in this step; UINT32_MAX: none. */
@@ -242,37 +209,38 @@ bool pith_step_multiplies(const struct tape *t, const struct tape_step *step, ui
     return op_of(t, step, value) != UINT32_MAX;
 }
 
-/* From the first batch in which there is any. */
-static void find_usual(struct layer_inputs *in, uint32_t value, uint32_t per_slice,
-                       const struct tape *before)
+uint64_t pith_layer_rows(const struct tape *t, uint32_t step, uint32_t per_slice)
 {
-    double sum = 0, nodes = 0;
-    for (uint32_t i = 0; i < before->n_steps; i++) {
-        uint32_t op = op_of(before, &before->step[i], value);
-        for (uint32_t s = 0; s < PITH_TRAIN_SLICES && op != UINT32_MAX; s++, nodes++)
-            sum += usual_gradient(in, &before->step[i].node[s], op, per_slice);
-    }
-    in->usual = sum / fmax(nodes, 1);
+    const struct tape_step *at = &t->step[step];
+    const struct pith_node *node = &t->m->nodes[at->at];
+    if (at->converts || node->n_in < 2 || node->in[1] == PITH_VALUE_NONE ||
+        t->parameter_of[node->in[1]] == UINT32_MAX)
+        return 0;
+    const struct tape_parameter *p = &t->parameter[t->parameter_of[node->in[1]]];
+    struct layer_inputs in = pith_layer_inputs_of(t, p);
+    uint64_t rows = in.n ? count_rows(&at->node[0], node->op, in.n) : 0;
+    return node->op == PITH_OP_CONV ? rows * in.groups * per_slice : rows;
 }
 
-void pith_layer_inputs_add(struct layer_inputs *in, uint32_t value, uint32_t per_slice,
-                           const struct tape *now, const struct tape *before)
+void pith_layer_inputs_add(struct layer_inputs *in, uint32_t step, uint32_t slice,
+                           uint32_t per_slice, const struct tape *now, const struct tape *before,
+                           const float *weight)
 {
-    if (in->weight && before && !(in->usual > 0))
-        find_usual(in, value, per_slice, before);
-    for (uint32_t i = 0; i < now->n_steps; i++) {
-        uint32_t op = op_of(now, &now->step[i], value);
-        for (uint32_t s = 0; s < PITH_TRAIN_SLICES && op != UINT32_MAX; s++) {
-            const struct grad_node *node[] = {&now->step[i].node[s],
-                                              before ? &before->step[i].node[s] : NULL};
-            add_node(in, now->prim[0], op, per_slice, node);
-        }
-    }
+    const struct grad_node *node[] = {&now->step[step].node[slice],
+                                      before ? &before->step[step].node[slice] : NULL};
+    const uint32_t op = now->m->nodes[now->step[step].at].op;
+    add_node(in, now->prim[0], op, per_slice, node, weight);
 }
 
 void pith_layer_inputs_end(struct layer_inputs *in, const struct tape *now)
 {
     add_filled(in, now->prim[0]);
+    for (int i = 0; i < 2; i++) {
+        free(in->x[i]);
+        in->x[i] = NULL;
+    }
+    free(in->place);
+    in->place = NULL;
 }
 
 void pith_layer_inputs_centre(struct layer_inputs *in, double share)
@@ -304,12 +272,13 @@ void pith_layer_inputs_free(struct layer_inputs *in)
     free(in->place);
     free(in->both);
     free(in->crossed);
+    *in = (struct layer_inputs){0};
 }
 
-bool pith_layer_inputs_open(struct layer_inputs *in, bool crossed, float loss_share)
+bool pith_layer_inputs_open(struct layer_inputs *in, bool crossed, bool weighted)
 {
     size_t squares = (size_t)in->groups * in->n * in->n;
-    in->place = malloc((size_t)in->room * in->n * sizeof *in->place);
+    in->place = malloc((size_t)in->places * in->n * sizeof *in->place);
     in->both = calloc(squares, sizeof *in->both);
     in->weights = calloc(in->groups, sizeof *in->weights);
     bool room = in->place && in->both && in->weights;
@@ -320,10 +289,9 @@ bool pith_layer_inputs_open(struct layer_inputs *in, bool crossed, float loss_sh
         in->x[i] = malloc((size_t)in->room * in->n * sizeof **in->x);
         room = room && in->mean[i] && in->x[i];
     }
-    in->loss_share = loss_share;
-    if (loss_share > 0)
+    if (weighted)
         in->weight = malloc((size_t)in->room * sizeof *in->weight);
-    return room && (!crossed || in->crossed) && (!(loss_share > 0) || in->weight);
+    return room && (!crossed || in->crossed) && (!weighted || in->weight);
 }
 
 /* The value that is added to a node's sums as it is, and by no node with another weight; or
@@ -363,8 +331,13 @@ struct layer_inputs pith_layer_inputs_of(const struct tape *t, const struct tape
         in.bias = in.n == 0 || in.bias == own_bias ? own_bias : PITH_VALUE_NONE;
         in.n = (uint32_t)cols;
         in.groups = groups;
+        const uint64_t places = op == PITH_OP_CONV ? rows : 1;
+        const uint64_t most = MOST_NUMBERS / cols; /* LAYER_INPUTS_MOST columns: 2048 */
+        if (op == PITH_OP_CONV && rows > most)
+            rows = most;
         rows = rows > FEW_ROWS ? rows : FEW_ROWS;
         in.room = rows > in.room ? rows : in.room;
+        in.places = places > in.places ? places : in.places;
     }
     return in;
 }

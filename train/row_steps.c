@@ -10,10 +10,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define PER_SLICE 2u  /* small batches: each is one draw of the sums */
+#define PER_SLICE 2u     /* small batches: each is one draw of the sums */
 #define LEAST_STEP 1e-30 /* so that it is a number, whatever the weights are */
 #define MOST_STEP 1e30
-#define TRUST 0.85 /* in the logarithm of F, that samples not seen do not share in full */
+#define TRUST 0.85    /* in the logarithm of F, that samples not seen do not share in full */
 #define COARSEST 16.0 /* a row's step, in those of its tensor */
 
 /* A weight whose steps are asked for. */
@@ -90,6 +90,16 @@ static enum pith_status factor(struct probe *p, struct probed *w, const struct l
     return w->solver ? PITH_OK : pith_tape_no_memory(p->err);
 }
 
+/* All slices of all steps that multiply by the weight. */
+static void add_inputs(const struct probe *p, const struct probed *w, struct layer_inputs *in)
+{
+    const struct tape *t = p->drawn.tape;
+    for (uint32_t i = 0; i < t->n_steps; i++)
+        for (uint32_t s = 0; s < PITH_TRAIN_SLICES; s++)
+            if (pith_step_multiplies(t, &t->step[i], w->value))
+                pith_layer_inputs_add(in, i, s, p->drawn.per_slice, t, NULL, NULL);
+}
+
 static enum pith_status open_solvers(struct probe *p, struct probed *w)
 {
     uint32_t n;
@@ -98,13 +108,13 @@ static enum pith_status open_solvers(struct probe *p, struct probed *w)
     if (in.n == 0)
         return PITH_OK;
     enum pith_status status =
-        pith_layer_inputs_open(&in, false, 0) ? PITH_OK : pith_tape_no_memory(p->err);
+        pith_layer_inputs_open(&in, false, false) ? PITH_OK : pith_tape_no_memory(p->err);
     for (uint64_t b = 0; b < p->n_batches && !status; b++) {
         status = pith_batch_load(p->batch, p->drawn.tape, b, p->err);
         if (status)
             break;
         pith_tape_forward(p->drawn.tape);
-        pith_layer_inputs_add(&in, w->value, p->drawn.per_slice, p->drawn.tape, NULL);
+        add_inputs(p, w, &in);
     }
     if (!status) {
         pith_layer_inputs_end(&in, p->drawn.tape);
@@ -163,8 +173,7 @@ static double find_level(struct probe *p)
         struct probed *w = &p->of[i];
         const struct pith_const *c = p->m->values[w->value].constant;
         double count = (double)(w->rows * w->cols);
-        double step =
-            pith_numbers_mean_step(p->opts, c->count, c->data, c->mask, count / largest);
+        double step = pith_numbers_mean_step(p->opts, c->count, c->data, c->mask, count / largest);
         if (!(step > 0) || !find_shape(w, p->opts->step_by == PITH_STEP_BY_ROW)) {
             w->rows = 0;
             continue;
@@ -265,7 +274,8 @@ static enum pith_status open_probe(struct probe *p, struct pith_data *data)
     uint64_t wanted = count < ROW_STEPS_SAMPLES ? count : ROW_STEPS_SAMPLES;
     uint32_t per_slice = share < PER_SLICE ? (uint32_t)share : PER_SLICE;
     uint32_t batch = per_slice * PITH_TRAIN_SLICES;
-    enum pith_status status = pith_drawn_open(p->m, p->opts, per_slice, &p->drawn, p->err);
+    enum pith_status status =
+        pith_drawn_open(p->m, p->opts, per_slice, PITH_TRAIN_SLICES, &p->drawn, p->err);
     if (!status)
         status = pith_batch_new(data, per_slice, 0, false, &p->batch, p->err);
     if (!status)

@@ -156,8 +156,8 @@ static enum pith_status shape_node(struct tape *t, struct tape_shapes *s,
                            .out = s->out};
     if (info->flags & OP_CONTROL)
         return pith_error_set(err, PITH_ERR_UNSUPPORTED,
-                              "node '%.100s' (%s): branches cannot be trained",
-                              node->name, pith_op_text(node->op));
+                              "node '%.100s' (%s): branches cannot be trained", node->name,
+                              pith_op_text(node->op));
     if (info->shape(&args))
         return pith_error_set(
             err, PITH_ERR_UNSUPPORTED,
@@ -250,7 +250,7 @@ static enum pith_status start(struct tape *t, struct pith_error *err)
                                   "training needs oneDNN: neither libdnnl.so.2 nor libdnnl.so.3 "
                                   "is there (Debian, Ubuntu: libdnnl-dev)");
     }
-    t->n_own = pith_ranks_slices(t->opts.ranks, &t->first);
+    t->n_own = t->opts.slices ? t->n_slices : pith_ranks_slices(t->opts.ranks, &t->first);
     if (t->n_own < t->n_slices) {
         t->ranks_scratch = pith_tape_take(t, RANKS_SCRATCH_BYTES, 1);
         if (!t->ranks_scratch)
@@ -265,16 +265,17 @@ static enum pith_status start(struct tape *t, struct pith_error *err)
 enum pith_status pith_tape_new(const struct pith_model *m, const struct tape_opts *opts,
                                struct tape **t, struct pith_error *err)
 {
-    if (opts->batch == 0 || opts->batch % PITH_TRAIN_SLICES)
+    const uint32_t n_slices = opts->slices ? opts->slices : PITH_TRAIN_SLICES;
+    if (opts->batch == 0 || opts->batch % n_slices)
         return pith_error_set(err, PITH_ERR_ARGUMENT, "a batch of %u is not a multiple of %u",
-                              opts->batch, PITH_TRAIN_SLICES);
+                              opts->batch, n_slices);
     struct tape *made = calloc(1, sizeof *made);
     struct tape_shapes shapes;
     if (!made)
         return pith_tape_no_memory(err);
     made->m = m;
     made->opts = *opts;
-    made->n_slices = PITH_TRAIN_SLICES;
+    made->n_slices = n_slices;
     enum pith_status status = find_graph(made, err);
     made->n_values = made->m->n_values;
     if (!status)

@@ -47,8 +47,8 @@ struct tape_tensor {
 struct tape_parameter {
     uint32_t value; /* number in the model */
     uint64_t count;
-    float *data;    /* row-major; what the optimizer changes. Copied from the model at first */
-    float *grad;    /* sum over the batch, after backward */
+    float *data; /* row-major; what the optimizer changes. Copied from the model at first */
+    float *grad; /* sum over the batch, after backward */
     /* [count] 0 where data is and stays 0 and nobody wants the gradient, which may be left 0 there;
      * NULL: nowhere. Whoever changes parameters sets it, and may change what is in it with them. */
     const uint8_t *alive;
@@ -62,7 +62,11 @@ struct tape_opts {
     uint32_t n_hints;
     bool training; /* batch statistics in BatchNorm (and its running ones are updated), dropout */
     const struct pith_ranks *ranks; /* borrowed; NULL: all slices are computed here (ranks.h) */
-    bool unchecked; /* a batch opened by the tape is not tried first (check_batch.h) */
+    bool unchecked;    /* a batch opened by the tape is not tried first (check_batch.h) */
+    uint32_t slices;   /* that the batch is cut into: 1, 2, 4 or 8; 0: PITH_TRAIN_SLICES, as ranks
+                          need them */
+    bool forward_only; /* no gradients; runs in stretches, with memory for one (tape_stretch.h) */
+    bool borrows; /* parameters are not copied from the model, and nobody changes them meanwhile */
 };
 
 /* PITH_ERR_UNSUPPORTED: an operator without gradient between a parameter and the output, named;

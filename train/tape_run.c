@@ -80,7 +80,7 @@ void pith_tape_slices(struct tape *t, void (*body)(void *arg, uint32_t slice), v
 
 void pith_tape_ranges(struct tape *t, void (*body)(void *arg, uint32_t range), void *arg)
 {
-    on_threads(t, 0, t->n_slices, body, arg);
+    on_threads(t, 0, PITH_TRAIN_SLICES, body, arg);
 }
 
 /* Batch statistics: their sum over slices, along the tree of ranks.h, behind them. */
@@ -147,14 +147,15 @@ static void one_stretch(void *arg, uint32_t slice)
     }
 }
 
-static void all_steps(struct tape *t, bool backward)
+/* Places first .. last - 1. */
+static void all_steps(struct tape *t, bool backward, uint32_t first, uint32_t last)
 {
-    struct stretch s = {.t = t, .backward = backward};
-    while (s.to < 2 * t->n_steps) {
+    struct stretch s = {.t = t, .backward = backward, .to = first};
+    while (s.to < last) {
         s.from = s.to;
-        while (s.to < 2 * t->n_steps && !sums_at(&s, s.to))
+        while (s.to < last && !sums_at(&s, s.to))
             s.to++;
-        bool sums = s.to < 2 * t->n_steps;
+        bool sums = s.to < last;
         s.to += sums;
         pith_tape_slices(t, one_stretch, &s);
         if (!sums)
@@ -270,7 +271,8 @@ static void add_parameter_grads(void *arg, uint32_t part)
         if (step)
             step->op->joined(&step->node[t->first], t->n_own, part, own_grad(t, i));
         else
-            add_range(t, i, count * part / t->n_slices, count * (part + 1) / t->n_slices);
+            add_range(t, i, count * part / PITH_TRAIN_SLICES,
+                      count * (part + 1) / PITH_TRAIN_SLICES);
     }
 }
 
@@ -285,23 +287,38 @@ static void clear_times(struct tape *t)
     }
 }
 
+struct renewed {
+    const struct tape *t;
+    uint32_t from, to; /* steps */
+};
+
 static void renew_steps(void *arg, uint32_t part)
 {
-    const struct tape *t = arg;
-    for (uint32_t i = 0; i < t->n_steps; i++)
-        if (t->step[i].op && t->step[i].op->renew)
-            t->step[i].op->renew(&t->step[i].node[0], part);
+    const struct renewed *r = arg;
+    for (uint32_t i = r->from; i < r->to; i++)
+        if (r->t->step[i].op && r->t->step[i].op->renew)
+            r->t->step[i].op->renew(&r->t->step[i].node[0], part);
+}
+
+void pith_tape_renew(struct tape *t, uint32_t from, uint32_t to)
+{
+    for (uint32_t i = from; i < to; i++)
+        if (t->step[i].op && t->step[i].op->thinned)
+            t->step[i].op->thinned(&t->step[i].node[0]);
+    on_threads(t, 0, PITH_TRAIN_SLICES, renew_steps, &(struct renewed){t, from, to});
+}
+
+void pith_tape_steps_forward(struct tape *t, uint32_t from, uint32_t to)
+{
+    all_steps(t, false, 2 * from, 2 * to);
 }
 
 void pith_tape_forward(struct tape *t)
 {
     uint64_t start = pith_clock_ns(NULL);
     clear_times(t);
-    for (uint32_t i = 0; i < t->n_steps; i++)
-        if (t->step[i].op && t->step[i].op->thinned)
-            t->step[i].op->thinned(&t->step[i].node[0]);
-    on_threads(t, 0, t->n_slices, renew_steps, t);
-    all_steps(t, false);
+    pith_tape_renew(t, 0, t->n_steps);
+    pith_tape_steps_forward(t, 0, t->n_steps);
     pith_tape_slices(t, clear_ends, t);
     t->seconds = 1e-9 * (double)(pith_clock_ns(NULL) - start);
 }
@@ -309,8 +326,8 @@ void pith_tape_forward(struct tape *t)
 void pith_tape_backward(struct tape *t)
 {
     uint64_t start = pith_clock_ns(NULL);
-    all_steps(t, true);
-    on_threads(t, 0, t->n_slices, add_parameter_grads, t);
+    all_steps(t, true, 0, 2 * t->n_steps);
+    on_threads(t, 0, PITH_TRAIN_SLICES, add_parameter_grads, t);
     if (t->window.n)
         pith_ranks_add_window(t->opts.ranks, t->rows, &t->window, t->grad);
     else

@@ -99,17 +99,21 @@ static enum pith_status list_steps(struct tape *t, const struct tape_shapes *s,
     return PITH_OK;
 }
 
+enum tape_layout pith_tape_reads(const struct tape *t, const struct tape_step *step, uint32_t i)
+{
+    const struct pith_node *node = &t->m->nodes[step->at];
+    uint32_t out_rank = tape_at(t, 0, node->out[0], t->primary[node->out[0]])->shape.rank;
+    uint32_t rank = t->m->values[node->in[i]].rank;
+    return input_layout(step->op, i, step->layout, rank, out_rank);
+}
+
 /* Input i of a step's node, in the layout that it is read in; NULL: left out. */
 static struct tape_tensor *node_input(const struct tape *t, const struct tape_step *step,
                                       uint32_t slice, uint32_t i)
 {
     const struct pith_node *node = &t->m->nodes[step->at];
     uint32_t v = node->in[i];
-    if (v == PITH_VALUE_NONE)
-        return NULL;
-    uint32_t out_rank = tape_at(t, 0, node->out[0], t->primary[node->out[0]])->shape.rank;
-    uint32_t rank = t->m->values[v].rank;
-    return tape_at(t, slice, v, input_layout(step->op, i, step->layout, rank, out_rank));
+    return v == PITH_VALUE_NONE ? NULL : tape_at(t, slice, v, pith_tape_reads(t, step, i));
 }
 
 /* NULL: none. */
@@ -187,7 +191,7 @@ static enum pith_status place_parameters(struct tape *t)
 {
     t->slice_grad =
         pith_tape_take(t, (uint64_t)t->n_slices * t->n_parameters + 1, sizeof *t->slice_grad);
-    for (uint32_t i = 0; i < t->n_parameters; i++)
+    for (uint32_t i = 0; i < t->n_parameters && !t->opts.forward_only; i++)
         t->n_grad += (t->parameter[i].count + 15) & ~UINT64_C(15); /* aligned to 64 bytes */
     t->grad = pith_tape_take(t, t->n_grad + 1, sizeof *t->grad);
     t->joined_by = pith_tape_take(t, t->n_parameters + 1u, sizeof *t->joined_by);
@@ -196,13 +200,15 @@ static enum pith_status place_parameters(struct tape *t)
     uint64_t at = 0;
     for (uint32_t i = 0; i < t->n_parameters; i++) {
         struct tape_parameter *p = &t->parameter[i];
-        p->data = pith_tape_take(t, p->count, sizeof *p->data);
-        p->grad = t->grad + at;
+        float *was = t->m->values[p->value].constant->data;
+        p->data = t->opts.borrows ? was : pith_tape_take(t, p->count, sizeof *p->data);
+        p->grad = t->opts.forward_only ? NULL : t->grad + at;
         at += (p->count + 15) & ~UINT64_C(15);
         if (!p->data)
             return PITH_ERR_MEMORY;
-        memcpy(p->data, t->m->values[p->value].constant->data, p->count * sizeof *p->data);
-        for (uint32_t s = 0; s < t->n_slices; s++) {
+        if (p->data != was)
+            memcpy(p->data, was, p->count * sizeof *p->data);
+        for (uint32_t s = 0; s < t->n_slices && !t->opts.forward_only; s++) {
             float *grad = pith_tape_take(t, p->count, sizeof *grad);
             if (!grad)
                 return PITH_ERR_MEMORY;
@@ -224,8 +230,8 @@ static enum pith_status place_statistics(struct tape *t)
     return PITH_OK;
 }
 
-static enum pith_status place_tensor(struct tape *t, uint32_t slice, uint32_t value,
-                                     enum tape_layout layout)
+enum pith_status pith_tape_place(struct tape *t, uint32_t slice, uint32_t value,
+                                 enum tape_layout layout)
 {
     struct tape_tensor *x = tape_at(t, slice, value, layout);
     uint32_t p = t->parameter_of[value], q = t->statistic_of[value];
@@ -254,9 +260,10 @@ static enum pith_status place_tensor(struct tape *t, uint32_t slice, uint32_t va
     if (pith_shape_count(&x->shape, &count))
         return PITH_ERR_MEMORY;
     x->data = pith_tape_take(t, count, pith_type_bytes(x->type));
-    if (t->wants_grad[value])
+    bool wants_grad = t->wants_grad[value] && !t->opts.forward_only;
+    if (wants_grad)
         x->grad = pith_tape_take(t, count, sizeof *x->grad);
-    return x->data && (x->grad || !t->wants_grad[value]) ? PITH_OK : PITH_ERR_MEMORY;
+    return x->data && (x->grad || !wants_grad) ? PITH_OK : PITH_ERR_MEMORY;
 }
 
 static enum pith_status place_tensors(struct tape *t, struct pith_error *err)
@@ -267,7 +274,8 @@ static enum pith_status place_tensors(struct tape *t, struct pith_error *err)
     for (uint32_t s = 0; s < t->n_slices; s++)
         for (uint32_t v = 0; v < t->n_values; v++)
             for (int layout = 0; layout < TAPE_LAYOUTS && !status; layout++)
-                status = place_tensor(t, s, v, (enum tape_layout)layout);
+                if (!t->opts.forward_only || t->m->values[v].constant)
+                    status = pith_tape_place(t, s, v, (enum tape_layout)layout);
     return status ? pith_tape_no_memory(err) : PITH_OK;
 }
 
@@ -305,6 +313,7 @@ static enum pith_status wire(struct tape *t, const struct tape_step *step, struc
     n->out = out;
     n->channels = in[0] && in[0]->shape.rank > 1 ? in[0]->shape.dim[1] : 0;
     n->training = t->opts.training;
+    n->x_moves = node->n_in && node->in[0] != PITH_VALUE_NONE && t->wants_grad[node->in[0]];
     n->prim = t->prim[n->slice];
     n->sets = step->sets;
     n->kernels = &t->kernels;
@@ -381,16 +390,28 @@ static enum pith_status prepare_run(struct tape *t, const struct grad_op *op,
     return status;
 }
 
+static enum pith_status wire_step(struct tape *t, struct tape_step *step)
+{
+    struct grad_node *nodes = pith_tape_take(t, t->n_slices, sizeof *nodes);
+    enum pith_status status = nodes ? PITH_OK : PITH_ERR_MEMORY;
+    for (uint32_t s = 0; s < t->n_slices && !status; s++) {
+        nodes[s].slice = s;
+        nodes[s].n_slices = t->n_slices;
+        status = wire(t, step, &nodes[s]);
+    }
+    if (!status)
+        step->node = nodes;
+    return status;
+}
+
 static enum pith_status prepare_slice(struct tape *t, struct tape_step *step, uint32_t slice,
                                       uint64_t *scratch_bytes)
 {
     struct grad_node *n = &step->node[slice];
     uint64_t bytes = 0, run_bytes = 0;
-    n->slice = slice;
-    n->n_slices = t->n_slices;
-    enum pith_status status = wire(t, step, n);
+    enum pith_status status = PITH_OK;
     n->run = &step->run[slice];
-    if (!status && (!step->op || !step->op->forward || step->op->runs))
+    if (!step->op || !step->op->forward || step->op->runs)
         status = prepare_run(t, step->op, n, &step->run[slice], &run_bytes);
     if (!status && step->op && step->op->prepare)
         status = step->op->prepare(n, &bytes);
@@ -403,11 +424,10 @@ static enum pith_status prepare_step(struct tape *t, struct tape_step *step,
                                      uint64_t *scratch_bytes, struct pith_error *err)
 {
     enum pith_status status = PITH_OK;
-    struct grad_node *nodes = pith_tape_take(t, t->n_slices, sizeof *nodes);
+    struct grad_node *nodes = step->node;
     step->run = pith_tape_take(t, t->n_slices, sizeof *step->run);
-    if (!nodes || !step->run)
+    if (!step->run)
         return pith_tape_no_memory(err);
-    step->node = nodes;
     for (uint32_t s = 0; s < t->n_slices && !status; s++)
         status = prepare_slice(t, step, s, scratch_bytes);
     if (!status && step->op && step->op->shared_sums) {
@@ -438,18 +458,19 @@ static void join_step(struct tape *t, const struct tape_step *step)
     const struct pith_node *node = &t->m->nodes[step->at];
     uint32_t p = node->n_in > 1 && node->in[1] != PITH_VALUE_NONE ? t->parameter_of[node->in[1]]
                                                                   : UINT32_MAX;
-    if (p == UINT32_MAX || !step->op || !step->op->joins || !step->sets[1] ||
-        count_readers(t, node->in[1]) != 1 || !step->op->joins(&step->node[0]))
+    if (p == UINT32_MAX || t->n_slices < PITH_TRAIN_SLICES || !step->op || !step->op->joins ||
+        !step->sets[1] || count_readers(t, node->in[1]) != 1 || !step->op->joins(&step->node[0]))
         return;
     t->joined_by[p] = step;
     for (uint32_t s = 0; s < t->n_slices; s++)
         step->node[s].joins = true;
 }
 
-static enum pith_status prepare_steps(struct tape *t, struct pith_error *err)
+enum pith_status pith_tape_prepare(struct tape *t, uint32_t from, uint32_t to,
+                                   struct pith_error *err)
 {
     uint64_t scratch_bytes = 0;
-    for (uint32_t i = 0; i < t->n_steps; i++) {
+    for (uint32_t i = from; i < to; i++) {
         enum pith_status status =
             t->step[i].converts ? PITH_OK : prepare_step(t, &t->step[i], &scratch_bytes, err);
         if (status)
@@ -463,7 +484,7 @@ static enum pith_status prepare_steps(struct tape *t, struct pith_error *err)
             return pith_tape_no_memory(err);
     if (!t->scratch)
         return pith_tape_no_memory(err);
-    for (uint32_t i = 0; i < t->n_steps; i++)
+    for (uint32_t i = from; i < to; i++)
         for (uint32_t s = 0; s < t->n_slices && t->step[i].node; s++)
             t->step[i].node[s].scratch = t->scratch[s];
     return PITH_OK;
@@ -479,5 +500,10 @@ enum pith_status pith_tape_make_steps(struct tape *t, const struct tape_shapes *
         status = place_tensors(t, err);
     if (!status && plan_gradients(t))
         status = pith_tape_no_memory(err);
-    return status ? status : prepare_steps(t, err);
+    for (uint32_t i = 0; i < t->n_steps && !status; i++)
+        if (!t->step[i].converts && wire_step(t, &t->step[i]))
+            status = pith_tape_no_memory(err);
+    if (status || t->opts.forward_only)
+        return status;
+    return pith_tape_prepare(t, 0, t->n_steps, err);
 }
