@@ -169,6 +169,10 @@ enum cli_exit cli_load_model(const char *path, const struct pith_import_opts *op
 void cli_import_warn(void *user, const char *text);
 /* Reads a whole file or stdin; owned by the caller. */
 enum cli_exit cli_read_file(const char *path, struct pith_buffer *file);
+/* The same of a model: a folder that is a network in another format is told as such. */
+enum cli_exit cli_read_model_file(const char *path, struct pith_buffer *file);
+/* Something and then the suffix. */
+bool cli_ends_in(const char *path, const char *suffix);
 /* Refuses early what cli_write_output would refuse at the end: an existing file without -f, output
  * equal to the input, a terminal, a folder that cannot be written. No -o means stdout. */
 enum cli_exit cli_check_output(const struct cli_common *c, const char *input);

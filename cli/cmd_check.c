@@ -127,7 +127,7 @@ static enum cli_exit read_subject(struct subject *s, const char *operand)
     if (s->path == operand)
         snprintf(s->dir, sizeof s->dir, "%.*s", slash ? (int)(slash - operand + 1) : 1,
                  slash ? operand : ".");
-    return cli_read_file(operand, &s->file);
+    return cli_read_model_file(operand, &s->file);
 }
 
 static bool is_pith(const struct subject *s)

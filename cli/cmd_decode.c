@@ -15,12 +15,6 @@ static const struct cli_option options[] = {
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
 
-static bool ends_in(const char *path, const char *suffix)
-{
-    size_t n = strlen(path), k = strlen(suffix);
-    return n > k && strcmp(path + n - k, suffix) == 0;
-}
-
 /* What is written: what --to says, else what the name of the file ends in. A name that promises another
  * form than --to, or one that pith cannot write, is refused. */
 static enum cli_exit choose_form(const struct decode_options *o, const char **form)
@@ -28,7 +22,7 @@ static enum cli_exit choose_form(const struct decode_options *o, const char **fo
     static const char *const others[] = {".pt", ".pth", ".tflite", ".h5", ".keras", ".safetensors",
                                          ".gguf", ".pb", ".npy", ".npz", ".c", ".h"};
     const char *name = o->common.output ? o->common.output : "-";
-    const char *told = ends_in(name, ".onnx") ? "onnx" : ends_in(name, ".pith") ? "pith" : NULL;
+    const char *told = cli_ends_in(name, ".onnx") ? "onnx" : cli_ends_in(name, ".pith") ? "pith" : NULL;
     if (o->to && strcmp(o->to, "onnx") != 0 && strcmp(o->to, "pith") != 0) {
         cli_error("--to '%s': give pith or onnx", o->to);
         return EXIT_USAGE;
@@ -38,7 +32,7 @@ static enum cli_exit choose_form(const struct decode_options *o, const char **fo
         return EXIT_USAGE;
     }
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (ends_in(name, others[i])) {
+        if (cli_ends_in(name, others[i])) {
             cli_error("-o %s: decode writes .pith and .onnx, no %s", name, others[i]);
             return EXIT_USAGE;
         }

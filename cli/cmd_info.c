@@ -182,7 +182,7 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
     struct pith_buffer file = {0};
     struct layer_rows rows = {0};
     struct cost cost = {0};
-    enum cli_exit rc = cli_read_file(path, &file);
+    enum cli_exit rc = cli_read_model_file(path, &file);
     if (!rc && file.data[0] < 0x80 && strcmp(path, "-") != 0)
         rc = as_pith(&file, path);
     if (!rc)

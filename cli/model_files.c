@@ -66,6 +66,20 @@ enum cli_exit cli_read_file(const char *path, struct pith_buffer *file)
     return rc;
 }
 
+/* What a folder may be, the loader of models knows; it reads none. */
+enum cli_exit cli_read_model_file(const char *path, struct pith_buffer *file)
+{
+    struct pith_error err = {0};
+    struct pith_model *m = NULL;
+    struct stat st;
+    if (strcmp(path, "-") == 0 || stat(path, &st) != 0 || !S_ISDIR(st.st_mode) ||
+        !pith_model_load(path, NULL, &m, &err)) {
+        pith_model_free(m);
+        return cli_read_file(path, file);
+    }
+    return cli_fail(&err);
+}
+
 void cli_import_warn(void *user, const char *text)
 {
     (void)user;
@@ -175,10 +189,15 @@ enum cli_exit cli_check_output(const struct cli_common *c, const char *input)
     return cli_check_writable(c->output);
 }
 
+bool cli_ends_in(const char *path, const char *suffix)
+{
+    size_t n = strlen(path), k = strlen(suffix);
+    return n > k && strcmp(path + n - k, suffix) == 0;
+}
+
 enum cli_exit cli_check_model_output(const struct cli_common *c, const char *input)
 {
-    size_t n = c->output ? strlen(c->output) : 0;
-    if (n > 5 && strcmp(c->output + n - 5, ".onnx") == 0) {
+    if (c->output && cli_ends_in(c->output, ".onnx")) {
         cli_error("-o %s: this command writes .pith; pith decode makes ONNX of it", c->output);
         return EXIT_USAGE;
     }
