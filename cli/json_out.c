@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include "error_subject.h"
 
 static bool first_member; /* no comma before the next one */
 
@@ -100,6 +101,16 @@ static const char *exit_word(enum cli_exit rc)
     return "done";
 }
 
+static void json_subjects(const char *text)
+{
+    const char *at;
+    size_t n;
+    if (cli_error_file(text, &at, &n))
+        cli_json_bytes("file", at, n);
+    if (cli_error_layer(text, &at, &n))
+        cli_json_bytes("layer", at, n);
+}
+
 void cli_json_error(enum cli_exit rc)
 {
     if (object == COMPLETE)
@@ -112,6 +123,8 @@ void cli_json_error(enum cli_exit rc)
     cli_json_uint("exit", (uint64_t)rc);
     cli_json_string("status", exit_word(rc));
     cli_json_string("text", rc == EXIT_INTERRUPTED ? "interrupted" : cli_last_error());
+    if (rc != EXIT_INTERRUPTED)
+        json_subjects(cli_last_error());
     cli_json_close('}');
     cli_json_end();
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cli.h"
+#include "error_subject.h"
 #include "json_out.h"
 
 const struct cli_command *cli_find_command(const char *name)
@@ -36,6 +37,10 @@ static enum cli_exit run_command(const struct cli_command *cmd, int argc, char *
         return EXIT_MEMORY;
     }
     common = options;
+    const char **words = malloc(((size_t)argc + 1) * sizeof *words); /* parsing moves those of argv */
+    for (int i = 0; words && i < argc; i++)
+        words[i] = argv[i];
+    cli_set_words(words, words ? argc : 0);
     cli_set_verb(cmd->name);
     rc = cli_parse(cmd, argc, argv, options, &n_operands);
     bool parsed = rc == EXIT_DONE;
@@ -47,6 +52,7 @@ static enum cli_exit run_command(const struct cli_command *cmd, int argc, char *
     if (rc != EXIT_DONE && (common->json || (!parsed && asked_for_json(argc, argv))))
         cli_json_error(rc);
     free(options);
+    free(words);
     return rc;
 }
 

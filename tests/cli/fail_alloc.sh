@@ -57,6 +57,8 @@ pith compress digits.onnx --sparsity 0.5 --bits 3 -q -o digits.pith || exit 1
 both ints.pith pith quantize good.onnx -d rows.npy --weights 4 -q -o ints.pith
 pith quantize good.onnx -d rows.npy -q -o eight.pith || exit 1
 both ints.onnx pith decode eight.pith --to onnx -q -o ints.onnx
+both coded.pith pith encode digits.pith --coder adaptive -q -o coded.pith
+both coded.pith pith encode eight.pith --for size -q -o coded.pith
 both "" pith info digits.pith --json
 both "" pith eval good.onnx -d images-idx3-ubyte.gz --json
 both "" pith check odd.onnx --json

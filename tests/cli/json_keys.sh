@@ -100,7 +100,23 @@ for command, code, status, text in [
         ("pith import digits.onnx --json", 2, "usage", None)]:
     error = check(command, ["error"], code=code)
     want = {"exit": code, "status": status, "text": text or error.get("error", {}).get("text")}
-    if error != {"pith": 1, "error": want} or not want["text"]:
+    got = dict(error.get("error", {}))
+    got.pop("file", None)
+    if {**error, "error": got} != {"pith": 1, "error": want} or not want["text"]:
+        print(command, "error is", error)
+        failed = True
+# It names the file and the layer where its text does.
+for command, code, file, layer in [
+        ("pith info nope.pith --json", 3, "nope.pith", None),
+        ("pith check not.onnx --json", 4, "not.onnx", None),
+        ("pith import cycle.onnx -o x.pith --json", 4, "cycle.onnx", "first"),
+        ("pith eval -d images-idx3-ubyte --labels=nope.txt good.onnx --json", 3, "nope.txt", None),
+        ("pith run sum.onnx --json -d x=wav:2:2:stereo.wav --state sum=s", 5, "stereo.wav", None),
+        ("pith encode good.onnx --json -o x.npy", 2, "x.npy", None),
+        ("pith eval good.onnx --json", 2, None, None),
+        ("pith prune good.onnx --sparsity 3 --json -o x.pith", 2, None, None)]:
+    error = check(command, ["error"], code=code).get("error", {})
+    if (error.get("file"), error.get("layer")) != (file, layer):
         print(command, "error is", error)
         failed = True
 # One that comes in the middle closes what is open.
