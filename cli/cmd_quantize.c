@@ -186,12 +186,25 @@ static void say_lost(const struct pith_stage_report *r)
 
 static void say_floats(const struct cli_common *c, const struct pith_stage_report *r)
 {
-    char n[32], beyond[64] = "";
+    char n[32], weights[32], beyond[64] = "", indexed[80] = "";
     const char *type = pith_type_text(r->floats);
     if (r->n_beyond)
         snprintf(beyond, sizeof beyond, "; %u tensors beyond its range stay f32", r->n_beyond);
-    cli_say(c, "floats     %s numbers in 2 bytes each (%s)%s", cli_format_count(r->n_narrow, n),
-            type, beyond);
+    if (r->n_codebooks)
+        snprintf(indexed, sizeof indexed, "; %s weights in a byte each (codebooks)",
+                 cli_format_count(r->n_indexed, weights));
+    cli_say(c, "floats     %s numbers in 2 bytes each (%s)%s%s", cli_format_count(r->n_narrow, n), type,
+            indexed, beyond);
+}
+
+/* The table above has their names. */
+static void say_kept(const struct cli_common *c, const struct pith_stage_report *r)
+{
+    char n[32];
+    bool less = r->kept_bytes < 0;
+    cli_say(c, "kept       %u %s float for what %s cost: %s bytes %s than as integers", r->n_kept_float,
+            r->n_kept_float == 1 ? "layer stays" : "layers stay", r->n_kept_float == 1 ? "it" : "they",
+            cli_format_count((uint64_t)(less ? -r->kept_bytes : r->kept_bytes), n), less ? "less" : "more");
 }
 
 /* What stayed float is said always. */
@@ -242,6 +255,8 @@ static void print(const struct cli_common *c, const struct pith_stage_report *r)
         cli_say(c, "sums       of %u of them have 64 bits, as 32 might overflow", wide);
     if (r->floats)
         say_floats(c, r);
+    if (r->n_kept_float && r->integer_bytes)
+        say_kept(c, r);
 }
 
 static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
@@ -258,7 +273,8 @@ const struct cli_command cmd_quantize = {
     "Layers with weights compute with integers afterwards: weights i8, one scale an output channel;\n"
     "activations u8, on the grids that pith calibrate found, or, where the model has none, between the\n"
     "extremes seen on -d. Batch normalisation is folded into the layers first. What is before the first\n"
-    "layer and behind the last stays float; so do layers that cannot be integers, and that is said.\n"
+    "layer and behind the last stays float; so do layers that cannot be integers, and that is said. With\n"
+    "-d so do those that cost the outputs too much, a byte or two a weight where --floats is auto.\n"
     "fixed:B is fixed point: weights and activations of B bits, one power of two a layer and a value (or,\n"
     "--per channel, a channel), sums become integers by shifting. No input overflows a sum: -v tells how\n"
     "near it may come, and where sums have 64 bits for that. Several inputs are given by name, -d\n"

@@ -83,6 +83,11 @@ static void print_json(const struct pith_stage_report *r, uint64_t bytes)
     if (r->floats) {
         cli_json_uint("narrow_floats", r->n_narrow);
         cli_json_uint("tensors_beyond", r->n_beyond);
+        cli_json_uint("codebook_floats", r->n_indexed);
+    }
+    if (r->n_kept_float && r->integer_bytes) {
+        cli_json_uint("kept_float", r->n_kept_float);
+        cli_json_number("kept_float_bytes", (double)r->kept_bytes);
     }
     cli_json_open("layers", '[');
     for (uint32_t i = 0; i < r->n_layers; i++) {

@@ -11,6 +11,9 @@
  * layers. In fixed point, which is for machines
  * without floats, none is kept.
  *
+ * What stays float for what it costs is stored small: f16, and weights as codebooks where the outputs
+ * do not mind (kept_codebooks.h).
+ *
  * Before that, where outputs are not far above their error anyway, the network is also quantized with its
  * channels re-estimated, which helps some networks and harms others: the outputs tell which. */
 #include "keep_float.h"
@@ -23,6 +26,9 @@
 #include "answer_error.h"
 #include "error_fill.h"
 #include "fold_affine.h"
+#include "kept_codebooks.h"
+#include "pith_pack.h"
+#include "store_floats.h"
 
 #define JUDGED 8u /* samples */
 
@@ -116,6 +122,17 @@ static const char *float_name(const struct keeping *k, const char *name)
 /* ---- what each layer costs
  * ----------------------------------------------------------------------- */
 
+/* Rounded to nearest, which takes no time. */
+static void take_no_data(struct pith_quantize_opts *o)
+{
+    o->data = NULL;
+    o->inputs = NULL;
+    o->rounding = PITH_ROUND_NEAREST;
+    o->bias_correct = o->reestimate = false;
+    o->keep_biases = true;
+    o->blocks = NULL;
+}
+
 /* All float but layer i; noise relative to the outputs. */
 static enum pith_status try_alone(struct keeping *k, const char *const *name, uint32_t i)
 {
@@ -128,12 +145,7 @@ static enum pith_status try_alone(struct keeping *k, const char *const *name, ui
         if (strcmp(name[l], name[i]) != 0)
             keep[o.n_keep++] = name[l];
     o.keep = keep;
-    o.data = NULL;
-    o.inputs = NULL;
-    o.rounding = PITH_ROUND_NEAREST;
-    o.bias_correct = o.reestimate = false;
-    o.keep_biases = true;
-    o.blocks = NULL;
+    take_no_data(&o);
     enum pith_status st = quantize(k, &o);
     k->noise[i] = st ? 0 : fmin(k->answers.noise / k->answers.signal, 1);
     free(keep);
@@ -285,16 +297,68 @@ static enum pith_status fold(struct keeping *k)
     return st;
 }
 
+/* ---- storing what is kept
+ * -------------------------------------------------------------------------- */
+
+/* The file's bytes if nothing stayed float for what it costs; what stays for other reasons is stored as it is
+ * now. Rounded to nearest, which takes as many, but for biases that correction gives to layers without. */
+static enum pith_status count_integer_bytes(struct keeping *k, const struct keep_request *request,
+                                            struct pith_stage_report *r)
+{
+    struct pith_model m = k->before;
+    struct pith_quantize_opts o = k->opts;
+    struct pith_buffer file = {0};
+    o.n_keep = request->n_asked;
+    take_no_data(&o);
+    enum pith_status st = pith_quantize(&m, &o, NULL, NULL, k->err);
+    if (!st)
+        st = pith_model_pack(&m, NULL, &file, k->err);
+    r->integer_bytes = st ? 0 : file.bytes;
+    pith_buffer_free(&file);
+    return st == PITH_ERR_UNSUPPORTED ? PITH_OK : st; /* nobody knows what the file would have been */
+}
+
+static enum pith_status measure_outputs(void *user, const struct pith_model *m, struct output_error *e)
+{
+    struct keeping *k = user;
+    enum pith_status st = measure(k, m, false);
+    *e = (struct output_error){k->answers.signal, k->answers.noise, k->answers.changed};
+    return st;
+}
+
+static enum pith_status store_kept(struct keeping *k, const struct keep_request *request,
+                                   struct pith_stage_report *r)
+{
+    const struct output_judge judge = {measure_outputs, k};
+    struct pith_stored_floats stored = {0};
+    enum pith_type type = request->floats ? request->floats : PITH_F16;
+    if (type == PITH_F32)
+        return PITH_OK;
+    enum pith_status st = pith_store_floats(k->m, type, &stored, k->err);
+    r->floats = type;
+    r->n_narrow = stored.n_numbers;
+    r->n_beyond = stored.n_beyond;
+    if (!st && !request->floats)
+        st = pith_keep_in_codebooks(k->m, &judge, r, k->err);
+    if (!st)
+        st = measure(k, k->m, false);
+    if (!st)
+        take_measured(k, r);
+    return st;
+}
+
+/* ---- the whole
+ * ------------------------------------------------------------------------------------- */
+
 /* Where all integers cannot be, it is said by pith_quantize, so that goes first. */
 enum pith_status pith_quantize_and_keep(struct pith_model *m, const struct pith_quantize_opts *opts,
-                                        const struct pith_calibrate_opts *samples, bool may_reestimate,
-                                        const struct pith_stage_means *means,
-                                        struct pith_stage_report *r, struct pith_error *err)
+                                        const struct keep_request *request, struct pith_stage_report *r,
+                                        struct pith_error *err)
 {
     struct keeping k = {.m = m,
                         .opts = *opts,
-                        .samples = samples,
-                        .means = means,
+                        .samples = request->samples,
+                        .means = request->means,
                         .n_asked = opts->n_keep,
                         .layer = r->quantize,
                         .err = err};
@@ -312,11 +376,16 @@ enum pith_status pith_quantize_and_keep(struct pith_model *m, const struct pith_
     if (measured) {
         r->judged = k.answers.answers;
         take_measured(&k, r);
-        if (may_reestimate && r->output_db < PITH_REESTIMATE_BELOW_DB)
+        if (request->may_reestimate && r->output_db < PITH_REESTIMATE_BELOW_DB)
             st = try_reestimated(&k, r);
         if (!st && r->output_db < PITH_KEEP_FLOOR_DB && !opts->fixed_bits && k.n_layers <= PITH_KEEP_TRIED)
             st = keep_costliest(&k, r);
     }
+    bool kept = opts->n_keep > request->n_asked || r->n_kept_float > 0;
+    if (!st && kept && measured)
+        st = store_kept(&k, request, r);
+    if (!st && kept && measured)
+        st = count_integer_bytes(&k, request, r);
     if (st)
         *m = k.before;
     pith_answers_close(&k.answers);

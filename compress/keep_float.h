@@ -7,14 +7,23 @@
 #include "pith_calibrate.h"
 #include "pith_compress.h"
 
+struct keep_request {
+    const struct pith_calibrate_opts *samples; /* those of the options; of a stream, all steps */
+    const struct pith_stage_means *means;
+    uint32_t n_asked;    /* of the options' keep: the first so many somebody asked for, the others stay float
+                            for what they cost */
+    bool may_reestimate; /* where outputs are below PITH_REESTIMATE_BELOW_DB, channels are also re-estimated
+                            (opts->reestimate); that stays if it brings PITH_REESTIMATE_GAIN_DB */
+    enum pith_type floats; /* that what stays float is stored as; 0: where layers do for what they cost, as
+                              f16, and weights with codebooks where the outputs do not mind */
+};
+
 /* pith_quantize with opts, which have data; where the outputs then are worse than
- * PITH_KEEP_FLOOR_DB on some of `samples` (the same; all of them, where they are steps of a stream), layers
- * that cost most stay float. may_reestimate: where they are below PITH_REESTIMATE_BELOW_DB, channels are
- * also re-estimated (opts->reestimate), and that stays if outputs are better by PITH_REESTIMATE_GAIN_DB.
- * r: quantize, n_layers, and what was measured. */
+ * PITH_KEEP_FLOOR_DB on some of the samples, layers that cost most stay float.
+ * r: quantize, n_layers, what was measured; where layers do, floats, n_narrow, n_beyond, integer_bytes and
+ * what pith_keep_in_codebooks tells. */
 enum pith_status pith_quantize_and_keep(struct pith_model *m, const struct pith_quantize_opts *opts,
-                                        const struct pith_calibrate_opts *samples, bool may_reestimate,
-                                        const struct pith_stage_means *means,
-                                        struct pith_stage_report *r, struct pith_error *err);
+                                        const struct keep_request *request, struct pith_stage_report *r,
+                                        struct pith_error *err);
 
 #endif

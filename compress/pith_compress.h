@@ -118,7 +118,8 @@ struct pith_stage {
     bool fine_auto, halves_auto; /* QUANTIZE: the samples tell which layers, in their place */
     enum pith_type floats; /* QUANTIZE: PITH_F16 or PITH_BF16: what stays float is rounded to that
                               and takes 2 bytes a number in the file; 0: PITH_F16 where the samples
-                              told that layers stay float, else PITH_F32 */
+                              told that layers stay float, and weights of layers with codebooks where
+                              the outputs do not mind, else PITH_F32 */
     uint32_t samples;                    /* to calibrate on, the first so many; 0: 64 */
     bool all_integers;   /* QUANTIZE: no layer stays float because of what it costs */
     bool equalize;       /* QUANTIZE: factors move from layer to layer first, so that channels are of one
@@ -175,7 +176,11 @@ struct pith_stage_report {
     enum pith_type floats;    /* of these; 0: none is */
     uint64_t n_narrow;        /* numbers that stayed float, now of 2 bytes each */
     uint32_t n_beyond;        /* tensors that stayed f32: 2 bytes do not have their range */
+    uint32_t n_codebooks;     /* weights that stayed float, now with codebooks of up to 256 numbers */
+    uint64_t n_indexed;       /* elements of these */
     uint32_t n_kept_float;    /* layers that stayed float because of what they cost */
+    uint64_t integer_bytes;   /* the packed model, were they integers; 0: unknown */
+    int64_t kept_bytes;       /* the packed model as it is, less that */
     uint32_t n_tiny, n_infinite; /* values, where it calibrated: whose scale underflowed; without a grid */
     struct pith_train_result train;     /* TRAIN; PRUNE in steps: of the last */
 };

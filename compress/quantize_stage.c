@@ -13,6 +13,7 @@
 #include "op.h"
 #include "pith_calibrate.h"
 #include "pith_host.h"
+#include "pith_pack.h"
 #include "quantize_stage.h"
 #include "range_search.h"
 #include "recorded_inputs.h"
@@ -397,8 +398,13 @@ static enum pith_status quantize(struct pith_model *m, const struct pith_stage *
     if (st)
         return pith_error_fill(err, st, "cannot start threads");
     const struct pith_calibrate_opts judged = samples_of(means, samples);
+    const struct keep_request request = {.samples = &judged,
+                                         .means = means,
+                                         .n_asked = s->quantize.n_keep,
+                                         .may_reestimate = may_reestimate(m, s, means),
+                                         .floats = s->floats};
     st = pith_quantize_has_data(&opts) && !s->all_integers
-             ? pith_quantize_and_keep(m, &opts, &judged, may_reestimate(m, s, means), means, r, err)
+             ? pith_quantize_and_keep(m, &opts, &request, r, err)
              : pith_quantize(m, &opts, r->quantize, &r->n_layers, err);
     pith_threads_stop(&runtime);
     if (s->all_integers) {
@@ -504,18 +510,32 @@ static enum pith_status calibrate_and_quantize(struct pith_model *m, const struc
     return st ? st : record_and_quantize(m, s, means, samples, &finer, r, err);
 }
 
-/* By itself, where whole layers were left float that nobody named: the file is to be small. */
+/* By itself, where whole layers were left float that nobody named; pith_quantize_and_keep has done it where it
+ * could watch the outputs. */
 static enum pith_status store_floats(struct pith_model *m, const struct pith_stage *s,
                                      struct pith_stage_report *r, struct pith_error *err)
 {
     struct pith_stored_floats stored = {0};
     enum pith_type type = s->floats ? s->floats : r->n_kept_float ? PITH_F16 : PITH_F32;
-    if (type == PITH_F32)
+    if (type == PITH_F32 || r->floats)
         return PITH_OK;
     enum pith_status st = pith_store_floats(m, type, &stored, err);
     r->floats = type;
     r->n_narrow = stored.n_numbers;
     r->n_beyond = stored.n_beyond;
+    return st;
+}
+
+/* What layers that stay float for what they cost cost the file. */
+static enum pith_status count_kept_bytes(const struct pith_model *m, struct pith_stage_report *r,
+                                         struct pith_error *err)
+{
+    struct pith_buffer file = {0};
+    if (!r->n_kept_float || !r->integer_bytes)
+        return PITH_OK;
+    enum pith_status st = pith_model_pack(m, NULL, &file, err);
+    r->kept_bytes = st ? 0 : (int64_t)file.bytes - (int64_t)r->integer_bytes;
+    pith_buffer_free(&file);
     return st;
 }
 
@@ -539,6 +559,8 @@ enum pith_status pith_stage_quantize(struct pith_model *m, const struct pith_sta
         st = calibrate_and_quantize(m, s, &own, samples, r, err);
     if (!st)
         st = store_floats(m, s, r, err);
+    if (!st)
+        st = count_kept_bytes(m, r, err);
     pith_data_free(made);
     for (uint32_t i = 0; i < r->n_layers && !st; i++)
         r->weights += r->quantize[i].n_weights;

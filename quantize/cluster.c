@@ -138,43 +138,19 @@ static enum pith_status begin_jobs(struct cluster_run *run)
 
 /* ---- making codebooks --------------------------------------------------------------------------- */
 
-/* Moves the built codebook, cut to the centroids in use, into the model's arena. */
-static enum pith_status keep_codebook(struct cluster_run *run, struct cluster_job *job,
-                                      const struct codebook_build *b)
-{
-    struct pith_codebook *cb = pith_model_alloc(run->m, 1, sizeof *cb);
-    uint64_t n = (uint64_t)b->used_most * b->n_groups;
-    if (cb) {
-        cb->centroid = pith_model_alloc(run->m, n, sizeof *cb->centroid);
-        cb->index = pith_model_alloc(run->m, job->constant->count, 1);
-    }
-    if (!cb || !cb->centroid || !cb->index)
-        return pith_error_no_memory(run->err);
-    cb->n_centroids = b->used_most;
-    cb->group_elems = b->group_elems;
-    cb->n_groups = b->n_groups;
-    pith_codebook_copy(b, cb->centroid);
-    pith_codebook_assign(b, cb->centroid, job->constant->data, job->constant->mask, cb->index);
-    job->codebook = cb;
-    return PITH_OK;
-}
-
 static enum pith_status make_codebook(struct cluster_run *run, uint32_t j)
 {
     struct cluster_job *job = &run->jobs[j];
     struct codebook_build b = {
         .group_elems = job->group_elems,
-        .n_groups = job->constant->count / job->group_elems,
         .wanted = job->n_centroids,
         .init = run->opts->init,
         .half = run->opts->values == PITH_CLUSTER_F16,
-        .iterations = run->opts->iterations ? run->opts->iterations : 300,
+        .iterations = run->opts->iterations ? run->opts->iterations : KMEANS_ITERATIONS,
         .seed = run->opts->seed + j, /* layers start differently */
     };
-    enum pith_status st = pith_codebook_build(&b, job->constant->data, job->constant->mask);
-    st = st == PITH_OK ? keep_codebook(run, job, &b) : pith_error_no_memory(run->err);
-    pith_codebook_build_end(&b);
-    return st;
+    enum pith_status st = pith_codebook_make(&b, run->m, job->constant, &job->codebook);
+    return st ? pith_error_no_memory(run->err) : PITH_OK;
 }
 
 /* ---- into the model ------------------------------------------------------------------------------ */
@@ -189,7 +165,7 @@ static void commit(struct cluster_job *job, struct pith_cluster_layer *layer)
     for (uint64_t i = 0; i < c->count; i++) {
         if (c->mask && !c->mask[i])
             continue;
-        float q = cb->centroid[i / cb->group_elems * cb->n_centroids + cb->index[i]];
+        float q = pith_codebook_value(cb, i);
         change += ((double)w[i] - (double)q) * ((double)w[i] - (double)q);
         power += (double)w[i] * (double)w[i];
         w[i] = q;

@@ -164,3 +164,36 @@ void pith_codebook_assign(const struct codebook_build *b, const float *centroid,
             index[i] = !mask || mask[i] ? nearest(mid, w[i]) : 0;
     }
 }
+
+/* ---- for a constant ------------------------------------------------------------------------------ */
+
+static struct pith_codebook *in_arena(const struct codebook_build *b, struct pith_model *m,
+                                      const struct pith_const *c)
+{
+    struct pith_codebook *cb = pith_model_alloc(m, 1, sizeof *cb);
+    if (!cb)
+        return NULL;
+    cb->n_centroids = b->used_most;
+    cb->group_elems = b->group_elems;
+    cb->n_groups = b->n_groups;
+    cb->centroid = pith_model_alloc(m, (uint64_t)b->used_most * b->n_groups, sizeof *cb->centroid);
+    cb->index = pith_model_alloc(m, c->count, 1);
+    if (!cb->centroid || !cb->index)
+        return NULL;
+    pith_codebook_copy(b, cb->centroid);
+    pith_codebook_assign(b, cb->centroid, c->data, c->mask, cb->index);
+    return cb;
+}
+
+enum pith_status pith_codebook_make(struct codebook_build *b, struct pith_model *m,
+                                    const struct pith_const *c, struct pith_codebook **made)
+{
+    b->n_groups = c->count / b->group_elems;
+    enum pith_status st = pith_codebook_build(b, c->data, c->mask);
+    struct pith_codebook *cb = st ? NULL : in_arena(b, m, c);
+    pith_codebook_build_end(b);
+    if (!cb)
+        return PITH_ERR_MEMORY;
+    *made = cb;
+    return PITH_OK;
+}

@@ -5,6 +5,7 @@
 #define CODEBOOK_BUILD_H
 
 #include "kmeans.h"
+#include "pith_model.h"
 
 struct codebook_build {
     uint64_t group_elems, n_groups;
@@ -31,5 +32,17 @@ void pith_codebook_copy(const struct codebook_build *b, float *out);
  * centroid: [n_groups * used_most], index: [n_groups * group_elems]. */
 void pith_codebook_assign(const struct codebook_build *b, const float *centroid, const float *w,
                           const uint8_t *mask, uint8_t *index);
+
+/* All of these: the codebook of c, cut to the centroids in use, with the index of each element; *made is
+ * in m's arena. b: group_elems, wanted, init, half, iterations and seed; what else it has is set here and
+ * freed. c stays as it is. PITH_ERR_MEMORY. */
+enum pith_status pith_codebook_make(struct codebook_build *b, struct pith_model *m,
+                                    const struct pith_const *c, struct pith_codebook **made);
+
+/* Element i of c, with codebook cb: its centroid. */
+static inline float pith_codebook_value(const struct pith_codebook *cb, uint64_t i)
+{
+    return cb->centroid[i / cb->group_elems * cb->n_centroids + cb->index[i]];
+}
 
 #endif

@@ -6,7 +6,7 @@
 #include "pith_quantize.h"
 #include "sorted_values.h"
 
-enum { KMEANS_MAX = 256 };
+enum { KMEANS_MAX = 256, KMEANS_ITERATIONS = 300 /* most, where nobody says how many */ };
 
 /* Centroids ascending, distinct. Where pin_zero, one of them is exactly 0 and stays it. */
 struct centroids {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* store_floats.h - 2 bytes in the file for each number that stays float. */
+/* store_floats.h - 2 bytes in the file for each number that stays float, or 1 for each weight. */
 #ifndef STORE_FLOATS_H
 #define STORE_FLOATS_H
 
@@ -27,5 +27,17 @@ struct pith_stored_floats {
  * after both. */
 enum pith_status pith_store_floats(struct pith_model *m, enum pith_type type,
                                    struct pith_stored_floats *report, struct pith_error *err);
+
+/* Fewer elements than this do not pay for 256 centroids. */
+#define PITH_STORE_CODEBOOK_LEAST 1024u
+
+/* Can c have a codebook: has it 2 bytes an element, none, and enough elements of at most 32,768? */
+bool pith_may_store_codebook(const struct pith_const *c);
+
+/* Constant `value` of m, [rows, ...], which may have one, gets a codebook: of up to 256 numbers of f16 for all
+ * (the k-means optimum of pith_cluster), or a row's own k * step, |k| <= 127 (a table takes 2 to 5 bytes in
+ * the file then), whichever has less squared error. Its elements become centroids, and the file has a byte, or
+ * less, for each. PITH_ERR_MEMORY: the constant is untouched. */
+enum pith_status pith_store_codebook(struct pith_model *m, uint32_t value, struct pith_error *err);
 
 #endif

@@ -152,6 +152,73 @@ static void what_is_cheap_stays_float_sooner(void **state)
     pith_data_free(data);
 }
 
+static size_t packed_bytes(const struct pith_model *m)
+{
+    struct pith_buffer file = {0};
+    assert_int_equal(pith_model_pack(m, NULL, &file, NULL), PITH_OK);
+    size_t bytes = file.bytes;
+    pith_buffer_free(&file);
+    return bytes;
+}
+
+/* Of the layers that stay float the large one has weights that bytes are enough for. */
+static void weights_that_stay_float_have_codebooks(void **state)
+{
+    (void)state;
+    struct pith_data *data = inputs(true);
+    size_t bytes[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        struct pith_model *m = cheap_loud_layer();
+        struct pith_stage s;
+        pith_stage_init(&s, PITH_STAGE_QUANTIZE);
+        s.keep[s.quantize.n_keep++] = "large";
+        s.floats = i == 0 ? PITH_F16 : 0;
+        struct pith_stage_report r = quantize(m, &s, data);
+        assert_int_equal(r.n_kept_float, 1);
+        assert_int_equal(n_float(&r), 4);
+        assert_int_equal(r.floats, PITH_F16);
+        assert_int_equal(r.n_codebooks, i);
+        assert_int_equal(r.n_indexed, i * 64 * N * N);
+        assert_true(r.output_db > 25);
+        bytes[i] = packed_bytes(m);
+        pith_stage_report_free(&r);
+        pith_model_free(m);
+    }
+    assert_true(bytes[1] + 64 * N * N - 1024 < bytes[0]);
+    pith_data_free(data);
+}
+
+/* What the loud layer costs counts, what was asked to be kept does not. */
+static void bytes_of_what_stays_float_are_told(void **state)
+{
+    (void)state;
+    const size_t history = 256; /* which is written when all is done */
+    struct pith_data *data = inputs(true);
+    for (uint32_t i = 0; i < 4; i++) {
+        struct pith_model *m = cheap_loud_layer(), *whole = cheap_loud_layer();
+        struct pith_stage s;
+        pith_stage_init(&s, PITH_STAGE_QUANTIZE);
+        if (i % 2)
+            s.keep[s.quantize.n_keep++] = "large";
+        s.floats = i < 2 ? PITH_F16 : PITH_F32;
+        s.quantize.keep_biases = true; /* else layers without a bias get one, which is not counted */
+        struct pith_stage_report r = quantize(m, &s, data);
+        assert_int_equal(r.n_kept_float, 1);
+        size_t told = (size_t)((int64_t)r.integer_bytes + r.kept_bytes);
+        assert_in_range(packed_bytes(m), told, told + history);
+        size_t integers = r.integer_bytes;
+        pith_stage_report_free(&r);
+        s.all_integers = true;
+        r = quantize(whole, &s, data);
+        assert_int_equal(r.kept_bytes, 0);
+        assert_in_range(packed_bytes(whole), integers - 64, integers + history);
+        pith_stage_report_free(&r);
+        pith_model_free(m);
+        pith_model_free(whole);
+    }
+    pith_data_free(data);
+}
+
 static void a_good_network_keeps_none(void **state)
 {
     (void)state;
@@ -419,6 +486,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_layer_that_costs_most_stays_float),
         cmocka_unit_test(what_is_cheap_stays_float_sooner),
+        cmocka_unit_test(weights_that_stay_float_have_codebooks),
+        cmocka_unit_test(bytes_of_what_stays_float_are_told),
         cmocka_unit_test(a_good_network_keeps_none),
         cmocka_unit_test(channels_are_reestimated_where_outputs_like_it),
         cmocka_unit_test(errors_spread_over_all_layers_keep_none),

@@ -361,9 +361,114 @@ static void what_no_longer_fits_is_written_as_f32(void **state)
     pith_model_free(back);
 }
 
+/* ---- codebooks ------------------------------------------------------------------------------- */
+
+enum { ROWS = 64, COLS = 48 };
+
+/* One layer of ROWS x COLS: x times factor[o], where x is gaussian or, on_grid, -127..127 in each
+ * row. */
+static struct pith_model *one_layer(const float *factor, bool on_grid)
+{
+    struct sample_random r = sample_random_of(11);
+    struct pith_model *m = sample_new();
+    struct pith_error err = {0};
+    m->inputs[m->n_inputs++] = add_value(m, "x", PITH_F32, 2, (const uint32_t[]){1, COLS});
+    uint32_t w = add_constant(m, &r, "w", 2, (const uint32_t[]){ROWS, COLS});
+    float *x = m->values[w].constant->data;
+    for (uint32_t i = 0; i < ROWS * COLS; i++) {
+        float q = i % COLS == 0 ? 127 : (float)((int32_t)(next(&r) >> 40) % 128);
+        x[i] = (on_grid ? q : sample_gauss(&r)) * factor[i / COLS];
+    }
+    m->outputs[m->n_outputs++] =
+        add_node(m, PITH_OP_GEMM, "fc", "", 2, (const uint32_t[]){m->inputs[0], w})->out[0];
+    assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
+    store(m, PITH_F16, NULL);
+    return m;
+}
+
+/* dB of the weights; all of them are centroids, and the file gives them back. */
+static double store_in_codebook(struct pith_model *m)
+{
+    const uint32_t v = m->nodes[0].in[1];
+    struct pith_const *c = m->values[v].constant;
+    float was[ROWS * COLS];
+    double signal = 0, noise = 0;
+    memcpy(was, c->data, sizeof was);
+    size_t two_bytes = pack(m).bytes;
+    assert_true(pith_may_store_codebook(c));
+    assert_int_equal(pith_store_codebook(m, v, NULL), PITH_OK);
+    assert_non_null(c->codebook);
+    assert_false(pith_may_store_codebook(c));
+    for (uint32_t i = 0; i < ROWS * COLS; i++) {
+        const struct pith_codebook *cb = c->codebook;
+        float x = ((const float *)c->data)[i];
+        assert_true(x == cb->centroid[i / cb->group_elems * cb->n_centroids + cb->index[i]]);
+        signal += (double)was[i] * (double)was[i];
+        noise += ((double)x - (double)was[i]) * ((double)x - (double)was[i]);
+    }
+    struct pith_buffer file = pack(m);
+    struct pith_model *back = read_back(&file);
+    assert_memory_equal(constant(back, 0, 1)->data, c->data, sizeof was);
+    assert_true(file.bytes < two_bytes - ROWS * COLS * 3 / 4 + 512);
+    pith_buffer_free(&file);
+    pith_model_free(back);
+    return noise > 0 ? 10 * log10(signal / noise) : HUGE_VAL;
+}
+
+static void rows_alike_share_a_codebook(void **state)
+{
+    (void)state;
+    float factor[ROWS];
+    for (uint32_t o = 0; o < ROWS; o++)
+        factor[o] = 1;
+    struct pith_model *m = one_layer(factor, false);
+    assert_true(store_in_codebook(m) > 45);
+    assert_int_equal(constant(m, 0, 1)->codebook->n_groups, 1);
+    assert_true(pith_narrow_holds(PITH_F16, constant(m, 0, 1)->data, ROWS * COLS));
+    pith_model_free(m);
+}
+
+/* What f16 made of the largest number says the step to 11 bits. */
+static void rows_on_grids_of_their_own_stay_there(void **state)
+{
+    (void)state;
+    float factor[ROWS];
+    for (uint32_t o = 0; o < ROWS; o++)
+        factor[o] = ldexpf(0.0107f + 0.0001f * (float)o, (int)(o % 7) - 3);
+    struct pith_model *m = one_layer(factor, true);
+    assert_true(store_in_codebook(m) > 65);
+    assert_int_equal(constant(m, 0, 1)->codebook->n_groups, ROWS);
+    pith_model_free(m);
+}
+
+static void not_everything_gets_a_codebook(void **state)
+{
+    (void)state;
+    float factor[ROWS];
+    for (uint32_t o = 0; o < ROWS; o++)
+        factor[o] = 1;
+    struct pith_model *m = one_layer(factor, false);
+    struct pith_const *c = m->values[m->nodes[0].in[1]].constant;
+    c->count = PITH_STORE_CODEBOOK_LEAST - 1;
+    assert_false(pith_may_store_codebook(c));
+    c->count++;
+    assert_true(pith_may_store_codebook(c));
+    ((float *)c->data)[7] = 32800;
+    assert_false(pith_may_store_codebook(c));
+    ((float *)c->data)[7] = 32768;
+    assert_true(pith_may_store_codebook(c));
+    c->stored = 0;
+    assert_false(pith_may_store_codebook(c));
+    c->count = ROWS * COLS;
+    pith_model_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_alike_share_a_codebook),
+        cmocka_unit_test(rows_on_grids_of_their_own_stay_there),
+        cmocka_unit_test(not_everything_gets_a_codebook),
         cmocka_unit_test(ties_go_to_even),
         cmocka_unit_test(any_number_goes_to_the_nearest),
         cmocka_unit_test(all_bits_come_back),
