@@ -202,8 +202,8 @@ static void say_kept(const struct cli_common *c, const struct pith_stage_report 
 {
     char n[32];
     bool less = r->kept_bytes < 0;
-    cli_say(c, "kept       %u %s float for what %s cost: %s bytes %s than as integers", r->n_kept_float,
-            r->n_kept_float == 1 ? "layer stays" : "layers stay", r->n_kept_float == 1 ? "it" : "they",
+    cli_say(c, "kept       %u %s float for what %s: %s bytes %s than as integers", r->n_kept_float,
+            r->n_kept_float == 1 ? "layer stays" : "layers stay", r->n_kept_float == 1 ? "it costs" : "they cost",
             cli_format_count((uint64_t)(less ? -r->kept_bytes : r->kept_bytes), n), less ? "less" : "more");
 }
 
