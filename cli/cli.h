@@ -158,6 +158,9 @@ void cli_progress_end(struct cli_progress *p);
  * signal's number. */
 bool cli_interrupted(void);
 int cli_interrupt_status(void);
+/* From here on a signal that asks waits for as long as it takes, where otherwise the process ends
+ * after a second: there is something to bring in order, or the end is near. */
+void cli_end_in_order(void);
 /* Once, before anything else. */
 void cli_catch_signals(void);
 

@@ -286,6 +286,7 @@ static enum cli_exit wait_for(const pid_t *child, uint64_t n)
 {
     enum cli_exit worst = EXIT_DONE;
     bool told = false;
+    cli_end_in_order(); /* when they have */
     for (uint64_t i = 0; i < n;) {
         int status;
         if (waitpid(child[i], &status, 0) < 0) {

@@ -451,6 +451,8 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
     struct training t = {.o = o, .stage = &o->stage};
     enum cli_exit rc = cli_ranks_start(&o->common, o->ranks, &t.ranks);
     o->stage.train.ranks = t.ranks;
+    if (o->stage.train.checkpoint || t.ranks)
+        cli_end_in_order(); /* a checkpoint of the last step; other processes */
     if (!rc)
         rc = read_options(&t);
     if (!rc && o->init && n_operands) {

@@ -45,6 +45,8 @@ static enum cli_exit run_command(const struct cli_command *cmd, int argc, char *
     rc = cli_parse(cmd, argc, argv, options, &n_operands);
     bool parsed = rc == EXIT_DONE;
     cli_set_quiet(common->quiet > 0);
+    if (common->json)
+        cli_end_in_order(); /* the object says that it was interrupted */
     if (rc == EXIT_DONE && (common->help_short || common->help_long))
         cli_print_help(cmd, common->help_long);
     else if (rc == EXIT_DONE)
@@ -59,6 +61,7 @@ static enum cli_exit run_command(const struct cli_command *cmd, int argc, char *
 /* 128 + the signal, as a shell reports a process that the signal ended. */
 static int exit_status(enum cli_exit rc)
 {
+    cli_end_in_order();
     if (rc != EXIT_INTERRUPTED || !cli_interrupted())
         return (int)rc;
     cli_error("interrupted");

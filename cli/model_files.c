@@ -214,6 +214,7 @@ enum cli_exit cli_write_output(const struct cli_common *c, const void *bytes, si
     if (!to_stdout(c)) {
         enum pith_status st = c->force ? pith_file_write(c->output, bytes, n, &err)
                                        : pith_file_write_new(c->output, bytes, n, &err);
+        cli_end_in_order();
         return st ? cli_fail(&err) : EXIT_DONE;
     }
     if (fwrite(bytes, 1, n, stdout) != n || fflush(stdout) != 0) {
@@ -233,9 +234,11 @@ enum cli_exit cli_write_model(const struct cli_common *c, const struct pith_mode
     enum cli_exit rc;
     if (cli_interrupted())
         return EXIT_INTERRUPTED;
-    if (!c->dry_run && !to_stdout(c))
-        return pith_model_write(m, NULL, c->output, c->force, bytes, &err) ? cli_fail(&err)
-                                                                           : EXIT_DONE;
+    if (!c->dry_run && !to_stdout(c)) {
+        enum pith_status st = pith_model_write(m, NULL, c->output, c->force, bytes, &err);
+        cli_end_in_order();
+        return st ? cli_fail(&err) : EXIT_DONE;
+    }
     if (pith_model_pack(m, NULL, &file, &err))
         return cli_fail(&err);
     if (bytes)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* signals.c - what ends the process from outside. The signals that ask (^C, SIGTERM, a terminal
  * that closes, a limit of processor time that is near) let the running step stop: the first sets a
- * mark, the second ends the process at once. All others that would end it do so as ever, with the
+ * mark, the second, or a second without an end, ends the process at once. All others that would end it do so as ever, with the
  * same status and core file, but no temporary file stays behind. A limit of file size is an error
  * of write, not a signal. What the caller had ignored (nohup, a shell's background job) or a
  * sanitizer caught stays so.
@@ -12,7 +12,22 @@
 #include <unistd.h>
 #include "cli.h"
 
-static volatile sig_atomic_t last_signal;
+static volatile sig_atomic_t last_signal, in_order;
+
+enum { PATIENCE_SECONDS = 1 };
+
+/* The step did not look at the mark: one large layer is being rounded, or a file decoded. */
+static void on_overdue(int sig)
+{
+    static const char text[] = "pith: interrupted\n";
+    (void)sig;
+    if (in_order)
+        return; /* it came in between */
+    pith_file_remove_temps();
+    ssize_t told = write(STDERR_FILENO, text, sizeof text - 1);
+    (void)told;
+    _exit(128 + last_signal);
+}
 
 static void on_request(int sig)
 {
@@ -21,6 +36,12 @@ static void on_request(int sig)
         _exit(128 + sig);
     }
     last_signal = sig;
+    if (in_order)
+        return;
+    struct sigaction action = {.sa_handler = on_overdue};
+    sigfillset(&action.sa_mask);
+    sigaction(SIGALRM, &action, NULL);
+    alarm(PATIENCE_SECONDS);
 }
 
 /* The default action follows on return: SA_RESETHAND has put it back. A fault occurs again. */
@@ -62,6 +83,13 @@ void cli_catch_signals(void)
         catch_signal(sig, on_end, (int)SA_RESETHAND);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
+}
+
+void cli_end_in_order(void)
+{
+    in_order = 1;
+    if (last_signal)
+        alarm(0);
 }
 
 bool cli_interrupted(void)
