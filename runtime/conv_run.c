@@ -19,10 +19,12 @@
  * are cut by output channels, too: for each block of K all tiles' panels are filled first, then
  * multiplied. Each element's sum is the same either way. */
 #include "conv_run.h"
+#include "conv_coded.h"
 #include "conv_window.h"
 #include "kernels.h"
 #include "product_f32.h"
 #include "weight_f32.h"
+#include "weight_rows.h"
 
 #define CHUNKS 16u
 #define K_BLOCK 768u /* of k at a time: K_BLOCK x nr floats of b stay in the second-level cache */
@@ -328,6 +330,19 @@ static enum pith_status packed_need(const struct conv *v, const struct op_env *e
     return add_ok(need->scratch_bytes, packed, &need->scratch_bytes) ? PITH_OK : PITH_ERR_LIMIT;
 }
 
+/* Filters of images are decoded at each run, if the paths without packing are taken. */
+static bool is_coded(const struct conv *v, const struct op_env *env)
+{
+    return !v->window.n && v->k <= UINT32_MAX && pith_weight_rows_wanted(env, v->args->weight);
+}
+
+static void coded_need(const struct conv *v, struct op_need *need)
+{
+    need->kernel = v->path == CONV_DEPTHWISE ? "depthwise-coded" : "conv-coded";
+    need->reads_rows = true;
+    need->scratch_bytes = need->prep_scratch_bytes = pith_weight_rows_bytes(v->args->weight);
+}
+
 static enum pith_status plain_need(const struct op_args *args, struct op_need *need)
 {
     if (!args->weight || pith_weight_f32_borrow(args->weight))
@@ -354,7 +369,11 @@ enum pith_status pith_conv_need(const struct op_args *args, const struct op_env 
         break;
     default:
         need->kernel = v.path == CONV_DEPTHWISE ? "depthwise-f32" : "conv-f32-direct";
-        status = plain_need(args, need);
+        status = PITH_OK;
+        if (is_coded(&v, env))
+            coded_need(&v, need);
+        else
+            status = plain_need(args, need);
     }
     if (!mul_ok(shape_elems(&args->out[0]->shape), v.k, &need->macs))
         need->macs = UINT64_MAX;
@@ -703,6 +722,29 @@ static void run_tiles(struct conv_run *r, const struct op_env *env)
     }
 }
 
+/* Filter after filter, each over all images before the next is decoded. */
+static void run_coded(const struct conv_run *r, const struct op_env *env)
+{
+    const struct conv *v = r->v;
+    const float *bias = data_of(v->args, 2);
+    struct weight_rows *rows = pith_weight_rows_open(v->args->weight, env->scratch);
+    size_t filters = (size_t)v->groups * v->g.o;
+    struct conv_coded_job job = {.g = &v->g,
+                                 .images = v->n,
+                                 .k = (uint32_t)v->k,
+                                 .pixels = v->pixels,
+                                 .x_image = v->groups * v->x_group,
+                                 .y_image = filters * v->pixels,
+                                 .act = act_of(v->args)};
+    for (size_t f = 0; f < filters; f++) {
+        job.x = data_of(v->args, 0) + f / v->g.o * v->x_group;
+        job.y = (float *)v->args->out[0]->data + f * v->pixels;
+        job.bias = bias ? bias + f : NULL;
+        job.residual = r->residual ? r->residual + f * v->pixels : NULL;
+        pith_conv_coded_filter(&job, rows);
+    }
+}
+
 /* Rows and tiles. */
 static void run_packed(struct conv_run *r, const struct op_env *env)
 {
@@ -740,6 +782,10 @@ void pith_conv_run(const struct op_args *args, const struct op_env *env)
         r.residual = args->fuse.residual->data;
     if (v.path == CONV_TILES || v.path == CONV_ROWS) {
         run_packed(&r, env);
+        return;
+    }
+    if (is_coded(&v, env)) {
+        run_coded(&r, env);
         return;
     }
     run_chunks(&r, env, (uint64_t)v.n * v.groups * v.g.o,

@@ -2,9 +2,10 @@
 /* integer_op.c - ConvInteger and MatMulInteger, seen as what integer_conv.c runs: their geometry,
  * their weights from the file, their inputs. */
 #include "integer_conv.h"
+#include "integer_direct.h"
 #include "integer_element.h"
 #include "kernels.h"
-#include "weight.h"
+#include "weight_rows.h"
 
 #define LIMIT (UINT64_C(1) << 31)
 
@@ -104,6 +105,13 @@ bool pith_integer_conv_of_matmul(const struct op_args *args, struct integer_conv
     return takes(args, c);
 }
 
+/* Weights stay where they are, or are decoded at each run. */
+static bool runs_direct(const struct op_args *args, const struct op_env *env, integer_conv_of *of,
+                        struct integer_conv *c)
+{
+    return args->weight && pith_weight_in_place(env) && of(args, c) && !c->words;
+}
+
 static bool on_kernels(const struct op_args *args, const struct op_env *env, integer_conv_of *of,
                        struct integer_conv *c, struct op_need *need)
 {
@@ -134,6 +142,8 @@ bool pith_integer_op_need(const struct op_args *args, const struct op_env *env, 
                           struct op_need *need)
 {
     struct integer_conv c;
+    if (runs_direct(args, env, of, &c))
+        return pith_integer_direct_need(&c, args, need);
     bool kernels = on_kernels(args, env, of, &c, need);
     need->prep_form = kernels ? form_of(args, &c) : prep_form(PREP_ELEMENTS, 0);
     if (!args->weight || pith_weight_borrow(args->weight))
@@ -162,6 +172,8 @@ enum pith_status pith_integer_op_prepare(const struct op_args *args, const struc
     struct integer_weights weights = *strides;
     uint8_t *plain = env->scratch;
     enum pith_status st = PITH_OK;
+    if (runs_direct(args, env, of, &c))
+        return st;
     if (!on_kernels(args, env, of, &c, &unused))
         return args->prep ? pith_weight_expand_plain(args->weight, args->prep, env->scratch)
                           : PITH_OK;
@@ -177,7 +189,8 @@ bool pith_integer_op_run(const struct op_args *args, const struct op_env *env, i
 {
     struct integer_conv c;
     struct op_need unused;
-    if (!on_kernels(args, env, of, &c, &unused))
+    bool direct = runs_direct(args, env, of, &c);
+    if (!direct && !on_kernels(args, env, of, &c, &unused))
         return false;
     const struct tview *x = args->in[0], *zero = optional_in(args, 2);
     const struct tview *bias = optional_in(args, INTEGER_BIAS);
@@ -203,6 +216,9 @@ bool pith_integer_op_run(const struct op_args *args, const struct op_env *env, i
         data.residual = residual->data;
         data.add = &add;
     }
-    pith_integer_conv_run(&c, env, &data);
+    if (direct)
+        pith_integer_direct_run(&c, args, env, &data);
+    else
+        pith_integer_conv_run(&c, env, &data);
     return true;
 }

@@ -464,10 +464,11 @@ static inline uint64_t prep_form(enum prep_form form, uint32_t detail)
 struct op_need {
     uint64_t prep_bytes;         /* kept as long as the plan */
     uint64_t prep_form;          /* prep_form() */
-    uint64_t prep_scratch_bytes; /* during prepare() only */
+    uint64_t prep_scratch_bytes; /* during prepare() only, or what tests the weight */
     uint64_t scratch_bytes;      /* during run() */
     const char *kernel;          /* short static name of what will run */
     uint64_t macs;               /* multiply-accumulates of one run */
+    bool reads_rows;             /* run() reads the weight by weight_rows.h: it is tested once */
 };
 
 enum {

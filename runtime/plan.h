@@ -31,6 +31,7 @@ struct step {
     void *scratch;
     bool copies;   /* a concat of which inputs lie in place: only the others are copied */
     bool shares_prep; /* an earlier step prepares args.prep */
+    bool reads_rows;  /* op_need.reads_rows */
     uint32_t jump; /* OP_CONTROL: the step of the node's partner (graph.h) */
     const char *kernel;
     uint64_t macs, weight_bytes, file_bytes, ns;

@@ -12,6 +12,7 @@
  * nothing but the file and the memory. What is not coded comes after, on the calling thread, and cuts
  * its own work into pieces where it does. */
 #include "plan.h"
+#include "weight_rows.h"
 
 #define MAX_SLOTS 16u
 #define NO_SLOT 255u
@@ -65,6 +66,8 @@ static bool prepares(const struct step *s)
 static enum pith_status prepare_step(const struct fill *f, uint32_t i, const struct op_env *env)
 {
     const struct step *s = &f->plan->step[i];
+    if (s->reads_rows)
+        return pith_weight_rows_check(s->args.weight, env->scratch);
     return prepares(s) ? s->args.info->prepare(&s->args, env) : PITH_OK;
 }
 

@@ -115,6 +115,25 @@ static struct tview *add_extra(struct pith_plan *plan, uint32_t v, const struct 
     return &x->view;
 }
 
+/* A weight input that is read as data elsewhere. */
+static bool is_seen_apart(const struct builder *b, const struct graph_node *node, uint32_t i)
+{
+    return is_weight_input(b, node, i) &&
+           b->const_at[node->in[i] - b->plan->graph.n_inputs] != NOT_STORED;
+}
+
+static bool takes_conv_bias(const struct builder *b, uint32_t n)
+{
+    return b->node[n].bias != PLAN_NONE && b->plan->graph.nodes[n].info->op == PITH_OP_CONV;
+}
+
+/* Views that wire_inputs will add. */
+static uint32_t count_extras(const struct builder *b, uint32_t n)
+{
+    const struct graph_node *node = &b->plan->graph.nodes[n];
+    return (node->n_in > 1 && is_seen_apart(b, node, 1)) + (uint32_t)takes_conv_bias(b, n);
+}
+
 static void wire_inputs(struct builder *b, uint32_t n, const struct tview **in, struct step *s)
 {
     struct pith_plan *plan = b->plan;
@@ -124,13 +143,12 @@ static void wire_inputs(struct builder *b, uint32_t n, const struct tview **in, 
         in[i] = v == PITH_NO_VALUE ? NULL : &plan->value[v];
         if (!is_weight_input(b, node, i))
             continue;
-        uint32_t c = v - plan->graph.n_inputs;
-        s->args.weight = &plan->graph.weights[c];
-        if (b->const_at[c] != NOT_STORED)
+        s->args.weight = &plan->graph.weights[v - plan->graph.n_inputs];
+        if (is_seen_apart(b, node, i))
             in[i] = add_extra(plan, v, &plan->value[v].shape, PLAN_NONE);
     }
-    uint32_t bias = b->node[n].bias;
-    if (bias != PLAN_NONE && node->info->op == PITH_OP_CONV) {
+    if (takes_conv_bias(b, n)) {
+        uint32_t bias = b->node[n].bias;
         struct shape per_channel = {.rank = 1, .dim = {plan->value[node->first_out].shape.dim[1]}};
         in[2] = add_extra(plan, bias, &per_channel, bias);
     }
@@ -329,6 +347,7 @@ static enum pith_status ask_need(struct builder *b, uint32_t i)
     if (st)
         return st;
     s->kernel = need.kernel;
+    s->reads_rows = need.reads_rows;
     s->macs = macs_of_run(&b->plan->graph, s->node, need.macs);
     if (s->node->info->op == PITH_OP_LOOP_END)
         need.scratch_bytes = moving_bytes(s);
@@ -354,11 +373,14 @@ enum pith_status pith_build_steps(struct builder *b)
     enum pith_status st = store_constants(b);
     if (st)
         return st;
-    uint32_t n_steps = 0;
+    uint32_t n_steps = 0, n_extra = 0;
     for (uint32_t n = 0; n < g->n_nodes; n++)
-        n_steps += needs_step(b, n);
+        if (needs_step(b, n)) {
+            n_steps++;
+            n_extra += count_extras(b, n);
+        }
     plan->step = pith_block_low(&b->block, n_steps, sizeof *plan->step);
-    plan->extra = pith_block_low(&b->block, (uint64_t)n_steps * 2, sizeof *plan->extra);
+    plan->extra = pith_block_low(&b->block, n_extra, sizeof *plan->extra);
     b->step_need = pith_block_high(&b->block, n_steps, sizeof *b->step_need);
     b->item = pith_block_high(&b->block, (uint64_t)n_steps + g->n_values, sizeof *b->item);
     b->item_of = pith_block_high(&b->block, g->n_values, sizeof *b->item_of);

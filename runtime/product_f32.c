@@ -8,6 +8,7 @@
  *     constant b, tiles:  prep    = strips [ceil(n/nr)][k][nr]
  *     constant b, gemv:   prep    = rows [n][k], or nothing where they can be used in the image
  *     few columns:        prep    = [k][n]
+ *     constant b, coded:  scratch = what decodes it (weight_rows.h)
  *     scratch            = panels of a [ceil(m/mr)][k][mr], then strips of b unless they lie ready
  *
  * Work is cut into at most CHUNKS parts, a number that does not depend on the threads. */
@@ -16,8 +17,16 @@
 #include "kernels.h"
 #include "run_form.h"
 #include "weight_f32.h"
+#include "weight_rows.h"
 
-enum product_path { PRODUCT_FORM, PRODUCT_COLUMNS, PRODUCT_GEMV, PRODUCT_TILES, PRODUCT_GENERAL };
+enum product_path {
+    PRODUCT_FORM,
+    PRODUCT_CODED,
+    PRODUCT_COLUMNS,
+    PRODUCT_GEMV,
+    PRODUCT_TILES,
+    PRODUCT_GENERAL
+};
 
 #define CHUNKS 16u
 #define K_BLOCK 512u /* of k at a time: K_BLOCK x nr floats of b stay in the second-level cache */
@@ -25,8 +34,9 @@ enum product_path { PRODUCT_FORM, PRODUCT_COLUMNS, PRODUCT_GEMV, PRODUCT_TILES, 
     3u /* above, packing a and using registers twice wins over streaming b m times                 \
         */
 
-/* Rows shorter than this fill no register. Column after column goes faster, and adds in ascending order: the
- * same bits on every level, which loops of integers with a few floats among them depend on. */
+/* Rows shorter than this fill no register. Column after column goes faster, and adds in ascending
+ * order: the same bits on every level, which loops of integers with a few floats among them depend
+ * on. */
 #define FEW_COLUMNS 16u
 #define BLOCK 16u /* of sums, in four registers of any CPU */
 
@@ -67,6 +77,8 @@ static enum product_path path_of(const struct product *p, const struct op_env *e
     uint32_t nr = env->kernels->dense.nr;
     if (!plain(p))
         return PRODUCT_GENERAL;
+    if (p->trans_b && (!p->trans_a || p->m == 1) && pith_weight_rows_wanted(env, p->weight))
+        return PRODUCT_CODED;
     if (form_need(p, env, form))
         return PRODUCT_FORM;
     if (has_few_columns(p))
@@ -113,6 +125,14 @@ static enum pith_status tiles_need(const struct product *p, const struct dense_k
     return PITH_OK;
 }
 
+/* What decodes the weight is there while the plan is made, to test it, and at each run. */
+static void coded_need(const struct product *p, struct op_need *need)
+{
+    need->kernel = "gemv-coded";
+    need->reads_rows = true;
+    need->scratch_bytes = need->prep_scratch_bytes = pith_weight_rows_bytes(p->weight);
+}
+
 /* Rows [n, k] of a constant: nothing where they can be borrowed. */
 static enum pith_status rows_need(const struct product *p, struct op_need *need)
 {
@@ -141,6 +161,9 @@ enum pith_status pith_product_need(const struct product *p, const struct op_env 
         need->prep_bytes = form.bytes;
         need->prep_form = form_of(p, PREP_RUN_FORM);
         need->prep_scratch_bytes = form.scratch_bytes;
+        return PITH_OK;
+    case PRODUCT_CODED:
+        coded_need(p, need);
         return PITH_OK;
     case PRODUCT_COLUMNS:
         need->kernel = "columns-f32";
@@ -186,6 +209,8 @@ enum pith_status pith_product_prepare(const struct product *p, const struct op_e
         return PITH_OK;
     enum product_path path = path_of(p, env, &form);
     switch (path) {
+    case PRODUCT_CODED:
+        return PITH_OK;
     case PRODUCT_FORM:
         return pith_run_form_build(p->weight, p->n, p->k, &env->kernels->sparse, p->prep,
                                    env->scratch);
@@ -246,6 +271,14 @@ static void form_body(void *arg, uint32_t i)
                              r->p->y + row * r->p->n, chunk_begin(r, i), chunk_begin(r, i + 1));
 }
 
+/* Row after row of b, each multiplied with all of a before the next is decoded. */
+static void run_coded(const struct product *p, const struct op_env *env)
+{
+    struct weight_rows *rows = pith_weight_rows_open(p->weight, env->scratch);
+    for (size_t j = 0; j < p->n; j++)
+        pith_weight_rows_dot(rows, p->a, p->k, p->y + j, p->m, p->n);
+}
+
 /* y[j] = sum over k of x[k] * w[k * n + j], j < width <= BLOCK */
 static inline void add_columns(const float *x, const float *w, size_t k_n, size_t n, size_t width,
                                float *y)
@@ -263,8 +296,8 @@ static void columns_body(void *arg, uint32_t i)
     const struct product_run *r = arg;
     const struct product *p = r->p;
     for (size_t row = 0; row < p->m; row++)
-        for (size_t j = (size_t)chunk_begin(r, i) * BLOCK; j < (size_t)chunk_begin(r, i + 1) * BLOCK;
-             j += BLOCK) {
+        for (size_t j = (size_t)chunk_begin(r, i) * BLOCK;
+             j < (size_t)chunk_begin(r, i + 1) * BLOCK; j += BLOCK) {
             const float *x = p->a + row * p->k, *w = r->b + j;
             float *y = p->y + row * p->n + j;
             if (j + BLOCK <= p->n)
@@ -415,9 +448,11 @@ void pith_product_run(const struct product *p, const struct op_env *env)
     struct product_run r = {.p = p, .kernels = env->kernels};
     enum product_path path = path_of(p, env, &form);
     r.b = p->prep ? p->prep : p->weight ? pith_weight_f32_borrow(p->weight) : p->b;
-    if (path == PRODUCT_FORM || path == PRODUCT_COLUMNS) {
+    if (path == PRODUCT_FORM || path == PRODUCT_COLUMNS || path == PRODUCT_CODED) {
         if (path == PRODUCT_FORM)
             run_chunks(&r, env, pith_run_form_units(p->prep), form_body);
+        else if (path == PRODUCT_CODED)
+            run_coded(p, env);
         else
             run_chunks(&r, env, (p->n + BLOCK - 1) / BLOCK, columns_body);
         for (size_t i = 0; i < p->m; i++)

@@ -2,6 +2,7 @@
 /* product_f32.h - one matrix product y = act(alpha * a b + beta * c + residual): what Gemm, MatMul
  * and convolutions of one pixel have in common. Chooses among
  *
+ *   coded      without threads and vectors: constant b decoded at each run, row by row
  *   run form   compressed constant b, as many rows of a as it is no slower for: straight from the
  *              compressed bytes
  *   gemv       few rows of a: b's rows are streamed once for each

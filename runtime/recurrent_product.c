@@ -130,7 +130,7 @@ enum pith_status pith_recurrent_product_need(const struct recurrent_product *p,
         return PITH_OK;
     }
     uint64_t parts = 0, scratch = product_scratch(p);
-    *need = (struct op_need){.kernel = p->need[0].kernel};
+    *need = (struct op_need){.kernel = p->need[0].kernel, .reads_rows = p->need[0].reads_rows};
     for (uint32_t i = 0; i < p->n_parts; i++) {
         uint64_t bytes;
         if (!align_ok(p->need[i].prep_bytes, 64, &bytes) || !add_ok(parts, bytes, &parts) ||
@@ -227,8 +227,10 @@ void pith_recurrent_product_run(const struct recurrent_product *p, uint32_t i, c
     }
     struct product product = p->product[i];
     struct op_env here = *env;
-    if (p->need[i].macs < PARALLEL_MACS)
+    if (here.parallel_for && p->need[i].macs < PARALLEL_MACS) {
         here.parallel_for = NULL;
+        here.flags |= PITH_FLAG_DECODE_ONCE; /* the path stays that of a plan with threads */
+    }
     product.a = h;
     product.y = y;
     pith_product_run(&product, &here);

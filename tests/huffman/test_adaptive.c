@@ -12,6 +12,7 @@
 #include "adaptive_encode.h"
 #include "guard_page.h"
 #include "pith_huffman.h"
+#include "rows_agree.h"
 
 #define SEED 20240731u
 
@@ -198,6 +199,7 @@ static void check(struct sample *s)
     for (uint64_t i = 0; i < w->count; i++)
         assert_int_equal(f32_bits(((const float *)out.data)[i]), value_bits(s, i));
     check_parts(s, scratch.data);
+    rows_agree(w, PITH_OK, out.data);
     if (w->grid == GRID_PLAIN)
         assert_int_equal(pith_weight_expand_plain(w, out.data, scratch.data), PITH_OK);
     w->index_stream.bytes = s->stream;
@@ -258,6 +260,7 @@ static enum pith_status decode(const struct weight *w, float *dst)
     void *scratch = array(pith_weight_scratch_bytes(w), 1);
     enum pith_status st = pith_weight_expand_f32(w, dst, scratch);
     assert_true(st == PITH_OK || st == PITH_ERR_CORRUPT);
+    rows_agree(w, st, dst);
     free(scratch);
     return st;
 }

@@ -364,12 +364,13 @@ static void test_init_apart(void **state)
     float y[WIDE], same[WIDE];
     pith_opts_init(&opts, sizeof opts);
     opts.cpu_mask = PITH_CPU_REF;
+    opts.flags = PITH_FLAG_DECODE_ONCE;
     void *mem = gd_plan(&opts, &plan, &within);
     run_point(plan, y);
     free(mem);
     assert_true(within.init_bytes > WIDE * WIDE / 2 * sizeof(uint32_t));
     assert_true(within.arena_bytes <= 2 * WIDE * sizeof(float) + 64);
-    opts.flags = PITH_FLAG_INIT_APART;
+    opts.flags |= PITH_FLAG_INIT_APART;
     size_t init_bytes = (size_t)within.init_bytes;
     uint8_t *init = aligned_alloc(64, init_bytes + 64);
     assert_non_null(init);
@@ -406,6 +407,7 @@ static void test_compressed_batch(void **state)
     float y[WIDE];
     pith_opts_init(&opts, sizeof opts);
     opts.cpu_mask = PITH_CPU_REF;
+    opts.flags = PITH_FLAG_DECODE_ONCE;
     for (uint32_t rows = 1; rows <= 64; rows += 21) {
         coded_graph(bitmap, rows);
         void *mem = gd_plan(&opts, &plan, &need);
@@ -437,6 +439,7 @@ static struct pith_need need_of_integers(uint32_t mask, bool parallel)
     struct pith_plan *plan;
     pith_opts_init(&opts, sizeof opts);
     opts.cpu_mask = mask;
+    opts.flags = PITH_FLAG_DECODE_ONCE;
     opts.parallel_for = parallel ? in_turn : NULL;
     free(gd_plan(&opts, &plan, &need));
     return need;
@@ -733,6 +736,7 @@ static void test_decoded_at_once(void **state)
     coded_layers(bitmap);
     pith_opts_init(&opts, sizeof opts);
     opts.cpu_mask = PITH_CPU_REF;
+    opts.flags = PITH_FLAG_DECODE_ONCE;
     void *mem = gd_plan(&opts, &plan, &need);
     run_point(plan, y);
     free(mem);

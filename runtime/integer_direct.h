@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* integer_direct.h - an integer convolution or product with weights where they lie in the image, or
+ * decoded at each run: nothing is packed and nothing copied, for machines that have flash and
+ * little RAM. The same bits as integer_conv.h. Weights and values of 8 bits. */
+#ifndef INTEGER_DIRECT_H
+#define INTEGER_DIRECT_H
+
+#include "integer_conv.h"
+
+/* Scratch, kernel name and whether the weight is decoded. Always true; c: what args is. */
+bool pith_integer_direct_need(const struct integer_conv *c, const struct op_args *args,
+                              struct op_need *need);
+void pith_integer_direct_run(const struct integer_conv *c, const struct op_args *args,
+                             const struct op_env *env, const struct integer_conv_data *data);
+
+#endif

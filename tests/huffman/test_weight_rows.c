@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/* Weights read row by row (runtime/weight_rows.c) are those expanded whole, in all forms that the
+ * encoders write, and damage is refused alike. Adaptive streams: test_adaptive.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "coded_weight.h"
+#include "rows_agree.h"
+
+#define SEED 20240713u
+
+static void compare(const struct weight *w)
+{
+    void *scratch = malloc(pith_weight_scratch_bytes(w) + 64);
+    float *whole = malloc((w->count + 1) * sizeof *whole);
+    rows_agree(w, pith_weight_expand_f32(w, whole, scratch), whole);
+    free(scratch);
+    free(whole);
+}
+
+static const uint64_t counts[] = {1, 9, 60, 1000, 4096, 40000, 70000};
+static const uint32_t densities[] = {0, 3, 90, 500, 900, 1000};
+
+static void all_forms(void **state)
+{
+    static const uint32_t sizes[] = {0, 1, 2, 16, 32, 256};
+    uint64_t seed = SEED;
+    (void)state;
+    for (size_t a = 0; a < sizeof counts / sizeof *counts; a++)
+        for (size_t b = 0; b < sizeof densities / sizeof *densities; b++)
+            for (uint32_t form = 0; form < 6; form++) {
+                uint64_t n = counts[a];
+                struct case_spec s = {.count = n,
+                                      .density = densities[b],
+                                      .support = (enum weight_support)(form % 3),
+                                      .n_centroids = sizes[(a + b + form) % 6],
+                                      .n_groups = n % 10 == 0 && (a + b) % 2 ? n / 10 : 1,
+                                      .type = a % 2 ? PITH_F32 : PITH_BF16};
+                if (s.n_centroids)
+                    s.code = (enum weight_code)(form / 3);
+                struct weight_case c = case_new(&s, &seed);
+                compare(&c.w);
+                case_free(&c);
+            }
+}
+
+/* i8, whose centroids are whole numbers: elements and products modulo 2^32. */
+static void integers(void **state)
+{
+    uint64_t seed = SEED;
+    static const uint8_t x[] = {200, 7, 255, 0};
+    (void)state;
+    for (uint32_t form = 0; form < 6; form++) {
+        struct case_spec s = {.count = 600,
+                              .density = 300,
+                              .support = (enum weight_support)(form % 3),
+                              .code = (enum weight_code)(form / 3),
+                              .n_centroids = 15,
+                              .n_groups = 1};
+        struct weight_case c = case_new(&s, &seed);
+        float books[15];
+        uint8_t bytes[61] = {0}; /* raw */
+        for (uint32_t i = 0; i < 15; i++) {
+            books[i] = (float)(9 * (int)i - 70);
+            store_le32(bytes + 1 + 4 * i, f32_bits(books[i]));
+        }
+        c.w.type = PITH_I8;
+        c.w.codebook = (struct stream){bytes, sizeof bytes};
+        int8_t whole[600], row[30];
+        uint32_t sum[2][30], want[2][30] = {{0}};
+        void *scratch = malloc(pith_weight_scratch_bytes(&c.w) + 64);
+        void *mem = aligned_alloc(64, pith_weight_rows_bytes(&c.w));
+        assert_int_equal(pith_weight_expand_plain(&c.w, whole, scratch), PITH_OK);
+        assert_int_equal(pith_weight_rows_check(&c.w, mem), PITH_OK);
+        struct weight_rows *r = pith_weight_rows_open(&c.w, mem);
+        for (uint32_t k = 0; k < 19; k++) {
+            pith_weight_rows_i8(r, row, 30);
+            assert_memory_equal(row, whole + 30 * k, 30);
+        }
+        memset(sum, 0, sizeof sum);
+        struct weight_rows_column column = {x, 2, true, -3}; /* -56 and -1 */
+        pith_weight_rows_add(r, &column, 2, sum[0], 30);
+        for (uint32_t i = 0; i < 2; i++)
+            for (uint32_t o = 0; o < 30; o++)
+                want[i][o] = (uint32_t)(((int8_t)x[2 * i] + 3) * whole[570 + o]);
+        assert_memory_equal(sum, want, sizeof sum);
+        store_le32(bytes + 1, f32_bits(-70.5f));
+        assert_int_equal(pith_weight_rows_check(&c.w, mem), PITH_ERR_CORRUPT);
+        free(scratch);
+        free(mem);
+        case_free(&c);
+    }
+}
+
+/* Every bit of every stream and table, and their lengths. */
+static void damage(void **state)
+{
+    uint64_t seed = SEED;
+    (void)state;
+    for (uint32_t form = 0; form < 12; form++) {
+        struct case_spec s = {.count = form < 6 ? 500 : 4200,
+                              .density = form % 2 ? 90 : 400,
+                              .support = (enum weight_support)(form % 3),
+                              .code = (enum weight_code)(form / 3 % 2),
+                              .n_centroids = 20,
+                              .n_groups = form % 2 ? 10 : 1};
+        struct weight_case c = case_new(&s, &seed);
+        struct stream *streams[] = {&c.w.support_stream, &c.w.index_stream, &c.w.codebook};
+        for (int i = 0; i < 5; i++) {
+            size_t n = i == 0   ? c.w.gap_table.n_bytes
+                       : i == 1 ? c.w.index_table.n_bytes
+                                : streams[i - 2]->n_bytes;
+            for (size_t bit = 0; bit < 8 * n; bit += form < 6 ? 1 : 7) {
+                c.bytes[i][bit / 8] ^= (uint8_t)(1u << (bit % 8));
+                compare(&c.w);
+                c.bytes[i][bit / 8] ^= (uint8_t)(1u << (bit % 8));
+            }
+        }
+        for (int i = 0; i < 3; i++)
+            for (int more = -1; more <= 1; more += 2) {
+                uint8_t *old = (uint8_t *)(uintptr_t)streams[i]->bytes, *copy;
+                size_t n = streams[i]->n_bytes;
+                if (n == 0)
+                    continue;
+                copy = calloc(n + 1, 1);
+                memcpy(copy, old, n);
+                streams[i]->bytes = copy;
+                streams[i]->n_bytes = (size_t)((int64_t)n + more);
+                compare(&c.w);
+                *streams[i] = (struct stream){old, n};
+                free(copy);
+            }
+        for (int more = -1; more <= 1; more += 2) {
+            c.w.nnz += (uint64_t)(int64_t)more;
+            compare(&c.w);
+            c.w.nnz -= (uint64_t)(int64_t)more;
+            c.w.n_centroids += (uint32_t)more;
+            compare(&c.w);
+            c.w.n_centroids -= (uint32_t)more;
+        }
+        case_free(&c);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_forms),
+        cmocka_unit_test(integers),
+        cmocka_unit_test(damage),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
