@@ -1,0 +1,77 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# RAM of a microcontroller: what a plan of a compressed file needs, with reference kernels and without
+# threads, is at most what the same float network needs and 1,088 bytes more (its decoder), and so with
+# adaptive streams but for their model. Outputs have the bits of weights decoded once. Prints a table:
+# bytes of RAM.
+[ -d "$PITH_DATA/models" ] || { echo "no $PITH_DATA/models"; exit 77; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT INT TERM
+${CC:-gcc} -std=c11 -O2 -D_GNU_SOURCE -Iruntime -Iruntime/host tests/embedded/plan_need.c "$PITH_O/libpith-runtime.a" \
+    -lpthread -lm -o "$work/plan_need" || exit 1
+forms() { # network inputs...
+    name=$1
+    file=$PITH_DATA/models/$name.onnx
+    [ -f "$file" ] || return
+    shift
+    "$PITH" import "$file" -q -o "$work/$name.float.pith" &&
+        "$PITH" cluster "$work/$name.float.pith" --bits 4 --iterations 10 -q -o "$work/$name.codebook.pith" &&
+        "$PITH" prune "$work/$name.float.pith" --sparsity 0.8 -q -o "$work/$name.sparse.pith" &&
+        "$PITH" cluster "$work/$name.sparse.pith" --bits 5 --iterations 10 -q -o "$work/$name.few" &&
+        "$PITH" encode "$work/$name.few" --coder huffman -q -o "$work/$name.huffman.pith" &&
+        "$PITH" encode "$work/$name.few" --coder adaptive -q -o "$work/$name.adaptive.pith" || exit 1
+    [ $# = 0 ] && return
+    python3 - "$work/$name.npy" 4 "$@" <<'END'
+import math, random, struct, sys
+dims = [int(d) for d in sys.argv[2:]]
+random.seed(1)
+head = ("{'descr': '<f4', 'fortran_order': False, 'shape': (%s,), }" % ", ".join(map(str, dims))).encode()
+head += b" " * ((-len(head) - 11) % 64) + b"\n"
+n = math.prod(dims)
+with open(sys.argv[1], "wb") as f:
+    f.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head)
+    f.write(struct.pack("<%df" % n, *[random.gauss(0, 1) for _ in range(n)]))
+END
+    "$PITH" quantize "$file" -d "$work/$name.npy" --samples 4 --rounding nearest -q -o "$work/$name.int8.pith" &&
+        "$PITH" encode "$work/$name.int8.pith" --coder huffman -q -o "$work/$name.int8huffman.pith" || exit 1
+}
+forms mnist_lenet5_caffe 1 28 28
+forms mnist_cntk 1 28 28
+forms tiny_ad01_ae 640
+forms kws_DNN_L 25 10
+forms tiny_kws_dscnn 49 10 1
+forms tiny_ic_resnet8 32 32 3
+forms tiny_vww_mbv1 96 96 3
+forms cifar10_resnet20 3 32 32
+ls "$work"/*.float.pith >/dev/null 2>&1 || { echo "no networks"; exit 77; }
+"$work/plan_need" -r "$work"/*.pith >"$work/needs" || exit 1
+python3 - "$work/needs" <<'END'
+import os, sys
+FORMS = ["float", "codebook", "sparse", "huffman", "adaptive", "int8", "int8huffman"]
+MORE = 1088
+# Of 12 and 13 nodes of integers beside 7 of floats the tables alone are larger.
+MORE_BY_TABLES = {("kws_DNN_L", "int8"): 4608, ("kws_DNN_L", "int8huffman"): 5120}
+need, output = {}, {}
+for line in open(sys.argv[1]):
+    path, kernels, total, *rest = line.split()
+    name, form, _ = os.path.basename(path).split(".")
+    need[name, form, kernels] = int(total)
+    if kernels != "native":
+        output[name, form, kernels] = rest[4]
+status = 0
+print("%-20s" % "", *("%11s" % f for f in FORMS))
+for name in sorted({n for n, _, _ in need}):
+    row = {f: need.get((name, f, "reference")) for f in FORMS}
+    print("%-20s" % name, *("%11s" % ("-" if row[f] is None else format(row[f], ",")) for f in FORMS))
+    for f in FORMS:
+        if row[f] is None:
+            continue
+        if output[name, f, "reference"] != output[name, f, "once"]:
+            print(f"{name}.{f}: other outputs than of weights decoded once")
+            status = 1
+        more = 56 * 1024 if f == "adaptive" else MORE_BY_TABLES.get((name, f), MORE)
+        if row[f] > row["float"] + more:
+            print(f"{name}.{f}: {row[f]} bytes, float {row['float']}")
+            status = 1
+sys.exit(status)
+END
