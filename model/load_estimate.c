@@ -3,7 +3,7 @@
  * file gives the same number on every machine. */
 #include <stdlib.h>
 #include "adaptive_decode.h"
-#include "format.h"
+#include "graph_open.h"
 #include "pith_model.h"
 
 /* Nanoseconds of one core (AMD EPYC, the release build) an element, from `pith_open_memory` timed by
@@ -45,20 +45,13 @@ static enum pith_status add_up(const struct graph *g, double *ns)
 enum pith_status pith_load_seconds(const struct pith_buffer *file, double *seconds)
 {
     struct pith_error why;
-    struct graph g;
-    struct tview *shapes;
-    uint64_t need;
+    struct open_graph o;
     double ns = 0;
-    enum pith_status st = pith_graph_need(file->data, file->bytes, PITH_FLAG_NO_CHECKSUM, &need, &why);
-    if (st)
-        return st;
-    void *mem = aligned_alloc(64, (size_t)((need + 64) & ~UINT64_C(63)));
-    st = mem ? pith_graph_read(file->data, file->bytes, PITH_FLAG_NO_CHECKSUM, 0, mem, need, &g, &shapes, &why)
-             : PITH_ERR_MEMORY;
+    enum pith_status st = pith_graph_open(file->data, file->bytes, PITH_FLAG_NO_CHECKSUM, &o, &why);
     if (!st)
-        st = add_up(&g, &ns);
+        st = add_up(&o.g, &ns);
     if (!st)
         *seconds = ns * 1e-9;
-    free(mem);
+    pith_graph_close(&o);
     return st;
 }

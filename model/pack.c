@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include "error_fill.h"
+#include "graph_open.h"
 #include "pack.h"
 
 struct packing {
@@ -212,19 +213,13 @@ static enum pith_status read_back(const void *bytes, size_t n, uint32_t flags,
                                   struct pith_error *err)
 {
     struct pith_error why = {0};
-    struct graph g;
-    struct tview *shapes;
-    uint64_t need;
-    enum pith_status st = pith_graph_need(bytes, n, flags, &need, &why);
-    if (st == PITH_OK) {
-        void *mem = aligned_alloc(64, (size_t)((need + 64) & ~UINT64_C(63)));
-        if (!mem)
-            return pith_error_no_memory(err);
-        st = pith_graph_read(bytes, n, PITH_FLAG_NO_CHECKSUM, 0, mem, need, &g, &shapes, &why);
-        free(mem);
-    }
+    struct open_graph o;
+    enum pith_status st = pith_graph_open(bytes, n, flags, &o, &why);
+    pith_graph_close(&o);
     if (st == PITH_OK)
         return PITH_OK;
+    if (st == PITH_ERR_MEMORY)
+        return pith_error_no_memory(err);
     return pith_error_fill(err, PITH_ERR_ARGUMENT,
                            "cannot pack: shapes or attributes do not fit together (byte %llu)",
                            (unsigned long long)why.offset);
@@ -234,11 +229,6 @@ static enum pith_status read_back(const void *bytes, size_t n, uint32_t flags,
 static enum pith_status check_mapped(const void *bytes, size_t n, struct pith_error *err)
 {
     return read_back(bytes, n, PITH_FLAG_NO_CHECKSUM, err);
-}
-
-static enum pith_status container_error(struct packing *p, enum pith_status st)
-{
-    return st ? pith_error_no_memory(p->err) : PITH_OK;
 }
 
 /* p->file.whole: all pieces of the file. */
@@ -256,7 +246,9 @@ static enum pith_status pack_pieces(struct packing *p, const struct pith_pack_op
         st = pith_error_no_memory(p->err);
     if (!st)
         st = write_texts(p, opts);
-    return st ? st : container_error(p, pith_pack_container_pieces(&p->file));
+    if (!st && pith_pack_container_pieces(&p->file))
+        st = pith_error_no_memory(p->err);
+    return st;
 }
 
 enum pith_status pith_model_pack(const struct pith_model *m, const struct pith_pack_opts *opts,
