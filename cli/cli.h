@@ -168,6 +168,8 @@ void cli_catch_signals(void);
 /* Reads a model named on the command line; "-" is stdin (refused on a terminal). */
 enum cli_exit cli_load_model(const char *path, const struct pith_import_opts *opts,
                              struct pith_model **m);
+/* The same of a model that is only run: see pith_packed_load. */
+enum cli_exit cli_load_packed(const char *path, struct pith_packed *packed);
 /* pith_import_opts.warn of commands: a line on stderr. */
 void cli_import_warn(void *user, const char *text);
 /* Reads a whole file or stdin; owned by the caller. */

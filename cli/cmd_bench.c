@@ -34,20 +34,20 @@ static const struct cli_option options[] = {
 struct bench_side {
     const char *path;
     struct pith_engine_opts opts;
-    struct pith_engine *engine;
+    struct pith_packed packed;    /* owns */
+    struct pith_engine *engine; /* owns */
     struct pith_timing timing;
 };
 
 static enum cli_exit open_side(const struct bench_options *o, const char *path,
                                struct bench_side *side)
 {
-    struct pith_model *m = NULL;
     struct pith_error err = {0};
-    enum cli_exit rc = cli_load_model(path, NULL, &m);
+    enum cli_exit rc = cli_load_packed(path, &side->packed);
     side->path = path;
     if (!rc)
         rc = cli_engine_opts(&o->common, &side->opts);
-    if (!rc && o->batch > 1 && !m->batch_open) {
+    if (!rc && o->batch > 1 && !side->packed.outline->batch_open) {
         cli_error("%s: its batch is fixed: --batch %" PRIu64 " cannot be run", path, o->batch);
         rc = EXIT_USAGE;
     }
@@ -55,10 +55,15 @@ static enum cli_exit open_side(const struct bench_options *o, const char *path,
         side->opts.batch = o->batch ? (uint32_t)o->batch : 1;
         side->opts.profile = o->per_layer;
         side->opts.max_steps = o->max_steps;
-        rc = pith_engine_open(m, &side->opts, &side->engine, &err) ? cli_fail(&err) : EXIT_DONE;
+        rc = pith_engine_open_packed(&side->packed, &side->opts, &side->engine, &err) ? cli_fail(&err) : EXIT_DONE;
     }
-    pith_model_free(m);
     return rc;
+}
+
+static void close_side(struct bench_side *side)
+{
+    pith_engine_close(side->engine);
+    pith_packed_free(&side->packed);
 }
 
 /* Both models in turn, so that a change of the machine's pace hits them alike; the turn with the
@@ -204,8 +209,8 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
         print_json(sides, n);
     else if (!rc)
         print_text(o, sides, n);
-    pith_engine_close(sides[0].engine);
-    pith_engine_close(sides[1].engine);
+    close_side(&sides[0]);
+    close_side(&sides[1]);
     return rc;
 }
 

@@ -91,7 +91,9 @@ static bool within(const struct pith_difference *d, const struct tolerance *t)
 struct pairing {
     const struct compare_options *o;
     char **path;             /* [2] */
-    struct pith_model *m[2]; /* A and B; owns */
+    struct pith_packed packed[2]; /* owns; where nothing is asked of layers, that is all */
+    struct pith_model *model[2]; /* owns; else */
+    struct pith_model *m[2];     /* these, or their outlines */
     struct cli_feed feed;    /* owns */
     struct tolerance tol;
     struct pith_dump *dump[2]; /* owns: [o->dumps.n] each */
@@ -259,7 +261,9 @@ static enum cli_exit compare(struct pairing *p)
                                      .watch = &watch,
                                      .n_dumps = o->dumps.n,
                                      .dump_a = p->dump[0],
-                                     .dump_b = p->dump[1]};
+                                     .dump_b = p->dump[1],
+                                     .packed_a = p->model[0] ? NULL : &p->packed[0],
+                                     .packed_b = p->model[1] ? NULL : &p->packed[1]};
     enum pith_status st;
     enum cli_exit rc = cli_engine_opts(&o->common, &engine), answer;
     if (rc)
@@ -289,17 +293,26 @@ static enum cli_exit fold_both(struct pairing *p)
     return EXIT_DONE;
 }
 
+static enum cli_exit load_side(struct pairing *p, uint32_t side, bool whole)
+{
+    enum cli_exit rc = whole ? cli_load_model(p->path[side], NULL, &p->model[side])
+                             : cli_load_packed(p->path[side], &p->packed[side]);
+    p->m[side] = whole ? p->model[side] : p->packed[side].outline;
+    return rc;
+}
+
 static enum cli_exit open_both(struct pairing *p)
 {
     const struct compare_options *o = p->o;
+    bool layers = o->layers || o->first || o->dumps.n;
     enum cli_exit rc = parse_tolerance(o->tolerance, &p->tol);
     if (!rc && o->first && p->tol.kind == TOL_NONE) {
         cli_error("--first needs --tol");
         return EXIT_USAGE;
     }
     for (uint32_t side = 0; side < 2 && !rc; side++)
-        rc = cli_load_model(p->path[side], NULL, &p->m[side]);
-    if (!rc && (o->layers || o->first || o->dumps.n))
+        rc = load_side(p, side, layers);
+    if (!rc && layers)
         rc = fold_both(p);
     for (uint32_t side = 0; side < 2 && !rc; side++)
         rc = choose_dumps(p, side);
@@ -314,7 +327,8 @@ static void close_both(struct pairing *p)
             pith_dump_free(&p->dump[side][i]);
         free(p->dump[side]);
         free(p->dump_path[side]);
-        pith_model_free(p->m[side]);
+        pith_model_free(p->model[side]);
+        pith_packed_free(&p->packed[side]);
     }
 }
 

@@ -139,7 +139,7 @@ static bool has_answers(const struct cli_feed *f)
     return false;
 }
 
-static enum cli_exit evaluate(const struct eval_options *o, const struct pith_model *m,
+static enum cli_exit evaluate(const struct eval_options *o, const struct pith_packed *packed,
                               const struct cli_feed *feed)
 {
     struct evaluation e = {.feed = &feed->feed};
@@ -154,7 +154,7 @@ static enum cli_exit evaluate(const struct eval_options *o, const struct pith_mo
     if (rc)
         return rc;
     opts.max_steps = o->max_steps;
-    if (pith_engine_open(m, &opts, &e.engine, &err))
+    if (pith_engine_open_packed(packed, &opts, &e.engine, &err))
         return cli_fail(&err);
     rc = measure(o, &e);
     if (!rc)
@@ -167,20 +167,20 @@ static enum cli_exit evaluate(const struct eval_options *o, const struct pith_mo
 static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 {
     struct eval_options *o = opts;
-    struct pith_model *m = NULL;
+    struct pith_packed packed = {0};
     struct cli_feed feed = {0};
     enum cli_exit rc;
     if (o->feed.data.n == 0) {
         cli_error("no data: give -d DATA");
         return EXIT_USAGE;
     }
-    rc = cli_load_model(n_operands ? operands[0] : "-", NULL, &m);
+    rc = cli_load_packed(n_operands ? operands[0] : "-", &packed);
     if (!rc)
-        rc = cli_open_feed(&o->feed, m, NULL, 0, &feed);
+        rc = cli_open_feed(&o->feed, packed.outline, NULL, 0, &feed);
     if (!rc)
-        rc = evaluate(o, m, &feed);
+        rc = evaluate(o, &packed, &feed);
     cli_close_feed(&feed);
-    pith_model_free(m);
+    pith_packed_free(&packed);
     return rc;
 }
 

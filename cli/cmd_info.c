@@ -54,7 +54,7 @@ struct cost {
     uint64_t macs, arena_bytes, plan_bytes;
 };
 
-static enum cli_exit get_cost(const struct info_options *o, const struct pith_model *m,
+static enum cli_exit get_cost(const struct info_options *o, const struct pith_packed *packed,
                               struct cost *cost)
 {
     struct pith_error err = {0};
@@ -65,7 +65,7 @@ static enum cli_exit get_cost(const struct info_options *o, const struct pith_mo
     if (rc)
         return rc;
     opts.threads = 1;
-    if (pith_engine_open(m, &opts, &e, &err))
+    if (pith_engine_open_packed(packed, &opts, &e, &err))
         return cli_fail(&err);
     for (uint32_t i = 0; i < pith_plan_layer_count(pith_engine_plan(e)); i++)
         if (!pith_plan_layer(pith_engine_plan(e), i, &l))
@@ -156,46 +156,23 @@ static void print_text(const struct info_options *o, const struct layer_rows *r,
            cli_format_count(cost->arena_bytes, c), cli_format_count(cost->plan_bytes, d));
 }
 
-/* An ONNX file is shown as the .pith that import would make of it. */
-static enum cli_exit as_pith(struct pith_buffer *file, const char *path)
-{
-    struct pith_model *m;
-    struct pith_error err = {0};
-    struct pith_buffer packed;
-    enum cli_exit rc = cli_load_model(path, NULL, &m);
-    if (rc)
-        return rc;
-    if (pith_model_pack(m, NULL, &packed, &err)) {
-        pith_model_free(m);
-        return cli_fail(&err);
-    }
-    pith_model_free(m);
-    pith_buffer_free(file);
-    *file = packed;
-    return EXIT_DONE;
-}
-
 static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 {
     const struct info_options *o = opts;
-    const char *path = n_operands ? operands[0] : "-";
-    struct pith_buffer file = {0};
+    struct pith_packed packed = {0}; /* an ONNX file is shown as the .pith that import would make of it */
     struct layer_rows rows = {0};
     struct cost cost = {0};
-    enum cli_exit rc = cli_read_model_file(path, &file);
-    if (!rc && file.data[0] < 0x80 && strcmp(path, "-") != 0)
-        rc = as_pith(&file, path);
+    enum cli_exit rc = cli_load_packed(n_operands ? operands[0] : "-", &packed);
     if (!rc)
-        rc = cli_layer_rows(file.data, file.bytes, strcmp(path, "-") ? path : "standard input",
-                            &rows);
+        rc = cli_layer_rows(packed.data, packed.bytes, packed.name, &rows);
     if (!rc)
-        rc = get_cost(o, rows.model, &cost);
+        rc = get_cost(o, &packed, &cost);
     if (!rc && o->common.json)
         print_json(&rows, &cost);
     else if (!rc)
         print_text(o, &rows, &cost);
     cli_layer_rows_free(&rows);
-    pith_buffer_free(&file);
+    pith_packed_free(&packed);
     return rc;
 }
 

@@ -58,7 +58,8 @@ struct wanted {
 struct runner {
     const struct run_options *o;
     const char *model_path, *made_folder; /* NULL: none was made */
-    const struct pith_model *m;
+    struct pith_packed packed;    /* owns */
+    const struct pith_model *m; /* its outline */
     struct cli_feed feed;
     struct pith_engine *engine;
     struct pith_plan *plan;
@@ -521,7 +522,7 @@ static enum cli_exit open_engine(struct runner *r)
     o.max_steps = r->o->max_steps;
     o.user = r;
     o.observe = r->o->dumps.n ? observe : NULL;
-    if (pith_engine_open(r->m, &o, &r->engine, &err))
+    if (pith_engine_open_packed(&r->packed, &o, &r->engine, &err))
         return cli_fail(&err);
     r->plan = pith_engine_plan(r->engine);
     return EXIT_DONE;
@@ -537,14 +538,14 @@ static void close_runner(struct runner *r)
     for (uint32_t i = 0; r->dump && i < r->o->dumps.n; i++)
         pith_dump_free(&r->dump[i]);
     free(r->dump);
+    pith_packed_free(&r->packed);
 }
 
 static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 {
     struct runner r = {.o = opts, .model_path = operands[0]};
-    struct pith_model *m = NULL;
-    enum cli_exit rc = cli_load_model(operands[0], NULL, &m);
-    r.m = m;
+    enum cli_exit rc = cli_load_packed(operands[0], &r.packed);
+    r.m = r.packed.outline;
     if (!rc)
         rc = choose_outputs(&r);
     if (!rc)
@@ -558,7 +559,6 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
     if (rc && r.made_folder)
         rmdir(r.made_folder); /* where nothing came into it */
     close_runner(&r);
-    pith_model_free(m);
     return rc;
 }
 

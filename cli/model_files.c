@@ -116,6 +116,20 @@ enum cli_exit cli_load_model(const char *path, const struct pith_import_opts *gi
     return rc ? rc : store_meta(*m, opts);
 }
 
+enum cli_exit cli_load_packed(const char *path, struct pith_packed *packed)
+{
+    const struct pith_import_opts opts = {.size_bytes = sizeof opts, .warn = cli_import_warn};
+    struct pith_error err = {0};
+    struct pith_buffer file;
+    enum cli_exit rc;
+    if (strcmp(path, "-") != 0)
+        return pith_packed_load(path, &opts, packed, &err) ? cli_fail(&err) : EXIT_DONE;
+    rc = cli_read_file(path, &file);
+    if (rc)
+        return rc;
+    return pith_packed_read(&file, "standard input", NULL, &opts, packed, &err) ? cli_fail(&err) : EXIT_DONE;
+}
+
 bool cli_same_file(const char *a, const char *b)
 {
     struct stat sa, sb;

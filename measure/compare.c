@@ -252,6 +252,13 @@ struct pair {
     uint64_t agree;
 };
 
+static enum pith_status open_side(const struct pith_model *m, const struct pith_packed *packed,
+                                  const struct pith_engine_opts *o, struct pith_engine **e,
+                                  struct pith_error *err)
+{
+    return packed ? pith_engine_open_packed(packed, o, e, err) : pith_engine_open(m, o, e, err);
+}
+
 static enum pith_status open_pair(struct pair *p, const struct pith_model *a,
                                   const struct pith_model *b, const struct pith_compare_opts *opts,
                                   struct pith_error *err)
@@ -262,11 +269,11 @@ static enum pith_status open_pair(struct pair *p, const struct pith_model *a,
     enum pith_status st;
     o.user = &p->layers;
     o.observe = observed ? record : NULL;
-    st = pith_engine_open(a, &o, &p->a, err);
+    st = open_side(a, opts->packed_a, &o, &p->a, err);
     if (st)
         return st;
     o.observe = observed ? match : NULL;
-    return pith_engine_open(b, &o, &p->b, err);
+    return open_side(b, opts->packed_b, &o, &p->b, err);
 }
 
 static enum pith_status check_alike(const struct pair *p, struct pith_error *err)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A model made ready to run: packed in memory, planned, with threads and a clock. */
+/* A model made ready to run: packed in memory unless it is an image, planned, with threads and a clock. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include "pith_host.h"
@@ -14,11 +14,12 @@ static enum pith_status fail(struct pith_error *err, enum pith_status status, co
 static void fill_opts(struct pith_engine *e, const struct pith_engine_opts *o)
 {
     pith_opts_init(&e->opts, sizeof e->opts);
+    e->opts.flags = PITH_FLAG_NO_CHECKSUM; /* whoever made the image has tested it */
     if (!o)
         return;
     e->opts.cpu_mask = o->cpu_mask;
     e->opts.batch = o->batch;
-    e->opts.flags = o->flags;
+    e->opts.flags |= o->flags;
     e->opts.observe = o->observe;
     e->opts.user = o->user;
     e->opts.max_steps = o->max_steps;
@@ -30,7 +31,7 @@ static void fill_opts(struct pith_engine *e, const struct pith_engine_opts *o)
 
 static enum pith_status make_plan(struct pith_engine *e, struct pith_error *err)
 {
-    enum pith_status st = pith_plan_size(e->file.data, e->file.bytes, &e->opts, &e->need);
+    enum pith_status st = pith_plan_size(e->image, e->image_bytes, &e->opts, &e->need);
     size_t bytes;
     if (st)
         return fail(err, st, "cannot plan the model");
@@ -38,32 +39,66 @@ static enum pith_status make_plan(struct pith_engine *e, struct pith_error *err)
     e->memory = aligned_alloc((size_t)e->need.align, bytes);
     if (!e->memory)
         return fail(err, PITH_ERR_MEMORY, "cannot plan the model");
-    st = pith_plan_init(e->memory, bytes, e->file.data, e->file.bytes, &e->opts, &e->plan);
+    st = pith_plan_init(e->memory, bytes, e->image, e->image_bytes, &e->opts, &e->plan);
     return st ? fail(err, st, "cannot build the plan") : PITH_OK;
+}
+
+/* The plan of e->image. */
+static enum pith_status prepare(struct pith_engine *e, const struct pith_engine_opts *opts,
+                                struct pith_error *err)
+{
+    fill_opts(e, opts);
+    enum pith_status st = opts && opts->threads > 1 ? pith_threads_start(&e->opts, opts->threads) : PITH_OK;
+    return st ? fail(err, st, "cannot start threads") : make_plan(e, err);
+}
+
+/* Closes e where st or the plan is a failure. */
+static enum pith_status finish(struct pith_engine *e, const struct pith_engine_opts *opts,
+                               enum pith_status st, struct pith_engine **engine, struct pith_error *err)
+{
+    if (!st)
+        st = prepare(e, opts, err);
+    if (st)
+        pith_engine_close(e);
+    else
+        *engine = e;
+    return st;
 }
 
 enum pith_status pith_engine_open(const struct pith_model *m, const struct pith_engine_opts *opts,
                                   struct pith_engine **engine, struct pith_error *err)
 {
-    enum pith_status st;
     struct pith_engine *e = calloc(1, sizeof *e);
     if (!e)
         return fail(err, PITH_ERR_MEMORY, "cannot open the model");
-    fill_opts(e, opts);
-    st = pith_model_pack(m, NULL, &e->file, err);
-    if (!st && opts && opts->threads > 1) {
-        st = pith_threads_start(&e->opts, opts->threads);
-        if (st)
-            fail(err, st, "cannot start threads");
-    }
-    if (!st)
-        st = make_plan(e, err);
-    if (st) {
-        pith_engine_close(e);
-        return st;
-    }
-    *engine = e;
-    return PITH_OK;
+    enum pith_status st = pith_model_pack(m, NULL, &e->packed, err);
+    e->image = e->packed.data;
+    e->image_bytes = e->packed.bytes;
+    return finish(e, opts, st, engine, err);
+}
+
+/* What the plan did not say: which stream is broken. The model's reader decodes them all and tells. */
+static enum pith_status explain(const struct pith_packed *packed, struct pith_error *err)
+{
+    struct pith_model *m = NULL;
+    struct pith_error why = {0};
+    if (pith_model_read(packed->data, packed->bytes, packed->name, NULL, NULL, &m, &why) == PITH_ERR_CORRUPT && err)
+        *err = why;
+    pith_model_free(m);
+    return PITH_ERR_CORRUPT;
+}
+
+enum pith_status pith_engine_open_packed(const struct pith_packed *packed,
+                                        const struct pith_engine_opts *opts,
+                                        struct pith_engine **engine, struct pith_error *err)
+{
+    struct pith_engine *e = calloc(1, sizeof *e);
+    if (!e)
+        return fail(err, PITH_ERR_MEMORY, "cannot open the model");
+    e->image = packed->data;
+    e->image_bytes = packed->bytes;
+    enum pith_status st = finish(e, opts, PITH_OK, engine, err);
+    return st == PITH_ERR_CORRUPT ? explain(packed, err) : st;
 }
 
 void pith_engine_close(struct pith_engine *e)
@@ -73,7 +108,7 @@ void pith_engine_close(struct pith_engine *e)
     pith_threads_stop(&e->opts);
     free(e->memory);
     free(e->layer_ns);
-    pith_buffer_free(&e->file);
+    pith_buffer_free(&e->packed);
     free(e);
 }
 
@@ -106,7 +141,7 @@ enum pith_status pith_run_or_tell(struct pith_plan *plan, struct pith_error *err
 
 size_t pith_engine_file_bytes(const struct pith_engine *e)
 {
-    return e->file.bytes;
+    return e->image_bytes;
 }
 
 struct pith_need pith_engine_need(const struct pith_engine *e)

@@ -5,7 +5,9 @@
 #include "pith_measure.h"
 
 struct pith_engine {
-    struct pith_buffer file; /* owns: the packed model */
+    struct pith_buffer packed; /* owns: the image, where a model was packed */
+    const uint8_t *image;      /* borrows: checked */
+    size_t image_bytes;
     struct pith_opts opts;
     struct pith_need need;
     void *memory; /* owns: the plan lives here */

@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-/* A model made ready to run: its packed image, a plan and a thread pool. */
+/* A model made ready to run: its image, a plan and a thread pool. */
 struct pith_engine;
 
 struct pith_engine_opts {
@@ -41,9 +41,14 @@ struct pith_engine_opts {
 /* Packs m in memory; m may be freed afterwards. opts may be NULL. */
 enum pith_status pith_engine_open(const struct pith_model *m, const struct pith_engine_opts *opts,
                                   struct pith_engine **engine, struct pith_error *err);
+/* The same of what is packed already: borrows packed->data until pith_engine_close. The memory taken is what
+ * the plan needs. PITH_ERR_CORRUPT too: a stream of the image is broken. */
+enum pith_status pith_engine_open_packed(const struct pith_packed *packed,
+                                        const struct pith_engine_opts *opts,
+                                        struct pith_engine **engine, struct pith_error *err);
 void pith_engine_close(struct pith_engine *engine); /* accepts NULL */
 struct pith_plan *pith_engine_plan(struct pith_engine *engine);
-size_t pith_engine_file_bytes(const struct pith_engine *engine);
+size_t pith_engine_file_bytes(const struct pith_engine *engine); /* of the image */
 struct pith_need pith_engine_need(const struct pith_engine *engine);
 
 /* Called now and then with the number done; false stops the work (PITH_ERR_ARGUMENT with a text). */
@@ -176,6 +181,7 @@ struct pith_compare_opts {
     const struct pith_watch *watch;        /* NULL: none */
     uint32_t n_dumps;                      /* values to keep of A and of B, by name */
     struct pith_dump *dump_a, *dump_b;     /* [n_dumps] each, zeroed but for the layer */
+    const struct pith_packed *packed_a, *packed_b; /* what is run where A, B are outlines; NULL: A, B */
 };
 
 /* Runs A and B on the same samples. Free with pith_comparison_free. */

@@ -196,6 +196,30 @@ enum pith_status pith_model_read(const void *bytes, size_t n, const char *name, 
                                  const struct pith_import_opts *opts, struct pith_model **m,
                                  struct pith_error *err);
 
+/* ---- running ---------------------------------------------------------------------------- */
+
+/* A network as the runtime takes it, and what it says of itself: a large .pith is mapped, and its
+ * weights are never expanded but by the plan. Zeroed, it is none. */
+struct pith_packed {
+    const uint8_t *data; /* a .pith whose checksums are right */
+    size_t bytes;
+    char *name;                 /* for messages */
+    struct pith_model *outline; /* everything but what weights hold: data of constants with two axes or
+                                   more is NULL, and so are mask and codebook. In the file's order */
+    bool mapped;                /* private */
+};
+
+/* Reads .onnx or .pith as pith_model_load does, and fails as it does. What is no .pith is packed, with
+ * the model freed before the call returns. A mapped file must not be changed until pith_packed_free.
+ * *packed is untouched on failure. */
+enum pith_status pith_packed_load(const char *path, const struct pith_import_opts *opts,
+                                 struct pith_packed *packed, struct pith_error *err);
+/* The same from memory, as pith_model_read. Takes ownership of file->data in any case: file is then empty. */
+enum pith_status pith_packed_read(struct pith_buffer *file, const char *name, const char *dir,
+                                 const struct pith_import_opts *opts, struct pith_packed *packed,
+                                 struct pith_error *err);
+void pith_packed_free(struct pith_packed *packed); /* leaves it zeroed */
+
 /* ---- writing ---------------------------------------------------------------------------- */
 
 struct pith_pack_opts {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include "error_fill.h"
 #include "format.h"
+#include "graph_open.h"
 #include "narrow_float.h"
 
 #define DEFAULT_MAX_BYTES (UINT64_C(4) << 30)
@@ -15,9 +16,8 @@ struct unpacking {
     const char *name;
     struct pith_error *err;
     struct image im;
-    struct graph g;
-    struct tview *shapes;
-    void *mem;
+    struct open_graph graph;
+    bool outline; /* what weights hold is left out */
     struct pith_model *m;
 };
 
@@ -95,17 +95,17 @@ static enum pith_type held_type(const struct weight *w)
 static enum pith_status make_values(struct unpacking *u)
 {
     struct pith_model *m = u->m;
-    m->n_values = u->g.n_values;
+    m->n_values = u->graph.g.n_values;
     m->values = pith_model_alloc(m, m->n_values, sizeof *m->values);
     if (!m->values)
         return no_memory(u);
     for (uint32_t i = 0; i < m->n_values; i++) {
         struct pith_value *v = &m->values[i];
-        bool is_constant = i >= u->g.n_inputs && i - u->g.n_inputs < u->g.n_weights;
+        bool is_constant = i >= u->graph.g.n_inputs && i - u->graph.g.n_inputs < u->graph.g.n_weights;
         /* the type stored, not the one it is computed in; but f16 and bf16 are f32 that know it */
-        v->type = is_constant ? held_type(&u->g.weights[i - u->g.n_inputs]) : u->shapes[i].type;
-        v->rank = u->shapes[i].shape.rank;
-        memcpy(v->dim, u->shapes[i].shape.dim, sizeof v->dim);
+        v->type = is_constant ? held_type(&u->graph.g.weights[i - u->graph.g.n_inputs]) : u->graph.shapes[i].type;
+        v->rank = u->graph.shapes[i].shape.rank;
+        memcpy(v->dim, u->graph.shapes[i].shape.dim, sizeof v->dim);
         v->min = f32_from_bits(0x7f800000u); /* min > max: nothing observed */
         v->max = f32_from_bits(0xff800000u);
     }
@@ -114,7 +114,7 @@ static enum pith_status make_values(struct unpacking *u)
 
 static enum pith_status make_node(struct unpacking *u, uint32_t i)
 {
-    const struct graph_node *from = &u->g.nodes[i];
+    const struct graph_node *from = &u->graph.g.nodes[i];
     struct pith_node *to = &u->m->nodes[i];
     to->op = (uint32_t)from->info->op;
     to->n_in = from->n_in;
@@ -137,10 +137,10 @@ static enum pith_status make_graph(struct unpacking *u)
 {
     struct pith_model *m = u->m;
     enum pith_status st = PITH_OK;
-    m->n_inputs = u->g.n_inputs;
-    m->n_outputs = u->g.n_outputs;
-    m->n_nodes = u->g.n_nodes;
-    m->batch_open = u->g.inputs[0].batch_open;
+    m->n_inputs = u->graph.g.n_inputs;
+    m->n_outputs = u->graph.g.n_outputs;
+    m->n_nodes = u->graph.g.n_nodes;
+    m->batch_open = u->graph.g.inputs[0].batch_open;
     m->inputs = pith_model_alloc(m, m->n_inputs, sizeof *m->inputs);
     m->outputs = pith_model_alloc(m, m->n_outputs, sizeof *m->outputs);
     m->nodes = pith_model_alloc(m, m->n_nodes, sizeof *m->nodes);
@@ -148,7 +148,7 @@ static enum pith_status make_graph(struct unpacking *u)
         return no_memory(u);
     for (uint32_t i = 0; i < m->n_inputs; i++)
         m->inputs[i] = i;
-    memcpy(m->outputs, u->g.outputs, m->n_outputs * sizeof *m->outputs);
+    memcpy(m->outputs, u->graph.g.outputs, m->n_outputs * sizeof *m->outputs);
     for (uint32_t i = 0; i < m->n_nodes && !st; i++)
         st = make_node(u, i);
     return st;
@@ -294,14 +294,27 @@ static enum pith_status decode_weight(struct unpacking *u, const struct decoding
     return st;
 }
 
+/* A weight, which has two axes or more, in an outline. */
+static enum pith_status make_bare(struct unpacking *u, uint32_t i)
+{
+    struct pith_const *k = pith_model_alloc(u->m, 1, sizeof *k);
+    if (!k)
+        return no_memory(u);
+    k->count = u->graph.g.weights[i].count;
+    u->m->values[u->graph.g.n_inputs + i].constant = k;
+    return PITH_OK;
+}
+
 static enum pith_status make_weight(struct unpacking *u, uint32_t i)
 {
-    struct decoding d = {.w = &u->g.weights[i]};
+    struct decoding d = {.w = &u->graph.g.weights[i]};
+    if (u->outline && u->m->values[u->graph.g.n_inputs + i].rank > 1)
+        return make_bare(u, i);
     d.k = pith_model_alloc(u->m, 1, sizeof *d.k);
     d.scratch = aligned_alloc(64, (pith_weight_scratch_bytes(d.w) + 127) & ~(size_t)63);
     enum pith_status st = d.k && d.scratch ? decode_weight(u, &d) : no_memory(u);
     free(d.scratch);
-    u->m->values[u->g.n_inputs + i].constant = d.k;
+    u->m->values[u->graph.g.n_inputs + i].constant = d.k;
     if (st == PITH_ERR_CORRUPT) {
         struct pith_error why = {.chunk = TAG_DATA,
                                  .offset = (uint64_t)(d.w->codebook.n_bytes > 0
@@ -319,8 +332,8 @@ static enum pith_status make_weight(struct unpacking *u, uint32_t i)
 static enum pith_status check_memory(const struct unpacking *u, uint64_t max_bytes)
 {
     uint64_t total = 0, limit = max_bytes ? max_bytes : DEFAULT_MAX_BYTES;
-    for (uint32_t i = 0; i < u->g.n_weights; i++) {
-        const struct weight *w = &u->g.weights[i];
+    for (uint32_t i = 0; i < u->graph.g.n_weights; i++) {
+        const struct weight *w = &u->graph.g.weights[i];
         uint64_t each = pith_type_bytes(held_type(w)) + (w->support != SUPPORT_DENSE ? 1u : 0u) +
                         (w->grid == GRID_CODEBOOK ? 1u : 0u);
         uint64_t bytes = w->count * each; /* < 2^40 * 10 */
@@ -405,18 +418,12 @@ static enum pith_status read_stats(struct unpacking *u, uint64_t max_bytes)
 static enum pith_status open_graph(struct unpacking *u, const void *bytes, size_t n, uint32_t flags)
 {
     struct pith_error why = {0};
-    uint64_t need;
-    enum pith_status st = pith_graph_need(bytes, n, flags, &need, &why);
-    if (st)
-        return refuse(u->name, st, &why, u->err);
-    u->mem = aligned_alloc(64, (size_t)((need + 64) & ~UINT64_C(63)));
-    if (!u->mem)
+    enum pith_status st = pith_graph_open(bytes, n, flags, &u->graph, &why);
+    if (st == PITH_ERR_MEMORY)
         return no_memory(u);
-    flags |= PITH_FLAG_NO_CHECKSUM; /* tested just now */
-    st = pith_graph_read(bytes, n, flags, 0, u->mem, need, &u->g, &u->shapes, &why);
     if (st)
         return refuse(u->name, st, &why, u->err);
-    pith_image_open(bytes, n, flags, &u->im, NULL);
+    pith_image_open(bytes, n, flags | PITH_FLAG_NO_CHECKSUM, &u->im, NULL); /* tested just now */
     if (u->im.unknown) {
         why.chunk = u->im.unknown;
         return refuse(u->name, PITH_ERR_UNSUPPORTED, &why, u->err);
@@ -437,9 +444,26 @@ static enum pith_status build(struct unpacking *u, uint64_t max_bytes)
         st = read_meta(u);
     if (!st)
         st = read_history(u);
-    for (uint32_t i = 0; i < u->g.n_weights && !st; i++)
+    for (uint32_t i = 0; i < u->graph.g.n_weights && !st; i++)
         st = make_weight(u, i);
     return st ? st : read_stats(u, max_bytes);
+}
+
+static enum pith_status unpack(struct unpacking *u, const void *bytes, size_t n, uint32_t flags,
+                               uint64_t max_bytes, const struct pith_alloc *alloc,
+                               struct pith_model **m)
+{
+    enum pith_status st = open_graph(u, bytes, n, flags);
+    if (!st && pith_model_new(alloc, &u->m))
+        st = no_memory(u);
+    if (!st)
+        st = build(u, max_bytes);
+    pith_graph_close(&u->graph);
+    if (st)
+        pith_model_free(u->m);
+    else
+        *m = u->m;
+    return st;
 }
 
 enum pith_status pith_unpack(const void *bytes, size_t n, const char *name, uint32_t flags,
@@ -447,15 +471,13 @@ enum pith_status pith_unpack(const void *bytes, size_t n, const char *name, uint
                              struct pith_model **m, struct pith_error *err)
 {
     struct unpacking u = {.name = name, .err = err};
-    enum pith_status st = open_graph(&u, bytes, n, flags);
-    if (!st && pith_model_new(alloc, &u.m))
-        st = no_memory(&u);
-    if (!st)
-        st = build(&u, max_bytes);
-    free(u.mem);
-    if (st)
-        pith_model_free(u.m);
-    else
-        *m = u.m;
-    return st;
+    return unpack(&u, bytes, n, flags, max_bytes, alloc, m);
+}
+
+enum pith_status pith_unpack_outline(const void *bytes, size_t n, const char *name, uint32_t flags,
+                                     uint64_t max_bytes, const struct pith_alloc *alloc,
+                                     struct pith_model **m, struct pith_error *err)
+{
+    struct unpacking u = {.name = name, .err = err, .outline = true};
+    return unpack(&u, bytes, n, flags, max_bytes, alloc, m);
 }

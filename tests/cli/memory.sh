@@ -1,13 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # What a command holds in memory, beside the size of the files: import takes 1.5 times the file and
-# 100 MB at most. Measured at the end of each process, above what a tiny network takes. And what loading
+# 100 MB at most; running a coded network takes its plan (activations included) and 30 MB, for the dense
+# weights are never made. Measured at the end of each process, above what a tiny network takes. And what loading
 # takes in time: encode estimates it, the same each time, and
 # an adaptive stream takes more of it than a Huffman code.
 . "$(dirname "$0")/sandbox.inc"
 nm -u "$PITH" | grep -qE '__(asan|tsan|msan)_init' && exit 77 # shadow memory
 python3 - <<'EOP' || status=1
-import json, os, struct, subprocess, sys
+import json, os, re, struct, subprocess, sys
 
 def varint(n):
     out = b""
@@ -77,6 +78,21 @@ for name, n, layers, op, share in (("many", 2048, 8, "Gemm", 1.2), ("one", 5800,
     check(f"import of {name}.onnx, {size / 1e6:.0f} MB", used, share * size + 8e6)
     os.unlink(name + ".onnx")
     os.unlink(name + ".pith")
+
+network("net.onnx", 4096, 1, "Gemm")
+peak("pith", "cluster", "net.onnx", "--bits", "4", "--init", "linear", "-q", "-o", "net.pith")
+os.unlink("net.onnx")
+with open("x.raw", "wb") as f:
+    f.write(bytes(4 * 4096))
+for coder in ("huffman", "adaptive"):
+    peak("pith", "encode", "net.pith", "--coder", coder, "-q", "-f", "-o", "coded.pith")
+    told = subprocess.run(["pith", "info", "coded.pith"], stdout=subprocess.PIPE, check=True, text=True).stdout
+    plan = int(re.search(r"plan ([0-9,]+) bytes", told).group(1).replace(",", ""))
+    for what, plans, command in (("run", 1, ["run", "coded.pith", "x.raw", "-T", "1", "-q"]),
+                                 ("bench", 1, ["bench", "coded.pith", "-T", "1", "--time", "0.01"]),
+                                 ("compare", 2, ["compare", "coded.pith", "coded.pith", "-T", "1", "--samples", "1"])):
+        check(f"{what} of a network in {coder} code, plan {plan / 1e6:.1f} MB", peak("pith", *command), plans * plan + 30e6)
+os.unlink("net.pith")
 
 network("net.onnx", 1024, 1, "Gemm")
 peak("pith", "prune", "net.onnx", "--sparsity", "0.5", "-q", "-o", "pruned.pith")  # where adaptive wins
