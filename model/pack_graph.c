@@ -103,6 +103,8 @@ static void write_head(struct graph_pack *p, const struct weight *w)
         pith_out_varint(p->out, w->shape.rank);
     if (code != SHAPE_PREV_FIRST && code != SHAPE_PREV)
         write_dims(p->out, &w->shape, 0, code == SHAPE_RANK4_SQUARE);
+    if (w->code == CODE_PLANES)
+        pith_out_u8(p->out, FORM_PLANES);
     if (adaptive && !vector)
         pith_out_u8(p->out, (w->support != SUPPORT_DENSE ? FORM_SPARSE : 0) |
                                 (coded ? FORM_CODEBOOK : 0) | (w->n_groups > 1 ? FORM_GROUPS : 0) |
@@ -154,7 +156,7 @@ static void write_data(struct graph_pack *p, const struct weight *w)
 
 static void write_weight(struct graph_pack *p, const struct weight *w)
 {
-    bool adaptive = w->code == CODE_ADAPTIVE;
+    bool adaptive = w->code == CODE_ADAPTIVE || w->code == CODE_PLANES;
     write_head(p, w);
     if (adaptive && w + 1 < p->g->weights + p->g->n_weights)
         pith_out_varint(p->out, w->codebook.n_bytes + w->index_stream.n_bytes);

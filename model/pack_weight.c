@@ -3,14 +3,16 @@
  * (docs/format-streams.md), and tables are shared between tensors where that is smaller.
  *
  * What a tensor uses is decided from that tensor alone (coded gaps when they are smaller than the
- * bitmap with a table of their own, coded indices likewise); sharing comes after and can only make
+ * bitmap with a table of their own, coded indices and bytes of floats likewise); sharing comes after and can only make
  * it smaller. So a file that is read and packed again makes the same choices. */
 #include <stdlib.h>
 #include "error_fill.h"
 #include "narrow_float.h"
 #include "pack.h"
 #include "pith_huffman.h"
+#include "plane_encode.h"
 
+#define FEWEST_FLOATS 4096u /* fewer stay plain: they save little, and a runtime reads them in place */
 #define REFERENCE_BITS 8u /* of a table that was named before; half a byte as a rule, see format.md */
 
 static const char *name_of(const struct pack_const *c)
@@ -167,6 +169,30 @@ static enum pith_status gather_elements(struct pack_const *c, struct pith_error 
             store_le16(dst, pith_narrow_bits(c->w.type, f32_from_bits(load_le32(from))));
         dst += each;
     }
+    point(&c->w.index_stream, &c->index);
+    return PITH_OK;
+}
+
+/* Floats as byte planes, where they are shorter so. */
+static enum pith_status pack_planes(struct pack_const *c, struct pith_error *err)
+{
+    struct byte_out planes = {0};
+    size_t bytes;
+    if (const_of(c)->code == PITH_CODE_PLAIN || c->w.count < FEWEST_FLOATS || !pith_planes_allow(&c->w))
+        return PITH_OK;
+    uint8_t *dst = pith_out_room(&planes, pith_planes_bound(c->w.count));
+    if (!dst || pith_planes_encode(const_of(c)->data, c->w.count, dst, &bytes)) {
+        pith_out_clear(&planes);
+        return pith_error_no_memory(err);
+    }
+    if (bytes >= c->w.index_stream.n_bytes) {
+        pith_out_clear(&planes);
+        return PITH_OK;
+    }
+    planes.bytes = bytes;
+    pith_out_clear(&c->index);
+    c->index = planes;
+    c->w.code = CODE_PLANES;
     point(&c->w.index_stream, &c->index);
     return PITH_OK;
 }
@@ -553,6 +579,8 @@ enum pith_status pith_pack_weights(struct pack_const *consts, uint32_t n, struct
             st = encode_codebook(&consts[i], err);
         else if (!st)
             st = gather_elements(&consts[i], err);
+        if (!st && !const_of(&consts[i])->codebook)
+            st = pack_planes(&consts[i], err);
     }
     if (!st)
         st = pack_adaptive(consts, n, err);

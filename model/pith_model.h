@@ -52,7 +52,8 @@ struct pith_codebook {
 /* How encode will write a weight; the packer falls back to what is valid. */
 enum pith_code {
     PITH_CODE_PLAIN = 0,  /* working form: raw values, bitmap masks, k-bit indices */
-    PITH_CODE_HUFFMAN = 1, /* gaps and indices entropy-coded, tables shared where smaller */
+    PITH_CODE_HUFFMAN = 1, /* gaps and indices entropy-coded, tables shared where smaller; f32 of at
+                              least 4096 elements byte by byte */
     PITH_CODE_ADAPTIVE = 2 /* as an adaptive stream, or as above where that is smaller */
 };
 

@@ -285,8 +285,9 @@ static enum pith_status decode_weight(struct unpacking *u, const struct decoding
     if (st)
         return st;
     d->k->code = w->code == CODE_ADAPTIVE ? PITH_CODE_ADAPTIVE
-                 : w->support == SUPPORT_GAPS || w->code == CODE_HUFFMAN ? PITH_CODE_HUFFMAN
-                                                                      : PITH_CODE_PLAIN;
+                 : w->support == SUPPORT_GAPS || w->code == CODE_HUFFMAN || w->code == CODE_PLANES
+                     ? PITH_CODE_HUFFMAN
+                     : PITH_CODE_PLAIN;
     st = codebook || narrow ? pith_weight_expand_f32(w, d->k->data, d->scratch)
                             : pith_weight_expand_plain(w, d->k->data, d->scratch);
     if (!st)

@@ -109,6 +109,7 @@ enum short_kind {
 #define FORM_CODEBOOK 0x02u
 #define FORM_GROUPS 0x04u
 #define FORM_SAME_CENTROIDS 0x08u
+#define FORM_PLANES FORM_GROUPS /* alone, without a codebook: no adaptive tensor, but byte planes */
 #define FORM_SOURCE 4u      /* bits 4-7: how many tensors back the source is; 0: none */
 #define FORM_SOURCE_MAX 15u
 #define CODING_GRIDS 5u /* plain, codebook, coded codebook, grouped, coded grouped */
@@ -151,7 +152,7 @@ enum pith_status pith_fail(struct pith_error *err, enum pith_status status, uint
 
 /* ---- the meaning of single fields, shared with the packer ---------------------------------- */
 
-/* Coding number 0..14 of a tensor: support * 5 + grid number; CODING_ADAPTIVE. */
+/* Coding number 0..14 of a tensor: support * 5 + grid number; CODING_ADAPTIVE, of planes too. */
 uint32_t pith_weight_coding(const struct weight *w);
 /* Is w, with this shape code, one of the tensors whose head byte tells the form? */
 bool pith_weight_is_adaptive_vector(const struct weight *w, uint32_t shape_code);

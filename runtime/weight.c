@@ -8,12 +8,14 @@
  *     grid: codebook groups ───────────────────────┴─> value[]   (plain elements: value[] at once)
  *
  * Scratch: struct decoder, then what this weight needs of readers, decode tables and buffers. Plain
- * elements of dense support need nothing: they are read where they lie. */
+ * elements of dense support need nothing: they are read where they lie. Byte planes go another way
+ * (plane_decode.h). */
 #include "weight.h"
 #include "adaptive_decode.h"
 #include "codebook_decode.h"
 #include "element_f32.h"
 #include "gap_decode.h"
+#include "plane_decode.h"
 
 #define CHUNK 2048u /* at most; multiples of 8: chunks of packed indices start on bytes */
 #define ALIGN 64u
@@ -83,7 +85,8 @@ static size_t symbol_bytes(uint64_t n)
 
 static bool is_plain_dense(const struct weight *w)
 {
-    return w->support == SUPPORT_DENSE && w->grid == GRID_PLAIN && w->code != CODE_ADAPTIVE;
+    return w->support == SUPPORT_DENSE && w->grid == GRID_PLAIN && w->code != CODE_ADAPTIVE &&
+           w->code != CODE_PLANES;
 }
 
 static uint32_t chunk_elems(const struct weight *w)
@@ -119,6 +122,8 @@ size_t pith_weight_scratch_bytes(const struct weight *w)
     struct huff_lengths index;
     if (is_plain_dense(w))
         return 0;
+    if (w->code == CODE_PLANES)
+        return pith_planes_scratch_bytes(w);
     if (w->code == CODE_ADAPTIVE)
         return bytes + aligned(sizeof(struct adaptive)) + aligned(pith_adaptive_bytes(w));
     if (uses_gaps(w))
@@ -553,6 +558,8 @@ enum pith_status pith_weight_expand_f32(const struct weight *w, float *dst, void
 {
     struct decoder *d;
     enum pith_status st;
+    if (w->code == CODE_PLANES)
+        return pith_planes_expand(w, dst, scratch);
     if (is_plain_dense(w)) {
         st = check_plain_dense(w);
         if (!st)
@@ -605,7 +612,7 @@ enum pith_status pith_weight_expand_plain(const struct weight *w, void *dst, voi
     size_t each = pith_type_bytes(w->type);
     if (w->grid != GRID_PLAIN)
         return w->type == PITH_I8 ? expand_integers(w, dst, scratch) : PITH_ERR_ARGUMENT;
-    if (w->code == CODE_ADAPTIVE) /* f32 alone is coded so */
+    if (w->code == CODE_ADAPTIVE || w->code == CODE_PLANES) /* f32 alone is coded so */
         return pith_weight_expand_f32(w, dst, scratch);
     const uint8_t *src = w->index_stream.bytes;
     enum pith_status st;
@@ -640,10 +647,12 @@ enum pith_status pith_weight_expand_parts(const struct weight *w, uint32_t *pos,
     bool want_pos = pos || (sparse && value && codebook) || w->support == SUPPORT_ADAPTIVE;
     if (pos && w->count > UINT32_MAX)
         return PITH_ERR_LIMIT;
-    if (is_plain_dense(w)) {
+    if (is_plain_dense(w) || w->code == CODE_PLANES) {
         for (uint64_t i = 0; pos && i < w->count; i++)
             pos[i] = (uint32_t)i;
-        return value ? pith_weight_expand_f32(w, value, scratch) : check_plain_dense(w);
+        return value                    ? pith_weight_expand_f32(w, value, scratch)
+               : w->code == CODE_PLANES ? PITH_OK
+                                        : check_plain_dense(w);
     }
     enum pith_status st = open_weight(w, scratch, want_pos, &d);
     uint64_t at = 0;

@@ -4,6 +4,7 @@
  *   support  which elements are nonzero    dense | bitmap | gaps (relative index, entropy-coded)
  *   grid     which values they take        plain elements of `type` | codebook(s)
  *   code     how indices are written       plain k-bit | canonical Huffman | adaptive binary
+ *            how elements are written      plain | bytes under Huffman codes | adaptive binary
  *
  * The three are independent. `count` elements in row-major order; `nnz` of them carry a value (all
  * of them when support is dense); the others are 0. With a codebook, element i belongs to group
@@ -31,7 +32,8 @@ enum weight_grid {
 enum weight_code {
     CODE_PLAIN = 0,  /* elements as they are; indices packed in index_bits each, LSB first */
     CODE_HUFFMAN = 1, /* indices only */
-    CODE_ADAPTIVE = 2 /* support, and indices or f32 elements, as one adaptive stream */
+    CODE_ADAPTIVE = 2, /* support, and indices or f32 elements, as one adaptive stream */
+    CODE_PLANES = 3    /* f32 elements of dense support, each of their bytes by itself */
 };
 
 /* One canonical Huffman table in the file (docs/format.md); tensors may share it. */

@@ -6,13 +6,14 @@
  * it is entropy-coded, what the description says; its decoder takes exactly that many bytes. */
 #include "adaptive_decode.h"
 #include "graph_parse.h"
+#include "plane_decode.h"
 
 static const uint8_t byte_bits[16] = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};
 
 uint32_t pith_weight_coding(const struct weight *w)
 {
     uint32_t grid = 0;
-    if (w->code == CODE_ADAPTIVE)
+    if (w->code == CODE_ADAPTIVE || w->code == CODE_PLANES)
         return CODING_ADAPTIVE;
     if (w->grid == GRID_CODEBOOK)
         grid = 1u + (w->code == CODE_HUFFMAN ? 1u : 0u) + (w->n_groups > 1 ? 2u : 0u);
@@ -140,11 +141,21 @@ static const uint8_t vector_form[ADAPTIVE_VECTORS] = {
     1u << FORM_SOURCE, 1u << FORM_SOURCE | FORM_CODEBOOK,
     1u << FORM_SOURCE | FORM_CODEBOOK | FORM_SAME_CENTROIDS};
 
+static enum pith_status take_planes(struct graph_parse *p, struct weight *w)
+{
+    w->code = CODE_PLANES;
+    w->support = SUPPORT_DENSE;
+    w->grid = GRID_PLAIN;
+    return pith_planes_allow(w) ? PITH_OK : pith_parse_corrupt(p);
+}
+
 /* What stands behind the shape of an adaptive tensor, before the length of its stream. */
 static enum pith_status parse_form(struct graph_parse *p, uint32_t head, struct weight *w)
 {
     bool vector = head < CODING_ADAPTIVE << 3;
     uint32_t form = vector ? vector_form[head - ADAPTIVE_VECTOR] : rd_u8(&p->r);
+    if (!p->r.bad && form == FORM_PLANES)
+        return take_planes(p, w);
     bool codebook = form & FORM_CODEBOOK, same = form & FORM_SAME_CENTROIDS;
     if (p->r.bad || (!codebook && form & (FORM_GROUPS | FORM_SAME_CENTROIDS)) ||
         form >> FORM_SOURCE > p->weight_at)
@@ -440,7 +451,7 @@ enum pith_status pith_parse_weight(struct graph_parse *p, struct weight *w)
     enum pith_status st = parse_head(p, w);
     if (st)
         return st;
-    if (w->code == CODE_ADAPTIVE) {
+    if (w->code == CODE_ADAPTIVE || w->code == CODE_PLANES) {
         st = find_source(p, w);
         if (!st)
             st = cut_adaptive(p, w);

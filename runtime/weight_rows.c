@@ -70,9 +70,10 @@ bool pith_weight_in_place(const struct op_env *env)
     return env->kernels->features == 0 && !env->parallel_for && !(env->flags & not_so);
 }
 
+/* Byte planes hold a row in four places: they are expanded. */
 bool pith_weight_rows_wanted(const struct op_env *env, const struct weight *w)
 {
-    return w && pith_weight_in_place(env) && !pith_weight_borrow(w);
+    return w && pith_weight_in_place(env) && !pith_weight_borrow(w) && w->code != CODE_PLANES;
 }
 
 /* 0 of a table that cannot be read: opening the weight will fail on it. */

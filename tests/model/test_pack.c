@@ -89,6 +89,50 @@ static size_t stream_bytes(const struct pith_buffer *file)
     return n;
 }
 
+static void code_all(struct pith_model *m, enum pith_code code)
+{
+    for (uint32_t i = 0; i < m->n_values; i++)
+        if (m->values[i].constant)
+            m->values[i].constant->code = code;
+}
+
+/* Floats that nobody pruned or clustered are shorter under Huffman codes, to the bit what they were; those
+ * of small tensors stay where a runtime reads them in place. */
+static void floats_are_coded(void **state)
+{
+    (void)state;
+    struct pith_error err;
+    struct pith_model *m = sample_lenet5(1);
+    assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
+    code_all(m, PITH_CODE_PLAIN);
+    struct pith_buffer plain = pack(m, false, true);
+    code_all(m, PITH_CODE_HUFFMAN);
+    struct pith_buffer coded = pack(m, false, true);
+    assert_true(stream_bytes(&coded) < stream_bytes(&plain) * 85 / 100);
+    struct pith_model *back = unpack(&coded);
+    for (uint32_t i = 0, k = 0; i < m->n_values; i++) {
+        const struct pith_const *c = m->values[i].constant;
+        while (c && !back->values[k].constant)
+            k++;
+        if (!c)
+            continue;
+        const struct pith_const *r = back->values[k++].constant;
+        assert_int_equal(r->count, c->count);
+        assert_memory_equal(r->data, c->data, c->count * sizeof(float));
+        assert_int_equal(r->code, c->count >= 4096 ? PITH_CODE_HUFFMAN : PITH_CODE_PLAIN);
+    }
+    struct pith_buffer again = pack(back, false, true);
+    assert_same_bytes(&coded, &again);
+    double seconds;
+    assert_int_equal(pith_load_seconds(&coded, &seconds), PITH_OK);
+    assert_true(seconds > 0.001 && seconds < 0.002); /* 430,000 floats of 3 ns */
+    pith_model_free(back);
+    pith_buffer_free(&again);
+    pith_buffer_free(&coded);
+    pith_buffer_free(&plain);
+    pith_model_free(m);
+}
+
 static void compact_lenet_costs_little(void **state)
 {
     (void)state;
@@ -388,7 +432,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lenet_round_trip),
-        cmocka_unit_test(compact_lenet_costs_little),
+        cmocka_unit_test(compact_lenet_costs_little), cmocka_unit_test(floats_are_coded),
         cmocka_unit_test(trained_lenet_costs_less),
         cmocka_unit_test(levels_that_are_not_used_take_no_bytes),
         cmocka_unit_test(indices_beyond_the_grid_are_refused),

@@ -496,8 +496,16 @@ static void adaptive_tensors(void **state)
 {
     static const struct graph_case cases[] = {
         {"adaptive", GRAPH("\x00\x01\x03\x01\xf9\x03\x00\x04"), NONE, "abc", 3, GOOD},
-        {"groups without a codebook", GRAPH("\x00\x01\x03\x01\xf9\x03\x04\x04"), NONE, "abc", 3,
+        {"byte planes", GRAPH("\x00\x01\x03\x01\xf9\x03\x04\x04"), NONE, "abc", 3, GOOD},
+        {"byte planes and another tensor",
+         GRAPH("\x01\x02\x03\x02\xfa\x02\x03\x04\x01\xf8\x00\x02"), NONE, "ab", 2, GOOD},
+        {"byte planes longer than the data",
+         GRAPH("\x01\x02\x03\x02\xfa\x02\x03\x04\x03\xf8\x00\x02"), NONE, "ab", 2, BAD},
+        {"rows of byte planes", GRAPH("\x01\x02\x03\x02\xfa\x02\x03\x04\x01\x79\x02"), NONE, "ab", 2,
          BAD},
+        {"groups of adaptive elements", GRAPH("\x00\x01\x03\x01\xf9\x03\x0c\x04"), NONE, "abc", 3, BAD},
+        {"byte planes with a support", GRAPH("\x00\x01\x03\x01\xf9\x03\x05\x01\x04"), NONE, "abc", 3, BAD},
+        {"byte planes with a source", GRAPH("\x00\x01\x03\x01\xf9\x03\x14\x04"), NONE, "abc", 3, BAD},
         {"same centroids without a codebook", GRAPH("\x00\x01\x03\x01\xf9\x03\x08\x04"), NONE,
          "abc", 3, BAD},
         {"matrix and its bias", GRAPH("\x01\x02\x03\x02\xfa\x02\x03\x00\x01\x79\x02"), NONE, "ab",

@@ -756,6 +756,35 @@ static void test_decoded_at_once(void **state)
     }
 }
 
+/* Weights as byte planes answer as plain ones do, without vectors and threads too. */
+static void test_byte_planes(void **state)
+{
+    (void)state;
+    enum { n = WIDE * WIDE / 2 };
+    static uint8_t bitmap[WIDE * WIDE / 8], planes[4 * (n + 1)];
+    struct pith_opts opts;
+    struct case_plan c;
+    float y[2][WIDE / 2];
+    pith_opts_init(&opts, sizeof opts);
+    opts.cpu_mask = PITH_CPU_REF;
+    coded_graph(bitmap, 1); /* fills half and point */
+    for (uint32_t i = 0; i < 4u * n; i++) /* each of the four planes is plain */
+        planes[i + i / n + 1] = (uint8_t)((f32_bits(half[i % n]) << 1 | f32_bits(half[i % n]) >> 31) >> i / n * 8);
+    for (uint32_t coded = 0; coded < 2; coded++) {
+        gd_clear();
+        uint32_t x = gd_input(2, 1, WIDE), w = gd_weight(half, 2, WIDE / 2, WIDE);
+        gd.weight[0].code = coded ? CODE_PLANES : CODE_PLAIN;
+        gd.weight[0].index_stream = coded ? (struct stream){planes, sizeof planes} : gd.weight[0].index_stream;
+        gd_output(gd_node(PITH_OP_GEMM, NULL, NULL, 1, 2, x, w));
+        c.mem = gd_plan(&opts, &c.plan, &c.need);
+        memcpy(pith_plan_input_data(c.plan, 0), point, sizeof point);
+        assert_int_equal(pith_plan_run(c.plan), PITH_OK);
+        memcpy(y[coded], pith_plan_output_data(c.plan, 0), sizeof y[0]);
+        free(c.mem);
+    }
+    assert_memory_equal(y[1], y[0], sizeof y[0]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -765,6 +794,7 @@ int main(void)
         cmocka_unit_test(test_questions),      cmocka_unit_test(test_macs_are_bounded),
         cmocka_unit_test(test_observe),        cmocka_unit_test(test_observed_concat),
         cmocka_unit_test(test_parallel),       cmocka_unit_test(test_decoded_at_once),
+        cmocka_unit_test(test_byte_planes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -292,6 +292,20 @@ static void shared_tables(void)
     finish("shared_tables", &full);
 }
 
+/* Floats as byte planes: streams of four and of more sub-streams, planes of one symbol; between them and
+ * behind them tensors that are too small. */
+static void planes(void)
+{
+    const struct recipe r[] = {
+        {1, {4096}, 100, 0, 0, PITH_CODE_HUFFMAN, 0, 0, 0}, {1, {4095}, 100, 0, 0, PITH_CODE_HUFFMAN, 0, 0, 0},
+        {2, {4, 1030}, 100, 0, 0, PITH_CODE_HUFFMAN, 0, 0, 0}};
+    const struct recipe large = {2, {183, 181}, 100, 0, 0, PITH_CODE_HUFFMAN, 0, 0, 0};
+    add_tensors(0, r, 3, 8);
+    finish("planes", &compact);
+    add_tensors(0, &large, 1, 9);
+    finish("large_planes", &full);
+}
+
 /* Rows on grids of their own, with steps from coarse to too fine to be written short. */
 static void steps_of_rows(void)
 {
@@ -581,6 +595,7 @@ int main(int argc, char **argv)
     every_coding();
     shared_tables();
     steps_of_rows();
+    planes();
     far_tables();
     shapes();
     element_types("types", &full);

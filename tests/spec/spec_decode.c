@@ -492,7 +492,7 @@ struct tensor {
     uint64_t support_table, index_table;
     uint64_t support_bytes, index_bytes;
     struct span codebook, support_data, elements; /* `elements`: those, or indices */
-    bool adaptive;
+    bool adaptive, planes;
     uint32_t source_back;
     const struct tensor *source; /* NULL: none */
 };
@@ -802,6 +802,14 @@ static void read_tensor(struct span *s, struct tensor *t, uint64_t i, uint64_t n
     last = &last_centroids[t->rank < 2 ? 0 : 1];
     if (vector || (may_have_codebook && head >> 3 == 31)) {
         uint32_t form = vector ? vector_form[head - 0x79] : u8(s);
+        if (form == 4) {
+            must(t->type == 1, at, "byte planes are of f32");
+            t->planes = true;
+            t->n_groups = 1;
+            t->nnz = t->count;
+            t->elements = cut(data, i + 1 == n ? left(data) : varint(s));
+            return;
+        }
         must(vector || (head & 7) != 0 || (form != 0x10 && form != 0x12 && form != 0x1A), at,
              "a form that a head byte tells must be told by it");
         read_form(s, t, form, last);
@@ -1086,6 +1094,39 @@ static uint64_t fnv1a(const uint8_t *p, uint64_t n)
     return h;
 }
 
+/* S9 */
+static void read_planes(const struct tensor *t, uint8_t *value)
+{
+    struct span s = t->elements;
+    uint32_t *word = zeroed(t->count, sizeof *word);
+    for (uint32_t plane = 0; plane < 4; plane++) {
+        uint32_t table_bytes = u8(&s);
+        uint8_t *symbol;
+        if (table_bytes == 0) {
+            struct span plain = cut(&s, t->count);
+            symbol = zeroed(t->count, 1);
+            memcpy(symbol, file + plain.at, t->count);
+        } else {
+            struct table code;
+            memset(&code, 0, sizeof code);
+            struct bits b = bits_of(cut(&s, table_bytes));
+            read_huffman(&b, &code.h);
+            padding(&b);
+            uint64_t bytes = varint(&s);
+            symbol = read_coded(cut(&s, bytes), &code, t->count, NULL);
+        }
+        for (uint64_t i = 0; i < t->count; i++) {
+            word[i] += (uint32_t)symbol[i] << (8 * plane);
+        }
+        free(symbol);
+    }
+    must(left(&s) == 0, s.at, "bytes behind the last plane");
+    for (uint64_t i = 0; i < t->count; i++) {
+        write_value(t, value, i, word[i] >> 1 | (word[i] & 1) << 31);
+    }
+    free(word);
+}
+
 /* The effective values: what an element is, where it is stored; zero elsewhere. */
 static uint8_t *read_values(const struct tensor *t)
 {
@@ -1093,6 +1134,10 @@ static uint8_t *read_values(const struct tensor *t)
     uint8_t *value = zeroed(t->count * each, 1);
     if (t->adaptive) {
         read_adaptive_values(t, value);
+        return value;
+    }
+    if (t->planes) {
+        read_planes(t, value);
         return value;
     }
     uint8_t *mask = read_mask(t);
@@ -1142,6 +1187,7 @@ static void print_tensor(uint64_t number, const struct tensor *t)
            : t->grid < 3 ? "codebook"
                          : "codebooks",
            t->adaptive          ? "adaptive"
+           : t->planes          ? "planes"
            : huffman_indices(t) ? "huffman"
                                 : "plain");
     if (t->support == CODED && t->nnz > 0) {
