@@ -170,18 +170,19 @@ void pith_opts_init(struct pith_opts *opts, uint32_t size_bytes);
 struct pith_plan;
 
 /* With reference kernels alone (cpu_mask PITH_CPU_REF, or a CPU without vectors: a microcontroller)
- * and without parallel_for, weights are read at each run where they lie in the blob: integers stored
- * plain as they are, coded ones element after element by a decoder in the scratch of their step,
- * 192 to 1,088 bytes, of adaptive streams some 33 KB and 12 bytes a column. Convolutions of coded
- * integers keep one filter beside it, products of them a sum of 4 bytes for each output. Such a plan
- * needs no more memory than one of the float network that the file was made from, where the network
- * has that much to spare beside its largest step; a small coded network needs so much more. Outputs
- * have the same bits; a run takes the time of decoding longer (a recurrent layer's at each time step),
- * which PITH_FLAG_DECODE_ONCE saves. Not read so: constants of other operators, second operands not
- * transposed or of more than two axes, convolutions over more than two axes, transposed ones, recurrent
- * layers in two parts, 16-bit integers. With vector kernels or threads each weight is kept in a form of
- * its own: need.bytes may then be more than for the float network, which reads its matrices in the
- * blob. */
+ * and without parallel_for, weights are read at each run where they lie in the blob: integers
+ * stored plain as they are, coded ones element after element by a decoder in the scratch of their
+ * step, some hundred bytes and more with its codebook, of adaptive streams some 33 KB and 12 bytes
+ * a column. Convolutions of coded integers keep one filter beside it, products of them a sum of 4
+ * bytes for each output. Such a plan needs no more memory than one of the float network that the
+ * file was made from, where the network has that much to spare beside its largest step; a small
+ * coded network needs so much more. Outputs have the same bits; a run takes the time of decoding
+ * longer (a recurrent layer's at each time step), which PITH_FLAG_DECODE_ONCE saves. Not read so:
+ * constants of other operators, second operands not transposed or of more than two axes,
+ * convolutions over more than two axes, transposed ones, recurrent layers in two parts, 16-bit
+ * integers, floats coded as byte planes (`pith encode --coder none` leaves floats plain). With
+ * vector kernels or threads each weight is kept in a form of its own: need.bytes may then be more
+ * than for the float network, which reads its matrices in the blob. */
 struct pith_need {
     uint64_t bytes;         /* for pith_plan_init */
     uint64_t align;         /* of that memory; a power of two, at most 64 */
