@@ -52,11 +52,32 @@ $(error no C compiler: "$(CC) -dumpmachine" gives nothing. Install gcc and libc6
 endif
 endif
 
-MODULES := runtime host huffman model measure prune quantize calibrate train compress cli
+# A module is a folder of the top; its rooms are that folder and those below it. module.mk says which rooms
+# there are and, in USES_<room>, what each may include: rooms of its own module, whole, and of other
+# modules the headers named pith_*.h, which are their interface.
+MODULES := runtime host base huffman model data onnx pack load measure prune quantize calibrate train compress cli
 LIB_MODULES := $(filter-out cli,$(MODULES))
 TEST_SRC := $(foreach m,$(MODULES),$(wildcard tests/$(m)/test_*.c))
 TEST_BIN := $(TEST_SRC:%.c=$(O)/%)
-include $(foreach m,$(filter-out host,$(MODULES)),$(m)/module.mk) tests/module.mk bench/module.mk samples/module.mk mpi/module.mk
+
+# ---- what is compiled ----------------------------------------------------------------------------
+# Files of one instruction set are named after it; rooms x86 and arm are of one processor.
+OTHER_ARCH := $(if $(filter x86_64,$(ARCH)),,%_avx2.c %_avx512.c %/x86) $(if $(filter aarch64,$(ARCH)),,%/arm)
+ALL_ROOMS = $(foreach m,$(MODULES) mpi,$(ROOMS_$(m)))
+rooms = $(filter-out $(OTHER_ARCH),$(ROOMS_$(1)))
+sources = $(foreach r,$(call rooms,$(1)),$(filter-out $(OTHER_ARCH),$(wildcard $(r)/*.c))) $(MORE_SRC_$(1))
+objs = $(patsubst %.c,$(O)/%.o,$(SRC_$(1)))
+# modules that module m may see, itself included, each once
+direct = $(sort $(foreach r,$(ROOMS_$(1)),$(foreach u,$(USES_$(r)),$(firstword $(subst /, ,$(u))))))
+closure = $(sort $(1) $(CLOSURE_$(1)))
+public_incs = $(foreach u,$(1),-I$(O)/include/$(u))
+# of room r in module m
+incs = -I$(1) $(foreach u,$(USES_$(1)),$(if $(filter-out $(2),$(filter $(ROOMS_$(2)),$(u))),-I$(u),-I$(O)/include/$(u)))
+
+include $(foreach m,$(filter-out host,$(MODULES)) mpi,$(m)/module.mk)
+$(foreach m,$(MODULES),$(eval SRC_$(m) := $(call sources,$(m))))
+$(foreach m,$(MODULES),$(eval CLOSURE_$(m) := $(sort $(foreach u,$(filter-out $(m),$(call direct,$(m))),$(u) $(CLOSURE_$(u))))))
+include tests/module.mk bench/module.mk samples/module.mk
 
 # ---- flags -------------------------------------------------------------------------------------
 WARN := -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef
@@ -79,14 +100,12 @@ ISA_dotprod := -march=armv8.2-a+dotprod
 isa = $(ISA_$(lastword $(subst _, ,$(basename $(notdir $(1))))))
 
 # ---- modules -----------------------------------------------------------------------------------
-# modules m may see, itself included, each once
-closure = $(sort $(1) $(foreach u,$(USES_$(1)),$(call closure,$(u))))
 posix = $(if $(filter runtime,$(1)),,-D_GNU_SOURCE=)
-incs = $(foreach m,$(1) $(USES_$(1)),-I$(DIR_$(m)))
-objs = $(patsubst %.c,$(O)/%.o,$(SRC_$(1)))
-
+# $(call room_rules,room,module)
+define room_rules
+$$(patsubst %.c,$$(O)/%.o,$$(wildcard $(1)/*.c)): MODULE_CFLAGS = $$(call posix,$(2)) $$(call incs,$(1),$(2)) $$(CFLAGS_$(2))
+endef
 define module_rules
-$$(call objs,$(1)): MODULE_CFLAGS = $$(call posix,$(1)) $$(call incs,$(1)) $$(CFLAGS_$(1))
 $$(O)/lib/$(1).a: $$(call objs,$(1))
 	@mkdir -p $$(@D)
 	@rm -f $$@
@@ -94,7 +113,16 @@ $$(O)/lib/$(1).a: $$(call objs,$(1))
 .PHONY: lib-$(1)
 lib-$(1): $$(O)/lib/$(1).a
 endef
+$(foreach m,$(MODULES),$(foreach r,$(ROOMS_$(m)),$(eval $(call room_rules,$(r),$(m)))))
 $(foreach m,$(MODULES),$(eval $(call module_rules,$(m))))
+
+# Interfaces by module: links to the headers named pith_*.h, made anew when one comes or goes.
+interfaces = $(foreach r,$(ROOMS_$(1)),$(wildcard $(r)/pith_*.h))
+INTERFACES := $(foreach m,$(MODULES) mpi,$(patsubst %,$(m):%,$(call interfaces,$(m))))
+$(O)/include/made: FORCE
+	@echo '$(INTERFACES)' | cmp -s - $@ || { rm -rf $(@D) && for i in $(INTERFACES); do \
+	    mkdir -p $(@D)/$${i%%:*} && ln -s "$(CURDIR)/$${i#*:}" $(@D)/$${i%%:*}/ || exit 1; \
+	done && echo '$(INTERFACES)' >$@; }
 
 V ?= 0
 ifeq ($(V),0)
@@ -116,7 +144,7 @@ $(O)/flags: FORCE
 .PHONY: FORCE
 FORCE:
 
-$(O)/%.o: %.c $(O)/flags
+$(O)/%.o: %.c $(O)/flags | $(O)/include/made
 	@mkdir -p $(@D)
 	$(call tell,compiling $(patsubst %/,%,$(dir $<)))
 	$(Q)$(CC) $(ALL_CFLAGS) $(MODULE_CFLAGS) $(FILE_CFLAGS) $(call isa,$<) -MMD -MP -c $< -o $@
@@ -133,11 +161,17 @@ $(O)/pith: $(call objs,cli) $(O)/libpith.a
 	$(call tell,linking $@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(sort $(call link_libs,cli)) -lm -lpthread -o $@
 
-# ---- tests: tests/<module>/test_x.c links the modules that <module> may see ------------------------
+# ---- tests: tests/<module>/test_x.c links what <module> may see, and what TESTS_USE_<module> names ----
+TESTS_USE_model := load
+TESTS_USE_onnx := load
+TESTS_USE_pack := load
+TESTS_USE_quantize := load
+TESTS_USE_train := load
+seen_by_tests = $(sort $(foreach u,$(1) $(TESTS_USE_$(1)),$(call closure,$(u))))
 define test_rules
-$$(O)/tests/$(1)/%.o: MODULE_CFLAGS = -D_GNU_SOURCE= $$(call incs,$(1)) $$(foreach m,$$(call closure,$(1)),-I$$(DIR_$$m)) $$(CFLAGS_runtime) -Itests
-$$(O)/tests/$(1)/test_%: $$(O)/tests/$(1)/test_%.o $$(foreach m,$$(call closure,$(1)),$$(O)/lib/$$(m).a)
-	$$(Q)$$(CC) $$(ALL_LDFLAGS) $$< -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group $$(TEST_LDFLAGS_$$*) -lcmocka $$(sort $$(call link_libs,$(1))) -lm -lpthread -o $$@
+$$(O)/tests/$(1)/%.o: MODULE_CFLAGS = -D_GNU_SOURCE= $$(foreach m,$$(call seen_by_tests,$(1)),$$(ROOMS_$$(m):%=-I%)) $$(CFLAGS_runtime) -Itests
+$$(O)/tests/$(1)/test_%: $$(O)/tests/$(1)/test_%.o $$(foreach m,$$(call seen_by_tests,$(1)),$$(O)/lib/$$(m).a)
+	$$(Q)$$(CC) $$(ALL_LDFLAGS) $$< -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group $$(TEST_LDFLAGS_$$*) -lcmocka $$(sort $$(foreach m,$$(call seen_by_tests,$(1)),$$(LIBS_$$(m)))) -lm -lpthread -o $$@
 .PHONY: test-$(1)
 test-$(1): $$(patsubst %.c,$$(O)/%,$$(wildcard tests/$(1)/test_*.c))
 	$$(Q)PITH_DATA=$$(PITH_DATA) tests/run_tests.sh $$^
@@ -155,7 +189,9 @@ clean: ## remove everything built
 	rm -rf $(BUILD)
 
 # ---- install -----------------------------------------------------------------------------------
-HEADERS := $(wildcard runtime/pith_*.h runtime/host/pith_*.h huffman/pith_*.h model/pith_*.h measure/pith_*.h prune/pith_*.h quantize/pith_*.h calibrate/pith_*.h train/pith_*.h compress/pith_*.h)
+# The library's headers; other pith_*.h are between modules.
+INSTALLED := calibrate compress sense sweep huffman measure data init model onnx pack value_stats prune quantize host preprocess runtime train base load
+HEADERS := $(foreach m,$(LIB_MODULES),$(foreach h,$(call interfaces,$(m)),$(if $(filter $(INSTALLED),$(patsubst pith_%.h,%,$(notdir $(h)))),$(h))))
 VERSION := $(shell awk '/define PITH_VERSION_/ {v = v s $$3; s = "."} END {print v}' runtime/pith_runtime.h)
 define pc_file
 prefix=$(PREFIX)\nlibdir=$${prefix}/lib\nincludedir=$${prefix}/include\n\nName: $(1)\nDescription: $(2)\nVersion: $(VERSION)\nLibs: -L$${libdir} -l$(1)\nLibs.private: $(3)\nCflags: -I$${includedir}\n

@@ -13,10 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "kernels.h"
+#include "pith_kernels.h"
 #include "pith_host.h"
 #include "product_f32.h"
-#include "weight.h"
+#include "pith_weight.h"
 
 #define CENTROIDS 32u
 #define MAX_ROWS 64u

@@ -15,7 +15,7 @@
 #include <time.h>
 #include "gap_decode.h"
 #include "pith_huffman.h"
-#include "weight.h"
+#include "pith_weight.h"
 
 #define BINS 65536u
 #define CENTROIDS 32u

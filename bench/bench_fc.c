@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "kernels.h"
+#include "pith_kernels.h"
 #include "pith_host.h"
 #include "run_form.h"
 

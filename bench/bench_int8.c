@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "integer_conv.h"
-#include "kernels.h"
+#include "pith_kernels.h"
 #include "pith_host.h"
 
 static const struct layer {

@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "kernels.h"
-#include "op.h"
-#include "weight.h"
+#include "pith_kernels.h"
+#include "pith_op.h"
+#include "pith_weight.h"
 
 struct layer {
     uint32_t c, o, size, kernel, stride, pad, group, count;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* bench_load.c - what making a plan of a file takes: milliseconds of pith_open_memory on one thread (time of
  * the processor, and by the clock) and on all (by the clock), beside the estimate that `pith encode` tells. The
- * constants of model/load_estimate.c come from it: the first time less that of the same network encoded with
+ * constants of pack/load_estimate.c come from it: the first time less that of the same network encoded with
  * `--coder none`, over the number of elements.
  *
  *     make bench-build
@@ -18,6 +18,7 @@
 #include <unistd.h>
 #include "pith_host.h"
 #include "pith_model.h"
+#include "pith_pack.h"
 
 #define MAX_ROUNDS 1001u
 #define DEFAULT_ROUNDS 11u

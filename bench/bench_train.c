@@ -11,7 +11,8 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include "op.h"
+#include "pith_op.h"
+#include "pith_load.h"
 #include "pith_host.h"
 #include "pith_train.h"
 #include "tape.h"

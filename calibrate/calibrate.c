@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine.h"
-#include "error_fill.h"
+#include "pith_engine.h"
+#include "pith_error_fill.h"
 #include "observed_detail.h"
-#include "observed_run.h"
-#include "op.h"
+#include "pith_observed_run.h"
+#include "pith_op.h"
 #include "pith_host.h"
 #include "pith_value_stats.h"
 

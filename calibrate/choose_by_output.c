@@ -15,16 +15,16 @@
  * largest effect on the outputs down: those that together make up less than REST of it keep it.
  * The best other candidate must be better by GAIN on that sample to be tried on all, and by as
  * much on all to be taken: what is better by less on so few is chance. */
-#include "grid_choice.h"
+#include "pith_grid_choice.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "error_fill.h"
+#include "pith_error_fill.h"
 #include "observed_detail.h"
-#include "op.h"
-#include "output_trial.h"
+#include "pith_op.h"
+#include "pith_output_trial.h"
 
 #define SAMPLES 4u
 #define REST 0.1

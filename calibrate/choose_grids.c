@@ -7,11 +7,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "bytes.h"
-#include "error_fill.h"
-#include "grid_choice.h"
+#include "pith_bytes.h"
+#include "pith_error_fill.h"
+#include "pith_grid_choice.h"
 #include "observed_detail.h"
-#include "op.h"
+#include "pith_op.h"
 
 struct choosing {
     struct pith_model *m;

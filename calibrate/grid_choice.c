@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* grid_choice.c - a candidate as a grid of the model, and numbers put on it. */
-#include "grid_choice.h"
+#include "pith_grid_choice.h"
 
 #include <math.h>
 
-#include "bytes.h"
+#include "pith_bytes.h"
 
 static struct pith_grid *new_grid(struct pith_model *m, const struct candidate *from, uint32_t bits,
                                   uint32_t n)

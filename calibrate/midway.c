@@ -2,7 +2,7 @@
 /* midway.c - alive behind a node is what it gave, and what one before gave and one behind it reads.
  * All lies in the plan's memory at the same place in each run, and an observed plan's steps are the
  * model's nodes. */
-#include "midway.h"
+#include "pith_midway.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,12 +3,12 @@
  * memory is used for other things once nobody reads it any more, so inputs are shown before a run.
  * An observed plan fuses nothing: a value lies where the steps behind it read it, so what is
  * changed in it counts. */
-#include "observed_run.h"
+#include "pith_observed_run.h"
 
 #include <string.h>
 
-#include "error_fill.h"
-#include "op.h"
+#include "pith_error_fill.h"
+#include "pith_op.h"
 #include "pith_host.h"
 
 static bool same_shape(const struct pith_value *v, const struct pith_tensor *t)

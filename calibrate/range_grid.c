@@ -8,7 +8,7 @@
 #include <float.h>
 #include <math.h>
 
-#include "range.h"
+#include "pith_range.h"
 
 /* ---- from a range
  * -------------------------------------------------------------------------------- */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "architecture_option.h"
+#include "pith_onnx.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -5,6 +5,7 @@
 #define ARCHITECTURE_OPTION_H
 
 #include "cli.h"
+#include "pith_onnx.h"
 
 /* The network with drawn weights, the import's preprocessing and labels, and an entry in its
  * history. import may be NULL. */

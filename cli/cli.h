@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "pith_model.h"
+#include "pith_load.h"
+#include "pith_onnx.h"
 
 /* Exit codes, a promise to scripts (docs: pith help exit-codes). */
 enum cli_exit {

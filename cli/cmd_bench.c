@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include "data_options.h"
+#include "pith_load.h"
 #include "json_out.h"
 #include "pith_host.h"
 #include "table.h"

@@ -5,9 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "feed_options.h"
+#include "pith_load.h"
 #include "json_out.h"
 #include "pith_onnx.h"
-#include "range_check.h"
+#include "pith_range_check.h"
 #include "table.h"
 
 struct check_options {

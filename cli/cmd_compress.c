@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "array_files.h"
+#include "pith_onnx.h"
 #include "feed_options.h"
 #include "json_out.h"
 #include "layer_table.h"

@@ -2,6 +2,8 @@
 /* pith decode: back to a plain .pith, or to ONNX with the effective weights. */
 #include <string.h>
 #include "cli.h"
+#include "pith_pack.h"
+#include "pith_onnx.h"
 #include "json_out.h"
 
 struct decode_options {

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 #include "cli.h"
+#include "pith_pack.h"
 #include "json_out.h"
 #include "pith_compress.h"
 

@@ -2,6 +2,7 @@
 /* pith import: ONNX in, .pith out, nothing compressed yet. */
 #include <inttypes.h>
 #include "json_out.h"
+#include "pith_onnx.h"
 
 struct import_options {
     struct cli_common common;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "data_options.h"
+#include "pith_load.h"
 #include "json_out.h"
 #include "layer_table.h"
 #include "pith_host.h"

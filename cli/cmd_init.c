@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "architecture_option.h"
+#include "pith_onnx.h"
 #include "json_out.h"
 
 struct init_options {

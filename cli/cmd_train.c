@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "architecture_option.h"
+#include "pith_onnx.h"
 #include "json_out.h"
 #include "ranks_start.h"
 #include "training.h"

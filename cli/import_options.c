@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cli.h"
+#include "pith_onnx.h"
 #include "pith_preprocess.h"
 
 struct cli_import_storage {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "layer_table.h"
+#include "pith_load.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +8,7 @@
 #include "pith_host.h"
 #include "pith_huffman.h"
 #include "table.h"
-#include "tensor.h"
+#include "pith_tensor.h"
 
 static void print_shape(const struct pith_value *v, char *out, size_t room)
 {

@@ -7,6 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "cli.h"
+#include "pith_load.h"
+#include "pith_pack.h"
+#include "pith_onnx.h"
 #include "pith_host.h"
 
 #define MAX_INPUT_BYTES (UINT64_C(4) << 30)

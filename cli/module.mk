@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: MIT
-USES_cli := compress train measure prune quantize calibrate model huffman runtime host
-DIR_cli := cli
-SRC_cli := $(wildcard cli/*.c)
-CFLAGS_cli := -Impi
+ROOMS_cli := cli
+USES_cli := runtime host base huffman model data onnx pack load calibrate compress measure mpi prune quantize train
 LIBS_cli := -ljansson -ldl

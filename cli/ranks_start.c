@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "json_out.h"
-#include "ranks_mpi.h"
+#include "pith_ranks_mpi.h"
 #include "ranks_start.h"
 
 static struct pith_mpi mpi = {.size_bytes = sizeof mpi};

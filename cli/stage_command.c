@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "stage_command.h"
+#include "pith_onnx.h"
 #include <string.h>
 #include "json_out.h"
 #include "pith_preprocess.h"

@@ -7,8 +7,8 @@
 #ifndef ANSWER_ERROR_H
 #define ANSWER_ERROR_H
 
-#include "kept_floats.h"
-#include "observed_run.h"
+#include "pith_kept_floats.h"
+#include "pith_observed_run.h"
 
 struct kept_answers {
     uint32_t value; /* that the output is judged by */

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "error_fill.h"
-#include "op.h"
+#include "pith_error_fill.h"
+#include "pith_op.h"
 #include "pith_value_stats.h"
 
 #define BATCH PITH_TRAIN_SLICES

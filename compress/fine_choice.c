@@ -4,7 +4,7 @@
  * Errors of roundings add up (range_search.c), so what the network of integers will be like is
  * known before it is made. Where its outputs would be too near their error, layers whose inputs cost
  * most for what they would take get them finer: as two bytes (fine_input.h), a byte for each half of
- * the range (half_ranges.h), or as floats. That is paid for by products and by passes over values, so
+ * the range (pith_half_ranges.h), or as floats. That is paid for by products and by passes over values, so
  * it ends at a share of all products; and no layer pays for what changes next to nothing.
  *
  * A layer that stays float has float outputs, too, so what would round these is gone as well. The
@@ -15,11 +15,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "error_fill.h"
-#include "half_ranges.h"
-#include "integer_plan.h"
-#include "op.h"
-#include "two_inputs.h"
+#include "pith_error_fill.h"
+#include "pith_half_ranges.h"
+#include "pith_integer_plan.h"
+#include "pith_op.h"
+#include "pith_two_inputs.h"
 
 #define LEAST 0.02 /* of all error */
 

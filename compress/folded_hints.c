@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "error_fill.h"
+#include "pith_error_fill.h"
 
 void pith_hints_before_folding(const struct pith_model *m, const struct pith_train_opts *opts,
                                struct folded_hints *h)

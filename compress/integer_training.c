@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "error_fill.h"
+#include "pith_error_fill.h"
 #include "folded_hints.h"
 #include "pith_calibrate.h"
 #include "stage_run.h"

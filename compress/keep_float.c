@@ -24,11 +24,11 @@
 #include <string.h>
 
 #include "answer_error.h"
-#include "error_fill.h"
-#include "fold_affine.h"
+#include "pith_error_fill.h"
+#include "pith_fold_affine.h"
 #include "kept_codebooks.h"
 #include "pith_pack.h"
-#include "store_floats.h"
+#include "pith_store_floats.h"
 
 #define JUDGED 8u /* samples */
 

@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "error_fill.h"
-#include "op.h"
-#include "store_floats.h"
+#include "pith_error_fill.h"
+#include "pith_op.h"
+#include "pith_store_floats.h"
 
 #define SHARE 0.05 /* of the error without them: 0.2 dB */
 #define ENOUGH_DB (PITH_KEEP_FLOOR_DB + 10)

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-USES_compress := train measure prune quantize calibrate model huffman runtime host
-DIR_compress := compress
-SRC_compress := $(wildcard compress/*.c)
+ROOMS_compress := compress
+USES_compress := runtime host base model data onnx pack load calibrate measure prune quantize train
 LIBS_compress := -ljansson

@@ -27,6 +27,7 @@
 #define PITH_COMPRESS_H
 
 #include "pith_model.h"
+#include "pith_pack.h"
 #include "pith_prune.h"
 #include "pith_quantize.h"
 #include "pith_measure.h"

@@ -26,10 +26,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "error_fill.h"
-#include "fold_affine.h"
-#include "grid_choice.h"
-#include "output_trial.h"
+#include "pith_error_fill.h"
+#include "pith_fold_affine.h"
+#include "pith_grid_choice.h"
+#include "pith_output_trial.h"
 #include "pith_value_stats.h"
 
 #define FEWEST 16u /* samples */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "error_fill.h"
+#include "pith_error_fill.h"
 #include "pith_host.h"
 
 #define MOST_BYTES (UINT64_C(256) << 20)

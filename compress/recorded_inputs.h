@@ -4,7 +4,7 @@
 #ifndef RECORDED_INPUTS_H
 #define RECORDED_INPUTS_H
 
-#include "observed_run.h"
+#include "pith_observed_run.h"
 
 struct recorded_inputs {
     uint8_t **input; /* owns, and each: [n_inputs][n_calls, bytes of the input] */

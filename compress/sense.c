@@ -13,8 +13,8 @@
 
 #include "answer_error.h"
 #include "coarse_weight.h"
-#include "error_fill.h"
-#include "grid_choice.h"
+#include "pith_error_fill.h"
+#include "pith_grid_choice.h"
 #include "pith_value_stats.h"
 
 #define KEPT_PER_CALL 8192u

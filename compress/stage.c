@@ -3,7 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "format.h"
+#include "pith_format.h"
+#include "pith_pack.h"
 #include "quantize_stage.h"
 #include "stage_json.h"
 #include "stage_run.h"

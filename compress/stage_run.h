@@ -4,6 +4,7 @@
 #define STAGE_RUN_H
 
 #include "pith_compress.h"
+#include "pith_pack.h"
 
 /* A model of its own with the same names, values and supports. The caller owns *copy. */
 enum pith_status pith_stage_copy_model(const struct pith_model *m, struct pith_model **copy,

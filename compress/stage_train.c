@@ -2,7 +2,9 @@
 /* Train as a stage: its teacher found, its goal measured, and then trained. */
 #include <math.h>
 #include <string.h>
-#include "error_fill.h"
+#include "pith_error_fill.h"
+#include "pith_load.h"
+#include "pith_pack.h"
 #include "integer_training.h"
 #include "stage_run.h"
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "container.h"
+#include "pith_container.h"
 #include "pith_host.h"
 #include "stage_json.h"
 #include "stage_run.h"

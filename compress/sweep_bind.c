@@ -10,8 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "bytes.h"
-#include "container.h"
+#include "pith_bytes.h"
+#include "pith_pack.h"
+#include "pith_container.h"
 #include "pith_host.h"
 #include "stage_json.h"
 #include "sweep_spec.h"

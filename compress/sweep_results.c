@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "json_value.h"
-#include "error_fill.h"
+#include "pith_error_fill.h"
 #include "sweep_spec.h"
 
 /* results->json: "spec:combination" -> the line as an object. Of a measured one "text" is what its

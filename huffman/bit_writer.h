@@ -4,7 +4,7 @@
 #ifndef BIT_WRITER_H
 #define BIT_WRITER_H
 
-#include "bytes.h"
+#include "pith_bytes.h"
 
 struct bit_writer {
     uint8_t *at, *end;

@@ -1,4 +1,3 @@
 # SPDX-License-Identifier: MIT
+ROOMS_huffman := huffman
 USES_huffman := runtime
-DIR_huffman := huffman
-SRC_huffman := $(wildcard huffman/*.c)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The encoder of byte planes: each plane with a code of its own where that is shorter than its bytes. */
 #include <stdlib.h>
-#include "bytes.h"
+#include "pith_bytes.h"
 #include "pith_huffman.h"
-#include "plane_encode.h"
+#include "pith_plane_encode.h"
 
 #define MAX_VARINT 10u
 

@@ -11,11 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include "pith_host.h"
-#include "engine.h"
-#include "error_fill.h"
+#include "pith_load.h"
+#include "pith_engine.h"
+#include "pith_error_fill.h"
 #include "integer_numbers.h"
-#include "tensor.h"
-#include "sample_feed.h"
+#include "pith_tensor.h"
+#include "pith_sample_feed.h"
 
 #define RANDOM_SAMPLES 4
 

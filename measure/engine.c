@@ -3,8 +3,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include "pith_host.h"
-#include "engine.h"
-#include "error_fill.h"
+#include "pith_load.h"
+#include "pith_pack.h"
+#include "pith_engine.h"
+#include "pith_error_fill.h"
 
 static enum pith_status fail(struct pith_error *err, enum pith_status status, const char *what)
 {

@@ -4,9 +4,9 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
-#include "engine.h"
-#include "error_fill.h"
-#include "sample_feed.h"
+#include "pith_engine.h"
+#include "pith_error_fill.h"
+#include "pith_sample_feed.h"
 
 #define WATCH_EVERY 16
 

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "op.h"
+#include "pith_op.h"
 
 /* ---- the grid
  * ------------------------------------------------------------------------------------ */

@@ -15,6 +15,7 @@
 #define PITH_MEASURE_H
 
 #include "pith_model.h"
+#include "pith_load.h"
 #include "pith_data.h"
 
 #ifdef __cplusplus

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "pith_host.h"
-#include "engine.h"
-#include "error_fill.h"
-#include "seeded_random.h"
+#include "pith_engine.h"
+#include "pith_error_fill.h"
+#include "pith_seeded_random.h"
 
 #define WARM_UPS 2
 #define MIN_RUNS 5

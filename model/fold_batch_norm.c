@@ -20,9 +20,9 @@
  *
  * Left alone: what is not constant, a variance + epsilon that is not above 0, a codebook whose
  * groups straddle channels, a Gemm bias that differs between rows. */
-#include "error_fill.h"
-#include "fold_grid.h"
-#include "op.h"
+#include "pith_error_fill.h"
+#include "pith_fold_grid.h"
+#include "pith_op.h"
 #include "pith_model.h"
 
 #include <math.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "fold_grid.h"
+#include "pith_fold_grid.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "bytes.h"
+#include "pith_bytes.h"
 
 #define LEAST_NORMAL 1.17549435e-38f
 

@@ -3,10 +3,10 @@
  *
  *     struct pith_model *m;
  *     struct pith_error err;
- *     if (pith_model_load("net.onnx", NULL, &m, &err)) ...   // .onnx or .pith, told by content
+ *     if (pith_model_load("net.onnx", NULL, &m, &err)) ...   // pith_load.h: .onnx or .pith
  *     ... pith_prune(m, ...), pith_cluster(m, ...) ...
  *     struct pith_buffer file;
- *     if (pith_model_pack(m, NULL, &file, &err)) ...          // the bytes of a .pith
+ *     if (pith_model_pack(m, NULL, &file, &err)) ...          // pith_pack.h: the bytes of a .pith
  *     pith_model_free(m);
  *
  * A constant weight answers three questions, each owned by one stage: `mask` (support, prune),
@@ -19,25 +19,12 @@
 #define PITH_MODEL_H
 
 #include <stdbool.h>
+#include "pith_base.h"
 #include "pith_runtime.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* NULL wherever a `const struct pith_alloc *` is taken means malloc and free. */
-struct pith_alloc {
-    void *(*alloc)(void *user, size_t bytes);
-    void (*free)(void *user, void *p);
-    void *user;
-};
-
-/* Bytes from malloc; the receiver owns them: pith_buffer_free. */
-struct pith_buffer {
-    uint8_t *data;
-    size_t bytes;
-};
-void pith_buffer_free(struct pith_buffer *buffer);
 
 #define PITH_VALUE_NONE UINT32_MAX /* an optional input left out */
 
@@ -87,7 +74,7 @@ struct pith_value {
 
 struct pith_node {
     char *name;
-    uint32_t op;    /* enum pith_op, op.h */
+    uint32_t op;    /* enum pith_op, pith_op.h */
     int32_t *attr;  /* op_info->n_slots */
     uint32_t n_in, n_out;
     uint32_t *in;   /* value numbers or PITH_VALUE_NONE */
@@ -153,116 +140,6 @@ uint32_t pith_model_all_weights(const struct pith_model *m, struct pith_weight_r
 bool pith_weight_matches(const struct pith_weight_ref *ref, const char *pattern);
 /* A pattern that this name alone matches, in m's memory. NULL: no memory. */
 const char *pith_weight_pattern(struct pith_model *m, const char *name);
-
-/* ---- reading ---------------------------------------------------------------------------- */
-
-struct pith_input_shape {
-    const char *name; /* NULL: the only input */
-    uint32_t rank;
-    uint32_t dim[PITH_MAX_RANK]; /* 0: leave open (dim 0 only) */
-};
-
-struct pith_input_value {
-    const char *name;
-    const char *text; /* a number, a comma-separated list, or @file.npy */
-};
-
-struct pith_import_opts {
-    uint32_t size_bytes;
-    const struct pith_input_shape *shapes;
-    uint32_t n_shapes;
-    const struct pith_input_value *set_inputs; /* inputs frozen to constants */
-    uint32_t n_set_inputs;
-    const char *const *outputs; /* cut the graph here; NULL: as the file says */
-    uint32_t n_outputs;
-    const char *preprocess; /* stored as meta; NULL: none */
-    const char *labels;     /* newline-separated class names, stored as meta */
-    uint64_t max_bytes;     /* memory the import may use beyond the file; 0: 4 GiB */
-    const struct pith_alloc *alloc;
-    /* Called during the call for what is taken though it may be read wrongly: an opset newer than those
-     * known, the name of an input or output that had to be shortened. text: one line that names the
-     * file, borrowed until warn returns. NULL: nobody is told. */
-    void (*warn)(void *user, const char *text);
-    void *warn_user;
-};
-
-/* Reads .onnx or .pith, told apart by content. Messages name the file. *m is untouched on failure.
- * PITH_ERR_IO, _CORRUPT, _UNSUPPORTED (err->text names the first; see pith_onnx_check for all),
- * _MEMORY, _LIMIT. opts may be NULL; of it, .pith obeys max_bytes (of all tensors) and alloc. */
-enum pith_status pith_model_load(const char *path, const struct pith_import_opts *opts,
-                                 struct pith_model **m, struct pith_error *err);
-/* The same from memory; `name` stands in messages; `dir` is where external data may lie (NULL: none
- * allowed). bytes are only read during the call. */
-enum pith_status pith_model_read(const void *bytes, size_t n, const char *name, const char *dir,
-                                 const struct pith_import_opts *opts, struct pith_model **m,
-                                 struct pith_error *err);
-
-/* ---- running ---------------------------------------------------------------------------- */
-
-/* A network as the runtime takes it, and what it says of itself: a large .pith is mapped, and its
- * weights are never expanded but by the plan. Zeroed, it is none. */
-struct pith_packed {
-    const uint8_t *data; /* a .pith whose checksums are right */
-    size_t bytes;
-    char *name;                 /* for messages */
-    struct pith_model *outline; /* everything but what weights hold: data of constants with two axes or
-                                   more is NULL, and so are mask and codebook. In the file's order */
-    bool mapped;                /* private */
-};
-
-/* Reads .onnx or .pith as pith_model_load does, and fails as it does. What is no .pith is packed, with
- * the model freed before the call returns. A mapped file must not be changed until pith_packed_free.
- * *packed is untouched on failure. */
-enum pith_status pith_packed_load(const char *path, const struct pith_import_opts *opts,
-                                 struct pith_packed *packed, struct pith_error *err);
-/* The same from memory, as pith_model_read. Takes ownership of file->data in any case: file is then empty. */
-enum pith_status pith_packed_read(struct pith_buffer *file, const char *name, const char *dir,
-                                 const struct pith_import_opts *opts, struct pith_packed *packed,
-                                 struct pith_error *err);
-void pith_packed_free(struct pith_packed *packed); /* leaves it zeroed */
-
-/* ---- writing ---------------------------------------------------------------------------- */
-
-struct pith_pack_opts {
-    uint32_t size_bytes;
-    bool compact; /* the compact header: no names, no history unless keep_history */
-    bool keep_history; /* of the compact header, observed ranges too; the full header keeps both */
-    bool keep_names; /* full header only; default there */
-};
-
-/* The bytes of a .pith; the caller owns *file. The same model gives the same bytes. */
-enum pith_status pith_model_pack(const struct pith_model *m, const struct pith_pack_opts *opts,
-                                 struct pith_buffer *file, struct pith_error *err);
-
-/* About how long one core decodes the constants of a .pith (checked bytes, as packed), in seconds: elements
- * in adaptive streams and in Huffman codes times a stated cost of each, the same on every machine.
- * PITH_ERR_MEMORY, PITH_ERR_CORRUPT; *seconds is then untouched. */
-enum pith_status pith_load_seconds(const struct pith_buffer *file, double *seconds);
-
-/* The same, whole or not at all, to path: pith_file_write with `replace`, else pith_file_write_new. The
- * weights that the file holds as the model does go straight from the model: the memory taken is that of
- * what is coded. *bytes (may be NULL): the size of the file. PITH_ERR_IO too. */
-enum pith_status pith_model_write(const struct pith_model *m, const struct pith_pack_opts *opts,
-                                  const char *path, bool replace, uint64_t *bytes,
-                                  struct pith_error *err);
-
-/* The effective network as ONNX (opset 13). The caller owns *file. */
-enum pith_status pith_model_write_onnx(const struct pith_model *m, struct pith_buffer *file,
-                                       struct pith_error *err);
-
-/* Writes path whole or not at all: temporary file in the same folder, fsync, rename. What was there
- * is replaced; a device or pipe is written to. PITH_ERR_IO: err->text tells why, what was there stands
- * and no temporary file is left. */
-enum pith_status pith_file_write(const char *path, const void *bytes, size_t n,
-                                 struct pith_error *err);
-/* The same for a file that is to be new: PITH_ERR_IO where one of that name exists by the time it is
- * written. Of several processes that write the same name, one gets PITH_OK. */
-enum pith_status pith_file_write_new(const char *path, const void *bytes, size_t n,
-                                     struct pith_error *err);
-/* Unlinks the temporary files that these functions are writing, in any thread of the process. For
- * handlers of signals that end it (it is async-signal-safe): a write that goes on fails. Files past
- * the eighth written at once are not known. */
-void pith_file_remove_temps(void);
 
 /* ---- rewrites --------------------------------------------------------------------------- */
 

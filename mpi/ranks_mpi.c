@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* ranks_mpi.c - MPI's default for errors stays: they end all processes. */
-#include "ranks_mpi.h"
+#include "pith_ranks_mpi.h"
 
 #include <mpi.h>
 #include <string.h>
 
-/* At most RANKS_SCRATCH_BYTES (train/ranks.h): an int holds it. */
+/* At most RANKS_SCRATCH_BYTES (train/tape/ranks.h): an int holds it. */
 static void exchange(void *user, uint32_t peer, const void *send, void *receive, size_t bytes)
 {
     (void)user;

@@ -1,4 +1,3 @@
 # SPDX-License-Identifier: MIT
-USES_prune := model runtime huffman host
-DIR_prune := prune
-SRC_prune := $(wildcard prune/*.c)
+ROOMS_prune := prune
+USES_prune := runtime base model

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "error_fill.h"
+#include "pith_error_fill.h"
 
 /* Decimal without sign or leading zero, 1..PITH_PATTERN_MAX; advances *text. 0: not such a number. */
 static uint32_t read_number(const char **text)

@@ -11,9 +11,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "bytes.h"
-#include "error_fill.h"
-#include "op.h"
+#include "pith_bytes.h"
+#include "pith_error_fill.h"
+#include "pith_op.h"
 #include "select_largest.h"
 #include "unit_score.h"
 

@@ -8,19 +8,19 @@
 
 #include "bias_correct.h"
 #include "channel_reestimate.h"
-#include "error_fill.h"
+#include "pith_error_fill.h"
 #include "expand_recurrent.h"
 #include "feedback_round.h"
 #include "fine_input.h"
-#include "fold_affine.h"
-#include "half_ranges.h"
+#include "pith_fold_affine.h"
+#include "pith_half_ranges.h"
 #include "integer_rewrite.h"
 #include "layer_bits.h"
 #include "shared_round.h"
 #include "shared_weight.h"
 #include "split_product.h"
 #include "trained_grid.h"
-#include "two_inputs.h"
+#include "pith_two_inputs.h"
 
 static enum pith_status bad_option(struct pith_error *err, const char *why)
 {

@@ -5,16 +5,16 @@
  * file will: f32 arithmetic on numbers of f16 or bf16. f16 has 11 significant bits in a range of
  * 2^-14 to 65,504, which trained weights and normalized channels keep to; bf16 has 8 bits and the
  * range of f32. */
-#include "store_floats.h"
+#include "pith_store_floats.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #include "codebook_build.h"
-#include "error_fill.h"
-#include "fold_grid.h"
-#include "narrow_float.h"
-#include "op.h"
+#include "pith_error_fill.h"
+#include "pith_fold_grid.h"
+#include "pith_narrow_float.h"
+#include "pith_op.h"
 
 #define ROW_LEVELS 127u
 #define SHORT_STEP_BITS 8u

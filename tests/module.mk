@@ -5,7 +5,7 @@
 
 # bare_root.sh makes whole systems: it is run by hand.
 SHELL_TESTS := $(filter-out tests/build/bare_root.sh,$(wildcard tests/cli/*.sh tests/build/*.sh tests/embedded/*.sh tests/conformance/*.sh tests/spec/*.sh tests/samples/*.sh))
-TEST_ENV = PITH=$(abspath $(O)/pith) PITH_O=$(abspath $(O)) PITH_DATA=$(abspath $(PITH_DATA)) PITH_VENV=$(abspath $(BUILD)/venv) PITH_NODE_CASES=$(abspath $(BUILD)/node-cases) CC="$(CC)" FUZZ_CC="$(FUZZ_CC)" MAKE="$(MAKE)"
+TEST_ENV = HEADERS="$(HEADERS)" PITH=$(abspath $(O)/pith) PITH_O=$(abspath $(O)) PITH_DATA=$(abspath $(PITH_DATA)) PITH_VENV=$(abspath $(BUILD)/venv) PITH_NODE_CASES=$(abspath $(BUILD)/node-cases) CC="$(CC)" FUZZ_CC="$(FUZZ_CC)" MAKE="$(MAKE)"
 
 # Functions that a test replaces.
 wrap = $(foreach f,$(1),-Wl,--wrap=$(f))
@@ -19,9 +19,9 @@ TEST_LDFLAGS_threads = $(call wrap,pthread_create)
 # one alone (tests/runtime/avxvnni_twin.h).
 ifeq ($(ARCH),x86_64)
 TWINS := $(O)/tests/runtime/twin_gemm_i8_avxvnni.o $(O)/tests/runtime/twin_depthwise_i8_avxvnni.o
-$(O)/tests/runtime/twin_%.o: runtime/x86/%.c $(O)/flags
+$(O)/tests/runtime/twin_%.o: runtime/kernels/x86/%.c $(O)/flags
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) -Iruntime $(CFLAGS_runtime) $(ISA_avx2) -mavx512f -mavx512vl -mavx512vnni -Dpith_gemm_i8_avxvnni=pith_gemm_i8_twin -Dpith_depthwise_i8_avxvnni=pith_depthwise_i8_twin -MMD -MP -c $< -o $@
+	$(Q)$(CC) $(ALL_CFLAGS) $(ROOMS_runtime:%=-I%) $(CFLAGS_runtime) $(ISA_avx2) -mavx512f -mavx512vl -mavx512vnni -Dpith_gemm_i8_avxvnni=pith_gemm_i8_twin -Dpith_depthwise_i8_avxvnni=pith_depthwise_i8_twin -MMD -MP -c $< -o $@
 $(foreach t,kernels_integer integer_network integer_product,$(O)/tests/runtime/test_$(t)): $(TWINS)
 endif
 TEST_LDFLAGS_kernels_integer = $(TWINS)
@@ -29,8 +29,8 @@ TEST_LDFLAGS_integer_network = $(TWINS) $(call wrap,pith_integer_kernels_fill)
 TEST_LDFLAGS_integer_product = $(TEST_LDFLAGS_integer_network)
 
 # The walk over ONNX files is tested alone; its header reads the generated one.
-$(O)/tests/model/test_wire_bounds.o: FILE_CFLAGS := $(CFLAGS_model)
-$(O)/tests/model/test_wire_bounds.o: | $(O)/gen/onnx.pb-c.h
+$(O)/tests/onnx/test_wire_bounds.o: FILE_CFLAGS := $(CFLAGS_onnx)
+$(O)/tests/onnx/test_wire_bounds.o: | $(O)/gen/onnx.pb-c.h
 
 .PHONY: deps-test check check-unit check-asan check-ubsan check-tsan fuzz lint format mutate
 deps-test: ## install what building and all tests need
@@ -76,13 +76,13 @@ fuzz: fuzz-build ## run every fuzz target for FUZZ_SECONDS (60) each
 fuzz-build:
 	@$(MAKE) --no-print-directory VARIANT=fuzz CC=$(FUZZ_CC) CFLAGS="-O1 -g" fuzz-bins
 FLAGS_fuzz := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -DPITH_FUZZ
-$(O)/tests/fuzz/%.o: MODULE_CFLAGS = -D_GNU_SOURCE= $(CFLAGS_runtime) -Itests/model $(foreach m,$(MODULES),-I$(DIR_$(m)))
+$(O)/tests/fuzz/%.o: MODULE_CFLAGS = -D_GNU_SOURCE= $(CFLAGS_runtime) -Itests -Itests/onnx $(ALL_ROOMS:%=-I%)
 $(FUZZ_O)/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(foreach m,$(LIB_MODULES),$(O)/lib/$(m).a)
 	$(Q)$(CC) -fsanitize=fuzzer,address,undefined $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(sort $(call link_libs,cli)) -lm -lpthread -o $@
 fuzz-bins: $(FUZZ_BIN)
 
 # ---- style -------------------------------------------------------------------------------------
-OUR_C := $(wildcard $(foreach d,runtime runtime/* huffman model measure prune quantize calibrate train compress cli mpi tests/* bench samples,$(d)/*.c $(d)/*.h))
+OUR_C := $(wildcard $(foreach d,$(ALL_ROOMS) tests/* bench samples,$(d)/*.c $(d)/*.h))
 # Not asked of cppcheck: memleak and uninitvar take a pointer stored in a structure for lost and an
 # address never written through for read; invalidPointerCast dislikes options addressed by offset;
 # the conditions it calls redundant, or too late, compare positions or guard what others tested;
@@ -95,7 +95,7 @@ CPPCHECK := cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,perfo
 TIDY := clang-tidy --quiet --warnings-as-errors='*' --checks='-*,bugprone-*,-bugprone-easily-swappable-parameters,-bugprone-reserved-identifier,-bugprone-macro-parentheses,-bugprone-sizeof-expression,-bugprone-signed-char-misuse'
 ALL_ISA = $(ISA_vbmi) -mavx512vnni
 lint: ## cppcheck and clang-tidy (about a minute)
-	@$(CPPCHECK) $(foreach m,$(MODULES),-I$(DIR_$(m))) $(foreach m,$(MODULES),$(filter-out gen/%,$(SRC_$(m))))
-	@$(TIDY) $(SRC_runtime) -- -std=c11 -Iruntime -Iruntime/ref -Iruntime/x86 $(if $(filter x86_64,$(ARCH)),$(ALL_ISA)) 2>/dev/null
+	@$(CPPCHECK) $(ALL_ROOMS:%=-I%) $(foreach m,$(MODULES),$(filter-out gen/%,$(SRC_$(m))))
+	@$(TIDY) $(SRC_runtime) -- -std=c11 $(ROOMS_runtime:%=-I%) $(if $(filter x86_64,$(ARCH)),$(ALL_ISA)) 2>/dev/null
 format: ## clang-format every C file
 	clang-format -i $(OUR_C)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fold_norms.h"
 
-#include "op.h"
+#include "pith_op.h"
 #include "ranks.h"
 
 #include <stdlib.h>
@@ -10,20 +10,6 @@
 /* Behind the leading one: an error of some 1 % of a channel's gain on the mean, far less than what
  * few levels do to its weights. What it saves: docs/results.md, "Folded onto grids". */
 #define STEP_BITS 4u
-
-enum pith_status pith_norms_mark(struct pith_model *m, bool *given, struct pith_error *err)
-{
-    bool *folds = calloc(m->n_nodes + 1u, sizeof *folds);
-    enum pith_status status =
-        folds ? pith_model_find_foldable(m, folds, err) : pith_tape_no_memory(err);
-    for (uint32_t i = 0; i < m->n_nodes && !status; i++)
-        if (folds[i]) {
-            given[m->nodes[i].in[1]] = true;
-            given[m->nodes[i].in[2]] = true;
-        }
-    free(folds);
-    return status;
-}
 
 /* ---- the graph, so that it can be put back
  * -------------------------------------------------------

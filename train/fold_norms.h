@@ -7,10 +7,6 @@
 
 #include "train_run.h"
 
-/* given[n_values], zeroed: true where the value is a scale or shift that will go into a
- * convolution, and so takes no grid of its own while the run lasts. */
-enum pith_status pith_norms_mark(struct pith_model *m, bool *given, struct pith_error *err);
-
 /* Folds, and counts it in the result. *was: the graph before, for pith_norms_put_back; numbers that
  * lie in neither are the snapshot's matter. On failure the graph is as it was. */
 enum pith_status pith_norms_fold(struct run *r, struct pith_model *was);

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
 # oneDNN's header (2 or 3) is needed to build; the library itself, of either version, is loaded when
 # training starts (dnnl_load.c): nothing links it.
-USES_train := model huffman runtime host
-DIR_train := train
-SRC_train := $(wildcard train/*.c)
-ifneq ($(ARCH),x86_64)
-SRC_train := $(filter-out %_avx2.c %_avx512.c,$(SRC_train))
-endif
+ROOMS_train := train train/feed train/feedback train/kernels train/shrink train/state train/tape
+USES_train := runtime host base model data train/feed train/feedback train/kernels train/shrink train/state train/tape
+USES_train/feed := runtime host base model data pack train train/kernels train/state train/tape
+USES_train/feedback := runtime host base model data train train/feed train/kernels train/shrink train/state train/tape
+USES_train/kernels := runtime host base model data train
+USES_train/shrink := runtime host base model data train train/kernels train/state train/tape
+USES_train/state := runtime host base model data train train/kernels
+USES_train/tape := runtime host base model data train train/kernels train/state
 CFLAGS_train := -ftree-vectorize
 LIBS_train := -ldl

@@ -2,9 +2,9 @@
 /* run_identity.c - contents are told by a 64-bit hash (FNV-1a): it tells mistakes, not forgeries.
  */
 #include "run_identity.h"
-#include "op.h"
+#include "pith_op.h"
 #include "tape.h"
-#include "tensor.h"
+#include "pith_tensor.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

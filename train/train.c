@@ -11,8 +11,9 @@
 #include "model_state.h"
 #include "pith_host.h"
 #include "ranks.h"
+#include "row_steps.h"
 #include "schedule.h"
-#include "tensor.h"
+#include "pith_tensor.h"
 #include "unit_order.h"
 
 #include <math.h>

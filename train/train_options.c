@@ -2,7 +2,7 @@
 /* train_options.c - the defaults, and what is refused before anything is done. */
 #include "train_run.h"
 
-#include "op.h"
+#include "pith_op.h"
 #include "pith_host.h"
 
 #include <inttypes.h>
@@ -180,20 +180,6 @@ enum pith_status pith_run_check_opts(const struct run *r)
     else if (isnan(o->enough))
         wrong = "the accuracy that is enough must be a number";
     return wrong ? pith_error_set(r->err, PITH_ERR_ARGUMENT, "%s", wrong) : PITH_OK;
-}
-
-/* The value that holds the logits of output 0. */
-uint32_t pith_run_scores(const struct pith_model *m, bool *softmax)
-{
-    uint32_t out = m->outputs[0];
-    *softmax = false;
-    for (uint32_t i = 0; i < m->n_nodes; i++)
-        if (m->nodes[i].out[0] == out && m->nodes[i].op == PITH_OP_SOFTMAX &&
-            m->values[out].rank == 2 && m->nodes[i].attr[ATTR_SOFTMAX_AXIS] == 1) {
-            *softmax = true;
-            return m->nodes[i].in[0];
-        }
-    return out;
 }
 
 enum pith_status pith_run_check_scores(const struct run *r, const struct pith_data *train)

@@ -12,6 +12,7 @@
 #include "loss.h"
 #include "optimizer.h"
 #include "pith_train.h"
+#include "scores.h"
 #include "snapshot.h"
 #include "teacher_memory.h"
 #include "validation.h"
@@ -57,8 +58,6 @@ enum pith_status pith_run_check_opts(const struct run *r);
 enum pith_status pith_run_keep_weights(const struct run *r, struct pith_train_opts *o);
 /* Input, scores and data fit each other. */
 enum pith_status pith_run_check_scores(const struct run *r, const struct pith_data *train);
-/* The value that holds the logits of output 0; *softmax: one stands behind it. */
-uint32_t pith_run_scores(const struct pith_model *m, bool *softmax);
 
 /* Asks the teacher for all versions of all samples that the run will show, where the options let it
  * be asked once. */

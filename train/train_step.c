@@ -6,7 +6,7 @@
 #include "pith_host.h"
 #include "ranks.h"
 #include "schedule.h"
-#include "tensor.h"
+#include "pith_tensor.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -60,7 +60,7 @@ for a in "$@"; do case $a in --c_out=*) : >"${a#--c_out=}/onnx.pb-c.c"; : >"${a#
 END
 PATH=$work/bin:$PATH "$make" deps all BUILD="$work/build" CC=new-cc MPICC=no-mpicc AR=true >"$work/out" 2>&1 ||
     complain "make deps all failed"
-said "compiling runtime/x86"
+said "compiling runtime/kernels/x86"
 said "not built: pith-mpi.so"
 [ "$(grep -cx 'compiling model' "$work/out")" -eq 1 ] || complain "not one line for a module"
 grep 'apt-get.* install ' "$work/log" >"$work/out"
@@ -69,7 +69,7 @@ unsaid 'clang|qemu|aarch64|openmpi|cmocka|python|libonnx'
 sed -n '/apt-get.* install /q; p' "$work/log" >"$work/out"
 unsaid 'cc .*-c '
 grep 'cc .*\.c ' "$work/log" >"$work/out"
-said "-c runtime/x86/gemm_i8_vnni.c"
+said "-c runtime/kernels/x86/gemm_i8_vnni.c"
 
 # ---- which goals ask for what
 for goal in check check-asan test-model fuzz lint; do

@@ -1,16 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # What the runtime adds to a program that is linked with it stays within the budgets of link_budget.txt, for builds
-# with everything and for builds with one network's operators (runtime/build_choice.h). The latter give the
+# with everything and for builds with one network's operators (runtime/core/build_choice.h). The latter give the
 # bits that the former give, and refuse other networks.
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
 table=tests/build/link_budget.txt
 here=tests/embedded
 status=0
-flags="-std=c11 -ffp-contract=off -fno-math-errno -Iruntime -Iruntime/ref"
+. tests/build/runtime_files.inc
+flags="-std=c11 -ffp-contract=off -fno-math-errno $(echo $core_includes)"
 # The files that read build_choice.h take the place of the archive's.
-choice=$(grep -l '"build_choice.h"' runtime/*.c)
+choice=$(grep -l '"build_choice.h"' $core)
 
 "$PITH_O/samples/make_digits" "$work/d" 64 1 && tests/fresh_digits.sh "$work/digits.onnx" &&
     "$PITH" compress "$work/digits.onnx" --sparsity 0.6 --bits 4 --for size -q -o "$work/digits.pith" &&
@@ -61,7 +62,7 @@ command -v arm-none-eabi-gcc >/dev/null || { echo "no arm-none-eabi-gcc: Cortex-
 m4() {
     arm-none-eabi-gcc $flags -Os $(cat "$work/$2.flags") -mthumb -mcpu=cortex-m4 -mfloat-abi=hard \
         -mfpu=fpv4-sp-d16 -ffreestanding -nostdlib -ffunction-sections -fdata-sections -Wl,--gc-sections \
-        -T $here/mps2.ld $here/cortex_m_start.c $here/output_hash.c "$work/$2.S" runtime/*.c runtime/ref/*.c \
+        -T $here/mps2.ld $here/cortex_m_start.c $here/output_hash.c "$work/$2.S" $core \
         -lgcc -o "$work/$1" || exit 1
     hold "$1" $(($(bytes arm-none-eabi-size "$work/$1") - $(wc -c <"$work/$2.pith")))
 }

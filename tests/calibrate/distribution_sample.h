@@ -3,7 +3,7 @@
 #ifndef DISTRIBUTION_SAMPLE_H
 #define DISTRIBUTION_SAMPLE_H
 
-#include "range.h"
+#include "pith_range.h"
 #include "value_observer.h"
 
 /* The statistics live in m. */

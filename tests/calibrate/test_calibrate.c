@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "gemm_model.h"
+#include "pith_load.h"
+#include "pith_pack.h"
 #include "pith_calibrate.h"
 #include "pith_value_stats.h"
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "bytes.h"
+#include "pith_bytes.h"
 #include "value_observer.h"
 
 #define SEED 20261121u

@@ -6,6 +6,7 @@
 #include "compress/failing_heap.h"
 #include "pith_host.h"
 #include "pith_model.h"
+#include "pith_load.h"
 
 /* What reading gave is freed. */
 static enum pith_status read_bytes(const struct pith_buffer *file, struct pith_error *err)

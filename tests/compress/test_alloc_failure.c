@@ -14,8 +14,10 @@
 #include <jansson.h>
 #include <zlib.h>
 #include "compress/failing_heap.h"
+#include "pith_load.h"
+#include "pith_pack.h"
 #include "compress/failing_read.h"
-#include "model/sample_models.h"
+#include "sample_models.h"
 #include "pith_calibrate.h"
 #include "pith_compress.h"
 #include "pith_host.h"

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "measure/small_net.h"
+#include "pith_pack.h"
 #include "pith_compress.h"
 
 #define CHANNELS 6u

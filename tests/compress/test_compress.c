@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "pith_compress.h"
+#include "pith_load.h"
 #include "measure/small_net.h"
 
 enum { ROWS = 64, WIDTH = 16, CLASSES = 10 };

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 #include "fine_choice.h"
 #include "measure/small_net.h"
-#include "op.h"
+#include "pith_op.h"
 
 #define SIDE 4u
 #define FEW 4u   /* channels in front */

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <math.h>
 #include "fake_quant_graph.h"
+#include "pith_pack.h"
 #include "pith_calibrate.h"
 #include "pith_compress.h"
 #include "pith_host.h"

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "pith_compress.h"
+#include "pith_pack.h"
 #include "measure/small_net.h"
 
 #define N 8u

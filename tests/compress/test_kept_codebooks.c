@@ -9,8 +9,8 @@
 #include <cmocka.h>
 #include "kept_codebooks.h"
 #include "measure/small_net.h"
-#include "op.h"
-#include "store_floats.h"
+#include "pith_op.h"
+#include "pith_store_floats.h"
 
 #define N 40u /* 1,600 weights a layer */
 #define LAYERS 3u

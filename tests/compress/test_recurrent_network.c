@@ -10,6 +10,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "measure/small_net.h"
+#include "pith_load.h"
+#include "pith_pack.h"
 #include "pith_host.h"
 #include "pith_onnx.h"
 #include "pith_prune.h"

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "pith_compress.h"
+#include "pith_pack.h"
 #include "measure/small_net.h"
 
 static const float weights[8] = {1, -2, 3, -4, 5, -6, 7, -8};

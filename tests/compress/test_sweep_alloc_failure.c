@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 #include "compress/failing_heap.h"
-#include "model/sample_models.h"
+#include "sample_models.h"
 #include "pith_init.h"
 #include "pith_sweep.h"
 

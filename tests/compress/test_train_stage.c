@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "pith_compress.h"
+#include "pith_pack.h"
 #include "measure/small_net.h"
 
 enum { ROWS = 256, WIDTH = 16, CLASSES = 4, WEIGHTS = CLASSES * WIDTH };

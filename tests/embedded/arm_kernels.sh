@@ -6,9 +6,10 @@ command -v aarch64-linux-gnu-gcc >/dev/null && command -v qemu-aarch64 >/dev/nul
     { echo "no aarch64-linux-gnu-gcc or qemu-aarch64"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
-cc="aarch64-linux-gnu-gcc -std=c11 -O2 -ffp-contract=off -fno-math-errno -Iruntime -Iruntime/ref"
+. tests/build/runtime_files.inc
+cc="aarch64-linux-gnu-gcc -std=c11 -O2 -ffp-contract=off -fno-math-errno $(echo $core_includes)"
 objects=
-for file in runtime/*.c runtime/ref/*.c runtime/arm/*.c; do
+for file in $core runtime/kernels/arm/*.c; do
     object=$work/$(basename "$file" .c).o
     case $file in *_dotprod.c) isa=-march=armv8.2-a+dotprod ;; *) isa= ;; esac
     $cc -Wall -Wextra -Werror $isa -c "$file" -o "$object" || exit 1

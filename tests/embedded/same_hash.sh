@@ -24,8 +24,8 @@ model_image_bytes:
 EOF
 }
 image "$work/net.pith"
-core="runtime/*.c runtime/ref/*.c"
-flags="-std=c11 -O2 -Wall -Wextra -Werror -ffp-contract=off -fno-math-errno -Iruntime -Iruntime/ref"
+. tests/build/runtime_files.inc
+flags="-std=c11 -O2 -Wall -Wextra -Werror -ffp-contract=off -fno-math-errno $(echo $core_includes)"
 
 expect() { # the hash here
     ${CC:-gcc} $flags -Wl,-z,noexecstack "$work/image.S" $here/output_hash.c $here/hosted_main.c \
@@ -58,7 +58,7 @@ reference=$core
 arm() { # flags: with the kernels of AArch64
     command -v aarch64-linux-gnu-gcc >/dev/null || return
     kernels=
-    for file in runtime/arm/*.c; do
+    for file in runtime/kernels/arm/*.c; do
         case $file in *_dotprod.c) isa=-march=armv8.2-a+dotprod ;; *) isa= ;; esac
         object=$work/$(basename "$file" .c).o
         aarch64-linux-gnu-gcc $flags $isa -c "$file" -o "$object" || exit 1

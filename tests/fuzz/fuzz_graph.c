@@ -8,7 +8,8 @@
  * quantized, on ranges of the inputs it is run with: what comes out must pack, run and be written, too. */
 #include <math.h>
 #include "grown_graph.h"
-#include "onnx_read.h"
+#include "pith_pack.h"
+#include "pith_onnx_read.h"
 #include "pith_calibrate.h"
 #include "pith_host.h"
 #include "pith_onnx.h"

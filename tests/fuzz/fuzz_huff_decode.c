@@ -4,8 +4,8 @@
  * the tensor and every index below n_centroids; the sanitizers watch the rest. */
 #include <stdlib.h>
 #include <string.h>
-#include "bytes.h"
-#include "weight.h"
+#include "pith_bytes.h"
+#include "pith_weight.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,9 +3,9 @@
  * the table parameters. */
 #include <stdlib.h>
 #include <string.h>
-#include "bytes.h"
+#include "pith_bytes.h"
 #include "pith_huffman.h"
-#include "weight.h"
+#include "pith_weight.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 #include <string.h>
 #include "data_source.h"
 #include "npy_header.h"
-#include "tensor.h"
+#include "pith_tensor.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 

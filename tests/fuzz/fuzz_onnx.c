@@ -3,7 +3,7 @@
  * its batch normalizations, and export to a file that imports again. */
 #include <stdlib.h>
 #include <string.h>
-#include "onnx_read.h"
+#include "pith_onnx_read.h"
 #include "pith_onnx.h"
 
 #define MAX_BYTES (64u << 20)

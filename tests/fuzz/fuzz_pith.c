@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "pack.h"
+#include "pith_pack.h"
 #include "pith_host.h"
-#include "unpack.h"
+#include "pith_unpack.h"
 
 #define MAX_MODEL_BYTES (1u << 24)
 

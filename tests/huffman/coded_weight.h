@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* coded_weight.h - a random compressed weight together with what it must expand to. Everything is
- * encoded by huffman/ into one block of memory and described as runtime/weight.h wants it. */
+ * encoded by huffman/ into one block of memory and described as runtime/decode/pith_weight.h wants it. */
 #ifndef CODED_WEIGHT_H
 #define CODED_WEIGHT_H
 
@@ -8,7 +8,7 @@
 #include <string.h>
 #include "guard_page.h"
 #include "pith_huffman.h"
-#include "weight.h"
+#include "pith_weight.h"
 
 struct weight_case {
     struct weight w;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* rows_agree.h - what runtime/weight_rows.h reads is what pith_weight_expand_f32 expands: the same
+/* rows_agree.h - what runtime/decode/weight_rows.h reads is what pith_weight_expand_f32 expands: the same
  * bits in rows of any length, and the same refusals. */
 #ifndef ROWS_AGREE_H
 #define ROWS_AGREE_H
 
 #include <stdlib.h>
 #include <string.h>
-#include "bytes.h"
+#include "pith_bytes.h"
 #include "guard_page.h"
 #include "weight_rows.h"
 

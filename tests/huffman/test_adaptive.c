@@ -8,8 +8,8 @@
 #include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
-#include "adaptive_decode.h"
-#include "adaptive_encode.h"
+#include "pith_adaptive_decode.h"
+#include "pith_adaptive_encode.h"
 #include "guard_page.h"
 #include "pith_huffman.h"
 #include "rows_agree.h"

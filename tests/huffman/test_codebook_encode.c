@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
-#include "codebook_decode.h"
+#include "pith_codebook_decode.h"
 #include "pith_huffman.h"
 #include "coded_weight.h"
 

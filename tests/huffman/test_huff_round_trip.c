@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 #include "guard_page.h"
-#include "huff_decode.h"
+#include "pith_huff_decode.h"
 #include "pith_huffman.h"
 
 #define SEED 3u

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "bytes.h"
+#include "pith_bytes.h"
 #include "guard_page.h"
 #include "pith_huffman.h"
-#include "plane_encode.h"
+#include "pith_plane_encode.h"
 
 #define MOST 70000u
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Every combination of support, grid and code that the encoders write comes back exactly from
- * runtime/weight.c, without a byte read behind any stream. */
+ * runtime/decode/weight.c, without a byte read behind any stream. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "bytes.h"
+#include "pith_bytes.h"
 #include "coded_weight.h"
 
 #define SEED 20240611u
@@ -287,7 +287,7 @@ static void integers_in_codebooks(void **state)
     }
 }
 
-/* Nothing for what is not coded, little for little tensors; the rest is told by weight.h. */
+/* Nothing for what is not coded, little for little tensors; the rest is told by pith_weight.h. */
 static void scratch_follows_size(void **state)
 {
     static const struct {

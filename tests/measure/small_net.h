@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "model/sample_models.h"
+#include "sample_models.h"
 #include "pith_measure.h"
 
 /* A Gemm "fc" without bias; w: [n_out, n_in]; open batch. relu: "act" follows. */

@@ -5,7 +5,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "model/sample_models.h"
+#include "sample_models.h"
+#include "pith_pack.h"
 #include "pith_host.h"
 
 struct network_run {

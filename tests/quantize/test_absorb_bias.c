@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "absorb_bias.h"
+#include "pith_absorb_bias.h"
 #include "network_run.h"
-#include "op.h"
+#include "pith_op.h"
 #include "pith_value_stats.h"
 
 #define C 4u

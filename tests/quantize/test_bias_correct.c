@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "bias_correct.h"
-#include "op.h"
+#include "pith_op.h"
 
 /* A product of one number; w = 1.25 stands for q = 1 at scale 1, so a sample of x loses x / 4.
  * Inputs are whole numbers at scale 1. Returns the shift of the bias. */

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include "gemm_model.h"
-#include "half_float.h"
+#include "pith_half_float.h"
 #include "pith_quantize.h"
 
 static struct pith_model *layer_of(uint32_t rows, uint32_t cols, const float *w)

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "equalize.h"
+#include "pith_equalize.h"
 #include "network_run.h"
-#include "op.h"
+#include "pith_op.h"
 
 #define C 4u
 #define SIDE 6u

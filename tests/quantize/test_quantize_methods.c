@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include "network_run.h"
+#include "pith_pack.h"
 #include "pith_host.h"
 #include "pith_quantize.h"
 

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include "network_run.h"
+#include "pith_pack.h"
 #include "pith_quantize.h"
 
 enum { WIDTH = 64, CHANNELS = 8, SIDE = 6, SAMPLES = 48, READERS = 6 };

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <cmocka.h>
 #include "network_run.h"
-#include "op.h"
+#include "pith_op.h"
 #include "pith_value_stats.h"
-#include "smooth.h"
+#include "pith_smooth.h"
 
 #define C 6u
 #define ROWS 3u

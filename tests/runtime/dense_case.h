@@ -12,9 +12,9 @@
 #include <cmocka.h>
 #include "activate.h"
 #include "guard_page.h"
-#include "kernels.h"
+#include "pith_kernels.h"
 #include "op_list.h"
-#include "weight.h"
+#include "pith_weight.h"
 
 static uint64_t seed;
 

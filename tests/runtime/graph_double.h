@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "container.h"
+#include "pith_container.h"
 #include "region.h"
 
 #define GD_MAX 256u

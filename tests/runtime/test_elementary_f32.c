@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "bytes.h"
+#include "pith_bytes.h"
 #include "elementary_f32.h"
 
 typedef void row_function(const float *x, float *y, size_t n);

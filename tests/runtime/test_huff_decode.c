@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "codebook_decode.h"
+#include "pith_codebook_decode.h"
 #include "gap_decode.h"
 #include "guard_page.h"
 

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 #include "activate.h"
 #include "guard_page.h"
-#include "kernels.h"
+#include "pith_kernels.h"
 
 static uint64_t seed = 0x5eed;
 

@@ -10,7 +10,7 @@
 #include "avxvnni_twin.h"
 #include "guard_page.h"
 #include "integer_element.h"
-#include "kernels.h"
+#include "pith_kernels.h"
 
 #ifndef CASES
 #define CASES 600

@@ -11,7 +11,7 @@
 #include <string.h>
 #include "activate.h"
 #include "guard_page.h"
-#include "kernels.h"
+#include "pith_kernels.h"
 
 enum { LONGEST = 300 };
 

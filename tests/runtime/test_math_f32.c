@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <cmocka.h>
-#include "bytes.h"
+#include "pith_bytes.h"
 #include "math_f32.h"
 #include "sum_f32.h"
 

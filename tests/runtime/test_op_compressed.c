@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Gemm, MatMul and Conv with a sparse or clustered constant: straight from the compressed bytes
  * where there is a run form, expanded where there is none or PITH_FLAG_DENSE_ONLY asks for it; the
- * sums are the same within the bound of kernel_dense.h and kernel_sparse.h. */
+ * sums are the same within the bound of pith_kernel_dense.h and pith_kernel_sparse.h. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
 #include <math.h>
 #include <cmocka.h>
 #include "activate.h"
-#include "kernels.h"
+#include "pith_kernels.h"
 #include "op_list.h"
 #include "weight_case.h"
 

@@ -7,9 +7,9 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "bytes.h"
+#include "pith_bytes.h"
 #include "guard_page.h"
-#include "weight.h"
+#include "pith_weight.h"
 
 struct weight_case {
     struct weight w;

@@ -8,8 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "narrow_float.h"
+#include "pith_narrow_float.h"
 #include "pith_model.h"
+#include "pith_load.h"
 #include "pith_value_stats.h"
 
 static uint32_t *number; /* [n_values]: as the format numbers it */

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "pith_model.h"
+#include "pith_pack.h"
 #include "pith_value_stats.h"
 
 enum { OP_ADD = 4, OP_MUL = 6, OP_RELU = 8, OP_SPLIT = 25, OP_CAST = 33, OP_IDENTITY = 36 };

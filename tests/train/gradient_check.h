@@ -21,7 +21,7 @@
 #include <stdarg.h>
 #include <setjmp.h>
 #include <cmocka.h>
-#include "model/sample_models.h"
+#include "sample_models.h"
 #include "pith_train.h"
 #include "tape.h"
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "pith_host.h"
 #include "pith_model.h"
+#include "pith_pack.h"
 
 static inline void model_answers(const struct pith_model *m, uint32_t n_x, float *y, uint32_t n_y)
 {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "model/sample_models.h"
+#include "sample_models.h"
 #include "pith_train.h"
 #include "pith_value_stats.h"
 

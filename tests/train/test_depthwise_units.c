@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <math.h>
 #include <string.h>
-#include "model/sample_models.h"
+#include "sample_models.h"
 #include "train/model_answers.h"
 #include "row_scale.h"
 #include "unit_links.h"

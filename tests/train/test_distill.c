@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "model/sample_models.h"
+#include "sample_models.h"
 #include "pith_host.h"
 #include "pith_train.h"
 

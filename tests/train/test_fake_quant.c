@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 #include "fake_quant.h"
-#include "model/sample_models.h"
+#include "sample_models.h"
 #include "pith_runtime.h"
 
 enum { MOST = 700 };

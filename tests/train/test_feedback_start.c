@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 #include "least_squares.h"
-#include "model/sample_models.h"
+#include "sample_models.h"
 #include "pith_train.h"
 #include "row_steps.h"
 

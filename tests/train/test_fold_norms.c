@@ -8,7 +8,8 @@
 #include <cmocka.h>
 #include <math.h>
 #include "fold_norms.h"
-#include "op.h"
+#include "pith_pack.h"
+#include "pith_op.h"
 #include "train/small_network.h"
 
 struct last {

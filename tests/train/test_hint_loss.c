@@ -7,7 +7,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 #include "hint_loss.h"
-#include "model/sample_models.h"
+#include "sample_models.h"
 
 enum { BATCH = 16, EACH = 2 * 4 * 4 };
 

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <math.h>
 #include <string.h>
-#include "model/sample_models.h"
+#include "sample_models.h"
 #include "row_paths.h"
 
 enum { N = 24, FEW = 4 };

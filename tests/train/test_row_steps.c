@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <math.h>
 #include <string.h>
-#include "model/sample_models.h"
+#include "sample_models.h"
 #include "row_feedback.h"
 #include "row_steps.h"
 

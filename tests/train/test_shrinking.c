@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdio.h>
 #include "train/small_network.h"
+#include "pith_pack.h"
 #include "free_numbers.h"
 #include "grid.h"
 #include "thinning.h"

@@ -6,7 +6,9 @@
 #include <stdint.h>
 #include <setjmp.h>
 #include <cmocka.h>
-#include "model/sample_models.h"
+#include "sample_models.h"
+#include "pith_load.h"
+#include "pith_pack.h"
 #include "pith_host.h"
 #include "pith_train.h"
 #include "tape.h"

@@ -7,7 +7,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 #include <math.h>
-#include "model/sample_models.h"
+#include "sample_models.h"
 #include "pith_train.h"
 #include "tape_state.h"
 

@@ -9,7 +9,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "model/sample_models.h"
+#include "sample_models.h"
+#include "pith_pack.h"
 #include "train/model_answers.h"
 #include "snapshot.h"
 #include "train/small_network.h"

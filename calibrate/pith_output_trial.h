@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* pith_output_trial.h - what does a change of some values do to the outputs of a network? */
+#ifndef PITH_OUTPUT_TRIAL_H
+#define PITH_OUTPUT_TRIAL_H
+
+#include "pith_kept_floats.h"
+#include "pith_midway.h"
+#include "pith_observed_run.h"
+
+struct output_trial {
+    /* Called with every f32 value while a trial runs: x, [n], may be changed. */
+    void (*change)(void *user, uint32_t value, float *x, size_t n);
+    void *user;
+    bool apart;   /* samples do not depend on each other: a trial may run some of them */
+    bool stopped; /* by whoever watches the progress */
+    uint32_t n_samples;
+    uint64_t n_runs;
+    size_t most_bytes; /* may be kept of the middle of runs; set before it is opened */
+    /* the rest is private */
+    struct pith_model *m;
+    struct observed_run run;
+    bool *is_output;  /* owns: [n_values] compared */
+    struct midway middle;
+    size_t *middle_at; /* owns: [n_samples] of each one's outputs seen before the middle */
+    uint64_t *sample; /* owns: [n_samples] */
+    uint8_t **input;  /* owns: [n_samples] the inputs of each sample, one behind the other */
+    struct kept_floats *output; /* owns: [n_samples] of all its steps */
+    uint32_t current;
+    size_t at;    /* of the current sample's outputs seen so far */
+    double error; /* against them */
+    bool keeps, no_memory;
+    bool behind; /* the middle, in this run */
+    struct pith_error *err;
+};
+
+/* change, user and most_bytes are set, all else is 0. Runs up to `most` of the samples as they are: evenly spread
+ * ones, of a stream its first. Close in any case. What running returns. */
+enum pith_status pith_output_trial_open(struct output_trial *t, struct pith_model *m,
+                                        const struct pith_calibrate_opts *samples, uint32_t most,
+                                        struct pith_error *err);
+/* Until the next call `change` leaves all values alone that come before those of node `step` (NO_STEP: none): the
+ * second run of a sample and those that follow begin there. */
+void pith_output_trial_behind(struct output_trial *t, uint32_t step);
+/* Samples from..to-1, of a stream all up to there, with what `change` does; *error: the sum of the squared
+ * changes of the outputs, of a final Softmax's input. Never NaN. */
+enum pith_status pith_output_trial_run(struct output_trial *t, uint32_t from, uint32_t to,
+                                       double *error);
+/* Of the outputs as they are, each sample's less its mean: the mean of the sums of their squares. */
+double pith_output_trial_signal(const struct output_trial *t);
+void pith_output_trial_close(struct output_trial *t);
+
+#endif

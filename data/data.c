@@ -1,0 +1,664 @@
+/* SPDX-License-Identifier: MIT */
+/* data.c - a data set as the rest of pith sees it: opens the right reader, finds labels, chooses the
+ * range, and brings every sample into the model's shape. */
+#define _POSIX_C_SOURCE 200809L
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "pith_bytes.h"
+#include "data_source.h"
+#include "npy_header.h"
+#include "pith_preprocess.h"
+
+#define DATA_DEFAULT_BYTES (4ull << 30)
+
+struct pith_data {
+    struct data_source source;
+    struct pith_preprocess pre;
+    uint32_t *chosen; /* sample numbers of the range; NULL: all */
+    uint64_t n_chosen;
+    uint32_t rank; /* of one sample as the model takes it */
+    uint32_t dim[PITH_MAX_RANK];
+    uint64_t elems; /* of one sample, all its steps */
+    bool shape_given, may_step;
+    uint32_t channels; /* of pictures as fed; 0: as they are */
+    char input[96];    /* "input 'x'" for messages */
+    char name[64];     /* of a sample that has none */
+};
+
+/* ---- which reader ---------------------------------------------------------------------------------- */
+
+static bool ends_with(const char *text, const char *tail)
+{
+    size_t n = strlen(text), k = strlen(tail);
+    return k <= n && strcmp(text + n - k, tail) == 0;
+}
+
+/* "raw:TYPE:N:FILE" */
+struct raw_spec {
+    enum pith_type type;
+    uint64_t elems;
+    const char *path;
+};
+
+static bool raw_type(const char *text, size_t n, enum pith_type *type)
+{
+    static const struct {
+        const char *word;
+        enum pith_type type;
+    } types[] = {{"i8", PITH_I8},   {"u8", PITH_U8},   {"i16", PITH_I16}, {"u16", PITH_U16},
+                 {"i32", PITH_I32}, {"f16", PITH_F16}, {"f32", PITH_F32}, {"f64", PITH_F64}};
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        if (strlen(types[i].word) == n && memcmp(types[i].word, text, n) == 0) {
+            *type = types[i].type;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* "490:..." with 1 <= *n <= DATA_MAX_SAMPLE_ELEMS; *rest is what follows the colon. */
+static bool parse_count(const char *text, uint64_t *n, const char **rest)
+{
+    *n = 0;
+    for (; *text >= '0' && *text <= '9' && *n <= DATA_MAX_SAMPLE_ELEMS; text++)
+        *n = *n * 10 + (uint64_t)(*text - '0');
+    *rest = text + 1;
+    return *text == ':' && *n >= 1 && *n <= DATA_MAX_SAMPLE_ELEMS;
+}
+
+static bool parse_raw(const char *text, struct raw_spec *raw)
+{
+    const char *count = strchr(text, ':');
+    return count && raw_type(text, (size_t)(count - text), &raw->type) &&
+           parse_count(count + 1, &raw->elems, &raw->path);
+}
+
+static enum pith_status load_file(struct data_source *s, const char *path, struct pith_error *err)
+{
+    enum pith_status st = pith_source_open(path, s->max_bytes, &s->file, err);
+    return st == PITH_OK ? pith_source_load(&s->file, s->max_bytes, err) : st;
+}
+
+static enum pith_status open_raw(struct data_source *s, const char *path, struct pith_error *err)
+{
+    struct raw_spec raw;
+    if (!parse_raw(path + strlen("raw:"), &raw))
+        return pith_error_fill(err, PITH_ERR_ARGUMENT,
+                               "'%s' is not raw:TYPE:VALUES:FILE with TYPE i8 u8 i16 u16 i32 f16 "
+                               "f32 or f64",
+                               path);
+    enum pith_status st = load_file(s, raw.path, err);
+    return st == PITH_OK ? pith_raw_open(s, raw.type, raw.elems, err) : st;
+}
+
+/* "wav:FRAME:HOP:FILE" */
+static enum pith_status open_wav(struct data_source *s, const char *path, struct pith_error *err)
+{
+    uint64_t frame, hop;
+    const char *rest;
+    if (!parse_count(path + strlen("wav:"), &frame, &rest) || !parse_count(rest, &hop, &rest))
+        return pith_error_fill(err, PITH_ERR_ARGUMENT,
+                               "'%s' is not wav:FRAME:HOP:FILE with FRAME and HOP in samples", path);
+    enum pith_status st = load_file(s, rest, err);
+    return st == PITH_OK ? pith_wav_open(s, frame, hop, err) : st;
+}
+
+static bool is_zip(const uint8_t *head, size_t n)
+{
+    return n >= 4 && load_le32(head) == 0x04034b50u;
+}
+
+typedef enum pith_status open_function(struct data_source *s, struct pith_error *err);
+
+/* By content; only CIFAR's records have no mark of their own. NULL: none. */
+static open_function *choose_reader(const char *path, const uint8_t *head, size_t n)
+{
+    if (n == TAR_BLOCK && pith_is_tar_header(head))
+        return pith_tar_open;
+    if (pith_is_npy(head, n))
+        return pith_npy_open;
+    if (is_zip(head, n))
+        return pith_npz_open;
+    if (pith_is_png(head, n) || pith_is_jpeg(head, n))
+        return pith_one_picture_open;
+    if (ends_with(path, ".bin") || ends_with(path, ".bin.gz"))
+        return pith_cifar_open;
+    return pith_is_idx(head, n) ? pith_idx_open : NULL;
+}
+
+/* A file that is in memory already. */
+static enum pith_status take_content(struct data_source *s, const struct pith_data_opts *o,
+                                     struct pith_error *err)
+{
+    s->file.mem = malloc(o->content_bytes + 1);
+    s->file.name = strdup(o->path);
+    if (!s->file.mem || !s->file.name)
+        return pith_error_no_memory(err);
+    memcpy(s->file.mem, o->content, o->content_bytes);
+    s->file.bytes = o->content_bytes;
+    return PITH_OK;
+}
+
+static enum pith_status open_file(struct data_source *s, const struct pith_data_opts *o,
+                                  struct pith_error *err)
+{
+    const char *path = o->path;
+    enum pith_status st = o->content ? take_content(s, o, err)
+                                     : pith_source_open(path, s->max_bytes, &s->file, err);
+    if (st != PITH_OK)
+        return st;
+    uint8_t head[TAR_BLOCK];
+    size_t n = s->file.bytes < sizeof head ? (size_t)s->file.bytes : sizeof head;
+    st = pith_source_at(&s->file, 0, head, n, err);
+    if (st != PITH_OK)
+        return st;
+    open_function *open = choose_reader(path, head, n);
+    if (!open)
+        return pith_error_fill(err, PITH_ERR_CORRUPT,
+                               "%s: not IDX, npy, npz, PNG, JPEG, a tar of those, or CIFAR-10 "
+                               "(.bin); headerless records are given as raw:TYPE:VALUES:FILE, sound "
+                               "as wav:FRAME:HOP:FILE",
+                               s->file.name);
+    bool in_place = open == pith_tar_open || open == pith_one_picture_open;
+    if (!in_place)
+        st = pith_source_load(&s->file, s->max_bytes, err);
+    return st == PITH_OK ? open(s, err) : st;
+}
+
+static enum pith_status open_source(struct data_source *s, const struct pith_data_opts *o,
+                                    struct pith_error *err)
+{
+    const char *path = o->path;
+    struct stat info;
+    if (o->content)
+        return open_file(s, o, err);
+    if (o->files)
+        return pith_files_open(s, path, o->files, o->n_files, err);
+    if (strncmp(path, "raw:", 4) == 0)
+        return open_raw(s, path, err);
+    if (strncmp(path, "wav:", 4) == 0)
+        return open_wav(s, path, err);
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+        return pith_folder_open(s, path, err);
+    return open_file(s, o, err);
+}
+
+static void close_source(struct data_source *s)
+{
+    pith_source_close(&s->file);
+    pith_archive_free(&s->list);
+    for (uint32_t i = 0; i < s->n_classes; i++)
+        free(s->class_names[i]);
+    free(s->class_names);
+    free(s->folder);
+    free(s->packed);
+    free(s->labels);
+    free(s->targets);
+}
+
+/* ---- labels beside ----------------------------------------------------------------------------------- */
+
+/* Replaces `from` by `to`, which is as long, in the file name at the end of path. */
+static bool replace_in_name(char *path, const char *from, const char *to)
+{
+    char *slash = strrchr(path, '/'), *at = strstr(slash ? slash : path, from);
+    if (at)
+        memcpy(at, to, strlen(to));
+    return at != NULL;
+}
+
+/* "...images-idx3..." -> "...labels-idx1..."; false: not such a name */
+static bool idx_labels_path(char *path)
+{
+    bool images = replace_in_name(path, "images", "labels");
+    if (images)
+        replace_in_name(path, "idx3", "idx1");
+    return images;
+}
+
+/* path has room for what is appended to its folder. */
+static bool csv_beside(char *path)
+{
+    char *slash = strrchr(path, '/');
+    strcpy(slash ? slash + 1 : path, "labels.csv");
+    return true;
+}
+
+/* The file with the labels when none was named; none there: unlabelled. */
+static enum pith_status find_labels(struct pith_data *d, const char *path, struct pith_error *err)
+{
+    struct data_source *s = &d->source;
+    struct stat info;
+    if (s->labels || s->targets || strncmp(path, "raw:", 4) == 0 || s->hop ||
+        s->folder)
+        return PITH_OK;
+    bool pictures = s->list.n > 0 && s->n_samples > 1;
+    if (!pictures && !s->big_endian)
+        return PITH_OK;
+    char *beside = malloc(strlen(path) + sizeof "labels.csv");
+    if (!beside)
+        return pith_error_no_memory(err);
+    strcpy(beside, path);
+    enum pith_status st = PITH_OK;
+    if ((pictures ? csv_beside(beside) : idx_labels_path(beside)) && stat(beside, &info) == 0 && S_ISREG(info.st_mode))
+        st = pith_labels_read(s, beside, err);
+    free(beside);
+    return st;
+}
+
+/* ---- shape --------------------------------------------------------------------------------------------- */
+
+static void take_shape(struct pith_data *d, const struct pith_data_opts *o)
+{
+    d->shape_given = o->rank > 0;
+    d->may_step = o->steps && o->rank > 0;
+    d->rank = o->rank;
+    d->elems = 1;
+    for (uint32_t i = 0; i < o->rank; i++) {
+        d->dim[i] = o->dim[i] ? o->dim[i] : 1;
+        if (!mul_ok(d->elems, d->dim[i], &d->elems))
+            d->elems = UINT64_MAX; /* fits no sample */
+    }
+    uint32_t c = d->rank == 4 ? d->dim[d->pre.nhwc ? 3 : 1] : 0;
+    d->channels = c == 1 || c == 3 ? c : 0;
+    snprintf(d->input, sizeof d->input, o->input_name ? "input '%.64s'" : "the input",
+             o->input_name);
+}
+
+static enum pith_status does_not_fit(const struct pith_data *d, const uint32_t *dim, uint32_t rank,
+                                     const char *remedy, struct pith_error *err)
+{
+    char count[32], is[96], wanted[96];
+    bool one = d->source.n_samples == 1;
+    return pith_error_fill(err, PITH_ERR_ARGUMENT, "%s: %s sample%s of %s %s not fit %s %s%s",
+                           d->source.file.name, pith_count_text(d->source.n_samples, count),
+                           one ? "" : "s", pith_shape_text(dim, rank, is), one ? "does" : "do",
+                           d->input, pith_shape_text(d->dim, d->rank, wanted), remedy);
+}
+
+/* Planes of pictures given as numbers can be cut as little as other numbers. */
+static const char *remedy_for_numbers(const struct pith_data *d)
+{
+    const struct data_source *s = &d->source;
+    return s->rank == 3 && d->rank == 4
+               ? ": arrays are fed as they are; pith resizes and crops PNG and JPEG pictures only"
+               : "";
+}
+
+#define REMEDY_BYTES 640
+
+/* What to type so that pictures fit: the preprocessing there is, with the size or the layout that the
+ * input has. Of a square of 224 the picture's shorter side becomes 256 first, as is the custom. */
+static const char *remedy_for_pictures(const struct pith_data *d, char text[REMEDY_BYTES])
+{
+    struct pith_preprocess pre = d->pre;
+    char spec[PITH_PREPROCESS_TEXT_BYTES];
+    bool last = d->rank == 4 && (d->dim[3] == 1 || d->dim[3] == 3) && d->dim[1] > 4;
+    if (d->rank != 4)
+        return "";
+    pre.nhwc = last;
+    uint32_t h = d->dim[last ? 1 : 2], w = d->dim[last ? 2 : 3], c = d->dim[last ? 3 : 1];
+    if (c != 1 && c != 3)
+        return ": it takes no pictures, which have 1 or 3 channels";
+    if (h != w)
+        return ": crop cuts squares only; resize the pictures beforehand";
+    if (pre.crop != h || pre.resize < h) {
+        pre.resize = h >= 64 ? (uint32_t)((uint64_t)h * 8 / 7) : h;
+        pre.crop = h;
+    }
+    if (pith_preprocess_format(&pre, spec, sizeof spec))
+        return "";
+    bool scaled = pre.scale != 1.0f || pre.n_mean || pre.n_std;
+    snprintf(text, REMEDY_BYTES, ": --preprocess %s%s makes pictures fit%s", scaled ? "" : "NAME,", spec,
+             scaled ? "" : ", NAME being imagenet, caffe, unit, signed or raw (pith help preprocess)");
+    return text;
+}
+
+static enum pith_status picture_does_not_fit(const struct pith_data *d, const uint32_t *dim,
+                                             uint32_t rank, struct pith_error *err)
+{
+    char remedy[REMEDY_BYTES];
+    return does_not_fit(d, dim, rank, remedy_for_pictures(d, remedy), err);
+}
+
+static enum pith_status shape_numbers(struct pith_data *d, struct pith_error *err)
+{
+    const struct data_source *s = &d->source;
+    if (!d->shape_given) {
+        uint32_t n = s->rank < PITH_MAX_RANK ? s->rank : PITH_MAX_RANK - 1;
+        d->rank = n + 1;
+        d->dim[0] = 1;
+        memcpy(d->dim + 1, s->dim, n * sizeof d->dim[0]);
+        d->elems = s->elems;
+    }
+    if (d->may_step && s->elems % d->elems == 0)
+        d->elems = s->elems;
+    if (d->elems != s->elems)
+        return does_not_fit(d, s->dim, s->rank, remedy_for_numbers(d), err);
+    if (d->pre.resize || d->pre.crop)
+        return pith_error_fill(err, PITH_ERR_ARGUMENT,
+                               "%s: holds numbers, not pictures: resize and crop do not apply",
+                               s->file.name);
+    uint32_t axis = d->pre.nhwc ? d->rank - 1 : 1;
+    uint32_t c = d->rank >= 2 ? d->dim[axis] : 1;
+    if ((d->pre.n_mean > 1 && d->pre.n_mean != c) || (d->pre.n_std > 1 && d->pre.n_std != c))
+        return pith_error_fill(err, PITH_ERR_ARGUMENT,
+                               "%s: mean or std is given for other than the %u channels of %s",
+                               s->file.name, c, d->input);
+    return PITH_OK;
+}
+
+/* Colour, size and cut as the model wants them. */
+static enum pith_status prepare_picture(const struct pith_data *d, struct pith_image *image,
+                                        const char *name, struct pith_error *err)
+{
+    enum pith_status st = PITH_OK;
+    if (d->channels)
+        st = pith_image_set_channels(image, d->channels, name, err);
+    if (st == PITH_OK && d->pre.resize)
+        st = pith_image_resize_shorter(image, d->pre.resize, name, err);
+    if (st == PITH_OK && d->pre.crop)
+        st = pith_image_crop(image, d->pre.crop, d->pre.crop, name, err);
+    return st;
+}
+
+static bool picture_fits(const struct pith_data *d, const struct pith_image *image)
+{
+    uint32_t h = d->pre.nhwc ? 1 : 2;
+    if (d->rank == 4 && (d->dim[h] != image->height || d->dim[h + 1] != image->width))
+        return false;
+    return (uint64_t)image->width * image->height * image->channels == d->elems;
+}
+
+static void shape_from_picture(struct pith_data *d, const struct pith_image *image)
+{
+    const uint32_t chw[] = {1, image->channels, image->height, image->width};
+    const uint32_t hwc[] = {1, image->height, image->width, image->channels};
+    memcpy(d->dim, d->pre.nhwc ? hwc : chw, sizeof chw);
+    d->rank = 4;
+    d->elems = (uint64_t)image->width * image->height * image->channels;
+    d->channels = image->channels;
+}
+
+static const char *picture_name(const struct data_source *s, uint64_t n)
+{
+    return s->list.n ? s->list.entry[n].name : s->file.name;
+}
+
+/* The first picture of the range decides whether the data fits; later ones are tested as read. */
+static enum pith_status shape_pictures(struct pith_data *d, struct pith_error *err)
+{
+    struct data_source *s = &d->source;
+    struct pith_image image = {0};
+    uint64_t first = d->chosen ? d->chosen[0] : 0;
+    enum pith_status st = s->picture(s, first, &image, err);
+    if (st != PITH_OK)
+        return st;
+    uint32_t whole[] = {image.channels, image.height, image.width};
+    st = prepare_picture(d, &image, picture_name(s, first), err);
+    if (st == PITH_OK && !d->shape_given)
+        shape_from_picture(d, &image);
+    if (st == PITH_OK && !picture_fits(d, &image))
+        st = s->rank ? picture_does_not_fit(d, s->dim, s->rank, err)
+                     : picture_does_not_fit(d, whole, 3, err);
+    if (st == PITH_OK && ((d->pre.n_mean > 1 && d->pre.n_mean != image.channels) ||
+                          (d->pre.n_std > 1 && d->pre.n_std != image.channels)))
+        st = pith_error_fill(err, PITH_ERR_ARGUMENT,
+                             "%s: mean or std is given for other than the %u channels of %s",
+                             s->file.name, image.channels, d->input);
+    pith_image_free(&image);
+    return st;
+}
+
+/* ---- opening --------------------------------------------------------------------------------------------- */
+
+static enum pith_status open_data(struct pith_data *d, const struct pith_data_opts *o,
+                                  struct pith_error *err)
+{
+    enum pith_status st = PITH_OK;
+    pith_preprocess_init(&d->pre);
+    if (o->preprocess)
+        st = pith_preprocess_read(o->preprocess, strlen(o->preprocess), &d->pre, err);
+    if (st != PITH_OK)
+        return st;
+    take_shape(d, o);
+    st = open_source(&d->source, o, err);
+    if (st == PITH_OK && o->labels)
+        st = pith_labels_read(&d->source, o->labels, err);
+    else if (st == PITH_OK && !o->files)
+        st = find_labels(d, o->path, err);
+    if (st == PITH_OK)
+        st = pith_range_choose(o->range, d->source.n_samples, d->source.file.name, &d->chosen,
+                               &d->n_chosen, err);
+    if (st == PITH_OK)
+        st = d->source.pictures ? shape_pictures(d, err) : shape_numbers(d, err);
+    return st;
+}
+
+enum pith_status pith_data_open(const struct pith_data_opts *opts, struct pith_data **data,
+                                struct pith_error *err)
+{
+    if (opts->size_bytes != sizeof *opts || !opts->path || opts->rank > PITH_MAX_RANK)
+        return pith_error_fill(err, PITH_ERR_ARGUMENT, "cannot open data: no path, or bad options");
+    struct pith_data *d = calloc(1, sizeof *d);
+    if (!d)
+        return pith_error_no_memory(err);
+    d->source.file.fd = -1;
+    d->source.max_bytes = opts->max_bytes ? opts->max_bytes : DATA_DEFAULT_BYTES;
+    enum pith_status st = open_data(d, opts, err);
+    if (st == PITH_OK)
+        *data = d;
+    else
+        pith_data_free(d);
+    return st;
+}
+
+enum pith_status pith_data_of_numbers(uint32_t rank, const uint32_t *dim, uint64_t n, float *x,
+                                      float *targets, uint64_t target_elems, struct pith_data **data,
+                                      struct pith_error *err)
+{
+    struct pith_data *d = calloc(1, sizeof *d);
+    char *name = strdup("numbers in memory");
+    uint64_t elems = 1;
+    bool fits = rank >= 1 && rank <= PITH_MAX_RANK && n >= 1 && n <= DATA_MAX_SAMPLES;
+    for (uint32_t i = 0; i < rank && fits; i++)
+        fits = dim[i] >= 1 && mul_ok(elems, dim[i], &elems) && elems <= DATA_MAX_SAMPLE_ELEMS;
+    if (!d || !name || !fits) {
+        free(d);
+        free(name);
+        free(x);
+        free(targets);
+        return fits ? pith_error_no_memory(err)
+                    : pith_error_fill(err, PITH_ERR_ARGUMENT, "cannot open data: no samples, or of no shape");
+    }
+    pith_preprocess_init(&d->pre);
+    d->source = (struct data_source){
+        .file = {.fd = -1, .mem = (uint8_t *)x, .bytes = n * elems * sizeof *x, .name = name},
+        .n_samples = n,
+        .rank = rank - 1,
+        .elems = elems,
+        .numbers = pith_stored_numbers,
+        .type = PITH_F32,
+        .targets = targets,
+        .target_elems = targets ? target_elems : 0};
+    memcpy(d->source.dim, dim + 1, (rank - 1) * sizeof *dim);
+    memcpy(d->dim, dim, rank * sizeof *dim);
+    d->rank = rank;
+    d->elems = elems;
+    d->n_chosen = n;
+    d->shape_given = true;
+    *data = d;
+    return PITH_OK;
+}
+
+void pith_data_free(struct pith_data *data)
+{
+    if (!data)
+        return;
+    close_source(&data->source);
+    free(data->chosen);
+    free(data);
+}
+
+/* ---- facts -------------------------------------------------------------------------------------------------- */
+
+uint64_t pith_data_count(const struct pith_data *data)
+{
+    return data->n_chosen;
+}
+
+uint64_t pith_data_elems(const struct pith_data *data)
+{
+    return data->elems;
+}
+
+uint64_t pith_data_steps(const struct pith_data *data)
+{
+    uint64_t one = 1;
+    for (uint32_t i = 0; i < data->rank; i++)
+        one *= data->dim[i];
+    return data->elems / one;
+}
+
+uint32_t pith_data_shape(const struct pith_data *data, uint32_t dim[PITH_MAX_RANK])
+{
+    memcpy(dim, data->dim, sizeof data->dim);
+    return data->rank;
+}
+
+/* IDX holds planes of bytes that may be anything, as npy does. */
+bool pith_data_pictures(const struct pith_data *data)
+{
+    return data->source.pictures && (data->source.list.n > 0 || data->source.rank == 3);
+}
+
+bool pith_data_labelled(const struct pith_data *data)
+{
+    return data->source.labels != NULL;
+}
+
+uint64_t pith_data_target_elems(const struct pith_data *data)
+{
+    return data->source.target_elems;
+}
+
+const char *pith_data_class_name(const struct pith_data *data, uint32_t label)
+{
+    return label < data->source.n_classes ? data->source.class_names[label] : NULL;
+}
+
+static uint64_t stored_number(const struct pith_data *d, uint64_t i)
+{
+    return d->chosen ? d->chosen[i] : i;
+}
+
+const char *pith_data_sample_file(const struct pith_data *data, uint64_t i)
+{
+    bool named = i < data->n_chosen && data->source.list.n > 0;
+    return named ? data->source.list.entry[stored_number(data, i)].name : NULL;
+}
+
+const char *pith_data_sample_name(struct pith_data *data, uint64_t i)
+{
+    if (pith_data_sample_file(data, i))
+        return pith_data_sample_file(data, i);
+    uint64_t n = i < data->n_chosen ? stored_number(data, i) : i;
+    snprintf(data->name, sizeof data->name, "sample %llu", (unsigned long long)n);
+    return data->name;
+}
+
+/* ---- reading --------------------------------------------------------------------------------------------------- */
+
+/* Values follow one another by channel planes, or channel by channel with layout=nhwc. */
+static void scale_numbers(const struct pith_data *d, float *x)
+{
+    bool last = d->pre.nhwc;
+    uint64_t c = d->rank >= 2 ? d->dim[last ? d->rank - 1 : 1] : 1, inner = 1;
+    for (uint32_t i = 2; !last && i < d->rank; i++)
+        inner *= d->dim[i];
+    for (uint64_t k = 0; k < d->elems; k++) {
+        uint32_t channel = (uint32_t)(k / inner % c);
+        bool many = d->pre.n_mean > 1 || d->pre.n_std > 1;
+        x[k] = pith_preprocess_value(&d->pre, x[k], many ? channel : 0);
+    }
+}
+
+static enum pith_status read_picture(struct pith_data *d, uint64_t n, const char *name, float *x,
+                                     struct pith_error *err)
+{
+    struct data_source *s = &d->source;
+    struct pith_image image = {0};
+    enum pith_status st = s->picture(s, n, &image, err);
+    if (st == PITH_OK)
+        st = prepare_picture(d, &image, name, err);
+    if (st == PITH_OK && !picture_fits(d, &image)) {
+        char wanted[96], remedy[REMEDY_BYTES];
+        st = pith_error_fill(err, PITH_ERR_ARGUMENT,
+                             "%s: picture of %ux%ux%u does not fit %s %s%s", name, image.channels,
+                             image.height, image.width, d->input,
+                             pith_shape_text(d->dim, d->rank, wanted),
+                             remedy_for_pictures(d, remedy));
+    }
+    if (st == PITH_OK)
+        st = pith_preprocess_apply(&d->pre, image.pixels, image.height, image.width,
+                                   image.channels, x);
+    pith_image_free(&image);
+    return st;
+}
+
+enum pith_status pith_data_read(struct pith_data *data, uint64_t i, float *x, int64_t *label,
+                                struct pith_error *err)
+{
+    const struct data_source *s = &data->source;
+    if (i >= data->n_chosen)
+        return pith_error_fill(err, PITH_ERR_ARGUMENT, "%s: no sample %llu", s->file.name,
+                               (unsigned long long)i);
+    uint64_t n = stored_number(data, i);
+    enum pith_status st;
+    if (s->pictures) {
+        st = read_picture(data, n, picture_name(s, n), x, err);
+    } else {
+        st = s->numbers(s, n, x, err);
+        if (st == PITH_OK)
+            scale_numbers(data, x);
+    }
+    if (st == PITH_OK && label)
+        *label = s->labels ? s->labels[n] : PITH_NO_LABEL;
+    return st;
+}
+
+int64_t pith_data_label(const struct pith_data *data, uint64_t i)
+{
+    const int64_t *labels = data->source.labels;
+    return labels && i < data->n_chosen ? labels[stored_number(data, i)] : PITH_NO_LABEL;
+}
+
+enum pith_status pith_data_read_as(struct pith_data *data, uint64_t i, enum pith_type type, void *x,
+                                   int64_t *label, struct pith_error *err)
+{
+    const struct data_source *s = &data->source;
+    if (type == PITH_F32)
+        return pith_data_read(data, i, x, label, err);
+    if (s->numbers != pith_stored_numbers)
+        return pith_error_fill(err, PITH_ERR_UNSUPPORTED, "%s: gives f32, which %s does not take",
+                               s->file.name, data->input);
+    if (i >= data->n_chosen)
+        return pith_error_fill(err, PITH_ERR_ARGUMENT, "%s: no sample %llu", s->file.name,
+                               (unsigned long long)i);
+    if (label)
+        *label = pith_data_label(data, i);
+    return pith_stored_as(s, stored_number(data, i), type, x, err);
+}
+
+enum pith_status pith_data_read_target(struct pith_data *data, uint64_t i, float *y)
+{
+    const struct data_source *s = &data->source;
+    if (!s->targets || i >= data->n_chosen)
+        return PITH_ERR_ARGUMENT;
+    memcpy(y, s->targets + stored_number(data, i) * s->target_elems,
+           (size_t)s->target_elems * sizeof *y);
+    return PITH_OK;
+}

@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: MIT */
+/* data_labels.c - labels from IDX, .npy, .csv and .txt, told apart by content.
+ *
+ * csv: the first line names the columns; `class` (or `label`) holds class numbers; where there is a
+ * column `file` and the samples are pictures, rows are matched by file name, each to one picture and
+ * each picture to one row, else row i is sample i.
+ * Fields may be quoted, "" is a quote, lines end in LF or CRLF. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pith_bytes.h"
+#include "data_source.h"
+#include "npy_header.h"
+#include "pith_tensor.h"
+
+enum { CSV_MAX_COLUMNS = 256, CSV_FIELD_BYTES = 1024 };
+
+static enum pith_status wrong_count(const struct data_source *s, uint64_t n, const char *name,
+                                    struct pith_error *err)
+{
+    char labels[32], samples[32];
+    return pith_error_fill(err, PITH_ERR_CORRUPT, "%s: %s labels for %s samples of %s", name,
+                           pith_count_text(n, labels), pith_count_text(s->n_samples, samples),
+                           s->file.name);
+}
+
+static enum pith_status make_labels(struct data_source *s, struct pith_error *err)
+{
+    free(s->labels);
+    s->labels = malloc((size_t)s->n_samples * sizeof *s->labels);
+    return s->labels ? PITH_OK : pith_error_no_memory(err);
+}
+
+/* ---- binary -------------------------------------------------------------------------------------- */
+
+struct stored_labels {
+    const uint8_t *p;
+    enum pith_type type;
+    uint32_t item_bytes;
+    bool big_endian;
+    uint64_t n, per_sample;
+};
+
+static bool is_float(enum pith_type type)
+{
+    return type == PITH_F16 || type == PITH_F32 || type == PITH_F64;
+}
+
+static enum pith_status take_targets(struct data_source *s, const struct stored_labels *l,
+                                     struct pith_error *err)
+{
+    uint64_t total;
+    if (!mul_ok(l->n, l->per_sample, &total) || total > SIZE_MAX / sizeof *s->targets)
+        return pith_error_no_memory(err);
+    free(s->targets);
+    s->targets = malloc((size_t)total * sizeof *s->targets);
+    if (!s->targets)
+        return pith_error_no_memory(err);
+    for (uint64_t i = 0; i < total; i++)
+        s->targets[i] = (float)pith_stored_f64(l->type, l->big_endian, l->p + i * l->item_bytes);
+    s->target_elems = l->per_sample;
+    return PITH_OK;
+}
+
+static enum pith_status take_stored(struct data_source *s, const struct stored_labels *l,
+                                    const char *name, struct pith_error *err)
+{
+    if (l->n != s->n_samples || l->per_sample == 0)
+        return wrong_count(s, l->n, name, err);
+    if (is_float(l->type))
+        return take_targets(s, l, err);
+    if (l->per_sample != 1)
+        return pith_error_fill(err, PITH_ERR_UNSUPPORTED, "%s: %llu integers a sample, not a class",
+                               name, (unsigned long long)l->per_sample);
+    enum pith_status st = make_labels(s, err);
+    for (uint64_t i = 0; st == PITH_OK && i < l->n; i++) {
+        const uint8_t *p = l->p + i * l->item_bytes;
+        if (!pith_stored_i64(l->type, l->big_endian, p, &s->labels[i]) || s->labels[i] < 0 ||
+            s->labels[i] > INT32_MAX)
+            st = pith_error_fill(err, PITH_ERR_CORRUPT, "%s: label %llu is not a class number",
+                                 name, (unsigned long long)i);
+    }
+    return st;
+}
+
+static enum pith_status from_idx(struct data_source *s, const uint8_t *bytes, size_t n,
+                                 const char *name, struct pith_error *err)
+{
+    uint32_t rank = bytes[3], count = 0;
+    for (uint32_t i = 0; i < 4; i++)
+        count = count << 8 | bytes[4 + i];
+    if (rank != 1 || bytes[2] != 0x08)
+        return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
+                               "%s: IDX labels must be one unsigned byte a sample", name);
+    if (n - 8 != count)
+        return pith_error_fill(err, PITH_ERR_CORRUPT,
+                               "%s: header asks for %u labels, there are %zu", name, count, n - 8);
+    struct stored_labels l = {bytes + 8, PITH_U8, 1, true, count, 1};
+    return take_stored(s, &l, name, err);
+}
+
+static enum pith_status from_npy(struct data_source *s, const uint8_t *bytes, size_t n,
+                                 const char *name, struct pith_error *err)
+{
+    struct npy_header h;
+    enum pith_status st = pith_npy_parse(bytes, n, name, &h, err);
+    if (st != PITH_OK)
+        return st;
+    if (h.rank == 0 || h.dim[0] == 0)
+        return wrong_count(s, h.rank ? 0 : 1, name, err);
+    if (h.wide_unsigned && h.item_bytes == 4)
+        return pith_error_fill(err, PITH_ERR_UNSUPPORTED, "%s: labels of u4; use i4 or i8", name);
+    struct stored_labels l = {bytes + h.data_offset, h.type, h.item_bytes,
+                              h.big_endian,          h.dim[0], h.count / h.dim[0]};
+    return take_stored(s, &l, name, err);
+}
+
+/* ---- text ------------------------------------------------------------------------------------------ */
+
+struct line_reader {
+    const char *p, *end;
+    uint64_t line;
+    bool bad; /* a quote never closes, or text follows one */
+};
+
+/* A decimal class number and nothing else; false: not one. */
+static bool class_number(const char *text, int64_t *v)
+{
+    int64_t n = 0;
+    while (*text == ' ')
+        text++;
+    const char *first = text;
+    for (; *text >= '0' && *text <= '9'; text++) {
+        n = n * 10 + (*text - '0');
+        if (n > INT32_MAX)
+            return false;
+    }
+    if (text == first)
+        return false;
+    while (*text == ' ')
+        text++;
+    *v = n;
+    return *text == '\0';
+}
+
+static void put_char(char *out, size_t *n, char c)
+{
+    if (*n + 1 < CSV_FIELD_BYTES)
+        out[(*n)++] = c;
+}
+
+static void quoted_field(struct line_reader *r, char *out, size_t *n)
+{
+    for (r->p++; r->p < r->end; r->p++) {
+        if (*r->p == '\n')
+            r->line++;
+        if (*r->p != '"') {
+            put_char(out, n, *r->p);
+        } else if (r->p + 1 < r->end && r->p[1] == '"') {
+            put_char(out, n, *r->p++);
+        } else {
+            r->p++;
+            return;
+        }
+    }
+    r->bad = true;
+}
+
+/* One field into out (cut to CSV_FIELD_BYTES - 1); true: more fields follow in this line. */
+static bool next_field(struct line_reader *r, char separator, char *out)
+{
+    size_t n = 0;
+    if (r->p < r->end && *r->p == '"') {
+        quoted_field(r, out, &n);
+    } else {
+        while (r->p < r->end && *r->p != separator && *r->p != '\n' && *r->p != '\r')
+            put_char(out, &n, *r->p++);
+    }
+    out[n] = '\0';
+    if (r->p < r->end && *r->p == separator) {
+        r->p++;
+        return true;
+    }
+    if (r->p < r->end && *r->p == '\r')
+        r->p++;
+    if (r->p < r->end && *r->p++ != '\n')
+        r->bad = true;
+    r->line++;
+    return false;
+}
+
+static bool at_blank_line(struct line_reader *r)
+{
+    return r->p < r->end && (*r->p == '\n' || *r->p == '\r');
+}
+
+struct csv_row {
+    char file[CSV_FIELD_BYTES];
+    char class_text[CSV_FIELD_BYTES];
+};
+
+struct csv_columns {
+    int file, label; /* -1: none */
+};
+
+static void read_columns(struct line_reader *r, struct csv_columns *c, char *field)
+{
+    *c = (struct csv_columns){-1, -1};
+    bool more = true;
+    for (int k = 0; more; k++) {
+        more = next_field(r, ',', field);
+        if (strcmp(field, "file") == 0)
+            c->file = k;
+        else if (strcmp(field, "class") == 0 || (strcmp(field, "label") == 0 && c->label < 0))
+            c->label = k;
+    }
+}
+
+static void read_row(struct line_reader *r, const struct csv_columns *c, char *field,
+                     struct csv_row *row)
+{
+    row->file[0] = row->class_text[0] = '\0';
+    bool more = true;
+    for (int k = 0; more && k < CSV_MAX_COLUMNS; k++) {
+        more = next_field(r, ',', field);
+        if (k == c->file)
+            strcpy(row->file, field);
+        if (k == c->label)
+            strcpy(row->class_text, field);
+    }
+    r->bad = r->bad || more;
+}
+
+/* ---- rows to samples ---------------------------------------------------------------------------------- */
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* Pictures by base name, for rows that name no folder. */
+struct name_ref {
+    const char *base;
+    uint32_t sample;
+};
+
+static int compare_refs(const void *a, const void *b)
+{
+    const struct name_ref *x = a, *y = b;
+    int order = strcmp(x->base, y->base);
+    return order ? order : x->sample < y->sample ? -1 : x->sample > y->sample;
+}
+
+static struct name_ref *make_refs(const struct data_source *s)
+{
+    struct name_ref *refs = malloc((s->list.n + 1) * sizeof *refs);
+    for (size_t i = 0; refs && i < s->list.n; i++)
+        refs[i] = (struct name_ref){base_name(s->list.entry[i].name), (uint32_t)i};
+    if (refs && s->list.n > 1)
+        qsort(refs, s->list.n, sizeof *refs, compare_refs);
+    return refs;
+}
+
+/* First reference whose base name is not below `base`. */
+static size_t find_ref(const struct name_ref *refs, size_t n, const char *base)
+{
+    size_t low = 0, high = n;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (strcmp(refs[mid].base, base) < 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+static bool path_ends_with(const char *path, const char *tail)
+{
+    size_t n = strlen(path), k = strlen(tail);
+    return k <= n && strcmp(path + n - k, tail) == 0 && (k == n || path[n - k - 1] == '/');
+}
+
+struct csv_job {
+    struct data_source *s;
+    struct line_reader r;
+    const char *name;
+    struct pith_error *err;
+    struct name_ref *refs; /* NULL: by order */
+    uint64_t n_rows;
+};
+
+static enum pith_status csv_error(const struct csv_job *j, uint64_t line, const char *what)
+{
+    return pith_error_fill(j->err, PITH_ERR_CORRUPT, "%s: line %llu: %s", j->name,
+                           (unsigned long long)line, what);
+}
+
+/* The pictures that a row's file name can mean: the one of just this path, else those whose path ends
+ * in it. Tells how many, at most 2 into sample. */
+static uint32_t find_named(const struct csv_job *j, const char *file, uint32_t sample[2])
+{
+    const struct data_source *s = j->s;
+    const char *base = base_name(file);
+    uint32_t n = 0;
+    for (size_t i = find_ref(j->refs, s->list.n, base);
+         i < s->list.n && strcmp(j->refs[i].base, base) == 0; i++) {
+        const char *name = s->list.entry[j->refs[i].sample].name;
+        if (strcmp(name, file) == 0) {
+            sample[0] = j->refs[i].sample;
+            return 1;
+        }
+        if (path_ends_with(name, file) && n < 2)
+            sample[n++] = j->refs[i].sample;
+    }
+    return n;
+}
+
+/* Each row is for one picture, which has no class yet: what is misspelt or named twice would be judged
+ * by a wrong answer. */
+static enum pith_status label_named(struct csv_job *j, const char *file, int64_t label, uint64_t line)
+{
+    struct data_source *s = j->s;
+    unsigned long long at = line;
+    uint32_t sample[2], n = find_named(j, file, sample);
+    if (n == 0)
+        return pith_error_fill(j->err, PITH_ERR_CORRUPT, "%s: line %llu: no picture '%.200s' in %.200s",
+                               j->name, at, file, s->file.name);
+    if (n > 1)
+        return pith_error_fill(j->err, PITH_ERR_CORRUPT,
+                               "%s: line %llu: '%.100s' is '%.150s' and '%.150s': name the folder, too",
+                               j->name, at, file, s->list.entry[sample[0]].name,
+                               s->list.entry[sample[1]].name);
+    if (s->labels[sample[0]] != PITH_NO_LABEL)
+        return pith_error_fill(j->err, PITH_ERR_CORRUPT, "%s: line %llu: '%.200s' has a class already",
+                               j->name, at, file);
+    s->labels[sample[0]] = label;
+    return PITH_OK;
+}
+
+static enum pith_status take_row(struct csv_job *j, const struct csv_row *row, uint64_t line)
+{
+    int64_t label;
+    if (j->r.bad)
+        return csv_error(j, line, "quotes do not match");
+    if (!class_number(row->class_text, &label))
+        return pith_error_fill(j->err, PITH_ERR_CORRUPT,
+                               "%s: line %llu: '%.40s' is not a class number", j->name,
+                               (unsigned long long)line, row->class_text);
+    if (j->refs)
+        return label_named(j, row->file, label, line);
+    if (j->n_rows < j->s->n_samples)
+        j->s->labels[j->n_rows] = label;
+    j->n_rows++;
+    return PITH_OK;
+}
+
+static enum pith_status check_all_labelled(const struct csv_job *j)
+{
+    if (!j->refs)
+        return j->n_rows == j->s->n_samples ? PITH_OK
+                                            : wrong_count(j->s, j->n_rows, j->name, j->err);
+    for (uint64_t i = 0; i < j->s->n_samples; i++) {
+        if (j->s->labels[i] == PITH_NO_LABEL)
+            return pith_error_fill(j->err, PITH_ERR_CORRUPT, "%s: no row for '%s'", j->name,
+                                   j->s->list.entry[i].name);
+    }
+    return PITH_OK;
+}
+
+/* Rows of `file` and `class` until the end. */
+static enum pith_status read_rows(struct csv_job *j, const struct csv_columns *columns)
+{
+    struct csv_row *row = malloc(sizeof *row);
+    char *field = malloc(CSV_FIELD_BYTES);
+    enum pith_status st = row && field ? PITH_OK : pith_error_no_memory(j->err);
+    while (st == PITH_OK && j->r.p < j->r.end) {
+        uint64_t line = j->r.line;
+        bool blank = at_blank_line(&j->r);
+        read_row(&j->r, columns, field, row);
+        if (!blank)
+            st = take_row(j, row, line);
+    }
+    free(row);
+    free(field);
+    return st;
+}
+
+static enum pith_status from_rows(struct csv_job *j, const struct csv_columns *columns)
+{
+    enum pith_status st = make_labels(j->s, j->err);
+    if (st != PITH_OK)
+        return st;
+    for (uint64_t i = 0; i < j->s->n_samples; i++)
+        j->s->labels[i] = PITH_NO_LABEL;
+    if (columns->file >= 0 && j->s->list.n > 0) {
+        j->refs = make_refs(j->s);
+        if (!j->refs)
+            return pith_error_no_memory(j->err);
+    }
+    st = read_rows(j, columns);
+    if (st == PITH_OK)
+        st = check_all_labelled(j);
+    free(j->refs);
+    return st;
+}
+
+/* A text that begins with a digit is a plain list, else a csv with a header line. */
+static enum pith_status from_text(struct csv_job *j)
+{
+    struct csv_columns columns = {-1, 0};
+    if (j->r.p < j->r.end && (*j->r.p < '0' || *j->r.p > '9') && *j->r.p != ' ') {
+        char field[CSV_FIELD_BYTES];
+        read_columns(&j->r, &columns, field);
+        if (j->r.bad || columns.label < 0)
+            return pith_error_fill(j->err, PITH_ERR_CORRUPT,
+                                   "%s: no column `class` in the first line", j->name);
+    }
+    return from_rows(j, &columns);
+}
+
+enum pith_status pith_labels_parse(struct data_source *s, const uint8_t *bytes, size_t n,
+                                   const char *name, struct pith_error *err)
+{
+    if (pith_is_npy(bytes, n))
+        return from_npy(s, bytes, n, name, err);
+    if (pith_is_idx(bytes, n))
+        return from_idx(s, bytes, n, name, err);
+    size_t bom = n >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+    const char *text = (const char *)bytes;
+    struct csv_job j = {.s = s, .r = {text + bom, text + n, 1, false}, .name = name, .err = err};
+    if (memchr(bytes, '\0', n))
+        return pith_error_fill(err, PITH_ERR_CORRUPT, "%s: labels are neither IDX, npy nor text",
+                               name);
+    return from_text(&j);
+}
+
+enum pith_status pith_labels_read(struct data_source *s, const char *path, struct pith_error *err)
+{
+    struct pith_buffer file;
+    enum pith_status st = pith_file_read(path, s->max_bytes, &file, err);
+    if (st != PITH_OK)
+        return st;
+    st = pith_labels_parse(s, file.data, file.bytes, path, err);
+    free(file.data);
+    return st;
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/* data_source.h - what the readers of data sets share.
+ *
+ * A source is one opened file or folder. It gives samples either as pictures (interleaved 8-bit
+ * pixels, to be resized, cropped and laid out) or as plain numbers in the order of the model's
+ * input. data.c owns ranges, labels, preprocessing and the shape test; a reader only decodes.
+ *
+ *     path -> file_source (bytes; .gz inflated) -> data_idx | data_cifar | data_npy | data_raw | wav
+ *                                               -> data_pictures (folder, tar, one picture) */
+#ifndef DATA_SOURCE_H
+#define DATA_SOURCE_H
+
+#include "pith_error_fill.h"
+#include "pith_data.h"
+
+enum {
+    DATA_MAX_SAMPLES = 1 << 28,
+    DATA_MAX_SAMPLE_ELEMS = 1 << 28
+};
+
+/* ---- bytes (file_source.c, gzip_read.c) ------------------------------------------------------- */
+
+/* A file that is read in place, or whole in memory (inflated, or loaded). */
+struct file_source {
+    int fd;       /* -1: in memory */
+    uint8_t *mem; /* owned */
+    uint64_t bytes;
+    char *name; /* for messages; owned */
+};
+
+/* Opens a regular file; "-" and pipes are loaded, gzip is inflated (max_bytes in memory). */
+enum pith_status pith_source_open(const char *path, uint64_t max_bytes, struct file_source *f,
+                                  struct pith_error *err);
+void pith_source_close(struct file_source *f); /* accepts one never opened when zeroed, fd -1 */
+/* PITH_ERR_CORRUPT when [offset, offset + n) is not all there, PITH_ERR_IO. */
+enum pith_status pith_source_at(const struct file_source *f, uint64_t offset, void *to, size_t n,
+                                struct pith_error *err);
+/* Makes the source one in memory. */
+enum pith_status pith_source_load(struct file_source *f, uint64_t max_bytes, struct pith_error *err);
+
+bool pith_is_gzip(const void *bytes, size_t n);
+/* All members of a gzip stream. */
+enum pith_status pith_gzip_read(const void *bytes, size_t n, uint64_t max_bytes, const char *name,
+                                struct pith_buffer *out, struct pith_error *err);
+/* Raw deflate whose inflated length is known: exactly out_bytes, nothing behind. */
+enum pith_status pith_inflate_exact(const void *bytes, size_t n, void *out, size_t out_bytes,
+                                    const char *name, struct pith_error *err);
+
+/* ---- archives --------------------------------------------------------------------------------- */
+
+struct archive_entry {
+    char *name; /* owned by the list */
+    uint64_t offset, bytes;
+};
+
+struct archive_list {
+    struct archive_entry *entry;
+    size_t n, room;
+};
+
+void pith_archive_free(struct archive_list *list);
+/* name need not be terminated; it is copied. false without memory. */
+bool pith_archive_add(struct archive_list *list, const char *name, size_t name_bytes,
+                      uint64_t offset, uint64_t bytes);
+void pith_archive_sort(struct archive_list *list); /* by the bytes of the names */
+
+#define TAR_BLOCK 512u
+bool pith_is_tar_header(const uint8_t block[TAR_BLOCK]);
+/* Regular files of a tar, in file order. */
+enum pith_status pith_tar_list(const struct file_source *f, struct archive_list *list,
+                               struct pith_error *err);
+
+/* One member of a zip in memory by name, inflated; PITH_ERR_ARGUMENT when there is none. n_th
+ * instead of a name: name NULL. The caller owns *out. */
+struct zip_member {
+    const char *name; /* inside the zip, not terminated */
+    size_t name_bytes;
+    const uint8_t *packed;
+    uint64_t packed_bytes, bytes;
+    uint32_t method, crc;
+};
+enum { ZIP_MAX_MEMBERS = 4096 };
+/* members: room for ZIP_MAX_MEMBERS. */
+enum pith_status pith_zip_list(const void *bytes, size_t n, const char *name,
+                               struct zip_member *members, size_t *n_members,
+                               struct pith_error *err);
+enum pith_status pith_zip_extract(const struct zip_member *member, uint64_t max_bytes,
+                                  const char *name, struct pith_buffer *out,
+                                  struct pith_error *err);
+
+/* ---- sources of samples ----------------------------------------------------------------------- */
+
+struct data_source {
+    struct file_source file;
+    uint64_t n_samples;
+    bool pictures;
+    /* numbers: shape of one sample without batch axis. Pictures of one known size: [H, W] or
+     * [C, H, W]; of unknown sizes: rank 0. */
+    uint32_t rank;
+    uint32_t dim[PITH_MAX_RANK];
+    uint64_t elems;
+    /* Exactly one of the two. numbers: x[elems]. picture: *image is owned by the caller. */
+    enum pith_status (*numbers)(const struct data_source *s, uint64_t i, float *x,
+                                struct pith_error *err);
+    enum pith_status (*picture)(struct data_source *s, uint64_t i, struct pith_image *image,
+                                struct pith_error *err);
+    enum pith_type type; /* of stored numbers */
+    bool big_endian;
+    uint64_t first; /* offset of sample 0 in file.mem */
+    uint64_t n_sound, hop; /* of a recording: its length in values, and the values between frames */
+    /* what the file says about labels */
+    int64_t *labels; /* [n_samples] or NULL; owned */
+    float *targets;  /* [n_samples * target_elems] or NULL; owned */
+    uint64_t target_elems;
+    /* pictures in a folder or tar */
+    struct archive_list list;
+    char *folder; /* prefix of the names on disk; NULL: in file */
+    char **class_names; /* owned, as are its texts */
+    uint32_t n_classes;
+    uint8_t *packed; /* the picture being decoded */
+    size_t packed_room;
+    uint64_t max_bytes;
+};
+
+/* Each fills *s (zeroed, s->file opened and, but for pictures, loaded) or fails; the caller closes in
+ * any case. */
+enum pith_status pith_idx_open(struct data_source *s, struct pith_error *err);
+enum pith_status pith_cifar_open(struct data_source *s, struct pith_error *err);
+enum pith_status pith_npy_open(struct data_source *s, struct pith_error *err);
+enum pith_status pith_npz_open(struct data_source *s, struct pith_error *err);
+enum pith_status pith_raw_open(struct data_source *s, enum pith_type type, uint64_t elems,
+                               struct pith_error *err);
+/* Frames of `frame` values every `hop`; both >= 1. */
+enum pith_status pith_wav_open(struct data_source *s, uint64_t frame, uint64_t hop,
+                               struct pith_error *err);
+enum pith_status pith_tar_open(struct data_source *s, struct pith_error *err);
+enum pith_status pith_one_picture_open(struct data_source *s, struct pith_error *err);
+enum pith_status pith_folder_open(struct data_source *s, const char *path, struct pith_error *err);
+/* Each path is a picture or a folder; name stands in messages. */
+enum pith_status pith_files_open(struct data_source *s, const char *name, const char *const *path,
+                                 size_t n, struct pith_error *err);
+
+bool pith_is_idx(const uint8_t *head, size_t n);
+
+/* The shared `numbers` for samples that lie one behind the other in file.mem. */
+enum pith_status pith_stored_numbers(const struct data_source *s, uint64_t i, float *x,
+                                     struct pith_error *err);
+/* The same as elements of another type, each value kept or refused. */
+enum pith_status pith_stored_as(const struct data_source *s, uint64_t i, enum pith_type type,
+                                void *x, struct pith_error *err);
+/* Element k of stored numbers as a double, and as an integer (false: not one that fits). */
+double pith_stored_f64(enum pith_type type, bool big_endian, const uint8_t *p);
+bool pith_stored_i64(enum pith_type type, bool big_endian, const uint8_t *p, int64_t *v);
+
+/* ---- labels and ranges -------------------------------------------------------------------------- */
+
+/* Fills s->labels or s->targets from a file; names of pictures are matched where it has a column
+ * `file`. */
+enum pith_status pith_labels_read(struct data_source *s, const char *path, struct pith_error *err);
+/* The same from bytes in memory. */
+enum pith_status pith_labels_parse(struct data_source *s, const uint8_t *bytes, size_t n,
+                                   const char *name, struct pith_error *err);
+
+/* The sample numbers a range chooses of n. *chosen: owned by the caller, [*n_chosen], or NULL for
+ * all. */
+enum pith_status pith_range_choose(const char *text, uint64_t n, const char *name,
+                                   uint32_t **chosen, uint64_t *n_chosen, struct pith_error *err);
+
+/* ---- pictures ------------------------------------------------------------------------------------ */
+
+enum { IMAGE_MAX_SIDE = 1 << 16, IMAGE_MAX_PIXELS = 1 << 26 };
+
+/* pixels of image: allocated, uninitialised. */
+enum pith_status pith_image_new(uint32_t width, uint32_t height, uint32_t channels,
+                                const char *name, struct pith_image *image,
+                                struct pith_error *err);
+bool pith_is_png(const void *bytes, size_t n);
+bool pith_is_jpeg(const void *bytes, size_t n);
+enum pith_status pith_png_decode(const void *bytes, size_t n, const char *name,
+                                 struct pith_image *image, struct pith_error *err);
+enum pith_status pith_jpeg_decode(const void *bytes, size_t n, const char *name,
+                                  struct pith_image *image, struct pith_error *err);
+/* Bilinear, antialiased when shrinking; width, height >= 1. *out is owned by the caller. */
+enum pith_status pith_image_resize(const struct pith_image *in, uint32_t width, uint32_t height,
+                                   const char *name, struct pith_image *out,
+                                   struct pith_error *err);
+/* Shorter side to `side`, the other in proportion, rounded down. Changes *image. */
+enum pith_status pith_image_resize_shorter(struct pith_image *image, uint32_t side,
+                                           const char *name, struct pith_error *err);
+/* The middle width x height; an odd rest is cut on the right and bottom. Changes *image in place.
+ * PITH_ERR_ARGUMENT when the picture is smaller. */
+enum pith_status pith_image_crop(struct pith_image *image, uint32_t width, uint32_t height,
+                                 const char *name, struct pith_error *err);
+/* Grey <-> RGB: three equal channels; luma 0.299 R + 0.587 G + 0.114 B. channels: 1 or 3. */
+enum pith_status pith_image_set_channels(struct pith_image *image, uint32_t channels,
+                                         const char *name, struct pith_error *err);
+
+/* ---- numbers in messages --------------------------------------------------------------------------- */
+
+/* 10000 as "10,000"; out: at least 27 bytes. Returns out. */
+const char *pith_count_text(uint64_t n, char *out);
+/* {1,3,224,224} as "1x3x224x224"; out: at least 96 bytes. Returns out. */
+const char *pith_shape_text(const uint32_t *dim, uint32_t rank, char *out);
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* model_load.c - a model from a file or from memory, .pith and .onnx told apart by content. */
+#define _POSIX_C_SOURCE 200809L
+#include <stdlib.h>
+#include <string.h>
+#include "pith_error_fill.h"
+#include "pith_load.h"
+#include "pith_onnx.h"
+#include "model_file.h"
+#include "pith_onnx_read.h"
+#include "pith_unpack.h"
+
+enum pith_status pith_model_read(const void *bytes, size_t n, const char *name, const char *dir,
+                                 const struct pith_import_opts *opts, struct pith_model **m,
+                                 struct pith_error *err)
+{
+    if (n == 0)
+        return pith_error_fill(err, PITH_ERR_IO, "%s: empty input", name);
+    if (pith_is_pith(bytes, n))
+        return pith_unpack(bytes, n, name, 0, opts ? opts->max_bytes : 0, opts ? opts->alloc : NULL,
+                           m, err);
+    return pith_onnx_read(bytes, n, name, dir, opts, m, err);
+}
+
+/* The folder of path, for tensors that an ONNX file keeps beside it. The caller frees. */
+static char *folder_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash)
+        return strdup(".");
+    return strndup(path, slash == path ? 1 : (size_t)(slash - path));
+}
+
+enum pith_status pith_model_file_read(const struct model_file *f, const char *path,
+                                      const struct pith_import_opts *opts, struct pith_model **m,
+                                      struct pith_error *err)
+{
+    char *dir = folder_of(path);
+    bool onnx = f->mapped && !pith_is_pith(f->data, f->bytes);
+    enum pith_status st = !dir   ? pith_error_no_memory(err)
+                          : onnx ? pith_onnx_read_mapped(f->data, f->bytes, path, dir, opts, m, err)
+                                 : pith_model_read(f->data, f->bytes, path, dir, opts, m, err);
+    free(dir);
+    return st;
+}
+
+enum pith_status pith_model_load(const char *path, const struct pith_import_opts *opts,
+                                 struct pith_model **m, struct pith_error *err)
+{
+    struct model_file f;
+    enum pith_status st = pith_model_file_open(path, &f, err);
+    if (st)
+        return st;
+    st = pith_model_file_read(&f, path, opts, m, err);
+    pith_model_file_close(&f);
+    return st;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/* onnx_export.h - what the two files of the ONNX writer share: a graph under construction whose
+ * parts live in one arena and are released with it. */
+#ifndef ONNX_EXPORT_H
+#define ONNX_EXPORT_H
+
+#include "onnx.pb-c.h"
+#include "pith_op.h"
+#include "pith_model.h"
+#include "pith_value_stats.h"
+
+enum {
+    EXPORT_OPSET = 13,
+    EXPORT_IR = 7,          /* the IR version that came with opset 13 */
+    EXPORT_MAX_NODES = 14,  /* ONNX nodes one node becomes, at most */
+    EXPORT_MAX_TENSORS = 14,/* initializers it adds, at most */
+    EXPORT_MAX_ATTRS = 8
+};
+
+struct onnx_export {
+    const struct pith_model *m;
+    struct pith_model *arena; /* an empty model: it owns the memory */
+    struct pith_error *err;
+    char **names;    /* of values, none empty, all different */
+    uint32_t *uses;  /* by inputs of nodes */
+    uint32_t *turned_uses; /* of those, by MatMuls as the transposed right side */
+    bool *replaced;  /* constants written in another form: not written as they are */
+    const char **stacked;   /* of constants: a second one with an axis in front, or NULL */
+    uint32_t *stacked_uses; /* how many readers read that one */
+    const char **node_name; /* no two equal but empty ones */
+    uint32_t *producer; /* node of each value, or UINT32_MAX */
+    bool *in_layer;     /* nodes written as part of a layer behind them */
+    float *scale;       /* of values that are integers (onnx_export_qdq.c) */
+    uint32_t n_made; /* names made so far */
+    uint32_t widest; /* names a node has room for, on either side */
+    struct export_regions *regions; /* loops and branches being written; NULL: none so far */
+    Onnx__GraphProto graph;
+    bool failed; /* memory ran out somewhere: tested once, at the end */
+};
+
+/* All return NULL or do nothing when memory is out, and set x->failed. */
+void *pith_export_alloc(struct onnx_export *x, uint64_t count, size_t each);
+/* A name that no value has, for what has no counterpart in the model. */
+char *pith_export_name(struct onnx_export *x, const char *stem);
+
+/* A node with room for n_in + n_out names and EXPORT_MAX_ATTRS attributes. */
+Onnx__NodeProto *pith_export_node(struct onnx_export *x, const char *op_type, const char *name);
+void pith_export_input(Onnx__NodeProto *node, const char *name);
+void pith_export_output(Onnx__NodeProto *node, const char *name);
+void pith_export_int(struct onnx_export *x, Onnx__NodeProto *node, const char *name, int64_t v);
+void pith_export_float(struct onnx_export *x, Onnx__NodeProto *node, const char *name, float v);
+void pith_export_string(struct onnx_export *x, Onnx__NodeProto *node, const char *name,
+                        const char *v);
+void pith_export_ints(struct onnx_export *x, Onnx__NodeProto *node, const char *name,
+                      const int64_t *v, size_t n);
+void pith_export_floats(struct onnx_export *x, Onnx__NodeProto *node, const char *name,
+                        const float *v, size_t n);
+void pith_export_strings(struct onnx_export *x, Onnx__NodeProto *node, const char *name,
+                         const char *const *v, size_t n);
+
+int32_t pith_export_type(enum pith_type type); /* in the words of the format */
+
+/* Initializers; return their names. dims: rank entries; data is borrowed until the file is made. */
+const char *pith_export_tensor(struct onnx_export *x, const char *name, int32_t data_type,
+                               uint32_t rank, const uint32_t *dims, const void *data,
+                               uint64_t bytes);
+const char *pith_export_ints_tensor(struct onnx_export *x, const int64_t *v, uint32_t n);
+const char *pith_export_float_tensor(struct onnx_export *x, const float *v, uint32_t n,
+                                     bool scalar);
+
+/* Name, type and shape of an input or output that is a value of the model. */
+enum export_dims { EXPORT_DIMS_ENDS, EXPORT_DIMS_INNER /* left open with the batch */ };
+Onnx__ValueInfoProto *pith_export_info(struct onnx_export *x, uint32_t value, const char *name,
+                                       enum export_dims dims);
+Onnx__ValueInfoProto *pith_export_bool_info(struct onnx_export *x, const char *name);
+void pith_export_graph(struct onnx_export *x, Onnx__NodeProto *node, const char *name,
+                       Onnx__GraphProto *graph);
+
+/* onnx_export_loop.c: a node that begins, divides or ends a loop or a branch. */
+bool pith_export_is_region(uint32_t op);
+enum pith_status pith_export_region(struct onnx_export *x, const struct pith_node *node);
+
+/* One node being written, and its row of the table. */
+struct export_row;
+struct op_export {
+    struct onnx_export *x;
+    const struct pith_node *node;
+    const struct export_row *row;
+    Onnx__NodeProto *to; /* inputs and outputs as the node's, no attributes */
+};
+
+typedef enum pith_status export_fn(struct op_export *e);
+
+struct export_row {
+    uint32_t op;
+    const char *op_type;
+    export_fn *attributes; /* NULL: has none */
+};
+
+/* onnx_export_quantize.c */
+export_fn pith_export_quantize, pith_export_dequantize, pith_export_requantize,
+    pith_export_matmul_integer, pith_export_conv_integer;
+/* onnx_export_qdq.c; find_sums, after find_layers, fills x->scale and adds to x->in_layer. Where a
+ * Requantize or DequantizeLinear ends a layer that QDQ can say, pith_export_qdq writes all of it. */
+void pith_export_find_sums(struct onnx_export *x);
+bool pith_export_qdq(struct op_export *e, enum pith_status *status);
+/* onnx_export_recurrent.c; find_layers fills x->producer and x->in_layer. */
+export_fn pith_export_recurrent;
+void pith_export_find_layers(struct onnx_export *x);
+/* onnx_export_pieces.c */
+export_fn pith_export_layer_norm, pith_export_gelu, pith_export_attention;
+/* onnx_export_tile.c */
+export_fn pith_export_tile;
+/* onnx_export_op.c: attributes of Conv and all with the same slots. */
+export_fn pith_export_conv;
+
+/* onnx_export_op.c: one node of the model as one or more of ONNX. PITH_ERR_UNSUPPORTED when
+ * opset 13 cannot say it. */
+enum pith_status pith_export_op(struct onnx_export *x, const struct pith_node *node);
+
+#endif

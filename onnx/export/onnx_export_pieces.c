@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* onnx_export_pieces.c - LayerNormalization, Gelu and Attention, newer than opset 13, in the pieces
+ * that exporters of that time write; import puts them together again (onnx_patterns.c). */
+#include "pith_error_fill.h"
+#include "onnx_export.h"
+
+/* op(a, b) under a new name; b may be NULL. The first piece takes the place of the node itself. */
+static const char *piece(struct op_export *e, const char *op_type, const char *a, const char *b,
+                         const char *out)
+{
+    Onnx__NodeProto *node = e->to;
+    if (node->n_output)
+        node = pith_export_node(e->x, op_type, "");
+    const char *name = out ? out : pith_export_name(e->x, "piece");
+    if (!node || !name)
+        return "";
+    node->op_type = (char *)(uintptr_t)op_type;
+    pith_export_input(node, a);
+    if (b)
+        pith_export_input(node, b);
+    pith_export_output(node, name);
+    return name;
+}
+
+static const char *number(struct op_export *e, float value)
+{
+    const char *name = pith_export_float_tensor(e->x, &value, 1, true);
+    return name ? name : "";
+}
+
+static const char *input(const struct op_export *e, uint32_t i)
+{
+    return e->x->names[e->node->in[i]];
+}
+
+/* Whether value v is shaped as the axes of x from `axis` on, so that it broadcasts over them. */
+static bool spans_axes(const struct op_export *e, uint32_t v, uint32_t axis)
+{
+    const struct pith_value *x = &e->x->m->values[e->node->in[0]], *s = &e->x->m->values[v];
+    bool same = s->rank == x->rank - axis;
+    for (uint32_t i = 0; i < s->rank && same; i++)
+        same = s->dim[i] == x->dim[axis + i];
+    return same;
+}
+
+static const char *row_mean(struct op_export *e, const char *x, uint32_t axis)
+{
+    int64_t axes[PITH_MAX_RANK];
+    uint32_t n = 0;
+    for (uint32_t i = axis; i < e->x->m->values[e->node->in[0]].rank; i++)
+        axes[n++] = i;
+    const char *mean = piece(e, "ReduceMean", x, NULL, NULL);
+    if (!e->x->failed)
+        pith_export_ints(e->x, e->x->graph.node[e->x->graph.n_node - 1], "axes", axes, n);
+    return mean;
+}
+
+enum pith_status pith_export_layer_norm(struct op_export *e)
+{
+    const struct pith_node *node = e->node;
+    uint32_t axis = (uint32_t)node->attr[ATTR_LAYER_NORM_AXIS];
+    bool biased = node->n_in > 2 && node->in[2] != PITH_VALUE_NONE;
+    if (!spans_axes(e, node->in[1], axis) || (biased && !spans_axes(e, node->in[2], axis)))
+        return pith_error_fill(e->x->err, PITH_ERR_UNSUPPORTED,
+                               "cannot write node '%.100s' (LayerNormalization) as ONNX opset 13: "
+                               "its scale has another shape than the rows",
+                               node->name);
+    const char *x = input(e, 0), *out = e->x->names[node->out[0]];
+    e->to->n_input = e->to->n_output = 0;
+    const char *centred = piece(e, "Sub", x, row_mean(e, x, axis), NULL);
+    const char *square = piece(e, "Mul", centred, centred, NULL);
+    const char *padded = piece(e, "Add", row_mean(e, square, axis),
+                               number(e, attr_f32(node->attr, ATTR_LAYER_NORM_EPSILON)), NULL);
+    const char *unit = piece(e, "Div", centred, piece(e, "Sqrt", padded, NULL, NULL), NULL);
+    const char *scaled = piece(e, "Mul", unit, input(e, 1), biased ? NULL : out);
+    if (biased)
+        piece(e, "Add", scaled, input(e, 2), out);
+    return PITH_OK;
+}
+
+/* sqrt(2 / pi) (x + 0.044715 x^3) */
+static const char *tanh_argument(struct op_export *e, const char *x)
+{
+    const char *cube = piece(e, "Pow", x, number(e, 3.0f), NULL);
+    const char *part = piece(e, "Mul", cube, number(e, 0.044715f), NULL);
+    return piece(e, "Mul", piece(e, "Add", x, part, NULL), number(e, 0.797884561f), NULL);
+}
+
+enum pith_status pith_export_gelu(struct op_export *e)
+{
+    const char *x = input(e, 0), *out = e->x->names[e->node->out[0]], *f;
+    e->to->n_input = e->to->n_output = 0;
+    if (e->node->attr[ATTR_KIND] == UNARY_GELU_TANH)
+        f = piece(e, "Tanh", tanh_argument(e, x), NULL, NULL);
+    else
+        f = piece(e, "Erf", piece(e, "Div", x, number(e, 1.41421356f), NULL), NULL, NULL);
+    const char *gate = piece(e, "Add", f, number(e, 1.0f), NULL);
+    piece(e, "Mul", piece(e, "Mul", x, gate, NULL), number(e, 0.5f), out);
+    return PITH_OK;
+}
+
+/* Operand i as [B,H,T,D], or with `turned` as [B,H,D,T]; as it is where nothing is to be swapped.
+ */
+static const char *heads_first(struct op_export *e, uint32_t i, bool turned)
+{
+    bool swapped = e->node->attr[ATTR_ATTENTION_LAYOUT] >> i & 1;
+    const int64_t perm[4] = {0, swapped ? 2 : 1,
+                             turned    ? 3
+                             : swapped ? 1
+                                       : 2,
+                             turned ? (swapped ? 1 : 2) : 3};
+    if (!swapped && !turned)
+        return input(e, i);
+    const char *name = piece(e, "Transpose", input(e, i), NULL, NULL);
+    if (!e->x->failed)
+        pith_export_ints(e->x, e->x->graph.node[e->x->graph.n_node - 1], "perm", perm, 4);
+    return name;
+}
+
+static const char *masked(struct op_export *e, const char *scores)
+{
+    const struct pith_node *node = e->node;
+    if (node->n_in < 4 || node->in[3] == PITH_VALUE_NONE)
+        return scores;
+    if (e->x->m->values[node->in[3]].type == PITH_F32)
+        return piece(e, "Add", scores, input(e, 3), NULL);
+    bool keep = node->attr[ATTR_ATTENTION_KEEP] != 0;
+    const char *fill = number(e, attr_f32(node->attr, ATTR_ATTENTION_FILL));
+    const char *where = piece(e, "Where", input(e, 3), keep ? scores : fill, NULL);
+    if (!e->x->failed)
+        pith_export_input(e->x->graph.node[e->x->graph.n_node - 1], keep ? fill : scores);
+    return where;
+}
+
+enum pith_status pith_export_attention(struct op_export *e)
+{
+    bool swapped = (e->node->attr[ATTR_ATTENTION_LAYOUT] & 8) != 0;
+    const char *out = e->x->names[e->node->out[0]];
+    e->to->n_input = e->to->n_output = 0;
+    const char *scale = number(e, attr_f32(e->node->attr, ATTR_ATTENTION_SCALE));
+    const char *q = piece(e, "Mul", heads_first(e, 0, false), scale, NULL);
+    const char *scores = piece(e, "MatMul", q, heads_first(e, 1, true), NULL);
+    const char *share = piece(e, "Softmax", masked(e, scores), NULL, NULL);
+    if (!e->x->failed)
+        pith_export_int(e->x, e->x->graph.node[e->x->graph.n_node - 1], "axis", 3);
+    const char *y = piece(e, "MatMul", share, heads_first(e, 2, false), swapped ? NULL : out);
+    if (!swapped)
+        return PITH_OK;
+    piece(e, "Transpose", y, NULL, out);
+    const int64_t perm[4] = {0, 2, 1, 3};
+    if (!e->x->failed)
+        pith_export_ints(e->x, e->x->graph.node[e->x->graph.n_node - 1], "perm", perm, 4);
+    return PITH_OK;
+}

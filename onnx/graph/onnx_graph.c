@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/* onnx_graph.c - from bytes to a graph of numbered values: the file unpacked, its operator set, its
+ * outputs, and the messages that tell what is wrong with it. */
+#include "onnx.h"
+#include "pith_onnx.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "pith_foreign_format.h"
+
+/* Names come from the file: a terminal must not act on what stands in them. */
+static void clean_text(char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < 0x20 || *text == 0x7f)
+            *text = '?';
+}
+
+enum pith_status pith_onnx_fail(struct onnx_import *im, enum pith_status status, const char *fmt,
+                                ...)
+{
+    if (!im->err)
+        return status;
+    im->err->status = status;
+    im->err->chunk = 0;
+    int n = snprintf(im->err->text, sizeof im->err->text, "%.150s: ", im->file);
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(im->err->text + n, sizeof im->err->text - (size_t)n, fmt, ap);
+    va_end(ap);
+    clean_text(im->err->text);
+    return status;
+}
+
+void pith_onnx_warn(const struct onnx_import *im, const char *fmt, ...)
+{
+    char text[512];
+    if (!im->opts || !im->opts->warn)
+        return;
+    int n = snprintf(text, sizeof text, "%.150s: ", im->file);
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text + n, sizeof text - (size_t)n, fmt, ap);
+    va_end(ap);
+    clean_text(text);
+    im->opts->warn(im->opts->warn_user, text);
+}
+
+enum pith_status pith_onnx_no_memory(struct onnx_import *im)
+{
+    enum pith_status status = pith_onnx_memory_status(&im->budget);
+    if (status == PITH_ERR_LIMIT)
+        return pith_onnx_fail(im, status, "import needs more than %llu bytes of memory",
+                              (unsigned long long)im->budget.limit);
+    return pith_onnx_fail(im, status, "not enough memory");
+}
+
+static void *unpack_alloc(void *user, size_t bytes)
+{
+    return pith_onnx_alloc(user, bytes, 1);
+}
+
+static void unpack_free(void *user, void *p)
+{
+    pith_onnx_free(user, p);
+}
+
+enum pith_status pith_onnx_check_opset(struct onnx_import *im, const char *what, int64_t opset)
+{
+    if (opset < 1)
+        return pith_onnx_fail(im, PITH_ERR_UNSUPPORTED, "%sopset %lld is none: the first is 1",
+                              what, (long long)opset);
+    if (opset > ONNX_OPSET_MAX)
+        pith_onnx_warn(im, "%sopset %lld is newer than %d: operators are read as of opset %d", what,
+                       (long long)opset, ONNX_OPSET_MAX, ONNX_OPSET_MAX);
+    return PITH_OK;
+}
+
+static enum pith_status find_opset(struct onnx_import *im)
+{
+    const Onnx__ModelProto *model = im->model;
+    im->opset = 1; /* what a file without opset_import means */
+    for (size_t i = 0; i < model->n_opset_import; i++) {
+        const Onnx__OperatorSetIdProto *set = model->opset_import[i];
+        if (!set->domain || !*set->domain || strcmp(set->domain, "ai.onnx") == 0)
+            im->opset = set->has_version ? set->version : 1;
+    }
+    return pith_onnx_check_opset(im, "", im->opset);
+}
+
+/* im->model, NULL where that fails; the elements of tensors stay in the file. */
+static void unpack_model(struct onnx_import *im, const uint8_t *bytes, size_t n,
+                         const struct onnx_wire_facts *facts)
+{
+    ProtobufCAllocator alloc = {unpack_alloc, unpack_free, &im->budget};
+    uint8_t *rest = NULL;
+    if (facts->n_refs) {
+        rest = pith_onnx_alloc(&im->budget, facts->bytes, 1);
+        if (!rest)
+            return;
+        pith_onnx_write_without_raw(bytes, n, rest);
+        bytes = rest;
+        n = facts->bytes;
+    }
+    im->model = pith_onnx__model_proto__unpack(&alloc, n, bytes);
+    pith_onnx_free(&im->budget, rest);
+}
+
+enum pith_status pith_onnx_unpack(struct onnx_import *im, const void *bytes, size_t n)
+{
+    const char *foreign = pith_foreign_format(bytes, n);
+    if (foreign)
+        return pith_onnx_fail(im, PITH_ERR_UNSUPPORTED, "is no ONNX but %s", foreign);
+    struct onnx_wire_facts facts = {.text = ""};
+    enum pith_status status = pith_onnx_scan(bytes, n, &facts);
+    if (status) {
+        if (im->err)
+            im->err->offset = facts.offset;
+        return pith_onnx_fail(im, status, "not an ONNX file or a broken one: %s at byte %llu",
+                              facts.text, (unsigned long long)facts.offset);
+    }
+    im->bytes = bytes;
+    unpack_model(im, bytes, n, &facts);
+    if (!im->model && !im->budget.failed)
+        return pith_onnx_fail(im, PITH_ERR_CORRUPT, "not an ONNX file or a broken one");
+    if (!im->model)
+        return pith_onnx_no_memory(im);
+    im->graph = im->model->graph;
+    if (!im->graph)
+        return pith_onnx_fail(im, PITH_ERR_CORRUPT, "not an ONNX file: it holds no graph");
+    return find_opset(im);
+}
+
+const char *pith_onnx_label(const Onnx__NodeProto *node)
+{
+    if (node->name && *node->name)
+        return node->name;
+    for (size_t i = 0; i < node->n_output; i++)
+        if (*node->output[i])
+            return node->output[i];
+    return "?";
+}
+
+uint32_t pith_onnx_add_value(struct onnx_import *im, const char *name)
+{
+    if (im->n_values == im->cap_values) {
+        uint32_t cap = im->cap_values < 64 ? 64 : im->cap_values * 2;
+        struct onnx_value *grown = pith_onnx_alloc(&im->budget, cap, sizeof *grown);
+        if (!grown)
+            return ONNX_VALUE_NONE;
+        if (im->n_values)
+            memcpy(grown, im->values, im->n_values * sizeof *grown);
+        pith_onnx_free(&im->budget, im->values);
+        im->values = grown;
+        im->cap_values = cap;
+    }
+    im->values[im->n_values] =
+        (struct onnx_value){.name = name, .alias = im->n_values, .producer = ONNX_NONE};
+    return im->n_values++;
+}
+
+uint32_t pith_onnx_alias(const struct onnx_import *im, uint32_t value)
+{
+    while (value != ONNX_VALUE_NONE && im->values[value].alias != value)
+        value = im->values[value].alias;
+    return value;
+}
+
+static enum pith_status link_outputs(struct onnx_import *im)
+{
+    const struct pith_import_opts *opts = im->opts;
+    bool cut = opts && opts->outputs && opts->n_outputs;
+    size_t n = cut ? opts->n_outputs : im->graph->n_output;
+    if (n == 0)
+        return pith_onnx_fail(im, PITH_ERR_CORRUPT, "the graph has no output");
+    im->outputs = pith_onnx_alloc(&im->budget, n, sizeof *im->outputs);
+    im->output_names = pith_onnx_alloc(&im->budget, n, sizeof *im->output_names);
+    if (!im->outputs || !im->output_names)
+        return pith_onnx_no_memory(im);
+    for (size_t i = 0; i < n; i++) {
+        const char *name = cut ? opts->outputs[i] : im->graph->output[i]->name;
+        uint32_t value = name && *name ? pith_onnx_find(im, name) : ONNX_VALUE_NONE;
+        if (value == ONNX_VALUE_NONE)
+            return pith_onnx_fail(im, cut ? PITH_ERR_ARGUMENT : PITH_ERR_CORRUPT,
+                                  "nothing produces output '%.100s'", name ? name : "");
+        if (im->values[value].output)
+            return pith_onnx_fail(im, cut ? PITH_ERR_ARGUMENT : PITH_ERR_CORRUPT,
+                                  "output '%.100s' is named twice", name);
+        im->values[value].output = true;
+        im->outputs[i] = value;
+        im->output_names[i] = name;
+    }
+    im->n_outputs = (uint32_t)n;
+    return PITH_OK;
+}
+
+enum pith_status pith_onnx_resolve(struct onnx_import *im)
+{
+    enum pith_status status = pith_onnx_inline(im);
+    return status ? status : link_outputs(im);
+}

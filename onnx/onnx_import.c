@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/* onnx_import.c - an ONNX file becomes a struct pith_model; the road is drawn in onnx.h.
+ *
+ * What import settles for good: opset differences, attribute or input, implicit padding, open
+ * dimensions, float types (all f32), constants. What it leaves as it is: batch normalization,
+ * separate activations, the order of nodes. Batch folding and fusion belong to later steps. */
+#include "onnx.h"
+#include "pith_onnx.h"
+
+#include <stdio.h>
+
+#define DEFAULT_MAX_BYTES (UINT64_C(4) << 30)
+
+enum pith_status pith_onnx_open(struct onnx_import *im, const void *bytes, size_t n)
+{
+    const struct pith_import_opts *o = im->opts;
+    pith_onnx_budget_init(&im->budget, o ? o->alloc : NULL,
+                          o && o->max_bytes ? o->max_bytes : DEFAULT_MAX_BYTES);
+    enum pith_status status = pith_onnx_unpack(im, bytes, n);
+    if (!status)
+        status = pith_onnx_resolve(im);
+    if (!status)
+        status = pith_onnx_sort(im);
+    if (!status)
+        status = pith_onnx_bind_inputs(im);
+    if (!status)
+        status = pith_onnx_lower_all(im);
+    return status;
+}
+
+const char *pith_onnx_reason(const struct onnx_import *im, const struct onnx_refusal *r)
+{
+    char prefix[160];
+    int n = snprintf(prefix, sizeof prefix, "%.150s: ", im->file);
+    return strncmp(r->why, prefix, (size_t)n) == 0 ? r->why + n : r->why;
+}
+
+void pith_onnx_close(struct onnx_import *im)
+{
+    pith_onnx_budget_clear(&im->budget); /* the unpacked file lies in it too */
+}
+
+/* Why r was refused, without what its group is headed by: its node and operator. */
+static const char *bare_reason(const struct onnx_import *im, const struct onnx_refusal *r)
+{
+    char prefix[160];
+    const char *why = pith_onnx_reason(im, r);
+    int n = snprintf(prefix, sizeof prefix, "node '%.100s' (%.40s): ", r->label, r->op);
+    return strncmp(why, prefix, (size_t)n) == 0 ? why + n : why;
+}
+
+/* " Einsum 2x (a, b): hint;" for one operator - the hint is the first's - returns the new length.
+ */
+static size_t list_operator(const struct onnx_import *im, uint32_t first, char *text, size_t at,
+                            size_t size)
+{
+    const struct onnx_refusal *r = &im->refusals[first];
+    uint32_t count = 0, shown = 0;
+    char names[128] = "";
+    size_t n = 0;
+    for (uint32_t i = first; i < im->n_refusals; i++) {
+        if (strcmp(im->refusals[i].op, r->op) != 0)
+            continue;
+        count++;
+        if (shown < 3 && n < sizeof names - 50) {
+            n += (size_t)snprintf(names + n, sizeof names - n, "%s%.40s", n ? ", " : "",
+                                  im->refusals[i].label);
+            shown++;
+        }
+    }
+    int added = snprintf(text + at, size - at, "%s %.40s %ux (%s%s): %.160s", at ? ";" : "", r->op,
+                         count, names, count > shown ? ", ..." : "",
+                         *r->why ? bare_reason(im, r) : pith_onnx_hint(r->op));
+    return at + (size_t)added < size ? at + (size_t)added : size - 1;
+}
+
+static bool listed_before(const struct onnx_import *im, uint32_t i)
+{
+    for (uint32_t k = 0; k < i; k++)
+        if (strcmp(im->refusals[k].op, im->refusals[i].op) == 0)
+            return true;
+    return false;
+}
+
+/* All refused nodes, grouped, as far as the text has room. */
+static enum pith_status fail_refused(struct onnx_import *im)
+{
+    char list[360] = "";
+    size_t at = 0;
+    const struct onnx_refusal *r = im->refusals;
+    if (im->n_refusals == 1 && *r->why)
+        return pith_onnx_fail(im, PITH_ERR_UNSUPPORTED, "%s", pith_onnx_reason(im, r));
+    for (uint32_t i = 0; i < im->n_refusals && at < sizeof list - 1; i++)
+        if (!listed_before(im, i))
+            at = list_operator(im, i, list, at, sizeof list);
+    return pith_onnx_fail(im, PITH_ERR_UNSUPPORTED, "%u of %u nodes unsupported:%s",
+                          im->n_refusals, im->n_file_nodes, list);
+}
+
+static enum pith_status read_graph(struct onnx_import *im, const void *bytes, size_t n,
+                                   struct pith_model **m)
+{
+    struct pith_model *made = NULL;
+    enum pith_status status = pith_onnx_open(im, bytes, n);
+    if (!status && im->n_refusals)
+        status = fail_refused(im);
+    if (!status && im->n_inputs == 0)
+        status = pith_onnx_fail(im, PITH_ERR_UNSUPPORTED,
+                                "nothing is left to compute: no output depends on an input");
+    if (!status)
+        status = pith_onnx_match_patterns(im);
+    if (!status)
+        status = pith_onnx_emit(im, &made);
+    pith_onnx_close(im);
+    if (!status)
+        *m = made;
+    return status;
+}
+
+enum pith_status pith_onnx_read(const void *bytes, size_t n, const char *name, const char *dir,
+                                const struct pith_import_opts *opts, struct pith_model **m,
+                                struct pith_error *err)
+{
+    struct onnx_import im = {.file = name ? name : "-", .dir = dir, .opts = opts, .err = err};
+    return read_graph(&im, bytes, n, m);
+}
+
+enum pith_status pith_onnx_read_mapped(const void *bytes, size_t n, const char *name,
+                                       const char *dir, const struct pith_import_opts *opts,
+                                       struct pith_model **m, struct pith_error *err)
+{
+    struct onnx_import im = {
+        .file = name ? name : "-", .dir = dir, .opts = opts, .err = err, .mapped = true};
+    return read_graph(&im, bytes, n, m);
+}

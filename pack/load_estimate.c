@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* load_estimate.c - what decoding a file takes, from what is in it: counted, not timed, so that the same
+ * file gives the same number on every machine. */
+#include <stdlib.h>
+#include "pith_adaptive_decode.h"
+#include "graph_open.h"
+#include "pith_model.h"
+#include "pith_pack.h"
+
+/* Nanoseconds of one core (AMD EPYC, the release build) an element, from `pith_open_memory` timed by
+ * bench/bench_load.c on what `pith encode --coder adaptive` and `--coder huffman` make. Adaptive: ResNet-20 and SqueezeNet v1.1 after
+ * `cluster --bits 4`, 215 and 225; pruned tensors take less (LeNet-5 after `prune --sparsity .95`: about 100).
+ * Huffman: eight layers of 2048x2048 in 16 centroids, 4. Byte planes: MobileNet-v2 as it was imported, 3. */
+#define ADAPTIVE_NS 220.0
+#define HUFFMAN_NS 4.0
+#define PLANES_NS 3.0
+
+/* Elements that the code tells: those of rows and columns whose flags say that something is there; 0
+ * without memory: *st says so. */
+static uint64_t adaptive_elements(const struct weight *w, enum pith_status *st)
+{
+    struct adaptive *a = malloc(sizeof *a);
+    void *mem = calloc(1, pith_adaptive_bytes(w) + 1);
+    uint64_t n = 0;
+    *st = a && mem ? pith_adaptive_open(a, w, mem) : PITH_ERR_MEMORY;
+    if (!*st)
+        n = a->selects ? a->open_left : w->count;
+    free(mem);
+    free(a);
+    return n;
+}
+
+static enum pith_status add_up(const struct graph *g, double *ns)
+{
+    enum pith_status st = PITH_OK;
+    *ns = 0;
+    for (uint32_t i = 0; i < g->n_weights && !st; i++) {
+        const struct weight *w = &g->weights[i];
+        if (w->code == CODE_ADAPTIVE)
+            *ns += ADAPTIVE_NS * (double)adaptive_elements(w, &st);
+        else if (w->code == CODE_PLANES)
+            *ns += PLANES_NS * (double)w->count;
+        else if (w->code == CODE_HUFFMAN || w->support == SUPPORT_GAPS)
+            *ns += HUFFMAN_NS * (double)w->nnz;
+    }
+    return st;
+}
+
+enum pith_status pith_load_seconds(const struct pith_buffer *file, double *seconds)
+{
+    struct pith_error why;
+    struct open_graph o;
+    double ns = 0;
+    enum pith_status st = pith_graph_open(file->data, file->bytes, PITH_FLAG_NO_CHECKSUM, &o, &why);
+    if (!st)
+        st = add_up(&o.g, &ns);
+    if (!st)
+        *seconds = ns * 1e-9;
+    pith_graph_close(&o);
+    return st;
+}

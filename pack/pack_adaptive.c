@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/* pack_adaptive.c - one constant as an adaptive stream, with the source among the tensors before it
+ * that makes it shortest (docs/format-streams.md, section 8), its description included. */
+#include <stdlib.h>
+#include "pith_adaptive_decode.h"
+#include "pith_adaptive_encode.h"
+#include "pith_error_fill.h"
+#include "pith_narrow_float.h"
+#include "pack.h"
+
+#define SOURCES_TRIED 3u /* a weight and its bias lie between a unit's row and its column */
+
+struct choice {
+    struct weight w;
+    size_t stream, all; /* bytes; all: with what else depends on the choice */
+};
+
+static struct adaptive_input input_of(const struct pack_const *c, const struct weight *w)
+{
+    const struct pith_const *k = c->content;
+    struct adaptive_input in = {.w = w, .mask = k->mask};
+    if (k->codebook)
+        in.index = k->codebook->index;
+    else
+        in.data = k->data;
+    return in;
+}
+
+static size_t varint_bytes(uint64_t v)
+{
+    size_t n = 1;
+    for (; v > 127; v >>= 7)
+        n++;
+    return n;
+}
+
+/* Of the tensor's description (docs/format.md, section 5), as far as its source decides. */
+static size_t head_bytes(const struct pack_const *c, uint32_t at, const struct weight *w)
+{
+    const struct shape *before = at >= 2 ? &c[-2].w.shape : NULL;
+    uint32_t fed = before && before->rank >= 2 ? before->dim[0] : 0, cols = w->shape.dim[1];
+    uint32_t code = pith_shape_code(&w->shape, at >= 1 ? &c[-1].w.shape : NULL);
+    enum short_kind kind = pith_weight_short_kind(w, code, fed);
+    size_t bytes = 0;
+    if (kind == SHORT_MATRIX || kind == SHORT_CONV)
+        bytes += varint_bytes(cols);
+    else if (kind == SHORT_MATRIX_MAPS)
+        bytes += varint_bytes(cols / fed);
+    else if (kind == SHORT_KINDS && !pith_weight_is_adaptive_vector(w, code))
+        bytes += 1 + (code == SHAPE_PREV ? 0 : varint_bytes(cols));
+    return bytes;
+}
+
+/* back 0: none */
+static bool use_source(struct weight *w, const struct pack_const *c, uint32_t back)
+{
+    w->source_back = back;
+    w->source_rows = 0;
+    if (back == 0)
+        return true;
+    const struct weight *source = &c[-(int32_t)back].w;
+    uint64_t rows = adaptive_rows(source);
+    if (!pith_adaptive_tells_rows(source) || w->count / adaptive_rows(w) % rows != 0)
+        return false;
+    w->source_rows = rows;
+    w->source_stream = source->index_stream;
+    return true;
+}
+
+static enum pith_status write_stream(struct pack_const *c, const struct choice *best)
+{
+    struct adaptive_input in = input_of(c, &best->w);
+    struct byte_out stream = {0};
+    size_t bytes = best->stream;
+    uint8_t *dst = pith_out_room(&stream, bytes + 1);
+    enum pith_status st = dst ? pith_adaptive_encode(&in, dst, bytes, &bytes) : PITH_ERR_MEMORY;
+    if (st) {
+        pith_out_clear(&stream);
+        return st;
+    }
+    stream.bytes = bytes;
+    pith_out_clear(&c->index);
+    c->index = stream;
+    c->w = best->w;
+    c->w.index_stream = (struct stream){stream.data, stream.bytes};
+    return PITH_OK;
+}
+
+enum pith_status pith_pack_adaptive(struct pack_const *c, uint32_t at, uint64_t other_bytes,
+                                    struct pith_error *err)
+{
+    struct choice one = {.w = c->w}, best = {.stream = SIZE_MAX, .all = SIZE_MAX};
+    one.w.code = CODE_ADAPTIVE;
+    if (pith_type_is_narrow(one.w.type))
+        one.w.type = PITH_F32; /* mantissa bits that are 0 everywhere take nothing in the stream */
+    if (one.w.support != SUPPORT_DENSE)
+        one.w.support = SUPPORT_ADAPTIVE;
+    if (!pith_adaptive_allows(&one.w))
+        return PITH_OK;
+    for (uint32_t back = 0; back <= at && back <= SOURCES_TRIED; back++) {
+        if (!use_source(&one.w, c, back))
+            continue;
+        struct adaptive_input in = input_of(c, &one.w);
+        if (pith_adaptive_encode(&in, NULL, 0, &one.stream))
+            return pith_error_no_memory(err);
+        one.all = one.stream + head_bytes(c, at, &one.w);
+        if (one.all < best.all)
+            best = one;
+    }
+    if (best.stream >= other_bytes)
+        return PITH_OK;
+    return write_stream(c, &best) ? pith_error_no_memory(err) : PITH_OK;
+}

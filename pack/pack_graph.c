@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT */
+/* pack_graph.c - writes the graph, tables and data chunks of a parsed graph: the mirror image of
+ * runtime/gate/graph_read.c and weight_read.c, in the same order (docs/format.md, sections 4 to 6). */
+#include "pack.h"
+
+struct graph_pack {
+    const struct graph *g;
+    bool compact;
+    struct byte_out *out, *tables;
+    struct pack_pieces *data;
+    struct huff_table *seen; /* those written, oldest first */
+    uint32_t n_seen;
+    const struct shape *prev;
+    uint32_t prev_centroids[2]; /* of vectors, of others */
+    const struct graph_node *attributes[PITH_OP_END]; /* whose attributes were written last */
+    uint32_t n_introduced;
+    uint32_t chain;
+};
+
+static bool ends_square(const struct shape *s, uint32_t first)
+{
+    return s->rank >= first + 2 && s->dim[s->rank - 1] == s->dim[s->rank - 2];
+}
+
+static void write_dims(struct byte_out *o, const struct shape *s, uint32_t first, bool square)
+{
+    for (uint32_t i = first; i < s->rank - (square ? 1u : 0u); i++)
+        pith_out_varint(o, s->dim[i]);
+}
+
+/* ---- inputs and tensors ---------------------------------------------------------------------- */
+
+static bool outputs_are_default(const struct graph *g)
+{
+    return g->n_nodes > 0 && g->n_outputs == 1 &&
+           g->outputs[0] == g->nodes[g->n_nodes - 1].first_out;
+}
+
+static void write_inputs(struct graph_pack *p)
+{
+    const struct graph *g = p->g;
+    uint32_t open = g->inputs[0].batch_open ? GRAPH_BATCH_OPEN : 0;
+    pith_out_varint(p->out, (uint64_t)(g->n_inputs - 1) << 2 | open |
+                                (outputs_are_default(g) ? 0 : GRAPH_OUTPUTS));
+    for (uint32_t i = 0; i < g->n_inputs; i++) {
+        const struct graph_input *in = &g->inputs[i];
+        uint32_t first = in->batch_open ? 1 : 0;
+        bool square = ends_square(&in->shape, first);
+        pith_out_u8(p->out, in->shape.rank | (in->type != PITH_F32 ? INPUT_TYPE : 0) |
+                                (square ? INPUT_SQUARE : 0));
+        if (in->type != PITH_F32)
+            pith_out_u8(p->out, in->type);
+        write_dims(p->out, &in->shape, first, square);
+    }
+}
+
+static uint32_t rows_two_before(const struct graph_pack *p, const struct weight *w)
+{
+    bool has = w - p->g->weights >= 2 && w[-2].shape.rank >= 2;
+    return has ? w[-2].shape.dim[0] : 0;
+}
+
+static void write_short_head(struct graph_pack *p, const struct weight *w, enum short_kind kind,
+                             bool same)
+{
+    const uint32_t *dim = w->shape.dim;
+    bool sparse = w->support != SUPPORT_DENSE;
+    uint32_t bits = (same ? SHORT_SAME_CENTROIDS : 0) + (sparse ? SHORT_SPARSE : 0);
+    pith_out_u8(p->out, pith_short_head(kind + SHORT_KINDS * bits));
+    pith_out_varint(p->out, dim[0]);
+    if (kind == SHORT_MATRIX || kind == SHORT_CONV)
+        pith_out_varint(p->out, dim[1]);
+    if (kind == SHORT_MATRIX_MAPS)
+        pith_out_varint(p->out, dim[1] / rows_two_before(p, w));
+    if (w->shape.rank == 4)
+        pith_out_varint(p->out, dim[2]);
+    if (!same)
+        pith_out_u8(p->out, w->n_centroids - 1);
+    if (sparse)
+        pith_out_varint(p->out, w->nnz);
+}
+
+static void write_head(struct graph_pack *p, const struct weight *w)
+{
+    bool coded = w->grid == GRID_CODEBOOK;
+    bool same = coded && w->n_centroids == p->prev_centroids[w->shape.rank >= 2];
+    uint32_t code = pith_shape_code(&w->shape, p->prev);
+    enum short_kind kind = pith_weight_short_kind(w, code, rows_two_before(p, w));
+    if (w->type != PITH_F32) {
+        pith_out_u8(p->out, CODING_TYPE << 3);
+        pith_out_u8(p->out, w->type);
+    }
+    if (kind != SHORT_KINDS) {
+        write_short_head(p, w, kind, same);
+        return;
+    }
+    bool adaptive = w->code == CODE_ADAPTIVE;
+    bool vector = pith_weight_is_adaptive_vector(w, code);
+    uint32_t coding = pith_weight_coding(w) + (same && !adaptive ? CODING_SAME_CENTROIDS : 0);
+    pith_out_u8(p->out, vector ? ADAPTIVE_VECTOR + (coded ? 1u : 0u) + (same ? 1u : 0u)
+                               : coding << 3 | code);
+    if (code == SHAPE_RANK)
+        pith_out_varint(p->out, w->shape.rank);
+    if (code != SHAPE_PREV_FIRST && code != SHAPE_PREV)
+        write_dims(p->out, &w->shape, 0, code == SHAPE_RANK4_SQUARE);
+    if (w->code == CODE_PLANES)
+        pith_out_u8(p->out, FORM_PLANES);
+    if (adaptive && !vector)
+        pith_out_u8(p->out, (w->support != SUPPORT_DENSE ? FORM_SPARSE : 0) |
+                                (coded ? FORM_CODEBOOK : 0) | (w->n_groups > 1 ? FORM_GROUPS : 0) |
+                                (same ? FORM_SAME_CENTROIDS : 0) | w->source_back << FORM_SOURCE);
+    if (coded && !same)
+        pith_out_u8(p->out, w->n_centroids - 1);
+    if (coded && w->n_groups > 1)
+        pith_out_varint(p->out, w->n_groups);
+    if (w->support == SUPPORT_GAPS || w->support == SUPPORT_ADAPTIVE)
+        pith_out_varint(p->out, w->nnz);
+}
+
+/* 0: written now for the first time; else distance back from the newest. */
+static uint32_t table_ref(struct graph_pack *p, const struct huff_table *t)
+{
+    for (uint32_t back = 1; back <= p->n_seen; back++)
+        if (p->seen[p->n_seen - back].bytes == t->bytes)
+            return back;
+    p->seen[p->n_seen++] = *t;
+    pith_out_varint(p->tables, t->n_bytes);
+    pith_out_bytes(p->tables, t->bytes, t->n_bytes);
+    return 0;
+}
+
+static void write_tables(struct graph_pack *p, const struct weight *w)
+{
+    bool gaps = w->gap_table.n_bytes > 0, index = w->index_table.n_bytes > 0;
+    if (!gaps && !index)
+        return;
+    uint32_t gap_ref = gaps ? table_ref(p, &w->gap_table) : 0;
+    uint32_t index_ref = index ? table_ref(p, &w->index_table) : 0;
+    uint32_t low = gap_ref < TABLE_FAR ? gap_ref : TABLE_FAR;
+    uint32_t high = index_ref < TABLE_FAR ? index_ref : TABLE_FAR;
+    pith_out_u8(p->out, low | high << 4);
+    if (low == TABLE_FAR)
+        pith_out_varint(p->out, gap_ref);
+    if (high == TABLE_FAR)
+        pith_out_varint(p->out, index_ref);
+}
+
+static void write_data(struct graph_pack *p, const struct weight *w)
+{
+    pith_pieces_add(p->data, w->codebook.bytes, w->codebook.n_bytes);
+    pith_pieces_add(p->data, w->support_stream.bytes, w->support_stream.n_bytes);
+    if (w->grid == GRID_PLAIN && w->code == CODE_PLAIN && !p->compact && w->index_stream.n_bytes > 0)
+        pith_pieces_zeros(p->data, (FULL_ALIGN - p->data->bytes % FULL_ALIGN) % FULL_ALIGN);
+    pith_pieces_add(p->data, w->index_stream.bytes, w->index_stream.n_bytes);
+}
+
+static void write_weight(struct graph_pack *p, const struct weight *w)
+{
+    bool adaptive = w->code == CODE_ADAPTIVE || w->code == CODE_PLANES;
+    write_head(p, w);
+    if (adaptive && w + 1 < p->g->weights + p->g->n_weights)
+        pith_out_varint(p->out, w->codebook.n_bytes + w->index_stream.n_bytes);
+    if (!adaptive && w->grid == GRID_CODEBOOK)
+        pith_out_varint(p->out, w->codebook.n_bytes);
+    write_tables(p, w);
+    if (w->support == SUPPORT_GAPS && w->nnz > 0)
+        pith_out_varint(p->out, w->support_stream.n_bytes);
+    if (w->grid == GRID_CODEBOOK && w->code == CODE_HUFFMAN && w->nnz > 0)
+        pith_out_varint(p->out, w->index_stream.n_bytes);
+    write_data(p, w);
+    p->prev = &w->shape;
+    if (w->grid == GRID_CODEBOOK)
+        p->prev_centroids[w->shape.rank >= 2] = w->n_centroids;
+}
+
+/* ---- nodes ----------------------------------------------------------------------------------- */
+
+/* before: the list written before in this node, or NULL */
+static void write_list(struct byte_out *o, const int32_t *list, const int32_t *before)
+{
+    if (before && pith_list_equal(list, before)) {
+        pith_out_varint(o, LIST_AGAIN);
+        return;
+    }
+    bool even = pith_list_is_even(list);
+    pith_out_varint(o, (uint64_t)list[0] << 1 | (even ? 1 : 0));
+    for (int32_t i = 1; i <= (even ? 1 : list[0]); i++)
+        pith_out_svarint(o, list[i]);
+}
+
+static uint64_t present_fields(const struct graph_node *node)
+{
+    uint64_t present = 0;
+    for (uint32_t i = 0; i < node->info->n_fields; i++)
+        if (!pith_field_is_default(&node->info->fields[i], node->attr))
+            present |= UINT64_C(1) << i;
+    return present;
+}
+
+static void write_attributes(struct byte_out *o, const struct graph_node *node, uint64_t present)
+{
+    const int32_t *list = NULL;
+    pith_out_varint(o, present);
+    for (uint32_t i = 0; i < node->info->n_fields; i++) {
+        const struct attr_field *f = &node->info->fields[i];
+        if (!(present >> i & 1))
+            continue;
+        if (f->kind == ATTR_LIST) {
+            write_list(o, node->attr + f->slot, list);
+            list = node->attr + f->slot;
+        } else if (f->kind == ATTR_INT) {
+            pith_out_svarint(o, node->attr[f->slot]);
+        } else {
+            pith_out_le32(o, (uint32_t)node->attr[f->slot]);
+        }
+    }
+}
+
+static bool same_attributes(const struct graph_node *a, const struct graph_node *b)
+{
+    for (uint32_t i = 0; i < a->info->n_fields; i++) {
+        const struct attr_field *f = &a->info->fields[i];
+        const int32_t *x = a->attr + f->slot, *y = b->attr + f->slot;
+        if (f->kind == ATTR_LIST ? !pith_list_equal(x, y) : *x != *y)
+            return false;
+    }
+    return true;
+}
+
+/* Those of this operator that were written last need not be written again. */
+static void tell_attributes(struct graph_pack *p, const struct graph_node *node, uint64_t present)
+{
+    const struct graph_node **last = &p->attributes[node->info->op];
+    if (*last && same_attributes(*last, node)) {
+        pith_out_varint(p->out, 0);
+        return;
+    }
+    write_attributes(p->out, node, present);
+    *last = node;
+}
+
+static bool wiring_is_default(const struct graph_pack *p, const struct graph_node *node)
+{
+    uint32_t n = pith_default_inputs(node->info);
+    if (n == 0 || node->n_in != n || node->n_out != node->info->n_out_min ||
+        node->in[0] != p->chain || n - 1 > p->g->n_weights - p->n_introduced)
+        return false;
+    for (uint32_t i = 1; i < n; i++)
+        if (node->in[i] != p->g->n_inputs + p->n_introduced + (i - 1))
+            return false;
+    return true;
+}
+
+static void write_ref(struct graph_pack *p, uint32_t base, uint32_t value)
+{
+    uint64_t ref = 0;
+    if (value != PITH_NO_VALUE) {
+        ref = (uint64_t)(base - value) + 1;
+        if (p->n_introduced < p->g->n_weights && value == p->g->n_inputs + p->n_introduced) {
+            ref = 1;
+            p->n_introduced++;
+        }
+    }
+    pith_out_varint(p->out, ref);
+}
+
+static void write_wiring(struct graph_pack *p, const struct graph_node *node)
+{
+    pith_out_varint(p->out, node->n_in);
+    if (node->info->n_out_min != node->info->n_out_max)
+        pith_out_varint(p->out, node->n_out);
+    for (uint32_t i = 0; i < node->n_in; i++)
+        write_ref(p, node->first_out, node->in[i]);
+}
+
+static void write_node(struct graph_pack *p, const struct graph_node *node)
+{
+    uint64_t present = present_fields(node);
+    bool wired = !wiring_is_default(p, node);
+    uint32_t op = (uint32_t)node->info->op, low = op < NODE_OP ? op : NODE_OP;
+    pith_out_u8(p->out, low | (present ? NODE_ATTR : 0) | (wired ? NODE_WIRED : 0));
+    if (low == NODE_OP)
+        pith_out_varint(p->out, op - NODE_OP);
+    if (present)
+        tell_attributes(p, node, present);
+    if (wired)
+        write_wiring(p, node);
+    else
+        p->n_introduced += node->n_in - 1;
+    if (node->n_out > 0)
+        p->chain = node->first_out;
+}
+
+static void write_graph(struct graph_pack *p)
+{
+    const struct graph *g = p->g;
+    write_inputs(p);
+    pith_out_varint(p->out, g->n_weights);
+    for (uint32_t i = 0; i < g->n_weights; i++)
+        write_weight(p, &g->weights[i]);
+    bool told = !outputs_are_default(g);
+    if (told)
+        pith_out_varint(p->out, g->n_nodes);
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        write_node(p, &g->nodes[i]);
+    if (!told)
+        return;
+    pith_out_varint(p->out, g->n_outputs);
+    for (uint32_t i = 0; i < g->n_outputs; i++)
+        write_ref(p, g->n_values, g->outputs[i]);
+}
+
+enum pith_status pith_pack_graph(const struct graph *g, struct pack_file *f)
+{
+    struct byte_out seen = {0};
+    struct graph_pack p = {.g = g,
+                           .compact = f->compact,
+                           .out = &f->chunk[CHUNK_GRAPH],
+                           .tables = &f->chunk[CHUNK_TABLES],
+                           .data = &f->data};
+    p.seen = (void *)pith_out_room(&seen, 2 * (size_t)g->n_weights * sizeof *p.seen);
+    if (p.seen || g->n_weights == 0)
+        write_graph(&p);
+    bool failed = seen.failed || p.out->failed || p.tables->failed || pith_pieces_failed(p.data);
+    pith_out_clear(&seen);
+    return failed ? PITH_ERR_MEMORY : PITH_OK;
+}

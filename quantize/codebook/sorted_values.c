@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/* sorted_values.c - see sorted_values.h. Sorting is by radix over integer keys that order like the
+ * floats: four passes of 8 bits, linear for any input. */
+#include "sorted_values.h"
+
+#include <stdlib.h>
+
+#include "pith_bytes.h"
+
+enum { SMALL_SORT = 48, DIGITS = 256 };
+
+bool pith_sorted_begin(struct sorted_values *s, uint64_t capacity)
+{
+    uint64_t blocks = capacity / SORTED_BLOCK + 1;
+    *s = (struct sorted_values){.capacity = capacity};
+    s->v = malloc((capacity + 1) * sizeof *s->v);
+    s->scratch = malloc((capacity + 1) * sizeof *s->scratch);
+    s->sum = malloc(blocks * sizeof *s->sum);
+    s->squares = malloc(blocks * sizeof *s->squares);
+    return s->v && s->scratch && s->sum && s->squares;
+}
+
+void pith_sorted_end(struct sorted_values *s)
+{
+    free(s->v);
+    free(s->scratch);
+    free(s->sum);
+    free(s->squares);
+    *s = (struct sorted_values){0};
+}
+
+static void insertion_sort(float *v, uint64_t n)
+{
+    for (uint64_t i = 1; i < n; i++) {
+        float x = v[i];
+        uint64_t j = i;
+        for (; j > 0 && v[j - 1] > x; j--)
+            v[j] = v[j - 1];
+        v[j] = x;
+    }
+}
+
+/* Negative floats order backwards by their bits: flip all of those, and the sign of the others. */
+static uint32_t sort_key(float f)
+{
+    uint32_t bits = f32_bits(f);
+    return bits ^ (bits >> 31 ? 0xffffffffu : 0x80000000u);
+}
+
+static void radix_pass(const float *from, float *to, uint64_t n, uint32_t shift)
+{
+    uint64_t start[DIGITS + 1] = {0};
+    for (uint64_t i = 0; i < n; i++)
+        start[(sort_key(from[i]) >> shift & 0xff) + 1]++;
+    for (uint32_t d = 0; d < DIGITS; d++)
+        start[d + 1] += start[d];
+    for (uint64_t i = 0; i < n; i++)
+        to[start[sort_key(from[i]) >> shift & 0xff]++] = from[i];
+}
+
+static void sort_values(struct sorted_values *s)
+{
+    for (uint64_t i = 0; i < s->n; i++)
+        s->v[i] += 0.0f; /* -0 becomes +0 */
+    if (s->n <= SMALL_SORT) {
+        insertion_sort(s->v, s->n);
+        return;
+    }
+    radix_pass(s->v, s->scratch, s->n, 0);
+    radix_pass(s->scratch, s->v, s->n, 8);
+    radix_pass(s->v, s->scratch, s->n, 16);
+    radix_pass(s->scratch, s->v, s->n, 24);
+}
+
+void pith_sorted_build(struct sorted_values *s, uint64_t n)
+{
+    s->n = n;
+    sort_values(s);
+    s->shift = n ? (double)s->v[n / 2] : 0;
+    double sum = 0, squares = 0;
+    for (uint64_t i = 0; i < n; i++) {
+        if (i % SORTED_BLOCK == 0) {
+            s->sum[i / SORTED_BLOCK] = sum;
+            s->squares[i / SORTED_BLOCK] = squares;
+        }
+        double d = (double)s->v[i] - s->shift;
+        sum += d;
+        squares += d * d;
+    }
+    if (n % SORTED_BLOCK == 0) {
+        s->sum[n / SORTED_BLOCK] = sum;
+        s->squares[n / SORTED_BLOCK] = squares;
+    }
+}
+
+static struct range_sums prefix(const struct sorted_values *s, uint64_t to)
+{
+    struct range_sums r = {(double)to, s->sum[to / SORTED_BLOCK], s->squares[to / SORTED_BLOCK]};
+    for (uint64_t i = to - to % SORTED_BLOCK; i < to; i++) {
+        double d = (double)s->v[i] - s->shift;
+        r.sum += d;
+        r.squares += d * d;
+    }
+    return r;
+}
+
+struct range_sums pith_sorted_sums(const struct sorted_values *s, uint64_t from, uint64_t to)
+{
+    struct range_sums a = prefix(s, from), b = prefix(s, to);
+    return (struct range_sums){b.n - a.n, b.sum - a.sum, b.squares - a.squares};
+}
+
+/* A mean never leaves its interval, whatever the rounding of the sums: equal values give exactly
+ * that value. */
+double pith_sorted_mean(const struct sorted_values *s, uint64_t from, uint64_t to)
+{
+    struct range_sums r = pith_sorted_sums(s, from, to);
+    double mean = s->shift + r.sum / r.n;
+    double low = (double)s->v[from], high = (double)s->v[to - 1];
+    return mean < low ? low : mean > high ? high : mean;
+}
+
+double pith_sorted_error(const struct sorted_values *s, uint64_t from, uint64_t to, double centre)
+{
+    if (to - from <= SORTED_BLOCK) {
+        double error = 0;
+        for (uint64_t i = from; i < to; i++)
+            error += ((double)s->v[i] - centre) * ((double)s->v[i] - centre);
+        return error;
+    }
+    struct range_sums r = pith_sorted_sums(s, from, to);
+    double c = centre - s->shift;
+    double error = r.squares - 2 * c * r.sum + r.n * c * c;
+    return error > 0 ? error : 0;
+}
+
+uint64_t pith_sorted_count_to(const struct sorted_values *s, double x)
+{
+    uint64_t low = 0, high = s->n;
+    while (low < high) {
+        uint64_t mid = low + (high - low) / 2;
+        if ((double)s->v[mid] <= x)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+uint64_t pith_sorted_distinct(const struct sorted_values *s, uint64_t limit)
+{
+    uint64_t n = s->n > 0;
+    for (uint64_t i = 1; i < s->n && n < limit; i++)
+        n += s->v[i] != s->v[i - 1];
+    return n;
+}

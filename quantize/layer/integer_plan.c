@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: MIT */
+/* integer_plan.c - decides, before anything is rewritten, what computes with integers.
+ *
+ * Layers with constant weights whose input has a grid become integer. Between two of them a value
+ * is kept as integers when it comes from a layer and leads to one through operators that may stand
+ * between a DequantizeLinear and a QuantizeLinear without harm (`is_carried`): adding, pooling,
+ * moving, activations. What comes before the first layer and behind the last one stays float.
+ *
+ * Two values are never rounded, for nobody else reads them: a layer's sums before the Relu or Clip
+ * that its saturation does, and what an operator in floats gives to an activation.
+ *
+ * In the bodies of loops and branches layers alone compute with integers. What a recurrent network
+ * remembers is read again in the next step, so its gates and states stay float: on bytes, errors of
+ * all steps would add up. */
+#include "pith_integer_plan.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pith_error_fill.h"
+#include "pith_op.h"
+#include "radix.h"
+
+/* |x - zero| <= 255, |w| <= 127, and the bias takes at most half of what 31 bits hold. */
+#define MOST_SUMMED ((1u << 30) / (255u * 127u))
+/* Of 16 bits each, in 52 bits (integer_layer.h). */
+#define MOST_SUMMED_WIDE (1u << 20)
+
+bool pith_has_weight(const struct pith_model *m, const struct pith_node *node)
+{
+    bool takes = node->op == PITH_OP_CONV || node->op == PITH_OP_GEMM ||
+                 node->op == PITH_OP_MATMUL || node->op == PITH_OP_CONV_TRANSPOSE ||
+                 node->op == PITH_OP_RECURRENT;
+    if (!takes || node->n_in < 2 || node->in[1] == PITH_VALUE_NONE)
+        return false;
+    const struct pith_value *w = &m->values[node->in[1]];
+    return w->constant && w->type == PITH_F32 && w->rank >= 2;
+}
+
+struct layer_shape pith_layer_shape(const struct pith_model *m, const struct pith_node *node)
+{
+    const struct pith_value *w = &m->values[node->in[1]];
+    uint64_t groups = node->op == PITH_OP_CONV ? (uint64_t)node->attr[ATTR_CONV_GROUP] : 1;
+    return (struct layer_shape){w->dim[0], w->constant->count / w->dim[0], groups};
+}
+
+bool pith_layer_is_depthwise(const struct pith_model *m, const struct pith_node *node)
+{
+    return node->op == PITH_OP_CONV && node->attr[ATTR_CONV_GROUP] > 1 &&
+           m->values[node->in[1]].dim[1] == 1;
+}
+
+static uint64_t channels_read(const struct pith_model *m, const struct pith_node *node)
+{
+    const struct pith_value *w = &m->values[node->in[1]];
+    return node->op == PITH_OP_CONV ? w->dim[1] * (uint64_t)node->attr[ATTR_CONV_GROUP] : w->dim[1];
+}
+
+bool pith_layer_takes_scales(const struct pith_model *m, const struct pith_node *node,
+                             const struct pith_grid *g)
+{
+    const struct pith_value *x = &m->values[node->in[0]];
+    bool by_channel = node->op == PITH_OP_CONV || x->rank == 2;
+    return g->n == 1 || (by_channel && g->axis == 1 && g->n == channels_read(m, node));
+}
+
+/* ---- roles -------------------------------------------------------------------------------------
+ */
+
+static bool is_unary(uint32_t op)
+{
+    switch (op) {
+    case PITH_OP_RELU:
+    case PITH_OP_CLIP:
+    case PITH_OP_LEAKY_RELU:
+    case PITH_OP_SIGMOID:
+    case PITH_OP_TANH:
+    case PITH_OP_HARD_SIGMOID:
+    case PITH_OP_HARD_SWISH:
+    case PITH_OP_UNARY:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool is_carried(uint32_t op)
+{
+    switch (op) {
+    case PITH_OP_ADD:
+    case PITH_OP_SUB:
+    case PITH_OP_MUL:
+    case PITH_OP_PRELU:
+    case PITH_OP_MAX_POOL:
+    case PITH_OP_AVERAGE_POOL:
+    case PITH_OP_GLOBAL_MAX_POOL:
+    case PITH_OP_GLOBAL_AVERAGE_POOL:
+    case PITH_OP_REDUCE_MEAN:
+    case PITH_OP_RESIZE:
+        return true;
+    default:
+        return is_unary(op) || pith_op_moves(op);
+    }
+}
+
+/* What a Pad of a constant writes is the integer 0, so that has to mean 0. */
+bool pith_moves_elements(const struct pith_node *node, int32_t zero_point)
+{
+    bool constant_pad = node->op == PITH_OP_PAD && node->attr[ATTR_PAD_MODE] == 0;
+    return pith_op_moves(node->op) &&
+           (!constant_pad || (zero_point == 0 && node->attr[ATTR_PAD_VALUE] == 0));
+}
+
+bool pith_grid_is_asked(const struct integer_plan *p, const struct pith_grid *g)
+{
+    return p->opts->as_trained ? g->bits <= 8 : g->bits == pith_activation_bits(p->opts);
+}
+
+bool pith_takes_grid(const struct pith_node *node)
+{
+    return pith_op_moves(node->op) || node->op == PITH_OP_MAX_POOL ||
+           node->op == PITH_OP_GLOBAL_MAX_POOL ||
+           (node->op == PITH_OP_RESIZE && node->attr[ATTR_RESIZE_MODE] == 0);
+}
+
+/* A bias of one number, or one for each row of the weight. */
+static bool bias_fits(const struct pith_model *m, const struct pith_node *node, uint64_t rows)
+{
+    if (node->op == PITH_OP_MATMUL || node->n_in < 3 || node->in[2] == PITH_VALUE_NONE)
+        return true;
+    const struct pith_value *b = &m->values[node->in[2]];
+    if (!b->constant || b->type != PITH_F32)
+        return false;
+    return b->constant->count == 1 || (b->constant->count == rows && b->dim[b->rank - 1] == rows);
+}
+
+static bool weight_is_by_row(const struct pith_model *m, const struct pith_node *node)
+{
+    if (node->op == PITH_OP_CONV)
+        return true;
+    if (m->values[node->in[1]].rank != 2)
+        return false;
+    if (node->op == PITH_OP_GEMM)
+        return node->attr[ATTR_GEMM_TRANS_B] && !node->attr[ATTR_GEMM_TRANS_A];
+    return node->attr[ATTR_MATMUL_TRANS_B] != 0;
+}
+
+/* INT8 is as fast as it is because of its 32 bits. */
+static uint32_t most_summed(const struct pith_quantize_opts *o)
+{
+    return o->fixed_bits || pith_activation_bits(o) > 8 ? MOST_SUMMED_WIDE : MOST_SUMMED;
+}
+
+/* Why the node cannot be a layer of integers; NULL: it can. */
+static const char *obstacle(const struct integer_plan *p, const struct pith_node *node)
+{
+    const struct pith_model *m = p->m;
+    if (node->op == PITH_OP_RECURRENT)
+        return "it has lengths, rare activations, one step without a state, or was not calibrated";
+    if (node->op != PITH_OP_CONV && node->op != PITH_OP_GEMM && node->op != PITH_OP_MATMUL)
+        return "integers do not do this operator";
+    if (!weight_is_by_row(m, node))
+        return "its weight is not stored by output channel";
+    struct layer_shape s = pith_layer_shape(m, node);
+    if (!bias_fits(m, node, s.rows))
+        return "its bias is not one number an output channel";
+    if (s.cols > most_summed(p->opts))
+        return "32 bits do not hold its sums";
+    const struct pith_value *x = &m->values[node->in[0]];
+    if (x->constant || x->rank < 2)
+        return "its input is not computed, or has less than 2 axes";
+    const struct pith_grid *g = p->value[node->in[0]].grid;
+    if (!g)
+        return x->n_observed > 0 && (isinf(x->min) || isinf(x->max))
+                   ? "its input was infinite for some sample"
+                   : "its input was not calibrated";
+    if (!pith_grid_is_asked(p, g))
+        return "its input's grid is of other bits";
+    if (!pith_layer_takes_scales(m, node, g))
+        return "its input's grid has a scale for each of something other than its channels";
+    return NULL;
+}
+
+bool pith_is_kept(const struct pith_model *m, const struct pith_quantize_opts *opts,
+                  const struct pith_node *node, bool *used)
+{
+    const struct pith_weight_ref ref = {.layer = node->name[0] ? node->name
+                                                               : m->values[node->out[0]].name,
+                                        .tensor = m->values[node->in[1]].name};
+    bool kept = false;
+    for (uint32_t i = 0; i < opts->n_keep; i++) {
+        bool hit = pith_weight_matches(&ref, opts->keep[i]);
+        if (used)
+            used[i] |= hit;
+        kept |= hit;
+    }
+    return kept;
+}
+
+static void choose_roles(struct integer_plan *p, bool *used)
+{
+    uint32_t depth = 0;
+    for (uint32_t i = 0; i < p->m->n_nodes; i++) {
+        const struct pith_node *node = &p->m->nodes[i];
+        struct node_plan *n = &p->node[i];
+        n->swallowed = NODE_NONE;
+        depth += pith_opens_body(node->op);
+        depth -= pith_closes_body(node->op);
+        if (pith_has_weight(p->m, node)) {
+            bool kept = pith_is_kept(p->m, p->opts, node, used);
+            bool few = p->few && p->few[i];
+            n->why = kept ? "kept" : few ? "it has few columns, in a loop" : obstacle(p, node);
+            n->role = n->why ? ROLE_FLOAT : ROLE_LAYER;
+            p->n_layers += n->role == ROLE_LAYER;
+        } else if (!depth && is_carried(node->op)) {
+            n->role = ROLE_CARRIED;
+        }
+    }
+}
+
+static enum pith_status choose_layers(struct integer_plan *p, struct pith_error *err)
+{
+    bool *used = calloc(p->opts->n_keep + (size_t)1, sizeof *used);
+    if (!used)
+        return pith_error_no_memory(err);
+    choose_roles(p, used);
+    enum pith_status st = PITH_OK;
+    for (uint32_t i = 0; i < p->opts->n_keep && !st; i++)
+        if (!used[i])
+            st = pith_error_fill(err, PITH_ERR_ARGUMENT, "cannot quantize: no layer matches '%s'",
+                                 p->opts->keep[i]);
+    free(used);
+    return st;
+}
+
+/* ---- values -------------------------------------------------------------------------------------
+ */
+
+static bool computed(const struct integer_plan *p, uint32_t v)
+{
+    return v != PITH_VALUE_NONE && !p->m->values[v].constant && p->m->values[v].type == PITH_F32;
+}
+
+static void count_uses(struct integer_plan *p)
+{
+    const struct pith_model *m = p->m;
+    for (uint32_t v = 0; v < m->n_values; v++) {
+        p->value[v].producer = p->value[v].reader = NODE_NONE;
+        p->value[v].sharer = v;
+    }
+    for (uint32_t i = 0; i < m->n_nodes; i++) {
+        for (uint32_t k = 0; k < m->nodes[i].n_out; k++)
+            p->value[m->nodes[i].out[k]].producer = i;
+        for (uint32_t k = 0; k < m->nodes[i].n_in; k++) {
+            if (m->nodes[i].in[k] == PITH_VALUE_NONE)
+                continue;
+            struct value_plan *v = &p->value[m->nodes[i].in[k]];
+            v->n_uses++;
+            v->reader = i;
+        }
+    }
+    for (uint32_t i = 0; i < m->n_outputs; i++) {
+        p->value[m->outputs[i]].n_uses++;
+        p->value[m->outputs[i]].reader = NODE_NONE;
+    }
+}
+
+static void mark_from_layers(struct integer_plan *p)
+{
+    for (uint32_t i = 0; i < p->m->n_nodes; i++) {
+        const struct pith_node *node = &p->m->nodes[i];
+        bool from = p->node[i].role == ROLE_LAYER;
+        for (uint32_t k = 0; k < node->n_in && p->node[i].role == ROLE_CARRIED; k++)
+            from |= computed(p, node->in[k]) && p->value[node->in[k]].from_layer;
+        for (uint32_t k = 0; k < node->n_out; k++)
+            p->value[node->out[k]].from_layer = from && computed(p, node->out[k]);
+    }
+}
+
+static void mark_to_layers(struct integer_plan *p)
+{
+    for (uint32_t i = p->m->n_nodes; i-- > 0;) {
+        const struct pith_node *node = &p->m->nodes[i];
+        bool to = false;
+        for (uint32_t k = 0; k < node->n_out; k++)
+            to |= p->value[node->out[k]].to_layer;
+        if (p->node[i].role == ROLE_LAYER) {
+            p->value[node->in[0]].layer_input = true;
+            p->value[node->in[0]].to_layer = true;
+        }
+        for (uint32_t k = 0; k < node->n_in && to && p->node[i].role == ROLE_CARRIED; k++)
+            if (computed(p, node->in[k]))
+                p->value[node->in[k]].to_layer = true;
+    }
+}
+
+/* The activation that alone reads v; NODE_NONE: there is none. */
+static uint32_t only_activation(const struct integer_plan *p, uint32_t v)
+{
+    uint32_t reader = p->value[v].n_uses == 1 ? p->value[v].reader : NODE_NONE;
+    return reader != NODE_NONE && p->node[reader].role == ROLE_CARRIED &&
+                   is_unary(p->m->nodes[reader].op)
+               ? reader
+               : NODE_NONE;
+}
+
+/* A layer's results have channels of their own; integers have scales along axis 1. Of a MatMul of
+ * more than 2 axes these are not the same. */
+static bool scales_by_axis_1(const struct integer_plan *p, uint32_t layer, uint32_t v)
+{
+    return p->m->nodes[layer].op == PITH_OP_CONV || p->m->values[v].rank == 2;
+}
+
+static bool may_have_scales(const struct integer_plan *p, uint32_t v)
+{
+    uint32_t producer = p->value[v].producer;
+    return producer == NODE_NONE || p->node[producer].role != ROLE_LAYER ||
+           scales_by_axis_1(p, producer, v);
+}
+
+static bool is_cut(uint32_t op)
+{
+    return op == PITH_OP_RELU || op == PITH_OP_CLIP;
+}
+
+static void choose_values(struct integer_plan *p)
+{
+    for (uint32_t v = 0; v < p->m->n_values; v++) {
+        struct value_plan *plan = &p->value[v];
+        if (!computed(p, v) || !plan->grid || !pith_grid_is_asked(p, plan->grid))
+            continue;
+        if (plan->grid->n > 1 && (plan->grid->axis != 1 || !may_have_scales(p, v)))
+            continue;
+        bool between = plan->from_layer && plan->to_layer;
+        uint32_t act = only_activation(p, v);
+        if (between && act != NODE_NONE && !plan->layer_input) {
+            bool of_layer = p->node[plan->producer].role == ROLE_LAYER;
+            if (!of_layer || is_cut(p->m->nodes[act].op))
+                between = false;
+        }
+        plan->whole = plan->layer_input || between;
+    }
+}
+
+/* ---- grids that values share
+ * --------------------------------------------------------------------- */
+
+static enum pith_status share(struct integer_plan *p, uint32_t a, uint32_t b)
+{
+    a = pith_plan_owner(p, a);
+    b = pith_plan_owner(p, b);
+    const struct pith_grid *ga = p->value[a].grid, *gb = p->value[b].grid;
+    if (a == b || ga->n > 1 || gb->n > 1 || ga->type != gb->type)
+        return PITH_OK;
+    p->value[b].sharer = a;
+    return pith_grid_union(p->m, ga, gb, &p->value[a].grid);
+}
+
+/* What several readers need fine is not made coarse for the sake of one Concat. */
+static bool joins(const struct integer_plan *p, const struct pith_node *node, uint32_t v)
+{
+    return computed(p, v) && p->value[v].whole &&
+           (node->op != PITH_OP_CONCAT || p->value[v].n_uses == 1);
+}
+
+static enum pith_status share_grids(struct integer_plan *p)
+{
+    enum pith_status st = PITH_OK;
+    for (uint32_t i = 0; i < p->m->n_nodes && !st; i++) {
+        const struct pith_node *node = &p->m->nodes[i];
+        if (p->node[i].role != ROLE_CARRIED || !pith_takes_grid(node))
+            continue;
+        uint32_t n_in = node->op == PITH_OP_CONCAT ? node->n_in : 1;
+        for (uint32_t k = 0; k < n_in; k++)
+            for (uint32_t o = 0; o < node->n_out && joins(p, node, node->in[k]) && !st; o++)
+                if (p->value[node->out[o]].whole)
+                    st = share(p, node->in[k], node->out[o]);
+    }
+    return st;
+}
+
+static bool has_sharers(const struct integer_plan *p, uint32_t v)
+{
+    for (uint32_t i = 0; i < p->m->n_values; i++)
+        if (i != v && p->value[i].sharer == v)
+            return true;
+    return p->value[v].sharer != v;
+}
+
+static bool read_by_depthwise_alone(const struct integer_plan *p, uint32_t v)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < p->m->n_nodes; i++) {
+        const struct pith_node *node = &p->m->nodes[i];
+        if (p->node[i].role != ROLE_LAYER || node->in[0] != v)
+            continue;
+        if (!pith_layer_is_depthwise(p->m, node))
+            return false;
+        any = true;
+    }
+    return any;
+}
+
+static bool none_below_zero(const struct pith_value *v)
+{
+    const struct pith_value_stats *s = v->stats;
+    if (!s || v->rank < 2 || s->n_channels != v->dim[1] || s->channel_axis != 1)
+        return false;
+    for (uint32_t c = 0; c < s->n_channels; c++)
+        if (!(s->channel[c].min >= 0))
+            return false;
+    return true;
+}
+
+static bool one_scale(const struct pith_quantize_opts *o)
+{
+    return o->per_tensor_activations || (o->fixed_bits && !o->per_channel) ||
+           pith_activation_bits(o) != 8; /* fewer: one Clip cuts them all; more: steps are fine */
+}
+
+static enum pith_status scale_depthwise_inputs(struct integer_plan *p)
+{
+    enum pith_status st = PITH_OK;
+    for (uint32_t v = 0; v < p->m->n_values && !st && !one_scale(p->opts); v++) {
+        struct value_plan *plan = &p->value[v];
+        if (!plan->layer_input || !plan->whole || plan->grid->n > 1 ||
+            plan->grid->zero_point != pith_grid_lowest(plan->grid))
+            continue;
+        if (may_have_scales(p, v) && none_below_zero(&p->m->values[v]) &&
+            read_by_depthwise_alone(p, v) && !has_sharers(p, v))
+            st = pith_grid_by_channel(p->m, plan->grid, p->m->values[v].stats,
+                                      p->opts->fixed_bits != 0, &plan->grid);
+    }
+    return st;
+}
+
+/* ---- activations that saturation does
+ * -------------------------------------------------------------- */
+
+static bool cuts_alike(const struct pith_grid *g, const struct pith_node *act)
+{
+    if (act->op == PITH_OP_RELU)
+        return g->zero_point == pith_grid_lowest(g);
+    float low = attr_f32(act->attr, ATTR_CLIP_MIN), high = attr_f32(act->attr, ATTR_CLIP_MAX);
+    return pith_grid_cuts(g, low, high);
+}
+
+static void swallow(struct integer_plan *p)
+{
+    for (uint32_t i = 0; i < p->m->n_nodes; i++) {
+        if (p->node[i].role != ROLE_LAYER)
+            continue;
+        uint32_t v = p->m->nodes[i].out[0], act = only_activation(p, v);
+        if (act == NODE_NONE || p->value[v].whole || !is_cut(p->m->nodes[act].op))
+            continue;
+        uint32_t out = p->m->nodes[act].out[0];
+        const struct pith_grid *g = pith_plan_grid(p, out);
+        if (p->value[out].whole && (g->n == 1 || scales_by_axis_1(p, i, out)) &&
+            cuts_alike(g, &p->m->nodes[act])) {
+            p->node[i].swallowed = act;
+            p->node[act].role = ROLE_SWALLOWED;
+        }
+    }
+}
+
+/* --------------------------------------------------------------------------------------------------
+ */
+
+static enum pith_status find_grids(struct integer_plan *p)
+{
+    enum pith_status st = PITH_OK;
+    for (uint32_t v = 0; v < p->m->n_values && !st; v++)
+        if (computed(p, v))
+            st = pith_fitting_grid(p->m, p->opts, &p->m->values[v], &p->value[v].grid);
+    return st;
+}
+
+enum pith_status pith_integer_plan(struct integer_plan *p, struct pith_error *err)
+{
+    p->node = calloc(p->m->n_nodes + (size_t)1, sizeof *p->node);
+    p->value = calloc(p->m->n_values + (size_t)1, sizeof *p->value);
+    if (!p->node || !p->value)
+        return pith_error_no_memory(err);
+    count_uses(p);
+    enum pith_status st = find_grids(p);
+    if (st)
+        return pith_error_no_memory(err);
+    st = choose_layers(p, err);
+    if (st)
+        return st;
+    mark_from_layers(p);
+    mark_to_layers(p);
+    choose_values(p);
+    st = share_grids(p);
+    if (!st)
+        st = scale_depthwise_inputs(p);
+    if (st)
+        return pith_error_no_memory(err);
+    swallow(p);
+    return PITH_OK;
+}
+
+void pith_integer_plan_end(struct integer_plan *p)
+{
+    free(p->node);
+    free(p->value);
+}

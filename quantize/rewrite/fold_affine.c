@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+/* fold_affine.c - (W x + b) * a + c is a layer again: weights W[o] * a[o], bias b[o] * a[o] + c[o].
+ * So that what exporters write as operators of its own behind a layer costs no rounding between
+ * integers.
+ *
+ * Weights and biases that change are copies, for others may read them. */
+#include "pith_fold_affine.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "drop_unused.h"
+#include "pith_error_fill.h"
+#include "pith_op.h"
+
+struct affine_fold {
+    struct pith_model *m;
+    uint32_t *uses;     /* [n_values] */
+    uint32_t *producer; /* [n_values] node, or UINT32_MAX */
+    bool *dropped;      /* [n_nodes] */
+};
+
+/* A layer and the operator behind it. */
+struct affine_pair {
+    struct pith_node *layer, *op;
+    const struct pith_value *c; /* the operator's constant */
+    uint64_t rows, cols;
+};
+
+static const struct pith_value *constant_in(const struct pith_model *m,
+                                            const struct pith_node *node, uint32_t i)
+{
+    if (i >= node->n_in || node->in[i] == PITH_VALUE_NONE)
+        return NULL;
+    const struct pith_value *v = &m->values[node->in[i]];
+    return v->constant && v->type == PITH_F32 ? v : NULL;
+}
+
+/* One number, or one for each place of the layer's channel axis. */
+static bool along_channels(const struct pith_value *c, const struct pith_value *y, uint32_t axis)
+{
+    if (c->rank > y->rank)
+        return false;
+    for (uint32_t i = 0; i < c->rank; i++) {
+        uint32_t place = y->rank - c->rank + i;
+        if (c->dim[i] != 1 && (place != axis || c->dim[i] != y->dim[axis]))
+            return false;
+    }
+    return true;
+}
+
+static bool is_affine(uint32_t op)
+{
+    return op == PITH_OP_ADD || op == PITH_OP_SUB || op == PITH_OP_MUL || op == PITH_OP_DIV;
+}
+
+static bool takes_rows(const struct pith_model *m, const struct pith_node *node)
+{
+    const struct pith_value *w = constant_in(m, node, 1);
+    if (!w || w->constant->codebook)
+        return false;
+    if (node->op == PITH_OP_CONV)
+        return true;
+    if (node->op == PITH_OP_GEMM)
+        return node->attr[ATTR_GEMM_TRANS_B] != 0;
+    return node->op == PITH_OP_MATMUL && node->attr[ATTR_MATMUL_TRANS_B] && w->rank == 2 &&
+           m->values[node->in[0]].rank == 2;
+}
+
+static bool bias_fits(const struct pith_model *m, const struct pith_node *node, uint64_t rows)
+{
+    if (node->op == PITH_OP_MATMUL || node->n_in < 3 || node->in[2] == PITH_VALUE_NONE)
+        return true;
+    const struct pith_value *b = constant_in(m, node, 2);
+    return b &&
+           (b->constant->count == 1 || (b->constant->count == rows && b->dim[b->rank - 1] == rows));
+}
+
+static bool find_pair(const struct affine_fold *f, struct pith_node *op, struct affine_pair *p)
+{
+    const struct pith_model *m = f->m;
+    if (!is_affine(op->op))
+        return false;
+    bool second = constant_in(m, op, 1) != NULL;
+    if (!second && (op->op == PITH_OP_SUB || op->op == PITH_OP_DIV))
+        return false;
+    uint32_t x = op->in[second ? 0 : 1];
+    p->c = constant_in(m, op, second ? 1 : 0);
+    if (!p->c || f->producer[x] == UINT32_MAX || f->uses[x] != 1)
+        return false;
+    p->op = op;
+    p->layer = &f->m->nodes[f->producer[x]];
+    if (!takes_rows(m, p->layer))
+        return false;
+    const struct pith_value *w = &m->values[p->layer->in[1]], *y = &m->values[x];
+    p->rows = w->dim[0];
+    p->cols = w->constant->count / p->rows;
+    return bias_fits(m, p->layer, p->rows) &&
+           along_channels(p->c, y, p->layer->op == PITH_OP_CONV ? 1 : y->rank - 1);
+}
+
+static double number_for(const struct affine_pair *p, uint64_t o)
+{
+    return (double)((const float *)p->c->constant->data)[p->c->constant->count > 1 ? o : 0];
+}
+
+static double factor_for(const struct affine_pair *p, uint64_t o)
+{
+    if (p->op->op == PITH_OP_MUL)
+        return number_for(p, o);
+    return p->op->op == PITH_OP_DIV ? 1 / number_for(p, o) : 1;
+}
+
+static double shift_for(const struct affine_pair *p, uint64_t o)
+{
+    if (p->op->op == PITH_OP_ADD)
+        return number_for(p, o);
+    return p->op->op == PITH_OP_SUB ? -number_for(p, o) : 0;
+}
+
+/* A constant like `like`, or a new bias where that is NULL, with room for its numbers. */
+static uint32_t new_constant(struct pith_model *m, const struct pith_value *like, uint64_t rows,
+                             float **data)
+{
+    struct pith_value *v = &m->values[m->n_values];
+    struct pith_const *c = pith_model_alloc(m, 1, sizeof *c);
+    *v = like ? *like
+              : (struct pith_value){
+                    .type = PITH_F32, .rank = 1, .dim = {(uint32_t)rows}, .min = 1, .max = 0};
+    v->name = "";
+    uint64_t count = like ? like->constant->count : rows;
+    *data = pith_model_alloc(m, count, sizeof **data);
+    if (!c || !*data)
+        return PITH_VALUE_NONE;
+    if (like)
+        *c = *like->constant;
+    c->count = count;
+    c->data = *data;
+    v->constant = c;
+    return m->n_values++;
+}
+
+/* false: a number would not be finite. */
+static bool compute(const struct pith_model *m, const struct affine_pair *p, float *w, float *b)
+{
+    const float *old = m->values[p->layer->in[1]].constant->data;
+    const struct pith_value *bias =
+        p->layer->op == PITH_OP_MATMUL ? NULL : constant_in(m, p->layer, 2);
+    double alpha = 1, beta = 1;
+    if (p->layer->op == PITH_OP_GEMM) {
+        alpha = (double)attr_f32(p->layer->attr, ATTR_GEMM_ALPHA);
+        beta = (double)attr_f32(p->layer->attr, ATTR_GEMM_BETA);
+    }
+    for (uint64_t o = 0; o < p->rows; o++) {
+        double a = factor_for(p, o), was = 0;
+        if (bias)
+            was = beta *
+                  (double)((const float *)bias->constant->data)[bias->constant->count > 1 ? o : 0];
+        b[o] = (float)(was * a + shift_for(p, o));
+        bool finite = isfinite(b[o]);
+        for (uint64_t k = o * p->cols; k < (o + 1) * p->cols; k++) {
+            w[k] = old[k] == 0 ? 0 : (float)((double)old[k] * alpha * a);
+            finite = finite && isfinite(w[k]);
+        }
+        if (!finite)
+            return false;
+    }
+    return true;
+}
+
+static bool become_gemm(struct pith_model *m, struct pith_node *layer)
+{
+    if (layer->op == PITH_OP_CONV)
+        return true;
+    int32_t *attr = pith_model_alloc(m, pith_op_get(PITH_OP_GEMM)->n_slots, sizeof *attr);
+    uint32_t one = f32_bits(1.0f);
+    if (!attr)
+        return false;
+    attr[ATTR_GEMM_TRANS_A] = layer->op == PITH_OP_GEMM ? layer->attr[ATTR_GEMM_TRANS_A] : 0;
+    attr[ATTR_GEMM_TRANS_B] = 1;
+    memcpy(&attr[ATTR_GEMM_ALPHA], &one, sizeof one);
+    memcpy(&attr[ATTR_GEMM_BETA], &one, sizeof one);
+    layer->op = PITH_OP_GEMM;
+    layer->attr = attr;
+    return true;
+}
+
+static enum pith_status fold(struct affine_fold *f, struct affine_pair *p)
+{
+    struct pith_model *m = f->m;
+    float *w, *b;
+    uint32_t weight = new_constant(m, &m->values[p->layer->in[1]], p->rows, &w);
+    uint32_t bias = weight == PITH_VALUE_NONE ? weight : new_constant(m, NULL, p->rows, &b);
+    uint32_t *in = pith_model_alloc(m, 3, sizeof *in);
+    if (bias == PITH_VALUE_NONE || !in)
+        return PITH_ERR_MEMORY;
+    if (!compute(m, p, w, b))
+        return PITH_OK;
+    if (!become_gemm(m, p->layer))
+        return PITH_ERR_MEMORY;
+    m->values[weight].name = m->values[p->layer->in[1]].name;
+    m->values[p->layer->in[1]].name = "";
+    in[0] = p->layer->in[0];
+    in[1] = weight;
+    in[2] = bias;
+    p->layer->in = in;
+    p->layer->n_in = 3;
+    p->layer->out[0] = p->op->out[0];
+    f->producer[p->op->out[0]] = (uint32_t)(p->layer - m->nodes);
+    f->dropped[p->op - m->nodes] = true;
+    return PITH_OK;
+}
+
+static enum pith_status prepare(struct affine_fold *f)
+{
+    struct pith_model *m = f->m;
+    uint64_t room = m->n_values + 2 * (uint64_t)m->n_nodes + 1;
+    struct pith_value *values = pith_model_alloc(m, room, sizeof *values);
+    f->uses = calloc(room, sizeof *f->uses);
+    f->producer = malloc(room * sizeof *f->producer);
+    f->dropped = calloc(m->n_nodes + (size_t)1, sizeof *f->dropped);
+    if (!values || !f->uses || !f->producer || !f->dropped)
+        return PITH_ERR_MEMORY;
+    if (m->n_values)
+        memcpy(values, m->values, m->n_values * sizeof *values);
+    m->values = values;
+    pith_model_count_uses(m, room, f->uses, f->producer);
+    return PITH_OK;
+}
+
+static void drop_nodes(struct affine_fold *f)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < f->m->n_nodes; i++)
+        if (!f->dropped[i])
+            f->m->nodes[kept++] = f->m->nodes[i];
+    f->m->n_nodes = kept;
+}
+
+enum pith_status pith_fold_affine(struct pith_model *m, struct pith_error *err)
+{
+    struct affine_fold f = {.m = m};
+    enum pith_status st = prepare(&f);
+    for (uint32_t i = 0; i < m->n_nodes && !st; i++) {
+        struct affine_pair p;
+        if (find_pair(&f, &m->nodes[i], &p))
+            st = fold(&f, &p);
+    }
+    if (f.dropped)
+        drop_nodes(&f);
+    free(f.uses);
+    free(f.producer);
+    free(f.dropped);
+    return st ? pith_error_no_memory(err) : pith_drop_unused(m, err);
+}

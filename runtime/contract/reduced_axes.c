@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+#include "pith_reduced_axes.h"
+#include "shape_rule.h"
+
+static enum pith_status reduced_set(const struct op_args *args, uint32_t axes, uint32_t *set)
+{
+    uint32_t rank = args->in[0]->shape.rank;
+    enum pith_status st = pith_axes_set(args->attr, axes, rank, set);
+    if (st == PITH_OK && attr_count(args->attr, axes) == 0)
+        *set = (1u << rank) - 1u;
+    return st;
+}
+
+enum pith_status pith_reduced_shape(const struct op_args *args, uint32_t axes, uint32_t keep,
+                                    enum pith_type type)
+{
+    uint32_t set;
+    enum pith_status st = reduced_set(args, axes, &set);
+    if (st)
+        return st;
+    const struct shape *x = &args->in[0]->shape;
+    struct shape s = {.rank = 0};
+    for (uint32_t i = 0; i < x->rank; i++) {
+        bool reduced = set >> i & 1u;
+        if (!reduced || args->attr[keep])
+            s.dim[s.rank++] = reduced ? 1 : x->dim[i];
+    }
+    return pith_out_set(args->out[0], type, &s);
+}
+
+static void walk_push(struct axis_walk *w, size_t dim, size_t step)
+{
+    w->count *= dim;
+    if (w->rank > 0 && w->step[w->rank - 1] == dim * step) {
+        w->dim[w->rank - 1] *= dim;
+        w->step[w->rank - 1] = step;
+        return;
+    }
+    w->dim[w->rank] = dim;
+    w->step[w->rank++] = step;
+}
+
+void pith_reduced_walks(const struct op_args *args, uint32_t axes, struct axis_walk *kept,
+                        struct axis_walk *reduced)
+{
+    const struct shape *s = &args->in[0]->shape;
+    uint32_t set = 0;
+    reduced_set(args, axes, &set); /* cannot fail: the shape rule passed */
+    *kept = *reduced = (struct axis_walk){.count = 1};
+    for (uint32_t i = 0; i < s->rank; i++)
+        if (s->dim[i] > 1)
+            walk_push(set >> i & 1u ? reduced : kept, s->dim[i], shape_product(s, i + 1, s->rank));
+}
+
+size_t pith_walk_offset(const struct axis_walk *w, size_t index)
+{
+    size_t offset = 0;
+    for (uint32_t i = w->rank; i-- > 0;) {
+        offset += index % w->dim[i] * w->step[i];
+        index /= w->dim[i];
+    }
+    return offset;
+}
+
+size_t pith_walk_pop_row(struct axis_walk *w)
+{
+    if (w->rank == 0 || w->step[w->rank - 1] != 1)
+        return 1;
+    size_t n = w->dim[--w->rank];
+    w->count /= n;
+    return n;
+}

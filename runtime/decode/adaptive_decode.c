@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/* The decoder of adaptive streams: the walk of pith_adaptive_impl.h with an arithmetic decoder. Bytes past
+ * the end read as zeros, so that nothing is ever read there; the end is tested once: the code that
+ * remains must be the one a writer gives, and no byte may be left or missing. Elements cannot lead out of the
+ * tensor since the walk is over the tensor's elements. */
+#include "pith_adaptive_decode.h"
+
+static inline uint32_t next_byte(struct adaptive *a)
+{
+    if (a->at < a->end)
+        return *a->at++;
+    a->missing++;
+    return 0;
+}
+
+static inline uint32_t code_bit(struct adaptive *a, uint32_t p, uint32_t bit)
+{
+    uint32_t mid = a->low + (uint32_t)((uint64_t)(a->high - a->low) * p >> 16);
+    bit = a->code <= mid;
+    if (bit)
+        a->high = mid;
+    else
+        a->low = mid + 1;
+    while ((a->low ^ a->high) >> 24 == 0) {
+        a->low <<= 8;
+        a->high = a->high << 8 | 255;
+        a->code = a->code << 8 | next_byte(a);
+    }
+    return bit;
+}
+
+#include "pith_adaptive_impl.h"
+
+bool pith_adaptive_allows(const struct weight *w)
+{
+    bool has_type = w->type == PITH_F32 || (w->type == PITH_I8 && w->grid == GRID_CODEBOOK);
+    return has_type && w->count <= ADAPTIVE_MAX && w->nnz > 0;
+}
+
+bool pith_adaptive_tells_rows(const struct weight *w)
+{
+    struct codebook_reader r;
+    float group[256];
+    if (w->code != CODE_ADAPTIVE || adaptive_rows(w) < 2)
+        return false;
+    if (w->support != SUPPORT_DENSE || w->grid == GRID_PLAIN)
+        return true;
+    if (w->n_groups != 1 || pith_codebook_open(&r, w->codebook.bytes, w->codebook.n_bytes, 1,
+                                               w->n_centroids) ||
+        pith_codebook_next(&r, group))
+        return false;
+    for (uint32_t i = 0; i < w->n_centroids; i++)
+        if (f32_bits(group[i]) == 0)
+            return true;
+    return false;
+}
+
+size_t pith_adaptive_bytes(const struct weight *w)
+{
+    return adaptive_memory(w);
+}
+
+static void open_stream(struct adaptive *a, const struct stream *s)
+{
+    a->at = s->bytes;
+    a->end = s->bytes + s->n_bytes;
+    a->low = 0;
+    a->high = UINT32_MAX;
+    a->missing = 0;
+    for (uint32_t i = 0; i < 4; i++)
+        a->code = a->code << 8 | next_byte(a);
+}
+
+/* The row flags of the weight this one refers to: the beginning of its stream. */
+static void read_source(struct adaptive *a)
+{
+    if (a->w->source_rows == 0)
+        return;
+    open_stream(a, &a->w->source_stream);
+    start_flags(a);
+    code_row_flags(a, a->source_live, a->w->source_rows);
+}
+
+void pith_adaptive_source(const struct weight *w, struct adaptive *a, uint8_t *live)
+{
+    memset(a, 0, sizeof *a);
+    a->w = w;
+    a->source_live = live;
+    read_source(a);
+}
+
+enum pith_status pith_adaptive_open(struct adaptive *a, const struct weight *w, void *mem)
+{
+    memset(a, 0, sizeof *a);
+    if (!pith_adaptive_allows(w) ||
+        (w->grid == GRID_CODEBOOK && (w->n_centroids - 1 > 255 || w->group_elems == 0)))
+        return PITH_ERR_CORRUPT;
+    a->w = w;
+    adaptive_place(a, mem);
+    enum pith_status st = adaptive_begin(a);
+    if (st)
+        return st;
+    read_source(a);
+    open_stream(a, &w->index_stream);
+    code_flags(a);
+    return a->zero_bits > 23 ? PITH_ERR_CORRUPT : PITH_OK;
+}
+
+/* The stream has the bytes that a writer gives it: the rest of the code is the shortest one, and
+ * only its zeros are not there. */
+static bool ends_well(const struct adaptive *a)
+{
+    uint32_t zeros = a->code ? (uint32_t)__builtin_ctz(a->code) / 8 : 4;
+    return a->at == a->end && a->missing == zeros &&
+           a->code == adaptive_last_code(a->low, a->high);
+}
+
+static bool next_stored(struct adaptive *a, struct adaptive_element *e, uint64_t *at)
+{
+    do {
+        if (a->row == a->rows)
+            return false;
+        *at = a->element;
+        if (!code_element(a, e))
+            return false;
+    } while (!e->stored);
+    return true;
+}
+
+enum pith_status pith_adaptive_next(struct adaptive *a, uint32_t *pos, uint8_t *index, float *value,
+                                    uint32_t n)
+{
+    struct adaptive_element e = {.stored = true};
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t at;
+        if (!next_stored(a, &e, &at))
+            return PITH_ERR_CORRUPT;
+        if (pos)
+            pos[i] = (uint32_t)at;
+        if (a->w->grid == GRID_CODEBOOK)
+            index[i] = e.index;
+        else
+            value[i] = f32_from_bits(e.bits);
+    }
+    a->taken += n;
+    return a->taken < a->w->nnz || ends_well(a) ? PITH_OK : PITH_ERR_CORRUPT;
+}

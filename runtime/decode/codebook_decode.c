@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/* Sorted codebooks. Order carries no information, so a codebook is two ascending lists of
+ * magnitudes (bit patterns without sign: for floats of one sign, integer order is value order) as
+ * differences. What remains is what 23 mantissa bits of noise cost; a codebook rounded to fewer
+ * mantissa bits shows as low zero bits, which are not written. A uniform one is its step alone; where
+ * it is symmetric and the step below 2 with 8 fraction bits, that is two bytes; steps of many groups
+ * that are close to each other are offsets to the smallest one. */
+#include "pith_codebook_decode.h"
+
+#define MAX_FINITE 0x7f7fffffu
+#define SIGN 0x80000000u
+#define ESCAPE 16u
+#define UNIFORM 31u /* in the place of zero_bits */
+#define NEAR 24u    /* in the place of step_bits, which are added */
+#define CHAINED 15u /* in the place of offset_bits */
+
+static bool open_coded(struct codebook_reader *c)
+{
+    c->zero_bits = br_bits(&c->bits, 5);
+    c->rice_bits = br_bits(&c->bits, 5);
+    c->uniform = c->zero_bits == UNIFORM;
+    c->step_bits = c->rice_bits;
+    c->near = c->uniform && c->step_bits >= NEAR;
+    if (!c->near)
+        return c->uniform || c->rice_bits <= 30;
+    c->step_bits -= NEAR;
+    c->base = br_bits(&c->bits, 8 + c->step_bits);
+    c->offset_bits = br_bits(&c->bits, 4);
+    return c->offset_bits <= 8 + c->step_bits || c->offset_bits == CHAINED;
+}
+
+enum pith_status pith_codebook_open(struct codebook_reader *r, const uint8_t *bytes, size_t n_bytes,
+                                    uint64_t n_groups, uint32_t n_centroids)
+{
+    struct codebook_reader c = {
+        .bits = bit_reader_of(bytes, n_bytes), .groups_left = n_groups, .n_centroids = n_centroids};
+    c.coded = br_bits(&c.bits, 1) != 0;
+    if (c.coded) {
+        if (!open_coded(&c))
+            return PITH_ERR_CORRUPT;
+    } else {
+        c.exponent = br_bits(&c.bits, 7);
+        c.symmetric = c.exponent != 0;
+    }
+    if (c.bits.bad)
+        return PITH_ERR_CORRUPT;
+    *r = c;
+    return PITH_OK;
+}
+
+/* f32 in total order as unsigned order. */
+static uint32_t ordered(uint32_t bits)
+{
+    return bits & SIGN ? ~bits : bits | SIGN;
+}
+
+static bool read_raw(struct codebook_reader *r, float *dst)
+{
+    uint32_t last = 0;
+    for (uint32_t i = 0; i < r->n_centroids; i++) {
+        uint32_t bits = br_bits(&r->bits, 32);
+        if ((bits & ~SIGN) > MAX_FINITE || ordered(bits) < last)
+            return false;
+        last = ordered(bits);
+        dst[i] = f32_from_bits(bits);
+    }
+    return !r->bits.bad;
+}
+
+/* Unary up to ESCAPE ones, the last form without its zero-bit. */
+static uint32_t read_step(struct codebook_reader *r, uint32_t magnitude_bits)
+{
+    uint32_t q = 0;
+    while (q < ESCAPE && br_bits(&r->bits, 1) != 0)
+        q++;
+    if (q == ESCAPE)
+        return br_bits(&r->bits, magnitude_bits);
+    uint32_t low = br_bits(&r->bits, r->rice_bits);
+    uint64_t v = ((uint64_t)q << r->rice_bits) + low; /* < 2^35 */
+    return v > MAX_FINITE ? SIGN : (uint32_t)v;       /* too large either way */
+}
+
+/* n magnitudes ascending to dst[0], dst[stride] ...; sign is added to each. */
+static bool read_list(struct codebook_reader *r, uint32_t n, uint32_t sign, float *dst,
+                      int32_t stride)
+{
+    uint32_t magnitude_bits = 31 - r->zero_bits;
+    uint32_t largest = MAX_FINITE >> r->zero_bits, v = 0;
+    for (uint32_t i = 0; i < n && !r->bits.bad; i++) {
+        uint32_t step = i ? read_step(r, magnitude_bits) : br_bits(&r->bits, magnitude_bits);
+        if (step > largest - v)
+            return false;
+        v += step;
+        *dst = f32_from_bits(sign | v << r->zero_bits);
+        dst += stride;
+    }
+    return !r->bits.bad;
+}
+
+/* Multiples of a step, both ways from zero. One rounding each, so the same everywhere. */
+static bool write_multiples(float step, uint32_t n_negative, uint32_t n_zero, uint32_t k, float *dst)
+{
+    for (uint32_t i = 0; i < n_negative; i++)
+        dst[n_negative - 1 - i] = -step * (float)(i + 1);
+    for (uint32_t i = n_negative + n_zero; i < k; i++)
+        dst[i] = step * (float)(i - n_negative - n_zero + 1);
+    return (f32_bits(dst[0]) & ~SIGN) <= MAX_FINITE && (f32_bits(dst[k - 1]) & ~SIGN) <= MAX_FINITE;
+}
+
+/* Of bits of a step: an exponent of 1..254. */
+static bool write_symmetric(uint32_t step, uint32_t k, float *dst)
+{
+    if (k % 2)
+        dst[k / 2] = 0.0f;
+    return step >> 23 != 0 && step >> 23 < 255 &&
+           write_multiples(f32_from_bits(step), k / 2, k % 2, k, dst);
+}
+
+/* The first exponent stands in the first byte, with the bit that says "not coded". */
+static bool read_symmetric(struct codebook_reader *r, float *dst)
+{
+    uint32_t exponent = r->exponent ? r->exponent : br_bits(&r->bits, 7);
+    uint32_t step = exponent << 23 | br_bits(&r->bits, 8) << 15;
+    r->exponent = 0;
+    return write_symmetric(step, r->n_centroids, dst);
+}
+
+/* Of the step behind this one: 0, -1, 1, -2 ... as so many ones. */
+static uint32_t next_difference(struct codebook_reader *r)
+{
+    uint32_t v = 0;
+    if (r->groups_left == 1)
+        return 0;
+    while (br_bits(&r->bits, 1) != 0)
+        v++;
+    return v >> 1 ^ -(v & 1);
+}
+
+static bool read_near(struct codebook_reader *r, float *dst)
+{
+    uint32_t step = r->base; /* < 2^16 */
+    if (r->offset_bits == CHAINED)
+        r->base += next_difference(r);
+    else
+        step += br_bits(&r->bits, r->offset_bits);
+    return step >> (8 + r->step_bits) == 0 &&
+           write_symmetric(step << (23 - r->step_bits), r->n_centroids, dst);
+}
+
+static bool read_coded(struct codebook_reader *r, float *dst)
+{
+    uint32_t step = 0;
+    if (r->uniform) {
+        step = br_bits(&r->bits, 8);
+        if (step == 0 || step == 255)
+            return false;
+        step = step << 23 | br_bits(&r->bits, r->step_bits) << (23 - r->step_bits);
+    }
+    uint32_t k = r->n_centroids, count_bits = 32 - (uint32_t)__builtin_clz(k);
+    uint32_t n_negative = br_bits(&r->bits, count_bits);
+    if (n_negative > k)
+        return false;
+    uint32_t n_zero = n_negative < k ? br_bits(&r->bits, 1) : 0;
+    if (n_zero)
+        dst[n_negative] = 0.0f;
+    if (r->uniform)
+        return write_multiples(f32_from_bits(step), n_negative, n_zero, k, dst);
+    if (n_negative && !read_list(r, n_negative, SIGN, dst + n_negative - 1, -1))
+        return false;
+    uint32_t positive = n_negative + n_zero;
+    if (positive == k)
+        return true;
+    /* +0 has one form: the first of them is the flag */
+    return read_list(r, k - positive, 0, dst + positive, 1) &&
+           (n_zero || f32_bits(dst[positive]) != 0);
+}
+
+enum pith_status pith_codebook_next(struct codebook_reader *r, float *dst)
+{
+    if (r->groups_left == 0 ||
+        !(r->near        ? read_near(r, dst)
+          : r->symmetric ? read_symmetric(r, dst)
+          : r->coded   ? read_coded(r, dst)
+                       : read_raw(r, dst)) ||
+        r->bits.bad)
+        return PITH_ERR_CORRUPT;
+    r->groups_left--;
+    if (r->groups_left == 0 && !r->open_end && !br_at_end(&r->bits))
+        return PITH_ERR_CORRUPT;
+    return PITH_OK;
+}
+
+enum pith_status pith_codebook_length(const uint8_t *bytes, size_t n_bytes, uint64_t n_groups,
+                                      uint32_t n_centroids, size_t *length)
+{
+    struct codebook_reader r;
+    float group[256];
+    enum pith_status st = pith_codebook_open(&r, bytes, n_bytes, n_groups, n_centroids);
+    r.open_end = true;
+    while (st == PITH_OK && r.groups_left > 0)
+        st = pith_codebook_next(&r, group);
+    if (st)
+        return st;
+    uint32_t padding = (uint32_t)(-r.bits.pos & 7);
+    if (br_bits(&r.bits, padding) != 0)
+        return PITH_ERR_CORRUPT;
+    *length = (size_t)(r.bits.pos / 8);
+    return PITH_OK;
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/* Huffman tables of unknown origin. The rule that keeps decoding safe: nothing is built before the
+ * Kraft sum is known to be exactly 1. Then the codes tile the look-up table without gap or overlap,
+ * every index has an entry, and a decoder needs no test for invalid codes. One level only, 2^bits
+ * entries: there is no second-level size to compute wrongly. */
+#include "pith_huff_table.h"
+
+/* The most that five look-ups between refills may take (huff_decode.c). */
+#define FAST_BITS 11u
+
+enum { PRESENCE_ALL = 0, PRESENCE_BITMAP = 1, PRESENCE_RUNS = 2, PRESENCE_ONE = 3 };
+#define DELTA_RAW 3u
+/* zigzag of -11..11 */
+#define MAX_ZIGZAG 22u
+
+static uint32_t read_n_symbols(struct bit_reader *r)
+{
+    if (br_bits(r, 1))
+        return 2u << br_bits(r, 3);
+    uint32_t n = br_bits(r, 8) + 1;
+    if (n > 1 && (n & (n - 1)) == 0)
+        r->bad = true; /* has the short form */
+    return n;
+}
+
+/* Runs of present and absent symbols in turn, up to n exactly. */
+static void read_runs(struct bit_reader *r, uint32_t n, uint8_t *present)
+{
+    uint32_t now = br_bits(r, 1), at = 0;
+    while (at < n && !r->bad) {
+        uint32_t run = br_gamma(r);
+        if (r->bad || run > n - at || (run == n - at && !now)) {
+            r->bad = true;
+            return;
+        }
+        memset(present + at, (int)now, run);
+        at += run;
+        now ^= 1;
+    }
+}
+
+/* present[s] = 1 for symbols that occur; returns how many do. */
+static uint32_t read_presence(struct bit_reader *r, uint32_t n, uint8_t *present)
+{
+    uint32_t n_present = 0, kind = br_bits(r, 2);
+    switch (kind) {
+    case PRESENCE_ALL:
+        memset(present, 1, n);
+        break;
+    case PRESENCE_BITMAP:
+        for (uint32_t s = 0; s + 1 < n; s++)
+            present[s] = (uint8_t)br_bits(r, 1);
+        present[n - 1] = 1;
+        break;
+    case PRESENCE_RUNS:
+        read_runs(r, n, present);
+        break;
+    default:
+        present[n - 1] = 1;
+        break;
+    }
+    for (uint32_t s = 0; s < n; s++)
+        n_present += present[s];
+    if ((n_present < 2) != (kind == PRESENCE_ONE))
+        r->bad = true;
+    return n_present;
+}
+
+/* Turns the present flags in len[] into lengths; the Kraft sum in units of 2^-12. */
+static uint32_t read_code_lengths(struct bit_reader *r, uint32_t n, uint8_t *len)
+{
+    uint32_t delta = br_bits(r, 2), kraft = 0;
+    int32_t last = -1;
+    for (uint32_t s = 0; s < n; s++) {
+        if (!len[s])
+            continue;
+        if (last < 0 || delta == DELTA_RAW) {
+            last = (int32_t)br_bits(r, 4) + 1;
+        } else {
+            uint32_t z = br_unary(r, MAX_ZIGZAG) << delta;
+            z |= br_bits(r, delta);
+            last += z & 1 ? -(int32_t)(z / 2) - 1 : (int32_t)(z / 2);
+        }
+        if (last < 1 || last > (int32_t)HUFF_MAX_LEN) {
+            r->bad = true;
+            return 0;
+        }
+        len[s] = (uint8_t)last;
+        kraft += 1u << (HUFF_MAX_LEN - (uint32_t)last);
+    }
+    return kraft;
+}
+
+enum pith_status pith_huff_read_lengths(struct bit_reader *r, struct huff_lengths *out)
+{
+    struct huff_lengths t;
+    memset(&t, 0, sizeof t);
+    uint32_t n = read_n_symbols(r);
+    if (r->bad)
+        return PITH_ERR_CORRUPT;
+    t.n_symbols = (uint16_t)n;
+    t.n_present = (uint16_t)read_presence(r, n, t.len);
+    if (r->bad)
+        return PITH_ERR_CORRUPT;
+    if (t.n_present == 1) {
+        t.len[n - 1] = 0;
+    } else if (read_code_lengths(r, n, t.len) != 1u << HUFF_MAX_LEN || r->bad) {
+        return PITH_ERR_CORRUPT;
+    }
+    for (uint32_t s = 0; s < n; s++)
+        if (t.len[s] > t.max_len)
+            t.max_len = t.len[s];
+    *out = t;
+    return PITH_OK;
+}
+
+/* An entry costs about as much to fill as one look-up: n / 16 entries at most. */
+uint32_t pith_huff_table_bits(const struct huff_lengths *lengths, uint64_t n)
+{
+    uint32_t bits = lengths->max_len;
+    while (bits < FAST_BITS && n >> (bits + 5) != 0)
+        bits++;
+    return bits;
+}
+
+static uint32_t reverse_bits(uint32_t v, uint32_t n)
+{
+    uint32_t r = 0;
+    for (uint32_t i = 0; i < n; i++)
+        r |= (v >> i & 1) << (n - 1 - i);
+    return r;
+}
+
+/* One symbol an entry: the codes in canonical order, each repeated for all bits that may follow. */
+static void fill_single(const struct huff_lengths *lengths, uint32_t bits, uint32_t *entries)
+{
+    uint32_t code = 0;
+    for (uint32_t l = 1; l <= lengths->max_len; l++, code <<= 1)
+        for (uint32_t s = 0; s < lengths->n_symbols; s++) {
+            if (lengths->len[s] != l)
+                continue;
+            uint32_t entry = s | l << 24 | 1u << 30;
+            for (uint32_t i = reverse_bits(code, l); i < 1u << bits; i += 1u << l)
+                entries[i] = entry;
+            code++;
+        }
+}
+
+/* Appends to entry i the symbols that fit behind its first. Going down from the top, the entries
+ * looked at (i shifted right) are still single; entry 0 looks at itself before it is written. */
+static void join_symbols(uint32_t bits, uint32_t *entries)
+{
+    for (uint32_t i = 1u << bits; i-- > 0;) {
+        uint32_t e = entries[i], used = HUFF_ENTRY_BITS(e), symbols = e & 255, count = 1;
+        while (count < 3) {
+            uint32_t next = entries[i >> used], l = HUFF_ENTRY_BITS(next);
+            if (used + l > bits)
+                break;
+            symbols |= (next & 255) << (8 * count);
+            used += l;
+            count++;
+        }
+        entries[i] = symbols | used << 24 | count << 30;
+    }
+}
+
+void pith_huff_build_table(const struct huff_lengths *lengths, uint32_t bits, uint32_t *entries)
+{
+    fill_single(lengths, bits, entries);
+    join_symbols(bits, entries);
+}

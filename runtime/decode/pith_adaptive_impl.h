@@ -1,0 +1,636 @@
+/* SPDX-License-Identifier: MIT */
+/* pith_adaptive_impl.h - the walk through a weight, included by the decoder and by the encoder, each with
+ * its own code_bit before it:
+ *
+ *     static uint32_t code_bit(struct adaptive *a, uint32_t p, uint32_t bit);
+ *
+ * p: probability of 1 in 1/65536, 1..65535. The encoder writes `bit`, the decoder ignores it; both
+ * return the bit. Where the functions below take what is to be coded, the decoder passes anything. */
+#ifndef PITH_ADAPTIVE_IMPL_H
+#define PITH_ADAPTIVE_IMPL_H
+
+#include "pith_adaptive_model.h"
+
+/* ---- probabilities --------------------------------------------------------------------------- */
+
+/* 65536 / (1 + exp(-x / 256)) at x = 128 * (i - 16) */
+static const uint16_t squash_at[33] = {22,    36,    60,    98,    162,   267,   439,   720,   1179,
+                                       1921,  3108,  4971,  7812,  11955, 17625, 24743, 32768, 40793,
+                                       47911, 53581, 57724, 60565, 62428, 63615, 64357, 64816, 65097,
+                                       65269, 65374, 65438, 65476, 65500, 65514};
+
+/* Logarithm of odds, 8 fraction bits, to a probability in 1/65536. */
+static inline uint32_t squash(int32_t x)
+{
+    x = x > 2047 ? 2047 : x < -2047 ? -2047 : x;
+    uint32_t u = (uint32_t)(x + 2048), i = u >> 7, f = u & 127;
+    return (squash_at[i] * (128 - f) + squash_at[i + 1] * f) >> 7;
+}
+
+#define RATE_START 45u /* of a new counter: it moves by 32 / this to what it sees first */
+
+static void build_tables(struct adaptive *a)
+{
+    uint32_t next = 0;
+    for (int32_t x = -2047; x <= 2047; x++)
+        for (uint32_t p = squash(x) >> 4; next <= p; next++)
+            a->stretch[next] = (int16_t)x;
+    for (; next < 4096; next++)
+        a->stretch[next] = 2047;
+    for (uint32_t n = 0; n < 256; n++)
+        a->rate[n] = (uint16_t)(524288 / (32 * n + RATE_START));
+}
+
+/* p: in 1/2^20 */
+static inline uint32_t counter_of(uint32_t p, uint32_t seen)
+{
+    return (p < 1000 ? 1000 : p) << 12 | seen;
+}
+
+static inline int32_t stretch_of(const struct adaptive *a, uint32_t counter)
+{
+    return a->stretch[counter >> 20];
+}
+
+/* The count stops at `limit`: from there on the counter forgets. */
+static inline void learn(const struct adaptive *a, uint32_t *counter, uint32_t bit, uint32_t limit)
+{
+    uint32_t seen = *counter & COUNTER_SEEN;
+    int32_t p = (int32_t)(*counter >> 10);
+    int32_t step = (((int32_t)(bit << 22) - (int32_t)bit - p) / 32) * (int32_t)a->rate[seen] / 512;
+    *counter = (uint32_t)(p + step) << 10 | (seen < limit ? seen + 1 : seen);
+}
+
+#define LIMIT 210u
+
+/* What a counter says counts less while it has seen little. */
+#define YOUNG 8u
+static const uint8_t young[YOUNG] = {80, 40, 45, 48, 55, 54, 54, 58}; /* 1/64 */
+#define MIX_RATE 512
+
+static inline uint32_t bound(uint32_t p)
+{
+    return p < 24 ? 24 : p > 65536 - 24 ? 65536 - 24 : p;
+}
+
+/* One counter alone. */
+static inline uint32_t code_single(struct adaptive *a, uint32_t *counter, uint32_t bit)
+{
+    bit = code_bit(a, bound(*counter >> 16), bit);
+    learn(a, counter, bit, LIMIT);
+    return bit;
+}
+
+/* counter[n] and a constant, mixed by the weights of a set. */
+static inline uint32_t code_mixed(struct adaptive *a, enum adaptive_set set,
+                                  uint32_t *const *counter, uint32_t n, uint32_t bit)
+{
+    int32_t *weight = a->weight[set], input[ADAPTIVE_INPUTS];
+    int64_t sum = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t seen = *counter[i] & COUNTER_SEEN;
+        input[i] = stretch_of(a, *counter[i]);
+        if (seen < YOUNG)
+            input[i] = input[i] * young[seen] / 64;
+        sum += (int64_t)weight[i] * input[i];
+    }
+    uint32_t p = bound(squash((int32_t)(sum >> 16)));
+    bit = code_bit(a, p, bit);
+    int32_t error = ((int32_t)(bit << 16) - (int32_t)p) * MIX_RATE >> 10;
+    for (uint32_t i = 0; i < n; i++) {
+        int32_t w = weight[i] + ((input[i] * error + 0x2000) >> 14);
+        weight[i] = w > MIX_LIMIT ? MIX_LIMIT : w < -MIX_LIMIT ? -MIX_LIMIT : w;
+        learn(a, counter[i], bit, LIMIT);
+    }
+    return bit;
+}
+
+
+/* ---- what surrounds an element ----------------------------------------------------------------- */
+
+#define RANK_CLASSES 6u
+
+static inline uint32_t last_of(const struct adaptive *a, uint64_t back)
+{
+    return back > 0 && a->col >= back ? a->column[a->col - back].last : 0;
+}
+
+/* 0..7 from the odds of a counter */
+static inline uint32_t level(const struct adaptive *a, uint32_t counter)
+{
+    int32_t x = (stretch_of(a, counter) + 1536) >> 8; /* -6 .. 1.99 */
+    return x < 0 ? 0 : x > 7 ? 7 : (uint32_t)x;
+}
+
+struct around {
+    uint32_t left, line, above, channel; /* `last` of the neighbours */
+};
+
+static inline struct around look_around(const struct adaptive *a)
+{
+    struct around s = {last_of(a, 1), last_of(a, a->place_row), a->column[a->col].last,
+                       last_of(a, a->place)};
+    return s;
+}
+
+static inline uint32_t told(uint32_t last)
+{
+    return last != 0;
+}
+
+/* 0 none, 1 positive, 2 negative */
+static inline uint32_t sign_class(uint32_t last)
+{
+    return last == 0 ? 0 : 1 + (last & 1);
+}
+
+static inline uint32_t rank_class(uint32_t last)
+{
+    return last == 0 ? 0 : last < 4 ? 1 : last < 6 ? 2 : 3;
+}
+
+/* ---- one element ------------------------------------------------------------------------------- */
+
+/* What the numbers that are left alone say: so many are still to come in so many places. */
+static inline uint32_t expected(const struct adaptive *a)
+{
+    uint64_t q = (a->left << 20) / (a->open_left ? a->open_left : 1); /* left < 2^28 */
+    if (a->w->support == SUPPORT_DENSE)
+        return a->fresh;
+    return counter_of((uint32_t)(q > 1046000 ? 1046000 : q), 30);
+}
+
+static inline uint32_t code_stored(struct adaptive *a, const struct around *s, uint32_t bit)
+{
+    struct adaptive_column *c = &a->column[a->col];
+    uint32_t next = a->col + 1 < a->cols ? a->column[a->col + 1].last : 0;
+    uint32_t place = (uint32_t)(a->col % a->place), left = s->left != 0;
+    uint32_t seen = place < 7 ? place : 7;
+    uint32_t ones = count_ones64(a->run & ((1u << seen) - 1));
+    uint32_t left_alone = expected(a);
+    uint32_t *const counter[] = {
+        &c->stored,
+        &a->row_stored,
+        &a->beside[left | told(s->line) << 1 | told(s->above) << 2 | told(s->channel) << 3 |
+                   told(last_of(a, 2)) << 4 | told(next) << 5],
+        &a->densities[level(a, c->stored) * 8 + level(a, a->row_stored)],
+        &a->places[(place < 64 ? place : 0) * 2 + left],
+        &a->kernel[seen * 8 + ones],
+        &left_alone,
+        &a->near_ranks[rank_class(s->left) << 6 | rank_class(s->above) << 4 |
+                       rank_class(s->line) << 2 | rank_class(s->channel)],
+    };
+    return code_mixed(a, SET_SUPPORT, counter, 8, bit);
+}
+
+static inline uint32_t code_sign(struct adaptive *a, const struct around *s, uint32_t bit)
+{
+    uint32_t *const counter[] = {
+        &a->column[a->col].sign,
+        &a->sign_beside[sign_class(s->left) + 3 * sign_class(s->line) + 9 * sign_class(s->above) +
+                        27 * sign_class(s->channel)],
+        &a->column[a->col - a->col % a->place].map_sign,
+        &a->sign_place[a->col % a->place % 64],
+    };
+    return code_mixed(a, SET_SIGN, counter, 4, bit);
+}
+
+static inline uint32_t code_rank_bit(struct adaptive *a, const struct around *s, uint32_t sign,
+                                     uint32_t node, uint32_t bit)
+{
+    uint32_t *all = &a->rank_all[sign][node];
+    if (node > 15)
+        return code_single(a, all, bit);
+    uint32_t row = a->row_rank >> 3, col = a->column[a->col].rank >> 3;
+    uint32_t *const counter[] = {
+        all,
+        &a->rank_row[node][row < 7 ? row : 7],
+        &a->rank_column[node][col < 7 ? col : 7],
+        &a->rank_beside[node][rank_class(s->left) * 4 + rank_class(s->above)],
+        &a->rank_level[node][level(a, a->column[a->col].stored) * 8 + level(a, a->row_stored)],
+    };
+    return code_mixed(a, node > 1 ? SET_RANK_MORE : SET_RANK, counter, 5, bit);
+}
+
+/* rank < n. Few: one decision "is it larger?" after another; many: a binary number. */
+static uint32_t code_rank(struct adaptive *a, const struct around *s, uint32_t sign, uint32_t n,
+                          uint32_t rank)
+{
+    uint32_t r = 0;
+    if (n <= ADAPTIVE_FEW) {
+        while (r + 1 < n && code_rank_bit(a, s, sign, r, rank > r))
+            r++;
+        return r;
+    }
+    uint32_t node = 1;
+    for (uint32_t i = 32 - (uint32_t)__builtin_clz(n - 1); i-- > 0;)
+        node = node * 2 + code_rank_bit(a, s, sign, node, rank >> i & 1);
+    return node - (1u << (32 - (uint32_t)__builtin_clz(n - 1)));
+}
+
+/* The index of a centroid, or the bits of an f32. *e: what is coded. */
+static inline bool code_index(struct adaptive *a, const struct around *s, struct adaptive_element *e,
+                              uint32_t *last)
+{
+    uint32_t index = e->index, zero = a->n_negative, sign = index < zero, rank, n;
+    if (a->has_zero && (!a->selects || a->w->support != SUPPORT_DENSE)) {
+        if (code_single(a, &a->zero[(s->left != 0) + 2 * (s->above != 0)], index == zero)) {
+            *last = 0;
+            e->index = (uint8_t)zero;
+            return true;
+        }
+    }
+    if (a->n_negative == 0 || a->n_positive == 0)
+        sign = a->n_negative != 0;
+    else
+        sign = code_sign(a, s, sign);
+    n = sign ? a->n_negative : a->n_positive;
+    if (n == 0)
+        return false;
+    rank = sign ? zero - 1 - index : index - zero - a->has_zero;
+    rank = code_rank(a, s, sign, n, rank);
+    if (rank >= n)
+        return false;
+    e->index = (uint8_t)(sign ? zero - 1 - rank : zero + a->has_zero + rank);
+    *last = (rank < RANK_CLASSES ? rank + 1 : RANK_CLASSES + 1) * 2 + sign;
+    struct adaptive_column *c = &a->column[a->col];
+    uint32_t far = rank < 255 ? rank : 255;
+    a->row_rank = (a->row_rank * 7 + far * 16) / 8;
+    c->rank = (uint16_t)((c->rank * 3u + far * 16) / 4);
+    return true;
+}
+
+static uint32_t code_raw(struct adaptive *a, uint32_t v, uint32_t n_bits)
+{
+    uint32_t r = 0;
+    while (n_bits-- > 0)
+        r = r * 2 + code_bit(a, 32768, v >> n_bits & 1);
+    return r;
+}
+
+/* Sign, exponent as a binary number under a tree of counters, mantissa as it is. */
+static inline void code_float(struct adaptive *a, const struct around *s, struct adaptive_element *e,
+                              uint32_t *last)
+{
+    uint32_t sign = code_sign(a, s, e->bits >> 31), node = 1;
+    for (uint32_t i = 31; i > 23; i--)
+        node = node * 2 + code_single(a, &a->exponent[node], e->bits >> (i - 1) & 1);
+    uint32_t mantissa = code_raw(a, (e->bits & 0x7fffff) >> a->zero_bits, 23 - a->zero_bits);
+    e->bits = sign << 31 | (node & 255) << 23 | mantissa << a->zero_bits;
+    *last = 2 + sign;
+}
+
+static inline bool code_value(struct adaptive *a, const struct around *s, struct adaptive_element *e,
+                              uint32_t *last)
+{
+    if (a->w->grid == GRID_PLAIN)
+        code_float(a, s, e, last);
+    else
+        return code_index(a, s, e, last);
+    return true;
+}
+
+/* A live row or column has an element: the last chance decides without a bit. */
+static inline bool must_be_stored(const struct adaptive *a)
+{
+    return (a->row == a->last_row && !(a->column[a->col].live & 2)) ||
+           (a->col == a->last_col && !a->row_any);
+}
+
+/* Told stored or not. Nothing is left to tell where the row or column is dead, or where all stored
+ * elements have been. */
+static inline bool code_selected(struct adaptive *a, const struct around *s, bool stored)
+{
+    if (must_be_stored(a))
+        stored = true;
+    else
+        stored = code_stored(a, s, stored);
+    a->run = a->run << 1 | stored;
+    if (stored) {
+        a->column[a->col].live |= 2;
+        a->row_any = true;
+    }
+    return stored;
+}
+
+static inline bool is_open(const struct adaptive *a)
+{
+    return !a->selects || (a->row_live[a->row] && (a->column[a->col].live & 1) && a->left > 0);
+}
+
+static void next_row(struct adaptive *a)
+{
+    a->row_stored = a->fresh;
+    a->row_rank = 0;
+    a->row_any = false;
+    a->run = 0;
+}
+
+static inline void step(struct adaptive *a)
+{
+    a->element++;
+    if (++a->col == a->cols) {
+        a->col = 0;
+        a->row++;
+        next_row(a);
+    }
+}
+
+static enum pith_status next_group(struct adaptive *a)
+{
+    enum pith_status st = pith_codebook_next(&a->codebooks, a->codebook);
+    if (st)
+        return st;
+    uint32_t n = a->w->n_centroids, zero = 0;
+    while (zero < n && f32_bits(a->codebook[zero]) >> 31)
+        zero++;
+    a->n_negative = zero;
+    a->has_zero = zero < n && f32_bits(a->codebook[zero]) == 0;
+    a->n_positive = n - zero - a->has_zero;
+    a->group_end += a->w->group_elems;
+    return PITH_OK;
+}
+
+/* Of a dense tensor: its zeros are what is not selected. */
+static inline bool is_not_zero(const struct adaptive *a, const struct adaptive_element *e)
+{
+    return a->w->grid == GRID_PLAIN ? e->bits != 0 : e->index != a->n_negative;
+}
+
+static inline void make_zero(const struct adaptive *a, struct adaptive_element *e)
+{
+    e->stored = a->w->support == SUPPORT_DENSE;
+    e->index = (uint8_t)a->n_negative;
+    e->bits = 0;
+}
+
+static inline bool code_open(struct adaptive *a, struct adaptive_element *e, uint32_t *last)
+{
+    struct around s = look_around(a);
+    bool sparse = a->w->support != SUPPORT_DENSE;
+    if (a->selects && !code_selected(a, &s, sparse ? e->stored : is_not_zero(a, e))) {
+        make_zero(a, e);
+        return true;
+    }
+    e->stored = true;
+    a->left -= sparse;
+    return code_value(a, &s, e, last);
+}
+
+/* The element at (row, col); then the place moves on. false: cannot be. */
+static inline bool code_element(struct adaptive *a, struct adaptive_element *e)
+{
+    uint32_t last = 0;
+    if (a->w->grid == GRID_CODEBOOK && a->element == a->group_end && next_group(a))
+        return false;
+    if (is_open(a)) {
+        if (!code_open(a, e, &last))
+            return false;
+        a->open_left--;
+    } else {
+        make_zero(a, e);
+    }
+    a->column[a->col].last = (uint8_t)last;
+    step(a);
+    return true;
+}
+
+/* ---- rows and columns -------------------------------------------------------------------------- */
+
+static uint32_t square_root(uint64_t n)
+{
+    uint32_t r = 0;
+    while (r < 4096 && (uint64_t)(r + 1) * (r + 1) <= n)
+        r++;
+    return r;
+}
+
+/* Where the dimensions do not tell a kernel: columns fed by one unit, or a square picture. */
+static void find_places(struct adaptive *a, uint64_t source_rows)
+{
+    const struct shape *s = &a->w->shape;
+    uint64_t place = 1, line = 1;
+    if (s->rank > 2) {
+        for (uint32_t i = 2; i < s->rank; i++)
+            place *= s->dim[i];
+        line = s->dim[s->rank - 1];
+    } else if (s->rank == 2) {
+        place = source_rows ? a->cols / source_rows : a->cols;
+        line = square_root(place);
+        if (line * line != place)
+            line = source_rows ? place : 1;
+        if (!source_rows && line == 1)
+            place = 1;
+    }
+    a->place = place < UINT32_MAX ? (uint32_t)place : UINT32_MAX;
+    a->place_row = line < UINT32_MAX ? (uint32_t)line : UINT32_MAX;
+}
+
+static void fill(uint32_t *counter, size_t bytes, uint32_t value)
+{
+    for (size_t i = 0; i < bytes / sizeof *counter; i++)
+        counter[i] = value;
+}
+
+#define FILL(array, value) fill((uint32_t *)(array), sizeof(array), value)
+#define START(sixty_fourths, seen) ((uint32_t)(sixty_fourths) << 26 | (seen))
+
+static const int32_t first_weight[ADAPTIVE_SETS][ADAPTIVE_INPUTS] = {
+    [SET_SUPPORT] = {27, 27, 33, 61, 35, 18, 13, 30},
+    [SET_SIGN] = {-54, 155, 50, 33},
+    [SET_RANK] = {85, -1, -15, 76, 79},
+    [SET_RANK_MORE] = {113, 64, 62, 34, -4},
+    [SET_FLAG] = {79, 65, 73, 78},
+}; /* 1/256 */
+
+/* Counters of flags as trained networks leave them: the flags before that are set, 0 to 3; of
+ * columns for each of no source, a dead unit of it, a live one. */
+static const uint32_t first_row_flag[4] = {START(15, 1), START(25, 1), START(20, 1),
+                                           START(44, 1)};
+static const uint32_t first_column_flag[3][4] = {
+    {START(1, 8), START(23, 8), START(22, 8), START(62, 8)},
+    {START(1, 8), START(1, 8), START(1, 8), START(1, 8)},
+    {START(36, 8), START(57, 8), START(28, 8), START(60, 8)},
+};
+static const uint32_t first_other_flag[3] = {START(49, 0), START(1, 0), START(32, 0)};
+
+/* Before the first flag. */
+static void start_flags(struct adaptive *a)
+{
+    build_tables(a);
+    memcpy(a->row_flag, first_row_flag, sizeof a->row_flag);
+    memcpy(a->flag_before, first_column_flag, sizeof a->flag_before);
+    for (uint32_t i = 0; i < 3; i++) {
+        FILL(a->flag_around[i], first_other_flag[i]);
+        FILL(a->flag_channel[i], first_other_flag[i]);
+        FILL(a->flag_place[i], first_other_flag[i]);
+    }
+    for (uint32_t k = 0; k < ADAPTIVE_SETS; k++)
+        for (uint32_t i = 0; i < ADAPTIVE_INPUTS; i++)
+            a->weight[k][i] = first_weight[k][i] * 256;
+}
+
+static void code_row_flags(struct adaptive *a, uint8_t *live, uint64_t rows)
+{
+    uint32_t before = 3;
+    for (uint64_t i = 0; i < rows; i++) {
+        live[i] = (uint8_t)code_single(a, &a->row_flag[before & 3], live[i]);
+        before = before << 1 | live[i];
+    }
+}
+
+static inline uint32_t column_flag(const struct adaptive *a, uint64_t i, uint64_t back)
+{
+    return back > 0 && back <= i ? a->column[i - back].live : 0;
+}
+
+/* Contexts: the columns before, in two dimensions where there are pictures or kernels, the same
+ * place of the maps before, and whether the unit that feeds this column is live (where known). */
+static void code_column_flags(struct adaptive *a, uint64_t source_rows)
+{
+    uint64_t each = source_rows ? a->cols / source_rows : 1;
+    uint64_t line = a->place_row > 1 ? a->place_row : 0;
+    uint64_t map = a->place > 1 && a->place < a->cols ? a->place : 0;
+    uint32_t before = 3;
+    for (uint64_t i = 0; i < a->cols; i++) {
+        uint32_t fed = source_rows ? 1u + a->source_live[i / each] : 0, one = before & 1;
+        uint32_t up = column_flag(a, i, line), place = map && i % map < 63 ? (uint32_t)(i % map) : 63;
+        uint32_t above = up | (line ? column_flag(a, i, line - 1) << 1 : 0) |
+                         (line ? column_flag(a, i, line + 1) << 2 : 0);
+        uint32_t *const counter[] = {
+            &a->flag_before[fed][before & 3],
+            &a->flag_around[fed][above << 3 | one << 2 | (before & 2) | column_flag(a, i, 2 * line)],
+            &a->flag_channel[fed][column_flag(a, i, map) << 3 | column_flag(a, i, 2 * map) << 2 |
+                                  one << 1 | up],
+            &a->flag_place[fed][place],
+        };
+        uint8_t *live = &a->column[i].live;
+        *live = (uint8_t)code_mixed(a, SET_FLAG, counter, 4, *live);
+        before = before << 1 | *live;
+    }
+}
+
+/* Small ranks are common where there are few, more so than far ones behind them. */
+static void start_ranks(struct adaptive *a)
+{
+    static const uint32_t first[4] = {START(47, 1), START(17, 1), START(23, 1), START(32, 1)};
+    bool few = a->n_negative <= ADAPTIVE_FEW && a->n_positive <= ADAPTIVE_FEW;
+    FILL(a->rank_all, COUNTER_HALF);
+    for (uint32_t node = 0; node < 16; node++) {
+        uint32_t v = few ? first[node < 3 ? node : 3] : COUNTER_HALF;
+        a->rank_all[0][node] = a->rank_all[1][node] = v;
+        FILL(a->rank_row[node], v);
+        FILL(a->rank_column[node], v);
+        FILL(a->rank_beside[node], v);
+        FILL(a->rank_level[node], v);
+    }
+}
+
+/* Behind the flags: what the elements start with. */
+static void start_elements(struct adaptive *a)
+{
+    uint64_t live_rows = 0, live_cols = 0;
+    for (uint64_t i = 0; a->selects && i < a->rows; i++)
+        if (a->row_live[i]) {
+            live_rows++;
+            a->last_row = i;
+        }
+    for (uint64_t i = 0; a->selects && i < a->cols; i++)
+        if (a->column[i].live) {
+            live_cols++;
+            a->last_col = i;
+        }
+    a->open_left = live_rows * live_cols;
+    a->fresh = COUNTER_HALF;
+    if (a->selects && a->w->support != SUPPORT_DENSE && a->open_left > 0) {
+        uint64_t p = (a->w->nnz << 20) / a->open_left; /* nnz < 2^32 */
+        a->fresh = counter_of((uint32_t)(p > 1046000 ? 1046000 : p), 1);
+    }
+    for (uint64_t i = 0; i < a->cols; i++) {
+        a->column[i].stored = a->fresh;
+        a->column[i].sign = COUNTER_HALF;
+        a->column[i].map_sign = COUNTER_HALF;
+    }
+    FILL(a->beside, a->fresh);
+    FILL(a->densities, a->fresh);
+    FILL(a->places, a->fresh);
+    FILL(a->kernel, a->fresh);
+    FILL(a->near_ranks, a->fresh);
+    FILL(a->sign_beside, COUNTER_HALF);
+    FILL(a->sign_place, COUNTER_HALF);
+    FILL(a->zero, COUNTER_HALF);
+    FILL(a->exponent, COUNTER_HALF);
+    start_ranks(a);
+    next_row(a);
+}
+
+/* ---- beginning and end ------------------------------------------------------------------------- */
+
+/* What lies behind a->..., in this order: columns, rows, rows of the source. */
+static inline size_t adaptive_memory(const struct weight *w)
+{
+    uint64_t rows = adaptive_rows(w);
+    return (size_t)(w->count / rows * sizeof(struct adaptive_column) + rows + w->source_rows);
+}
+
+static void adaptive_place(struct adaptive *a, void *mem)
+{
+    a->rows = adaptive_rows(a->w);
+    a->cols = a->w->count / a->rows;
+    a->column = mem;
+    a->row_live = (uint8_t *)(a->column + a->cols);
+    a->source_live = a->row_live + a->rows;
+    memset(mem, 0, adaptive_memory(a->w));
+}
+
+static enum pith_status adaptive_begin(struct adaptive *a)
+{
+    const struct weight *w = a->w;
+    enum pith_status st = PITH_OK;
+    a->low = 0;
+    a->high = UINT32_MAX;
+    a->left = w->nnz;
+    a->selects = w->support != SUPPORT_DENSE || w->grid == GRID_PLAIN;
+    if (w->grid == GRID_CODEBOOK) {
+        st = pith_codebook_open(&a->codebooks, w->codebook.bytes, w->codebook.n_bytes, w->n_groups,
+                                w->n_centroids);
+        if (st == PITH_OK)
+            st = next_group(a);
+        if (w->n_groups == 1 && a->has_zero)
+            a->selects = true;
+    }
+    return st;
+}
+
+/* Flags of rows come first: another weight may want to read them alone. */
+static void code_flags(struct adaptive *a)
+{
+    start_flags(a);
+    find_places(a, a->w->source_rows);
+    if (a->selects) {
+        if (a->rows > 1)
+            code_row_flags(a, a->row_live, a->rows);
+        else
+            a->row_live[0] = 1;
+        code_column_flags(a, a->w->source_rows);
+    }
+    if (a->w->grid == GRID_PLAIN)
+        a->zero_bits = code_raw(a, a->zero_bits, 5);
+    start_elements(a);
+}
+
+/* The shortest code that lies in the interval: as many zero bytes at its end as can be. */
+static inline uint32_t adaptive_last_code(uint32_t low, uint32_t high)
+{
+    for (uint32_t keep = 0; keep < 32; keep += 8) {
+        uint32_t unit = UINT32_MAX >> keep, v;
+        v = (low + unit) & ~unit;
+        if (keep == 0)
+            v = 0;
+        if (v >= low && v <= high)
+            return v;
+    }
+    return low;
+}
+
+#endif

@@ -1,0 +1,536 @@
+/* SPDX-License-Identifier: MIT */
+/* weight_rows.c - see weight_rows.h. weight.c's readers deliver chunks from buffers and decode
+ * tables; these deliver one stored element at a time and keep neither. The element behind the one
+ * at hand is always known (`at`), so that a row ends where its last stored element does. */
+#include "weight_rows.h"
+#include "pith_adaptive_decode.h"
+#include "pith_codebook_decode.h"
+#include "pith_element_f32.h"
+#include "gap_decode.h"
+#include "huff_pull.h"
+#include "pith_kernels.h"
+
+#define ALIGN 8u
+#define NO_ELEMENT UINT64_MAX
+
+/* Coded gaps or patterns. The extra bits of a sub-stream stand behind all its codes: a second pull
+ * walks through those first. */
+struct gap_pull {
+    struct huff_pull *codes;
+    struct bit_reader extra;
+    bool patterns;
+    uint8_t direct_bits, mantissa_bits, pattern_bits;
+    uint32_t word;    /* patterns: elements stored of the last one, not yet delivered */
+    uint64_t word_at; /* element of its bit 0 */
+    uint64_t pos;     /* first element not yet decided */
+};
+
+struct weight_rows {
+    const struct weight *w;
+    bool broken;
+    uint64_t begin, end; /* elements of the row at hand */
+    uint64_t at;         /* the stored element at hand; NO_ELEMENT: no more */
+    uint64_t taken, n_values;
+    union {
+        float f32;
+        int8_t i8;
+    } value; /* of the element at hand, GRID_PLAIN of adaptive streams */
+    uint8_t index;
+    uint64_t group_end;
+    struct codebook_reader codebooks;
+    float *codebook; /* [n_centroids]; these four where w has a use for one */
+    struct gap_pull *gaps;
+    struct huff_pull *indices;
+    struct adaptive *adaptive;
+};
+
+static size_t aligned(size_t n)
+{
+    return (n + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+}
+
+static uint64_t stored_values(const struct weight *w)
+{
+    return w->support == SUPPORT_DENSE ? w->count : w->nnz;
+}
+
+static bool uses_gaps(const struct weight *w)
+{
+    return w->support == SUPPORT_GAPS && w->nnz > 0;
+}
+
+static bool uses_index_table(const struct weight *w)
+{
+    return w->grid == GRID_CODEBOOK && w->code == CODE_HUFFMAN && stored_values(w) > 0;
+}
+
+bool pith_weight_in_place(const struct op_env *env)
+{
+    uint32_t not_so = PITH_FLAG_DECODE_ONCE | PITH_FLAG_DENSE_ONLY;
+    return env->kernels->features == 0 && !env->parallel_for && !(env->flags & not_so);
+}
+
+/* Byte planes hold a row in four places: they are expanded. */
+bool pith_weight_rows_wanted(const struct op_env *env, const struct weight *w)
+{
+    return w && pith_weight_in_place(env) && !pith_weight_borrow(w) && w->code != CODE_PLANES;
+}
+
+/* 0 of a table that cannot be read: opening the weight will fail on it. */
+static size_t gap_bytes(const struct weight *w)
+{
+    struct support_lengths table;
+    if (!uses_gaps(w) || pith_support_read_table(w->gap_table.bytes, w->gap_table.n_bytes, &table))
+        return 0;
+    return aligned(sizeof(struct gap_pull)) + huff_pull_bytes(&table.huff);
+}
+
+static size_t index_bytes(const struct weight *w)
+{
+    struct huff_lengths lengths;
+    struct bit_reader table = bit_reader_of(w->index_table.bytes, w->index_table.n_bytes);
+    if (!uses_index_table(w) || pith_huff_read_lengths(&table, &lengths))
+        return 0;
+    return huff_pull_bytes(&lengths);
+}
+
+size_t pith_weight_rows_bytes(const struct weight *w)
+{
+    size_t bytes = aligned(sizeof(struct weight_rows)) + gap_bytes(w) + index_bytes(w);
+    if (w->grid == GRID_CODEBOOK)
+        bytes += aligned(w->n_centroids * sizeof(float));
+    if (w->code == CODE_ADAPTIVE)
+        bytes += aligned(sizeof(struct adaptive)) + aligned(pith_adaptive_bytes(w));
+    return (bytes + 63) & ~(size_t)63;
+}
+
+static void *take(uint8_t **mem, size_t bytes)
+{
+    void *p = *mem;
+    *mem += aligned(bytes);
+    return p;
+}
+
+/* ---- opening -------------------------------------------------------------------------------- */
+
+/* The stored bytes of a plain stream must be exactly n fields of `bits`. */
+static bool plain_size_ok(const struct stream *s, uint64_t n, uint32_t bits)
+{
+    uint64_t n_bits;
+    return mul_ok(n, bits, &n_bits) && s->n_bytes == n_bits / 8 + (n_bits % 8 != 0);
+}
+
+static bool open_gaps(struct weight_rows *r, uint8_t **mem)
+{
+    const struct weight *w = r->w;
+    struct support_lengths table;
+    if (pith_support_read_table(w->gap_table.bytes, w->gap_table.n_bytes, &table) ||
+        w->count > UINT32_MAX)
+        return false;
+    struct gap_pull *g = r->gaps = take(mem, sizeof *g);
+    memset(g, 0, sizeof *g);
+    g->codes = take(mem, huff_pull_bytes(&table.huff));
+    g->patterns = table.patterns;
+    g->direct_bits = table.direct_bits;
+    g->mantissa_bits = table.mantissa_bits;
+    g->pattern_bits = table.pattern_bits;
+    return !pith_huff_pull_open(g->codes, &table.huff, w->support_stream.bytes,
+                                w->support_stream.n_bytes,
+                                support_symbols(&table, w->count, w->nnz), !table.patterns);
+}
+
+static bool open_support(struct weight_rows *r, uint8_t **mem)
+{
+    const struct weight *w = r->w;
+    size_t bytes = w->support_stream.n_bytes;
+    switch (w->support) {
+    case SUPPORT_DENSE:
+        return bytes == 0 && w->nnz == w->count;
+    case SUPPORT_BITMAP:
+        return w->count <= UINT32_MAX && bytes == w->count / 8 + (w->count % 8 != 0);
+    case SUPPORT_GAPS:
+        return w->nnz > 0 ? open_gaps(r, mem) : bytes == 0;
+    case SUPPORT_ADAPTIVE:
+        return w->code == CODE_ADAPTIVE;
+    }
+    return false;
+}
+
+static bool open_indices(struct weight_rows *r, uint8_t **mem)
+{
+    const struct weight *w = r->w;
+    struct huff_lengths lengths;
+    struct bit_reader table = bit_reader_of(w->index_table.bytes, w->index_table.n_bytes);
+    if (pith_huff_read_lengths(&table, &lengths) || !br_at_end(&table))
+        return false;
+    r->indices = take(mem, huff_pull_bytes(&lengths));
+    return !pith_huff_pull_open(r->indices, &lengths, w->index_stream.bytes,
+                                w->index_stream.n_bytes, r->n_values, false);
+}
+
+static bool open_codebook(struct weight_rows *r, uint8_t **mem)
+{
+    const struct weight *w = r->w;
+    if (w->n_centroids - 1 > 255 || w->group_elems == 0)
+        return false;
+    r->codebook = take(mem, w->n_centroids * sizeof *r->codebook);
+    return !pith_codebook_open(&r->codebooks, w->codebook.bytes, w->codebook.n_bytes, w->n_groups,
+                               w->n_centroids);
+}
+
+static bool open_values(struct weight_rows *r, uint8_t **mem)
+{
+    const struct weight *w = r->w;
+    if (w->grid == GRID_CODEBOOK && !open_codebook(r, mem))
+        return false;
+    if (w->code == CODE_ADAPTIVE) {
+        r->adaptive = take(mem, sizeof *r->adaptive);
+        return !pith_adaptive_open(r->adaptive, w, take(mem, pith_adaptive_bytes(w)));
+    }
+    if (w->grid == GRID_PLAIN)
+        return plain_size_ok(&w->index_stream, r->n_values, 8 * pith_type_bytes(w->type));
+    if (uses_index_table(w))
+        return open_indices(r, mem);
+    return w->code == CODE_HUFFMAN
+               ? w->index_stream.n_bytes == 0
+               : w->index_bits - 1 < 8 &&
+                     plain_size_ok(&w->index_stream, r->n_values, w->index_bits);
+}
+
+/* ---- positions ------------------------------------------------------------------------------ */
+
+static uint64_t next_in_bitmap(const struct weight_rows *r, uint64_t from)
+{
+    const uint8_t *bytes = r->w->support_stream.bytes;
+    uint64_t end = r->w->support_stream.n_bytes;
+    for (uint64_t at = from / 8; at < end; at++) {
+        uint32_t bits = bytes[at];
+        if (at == from / 8)
+            bits &= 0xffu << (from % 8);
+        if (bits)
+            return at * 8 + (uint32_t)__builtin_ctz(bits);
+    }
+    return NO_ELEMENT;
+}
+
+/* The extra bits of the sub-stream that begins: behind its codes. */
+static bool find_extra(struct gap_pull *g)
+{
+    uint8_t symbol;
+    bool first = g->codes->stream.next == 0;
+    if ((!first && !br_at_end(&g->extra)) || !pith_huff_pull_sub(g->codes))
+        return false;
+    struct bit_reader begin = g->codes->bits;
+    uint32_t n = g->codes->left;
+    while (g->codes->left)
+        if (!pith_huff_pull(g->codes, &symbol))
+            return false;
+    g->extra = g->codes->bits;
+    g->codes->bits = begin;
+    g->codes->left = n;
+    return true;
+}
+
+static bool next_gap(struct gap_pull *g, uint64_t count, uint64_t *at)
+{
+    uint8_t symbol;
+    uint32_t d = g->direct_bits, m = g->mantissa_bits, gap;
+    while (g->codes->left == 0)
+        if (!find_extra(g))
+            return false;
+    if (!pith_huff_pull(g->codes, &symbol))
+        return false;
+    gap = symbol;
+    if (symbol >> d) {
+        uint32_t t = symbol - (1u << d), bits = d + (t >> m) - m; /* 0..31: the table was checked */
+        gap = (((1u << m) + (t & ((1u << m) - 1))) << bits) + br_bits(&g->extra, bits);
+    }
+    if (g->extra.bad || gap >= count - g->pos)
+        return false;
+    *at = g->pos + gap;
+    g->pos = *at + 1;
+    return true;
+}
+
+/* false: no pattern is left, or the stream is broken. */
+static bool next_pattern(struct gap_pull *g)
+{
+    uint8_t symbol;
+    if (!pith_huff_pull(g->codes, &symbol))
+        return false;
+    g->word = symbol;
+    g->word_at = g->pos;
+    g->pos += g->pattern_bits;
+    return true;
+}
+
+static bool next_of_patterns(struct gap_pull *g, uint64_t count, uint64_t *at)
+{
+    while (g->word == 0)
+        if (!next_pattern(g))
+            return false;
+    *at = g->word_at + (uint32_t)__builtin_ctz(g->word);
+    g->word &= g->word - 1;
+    return *at < count;
+}
+
+/* All nonzeros were delivered: what is left must be empty, and end as it must. */
+static bool gaps_end(struct gap_pull *g)
+{
+    if (!g->patterns) {
+        while (g->codes->left == 0 && g->codes->stream.next < g->codes->stream.n_subs)
+            if (!find_extra(g))
+                return false;
+        return pith_huff_pull_ended(g->codes) && br_at_end(&g->extra);
+    }
+    while (g->word == 0)
+        if (!next_pattern(g))
+            return pith_huff_pull_ended(g->codes);
+    return false;
+}
+
+static bool support_ends(struct weight_rows *r)
+{
+    if (r->gaps)
+        return gaps_end(r->gaps);
+    if (r->w->support == SUPPORT_BITMAP)
+        return next_in_bitmap(r, r->taken ? r->at + 1 : 0) == NO_ELEMENT;
+    return true;
+}
+
+/* ---- elements ------------------------------------------------------------------------------- */
+
+/* Eight fields of b bits are b bytes; an index is in two of them at most. */
+static uint32_t plain_index(const struct weight *w, uint64_t i)
+{
+    uint32_t b = w->index_bits, bit = (uint32_t)(i % 8) * b;
+    size_t at = (size_t)(i / 8 * b + bit / 8);
+    uint32_t word = w->index_stream.bytes[at];
+    if (at + 1 < w->index_stream.n_bytes)
+        word |= (uint32_t)w->index_stream.bytes[at + 1] << 8;
+    return word >> (bit % 8) & ((1u << b) - 1);
+}
+
+static bool plain_padding_ok(const struct weight_rows *r)
+{
+    const struct stream *s = &r->w->index_stream;
+    uint64_t used = r->n_values * r->w->index_bits; /* plain_size_ok: no overflow */
+    return used % 8 == 0 || s->bytes[s->n_bytes - 1] >> (used % 8) == 0;
+}
+
+static bool next_index(struct weight_rows *r)
+{
+    if (r->indices) {
+        if (!pith_huff_pull(r->indices, &r->index))
+            return false;
+    } else {
+        r->index = (uint8_t)plain_index(r->w, r->taken);
+    }
+    return r->index < r->w->n_centroids;
+}
+
+static bool are_integers(const float *v, uint32_t n)
+{
+    bool ok = true;
+    for (uint32_t i = 0; i < n && ok; i++)
+        ok = v[i] >= -128.0f && v[i] <= 127.0f &&
+             f32_bits((float)(int32_t)v[i]) == f32_bits(v[i]); /* -0 is none */
+    return ok;
+}
+
+static bool next_codebook(struct weight_rows *r)
+{
+    r->group_end += r->w->group_elems;
+    return !pith_codebook_next(&r->codebooks, r->codebook) &&
+           (r->w->type != PITH_I8 || are_integers(r->codebook, r->w->n_centroids));
+}
+
+static bool next_position(struct weight_rows *r)
+{
+    switch (r->w->support) {
+    case SUPPORT_DENSE:
+        r->at = r->taken;
+        return true;
+    case SUPPORT_BITMAP:
+        r->at = next_in_bitmap(r, r->taken ? r->at + 1 : 0);
+        return r->at < r->w->count;
+    case SUPPORT_GAPS:
+        return r->gaps->patterns ? next_of_patterns(r->gaps, r->w->count, &r->at)
+                                 : next_gap(r->gaps, r->w->count, &r->at);
+    default:
+        return false;
+    }
+}
+
+static bool next_adaptive(struct weight_rows *r)
+{
+    const struct weight *w = r->w;
+    bool sparse = w->support == SUPPORT_ADAPTIVE, codebook = w->grid == GRID_CODEBOOK;
+    uint32_t pos = (uint32_t)r->taken;
+    if (!sparse && !next_position(r))
+        return false;
+    if (pith_adaptive_next(r->adaptive, sparse ? &pos : NULL, codebook ? &r->index : NULL,
+                           codebook ? NULL : &r->value.f32, 1))
+        return false;
+    if (sparse)
+        r->at = pos;
+    return true;
+}
+
+static bool take_element(struct weight_rows *r)
+{
+    const struct weight *w = r->w;
+    if (r->adaptive) {
+        if (!next_adaptive(r))
+            return false;
+    } else if (!next_position(r) || (w->grid == GRID_CODEBOOK && !next_index(r))) {
+        return false;
+    }
+    while (w->grid == GRID_CODEBOOK && r->at >= r->group_end)
+        if (!next_codebook(r))
+            return false;
+    r->taken++;
+    return true;
+}
+
+/* Goes on to the next stored element. */
+static inline void advance(struct weight_rows *r)
+{
+    if (r->taken == r->n_values || r->broken) {
+        r->at = NO_ELEMENT;
+    } else if (!take_element(r)) {
+        r->broken = true;
+        r->at = NO_ELEMENT;
+    }
+}
+
+static inline float value_f32(const struct weight_rows *r)
+{
+    float v;
+    if (r->codebook)
+        return r->codebook[r->index];
+    if (r->adaptive)
+        return r->value.f32;
+    size_t each = pith_type_bytes(r->w->type);
+    pith_elements_to_f32(r->w->type, r->w->index_stream.bytes + (r->taken - 1) * each, 1, &v);
+    return v;
+}
+
+static inline int8_t value_i8(const struct weight_rows *r)
+{
+    if (r->codebook)
+        return (int8_t)r->codebook[r->index];
+    return (int8_t)r->w->index_stream.bytes[r->taken - 1];
+}
+
+static bool open_reader(struct weight_rows *r, const struct weight *w, uint8_t *mem)
+{
+    memset(r, 0, sizeof *r);
+    r->w = w;
+    r->n_values = stored_values(w);
+    r->at = NO_ELEMENT;
+    return open_support(r, &mem) && open_values(r, &mem);
+}
+
+struct weight_rows *pith_weight_rows_open(const struct weight *w, void *mem)
+{
+    struct weight_rows *r = mem;
+    r->broken = !open_reader(r, w, (uint8_t *)mem + aligned(sizeof *r));
+    advance(r);
+    return r;
+}
+
+/* What only the end of a weight tells. */
+static bool ends(struct weight_rows *r, uint64_t last)
+{
+    const struct weight *w = r->w;
+    r->at = last;
+    if (r->adaptive && r->n_values == 0)
+        return !pith_adaptive_next(r->adaptive, NULL, NULL, NULL, 0);
+    bool ok = support_ends(r) && (!r->indices || pith_huff_pull_ended(r->indices));
+    if (w->grid == GRID_CODEBOOK && w->code == CODE_PLAIN && r->n_values)
+        ok = ok && plain_padding_ok(r);
+    while (ok && w->grid == GRID_CODEBOOK && r->codebooks.groups_left)
+        ok = next_codebook(r);
+    return ok;
+}
+
+enum pith_status pith_weight_rows_check(const struct weight *w, void *mem)
+{
+    struct weight_rows *r = mem;
+    uint64_t last = 0;
+    if (!open_reader(r, w, (uint8_t *)mem + aligned(sizeof *r)))
+        return PITH_ERR_CORRUPT;
+    while (r->taken < r->n_values) {
+        if (!take_element(r))
+            return PITH_ERR_CORRUPT;
+        last = r->at;
+    }
+    return ends(r, last) ? PITH_OK : PITH_ERR_CORRUPT;
+}
+
+void pith_weight_rows_begin(struct weight_rows *r, uint32_t n)
+{
+    r->begin = r->end;
+    r->end += n;
+}
+
+bool pith_weight_rows_next(struct weight_rows *r, uint32_t *k, float *value)
+{
+    if (r->at >= r->end)
+        return false;
+    *k = (uint32_t)(r->at - r->begin);
+    *value = value_f32(r);
+    advance(r);
+    return true;
+}
+
+void pith_weight_rows_f32(struct weight_rows *r, float *dst, uint32_t n)
+{
+    pith_weight_rows_begin(r, n);
+    memset(dst, 0, n * sizeof *dst);
+    for (; r->at < r->end; advance(r))
+        dst[r->at - r->begin] = value_f32(r);
+}
+
+void pith_weight_rows_i8(struct weight_rows *r, int8_t *dst, uint32_t n)
+{
+    pith_weight_rows_begin(r, n);
+    memset(dst, 0, n);
+    for (; r->at < r->end; advance(r))
+        dst[r->at - r->begin] = value_i8(r);
+}
+
+void pith_weight_rows_add(struct weight_rows *r, const struct weight_rows_column *x, uint32_t m,
+                          uint32_t *sum, uint32_t n)
+{
+    pith_weight_rows_begin(r, n);
+    for (; r->at < r->end; advance(r)) {
+        int32_t w = value_i8(r);
+        for (uint32_t i = 0; i < m; i++) {
+            uint8_t v = x->x[i * x->x_step];
+            int32_t centred = (x->x_signed ? (int8_t)v : v) - x->zero;
+            sum[(size_t)i * n + (size_t)(r->at - r->begin)] += (uint32_t)(centred * w);
+        }
+    }
+}
+
+/* One sum in a register; the others of more rows of x where they end up. */
+void pith_weight_rows_dot(struct weight_rows *r, const float *x, uint32_t n, float *sum, uint32_t m,
+                          size_t sum_step)
+{
+    float only = 0.0f;
+    pith_weight_rows_begin(r, n);
+    for (uint32_t i = 0; i < m; i++)
+        sum[i * sum_step] = 0.0f;
+    for (; r->at < r->end; advance(r)) {
+        float w = value_f32(r);
+        const float *at = x + (size_t)(r->at - r->begin);
+        if (m == 1)
+            only += w * *at;
+        for (uint32_t i = 0; i < m && m > 1; i++)
+            sum[i * sum_step] += w * at[i * (size_t)n];
+    }
+    if (m == 1)
+        *sum = only;
+}

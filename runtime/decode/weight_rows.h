@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* weight_rows.h - a coded weight read at each run, element after element, by kernels that have no
+ * room for all of it. The state is a KB or two (adaptive streams: some 30 KB and 12 bytes a
+ * column), whatever the size of the weight. pith_weight.h expands weights whole, and faster.
+ *
+ *     when the plan is made    pith_weight_rows_check(w, mem)       every bit of the streams
+ *     at each run              struct weight_rows *r = pith_weight_rows_open(w, mem);
+ *                              pith_weight_rows_dot(r, x, cols) for each row, or _f32, or _i8 */
+#ifndef WEIGHT_ROWS_H
+#define WEIGHT_ROWS_H
+
+#include "pith_op.h"
+#include "pith_weight.h"
+
+struct weight_rows;
+
+/* Whether a plan of this environment reads weights where they lie: it has reference kernels alone,
+ * no threads, and was not told to decode once. */
+bool pith_weight_in_place(const struct op_env *env);
+
+/* And whether w is then read so: it does not lie there as it is computed with. w may be NULL. */
+bool pith_weight_rows_wanted(const struct op_env *env, const struct weight *w);
+
+/* Memory of a reader, a multiple of 64. */
+size_t pith_weight_rows_bytes(const struct weight *w);
+
+/* Reads all of w. mem: as above, 64-byte aligned. PITH_ERR_CORRUPT exactly where
+ * pith_weight_expand_f32 says so. */
+enum pith_status pith_weight_rows_check(const struct weight *w, void *mem);
+
+/* A reader of a weight that was checked, at the first element. */
+struct weight_rows *pith_weight_rows_open(const struct weight *w, void *mem);
+
+/* Begins the next row, of n elements; then all that are stored, one by one: element k of it and its
+ * value. false: no more. */
+void pith_weight_rows_begin(struct weight_rows *r, uint32_t n);
+bool pith_weight_rows_next(struct weight_rows *r, uint32_t *k, float *value);
+
+/* The next n elements, dst[n]. _i8: of a weight of that type. */
+void pith_weight_rows_f32(struct weight_rows *r, float *dst, uint32_t n);
+void pith_weight_rows_i8(struct weight_rows *r, int8_t *dst, uint32_t n);
+
+/* Of a weight of i8: sum[i * n + k] += w[k] * (x[i * x_step] - zero) over the next n elements, for
+ * i < m, modulo 2^32. x: i8 where x_signed, else u8. */
+struct weight_rows_column {
+    const uint8_t *x;
+    size_t x_step;
+    bool x_signed;
+    int32_t zero;
+};
+void pith_weight_rows_add(struct weight_rows *r, const struct weight_rows_column *x, uint32_t m,
+                          uint32_t *sum, uint32_t n);
+
+/* sum[i * sum_step] = sum over the next n elements of w[k] * x[i * n + k] for i < m: added in
+ * ascending order from 0, elements that are not stored left out. */
+void pith_weight_rows_dot(struct weight_rows *r, const float *x, uint32_t n, float *sum, uint32_t m,
+                          size_t sum_step);
+
+#endif

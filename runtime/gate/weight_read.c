@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: MIT */
+/* weight_read.c - a tensor's description in the graph chunk and its streams in the data chunk
+ * (docs/format.md, sections 5 and 6).
+ *
+ * Nothing is decoded here: a stream's length must equal what shape, type and coding imply, or, where
+ * it is entropy-coded, what the description says; its decoder takes exactly that many bytes. */
+#include "pith_adaptive_decode.h"
+#include "graph_parse.h"
+#include "pith_plane_decode.h"
+
+static const uint8_t byte_bits[16] = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};
+
+uint32_t pith_weight_coding(const struct weight *w)
+{
+    uint32_t grid = 0;
+    if (w->code == CODE_ADAPTIVE || w->code == CODE_PLANES)
+        return CODING_ADAPTIVE;
+    if (w->grid == GRID_CODEBOOK)
+        grid = 1u + (w->code == CODE_HUFFMAN ? 1u : 0u) + (w->n_groups > 1 ? 2u : 0u);
+    return (uint32_t)w->support * CODING_GRIDS + grid;
+}
+
+bool pith_weight_is_adaptive_vector(const struct weight *w, uint32_t shape_code)
+{
+    return shape_code == SHAPE_PREV_FIRST && w->code == CODE_ADAPTIVE &&
+           w->support == SUPPORT_DENSE && w->source_back == 1 && w->n_groups <= 1;
+}
+
+/* Shape code 2: a matrix unlike the tensor before. */
+enum short_kind pith_weight_short_kind(const struct weight *w, uint32_t shape_code, uint32_t fed)
+{
+    bool conv = shape_code == SHAPE_RANK4_SQUARE;
+    uint32_t cols = w->shape.dim[1];
+    if ((!conv && shape_code != 2) || w->code != CODE_ADAPTIVE || w->grid != GRID_CODEBOOK ||
+        w->n_groups != 1)
+        return SHORT_KINDS;
+    if (w->source_back == 0)
+        return !conv ? SHORT_MATRIX : cols == 1 ? SHORT_CONV_ONE : SHORT_CONV;
+    if (w->source_back != 2 || fed < 2 || cols % fed != 0)
+        return SHORT_KINDS;
+    if (cols == fed)
+        return conv ? SHORT_CONV_FED : SHORT_MATRIX_FED;
+    return conv ? SHORT_KINDS : SHORT_MATRIX_MAPS;
+}
+
+uint8_t pith_short_head(uint32_t number)
+{
+    uint32_t coding = CODING_SAME_CENTROIDS + number / 8 * CODING_GRIDS;
+    return (uint8_t)(coding << 3 | number % 8);
+}
+
+static bool is_square(const struct shape *s)
+{
+    return s->dim[s->rank - 1] == s->dim[s->rank - 2];
+}
+
+uint32_t pith_shape_code(const struct shape *s, const struct shape *prev)
+{
+    if (prev && prev->rank > 0 && s->rank == 1 && s->dim[0] == prev->dim[0])
+        return SHAPE_PREV_FIRST;
+    if (prev && pith_shape_equal(s, prev))
+        return SHAPE_PREV;
+    if (s->rank == 4 && is_square(s))
+        return SHAPE_RANK4_SQUARE;
+    return s->rank >= 1 && s->rank <= 4 ? s->rank : SHAPE_RANK;
+}
+
+bool pith_parse_dims(struct reader *r, struct shape *s, uint32_t first, bool square)
+{
+    uint32_t stored = s->rank - (square ? 1u : 0u);
+    for (uint32_t i = first; i < stored; i++)
+        s->dim[i] = (uint32_t)rd_varint(r, 0x7fffffffu);
+    if (square)
+        s->dim[s->rank - 1] = s->dim[s->rank - 2];
+    return !r->bad;
+}
+
+static enum pith_status parse_shape(struct graph_parse *p, uint32_t code, struct shape *s)
+{
+    const struct shape *prev = p->has_prev ? &p->prev_shape : NULL;
+    memset(s, 0, sizeof *s);
+    if (code == SHAPE_PREV_FIRST || code == SHAPE_PREV) {
+        if (!prev)
+            return pith_parse_corrupt(p);
+        *s = *prev;
+        if (code == SHAPE_PREV_FIRST) {
+            memset(s, 0, sizeof *s);
+            s->rank = 1;
+            s->dim[0] = prev->dim[0];
+        }
+    } else {
+        s->rank = code == SHAPE_RANK           ? (uint32_t)rd_varint(&p->r, PITH_MAX_RANK)
+                  : code == SHAPE_RANK4_SQUARE ? 4
+                                               : code;
+        if (!pith_parse_dims(&p->r, s, 0, code == SHAPE_RANK4_SQUARE))
+            return pith_parse_corrupt(p);
+    }
+    uint64_t count;
+    if (pith_shape_count(s, &count) || pith_shape_code(s, prev) != code)
+        return pith_parse_corrupt(p);
+    return PITH_OK;
+}
+
+/* The dims that a short head leaves to be told. */
+static bool parse_short_dims(struct graph_parse *p, enum short_kind kind, struct shape *s)
+{
+    bool conv = kind == SHORT_CONV || kind == SHORT_CONV_FED || kind == SHORT_CONV_ONE;
+    uint32_t fed = p->rows_before[1];
+    memset(s, 0, sizeof *s);
+    s->rank = conv ? 4 : 2;
+    s->dim[0] = (uint32_t)rd_varint(&p->r, 0x7fffffffu);
+    s->dim[1] = kind == SHORT_CONV_ONE ? 1 : fed;
+    if (kind == SHORT_MATRIX || kind == SHORT_CONV)
+        s->dim[1] = (uint32_t)rd_varint(&p->r, 0x7fffffffu);
+    else if (kind == SHORT_MATRIX_MAPS)
+        s->dim[1] = fed ? fed * (uint32_t)rd_varint(&p->r, 0x7fffffffu / fed) : 0;
+    if (conv)
+        s->dim[2] = s->dim[3] = (uint32_t)rd_varint(&p->r, 0x7fffffffu);
+    return !p->r.bad;
+}
+
+static enum pith_status parse_codebook_shape(struct graph_parse *p, struct weight *w, bool same,
+                                             bool grouped)
+{
+    uint32_t *prev = &p->prev_centroids[w->shape.rank >= 2];
+    w->n_centroids = same ? *prev : rd_u8(&p->r) + 1u;
+    if (w->n_centroids == 0 || (!same && w->n_centroids == *prev))
+        return pith_parse_corrupt(p);
+    *prev = w->n_centroids;
+    w->n_groups = 1;
+    if (grouped) {
+        w->n_groups = rd_varint(&p->r, w->count);
+        if (p->r.bad || w->n_groups < 2 || w->count % w->n_groups != 0)
+            return pith_parse_corrupt(p);
+    }
+    w->group_elems = w->count / w->n_groups;
+    return PITH_OK;
+}
+
+static const uint8_t vector_form[ADAPTIVE_VECTORS] = {
+    1u << FORM_SOURCE, 1u << FORM_SOURCE | FORM_CODEBOOK,
+    1u << FORM_SOURCE | FORM_CODEBOOK | FORM_SAME_CENTROIDS};
+
+static enum pith_status take_planes(struct graph_parse *p, struct weight *w)
+{
+    w->code = CODE_PLANES;
+    w->support = SUPPORT_DENSE;
+    w->grid = GRID_PLAIN;
+    return pith_planes_allow(w) ? PITH_OK : pith_parse_corrupt(p);
+}
+
+/* What stands behind the shape of an adaptive tensor, before the length of its stream. */
+static enum pith_status parse_form(struct graph_parse *p, uint32_t head, struct weight *w)
+{
+    bool vector = head < CODING_ADAPTIVE << 3;
+    uint32_t form = vector ? vector_form[head - ADAPTIVE_VECTOR] : rd_u8(&p->r);
+    if (!p->r.bad && form == FORM_PLANES)
+        return take_planes(p, w);
+    bool codebook = form & FORM_CODEBOOK, same = form & FORM_SAME_CENTROIDS;
+    if (p->r.bad || (!codebook && form & (FORM_GROUPS | FORM_SAME_CENTROIDS)) ||
+        form >> FORM_SOURCE > p->weight_at)
+        return pith_parse_corrupt(p);
+    w->source_back = form >> FORM_SOURCE;
+    w->code = CODE_ADAPTIVE;
+    w->support = form & FORM_SPARSE ? SUPPORT_ADAPTIVE : SUPPORT_DENSE;
+    w->grid = codebook ? GRID_CODEBOOK : GRID_PLAIN;
+    enum pith_status st =
+        codebook ? parse_codebook_shape(p, w, same, form & FORM_GROUPS) : PITH_OK;
+    if (!st && form & FORM_SPARSE)
+        w->nnz = rd_varint(&p->r, w->count);
+    if (!st && (p->r.bad || !pith_adaptive_allows(w) ||
+                (!vector && pith_weight_is_adaptive_vector(w, head & 7)) ||
+                pith_weight_short_kind(w, head & 7, p->rows_before[1]) != SHORT_KINDS))
+        return pith_parse_corrupt(p);
+    return st;
+}
+
+/* number: of its short head. All that is told before the length of its stream. */
+static enum pith_status parse_short(struct graph_parse *p, uint32_t number, struct weight *w)
+{
+    enum short_kind kind = (enum short_kind)(number % SHORT_KINDS);
+    uint32_t bits = number / SHORT_KINDS;
+    if (!parse_short_dims(p, kind, &w->shape) || pith_shape_count(&w->shape, &w->count))
+        return pith_parse_corrupt(p);
+    bool fed = kind >= SHORT_MATRIX_FED && kind <= SHORT_MATRIX_MAPS;
+    w->source_back = fed ? 2 : 0;
+    w->code = CODE_ADAPTIVE;
+    w->support = bits & SHORT_SPARSE ? SUPPORT_ADAPTIVE : SUPPORT_DENSE;
+    w->grid = GRID_CODEBOOK;
+    w->nnz = w->count;
+    enum pith_status st = parse_codebook_shape(p, w, bits & SHORT_SAME_CENTROIDS, false);
+    if (!st && bits & SHORT_SPARSE)
+        w->nnz = rd_varint(&p->r, w->count);
+    uint32_t code = pith_shape_code(&w->shape, p->has_prev ? &p->prev_shape : NULL);
+    if (!st && (p->r.bad || !pith_adaptive_allows(w) ||
+                pith_weight_short_kind(w, code, p->rows_before[1]) != kind))
+        return pith_parse_corrupt(p);
+    return st;
+}
+
+/* SHORT_HEADS: it is none. */
+static uint32_t short_number(uint32_t head)
+{
+    for (uint32_t i = 0; i < SHORT_HEADS; i++)
+        if (pith_short_head(i) == head)
+            return i;
+    return SHORT_HEADS;
+}
+
+/* head byte(s), shape, codebook shape, nnz of gaps: everything told before the streams. */
+static enum pith_status parse_head(struct graph_parse *p, struct weight *w)
+{
+    uint8_t head = rd_u8(&p->r);
+    w->type = PITH_F32;
+    if (head == CODING_TYPE << 3) {
+        w->type = (enum pith_type)rd_u8(&p->r);
+        if (w->type == PITH_F32 || pith_type_bytes(w->type) == 0)
+            return pith_parse_corrupt(p);
+        head = rd_u8(&p->r);
+    }
+    uint32_t coding = head >> 3, number = short_number(head);
+    bool codebooks = w->type == PITH_F32 || w->type == PITH_I8; /* of these types there are some */
+    if (number < SHORT_HEADS && codebooks)
+        return parse_short(p, number, w);
+    bool vector = head - ADAPTIVE_VECTOR < ADAPTIVE_VECTORS && codebooks;
+    bool adaptive = vector || (coding == CODING_ADAPTIVE && codebooks);
+    bool same = coding >= CODING_SAME_CENTROIDS;
+    coding %= CODING_SAME_CENTROIDS;
+    uint32_t grid = coding % CODING_GRIDS;
+    if (adaptive ? p->r.bad : p->r.bad || coding >= CODING_TYPE || (grid == 0 ? same : !codebooks))
+        return pith_parse_corrupt(p);
+    w->support = (enum weight_support)(coding / CODING_GRIDS);
+    w->grid = grid == 0 ? GRID_PLAIN : GRID_CODEBOOK;
+    w->code = grid == 2 || grid == 4 ? CODE_HUFFMAN : CODE_PLAIN;
+    enum pith_status st = parse_shape(p, vector ? SHAPE_PREV_FIRST : head & 7, &w->shape);
+    if (st)
+        return st;
+    pith_shape_count(&w->shape, &w->count);
+    w->nnz = w->count;
+    if (adaptive)
+        return parse_form(p, head, w);
+    if (w->grid == GRID_CODEBOOK && (st = parse_codebook_shape(p, w, same, grid > 2)))
+        return st;
+    if (w->support == SUPPORT_GAPS) {
+        w->nnz = rd_varint(&p->r, w->count);
+        if (p->r.bad || w->count > UINT32_MAX)
+            return pith_parse_corrupt(p);
+    }
+    return PITH_OK;
+}
+
+/* ---- streams ------------------------------------------------------------------------------- */
+
+static enum pith_status data_corrupt(const struct graph_parse *p)
+{
+    const struct stream *data = &p->im->chunk[CHUNK_DATA];
+    return pith_fail(p->err, PITH_ERR_CORRUPT, TAG_DATA,
+                     (uint64_t)(data->bytes - p->im->blob) + p->data_at);
+}
+
+static enum pith_status tables_corrupt(const struct graph_parse *p)
+{
+    uint64_t at = p->tables.p ? (uint64_t)(p->tables.p - p->im->blob) : 0; /* 0: no such chunk */
+    return pith_fail(p->err, PITH_ERR_CORRUPT, TAG_TABLES, at);
+}
+
+static enum pith_status cut_stream(struct graph_parse *p, uint64_t bytes, struct stream *s)
+{
+    const struct stream *data = &p->im->chunk[CHUNK_DATA];
+    if (bytes > data->n_bytes - p->data_at)
+        return data_corrupt(p);
+    *s = (struct stream){data->bytes + p->data_at, (size_t)bytes};
+    p->data_at += bytes;
+    return PITH_OK;
+}
+
+/* Its bits from `bits` on, in the last byte, are zero. */
+static bool tail_is_zero(const struct stream *s, uint64_t bits)
+{
+    uint32_t used = (uint32_t)(bits % 8);
+    return used == 0 || s->bytes[s->n_bytes - 1] >> used == 0;
+}
+
+static uint64_t count_ones(const struct stream *s)
+{
+    uint64_t n = 0;
+    size_t i = 0;
+    for (; i + 8 <= s->n_bytes; i += 8)
+        n += count_ones64(load_le64(s->bytes + i));
+    for (; i < s->n_bytes; i++)
+        n += (uint64_t)byte_bits[s->bytes[i] & 15] + byte_bits[s->bytes[i] >> 4];
+    return n;
+}
+
+static enum pith_status cut_bitmap(struct graph_parse *p, struct weight *w)
+{
+    enum pith_status st = cut_stream(p, (w->count + 7) / 8, &w->support_stream);
+    if (st)
+        return st;
+    if (!tail_is_zero(&w->support_stream, w->count))
+        return data_corrupt(p);
+    w->nnz = count_ones(&w->support_stream);
+    return PITH_OK;
+}
+
+static uint32_t bits_for(uint32_t n_centroids)
+{
+    uint32_t bits = 1;
+    while (1u << bits < n_centroids)
+        bits++;
+    return bits;
+}
+
+/* Plain elements start at a multiple of 64 in files with the full header, so that they can be used
+ * where they lie. */
+static enum pith_status cut_elements(struct graph_parse *p, struct weight *w)
+{
+    uint64_t bytes = w->nnz * pith_type_bytes(w->type); /* <= 2^43 */
+    uint64_t start = p->data_at;
+    struct stream pad;
+    if (!p->im->compact && bytes > 0 && !align_ok(start, FULL_ALIGN, &start))
+        return data_corrupt(p);
+    enum pith_status st = cut_stream(p, start - p->data_at, &pad);
+    if (st)
+        return st;
+    for (size_t i = 0; i < pad.n_bytes; i++)
+        if (pad.bytes[i] != 0)
+            return data_corrupt(p);
+    return cut_stream(p, bytes, &w->index_stream);
+}
+
+static enum pith_status cut_plain_index(struct graph_parse *p, struct weight *w)
+{
+    uint64_t bits = w->nnz * w->index_bits; /* <= 2^43 */
+    enum pith_status st = cut_stream(p, (bits + 7) / 8, &w->index_stream);
+    if (st)
+        return st;
+    return tail_is_zero(&w->index_stream, bits) ? PITH_OK : data_corrupt(p);
+}
+
+/* ref: 0 the next table of the list, else distance back from the newest one (1). */
+static enum pith_status take_table(struct graph_parse *p, uint32_t ref, struct huff_table *t)
+{
+    if (ref == TABLE_FAR) {
+        uint64_t far = rd_varint(&p->r, (uint64_t)MAX_TABLES);
+        if (p->r.bad || far < TABLE_FAR)
+            return pith_parse_corrupt(p);
+        ref = (uint32_t)far;
+    }
+    if (ref > p->n_tables)
+        return pith_parse_corrupt(p);
+    if (ref > 0) {
+        if (p->fill)
+            *t = p->table[p->n_tables - ref];
+        return PITH_OK;
+    }
+    size_t n = (size_t)rd_varint(&p->tables, 255);
+    struct huff_table fresh = {rd_bytes(&p->tables, n), n};
+    if (p->tables.bad || n == 0)
+        return tables_corrupt(p);
+    if (p->fill)
+        p->table[p->n_tables] = fresh;
+    *t = fresh;
+    p->n_tables++;
+    return PITH_OK;
+}
+
+static enum pith_status parse_tables(struct graph_parse *p, struct weight *w)
+{
+    bool gaps = w->support == SUPPORT_GAPS && w->nnz > 0;
+    bool index = w->code == CODE_HUFFMAN && w->nnz > 0;
+    enum pith_status st;
+    if (!gaps && !index)
+        return PITH_OK;
+    uint8_t refs = rd_u8(&p->r);
+    if (p->r.bad || (!gaps && (refs & 15) != 0) || (!index && refs >> 4 != 0))
+        return pith_parse_corrupt(p);
+    if (gaps && (st = take_table(p, refs & 15, &w->gap_table)))
+        return st;
+    if (index && (st = take_table(p, refs >> 4, &w->index_table)))
+        return st;
+    return PITH_OK;
+}
+
+/* A length that the description tells; then that many bytes of data. */
+static enum pith_status cut_coded(struct graph_parse *p, uint64_t min, struct stream *s)
+{
+    uint64_t bytes = rd_varint(&p->r, p->im->chunk[CHUNK_DATA].n_bytes);
+    if (p->r.bad || bytes < min)
+        return pith_parse_corrupt(p);
+    return cut_stream(p, bytes, s);
+}
+
+/* Its row flags can be read: it comes before, and its rows are the units that feed w's columns. */
+static enum pith_status find_source(struct graph_parse *p, struct weight *w)
+{
+    if (w->source_back == 0 || !p->fill)
+        return PITH_OK;
+    const struct weight *source = &p->g.weights[p->weight_at - w->source_back];
+    uint64_t cols = w->count / adaptive_rows(w), rows = adaptive_rows(source);
+    if (!pith_adaptive_tells_rows(source) || cols % rows != 0)
+        return pith_parse_corrupt(p);
+    w->source_rows = rows;
+    w->source_stream = source->index_stream;
+    return PITH_OK;
+}
+
+/* One length for codebook and stream, none for those of the last tensor; the codebook tells itself
+ * where it ends. */
+static enum pith_status cut_adaptive(struct graph_parse *p, struct weight *w)
+{
+    size_t length;
+    bool is_last = p->weight_at + 1 == p->g.n_weights;
+    enum pith_status st =
+        is_last ? cut_stream(p, p->im->chunk[CHUNK_DATA].n_bytes - p->data_at, &w->index_stream)
+                : cut_coded(p, 0, &w->index_stream);
+    if (st || w->grid != GRID_CODEBOOK)
+        return st;
+    if (pith_codebook_length(w->index_stream.bytes, w->index_stream.n_bytes, w->n_groups,
+                             w->n_centroids, &length))
+        return data_corrupt(p);
+    w->codebook = (struct stream){w->index_stream.bytes, length};
+    w->index_stream.bytes += length;
+    w->index_stream.n_bytes -= length;
+    return PITH_OK;
+}
+
+static enum pith_status cut_streams(struct graph_parse *p, struct weight *w)
+{
+    enum pith_status st;
+    if (w->grid == GRID_CODEBOOK && (st = cut_coded(p, 1, &w->codebook)))
+        return st;
+    if (w->support == SUPPORT_BITMAP && (st = cut_bitmap(p, w)))
+        return st;
+    if ((st = parse_tables(p, w)))
+        return st;
+    if (w->support == SUPPORT_GAPS && w->nnz > 0 && (st = cut_coded(p, 0, &w->support_stream)))
+        return st;
+    if (w->grid == GRID_PLAIN)
+        return cut_elements(p, w);
+    if (w->code == CODE_PLAIN) {
+        w->index_bits = bits_for(w->n_centroids);
+        return cut_plain_index(p, w);
+    }
+    return w->nnz > 0 ? cut_coded(p, 0, &w->index_stream) : PITH_OK;
+}
+
+enum pith_status pith_parse_weight(struct graph_parse *p, struct weight *w)
+{
+    memset(w, 0, sizeof *w);
+    enum pith_status st = parse_head(p, w);
+    if (st)
+        return st;
+    if (w->code == CODE_ADAPTIVE || w->code == CODE_PLANES) {
+        st = find_source(p, w);
+        if (!st)
+            st = cut_adaptive(p, w);
+    } else {
+        st = cut_streams(p, w);
+    }
+    p->prev_shape = w->shape;
+    p->rows_before[1] = p->rows_before[0];
+    p->rows_before[0] = w->shape.rank < 2 ? 0 : w->shape.dim[0];
+    p->has_prev = true;
+    return st;
+}
+
+enum pith_status pith_parse_weights_end(struct graph_parse *p)
+{
+    if (p->data_at != p->im->chunk[CHUNK_DATA].n_bytes)
+        return data_corrupt(p);
+    if (p->tables.left != 0)
+        return tables_corrupt(p);
+    return PITH_OK;
+}

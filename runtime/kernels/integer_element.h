@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/* integer_element.h - elements of integer tensors of up to 32 bits, one at a time, and how a real
+ * number becomes one. */
+#ifndef INTEGER_ELEMENT_H
+#define INTEGER_ELEMENT_H
+
+#include "pith_kernel_integer.h"
+#include "pith_op.h"
+
+/* i8, u8, i16, u16, i32. */
+static inline int32_t integer_at(enum pith_type type, const void *p, size_t i)
+{
+    switch (type) {
+    case PITH_I8:
+        return ((const int8_t *)p)[i];
+    case PITH_U8:
+        return ((const uint8_t *)p)[i];
+    case PITH_I16:
+        return ((const int16_t *)p)[i];
+    case PITH_U16:
+        return ((const uint16_t *)p)[i];
+    default:
+        return ((const int32_t *)p)[i];
+    }
+}
+
+/* Of bytes of a type, whose scale and zero point (or NULL: 0) are inputs i and i + 1. */
+static inline struct byte_grid byte_grid_at(const struct op_args *args, uint32_t i,
+                                            enum pith_type type)
+{
+    const struct tview *scale = args->in[i], *zero = args->in[i + 1];
+    int32_t zero_point = zero ? integer_at(type, zero->data, 0) : 0;
+    return byte_grid_of(type == PITH_I8, *(const float *)scale->data, zero_point);
+}
+
+/* i8, u8, i16, u16: types a real number is quantized to. */
+static inline bool is_grid_type(enum pith_type type)
+{
+    return type == PITH_I8 || type == PITH_U8 || type == PITH_I16 || type == PITH_U16;
+}
+
+/* What can be stored, as distances from a zero point. */
+struct integer_range {
+    enum pith_type type;
+    int32_t zero_point;
+    float low, high;
+};
+
+static inline struct integer_range integer_range_of(enum pith_type type, int32_t zero_point)
+{
+    bool is_signed = type == PITH_I8 || type == PITH_I16;
+    int32_t steps = type == PITH_I8 || type == PITH_U8 ? 256 : 65536;
+    int32_t low = is_signed ? -steps / 2 : 0;
+    return (struct integer_range){type, zero_point, (float)(low - zero_point),
+                                  (float)(low + steps - 1 - zero_point)};
+}
+
+/* saturate(round to even(v) + zero point); NaN gives the lowest. The bounds are whole numbers below
+ * 2^17, so the order of rounding and clamping does not matter, and adding 1.5 * 2^23 leaves no room
+ * for a fraction. */
+static inline int32_t quantized(const struct integer_range *r, float v)
+{
+    const float magic = 12582912.0f;
+    v = v > r->low ? v : r->low;
+    v = v < r->high ? v : r->high;
+    float rounded = (v + magic) - magic;
+    return (int32_t)rounded + r->zero_point;
+}
+
+/* The same in double. */
+static inline int32_t quantized_f64(const struct integer_range *r, double v)
+{
+    const double magic = 6755399441055744.0; /* 1.5 * 2^52 */
+    v = v > (double)r->low ? v : (double)r->low;
+    v = v < (double)r->high ? v : (double)r->high;
+    return (int32_t)((v + magic) - magic) + r->zero_point;
+}
+
+static inline void integer_put(enum pith_type type, void *p, size_t i, int32_t v)
+{
+    if (type == PITH_I8 || type == PITH_U8)
+        ((uint8_t *)p)[i] = (uint8_t)v;
+    else
+        ((uint16_t *)p)[i] = (uint16_t)v;
+}
+
+/* To where a cache line begins. */
+static inline uint64_t aligned_bytes(uint64_t bytes)
+{
+    return (bytes + 63) & ~(uint64_t)63;
+}
+
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+/* pith_kernel_dense.h - dense f32 kernels: what convolutions and matrix products are made of.
+ *
+ * A convolution over NCHW is, for one image and group, a product of matrices
+ *
+ *     c[O, P] = a[O, K] * b[K, P]        P = OH * OW pixels, K = KH * KW * C taps
+ *
+ * done tile by tile of up to `nr` pixels: im2col_f32 copies the tile's columns of b into a panel
+ * that stays in cache (1x1 convolutions of stride 1 need no copy: b is the input itself), then
+ * gemm_f32 multiplies it with all rows of a. Constant weights a are packed once, when the plan is
+ * built, into panels of `mr` rows:
+ *
+ *     panel p:  k = 0: rows p*mr .. p*mr+mr-1 | k = 1: the same rows | ...      (rows past O: 0)
+ *
+ * so the kernel reads a and b front to back. gemm_f32 fuses bias, residual and activation into its
+ * store. Where output rows are wide, conv_rows_f32 reads the columns from a padded copy of a few
+ * input rows instead: no element is copied more than about once, not once a tap.
+ *
+ * A table with mr == 0 (the reference) has no tiles: operators call conv_f32.
+ *
+ * Contracts common to all. Nothing outside the described elements is read or written; pointers need
+ * only the alignment of float; inputs may overlap one another, outputs overlap nothing.
+ * Exactness: with y_exact the value before the activation, |y - y_exact| <= 2 K 2^-24 sum |a b|,
+ * the sum taken over all K terms, bias and residual (K + 2 terms in all). The reference adds k in
+ * ascending order in f32 and leaves out taps outside the image; other levels may fuse, reorder and
+ * add 0 * w for such taps (which differs for infinite w alone), but an element's result depends on
+ * its own operands and the level only, never on how the work was cut. */
+#ifndef PITH_KERNEL_DENSE_H
+#define PITH_KERNEL_DENSE_H
+
+#include "pith_op.h"
+
+/* What happens to a finished sum: y = act(sum + bias + residual). NULL: none. */
+struct dense_act {
+    enum act_kind kind;
+    float a, b;
+};
+
+struct gemm_f32_job {
+    const float *a; /* packed panels [ceil(m/mr)][a_step / mr][mr], from the first k of this job */
+    size_t a_step;  /* floats from one panel to the next, >= k * mr */
+    const float *b; /* [k, n], row stride ldb */
+    size_t ldb;
+    const float *next; /* k * nr floats that a later job reads as b, to be brought into the cache;
+                          NULL: none */
+    float *c;          /* [m, n], row stride ldc */
+    size_t ldc;
+    const float *bias_row; /* [m] */
+    const float *bias_col; /* [n] */
+    const float *residual; /* [m, n], row stride ldc */
+    uint32_t m, n, k;      /* n <= nr_max */
+    bool resume;           /* c holds the sum over earlier k: go on from it */
+    bool finish; /* this is the last k: add bias and residual, activate. Variants begin with bias
+                    of columns and residual where !resume: all jobs over k have them */
+    struct dense_act act;
+};
+
+/* One group of one image of a convolution. Spatial rank 1 is h = oh = kh = 1. */
+struct conv_geom {
+    uint32_t c, h, w;   /* input channels of the group */
+    uint32_t o, oh, ow; /* output channels of the group */
+    uint32_t kh, kw;
+    uint32_t stride_h, stride_w, dil_h, dil_w;
+    uint32_t pad_top, pad_left;
+};
+
+/* b[k - k0][j] for k0 <= k < k1, j < n: the input under tap k of output pixel p0 + j, 0 outside the
+ * image. k = (ky * KW + kx) * C + channel. Columns n .. ldb-1 are unspecified afterwards. */
+struct im2col_f32_job {
+    const struct conv_geom *g;
+    const float *x; /* [C, H, W] */
+    float *b;       /* row stride ldb, at least n rounded up to DENSE_PANEL_ALIGN */
+    size_t ldb;
+    size_t p0;
+    uint32_t n;
+    uint32_t k0, k1;
+};
+
+/* `rows` output rows of a convolution, from a copy of the input rows under them that holds the
+ * padding as zeros and has pixels of an output row side by side under each tap. Pixel ox of row r
+ * under tap t of channel c is
+ *
+ *     b[c * plane + r * b_row + tap[t] + ox]
+ *
+ * LANES of a vector are read at once: up to DENSE_PANEL_ALIGN - 1 floats past the last pixel are
+ * read, too, and ignored. k = t * channels + c. */
+struct conv_rows_f32_job {
+    const float *a; /* packed panels [ceil(m/mr)][a_step / mr][mr] */
+    size_t a_step;
+    const float *b;
+    size_t plane, b_row;
+    const size_t *tap; /* [taps] */
+    uint32_t taps, channels;
+    float *y; /* [m] output planes ldy apart, of each the rows [rows, ow] */
+    size_t ldy;
+    const float *bias;     /* [m] */
+    const float *residual; /* as y */
+    uint32_t m, rows, ow;
+    struct dense_act act;
+};
+
+/* Direct convolution of one group of one image, output channels [o0, o1). */
+struct conv_f32_job {
+    const struct conv_geom *g;
+    const float *x;        /* [C, H, W] */
+    const float *w;        /* [O, C, KH, KW] */
+    float *y;              /* [O, OH, OW] */
+    const float *bias;     /* [O] */
+    const float *residual; /* as y */
+    uint32_t o0, o1;
+    struct dense_act act;
+};
+
+/* `planes` output channels of a depthwise convolution (g->c == 1), KW <= DEPTHWISE_MAX_KW. */
+#define DEPTHWISE_MAX_KW 16u
+struct depthwise_f32_job {
+    const struct conv_geom *g;
+    const float *x;        /* [planes][H, W], or one plane for all when x_step is 0 */
+    size_t x_step;         /* floats from one plane of x to the next */
+    const float *w;        /* [planes][KH, KW] */
+    float *y;              /* [planes][OH, OW] */
+    const float *bias;     /* [planes] */
+    const float *residual; /* as y */
+    uint32_t planes;
+    struct dense_act act;
+};
+
+/* y[r] = act(w[r] . x + bias[r] + residual[r]), r < rows. */
+struct gemv_f32_job {
+    const float *w; /* [rows, k], row stride ldw */
+    size_t ldw;
+    const float *x; /* [k] */
+    float *y;
+    const float *bias;
+    const float *residual;
+    uint32_t rows, k;
+    struct dense_act act;
+};
+
+/* Maximum of each window of `planes` planes; taps outside the image and NaNs count for nothing, a
+ * window without any tap gives -inf. KW <= DEPTHWISE_MAX_KW, planes as small as depthwise_f32's.
+ * Bit-equal at every level but for the sign of zeros. */
+struct max_pool_f32_job {
+    const struct conv_geom *g; /* c, o: not used */
+    const float *x;            /* [planes][H, W] */
+    float *y;                  /* [planes][OH, OW] */
+    size_t planes;
+};
+
+struct dense_kernels {
+    uint32_t mr, nr; /* tile of gemm_f32; 0: no packed kernels here */
+    uint32_t nr_max; /* widest tile, <= DENSE_MAX_NR: nr, or nr + 1 where one more column is almost
+                        free (7 x 7 pixels are 49) */
+    uint32_t lanes;  /* pixels of one row that conv_rows_f32 takes at once */
+    void (*gemm_f32)(const struct gemm_f32_job *job);
+    void (*im2col_f32)(const struct im2col_f32_job *job);
+    void (*conv_rows_f32)(const struct conv_rows_f32_job *job); /* NULL where mr is 0 */
+    void (*conv_f32)(const struct conv_f32_job *job);
+    void (*depthwise_f32)(const struct depthwise_f32_job *job);
+    void (*gemv_f32)(const struct gemv_f32_job *job);
+    void (*max_pool_f32)(const struct max_pool_f32_job *job); /* NULL: none at this level */
+    /* Packs the rows of w [rows, k] (element (r, i) at w[r * ld + i * step]) into panels of mr
+     * rows: panel p at dst + p * panel_step, its element (r, i) at i * mr + r; rows past the last
+     * are 0. */
+    void (*pack_rows_f32)(const float *w, size_t ld, size_t step, size_t rows, size_t k,
+                          uint32_t mr, float *dst, size_t panel_step);
+};
+
+#define DENSE_MAX_NR 64u
+#define DENSE_PANEL_ALIGN 16u
+
+/* features: as pith_kernels_fill. */
+void pith_dense_kernels_fill(struct dense_kernels *k, uint32_t features);
+
+/* The reference. gemm_f32 and im2col_f32 are there for tests: mr of the packed panels is theirs. */
+void pith_gemm_f32(const struct gemm_f32_job *job, uint32_t mr);
+void pith_im2col_f32(const struct im2col_f32_job *job);
+void pith_conv_f32(const struct conv_f32_job *job);
+void pith_depthwise_f32(const struct depthwise_f32_job *job);
+void pith_gemv_f32(const struct gemv_f32_job *job);
+void pith_pack_rows_f32(const float *w, size_t ld, size_t step, size_t rows, size_t k, uint32_t mr,
+                        float *dst, size_t panel_step);
+
+#ifdef __x86_64__
+void pith_gemm_f32_avx2(const struct gemm_f32_job *job);
+void pith_im2col_f32_avx2(const struct im2col_f32_job *job);
+void pith_conv_rows_f32_avx2(const struct conv_rows_f32_job *job);
+void pith_depthwise_f32_avx2(const struct depthwise_f32_job *job);
+void pith_gemv_f32_avx2(const struct gemv_f32_job *job);
+void pith_max_pool_f32_avx2(const struct max_pool_f32_job *job);
+void pith_pack_rows_f32_avx2(const float *w, size_t ld, size_t step, size_t rows, size_t k,
+                             uint32_t mr, float *dst, size_t panel_step);
+void pith_gemm_f32_avx512(const struct gemm_f32_job *job);
+void pith_im2col_f32_avx512(const struct im2col_f32_job *job);
+void pith_conv_rows_f32_avx512(const struct conv_rows_f32_job *job);
+void pith_depthwise_f32_avx512(const struct depthwise_f32_job *job);
+void pith_gemv_f32_avx512(const struct gemv_f32_job *job);
+void pith_max_pool_f32_avx512(const struct max_pool_f32_job *job);
+#endif
+
+#endif

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/* pith_kernel_integer.h - products of integers of 8 bits, and of 16: what integer convolutions and
+ * matrix products are made of. Their rules stand in docs/arithmetic.md; every level gives the same
+ * bits.
+ *
+ * Values lie channels-last, pixel by pixel: a 1x1 convolution is then a matrix product of the
+ * tensor where it lies, and K inputs under a window are few runs of neighbours ("segments"):
+ *
+ *     acc[i, o] = offset[o] + sum over segments s, k of x[i][segment[s] + k] * w[o][s, k]
+ *     y[i, o]   = saturate(round to even((f32)acc * factor[o]) + zero point)         or acc itself
+ *
+ * x is u8; what is i8 in the network is shifted by 128 where it is copied. The zero point z of x is
+ * part of the offset: sum (x - z) w = sum x w - z sum w, modulo 2^32 as the operator adds. Padding
+ * is copied in as z.
+ *
+ * Constant weights are packed once into panels of `nr` outputs (o from n on: 0). A segment takes
+ * `steps` steps of `k_step` neighbours, its tail filled with weights of 0:
+ *
+ *     panel p: | segment 0, step 0: nr x k_step weights | step 1 | ... | segment 1 ...
+ *
+ * wide: x and w are widened to i16, for machines that multiply and add pairs of those. u8 x s8 is
+ * at most 2^15, a pair at most 2^16: nothing saturates, as it would where pairs of u8 x s8 are
+ * added in 16 bits. Else x is u8 and w is i8, and a step is summed in 32 bits at once.
+ *
+ * middle: what is summed is (x - middle) * w, for machines that multiply i8 by i8 alone (128), and
+ * the offset is larger by middle * sum w.
+ *
+ * Weights of at most 16 values may be packed in half the bytes, as numbers in a table of those: low
+ * bits of a byte are a weight of an even step, high bits that at the same place of the step behind
+ * it (of value 0 behind the last one). There is one segment then.
+ *
+ * Products of 16 bits take x and w as i16, in panels of WORDS_NR outputs and steps of WORDS_STEP
+ * neighbours, and leave the sums; those of 64 bits with offsets of 64.
+ *
+ * Depthwise products take `block` channels of all taps at a time; the last block ends at the last
+ * channel, so it may overlap the one before. Weights, offsets and factors of a block are ordered as
+ * the vectors of the kernel are (depthwise_place), taps in groups of `group`:
+ *
+ *     block b: | taps 0 .. group-1 of channel 0, channel 1 ... | taps group .. | ...
+ *
+ * Nothing outside of what is described is read or written; no alignment is asked for but that of
+ * the element types. Outputs overlap nothing. */
+#ifndef PITH_KERNEL_INTEGER_H
+#define PITH_KERNEL_INTEGER_H
+
+#include <stdbool.h>
+#include "pith_bytes.h"
+#include "pith_runtime.h"
+
+/* How sums become values. factor NULL: y is the sums, i32. */
+struct requantize {
+    const int32_t *offset; /* [n rounded up to nr], or [blocks * block] */
+    const float *factor;   /* the same */
+    int32_t zero_point;
+    bool is_signed; /* y is i8, else u8 */
+};
+
+/* An i8 y is the u8 of a zero point 128 higher with its highest bit turned. */
+static inline int32_t unsigned_zero(const struct requantize *to)
+{
+    return to->zero_point + (to->is_signed ? 128 : 0);
+}
+
+static inline uint8_t sign_flip(const struct requantize *to)
+{
+    return to->is_signed ? 0x80 : 0;
+}
+
+#define WORDS_NR 8u
+#define WORDS_STEP 2u
+
+struct gemm_i8_job {
+    const uint8_t *const *x; /* [m] */
+    const uint32_t *segment; /* [segments] in bytes; each is readable for steps * k_step elements */
+    uint32_t segments, steps;
+    const uint8_t *w;   /* packed panels */
+    size_t panel_bytes; /* from one to the next */
+    const int8_t *table; /* [16], of gemm_i4 */
+    struct requantize to;
+    uint8_t *y;
+    size_t y_step; /* bytes from y[i] to y[i + 1] */
+    uint32_t m, n; /* > 0 */
+};
+
+/* Pixel i, tap t, channel c: x[i * x_step + tap[t] + c]. */
+struct depthwise_i8_job {
+    const uint8_t *x;
+    size_t x_step;       /* bytes */
+    const uint32_t *tap; /* [groups * group] in bytes; behind the last tap any readable one */
+    uint32_t groups;
+    const uint8_t *w;
+    struct requantize to; /* with factors */
+    uint8_t *y;
+    size_t y_step;
+    uint32_t m, channels; /* > 0 */
+};
+
+/* Bytes and the real numbers they stand for, as QuantizeLinear and DequantizeLinear have it. i8 is
+ * looked at as u8: flip turns its highest bit, zero is that of the u8.
+ *
+ *     real = (float)((x ^ flip) - zero) * scale       x = quantized(real / scale) */
+struct byte_grid {
+    float scale;
+    int32_t zero;
+    uint8_t flip;
+};
+
+static inline struct byte_grid byte_grid_of(bool is_signed, float scale, int32_t zero_point)
+{
+    return (struct byte_grid){scale, zero_point + (is_signed ? 128 : 0), is_signed ? 0x80 : 0};
+}
+
+struct combine_bytes {
+    struct byte_grid a, b, y;
+    bool multiply; /* else the sum */
+    bool relu;     /* of it */
+};
+
+/* The mean of each channel over the pixels, which lie step bytes apart; its sum in the order of
+ * sum_f32.h. */
+struct mean_bytes {
+    const uint8_t *x;
+    size_t pixels, step;
+    struct byte_grid from, to;
+};
+
+/* Rows of n bytes; y may be an input. */
+struct byte_rows {
+    void (*combine)(const struct combine_bytes *c, const uint8_t *a, const uint8_t *b, uint8_t *y,
+                    size_t n);
+    void (*quantize)(const struct byte_grid *g, const float *x, uint8_t *y, size_t n);
+    void (*dequantize)(const struct byte_grid *g, const uint8_t *x, float *y, size_t n);
+    /* the largest of taps rows (> 0) */
+    void (*largest)(const uint8_t *const *x, size_t taps, uint8_t flip, uint8_t *y, size_t n);
+    void (*mean)(const struct mean_bytes *m, uint8_t *y, size_t n);
+    void (*look_up)(const uint8_t table[256], const uint8_t *x, uint8_t *y, size_t n);
+};
+
+struct integer_kernels {
+    uint32_t nr, k_step, block, group;
+    uint8_t middle;
+    bool wide; /* weights of both, and x of gemm_i8; depthwise_i8 reads u8 */
+    void (*gemm_i8)(const struct gemm_i8_job *job);
+    void (*gemm_i4)(const struct gemm_i8_job *job); /* of few pixels; NULL: there is none */
+    void (*depthwise_i8)(const struct depthwise_i8_job *job);
+    void (*gemm_i16[2])(const struct gemm_i8_job *job); /* sums of 32, of 64 bits; NULL: none */
+    struct byte_rows bytes;
+};
+
+/* The channel, in its block, of which a kernel keeps offset, factor and weights at place i. Blocks
+ * of 32 are what interleaving bytes within 16-byte lanes leaves behind. */
+static inline uint32_t depthwise_channel(uint32_t block, uint32_t i)
+{
+    return block == 32 ? i / 4 % 2 * 16 + i / 8 * 4 + i % 4 : i;
+}
+
+static inline uint32_t depthwise_blocks(uint32_t block, uint32_t channels)
+{
+    return (channels + block - 1) / block;
+}
+
+/* First channel of block b. */
+static inline uint32_t depthwise_begin(uint32_t block, uint32_t channels, uint32_t b)
+{
+    uint32_t at = b * block;
+    return at + block <= channels ? at : channels > block ? channels - block : 0;
+}
+
+/* The channel at place i of block b, for which offset, factor and weights are kept there. Behind the
+ * last of few channels they begin anew, so a kernel may take several pixels at once. */
+static inline uint32_t depthwise_place(uint32_t block, uint32_t channels, uint32_t b, uint32_t i)
+{
+    uint32_t c = depthwise_begin(block, channels, b) + depthwise_channel(block, i);
+    return channels < block ? c % channels : c;
+}
+
+/* features: as pith_kernels_fill. */
+void pith_integer_kernels_fill(struct integer_kernels *k, uint32_t features);
+
+extern const struct byte_rows pith_byte_rows;
+void pith_gemm_i8(const struct gemm_i8_job *job);
+void pith_depthwise_i8(const struct depthwise_i8_job *job);
+#ifdef __x86_64__
+extern const struct byte_rows pith_byte_rows_avx2, pith_byte_rows_avx512;
+void pith_look_up_bytes_vbmi(const uint8_t table[256], const uint8_t *x, uint8_t *y, size_t n);
+void pith_gemm_i8_avx2(const struct gemm_i8_job *job);
+void pith_depthwise_i8_avx2(const struct depthwise_i8_job *job);
+void pith_gemm_i16_avx2(const struct gemm_i8_job *job);
+void pith_gemm_i8_avxvnni(const struct gemm_i8_job *job);
+void pith_depthwise_i8_avxvnni(const struct depthwise_i8_job *job);
+void pith_gemm_i8_vnni(const struct gemm_i8_job *job);
+void pith_gemm_i4_vnni(const struct gemm_i8_job *job);
+void pith_depthwise_i8_vnni(const struct depthwise_i8_job *job);
+#endif
+#ifdef __aarch64__
+extern const struct byte_rows pith_byte_rows_neon;
+void pith_gemm_i8_neon(const struct gemm_i8_job *job);
+void pith_depthwise_i8_neon(const struct depthwise_i8_job *job);
+void pith_gemm_i8_dotprod(const struct gemm_i8_job *job);
+void pith_depthwise_i8_dotprod(const struct depthwise_i8_job *job);
+#endif
+
+#endif

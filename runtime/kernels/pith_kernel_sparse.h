@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/* pith_kernel_sparse.h - matrix-vector products y = W x straight from a compressed run form.
+ *
+ * W is [rows, cols]. A run form is one relocatable block of memory (struct run_form, then the
+ * arrays its offsets name); run_form.c builds it, the kernels below read it and nothing else. Its
+ * work is cut into n_units units; a unit writes up to 16 entries of y that no other unit writes, so
+ * threads split units. Every entry of y is written by some unit (rows without nonzeros get 0).
+ *
+ * Kinds:
+ *
+ *   FORM_CSR        any support, any values. Row r owns entries row_ptr[r] .. row_ptr[r+1] - 1:
+ *                   columns u16, and index u8 (into the row's codebook) or value f32.
+ *                   Unit u: rows 16 u .. 16 u + 15.
+ *   FORM_WINDOW     any support, one codebook of up to 32 centroids (padded to 32), at least 31
+ *                   columns; built for registers, not for gathers. Unit u: 16 rows (lanes), row
+ *                   row[16 u + lane] each (UINT32_MAX: none). Its triples are word[16 t + lane]
+ *                   for t = triple_ptr[u] .. triple_ptr[u+1] - 1. Before triple t the unit's
+ *                   window of 31 columns, which starts at column 0, moves on by step[t]. A word
+ *                   holds three slots in six fields of 5 bits, three in each half:
+ *                       bits 0 col0   5 index0  10 col2   16 col1  21 index1  26 index2
+ *                   col: column in the window (31: an empty slot, x = 0); index: centroid.
+ *   FORM_DENSE4     dense, codebook of up to 16: row r is a sequence of blocks of 128 columns, 64
+ *                   bytes each; word i of a block holds in bits 4 j .. 4 j + 3 the index of column
+ *                   16 j + i.
+ *   FORM_DENSE5     dense, codebook of up to 32: blocks of 96 columns; word i holds in bits 5 j ..
+ *                   5 j + 4 the index of column 16 j + i (j < 6).
+ *   FORM_DENSE8     dense, codebook of up to 256: blocks of 64 columns; byte 16 l + 4 q + e holds
+ *                   the index of column 16 q + 4 l + e (what a byte-plane look-up leaves behind).
+ *                   Unit u of the dense kinds: rows 4 u .. 4 u + 3.
+ *
+ * Contract of all kernels. x: [cols] f32, any alignment, never read outside; y: [rows] f32, no
+ * overlap with x. Exactness: |y - exact| <= 2 K 2^-24 sum |w x| with K the row's terms; the order
+ * of the sum differs between levels and is the same on every run of one level, whatever the units
+ * per call. Finite x gives no NaN that a dense product would not give; with infinities or NaN in x
+ * a row may become NaN even where its weight there is 0 (as it does in a dense product). */
+#ifndef PITH_KERNEL_SPARSE_H
+#define PITH_KERNEL_SPARSE_H
+
+#include <stdint.h>
+#include "pith_bytes.h"
+
+enum run_form_kind {
+    FORM_CSR_VALUE = 0,
+    FORM_CSR_CODEBOOK = 1,
+    FORM_WINDOW = 2,
+    FORM_DENSE4 = 3,
+    FORM_DENSE5 = 4,
+    FORM_DENSE8 = 5,
+    RUN_FORM_KINDS = 6
+};
+
+#define WINDOW_LANES 16u
+#define WINDOW_COLS 31u /* columns in reach; slot column 31 is the empty slot */
+
+/* All offsets count bytes from the struct's first byte and are multiples of 64. */
+struct run_form {
+    uint32_t kind, rows, cols, n_units;
+    uint32_t codebook_floats; /* of one codebook: 16, 32 or 256, entries past its centroids 0 */
+    uint32_t codebook_stride; /* floats from one row's codebook to the next; 0: one for all */
+    uint32_t row_bytes;       /* dense kinds: bytes of one row */
+    uint64_t bytes;           /* of the whole form */
+    uint64_t codebook;        /* f32 */
+    uint64_t ptr;             /* row_ptr u32[rows + 1] or triple_ptr u32[n_units + 1] */
+    uint64_t row;             /* window: u32[16 n_units] */
+    uint64_t col;             /* csr: u16[nnz]; window: step u8[triples] */
+    uint64_t index;           /* csr: u8[nnz] or f32[nnz]; window: words; dense: rows of blocks */
+};
+
+static inline const void *form_at(const struct run_form *f, uint64_t offset)
+{
+    return (const uint8_t *)f + offset;
+}
+
+typedef void matvec_fn(const struct run_form *f, const float *x, float *y, uint32_t unit_begin,
+                       uint32_t unit_end);
+
+/* Sizes of a dense f32 matrix that tell where it would stream from. */
+enum dense_size {
+    DENSE_IN_L2 = 0, /* up to 1 MiB */
+    DENSE_IN_L3 = 1, /* up to 16 MiB */
+    DENSE_IN_RAM = 2,
+    DENSE_SIZES = 3
+};
+
+/* Speeds are elements per 8 ns on one core, measured by bench/bench_fc.c (Zen 4) and, of many rows,
+ * by bench/bench_batch.c: stored nonzeros of sparse kinds, all elements of dense ones. They decide
+ * which form is built and nothing else. */
+struct sparse_kernels {
+    matvec_fn *matvec[RUN_FORM_KINDS];
+    uint16_t speed[RUN_FORM_KINDS];    /* 0: never worth building at this level */
+    uint16_t dense_speed[DENSE_SIZES]; /* of the f32 product it competes with */
+    uint16_t tile_speed;               /* of each row of that product with many rows */
+    uint16_t window_batch_speed; /* of the window form with many rows, in units of run_form.c */
+    uint16_t csr_centroids; /* larger codebooks are slower in FORM_CSR_CODEBOOK than as values */
+};
+
+/* features: as pith_kernels_fill. */
+void pith_sparse_kernels_fill(struct sparse_kernels *k, uint32_t features);
+
+matvec_fn pith_spmv_csr_value, pith_spmv_csr_codebook, pith_spmv_window;
+matvec_fn pith_gemv_codebook4, pith_gemv_codebook5, pith_gemv_codebook8;
+
+#if defined(__x86_64__)
+matvec_fn pith_spmv_csr_value_avx2, pith_spmv_csr_codebook_avx2, pith_spmv_window_avx512;
+matvec_fn pith_gemv_codebook4_avx2, pith_gemv_codebook5_avx2;
+matvec_fn pith_gemv_codebook4_avx512, pith_gemv_codebook5_avx512, pith_gemv_codebook8_vbmi;
+#endif
+
+#endif

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/* byte_rows_impl.h - template of the rows of bytes of pith_kernel_integer.h, which every level compiles
+ * for vectors of its own. Parameters: ROW(name), the name with the level's suffix; OWN_COMBINE
+ * where the level has written `combine` itself.
+ *
+ * Rows go in blocks of LANES elements through local arrays: loops of known length over those become
+ * vector code, and y may be an input. What is left of a row is copied out and back. The blocks are
+ * calls, not copies of one another: a call costs little beside 32 divisions. */
+#include <string.h>
+#include "pith_kernel_integer.h"
+
+#define LANES 32u
+
+static __attribute__((noinline)) void to_real(const struct byte_grid *g, const uint8_t *x,
+                                              float v[LANES])
+{
+    for (uint32_t i = 0; i < LANES; i++)
+        v[i] = (float)((int32_t)(x[i] ^ g->flip) - g->zero) * g->scale;
+}
+
+/* as `quantized` of integer_element.h */
+static __attribute__((noinline)) void to_bytes(const struct byte_grid *g, const float v[LANES],
+                                               uint8_t *y)
+{
+    const float magic = 12582912.0f, low = (float)-g->zero, high = (float)(255 - g->zero);
+    int32_t q[LANES];
+    for (uint32_t i = 0; i < LANES; i++) {
+        float w = v[i] / g->scale;
+        w = w > low ? w : low;
+        w = w < high ? w : high;
+        q[i] = (int32_t)((w + magic) - magic) + g->zero;
+    }
+    for (uint32_t i = 0; i < LANES; i++)
+        y[i] = (uint8_t)q[i] ^ g->flip;
+}
+
+#ifndef OWN_COMBINE
+static void combine_block(const struct combine_bytes *c, const uint8_t *a, const uint8_t *b,
+                          uint8_t *y)
+{
+    float v[LANES], w[LANES];
+    to_real(&c->a, a, v);
+    to_real(&c->b, b, w);
+    if (c->multiply)
+        for (uint32_t i = 0; i < LANES; i++)
+            v[i] *= w[i];
+    else
+        for (uint32_t i = 0; i < LANES; i++)
+            v[i] += w[i];
+    if (c->relu)
+        for (uint32_t i = 0; i < LANES; i++)
+            v[i] = v[i] < 0.0f ? 0.0f : v[i];
+    to_bytes(&c->y, v, y);
+}
+
+static void combine(const struct combine_bytes *c, const uint8_t *a, const uint8_t *b, uint8_t *y,
+                    size_t n)
+{
+    for (; n >= LANES; n -= LANES, a += LANES, b += LANES, y += LANES)
+        combine_block(c, a, b, y);
+    uint8_t last[3][LANES] = {{0}};
+    memcpy(last[0], a, n);
+    memcpy(last[1], b, n);
+    combine_block(c, last[0], last[1], last[2]);
+    memcpy(y, last[2], n);
+}
+
+#endif
+
+static void quantize(const struct byte_grid *g, const float *x, uint8_t *y, size_t n)
+{
+    for (; n >= LANES; n -= LANES, x += LANES, y += LANES)
+        to_bytes(g, x, y);
+    float last[LANES] = {0};
+    uint8_t bytes[LANES];
+    memcpy(last, x, n * sizeof *x);
+    to_bytes(g, last, bytes);
+    memcpy(y, bytes, n);
+}
+
+static void dequantize(const struct byte_grid *g, const uint8_t *x, float *y, size_t n)
+{
+    for (; n >= LANES; n -= LANES, x += LANES, y += LANES)
+        to_real(g, x, y);
+    float last[LANES];
+    uint8_t bytes[LANES] = {0};
+    memcpy(bytes, x, n);
+    to_real(g, bytes, last);
+    memcpy(y, last, n * sizeof *y);
+}
+
+static void largest(const uint8_t *const *x, size_t taps, uint8_t flip, uint8_t *y, size_t n)
+{
+    size_t at = 0;
+    for (; at + LANES <= n; at += LANES) {
+        uint8_t most[LANES] = {0};
+        for (size_t t = 0; t < taps; t++) {
+            const uint8_t *row = x[t] + at;
+            for (uint32_t i = 0; i < LANES; i++) {
+                uint8_t u = row[i] ^ flip;
+                most[i] = most[i] > u ? most[i] : u;
+            }
+        }
+        for (uint32_t i = 0; i < LANES; i++)
+            most[i] ^= flip;
+        memcpy(y + at, most, LANES);
+    }
+    for (; at < n; at++) {
+        uint8_t most = 0;
+        for (size_t t = 0; t < taps; t++) {
+            uint8_t u = x[t][at] ^ flip;
+            most = most > u ? most : u;
+        }
+        y[at] = most ^ flip;
+    }
+}
+
+#define SUM_LANES 16u /* of sum_f32.h */
+
+static void mean_block(const struct mean_bytes *m, const uint8_t *x, size_t n, uint8_t *y)
+{
+    float sum[SUM_LANES][LANES] = {{0}}, v[LANES];
+    uint8_t some[LANES] = {0};
+    for (size_t p = 0; p < m->pixels; p++, x += m->step) {
+        if (n < LANES)
+            memcpy(some, x, n);
+        to_real(&m->from, n < LANES ? some : x, v);
+        for (uint32_t i = 0; i < LANES; i++)
+            sum[p % SUM_LANES][i] += v[i];
+    }
+    for (uint32_t half = SUM_LANES / 2; half > 0; half /= 2)
+        for (uint32_t k = 0; k < half; k++)
+            for (uint32_t i = 0; i < LANES; i++)
+                sum[k][i] += sum[k + half][i];
+    for (uint32_t i = 0; i < LANES; i++)
+        v[i] = sum[0][i] / (float)m->pixels;
+    to_bytes(&m->to, v, some);
+    memcpy(y, some, n);
+}
+
+/* One channel whose pixels are neighbours. */
+static void mean_row(const struct mean_bytes *m, uint8_t *y)
+{
+    float sum[SUM_LANES] = {0}, v[LANES];
+    for (size_t p = 0; p < m->pixels; p += LANES) {
+        size_t n = m->pixels - p < LANES ? m->pixels - p : LANES;
+        dequantize(&m->from, m->x + p, v, n);
+        for (size_t i = 0; i < n; i++)
+            sum[i % SUM_LANES] += v[i];
+    }
+    for (uint32_t half = SUM_LANES / 2; half > 0; half /= 2)
+        for (uint32_t k = 0; k < half; k++)
+            sum[k] += sum[k + half];
+    sum[0] /= (float)m->pixels;
+    quantize(&m->to, sum, y, 1);
+}
+
+static void mean(const struct mean_bytes *m, uint8_t *y, size_t n)
+{
+    if (m->step == 1) {
+        mean_row(m, y);
+        return;
+    }
+    for (size_t at = 0; at < n; at += LANES)
+        mean_block(m, m->x + at, n - at < LANES ? n - at : LANES, y + at);
+}
+
+static void look_up(const uint8_t table[256], const uint8_t *x, uint8_t *y, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = table[x[i]];
+}
+
+const struct byte_rows ROW(pith_byte_rows) = {combine, quantize, dequantize,
+                                              largest, mean,     look_up};

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* gemm_f32.c - product of a packed matrix and a tile, the definition of right (pith_kernel_dense.h). */
+#include "activate.h"
+#include "pith_kernel_dense.h"
+
+static float element(const struct gemm_f32_job *job, uint32_t mr, size_t i, size_t j)
+{
+    const float *a = job->a + i / mr * job->a_step + i % mr;
+    float sum = job->resume ? job->c[i * job->ldc + j] : 0.0f;
+    for (size_t k = 0; k < job->k; k++)
+        sum += a[k * mr] * job->b[k * job->ldb + j];
+    if (!job->finish)
+        return sum;
+    if (job->bias_row)
+        sum += job->bias_row[i];
+    if (job->bias_col)
+        sum += job->bias_col[j];
+    if (job->residual)
+        sum += job->residual[i * job->ldc + j];
+    return pith_activate(job->act.kind, job->act.a, job->act.b, sum);
+}
+
+void pith_gemm_f32(const struct gemm_f32_job *job, uint32_t mr)
+{
+    for (size_t i = 0; i < job->m; i++)
+        for (size_t j = 0; j < job->n; j++)
+            job->c[i * job->ldc + j] = element(job, mr, i, j);
+}
+
+void pith_pack_rows_f32(const float *w, size_t ld, size_t step, size_t rows, size_t k, uint32_t mr,
+                        float *dst, size_t panel_step)
+{
+    for (size_t r = 0; r < rows; r += mr, dst += panel_step)
+        for (size_t i = 0; i < k; i++)
+            for (size_t lane = 0; lane < mr; lane++)
+                dst[i * mr + lane] = r + lane < rows ? w[(r + lane) * ld + i * step] : 0.0f;
+}

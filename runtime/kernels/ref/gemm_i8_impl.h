@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* gemm_i8_impl.h - template of gemm_i8 (pith_kernel_integer.h). Tiles of ROWS pixels by up to VECS
+ * panels stay in registers; each step loads a vector of weights a panel and repeats 4 bytes of x a
+ * pixel.
+ *
+ * Parameters: ISA(name); ivec, LANES (= nr), VECS, ROWS, VALUES_INLINE; ivec_load, ivec_repeat (4
+ * bytes), ivec_dot (adds a step's products), store_values (n values of the sums in vectors).
+ *
+ * Pixels that are left over: one or two run alone, more as a whole tile that ends at the last
+ * pixel, which writes again what the tile before it wrote. */
+#include <string.h>
+#include "pith_kernel_integer.h"
+
+/* Rows of `vecs` vectors of sums, VECS apart. Whole tiles of VALUES_INLINE vectors at least store
+ * their values without that detour: more code, for 1 % (many products a sum) to 14 % (few) less
+ * time with 256-bit vectors, up to half with 512. */
+static __attribute__((noinline)) void store_rows(const struct gemm_i8_job *job, uint8_t *y,
+                                                 const ivec *sum, uint32_t rows, uint32_t vecs,
+                                                 uint32_t first)
+{
+    uint32_t left = job->n - first, n = left < vecs * LANES ? left : vecs * LANES;
+    for (; rows > 0; rows--, y += job->y_step, sum += VECS) {
+        if (job->to.factor)
+            store_values(y + first, sum, vecs, n, &job->to, first);
+        else
+            memcpy(y + first * sizeof(int32_t), sum, n * sizeof(int32_t));
+    }
+}
+
+static inline __attribute__((always_inline)) void tile(const struct gemm_i8_job *job, uint32_t i,
+                                                       uint32_t first, const uint32_t rows,
+                                                       const uint32_t vecs)
+{
+    ivec acc[ROWS][VECS];
+    const uint8_t *w = job->w + first / LANES * job->panel_bytes;
+    const uint8_t *const *x = job->x + i;
+#pragma GCC unroll 8
+    for (uint32_t r = 0; r < rows; r++)
+#pragma GCC unroll 4
+        for (uint32_t v = 0; v < vecs; v++)
+            acc[r][v] = ivec_load(job->to.offset + first + v * LANES);
+    for (uint32_t s = 0; s < job->segments; s++) {
+        size_t at = job->segment[s], end = at + job->steps * (size_t)4;
+        for (; at < end; at += 4, w += (size_t)LANES * 4) {
+            ivec wv[VECS];
+#pragma GCC unroll 4
+            for (uint32_t v = 0; v < vecs; v++)
+                wv[v] = ivec_load(w + v * job->panel_bytes);
+#pragma GCC unroll 8
+            for (uint32_t r = 0; r < rows; r++) {
+                ivec xv = ivec_repeat(x[r] + at);
+#pragma GCC unroll 4
+                for (uint32_t v = 0; v < vecs; v++)
+                    acc[r][v] = ivec_dot(acc[r][v], xv, wv[v]);
+            }
+        }
+    }
+    uint8_t *y = job->y + i * job->y_step;
+    if (vecs < VALUES_INLINE || rows < ROWS || job->n - first < vecs * LANES || !job->to.factor) {
+        ivec sum[ROWS][VECS];
+#pragma GCC unroll 8
+        for (uint32_t r = 0; r < rows; r++)
+#pragma GCC unroll 4
+            for (uint32_t v = 0; v < vecs; v++)
+                sum[r][v] = acc[r][v];
+        store_rows(job, y, sum[0], rows, vecs, first);
+        return;
+    }
+#pragma GCC unroll 8
+    for (uint32_t r = 0; r < rows; r++)
+        store_values(y + r * job->y_step + first, acc[r], vecs, vecs * LANES, &job->to, first);
+}
+
+static inline __attribute__((always_inline)) void columns(const struct gemm_i8_job *job,
+                                                          uint32_t first, uint32_t vecs)
+{
+    uint32_t i = 0;
+    while (job->m >= ROWS && job->m - i > 2) {
+        uint32_t at = i + ROWS <= job->m ? i : job->m - ROWS;
+        tile(job, at, first, ROWS, vecs);
+        i = at + ROWS;
+    }
+    for (; i < job->m; i++)
+        tile(job, i, first, 1, vecs);
+}
+
+void ISA(pith_gemm_i8)(const struct gemm_i8_job *job)
+{
+    uint32_t first = 0;
+    for (; first + (VECS - 1) * LANES < job->n; first += VECS * LANES)
+        columns(job, first, VECS);
+#if VECS > 2
+    for (; first + LANES < job->n; first += 2 * LANES)
+        columns(job, first, 2);
+#endif
+    if (first < job->n)
+        columns(job, first, 1);
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+/* row_f32_impl.h - template of the row kernels (pith_kernel_row.h). Parameter: ROW(name), the name with
+ * the level's suffix.
+ *
+ * Rows go in blocks of 16 elements through a local array: loops of known length over it become
+ * vector code for 4, 8 or 16 lanes, whatever the compiler is told the machine has, and x and y may
+ * be the same. What is left of a row is copied out and back and runs as one block more. */
+#include "activation_f32.h"
+#include "pith_kernel_row.h"
+#include "math_f32.h"
+#include "sum_f32.h"
+
+#define LANES 16u
+
+/* y = f(x, p), element by element */
+typedef void blocks_fn(const float *x, float p, float *y, size_t blocks);
+
+/* Inlined for each function it would cost 5 KB and gain nothing. */
+static __attribute__((noinline)) void in_blocks(blocks_fn *f, const float *x, float p, float *y,
+                                                size_t n)
+{
+    size_t blocks = n / LANES, rest = n % LANES;
+    float last[LANES] = {0};
+    f(x, p, y, blocks);
+    if (rest == 0)
+        return;
+    memcpy(last, x + blocks * LANES, rest * sizeof *last);
+    f(last, p, last, 1);
+    memcpy(y + blocks * LANES, last, rest * sizeof *last);
+}
+
+#define BLOCKS(name, value)                                                                        \
+    static void name##_blocks(const float *x, float p, float *y, size_t blocks)                    \
+    {                                                                                              \
+        (void)p;                                                                                   \
+        for (; blocks > 0; blocks--, x += LANES, y += LANES) {                                     \
+            float v[LANES];                                                                        \
+            for (size_t i = 0; i < LANES; i++)                                                     \
+                v[i] = value;                                                                      \
+            memcpy(y, v, sizeof v);                                                                \
+        }                                                                                          \
+    }
+
+#define ROW_OF(name)                                                                               \
+    BLOCKS(name, name##_f32(x[i]))                                                                 \
+    void ROW(pith_##name##_row_f32)(const float *x, float *y, size_t n)                            \
+    {                                                                                              \
+        in_blocks(name##_blocks, x, 0.0f, y, n);                                                   \
+    }
+
+ROW_OF(tanh)
+ROW_OF(sigmoid)
+ROW_OF(erf)
+ROW_OF(gelu)
+ROW_OF(gelu_tanh)
+BLOCKS(at_least, x[i] < p ? p : x[i])
+BLOCKS(at_most, x[i] > p ? p : x[i])
+BLOCKS(exp, exp_f32(x[i] - p))
+BLOCKS(over, x[i] / p)
+
+void ROW(pith_relu_row_f32)(const float *x, float *y, size_t n)
+{
+    in_blocks(at_least_blocks, x, 0.0f, y, n);
+}
+
+/* A piece is bounded from below, then, in the first-level cache, from above. */
+void ROW(pith_clip_row_f32)(const float *x, float low, float high, float *y, size_t n)
+{
+    const size_t piece = 1024;
+    for (size_t k; n > 0; n -= k, x += k, y += k) {
+        k = n < piece ? n : piece;
+        in_blocks(at_least_blocks, x, low, y, k);
+        in_blocks(at_most_blocks, y, high, y, k);
+    }
+}
+
+void ROW(pith_exp_row_f32)(const float *x, float minus, float *y, size_t n)
+{
+    in_blocks(exp_blocks, x, minus, y, n);
+}
+
+/* ---- folds ------------------------------------------------------------------------------- */
+
+/* 16 -> 8 -> 4 -> 2 -> 1, lane k with lane k + half, as in sum_f32.c. */
+static float fold_sum(float lane[LANES])
+{
+    for (size_t half = LANES / 2; half > 0; half /= 2)
+        for (size_t k = 0; k < half; k++)
+            lane[k] += lane[k + half];
+    return lane[0];
+}
+
+static inline float larger(float x, float than)
+{
+    return x > than ? x : than;
+}
+
+static float max_of(const float *x, size_t n)
+{
+    float lane[LANES], max = x[0];
+    for (size_t k = 0; k < LANES; k++)
+        lane[k] = max;
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        for (size_t k = 0; k < LANES; k++)
+            lane[k] = larger(x[i + k], lane[k]);
+    for (; i < n; i++)
+        max = larger(x[i], max);
+    for (size_t k = 0; k < LANES; k++)
+        max = larger(lane[k], max);
+    return max;
+}
+
+static float sum_of(const float *x, size_t n)
+{
+    float lane[LANES] = {0};
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        for (size_t k = 0; k < LANES; k++)
+            lane[k] += x[i + k];
+    for (size_t k = 0; i + k < n; k++)
+        lane[k] += x[i + k];
+    return fold_sum(lane);
+}
+
+static float sum_of_squares(const float *x, float minus, size_t n)
+{
+    float lane[LANES] = {0};
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        for (size_t k = 0; k < LANES; k++)
+            lane[k] += (x[i + k] - minus) * (x[i + k] - minus);
+    for (size_t k = 0; i + k < n; k++)
+        lane[k] += (x[i + k] - minus) * (x[i + k] - minus);
+    return fold_sum(lane);
+}
+
+/* ---- rows -------------------------------------------------------------------------------- */
+
+void ROW(pith_softmax_row_f32)(const float *x, float *y, size_t n)
+{
+    in_blocks(exp_blocks, x, max_of(x, n), y, n);
+    in_blocks(over_blocks, y, sum_of(y, n), y, n);
+}
+
+/* `columns` <= LANES of them; elements past them are computed with too where that many lie in the
+ * row, and not written. */
+static void columns_of(float *x, size_t ld, size_t n, size_t columns, float *inverse)
+{
+    float max[LANES] = {0}, sum[LANES] = {0};
+    memcpy(max, x, columns * sizeof *max);
+    for (size_t r = 1; r < n; r++)
+        for (size_t c = 0; c < columns; c++)
+            max[c] = larger(x[r * ld + c], max[c]);
+    for (size_t r = 0; r < n; r++) {
+        float v[LANES] = {0};
+        memcpy(v, x + r * ld, columns * sizeof *v);
+        for (size_t c = 0; c < LANES; c++) {
+            v[c] = exp_f32(v[c] - max[c]);
+            sum[c] += v[c];
+        }
+        memcpy(x + r * ld, v, columns * sizeof *v);
+    }
+    for (size_t c = 0; c < columns; c++)
+        inverse[c] = 1.0f / sum[c];
+}
+
+/* The same of LANES columns, with loops of known length. */
+static void lanes_of(float *x, size_t ld, size_t n, float *inverse)
+{
+    float max[LANES], sum[LANES] = {0};
+    memcpy(max, x, sizeof max);
+    for (size_t r = 1; r < n; r++)
+        for (size_t c = 0; c < LANES; c++)
+            max[c] = larger(x[r * ld + c], max[c]);
+    for (size_t r = 0; r < n; r++) {
+        float v[LANES];
+        for (size_t c = 0; c < LANES; c++)
+            v[c] = exp_f32(x[r * ld + c] - max[c]);
+        for (size_t c = 0; c < LANES; c++)
+            sum[c] += v[c];
+        memcpy(x + r * ld, v, sizeof v);
+    }
+    for (size_t c = 0; c < LANES; c++)
+        inverse[c] = 1.0f / sum[c];
+}
+
+void ROW(pith_softmax_columns_f32)(float *x, size_t ld, size_t n, size_t width, float *inverse)
+{
+    size_t c = 0;
+    for (; c + LANES <= width; c += LANES)
+        lanes_of(x + c, ld, n, inverse + c);
+    if (c < width)
+        columns_of(x + c, ld, n, width - c, inverse + c);
+}
+
+#define PIECE 256u /* of long sums, as in sum_f32.c */
+
+void ROW(pith_layer_norm_row_f32)(const struct norm_row *row, size_t n)
+{
+    const float *x = row->x, *scale = row->scale, *bias = row->bias;
+    double sum = 0, square = 0;
+    for (size_t at = 0; at < n; at += PIECE)
+        sum += (double)sum_of(x + at, n - at < PIECE ? n - at : PIECE);
+    const float mean = (float)(sum / (double)n);
+    for (size_t at = 0; at < n; at += PIECE)
+        square += (double)sum_of_squares(x + at, mean, n - at < PIECE ? n - at : PIECE);
+    const float factor = 1.0f / pith_sqrt_f32((float)(square / (double)n) + row->epsilon);
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        float v[LANES];
+        for (size_t k = 0; k < LANES; k++)
+            v[k] = (x[i + k] - mean) * (factor * scale[i + k]);
+        for (size_t k = 0; bias && k < LANES; k++)
+            v[k] += bias[i + k];
+        memcpy(row->y + i, v, sizeof v);
+    }
+    for (; i < n; i++)
+        row->y[i] = (x[i] - mean) * (factor * scale[i]) + (bias ? bias[i] : 0.0f);
+}
+
+/* A step of 0 reads the same 16 elements again. */
+void ROW(pith_where_row_b32)(const uint8_t *c, const uint32_t *a, size_t a_step, const uint32_t *b,
+                             size_t b_step, uint32_t *y, size_t n)
+{
+    uint32_t fixed_a[LANES], fixed_b[LANES], v[LANES];
+    for (size_t k = 0; k < LANES; k++) {
+        fixed_a[k] = *a;
+        fixed_b[k] = *b;
+    }
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        const uint32_t *from_a = a_step ? a + i : fixed_a, *from_b = b_step ? b + i : fixed_b;
+        for (size_t k = 0; k < LANES; k++) {
+            uint32_t mask = 0u - (uint32_t)(c[i + k] != 0);
+            v[k] = (from_a[k] & mask) | (from_b[k] & ~mask);
+        }
+        memcpy(y + i, v, sizeof v);
+    }
+    for (; i < n; i++)
+        y[i] = c[i] ? a[i * a_step] : b[i * b_step];
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* depthwise_i8_impl.h - template of depthwise_i8 (pith_kernel_integer.h) for 256-bit vectors: 32
+ * channels at a time, or 16 of two pixels or 8 of four, in four vectors of sums. Interleaving the
+ * bytes of GROUP taps brings a channel's taps side by side, 4 channels of each 16-byte lane to a
+ * vector; packing the values puts them back into order. Parameters: ISA(name), GROUP; dot_group is
+ * written behind it. */
+#include "simd_i32_avx2.h"
+
+struct sums {
+    __m256i v[4];
+};
+
+static inline void dot_group(struct sums *acc, const __m256i t[GROUP], const uint8_t *w);
+
+static inline __attribute__((always_inline)) __m256i values(const struct sums *acc,
+                                                            const struct requantize *to, size_t at)
+{
+    const __m256i zero = _mm256_set1_epi16((int16_t)unsigned_zero(to));
+    __m256i q[4];
+#pragma GCC unroll 4
+    for (uint32_t v = 0; v < 4; v++)
+        q[v] = i32_scaled(acc->v[v], to->factor + at + v * (size_t)8);
+    __m256i low = _mm256_adds_epi16(_mm256_packs_epi32(q[0], q[1]), zero);
+    __m256i up = _mm256_adds_epi16(_mm256_packs_epi32(q[2], q[3]), zero);
+    return _mm256_xor_si256(_mm256_packus_epi16(low, up), _mm256_set1_epi8((char)sign_flip(to)));
+}
+
+enum bytes_at { WHOLE, PIXELS, SOME };
+
+/* n bytes, 8 or 16, of each of the pixels that fit */
+static inline __m256i load_pixels(const uint8_t *p, size_t step, uint32_t n)
+{
+    if (step == n)
+        return _mm256_loadu_si256((const void *)p);
+    if (n == 16)
+        return _mm256_inserti128_si256(
+            _mm256_castsi128_si256(_mm_loadu_si128((const void *)p)),
+            _mm_loadu_si128((const void *)(p + step)), 1);
+    return _mm256_set_epi64x((int64_t)load_le64(p + 3 * step), (int64_t)load_le64(p + 2 * step),
+                             (int64_t)load_le64(p + step), (int64_t)load_le64(p));
+}
+
+/* x: channel 0 of the block under the pixel. */
+static inline __attribute__((always_inline)) __m256i pixel(const struct depthwise_i8_job *job,
+                                                           const uint8_t *x, const uint8_t *w,
+                                                           size_t at, enum bytes_at kind)
+{
+    struct sums acc;
+    const uint32_t *tap = job->tap;
+#pragma GCC unroll 4
+    for (uint32_t v = 0; v < 4; v++)
+        acc.v[v] = _mm256_loadu_si256((const void *)(job->to.offset + at + v * (size_t)8));
+    for (uint32_t g = 0; g < job->groups; g++, w += 128, tap += GROUP) {
+        __m256i t[GROUP];
+#pragma GCC unroll 4
+        for (uint32_t i = 0; i < GROUP; i++) {
+            t[i] = kind == SOME     ? load_some(x + tap[i], job->channels)
+                   : kind == PIXELS ? load_pixels(x + tap[i], job->x_step, job->channels)
+                                    : _mm256_loadu_si256((const void *)(x + tap[i]));
+        }
+        dot_group(&acc, t, w);
+    }
+    return values(&acc, &job->to, at);
+}
+
+/* The last ones together with some that have been there already. */
+static void few_channels(const struct depthwise_i8_job *job, uint32_t pixels)
+{
+    for (uint32_t i = 0; i < job->m; i += pixels) {
+        if (i + pixels > job->m)
+            i = job->m - pixels;
+        __m256i y = pixel(job, job->x + i * job->x_step, job->w, 0, PIXELS);
+        _mm256_storeu_si256((void *)(job->y + i * job->y_step), y);
+    }
+}
+
+void ISA(pith_depthwise_i8)(const struct depthwise_i8_job *job)
+{
+    if ((job->channels == 8 || job->channels == 16) && job->y_step == job->channels &&
+        job->m >= 32 / job->channels) {
+        few_channels(job, 32 / job->channels);
+        return;
+    }
+    uint32_t blocks = depthwise_blocks(32, job->channels);
+    for (uint32_t b = 0; b < blocks; b++) {
+        uint32_t c = depthwise_begin(32, job->channels, b);
+        const uint8_t *w = job->w + (size_t)b * job->groups * 128, *x = job->x + c;
+        uint8_t *y = job->y + c;
+        for (uint32_t i = 0; i < job->m; i++, x += job->x_step, y += job->y_step) {
+            if (job->channels >= 32) {
+                _mm256_storeu_si256((void *)y, pixel(job, x, w, b * (size_t)32, WHOLE));
+                continue;
+            }
+            store_some(y, pixel(job, x, w, 0, SOME), job->channels);
+        }
+    }
+}

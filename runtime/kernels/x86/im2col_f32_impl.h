@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/* im2col_f32_impl.h - template of im2col_f32.
+ *
+ * For one tap, where each lane of the panel comes from is the same for all channels but for the
+ * plane's address. With stride 1, the lanes of one output row lie side by side in the input, with
+ * stride 2 one apart: a vector is put together from one masked load (two) per output row that it
+ * covers, a "run". Other strides gather. Padding is a lane in no mask. */
+#include "pith_kernel_dense.h"
+
+#define MAX_VECTORS (DENSE_MAX_NR / LANES)
+
+/* A run under one tap: p[offset + LANE * stride] for the lanes in the mask. Stride 2 reads the
+ * elements between, too; mask and mask_hi then select elements of two vectors. */
+struct source {
+    ptrdiff_t offset;
+    vmask mask, mask_hi;
+};
+
+/* Lanes [from, to) of a vector, pixels of one output row; input coordinates of lane `from` under
+ * tap (0,0). */
+struct run {
+    int32_t from, to, iy, ix;
+    struct source whole; /* under tap (0,0), were all of it inside the image */
+};
+
+struct lanes {
+    struct run run[DENSE_MAX_NR];
+    uint32_t first_run[MAX_VECTORS + 1];
+    uint32_t nv;
+};
+
+/* Elements [from, to) behind x[iy, ix0] are read. */
+static struct source source_of(const struct conv_geom *g, int32_t iy, int32_t ix0, int32_t from,
+                               int32_t to)
+{
+    return (struct source){(ptrdiff_t)iy * (ptrdiff_t)g->w + ix0, vmask_range(from, to),
+                           vmask_range(from - LANES, to - LANES)};
+}
+
+static void lanes_set(struct lanes *l, const struct im2col_f32_job *job)
+{
+    const struct conv_geom *g = job->g;
+    const int32_t stride = (int32_t)g->stride_w;
+    uint32_t oy = (uint32_t)(job->p0 / g->ow), ox = (uint32_t)(job->p0 % g->ow), n = 0;
+    l->nv = (job->n + LANES - 1) / LANES;
+    for (uint32_t v = 0; v < l->nv; v++) {
+        uint32_t end = job->n - v * LANES < LANES ? job->n - v * LANES : LANES;
+        l->first_run[v] = n;
+        for (uint32_t lane = 0, len; lane < end; lane += len) {
+            struct run *r = &l->run[n++];
+            len = end - lane < g->ow - ox ? end - lane : g->ow - ox;
+            r->from = (int32_t)lane;
+            r->to = (int32_t)(lane + len);
+            r->iy = (int32_t)(oy * g->stride_h) - (int32_t)g->pad_top;
+            r->ix = (int32_t)(ox * g->stride_w) - (int32_t)g->pad_left;
+            r->whole = source_of(g, r->iy, r->ix - r->from * stride, r->from * stride,
+                                 (r->to - 1) * stride + 1);
+            ox += len;
+            if (ox == g->ow)
+                ox = 0, oy++;
+        }
+    }
+    l->first_run[l->nv] = n;
+}
+
+/* The runs of vector v under tap (dy, dx), stride 1 or 2; returns how many see the image. */
+static uint32_t sources_of(const struct lanes *l, const struct conv_geom *g, uint32_t v, int32_t dy,
+                           int32_t dx, struct source *s)
+{
+    const int32_t stride = (int32_t)g->stride_w, w = (int32_t)g->w;
+    uint32_t n = 0;
+    for (uint32_t i = l->first_run[v]; i < l->first_run[v + 1]; i++) {
+        const struct run *r = &l->run[i];
+        int32_t iy = r->iy + dy, ix = r->ix + dx;
+        if (iy < 0 || iy >= (int32_t)g->h)
+            continue;
+        if (ix >= 0 && ix + (r->to - r->from - 1) * stride < w) {
+            s[n] = r->whole;
+            s[n++].offset += (ptrdiff_t)dy * w + dx;
+            continue;
+        }
+        int32_t ix0 = ix - r->from * stride; /* under lane 0 */
+        int32_t from = r->from * stride, to = (r->to - 1) * stride + 1;
+        from = from < -ix0 ? -ix0 : from;
+        to = to > w - ix0 ? w - ix0 : to;
+        s[n++] = source_of(g, iy, ix0, from, to);
+    }
+    return n;
+}
+
+/* Where the channels of one tap go from and to. */
+struct tap {
+    int32_t dy, dx;
+    uint32_t channels;
+    const float *x; /* plane of the first */
+    float *b;
+};
+
+/* One vector of the panel for all channels of a tap: n sources put together. */
+static inline __attribute__((always_inline)) void
+copy_vector(const struct tap *tap, const struct source *s, const uint32_t n, size_t plane,
+            size_t ldb, float *out, const bool two)
+{
+    const float *x = tap->x;
+    for (uint32_t c = 0; c < tap->channels; c++, x += plane, out += ldb) {
+        vec lo = vec_zero(), hi = vec_zero();
+        for (uint32_t i = 0; i < n; i++) {
+            lo = vec_load_into(lo, x + s[i].offset, s[i].mask);
+            if (two)
+                hi = vec_load_into(hi, x + s[i].offset + LANES, s[i].mask_hi);
+        }
+        vec_store(out, two ? vec_even(lo, hi) : lo);
+    }
+}
+
+static void copy_runs(const struct im2col_f32_job *job, const struct lanes *l,
+                      const struct tap *tap)
+{
+    const struct conv_geom *g = job->g;
+    size_t plane = (size_t)g->h * g->w;
+    struct source s[LANES];
+    for (uint32_t v = 0; v < l->nv; v++) {
+        uint32_t n = sources_of(l, g, v, tap->dy, tap->dx, s);
+        float *out = tap->b + v * LANES;
+        if (g->stride_w == 1 && n == 1)
+            copy_vector(tap, s, 1, plane, job->ldb, out, false);
+        else if (g->stride_w == 1)
+            copy_vector(tap, s, n, plane, job->ldb, out, false);
+        else if (n == 1)
+            copy_vector(tap, s, 1, plane, job->ldb, out, true);
+        else
+            copy_vector(tap, s, n, plane, job->ldb, out, true);
+    }
+}
+
+static void gather_lanes(const struct im2col_f32_job *job, const struct lanes *l,
+                         const struct tap *tap)
+{
+    const struct conv_geom *g = job->g;
+    size_t plane = (size_t)g->h * g->w;
+    for (uint32_t v = 0; v < l->nv; v++) {
+        vint at = {0}, inside = {0};
+        for (uint32_t i = l->first_run[v]; i < l->first_run[v + 1]; i++) {
+            const struct run *r = &l->run[i];
+            int32_t iy = r->iy + tap->dy, ix = r->ix + tap->dx;
+            for (int32_t lane = r->from; lane < r->to; lane++, ix += (int32_t)g->stride_w)
+                if (iy >= 0 && iy < (int32_t)g->h && ix >= 0 && ix < (int32_t)g->w) {
+                    at[lane] = iy * (int32_t)g->w + ix;
+                    inside[lane] = -1;
+                }
+        }
+        vmask m = vmask_of(inside);
+        const float *x = tap->x;
+        float *out = tap->b + v * LANES;
+        for (uint32_t c = 0; c < tap->channels; c++, x += plane, out += job->ldb)
+            vec_store(out, vec_gather(x, at, m));
+    }
+}
+
+void ISA(pith_im2col_f32)(const struct im2col_f32_job *job)
+{
+    const struct conv_geom *g = job->g;
+    struct lanes l;
+    lanes_set(&l, job);
+    float *b = job->b;
+    for (uint32_t k = job->k0; k < job->k1;) {
+        uint32_t at = k / g->c, c = k % g->c;
+        uint32_t left = job->k1 - k < g->c - c ? job->k1 - k : g->c - c;
+        struct tap tap = {.dy = (int32_t)(at / g->kw * g->dil_h),
+                          .dx = (int32_t)(at % g->kw * g->dil_w),
+                          .channels = left,
+                          .x = job->x + (size_t)c * g->h * g->w,
+                          .b = b};
+        if (g->stride_w <= 2)
+            copy_runs(job, &l, &tap);
+        else
+            gather_lanes(job, &l, &tap);
+        b += left * job->ldb;
+        k += left;
+    }
+}

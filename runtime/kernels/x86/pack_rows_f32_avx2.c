@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* pack_rows_f32_avx2.c - 4 x 4 elements at a time are turned in registers, so that rows are read
+ * and panels written in whole vectors; where panels lie side by side already, they are copied.
+ * Needs panels of a multiple of 4 rows; what does not fit is left to the reference. */
+#include <immintrin.h>
+
+#include "pith_kernel_dense.h"
+
+/* w: 4 rows, ld apart, k elements each; dst: element (r, i) at i * mr + r. */
+static void pack_four(const float *w, size_t ld, size_t k, uint32_t mr, float *dst)
+{
+    size_t i = 0;
+    for (; i + 4 <= k; i += 4, dst += 4 * (size_t)mr) {
+        __m128 a = _mm_loadu_ps(w + i), b = _mm_loadu_ps(w + ld + i);
+        __m128 c = _mm_loadu_ps(w + 2 * ld + i), d = _mm_loadu_ps(w + 3 * ld + i);
+        _MM_TRANSPOSE4_PS(a, b, c, d);
+        _mm_storeu_ps(dst, a);
+        _mm_storeu_ps(dst + mr, b);
+        _mm_storeu_ps(dst + 2 * (size_t)mr, c);
+        _mm_storeu_ps(dst + 3 * (size_t)mr, d);
+    }
+    for (; i < k; i++, dst += mr)
+        for (size_t r = 0; r < 4; r++)
+            dst[r] = w[r * ld + i];
+}
+
+/* Panel of `rows` rows, up to mr; mr is a multiple of 4. */
+static void pack_panel(const float *w, size_t ld, size_t rows, size_t k, uint32_t mr, float *dst)
+{
+    for (size_t r = 0; r < mr; r += 4) {
+        if (r + 4 <= rows)
+            pack_four(w + r * ld, ld, k, mr, dst + r);
+        for (size_t lane = r; lane < r + 4 && r + 4 > rows; lane++)
+            for (size_t i = 0; i < k; i++)
+                dst[i * mr + lane] = lane < rows ? w[lane * ld + i] : 0.0f;
+    }
+}
+
+/* Panel of mr rows whose elements i are neighbours: copies. */
+static void pack_columns(const float *w, size_t step, size_t k, uint32_t mr, float *dst)
+{
+    for (size_t i = 0; i < k; i++, w += step, dst += mr)
+        for (uint32_t r = 0; r < mr; r += 4)
+            _mm_storeu_ps(dst + r, _mm_loadu_ps(w + r));
+}
+
+void pith_pack_rows_f32_avx2(const float *w, size_t ld, size_t step, size_t rows, size_t k,
+                             uint32_t mr, float *dst, size_t panel_step)
+{
+    size_t r = 0;
+    if (step == 1 && mr % 4 == 0) {
+        for (; r < rows; r += mr, dst += panel_step)
+            pack_panel(w + r * ld, ld, rows - r < mr ? rows - r : mr, k, mr, dst);
+        return;
+    }
+    if (ld == 1 && mr % 4 == 0)
+        for (; r + mr <= rows; r += mr, dst += panel_step)
+            pack_columns(w + r, step, k, mr, dst);
+    pith_pack_rows_f32(w + r * ld, ld, step, rows - r, k, mr, dst, panel_step);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* simd_act.h - activations in vector epilogues. Included after pith_simd_avx2.h or pith_simd_avx512.h.
+ *
+ * None, relu and clip are one clamp between bounds known beforehand, so kernels apply it without
+ * asking. The others are a second pass over what the kernel has just stored (still in cache). */
+#ifndef SIMD_ACT_H
+#define SIMD_ACT_H
+
+#include "pith_kernel_dense.h"
+#include "pith_kernel_row.h"
+
+struct clamp {
+    vec lo, hi;
+    float lo1, hi1;
+    bool second_pass;
+};
+
+static inline struct clamp clamp_of(const struct dense_act *act)
+{
+    struct clamp c = {.lo1 = -__builtin_inff(), .hi1 = __builtin_inff()};
+    if (act->kind == ACT_RELU) {
+        c.lo1 = 0.0f;
+    } else if (act->kind == ACT_CLIP) {
+        c.lo1 = act->a;
+        c.hi1 = act->b;
+    } else {
+        c.second_pass = act->kind != ACT_NONE;
+    }
+    c.lo = vec_set1(c.lo1);
+    c.hi = vec_set1(c.hi1);
+    return c;
+}
+
+static inline float clamp_apply1(const struct clamp *c, float x)
+{
+    x = x < c->lo1 ? c->lo1 : x;
+    return x > c->hi1 ? c->hi1 : x;
+}
+
+static inline vec clamp_apply(const struct clamp *c, vec x)
+{
+    return vec_min(c->hi, vec_max(c->lo, x));
+}
+
+static inline pith_row_f32 *row_of(enum act_kind kind)
+{
+    switch (kind) {
+    case ACT_SIGMOID:
+        return ISA(pith_sigmoid_row_f32);
+    case ACT_TANH:
+        return ISA(pith_tanh_row_f32);
+    case ACT_GELU:
+        return ISA(pith_gelu_row_f32);
+    case ACT_GELU_TANH:
+        return ISA(pith_gelu_tanh_row_f32);
+    default:
+        return NULL;
+    }
+}
+
+/* y[0 .. n) = act(y), for the activations that are no clamp */
+static inline void act_row(const struct dense_act *act, float *y, size_t n)
+{
+    pith_row_f32 *row = row_of(act->kind);
+    if (row) {
+        row(y, y, n);
+        return;
+    }
+    bool swish = act->kind == ACT_HARD_SWISH;
+    vec a = vec_set1(swish ? 1.0f / 6.0f : act->a), b = vec_set1(swish ? 0.5f : act->b);
+    for (size_t i = 0; i < n; i += LANES) {
+        vmask m = vmask_range(0, n - i < LANES ? (int)(n - i) : LANES);
+        vec x = vec_load_some(y + i, m);
+        vec gate = vec_min(vec_set1(1.0f), vec_max(vec_zero(), vec_add(vec_mul(a, x), b)));
+        vec v = swish ? vec_mul(x, gate) : gate;
+        if (act->kind == ACT_LEAKY)
+            v = vec_below_zero(x, vec_mul(a, x), x);
+        vec_store_some(y + i, m, v);
+    }
+}
+
+#endif

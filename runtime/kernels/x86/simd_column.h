@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* simd_column.h - columns of LANES output pixels under a sliding window, walked from top to bottom.
+ * Padding on the left and right is masked out of the loads, by masks that are the same for all rows
+ * and planes and are made once. Included after pith_simd_avx2.h or pith_simd_avx512.h. */
+#ifndef SIMD_COLUMN_H
+#define SIMD_COLUMN_H
+
+#include "pith_kernel_dense.h"
+
+#define COLUMNS 8 /* made at once, for all planes */
+
+enum reach { REACH_ONE, REACH_TWO, REACH_ANY }; /* the stride in x: 1, 2, other */
+
+/* One column of lanes under each kx: where lane 0 reads and which lanes lie inside. */
+struct column {
+    ptrdiff_t offset[DEPTHWISE_MAX_KW];
+    vmask mask[DEPTHWISE_MAX_KW], mask_hi[DEPTHWISE_MAX_KW];
+    vint step; /* REACH_ANY: lane * stride */
+    size_t ox;
+    vmask out;
+    bool whole; /* all lanes of out */
+};
+
+static void column_set(struct column *col, const struct conv_geom *g, size_t ox)
+{
+    int32_t w = (int32_t)g->w, stride = (int32_t)g->stride_w;
+    int32_t n = g->ow - ox < LANES ? (int32_t)(g->ow - ox) : LANES;
+    col->ox = ox;
+    col->out = vmask_range(0, n);
+    col->whole = n == LANES;
+    for (int i = 0; i < LANES; i++)
+        col->step[i] = i * stride;
+    for (uint32_t kx = 0; kx < g->kw; kx++) {
+        int32_t x0 = (int32_t)(ox * g->stride_w + kx * g->dil_w) - (int32_t)g->pad_left;
+        col->offset[kx] = x0;
+        if (stride <= 2) {
+            col->mask[kx] = vmask_range(-x0, w - x0);
+            col->mask_hi[kx] = vmask_range(-x0 - LANES, w - x0 - LANES);
+        } else {
+            vint x = col->step + x0;
+            col->mask[kx] = vmask_of((x >= 0) & (x < w) & (col->step < n * stride));
+        }
+    }
+}
+
+#endif

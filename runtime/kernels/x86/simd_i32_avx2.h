@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* simd_i32_avx2.h - what the integer kernels of 256-bit vectors share. */
+#ifndef SIMD_I32_AVX2_H
+#define SIMD_I32_AVX2_H
+
+#include <immintrin.h>
+#include <stdint.h>
+#include <string.h>
+#include "pith_kernel_integer.h"
+
+/* Sums times their factors, rounded to even. What is too large is cut before it is converted, which
+ * gives INT_MIN for what is too small and for NaN; from there on packing saturates: to 16 bits, the
+ * zero point added, then to 8. */
+static inline __m256i i32_scaled(__m256i acc, const float *factor)
+{
+    __m256 scaled = _mm256_mul_ps(_mm256_cvtepi32_ps(acc), _mm256_loadu_ps(factor));
+    return _mm256_cvtps_epi32(_mm256_min_ps(_mm256_set1_ps(65536.0f), scaled));
+}
+
+/* acc + four products of u8 and i8, where there is vpdpbusd: in its VEX encoding on CPUs without
+ * AVX-512. */
+#ifdef __AVXVNNI__
+static inline __m256i i32_dot_bytes(__m256i acc, __m256i x, __m256i w)
+{
+    return _mm256_dpbusd_avx_epi32(acc, x, w);
+}
+#elif defined __AVX512VNNI__
+static inline __m256i i32_dot_bytes(__m256i acc, __m256i x, __m256i w)
+{
+    return _mm256_dpbusd_epi32(acc, x, w);
+}
+#endif
+
+/* n < 32 bytes, 0 behind them */
+#ifdef __AVX512BW__
+static inline __m256i load_some(const uint8_t *p, uint32_t n)
+{
+    return _mm256_maskz_loadu_epi8((1u << n) - 1, p);
+}
+#else
+static __attribute__((noinline, unused)) __m256i load_some(const uint8_t *p, uint32_t n)
+{
+    uint64_t words[4] = {0};
+    if (n % 8)
+        memcpy(words, p, n);
+    else
+        for (uint32_t i = 0; i < n / 8; i++)
+            words[i] = load_le64(p + (size_t)i * 8);
+    return _mm256_loadu_si256((const void *)words);
+}
+#endif
+
+/* The first n bytes of v. */
+static __attribute__((noinline, unused)) void store_some(uint8_t *p, __m256i v, uint32_t n)
+{
+    uint8_t bytes[32];
+    _mm256_storeu_si256((void *)bytes, v);
+    memcpy(p, bytes, n);
+}
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* op_activation.c - the activations as operators of their own. What they compute is defined in
+ * ref/activate.c, which epilogues of other operators share. */
+#include "pith_kernels.h"
+#include "op_list.h"
+#include "op_range.h"
+#include "shape_rule.h"
+
+struct activation_job {
+    const struct row_kernels *row;
+    enum act_kind act;
+    float a, b;
+    const float *x;
+    float *y;
+};
+
+static void activate_range(void *arg, size_t begin, size_t end)
+{
+    const struct activation_job *j = arg;
+    pith_activate_by(j->row, j->act, j->a, j->b, j->x + begin, j->y + begin, end - begin);
+}
+
+static enum act_kind kind_of(enum pith_op op)
+{
+    switch (op) {
+    case PITH_OP_RELU:
+        return ACT_RELU;
+    case PITH_OP_LEAKY_RELU:
+        return ACT_LEAKY;
+    case PITH_OP_CLIP:
+        return ACT_CLIP;
+    case PITH_OP_SIGMOID:
+        return ACT_SIGMOID;
+    case PITH_OP_TANH:
+        return ACT_TANH;
+    case PITH_OP_HARD_SIGMOID:
+        return ACT_HARD_SIGMOID;
+    case PITH_OP_HARD_SWISH:
+        return ACT_HARD_SWISH;
+    default:
+        return ACT_NONE;
+    }
+}
+
+static void run_activation(const struct op_args *args, const struct op_env *env)
+{
+    /* All schemas here put a in slot 0 and b in slot 1. */
+    uint32_t n_slots = args->info->n_slots;
+    struct activation_job job = {
+        .row = pith_row_kernels(env),
+        .act = kind_of(args->info->op),
+        .a = n_slots > 0 ? attr_f32(args->attr, 0) : 0.0f,
+        .b = n_slots > 1 ? attr_f32(args->attr, 1) : 0.0f,
+        .x = args->in[0]->data,
+        .y = args->out[0]->data,
+    };
+    pith_op_range(env, shape_elems(&args->in[0]->shape), 1, activate_range, &job);
+}
+
+/* Floats by their bits. */
+#define F32_0_01 0x3c23d70a
+#define F32_0_2 0x3e4ccccd
+#define F32_0_5 0x3f000000
+#define F32_INF 0x7f800000
+#define F32_MINUS_INF (-0x800000)
+
+static const struct attr_field leaky_fields[] = {{ATTR_FLOAT, ATTR_ALPHA, F32_0_01, 0, 0}};
+static const struct attr_field clip_fields[] = {
+    {ATTR_FLOAT, ATTR_CLIP_MIN, F32_MINUS_INF, 0, 1},
+    {ATTR_FLOAT, ATTR_CLIP_MAX, F32_INF, 0, 1},
+};
+static const struct attr_field hard_sigmoid_fields[] = {
+    {ATTR_FLOAT, ATTR_ALPHA, F32_0_2, 0, 0},
+    {ATTR_FLOAT, ATTR_BETA, F32_0_5, 0, 0},
+};
+
+#define ACTIVATION(name, number, schema, count)                                                    \
+    const struct op_info pith_op_##name = {                                                        \
+        .op = number,                                                                              \
+        .n_in_min = 1,                                                                             \
+        .n_in_max = 1,                                                                             \
+        .n_out_min = 1,                                                                            \
+        .n_out_max = 1,                                                                            \
+        .n_fields = count,                                                                         \
+        .n_slots = count,                                                                          \
+        .flags = OP_INPLACE,                                                                       \
+        .fields = schema,                                                                          \
+        .shape = pith_shape_same_f32,                                                              \
+        .run = run_activation,                                                                     \
+    };
+
+ACTIVATION(relu, PITH_OP_RELU, NULL, 0)
+ACTIVATION(leaky_relu, PITH_OP_LEAKY_RELU, leaky_fields, 1)
+ACTIVATION(clip, PITH_OP_CLIP, clip_fields, 2)
+ACTIVATION(sigmoid, PITH_OP_SIGMOID, NULL, 0)
+ACTIVATION(tanh, PITH_OP_TANH, NULL, 0)
+ACTIVATION(hard_sigmoid, PITH_OP_HARD_SIGMOID, hard_sigmoid_fields, 2)
+ACTIVATION(hard_swish, PITH_OP_HARD_SWISH, NULL, 0)

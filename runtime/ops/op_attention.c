@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: MIT */
+/* op_attention.c - y = softmax(scale * q k^T, masked) v, head by head: what transformers spend
+ * outside of their linear layers, in one step, so that scores never leave the cache.
+ *
+ * For one head, TILE = nr columns of scores at a time, transposed, as gemm_f32 likes it:
+ *
+ *     s [N, TILE] = k [N, D] * q^T [D, TILE]     k packed once a head, q^T once a tile
+ *     s = exp(s - max of its column)             columns are rows of the softmax; sum kept apart
+ *     y^T [E, TILE] = v^T [E, N] * s             v^T packed once a head; s needs no packing
+ *     y [TILE, E] = (y^T / sum)^T
+ *
+ * Without packed kernels (nr == 0) plain loops compute the same, one row of scores at a time. */
+#include "pith_kernels.h"
+#include "op_list.h"
+#include "shape_rule.h"
+
+#define CHUNKS 8u /* heads are cut into at most as many parts, each with scratch of its own */
+
+struct operand {
+    float *data;
+    size_t batch, head, row; /* floats from one to the next */
+};
+
+struct attention {
+    struct operand q, k, v, y;
+    uint32_t batch, heads, m, n, d, e;
+    const struct tview *mask;
+    size_t mask_step[4]; /* elements along [B, H, M, N]; 0 where it is repeated */
+    float scale, fill;
+    bool keep; /* true of a bool mask: the score stays */
+    const struct op_env *env;
+    size_t chunk_floats;
+    uint32_t chunks;
+};
+
+/* Without a table (while a graph is folded) as without packed kernels. */
+static const struct dense_kernels *dense_of(const struct op_env *env)
+{
+    static const struct dense_kernels none;
+    return env->kernels ? &env->kernels->dense : &none;
+}
+
+/* ---- shapes ------------------------------------------------------------------------------ */
+
+/* dims in the order B, H, T, D */
+static void dims_of(const struct shape *s, bool rows_first, uint32_t dim[4])
+{
+    dim[0] = s->dim[0];
+    dim[1] = s->dim[rows_first ? 2 : 1];
+    dim[2] = s->dim[rows_first ? 1 : 2];
+    dim[3] = s->dim[3];
+}
+
+static bool has_mask(const struct op_args *args)
+{
+    return args->n_in > 3 && args->in[3];
+}
+
+static bool mask_fits(const struct shape *mask, const uint32_t scores[4])
+{
+    if (mask->rank > 4)
+        return false;
+    for (uint32_t i = 0; i < mask->rank; i++)
+        if (mask->dim[i] != 1 && mask->dim[i] != scores[4 - mask->rank + i])
+            return false;
+    return true;
+}
+
+static enum pith_status shape_attention(const struct op_args *args)
+{
+    enum pith_status st = pith_in_f32(args, 3);
+    if (st)
+        return st;
+    uint32_t dim[3][4], layout = (uint32_t)args->attr[ATTR_ATTENTION_LAYOUT];
+    for (uint32_t i = 0; i < 3; i++) {
+        if (args->in[i]->shape.rank != 4)
+            return PITH_ERR_CORRUPT;
+        dims_of(&args->in[i]->shape, layout >> i & 1u, dim[i]);
+        if (dim[i][0] != dim[0][0] || dim[i][1] != dim[0][1])
+            return PITH_ERR_CORRUPT;
+    }
+    if (dim[0][3] != dim[1][3] || dim[1][2] != dim[2][2])
+        return PITH_ERR_CORRUPT;
+    const uint32_t scores[4] = {dim[0][0], dim[0][1], dim[0][2], dim[1][2]};
+    if (has_mask(args) && args->in[3]->type != PITH_F32 && args->in[3]->type != PITH_BOOL)
+        return PITH_ERR_UNSUPPORTED;
+    if (has_mask(args) && !mask_fits(&args->in[3]->shape, scores))
+        return PITH_ERR_CORRUPT;
+    struct shape y = {.rank = 4, .dim = {dim[0][0], dim[0][1], dim[0][2], dim[2][3]}};
+    if (layout & 8u) {
+        y.dim[1] = dim[0][2];
+        y.dim[2] = dim[0][1];
+    }
+    return pith_out_set(args->out[0], PITH_F32, &y);
+}
+
+static struct operand operand_of(const struct tview *t, bool rows_first)
+{
+    size_t d = t->shape.dim[3], outer = t->shape.dim[2] * d;
+    return (struct operand){.data = t->data,
+                            .batch = t->shape.dim[1] * outer,
+                            .head = rows_first ? d : outer,
+                            .row = rows_first ? outer : d};
+}
+
+static struct attention attention_of(const struct op_args *args, const struct op_env *env)
+{
+    uint32_t q[4], k[4], layout = (uint32_t)args->attr[ATTR_ATTENTION_LAYOUT];
+    dims_of(&args->in[0]->shape, layout & 1u, q);
+    dims_of(&args->in[1]->shape, layout >> 1 & 1u, k);
+    struct attention a = {.q = operand_of(args->in[0], layout & 1u),
+                          .k = operand_of(args->in[1], layout >> 1 & 1u),
+                          .v = operand_of(args->in[2], layout >> 2 & 1u),
+                          .y = operand_of(args->out[0], layout >> 3 & 1u),
+                          .batch = q[0],
+                          .heads = q[1],
+                          .m = q[2],
+                          .n = k[2],
+                          .d = q[3],
+                          .e = args->in[2]->shape.dim[3],
+                          .mask = has_mask(args) ? args->in[3] : NULL,
+                          .scale = attr_f32(args->attr, ATTR_ATTENTION_SCALE),
+                          .fill = attr_f32(args->attr, ATTR_ATTENTION_FILL),
+                          .keep = args->attr[ATTR_ATTENTION_KEEP] != 0,
+                          .env = env};
+    if (a.mask) {
+        const struct shape *s = &a.mask->shape;
+        for (uint32_t i = 0; i < s->rank; i++)
+            if (s->dim[i] > 1)
+                a.mask_step[4 - s->rank + i] = shape_product(s, i + 1, s->rank);
+    }
+    size_t heads = (size_t)a.batch * a.heads;
+    a.chunks = env->parallel_for ? (uint32_t)(heads < CHUNKS ? heads : CHUNKS) : 1;
+    return a;
+}
+
+/* ---- scratch ----------------------------------------------------------------------------- */
+
+/* Floats of the parts of a chunk's scratch, in order. */
+struct parts {
+    uint64_t k, v, q, s, y, turned;
+};
+
+static bool rounded_product(uint64_t rows, uint64_t width, uint64_t k, uint64_t *floats)
+{
+    return mul_ok((rows + width - 1) / width * width, k, floats) && align_ok(*floats, 16, floats) &&
+           *floats < UINT64_MAX / 64;
+}
+
+static bool parts_of(const struct attention *a, const struct dense_kernels *dense, struct parts *p)
+{
+    if (dense->nr == 0) {
+        *p = (struct parts){.s = a->n};
+        return true;
+    }
+    return rounded_product(a->n, dense->mr, a->d, &p->k) &&
+           rounded_product(a->e, dense->mr, a->n, &p->v) &&
+           rounded_product(1, dense->nr, a->d, &p->q) &&
+           rounded_product(1, dense->nr, a->n, &p->s) &&
+           rounded_product(1, dense->nr, a->e, &p->y) &&
+           rounded_product(1, dense->nr, a->e, &p->turned);
+}
+
+static uint64_t part_sum(const struct parts *p)
+{
+    return ((p->k + p->v + p->q + p->s + p->y + p->turned) + 15) & ~(uint64_t)15;
+}
+
+static enum pith_status need_attention(const struct op_args *args, const struct op_env *env,
+                                       struct op_need *need)
+{
+    struct attention a = attention_of(args, env);
+    const struct dense_kernels *dense = dense_of(env);
+    struct parts p;
+    *need = (struct op_need){.kernel = dense->nr ? "attention-f32" : "ref"};
+    if (!mul_ok((uint64_t)a.batch * a.heads * a.m, (uint64_t)a.n * ((uint64_t)a.d + a.e),
+                &need->macs))
+        need->macs = UINT64_MAX;
+    if (!parts_of(&a, dense, &p) ||
+        !mul_ok(part_sum(&p), (uint64_t)a.chunks * sizeof(float), &need->scratch_bytes))
+        return PITH_ERR_LIMIT;
+    return PITH_OK;
+}
+
+/* ---- one head ---------------------------------------------------------------------------- */
+
+struct head {
+    const float *q, *k, *v;
+    float *y;
+    const uint8_t *mask; /* element [0, 0] of the head's, or NULL */
+};
+
+static struct head head_of(const struct attention *a, size_t item)
+{
+    size_t b = item / a->heads, h = item % a->heads;
+    struct head r = {.q = a->q.data + b * a->q.batch + h * a->q.head,
+                     .k = a->k.data + b * a->k.batch + h * a->k.head,
+                     .v = a->v.data + b * a->v.batch + h * a->v.head,
+                     .y = a->y.data + b * a->y.batch + h * a->y.head};
+    if (a->mask)
+        r.mask = (const uint8_t *)a->mask->data +
+                 (b * a->mask_step[0] + h * a->mask_step[1]) * pith_type_bytes(a->mask->type);
+    return r;
+}
+
+static inline float masked(const struct attention *a, const uint8_t *mask, size_t at, float score)
+{
+    if (a->mask->type == PITH_F32)
+        return score + ((const float *)(const void *)mask)[at];
+    return (mask[at] != 0) == a->keep ? score : a->fill;
+}
+
+/* The mask of one key for `width` scores in a row, those of queries m .. m + width - 1. */
+static void mask_scores(const struct attention *a, const struct head *h, size_t n, size_t m,
+                        float *s, size_t width)
+{
+    size_t at = n * a->mask_step[3], step = a->mask_step[2];
+    if (step == 0 && a->mask->type == PITH_BOOL) { /* a key that no query sees, or all do */
+        const float fill = a->fill;
+        const bool hidden = (h->mask[at] != 0) != a->keep;
+        for (size_t j = 0; hidden && j < width; j++)
+            s[j] = fill;
+        return;
+    }
+    for (size_t j = 0; j < width; j++)
+        s[j] = masked(a, h->mask, at + (m + j) * step, s[j]);
+}
+
+/* A row of scores at a time. */
+static void head_plain(const struct attention *a, const struct head *h, float *s)
+{
+    const struct row_kernels *row = pith_row_kernels(a->env);
+    for (size_t i = 0; i < a->m; i++) {
+        const float *q = h->q + i * a->q.row;
+        float *y = h->y + i * a->y.row;
+        for (size_t j = 0; j < a->n; j++) {
+            float sum = 0.0f;
+            for (size_t d = 0; d < a->d; d++)
+                sum += q[d] * a->scale * h->k[j * a->k.row + d];
+            s[j] = sum;
+            if (h->mask)
+                s[j] = masked(a, h->mask, i * a->mask_step[2] + j * a->mask_step[3], sum);
+        }
+        row->softmax(s, s, a->n);
+        for (size_t d = 0; d < a->e; d++) {
+            float sum = 0.0f;
+            for (size_t j = 0; j < a->n; j++)
+                sum += s[j] * h->v[j * a->v.row + d];
+            y[d] = sum;
+        }
+    }
+}
+
+struct tile_memory {
+    float *k, *v, *q, *s, *y, *turned;
+};
+
+static struct tile_memory memory_of(const struct parts *p, float *at)
+{
+    struct tile_memory t = {.k = at};
+    t.v = t.k + p->k;
+    t.q = t.v + p->v;
+    t.s = t.q + p->q;
+    t.y = t.s + p->s;
+    t.turned = t.y + p->y;
+    return t;
+}
+
+/* Queries m .. m + width - 1, width <= nr. */
+static void tile_of_head(const struct attention *a, const struct head *h, size_t m, uint32_t width,
+                         const struct tile_memory *t)
+{
+    const struct dense_kernels *dense = dense_of(a->env);
+    const uint32_t nr = dense->nr;
+    dense->pack_rows_f32(h->q + m * a->q.row, a->q.row, 1, width, a->d, nr, t->q, 0);
+    for (size_t i = 0; i < (size_t)a->d * nr && a->scale != 1.0f; i++)
+        t->q[i] *= a->scale;
+    struct gemm_f32_job job = {.a = t->k,
+                               .a_step = (size_t)a->d * dense->mr,
+                               .b = t->q,
+                               .ldb = nr,
+                               .c = t->s,
+                               .ldc = nr,
+                               .m = a->n,
+                               .n = width,
+                               .k = a->d,
+                               .finish = true};
+    dense->gemm_f32(&job);
+    for (size_t n = 0; n < a->n && h->mask; n++)
+        mask_scores(a, h, n, m, t->s + n * nr, width);
+    float inverse[DENSE_MAX_NR];
+    pith_row_kernels(a->env)->softmax_columns(t->s, nr, a->n, width, inverse);
+    job = (struct gemm_f32_job){.a = t->v,
+                                .a_step = (size_t)a->n * dense->mr,
+                                .b = t->s,
+                                .ldb = nr,
+                                .c = t->y,
+                                .ldc = nr,
+                                .m = a->e,
+                                .n = width,
+                                .k = a->n,
+                                .finish = true};
+    dense->gemm_f32(&job);
+    for (size_t e = 0; e < a->e; e++)
+        for (uint32_t j = 0; j < width; j++)
+            t->y[e * nr + j] *= inverse[j];
+    dense->pack_rows_f32(t->y, nr, 1, a->e, width, a->e, t->turned, 0);
+    for (uint32_t j = 0; j < width; j++)
+        memcpy(h->y + (m + j) * a->y.row, t->turned + (size_t)j * a->e, a->e * sizeof(float));
+}
+
+static void head_tiles(const struct attention *a, const struct head *h, const struct parts *p,
+                       float *scratch)
+{
+    const struct dense_kernels *dense = dense_of(a->env);
+    const struct tile_memory t = memory_of(p, scratch);
+    dense->pack_rows_f32(h->k, a->k.row, 1, a->n, a->d, dense->mr, t.k, (size_t)a->d * dense->mr);
+    dense->pack_rows_f32(h->v, 1, a->v.row, a->e, a->n, dense->mr, t.v, (size_t)a->n * dense->mr);
+    for (size_t m = 0; m < a->m; m += dense->nr)
+        tile_of_head(a, h, m, a->m - m < dense->nr ? (uint32_t)(a->m - m) : dense->nr, &t);
+}
+
+static void chunk_body(void *arg, uint32_t i)
+{
+    const struct attention *a = arg;
+    const struct dense_kernels *dense = dense_of(a->env);
+    const size_t heads = (size_t)a->batch * a->heads, each = (heads + a->chunks - 1) / a->chunks;
+    struct parts p = {0};
+    parts_of(a, dense, &p); /* it did while planning */
+    float *scratch = (float *)a->env->scratch + (size_t)(i * part_sum(&p));
+    for (size_t item = i * each; item < heads && item < (i + 1) * each; item++) {
+        struct head h = head_of(a, item);
+        if (dense->nr)
+            head_tiles(a, &h, &p, scratch);
+        else
+            head_plain(a, &h, scratch);
+    }
+}
+
+static void run_attention(const struct op_args *args, const struct op_env *env)
+{
+    struct attention a = attention_of(args, env);
+    pith_op_parallel(env, a.chunks, chunk_body, &a);
+}
+
+static const struct attr_field fields[] = {
+    {ATTR_FLOAT, ATTR_ATTENTION_SCALE, 0x3f800000 /* 1 */, 0, 0},
+    {ATTR_FLOAT, ATTR_ATTENTION_FILL, -0x800000 /* minus infinity */, 0, 1},
+    {ATTR_INT, ATTR_ATTENTION_KEEP, 0, 0, 1},
+    {ATTR_INT, ATTR_ATTENTION_LAYOUT, 0, 0, 15},
+};
+
+const struct op_info pith_op_attention = {
+    .op = PITH_OP_ATTENTION,
+    .n_in_min = 3,
+    .n_in_max = 4,
+    .n_out_min = 1,
+    .n_out_max = 1,
+    .n_fields = sizeof fields / sizeof *fields,
+    .n_slots = 4,
+    .fields = fields,
+    .shape = shape_attention,
+    .need = need_attention,
+    .run = run_attention,
+};

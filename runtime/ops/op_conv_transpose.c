@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: MIT */
+/* op_conv_transpose.c - ConvTranspose over one to four spatial axes: each input pixel, times the
+ * kernel, is added to the output where a convolution with the same attributes would have read it
+ * from:
+ *
+ *     y[n, o, i * stride + k * dilation - pad_begin] += x[n, c, i] * w[c, o, k]
+ *
+ * For one image and group that is a product of matrices, then a sum of what overlaps:
+ *
+ *     col[O * taps, pixels] = w^T [O * taps, C] * x [C, pixels]
+ *
+ * Work is cut into units of some output channels. A unit multiplies its rows of w^T - packed
+ * (pith_kernel_dense.h) when the plan is made, or at the start of the unit where the weight is not
+ * constant - by a tile of pixels at a time and adds the tile to its planes of y while it is in
+ * cache. Without packed kernels the sum is formed tap by tap. The order of additions depends on
+ * neither threads nor tiles of others. */
+#include "pith_kernels.h"
+#include "op_list.h"
+#include "shape_rule.h"
+#include "weight_f32.h"
+
+#define MAX_STEP 65535
+#define MAX_PAD (1 << 24)
+#define MAX_AXES 4u /* the list of pads has two entries an axis */
+#define UNIT_ROWS 128u /* of col: with a tile of 64 pixels 32 KiB */
+#define MAX_TASKS 16u
+
+/* One spatial axis. */
+struct up_axis {
+    int64_t in, out, kernel, stride, dilation, pad;
+};
+
+static bool list_fits(const int32_t *attr, uint32_t slot, uint32_t n)
+{
+    return attr_count(attr, slot) == 0 || attr_count(attr, slot) == n;
+}
+
+/* Axis i of n; false: nothing is left of the output. */
+static bool set_axis(const int32_t *attr, uint32_t i, uint32_t n, uint32_t in, uint32_t kernel,
+                     struct up_axis *a)
+{
+    *a = (struct up_axis){.in = in, .kernel = kernel};
+    a->stride = attr_item(attr, ATTR_CONV_T_STRIDES, i, 1);
+    a->dilation = attr_item(attr, ATTR_CONV_T_DILATIONS, i, 1);
+    a->pad = attr_item(attr, ATTR_CONV_T_PADS, i, 0);
+    a->out = (a->in - 1) * a->stride + (a->kernel - 1) * a->dilation + 1 - a->pad -
+             attr_item(attr, ATTR_CONV_T_PADS, n + i, 0) + attr_item(attr, ATTR_CONV_T_EXTRA, i, 0);
+    return a->out >= 1 && a->out <= INT32_MAX;
+}
+
+static bool channels_fit(const struct op_args *args)
+{
+    const struct shape *x = &args->in[0]->shape, *w = &args->in[1]->shape;
+    const struct tview *bias = args->n_in > 2 ? args->in[2] : NULL;
+    uint32_t group = (uint32_t)args->attr[ATTR_CONV_T_GROUP];
+    if (x->dim[1] != w->dim[0] || x->dim[1] % group || (uint64_t)w->dim[1] * group > INT32_MAX)
+        return false;
+    return !bias || (bias->shape.rank == 1 && bias->shape.dim[0] == w->dim[1] * group);
+}
+
+static enum pith_status shape_conv_transpose(const struct op_args *args)
+{
+    enum pith_status st = pith_in_f32(args, 2);
+    if (st)
+        return st;
+    if (args->n_in > 2 && args->in[2] && args->in[2]->type != PITH_F32)
+        return PITH_ERR_UNSUPPORTED;
+    const struct shape *x = &args->in[0]->shape, *w = &args->in[1]->shape;
+    if (x->rank != w->rank || x->rank < 3)
+        return PITH_ERR_CORRUPT;
+    if (x->rank > 2 + MAX_AXES)
+        return PITH_ERR_UNSUPPORTED;
+    uint32_t n = x->rank - 2;
+    uint64_t taps = 1; /* a kernel takes a channel's as its number of rows */
+    for (uint32_t i = 0; i < n; i++)
+        if (!mul_ok(taps, w->dim[2 + i], &taps) || taps > INT32_MAX)
+            return PITH_ERR_UNSUPPORTED;
+    if (!channels_fit(args) || !list_fits(args->attr, ATTR_CONV_T_STRIDES, n) ||
+        !list_fits(args->attr, ATTR_CONV_T_DILATIONS, n) ||
+        !list_fits(args->attr, ATTR_CONV_T_PADS, 2 * n) ||
+        !list_fits(args->attr, ATTR_CONV_T_EXTRA, n))
+        return PITH_ERR_CORRUPT;
+    struct shape y = {.rank = x->rank, .dim = {x->dim[0]}};
+    y.dim[1] = w->dim[1] * (uint32_t)args->attr[ATTR_CONV_T_GROUP];
+    for (uint32_t i = 0; i < n; i++) {
+        struct up_axis a;
+        if (!set_axis(args->attr, i, n, x->dim[2 + i], w->dim[2 + i], &a))
+            return PITH_ERR_CORRUPT;
+        y.dim[2 + i] = (uint32_t)a.out;
+    }
+    return pith_out_set(args->out[0], PITH_F32, &y);
+}
+
+struct up_job {
+    const float *x;    /* [N, G * C, ...] */
+    const float *w;    /* [G * C, O, ...]; or */
+    const float *packed; /* [G, parts, pack_floats] */
+    const float *bias; /* [G * O] or NULL */
+    float *y;          /* [N, G * O, ...] */
+    const struct dense_kernels *dense;
+    struct up_axis outer[MAX_AXES - 1]; /* of rows; those not there are of size 1 */
+    struct up_axis v;                   /* columns */
+    size_t n, groups, c, o, taps, pixels, out_pixels;
+    size_t unit_o, parts, units; /* output channels of a unit; units of one group; all */
+    uint32_t n_tasks;
+    uint8_t *scratch;
+    size_t pack_floats, task_floats; /* packed rows, then col */
+};
+
+static size_t at_least_one(size_t n)
+{
+    return n ? n : 1;
+}
+
+static size_t padded_rows(const struct up_job *j)
+{
+    size_t mr = at_least_one(j->dense->mr);
+    return (j->unit_o * j->taps + mr - 1) / mr * mr;
+}
+
+/* Everything but addresses. */
+static struct up_job job_of(const struct op_args *args, const struct op_env *env)
+{
+    const struct shape *x = &args->in[0]->shape, *w = &args->in[1]->shape;
+    struct up_job j = {.dense = &env->kernels->dense, .n = x->dim[0], .o = w->dim[1]};
+    uint32_t axes = x->rank - 2, last = x->rank - 1;
+    j.groups = (size_t)args->attr[ATTR_CONV_T_GROUP];
+    j.c = x->dim[1] / j.groups;
+    set_axis(args->attr, axes - 1, axes, x->dim[last], w->dim[last], &j.v);
+    for (uint32_t i = 0; i < MAX_AXES - 1; i++)
+        j.outer[i] = (struct up_axis){1, 1, 1, 1, 1, 0};
+    for (uint32_t i = 0; i + 1 < axes; i++)
+        set_axis(args->attr, i, axes, x->dim[2 + i], w->dim[2 + i],
+                 &j.outer[MAX_AXES - axes + i]);
+    j.taps = shape_product(w, 2, w->rank);
+    j.pixels = shape_product(x, 2, x->rank);
+    j.out_pixels = shape_product(&args->out[0]->shape, 2, x->rank);
+    size_t share = (j.n * j.groups * j.o + MAX_TASKS - 1) / MAX_TASKS;
+    j.unit_o = at_least_one(UNIT_ROWS / j.taps < share ? UNIT_ROWS / j.taps : share);
+    j.unit_o = j.unit_o > j.o ? j.o : j.unit_o;
+    j.parts = (j.o + j.unit_o - 1) / j.unit_o;
+    j.units = j.n * j.groups * j.parts;
+    j.n_tasks = j.units < MAX_TASKS ? (uint32_t)j.units : MAX_TASKS;
+    return j;
+}
+
+/* What is packed follows from the weight, its groups and the channels of a unit: UNIT_ROWS at most. */
+static uint64_t form_of(const struct up_job *j)
+{
+    bool few = j->groups < UINT32_MAX / (2 * UNIT_ROWS);
+    return few ? prep_form(PREP_CONV_TRANSPOSE, (uint32_t)(j->groups * 2 * UNIT_ROWS + j->unit_o))
+               : PREP_OWN;
+}
+
+static enum pith_status direct_need(const struct op_args *args, struct op_need *need)
+{
+    if (!args->weight || pith_weight_f32_borrow(args->weight))
+        return PITH_OK;
+    need->prep_form = prep_form(PREP_ELEMENTS, 0);
+    need->prep_scratch_bytes = pith_weight_scratch_bytes(args->weight);
+    return mul_ok(args->weight->count, sizeof(float), &need->prep_bytes) ? PITH_OK : PITH_ERR_LIMIT;
+}
+
+static enum pith_status need_conv_transpose(const struct op_args *args, const struct op_env *env,
+                                            struct op_need *need)
+{
+    struct up_job j = job_of(args, env);
+    uint64_t pack, col, bytes;
+    *need = (struct op_need){.kernel = "conv-transpose-f32"};
+    if (!mul_ok(shape_elems(&args->in[0]->shape), j.o * j.taps, &need->macs))
+        need->macs = UINT64_MAX;
+    if (j.dense->mr == 0)
+        return direct_need(args, need);
+    bool fits = mul_ok(padded_rows(&j), j.c, &pack) &&
+                mul_ok(j.unit_o * j.taps, j.dense->nr, &col) &&
+                add_ok(args->weight ? 0 : pack, col, &bytes) &&
+                mul_ok(bytes, sizeof(float), &bytes) && align_ok(bytes, 64, &bytes) &&
+                mul_ok(bytes, j.n_tasks, &need->scratch_bytes);
+    if (!fits || !args->weight)
+        return fits ? PITH_OK : PITH_ERR_LIMIT;
+    need->prep_form = form_of(&j);
+    fits = mul_ok(pack, j.groups * j.parts, &bytes) &&
+           mul_ok(bytes, sizeof(float), &need->prep_bytes);
+    return fits ? pith_weight_f32_scratch(args->weight, &need->prep_scratch_bytes) : PITH_ERR_LIMIT;
+}
+
+/* The rows of w^T of part `part` of a group's output channels. */
+static void pack_part(const struct up_job *j, const float *w, size_t own, size_t part, float *to)
+{
+    size_t o = part * j->unit_o, n_o = j->o - o < j->unit_o ? j->o - o : j->unit_o;
+    uint32_t mr = j->dense->mr;
+    pith_pack_rows_f32(w + (own * j->c * j->o + o) * j->taps, 1, j->o * j->taps, n_o * j->taps,
+                       j->c, mr, to, j->c * mr);
+}
+
+static enum pith_status prepare_conv_transpose(const struct op_args *args, const struct op_env *env)
+{
+    struct up_job j = job_of(args, env);
+    if (!args->weight)
+        return PITH_OK;
+    if (j.dense->mr == 0)
+        return args->prep ? pith_weight_expand_f32(args->weight, args->prep, env->scratch)
+                          : PITH_OK;
+    const float *w;
+    enum pith_status st = pith_weight_f32(args->weight, env->scratch, &w);
+    if (st)
+        return st;
+    size_t floats = padded_rows(&j) * j.c;
+    for (size_t i = 0; i < j.groups * j.parts; i++)
+        pack_part(&j, w, i / j.parts, i % j.parts, (float *)args->prep + i * floats);
+    return PITH_OK;
+}
+
+/* Inputs [*begin, *end) of the axis that tap k puts inside the output. */
+static void tap_range(const struct up_axis *a, int64_t k, int64_t *begin, int64_t *end)
+{
+    int64_t offset = a->pad - k * a->dilation; /* input i goes to i * stride - offset */
+    *begin = offset <= 0 ? 0 : (offset + a->stride - 1) / a->stride;
+    *end = a->out + offset <= 0 ? 0 : (a->out + offset - 1) / a->stride + 1;
+    *end = *end > a->in ? a->in : *end;
+}
+
+/* Number of the output row that input row `row` goes to under the outer tap; false: none. */
+static bool output_row(const struct up_job *j, int64_t row, int64_t tap, int64_t *y)
+{
+    int64_t step = 1;
+    *y = 0;
+    for (uint32_t i = MAX_AXES - 1; i-- > 0;) {
+        const struct up_axis *a = &j->outer[i];
+        int64_t at = row % a->in * a->stride + tap % a->kernel * a->dilation - a->pad;
+        if (at < 0 || at >= a->out)
+            return false;
+        *y += at * step;
+        step *= a->out;
+        row /= a->in;
+        tap /= a->kernel;
+    }
+    return true;
+}
+
+/* Adds scale * from[i] for input columns i of [begin, end) of input row `row` under tap `tap`;
+ * from[0] is column `first`. */
+static void add_row(const struct up_job *j, float *plane, int64_t row, int64_t tap,
+                    const float *from, int64_t first, int64_t n, float scale)
+{
+    int64_t y, begin, end, kx = tap % j->v.kernel;
+    if (!output_row(j, row, tap / j->v.kernel, &y))
+        return;
+    tap_range(&j->v, kx, &begin, &end);
+    begin = begin < first ? first : begin;
+    end = end > first + n ? first + n : end;
+    int64_t stride = j->v.stride;
+    float *to = plane + y * j->v.out + kx * j->v.dilation - j->v.pad;
+    for (int64_t i = begin; i < end; i++)
+        to[i * stride] += scale * from[i - first];
+}
+
+/* Output planes [o, o + n) of group g (over images), before the first sum. */
+static void fill_bias(const struct up_job *j, size_t g, size_t o, size_t n)
+{
+    for (size_t k = o; k < o + n; k++) {
+        float start = j->bias ? j->bias[g % j->groups * j->o + k] : 0.0f;
+        float *plane = j->y + (g * j->o + k) * j->out_pixels;
+        for (size_t i = 0; i < j->out_pixels; i++)
+            plane[i] = start;
+    }
+}
+
+/* col: [rows, n], row stride nr; its columns are pixels p0 .. p0 + n - 1. */
+static void add_tile(const struct up_job *j, float *planes, const float *col, size_t rows,
+                     size_t p0, size_t n)
+{
+    int64_t width = j->v.in;
+    for (size_t r = 0; r < rows; r++) {
+        size_t tap = r % j->taps;
+        float *plane = planes + r / j->taps * j->out_pixels;
+        for (size_t p = p0; p < p0 + n;) {
+            int64_t row = (int64_t)p / width, first = (int64_t)p % width;
+            int64_t left = (int64_t)(p0 + n - p), count = width - first;
+            count = count < left ? count : left;
+            add_row(j, plane, row, (int64_t)tap, col + r * j->dense->nr + (p - p0), first, count,
+                    1.0f);
+            p += (size_t)count;
+        }
+    }
+}
+
+static void run_unit(const struct up_job *j, size_t unit, float *scratch)
+{
+    size_t g = unit / j->parts, o = unit % j->parts * j->unit_o, own = g % j->groups;
+    size_t n_o = j->o - o < j->unit_o ? j->o - o : j->unit_o, rows = n_o * j->taps;
+    uint32_t mr = j->dense->mr, nr = j->dense->nr;
+    float *col = j->packed ? scratch : scratch + j->pack_floats;
+    const float *w = j->packed ? j->packed + (own * j->parts + unit % j->parts) * j->pack_floats
+                               : scratch;
+    if (!j->packed)
+        pack_part(j, j->w, own, unit % j->parts, scratch);
+    fill_bias(j, g, o, n_o);
+    for (size_t p = 0; p < j->pixels; p += nr) {
+        struct gemm_f32_job gemm = {.a = w,
+                                    .a_step = j->c * mr,
+                                    .b = j->x + g * j->c * j->pixels + p,
+                                    .ldb = j->pixels,
+                                    .c = col,
+                                    .ldc = nr,
+                                    .m = (uint32_t)rows,
+                                    .n = j->pixels - p < nr ? (uint32_t)(j->pixels - p) : nr,
+                                    .k = (uint32_t)j->c,
+                                    .finish = true};
+        j->dense->gemm_f32(&gemm);
+        add_tile(j, j->y + (g * j->o + o) * j->out_pixels, col, rows, p, gemm.n);
+    }
+}
+
+static void run_task(void *arg, uint32_t i)
+{
+    const struct up_job *j = arg;
+    /* units <= 2^40, tasks <= 16 */
+    size_t begin = (size_t)((uint64_t)j->units * i / j->n_tasks);
+    size_t end = (size_t)((uint64_t)j->units * (i + 1u) / j->n_tasks);
+    float *scratch = (float *)(void *)j->scratch + i * j->task_floats;
+    for (size_t unit = begin; unit < end; unit++)
+        run_unit(j, unit, scratch);
+}
+
+/* One unit, tap by tap. */
+static void direct_unit(const struct up_job *j, size_t unit)
+{
+    size_t g = unit / j->parts, o = unit % j->parts * j->unit_o, own = g % j->groups;
+    size_t n_o = j->o - o < j->unit_o ? j->o - o : j->unit_o;
+    fill_bias(j, g, o, n_o);
+    for (size_t r = 0; r < n_o * j->taps * j->c; r++) {
+        size_t plane = r / j->taps / j->c, c = r / j->taps % j->c, tap = r % j->taps;
+        const float *x = j->x + (g * j->c + c) * j->pixels;
+        float scale = j->w[((own * j->c + c) * j->o + o + plane) * j->taps + tap];
+        for (int64_t row = 0; row < (int64_t)j->pixels / j->v.in; row++)
+            add_row(j, j->y + (g * j->o + o + plane) * j->out_pixels, row, (int64_t)tap,
+                    x + row * j->v.in, 0, j->v.in, scale);
+    }
+}
+
+static void direct_task(void *arg, uint32_t i)
+{
+    const struct up_job *j = arg;
+    size_t begin = (size_t)((uint64_t)j->units * i / j->n_tasks);
+    size_t end = (size_t)((uint64_t)j->units * (i + 1u) / j->n_tasks);
+    for (size_t unit = begin; unit < end; unit++)
+        direct_unit(j, unit);
+}
+
+static void run_conv_transpose(const struct op_args *args, const struct op_env *env)
+{
+    struct up_job j = job_of(args, env);
+    j.x = args->in[0]->data;
+    j.packed = j.dense->mr && args->weight ? args->prep : NULL;
+    j.w = !args->weight ? args->in[1]->data
+          : args->prep  ? args->prep
+                        : pith_weight_f32_borrow(args->weight);
+    j.bias = args->n_in > 2 && args->in[2] ? args->in[2]->data : NULL;
+    j.y = args->out[0]->data;
+    j.scratch = env->scratch;
+    if (j.dense->mr == 0) {
+        pith_op_parallel(env, j.n_tasks, direct_task, &j);
+        return;
+    }
+    j.pack_floats = padded_rows(&j) * j.c;
+    size_t own = j.packed ? 0 : j.pack_floats;
+    j.task_floats = (own + j.unit_o * j.taps * j.dense->nr + 15) / 16 * 16;
+    pith_op_parallel(env, j.n_tasks, run_task, &j);
+}
+
+static const struct attr_field fields[] = {
+    {ATTR_INT, ATTR_CONV_T_GROUP, 1, 1, INT32_MAX},
+    {ATTR_LIST, ATTR_CONV_T_STRIDES, 0, 1, MAX_STEP},
+    {ATTR_LIST, ATTR_CONV_T_DILATIONS, 0, 1, MAX_STEP},
+    {ATTR_LIST, ATTR_CONV_T_PADS, 0, 0, MAX_PAD},
+    {ATTR_LIST, ATTR_CONV_T_EXTRA, 0, 0, MAX_PAD},
+};
+
+const struct op_info pith_op_conv_transpose = {
+    .op = PITH_OP_CONV_TRANSPOSE,
+    .n_in_min = 2,
+    .n_in_max = 3,
+    .n_out_min = 1,
+    .n_out_max = 1,
+    .n_fields = sizeof fields / sizeof *fields,
+    .n_slots = ATTR_CONV_T_EXTRA + PITH_LIST_SLOTS,
+    .flags = OP_WEIGHT,
+    .fields = fields,
+    .shape = shape_conv_transpose,
+    .need = need_conv_transpose,
+    .prepare = prepare_conv_transpose,
+    .run = run_conv_transpose,
+};

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/* op_gather.c - Gather, GatherElements and GatherND: elements picked by a tensor of indices
+ * (pith_index_read.h). Any element type: only bytes move.
+ *
+ *     along an axis   y[outer, i, inner] = x[outer, index[i], inner]
+ *     elements        y[.., i, ..] = x[.., index[.., i, ..], ..], y shaped as the indices
+ *     nd              y[batch, i, :] = x[batch, index[batch, i, 0], index[batch, i, 1], .., :] */
+#include "pith_index_read.h"
+#include "op_list.h"
+#include "op_range.h"
+#include "shape_rule.h"
+
+enum { GATHER_AXIS = 0, GATHER_ELEMENTS = 1, GATHER_ND = 2 };
+
+static enum pith_status axis_shape(const struct shape *x, const struct shape *index, uint32_t axis,
+                                   struct shape *y)
+{
+    if (x->rank - 1 + index->rank > PITH_MAX_RANK)
+        return PITH_ERR_UNSUPPORTED;
+    for (uint32_t i = 0; i < axis; i++)
+        y->dim[y->rank++] = x->dim[i];
+    for (uint32_t i = 0; i < index->rank; i++)
+        y->dim[y->rank++] = index->dim[i];
+    for (uint32_t i = axis + 1; i < x->rank; i++)
+        y->dim[y->rank++] = x->dim[i];
+    return PITH_OK;
+}
+
+static enum pith_status elements_shape(const struct shape *x, const struct shape *index,
+                                       uint32_t axis, struct shape *y)
+{
+    if (index->rank != x->rank)
+        return PITH_ERR_CORRUPT;
+    for (uint32_t i = 0; i < x->rank; i++)
+        if (i != axis && index->dim[i] > x->dim[i])
+            return PITH_ERR_CORRUPT;
+    *y = *index;
+    return PITH_OK;
+}
+
+static enum pith_status nd_shape(const struct shape *x, const struct shape *index, uint32_t batch,
+                                 struct shape *y)
+{
+    if (index->rank == 0 || batch >= index->rank || batch >= x->rank)
+        return PITH_ERR_CORRUPT;
+    uint32_t n = index->dim[index->rank - 1];
+    if (n == 0 || n > x->rank - batch)
+        return PITH_ERR_CORRUPT;
+    for (uint32_t i = 0; i < batch; i++)
+        if (x->dim[i] != index->dim[i])
+            return PITH_ERR_CORRUPT;
+    if (index->rank - 1 + (x->rank - batch - n) > PITH_MAX_RANK)
+        return PITH_ERR_UNSUPPORTED;
+    for (uint32_t i = 0; i + 1 < index->rank; i++)
+        y->dim[y->rank++] = index->dim[i];
+    for (uint32_t i = batch + n; i < x->rank; i++)
+        y->dim[y->rank++] = x->dim[i];
+    return PITH_OK;
+}
+
+static enum pith_status shape_gather(const struct op_args *args)
+{
+    enum pith_status st = pith_in_present(args, 2);
+    if (st)
+        return st;
+    if (!index_type(args->in[1]))
+        return PITH_ERR_UNSUPPORTED;
+    const struct shape *x = &args->in[0]->shape, *index = &args->in[1]->shape;
+    uint32_t axis = (uint32_t)args->attr[ATTR_GATHER_AXIS];
+    struct shape y = {.rank = 0};
+    if (axis >= x->rank)
+        return PITH_ERR_CORRUPT;
+    if (args->attr[ATTR_GATHER_KIND] == GATHER_AXIS)
+        st = axis_shape(x, index, axis, &y);
+    else if (args->attr[ATTR_GATHER_KIND] == GATHER_ELEMENTS)
+        st = elements_shape(x, index, axis, &y);
+    else
+        st = nd_shape(x, index, axis, &y);
+    return st ? st : pith_out_set(args->out[0], args->in[0]->type, &y);
+}
+
+struct gather_job {
+    const struct tview *x, *index;
+    const uint8_t *src;
+    uint8_t *dst;
+    uint32_t axis;      /* GATHER_ND: the batch axes before it */
+    size_t inner_bytes; /* of what one index names; GATHER_ELEMENTS: of an element */
+    size_t n;           /* indices of one outer item */
+};
+
+static void axis_range(void *arg, size_t begin, size_t end)
+{
+    const struct gather_job *j = arg;
+    uint32_t dim = j->x->shape.dim[j->axis];
+    for (size_t i = begin; i < end; i++) {
+        size_t from = i / j->n * dim + index_at(j->index, i % j->n, dim);
+        memcpy(j->dst + i * j->inner_bytes, j->src + from * j->inner_bytes, j->inner_bytes);
+    }
+}
+
+/* Items are rows of y along its last axis. */
+static void elements_range(void *arg, size_t begin, size_t end)
+{
+    const struct gather_job *j = arg;
+    const struct shape *x = &j->x->shape, *y = &j->index->shape;
+    uint32_t last = y->rank - 1, bytes = (uint32_t)j->inner_bytes;
+    size_t n = y->dim[last], axis_step = shape_product(x, j->axis + 1, x->rank);
+    for (size_t row = begin; row < end; row++) {
+        size_t rest = row, base = 0, step = 1;
+        for (uint32_t i = last + 1; i-- > 0;) {
+            size_t at = i == last ? 0 : rest % y->dim[i];
+            rest = i == last ? rest : rest / y->dim[i];
+            base += i == j->axis ? 0 : at * step;
+            step *= x->dim[i];
+        }
+        for (size_t k = 0; k < n; k++) {
+            size_t from = base + index_at(j->index, row * n + k, x->dim[j->axis]) * axis_step +
+                          (j->axis == last ? 0 : k);
+            memcpy(j->dst + (row * n + k) * bytes, j->src + from * bytes, bytes);
+        }
+    }
+}
+
+static void nd_range(void *arg, size_t begin, size_t end)
+{
+    const struct gather_job *j = arg;
+    const struct shape *x = &j->x->shape, *index = &j->index->shape;
+    uint32_t n = index->dim[index->rank - 1];
+    for (size_t i = begin; i < end; i++) {
+        size_t from = i / j->n;
+        for (uint32_t k = 0; k < n; k++) {
+            uint32_t dim = x->dim[j->axis + k];
+            from = from * dim + index_at(j->index, i * n + k, dim);
+        }
+        memcpy(j->dst + i * j->inner_bytes, j->src + from * j->inner_bytes, j->inner_bytes);
+    }
+}
+
+static void run_gather(const struct op_args *args, const struct op_env *env)
+{
+    const struct tview *x = args->in[0], *index = args->in[1];
+    uint32_t axis = (uint32_t)args->attr[ATTR_GATHER_AXIS], rank = x->shape.rank;
+    const struct shape *by = &index->shape;
+    size_t bytes = pith_type_bytes(x->type);
+    struct gather_job job = {x, index, x->data, args->out[0]->data, axis, bytes, shape_elems(by)};
+    size_t items = job.n;
+    if (args->attr[ATTR_GATHER_KIND] == GATHER_AXIS) {
+        job.inner_bytes = bytes * shape_product(&x->shape, axis + 1, rank);
+        items *= shape_product(&x->shape, 0, axis);
+        pith_op_range(env, items, job.inner_bytes / 4, axis_range, &job);
+    } else if (args->attr[ATTR_GATHER_KIND] == GATHER_ELEMENTS) {
+        items /= by->dim[by->rank - 1];
+        pith_op_range(env, items, by->dim[by->rank - 1], elements_range, &job);
+    } else {
+        uint32_t last = by->rank - 1;
+        job.n = shape_product(by, axis, last);
+        job.inner_bytes = bytes * shape_product(&x->shape, axis + by->dim[last], rank);
+        pith_op_range(env, shape_product(by, 0, last), job.inner_bytes / 4, nd_range, &job);
+    }
+}
+
+static const struct attr_field fields[] = {
+    {ATTR_INT, ATTR_GATHER_KIND, 0, GATHER_AXIS, GATHER_ND},
+    {ATTR_INT, ATTR_GATHER_AXIS, 0, 0, 7},
+};
+
+const struct op_info pith_op_gather = {
+    .op = PITH_OP_GATHER,
+    .n_in_min = 2,
+    .n_in_max = 2,
+    .n_out_min = 1,
+    .n_out_max = 1,
+    .n_fields = 2,
+    .n_slots = 2,
+    .fields = fields,
+    .shape = shape_gather,
+    .run = run_gather,
+};

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/* op_matmul_integer.c - products of matrices of integers of 8 or 16 bits, summed in 32 bits (modulo
+ * 2^32, which holds K <= 33,000 of 8 bits exactly; with b of 16 bits in 64, modulo 2^64):
+ *
+ *     y[m, n] = sum over k of (a[m, k] - za[m]) * (b[k, n] - zb[n])
+ *             = sum over k of (a[m, k] - za[m]) * b[k, n]
+ *               - zb[n] * sum over k of (a[m, k] - za[m])
+ *
+ * The second form is what runs: the inner loop is over a row of b. Where b is a constant, the
+ * product goes to the kernels (integer_conv.c) if those can. */
+#include "pith_broadcast.h"
+#include "integer_conv.h"
+#include "integer_element.h"
+#include "integer_row.h"
+#include "op_list.h"
+#include "op_range.h"
+#include "shape_rule.h"
+
+/* Batch dims, and the sizes of numpy's matrix product. */
+struct product_shape {
+    struct shape batch_a, batch_b, batch;
+    uint32_t m, n, k;
+};
+
+static struct shape leading(const struct shape *s)
+{
+    struct shape lead = {.rank = s->rank > 2 ? s->rank - 2 : 0};
+    for (uint32_t i = 0; i < lead.rank; i++)
+        lead.dim[i] = s->dim[i];
+    return lead;
+}
+
+static enum pith_status product_shape_of(const struct op_args *args, struct product_shape *p)
+{
+    const struct shape *a = &args->in[0]->shape, *b = &args->in[1]->shape;
+    if (a->rank == 0 || b->rank == 0)
+        return PITH_ERR_CORRUPT;
+    p->batch_a = leading(a);
+    p->batch_b = leading(b);
+    p->m = a->rank > 1 ? a->dim[a->rank - 2] : 1;
+    p->n = b->rank > 1 ? b->dim[b->rank - 1] : 1;
+    p->k = a->dim[a->rank - 1];
+    if (p->k != b->dim[b->rank > 1 ? b->rank - 2 : 0])
+        return PITH_ERR_CORRUPT;
+    return pith_broadcast_shape(&p->batch_a, &p->batch_b, &p->batch);
+}
+
+/* Absent, one element, or `n` in one dim. */
+static bool zero_fits(const struct op_args *args, uint32_t i, uint32_t n)
+{
+    const struct tview *zero = args->n_in > i ? args->in[i] : NULL;
+    return !zero || (zero->type == args->in[i - 2]->type && zero->shape.rank <= 1 &&
+                     (shape_elems(&zero->shape) == 1 || zero->shape.dim[0] == n));
+}
+
+static enum pith_status shape_matmul_integer(const struct op_args *args)
+{
+    enum pith_status st = pith_in_present(args, 2);
+    if (st)
+        return st;
+    if (!is_grid_type(args->in[0]->type) || !is_grid_type(args->in[1]->type))
+        return PITH_ERR_UNSUPPORTED;
+    struct product_shape p;
+    st = product_shape_of(args, &p);
+    if (st)
+        return st;
+    if (!zero_fits(args, 2, p.m) || !zero_fits(args, 3, p.n))
+        return PITH_ERR_CORRUPT;
+    struct shape y = p.batch;
+    if (y.rank > PITH_MAX_RANK - 2)
+        return PITH_ERR_CORRUPT;
+    if (args->in[0]->shape.rank > 1)
+        y.dim[y.rank++] = p.m;
+    if (args->in[1]->shape.rank > 1)
+        y.dim[y.rank++] = p.n;
+    return pith_out_set(args->out[0], sums_of(args->in[1]->type), &y);
+}
+
+struct product_job {
+    struct product_shape p;
+    enum pith_type type_a;
+    struct integer_row row; /* of b */
+    const uint8_t *a, *b;
+    const void *zero_a, *zero_b; /* NULL: 0 */
+    size_t step_a, step_b;       /* of the zero points: 0 or 1 */
+    uint8_t *y;
+};
+
+/* y[n] -= sum * zero point of b[n] */
+static void take_zero_b(const struct product_job *j, uint64_t sum, uint8_t *y)
+{
+    for (size_t n = 0; n < j->p.n && j->zero_b; n++) {
+        uint64_t off = sum * (uint64_t)(int64_t)integer_at(j->row.type, j->zero_b, n * j->step_b);
+        if (j->row.wide)
+            ((uint64_t *)(void *)y)[n] -= off;
+        else
+            ((uint32_t *)(void *)y)[n] -= (uint32_t)off;
+    }
+}
+
+/* Items are rows of y. */
+static void product_range(void *arg, size_t begin, size_t end)
+{
+    const struct product_job *j = arg;
+    const struct product_shape *p = &j->p;
+    struct broadcast bc = pith_broadcast_plan(&p->batch_a, &p->batch_b);
+    size_t n = p->n, row_b = n * pith_type_bytes(j->row.type), row_y = n * (j->row.wide ? 8 : 4);
+    for (size_t item = begin; item < end; item++) {
+        size_t m = item % p->m, batch = item / p->m, row = bc.dim[bc.rank - 1], at[2];
+        for (uint32_t i = 0; i < 2; i++)
+            at[i] = pith_broadcast_offset(&bc, i, batch / row) +
+                    batch % row * bc.step[i][bc.rank - 1];
+        const uint8_t *a = j->a + (at[0] * p->m + m) * p->k * pith_type_bytes(j->type_a);
+        const uint8_t *b = j->b + at[1] * p->k * row_b;
+        int32_t zero = j->zero_a ? integer_at(j->type_a, j->zero_a, m * j->step_a) : 0;
+        uint8_t *y = j->y + item * row_y;
+        uint64_t sum = 0;
+        memset(y, 0, row_y);
+        for (size_t k = 0; k < p->k; k++, b += row_b) {
+            int32_t scale = integer_at(j->type_a, a, k) - zero;
+            sum += (uint64_t)(int64_t)scale;
+            pith_integer_row_add(&j->row, b, scale, y, p->n);
+        }
+        take_zero_b(j, sum, y);
+    }
+}
+
+static const struct tview *optional_in(const struct op_args *args, uint32_t i)
+{
+    return args->n_in > i ? args->in[i] : NULL;
+}
+
+static void run_matmul_integer(const struct op_args *args, const struct op_env *env)
+{
+    if (pith_integer_op_run(args, env, pith_integer_conv_of_matmul))
+        return;
+    const struct tview *za = optional_in(args, 2), *zb = optional_in(args, 3);
+    struct product_job job = {
+        .type_a = args->in[0]->type,
+        .row = {.type = args->in[1]->type, .wide = args->out[0]->type == PITH_I64, .stride = 1},
+        .a = args->in[0]->data,
+        .b = pith_integer_op_weights(args),
+        .y = args->out[0]->data};
+    product_shape_of(args, &job.p); /* cannot fail: the shape rule passed */
+    if (za) {
+        job.zero_a = za->data;
+        job.step_a = shape_elems(&za->shape) > 1;
+    }
+    if (zb) {
+        job.zero_b = zb->data;
+        job.step_b = shape_elems(&zb->shape) > 1;
+    }
+    size_t work = (size_t)job.p.k * job.p.n;
+    pith_op_range(env, shape_elems(&job.p.batch) * job.p.m, work, product_range, &job);
+}
+
+static enum pith_status need_matmul_integer(const struct op_args *args, const struct op_env *env,
+                                            struct op_need *need)
+{
+    struct product_shape p;
+    *need = (struct op_need){.kernel = "matmul-i8"};
+    if (pith_integer_op_need(args, env, pith_integer_conv_of_matmul, need))
+        need->kernel = "gemm-i8";
+    product_shape_of(args, &p);
+    if (!mul_ok(shape_elems(&args->out[0]->shape), p.k, &need->macs))
+        need->macs = UINT64_MAX;
+    return PITH_OK;
+}
+
+static enum pith_status prepare_matmul_integer(const struct op_args *args, const struct op_env *env)
+{
+    const struct shape *b = &args->in[1]->shape;
+    struct integer_weights strides = {.output = 1, .channel = b->dim[b->rank - 1]};
+    return pith_integer_op_prepare(args, env, pith_integer_conv_of_matmul, &strides);
+}
+
+const struct op_info pith_op_matmul_integer = {
+    .op = PITH_OP_MATMUL_INTEGER,
+    .n_in_min = 2,
+    .n_in_max = 4,
+    .n_out_min = 1,
+    .n_out_max = 1,
+    .flags = OP_WEIGHT,
+    .shape = shape_matmul_integer,
+    .need = need_matmul_integer,
+    .prepare = prepare_matmul_integer,
+    .run = run_matmul_integer,
+};

@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: MIT */
+/* op_pool.c - MaxPool and AveragePool over one to four spatial axes.
+ *
+ * A window's taps are i * dilation for i < kernel, placed at o * stride - pad_begin. Taps outside
+ * the input count for nothing; a window without any tap inside (only dilation can make one) gives
+ * -inf as a maximum and 0 as an average or sum. With `ceil` an output more is computed for a window
+ * that starts inside the input or its begin padding, as onnxruntime does. AveragePool divides by
+ * the taps inside the input, or with `include_pad` by those inside the padded input. NaN inputs are
+ * skipped by the maximum.
+ *
+ * A window is reduced first along its columns, then along its row, so an output costs kernel height
+ * plus width instead of their product. Taps are the outer loops and the row the inner one: each
+ * inner loop runs over the part of the row for which the tap is inside, without a test per
+ * element. Over more than two axes, each row of outputs takes the input rows under its window one
+ * after the other. */
+#include "pith_kernels.h"
+#include "op_list.h"
+#include "op_pool.h"
+#include "op_range.h"
+#include "shape_rule.h"
+#include "sum_f32.h"
+
+#define PLENTY 65536u /* taps enough for threads */
+#define MAX_AXES 4u /* the list of pads has two entries an axis */
+
+/* One spatial axis. */
+struct pool_axis {
+    int64_t in, out, kernel, stride, dilation, pad_begin, pad_end;
+};
+
+static enum pith_status axis_out(struct pool_axis *a, bool ceil)
+{
+    int64_t window = (a->kernel - 1) * a->dilation + 1;
+    int64_t slack = a->in + a->pad_begin + a->pad_end - window;
+    /* Padding a whole window wide would make outputs of nothing. */
+    if (slack < 0 || a->pad_begin >= window || a->pad_end >= window)
+        return PITH_ERR_CORRUPT;
+    a->out = slack / a->stride + 1;
+    if (ceil && slack % a->stride != 0 && a->out * a->stride < a->in + a->pad_begin)
+        a->out++;
+    return PITH_OK;
+}
+
+static bool lists_fit(const int32_t *attr, uint32_t n)
+{
+    uint32_t strides = attr_count(attr, ATTR_POOL_STRIDES);
+    uint32_t dilations = attr_count(attr, ATTR_POOL_DILATIONS);
+    uint32_t pads = attr_count(attr, ATTR_POOL_PADS);
+    return attr_count(attr, ATTR_POOL_KERNEL) == n && (strides == 0 || strides == n) &&
+           (dilations == 0 || dilations == n) && (pads == 0 || pads == 2 * n);
+}
+
+/* axes: the outer ones first, then height and width, at their end; those not there have a size
+ * of 1. */
+static enum pith_status pool_axes(const int32_t *attr, const struct shape *x,
+                                  struct pool_axis axes[MAX_AXES])
+{
+    if (x->rank < 3)
+        return PITH_ERR_CORRUPT;
+    uint32_t n = x->rank - 2;
+    if (n > MAX_AXES)
+        return PITH_ERR_UNSUPPORTED;
+    if (!lists_fit(attr, n))
+        return PITH_ERR_CORRUPT;
+    for (uint32_t i = 0; i < MAX_AXES - n; i++)
+        axes[i] = (struct pool_axis){1, 1, 1, 1, 1, 0, 0};
+    for (uint32_t i = 0; i < n; i++) {
+        struct pool_axis *a = &axes[MAX_AXES - n + i];
+        a->in = x->dim[2 + i];
+        a->kernel = attr_item(attr, ATTR_POOL_KERNEL, i, 1);
+        a->stride = attr_item(attr, ATTR_POOL_STRIDES, i, 1);
+        a->dilation = attr_item(attr, ATTR_POOL_DILATIONS, i, 1);
+        a->pad_begin = attr_item(attr, ATTR_POOL_PADS, i, 0);
+        a->pad_end = attr_item(attr, ATTR_POOL_PADS, n + i, 0);
+        enum pith_status st = axis_out(a, attr[ATTR_POOL_CEIL] != 0);
+        if (st)
+            return st;
+    }
+    return PITH_OK;
+}
+
+enum pith_status pith_pool_shape(const struct op_args *args)
+{
+    enum pith_status st = pith_in_f32(args, 1);
+    if (st)
+        return st;
+    struct pool_axis axes[MAX_AXES];
+    struct shape s = args->in[0]->shape;
+    st = pool_axes(args->attr, &s, axes);
+    if (st)
+        return st;
+    for (uint32_t i = 2; i < s.rank; i++)
+        s.dim[i] = (uint32_t)axes[i + MAX_AXES - s.rank].out;
+    return pith_out_set(args->out[0], PITH_F32, &s);
+}
+
+/* Outputs [*begin, *end) of the axis whose tap number `tap` lies inside the input. */
+static void tap_range(const struct pool_axis *a, int64_t tap, int64_t *begin, int64_t *end)
+{
+    int64_t offset = tap * a->dilation - a->pad_begin;
+    *begin = offset >= 0 ? 0 : (-offset + a->stride - 1) / a->stride;
+    *end = offset >= a->in ? 0 : (a->in - 1 - offset) / a->stride + 1;
+    *end = *end > a->out ? a->out : *end;
+}
+
+/* Taps [*begin, *end) of output o that lie in [-before, in + after). */
+static void window_taps(const struct pool_axis *a, int64_t o, int64_t before, int64_t after,
+                        int64_t *begin, int64_t *end)
+{
+    int64_t start = o * a->stride - a->pad_begin;
+    int64_t low = -before - start, high = a->in + after - start;
+    *begin = low <= 0 ? 0 : (low + a->dilation - 1) / a->dilation;
+    *end = high <= 0 ? 0 : (high + a->dilation - 1) / a->dilation;
+    *end = *end > a->kernel ? a->kernel : *end;
+}
+
+/* Takes n taps, `stride` apart, into n outputs. */
+typedef void tap_fn(const float *restrict x, int64_t stride, float *restrict y, int64_t n);
+
+struct pool_job {
+    const float *x; /* [planes, in h, in w] */
+    float *y;       /* [planes, out h, out w] */
+    struct pool_axis h, w;
+    struct pool_axis outer[MAX_AXES - 1]; /* of pools over more axes: all but w */
+    tap_fn *tap;
+    float start; /* what an output is before its first tap */
+    bool mean;
+    bool include_pad;
+};
+
+/* Strides of 1 and 2 are written out: as constants they let the compiler use vectors. */
+static void max_tap(const float *restrict x, int64_t stride, float *restrict y, int64_t n)
+{
+    if (stride == 1)
+        for (int64_t i = 0; i < n; i++)
+            y[i] = x[i] > y[i] ? x[i] : y[i];
+    else if (stride == 2)
+        for (int64_t i = 0; i < n; i++)
+            y[i] = x[i * 2] > y[i] ? x[i * 2] : y[i];
+    else
+        for (int64_t i = 0; i < n; i++)
+            y[i] = x[i * stride] > y[i] ? x[i * stride] : y[i];
+}
+
+static void sum_tap(const float *restrict x, int64_t stride, float *restrict y, int64_t n)
+{
+    if (stride == 1)
+        for (int64_t i = 0; i < n; i++)
+            y[i] += x[i];
+    else if (stride == 2)
+        for (int64_t i = 0; i < n; i++)
+            y[i] += x[i * 2];
+    else
+        for (int64_t i = 0; i < n; i++)
+            y[i] += x[i * stride];
+}
+
+static void fill(float *y, int64_t n, float value)
+{
+    for (int64_t i = 0; i < n; i++)
+        y[i] = value;
+}
+
+/* All taps of one input row x [axis in] into the outputs y [axis out]. */
+static void row_taps(const struct pool_axis *axis, const float *x, tap_fn *tap, float *y)
+{
+    for (int64_t k = 0; k < axis->kernel; k++) {
+        int64_t begin, end;
+        tap_range(axis, k, &begin, &end);
+        if (begin < end)
+            tap(x + begin * axis->stride - axis->pad_begin + k * axis->dilation, axis->stride,
+                y + begin, end - begin);
+    }
+}
+
+#define SPAN 160 /* input columns reduced at once, on the stack */
+
+/* Outputs [first, first + n) of row oh: reduces the window's rows column by column, then the
+ * columns. Any n for which the windows span at most SPAN columns. */
+static void pool_block(const struct pool_job *j, const float *x, int64_t oh, int64_t first,
+                       int64_t n, float *y)
+{
+    const struct pool_axis *w = &j->w;
+    float column[SPAN];
+    int64_t start = first * w->stride - w->pad_begin;
+    int64_t end = start + (n - 1) * w->stride + (w->kernel - 1) * w->dilation + 1;
+    int64_t from = start < 0 ? 0 : start, width = (end > w->in ? w->in : end) - from;
+    fill(column, width, j->start);
+    int64_t kh, kh_end;
+    window_taps(&j->h, oh, 0, 0, &kh, &kh_end);
+    for (; kh < kh_end; kh++) {
+        int64_t ih = oh * j->h.stride - j->h.pad_begin + kh * j->h.dilation;
+        j->tap(x + ih * w->in + from, 1, column, width);
+    }
+    struct pool_axis part = *w;
+    part.in = width;
+    part.out = n;
+    part.pad_begin = from - start;
+    fill(y, n, j->start);
+    row_taps(&part, column, j->tap, y);
+}
+
+/* y: [out w], row oh of the outputs; x: the input plane. */
+static void pool_row(const struct pool_job *j, const float *x, int64_t oh, float *y)
+{
+    const struct pool_axis *w = &j->w;
+    int64_t window = (w->kernel - 1) * w->dilation + 1;
+    if (window <= SPAN) {
+        int64_t block = (SPAN - window) / w->stride + 1;
+        for (int64_t o = 0; o < w->out; o += block)
+            pool_block(j, x, oh, o, w->out - o < block ? w->out - o : block, y + o);
+        return;
+    }
+    fill(y, w->out, j->start);
+    int64_t kh, kh_end;
+    window_taps(&j->h, oh, 0, 0, &kh, &kh_end);
+    for (; kh < kh_end; kh++)
+        row_taps(w, x + (oh * j->h.stride - j->h.pad_begin + kh * j->h.dilation) * w->in, j->tap,
+                 y);
+}
+
+static int64_t tap_count(const struct pool_axis *a, int64_t o, bool include_pad)
+{
+    int64_t begin, end;
+    window_taps(a, o, include_pad ? a->pad_begin : 0, include_pad ? a->pad_end : 0, &begin, &end);
+    return end > begin ? end - begin : 0;
+}
+
+/* Sums become means. Between the first window whose first tap is inside and the last whose last
+ * tap is, all windows have all their taps. */
+static void divide_row(const struct pool_job *j, int64_t oh, float *y)
+{
+    int64_t rows = tap_count(&j->h, oh, j->include_pad), full, full_end, unused;
+    tap_range(&j->w, 0, &full, &unused);
+    tap_range(&j->w, j->w.kernel - 1, &unused, &full_end);
+    for (int64_t o = 0; o < j->w.out; o++) {
+        if (o >= full && o < full_end)
+            o = full_end;
+        if (o == j->w.out)
+            break;
+        int64_t taps = rows * tap_count(&j->w, o, j->include_pad);
+        y[o] = taps > 0 ? y[o] / (float)taps : 0.0f;
+    }
+    float taps = (float)(rows * j->w.kernel);
+    for (int64_t o = full; o < full_end; o++)
+        y[o] = rows > 0 ? y[o] / taps : 0.0f;
+}
+
+/* Items are output rows. */
+static void pool_range(void *arg, size_t begin, size_t end)
+{
+    const struct pool_job *j = arg;
+    for (size_t row = begin; row < end; row++) {
+        size_t plane = row / (size_t)j->h.out;
+        int64_t oh = (int64_t)(row % (size_t)j->h.out);
+        float *y = j->y + row * (size_t)j->w.out;
+        pool_row(j, j->x + plane * (size_t)(j->h.in * j->w.in), oh, y);
+        if (j->mean)
+            divide_row(j, oh, y);
+    }
+}
+
+/* Rows of outputs whose outer axes are several. */
+struct outer_row {
+    int64_t tap[MAX_AXES - 1], begin[MAX_AXES - 1], end[MAX_AXES - 1], start[MAX_AXES - 1];
+    int64_t taps; /* that divide a sum */
+};
+
+/* Windows of the output row over the outer axes; false: no tap is inside. */
+static bool open_row(const struct pool_job *j, size_t row, struct outer_row *r)
+{
+    bool any = true;
+    r->taps = 1;
+    for (uint32_t i = MAX_AXES - 1; i-- > 0;) {
+        const struct pool_axis *a = &j->outer[i];
+        int64_t o = (int64_t)(row % (size_t)a->out);
+        row /= (size_t)a->out;
+        window_taps(a, o, 0, 0, &r->begin[i], &r->end[i]);
+        r->start[i] = o * a->stride - a->pad_begin;
+        r->tap[i] = r->begin[i];
+        r->taps *= tap_count(a, o, j->include_pad);
+        any = any && r->begin[i] < r->end[i];
+    }
+    return any;
+}
+
+/* Number of the input row under the taps, and the next taps; false after the last. */
+static bool next_row(const struct pool_job *j, struct outer_row *r, size_t *in_row)
+{
+    size_t at = 0;
+    for (uint32_t i = 0; i < MAX_AXES - 1; i++) {
+        const struct pool_axis *a = &j->outer[i];
+        at = at * (size_t)a->in + (size_t)(r->start[i] + r->tap[i] * a->dilation);
+    }
+    *in_row = at;
+    for (uint32_t i = MAX_AXES - 1; i-- > 0;) {
+        if (++r->tap[i] < r->end[i])
+            return true;
+        r->tap[i] = r->begin[i];
+    }
+    return false;
+}
+
+/* Items are output rows. */
+static void pool_outer_range(void *arg, size_t begin, size_t end)
+{
+    const struct pool_job *j = arg;
+    size_t in_rows = 1, out_rows = 1;
+    for (uint32_t i = 0; i < MAX_AXES - 1; i++) {
+        in_rows *= (size_t)j->outer[i].in;
+        out_rows *= (size_t)j->outer[i].out;
+    }
+    for (size_t row = begin; row < end; row++) {
+        const float *x = j->x + row / out_rows * in_rows * (size_t)j->w.in;
+        float *y = j->y + row * (size_t)j->w.out;
+        struct outer_row r;
+        fill(y, j->w.out, j->start);
+        for (bool more = open_row(j, row % out_rows, &r); more;) {
+            size_t in_row;
+            more = next_row(j, &r, &in_row);
+            row_taps(&j->w, x + in_row * (size_t)j->w.in, j->tap, y);
+        }
+        for (int64_t o = 0; o < j->w.out && j->mean; o++) {
+            int64_t taps = r.taps * tap_count(&j->w, o, j->include_pad);
+            y[o] = taps > 0 ? y[o] / (float)taps : 0.0f;
+        }
+    }
+}
+
+/* The one window is the plane, without padding: a global mean, as networks often end. */
+static bool is_plane_mean(const struct pool_axis axes[2])
+{
+    for (int i = 0; i < 2; i++)
+        if (axes[i].kernel != axes[i].in || axes[i].dilation != 1 || axes[i].pad_begin != 0 ||
+            axes[i].pad_end != 0)
+            return false;
+    return true;
+}
+
+/* Items are planes. */
+static void plane_mean_range(void *arg, size_t begin, size_t end)
+{
+    const struct pool_job *j = arg;
+    size_t elems = (size_t)(j->h.in * j->w.in);
+    for (size_t i = begin; i < end; i++)
+        j->y[i] = pith_sum_f32(j->x + i * elems, elems) / (float)elems;
+}
+
+/* Items are planes: the vector kernel of the table, where it takes this window. */
+struct max_pool_run {
+    const struct op_env *env;
+    struct conv_geom g;
+    const float *x;
+    float *y;
+};
+
+static void max_pool_range(void *arg, size_t begin, size_t end)
+{
+    const struct max_pool_run *r = arg;
+    size_t in = (size_t)r->g.h * r->g.w, out = (size_t)r->g.oh * r->g.ow;
+    struct max_pool_f32_job job = {.g = &r->g, .x = r->x + begin * in, .y = r->y + begin * out,
+                                   .planes = end - begin};
+    r->env->kernels->dense.max_pool_f32(&job);
+}
+
+static bool max_pool_kernel(const struct op_env *env, const struct pool_axis axes[2])
+{
+    const int64_t limit = 1 << 13; /* per axis, so that the kernel's 32-bit positions suffice */
+    for (int i = 0; i < 2; i++)
+        if (axes[i].in > limit || axes[i].out > limit || axes[i].kernel > DEPTHWISE_MAX_KW ||
+            axes[i].dilation > limit || axes[i].stride > limit)
+            return false;
+    return env->kernels && env->kernels->dense.max_pool_f32 && axes[1].stride <= 2;
+}
+
+static void run_max_pool(const struct op_args *args, const struct op_env *env,
+                         const struct pool_axis axes[2])
+{
+    const struct pool_axis *h = &axes[0], *w = &axes[1];
+    const struct shape *s = &args->in[0]->shape;
+    struct max_pool_run run = {
+        .env = env,
+        .g = {.c = 1, .o = 1, .h = (uint32_t)h->in, .w = (uint32_t)w->in,
+              .oh = (uint32_t)h->out, .ow = (uint32_t)w->out, .kh = (uint32_t)h->kernel,
+              .kw = (uint32_t)w->kernel, .stride_h = (uint32_t)h->stride,
+              .stride_w = (uint32_t)w->stride, .dil_h = (uint32_t)h->dilation,
+              .dil_w = (uint32_t)w->dilation, .pad_top = (uint32_t)h->pad_begin,
+              .pad_left = (uint32_t)w->pad_begin},
+        .x = args->in[0]->data,
+        .y = args->out[0]->data,
+    };
+    size_t taps = (size_t)(h->kernel * w->kernel), out = (size_t)(h->out * w->out);
+    pith_op_range(env, (size_t)s->dim[0] * s->dim[1], out * taps, max_pool_range, &run);
+}
+
+void pith_pool_run(const struct op_args *args, const struct op_env *env, const float *x,
+                   enum pool_kind kind)
+{
+    const struct shape *s = &args->in[0]->shape;
+    struct pool_axis all[MAX_AXES];
+    pool_axes(args->attr, s, all); /* cannot fail: the shape rule passed */
+    const struct pool_axis *axes = all + MAX_AXES - 2;
+    bool is_max = kind == POOL_MAX, flat = s->rank <= 4;
+    if (is_max && flat && max_pool_kernel(env, axes)) {
+        run_max_pool(args, env, axes);
+        return;
+    }
+    struct pool_job job = {
+        .x = x,
+        .y = args->out[0]->data,
+        .h = axes[0],
+        .w = axes[1],
+        .outer = {all[0], all[1], all[2]},
+        .tap = is_max ? max_tap : sum_tap,
+        .start = is_max ? f32_from_bits(0xff800000u) : 0.0f,
+        .mean = kind == POOL_MEAN,
+        .include_pad = args->attr[ATTR_POOL_INCLUDE_PAD] != 0,
+    };
+    size_t planes = (size_t)s->dim[0] * s->dim[1], taps = (size_t)axes[1].kernel;
+    if (job.mean && flat && is_plane_mean(axes)) {
+        pith_op_range(env, planes, (size_t)(axes[0].in * axes[1].in), plane_mean_range, &job);
+        return;
+    }
+    if (!flat) {
+        size_t rows = shape_product(&args->out[0]->shape, 0, s->rank - 1);
+        for (uint32_t i = 0; i < MAX_AXES - 1; i++) /* a hint: more than this is as good as this */
+            taps = taps < PLENTY ? taps * (size_t)all[i].kernel : taps;
+        pith_op_range(env, rows, (size_t)axes[1].out * (taps < PLENTY ? taps : PLENTY),
+                      pool_outer_range, &job);
+        return;
+    }
+    taps += (size_t)axes[0].kernel; /* both below 2^16 */
+    pith_op_range(env, planes * (size_t)axes[0].out, (size_t)axes[1].in * taps, pool_range, &job);
+}
+
+static void run_pool(const struct op_args *args, const struct op_env *env)
+{
+    pith_pool_run(args, env, args->in[0]->data,
+                  args->info->op == PITH_OP_MAX_POOL ? POOL_MAX : POOL_MEAN);
+}
+
+static const struct attr_field fields[] = {
+    {ATTR_LIST, ATTR_POOL_KERNEL, 0, 1, POOL_MAX_WINDOW},
+    {ATTR_LIST, ATTR_POOL_STRIDES, 0, 1, POOL_MAX_WINDOW},
+    {ATTR_LIST, ATTR_POOL_DILATIONS, 0, 1, POOL_MAX_WINDOW},
+    {ATTR_LIST, ATTR_POOL_PADS, 0, 0, POOL_MAX_WINDOW},
+    {ATTR_INT, ATTR_POOL_CEIL, 0, 0, 1},
+    {ATTR_INT, ATTR_POOL_INCLUDE_PAD, 0, 0, 1},
+};
+
+#define POOL(name, number)                                                                         \
+    const struct op_info pith_op_##name = {                                                        \
+        .op = number,                                                                              \
+        .n_in_min = 1,                                                                             \
+        .n_in_max = 1,                                                                             \
+        .n_out_min = 1,                                                                            \
+        .n_out_max = 1,                                                                            \
+        .n_fields = 6,                                                                             \
+        .n_slots = ATTR_POOL_INCLUDE_PAD + 1,                                                      \
+        .fields = fields,                                                                          \
+        .shape = pith_pool_shape,                                                                  \
+        .run = run_pool,                                                                           \
+    };
+
+POOL(max_pool, PITH_OP_MAX_POOL)
+POOL(average_pool, PITH_OP_AVERAGE_POOL)

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+/* op_quantize.c - QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear.
+ *
+ *     q = saturate(round to even(x / scale) + zero point)        x = (q - zero point) * scale
+ *
+ * in f32 with one rounding an operation (i32 / scale in double, where it keeps its fraction). A
+ * scale covers the whole tensor, one place of an axis, or, where it has the rank of the tensor,
+ * BLOCK neighbouring places of it:
+ *
+ *     x     [outer, dim, inner]            scale [outer, ceil(dim / block), inner]
+ *
+ * so that along a row of `inner` elements the scale is fixed or advances with x. */
+#include "integer_element.h"
+#include "pith_kernels.h"
+#include "op_list.h"
+#include "op_range.h"
+#include "shape_rule.h"
+
+#define PIECE 4096u /* elements of a row that are one item of work */
+
+/* How scales lie over x. */
+struct scale_grid {
+    size_t dim, inner, rows; /* rows of inner elements; dim 1: one scale for all */
+    size_t block, blocks;    /* block 0: one scale a place of the axis */
+};
+
+/* PITH_ERR_CORRUPT: the scale fits x in no way. */
+static enum pith_status grid_of(const struct op_args *args, struct scale_grid *g)
+{
+    const struct shape *x = &args->in[0]->shape, *s = &args->in[1]->shape;
+    uint32_t axis = (uint32_t)args->attr[ATTR_QUANTIZE_AXIS];
+    *g = (struct scale_grid){.dim = 1, .inner = shape_elems(x), .rows = 1};
+    g->block = (size_t)args->attr[ATTR_QUANTIZE_BLOCK];
+    if (g->block == 0 && shape_elems(s) == 1 && s->rank <= 1)
+        return PITH_OK;
+    if (axis >= x->rank || s->rank != (g->block ? x->rank : 1u))
+        return PITH_ERR_CORRUPT;
+    g->dim = x->dim[axis];
+    g->blocks = g->block ? (g->dim + g->block - 1) / g->block : g->dim;
+    g->inner = shape_product(x, axis + 1, x->rank);
+    g->rows = shape_product(x, 0, axis + 1);
+    if (!g->block)
+        return s->dim[0] == g->dim ? PITH_OK : PITH_ERR_CORRUPT;
+    for (uint32_t i = 0; i < x->rank; i++)
+        if (s->dim[i] != (i == axis ? g->blocks : x->dim[i]))
+            return PITH_ERR_CORRUPT;
+    return PITH_OK;
+}
+
+/* Scale and zero point of shapes that fit x; the zero point's type is `type`. */
+static enum pith_status check_grid(const struct op_args *args, enum pith_type type)
+{
+    const struct tview *scale = args->in[1], *zero = args->n_in > 2 ? args->in[2] : NULL;
+    struct scale_grid g;
+    if (scale->type != PITH_F32)
+        return PITH_ERR_UNSUPPORTED;
+    if (zero && (zero->type != type || shape_elems(&zero->shape) != shape_elems(&scale->shape)))
+        return PITH_ERR_CORRUPT;
+    return grid_of(args, &g);
+}
+
+static enum pith_status shape_quantize(const struct op_args *args)
+{
+    enum pith_status st = pith_in_present(args, 2);
+    if (st)
+        return st;
+    enum pith_type from = args->in[0]->type, type = (enum pith_type)args->attr[ATTR_QUANTIZE_TYPE];
+    if ((from != PITH_F32 && from != PITH_I32) || !is_grid_type(type))
+        return PITH_ERR_UNSUPPORTED;
+    st = check_grid(args, type);
+    return st ? st : pith_out_set(args->out[0], type, &args->in[0]->shape);
+}
+
+static enum pith_status shape_dequantize(const struct op_args *args)
+{
+    enum pith_status st = pith_in_present(args, 2);
+    if (st)
+        return st;
+    enum pith_type from = args->in[0]->type;
+    if (!is_grid_type(from) && from != PITH_I32 && from != PITH_I64)
+        return PITH_ERR_UNSUPPORTED;
+    st = check_grid(args, from);
+    return st ? st : pith_out_set(args->out[0], PITH_F32, &args->in[0]->shape);
+}
+
+struct scale_job {
+    struct scale_grid g;
+    size_t pieces;
+    enum pith_type type; /* of the integers */
+    bool from_i32;
+    const void *x, *zero; /* zero: NULL for 0 */
+    const float *scale;
+    void *y;
+    const struct byte_rows *bytes; /* for f32 to or from bytes; NULL: no kernels */
+};
+
+static int32_t zero_at(const struct scale_job *j, size_t i)
+{
+    return j->zero ? integer_at(j->type, j->zero, i) : 0;
+}
+
+static int64_t wide_at(enum pith_type type, const void *p, size_t i)
+{
+    return type == PITH_I64 ? ((const int64_t *)p)[i] : integer_at(type, p, i);
+}
+
+static int64_t wide_zero_at(const struct scale_job *j, size_t i)
+{
+    return j->zero ? wide_at(j->type, j->zero, i) : 0;
+}
+
+/* Elements [at, at + n) with scale s, or, with blocks, scales s, s + 1, ... */
+static void quantize_row(const struct scale_job *j, size_t at, size_t s, size_t n)
+{
+    if (j->bytes && !j->g.block) {
+        struct byte_grid g = byte_grid_of(j->type == PITH_I8, j->scale[s], zero_at(j, s));
+        j->bytes->quantize(&g, (const float *)j->x + at, (uint8_t *)j->y + at, n);
+        return;
+    }
+    struct integer_range r = integer_range_of(j->type, zero_at(j, s));
+    float scale = j->scale[s];
+    bool words = !j->g.block && !j->from_i32 && pith_type_bytes(j->type) == 2;
+    for (size_t i = 0; words && i < n; i++)
+        ((uint16_t *)j->y)[at + i] = (uint16_t)quantized(&r, ((const float *)j->x)[at + i] / scale);
+    for (size_t i = 0; !words && i < n; i++) {
+        if (j->g.block) {
+            r = integer_range_of(j->type, zero_at(j, s + i));
+            scale = j->scale[s + i];
+        }
+        int32_t q;
+        if (j->from_i32)
+            q = quantized_f64(&r, (double)((const int32_t *)j->x)[at + i] / (double)scale);
+        else
+            q = quantized(&r, ((const float *)j->x)[at + i] / scale);
+        integer_put(j->type, j->y, at + i, q);
+    }
+}
+
+static void dequantize_row(const struct scale_job *j, size_t at, size_t s, size_t n)
+{
+    if (j->bytes && !j->g.block) {
+        struct byte_grid g = byte_grid_of(j->type == PITH_I8, j->scale[s], zero_at(j, s));
+        j->bytes->dequantize(&g, (const uint8_t *)j->x + at, (float *)j->y + at, n);
+        return;
+    }
+    float *y = (float *)j->y + at, scale = j->scale[s];
+    int64_t zero = wide_zero_at(j, s);
+    bool words = !j->g.block && j->type == PITH_I16;
+    for (size_t i = 0; words && i < n; i++)
+        y[i] = (float)(((const int16_t *)j->x)[at + i] - (int32_t)zero) * scale;
+    for (size_t i = 0; !words && i < n; i++) {
+        if (j->g.block) {
+            zero = wide_zero_at(j, s + i);
+            scale = j->scale[s + i];
+        }
+        uint64_t q = (uint64_t)wide_at(j->type, j->x, at + i) - (uint64_t)zero; /* may wrap */
+        y[i] = (float)(int64_t)q * scale;
+    }
+}
+
+typedef void scale_row(const struct scale_job *j, size_t at, size_t s, size_t n);
+
+static inline void each_row(const struct scale_job *j, size_t begin, size_t end, scale_row *row)
+{
+    const struct scale_grid *g = &j->g;
+    for (size_t item = begin; item < end; item++) {
+        size_t r = item / j->pieces, first = item % j->pieces * PIECE;
+        size_t n = g->inner - first < PIECE ? g->inner - first : PIECE, s = r % g->dim;
+        if (g->block)
+            s = (r / g->dim * g->blocks + s / g->block) * g->inner + first;
+        row(j, r * g->inner + first, s, n);
+    }
+}
+
+static void quantize_range(void *arg, size_t begin, size_t end)
+{
+    each_row(arg, begin, end, quantize_row);
+}
+
+static void dequantize_range(void *arg, size_t begin, size_t end)
+{
+    each_row(arg, begin, end, dequantize_row);
+}
+
+static void run_scale(const struct op_args *args, const struct op_env *env)
+{
+    bool to_real = args->info->op == PITH_OP_DEQUANTIZE;
+    struct scale_job job = {.type = to_real ? args->in[0]->type : args->out[0]->type,
+                            .from_i32 = args->in[0]->type == PITH_I32,
+                            .x = args->in[0]->data,
+                            .scale = args->in[1]->data,
+                            .y = args->out[0]->data};
+    job.zero = args->n_in > 2 && args->in[2] ? args->in[2]->data : NULL;
+    if (env->kernels && pith_type_bytes(job.type) == 1 && !job.from_i32)
+        job.bytes = &env->kernels->integer.bytes;
+    grid_of(args, &job.g);
+    job.pieces = (job.g.inner + PIECE - 1) / PIECE;
+    size_t work = job.g.inner < PIECE ? job.g.inner : PIECE;
+    pith_op_range(env, job.g.rows * job.pieces, work, to_real ? dequantize_range : quantize_range,
+                  &job);
+}
+
+static enum pith_status shape_dynamic(const struct op_args *args)
+{
+    static const struct shape scalar = {.rank = 0};
+    enum pith_status st = pith_in_f32(args, 1);
+    if (!st)
+        st = pith_out_set(args->out[0], PITH_U8, &args->in[0]->shape);
+    if (!st)
+        st = pith_out_set(args->out[1], PITH_F32, &scalar);
+    return st ? st : pith_out_set(args->out[2], PITH_U8, &scalar);
+}
+
+/* The range, widened to hold 0, is cut into 255 steps; a tensor of zeros has a scale of 1. */
+static void run_dynamic(const struct op_args *args, const struct op_env *env)
+{
+    const float *x = args->in[0]->data;
+    size_t n = shape_elems(&args->in[0]->shape);
+    float low = 0.0f, high = 0.0f, *scale = args->out[1]->data;
+    for (size_t i = 0; i < n; i++) {
+        low = x[i] < low ? x[i] : low;
+        high = x[i] > high ? x[i] : high;
+    }
+    *scale = low < high ? (high - low) / 255.0f : 1.0f;
+    struct integer_range whole = integer_range_of(PITH_U8, 0);
+    integer_put(PITH_U8, args->out[2]->data, 0, quantized(&whole, 0.0f - low / *scale));
+    struct scale_job job = {.g = {.dim = 1, .inner = n, .rows = 1},
+                            .pieces = (n + PIECE - 1) / PIECE,
+                            .type = PITH_U8,
+                            .x = x,
+                            .zero = args->out[2]->data,
+                            .scale = scale,
+                            .y = args->out[0]->data};
+    pith_op_range(env, job.pieces, n < PIECE ? n : PIECE, quantize_range, &job);
+}
+
+static const struct attr_field quantize_fields[] = {
+    {ATTR_INT, ATTR_QUANTIZE_AXIS, 1, 0, 7},
+    {ATTR_INT, ATTR_QUANTIZE_TYPE, 0, PITH_F32, PITH_BOOL},
+    {ATTR_INT, ATTR_QUANTIZE_BLOCK, 0, 0, INT32_MAX},
+};
+static const struct attr_field dequantize_fields[] = {
+    {ATTR_INT, ATTR_QUANTIZE_AXIS, 1, 0, 7},
+    {ATTR_INT, ATTR_QUANTIZE_BLOCK, 0, 0, INT32_MAX},
+};
+
+#define SCALE_OP(name, number, rule, schema)                                                       \
+    const struct op_info pith_op_##name = {                                                        \
+        .op = number,                                                                              \
+        .n_in_min = 2,                                                                             \
+        .n_in_max = 3,                                                                             \
+        .n_out_min = 1,                                                                            \
+        .n_out_max = 1,                                                                            \
+        .n_fields = sizeof schema / sizeof *schema,                                                \
+        .n_slots = 3,                                                                              \
+        .fields = schema,                                                                          \
+        .shape = rule,                                                                             \
+        .run = run_scale,                                                                          \
+    };
+
+SCALE_OP(quantize, PITH_OP_QUANTIZE, shape_quantize, quantize_fields)
+SCALE_OP(dequantize, PITH_OP_DEQUANTIZE, shape_dequantize, dequantize_fields)
+
+const struct op_info pith_op_dynamic_quantize = {
+    .op = PITH_OP_DYNAMIC_QUANTIZE,
+    .n_in_min = 1,
+    .n_in_max = 1,
+    .n_out_min = 3,
+    .n_out_max = 3,
+    .shape = shape_dynamic,
+    .run = run_dynamic,
+};

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+/* op_reduce.c - ReduceSum, Max, Min, Prod, L1, L2, LogSum, LogSumExp and SumSquare, told apart by
+ * `kind`; axes as for ReduceMean (op_reduce_mean.c). f32 for all, sums and products in double; i32
+ * and i64 for Sum, Max, Min and Prod, wrapping. Max and Min give NaN where there is one.
+ *
+ * Where the innermost axes are reduced, rows are summed up; where they are kept, 16 neighbouring
+ * outputs are computed side by side. */
+#include "math_f32.h"
+#include "op_list.h"
+#include "op_range.h"
+#include "pith_reduced_axes.h"
+#include "shape_rule.h"
+#include "sum_f32.h"
+
+#define COLUMNS 16u
+
+static enum pith_status shape_reduce(const struct op_args *args)
+{
+    enum pith_status st = pith_in_present(args, 1);
+    if (st)
+        return st;
+    enum pith_type type = args->in[0]->type;
+    bool is_integer = type == PITH_I32 || type == PITH_I64;
+    if (type != PITH_F32 && !(is_integer && args->attr[ATTR_KIND] <= REDUCE_PROD))
+        return PITH_ERR_UNSUPPORTED;
+    return pith_reduced_shape(args, ATTR_REDUCE_KIND_AXES, ATTR_REDUCE_KIND_KEEP, type);
+}
+
+struct reduce_job {
+    int32_t kind;
+    enum pith_type type;
+    const void *x;
+    void *y;
+    struct axis_walk kept, reduced;
+    size_t row;    /* contiguous reduced elements; 1 when the inner run is kept */
+    size_t inner;  /* contiguous kept elements; 1 when the inner run is reduced */
+    size_t blocks; /* of COLUMNS in inner */
+};
+
+/* ---- f32 --------------------------------------------------------------------------------- */
+
+static inline double larger(double m, double x)
+{
+    return x > m || x != x ? x : m;
+}
+
+static inline double smaller(double m, double x)
+{
+    return x < m || x != x ? x : m;
+}
+
+static double first_value(int32_t kind)
+{
+    const double inf = (double)f32_from_bits(0x7f800000u);
+    return kind == REDUCE_MAX ? -inf : kind == REDUCE_MIN ? inf : kind == REDUCE_PROD ? 1.0 : 0.0;
+}
+
+/* acc joined by a row of n elements; `minus` is what LogSumExp subtracts. */
+static double join_row(int32_t kind, double acc, const float *x, size_t n, float minus)
+{
+    switch ((enum reduce_kind)kind) {
+    case REDUCE_MAX:
+        for (size_t i = 0; i < n; i++)
+            acc = larger(acc, (double)x[i]);
+        return acc;
+    case REDUCE_MIN:
+        for (size_t i = 0; i < n; i++)
+            acc = smaller(acc, (double)x[i]);
+        return acc;
+    case REDUCE_PROD:
+        for (size_t i = 0; i < n; i++)
+            acc *= (double)x[i];
+        return acc;
+    case REDUCE_L1:
+        return acc + pith_long_sum_abs_f32(x, n);
+    case REDUCE_L2:
+    case REDUCE_SUM_SQUARE:
+        return acc + pith_long_sum_square_f32(x, 0.0f, n);
+    case REDUCE_LOG_SUM_EXP:
+        return acc + pith_long_sum_exp_f32(x, minus, n);
+    case REDUCE_SUM:
+    case REDUCE_LOG_SUM:
+    case REDUCE_END:
+        break;
+    }
+    return acc + pith_long_sum_f32(x, n);
+}
+
+#define EACH(value)                                                                                \
+    for (size_t c = 0; c < width; c++)                                                             \
+    acc[c] = (value)
+
+/* acc[c] joined by x[c]. */
+static void join_columns(int32_t kind, double *acc, const float *x, size_t width,
+                         const float *minus)
+{
+    float e[COLUMNS];
+    switch ((enum reduce_kind)kind) {
+    case REDUCE_MAX:
+        EACH(larger(acc[c], (double)x[c]));
+        break;
+    case REDUCE_MIN:
+        EACH(smaller(acc[c], (double)x[c]));
+        break;
+    case REDUCE_PROD:
+        EACH(acc[c] * (double)x[c]);
+        break;
+    case REDUCE_L1:
+        EACH(acc[c] + (double)(x[c] < 0.0f ? -x[c] : x[c]));
+        break;
+    case REDUCE_L2:
+    case REDUCE_SUM_SQUARE:
+        EACH(acc[c] + (double)x[c] * (double)x[c]);
+        break;
+    case REDUCE_LOG_SUM_EXP:
+        for (size_t c = 0; c < width; c++)
+            e[c] = x[c] - minus[c];
+        pith_exp_row_f32(e, 0.0f, e, width);
+        EACH(acc[c] + (double)e[c]);
+        break;
+    case REDUCE_SUM:
+    case REDUCE_LOG_SUM:
+    case REDUCE_END:
+        EACH(acc[c] + (double)x[c]);
+        break;
+    }
+}
+
+static void join_all(const struct reduce_job *j, int32_t kind, const float *x, size_t width,
+                     const float *minus, double *acc)
+{
+    for (size_t c = 0; c < width; c++)
+        acc[c] = first_value(kind);
+    for (size_t r = 0; r < j->reduced.count; r++) {
+        const float *row = x + pith_walk_offset(&j->reduced, r);
+        if (j->row > 1)
+            acc[0] = join_row(kind, acc[0], row, j->row, minus[0]);
+        else
+            join_columns(kind, acc, row, width, minus);
+    }
+}
+
+static float finish(int32_t kind, double acc, float max)
+{
+    if (kind == REDUCE_L2)
+        return pith_sqrt_f32((float)acc);
+    if (kind == REDUCE_LOG_SUM)
+        return pith_log_f32((float)acc);
+    if (kind != REDUCE_LOG_SUM_EXP)
+        return (float)acc;
+    return max - max == 0.0f ? max + pith_log_f32((float)acc) : max; /* infinite or NaN */
+}
+
+static void reduce_f32(const struct reduce_job *j, const float *x, float *y, size_t width)
+{
+    double acc[COLUMNS];
+    float max[COLUMNS] = {0};
+    if (j->kind == REDUCE_LOG_SUM_EXP) {
+        join_all(j, REDUCE_MAX, x, width, max, acc);
+        for (size_t c = 0; c < width; c++)
+            max[c] = (float)acc[c];
+    }
+    join_all(j, j->kind, x, width, max, acc);
+    for (size_t c = 0; c < width; c++)
+        y[c] = finish(j->kind, acc[c], max[c]);
+}
+
+/* ---- integers ---------------------------------------------------------------------------- */
+
+#define REDUCE_INTEGER(T, U)                                                                       \
+    static T join_##T(int32_t kind, T acc, T x)                                                    \
+    {                                                                                              \
+        if (kind == REDUCE_SUM)                                                                    \
+            return (T)((U)acc + (U)x);                                                             \
+        if (kind == REDUCE_PROD)                                                                   \
+            return (T)((U)acc * (U)x);                                                             \
+        return (kind == REDUCE_MAX) == (x > acc) ? x : acc;                                        \
+    }                                                                                              \
+    static void reduce_##T(const struct reduce_job *j, const T *x, T *y, size_t width)             \
+    {                                                                                              \
+        for (size_t c = 0; c < width; c++) {                                                       \
+            T acc = x[c];                                                                          \
+            for (size_t r = 0; r < j->reduced.count; r++) {                                        \
+                const T *row = x + c + pith_walk_offset(&j->reduced, r);                           \
+                for (size_t i = r == 0; i < j->row; i++)                                           \
+                    acc = join_##T(j->kind, acc, row[i]);                                          \
+            }                                                                                      \
+            y[c] = acc;                                                                            \
+        }                                                                                          \
+    }
+
+REDUCE_INTEGER(int32_t, uint32_t)
+REDUCE_INTEGER(int64_t, uint64_t)
+
+/* ---- both -------------------------------------------------------------------------------- */
+
+static void reduce_range(void *arg, size_t begin, size_t end)
+{
+    const struct reduce_job *j = arg;
+    for (size_t item = begin; item < end; item++) {
+        size_t outer = item / j->blocks, first = item % j->blocks * COLUMNS;
+        size_t width = j->inner - first < COLUMNS ? j->inner - first : COLUMNS;
+        size_t from = pith_walk_offset(&j->kept, outer) + first, to = outer * j->inner + first;
+        if (j->type == PITH_F32)
+            reduce_f32(j, (const float *)j->x + from, (float *)j->y + to, width);
+        else if (j->type == PITH_I32)
+            reduce_int32_t(j, (const int32_t *)j->x + from, (int32_t *)j->y + to, width);
+        else
+            reduce_int64_t(j, (const int64_t *)j->x + from, (int64_t *)j->y + to, width);
+    }
+}
+
+static void run_reduce(const struct op_args *args, const struct op_env *env)
+{
+    struct reduce_job job = {.kind = args->attr[ATTR_KIND],
+                             .type = args->in[0]->type,
+                             .x = args->in[0]->data,
+                             .y = args->out[0]->data};
+    pith_reduced_walks(args, ATTR_REDUCE_KIND_AXES, &job.kept, &job.reduced);
+    job.row = pith_walk_pop_row(&job.reduced);
+    job.inner = pith_walk_pop_row(&job.kept);
+    job.blocks = (job.inner + COLUMNS - 1) / COLUMNS;
+    size_t width = job.inner < COLUMNS ? job.inner : COLUMNS;
+    pith_op_range(env, job.kept.count * job.blocks, job.reduced.count * job.row * width,
+                  reduce_range, &job);
+}
+
+static const struct attr_field fields[] = {
+    {ATTR_INT, ATTR_KIND, -1, 0, REDUCE_END - 1},
+    {ATTR_LIST, ATTR_REDUCE_KIND_AXES, 0, 0, 7},
+    {ATTR_INT, ATTR_REDUCE_KIND_KEEP, 1, 0, 1},
+};
+
+const struct op_info pith_op_reduce = {
+    .op = PITH_OP_REDUCE,
+    .n_in_min = 1,
+    .n_in_max = 1,
+    .n_out_min = 1,
+    .n_out_max = 1,
+    .n_fields = 3,
+    .n_slots = ATTR_REDUCE_KIND_KEEP + 1,
+    .fields = fields,
+    .shape = shape_reduce,
+    .run = run_reduce,
+};

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/* op_reduce_mean.c - ReduceMean over a set of axes (none named: all).
+ *
+ * Axes are merged into runs of kept and of reduced ones. Where the innermost run is reduced, each
+ * output is a sum of rows (pith_sum_f32); where it is kept, 16 neighbouring outputs are summed
+ * side by side. Sums across rows are kept in double, so the error does not grow with their
+ * number. */
+#include "op_list.h"
+#include "op_range.h"
+#include "pith_reduced_axes.h"
+#include "shape_rule.h"
+#include "sum_f32.h"
+
+#define COLUMNS 16u
+
+static enum pith_status shape_reduce(const struct op_args *args)
+{
+    enum pith_status st = pith_in_f32(args, 1);
+    return st ? st : pith_reduced_shape(args, ATTR_AXES, ATTR_REDUCE_KEEP, PITH_F32);
+}
+
+struct reduce_job {
+    const float *x;
+    float *y;
+    struct axis_walk kept, reduced;
+    size_t row;    /* contiguous reduced elements; 1 when the inner run is kept */
+    size_t inner;  /* contiguous kept elements; 1 when the inner run is reduced */
+    size_t blocks; /* of COLUMNS in inner */
+    double divisor;
+};
+
+static void reduce_range(void *arg, size_t begin, size_t end)
+{
+    const struct reduce_job *j = arg;
+    for (size_t item = begin; item < end; item++) {
+        size_t outer = item / j->blocks, first = item % j->blocks * COLUMNS;
+        size_t width = j->inner - first < COLUMNS ? j->inner - first : COLUMNS;
+        const float *x = j->x + pith_walk_offset(&j->kept, outer) + first;
+        float *y = j->y + outer * j->inner + first;
+        double sum[COLUMNS] = {0};
+        for (size_t r = 0; r < j->reduced.count; r++) {
+            const float *row = x + pith_walk_offset(&j->reduced, r);
+            if (j->row > 1)
+                sum[0] += (double)pith_sum_f32(row, j->row);
+            else
+                for (size_t c = 0; c < width; c++)
+                    sum[c] += (double)row[c];
+        }
+        for (size_t c = 0; c < width; c++)
+            y[c] = (float)(sum[c] / j->divisor);
+    }
+}
+
+static void run_reduce(const struct op_args *args, const struct op_env *env)
+{
+    struct reduce_job job = {.x = args->in[0]->data, .y = args->out[0]->data};
+    pith_reduced_walks(args, ATTR_AXES, &job.kept, &job.reduced);
+    job.divisor = (double)job.reduced.count;
+    job.row = pith_walk_pop_row(&job.reduced);
+    job.inner = pith_walk_pop_row(&job.kept);
+    job.blocks = (job.inner + COLUMNS - 1) / COLUMNS;
+    size_t width = job.inner < COLUMNS ? job.inner : COLUMNS;
+    pith_op_range(env, job.kept.count * job.blocks, job.reduced.count * job.row * width,
+                  reduce_range, &job);
+}
+
+static const struct attr_field fields[] = {
+    {ATTR_LIST, ATTR_AXES, 0, 0, 7},
+    {ATTR_INT, ATTR_REDUCE_KEEP, 1, 0, 1},
+};
+
+const struct op_info pith_op_reduce_mean = {
+    .op = PITH_OP_REDUCE_MEAN,
+    .n_in_min = 1,
+    .n_in_max = 1,
+    .n_out_min = 1,
+    .n_out_max = 1,
+    .n_fields = 2,
+    .n_slots = ATTR_REDUCE_KEEP + 1,
+    .fields = fields,
+    .shape = shape_reduce,
+    .run = run_reduce,
+};

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/* op_softmax.c - Softmax and LogSoftmax along one axis, or over all axes from one on (`flat`, what
+ * opsets below 13 mean).
+ *
+ * The maximum is subtracted first, so exp never overflows and the sum is at least 1. The tensor is
+ * seen as [outer, n, inner]; columns of `inner` are handled 16 at a time, so that memory is walked
+ * in order and the running maxima and sums stay in registers. */
+#include "math_f32.h"
+#include "pith_kernels.h"
+#include "op_list.h"
+#include "op_range.h"
+#include "shape_rule.h"
+#include "sum_f32.h"
+
+#define COLUMNS 16u
+
+static enum pith_status shape_softmax(const struct op_args *args)
+{
+    enum pith_status st = pith_in_present(args, 1);
+    if (st)
+        return st;
+    uint32_t rank = args->in[0]->shape.rank;
+    /* A flat softmax may start behind the last axis (then every row has one element). */
+    uint32_t end = args->attr[ATTR_SOFTMAX_FLAT] ? rank + 1 : rank;
+    if ((uint32_t)args->attr[ATTR_SOFTMAX_AXIS] >= end)
+        return PITH_ERR_CORRUPT;
+    return pith_shape_same_f32(args);
+}
+
+struct softmax_job {
+    const struct row_kernels *row;
+    const float *x;
+    float *y;
+    size_t n, inner, blocks; /* blocks of COLUMNS per outer index */
+    bool is_log;
+};
+
+static float max_f32(const float *x, size_t n)
+{
+    float m = x[0];
+    for (size_t i = 1; i < n; i++)
+        m = x[i] > m ? x[i] : m;
+    return m;
+}
+
+static void softmax_row(const struct softmax_job *j, const float *x, float *y)
+{
+    if (!j->is_log) {
+        j->row->softmax(x, y, j->n);
+        return;
+    }
+    float max = max_f32(x, j->n), lane[COLUMNS] = {0};
+    for (size_t i = 0; i < j->n; i++)
+        lane[i % COLUMNS] += pith_exp_f32(x[i] - max);
+    float log_sum = pith_log_f32(pith_sum_f32(lane, COLUMNS));
+    for (size_t i = 0; i < j->n; i++)
+        y[i] = (x[i] - max) - log_sum;
+}
+
+/* x, y: [n, inner]; the first `width` columns */
+static void softmax_columns(const struct softmax_job *j, const float *x, float *y, size_t width)
+{
+    float max[COLUMNS], sum[COLUMNS] = {0};
+    memcpy(max, x, width * sizeof *max);
+    for (size_t i = 1; i < j->n; i++)
+        for (size_t c = 0; c < width; c++)
+            max[c] = x[i * j->inner + c] > max[c] ? x[i * j->inner + c] : max[c];
+    for (size_t i = 0; i < j->n; i++) {
+        for (size_t c = 0; c < width; c++) {
+            float d = x[i * j->inner + c] - max[c], e = pith_exp_f32(d);
+            sum[c] += e;
+            y[i * j->inner + c] = j->is_log ? d : e;
+        }
+    }
+    for (size_t c = 0; c < width && j->is_log; c++)
+        sum[c] = pith_log_f32(sum[c]);
+    for (size_t i = 0; i < j->n; i++)
+        for (size_t c = 0; c < width; c++) {
+            float *p = &y[i * j->inner + c];
+            *p = j->is_log ? *p - sum[c] : *p / sum[c];
+        }
+}
+
+static void softmax_range(void *arg, size_t begin, size_t end)
+{
+    const struct softmax_job *j = arg;
+    for (size_t item = begin; item < end; item++) {
+        size_t first = item % j->blocks * COLUMNS;
+        size_t at = item / j->blocks * j->n * j->inner + first;
+        size_t width = j->inner - first < COLUMNS ? j->inner - first : COLUMNS;
+        if (j->inner == 1)
+            softmax_row(j, j->x + at, j->y + at);
+        else
+            softmax_columns(j, j->x + at, j->y + at, width);
+    }
+}
+
+static void run_softmax(const struct op_args *args, const struct op_env *env)
+{
+    const struct shape *s = &args->in[0]->shape;
+    uint32_t axis = (uint32_t)args->attr[ATTR_SOFTMAX_AXIS];
+    uint32_t end = args->attr[ATTR_SOFTMAX_FLAT] ? s->rank : axis + 1;
+    struct softmax_job job = {
+        .row = pith_row_kernels(env),
+        .x = args->in[0]->data,
+        .y = args->out[0]->data,
+        .n = shape_product(s, axis, end),
+        .inner = shape_product(s, end, s->rank),
+        .is_log = args->info->op == PITH_OP_LOG_SOFTMAX,
+    };
+    job.blocks = (job.inner + COLUMNS - 1) / COLUMNS;
+    size_t items = shape_product(s, 0, axis) * job.blocks;
+    pith_op_range(env, items, job.n * (job.inner < COLUMNS ? job.inner : COLUMNS), softmax_range,
+                  &job);
+}
+
+static const struct attr_field fields[] = {
+    {ATTR_INT, ATTR_SOFTMAX_AXIS, 1, 0, 7},
+    {ATTR_INT, ATTR_SOFTMAX_FLAT, 0, 0, 1},
+};
+
+#define SOFTMAX(name, number)                                                                      \
+    const struct op_info pith_op_##name = {                                                        \
+        .op = number,                                                                              \
+        .n_in_min = 1,                                                                             \
+        .n_in_max = 1,                                                                             \
+        .n_out_min = 1,                                                                            \
+        .n_out_max = 1,                                                                            \
+        .n_fields = 2,                                                                             \
+        .n_slots = 2,                                                                              \
+        .flags = OP_INPLACE,                                                                       \
+        .fields = fields,                                                                          \
+        .shape = shape_softmax,                                                                    \
+        .run = run_softmax,                                                                        \
+    };
+
+SOFTMAX(softmax, PITH_OP_SOFTMAX)
+SOFTMAX(log_softmax, PITH_OP_LOG_SOFTMAX)

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/* op_unary.c - elementwise functions of one input, told apart by `kind`. f32 for all; Neg, Abs and
+ * Sign also for i32 and i64 (wrapping: the smallest integer is its own negative), Not for bool. */
+#include "activation_f32.h"
+#include "elementary_f32.h"
+#include "pith_kernels.h"
+#include "math_f32.h"
+#include "op_list.h"
+#include "op_range.h"
+#include "shape_rule.h"
+
+static bool for_integers(int32_t kind)
+{
+    return kind == UNARY_NEG || kind == UNARY_ABS || kind == UNARY_SIGN;
+}
+
+static enum pith_status shape_unary(const struct op_args *args)
+{
+    enum pith_status st = pith_in_present(args, 1);
+    if (st)
+        return st;
+    int32_t kind = args->attr[ATTR_KIND];
+    enum pith_type type = args->in[0]->type;
+    bool is_integer = type == PITH_I32 || type == PITH_I64;
+    bool fits = kind == UNARY_NOT ? type == PITH_BOOL
+                                  : type == PITH_F32 || (is_integer && for_integers(kind));
+    if (!fits)
+        return PITH_ERR_UNSUPPORTED;
+    if (kind == UNARY_CELU && !(attr_f32(args->attr, ATTR_UNARY_ALPHA) > 0.0f))
+        return PITH_ERR_CORRUPT; /* it divides */
+    return pith_out_set(args->out[0], type, &args->in[0]->shape);
+}
+
+/* To the nearest integer, ties to even: adding 2^23 leaves no room for a fraction. */
+static inline float round_f32(float x)
+{
+    float a = magnitude_of(x), whole = (a + 8388608.0f) - 8388608.0f;
+    return choose(a < 8388608.0f, f32_from_bits(f32_bits(whole) | (f32_bits(x) & 0x80000000u)), x);
+}
+
+static inline float floor_f32(float x)
+{
+    float r = round_f32(x);
+    return choose(r > x, r - 1.0f, r);
+}
+
+/* -0 for what lies in (-1, 0), as IEEE says: round_f32 keeps the sign and 1 is added to -1 alone.
+ */
+static inline float ceil_f32(float x)
+{
+    float r = round_f32(x), up = r + 1.0f;
+    up = f32_from_bits(f32_bits(up) | (f32_bits(x) & 0x80000000u));
+    return choose(r < x, up, r);
+}
+
+static inline float sign_f32(float x)
+{
+    float one = f32_from_bits(0x3f800000u | (f32_bits(x) & 0x80000000u));
+    return choose(x < 0.0f || x > 0.0f, one, x != x ? x : 0.0f);
+}
+
+#define EACH(value)                                                                                \
+    for (size_t i = 0; i < n; i++)                                                                 \
+    y[i] = (value)
+
+static void elu_kind(int32_t kind, float alpha, float gamma, const float *x, float *y, size_t n)
+{
+    if (kind == UNARY_ELU)
+        pith_elu_row_f32(1.0f, alpha, 1.0f, x, y, n);
+    else if (kind == UNARY_SELU)
+        pith_elu_row_f32(gamma, gamma * alpha, 1.0f, x, y, n);
+    else
+        pith_elu_row_f32(1.0f, alpha, alpha, x, y, n);
+}
+
+static void unary_f32(const struct row_kernels *row, int32_t kind, float alpha, float gamma,
+                      const float *x, float *y, size_t n)
+{
+    switch ((enum unary_kind)kind) {
+    case UNARY_SQRT:
+        pith_sqrt_row_f32(x, y, n);
+        break;
+    case UNARY_EXP:
+        row->exp(x, 0.0f, y, n);
+        break;
+    case UNARY_LOG:
+        pith_log_row_f32(x, y, n);
+        break;
+    case UNARY_NEG:
+        EACH(-x[i]);
+        break;
+    case UNARY_ABS:
+        EACH(magnitude_of(x[i]));
+        break;
+    case UNARY_SIGN:
+        EACH(sign_f32(x[i]));
+        break;
+    case UNARY_FLOOR:
+        EACH(floor_f32(x[i]));
+        break;
+    case UNARY_CEIL:
+        EACH(ceil_f32(x[i]));
+        break;
+    case UNARY_ROUND:
+        EACH(round_f32(x[i]));
+        break;
+    case UNARY_RECIPROCAL:
+        EACH(1.0f / x[i]);
+        break;
+    case UNARY_ERF:
+        row->erf(x, y, n);
+        break;
+    case UNARY_SIN:
+        EACH(pith_sin_f32(x[i]));
+        break;
+    case UNARY_COS:
+        EACH(pith_cos_f32(x[i]));
+        break;
+    case UNARY_ELU:
+    case UNARY_SELU:
+    case UNARY_CELU:
+        elu_kind(kind, alpha, gamma, x, y, n);
+        break;
+    case UNARY_GELU:
+        row->gelu(x, y, n);
+        break;
+    case UNARY_GELU_TANH:
+        row->gelu_tanh(x, y, n);
+        break;
+    case UNARY_MISH:
+        pith_mish_row_f32(x, y, n);
+        break;
+    case UNARY_SOFTPLUS:
+        pith_softplus_row_f32(x, y, n);
+        break;
+    case UNARY_SOFTSIGN:
+        EACH(x[i] / (1.0f + magnitude_of(x[i])));
+        break;
+    case UNARY_THRESHOLDED_RELU:
+        EACH(choose(x[i] <= alpha, 0.0f, x[i]));
+        break;
+    case UNARY_ATAN:
+        EACH(pith_atan_f32(x[i]));
+        break;
+    case UNARY_ASINH:
+        EACH(pith_asinh_f32(x[i]));
+        break;
+    case UNARY_ATANH:
+        EACH(pith_atanh_f32(x[i]));
+        break;
+    case UNARY_NOT:
+    case UNARY_END:
+        break;
+    }
+}
+
+#define UNARY_INTEGER(T, U)                                                                        \
+    static void unary_##T(int32_t kind, const T *x, T *y, size_t n)                                \
+    {                                                                                              \
+        if (kind == UNARY_NEG)                                                                     \
+            EACH((T)(0 - (U)x[i]));                                                                \
+        else if (kind == UNARY_ABS)                                                                \
+            EACH(x[i] < 0 ? (T)(0 - (U)x[i]) : x[i]);                                              \
+        else                                                                                       \
+            EACH((x[i] > 0) - (x[i] < 0));                                                         \
+    }
+
+UNARY_INTEGER(int32_t, uint32_t)
+UNARY_INTEGER(int64_t, uint64_t)
+
+struct unary_job {
+    const struct row_kernels *row;
+    int32_t kind;
+    float alpha, gamma;
+    const struct tview *x;
+    void *y;
+};
+
+static void unary_range(void *arg, size_t begin, size_t end)
+{
+    const struct unary_job *j = arg;
+    size_t n = end - begin, at = begin * pith_type_bytes(j->x->type);
+    const void *px = (const uint8_t *)j->x->data + at;
+    void *py = (uint8_t *)j->y + at;
+    if (j->x->type == PITH_F32) {
+        unary_f32(j->row, j->kind, j->alpha, j->gamma, px, py, n);
+    } else if (j->x->type == PITH_I32) {
+        unary_int32_t(j->kind, px, py, n);
+    } else if (j->x->type == PITH_I64) {
+        unary_int64_t(j->kind, px, py, n);
+    } else {
+        const uint8_t *x = px;
+        uint8_t *y = py;
+        EACH(x[i] == 0);
+    }
+}
+
+static void run_unary(const struct op_args *args, const struct op_env *env)
+{
+    struct unary_job job = {
+        .row = pith_row_kernels(env),
+        .kind = args->attr[ATTR_KIND],
+        .alpha = attr_f32(args->attr, ATTR_UNARY_ALPHA),
+        .gamma = attr_f32(args->attr, ATTR_UNARY_GAMMA),
+        .x = args->in[0],
+        .y = args->out[0]->data,
+    };
+    pith_op_range(env, shape_elems(&args->in[0]->shape), 4, unary_range, &job);
+}
+
+static const struct attr_field fields[] = {
+    {ATTR_INT, ATTR_KIND, -1, 0, UNARY_END - 1},
+    {ATTR_FLOAT, ATTR_UNARY_ALPHA, 0x3f800000 /* 1 */, 0, 0},
+    {ATTR_FLOAT, ATTR_UNARY_GAMMA, 0x3f800000 /* 1 */, 0, 0},
+};
+
+const struct op_info pith_op_unary = {
+    .op = PITH_OP_UNARY,
+    .n_in_min = 1,
+    .n_in_max = 1,
+    .n_out_min = 1,
+    .n_out_max = 1,
+    .n_fields = 3,
+    .n_slots = 3,
+    .flags = OP_INPLACE,
+    .fields = fields,
+    .shape = shape_unary,
+    .run = run_unary,
+};

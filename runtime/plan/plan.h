@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/* plan.h - what a plan is, and the tables that planning works on.
+ *
+ * Planning turns nodes into steps:
+ *
+ *     graph --fuse.c, fuse_chain.c--> chains of nodes run as one --layout.c--> channels-last values
+ *           --alias.c--> values that share storage --plan.c--> steps, lifetimes
+ *           --place.c--> offsets --plan_fill.c--> weights in run form
+ *
+ * Memory of a plan, one block:
+ *
+ *     | struct pith_plan | graph | steps, views | weights in run form | arena ........ |
+ *     |<------------- tables, from below ------>|          planning tables, from above |
+ *
+ * The planning tables are dead before the first weight is written, so they cost nothing where the
+ * weights and the arena are larger than they are. */
+#ifndef PLAN_H
+#define PLAN_H
+
+#include "pith_container.h"
+#include "pith_graph.h"
+#include "pith_kernels.h"
+
+#define PLAN_ALIGN 64u
+#define PLAN_NONE UINT32_MAX
+
+/* One executed step. */
+struct step {
+    const struct graph_node *node; /* the (first) node it stands for */
+    struct op_args args;
+    void *scratch;
+    bool copies;   /* a concat of which inputs lie in place: only the others are copied */
+    bool shares_prep; /* an earlier step prepares args.prep */
+    bool reads_rows;  /* op_need.reads_rows */
+    uint32_t jump; /* OP_CONTROL: the step of the node's partner (pith_graph.h) */
+    const char *kernel;
+    uint64_t macs, weight_bytes, file_bytes, ns;
+};
+
+/* A view of a value that differs from the value's own: a bias seen as [O] (data: the value's), or
+ * a weight that its operator prepares (value PLAN_NONE, data NULL). */
+struct extra_view {
+    struct tview view;
+    uint32_t value;
+};
+
+struct pith_plan {
+    struct pith_opts opts;
+    struct pith_kernels kernels;
+    struct graph graph;
+    struct tview *value; /* [graph.n_values] */
+    struct step *step;   /* [n_steps] */
+    struct extra_view *extra;
+    uint32_t n_steps, n_extra;
+    uint64_t steps_done; /* by the last run */
+    uint32_t next_step;  /* after them */
+};
+
+static inline struct op_env plan_env(const struct pith_plan *plan, void *scratch)
+{
+    return (struct op_env){&plan->kernels, scratch, plan->opts.parallel_user,
+                           plan->opts.parallel_for, plan->opts.flags};
+}
+
+/* How a node is executed. */
+enum node_action {
+    NODE_RUN = 0,
+    NODE_GONE = 1,  /* part of an earlier node's step, or nothing but a view */
+    NODE_PLACED = 2 /* a concat of which inputs are written in place; the others are copied */
+};
+
+/* Steps on bytes (integer_chain.h). */
+enum node_chain {
+    CHAIN_NONE = 0,
+    CHAIN_REAL = 1, /* between DequantizeLinear and QuantizeLinear */
+    CHAIN_WHOLE = 2, /* an operator on bytes, run so because it is channels-last */
+    CHAIN_FLOATS = 3 /* as CHAIN_REAL, of row-major values */
+};
+
+struct node_plan {
+    enum node_action action;
+    enum node_chain chain;
+    uint32_t quantize; /* of CHAIN_REAL: the QuantizeLinear; else PLAN_NONE */
+    enum act_kind act; /* y = act(op + bias + residual) */
+    float a, b;
+    uint32_t bias;     /* constant, or PLAN_NONE */
+    bool as_gemm;      /* a MatMul that took a bias runs as the Gemm it now is */
+    uint32_t residual; /* value, or PLAN_NONE */
+    uint32_t requantize; /* the Requantize or Dequantize of an integer product, or PLAN_NONE */
+    uint32_t add;      /* of an integer product: the chain's Add that took its values */
+    uint32_t out;      /* the value that output 0 is written to */
+};
+
+enum value_kind {
+    VALUE_TEMP = 0,
+    VALUE_INPUT = 1,
+    VALUE_CONST = 2,
+    VALUE_GONE = 3, /* never exists: inside a fused chain */
+    VALUE_STATE = 4 /* what a Loop gives: stays where it is from one iteration to the next */
+};
+
+/* Where a value lies: at `offset` in the storage of `parent`; parent == itself: it has its own. */
+struct value_plan {
+    uint64_t offset;
+    uint64_t bytes;
+    uint32_t parent;
+    uint32_t n_uses;      /* reading edges, graph outputs included */
+    uint32_t consumer;    /* last reading node; PLAN_NONE: a graph output */
+    uint32_t first, last; /* lifetime of the storage (roots): times as below */
+    uint8_t kind;
+    bool is_output; /* roots: some value in this storage is a graph output */
+    bool channels_last; /* layout.c */
+    uint32_t pixel_step; /* its pixels lie in those of a value of more channels; 0: side by side */
+};
+
+/* Time: 0 the inputs are written, node n runs at n + 1, n_nodes + 1 the outputs are read. A body
+ * takes the time it would take once: what must last from one iteration to the next (states, what
+ * the body reads from outside of it, what it collects) lives from Loop to LoopEnd at least. */
+static inline uint32_t node_time(uint32_t node)
+{
+    return node + 1;
+}
+
+/* Piece of the arena. */
+enum {
+    PLACE_INPUT = 1u, /* written before a run ... */
+    PLACE_OUTPUT = 2u /* ... while outputs of the last one are still read: these never share */
+};
+struct place_item {
+    uint64_t bytes;
+    uint64_t offset; /* result, multiple of PLAN_ALIGN */
+    uint32_t first, last;
+    uint32_t flags;
+};
+
+/* Fills node[].action and the epilogues. value_plan: n_uses, consumer, kind are set; values that
+ * vanish become VALUE_GONE. */
+void pith_plan_fuse(const struct graph *g, const struct tview *value, struct node_plan *node,
+                    struct value_plan *vp);
+
+void pith_plan_fuse_chains(const struct graph *g, const struct tview *value, struct node_plan *node,
+                           struct value_plan *vp);
+/* Sets value_plan.channels_last, after fusion. */
+void pith_plan_layout(const struct graph *g, const struct tview *value, struct node_plan *node,
+                      struct value_plan *vp);
+/* Both orders are the same. */
+bool pith_layout_is_one(const struct shape *s);
+
+/* step_inputs.c: how many inputs the step of node `n` has, and the value it reads as input i,
+ * PITH_NO_VALUE: none. The residual is not among them. */
+uint32_t pith_step_inputs(const struct graph *g, const struct node_plan *node, uint32_t n);
+uint32_t pith_step_input(const struct graph *g, const struct node_plan *node, uint32_t n,
+                         uint32_t i);
+
+/* Attributes of the Gemm that a MatMul with bias is. */
+const int32_t *pith_plan_gemm_attr(const struct graph_node *matmul);
+
+/* Storage of value v: its root, and its byte offset there. */
+uint32_t pith_plan_root(struct value_plan *vp, uint32_t v, uint64_t *offset);
+/* Decides which values share storage, and drops the nodes that then have nothing to do. in_place: an
+ * elementwise operator and its input, and a Concat and what it alone reads; share: views and pieces of
+ * others, too, whose producers vanish or move (so in_place as well). Neither: each has its own. Sets
+ * lifetimes of all roots. */
+void pith_plan_alias(const struct graph *g, const struct tview *value, struct node_plan *node,
+                     struct value_plan *vp, bool share, bool in_place);
+
+/* Offsets for n items such that those alive at the same time do not overlap. order, placed: room
+ * for n numbers each. false: the sum of sizes overflows. */
+bool pith_place(struct place_item *item, uint32_t n, uint32_t *order, uint32_t *placed,
+                uint64_t *arena_bytes);
+
+/* Working memory of pith_plan_fill: `bytes` at a multiple of PLAN_ALIGN, of which each weight needs
+ * job_bytes (a multiple, too) while it is expanded. More than that lets weights be decoded at the same
+ * time. */
+struct fill_memory {
+    void *at;
+    uint64_t bytes, job_bytes;
+};
+
+/* Writes constants and prepared weights into their places. weights: their region, which ends where
+ * the arena begins. PITH_ERR_CORRUPT when a coded stream is broken. */
+enum pith_status pith_plan_fill(struct pith_plan *plan, const uint8_t *weights,
+                                const uint8_t *weights_end, const struct fill_memory *memory);
+
+bool pith_plan_is_constant(const struct graph *g, uint32_t value);
+
+/* The options the plan works with, defaults filled in. PITH_ERR_ARGUMENT. */
+enum pith_status pith_opts_resolve(const struct pith_opts *given, struct pith_opts *opts);
+
+#endif

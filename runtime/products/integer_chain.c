@@ -1,0 +1,575 @@
+/* SPDX-License-Identifier: MIT */
+/* integer_chain.c - see integer_chain.h. What each operator becomes:
+ *
+ *     Add, Mul, a Relu    the same roundings, in registers (byte_rows.combine)
+ *     one input, element  a table of the 256 values, made by the operator itself
+ *     Concat              copies, through a table where scales differ
+ *     MaxPool             the largest byte, then a table: scaling keeps the order or turns it
+ *                         round; NaN, which the maximum skips, is the -inf that it starts from
+ *     GlobalAveragePool,  the same sum in the same order (byte_rows.mean)
+ *     AveragePool of it all
+ *     Slice, Pad,         themselves, on bytes and on axes in the order of memory; and a table
+ *     Resize (nearest)
+ *     Softmax, Resize,    themselves, on the floats of a few rows or planes at a time, which stay
+ *     AveragePool         in the cache
+ *
+ * All but the last work on channels-last tensors and on row-major ones; pools are made for the
+ * former. */
+#include "integer_chain.h"
+#include "integer_element.h"
+#include "pith_kernels.h"
+#include "op_range.h"
+
+#define PIECE 4096u
+#define MAX_TAPS 256u
+#define MOVE_SLOTS 40u /* attributes of Slice, of Pad and of Resize */
+#define NOT_IN_PARTS UINT32_MAX
+#define PART_FLOATS 8192u /* of input and output, at least, where there are so many */
+#define CHUNKS 16u
+
+struct chain_table {
+    uint8_t to[256];
+    uint8_t is_identity, pad[63];
+};
+
+static uint32_t inputs(const struct op_args *args)
+{
+    return (args->n_in - 2) / 3;
+}
+
+static const struct tview *bytes_in(const struct op_args *args, uint32_t i)
+{
+    return args->in[(size_t)3 * i];
+}
+
+static struct byte_grid grid_in(const struct op_args *args, uint32_t i)
+{
+    return byte_grid_at(args, 3 * i + 1, bytes_in(args, i)->type);
+}
+
+static struct byte_grid grid_out(const struct op_args *args)
+{
+    return byte_grid_at(args, args->n_in - 2, args->out[0]->type);
+}
+
+/* ---- which ----------------------------------------------------------------------------------- */
+
+static bool is_elementwise(enum pith_op op)
+{
+    switch (op) {
+    case PITH_OP_RELU:
+    case PITH_OP_LEAKY_RELU:
+    case PITH_OP_CLIP:
+    case PITH_OP_SIGMOID:
+    case PITH_OP_TANH:
+    case PITH_OP_HARD_SIGMOID:
+    case PITH_OP_HARD_SWISH:
+    case PITH_OP_UNARY:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Of two axes or one, every window with a tap inside: dilation alone can make others. */
+static bool is_plain_pool(const int32_t *attr, const struct shape *x)
+{
+    uint32_t taps = 1;
+    if (x->rank < 3 || x->rank > 4)
+        return false;
+    for (uint32_t i = 0; i < x->rank - 2; i++) {
+        uint32_t kernel = (uint32_t)attr_item(attr, ATTR_POOL_KERNEL, i, 1);
+        if (attr_item(attr, ATTR_POOL_DILATIONS, i, 1) != 1 || kernel > MAX_TAPS)
+            return false;
+        taps *= kernel;
+    }
+    return taps <= MAX_TAPS;
+}
+
+/* The one window is all there is: op_pool.c adds then as GlobalAveragePool does. */
+static bool is_whole_pool(const int32_t *attr, const struct shape *x, const struct shape *y)
+{
+    uint32_t axes = x->rank - 2;
+    if (x->rank < 3 || x->rank > 4)
+        return false;
+    for (uint32_t i = 0; i < axes; i++)
+        if (attr_item(attr, ATTR_POOL_KERNEL, i, 1) != (int32_t)x->dim[2 + i] ||
+            attr_item(attr, ATTR_POOL_DILATIONS, i, 1) != 1 || y->dim[2 + i] != 1 ||
+            attr_item(attr, ATTR_POOL_PADS, i, 0) != 0 ||
+            attr_item(attr, ATTR_POOL_PADS, axes + i, 0) != 0)
+            return false;
+    return true;
+}
+
+/* The first axes over which an operator on floats does the same again: what it makes of one part
+ * depends on nothing else. NOT_IN_PARTS: it runs on bytes. */
+static uint32_t parted_axes(const struct op_info *inner, const int32_t *attr, const struct shape *x,
+                            const struct shape *y)
+{
+    uint32_t n = 0;
+    switch (inner->op) {
+    case PITH_OP_SOFTMAX:
+    case PITH_OP_LOG_SOFTMAX:
+        return (uint32_t)attr[ATTR_SOFTMAX_AXIS];
+    case PITH_OP_AVERAGE_POOL:
+        return is_whole_pool(attr, x, y) ? NOT_IN_PARTS : 2;
+    case PITH_OP_RESIZE:
+        if (attr[ATTR_RESIZE_MODE] == 0)
+            return NOT_IN_PARTS;
+        while (n < 2 && n < x->rank && x->dim[n] == y->dim[n] &&
+               (attr_count(attr, ATTR_RESIZE_SCALES) == 0 ||
+                attr_f32(attr, ATTR_RESIZE_SCALES + 1 + n) == 1.0f))
+            n++;
+        return n;
+    default:
+        return NOT_IN_PARTS;
+    }
+}
+
+bool pith_integer_chain_is_row_major(const struct op_info *inner, const int32_t *attr,
+                                     const struct shape *x, const struct shape *y)
+{
+    return parted_axes(inner, attr, x, y) != NOT_IN_PARTS;
+}
+
+bool pith_integer_chain_knows(const struct op_info *inner, const int32_t *attr,
+                              const struct shape *x, const struct shape *y)
+{
+    switch (inner->op) {
+    case PITH_OP_ADD:
+    case PITH_OP_MUL:
+        return pith_shape_equal(x, y);
+    case PITH_OP_CONCAT:
+    case PITH_OP_GLOBAL_AVERAGE_POOL:
+    case PITH_OP_SLICE:
+    case PITH_OP_PAD:
+    case PITH_OP_RESIZE:
+    case PITH_OP_SOFTMAX:
+    case PITH_OP_LOG_SOFTMAX:
+    case PITH_OP_AVERAGE_POOL:
+        return true;
+    case PITH_OP_MAX_POOL:
+        return is_plain_pool(attr, x);
+    default:
+        return is_elementwise(inner->op) && !inner->need;
+    }
+}
+
+/* ---- on floats ------------------------------------------------------------------------------- */
+
+/* Scratch of a chunk: | floats of parts | of their results | what the operator asks for | */
+struct parts {
+    const struct op_args *args;
+    const struct op_env *env;
+    uint32_t axes, chunks;
+    size_t n, x, y, each; /* parts, their elements; parts that run as one */
+    uint64_t y_at, own_at, chunk_bytes;
+    struct byte_grid from, to;
+};
+
+static struct tview some_parts(const struct parts *p, const struct tview *t, size_t n, void *data)
+{
+    struct tview view = {PITH_F32, t->shape, data};
+    for (uint32_t i = 0; i < p->axes; i++)
+        view.shape.dim[i] = i + 1 < p->axes ? 1 : (uint32_t)n;
+    return view;
+}
+
+static bool in_parts(const struct op_args *args, struct parts *p)
+{
+    const struct shape *x = &args->in[0]->shape, *y = &args->out[0]->shape;
+    *p = (struct parts){.args = args, .axes = parted_axes(args->inner, args->attr, x, y)};
+    if (p->axes == NOT_IN_PARTS || !args->in[1])
+        return false;
+    p->n = shape_product(x, 0, p->axes);
+    p->x = shape_product(x, p->axes, x->rank);
+    p->y = shape_product(y, p->axes, y->rank);
+    p->each = PART_FLOATS / (p->x + p->y) + 1;
+    p->each = p->each < p->n ? p->each : p->n;
+    size_t units = (p->n + p->each - 1) / p->each;
+    p->chunks = units < CHUNKS ? (uint32_t)units : CHUNKS;
+    p->y_at = aligned_bytes(p->each * p->x * sizeof(float));
+    p->own_at = p->y_at + aligned_bytes(p->each * p->y * sizeof(float));
+    return true;
+}
+
+static void run_chunk(void *arg, uint32_t i)
+{
+    const struct parts *p = arg;
+    const struct op_args *args = p->args;
+    const struct byte_rows *rows = &p->env->kernels->integer.bytes;
+    uint8_t *memory = (uint8_t *)p->env->scratch + i * p->chunk_bytes;
+    float *x = (void *)memory, *y = (void *)(memory + p->y_at);
+    struct op_env alone = {.kernels = p->env->kernels, .scratch = memory + p->own_at};
+    size_t begin = p->n * i / p->chunks, end = p->n * (i + 1) / p->chunks;
+    for (size_t n; begin < end; begin += n) {
+        n = end - begin < p->each ? end - begin : p->each;
+        struct tview from = some_parts(p, args->in[0], n, x);
+        struct tview to = some_parts(p, args->out[0], n, y);
+        const struct tview *in[1] = {&from};
+        struct tview *out[1] = {&to};
+        struct op_args inner = {
+            .info = args->inner, .attr = args->attr, .n_in = 1, .n_out = 1, .in = in, .out = out};
+        rows->dequantize(&p->from, (const uint8_t *)args->in[0]->data + begin * p->x, x, n * p->x);
+        args->inner->run(&inner, &alone);
+        rows->quantize(&p->to, y, (uint8_t *)args->out[0]->data + begin * p->y, n * p->y);
+    }
+}
+
+/* What the operator itself needs, of a whole `each`. */
+static enum pith_status need_parts(struct parts *p, const struct op_env *env, struct op_need *need)
+{
+    const struct op_args *args = p->args;
+    struct tview from = some_parts(p, args->in[0], p->each, NULL);
+    struct tview to = some_parts(p, args->out[0], p->each, NULL);
+    const struct tview *in[1] = {&from};
+    struct tview *out[1] = {&to};
+    struct op_args inner = {
+        .info = args->inner, .attr = args->attr, .n_in = 1, .n_out = 1, .in = in, .out = out};
+    enum pith_status st = args->inner->need ? args->inner->need(&inner, env, need) : PITH_OK;
+    p->chunk_bytes = p->own_at + aligned_bytes(need->scratch_bytes);
+    need->scratch_bytes = p->chunks * p->chunk_bytes;
+    return st;
+}
+
+static void run_parts(struct parts *p, const struct op_env *env)
+{
+    struct op_need need = {0};
+    need_parts(p, env, &need); /* cannot fail: it passed */
+    p->env = env;
+    p->from = grid_in(p->args, 0);
+    p->to = grid_out(p->args);
+    pith_op_parallel(env, p->chunks, run_chunk, p);
+}
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+/* Of Resize: by the nearest element. */
+static bool is_move(enum pith_op op)
+{
+    return op == PITH_OP_SLICE || op == PITH_OP_PAD || op == PITH_OP_RESIZE;
+}
+
+static uint32_t tables(const struct op_args *args)
+{
+    enum pith_op op = args->inner->op;
+    struct parts unused;
+    if (in_parts(args, &unused))
+        return 0;
+    bool some = op == PITH_OP_CONCAT || op == PITH_OP_MAX_POOL || is_move(op) || is_elementwise(op);
+    return some ? inputs(args) : 0;
+}
+
+static void make_table(const struct op_args *args, const struct op_env *env, uint32_t i,
+                       struct chain_table *t)
+{
+    const struct byte_rows *rows = &env->kernels->integer.bytes;
+    float real[256];
+    t->is_identity = 1;
+    for (uint32_t q = 0; q < 256; q++)
+        t->to[q] = (uint8_t)q;
+    if (!args->in[(size_t)3 * i + 1])
+        return;
+    struct byte_grid from = grid_in(args, i), to = grid_out(args);
+    rows->dequantize(&from, t->to, real, 256);
+    if (is_elementwise(args->inner->op)) {
+        struct tview x = {.type = PITH_F32, .shape = {1, {256}}, .data = real}, y = x;
+        float result[256];
+        const struct tview *in[1] = {&x};
+        struct tview *out[1] = {&y};
+        struct op_env alone = {.kernels = env->kernels};
+        y.data = result;
+        struct op_args inner = {
+            .info = args->inner, .attr = args->attr, .n_in = 1, .n_out = 1, .in = in, .out = out};
+        args->inner->run(&inner, &alone);
+        memcpy(real, result, sizeof real);
+    }
+    for (uint32_t q = 0; q < 256 && args->inner->op == PITH_OP_MAX_POOL; q++)
+        if (real[q] != real[q]) /* no number, which MaxPool passes over */
+            real[q] = f32_from_bits(0xff800000u);
+    rows->quantize(&to, real, t->to, 256);
+    for (uint32_t q = 0; q < 256; q++)
+        t->is_identity = t->is_identity && t->to[q] == q;
+}
+
+static enum pith_status need_chain(const struct op_args *args, const struct op_env *env,
+                                   struct op_need *need)
+{
+    struct parts p;
+    *need = (struct op_need){0};
+    enum pith_status st = PITH_OK;
+    if (in_parts(args, &p))
+        st = need_parts(&p, env, need);
+    else if (args->inner->op == PITH_OP_RESIZE)
+        st = args->inner->need(args, env, need);
+    need->kernel = "bytes";
+    need->prep_bytes = tables(args) * sizeof(struct chain_table);
+    if (args->inner->op == PITH_OP_PAD) /* what passed through the table */
+        need->scratch_bytes = shape_elems(&args->in[0]->shape);
+    return st;
+}
+
+static enum pith_status prepare_chain(const struct op_args *args, const struct op_env *env)
+{
+    struct chain_table *t = args->prep;
+    for (uint32_t i = 0; i < tables(args); i++)
+        make_table(args, env, i, &t[i]);
+    return PITH_OK;
+}
+
+/* ---- runs -------------------------------------------------------------------------------------
+ */
+
+struct chain_job {
+    const struct op_args *args;
+    const struct byte_rows *rows;
+    struct combine_bytes combine;
+    const struct chain_table *table;
+    size_t n;                  /* elements */
+    size_t outer, inner;       /* Concat: chunks, elements under one place of the axis */
+    struct byte_grid from, to; /* of the mean */
+    uint32_t c, h, w, oh, ow;  /* pools */
+    int32_t kernel[2], stride[2], pad[2];
+};
+
+static void look_up(const struct chain_job *j, const struct chain_table *t, const uint8_t *x,
+                    uint8_t *y, size_t n)
+{
+    if (!t->is_identity)
+        j->rows->look_up(t->to, x, y, n);
+    else if (x != y)
+        memcpy(y, x, n);
+}
+
+/* Items are pieces. */
+static void element_range(void *arg, size_t begin, size_t end)
+{
+    const struct chain_job *j = arg;
+    const struct op_args *args = j->args;
+    size_t at = begin * PIECE, n = (end * PIECE < j->n ? end * PIECE : j->n) - at;
+    const uint8_t *x = args->in[0]->data;
+    uint8_t *y = args->out[0]->data;
+    if (tables(args))
+        look_up(j, j->table, x + at, y + at, n);
+    else
+        j->rows->combine(&j->combine, x + at, (const uint8_t *)args->in[3]->data + at, y + at, n);
+}
+
+/* Items are chunks of the output. */
+static void concat_range(void *arg, size_t begin, size_t end)
+{
+    const struct chain_job *j = arg;
+    const struct op_args *args = j->args;
+    size_t whole = j->n / j->outer;
+    uint8_t *y = args->out[0]->data;
+    for (uint32_t i = 0; i < inputs(args); i++) {
+        const uint8_t *x = bytes_in(args, i)->data;
+        size_t n = shape_elems(&bytes_in(args, i)->shape) / j->outer;
+        bool there = x == y; /* written where it belongs (alias.c) */
+        for (size_t o = begin; o < end && !there; o++)
+            look_up(j, &j->table[i], x + o * n, y + o * whole, n);
+        y += n;
+    }
+}
+
+/* Taps of output row oy, column ox inside the image: [*from, *to) along axis i. */
+static void taps_inside(const struct chain_job *j, uint32_t i, uint32_t out, uint32_t in,
+                        int32_t *from, int32_t *to)
+{
+    int64_t start = (int64_t)out * j->stride[i] - j->pad[i];
+    *from = start < 0 ? (int32_t)-start : 0;
+    *to = start + j->kernel[i] > in ? (int32_t)(in - start) : j->kernel[i];
+}
+
+/* One output pixel of `width` channels side by side, pixels `step` apart, under one image or plane.
+ */
+static void largest_under(const struct chain_job *j, const uint8_t *x, size_t step, uint32_t oy,
+                          uint32_t ox, uint8_t *y, size_t width)
+{
+    const uint8_t *tap[MAX_TAPS];
+    int32_t ky, kx, y1, x0, x1;
+    size_t n = 0;
+    taps_inside(j, 0, oy, j->h, &ky, &y1);
+    taps_inside(j, 1, ox, j->w, &x0, &x1);
+    for (; ky < y1; ky++)
+        for (kx = x0; kx < x1; kx++) {
+            int64_t row = (int64_t)oy * j->stride[0] - j->pad[0] + ky;
+            int64_t column = (int64_t)ox * j->stride[1] - j->pad[1] + kx;
+            tap[n++] = x + (size_t)(row * j->w + column) * step;
+        }
+    uint8_t flip = j->from.flip ^ (j->from.scale < 0.0f ? 0xff : 0);
+    j->rows->largest(tap, n, flip, y, width);
+    look_up(j, j->table, y, y, width);
+}
+
+/* Items are output rows: of images (channels-last) or of planes. */
+static void pool_range(void *arg, size_t begin, size_t end)
+{
+    const struct chain_job *j = arg;
+    const uint8_t *x = j->args->in[0]->data;
+    uint8_t *y = j->args->out[0]->data;
+    size_t width = j->args->x_last ? j->c : 1, in = (size_t)j->h * j->w * width;
+    for (size_t item = begin; item < end; item++)
+        for (uint32_t ox = 0; ox < j->ow; ox++)
+            largest_under(j, x + item / j->oh * in, width, (uint32_t)(item % j->oh), ox,
+                          y + (item * j->ow + ox) * width, width);
+}
+
+/* Items are images (channels-last) or planes. */
+static void mean_range(void *arg, size_t begin, size_t end)
+{
+    const struct chain_job *j = arg;
+    const uint8_t *x = j->args->in[0]->data;
+    uint8_t *y = j->args->out[0]->data;
+    size_t width = j->args->x_last ? j->c : 1, pixels = (size_t)j->h * j->w;
+    for (size_t item = begin; item < end; item++) {
+        struct mean_bytes m = {x + item * pixels * width, pixels, width, j->from, j->to};
+        j->rows->mean(&m, y + item * width, width);
+    }
+}
+
+static void run_concat(struct chain_job *j, const struct op_env *env)
+{
+    const struct shape *y = &j->args->out[0]->shape;
+    uint32_t axis = (uint32_t)j->args->attr[ATTR_AXIS];
+    j->outer = j->args->x_last ? j->n / y->dim[1] : shape_product(y, 0, axis);
+    pith_op_range(env, j->outer, j->n / j->outer, concat_range, j);
+}
+
+static void run_pool(struct chain_job *j, const struct op_env *env)
+{
+    const struct op_args *args = j->args;
+    const struct shape *x = &args->in[0]->shape, *y = &args->out[0]->shape;
+    bool rows = x->rank == 4, global = args->inner->op != PITH_OP_MAX_POOL;
+    j->from = grid_in(args, 0);
+    j->to = grid_out(args);
+    j->c = x->dim[1];
+    j->h = rows ? x->dim[2] : 1;
+    j->w = (uint32_t)shape_product(x, 2 + rows, x->rank);
+    size_t items = (size_t)x->dim[0] * (args->x_last ? 1 : j->c);
+    size_t width = args->x_last ? j->c : 1;
+    if (global) {
+        pith_op_range(env, items, (size_t)j->h * j->w * width, mean_range, j);
+        return;
+    }
+    j->oh = rows ? y->dim[2] : 1;
+    j->ow = y->dim[x->rank - 1];
+    j->kernel[0] = j->stride[0] = 1;
+    for (uint32_t i = 0; i < x->rank - 2; i++) {
+        uint32_t at = i + !rows;
+        j->kernel[at] = attr_item(args->attr, ATTR_POOL_KERNEL, i, 1);
+        j->stride[at] = attr_item(args->attr, ATTR_POOL_STRIDES, i, 1);
+        j->pad[at] = attr_item(args->attr, ATTR_POOL_PADS, i, 0);
+    }
+    pith_op_range(env, items * j->oh, j->ow * width, pool_range, j);
+}
+
+/* Slices and pads: the place in memory of an axis, and what the operator is told. */
+static uint32_t axis_in_memory(const struct op_args *args, uint32_t axis)
+{
+    uint32_t rank = args->in[0]->shape.rank;
+    return !args->x_last || axis == 0 ? axis : axis == 1 ? rank - 1 : axis - 1;
+}
+
+static struct tview view_in_memory(const struct op_args *args, const struct tview *t)
+{
+    struct tview view = *t;
+    for (uint32_t i = 0; i < t->shape.rank; i++)
+        view.shape.dim[axis_in_memory(args, i)] = t->shape.dim[i];
+    return view;
+}
+
+static void attr_in_memory(const struct op_args *args, uint8_t border, int32_t attr[MOVE_SLOTS])
+{
+    memcpy(attr, args->attr, args->inner->n_slots * sizeof *attr);
+    if (args->inner->op == PITH_OP_SLICE) {
+        for (uint32_t i = 1; i <= attr_count(attr, ATTR_SLICE_AXES); i++)
+            attr[ATTR_SLICE_AXES + i] =
+                (int32_t)axis_in_memory(args, (uint32_t)attr[ATTR_SLICE_AXES + i]);
+        return;
+    }
+    if (args->inner->op == PITH_OP_RESIZE) {
+        for (uint32_t i = 0; i < args->in[0]->shape.rank; i++) {
+            uint32_t at = 1 + axis_in_memory(args, i);
+            attr[ATTR_RESIZE_DIMS + at] = args->attr[ATTR_RESIZE_DIMS + 1 + i];
+            if (attr_count(attr, ATTR_RESIZE_SCALES))
+                attr[ATTR_RESIZE_SCALES + at] = args->attr[ATTR_RESIZE_SCALES + 1 + i];
+        }
+        return;
+    }
+    attr[ATTR_PAD_VALUE] = border;
+    for (uint32_t i = 0; i < args->in[0]->shape.rank; i++) {
+        uint32_t at = 1 + axis_in_memory(args, i);
+        attr[ATTR_PAD_BEGIN + at] = args->attr[ATTR_PAD_BEGIN + 1 + i];
+        attr[ATTR_PAD_END + at] = args->attr[ATTR_PAD_END + 1 + i];
+    }
+}
+
+static void run_move(const struct chain_job *j, const struct op_env *env)
+{
+    const struct op_args *args = j->args;
+    struct tview x = view_in_memory(args, args->in[0]), y = view_in_memory(args, args->out[0]);
+    const struct tview *in[1] = {&x};
+    struct tview *out[1] = {&y};
+    int32_t attr[MOVE_SLOTS];
+    uint8_t border = 0;
+    bool pads = args->inner->op == PITH_OP_PAD;
+    if (pads && args->in[1]) { /* its value is a real number */
+        struct byte_grid to = grid_out(args);
+        float value = attr_f32(args->attr, ATTR_PAD_VALUE);
+        j->rows->quantize(&to, &value, &border, 1);
+    }
+    if (pads && !j->table->is_identity) {
+        look_up(j, j->table, x.data, env->scratch, shape_elems(&x.shape));
+        x.data = env->scratch;
+    }
+    attr_in_memory(args, border, attr);
+    struct op_args inner = {
+        .info = args->inner, .attr = attr, .n_in = 1, .n_out = 1, .in = in, .out = out};
+    args->inner->run(&inner, env);
+    if (!pads)
+        look_up(j, j->table, y.data, y.data, j->n);
+}
+
+static void run_chain(const struct op_args *args, const struct op_env *env)
+{
+    struct chain_job job = {.args = args,
+                            .rows = &env->kernels->integer.bytes,
+                            .table = args->prep,
+                            .n = shape_elems(&args->out[0]->shape)};
+    struct parts parts;
+    if (in_parts(args, &parts)) {
+        run_parts(&parts, env);
+        return;
+    }
+    switch (args->inner->op) {
+    case PITH_OP_CONCAT:
+        run_concat(&job, env);
+        return;
+    case PITH_OP_MAX_POOL:
+    case PITH_OP_AVERAGE_POOL:
+    case PITH_OP_GLOBAL_AVERAGE_POOL:
+        run_pool(&job, env);
+        return;
+    case PITH_OP_SLICE:
+    case PITH_OP_PAD:
+    case PITH_OP_RESIZE:
+        run_move(&job, env);
+        return;
+    case PITH_OP_ADD:
+    case PITH_OP_MUL:
+        job.combine =
+            (struct combine_bytes){grid_in(args, 0), grid_in(args, 1), grid_out(args),
+                                   args->inner->op == PITH_OP_MUL, args->fuse.act == ACT_RELU};
+        break;
+    default:
+        break;
+    }
+    pith_op_range(env, (job.n + PIECE - 1) / PIECE, PIECE, element_range, &job);
+}
+
+const struct op_info pith_integer_chain = {
+    .need = need_chain,
+    .prepare = prepare_chain,
+    .run = run_chain,
+};

@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: MIT */
+/* integer_conv.c - how integer convolutions run on the kernels of pith_kernel_integer.h.
+ *
+ * Work is cut into units: a band of output rows of one image and group, or a part of its outputs.
+ * The kernels read x where it lies when it is channels-last, u8 and has no padding; else the input
+ * rows under a band are copied first - put into channels-last order, padded with the zero point,
+ * shifted to u8, widened - so borders cost the kernels nothing (integer_layout.h).
+ *
+ * Where y is not channels-last, tiles of TILE pixels by PART outputs are written there transposed.
+ */
+#include "integer_layout.h"
+
+struct conv_run {
+    const struct integer_conv *c;
+    const struct integer_conv_data *data;
+    struct integer_kernels own, *k;
+    struct integer_layout l;
+    uint64_t units;
+    int32_t zero; /* of x as the kernels see it */
+    const uint8_t *packed;
+    int32_t *offset; /* or, where sums are long, i64, to the end of the factors */
+    float *factor;
+    uint32_t *segment;
+    uint8_t *chunks, *bands;
+};
+
+/* Of place i of the rounded outputs, which is for output o, or from c->outputs on for none. */
+static inline void set_output(const struct conv_run *r, uint32_t i, uint32_t o)
+{
+    const struct integer_conv_data *d = r->data;
+    uint32_t some = o < r->c->outputs ? o : 0;
+    int64_t zero = (int64_t)r->zero - r->k->middle;
+    if (r->c->long_sums) {
+        uint64_t bias = d->bias ? ((const uint64_t *)d->bias)[some] : 0;
+        ((uint64_t *)(void *)r->offset)[i] = bias - (uint64_t)zero * ((const uint64_t *)d->prep)[i];
+        return;
+    }
+    uint32_t bias = d->bias ? ((const uint32_t *)d->bias)[some] : 0;
+    r->offset[i] = (int32_t)(bias - (uint32_t)zero * ((const uint32_t *)d->prep)[i]);
+    r->factor[i] = d->factor ? d->factor[some * d->factor_step] : 0.0f;
+}
+
+/* Once a run: of a matrix with one vector, in a loop, a division each would take as long as the
+ * product. */
+static void set_outputs(const struct conv_run *r)
+{
+    const struct integer_layout *l = &r->l;
+    uint32_t block = r->k->block;
+    for (uint32_t i = 0; i < l->rounded && l->depthwise; i++)
+        set_output(r, i, depthwise_place(block, r->c->channels, i / block, i % block));
+    for (uint32_t g = 0; g < r->c->groups && !l->depthwise; g++)
+        for (uint32_t i = 0; i < l->rounded; i++)
+            set_output(r, g * l->rounded + i, i < l->og ? g * l->og + i : r->c->outputs);
+}
+
+/* Where the segments of a window begin, or its taps: behind the last one any. */
+static void set_segments(const struct conv_run *r)
+{
+    const struct integer_conv *c = r->c;
+    const struct integer_layout *l = &r->l;
+    uint32_t taps = c->kh * c->kw, step = l->run > l->cg ? c->kw : 1;
+    for (uint32_t s = 0; s < l->segments; s++) {
+        uint64_t tap = (uint64_t)s * step;
+        tap = tap < taps ? tap : 0;
+        r->segment[s] =
+            (uint32_t)(tap / c->kw * c->dil_h * l->row + tap % c->kw * c->dil_w * l->pixel);
+    }
+}
+
+/* n bytes as the kernels see them */
+static void copy_run(uint8_t *to, const uint8_t *x, size_t n, uint8_t flip, bool wide)
+{
+    if (wide) {
+        uint16_t *words = (void *)to;
+        for (size_t i = 0; i < n; i++)
+            words[i] = (uint8_t)(x[i] ^ flip);
+    } else if (flip) {
+        for (size_t i = 0; i < n; i++)
+            to[i] = x[i] ^ flip;
+    } else {
+        memcpy(to, x, n);
+    }
+}
+
+static void fill_zero(uint8_t *to, size_t n, int32_t zero, bool wide)
+{
+    uint16_t *words = (void *)to;
+    if (!wide)
+        memset(to, zero, n);
+    else
+        for (size_t i = 0; i < n; i++)
+            words[i] = (uint16_t)zero;
+}
+
+/* The first `inside` pixels of input row `row`, channels [c0, c0 + n), of 16 bits: as i16. */
+static void copy_words(const struct conv_run *r, size_t image, size_t row, size_t inside,
+                       uint32_t c0, uint32_t n, uint16_t *band)
+{
+    const struct integer_conv *c = r->c;
+    const uint16_t flip = c->x_signed ? 0 : 0x8000, *x = (const void *)r->data->x;
+    size_t plane = (size_t)c->h * c->w, pixel = c->channels_last ? c->channels : 1;
+    x += image * plane * c->channels + row * c->w * pixel + c0 * (c->channels_last ? 1 : plane);
+    for (size_t i = 0; i < n; i++, x += c->channels_last ? 1 : plane)
+        for (size_t p = 0; p < inside; p++)
+            band[p * n + i] = x[p * pixel] ^ flip;
+}
+
+/* Three planes, as pictures have them. */
+static void copy_colors(uint8_t *to, const uint8_t *x, size_t plane, size_t n, uint8_t flip)
+{
+    const uint8_t *green = x + plane, *blue = green + plane;
+    for (size_t j = 0; j < n; j++, to += 3) {
+        to[0] = x[j] ^ flip;
+        to[1] = green[j] ^ flip;
+        to[2] = blue[j] ^ flip;
+    }
+}
+
+/* The same of bytes, as u8. */
+static void copy_bytes(const struct conv_run *r, size_t image, size_t row, size_t inside,
+                       uint32_t c0, uint32_t n, uint8_t *band)
+{
+    const struct integer_conv *c = r->c;
+    bool wide = r->k->wide && !r->l.depthwise;
+    uint8_t flip = c->x_signed ? 0x80 : 0;
+    if (c->channels_last) {
+        const uint8_t *x = r->data->x + (image * c->h + row) * c->w * c->channels + c0;
+        if (n == c->channels)
+            copy_run(band, x, inside * n, flip, wide);
+        else
+            for (size_t i = 0; i < inside; i++, x += c->channels, band += r->l.pixel)
+                copy_run(band, x, n, flip, wide);
+        return;
+    }
+    if (n == 3 && !wide) {
+        size_t plane = (size_t)c->h * c->w;
+        copy_colors(band, r->data->x + (image * c->channels + c0) * plane + row * c->w, plane,
+                    inside, flip);
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const uint8_t *x = r->data->x + ((image * c->channels + c0 + i) * c->h + row) * c->w;
+        for (size_t j = 0; j < inside; j++) {
+            if (wide)
+                ((uint16_t *)(void *)band)[j * n + i] = (uint8_t)(x[j] ^ flip);
+            else
+                band[j * n + i] = x[j] ^ flip;
+        }
+    }
+}
+
+/* The input rows under output rows oy .. of an image. */
+static void fill_band(const struct conv_run *r, size_t image, uint32_t oy, uint32_t c0,
+                      uint8_t *band)
+{
+    const struct integer_conv *c = r->c;
+    const struct integer_layout *l = &r->l;
+    bool wide = r->k->wide && !l->depthwise;
+    uint32_t n = l->depthwise ? c->channels : l->cg;
+    size_t left = least(c->pad_left, l->width), inside = least(l->width - left, c->w);
+    size_t right = l->width - left - inside;
+    int64_t iy = (int64_t)oy * c->stride_h - c->pad_top;
+    for (uint64_t i = 0; i < l->in_rows; i++, iy++, band += l->row) {
+        if (iy < 0 || iy >= c->h) {
+            fill_zero(band, l->width * n, r->zero, wide);
+            continue;
+        }
+        fill_zero(band, left * n, r->zero, wide);
+        if (c->words)
+            copy_words(r, image, (size_t)iy, inside, c0, n, (void *)(band + left * l->pixel));
+        else
+            copy_bytes(r, image, (size_t)iy, inside, c0, n, band + left * l->pixel);
+        fill_zero(band + (left + inside) * l->pixel, right * n, r->zero, wide);
+    }
+}
+
+/* n elements of x, `step` bytes apart, side by side. */
+static void gather(uint8_t *y, const uint8_t *x, size_t step, uint32_t n, size_t element)
+{
+    if (element == 1)
+        for (uint32_t i = 0; i < n; i++)
+            y[i] = x[i * step];
+    else if (element == 4)
+        for (uint32_t i = 0; i < n; i++)
+            memcpy(y + (size_t)4 * i, x + i * step, 4);
+    else
+        for (uint32_t i = 0; i < n; i++)
+            memcpy(y + (size_t)8 * i, x + i * step, 8);
+}
+
+/* n pixels of `outputs` values, `step` bytes apart, into planes from pixel `at` of output o on. */
+static void write_planes(const struct conv_run *r, size_t image, uint32_t o, uint32_t outputs,
+                         size_t at, uint32_t n, const uint8_t *tile, size_t step)
+{
+    const struct integer_conv *c = r->c;
+    size_t pixels = (size_t)c->oh * c->ow, element = c->to_values ? 1 : sum_bytes(c);
+    uint8_t *plane = r->data->y + ((image * c->outputs + o) * pixels + at) * element;
+    for (uint32_t i = 0; i < outputs; i++, plane += pixels * element)
+        gather(plane, tile + i * element, step, n, element);
+}
+
+/* A band: output rows [oy, oy + rows) of an image, outputs [o0, o1). x: channel 0 of its first
+ * output's window. */
+struct conv_band {
+    size_t image;
+    uint32_t oy, rows, o0, o1;
+    const uint8_t *x;
+    const uint8_t **pixel; /* [TILE] */
+    uint8_t *tile;
+};
+
+static struct requantize outputs_from(const struct conv_run *r, size_t first)
+{
+    return (struct requantize){r->offset + first * sum_bytes(r->c) / sizeof *r->offset,
+                               r->c->to_values ? r->factor + first : NULL, r->data->zero_y,
+                               r->c->y_signed};
+}
+
+static void depthwise_rows(const struct conv_run *r, const struct conv_band *b)
+{
+    const struct integer_conv *c = r->c;
+    size_t step = c->y_step ? c->y_step : (size_t)aligned_bytes(c->channels);
+    for (uint32_t row = 0; row < b->rows; row++)
+        for (uint32_t ox = 0, n; ox < c->ow; ox += n) {
+            size_t at = (size_t)(b->oy + row) * c->ow + ox;
+            n = c->y_step ? c->ow : least(TILE, c->ow - ox);
+            struct depthwise_i8_job job = {.x = b->x + (size_t)row * c->stride_h * r->l.row +
+                                                (size_t)ox * c->stride_w * r->l.pixel,
+                                           .x_step = c->stride_w * r->l.pixel,
+                                           .tap = r->segment,
+                                           .groups = r->l.segments / r->k->group,
+                                           .w = r->packed,
+                                           .to = outputs_from(r, 0),
+                                           .y = b->tile,
+                                           .y_step = step,
+                                           .m = n,
+                                           .channels = c->channels};
+            if (c->y_step)
+                job.y = r->data->y + (b->image * c->oh * c->ow + at) * step;
+            r->k->depthwise_i8(&job);
+            if (!c->y_step)
+                write_planes(r, b->image, 0, c->channels, at, n, b->tile, step);
+        }
+}
+
+/* m pixels of n sums in place, y_step bytes apart: (f32)sum * factor */
+static void scale_sums(const float *factor, uint8_t *y, size_t y_step, uint32_t m, uint32_t n)
+{
+    for (uint32_t i = 0; i < m; i++, y += y_step) {
+        for (uint32_t o = 0; o < n; o++) {
+            int32_t sum;
+            memcpy(&sum, y + o * sizeof sum, sizeof sum);
+            float real = (float)sum * factor[o];
+            memcpy(y + o * sizeof real, &real, sizeof real);
+        }
+    }
+}
+
+/* Rows of n values just written, with those of the residual, which begin at its element `at`. */
+static void add_residual(const struct conv_run *r, uint8_t *y, size_t y_step, size_t at,
+                         size_t step, uint32_t rows, size_t n)
+{
+    if (y_step == n && step == n) {
+        n *= rows;
+        rows = 1;
+    }
+    for (; rows > 0; rows--, y += y_step, at += step)
+        r->k->bytes.combine(r->data->add, y, r->data->residual + at, y, n);
+}
+
+/* n pixels from pixel `at` of the band on, which b->pixel points to. */
+static void multiply(const struct conv_run *r, const struct conv_band *b, uint32_t group, size_t at,
+                     uint32_t n)
+{
+    const struct integer_conv *c = r->c;
+    const struct integer_layout *l = &r->l;
+    size_t element = c->to_values ? 1 : sum_bytes(c), first = (size_t)b->oy * c->ow + at;
+    size_t pixels = (size_t)c->oh * c->ow;
+    for (uint32_t o = b->o0, outputs; o < b->o1; o += outputs) {
+        outputs = c->y_step ? b->o1 - o : least(PART, b->o1 - o);
+        struct gemm_i8_job job = {.x = b->pixel,
+                                  .segment = r->segment,
+                                  .segments = l->segments,
+                                  .steps = l->steps,
+                                  .w = r->packed + group * l->group_bytes +
+                                       o / r->k->nr * l->panel_bytes,
+                                  .panel_bytes = l->panel_bytes,
+                                  .table = (const int8_t *)r->packed - TABLE,
+                                  .to = outputs_from(r, (size_t)group * l->rounded + o),
+                                  .y = b->tile,
+                                  .y_step = c->y_step ? c->y_step * element : PART * element,
+                                  .m = n,
+                                  .n = outputs};
+        uint32_t channel = group * l->og + o;
+        if (c->y_step)
+            job.y = r->data->y + ((b->image * pixels + first) * c->y_step + channel) * element;
+        if (l->halved)
+            r->k->gemm_i4(&job);
+        else
+            r->k->gemm_i8(&job);
+        if (c->to_real)
+            scale_sums(r->factor + (size_t)group * l->rounded + o, job.y, job.y_step, n, outputs);
+        if (!c->y_step)
+            write_planes(r, b->image, channel, outputs, first, n, b->tile, job.y_step);
+        size_t plane = (b->image * c->outputs + channel) * pixels + first;
+        if (r->data->residual && c->y_step)
+            add_residual(r, job.y, job.y_step, (b->image * pixels + first) * c->outputs + channel,
+                         c->outputs, n, outputs);
+        else if (r->data->residual)
+            add_residual(r, r->data->y + plane, pixels, plane, pixels, outputs, n);
+    }
+}
+
+static void product_rows(const struct conv_run *r, const struct conv_band *b, uint32_t group)
+{
+    const struct integer_conv *c = r->c;
+    size_t pixels = (size_t)b->rows * c->ow, step = c->stride_w * r->l.pixel;
+    uint32_t ox = 0;
+    const uint8_t *row = b->x;
+    for (size_t at = 0; at < pixels;) {
+        uint32_t n = least(TILE, pixels - at);
+        for (uint32_t i = 0; i < n; i++) {
+            b->pixel[i] = row + ox * step;
+            if (++ox == c->ow) {
+                ox = 0;
+                row += c->stride_h * r->l.row;
+            }
+        }
+        multiply(r, b, group, at, n);
+        at += n;
+    }
+}
+
+/* Where band `band`, of an image and group, is. */
+struct band_place {
+    size_t image;
+    uint32_t group, oy, channel; /* the first of its input */
+};
+
+static struct band_place place_of(const struct conv_run *r, uint64_t band)
+{
+    const struct integer_layout *l = &r->l;
+    uint32_t groups = l->depthwise ? 1 : r->c->groups;
+    uint64_t outer = band / l->bands;
+    uint32_t group = (uint32_t)(outer % groups);
+    return (struct band_place){(size_t)(outer / groups), group, (uint32_t)(band % l->bands) * l->rows,
+                               l->depthwise ? 0 : group * l->cg};
+}
+
+static void fill(void *arg, uint32_t band)
+{
+    const struct conv_run *r = arg;
+    struct band_place at = place_of(r, band);
+    fill_band(r, at.image, at.oy, at.channel, r->bands + band * r->l.band_bytes);
+}
+
+static void run_unit(const struct conv_run *r, uint64_t unit, uint32_t chunk)
+{
+    const struct integer_conv *c = r->c;
+    const struct integer_layout *l = &r->l;
+    uint8_t *memory = r->chunks + chunk * l->chunk_bytes;
+    uint32_t part = (uint32_t)(unit % l->parts), blocks = (l->og + PART - 1) / PART;
+    uint64_t band = unit / l->parts;
+    uint8_t *filled = r->bands + (l->filled_first ? band : chunk) * l->band_bytes;
+    struct band_place at = place_of(r, band);
+    struct conv_band b = {.image = at.image,
+                          .oy = at.oy,
+                          .rows = least(l->rows, c->oh - at.oy),
+                          .o0 = least((uint64_t)blocks * part / l->parts * PART, l->og),
+                          .o1 = least((uint64_t)blocks * (part + 1) / l->parts * PART, l->og),
+                          .x = filled,
+                          .pixel = (void *)memory,
+                          .tile = memory + aligned_bytes(TILE * sizeof *b.pixel)};
+    if (l->in_place)
+        b.x = r->data->x + (b.image * c->h + (size_t)b.oy * c->stride_h) * l->row +
+              at.channel * x_bytes(c);
+    else if (!l->filled_first)
+        fill_band(r, b.image, b.oy, at.channel, filled);
+    if (l->depthwise)
+        depthwise_rows(r, &b);
+    else
+        product_rows(r, &b, at.group);
+}
+
+static void run_chunk(void *arg, uint32_t i)
+{
+    const struct conv_run *r = arg;
+    uint64_t end = r->units * (i + 1) / r->l.chunks;
+    for (uint64_t u = r->units * i / r->l.chunks; u < end; u++)
+        run_unit(r, u, i);
+}
+
+void pith_integer_conv_run(const struct integer_conv *c, const struct op_env *env,
+                           const struct integer_conv_data *data)
+{
+    struct conv_run r = {.c = c, .data = data};
+    uint8_t *scratch = env->scratch;
+    pith_integer_kernels_of(c, &env->kernels->integer, &r.own); /* which there are */
+    r.k = &r.own;
+    r.l = pith_integer_layout_of(c, r.k, env->parallel_for != NULL);
+    if (c->words)
+        r.zero = data->zero_x - (c->x_signed ? 0 : 32768);
+    else
+        r.zero = (uint8_t)(data->zero_x + (c->x_signed ? 128 : 0));
+    r.packed = (const uint8_t *)data->prep + r.l.packed_at;
+    r.offset = (void *)scratch;
+    r.factor = (void *)(scratch + r.l.segment_at / 2);
+    r.segment = (void *)(scratch + r.l.segment_at);
+    r.chunks = scratch + r.l.chunks_at;
+    r.bands = scratch + r.l.bands_at;
+    set_outputs(&r);
+    set_segments(&r);
+    uint64_t groups = r.l.depthwise ? 1 : c->groups;
+    uint64_t bands = c->n * groups * r.l.bands;
+    r.units = bands * r.l.parts;
+    if (r.l.filled_first)
+        pith_op_parallel(env, (uint32_t)bands, fill, &r);
+    pith_op_parallel(env, r.l.chunks, run_chunk, &r);
+}

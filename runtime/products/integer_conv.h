@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/* integer_conv.h - a convolution or matrix product of integers with constant weights, on the
+ * kernels of pith_kernel_integer.h. Those of 16 bits leave their sums; they are never fused. A matrix
+ * product is a 1x1 convolution over a column of pixels. */
+#ifndef INTEGER_CONV_H
+#define INTEGER_CONV_H
+
+#include "pith_op.h"
+
+/* x is [n, h, w, channels] when channels_last, else [n, channels, h, w]; y is channels-last with
+ * y_step elements from pixel to pixel, or [n, outputs, oh, ow] where y_step is 0. */
+struct integer_conv {
+    uint32_t n, groups;
+    uint32_t channels, h, w;
+    uint32_t outputs, oh, ow;
+    uint32_t kh, kw, stride_h, stride_w, dil_h, dil_w, pad_top, pad_left;
+    bool x_signed, y_signed, channels_last;
+    bool to_values;   /* y is i8 or u8, else the sums as i32 */
+    bool to_real;     /* or (f32)sum * factor */
+    bool few_weights; /* their values: 15 at most, and 0 */
+    bool words;       /* x is i16 or u16; else i8 or u8 */
+    bool long_sums;   /* of weights of 16 bits: y and bias are i64 */
+    uint32_t y_step;
+};
+
+/* Where weight (output o, channel c of its group, tap t) stands: o * output + c * channel + t. */
+struct integer_weights {
+    const void *w; /* i8; i16 where sums are long */
+    size_t output, channel;
+};
+
+struct integer_conv_data {
+    const uint8_t *x;
+    uint8_t *y;
+    int32_t zero_x, zero_y;
+    const void *bias;    /* [outputs] of the type of the sums, or NULL */
+    const float *factor; /* [outputs], or of step 0: one for all */
+    size_t factor_step;
+    const uint8_t *residual;         /* as y with y_step `outputs`, or planes as y; NULL: none */
+    const struct combine_bytes *add; /* of values and residual */
+    const void *prep;
+};
+
+/* The convolution or product that a ConvInteger or MatMulInteger is. Behind the
+ * inputs of ConvInteger - a product has the same, and may have been given a bias - factor and zero
+ * point of the Requantize may stand that the operator was fused with, or the scale of a
+ * DequantizeLinear; output 0 is then its output.
+ * Behind those, where the values are added to a residual (fuse.residual), as they are between
+ * DequantizeLinear and QuantizeLinear, with fuse.act behind: scales and zero points (or NULL).
+ * false: the kernels do not do it - the weights are not i8 around 0, there are more than two axes,
+ * it is too large. Reads types and shapes. */
+bool pith_integer_conv_of_conv(const struct op_args *args, struct integer_conv *c);
+bool pith_integer_conv_of_matmul(const struct op_args *args, struct integer_conv *c);
+enum {
+    INTEGER_ZERO_W = 3,
+    INTEGER_BIAS = 4,
+    INTEGER_FACTOR = 5,
+    INTEGER_ZERO_Y = 6,
+    INTEGER_INPUTS = 7,
+    INTEGER_VALUE_SCALE = 7,
+    INTEGER_RESIDUAL_SCALE = 9,
+    INTEGER_SUM_SCALE = 11,
+    INTEGER_ADD_INPUTS = 13
+};
+
+/* false: it does not run on the kernels of env (a depthwise product that keeps its sums; without
+ * fusion). */
+bool pith_integer_conv_need(const struct integer_conv *c, const struct op_env *env,
+                            uint64_t *prep_bytes, uint64_t *scratch_bytes);
+void pith_integer_conv_pack(const struct integer_conv *c, const struct op_env *env,
+                            const struct integer_weights *weights, void *prep);
+void pith_integer_conv_run(const struct integer_conv *c, const struct op_env *env,
+                           const struct integer_conv_data *data);
+
+/* The same for an operator: needs, prepare and run of args. of: one of the above. need and run:
+ * false when it does not run on the kernels; pith_integer_op_weights then are its weights as they
+ * are, constant or not: in the image where they can be used there, else prep. */
+typedef bool integer_conv_of(const struct op_args *args, struct integer_conv *c);
+bool pith_integer_op_need(const struct op_args *args, const struct op_env *env, integer_conv_of *of,
+                          struct op_need *need);
+enum pith_status pith_integer_op_prepare(const struct op_args *args, const struct op_env *env,
+                                         integer_conv_of *of,
+                                         const struct integer_weights *strides);
+const void *pith_integer_op_weights(const struct op_args *args);
+bool pith_integer_op_run(const struct op_args *args, const struct op_env *env, integer_conv_of *of);
+
+#endif

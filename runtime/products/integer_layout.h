@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* integer_layout.h - how an integer convolution is cut up, and where its parts lie:
+ *
+ *     prep    = sums of weights [rounded outputs] | table | packed weights, group by group
+ *     scratch = offsets, factors [rounded outputs] | segments
+ *               | a chunk: pixel pointers | a tile of y | ...
+ *               | a band [in_rows, width, channels] | ...
+ *
+ * Each chunk has a band, which it fills anew for each of its units; where several units read the same
+ * one, for parts of the outputs, all bands are filled first.
+ */
+#ifndef INTEGER_LAYOUT_H
+#define INTEGER_LAYOUT_H
+
+#include "integer_conv.h"
+#include "integer_element.h"
+#include "pith_kernels.h"
+
+#define TILE 96u  /* pixels a kernel call: a panel of weights is read once for so many */
+#define PART 64u  /* outputs; a multiple of every nr */
+#define TABLE 64u /* bytes of the table of weights' values */
+
+/* What follows from the geometry and the level. */
+struct integer_layout {
+    bool depthwise, in_place, halved;      /* halved: two weights a byte */
+    bool filled_first;
+    uint32_t cg, og, segments, run, steps; /* run: elements of a segment */
+    uint32_t rounded; /* outputs of a group, or all channels, in whole panels */
+    uint32_t rows, bands, parts, chunks;
+    uint64_t width, in_rows, pixel, row; /* of what kernels read; the latter two in bytes */
+    uint64_t panel_bytes, group_bytes, packed_at, prep_bytes;
+    uint64_t band_bytes, tile_bytes, chunk_bytes, segment_at, chunks_at, bands_at, scratch_bytes;
+};
+
+/* Bytes of a sum, and of an element of x. */
+static inline size_t sum_bytes(const struct integer_conv *c)
+{
+    return c->long_sums ? sizeof(int64_t) : sizeof(int32_t);
+}
+
+static inline size_t x_bytes(const struct integer_conv *c)
+{
+    return c->words ? 2 : 1;
+}
+
+static inline uint32_t least(uint64_t a, uint64_t b)
+{
+    return (uint32_t)(a < b ? a : b);
+}
+
+/* Those of the table that c runs on; false: there are none. */
+bool pith_integer_kernels_of(const struct integer_conv *c, const struct integer_kernels *table,
+                             struct integer_kernels *k);
+/* parallel: chunks may run at the same time; else there is one. */
+struct integer_layout pith_integer_layout_of(const struct integer_conv *c,
+                                             const struct integer_kernels *k, bool parallel);
+
+#endif

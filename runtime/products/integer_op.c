@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/* integer_op.c - ConvInteger and MatMulInteger, seen as what integer_conv.c runs: their geometry,
+ * their weights from the file, their inputs. */
+#include "integer_conv.h"
+#include "integer_direct.h"
+#include "integer_element.h"
+#include "pith_kernels.h"
+#include "weight_rows.h"
+
+#define LIMIT (UINT64_C(1) << 31)
+
+/* All that is multiplied above fits 64 bits, and every offset of a kernel 32; so does the number of
+ * outputs, those of each group rounded up to panels. */
+static bool is_small(const struct integer_conv *c)
+{
+    uint64_t taps = (uint64_t)c->kh * c->kw, pixels = (uint64_t)c->oh * c->ow, in, weights;
+    uint64_t width = (uint64_t)c->ow * c->stride_w + (uint64_t)c->kw * c->dil_w;
+    uint64_t height = (uint64_t)c->oh * c->stride_h + (uint64_t)c->kh * c->dil_h;
+    const uint64_t limit = LIMIT / 4;
+    return taps < limit && pixels < limit && width < limit && height < limit &&
+           mul_ok(width, height, &in) && in < limit && mul_ok(in, c->channels, &in) && in < limit &&
+           mul_ok(taps * (c->channels / c->groups), c->outputs, &weights) && weights < LIMIT &&
+           mul_ok(c->n, c->groups, &in) && in < LIMIT / 64 && pixels * c->outputs < LIMIT;
+}
+
+static const struct tview *optional_in(const struct op_args *args, uint32_t i)
+{
+    return args->n_in > i ? args->in[i] : NULL;
+}
+
+static bool takes(const struct op_args *args, struct integer_conv *c)
+{
+    enum pith_type x = args->in[0]->type, type_w = args->in[1]->type;
+    c->x_signed = x == PITH_I8 || x == PITH_I16;
+    c->words = x == PITH_I16 || x == PITH_U16;
+    c->long_sums = type_w == PITH_I16;
+    bool adds = args->n_in == INTEGER_ADD_INPUTS;
+    const struct tview *y = adds ? args->in[INTEGER_ZERO_Y] : args->out[0];
+    c->to_values = args->n_in >= INTEGER_INPUTS && y->type != PITH_F32;
+    c->to_real = args->n_in >= INTEGER_INPUTS && !c->to_values;
+    c->y_signed = y->type == PITH_I8;
+    const struct weight *w = args->weight;
+    c->few_weights = w && w->grid == GRID_CODEBOOK && w->n_groups == 1 && w->n_centroids < 16;
+    return (type_w == PITH_I8 || (c->words && c->long_sums)) &&
+           !optional_in(args, INTEGER_ZERO_W) && is_small(c);
+}
+
+bool pith_integer_conv_of_conv(const struct op_args *args, struct integer_conv *c)
+{
+    const struct shape *x = &args->in[0]->shape, *w = &args->in[1]->shape;
+    const struct shape *y = &args->out[0]->shape;
+    uint32_t last = x->rank - 1;
+    bool rows = x->rank > 3;
+    if (x->rank > 4)
+        return false;
+    const int32_t *attr = args->attr;
+    *c = (struct integer_conv){
+        .n = x->dim[0],
+        .groups = (uint32_t)attr[ATTR_CONV_GROUP],
+        .channels = x->dim[1],
+        .h = rows ? x->dim[2] : 1,
+        .w = x->dim[last],
+        .outputs = y->dim[1],
+        .oh = rows ? y->dim[2] : 1,
+        .ow = y->dim[last],
+        .kh = rows ? w->dim[2] : 1,
+        .kw = w->dim[last],
+        .stride_h = rows ? (uint32_t)attr_item(attr, ATTR_CONV_STRIDES, 0, 1) : 1,
+        .stride_w = (uint32_t)attr_item(attr, ATTR_CONV_STRIDES, rows, 1),
+        .dil_h = rows ? (uint32_t)attr_item(attr, ATTR_CONV_DILATIONS, 0, 1) : 1,
+        .dil_w = (uint32_t)attr_item(attr, ATTR_CONV_DILATIONS, rows, 1),
+        .pad_top = rows ? (uint32_t)attr_item(attr, ATTR_CONV_PADS, 0, 0) : 0,
+        .pad_left = (uint32_t)attr_item(attr, ATTR_CONV_PADS, rows, 0),
+        .channels_last = args->x_last,
+        .y_step = args->y_step,
+    };
+    return takes(args, c);
+}
+
+bool pith_integer_conv_of_matmul(const struct op_args *args, struct integer_conv *c)
+{
+    const struct shape *a = &args->in[0]->shape, *b = &args->in[1]->shape;
+    const struct tview *zero = optional_in(args, 2);
+    if (a->rank == 0 || b->rank != 2 || (zero && shape_elems(&zero->shape) != 1))
+        return false;
+    size_t rows = shape_product(a, 0, a->rank - 1);
+    if (rows >= LIMIT)
+        return false;
+    *c = (struct integer_conv){.n = 1,
+                               .groups = 1,
+                               .channels = b->dim[0],
+                               .h = (uint32_t)rows,
+                               .w = 1,
+                               .outputs = b->dim[1],
+                               .oh = (uint32_t)rows,
+                               .ow = 1,
+                               .kh = 1,
+                               .kw = 1,
+                               .stride_h = 1,
+                               .stride_w = 1,
+                               .dil_h = 1,
+                               .dil_w = 1,
+                               .channels_last = true,
+                               .y_step = b->dim[1]};
+    return takes(args, c);
+}
+
+/* Weights stay where they are, or are decoded at each run. */
+static bool runs_direct(const struct op_args *args, const struct op_env *env, integer_conv_of *of,
+                        struct integer_conv *c)
+{
+    return args->weight && pith_weight_in_place(env) && of(args, c) && !c->words;
+}
+
+static bool on_kernels(const struct op_args *args, const struct op_env *env, integer_conv_of *of,
+                       struct integer_conv *c, struct op_need *need)
+{
+    return args->weight && of(args, c) &&
+           pith_integer_conv_need(c, env, &need->prep_bytes, &need->scratch_bytes);
+}
+
+/* Room for the weights as they are. */
+static uint64_t plain_bytes(const struct weight *w)
+{
+    return aligned_bytes(w->count * pith_type_bytes(w->type));
+}
+
+/* What packing asks of the geometry beside the weight's shape: pith_integer_layout_of. */
+static uint64_t form_of(const struct op_args *args, const struct integer_conv *c)
+{
+    bool conv = args->info->op == PITH_OP_CONV_INTEGER;
+    uint64_t pixels = (uint64_t)c->oh * c->ow;
+    uint32_t few = pixels < 3 ? (uint32_t)pixels : 3; /* halved weights are for few pixels */
+    if (!conv)
+        return prep_form(PREP_MATMUL_INTEGER, few << 1 | c->words);
+    /* groups < 2^25: is_small */
+    return prep_form(PREP_CONV_INTEGER,
+                     c->groups << 4 | few << 2 | (c->dil_w == 1 ? 2u : 0u) | c->words);
+}
+
+bool pith_integer_op_need(const struct op_args *args, const struct op_env *env, integer_conv_of *of,
+                          struct op_need *need)
+{
+    struct integer_conv c;
+    if (runs_direct(args, env, of, &c))
+        return pith_integer_direct_need(&c, args, need);
+    bool kernels = on_kernels(args, env, of, &c, need);
+    need->prep_form = kernels ? form_of(args, &c) : prep_form(PREP_ELEMENTS, 0);
+    if (!args->weight || pith_weight_borrow(args->weight))
+        return kernels;
+    need->prep_scratch_bytes = pith_weight_scratch_bytes(args->weight);
+    if (kernels)
+        need->prep_scratch_bytes += plain_bytes(args->weight);
+    else
+        need->prep_bytes = plain_bytes(args->weight);
+    return kernels;
+}
+
+const void *pith_integer_op_weights(const struct op_args *args)
+{
+    if (!args->weight)
+        return args->in[1]->data;
+    return args->prep ? args->prep : pith_weight_borrow(args->weight);
+}
+
+enum pith_status pith_integer_op_prepare(const struct op_args *args, const struct op_env *env,
+                                         integer_conv_of *of, const struct integer_weights *strides)
+{
+    struct integer_conv c;
+    struct op_need unused;
+    const void *borrowed = args->weight ? pith_weight_borrow(args->weight) : NULL;
+    struct integer_weights weights = *strides;
+    uint8_t *plain = env->scratch;
+    enum pith_status st = PITH_OK;
+    if (runs_direct(args, env, of, &c))
+        return st;
+    if (!on_kernels(args, env, of, &c, &unused))
+        return args->prep ? pith_weight_expand_plain(args->weight, args->prep, env->scratch)
+                          : PITH_OK;
+    if (!borrowed)
+        st = pith_weight_expand_plain(args->weight, plain, plain + plain_bytes(args->weight));
+    weights.w = borrowed ? borrowed : plain;
+    if (!st)
+        pith_integer_conv_pack(&c, env, &weights, args->prep);
+    return st;
+}
+
+bool pith_integer_op_run(const struct op_args *args, const struct op_env *env, integer_conv_of *of)
+{
+    struct integer_conv c;
+    struct op_need unused;
+    bool direct = runs_direct(args, env, of, &c);
+    if (!direct && !on_kernels(args, env, of, &c, &unused))
+        return false;
+    const struct tview *x = args->in[0], *zero = optional_in(args, 2);
+    const struct tview *bias = optional_in(args, INTEGER_BIAS);
+    struct integer_conv_data data = {.x = x->data,
+                                     .y = args->out[0]->data,
+                                     .zero_x = zero ? integer_at(x->type, zero->data, 0) : 0,
+                                     .bias = bias ? bias->data : NULL,
+                                     .prep = args->prep};
+    struct combine_bytes add;
+    if (args->n_in >= INTEGER_INPUTS) {
+        const struct tview *factor = args->in[INTEGER_FACTOR], *to = args->in[INTEGER_ZERO_Y];
+        data.factor = factor->data;
+        data.factor_step = shape_elems(&factor->shape) > 1;
+        data.zero_y = to ? integer_at(to->type, to->data, 0) : 0;
+    }
+    if (args->n_in == INTEGER_ADD_INPUTS) {
+        const struct tview *residual = args->fuse.residual;
+        add = (struct combine_bytes){
+            .a = byte_grid_at(args, INTEGER_VALUE_SCALE, args->in[INTEGER_ZERO_Y]->type),
+            .b = byte_grid_at(args, INTEGER_RESIDUAL_SCALE, residual->type),
+            .y = byte_grid_at(args, INTEGER_SUM_SCALE, args->out[0]->type),
+            .relu = args->fuse.act == ACT_RELU};
+        data.residual = residual->data;
+        data.add = &add;
+    }
+    if (direct)
+        pith_integer_direct_run(&c, args, env, &data);
+    else
+        pith_integer_conv_run(&c, env, &data);
+    return true;
+}

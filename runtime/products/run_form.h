@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* run_form.h - builds the run form of a constant matrix: the layout a matrix-vector kernel streams.
+ *
+ *     struct run_form_need need;
+ *     if (pith_run_form_need(w, O, C, &kernels->sparse, &need) == PITH_OK) {
+ *         pith_run_form_build(w, O, C, &kernels->sparse, form, scratch);   // once
+ *         pith_run_form_matvec(&kernels->sparse, form, x, y, 0, pith_run_form_units(form));
+ *     } else
+ *         ... expand w and multiply densely
+ *
+ * Layout depends on the weight and on the kernel table only, and is decided in integers. */
+#ifndef RUN_FORM_H
+#define RUN_FORM_H
+
+#include "pith_kernel_sparse.h"
+#include "pith_weight.h"
+
+struct run_form_need {
+    uint64_t bytes;         /* of the form, 64-byte aligned memory */
+    uint64_t scratch_bytes; /* while building, 64-byte aligned */
+    const char *kernel;     /* short static name */
+};
+
+/* w: rows * cols elements, row-major. PITH_ERR_UNSUPPORTED: the dense product is faster, or there
+ * is no form for this weight; *need is then untouched. Decodes nothing; `bytes` bounds every
+ * pattern with w's counts. */
+enum pith_status pith_run_form_need(const struct weight *w, uint32_t rows, uint32_t cols,
+                                    const struct sparse_kernels *k, struct run_form_need *need);
+
+/* Whether m rows of x take no longer in this form, which pith_run_form_need told of, one behind the
+ * other, than packed and multiplied with f32 tiles. */
+bool pith_run_form_batch(const struct weight *w, uint32_t rows, uint32_t cols,
+                         const struct sparse_kernels *k, uint32_t m);
+
+/* form, scratch: as pith_run_form_need told, for the same w and k. PITH_ERR_CORRUPT when a coded
+ * stream of w breaks its rules; the form is then unusable. */
+enum pith_status pith_run_form_build(const struct weight *w, uint32_t rows, uint32_t cols,
+                                     const struct sparse_kernels *k, void *form, void *scratch);
+
+/* Units of work of a built form, to be split among threads. */
+uint32_t pith_run_form_units(const void *form);
+
+/* Bytes the built form really uses (<= need.bytes). */
+uint64_t pith_run_form_bytes(const void *form);
+
+/* The entries of y = W x that units [unit_begin, unit_end) own; all of y for [0, units). x: [cols],
+ * y: [rows], f32, any alignment. */
+void pith_run_form_matvec(const struct sparse_kernels *k, const void *form, const float *x,
+                          float *y, uint32_t unit_begin, uint32_t unit_end);
+
+#endif

@@ -1,4 +1,0 @@
-/* SPDX-License-Identifier: MIT */
-/* depthwise_f32_avx2.c - see depthwise_f32_impl.h. */
-#include "simd_avx2.h"
-#include "depthwise_f32_impl.h"

@@ -1,4 +1,0 @@
-/* SPDX-License-Identifier: MIT */
-/* depthwise_f32_avx512.c - see depthwise_f32_impl.h. */
-#include "simd_avx512.h"
-#include "depthwise_f32_impl.h"

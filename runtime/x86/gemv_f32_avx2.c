@@ -1,4 +1,0 @@
-/* SPDX-License-Identifier: MIT */
-/* gemv_f32_avx2.c - see gemv_f32_impl.h. */
-#include "simd_avx2.h"
-#include "gemv_f32_impl.h"

@@ -1,4 +1,0 @@
-/* SPDX-License-Identifier: MIT */
-/* gemv_f32_avx512.c - see gemv_f32_impl.h. */
-#include "simd_avx512.h"
-#include "gemv_f32_impl.h"

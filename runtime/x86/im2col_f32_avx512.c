@@ -1,4 +1,0 @@
-/* SPDX-License-Identifier: MIT */
-/* im2col_f32_avx512.c - see im2col_f32_impl.h. */
-#include "simd_avx512.h"
-#include "im2col_f32_impl.h"

@@ -1,4 +1,0 @@
-/* SPDX-License-Identifier: MIT */
-/* max_pool_f32_avx2.c - see max_pool_f32_impl.h. */
-#include "simd_avx2.h"
-#include "max_pool_f32_impl.h"

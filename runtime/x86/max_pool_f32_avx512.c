@@ -1,4 +1,0 @@
-/* SPDX-License-Identifier: MIT */
-/* max_pool_f32_avx512.c - see max_pool_f32_impl.h. */
-#include "simd_avx512.h"
-#include "max_pool_f32_impl.h"

@@ -1,0 +1,608 @@
+/* SPDX-License-Identifier: MIT */
+/* Data readers on files made here: what is in them, what is said when they do not fit. */
+#define _XOPEN_SOURCE 700
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <png.h>
+#include <zlib.h>
+#include "pith_bytes.h"
+#include "data_source.h"
+
+/* ---- a folder that goes away ------------------------------------------------------------------ */
+
+static char folder[64];
+
+static int make_folder(void **state)
+{
+    (void)state;
+    strcpy(folder, "/tmp/pith-data-XXXXXX");
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    char command[96];
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    return system(command);
+}
+
+static const char *at(const char *name)
+{
+    static char path[16][256];
+    static int next;
+    char *p = path[next++ % 16];
+    snprintf(p, 256, "%s/%s", folder, name);
+    return p;
+}
+
+static void put(const char *name, const void *bytes, size_t n)
+{
+    FILE *f = fopen(at(name), "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(bytes, 1, n, f), n);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void put_gz(const char *name, const void *bytes, size_t n)
+{
+    gzFile f = gzopen(at(name), "wb");
+    assert_non_null(f);
+    assert_int_equal(gzwrite(f, bytes, (unsigned)n), (int)n);
+    assert_int_equal(gzclose(f), Z_OK);
+}
+
+/* A grey or RGB picture whose every byte is `value`. */
+static size_t png_of(uint32_t w, uint32_t h, bool colour, uint8_t value, uint8_t *out, size_t room)
+{
+    uint8_t pixels[64 * 64 * 3];
+    memset(pixels, value, sizeof pixels);
+    png_image image = {.version = PNG_IMAGE_VERSION,
+                       .width = w,
+                       .height = h,
+                       .format = colour ? PNG_FORMAT_RGB : PNG_FORMAT_GRAY};
+    png_alloc_size_t n = room;
+    assert_int_equal(png_image_write_to_memory(&image, out, &n, 0, pixels, 0, NULL), 1);
+    return n;
+}
+
+static void put_png(const char *name, uint32_t w, uint32_t h, bool colour, uint8_t value)
+{
+    uint8_t bytes[4096];
+    put(name, bytes, png_of(w, h, colour, value, bytes, sizeof bytes));
+}
+
+/* ---- opening ------------------------------------------------------------------------------------ */
+
+static struct pith_data_opts opts_for(const char *path)
+{
+    return (struct pith_data_opts){.size_bytes = sizeof(struct pith_data_opts), .path = path,
+                                   .input_name = "x"};
+}
+
+static struct pith_data *open_ok(const struct pith_data_opts *o)
+{
+    struct pith_data *d = NULL;
+    struct pith_error err = {0};
+    if (pith_data_open(o, &d, &err))
+        fail_msg("%s", err.text);
+    return d;
+}
+
+/* `want` with %s for the folder. */
+static void open_fails(const struct pith_data_opts *o, enum pith_status status, const char *want)
+{
+    struct pith_data *d = NULL;
+    struct pith_error err = {0};
+    char text[512] = "", *to = text;
+    for (const char *p = want; *p; p++) {
+        if (*p == '$')
+            to += sprintf(to, "%s/", folder);
+        else
+            *to++ = *p;
+    }
+    *to = '\0';
+    enum pith_status st = pith_data_open(o, &d, &err);
+    if (st != status || strcmp(err.text, text) != 0)
+        fail_msg("status %d, '%s'; expected %d, '%s'", st, err.text, status, text);
+    assert_null(d);
+}
+
+static void expect_sample(struct pith_data *d, uint64_t i, const float *want, int64_t label)
+{
+    float x[64];
+    int64_t got = 0;
+    struct pith_error err = {0};
+    assert_true(pith_data_elems(d) <= 64);
+    if (pith_data_read(d, i, x, &got, &err))
+        fail_msg("%s", err.text);
+    for (uint64_t k = 0; k < pith_data_elems(d); k++) {
+        if (x[k] != want[k])
+            fail_msg("sample %d, value %d: %g, expected %g", (int)i, (int)k, (double)x[k],
+                     (double)want[k]);
+    }
+    assert_int_equal(got, label);
+}
+
+static const uint8_t images[] = {0, 0, 8, 3, 0, 0, 0, 3, 0, 0, 0, 1, 0, 0, 0, 2,
+                                 1, 2, 3, 4, 5, 6};
+static const uint8_t labels[] = {0, 0, 8, 1, 0, 0, 0, 3, 7, 8, 9};
+
+static void idx_with_labels_beside(void **state)
+{
+    (void)state;
+    put_gz("t-images-idx3-ubyte.gz", images, sizeof images);
+    put_gz("t-labels-idx1-ubyte.gz", labels, sizeof labels);
+    struct pith_data_opts o = opts_for(at("t-images-idx3-ubyte.gz"));
+    o.rank = 4;
+    memcpy(o.dim, (uint32_t[]){0, 1, 1, 2}, 16);
+    o.preprocess = "scale=2,mean=1";
+    struct pith_data *d = open_ok(&o);
+    assert_int_equal(pith_data_count(d), 3);
+    expect_sample(d, 0, (float[]){1, 3}, 7);
+    expect_sample(d, 2, (float[]){9, 11}, 9);
+    assert_string_equal(pith_data_sample_name(d, 2), "sample 2");
+    assert_int_equal(pith_data_read(d, 3, (float[2]){0}, NULL, NULL), PITH_ERR_ARGUMENT);
+    pith_data_free(d);
+}
+
+static void ranges(void **state)
+{
+    (void)state;
+    put("r-images-idx3", images, sizeof images);
+    static const struct {
+        const char *text;
+        int n;
+        float first[3]; /* first value of each sample */
+    } cases[] = {{"0:2", 2, {1, 3}}, {"1:", 2, {3, 5}}, {":3:2", 2, {1, 5}}, {"!0:3:2", 1, {3}},
+                 {"!1:2", 2, {1, 5}}, {":", 3, {1, 3, 5}}};
+    struct pith_data_opts o = opts_for(at("r-images-idx3"));
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        o.range = cases[i].text;
+        struct pith_data *d = open_ok(&o);
+        assert_int_equal(pith_data_count(d), cases[i].n);
+        for (int k = 0; k < cases[i].n; k++)
+            expect_sample(d, (uint64_t)k, (float[]){cases[i].first[k], cases[i].first[k] + 1},
+                          PITH_NO_LABEL);
+        pith_data_free(d);
+    }
+    o.range = "0:4";
+    open_fails(&o, PITH_ERR_ARGUMENT,
+               "range '0:4' goes beyond the 3 samples of $r-images-idx3");
+    o.range = "2:2";
+    open_fails(&o, PITH_ERR_ARGUMENT,
+               "range '2:2' leaves none of the 3 samples of $r-images-idx3");
+    o.range = "1-2";
+    open_fails(&o, PITH_ERR_ARGUMENT, "range '1-2' is not a:b, a:b:step or !a:b:step");
+    o.range = "0:3:0";
+    open_fails(&o, PITH_ERR_ARGUMENT, "range '0:3:0' is not a:b, a:b:step or !a:b:step");
+}
+
+static void cifar_records(void **state)
+{
+    (void)state;
+    uint8_t *b = calloc(2, 3073);
+    b[0] = 3;
+    memset(b + 1, 10, 1024);        /* red */
+    memset(b + 1 + 1024, 20, 1024); /* green */
+    b[3073] = 9;
+    put("data.bin", b, 2 * 3073);
+    struct pith_data_opts o = opts_for(at("data.bin"));
+    o.preprocess = "order=bgr,crop=4";
+    struct pith_data *d = open_ok(&o);
+    float want[48];
+    for (int i = 0; i < 48; i++)
+        want[i] = i < 16 ? 0 : i < 32 ? 20 : 10;
+    expect_sample(d, 0, want, 3);
+    pith_data_free(d);
+    b[3073] = 10;
+    put("data.bin", b, 2 * 3073);
+    open_fails(&o, PITH_ERR_CORRUPT,
+               "$data.bin: record 1 has label 10, CIFAR-10 has 0 to 9");
+    put("data.bin", b, 3072);
+    open_fails(&o, PITH_ERR_CORRUPT,
+               "$data.bin: 3072 bytes are not a whole number of CIFAR-10 records of 3,073 bytes");
+    free(b);
+}
+
+static void headerless_records(void **state)
+{
+    (void)state;
+    put("r.raw", "\x01\xff\x80\x7f", 4);
+    put("l.csv", "index,class\r\n0,5\r\n1,\"6\"\r\n", 25);
+    char spec[300];
+    snprintf(spec, sizeof spec, "raw:i8:2:%s", at("r.raw"));
+    struct pith_data_opts o = opts_for(spec);
+    o.labels = at("l.csv");
+    o.preprocess = "scale=0.5,mean=1,std=2";
+    struct pith_data *d = open_ok(&o);
+    expect_sample(d, 0, (float[]){-0.25f, -0.75f}, 5);
+    expect_sample(d, 1, (float[]){-32.5f, 31.25f}, 6);
+    pith_data_free(d);
+    snprintf(spec, sizeof spec, "raw:i8:3:%s", at("r.raw"));
+    open_fails(&o, PITH_ERR_CORRUPT, "$r.raw: 4 bytes are not a whole number of records of 3 bytes");
+    o.path = "raw:i9:3:x";
+    open_fails(&o, PITH_ERR_ARGUMENT,
+               "'raw:i9:3:x' is not raw:TYPE:VALUES:FILE with TYPE i8 u8 i16 u16 i32 f16 f32 or "
+               "f64");
+}
+
+static void arrays_and_label_files(void **state)
+{
+    (void)state;
+    struct pith_buffer f;
+    static const float x[] = {1, 2, 3, 4, 5, 6};
+    static const int32_t y[] = {4, 5, 6};
+    assert_int_equal(pith_npy_write(PITH_F32, 2, (uint32_t[]){3, 2}, x, &f, NULL), PITH_OK);
+    assert_int_equal(f.bytes % 64, 24); /* header of a multiple of 64, then the data */
+    put("x.npy", f.data, f.bytes);
+    pith_buffer_free(&f);
+    assert_int_equal(pith_npy_write(PITH_I32, 1, (uint32_t[]){3}, y, &f, NULL), PITH_OK);
+    put("y.npy", f.data, f.bytes);
+    pith_buffer_free(&f);
+    put("y.txt", "4\n5\n6\n", 6);
+    put("y.idx", labels, sizeof labels);
+    struct pith_data_opts o = opts_for(at("x.npy"));
+    static const char *const label_files[] = {"y.npy", "y.txt"};
+    for (int i = 0; i < 2; i++) {
+        o.labels = at(label_files[i]);
+        struct pith_data *d = open_ok(&o);
+        expect_sample(d, 1, (float[]){3, 4}, 5);
+        pith_data_free(d);
+    }
+    put("y.txt", "4\n5\n", 4);
+    o.labels = at("y.txt");
+    open_fails(&o, PITH_ERR_CORRUPT, "$y.txt: 2 labels for 3 samples of $x.npy");
+    put("y.txt", "4\nfive\n6\n", 9);
+    open_fails(&o, PITH_ERR_CORRUPT, "$y.txt: line 2: 'five' is not a class number");
+    put("y.txt", "name,file\n", 10);
+    open_fails(&o, PITH_ERR_CORRUPT, "$y.txt: no column `class` in the first line");
+    o.labels = at("nowhere.csv");
+    open_fails(&o, PITH_ERR_IO, "$nowhere.csv: No such file or directory");
+    o.labels = at("x.npy"); /* floats are targets */
+    struct pith_data *d = open_ok(&o);
+    float target[2];
+    assert_false(pith_data_labelled(d));
+    assert_int_equal(pith_data_target_elems(d), 2);
+    assert_int_equal(pith_data_read_target(d, 2, target), PITH_OK);
+    assert_true(target[0] == 5 && target[1] == 6);
+    pith_data_free(d);
+}
+
+static float *copy_of(const float *x, size_t n)
+{
+    float *copy = malloc(n * sizeof *copy);
+    assert_non_null(copy);
+    memcpy(copy, x, n * sizeof *copy);
+    return copy;
+}
+
+static void numbers_in_memory(void **state)
+{
+    (void)state;
+    static const float x[12] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, y[3] = {0.5f, 1.5f, 2.5f};
+    const uint32_t dim[3] = {1, 2, 2}, none[2] = {1, 0};
+    struct pith_error err = {0};
+    struct pith_data *d = NULL;
+    assert_int_equal(
+        pith_data_of_numbers(3, dim, 3, copy_of(x, 12), copy_of(y, 3), 1, &d, &err), PITH_OK);
+    uint32_t shape[PITH_MAX_RANK];
+    float got[4], target;
+    assert_int_equal(pith_data_shape(d, shape), 3);
+    assert_true(shape[0] == 1 && shape[1] == 2 && shape[2] == 2);
+    assert_int_equal(pith_data_count(d), 3);
+    assert_int_equal(pith_data_elems(d), 4);
+    assert_int_equal(pith_data_read(d, 2, got, NULL, &err), PITH_OK);
+    assert_memory_equal(got, x + 8, sizeof got);
+    assert_int_equal(pith_data_target_elems(d), 1);
+    assert_int_equal(pith_data_read_target(d, 1, &target), PITH_OK);
+    assert_true(target == 1.5f);
+    assert_false(pith_data_labelled(d));
+    assert_int_equal(pith_data_read(d, 3, got, NULL, &err), PITH_ERR_ARGUMENT);
+    pith_data_free(d);
+
+    assert_int_equal(pith_data_of_numbers(2, none, 3, copy_of(x, 12), NULL, 0, &d, &err),
+                     PITH_ERR_ARGUMENT);
+    assert_int_equal(pith_data_of_numbers(3, dim, 0, copy_of(x, 12), NULL, 0, &d, &err),
+                     PITH_ERR_ARGUMENT);
+}
+
+static void npy_header(const char *dictionary, size_t data_bytes, const char *name)
+{
+    uint8_t b[256] = "\x93NUMPY\x01";
+    size_t n = strlen(dictionary);
+    store_le16(b + 8, (uint16_t)n);
+    memcpy(b + 10, dictionary, n);
+    put(name, b, 10 + n + data_bytes);
+}
+
+static void hostile_npy(void **state)
+{
+    (void)state;
+    struct pith_data_opts o = opts_for(at("h.npy"));
+    static const struct {
+        const char *dictionary, *text;
+        enum pith_status status;
+    } cases[] = {
+        {"{'descr': '|O', 'fortran_order': False, 'shape': (2,), }",
+         "$h.npy: npy type '|O' is not a plain number (f2 f4 f8, i1 to i8, u1 to u8, bool)",
+         PITH_ERR_UNSUPPORTED},
+        {"{'descr': '<f4', 'fortran_order': True, 'shape': (1, 2), }",
+         "$h.npy: npy in Fortran order; save it with numpy.ascontiguousarray", PITH_ERR_UNSUPPORTED},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }",
+         "$h.npy: shape and type ask for 12 bytes of data, there are 8", PITH_ERR_CORRUPT},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2,), 'shape': (2,)}",
+         "$h.npy: npy header is not a plain type, order and shape", PITH_ERR_CORRUPT},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2147483647, 2147483647, 2147483647), }",
+         "$h.npy: shape and type ask for 0 bytes of data, there are 8", PITH_ERR_CORRUPT},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,2)}",
+         "$h.npy: more than 8 axes", PITH_ERR_UNSUPPORTED},
+        {"__import__('os')", "$h.npy: npy header is not a plain type, order and shape",
+         PITH_ERR_CORRUPT}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        npy_header(cases[i].dictionary, 8, "h.npy");
+        open_fails(&o, cases[i].status, cases[i].text);
+    }
+}
+
+static void folders_are_classes(void **state)
+{
+    (void)state;
+    assert_int_equal(mkdir(at("set"), 0700) | mkdir(at("set/cat"), 0700) | mkdir(at("set/ant"), 0700),
+                     0);
+    put_png("set/cat/1.png", 2, 2, true, 30);
+    put_png("set/ant/2.png", 2, 2, false, 20); /* grey becomes three channels */
+    put_png("set/ant/1.png", 2, 2, true, 10);
+    put("set/ant/notes.txt", "x", 1);
+    struct pith_data_opts o = opts_for(at("set"));
+    o.rank = 4;
+    memcpy(o.dim, (uint32_t[]){1, 3, 2, 2}, 16);
+    struct pith_data *d = open_ok(&o);
+    float want[12];
+    for (int i = 0; i < 3; i++) {
+        for (int k = 0; k < 12; k++)
+            want[k] = (float)(10 * (i + 1));
+        expect_sample(d, (uint64_t)i, want, i == 2);
+    }
+    assert_string_equal(pith_data_class_name(d, 1), "cat");
+    assert_string_equal(pith_data_sample_name(d, 1), "ant/2.png");
+    pith_data_free(d);
+    memcpy(o.dim, (uint32_t[]){1, 3, 4, 4}, 16);
+    open_fails(&o, PITH_ERR_ARGUMENT,
+               "$set: 3 samples of 3x2x2 do not fit input 'x' 1x3x4x4: --preprocess NAME,resize=4,crop=4 makes "
+               "pictures fit, NAME being imagenet, caffe, unit, signed or raw (pith help preprocess)");
+    o.preprocess = "scale=1/255,order=bgr";
+    open_fails(&o, PITH_ERR_ARGUMENT,
+               "$set: 3 samples of 3x2x2 do not fit input 'x' 1x3x4x4: --preprocess "
+               "scale=1/255,resize=4,crop=4,order=bgr makes pictures fit");
+    o.preprocess = "unit";
+    memcpy(o.dim, (uint32_t[]){1, 224, 224, 3}, 16);
+    open_fails(&o, PITH_ERR_ARGUMENT,
+               "$set: 3 samples of 3x2x2 do not fit input 'x' 1x224x224x3: --preprocess "
+               "scale=1/255,resize=256,crop=224,layout=nhwc makes pictures fit");
+    memcpy(o.dim, (uint32_t[]){1, 3, 4, 8}, 16);
+    open_fails(&o, PITH_ERR_ARGUMENT,
+               "$set: 3 samples of 3x2x2 do not fit input 'x' 1x3x4x8: crop cuts squares only; resize the "
+               "pictures beforehand");
+    o.preprocess = "unit,crop=4";
+    memcpy(o.dim, (uint32_t[]){1, 3, 4, 4}, 16);
+    open_fails(&o, PITH_ERR_ARGUMENT,
+               "ant/1.png: cannot crop 4x4 out of a picture of 2x2 (resize=N in front of crop=N makes it large "
+               "enough)");
+}
+
+/* Named one by one: in that order, a folder's pictures sorted; no labels, though their folders are
+ * classes elsewhere. */
+static void pictures_by_name(void **state)
+{
+    (void)state;
+    assert_int_equal(mkdir(at("named"), 0700) | mkdir(at("named/cat"), 0700) |
+                         mkdir(at("named/ant"), 0700),
+                     0);
+    put_png("named/cat/1.png", 2, 2, true, 30);
+    put_png("named/ant/2.png", 2, 2, true, 20);
+    put_png("named/ant/1.png", 2, 2, true, 10);
+    const char *one = at("named/cat/1.png"), *files[] = {one, at("named/"), one};
+    struct pith_data_opts o = opts_for("three");
+    o.rank = 4;
+    memcpy(o.dim, (uint32_t[]){1, 3, 2, 2}, 16);
+    o.files = files;
+    o.n_files = 3;
+    struct pith_data *d = open_ok(&o);
+    static const int shade[] = {30, 10, 20, 30, 30};
+    assert_int_equal(pith_data_count(d), 5);
+    assert_false(pith_data_labelled(d));
+    for (uint64_t i = 0; i < 5; i++) {
+        float want[12];
+        for (int k = 0; k < 12; k++)
+            want[k] = (float)shade[i];
+        expect_sample(d, i, want, PITH_NO_LABEL);
+    }
+    assert_string_equal(pith_data_sample_file(d, 0), one);
+    assert_string_equal(pith_data_sample_name(d, 4), one);
+    assert_string_equal(strrchr(pith_data_sample_file(d, 2), '/') - 4, "/ant/2.png");
+    assert_null(pith_data_sample_file(d, 5));
+    pith_data_free(d);
+}
+
+static void csv_names_pictures(void **state)
+{
+    (void)state;
+    assert_int_equal(mkdir(at("flat"), 0700), 0);
+    put_png("flat/b.png", 1, 1, false, 2);
+    put_png("flat/a.png", 1, 1, false, 1);
+    static const char text[] = "class,file\n4,\"b.png\"\n\n3,a.png\n";
+    put("flat/labels.csv", text, sizeof text - 1);
+    struct pith_data_opts o = opts_for(at("flat"));
+    struct pith_data *d = open_ok(&o);
+    expect_sample(d, 0, (float[]){1}, 3);
+    expect_sample(d, 1, (float[]){2}, 4);
+    pith_data_free(d);
+    put("flat/labels.csv", "file,class\na.png,1\n", 19);
+    open_fails(&o, PITH_ERR_CORRUPT, "$flat/labels.csv: no row for 'b.png'");
+    static const struct {
+        const char *csv, *says;
+    } wrong[] = {
+        {"file,label\na.png,1\nb.png,2\nabsent.png,1\n", "4: no picture 'absent.png' in $flat"},
+        {"label,file\n1,a.png\n2,b.png\n1,a.png\n", "4: 'a.png' has a class already"},
+        {"label,file\n1,elsewhere/a.png\n", "2: no picture 'elsewhere/a.png' in $flat"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char says[128];
+        snprintf(says, sizeof says, "$flat/labels.csv: line %s", wrong[i].says);
+        put("flat/labels.csv", wrong[i].csv, strlen(wrong[i].csv));
+        open_fails(&o, PITH_ERR_CORRUPT, says);
+    }
+}
+
+/* A name that several folders have: the whole path tells them apart, a part of it may not. */
+static void csv_tells_folders_apart(void **state)
+{
+    (void)state;
+    assert_int_equal(mkdir(at("tree"), 0700) | mkdir(at("tree/p"), 0700) | mkdir(at("tree/q"), 0700), 0);
+    put_png("tree/a.png", 1, 1, false, 0);
+    put_png("tree/p/a.png", 1, 1, false, 1);
+    put_png("tree/q/a.png", 1, 1, false, 2);
+    static const char good[] = "file,class\nq/a.png,7\na.png,5\np/a.png,6\n", bad[] = "file,class\na.png,5\n";
+    put("tree/labels.csv", good, sizeof good - 1);
+    struct pith_data_opts o = opts_for(at("tree"));
+    struct pith_data *d = open_ok(&o);
+    for (int i = 0; i < 3; i++)
+        expect_sample(d, (uint64_t)i, (float[]){(float)i}, 5 + i);
+    pith_data_free(d);
+    assert_int_equal(remove(at("tree/a.png")), 0);
+    put("tree/labels.csv", bad, sizeof bad - 1);
+    o.labels = at("tree/labels.csv");
+    open_fails(&o, PITH_ERR_CORRUPT,
+               "$tree/labels.csv: line 2: 'a.png' is 'p/a.png' and 'q/a.png': name the folder, too");
+}
+
+static void tar_header(uint8_t *b, const char *name, char type, size_t bytes)
+{
+    memset(b, 0, TAR_BLOCK);
+    strcpy((char *)b, name);
+    snprintf((char *)b + 124, 12, "%011o", (unsigned)bytes);
+    b[156] = (uint8_t)type;
+    memcpy(b + 257, "ustar", 6);
+    memset(b + 148, ' ', 8);
+    unsigned sum = 0;
+    for (size_t i = 0; i < TAR_BLOCK; i++)
+        sum += b[i];
+    snprintf((char *)b + 148, 8, "%06o", sum);
+}
+
+static void tar_of_pictures(void **state)
+{
+    (void)state;
+    uint8_t b[8 * TAR_BLOCK] = {0};
+    size_t n = png_of(1, 1, false, 77, b + 3 * TAR_BLOCK, TAR_BLOCK);
+    tar_header(b, "././@LongLink", 'L', 12);
+    memcpy(b + TAR_BLOCK, "deep/one.png", 12);
+    tar_header(b + 2 * TAR_BLOCK, "short", '0', n);
+    tar_header(b + 4 * TAR_BLOCK, "link.png", '2', 0);
+    put_gz("p.tar.gz", b, sizeof b);
+    struct pith_data_opts o = opts_for(at("p.tar.gz"));
+    struct pith_data *d = open_ok(&o);
+    assert_int_equal(pith_data_count(d), 1);
+    assert_string_equal(pith_data_sample_name(d, 0), "deep/one.png");
+    expect_sample(d, 0, (float[]){77}, PITH_NO_LABEL);
+    pith_data_free(d);
+    put("cut.tar", b, 3 * TAR_BLOCK + 10);
+    o.path = at("cut.tar");
+    open_fails(&o, PITH_ERR_CORRUPT,
+               "$cut.tar: broken tar at byte 1024: file goes beyond the end");
+    b[2 * TAR_BLOCK] ^= 1;
+    put("bad.tar", b, sizeof b);
+    o.path = at("bad.tar");
+    open_fails(&o, PITH_ERR_CORRUPT, "$bad.tar: broken tar at byte 1024: header checksum or size");
+}
+
+static void broken_and_missing(void **state)
+{
+    (void)state;
+    put("e-images-idx3", images, sizeof images - 1);
+    struct pith_data_opts o = opts_for(at("e-images-idx3"));
+    open_fails(&o, PITH_ERR_CORRUPT,
+               "$e-images-idx3: header asks for 6 bytes of data, there are 5");
+    put("f-images-idx3", images, sizeof images);
+    o.path = at("f-images-idx3");
+    o.rank = 4;
+    memcpy(o.dim, (uint32_t[]){1, 3, 8, 8}, 16);
+    open_fails(&o, PITH_ERR_ARGUMENT,
+               "$f-images-idx3: 3 samples of 1x2 do not fit input 'x' 1x3x8x8: --preprocess "
+               "NAME,resize=8,crop=8 makes pictures fit, NAME being imagenet, caffe, unit, signed or raw "
+               "(pith help preprocess)");
+    put("what.dat", "hello there", 11);
+    o.path = at("what.dat");
+    open_fails(&o, PITH_ERR_CORRUPT,
+               "$what.dat: not IDX, npy, npz, PNG, JPEG, a tar of those, or CIFAR-10 (.bin); "
+               "headerless records are given as raw:TYPE:VALUES:FILE, sound as wav:FRAME:HOP:FILE");
+    o.path = at("none");
+    open_fails(&o, PITH_ERR_IO, "$none: No such file or directory");
+    uint8_t png[256];
+    size_t n = png_of(3, 3, true, 5, png, sizeof png);
+    put("cut.png", png, n - 20);
+    o = opts_for(at("cut.png"));
+    open_fails(&o, PITH_ERR_CORRUPT, "$cut.png: broken PNG: ends early");
+    uint8_t *zeros = calloc(1, 1 << 20);
+    put_gz("bomb.npy.gz", zeros, 1 << 20);
+    free(zeros);
+    o = opts_for(at("bomb.npy.gz"));
+    o.max_bytes = 100000;
+    open_fails(&o, PITH_ERR_LIMIT, "$bomb.npy.gz: inflates to more than 100000 bytes");
+}
+
+static void npz_members(void **state)
+{
+    (void)state;
+    /* one stored member "x.npy": local header, data, directory, end */
+    struct pith_buffer f;
+    static const uint8_t x[] = {1, 2, 3, 4};
+    assert_int_equal(pith_npy_write(PITH_U8, 2, (uint32_t[]){2, 2}, x, &f, NULL), PITH_OK);
+    uint8_t b[512] = {0};
+    size_t data = 30 + 5, dir = data + f.bytes, end = dir + 46 + 5;
+    store_le32(b, 0x04034b50u);
+    store_le16(b + 26, 5);
+    memcpy(b + 30, "x.npy", 5);
+    memcpy(b + data, f.data, f.bytes);
+    store_le32(b + dir, 0x02014b50u);
+    store_le32(b + dir + 16, (uint32_t)crc32(0, f.data, (unsigned)f.bytes));
+    store_le32(b + dir + 20, (uint32_t)f.bytes);
+    store_le32(b + dir + 24, (uint32_t)f.bytes);
+    store_le16(b + dir + 28, 5);
+    memcpy(b + dir + 46, "x.npy", 5);
+    store_le32(b + end, 0x06054b50u);
+    store_le16(b + end + 10, 1);
+    store_le32(b + end + 16, (uint32_t)dir);
+    put("a.npz", b, end + 22);
+    pith_buffer_free(&f);
+    struct pith_data_opts o = opts_for(at("a.npz"));
+    struct pith_data *d = open_ok(&o);
+    expect_sample(d, 1, (float[]){3, 4}, PITH_NO_LABEL);
+    pith_data_free(d);
+    b[dir - 1] ^= 1;
+    put("a.npz", b, end + 22);
+    open_fails(&o, PITH_ERR_CORRUPT, "$a.npz: zip checksum differs");
+    put("a.npz", b, end + 21);
+    open_fails(&o, PITH_ERR_CORRUPT, "$a.npz: broken zip: no end of directory");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(idx_with_labels_beside), cmocka_unit_test(ranges),
+        cmocka_unit_test(cifar_records),          cmocka_unit_test(headerless_records),
+        cmocka_unit_test(arrays_and_label_files), cmocka_unit_test(numbers_in_memory), cmocka_unit_test(hostile_npy),
+        cmocka_unit_test(folders_are_classes),    cmocka_unit_test(csv_names_pictures),
+        cmocka_unit_test(pictures_by_name),       cmocka_unit_test(csv_tells_folders_apart),
+        cmocka_unit_test(tar_of_pictures),        cmocka_unit_test(broken_and_missing),
+        cmocka_unit_test(npz_members)};
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

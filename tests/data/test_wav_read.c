@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+/* test_wav_read.c - recordings cut into frames, and what is refused. The bytes end at an unmapped
+ * page, so that reading behind them is seen. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "pith_bytes.h"
+#include "data_source.h"
+#include "guard_page.h"
+
+enum { MAX_WAV = 256 };
+
+struct wav_bytes {
+    uint8_t b[MAX_WAV];
+    size_t n;
+};
+
+static void put_chunk(struct wav_bytes *w, const char *letters, uint32_t says, const void *bytes,
+                      size_t n)
+{
+    memcpy(w->b + w->n, letters, 4);
+    store_le32(w->b + w->n + 4, says);
+    if (n)
+        memcpy(w->b + w->n + 8, bytes, n);
+    w->n += 8 + n;
+}
+
+static void put_format(struct wav_bytes *w, uint16_t format, uint16_t channels, uint16_t bits)
+{
+    uint8_t f[16] = {0};
+    store_le16(f, format);
+    store_le16(f + 2, channels);
+    store_le32(f + 4, 16000);
+    store_le16(f + 14, bits);
+    put_chunk(w, "fmt ", sizeof f, f, sizeof f);
+}
+
+static struct wav_bytes riff(void)
+{
+    struct wav_bytes w = {.n = 12};
+    memcpy(w.b, "RIFF\0\0\0\0WAVE", 12);
+    return w;
+}
+
+/* Samples 1, 2, ... n. */
+static void put_samples(struct wav_bytes *w, uint32_t n)
+{
+    uint8_t s[2 * 64];
+    assert_true(n <= 64);
+    for (uint32_t i = 0; i < n; i++)
+        store_le16(s + 2 * i, (uint16_t)(i + 1));
+    put_chunk(w, "data", 2 * n, s, 2 * (size_t)n);
+}
+
+static struct wav_bytes plain(uint32_t n)
+{
+    struct wav_bytes w = riff();
+    put_format(&w, 1, 1, 16);
+    put_samples(&w, n);
+    return w;
+}
+
+/* Opens a copy that ends at an unmapped page. */
+static enum pith_status open_wav(const struct wav_bytes *w, uint64_t frame, uint64_t hop,
+                                 struct data_source *s, struct guarded *g, struct pith_error *err)
+{
+    static char name[] = "a.wav";
+    *g = guard_new(w->n ? w->n : 1, 1);
+    memcpy(g->data, w->b, w->n);
+    *s = (struct data_source){.file = {-1, (uint8_t *)g->data, w->n, name}};
+    return pith_wav_open(s, frame, hop, err);
+}
+
+static void expect_frames(const struct wav_bytes *w, uint64_t frame, uint64_t hop, uint64_t n,
+                          const float *want)
+{
+    struct data_source s;
+    struct guarded g;
+    struct pith_error err = {0};
+    float x[64];
+    if (open_wav(w, frame, hop, &s, &g, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(s.n_samples, n);
+    assert_int_equal(s.elems, frame);
+    for (uint64_t i = 0; i < n; i++) {
+        assert_int_equal(s.numbers(&s, i, x, NULL), PITH_OK);
+        for (uint64_t k = 0; k < frame; k++)
+            if (x[k] != want[i * frame + k] / 32768)
+                fail_msg("frame %d, value %d: %g, expected %g / 32768", (int)i, (int)k,
+                         (double)x[k] * 32768, (double)want[i * frame + k]);
+    }
+    guard_free(&g);
+}
+
+static void expect_refusal(const struct wav_bytes *w, enum pith_status status, const char *text)
+{
+    struct data_source s;
+    struct guarded g;
+    struct pith_error err = {0};
+    enum pith_status st = open_wav(w, 4, 2, &s, &g, &err);
+    if (st != status || strcmp(err.text, text) != 0)
+        fail_msg("status %d '%s', expected %d '%s'", st, err.text, status, text);
+    guard_free(&g);
+}
+
+static void frames_carry_what_came_before(void **state)
+{
+    (void)state;
+    struct wav_bytes w = plain(5);
+    expect_frames(&w, 3, 2, 3, (float[]){0, 1, 2, 2, 3, 4, 4, 5, 0});
+    expect_frames(&w, 2, 2, 3, (float[]){1, 2, 3, 4, 5, 0});
+    expect_frames(&w, 1, 2, 3, (float[]){2, 4, 0}); /* the second of each two */
+    expect_frames(&w, 8, 5, 1, (float[]){0, 0, 0, 1, 2, 3, 4, 5});
+    expect_frames(&w, 2, 9, 1, (float[]){0, 0});
+    expect_frames(&w, 5, 1, 5, (float[]){0, 0, 0, 0, 1, 0, 0, 0, 1, 2, 0, 0, 1, 2, 3,
+                                         0, 1, 2, 3, 4, 1, 2, 3, 4, 5});
+}
+
+static void values_are_signed_and_below_one(void **state)
+{
+    (void)state;
+    struct wav_bytes w = riff();
+    put_format(&w, 1, 1, 16);
+    put_chunk(&w, "data", 4, "\x00\x80\xff\x7f", 4);
+    expect_frames(&w, 2, 2, 1, (float[]){-32768, 32767});
+}
+
+static void other_chunks_are_stepped_over(void **state)
+{
+    (void)state;
+    struct wav_bytes w = riff();
+    put_chunk(&w, "LIST", 3, "abc\0", 4); /* padded to even */
+    put_format(&w, 1, 1, 16);
+    put_chunk(&w, "fact", 4, "abcd", 4);
+    put_samples(&w, 2);
+    expect_frames(&w, 2, 2, 1, (float[]){1, 2});
+}
+
+/* Written to a pipe: the length was not known. An odd byte at the end is no sample. */
+static void data_of_unknown_length_reaches_to_the_end(void **state)
+{
+    (void)state;
+    struct wav_bytes w = riff();
+    put_format(&w, 1, 1, 16);
+    put_chunk(&w, "data", UINT32_MAX, "\1\0\2\0\3", 5);
+    expect_frames(&w, 2, 2, 1, (float[]){1, 2});
+}
+
+static void the_extended_format_is_read(void **state)
+{
+    (void)state;
+    struct wav_bytes w = riff();
+    uint8_t f[40] = {0};
+    store_le16(f, 0xfffe);
+    store_le16(f + 2, 1);
+    store_le16(f + 14, 16);
+    store_le16(f + 24, 1);
+    put_chunk(&w, "fmt ", sizeof f, f, sizeof f);
+    put_samples(&w, 1);
+    expect_frames(&w, 1, 1, 1, (float[]){1});
+}
+
+static void other_encodings_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        uint16_t format, channels, bits;
+        const char *text;
+    } rows[] = {
+        {3, 1, 32, "a.wav: WAV of format 3 with 32 bits a sample; only PCM (format 1) with 16 bits is read"},
+        {1, 1, 8, "a.wav: WAV of format 1 with 8 bits a sample; only PCM (format 1) with 16 bits is read"},
+        {7, 1, 16, "a.wav: WAV of format 7 with 16 bits a sample; only PCM (format 1) with 16 bits is read"},
+        {1, 2, 16, "a.wav: WAV with 2 channels; only one (mono) is read"},
+        {1, 0, 16, "a.wav: WAV with 0 channels; only one (mono) is read"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct wav_bytes w = riff();
+        put_format(&w, rows[i].format, rows[i].channels, rows[i].bits);
+        put_samples(&w, 4);
+        expect_refusal(&w, PITH_ERR_UNSUPPORTED, rows[i].text);
+    }
+}
+
+static void broken_files_are_refused(void **state)
+{
+    (void)state;
+    struct wav_bytes w = riff();
+    expect_refusal(&w, PITH_ERR_CORRUPT, "a.wav: WAV without a data chunk");
+    put_samples(&w, 2);
+    expect_refusal(&w, PITH_ERR_CORRUPT, "a.wav: WAV without a format before its data");
+    w = plain(0);
+    expect_refusal(&w, PITH_ERR_CORRUPT, "a.wav: WAV without samples");
+    w = plain(3);
+    w.n--;
+    expect_refusal(&w, PITH_ERR_CORRUPT, "a.wav: its data says 6 bytes, there are 5");
+    w = riff();
+    put_chunk(&w, "fmt ", UINT32_MAX, "ab", 2);
+    expect_refusal(&w, PITH_ERR_CORRUPT, "a.wav: a chunk says 4294967295 bytes, there are 2");
+    w = plain(1);
+    w.b[3] = 'X'; /* RIFX: big-endian */
+    expect_refusal(&w, PITH_ERR_CORRUPT, "a.wav: not a WAV file (RIFF WAVE)");
+}
+
+/* Whatever the file is cut to, it is read or refused within its bytes. */
+static void every_cut_is_read_or_refused(void **state)
+{
+    (void)state;
+    struct wav_bytes w = plain(9), cut = w;
+    for (cut.n = 0; cut.n < w.n; cut.n++) {
+        struct data_source s;
+        struct guarded g;
+        struct pith_error err = {0};
+        assert_int_equal(open_wav(&cut, 3, 2, &s, &g, &err), PITH_ERR_CORRUPT);
+        guard_free(&g);
+    }
+}
+
+static const char *written(const struct wav_bytes *w)
+{
+    static char path[64];
+    strcpy(path, "/tmp/pith-wav-XXXXXX");
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, w->b, w->n), (ssize_t)w->n);
+    close(fd);
+    return path;
+}
+
+static void a_recording_is_a_data_set(void **state)
+{
+    (void)state;
+    struct wav_bytes w = plain(4);
+    struct pith_data *d = NULL;
+    struct pith_error err = {0};
+    char path[96];
+    const char *file = written(&w);
+    float x[3];
+    int64_t ids[3];
+    snprintf(path, sizeof path, "wav:3:2:%s", file);
+    struct pith_data_opts o = {.size_bytes = sizeof o, .path = path, .preprocess = "scale=32768",
+                               .rank = 2, .dim = {1, 3}};
+    assert_int_equal(pith_data_open(&o, &d, &err), PITH_OK);
+    assert_int_equal(pith_data_count(d), 2);
+    assert_false(pith_data_labelled(d));
+    assert_int_equal(pith_data_read(d, 1, x, NULL, &err), PITH_OK);
+    assert_true(x[0] == 2 && x[1] == 3 && x[2] == 4);
+    assert_int_equal(pith_data_read_as(d, 1, PITH_I64, ids, NULL, &err), PITH_ERR_UNSUPPORTED);
+    pith_data_free(d);
+    o.dim[1] = 5;
+    assert_int_equal(pith_data_open(&o, &d, &err), PITH_ERR_ARGUMENT);
+    assert_non_null(strstr(err.text, "2 samples of 3 do not fit the input 1x5"));
+    static const char *const bad[] = {"wav:3:FILE", "wav:0:2:f", "wav:3:0:f", "wav:3:2", "wav:-3:2:f",
+                                      "wav:3:2x:f", "wav:99999999999:1:f"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        o.path = bad[i];
+        assert_int_equal(pith_data_open(&o, &d, &err), PITH_ERR_ARGUMENT);
+        assert_non_null(strstr(err.text, "is not wav:FRAME:HOP:FILE"));
+    }
+    unlink(file);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(frames_carry_what_came_before),
+        cmocka_unit_test(values_are_signed_and_below_one),
+        cmocka_unit_test(other_chunks_are_stepped_over),
+        cmocka_unit_test(data_of_unknown_length_reaches_to_the_end),
+        cmocka_unit_test(the_extended_format_is_read),
+        cmocka_unit_test(other_encodings_are_refused),
+        cmocka_unit_test(broken_files_are_refused),
+        cmocka_unit_test(every_cut_is_read_or_refused),
+        cmocka_unit_test(a_recording_is_a_data_set),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: MIT */
+/* Operators that import makes of several nodes or of none, constants without elements on the way, and
+ * inputs frozen to less than a tensor. Numbers: tests/conformance (composed_cases.py, node_cases.py). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include "pith_op.h"
+#include "pith_onnx.h"
+#include "pith_onnx_read.h"
+#include "proto_builder.h"
+
+static struct pith_import_opts frozen_opts(const struct pith_input_value *frozen)
+{
+    return (struct pith_import_opts){.size_bytes = sizeof(struct pith_import_opts),
+                                     .set_inputs = frozen,
+                                     .n_set_inputs = frozen ? 1 : 0};
+}
+
+static struct pith_model *import(struct proto file, const struct pith_input_value *frozen)
+{
+    struct pith_import_opts opts = frozen_opts(frozen);
+    struct pith_model *m = NULL;
+    struct pith_error err = {0};
+    if (pith_onnx_read(file.data, file.n, "net.onnx", NULL, &opts, &m, &err))
+        fail_msg("%s", err.text);
+    free(file.data);
+    return m;
+}
+
+static void refuse(struct proto file, const struct pith_input_value *frozen, enum pith_status status,
+                   const char *text)
+{
+    struct pith_import_opts opts = frozen_opts(frozen);
+    struct pith_model *m = NULL;
+    struct pith_error err = {0};
+    assert_int_equal(pith_onnx_read(file.data, file.n, "net.onnx", NULL, &opts, &m, &err), status);
+    assert_string_equal(err.text, text);
+    free(file.data);
+}
+
+/* The operators of the model's nodes, in order, are those given. */
+static void nodes_are(const struct pith_model *m, uint32_t n, ...)
+{
+    va_list ap;
+    va_start(ap, n);
+    for (uint32_t i = 0; i < n && i < m->n_nodes; i++)
+        assert_int_equal(m->nodes[i].op, va_arg(ap, int));
+    va_end(ap);
+    assert_int_equal(m->n_nodes, n);
+}
+
+static const struct pith_value *output(const struct pith_model *m, uint32_t i)
+{
+    return &m->values[m->outputs[i]];
+}
+
+/* x [2,3] with one node; links name further constants. */
+static struct proto graph_of(struct proto node)
+{
+    struct proto g = {0};
+    proto_message(&g, GRAPH_NODE, node);
+    build_input(&g, "x", 2, 2, 3);
+    build_output(&g, "y");
+    return g;
+}
+
+/* Shape(x)[0:0] joined with [3, 2], the shape of a Reshape. */
+static void test_empty_part_of_a_shape(void **state)
+{
+    (void)state;
+    struct proto concat = build_node("Concat", "", "nothing rest -> s");
+    build_attr_int(&concat, "axis", 0);
+    struct proto g = graph_of(build_node("Reshape", "", "x s -> y"));
+    proto_message(&g, GRAPH_NODE, build_node("Shape", "", "x -> d"));
+    proto_message(&g, GRAPH_NODE, build_node("Slice", "", "d zero zero -> nothing"));
+    proto_message(&g, GRAPH_NODE, concat);
+    build_ints(&g, "zero", 1, 0);
+    build_ints(&g, "rest", 2, 3, 2);
+    struct pith_model *m = import(build_model(g, 13), NULL);
+    nodes_are(m, 1, PITH_OP_RESHAPE);
+    assert_int_equal(output(m, 0)->dim[0], 3);
+    pith_model_free(m);
+}
+
+static void test_nothing_left(void **state)
+{
+    (void)state;
+    struct proto g = graph_of(build_node("Slice", "s", "x from to -> y"));
+    build_ints(&g, "from", 1, 5);
+    build_ints(&g, "to", 1, 9);
+    refuse(build_model(g, 13), NULL, PITH_ERR_UNSUPPORTED,
+           "net.onnx: node 's' (Slice): it takes no elements, and a tensor here cannot be empty");
+    g = graph_of(build_node("Split", "p", "x parts -> z y"));
+    build_ints(&g, "parts", 2, 0, 2);
+    refuse(build_model(g, 13), NULL, PITH_ERR_UNSUPPORTED,
+           "net.onnx: node 'p' (Split): part 0 has no elements, and a tensor here cannot be empty");
+}
+
+static void test_backward_slice(void **state)
+{
+    (void)state;
+    struct proto g = graph_of(build_node("Slice", "s", "x from to axis step -> y"));
+    build_ints(&g, "from", 1, -1);
+    build_ints(&g, "to", 1, -99);
+    build_ints(&g, "axis", 1, 1);
+    build_ints(&g, "step", 1, -2);
+    struct pith_model *m = import(build_model(g, 13), NULL);
+    assert_int_equal(output(m, 0)->dim[1], 2);
+    pith_model_free(m);
+}
+
+static struct proto dropout_graph(void)
+{
+    struct proto g = graph_of(build_node("Dropout", "d", "x ratio train -> y mask"));
+    build_floats(&g, "ratio", 0.5f, 0, 0);
+    const uint8_t yes = 1;
+    proto_message(&g, GRAPH_INITIALIZER, build_tensor("train", 9, NULL, 0, &yes, 1));
+    return g;
+}
+
+static void test_dropout(void **state)
+{
+    (void)state;
+    refuse(build_model(dropout_graph(), 13), NULL, PITH_ERR_UNSUPPORTED,
+           "net.onnx: node 'd' (Dropout): it is in training mode: export the network for inference");
+    struct proto g = graph_of(build_node("Dropout", "d", "x -> t mask"));
+    proto_message(&g, GRAPH_NODE, build_node("Relu", "", "t -> y"));
+    build_output(&g, "mask");
+    struct pith_model *m = import(build_model(g, 13), NULL);
+    nodes_are(m, 2, PITH_OP_RELU, PITH_OP_IDENTITY);
+    assert_string_equal(output(m, 1)->name, "mask");
+    assert_int_equal(output(m, 1)->type, PITH_BOOL);
+    const struct pith_value *mask = &m->values[m->nodes[1].in[0]];
+    assert_int_equal(mask->constant->count, 6);
+    assert_int_equal(((const uint8_t *)mask->constant->data)[5], 1);
+    pith_model_free(m);
+}
+
+/* The graph's output has its name also where import puts a constant of that name before it. */
+static void test_output_names(void **state)
+{
+    (void)state;
+    struct proto g = {0};
+    proto_message(&g, GRAPH_NODE, build_node("Shape", "", "x -> y"));
+    build_input(&g, "x", 2, 2, 3);
+    build_output(&g, "y");
+    build_output(&g, "x");
+    struct pith_model *m = import(build_model(g, 13), NULL);
+    assert_string_equal(output(m, 0)->name, "y");
+    assert_string_equal(m->values[m->inputs[0]].name, "x");
+    pith_model_free(m);
+}
+
+static void test_statistics(void **state)
+{
+    (void)state;
+    struct proto g = graph_of(build_node("LayerNormalization", "n", "x s -> y mean inverse"));
+    build_floats(&g, "s", 1, 0, 1, 3);
+    build_output(&g, "mean");
+    struct pith_model *m = import(build_model(g, 17), NULL);
+    nodes_are(m, 2, PITH_OP_REDUCE_MEAN, PITH_OP_LAYER_NORM);
+    assert_string_equal(output(m, 1)->name, "mean");
+    assert_int_equal(output(m, 1)->rank, 2);
+    assert_int_equal(output(m, 1)->dim[1], 1);
+    pith_model_free(m);
+}
+
+static void test_wrapped_pad(void **state)
+{
+    (void)state;
+    struct proto pad = build_node("Pad", "p", "x pads -> y");
+    build_attr_text(&pad, "mode", "wrap");
+    struct proto g = graph_of(pad);
+    build_ints(&g, "pads", 4, 0, 1, 2, 3);
+    struct pith_model *m = import(build_model(g, 19), NULL);
+    nodes_are(m, 6, PITH_OP_SLICE, PITH_OP_CONCAT, PITH_OP_SLICE, PITH_OP_CONCAT, PITH_OP_SLICE,
+              PITH_OP_CONCAT);
+    assert_int_equal(output(m, 0)->dim[0], 4);
+    assert_int_equal(output(m, 0)->dim[1], 7);
+    pith_model_free(m);
+    pad = build_node("Pad", "p", "x pads -> y");
+    build_attr_text(&pad, "mode", "wrap");
+    g = graph_of(pad);
+    build_ints(&g, "pads", 4, 0, 4, 0, 0);
+    refuse(build_model(g, 19), NULL, PITH_ERR_UNSUPPORTED,
+           "net.onnx: node 'p' (Pad): mode 'wrap' with pads 4 and 0 of an axis of 3: from 0 to the "
+           "length of the axis are supported");
+}
+
+/* [2,3] to [2,2]: the rows of weights sum to 1 and reach over more than two inputs. */
+static void test_antialias(void **state)
+{
+    (void)state;
+    struct proto resize = build_node("Resize", "r", "x ' ' sizes -> y");
+    build_attr_text(&resize, "mode", "linear");
+    build_attr_int(&resize, "antialias", 1);
+    struct proto g = graph_of(resize);
+    build_ints(&g, "sizes", 2, 2, 2);
+    struct pith_model *m = import(build_model(g, 19), NULL);
+    nodes_are(m, 3, PITH_OP_TRANSPOSE, PITH_OP_MATMUL, PITH_OP_TRANSPOSE);
+    const float *w = m->values[m->nodes[1].in[0]].constant->data;
+    assert_true(fabsf(w[0] + w[1] + w[2] - 1) < 1e-6f && w[0] > w[1] && w[1] > 0);
+    assert_true(w[0] == w[5] && w[1] == w[4]);
+    pith_model_free(m);
+}
+
+static void test_cut_out(void **state)
+{
+    (void)state;
+    struct proto resize = build_node("Resize", "r", "x roi ' sizes -> y");
+    build_attr_text(&resize, "coordinate_transformation_mode", "tf_crop_and_resize");
+    struct proto g = graph_of(resize);
+    build_ints(&g, "sizes", 2, 2, 2);
+    build_input(&g, "roi", 1, 4);
+    refuse(build_model(g, 13), NULL, PITH_ERR_UNSUPPORTED,
+           "net.onnx: node 'r' (Resize): roi is not a constant of 4 floats: freeze it with "
+           "--set-input");
+}
+
+/* Depth and indices as floats: a Cast stands before. */
+static void test_one_hot_of_floats(void **state)
+{
+    (void)state;
+    struct proto g = graph_of(build_node("OneHot", "o", "x depth values -> y"));
+    build_floats(&g, "depth", 5, 0, 0);
+    build_floats(&g, "values", 0, 1, 1, 2);
+    struct pith_model *m = import(build_model(g, 13), NULL);
+    nodes_are(m, 2, PITH_OP_CAST, PITH_OP_ONE_HOT);
+    assert_int_equal(output(m, 0)->dim[2], 5);
+    pith_model_free(m);
+    g = graph_of(build_node("OneHot", "o", "x depth values -> y"));
+    build_floats(&g, "depth", 2.5f, 0, 0);
+    build_floats(&g, "values", 0, 1, 1, 2);
+    refuse(build_model(g, 13), NULL, PITH_ERR_CORRUPT,
+           "net.onnx: node 'o' (OneHot): input 'depth' is not a whole number");
+}
+
+static void test_pool_indices(void **state)
+{
+    (void)state;
+    struct proto pool = build_node("MaxPool", "p", "x -> y i"), g = {0};
+    build_attr_ints(&pool, "kernel_shape", 2, 2, 2);
+    proto_message(&g, GRAPH_NODE, pool);
+    build_input(&g, "x", 4, 1, 2, 4, 5);
+    build_output(&g, "y");
+    build_output(&g, "i");
+    struct pith_model *m = import(build_model(g, 13), NULL);
+    assert_int_equal(m->nodes[0].op, PITH_OP_MAX_POOL);
+    assert_int_equal(output(m, 1)->type, PITH_I64);
+    assert_int_equal(output(m, 1)->dim[3], 4);
+    pith_model_free(m);
+}
+
+/* [N, 16, 1], frames of 8, 4 apart: 3 of them, 5 bins. */
+static struct proto stft_graph(int frame)
+{
+    struct proto g = {0};
+    proto_message(&g, GRAPH_NODE, build_node("STFT", "f", "x step ' frame -> y"));
+    build_ints(&g, "step", 1, 4);
+    build_ints(&g, "frame", 1, frame);
+    build_input(&g, "x", 3, -1, 16, 1);
+    build_output(&g, "y");
+    return build_model(g, 17);
+}
+
+static void test_spectrum(void **state)
+{
+    (void)state;
+    struct pith_model *m = import(stft_graph(8), NULL);
+    nodes_are(m, 4, PITH_OP_RESHAPE, PITH_OP_CONV, PITH_OP_TRANSPOSE, PITH_OP_RESHAPE);
+    assert_true(m->batch_open);
+    assert_int_equal(output(m, 0)->dim[1], 3);
+    assert_int_equal(output(m, 0)->dim[2], 5);
+    const float *w = m->values[m->nodes[1].in[1]].constant->data;
+    assert_true(w[0] == 1 && w[8] == 0); /* bin 0: a sum */
+    assert_true(fabsf(w[2 * 8 * 2 + 2] + 1) < 1e-6f && fabsf(w[(2 * 2 + 1) * 8 + 1] + 1) < 1e-6f);
+    pith_model_free(m);
+    refuse(stft_graph(17), NULL, PITH_ERR_CORRUPT,
+           "net.onnx: node 'f' (STFT): frames of 17, 4 apart, of a signal of 16");
+}
+
+static void test_formulas(void **state)
+{
+    (void)state;
+    struct pith_model *m =
+        import(build_model(graph_of(build_node("Tan", "t", "x -> y")), 13), NULL);
+    nodes_are(m, 3, PITH_OP_UNARY, PITH_OP_UNARY, PITH_OP_DIV);
+    pith_model_free(m);
+    m = import(build_model(graph_of(build_node("Asinh", "t", "x -> y")), 13), NULL);
+    nodes_are(m, 1, PITH_OP_UNARY);
+    assert_int_equal(m->nodes[0].attr[ATTR_KIND], UNARY_ASINH);
+    pith_model_free(m);
+    m = import(build_model(graph_of(build_node("Shrink", "t", "x -> y")), 13), NULL);
+    assert_int_equal(m->nodes[m->n_nodes - 1].op, PITH_OP_WHERE);
+    pith_model_free(m);
+}
+
+/* A slope of one a channel, as opset 6 has it, becomes [C, 1, 1]. */
+static void test_early_slope(void **state)
+{
+    (void)state;
+    struct proto g = {0};
+    proto_message(&g, GRAPH_NODE, build_node("PRelu", "p", "x slope -> y"));
+    build_floats(&g, "slope", 1, 1, 1, 3);
+    build_input(&g, "x", 4, 1, 3, 4, 5);
+    build_output(&g, "y");
+    struct pith_model *m = import(build_model(g, 6), NULL);
+    nodes_are(m, 1, PITH_OP_PRELU);
+    assert_int_equal(m->values[m->nodes[0].in[1]].rank, 3);
+    assert_int_equal(m->values[m->nodes[0].in[1]].dim[0], 3);
+    pith_model_free(m);
+}
+
+/* axes: an int64 input of the given length, -1 for open. */
+static struct proto axes_graph(int length)
+{
+    int64_t dims[1] = {length};
+    struct proto g = graph_of(build_node("ReduceSum", "r", "x axes -> y"));
+    proto_message(&g, GRAPH_INPUT, build_value("axes", BUILD_INT64, dims, 1));
+    return build_model(g, 13);
+}
+
+/* No axes at all mean all axes; an open length is that of the values. */
+static void test_frozen_lengths(void **state)
+{
+    (void)state;
+    struct pith_input_value none = {"axes", ""}, one = {"axes", "1"}, two = {"axes", "0,1"};
+    struct pith_model *m = import(axes_graph(0), &none);
+    assert_int_equal(output(m, 0)->dim[1], 1);
+    pith_model_free(m);
+    m = import(axes_graph(-1), &one);
+    assert_int_equal(output(m, 0)->dim[0], 2);
+    pith_model_free(m);
+    refuse(axes_graph(1), &two, PITH_ERR_ARGUMENT,
+           "net.onnx: input 'axes' has 1 elements, 2 values are given");
+    refuse(axes_graph(1), &none, PITH_ERR_ARGUMENT,
+           "net.onnx: input 'axes' has 1 elements, 0 values are given");
+}
+
+static void test_input_without_elements(void **state)
+{
+    (void)state;
+    struct proto g = {0};
+    proto_message(&g, GRAPH_NODE, build_node("Relu", "", "x -> y"));
+    build_input(&g, "x", 2, 3, 0);
+    build_output(&g, "y");
+    refuse(build_model(g, 13), NULL, PITH_ERR_UNSUPPORTED,
+           "net.onnx: input 'x' has no elements, dim 1 is 0: if that stands for any size, give "
+           "--input-shape x:3x1");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_empty_part_of_a_shape),
+        cmocka_unit_test(test_nothing_left),
+        cmocka_unit_test(test_backward_slice),
+        cmocka_unit_test(test_dropout),
+        cmocka_unit_test(test_output_names),
+        cmocka_unit_test(test_statistics),
+        cmocka_unit_test(test_wrapped_pad),
+        cmocka_unit_test(test_antialias),
+        cmocka_unit_test(test_cut_out),
+        cmocka_unit_test(test_one_hot_of_floats),
+        cmocka_unit_test(test_pool_indices),
+        cmocka_unit_test(test_spectrum),
+        cmocka_unit_test(test_formulas),
+        cmocka_unit_test(test_early_slope),
+        cmocka_unit_test(test_frozen_lengths),
+        cmocka_unit_test(test_input_without_elements),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

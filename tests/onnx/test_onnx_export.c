@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/* What pith_model_write_onnx writes must import again as the network it was: same nodes, same
+ * attributes, same constants. (That onnxruntime reads it and computes the same:
+ * tests/conformance.) */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include "pith_op.h"
+#include "pith_onnx.h"
+#include "pith_onnx_read.h"
+#include "proto_builder.h"
+
+static struct pith_model *import(const void *bytes, size_t n)
+{
+    struct pith_model *m = NULL;
+    struct pith_error err = {0};
+    if (pith_onnx_read(bytes, n, "net.onnx", NULL, NULL, &m, &err))
+        fail_msg("%s", err.text);
+    return m;
+}
+
+static struct pith_model *again(const struct pith_model *m)
+{
+    struct pith_buffer file;
+    struct pith_error err = {0};
+    if (pith_model_write_onnx(m, &file, &err))
+        fail_msg("%s", err.text);
+    struct pith_model *back = import(file.data, file.bytes);
+    pith_buffer_free(&file);
+    return back;
+}
+
+static void same_constant(const struct pith_value *a, const struct pith_value *b)
+{
+    assert_int_equal(a->type, b->type);
+    assert_int_equal(a->rank, b->rank);
+    assert_memory_equal(a->dim, b->dim, sizeof a->dim);
+    assert_int_equal(a->constant != NULL, b->constant != NULL);
+    if (a->constant)
+        assert_memory_equal(a->constant->data, b->constant->data, a->constant->count * 4);
+}
+
+static void same_model(const struct pith_model *a, const struct pith_model *b)
+{
+    assert_int_equal(a->n_nodes, b->n_nodes);
+    assert_int_equal(a->batch_open, b->batch_open);
+    assert_int_equal(a->n_inputs, b->n_inputs);
+    assert_int_equal(a->n_outputs, b->n_outputs);
+    for (uint32_t i = 0; i < a->n_outputs; i++)
+        assert_string_equal(a->values[a->outputs[i]].name, b->values[b->outputs[i]].name);
+    for (uint32_t i = 0; i < a->n_nodes; i++) {
+        const struct pith_node *x = &a->nodes[i], *y = &b->nodes[i];
+        assert_int_equal(x->op, y->op);
+        assert_string_equal(x->name, y->name);
+        assert_int_equal(x->n_in, y->n_in);
+        assert_int_equal(x->n_out, y->n_out);
+        assert_memory_equal(x->attr, y->attr, pith_op_get(x->op)->n_slots * sizeof *x->attr);
+        for (uint32_t k = 0; k < x->n_in; k++) {
+            assert_int_equal(x->in[k] == PITH_VALUE_NONE, y->in[k] == PITH_VALUE_NONE);
+            if (x->in[k] != PITH_VALUE_NONE)
+                same_constant(&a->values[x->in[k]], &b->values[y->in[k]]);
+        }
+    }
+}
+
+static void round_trip(struct proto graph, int64_t opset)
+{
+    struct proto file = build_model(graph, opset);
+    struct pith_model *m = import(file.data, file.n), *back = again(m);
+    same_model(m, back);
+    pith_model_free(back);
+    pith_model_free(m);
+    free(file.data);
+}
+
+static void test_network(void **state)
+{
+    (void)state;
+    struct proto g = {0};
+    struct proto conv = build_node("Conv", "c1", "x w b -> c");
+    build_attr_text(&conv, "auto_pad", "SAME_UPPER");
+    build_attr_ints(&conv, "strides", 2, 2, 1);
+    struct proto pool = build_node("MaxPool", "p1", "r -> p");
+    build_attr_ints(&pool, "kernel_shape", 2, 3, 2);
+    build_attr_int(&pool, "ceil_mode", 1);
+    proto_message(&g, GRAPH_NODE, conv);
+    proto_message(&g, GRAPH_NODE,
+                  build_node("BatchNormalization", "bn", "c scale shift mean var -> n"));
+    proto_message(&g, GRAPH_NODE, build_node("Clip", "cl", "n ' six -> r"));
+    proto_message(&g, GRAPH_NODE, pool);
+    proto_message(&g, GRAPH_NODE, build_node("Flatten", "f", "p -> q"));
+    proto_message(&g, GRAPH_NODE, build_node("MatMul", "m", "q k -> s"));
+    proto_message(&g, GRAPH_NODE, build_node("Softmax", "so", "s -> y"));
+    build_floats(&g, "w", -1, 0.25f, 4, 4, 2, 3, 3);
+    build_floats(&g, "b", 1, 1, 1, 4);
+    build_floats(&g, "scale", 1, 0.5f, 1, 4);
+    build_floats(&g, "shift", 0, 0.5f, 1, 4);
+    build_floats(&g, "mean", 0, 0.1f, 1, 4);
+    build_floats(&g, "var", 1, 0.1f, 1, 4);
+    build_floats(&g, "six", 6, 0, 0);
+    build_floats(&g, "k", 0, 1, 2, 36, 5);
+    build_input(&g, "x", 4, -1, 2, 9, 4);
+    build_output(&g, "y");
+    round_trip(g, 13);
+}
+
+static void test_lists(void **state)
+{
+    (void)state;
+    struct proto g = {0};
+    struct proto split = build_node("Split", "sp", "u sizes -> a b");
+    build_attr_int(&split, "axis", 1);
+    struct proto concat = build_node("Concat", "co", "b a -> cc");
+    build_attr_int(&concat, "axis", -1);
+    struct proto transpose = build_node("Transpose", "t", "cc -> d");
+    build_attr_ints(&transpose, "perm", 3, 2, 0, 1);
+    proto_message(&g, GRAPH_NODE, build_node("Reshape", "r", "x shape -> u"));
+    proto_message(&g, GRAPH_NODE, split);
+    proto_message(&g, GRAPH_NODE, build_node("Slice", "sl", "a starts ends axes -> e"));
+    proto_message(&g, GRAPH_NODE, concat);
+    proto_message(&g, GRAPH_NODE, transpose);
+    proto_message(&g, GRAPH_NODE, build_node("Pad", "p", "d pads -> y"));
+    build_ints(&g, "shape", 3, 0, 4, -1);
+    build_ints(&g, "sizes", 2, 2, 2);
+    build_ints(&g, "starts", 1, 1);
+    build_ints(&g, "ends", 1, 2);
+    build_ints(&g, "axes", 1, 2);
+    build_ints(&g, "pads", 6, 0, 1, 0, 0, -1, 2);
+    build_input(&g, "x", 2, 2, 12);
+    build_output(&g, "y");
+    build_output(&g, "e");
+    round_trip(g, 13);
+}
+
+/* Opset 13 has no Softmax over several axes and no HardSwish: several nodes say the same. */
+static void test_spelled_out(void **state)
+{
+    (void)state;
+    static const uint32_t flat[] = {PITH_OP_FLATTEN, PITH_OP_SOFTMAX, PITH_OP_RESHAPE};
+    struct proto g = {0};
+    proto_message(&g, GRAPH_NODE, build_node("Softmax", "s", "x -> y"));
+    build_input(&g, "x", 3, 2, 3, 4);
+    build_output(&g, "y");
+    struct proto file = build_model(g, 9);
+    struct pith_model *m = import(file.data, file.n), *back = again(m);
+    assert_int_equal(m->nodes[0].attr[ATTR_SOFTMAX_FLAT], 1);
+    assert_int_equal(back->n_nodes, 3);
+    for (uint32_t i = 0; i < 3; i++)
+        assert_int_equal(back->nodes[i].op, flat[i]);
+    pith_model_free(back);
+    pith_model_free(m);
+    free(file.data);
+    g = (struct proto){0};
+    proto_message(&g, GRAPH_NODE, build_node("HardSwish", "s", "x -> y"));
+    build_input(&g, "x", 1, 4);
+    build_output(&g, "y");
+    file = build_model(g, 14);
+    m = import(file.data, file.n);
+    back = again(m);
+    assert_int_equal(back->n_nodes, 2);
+    assert_int_equal(back->nodes[0].op, PITH_OP_HARD_SIGMOID);
+    assert_int_equal(back->nodes[1].op, PITH_OP_MUL);
+    pith_model_free(back);
+    pith_model_free(m);
+    free(file.data);
+}
+
+/* A model without names, as a compact file gives it. */
+static void test_nameless(void **state)
+{
+    (void)state;
+    struct proto g = {0};
+    proto_message(&g, GRAPH_NODE, build_node("Gemm", "a", "x w -> t"));
+    proto_message(&g, GRAPH_NODE, build_node("Relu", "b", "t -> y"));
+    build_floats(&g, "w", 0, 1, 2, 3, 4);
+    build_input(&g, "x", 2, -1, 3);
+    build_output(&g, "y");
+    struct proto file = build_model(g, 13);
+    struct pith_model *m = import(file.data, file.n);
+    char nothing[1] = "";
+    for (uint32_t i = 0; i < m->n_values; i++)
+        m->values[i].name = nothing;
+    struct pith_model *back = again(m);
+    assert_int_equal(back->n_nodes, 2);
+    assert_true(back->batch_open);
+    same_constant(&m->values[m->nodes[0].in[1]], &back->values[back->nodes[0].in[1]]);
+    pith_model_free(back);
+    pith_model_free(m);
+    free(file.data);
+}
+
+static void test_unsupported(void **state)
+{
+    (void)state;
+    struct proto g = {0};
+    proto_message(&g, GRAPH_NODE, build_node("Relu", "b", "x -> y"));
+    build_input(&g, "x", 1, 3);
+    build_output(&g, "y");
+    struct proto file = build_model(g, 13);
+    struct pith_model *m = import(file.data, file.n);
+    m->nodes[0].op = 999;
+    struct pith_buffer out;
+    struct pith_error err = {0};
+    assert_int_equal(pith_model_write_onnx(m, &out, &err), PITH_ERR_UNSUPPORTED);
+    assert_string_equal(err.text, "cannot write node 'b': operator 999 has no ONNX form");
+    pith_model_free(m);
+    free(file.data);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_network),     cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_spelled_out), cmocka_unit_test(test_nameless),
+        cmocka_unit_test(test_unsupported),
+    };
+    return cmocka_run_group_tests_name("onnx_export", tests, NULL, NULL);
+}

@@ -1,0 +1,795 @@
+/* SPDX-License-Identifier: MIT */
+/* What import makes of an ONNX file: normalised attributes, folded constants, definite shapes - and
+ * the message for each thing it refuses. Numbers against another runtime: tests/conformance. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "pith_op.h"
+#include "pith_onnx.h"
+#include "pith_onnx_read.h"
+#include "failing_alloc.h"
+#include "proto_builder.h"
+
+static struct pith_model *import(struct proto *file, const struct pith_import_opts *opts)
+{
+    struct pith_model *m = NULL;
+    struct pith_error err = {0};
+    if (pith_onnx_read(file->data, file->n, "net.onnx", NULL, opts, &m, &err))
+        fail_msg("%s", err.text);
+    free(file->data);
+    return m;
+}
+
+static void refuse(struct proto *file, const struct pith_import_opts *opts, enum pith_status status,
+                   const char *text)
+{
+    struct pith_model *m = NULL;
+    struct pith_error err = {0};
+    enum pith_status got = pith_onnx_read(file->data, file->n, "net.onnx", NULL, opts, &m, &err);
+    assert_string_equal(err.text, text);
+    assert_int_equal(got, status);
+    assert_int_equal(err.status, status);
+    assert_null(m);
+    free(file->data);
+}
+
+static const struct pith_value *value_named(const struct pith_model *m, const char *name)
+{
+    for (uint32_t i = 0; i < m->n_values; i++)
+        if (strcmp(m->values[i].name, name) == 0)
+            return &m->values[i];
+    fail_msg("no value '%s'", name);
+    return NULL;
+}
+
+static void shape_is(const struct pith_value *v, uint32_t rank, ...)
+{
+    va_list ap;
+    va_start(ap, rank);
+    assert_int_equal(v->rank, rank);
+    for (uint32_t i = 0; i < rank; i++)
+        assert_int_equal(v->dim[i], va_arg(ap, int));
+    va_end(ap);
+}
+
+/* x [1,1,8,8] -> conv1 with weight [4,1,5,5] -> y */
+static struct proto conv_graph(struct proto conv)
+{
+    struct proto g = {0};
+    proto_message(&g, GRAPH_NODE, conv);
+    build_floats(&g, "w", 0, 1, 4, 4, 1, 5, 5);
+    build_input(&g, "x", 4, 1, 1, 8, 8);
+    build_output(&g, "y");
+    return build_model(g, 13);
+}
+
+static void test_auto_pad(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *mode;
+        int pads[4];
+        uint32_t out;
+    } rows[] = {{"SAME_UPPER", {1, 1, 2, 2}, 4}, {"SAME_LOWER", {2, 2, 1, 1}, 4}};
+    for (size_t i = 0; i < 2; i++) {
+        struct proto conv = build_node("Conv", "conv1", "x w -> y");
+        build_attr_text(&conv, "auto_pad", rows[i].mode);
+        build_attr_ints(&conv, "strides", 2, 2, 2);
+        struct proto file = conv_graph(conv);
+        struct pith_model *m = import(&file, NULL);
+        const int32_t *pads = &m->nodes[0].attr[ATTR_CONV_PADS];
+        assert_int_equal(pads[0], 4);
+        for (int k = 0; k < 4; k++)
+            assert_int_equal(pads[1 + k], rows[i].pads[k]);
+        shape_is(value_named(m, "y"), 4, 1, 4, rows[i].out, rows[i].out);
+        pith_model_free(m);
+    }
+}
+
+/* Lists of nothing but defaults are left out of files; others stay. */
+static void test_default_lists(void **state)
+{
+    (void)state;
+    for (int stride = 1; stride <= 2; stride++) {
+        struct proto conv = build_node("Conv", "conv1", "x w -> y");
+        build_attr_ints(&conv, "strides", 2, stride, 1);
+        build_attr_ints(&conv, "dilations", 2, 1, 1);
+        build_attr_ints(&conv, "pads", 4, 0, 0, 0, stride - 1);
+        struct proto file = conv_graph(conv);
+        struct pith_model *m = import(&file, NULL);
+        const int32_t *attr = m->nodes[0].attr;
+        assert_int_equal(attr[ATTR_CONV_STRIDES], stride == 1 ? 0 : 2);
+        assert_int_equal(attr[ATTR_CONV_DILATIONS], 0);
+        assert_int_equal(attr[ATTR_CONV_PADS], stride == 1 ? 0 : 4);
+        assert_int_equal(attr_item(attr, ATTR_CONV_STRIDES, 0, 1), stride);
+        assert_int_equal(attr_item(attr, ATTR_CONV_PADS, 3, 0), stride - 1);
+        shape_is(value_named(m, "y"), 4, 1, 4, stride == 1 ? 4 : 2, stride == 1 ? 4 : 5);
+        pith_model_free(m);
+    }
+}
+
+static void test_conv_messages(void **state)
+{
+    (void)state;
+    struct proto conv = build_node("Conv", "conv1", "x w -> y");
+    build_attr_ints(&conv, "kernel_shape", 2, 3, 3);
+    struct proto file = conv_graph(conv);
+    refuse(&file, NULL, PITH_ERR_CORRUPT,
+           "net.onnx: node 'conv1' (Conv): kernel 3x3 does not match weight 5x5");
+    conv = build_node("Conv", "conv1", "x w -> y");
+    build_attr_ints(&conv, "strides", 2, 1, 0);
+    file = conv_graph(conv);
+    struct pith_model *m = NULL;
+    struct pith_error err = {0};
+    assert_int_equal(pith_onnx_read(file.data, file.n, "net.onnx", NULL, NULL, &m, &err),
+                     PITH_ERR_CORRUPT);
+    assert_non_null(strstr(err.text, "node 'conv1' (Conv): strides holds 0, which is not in 1.."));
+    free(file.data);
+    conv = build_node("Conv", "conv1", "x w -> y");
+    build_attr_int(&conv, "group", 3);
+    file = conv_graph(conv);
+    refuse(&file, NULL, PITH_ERR_CORRUPT,
+           "net.onnx: node 'conv1' (Conv): 4 output channels do not divide into 3 groups");
+    conv = build_node("Conv", "conv1", "x w -> y");
+    build_attr_text(&conv, "strides", "two");
+    file = conv_graph(conv);
+    refuse(&file, NULL, PITH_ERR_CORRUPT,
+           "net.onnx: node 'conv1' (Conv): attribute strides is not a list of integers");
+    conv = build_node("Conv", "conv1", "x w -> y");
+    build_attr_ints(&conv, "pads", 3, 0, 0, 0);
+    file = conv_graph(conv);
+    refuse(&file, NULL, PITH_ERR_CORRUPT,
+           "net.onnx: node 'conv1' (Conv): pads has 3 entries, 2 spatial dims need 4");
+}
+
+/* B [K=2, N=3] = 0..5 must become [3, 2] with trans_b. */
+static void test_gemm_transposed(void **state)
+{
+    (void)state;
+    static const float want[6] = {0, 3, 1, 4, 2, 5};
+    for (int op = 0; op < 2; op++) {
+        struct proto g = {0};
+        proto_message(&g, GRAPH_NODE, build_node(op ? "MatMul" : "Gemm", "fc", "x w -> y"));
+        build_floats(&g, "w", 0, 1, 2, 2, 3);
+        build_input(&g, "x", 2, -1, 2);
+        build_output(&g, "y");
+        struct proto file = build_model(g, 13);
+        struct pith_model *m = import(&file, NULL);
+        const struct pith_value *w = value_named(m, "w");
+        shape_is(w, 2, 3, 2);
+        assert_memory_equal(w->constant->data, want, sizeof want);
+        assert_int_equal(m->nodes[0].attr[op ? ATTR_MATMUL_TRANS_B : ATTR_GEMM_TRANS_B], 1);
+        assert_true(m->batch_open);
+        struct pith_weight_ref refs[1];
+        assert_int_equal(pith_model_weights(m, refs), 1);
+        assert_int_equal(refs[0].rows, 3);
+        pith_model_free(m);
+    }
+}
+
+/* The same matrix transposed for one node and as it is for another: two values, two names. */
+static void test_shared_weight(void **state)
+{
+    (void)state;
+    struct proto g = {0};
+    proto_message(&g, GRAPH_NODE, build_node("MatMul", "a", "x w -> t"));
+    proto_message(&g, GRAPH_NODE, build_node("Add", "b", "t w -> y"));
+    build_floats(&g, "w", 0, 1, 2, 2, 2);
+    build_input(&g, "x", 2, 2, 2);
+    build_output(&g, "y");
+    struct proto file = build_model(g, 13);
+    struct pith_model *m = import(&file, NULL);
+    const float *turned = m->values[m->nodes[0].in[1]].constant->data;
+    const float *plain = m->values[m->nodes[1].in[1]].constant->data;
+    assert_true(turned[1] == 2 && plain[1] == 1);
+    assert_string_not_equal(m->values[m->nodes[0].in[1]].name, m->values[m->nodes[1].in[1]].name);
+    pith_model_free(m);
+}
+
+static void test_fold(void **state)
+{
+    (void)state;
+    struct proto g = {0};
+    proto_message(&g, GRAPH_NODE, build_node("Reshape", "r", "c s -> d"));
+    proto_message(&g, GRAPH_NODE, build_node("Relu", "p", "d -> e"));
+    proto_message(&g, GRAPH_NODE, build_node("Relu", "dead", "x -> unused"));
+    proto_message(&g, GRAPH_NODE, build_node("Add", "a", "x e -> y"));
+    build_floats(&g, "c", -2, 1, 2, 1, 6);
+    build_ints(&g, "s", 2, 2, -1);
+    build_input(&g, "x", 2, 2, 3);
+    build_input(&g, "c", 2, 1, 6); /* as old files list initializers */
+    build_output(&g, "y");
+    struct proto file = build_model(g, 9);
+    struct pith_model *m = import(&file, NULL);
+    static const float want[6] = {0, 0, 0, 1, 2, 3};
+    assert_int_equal(m->n_nodes, 1);
+    assert_int_equal(m->n_inputs, 1);
+    const struct pith_value *e = value_named(m, "e");
+    shape_is(e, 2, 2, 3);
+    assert_memory_equal(e->constant->data, want, sizeof want);
+    assert_int_equal(m->n_values, 3);
+    pith_model_free(m);
+}
+
+/* Dropout and Identity vanish; a result keeps the name of the output it feeds; an input that is an
+ * output passes through an Identity node. */
+static void test_vanish(void **state)
+{
+    (void)state;
+    struct proto g = {0};
+    proto_message(&g, GRAPH_NODE, build_node("Relu", "r", "x -> t"));
+    proto_message(&g, GRAPH_NODE, build_node("Dropout", "d", "t -> u"));
+    proto_message(&g, GRAPH_NODE, build_node("Identity", "i", "u -> y"));
+    build_input(&g, "x", 2, 2, 3);
+    build_output(&g, "y");
+    build_output(&g, "x");
+    struct proto file = build_model(g, 13);
+    struct pith_model *m = import(&file, NULL);
+    assert_int_equal(m->n_nodes, 2);
+    assert_int_equal(m->n_outputs, 2);
+    assert_int_equal(m->nodes[0].op, PITH_OP_RELU);
+    assert_string_equal(m->values[m->outputs[0]].name, "y");
+    assert_int_equal(m->nodes[1].op, PITH_OP_IDENTITY);
+    assert_int_equal(m->nodes[1].in[0], m->inputs[0]);
+    pith_model_free(m);
+}
+
+static struct proto wire_graph(const char *const *nodes, size_t n, int64_t opset)
+{
+    struct proto g = {0};
+    for (size_t i = 0; i < n; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "n%zu", i);
+        proto_message(&g, GRAPH_NODE, build_node("Add", name, nodes[i]));
+    }
+    build_input(&g, "x", 2, 2, 3);
+    build_output(&g, "y");
+    return build_model(g, opset);
+}
+
+static void test_graph_errors(void **state)
+{
+    (void)state;
+    const char *cycle[] = {"x b -> a", "a x -> b", "b x -> y"};
+    struct proto file = wire_graph(cycle, 3, 13);
+    refuse(&file, NULL, PITH_ERR_CORRUPT, "net.onnx: node 'n0' (Add) depends on its own output");
+    const char *twice[] = {"x x -> y", "x x -> y"};
+    file = wire_graph(twice, 2, 13);
+    refuse(&file, NULL, PITH_ERR_CORRUPT,
+           "net.onnx: value 'y' is defined twice: by node 'n0' and node 'n1'");
+    const char *missing[] = {"x z -> y"};
+    file = wire_graph(missing, 1, 13);
+    refuse(&file, NULL, PITH_ERR_CORRUPT,
+           "net.onnx: node 'n0' (Add): nothing produces its input 'z'");
+    const char *good[] = {"x x -> y"};
+    file = wire_graph(good, 1, 0);
+    refuse(&file, NULL, PITH_ERR_UNSUPPORTED,
+           "net.onnx: opset 0 is none: the first is 1");
+    const char *few[] = {"x ' -> y"};
+    file = wire_graph(few, 1, 13);
+    refuse(&file, NULL, PITH_ERR_CORRUPT, "net.onnx: node 'n0' (Add): input 1 is missing");
+}
+
+/* One node of opset 6 on x: taken when its rules are those of opset 7. */
+static struct proto early_graph(const char *op, bool with_axis)
+{
+    struct proto g = {0}, node = build_node(op, "n", "x x -> y");
+    if (with_axis)
+        build_attr_int(&node, "axis", 1);
+    proto_message(&g, GRAPH_NODE, node);
+    build_input(&g, "x", 2, 2, 3);
+    build_output(&g, "y");
+    return build_model(g, 6);
+}
+
+static void test_early_opsets(void **state)
+{
+    (void)state;
+    struct proto file = early_graph("Add", false);
+    struct pith_model *m = import(&file, NULL);
+    assert_int_equal(m->nodes[0].op, PITH_OP_ADD);
+    pith_model_free(m);
+    file = early_graph("Add", true);
+    refuse(&file, NULL, PITH_ERR_UNSUPPORTED,
+           "net.onnx: node 'n' (Add) follows the rules of opset 6: convert the file to opset 7 or "
+           "later with onnx.version_converter");
+    file = early_graph("BatchNormalization", false);
+    refuse(&file, NULL, PITH_ERR_UNSUPPORTED,
+           "net.onnx: node 'n' (BatchNormalization) follows the rules of opset 6: convert the file to opset 7 or "
+           "later with onnx.version_converter");
+}
+
+/* A float at opset 1, an int since. No kernel_shape is not a kernel over the whole plane. */
+static struct proto lp_pool_graph(const char *op, float p)
+{
+    struct proto g = {0}, node = build_node(op, "n", "x -> y");
+    build_attr_float(&node, "p", p);
+    proto_message(&g, GRAPH_NODE, node);
+    build_input(&g, "x", 3, 2, 3, 4);
+    build_output(&g, "y");
+    return build_model(g, 1);
+}
+
+static void test_lp_pool_of_opset_1(void **state)
+{
+    (void)state;
+    struct proto file = lp_pool_graph("GlobalLpPool", 3.0f);
+    struct pith_model *m = import(&file, NULL);
+    assert_int_equal(m->nodes[0].op, PITH_OP_LP_POOL);
+    assert_int_equal(m->nodes[0].attr[ATTR_POOL_P], 3);
+    pith_model_free(m);
+    file = lp_pool_graph("GlobalLpPool", 2.5f);
+    refuse(&file, NULL, PITH_ERR_UNSUPPORTED,
+           "net.onnx: node 'n' (GlobalLpPool): p 2.5 is not a whole number from 1 on");
+    file = lp_pool_graph("LpPool", 2.0f);
+    refuse(&file, NULL, PITH_ERR_CORRUPT,
+           "net.onnx: node 'n' (LpPool): kernel_shape has 0 entries, 1 spatial dims need 1");
+}
+
+static void test_unsorted(void **state)
+{
+    (void)state;
+    const char *nodes[] = {"b x -> y", "a x -> b", "x x -> a"};
+    struct proto file = wire_graph(nodes, 3, 13);
+    struct pith_model *m = import(&file, NULL);
+    assert_string_equal(m->nodes[0].name, "n2");
+    assert_string_equal(m->nodes[1].name, "n1");
+    assert_string_equal(m->nodes[2].name, "n0");
+    pith_model_free(m);
+}
+
+/* 40,000 nodes in reverse order: the walk must not recurse. */
+static void test_long_chain(void **state)
+{
+    (void)state;
+    enum { N = 40000 };
+    struct proto g = {0};
+    for (int i = N; i-- > 0;) {
+        char links[64];
+        if (i == 0)
+            snprintf(links, sizeof links, "x -> v0");
+        else
+            snprintf(links, sizeof links, "v%d -> v%d", i - 1, i);
+        proto_message(&g, GRAPH_NODE, build_node("Relu", "", links));
+    }
+    build_input(&g, "x", 1, 1);
+    build_output(&g, "v39999");
+    struct proto file = build_model(g, 13);
+    struct pith_model *m = import(&file, NULL);
+    assert_int_equal(m->n_nodes, N);
+    pith_model_free(m);
+}
+
+static struct proto open_graph(void)
+{
+    struct proto g = {0};
+    proto_message(&g, GRAPH_NODE, build_node("Relu", "r", "x -> t"));
+    proto_message(&g, GRAPH_NODE, build_node("Add", "a", "t k -> y"));
+    build_input(&g, "x", 4, -1, 3, -1, -1);
+    build_input(&g, "k", 1, 1);
+    build_output(&g, "y");
+    return build_model(g, 13);
+}
+
+static void test_shapes_and_frozen_inputs(void **state)
+{
+    (void)state;
+    struct proto file = open_graph();
+    refuse(&file, NULL, PITH_ERR_ARGUMENT,
+           "net.onnx: input 'x' dim 2 'd2' is open: give --input-shape x:1x3x224x224");
+    struct pith_input_shape shape = {"x", 4, {0, 3, 5, 6}};
+    struct pith_input_value frozen = {"k", "2.5"};
+    struct pith_import_opts opts = {.size_bytes = sizeof opts,
+                                    .shapes = &shape,
+                                    .n_shapes = 1,
+                                    .set_inputs = &frozen,
+                                    .n_set_inputs = 1};
+    file = open_graph();
+    struct pith_model *m = import(&file, &opts);
+    assert_int_equal(m->n_inputs, 1);
+    assert_true(m->batch_open);
+    shape_is(value_named(m, "y"), 4, 1, 3, 5, 6);
+    assert_true(((const float *)value_named(m, "k")->constant->data)[0] == 2.5f);
+    pith_model_free(m);
+    frozen.text = "1,2";
+    file = open_graph();
+    refuse(&file, &opts, PITH_ERR_ARGUMENT,
+           "net.onnx: input 'k' has 1 elements, 2 values are given");
+    frozen.text = "two";
+    file = open_graph();
+    refuse(&file, &opts, PITH_ERR_ARGUMENT,
+           "net.onnx: value 0 given for input 'k' is no number that fits");
+    frozen = (struct pith_input_value){"q", "1"};
+    file = open_graph();
+    refuse(&file, &opts, PITH_ERR_ARGUMENT,
+           "net.onnx: a value is given for 'q', which is no input");
+    opts.n_set_inputs = 0;
+    shape.dim[1] = 4;
+    file = open_graph();
+    refuse(&file, &opts, PITH_ERR_ARGUMENT,
+           "net.onnx: input 'x' dim 1 is 3 in the file, 4 is given");
+    shape.name = "z";
+    file = open_graph();
+    refuse(&file, &opts, PITH_ERR_ARGUMENT,
+           "net.onnx: a shape is given for 'z', which is no input");
+}
+
+/* A Reshape to fixed numbers holds the batch at 1. */
+static void test_batch_held(void **state)
+{
+    (void)state;
+    struct proto g = {0};
+    proto_message(&g, GRAPH_NODE, build_node("Reshape", "r", "x s -> y"));
+    build_ints(&g, "s", 2, 1, 6);
+    build_input(&g, "x", 3, -1, 2, 3);
+    build_output(&g, "y");
+    struct proto file = build_model(g, 13);
+    struct pith_model *m = import(&file, NULL);
+    assert_false(m->batch_open);
+    shape_is(value_named(m, "y"), 2, 1, 6);
+    pith_model_free(m);
+}
+
+static void test_cut(void **state)
+{
+    (void)state;
+    struct proto g = {0};
+    proto_message(&g, GRAPH_NODE, build_node("Relu", "r", "x -> t"));
+    proto_message(&g, GRAPH_NODE, build_node("NonZero", "nz", "t -> y"));
+    build_input(&g, "x", 2, 2, 3);
+    build_output(&g, "y");
+    struct proto file = build_model(g, 13), again = {0};
+    proto_raw(&again, file.data, file.n);
+    const char *outputs[] = {"t"};
+    struct pith_import_opts opts = {.size_bytes = sizeof opts, .outputs = outputs, .n_outputs = 1};
+    struct pith_model *m = import(&file, &opts);
+    assert_int_equal(m->n_nodes, 1);
+    pith_model_free(m);
+    outputs[0] = "nowhere";
+    refuse(&again, &opts, PITH_ERR_ARGUMENT, "net.onnx: nothing produces output 'nowhere'");
+}
+
+static struct proto unsupported_graph(void)
+{
+    struct proto g = {0}, custom = build_node("Gelu", "g", "e -> f");
+    proto_text(&custom, 7, "com.example");
+    proto_message(&g, GRAPH_NODE, build_node("Unique", "e1", "x -> a"));
+    proto_message(&g, GRAPH_NODE, build_node("Relu", "r", "a -> b"));
+    proto_message(&g, GRAPH_NODE, build_node("Unique", "e2", "b -> c"));
+    proto_message(&g, GRAPH_NODE, build_node("NonZero", "nz", "c -> e"));
+    proto_message(&g, GRAPH_NODE, custom);
+    proto_message(&g, GRAPH_NODE, build_node("Reshape", "rs", "x s -> h"));
+    proto_message(&g, GRAPH_NODE, build_node("Add", "sum", "f h -> y"));
+    build_input(&g, "x", 1, 6);
+    build_input(&g, "s", 1, 1);
+    build_floats(&g, "nan", NAN, 0, 1, 3);
+    build_output(&g, "y");
+    return build_model(g, 13);
+}
+
+static void test_unsupported(void **state)
+{
+    (void)state;
+    struct proto file = unsupported_graph(), again = {0};
+    proto_raw(&again, file.data, file.n);
+    refuse(&file, NULL, PITH_ERR_UNSUPPORTED,
+           "net.onnx: 5 of 7 nodes unsupported: Unique 2x (e1, e2): the size of its output depends on "
+           "the data: cut before it with --outputs; NonZero 1x (nz): the size of its output depends on "
+           "the data: use Where, or cut before it with --outputs; "
+           "com.example.Gelu 1x (g): rewrite it with supported operators, or cut the graph before "
+           "it with --outputs; Reshape 1x (rs): input 'shape' is computed at run time");
+    struct pith_onnx_report *r = NULL;
+    assert_int_equal(pith_onnx_check(again.data, again.n, "net.onnx", NULL, NULL, &r, NULL),
+                     PITH_OK);
+    assert_int_equal(r->n_nodes, 7);
+    assert_int_equal(r->n_unsupported, 5);
+    assert_int_equal(r->n_issues, 4);
+    assert_string_equal(r->issues[2].op, "Unique");
+    assert_int_equal(r->issues[2].count, 2);
+    assert_string_equal(r->issues[2].nodes[1], "e2");
+    assert_false(r->issues[2].known);
+    assert_string_equal(r->issues[1].op, "Reshape");
+    assert_true(r->issues[1].known);
+    assert_non_null(strstr(r->issues[1].hint, "input 'shape' is computed at run time"));
+    pith_onnx_report_free(r);
+    free(again.data);
+}
+
+static void test_check_open_dims_and_nan(void **state)
+{
+    (void)state;
+    struct proto file = open_graph();
+    struct pith_onnx_report *r = NULL;
+    assert_int_equal(pith_onnx_check(file.data, file.n, "net.onnx", NULL, NULL, &r, NULL), PITH_OK);
+    assert_int_equal(r->n_open, 2);
+    assert_int_equal(r->n_unsupported, 0);
+    assert_int_equal(r->open_dims[1].dim, 3);
+    assert_string_equal(r->open_dims[1].symbol, "d3");
+    assert_string_equal(r->open_dims[1].example, "x:1x3x224x224");
+    pith_onnx_report_free(r);
+    free(file.data);
+    struct proto g = {0};
+    proto_message(&g, GRAPH_NODE, build_node("Add", "a", "x c -> y"));
+    build_floats(&g, "c", NAN, 1, 1, 3);
+    build_input(&g, "x", 1, 3);
+    build_output(&g, "y");
+    file = build_model(g, 13);
+    assert_int_equal(pith_onnx_check(file.data, file.n, "net.onnx", NULL, NULL, &r, NULL), PITH_OK);
+    assert_int_equal(r->n_nonfinite, 1);
+    assert_string_equal(r->nonfinite[0].tensor, "c");
+    assert_int_equal(r->nonfinite[0].count, 3);
+    pith_onnx_report_free(r);
+    pith_model_free(import(&file, NULL)); /* importing it is allowed */
+}
+
+/* Types that become another: f16 in raw bytes, f16 and bool in int32_data, f64, u32. */
+static void test_element_types(void **state)
+{
+    (void)state;
+    enum { F16 = 10, F64 = 11 };
+    const int64_t dims[1] = {2};
+    const uint16_t halves[2] = {0x3c00, 0xc100}; /* 1, -2.5 */
+    const double doubles[2] = {0.1, -7};
+    struct proto typed = {0}, packed = {0};
+    proto_varint(&packed, 0x3c00);
+    proto_varint(&packed, 0xc100);
+    proto_int(&typed, 1, 2);
+    proto_int(&typed, 2, F16);
+    proto_text(&typed, 8, "t");
+    proto_message(&typed, 5, packed);
+    struct proto g = {0};
+    proto_message(&g, GRAPH_INITIALIZER, build_tensor("h", F16, dims, 1, halves, sizeof halves));
+    proto_message(&g, GRAPH_INITIALIZER, build_tensor("d", F64, dims, 1, doubles, sizeof doubles));
+    proto_message(&g, GRAPH_INITIALIZER, typed);
+    proto_message(&g, GRAPH_NODE, build_node("Add", "a", "x h -> p"));
+    struct proto cast = build_node("Cast", "f", "d -> d32");
+    build_attr_int(&cast, "to", BUILD_FLOAT);
+    proto_message(&g, GRAPH_NODE, cast);
+    proto_message(&g, GRAPH_NODE, build_node("Add", "b", "p d32 -> q"));
+    proto_message(&g, GRAPH_NODE, build_node("Add", "c", "q t -> y"));
+    build_input(&g, "x", 1, 2);
+    build_output(&g, "y");
+    struct proto file = build_model(g, 13);
+    struct pith_model *m = import(&file, NULL);
+    const float *h = value_named(m, "h")->constant->data, *t = value_named(m, "t")->constant->data;
+    const float *d = value_named(m, "d32")->constant->data;
+    assert_true(h[0] == 1 && h[1] == -2.5f && t[0] == 1 && t[1] == -2.5f);
+    assert_true(d[0] == 0.1f && d[1] == -7);
+    assert_int_equal(value_named(m, "h")->type, PITH_F32);
+    pith_model_free(m);
+}
+
+static struct proto external_graph(const char *location, const char *offset)
+{
+    static const char *const keys[] = {"location", "offset", "length"};
+    const char *values[] = {location, offset, "8"};
+    struct proto t = {0}, g = {0};
+    proto_int(&t, 1, 2);
+    proto_int(&t, 2, BUILD_FLOAT);
+    proto_text(&t, 8, "c");
+    for (int i = 0; i < 3; i++) {
+        struct proto entry = {0};
+        proto_text(&entry, 1, keys[i]);
+        proto_text(&entry, 2, values[i]);
+        proto_message(&t, 13, entry);
+    }
+    proto_int(&t, 14, 1);
+    proto_message(&g, GRAPH_INITIALIZER, t);
+    proto_message(&g, GRAPH_NODE, build_node("Add", "a", "x c -> y"));
+    build_input(&g, "x", 1, 2);
+    build_output(&g, "y");
+    return build_model(g, 13);
+}
+
+static void write_file(const char *dir, const char *name, const void *bytes, size_t n)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(bytes, 1, n, f), n);
+    fclose(f);
+}
+
+static enum pith_status read_external(const char *dir, const char *location, const char *offset,
+                                      float value[2])
+{
+    struct proto file = external_graph(location, offset);
+    struct pith_model *m = NULL;
+    struct pith_error err = {0};
+    enum pith_status status = pith_onnx_read(file.data, file.n, "net.onnx", dir, NULL, &m, &err);
+    if (!status)
+        memcpy(value, value_named(m, "c")->constant->data, 8);
+    pith_model_free(m);
+    free(file.data);
+    return status;
+}
+
+static void test_external(void **state)
+{
+    (void)state;
+    char top[] = "/tmp/pith_external_XXXXXX", dir[64], link[96];
+    float data[3] = {1, 2, 3}, v[2];
+    assert_non_null(mkdtemp(top));
+    snprintf(dir, sizeof dir, "%s/model", top);
+    assert_int_equal(mkdir(dir, 0700), 0);
+    write_file(top, "secret", data, sizeof data);
+    write_file(dir, "w.bin", data, sizeof data);
+    snprintf(link, sizeof link, "%s/link", dir);
+    assert_int_equal(symlink("../secret", link), 0);
+    assert_int_equal(read_external(dir, "w.bin", "4", v), PITH_OK);
+    assert_true(v[0] == 2 && v[1] == 3);
+    assert_int_equal(read_external(dir, "w.bin", "8", v), PITH_ERR_CORRUPT);
+    char path[128];
+    snprintf(path, sizeof path, "%s/w.bin", dir); /* a hole, then two floats behind 4 GiB */
+    FILE *far = fopen(path, "r+b");
+    assert_non_null(far);
+    assert_int_equal(fseek(far, 1L << 32, SEEK_SET), 0);
+    assert_int_equal(fwrite(data, 4, 2, far), 2);
+    fclose(far);
+    assert_int_equal(read_external(dir, "w.bin", "4294967296", v), PITH_OK);
+    assert_true(v[0] == 1 && v[1] == 2);
+    assert_int_equal(read_external(dir, "w.bin", "4294967300", v), PITH_ERR_CORRUPT);
+    assert_int_equal(read_external(dir, "w.bin", "18446744073709551615", v), PITH_ERR_CORRUPT);
+    assert_int_equal(read_external(dir, "w.bin", "-4", v), PITH_ERR_CORRUPT);
+    assert_int_equal(read_external(dir, "../secret", "0", v), PITH_ERR_CORRUPT);
+    assert_int_equal(read_external(dir, "./../secret", "0", v), PITH_ERR_CORRUPT);
+    assert_int_equal(read_external(dir, "/etc/passwd", "0", v), PITH_ERR_CORRUPT);
+    assert_int_equal(read_external(dir, "", "0", v), PITH_ERR_CORRUPT);
+    assert_int_equal(read_external(dir, "link", "0", v), PITH_ERR_IO);
+    assert_int_equal(read_external(dir, "none", "0", v), PITH_ERR_IO);
+    assert_int_equal(read_external(top, "model", "0", v), PITH_ERR_CORRUPT); /* a folder */
+    assert_int_equal(read_external(NULL, "w.bin", "0", v), PITH_ERR_UNSUPPORTED);
+    snprintf(path, sizeof path, "%s/w.bin", dir);
+    unlink(path);
+    unlink(link);
+    rmdir(dir);
+    snprintf(path, sizeof path, "%s/secret", top);
+    unlink(path);
+    rmdir(top);
+}
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+static void test_every_allocation_fails_once(void **state)
+{
+    (void)state;
+    struct pith_input_value frozen = {"s", "6"};
+    struct failing f = {0};
+    struct pith_alloc alloc = {failing_alloc, failing_free, &f};
+    struct pith_import_opts opts = {
+        .size_bytes = sizeof opts, .set_inputs = &frozen, .n_set_inputs = 1, .alloc = &alloc};
+    struct proto g = {0}; /* Gemm, a frozen input, folding and an Identity in one */
+    proto_message(&g, GRAPH_NODE, build_node("Add", "p", "c s -> d"));
+    proto_message(&g, GRAPH_NODE, build_node("Gemm", "m", "x w -> t"));
+    proto_message(&g, GRAPH_NODE, build_node("Add", "a", "t d -> h"));
+    build_floats(&g, "c", 0, 1, 1, 3);
+    build_floats(&g, "w", 0, 1, 2, 2, 3);
+    build_input(&g, "x", 2, -1, 2);
+    build_input(&g, "s", 1, 1);
+    build_output(&g, "h");
+    build_output(&g, "x");
+    struct proto file = build_model(g, 13);
+    enum pith_status status = PITH_ERR_MEMORY;
+    size_t n = 0;
+    for (; status != PITH_OK && n < 10000; n++) {
+        struct pith_model *m = NULL;
+        struct pith_error err = {0};
+        f = (struct failing){n, 0};
+        status = pith_onnx_read(file.data, file.n, "net.onnx", NULL, &opts, &m, &err);
+        if (status == PITH_OK) {
+            pith_model_free(m);
+        } else {
+            assert_int_equal(status, PITH_ERR_MEMORY);
+            assert_string_equal(err.text, "net.onnx: not enough memory");
+        }
+        assert_int_equal(f.live, 0);
+    }
+    assert_int_equal(status, PITH_OK);
+    assert_true(n > 40);
+    free(file.data);
+}
+
+static void test_limit(void **state)
+{
+    (void)state;
+    struct proto g = {0};
+    proto_message(&g, GRAPH_NODE, build_node("Gemm", "m", "x w -> y"));
+    build_floats(&g, "w", 0, 1, 2, 100, 300);
+    build_input(&g, "x", 2, 1, 100);
+    build_output(&g, "y");
+    struct proto file = build_model(g, 13);
+    struct pith_import_opts opts = {.size_bytes = sizeof opts, .max_bytes = 100000};
+    refuse(&file, &opts, PITH_ERR_LIMIT,
+           "net.onnx: tensor 'w' holds 120000 bytes: import needs more than 100000 bytes of memory");
+}
+
+/* ---- real networks --------------------------------------------------------------------------- */
+
+static struct proto read_real(const char *name)
+{
+    const char *data = getenv("PITH_DATA");
+    char path[512];
+    snprintf(path, sizeof path, "%s/models/%s.onnx", data ? data : "../shared/data", name);
+    struct proto file = {0};
+    FILE *f = fopen(path, "rb");
+    if (!f)
+        skip();
+    uint8_t part[4096];
+    for (size_t n; (n = fread(part, 1, sizeof part, f)) > 0;)
+        proto_raw(&file, part, n);
+    fclose(f);
+    return file;
+}
+
+static void test_real_networks(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        uint32_t nodes;
+        uint64_t elements; /* of all constants */
+        bool batch_open;
+    } rows[] = {
+        {"mnist_lenet5_caffe", 9, 431080, true},
+        {"mnist_cntk", 11, 5994, false},
+        {"cifar10_resnet20", 73, 271098, true},
+        {"tiny_ic_resnet8", 23, 77706, false},
+        {"imagenet_squeezenet_v1_dc", 66, 1248424, true},
+        {"imagenet_squeezenet_v1_1", 65, 1235496, false},
+        {"imagenet_mobilenet_v2", 100, 3487816, true}, /* less the two bounds of its Clips */
+        {"tiny_kws_dscnn", 23, 22604, false},
+        {"tiny_vww_mbv1", 58, 210850, false},
+        {"tiny_ad01_ae", 37, 267928, false},
+        {"kws_DNN_L", 8, 495744, false},
+        {"kws_LSTM_L", 26, 496457, false},
+        {"kws_GRU_L", 18, 498413, false},
+        {"super_resolution_x3", 14, 59657, false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct proto file = read_real(rows[i].name);
+        struct pith_model *m = import(&file, NULL);
+        uint64_t elements = 0;
+        for (uint32_t k = 0; k < m->n_values; k++)
+            if (m->values[k].constant)
+                elements += m->values[k].constant->count;
+        assert_int_equal(m->n_nodes, rows[i].nodes);
+        assert_int_equal(m->batch_open, rows[i].batch_open);
+        assert_int_equal(elements, rows[i].elements);
+        pith_model_free(m);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_auto_pad),
+        cmocka_unit_test(test_default_lists),
+        cmocka_unit_test(test_conv_messages),
+        cmocka_unit_test(test_gemm_transposed),
+        cmocka_unit_test(test_shared_weight),
+        cmocka_unit_test(test_fold),
+        cmocka_unit_test(test_vanish),
+        cmocka_unit_test(test_graph_errors),
+        cmocka_unit_test(test_early_opsets), cmocka_unit_test(test_lp_pool_of_opset_1),
+        cmocka_unit_test(test_unsorted),
+        cmocka_unit_test(test_long_chain),
+        cmocka_unit_test(test_shapes_and_frozen_inputs),
+        cmocka_unit_test(test_batch_held),
+        cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_unsupported),
+        cmocka_unit_test(test_check_open_dims_and_nan),
+        cmocka_unit_test(test_element_types),
+        cmocka_unit_test(test_external),
+        cmocka_unit_test(test_every_allocation_fails_once),
+        cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_real_networks),
+    };
+    return cmocka_run_group_tests_name("onnx_import", tests, NULL, NULL);
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/* Files that go past what their reader was made for: opsets newer than it, and names longer than a
+ * .pith stores. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include "pith_op.h"
+#include "pith_pack.h"
+#include "pith_onnx.h"
+#include "pith_onnx_read.h"
+#include "proto_builder.h"
+
+static struct pith_model *import(struct proto *file, const struct pith_import_opts *opts)
+{
+    struct pith_model *m = NULL;
+    struct pith_error err = {0};
+    if (pith_onnx_read(file->data, file->n, "net.onnx", NULL, opts, &m, &err))
+        fail_msg("%s", err.text);
+    free(file->data);
+    return m;
+}
+
+static void refuse(struct proto *file, const struct pith_import_opts *opts, enum pith_status status,
+                   const char *text)
+{
+    struct pith_model *m = NULL;
+    struct pith_error err = {0};
+    enum pith_status got = pith_onnx_read(file->data, file->n, "net.onnx", NULL, opts, &m, &err);
+    assert_string_equal(err.text, text);
+    assert_int_equal(got, status);
+    assert_int_equal(err.status, status);
+    assert_null(m);
+    free(file->data);
+}
+
+static void shape_is(const struct pith_value *v, uint32_t rank, ...)
+{
+    va_list ap;
+    va_start(ap, rank);
+    assert_int_equal(v->rank, rank);
+    for (uint32_t i = 0; i < rank; i++)
+        assert_int_equal(v->dim[i], va_arg(ap, int));
+    va_end(ap);
+}
+
+/* What an import warned of: how often, and the last text. */
+struct warned {
+    int n;
+    char text[512];
+};
+
+static void keep_warning(void *user, const char *text)
+{
+    struct warned *w = user;
+    w->n++;
+    snprintf(w->text, sizeof w->text, "%s", text);
+}
+
+static struct pith_model *import_warned(struct proto *file, struct warned *w)
+{
+    struct pith_import_opts opts = {.size_bytes = sizeof opts, .warn = keep_warning, .warn_user = w};
+    *w = (struct warned){0};
+    return import(file, &opts);
+}
+
+static struct proto unary_graph(const char *op, const char *attribute, int64_t opset)
+{
+    struct proto g = {0}, node = build_node(op, "n", "x -> y");
+    if (attribute)
+        build_attr_int(&node, attribute, 1);
+    proto_message(&g, GRAPH_NODE, node);
+    build_input(&g, "x", 4, 1, 2, 2, 4);
+    build_output(&g, "y");
+    return build_model(g, opset);
+}
+
+/* 28 is known. What comes later is read as 28, unless a node has an attribute that 28 does not. */
+static void test_later_opsets(void **state)
+{
+    (void)state;
+    struct warned w;
+    struct proto file = unary_graph("Flatten", "axis", 28);
+    pith_model_free(import_warned(&file, &w));
+    assert_int_equal(w.n, 0);
+    file = unary_graph("Flatten", "axis", 29);
+    pith_model_free(import_warned(&file, &w));
+    assert_int_equal(w.n, 1);
+    assert_string_equal(w.text, "net.onnx: opset 29 is newer than 28: operators are read as of opset 28");
+    file = unary_graph("Flatten", "colour", 28);
+    pith_model_free(import(&file, NULL)); /* attributes of no meaning were always passed over */
+    file = unary_graph("Flatten", "colour", 29);
+    refuse(&file, NULL, PITH_ERR_UNSUPPORTED,
+           "net.onnx: node 'n' (Flatten): attribute colour is newer than opset 28");
+}
+
+/* Mod of floats without fmod, and the mode of SpaceToDepth, are news of opset 28. */
+static void test_opset_28(void **state)
+{
+    (void)state;
+    struct proto g = {0}, node = build_node("SpaceToDepth", "n", "x -> y");
+    build_attr_int(&node, "blocksize", 2);
+    build_attr_text(&node, "mode", "CRD");
+    proto_message(&g, GRAPH_NODE, node);
+    build_floats(&g, "x", 0, 1, 4, 1, 2, 2, 2);
+    proto_message(&g, GRAPH_NODE, build_node("Add", "add", "y z -> sum"));
+    proto_message(&g, GRAPH_NODE, build_node("Mod", "mod", "sum z -> rest"));
+    build_input(&g, "z", 4, 1, 8, 1, 1);
+    build_output(&g, "rest");
+    struct proto file = build_model(g, 28);
+    struct pith_model *m = import(&file, NULL);
+    const struct pith_value *y = &m->values[m->nodes[0].in[0]]; /* folded */
+    shape_is(y, 4, 1, 8, 1, 1);
+    for (int i = 0; i < 8; i++) /* channels, then rows, then columns: the order they lie in */
+        assert_true(((const float *)y->constant->data)[i] == (float)i);
+    assert_int_equal(m->nodes[1].attr[ATTR_MOD_FMOD], 0);
+    pith_model_free(m);
+}
+
+static struct proto long_names_graph(size_t length, char last)
+{
+    char inner[2][400], links[1000];
+    for (int i = 0; i < 2; i++) {
+        memset(inner[i], 'a', length);
+        inner[i][length] = '\0';
+    }
+    inner[1][length - 1] = last;
+    struct proto g = {0};
+    snprintf(links, sizeof links, "x x -> %s", inner[0]);
+    proto_message(&g, GRAPH_NODE, build_node("Add", inner[0], links));
+    snprintf(links, sizeof links, "%s x -> %s", inner[0], inner[1]);
+    proto_message(&g, GRAPH_NODE, build_node("Add", inner[1], links));
+    snprintf(links, sizeof links, "%s x -> y", inner[1]);
+    proto_message(&g, GRAPH_NODE, build_node("Add", "n", links));
+    build_input(&g, "x", 2, 2, 3);
+    build_output(&g, "y");
+    return build_model(g, 13);
+}
+
+/* Two that differ in their last byte of 361 stay two, and the same ones at each import. */
+static void test_long_names(void **state)
+{
+    (void)state;
+    struct warned w;
+    struct pith_model *m[2];
+    struct pith_buffer packed;
+    struct pith_error err;
+    for (int i = 0; i < 2; i++) {
+        struct proto file = long_names_graph(361, 'b');
+        m[i] = import_warned(&file, &w);
+        assert_int_equal(w.n, 0); /* they are nobody's interface */
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct pith_node *node = &m[0]->nodes[i];
+        assert_int_equal(strlen(node->name), 240);
+        assert_int_equal(strlen(m[0]->values[node->out[0]].name), 240);
+        assert_string_equal(node->name, m[1]->nodes[i].name);
+    }
+    assert_string_not_equal(m[0]->nodes[0].name, m[0]->nodes[1].name);
+    assert_int_equal(pith_model_pack(m[0], NULL, &packed, &err), PITH_OK);
+    pith_buffer_free(&packed);
+    pith_model_free(m[0]);
+    pith_model_free(m[1]);
+    struct proto file = long_names_graph(240, 'b');
+    m[0] = import(&file, NULL);
+    assert_int_equal(m[0]->nodes[0].name[239], 'a'); /* it fits as it is */
+    pith_model_free(m[0]);
+}
+
+/* Inputs and outputs are called by their names: they keep 255 bytes, and a shorter one is told. No byte
+ * sequence of UTF-8 is cut in two. */
+static void test_long_name_of_output(void **state)
+{
+    (void)state;
+    char name[301], links[320];
+    struct warned w;
+    for (int i = 0; i < 150; i++)
+        memcpy(name + 2 * i, "\xc3\xa4", 2);
+    name[300] = '\0';
+    struct proto g = {0};
+    snprintf(links, sizeof links, "x x -> %s", name);
+    proto_message(&g, GRAPH_NODE, build_node("Add", "n", links));
+    build_input(&g, "x", 2, 2, 3);
+    build_output(&g, name);
+    struct proto file = build_model(g, 13);
+    struct pith_model *m = import_warned(&file, &w);
+    assert_int_equal(w.n, 1);
+    assert_non_null(strstr(w.text, "has 300 bytes: it is called '"));
+    const char *got = m->values[m->outputs[0]].name;
+    assert_int_equal(strlen(got), 255); /* 238 of the head, a tilde, 16 digits */
+    assert_memory_equal(got, name, 238);
+    assert_int_equal(got[238], '~');
+    struct pith_buffer packed;
+    struct pith_error err;
+    assert_int_equal(pith_model_pack(m, NULL, &packed, &err), PITH_OK);
+    pith_buffer_free(&packed);
+    pith_model_free(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_later_opsets),
+        cmocka_unit_test(test_opset_28),
+        cmocka_unit_test(test_long_names),
+        cmocka_unit_test(test_long_name_of_output),
+    };
+    return cmocka_run_group_tests_name("onnx_newer", tests, NULL, NULL);
+}

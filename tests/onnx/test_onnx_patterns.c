@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/* Which pieces become one operator, and which look so but are not. What they compute:
+ * tests/conformance (encoder). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+#include "pith_op.h"
+#include "pith_onnx.h"
+#include "pith_onnx_read.h"
+#include "proto_builder.h"
+
+/* "op links; op links; ...": Transpose0213 has that perm, ReduceMean goes over the last axis. */
+static void add_nodes(struct proto *g, const char *text)
+{
+    for (uint32_t i = 0; *text; i++) {
+        char op[32], links[64], name[16];
+        int n = 0;
+        assert_int_equal(sscanf(text, " %31s %63[^;]%n", op, links, &n), 2);
+        snprintf(name, sizeof name, "n%u", i);
+        char *perm = op + strcspn(op, "0123456789"), axes[4] = "";
+        if (strlen(perm) == 4) {
+            memcpy(axes, perm, 4);
+            *perm = 0;
+        }
+        struct proto node = build_node(op, name, links);
+        if (strcmp(op, "Transpose") == 0)
+            build_attr_ints(&node, "perm", 4, axes[0] - '0', axes[1] - '0', axes[2] - '0',
+                            axes[3] - '0');
+        if (strcmp(op, "ReduceMean") == 0)
+            build_attr_ints(&node, "axes", 1, -1);
+        if (strcmp(op, "Softmax") == 0)
+            build_attr_int(&node, "axis", -1);
+        proto_message(g, GRAPH_NODE, node);
+        text += n;
+        text += *text == ';';
+    }
+}
+
+static void scalar(struct proto *g, const char *name, float value)
+{
+    proto_message(g, GRAPH_INITIALIZER, build_tensor(name, BUILD_FLOAT, NULL, 0, &value, 4));
+}
+
+/* Everything that the texts below name. x is [2,3,4]; q, k, v are [1,5,2,4]. */
+static struct pith_model *import_nodes(const char *text)
+{
+    static const struct {
+        const char *name;
+        float value;
+    } scalars[] = {{"half", 0.5f},
+                   {"half_off", 0.501f},
+                   {"one", 1},
+                   {"two", 2},
+                   {"three", 3},
+                   {"root2", 1.41421356f},
+                   {"rhalf", 0.70710678f},
+                   {"eps", 1e-5f},
+                   {"cube", 0.044715f},
+                   {"tanh", 0.79788456f},
+                   {"low", -1e4f}};
+    struct proto g = {0};
+    add_nodes(&g, text);
+    for (size_t i = 0; i < sizeof scalars / sizeof *scalars; i++)
+        scalar(&g, scalars[i].name, scalars[i].value);
+    build_floats(&g, "scale", 1, 1, 1, 4);
+    build_floats(&g, "bias", 2, 1, 1, 4);
+    build_floats(&g, "column", 2, 1, 2, 3, 1);
+    build_ints(&g, "heads", 4, 1, 2, 5, 5);
+    build_input(&g, "x", 3, 2, 3, 4);
+    build_input(&g, "q", 4, 1, 5, 2, 4);
+    build_input(&g, "k", 4, 1, 5, 2, 4);
+    build_input(&g, "v", 4, 1, 5, 2, 4);
+    build_input(&g, "m", 4, 1, 1, 1, 5);
+    build_output(&g, "y");
+    struct proto file = build_model(g, 13);
+    struct pith_model *m = NULL;
+    struct pith_error err = {0};
+    if (pith_onnx_read(file.data, file.n, "net.onnx", NULL, NULL, &m, &err))
+        fail_msg("%s: %s", text, err.text);
+    free(file.data);
+    return m;
+}
+
+/* The model's last node is `op`, and it has `n_nodes` of them. */
+static void becomes(const char *text, enum pith_op op, uint32_t n_nodes, const int32_t *attr,
+                    uint32_t n_attr)
+{
+    struct pith_model *m = import_nodes(text);
+    if (m->n_nodes != n_nodes || m->nodes[n_nodes - 1].op != op ||
+        (n_attr && memcmp(m->nodes[n_nodes - 1].attr, attr, n_attr * sizeof *attr) != 0))
+        fail_msg("%s: %u nodes, the last is operator %u", text, m->n_nodes,
+                 m->nodes[m->n_nodes - 1].op);
+    pith_model_free(m);
+}
+
+#define CENTRED "ReduceMean x -> mean; Sub x mean -> d;"
+#define DEVIATION "ReduceMean s -> var; Add var eps -> padded; Sqrt padded -> root;"
+
+static void test_layer_norm(void **state)
+{
+    const int32_t attr[2] = {2, 0x3727c5ac};
+    (void)state;
+    becomes(CENTRED "Pow d two -> s;" DEVIATION
+                    "Div d root -> u; Mul u scale -> w; Add w bias -> y",
+            PITH_OP_LAYER_NORM, 1, attr, 2);
+    becomes(CENTRED "Mul d d -> s;" DEVIATION "Div d root -> u; Mul scale u -> w; Add bias w -> y",
+            PITH_OP_LAYER_NORM, 1, attr, 2);
+    becomes(CENTRED "Sub x mean -> e; Pow e two -> s;" DEVIATION
+                    "Reciprocal root -> i; Mul d i -> u; Mul u scale -> y",
+            PITH_OP_LAYER_NORM, 1, attr, 2);
+    /* what reads the unbiased result keeps it */
+    becomes(CENTRED "Pow d two -> s;" DEVIATION
+                    "Div d root -> u; Mul u scale -> w; Add w bias -> z; Add w z -> y",
+            PITH_OP_ADD, 3, NULL, 0);
+    becomes(CENTRED "Pow d three -> s;" DEVIATION "Div d root -> u; Mul u scale -> y", PITH_OP_MUL,
+            8, NULL, 0);
+    becomes(CENTRED "Pow d two -> s;" DEVIATION "Div x root -> u; Mul u scale -> y", PITH_OP_MUL, 8,
+            NULL, 0);
+    becomes(CENTRED "Pow d two -> s;" DEVIATION "Div d root -> u; Mul u column -> y", PITH_OP_MUL,
+            8, NULL, 0);
+}
+
+static void test_gelu(void **state)
+{
+    const int32_t erf = UNARY_GELU, tanh = UNARY_GELU_TANH;
+    (void)state;
+    becomes("Div x root2 -> a; Erf a -> b; Add b one -> c; Mul x c -> d; Mul d half -> y",
+            PITH_OP_UNARY, 1, &erf, 1);
+    becomes("Mul x rhalf -> a; Erf a -> b; Add one b -> c; Mul half x -> d; Mul d c -> y",
+            PITH_OP_UNARY, 1, &erf, 1);
+    becomes("Mul x rhalf -> a; Erf a -> b; Add one b -> c; Mul half c -> d; Mul x d -> y",
+            PITH_OP_UNARY, 1, &erf, 1);
+    becomes("Pow x three -> a; Mul a cube -> b; Add x b -> c; Mul c tanh -> d; Tanh d -> e;"
+            "Add e one -> f; Mul x half -> g; Mul g f -> y",
+            PITH_OP_UNARY, 1, &tanh, 1);
+    becomes("Div x root2 -> a; Erf a -> b; Add b one -> c; Mul x c -> d; Mul d half_off -> y",
+            PITH_OP_MUL, 5, NULL, 0);
+    becomes("Mul x root2 -> a; Erf a -> b; Add b one -> c; Mul x c -> d; Mul d half -> y",
+            PITH_OP_MUL, 5, NULL, 0);
+    becomes(
+        "Relu x -> r; Div x root2 -> a; Erf a -> b; Add b one -> c; Mul r c -> d; Mul d half -> y",
+        PITH_OP_MUL, 6, NULL, 0);
+}
+
+#define SPLIT "Transpose0213 q -> a; Transpose0231 k -> b; Transpose0213 v -> c;"
+
+static void test_attention(void **state)
+{
+    const int32_t merged[4] = {(int32_t)0x3f000000, 0, 0, 15}; /* scale 1/2 */
+    const int32_t filled[4] = {0x3f800000, (int32_t)0xc61c4000, 0, 7};
+    const int32_t kept[4] = {0x3f800000, (int32_t)0xc61c4000, 1, 7};
+    (void)state;
+    becomes(SPLIT "Div a two -> e; MatMul e b -> f; Softmax f -> g; MatMul g c -> h;"
+                  "Transpose0213 h -> y",
+            PITH_OP_ATTENTION, 1, merged, 4);
+    becomes(SPLIT "MatMul a b -> e; Mul half e -> f; Add f m -> n; Softmax n -> g; MatMul g c -> h;"
+                  "Transpose0213 h -> y",
+            PITH_OP_ATTENTION, 1, merged, 4);
+    becomes(SPLIT "Greater m one -> o; MatMul a b -> e; Where o low e -> f; Softmax f -> g;"
+                  "MatMul g c -> y",
+            PITH_OP_ATTENTION, 2, filled, 4);
+    becomes(SPLIT "Greater m one -> o; Expand o heads -> p; MatMul a b -> e; Where p e low -> f;"
+                  "Softmax f -> g; MatMul g c -> y",
+            PITH_OP_ATTENTION, 2, kept, 4);
+    /* turned more often than needed; a softmax of something else; a fill for each element */
+    becomes(
+        "Transpose0132 q -> a; Transpose0132 a -> b; Transpose0213 k -> c; Transpose0213 c -> d;"
+        "Transpose0132 d -> e; MatMul b e -> f; Softmax f -> g; MatMul g v -> y",
+        PITH_OP_ATTENTION, 4, NULL, 0);
+    becomes(SPLIT "MatMul a b -> e; Relu e -> f; Softmax f -> g; MatMul g c -> y", PITH_OP_MATMUL,
+            7, NULL, 0);
+    becomes(SPLIT "Greater m one -> o; MatMul a b -> e; Where o m e -> f; Softmax f -> g;"
+                  "MatMul g c -> y",
+            PITH_OP_MATMUL, 8, NULL, 0);
+}
+
+static void test_expand(void **state)
+{
+    (void)state;
+    becomes("Expand m heads -> e; Transpose0213 q -> a; Transpose0231 k -> b; MatMul a b -> c;"
+            "Add c e -> y",
+            PITH_OP_ADD, 4, NULL, 0);
+    /* without it the result would be smaller */
+    becomes("Expand m heads -> e; Add e one -> y", PITH_OP_ADD, 2, NULL, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_layer_norm),
+        cmocka_unit_test(test_gelu),
+        cmocka_unit_test(test_attention),
+        cmocka_unit_test(test_expand),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/* Import of quantized operators, NonMaxSuppression, infinities and bounds of integers: what each
+ * becomes, and what is refused by name. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "pith_op.h"
+#include "pith_onnx_read.h"
+#include "pith_onnx.h"
+#include "quantized_builder.h"
+
+static struct pith_model *import(struct proto g)
+{
+    struct pith_model *m = NULL;
+    struct pith_error err = {0};
+    build_output(&g, "y");
+    struct proto file = build_model(g, 13);
+    if (pith_onnx_read(file.data, file.n, "net.onnx", NULL, NULL, &m, &err))
+        fail_msg("%s", err.text);
+    free(file.data);
+    return m;
+}
+
+static void refuse_as(struct proto g, enum pith_status status, const char *text)
+{
+    struct pith_model *m = NULL;
+    struct pith_error err = {0};
+    build_output(&g, "y");
+    struct proto file = build_model(g, 13);
+    assert_int_equal(pith_onnx_read(file.data, file.n, "net.onnx", NULL, NULL, &m, &err), status);
+    assert_string_equal(err.text, text);
+    free(file.data);
+}
+
+static void refuse(struct proto g, const char *text)
+{
+    refuse_as(g, PITH_ERR_UNSUPPORTED, text);
+}
+
+static void expect_ops(struct pith_model *m, uint32_t n, const uint32_t *ops)
+{
+    assert_int_equal(m->n_nodes, n);
+    for (uint32_t i = 0; i < n; i++)
+        assert_int_equal(m->nodes[i].op, ops[i]);
+    pith_model_free(m);
+}
+
+#define OPS(...) sizeof((uint32_t[]){__VA_ARGS__}) / 4, (uint32_t[]){__VA_ARGS__}
+
+/* Scales and weight are constant: they fold to the float weight and one factor. */
+static void test_constants_fold(void **state)
+{
+    (void)state;
+    struct proto g = {0};
+    build_input(&g, "x", 2, 4, 3);
+    build_floats(&g, "s", 0.5f, 0, 0);
+    build_floats(&g, "f", 3, 1, 2, 3, 2);
+    add(&g, "QuantizeLinear", "f s -> w");
+    add(&g, "DequantizeLinear", "w s -> d");
+    add(&g, "MatMul", "x d -> y");
+    struct pith_model *m = import(g);
+    const struct pith_value *w = &m->values[m->nodes[0].in[1]];
+    assert_non_null(w->constant);
+    assert_int_equal(w->type, PITH_F32);
+    expect_ops(m, OPS(PITH_OP_MATMUL));
+    g = (struct proto){0};
+    build_input(&g, "x", 2, 4, 3);
+    build_floats(&g, "s", 0.5f, 0, 0);
+    build_floats(&g, "zero", 0, 0, 0);
+    build_floats(&g, "f", 3, 1, 2, 3, 2);
+    add(&g, "QuantizeLinear", "zero s -> z");
+    add(&g, "QuantizeLinear", "f s -> w");
+    add(&g, "QuantizeLinear", "x s z -> q");
+    add(&g, "QLinearMatMul", "q s z w s z s z -> r");
+    add(&g, "DequantizeLinear", "r s z -> y");
+    expect_ops(import(g), OPS(PITH_OP_QUANTIZE, PITH_OP_MATMUL_INTEGER, PITH_OP_REQUANTIZE,
+                              PITH_OP_DEQUANTIZE));
+}
+
+static void test_selection_is_an_output(void **state)
+{
+    (void)state;
+    for (int read = 0; read < 2; read++) {
+        struct proto g = {0};
+        build_input(&g, "b", 3, 1, 9, 4);
+        build_input(&g, "s", 3, 1, 2, 9);
+        build_ints(&g, "top", 1, 3);
+        add(&g, "NonMaxSuppression", read ? "b s top -> i" : "b s top -> y");
+        if (read) {
+            add(&g, "Neg", "i -> y");
+            refuse(g, "net.onnx: node 'i -> y' (Neg): how many rows input 0 has is known at run time "
+                      "alone: cut the graph before it with --outputs 'i'");
+            continue;
+        }
+        struct pith_model *m = import(g);
+        assert_int_equal(m->values[m->outputs[0]].dim[0], 6);
+        expect_ops(m, OPS(PITH_OP_NON_MAX_SUPPRESSION));
+    }
+}
+
+static void test_infinities(void **state)
+{
+    (void)state;
+    struct proto g = {0};
+    build_input(&g, "x", 1, 4);
+    add(&g, "IsInf", "x -> y");
+    expect_ops(import(g), OPS(PITH_OP_UNARY, PITH_OP_COMPARE));
+}
+
+/* A bound that is computed is no attribute. */
+static void test_computed_bounds(void **state)
+{
+    (void)state;
+    struct proto g = {0};
+    build_input(&g, "x", 1, 4);
+    build_input(&g, "a", 0);
+    build_input(&g, "b", 0);
+    add(&g, "Clip", "x a b -> y");
+    expect_ops(import(g), OPS(PITH_OP_VARIADIC, PITH_OP_VARIADIC));
+}
+
+/* A table's rows are its slices; ConvTranspose's are input channels. */
+static void test_weights(void **state)
+{
+    (void)state;
+    struct proto g = {0};
+    struct pith_weight_ref refs[8];
+    build_input(&g, "x", 1, 5);
+    build_floats(&g, "table", 1, 1, 2, 10, 6);
+    build_floats(&g, "w", 1, 1, 3, 6, 3, 2);
+    struct proto cast = build_node("Cast", "", "x -> i"), turn = build_node("Transpose", "", "e -> t");
+    build_attr_int(&cast, "to", 7);
+    proto_message(&g, GRAPH_NODE, cast);
+    proto_message(&g, GRAPH_NODE, build_node("Gather", "", "table i -> e"));
+    build_attr_ints(&turn, "perm", 2, 1, 0);
+    proto_message(&g, GRAPH_NODE, turn);
+    struct proto lift = build_node("Unsqueeze", "", "t axis -> u");
+    proto_message(&g, GRAPH_NODE, lift);
+    build_ints(&g, "axis", 1, 0);
+    add(&g, "ConvTranspose", "u w -> y");
+    struct pith_model *m = import(g);
+    assert_int_equal(pith_model_weights(m, refs), 2);
+    assert_int_equal(refs[0].rows, 10);
+    assert_int_equal(refs[0].cols, 6);
+    assert_int_equal(refs[1].rows, 6);
+    assert_int_equal(refs[1].cols, 6);
+    pith_model_free(m);
+}
+
+static struct proto foreign(const char *op, const char *links)
+{
+    struct proto node = build_node(op, links, links);
+    proto_text(&node, 7, "com.microsoft");
+    return node;
+}
+
+/* onnxruntime's own operators: what they stand for, or integers. */
+static void test_domain_of_onnxruntime(void **state)
+{
+    (void)state;
+    for (int gemm = 0; gemm < 3; gemm++) {
+        struct proto g = {0};
+        const float half = 0.5f;
+        const uint8_t three = 3, w[4] = {1, 2, 3, 4};
+        const int64_t dims[2] = {2, 2};
+        build_input(&g, "x", 2, 1, 2);
+        proto_message(&g, GRAPH_INITIALIZER, build_tensor("s", BUILD_FLOAT, NULL, 0, &half, 4));
+        proto_message(&g, GRAPH_INITIALIZER, build_tensor("z", 2, NULL, 0, &three, 1));
+        proto_message(&g, GRAPH_INITIALIZER, build_tensor("w", 2, dims, 2, w, 4));
+        add(&g, "QuantizeLinear", "x s z -> q");
+        if (gemm == 0)
+            proto_message(&g, GRAPH_NODE, foreign("QLinearAdd", "q s z q s z s z -> r"));
+        else
+            proto_message(&g, GRAPH_NODE,
+                          foreign("QGemm", gemm == 1 ? "q s z w s z ' s z -> r" : "q s z w s z -> y"));
+        if (gemm < 2)
+            add(&g, "DequantizeLinear", "r s z -> y");
+        struct pith_model *m = import(g);
+        if (gemm == 0)
+            expect_ops(m, OPS(PITH_OP_QUANTIZE, PITH_OP_DEQUANTIZE, PITH_OP_DEQUANTIZE, PITH_OP_ADD,
+                              PITH_OP_QUANTIZE, PITH_OP_DEQUANTIZE));
+        else if (gemm == 1)
+            expect_ops(m, OPS(PITH_OP_QUANTIZE, PITH_OP_MATMUL_INTEGER, PITH_OP_REQUANTIZE,
+                              PITH_OP_DEQUANTIZE));
+        else
+            expect_ops(m, OPS(PITH_OP_QUANTIZE, PITH_OP_MATMUL_INTEGER, PITH_OP_DEQUANTIZE));
+    }
+}
+
+static void test_scales(void **state)
+{
+    (void)state;
+    static const struct {
+        float scale;
+        const char *text;
+    } bad[] = {
+        {0.0f, "net.onnx: node 'x s -> q' (QuantizeLinear): scale 0 of input 1 is 0"},
+        {-0.5f, "net.onnx: node 'x s -> q' (QuantizeLinear): scale 0 of input 1 is -0.5"},
+        {INFINITY, "net.onnx: node 'x s -> q' (QuantizeLinear): scale 0 of input 1 is inf"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct proto g = {0};
+        build_input(&g, "x", 2, 1, 2);
+        proto_message(&g, GRAPH_INITIALIZER,
+                      build_tensor("s", BUILD_FLOAT, NULL, 0, &bad[i].scale, 4));
+        add(&g, "QuantizeLinear", "x s -> q");
+        add(&g, "DequantizeLinear", "q s -> y");
+        refuse_as(g, PITH_ERR_CORRUPT, bad[i].text);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_domain_of_onnxruntime), cmocka_unit_test(test_scales),
+        cmocka_unit_test(test_constants_fold),  cmocka_unit_test(test_selection_is_an_output),
+        cmocka_unit_test(test_infinities),      cmocka_unit_test(test_computed_bounds),
+        cmocka_unit_test(test_weights),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+/* Shape arithmetic at import: chains that vanish, batches that stay open and those that must not,
+ * and what is refused. Numbers against another runtime: tests/conformance/movement_cases.py. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include "pith_op.h"
+#include "pith_onnx.h"
+#include "pith_onnx_read.h"
+#include "proto_builder.h"
+
+static struct pith_model *import(struct proto file)
+{
+    struct pith_model *m = NULL;
+    struct pith_error err = {0};
+    if (pith_onnx_read(file.data, file.n, "net.onnx", NULL, NULL, &m, &err))
+        fail_msg("%s", err.text);
+    free(file.data);
+    return m;
+}
+
+static void refuse(struct proto file, enum pith_status status, const char *text)
+{
+    struct pith_model *m = NULL;
+    struct pith_error err = {0};
+    assert_int_equal(pith_onnx_read(file.data, file.n, "net.onnx", NULL, NULL, &m, &err), status);
+    assert_string_equal(err.text, text);
+    free(file.data);
+}
+
+static void add(struct proto *g, const char *op, const char *links)
+{
+    proto_message(g, GRAPH_NODE, build_node(op, "", links));
+}
+
+/* x [N, 4, 6] and the size of its batch, n [1] */
+static struct proto batch_graph(void)
+{
+    struct proto g = {0};
+    build_input(&g, "x", 3, -1, 4, 6);
+    build_output(&g, "y");
+    build_ints(&g, "zero", 1, 0);
+    build_ints(&g, "two", 1, 2);
+    build_ints(&g, "four", 1, 4);
+    build_ints(&g, "left", 1, -1);
+    add(&g, "Shape", "x -> s");
+    add(&g, "Gather", "s zero -> n");
+    return g;
+}
+
+static void add_concat(struct proto *g, const char *links)
+{
+    struct proto concat = build_node("Concat", "", links);
+    build_attr_int(&concat, "axis", 0);
+    proto_message(g, GRAPH_NODE, concat);
+}
+
+static void test_batch_stays_open(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *concat;
+        int32_t dims[3];
+    } rows[] = {
+        {"n left -> t", {0, -1, 0}},       /* the batch is copied */
+        {"n four left -> t", {0, 4, -1}},  /* ... */
+        {"four n left -> t", {4, -1, -1}}, /* it is no copy, and what is left is taken */
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct proto g = batch_graph();
+        add_concat(&g, rows[i].concat);
+        add(&g, "Reshape", "x t -> y");
+        struct pith_model *m = import(build_model(g, 13));
+        assert_int_equal(m->n_nodes, 1);
+        const int32_t *attr = m->nodes[0].attr + ATTR_RESHAPE_DIMS;
+        assert_int_equal(m->batch_open, i < 2);
+        for (int32_t k = 0; k < attr[0] && i < 2; k++)
+            assert_int_equal(attr[1 + k], rows[i].dims[k]);
+        pith_model_free(m);
+    }
+}
+
+/* n * 2 rows, then back to n: the first Reshape takes what is left, the second too. */
+static void test_merged_batch(void **state)
+{
+    (void)state;
+    struct proto g = batch_graph();
+    add(&g, "Mul", "n two -> n2");
+    add_concat(&g, "n2 two -> a");
+    build_ints(&g, "six", 1, 6);
+    add_concat(&g, "a six -> t");
+    add(&g, "Reshape", "x t -> u");
+    add(&g, "Shape", "u -> us");
+    add(&g, "Gather", "us zero -> m");
+    add(&g, "Div", "m two -> back");
+    add_concat(&g, "back four -> b");
+    add_concat(&g, "b six -> t2");
+    add(&g, "Reshape", "u t2 -> y");
+    struct pith_model *m = import(build_model(g, 13));
+    assert_true(m->batch_open);
+    assert_int_equal(m->n_nodes, 2);
+    assert_int_equal(m->nodes[0].attr[ATTR_RESHAPE_DIMS + 1], -1);
+    assert_int_equal(m->nodes[1].attr[ATTR_RESHAPE_DIMS + 1], -1);
+    assert_int_equal(m->values[m->outputs[0]].rank, 3);
+    pith_model_free(m);
+}
+
+/* The number of samples becomes data: right for one batch only. */
+static void test_batch_as_data_closes(void **state)
+{
+    (void)state;
+    struct proto g = batch_graph();
+    struct proto cast = build_node("Cast", "", "n -> f");
+    build_attr_int(&cast, "to", BUILD_FLOAT);
+    proto_message(&g, GRAPH_NODE, cast);
+    add(&g, "Div", "x f -> y");
+    struct pith_model *m = import(build_model(g, 13));
+    assert_false(m->batch_open);
+    assert_int_equal(m->n_nodes, 1);
+    pith_model_free(m);
+    g = batch_graph();
+    add(&g, "ConstantOfShape", "s -> k");
+    add(&g, "Add", "x k -> y");
+    m = import(build_model(g, 13));
+    assert_true(m->batch_open); /* one number for every sample: of one sample, and broadcast */
+    assert_int_equal(m->n_nodes, 1);
+    pith_model_free(m);
+}
+
+/* Other sizes of x carry no batch. */
+static void test_fixed_sizes_keep_it_open(void **state)
+{
+    (void)state;
+    struct proto g = batch_graph();
+    build_ints(&g, "at", 1, 1);
+    build_ints(&g, "one", 1, 1);
+    build_floats(&g, "w", 0, 1, 2, 9, 6);
+    add(&g, "Gather", "s at -> l");
+    add(&g, "Range", "zero l one -> r");
+    add(&g, "Gather", "w r -> p");
+    add(&g, "Add", "x p -> y");
+    struct pith_model *m = import(build_model(g, 13));
+    assert_true(m->batch_open);
+    assert_int_equal(m->n_nodes, 1);
+    pith_model_free(m);
+}
+
+static struct proto two_input_graph(const char *op, const char *name, int index)
+{
+    struct proto g = {0};
+    proto_message(&g, GRAPH_NODE, build_node(op, name, "x k -> y"));
+    build_input(&g, "x", 2, 2, 3);
+    build_output(&g, "y");
+    build_ints(&g, "k", 2, index, 1);
+    return build_model(g, 13);
+}
+
+static void test_messages(void **state)
+{
+    (void)state;
+    refuse(two_input_graph("Gather", "pick", 2), PITH_ERR_CORRUPT,
+           "net.onnx: node 'pick' (Gather): index 2 is outside an axis of 2 elements");
+    refuse(two_input_graph("Gather", "pick", -3), PITH_ERR_CORRUPT,
+           "net.onnx: node 'pick' (Gather): index -3 is outside an axis of 2 elements");
+    refuse(two_input_graph("Expand", "wide", 3), PITH_ERR_CORRUPT,
+           "net.onnx: node 'wide' (Expand): dim 0 of the new shape is 3, the input has 2");
+    refuse(two_input_graph("Tile", "many", 0), PITH_ERR_UNSUPPORTED,
+           "net.onnx: node 'many' (Tile): its output has no elements");
+    struct proto g = {0};
+    proto_message(&g, GRAPH_NODE, build_node("Range", "count", "a a b -> r"));
+    add(&g, "Add", "x r -> y");
+    build_input(&g, "x", 1, 3);
+    build_output(&g, "y");
+    build_ints(&g, "a", 1, 3);
+    build_ints(&g, "b", 1, 0);
+    refuse(build_model(g, 13), PITH_ERR_CORRUPT,
+           "net.onnx: node 'count' (Range): 3 to 3 by 0 has no number of elements");
+    g = (struct proto){0};
+    proto_message(&g, GRAPH_NODE, build_node("Swish", "gate", "x -> y z"));
+    build_input(&g, "x", 1, 3);
+    build_output(&g, "y");
+    build_output(&g, "z");
+    refuse(build_model(g, 24), PITH_ERR_UNSUPPORTED,
+           "net.onnx: node 'gate' (Swish): nothing makes its output 1 'z'");
+}
+
+static struct proto einsum_graph(const char *equation)
+{
+    struct proto g = {0}, node = build_node("Einsum", "sum", "x k -> y");
+    build_attr_text(&node, "equation", equation);
+    proto_message(&g, GRAPH_NODE, node);
+    build_input(&g, "x", 3, -1, 4, 6);
+    build_output(&g, "y");
+    build_floats(&g, "k", 0, 1, 2, 6, 5);
+    return build_model(g, 13);
+}
+
+static void test_einsum(void **state)
+{
+    (void)state;
+    struct pith_model *m = import(einsum_graph("nij,jk->nki")); /* a product, then a transpose */
+    assert_true(m->batch_open);
+    assert_int_equal(m->n_nodes, 4); /* to rows and back are two reshapes */
+    assert_int_equal(m->nodes[1].op, PITH_OP_MATMUL);
+    assert_int_equal(m->nodes[1].attr[ATTR_MATMUL_TRANS_B], 1);
+    assert_string_equal(m->values[m->outputs[0]].name, "y");
+    pith_model_free(m);
+    m = import(einsum_graph("...j,jk->...k"));
+    assert_true(m->batch_open);
+    assert_int_equal(m->values[m->outputs[0]].rank, 3);
+    pith_model_free(m);
+    static const struct {
+        const char *equation;
+        enum pith_status status;
+        const char *text;
+    } rows[] = {
+        {"n.j,jk->nk", PITH_ERR_UNSUPPORTED, "this equation"},
+        {"nij,j7->ni", PITH_ERR_UNSUPPORTED, "this equation"},
+        {"nij,abcdefghi->n", PITH_ERR_UNSUPPORTED, "an operand of so many labels"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[256];
+        snprintf(text, sizeof text,
+                 "net.onnx: node 'sum' (Einsum): %s: rewrite it as MatMul and Transpose before "
+                 "export",
+                 rows[i].text);
+        refuse(einsum_graph(rows[i].equation), rows[i].status, text);
+    }
+    refuse(einsum_graph("ij,jk->ik"), PITH_ERR_CORRUPT,
+           "net.onnx: node 'sum' (Einsum): input 0 has not the 2 dims of the equation");
+    refuse(einsum_graph("nij,jk->nikz"), PITH_ERR_CORRUPT,
+           "net.onnx: node 'sum' (Einsum): output label 'z' is in no operand");
+    refuse(einsum_graph("nij,jk->nn"), PITH_ERR_CORRUPT,
+           "net.onnx: node 'sum' (Einsum): output label 'n' stands twice");
+    refuse(einsum_graph("a,b,c->abc"), PITH_ERR_CORRUPT,
+           "net.onnx: node 'sum' (Einsum): 2 inputs for a longer equation");
+    refuse(einsum_graph("nij,kk->nijk"), PITH_ERR_CORRUPT,
+           "net.onnx: node 'sum' (Einsum): label 'k' is of 6 and of 5");
+}
+
+/* The same refusal of several nodes is told once, with its reason. */
+static void test_refused_together(void **state)
+{
+    (void)state;
+    struct proto g = {0};
+    proto_message(&g, GRAPH_NODE, build_node("Reshape", "r1", "x s -> a"));
+    proto_message(&g, GRAPH_NODE, build_node("Reshape", "r2", "x s -> b"));
+    add(&g, "Add", "a b -> y");
+    build_input(&g, "x", 1, 6);
+    build_input(&g, "s", 1, 1);
+    build_output(&g, "y");
+    refuse(build_model(g, 13), PITH_ERR_UNSUPPORTED,
+           "net.onnx: 2 of 3 nodes unsupported: Reshape 2x (r1, r2): input 'shape' is computed at "
+           "run time, here it must be constant: simplify the graph or freeze an input with "
+           "--set-input");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_batch_stays_open),
+        cmocka_unit_test(test_merged_batch),
+        cmocka_unit_test(test_batch_as_data_closes),
+        cmocka_unit_test(test_fixed_sizes_keep_it_open),
+        cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_einsum),
+        cmocka_unit_test(test_refused_together),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

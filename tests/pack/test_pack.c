@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: MIT */
+/* test_pack.c - models into bytes and back. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <cmocka.h>
+#include "pith_byte_out.h"
+#include "pith_load.h"
+#include "pack.h"
+#include "pith_pack.h"
+#include "sample_models.h"
+#include "pith_unpack.h"
+
+static struct pith_buffer pack(const struct pith_model *m, bool compact, bool history)
+{
+    struct pith_pack_opts opts = {
+        .size_bytes = sizeof opts, .compact = compact, .keep_history = history, .keep_names = true};
+    struct pith_buffer file = {NULL, 0};
+    struct pith_error err = {0};
+    enum pith_status st = pith_model_pack(m, &opts, &file, &err);
+    if (st)
+        print_error("pack: %s\n", err.text);
+    assert_int_equal(st, PITH_OK);
+    return file;
+}
+
+static struct pith_model *unpack(const struct pith_buffer *file)
+{
+    struct pith_model *m = NULL;
+    struct pith_error err = {0};
+    enum pith_status st = pith_unpack(file->data, file->bytes, "sample", 0, 0, NULL, &m, &err);
+    if (st)
+        print_error("unpack: %s\n", err.text);
+    assert_int_equal(st, PITH_OK);
+    return m;
+}
+
+static void assert_same_bytes(const struct pith_buffer *a, const struct pith_buffer *b)
+{
+    assert_int_equal(a->bytes, b->bytes);
+    assert_memory_equal(a->data, b->data, a->bytes);
+}
+
+static void round_trip(const struct pith_model *m, uint64_t seed)
+{
+    struct pith_buffer file = pack(m, false, true);
+    struct pith_model *back = unpack(&file);
+    const char *what = sample_difference(m, back);
+    if (what)
+        print_error("seed %llu: %s differs\n", (unsigned long long)seed, what);
+    assert_null(what);
+    struct pith_buffer again = pack(back, false, true);
+    assert_same_bytes(&file, &again);
+    pith_model_free(back);
+    pith_buffer_free(&again);
+    pith_buffer_free(&file);
+}
+
+static void lenet_round_trip(void **state)
+{
+    (void)state;
+    struct pith_model *m = sample_lenet5(1);
+    struct pith_error err;
+    assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
+    round_trip(m, 1);
+    sample_compress(m, 0.08, 32);
+    round_trip(m, 1);
+    pith_model_free(m);
+}
+
+/* Bytes of tables, codebooks and streams. */
+static size_t stream_bytes(const struct pith_buffer *file)
+{
+    uint64_t need;
+    struct graph g;
+    struct tview *shapes;
+    struct stream tables = {NULL, 0};
+    assert_int_equal(pith_graph_need(file->data, file->bytes, 0, &need, NULL), PITH_OK);
+    void *mem = aligned_alloc(64, (need + 64) & ~UINT64_C(63));
+    assert_int_equal(pith_graph_read(file->data, file->bytes, 0, 0, mem, need, &g, &shapes, NULL),
+                     PITH_OK);
+    pith_chunk_find(file->data, file->bytes, TAG_TABLES, &tables);
+    size_t n = tables.n_bytes;
+    for (uint32_t i = 0; i < g.n_weights; i++)
+        n += g.weights[i].codebook.n_bytes + g.weights[i].support_stream.n_bytes +
+             g.weights[i].index_stream.n_bytes;
+    free(mem);
+    return n;
+}
+
+static void code_all(struct pith_model *m, enum pith_code code)
+{
+    for (uint32_t i = 0; i < m->n_values; i++)
+        if (m->values[i].constant)
+            m->values[i].constant->code = code;
+}
+
+/* Floats that nobody pruned or clustered are shorter under Huffman codes, to the bit what they were; those
+ * of small tensors stay where a runtime reads them in place. */
+static void floats_are_coded(void **state)
+{
+    (void)state;
+    struct pith_error err;
+    struct pith_model *m = sample_lenet5(1);
+    assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
+    code_all(m, PITH_CODE_PLAIN);
+    struct pith_buffer plain = pack(m, false, true);
+    code_all(m, PITH_CODE_HUFFMAN);
+    struct pith_buffer coded = pack(m, false, true);
+    assert_true(stream_bytes(&coded) < stream_bytes(&plain) * 85 / 100);
+    struct pith_model *back = unpack(&coded);
+    for (uint32_t i = 0, k = 0; i < m->n_values; i++) {
+        const struct pith_const *c = m->values[i].constant;
+        while (c && !back->values[k].constant)
+            k++;
+        if (!c)
+            continue;
+        const struct pith_const *r = back->values[k++].constant;
+        assert_int_equal(r->count, c->count);
+        assert_memory_equal(r->data, c->data, c->count * sizeof(float));
+        assert_int_equal(r->code, c->count >= 4096 ? PITH_CODE_HUFFMAN : PITH_CODE_PLAIN);
+    }
+    struct pith_buffer again = pack(back, false, true);
+    assert_same_bytes(&coded, &again);
+    double seconds;
+    assert_int_equal(pith_load_seconds(&coded, &seconds), PITH_OK);
+    assert_true(seconds > 0.001 && seconds < 0.002); /* 430,000 floats of 3 ns */
+    pith_model_free(back);
+    pith_buffer_free(&again);
+    pith_buffer_free(&coded);
+    pith_buffer_free(&plain);
+    pith_model_free(m);
+}
+
+static void compact_lenet_costs_little(void **state)
+{
+    (void)state;
+    struct pith_model *m = sample_lenet5(1);
+    sample_compress(m, 0.005, 8);
+    struct pith_buffer file = pack(m, true, false);
+    size_t beyond = file.bytes - stream_bytes(&file);
+    if (getenv("PITH_TEST_PRINT"))
+        print_message("%zu bytes, %zu beyond the streams\n", file.bytes, beyond);
+    assert_in_range(beyond, 50, 100);
+    struct pith_model *back = unpack(&file);
+    struct pith_buffer again = pack(back, true, false);
+    assert_same_bytes(&file, &again);
+    pith_model_free(back);
+    pith_buffer_free(&again);
+    pith_buffer_free(&file);
+    pith_model_free(m);
+}
+
+/* k * step, |k| <= levels; one element of n is kept. */
+static void put_on_grid(struct pith_model *m, struct pith_const *c, uint32_t levels, uint32_t n)
+{
+    struct sample_random r = sample_random_of(c->count);
+    float *data = c->data, most = 0;
+    struct pith_codebook *b = pith_model_alloc(m, 1, sizeof *b);
+    *b = (struct pith_codebook){.n_centroids = 2 * levels + 1, .group_elems = c->count, .n_groups = 1};
+    b->centroid = pith_model_alloc(m, b->n_centroids, sizeof(float));
+    b->index = pith_model_alloc(m, c->count, 1);
+    c->mask = pith_model_alloc(m, c->count, 1);
+    for (uint64_t i = 0; i < c->count; i++)
+        most = fmaxf(most, fabsf(data[i]));
+    for (uint32_t k = 0; k < b->n_centroids; k++)
+        b->centroid[k] = ((float)k - (float)levels) * 0.125f;
+    for (uint64_t i = 0; i < c->count; i++) {
+        int k = 1 + (int)(fabsf(data[i]) / most * (float)(levels - 1));
+        k = sample_below(&r, n) != 0 ? 0 : data[i] < 0 ? -k : k;
+        c->mask[i] = k != 0;
+        b->index[i] = (uint8_t)(k != 0 ? k + (int)levels : 0); /* of those without: nothing */
+        data[i] = (float)k * 0.125f;
+    }
+    c->codebook = b;
+    c->code = PITH_CODE_ADAPTIVE;
+}
+
+/* A trained LeNet-5 some of whose biases are 0: no mask of theirs is told, and the heads are the short
+ * ones as long as that costs no stream more. */
+static void trained_lenet_costs_less(void **state)
+{
+    (void)state;
+    struct pith_model *m = sample_lenet5(1);
+    for (uint32_t i = 0; i < m->n_values; i++) {
+        struct pith_const *c = m->values[i].constant;
+        if (c && m->values[i].rank > 1)
+            put_on_grid(m, c, 7, 11);
+        else if (c)
+            put_on_grid(m, c, 15, 1);
+        if (c && m->values[i].rank == 1 && c->count > 20) {
+            c->mask[3] = c->codebook->index[3] = 0;
+            ((float *)c->data)[3] = 0;
+        }
+    }
+    struct pith_buffer file = pack(m, true, false);
+    struct stream graph;
+    assert_true(pith_chunk_find(file.data, file.bytes, TAG_GRAPH, &graph) == PITH_OK);
+    assert_in_range(graph.n_bytes, 30, 63); /* 67 with masks */
+    struct pith_model *back = unpack(&file);
+    for (uint32_t i = 0, k = 0; i < m->n_values; i++) {
+        const struct pith_const *c = m->values[i].constant;
+        while (c && !back->values[k].constant)
+            k++;
+        if (!c)
+            continue;
+        const struct pith_const *r = back->values[k++].constant;
+        assert_int_equal(r->count, c->count);
+        assert_memory_equal(r->data, c->data, c->count * sizeof(float));
+        if (m->values[i].rank > 1)
+            assert_memory_equal(r->mask, c->mask, c->count);
+        else if (c->count > 20) /* shorter ones may be plain indices */
+            assert_null(r->mask);
+    }
+    struct pith_buffer again = pack(back, true, false);
+    assert_same_bytes(&file, &again);
+    pith_model_free(back);
+    pith_buffer_free(&again);
+    pith_buffer_free(&file);
+    pith_model_free(m);
+}
+
+/* The weights of a LeNet-5 on a grid of so many levels, of which 5 are used; a tenth is kept. */
+static struct pith_model *of_five_levels(uint32_t levels)
+{
+    struct pith_model *m = sample_lenet5(1);
+    for (uint32_t i = 0; i < m->n_values; i++) {
+        struct pith_const *c = m->values[i].constant;
+        if (!c || m->values[i].rank < 2)
+            continue;
+        put_on_grid(m, c, 5, 10);
+        struct pith_codebook *b = c->codebook;
+        c->mask[0] = 1; /* the fifth is used */
+        b->index[0] = 10;
+        ((float *)c->data)[0] = 5 * 0.125f;
+        b->n_centroids = 2 * levels + 1;
+        b->centroid = pith_model_alloc(m, b->n_centroids, sizeof(float));
+        for (uint32_t k = 0; k < b->n_centroids; k++)
+            b->centroid[k] = ((float)k - (float)levels) * 0.125f;
+        for (uint64_t k = 0; k < c->count; k++)
+            b->index[k] = (uint8_t)(c->mask[k] ? b->index[k] + levels - 5 : 255);
+    }
+    return m;
+}
+
+/* Nor a 0 that masks tell. Who reads the file finds a grid with its 0. */
+static void levels_that_are_not_used_take_no_bytes(void **state)
+{
+    (void)state;
+    struct pith_model *m = of_five_levels(127), *few = of_five_levels(5);
+    struct pith_buffer file = pack(m, true, false), file_of_few = pack(few, true, false);
+    assert_same_bytes(&file, &file_of_few);
+    struct pith_model *back = unpack(&file);
+    for (uint32_t i = 0; i < back->n_values; i++) {
+        const struct pith_const *c = back->values[i].constant;
+        if (!c || back->values[i].rank < 2)
+            continue;
+        assert_int_equal(c->codebook->n_centroids, 11);
+        for (uint32_t k = 0; k < 11; k++)
+            assert_true(c->codebook->centroid[k] == ((float)k - 5) * 0.125f);
+        for (uint64_t k = 0; k < c->count; k++)
+            if (c->mask[k])
+                assert_true(((float *)c->data)[k] == c->codebook->centroid[c->codebook->index[k]]);
+    }
+    struct pith_buffer again = pack(back, true, false);
+    assert_same_bytes(&file, &again);
+    pith_model_free(back);
+    pith_model_free(few);
+    pith_model_free(m);
+    pith_buffer_free(&again);
+    pith_buffer_free(&file_of_few);
+    pith_buffer_free(&file);
+}
+
+static void indices_beyond_the_grid_are_refused(void **state)
+{
+    (void)state;
+    struct pith_model *m = of_five_levels(20);
+    struct pith_buffer file = {NULL, 0};
+    struct pith_error err;
+    m->values[m->nodes[0].in[1]].constant->codebook->index[0] = 255; /* it is stored */
+    assert_int_equal(pith_model_pack(m, NULL, &file, &err), PITH_ERR_ARGUMENT);
+    assert_non_null(strstr(err.text, "index 255"));
+    assert_null(file.data);
+    pith_model_free(m);
+}
+
+static void random_models_round_trip(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        struct pith_model *m = sample_random_model(seed);
+        round_trip(m, seed);
+        pith_model_free(m);
+    }
+}
+
+/* Every byte is in one section, and the tensors' parts sum to the sections. */
+static void check_account(const struct pith_buffer *file)
+{
+    struct pith_byte_account *a = NULL;
+    uint64_t total = 0, parts = 0, streams = 0;
+    assert_int_equal(pith_byte_account_new(file->data, file->bytes, &a, NULL), PITH_OK);
+    for (uint32_t s = 0; s < PITH_SECTIONS; s++)
+        total += a->section[s];
+    for (uint32_t s = PITH_SECTION_TABLES; s <= PITH_SECTION_BIASES; s++)
+        streams += a->section[s];
+    for (uint32_t i = 0; i < a->n_tensors; i++)
+        parts += a->tensor[i].support + a->tensor[i].codebook + a->tensor[i].index +
+                 a->tensor[i].values + a->tensor[i].table;
+    assert_int_equal(total, file->bytes);
+    assert_int_equal(a->total, file->bytes);
+    assert_int_equal(parts, streams);
+    assert_int_equal(a->section[PITH_SECTION_OTHER], 0);
+    assert_in_range(a->section[PITH_SECTION_PADDING], 0, 64 * (a->n_tensors + 1));
+    pith_byte_account_free(a);
+}
+
+static void every_byte_is_accounted_for(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        struct pith_model *m = sample_random_model(seed);
+        struct pith_buffer file = pack(m, false, true);
+        check_account(&file);
+        pith_buffer_free(&file);
+        pith_model_free(m);
+    }
+}
+
+static void only_checked_models_are_packed(void **state)
+{
+    (void)state;
+    struct pith_model *m = sample_lenet5(3);
+    struct pith_buffer file = {NULL, 0};
+    struct pith_error err;
+    struct pith_pack_opts compact = {.size_bytes = sizeof compact, .compact = true};
+    assert_int_equal(pith_model_pack(m, &compact, &file, &err), PITH_OK);
+    assert_true(file.bytes > 65535); /* files of any length have it */
+    pith_model_free(unpack(&file));
+    pith_buffer_free(&file);
+    sample_compress(m, 0.1, 16);
+    struct pith_const *k = m->values[m->nodes[0].in[1]].constant;
+    uint64_t pruned = 0;
+    while (k->mask[pruned])
+        pruned++;
+    ((float *)k->data)[pruned] = 1.0f;
+    assert_int_equal(pith_model_pack(m, NULL, &file, &err), PITH_ERR_ARGUMENT);
+    assert_non_null(strstr(err.text, "conv1.weight"));
+    ((float *)k->data)[pruned] = 0.0f;
+    k->codebook->centroid[0] = 9e9f;
+    assert_int_equal(pith_model_pack(m, NULL, &file, &err), PITH_ERR_ARGUMENT);
+    k->codebook->centroid[0] = -9e9f;
+    m->values[m->nodes[0].in[1]].name = m->values[m->inputs[0]].name;
+    assert_int_equal(pith_model_pack(m, NULL, &file, &err), PITH_ERR_ARGUMENT);
+    assert_non_null(strstr(err.text, "'image'"));
+    assert_null(file.data);
+    pith_model_free(m);
+}
+
+/* A constant alone, of i8: `levels` integers around 0, every second one pruned on request. */
+static struct pith_model *integers(uint32_t levels, bool is_pruned, enum pith_code code)
+{
+    struct pith_model *m;
+    struct sample_random r = sample_random_of(levels);
+    assert_int_equal(pith_model_new(NULL, &m), PITH_OK);
+    m->n_values = 2;
+    m->n_inputs = m->n_outputs = 1;
+    m->values = pith_model_alloc(m, 2, sizeof *m->values);
+    m->inputs = pith_model_alloc(m, 1, sizeof *m->inputs);
+    m->outputs = pith_model_alloc(m, 1, sizeof *m->outputs);
+    struct pith_const *c = m->values[1].constant = pith_model_alloc(m, 1, sizeof *c);
+    m->values[0] = (struct pith_value){.name = "", .type = PITH_F32, .min = 1};
+    m->values[1] = (struct pith_value){
+        .name = "", .type = PITH_I8, .rank = 2, .dim = {100, 60}, .constant = c, .min = 1};
+    m->outputs[0] = 1;
+    *c = (struct pith_const){.count = 6000, .data = pith_model_alloc(m, 6000, 1), .code = code};
+    c->mask = is_pruned ? pith_model_alloc(m, 6000, 1) : NULL;
+    for (uint32_t i = 0; i < 6000; i++) {
+        int q = (int)sample_below(&r, levels) - (int)(levels / 2);
+        if (is_pruned)
+            c->mask[i] = i % 2;
+        ((int8_t *)c->data)[i] = (int8_t)(is_pruned && i % 2 == 0 ? 0 : q);
+    }
+    return m;
+}
+
+static void integers_take_the_bits_they_need(void **state)
+{
+    (void)state;
+    for (uint32_t form = 0; form < 6; form++)
+        for (uint32_t bits = 1; bits <= 8; bits++) {
+            enum pith_code code = (enum pith_code)(form / 2);
+            struct pith_model *m = integers((1u << bits) - (bits > 1), form % 2, code);
+            struct pith_buffer file = pack(m, false, false);
+            struct pith_model *back = unpack(&file);
+            const struct pith_const *a = m->values[1].constant, *b = back->values[1].constant;
+            uint32_t stored = form % 2 ? 3000 : 6000, support = form % 2 ? 750 : 0;
+            assert_memory_equal(a->data, b->data, 6000);
+            assert_null(b->codebook);
+            assert_in_range(file.bytes, 0, 300 + support + (bits < 8 ? stored / 8 * bits : stored));
+            struct pith_buffer again = pack(back, false, false);
+            assert_same_bytes(&file, &again);
+            check_account(&file);
+            pith_buffer_free(&again);
+            pith_buffer_free(&file);
+            pith_model_free(back);
+            pith_model_free(m);
+        }
+}
+
+static void bombs_are_refused(void **state)
+{
+    (void)state;
+    struct pith_model *m = sample_lenet5(3), *back = NULL;
+    struct pith_error err;
+    struct pith_buffer file = pack(m, false, false);
+    assert_int_equal(pith_unpack(file.data, file.bytes, "x", 0, 100000, NULL, &back, &err),
+                     PITH_ERR_LIMIT);
+    file.data[file.bytes / 2] ^= 1;
+    assert_int_equal(pith_model_read(file.data, file.bytes, "x.pith", NULL, NULL, &back, &err),
+                     PITH_ERR_CORRUPT);
+    assert_non_null(strstr(err.text, "x.pith"));
+    assert_non_null(strstr(err.text, "DATA"));
+    assert_null(back);
+    pith_buffer_free(&file);
+    pith_model_free(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lenet_round_trip),
+        cmocka_unit_test(compact_lenet_costs_little), cmocka_unit_test(floats_are_coded),
+        cmocka_unit_test(trained_lenet_costs_less),
+        cmocka_unit_test(levels_that_are_not_used_take_no_bytes),
+        cmocka_unit_test(indices_beyond_the_grid_are_refused),
+        cmocka_unit_test(random_models_round_trip),
+        cmocka_unit_test(every_byte_is_accounted_for),
+        cmocka_unit_test(only_checked_models_are_packed),
+        cmocka_unit_test(integers_take_the_bits_they_need),
+        cmocka_unit_test(bombs_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+#include "drawn_gradient.h"
+
+#include "pith_seeded_random.h"
+#include "scores.h"
+
+#include <math.h>
+
+/* One draw of the classes p, whose place its gradient takes: (p - drawn) / t. */
+static void draw_class(uint32_t classes, float t, uint64_t *random, float *p)
+{
+    double at = (double)(next_random(random) >> 11) * 0x1p-53, sum = 0;
+    uint32_t drawn = classes - 1;
+    for (uint32_t i = 0; i + 1 < classes && drawn == classes - 1; i++) {
+        sum += (double)p[i];
+        if (at < sum)
+            drawn = i;
+    }
+    p[drawn] -= 1;
+    for (uint32_t i = 0; i < classes; i++)
+        p[i] /= t;
+}
+
+static void soften(uint32_t classes, const float *logits, float t, float *p)
+{
+    float most = logits[0];
+    double sum = 0;
+    for (uint32_t i = 1; i < classes; i++)
+        most = logits[i] > most ? logits[i] : most;
+    for (uint32_t i = 0; i < classes; i++) {
+        p[i] = expf((logits[i] - most) / t);
+        sum += (double)p[i];
+    }
+    for (uint32_t i = 0; i < classes; i++)
+        p[i] = (float)((double)p[i] / sum);
+}
+
+/* The gradient of a draw, of the sample that is number `number` of all. */
+static void draw(const struct drawn_gradient *d, uint64_t number, uint32_t elems, const float *y,
+                 float *grad)
+{
+    const struct pith_train_opts *o = d->opts;
+    uint64_t random = (o->seed + 1) * UINT64_C(0x9e3779b97f4a7c15) + number;
+    float t = o->teacher ? o->temperature : 1.0f;
+    if (o->loss != PITH_SQUARED_ERROR) {
+        soften(elems, y, t, grad);
+        draw_class(elems, t, &random, grad);
+        return;
+    }
+    for (uint32_t i = 0; i < elems; i++)
+        grad[i] = next_random(&random) >> 63 ? 1.0f : -1.0f;
+}
+
+static void draw_slice(void *arg, uint32_t slice)
+{
+    struct drawn_gradient *d = arg;
+    bool squares = d->opts->loss == PITH_SQUARED_ERROR;
+    struct tape_tensor *y =
+        squares ? pith_tape_output(d->tape, slice, 0) : pith_tape_value(d->tape, slice, d->scores);
+    uint32_t elems = (uint32_t)(shape_elems(&y->shape) / d->per_slice);
+    for (uint32_t i = 0; i < d->per_slice; i++)
+        draw(d, d->first + slice * d->per_slice + i, elems, (const float *)y->data + i * elems,
+             y->grad + i * elems);
+}
+
+void pith_drawn_backward(struct drawn_gradient *d, uint64_t first)
+{
+    d->first = first;
+    pith_tape_slices(d->tape, draw_slice, d);
+    pith_tape_backward(d->tape);
+}
+
+enum pith_status pith_drawn_open(const struct pith_model *m, const struct pith_train_opts *opts,
+                                 uint32_t per_slice, uint32_t slices, struct drawn_gradient *d,
+                                 struct pith_error *err)
+{
+    bool softmax;
+    *d = (struct drawn_gradient){.opts = opts, .per_slice = per_slice};
+    d->scores = pith_run_scores(m, &softmax);
+    const struct tape_opts t = {.batch = per_slice * slices,
+                                .threads = opts->threads,
+                                .slices = slices,
+                                .hint = &d->scores,
+                                .n_hints = softmax && opts->loss != PITH_SQUARED_ERROR,
+                                .unchecked = true};
+    return pith_tape_new(m, &t, &d->tape, err);
+}
+
+void pith_drawn_close(struct drawn_gradient *d)
+{
+    pith_tape_free(d->tape);
+    *d = (struct drawn_gradient){0};
+}

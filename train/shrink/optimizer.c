@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: MIT */
+/* optimizer.c - SGD with momentum, Nesterov's form of it, Adam (Kingma and Ba, 2015), AdamW
+ * (Loshchilov and Hutter, 2019), over what is free to move.
+ *
+ * Each parameter tensor has a vector of free numbers (free_numbers.h). What they cost the file,
+ * where that counts, does not pull at them: it decides, every prune_every steps, which of them go
+ * and from where on one is rounded to zero. (A pull along the bits, straight through the rounding,
+ * brings every latent number to the edge of its level, where it swings: docs/results.md.) */
+#include "optimizer.h"
+
+#include "channel_rows.h"
+#include "free_numbers.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEAD_BELOW 0.12f /* of a step */
+
+struct optimizer {
+    struct tape *tape; /* whose threads it takes */
+    const struct channel_rows *rows;
+    struct pith_train_opts opts;
+    uint32_t n;
+    struct free_numbers *of;
+    struct thinning *thin; /* NULL: nothing is removed */
+    float **thin_value;    /* of its tensors */
+    uint32_t n_weights;
+    uint64_t step, n_steps, n_elements; /* of the weights */
+};
+
+static bool is_adam(const struct pith_train_opts *o)
+{
+    return o->optimizer == PITH_ADAM || o->optimizer == PITH_ADAMW;
+}
+
+/* ---- memory -------------------------------------------------------------------------------------
+ */
+
+void pith_optimizer_free(struct optimizer *o)
+{
+    if (!o)
+        return;
+    for (uint32_t i = 0; i < o->n && o->of; i++)
+        pith_numbers_close(&o->of[i]);
+    free(o->of);
+    pith_thin_free(o->thin);
+    free(o->thin_value);
+    free(o);
+}
+
+static float *floats(uint64_t n)
+{
+    return calloc((size_t)n + 1, sizeof(float));
+}
+
+static bool open_moments(const struct pith_train_opts *opts, struct free_numbers *f)
+{
+    bool adam = is_adam(opts), first = adam || opts->momentum > 0, average = opts->average > 0;
+    if (first)
+        f->first = floats(f->n);
+    if (adam)
+        f->second = floats(f->n);
+    if (average)
+        f->average = floats(f->n);
+    if ((first && !f->first) || (adam && !f->second) || (average && !f->average))
+        return false;
+    if (average)
+        memcpy(f->average, f->value, (size_t)f->n * sizeof *f->value);
+    return true;
+}
+
+/* Which numbers may be removed, before the grids are laid. */
+static enum pith_status open_thinning(struct optimizer *o, const struct pith_model *m,
+                                      struct tape *t, struct pith_error *err)
+{
+    uint32_t n = 0;
+    if (!(o->opts.sparsity > 0) && !(o->opts.rate_weight > 0) && o->opts.levels == 0)
+        return PITH_OK;
+    enum pith_status status = pith_thin_new(m, t, &o->opts, &o->thin, err);
+    struct thin_tensor *w = status ? NULL : pith_thin_tensors(o->thin, &n);
+    for (uint32_t i = 0; i < n; i++) {
+        o->of[w[i].parameter].thin = &w[i];
+        o->n_elements += w[i].is_weight ? w[i].count : 0;
+    }
+    o->thin_value = calloc(n + 1u, sizeof *o->thin_value);
+    if (!status && !o->thin_value)
+        status = pith_tape_no_memory(err);
+    return status;
+}
+
+static double largest_weight(const struct tape_parameter *p, uint32_t n)
+{
+    uint64_t most = 1;
+    for (uint32_t i = 0; i < n; i++)
+        if (p[i].is_weight && p[i].count > most)
+            most = p[i].count;
+    return (double)most;
+}
+
+/* given[n_values], zeroed: true where the value is a scale or shift that will go into a convolution,
+ * and so takes no grid of its own while the run lasts. */
+static enum pith_status mark_norms(struct pith_model *m, bool *given, struct pith_error *err)
+{
+    bool *folds = calloc(m->n_nodes + 1u, sizeof *folds);
+    enum pith_status status =
+        folds ? pith_model_find_foldable(m, folds, err) : pith_tape_no_memory(err);
+    for (uint32_t i = 0; i < m->n_nodes && !status; i++)
+        if (folds[i]) {
+            given[m->nodes[i].in[1]] = true;
+            given[m->nodes[i].in[2]] = true;
+        }
+    free(folds);
+    return status;
+}
+
+static enum pith_status open_all(struct optimizer *o, struct pith_model *m, struct tape *t,
+                                 const struct row_steps *steps, struct pith_error *err)
+{
+    struct tape_parameter *p = pith_tape_parameters(t, &o->n);
+    double largest = largest_weight(p, o->n);
+    o->of = calloc(o->n + 1u, sizeof *o->of);
+    bool *given = calloc(m->n_values + 1u, sizeof *given); /* to a convolution, in the end */
+    enum pith_status status = o->of && given ? open_thinning(o, m, t, err) : PITH_ERR_MEMORY;
+    if (!status && o->opts.norms == PITH_NORMS_FOLD)
+        status = mark_norms(m, given, err);
+    for (uint32_t i = 0; i < o->n && !status; i++) {
+        struct free_numbers *f = &o->of[i];
+        struct pith_train_opts opts = o->opts;
+        f->p = &p[i];
+        f->c = m->values[p[i].value].constant;
+        f->of_largest = (double)p[i].count / largest;
+        f->given = given[p[i].value];
+        f->steps = steps->n ? steps->of[p[i].value].step : NULL;
+        f->n_steps = f->steps ? steps->of[p[i].value].n : 0;
+        if (f->given)
+            opts.bias_levels = 0;
+        if (!pith_numbers_open(m, &opts, f) || !open_moments(&opts, f))
+            status = PITH_ERR_MEMORY;
+    }
+    free(given);
+    if (status == PITH_ERR_MEMORY)
+        return pith_tape_no_memory(err);
+    for (uint32_t i = 0; i < o->n && !status && o->thin; i++)
+        if (o->of[i].thin) {
+            uint32_t n;
+            size_t at = (size_t)(o->of[i].thin - pith_thin_tensors(o->thin, &n));
+            o->thin_value[at] = o->of[i].grid ? o->of[i].value : p[i].data;
+        }
+    return status;
+}
+
+enum pith_status pith_optimizer_new(struct pith_model *m, struct tape *t,
+                                    const struct pith_train_opts *opts, uint64_t n_steps,
+                                    const struct row_steps *steps, struct optimizer **o,
+                                    struct pith_error *err)
+{
+    struct optimizer *made = calloc(1, sizeof *made);
+    if (!made)
+        return pith_tape_no_memory(err);
+    made->opts = *opts;
+    made->n_steps = n_steps;
+    made->tape = t;
+    made->rows = pith_channel_rows();
+    enum pith_status status = open_all(made, m, t, steps, err);
+    if (status)
+        pith_optimizer_free(made);
+    else
+        *o = made;
+    return status;
+}
+
+struct free_numbers *pith_optimizer_numbers(struct optimizer *o, uint32_t *n)
+{
+    *n = o->n;
+    return o->of;
+}
+
+/* Whatever a step leaves for the next one belongs here, or in what is called. */
+void pith_optimizer_state(struct optimizer *o, struct checkpoint *c)
+{
+    pith_checkpoint_add(c, "optimizer", 0, &o->step, sizeof o->step);
+    for (uint32_t i = 0; i < o->n; i++)
+        pith_numbers_state(&o->of[i], i, c);
+    if (o->thin)
+        pith_thin_state(o->thin, c);
+}
+
+/* ---- a step -------------------------------------------------------------------------------------
+ */
+
+/* A step goes over all numbers in ranges, one of each tensor on each of eight turns: the same
+ * ranges and the same order of sums whatever the number of threads. */
+struct pass {
+    struct optimizer *o;
+    float scale, rate, clip, to_level;
+    double squares[PITH_TRAIN_SLICES];
+};
+
+static uint64_t range_begin(uint64_t n, uint32_t slice)
+{
+    return n / PITH_TRAIN_SLICES * slice + n % PITH_TRAIN_SLICES * slice / PITH_TRAIN_SLICES;
+}
+
+/* Four sums, so that they need not wait for each other. */
+static double sum_squares(const float *x, uint64_t n)
+{
+    double sum[4] = {0, 0, 0, 0};
+    for (uint64_t k = 0; k + 4 <= n; k += 4)
+        for (int i = 0; i < 4; i++)
+            sum[i] += (double)x[k + (uint64_t)i] * (double)x[k + (uint64_t)i];
+    for (uint64_t k = n - n % 4; k < n; k++)
+        sum[0] += (double)x[k] * (double)x[k];
+    return sum[0] + sum[1] + (sum[2] + sum[3]);
+}
+
+static void gather_slice(void *arg, uint32_t slice)
+{
+    struct pass *pass = arg;
+    double squares = 0;
+    for (uint32_t i = 0; i < pass->o->n; i++) {
+        struct free_numbers *f = &pass->o->of[i];
+        uint64_t begin = range_begin(f->n, slice), end = range_begin(f->n, slice + 1);
+        if (pith_numbers_each_alone(f))
+            pith_numbers_gather_range(f, pass->scale, begin, end);
+        squares += sum_squares(f->grad + begin, end - begin);
+    }
+    pass->squares[slice] = squares;
+}
+
+/* All gradients, and their norm. */
+static double gather(struct pass *pass)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < pass->o->n; i++)
+        if (!pith_numbers_each_alone(&pass->o->of[i]))
+            pith_numbers_gather(&pass->o->of[i], pass->scale);
+    pith_tape_ranges(pass->o->tape, gather_slice, pass);
+    for (uint32_t s = 0; s < PITH_TRAIN_SLICES; s++)
+        sum += pass->squares[s];
+    return sqrt(sum);
+}
+
+/* The share of the run that is over. */
+static double over(const struct optimizer *o)
+{
+    return (double)o->step / (double)o->n_steps;
+}
+
+/* The weight of one bit in the loss, at this step. */
+static double bit_weight(const struct optimizer *o)
+{
+    double part = over(o), ramp = (double)o->opts.rate_ramp;
+    double lambda = (double)o->opts.rate_weight * (part < ramp ? part / ramp : 1);
+    return o->n_elements ? lambda / (double)o->n_elements : 0;
+}
+
+/* The share of its way to its level that a number on a grid goes at this step. */
+static float to_level(const struct optimizer *o)
+{
+    return (float)((double)o->opts.dampening * over(o) * over(o));
+}
+
+static void move_adam(const struct optimizer *o, struct free_numbers *f, uint64_t begin,
+                      uint64_t end, float rate, float clip, float decay)
+{
+    float b1 = o->opts.beta1, b2 = o->opts.beta2;
+    float c1 = (float)(1 / (1 - pow((double)b1, (double)o->step)));
+    float c2 = (float)(1 / (1 - pow((double)b2, (double)o->step)));
+    bool apart = o->opts.optimizer == PITH_ADAMW;
+    const struct adam_step step = {.b1 = b1,
+                                   .b2 = b2,
+                                   .c1 = c1,
+                                   .c2 = c2,
+                                   .clip = clip,
+                                   .mixed = apart ? 0.0f : decay,
+                                   .own = apart ? decay : 0.0f,
+                                   .rate = rate};
+    o->rows->adam(&step, f->grad + begin, f->first + begin, f->second + begin, f->value + begin,
+                  (size_t)(end - begin));
+}
+
+static void move_sgd(const struct optimizer *o, struct free_numbers *f, uint64_t begin,
+                     uint64_t end, float rate, float clip, float decay)
+{
+    float mu = o->opts.momentum;
+    bool ahead = o->opts.optimizer == PITH_NESTEROV;
+    for (uint64_t k = begin; k < end; k++) {
+        float g = f->grad[k] * clip + decay * f->value[k];
+        if (f->first) {
+            f->first[k] = mu * f->first[k] + g;
+            g = ahead ? g + mu * f->first[k] : f->first[k];
+        }
+        f->value[k] -= rate * g;
+    }
+}
+
+/* Numbers begin .. end. */
+static void move(const struct optimizer *o, struct free_numbers *f, uint64_t begin, uint64_t end,
+                 float rate, float clip, float decay)
+{
+    if (is_adam(&o->opts))
+        move_adam(o, f, begin, end, rate, clip, decay);
+    else
+        move_sgd(o, f, begin, end, rate, clip, decay);
+}
+
+static void follow_average(const struct optimizer *o, struct free_numbers *f, uint64_t begin,
+                           uint64_t end)
+{
+    for (uint64_t k = begin; k < end && f->average; k++)
+        f->average[k] += (1 - o->opts.average) * (f->value[k] - f->average[k]);
+}
+
+static void move_slice(void *arg, uint32_t slice)
+{
+    struct pass *pass = arg;
+    for (uint32_t i = 0; i < pass->o->n; i++) {
+        struct free_numbers *f = &pass->o->of[i];
+        uint64_t begin = range_begin(f->n, slice), end = range_begin(f->n, slice + 1);
+        /* their noise does not decay, nor do their steps */
+        uint64_t weights = f->noise || f->fake ? f->p->count : f->n;
+        uint64_t middle = weights < begin ? begin : weights < end ? weights : end;
+        float decay = f->p->is_weight ? pass->o->opts.weight_decay : 0.0f;
+        move(pass->o, f, begin, middle, pass->rate, pass->clip, decay);
+        move(pass->o, f, middle, end, pass->rate, pass->clip, 0);
+        pith_numbers_dampen(f, pass->to_level, begin, end);
+        follow_average(pass->o, f, begin, end);
+    }
+}
+
+/* Weights are drawn anew for the next step, or no more; those about to be thinned are judged. */
+static void turn_noise(const struct optimizer *o, struct free_numbers *f, uint32_t n_samples)
+{
+    double part = over(o), ramp = (double)o->opts.rate_ramp;
+    double samples = (double)o->n_steps * n_samples / (double)o->opts.epochs;
+    double all = o->opts.score == PITH_SCORE_GATES ? (double)o->n_elements : samples;
+    if (!f->noise)
+        return;
+    f->noise->quiet = part >= (double)o->opts.prune_until;
+    f->noise->cost = (float)((double)o->opts.noise_weight * (part < ramp ? part / ramp : 1) / all);
+    if (!f->noise->quiet)
+        pith_noise_draw(f->noise, o->step);
+    if (pith_thin_due(&o->opts, o->step - 1, o->n_steps))
+        pith_noise_judge(f->noise, f->value, f->value + f->p->count);
+}
+
+/* What costs more than it is worth goes; a grid's latent numbers that are all but zero, too. */
+static void thin(struct optimizer *o, double rate, uint32_t n_samples)
+{
+    bool shrinks = o->opts.sparsity > 0 || o->opts.rate_weight > 0;
+    for (uint32_t i = 0; i < o->n; i++) {
+        struct free_numbers *f = &o->of[i];
+        if (f->thin && f->grid && f->thin->is_weight && shrinks)
+            f->thin->dead_below = DEAD_BELOW * f->grid->step;
+    }
+    pith_thin_step(o->thin, o->step - 1, o->n_steps, n_samples, o->thin_value);
+    if (!pith_thin_due(&o->opts, o->step - 1, o->n_steps))
+        return;
+    for (uint32_t i = 0; i < o->n; i++) {
+        pith_numbers_fit_grid(&o->of[i], rate / (double)o->opts.rate);
+        pith_numbers_aim(&o->of[i], bit_weight(o), n_samples / pith_thin_known(o->thin));
+    }
+}
+
+double pith_optimizer_step(struct optimizer *o, double rate, uint32_t n_samples)
+{
+    struct pass pass = {.o = o, .scale = 1.0f / (float)n_samples, .rate = (float)rate, .clip = 1};
+    double length = gather(&pass), limit = (double)o->opts.clip_norm;
+    if (!isfinite(length))
+        return length;
+    if (limit > 0 && length > limit)
+        pass.clip = (float)(limit / length);
+    o->step++;
+    pass.to_level = to_level(o);
+    for (uint32_t i = 0; i < o->n; i++)
+        if (o->of[i].soft)
+            pith_soft_cool(o->of[i].soft, over(o), (double)o->opts.prune_until);
+    pith_tape_ranges(o->tape, move_slice, &pass);
+    for (uint32_t i = 0; i < o->n; i++)
+        turn_noise(o, &o->of[i], n_samples);
+    if (o->thin)
+        thin(o, rate, n_samples);
+    for (uint32_t i = 0; i < o->n; i++)
+        if (o->of[i].c->mask || o->of[i].own)
+            pith_numbers_spread(&o->of[i], o->of[i].value, o->of[i].p->data);
+    return length;
+}
+
+void pith_optimizer_store(struct optimizer *o)
+{
+    for (uint32_t i = 0; i < o->n; i++)
+        pith_numbers_store(&o->of[i]);
+}
+
+uint64_t pith_optimizer_kept(const struct optimizer *o)
+{
+    uint64_t kept = 0;
+    for (uint32_t i = 0; i < o->n; i++)
+        if (o->of[i].p->is_weight)
+            for (uint64_t k = 0; k < o->of[i].p->count; k++)
+                kept += o->of[i].p->data[k] != 0;
+    return kept;
+}
+
+double pith_optimizer_bytes(const struct optimizer *o)
+{
+    double bytes = 0;
+    for (uint32_t i = 0; i < o->n; i++)
+        bytes += pith_numbers_bytes(&o->of[i]);
+    return o->opts.levels ? bytes : NAN;
+}
