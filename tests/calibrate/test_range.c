@@ -48,6 +48,13 @@ static double laplace(uint64_t *state)
     return (u < 0 ? 1 : -1) * log(1 - 2 * fabs(u));
 }
 
+/* Kurtosis 4.2, sigma pi / sqrt 3. */
+static double logistic(uint64_t *state)
+{
+    double u = uniform(state);
+    return log(u / (1 - u));
+}
+
 static struct distribution drawn(double (*draw)(uint64_t *state), bool positive)
 {
     uint64_t state = SEED;
@@ -154,6 +161,20 @@ static void percentiles(void **state)
     expect_range(pith_range_percentile(&d, &u8, 98), -989, 0, 1.1);
 }
 
+/* Five of ten numbers of the last bin are left out: half of the bin. */
+static void within_a_bin(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 100; i++)
+        x[i] = i < 10 ? 1 : 0.5f;
+    double width = distribution_of(m, x, 100).width;
+    x[0] = (float)(1 + 0.875 * width);
+    struct distribution d = distribution_of(m, x, 100);
+    assert_true(d.width == width);
+    expect_range(pith_range_percentile(&d, &u8, 95), 0, 1 + width / 2, 1e-9);
+    expect_range(pith_range_percentile(&d, &i8, 95), 0, 1 + width / 2, 1e-9);
+}
+
 /* The published clips for 4 bits: 5.03 b of Laplace's law, 2.56 sigma of Gauss's; a bit more where
  * one half of the law is all there is. */
 static void closed_form(void **state)
@@ -164,6 +185,8 @@ static void closed_form(void **state)
     expect_range(pith_range_aciq(&d, &four), -5.03, 5.03, 0.1);
     d = drawn(normal, false);
     expect_range(pith_range_aciq(&d, &four), -2.56, 2.56, 0.05);
+    d = drawn(logistic, false); /* nearer to Gauss's law: 2.56 sigma */
+    expect_range(pith_range_aciq(&d, &four), -2.56 * 1.814, 2.56 * 1.814, 0.1);
     d = drawn(laplace, true);
     expect_range(pith_range_aciq(&d, &three), 0, 5.03, 0.1);
     d = drawn(normal, true);
@@ -211,6 +234,30 @@ static void divergence(void **state)
     expect_range(pith_range_kl(&d, &(struct grid_kind){16, true, false}), all.low, all.high, 0);
 }
 
+/* Ones and fours in two bins: whether the fours are there or not, nothing is lost. They stay. */
+static void the_widest_of_equal_ranges(void **state)
+{
+    (void)state;
+    static const float numbers[] = {1, 1, 1, 4}, lopsided[] = {-2, -1, 1};
+    struct distribution d = distribution_of(m, numbers, 4);
+    expect_range(pith_range_kl(&d, &(struct grid_kind){4, false, false}), 0, 4, 0);
+    /* -2..1 and -1..1 have one grid of two bits, -2 to 1 */
+    d = distribution_of(m, lopsided, 3);
+    expect_range(pith_range_mse(&d, &(struct grid_kind){2, true, false}), -2, 1, 0);
+}
+
+/* Magnitudes alone have as many steps with a bit less: the same clip, or the next that is tried. */
+static void divergence_of_magnitudes(void **state)
+{
+    (void)state;
+    struct distribution d = drawn(laplace, false);
+    struct range both = pith_range_kl(&d, &(struct grid_kind){6, true, false});
+    d = drawn(laplace, true);
+    struct range one = pith_range_kl(&d, &(struct grid_kind){5, true, false});
+    assert_true(both.high < d.max);
+    expect_range(one, 0, both.high, 0.03);
+}
+
 /* No method gives an empty range, or one beyond the extremes, for anything. */
 static void odd_distributions(void **state)
 {
@@ -251,10 +298,16 @@ static void largest_scales(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(grids_of_ranges),  cmocka_unit_test(error_of_a_grid),
-        cmocka_unit_test(percentiles),      cmocka_unit_test(closed_form),
-        cmocka_unit_test(squared_error),    cmocka_unit_test(divergence),
-        cmocka_unit_test(odd_distributions), cmocka_unit_test(largest_scales)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(grids_of_ranges),
+                                       cmocka_unit_test(error_of_a_grid),
+                                       cmocka_unit_test(percentiles),
+                                       cmocka_unit_test(closed_form),
+                                       cmocka_unit_test(squared_error),
+                                       cmocka_unit_test(divergence),
+                                       cmocka_unit_test(odd_distributions),
+                                       cmocka_unit_test(largest_scales),
+                                       cmocka_unit_test(within_a_bin),
+                                       cmocka_unit_test(divergence_of_magnitudes),
+                                       cmocka_unit_test(the_widest_of_equal_ranges)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -166,6 +166,54 @@ static void the_extended_format_is_read(void **state)
     expect_frames(&w, 1, 1, 1, (float[]){1});
 }
 
+/* The extension's format counts from the byte on that ends it. */
+static void a_cut_extension_says_nothing(void **state)
+{
+    (void)state;
+    uint8_t f[26] = {0};
+    store_le16(f, 0xfffe);
+    store_le16(f + 2, 1);
+    store_le16(f + 14, 16);
+    store_le16(f + 24, 1);
+    struct wav_bytes w = riff();
+    put_chunk(&w, "fmt ", 26, f, 26);
+    put_samples(&w, 1);
+    expect_frames(&w, 1, 1, 1, (float[]){1});
+    w = riff();
+    put_chunk(&w, "fmt ", 24, f, 24);
+    put_samples(&w, 1);
+    expect_refusal(&w, PITH_ERR_UNSUPPORTED,
+                   "a.wav: WAV of format 65534 with 16 bits a sample; only PCM (format 1) with 16 "
+                   "bits is read");
+}
+
+static void the_first_format_counts(void **state)
+{
+    (void)state;
+    struct wav_bytes w = riff();
+    put_format(&w, 1, 1, 16);
+    put_format(&w, 3, 1, 32);
+    put_samples(&w, 2);
+    expect_frames(&w, 2, 2, 1, (float[]){1, 2});
+}
+
+/* 14 bytes end before the bits of a sample. */
+static void a_short_format_is_none(void **state)
+{
+    (void)state;
+    uint8_t f[16] = {1, 0, 1};
+    f[14] = 16;
+    for (uint32_t n = 14; n <= 16; n += 2) {
+        struct wav_bytes w = riff();
+        put_chunk(&w, "fmt ", n, f, n);
+        put_samples(&w, 2);
+        if (n == 16)
+            expect_frames(&w, 2, 2, 1, (float[]){1, 2});
+        else
+            expect_refusal(&w, PITH_ERR_CORRUPT, "a.wav: WAV without a format before its data");
+    }
+}
+
 static void other_encodings_are_refused(void **state)
 {
     (void)state;
@@ -273,6 +321,9 @@ int main(void)
         cmocka_unit_test(other_chunks_are_stepped_over),
         cmocka_unit_test(data_of_unknown_length_reaches_to_the_end),
         cmocka_unit_test(the_extended_format_is_read),
+        cmocka_unit_test(a_cut_extension_says_nothing),
+        cmocka_unit_test(the_first_format_counts),
+        cmocka_unit_test(a_short_format_is_none),
         cmocka_unit_test(other_encodings_are_refused),
         cmocka_unit_test(broken_files_are_refused),
         cmocka_unit_test(every_cut_is_read_or_refused),

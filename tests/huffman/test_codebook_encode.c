@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
+#include <math.h>
 #include "pith_codebook_decode.h"
 #include "pith_huffman.h"
 #include "coded_weight.h"
@@ -145,6 +146,82 @@ static void steps_of_rows(void **state)
     assert_int_equal(round_trip(c, 64, 3), (1 + 64 * 15 + 7) / 8);
 }
 
+/* {2, 2}: all but one bit is common, 11 + 2 + 1 + 1 + 1 bits. */
+static void common_bits_but_one(void **state)
+{
+    static const float twos[] = {2, 2};
+    (void)state;
+    assert_int_equal(round_trip(twos, 1, 2), 2);
+}
+
+/* A group of one is told as it is, never by a step: 1 | 30 | 0 | 0 | 1. */
+static void one_zero(void **state)
+{
+    static const float zero = 0;
+    static const uint8_t expected[] = {0x3d, 0x10};
+    uint8_t out[8];
+    size_t bytes;
+    (void)state;
+    assert_int_equal(pith_codebook_encode(&zero, 1, 1, out, sizeof out, &bytes), PITH_OK);
+    assert_int_equal(bytes, sizeof expected);
+    assert_memory_equal(out, expected, bytes);
+}
+
+/* Multiples of 2^-129, which has no exponent of its own; steps of 2 and more, whose exponent has
+ * eight bits. */
+static void steps_out_of_reach(void **state)
+{
+    float c[3];
+    (void)state;
+    for (int e = -149; e <= -127; e++) {
+        for (int k = 0; k < 3; k++)
+            c[k] = ldexpf((float)(k - 1), e);
+        round_trip(c, 1, 3);
+    }
+    for (int e = -1; e <= 3; e++) {
+        for (int k = 0; k < 3; k++)
+            c[k] = ldexpf((float)(k - 1), e);
+        round_trip(c, 1, 3);
+    }
+}
+
+/* Offsets of 15 bits: 15 in that place says that steps are chained. */
+static void widest_offsets(void **state)
+{
+    float c[3 * 64];
+    (void)state;
+    for (uint32_t g = 0; g < 64; g++)
+        for (uint32_t k = 0; k < 3; k++)
+            c[3 * g + k] = ((float)k - 1) * f32_from_bits((g % 2 ? 245u : 110u) << 23 | 1u << 16);
+    assert_int_equal(round_trip(c, 64, 3), (11 + 64 * (8 + 7 + 2 + 1) + 7) / 8);
+}
+
+/* Groups of 0, something small, and something whose bits differ by 3 * 2^29: 32 bits with the
+ * largest parameter, 33 with the next. */
+static void largest_parameter(void **state)
+{
+    float c[3 * 8];
+    (void)state;
+    for (uint32_t g = 0; g < 8; g++) {
+        c[3 * g] = 0;
+        c[3 * g + 1] = f32_from_bits(1 + g);
+        c[3 * g + 2] = f32_from_bits((3u << 29) + 1 + g);
+    }
+    assert_int_equal(round_trip(c, 8, 3), (11 + 8 * (3 + 31 + 32) + 7) / 8);
+}
+
+/* Differences of 205, 205, 1435, 4100 and 205: with 8 bits apart the fourth has a quotient of 16,
+ * which is written at 47 bits; with 9 it is 8. */
+static void quotient_at_the_escape(void **state)
+{
+    static const uint32_t bits[] = {0x3f800000, 0x3f8000cd, 0x3f80019a,
+                                    0x3f800735, 0x3f801739, 0x3f801806};
+    float c[6];
+    (void)state;
+    memcpy(c, bits, sizeof c);
+    assert_int_equal(round_trip(c, 1, 6), (11 + 4 + 31 + 10 + 10 + 12 + 18 + 10 + 7) / 8);
+}
+
 /* Steps in order: a bit each, and some where they change. */
 static void chained_steps(void **state)
 {
@@ -250,10 +327,13 @@ static void refused_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_codebooks), cmocka_unit_test(sizes),
-        cmocka_unit_test(special_values),   cmocka_unit_test(document_example),
-        cmocka_unit_test(steps_of_rows),    cmocka_unit_test(chained_steps),
-        cmocka_unit_test(refused_values),   cmocka_unit_test(refused_bytes),
+        cmocka_unit_test(random_codebooks),    cmocka_unit_test(sizes),
+        cmocka_unit_test(special_values),      cmocka_unit_test(document_example),
+        cmocka_unit_test(steps_of_rows),       cmocka_unit_test(chained_steps),
+        cmocka_unit_test(refused_values),      cmocka_unit_test(refused_bytes),
+        cmocka_unit_test(common_bits_but_one), cmocka_unit_test(one_zero),
+        cmocka_unit_test(steps_out_of_reach),  cmocka_unit_test(widest_offsets),
+        cmocka_unit_test(largest_parameter),   cmocka_unit_test(quotient_at_the_escape),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

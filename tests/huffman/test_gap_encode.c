@@ -104,6 +104,90 @@ static void two_of_four(void **state)
     assert_true((double)z.bytes < 1.02 * 20000 * log2(6) / 8 + 40);
 }
 
+/* 1 behind each of n gaps. Returns where the last one ends. */
+static uint64_t mask_of_gaps(const uint8_t *gap, uint32_t n, uint8_t *mask, uint64_t n_mask)
+{
+    uint64_t at = 0;
+    memset(mask, 0, n_mask);
+    for (uint32_t i = 0; i < n; i++) {
+        at += gap[i];
+        assert_true(at < n_mask);
+        mask[at++] = 1;
+    }
+    return at;
+}
+
+/* Gaps 7, 12, 3, 10, 2 and 4: 22 bits and a table of 4 bytes without direct gaps, as with some. */
+static void fewest_direct_gaps_at_equal_cost(void **state)
+{
+    static const uint8_t gap[] = {7, 12, 3, 10, 2, 4};
+    uint8_t mask[45];
+    (void)state;
+    assert_int_equal(mask_of_gaps(gap, 6, mask, sizeof mask), 44);
+    struct sizes z = measure(mask, 45);
+    assert_int_equal(z.code.kind, PITH_SUPPORT_GAPS);
+    assert_int_equal(z.code.direct_bits, 0);
+    assert_int_equal(z.code.mantissa_bits, 0);
+    assert_int_equal(pith_support_table_bytes(&z.code), 4);
+}
+
+/* Gaps 2 and 3 in no order: two symbols without extra bits with two direct bits, and with one and
+ * one of mantissa, which decode more slowly. */
+static void direct_gaps_before_far_ones(void **state)
+{
+    uint8_t gap[400], mask[1600];
+    uint64_t seed = SEED;
+    (void)state;
+    for (uint32_t i = 0; i < 400; i++)
+        gap[i] = (uint8_t)(2 + random_u64(&seed) % 2);
+    struct sizes z = measure(mask, mask_of_gaps(gap, 400, mask, sizeof mask));
+    assert_int_equal(z.code.kind, PITH_SUPPORT_GAPS);
+    assert_int_equal(z.code.direct_bits, 2);
+}
+
+/* Gaps 70, 71, 100 and 101, two bits each: fewer direct bits take 70 and 71 for one symbol. */
+static void seven_direct_bits(void **state)
+{
+    static const uint8_t some[] = {70, 71, 100, 101};
+    static uint8_t gap[1000], mask[102000];
+    uint64_t seed = SEED;
+    (void)state;
+    for (uint32_t i = 0; i < sizeof gap; i++)
+        gap[i] = some[random_u64(&seed) % 4];
+    struct sizes z = measure(mask, mask_of_gaps(gap, sizeof gap, mask, sizeof mask));
+    assert_int_equal(z.code.kind, PITH_SUPPORT_GAPS);
+    assert_int_equal(z.code.direct_bits, 7);
+    assert_in_range(z.bytes, 240, 270);
+}
+
+/* With seven direct bits and eighths a gap of 2^23 would be symbol 256, which no code has; the gap
+ * before it is the last with a symbol. */
+static void the_first_gap_without_symbol(void **state)
+{
+    uint64_t count = (UINT64_C(1) << 23) + 1;
+    uint8_t *mask = calloc(count, 1), out[64];
+    struct pith_support_profile *p = calloc(1, sizeof *p);
+    struct pith_support_code code;
+    size_t bytes;
+    (void)state;
+    assert_int_equal(pith_gap_symbol((uint32_t)count - 1, 7, 3), 256);
+    mask[count - 1] = 1;
+    pith_support_profile_add(p, mask, count - 1);
+    pith_support_profile_add(p, (const uint8_t[]){1}, 1);
+    assert_int_equal(pith_support_build(p, &code), PITH_OK);
+    code.kind = PITH_SUPPORT_GAPS;
+    code.direct_bits = 7;
+    code.mantissa_bits = 3;
+    memset(code.huff.len, 1, sizeof code.huff.len); /* every symbol has one */
+    code.huff.n_symbols = code.huff.n_present = PITH_SYMBOLS;
+    assert_int_equal(pith_support_encode(&code, mask, count, out, sizeof out, &bytes),
+                     PITH_ERR_ARGUMENT);
+    assert_int_equal(pith_support_encode(&code, mask + 1, count - 1, out, sizeof out, &bytes),
+                     PITH_OK);
+    free(p);
+    free(mask);
+}
+
 static void far_apart(void **state)
 {
     uint64_t count = UINT64_C(50) << 20;
@@ -203,10 +287,17 @@ static void flipped_bits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(symbols_of_gaps), cmocka_unit_test(close_to_entropy),
-        cmocka_unit_test(two_of_four),     cmocka_unit_test(far_apart),
-        cmocka_unit_test(nothing_kept),    cmocka_unit_test(cost_is_size),
+        cmocka_unit_test(symbols_of_gaps),
+        cmocka_unit_test(close_to_entropy),
+        cmocka_unit_test(two_of_four),
+        cmocka_unit_test(far_apart),
+        cmocka_unit_test(nothing_kept),
+        cmocka_unit_test(cost_is_size),
         cmocka_unit_test(flipped_bits),
+        cmocka_unit_test(fewest_direct_gaps_at_equal_cost),
+        cmocka_unit_test(direct_gaps_before_far_ones),
+        cmocka_unit_test(seven_direct_bits),
+        cmocka_unit_test(the_first_gap_without_symbol),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

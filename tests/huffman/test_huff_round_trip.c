@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include "guard_page.h"
 #include "pith_huff_decode.h"
+#include "huff_write.h"
 #include "pith_huffman.h"
 
 #define SEED 3u
@@ -172,6 +173,88 @@ static void small_tables(void **state)
     }
 }
 
+/* 134 bits with their table both with codes of up to 3 bits and with codes of 2: the longer limit
+ * wins. */
+static void longer_limit_at_equal_cost(void **state)
+{
+    static const uint64_t hist[PITH_SYMBOLS] = {9, 6, 21, 23};
+    static const uint8_t want[] = {3, 3, 2, 1};
+    struct pith_huff_code code, flat;
+    (void)state;
+    assert_int_equal(pith_huff_build(hist, &code), PITH_OK);
+    assert_int_equal(pith_huff_build_limited(hist, 2, &flat), PITH_OK);
+    assert_int_equal(pith_huff_cost_bits(&code, hist) + 8 * pith_huff_table_bytes(&code), 134);
+    assert_int_equal(pith_huff_cost_bits(&flat, hist) + 8 * pith_huff_table_bytes(&flat), 134);
+    assert_memory_equal(code.len, want, sizeof want);
+}
+
+/* Codes of 12 bits, which decode more slowly, must save a thousandth: of 2,690 bits one is too few.
+ */
+static void twelve_bits_must_pay(void **state)
+{
+    static const uint64_t hist[PITH_SYMBOLS] = {2, 2, 3, 5, 8, 13, 21, 34, 55, 91, 150, 247, 408};
+    struct pith_huff_code code, longest;
+    (void)state;
+    assert_int_equal(pith_huff_build(hist, &code), PITH_OK);
+    assert_int_equal(pith_huff_build_limited(hist, 12, &longest), PITH_OK);
+    assert_int_equal(pith_huff_table_bytes(&code), 5);
+    assert_int_equal(pith_huff_table_bytes(&longest), 5);
+    assert_int_equal(pith_huff_cost_bits(&longest, hist), 2649);
+    assert_int_equal(pith_huff_cost_bits(&code, hist), 2650);
+    assert_int_equal(code.len[0], 11);
+}
+
+/* Lengths 2, 1, 2 as differences -1 and +1: 5 bits as unary numbers, 5 with one bit of each apart.
+ * The first way is taken: 0 | 2 | 0 | 0 | 1 | 1 0 | 1 1 0, from the lowest bit on. */
+static void first_way_at_equal_bits(void **state)
+{
+    static const uint64_t hist[PITH_SYMBOLS] = {1, 2, 1};
+    static const uint8_t want[] = {0x04, 0x20, 0x1a};
+    struct pith_huff_code code;
+    uint8_t table[PITH_HUFF_TABLE_MAX];
+    (void)state;
+    assert_int_equal(pith_huff_build_limited(hist, 11, &code), PITH_OK);
+    assert_int_equal(pith_huff_table_bytes(&code), sizeof want);
+    pith_huff_table_write(&code, table);
+    assert_memory_equal(table, want, sizeof want);
+}
+
+/* Four sub-streams of 16,368 bytes: 0x7f0 | 0x7f as a varint ends with its second byte. */
+static void directory_of_a_full_varint(void **state)
+{
+    enum { N = 4 * 8184, SUB = 8184 * 2 };
+    static uint8_t symbols[N], extra_bits[PITH_SYMBOLS] = {16}, out[3 + 4 * SUB + 64];
+    static uint32_t extra[N];
+    static const uint8_t want[] = {0xf0, 0x7f, 0};
+    static const uint64_t hist[PITH_SYMBOLS] = {N};
+    const struct symbol_source src = {symbols, N, extra, extra_bits};
+    struct pith_huff_code code;
+    size_t bytes;
+    (void)state;
+    assert_int_equal(pith_huff_build(hist, &code), PITH_OK);
+    assert_int_equal(pith_huff_encode_source(&code, &src, out, sizeof out, &bytes), PITH_OK);
+    assert_int_equal(bytes, sizeof want + 4 * SUB);
+    assert_memory_equal(out, want, sizeof want);
+}
+
+/* Two bytes, a directory and nothing else, into fewer. */
+static void no_room_for_the_directory(void **state)
+{
+    static const uint8_t symbols[4096];
+    static const uint64_t hist[PITH_SYMBOLS] = {4096};
+    struct pith_huff_code code;
+    size_t bytes = 0;
+    (void)state;
+    assert_int_equal(pith_huff_build(hist, &code), PITH_OK);
+    for (size_t room = 0; room <= 2; room++) {
+        struct guarded out = guard_new(room, 1);
+        assert_int_equal(pith_huff_encode(&code, symbols, 4096, out.data, room, &bytes),
+                         room < 2 ? PITH_ERR_SPACE : PITH_OK);
+        guard_free(&out);
+    }
+    assert_int_equal(bytes, 2);
+}
+
 static void without_code(void **state)
 {
     static const uint8_t symbols[] = {1, 2, 1, 1, 3};
@@ -196,9 +279,16 @@ static void without_code(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(alphabets),        cmocka_unit_test(lengths),
-        cmocka_unit_test(close_to_entropy), cmocka_unit_test(small_tables),
+        cmocka_unit_test(alphabets),
+        cmocka_unit_test(lengths),
+        cmocka_unit_test(close_to_entropy),
+        cmocka_unit_test(small_tables),
         cmocka_unit_test(without_code),
+        cmocka_unit_test(longer_limit_at_equal_cost),
+        cmocka_unit_test(twelve_bits_must_pay),
+        cmocka_unit_test(first_way_at_equal_bits),
+        cmocka_unit_test(directory_of_a_full_varint),
+        cmocka_unit_test(no_room_for_the_directory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -77,6 +77,19 @@ static void complete_when_large(void **state)
     }
 }
 
+/* Among equal counts the first symbols get the longer codes. */
+static void ties(void **state)
+{
+    static const uint64_t hist[PITH_SYMBOLS] = {4, 1, 1, 1};
+    static const uint8_t want[] = {1, 3, 3, 2};
+    uint8_t len[PITH_SYMBOLS];
+    (void)state;
+    assert_int_equal(pith_package_merge(hist, 12, len), PITH_OK);
+    assert_memory_equal(len, want, 4);
+    assert_int_equal(pith_package_merge(hist, 3, len), PITH_OK);
+    assert_memory_equal(len, want, 4);
+}
+
 /* Fibonacci counts make the deepest tree; equal counts the flattest. */
 static void known_answers(void **state)
 {
@@ -103,6 +116,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(optimal_when_small),
         cmocka_unit_test(complete_when_large),
+        cmocka_unit_test(ties),
         cmocka_unit_test(known_answers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

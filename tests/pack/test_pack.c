@@ -70,17 +70,34 @@ static void lenet_round_trip(void **state)
     pith_model_free(m);
 }
 
+static void *read_graph(const struct pith_buffer *file, struct graph *g)
+{
+    uint64_t need;
+    struct tview *shapes;
+    assert_int_equal(pith_graph_need(file->data, file->bytes, 0, &need, NULL), PITH_OK);
+    void *mem = aligned_alloc(64, (need + 64) & ~UINT64_C(63));
+    assert_int_equal(pith_graph_read(file->data, file->bytes, 0, 0, mem, need, g, &shapes, NULL),
+                     PITH_OK);
+    return mem;
+}
+
+/* How many tensors before it stands the one whose support weight i repeats. */
+static uint32_t source_of(const struct pith_buffer *file, uint32_t i)
+{
+    struct graph g;
+    void *mem = read_graph(file, &g);
+    assert_true(i < g.n_weights);
+    uint32_t back = g.weights[i].source_back;
+    free(mem);
+    return back;
+}
+
 /* Bytes of tables, codebooks and streams. */
 static size_t stream_bytes(const struct pith_buffer *file)
 {
-    uint64_t need;
     struct graph g;
-    struct tview *shapes;
     struct stream tables = {NULL, 0};
-    assert_int_equal(pith_graph_need(file->data, file->bytes, 0, &need, NULL), PITH_OK);
-    void *mem = aligned_alloc(64, (need + 64) & ~UINT64_C(63));
-    assert_int_equal(pith_graph_read(file->data, file->bytes, 0, 0, mem, need, &g, &shapes, NULL),
-                     PITH_OK);
+    void *mem = read_graph(file, &g);
     pith_chunk_find(file->data, file->bytes, TAG_TABLES, &tables);
     size_t n = tables.n_bytes;
     for (uint32_t i = 0; i < g.n_weights; i++)
@@ -287,6 +304,166 @@ static void indices_beyond_the_grid_are_refused(void **state)
     pith_model_free(m);
 }
 
+/* ---- what is refused ------------------------------------------------------------------------- */
+
+static void pack_fails(const struct pith_model *m, const char *text)
+{
+    struct pith_buffer file = {NULL, 0};
+    struct pith_error err = {0};
+    enum pith_status st = pith_model_pack(m, NULL, &file, &err);
+    if (st != PITH_ERR_ARGUMENT || strcmp(err.text, text) != 0)
+        fail_msg("status %d '%s', expected '%s'", st, err.text, text);
+    assert_null(file.data);
+}
+
+/* A LeNet-5 with plain codes; its first weight has 20 * 25 elements. */
+static struct pith_model *clustered_lenet(double kept, struct pith_const **first)
+{
+    struct pith_model *m = sample_lenet5(5);
+    sample_compress(m, kept, 16);
+    code_all(m, PITH_CODE_PLAIN);
+    *first = m->values[m->nodes[0].in[1]].constant;
+    assert_int_equal((*first)->count, 500);
+    return m;
+}
+
+static void a_pruned_minus_zero_is_zero(void **state)
+{
+    (void)state;
+    struct pith_const *k;
+    struct pith_model *m = clustered_lenet(0.5, &k);
+    uint64_t pruned = 0;
+    while (k->mask[pruned])
+        pruned++;
+    ((float *)k->data)[pruned] = -0.0f;
+    struct pith_buffer file = pack(m, false, false);
+    pith_buffer_free(&file);
+    ((float *)k->data)[pruned] = -0x1p-149f;
+    pack_fails(m, "cannot pack 'conv1.weight': a pruned element is not 0");
+    pith_model_free(m);
+}
+
+/* What stands for an element that is pruned is no index. */
+static void indices_of_kept_elements_are_centroids(void **state)
+{
+    (void)state;
+    struct pith_const *k;
+    struct pith_model *m = clustered_lenet(0.5, &k);
+    uint64_t pruned = 0, kept = 0;
+    while (k->mask[pruned])
+        pruned++;
+    while (!k->mask[kept])
+        kept++;
+    k->codebook->index[pruned] = 255;
+    struct pith_buffer file = pack(m, false, false);
+    struct pith_model *back = unpack(&file);
+    assert_int_equal(back->values[back->nodes[0].in[1]].constant->codebook->n_centroids, 16);
+    pith_model_free(back);
+    pith_buffer_free(&file);
+    k->codebook->index[kept] = 16;
+    char text[128];
+    snprintf(text, sizeof text,
+             "cannot pack 'conv1.weight': index 16 of element %d, codebook has 16", (int)kept);
+    pack_fails(m, text);
+    pith_model_free(m);
+}
+
+static void codebooks_fit_their_tensors(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t n_centroids;
+        uint64_t group_elems, n_groups;
+        const char *says;
+    } cases[] = {
+        {16, 0, 1, "16 centroids in 1 groups"},     {16, 499, 1, "16 centroids in 1 groups"},
+        {16, 250, 1, "16 centroids in 1 groups"},   {16, 500, 2, "16 centroids in 2 groups"},
+        {257, 500, 1, "257 centroids in 1 groups"}, {0, 500, 1, "0 centroids in 1 groups"}};
+    struct pith_const *k;
+    struct pith_model *m = clustered_lenet(0.5, &k);
+    float centroid[257];
+    for (int i = 0; i < 257; i++)
+        centroid[i] = (float)(1 + i);
+    k->codebook->centroid = centroid;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        k->codebook->n_centroids = cases[i].n_centroids;
+        k->codebook->group_elems = cases[i].group_elems;
+        k->codebook->n_groups = cases[i].n_groups;
+        char text[128];
+        snprintf(text, sizeof text,
+                 "cannot pack 'conv1.weight': codebook of %s does not fit 500 elements",
+                 cases[i].says);
+        pack_fails(m, text);
+    }
+    pith_model_free(m);
+}
+
+static void constants_fill_their_shapes(void **state)
+{
+    (void)state;
+    struct pith_model *m = sample_lenet5(5);
+    struct pith_const *k = m->values[m->nodes[0].in[1]].constant;
+    k->count = 499;
+    pack_fails(m, "cannot pack 'conv1.weight': 499 elements do not fit its shape");
+    pith_model_free(m);
+}
+
+/* ---- tensors that say what others keep ---------------------------------------------------------
+ */
+
+/* Elements +1 and -1 where `row` and column are kept, others pruned; a bias is dense. */
+static void keep_every_second(struct pith_model *m, uint32_t v, bool rows)
+{
+    struct pith_const *k = m->values[v].constant;
+    uint32_t cols = m->values[v].dim[1];
+    struct sample_random r = sample_random_of(v + 1);
+    struct pith_codebook *b = k->codebook = pith_model_alloc(m, 1, sizeof *b);
+    *b = (struct pith_codebook){.n_centroids = 3, .group_elems = k->count, .n_groups = 1};
+    b->centroid = pith_model_alloc(m, 3, sizeof(float));
+    b->index = pith_model_alloc(m, k->count, 1);
+    k->mask = pith_model_alloc(m, k->count, 1);
+    k->code = PITH_CODE_ADAPTIVE;
+    for (int i = 0; i < 3; i++)
+        b->centroid[i] = (float)(i - 1);
+    for (uint64_t i = 0; i < k->count; i++) {
+        uint64_t unit = rows ? i / cols : i % cols;
+        k->mask[i] = unit * 7 / 3 % 2 == 0;
+        b->index[i] = (uint8_t)(k->mask[i] ? 2 * sample_below(&r, 2) : 1);
+        ((float *)k->data)[i] = (float)b->index[i] - 1;
+    }
+}
+
+/* The third tensor of a file reads columns that are the rows of the first: two before it, none
+ * before that one. */
+static void the_third_tensor_may_follow_the_first(void **state)
+{
+    (void)state;
+    struct sample_random r = sample_random_of(1);
+    struct pith_model *m = sample_new();
+    uint32_t x = add_value(m, "x", PITH_F32, 2, (const uint32_t[]){1, 30});
+    m->inputs[m->n_inputs++] = x;
+    x = add_layer(m, &r, PITH_OP_GEMM, "fc1", x, 2, (const uint32_t[]){60, 30});
+    x = add_layer(m, &r, PITH_OP_GEMM, "fc2", x, 2, (const uint32_t[]){20, 60});
+    m->outputs[m->n_outputs++] = x;
+    keep_every_second(m, m->nodes[0].in[1], true);
+    keep_every_second(m, m->nodes[1].in[1], false);
+    for (int compact = 0; compact < 2; compact++) {
+        struct pith_buffer file = pack(m, compact, false);
+        struct pith_model *back = unpack(&file);
+        for (int i = 0; i < 2; i++) {
+            const struct pith_const *a = m->values[m->nodes[i].in[1]].constant;
+            const struct pith_const *b = back->values[back->nodes[i].in[1]].constant;
+            assert_int_equal(b->code, PITH_CODE_ADAPTIVE);
+            assert_memory_equal(a->data, b->data, a->count * sizeof(float));
+            assert_memory_equal(a->mask, b->mask, a->count);
+        }
+        assert_int_equal(source_of(&file, 2), 2);
+        pith_model_free(back);
+        pith_buffer_free(&file);
+    }
+    pith_model_free(m);
+}
+
 static void random_models_round_trip(void **state)
 {
     (void)state;
@@ -433,10 +610,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lenet_round_trip),
-        cmocka_unit_test(compact_lenet_costs_little), cmocka_unit_test(floats_are_coded),
+        cmocka_unit_test(compact_lenet_costs_little),
+        cmocka_unit_test(floats_are_coded),
         cmocka_unit_test(trained_lenet_costs_less),
         cmocka_unit_test(levels_that_are_not_used_take_no_bytes),
         cmocka_unit_test(indices_beyond_the_grid_are_refused),
+        cmocka_unit_test(a_pruned_minus_zero_is_zero),
+        cmocka_unit_test(indices_of_kept_elements_are_centroids),
+        cmocka_unit_test(codebooks_fit_their_tensors),
+        cmocka_unit_test(constants_fill_their_shapes),
+        cmocka_unit_test(the_third_tensor_may_follow_the_first),
         cmocka_unit_test(random_models_round_trip),
         cmocka_unit_test(every_byte_is_accounted_for),
         cmocka_unit_test(only_checked_models_are_packed),

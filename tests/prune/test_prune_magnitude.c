@@ -343,6 +343,14 @@ static void refusals_name_layer_and_numbers(void **state)
     expect_refusal(m, &o, PITH_ERR_ARGUMENT, "cannot prune 'fc1': block 2 does not divide 5 rows");
     o.pattern = (struct pith_pattern){PITH_PATTERN_N_OF_M, 2, 4};
     expect_refusal(m, &o, PITH_ERR_ARGUMENT, "cannot prune 'fc1': group 4 does not divide 6 columns");
+    static const struct pith_pattern out_of_range[] = {
+        {PITH_PATTERN_N_OF_M, 0, 2}, {PITH_PATTERN_N_OF_M, 1, 4097}, {PITH_PATTERN_BALANCED, 0, 3},
+        {PITH_PATTERN_BLOCK, 0, 2},  {PITH_PATTERN_BLOCK, 1, 0},     {PITH_PATTERN_BLOCK, 4097, 1}};
+    for (size_t i = 0; i < sizeof out_of_range / sizeof *out_of_range; i++) {
+        o.pattern = out_of_range[i];
+        expect_refusal(m, &o, PITH_ERR_ARGUMENT, "cannot prune: pattern numbers must be 1 to 4096");
+    }
+    o.pattern = (struct pith_pattern){PITH_PATTERN_N_OF_M, 2, 4};
     o.sparsity = 0.9;
     expect_refusal(m, &o, PITH_ERR_ARGUMENT,
                    "cannot prune: the pattern fixes the sparsity at 0.5, got 0.9");
@@ -388,6 +396,27 @@ static void layers_that_the_pattern_does_not_divide_are_left(void **state)
     assert_int_equal(layers[0].left, PITH_PRUNE_LEFT_PATTERN);
     expect_mask(m, 1, "001100110011");
     assert_int_equal(layers[1].left, PITH_PRUNE_TAKEN);
+    pith_model_free(m);
+}
+
+/* Two filters of two channels of 2x2: a channel is all four elements of both,
+ * the small ones, too. */
+static void channels_of_kernels(void **state)
+{
+    (void)state;
+    static const float w[] = {9, 9, 1, 1, 3, 3, 3, 3, 9, 9, 1, 1, 3, 3, 3, 3};
+    int32_t attr[32] = {0};
+    struct pith_model *m = one_layer(2, 8, w);
+    struct pith_weight_ref ref;
+    pith_model_weights(m, &ref);
+    struct pith_value *v = &m->values[ref.value];
+    attr[ATTR_CONV_GROUP] = 1;
+    m->nodes[ref.node].op = PITH_OP_CONV;
+    m->nodes[ref.node].attr = attr;
+    v->rank = 4;
+    memcpy(v->dim, (uint32_t[]){2, 2, 2, 2}, 4 * sizeof *v->dim);
+    prune_text(m, "channel", 0.5);
+    expect_mask(m, 0, "1111000011110000");
     pith_model_free(m);
 }
 
@@ -462,6 +491,7 @@ int main(void)
         cmocka_unit_test(codebook_stays_and_masked_indices_go),
         cmocka_unit_test(layers_that_the_pattern_does_not_divide_are_left),
         cmocka_unit_test(depthwise_layers_are_left_unless_named),
+        cmocka_unit_test(channels_of_kernels),
         cmocka_unit_test(refusals_name_layer_and_numbers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

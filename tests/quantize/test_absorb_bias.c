@@ -239,11 +239,39 @@ static void odd_layers_stay(void **state)
     shared->outputs[shared->n_outputs++] = shared->nodes[2].in[2];
     assert_int_equal(pith_absorb_biases(shared, &n, NULL), PITH_OK);
     assert_int_equal(n, 0);
-    scaled->nodes[scaled->n_nodes - 1].attr[ATTR_GEMM_BETA] = (int32_t)f32_bits(2);
+    int32_t *attr = scaled->nodes[scaled->n_nodes - 1].attr;
+    attr[ATTR_GEMM_BETA] = (int32_t)f32_bits(2);
     assert_int_equal(pith_absorb_biases(scaled, &n, NULL), PITH_OK);
     assert_int_equal(n, 0);
+    attr[ATTR_GEMM_BETA] = (int32_t)f32_bits(1);
+    attr[ATTR_GEMM_ALPHA] = (int32_t)f32_bits(2);
+    n = 7;
+    assert_int_equal(pith_absorb_biases(scaled, &n, NULL), PITH_OK);
+    assert_int_equal(n, 0);
+    attr[ATTR_GEMM_ALPHA] = (int32_t)f32_bits(1);
+    assert_int_equal(pith_absorb_biases(scaled, &n, NULL), PITH_OK);
+    assert_true(n > 0);
     pith_model_free(shared);
     pith_model_free(scaled);
+}
+
+/* Statistics of other channels than the layer's, or along another axis, tell nothing of its
+ * channels. */
+static void other_channels_tell_nothing(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        struct pith_model *m = network(&(const struct net_form){.groups = 1});
+        struct pith_value_stats *s;
+        uint32_t n = 7;
+        look(m);
+        s = (struct pith_value_stats *)m->values[m->nodes[0].out[0]].stats;
+        s->n_channels = i == 1 ? C + 1 : C;
+        s->channel_axis = i == 2 ? 2 : 1;
+        assert_int_equal(pith_absorb_biases(m, &n, NULL), PITH_OK);
+        assert_true(i == 0 ? n > 0 : n == 0);
+        pith_model_free(m);
+    }
 }
 
 /* Gemm, Gemm, Gemm with a Relu behind each of the first two, all positive, none with a bias: all
@@ -291,9 +319,12 @@ static void missing_biases_are_added(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranges_shrink_and_answers_stay), cmocka_unit_test(a_margin_is_left),
-        cmocka_unit_test(what_cannot_move_stays),         cmocka_unit_test(odd_layers_stay),
+        cmocka_unit_test(ranges_shrink_and_answers_stay),
+        cmocka_unit_test(a_margin_is_left),
+        cmocka_unit_test(what_cannot_move_stays),
+        cmocka_unit_test(odd_layers_stay),
         cmocka_unit_test(missing_biases_are_added),
+        cmocka_unit_test(other_channels_tell_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,9 +9,10 @@
 #include "bias_correct.h"
 #include "pith_op.h"
 
-/* A product of one number; w = 1.25 stands for q = 1 at scale 1, so a sample of x loses x / 4.
- * Inputs are whole numbers at scale 1. Returns the shift of the bias. */
-static double shift_of(const uint8_t *x, uint32_t n)
+/* Products of one number, `positions` a sample; w = 1.25 stands for q = 1 at scale 1, so a sample
+ * loses a quarter of the mean of its x. Inputs are whole numbers at scale 1. Returns the shift of
+ * the bias. */
+static double shift_of_rows(const uint8_t *x, uint32_t n, uint32_t positions)
 {
     static const float w = 1.25f;
     float scale = 1, factor = 0;
@@ -21,13 +22,13 @@ static double shift_of(const uint8_t *x, uint32_t n)
     int32_t bias_q = 0;
     struct pith_grid grid = {.type = PITH_U8, .bits = 8, .n = 1, .scale = &scale};
     struct pith_node product = {.op = PITH_OP_MATMUL_INTEGER};
-    struct pith_value value = {.type = PITH_U8, .rank = 2, .dim = {1, 1}};
+    struct pith_value value = {.type = PITH_U8, .rank = 2, .dim = {positions, 1}};
     struct layer_inputs in = {.product = &product,
                               .x = &value,
                               .w = &value,
                               .y = &value,
                               .n_samples = n,
-                              .bytes = 1,
+                              .bytes = positions,
                               .data = x};
     struct integer_layer l = {.shape = {.rows = 1, .cols = 1, .groups = 1},
                               .w = &w,
@@ -46,6 +47,18 @@ static double shift_of(const uint8_t *x, uint32_t n)
     assert_int_equal(pith_bias_correct(&in, &l), PITH_OK);
     assert_int_equal(l.n_corrected, shift != 0);
     return shift;
+}
+
+static double shift_of(const uint8_t *x, uint32_t n)
+{
+    return shift_of_rows(x, n, 1);
+}
+
+/* Two samples of three rows each, whose means are 2 and 5. */
+static void a_sample_loses_the_mean_of_its_rows(void **state)
+{
+    (void)state;
+    assert_true(shift_of_rows((const uint8_t[]){1, 2, 3, 5, 6, 4}, 2, 3) == 3.5 / 4);
 }
 
 /* Of a and b the mean is (a + b) / 2 and its standard error |a - b| / 2: twice that is exceeded
@@ -81,6 +94,7 @@ int main(void)
         cmocka_unit_test(two_samples),
         cmocka_unit_test(three_samples),
         cmocka_unit_test(one_sample),
+        cmocka_unit_test(a_sample_loses_the_mean_of_its_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

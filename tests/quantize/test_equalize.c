@@ -89,6 +89,26 @@ static void channels_become_alike_and_answers_stay(void **state)
     }
 }
 
+/* Rows of 16 and columns of 1 meet at 4. */
+static void sizes_meet_in_the_middle(void **state)
+{
+    (void)state;
+    struct pith_model *m = two_convs(PITH_OP_RELU, 1, false);
+    float *w1 = m->values[m->nodes[0].in[1]].constant->data;
+    float *w2 = m->values[m->nodes[2].in[1]].constant->data;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < C * 18; i++)
+        w1[i] = i % 18 ? 1 : -16;
+    for (uint32_t i = 0; i < C * C * 9; i++)
+        w2[i] = i % 9 ? 0.5f : 1;
+    assert_int_equal(pith_equalize(m, &n, NULL), PITH_OK);
+    assert_int_equal(n, 1);
+    for (uint32_t i = 0; i < C; i++)
+        assert_true(w1[i * 18] == -4 && w1[i * 18 + 1] == 0.25f && w2[i * 9] == 4 &&
+                    w2[i * 9 + 1] == 2);
+    pith_model_free(m);
+}
+
 /* A Sigmoid does not keep factors; what somebody else sees must not change. */
 static void what_cannot_move_stays(void **state)
 {
@@ -131,6 +151,7 @@ int main(void)
         cmocka_unit_test(channels_become_alike_and_answers_stay),
         cmocka_unit_test(what_cannot_move_stays),
         cmocka_unit_test(a_dead_channel_stays),
+        cmocka_unit_test(sizes_meet_in_the_middle),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

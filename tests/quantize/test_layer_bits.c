@@ -114,6 +114,56 @@ static void the_last_bits(void **state)
     }
 }
 
+/* Bits of a chain of layers x -> w[0] -> w[1] ... of [rows, cols], 4 asked for; conv: 1x1
+ * convolutions. */
+static void expect_chain(bool conv, uint32_t n, uint32_t w[][2], const uint32_t *wanted)
+{
+    struct sample_random r = sample_random_of(1);
+    struct pith_model *m = sample_new();
+    struct pith_error err = {0};
+    uint32_t n_told = 0, x_dim[] = {1, w[0][1], 1, 1}, rank = conv ? 4 : 2;
+    uint32_t x = add_value(m, "x", PITH_F32, rank, x_dim);
+    m->inputs[m->n_inputs++] = x;
+    for (uint32_t i = 0; i < n; i++)
+        x = add_layer(m, &r, conv ? PITH_OP_CONV : PITH_OP_GEMM, (char[]){(char)('a' + i), 0}, x,
+                      rank, (const uint32_t[]){w[i][0], w[i][1], 1, 1});
+    m->outputs[m->n_outputs++] = x;
+    assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
+    float in[64];
+    for (uint32_t i = 0; i < w[0][1]; i++)
+        in[i] = (float)i - 3.0f;
+    run_network(m, m, in, w[0][1], NULL);
+    struct pith_quantize_layer *layer = calloc(PITH_QUANTIZE_PARTS * m->n_nodes, sizeof *layer);
+    struct pith_quantize_opts o = {.size_bytes = sizeof o, .weight_bits = 4};
+    if (pith_quantize(m, &o, layer, &n_told, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(n_told, n);
+    for (uint32_t i = 0; i < n; i++)
+        if (layer[i].weight_bits != wanted[i])
+            fail_msg("layer %u of %u has %u bits, not %u", i, n, layer[i].weight_bits, wanted[i]);
+    free(layer);
+    pith_model_free(m);
+}
+
+/* A quarter of 2,048, 4,096, 4,096 and 2,048 weights is 3,072 bits: one for one of the small
+ * layers, the first of equals. With 1,984 weights the last goes before it, since rows of 32 are not
+ * short. */
+static void the_first_of_equals_and_rows_of_32(void **state)
+{
+    (void)state;
+    expect_chain(false, 4, (uint32_t[][2]){{64, 32}, {64, 64}, {64, 64}, {32, 64}},
+                 (const uint32_t[]){5, 4, 4, 4});
+    expect_chain(false, 4, (uint32_t[][2]){{64, 32}, {64, 64}, {64, 64}, {31, 64}},
+                 (const uint32_t[]){4, 4, 4, 5});
+}
+
+/* 8 x 8 and 2 x 8 weights as convolutions, as in the_last_bits. */
+static void convolutions_count(void **state)
+{
+    (void)state;
+    expect_chain(true, 2, (uint32_t[][2]){{8, 8}, {2, 8}}, (const uint32_t[]){4, 5});
+}
+
 static void not_where_all_are_asked_to_be_alike(void **state)
 {
     (void)state;
@@ -136,6 +186,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(few_weights_get_more_bits),
         cmocka_unit_test(the_last_bits),
+        cmocka_unit_test(the_first_of_equals_and_rows_of_32),
+        cmocka_unit_test(convolutions_count),
         cmocka_unit_test(not_where_all_are_asked_to_be_alike),
         cmocka_unit_test(what_stays_float_changes_nothing),
     };

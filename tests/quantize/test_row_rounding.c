@@ -153,6 +153,21 @@ static void stops_when_it_is_too_much(void **state)
     assert_true(pith_round_row(&p.row, scale, 2 * error, p.q) == error);
 }
 
+/* Three weights whose errors do not meet, 0.25 each: the first is not looked at when those behind
+ * it have made as much as is too much, or more. */
+static void stops_when_it_is_exactly_too_much(void **state)
+{
+    (void)state;
+    static const double u[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, goal[3] = {1.5, 2.5, 3.5};
+    double e[3];
+    const struct row_rounding row = {.n = 3, .u = u, .goal = goal, .lowest = -8, .most = 7, .e = e};
+    int16_t q[3] = {77, 77, 77};
+    assert_true(pith_round_row(&row, 1, 0.5, q) == 0.5);
+    assert_true(q[0] == 77 && q[1] == 2 && q[2] == 4);
+    assert_true(pith_round_row(&row, 1, 0.51, q) == 0.75);
+    assert_true(q[0] == 2);
+}
+
 /* A layer of one row, whose input is read as it is. */
 static struct integer_layer layer_of(struct pith_grid *x, double *scale, double *shift, int32_t most)
 {
@@ -194,6 +209,48 @@ static void the_scale_found_is_no_worse(void **state)
     assert_true(finer > ROWS);
 }
 
+/* -1 is -4 quarters and -8 eighths, both without error: the wider scale, which was tried first,
+ * stays. */
+static void the_wider_of_equal_scales_stays(void **state)
+{
+    (void)state;
+    struct test_random r = test_seed(36);
+    struct problem p;
+    struct pith_grid x;
+    double scale = 1, shift = 0;
+    make_problem(&r, &p);
+    memset(p.goal, 0, sizeof p.goal);
+    p.goal[5] = -1;
+    struct integer_layer l = layer_of(&x, &scale, &shift, 7);
+    l.radix = true;
+    assert_true(pith_search_weight_scale(&p.row, &l, 0, p.q) == 0.25);
+}
+
+/* A bias that needs 32 bits at some scale allows no finer one, though the row would be rounded
+ * better. */
+static void finer_scales_than_allowed_are_not_tried(void **state)
+{
+    (void)state;
+    struct test_random r = test_seed(34);
+    int finer = 0;
+    for (int i = 0; i < ROWS; i++) {
+        struct problem p;
+        struct pith_grid x;
+        double scale = 1, shift = 0;
+        make_problem(&r, &p);
+        struct integer_layer l = layer_of(&x, &scale, &shift, 7);
+        double free_of_bias = pith_search_weight_scale(&p.row, &l, 0, p.q);
+        finer += free_of_bias < 0.95 * widest(&p);
+        shift =
+            0x1p32; /* so large that the bias alone tells the least scale, which is in proportion */
+        shift *= 0.95 * widest(&p) / pith_layer_least_scale(&l, 0);
+        double least = pith_layer_least_scale(&l, 0);
+        assert_true(least > 0.9 * widest(&p) && least < widest(&p));
+        assert_true(pith_search_weight_scale(&p.row, &l, 0, p.q) >= least);
+    }
+    assert_true(finer > 0);
+}
+
 static void nothing_to_round_leaves_the_scale(void **state)
 {
     (void)state;
@@ -215,6 +272,9 @@ int main(void)
         cmocka_unit_test(low_rank_rounds_as_the_whole_matrix),
         cmocka_unit_test(stops_when_it_is_too_much),
         cmocka_unit_test(the_scale_found_is_no_worse),
+        cmocka_unit_test(stops_when_it_is_exactly_too_much),
+        cmocka_unit_test(the_wider_of_equal_scales_stays),
+        cmocka_unit_test(finer_scales_than_allowed_are_not_tried),
         cmocka_unit_test(nothing_to_round_leaves_the_scale),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -115,6 +115,40 @@ static void test_input_and_output(void **state)
     assert_int_equal(arena, 64);
 }
 
+/* Of equal pieces the first gets the lowest place. */
+static void test_ties(void **state)
+{
+    (void)state;
+    struct place_item item[5];
+    uint64_t arena;
+    for (uint32_t i = 0; i < 5; i++)
+        item[i] = (struct place_item){.bytes = i == 2 ? 200 : 100, .first = 0, .last = 1};
+    check(item, 5, &arena);
+    static const uint64_t want[] = {256, 384, 0, 512, 640};
+    for (uint32_t i = 0; i < 5; i++)
+        assert_int_equal(item[i].offset, want[i]);
+}
+
+/* 4,096 pieces are placed greedily: the next, which lives alone, lies behind them all the same. */
+static void test_first_beyond(void **state)
+{
+    (void)state;
+    for (uint32_t n = 4096; n <= 4097; n++) {
+        struct place_item *item = calloc(n, sizeof *item);
+        uint32_t *order = calloc(n, sizeof *order), *placed = calloc(n, sizeof *placed);
+        uint64_t arena;
+        assert_true(item && order && placed);
+        for (uint32_t i = 0; i < n; i++)
+            item[i] = (struct place_item){.bytes = 128, .first = 0, .last = 1};
+        item[n - 1] = (struct place_item){.bytes = 64, .first = 5, .last = 6};
+        assert_true(pith_place(item, n, order, placed, &arena));
+        assert_int_equal(item[n - 1].offset, n == 4096 ? 0 : 4096 * 128);
+        free(item);
+        free(order);
+        free(placed);
+    }
+}
+
 /* Beyond the number that is placed greedily every piece still gets a place. */
 static void test_many(void **state)
 {
@@ -152,7 +186,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_overlap),       cmocka_unit_test(test_chain),
         cmocka_unit_test(test_input_and_output), cmocka_unit_test(test_many),
-        cmocka_unit_test(test_overflow),
+        cmocka_unit_test(test_overflow),         cmocka_unit_test(test_ties),
+        cmocka_unit_test(test_first_beyond),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/* test_data_numbers.c - stored numbers as integers, and files of samples that are refused: each
+ * refusal has bytes that it alone refuses. They end at an unmapped page. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+#include "data_source.h"
+#include "guard_page.h"
+
+static struct data_source source_of(const void *bytes, size_t n, struct guarded *g)
+{
+    static char name[] = "f";
+    *g = guard_new(n, 1);
+    memcpy(g->data, bytes, n);
+    return (struct data_source){.file = {-1, g->data, n, name}};
+}
+
+static void expect_idx(const void *bytes, size_t n, enum pith_status status, const char *text)
+{
+    struct guarded g;
+    struct pith_error err = {0};
+    struct data_source s = source_of(bytes, n, &g);
+    enum pith_status st = pith_idx_open(&s, &err);
+    if (st != status || strcmp(err.text, text) != 0)
+        fail_msg("status %d '%s', expected %d '%s'", st, err.text, status, text);
+    guard_free(&g);
+}
+
+/* From 2^53 on a double does not tell every integer from its neighbours. */
+static void reals_below_2_to_53_are_integers(void **state)
+{
+    (void)state;
+    static const struct {
+        double real;
+        bool is_one;
+    } cases[] = {{0x1p53 - 1, true}, {1 - 0x1p53, true}, {0x1p53, false},
+                 {-0x1p53, false},   {0.5, false},       {-3, true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint8_t b[8];
+        int64_t v = 77;
+        memcpy(b, &cases[i].real, 8);
+        assert_int_equal(pith_stored_i64(PITH_F64, false, b, &v), cases[i].is_one);
+        assert_int_equal(v, cases[i].is_one ? (int64_t)cases[i].real : 77);
+    }
+}
+
+static void records_have_bytes(void **state)
+{
+    (void)state;
+    struct guarded g;
+    struct pith_error err = {0};
+    struct data_source s = source_of("abcd", 4, &g);
+    assert_int_equal(pith_raw_open(&s, PITH_U16, 0, &err), PITH_ERR_CORRUPT);
+    assert_string_equal(err.text, "f: 4 bytes are not a whole number of records of 0 bytes");
+    assert_int_equal(pith_raw_open(&s, PITH_U16, 1, &err), PITH_OK);
+    assert_int_equal(s.n_samples, 2);
+    guard_free(&g);
+}
+
+static void idx_is_as_long_as_it_says(void **state)
+{
+    (void)state;
+    static const uint8_t two[] = {0, 0, 8, 2, 0, 0, 0, 1, 0, 0, 0, 2, 7, 8, 9};
+    expect_idx(two, 14, PITH_OK, "");
+    expect_idx(two, 13, PITH_ERR_CORRUPT, "f: header asks for 2 bytes of data, there are 1");
+    expect_idx(two, 15, PITH_ERR_CORRUPT, "f: header asks for 2 bytes of data, there are 3");
+    expect_idx(two, 11, PITH_ERR_CORRUPT, "f: IDX header ends early");
+    expect_idx(two, 8, PITH_ERR_CORRUPT, "f: IDX header ends early");
+    expect_idx(two, 7, PITH_ERR_CORRUPT, "f: not an IDX file");
+}
+
+static void there_are_samples_and_they_have_values(void **state)
+{
+    (void)state;
+    static const uint8_t no_values[] = {0, 0, 8, 2, 0, 0, 0, 3, 0, 0, 0, 0};
+    static const uint8_t no_samples[] = {0, 0, 8, 2, 0, 0, 0, 0, 0, 0, 0, 3};
+    expect_idx(no_values, sizeof no_values, PITH_ERR_CORRUPT, "f: no samples");
+    expect_idx(no_samples, sizeof no_samples, PITH_ERR_CORRUPT, "f: no samples");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reals_below_2_to_53_are_integers),
+        cmocka_unit_test(records_have_bytes),
+        cmocka_unit_test(idx_is_as_long_as_it_says),
+        cmocka_unit_test(there_are_samples_and_they_have_values),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

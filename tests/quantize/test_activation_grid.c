@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/* test_activation_grid.c - grids of activations by hand: of nothing but zeros, zero points that are
+ * rounded, two that become one, and one that becomes one for each channel. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "pith_activation_grid.h"
+
+static struct pith_model *m;
+
+static int setup(void **state)
+{
+    (void)state;
+    return pith_model_new(NULL, &m) == PITH_OK ? 0 : 1;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    pith_model_free(m);
+    return 0;
+}
+
+static const struct pith_grid *seen(float min, float max)
+{
+    const struct pith_grid *g = NULL;
+    const struct pith_value v = {.type = PITH_F32, .n_observed = 1, .min = min, .max = max};
+    assert_int_equal(pith_activation_grid(m, &v, &g), PITH_OK);
+    assert_non_null(g);
+    return g;
+}
+
+static void zeros_have_steps_of_one(void **state)
+{
+    (void)state;
+    const struct pith_grid *g = seen(0, 0);
+    assert_true(g->scale[0] == 1);
+    assert_int_equal(g->zero_point, 0);
+}
+
+/* 1 is 115.9 steps of 2.2 / 255. */
+static void the_zero_point_is_the_nearest(void **state)
+{
+    (void)state;
+    const struct pith_grid *g = seen(-1, 1.2f);
+    assert_int_equal(g->zero_point, 116);
+    assert_true(g->scale[0] > 2.19f / 255 && g->scale[0] < 2.21f / 255);
+}
+
+static void the_wider_of_two_is_both(void **state)
+{
+    (void)state;
+    const struct pith_grid *narrow = seen(0, 1), *wide = seen(0, 3), *below = seen(-3, 0), *both;
+    assert_int_equal(pith_grid_union(m, narrow, wide, &both), PITH_OK);
+    assert_ptr_equal(both, wide);
+    assert_int_equal(pith_grid_union(m, wide, narrow, &both), PITH_OK);
+    assert_ptr_equal(both, wide);
+    assert_int_equal(pith_grid_union(m, narrow, narrow, &both), PITH_OK);
+    assert_ptr_equal(both, narrow);
+    assert_int_equal(pith_grid_union(m, below, narrow, &both), PITH_OK);
+    assert_int_equal(both->zero_point, 191); /* 3 of 4: 191.25 */
+}
+
+/* Channels up to 10, 40, 0 and 200: half as much again, but no more than all have. As powers of two
+ * where those are asked for alone. */
+static void scales_of_channels(void **state)
+{
+    (void)state;
+    static struct pith_channel_stats channel[] = {
+        {.max = 10}, {.max = 40}, {.max = 0}, {.max = 200}};
+    const struct pith_value_stats stats = {.n_channels = 4, .channel = channel};
+    const struct pith_grid *g = seen(0, 255), *by;
+    assert_true(g->scale[0] == 1);
+    assert_int_equal(pith_grid_by_channel(m, g, &stats, false, &by), PITH_OK);
+    assert_true(by->n == 4 && by->axis == 1);
+    assert_true(by->scale[0] == (float)(15.0 / 255) && by->scale[1] == (float)(60.0 / 255));
+    assert_true(by->scale[2] == 1 && by->scale[3] == 1);
+    assert_int_equal(pith_grid_by_channel(m, g, &stats, true, &by), PITH_OK);
+    assert_true(by->scale[0] == 0.0625f && by->scale[1] == 0.25f && by->scale[2] == 1 &&
+                by->scale[3] == 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(zeros_have_steps_of_one),
+        cmocka_unit_test(the_zero_point_is_the_nearest),
+        cmocka_unit_test(the_wider_of_two_is_both),
+        cmocka_unit_test(scales_of_channels),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
