@@ -485,6 +485,13 @@ bool pith_weight_rows_next(struct weight_rows *r, uint32_t *k, float *value)
     return true;
 }
 
+void pith_weight_rows_skip(struct weight_rows *r, uint32_t n)
+{
+    pith_weight_rows_begin(r, n);
+    while (r->at < r->end)
+        advance(r);
+}
+
 void pith_weight_rows_f32(struct weight_rows *r, float *dst, uint32_t n)
 {
     pith_weight_rows_begin(r, n);
