@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A weight that several layers read is stored once, through import, compress, prune, cluster, encode and export,
-# and the networks still compute what they did.
+# A weight that several layers read is stored once, through import, compress, prune, cluster, encode, quantize
+# and export, and the networks still compute what they did.
 set -eu
 python=${PITH_VENV:-build/venv}/bin/python
 "$python" -c 'import onnx, onnxruntime' 2>/dev/null || { echo "no onnxruntime in $python"; exit 77; }
@@ -13,6 +13,7 @@ for name in $("$python" "$here/shared_weights.py" make "$dir"); do
     "$PITH" import -q "$at.onnx" -o "$at.pith"
     "$PITH" compress -q "$at.onnx" --bits 8 -o "$at.c.pith"
     "$PITH" prune -q "$at.pith" --sparsity 50% | "$PITH" cluster -q - --bits 4 | "$PITH" encode -q - -o "$at.p.pith"
+    "$PITH" quantize -q "$at.onnx" -d "$at.s.npy" -o "$at.q.pith"
     "$PITH" decode -q "$at.pith" --to onnx -o "$at.d.onnx"
     "$PITH" run "$at.pith" "x=$at.x.npy" -o "$at.y.npy"
 done
