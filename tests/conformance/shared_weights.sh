@@ -14,7 +14,11 @@ for name in $("$python" "$here/shared_weights.py" make "$dir"); do
     "$PITH" compress -q "$at.onnx" --bits 8 -o "$at.c.pith"
     "$PITH" prune -q "$at.pith" --sparsity 50% | "$PITH" cluster -q - --bits 4 | "$PITH" encode -q - -o "$at.p.pith"
     "$PITH" quantize -q "$at.onnx" -d "$at.s.npy" -o "$at.q.pith"
+    "$PITH" decode -q "$at.q.pith" --to onnx -o "$at.q.onnx"
     "$PITH" decode -q "$at.pith" --to onnx -o "$at.d.onnx"
     "$PITH" run "$at.pith" "x=$at.x.npy" -o "$at.y.npy"
 done
+"$PITH" quantize "$dir/tied.onnx" -d "$dir/tied.s.npy" --json -f -o "$dir/tied.q.pith" |
+    grep -q '"name":"[^"]*","weights":64000,"integer":true,"snr_db":[0-9.]*,"table":true,"bits":8' ||
+    { echo "quantize --json does not tell of the table"; exit 1; }
 "$python" "$here/shared_weights.py" check "$dir"
