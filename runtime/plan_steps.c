@@ -8,7 +8,7 @@
 #include "plan_build.h"
 #include "weight_rows.h"
 
-/* A Gather along an axis decodes row after row. */
+/* A Gather along an axis decodes row after row, of 2^32 - 1 elements at most. */
 static bool is_table(const struct builder *b, const struct graph_node *node)
 {
     const struct graph *g = &b->plan->graph;
@@ -18,7 +18,8 @@ static bool is_table(const struct builder *b, const struct graph_node *node)
     struct op_env env = plan_env(b->plan, NULL);
     const struct weight *w = &g->weights[node->in[0] - g->n_inputs];
     enum pith_type type = b->plan->value[node->in[0]].type;
-    return (type == PITH_F32 || type == PITH_I8) && pith_weight_rows_wanted(&env, w);
+    return (type == PITH_F32 || type == PITH_I8) && w->count <= UINT32_MAX &&
+           pith_weight_rows_wanted(&env, w);
 }
 
 static bool is_weight_input(const struct builder *b, const struct graph_node *node, uint32_t i)

@@ -17,6 +17,7 @@ struct wanted {
     bool visible;   /* the table is an output of the network */
     bool pruned;    /* every third number */
     bool infinite;  /* one number */
+    bool columns;   /* of a matrix are looked up */
     uint32_t rows;  /* 0: ROWS */
     float alpha;    /* of the last layer; 0: 1 */
 };
@@ -34,7 +35,8 @@ struct result {
 static uint32_t table_of(struct pith_model *m, struct sample_random *r, const struct wanted *w)
 {
     uint32_t rows = w->rows ? w->rows : ROWS;
-    uint32_t v = add_constant(m, r, "table", 2, (const uint32_t[]){rows, COLS});
+    uint32_t dim[2] = {rows, COLS}, turned[2] = {COLS, rows};
+    uint32_t v = add_constant(m, r, "table", 2, w->columns ? turned : dim);
     struct pith_const *c = m->values[v].constant;
     float *x = c->data;
     c->mask = w->pruned ? pith_model_alloc(m, c->count, 1) : NULL;
@@ -58,10 +60,20 @@ static struct pith_model *network(const struct wanted *w)
     struct sample_random r = sample_random_of(31);
     struct pith_error err = {0};
     struct pith_model *m = sample_new();
-    uint32_t ids = add_value(m, "ids", PITH_I32, 1, (const uint32_t[]){IDS});
+    uint32_t ids = w->tied ? add_value(m, "ids", PITH_I32, 2, (const uint32_t[]){3, IDS / 3})
+                           : add_value(m, "ids", PITH_I32, 1, (const uint32_t[]){IDS});
     m->inputs[m->n_inputs++] = ids;
     uint32_t table = table_of(m, &r, w);
     uint32_t x = add_node(m, PITH_OP_GATHER, "rows", "rows.out", 2, (const uint32_t[]){table, ids})->out[0];
+    if (w->tied) {
+        struct pith_node *flat = add_node(m, PITH_OP_RESHAPE, "flat", "flat.out", 1, &x);
+        memcpy(&flat->attr[ATTR_RESHAPE_DIMS], (const int32_t[]){2, IDS, COLS}, 3 * sizeof(int32_t));
+        x = flat->out[0];
+    }
+    if (w->columns) {
+        m->nodes[m->n_nodes - 1].attr[ATTR_GATHER_AXIS] = 1;
+        x = add_node(m, PITH_OP_TRANSPOSE, "turn", "turn.out", 1, &x)->out[0];
+    }
     if (w->twice) {
         uint32_t y =
             add_node(m, PITH_OP_GATHER, "again", "again.out", 2, (const uint32_t[]){table, ids})->out[0];
@@ -235,12 +247,15 @@ static void some_stay_float(void **state)
     expect_float((struct wanted){0}, keep_all, "", ROWS * COLS + COLS * COLS); /* it alone is integers */
 }
 
-static void small_ones_are_none(void **state)
+static void small_ones_and_columns_are_none(void **state)
 {
     (void)state;
     struct result r = quantize((struct wanted){.rows = 63}, as_usual);
     assert_int_equal(r.n_tables, 0);
     assert_int_equal(r.floats, 63 * COLS);
+    r = quantize((struct wanted){.columns = true}, as_usual);
+    assert_int_equal(r.n_tables, 0);
+    assert_int_equal(r.floats, ROWS * COLS);
     r = quantize((struct wanted){.rows = 64}, as_usual);
     assert_int_equal(r.n_tables, 1);
     assert_int_equal(r.floats, 0);
@@ -254,6 +269,6 @@ int main(void)
                                        cmocka_unit_test(two_look_ups_share),
                                        cmocka_unit_test(what_is_pruned_stays_so),
                                        cmocka_unit_test(some_stay_float),
-                                       cmocka_unit_test(small_ones_are_none)};
+                                       cmocka_unit_test(small_ones_and_columns_are_none)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
