@@ -139,6 +139,10 @@ static void add_row(struct cli_table *t, const struct pith_quantize_layer *l)
         return;
     }
     double sum_bits = log2(l->most_sum + 1);
+    if (l->table) {
+        cli_table_add(t, "%u bits, %.1f dB, rows looked up", l->weight_bits, l->snr_db);
+        return;
+    }
     const char *fine = l->fine ? ", two bytes read" : "";
     if (isinf(l->snr_db))
         cli_table_add(t, "%u bits, exact, sums < 2^%.1f of 2^%u%s", l->weight_bits, sum_bits,
@@ -210,13 +214,15 @@ static void say_kept(const struct cli_common *c, const struct pith_stage_report 
 /* What stayed float is said always. */
 static void print(const struct cli_common *c, const struct pith_stage_report *r)
 {
-    char a[32];
+    char a[32], looked_up[48] = "";
     struct cli_table t;
     uint64_t n = 0;
-    uint32_t whole = 0, wide = 0, fine = 0;
+    uint32_t whole = 0, wide = 0, fine = 0, tables = 0, whole_tables = 0;
     cli_table_start(&t, 3);
     for (uint32_t i = 0; i < r->n_layers; i++) {
-        whole += !r->quantize[i].why;
+        tables += r->quantize[i].table;
+        whole_tables += r->quantize[i].table && !r->quantize[i].why;
+        whole += !r->quantize[i].table && !r->quantize[i].why;
         wide += r->quantize[i].sum_bits == 64;
         n += r->quantize[i].why ? 0 : r->quantize[i].n_weights;
         fine += r->quantize[i].fine;
@@ -246,8 +252,10 @@ static void print(const struct cli_common *c, const struct pith_stage_report *r)
         say_outputs(c, r);
     if (lost)
         say_lost(r);
-    cli_say(c, "quantize   %s weights in %u of %u layers are integers", cli_format_count(n, a), whole,
-            r->n_layers);
+    if (tables)
+        snprintf(looked_up, sizeof looked_up, " and %u of %u tables", whole_tables, tables);
+    cli_say(c, "quantize   %s weights in %u of %u layers%s are integers", cli_format_count(n, a), whole,
+            r->n_layers - tables, looked_up);
     if (fine)
         cli_say(c, "fine       %u of them read their input as two bytes", fine);
     say_bits(c, r);
@@ -272,8 +280,9 @@ const struct cli_command cmd_quantize = {
     "pith quantize [MODEL] [-d DATA] [--weights 8] [-o FILE]",
     "Layers with weights compute with integers afterwards: weights i8, one scale an output channel;\n"
     "activations u8, on the grids that pith calibrate found, or, where the model has none, between the\n"
-    "extremes seen on -d. Batch normalisation is folded into the layers first. What is before the first\n"
-    "layer and behind the last stays float; so do layers that cannot be integers, and that is said. With\n"
+    "extremes seen on -d. Tables of embeddings get i8, too, one scale a row, or a codebook. Batch\n"
+    "normalisation is folded into the layers first. What is before the first layer and behind the last\n"
+    "stays float; so do layers that cannot be integers, and that is said. With\n"
     "-d so do those that cost the outputs too much, a byte or two a weight where --floats is auto.\n"
     "fixed:B is fixed point: weights and activations of B bits, one power of two a layer and a value (or,\n"
     "--per channel, a channel), sums become integers by shifting. No input overflows a sum: -v tells how\n"

@@ -65,6 +65,10 @@ static void json_quantized(const struct pith_quantize_layer *l)
         cli_json_uint("sum_bits", l->sum_bits);
         cli_json_number("most_sum", l->most_sum);
     }
+    if (l->table)
+        cli_json_bool("table", true);
+    if (l->table && !l->why)
+        cli_json_uint("bits", l->weight_bits);
     if (l->fine)
         cli_json_bool("fine", true);
 }

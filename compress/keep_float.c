@@ -29,6 +29,7 @@
 #include "kept_codebooks.h"
 #include "pith_pack.h"
 #include "pith_store_floats.h"
+#include "pith_turn_weight.h"
 
 #define JUDGED 8u /* samples */
 
@@ -287,6 +288,8 @@ static enum pith_status fold(struct keeping *k)
     enum pith_status st = pith_model_fold_batch_norm(k->m, NULL, k->err);
     if (!st)
         st = pith_fold_affine(k->m, k->err);
+    if (!st)
+        st = pith_turn_weights(k->m, &k->opts, k->err);
     k->before = *k->m;
     k->keep = calloc(k->opts.n_keep + (size_t)PITH_KEEP_MOST, sizeof *k->keep);
     k->trial = calloc(PITH_QUANTIZE_PARTS * (k->before.n_nodes + (size_t)1), sizeof *k->trial);

@@ -31,6 +31,7 @@
 #include "pith_grid_choice.h"
 #include "pith_output_trial.h"
 #include "pith_value_stats.h"
+#include "pith_turn_weight.h"
 
 #define FEWEST 16u /* samples */
 #define MOST 64u
@@ -421,5 +422,7 @@ enum pith_status pith_search_ranges(struct pith_model *m, const struct pith_quan
     enum pith_status st = pith_model_fold_batch_norm(m, NULL, err);
     if (!st)
         st = pith_fold_affine(m, err);
+    if (!st)
+        st = pith_turn_weights(m, opts, err);
     return st ? st : search_grids(&s, opts, samples, finer);
 }

@@ -61,23 +61,35 @@ uint32_t pith_model_weights(const struct pith_model *m, struct pith_weight_ref *
     return n;
 }
 
+/* The number of the constant of integers that the node multiplies with, or looks up rows of. */
+static uint32_t integers_of(const struct pith_model *m, const struct pith_node *node)
+{
+    bool product = node->op == PITH_OP_CONV_INTEGER || node->op == PITH_OP_MATMUL_INTEGER;
+    bool table = node->op == PITH_OP_GATHER && node->attr[ATTR_GATHER_KIND] == 0;
+    if ((!product && !table) || node->in[product] == PITH_VALUE_NONE)
+        return PITH_VALUE_NONE;
+    const struct pith_value *v = &m->values[node->in[product]];
+    bool small = v->type == PITH_I8 || v->type == PITH_U8 || v->type == PITH_I16;
+    return v->constant && v->rank > (table ? 1 : 0) && (product || small) ? node->in[product]
+                                                                          : PITH_VALUE_NONE;
+}
+
 uint32_t pith_model_all_weights(const struct pith_model *m, struct pith_weight_ref *refs)
 {
     uint32_t n = pith_model_weights(m, refs);
     for (uint32_t i = 0; i < m->n_nodes; i++) {
         const struct pith_node *node = &m->nodes[i];
-        bool product = node->op == PITH_OP_CONV_INTEGER || node->op == PITH_OP_MATMUL_INTEGER;
-        const struct pith_value *v = product ? &m->values[node->in[1]] : NULL;
-        uint32_t at = n;
-        bool skipped = !product || !v->constant || v->rank == 0;
+        uint32_t value = integers_of(m, node), at = n;
+        bool skipped = value == PITH_VALUE_NONE;
         for (uint32_t k = 0; k < n && !skipped; k++) /* several nodes may read it */
-            skipped = refs[k].value == node->in[1];
+            skipped = refs[k].value == value;
         if (skipped)
             continue;
+        const struct pith_value *v = &m->values[value];
         for (; at > 0 && refs[at - 1].node > i; at--)
             refs[at] = refs[at - 1];
         refs[at] = (struct pith_weight_ref){
-            .value = node->in[1],
+            .value = value,
             .node = i,
             .op = node->op,
             .layer = node->name[0] ? node->name : m->values[node->out[0]].name,

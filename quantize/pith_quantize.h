@@ -109,6 +109,8 @@ enum pith_status pith_cluster(struct pith_model *m, const struct pith_cluster_op
  *     Relu, Clip       behind a layer: nothing, where the grid of the output ends where they cut
  *     Reshape, ...     what only moves elements moves integers
  *     Add, pools, ...  DequantizeLinear -> the operator -> QuantizeLinear
+ *     Gather           of a table of 1,024 numbers and more: integers, and a scale for each row; or
+ *                      indices into a codebook. Rows become floats behind it (table_grid.h)
  *
  * QuantizeLinear stands where integers begin, DequantizeLinear where they end: what follows the last
  * layer with weights is float, computed from its 32-bit sums. In loops and branches layers
@@ -249,13 +251,14 @@ struct pith_quantize_layer {
     bool fine;           /* it reads its input as two bytes (fine or halved), and has twice n_weights */
     double snr_db;       /* of the weights; HUGE_VAL when they did not change */
     uint32_t n_corrected; /* channels whose bias was corrected */
-    uint32_t sum_bits;   /* that its sums have: 32, or 64 where 32 might overflow; 0: it stayed float */
+    uint32_t sum_bits;   /* that its sums have: 32, or 64 where 32 might overflow; 0: it stayed float, or a table */
     double most_sum;     /* |sum| <= most_sum < 2^(sum_bits - 1), whatever the input */
+    bool table;          /* no layer: a Gather looks up rows of the tensor, which are floats behind it */
 };
 
 /* Rewrites m; batch normalisation is folded first. layers (NULL or room for PITH_QUANTIZE_PARTS *
  * m->n_nodes entries: of layers in loops, and of RNNs, some become several) and
- * *n_layers (may be NULL) receive one entry for each node with weights. On failure the model computes
+ * *n_layers (may be NULL) receive one entry for each node with weights or a table. On failure the model computes
  * what it did before (batch normalisation may be folded).
  * PITH_ERR_ARGUMENT (options, nothing calibrated, nothing to keep by a name), PITH_ERR_UNSUPPORTED (a
  * weight is NaN or infinite; grids that layers cannot read; nothing can be an integer),

@@ -19,7 +19,9 @@
 #include "shared_round.h"
 #include "shared_weight.h"
 #include "split_product.h"
+#include "table_grid.h"
 #include "trained_grid.h"
+#include "pith_turn_weight.h"
 #include "pith_two_inputs.h"
 
 static enum pith_status bad_option(struct pith_error *err, const char *why)
@@ -80,8 +82,8 @@ static enum pith_status check_network(const struct pith_model *m, struct pith_er
 /* The first layer that stayed float tells why, when all did. */
 static enum pith_status check_plan(const struct integer_plan *p, struct pith_error *err)
 {
-    for (uint32_t i = 0; i < p->m->n_nodes && p->n_layers == 0; i++)
-        if (p->node[i].why)
+    for (uint32_t i = 0; i < p->m->n_nodes && p->n_layers + p->n_tables == 0; i++)
+        if (p->node[i].why && pith_has_weight(p->m, &p->m->nodes[i]))
             return pith_error_fill(
                 err, PITH_ERR_UNSUPPORTED,
                 "cannot quantize: no layer can compute with integers; '%.200s': %s",
@@ -100,20 +102,13 @@ static const struct integer_layer *layer_of(const struct integer_network *net, u
     return NULL;
 }
 
-static void fill_report(const struct integer_plan *p, const struct integer_network *net,
-                        struct pith_quantize_layer *layers, uint32_t *n_layers)
+static struct pith_quantize_layer of_layer(const struct integer_plan *p, const struct integer_network *net,
+                                           uint32_t i)
 {
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < p->m->n_nodes; i++) {
-        const struct pith_node *node = &p->m->nodes[i];
-        if (!pith_has_weight(p->m, node))
-            continue;
-        const struct integer_layer *l = layer_of(net, i);
-        bool fine = pith_reads_twice(p->m, node);
-        struct pith_quantize_layer r = {.layer = node->name[0] ? node->name
-                                                               : p->m->values[node->out[0]].name,
-                                        .tensor = p->m->values[node->in[1]].name,
-                                        .why = p->node[i].why,
+    const struct pith_node *node = &p->m->nodes[i];
+    const struct integer_layer *l = layer_of(net, i);
+    bool fine = pith_reads_twice(p->m, node);
+    return (struct pith_quantize_layer){.tensor = p->m->values[node->in[1]].name,
                                         .n_weights = p->m->values[node->in[1]].constant->count >> fine,
                                         .fine = fine,
                                         .weight_bits = l ? p->node[i].weight_bits : 0,
@@ -121,6 +116,33 @@ static void fill_report(const struct integer_plan *p, const struct integer_netwo
                                         .n_corrected = l ? l->n_corrected : 0,
                                         .sum_bits = !l ? 0 : l->wide ? 64 : 32,
                                         .most_sum = l ? pith_layer_most_sum(l) : 0};
+}
+
+static struct pith_quantize_layer of_table(const struct integer_plan *p, const struct integer_table *t,
+                                           uint32_t i)
+{
+    const struct pith_value *v = &p->m->values[p->m->nodes[i].in[0]];
+    return (struct pith_quantize_layer){.tensor = v->name,
+                                        .table = true,
+                                        .n_weights = v->constant->count,
+                                        .weight_bits = p->node[i].table ? t->bits : 0,
+                                        .snr_db = p->node[i].table ? t->snr_db : HUGE_VAL};
+}
+
+/* tables: [the plan's n_nodes] */
+static void fill_report(const struct integer_plan *p, const struct integer_network *net,
+                        const struct integer_table *tables, struct pith_quantize_layer *layers,
+                        uint32_t *n_layers)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < p->m->n_nodes; i++) {
+        const struct pith_node *node = &p->m->nodes[i];
+        bool table = pith_is_table(p->m, node);
+        if (!table && !pith_has_weight(p->m, node))
+            continue;
+        struct pith_quantize_layer r = table ? of_table(p, &tables[i], i) : of_layer(p, net, i);
+        r.layer = node->name[0] ? node->name : p->m->values[node->out[0]].name;
+        r.why = p->node[i].why;
         if (layers)
             layers[n] = r;
         n++;
@@ -179,7 +201,7 @@ static enum pith_status improve(const struct integer_plan *plan, struct integer_
                                     .opts = opts,
                                     .improve = improve_layer,
                                     .user = &i};
-    if (!pith_quantize_has_data(opts) ||
+    if (!pith_quantize_has_data(opts) || net->n_layers == 0 ||
         (opts->keep_biases && opts->rounding == PITH_ROUND_NEAREST && !opts->blocks))
         return PITH_OK;
     enum pith_status st =
@@ -216,6 +238,8 @@ static enum pith_status begin(struct integer_plan *plan, struct pith_error *err)
         st = pith_model_fold_batch_norm(plan->m, NULL, err);
     if (!st)
         st = pith_fold_affine(plan->m, err);
+    if (!st)
+        st = pith_turn_weights(plan->m, plan->opts, err);
     if (!st && !plan->opts->as_trained)
         st = pith_expand_recurrent(plan->m, plan->opts, err);
     if (!st)
@@ -253,6 +277,7 @@ enum pith_status pith_quantize(struct pith_model *m, const struct pith_quantize_
 {
     struct integer_plan plan = {.m = m, .opts = opts};
     struct integer_network net;
+    struct integer_table *tables = NULL;
     enum pith_status st = begin(&plan, err);
     if (opts->blocks)
         opts->blocks->n_blocks = opts->blocks->n_improved = 0;
@@ -260,10 +285,13 @@ enum pith_status pith_quantize(struct pith_model *m, const struct pith_quantize_
         st = pith_integer_rewrite(&plan, &net, err);
     if (!st)
         st = improve(&plan, &net, err);
+    if (!st)
+        st = pith_write_tables(&plan, &net, &tables, err);
     if (!st) {
-        fill_report(&plan, &net, layers, n_layers);
+        fill_report(&plan, &net, tables, layers, n_layers);
         commit(m, &net);
     }
+    free(tables);
     pith_integer_plan_end(&plan);
     return st;
 }

@@ -178,11 +178,10 @@ struct pith_plan;
  * file was made from, where the network has that much to spare beside its largest step; a small
  * coded network needs so much more. Outputs have the same bits; a run takes the time of decoding
  * longer (a recurrent layer's at each time step), which PITH_FLAG_DECODE_ONCE saves. Not read so:
- * constants of other operators, second operands not transposed or of more than two axes,
- * convolutions over more than two axes, transposed ones, recurrent layers in two parts, 16-bit
- * integers, floats coded as byte planes (`pith encode --coder none` leaves floats plain). With
- * vector kernels or threads each weight is kept in a form of its own: need.bytes may then be more
- * than for the float network, which reads its matrices in the blob. */
+ * constants of other operators than layers and look-ups along an axis, second operands not transposed
+ * or of more than two axes, convolutions over more than two axes, transposed ones, recurrent layers in
+ * two parts, 16-bit integers. With vector kernels or threads each weight is kept in a form of its own:
+ * need.bytes may then be more than for the float network, which reads its matrices in the blob. */
 struct pith_need {
     uint64_t bytes;         /* for pith_plan_init */
     uint64_t align;         /* of that memory; a power of two, at most 64 */

@@ -21,6 +21,7 @@
 #include "pith_error_fill.h"
 #include "pith_op.h"
 #include "radix.h"
+#include "table_grid.h"
 
 /* |x - zero| <= 255, |w| <= 127, and the bias takes at most half of what 31 bits hold. */
 #define MOST_SUMMED ((1u << 30) / (255u * 127u))
@@ -185,9 +186,10 @@ static const char *obstacle(const struct integer_plan *p, const struct pith_node
 bool pith_is_kept(const struct pith_model *m, const struct pith_quantize_opts *opts,
                   const struct pith_node *node, bool *used)
 {
+    uint32_t weight = node->in[node->op == PITH_OP_GATHER ? 0 : 1];
     const struct pith_weight_ref ref = {.layer = node->name[0] ? node->name
                                                                : m->values[node->out[0]].name,
-                                        .tensor = m->values[node->in[1]].name};
+                                        .tensor = m->values[weight].name};
     bool kept = false;
     for (uint32_t i = 0; i < opts->n_keep; i++) {
         bool hit = pith_weight_matches(&ref, opts->keep[i]);
@@ -213,9 +215,24 @@ static void choose_roles(struct integer_plan *p, bool *used)
             n->why = kept ? "kept" : few ? "it has few columns, in a loop" : obstacle(p, node);
             n->role = n->why ? ROLE_FLOAT : ROLE_LAYER;
             p->n_layers += n->role == ROLE_LAYER;
+        } else if (pith_is_table(p->m, node)) {
+            n->why = pith_is_kept(p->m, p->opts, node, used) ? "kept" : NULL;
         } else if (!depth && is_carried(node->op)) {
             n->role = ROLE_CARRIED;
         }
+    }
+}
+
+/* What was trained has the grids that it was trained with. */
+static void choose_tables(struct integer_plan *p)
+{
+    for (uint32_t i = 0; i < p->m->n_nodes && !p->opts->as_trained; i++) {
+        struct node_plan *n = &p->node[i];
+        if (!pith_is_table(p->m, &p->m->nodes[i]) || n->why)
+            continue;
+        n->why = pith_table_obstacle(p, i);
+        n->table = !n->why;
+        p->n_tables += n->table;
     }
 }
 
@@ -225,6 +242,7 @@ static enum pith_status choose_layers(struct integer_plan *p, struct pith_error 
     if (!used)
         return pith_error_no_memory(err);
     choose_roles(p, used);
+    choose_tables(p);
     enum pith_status st = PITH_OK;
     for (uint32_t i = 0; i < p->opts->n_keep && !st; i++)
         if (!used[i])

@@ -22,6 +22,7 @@ struct node_plan {
     uint32_t swallowed; /* LAYER: the activation it takes in, or NODE_NONE */
     uint32_t weight_bits; /* LAYER (layer_bits.h) */
     uint32_t weight_of;   /* LAYER: the first with the same integers for weights (shared_weight.h): itself, if alone */
+    bool table;           /* looks up rows of a constant that becomes integers (table_grid.h) */
     bool wide;            /* LAYER that is a weight_of: one of those that read its weights needs sums of 64 bits */
 };
 
@@ -42,7 +43,7 @@ struct integer_plan {
     const bool *few;          /* [n_nodes] products not worth integers (split_product.h); NULL: none */
     struct node_plan *node;   /* [n_nodes] */
     struct value_plan *value; /* [n_values] */
-    uint32_t n_layers;
+    uint32_t n_layers, n_tables; /* that become integers */
 };
 
 /* PITH_ERR_MEMORY, _ARGUMENT (a name that no layer has). Release with pith_integer_plan_end, also
@@ -73,7 +74,7 @@ bool pith_takes_grid(const struct pith_node *node);
 /* Is a grid of those that the options ask for? */
 bool pith_grid_is_asked(const struct integer_plan *p, const struct pith_grid *g);
 
-/* Do the options' patterns keep this node, which has a weight, float? used: NULL, or [n_keep] where
+/* Do the options' patterns keep this node, which has a weight or a table, float? used: NULL, or [n_keep] where
  * those that match are marked. */
 bool pith_is_kept(const struct pith_model *m, const struct pith_quantize_opts *opts,
                   const struct pith_node *node, bool *used);

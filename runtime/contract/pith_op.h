@@ -477,6 +477,8 @@ enum {
                              element of inputs 0 and 1 before it writes what depends on it */
     OP_FUSES = 1u << 2,   /* takes an epilogue */
     OP_WEIGHT = 1u << 3,  /* prepares a constant in[1] (weight != NULL) into run form */
+    OP_TABLE = 1u << 5,   /* Gather: where weights are read where they lie (weight_rows.h), so is a coded
+                             constant in[0]; then it is args->weight and in[0] has no data */
     OP_CONTROL = 1u << 4  /* says which node is next (loop, branch): never folded, fused, shared */
 };
 

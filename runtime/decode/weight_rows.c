@@ -9,6 +9,7 @@
 #include "gap_decode.h"
 #include "huff_pull.h"
 #include "pith_kernels.h"
+#include "plane_pull.h"
 
 #define ALIGN 8u
 #define NO_ELEMENT UINT64_MAX
@@ -34,14 +35,15 @@ struct weight_rows {
     union {
         float f32;
         int8_t i8;
-    } value; /* of the element at hand, GRID_PLAIN of adaptive streams */
+    } value; /* of the element at hand, GRID_PLAIN of adaptive streams and byte planes */
     uint8_t index;
     uint64_t group_end;
     struct codebook_reader codebooks;
-    float *codebook; /* [n_centroids]; these four where w has a use for one */
+    float *codebook; /* [n_centroids]; these five where w has a use for one */
     struct gap_pull *gaps;
     struct huff_pull *indices;
     struct adaptive *adaptive;
+    struct plane_pull *planes;
 };
 
 static size_t aligned(size_t n)
@@ -70,10 +72,9 @@ bool pith_weight_in_place(const struct op_env *env)
     return env->kernels->features == 0 && !env->parallel_for && !(env->flags & not_so);
 }
 
-/* Byte planes hold a row in four places: they are expanded. */
 bool pith_weight_rows_wanted(const struct op_env *env, const struct weight *w)
 {
-    return w && pith_weight_in_place(env) && !pith_weight_borrow(w) && w->code != CODE_PLANES;
+    return w && pith_weight_in_place(env) && !pith_weight_borrow(w);
 }
 
 /* 0 of a table that cannot be read: opening the weight will fail on it. */
@@ -101,6 +102,8 @@ size_t pith_weight_rows_bytes(const struct weight *w)
         bytes += aligned(w->n_centroids * sizeof(float));
     if (w->code == CODE_ADAPTIVE)
         bytes += aligned(sizeof(struct adaptive)) + aligned(pith_adaptive_bytes(w));
+    if (w->code == CODE_PLANES)
+        bytes += aligned(sizeof(struct plane_pull)) + pith_plane_pull_bytes(w);
     return (bytes + 63) & ~(size_t)63;
 }
 
@@ -186,6 +189,10 @@ static bool open_values(struct weight_rows *r, uint8_t **mem)
     if (w->code == CODE_ADAPTIVE) {
         r->adaptive = take(mem, sizeof *r->adaptive);
         return !pith_adaptive_open(r->adaptive, w, take(mem, pith_adaptive_bytes(w)));
+    }
+    if (w->code == CODE_PLANES) {
+        r->planes = take(mem, sizeof *r->planes);
+        return pith_plane_pull_open(r->planes, w, *mem);
     }
     if (w->grid == GRID_PLAIN)
         return plain_size_ok(&w->index_stream, r->n_values, 8 * pith_type_bytes(w->type));
@@ -383,7 +390,8 @@ static bool take_element(struct weight_rows *r)
     if (r->adaptive) {
         if (!next_adaptive(r))
             return false;
-    } else if (!next_position(r) || (w->grid == GRID_CODEBOOK && !next_index(r))) {
+    } else if (!next_position(r) || (w->grid == GRID_CODEBOOK && !next_index(r)) ||
+               (r->planes && !pith_plane_pull(r->planes, &r->value.f32))) {
         return false;
     }
     while (w->grid == GRID_CODEBOOK && r->at >= r->group_end)
@@ -409,7 +417,7 @@ static inline float value_f32(const struct weight_rows *r)
     float v;
     if (r->codebook)
         return r->codebook[r->index];
-    if (r->adaptive)
+    if (r->adaptive || r->planes)
         return r->value.f32;
     size_t each = pith_type_bytes(r->w->type);
     pith_elements_to_f32(r->w->type, r->w->index_stream.bytes + (r->taken - 1) * each, 1, &v);
@@ -447,7 +455,8 @@ static bool ends(struct weight_rows *r, uint64_t last)
     r->at = last;
     if (r->adaptive && r->n_values == 0)
         return !pith_adaptive_next(r->adaptive, NULL, NULL, NULL, 0);
-    bool ok = support_ends(r) && (!r->indices || pith_huff_pull_ended(r->indices));
+    bool ok = support_ends(r) && (!r->planes || pith_plane_pull_ended(r->planes)) &&
+              (!r->indices || pith_huff_pull_ended(r->indices));
     if (w->grid == GRID_CODEBOOK && w->code == CODE_PLAIN && r->n_values)
         ok = ok && plain_padding_ok(r);
     while (ok && w->grid == GRID_CODEBOOK && r->codebooks.groups_left)
@@ -483,6 +492,13 @@ bool pith_weight_rows_next(struct weight_rows *r, uint32_t *k, float *value)
     *value = value_f32(r);
     advance(r);
     return true;
+}
+
+void pith_weight_rows_skip(struct weight_rows *r, uint32_t n)
+{
+    pith_weight_rows_begin(r, n);
+    while (r->at < r->end)
+        advance(r);
 }
 
 void pith_weight_rows_f32(struct weight_rows *r, float *dst, uint32_t n)

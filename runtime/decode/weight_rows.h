@@ -36,6 +36,9 @@ struct weight_rows *pith_weight_rows_open(const struct weight *w, void *mem);
 void pith_weight_rows_begin(struct weight_rows *r, uint32_t n);
 bool pith_weight_rows_next(struct weight_rows *r, uint32_t *k, float *value);
 
+/* Leaves out the next n elements. */
+void pith_weight_rows_skip(struct weight_rows *r, uint32_t n);
+
 /* The next n elements, dst[n]. _i8: of a weight of that type. */
 void pith_weight_rows_f32(struct weight_rows *r, float *dst, uint32_t n);
 void pith_weight_rows_i8(struct weight_rows *r, int8_t *dst, uint32_t n);

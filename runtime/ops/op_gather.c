@@ -4,11 +4,15 @@
  *
  *     along an axis   y[outer, i, inner] = x[outer, index[i], inner]
  *     elements        y[.., i, ..] = x[.., index[.., i, ..], ..], y shaped as the indices
- *     nd              y[batch, i, :] = x[batch, index[batch, i, 0], index[batch, i, 1], .., :] */
+ *     nd              y[batch, i, :] = x[batch, index[batch, i, 0], index[batch, i, 1], .., :]
+ *
+ * Along an axis, on a microcontroller, a table may lie coded in the file: it is decoded once a run from
+ * the first element to the last, and what some index names is kept. */
 #include "pith_index_read.h"
 #include "op_list.h"
 #include "op_range.h"
 #include "shape_rule.h"
+#include "weight_rows.h"
 
 enum { GATHER_AXIS = 0, GATHER_ELEMENTS = 1, GATHER_ND = 2 };
 
@@ -136,6 +140,58 @@ static void nd_range(void *arg, size_t begin, size_t end)
     }
 }
 
+/* ---- coded tables
+ * --------------------------------------------------------------------------------- */
+
+static enum pith_status need_gather(const struct op_args *args, const struct op_env *env,
+                                    struct op_need *need)
+{
+    (void)env;
+    *need = (struct op_need){.kernel = "ref"};
+    if (args->weight) {
+        need->kernel = "coded";
+        need->reads_rows = true;
+        need->scratch_bytes = need->prep_scratch_bytes = pith_weight_rows_bytes(args->weight);
+    }
+    return PITH_OK;
+}
+
+static void read_row(struct weight_rows *rows, enum pith_type type, uint8_t *to, uint32_t n)
+{
+    if (type == PITH_F32)
+        pith_weight_rows_f32(rows, (float *)(void *)to, n);
+    else
+        pith_weight_rows_i8(rows, (int8_t *)to, n);
+}
+
+/* Row `row` of x, the next to be decoded, to where indices name it. y: of the same outer item. */
+static void keep_row(const struct gather_job *j, struct weight_rows *rows, uint32_t row, uint8_t *y)
+{
+    uint32_t dim = j->x->shape.dim[j->axis];
+    uint32_t inner = (uint32_t)(j->inner_bytes / pith_type_bytes(j->x->type));
+    const uint8_t *first = NULL;
+    for (size_t i = 0; i < j->n; i++) {
+        if (index_at(j->index, i, dim) != row)
+            continue;
+        uint8_t *to = y + i * j->inner_bytes;
+        if (first)
+            memcpy(to, first, j->inner_bytes);
+        else
+            read_row(rows, j->x->type, to, inner);
+        first = first ? first : to;
+    }
+    if (!first)
+        pith_weight_rows_skip(rows, inner);
+}
+
+static void run_coded(const struct gather_job *j, const struct weight *w, size_t outer, void *scratch)
+{
+    struct weight_rows *rows = pith_weight_rows_open(w, scratch);
+    for (size_t o = 0; o < outer; o++)
+        for (uint32_t row = 0; row < j->x->shape.dim[j->axis]; row++)
+            keep_row(j, rows, row, j->dst + o * j->n * j->inner_bytes);
+}
+
 static void run_gather(const struct op_args *args, const struct op_env *env)
 {
     const struct tview *x = args->in[0], *index = args->in[1];
@@ -147,6 +203,10 @@ static void run_gather(const struct op_args *args, const struct op_env *env)
     if (args->attr[ATTR_GATHER_KIND] == GATHER_AXIS) {
         job.inner_bytes = bytes * shape_product(&x->shape, axis + 1, rank);
         items *= shape_product(&x->shape, 0, axis);
+        if (args->weight) {
+            run_coded(&job, args->weight, shape_product(&x->shape, 0, axis), env->scratch);
+            return;
+        }
         pith_op_range(env, items, job.inner_bytes / 4, axis_range, &job);
     } else if (args->attr[ATTR_GATHER_KIND] == GATHER_ELEMENTS) {
         items /= by->dim[by->rank - 1];
@@ -172,7 +232,9 @@ const struct op_info pith_op_gather = {
     .n_out_max = 1,
     .n_fields = 2,
     .n_slots = 2,
+    .flags = OP_TABLE,
     .fields = fields,
     .shape = shape_gather,
+    .need = need_gather,
     .run = run_gather,
 };

@@ -2,13 +2,30 @@
 /* Nodes to steps: arguments wired to values, operators asked what they need.
  *
  * A constant that only serves as weight (in[1] of OP_WEIGHT operators) is never expanded here: its
- * operator turns the file form into a run form of its own. All other constants are data: used in
+ * operator turns the file form into a run form of its own. So is a table that is looked up where it lies. All other constants are data: used in
  * the image where they can be, else expanded once. */
 #include "integer_chain.h"
 #include "plan_build.h"
+#include "weight_rows.h"
+
+/* A Gather along an axis decodes row after row, of 2^32 - 1 elements at most. */
+static bool is_table(const struct builder *b, const struct graph_node *node)
+{
+    const struct graph *g = &b->plan->graph;
+    if (!(node->info->flags & OP_TABLE) || node->attr[ATTR_GATHER_KIND] != 0 ||
+        !pith_plan_is_constant(g, node->in[0]))
+        return false;
+    struct op_env env = plan_env(b->plan, NULL);
+    const struct weight *w = &g->weights[node->in[0] - g->n_inputs];
+    enum pith_type type = b->plan->value[node->in[0]].type;
+    return (type == PITH_F32 || type == PITH_I8) && w->count <= UINT32_MAX &&
+           pith_weight_rows_wanted(&env, w);
+}
 
 static bool is_weight_input(const struct builder *b, const struct graph_node *node, uint32_t i)
 {
+    if (i == 0 && is_table(b, node))
+        return true;
     return i == 1 && (node->info->flags & OP_WEIGHT) &&
            pith_plan_is_constant(&b->plan->graph, node->in[i]);
 }
@@ -131,7 +148,8 @@ static bool takes_conv_bias(const struct builder *b, uint32_t n)
 static uint32_t count_extras(const struct builder *b, uint32_t n)
 {
     const struct graph_node *node = &b->plan->graph.nodes[n];
-    return (node->n_in > 1 && is_seen_apart(b, node, 1)) + (uint32_t)takes_conv_bias(b, n);
+    return (uint32_t)(node->n_in > 0 && is_seen_apart(b, node, 0)) +
+           (uint32_t)(node->n_in > 1 && is_seen_apart(b, node, 1)) + (uint32_t)takes_conv_bias(b, n);
 }
 
 static void wire_inputs(struct builder *b, uint32_t n, const struct tview **in, struct step *s)

@@ -1,8 +1,8 @@
 """Networks in which several layers read one weight: made, sized, and compared with onnxruntime.
 
 make DIR: writes the networks. check DIR: DIR has NAME.onnx, NAME.pith (imported), NAME.c.pith
-(compress --bits 8), NAME.p.pith (pruned, clustered, encoded) and NAME.d.onnx (decoded) of each, and what pith run
-gave for NAME.x.npy as NAME.y.npy.
+(compress --bits 8), NAME.p.pith (pruned, clustered, encoded), NAME.q.pith (quantized) and NAME.d.onnx (decoded) of
+each, and what pith run gave for NAME.x.npy as NAME.y.npy.
 """
 import os
 import sys
@@ -15,6 +15,12 @@ SINGLE = {  # the network in which the weight has one reader
     "matmul_8": "matmul_1", "gemm_both_8": "gemm_1", "function_6": "gemm_1", "body": "gemm_1",
     "tied": "table", "tied_names": "table", "norm_same": "norm_1",
 }
+# Of integers each reader has a bias and a factor of its own for each output channel, 8 bytes, and some nodes.
+READERS = {  # how many more than the network with one, and their channels
+    "matmul_8": (7, 256), "gemm_both_8": (7, 256), "function_6": (5, 256), "tied": (1, 1000),
+    "tied_names": (1, 1000), "norm_same": (1, 32),
+}
+TURNED = {"gemm_both_8": 256 * 256}  # rows of one way are columns of the other, and have other scales
 
 
 def save(directory, name, nodes, x, y, constants, functions=()):
@@ -128,8 +134,10 @@ def make(directory):
         value = onnx.load(os.path.join(directory, file)).graph.input[0].type.tensor_type
         dims = [d.dim_value for d in value.shape.dim]
         ints = value.elem_type == TensorProto.INT64
-        np.save(os.path.join(directory, name + ".x.npy"),
-                rng.integers(0, 1000, dims) if ints else rng.standard_normal(dims).astype("f4"))
+        samples = [8] + dims[dims[0] == 1:]
+        for suffix, shape in ((".x.npy", dims), (".s.npy", samples)):
+            np.save(os.path.join(directory, name + suffix), rng.integers(0, 1000, shape) if ints
+                    else rng.standard_normal(shape).astype("f4"))
         print(name)
 
 
@@ -154,9 +162,17 @@ def check(directory):
         if name in SINGLE:
             for suffix in (".c.pith", ".p.pith"):
                 expect(name, suffix, size(name, suffix), 1.01 * size(SINGLE[name], suffix))
+        if name in READERS:
+            more, channels = READERS[name]
+            expect(name, ".q.pith", size(name, ".q.pith"),
+                   1.01 * size(SINGLE[name], ".q.pith") + more * (8 * channels + 640) + TURNED.get(name, 0))
         x = np.load(path(name, ".x.npy"))
         want, back = (ort.InferenceSession(path(name, s)).run(None, {"x": x})[0]
                       for s in (".onnx", ".d.onnx"))
+        if name.startswith("tied"):
+            whole = ort.InferenceSession(path(name, ".q.onnx")).run(None, {"x": x})[0]
+            db = 10 * np.log10((want ** 2).sum() / ((whole - want) ** 2).sum())
+            expect(name, "dB of integers in onnxruntime, less", -db, -30)
         scale = np.abs(want).max()
         ours = np.load(path(name, ".y.npy")).reshape(want.shape)
         expect(name, "run's error", np.abs(ours - want).max() / scale, 1e-5)

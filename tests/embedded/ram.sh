@@ -15,6 +15,7 @@ forms() { # network inputs...
     [ -f "$file" ] || return
     shift
     "$PITH" import "$file" -q -o "$work/$name.float.pith" &&
+        "$PITH" encode "$work/$name.float.pith" -q -o "$work/$name.encoded.pith" &&
         "$PITH" cluster "$work/$name.float.pith" --bits 4 --iterations 10 -q -o "$work/$name.codebook.pith" &&
         "$PITH" prune "$work/$name.float.pith" --sparsity 0.8 -q -o "$work/$name.sparse.pith" &&
         "$PITH" cluster "$work/$name.sparse.pith" --bits 5 --iterations 10 -q -o "$work/$name.few" &&
@@ -47,7 +48,7 @@ ls "$work"/*.float.pith >/dev/null 2>&1 || { echo "no networks"; exit 77; }
 "$work/plan_need" -r "$work"/*.pith >"$work/needs" || exit 1
 python3 - "$work/needs" <<'END'
 import os, sys
-FORMS = ["float", "codebook", "sparse", "huffman", "adaptive", "int8", "int8huffman"]
+FORMS = ["float", "encoded", "codebook", "sparse", "huffman", "adaptive", "int8", "int8huffman"]
 MORE = 1088
 # Of 12 and 13 nodes of integers beside 7 of floats the tables alone are larger.
 MORE_BY_TABLES = {("kws_DNN_L", "int8"): 4608, ("kws_DNN_L", "int8huffman"): 5120}

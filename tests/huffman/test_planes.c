@@ -11,6 +11,7 @@
 #include "guard_page.h"
 #include "pith_huffman.h"
 #include "pith_plane_encode.h"
+#include "rows_agree.h"
 
 #define MOST 70000u
 
@@ -53,7 +54,7 @@ static size_t make(uint64_t n, enum kind k, uint64_t seed)
     return bytes;
 }
 
-/* The public call, in scratch and to memory that end at a guard page. */
+/* The public call, in scratch and to memory that end at a guard page; and float by float. */
 static enum pith_status expand(const struct weight *w, const float *expect)
 {
     struct guarded dst = guard_new((size_t)w->count * sizeof(float), 1);
@@ -62,6 +63,7 @@ static enum pith_status expand(const struct weight *w, const float *expect)
     enum pith_status st = pith_weight_expand_f32(w, (float *)(void *)dst.data, scratch.data);
     if (!st && expect)
         assert_memory_equal(dst.data, expect, (size_t)w->count * sizeof(float));
+    rows_agree(w, st, (const float *)(const void *)dst.data);
     guard_free(&dst);
     guard_free(&scratch);
     return st;

@@ -14,7 +14,22 @@ enum { N_SAMPLES = 3, CHANNELS = 2, SIDE = 5, PIXELS = CHANNELS * SIDE * SIDE, C
 static float samples[N_SAMPLES][PIXELS];
 static struct pith_data *data;
 
-/* conv with a factor and a shift, relu, depthwise conv, two ways to a sum, a pruned gemm. */
+/* The mean of as many rows of a table as x has numbers is added. */
+static uint32_t look_up(struct pith_model *m, struct sample_random *r, uint32_t x)
+{
+    uint32_t table = add_constant(m, r, "table", 2, (const uint32_t[]){128, 2 * CLASSES});
+    uint32_t y = add_node(m, PITH_OP_SIGMOID, "to 1", "to 1.out", 1, &x)->out[0];
+    struct pith_node *node = add_node(m, PITH_OP_CAST, "ids", "ids.out", 1, &y);
+    node->attr[ATTR_CAST_TO] = PITH_I32;
+    y = add_node(m, PITH_OP_GATHER, "rows", "rows.out", 2, (const uint32_t[]){table, node->out[0]})->out[0];
+    node = add_node(m, PITH_OP_REDUCE_MEAN, "row", "row.out", 1, &y);
+    node->attr[ATTR_AXES] = node->attr[ATTR_AXES + 1] = 1;
+    node->attr[ATTR_REDUCE_KEEP] = 0;
+    return add_node(m, PITH_OP_ADD, "add", "add.out", 2, (const uint32_t[]){x, node->out[0]})->out[0];
+}
+
+/* conv with a factor and a shift, relu, depthwise conv, two ways to a sum, a table, a pruned
+ * gemm. */
 static struct pith_model *network(void)
 {
     struct sample_random r = sample_random_of(21);
@@ -32,6 +47,7 @@ static struct pith_model *network(void)
     x = add_node(m, PITH_OP_CONCAT, "join", "join.out", 2, (const uint32_t[]){x, y})->out[0];
     x = add_node(m, PITH_OP_GLOBAL_AVERAGE_POOL, "mean", "mean.out", 1, &x)->out[0];
     x = add_node(m, PITH_OP_FLATTEN, "flat", "flat.out", 1, &x)->out[0];
+    x = look_up(m, &r, x);
     x = add_layer(m, &r, PITH_OP_GEMM, "d", x, 2, (const uint32_t[]){CLASSES, 2 * CLASSES});
     sample_prune(m, m->nodes[m->n_nodes - 1].in[1], 0.5);
     m->outputs[m->n_outputs++] = x;
