@@ -95,6 +95,7 @@ for command, code, status, text in [
         ("pith info nope.pith --json", 3, "io", "cannot open 'nope.pith': No such file or directory"),
         ("pith eval good.onnx --json", 2, "usage", "no data: give -d DATA"),
         ("pith prune good.onnx --sparsty 3 --json", 2, "usage", "unknown option '--sparsty' (see pith prune -h)"),
+        ("pith comprss good.onnx --json", 2, "usage", "'comprss' is not a pith command; see pith help"),
         ("pith recipe nonsense --json=lines", 2, "usage", "give show MODEL, lint FILE or write"),
         ("pith check not.onnx --json", 4, "broken", None),
         ("pith import digits.onnx --json", 2, "usage", None)]:
