@@ -43,9 +43,12 @@ static enum cli_exit open_architecture(const char *name, const struct pith_impor
         return pith_architecture_new(name, NULL, m, &err) ? cli_fail(&err) : EXIT_DONE;
     if (strcmp(name, "-") == 0 || strpbrk(name, "./") || access(name, F_OK) == 0)
         return cli_load_model(name, import, m);
-    cli_error("no architecture '%s': give a file, or one of", name);
-    for (uint32_t i = 0; pith_architecture_name(i); i++)
-        fprintf(stderr, "  %-9s %s\n", pith_architecture_name(i), pith_architecture_summary(i));
+    char known[128] = "";
+    for (uint32_t i = 0; pith_architecture_name(i); i++) {
+        size_t n = strlen(known);
+        snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "", pith_architecture_name(i));
+    }
+    cli_error("no architecture '%s': give a file, or one of %s (pith help init)", name, known);
     return EXIT_USAGE;
 }
 

@@ -25,6 +25,8 @@ struct compare_options {
 static const struct cli_option options[] = {
     CLI_FEED_DATA_OPTIONS(struct compare_options, feed),
     CLI_STATE_OPTION(struct compare_options, feed),
+    {0, "preprocess", OPTION_TEXT, offsetof(struct compare_options, feed.preprocess), "SPEC",
+     "instead of what the first, else the second model stores", 0, 0},
     {0, "layers", OPTION_FLAG, offsetof(struct compare_options, layers), NULL,
      "every layer that both models name", 0, 0},
     {0, "first", OPTION_FLAG, offsetof(struct compare_options, first), NULL,
@@ -302,6 +304,16 @@ static enum cli_exit load_side(struct pairing *p, uint32_t side, bool whole)
     return rc;
 }
 
+/* Both get the same inputs: as the first model stores it, or the second, as where a network is held
+ * against the ONNX file that it was made from. */
+static enum cli_exit open_feed(struct pairing *p)
+{
+    struct cli_feed_options feed = p->o->feed;
+    for (uint32_t side = 0; side < 2 && !feed.preprocess; side++)
+        feed.preprocess = pith_model_get_meta(p->m[side], "preprocess");
+    return cli_open_feed(&feed, p->m[0], NULL, 0, &p->feed);
+}
+
 static enum cli_exit open_both(struct pairing *p)
 {
     const struct compare_options *o = p->o;
@@ -317,7 +329,7 @@ static enum cli_exit open_both(struct pairing *p)
         rc = fold_both(p);
     for (uint32_t side = 0; side < 2 && !rc; side++)
         rc = choose_dumps(p, side);
-    return rc ? rc : cli_open_feed(&o->feed, p->m[0], NULL, 0, &p->feed);
+    return rc ? rc : open_feed(p);
 }
 
 static void close_both(struct pairing *p)

@@ -188,8 +188,8 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 const struct cli_command cmd_eval = {
     "eval", "run", "accuracy on labelled data", "pith eval [MODEL] -d DATA [--labels FILE]",
     "The labels of an IDX file are found beside it; class folders and labels.csv inside a folder or\n"
-    "tar file too. A csv has a line of column names: class (or label), and file, by which each row is\n"
-    "matched to one picture; without it row i is sample i.\n"
+    "tar file too. A csv has a line of column names, class (or label) and file, or rows of file,class\n"
+    "alone; each row is matched to one picture by its name; without one row i is sample i.\n"
     CLI_STATE_TEXT
     "\n"
     "  pith eval net.pith -d t10k-images-idx3-ubyte.gz\n"

@@ -228,6 +228,17 @@ static void say_result(const struct job *j, uint64_t i, const struct pith_sweep_
     free(params);
 }
 
+/* Why, as the line has it: "error":"...","seconds":... */
+static void warn_failed(uint64_t i, const char *line)
+{
+    static const char key[] = "\"error\":\"", behind[] = "\",\"seconds\":";
+    const char *text = strstr(line, key), *end = NULL;
+    if (text)
+        end = strstr(text += strlen(key), behind);
+    cli_warn("combination %" PRIu64 " cannot be run: %.*s", i, end ? (int)(end - text) : 200,
+             end ? text : line);
+}
+
 /* Takes ownership of line. */
 static enum cli_exit keep_result(struct job *j, uint64_t i, char *line)
 {
@@ -243,7 +254,7 @@ static enum cli_exit keep_result(struct job *j, uint64_t i, char *line)
         puts(line);
     if (!rc && one.n == 0) {
         j->failed++;
-        cli_warn("combination %" PRIu64 " cannot be run: %s", i, line);
+        warn_failed(i, line);
     }
     if (!rc)
         say_result(j, i, &one);

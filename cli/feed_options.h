@@ -16,7 +16,7 @@ struct cli_feed_options {
 #define CLI_FEED_DATA_OPTIONS(type, member)                                                        \
     {'d', "data", OPTION_LIST, offsetof(type, member.data), "[NAME=]DATA", CLI_DATA_HELP, 0, 0},  \
         {0, "labels", OPTION_TEXT, offsetof(type, member.labels), "FILE",                          \
-         "labels: IDX, npy, csv or txt", 0, 0},                                                    \
+         "labels: IDX, npy, npz, csv or txt", 0, 0},                                                    \
     {                                                                                              \
         0, "range", OPTION_TEXT, offsetof(type, member.range), "A:B[:STEP]",                       \
             "these samples; !A:B:STEP all others", 0, 0                                            \

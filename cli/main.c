@@ -95,7 +95,9 @@ int main(int argc, char **argv)
     cmd = cli_find_command(argv[1]);
     if (!cmd) {
         cli_suggest(argv[1]);
-        return EXIT_USAGE;
+        if (asked_for_json(argc, argv))
+            cli_json_error(EXIT_USAGE);
+        return exit_status(flush_stdout(EXIT_USAGE));
     }
     return exit_status(flush_stdout(run_command(cmd, argc - 2, argv + 2)));
 }

@@ -106,11 +106,6 @@ static enum pith_status open_wav(struct data_source *s, const char *path, struct
     return st == PITH_OK ? pith_wav_open(s, frame, hop, err) : st;
 }
 
-static bool is_zip(const uint8_t *head, size_t n)
-{
-    return n >= 4 && load_le32(head) == 0x04034b50u;
-}
-
 typedef enum pith_status open_function(struct data_source *s, struct pith_error *err);
 
 /* By content; only CIFAR's records have no mark of their own. NULL: none. */
@@ -120,7 +115,7 @@ static open_function *choose_reader(const char *path, const uint8_t *head, size_
         return pith_tar_open;
     if (pith_is_npy(head, n))
         return pith_npy_open;
-    if (is_zip(head, n))
+    if (pith_is_zip(head, n))
         return pith_npz_open;
     if (pith_is_png(head, n) || pith_is_jpeg(head, n))
         return pith_one_picture_open;

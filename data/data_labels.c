@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* data_labels.c - labels from IDX, .npy, .csv and .txt, told apart by content.
+/* data_labels.c - labels from IDX, .npy, .npz, .csv and .txt, told apart by content.
  *
- * csv: the first line names the columns; `class` (or `label`) holds class numbers; where there is a
- * column `file` and the samples are pictures, rows are matched by file name, each to one picture and
- * each picture to one row, else row i is sample i.
+ * csv: the first line names the columns (file_columns, class_columns below), or is a row already:
+ * a file name, then a class. Where there is a column of file names and the samples are pictures, rows
+ * are matched by file name, each to one picture and each picture to one row, else row i is sample i.
  * Fields may be quoted, "" is a quote, lines end in LF or CRLF. */
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -204,16 +205,44 @@ struct csv_columns {
     int file, label; /* -1: none */
 };
 
+/* Names of columns in any case, the likeliest first. */
+static const char *const file_columns[] = {"file",       "filename", "file_name", "image",
+                                           "image_name", "img",      "path",      NULL};
+static const char *const class_columns[] = {"class",  "label", "class_id", "label_id",
+                                            "target", "y",     NULL};
+
+static bool same_word(const char *a, const char *b)
+{
+    while (*a && tolower((unsigned char)*a) == *b)
+        a++, b++;
+    return *a == *b;
+}
+
+/* Place of a name in such a list, its length: not there. */
+static int rank_of(const char *name, const char *const *list)
+{
+    int i = 0;
+    while (list[i] && !same_word(name, list[i]))
+        i++;
+    return i;
+}
+
 static void read_columns(struct line_reader *r, struct csv_columns *c, char *field)
 {
     *c = (struct csv_columns){-1, -1};
+    int best_file = rank_of("", file_columns), best_class = rank_of("", class_columns);
     bool more = true;
     for (int k = 0; more; k++) {
         more = next_field(r, ',', field);
-        if (strcmp(field, "file") == 0)
+        int file = rank_of(field, file_columns), label = rank_of(field, class_columns);
+        if (file < best_file) {
+            best_file = file;
             c->file = k;
-        else if (strcmp(field, "class") == 0 || (strcmp(field, "label") == 0 && c->label < 0))
+        }
+        if (label < best_class) {
+            best_class = label;
             c->label = k;
+        }
     }
 }
 
@@ -407,16 +436,27 @@ static enum pith_status from_rows(struct csv_job *j, const struct csv_columns *c
     return st;
 }
 
-/* A text that begins with a digit is a plain list, else a csv with a header line. */
+/* A first line that is a row: a class number, or a file name and its class; false: names of columns. */
+static bool begins_with_row(struct line_reader r, struct csv_columns *c, char *field)
+{
+    int64_t number;
+    bool more = next_field(&r, ',', field);
+    *c = (struct csv_columns){-1, 0};
+    if (class_number(field, &number))
+        return true;
+    *c = (struct csv_columns){0, 1};
+    return more && !next_field(&r, ',', field) && class_number(field, &number) && !r.bad;
+}
+
 static enum pith_status from_text(struct csv_job *j)
 {
     struct csv_columns columns = {-1, 0};
-    if (j->r.p < j->r.end && (*j->r.p < '0' || *j->r.p > '9') && *j->r.p != ' ') {
-        char field[CSV_FIELD_BYTES];
+    char field[CSV_FIELD_BYTES];
+    if (j->r.p < j->r.end && !begins_with_row(j->r, &columns, field)) {
         read_columns(&j->r, &columns, field);
         if (j->r.bad || columns.label < 0)
             return pith_error_fill(j->err, PITH_ERR_CORRUPT,
-                                   "%s: no column `class` in the first line", j->name);
+                                   "%s: no column `class` or `label` in the first line", j->name);
     }
     return from_rows(j, &columns);
 }
@@ -428,11 +468,13 @@ enum pith_status pith_labels_parse(struct data_source *s, const uint8_t *bytes, 
         return from_npy(s, bytes, n, name, err);
     if (pith_is_idx(bytes, n))
         return from_idx(s, bytes, n, name, err);
+    if (pith_is_zip(bytes, n))
+        return pith_npz_labels(s, bytes, n, name, err);
     size_t bom = n >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
     const char *text = (const char *)bytes;
     struct csv_job j = {.s = s, .r = {text + bom, text + n, 1, false}, .name = name, .err = err};
     if (memchr(bytes, '\0', n))
-        return pith_error_fill(err, PITH_ERR_CORRUPT, "%s: labels are neither IDX, npy nor text",
+        return pith_error_fill(err, PITH_ERR_CORRUPT, "%s: labels are neither IDX, npy, npz nor text",
                                name);
     return from_text(&j);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* data_numbers.c - samples stored as plain numbers, one behind the other: IDX, .npy, .npz and
+/* data_numbers.c - samples stored as plain numbers, one behind the other: IDX, .npy and
  * headerless records. */
 #include <math.h>
 #include <stdlib.h>
@@ -253,9 +253,9 @@ enum pith_status pith_cifar_open(struct data_source *s, struct pith_error *err)
     return PITH_OK;
 }
 
-/* ---- .npy and .npz --------------------------------------------------------------------------------- */
+/* ---- .npy -------------------------------------------------------------------------------------- */
 
-static enum pith_status open_array(struct data_source *s, struct pith_error *err)
+enum pith_status pith_npy_open(struct data_source *s, struct pith_error *err)
 {
     struct npy_header h;
     enum pith_status st = pith_npy_parse(s->file.mem, (size_t)s->file.bytes, s->file.name, &h, err);
@@ -275,108 +275,4 @@ static enum pith_status open_array(struct data_source *s, struct pith_error *err
     s->elems = h.dim[0] ? h.count / h.dim[0] : 0;
     s->numbers = pith_stored_numbers;
     return check_counts(s, err);
-}
-
-enum pith_status pith_npy_open(struct data_source *s, struct pith_error *err)
-{
-    return open_array(s, err);
-}
-
-static bool is_member(const struct zip_member *m, const char *stem)
-{
-    size_t n = strlen(stem);
-    return m->name_bytes == n + 4 && memcmp(m->name, stem, n) == 0 &&
-           memcmp(m->name + n, ".npy", 4) == 0;
-}
-
-/* What people call labels, the likeliest first. */
-static const char *const label_names[] = {
-    "y",       "Y",       "labels",  "Labels",  "label",  "Label",  "targets",
-    "Targets", "target",  "Target",  "classes", "Classes", "class", "Class",
-    "y_train", "Y_train", "y_test",  "Y_test",  "y_val",  "Y_val"};
-#define N_LABEL_NAMES (sizeof label_names / sizeof label_names[0])
-
-static bool is_labels(const struct zip_member *m)
-{
-    for (size_t i = 0; i < N_LABEL_NAMES; i++) {
-        if (is_member(m, label_names[i]))
-            return true;
-    }
-    return false;
-}
-
-/* `x`, else the first array that is not labels. */
-static const struct zip_member *find_samples(const struct zip_member *m, size_t n)
-{
-    const struct zip_member *first = NULL;
-    for (size_t i = 0; i < n; i++) {
-        if (is_member(&m[i], "x"))
-            return &m[i];
-        if (!first && !is_labels(&m[i]))
-            first = &m[i];
-    }
-    return first;
-}
-
-/* x_test and y_test: a file may hold several pairs. */
-static bool is_pair(const struct zip_member *x, const struct zip_member *y)
-{
-    return x->name_bytes == y->name_bytes && (x->name[0] == 'x' || x->name[0] == 'X') &&
-           (y->name[0] == 'y' || y->name[0] == 'Y') &&
-           memcmp(x->name + 1, y->name + 1, x->name_bytes - 1) == 0;
-}
-
-static const struct zip_member *find_labels(const struct zip_member *m, size_t n,
-                                            const struct zip_member *samples)
-{
-    for (size_t i = 0; i < n && samples; i++) {
-        if (is_labels(&m[i]) && is_pair(samples, &m[i]))
-            return &m[i];
-    }
-    for (size_t k = 0; k < N_LABEL_NAMES; k++) {
-        for (size_t i = 0; i < n; i++) {
-            if (is_member(&m[i], label_names[k]))
-                return &m[i];
-        }
-    }
-    return NULL;
-}
-
-static enum pith_status open_members(struct data_source *s, const struct zip_member *m, size_t n,
-                                     struct pith_error *err)
-{
-    const struct zip_member *x = find_samples(m, n), *y = find_labels(m, n, x);
-    if (!x)
-        return pith_error_fill(err, PITH_ERR_CORRUPT, "%s: no array of samples inside",
-                               s->file.name);
-    struct pith_buffer samples = {0}, labels = {0};
-    enum pith_status st = pith_zip_extract(x, s->max_bytes, s->file.name, &samples, err);
-    if (st == PITH_OK && y)
-        st = pith_zip_extract(y, s->max_bytes, s->file.name, &labels, err);
-    if (st == PITH_OK) {
-        free(s->file.mem); /* the members pointed into it: not used again */
-        s->file.mem = samples.data;
-        s->file.bytes = samples.bytes;
-        samples.data = NULL;
-        st = open_array(s, err);
-    }
-    if (st == PITH_OK && labels.data)
-        st = pith_labels_parse(s, labels.data, labels.bytes, s->file.name, err);
-    free(samples.data);
-    free(labels.data);
-    return st;
-}
-
-enum pith_status pith_npz_open(struct data_source *s, struct pith_error *err)
-{
-    struct zip_member *members = calloc(ZIP_MAX_MEMBERS, sizeof *members);
-    if (!members)
-        return pith_error_no_memory(err);
-    size_t n;
-    enum pith_status st =
-        pith_zip_list(s->file.mem, (size_t)s->file.bytes, s->file.name, members, &n, err);
-    if (st == PITH_OK)
-        st = open_members(s, members, n, err);
-    free(members);
-    return st;
 }

@@ -80,6 +80,7 @@ struct zip_member {
     uint32_t method, crc;
 };
 enum { ZIP_MAX_MEMBERS = 4096 };
+bool pith_is_zip(const uint8_t *head, size_t n);
 /* members: room for ZIP_MAX_MEMBERS. */
 enum pith_status pith_zip_list(const void *bytes, size_t n, const char *name,
                                struct zip_member *members, size_t *n_members,
@@ -160,6 +161,9 @@ enum pith_status pith_labels_read(struct data_source *s, const char *path, struc
 /* The same from bytes in memory. */
 enum pith_status pith_labels_parse(struct data_source *s, const uint8_t *bytes, size_t n,
                                    const char *name, struct pith_error *err);
+/* Of an .npz with labels alone, or among other arrays. */
+enum pith_status pith_npz_labels(struct data_source *s, const uint8_t *bytes, size_t n,
+                                 const char *name, struct pith_error *err);
 
 /* The sample numbers a range chooses of n. *chosen: owned by the caller, [*n_chosen], or NULL for
  * all. */

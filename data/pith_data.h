@@ -17,7 +17,9 @@
  *     .npy                f2 f4 f8, i1..i8, u1..u8, bool, either byte order, C order, up to 8 axes
  *     .npz                the array `x`, else the first that is not labels; the labels of x_test are
  *                         y_test, else the first found of y, label(s), target(s), class(es),
- *                         y_train, y_test, y_val, each with a small or a capital first letter
+ *                         y_train, y_test, y_val, each with a small or a capital first letter, else
+ *                         of names with such a word in them (test_labels, ground_truth), else, of
+ *                         two arrays, the other one if it holds one integer for each sample
  *     raw:TYPE:N:FILE     records of N values: i8 u8 i16 u16 i32 f16 f32 f64, little-endian
  *     wav:FRAME:HOP:FILE  frames of FRAME values of a WAV (PCM, 16 bits, mono), value / 32768. Frame
  *                         i ends with sample (i + 1) * HOP of the recording and so begins FRAME - HOP
@@ -27,9 +29,10 @@
  *                         sorted by bytes: 0, 1, ...)
  *
  * Labels: for IDX the file beside it (...images-idx3... -> ...labels-idx1...); for folders and tar
- * files a labels.csv inside or beside; or `labels`: IDX, .npy, .csv (header line; column `class` or
- * `label`; matched by column `file` for pictures, one row for each, else in sample order) or .txt (one
- * integer a line).
+ * files a labels.csv inside or beside; or `labels`: IDX, .npy, .npz (an array named as above, or the
+ * only one), .csv (a line of column names, then rows; column `class`, `label`, `target`, ...; matched by
+ * column `file`, `filename`, `image`, ... for pictures, one row for each, else in sample order; without
+ * that line: file name, class) or .txt (one integer a line).
  *
  * Picture pixels go through `preprocess` (pith_preprocess.h): order, resize, crop, then
  * (pixel * scale - mean) / std. Numbers of other sources take scale, mean and std only.

@@ -132,6 +132,11 @@ static enum pith_status read_entry(const struct zip_file *z, uint64_t *at, struc
     return PITH_OK;
 }
 
+bool pith_is_zip(const uint8_t *head, size_t n)
+{
+    return n >= 4 && load_le32(head) == 0x04034b50u;
+}
+
 enum pith_status pith_zip_list(const void *bytes, size_t n, const char *name,
                                struct zip_member *members, size_t *n_members,
                                struct pith_error *err)

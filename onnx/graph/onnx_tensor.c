@@ -137,12 +137,15 @@ static ProtobufCBinaryData raw_of(const struct onnx_import *im, const Onnx__Tens
                                  .data = (uint8_t *)(uintptr_t)(im->bytes + load_le64(raw.data))};
 }
 
-/* Elements that were copied need not stay in memory for the file's sake. */
-static void drop_pages(const struct onnx_import *im, const uint8_t *raw, size_t n)
+/* Elements that were copied need not stay in memory for the file's sake. Short ones lie in a copy of
+ * protobuf-c's, whose pages hold other things, too, and would come back as zeros. */
+static void drop_pages(const struct onnx_import *im, const Onnx__TensorProto *t, const uint8_t *raw,
+                       size_t n)
 {
+    bool in_file = t->raw_data.len == ONNX_RAW_REF_BYTES;
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     uintptr_t from = (uintptr_t)raw / page * page, to = ((uintptr_t)raw + n) / page * page;
-    if (im->mapped && from < to)
+    if (im->mapped && in_file && from < to)
         (void)madvise((void *)from, to - from, MADV_DONTNEED);
 }
 
@@ -176,7 +179,7 @@ static enum pith_status from_file(struct onnx_import *im, const struct onnx_valu
     for (uint64_t i = 0; i < count && !status; i += PIECE) {
         uint64_t n = count - i < PIECE ? count - i : PIECE;
         status = from_raw(im, v, raw.data + i * each, n, (uint8_t *)dst + i * to_each);
-        drop_pages(im, raw.data + i * each, n * each);
+        drop_pages(im, v->tensor, raw.data + i * each, n * each);
     }
     return status;
 }

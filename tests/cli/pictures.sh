@@ -35,6 +35,24 @@ expect 0 pith import digits.onnx --preprocess raw -q -o raw.pith
 expect 0 pith run raw.pith grey28.png
 warned no
 
+# compare feeds what is asked for, else what the first model stores, else the second: the network of raw
+# pixels answers otherwise.
+expect 0 pith import digits.onnx --preprocess unit -q -o unit.pith
+expect 0 pith prune unit.pith --sparsity 50% -q -o half.pith
+expect 0 pith compare digits.onnx half.pith -d grey28.png
+warned no
+cp .out by_second
+expect 0 pith compare unit.pith half.pith -d grey28.png
+cp .out by_first
+expect 0 pith compare digits.onnx half.pith -d grey28.png --preprocess raw
+warned no
+cp .out raw
+same by_second by_first
+cmp -s by_second raw && complain "compare does not heed --preprocess: $(cat raw)"
+expect 2 pith compare net.pith net.pith -d picture.png
+grep -q -- '--preprocess NAME,resize=256,crop=224 makes' .err || complain "$(cat .err)"
+expect 0 pith compare net.pith net.pith -d picture.png --preprocess unit,resize=256,crop=224
+
 expect 0 pith quantize digits.onnx -d grey28.png --preprocess unit -o q.pith -f
 warned no
 stores q.pith scale=1/255

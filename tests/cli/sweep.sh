@@ -76,4 +76,5 @@ EOF
 expect 1 pith sweep train.json net.pith -d $train --hold 0::5 -T 1 -q --append train.jsonl
 [ "$(grep -c '"bytes"' train.jsonl)" -eq 2 ] || complain "training: $(cat train.jsonl)"
 [ "$(grep -c '"error":"cannot prune' train.jsonl)" -eq 2 ] || complain "7x7: $(cat train.jsonl)"
+[ "$(grep -c 'combination [0-9]* cannot be run: cannot prune [^"]*$' .err)" -eq 2 ] || complain "told: $(cat .err)"
 finish

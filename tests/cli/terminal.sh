@@ -41,6 +41,36 @@ on_terminal 0 'pith bench digits.onnx --time 1.2 -q 2>err.txt'
 pith bench digits.onnx --time 1.2 >/dev/null 2>err.txt
 [ ! -s err.txt ] || complain "a bar in a file: $(cat err.txt)"
 
+# per cent and the time left, of what takes long
+python3 - <<'EOF' || status=1
+import re, struct, subprocess, sys, time
+N = 200000
+for kind, head, each in (("images-idx3", struct.pack(">IIII", 0x803, N, 28, 28), 784), ("labels-idx1", struct.pack(">II", 0x801, N), 1)):
+    with open(f"long-{kind}-ubyte", "wb") as f:
+        f.write(head)
+        f.truncate(len(head) + N * each)
+failed = False
+for command in ("eval", "sense --samples 20000", "quantize --samples 20000 -f -o a.pith", "calibrate -f -o a.pith", "compress -f -o a.pith"):
+    name, *rest = command.split()
+    p = subprocess.Popen(["pith", name, "digits.onnx", "-d", "long-images-idx3-ubyte", "--progress=always", *rest],
+                         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    shown, end = b"", time.time() + 60
+    while not re.search(rb"[#.]+ +\d+%  eta \d+:\d\d", shown) and time.time() < end:
+        more = p.stderr.read1(4096)
+        if not more:
+            break
+        shown += more
+    else:
+        shown = shown if time.time() < end else b""
+    p.terminate()
+    p.communicate(timeout=20)
+    if b"eta" not in shown:
+        print(command, "shows no per cent and time left:", shown[-300:])
+        failed = True
+sys.exit(failed)
+EOF
+rm -f long-*
+
 # a layer named ESC ] 0 ; x BEL
 for command in 'pith info escape.onnx' 'pith prune escape.onnx --pattern 5x5 --sparsity 0.5 -o a'; do
     script -qec "$command" /dev/null >.out 2>&1 </dev/null

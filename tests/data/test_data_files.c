@@ -263,7 +263,7 @@ static void arrays_and_label_files(void **state)
     put("y.txt", "4\nfive\n6\n", 9);
     open_fails(&o, PITH_ERR_CORRUPT, "$y.txt: line 2: 'five' is not a class number");
     put("y.txt", "name,file\n", 10);
-    open_fails(&o, PITH_ERR_CORRUPT, "$y.txt: no column `class` in the first line");
+    open_fails(&o, PITH_ERR_CORRUPT, "$y.txt: no column `class` or `label` in the first line");
     o.labels = at("nowhere.csv");
     open_fails(&o, PITH_ERR_IO, "$nowhere.csv: No such file or directory");
     o.labels = at("x.npy"); /* floats are targets */

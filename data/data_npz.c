@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+/* data_npz.c - .npz: which of its arrays are the samples and which their labels.
+ *
+ * Names tell: those that people give to labels, then any name with a word of those in it (test_labels,
+ * ground_truth). Of two arrays without such a name the second may be labels by what it holds: one
+ * integer for each sample. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data_source.h"
+#include "npy_header.h"
+
+static size_t stem_bytes(const struct zip_member *m)
+{
+    return m->name_bytes > 4 && memcmp(m->name + m->name_bytes - 4, ".npy", 4) == 0
+               ? m->name_bytes - 4
+               : m->name_bytes;
+}
+
+static bool is_member(const struct zip_member *m, const char *stem)
+{
+    size_t n = strlen(stem);
+    return m->name_bytes == n + 4 && stem_bytes(m) == n && memcmp(m->name, stem, n) == 0;
+}
+
+/* What people call labels, the likeliest first. */
+static const char *const label_names[] = {
+    "y",       "Y",       "labels",  "Labels",  "label",  "Label",  "targets",
+    "Targets", "target",  "Target",  "classes", "Classes", "class", "Class",
+    "y_train", "Y_train", "y_test",  "Y_test",  "y_val",  "Y_val"};
+#define N_LABEL_NAMES (sizeof label_names / sizeof label_names[0])
+
+static const char *const label_words[] = {"y",       "label", "labels",  "lbl",      "target",
+                                          "targets", "class", "classes", "category", "categories",
+                                          "truth",   "gt",    "answer",  "answers"};
+static const char *const name_words[] = {"name", "names"};
+
+static bool is_one_of(const char *word, size_t n, const char *const *list, size_t n_list)
+{
+    for (size_t i = 0; i < n_list; i++) {
+        size_t k = 0;
+        while (k < n && list[i][k] == (char)tolower((unsigned char)word[k]))
+            k++;
+        if (k == n && list[i][k] == '\0')
+            return true;
+    }
+    return false;
+}
+
+/* Whether one of the words of a name, runs of letters, is in the list. */
+static bool has_word(const struct zip_member *m, const char *const *list, size_t n_list)
+{
+    const char *p = m->name, *end = m->name + stem_bytes(m);
+    while (p < end) {
+        const char *word = p;
+        while (p < end && isalpha((unsigned char)*p))
+            p++;
+        if (p > word && is_one_of(word, (size_t)(p - word), list, n_list))
+            return true;
+        p += p < end;
+    }
+    return false;
+}
+
+/* class_names is a list of texts, not of labels. */
+static bool is_labels(const struct zip_member *m)
+{
+    return has_word(m, label_words, sizeof label_words / sizeof label_words[0]) &&
+           !has_word(m, name_words, sizeof name_words / sizeof name_words[0]);
+}
+
+/* `x`, else the first array that is not labels. */
+static const struct zip_member *find_samples(const struct zip_member *m, size_t n)
+{
+    const struct zip_member *first = NULL;
+    for (size_t i = 0; i < n; i++) {
+        if (is_member(&m[i], "x"))
+            return &m[i];
+        if (!first && !is_labels(&m[i]))
+            first = &m[i];
+    }
+    return first;
+}
+
+/* x_test and y_test: a file may hold several pairs. */
+static bool is_pair(const struct zip_member *x, const struct zip_member *y)
+{
+    return x->name_bytes == y->name_bytes && (x->name[0] == 'x' || x->name[0] == 'X') &&
+           (y->name[0] == 'y' || y->name[0] == 'Y') &&
+           memcmp(x->name + 1, y->name + 1, x->name_bytes - 1) == 0;
+}
+
+/* samples: NULL where only labels are looked for. */
+static const struct zip_member *find_labels(const struct zip_member *m, size_t n,
+                                            const struct zip_member *samples)
+{
+    for (size_t i = 0; i < n && samples; i++) {
+        if (is_labels(&m[i]) && is_pair(samples, &m[i]))
+            return &m[i];
+    }
+    for (size_t k = 0; k < N_LABEL_NAMES; k++) {
+        for (size_t i = 0; i < n; i++) {
+            if (is_member(&m[i], label_names[k]))
+                return &m[i];
+        }
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (&m[i] != samples && is_labels(&m[i]))
+            return &m[i];
+    }
+    return NULL;
+}
+
+/* One integer for each of n samples. */
+static bool counts_as_labels(const struct pith_buffer *array, const char *name, uint64_t n)
+{
+    struct npy_header h;
+    return pith_npy_parse(array->data, array->bytes, name, &h, NULL) == PITH_OK && h.rank > 0 &&
+           h.dim[0] == n && h.count == n && h.type != PITH_F16 && h.type != PITH_F32 &&
+           h.type != PITH_F64;
+}
+
+/* The array beside the samples, where there is no other. */
+static enum pith_status take_other(struct data_source *s, const struct pith_buffer *other,
+                                   struct pith_error *err)
+{
+    if (!counts_as_labels(other, s->file.name, s->n_samples))
+        return PITH_OK;
+    return pith_labels_parse(s, other->data, other->bytes, s->file.name, err);
+}
+
+static enum pith_status open_members(struct data_source *s, const struct zip_member *m, size_t n,
+                                     struct pith_error *err)
+{
+    const struct zip_member *x = find_samples(m, n), *y = find_labels(m, n, x);
+    const struct zip_member *other = !y && n == 2 ? x == m ? m + 1 : m : NULL;
+    if (!x)
+        return pith_error_fill(err, PITH_ERR_CORRUPT, "%s: no array of samples inside",
+                               s->file.name);
+    struct pith_buffer samples = {0}, labels = {0};
+    enum pith_status st = pith_zip_extract(x, s->max_bytes, s->file.name, &samples, err);
+    if (st == PITH_OK && (y || other))
+        st = pith_zip_extract(y ? y : other, s->max_bytes, s->file.name, &labels, err);
+    if (st == PITH_OK) {
+        free(s->file.mem); /* the members pointed into it: not used again */
+        s->file.mem = samples.data;
+        s->file.bytes = samples.bytes;
+        samples.data = NULL;
+        st = pith_npy_open(s, err);
+    }
+    if (st == PITH_OK && y)
+        st = pith_labels_parse(s, labels.data, labels.bytes, s->file.name, err);
+    else if (st == PITH_OK && other)
+        st = take_other(s, &labels, err);
+    free(samples.data);
+    free(labels.data);
+    return st;
+}
+
+static enum pith_status list_members(const void *bytes, size_t n, const char *name,
+                                     struct zip_member **members, size_t *n_members,
+                                     struct pith_error *err)
+{
+    struct zip_member *m = calloc(ZIP_MAX_MEMBERS, sizeof *m);
+    if (!m)
+        return pith_error_no_memory(err);
+    enum pith_status st = pith_zip_list(bytes, n, name, m, n_members, err);
+    if (st == PITH_OK)
+        *members = m;
+    else
+        free(m);
+    return st;
+}
+
+enum pith_status pith_npz_open(struct data_source *s, struct pith_error *err)
+{
+    struct zip_member *members = NULL;
+    size_t n = 0;
+    enum pith_status st =
+        list_members(s->file.mem, (size_t)s->file.bytes, s->file.name, &members, &n, err);
+    if (st != PITH_OK)
+        return st;
+    st = open_members(s, members, n, err);
+    free(members);
+    return st;
+}
+
+enum pith_status pith_npz_labels(struct data_source *s, const uint8_t *bytes, size_t n,
+                                 const char *name, struct pith_error *err)
+{
+    struct zip_member *members = NULL;
+    struct pith_buffer labels = {0};
+    size_t n_members = 0;
+    enum pith_status st = list_members(bytes, n, name, &members, &n_members, err);
+    if (st != PITH_OK)
+        return st;
+    const struct zip_member *y = n_members == 1 ? members : find_labels(members, n_members, NULL);
+    st = y ? pith_zip_extract(y, s->max_bytes, name, &labels, err)
+           : pith_error_fill(err, PITH_ERR_CORRUPT, "%s: no array of labels inside", name);
+    if (st == PITH_OK && !pith_is_npy(labels.data, labels.bytes))
+        st = pith_error_fill(err, PITH_ERR_CORRUPT, "%s: its labels are no array", name);
+    else if (st == PITH_OK)
+        st = pith_labels_parse(s, labels.data, labels.bytes, name, err);
+    free(labels.data);
+    free(members);
+    return st;
+}
