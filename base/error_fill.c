@@ -5,8 +5,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-enum pith_status pith_error_fill(struct pith_error *err, enum pith_status status, const char *format,
-                                 ...)
+enum pith_status pith_error_fill(struct pith_error *err, enum pith_status status,
+                                 const char *format, ...)
 {
     if (!err)
         return status;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* file_write.c - files are written whole or not at all: a temporary file in the same folder (so that
- * rename stays inside one file system), written, synced, renamed, the folder synced. Whoever looks
- * sees the old content or the new one, also after a power cut. A new file is given its name by a call
- * that fails where the name exists, so of several processes one makes it and the others hear of it. */
+/* file_write.c - files are written whole or not at all: a temporary file in the same folder (so
+ * that rename stays inside one file system), written, synced, renamed, the folder synced. Whoever
+ * looks sees the old content or the new one, also after a power cut. A new file is given its name
+ * by a call that fails where the name exists, so of several processes one makes it and the others
+ * hear of it. */
 #define _GNU_SOURCE
 #include "pith_file_write.h"
 
@@ -62,7 +63,8 @@ static mode_t final_mode(const char *path)
     return 0666 & ~mask;
 }
 
-/* A folder that cannot be opened or synced (some network file systems) is no failure of the file. */
+/* A folder that cannot be opened or synced (some network file systems) is no failure of the file.
+ */
 static void sync_folder(const char *path)
 {
     char folder[FILE_PATH_CAP];
@@ -98,8 +100,8 @@ static bool fill_and_sync(int fd, mode_t mode, const struct content *c)
     return write_pieces(fd, c) && fchmod(fd, mode) == 0 && fsync(fd) == 0;
 }
 
-/* Pages of a mapping that nobody reads take no memory: a check that skips the elements of tensors does
- * not hold the file. */
+/* Pages of a mapping that nobody reads take no memory: a check that skips the elements of tensors
+ * does not hold the file. */
 static enum pith_status check_file(int fd, const struct content *c, const char *path,
                                    struct pith_error *err)
 {
@@ -189,8 +191,8 @@ static enum pith_status name_error(struct pith_error *err, const char *path)
 {
     if (errno != EEXIST)
         return io_error(err, "write", path);
-    return pith_error_fill(err, PITH_ERR_IO,
-                           "cannot write '%s': another process made it meanwhile", path);
+    return pith_error_fill(err, PITH_ERR_IO, "cannot write '%s': another process made it meanwhile",
+                           path);
 }
 
 /* `target` is `path`, links followed. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* pith_narrow_float.h - f16 and bf16, the floats of 2 bytes: a model holds what they stand for as f32,
- * and remembers the type (pith_const.stored). */
+/* pith_narrow_float.h - f16 and bf16, the floats of 2 bytes: a model holds what they stand for as
+ * f32, and remembers the type (pith_const.stored). */
 #ifndef PITH_NARROW_FLOAT_H
 #define PITH_NARROW_FLOAT_H
 

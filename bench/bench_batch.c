@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* bench_batch.c - does a row of a batch ever take longer in a larger batch? Products of compressed fully
- * connected layers with 1 to 64 rows, on one thread: microseconds a row, and how many times the best of
- * the smaller batches that is.
+/* bench_batch.c - does a row of a batch ever take longer in a larger batch? Products of compressed
+ * fully connected layers with 1 to 64 rows, on one thread: microseconds a row, and how many times
+ * the best of the smaller batches that is.
  *
  *     make bench-build
  *     build/release/bench/bench_batch [rounds]
  *     PITH_CPU=avx2 build/release/bench/bench_batch
  *
- * Batches take turns, so that a change of the machine's pace hits all alike; the table has medians of CPU
- * time. Ends with 1 when a row takes more than 1.10 times as long as in some smaller batch. */
+ * Batches take turns, so that a change of the machine's pace hits all alike; the table has medians
+ * of CPU time. Ends with 1 when a row takes more than 1.10 times as long as in some smaller batch.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +30,8 @@ struct layer {
 static const struct layer layers[] = {
     {4096, 4096, 10, 32}, {4096, 4096, 100, 16}, {4096, 4096, 100, 32}, {4096, 4096, 100, 256},
     {1024, 1024, 10, 32}, {1024, 1024, 100, 16}, {1024, 1024, 30, 32},  {300, 784, 8, 32}};
-static const uint32_t batches[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 18, 20, 24, 28, 32, 48, 64};
+static const uint32_t batches[] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10,
+                                   12, 14, 16, 18, 20, 24, 28, 32, 48, 64};
 #define N_BATCHES (sizeof batches / sizeof *batches)
 
 static uint32_t seed = 2026;
@@ -153,7 +155,8 @@ static void run_round(struct contender c[N_BATCHES], uint32_t round)
 static double report(const struct layer *l, struct contender c[N_BATCHES], uint32_t rounds)
 {
     double best = 0, worst = 0;
-    printf("%u x %u, %u %% stored, %u centroids\n", l->outputs, l->inputs, l->percent, l->centroids);
+    printf("%u x %u, %u %% stored, %u centroids\n", l->outputs, l->inputs, l->percent,
+           l->centroids);
     for (size_t b = 0; b < N_BATCHES; b++) {
         qsort(c[b].us, rounds, sizeof(double), by_double);
         double us = c[b].us[rounds / 2], ratio = best > 0 ? us / best : 1;

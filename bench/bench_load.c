@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* bench_load.c - what making a plan of a file takes: milliseconds of pith_open_memory on one thread (time of
- * the processor, and by the clock) and on all (by the clock), beside the estimate that `pith encode` tells. The
- * constants of pack/load_estimate.c come from it: the first time less that of the same network encoded with
+/* bench_load.c - what making a plan of a file takes: milliseconds of pith_open_memory on one thread
+ * (time of the processor, and by the clock) and on all (by the clock), beside the estimate that
+ * `pith encode` tells. The constants of pack/load_estimate.c come from it: the first time less that
+ * of the same network encoded with
  * `--coder none`, over the number of elements.
  *
  *     make bench-build
  *     pith import net.onnx -o net.pith && pith cluster net.pith --bits 4 -o small.pith
- *     for coder in none huffman adaptive; do pith encode small.pith --coder $coder -o $coder.pith; done
- *     build/release/bench/bench_load none.pith huffman.pith adaptive.pith
+ *     for coder in none huffman adaptive; do pith encode small.pith --coder $coder -o $coder.pith;
+ * done build/release/bench/bench_load none.pith huffman.pith adaptive.pith
  *     build/release/bench/bench_load --rounds 41 adaptive.pith
  *
- * Files take turns, so that a change of the machine's pace hits all alike; the table has medians. */
+ * Files take turns, so that a change of the machine's pace hits all alike; the table has medians.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +69,8 @@ static void read_file(struct file *f)
     FILE *in = fopen(f->path, "rb");
     long n = in && fseek(in, 0, SEEK_END) == 0 ? ftell(in) : -1;
     f->bytes.data = n > 0 ? malloc((size_t)n) : NULL;
-    if (!f->bytes.data || fseek(in, 0, SEEK_SET) || fread(f->bytes.data, 1, (size_t)n, in) != (size_t)n) {
+    if (!f->bytes.data || fseek(in, 0, SEEK_SET) ||
+        fread(f->bytes.data, 1, (size_t)n, in) != (size_t)n) {
         fprintf(stderr, "bench_load: cannot read '%s'\n", f->path);
         exit(1);
     }
@@ -95,7 +98,8 @@ int main(int argc, char **argv)
         return 2;
     uint32_t n = (uint32_t)argc - first;
     if (argc <= (int)first) {
-        printf("bench_load: no files given, nothing timed (bench_load [--rounds N] FILE.pith ...)\n");
+        printf(
+            "bench_load: no files given, nothing timed (bench_load [--rounds N] FILE.pith ...)\n");
         return 0;
     }
     struct file *files = calloc(n, sizeof *files);
@@ -115,7 +119,8 @@ int main(int argc, char **argv)
             files[i].alone[r] = open_once(&files[i], &alone, CLOCK_MONOTONIC);
             files[i].together[r] = open_once(&files[i], &together, CLOCK_MONOTONIC);
         }
-    printf("%12s %10s %10s %8s x %u %10s\n", "bytes", "processor", "1 thread", "threads", threads, "estimate");
+    printf("%12s %10s %10s %8s x %u %10s\n", "bytes", "processor", "1 thread", "threads", threads,
+           "estimate");
     for (uint32_t i = 0; i < n; i++) {
         print_row(&files[i], rounds);
         free(files[i].bytes.data);

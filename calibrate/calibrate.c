@@ -22,14 +22,13 @@ struct calibration {
     struct pith_model *m;
     const struct pith_calibrate_opts *opts;
     struct pith_error *err;
-    struct observed_plan *plan;        /* owns: [n_values] */
-    struct value_observer *seen;       /* owns: [n_values] */
-    struct pith_value_stats **stats;   /* owns: [n_values], results */
-    struct count_team team;            /* owns its scratch */
+    struct observed_plan *plan;      /* owns: [n_values] */
+    struct value_observer *seen;     /* owns: [n_values] */
+    struct pith_value_stats **stats; /* owns: [n_values], results */
+    struct count_team team;          /* owns its scratch */
 };
 
-/* ---- running
- * ------------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 static void see(void *user, uint32_t value, float *x, size_t n)
 {
@@ -53,9 +52,8 @@ static enum pith_status check_sample(struct calibration *c, uint64_t i)
 static enum pith_status start_team(struct calibration *c, const struct observed_run *run)
 {
     const struct pith_opts *o = &run->engine->opts;
-    c->team = (struct count_team){.n = pith_threads_count(o),
-                                  .parallel_for = o->parallel_for,
-                                  .user = o->parallel_user};
+    c->team = (struct count_team){
+        .n = pith_threads_count(o), .parallel_for = o->parallel_for, .user = o->parallel_user};
     c->team.scratch = calloc(c->team.n, sizeof *c->team.scratch);
     return c->team.scratch ? PITH_OK : pith_error_no_memory(c->err);
 }
@@ -81,8 +79,7 @@ static enum pith_status run_samples(struct calibration *c, uint64_t *n_seen)
     return st;
 }
 
-/* ---- the observers
- * ------------------------------------------------------------------------------- */
+/* ---- the observers --------------------------------------------------------------------------- */
 
 /* What the values of a model hold, but where parts tell the whole: they hold it all. */
 static void add_seen(struct calibration *c, const struct pith_model *m)
@@ -102,8 +99,7 @@ static enum pith_status start(struct calibration *c)
     if (!st)
         pith_observed_plan(c->m, c->plan);
     for (uint32_t v = 0; v < n && !st; v++) {
-        st = pith_observer_start(&c->seen[v], &c->m->values[v], c->plan[v].detail,
-                                 c->plan[v].axis);
+        st = pith_observer_start(&c->seen[v], &c->m->values[v], c->plan[v].detail, c->plan[v].axis);
         if (c->opts)
             pith_observer_hurry(&c->seen[v], c->opts->cpu_mask);
     }
@@ -179,8 +175,7 @@ enum pith_status pith_calibrate(struct pith_model *m, const struct pith_calibrat
     return st;
 }
 
-/* ---- merging
- * ------------------------------------------------------------------------------------- */
+/* ---- merging --------------------------------------------------------------------------------- */
 
 static bool same_numbers(const uint32_t *a, uint32_t n_a, const uint32_t *b, uint32_t n_b)
 {

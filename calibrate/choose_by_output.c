@@ -7,14 +7,14 @@
  * gets) is summed. Over values these sums add up, as errors of roundings that know nothing of each
  * other do, so each value can be decided alone.
  *
- * Runs are what this costs, so few are made, and those that differ from the one before in nothing but a
- * grid begin behind the value. Candidates whose step differs by less than ALIKE are
- * one; values that no layer with weights follows, and which therefore stay float, are left to the
- * least squared error, as are those with one candidate, and the parts of a Concat, which is tried
- * as a whole. The others are put on that candidate for one sample, and are visited from the
- * largest effect on the outputs down: those that together make up less than REST of it keep it.
- * The best other candidate must be better by GAIN on that sample to be tried on all, and by as
- * much on all to be taken: what is better by less on so few is chance. */
+ * Runs are what this costs, so few are made, and those that differ from the one before in nothing
+ * but a grid begin behind the value. Candidates whose step differs by less than ALIKE are one;
+ * values that no layer with weights follows, and which therefore stay float, are left to the least
+ * squared error, as are those with one candidate, and the parts of a Concat, which is tried as a
+ * whole. The others are put on that candidate for one sample, and are visited from the largest
+ * effect on the outputs down: those that together make up less than REST of it keep it. The best
+ * other candidate must be better by GAIN on that sample to be tried on all, and by as much on all
+ * to be taken: what is better by less on so few is chance. */
 #include "pith_grid_choice.h"
 
 #include <math.h>
@@ -30,7 +30,8 @@
 #define REST 0.1
 #define GAIN 0.1
 #define ALIKE 0.03
-#define MIDDLE ((size_t)8 << 20) /* bytes of what is alive where a value is changed, of all samples */
+#define MIDDLE                                                                                     \
+    ((size_t)8 << 20) /* bytes of what is alive where a value is changed, of all samples */
 
 struct trial {
     struct output_trial outputs;
@@ -47,8 +48,7 @@ static void put_on_grid(void *user, uint32_t value, float *x, size_t n)
         pith_choice_apply(t->m, t->choice, t->grid, x, n);
 }
 
-/* ---- which values matter
- * ------------------------------------------------------------------------- */
+/* ---- which values matter --------------------------------------------------------------------- */
 
 static bool is_layer(uint32_t op)
 {
@@ -84,8 +84,7 @@ void pith_values_to_try(const struct pith_model *m, bool *to_try)
         to_try[v] = to_try[v] && !pith_all_readers(m, v, joins);
 }
 
-/* ---- the choice
- * ---------------------------------------------------------------------------------- */
+/* ---- the choice ------------------------------------------------------------------------------ */
 
 /* The first `to` samples. */
 static enum pith_status measure(struct trial *t, struct grid_choice *c, uint32_t k, uint32_t to,
@@ -205,7 +204,8 @@ enum pith_status pith_choose_by_output(struct pith_model *m, struct grid_choice 
                                        const struct pith_calibrate_opts *samples, uint64_t *n_runs,
                                        struct pith_error *err)
 {
-    struct trial t = {.outputs = {.change = put_on_grid, .user = &t, .most_bytes = MIDDLE}, .m = m, .err = err};
+    struct trial t = {
+        .outputs = {.change = put_on_grid, .user = &t, .most_bytes = MIDDLE}, .m = m, .err = err};
     struct grid_choice **order = calloc(n + (size_t)1, sizeof *order);
     enum pith_status st = order ? PITH_OK : pith_error_no_memory(err);
     if (!st)

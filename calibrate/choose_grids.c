@@ -48,8 +48,7 @@ struct range pith_range_by(enum pith_range_method method, const struct distribut
     }
 }
 
-/* ---- candidates
- * ---------------------------------------------------------------------------------- */
+/* ---- candidates ------------------------------------------------------------------------------ */
 
 static bool is_zero(const struct grid_choice *c)
 {
@@ -164,8 +163,7 @@ static enum pith_status collect(struct choosing *ch)
     return ch->n ? PITH_OK : fail_without_statistics(ch);
 }
 
-/* ---- the whole
- * ----------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static enum pith_status read_options(struct choosing *ch)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* histogram_count_avx512.c - bins of sixteen numbers at once. Zeros, of which half of the numbers behind a
- * Relu are, are dropped before anything is counted. */
+/* histogram_count_avx512.c - bins of sixteen numbers at once. Zeros, of which half of the numbers
+ * behind a Relu are, are dropped before anything is counted. */
 #include "histogram_count.h"
 
 #include <immintrin.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* histogram_count_impl.h - counting for one instruction set; HISTOGRAM_COUNT names it. OWN_BINS: it brings
- * its own find_bins, which may leave out numbers that are 0.
+/* histogram_count_impl.h - counting for one instruction set; HISTOGRAM_COUNT names it. OWN_BINS: it
+ * brings its own find_bins, which may leave out numbers that are 0.
  *
  * A count must be stored before it can be loaded again, so numbers that fall into one bin wait for
  * each other. Four tables take turns, and zeros, of which half of the numbers behind a Relu are, go
@@ -11,8 +11,8 @@
 #define BLOCK 256    /* numbers whose bins are found at once */
 #define BINS_ROOM 16 /* places behind theirs that may be written */
 
-/* The bins of BLOCK numbers, one behind the other in bin [BLOCK + BINS_ROOM]; how many. Without a branch, so
- * that a compiler may take several numbers at once. */
+/* The bins of BLOCK numbers, one behind the other in bin [BLOCK + BINS_ROOM]; how many. Without a
+ * branch, so that a compiler may take several numbers at once. */
 static uint32_t find_bins(const float *x, float per_width, int32_t low, int32_t *bin)
 {
     for (int32_t i = 0; i < BLOCK; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* output_trial.c - inputs and outputs of a few samples are kept, so that a trial is a run and nothing
- * else. */
+/* output_trial.c - inputs and outputs of a few samples are kept, so that a trial is a run and
+ * nothing else. */
 #include "pith_output_trial.h"
 
 #include <math.h>
@@ -10,8 +10,7 @@
 #include "pith_error_fill.h"
 #include "pith_host.h"
 
-/* ---- watching
- * ------------------------------------------------------------------------------------ */
+/* ---- watching -------------------------------------------------------------------------------- */
 
 /* A change may make a loop run longer than it did: what was not there before is not compared. The
  * error is never NaN, so that trials can be put in order by it: an output that stays infinite has
@@ -28,8 +27,7 @@ static void compare_output(struct output_trial *t, const float *x, size_t n)
 /* Does the node that the middle is behind give this value? */
 static bool gives(const struct output_trial *t, uint32_t value)
 {
-    const struct pith_node *node =
-        t->middle.step == NO_STEP ? NULL : &t->m->nodes[t->middle.step];
+    const struct pith_node *node = t->middle.step == NO_STEP ? NULL : &t->m->nodes[t->middle.step];
     for (uint32_t k = 0; node && k < node->n_out; k++)
         if (node->out[k] == value)
             return true;
@@ -58,8 +56,7 @@ static void see(void *user, uint32_t value, float *x, size_t n)
         t->no_memory |= !pith_floats_keep(&t->output[t->current], x, n);
 }
 
-/* ---- running
- * ------------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 static size_t copy_inputs(struct pith_plan *plan, uint8_t *kept, bool to_plan)
 {
@@ -194,7 +191,8 @@ double pith_output_trial_signal(const struct output_trial *t)
     for (uint32_t s = 0; s < t->n_samples; s++) {
         const struct kept_floats *o = &t->output[s];
         double mean = 0;
-        for (size_t i = 0; i < o->n && o->n > 1; i++) /* a single number has no mean to be less than */
+        for (size_t i = 0; i < o->n && o->n > 1;
+             i++) /* a single number has no mean to be less than */
             mean += (double)o->x[i] / (double)o->n;
         for (size_t i = 0; i < o->n; i++)
             signal += ((double)o->x[i] - mean) * ((double)o->x[i] - mean);

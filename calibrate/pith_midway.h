@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* pith_midway.h - runs whose beginning is always the same begin in the middle: what is alive there is
- * kept once for each sample and put back. */
+/* pith_midway.h - runs whose beginning is always the same begin in the middle: what is alive there
+ * is kept once for each sample and put back. */
 #ifndef PITH_MIDWAY_H
 #define PITH_MIDWAY_H
 

@@ -19,11 +19,11 @@ struct output_trial {
     /* the rest is private */
     struct pith_model *m;
     struct observed_run run;
-    bool *is_output;  /* owns: [n_values] compared */
+    bool *is_output; /* owns: [n_values] compared */
     struct midway middle;
     size_t *middle_at; /* owns: [n_samples] of each one's outputs seen before the middle */
-    uint64_t *sample; /* owns: [n_samples] */
-    uint8_t **input;  /* owns: [n_samples] the inputs of each sample, one behind the other */
+    uint64_t *sample;  /* owns: [n_samples] */
+    uint8_t **input;   /* owns: [n_samples] the inputs of each sample, one behind the other */
     struct kept_floats *output; /* owns: [n_samples] of all its steps */
     uint32_t current;
     size_t at;    /* of the current sample's outputs seen so far */
@@ -33,19 +33,20 @@ struct output_trial {
     struct pith_error *err;
 };
 
-/* change, user and most_bytes are set, all else is 0. Runs up to `most` of the samples as they are: evenly spread
- * ones, of a stream its first. Close in any case. What running returns. */
+/* change, user and most_bytes are set, all else is 0. Runs up to `most` of the samples as they are:
+ * evenly spread ones, of a stream its first. Close in any case. What running returns. */
 enum pith_status pith_output_trial_open(struct output_trial *t, struct pith_model *m,
                                         const struct pith_calibrate_opts *samples, uint32_t most,
                                         struct pith_error *err);
-/* Until the next call `change` leaves all values alone that come before those of node `step` (NO_STEP: none): the
- * second run of a sample and those that follow begin there. */
+/* Until the next call `change` leaves all values alone that come before those of node `step`
+ * (NO_STEP: none): the second run of a sample and those that follow begin there. */
 void pith_output_trial_behind(struct output_trial *t, uint32_t step);
-/* Samples from..to-1, of a stream all up to there, with what `change` does; *error: the sum of the squared
- * changes of the outputs, of a final Softmax's input. Never NaN. */
+/* Samples from..to-1, of a stream all up to there, with what `change` does; *error: the sum of the
+ * squared changes of the outputs, of a final Softmax's input. Never NaN. */
 enum pith_status pith_output_trial_run(struct output_trial *t, uint32_t from, uint32_t to,
                                        double *error);
-/* Of the outputs as they are, each sample's less its mean: the mean of the sums of their squares. */
+/* Of the outputs as they are, each sample's less its mean: the mean of the sums of their squares.
+ */
 double pith_output_trial_signal(const struct output_trial *t);
 void pith_output_trial_close(struct output_trial *t);
 

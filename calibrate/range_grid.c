@@ -10,8 +10,7 @@
 
 #include "pith_range.h"
 
-/* ---- from a range
- * -------------------------------------------------------------------------------- */
+/* ---- from a range ---------------------------------------------------------------------------- */
 
 #define LARGEST_POWER 0x1p127 /* of two that is an f32 */
 
@@ -46,8 +45,7 @@ struct simple_grid pith_grid_of_range(const struct range *r, const struct grid_k
     return g;
 }
 
-/* ---- its error
- * ----------------------------------------------------------------------------------- */
+/* ---- its error ------------------------------------------------------------------------------- */
 
 /* The integral of (u - round u)^2 from 0 to t: 1/12 a whole step. */
 static double rounding_integral(double t)

@@ -8,7 +8,8 @@
 #define LANES 16
 #define F32S (WIDE / 4) /* in a vector */
 #define F64S (WIDE / 8)
-#define AHEAD 2 /* times LANES numbers, of which no extreme and no count of zeros waits for another */
+#define AHEAD                                                                                      \
+    2 /* times LANES numbers, of which no extreme and no count of zeros waits for another */
 #define F32_VECTORS (AHEAD * LANES / F32S)
 
 typedef float f32s __attribute__((vector_size(WIDE)));

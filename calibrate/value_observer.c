@@ -56,8 +56,7 @@ void pith_observer_hurry(struct value_observer *o, uint32_t cpu_mask)
     o->window.count_numbers = pith_histogram_count_for(cpu_mask);
 }
 
-/* ---- channels
- * ------------------------------------------------------------------------------------ */
+/* ---- channels -------------------------------------------------------------------------------- */
 
 static void widen_channel(struct pith_channel_stats *c, bool first, float min, float max)
 {
@@ -149,8 +148,7 @@ static void see_channels(struct value_observer *o)
     }
 }
 
-/* ---- samples
- * ------------------------------------------------------------------------------------- */
+/* ---- samples --------------------------------------------------------------------------------- */
 
 static void widen(struct value_observer *o, float min, float max)
 {
@@ -211,8 +209,7 @@ void pith_observer_see(struct value_observer *o, const float *x, size_t n,
     o->sum.n_samples++;
 }
 
-/* ---- runs
- * ---------------------------------------------------------------------------------------- */
+/* ---- runs ------------------------------------------------------------------------------------ */
 
 static bool has_histogram(const struct pith_value_stats *s)
 {

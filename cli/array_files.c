@@ -48,8 +48,9 @@ enum cli_exit cli_convert_array(const struct pith_buffer *file, const char *path
         cli_error("%s: an array without elements, input '%s' takes %" PRIu64, path, v->name, n);
         rc = EXIT_UNSUPPORTED;
     } else if (array.count != n) {
-        cli_error("%s: %" PRIu64 " values, input '%s' takes %" PRIu64 "%s", path, array.count, v->name,
-                  n, array.count > n && array.count % n == 0 ? " (give it with -d to run each)" : "");
+        cli_error("%s: %" PRIu64 " values, input '%s' takes %" PRIu64 "%s", path, array.count,
+                  v->name, n,
+                  array.count > n && array.count % n == 0 ? " (give it with -d to run each)" : "");
         rc = EXIT_USAGE;
     } else {
         *data = malloc((size_t)n * MAX_ELEMENT_BYTES + 1);
@@ -158,7 +159,8 @@ enum cli_exit cli_check_array(const struct cli_common *c, const char *path, cons
     return cli_check_output(&to, input);
 }
 
-enum cli_exit cli_write_array(const struct cli_common *c, const char *path, struct pith_buffer *file)
+enum cli_exit cli_write_array(const struct cli_common *c, const char *path,
+                              struct pith_buffer *file)
 {
     struct cli_common to = *c;
     enum cli_exit rc;

@@ -79,7 +79,7 @@ struct cli_command {
     const char *group; /* heading in `pith help` */
     const char *summary;
     const char *synopsis;
-    const char *description; /* for --help: plain paragraphs and examples */
+    const char *description;          /* for --help: plain paragraphs and examples */
     const struct cli_option *options; /* ends with name == NULL */
     size_t struct_bytes;
     uint32_t min_operands, max_operands;
@@ -155,9 +155,9 @@ bool cli_progress_step(void *progress, uint64_t done);
 void cli_progress_end(struct cli_progress *p);
 
 /* ---- signals.c --------------------------------------------------------------------------- */
-/* A signal that asks to end came: ^C, SIGTERM, SIGHUP, SIGXCPU. What fails afterwards fails for that
- * reason: cli_fail and cli_write_output return EXIT_INTERRUPTED, which main turns into 128 + the
- * signal's number. */
+/* A signal that asks to end came: ^C, SIGTERM, SIGHUP, SIGXCPU. What fails afterwards fails for
+ * that reason: cli_fail and cli_write_output return EXIT_INTERRUPTED, which main turns into 128 +
+ * the signal's number. */
 bool cli_interrupted(void);
 int cli_interrupt_status(void);
 /* From here on a signal that asks waits for as long as it takes, where otherwise the process ends
@@ -201,20 +201,36 @@ struct cli_import {
     const char *outputs, *preprocess, *labels;
 };
 #define CLI_IMPORT_OPTIONS(type, member)                                                           \
-    {0, "input-shape", OPTION_LIST, offsetof(type, member.shapes), "NAME:1x3x224x224",            \
-     "fix the shape of an input", 0, 0},                                                          \
-        {0, "set-input", OPTION_LIST, offsetof(type, member.set_inputs), "NAME=VALUE",             \
-         "freeze an input to a constant", 0, 0},                                                   \
-        {0, "outputs", OPTION_TEXT, offsetof(type, member.outputs), "A,B",                         \
-         "cut the graph at these values", 0, 0},                                                   \
-        {0, "preprocess", OPTION_TEXT, offsetof(type, member.preprocess), "SPEC",                  \
-         "imagenet, unit or scale=1/255,mean=..,crop=224; stored", 0, 0},                           \
+    {0,                                                                                            \
+     "input-shape",                                                                                \
+     OPTION_LIST,                                                                                  \
+     offsetof(type, member.shapes),                                                                \
+     "NAME:1x3x224x224",                                                                           \
+     "fix the shape of an input",                                                                  \
+     0,                                                                                            \
+     0},                                                                                           \
+        {0,                                                                                        \
+         "set-input",                                                                              \
+         OPTION_LIST,                                                                              \
+         offsetof(type, member.set_inputs),                                                        \
+         "NAME=VALUE",                                                                             \
+         "freeze an input to a constant",                                                          \
+         0,                                                                                        \
+         0},                                                                                       \
+        {0,           "outputs",                                                                   \
+         OPTION_TEXT, offsetof(type, member.outputs),                                              \
+         "A,B",       "cut the graph at these values",                                             \
+         0,           0},                                                                          \
+        {0,           "preprocess",                                                                \
+         OPTION_TEXT, offsetof(type, member.preprocess),                                           \
+         "SPEC",      "imagenet, unit or scale=1/255,mean=..,crop=224; stored",                    \
+         0,           0},                                                                          \
     {                                                                                              \
         0, "class-names", OPTION_TEXT, offsetof(type, member.labels), "FILE",                      \
             "class names, one a line; stored", 0, 0                                                \
     }
-/* --preprocess checked and in its canonical form, room for PITH_PREPROCESS_TEXT_BYTES: a mistake found
- * at the first picture would be late. */
+/* --preprocess checked and in its canonical form, room for PITH_PREPROCESS_TEXT_BYTES: a mistake
+ * found at the first picture would be late. */
 enum cli_exit cli_read_preprocess(const char *text, char *canonical);
 struct cli_import_storage; /* what the opts point to */
 /* Fills *opts; release with cli_import_free. */

@@ -35,7 +35,7 @@ static const struct cli_option options[] = {
 struct bench_side {
     const char *path;
     struct pith_engine_opts opts;
-    struct pith_packed packed;    /* owns */
+    struct pith_packed packed;  /* owns */
     struct pith_engine *engine; /* owns */
     struct pith_timing timing;
 };
@@ -56,7 +56,9 @@ static enum cli_exit open_side(const struct bench_options *o, const char *path,
         side->opts.batch = o->batch ? (uint32_t)o->batch : 1;
         side->opts.profile = o->per_layer;
         side->opts.max_steps = o->max_steps;
-        rc = pith_engine_open_packed(&side->packed, &side->opts, &side->engine, &err) ? cli_fail(&err) : EXIT_DONE;
+        rc = pith_engine_open_packed(&side->packed, &side->opts, &side->engine, &err)
+                 ? cli_fail(&err)
+                 : EXIT_DONE;
     }
     return rc;
 }
@@ -216,7 +218,15 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 }
 
 const struct cli_command cmd_bench = {
-    "bench", "run", "speed, memory, time of every layer", "pith bench [MODEL] [--vs OTHER] [options]",
+    "bench",
+    "run",
+    "speed, memory, time of every layer",
+    "pith bench [MODEL] [--vs OTHER] [options]",
     "Runs on a fixed seeded input. Figures depend on the machine: compare two models in one call\n"
     "with --vs. PITH_CPU=ref|avx2|avx512 limits the instructions used.",
-    options, sizeof(struct bench_options), 0, 1, run, NULL};
+    options,
+    sizeof(struct bench_options),
+    0,
+    1,
+    run,
+    NULL};

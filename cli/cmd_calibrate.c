@@ -116,8 +116,7 @@ static enum cli_exit check_usage(const struct calibrate_options *o, uint32_t n_o
     return EXIT_DONE;
 }
 
-/* ---- what is done
- * -------------------------------------------------------------------------------- */
+/* ---- what is done ---------------------------------------------------------------------------- */
 
 struct calibrating {
     const struct calibrate_options *o;
@@ -203,8 +202,7 @@ static enum cli_exit choose(struct calibrating *c, struct pith_range_opts *r,
     return cli_interrupted() ? EXIT_INTERRUPTED : EXIT_DONE;
 }
 
-/* ---- what is told
- * -------------------------------------------------------------------------------- */
+/* ---- what is told ---------------------------------------------------------------------------- */
 
 static uint64_t most_samples(const struct pith_model *m)
 {

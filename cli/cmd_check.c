@@ -110,15 +110,15 @@ static void json_open_dims(const struct pith_onnx_report *r)
 /* What is being checked, and what was found so far. */
 struct subject {
     const char *path;
-    struct pith_buffer file; /* owns */
-    char dir[4096];          /* where external data may lie; empty: standard input */
-    struct pith_onnx_report *onnx; /* owns; NULL: a .pith */
-    struct pith_model *model;      /* owns */
+    struct pith_buffer file;           /* owns */
+    char dir[4096];                    /* where external data may lie; empty: standard input */
+    struct pith_onnx_report *onnx;     /* owns; NULL: a .pith */
+    struct pith_model *model;          /* owns */
     struct pith_weight_finding *found; /* owns: of the model's weights */
-    struct pith_range_finding *ruled; /* owns: by what calibration saw */
+    struct pith_range_finding *ruled;  /* owns: by what calibration saw */
     uint32_t n_found, n_ruled;
-    struct cli_feed feed;          /* owns */
-    struct pith_error misfit;      /* why the data does not fit; PITH_OK: it does */
+    struct cli_feed feed;     /* owns */
+    struct pith_error misfit; /* why the data does not fit; PITH_OK: it does */
 };
 
 static enum cli_exit read_subject(struct subject *s, const char *operand)
@@ -140,7 +140,8 @@ static bool is_pith(const struct subject *s)
 static enum cli_exit survey_onnx(struct subject *s, const struct pith_import_opts *import)
 {
     struct pith_error err = {0};
-    struct pith_import_opts silent = *import; /* what the survey finds passes is read again, and warned of */
+    struct pith_import_opts silent =
+        *import; /* what the survey finds passes is read again, and warned of */
     silent.warn = NULL;
     if (pith_onnx_check(s->file.data, s->file.bytes, s->path, *s->dir ? s->dir : NULL, &silent,
                         &s->onnx, &err))
@@ -185,7 +186,8 @@ static enum cli_exit check_model(const struct check_options *o, struct subject *
 
 /* Each weight with values that are NaN or infinite, from *at on: the survey of an ONNX file knows
  * them, also where it cannot be imported. false: no more. */
-static bool next_nonfinite(const struct subject *s, uint32_t *at, const char **name, uint64_t *count)
+static bool next_nonfinite(const struct subject *s, uint32_t *at, const char **name,
+                           uint64_t *count)
 {
     if (s->onnx) {
         if (*at == s->onnx->n_nonfinite)
@@ -204,7 +206,7 @@ static bool next_nonfinite(const struct subject *s, uint32_t *at, const char **n
     return false;
 }
 
-/* ---- suspicious weights ------------------------------------------------------------------------------ */
+/* ---- suspicious weights ---------------------------------------------------------------------- */
 
 static void print_finding(const char *path, const struct pith_weight_finding *f)
 {
@@ -213,12 +215,14 @@ static void print_finding(const char *path, const struct pith_weight_finding *f)
     cli_format_count(f->of, of);
     printf("%s: note: layer '%s' weight '%s': ", path, f->layer, f->tensor);
     if (f->kind == PITH_WEIGHT_DENORMAL)
-        printf("%s of %s values are denormal (below 1.18e-38): slow on many processors\n", count, of);
+        printf("%s of %s values are denormal (below 1.18e-38): slow on many processors\n", count,
+               of);
     else if (f->kind == PITH_WEIGHT_DEAD)
         printf("%s of %s output channels %s all zero, the first is %" PRIu64 "\n", count, of,
                f->count == 1 ? "is" : "are", f->first);
     else
-        printf("value %" PRIu64 " is %.4g in magnitude, 99.9%% of the others stay below %.4g: it rules "
+        printf("value %" PRIu64
+               " is %.4g in magnitude, 99.9%% of the others stay below %.4g: it rules "
                "the range, %.1f%% of a grid up to it is wasted\n",
                f->first, f->largest, f->rest, 100 * (1 - f->rest / f->largest));
 }
@@ -228,10 +232,11 @@ static void print_ruled(const char *path, const struct pith_range_finding *f)
     char count[32], of[32];
     cli_format_count(f->count, count);
     cli_format_count(f->of, of);
-    printf("%s: note: value '%s': the largest of %s numbers is %.4g in magnitude, 99.9%% of them stay "
-           "below %.4g: %s rule%s the range, %.1f%% of a grid up to it is wasted\n",
-           path, f->value, of, f->largest, f->rest, count, f->count == 1 ? "s" : "",
-           100 * (1 - f->rest / f->largest));
+    printf(
+        "%s: note: value '%s': the largest of %s numbers is %.4g in magnitude, 99.9%% of them stay "
+        "below %.4g: %s rule%s the range, %.1f%% of a grid up to it is wasted\n",
+        path, f->value, of, f->largest, f->rest, count, f->count == 1 ? "s" : "",
+        100 * (1 - f->rest / f->largest));
 }
 
 static void print_findings(const struct subject *s)
@@ -331,7 +336,8 @@ static void print_text(const struct check_options *o, const struct subject *s, b
     print_nonfinite(s);
     print_findings(s);
     if (ok)
-        printf("%s: ok, %u node%s\n", s->path, s->model->n_nodes, s->model->n_nodes == 1 ? "" : "s");
+        printf("%s: ok, %u node%s\n", s->path, s->model->n_nodes,
+               s->model->n_nodes == 1 ? "" : "s");
     print_data(o, s);
 }
 
@@ -390,14 +396,25 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 }
 
 const struct cli_command cmd_check = {
-    "check", "look", "will it import, is it sound, does data fit",
+    "check",
+    "look",
+    "will it import, is it sound, does data fit",
     "pith check [MODEL] [-d DATA] [--input-shape NAME:DIMS]",
     "Lists every unsupported node at once with what to do about it, open dimensions with the\n"
     "--input-shape that fixes them, and whether data fits the inputs or why not.\n"
-    "Weights that are NaN or infinite are an error. Noted, for they are suspicious: denormal values\n"
-    "(below 2^-126), output channels of zeros, and a largest weight more than 10 times what 99.9% of\n"
-    "the nonzero ones stay below (layers of 1,000 or more), which rules the range of any grid; of a\n"
+    "Weights that are NaN or infinite are an error. Noted, for they are suspicious: denormal "
+    "values\n"
+    "(below 2^-126), output channels of zeros, and a largest weight more than 10 times what 99.9% "
+    "of\n"
+    "the nonzero ones stay below (layers of 1,000 or more), which rules the range of any grid; of "
+    "a\n"
     "calibrated model also activations whose largest number is more than 5 times that.\n\n"
-    "Exit 0: sound; 1: imports, but weights are not finite or the data does not fit; 4: broken file;\n"
+    "Exit 0: sound; 1: imports, but weights are not finite or the data does not fit; 4: broken "
+    "file;\n"
     "5: cannot be imported.",
-    options, sizeof(struct check_options), 0, 1, run, NULL};
+    options,
+    sizeof(struct check_options),
+    0,
+    1,
+    run,
+    NULL};

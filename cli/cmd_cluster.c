@@ -42,7 +42,8 @@ static bool read_layer(struct pith_stage *s, uint32_t i, const char *pattern, co
     return true;
 }
 
-static enum cli_exit choose(const char *option, const char *text, const char *const *words, int *index)
+static enum cli_exit choose(const char *option, const char *text, const char *const *words,
+                            int *index)
 {
     if (cli_find_word(text, words, index))
         return EXIT_DONE;
@@ -102,8 +103,8 @@ static void print(const struct cli_common *c, const struct pith_stage_report *r)
         cli_table_add(&t, "%.1f dB", r->cluster[i].snr_db);
     }
     cli_table_print(&t, stderr);
-    cli_say(c, "cluster    %s weights in %u layers, SNR %.1f dB", cli_format_count(n, a), r->n_layers,
-            r->snr_db);
+    cli_say(c, "cluster    %s weights in %u layers, SNR %.1f dB", cli_format_count(n, a),
+            r->n_layers, r->snr_db);
 }
 
 static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
@@ -111,13 +112,23 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
     struct cluster_options *o = opts;
     struct pith_stage stage;
     enum cli_exit rc = read_options(o, &stage);
-    return rc ? rc : cli_run_stage(&o->common, n_operands ? operands[0] : "-", &stage, NULL, NULL, print);
+    return rc ? rc
+              : cli_run_stage(&o->common, n_operands ? operands[0] : "-", &stage, NULL, NULL,
+                              print);
 }
 
 const struct cli_command cmd_cluster = {
-    "cluster", "make", "trained codebooks: few values instead of many",
+    "cluster",
+    "make",
+    "trained codebooks: few values instead of many",
     "pith cluster [MODEL] [--bits 4] [-o FILE]",
-    "One-dimensional k-means over the weights that pruning left; zero stays exact. Batch normalisation\n"
+    "One-dimensional k-means over the weights that pruning left; zero stays exact. Batch "
+    "normalisation\n"
     "is folded into the layer before it first.\n\n"
     "  pith cluster pruned.pith --bits 5 --layer 'conv*=8' -o small.pith",
-    options, sizeof(struct cluster_options), 0, 1, run, NULL};
+    options,
+    sizeof(struct cluster_options),
+    0,
+    1,
+    run,
+    NULL};

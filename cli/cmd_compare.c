@@ -93,13 +93,13 @@ static bool within(const struct pith_difference *d, const struct tolerance *t)
 /* What is compared, and where it goes. */
 struct pairing {
     const struct compare_options *o;
-    char **path;             /* [2] */
+    char **path;                  /* [2] */
     struct pith_packed packed[2]; /* owns; where nothing is asked of layers, that is all */
-    struct pith_model *model[2]; /* owns; else */
-    struct pith_model *m[2];     /* these, or their outlines */
-    struct cli_feed feed;    /* owns */
+    struct pith_model *model[2];  /* owns; else */
+    struct pith_model *m[2];      /* these, or their outlines */
+    struct cli_feed feed;         /* owns */
     struct tolerance tol;
-    struct pith_dump *dump[2]; /* owns: [o->dumps.n] each */
+    struct pith_dump *dump[2];            /* owns: [o->dumps.n] each */
     char (*dump_path[2])[CLI_PATH_BYTES]; /* owns */
 };
 
@@ -113,7 +113,7 @@ static const struct pith_difference *first_off(const struct pairing *p,
     return NULL;
 }
 
-/* ---- results -------------------------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------- */
 
 /* why: of the first layer over tolerance; NULL: not asked for, or none is. */
 static void print_layers(const struct pairing *p, const struct pith_comparison *c, const char *why)
@@ -202,15 +202,15 @@ static enum cli_exit report(const struct pairing *p, const struct pith_compariso
     else {
         if (p->o->layers || p->o->first)
             print_layers(p, c, why);
-        printf("output: snr %.1f dB, max error %.4g of range %.4g, same answer %" PRIu64 " of %" PRIu64
-               "%s\n",
+        printf("output: snr %.1f dB, max error %.4g of range %.4g, same answer %" PRIu64
+               " of %" PRIu64 "%s\n",
                c->output.snr_db, c->output.max_abs, c->output.range, c->agree, c->samples,
                c->output.equal_bits ? ", equal bits" : "");
     }
     return good ? EXIT_DONE : EXIT_NO;
 }
 
-/* ---- dumps ------------------------------------------------------------------------------------------------ */
+/* ---- dumps ----------------------------------------------------------------------------------- */
 
 static enum cli_exit choose_dumps(struct pairing *p, uint32_t side)
 {
@@ -222,7 +222,8 @@ static enum cli_exit choose_dumps(struct pairing *p, uint32_t side)
         return cli_no_memory();
     for (uint32_t i = 0; i < n && !rc; i++) {
         const char *file;
-        rc = cli_dump_split(p->m[side], p->path[side], p->o->dumps.item[i], &p->dump[side][i], &file);
+        rc = cli_dump_split(p->m[side], p->path[side], p->o->dumps.item[i], &p->dump[side][i],
+                            &file);
         if (rc)
             break;
         cli_dump_path(p->o->dumps.item[i], file, side ? "-B" : "-A", p->dump_path[side][i],
@@ -245,7 +246,7 @@ static enum cli_exit write_dumps(const struct pairing *p, uint32_t side)
     return rc;
 }
 
-/* ---- the comparison ---------------------------------------------------------------------------------------- */
+/* ---- the comparison -------------------------------------------------------------------------- */
 
 static enum cli_exit compare(struct pairing *p)
 {
@@ -291,7 +292,8 @@ static enum cli_exit fold_both(struct pairing *p)
 {
     struct pith_error err = {0};
     uint32_t n;
-    if (pith_model_fold_batch_norm(p->m[0], &n, &err) || pith_model_fold_batch_norm(p->m[1], &n, &err))
+    if (pith_model_fold_batch_norm(p->m[0], &n, &err) ||
+        pith_model_fold_batch_norm(p->m[1], &n, &err))
         return cli_fail(&err);
     return EXIT_DONE;
 }
@@ -357,17 +359,27 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 }
 
 const struct cli_command cmd_compare = {
-    "compare", "look", "outputs of two models, layer by layer",
+    "compare",
+    "look",
+    "outputs of two models, layer by layer",
     "pith compare A B [-d [NAME=]DATA] [--layers] [--tol snr>30dB]",
-    "A is the original, an ONNX file or a .pith. Without data both run on seeded inputs. With --tol\n"
-    "the exit code tells whether output and layers are within it (1: no). Layers are paired by name\n"
-    "(by position where a file has no names), with batch normalisation folded into them; integers of B\n"
-    "count as the numbers they stand for. --first says of the first layer beyond --tol what did it:\n"
+    "A is the original, an ONNX file or a .pith. Without data both run on seeded inputs. With "
+    "--tol\n"
+    "the exit code tells whether output and layers are within it (1: no). Layers are paired by "
+    "name\n"
+    "(by position where a file has no names), with batch normalisation folded into them; integers "
+    "of B\n"
+    "count as the numbers they stand for. --first says of the first layer beyond --tol what did "
+    "it:\n"
     "numbers cut at the ends of its integers, a coarse step, its weights, or the inputs it got.\n"
     "--dump writes what a layer, or the layer that computes the value of that name, gave in each\n"
-    "model, with an axis in front that counts the times: samples, and rounds of a loop.\n"
-    CLI_STATE_TEXT
-    "\n"
+    "model, with an axis in front that counts the times: samples, and rounds of a "
+    "loop.\n" CLI_STATE_TEXT "\n"
     "  pith compare net.onnx net.pith -d val.idx --layers --first --tol 'snr>20dB'\n"
     "  pith compare net.onnx net.pith -d val.idx --range 0:1 --dump conv3",
-    options, sizeof(struct compare_options), 2, 2, run, NULL};
+    options,
+    sizeof(struct compare_options),
+    2,
+    2,
+    run,
+    NULL};

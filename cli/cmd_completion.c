@@ -39,12 +39,14 @@ static void print_bash(void)
     }
     fputs("    esac\n    options=\"$options", stdout);
     put_options(cli_common_options);
-    fputs(" --help\"\n    case ${COMP_WORDS[1]} in\n    help) names=\"$commands exit-codes environment\" ;;\n"
+    fputs(" --help\"\n    case ${COMP_WORDS[1]} in\n    help) names=\"$commands exit-codes "
+          "environment\" ;;\n"
           "    init) names=\"",
           stdout);
     for (uint32_t i = 0; pith_architecture_name(i); i++)
         printf(" %s", pith_architecture_name(i));
-    puts("\" ;;\n    recipe) names=\"show lint write\" ;;\n    completion) names=\"bash\" ;;\n    esac\n"
+    puts("\" ;;\n    recipe) names=\"show lint write\" ;;\n    completion) names=\"bash\" ;;\n    "
+         "esac\n"
          "    case $word in\n"
          "    -*) COMPREPLY=($(compgen -W \"$options\" -- \"$word\")) ;;\n"
          "    *) COMPREPLY=($(compgen -W \"$names\" -- \"$word\")) ;;\n"
@@ -66,8 +68,15 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 }
 
 const struct cli_command cmd_completion = {
-    "completion", "misc", "what a shell needs to complete commands and options",
+    "completion",
+    "misc",
+    "what a shell needs to complete commands and options",
     "pith completion bash",
     "make install lays it down where bash-completion finds it. By hand, for this shell:\n\n"
     "  source <(pith completion bash)",
-    NULL, sizeof(struct cli_common), 1, 1, run, NULL};
+    NULL,
+    sizeof(struct cli_common),
+    1,
+    1,
+    run,
+    NULL};

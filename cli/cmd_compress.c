@@ -52,7 +52,8 @@ static enum cli_exit get_recipe(const struct compress_options *o, struct pith_re
             cli_error("--for '%s': give size or speed", o->goal);
             return EXIT_USAGE;
         }
-        if (pith_recipe_classic(o->sparsity, o->bits ? (uint32_t)o->bits : 8, compact, recipe, &err))
+        if (pith_recipe_classic(o->sparsity, o->bits ? (uint32_t)o->bits : 8, compact, recipe,
+                                &err))
             return cli_fail(&err);
         return EXIT_DONE;
     }
@@ -120,7 +121,8 @@ static enum cli_exit choose_target(struct target *t, bool met)
         return EXIT_DONE;
     bool suffix = dot && strcmp(dot, ".pith") == 0;
     int stem = suffix ? (int)(dot - path) : (int)strlen(path);
-    if (snprintf(t->missed, sizeof t->missed, "%.*s.missed.pith", stem, path) >= (int)sizeof t->missed) {
+    if (snprintf(t->missed, sizeof t->missed, "%.*s.missed.pith", stem, path) >=
+        (int)sizeof t->missed) {
         cli_error("%s: name too long", path);
         return EXIT_USAGE;
     }
@@ -176,21 +178,22 @@ static void print_summary(const struct target *t, const struct pith_compress_res
 {
     char before[32], after[32], accuracy[80] = "";
     if (r->has_accuracy && r->before.regression)
-        snprintf(accuracy, sizeof accuracy, "  psnr %.2f dB (was %.2f)", r->after.psnr, r->before.psnr);
+        snprintf(accuracy, sizeof accuracy, "  psnr %.2f dB (was %.2f)", r->after.psnr,
+                 r->before.psnr);
     else if (r->has_accuracy)
         snprintf(accuracy, sizeof accuracy, "  top-1 %.2f%% (was %.2f%%, %+.2f)",
                  100 * top1(&r->after), 100 * top1(&r->before), -100 * r->drop);
     cli_say(&t->common, "%s  %s, was %s: %.1fx smaller%s",
             t->dropped         ? "(not written)"
             : t->common.output ? t->common.output
-                               : "-", cli_format_bytes(r->file.bytes, after),
-            cli_format_bytes(before_bytes, before), (double)before_bytes / (double)r->file.bytes,
-            accuracy);
+                               : "-",
+            cli_format_bytes(r->file.bytes, after), cli_format_bytes(before_bytes, before),
+            (double)before_bytes / (double)r->file.bytes, accuracy);
 }
 
 /* What is printed is made first: after the file is there nothing may fail. */
-static enum cli_exit put_out(struct target *t, const struct pith_compress_result *r, uint64_t before_bytes,
-                             double seconds)
+static enum cli_exit put_out(struct target *t, const struct pith_compress_result *r,
+                             uint64_t before_bytes, double seconds)
 {
     struct layer_rows rows;
     enum cli_exit rc = cli_layer_rows(r->file.data, r->file.bytes, "the result", &rows);
@@ -225,8 +228,8 @@ struct job_data {
     struct pith_feed val_feed;
 };
 
-/* Quantizing learns ranges, if nothing else, from the samples that there are: of several inputs it takes
- * those that measure. */
+/* Quantizing learns ranges, if nothing else, from the samples that there are: of several inputs it
+ * takes those that measure. */
 static bool trains(const struct compress_options *o, const struct pith_recipe *recipe)
 {
     bool one_input = o->feed.data.n == 1 && o->feed.states.n == 0;
@@ -253,8 +256,8 @@ static enum cli_exit open_training(const struct compress_options *o, const struc
     if (rc || !d->val)
         return rc;
     d->val_input = (struct pith_feed_input){.data = d->val};
-    d->val_feed = (struct pith_feed){
-        .size_bytes = sizeof d->val_feed, .n_inputs = 1, .input = &d->val_input};
+    d->val_feed =
+        (struct pith_feed){.size_bytes = sizeof d->val_feed, .n_inputs = 1, .input = &d->val_input};
     return EXIT_DONE;
 }
 
@@ -282,21 +285,27 @@ static void close_job_data(struct job_data *d)
     pith_data_free(d->val);
 }
 
-static enum cli_exit compress(const struct compress_options *o, const char *path, struct pith_model *m,
-                              const struct pith_recipe *recipe, const struct job_data *data,
-                              uint64_t before_bytes)
+static enum cli_exit compress(const struct compress_options *o, const char *path,
+                              struct pith_model *m, const struct pith_recipe *recipe,
+                              const struct job_data *data, uint64_t before_bytes)
 {
     struct target target = {.input = path, .common = o->common};
-    const struct pith_feed *feed = data->val ? &data->val_feed
+    const struct pith_feed *feed = data->val        ? &data->val_feed
                                    : o->feed.data.n ? &data->feed.feed
                                                     : NULL;
     struct display display = {.common = &o->common};
     struct pith_watch watch = {step, &display};
-    struct pith_compress_opts opts = {.size_bytes = sizeof opts, .feed = feed, .seed = o->common.seed,
-                                      .max_drop = o->max_drop, .watch = &watch,
-                                      .train = data->train, .val = data->val,
-                                      .train_progress = show_epoch, .stop = cli_stop_training,
-                                      .progress = show_stage, .user = &display};
+    struct pith_compress_opts opts = {.size_bytes = sizeof opts,
+                                      .feed = feed,
+                                      .seed = o->common.seed,
+                                      .max_drop = o->max_drop,
+                                      .watch = &watch,
+                                      .train = data->train,
+                                      .val = data->val,
+                                      .train_progress = show_epoch,
+                                      .stop = cli_stop_training,
+                                      .progress = show_stage,
+                                      .user = &display};
     struct pith_compress_result result = {0};
     struct pith_error err = {0};
     enum pith_status st;
@@ -376,16 +385,27 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 }
 
 const struct cli_command cmd_compress = {
-    "compress", "make", "all of it, under a limit",
+    "compress",
+    "make",
+    "all of it, under a limit",
     "pith compress MODEL [-d DATA] [--sparsity S] [--bits B | -r recipe.json] [--max-drop 0.5%]",
     "Without a recipe: prune to --sparsity (none), cluster to --bits (8), encode. With -d the\n"
-    "accuracy is measured before and after. --max-drop 1%: a result that loses more than 1 point of\n"
-    "top-1 (of regression data 1 dB of PSNR) ends with exit 1; it lies in net.missed.pith then, and\n"
-    "net.pith is as it was (of -o - nothing comes). It decides, it does not search: try fewer zeros or\n"
+    "accuracy is measured before and after. --max-drop 1%: a result that loses more than 1 point "
+    "of\n"
+    "top-1 (of regression data 1 dB of PSNR) ends with exit 1; it lies in net.missed.pith then, "
+    "and\n"
+    "net.pith is as it was (of -o - nothing comes). It decides, it does not search: try fewer "
+    "zeros or\n"
     "more bits. Without -o, net.onnx becomes net.pith here.\n\n"
-    "A recipe (pith help recipe) may train. Then -d is what it trains on, and --val or --hold what\n"
+    "A recipe (pith help recipe) may train. Then -d is what it trains on, and --val or --hold "
+    "what\n"
     "judges: the epochs and the accuracy before and after.\n\n"
     "  pith compress net.onnx --bits 6\n"
     "  pith compress net.onnx -r recipe.json -d train.idx --hold 0::10 --max-drop 0.5%\n"
     "  pith compress net.onnx -d val.tar --preprocess imagenet --sparsity 10% --max-drop 1%",
-    options, sizeof(struct compress_options), 1, 1, run, NULL};
+    options,
+    sizeof(struct compress_options),
+    1,
+    1,
+    run,
+    NULL};

@@ -17,14 +17,17 @@ static const struct cli_option options[] = {
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
 
-/* What is written: what --to says, else what the name of the file ends in. A name that promises another
- * form than --to, or one that pith cannot write, is refused. */
+/* What is written: what --to says, else what the name of the file ends in. A name that promises
+ * another form than --to, or one that pith cannot write, is refused. */
 static enum cli_exit choose_form(const struct decode_options *o, const char **form)
 {
-    static const char *const others[] = {".pt", ".pth", ".tflite", ".h5", ".keras", ".safetensors",
-                                         ".gguf", ".pb", ".npy", ".npz", ".c", ".h"};
+    static const char *const others[] = {".pt",    ".pth",         ".tflite", ".h5",
+                                         ".keras", ".safetensors", ".gguf",   ".pb",
+                                         ".npy",   ".npz",         ".c",      ".h"};
     const char *name = o->common.output ? o->common.output : "-";
-    const char *told = cli_ends_in(name, ".onnx") ? "onnx" : cli_ends_in(name, ".pith") ? "pith" : NULL;
+    const char *told = cli_ends_in(name, ".onnx")   ? "onnx"
+                       : cli_ends_in(name, ".pith") ? "pith"
+                                                    : NULL;
     if (o->to && strcmp(o->to, "onnx") != 0 && strcmp(o->to, "pith") != 0) {
         cli_error("--to '%s': give pith or onnx", o->to);
         return EXIT_USAGE;
@@ -79,9 +82,18 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 }
 
 const struct cli_command cmd_decode = {
-    "decode", "ship", "back to a plain .pith or to ONNX",
+    "decode",
+    "ship",
+    "back to a plain .pith or to ONNX",
     "pith decode [MODEL] [--to pith|onnx] [-o FILE]",
-    "-o NAME.onnx, or --to onnx, writes the network with the weights the compressed file stands for,\n"
-    "so that any other runtime or viewer can check it. Standard output and names without a suffix get\n"
+    "-o NAME.onnx, or --to onnx, writes the network with the weights the compressed file stands "
+    "for,\n"
+    "so that any other runtime or viewer can check it. Standard output and names without a suffix "
+    "get\n"
     "a .pith; a name that ends in another format's suffix is refused.",
-    options, sizeof(struct decode_options), 0, 1, run, NULL};
+    options,
+    sizeof(struct decode_options),
+    0,
+    1,
+    run,
+    NULL};

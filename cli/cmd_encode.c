@@ -51,13 +51,14 @@ static enum cli_exit encode(const struct encode_options *o, const struct pith_st
 {
     struct pith_error err = {0};
     struct pith_pack_opts pack = pith_stage_pack_opts(stage);
-    if (pith_stage_run(m, stage, o->common.seed, NULL, &err) || pith_model_pack(m, &pack, file, &err))
+    if (pith_stage_run(m, stage, o->common.seed, NULL, &err) ||
+        pith_model_pack(m, &pack, file, &err))
         return cli_fail(&err);
     return EXIT_DONE;
 }
 
-/* The estimate in steps of LOAD_STEP (below, 0). Negative: there was no memory for it, which is no failure
- * of encoding. */
+/* The estimate in steps of LOAD_STEP (below, 0). Negative: there was no memory for it, which is no
+ * failure of encoding. */
 static double seconds_to_load(const struct pith_buffer *file)
 {
     double seconds;
@@ -78,7 +79,8 @@ static void report(const struct cli_common *c, const struct pith_buffer *file)
         cli_json_end();
     }
     if (seconds > 0)
-        cli_say(c, "encode     %s, about %.2f s to load on one core", cli_format_bytes(file->bytes, text), seconds);
+        cli_say(c, "encode     %s, about %.2f s to load on one core",
+                cli_format_bytes(file->bytes, text), seconds);
     else
         cli_say(c, "encode     %s", cli_format_bytes(file->bytes, text));
 }
@@ -107,15 +109,30 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 }
 
 const struct cli_command cmd_encode = {
-    "encode", "make", "entropy-code; the final file", "pith encode [MODEL] [-o net.pith] [options]",
-    "Batch normalisation is folded into the layer before it. Gaps, indices and, of tensors of 4096\n"
-    "floats or more, their bytes get Huffman codes where they are shorter so; what is coded is expanded\n"
-    "when the file is loaded, plain floats (--coder none) are read where they lie. Nothing is lost.\n"
+    "encode",
+    "make",
+    "entropy-code; the final file",
+    "pith encode [MODEL] [-o net.pith] [options]",
+    "Batch normalisation is folded into the layer before it. Gaps, indices and, of tensors of "
+    "4096\n"
+    "floats or more, their bytes get Huffman codes where they are shorter so; what is coded is "
+    "expanded\n"
+    "when the file is loaded, plain floats (--coder none) are read where they lie. Nothing is "
+    "lost.\n"
     "--for size writes the compact header:\n"
     "no names, one checksum, nothing aligned. --coder adaptive is slower to load (some million\n"
     "elements a second) and smaller, most of all where few weights are left; it is taken for each\n"
-    "tensor where it wins. --for size alone takes it where the file still loads in less than 5 ms, or\n"
-    "is smaller by 2 % at least than with Huffman codes. Besides bytes the command tells about how long\n"
-    "one core decodes the file, from 10 ms on (JSON: load_seconds): an estimate from the number of coded\n"
-    "elements, 220 ns for each in adaptive streams, 4 ns for each in Huffman codes, 3 ns for each float.",
-    options, sizeof(struct encode_options), 0, 1, run, NULL};
+    "tensor where it wins. --for size alone takes it where the file still loads in less than 5 ms, "
+    "or\n"
+    "is smaller by 2 % at least than with Huffman codes. Besides bytes the command tells about how "
+    "long\n"
+    "one core decodes the file, from 10 ms on (JSON: load_seconds): an estimate from the number of "
+    "coded\n"
+    "elements, 220 ns for each in adaptive streams, 4 ns for each in Huffman codes, 3 ns for each "
+    "float.",
+    options,
+    sizeof(struct encode_options),
+    0,
+    1,
+    run,
+    NULL};

@@ -186,13 +186,22 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 }
 
 const struct cli_command cmd_eval = {
-    "eval", "run", "accuracy on labelled data", "pith eval [MODEL] -d DATA [--labels FILE]",
-    "The labels of an IDX file are found beside it; class folders and labels.csv inside a folder or\n"
-    "tar file too. A csv has a line of column names, class (or label) and file, or rows of file,class\n"
-    "alone; each row is matched to one picture by its name; without one row i is sample i.\n"
-    CLI_STATE_TEXT
-    "\n"
+    "eval",
+    "run",
+    "accuracy on labelled data",
+    "pith eval [MODEL] -d DATA [--labels FILE]",
+    "The labels of an IDX file are found beside it; class folders and labels.csv inside a folder "
+    "or\n"
+    "tar file too. A csv has a line of column names, class (or label) and file, or rows of "
+    "file,class\n"
+    "alone; each row is matched to one picture by its name; without one row i is sample "
+    "i.\n" CLI_STATE_TEXT "\n"
     "  pith eval net.pith -d t10k-images-idx3-ubyte.gz\n"
     "  pith eval net.pith -d imagenet.tar --labels labels.csv --json\n"
     "  pith eval kws.pith -d raw:i8:490:mfcc.bin.gz --labels labels.csv",
-    options, sizeof(struct eval_options), 0, 1, run, NULL};
+    options,
+    sizeof(struct eval_options),
+    0,
+    1,
+    run,
+    NULL};

@@ -71,6 +71,14 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 }
 
 const struct cli_command cmd_help = {
-    "help", "misc", "this overview, one command, exit-codes, environment or preprocess",
+    "help",
+    "misc",
+    "this overview, one command, exit-codes, environment or preprocess",
     "pith help [COMMAND | exit-codes | environment | preprocess]",
-    NULL, options, sizeof(struct help_options), 0, 1, run, NULL};
+    NULL,
+    options,
+    sizeof(struct help_options),
+    0,
+    1,
+    run,
+    NULL};

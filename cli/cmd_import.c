@@ -53,22 +53,35 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
         print_json(m, bytes);
     if (!rc)
         cli_say(&o->common, "import     %s  %u node%s, %s weights, %s", path, m->n_nodes,
-                m->n_nodes == 1 ? "" : "s", cli_format_count(count_weights(m), a), cli_format_bytes(bytes, b));
+                m->n_nodes == 1 ? "" : "s", cli_format_count(count_weights(m), a),
+                cli_format_bytes(bytes, b));
     pith_model_free(m);
     cli_import_free(storage);
     return rc;
 }
 
 const struct cli_command cmd_import = {
-    "import", "make", "read an ONNX network", "pith import net.onnx [-o net.pith] [options]",
-    "Constants are folded and dead nodes dropped; batch normalisation and activations stay as they\n"
+    "import",
+    "make",
+    "read an ONNX network",
+    "pith import net.onnx [-o net.pith] [options]",
+    "Constants are folded and dead nodes dropped; batch normalisation and activations stay as "
+    "they\n"
     "are. A symbolic first dimension becomes the open batch; every other open dimension needs\n"
     "--input-shape. Preprocessing given here is stored in the model and applied by run, eval and\n"
     "compress: value = (pixel * scale - mean) / std.\n"
-    "A file of a newer opset than 28 is read as one of 28, with a warning; a node with an attribute\n"
-    "that 28 does not have is refused. Names of more than 240 bytes (of inputs and outputs, with a\n"
-    "warning: 255) keep their head, and a '~' and a hash stand for the rest: layer patterns see that.\n\n"
+    "A file of a newer opset than 28 is read as one of 28, with a warning; a node with an "
+    "attribute\n"
+    "that 28 does not have is refused. Names of more than 240 bytes (of inputs and outputs, with "
+    "a\n"
+    "warning: 255) keep their head, and a '~' and a hash stand for the rest: layer patterns see "
+    "that.\n\n"
     "  pith import net.onnx -o net.pith \\\n"
     "      --preprocess scale=1/255,mean=0.485:0.456:0.406,std=0.229:0.224:0.225\n"
     "  pith import asr.onnx --input-shape audio:1x16000 --set-input sr=16000 -o asr.pith",
-    options, sizeof(struct import_options), 0, 1, run, NULL};
+    options,
+    sizeof(struct import_options),
+    0,
+    1,
+    run,
+    NULL};

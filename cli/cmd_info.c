@@ -160,7 +160,8 @@ static void print_text(const struct info_options *o, const struct layer_rows *r,
 static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 {
     const struct info_options *o = opts;
-    struct pith_packed packed = {0}; /* an ONNX file is shown as the .pith that import would make of it */
+    struct pith_packed packed = {
+        0}; /* an ONNX file is shown as the .pith that import would make of it */
     struct layer_rows rows = {0};
     struct cost cost = {0};
     enum cli_exit rc = cli_load_packed(n_operands ? operands[0] : "-", &packed);

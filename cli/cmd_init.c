@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* pith init: a network that has not learned anything yet, of a known architecture or of a given one. */
+/* pith init: a network that has not learned anything yet, of a known architecture or of a given
+ * one. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -64,13 +65,24 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 }
 
 const struct cli_command cmd_init = {
-    "init", "make", "a network that is still to be trained",
+    "init",
+    "make",
+    "a network that is still to be trained",
     "pith init lenet5|lenet300|digits|resnet20|MODEL [-o FILE] [--seed N]",
-    "Known architectures: lenet5 (LeNet-5 as in Caffe, 20-50-500-10), lenet300 (784-300-100-10) and the\n"
+    "Known architectures: lenet5 (LeNet-5 as in Caffe, 20-50-500-10), lenet300 (784-300-100-10) "
+    "and the\n"
     "small digits (8-16-64-10), all for pictures of 1 x 28 x 28, and resnet20 (for CIFAR-10,\n"
-    "3 x 32 x 32, shortcuts of option A). Of any other network, .onnx or .pith, the architecture is\n"
-    "taken and what it learned forgotten. Weights are drawn with the variance 2 / fan-in before a ReLU\n"
-    "and 1 / fan-in elsewhere; biases are 0. The same seed gives the same weights on every machine.\n\n"
+    "3 x 32 x 32, shortcuts of option A). Of any other network, .onnx or .pith, the architecture "
+    "is\n"
+    "taken and what it learned forgotten. Weights are drawn with the variance 2 / fan-in before a "
+    "ReLU\n"
+    "and 1 / fan-in elsewhere; biases are 0. The same seed gives the same weights on every "
+    "machine.\n\n"
     "  pith init lenet5 --preprocess scale=1/255 -o start.pith\n"
     "  pith train start.pith -d train-images-idx3-ubyte.gz --hold 0::10 --epochs 20 -o lenet5.pith",
-    options, sizeof(struct init_options), 1, 1, run, NULL};
+    options,
+    sizeof(struct init_options),
+    1,
+    1,
+    run,
+    NULL};

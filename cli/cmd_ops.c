@@ -26,6 +26,14 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
     return EXIT_DONE;
 }
 
-const struct cli_command cmd_ops = {
-    "ops", "look", "supported ONNX operators (opsets 7 to 28)", "pith ops [--json]",
-    NULL, NULL, sizeof(struct cli_common), 0, 0, run, NULL};
+const struct cli_command cmd_ops = {"ops",
+                                    "look",
+                                    "supported ONNX operators (opsets 7 to 28)",
+                                    "pith ops [--json]",
+                                    NULL,
+                                    NULL,
+                                    sizeof(struct cli_common),
+                                    0,
+                                    0,
+                                    run,
+                                    NULL};

@@ -31,13 +31,14 @@ static const struct cli_option options[] = {
      "layer (default): each layer alike; global", 0, 0},
     {0, "layer", OPTION_LIST, offsetof(struct prune_options, layers), "GLOB=V",
      "another value for these layers; 0 leaves them alone", 0, 0},
-    {0, "steps", OPTION_U32, AT(stage.steps), "N", "little by little, with --train after each step", 1,
-     PITH_STAGE_STEPS},
+    {0, "steps", OPTION_U32, AT(stage.steps), "N", "little by little, with --train after each step",
+     1, PITH_STAGE_STEPS},
     {0, "schedule", OPTION_TEXT, AT(schedule), "S", "of the steps: cubic (default), linear", 0, 0},
     {0, "train", OPTION_FLAG, AT(train), NULL, "train what is left; see pith help train", 0, 0},
     CLI_TRAINING_OPTIONS(struct prune_options, from),
     {0, "epochs", OPTION_U32, AT(stage.train.epochs), "N", "after each step; default 1", 1, 100000},
-    {0, "lr", OPTION_FLOAT, AT(stage.train.rate), "RATE", "learning rate; default 0.001", 1e-30, 1e30},
+    {0, "lr", OPTION_FLOAT, AT(stage.train.rate), "RATE", "learning rate; default 0.001", 1e-30,
+     1e30},
     {0, "", OPTION_HEADING, 0, NULL, "Training", 0, 0},
     {0, "batch", OPTION_U32, AT(stage.train.batch), "N",
      "samples of a step, a multiple of 8; default 128", 8, 65536},
@@ -202,18 +203,31 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 {
     struct prune_options *o = opts;
     enum cli_exit rc = read_options(o, &o->stage);
-    return rc ? rc : cli_run_stage(&o->common, n_operands ? operands[0] : "-", &o->stage, &o->from, NULL,
-                                   print);
+    return rc ? rc
+              : cli_run_stage(&o->common, n_operands ? operands[0] : "-", &o->stage, &o->from, NULL,
+                              print);
 }
 
 const struct cli_command cmd_prune = {
-    "prune", "make", "remove weights by magnitude", "pith prune [MODEL] --sparsity 0.9 [-o FILE]",
-    "The largest weights of each layer stay; biases are never touched; what is already pruned stays\n"
-    "pruned. Depthwise convolutions are left alone unless --layer names them: a few of their weights\n"
-    "less are many answers lost. So are layers that the pattern does not divide; a line says which.\n"
+    "prune",
+    "make",
+    "remove weights by magnitude",
+    "pith prune [MODEL] --sparsity 0.9 [-o FILE]",
+    "The largest weights of each layer stay; biases are never touched; what is already pruned "
+    "stays\n"
+    "pruned. Depthwise convolutions are left alone unless --layer names them: a few of their "
+    "weights\n"
+    "less are many answers lost. So are layers that the pattern does not divide; a line says "
+    "which.\n"
     "Patterns: any element; N of M neighbours; blocks; k of each 128 of a row; whole output\n"
-    "rows or input channels. With --steps and --train the amount is reached little by little, and what\n"
+    "rows or input channels. With --steps and --train the amount is reached little by little, and "
+    "what\n"
     "is left is trained after each step: most goes first (cubic), or the same share each time.\n\n"
     "  pith prune net.pith --sparsity 90% --layer 'conv1=0.6' --layer 'fc_out=0' -o pruned.pith\n"
     "  pith prune net.pith --sparsity 95% --steps 8 --train -d train.idx --epochs 2 -o thin.pith",
-    options, sizeof(struct prune_options), 0, 1, run, set_defaults};
+    options,
+    sizeof(struct prune_options),
+    0,
+    1,
+    run,
+    set_defaults};

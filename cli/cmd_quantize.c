@@ -23,18 +23,21 @@ static const struct cli_option options[] = {
      "samples without labels, as for eval; none: made up", 0, 0},
     CLI_STATE_OPTION(struct quantize_options, feed),
     {0, "samples", OPTION_U32, AT(stage.samples), "N", "the first N of them; default 64", 1, 1e9},
-    {0, "range", OPTION_TEXT, AT(feed.range), "A:B[:STEP]", "these samples; !A:B:STEP all others", 0, 0},
+    {0, "range", OPTION_TEXT, AT(feed.range), "A:B[:STEP]", "these samples; !A:B:STEP all others",
+     0, 0},
     {0, "to", OPTION_TEXT, AT(to), "WHAT",
      "int8 (default); fixed:4 to fixed:8, fixed:16: scales powers of two", 0, 0},
-    {0, "weights", OPTION_U32, AT(stage.quantize.weight_bits), "B", "bits of a weight: 2 to 8, or 16 (default 8)",
-     2, 16},
+    {0, "weights", OPTION_U32, AT(stage.quantize.weight_bits), "B",
+     "bits of a weight: 2 to 8, or 16 (default 8)", 2, 16},
     {0, "activations", OPTION_U32, AT(stage.quantize.activation_bits), "B",
      "bits of an activation: 2 to 8, or 16 (default 8)", 2, 16},
-    {0, "per", OPTION_TEXT, AT(per), "WHAT", "one weight scale per channel (fixed: tensor), tensor", 0, 0},
-    {0, "rounding", OPTION_TEXT, AT(rounding), "HOW", "weights: feedback (-d: default), adaptive (below 8 bits), nearest", 0,
-     0},
+    {0, "per", OPTION_TEXT, AT(per), "WHAT", "one weight scale per channel (fixed: tensor), tensor",
+     0, 0},
+    {0, "rounding", OPTION_TEXT, AT(rounding), "HOW",
+     "weights: feedback (-d: default), adaptive (below 8 bits), nearest", 0, 0},
     {0, "keep", OPTION_LIST, AT(keep), "GLOB", "these layers stay float", 0, 0},
-    {0, "fine", OPTION_LIST, AT(fine), "GLOB", "these layers read their input as two bytes; auto: some", 0, 0},
+    {0, "fine", OPTION_LIST, AT(fine), "GLOB",
+     "these layers read their input as two bytes; auto: some", 0, 0},
     {0, "floats", OPTION_TEXT, AT(floats), "TYPE",
      "what stays float is stored as auto (default), f32, f16, bf16", 0, 0},
     {0, "all-integers", OPTION_FLAG, AT(stage.all_integers), NULL,
@@ -98,14 +101,15 @@ static enum cli_exit read_options(struct quantize_options *o)
                              *const pers[] = {"default", "channel", "tensor", NULL},
                              *const whens[] = {"auto", "always", "never", NULL},
                              *const roundings[] = {"default", "nearest", "feedback", "adaptive",
-                                                                 NULL},
+                                                   NULL},
                              *const floats[] = {"auto", "f32", "f16", "bf16", NULL};
     static const enum pith_type float_types[] = {0, PITH_F32, PITH_F16, PITH_BF16};
     int to = 0, per = 0, rounding = 0, smooth = 0, reestimate = 0, type = 0;
     if (!choose("to", o->to, targets, &to) || !choose("per", o->per, pers, &per) ||
         !choose("rounding", o->rounding, roundings, &rounding) ||
         !choose("smooth", o->smooth, whens, &smooth) ||
-        !choose("reestimate", o->reestimate, whens, &reestimate) || !choose("floats", o->floats, floats, &type))
+        !choose("reestimate", o->reestimate, whens, &reestimate) ||
+        !choose("floats", o->floats, floats, &type))
         return EXIT_USAGE;
     o->stage.quantize.fixed_bits = to ? (uint32_t)atoi(targets[to] + strlen("fixed:")) : 0;
     o->stage.quantize.per_channel = per == 1;
@@ -148,8 +152,8 @@ static void add_row(struct cli_table *t, const struct pith_quantize_layer *l)
         cli_table_add(t, "%u bits, exact, sums < 2^%.1f of 2^%u%s", l->weight_bits, sum_bits,
                       l->sum_bits - 1, fine);
     else
-        cli_table_add(t, "%u bits, %.1f dB, sums < 2^%.1f of 2^%u%s", l->weight_bits, l->snr_db, sum_bits,
-                      l->sum_bits - 1, fine);
+        cli_table_add(t, "%u bits, %.1f dB, sums < 2^%.1f of 2^%u%s", l->weight_bits, l->snr_db,
+                      sum_bits, l->sum_bits - 1, fine);
 }
 
 static void say_bits(const struct cli_common *c, const struct pith_stage_report *r)
@@ -166,26 +170,30 @@ static void say_bits(const struct cli_common *c, const struct pith_stage_report 
         n += (double)l->n_weights;
     }
     if (least < most)
-        cli_say(c, "bits       %.2f a weight: %u, and up to %u in layers of few weights", bits / n, least,
-                most);
+        cli_say(c, "bits       %.2f a weight: %u, and up to %u in layers of few weights", bits / n,
+                least, most);
 }
 
 static void say_outputs(const struct cli_common *c, const struct pith_stage_report *r)
 {
     char how[48];
     if (isinf(r->output_db))
-        snprintf(how, sizeof how, r->output_db > 0 ? "as they were" : "infinite or NaN for some sample");
+        snprintf(how, sizeof how,
+                 r->output_db > 0 ? "as they were" : "infinite or NaN for some sample");
     else
         snprintf(how, sizeof how, "%.1f dB above their error", r->output_db);
-    cli_say(c, "outputs    %s, %" PRIu64 " of %" PRIu64 " answers changed", how, r->changed, r->judged);
+    cli_say(c, "outputs    %s, %" PRIu64 " of %" PRIu64 " answers changed", how, r->changed,
+            r->judged);
 }
 
 /* On few samples each answer is many percent: the line above says how many there were. */
 static void say_lost(const struct pith_stage_report *r)
 {
     bool low = !(r->output_db >= PITH_LOST_DB);
-    cli_warn("%s: try --rounding adaptive, more samples, --fine, or --keep LAYER (pith sense tells which)",
-             low ? "the outputs are less than 25 dB above their error" : "more than 3 % of the answers changed");
+    cli_warn("%s: try --rounding adaptive, more samples, --fine, or --keep LAYER (pith sense tells "
+             "which)",
+             low ? "the outputs are less than 25 dB above their error"
+                 : "more than 3 % of the answers changed");
 }
 
 static void say_floats(const struct cli_common *c, const struct pith_stage_report *r)
@@ -197,8 +205,8 @@ static void say_floats(const struct cli_common *c, const struct pith_stage_repor
     if (r->n_codebooks)
         snprintf(indexed, sizeof indexed, "; %s weights in a byte each (codebooks)",
                  cli_format_count(r->n_indexed, weights));
-    cli_say(c, "floats     %s numbers in 2 bytes each (%s)%s%s", cli_format_count(r->n_narrow, n), type,
-            indexed, beyond);
+    cli_say(c, "floats     %s numbers in 2 bytes each (%s)%s%s", cli_format_count(r->n_narrow, n),
+            type, indexed, beyond);
 }
 
 /* The table above has their names. */
@@ -207,8 +215,10 @@ static void say_kept(const struct cli_common *c, const struct pith_stage_report 
     char n[32];
     bool less = r->kept_bytes < 0;
     cli_say(c, "kept       %u %s float for what %s: %s bytes %s than as integers", r->n_kept_float,
-            r->n_kept_float == 1 ? "layer stays" : "layers stay", r->n_kept_float == 1 ? "it costs" : "they cost",
-            cli_format_count((uint64_t)(less ? -r->kept_bytes : r->kept_bytes), n), less ? "less" : "more");
+            r->n_kept_float == 1 ? "layer stays" : "layers stay",
+            r->n_kept_float == 1 ? "it costs" : "they cost",
+            cli_format_count((uint64_t)(less ? -r->kept_bytes : r->kept_bytes), n),
+            less ? "less" : "more");
 }
 
 /* What stayed float is said always. */
@@ -244,7 +254,8 @@ static void print(const struct cli_common *c, const struct pith_stage_report *r)
     if (r->n_blocks)
         cli_say(c, "blocks     %u of %u are better reconstructed", r->n_reconstructed, r->n_blocks);
     if (r->n_infinite)
-        cli_warn("%u values were infinite for some sample: what reads them stays float", r->n_infinite);
+        cli_warn("%u values were infinite for some sample: what reads them stays float",
+                 r->n_infinite);
     if (r->n_tiny)
         cli_warn("%u values have a scale below 2^-126: it was set to that", r->n_tiny);
     bool lost = cli_lost_much(r);
@@ -254,8 +265,8 @@ static void print(const struct cli_common *c, const struct pith_stage_report *r)
         say_lost(r);
     if (tables)
         snprintf(looked_up, sizeof looked_up, " and %u of %u tables", whole_tables, tables);
-    cli_say(c, "quantize   %s weights in %u of %u layers%s are integers", cli_format_count(n, a), whole,
-            r->n_layers - tables, looked_up);
+    cli_say(c, "quantize   %s weights in %u of %u layers%s are integers", cli_format_count(n, a),
+            whole, r->n_layers - tables, looked_up);
     if (fine)
         cli_say(c, "fine       %u of them read their input as two bytes", fine);
     say_bits(c, r);
@@ -272,23 +283,37 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
     struct quantize_options *o = opts;
     enum cli_exit rc = read_options(o);
     return rc ? rc
-              : cli_run_stage(&o->common, n_operands ? operands[0] : "-", &o->stage, NULL, &o->feed, print);
+              : cli_run_stage(&o->common, n_operands ? operands[0] : "-", &o->stage, NULL, &o->feed,
+                              print);
 }
 
 const struct cli_command cmd_quantize = {
-    "quantize", "make", "integers for weights and activations",
+    "quantize",
+    "make",
+    "integers for weights and activations",
     "pith quantize [MODEL] [-d DATA] [--weights 8] [-o FILE]",
-    "Layers with weights compute with integers afterwards: weights i8, one scale an output channel;\n"
-    "activations u8, on the grids that pith calibrate found, or, where the model has none, between the\n"
+    "Layers with weights compute with integers afterwards: weights i8, one scale an output "
+    "channel;\n"
+    "activations u8, on the grids that pith calibrate found, or, where the model has none, between "
+    "the\n"
     "extremes seen on -d. Tables of embeddings get i8, too, one scale a row, or a codebook. Batch\n"
-    "normalisation is folded into the layers first. What is before the first layer and behind the last\n"
+    "normalisation is folded into the layers first. What is before the first layer and behind the "
+    "last\n"
     "stays float; so do layers that cannot be integers, and that is said. With\n"
-    "-d so do those that cost the outputs too much, a byte or two a weight where --floats is auto.\n"
-    "fixed:B is fixed point: weights and activations of B bits, one power of two a layer and a value (or,\n"
-    "--per channel, a channel), sums become integers by shifting. No input overflows a sum: -v tells how\n"
+    "-d so do those that cost the outputs too much, a byte or two a weight where --floats is "
+    "auto.\n"
+    "fixed:B is fixed point: weights and activations of B bits, one power of two a layer and a "
+    "value (or,\n"
+    "--per channel, a channel), sums become integers by shifting. No input overflows a sum: -v "
+    "tells how\n"
     "near it may come, and where sums have 64 bits for that. Several inputs are given by name, -d\n"
     "NAME=DATA each; with --state the samples are the steps of a stream (see pith help run).\n\n"
     "  pith quantize net.pith -d images.tar --range 0:500:8 -o small.pith\n"
     "  pith quantize calibrated.pith --keep fc_out -o small.pith\n"
     "  pith quantize vad.pith -d wav:576:512:speech.wav --state stateN=state -o small.pith",
-    options, sizeof(struct quantize_options), 0, 1, run, set_defaults};
+    options,
+    sizeof(struct quantize_options),
+    0,
+    1,
+    run,
+    set_defaults};

@@ -112,9 +112,12 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 }
 
 const struct cli_command cmd_recipe = {
-    "recipe", "ship", "show, check or write a recipe",
+    "recipe",
+    "ship",
+    "show, check or write a recipe",
     "pith recipe show MODEL | lint FILE | write [--sparsity S] [--bits B]",
-    "show prints the recipe that made a model; pith compress -r repeats it. lint reads a recipe and\n"
+    "show prints the recipe that made a model; pith compress -r repeats it. lint reads a recipe "
+    "and\n"
     "prints it with every default written out. The keys of a stage are the long options of its\n"
     "command, with _ for -; layers stands for --layer.\n\n"
     "  { \"pith\": 1,\n"
@@ -123,7 +126,14 @@ const struct cli_command cmd_recipe = {
     "      { \"do\": \"prune\", \"sparsity\": 0.9, \"layers\": { \"conv1\": 0.6 },\n"
     "        \"steps\": 6, \"schedule\": \"cubic\", \"train\": { \"epochs\": 1 } },\n"
     "      { \"do\": \"cluster\", \"bits\": 4 },\n"
-    "      { \"do\": \"train\", \"epochs\": 8, \"lr\": 0.001, \"teacher\": \"start\", \"until_drop\": \"0.3%\" },\n"
+    "      { \"do\": \"train\", \"epochs\": 8, \"lr\": 0.001, \"teacher\": \"start\", "
+    "\"until_drop\": \"0.3%\" },\n"
     "      { \"do\": \"encode\", \"for\": \"size\" } ] }\n\n"
-    "The teacher start is the network as the recipe found it, or, with \"start\": N, as after N stages.",
-    options, sizeof(struct recipe_options), 1, 2, run, NULL};
+    "The teacher start is the network as the recipe found it, or, with \"start\": N, as after N "
+    "stages.",
+    options,
+    sizeof(struct recipe_options),
+    1,
+    2,
+    run,
+    NULL};

@@ -51,7 +51,7 @@ static const struct cli_option options[] = {
 struct wanted {
     uint32_t output;
     char path[CLI_PATH_BYTES];
-    uint8_t *data; /* owns */
+    uint8_t *data;  /* owns */
     uint64_t bytes; /* of one sample */
     bool uneven;    /* it was not the same in all */
 };
@@ -59,25 +59,25 @@ struct wanted {
 struct runner {
     const struct run_options *o;
     const char *model_path, *made_folder; /* NULL: none was made */
-    struct pith_packed packed;    /* owns */
-    const struct pith_model *m; /* its outline */
+    struct pith_packed packed;            /* owns */
+    const struct pith_model *m;           /* its outline */
     struct cli_feed feed;
     struct pith_engine *engine;
     struct pith_plan *plan;
     uint32_t batch;
-    bool stacked; /* data was given: outputs get an axis for the samples */
+    bool stacked;           /* data was given: outputs get an axis for the samples */
     const char *picture;    /* borrows: the file that was fed; NULL: none */
     enum cli_scores scores; /* what `shown` holds */
-    struct wanted *wanted; /* owns */
+    struct wanted *wanted;  /* owns */
     uint32_t n_wanted;
-    uint32_t shown; /* output to print where none is written */
-    struct pith_dump *dump; /* owns: [o->dumps.n] */
+    uint32_t shown;          /* output to print where none is written */
+    struct pith_dump *dump;  /* owns: [o->dumps.n] */
     struct cli_progress bar; /* of runs whose outputs go to files */
     char dump_path[CLI_LIST_MAX][CLI_PATH_BYTES];
     enum cli_exit failed; /* of the dumps, written before the last result is printed */
 };
 
-/* ---- inputs ------------------------------------------------------------------------------------------ */
+/* ---- inputs ---------------------------------------------------------------------------------- */
 
 /* The way of a data set with one picture: resized, cropped and scaled as the model wants it. */
 static enum cli_exit feed_picture(const struct runner *r, const struct pith_buffer *file,
@@ -111,8 +111,8 @@ static enum cli_exit feed_raw(const struct pith_value *v, const struct pith_buff
 {
     uint64_t bytes = cli_value_elems(v) * cli_type_bytes(v->type);
     if (file->bytes != bytes) {
-        cli_error("%s: neither npy, PNG, JPEG nor the %" PRIu64 " raw bytes of input '%s'", path, bytes,
-                  v->name);
+        cli_error("%s: neither npy, PNG, JPEG nor the %" PRIu64 " raw bytes of input '%s'", path,
+                  bytes, v->name);
         return EXIT_BROKEN;
     }
     *data = malloc((size_t)bytes + 1);
@@ -187,7 +187,7 @@ static enum cli_exit open_inputs(struct runner *r, char **operands, uint32_t n)
     return rc;
 }
 
-/* ---- outputs --------------------------------------------------------------------------------------------- */
+/* ---- outputs --------------------------------------------------------------------------------- */
 
 static enum cli_exit no_output(const struct runner *r, const char *name)
 {
@@ -262,7 +262,7 @@ static enum cli_exit choose_outputs(struct runner *r)
         return no_output(r, name);
     if (o->common.output)
         rc = is_folder(r, o->common.output) ? want_folder(r, o->common.output)
-                                         : want(r, r->shown, o->common.output);
+                                            : want(r, r->shown, o->common.output);
     for (uint32_t i = 0; i < o->saves.n && !rc; i++)
         rc = want_save(r, o->saves.item[i]);
     return rc;
@@ -319,8 +319,8 @@ static void print_class(const struct runner *r, const struct cli_score_reader *s
     cli_json_close('}');
 }
 
-/* The name of the picture, else the number of the sample. What would break the line or reach for the
- * terminal is a question mark. */
+/* The name of the picture, else the number of the sample. What would break the line or reach for
+ * the terminal is a question mark. */
 static void print_sample(const struct runner *r, uint64_t sample)
 {
     const char *name = pith_data_sample_file(r->feed.leading, sample);
@@ -411,7 +411,8 @@ static bool take_sample(void *user, uint64_t sample)
     }
     if (r->n_wanted)
         return cli_progress_step(&r->bar, sample + 1);
-    if (sample + 1 == pith_feed_count(&r->feed.feed)) /* first what may fail, then what is printed */
+    if (sample + 1 ==
+        pith_feed_count(&r->feed.feed)) /* first what may fail, then what is printed */
         r->failed = write_dumps(r);
     if (r->failed)
         return false;
@@ -430,7 +431,8 @@ static enum cli_exit make_room(struct runner *r)
         pith_plan_output(r->plan, w->output, &t);
         w->bytes = t.bytes;
         if (t.bytes > MAX_STACK_BYTES / n || n > UINT32_MAX) {
-            cli_error("output '%.*s' of %" PRIu64 " samples takes more than 4 GiB: choose some with "
+            cli_error("output '%.*s' of %" PRIu64
+                      " samples takes more than 4 GiB: choose some with "
                       "--range",
                       (int)t.name_bytes, t.name, n);
             return EXIT_MEMORY;
@@ -450,8 +452,9 @@ static enum cli_exit write_wanted(const struct runner *r, const struct wanted *w
     uint32_t dim[PITH_MAX_RANK], axes = 0;
     pith_plan_output(r->plan, w->output, &t);
     if (w->uneven) {
-        cli_error("output '%.*s' has another shape for each sample: run one at a time, with --range",
-                  (int)t.name_bytes, t.name);
+        cli_error(
+            "output '%.*s' has another shape for each sample: run one at a time, with --range",
+            (int)t.name_bytes, t.name);
         return EXIT_UNSUPPORTED;
     }
     if (r->stacked && t.rank == PITH_MAX_RANK) {
@@ -564,23 +567,41 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 }
 
 const struct cli_command cmd_run = {
-    "run", "run", "outputs for inputs", "pith run MODEL [[NAME=]INPUT]... [-d [NAME=]DATA] [-o out.npy]",
-    "An input is a .npy file (converted to the input's type where no value changes), a PNG or JPEG\n"
-    "picture (resized, cropped and scaled by the stored preprocessing), or raw little-endian values;\n"
-    "without any, standard input. A folder is all of its pictures, and where one input is left, many\n"
-    "pictures and folders may be given for it. With -d every sample of a data set is run, the other\n"
-    "inputs staying as given. Of many samples outputs are stacked along a new first axis. -o FILE takes\n"
-    "the first output (or --output-name), -o FOLDER/ every output as NAME.npy. Without -o and --save\n"
-    "the largest values are printed, a line each: class, value, name, parted by tabs; of many samples\n"
-    "the picture's file (or else the sample's number) stands in front, and --top 1 is the default.\n"
-    "Where pictures are fed or the model stores class names, a vector of f32 is taken for scores of\n"
-    "classes, and the value is the probability: the softmax, or the value as it is behind a Softmax or\n"
-    "Sigmoid, or where the values of a sample are 0..1 and sum to 1 (--softmax always, never).\n"
-    CLI_STATE_TEXT
-    "--dump writes a value computed inside, with an axis in front that counts the times it was (calls,\n"
+    "run",
+    "run",
+    "outputs for inputs",
+    "pith run MODEL [[NAME=]INPUT]... [-d [NAME=]DATA] [-o out.npy]",
+    "An input is a .npy file (converted to the input's type where no value changes), a PNG or "
+    "JPEG\n"
+    "picture (resized, cropped and scaled by the stored preprocessing), or raw little-endian "
+    "values;\n"
+    "without any, standard input. A folder is all of its pictures, and where one input is left, "
+    "many\n"
+    "pictures and folders may be given for it. With -d every sample of a data set is run, the "
+    "other\n"
+    "inputs staying as given. Of many samples outputs are stacked along a new first axis. -o FILE "
+    "takes\n"
+    "the first output (or --output-name), -o FOLDER/ every output as NAME.npy. Without -o and "
+    "--save\n"
+    "the largest values are printed, a line each: class, value, name, parted by tabs; of many "
+    "samples\n"
+    "the picture's file (or else the sample's number) stands in front, and --top 1 is the "
+    "default.\n"
+    "Where pictures are fed or the model stores class names, a vector of f32 is taken for scores "
+    "of\n"
+    "classes, and the value is the probability: the softmax, or the value as it is behind a "
+    "Softmax or\n"
+    "Sigmoid, or where the values of a sample are 0..1 and sum to 1 (--softmax always, "
+    "never).\n" CLI_STATE_TEXT "--dump writes a value computed inside, with an axis in front that "
+    "counts the times it was (calls,\n"
     "and rounds of a loop).\n\n"
     "  pith run net.pith digit.png\n"
     "  pith run net.pith *.jpg holiday/\n"
     "  pith run net.pith x=x.npy mask=m.npy -o out/\n"
     "  pith run vad.pith -d wav:576:512:speech.wav --state stateN=state -o probabilities.npy",
-    options, sizeof(struct run_options), 1, UINT32_MAX, run, NULL};
+    options,
+    sizeof(struct run_options),
+    1,
+    UINT32_MAX,
+    run,
+    NULL};

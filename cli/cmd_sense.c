@@ -25,14 +25,15 @@ struct sense_options {
 static const struct cli_option options[] = {
     CLI_FEED_DATA_OPTIONS(struct sense_options, feed),
     CLI_STATE_OPTION(struct sense_options, feed),
-    {0, "preprocess", OPTION_TEXT, AT(feed.preprocess), "SPEC", "instead of what the model stores", 0,
-     0},
+    {0, "preprocess", OPTION_TEXT, AT(feed.preprocess), "SPEC", "instead of what the model stores",
+     0, 0},
     {0, "samples", OPTION_UINT, AT(samples), "N", "run in each trial, evenly spread (default 8)", 1,
      1e6},
     {0, "bits", OPTION_TEXT, AT(bits), "B,B,...", "bits of a weight (default 8,6,4,3,2)", 0, 0},
     {0, "activations", OPTION_FLAG, AT(activations), NULL,
      "bits of what the layer reads, not of its weights", 0, 0},
-    {0, "prune", OPTION_TEXT, AT(prune), "S,S,...", "instead: a share of the weights becomes 0", 0, 0},
+    {0, "prune", OPTION_TEXT, AT(prune), "S,S,...", "instead: a share of the weights becomes 0", 0,
+     0},
     {0, "sort", OPTION_FLAG, AT(sort), NULL, "what costs most first", 0, 0},
     {0, "csv", OPTION_FLAG, AT(csv), NULL, "one line for each layer and trial", 0, 0},
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
@@ -50,8 +51,7 @@ struct sensing {
     uint32_t *worst; /* owns: [n_layers] by the trial in the middle */
 };
 
-/* ---- options
- * ------------------------------------------------------------------------------------- */
+/* ---- options --------------------------------------------------------------------------------- */
 
 static enum cli_exit read_trials(struct sensing *s, const char *option, const char *text,
                                  enum pith_sense_kind kind)
@@ -69,8 +69,8 @@ static enum cli_exit read_trials(struct sensing *s, const char *option, const ch
         bool good = n < sizeof number && cli_parse_number(number, &a) && a >= least && a <= most &&
                     (kind == PITH_SENSE_PRUNE || a == floor(a));
         if (!good || s->n_trials == MAX_TRIALS) {
-            cli_error("--%s '%s': at most %d numbers from %g to %g", option, text, MAX_TRIALS, least,
-                      most);
+            cli_error("--%s '%s': at most %d numbers from %g to %g", option, text, MAX_TRIALS,
+                      least, most);
             return EXIT_USAGE;
         }
         s->trial[s->n_trials++] = (struct pith_sense_trial){kind, a};
@@ -101,8 +101,7 @@ static enum cli_exit read_options(struct sensing *s)
                        o->activations ? PITH_SENSE_ACTIVATIONS : PITH_SENSE_BITS);
 }
 
-/* ---- what is told
- * -------------------------------------------------------------------------------- */
+/* ---- what is told ---------------------------------------------------------------------------- */
 
 static const char *kind_text(const struct sensing *s)
 {
@@ -136,8 +135,8 @@ static void print_worst(const struct sensing *s)
         const struct pith_sense_layer *l = &s->found.layer[s->worst[i]];
         char db[16];
         format_db(l->cost[middle(s)].output_db, db);
-        printf("%s'%s' (%s, %" PRIu64 " of %" PRIu64 " answers changed)", i ? ", " : "", l->layer, db,
-               l->cost[middle(s)].changed, s->found.answers);
+        printf("%s'%s' (%s, %" PRIu64 " of %" PRIu64 " answers changed)", i ? ", " : "", l->layer,
+               db, l->cost[middle(s)].changed, s->found.answers);
     }
     putchar('\n');
 }
@@ -248,8 +247,7 @@ static enum cli_exit print(struct sensing *s)
     return EXIT_DONE;
 }
 
-/* ---- the command
- * ---------------------------------------------------------------------------------- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 static bool step(void *user, uint64_t done, uint64_t total)
 {
@@ -301,17 +299,28 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 }
 
 const struct cli_command cmd_sense = {
-    "sense", "look", "which layers bear few bits, or pruning",
+    "sense",
+    "look",
+    "which layers bear few bits, or pruning",
     "pith sense [MODEL] -d DATA [--bits 8,6,4,3,2 | --prune 0.5,0.9]",
-    "One layer at a time gets weights of few bits, or is pruned, and all others stay as they are: the\n"
-    "table tells how far the outputs then are from what they were, in dB (an output less its mean;\n"
-    "20 is much, 40 little), and the layers that cost most. Weights are rounded to the nearest with a\n"
-    "scale for each channel, without the corrections that pith quantize makes: it loses less, but in\n"
-    "the same places. Batch normalisation is folded first. --csv and --json also tell the error of the\n"
-    "layer's own output. Every trial runs --samples samples: time grows with layers, trials and these.\n"
-    CLI_STATE_TEXT
-    "\n"
+    "One layer at a time gets weights of few bits, or is pruned, and all others stay as they are: "
+    "the\n"
+    "table tells how far the outputs then are from what they were, in dB (an output less its "
+    "mean;\n"
+    "20 is much, 40 little), and the layers that cost most. Weights are rounded to the nearest "
+    "with a\n"
+    "scale for each channel, without the corrections that pith quantize makes: it loses less, but "
+    "in\n"
+    "the same places. Batch normalisation is folded first. --csv and --json also tell the error of "
+    "the\n"
+    "layer's own output. Every trial runs --samples samples: time grows with layers, trials and "
+    "these.\n" CLI_STATE_TEXT "\n"
     "  pith sense net.pith -d images.tar --range 0:500:8\n"
     "  pith sense net.pith -d images.tar --activations --bits 8,6 --sort\n"
     "  pith sense net.pith -d images.tar --prune 0.5,0.7,0.9 --csv > layers.csv",
-    options, sizeof(struct sense_options), 0, 1, run, NULL};
+    options,
+    sizeof(struct sense_options),
+    0,
+    1,
+    run,
+    NULL};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* pith sweep: every combination of some values of a recipe, in as many processes as there are, and the
- * front of what came out.
+/* pith sweep: every combination of some values of a recipe, in as many processes as there are, and
+ * the front of what came out.
  *
- * Processes share nothing but a file to which each result is appended by one write, so shards may run
- * anywhere and be stopped and started again: what the file holds already is not run twice. */
+ * Processes share nothing but a file to which each result is appended by one write, so shards may
+ * run anywhere and be stopped and started again: what the file holds already is not run twice. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -33,16 +33,18 @@ struct sweep_options {
 #define AT(member) offsetof(struct sweep_options, member)
 static const struct cli_option options[] = {
     CLI_TRAINING_OPTIONS(struct sweep_options, from),
-    {0, "preprocess", OPTION_TEXT, AT(from.preprocess), "SPEC", "instead of what the model stores", 0,
-     0},
+    {0, "preprocess", OPTION_TEXT, AT(from.preprocess), "SPEC", "instead of what the model stores",
+     0, 0},
     {'j', "jobs", OPTION_UINT, AT(jobs), "N", "processes at a time (default 1); needs --append", 1,
      MAX_JOBS},
-    {0, "shard", OPTION_TEXT, AT(shard), "I/N", "only every N-th combination from number I on", 0, 0},
+    {0, "shard", OPTION_TEXT, AT(shard), "I/N", "only every N-th combination from number I on", 0,
+     0},
     {0, "append", OPTION_TEXT, AT(append), "FILE.jsonl",
      "add a line for each; what it holds is not run again", 0, 0},
-    {0, "recipe", OPTION_UINT, AT(recipe), "N", "print the recipe of combination N and end", 0, 1e6},
-    {0, "pareto", OPTION_FLAG, AT(pareto), NULL, "print the front of results: files, or - for stdin",
-     0, 0},
+    {0, "recipe", OPTION_UINT, AT(recipe), "N", "print the recipe of combination N and end", 0,
+     1e6},
+    {0, "pareto", OPTION_FLAG, AT(pareto), NULL,
+     "print the front of results: files, or - for stdin", 0, 0},
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
 
@@ -62,8 +64,7 @@ struct job {
     bool torn; /* the file does not end with a newline */
 };
 
-/* ---- the front ------------------------------------------------------------------------------------
- */
+/* ---- the front ------------------------------------------------------------------------------- */
 
 /* {"name", "crc32c"}, where the line named it. */
 static void json_subject(const char *key, const char *name, const char *crc32c)
@@ -190,8 +191,7 @@ static enum cli_exit print_fronts(const struct cli_common *c, char **paths, uint
     return rc;
 }
 
-/* ---- one combination --------------------------------------------------------------------------------
- */
+/* ---- one combination ------------------------------------------------------------------------- */
 
 /* The line and its newline in one write, so that lines of several processes do not mix. */
 static enum cli_exit append_line(struct job *j, const char *line)
@@ -263,7 +263,7 @@ static enum cli_exit keep_result(struct job *j, uint64_t i, char *line)
     return rc;
 }
 
-/* ---- many --------------------------------------------------------------------------------------- */
+/* ---- many ------------------------------------------------------------------------------------ */
 
 static enum cli_exit run_combinations(struct job *j)
 {
@@ -286,7 +286,7 @@ static enum cli_exit run_combinations(struct job *j)
         if (pith_sweep_done(j->sweep, &j->results, i))
             continue;
         rc = pith_sweep_run(j->sweep, i, j->m, &opts, &line, &err) ? cli_fail(&err)
-                                                                  : keep_result(j, i, line);
+                                                                   : keep_result(j, i, line);
     }
     pith_data_free(opts.train);
     pith_data_free(val);
@@ -372,8 +372,8 @@ static enum cli_exit print_recipe(const struct job *j)
     struct pith_error err = {0};
     char *text;
     if (j->o->recipe >= pith_sweep_count(j->sweep)) {
-        cli_error("--recipe %" PRIu64 ": there are %" PRIu64 " combinations, from 0 on", j->o->recipe,
-                  pith_sweep_count(j->sweep));
+        cli_error("--recipe %" PRIu64 ": there are %" PRIu64 " combinations, from 0 on",
+                  j->o->recipe, pith_sweep_count(j->sweep));
         return EXIT_USAGE;
     }
     if (pith_sweep_recipe(j->sweep, j->o->recipe, &recipe, &err))
@@ -412,7 +412,9 @@ static enum cli_exit bind(struct job *j, const char *model)
                                     .model_name = strcmp(model, "-") ? model : "standard input",
                                     .data = val ? val : train,
                                     .data_name = from->val ? from->val : from->data,
-                                    .range = from->val ? NULL : from->hold ? from->hold : from->range,
+                                    .range = from->val    ? NULL
+                                             : from->hold ? from->hold
+                                                          : from->range,
                                     .train = val ? train : NULL};
     if (!rc && pith_sweep_bind(j->sweep, &on, &err))
         rc = cli_fail(&err);
@@ -475,8 +477,7 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
         rc = read_shard(o->shard, &j);
     if (!rc)
         rc = cli_read_file(operands[0], &spec);
-    if (!rc &&
-        pith_sweep_parse((const char *)spec.data, spec.bytes, operands[0], &j.sweep, &err))
+    if (!rc && pith_sweep_parse((const char *)spec.data, spec.bytes, operands[0], &j.sweep, &err))
         rc = cli_fail(&err);
     if (!rc)
         rc = o->recipe != NO_RECIPE ? print_recipe(&j) : run_shard(&j, operands[1]);
@@ -488,21 +489,35 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 }
 
 const struct cli_command cmd_sweep = {
-    "sweep", "make", "many recipes, and the best of them",
+    "sweep",
+    "make",
+    "many recipes, and the best of them",
     "pith sweep SPEC MODEL -d DATA [--val DATA] [--append FILE] | --pareto FILE...",
     "SPEC is a recipe with one more member, sweep: paths into it, each with a list of values. All\n"
-    "combinations are run on MODEL and measured on --val, --hold or else -d; recipes that train do so\n"
-    "on -d. Each gives one line of JSON, appended by one write: many processes may share the file, and\n"
-    "a sweep that was stopped goes on where it was. Without --append the lines go to standard output.\n"
-    "At the end the front is printed: results that no other one beats in bytes and accuracy. A line\n"
-    "names model and data by name and checksum, and the version of pith; where a file holds results of\n"
+    "combinations are run on MODEL and measured on --val, --hold or else -d; recipes that train do "
+    "so\n"
+    "on -d. Each gives one line of JSON, appended by one write: many processes may share the file, "
+    "and\n"
+    "a sweep that was stopped goes on where it was. Without --append the lines go to standard "
+    "output.\n"
+    "At the end the front is printed: results that no other one beats in bytes and accuracy. A "
+    "line\n"
+    "names model and data by name and checksum, and the version of pith; where a file holds "
+    "results of\n"
     "several models or data sets, each has a front of its own.\n\n"
     "  { \"pith\": 1,\n"
     "    \"sweep\": { \"stages.0.sparsity\": [0.8, 0.9], \"stages.1.bits\": [3, 4, 5] },\n"
     "    \"stages\": [{ \"do\": \"prune\" }, { \"do\": \"cluster\" }, { \"do\": \"encode\" }] }\n\n"
     "  pith sweep grid.json net.pith -d val.idx --append results.jsonl -j 4\n"
-    "  pith sweep grid.json net.pith -d val.idx --shard $SLURM_ARRAY_TASK_ID/16 --append out.jsonl\n"
-    "  parallel pith sweep grid.json net.pith -d val.idx --shard {}/4 --append out.jsonl ::: 0 1 2 3\n"
+    "  pith sweep grid.json net.pith -d val.idx --shard $SLURM_ARRAY_TASK_ID/16 --append "
+    "out.jsonl\n"
+    "  parallel pith sweep grid.json net.pith -d val.idx --shard {}/4 --append out.jsonl ::: 0 1 2 "
+    "3\n"
     "  pith sweep --pareto out.jsonl\n"
     "  pith sweep grid.json --recipe 5 > best.json",
-    options, sizeof(struct sweep_options), 1, 1024, run, set_defaults};
+    options,
+    sizeof(struct sweep_options),
+    1,
+    1024,
+    run,
+    set_defaults};

@@ -15,7 +15,8 @@
 struct train_options {
     struct cli_common common;
     struct cli_training_options from;
-    const char *optimizer, *schedule, *loss, *score, *units, *norms, *step_by, *keep, *log, *init, *ranks;
+    const char *optimizer, *schedule, *loss, *score, *units, *norms, *step_by, *keep, *log, *init,
+        *ranks;
     struct cli_list hints;
     struct pith_stage stage; /* what needs no thought goes straight there */
 };
@@ -27,27 +28,29 @@ static const struct cli_option options[] = {
     {0, "epochs", OPTION_U32, AT(stage.train.epochs), "N", "default 10", 1, 100000},
     {0, "until-drop", OPTION_PERCENT, AT(stage.until_drop), "P%",
      "stop once within P of the start's or teacher's top-1", 0, 1},
-    {0, "lr", OPTION_FLOAT, AT(stage.train.rate), "RATE", "learning rate; default 0.001", 1e-30, 1e30},
-    {0, "batch", OPTION_U32, AT(stage.train.batch), "N", "samples of a step, a multiple of 8; default 128",
-     8, 65536},
+    {0, "lr", OPTION_FLOAT, AT(stage.train.rate), "RATE", "learning rate; default 0.001", 1e-30,
+     1e30},
+    {0, "batch", OPTION_U32, AT(stage.train.batch), "N",
+     "samples of a step, a multiple of 8; default 128", 8, 65536},
     {0, "augment", OPTION_TEXT, AT(stage.train.augment), "LIST",
      "shift=2,rotate=7,scale=.07,elastic=1,flip ..", 0, 0},
     {0, "sparsity", OPTION_FRACTION, AT(stage.train.sparsity), "SHARE",
      "remove this share of all weights, little by little", 0, 0.999999},
-    {0, "levels", OPTION_U32, AT(stage.train.levels), "N", "weights become k * step, |k| <= N <= 127", 1,
-     127},
+    {0, "levels", OPTION_U32, AT(stage.train.levels), "N",
+     "weights become k * step, |k| <= N <= 127", 1, 127},
     {0, "rate-weight", OPTION_FLOAT, AT(stage.train.rate_weight), "L",
      "what a bit costs: decides which weights go and which are 0", 0, 1e6},
-    {0, "teacher", OPTION_TEXT, AT(stage.teacher), "MODEL", "learn its classes too; start: the model itself", 0, 0},
-    {0, "checkpoint", OPTION_TEXT, AT(stage.train.checkpoint), "DIR", "keep what --resume needs there", 0,
-     0},
-    {0, "resume", OPTION_FLAG, AT(stage.train.resume), NULL, "go on from the checkpoint, if there is one",
-     0, 0},
+    {0, "teacher", OPTION_TEXT, AT(stage.teacher), "MODEL",
+     "learn its classes too; start: the model itself", 0, 0},
+    {0, "checkpoint", OPTION_TEXT, AT(stage.train.checkpoint), "DIR",
+     "keep what --resume needs there", 0, 0},
+    {0, "resume", OPTION_FLAG, AT(stage.train.resume), NULL,
+     "go on from the checkpoint, if there is one", 0, 0},
     {0, "log", OPTION_TEXT, AT(log), "FILE.csv", "write a line for each epoch", 0, 0},
 
     {0, "", OPTION_HEADING, 0, NULL, "Steps", 0, 0},
-    {0, "ranks", OPTION_TEXT, AT(ranks), "HOW", "mpi: share each batch among the processes of mpirun or srun",
-     0, 0},
+    {0, "ranks", OPTION_TEXT, AT(ranks), "HOW",
+     "mpi: share each batch among the processes of mpirun or srun", 0, 0},
     {0, "optimizer", OPTION_TEXT, AT(optimizer), "O", "adam (default), adamw, sgd, nesterov", 0, 0},
     {0, "schedule", OPTION_TEXT, AT(schedule), "S", "cosine (default), constant, steps, one-cycle",
      0, 0},
@@ -55,30 +58,32 @@ static const struct cli_option options[] = {
      "of the run, in which the rate rises from 0", 0, 0.999},
     {0, "step-factor", OPTION_FLOAT, AT(stage.train.step_factor), "F",
      "--schedule steps: at each third; default 0.1", 1e-6, 1},
-    {0, "momentum", OPTION_FLOAT, AT(stage.train.momentum), "M", "sgd, nesterov: default 0.9", 0, 0.9999},
-    {0, "beta1", OPTION_FLOAT, AT(stage.train.beta1), "B", "adam, adamw: of the mean; default 0.9", 0,
-     0.999999},
+    {0, "momentum", OPTION_FLOAT, AT(stage.train.momentum), "M", "sgd, nesterov: default 0.9", 0,
+     0.9999},
+    {0, "beta1", OPTION_FLOAT, AT(stage.train.beta1), "B", "adam, adamw: of the mean; default 0.9",
+     0, 0.999999},
     {0, "beta2", OPTION_FLOAT, AT(stage.train.beta2), "B", "of the mean square; default 0.999", 0,
      0.999999},
     {0, "weight-decay", OPTION_FLOAT, AT(stage.train.weight_decay), "D", "default 0", 0, 10},
-    {0, "clip", OPTION_FLOAT, AT(stage.train.clip_norm), "NORM", "largest norm of a gradient; default none",
-     0, 1e9},
+    {0, "clip", OPTION_FLOAT, AT(stage.train.clip_norm), "NORM",
+     "largest norm of a gradient; default none", 0, 1e9},
     {0, "average", OPTION_FLOAT, AT(stage.train.average), "DECAY",
      "keep the moving average of the weights, as 0.999", 0, 0.999999},
     {0, "keep", OPTION_TEXT, AT(keep), "WHICH", "best epoch on held-out samples (default), or last",
      0, 0},
-    {0, "units", OPTION_TEXT, AT(units), "U",
-     "that nobody reads in the end: stay (default), drop", 0, 0},
+    {0, "units", OPTION_TEXT, AT(units), "U", "that nobody reads in the end: stay (default), drop",
+     0, 0},
     {0, "norms", OPTION_TEXT, AT(norms), "N",
      "batch normalizations in the end: stay (default), fold", 0, 0},
     {0, "versions", OPTION_U32, AT(stage.train.versions), "N",
      "of each sample --augment makes N and shows them in turn", 1, 100000},
-    {0, "patience", OPTION_U32, AT(stage.train.patience), "N", "stop after N epochs without progress", 1,
-     100000},
+    {0, "patience", OPTION_U32, AT(stage.train.patience), "N",
+     "stop after N epochs without progress", 1, 100000},
 
     {0, "", OPTION_HEADING, 0, NULL, "Loss", 0, 0},
     {0, "loss", OPTION_TEXT, AT(loss), "L", "classes (default), squares, distill", 0, 0},
-    {0, "smoothing", OPTION_FLOAT, AT(stage.train.smoothing), "S", "of the labels, 0..1; default 0", 0, 1},
+    {0, "smoothing", OPTION_FLOAT, AT(stage.train.smoothing), "S", "of the labels, 0..1; default 0",
+     0, 1},
     {0, "temperature", OPTION_FLOAT, AT(stage.train.temperature), "T",
      "of the teacher's classes; default 2", 0.01, 1000},
     {0, "teacher-part", OPTION_FLOAT, AT(stage.train.teacher_part), "SHARE",
@@ -89,14 +94,14 @@ static const struct cli_option options[] = {
     {0, "", OPTION_HEADING, 0, NULL, "Shrinking", 0, 0},
     {0, "keep-weights", OPTION_U32, AT(stage.train.keep_weights), "N",
      "instead of --sparsity: remove all but N", 1, 4e9},
-    {0, "score", OPTION_TEXT, AT(score), "S", "goes first by: rate (default), fisher, magnitude, gates, variational", 0,
-     0},
+    {0, "score", OPTION_TEXT, AT(score), "S",
+     "goes first by: rate (default), fisher, magnitude, gates, variational", 0, 0},
     {0, "noise-weight", OPTION_FLOAT, AT(stage.train.noise_weight), "W",
      "of what gates or variational dropout cost; default 1", 0, 1e6},
     {0, "prune-until", OPTION_FLOAT, AT(stage.train.prune_until), "SHARE",
      "of the run, after which the sparsity is reached; default 0.8", 0, 1},
-    {0, "prune-power", OPTION_FLOAT, AT(stage.train.prune_power), "P", "of its curve; default 1.5", 0.01,
-     100},
+    {0, "prune-power", OPTION_FLOAT, AT(stage.train.prune_power), "P", "of its curve; default 1.5",
+     0.01, 100},
     {0, "prune-every", OPTION_U32, AT(stage.train.prune_every), "STEPS", "default 50", 1, 1000000},
     {0, "regrow", OPTION_FLOAT, AT(stage.train.regrow), "SHARE",
      "of the kept, as many of the removed may come back; default 0", 0, 1},
@@ -124,8 +129,8 @@ static const struct cli_option options[] = {
      "end as integers that train: int8, w4a8, w4a4, ternary, fixed:8", 0, 0},
 
     {0, "", OPTION_HEADING, 0, NULL, "Other", 0, 0},
-    {0, "preprocess", OPTION_TEXT, AT(from.preprocess), "SPEC", "instead of what the model stores", 0,
-     0},
+    {0, "preprocess", OPTION_TEXT, AT(from.preprocess), "SPEC", "instead of what the model stores",
+     0, 0},
     {0, "checkpoint-every", OPTION_U32, AT(stage.train.checkpoint_every), "STEPS",
      "default: at each epoch's end", 1, 4e9},
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
@@ -139,9 +144,9 @@ static void set_defaults(void *opts)
 
 struct training {
     struct train_options *o;
-    struct pith_stage *stage;             /* of o */
-    char *hint_names[PITH_STAGE_HINTS];   /* owned; "student\0teacher" */
-    const struct pith_ranks *ranks; /* NULL: this process alone */
+    struct pith_stage *stage;           /* of o */
+    char *hint_names[PITH_STAGE_HINTS]; /* owned; "student\0teacher" */
+    const struct pith_ranks *ranks;     /* NULL: this process alone */
     struct pith_model *m;
     struct pith_data *train, *val;
     struct pith_buffer log; /* lines of --log */
@@ -149,20 +154,15 @@ struct training {
     bool no_memory;
 };
 
-/* ---- options ------------------------------------------------------------------------------------
- */
+/* ---- options --------------------------------------------------------------------------------- */
 
 static enum cli_exit choose_methods(const struct train_options *o, struct pith_train_opts *t)
 {
     static const char *const keeps[] = {"best", "last", NULL};
     const struct {
         const char *key, *word;
-    } chosen[] = {{"optimizer", o->optimizer},
-                  {"schedule", o->schedule},
-                  {"loss", o->loss},
-                  {"score", o->score},
-                  {"units", o->units},
-                  {"norms", o->norms},
+    } chosen[] = {{"optimizer", o->optimizer}, {"schedule", o->schedule}, {"loss", o->loss},
+                  {"score", o->score},         {"units", o->units},       {"norms", o->norms},
                   {"step_by", o->step_by}};
     int keep = 0;
     bool known = cli_find_word(o->keep, keeps, &keep);
@@ -264,7 +264,8 @@ static const char *misfit(const struct train_options *o)
     if (o->hints.n && !o->stage.teacher)
         return "--hint needs a --teacher";
     if (o->stage.integers && !pith_integer_spec_parse(o->stage.integers, &spec))
-        return "--quantize takes int8, w4a8 (2 to 8 bits each), ternary or fixed:8, and ,all behind it";
+        return "--quantize takes int8, w4a8 (2 to 8 bits each), ternary or fixed:8, and ,all "
+               "behind it";
     if (o->stage.integers && shrinks_too(t))
         return "--quantize is without --levels, --bias-levels, --sparsity, --keep-weights, "
                "--rate-weight, --softness, --units and --norms";
@@ -296,8 +297,7 @@ static enum cli_exit read_options(struct training *t)
     return rc;
 }
 
-/* ---- progress -----------------------------------------------------------------------------------
- */
+/* ---- progress -------------------------------------------------------------------------------- */
 
 static void add_log(struct training *t, const char *line)
 {
@@ -323,15 +323,13 @@ static void show(void *user, const struct pith_train_progress *p)
     cli_say_epoch(&t->o->common, p);
     if (!t->o->log)
         return;
-    snprintf(line, sizeof line,
-             "%u,%" PRIu64 ",%.9g,%.9g,%.9g,%.9g,%.9g,%.3f,%" PRIu64 ",%.0f\n", p->epoch, p->step,
-             p->loss, p->accuracy, p->val_loss, p->val_accuracy, p->rate, p->seconds, p->kept,
-             p->bytes);
+    snprintf(line, sizeof line, "%u,%" PRIu64 ",%.9g,%.9g,%.9g,%.9g,%.9g,%.3f,%" PRIu64 ",%.0f\n",
+             p->epoch, p->step, p->loss, p->accuracy, p->val_loss, p->val_accuracy, p->rate,
+             p->seconds, p->kept, p->bytes);
     add_log(t, line);
 }
 
-/* ---- the whole ----------------------------------------------------------------------------------
- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static void print_json(const struct pith_train_result *r, uint64_t bytes)
 {
@@ -483,13 +481,17 @@ const struct cli_command cmd_train = {
     "each\n"
     "picture of each epoch how far it is moved (shift, pixels), turned (rotate, degrees), sized\n"
     "(scale), slanted (shear), bent (elastic, pixels), covered (cutout, side in pixels), mirrored\n"
-    "(flip), cut (crop, pixels), recoloured (brightness, contrast, saturation); amounts are the most\n"
-    "of each. noise and mixup are for any samples; clean: this share stays as it is. Where the data\n"
+    "(flip), cut (crop, pixels), recoloured (brightness, contrast, saturation); amounts are the "
+    "most\n"
+    "of each. noise and mixup are for any samples; clean: this share stays as it is. Where the "
+    "data\n"
     "has no labels, --loss distill judges by the teacher: top-1 is the share of equal answers. A\n"
     "file with a batch of one is trained with more, and loops of known length through time. With\n"
-    "--quantize weights and activations are rounded while they train, the first and last layer (but\n"
+    "--quantize weights and activations are rounded while they train, the first and last layer "
+    "(but\n"
     "with ,all) to 8 bits; what is written, and judges each epoch, runs in integers. Killed\n"
-    "at any moment and started again with --resume, a run ends in the same bytes; so it does under\n"
+    "at any moment and started again with --resume, a run ends in the same bytes; so it does "
+    "under\n"
     "mpirun -n 2, 4 or 8 with --ranks mpi, where processes share each batch.\n\n"
     "  pith train pruned.pith -d train-images.idx3.gz --hold 0::10 --epochs 8 -o tuned.pith\n"
     "  pith train small.pith -d train.npz --teacher net.pith --loss distill -o taught.pith\n"
@@ -498,4 +500,5 @@ const struct cli_command cmd_train = {
     sizeof(struct train_options),
     0,
     1,
-    run, set_defaults};
+    run,
+    set_defaults};

@@ -25,6 +25,14 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
     return EXIT_DONE;
 }
 
-const struct cli_command cmd_version = {
-    "version", "misc", "version of pith, of the file format, and CPU features", "pith version",
-    NULL, NULL, sizeof(struct cli_common), 0, 0, run, NULL};
+const struct cli_command cmd_version = {"version",
+                                        "misc",
+                                        "version of pith, of the file format, and CPU features",
+                                        "pith version",
+                                        NULL,
+                                        NULL,
+                                        sizeof(struct cli_common),
+                                        0,
+                                        0,
+                                        run,
+                                        NULL};

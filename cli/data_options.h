@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* data_options.h - what a data set and an engine are opened with; feed_options.h has the options. */
+/* data_options.h - what a data set and an engine are opened with; feed_options.h has the options.
+ */
 #ifndef DATA_OPTIONS_H
 #define DATA_OPTIONS_H
 
@@ -7,11 +8,12 @@
 #include "pith_data.h"
 #include "pith_measure.h"
 
-/* Fills in what m's input wants: its name and shape, and the stored preprocessing unless o has one. */
+/* Fills in what m's input wants: its name and shape, and the stored preprocessing unless o has one.
+ */
 void cli_data_shape(const struct pith_model *m, uint32_t input, struct pith_data_opts *o);
 
-/* Says so where data holds pictures and nothing tells what their pixels become. preprocess: what the
- * data set was opened with; NULL: nothing. */
+/* Says so where data holds pictures and nothing tells what their pixels become. preprocess: what
+ * the data set was opened with; NULL: nothing. */
 void cli_hint_preprocess(const struct pith_data *data, const char *preprocess);
 
 #define CLI_MAX_STEPS_OPTION(type, member)                                                         \

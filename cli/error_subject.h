@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* error_subject.h - which file and which layer an error's text is about, for programs that read it. */
+/* error_subject.h - which file and which layer an error's text is about, for programs that read it.
+ */
 #ifndef ERROR_SUBJECT_H
 #define ERROR_SUBJECT_H
 
@@ -10,8 +11,9 @@
 void cli_set_words(const char **words, int n);
 
 /* A part of text: *at, *n bytes. The file: what the text begins with or cannot be opened, read or
- * written, where it is a word of the command line, what stands behind its '=' or last ':', or lies in
- * such a folder. The layer: the quoted name behind "layer" or "node". false: the text names none. */
+ * written, where it is a word of the command line, what stands behind its '=' or last ':', or lies
+ * in such a folder. The layer: the quoted name behind "layer" or "node". false: the text names
+ * none. */
 bool cli_error_file(const char *text, const char **at, size_t *n);
 bool cli_error_layer(const char *text, const char **at, size_t *n);
 

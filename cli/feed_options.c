@@ -51,7 +51,7 @@ static enum cli_exit take(struct cli_feed *f, uint32_t input, const char *text)
     return EXIT_DONE;
 }
 
-/* ---- states ---------------------------------------------------------------------------------------- */
+/* ---- states ---------------------------------------------------------------------------------- */
 
 /* OUT=IN[@FILE]; names may hold '=' and '@' themselves, so every split is tried. */
 static bool split_state(const struct pith_model *m, const char *text, struct pith_state *s,
@@ -78,20 +78,20 @@ static enum cli_exit open_state(const char *text, const struct pith_model *m, st
     const char *file;
     enum cli_exit rc;
     if (!split_state(m, text, s, &file)) {
-        cli_error("--state '%s': not OUT=IN[@NPY] with an output and an input of the model (see pith "
-                  "info)",
-                  text);
+        cli_error(
+            "--state '%s': not OUT=IN[@NPY] with an output and an input of the model (see pith "
+            "info)",
+            text);
         return EXIT_USAGE;
     }
     rc = take(f, s->input, text);
     if (!rc && file)
-        rc = cli_read_array(file, &m->values[m->inputs[s->input]], 1,
-                            &f->first[f->feed.n_states]);
+        rc = cli_read_array(file, &m->values[m->inputs[s->input]], 1, &f->first[f->feed.n_states]);
     s->first = f->first[f->feed.n_states++];
     return rc;
 }
 
-/* ---- data and operands -------------------------------------------------------------------------------- */
+/* ---- data and operands ----------------------------------------------------------------------- */
 
 #define NO_INPUT UINT32_MAX
 
@@ -163,7 +163,7 @@ static enum cli_exit open_data(const struct cli_feed_options *in, const struct p
     return EXIT_DONE;
 }
 
-/* ---- operands that are data: folders, and many pictures for one input --------------------------------- */
+/* ---- operands that are data: folders, and many pictures for one input ------------------------ */
 
 static bool is_folder(const char *path)
 {
@@ -173,8 +173,7 @@ static bool is_folder(const char *path)
 
 bool cli_is_picture(const void *head, size_t n)
 {
-    return n >= 4 &&
-           (memcmp(head, "\x89PNG", 4) == 0 || memcmp(head, "\xff\xd8\xff", 3) == 0);
+    return n >= 4 && (memcmp(head, "\x89PNG", 4) == 0 || memcmp(head, "\xff\xd8\xff", 3) == 0);
 }
 
 /* One that cannot be opened passes: opening it says why. */
@@ -199,8 +198,10 @@ static uint32_t unnamed(const struct cli_feed *f, const char **path)
     return n;
 }
 
-/* The input that is left when n_data others get theirs from -d; NO_INPUT: there are more, or none. */
-static uint32_t only_free_input(const struct pith_model *m, const struct cli_feed *f, uint32_t n_data)
+/* The input that is left when n_data others get theirs from -d; NO_INPUT: there are more, or none.
+ */
+static uint32_t only_free_input(const struct pith_model *m, const struct cli_feed *f,
+                                uint32_t n_data)
 {
     uint32_t n = 0, at = NO_INPUT;
     for (uint32_t i = m->n_inputs; i-- > 0;)
@@ -211,7 +212,8 @@ static uint32_t only_free_input(const struct pith_model *m, const struct cli_fee
     return n == n_data + 1 ? at : NO_INPUT;
 }
 
-/* Several without a name for the one input that is left, the first of them a picture or a folder. */
+/* Several without a name for the one input that is left, the first of them a picture or a folder.
+ */
 static enum cli_exit open_many(const struct cli_feed_options *in, const struct pith_model *m,
                                uint32_t n_data, struct cli_feed *f)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* feed_options.h - the options that say where the inputs of a model come from, shared by run, eval,
- * compare, check and compress: -d [NAME=]DATA for each input, --state OUT=IN for what comes back. */
+ * compare, check and compress: -d [NAME=]DATA for each input, --state OUT=IN for what comes back.
+ */
 #ifndef FEED_OPTIONS_H
 #define FEED_OPTIONS_H
 
@@ -9,14 +10,17 @@
 struct cli_feed_options {
     struct cli_list data, states;
     const char *labels, *range, *preprocess;
-    struct pith_error *misfit; /* data that does not fit is told here with EXIT_NO; NULL: as an error */
+    struct pith_error
+        *misfit; /* data that does not fit is told here with EXIT_NO; NULL: as an error */
 };
 
 #define CLI_DATA_HELP "IDX, CIFAR-10, npy, npz, folder, tar, raw:TYPE:N:F, wav:FRAME:HOP:F"
 #define CLI_FEED_DATA_OPTIONS(type, member)                                                        \
-    {'d', "data", OPTION_LIST, offsetof(type, member.data), "[NAME=]DATA", CLI_DATA_HELP, 0, 0},  \
-        {0, "labels", OPTION_TEXT, offsetof(type, member.labels), "FILE",                          \
-         "labels: IDX, npy, npz, csv or txt", 0, 0},                                                    \
+    {'d', "data", OPTION_LIST, offsetof(type, member.data), "[NAME=]DATA", CLI_DATA_HELP, 0, 0},   \
+        {0,           "labels",                                                                    \
+         OPTION_TEXT, offsetof(type, member.labels),                                               \
+         "FILE",      "labels: IDX, npy, npz, csv or txt",                                         \
+         0,           0},                                                                          \
     {                                                                                              \
         0, "range", OPTION_TEXT, offsetof(type, member.range), "A:B[:STEP]",                       \
             "these samples; !A:B:STEP all others", 0, 0                                            \
@@ -28,12 +32,17 @@ struct cli_feed_options {
     }
 /* For --help of commands that take both. */
 #define CLI_STATE_TEXT                                                                             \
-    "Several inputs are given by name, -d NAME=DATA each, with equally many samples. With --state\n" \
-    "the model is called step by step: the samples are the steps of one stream, and output OUT of a\n" \
-    "call is input IN of the next. Where a sample is several inputs long it is a sequence of its own:\n" \
+    "Several inputs are given by name, -d NAME=DATA each, with equally many samples. With "        \
+    "--state\n"                                                                                    \
+    "the model is called step by step: the samples are the steps of one stream, and output OUT "   \
+    "of a\n"                                                                                       \
+    "call is input IN of the next. Where a sample is several inputs long it is a sequence of its " \
+    "own:\n"                                                                                       \
     "the state begins anew with each, and what counts is the answer to its last step.\n"           \
-    "wav:FRAME:HOP:FILE (PCM, 16 bits, mono) gives frames of FRAME values / 32768; frame i ends with\n" \
-    "sample (i+1)*HOP of the recording and so begins with FRAME-HOP samples of context; zeros stand\n" \
+    "wav:FRAME:HOP:FILE (PCM, 16 bits, mono) gives frames of FRAME values / 32768; frame i ends "  \
+    "with\n"                                                                                       \
+    "sample (i+1)*HOP of the recording and so begins with FRAME-HOP samples of context; zeros "    \
+    "stand\n"                                                                                      \
     "before the first sample and behind the last.\n"
 
 /* A feed and all that it points to. */
@@ -43,7 +52,7 @@ struct cli_feed {
     void **constant;               /* owns, each: [n_inputs] */
     bool *taken;                   /* owns: [n_inputs] have a source */
     struct pith_state state[CLI_LIST_MAX];
-    void *first[CLI_LIST_MAX];                /* owns: of the states */
+    void *first[CLI_LIST_MAX]; /* owns: of the states */
     uint32_t n_operands;
     uint32_t *operand_input;   /* owns: which input each is for */
     const char **operand_path; /* owns, borrows the texts: the operand without its name */

@@ -8,7 +8,8 @@ static const char *const groups[] = {"look", "make", "run", "ship", "misc"};
 
 void cli_print_overview(void)
 {
-    puts("usage: pith <command> [options] ... (-h shows them; start with: pith compress net.onnx -d DATA)");
+    puts("usage: pith <command> [options] ... (-h shows them; start with: pith compress net.onnx "
+         "-d DATA)");
     for (size_t g = 0; g < sizeof groups / sizeof *groups; g++) {
         bool first = true;
         for (uint32_t i = 0; cli_commands[i]; i++) {
@@ -30,8 +31,9 @@ static void print_option(const struct cli_option *o)
         printf("\n%s:\n", o->help);
         return;
     }
-    snprintf(left, sizeof left, "%c%c%s --%s%s%s", o->letter ? '-' : ' ', o->letter ? o->letter : ' ',
-             o->letter ? "," : " ", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
+    snprintf(left, sizeof left, "%c%c%s --%s%s%s", o->letter ? '-' : ' ',
+             o->letter ? o->letter : ' ', o->letter ? "," : " ", o->name, o->arg ? " " : "",
+             o->arg ? o->arg : "");
     printf("  %-28s %s\n", left, o->help);
 }
 

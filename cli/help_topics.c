@@ -38,10 +38,12 @@ const struct help_row cli_preprocessing[] = {
 
 const char cli_overview_text[] =
     "A trained network in ONNX form becomes a .pith file that is many times smaller and that the\n"
-    "runtime executes. Each command reads one model and writes one model; '-' or nothing stands for\n"
+    "runtime executes. Each command reads one model and writes one model; '-' or nothing stands "
+    "for\n"
     "standard input and output, so commands join in pipes:\n"
     "\n"
-    "  pith import net.onnx | pith prune --sparsity 0.9 | pith cluster --bits 5 | pith encode -o net.pith\n"
+    "  pith import net.onnx | pith prune --sparsity 0.9 | pith cluster --bits 5 | pith encode -o "
+    "net.pith\n"
     "\n"
     "or in one:\n"
     "\n"
@@ -49,6 +51,8 @@ const char cli_overview_text[] =
     "\n"
     "An output appears whole or not at all, and is never overwritten without -f. Results go to\n"
     "standard output, everything for the eyes to standard error; a progress bar (per cent and\n"
-    "the time left) is drawn on a terminal only. The same input, options and seed give the same bytes for every number of threads\n"
-    "and every processor; what trains, for every processor of the same instruction set. Nothing is\n"
+    "the time left) is drawn on a terminal only. The same input, options and seed give the same "
+    "bytes for every number of threads\n"
+    "and every processor; what trains, for every processor of the same instruction set. Nothing "
+    "is\n"
     "ever sent anywhere.\n";

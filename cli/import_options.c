@@ -33,7 +33,8 @@ static bool parse_shape(char *text, struct pith_input_shape *out)
     for (char *save = NULL, *d = strtok_r(dims, "x,", &save); d; d = strtok_r(NULL, "x,", &save)) {
         uint64_t v = 0;
         bool open = strcmp(d, "N") == 0 && out->rank == 0;
-        if (out->rank == PITH_MAX_RANK || (!open && (!cli_parse_uint(d, &v) || v == 0 || v > INT32_MAX)))
+        if (out->rank == PITH_MAX_RANK ||
+            (!open && (!cli_parse_uint(d, &v) || v == 0 || v > INT32_MAX)))
             return false;
         out->dim[out->rank++] = (uint32_t)v;
     }
@@ -81,7 +82,8 @@ static enum cli_exit parse_outputs(const char *text, struct cli_import_storage *
     return EXIT_DONE;
 }
 
-static enum cli_exit read_labels(const char *path, struct cli_import_storage *s, const char **labels)
+static enum cli_exit read_labels(const char *path, struct cli_import_storage *s,
+                                 const char **labels)
 {
     struct pith_buffer file;
     enum cli_exit rc = cli_read_file(path, &file);

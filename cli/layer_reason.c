@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* layer_reason.c - the largest of the errors that meet in a layer: numbers cut at the ends of a grid,
- * numbers rounded to it, weights that changed, or inputs that came with an error already. */
+/* layer_reason.c - the largest of the errors that meet in a layer: numbers cut at the ends of a
+ * grid, numbers rounded to it, weights that changed, or inputs that came with an error already. */
 #include "layer_reason.h"
 #include <math.h>
 #include <stdio.h>
@@ -10,8 +10,7 @@
 
 #define HALF_DB 3.0103 /* half the squared error */
 
-/* ---- the layer
- * ----------------------------------------------------------------------------------- */
+/* ---- the layer ------------------------------------------------------------------------------- */
 
 static const char *label_of(const struct pith_model *m, const struct pith_node *node)
 {
@@ -40,8 +39,7 @@ static double input_db(const struct pith_model *m, const struct pith_comparison 
     return INFINITY;
 }
 
-/* ---- its weights
- * --------------------------------------------------------------------------------- */
+/* ---- its weights ----------------------------------------------------------------------------- */
 
 /* That of the layer, or of the constant, called so; found->layer is NULL where there is none. */
 static enum cli_exit find_weight(const struct pith_model *m, const char *layer, const char *tensor,
@@ -136,19 +134,19 @@ static void tell_float_weights(const struct weights *w, char *text, size_t room)
         snprintf(text + n, room - (size_t)n, ", %u centroids", w->b->codebook->n_centroids);
 }
 
-/* ---- the reason
- * ---------------------------------------------------------------------------------- */
+/* ---- the reason ------------------------------------------------------------------------------ */
 
 /* What putting the right numbers on the layer's grid does by itself. */
 static void tell_grid(const struct pith_difference *d, char *text, size_t room)
 {
-    int n = d->clip_db < d->snr_db + HALF_DB
-                ? snprintf(text, room,
-                           "%.2g%% of its numbers lie beyond its integers, %.4g to %.4g: cutting them "
-                           "leaves %.1f dB",
-                           100 * d->clipped, d->low, d->high, d->clip_db)
-                : snprintf(text, room, "a step of its integers is %.4g: rounding to it leaves %.1f dB",
-                           d->step, d->grid_db);
+    int n =
+        d->clip_db < d->snr_db + HALF_DB
+            ? snprintf(text, room,
+                       "%.2g%% of its numbers lie beyond its integers, %.4g to %.4g: cutting them "
+                       "leaves %.1f dB",
+                       100 * d->clipped, d->low, d->high, d->clip_db)
+            : snprintf(text, room, "a step of its integers is %.4g: rounding to it leaves %.1f dB",
+                       d->step, d->grid_db);
     if (d->dead && n > 0 && (size_t)n < room)
         snprintf(text + n, room - (size_t)n, ", %u of %u channels become 0", d->dead, d->channels);
 }
@@ -181,13 +179,13 @@ enum cli_exit cli_layer_reason(const struct pith_model *a, const struct pith_mod
     else if (isinf(came))
         snprintf(text, room, "computes with integers: inputs are rounded");
     else if (!w.a)
-        snprintf(text, room, "has no weights to differ: the error comes with its inputs, at %.1f dB",
-                 came);
+        snprintf(text, room,
+                 "has no weights to differ: the error comes with its inputs, at %.1f dB", came);
     else if (isinf(w.snr_db))
         snprintf(text, room, "its weights are equal: the error comes with its inputs, at %.1f dB",
                  came);
     else
-        snprintf(text, room, "gets inputs at %.1f dB; its weights alone have %.1f dB%s", came, w.snr_db,
-                 off->integers ? ", its integers less error" : "");
+        snprintf(text, room, "gets inputs at %.1f dB; its weights alone have %.1f dB%s", came,
+                 w.snr_db, off->integers ? ", its integers less error" : "");
     return EXIT_DONE;
 }

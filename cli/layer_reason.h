@@ -6,8 +6,8 @@
 #include "cli.h"
 #include "pith_measure.h"
 
-/* One line about `off`, one of c's layers, to stand behind its name: what its integers, its weights or
- * its inputs did. */
+/* One line about `off`, one of c's layers, to stand behind its name: what its integers, its weights
+ * or its inputs did. */
 enum cli_exit cli_layer_reason(const struct pith_model *a, const struct pith_model *b,
                                const struct pith_comparison *c, const struct pith_difference *off,
                                char *text, size_t room);

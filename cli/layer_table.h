@@ -9,20 +9,20 @@
 
 /* One prunable weight of a packed model. */
 struct layer_row {
-    char name[256];    /* layer name; operator and number in files without names */
-    const char *op;    /* "Conv" */
-    char shape[96];    /* "64x3x3x3" */
+    char name[256]; /* layer name; operator and number in files without names */
+    const char *op; /* "Conv" */
+    char shape[96]; /* "64x3x3x3" */
     uint64_t count, kept;
-    double bits;       /* of an index; without codebook of a number */
-    const char *grid;  /* "f32", "i8", "codebook" */
-    const char *code;  /* "plain", "huffman", "adaptive" */
-    uint64_t bytes;    /* in the file: support, codebook, indices or values, own tables */
+    double bits;      /* of an index; without codebook of a number */
+    const char *grid; /* "f32", "i8", "codebook" */
+    const char *code; /* "plain", "huffman", "adaptive" */
+    uint64_t bytes;   /* in the file: support, codebook, indices or values, own tables */
 };
 
 struct layer_rows {
-    struct pith_model *model; /* owns: as read from the file */
+    struct pith_model *model;          /* owns: as read from the file */
     struct pith_byte_account *account; /* owns */
-    struct layer_row *row;    /* owns */
+    struct layer_row *row;             /* owns */
     uint32_t n;
     uint64_t weights, kept, bytes; /* sums over the rows */
 };

@@ -37,7 +37,8 @@ static enum cli_exit run_command(const struct cli_command *cmd, int argc, char *
         return EXIT_MEMORY;
     }
     common = options;
-    const char **words = malloc(((size_t)argc + 1) * sizeof *words); /* parsing moves those of argv */
+    const char **words =
+        malloc(((size_t)argc + 1) * sizeof *words); /* parsing moves those of argv */
     for (int i = 0; words && i < argc; i++)
         words[i] = argv[i];
     cli_set_words(words, words ? argc : 0);

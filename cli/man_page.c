@@ -51,7 +51,8 @@ static void put_head(const char *name, const char *summary)
     put_line(summary);
 }
 
-/* Lines that begin with two blanks are examples, shown as they are; an empty line ends a paragraph. */
+/* Lines that begin with two blanks are examples, shown as they are; an empty line ends a paragraph.
+ */
 static void put_paragraphs(const char *text)
 {
     bool literal = false, gap = false;
@@ -166,7 +167,8 @@ void cli_print_page_names(void)
 
 bool cli_print_page(const char *name)
 {
-    const struct cli_command *cmd = strncmp(name, "pith-", 5) == 0 ? cli_find_command(name + 5) : NULL;
+    const struct cli_command *cmd =
+        strncmp(name, "pith-", 5) == 0 ? cli_find_command(name + 5) : NULL;
     if (cmd)
         print_command_page(cmd);
     else if (strcmp(name, "pith") == 0)

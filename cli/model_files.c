@@ -130,7 +130,8 @@ enum cli_exit cli_load_packed(const char *path, struct pith_packed *packed)
     rc = cli_read_file(path, &file);
     if (rc)
         return rc;
-    return pith_packed_read(&file, "standard input", NULL, &opts, packed, &err) ? cli_fail(&err) : EXIT_DONE;
+    return pith_packed_read(&file, "standard input", NULL, &opts, packed, &err) ? cli_fail(&err)
+                                                                                : EXIT_DONE;
 }
 
 bool cli_same_file(const char *a, const char *b)

@@ -85,8 +85,9 @@ static enum cli_exit parse_share(const struct cli_option *o, const char *text, d
     if (percent)
         number[len - 1] = '\0';
     if (!cli_parse_number(number, &v))
-        return bad_value(o, text, o->kind == OPTION_PERCENT ? "not a percentage such as 0.5%"
-                                                            : "not a share such as 0.9 or 90%");
+        return bad_value(o, text,
+                         o->kind == OPTION_PERCENT ? "not a percentage such as 0.5%"
+                                                   : "not a share such as 0.9 or 90%");
     if (o->kind == OPTION_PERCENT && !percent) {
         cli_error("--%s %s is ambiguous: write %s%% or %g%%", o->name, text, text, v * 100);
         return EXIT_USAGE;

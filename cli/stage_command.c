@@ -13,8 +13,8 @@ _Static_assert(CLI_LIST_MAX <= PITH_STAGE_LAYERS, "a --layer for each entry of a
 static char patterns[PITH_STAGE_LAYERS][MAX_PATTERN];
 
 enum cli_exit cli_layer_overrides(const struct cli_list *list,
-                                  bool (*read)(struct pith_stage *s, uint32_t i, const char *pattern,
-                                               const char *value),
+                                  bool (*read)(struct pith_stage *s, uint32_t i,
+                                               const char *pattern, const char *value),
                                   struct pith_stage *stage)
 {
     for (uint32_t i = 0; i < list->n; i++) {
@@ -222,12 +222,10 @@ static enum cli_exit run_shown(const struct cli_common *c, const struct pith_sta
     return rc;
 }
 
-enum cli_exit cli_run_stage(const struct cli_common *c, const char *path,
-                            const struct pith_stage *stage,
-                            const struct cli_training_options *from,
-                            const struct cli_feed_options *feed,
-                            void (*print)(const struct cli_common *c,
-                                          const struct pith_stage_report *report))
+enum cli_exit
+cli_run_stage(const struct cli_common *c, const char *path, const struct pith_stage *stage,
+              const struct cli_training_options *from, const struct cli_feed_options *feed,
+              void (*print)(const struct cli_common *c, const struct pith_stage_report *report))
 {
     struct sources sources = {.training = from, .calibration = feed};
     struct pith_model *m = NULL;

@@ -11,7 +11,7 @@
 struct cli_table {
     uint32_t n_columns, n_cells, room;
     uint32_t left; /* bit c: column c is aligned left */
-    char **cell; /* owns, as every text in it */
+    char **cell;   /* owns, as every text in it */
 };
 
 void cli_table_start(struct cli_table *t, uint32_t n_columns);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* training.h - what commands that train share: where samples to learn from and to judge by come from,
- * and the line that each epoch says. */
+/* training.h - what commands that train share: where samples to learn from and to judge by come
+ * from, and the line that each epoch says. */
 #ifndef TRAINING_H
 #define TRAINING_H
 
@@ -13,15 +13,27 @@ struct cli_training_options {
 };
 
 #define CLI_TRAINING_OPTIONS(type, member)                                                         \
-    {'d', "data", OPTION_TEXT, offsetof(type, member.data), "DATA",                                \
-     "training samples, as for eval", 0, 0},                                                       \
+    {                                                                                              \
+        'd',         "data",                                                                       \
+        OPTION_TEXT, offsetof(type, member.data),                                                  \
+        "DATA",      "training samples, as for eval",                                              \
+        0,           0},                                                                           \
         {0, "labels", OPTION_TEXT, offsetof(type, member.labels), "FILE", "their labels", 0, 0},   \
-        {0, "range", OPTION_TEXT, offsetof(type, member.range), "A:B[:STEP]",                      \
-         "these samples; !A:B:STEP all others", 0, 0},                                             \
+        {0,                                                                                        \
+         "range",                                                                                  \
+         OPTION_TEXT,                                                                              \
+         offsetof(type, member.range),                                                             \
+         "A:B[:STEP]",                                                                             \
+         "these samples; !A:B:STEP all others",                                                    \
+         0,                                                                                        \
+         0},                                                                                       \
         CLI_JUDGE_OPTIONS(type, member)
 #define CLI_JUDGE_OPTIONS(type, member)                                                            \
-    {0, "val", OPTION_TEXT, offsetof(type, member.val), "DATA", "samples that judge what -d trains", 0, \
-     0},                                                                                           \
+    {                                                                                              \
+        0,           "val",                                                                        \
+        OPTION_TEXT, offsetof(type, member.val),                                                   \
+        "DATA",      "samples that judge what -d trains",                                          \
+        0,           0},                                                                           \
     {                                                                                              \
         0, "hold", OPTION_TEXT, offsetof(type, member.hold), "A:B[:STEP]",                         \
             "judge by these of the training samples", 0, 0                                         \

@@ -5,8 +5,8 @@
 #include <string.h>
 #include "cli.h"
 
-/* Digits are gathered as one whole number and scaled once by a power of ten, so that up to 15 digits
- * give the nearest double: 0.3 is the 0.3 of every other program. */
+/* Digits are gathered as one whole number and scaled once by a power of ten, so that up to 15
+ * digits give the nearest double: 0.3 is the 0.3 of every other program. */
 static bool parse_decimal(const char **text, double *value)
 {
     const char *p = *text;
@@ -71,9 +71,9 @@ bool cli_parse_bytes(const char *text, uint64_t *value)
     static const struct {
         const char *suffix;
         double factor;
-    } units[] = {{"", 1},          {"B", 1},           {"K", 1e3},          {"KB", 1e3},
-                 {"kB", 1e3},      {"KiB", 1024},      {"M", 1e6},          {"MB", 1e6},
-                 {"MiB", 1048576}, {"G", 1e9},         {"GB", 1e9},         {"GiB", 1073741824}};
+    } units[] = {{"", 1},          {"B", 1},      {"K", 1e3},  {"KB", 1e3},
+                 {"kB", 1e3},      {"KiB", 1024}, {"M", 1e6},  {"MB", 1e6},
+                 {"MiB", 1048576}, {"G", 1e9},    {"GB", 1e9}, {"GiB", 1073741824}};
     double v;
     if (!parse_decimal(&text, &v))
         return false;

@@ -2,8 +2,8 @@
 /* answer_error.h - how far a network's answers are from those it, or another one, gave before.
  *
  * Each time an output is computed, its change is taken less its mean, against the output less its
- * mean: what all numbers of an answer have in common decides nothing. Of a Softmax its input counts,
- * for probabilities hide how far apart answers were. */
+ * mean: what all numbers of an answer have in common decides nothing. Of a Softmax its input
+ * counts, for probabilities hide how far apart answers were. */
 #ifndef ANSWER_ERROR_H
 #define ANSWER_ERROR_H
 
@@ -11,7 +11,7 @@
 #include "pith_observed_run.h"
 
 struct kept_answers {
-    uint32_t value; /* that the output is judged by */
+    uint32_t value;          /* that the output is judged by */
     struct kept_floats kept; /* owns: of all runs */
     size_t at;               /* so many are compared */
 };

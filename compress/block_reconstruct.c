@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* block_reconstruct.c - where quantize's blocks meet train's engine. A block's nodes become a model of
- * their own, from what the integers in front of it give to what the float network has behind it; its
- * weights begin at the integers they have, with the scales they have, and move under the rounding
- * (BRECQ, Li et al., 2021, but straight through the rounding as in AdaQuant, Hubara et al., 2020). Values
- * between layers are rounded to the grids that they have, which stay. */
+/* block_reconstruct.c - where quantize's blocks meet train's engine. A block's nodes become a model
+ * of their own, from what the integers in front of it give to what the float network has behind it;
+ * its weights begin at the integers they have, with the scales they have, and move under the
+ * rounding (BRECQ, Li et al., 2021, but straight through the rounding as in AdaQuant, Hubara et
+ * al., 2020). Values between layers are rounded to the grids that they have, which stay. */
 #include "block_reconstruct.h"
 
 #include <stdlib.h>
@@ -22,17 +22,17 @@
 /* The block as a model. */
 struct part {
     const struct pith_block *block;
-    struct pith_model *m; /* owns */
-    uint32_t *number;     /* owns: [values of the network] in m, or PITH_VALUE_NONE */
+    struct pith_model *m;              /* owns */
+    uint32_t *number;                  /* owns: [values of the network] in m, or PITH_VALUE_NONE */
     struct pith_train_value *values;   /* owns: [n_values] */
     struct pith_train_weight *weights; /* owns: [n_layers] */
-    float **step;         /* owns: [n_layers][rows] */
-    uint32_t *bias;       /* owns: [n_layers] value of m, or PITH_VALUE_NONE */
+    float **step;                      /* owns: [n_layers][rows] */
+    uint32_t *bias;                    /* owns: [n_layers] value of m, or PITH_VALUE_NONE */
     uint32_t n_values;
     struct pith_error *err;
 };
 
-/* ---- what can be trained ------------------------------------------------------------------------ */
+/* ---- what can be trained --------------------------------------------------------------------- */
 
 static const struct pith_block_layer *layer_at(const struct pith_block *b, uint32_t node)
 {
@@ -66,7 +66,7 @@ static bool may_train(const struct pith_block *b)
     return true;
 }
 
-/* ---- making the model --------------------------------------------------------------------------- */
+/* ---- making the model ------------------------------------------------------------------------ */
 
 static uint32_t add_value(struct part *p, const struct pith_value *like)
 {
@@ -160,8 +160,8 @@ static bool copy_node(struct part *p, uint32_t i)
                   make_bias(p, (uint32_t)(l - p->block->layers), node));
 }
 
-/* Values of one scale; those of several are left as they come, and so is what leaves the block: the goal
- * has no rounding either. */
+/* Values of one scale; those of several are left as they come, and so is what leaves the block: the
+ * goal has no rounding either. */
 static void take_values(struct part *p)
 {
     const struct pith_block *b = p->block;
@@ -186,7 +186,8 @@ static bool take_room(struct part *p)
     p->weights = calloc(b->n_layers + (size_t)1, sizeof *p->weights);
     p->step = calloc(b->n_layers + (size_t)1, sizeof *p->step);
     p->bias = calloc(b->n_layers + (size_t)1, sizeof *p->bias);
-    if (!p->number || !p->values || !p->weights || !p->step || !p->bias || pith_model_new(NULL, &p->m))
+    if (!p->number || !p->values || !p->weights || !p->step || !p->bias ||
+        pith_model_new(NULL, &p->m))
         return false;
     for (uint32_t v = 0; v < b->m->n_values; v++)
         p->number[v] = PITH_VALUE_NONE;
@@ -225,7 +226,7 @@ static void drop(struct part *p)
     pith_model_free(p->m);
 }
 
-/* ---- training ----------------------------------------------------------------------------------- */
+/* ---- training -------------------------------------------------------------------------------- */
 
 static int ascending(const void *a, const void *b)
 {
@@ -291,7 +292,8 @@ static void take_layer(const struct part *p, uint32_t i)
 {
     struct pith_block_layer *l = &p->block->layers[i];
     const struct pith_codebook *c = p->m->values[p->weights[i].value].constant->codebook;
-    const struct pith_value *bias = p->bias[i] == PITH_VALUE_NONE ? NULL : &p->m->values[p->bias[i]];
+    const struct pith_value *bias =
+        p->bias[i] == PITH_VALUE_NONE ? NULL : &p->m->values[p->bias[i]];
     for (uint64_t o = 0; o < l->rows; o++) {
         const float *centroid = c->centroid + (c->n_groups > 1 ? o * c->n_centroids : 0);
         l->scale[o] = (double)centroid[1 - l->lowest];
@@ -302,7 +304,8 @@ static void take_layer(const struct part *p, uint32_t i)
     }
 }
 
-enum pith_status pith_reconstruct_block(void *user, struct pith_block *block, struct pith_error *err)
+enum pith_status pith_reconstruct_block(void *user, struct pith_block *block,
+                                        struct pith_error *err)
 {
     struct part p = {.block = block, .err = err};
     float *in = block->in, *goal = block->goal;

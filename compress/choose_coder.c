@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* choose_coder.c - whether adaptive streams are taken where the smallest file is asked for and no coder is
- * named. They are some fifty times as slow to read as Huffman codes, so they must pay: with a file that is
- * loaded in no time all the same, or with bytes. One answer for the whole file: where half of its tensors
- * were coded so, half of the time would be spent for half of the gain. */
+/* choose_coder.c - whether adaptive streams are taken where the smallest file is asked for and no
+ * coder is named. They are some fifty times as slow to read as Huffman codes, so they must pay:
+ * with a file that is loaded in no time all the same, or with bytes. One answer for the whole file:
+ * where half of its tensors were coded so, half of the time would be spent for half of the gain. */
 #include "pith_error_fill.h"
 #include "pith_pack.h"
 #include "stage_run.h"
@@ -20,8 +20,8 @@ bool pith_encode_chooses(const struct pith_encode_opts *o)
 }
 
 /* The bytes of m's file, and about how long it takes to load. */
-static enum pith_status weigh(const struct pith_model *m, const struct pith_pack_opts *pack, uint64_t *bytes,
-                              double *seconds, struct pith_error *err)
+static enum pith_status weigh(const struct pith_model *m, const struct pith_pack_opts *pack,
+                              uint64_t *bytes, double *seconds, struct pith_error *err)
 {
     struct pith_buffer file = {NULL, 0};
     enum pith_status st = pith_model_pack(m, pack, &file, err);

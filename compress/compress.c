@@ -111,7 +111,7 @@ enum pith_status pith_compress(struct pith_model *m, const struct pith_recipe *r
         return st;
     if (limit >= 0 && !measured)
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                                  "a limit on the drop needs data to measure it");
+                               "a limit on the drop needs data to measure it");
     if (measured)
         st = evaluate(m, opts, "baseline", &r.before, err);
     if (!st)
@@ -130,7 +130,7 @@ enum pith_status pith_compress(struct pith_model *m, const struct pith_recipe *r
     if (r.met)
         return PITH_OK;
     return pith_error_fill(err, PITH_ERR_GOAL, "goal not met: the drop is %.2f%% (allowed %.2f%%)",
-                              r.drop * 100, limit * 100);
+                           r.drop * 100, limit * 100);
 }
 
 void pith_compress_result_free(struct pith_compress_result *r)

@@ -2,10 +2,11 @@
 /* fine_choice.c - more than a byte where that is not enough.
  *
  * Errors of roundings add up (range_search.c), so what the network of integers will be like is
- * known before it is made. Where its outputs would be too near their error, layers whose inputs cost
- * most for what they would take get them finer: as two bytes (fine_input.h), a byte for each half of
- * the range (pith_half_ranges.h), or as floats. That is paid for by products and by passes over values, so
- * it ends at a share of all products; and no layer pays for what changes next to nothing.
+ * known before it is made. Where its outputs would be too near their error, layers whose inputs
+ * cost most for what they would take get them finer: as two bytes (fine_input.h), a byte for each
+ * half of the range (pith_half_ranges.h), or as floats. That is paid for by products and by passes
+ * over values, so it ends at a share of all products; and no layer pays for what changes next to
+ * nothing.
  *
  * A layer that stays float has float outputs, too, so what would round these is gone as well. The
  * depthwise layer in front of one stays float with it: kernels of bytes write bytes. */
@@ -47,8 +48,7 @@ static double products_of_all(const struct pith_model *m)
     return sum;
 }
 
-/* ---- what becomes finer -------------------------------------------------------------------------
- */
+/* ---- what becomes finer ---------------------------------------------------------------------- */
 
 /* The depthwise layer that writes v, itself or through activations; NULL: none does. */
 static const struct pith_node *depthwise_before(const struct pith_model *m, uint32_t v)
@@ -111,8 +111,7 @@ static bool add_readers(struct pith_model *m, const struct finer_way *way, uint3
     return ok;
 }
 
-/* ---- how much of it -----------------------------------------------------------------------------
- */
+/* ---- how much of it -------------------------------------------------------------------------- */
 
 struct offer {
     struct value_cost cost;
@@ -173,8 +172,8 @@ static enum pith_status choose(struct pith_model *m, const struct finer_way *way
 }
 
 enum pith_status pith_choose_fine(struct pith_model *m, const struct finer_way *way,
-                                  const struct value_cost *cost, uint32_t n, double rest, double signal,
-                                  struct fine_layers *fine, struct pith_error *err)
+                                  const struct value_cost *cost, uint32_t n, double rest,
+                                  double signal, struct fine_layers *fine, struct pith_error *err)
 {
     double total = rest;
     uint32_t offers = 0;

@@ -18,8 +18,8 @@ struct fine_layers {
     uint32_t n;
 };
 
-/* How layers may read what one byte is too coarse for. Nothing is done where the outputs are known to
- * be `enough` dB above their error; else until they are `wanted` dB above it. */
+/* How layers may read what one byte is too coarse for. Nothing is done where the outputs are known
+ * to be `enough` dB above their error; else until they are `wanted` dB above it. */
 struct finer_way {
     bool (*may)(const struct pith_model *m, uint32_t v); /* all that read v */
     double left;                                         /* of the error */
@@ -33,7 +33,7 @@ extern const struct finer_way pith_way_fine, pith_way_halved, pith_way_float;
 /* Adds to fine, behind what it has. cost: [n]; rest: what all other roundings cost; signal: of the
  * outputs, as errors are counted. PITH_ERR_MEMORY. */
 enum pith_status pith_choose_fine(struct pith_model *m, const struct finer_way *way,
-                                  const struct value_cost *cost, uint32_t n, double rest, double signal,
-                                  struct fine_layers *fine, struct pith_error *err);
+                                  const struct value_cost *cost, uint32_t n, double rest,
+                                  double signal, struct fine_layers *fine, struct pith_error *err);
 
 #endif

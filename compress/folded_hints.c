@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* folded_hints.c - a hint names a value, or the node that gives it. Folding a normalization into the
- * layer before makes that layer give the normalization's value, and its own value is no more: by its
- * name a hint would then silently be about another value than the teacher's. */
+/* folded_hints.c - a hint names a value, or the node that gives it. Folding a normalization into
+ * the layer before makes that layer give the normalization's value, and its own value is no more:
+ * by its name a hint would then silently be about another value than the teacher's. */
 #include "folded_hints.h"
 
 #include <string.h>
@@ -14,7 +14,8 @@ void pith_hints_before_folding(const struct pith_model *m, const struct pith_tra
     h->n = opts->n_hints < PITH_STAGE_HINTS ? opts->n_hints : PITH_STAGE_HINTS;
     for (uint32_t i = 0; i < h->n; i++) {
         h->hint[i] = opts->hints[i];
-        uint32_t v = h->hint[i].student ? pith_model_value_named(m, h->hint[i].student) : PITH_VALUE_NONE;
+        uint32_t v =
+            h->hint[i].student ? pith_model_value_named(m, h->hint[i].student) : PITH_VALUE_NONE;
         h->value[i] = v == PITH_VALUE_NONE ? NULL : m->values[v].name;
     }
 }
@@ -39,14 +40,16 @@ static enum pith_status fail_folded(const struct pith_model *m, const struct fol
     const char *name = h->hint[i].student;
     uint32_t now = pith_model_value_named(m, name);
     if (now != PITH_VALUE_NONE && m->values[now].name != h->value[i] && m->values[now].name[0])
-        return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                               "hint %u: what '%.100s' gives is folded away, as integers train with the "
-                               "network: name '%.100s', which stands behind it",
-                               i + 1, name, m->values[now].name);
-    return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                           "hint %u: '%.100s' is folded away, as integers train with the network: name what "
-                           "stands behind its normalization",
-                           i + 1, name);
+        return pith_error_fill(
+            err, PITH_ERR_ARGUMENT,
+            "hint %u: what '%.100s' gives is folded away, as integers train with the "
+            "network: name '%.100s', which stands behind it",
+            i + 1, name, m->values[now].name);
+    return pith_error_fill(
+        err, PITH_ERR_ARGUMENT,
+        "hint %u: '%.100s' is folded away, as integers train with the network: name what "
+        "stands behind its normalization",
+        i + 1, name);
 }
 
 /* Names that nothing has are left to training, which says so. */

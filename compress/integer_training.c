@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* integer_training.c - where calibrate, quantize and train meet: samples tell the ranges, quantize
- * tells which values would be integers, training learns with them rounded, and quantize takes what it
- * learned to the bit. Epochs are judged by the network of integers itself, so what is reported is what
- * the runtime answers. */
+ * tells which values would be integers, training learns with them rounded, and quantize takes what
+ * it learned to the bit. Epochs are judged by the network of integers itself, so what is reported
+ * is what the runtime answers. */
 #include "integer_training.h"
 
 #include <stdlib.h>
@@ -14,9 +14,10 @@
 #include "stage_run.h"
 #include "pith_value_stats.h"
 
-#define SAMPLES 256u /* seen before the first step; grids of what layers give are learned from there */
+#define SAMPLES                                                                                    \
+    256u /* seen before the first step; grids of what layers give are learned from there */
 
-/* ---- what is asked ------------------------------------------------------------------------------ */
+/* ---- what is asked --------------------------------------------------------------------------- */
 
 /* A digit 2..8 at *text, which moves behind it; 0: none. */
 static uint32_t take_bits(const char **text)
@@ -67,7 +68,7 @@ bool pith_integer_spec_parse(const char *text, struct pith_integer_spec *spec)
     return true;
 }
 
-/* ---- integers as they are trained --------------------------------------------------------------- */
+/* ---- integers as they are trained ------------------------------------------------------------ */
 
 static struct pith_quantize_opts as_trained(const struct pith_integer_spec *spec)
 {
@@ -93,7 +94,7 @@ static enum pith_status make(void *user, const struct pith_model *m, struct pith
     return st;
 }
 
-/* ---- grids at first ----------------------------------------------------------------------------- */
+/* ---- grids at first -------------------------------------------------------------------------- */
 
 /* To the end, even if training shall stop: a checkpoint is of the grids that a run going on from it
  * finds again. */
@@ -145,19 +146,19 @@ static enum pith_status place_both(struct pith_model *m, const struct pith_integ
     return st;
 }
 
-/* ---- training ----------------------------------------------------------------------------------- */
+/* ---- training -------------------------------------------------------------------------------- */
 
 static void ask_values(const struct pith_quantize_places *p, const struct pith_integer_spec *spec,
                        struct pith_train_value *to)
 {
     for (uint32_t i = 0; i < p->n_values; i++) {
         const struct pith_quantize_place *v = &p->values[i];
-        to[i] = (struct pith_train_value){.value = v->value,
-                                          .like = v->like,
-                                          .rounded = v->rounded,
-                                          .learned = v->from_layer,
-                                          .moves_zero =
-                                              v->from_layer && !v->one_sided && !spec->radix};
+        to[i] =
+            (struct pith_train_value){.value = v->value,
+                                      .like = v->like,
+                                      .rounded = v->rounded,
+                                      .learned = v->from_layer,
+                                      .moves_zero = v->from_layer && !v->one_sided && !spec->radix};
     }
 }
 

@@ -5,8 +5,9 @@
 
 #include "pith_compress.h"
 
-/* As pith_train with `opts`, under s->integers; m ends as a network of integers, and *result's val_loss
- * and val_accuracy are that network's. On failure m computes what it did, with layers folded. */
+/* As pith_train with `opts`, under s->integers; m ends as a network of integers, and *result's
+ * val_loss and val_accuracy are that network's. On failure m computes what it did, with layers
+ * folded. */
 enum pith_status pith_train_integers(struct pith_model *m, const struct pith_stage *s,
                                      const struct pith_stage_means *means,
                                      const struct pith_train_opts *opts,

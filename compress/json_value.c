@@ -29,10 +29,10 @@ static bool too_deep(const char *text, size_t n)
     return false;
 }
 
-/* jansson keeps each token in a buffer that grows while it reads. Where that fails it loses characters,
- * and of a number then asserts that it has not. A first token as long as any in the text makes the
- * buffer large enough: ["xxx", text]. Buffers hold 2^k - 1; the token is of a length at which its closing
- * quote is not what makes them grow, for a string without one has no end. */
+/* jansson keeps each token in a buffer that grows while it reads. Where that fails it loses
+ * characters, and of a number then asserts that it has not. A first token as long as any in the
+ * text makes the buffer large enough: ["xxx", text]. Buffers hold 2^k - 1; the token is of a length
+ * at which its closing quote is not what makes them grow, for a string without one has no end. */
 static char *with_first_token(const char *text, size_t n, size_t *n_wrapped)
 {
     size_t pad = n + 64;

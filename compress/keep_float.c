@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* keep_float.c - which layers stay float because they would cost too much.
  *
- * The network of integers runs a few of the samples. Where its outputs are PITH_KEEP_FLOOR_DB or more
- * above their error it stays as it is. Else each layer is tried alone: it in integers (rounded to
- * nearest, which takes no time), all others float. What layers cost alone adds up to about what they
- * cost together, so the gain of keeping one is known beforehand: where the costliest would bring
- * PITH_KEEP_GAIN_DB, the network is quantized again without it. It stays float if that gain is there
- * when measured; then the next, up to PITH_KEEP_MOST. A network whose error is spread over all layers
- * therefore keeps none: that would be slow without being good. Nor does one of more than PITH_KEEP_TRIED
- * layers. In fixed point, which is for machines
- * without floats, none is kept.
+ * The network of integers runs a few of the samples. Where its outputs are PITH_KEEP_FLOOR_DB or
+ * more above their error it stays as it is. Else each layer is tried alone: it in integers (rounded
+ * to nearest, which takes no time), all others float. What layers cost alone adds up to about what
+ * they cost together, so the gain of keeping one is known beforehand: where the costliest would
+ * bring PITH_KEEP_GAIN_DB, the network is quantized again without it. It stays float if that gain
+ * is there when measured; then the next, up to PITH_KEEP_MOST. A network whose error is spread over
+ * all layers therefore keeps none: that would be slow without being good. Nor does one of more than
+ * PITH_KEEP_TRIED layers. In fixed point, which is for machines without floats, none is kept.
  *
- * What stays float for what it costs is stored small: f16, and weights as codebooks where the outputs
- * do not mind (kept_codebooks.h).
+ * What stays float for what it costs is stored small: f16, and weights as codebooks where the
+ * outputs do not mind (kept_codebooks.h).
  *
- * Before that, where outputs are not far above their error anyway, the network is also quantized with its
- * channels re-estimated, which helps some networks and harms others: the outputs tell which. */
+ * Before that, where outputs are not far above their error anyway, the network is also quantized
+ * with its channels re-estimated, which helps some networks and harms others: the outputs tell
+ * which. */
 #include "keep_float.h"
 
 #include <math.h>
@@ -40,17 +40,16 @@ struct keeping {
     const struct pith_calibrate_opts *samples;
     const struct pith_stage_means *means;
     struct answer_error answers;
-    const char **keep;    /* owns: [n] patterns: those asked for, then those added; texts are m's */
+    const char **keep; /* owns: [n] patterns: those asked for, then those added; texts are m's */
     uint32_t n_asked, n;
     struct pith_quantize_layer *layer, *trial; /* [n_layers], [n_trial]; trial: owns */
     uint32_t n_layers, n_trial; /* what is kept is not taken apart, so it may be fewer */
-    double *noise;        /* owns: [n_layers] by each alone, in the scale of the outputs; 0: stays float,
-                             or was counted with another layer of its name */
+    double *noise; /* owns: [n_layers] by each alone, in the scale of the outputs; 0: stays float,
+                      or was counted with another layer of its name */
     struct pith_error *err;
 };
 
-/* ---- measuring
- * ----------------------------------------------------------------------------------- */
+/* ---- measuring ------------------------------------------------------------------------------- */
 
 static void see(void *user, uint32_t value, float *x, size_t n)
 {
@@ -92,27 +91,28 @@ static void take_measured(const struct keeping *k, struct pith_stage_report *r)
     }
 }
 
-/* ---- names
- * ------------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static bool is_float_layer(const struct keeping *k, const char *name, size_t length)
 {
     const struct pith_model *m = &k->before;
     for (uint32_t i = 0; i < m->n_nodes; i++) {
         const struct pith_node *node = &m->nodes[i];
-        const char *own = node->name[0] || node->n_out == 0 ? node->name : m->values[node->out[0]].name;
+        const char *own =
+            node->name[0] || node->n_out == 0 ? node->name : m->values[node->out[0]].name;
         if (strncmp(own, name, length) == 0 && own[length] == 0)
             return true;
     }
     return false;
 }
 
-/* Plans are made of the float network, which knows a layer that was taken apart by its whole name alone:
- * of `name:first-last` that is `name`. In m's memory; NULL: no memory. */
+/* Plans are made of the float network, which knows a layer that was taken apart by its whole name
+ * alone: of `name:first-last` that is `name`. In m's memory; NULL: no memory. */
 static const char *float_name(const struct keeping *k, const char *name)
 {
     const char *part = strrchr(name, ':');
-    if (!part || is_float_layer(k, name, strlen(name)) || !is_float_layer(k, name, (size_t)(part - name)))
+    if (!part || is_float_layer(k, name, strlen(name)) ||
+        !is_float_layer(k, name, (size_t)(part - name)))
         return name;
     char *whole = pith_model_strdup(k->m, name);
     if (whole)
@@ -120,8 +120,7 @@ static const char *float_name(const struct keeping *k, const char *name)
     return whole;
 }
 
-/* ---- what each layer costs
- * ----------------------------------------------------------------------- */
+/* ---- what each layer costs ------------------------------------------------------------------- */
 
 /* Rounded to nearest, which takes no time. */
 static void take_no_data(struct pith_quantize_opts *o)
@@ -180,8 +179,7 @@ static enum pith_status try_each(struct keeping *k)
     return st;
 }
 
-/* ---- keeping
- * ------------------------------------------------------------------------------------- */
+/* ---- keeping --------------------------------------------------------------------------------- */
 
 /* The costliest, if without it the rest would cost that much less; else n_layers. */
 static uint32_t costliest(const struct keeping *k)
@@ -193,13 +191,13 @@ static uint32_t costliest(const struct keeping *k)
         if (k->noise[i] > 0 && (worst == k->n_layers || k->noise[i] > k->noise[worst]))
             worst = i;
     }
-    bool enough = worst < k->n_layers &&
-                  (total - k->noise[worst]) * pow(10, PITH_KEEP_GAIN_DB / 10) < total;
+    bool enough =
+        worst < k->n_layers && (total - k->noise[worst]) * pow(10, PITH_KEEP_GAIN_DB / 10) < total;
     return enough ? worst : k->n_layers;
 }
 
-/* The layers of the trial become those of the report. They are the same, in the same order, but for the
- * ones that what is kept had been taken apart into. */
+/* The layers of the trial become those of the report. They are the same, in the same order, but for
+ * the ones that what is kept had been taken apart into. */
 static void take_trial(struct keeping *k, const char *kept)
 {
     uint32_t from = 0;
@@ -214,7 +212,8 @@ static void take_trial(struct keeping *k, const char *kept)
 }
 
 /* Those kept at our own doing say so. */
-static enum pith_status explain(struct keeping *k, const char *const *kept, const double *db, uint32_t n)
+static enum pith_status explain(struct keeping *k, const char *const *kept, const double *db,
+                                uint32_t n)
 {
     char text[96];
     for (uint32_t i = 0; i < n; i++) {
@@ -262,8 +261,7 @@ static enum pith_status keep_costliest(struct keeping *k, struct pith_stage_repo
     return st ? st : explain(k, kept, db, n);
 }
 
-/* ---- other ways
- * ---------------------------------------------------------------------------------- */
+/* ---- other ways ------------------------------------------------------------------------------ */
 
 static enum pith_status try_reestimated(struct keeping *k, struct pith_stage_report *r)
 {
@@ -300,11 +298,11 @@ static enum pith_status fold(struct keeping *k)
     return st;
 }
 
-/* ---- storing what is kept
- * -------------------------------------------------------------------------- */
+/* ---- storing what is kept -------------------------------------------------------------------- */
 
-/* The file's bytes if nothing stayed float for what it costs; what stays for other reasons is stored as it is
- * now. Rounded to nearest, which takes as many, but for biases that correction gives to layers without. */
+/* The file's bytes if nothing stayed float for what it costs; what stays for other reasons is
+ * stored as it is now. Rounded to nearest, which takes as many, but for biases that correction
+ * gives to layers without. */
 static enum pith_status count_integer_bytes(struct keeping *k, const struct keep_request *request,
                                             struct pith_stage_report *r)
 {
@@ -318,10 +316,12 @@ static enum pith_status count_integer_bytes(struct keeping *k, const struct keep
         st = pith_model_pack(&m, NULL, &file, k->err);
     r->integer_bytes = st ? 0 : file.bytes;
     pith_buffer_free(&file);
-    return st == PITH_ERR_UNSUPPORTED ? PITH_OK : st; /* nobody knows what the file would have been */
+    return st == PITH_ERR_UNSUPPORTED ? PITH_OK
+                                      : st; /* nobody knows what the file would have been */
 }
 
-static enum pith_status measure_outputs(void *user, const struct pith_model *m, struct output_error *e)
+static enum pith_status measure_outputs(void *user, const struct pith_model *m,
+                                        struct output_error *e)
 {
     struct keeping *k = user;
     enum pith_status st = measure(k, m, false);
@@ -350,13 +350,12 @@ static enum pith_status store_kept(struct keeping *k, const struct keep_request 
     return st;
 }
 
-/* ---- the whole
- * ------------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 /* Where all integers cannot be, it is said by pith_quantize, so that goes first. */
 enum pith_status pith_quantize_and_keep(struct pith_model *m, const struct pith_quantize_opts *opts,
-                                        const struct keep_request *request, struct pith_stage_report *r,
-                                        struct pith_error *err)
+                                        const struct keep_request *request,
+                                        struct pith_stage_report *r, struct pith_error *err)
 {
     struct keeping k = {.m = m,
                         .opts = *opts,
@@ -381,7 +380,8 @@ enum pith_status pith_quantize_and_keep(struct pith_model *m, const struct pith_
         take_measured(&k, r);
         if (request->may_reestimate && r->output_db < PITH_REESTIMATE_BELOW_DB)
             st = try_reestimated(&k, r);
-        if (!st && r->output_db < PITH_KEEP_FLOOR_DB && !opts->fixed_bits && k.n_layers <= PITH_KEEP_TRIED)
+        if (!st && r->output_db < PITH_KEEP_FLOOR_DB && !opts->fixed_bits &&
+            k.n_layers <= PITH_KEEP_TRIED)
             st = keep_costliest(&k, r);
     }
     bool kept = opts->n_keep > request->n_asked || r->n_kept_float > 0;

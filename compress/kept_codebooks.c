@@ -30,8 +30,7 @@ struct trial {
     struct pith_error *err;
 };
 
-/* ---- one codebook
- * ------------------------------------------------------------------------------------ */
+/* ---- one codebook ---------------------------------------------------------------------------- */
 
 static struct pith_const *constant_of(const struct trial *t, uint32_t i)
 {
@@ -68,8 +67,7 @@ static enum pith_status ask(struct trial *t, double most_noise, bool *yes)
     return st;
 }
 
-/* ---- all of them
- * ------------------------------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 static enum pith_status try_all(struct trial *t, double most_noise, bool *yes)
 {

@@ -10,9 +10,9 @@
  *     for (l = 0; l < s.n_layers; l++) ... s.layer[l].layer, s.layer[l].cost[t].output_db ...
  *     pith_sense_free(&s);
  *
- * One layer at a time is changed, all others stay as they are, and the network runs on a few samples.
- * Errors of layers that know nothing of each other add up, so what a layer costs alone is about its
- * share of what all cost together. */
+ * One layer at a time is changed, all others stay as they are, and the network runs on a few
+ * samples. Errors of layers that know nothing of each other add up, so what a layer costs alone is
+ * about its share of what all cost together. */
 #ifndef PITH_SENSE_H
 #define PITH_SENSE_H
 
@@ -25,10 +25,10 @@ extern "C" {
 #define PITH_SENSE_SAMPLES 8u
 
 enum pith_sense_kind {
-    PITH_SENSE_BITS = 1,        /* weights as integers of `amount` bits, 2..8: nearest, a scale for each
-                                   output channel, of 26 the one with the least squared error */
-    PITH_SENSE_ACTIVATIONS = 2, /* what the layer reads, as integers of 2..16 bits: one affine grid with
-                                   the least squared error over the samples */
+    PITH_SENSE_BITS = 1, /* weights as integers of `amount` bits, 2..8: nearest, a scale for each
+                            output channel, of 26 the one with the least squared error */
+    PITH_SENSE_ACTIVATIONS = 2, /* what the layer reads, as integers of 2..16 bits: one affine grid
+                                   with the least squared error over the samples */
     PITH_SENSE_PRUNE = 3        /* that share of its weights, the smallest, becomes 0; 0..1 */
 };
 
@@ -39,10 +39,11 @@ struct pith_sense_trial {
 
 struct pith_sense_opts {
     uint32_t size_bytes;
-    const struct pith_calibrate_opts *samples; /* data or feed, threads, cpu_mask; n_samples: of these
-                                                  the first so many are drawn from, 0: all. progress is
-                                                  called with the trials done and their number */
-    uint32_t n_samples;  /* run in each trial, evenly spread; 0: PITH_SENSE_SAMPLES */
+    const struct pith_calibrate_opts
+        *samples;       /* data or feed, threads, cpu_mask; n_samples: of these
+                           the first so many are drawn from, 0: all. progress is
+                           called with the trials done and their number */
+    uint32_t n_samples; /* run in each trial, evenly spread; 0: PITH_SENSE_SAMPLES */
     const struct pith_sense_trial *trials;
     uint32_t n_trials;
 };
@@ -73,7 +74,8 @@ enum pith_status pith_sense(struct pith_model *m, const struct pith_sense_opts *
                             struct pith_sense *result, struct pith_error *err);
 void pith_sense_free(struct pith_sense *result);
 
-/* Numbers of the layers, those first that a trial changed the outputs most in. order: [n_layers]. */
+/* Numbers of the layers, those first that a trial changed the outputs most in. order: [n_layers].
+ */
 void pith_sense_order(const struct pith_sense *s, uint32_t trial, uint32_t *order);
 
 #ifdef __cplusplus

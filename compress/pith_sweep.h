@@ -2,29 +2,28 @@
 /* pith_sweep.h - many recipes from one: every combination of some values, measured, and the best of
  * them.
  *
- * A spec is a recipe with one more member, whose keys are paths into it - members and list positions
- * from 0, joined by dots - and whose values are lists of alternatives:
+ * A spec is a recipe with one more member, whose keys are paths into it - members and list
+ * positions from 0, joined by dots - and whose values are lists of alternatives:
  *
  *     { "pith": 1,
  *       "sweep": { "stages.0.sparsity": [0.8, 0.9, 0.95], "stages.1.bits": [3, 4, 5] },
  *       "stages": [ { "do": "prune" }, { "do": "cluster" }, { "do": "encode" } ] }
  *
- * What a path leads to is put there or replaced; the object or list it lies in must be there, perhaps
- * put there by a path before it. The combinations are numbered from 0; the last key changes fastest.
+ * What a path leads to is put there or replaced; the object or list it lies in must be there,
+ * perhaps put there by a path before it. The combinations are numbered from 0; the last key changes
+ * fastest.
  *
  *     struct pith_sweep *s;
- *     struct pith_sweep_subject on = {.size_bytes = sizeof on, .model = model, .model_name = "net.pith"};
- *     pith_sweep_parse(text, n, "grid.json", &s, &err);
- *     pith_sweep_bind(s, &on, &err);
- *     for (uint64_t i = 0; i < pith_sweep_count(s); i++)
- *         if (!pith_sweep_done(s, results, i) && pith_sweep_run(s, i, model, &opts, &line, &err) == PITH_OK)
- *             append(line), free(line);
+ *     struct pith_sweep_subject on = {.size_bytes = sizeof on, .model = model, .model_name =
+ * "net.pith"}; pith_sweep_parse(text, n, "grid.json", &s, &err); pith_sweep_bind(s, &on, &err); for
+ * (uint64_t i = 0; i < pith_sweep_count(s); i++) if (!pith_sweep_done(s, results, i) &&
+ * pith_sweep_run(s, i, model, &opts, &line, &err) == PITH_OK) append(line), free(line);
  *
  * A result is one line of JSON: spec (a checksum of the spec, the model and the data), combination,
  * version (of pith), model (name, crc32c), data (name, range, samples, crc32c; where there is any),
  * params, bytes, seconds; with data also top1 (or psnr), before, drop and met. A combination that
- * cannot be run has error in place of these. So results of many processes, models and data sets may be
- * put together in any order. */
+ * cannot be run has error in place of these. So results of many processes, models and data sets may
+ * be put together in any order. */
 #ifndef PITH_SWEEP_H
 #define PITH_SWEEP_H
 
@@ -36,8 +35,8 @@ extern "C" {
 
 struct pith_sweep;
 
-/* Each value must make a recipe, the other paths at their first value; PITH_ERR_ARGUMENT says what is
- * wrong with the first that does not; also what pith_recipe_parse returns. What fails in other
+/* Each value must make a recipe, the other paths at their first value; PITH_ERR_ARGUMENT says what
+ * is wrong with the first that does not; also what pith_recipe_parse returns. What fails in other
  * combinations alone shows when these are run. At most 1,000,000 combinations. */
 enum pith_status pith_sweep_parse(const char *text, size_t n, const char *name,
                                   struct pith_sweep **sweep, struct pith_error *err);
@@ -47,16 +46,16 @@ uint64_t pith_sweep_count(const struct pith_sweep *sweep);
 struct pith_sweep_subject {
     uint32_t size_bytes;
     const struct pith_model *model;
-    const char *model_name; /* a path: its last part is told; NULL: "model" */
-    struct pith_data *data; /* what accuracy is measured on; NULL: it is not */
-    const char *data_name;  /* likewise; NULL: "data" */
-    const char *range;      /* of it, as it was given; NULL: all */
+    const char *model_name;  /* a path: its last part is told; NULL: "model" */
+    struct pith_data *data;  /* what accuracy is measured on; NULL: it is not */
+    const char *data_name;   /* likewise; NULL: "data" */
+    const char *range;       /* of it, as it was given; NULL: all */
     struct pith_data *train; /* what recipes train on, if it is another; NULL: none */
 };
 
-/* Tells what will be run, and on what: results of other specs, models or data are not this one's, and
- * lines name these. Texts are copied, nothing is kept. As pith_model_pack and pith_data_read; nothing
- * changes on failure. */
+/* Tells what will be run, and on what: results of other specs, models or data are not this one's,
+ * and lines name these. Texts are copied, nothing is kept. As pith_model_pack and pith_data_read;
+ * nothing changes on failure. */
 enum pith_status pith_sweep_bind(struct pith_sweep *sweep, const struct pith_sweep_subject *on,
                                  struct pith_error *err);
 
@@ -73,14 +72,14 @@ enum pith_status pith_sweep_run(const struct pith_sweep *sweep, uint64_t i,
                                 const struct pith_model *m, const struct pith_compress_opts *opts,
                                 char **line, struct pith_error *err);
 
-/* ---- results ---------------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------- */
 
 struct pith_sweep_point {
     uint64_t combination, bytes;
     double quality; /* top-1 as a fraction, or PSNR in dB; NAN: not measured */
     bool regression;
     double seconds;
-    const char *params; /* compact JSON; borrowed from the results, as what follows */
+    const char *params;               /* compact JSON; borrowed from the results, as what follows */
     const char *model, *model_crc32c; /* "": the line does not say */
     const char *data, *data_crc32c;
     uint64_t samples; /* of the data; 0: the line does not say */
@@ -102,9 +101,9 @@ void pith_sweep_results_free(struct pith_sweep_results *results);
 /* Whether the results hold combination i of this spec and model. */
 bool pith_sweep_done(const struct pith_sweep *sweep, const struct pith_sweep_results *results,
                      uint64_t i);
-/* Moves the points to the front that no other of the same model and data beats in bytes and quality;
- * tells how many. Points of one model and data, told by checksum, lie together, smallest first.
- * Unmeasured quality counts as equal. */
+/* Moves the points to the front that no other of the same model and data beats in bytes and
+ * quality; tells how many. Points of one model and data, told by checksum, lie together, smallest
+ * first. Unmeasured quality counts as equal. */
 uint32_t pith_sweep_front(struct pith_sweep_results *results);
 /* Whether two points are of the same model and data, so that they may be compared. */
 bool pith_sweep_comparable(const struct pith_sweep_point *a, const struct pith_sweep_point *b);

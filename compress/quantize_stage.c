@@ -26,17 +26,17 @@
 #define SYNTHETIC_SAMPLES 32u
 
 static const struct json_word per_words[] = {{"channel", 0}, {"tensor", 1}, {NULL, 0}};
-static const struct json_word rounding_words[] = {
-    {"default", PITH_ROUND_DEFAULT},
-    {"nearest", PITH_ROUND_NEAREST},
-    {"feedback", PITH_ROUND_FEEDBACK},
-    {"adaptive", PITH_ROUND_ADAPTIVE},
-    {NULL, 0}};
+static const struct json_word rounding_words[] = {{"default", PITH_ROUND_DEFAULT},
+                                                  {"nearest", PITH_ROUND_NEAREST},
+                                                  {"feedback", PITH_ROUND_FEEDBACK},
+                                                  {"adaptive", PITH_ROUND_ADAPTIVE},
+                                                  {NULL, 0}};
 static const struct json_word float_words[] = {
     {"auto", 0}, {"f32", PITH_F32}, {"f16", PITH_F16}, {"bf16", PITH_BF16}, {NULL, 0}};
 /* By the bits of a fixed-point number. */
-static const struct json_word to_words[] = {{"int8", 0},    {"fixed:4", 4}, {"fixed:5", 5},   {"fixed:6", 6},
-                                            {"fixed:7", 7}, {"fixed:8", 8}, {"fixed:16", 16}, {NULL, 0}};
+static const struct json_word to_words[] = {{"int8", 0},      {"fixed:4", 4}, {"fixed:5", 5},
+                                            {"fixed:6", 6},   {"fixed:7", 7}, {"fixed:8", 8},
+                                            {"fixed:16", 16}, {NULL, 0}};
 
 static enum pith_status read_flag(const struct json_place *p, const json_t *v, bool *flag)
 {
@@ -59,7 +59,8 @@ static void put_when(json_t **j, const char *key, enum pith_when when)
 }
 
 /* list: room for PITH_STAGE_LAYERS */
-static enum pith_status read_layers(const struct json_place *p, json_t *v, const char **list, uint32_t *n)
+static enum pith_status read_layers(const struct json_place *p, json_t *v, const char **list,
+                                    uint32_t *n)
 {
     json_t *name;
     size_t i;
@@ -156,7 +157,8 @@ static void put_layers(json_t **j, const char *key, const char *const *layer, ui
         pith_json_put(j, key, list);
 }
 
-static void put_auto(json_t **j, const char *key, bool automatic, const char *const *layer, uint32_t n)
+static void put_auto(json_t **j, const char *key, bool automatic, const char *const *layer,
+                     uint32_t n)
 {
     if (automatic)
         pith_json_put(j, key, json_string("auto"));
@@ -235,9 +237,10 @@ static bool has_grids(const struct pith_model *m, const struct pith_quantize_opt
     return any;
 }
 
-/* Calls of calibration and of the walk over layers alike: told, and stopped where the caller asks for
- * it. */
-static bool go_on(const struct pith_stage_means *means, const char *what, uint64_t done, uint64_t total)
+/* Calls of calibration and of the walk over layers alike: told, and stopped where the caller asks
+ * for it. */
+static bool go_on(const struct pith_stage_means *means, const char *what, uint64_t done,
+                  uint64_t total)
 {
     if (means->part)
         means->part(means->user, what, done, total);
@@ -297,12 +300,14 @@ static struct finer_search left_to_samples(const struct pith_stage *s, struct fi
         return (struct finer_search){&pith_way_fine, &f->fine};
     if (s->halves_auto)
         return (struct finer_search){&pith_way_halved, &f->halved};
-    return may_keep(s) ? (struct finer_search){&pith_way_float, &f->kept} : (struct finer_search){0};
+    return may_keep(s) ? (struct finer_search){&pith_way_float, &f->kept}
+                       : (struct finer_search){0};
 }
 
-/* One scale a tensor: pith_quantize makes those of channels itself, with room for what the samples did
- * not show. Of 16 bits the steps do not matter, but what is cut off does: everything seen is covered, and
- * twice as much; in fixed point half as much again, before it is rounded up to a power of two. */
+/* One scale a tensor: pith_quantize makes those of channels itself, with room for what the samples
+ * did not show. Of 16 bits the steps do not matter, but what is cut off does: everything seen is
+ * covered, and twice as much; in fixed point half as much again, before it is rounded up to a power
+ * of two. */
 static enum pith_status calibrate(struct pith_model *m, const struct pith_stage *s,
                                   const struct pith_stage_means *means, uint32_t samples,
                                   struct finer_layers *finer, struct pith_stage_report *r,
@@ -316,7 +321,9 @@ static enum pith_status calibrate(struct pith_model *m, const struct pith_stage 
     bool wide = pith_activation_bits(o) > 8;
     const struct pith_range_opts choose = {.size_bytes = sizeof choose,
                                            .method = wide ? PITH_RANGE_MAX : PITH_RANGE_AUTO,
-                                           .headroom = !wide ? 1 : o->fixed_bits ? 1.5 : 2,
+                                           .headroom = !wide           ? 1
+                                                       : o->fixed_bits ? 1.5
+                                                                       : 2,
                                            .per = PITH_RANGE_PER_TENSOR,
                                            .bits = pith_activation_bits(o),
                                            .radix = o->fixed_bits != 0,
@@ -336,7 +343,8 @@ static enum pith_status calibrate(struct pith_model *m, const struct pith_stage 
         st = pith_choose_grids(m, &choose, &report, err);
     if (chosen && has_data && !st)
         st = pith_search_ranges(m, o, &see, search.layers ? &search : NULL, err);
-    if (!st && finer->kept.n > o->n_keep) { /* what was the lesser part of all error is the most now */
+    if (!st &&
+        finer->kept.n > o->n_keep) { /* what was the lesser part of all error is the most now */
         opts.keep = finer->kept.layer;
         opts.n_keep = finer->kept.n;
         st = pith_search_ranges(m, o, &see, NULL, err);
@@ -351,8 +359,8 @@ static enum pith_status calibrate(struct pith_model *m, const struct pith_stage 
 static bool may_reestimate(const struct pith_model *m, const struct pith_stage *s,
                            const struct pith_stage_means *means)
 {
-    bool any = s->reestimate == PITH_AUTO && !s->quantize.bias_correct && !s->quantize.keep_biases &&
-               !(means->feed && means->feed->n_states > 0);
+    bool any = s->reestimate == PITH_AUTO && !s->quantize.bias_correct &&
+               !s->quantize.keep_biases && !(means->feed && means->feed->n_states > 0);
     for (uint32_t i = 0; i < m->n_nodes && any; i++)
         any = !pith_opens_body(m->nodes[i].op) && m->nodes[i].op != PITH_OP_RECURRENT;
     return any;
@@ -371,8 +379,9 @@ static void say_why(const struct fine_layers *kept, struct pith_stage_report *r)
 
 static enum pith_status quantize(struct pith_model *m, const struct pith_stage *s,
                                  const struct pith_stage_means *means, uint32_t samples,
-                                 const struct recorded_inputs *inputs, const struct finer_layers *finer,
-                                 struct pith_stage_report *r, struct pith_error *err)
+                                 const struct recorded_inputs *inputs,
+                                 const struct finer_layers *finer, struct pith_stage_report *r,
+                                 struct pith_error *err)
 {
     struct pith_quantize_opts opts = s->quantize;
     struct pith_block_improver blocks = {.improve = pith_reconstruct_block,
@@ -394,7 +403,8 @@ static enum pith_status quantize(struct pith_model *m, const struct pith_stage *
     opts.runtime = &runtime;
     opts.progress = layer_done;
     opts.user = (void *)(uintptr_t)means;
-    enum pith_status st = means->threads > 1 ? pith_threads_start(&runtime, means->threads) : PITH_OK;
+    enum pith_status st =
+        means->threads > 1 ? pith_threads_start(&runtime, means->threads) : PITH_OK;
     if (st)
         return pith_error_fill(err, st, "cannot start threads");
     const struct pith_calibrate_opts judged = samples_of(means, samples);
@@ -416,7 +426,8 @@ static enum pith_status quantize(struct pith_model *m, const struct pith_stage *
     return st;
 }
 
-/* Samples of several inputs are recorded while the network is still float: that it may feed back. */
+/* Samples of several inputs are recorded while the network is still float: that it may feed back.
+ */
 static enum pith_status record_and_quantize(struct pith_model *m, const struct pith_stage *s,
                                             const struct pith_stage_means *means, uint32_t samples,
                                             const struct finer_layers *finer,
@@ -440,12 +451,13 @@ static bool smooths(const struct pith_model *m, const struct pith_stage *s,
                     const struct pith_stage_means *means)
 {
     bool has_data = means->train || means->feed, fresh = !is_calibrated(m) && !was_observed(m);
-    return s->smooth == PITH_ALWAYS || (s->smooth == PITH_AUTO && has_data && fresh && pith_may_smooth(m));
+    return s->smooth == PITH_ALWAYS ||
+           (s->smooth == PITH_AUTO && has_data && fresh && pith_may_smooth(m));
 }
 
 /* For what is done by what channels are like. */
-static enum pith_status look(struct pith_model *m, const struct pith_stage_means *means, uint32_t samples,
-                             const char *what, struct pith_error *err)
+static enum pith_status look(struct pith_model *m, const struct pith_stage_means *means,
+                             uint32_t samples, const char *what, struct pith_error *err)
 {
     const struct pith_calibrate_opts see = samples_of(means, samples);
     return means->train || means->feed
@@ -485,7 +497,10 @@ static enum pith_status absorb(struct pith_model *m, const struct pith_stage_mea
 /* What changes ranges, by name; NULL: nothing does. */
 static const char *rewrite_of(const struct pith_stage *s)
 {
-    return s->equalize ? "equalize" : s->smooth == PITH_ALWAYS ? "smooth" : s->absorb ? "absorb biases" : NULL;
+    return s->equalize                ? "equalize"
+           : s->smooth == PITH_ALWAYS ? "smooth"
+           : s->absorb                ? "absorb biases"
+                                      : NULL;
 }
 
 static enum pith_status calibrate_and_quantize(struct pith_model *m, const struct pith_stage *s,
@@ -510,8 +525,8 @@ static enum pith_status calibrate_and_quantize(struct pith_model *m, const struc
     return st ? st : record_and_quantize(m, s, means, samples, &finer, r, err);
 }
 
-/* By itself, where whole layers were left float that nobody named; pith_quantize_and_keep has done it where it
- * could watch the outputs. */
+/* By itself, where whole layers were left float that nobody named; pith_quantize_and_keep has done
+ * it where it could watch the outputs. */
 static enum pith_status store_floats(struct pith_model *m, const struct pith_stage *s,
                                      struct pith_stage_report *r, struct pith_error *err)
 {

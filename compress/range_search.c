@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* range_search.c - what a range cuts off may be worth nothing to the outputs, or everything; the value
- * itself does not tell. With its last residual sums cut at a tenth of their largest number, a third of
- * their energy gone, MobileNet-v2's outputs are 40 dB above their error; with all of that range covered
- * 23 dB. So ranges are tried, and the outputs decide.
+/* range_search.c - what a range cuts off may be worth nothing to the outputs, or everything; the
+ * value itself does not tell. With its last residual sums cut at a tenth of their largest number, a
+ * third of their energy gone, MobileNet-v2's outputs are 40 dB above their error; with all of that
+ * range covered 23 dB. So ranges are tried, and the outputs decide.
  *
- * `pith calibrate` chooses among what five methods propose, on four samples. Here pith_quantize has said
- * already which values become integers, which of them share a grid and which have a scale for each
- * channel, and each such group is tried alone, all else float: from the range that covers all that was
- * seen down by factors of sqrt(2) while that helps, then half such a factor around the best. Errors of
- * roundings that know nothing of each other add up, so groups are decided one by one, those with the
- * largest error first, until the rest makes up less than REST of all.
+ * `pith calibrate` chooses among what five methods propose, on four samples. Here pith_quantize has
+ * said already which values become integers, which of them share a grid and which have a scale for
+ * each channel, and each such group is tried alone, all else float: from the range that covers all
+ * that was seen down by factors of sqrt(2) while that helps, then half such a factor around the
+ * best. Errors of roundings that know nothing of each other add up, so groups are decided one by
+ * one, those with the largest error first, until the rest makes up less than REST of all.
  *
- * What is cut is few numbers of few samples, so the best range for some samples need not be good for
- * others. Every second sample tells which range is best; the others have to confirm that it is better than
- * the one there was, by GAIN on either half. The smaller the network, the more samples. A trial is given
- * up as soon as its error exceeds the best one's, and begins where the group does. Steps of a stream are no
- * independent witnesses; there nothing is tried.
+ * What is cut is few numbers of few samples, so the best range for some samples need not be good
+ * for others. Every second sample tells which range is best; the others have to confirm that it is
+ * better than the one there was, by GAIN on either half. The smaller the network, the more samples.
+ * A trial is given up as soon as its error exceeds the best one's, and begins where the group does.
+ * Steps of a stream are no independent witnesses; there nothing is tried.
  *
- * Groups times runs would grow with the square of a network's length, so RUNS bounds the runs: the groups
- * that matter most come first, and where the budget does not even tell which those are, none is tried. */
+ * Groups times runs would grow with the square of a network's length, so RUNS bounds the runs: the
+ * groups that matter most come first, and where the budget does not even tell which those are, none
+ * is tried. */
 #include "range_search.h"
 
 #include <float.h>
@@ -37,19 +38,22 @@
 #define MOST 64u
 #define NUMBERS (1u << 26) /* put on grids, once with each sample */
 #define FIRST 2u           /* samples that tell which groups matter */
-#define RUNS 20000u        /* of the network on one sample; MobileNet-v2 takes 1,714, and 993 for its weights */
+#define RUNS                                                                                       \
+    20000u /* of the network on one sample; MobileNet-v2 takes 1,714, and 993 for its weights */
 #define REST 0.1
 #define GAIN 0.05
 /* At least down to this share of the range there was; then as long as outputs get better. */
 #define LEAST 0.25
 #define NOTHING 0x1p-20 /* of all that was seen */
-#define MIDDLE ((size_t)64 << 20) /* bytes of what is alive where a group begins, of all samples */
-#define WIDEST 2.0 /* times the largest number that samples show of a channel */
+#define MIDDLE                                                                                     \
+    ((size_t)64 << 20) /* bytes of what is alive where a group begins, of all samples              \
+                        */
+#define WIDEST 2.0     /* times the largest number that samples show of a channel */
 #define NO_GROUP UINT32_MAX
 
 /* Values on one grid. */
 struct group {
-    uint32_t value; /* the first of them */
+    uint32_t value;        /* the first of them */
     struct pith_grid grid; /* owns its scales: the best known */
     bool by_channel, changed;
     uint32_t n_values;
@@ -65,8 +69,9 @@ struct search {
     uint32_t *group_of; /* owns: [n_values] */
     bool *is_rounded;   /* owns: [n_values] by this value's grid, not by one before */
     const struct group *tried;
-    uint64_t runs;      /* so far */
-    struct pith_grid grid, was; /* of the trial, before the search; own their scales: room for any */
+    uint64_t runs; /* so far */
+    struct pith_grid grid,
+        was; /* of the trial, before the search; own their scales: room for any */
     struct pith_error *err;
 };
 
@@ -79,8 +84,7 @@ static void put_on_grid(void *user, uint32_t value, float *x, size_t n)
         pith_choice_apply(s->m, &c, &s->grid, x, n);
 }
 
-/* ---- groups
- * -------------------------------------------------------------------------------------- */
+/* ---- groups ---------------------------------------------------------------------------------- */
 
 static bool new_group(struct search *s, uint32_t value, const struct pith_grid *grid)
 {
@@ -143,8 +147,7 @@ static enum pith_status find_groups(struct search *s, const struct pith_quantize
     return ok ? PITH_OK : pith_error_no_memory(s->err);
 }
 
-/* ---- trials
- * -------------------------------------------------------------------------------------- */
+/* ---- trials ---------------------------------------------------------------------------------- */
 
 /* To has room for from's scales. */
 static void copy_grid(struct pith_grid *to, const struct pith_grid *from)
@@ -156,8 +159,8 @@ static void copy_grid(struct pith_grid *to, const struct pith_grid *from)
 }
 
 /* Samples first, first + step, ... up to n. Given up, and HUGE_VAL, when the sum is `bound`. */
-static enum pith_status measure(struct search *s, const struct group *g, uint32_t first, uint32_t step,
-                                uint32_t n, double bound, double *error)
+static enum pith_status measure(struct search *s, const struct group *g, uint32_t first,
+                                uint32_t step, uint32_t n, double bound, double *error)
 {
     enum pith_status st = PITH_OK;
     double sum = 0, e;
@@ -173,8 +176,8 @@ static enum pith_status measure(struct search *s, const struct group *g, uint32_
 }
 
 /* On the samples that choose; on those that confirm. */
-static enum pith_status measure_half(struct search *s, const struct group *g, bool confirm, double bound,
-                                     double *error)
+static enum pith_status measure_half(struct search *s, const struct group *g, bool confirm,
+                                     double bound, double *error)
 {
     return measure(s, g, confirm, 2, s->outputs.n_samples, bound, error);
 }
@@ -187,7 +190,8 @@ static double steps_above(const struct pith_grid *g)
 /* The scale with which this grid covers all that was seen of the group. */
 static double covering_scale(const struct search *s, const struct group *g)
 {
-    double above = steps_above(&g->grid), below = (double)(g->grid.zero_point - pith_grid_lowest(&g->grid));
+    double above = steps_above(&g->grid),
+           below = (double)(g->grid.zero_point - pith_grid_lowest(&g->grid));
     double scale = 0;
     for (uint32_t v = 0; v < s->m->n_values; v++) {
         const struct pith_value *x = &s->m->values[v];
@@ -201,14 +205,15 @@ static double covering_scale(const struct search *s, const struct group *g)
     return scale;
 }
 
-/* The trial's grid: of a tensor with this scale; of channels up to share times what each had, where that
- * is less. */
+/* The trial's grid: of a tensor with this scale; of channels up to share times what each had, where
+ * that is less. */
 static void set_trial(struct search *s, const struct group *g, double scale, double share)
 {
     const struct pith_value_stats *seen = s->m->values[g->value].stats;
     copy_grid(&s->grid, &g->grid);
     for (uint32_t c = 0; c < g->grid.n; c++) {
-        double own = g->by_channel ? share * (double)seen->channel[c].max / steps_above(&g->grid) : 0;
+        double own =
+            g->by_channel ? share * (double)seen->channel[c].max / steps_above(&g->grid) : 0;
         s->grid.scale[c] = (float)(own > 0 ? fmin(own, scale) : scale);
     }
 }
@@ -227,7 +232,8 @@ static enum pith_status try_trial(struct search *s, struct group *g, bool *bette
 }
 
 /* Factors of what covers all, or, by channel, of what each channel had. */
-static enum pith_status try_factors(struct search *s, struct group *g, double covering, double least)
+static enum pith_status try_factors(struct search *s, struct group *g, double covering,
+                                    double least)
 {
     enum pith_status st = PITH_OK;
     double best = 0;
@@ -265,7 +271,8 @@ static enum pith_status confirm(struct search *s, struct group *g, double before
     return st;
 }
 
-/* The node that gives the first of those that are put on the group's grid; NO_STEP: it is an input. */
+/* The node that gives the first of those that are put on the group's grid; NO_STEP: it is an input.
+ */
 static uint32_t step_of(const struct search *s, const struct group *g)
 {
     uint32_t first = NO_STEP;
@@ -297,8 +304,7 @@ static enum pith_status search_group(struct search *s, struct group *g)
     return st ? st : confirm(s, g, before);
 }
 
-/* ---- the whole
- * ----------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static int by_error(const void *a, const void *b)
 {
@@ -322,7 +328,9 @@ static enum pith_status search(struct search *s)
     }
     if (!st && !s->outputs.stopped)
         qsort(order, s->n, sizeof(struct group *), by_error);
-    for (uint32_t i = 0; i < s->n && !st && !s->outputs.stopped && s->runs < RUNS && total - done > REST * total; i++) {
+    for (uint32_t i = 0;
+         i < s->n && !st && !s->outputs.stopped && s->runs < RUNS && total - done > REST * total;
+         i++) {
         done += order[i]->first_error;
         st = search_group(s, order[i]);
     }
@@ -366,8 +374,8 @@ static enum pith_status choose_fine(struct search *s, const struct finer_search 
             rest += g->cost;
     }
     if (cost)
-        st = pith_choose_fine(s->m, finer->way, cost, n, rest, pith_output_trial_signal(&s->outputs),
-                              finer->layers, s->err);
+        st = pith_choose_fine(s->m, finer->way, cost, n, rest,
+                              pith_output_trial_signal(&s->outputs), finer->layers, s->err);
     free(cost);
     return st;
 }
@@ -414,9 +422,8 @@ enum pith_status pith_search_ranges(struct pith_model *m, const struct pith_quan
                                     const struct pith_calibrate_opts *samples,
                                     const struct finer_search *finer, struct pith_error *err)
 {
-    struct search s = {.m = m,
-                       .outputs = {.change = put_on_grid, .user = &s, .most_bytes = MIDDLE},
-                       .err = err};
+    struct search s = {
+        .m = m, .outputs = {.change = put_on_grid, .user = &s, .most_bytes = MIDDLE}, .err = err};
     if (opts->fixed_bits || pith_activation_bits(opts) > 8)
         return PITH_OK;
     enum pith_status st = pith_model_fold_batch_norm(m, NULL, err);

@@ -12,11 +12,11 @@ struct finer_search {
     struct fine_layers *layers;
 };
 
-/* m has grids and what was observed. Folds what can be folded into its layers, and gives values that
- * pith_quantize with these opts will store as integers better grids, if some of the samples show any. In
- * fixed point, above 8 bits, on streams, and where layers are taken apart first (recurrent ones), nothing
- * is tried. finer: NULL: nothing. What running returns;
- * PITH_ERR_MEMORY. */
+/* m has grids and what was observed. Folds what can be folded into its layers, and gives values
+ * that pith_quantize with these opts will store as integers better grids, if some of the samples
+ * show any. In fixed point, above 8 bits, on streams, and where layers are taken apart first
+ * (recurrent ones), nothing is tried. finer: NULL: nothing. What running returns; PITH_ERR_MEMORY.
+ */
 enum pith_status pith_search_ranges(struct pith_model *m, const struct pith_quantize_opts *opts,
                                     const struct pith_calibrate_opts *samples,
                                     const struct finer_search *finer, struct pith_error *err);

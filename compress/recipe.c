@@ -21,7 +21,7 @@ static enum pith_status read_goal(json_t *goal, const char *name, struct pith_re
     {
         if (strcmp(key, "max_drop") != 0)
             return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
-                                      "%s: no goal '%s' in this version (max_drop)", name, key);
+                                   "%s: no goal '%s' in this version (max_drop)", name, key);
         const struct json_place p = {name, key, err};
         enum pith_status st = pith_json_read_percent(&p, v, &r->max_drop);
         if (st)
@@ -36,7 +36,7 @@ static enum pith_status read_stages(json_t *stages, const char *name, struct pit
     size_t n = json_array_size(stages);
     if (n == 0 || n > MAX_STAGES)
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                                  "%s: 'stages' must be a list of 1 to %d stages", name, MAX_STAGES);
+                               "%s: 'stages' must be a list of 1 to %d stages", name, MAX_STAGES);
     r->stages = calloc(n, sizeof *r->stages);
     if (!r->stages)
         return pith_error_fill(err, PITH_ERR_MEMORY, "%s: out of memory", name);
@@ -51,8 +51,8 @@ static enum pith_status read_stages(json_t *stages, const char *name, struct pit
         if (st)
             return st;
         if (r->stages[r->n_stages].start > r->n_stages)
-            return pith_error_fill(err, PITH_ERR_ARGUMENT, "%s: only %u stages stand before 'start'",
-                                   where, r->n_stages);
+            return pith_error_fill(err, PITH_ERR_ARGUMENT,
+                                   "%s: only %u stages stand before 'start'", where, r->n_stages);
     }
     return PITH_OK;
 }
@@ -64,8 +64,8 @@ static enum pith_status read_recipe(json_t *root, const char *name, struct pith_
     json_t *v;
     enum pith_status st;
     if (json_integer_value(json_object_get(root, "pith")) != RECIPE_VERSION)
-        return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                                  "%s: not a recipe: 'pith' must be %d", name, RECIPE_VERSION);
+        return pith_error_fill(err, PITH_ERR_ARGUMENT, "%s: not a recipe: 'pith' must be %d", name,
+                               RECIPE_VERSION);
     json_object_foreach(root, key, v)
     {
         if (strcmp(key, "pith") != 0 && strcmp(key, "goal") != 0 && strcmp(key, "stages") != 0)

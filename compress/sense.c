@@ -22,7 +22,7 @@
 /* What a layer gave. */
 struct kept_layer {
     struct pith_weight_ref ref;
-    uint32_t input, output; /* values: what it reads and gives */
+    uint32_t input, output;  /* values: what it reads and gives */
     struct kept_floats kept; /* owns */
 };
 
@@ -42,8 +42,7 @@ struct sense {
     struct pith_error *err;
 };
 
-/* ---- watching
- * ------------------------------------------------------------------------------------ */
+/* ---- watching -------------------------------------------------------------------------------- */
 
 static void keep_layer(struct sense *s, struct kept_layer *l, const float *x, size_t n)
 {
@@ -79,8 +78,7 @@ static void see(void *user, uint32_t value, float *x, size_t n)
     pith_answers_see(&s->answers, value, x, n);
 }
 
-/* ---- a trial
- * ------------------------------------------------------------------------------------- */
+/* ---- a trial --------------------------------------------------------------------------------- */
 
 static uint32_t samples_of(const struct sense *s)
 {
@@ -124,8 +122,7 @@ static enum pith_status try_weight(struct sense *s, const struct pith_sense_tria
         ok = pith_coarse_prune(is, w->rows * w->cols, t->amount, data);
     else if (ok)
         pith_coarse_round(is, w->rows, w->cols, (uint32_t)t->amount, data);
-    enum pith_status st =
-        ok ? run_with_weight(s, w->value, data) : pith_error_no_memory(s->err);
+    enum pith_status st = ok ? run_with_weight(s, w->value, data) : pith_error_no_memory(s->err);
     free(data);
     return st;
 }
@@ -177,8 +174,7 @@ static enum pith_status try_all(struct sense *s, struct pith_sense *r)
     return st;
 }
 
-/* ---- before and after
- * ---------------------------------------------------------------------------- */
+/* ---- before and after ------------------------------------------------------------------------ */
 
 static enum pith_status check_options(const struct pith_sense_opts *o, struct pith_error *err)
 {

@@ -146,8 +146,9 @@ static void name_coder(const struct pith_model *m, struct pith_encode_opts *o)
     }
 }
 
-/* The stage as the history keeps it: with its seed, with the coder it chose, with what it looks back at,
- * and of a teacher's file the name alone, for where it lay is no part of how the model came about. */
+/* The stage as the history keeps it: with its seed, with the coder it chose, with what it looks
+ * back at, and of a teacher's file the name alone, for where it lay is no part of how the model
+ * came about. */
 static json_t *past_stage(const struct pith_model *m, const struct pith_stage *s, uint64_t seed,
                           uint32_t start_stages)
 {
@@ -164,7 +165,8 @@ static json_t *past_stage(const struct pith_model *m, const struct pith_stage *s
 
 static json_t *result_to_json(const struct pith_stage *s, const struct pith_stage_report *r)
 {
-    json_t *j = json_pack("{sI,sI}", "weights", (json_int_t)r->weights, "kept", (json_int_t)r->kept);
+    json_t *j =
+        json_pack("{sI,sI}", "weights", (json_int_t)r->weights, "kept", (json_int_t)r->kept);
     if (!pith_stage_trains(s))
         return j;
     pith_json_put(&j, "epochs", json_integer(r->train.epochs));

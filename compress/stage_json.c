@@ -10,27 +10,24 @@
 #include "stage_run.h"
 #include "train_json.h"
 
-static const struct json_word stage_words[] = {{"prune", PITH_STAGE_PRUNE},
-                                          {"cluster", PITH_STAGE_CLUSTER},
-                                          {"train", PITH_STAGE_TRAIN},
-                                          {"quantize", PITH_STAGE_QUANTIZE},
-                                          {"encode", PITH_STAGE_ENCODE},
-                                          {NULL, 0}};
+static const struct json_word stage_words[] = {
+    {"prune", PITH_STAGE_PRUNE},       {"cluster", PITH_STAGE_CLUSTER}, {"train", PITH_STAGE_TRAIN},
+    {"quantize", PITH_STAGE_QUANTIZE}, {"encode", PITH_STAGE_ENCODE},   {NULL, 0}};
 static const struct json_word scope_words[] = {
     {"layer", PITH_PRUNE_LAYER}, {"global", PITH_PRUNE_GLOBAL}, {NULL, 0}};
 static const struct json_word schedule_words[] = {
     {"cubic", PITH_PRUNE_CUBIC}, {"linear", PITH_PRUNE_LINEAR}, {NULL, 0}};
 static const struct json_word init_words[] = {{"linear", PITH_CLUSTER_LINEAR},
-                                         {"density", PITH_CLUSTER_DENSITY},
-                                         {"random", PITH_CLUSTER_RANDOM},
-                                         {"exact", PITH_CLUSTER_EXACT},
-                                         {NULL, 0}};
+                                              {"density", PITH_CLUSTER_DENSITY},
+                                              {"random", PITH_CLUSTER_RANDOM},
+                                              {"exact", PITH_CLUSTER_EXACT},
+                                              {NULL, 0}};
 static const struct json_word values_words[] = {
     {"f32", PITH_CLUSTER_F32}, {"f16", PITH_CLUSTER_F16}, {NULL, 0}};
 static const struct json_word coder_words[] = {{"huffman", PITH_CODE_HUFFMAN},
-                                          {"adaptive", PITH_CODE_ADAPTIVE},
-                                          {"none", PITH_CODE_PLAIN},
-                                          {NULL, 0}};
+                                               {"adaptive", PITH_CODE_ADAPTIVE},
+                                               {"none", PITH_CODE_PLAIN},
+                                               {NULL, 0}};
 static const struct json_word goal_words[] = {{"speed", 0}, {"size", 1}, {NULL, 0}};
 
 static enum pith_status read_layers(const struct json_place *p, json_t *v, struct pith_stage *s)
@@ -73,9 +70,8 @@ static enum pith_status read_training(const struct json_place *p, json_t *v, str
     json_object_foreach(v, key, member)
     {
         const struct json_place at = {p->where, key, p->err};
-        enum pith_status st = strcmp(key, "seed") == 0
-                                  ? pith_json_no_such_key(&at, "train")
-                                  : pith_train_key_from_json(&at, member, s);
+        enum pith_status st = strcmp(key, "seed") == 0 ? pith_json_no_such_key(&at, "train")
+                                                       : pith_train_key_from_json(&at, member, s);
         if (st)
             return st;
     }
@@ -113,13 +109,15 @@ static enum pith_status prune_key(const struct json_place *p, json_t *v, struct 
     if (strcmp(p->key, "seed") == 0)
         return pith_json_read_seed(p, v, &s->seed);
     if (strcmp(p->key, "pattern") == 0)
-        return json_is_string(v) ? pith_pattern_parse(json_string_value(v), &s->prune.pattern, p->err)
-                                 : pith_json_bad(p, "a text such as any or 2:4");
+        return json_is_string(v)
+                   ? pith_pattern_parse(json_string_value(v), &s->prune.pattern, p->err)
+                   : pith_json_bad(p, "a text such as any or 2:4");
     return pith_json_no_such_key(p, "prune");
 }
 
 /* "tensor", "channel" or "group:64" */
-static enum pith_status read_per(const struct json_place *p, const json_t *v, struct pith_cluster_opts *o)
+static enum pith_status read_per(const struct json_place *p, const json_t *v,
+                                 struct pith_cluster_opts *o)
 {
     const char *text = json_string_value(v);
     unsigned long long n;
@@ -218,10 +216,11 @@ enum pith_status pith_stage_from_json(json_t *object, const char *where, struct 
     if (!verb)
         return pith_json_bad(&p, "a stage: prune, cluster, train, quantize or encode");
     if (!w->text)
-        return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
-                                  "%s: no stage '%s' in this version (prune, cluster, train, quantize, "
-                                  "encode)",
-                                  where, verb);
+        return pith_error_fill(
+            err, PITH_ERR_UNSUPPORTED,
+            "%s: no stage '%s' in this version (prune, cluster, train, quantize, "
+            "encode)",
+            where, verb);
     pith_stage_init(stage, (enum pith_stage_kind)w->value);
     json_object_foreach(object, key, v)
     {
@@ -333,8 +332,9 @@ json_t *pith_stage_to_json(const struct pith_stage *s)
         return pith_quantize_to_json(s);
     j = json_pack("{ss}", "do", "encode");
     if (!pith_encode_chooses(&s->encode))
-        pith_json_put(&j, "coder",
-                      json_string(pith_json_word_of(coder_words, (int)pith_encode_code(&s->encode))));
+        pith_json_put(
+            &j, "coder",
+            json_string(pith_json_word_of(coder_words, (int)pith_encode_code(&s->encode))));
     pith_json_put(&j, "for", json_string(pith_json_word_of(goal_words, s->encode.compact)));
     if (s->encode.keep_history)
         pith_json_put(&j, "keep_history", json_true());

@@ -22,8 +22,8 @@ void pith_set_coder(struct pith_model *m, enum pith_code code);
 /* Whether ENCODE chooses the coder: the smallest file is asked for, and none is named. */
 bool pith_encode_chooses(const struct pith_encode_opts *opts);
 
-/* Sets the code of all constants by the rule of pith_compress.h (PITH_ADAPTIVE_SECONDS). pack: how the file
- * will be written. What pith_model_pack answers. */
+/* Sets the code of all constants by the rule of pith_compress.h (PITH_ADAPTIVE_SECONDS). pack: how
+ * the file will be written. What pith_model_pack answers. */
 enum pith_status pith_choose_coder(struct pith_model *m, const struct pith_pack_opts *pack,
                                    struct pith_error *err);
 

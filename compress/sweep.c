@@ -68,7 +68,8 @@ static json_t *member(json_t *json, const char *part, size_t len)
     return json_object_get(json, key);
 }
 
-/* Puts a copy of value there: a longer path may write into it, and the spec's own stays as it is. */
+/* Puts a copy of value there: a longer path may write into it, and the spec's own stays as it is.
+ */
 static enum pith_status set_path(json_t *root, const char *path, const json_t *value,
                                  const char *name, struct pith_error *err)
 {
@@ -94,7 +95,8 @@ enum pith_status pith_sweep_recipe(const struct pith_sweep *s, uint64_t i,
     json_t *params = params_of(s, i), *root = json_deep_copy(s->base), *value;
     const char *path;
     enum pith_status st = params && root ? PITH_OK : pith_error_no_memory(err);
-    json_object_foreach(params, path, value) {
+    json_object_foreach(params, path, value)
+    {
         if (!st)
             st = set_path(root, path, value, s->name, err);
     }

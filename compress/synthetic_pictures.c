@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* synthetic_pictures.c - pictures of discs that cover each other ("dead leaves": Lee, Mumford & Huang,
- * "Occlusion models for natural images", 2001).
+/* synthetic_pictures.c - pictures of discs that cover each other ("dead leaves": Lee, Mumford &
+ * Huang, "Occlusion models for natural images", 2001).
  *
  * Radii fall with their second power, so that there are edges and flat places of every size, as in
  * photographs: noise, in which neighbouring pixels know nothing of each other, fills a network's
  * values quite differently. A disc's colours are near each other, for most things are nearly grey,
  * and a little noise lies over all. Pixels go from 0 to 255 and through the model's preprocessing.
  *
- * An input that has not the shape of a picture gets numbers of mean 0 and deviation 1 that know nothing
- * of each other. */
+ * An input that has not the shape of a picture gets numbers of mean 0 and deviation 1 that know
+ * nothing of each other. */
 #include "synthetic_pictures.h"
 
 #include <math.h>
@@ -166,13 +166,15 @@ enum pith_status pith_synthetic_pictures(const struct pith_model *m, uint32_t n,
                                "samples can be made up for one f32 input with batch 1 alone");
     struct picture p;
     if (is_picture(m, &p) && !pith_model_get_meta(m, "preprocess"))
-        return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                               "cannot make up pictures: the model does not store what becomes of their "
-                               "pixels (pith import --preprocess, scale=1 for 0 to 255)");
+        return pith_error_fill(
+            err, PITH_ERR_ARGUMENT,
+            "cannot make up pictures: the model does not store what becomes of their "
+            "pixels (pith import --preprocess, scale=1 for 0 to 255)");
     for (uint32_t i = 0; i < v->rank; i++)
         elems *= v->dim[i];
-    float *x = elems > SIZE_MAX / sizeof *x / (n + 1u) ? NULL
-                                                       : malloc((size_t)(n * elems + 1) * sizeof *x);
+    float *x = elems > SIZE_MAX / sizeof *x / (n + 1u)
+                   ? NULL
+                   : malloc((size_t)(n * elems + 1) * sizeof *x);
     if (!x || !fill_samples(m, n, (size_t)elems, seed, x)) {
         free(x);
         return pith_error_no_memory(err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* data.c - a data set as the rest of pith sees it: opens the right reader, finds labels, chooses the
- * range, and brings every sample into the model's shape. */
+/* data.c - a data set as the rest of pith sees it: opens the right reader, finds labels, chooses
+ * the range, and brings every sample into the model's shape. */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ struct pith_data {
     char name[64];     /* of a sample that has none */
 };
 
-/* ---- which reader ---------------------------------------------------------------------------------- */
+/* ---- which reader ---------------------------------------------------------------------------- */
 
 static bool ends_with(const char *text, const char *tail)
 {
@@ -101,7 +101,8 @@ static enum pith_status open_wav(struct data_source *s, const char *path, struct
     const char *rest;
     if (!parse_count(path + strlen("wav:"), &frame, &rest) || !parse_count(rest, &hop, &rest))
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                               "'%s' is not wav:FRAME:HOP:FILE with FRAME and HOP in samples", path);
+                               "'%s' is not wav:FRAME:HOP:FILE with FRAME and HOP in samples",
+                               path);
     enum pith_status st = load_file(s, rest, err);
     return st == PITH_OK ? pith_wav_open(s, frame, hop, err) : st;
 }
@@ -141,8 +142,8 @@ static enum pith_status open_file(struct data_source *s, const struct pith_data_
                                   struct pith_error *err)
 {
     const char *path = o->path;
-    enum pith_status st = o->content ? take_content(s, o, err)
-                                     : pith_source_open(path, s->max_bytes, &s->file, err);
+    enum pith_status st =
+        o->content ? take_content(s, o, err) : pith_source_open(path, s->max_bytes, &s->file, err);
     if (st != PITH_OK)
         return st;
     uint8_t head[TAR_BLOCK];
@@ -152,11 +153,12 @@ static enum pith_status open_file(struct data_source *s, const struct pith_data_
         return st;
     open_function *open = choose_reader(path, head, n);
     if (!open)
-        return pith_error_fill(err, PITH_ERR_CORRUPT,
-                               "%s: not IDX, npy, npz, PNG, JPEG, a tar of those, or CIFAR-10 "
-                               "(.bin); headerless records are given as raw:TYPE:VALUES:FILE, sound "
-                               "as wav:FRAME:HOP:FILE",
-                               s->file.name);
+        return pith_error_fill(
+            err, PITH_ERR_CORRUPT,
+            "%s: not IDX, npy, npz, PNG, JPEG, a tar of those, or CIFAR-10 "
+            "(.bin); headerless records are given as raw:TYPE:VALUES:FILE, sound "
+            "as wav:FRAME:HOP:FILE",
+            s->file.name);
     bool in_place = open == pith_tar_open || open == pith_one_picture_open;
     if (!in_place)
         st = pith_source_load(&s->file, s->max_bytes, err);
@@ -194,7 +196,7 @@ static void close_source(struct data_source *s)
     free(s->targets);
 }
 
-/* ---- labels beside ----------------------------------------------------------------------------------- */
+/* ---- labels beside --------------------------------------------------------------------------- */
 
 /* Replaces `from` by `to`, which is as long, in the file name at the end of path. */
 static bool replace_in_name(char *path, const char *from, const char *to)
@@ -227,8 +229,7 @@ static enum pith_status find_labels(struct pith_data *d, const char *path, struc
 {
     struct data_source *s = &d->source;
     struct stat info;
-    if (s->labels || s->targets || strncmp(path, "raw:", 4) == 0 || s->hop ||
-        s->folder)
+    if (s->labels || s->targets || strncmp(path, "raw:", 4) == 0 || s->hop || s->folder)
         return PITH_OK;
     bool pictures = s->list.n > 0 && s->n_samples > 1;
     if (!pictures && !s->big_endian)
@@ -238,13 +239,14 @@ static enum pith_status find_labels(struct pith_data *d, const char *path, struc
         return pith_error_no_memory(err);
     strcpy(beside, path);
     enum pith_status st = PITH_OK;
-    if ((pictures ? csv_beside(beside) : idx_labels_path(beside)) && stat(beside, &info) == 0 && S_ISREG(info.st_mode))
+    if ((pictures ? csv_beside(beside) : idx_labels_path(beside)) && stat(beside, &info) == 0 &&
+        S_ISREG(info.st_mode))
         st = pith_labels_read(s, beside, err);
     free(beside);
     return st;
 }
 
-/* ---- shape --------------------------------------------------------------------------------------------- */
+/* ---- shape ----------------------------------------------------------------------------------- */
 
 static void take_shape(struct pith_data *d, const struct pith_data_opts *o)
 {
@@ -285,8 +287,9 @@ static const char *remedy_for_numbers(const struct pith_data *d)
 
 #define REMEDY_BYTES 640
 
-/* What to type so that pictures fit: the preprocessing there is, with the size or the layout that the
- * input has. Of a square of 224 the picture's shorter side becomes 256 first, as is the custom. */
+/* What to type so that pictures fit: the preprocessing there is, with the size or the layout that
+ * the input has. Of a square of 224 the picture's shorter side becomes 256 first, as is the custom.
+ */
 static const char *remedy_for_pictures(const struct pith_data *d, char text[REMEDY_BYTES])
 {
     struct pith_preprocess pre = d->pre;
@@ -307,8 +310,9 @@ static const char *remedy_for_pictures(const struct pith_data *d, char text[REME
     if (pith_preprocess_format(&pre, spec, sizeof spec))
         return "";
     bool scaled = pre.scale != 1.0f || pre.n_mean || pre.n_std;
-    snprintf(text, REMEDY_BYTES, ": --preprocess %s%s makes pictures fit%s", scaled ? "" : "NAME,", spec,
-             scaled ? "" : ", NAME being imagenet, caffe, unit, signed or raw (pith help preprocess)");
+    snprintf(
+        text, REMEDY_BYTES, ": --preprocess %s%s makes pictures fit%s", scaled ? "" : "NAME,", spec,
+        scaled ? "" : ", NAME being imagenet, caffe, unit, signed or raw (pith help preprocess)");
     return text;
 }
 
@@ -408,7 +412,7 @@ static enum pith_status shape_pictures(struct pith_data *d, struct pith_error *e
     return st;
 }
 
-/* ---- opening --------------------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static enum pith_status open_data(struct pith_data *d, const struct pith_data_opts *o,
                                   struct pith_error *err)
@@ -452,8 +456,8 @@ enum pith_status pith_data_open(const struct pith_data_opts *opts, struct pith_d
 }
 
 enum pith_status pith_data_of_numbers(uint32_t rank, const uint32_t *dim, uint64_t n, float *x,
-                                      float *targets, uint64_t target_elems, struct pith_data **data,
-                                      struct pith_error *err)
+                                      float *targets, uint64_t target_elems,
+                                      struct pith_data **data, struct pith_error *err)
 {
     struct pith_data *d = calloc(1, sizeof *d);
     char *name = strdup("numbers in memory");
@@ -467,7 +471,8 @@ enum pith_status pith_data_of_numbers(uint32_t rank, const uint32_t *dim, uint64
         free(x);
         free(targets);
         return fits ? pith_error_no_memory(err)
-                    : pith_error_fill(err, PITH_ERR_ARGUMENT, "cannot open data: no samples, or of no shape");
+                    : pith_error_fill(err, PITH_ERR_ARGUMENT,
+                                      "cannot open data: no samples, or of no shape");
     }
     pith_preprocess_init(&d->pre);
     d->source = (struct data_source){
@@ -498,7 +503,7 @@ void pith_data_free(struct pith_data *data)
     free(data);
 }
 
-/* ---- facts -------------------------------------------------------------------------------------------------- */
+/* ---- facts ----------------------------------------------------------------------------------- */
 
 uint64_t pith_data_count(const struct pith_data *data)
 {
@@ -565,7 +570,7 @@ const char *pith_data_sample_name(struct pith_data *data, uint64_t i)
     return data->name;
 }
 
-/* ---- reading --------------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* Values follow one another by channel planes, or channel by channel with layout=nhwc. */
 static void scale_numbers(const struct pith_data *d, float *x)
@@ -591,15 +596,14 @@ static enum pith_status read_picture(struct pith_data *d, uint64_t n, const char
         st = prepare_picture(d, &image, name, err);
     if (st == PITH_OK && !picture_fits(d, &image)) {
         char wanted[96], remedy[REMEDY_BYTES];
-        st = pith_error_fill(err, PITH_ERR_ARGUMENT,
-                             "%s: picture of %ux%ux%u does not fit %s %s%s", name, image.channels,
-                             image.height, image.width, d->input,
+        st = pith_error_fill(err, PITH_ERR_ARGUMENT, "%s: picture of %ux%ux%u does not fit %s %s%s",
+                             name, image.channels, image.height, image.width, d->input,
                              pith_shape_text(d->dim, d->rank, wanted),
                              remedy_for_pictures(d, remedy));
     }
     if (st == PITH_OK)
-        st = pith_preprocess_apply(&d->pre, image.pixels, image.height, image.width,
-                                   image.channels, x);
+        st = pith_preprocess_apply(&d->pre, image.pixels, image.height, image.width, image.channels,
+                                   x);
     pith_image_free(&image);
     return st;
 }

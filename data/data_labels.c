@@ -2,9 +2,9 @@
 /* data_labels.c - labels from IDX, .npy, .npz, .csv and .txt, told apart by content.
  *
  * csv: the first line names the columns (file_columns, class_columns below), or is a row already:
- * a file name, then a class. Where there is a column of file names and the samples are pictures, rows
- * are matched by file name, each to one picture and each picture to one row, else row i is sample i.
- * Fields may be quoted, "" is a quote, lines end in LF or CRLF. */
+ * a file name, then a class. Where there is a column of file names and the samples are pictures,
+ * rows are matched by file name, each to one picture and each picture to one row, else row i is
+ * sample i. Fields may be quoted, "" is a quote, lines end in LF or CRLF. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static enum pith_status make_labels(struct data_source *s, struct pith_error *er
     return s->labels ? PITH_OK : pith_error_no_memory(err);
 }
 
-/* ---- binary -------------------------------------------------------------------------------------- */
+/* ---- binary ---------------------------------------------------------------------------------- */
 
 struct stored_labels {
     const uint8_t *p;
@@ -112,12 +112,12 @@ static enum pith_status from_npy(struct data_source *s, const uint8_t *bytes, si
         return wrong_count(s, h.rank ? 0 : 1, name, err);
     if (h.wide_unsigned && h.item_bytes == 4)
         return pith_error_fill(err, PITH_ERR_UNSUPPORTED, "%s: labels of u4; use i4 or i8", name);
-    struct stored_labels l = {bytes + h.data_offset, h.type, h.item_bytes,
+    struct stored_labels l = {bytes + h.data_offset, h.type,   h.item_bytes,
                               h.big_endian,          h.dim[0], h.count / h.dim[0]};
     return take_stored(s, &l, name, err);
 }
 
-/* ---- text ------------------------------------------------------------------------------------------ */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 struct line_reader {
     const char *p, *end;
@@ -261,7 +261,7 @@ static void read_row(struct line_reader *r, const struct csv_columns *c, char *f
     r->bad = r->bad || more;
 }
 
-/* ---- rows to samples ---------------------------------------------------------------------------------- */
+/* ---- rows to samples ------------------------------------------------------------------------- */
 
 static const char *base_name(const char *path)
 {
@@ -327,8 +327,8 @@ static enum pith_status csv_error(const struct csv_job *j, uint64_t line, const 
                            (unsigned long long)line, what);
 }
 
-/* The pictures that a row's file name can mean: the one of just this path, else those whose path ends
- * in it. Tells how many, at most 2 into sample. */
+/* The pictures that a row's file name can mean: the one of just this path, else those whose path
+ * ends in it. Tells how many, at most 2 into sample. */
 static uint32_t find_named(const struct csv_job *j, const char *file, uint32_t sample[2])
 {
     const struct data_source *s = j->s;
@@ -347,24 +347,26 @@ static uint32_t find_named(const struct csv_job *j, const char *file, uint32_t s
     return n;
 }
 
-/* Each row is for one picture, which has no class yet: what is misspelt or named twice would be judged
- * by a wrong answer. */
-static enum pith_status label_named(struct csv_job *j, const char *file, int64_t label, uint64_t line)
+/* Each row is for one picture, which has no class yet: what is misspelt or named twice would be
+ * judged by a wrong answer. */
+static enum pith_status label_named(struct csv_job *j, const char *file, int64_t label,
+                                    uint64_t line)
 {
     struct data_source *s = j->s;
     unsigned long long at = line;
     uint32_t sample[2], n = find_named(j, file, sample);
     if (n == 0)
-        return pith_error_fill(j->err, PITH_ERR_CORRUPT, "%s: line %llu: no picture '%.200s' in %.200s",
-                               j->name, at, file, s->file.name);
-    if (n > 1)
         return pith_error_fill(j->err, PITH_ERR_CORRUPT,
-                               "%s: line %llu: '%.100s' is '%.150s' and '%.150s': name the folder, too",
-                               j->name, at, file, s->list.entry[sample[0]].name,
-                               s->list.entry[sample[1]].name);
+                               "%s: line %llu: no picture '%.200s' in %.200s", j->name, at, file,
+                               s->file.name);
+    if (n > 1)
+        return pith_error_fill(
+            j->err, PITH_ERR_CORRUPT,
+            "%s: line %llu: '%.100s' is '%.150s' and '%.150s': name the folder, too", j->name, at,
+            file, s->list.entry[sample[0]].name, s->list.entry[sample[1]].name);
     if (s->labels[sample[0]] != PITH_NO_LABEL)
-        return pith_error_fill(j->err, PITH_ERR_CORRUPT, "%s: line %llu: '%.200s' has a class already",
-                               j->name, at, file);
+        return pith_error_fill(j->err, PITH_ERR_CORRUPT,
+                               "%s: line %llu: '%.200s' has a class already", j->name, at, file);
     s->labels[sample[0]] = label;
     return PITH_OK;
 }
@@ -436,7 +438,8 @@ static enum pith_status from_rows(struct csv_job *j, const struct csv_columns *c
     return st;
 }
 
-/* A first line that is a row: a class number, or a file name and its class; false: names of columns. */
+/* A first line that is a row: a class number, or a file name and its class; false: names of
+ * columns. */
 static bool begins_with_row(struct line_reader r, struct csv_columns *c, char *field)
 {
     int64_t number;
@@ -474,8 +477,8 @@ enum pith_status pith_labels_parse(struct data_source *s, const uint8_t *bytes, 
     const char *text = (const char *)bytes;
     struct csv_job j = {.s = s, .r = {text + bom, text + n, 1, false}, .name = name, .err = err};
     if (memchr(bytes, '\0', n))
-        return pith_error_fill(err, PITH_ERR_CORRUPT, "%s: labels are neither IDX, npy, npz nor text",
-                               name);
+        return pith_error_fill(err, PITH_ERR_CORRUPT,
+                               "%s: labels are neither IDX, npy, npz nor text", name);
     return from_text(&j);
 }
 

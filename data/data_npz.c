@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* data_npz.c - .npz: which of its arrays are the samples and which their labels.
  *
- * Names tell: those that people give to labels, then any name with a word of those in it (test_labels,
- * ground_truth). Of two arrays without such a name the second may be labels by what it holds: one
- * integer for each sample. */
+ * Names tell: those that people give to labels, then any name with a word of those in it
+ * (test_labels, ground_truth). Of two arrays without such a name the second may be labels by what
+ * it holds: one integer for each sample. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,10 +25,10 @@ static bool is_member(const struct zip_member *m, const char *stem)
 }
 
 /* What people call labels, the likeliest first. */
-static const char *const label_names[] = {
-    "y",       "Y",       "labels",  "Labels",  "label",  "Label",  "targets",
-    "Targets", "target",  "Target",  "classes", "Classes", "class", "Class",
-    "y_train", "Y_train", "y_test",  "Y_test",  "y_val",  "Y_val"};
+static const char *const label_names[] = {"y",       "Y",       "labels",  "Labels", "label",
+                                          "Label",   "targets", "Targets", "target", "Target",
+                                          "classes", "Classes", "class",   "Class",  "y_train",
+                                          "Y_train", "y_test",  "Y_test",  "y_val",  "Y_val"};
 #define N_LABEL_NAMES (sizeof label_names / sizeof label_names[0])
 
 static const char *const label_words[] = {"y",       "label", "labels",  "lbl",      "target",

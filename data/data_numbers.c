@@ -31,17 +31,26 @@ double pith_stored_f64(enum pith_type type, bool big_endian, const uint8_t *p)
 {
     uint64_t v = load_number(p, pith_type_bytes(type), big_endian);
     switch (type) {
-    case PITH_F32: return (double)f32_from_bits((uint32_t)v);
-    case PITH_F16: return (double)half_to_f32((uint16_t)v);
-    case PITH_BF16: return (double)f32_from_bits((uint32_t)v << 16);
-    case PITH_F64: return f64_from_bits(v);
-    case PITH_I8: return (double)(int8_t)v;
-    case PITH_I16: return (double)(int16_t)v;
-    case PITH_I32: return (double)(int32_t)v;
-    case PITH_I64: return (double)(int64_t)v;
+    case PITH_F32:
+        return (double)f32_from_bits((uint32_t)v);
+    case PITH_F16:
+        return (double)half_to_f32((uint16_t)v);
+    case PITH_BF16:
+        return (double)f32_from_bits((uint32_t)v << 16);
+    case PITH_F64:
+        return f64_from_bits(v);
+    case PITH_I8:
+        return (double)(int8_t)v;
+    case PITH_I16:
+        return (double)(int16_t)v;
+    case PITH_I32:
+        return (double)(int32_t)v;
+    case PITH_I64:
+        return (double)(int64_t)v;
     case PITH_U8:
     case PITH_U16:
-    case PITH_BOOL: break;
+    case PITH_BOOL:
+        break;
     }
     return (double)v;
 }
@@ -102,10 +111,9 @@ static enum pith_status check_counts(const struct data_source *s, struct pith_er
     if (s->n_samples == 0 || s->elems == 0)
         return pith_error_fill(err, PITH_ERR_CORRUPT, "%s: no samples", s->file.name);
     if (s->n_samples > DATA_MAX_SAMPLES || s->elems > DATA_MAX_SAMPLE_ELEMS)
-        return pith_error_fill(err, PITH_ERR_LIMIT,
-                               "%s: %llu samples of %llu values, at most 268,435,456 of each",
-                               s->file.name, (unsigned long long)s->n_samples,
-                               (unsigned long long)s->elems);
+        return pith_error_fill(
+            err, PITH_ERR_LIMIT, "%s: %llu samples of %llu values, at most 268,435,456 of each",
+            s->file.name, (unsigned long long)s->n_samples, (unsigned long long)s->elems);
     return PITH_OK;
 }
 
@@ -117,10 +125,9 @@ enum pith_status pith_raw_open(struct data_source *s, enum pith_type type, uint6
     uint64_t record;
     if (!mul_ok(elems, pith_type_bytes(type), &record) || record == 0 ||
         s->file.bytes % record != 0)
-        return pith_error_fill(err, PITH_ERR_CORRUPT,
-                               "%s: %llu bytes are not a whole number of records of %llu bytes",
-                               s->file.name, (unsigned long long)s->file.bytes,
-                               (unsigned long long)record);
+        return pith_error_fill(
+            err, PITH_ERR_CORRUPT, "%s: %llu bytes are not a whole number of records of %llu bytes",
+            s->file.name, (unsigned long long)s->file.bytes, (unsigned long long)record);
     s->type = type;
     s->elems = elems;
     s->rank = 1;
@@ -130,18 +137,31 @@ enum pith_status pith_raw_open(struct data_source *s, enum pith_type type, uint6
     return check_counts(s, err);
 }
 
-/* ---- IDX --------------------------------------------------------------------------------------- */
+/* ---- IDX ------------------------------------------------------------------------------------- */
 
 static bool idx_type(uint8_t code, enum pith_type *type)
 {
     switch (code) {
-    case 0x08: *type = PITH_U8; return true;
-    case 0x09: *type = PITH_I8; return true;
-    case 0x0b: *type = PITH_I16; return true;
-    case 0x0c: *type = PITH_I32; return true;
-    case 0x0d: *type = PITH_F32; return true;
-    case 0x0e: *type = PITH_F64; return true;
-    default: return false;
+    case 0x08:
+        *type = PITH_U8;
+        return true;
+    case 0x09:
+        *type = PITH_I8;
+        return true;
+    case 0x0b:
+        *type = PITH_I16;
+        return true;
+    case 0x0c:
+        *type = PITH_I32;
+        return true;
+    case 0x0d:
+        *type = PITH_F32;
+        return true;
+    case 0x0e:
+        *type = PITH_F64;
+        return true;
+    default:
+        return false;
     }
 }
 
@@ -204,7 +224,7 @@ enum pith_status pith_idx_open(struct data_source *s, struct pith_error *err)
     return check_counts(s, err);
 }
 
-/* ---- CIFAR-10 binary ------------------------------------------------------------------------------ */
+/* ---- CIFAR-10 binary ------------------------------------------------------------------------- */
 
 enum { CIFAR_SIDE = 32, CIFAR_PLANE = 32 * 32, CIFAR_RECORD = 1 + 3 * 32 * 32, CIFAR_CLASSES = 10 };
 
@@ -253,7 +273,7 @@ enum pith_status pith_cifar_open(struct data_source *s, struct pith_error *err)
     return PITH_OK;
 }
 
-/* ---- .npy -------------------------------------------------------------------------------------- */
+/* ---- .npy ------------------------------------------------------------------------------------ */
 
 enum pith_status pith_npy_open(struct data_source *s, struct pith_error *err)
 {

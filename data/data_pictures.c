@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* data_pictures.c - samples that are PNG or JPEG files: in a folder, in a tar, or one alone. The
- * names are listed once and sorted by bytes, so that sample numbers do not depend on the order in an
- * archive or file system; a picture is read and decoded when it is asked for. Folders that hold
+ * names are listed once and sorted by bytes, so that sample numbers do not depend on the order in
+ * an archive or file system; a picture is read and decoded when it is asked for. Folders that hold
  * pictures are the classes, when there are at least two. */
 #define _XOPEN_SOURCE 700
 #include <dirent.h>
@@ -29,7 +29,7 @@ static bool is_picture_name(const char *name)
     return false;
 }
 
-/* ---- reading one ------------------------------------------------------------------------------------ */
+/* ---- reading one ----------------------------------------------------------------------------- */
 
 static enum pith_status make_room(struct data_source *s, uint64_t bytes, const char *name,
                                   struct pith_error *err)
@@ -85,7 +85,7 @@ static enum pith_status folder_picture(struct data_source *s, uint64_t i, struct
     return st;
 }
 
-/* ---- classes --------------------------------------------------------------------------------------------- */
+/* ---- classes --------------------------------------------------------------------------------- */
 
 /* Bytes of the folder part of a name; 0: none. */
 static size_t folder_bytes(const char *name)
@@ -167,7 +167,7 @@ static enum pith_status find_classes(struct data_source *s, struct pith_error *e
     return ok ? PITH_OK : pith_error_no_memory(err);
 }
 
-/* ---- tar --------------------------------------------------------------------------------------------------- */
+/* ---- tar ------------------------------------------------------------------------------------- */
 
 static enum pith_status begin_pictures(struct data_source *s, struct pith_error *err)
 {
@@ -239,7 +239,7 @@ enum pith_status pith_one_picture_open(struct data_source *s, struct pith_error 
     return PITH_OK;
 }
 
-/* ---- folder --------------------------------------------------------------------------------------------------- */
+/* ---- folder ---------------------------------------------------------------------------------- */
 
 struct folder_walk {
     const char *root;
@@ -284,8 +284,7 @@ static enum pith_status visit_entry(struct folder_walk *w, const char *folder, c
         return PITH_OK;
     char *name = folder[0] ? join_path(folder, entry) : strdup(entry);
     char *path = name ? join_path(w->root, name) : NULL;
-    enum pith_status st =
-        path ? visit(w, path, name, depth) : pith_error_no_memory(w->err);
+    enum pith_status st = path ? visit(w, path, name, depth) : pith_error_no_memory(w->err);
     free(path);
     free(name);
     return st;
@@ -351,7 +350,7 @@ enum pith_status pith_folder_open(struct data_source *s, const char *path, struc
     return st;
 }
 
-/* ---- files named one by one ------------------------------------------------------------------------ */
+/* ---- files named one by one ------------------------------------------------------------------ */
 
 static enum pith_status named_picture(struct data_source *s, uint64_t i, struct pith_image *image,
                                       struct pith_error *err)
@@ -367,7 +366,8 @@ static enum pith_status named_picture(struct data_source *s, uint64_t i, struct 
 }
 
 /* The pictures of a folder, sorted among themselves, with its path in front of their names. */
-static enum pith_status add_folder(struct data_source *s, const char *folder, struct pith_error *err)
+static enum pith_status add_folder(struct data_source *s, const char *folder,
+                                   struct pith_error *err)
 {
     struct archive_list files = {0};
     struct folder_walk w = {.root = folder, .files = &files, .err = err};
@@ -400,7 +400,8 @@ static enum pith_status add_path(struct data_source *s, const char *path, struct
 enum pith_status pith_files_open(struct data_source *s, const char *name, const char *const *path,
                                  size_t n, struct pith_error *err)
 {
-    enum pith_status st = n ? PITH_OK : pith_error_fill(err, PITH_ERR_ARGUMENT, "no pictures named");
+    enum pith_status st =
+        n ? PITH_OK : pith_error_fill(err, PITH_ERR_ARGUMENT, "no pictures named");
     s->file = (struct file_source){.fd = -1, .name = strdup(name)};
     if (!s->file.name)
         return pith_error_no_memory(err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* data_range.c - which samples: "a:b", "a:b:step" take a, a + step, ... below b; "!a:b:step" takes
- * all others. Missing a is 0, missing b the number of samples. Also numbers and shapes for messages. */
+ * all others. Missing a is 0, missing b the number of samples. Also numbers and shapes for
+ * messages. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,8 +66,9 @@ enum pith_status pith_range_choose(const char *text, uint64_t n, const char *nam
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
                                "range '%s' is not a:b, a:b:step or !a:b:step", text);
     if (r.to > n)
-        return pith_error_fill(err, PITH_ERR_ARGUMENT, "range '%s' goes beyond the %s samples of %s",
-                               text, pith_count_text(n, count), name);
+        return pith_error_fill(err, PITH_ERR_ARGUMENT,
+                               "range '%s' goes beyond the %s samples of %s", text,
+                               pith_count_text(n, count), name);
     uint64_t total = 0;
     for (uint64_t i = 0; i < n; i++)
         total += in_range(&r, i);

@@ -5,7 +5,8 @@
  * pixels, to be resized, cropped and laid out) or as plain numbers in the order of the model's
  * input. data.c owns ranges, labels, preprocessing and the shape test; a reader only decodes.
  *
- *     path -> file_source (bytes; .gz inflated) -> data_idx | data_cifar | data_npy | data_raw | wav
+ *     path -> file_source (bytes; .gz inflated) -> data_idx | data_cifar | data_npy | data_raw |
+ * wav
  *                                               -> data_pictures (folder, tar, one picture) */
 #ifndef DATA_SOURCE_H
 #define DATA_SOURCE_H
@@ -13,12 +14,9 @@
 #include "pith_error_fill.h"
 #include "pith_data.h"
 
-enum {
-    DATA_MAX_SAMPLES = 1 << 28,
-    DATA_MAX_SAMPLE_ELEMS = 1 << 28
-};
+enum { DATA_MAX_SAMPLES = 1 << 28, DATA_MAX_SAMPLE_ELEMS = 1 << 28 };
 
-/* ---- bytes (file_source.c, gzip_read.c) ------------------------------------------------------- */
+/* ---- bytes (file_source.c, gzip_read.c) ------------------------------------------------------ */
 
 /* A file that is read in place, or whole in memory (inflated, or loaded). */
 struct file_source {
@@ -36,7 +34,8 @@ void pith_source_close(struct file_source *f); /* accepts one never opened when 
 enum pith_status pith_source_at(const struct file_source *f, uint64_t offset, void *to, size_t n,
                                 struct pith_error *err);
 /* Makes the source one in memory. */
-enum pith_status pith_source_load(struct file_source *f, uint64_t max_bytes, struct pith_error *err);
+enum pith_status pith_source_load(struct file_source *f, uint64_t max_bytes,
+                                  struct pith_error *err);
 
 bool pith_is_gzip(const void *bytes, size_t n);
 /* All members of a gzip stream. */
@@ -46,7 +45,7 @@ enum pith_status pith_gzip_read(const void *bytes, size_t n, uint64_t max_bytes,
 enum pith_status pith_inflate_exact(const void *bytes, size_t n, void *out, size_t out_bytes,
                                     const char *name, struct pith_error *err);
 
-/* ---- archives --------------------------------------------------------------------------------- */
+/* ---- archives -------------------------------------------------------------------------------- */
 
 struct archive_entry {
     char *name; /* owned by the list */
@@ -89,7 +88,7 @@ enum pith_status pith_zip_extract(const struct zip_member *member, uint64_t max_
                                   const char *name, struct pith_buffer *out,
                                   struct pith_error *err);
 
-/* ---- sources of samples ----------------------------------------------------------------------- */
+/* ---- sources of samples ---------------------------------------------------------------------- */
 
 struct data_source {
     struct file_source file;
@@ -107,7 +106,7 @@ struct data_source {
                                 struct pith_error *err);
     enum pith_type type; /* of stored numbers */
     bool big_endian;
-    uint64_t first; /* offset of sample 0 in file.mem */
+    uint64_t first;        /* offset of sample 0 in file.mem */
     uint64_t n_sound, hop; /* of a recording: its length in values, and the values between frames */
     /* what the file says about labels */
     int64_t *labels; /* [n_samples] or NULL; owned */
@@ -115,7 +114,7 @@ struct data_source {
     uint64_t target_elems;
     /* pictures in a folder or tar */
     struct archive_list list;
-    char *folder; /* prefix of the names on disk; NULL: in file */
+    char *folder;       /* prefix of the names on disk; NULL: in file */
     char **class_names; /* owned, as are its texts */
     uint32_t n_classes;
     uint8_t *packed; /* the picture being decoded */
@@ -123,8 +122,8 @@ struct data_source {
     uint64_t max_bytes;
 };
 
-/* Each fills *s (zeroed, s->file opened and, but for pictures, loaded) or fails; the caller closes in
- * any case. */
+/* Each fills *s (zeroed, s->file opened and, but for pictures, loaded) or fails; the caller closes
+ * in any case. */
 enum pith_status pith_idx_open(struct data_source *s, struct pith_error *err);
 enum pith_status pith_cifar_open(struct data_source *s, struct pith_error *err);
 enum pith_status pith_npy_open(struct data_source *s, struct pith_error *err);
@@ -153,7 +152,7 @@ enum pith_status pith_stored_as(const struct data_source *s, uint64_t i, enum pi
 double pith_stored_f64(enum pith_type type, bool big_endian, const uint8_t *p);
 bool pith_stored_i64(enum pith_type type, bool big_endian, const uint8_t *p, int64_t *v);
 
-/* ---- labels and ranges -------------------------------------------------------------------------- */
+/* ---- labels and ranges ----------------------------------------------------------------------- */
 
 /* Fills s->labels or s->targets from a file; names of pictures are matched where it has a column
  * `file`. */
@@ -170,14 +169,13 @@ enum pith_status pith_npz_labels(struct data_source *s, const uint8_t *bytes, si
 enum pith_status pith_range_choose(const char *text, uint64_t n, const char *name,
                                    uint32_t **chosen, uint64_t *n_chosen, struct pith_error *err);
 
-/* ---- pictures ------------------------------------------------------------------------------------ */
+/* ---- pictures -------------------------------------------------------------------------------- */
 
 enum { IMAGE_MAX_SIDE = 1 << 16, IMAGE_MAX_PIXELS = 1 << 26 };
 
 /* pixels of image: allocated, uninitialised. */
 enum pith_status pith_image_new(uint32_t width, uint32_t height, uint32_t channels,
-                                const char *name, struct pith_image *image,
-                                struct pith_error *err);
+                                const char *name, struct pith_image *image, struct pith_error *err);
 bool pith_is_png(const void *bytes, size_t n);
 bool pith_is_jpeg(const void *bytes, size_t n);
 enum pith_status pith_png_decode(const void *bytes, size_t n, const char *name,
@@ -199,7 +197,7 @@ enum pith_status pith_image_crop(struct pith_image *image, uint32_t width, uint3
 enum pith_status pith_image_set_channels(struct pith_image *image, uint32_t channels,
                                          const char *name, struct pith_error *err);
 
-/* ---- numbers in messages --------------------------------------------------------------------------- */
+/* ---- numbers in messages --------------------------------------------------------------------- */
 
 /* 10000 as "10,000"; out: at least 27 bytes. Returns out. */
 const char *pith_count_text(uint64_t n, char *out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* file_source.c - a data file as bytes: read in place when it is plain (a tar may be larger than
- * memory), whole in memory when it is gzip or a pipe. Files are read, never mapped: one that shrinks
- * meanwhile gives an error, not a signal. */
+ * memory), whole in memory when it is gzip or a pipe. Files are read, never mapped: one that
+ * shrinks meanwhile gives an error, not a signal. */
 #define _POSIX_C_SOURCE 200809L
 #include <errno.h>
 #include <fcntl.h>
@@ -41,7 +41,8 @@ static enum pith_status read_some(const struct file_source *f, uint8_t *to, size
 
 /* From the current position to the end; first_room: what is expected. */
 static enum pith_status read_all(const struct file_source *f, uint64_t first_room,
-                                 uint64_t max_bytes, struct pith_buffer *out, struct pith_error *err)
+                                 uint64_t max_bytes, struct pith_buffer *out,
+                                 struct pith_error *err)
 {
     uint64_t room = first_room < max_bytes ? first_room + 1 : max_bytes;
     struct pith_buffer b = {NULL, 0};

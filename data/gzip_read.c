@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gzip_read.c - inflating with zlib into bounded memory. Deflate expands at most 1032 times, so what
- * is allocated ahead follows the packed size, and never passes the limit. */
+/* gzip_read.c - inflating with zlib into bounded memory. Deflate expands at most 1032 times, so
+ * what is allocated ahead follows the packed size, and never passes the limit. */
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -88,8 +88,8 @@ static bool more_members(struct inflate_job *j)
 enum pith_status pith_gzip_read(const void *bytes, size_t n, uint64_t max_bytes, const char *name,
                                 struct pith_buffer *out, struct pith_error *err)
 {
-    struct inflate_job j = {.next = bytes, .left = n, .max_bytes = max_bytes, .name = name,
-                            .err = err};
+    struct inflate_job j = {
+        .next = bytes, .left = n, .max_bytes = max_bytes, .name = name, .err = err};
     if (inflateInit2(&j.z, GZIP_WINDOW) != Z_OK)
         return pith_error_no_memory(err);
     enum pith_status st = PITH_OK;
@@ -113,8 +113,13 @@ enum pith_status pith_gzip_read(const void *bytes, size_t n, uint64_t max_bytes,
 enum pith_status pith_inflate_exact(const void *bytes, size_t n, void *out, size_t out_bytes,
                                     const char *name, struct pith_error *err)
 {
-    struct inflate_job j = {.next = bytes, .left = n, .room = out_bytes, .max_bytes = out_bytes,
-                            .name = name, .err = err, .out = {out, 0}};
+    struct inflate_job j = {.next = bytes,
+                            .left = n,
+                            .room = out_bytes,
+                            .max_bytes = out_bytes,
+                            .name = name,
+                            .err = err,
+                            .out = {out, 0}};
     if (inflateInit2(&j.z, RAW_WINDOW) != Z_OK)
         return pith_error_no_memory(err);
     enum pith_status st = PITH_OK;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* image_decode.c - pictures in memory: made, freed, told apart, cropped, turned grey or coloured. */
+/* image_decode.c - pictures in memory: made, freed, told apart, cropped, turned grey or coloured.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,10 +45,11 @@ enum pith_status pith_image_crop(struct pith_image *image, uint32_t width, uint3
                                  const char *name, struct pith_error *err)
 {
     if (width > image->width || height > image->height || width == 0 || height == 0)
-        return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                               "%s: cannot crop %ux%u out of a picture of %ux%u (resize=N in front of "
-                               "crop=N makes it large enough)", name, width,
-                               height, image->width, image->height);
+        return pith_error_fill(
+            err, PITH_ERR_ARGUMENT,
+            "%s: cannot crop %ux%u out of a picture of %ux%u (resize=N in front of "
+            "crop=N makes it large enough)",
+            name, width, height, image->width, image->height);
     size_t from_row = (size_t)image->width * image->channels;
     size_t to_row = (size_t)width * image->channels;
     const uint8_t *from = image->pixels + (image->height - height) / 2 * from_row +
@@ -72,8 +74,7 @@ enum pith_status pith_image_set_channels(struct pith_image *image, uint32_t chan
     if (channels == image->channels)
         return PITH_OK;
     struct pith_image out;
-    enum pith_status st =
-        pith_image_new(image->width, image->height, channels, name, &out, err);
+    enum pith_status st = pith_image_new(image->width, image->height, channels, name, &out, err);
     if (st != PITH_OK)
         return st;
     size_t n = (size_t)image->width * image->height;

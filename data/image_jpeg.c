@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* image_jpeg.c - JPEG to grey or RGB by libjpeg-turbo, with its default integer transform and
- * upsampling: other settings give other pixels and so other accuracies. Errors come by longjmp; they
- * are caught here and nowhere else. A warning (data that ends early, say) is an error: half a
+ * upsampling: other settings give other pixels and so other accuracies. Errors come by longjmp;
+ * they are caught here and nowhere else. A warning (data that ends early, say) is an error: half a
  * picture is not a sample. */
 #include <stdio.h>
 
@@ -34,8 +34,8 @@ static void on_error(j_common_ptr codec)
     if (codec->err->msg_code == JERR_OUT_OF_MEMORY)
         j->st = pith_error_no_memory(j->err);
     else if (codec->err->msg_code == JERR_NO_BACKING_STORE)
-        j->st = pith_error_fill(j->err, PITH_ERR_LIMIT, "%s: JPEG needs more than %ld bytes", j->name,
-                                codec->mem->max_memory_to_use);
+        j->st = pith_error_fill(j->err, PITH_ERR_LIMIT, "%s: JPEG needs more than %ld bytes",
+                                j->name, codec->mem->max_memory_to_use);
     else
         j->st = pith_error_fill(j->err, PITH_ERR_CORRUPT, "%s: broken JPEG: %s", j->name, text);
     longjmp(j->back, 1);

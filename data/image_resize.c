@@ -133,8 +133,7 @@ enum pith_status pith_image_resize_shorter(struct pith_image *image, uint32_t si
         return pith_error_fill(err, PITH_ERR_LIMIT, "%s: %ux%u resized to a shorter side of %u",
                                name, image->width, image->height, side);
     struct pith_image out;
-    enum pith_status st =
-        pith_image_resize(image, (uint32_t)to_w, (uint32_t)to_h, name, &out, err);
+    enum pith_status st = pith_image_resize(image, (uint32_t)to_w, (uint32_t)to_h, name, &out, err);
     if (st != PITH_OK)
         return st;
     pith_image_free(image);

@@ -17,10 +17,10 @@ struct npy_header {
     size_t data_offset; /* the data is exactly count * item_bytes from here to the end */
 };
 
-/* The header is a Python dictionary; it is read by a fixed grammar, never evaluated. Checks that the
- * file's length is what shape and type say. PITH_ERR_CORRUPT, PITH_ERR_UNSUPPORTED. */
-enum pith_status pith_npy_parse(const void *bytes, size_t n, const char *name,
-                                struct npy_header *h, struct pith_error *err);
+/* The header is a Python dictionary; it is read by a fixed grammar, never evaluated. Checks that
+ * the file's length is what shape and type say. PITH_ERR_CORRUPT, PITH_ERR_UNSUPPORTED. */
+enum pith_status pith_npy_parse(const void *bytes, size_t n, const char *name, struct npy_header *h,
+                                struct pith_error *err);
 
 bool pith_is_npy(const void *bytes, size_t n);
 

@@ -20,7 +20,7 @@ bool pith_is_npy(const void *bytes, size_t n)
     return n >= NPY_MAGIC_BYTES + 2 && memcmp(bytes, "\x93NUMPY", NPY_MAGIC_BYTES) == 0;
 }
 
-/* ---- the dictionary ------------------------------------------------------------------------------ */
+/* ---- the dictionary -------------------------------------------------------------------------- */
 
 struct text_reader {
     const char *p, *end;
@@ -100,7 +100,7 @@ static bool read_shape(struct text_reader *t, struct npy_header *h)
     return true;
 }
 
-/* ---- types ------------------------------------------------------------------------------------------ */
+/* ---- types ----------------------------------------------------------------------------------- */
 
 static bool read_type(const char *descr, struct npy_header *h)
 {
@@ -108,9 +108,10 @@ static bool read_type(const char *descr, struct npy_header *h)
         const char *code;
         enum pith_type type;
         uint8_t bytes;
-    } types[] = {{"f2", PITH_F16, 2}, {"f4", PITH_F32, 4}, {"f8", PITH_F64, 8}, {"i1", PITH_I8, 1},
-                 {"u1", PITH_U8, 1},  {"i2", PITH_I16, 2}, {"u2", PITH_U16, 2}, {"i4", PITH_I32, 4},
-                 {"u4", PITH_I64, 4}, {"i8", PITH_I64, 8}, {"u8", PITH_I64, 8}, {"b1", PITH_BOOL, 1},
+    } types[] = {{"f2", PITH_F16, 2}, {"f4", PITH_F32, 4}, {"f8", PITH_F64, 8},
+                 {"i1", PITH_I8, 1},  {"u1", PITH_U8, 1},  {"i2", PITH_I16, 2},
+                 {"u2", PITH_U16, 2}, {"i4", PITH_I32, 4}, {"u4", PITH_I64, 4},
+                 {"i8", PITH_I64, 8}, {"u8", PITH_I64, 8}, {"b1", PITH_BOOL, 1},
                  {"?", PITH_BOOL, 1}};
     char order = '|';
     if (*descr != '\0' && strchr("<>|=", *descr))
@@ -201,14 +202,15 @@ static enum pith_status check_length(struct npy_header *h, size_t n, const char 
     return PITH_OK;
 }
 
-enum pith_status pith_npy_parse(const void *bytes, size_t n, const char *name,
-                                struct npy_header *h, struct pith_error *err)
+enum pith_status pith_npy_parse(const void *bytes, size_t n, const char *name, struct npy_header *h,
+                                struct pith_error *err)
 {
     struct npy_header head = {0};
     struct npy_fields f = {0};
     struct text_reader t;
     if (!find_dictionary(bytes, n, &t, &head.data_offset))
-        return pith_error_fill(err, PITH_ERR_CORRUPT, "%s: not a .npy file of version 1 to 3", name);
+        return pith_error_fill(err, PITH_ERR_CORRUPT, "%s: not a .npy file of version 1 to 3",
+                               name);
     bool ok = read_dictionary(&t, &head, &f);
     if (f.too_many_axes)
         return pith_error_fill(err, PITH_ERR_UNSUPPORTED, "%s: more than 8 axes", name);
@@ -230,7 +232,7 @@ enum pith_status pith_npy_parse(const void *bytes, size_t n, const char *name,
     return st;
 }
 
-/* ---- arrays ------------------------------------------------------------------------------------------- */
+/* ---- arrays ---------------------------------------------------------------------------------- */
 
 static uint64_t load_item(const uint8_t *p, uint32_t bytes, bool big_endian)
 {
@@ -246,10 +248,18 @@ static void store_item(uint8_t *to, uint32_t bytes, uint64_t v)
     uint16_t b2 = (uint16_t)v;
     uint32_t b4 = (uint32_t)v;
     switch (bytes) {
-    case 1: memcpy(to, &b1, 1); break;
-    case 2: memcpy(to, &b2, 2); break;
-    case 4: memcpy(to, &b4, 4); break;
-    default: memcpy(to, &v, 8); break;
+    case 1:
+        memcpy(to, &b1, 1);
+        break;
+    case 2:
+        memcpy(to, &b2, 2);
+        break;
+    case 4:
+        memcpy(to, &b4, 4);
+        break;
+    default:
+        memcpy(to, &v, 8);
+        break;
     }
 }
 

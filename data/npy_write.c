@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* npy_write.c - .npy version 1.0, little-endian, C order, header padded to 64 bytes as numpy does. */
+/* npy_write.c - .npy version 1.0, little-endian, C order, header padded to 64 bytes as numpy does.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,17 +15,28 @@ enum { NPY_ALIGN = 64, NPY_HEAD_ROOM = 256 };
 static const char *npy_descr(enum pith_type type)
 {
     switch (type) {
-    case PITH_F32: return "<f4";
-    case PITH_F16: return "<f2";
-    case PITH_F64: return "<f8";
-    case PITH_I8: return "|i1";
-    case PITH_U8: return "|u1";
-    case PITH_I16: return "<i2";
-    case PITH_U16: return "<u2";
-    case PITH_I32: return "<i4";
-    case PITH_I64: return "<i8";
-    case PITH_BOOL: return "|b1";
-    case PITH_BF16: break;
+    case PITH_F32:
+        return "<f4";
+    case PITH_F16:
+        return "<f2";
+    case PITH_F64:
+        return "<f8";
+    case PITH_I8:
+        return "|i1";
+    case PITH_U8:
+        return "|u1";
+    case PITH_I16:
+        return "<i2";
+    case PITH_U16:
+        return "<u2";
+    case PITH_I32:
+        return "<i4";
+    case PITH_I64:
+        return "<i8";
+    case PITH_BOOL:
+        return "|b1";
+    case PITH_BF16:
+        break;
     }
     return NULL;
 }

@@ -28,17 +28,27 @@ struct number pith_number_load(enum pith_type type, const void *p)
     } e = {0};
     memcpy(&e, p, pith_type_bytes(type));
     switch (type) {
-    case PITH_F32: return (struct number){.d = (double)e.f32};
-    case PITH_F64: return (struct number){.d = e.f64};
-    case PITH_F16: return (struct number){.d = (double)half_to_f32(e.u16)};
-    case PITH_BF16: return (struct number){.d = (double)f32_from_bits((uint32_t)e.u16 << 16)};
-    case PITH_I8: return (struct number){true, e.i8, 0};
-    case PITH_I16: return (struct number){true, e.i16, 0};
-    case PITH_I32: return (struct number){true, e.i32, 0};
-    case PITH_I64: return (struct number){true, e.i64, 0};
-    case PITH_U16: return (struct number){true, e.u16, 0};
+    case PITH_F32:
+        return (struct number){.d = (double)e.f32};
+    case PITH_F64:
+        return (struct number){.d = e.f64};
+    case PITH_F16:
+        return (struct number){.d = (double)half_to_f32(e.u16)};
+    case PITH_BF16:
+        return (struct number){.d = (double)f32_from_bits((uint32_t)e.u16 << 16)};
+    case PITH_I8:
+        return (struct number){true, e.i8, 0};
+    case PITH_I16:
+        return (struct number){true, e.i16, 0};
+    case PITH_I32:
+        return (struct number){true, e.i32, 0};
+    case PITH_I64:
+        return (struct number){true, e.i64, 0};
+    case PITH_U16:
+        return (struct number){true, e.u16, 0};
     case PITH_U8:
-    case PITH_BOOL: break;
+    case PITH_BOOL:
+        break;
     }
     return (struct number){true, e.u8, 0};
 }
@@ -59,10 +69,18 @@ static bool store_integer(struct number v, int64_t low, int64_t high, uint32_t b
     uint16_t b2 = (uint16_t)i;
     uint32_t b4 = (uint32_t)i;
     switch (bytes) {
-    case 1: memcpy(to, &b1, 1); break;
-    case 2: memcpy(to, &b2, 2); break;
-    case 4: memcpy(to, &b4, 4); break;
-    default: memcpy(to, &i, 8); break;
+    case 1:
+        memcpy(to, &b1, 1);
+        break;
+    case 2:
+        memcpy(to, &b2, 2);
+        break;
+    case 4:
+        memcpy(to, &b4, 4);
+        break;
+    default:
+        memcpy(to, &i, 8);
+        break;
     }
     return true;
 }
@@ -105,17 +123,28 @@ bool pith_number_store(struct number v, enum pith_type type, void *to)
 {
     float f;
     switch (type) {
-    case PITH_F64: return store_f64(v, to);
-    case PITH_F16: return store_f16(v, to);
-    case PITH_I8: return store_integer(v, INT8_MIN, INT8_MAX, 1, to);
-    case PITH_U8: return store_integer(v, 0, UINT8_MAX, 1, to);
-    case PITH_I16: return store_integer(v, INT16_MIN, INT16_MAX, 2, to);
-    case PITH_U16: return store_integer(v, 0, UINT16_MAX, 2, to);
-    case PITH_I32: return store_integer(v, INT32_MIN, INT32_MAX, 4, to);
-    case PITH_I64: return store_integer(v, INT64_MIN, INT64_MAX, 8, to);
-    case PITH_BOOL: return store_integer(v, 0, 1, 1, to);
-    case PITH_BF16: return false; /* no input has it: import widens it to f32 */
-    case PITH_F32: break;
+    case PITH_F64:
+        return store_f64(v, to);
+    case PITH_F16:
+        return store_f16(v, to);
+    case PITH_I8:
+        return store_integer(v, INT8_MIN, INT8_MAX, 1, to);
+    case PITH_U8:
+        return store_integer(v, 0, UINT8_MAX, 1, to);
+    case PITH_I16:
+        return store_integer(v, INT16_MIN, INT16_MAX, 2, to);
+    case PITH_U16:
+        return store_integer(v, 0, UINT16_MAX, 2, to);
+    case PITH_I32:
+        return store_integer(v, INT32_MIN, INT32_MAX, 4, to);
+    case PITH_I64:
+        return store_integer(v, INT64_MIN, INT64_MAX, 8, to);
+    case PITH_BOOL:
+        return store_integer(v, 0, 1, 1, to);
+    case PITH_BF16:
+        return false; /* no input has it: import widens it to f32 */
+    case PITH_F32:
+        break;
     }
     if (!store_f32(v, &f))
         return false;

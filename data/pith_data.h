@@ -15,24 +15,22 @@
  *     IDX                 unsigned byte, byte, short, int, float, double; big-endian
  *     CIFAR-10 binary     records of 1 + 3072 bytes; name ends in .bin or .bin.gz
  *     .npy                f2 f4 f8, i1..i8, u1..u8, bool, either byte order, C order, up to 8 axes
- *     .npz                the array `x`, else the first that is not labels; the labels of x_test are
- *                         y_test, else the first found of y, label(s), target(s), class(es),
- *                         y_train, y_test, y_val, each with a small or a capital first letter, else
- *                         of names with such a word in them (test_labels, ground_truth), else, of
- *                         two arrays, the other one if it holds one integer for each sample
+ *     .npz                the array `x`, else the first that is not labels; the labels of x_test
+ * are y_test, else the first found of y, label(s), target(s), class(es), y_train, y_test, y_val,
+ * each with a small or a capital first letter, else of names with such a word in them (test_labels,
+ * ground_truth), else, of two arrays, the other one if it holds one integer for each sample
  *     raw:TYPE:N:FILE     records of N values: i8 u8 i16 u16 i32 f16 f32 f64, little-endian
- *     wav:FRAME:HOP:FILE  frames of FRAME values of a WAV (PCM, 16 bits, mono), value / 32768. Frame
- *                         i ends with sample (i + 1) * HOP of the recording and so begins FRAME - HOP
- *                         samples before its own HOP; what lies before the first and behind the
- *                         last sample is 0. A recording of n samples has ceil(n / HOP) frames
- *     a folder, .tar      of PNG and JPEG pictures; class folders give the labels (folder names
- *                         sorted by bytes: 0, 1, ...)
+ *     wav:FRAME:HOP:FILE  frames of FRAME values of a WAV (PCM, 16 bits, mono), value / 32768.
+ * Frame i ends with sample (i + 1) * HOP of the recording and so begins FRAME - HOP samples before
+ * its own HOP; what lies before the first and behind the last sample is 0. A recording of n samples
+ * has ceil(n / HOP) frames a folder, .tar      of PNG and JPEG pictures; class folders give the
+ * labels (folder names sorted by bytes: 0, 1, ...)
  *
  * Labels: for IDX the file beside it (...images-idx3... -> ...labels-idx1...); for folders and tar
- * files a labels.csv inside or beside; or `labels`: IDX, .npy, .npz (an array named as above, or the
- * only one), .csv (a line of column names, then rows; column `class`, `label`, `target`, ...; matched by
- * column `file`, `filename`, `image`, ... for pictures, one row for each, else in sample order; without
- * that line: file name, class) or .txt (one integer a line).
+ * files a labels.csv inside or beside; or `labels`: IDX, .npy, .npz (an array named as above, or
+ * the only one), .csv (a line of column names, then rows; column `class`, `label`, `target`, ...;
+ * matched by column `file`, `filename`, `image`, ... for pictures, one row for each, else in sample
+ * order; without that line: file name, class) or .txt (one integer a line).
  *
  * Picture pixels go through `preprocess` (pith_preprocess.h): order, resize, crop, then
  * (pixel * scale - mean) / std. Numbers of other sources take scale, mean and std only.
@@ -65,7 +63,7 @@ struct pith_data_opts {
     uint32_t rank;          /* one sample with its batch axis (1, or 0 for open); 0: as the data is,
                                [1, C, H, W] for pictures */
     uint32_t dim[PITH_MAX_RANK];
-    uint64_t max_bytes; /* memory the data set may hold; 0: 4 GiB */
+    uint64_t max_bytes;  /* memory the data set may hold; 0: 4 GiB */
     const void *content; /* the file's bytes when they are in memory already; copied. path is then
                             only its name. NULL: path is opened */
     size_t content_bytes;
@@ -77,16 +75,16 @@ struct pith_data_opts {
     size_t n_files;
 };
 
-/* Opens and checks: sizes, shape, labels, range. Pictures are decoded when read. All text is copied.
- * PITH_ERR_ARGUMENT, _IO, _CORRUPT, _UNSUPPORTED, _LIMIT, _MEMORY. */
+/* Opens and checks: sizes, shape, labels, range. Pictures are decoded when read. All text is
+ * copied. PITH_ERR_ARGUMENT, _IO, _CORRUPT, _UNSUPPORTED, _LIMIT, _MEMORY. */
 enum pith_status pith_data_open(const struct pith_data_opts *opts, struct pith_data **data,
                                 struct pith_error *err);
-/* n >= 1 samples of shape dim (batch axis 1 first) that are in memory already, without labels: x [n, elements
- * of a sample], targets [n, target_elems] or NULL. Both are malloc'ed and the data set's from now on, also
- * after a failure. PITH_ERR_ARGUMENT, _MEMORY. */
+/* n >= 1 samples of shape dim (batch axis 1 first) that are in memory already, without labels: x
+ * [n, elements of a sample], targets [n, target_elems] or NULL. Both are malloc'ed and the data
+ * set's from now on, also after a failure. PITH_ERR_ARGUMENT, _MEMORY. */
 enum pith_status pith_data_of_numbers(uint32_t rank, const uint32_t *dim, uint64_t n, float *x,
-                                      float *targets, uint64_t target_elems, struct pith_data **data,
-                                      struct pith_error *err);
+                                      float *targets, uint64_t target_elems,
+                                      struct pith_data **data, struct pith_error *err);
 void pith_data_free(struct pith_data *data); /* accepts NULL */
 
 uint64_t pith_data_count(const struct pith_data *data); /* samples in the range, >= 1 */
@@ -127,7 +125,7 @@ enum pith_status pith_data_read_target(struct pith_data *data, uint64_t i, float
 /* Folder or tar only: name of a class folder; NULL: none or out of range. */
 const char *pith_data_class_name(const struct pith_data *data, uint32_t label);
 
-/* ---- single pictures and arrays (what `run` feeds and writes) --------------------------------- */
+/* ---- single pictures and arrays (what `run` feeds and writes) -------------------------------- */
 
 struct pith_image {
     uint32_t width, height, channels; /* channels 1 (grey) or 3 (RGB) */
@@ -160,8 +158,7 @@ enum pith_status pith_array_convert(const struct pith_array *a, enum pith_type t
 /* The bytes of a .npy (version 1.0, little-endian). The caller owns *file.
  * PITH_ERR_ARGUMENT (bf16 has no npy type), PITH_ERR_MEMORY. */
 enum pith_status pith_npy_write(enum pith_type type, uint32_t rank, const uint32_t *dim,
-                                const void *data, struct pith_buffer *file,
-                                struct pith_error *err);
+                                const void *data, struct pith_buffer *file, struct pith_error *err);
 
 /* A whole file, inflated when it is gzip, at most max_bytes (0: 4 GiB) in memory. "-" is stdin.
  * The caller owns *file. PITH_ERR_IO, _CORRUPT, _LIMIT, _MEMORY. */

@@ -53,7 +53,7 @@ void pith_archive_sort(struct archive_list *list)
         qsort(list->entry, list->n, sizeof *list->entry, compare_names);
 }
 
-/* ---- one header ------------------------------------------------------------------------------------ */
+/* ---- one header ------------------------------------------------------------------------------ */
 
 enum {
     AT_SIZE = 124,
@@ -125,7 +125,7 @@ static size_t header_name(const uint8_t *block, char *out)
     return n + name_bytes;
 }
 
-/* ---- the walk ---------------------------------------------------------------------------------------- */
+/* ---- the walk -------------------------------------------------------------------------------- */
 
 struct tar_walk {
     const struct file_source *f;
@@ -155,7 +155,8 @@ static enum pith_status take_name(struct tar_walk *w, const char *name, size_t n
 }
 
 /* "LENGTH key=value\n": LENGTH counts all of it. Moves *at; false: not such a record. */
-static bool pax_record(const char *text, size_t n, size_t *at, const char **key, size_t *record_bytes)
+static bool pax_record(const char *text, size_t n, size_t *at, const char **key,
+                       size_t *record_bytes)
 {
     size_t p = *at, length = 0;
     while (p < n && text[p] >= '0' && text[p] <= '9' && length <= n)
@@ -215,7 +216,8 @@ static enum pith_status add_file(struct tar_walk *w, const uint8_t *block, uint6
     if (!w->has_name)
         w->name_bytes = header_name(block, w->name);
     if (w->list->n >= TAR_MAX_FILES)
-        return pith_error_fill(w->err, PITH_ERR_LIMIT, "%s: more than 16,777,216 files", w->f->name);
+        return pith_error_fill(w->err, PITH_ERR_LIMIT, "%s: more than 16,777,216 files",
+                               w->f->name);
     return pith_archive_add(w->list, w->name, w->name_bytes, data, size)
                ? PITH_OK
                : pith_error_no_memory(w->err);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* wav_read.c - recordings in RIFF WAVE files, cut into overlapping frames.
  *
- *     'RIFF' size 'WAVE' | chunk | chunk | ...        chunk: 4 letters, size LE32, bytes, pad to even
- *     'fmt ': format 2 | channels 2 | rate 4 | bytes a second 4 | block 2 | bits 2 | extension
+ *     'RIFF' size 'WAVE' | chunk | chunk | ...        chunk: 4 letters, size LE32, bytes, pad to
+ * even 'fmt ': format 2 | channels 2 | rate 4 | bytes a second 4 | block 2 | bits 2 | extension
  *     'data': samples
  *
- * Only what speech networks take is read: PCM of 16 bits, one channel; value / 32768 lies in [-1, 1).
- * The rate stands in the file but not in a network, so it is not tested. Programs that write to a
- * pipe leave 0xffffffff for sizes they did not know: such data reaches to the end of the file. */
+ * Only what speech networks take is read: PCM of 16 bits, one channel; value / 32768 lies in [-1,
+ * 1). The rate stands in the file but not in a network, so it is not tested. Programs that write to
+ * a pipe leave 0xffffffff for sizes they did not know: such data reaches to the end of the file. */
 #include <string.h>
 
 #include "pith_bytes.h"
@@ -51,9 +51,8 @@ static enum pith_status find_chunks(const struct file_source *f, struct wav *w,
         if (data && size == SIZE_UNKNOWN)
             size = have;
         if (size > have)
-            return pith_error_fill(err, PITH_ERR_CORRUPT,
-                                   "%s: %s says %llu bytes, there are %llu", f->name,
-                                   data ? "its data" : "a chunk", (unsigned long long)size,
+            return pith_error_fill(err, PITH_ERR_CORRUPT, "%s: %s says %llu bytes, there are %llu",
+                                   f->name, data ? "its data" : "a chunk", (unsigned long long)size,
                                    (unsigned long long)have);
         if (data) {
             w->data = chunk + CHUNK_HEAD;
@@ -80,10 +79,11 @@ static enum pith_status check_format(const struct wav *w, const char *name, stru
     if (format == FORMAT_EXTENSIBLE && w->format_bytes >= EXTENSION_END)
         format = load_le16(w->format + EXTENSION_FORMAT_AT);
     if (format != FORMAT_PCM || bits != 8 * SAMPLE_BYTES)
-        return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
-                               "%s: WAV of format %u with %u bits a sample; only PCM (format 1) with "
-                               "16 bits is read",
-                               name, format, bits);
+        return pith_error_fill(
+            err, PITH_ERR_UNSUPPORTED,
+            "%s: WAV of format %u with %u bits a sample; only PCM (format 1) with "
+            "16 bits is read",
+            name, format, bits);
     if (channels != 1)
         return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
                                "%s: WAV with %u channels; only one (mono) is read", name, channels);
@@ -119,10 +119,9 @@ enum pith_status pith_wav_open(struct data_source *s, uint64_t frame, uint64_t h
     if (s->n_sound == 0)
         return pith_error_fill(err, PITH_ERR_CORRUPT, "%s: WAV without samples", s->file.name);
     if (s->n_samples > DATA_MAX_SAMPLES || frame > DATA_MAX_SAMPLE_ELEMS)
-        return pith_error_fill(err, PITH_ERR_LIMIT,
-                               "%s: %llu frames of %llu values, at most 268,435,456 of each",
-                               s->file.name, (unsigned long long)s->n_samples,
-                               (unsigned long long)frame);
+        return pith_error_fill(
+            err, PITH_ERR_LIMIT, "%s: %llu frames of %llu values, at most 268,435,456 of each",
+            s->file.name, (unsigned long long)s->n_samples, (unsigned long long)frame);
     s->type = PITH_I16;
     s->first = (uint64_t)(w.data - s->file.mem);
     s->hop = hop;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* zip_read.c - the members of a zip in memory, as numpy's .npz needs them: stored or deflated, zip64
- * sizes, no encryption, one volume. Everything comes from the central directory; the local header is
- * read for its length only. A member inflates to exactly its declared size, which the caller bounds,
- * and its CRC-32 is checked. */
+/* zip_read.c - the members of a zip in memory, as numpy's .npz needs them: stored or deflated,
+ * zip64 sizes, no encryption, one volume. Everything comes from the central directory; the local
+ * header is read for its length only. A member inflates to exactly its declared size, which the
+ * caller bounds, and its CRC-32 is checked. */
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -50,7 +50,8 @@ struct zip_directory {
 
 static bool find_end64(const struct zip_file *z, size_t end, struct zip_directory *d)
 {
-    if (end < END64_LOCATOR_BYTES || load_le32(z->b + end - END64_LOCATOR_BYTES) != END64_LOCATOR_TAG)
+    if (end < END64_LOCATOR_BYTES ||
+        load_le32(z->b + end - END64_LOCATOR_BYTES) != END64_LOCATOR_TAG)
         return false;
     uint64_t at = load_le64(z->b + end - END64_LOCATOR_BYTES + 8);
     if (!inside(z, at, END64_BYTES) || load_le32(z->b + at) != END64_TAG)
@@ -126,8 +127,13 @@ static enum pith_status read_entry(const struct zip_file *z, uint64_t *at, struc
                     load_le16(z->b + local + 28); /* local < 2^63: no overflow */
     if (!inside(z, data, packed))
         return broken(z, "member data");
-    *m = (struct zip_member){(const char *)e + CENTRAL_BYTES, name_bytes, z->b + data, packed, bytes,
-                             load_le16(e + 10), load_le32(e + 16)};
+    *m = (struct zip_member){(const char *)e + CENTRAL_BYTES,
+                             name_bytes,
+                             z->b + data,
+                             packed,
+                             bytes,
+                             load_le16(e + 10),
+                             load_le32(e + 16)};
     *at += total;
     return PITH_OK;
 }

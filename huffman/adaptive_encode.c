@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The encoder of adaptive streams: the walk of runtime/decode/pith_adaptive_impl.h with an arithmetic coder that
- * writes (carry-less: the interval [low, high] of 32 bits, whose equal leading bytes go out). */
+/* The encoder of adaptive streams: the walk of runtime/decode/pith_adaptive_impl.h with an
+ * arithmetic coder that writes (carry-less: the interval [low, high] of 32 bits, whose equal
+ * leading bytes go out). */
 #include "pith_adaptive_encode.h"
 #include <stdlib.h>
 #include "pith_adaptive_decode.h"

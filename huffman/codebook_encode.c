@@ -119,7 +119,7 @@ static uint32_t common_zero_bits(const struct book *b)
     return (uint32_t)__builtin_ctz(all);
 }
 
-/* ---- uniform: multiples of a step -------------------------------------------------------------- */
+/* ---- uniform: multiples of a step ------------------------------------------------------------ */
 
 #define UNIFORM 31u /* in the place of zero_bits */
 
@@ -184,7 +184,7 @@ static void write_uniform(struct bit_writer *w, const struct book *b, uint32_t s
     }
 }
 
-/* ---- symmetric: as many values below zero as above --------------------------------------------- */
+/* ---- symmetric: as many values below zero as above ------------------------------------------- */
 
 static bool is_symmetric(const struct book *b)
 {
@@ -248,7 +248,8 @@ struct near {
     uint64_t bits; /* of all */
 };
 
-/* Each as an offset to the smallest, or as a difference from the one before where that is shorter. */
+/* Each as an offset to the smallest, or as a difference from the one before where that is shorter.
+ */
 static struct near nearest(const struct book *b, uint32_t step_bits)
 {
     struct near n;
@@ -263,7 +264,8 @@ static struct near nearest(const struct book *b, uint32_t step_bits)
     return n;
 }
 
-static void write_near(struct bit_writer *w, const struct book *b, uint32_t step_bits, struct near n)
+static void write_near(struct bit_writer *w, const struct book *b, uint32_t step_bits,
+                       struct near n)
 {
     bw_bits(w, 1 | UNIFORM << 1 | (NEAR + step_bits) << 6, 11);
     bw_bits(w, n.base, 8 + step_bits);
@@ -300,7 +302,7 @@ static bool write_steps(struct bit_writer *w, const struct book *b, uint64_t lea
     return true;
 }
 
-/* ---- all --------------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 size_t pith_codebook_bound(uint64_t n_groups, uint32_t n_centroids)
 {

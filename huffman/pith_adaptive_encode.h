@@ -6,16 +6,16 @@
 #include "pith_weight.h"
 
 /* w: shape, count, nnz, support (dense, or anything else for a mask), grid, codebook and source are
- * looked at. mask: [count] 0 or 1, where support is not dense; index: [count], with a codebook; else
- * data: [count] f32. */
+ * looked at. mask: [count] 0 or 1, where support is not dense; index: [count], with a codebook;
+ * else data: [count] f32. */
 struct adaptive_input {
     const struct weight *w;
     const uint8_t *mask, *index;
     const float *data;
 };
 
-/* dst NULL: only counts. PITH_ERR_SPACE, PITH_ERR_MEMORY; PITH_ERR_ARGUMENT when the codebook is not
- * one. */
+/* dst NULL: only counts. PITH_ERR_SPACE, PITH_ERR_MEMORY; PITH_ERR_ARGUMENT when the codebook is
+ * not one. */
 enum pith_status pith_adaptive_encode(const struct adaptive_input *in, uint8_t *dst, size_t cap,
                                       size_t *bytes);
 

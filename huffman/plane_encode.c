@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The encoder of byte planes: each plane with a code of its own where that is shorter than its bytes. */
+/* The encoder of byte planes: each plane with a code of its own where that is shorter than its
+ * bytes. */
 #include <stdlib.h>
 #include "pith_bytes.h"
 #include "pith_huffman.h"
@@ -27,7 +28,8 @@ static void take_plane(const float *value, uint64_t n, uint32_t plane, uint8_t *
         symbol[i] = (uint8_t)(plane_word(f32_bits(value[i])) >> 8 * plane);
 }
 
-/* Table, length and codes to dst, room for n + 1 bytes; *bytes 0: that is no shorter than the plane. */
+/* Table, length and codes to dst, room for n + 1 bytes; *bytes 0: that is no shorter than the
+ * plane. */
 static enum pith_status encode_plane(const uint8_t *symbol, uint64_t n, uint8_t *dst, size_t *bytes)
 {
     uint64_t hist[PITH_SYMBOLS] = {0};

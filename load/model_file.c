@@ -31,7 +31,8 @@ static bool map(const char *path, struct model_file *f)
     return true;
 }
 
-enum pith_status pith_model_file_open(const char *path, struct model_file *f, struct pith_error *err)
+enum pith_status pith_model_file_open(const char *path, struct model_file *f,
+                                      struct pith_error *err)
 {
     struct pith_buffer file;
     if (map(path, f))

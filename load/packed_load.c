@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* packed_load.c - a network on its way to the runtime. A .pith is that already: it is mapped, or read, and
- * only its outline is made a model. Anything else is imported and packed, and the model goes before a
- * plan comes: of dense weights and what is made of them, one is in memory at a time. */
+/* packed_load.c - a network on its way to the runtime. A .pith is that already: it is mapped, or
+ * read, and only its outline is made a model. Anything else is imported and packed, and the model
+ * goes before a plan comes: of dense weights and what is made of them, one is in memory at a time.
+ */
 #define _POSIX_C_SOURCE 200809L
 #include <stdlib.h>
 #include <string.h>
@@ -27,10 +28,11 @@ static enum pith_status outline(struct pith_packed *made, const char *name, uint
                                 struct pith_error *err)
 {
     made->name = strdup(name);
-    enum pith_status st = made->name ? pith_unpack_outline(made->data, made->bytes, name, flags,
-                                                           opts ? opts->max_bytes : 0,
-                                                           opts ? opts->alloc : NULL, &made->outline, err)
-                                     : pith_error_no_memory(err);
+    enum pith_status st =
+        made->name
+            ? pith_unpack_outline(made->data, made->bytes, name, flags, opts ? opts->max_bytes : 0,
+                                  opts ? opts->alloc : NULL, &made->outline, err)
+            : pith_error_no_memory(err);
     if (st)
         pith_packed_free(made);
     else
@@ -39,8 +41,9 @@ static enum pith_status outline(struct pith_packed *made, const char *name, uint
 }
 
 /* Frees m. */
-static enum pith_status pack(struct pith_model *m, const char *name, const struct pith_import_opts *opts,
-                             struct pith_packed *packed, struct pith_error *err)
+static enum pith_status pack(struct pith_model *m, const char *name,
+                             const struct pith_import_opts *opts, struct pith_packed *packed,
+                             struct pith_error *err)
 {
     struct pith_buffer file;
     enum pith_status st = pith_model_pack(m, NULL, &file, err);
@@ -52,8 +55,8 @@ static enum pith_status pack(struct pith_model *m, const char *name, const struc
 }
 
 enum pith_status pith_packed_read(struct pith_buffer *file, const char *name, const char *dir,
-                                 const struct pith_import_opts *opts, struct pith_packed *packed,
-                                 struct pith_error *err)
+                                  const struct pith_import_opts *opts, struct pith_packed *packed,
+                                  struct pith_error *err)
 {
     struct pith_packed made = {.data = file->data, .bytes = file->bytes};
     struct pith_model *m;
@@ -67,7 +70,7 @@ enum pith_status pith_packed_read(struct pith_buffer *file, const char *name, co
 }
 
 enum pith_status pith_packed_load(const char *path, const struct pith_import_opts *opts,
-                                 struct pith_packed *packed, struct pith_error *err)
+                                  struct pith_packed *packed, struct pith_error *err)
 {
     struct model_file f;
     struct pith_model *m;

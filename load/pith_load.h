@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* pith_load.h - a network from a file, .onnx or .pith, told apart by content: as a model that stages
- * change (pith_model_load), or as what the runtime executes (pith_packed_load). */
+/* pith_load.h - a network from a file, .onnx or .pith, told apart by content: as a model that
+ * stages change (pith_model_load), or as what the runtime executes (pith_packed_load). */
 #ifndef PITH_LOAD_H
 #define PITH_LOAD_H
 
@@ -27,21 +27,23 @@ enum pith_status pith_model_read(const void *bytes, size_t n, const char *name, 
 struct pith_packed {
     const uint8_t *data; /* a .pith whose checksums are right */
     size_t bytes;
-    char *name;                 /* for messages */
-    struct pith_model *outline; /* everything but what weights hold: data of constants with two axes or
-                                   more is NULL, and so are mask and codebook. In the file's order */
-    bool mapped;                /* private */
+    char *name; /* for messages */
+    struct pith_model
+        *outline; /* everything but what weights hold: data of constants with two axes or
+                     more is NULL, and so are mask and codebook. In the file's order */
+    bool mapped;  /* private */
 };
 
-/* Reads .onnx or .pith as pith_model_load does, and fails as it does. What is no .pith is packed, with
- * the model freed before the call returns. A mapped file must not be changed until pith_packed_free.
- * *packed is untouched on failure. */
+/* Reads .onnx or .pith as pith_model_load does, and fails as it does. What is no .pith is packed,
+ * with the model freed before the call returns. A mapped file must not be changed until
+ * pith_packed_free. *packed is untouched on failure. */
 enum pith_status pith_packed_load(const char *path, const struct pith_import_opts *opts,
-                                 struct pith_packed *packed, struct pith_error *err);
-/* The same from memory, as pith_model_read. Takes ownership of file->data in any case: file is then empty. */
+                                  struct pith_packed *packed, struct pith_error *err);
+/* The same from memory, as pith_model_read. Takes ownership of file->data in any case: file is then
+ * empty. */
 enum pith_status pith_packed_read(struct pith_buffer *file, const char *name, const char *dir,
-                                 const struct pith_import_opts *opts, struct pith_packed *packed,
-                                 struct pith_error *err);
+                                  const struct pith_import_opts *opts, struct pith_packed *packed,
+                                  struct pith_error *err);
 void pith_packed_free(struct pith_packed *packed); /* leaves it zeroed */
 
 #ifdef __cplusplus

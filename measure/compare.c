@@ -2,9 +2,9 @@
 /* Two models on the same samples: outputs, and layer by layer where they name the same values.
  *
  * A's run leaves a copy of every value it computed, in a loop of each iteration; B's observer finds
- * the counterpart by the value's name, else by the node's, if that does the same (by position in files
- * without names, when both have equally many). Integers count as the numbers they stand for. It
- * adds up sums in double, sample after sample in the order of execution, so the figures are the
+ * the counterpart by the value's name, else by the node's, if that does the same (by position in
+ * files without names, when both have equally many). Integers count as the numbers they stand for.
+ * It adds up sums in double, sample after sample in the order of execution, so the figures are the
  * same for every thread count. */
 #include <math.h>
 #include <stdio.h>
@@ -27,8 +27,8 @@ struct sums {
 };
 
 struct kept_value {
-    char name[256];    /* of the node, or where it has none of the value */
-    const char *value; /* its name; borrows from A */
+    char name[256];            /* of the node, or where it has none of the value */
+    const char *value;         /* its name; borrows from A */
     uint32_t op, step, output; /* of A */
     float *data; /* owns [calls * n]: what A computed in this run, one call after the other */
     uint64_t n;
@@ -98,8 +98,8 @@ static bool show(struct recording *r, const struct pith_model *m, const struct p
 {
     const struct pith_node *node = layer->step < m->n_nodes ? &m->nodes[layer->step] : NULL;
     bool known = node && node->op == layer->op && layer->output < node->n_out;
-    *s = (struct shown){layer, out, known ? m->values[node->out[layer->output]].name : "", NULL,
-                        out->data, out->bytes / pith_type_bytes(out->type)};
+    *s = (struct shown){layer, out,       known ? m->values[node->out[layer->output]].name : "",
+                        NULL,  out->data, out->bytes / pith_type_bytes(out->type)};
     if (out->type == PITH_F32)
         return true;
     s->grid = known ? pith_find_grid(m, node->out[layer->output], room) : NULL;

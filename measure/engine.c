@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A model made ready to run: packed in memory unless it is an image, planned, with threads and a clock. */
+/* A model made ready to run: packed in memory unless it is an image, planned, with threads and a
+ * clock. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include "pith_host.h"
@@ -50,13 +51,15 @@ static enum pith_status prepare(struct pith_engine *e, const struct pith_engine_
                                 struct pith_error *err)
 {
     fill_opts(e, opts);
-    enum pith_status st = opts && opts->threads > 1 ? pith_threads_start(&e->opts, opts->threads) : PITH_OK;
+    enum pith_status st =
+        opts && opts->threads > 1 ? pith_threads_start(&e->opts, opts->threads) : PITH_OK;
     return st ? fail(err, st, "cannot start threads") : make_plan(e, err);
 }
 
 /* Closes e where st or the plan is a failure. */
 static enum pith_status finish(struct pith_engine *e, const struct pith_engine_opts *opts,
-                               enum pith_status st, struct pith_engine **engine, struct pith_error *err)
+                               enum pith_status st, struct pith_engine **engine,
+                               struct pith_error *err)
 {
     if (!st)
         st = prepare(e, opts, err);
@@ -79,20 +82,23 @@ enum pith_status pith_engine_open(const struct pith_model *m, const struct pith_
     return finish(e, opts, st, engine, err);
 }
 
-/* What the plan did not say: which stream is broken. The model's reader decodes them all and tells. */
+/* What the plan did not say: which stream is broken. The model's reader decodes them all and tells.
+ */
 static enum pith_status explain(const struct pith_packed *packed, struct pith_error *err)
 {
     struct pith_model *m = NULL;
     struct pith_error why = {0};
-    if (pith_model_read(packed->data, packed->bytes, packed->name, NULL, NULL, &m, &why) == PITH_ERR_CORRUPT && err)
+    if (pith_model_read(packed->data, packed->bytes, packed->name, NULL, NULL, &m, &why) ==
+            PITH_ERR_CORRUPT &&
+        err)
         *err = why;
     pith_model_free(m);
     return PITH_ERR_CORRUPT;
 }
 
 enum pith_status pith_engine_open_packed(const struct pith_packed *packed,
-                                        const struct pith_engine_opts *opts,
-                                        struct pith_engine **engine, struct pith_error *err)
+                                         const struct pith_engine_opts *opts,
+                                         struct pith_engine **engine, struct pith_error *err)
 {
     struct pith_engine *e = calloc(1, sizeof *e);
     if (!e)
@@ -136,7 +142,8 @@ enum pith_status pith_run_or_tell(struct pith_plan *plan, struct pith_error *err
     pith_plan_layer(plan, layer, &l);
     if (st == PITH_ERR_STOPPED)
         return pith_error_fill(err, st, "interrupted after %" PRIu64 " steps", steps);
-    return pith_error_fill(err, st, "cannot run the model: not done after %" PRIu64
+    return pith_error_fill(err, st,
+                           "cannot run the model: not done after %" PRIu64
                            " steps (--max-steps), next would be layer %" PRIu32 " '%.*s', %s",
                            steps, layer, (int)l.name_bytes, l.name, pith_op_text(l.op));
 }

@@ -50,8 +50,8 @@ static enum pith_status wrong_label(struct pith_data *judge, uint64_t i, int64_t
     if (label == PITH_NO_LABEL)
         return pith_error_fill(err, PITH_ERR_ARGUMENT, "%.300s has no label", name);
     return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                           "%.300s has label %" PRId64 ", the model's classes are 0 to %" PRIu64, name,
-                           label, n_classes - 1);
+                           "%.300s has label %" PRId64 ", the model's classes are 0 to %" PRIu64,
+                           name, label, n_classes - 1);
 }
 
 static enum pith_status add_label(struct pith_accuracy *a, const struct pith_plan *plan,

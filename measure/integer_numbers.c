@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* integer_numbers.c - from integers to numbers, and the error that rounding to them makes by itself. */
+/* integer_numbers.c - from integers to numbers, and the error that rounding to them makes by
+ * itself. */
 #include "integer_numbers.h"
 
 #include <math.h>
@@ -7,8 +8,7 @@
 
 #include "pith_op.h"
 
-/* ---- the grid
- * ------------------------------------------------------------------------------------ */
+/* ---- the grid -------------------------------------------------------------------------------- */
 
 static uint8_t bits_of(enum pith_type type)
 {
@@ -35,8 +35,9 @@ static bool is_integer(enum pith_type type)
 }
 
 /* scale and zero of a QuantizeLinear or DequantizeLinear; blocks are not known here. */
-static const struct pith_grid *grid_of_node(const struct pith_model *m, const struct pith_node *node,
-                                            enum pith_type type, struct pith_grid *room)
+static const struct pith_grid *grid_of_node(const struct pith_model *m,
+                                            const struct pith_node *node, enum pith_type type,
+                                            struct pith_grid *room)
 {
     const struct pith_value *scale = &m->values[node->in[1]];
     const struct pith_value *zero =
@@ -70,8 +71,7 @@ const struct pith_grid *pith_find_grid(const struct pith_model *m, uint32_t valu
     return NULL;
 }
 
-/* ---- numbers
- * ------------------------------------------------------------------------------------- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 static uint64_t elements(const struct pith_tensor *t)
 {
@@ -91,14 +91,14 @@ void pith_integers_to_floats(const struct pith_grid *g, const struct pith_tensor
 {
     uint64_t n = elements(t), inner = inner_of(g, t);
     for (uint64_t i = 0; i < n; i++)
-        x[i] = (float)(integer_at(t->type, t->data, i) - g->zero_point) * g->scale[i / inner % g->n];
+        x[i] =
+            (float)(integer_at(t->type, t->data, i) - g->zero_point) * g->scale[i / inner % g->n];
 }
 
-/* ---- what a grid does
- * ---------------------------------------------------------------------------- */
+/* ---- what a grid does ------------------------------------------------------------------------ */
 
-static void add_numbers(struct grid_error *e, const struct pith_grid *g, const struct pith_tensor *t,
-                        const float *was)
+static void add_numbers(struct grid_error *e, const struct pith_grid *g,
+                        const struct pith_tensor *t, const float *was)
 {
     uint64_t n = elements(t), inner = inner_of(g, t);
     double low = pith_grid_lowest(g) - g->zero_point, high = pith_grid_highest(g) - g->zero_point;

@@ -12,11 +12,12 @@ struct pith_engine {
     struct pith_need need;
     void *memory; /* owns: the plan lives here */
     struct pith_plan *plan;
-    uint64_t *layer_ns; /* owns: a layer's fastest run in pith_time. NULL: not profiled, not timed */
+    uint64_t
+        *layer_ns; /* owns: a layer's fastest run in pith_time. NULL: not profiled, not timed */
 };
 
-/* pith_plan_run; what ended it early is told: after how many steps, before which layer. PITH_ERR_LIMIT,
- * PITH_ERR_STOPPED. */
+/* pith_plan_run; what ended it early is told: after how many steps, before which layer.
+ * PITH_ERR_LIMIT, PITH_ERR_STOPPED. */
 enum pith_status pith_run_or_tell(struct pith_plan *plan, struct pith_error *err);
 
 #endif

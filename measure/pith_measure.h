@@ -42,23 +42,24 @@ struct pith_engine_opts {
 /* Packs m in memory; m may be freed afterwards. opts may be NULL. */
 enum pith_status pith_engine_open(const struct pith_model *m, const struct pith_engine_opts *opts,
                                   struct pith_engine **engine, struct pith_error *err);
-/* The same of what is packed already: borrows packed->data until pith_engine_close. The memory taken is what
- * the plan needs. PITH_ERR_CORRUPT too: a stream of the image is broken. */
+/* The same of what is packed already: borrows packed->data until pith_engine_close. The memory
+ * taken is what the plan needs. PITH_ERR_CORRUPT too: a stream of the image is broken. */
 enum pith_status pith_engine_open_packed(const struct pith_packed *packed,
-                                        const struct pith_engine_opts *opts,
-                                        struct pith_engine **engine, struct pith_error *err);
+                                         const struct pith_engine_opts *opts,
+                                         struct pith_engine **engine, struct pith_error *err);
 void pith_engine_close(struct pith_engine *engine); /* accepts NULL */
 struct pith_plan *pith_engine_plan(struct pith_engine *engine);
 size_t pith_engine_file_bytes(const struct pith_engine *engine); /* of the image */
 struct pith_need pith_engine_need(const struct pith_engine *engine);
 
-/* Called now and then with the number done; false stops the work (PITH_ERR_ARGUMENT with a text). */
+/* Called now and then with the number done; false stops the work (PITH_ERR_ARGUMENT with a text).
+ */
 struct pith_watch {
     bool (*step)(void *user, uint64_t done);
     void *user;
 };
 
-/* ---- what a model is fed ------------------------------------------------------------------------- */
+/* ---- what a model is fed --------------------------------------------------------------------- */
 
 /* One input of the model: a sample of a data set, or the same values at every call. */
 struct pith_feed_input {
@@ -73,14 +74,16 @@ struct pith_state {
 };
 
 /* Every input has exactly one source: a data set, a constant or a state; the data sets have equally
- * many samples. With states, a sample of a data set may be several inputs long (pith_data_opts.steps):
- * it is then a sequence, called step by step, the state beginning anew with each sample, and what
- * counts is the answer to the last step. Where samples are one input long they are the steps of one
- * stream: the state passes from sample to sample, and each answer counts. */
+ * many samples. With states, a sample of a data set may be several inputs long
+ * (pith_data_opts.steps): it is then a sequence, called step by step, the state beginning anew with
+ * each sample, and what counts is the answer to the last step. Where samples are one input long
+ * they are the steps of one stream: the state passes from sample to sample, and each answer counts.
+ */
 struct pith_feed {
     uint32_t size_bytes;
     uint32_t n_inputs;
-    const struct pith_feed_input *input; /* [n_inputs], in the order of the model's inputs; borrowed */
+    const struct pith_feed_input
+        *input; /* [n_inputs], in the order of the model's inputs; borrowed */
     uint32_t n_states;
     const struct pith_state *state; /* borrowed */
 };
@@ -98,11 +101,11 @@ enum pith_status pith_feed_run(struct pith_engine *engine, const struct pith_fee
                                bool (*taken)(void *user, uint64_t sample), void *user,
                                struct pith_error *err);
 
-/* ---- accuracy ------------------------------------------------------------------------------------ */
+/* ---- accuracy -------------------------------------------------------------------------------- */
 
 struct pith_accuracy {
     uint64_t samples, correct1, correct5;
-    double loss;      /* mean cross-entropy in nats; outputs that are no probabilities are softmaxed */
+    double loss; /* mean cross-entropy in nats; outputs that are no probabilities are softmaxed */
     double mse, psnr; /* regression data (targets as large as the output); psnr for peak 1 */
     bool regression;
 };
@@ -113,8 +116,8 @@ enum pith_status pith_evaluate(struct pith_engine *engine, const struct pith_fee
                                const struct pith_watch *watch, struct pith_accuracy *accuracy,
                                struct pith_error *err);
 
-/* Are these scores probabilities already: n >= 1 numbers in 0..1 whose sum is within 1e-3 of 1? Else the
- * loss takes them for logits, and their softmax is what the model thinks of each class. */
+/* Are these scores probabilities already: n >= 1 numbers in 0..1 whose sum is within 1e-3 of 1?
+ * Else the loss takes them for logits, and their softmax is what the model thinks of each class. */
 bool pith_scores_are_probabilities(const float *score, uint64_t n);
 
 /* confusion[label * n_classes + answer], zeroed by the caller; n_classes: elements of output 0. */
@@ -122,21 +125,22 @@ enum pith_status pith_confusion(struct pith_engine *engine, const struct pith_fe
                                 const struct pith_watch *watch, uint64_t *confusion,
                                 uint32_t n_classes, struct pith_error *err);
 
-/* ---- differences --------------------------------------------------------------------------------- */
+/* ---- differences ----------------------------------------------------------------------------- */
 
 /* What one computed value was, each time it was: the first axis of the array counts the times
  * (samples, steps, and rounds of a loop). */
 struct pith_dump {
     const char *name;  /* of the layer; borrowed */
     const char *label; /* what errors call it; NULL: name; borrowed */
-    uint32_t step;    /* its number in the model; several layers may have one name */
-    uint32_t output;  /* which of its outputs */
+    uint32_t step;     /* its number in the model; several layers may have one name */
+    uint32_t output;   /* which of its outputs */
     enum pith_type type;
     uint32_t rank; /* of one time */
     uint32_t dim[PITH_MAX_RANK];
     uint64_t n_seen, n_bytes, room;
     uint8_t *data; /* owned: pith_dump_free */
-    enum pith_status status; /* what prevented more: PITH_ERR_MEMORY, _UNSUPPORTED (shape changed) */
+    enum pith_status
+        status; /* what prevented more: PITH_ERR_MEMORY, _UNSUPPORTED (shape changed) */
 };
 /* For an observer: appends *out to each dump that asks for it. */
 void pith_dump_see(struct pith_dump *dump, uint32_t n, const struct pith_layer *layer,
@@ -149,17 +153,17 @@ void pith_dump_free(struct pith_dump *dump);
 struct pith_difference {
     char layer[256];
     uint64_t elements;
-    double snr_db;  /* 10 log10(sum a^2 / sum (a-b)^2); infinite when equal */
+    double snr_db; /* 10 log10(sum a^2 / sum (a-b)^2); infinite when equal */
     double cosine;
     double max_abs;
-    double range;   /* max(a) - min(a) */
+    double range; /* max(a) - min(a) */
     bool equal_bits;
     /* Where B has integers, whose grid the model tells: */
     bool integers;
-    double step, low, high; /* of the grid: its coarsest step, its ends */
-    double grid_db;   /* signal to noise that the grid alone would leave of A's numbers */
-    double clipped;   /* share of these beyond its ends */
-    double clip_db;   /* signal to noise that cutting them alone would leave */
+    double step, low, high;  /* of the grid: its coarsest step, its ends */
+    double grid_db;          /* signal to noise that the grid alone would leave of A's numbers */
+    double clipped;          /* share of these beyond its ends */
+    double clip_db;          /* signal to noise that cutting them alone would leave */
     uint32_t dead, channels; /* channels always 0 with integers, and not before; of so many */
 };
 
@@ -167,22 +171,23 @@ struct pith_comparison {
     uint64_t samples; /* of sequences: calls */
     uint64_t agree;   /* equal top-1 of output 0 */
     struct pith_difference output;
-    struct pith_difference *layers; /* in A's order of execution: values both models name, as floats or
-                                       as integers with a grid. malloc'ed */
+    struct pith_difference *layers; /* in A's order of execution: values both models name, as floats
+                                       or as integers with a grid. malloc'ed */
     uint32_t n_layers;
 };
 
 struct pith_compare_opts {
     uint32_t size_bytes;
     const struct pith_feed *feed; /* NULL: all inputs are random */
-    uint64_t n_random; /* samples where no data set counts them; 0: 4 */
-    uint64_t seed;     /* of random inputs: standard normal */
-    bool layers;       /* also every value that both models compute under one name */
+    uint64_t n_random;            /* samples where no data set counts them; 0: 4 */
+    uint64_t seed;                /* of random inputs: standard normal */
+    bool layers;                  /* also every value that both models compute under one name */
     const struct pith_engine_opts *engine; /* NULL: defaults */
     const struct pith_watch *watch;        /* NULL: none */
     uint32_t n_dumps;                      /* values to keep of A and of B, by name */
     struct pith_dump *dump_a, *dump_b;     /* [n_dumps] each, zeroed but for the layer */
-    const struct pith_packed *packed_a, *packed_b; /* what is run where A, B are outlines; NULL: A, B */
+    const struct pith_packed *packed_a,
+        *packed_b; /* what is run where A, B are outlines; NULL: A, B */
 };
 
 /* Runs A and B on the same samples. Free with pith_comparison_free. */
@@ -191,31 +196,32 @@ enum pith_status pith_compare(const struct pith_model *a, const struct pith_mode
                               struct pith_comparison *comparison, struct pith_error *err);
 void pith_comparison_free(struct pith_comparison *comparison);
 
-/* ---- weights ------------------------------------------------------------------------------------- */
+/* ---- weights --------------------------------------------------------------------------------- */
 
 enum pith_weight_finding_kind {
     PITH_WEIGHT_NONFINITE = 1, /* count elements are NaN or infinite */
     PITH_WEIGHT_DENORMAL = 2,  /* count elements are not 0 and below 2^-126 */
     PITH_WEIGHT_DEAD = 3,      /* count output channels hold nothing but zeros */
-    PITH_WEIGHT_OUTLIER = 4    /* the largest is more than 10 times what 99.9 % of the nonzero weights
-                                  stay below (of 1,000 or more); count elements are that large */
+    PITH_WEIGHT_OUTLIER = 4 /* the largest is more than 10 times what 99.9 % of the nonzero weights
+                               stay below (of 1,000 or more); count elements are that large */
 };
 
 /* Texts are borrowed from the model. */
 struct pith_weight_finding {
     enum pith_weight_finding_kind kind;
     const char *layer, *tensor;
-    uint64_t count, of; /* of so many elements, or channels */
-    uint64_t first;     /* number of the first of them; of the largest element for outliers */
+    uint64_t count, of;   /* of so many elements, or channels */
+    uint64_t first;       /* number of the first of them; of the largest element for outliers */
     double largest, rest; /* outliers: the magnitudes compared */
 };
 
-/* Looks at every f32 constant for the first two kinds, at those of pith_model_weights for the others.
- * *list is malloc'ed (may be NULL where *n is 0), in the order of the model. PITH_ERR_MEMORY. */
+/* Looks at every f32 constant for the first two kinds, at those of pith_model_weights for the
+ * others. *list is malloc'ed (may be NULL where *n is 0), in the order of the model.
+ * PITH_ERR_MEMORY. */
 enum pith_status pith_weight_check(const struct pith_model *m, struct pith_weight_finding **list,
                                    uint32_t *n, struct pith_error *err);
 
-/* ---- time ---------------------------------------------------------------------------------------- */
+/* ---- time ------------------------------------------------------------------------------------ */
 
 struct pith_timing {
     double ms_median, ms_min, ms_p90;
@@ -230,7 +236,8 @@ enum pith_status pith_time(struct pith_engine *engine, double seconds, struct pi
  * one, hold interruptions longer than the layer. 0 before, or where the engine does not profile. */
 uint64_t pith_engine_layer_ns(const struct pith_engine *engine, uint32_t layer);
 
-/* Seeded inputs, standard normal, for models without data at hand; inputs that are not f32 are 0. */
+/* Seeded inputs, standard normal, for models without data at hand; inputs that are not f32 are 0.
+ */
 void pith_fill_normal(struct pith_plan *plan, uint64_t seed);
 
 #ifdef __cplusplus

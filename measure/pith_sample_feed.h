@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* pith_sample_feed.h - a plan and what it is fed: samples, their steps, and the state between calls. */
+/* pith_sample_feed.h - a plan and what it is fed: samples, their steps, and the state between
+ * calls. */
 #ifndef PITH_SAMPLE_FEED_H
 #define PITH_SAMPLE_FEED_H
 
@@ -13,9 +14,9 @@ struct feeder_input {
 };
 
 struct feeder {
-    struct pith_plan *plan;      /* borrows */
+    struct pith_plan *plan;       /* borrows */
     const struct pith_feed *feed; /* borrows; NULL: all inputs random */
-    struct feeder_input *input;  /* owns: [n_inputs] */
+    struct feeder_input *input;   /* owns: [n_inputs] */
     uint32_t n_inputs;
     uint64_t n_samples; /* 1 where no input comes from a data set */
     uint64_t steps;     /* of one sample */

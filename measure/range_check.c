@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* range_check.c - one number in a thousand that makes all others share a few steps.
  *
- * Between 0 and the largest number lies every grid that cuts nothing. What 99.9 % stay below is read
- * from the histogram, to the width of a bin. Zeros are not counted: a Relu gives many. */
+ * Between 0 and the largest number lies every grid that cuts nothing. What 99.9 % stay below is
+ * read from the histogram, to the width of a bin. Zeros are not counted: a Relu gives many. */
 #include "pith_range_check.h"
 
 #include <math.h>

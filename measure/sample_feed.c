@@ -44,7 +44,7 @@ static const struct pith_state *state_of(const struct feeder *f, uint32_t i)
     return NULL;
 }
 
-/* ---- does it fit ------------------------------------------------------------------------------- */
+/* ---- does it fit ----------------------------------------------------------------------------- */
 
 static enum pith_status check_state(const struct feeder *f, const struct pith_state *s,
                                     struct pith_error *err)
@@ -52,13 +52,13 @@ static enum pith_status check_state(const struct feeder *f, const struct pith_st
     struct pith_tensor in, out;
     char a[96], b[96];
     if (pith_plan_input(f->plan, s->input, &in) || pith_plan_output(f->plan, s->output, &out))
-        return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                               "a state from output %u to input %u: the model has %u and %u",
-                               s->output, s->input, pith_plan_output_count(f->plan),
-                               pith_plan_input_count(f->plan));
+        return pith_error_fill(
+            err, PITH_ERR_ARGUMENT, "a state from output %u to input %u: the model has %u and %u",
+            s->output, s->input, pith_plan_output_count(f->plan), pith_plan_input_count(f->plan));
     if (in.type != out.type || in.bytes != out.bytes)
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                               "output %s (%s, %" PRIu64 " bytes) cannot come back as input %s (%s, "
+                               "output %s (%s, %" PRIu64
+                               " bytes) cannot come back as input %s (%s, "
                                "%" PRIu64 " bytes)",
                                name_of(&out, a), pith_type_text(out.type), out.bytes,
                                name_of(&in, b), pith_type_text(in.type), in.bytes);
@@ -101,8 +101,8 @@ static enum pith_status check_elements(struct feeder *f, uint32_t i, struct pith
     uint64_t steps = wanted && elems % wanted == 0 ? elems / wanted : 0;
     if (steps == 0 || (steps > 1 && f->feed->n_states == 0))
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                               "a sample has %" PRIu64 " values, the model's input %s %" PRIu64, elems,
-                               name_of(&t, name), wanted);
+                               "a sample has %" PRIu64 " values, the model's input %s %" PRIu64,
+                               elems, name_of(&t, name), wanted);
     f->input[i].steps = steps;
     if (steps > 1 && f->steps > 1 && steps != f->steps)
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
@@ -137,7 +137,7 @@ static enum pith_status check_data(struct feeder *f, struct pith_error *err)
     return PITH_OK;
 }
 
-/* ---- opening ----------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static enum pith_status make_buffers(struct feeder *f, struct pith_error *err)
 {
@@ -153,8 +153,7 @@ static enum pith_status make_buffers(struct feeder *f, struct pith_error *err)
 }
 
 enum pith_status pith_feeder_open(struct feeder *f, struct pith_plan *plan,
-                                  const struct pith_feed *feed, bool random,
-                                  struct pith_error *err)
+                                  const struct pith_feed *feed, bool random, struct pith_error *err)
 {
     enum pith_status st = PITH_OK;
     *f = (struct feeder){.plan = plan, .feed = feed, .n_inputs = pith_plan_input_count(plan)};
@@ -182,7 +181,7 @@ void pith_feeder_close(struct feeder *f)
     f->input = NULL;
 }
 
-/* ---- feeding ----------------------------------------------------------------------------------- */
+/* ---- feeding --------------------------------------------------------------------------------- */
 
 static void reset_states(struct feeder *f)
 {
@@ -273,7 +272,7 @@ enum pith_status pith_feeder_run(struct feeder *f, uint64_t i, int64_t *label,
     return st;
 }
 
-/* ---- for callers that take the outputs themselves ------------------------------------------------ */
+/* ---- for callers that take the outputs themselves -------------------------------------------- */
 
 uint64_t pith_feed_count(const struct pith_feed *feed)
 {
@@ -305,7 +304,8 @@ enum pith_status pith_feed_run(struct pith_engine *e, const struct pith_feed *fe
     for (uint64_t i = 0; !st && i < f.n_samples; i++) {
         st = pith_feeder_run(&f, i, NULL, err);
         if (!st && !taken(user, i))
-            st = pith_error_fill(err, PITH_ERR_ARGUMENT, "stopped after %" PRIu64 " samples", i + 1);
+            st =
+                pith_error_fill(err, PITH_ERR_ARGUMENT, "stopped after %" PRIu64 " samples", i + 1);
     }
     pith_feeder_close(&f);
     return st;

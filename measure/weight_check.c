@@ -81,9 +81,9 @@ static bool check_values(struct findings *f, const char *layer, const struct pit
     bad.kind = PITH_WEIGHT_NONFINITE;
     tiny.kind = PITH_WEIGHT_DENORMAL;
     for (uint64_t i = 0; i < v->constant->count; i++) {
-        struct pith_weight_finding *hit = !isfinite(x[i])                                ? &bad
+        struct pith_weight_finding *hit = !isfinite(x[i])                         ? &bad
                                           : x[i] != 0 && fabsf(x[i]) < MIN_NORMAL ? &tiny
-                                                                                         : NULL;
+                                                                                  : NULL;
         if (hit && hit->count++ == 0)
             hit->first = i;
     }
@@ -107,8 +107,10 @@ static bool check_channels(struct findings *f, const struct pith_weight_ref *w, 
 static bool check_range(struct findings *f, const struct pith_weight_ref *w, const float *x,
                         uint64_t *bins)
 {
-    struct pith_weight_finding out = {
-        .kind = PITH_WEIGHT_OUTLIER, .layer = w->layer, .tensor = w->tensor, .of = w->rows * w->cols};
+    struct pith_weight_finding out = {.kind = PITH_WEIGHT_OUTLIER,
+                                      .layer = w->layer,
+                                      .tensor = w->tensor,
+                                      .of = w->rows * w->cols};
     uint64_t n = w->rows * w->cols, nonzero = 0;
     for (uint64_t i = 0; i < n; i++) {
         if (!isfinite(x[i]))

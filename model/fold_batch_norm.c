@@ -230,7 +230,7 @@ static void scale_grid(const struct pair *p, struct pith_codebook *new, uint64_t
     double a = p->factor[channel] != 0 ? p->factor[channel] : p->spare;
     struct uniform_grid grid = {(float)(fabs(a) * (double)p->grid.step),
                                 a < 0 ? n - 1 - p->grid.zero : p->grid.zero};
-    pith_grid_write(&grid, n, new->centroid + channel * n);
+    pith_grid_write(&grid, n, new->centroid + channel *n);
 }
 
 static struct pith_codebook *scale_codebook(struct folder *f, const struct pair *p,

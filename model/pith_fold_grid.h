@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* pith_fold_grid.h - grids through a fold: what was k * step before is k times another step behind it,
- * and the steps and biases that a fold makes can be rounded to what a file stores in few bits. */
+/* pith_fold_grid.h - grids through a fold: what was k * step before is k times another step behind
+ * it, and the steps and biases that a fold makes can be rounded to what a file stores in few bits.
+ */
 #ifndef PITH_FOLD_GRID_H
 #define PITH_FOLD_GRID_H
 

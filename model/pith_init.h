@@ -21,9 +21,8 @@ extern "C" {
  *     lenet5    LeNet-5 as in Caffe: 20 and 50 5x5 filters with max pooling, 500, 10; input
  *               N x 1 x 28 x 28; 431,080 parameters
  *     lenet300  784-300-100-10; input N x 1 x 28 x 28; 266,610 parameters
- *     digits    8 and 16 5x5 filters, each with ReLU and max pooling, 64, 10; input N x 1 x 28 x 28;
- *               20,522 parameters
- *     resnet20  ResNet-20 for CIFAR-10 with shortcuts that pad (option A); input
+ *     digits    8 and 16 5x5 filters, each with ReLU and max pooling, 64, 10; input N x 1 x 28 x
+ * 28; 20,522 parameters resnet20  ResNet-20 for CIFAR-10 with shortcuts that pad (option A); input
  *               N x 3 x 32 x 32; 269,722 parameters and 1,376 running
  *               statistics */
 const char *pith_architecture_name(uint32_t i);
@@ -34,8 +33,8 @@ const char *pith_architecture_summary(uint32_t i);
 enum pith_status pith_architecture_new(const char *name, const struct pith_alloc *alloc,
                                        struct pith_model **m, struct pith_error *err);
 
-/* Forgets what m learned. Its weights (as pith_model_weights lists them) become independent draws of
- * mean 0 and variance 2 / fan-in where a ReLU comes next (He et al., 2015, arXiv:1502.01852) or
+/* Forgets what m learned. Its weights (as pith_model_weights lists them) become independent draws
+ * of mean 0 and variance 2 / fan-in where a ReLU comes next (He et al., 2015, arXiv:1502.01852) or
  * 1 / fan-in (LeCun et al., 1998); biases and means 0; scales and variances of
  * normalisations 1. Masks, codebooks, observed ranges and the history go; other constants stay.
  * PITH_ERR_MEMORY, PITH_ERR_UNSUPPORTED (nothing to draw); m is then unchanged. */

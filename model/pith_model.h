@@ -38,7 +38,7 @@ struct pith_codebook {
 
 /* How encode will write a weight; the packer falls back to what is valid. */
 enum pith_code {
-    PITH_CODE_PLAIN = 0,  /* working form: raw values, bitmap masks, k-bit indices */
+    PITH_CODE_PLAIN = 0,   /* working form: raw values, bitmap masks, k-bit indices */
     PITH_CODE_HUFFMAN = 1, /* gaps and indices entropy-coded, tables shared where smaller; f32 of at
                               least 4096 elements byte by byte */
     PITH_CODE_ADAPTIVE = 2 /* as an adaptive stream, or as above where that is smaller */
@@ -46,8 +46,8 @@ enum pith_code {
 
 struct pith_const {
     uint64_t count;
-    void *data;    /* [count] of the value's type, row-major: effective values */
-    uint8_t *mask; /* [count], 1 kept, 0 pruned (data is then 0); NULL: dense */
+    void *data;                     /* [count] of the value's type, row-major: effective values */
+    uint8_t *mask;                  /* [count], 1 kept, 0 pruned (data is then 0); NULL: dense */
     struct pith_codebook *codebook; /* NULL: plain grid */
     enum pith_code code;
     /* Of f32: PITH_F16 or PITH_BF16 where a file has 2 bytes for each element; 0: the value's own
@@ -74,11 +74,11 @@ struct pith_value {
 
 struct pith_node {
     char *name;
-    uint32_t op;    /* enum pith_op, pith_op.h */
-    int32_t *attr;  /* op_info->n_slots */
+    uint32_t op;   /* enum pith_op, pith_op.h */
+    int32_t *attr; /* op_info->n_slots */
     uint32_t n_in, n_out;
-    uint32_t *in;   /* value numbers or PITH_VALUE_NONE */
-    uint32_t *out;  /* value numbers */
+    uint32_t *in;  /* value numbers or PITH_VALUE_NONE */
+    uint32_t *out; /* value numbers */
 };
 
 struct pith_meta {
@@ -95,8 +95,8 @@ struct pith_model {
     uint32_t n_inputs;
     uint32_t *outputs;
     uint32_t n_outputs;
-    bool batch_open;         /* dim 0 of every input is the batch */
-    struct pith_meta *meta;  /* "preprocess", "labels", "recipe", ... sorted by key */
+    bool batch_open;        /* dim 0 of every input is the batch */
+    struct pith_meta *meta; /* "preprocess", "labels", "recipe", ... sorted by key */
     uint32_t n_meta;
     struct pith_meta *history; /* key: the stage's verb; text: one JSON object; oldest first */
     uint32_t n_history;
@@ -118,22 +118,22 @@ const char *pith_model_get_meta(const struct pith_model *m, const char *key); /*
 enum pith_status pith_model_add_history(struct pith_model *m, const char *verb, const char *json);
 
 /* A prunable and clusterable weight: constant f32 input 1 of a Conv, ConvTranspose, Gemm, MatMul or
- * Recurrent, or the table a Gather takes slices of. Import has brought the matrix ones to [O, C]; Conv
- * weights are [O, C/group, KH, KW]. ConvTranspose's are [C, O/group, KH, KW]: a row there is an input
- * channel; that of a table is a slice of its first axis. */
+ * Recurrent, or the table a Gather takes slices of. Import has brought the matrix ones to [O, C];
+ * Conv weights are [O, C/group, KH, KW]. ConvTranspose's are [C, O/group, KH, KW]: a row there is
+ * an input channel; that of a table is a slice of its first axis. */
 struct pith_weight_ref {
     uint32_t value; /* number of the constant */
     uint32_t node;
     uint32_t op;
-    const char *layer; /* node name, or the name of its output where it has none */
+    const char *layer;  /* node name, or the name of its output where it has none */
     const char *tensor; /* name of the constant */
     uint64_t rows;      /* the first dim */
     uint64_t cols;      /* count / rows */
 };
 /* refs: room for m->n_nodes entries. A constant used by several nodes is listed once. */
 uint32_t pith_model_weights(const struct pith_model *m, struct pith_weight_ref *refs);
-/* These, and among them, in order of the nodes, the constants that ConvInteger and MatMulInteger multiply
- * with (MatMulInteger's are [C, O]). */
+/* These, and among them, in order of the nodes, the constants that ConvInteger and MatMulInteger
+ * multiply with (MatMulInteger's are [C, O]). */
 uint32_t pith_model_all_weights(const struct pith_model *m, struct pith_weight_ref *refs);
 
 /* Shell glob (* ? [..]) against layer or tensor name; "re:..." is a POSIX extended regex. */
@@ -145,22 +145,24 @@ const char *pith_weight_pattern(struct pith_model *m, const char *name);
 
 /* BatchNormalization after Conv or Gemm into weight and bias (on the way to encode). Masks stay;
  * a codebook on a folded tensor becomes one per channel. A weight that several nodes read is scaled
- * once, when all of them have a normalization with the same factors, else not at all. Tells how many
- * were folded. */
+ * once, when all of them have a normalization with the same factors, else not at all. Tells how
+ * many were folded. */
 enum pith_status pith_model_fold_batch_norm(struct pith_model *m, uint32_t *n_folded,
                                             struct pith_error *err);
-/* The same, and rounded to what a file stores in few bytes. step_bits, 0..23: where a weight's codebook
- * is k * step, each channel's step has so many bits of mantissa behind the leading one (23: as it comes).
- * bias_levels, 0..127: the new biases are k * step, |k| <= bias_levels, one step for each tensor; 0: as
- * they come. PITH_ERR_MEMORY: some may be folded. */
+/* The same, and rounded to what a file stores in few bytes. step_bits, 0..23: where a weight's
+ * codebook is k * step, each channel's step has so many bits of mantissa behind the leading one
+ * (23: as it comes). bias_levels, 0..127: the new biases are k * step, |k| <= bias_levels, one step
+ * for each tensor; 0: as they come. PITH_ERR_MEMORY: some may be folded. */
 enum pith_status pith_model_fold_onto_grids(struct pith_model *m, uint32_t step_bits,
                                             uint32_t bias_levels, uint32_t *n_folded,
                                             struct pith_error *err);
 /* uses[v]: how often value v is read, outputs of the graph included; producer[v] (NULL: not asked
- * for): the node that gives it, or UINT32_MAX. Both [room], room >= n_values: values yet to come are read by nobody. */
+ * for): the node that gives it, or UINT32_MAX. Both [room], room >= n_values: values yet to come
+ * are read by nobody. */
 void pith_model_count_uses(const struct pith_model *m, uint64_t room, uint32_t *uses,
                            uint32_t *producer);
-/* The node that gives value v; NULL: none does. Looks through all nodes: for one value, not for each. */
+/* The node that gives value v; NULL: none does. Looks through all nodes: for one value, not for
+ * each. */
 const struct pith_node *pith_model_producer(const struct pith_model *m, uint32_t v);
 /* Is the operator where the body of a loop or branch begins, ends? */
 bool pith_opens_body(uint32_t op);
@@ -168,7 +170,8 @@ bool pith_closes_body(uint32_t op);
 /* The value of this name, constants left out, else the first output of the node of this name; else
  * PITH_VALUE_NONE. */
 uint32_t pith_model_value_named(const struct pith_model *m, const char *name);
-/* Do nodes of it only move elements (a Pad adds some), so that their results are on any grid of the inputs? */
+/* Do nodes of it only move elements (a Pad adds some), so that their results are on any grid of the
+ * inputs? */
 bool pith_op_moves(uint32_t op);
 /* foldable[n_nodes]: whether node i is a normalization that folding makes part of another node.
  * PITH_ERR_MEMORY. */

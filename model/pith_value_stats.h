@@ -5,9 +5,9 @@
  *     if (v->stats) ... v->stats->n, v->stats->histogram, pith_stats_channel_mean(v->stats, c) ...
  *     if (v->grid)  ... real = (q - v->grid->zero_point) * v->grid->scale[c] ...
  *
- * Statistics merge: those of two runs put together are, to the bit, those of one run over both. Bins
- * are a power of two wide and their edges are multiples of it, so that two narrow bins make exactly a
- * wide one; sums are kept exactly. All memory is the model's (pith_model_alloc). */
+ * Statistics merge: those of two runs put together are, to the bit, those of one run over both.
+ * Bins are a power of two wide and their edges are multiples of it, so that two narrow bins make
+ * exactly a wide one; sums are kept exactly. All memory is the model's (pith_model_alloc). */
 #ifndef PITH_VALUE_STATS_H
 #define PITH_VALUE_STATS_H
 
@@ -25,15 +25,15 @@ struct pith_exact_sum {
     int64_t digit[PITH_SUM_DIGITS];
 };
 
-/* Zeros are not in the bins. With w = 2^exponent, bin k (any sign) holds, for k >= 0, the numbers in
- * [k w, (k + 1) w) and, for k < 0, those in (k w, (k + 1) w]: the mirror image. The width is the
+/* Zeros are not in the bins. With w = 2^exponent, bin k (any sign) holds, for k >= 0, the numbers
+ * in [k w, (k + 1) w) and, for k < 0, those in (k w, (k + 1) w]: the mirror image. The width is the
  * smallest for which there are at most PITH_HISTOGRAM_BINS bins between 0 and the extremes seen. */
 struct pith_histogram {
     int32_t exponent; /* -126..127 */
     int32_t first;    /* k of count[0] */
-    uint32_t n_bins;  /* 0: only zeros were seen, or (n_zero < n) no histogram is kept: of what a layer
-                         gives to a Relu, a Clip or a BatchNormalization alone, which is never stored
-                         as integers */
+    uint32_t n_bins;  /* 0: only zeros were seen, or (n_zero < n) no histogram is kept: of what a
+                         layer  gives to a Relu, a Clip or a BatchNormalization alone, which is never
+                         stored  as integers */
     uint64_t *count;  /* [n_bins]; the first and the last are not 0 */
 };
 
@@ -65,11 +65,11 @@ enum pith_range_method {
     PITH_RANGE_AUTO = 6 /* asked for; a grid tells which of the others it was */
 };
 
-/* real = (q - zero_point) * scale; q in 0..2^bits-1 (type U8, U16) or -2^(bits-1)..2^(bits-1)-1 (I8,
- * I16). zero_point is one of these q, so 0 is exact. One zero point for all channels. */
+/* real = (q - zero_point) * scale; q in 0..2^bits-1 (type U8, U16) or -2^(bits-1)..2^(bits-1)-1
+ * (I8, I16). zero_point is one of these q, so 0 is exact. One zero point for all channels. */
 struct pith_grid {
-    enum pith_type type;  /* U8, I8, U16, I16: the smallest that holds bits */
-    uint8_t bits;         /* 2..16 */
+    enum pith_type type; /* U8, I8, U16, I16: the smallest that holds bits */
+    uint8_t bits;        /* 2..16 */
     enum pith_range_method method;
     int32_t zero_point;
     uint32_t n;    /* scales: 1, or the value's dim[axis] */
@@ -100,7 +100,8 @@ static inline bool pith_model_has_stats(const struct pith_model *m)
 double pith_exact_sum_value(const struct pith_exact_sum *s);
 /* Adds x, |x| < 2^300: exactly, but for what is below 2^-320. */
 void pith_exact_sum_add(struct pith_exact_sum *s, double x);
-/* Digits 0..2^32-1 but for the last, which has the sign: sums that are equal are equal by digits. */
+/* Digits 0..2^32-1 but for the last, which has the sign: sums that are equal are equal by digits.
+ */
 void pith_exact_sum_carry(struct pith_exact_sum *s);
 void pith_exact_sum_merge(struct pith_exact_sum *s, const struct pith_exact_sum *other);
 

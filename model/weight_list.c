@@ -107,8 +107,8 @@ static bool regex_matches(const char *pattern, const struct pith_weight_ref *ref
     regex_t re;
     if (regcomp(&re, pattern, REG_EXTENDED | REG_NOSUB))
         return false;
-    bool hit = regexec(&re, ref->layer, 0, NULL, 0) == 0 ||
-               regexec(&re, ref->tensor, 0, NULL, 0) == 0;
+    bool hit =
+        regexec(&re, ref->layer, 0, NULL, 0) == 0 || regexec(&re, ref->tensor, 0, NULL, 0) == 0;
     regfree(&re);
     return hit;
 }

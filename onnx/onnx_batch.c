@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* onnx_batch.c - constants that were made for a batch: a class token expanded to Shape(x)[0] samples,
- * an initial state of zeros, a mask per sample. Folded, they hold one batch only; where such a
- * constant is the same for every sample, the node that takes it is given
+/* onnx_batch.c - constants that were made for a batch: a class token expanded to Shape(x)[0]
+ * samples, an initial state of zeros, a mask per sample. Folded, they hold one batch only; where
+ * such a constant is the same for every sample, the node that takes it is given
  *
  *     the constant of one sample       if the node broadcasts it against what follows the batch
  *     Tile(that constant, input)       otherwise: repeated as often as the input has samples
@@ -26,8 +26,8 @@ static bool broadcasts(enum pith_op op)
     }
 }
 
-/* The elements under the other batch are those of the plain one, ONNX_OTHER_BATCH times along *axis,
- * the only axis whose length differs. */
+/* The elements under the other batch are those of the plain one, ONNX_OTHER_BATCH times along
+ * *axis, the only axis whose length differs. */
 static bool repeats_samples(const struct onnx_value *v, uint32_t *axis)
 {
     const struct shape *s = &v->shape, *other = &v->other;
@@ -50,8 +50,8 @@ static bool repeats_samples(const struct onnx_value *v, uint32_t *axis)
     return true;
 }
 
-/* Does another input of l, computed when the network runs, give the batch its length on the axis that
- * `axis` of v meets? */
+/* Does another input of l, computed when the network runs, give the batch its length on the axis
+ * that `axis` of v meets? */
 static bool meets_batch(const struct onnx_lower *l, uint32_t input, uint32_t axis)
 {
     const struct onnx_value *v = &l->im->values[l->in[input]];

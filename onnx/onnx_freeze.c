@@ -61,10 +61,10 @@ static enum pith_status settle_shape(struct onnx_import *im, struct onnx_value *
     }
     uint64_t count = 0;
     if (v->empty ? given > 0 : pith_shape_count(&v->shape, &count) != PITH_OK)
-        return pith_onnx_fail(im, PITH_ERR_ARGUMENT,
-                              "input '%.100s' has %s, %llu values are given: give --input-shape too",
-                              v->name, v->empty ? "an open shape" : "too many elements",
-                              (unsigned long long)given);
+        return pith_onnx_fail(
+            im, PITH_ERR_ARGUMENT,
+            "input '%.100s' has %s, %llu values are given: give --input-shape too", v->name,
+            v->empty ? "an open shape" : "too many elements", (unsigned long long)given);
     v->data = pith_onnx_alloc(&im->budget, count + 1, pith_type_bytes(v->type));
     return v->data ? PITH_OK : pith_onnx_no_memory(im);
 }
@@ -155,8 +155,7 @@ static enum pith_status freeze_array(struct onnx_import *im, struct onnx_value *
     return PITH_OK;
 }
 
-static enum pith_status freeze_file(struct onnx_import *im, struct onnx_value *v,
-                                    const char *path)
+static enum pith_status freeze_file(struct onnx_import *im, struct onnx_value *v, const char *path)
 {
     struct pith_buffer file;
     struct pith_array array;

@@ -150,8 +150,7 @@ enum pith_status pith_onnx_find_function(struct onnx_import *im, const Onnx__Nod
     return PITH_OK;
 }
 
-/* ---- one node of a body -----------------------------------------------------------------------
- */
+/* ---- one node of a body ---------------------------------------------------------------------- */
 
 static const Onnx__AttributeProto *named(Onnx__AttributeProto *const *list, size_t n,
                                          const char *name)

@@ -93,8 +93,8 @@ static enum pith_status fail_refused(struct onnx_import *im)
     for (uint32_t i = 0; i < im->n_refusals && at < sizeof list - 1; i++)
         if (!listed_before(im, i))
             at = list_operator(im, i, list, at, sizeof list);
-    return pith_onnx_fail(im, PITH_ERR_UNSUPPORTED, "%u of %u nodes unsupported:%s",
-                          im->n_refusals, im->n_file_nodes, list);
+    return pith_onnx_fail(im, PITH_ERR_UNSUPPORTED, "%u of %u nodes unsupported:%s", im->n_refusals,
+                          im->n_file_nodes, list);
 }
 
 static enum pith_status read_graph(struct onnx_import *im, const void *bytes, size_t n,

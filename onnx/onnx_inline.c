@@ -64,8 +64,7 @@ static void *room_for_one(struct onnx_import *im, void *old, uint32_t n, uint32_
     return grown;
 }
 
-/* ---- the list ---------------------------------------------------------------------------------
- */
+/* ---- the list -------------------------------------------------------------------------------- */
 
 static enum pith_status append(struct onnx_import *im, const struct onnx_flat *flat)
 {
@@ -121,8 +120,7 @@ static enum pith_status add_block(struct onnx_import *im, uint32_t n, uint32_t *
     return PITH_OK;
 }
 
-/* ---- calls ------------------------------------------------------------------------------------
- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 static enum pith_status push(struct inliner *w, const Onnx__NodeProto *node, struct frame **f)
 {
@@ -217,8 +215,7 @@ static enum pith_status close_function(struct onnx_import *im, const struct fram
     return PITH_OK;
 }
 
-/* ---- bodies -----------------------------------------------------------------------------------
- */
+/* ---- bodies ---------------------------------------------------------------------------------- */
 
 static const Onnx__GraphProto *body_of(const Onnx__NodeProto *node, const char *name)
 {
@@ -463,8 +460,7 @@ static enum pith_status close_branch(struct inliner *w, struct frame *f)
     return status ? status : open_body(w, &middle, FRAME_ELSE, r->second);
 }
 
-/* ---- the walk ---------------------------------------------------------------------------------
- */
+/* ---- the walk -------------------------------------------------------------------------------- */
 
 static bool is_standard(const Onnx__NodeProto *node)
 {

@@ -106,8 +106,7 @@ static void mark_alive(struct walk *w)
     }
 }
 
-/* ---- what regions need ------------------------------------------------------------------------
- */
+/* ---- what regions need ----------------------------------------------------------------------- */
 
 static enum pith_status add_need(struct walk *w, uint32_t region, uint32_t producer)
 {
@@ -171,8 +170,7 @@ static enum pith_status list_needs(struct walk *w)
     return PITH_OK;
 }
 
-/* ---- the order within each part ----------------------------------------------------------------
- */
+/* ---- the order within each part -------------------------------------------------------------- */
 
 /* What the thing on top of the stack needs next in its own part; false: nothing any more. */
 static bool next_need(struct walk *w, uint32_t *producer)
@@ -223,8 +221,7 @@ static enum pith_status finish(struct walk *w, uint32_t root)
     return PITH_OK;
 }
 
-/* ---- all together ------------------------------------------------------------------------------
- */
+/* ---- all together ---------------------------------------------------------------------------- */
 
 static void group_by_part(struct walk *w)
 {

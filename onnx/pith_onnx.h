@@ -43,9 +43,9 @@ struct pith_import_opts {
     const char *labels;     /* newline-separated class names, stored as meta */
     uint64_t max_bytes;     /* memory the import may use beyond the file; 0: 4 GiB */
     const struct pith_alloc *alloc;
-    /* Called during the call for what is taken though it may be read wrongly: an opset newer than those
-     * known, the name of an input or output that had to be shortened. text: one line that names the
-     * file, borrowed until warn returns. NULL: nobody is told. */
+    /* Called during the call for what is taken though it may be read wrongly: an opset newer than
+     * those known, the name of an input or output that had to be shortened. text: one line that
+     * names the file, borrowed until warn returns. NULL: nobody is told. */
     void (*warn)(void *user, const char *text);
     void *warn_user;
 };

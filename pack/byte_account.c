@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* byte_account.c - every byte of a file in exactly one section. What chunks and streams take is
- * read off the validated graph; padding is what remains, and a test holds that against the rules. */
+ * read off the validated graph; padding is what remains, and a test holds that against the rules.
+ */
 #include <stdlib.h>
 #include "pith_error_fill.h"
 #include "pith_format.h"
@@ -122,8 +123,8 @@ static enum pith_status account(const void *file, size_t n, const struct graph *
     return PITH_OK;
 }
 
-enum pith_status pith_byte_account_new(const void *file, size_t n, struct pith_byte_account **result,
-                                       struct pith_error *err)
+enum pith_status pith_byte_account_new(const void *file, size_t n,
+                                       struct pith_byte_account **result, struct pith_error *err)
 {
     uint64_t need;
     struct graph g;

@@ -11,8 +11,8 @@ struct open_graph {
     void *mem;            /* owns: what both point to */
 };
 
-/* flags: PITH_FLAG_NO_CHECKSUM or 0. What pith_graph_need and pith_graph_read return, *why filled as they
- * do it; PITH_ERR_MEMORY too, with *why as it was. Close it in any case. */
+/* flags: PITH_FLAG_NO_CHECKSUM or 0. What pith_graph_need and pith_graph_read return, *why filled
+ * as they do it; PITH_ERR_MEMORY too, with *why as it was. Close it in any case. */
 enum pith_status pith_graph_open(const void *bytes, size_t n, uint32_t flags, struct open_graph *o,
                                  struct pith_error *why);
 void pith_graph_close(struct open_graph *o);

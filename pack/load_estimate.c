@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* load_estimate.c - what decoding a file takes, from what is in it: counted, not timed, so that the same
- * file gives the same number on every machine. */
+/* load_estimate.c - what decoding a file takes, from what is in it: counted, not timed, so that the
+ * same file gives the same number on every machine. */
 #include <stdlib.h>
 #include "pith_adaptive_decode.h"
 #include "graph_open.h"
 #include "pith_model.h"
 #include "pith_pack.h"
 
-/* Nanoseconds of one core (AMD EPYC, the release build) an element, from `pith_open_memory` timed by
- * bench/bench_load.c on what `pith encode --coder adaptive` and `--coder huffman` make. Adaptive: ResNet-20 and SqueezeNet v1.1 after
- * `cluster --bits 4`, 215 and 225; pruned tensors take less (LeNet-5 after `prune --sparsity .95`: about 100).
- * Huffman: eight layers of 2048x2048 in 16 centroids, 4. Byte planes: MobileNet-v2 as it was imported, 3. */
+/* Nanoseconds of one core (AMD EPYC, the release build) an element, from `pith_open_memory` timed
+ * by bench/bench_load.c on what `pith encode --coder adaptive` and `--coder huffman` make.
+ * Adaptive: ResNet-20 and SqueezeNet v1.1 after `cluster --bits 4`, 215 and 225; pruned tensors
+ * take less (LeNet-5 after `prune --sparsity .95`: about 100). Huffman: eight layers of 2048x2048
+ * in 16 centroids, 4. Byte planes: MobileNet-v2 as it was imported, 3. */
 #define ADAPTIVE_NS 220.0
 #define HUFFMAN_NS 4.0
 #define PLANES_NS 3.0
 
-/* Elements that the code tells: those of rows and columns whose flags say that something is there; 0
- * without memory: *st says so. */
+/* Elements that the code tells: those of rows and columns whose flags say that something is there;
+ * 0 without memory: *st says so. */
 static uint64_t adaptive_elements(const struct weight *w, enum pith_status *st)
 {
     struct adaptive *a = malloc(sizeof *a);

@@ -8,8 +8,8 @@
  *     struct pith_model --pack_stats.c---> what calibrate saw and chose
  *     chunks            --pack_container.c-> the file
  *
- * The second half takes what runtime/gate/graph_read.c gives: writing a graph that was read gives the
- * same bytes again. */
+ * The second half takes what runtime/gate/graph_read.c gives: writing a graph that was read gives
+ * the same bytes again. */
 #ifndef PACK_H
 #define PACK_H
 
@@ -50,14 +50,15 @@ struct pack_tables {
     struct byte_out *table;
     uint32_t n;
 };
-enum pith_status pith_pack_weights(struct pack_const *consts, uint32_t n, struct pack_tables *tables,
-                                   struct pith_error *err);
-/* c->content of c->value: without a mask, levels or a 0 that an adaptive stream is shorter without. */
+enum pith_status pith_pack_weights(struct pack_const *consts, uint32_t n,
+                                   struct pack_tables *tables, struct pith_error *err);
+/* c->content of c->value: without a mask, levels or a 0 that an adaptive stream is shorter without.
+ */
 enum pith_status pith_pack_content(struct pack_const *c, struct pith_error *err);
 /* A codebook of its own for c, of value and nnz, where that makes integers smaller. */
 enum pith_status pith_pack_integers(struct pack_const *c, struct pith_error *err);
-/* c, number `at` of the constants, as an adaptive stream if that takes less than other_bytes; else it
- * stays as it is. Those before it are done. */
+/* c, number `at` of the constants, as an adaptive stream if that takes less than other_bytes; else
+ * it stays as it is. Those before it are done. */
 enum pith_status pith_pack_adaptive(struct pack_const *c, uint32_t at, uint64_t other_bytes,
                                     struct pith_error *err);
 void pith_pack_weights_clear(struct pack_const *consts, uint32_t n, struct pack_tables *tables);

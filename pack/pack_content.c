@@ -20,7 +20,8 @@ static struct made_content *make(struct pack_const *c, uint64_t n_centroids, str
     const struct pith_const *k = c->content;
     size_t begin = (size_t)(k->count + 7) / 8 * 8;
     struct made_content *made = (void *)pith_out_room(
-        &c->made, sizeof *made + begin + (size_t)(k->codebook->n_groups * n_centroids) * sizeof(float));
+        &c->made,
+        sizeof *made + begin + (size_t)(k->codebook->n_groups * n_centroids) * sizeof(float));
     if (!made) {
         pith_error_no_memory(err);
         return NULL;
@@ -39,8 +40,7 @@ static bool is_stored(const struct pith_const *k, uint64_t i)
     return !k->mask || k->mask[i];
 }
 
-/* ---- vectors ------------------------------------------------------------------------------------
- */
+/* ---- vectors --------------------------------------------------------------------------------- */
 
 /* The number of a centroid +0; n_centroids: there is none, or one for each group. */
 static uint32_t zero_of(const struct pith_codebook *b)
@@ -51,8 +51,8 @@ static uint32_t zero_of(const struct pith_codebook *b)
     return i;
 }
 
-/* A vector (a bias) on its way to an adaptive stream, where a centroid is 0: the mask tells what the
- * indices tell, at a price. */
+/* A vector (a bias) on its way to an adaptive stream, where a centroid is 0: the mask tells what
+ * the indices tell, at a price. */
 static enum pith_status leave_mask_out(struct pack_const *c, struct pith_error *err)
 {
     const struct pith_const *k = c->content;
@@ -69,8 +69,7 @@ static enum pith_status leave_mask_out(struct pack_const *c, struct pith_error *
     return PITH_OK;
 }
 
-/* ---- grids --------------------------------------------------------------------------------------
- */
+/* ---- grids ----------------------------------------------------------------------------------- */
 
 /* All groups are k * step, |k| <= n_centroids / 2. */
 static bool is_symmetric_grid(const struct pith_codebook *b)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* pack_graph.c - writes the graph, tables and data chunks of a parsed graph: the mirror image of
- * runtime/gate/graph_read.c and weight_read.c, in the same order (docs/format.md, sections 4 to 6). */
+ * runtime/gate/graph_read.c and weight_read.c, in the same order (docs/format.md, sections 4 to 6).
+ */
 #include "pack.h"
 
 struct graph_pack {
@@ -11,7 +12,7 @@ struct graph_pack {
     struct huff_table *seen; /* those written, oldest first */
     uint32_t n_seen;
     const struct shape *prev;
-    uint32_t prev_centroids[2]; /* of vectors, of others */
+    uint32_t prev_centroids[2];                       /* of vectors, of others */
     const struct graph_node *attributes[PITH_OP_END]; /* whose attributes were written last */
     uint32_t n_introduced;
     uint32_t chain;
@@ -149,7 +150,8 @@ static void write_data(struct graph_pack *p, const struct weight *w)
 {
     pith_pieces_add(p->data, w->codebook.bytes, w->codebook.n_bytes);
     pith_pieces_add(p->data, w->support_stream.bytes, w->support_stream.n_bytes);
-    if (w->grid == GRID_PLAIN && w->code == CODE_PLAIN && !p->compact && w->index_stream.n_bytes > 0)
+    if (w->grid == GRID_PLAIN && w->code == CODE_PLAIN && !p->compact &&
+        w->index_stream.n_bytes > 0)
         pith_pieces_zeros(p->data, (FULL_ALIGN - p->data->bytes % FULL_ALIGN) % FULL_ALIGN);
     pith_pieces_add(p->data, w->index_stream.bytes, w->index_stream.n_bytes);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* pack_integers.c - weights of small integers on their way into the file: a codebook whose centroids
- * are those integers lets them take the bits they need instead of eight, and have codes.
+/* pack_integers.c - weights of small integers on their way into the file: a codebook whose
+ * centroids are those integers lets them take the bits they need instead of eight, and have codes.
  *
  * The codebook is all integers from -L to L, or from the smallest to the largest one, which takes a
  * few bytes; or, where only few of those occur, these. */
@@ -8,8 +8,8 @@
 #include "pack.h"
 #include "pith_huffman.h"
 
-#define FEWEST 64u        /* elements: below, the fields of a codebook take what it saves */
-#define DESCRIPTION 8u    /* bytes of these fields, about */
+#define FEWEST 64u     /* elements: below, the fields of a codebook take what it saves */
+#define DESCRIPTION 8u /* bytes of these fields, about */
 #define LOWEST (-128)
 
 struct made_codebook {
@@ -27,8 +27,8 @@ static void count_integers(const struct pith_const *k, uint64_t hist[PITH_SYMBOL
         hist[q[i] - LOWEST] += !k->mask || k->mask[i];
 }
 
-/* Centroids from -L to L; from `low` to `high` where that has fewer bits; those that occur where they
- * are less than half of all. Returns their number. */
+/* Centroids from -L to L; from `low` to `high` where that has fewer bits; those that occur where
+ * they are less than half of all. Returns their number. */
 static uint32_t choose_centroids(const uint64_t hist[PITH_SYMBOLS], bool in[PITH_SYMBOLS])
 {
     int32_t low = 0, high = 0;
@@ -54,7 +54,8 @@ static uint32_t choose_centroids(const uint64_t hist[PITH_SYMBOLS], bool in[PITH
 
 /* What the indices and the codebook take, as plain bits or as codes. */
 static enum pith_status coded_bytes(const uint64_t hist[PITH_SYMBOLS], const bool in[PITH_SYMBOLS],
-                                    uint32_t n_centroids, uint64_t nnz, bool may_code, uint64_t *bytes)
+                                    uint32_t n_centroids, uint64_t nnz, bool may_code,
+                                    uint64_t *bytes)
 {
     uint64_t index_hist[PITH_SYMBOLS] = {0};
     float centroid[PITH_SYMBOLS];
@@ -67,8 +68,8 @@ static enum pith_status coded_bytes(const uint64_t hist[PITH_SYMBOLS], const boo
         centroid[i] = (float)((int32_t)s + LOWEST);
         index_hist[i++] = hist[s];
     }
-    enum pith_status st = pith_codebook_encode(centroid, 1, n_centroids, codebook, sizeof codebook,
-                                               &codebook_bytes);
+    enum pith_status st =
+        pith_codebook_encode(centroid, 1, n_centroids, codebook, sizeof codebook, &codebook_bytes);
     *bytes = pith_index_pack_bytes(nnz, pith_index_bits(n_centroids));
     if (!st && may_code) {
         st = pith_huff_build(index_hist, &code);
@@ -82,8 +83,8 @@ static enum pith_status coded_bytes(const uint64_t hist[PITH_SYMBOLS], const boo
     return st;
 }
 
-static void fill(struct made_codebook *made, const struct pith_const *k, const bool in[PITH_SYMBOLS],
-                 uint32_t n_centroids)
+static void fill(struct made_codebook *made, const struct pith_const *k,
+                 const bool in[PITH_SYMBOLS], uint32_t n_centroids)
 {
     uint8_t number[PITH_SYMBOLS] = {0};
     const int8_t *q = k->data;
@@ -117,8 +118,7 @@ enum pith_status pith_pack_integers(struct pack_const *c, struct pith_error *err
         return pith_error_no_memory(err);
     if (bytes >= c->w.nnz)
         return PITH_OK;
-    struct made_codebook *made =
-        (void *)pith_out_room(&c->made, sizeof *made + (size_t)k->count);
+    struct made_codebook *made = (void *)pith_out_room(&c->made, sizeof *made + (size_t)k->count);
     if (!made)
         return pith_error_no_memory(err);
     fill(made, k, in, n_centroids);

@@ -10,8 +10,9 @@ static enum pith_status check_text(const char *what, const char *text, size_t mi
 {
     size_t n = strlen(text);
     if (n < min || n > max)
-        return pith_error_fill(err, PITH_ERR_ARGUMENT, "cannot pack %s '%.40s': %zu bytes, %zu..%zu are allowed",
-                               what, text, n, min, max);
+        return pith_error_fill(err, PITH_ERR_ARGUMENT,
+                               "cannot pack %s '%.40s': %zu bytes, %zu..%zu are allowed", what,
+                               text, n, min, max);
     if (!pith_utf8_ok((const uint8_t *)text, n))
         return pith_error_fill(err, PITH_ERR_ARGUMENT, "cannot pack %s: not UTF-8", what);
     return PITH_OK;
@@ -110,8 +111,8 @@ enum pith_status pith_pack_meta(const struct pith_model *m, struct byte_out *o,
                                 struct pith_error *err)
 {
     if (m->n_meta > MAX_META)
-        return pith_error_fill(err, PITH_ERR_ARGUMENT, "cannot pack: %u meta entries, %u are allowed",
-                               m->n_meta, MAX_META);
+        return pith_error_fill(err, PITH_ERR_ARGUMENT,
+                               "cannot pack: %u meta entries, %u are allowed", m->n_meta, MAX_META);
     for (uint32_t i = 0; i < m->n_meta; i++) {
         const struct pith_meta *e = &m->meta[i];
         enum pith_status st = check_text("meta key", e->key, 1, MAX_NAME_BYTES, err);

@@ -3,8 +3,9 @@
  * (docs/format-streams.md), and tables are shared between tensors where that is smaller.
  *
  * What a tensor uses is decided from that tensor alone (coded gaps when they are smaller than the
- * bitmap with a table of their own, coded indices and bytes of floats likewise); sharing comes after and can only make
- * it smaller. So a file that is read and packed again makes the same choices. */
+ * bitmap with a table of their own, coded indices and bytes of floats likewise); sharing comes
+ * after and can only make it smaller. So a file that is read and packed again makes the same
+ * choices. */
 #include <stdlib.h>
 #include "pith_error_fill.h"
 #include "pith_narrow_float.h"
@@ -12,8 +13,10 @@
 #include "pith_huffman.h"
 #include "pith_plane_encode.h"
 
-#define FEWEST_FLOATS 4096u /* fewer stay plain: they save little, and a runtime reads them in place */
-#define REFERENCE_BITS 8u /* of a table that was named before; half a byte as a rule, see format.md */
+#define FEWEST_FLOATS                                                                              \
+    4096u /* fewer stay plain: they save little, and a runtime reads them in place */
+#define REFERENCE_BITS                                                                             \
+    8u /* of a table that was named before; half a byte as a rule, see format.md */
 
 static const char *name_of(const struct pack_const *c)
 {
@@ -60,8 +63,8 @@ static enum pith_status check_codebook(const struct pack_const *c, struct pith_e
     const struct pith_const *k = const_of(c);
     const struct pith_codebook *b = k->codebook;
     bool given = k == c->value->constant; /* not by pith_pack_integers */
-    if ((given && c->value->type != PITH_F32) || b->n_centroids == 0 || b->n_centroids > MAX_CENTROIDS ||
-        b->group_elems == 0 || k->count % b->group_elems != 0 ||
+    if ((given && c->value->type != PITH_F32) || b->n_centroids == 0 ||
+        b->n_centroids > MAX_CENTROIDS || b->group_elems == 0 || k->count % b->group_elems != 0 ||
         b->n_groups != k->count / b->group_elems)
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
                                "cannot pack '%s': codebook of %u centroids in %llu groups does not "
@@ -178,7 +181,8 @@ static enum pith_status pack_planes(struct pack_const *c, struct pith_error *err
 {
     struct byte_out planes = {0};
     size_t bytes;
-    if (const_of(c)->code == PITH_CODE_PLAIN || c->w.count < FEWEST_FLOATS || !pith_planes_allow(&c->w))
+    if (const_of(c)->code == PITH_CODE_PLAIN || c->w.count < FEWEST_FLOATS ||
+        !pith_planes_allow(&c->w))
         return PITH_OK;
     uint8_t *dst = pith_out_room(&planes, pith_planes_bound(c->w.count));
     if (!dst || pith_planes_encode(const_of(c)->data, c->w.count, dst, &bytes)) {
@@ -302,8 +306,7 @@ static enum pith_status encode_index(struct pack_const *c, const struct pith_huf
     uint8_t *dst = pith_out_room(&coded, cap + 1);
     if (!dst)
         return pith_error_no_memory(err);
-    enum pith_status st =
-        pith_huff_encode(code, c->index.data, (size_t)c->w.nnz, dst, cap, &bytes);
+    enum pith_status st = pith_huff_encode(code, c->index.data, (size_t)c->w.nnz, dst, cap, &bytes);
     coded.bytes = bytes;
     pith_out_clear(&c->index);
     c->index = coded;
@@ -367,8 +370,7 @@ static enum pith_status pack_indices(struct pack_const *consts, uint32_t n,
 {
     struct sharing s;
     histogram *hist = calloc(n + 1u, sizeof *hist);
-    enum pith_status st =
-        sharing_new(&s, n) && hist ? PITH_OK : pith_error_no_memory(err);
+    enum pith_status st = sharing_new(&s, n) && hist ? PITH_OK : pith_error_no_memory(err);
     if (!st)
         st = choose_indices(consts, n, &s, hist, err);
     if (!st && s.n > 0 &&
@@ -493,12 +495,10 @@ static enum pith_status pack_supports(struct pack_const *consts, uint32_t n,
 {
     struct sharing s;
     struct pith_support_profile *profile = calloc(n + 1u, sizeof *profile);
-    enum pith_status st =
-        sharing_new(&s, n) && profile ? PITH_OK : pith_error_no_memory(err);
+    enum pith_status st = sharing_new(&s, n) && profile ? PITH_OK : pith_error_no_memory(err);
     if (!st)
         st = choose_supports(consts, n, &s, profile, err);
-    if (!st && s.n > 0 &&
-        pith_support_share(s.n, profile, REFERENCE_BITS, s.table, &s.n_tables))
+    if (!st && s.n > 0 && pith_support_share(s.n, profile, REFERENCE_BITS, s.table, &s.n_tables))
         st = pith_error_no_memory(err);
     for (uint32_t t = 0; t < s.n_tables && !st; t++)
         st = encode_support_group(&s, profile, t, tables, err);
@@ -565,8 +565,8 @@ static enum pith_status pack_adaptive(struct pack_const *consts, uint32_t n, str
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-enum pith_status pith_pack_weights(struct pack_const *consts, uint32_t n, struct pack_tables *tables,
-                                   struct pith_error *err)
+enum pith_status pith_pack_weights(struct pack_const *consts, uint32_t n,
+                                   struct pack_tables *tables, struct pith_error *err)
 {
     enum pith_status st = PITH_OK;
     tables->n = 0;

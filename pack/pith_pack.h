@@ -17,32 +17,32 @@ extern "C" {
 
 struct pith_pack_opts {
     uint32_t size_bytes;
-    bool compact; /* the compact header: no names, no history unless keep_history */
+    bool compact;      /* the compact header: no names, no history unless keep_history */
     bool keep_history; /* of the compact header, observed ranges too; the full header keeps both */
-    bool keep_names; /* full header only; default there */
+    bool keep_names;   /* full header only; default there */
 };
 
 /* The bytes of a .pith; the caller owns *file. The same model gives the same bytes. */
 enum pith_status pith_model_pack(const struct pith_model *m, const struct pith_pack_opts *opts,
                                  struct pith_buffer *file, struct pith_error *err);
 
-/* About how long one core decodes the constants of a .pith (checked bytes, as packed), in seconds: elements
- * in adaptive streams and in Huffman codes times a stated cost of each, the same on every machine.
- * PITH_ERR_MEMORY, PITH_ERR_CORRUPT; *seconds is then untouched. */
+/* About how long one core decodes the constants of a .pith (checked bytes, as packed), in seconds:
+ * elements in adaptive streams and in Huffman codes times a stated cost of each, the same on every
+ * machine. PITH_ERR_MEMORY, PITH_ERR_CORRUPT; *seconds is then untouched. */
 enum pith_status pith_load_seconds(const struct pith_buffer *file, double *seconds);
 
-/* The same, whole or not at all, to path: pith_file_write with `replace`, else pith_file_write_new. The
- * weights that the file holds as the model does go straight from the model: the memory taken is that of
- * what is coded. *bytes (may be NULL): the size of the file. PITH_ERR_IO too. */
+/* The same, whole or not at all, to path: pith_file_write with `replace`, else pith_file_write_new.
+ * The weights that the file holds as the model does go straight from the model: the memory taken is
+ * that of what is coded. *bytes (may be NULL): the size of the file. PITH_ERR_IO too. */
 enum pith_status pith_model_write(const struct pith_model *m, const struct pith_pack_opts *opts,
                                   const char *path, bool replace, uint64_t *bytes,
                                   struct pith_error *err);
 
 enum pith_section {
-    PITH_SECTION_HEADER = 0,  /* magic, version, chunk table */
-    PITH_SECTION_GRAPH = 1,   /* nodes, attributes, shapes, lengths of streams */
+    PITH_SECTION_HEADER = 0, /* magic, version, chunk table */
+    PITH_SECTION_GRAPH = 1,  /* nodes, attributes, shapes, lengths of streams */
     PITH_SECTION_NAMES = 2,
-    PITH_SECTION_TABLES = 3,  /* Huffman and support tables */
+    PITH_SECTION_TABLES = 3, /* Huffman and support tables */
     PITH_SECTION_CODEBOOKS = 4,
     PITH_SECTION_SUPPORTS = 5, /* bitmaps and coded gaps */
     PITH_SECTION_INDICES = 6,  /* plain or coded */
@@ -76,8 +76,8 @@ struct pith_byte_account {
 
 /* The file is validated first. Free with pith_byte_account_free. PITH_ERR_CORRUPT, _VERSION,
  * _UNSUPPORTED, _MEMORY. */
-enum pith_status pith_byte_account_new(const void *file, size_t n, struct pith_byte_account **account,
-                                       struct pith_error *err);
+enum pith_status pith_byte_account_new(const void *file, size_t n,
+                                       struct pith_byte_account **account, struct pith_error *err);
 void pith_byte_account_free(struct pith_byte_account *account); /* accepts NULL */
 
 #ifdef __cplusplus

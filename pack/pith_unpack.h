@@ -14,15 +14,16 @@ enum pith_status pith_unpack(const void *bytes, size_t n, const char *name, uint
                              uint64_t max_bytes, const struct pith_alloc *alloc,
                              struct pith_model **m, struct pith_error *err);
 
-/* The same but for what weights hold: of constants with two axes or more, `count` alone is known, data
- * is NULL, and neither mask nor codebook tells how they were packed. max_bytes counts them all the same. */
+/* The same but for what weights hold: of constants with two axes or more, `count` alone is known,
+ * data is NULL, and neither mask nor codebook tells how they were packed. max_bytes counts them all
+ * the same. */
 enum pith_status pith_unpack_outline(const void *bytes, size_t n, const char *name, uint32_t flags,
                                      uint64_t max_bytes, const struct pith_alloc *alloc,
                                      struct pith_model **m, struct pith_error *err);
 
 /* What calibrate saw and chose: bytes of the chunk `stat` (n may be 0) into m's values.
- * PITH_ERR_CORRUPT: broken, or it does not fit their shapes; PITH_ERR_LIMIT: takes more than max_bytes
- * of memory; PITH_ERR_MEMORY. */
+ * PITH_ERR_CORRUPT: broken, or it does not fit their shapes; PITH_ERR_LIMIT: takes more than
+ * max_bytes of memory; PITH_ERR_MEMORY. */
 enum pith_status pith_unpack_stats(struct pith_model *m, const uint8_t *bytes, size_t n,
                                    uint64_t max_bytes);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* unpack.c - the bytes of a .pith into a model: the graph is read and validated by the runtime's
- * gate, the streams are decoded by the runtime's decoders, and each weight's mask, codebook and code
- * come back as they were packed. */
+ * gate, the streams are decoded by the runtime's decoders, and each weight's mask, codebook and
+ * code come back as they were packed. */
 #include "pith_unpack.h"
 
 #include <stdlib.h>
@@ -101,9 +101,11 @@ static enum pith_status make_values(struct unpacking *u)
         return no_memory(u);
     for (uint32_t i = 0; i < m->n_values; i++) {
         struct pith_value *v = &m->values[i];
-        bool is_constant = i >= u->graph.g.n_inputs && i - u->graph.g.n_inputs < u->graph.g.n_weights;
+        bool is_constant =
+            i >= u->graph.g.n_inputs && i - u->graph.g.n_inputs < u->graph.g.n_weights;
         /* the type stored, not the one it is computed in; but f16 and bf16 are f32 that know it */
-        v->type = is_constant ? held_type(&u->graph.g.weights[i - u->graph.g.n_inputs]) : u->graph.shapes[i].type;
+        v->type = is_constant ? held_type(&u->graph.g.weights[i - u->graph.g.n_inputs])
+                              : u->graph.shapes[i].type;
         v->rank = u->graph.shapes[i].shape.rank;
         memcpy(v->dim, u->graph.shapes[i].shape.dim, sizeof v->dim);
         v->min = f32_from_bits(0x7f800000u); /* min > max: nothing observed */
@@ -185,7 +187,8 @@ static enum pith_status decode_mask(struct unpacking *u, const struct decoding *
 }
 
 /* The decoders give the kept indices one behind the other; the model has one for each element. */
-static enum pith_status decode_indices(struct unpacking *u, const struct decoding *d, uint8_t *index)
+static enum pith_status decode_indices(struct unpacking *u, const struct decoding *d,
+                                       uint8_t *index)
 {
     const struct weight *w = d->w;
     uint8_t *kept = malloc((size_t)w->nnz + 1);
@@ -212,7 +215,8 @@ static bool lacks_zero(const float *centroid, uint32_t n)
     return true;
 }
 
-/* pack.h leaves the 0 of a grid out where a mask tells it; whoever looks for a grid finds it whole. */
+/* pack.h leaves the 0 of a grid out where a mask tells it; whoever looks for a grid finds it whole.
+ */
 static enum pith_status put_zero_back(struct unpacking *u, const struct decoding *d)
 {
     struct pith_codebook *b = d->k->codebook;
@@ -242,9 +246,8 @@ static enum pith_status decode_codebook(struct unpacking *u, const struct decodi
     struct pith_codebook *b = pith_model_alloc(u->m, 1, sizeof *b);
     if (!b)
         return no_memory(u);
-    *b = (struct pith_codebook){.n_centroids = w->n_centroids,
-                                .group_elems = w->group_elems,
-                                .n_groups = w->n_groups};
+    *b = (struct pith_codebook){
+        .n_centroids = w->n_centroids, .group_elems = w->group_elems, .n_groups = w->n_groups};
     b->centroid = pith_model_alloc(u->m, w->n_groups * w->n_centroids, sizeof *b->centroid);
     b->index = pith_model_alloc(u->m, w->count, 1);
     if (!b->centroid || !b->index)
@@ -279,7 +282,8 @@ static enum pith_status decode_weight(struct unpacking *u, const struct decoding
         return no_memory(u);
     if (w->support != SUPPORT_DENSE)
         st = decode_mask(u, d);
-    bool codebook = w->grid == GRID_CODEBOOK && w->type == PITH_F32; /* pack finds that of integers */
+    bool codebook =
+        w->grid == GRID_CODEBOOK && w->type == PITH_F32; /* pack finds that of integers */
     if (!st && codebook)
         st = decode_codebook(u, d);
     if (st)
@@ -337,7 +341,7 @@ static enum pith_status check_memory(const struct unpacking *u, uint64_t max_byt
         const struct weight *w = &u->graph.g.weights[i];
         uint64_t each = pith_type_bytes(held_type(w)) + (w->support != SUPPORT_DENSE ? 1u : 0u) +
                         (w->grid == GRID_CODEBOOK ? 1u : 0u);
-        uint64_t bytes = w->count * each; /* < 2^40 * 10 */
+        uint64_t bytes = w->count * each;                      /* < 2^40 * 10 */
         uint64_t codebooks = w->n_groups * w->n_centroids * 4; /* <= 2^40 * 2^10 */
         if (!add_ok(bytes, codebooks, &bytes) || !add_ok(total, bytes, &total) || total > limit)
             return pith_error_fill(u->err, PITH_ERR_LIMIT,
@@ -376,9 +380,8 @@ static enum pith_status read_meta(struct unpacking *u)
     struct reader r = reader_of(u->im.chunk[CHUNK_META].bytes, u->im.chunk[CHUNK_META].n_bytes);
     while (r.left > 0) {
         uint64_t v = rd_varint(&r, META_FIRST_LENGTH - 1 + MAX_NAME_BYTES);
-        char *key = v < META_FIRST_LENGTH
-                        ? pith_model_strdup(u->m, pith_meta_key((uint32_t)v))
-                        : read_text(u, &r, (size_t)v - (META_FIRST_LENGTH - 1));
+        char *key = v < META_FIRST_LENGTH ? pith_model_strdup(u->m, pith_meta_key((uint32_t)v))
+                                          : read_text(u, &r, (size_t)v - (META_FIRST_LENGTH - 1));
         char *text = read_text(u, &r, (size_t)rd_varint(&r, MAX_TEXT_BYTES));
         if (!key || !text || pith_model_set_meta(u->m, key, text))
             return no_memory(u);
@@ -409,7 +412,8 @@ static enum pith_status read_stats(struct unpacking *u, uint64_t max_bytes)
     if (st == PITH_ERR_CORRUPT)
         return refuse(u->name, st, &why, u->err);
     if (st == PITH_ERR_LIMIT)
-        return pith_error_fill(u->err, st, "%s: what calibrate saw takes more than %llu bytes of memory",
+        return pith_error_fill(u->err, st,
+                               "%s: what calibrate saw takes more than %llu bytes of memory",
                                u->name, (unsigned long long)limit);
     return st ? no_memory(u) : PITH_OK;
 }

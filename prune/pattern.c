@@ -7,7 +7,8 @@
 
 #include "pith_error_fill.h"
 
-/* Decimal without sign or leading zero, 1..PITH_PATTERN_MAX; advances *text. 0: not such a number. */
+/* Decimal without sign or leading zero, 1..PITH_PATTERN_MAX; advances *text. 0: not such a number.
+ */
 static uint32_t read_number(const char **text)
 {
     const char *p = *text;
@@ -74,7 +75,9 @@ enum pith_status pith_pattern_parse(const char *text, struct pith_pattern *patte
 void pith_pattern_print(const struct pith_pattern *pattern, char *out, size_t out_bytes)
 {
     switch (pattern->kind) {
-    case PITH_PATTERN_ANY: snprintf(out, out_bytes, "any"); break;
+    case PITH_PATTERN_ANY:
+        snprintf(out, out_bytes, "any");
+        break;
     case PITH_PATTERN_N_OF_M:
         snprintf(out, out_bytes, "%u:%u", pattern->a, pattern->b);
         break;
@@ -84,7 +87,11 @@ void pith_pattern_print(const struct pith_pattern *pattern, char *out, size_t ou
     case PITH_PATTERN_BALANCED:
         snprintf(out, out_bytes, "balanced:%u/%u", pattern->a, pattern->b);
         break;
-    case PITH_PATTERN_ROW: snprintf(out, out_bytes, "row"); break;
-    case PITH_PATTERN_CHANNEL: snprintf(out, out_bytes, "channel"); break;
+    case PITH_PATTERN_ROW:
+        snprintf(out, out_bytes, "row");
+        break;
+    case PITH_PATTERN_CHANNEL:
+        snprintf(out, out_bytes, "channel");
+        break;
     }
 }

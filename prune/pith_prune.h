@@ -10,15 +10,16 @@
  * A weight is seen as its matrix [rows = O, cols = count / O], row-major; for convolutions the
  * columns run over C/group, KH, KW. Pruning takes away whole units: an element, a block, a row or a
  * column slab of an input channel. A unit's score is the root mean square of its elements (|w| for
- * one element). The units with the largest scores stay; of equal scores the lower unit number stays.
+ * one element). The units with the largest scores stay; of equal scores the lower unit number
+ * stays.
  *
  * A depthwise convolution (one input channel to an output channel) is left alone unless an entry of
- * `layers` names it: its few weights are what a network can spare least. A layer that the pattern does
- * not divide is left alone, too.
+ * `layers` names it: its few weights are what a network can spare least. A layer that the pattern
+ * does not divide is left alone, too.
  *
- * What is already pruned stays pruned and counts towards the target. Biases and everything else that
- * pith_model_weights does not list are never touched. Pruned elements become 0 in data and lose their
- * index where the weight has a codebook; the codebook itself stays. */
+ * What is already pruned stays pruned and counts towards the target. Biases and everything else
+ * that pith_model_weights does not list are never touched. Pruned elements become 0 in data and
+ * lose their index where the weight has a codebook; the codebook itself stays. */
 #ifndef PITH_PRUNE_H
 #define PITH_PRUNE_H
 
@@ -29,9 +30,9 @@ extern "C" {
 #endif
 
 enum pith_pattern_kind {
-    PITH_PATTERN_ANY = 0,      /* single elements */
-    PITH_PATTERN_N_OF_M = 1,   /* a of every b consecutive columns stay; where b divides cols */
-    PITH_PATTERN_BLOCK = 2,    /* blocks of a rows x b columns; where a divides rows, b divides cols */
+    PITH_PATTERN_ANY = 0,    /* single elements */
+    PITH_PATTERN_N_OF_M = 1, /* a of every b consecutive columns stay; where b divides cols */
+    PITH_PATTERN_BLOCK = 2, /* blocks of a rows x b columns; where a divides rows, b divides cols */
     PITH_PATTERN_BALANCED = 3, /* a of every b columns of a row stay; of a shorter last window the
                                   same share, rounded half up, at least 1 */
     PITH_PATTERN_ROW = 4,      /* output channels */
@@ -54,15 +55,15 @@ void pith_pattern_print(const struct pith_pattern *pattern, char *out, size_t ou
 
 enum pith_prune_by {
     PITH_PRUNE_BY_SPARSITY = 0, /* share of units to remove, 0..1 (exclusive) */
-    PITH_PRUNE_BY_SIGMA = 1,    /* units scoring below s * sigma go, sigma: standard deviation of the
-                                   layer's kept weights */
-    PITH_PRUNE_BY_ZERO = 2      /* exactly the zeros the weights already hold go: lossless */
+    PITH_PRUNE_BY_SIGMA = 1, /* units scoring below s * sigma go, sigma: standard deviation of the
+                                layer's kept weights */
+    PITH_PRUNE_BY_ZERO = 2   /* exactly the zeros the weights already hold go: lossless */
 };
 
 enum pith_prune_scope {
     PITH_PRUNE_LAYER = 0, /* every layer reaches the target */
-    PITH_PRUNE_GLOBAL = 1 /* one threshold for all layers without an amount of their own; a layer may
-                             then end empty */
+    PITH_PRUNE_GLOBAL = 1 /* one threshold for all layers without an amount of their own; a layer
+                             may then end empty */
 };
 
 struct pith_prune_amount {

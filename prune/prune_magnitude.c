@@ -19,11 +19,11 @@
 
 struct prune_job {
     struct pith_weight_ref ref;
-    const float *w;     /* [rows, cols] */
-    const uint8_t *old; /* mask before, or NULL */
-    uint8_t *mask;      /* mask after; NULL: layer left alone */
-    double amount;      /* 0: layer left alone */
-    bool own_amount;    /* set by opts->layers: not part of the global scope */
+    const float *w;            /* [rows, cols] */
+    const uint8_t *old;        /* mask before, or NULL */
+    uint8_t *mask;             /* mask after; NULL: layer left alone */
+    double amount;             /* 0: layer left alone */
+    bool own_amount;           /* set by opts->layers: not part of the global scope */
     enum pith_prune_left left; /* why mask is NULL where the amount is not 0 */
     struct unit_grid grid;
 };
@@ -36,11 +36,11 @@ struct prune_run {
     struct pith_weight_ref *refs;
     uint32_t n_jobs, n_misfits; /* of the jobs: those that the pattern does not divide */
     struct pith_error misfit;   /* what is wrong with the first of them */
-    uint32_t *keys; /* room for the most units of any job */
+    uint32_t *keys;             /* room for the most units of any job */
     uint8_t *keep;
 };
 
-/* ---- options ---------------------------------------------------------------------------------- */
+/* ---- options --------------------------------------------------------------------------------- */
 
 static bool pattern_fixes_sparsity(const struct pith_pattern *p)
 {
@@ -126,7 +126,7 @@ static enum pith_status check_options(struct prune_run *run)
     return st;
 }
 
-/* ---- the layers that take part ------------------------------------------------------------------ */
+/* ---- the layers that take part --------------------------------------------------------------- */
 
 /* A row of it is one small filter of one channel: no other weight can make up for what goes. Of
  * MobileNet-v2's weights such layers hold 2 %; without 30 % of those it answers at random. */
@@ -249,7 +249,7 @@ static enum pith_status begin_jobs(struct prune_run *run)
     return run->keys && run->keep ? PITH_OK : pith_error_no_memory(run->err);
 }
 
-/* ---- which units stay --------------------------------------------------------------------------- */
+/* ---- which units stay ------------------------------------------------------------------------ */
 
 /* How many of n units a sparsity leaves; at least one. */
 static uint64_t kept_units(uint64_t n, double sparsity)
@@ -364,7 +364,7 @@ static void select_globally(struct prune_run *run)
     }
 }
 
-/* ---- into the model ------------------------------------------------------------------------------ */
+/* ---- into the model -------------------------------------------------------------------------- */
 
 static uint64_t count_kept(const uint8_t *mask, uint64_t n)
 {
@@ -411,8 +411,8 @@ static void commit(struct prune_run *run, const struct prune_job *job, uint8_t *
         }
     }
     if (layer)
-        *layer = (struct pith_prune_layer){job->ref.layer, job->ref.tensor, job->ref.value, n,
-                                           before, kept, job->left};
+        *layer = (struct pith_prune_layer){
+            job->ref.layer, job->ref.tensor, job->ref.value, n, before, kept, job->left};
 }
 
 static enum pith_status commit_all(struct prune_run *run, struct pith_prune_layer *layers,

@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-/* The k largest as a rule that can be applied to the keys in pieces, in order: a key stays when it is
- * above `threshold`, or equal to it while fewer than n_ties equal ones have stayed. */
+/* The k largest as a rule that can be applied to the keys in pieces, in order: a key stays when it
+ * is above `threshold`, or equal to it while fewer than n_ties equal ones have stayed. */
 struct largest_rule {
     uint32_t threshold;
     uint64_t n_ties;
@@ -14,8 +14,8 @@ struct largest_rule {
 
 enum { LARGEST_ROUNDS = 4 };
 
-/* A histogram to find the rule over keys that come in several arrays: four rounds (LARGEST_ROUNDS), each
- * over all arrays, each fixing 8 more bits of the threshold. */
+/* A histogram to find the rule over keys that come in several arrays: four rounds (LARGEST_ROUNDS),
+ * each over all arrays, each fixing 8 more bits of the threshold. */
 struct largest_search {
     uint64_t histogram[256];
     uint64_t wanted; /* keys still to be found inside the prefix */

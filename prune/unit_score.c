@@ -32,7 +32,8 @@ enum pith_status pith_unit_grid(const struct pith_model *m, const struct pith_we
     struct unit_grid g = {.rows = ref->rows, .cols = ref->cols, .unit_rows = 1, .unit_cols = 1};
     switch (pattern->kind) {
     case PITH_PATTERN_ANY:
-    case PITH_PATTERN_BALANCED: break;
+    case PITH_PATTERN_BALANCED:
+        break;
     case PITH_PATTERN_N_OF_M:
         if (g.cols % pattern->b != 0)
             return refuse(ref, "group", pattern->b, g.cols, "columns", err);
@@ -45,7 +46,9 @@ enum pith_status pith_unit_grid(const struct pith_model *m, const struct pith_we
         g.unit_rows = pattern->a;
         g.unit_cols = pattern->b;
         break;
-    case PITH_PATTERN_ROW: g.unit_cols = g.cols; break;
+    case PITH_PATTERN_ROW:
+        g.unit_cols = g.cols;
+        break;
     case PITH_PATTERN_CHANNEL:
         g.unit_rows = g.rows;
         g.unit_cols = channel_cols(&m->values[ref->value]);

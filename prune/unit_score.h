@@ -2,7 +2,8 @@
 /* unit_score.h - a weight matrix cut into the units that a pattern removes whole, and their scores.
  *
  * A score is kept as a 32-bit key that orders like the score: 0 for a unit already pruned away,
- * else 1 + the bits of the (non-negative) float. Integers make ties and order the same everywhere. */
+ * else 1 + the bits of the (non-negative) float. Integers make ties and order the same everywhere.
+ */
 #ifndef UNIT_SCORE_H
 #define UNIT_SCORE_H
 

@@ -13,9 +13,9 @@
  * element the index of the nearest (of two equally near ones the lower). Centroids are strictly
  * ascending in each group.
  *
- * Zero stays exact. With a mask, only kept values are clustered and pruned ones stay 0. Without one,
- * a group that holds exact zeros gets one centroid that is exactly 0 and never moves (with fewer than
- * 3 centroids only where at least 1/n_centroids of the group are zeros).
+ * Zero stays exact. With a mask, only kept values are clustered and pruned ones stay 0. Without
+ * one, a group that holds exact zeros gets one centroid that is exactly 0 and never moves (with
+ * fewer than 3 centroids only where at least 1/n_centroids of the group are zeros).
  *
  * A group with fewer distinct values than centroids uses just those, without error. Where groups of
  * one tensor differ in the number they use, the shorter codebooks are filled up at the end with the
@@ -36,10 +36,10 @@ enum pith_cluster_init {
     PITH_CLUSTER_LINEAR = 0,  /* evenly between the extremes (Deep Compression) */
     PITH_CLUSTER_DENSITY = 1, /* quantiles */
     PITH_CLUSTER_RANDOM = 2,  /* seeded choice of values */
-    PITH_CLUSTER_EXACT = 3    /* the least squared error there is (dynamic programming), up to double
-                                 rounding; with more than 65,536 distinct values in a group, optimal
-                                 among boundaries on a grid of as many runs of neighbouring values,
-                                 then improved by Lloyd's iteration over all values */
+    PITH_CLUSTER_EXACT = 3 /* the least squared error there is (dynamic programming), up to double
+                              rounding; with more than 65,536 distinct values in a group, optimal
+                              among boundaries on a grid of as many runs of neighbouring values,
+                              then improved by Lloyd's iteration over all values */
 };
 
 enum pith_cluster_per {
@@ -93,7 +93,8 @@ enum pith_status pith_cluster(struct pith_model *m, const struct pith_cluster_op
                               struct pith_cluster_layer *layers, uint32_t *n_layers,
                               struct pith_error *err);
 
-/* ---- integers ------------------------------------------------------------------------------------
+/* ---- integers
+ * ------------------------------------------------------------------------------------
  *
  *     ... pith_calibrate(model, ...) has told every activation's range ...
  *     struct pith_quantize_opts q = {.size_bytes = sizeof q};
@@ -112,8 +113,8 @@ enum pith_status pith_cluster(struct pith_model *m, const struct pith_cluster_op
  *     Gather           of a table of 1,024 numbers and more: integers, and a scale for each row; or
  *                      indices into a codebook. Rows become floats behind it (table_grid.h)
  *
- * QuantizeLinear stands where integers begin, DequantizeLinear where they end: what follows the last
- * layer with weights is float, computed from its 32-bit sums. In loops and branches layers
+ * QuantizeLinear stands where integers begin, DequantizeLinear where they end: what follows the
+ * last layer with weights is float, computed from its 32-bit sums. In loops and branches layers
  * alone are integers; LSTM, GRU and RNN become such loops. What cannot be integers stays float; the
  * report says why.
  *
@@ -122,31 +123,32 @@ enum pith_status pith_cluster(struct pith_model *m, const struct pith_cluster_op
  * the channels' extremes were observed and none is negative: its channels never mix, so that costs
  * nothing when it runs.
  *
- * Data - some 64 samples, without labels - make it better: they tell what rounding changes in sums and
- * means, and by default both are made up for, layer by layer. */
+ * Data - some 64 samples, without labels - make it better: they tell what rounding changes in sums
+ * and means, and by default both are made up for, layer by layer. */
 
 enum pith_rounding {
-    PITH_ROUND_DEFAULT = 0, /* where there is data FEEDBACK, or ADAPTIVE where weight_bits or
-                               activation_bits, not of fixed point, are fewer than 8; else NEAREST */
+    PITH_ROUND_DEFAULT =
+        0, /* where there is data FEEDBACK, or ADAPTIVE where weight_bits or
+              activation_bits, not of fixed point, are fewer than 8; else NEAREST */
     PITH_ROUND_NEAREST = 1,
-    PITH_ROUND_FEEDBACK = 2, /* what a weight's rounding changes in the layer's sums over the samples is
-                               made up for by the weights not yet rounded (OBQ, GPTQ) */
-    PITH_ROUND_ADAPTIVE = 3 /* the same towards the sums that the float network has, so that layers make
-                               up for what those before them have lost */
+    PITH_ROUND_FEEDBACK = 2, /* what a weight's rounding changes in the layer's sums over the
+                               samples is made up for by the weights not yet rounded (OBQ, GPTQ) */
+    PITH_ROUND_ADAPTIVE = 3  /* the same towards the sums that the float network has, so that layers
+                                make  up for what those before them have lost */
 };
 
 #define PITH_WIDER_PART 16u
 
-/* Block reconstruction (BRECQ, Li et al., 2021): layers that belong together - a residual block, say - are
- * looked at as one, for what one of them loses the next may make up for. */
+/* Block reconstruction (BRECQ, Li et al., 2021): layers that belong together - a residual block,
+ * say - are looked at as one, for what one of them loses the next may make up for. */
 
 struct pith_block_layer {
     uint32_t node;           /* of the float network */
     uint64_t rows, cols;     /* of its weight, as pith_model_weights */
     int32_t lowest, highest; /* of its integers */
     bool one_scale;          /* all rows have the same */
-    /* [rows, cols], [rows], [rows]: weight[o, k] = q[o, k] * scale[o] and the bias, real numbers. May be
-     * changed: lowest <= q <= highest; what is pruned stays 0 whatever q says. */
+    /* [rows, cols], [rows], [rows]: weight[o, k] = q[o, k] * scale[o] and the bias, real numbers.
+     * May be changed: lowest <= q <= highest; what is pruned stays 0 whatever q says. */
     int16_t *q;
     double *scale, *bias;
 };
@@ -166,13 +168,14 @@ struct pith_block {
     struct pith_block_value *values;
     uint32_t n_layers, n_values;
     uint64_t n_samples, x_elems, y_elems;
-    /* Owned, malloc'ed: [n_samples, x_elems] what the integers in front of the block give, as real numbers,
-     * and [n_samples, y_elems] what the float network has behind it. Whoever takes one sets NULL. */
+    /* Owned, malloc'ed: [n_samples, x_elems] what the integers in front of the block give, as real
+     * numbers, and [n_samples, y_elems] what the float network has behind it. Whoever takes one
+     * sets NULL. */
     float *in, *goal;
 };
 
-/* Makes layers of a block, improved already each for itself, better together. What it did stays where the
- * block's integers come nearer to the float network on samples that it has not seen. */
+/* Makes layers of a block, improved already each for itself, better together. What it did stays
+ * where the block's integers come nearer to the float network on samples that it has not seen. */
 struct pith_block_improver {
     enum pith_status (*improve)(void *user, struct pith_block *block, struct pith_error *err);
     void *user;
@@ -181,41 +184,48 @@ struct pith_block_improver {
 
 struct pith_quantize_opts {
     uint32_t size_bytes;
-    uint32_t weight_bits; /* 2..8, stored as i8, or with activations of 16 bits up to 16; 0: fixed_bits,
-                             or 8 */
+    uint32_t weight_bits;     /* 2..8, stored as i8, or with activations of 16 bits up to 16; 0:
+                                 fixed_bits,     or 8 */
     uint32_t activation_bits; /* 2..8 or 16; 0: fixed_bits, or 8. Below 8 a Clip cuts bytes */
-    uint32_t fixed_bits;  /* fixed point: scales are powers of two, zero points 0, so that sums become
-                             integers again by shifting; 2..8 or 16; 0: scales are any numbers */
-    bool per_channel;     /* in fixed point a scale a channel, as without; else one a tensor */
-    bool per_tensor;      /* one weight scale a layer instead of one an output channel */
+    uint32_t
+        fixed_bits;   /* fixed point: scales are powers of two, zero points 0, so that sums become
+                         integers again by shifting; 2..8 or 16; 0: scales are any numbers */
+    bool per_channel; /* in fixed point a scale a channel, as without; else one a tensor */
+    bool per_tensor;  /* one weight scale a layer instead of one an output channel */
     bool per_tensor_activations; /* one scale also at depthwise inputs */
-    bool as_trained; /* every value with the grid it has, of 2 to 8 bits; weights that lie on k * step
-                        (a codebook tells) with that step. Without data */
+    bool as_trained; /* every value with the grid it has, of 2 to 8 bits; weights that lie on k *
+                        step (a codebook tells) with that step. Without data */
     enum pith_rounding rounding; /* FEEDBACK and ADAPTIVE need data */
-    /* Layer by layer, what rounding the weights changes in the mean of an output channel goes into its
-     * bias, where it is more than chance: done where there is data. */
+    /* Layer by layer, what rounding the weights changes in the mean of an output channel goes into
+     * its bias, where it is more than chance: done where there is data. */
     bool bias_correct; /* insists: no data is an error */
     bool keep_biases;  /* not done */
-    bool reestimate; /* instead, with data: scale and bias of each output channel so that its sums have the
-                        mean and variance that the float network's have, as normalizations estimated anew */
-    bool same_bits;    /* every layer has weight_bits. Else, where these are fewer than 8, layers of few weights
-                        have more, up to 8: together at most 1 / PITH_WIDER_PART of all weights' bits. Not
-                        in fixed point, nor as_trained */
-    const char *const *keep; /* layers that stay float, as pith_weight_matches; each must match one */
+    bool reestimate;   /* instead, with data: scale and bias of each output channel so that its sums
+                          have the   mean and variance that the float network's have, as
+                          normalizations   estimated anew */
+    bool same_bits;    /* every layer has weight_bits. Else, where these are fewer than 8, layers of
+                        few weights    have more, up to 8: together at most 1 / PITH_WIDER_PART of all
+                        weights' bits. Not    in fixed point, nor as_trained */
+    const char *const
+        *keep; /* layers that stay float, as pith_weight_matches; each must match one */
     uint32_t n_keep;
-    const char *const *fine; /* layers that read their input as two bytes, by the same patterns: where 256
-                                steps are too few. Twice the products there. Activations of 8 bits alone */
+    const char *const
+        *fine; /* layers that read their input as two bytes, by the same patterns: where 256
+                  steps are too few. Twice the products there. Activations of 8 bits alone */
     uint32_t n_fine;
-    const char *const *halved; /* layers behind depthwise ones that read the sum of two bytes, one for each
-                                  half of the range: 511 steps; the depthwise layer runs twice */
+    const char *const
+        *halved; /* layers behind depthwise ones that read the sum of two bytes, one for each
+                    half of the range: 511 steps; the depthwise layer runs twice */
     uint32_t n_halved;
     struct pith_data *data; /* borrowed: samples of the model's only input; NULL: none */
-    /* Borrowed, instead of data: of each input of the model, in their order, n_samples samples, one behind
-     * the other, of the input's own type; NULL: see data. */
+    /* Borrowed, instead of data: of each input of the model, in their order, n_samples samples, one
+     * behind the other, of the input's own type; NULL: see data. */
     const void *const *inputs;
-    uint64_t n_samples; /* of data the first so many, 0 or more than there are: all; of inputs all */
-    struct pith_block_improver *blocks; /* borrowed; needs data, 16 samples at least. Not in fixed point, nor
-                                           with sums of 64 bits. NULL: layers alone are looked at */
+    uint64_t
+        n_samples; /* of data the first so many, 0 or more than there are: all; of inputs all */
+    struct pith_block_improver
+        *blocks; /* borrowed; needs data, 16 samples at least. Not in fixed point, nor
+                    with sums of 64 bits. NULL: layers alone are looked at */
     const struct pith_opts *runtime; /* cpu_mask, max_bytes, parallel_for; NULL: defaults */
     /* Called now and then; false ends the work (PITH_ERR_ARGUMENT). NULL: not wanted. */
     bool (*progress)(void *user, uint64_t done, uint64_t total);
@@ -245,24 +255,25 @@ bool pith_grid_is_radix(const struct pith_grid *g);
 
 struct pith_quantize_layer {
     const char *layer, *tensor; /* borrowed from the model */
-    const char *why;     /* why it stayed float; NULL: it computes with integers */
+    const char *why;            /* why it stayed float; NULL: it computes with integers */
     uint64_t n_weights;
     uint32_t weight_bits; /* of each; 0: it stayed float */
-    bool fine;           /* it reads its input as two bytes (fine or halved), and has twice n_weights */
-    double snr_db;       /* of the weights; HUGE_VAL when they did not change */
+    bool fine;     /* it reads its input as two bytes (fine or halved), and has twice n_weights */
+    double snr_db; /* of the weights; HUGE_VAL when they did not change */
     uint32_t n_corrected; /* channels whose bias was corrected */
-    uint32_t sum_bits;   /* that its sums have: 32, or 64 where 32 might overflow; 0: it stayed float, or a table */
-    double most_sum;     /* |sum| <= most_sum < 2^(sum_bits - 1), whatever the input */
-    bool table;          /* no layer: a Gather looks up rows of the tensor, which are floats behind it */
+    uint32_t sum_bits; /* that its sums have: 32, or 64 where 32 might overflow; 0: it stayed float,
+                          or a table */
+    double most_sum;   /* |sum| <= most_sum < 2^(sum_bits - 1), whatever the input */
+    bool table; /* no layer: a Gather looks up rows of the tensor, which are floats behind it */
 };
 
 /* Rewrites m; batch normalisation is folded first. layers (NULL or room for PITH_QUANTIZE_PARTS *
  * m->n_nodes entries: of layers in loops, and of RNNs, some become several) and
- * *n_layers (may be NULL) receive one entry for each node with weights or a table. On failure the model computes
- * what it did before (batch normalisation may be folded).
- * PITH_ERR_ARGUMENT (options, nothing calibrated, nothing to keep by a name), PITH_ERR_UNSUPPORTED (a
- * weight is NaN or infinite; grids that layers cannot read; nothing can be an integer),
- * PITH_ERR_MEMORY, and what reading data returns. */
+ * *n_layers (may be NULL) receive one entry for each node with weights or a table. On failure the
+ * model computes what it did before (batch normalisation may be folded). PITH_ERR_ARGUMENT
+ * (options, nothing calibrated, nothing to keep by a name), PITH_ERR_UNSUPPORTED (a weight is NaN
+ * or infinite; grids that layers cannot read; nothing can be an integer), PITH_ERR_MEMORY, and what
+ * reading data returns. */
 enum pith_status pith_quantize(struct pith_model *m, const struct pith_quantize_opts *opts,
                                struct pith_quantize_layer *layers, uint32_t *n_layers,
                                struct pith_error *err);
@@ -273,22 +284,25 @@ enum pith_status pith_quantize(struct pith_model *m, const struct pith_quantize_
 
 struct pith_quantize_place {
     uint32_t value, like; /* they share a grid; `like` is one of the places itself */
-    bool rounded;    /* its elements come from values on that grid: nothing is left to round */
-    bool from_layer; /* something with weights is in front of it */
-    bool one_sided;  /* the zero point is the lowest integer */
-    bool at_edge;    /* it, or one it shares with, is read by the first or last layer; a weight: is theirs */
+    bool rounded;         /* its elements come from values on that grid: nothing is left to round */
+    bool from_layer;      /* something with weights is in front of it */
+    bool one_sided;       /* the zero point is the lowest integer */
+    bool at_edge; /* it, or one it shares with, is read by the first or last layer; a weight: is
+                     theirs */
 };
 
 struct pith_quantize_places {
-    struct pith_quantize_place *values, *weights; /* owns, malloc'ed; of weights: value and at_edge */
+    struct pith_quantize_place *values,
+        *weights; /* owns, malloc'ed; of weights: value and at_edge */
     uint32_t n_values, n_weights;
 };
 
-/* m is calibrated. It computes the same afterwards, with what can be folded into its layers folded, and
- * has at every place the grid that pith_quantize would take, which covers those of all that share it. With
- * opts->per_tensor_activations values whose grid has several scales are not listed. PITH_ERR_ARGUMENT,
- * _UNSUPPORTED, _MEMORY as pith_quantize. */
-enum pith_status pith_quantize_find_places(struct pith_model *m, const struct pith_quantize_opts *opts,
+/* m is calibrated. It computes the same afterwards, with what can be folded into its layers folded,
+ * and has at every place the grid that pith_quantize would take, which covers those of all that
+ * share it. With opts->per_tensor_activations values whose grid has several scales are not listed.
+ * PITH_ERR_ARGUMENT, _UNSUPPORTED, _MEMORY as pith_quantize. */
+enum pith_status pith_quantize_find_places(struct pith_model *m,
+                                           const struct pith_quantize_opts *opts,
                                            struct pith_quantize_places *places,
                                            struct pith_error *err);
 void pith_quantize_places_free(struct pith_quantize_places *places);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* pith_store_floats.h - 2 bytes in the file for each number that stays float, or 1 for each weight. */
+/* pith_store_floats.h - 2 bytes in the file for each number that stays float, or 1 for each weight.
+ */
 #ifndef PITH_STORE_FLOATS_H
 #define PITH_STORE_FLOATS_H
 
@@ -23,8 +24,8 @@ struct pith_stored_floats {
  *     f16; in f16 also those, not all 0, with all elements below 2^-14, of which few digits would
  *     be left.
  *
- * *report may be NULL. PITH_ERR_ARGUMENT: another type; PITH_ERR_MEMORY. m and *report are untouched
- * after both. */
+ * *report may be NULL. PITH_ERR_ARGUMENT: another type; PITH_ERR_MEMORY. m and *report are
+ * untouched after both. */
 enum pith_status pith_store_floats(struct pith_model *m, enum pith_type type,
                                    struct pith_stored_floats *report, struct pith_error *err);
 
@@ -34,10 +35,11 @@ enum pith_status pith_store_floats(struct pith_model *m, enum pith_type type,
 /* Can c have a codebook: has it 2 bytes an element, none, and enough elements of at most 32,768? */
 bool pith_may_store_codebook(const struct pith_const *c);
 
-/* Constant `value` of m, [rows, ...], which may have one, gets a codebook: of up to 256 numbers of f16 for all
- * (the k-means optimum of pith_cluster), or a row's own k * step, |k| <= 127 (a table takes 2 to 5 bytes in
- * the file then), whichever has less squared error. Its elements become centroids, and the file has a byte, or
- * less, for each. PITH_ERR_MEMORY: the constant is untouched. */
+/* Constant `value` of m, [rows, ...], which may have one, gets a codebook: of up to 256 numbers of
+ * f16 for all (the k-means optimum of pith_cluster), or a row's own k * step, |k| <= 127 (a table
+ * takes 2 to 5 bytes in the file then), whichever has less squared error. Its elements become
+ * centroids, and the file has a byte, or less, for each. PITH_ERR_MEMORY: the constant is
+ * untouched. */
 enum pith_status pith_store_codebook(struct pith_model *m, uint32_t value, struct pith_error *err);
 
 #endif

@@ -35,8 +35,9 @@ static enum pith_status check_options(const struct pith_quantize_opts *o, struct
         return bad_option(err, "option struct of another version");
     uint32_t bits = pith_activation_bits(o), most = bits == 16 ? 16 : 8;
     if (bits != 16 && (bits < 2 || bits > 8))
-        return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                               "cannot quantize: activations of %u bits, allowed are 2 to 8, and 16", bits);
+        return pith_error_fill(
+            err, PITH_ERR_ARGUMENT,
+            "cannot quantize: activations of %u bits, allowed are 2 to 8, and 16", bits);
     if (pith_weight_bits(o) < 2 || pith_weight_bits(o) > most)
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
                                "cannot quantize: weights of %u bits, allowed are 2 to %u",
@@ -49,13 +50,16 @@ static enum pith_status check_options(const struct pith_quantize_opts *o, struct
     if (pith_quantize_has_data(o) && o->as_trained)
         return bad_option(err, "what was trained is taken as it is, without data");
     if ((o->n_fine || o->n_halved) && (bits != 8 || o->fixed_bits || o->as_trained))
-        return bad_option(err, "two bytes are read of activations of 8 bits, not of fixed point, alone");
+        return bad_option(err,
+                          "two bytes are read of activations of 8 bits, not of fixed point, alone");
     if (o->blocks && (!pith_quantize_has_data(o) || o->fixed_bits || bits > 8))
-        return bad_option(err, "blocks are reconstructed with data, 8 bits and fewer, and not in fixed point");
+        return bad_option(
+            err, "blocks are reconstructed with data, 8 bits and fewer, and not in fixed point");
     if (o->bias_correct && o->keep_biases)
         return bad_option(err, "biases cannot be both corrected and kept");
     if (o->reestimate && (o->bias_correct || o->keep_biases))
-        return bad_option(err, "re-estimation is in the place of bias correction and changes biases");
+        return bad_option(err,
+                          "re-estimation is in the place of bias correction and changes biases");
     return PITH_OK;
 }
 
@@ -91,8 +95,7 @@ static enum pith_status check_plan(const struct integer_plan *p, struct pith_err
     return PITH_OK;
 }
 
-/* ---- report
- * ---------------------------------------------------------------------------------------- */
+/* ---- report ---------------------------------------------------------------------------------- */
 
 static const struct integer_layer *layer_of(const struct integer_network *net, uint32_t node)
 {
@@ -102,24 +105,27 @@ static const struct integer_layer *layer_of(const struct integer_network *net, u
     return NULL;
 }
 
-static struct pith_quantize_layer of_layer(const struct integer_plan *p, const struct integer_network *net,
-                                           uint32_t i)
+static struct pith_quantize_layer of_layer(const struct integer_plan *p,
+                                           const struct integer_network *net, uint32_t i)
 {
     const struct pith_node *node = &p->m->nodes[i];
     const struct integer_layer *l = layer_of(net, i);
     bool fine = pith_reads_twice(p->m, node);
     return (struct pith_quantize_layer){.tensor = p->m->values[node->in[1]].name,
-                                        .n_weights = p->m->values[node->in[1]].constant->count >> fine,
+                                        .n_weights =
+                                            p->m->values[node->in[1]].constant->count >> fine,
                                         .fine = fine,
                                         .weight_bits = l ? p->node[i].weight_bits : 0,
                                         .snr_db = l ? pith_layer_snr_db(l) : HUGE_VAL,
                                         .n_corrected = l ? l->n_corrected : 0,
-                                        .sum_bits = !l ? 0 : l->wide ? 64 : 32,
+                                        .sum_bits = !l        ? 0
+                                                    : l->wide ? 64
+                                                              : 32,
                                         .most_sum = l ? pith_layer_most_sum(l) : 0};
 }
 
-static struct pith_quantize_layer of_table(const struct integer_plan *p, const struct integer_table *t,
-                                           uint32_t i)
+static struct pith_quantize_layer of_table(const struct integer_plan *p,
+                                           const struct integer_table *t, uint32_t i)
 {
     const struct pith_value *v = &p->m->values[p->m->nodes[i].in[0]];
     return (struct pith_quantize_layer){.tensor = v->name,
@@ -151,8 +157,7 @@ static void fill_report(const struct integer_plan *p, const struct integer_netwo
         *n_layers = n;
 }
 
-/* ---- layer by layer
- * --------------------------------------------------------------------------------- */
+/* ---- layer by layer -------------------------------------------------------------------------- */
 
 struct improver {
     const struct pith_quantize_opts *opts;
@@ -184,8 +189,8 @@ static enum pith_status improve_layer(void *user, const struct layer_inputs *in,
         st = pith_feedback_round(&rounded, i->opts->runtime, l);
     if (!st && i->opts->reestimate && in->goal)
         st = pith_reestimate_channels(in, l);
-    else if (!st && !i->opts->keep_biases && !in->in_loop) /* chance is judged by samples that know nothing of
-                                                              each other */
+    else if (!st && !i->opts->keep_biases && !in->in_loop) /* chance is judged by samples that know
+                                                              nothing of each other */
         st = pith_bias_correct(&rounded, l);
     return st ? pith_error_no_memory(err) : PITH_OK;
 }
@@ -209,10 +214,10 @@ static enum pith_status improve(const struct integer_plan *plan, struct integer_
     return st ? st : pith_walk_layers(&walk, err);
 }
 
-/* ---- the stage
- * ------------------------------------------------------------------------------------- */
+/* ---- the stage ------------------------------------------------------------------------------- */
 
-/* What was observed has served its purpose; extremes stay, and the grids of values that are integers. */
+/* What was observed has served its purpose; extremes stay, and the grids of values that are
+ * integers. */
 static void commit(struct pith_model *m, const struct integer_network *net)
 {
     for (uint32_t v = 0; v < net->m.n_values; v++) {
@@ -259,7 +264,8 @@ static enum pith_status begin(struct integer_plan *plan, struct pith_error *err)
     return st ? st : check_plan(plan, err);
 }
 
-enum pith_status pith_quantize_find_places(struct pith_model *m, const struct pith_quantize_opts *opts,
+enum pith_status pith_quantize_find_places(struct pith_model *m,
+                                           const struct pith_quantize_opts *opts,
                                            struct pith_quantize_places *places,
                                            struct pith_error *err)
 {

@@ -96,8 +96,7 @@ enum pith_status pith_store_floats(struct pith_model *m, enum pith_type type,
     return PITH_OK;
 }
 
-/* ---- by codebooks
- * ------------------------------------------------------------------------------------ */
+/* ---- by codebooks ---------------------------------------------------------------------------- */
 
 bool pith_may_store_codebook(const struct pith_const *c)
 {

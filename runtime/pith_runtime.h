@@ -80,10 +80,10 @@ enum pith_type {
 
 /* CPU features a plan may use. A level includes those named before it in its comment. */
 enum {
-    PITH_CPU_AVX2 = 1u << 0,   /* avx2, fma, f16c, bmi2 */
-    PITH_CPU_AVX512 = 1u << 1, /* avx512 f, bw, dq, vl, cd; needs AVX2 */
-    PITH_CPU_VBMI = 1u << 2,   /* avx512 vbmi, vbmi2; needs AVX512 */
-    PITH_CPU_VNNI = 1u << 3,   /* avx512 vnni; needs AVX512 */
+    PITH_CPU_AVX2 = 1u << 0,    /* avx2, fma, f16c, bmi2 */
+    PITH_CPU_AVX512 = 1u << 1,  /* avx512 f, bw, dq, vl, cd; needs AVX2 */
+    PITH_CPU_VBMI = 1u << 2,    /* avx512 vbmi, vbmi2; needs AVX512 */
+    PITH_CPU_VNNI = 1u << 3,    /* avx512 vnni; needs AVX512 */
     PITH_CPU_AVXVNNI = 1u << 4, /* vnni of 256-bit vectors, without avx512; needs AVX2 */
     PITH_CPU_NEON = 1u << 8,
     PITH_CPU_DOTPROD = 1u << 9 /* sdot, udot; needs NEON */
@@ -111,8 +111,8 @@ struct pith_tensor {
 struct pith_layer {
     const char *name;
     uint32_t name_bytes;
-    uint32_t op;        /* operator number of docs/format.md */
-    const char *kernel; /* short static name: "gemm-f32", "spmv-codebook" */
+    uint32_t op;           /* operator number of docs/format.md */
+    const char *kernel;    /* short static name: "gemm-f32", "spmv-codebook" */
     uint64_t macs;         /* in a loop: of all iterations (of one, where only data ends it) */
     uint64_t weight_bytes; /* bytes of weights in the form executed */
     uint64_t file_bytes;   /* bytes of the same weights in the file */
@@ -143,15 +143,16 @@ struct pith_opts {
     void (*parallel_for)(void *parallel_user, uint32_t n, void (*body)(void *arg, uint32_t i),
                          void *arg);
     uint64_t (*clock_ns)(void *user);
-    /* Called after each node with its output (data valid until it returns), once for each of several
-     * outputs; in a loop each time the node ran: a Loop at the beginning of each iteration, its
-     * LoopEnd behind the last. Switches fusion off: the step is the node, and what reads the output
-     * reads these very bytes; an observer may change them in place (out->data is writable memory of
-     * the plan) and so see what the rest of the network makes of it. */
+    /* Called after each node with its output (data valid until it returns), once for each of
+     * several outputs; in a loop each time the node ran: a Loop at the beginning of each iteration,
+     * its LoopEnd behind the last. Switches fusion off: the step is the node, and what reads the
+     * output reads these very bytes; an observer may change them in place (out->data is writable
+     * memory of the plan) and so see what the rest of the network makes of it. */
     void (*observe)(void *user, const struct pith_layer *layer, const struct pith_tensor *out);
     void *parallel_user; /* for parallel_for */
     /* A run ends with PITH_ERR_LIMIT when it is not done after so many steps; 0: 2^32. Each step of
-     * a loop's body counts in each iteration: a file of some hundred bytes can ask for any number. */
+     * a loop's body counts in each iteration: a file of some hundred bytes can ask for any number.
+     */
     uint64_t max_steps;
     /* Asked before each step, on the thread that runs the plan: anything but 0 ends the run with
      * PITH_ERR_STOPPED. NULL: never. */
@@ -178,10 +179,11 @@ struct pith_plan;
  * file was made from, where the network has that much to spare beside its largest step; a small
  * coded network needs so much more. Outputs have the same bits; a run takes the time of decoding
  * longer (a recurrent layer's at each time step), which PITH_FLAG_DECODE_ONCE saves. Not read so:
- * constants of other operators than layers and look-ups along an axis, second operands not transposed
- * or of more than two axes, convolutions over more than two axes, transposed ones, recurrent layers in
- * two parts, 16-bit integers. With vector kernels or threads each weight is kept in a form of its own:
- * need.bytes may then be more than for the float network, which reads its matrices in the blob. */
+ * constants of other operators than layers and look-ups along an axis, second operands not
+ * transposed or of more than two axes, convolutions over more than two axes, transposed ones,
+ * recurrent layers in two parts, 16-bit integers. With vector kernels or threads each weight is
+ * kept in a form of its own: need.bytes may then be more than for the float network, which reads
+ * its matrices in the blob. */
 struct pith_need {
     uint64_t bytes;         /* for pith_plan_init */
     uint64_t align;         /* of that memory; a power of two, at most 64 */
@@ -194,9 +196,9 @@ struct pith_need {
 };
 
 /* Validates the image without memory: checksums, graph, extents of all streams, texts. (What needs
- * memory - shapes, uniqueness of names, the content of entropy-coded streams - is tested when a plan
- * is made.) *err (may be NULL) tells where it fails.
- * PITH_OK, or PITH_ERR_CORRUPT, _VERSION, _UNSUPPORTED; PITH_ERR_ARGUMENT where blob is NULL. */
+ * memory - shapes, uniqueness of names, the content of entropy-coded streams - is tested when a
+ * plan is made.) *err (may be NULL) tells where it fails. PITH_OK, or PITH_ERR_CORRUPT, _VERSION,
+ * _UNSUPPORTED; PITH_ERR_ARGUMENT where blob is NULL. */
 enum pith_status pith_blob_check(const void *blob, size_t bytes, uint32_t flags,
                                  struct pith_error *err);
 /* The value stored under `key` ("labels", "preprocess", "recipe"): bytes inside the blob, not
@@ -236,16 +238,17 @@ const void *pith_plan_output_data(const struct pith_plan *plan, uint32_t i);
 /* Cannot fail but by opts.max_steps (PITH_ERR_LIMIT) and opts.stop (PITH_ERR_STOPPED). The outputs
  * are then unspecified, and the plan can be run again. */
 enum pith_status pith_plan_run(struct pith_plan *plan);
-/* Of the last run: how many steps it did, and which layer would have been next (the number of layers
- * when all were done). */
+/* Of the last run: how many steps it did, and which layer would have been next (the number of
+ * layers when all were done). */
 void pith_plan_progress(const struct pith_plan *plan, uint64_t *steps, uint32_t *layer);
-/* Of a plan with `observe`: step i of pith_plan_layer and those behind it, after a run of all; what they read was
- * told then, lies where it lay, and has been put back by whoever told. i may be the number of layers.
- * PITH_ERR_ARGUMENT: it is more, or nobody observes; PITH_ERR_UNSUPPORTED: there are loops or branches;
- * else as pith_plan_run. */
+/* Of a plan with `observe`: step i of pith_plan_layer and those behind it, after a run of all; what
+ * they read was told then, lies where it lay, and has been put back by whoever told. i may be the
+ * number of layers. PITH_ERR_ARGUMENT: it is more, or nobody observes; PITH_ERR_UNSUPPORTED: there
+ * are loops or branches; else as pith_plan_run. */
 enum pith_status pith_plan_run_from(struct pith_plan *plan, uint32_t i);
 uint32_t pith_plan_layer_count(const struct pith_plan *plan);
-enum pith_status pith_plan_layer(const struct pith_plan *plan, uint32_t i, struct pith_layer *layer);
+enum pith_status pith_plan_layer(const struct pith_plan *plan, uint32_t i,
+                                 struct pith_layer *layer);
 
 #ifdef __cplusplus
 }

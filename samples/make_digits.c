@@ -2,11 +2,11 @@
 /* make_digits FOLDER [N_TRAIN N_TEST SEED] - handwritten-like digits as IDX files, to try pith
  * without downloading anything.
  *
- * Each digit is a few strokes (polylines and arcs through fixed points in the unit square). A sample
- * jitters the points, applies a random affine map, bends the plane with a smooth displacement
- * field (a coarse grid of offsets, interpolated), draws the strokes with a pen of random width by
- * distance to the nearest segment, and adds noise: 28x28 grey, like the well-known data set, and
- * the same bytes for the same seed on every machine up to the libm's last bit. */
+ * Each digit is a few strokes (polylines and arcs through fixed points in the unit square). A
+ * sample jitters the points, applies a random affine map, bends the plane with a smooth
+ * displacement field (a coarse grid of offsets, interpolated), draws the strokes with a pen of
+ * random width by distance to the nearest segment, and adds noise: 28x28 grey, like the well-known
+ * data set, and the same bytes for the same seed on every machine up to the libm's last bit. */
 #include <errno.h>
 #include <math.h>
 #include <stdint.h>
@@ -35,16 +35,76 @@ struct glyph {
 };
 
 static const struct glyph glyphs[10] = {
-    {1, {{9, {{.5, .1}, {.25, .25}, {.2, .5}, {.28, .78}, {.5, .9}, {.74, .76}, {.8, .5}, {.72, .22}, {.5, .1}}}}},
+    {1,
+     {{9,
+       {{.5, .1},
+        {.25, .25},
+        {.2, .5},
+        {.28, .78},
+        {.5, .9},
+        {.74, .76},
+        {.8, .5},
+        {.72, .22},
+        {.5, .1}}}}},
     {1, {{3, {{.36, .25}, {.54, .1}, {.52, .9}}}}},
-    {1, {{8, {{.24, .28}, {.4, .11}, {.66, .14}, {.74, .32}, {.55, .58}, {.24, .88}, {.5, .86}, {.8, .88}}}}},
-    {1, {{9, {{.26, .16}, {.5, .09}, {.74, .22}, {.64, .42}, {.44, .48}, {.7, .56}, {.76, .76}, {.52, .91}, {.24, .82}}}}},
+    {1,
+     {{8,
+       {{.24, .28},
+        {.4, .11},
+        {.66, .14},
+        {.74, .32},
+        {.55, .58},
+        {.24, .88},
+        {.5, .86},
+        {.8, .88}}}}},
+    {1,
+     {{9,
+       {{.26, .16},
+        {.5, .09},
+        {.74, .22},
+        {.64, .42},
+        {.44, .48},
+        {.7, .56},
+        {.76, .76},
+        {.52, .91},
+        {.24, .82}}}}},
     {2, {{3, {{.6, .1}, {.22, .62}, {.82, .62}}}, {2, {{.62, .36}, {.6, .92}}}}},
-    {2, {{2, {{.76, .12}, {.34, .12}}}, {7, {{.34, .12}, {.3, .46}, {.56, .42}, {.76, .58}, {.72, .8}, {.48, .91}, {.24, .84}}}}},
-    {1, {{9, {{.68, .1}, {.42, .26}, {.27, .55}, {.34, .84}, {.56, .9}, {.74, .74}, {.66, .56}, {.46, .53}, {.3, .68}}}}},
+    {2,
+     {{2, {{.76, .12}, {.34, .12}}},
+      {7, {{.34, .12}, {.3, .46}, {.56, .42}, {.76, .58}, {.72, .8}, {.48, .91}, {.24, .84}}}}},
+    {1,
+     {{9,
+       {{.68, .1},
+        {.42, .26},
+        {.27, .55},
+        {.34, .84},
+        {.56, .9},
+        {.74, .74},
+        {.66, .56},
+        {.46, .53},
+        {.3, .68}}}}},
     {1, {{3, {{.22, .14}, {.78, .13}, {.42, .92}}}}},
-    {1, {{9, {{.68, .2}, {.48, .09}, {.3, .24}, {.5, .46}, {.73, .68}, {.52, .91}, {.27, .72}, {.48, .48}, {.68, .2}}}}},
-    {1, {{8, {{.72, .3}, {.54, .11}, {.3, .2}, {.28, .42}, {.5, .5}, {.72, .32}, {.7, .6}, {.56, .92}}}}}};
+    {1,
+     {{9,
+       {{.68, .2},
+        {.48, .09},
+        {.3, .24},
+        {.5, .46},
+        {.73, .68},
+        {.52, .91},
+        {.27, .72},
+        {.48, .48},
+        {.68, .2}}}}},
+    {1,
+     {{8,
+       {{.72, .3},
+        {.54, .11},
+        {.3, .2},
+        {.28, .42},
+        {.5, .5},
+        {.72, .32},
+        {.7, .6},
+        {.56, .92}}}}}};
 
 static uint64_t state;
 
@@ -58,7 +118,7 @@ static double uniform(double low, double high)
 }
 
 struct warp {
-    double a, b, c, d, dx, dy;      /* affine, about the centre */
+    double a, b, c, d, dx, dy;                             /* affine, about the centre */
     double ex[GRID + 1][GRID + 1], ey[GRID + 1][GRID + 1]; /* displacement field */
 };
 
@@ -103,10 +163,11 @@ static struct point curve(const struct stroke *s, const struct point *p, double 
     double u = t - k, u2 = u * u, u3 = u2 * u;
     struct point p1 = p[k], p2 = p[k + 1];
     struct point p0 = k > 0 ? p[k - 1] : p1, p3 = k + 2 < s->n ? p[k + 2] : p2;
-    struct point q = {0.5 * (2 * p1.x + (p2.x - p0.x) * u + (2 * p0.x - 5 * p1.x + 4 * p2.x - p3.x) * u2 +
-                             (3 * p1.x - p0.x - 3 * p2.x + p3.x) * u3),
-                      0.5 * (2 * p1.y + (p2.y - p0.y) * u + (2 * p0.y - 5 * p1.y + 4 * p2.y - p3.y) * u2 +
-                             (3 * p1.y - p0.y - 3 * p2.y + p3.y) * u3)};
+    struct point q = {
+        0.5 * (2 * p1.x + (p2.x - p0.x) * u + (2 * p0.x - 5 * p1.x + 4 * p2.x - p3.x) * u2 +
+               (3 * p1.x - p0.x - 3 * p2.x + p3.x) * u3),
+        0.5 * (2 * p1.y + (p2.y - p0.y) * u + (2 * p0.y - 5 * p1.y + 4 * p2.y - p3.y) * u2 +
+               (3 * p1.y - p0.y - 3 * p2.y + p3.y) * u3)};
     return q;
 }
 
@@ -121,7 +182,8 @@ static int flatten(int digit, const struct stroke *s, const struct warp *w, stru
     struct point p[9];
     int n = 0;
     for (int i = 0; i < s->n; i++) {
-        struct point jittered = {s->p[i].x + uniform(-0.03, 0.03), s->p[i].y + uniform(-0.03, 0.03)};
+        struct point jittered = {s->p[i].x + uniform(-0.03, 0.03),
+                                 s->p[i].y + uniform(-0.03, 0.03)};
         p[i] = map(w, jittered);
     }
     if (is_straight(digit, s)) {
@@ -151,7 +213,8 @@ static void draw(int digit, uint8_t image[SIDE * SIDE])
     for (int s = 0; s < g->n; s++)
         n[s] = flatten(digit, &g->s[s], &w, line[s]);
     for (int i = 0; i < SIDE * SIDE; i++) {
-        struct point p = {(i % SIDE + 0.5) / SIDE * 1.3 - 0.15, (i / SIDE + 0.5) / SIDE * 1.3 - 0.15};
+        struct point p = {(i % SIDE + 0.5) / SIDE * 1.3 - 0.15,
+                          (i / SIDE + 0.5) / SIDE * 1.3 - 0.15};
         double d = 9;
         for (int s = 0; s < g->n; s++)
             for (int k = 0; k + 1 < n[s]; k++)

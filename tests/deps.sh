@@ -65,9 +65,9 @@ no_pypi() {
 }
 
 install_onnxruntime() {
-    "$folder/venv/bin/python" -c 'import onnxruntime, onnx, numpy' 2>/dev/null && return
-    echo "deps: installing onnx, onnxruntime and numpy into $folder/venv"
-    python3 -m venv "$folder/venv" && "$folder/venv/bin/pip" install -q onnx onnxruntime numpy ||
+    "$folder/venv/bin/python" -c 'import onnxruntime, onnx, numpy, clang_format' 2>/dev/null && return
+    echo "deps: installing onnx, onnxruntime, numpy and clang-format into $folder/venv"
+    python3 -m venv "$folder/venv" && "$folder/venv/bin/pip" install -q onnx onnxruntime numpy clang-format==14.0.6 ||
         no_pypi "onnx, onnxruntime and numpy"
 }
 

@@ -82,7 +82,7 @@ $(FUZZ_O)/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(foreach m,$(LIB_MODULES),$(O)/lib/$
 fuzz-bins: $(FUZZ_BIN)
 
 # ---- style -------------------------------------------------------------------------------------
-OUR_C := $(wildcard $(foreach d,$(ALL_ROOMS) tests/* bench samples,$(d)/*.c $(d)/*.h))
+OUR_C := $(wildcard $(foreach d,$(ALL_ROOMS) tests tests/* tests/*/shim bench samples,$(d)/*.c $(d)/*.h))
 # Not asked of cppcheck: memleak and uninitvar take a pointer stored in a structure for lost and an
 # address never written through for read; invalidPointerCast dislikes options addressed by offset;
 # the conditions it calls redundant, or too late, compare positions or guard what others tested;
@@ -97,5 +97,5 @@ ALL_ISA = $(ISA_vbmi) -mavx512vnni
 lint: ## cppcheck and clang-tidy (about a minute)
 	@$(CPPCHECK) $(ALL_ROOMS:%=-I%) $(foreach m,$(MODULES),$(filter-out gen/%,$(SRC_$(m))))
 	@$(TIDY) $(SRC_runtime) -- -std=c11 $(ROOMS_runtime:%=-I%) $(if $(filter x86_64,$(ARCH)),$(ALL_ISA)) 2>/dev/null
-format: ## clang-format every C file
-	clang-format -i $(OUR_C)
+format: ## clang-format 14 on every C file
+	@$(firstword $(wildcard $(BUILD)/venv/bin/clang-format) clang-format) -i $(OUR_C)

@@ -2,14 +2,13 @@
 /* sample_models.h - models made by hand for tests of what stores them. Everything is static: one
  * test program includes it.
  *
- *   sample_lenet5        Caffe's LeNet-5: conv 20x5x5, max pool, conv 50x5x5, max pool, flatten, 500,
- *                        relu, 10, softmax; input 1x28x28 with open batch, preprocess scale=1/256;
- *                        seeded Gaussian weights
- *   sample_prune         keeps the largest `kept` of a constant's elements
- *   sample_cluster       a codebook of n centroids per group of group_elems elements (0: one)
- *   sample_compress      both for every weight, and Huffman codes
- *   sample_random_model  a valid model of random size, supports, grids, codes, names and texts
- *   sample_difference    NULL when all that a file keeps is equal; else what differs first */
+ *   sample_lenet5        Caffe's LeNet-5: conv 20x5x5, max pool, conv 50x5x5, max pool, flatten,
+ * 500, relu, 10, softmax; input 1x28x28 with open batch, preprocess scale=1/256; seeded Gaussian
+ * weights sample_prune         keeps the largest `kept` of a constant's elements sample_cluster a
+ * codebook of n centroids per group of group_elems elements (0: one) sample_compress      both for
+ * every weight, and Huffman codes sample_random_model  a valid model of random size, supports,
+ * grids, codes, names and texts sample_difference    NULL when all that a file keeps is equal; else
+ * what differs first */
 #ifndef SAMPLE_MODELS_H
 #define SAMPLE_MODELS_H
 
@@ -72,8 +71,8 @@ static inline struct pith_model *sample_new(void)
     return m;
 }
 
-static inline uint32_t add_value(struct pith_model *m, const char *name, enum pith_type type, uint32_t rank,
-                          const uint32_t *dim)
+static inline uint32_t add_value(struct pith_model *m, const char *name, enum pith_type type,
+                                 uint32_t rank, const uint32_t *dim)
 {
     assert(m->n_values < MAX_SAMPLE_VALUES);
     struct pith_value *v = &m->values[m->n_values];
@@ -88,7 +87,7 @@ static inline uint32_t add_value(struct pith_model *m, const char *name, enum pi
 }
 
 static inline uint32_t add_constant(struct pith_model *m, struct sample_random *r, const char *name,
-                             uint32_t rank, const uint32_t *dim)
+                                    uint32_t rank, const uint32_t *dim)
 {
     uint32_t v = add_value(m, name, PITH_F32, rank, dim);
     struct pith_const *k = pith_model_alloc(m, 1, sizeof *k);
@@ -105,7 +104,7 @@ static inline uint32_t add_constant(struct pith_model *m, struct sample_random *
 
 /* Inputs: what follows n_in. The output gets its shape from infer. */
 static inline struct pith_node *add_node(struct pith_model *m, uint32_t op, const char *name,
-                                  const char *out_name, uint32_t n_in, const uint32_t *in)
+                                         const char *out_name, uint32_t n_in, const uint32_t *in)
 {
     assert(m->n_nodes < MAX_SAMPLE_NODES);
     struct pith_node *node = &m->nodes[m->n_nodes++];
@@ -130,7 +129,7 @@ static inline void set_pair(int32_t *list, int32_t v)
 }
 
 static inline uint32_t add_layer(struct pith_model *m, struct sample_random *r, uint32_t op,
-                          const char *name, uint32_t x, uint32_t rank, const uint32_t *dim)
+                                 const char *name, uint32_t x, uint32_t rank, const uint32_t *dim)
 {
     char text[64];
     snprintf(text, sizeof text, "%s.weight", name);
@@ -199,8 +198,10 @@ static inline void sample_prune(struct pith_model *m, uint32_t value, double kep
     }
 }
 
-/* Centroids evenly over the range of the group, which spreads the use of indices as k-means does. */
-static inline void cluster_group(struct pith_codebook *b, uint64_t g, float *data, const uint8_t *mask)
+/* Centroids evenly over the range of the group, which spreads the use of indices as k-means does.
+ */
+static inline void cluster_group(struct pith_codebook *b, uint64_t g, float *data,
+                                 const uint8_t *mask)
 {
     uint64_t first = g * b->group_elems, end = first + b->group_elems;
     float low = -1.0f, high = 1.0f, *centroid = b->centroid + g * b->n_centroids;
@@ -221,7 +222,8 @@ static inline void cluster_group(struct pith_codebook *b, uint64_t g, float *dat
     }
 }
 
-static inline void sample_cluster(struct pith_model *m, uint32_t value, uint32_t n, uint64_t group_elems)
+static inline void sample_cluster(struct pith_model *m, uint32_t value, uint32_t n,
+                                  uint64_t group_elems)
 {
     struct pith_const *k = m->values[value].constant;
     struct pith_codebook *b = pith_model_alloc(m, 1, sizeof *b);
@@ -263,8 +265,8 @@ static inline void randomise(struct pith_model *m, struct sample_random *r, uint
 
 /* x of shape [d0, d1, d2]: one of an activation, an operation with an earlier value, one with a new
  * constant. */
-static inline uint32_t grow_random(struct pith_model *m, struct sample_random *r, uint32_t x, uint32_t old,
-                            const uint32_t dim[3], bool named)
+static inline uint32_t grow_random(struct pith_model *m, struct sample_random *r, uint32_t x,
+                                   uint32_t old, const uint32_t dim[3], bool named)
 {
     static const uint32_t unary[] = {PITH_OP_RELU, PITH_OP_TANH, PITH_OP_LEAKY_RELU, PITH_OP_CLIP};
     static const uint32_t binary[] = {PITH_OP_ADD, PITH_OP_SUB, PITH_OP_MUL};
@@ -295,8 +297,9 @@ static inline struct pith_exact_sum sample_sum(struct sample_random *r)
 {
     struct pith_exact_sum s = {{0}};
     for (uint32_t i = 0, n = sample_below(r, 4); i < n; i++)
-        pith_exact_sum_add(&s, (sample_below(r, 2) ? 1 : -1) *
-                                   ldexp(1 + sample_below(r, 1000), (int)sample_below(r, 400) - 200));
+        pith_exact_sum_add(&s,
+                           (sample_below(r, 2) ? 1 : -1) *
+                               ldexp(1 + sample_below(r, 1000), (int)sample_below(r, 400) - 200));
     pith_exact_sum_carry(&s);
     return s;
 }
@@ -323,7 +326,8 @@ static inline void sample_histogram(struct pith_model *m, const struct pith_valu
 }
 
 /* Statistics and a grid, such as could have been observed. */
-static inline void sample_observe(struct pith_model *m, struct pith_value *v, struct sample_random *r)
+static inline void sample_observe(struct pith_model *m, struct pith_value *v,
+                                  struct sample_random *r)
 {
     struct pith_value_stats *s = pith_model_alloc(m, 1, sizeof *s);
     struct pith_grid *g = pith_model_alloc(m, 1, sizeof *g);
@@ -343,11 +347,17 @@ static inline void sample_observe(struct pith_model *m, struct pith_value *v, st
         s->n_channels = v->dim[s->channel_axis];
         s->channel = pith_model_alloc(m, s->n_channels, sizeof *s->channel);
         for (uint32_t c = 0; c < s->n_channels; c++)
-            s->channel[c] = (struct pith_channel_stats){-1, (float)sample_below(r, 9), sample_sum(r)};
+            s->channel[c] =
+                (struct pith_channel_stats){-1, (float)sample_below(r, 9), sample_sum(r)};
     }
     bool by_channel = s->n_channels > 1 && sample_below(r, 2);
-    *g = (struct pith_grid){PITH_I8, 5, PITH_RANGE_ACIQ, -3, by_channel ? s->n_channels : 1,
-                            by_channel ? s->channel_axis : 0, NULL};
+    *g = (struct pith_grid){PITH_I8,
+                            5,
+                            PITH_RANGE_ACIQ,
+                            -3,
+                            by_channel ? s->n_channels : 1,
+                            by_channel ? s->channel_axis : 0,
+                            NULL};
     g->scale = pith_model_alloc(m, g->n, sizeof *g->scale);
     for (uint32_t i = 0; i < g->n; i++)
         g->scale[i] = (float)(1 + sample_below(r, 100)) / 64;
@@ -359,7 +369,8 @@ static inline struct pith_model *sample_random_model(uint64_t seed)
 {
     struct sample_random r = sample_random_of(seed);
     struct pith_model *m = sample_new();
-    uint32_t dim[3] = {1 + sample_below(&r, 3), 1 + sample_below(&r, 40), 1 + sample_below(&r, 100)};
+    uint32_t dim[3] = {1 + sample_below(&r, 3), 1 + sample_below(&r, 40),
+                       1 + sample_below(&r, 100)};
     bool named = sample_below(&r, 2);
     m->batch_open = sample_below(&r, 2);
     if (m->batch_open)
@@ -434,7 +445,8 @@ static inline const char *constants_differ(const struct pith_value *a, const str
     return codebooks_differ(x, y);
 }
 
-static inline const char *stats_differ(const struct pith_value_stats *a, const struct pith_value_stats *b)
+static inline const char *stats_differ(const struct pith_value_stats *a,
+                                       const struct pith_value_stats *b)
 {
     const struct pith_histogram *x = a ? &a->histogram : NULL, *y = b ? &b->histogram : NULL;
     if (!a || !b)
@@ -443,8 +455,9 @@ static inline const char *stats_differ(const struct pith_value_stats *a, const s
         memcmp(&a->sum, &b->sum, sizeof a->sum) != 0 ||
         memcmp(&a->sum_squares, &b->sum_squares, sizeof a->sum) != 0)
         return "statistics";
-    if (x->n_bins != y->n_bins || (x->n_bins && (x->exponent != y->exponent || x->first != y->first ||
-        memcmp(x->count, y->count, x->n_bins * sizeof *x->count) != 0)))
+    if (x->n_bins != y->n_bins ||
+        (x->n_bins && (x->exponent != y->exponent || x->first != y->first ||
+                       memcmp(x->count, y->count, x->n_bins * sizeof *x->count) != 0)))
         return "histogram";
     if (a->n_channels != b->n_channels || a->channel_axis != b->channel_axis ||
         (a->n_channels && memcmp(a->channel, b->channel, a->n_channels * sizeof *a->channel) != 0))
@@ -470,8 +483,7 @@ static inline const char *values_differ(const struct pith_value *a, const struct
     if (a->type != b->type || a->rank != b->rank ||
         memcmp(a->dim, b->dim, a->rank * sizeof *a->dim) != 0)
         return "type or shape";
-    if (a->n_observed != b->n_observed ||
-        (a->n_observed && (a->min != b->min || a->max != b->max)))
+    if (a->n_observed != b->n_observed || (a->n_observed && (a->min != b->min || a->max != b->max)))
         return "observed range";
     const char *what = stats_differ(a->stats, b->stats);
     what = what ? what : grids_differ(a->grid, b->grid);
@@ -479,7 +491,8 @@ static inline const char *values_differ(const struct pith_value *a, const struct
 }
 
 /* Value numbers may differ: files number in their own order. */
-static inline const char *nodes_differ(const struct pith_model *a, const struct pith_model *b, uint32_t i)
+static inline const char *nodes_differ(const struct pith_model *a, const struct pith_model *b,
+                                       uint32_t i)
 {
     const struct pith_node *x = &a->nodes[i], *y = &b->nodes[i];
     const char *what = NULL;
@@ -495,8 +508,8 @@ static inline const char *nodes_differ(const struct pith_model *a, const struct 
     return what;
 }
 
-static inline const char *texts_differ(const struct pith_meta *a, uint32_t n_a, const struct pith_meta *b,
-                                uint32_t n_b)
+static inline const char *texts_differ(const struct pith_meta *a, uint32_t n_a,
+                                       const struct pith_meta *b, uint32_t n_b)
 {
     if (n_a != n_b)
         return "number of texts";

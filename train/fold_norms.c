@@ -11,9 +11,7 @@
  * few levels do to its weights. What it saves: docs/results.md, "Folded onto grids". */
 #define STEP_BITS 4u
 
-/* ---- the graph, so that it can be put back
- * -------------------------------------------------------
- */
+/* ---- the graph, so that it can be put back --------------------------------------------------- */
 
 /* NULL: out of memory, or nothing to copy. */
 static void *copy_of(struct pith_model *m, const void *from, uint64_t n, size_t each)
@@ -59,9 +57,7 @@ void pith_norms_put_back(struct pith_model *m, const struct pith_model *was)
         *m = *was;
 }
 
-/* ---- the fold
- * ------------------------------------------------------------------------------------
- */
+/* ---- the fold -------------------------------------------------------------------------------- */
 
 enum pith_status pith_norms_fold(struct run *r, struct pith_model *was)
 {

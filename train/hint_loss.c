@@ -12,8 +12,7 @@ struct hint_loss {
     uint32_t *value, *teacher; /* [n_values]: the students, then the scores; [n] */
 };
 
-/* ---- names --------------------------------------------------------------------------------------
- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static enum pith_status find_pair(struct hint_loss *h, uint32_t i, const struct pith_model *m,
                                   const struct pith_model *teacher, struct pith_error *err)
@@ -97,8 +96,7 @@ enum pith_status pith_hints_check(const struct hint_loss *h, struct tape *studen
     return PITH_OK;
 }
 
-/* ---- the loss -----------------------------------------------------------------------------------
- */
+/* ---- the loss -------------------------------------------------------------------------------- */
 
 /* How to walk a tensor as [N][rows][cols] in its own layout, and where that element of the other
  * layout lies: [N][cols][rows]. */

@@ -50,15 +50,15 @@ enum pith_loss {
                                of samples that both put into the same class */
 };
 
-/* By what a weight w is removed; v: the mean of its squared gradient, c: the bits it costs the file,
- * told from how full its row and column are. */
+/* By what a weight w is removed; v: the mean of its squared gradient, c: the bits it costs the
+ * file, told from how full its row and column are. */
 enum pith_score {
-    PITH_SCORE_RATE = 0,     /* w^2 v / c */
-    PITH_SCORE_FISHER = 1,   /* w^2 v (optimal brain damage with the diagonal Fisher information) */
+    PITH_SCORE_RATE = 0,   /* w^2 v / c */
+    PITH_SCORE_FISHER = 1, /* w^2 v (optimal brain damage with the diagonal Fisher information) */
     PITH_SCORE_MAGNITUDE = 2, /* |w| */
     /* How much noise the loss lets it have, which is learned (weight_noise.h): until prune_until of
      * the run weights are drawn anew at each step. With sparsity; not with levels or codebooks. */
-    PITH_SCORE_GATES = 3,      /* P(gate open), L0 with hard concrete gates (Louizos et al., 2018) */
+    PITH_SCORE_GATES = 3, /* P(gate open), L0 with hard concrete gates (Louizos et al., 2018) */
     PITH_SCORE_VARIATIONAL = 4 /* 1 / alpha of variational dropout (Molchanov et al., 2017) */
 };
 
@@ -114,9 +114,9 @@ struct pith_train_opts {
     float step_factor;  /* PITH_STEPS; default 0.1 */
     float smoothing;    /* label smoothing, 0..1; default 0 */
     float average;      /* decay of the moving average of the weights that is kept; 0: none */
-    uint32_t versions; /* of each sample that augmentation makes, shown in turn, epoch after epoch; a
-                          teacher is then asked once for each, before the run (not with mixup or
-                          hints). 0: another one in each epoch */
+    uint32_t versions;  /* of each sample that augmentation makes, shown in turn, epoch after epoch;
+                           a  teacher is then asked once for each, before the run (not with mixup or
+                           hints). 0: another one in each epoch */
     const char *augment; /* "shift=2,flip,rotate=7,scale=0.07,shear=0.09,elastic=1.2,cutout=8": the
                             most of each (augment.h); crop, brightness, contrast, saturation; clean:
                             the share that stays as it is. Pictures [N, C, H, W] only but for
@@ -133,37 +133,39 @@ struct pith_train_opts {
     void *user;
 
     /* Shrinking. Weights are those that pith_model_weights lists. */
-    double sparsity;    /* 0..1, exclusive: share of all weights that are zero when prune_until of
-                           the run is over; 0: no weight is removed by count */
-    uint32_t keep_weights; /* the same as a number: so many are left; 0: as sparsity says. What is
-                              zero already, or was dropped with a unit, does not shift its meaning */
+    double sparsity; /* 0..1, exclusive: share of all weights that are zero when prune_until of
+                        the run is over; 0: no weight is removed by count */
+    uint32_t
+        keep_weights; /* the same as a number: so many are left; 0: as sparsity says. What is
+                         zero already, or was dropped with a unit, does not shift its meaning */
     enum pith_score score;
-    float noise_weight; /* gates: this times the mean P(open) joins the loss; variational dropout:
-                           this times KL / samples; rises with rate_ramp; default 1 */
-    float prune_until;  /* 0..1; default 0.8 */
-    float prune_power;  /* kept(t) = target + (start - target) (1 - t / prune_until)^power in the
-                           logarithm of the counts; default 1.5 */
+    float noise_weight;   /* gates: this times the mean P(open) joins the loss; variational dropout:
+                             this times KL / samples; rises with rate_ramp; default 1 */
+    float prune_until;    /* 0..1; default 0.8 */
+    float prune_power;    /* kept(t) = target + (start - target) (1 - t / prune_until)^power in the
+                             logarithm of the counts; default 1.5 */
     uint32_t prune_every; /* steps; default 50; also at the first step from prune_until on */
     enum pith_units units; /* what becomes of those that nobody reads, in the end */
-    float regrow;       /* 0..1: of the weights that stay by count, this share gives its place to
-                           removed ones whose gradient is largest (dynamic network surgery, Guo et
-                           al., 2016); falls to 0 at prune_until; default 0 */
-    uint32_t levels;    /* 1..127: weights are k * step, |k| <= levels; 0: any float */
-    uint32_t bias_levels; /* the same of what is not a weight; 0: any float */
-    uint32_t feedback;  /* with levels: weights are first put onto them layer by layer, each rounding made
-                           up for by others as so many samples tell (feedback_start.h); 0: each for
-                           itself */
-    float softness;     /* >= 0: with a codebook, weights begin between its centroids and settle by
-                           prune_until of the run (soft_assign.h); temperature at first, in squared
-                           distances of neighbouring centroids, as 0.2; 0: assigned once for all */
-    float first_step;   /* step at first, in mean |w| of a tensor; default 0.7. Steps that a network
-                           comes with, of so many levels, go on, whatever is said here or by step_by */
-    float step_power;   /* 0..1: that step is also multiplied by (weights of the tensor / those of the
-                           largest)^step_power: a small layer's bits are few, the loss by its rounding
-                           is not. 0.5 gives each weight the same share of that loss; default 0 */
-    float rate_weight;  /* lambda >= 0: what one bit of a weight, on the mean, is worth in loss. It
-                           decides which weights go and which latent ones are 0; none is pulled */
-    float rate_ramp;    /* 0..1: share of the run in which lambda rises from 0; default 0.2 */
+    float regrow;          /* 0..1: of the weights that stay by count, this share gives its place to
+                              removed ones whose gradient is largest (dynamic network surgery, Guo et
+                              al., 2016); falls to 0 at prune_until; default 0 */
+    uint32_t levels;       /* 1..127: weights are k * step, |k| <= levels; 0: any float */
+    uint32_t bias_levels;  /* the same of what is not a weight; 0: any float */
+    uint32_t feedback; /* with levels: weights are first put onto them layer by layer, each rounding
+                          made up for by others as so many samples tell (feedback_start.h); 0: each
+                          for itself */
+    float softness;    /* >= 0: with a codebook, weights begin between its centroids and settle by
+                          prune_until of the run (soft_assign.h); temperature at first, in squared
+                          distances of neighbouring centroids, as 0.2; 0: assigned once for all */
+    float
+        first_step;   /* step at first, in mean |w| of a tensor; default 0.7. Steps that a network
+                         comes with, of so many levels, go on, whatever is said here or by step_by */
+    float step_power; /* 0..1: that step is also multiplied by (weights of the tensor / those of the
+                         largest)^step_power: a small layer's bits are few, the loss by its rounding
+                         is not. 0.5 gives each weight the same share of that loss; default 0 */
+    float rate_weight; /* lambda >= 0: what one bit of a weight, on the mean, is worth in loss. It
+                          decides which weights go and which latent ones are 0; none is pulled */
+    float rate_ramp;   /* 0..1: share of the run in which lambda rises from 0; default 0.2 */
 
     /* Going on after a break. */
     const char *checkpoint;    /* folder, made if need be; NULL: none are written */
@@ -175,50 +177,52 @@ struct pith_train_opts {
     uint32_t n_hints;
 
     double enough; /* stop after the epoch whose val_accuracy is at least this; 0: never */
-    const struct pith_ranks *ranks; /* processes that share each batch, borrowed; NULL: this alone */
-    enum pith_norms norms; /* what becomes of batch normalizations behind convolutions, in the end. To
-                              fold: where weights are k * step, each row's step is rounded, and the
-                              biases that this makes get bias_levels; the normalizations themselves
-                              then train without */
-    const struct pith_train_integers *integers; /* borrowed: what shall be integers in the end; NULL:
-                              nothing. Without levels, sparsity, feedback, codebooks; norms and units
-                              stay */
-    float feedback_loss; /* 0..1: share of what feedback makes least that weighs an error of a
-                            layer's results by its gradient, squared (drawn_gradient.h); the rest
-                            weighs all of them alike; default 0 */
+    const struct pith_ranks
+        *ranks;            /* processes that share each batch, borrowed; NULL: this alone */
+    enum pith_norms norms; /* what becomes of batch normalizations behind convolutions, in the end.
+                              To fold: where weights are k * step, each row's step is rounded, and
+                              the biases that this makes get bias_levels; the normalizations
+                              themselves then train without */
+    const struct pith_train_integers *integers; /* borrowed: what shall be integers in the end;
+                              NULL: nothing. Without levels, sparsity, feedback, codebooks; norms
+                              and units stay */
+    float feedback_loss;       /* 0..1: share of what feedback makes least that weighs an error of a
+                                  layer's results by its gradient, squared (drawn_gradient.h); the rest
+                                  weighs all of them alike; default 0 */
     enum pith_step_by step_by; /* with levels: where the grids of weights begin. first_step and
                                   step_power then say what the logarithms of all weights' steps are
                                   on the mean. By row: norms stay */
-    float dampening; /* 0..1: with levels (and bias_levels), the share of its way to the middle of its level
-                        that each number goes in a step at the end of the run; rises as the square of
-                        what is over. Else numbers that learning has brought to a halfway mark change
-                        levels to and fro to the end, and end by chance (oscillations: Nagel et al.,
-                        2022, section 4.1); default 0.002 */
+    float dampening; /* 0..1: with levels (and bias_levels), the share of its way to the middle of
+                        its level that each number goes in a step at the end of the run; rises as
+                        the square of what is over. Else numbers that learning has brought to a
+                        halfway mark change levels to and fro to the end, and end by chance
+                        (oscillations: Nagel et al., 2022, section 4.1); default 0.002 */
 };
 
-/* ---- integers in the loop --------------------------------------------------------------------------
+/* ---- integers in the loop
+ * --------------------------------------------------------------------------
  *
- * Quantisation-aware training: forward sees weights and values as the integers they shall become, the
- * gradient goes straight through the rounding, and every step is learned with the weights (LSQ, Esser et
- * al., 2020; zero points as in LSQ+). Which values, on which grids, is for the caller to say: where
- * pith_quantize would put them. In the end weights lie on their grids, each with a codebook of k * step,
- * and the grids of values are in values[v].grid. */
+ * Quantisation-aware training: forward sees weights and values as the integers they shall become,
+ * the gradient goes straight through the rounding, and every step is learned with the weights (LSQ,
+ * Esser et al., 2020; zero points as in LSQ+). Which values, on which grids, is for the caller to
+ * say: where pith_quantize would put them. In the end weights lie on their grids, each with a
+ * codebook of k * step, and the grids of values are in values[v].grid. */
 
-/* A value that is rounded to values[like].grid, of one scale, as it stands at first. All of the same
- * `like` share what is learned of it. */
+/* A value that is rounded to values[like].grid, of one scale, as it stands at first. All of the
+ * same `like` share what is learned of it. */
 struct pith_train_value {
     uint32_t value, like; /* numbers in the model; `like` is listed itself */
-    bool rounded; /* it is on that grid as it comes: elements of such a value, moved */
-    bool learned; /* else the grid stays as it is */
-    bool moves_zero; /* the zero point is learned too */
+    bool rounded;         /* it is on that grid as it comes: elements of such a value, moved */
+    bool learned;         /* else the grid stays as it is */
+    bool moves_zero;      /* the zero point is learned too */
 };
 
 struct pith_train_weight {
-    uint32_t value; /* number of the constant: k * step, lowest <= k <= highest */
+    uint32_t value;          /* number of the constant: k * step, lowest <= k <= highest */
     int32_t lowest, highest; /* -128 .. -1, 1 .. 127; at most 256 in all */
-    bool by_row; /* a step for each entry of axis 0, else one */
-    const float *first_step; /* borrowed, during pith_train: [entries of axis 0] or [1], positive. NULL: those
-                                with which the weights lose the least squares */
+    bool by_row;             /* a step for each entry of axis 0, else one */
+    const float *first_step; /* borrowed, during pith_train: [entries of axis 0] or [1], positive.
+                                NULL: those with which the weights lose the least squares */
 };
 
 struct pith_train_integers {
@@ -226,9 +230,9 @@ struct pith_train_integers {
     const struct pith_train_weight *weights;
     uint32_t n_values, n_weights;
     bool radix; /* all steps are powers of two */
-    /* Makes the network of integers that m stands for (it has grids and codebooks as above), which epochs
-     * are judged by; *made: the caller's, pith_model_free. m is not changed. NULL: they are judged by m,
-     * whose values are not rounded. */
+    /* Makes the network of integers that m stands for (it has grids and codebooks as above), which
+     * epochs are judged by; *made: the caller's, pith_model_free. m is not changed. NULL: they are
+     * judged by m, whose values are not rounded. */
     enum pith_status (*make)(void *user, const struct pith_model *m, struct pith_model **made,
                              struct pith_error *err);
     void *user;
@@ -241,9 +245,9 @@ struct pith_train_hint {
 };
 
 /* Processes that train together: each takes a part of every batch, and all end with the model that
- * one alone would have made, to the bit. Each calls pith_train with the same model, data and options
- * (but for threads, progress and stop); what one cannot do ends it in all. Checkpoints are read and
- * written by rank 0. */
+ * one alone would have made, to the bit. Each calls pith_train with the same model, data and
+ * options (but for threads, progress and stop); what one cannot do ends it in all. Checkpoints are
+ * read and written by rank 0. */
 struct pith_ranks {
     uint32_t rank, count; /* 0 .. count - 1; 1, 2, 4 or 8 */
     /* Sends `bytes` to the peer, which calls this with our rank and as many bytes, and waits for

@@ -13,8 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- text ---------------------------------------------------------------------------------------
- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 struct text {
     char *at;
@@ -44,8 +43,7 @@ __attribute__((format(printf, 2, 3))) static void add(struct text *t, const char
     t->n += length;
 }
 
-/* ---- contents -----------------------------------------------------------------------------------
- */
+/* ---- contents -------------------------------------------------------------------------------- */
 
 static uint64_t hash(uint64_t h, const void *data, size_t n)
 {
@@ -128,8 +126,7 @@ static enum pith_status add_data(struct text *t, const char *what, struct pith_d
     return status;
 }
 
-/* ---- options ------------------------------------------------------------------------------------
- */
+/* ---- options --------------------------------------------------------------------------------- */
 
 enum kind { U32, U64, F32, F64, YES_NO };
 
@@ -142,21 +139,20 @@ static const struct {
     enum kind kind;
     size_t at;
 } option[] = {
-    OPTION(U32, epochs),      OPTION(U32, batch),        OPTION(U64, seed),
-    OPTION(U32, optimizer),   OPTION(U32, schedule),     OPTION(U32, loss),
-    OPTION(F32, rate),        OPTION(F32, momentum),     OPTION(F32, beta1),
-    OPTION(F32, beta2),       OPTION(F32, weight_decay), OPTION(F32, clip_norm),
-    OPTION(F32, warm_up),     OPTION(F32, step_factor),  OPTION(F32, smoothing),
-    OPTION(F32, average),     OPTION(F32, temperature),  OPTION(F32, teacher_part),
-    OPTION(U32, patience),    OPTION(YES_NO, keep_best), OPTION(F64, sparsity),
-    OPTION(U32, units),       OPTION(U32, score),        OPTION(F32, prune_until),
-    OPTION(F32, prune_power), OPTION(U32, prune_every),  OPTION(F32, regrow),
-    OPTION(U32, levels),      OPTION(U32, bias_levels),  OPTION(F32, first_step),
-    OPTION(U32, feedback),    OPTION(F32, step_power),   OPTION(U32, step_by),
-    OPTION(F32, feedback_loss),
-    OPTION(F32, softness),    OPTION(F32, noise_weight), OPTION(F32, rate_weight),
-    OPTION(F32, rate_ramp),   OPTION(F64, enough),       OPTION(U32, norms),
-    OPTION(F32, dampening),
+    OPTION(U32, epochs),        OPTION(U32, batch),        OPTION(U64, seed),
+    OPTION(U32, optimizer),     OPTION(U32, schedule),     OPTION(U32, loss),
+    OPTION(F32, rate),          OPTION(F32, momentum),     OPTION(F32, beta1),
+    OPTION(F32, beta2),         OPTION(F32, weight_decay), OPTION(F32, clip_norm),
+    OPTION(F32, warm_up),       OPTION(F32, step_factor),  OPTION(F32, smoothing),
+    OPTION(F32, average),       OPTION(F32, temperature),  OPTION(F32, teacher_part),
+    OPTION(U32, patience),      OPTION(YES_NO, keep_best), OPTION(F64, sparsity),
+    OPTION(U32, units),         OPTION(U32, score),        OPTION(F32, prune_until),
+    OPTION(F32, prune_power),   OPTION(U32, prune_every),  OPTION(F32, regrow),
+    OPTION(U32, levels),        OPTION(U32, bias_levels),  OPTION(F32, first_step),
+    OPTION(U32, feedback),      OPTION(F32, step_power),   OPTION(U32, step_by),
+    OPTION(F32, feedback_loss), OPTION(F32, softness),     OPTION(F32, noise_weight),
+    OPTION(F32, rate_weight),   OPTION(F32, rate_ramp),    OPTION(F64, enough),
+    OPTION(U32, norms),         OPTION(F32, dampening),
 };
 
 static void add_options(struct text *t, const struct pith_train_opts *opts)
@@ -200,8 +196,7 @@ static void add_integers(struct text *t, const struct pith_train_integers *q)
         add(t, "radix\n");
 }
 
-/* ---- the whole ----------------------------------------------------------------------------------
- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 enum pith_status pith_run_identity(const struct pith_model *m, struct pith_data *train,
                                    struct pith_data *val, const struct pith_train_opts *opts,

@@ -20,8 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- epochs -------------------------------------------------------------------------------------
- */
+/* ---- epochs ---------------------------------------------------------------------------------- */
 
 /* An epoch before the last removals has more weights than were asked for; they are due at the first
  * step that is so far on. */
@@ -80,10 +79,9 @@ static enum pith_status judge(struct run *r, struct pith_train_progress *p)
         status = q->make(q->user, r->m, &made, r->err);
     status = pith_ranks_agree(r->opts->ranks, status, r->err);
     if (!status)
-        status = pith_validate(made ? made : r->m, r->val, r->opts->loss, r->softmax,
-                               r->opts->threads, r->opts->ranks,
-                               r->answers.log_p ? &r->answers : NULL, &p->val_loss,
-                               &p->val_accuracy, r->err);
+        status = pith_validate(
+            made ? made : r->m, r->val, r->opts->loss, r->softmax, r->opts->threads, r->opts->ranks,
+            r->answers.log_p ? &r->answers : NULL, &p->val_loss, &p->val_accuracy, r->err);
     pith_fake_graph_show(r->fake, r->m);
     pith_model_free(made);
     return status;
@@ -179,8 +177,7 @@ static enum pith_status train_epochs(struct run *r)
     return status;
 }
 
-/* ---- the whole ----------------------------------------------------------------------------------
- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 /* Of the model's first n_values: those behind them are of what rounds. */
 static void count_parameters(struct run *r, uint32_t n_values)
@@ -273,8 +270,8 @@ static enum pith_status open_run(struct run *r, struct pith_data *train)
         pith_row_scale_apply(&steps.scale, r->m, r->tape);
     r->shrinks = pith_row_steps_differ(&steps);
     if (!status)
-        status = pith_optimizer_new(r->m, r->tape, r->opts, r->n_steps, &steps, &r->optimizer,
-                                    r->err);
+        status =
+            pith_optimizer_new(r->m, r->tape, r->opts, r->n_steps, &steps, &r->optimizer, r->err);
     pith_row_steps_free(&steps);
     if (!status && r->opts->feedback)
         status = pith_feedback_start(r->m, train, r->opts, r->optimizer, r->err);

@@ -115,7 +115,8 @@ enum pith_status pith_run_check_opts(const struct run *r)
     const struct pith_train_opts *o = r->opts;
     const char *wrong = NULL;
     if (!words_known(o))
-        wrong = "an optimizer, schedule, loss, score, step or way with units or norms that is not known";
+        wrong = "an optimizer, schedule, loss, score, step or way with units or norms that is not "
+                "known";
     else if (o->epochs == 0)
         wrong = "epochs must be at least 1";
     else if (o->batch == 0 || o->batch % PITH_TRAIN_SLICES)
@@ -164,8 +165,9 @@ enum pith_status pith_run_check_opts(const struct run *r)
     else if (is_noisy(o) && has_codebook(r->m))
         wrong = "gates and variational dropout are not for weights with a codebook";
     else if (o->integers && shrinks_too(o))
-        wrong = "integers in the loop are without levels, sparsity, softness, and with the units and "
-                "norms that are there";
+        wrong =
+            "integers in the loop are without levels, sparsity, softness, and with the units and "
+            "norms that are there";
     else if (!(o->softness >= 0) || !isfinite(o->softness))
         wrong = "softness must not be negative";
     else if (!(o->rate_weight >= 0) || !isfinite(o->rate_weight))

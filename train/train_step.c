@@ -18,9 +18,10 @@ static void loss_of_slice(void *arg, uint32_t slice)
     struct run *r = arg;
     const struct pith_train_opts *o = r->opts;
     uint32_t n = o->batch / PITH_TRAIN_SLICES;
-    bool squares = o->loss == PITH_SQUARED_ERROR; /* of an output, which may be pictures: row-major */
-    struct tape_tensor *y = squares ? pith_tape_output(r->tape, slice, 0)
-                                    : pith_tape_value(r->tape, slice, r->scores);
+    bool squares =
+        o->loss == PITH_SQUARED_ERROR; /* of an output, which may be pictures: row-major */
+    struct tape_tensor *y =
+        squares ? pith_tape_output(r->tape, slice, 0) : pith_tape_value(r->tape, slice, r->scores);
     const float *share = pith_augment_shares(r->augment, slice);
     uint64_t each = shape_elems(&y->shape) / n;
     if (squares) {

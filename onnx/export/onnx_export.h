@@ -11,9 +11,9 @@
 
 enum {
     EXPORT_OPSET = 13,
-    EXPORT_IR = 7,          /* the IR version that came with opset 13 */
-    EXPORT_MAX_NODES = 14,  /* ONNX nodes one node becomes, at most */
-    EXPORT_MAX_TENSORS = 14,/* initializers it adds, at most */
+    EXPORT_IR = 7,           /* the IR version that came with opset 13 */
+    EXPORT_MAX_NODES = 14,   /* ONNX nodes one node becomes, at most */
+    EXPORT_MAX_TENSORS = 14, /* initializers it adds, at most */
     EXPORT_MAX_ATTRS = 8
 };
 
@@ -21,18 +21,18 @@ struct onnx_export {
     const struct pith_model *m;
     struct pith_model *arena; /* an empty model: it owns the memory */
     struct pith_error *err;
-    char **names;    /* of values, none empty, all different */
-    uint32_t *uses;  /* by inputs of nodes */
-    uint32_t *turned_uses; /* of those, by MatMuls as the transposed right side */
-    bool *replaced;  /* constants written in another form: not written as they are */
-    const char **stacked;   /* of constants: a second one with an axis in front, or NULL */
-    uint32_t *stacked_uses; /* how many readers read that one */
-    const char **node_name; /* no two equal but empty ones */
-    uint32_t *producer; /* node of each value, or UINT32_MAX */
-    bool *in_layer;     /* nodes written as part of a layer behind them */
-    float *scale;       /* of values that are integers (onnx_export_qdq.c) */
-    uint32_t n_made; /* names made so far */
-    uint32_t widest; /* names a node has room for, on either side */
+    char **names;                   /* of values, none empty, all different */
+    uint32_t *uses;                 /* by inputs of nodes */
+    uint32_t *turned_uses;          /* of those, by MatMuls as the transposed right side */
+    bool *replaced;                 /* constants written in another form: not written as they are */
+    const char **stacked;           /* of constants: a second one with an axis in front, or NULL */
+    uint32_t *stacked_uses;         /* how many readers read that one */
+    const char **node_name;         /* no two equal but empty ones */
+    uint32_t *producer;             /* node of each value, or UINT32_MAX */
+    bool *in_layer;                 /* nodes written as part of a layer behind them */
+    float *scale;                   /* of values that are integers (onnx_export_qdq.c) */
+    uint32_t n_made;                /* names made so far */
+    uint32_t widest;                /* names a node has room for, on either side */
     struct export_regions *regions; /* loops and branches being written; NULL: none so far */
     Onnx__GraphProto graph;
     bool failed; /* memory ran out somewhere: tested once, at the end */
@@ -101,7 +101,8 @@ struct export_row {
 export_fn pith_export_quantize, pith_export_dequantize, pith_export_requantize,
     pith_export_matmul_integer, pith_export_conv_integer;
 /* onnx_export_qdq.c; find_sums, after find_layers, fills x->scale and adds to x->in_layer. Where a
- * Requantize or DequantizeLinear ends a layer that QDQ can say, pith_export_qdq writes all of it. */
+ * Requantize or DequantizeLinear ends a layer that QDQ can say, pith_export_qdq writes all of it.
+ */
 void pith_export_find_sums(struct onnx_export *x);
 bool pith_export_qdq(struct op_export *e, enum pith_status *status);
 /* onnx_export_recurrent.c; find_layers fills x->producer and x->in_layer. */

@@ -345,8 +345,9 @@ static enum pith_status reduce_mean(struct op_export *e)
     return PITH_OK;
 }
 
-/* Scales as they are, or output / input: nudged until floor(input * scale) is the output, for readers
- * that compute it in f32 and for those that compute it in f64 (3 * 1.6666666f is 5 or less than 5). */
+/* Scales as they are, or output / input: nudged until floor(input * scale) is the output, for
+ * readers that compute it in f32 and for those that compute it in f64 (3 * 1.6666666f is 5 or less
+ * than 5). */
 static uint32_t resize_scales(const struct op_export *e, float scale[PITH_MAX_RANK])
 {
     const struct pith_value *in = value_in(e, 0), *out = value_out(e);
@@ -355,7 +356,8 @@ static uint32_t resize_scales(const struct op_export *e, float scale[PITH_MAX_RA
         scale[i] = (float)out->dim[i] / (float)in->dim[i];
         if (given)
             scale[i] = attr_f32(e->node->attr, ATTR_RESIZE_SCALES + 1 + i);
-        for (uint32_t k = 0; k < 4 && floor((double)in->dim[i] * (double)scale[i]) < out->dim[i]; k++)
+        for (uint32_t k = 0; k < 4 && floor((double)in->dim[i] * (double)scale[i]) < out->dim[i];
+             k++)
             scale[i] = nextafterf(scale[i], INFINITY);
     }
     return in->rank;

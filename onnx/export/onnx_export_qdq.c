@@ -144,8 +144,8 @@ static bool find_sum(const struct onnx_export *x, struct qdq_layer *l)
     } else if (l->sum && l->sum->op == PITH_OP_CONV_INTEGER && has_in(l->sum, 4)) {
         l->bias_number = l->sum->in[4];
     }
-    if (!l->sum || (l->sum->op != PITH_OP_MATMUL_INTEGER &&
-                    (l->add || l->sum->op != PITH_OP_CONV_INTEGER)))
+    if (!l->sum ||
+        (l->sum->op != PITH_OP_MATMUL_INTEGER && (l->add || l->sum->op != PITH_OP_CONV_INTEGER)))
         return false;
     l->bias = l->bias_number == PITH_VALUE_NONE ? NULL : &x->m->values[l->bias_number];
     return true;
@@ -199,8 +199,8 @@ static bool scales_fit(const struct onnx_export *x, const struct qdq_layer *l)
 {
     const struct pith_value *factor = value_in(x, l->end, 1), *zero = value_in(x, l->end, 2);
     if (!factor->constant || factor->type != PITH_F32 || factor->rank > 1 ||
-        (n_factors(x, l) > 1 && (n_factors(x, l) != l->outputs ||
-                                 (uint32_t)l->end->attr[ATTR_QUANTIZE_AXIS] != l->axis)))
+        (n_factors(x, l) > 1 &&
+         (n_factors(x, l) != l->outputs || (uint32_t)l->end->attr[ATTR_QUANTIZE_AXIS] != l->axis)))
         return false;
     bool whole = l->end->op == PITH_OP_REQUANTIZE;
     if (whole && (!is_byte((enum pith_type)l->end->attr[ATTR_QUANTIZE_TYPE]) || !zero ||
@@ -315,8 +315,8 @@ static enum pith_status write_product(struct onnx_export *x, const struct qdq_la
     const char *zero = zero_tensor(x, value_in(x, l->sum, 0)->type, value_in(x, l->sum, 2));
     const char *real = dequantized(x, x->names[l->sum->in[0]],
                                    pith_export_float_tensor(x, &l->x, 1, true), zero, 1);
-    const char *w = dequantized(x, x->names[l->sum->in[1]], weight_scales(x, l, 1.0f), NULL,
-                                conv ? 0 : 1);
+    const char *w =
+        dequantized(x, x->names[l->sum->in[1]], weight_scales(x, l, 1.0f), NULL, conv ? 0 : 1);
     if (l->bias)
         bias = dequantized(x, bias_name(x, l), weight_scales(x, l, l->x), NULL, 0);
     Onnx__NodeProto *to = pith_export_node(x, op_type, name);

@@ -77,10 +77,9 @@ static void put_unit_grid(struct op_export *e)
     const struct pith_value *zero = has_in(e->node, 2) ? value_in(e, 2) : NULL;
     pith_export_input(e->to, pith_export_float_tensor(x, &one, 1, true));
     if (zero)
-        pith_export_input(e->to, pith_export_tensor(x, pith_export_name(x, "zero"),
-                                                    pith_export_type(zero->type), 0, NULL,
-                                                    zero->constant->data,
-                                                    pith_type_bytes(zero->type)));
+        pith_export_input(
+            e->to, pith_export_tensor(x, pith_export_name(x, "zero"), pith_export_type(zero->type),
+                                      0, NULL, zero->constant->data, pith_type_bytes(zero->type)));
 }
 
 static enum pith_status quantize_by_channel(struct op_export *e)
@@ -174,7 +173,8 @@ static bool pairs(const struct onnx_export *x, const struct pith_node *sum,
 {
     const struct pith_value *acc = &x->m->values[sum->out[0]];
     const struct pith_value *factor = &x->m->values[requantize->in[1]];
-    int32_t axis = requantize->attr[ATTR_QUANTIZE_AXIS], type = requantize->attr[ATTR_QUANTIZE_TYPE];
+    int32_t axis = requantize->attr[ATTR_QUANTIZE_AXIS],
+            type = requantize->attr[ATTR_QUANTIZE_TYPE];
     uint32_t own = sum->op == PITH_OP_CONV_INTEGER ? 1 : acc->rank - 1;
     bool along = factor->rank == 0 || factor->dim[0] == 1 || (uint32_t)axis == own;
     return is_sum(sum) && along && (type == PITH_I8 || type == PITH_U8) && acc->rank > 1 &&

@@ -106,8 +106,8 @@ static const char *axis_node(struct onnx_export *x, const char *op_type, const c
     return to;
 }
 
-/* Value v with an axis of one direction in front, a constant written once for all layers that read it
- * so; NULL: there is no such input. */
+/* Value v with an axis of one direction in front, a constant written once for all layers that read
+ * it so; NULL: there is no such input. */
 static const char *stacked(struct onnx_export *x, uint32_t v)
 {
     if (v == PITH_VALUE_NONE)
@@ -174,9 +174,8 @@ static const char *biases(struct onnx_export *x, const struct layer *l, uint32_t
     float *zeros = pith_export_alloc(x, rows, sizeof *zeros);
     const char *name[2];
     for (uint32_t i = 0; i < 2 && zeros; i++)
-        name[i] = part[i] != PITH_VALUE_NONE
-                      ? x->names[part[i]]
-                      : pith_export_float_tensor(x, zeros, rows, false);
+        name[i] = part[i] != PITH_VALUE_NONE ? x->names[part[i]]
+                                             : pith_export_float_tensor(x, zeros, rows, false);
     const char *both = pith_export_name(x, "bias");
     Onnx__NodeProto *concat = pith_export_node(x, "Concat", "");
     if (!zeros || !concat)
@@ -231,8 +230,7 @@ static void put_activations(struct op_export *e)
         int32_t act = attr[ATTR_RECURRENT_ACT + 1 + i];
         names[i] = acts[act].name;
         if (acts[act].takes_alpha)
-            alpha[n_alpha++] =
-                f32_from_bits((uint32_t)attr_item(attr, ATTR_RECURRENT_ALPHA, i, 0));
+            alpha[n_alpha++] = f32_from_bits((uint32_t)attr_item(attr, ATTR_RECURRENT_ALPHA, i, 0));
         if (acts[act].takes_beta)
             beta[n_beta++] = f32_from_bits((uint32_t)attr_item(attr, ATTR_RECURRENT_BETA, i, 0));
     }

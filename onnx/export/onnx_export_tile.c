@@ -65,7 +65,7 @@ enum pith_status pith_export_tile(struct op_export *e)
                                "another number of dims",
                                e->node->name);
     if (expands && e->to)
-        e->to->op_type = (char *)(uintptr_t)"Expand";
+        e->to->op_type = (char *)(uintptr_t) "Expand";
     if (e->to)
         e->to->n_input = 1; /* the reference goes into the repeats */
     if (n_follow)

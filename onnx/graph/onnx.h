@@ -24,9 +24,9 @@
 #include "pith_onnx.h"
 
 enum {
-    ONNX_OPSET_MIN = 7, /* of every operator; of some from 1 on: onnx_early.c */
-    ONNX_OPSET_MAX = 28, /* newer files are read by its definitions, with a warning */
-    ONNX_MAX_NAME = 240, /* bytes; stages append to names, of which a file stores 255 */
+    ONNX_OPSET_MIN = 7,          /* of every operator; of some from 1 on: onnx_early.c */
+    ONNX_OPSET_MAX = 28,         /* newer files are read by its definitions, with a warning */
+    ONNX_MAX_NAME = 240,         /* bytes; stages append to names, of which a file stores 255 */
     ONNX_MAX_DEPTH = 32,         /* of nested messages */
     ONNX_MAX_NODES = 65536,      /* of the main graph; of all when functions are expanded */
     ONNX_MAX_STEPS = 1 << 22,    /* names and nodes met while they are */
@@ -36,8 +36,8 @@ enum {
     ONNX_MAX_FIELDS = 1 << 21,   /* occurrences of fields, packed elements not counted */
     ONNX_MAX_NODE_INPUTS = 16384,
     ONNX_RAW_REF_BYTES = 64, /* onnx_wire.c */
-    ONNX_MAX_SPATIAL = 4, /* axes of convolutions and pools: pads are a list of two an axis */
-    ONNX_OTHER_BATCH = 3, /* a second size for an open batch, to see what follows it */
+    ONNX_MAX_SPATIAL = 4,    /* axes of convolutions and pools: pads are a list of two an axis */
+    ONNX_OTHER_BATCH = 3,    /* a second size for an open batch, to see what follows it */
     ONNX_NONE = -1
 };
 
@@ -71,22 +71,22 @@ struct onnx_value {
     const char *name; /* "" for outputs the file left unnamed */
     enum pith_type type;
     struct shape shape;
-    bool known;                      /* type and shape are set */
-    bool constant;                   /* its elements are in `tensor` or `data` */
-    bool empty;                      /* a constant without elements: shape is meaningless */
-    bool live;                       /* an output needs it */
-    bool output;                     /* is an output of the graph */
-    bool wide;                       /* f64 in the file: held as f32, and only while constant */
-    bool selected;                   /* its first dim is known at run time alone */
-    bool varies;         /* follows the open batch: `other` (and `other_data`) hold what it would be */
-    struct shape other;  /* with a batch of ONNX_OTHER_BATCH instead of 1 */
-    void *other_data;    /* of a constant; NULL: as `data` */
+    bool known;    /* type and shape are set */
+    bool constant; /* its elements are in `tensor` or `data` */
+    bool empty;    /* a constant without elements: shape is meaningless */
+    bool live;     /* an output needs it */
+    bool output;   /* is an output of the graph */
+    bool wide;     /* f64 in the file: held as f32, and only while constant */
+    bool selected; /* its first dim is known at run time alone */
+    bool varies;   /* follows the open batch: `other` (and `other_data`) hold what it would be */
+    struct shape other;              /* with a batch of ONNX_OTHER_BATCH instead of 1 */
+    void *other_data;                /* of a constant; NULL: as `data` */
     const Onnx__TensorProto *tensor; /* where `data` is loaded from when wanted */
     void *data;                      /* owned by the budget; NULL: not loaded */
-    uint32_t turned; /* the constant that is this matrix transposed, plus 1; 0: not made */
-    uint32_t alias;                  /* the value this one is only another name of, or itself */
-    int64_t producer;                /* number in im->flat, or ONNX_NONE */
-    uint32_t number;                 /* in the model */
+    uint32_t turned;  /* the constant that is this matrix transposed, plus 1; 0: not made */
+    uint32_t alias;   /* the value this one is only another name of, or itself */
+    int64_t producer; /* number in im->flat, or ONNX_NONE */
+    uint32_t number;  /* in the model */
 };
 
 struct onnx_node {
@@ -124,8 +124,8 @@ struct onnx_region {
     uint32_t n_states, n_slices;
     uint32_t first_out, n_out; /* of the end */
     uint32_t *end_in;
-    bool batched;             /* Scan of opset 8: an axis for the batch, of 1, stands first */
-    bool iteration_is_list;   /* Loop: the body wants the iteration as [1], not [] */
+    bool batched;               /* Scan of opset 8: an axis for the batch, of 1, stands first */
+    bool iteration_is_list;     /* Loop: the body wants the iteration as [1], not [] */
     uint32_t at_middle, at_end; /* places in im->order */
     /* what lowering the begin has found */
     bool never, taken_first, taken_second; /* never run; only one branch is */
@@ -174,8 +174,8 @@ struct onnx_scope {
 };
 
 struct onnx_import {
-    const char *file; /* as messages show it */
-    const char *dir;  /* of external data; NULL: none allowed */
+    const char *file;     /* as messages show it */
+    const char *dir;      /* of external data; NULL: none allowed */
     const uint8_t *bytes; /* the file, borrowed until the import ends: elements are read there */
     bool mapped;          /* from a file: pages that are read once more come from it again */
     const struct pith_import_opts *opts;
@@ -183,7 +183,7 @@ struct onnx_import {
     struct onnx_budget budget;
     Onnx__ModelProto *model;
     const Onnx__GraphProto *graph;
-    int64_t opset; /* of the file; while a node is lowered, of that node */
+    int64_t opset;  /* of the file; while a node is lowered, of that node */
     uint64_t asked; /* bit i: the lowering of the node at hand looked at its attribute i < 64 */
 
     struct onnx_value *values;
@@ -229,8 +229,8 @@ enum pith_status pith_onnx_no_memory(struct onnx_import *im);
 void pith_onnx_warn(const struct onnx_import *im, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* onnx_short_name.c: name itself where it has at most `limit` bytes (at least 17), else that many or
- * fewer, the end replaced by a hash; in the import's memory. NULL: there is none. */
+/* onnx_short_name.c: name itself where it has at most `limit` bytes (at least 17), else that many
+ * or fewer, the end replaced by a hash; in the import's memory. NULL: there is none. */
 const char *pith_onnx_short_name(struct onnx_import *im, const char *name, size_t limit);
 
 /* onnx_wire.c: PITH_OK when protobuf-c may unpack the bytes. */
@@ -241,12 +241,13 @@ struct onnx_wire_facts {
     uint64_t n_refs; /* of tensors whose elements are left out of that */
 };
 enum pith_status pith_onnx_scan(const void *bytes, size_t n, struct onnx_wire_facts *facts);
-/* bytes[n] that pith_onnx_scan accepts, to out[facts.bytes]. A raw_data of ONNX_RAW_REF_BYTES is there
- * two le64, then zeros: where in `bytes` the elements stand, and how many bytes they take. */
+/* bytes[n] that pith_onnx_scan accepts, to out[facts.bytes]. A raw_data of ONNX_RAW_REF_BYTES is
+ * there two le64, then zeros: where in `bytes` the elements stand, and how many bytes they take. */
 void pith_onnx_write_without_raw(const void *bytes, size_t n, uint8_t *out);
 
 /* onnx_graph.c */
-/* PITH_OK, warned of, where it is newer than ONNX_OPSET_MAX. `what`: "" or "function 'f' is of ". */
+/* PITH_OK, warned of, where it is newer than ONNX_OPSET_MAX. `what`: "" or "function 'f' is of ".
+ */
 enum pith_status pith_onnx_check_opset(struct onnx_import *im, const char *what, int64_t opset);
 enum pith_status pith_onnx_unpack(struct onnx_import *im, const void *bytes, size_t n);
 enum pith_status pith_onnx_resolve(struct onnx_import *im);
@@ -284,8 +285,8 @@ enum pith_status pith_onnx_called_node(struct onnx_import *im, const struct onnx
 
 /* onnx_inputs.c: shapes of graph inputs, frozen inputs. */
 enum pith_status pith_onnx_bind_inputs(struct onnx_import *im);
-/* onnx_freeze.c: makes an input of known type a constant. Dims of its shape may be 0, open: those of
- * the values then. */
+/* onnx_freeze.c: makes an input of known type a constant. Dims of its shape may be 0, open: those
+ * of the values then. */
 enum pith_status pith_onnx_freeze(struct onnx_import *im, uint32_t value, const char *text);
 
 /* onnx_order.c: live nodes and their order of execution; then, when lowering has found which
@@ -356,8 +357,8 @@ enum pith_status pith_onnx_step(struct onnx_lower *l, uint32_t op, struct onnx_l
 struct onnx_node *pith_onnx_new_node(struct onnx_import *im, const struct op_info *info,
                                      uint32_t n_in, uint32_t n_out);
 /* Begins one of the nodes that a lowering makes of one, of operator `op` with default attributes,
- * one input (set sub->in, which is read before pith_onnx_finish returns) and one output: a new value,
- * or, with `last`, the first one of l. */
+ * one input (set sub->in, which is read before pith_onnx_finish returns) and one output: a new
+ * value, or, with `last`, the first one of l. */
 enum pith_status pith_onnx_open_step(struct onnx_lower *l, enum pith_op op, bool last,
                                      struct onnx_lower *sub, uint32_t *out);
 /* onnx_fold.c: computes a node whose inputs are all constants. *folded tells whether it did. */
@@ -378,9 +379,10 @@ enum pith_status pith_onnx_moving_slice(struct onnx_lower *l, bool *done);
 /* onnx_dead.c: leaves in im->nodes what an output needs; states and results of loops and branches
  * that nobody needs go too. */
 enum pith_status pith_onnx_drop_dead(struct onnx_import *im);
-/* onnx_share.c: constants that nodes of im->nodes read and that have the same content become one, and
- * a matrix that is there both ways round is kept once, where products are the readers of one of them.
- * Constants below 256 bytes are left alone. PITH_ERR_MEMORY, _LIMIT, and what loading may return. */
+/* onnx_share.c: constants that nodes of im->nodes read and that have the same content become one,
+ * and a matrix that is there both ways round is kept once, where products are the readers of one of
+ * them. Constants below 256 bytes are left alone. PITH_ERR_MEMORY, _LIMIT, and what loading may
+ * return. */
 enum pith_status pith_onnx_share_constants(struct onnx_import *im);
 /* onnx_patterns.c: nodes that together are one operator of the runtime become it. */
 enum pith_status pith_onnx_match_patterns(struct onnx_import *im);
@@ -406,8 +408,8 @@ enum pith_status pith_onnx_take_ints(struct onnx_lower *l, const char *name, uin
 /* Writes a list slot; `name` stands in the message when an entry is out of the schema's range. */
 enum pith_status pith_onnx_set_ints(struct onnx_lower *l, const char *name, uint32_t slot,
                                     const int64_t *v, size_t n);
-/* Empties a list slot whose entries are all `item`, which an empty list stands for: a file then need
- * not hold it. */
+/* Empties a list slot whose entries are all `item`, which an empty list stands for: a file then
+ * need not hold it. */
 void pith_onnx_leave_default(struct onnx_lower *l, uint32_t slot, int32_t item);
 enum pith_status pith_onnx_set_int(struct onnx_lower *l, const char *name, uint32_t slot,
                                    int64_t v);
@@ -506,7 +508,8 @@ onnx_lower_fn pith_lower_quantize, pith_lower_dequantize, pith_lower_dynamic_qua
 onnx_lower_fn pith_lower_qlinear_conv, pith_lower_qlinear_matmul;
 onnx_lower_fn pith_lower_arg, pith_lower_hardmax, pith_lower_cum_sum, pith_lower_lp_norm;
 onnx_lower_fn pith_lower_group_norm, pith_lower_layer_norm, pith_lower_mean_variance;
-onnx_lower_fn pith_lower_attention, pith_lower_rotary_embedding, pith_lower_rms_norm, pith_lower_swish;
+onnx_lower_fn pith_lower_attention, pith_lower_rotary_embedding, pith_lower_rms_norm,
+    pith_lower_swish;
 
 /* The whole road up to (not including) onnx_emit; im->refusals tells what cannot be imported. */
 enum pith_status pith_onnx_open(struct onnx_import *im, const void *bytes, size_t n);

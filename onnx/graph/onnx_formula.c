@@ -93,9 +93,9 @@ static const struct formula {
     const char *op_type;
     uint32_t (*build)(struct onnx_steps *s, uint32_t x);
 } formulas[] = {
-    {"Acos", arc_cosine},      {"Acosh", area_cosine},
-    {"Asin", arc_sine},        {"Cosh", hyperbolic_cosine},
-    {"Shrink", shrink},        {"Sinh", hyperbolic_sine},
+    {"Acos", arc_cosine}, {"Acosh", area_cosine},
+    {"Asin", arc_sine},   {"Cosh", hyperbolic_cosine},
+    {"Shrink", shrink},   {"Sinh", hyperbolic_sine},
     {"Tan", tangent},
 };
 

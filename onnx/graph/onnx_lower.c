@@ -339,8 +339,8 @@ static enum pith_status check_outputs(struct onnx_lower *l)
     for (uint32_t i = 0; i < l->flat->n_out; i++) {
         const struct onnx_value *v = &l->im->values[l->flat->out + i];
         if (v->live && !v->known && !v->tensor && v->alias == l->flat->out + i)
-            return pith_onnx_node_fail(l, PITH_ERR_UNSUPPORTED, "nothing makes its output %u '%.60s'",
-                                       i, v->name);
+            return pith_onnx_node_fail(l, PITH_ERR_UNSUPPORTED,
+                                       "nothing makes its output %u '%.60s'", i, v->name);
     }
     return PITH_OK;
 }

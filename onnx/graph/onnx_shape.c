@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* onnx_shape.c - the beginnings of shape arithmetic: Shape, Size, ConstantOfShape, Range, EyeLike, and
- * the mask of Dropout, which keeps all.
- * Shapes are known here, so these are constants, and what is computed from them (Gather, Concat,
- * Mul,
+/* onnx_shape.c - the beginnings of shape arithmetic: Shape, Size, ConstantOfShape, Range, EyeLike,
+ * and the mask of Dropout, which keeps all. Shapes are known here, so these are constants, and what
+ * is computed from them (Gather, Concat, Mul,
  * ... up to a Reshape) is folded like any other constant. What follows an open batch is known twice
  * (struct onnx_value, `varies`), by which Reshape and Expand keep the batch open. */
 #include "onnx.h"

@@ -85,10 +85,10 @@ uint32_t pith_step_concat(struct onnx_steps *s, int32_t axis, uint32_t a, uint32
 uint32_t pith_step_slice(struct onnx_steps *s, uint32_t x, int32_t axis, int32_t start, int32_t end,
                          int32_t step)
 {
-    const struct step_attr attr[] = {
-        {ATTR_SLICE_AXES, 1},       {ATTR_SLICE_AXES + 1, axis}, {ATTR_SLICE_STARTS, 1},
-        {ATTR_SLICE_STARTS + 1, start}, {ATTR_SLICE_ENDS, 1},    {ATTR_SLICE_ENDS + 1, end},
-        {ATTR_SLICE_STEPS, 1},      {ATTR_SLICE_STEPS + 1, step}};
+    const struct step_attr attr[] = {{ATTR_SLICE_AXES, 1},   {ATTR_SLICE_AXES + 1, axis},
+                                     {ATTR_SLICE_STARTS, 1}, {ATTR_SLICE_STARTS + 1, start},
+                                     {ATTR_SLICE_ENDS, 1},   {ATTR_SLICE_ENDS + 1, end},
+                                     {ATTR_SLICE_STEPS, 1},  {ATTR_SLICE_STEPS + 1, step}};
     return pith_step(s, PITH_OP_SLICE, 1, &x, sizeof attr / sizeof *attr, attr);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* onnx_step.h - for lowerings that make several nodes of one: each call appends a node (or folds it)
- * and gives the value it makes, to be passed on.
+/* onnx_step.h - for lowerings that make several nodes of one: each call appends a node (or folds
+ * it) and gives the value it makes, to be passed on.
  *
  *     struct onnx_steps s = {l, PITH_OK};
  *     uint32_t y = pith_step_two(&s, PITH_OP_MUL, x, pith_step_scalar(&s, 2.0f));

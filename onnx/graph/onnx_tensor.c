@@ -137,8 +137,8 @@ static ProtobufCBinaryData raw_of(const struct onnx_import *im, const Onnx__Tens
                                  .data = (uint8_t *)(uintptr_t)(im->bytes + load_le64(raw.data))};
 }
 
-/* Elements that were copied need not stay in memory for the file's sake. Short ones lie in a copy of
- * protobuf-c's, whose pages hold other things, too, and would come back as zeros. */
+/* Elements that were copied need not stay in memory for the file's sake. Short ones lie in a copy
+ * of protobuf-c's, whose pages hold other things, too, and would come back as zeros. */
 static void drop_pages(const struct onnx_import *im, const Onnx__TensorProto *t, const uint8_t *raw,
                        size_t n)
 {

@@ -49,8 +49,7 @@ struct scan {
     uint64_t n_refs;
 };
 
-/* ---- the file without elements ----------------------------------------------------------------
- */
+/* ---- the file without elements --------------------------------------------------------------- */
 
 static void put(struct scan *s, const void *bytes, size_t n)
 {
@@ -100,8 +99,7 @@ static void refer_to_raw(struct scan *s, size_t n)
     s->n_refs++;
 }
 
-/* ---- the walk ---------------------------------------------------------------------------------
- */
+/* ---- the walk -------------------------------------------------------------------------------- */
 
 static bool fail(struct scan *s, const char *text)
 {
@@ -176,7 +174,8 @@ static bool enter(struct scan *s, const ProtobufCMessageDescriptor *type, size_t
         return fail(s, "messages are nested more than 32 deep");
     if (++s->n_messages > ONNX_MAX_MESSAGES)
         return fail(s, "more than 524288 messages");
-    if (type == &pith_onnx__node_proto__descriptor && s->depth == 2 && ++s->n_nodes > ONNX_MAX_NODES)
+    if (type == &pith_onnx__node_proto__descriptor && s->depth == 2 &&
+        ++s->n_nodes > ONNX_MAX_NODES)
         return fail(s, "more than 65536 nodes");
     if (type == &pith_onnx__node_proto__descriptor && s->at == end)
         return fail(s, "a node is empty");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* onnx_einsum.c - Einsum as what the runtime has: matrix products between transpositions and
- * reshapes. Operands are joined two at a time, from the left; what nobody else needs of one is summed
- * away first. Each label of such a pair is then one of
+ * reshapes. Operands are joined two at a time, from the left; what nobody else needs of one is
+ * summed away first. Each label of such a pair is then one of
  *
  *     batch   in both and in the result             K   in both, summed away
  *     M       in the first and the result           N   in the second and the result
@@ -10,8 +10,8 @@
  *     b -> [batch.., K.., N..] -> [batch.., k, n]     y = a b -> [batch.., M.., N..] -> result
  *
  * "..." stands for labels that no letter has, the same ones counted from the last. Of a label that
- * stands twice in an operand the diagonal is taken: all else becomes 0 and is summed away. Steps that
- * change nothing are left out, constant operands are folded. */
+ * stands twice in an operand the diagonal is taken: all else becomes 0 and is summed away. Steps
+ * that change nothing are left out, constant operands are folded. */
 #include "onnx_step.h"
 
 enum { MAX_OPERANDS = 8, MAX_TEXT = 256 };

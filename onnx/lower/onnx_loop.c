@@ -117,8 +117,7 @@ enum pith_status pith_onnx_check_depth(struct onnx_lower *l)
     return PITH_OK;
 }
 
-/* ---- begin ------------------------------------------------------------------------------------
- */
+/* ---- begin ----------------------------------------------------------------------------------- */
 
 struct trips {
     int64_t n;
@@ -344,8 +343,7 @@ static enum pith_status begin_scan(struct onnx_lower *l)
     return status;
 }
 
-/* ---- end --------------------------------------------------------------------------------------
- */
+/* ---- end ------------------------------------------------------------------------------------- */
 
 static enum pith_status check_states(struct onnx_lower *l, const uint32_t *next)
 {
@@ -545,8 +543,7 @@ static enum pith_status end_scan(struct onnx_lower *l)
     return status;
 }
 
-/* ---- both -------------------------------------------------------------------------------------
- */
+/* ---- both ------------------------------------------------------------------------------------ */
 
 enum pith_status pith_lower_loop(struct onnx_lower *l)
 {

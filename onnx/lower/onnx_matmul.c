@@ -34,7 +34,7 @@ static enum pith_status transposed(struct onnx_lower *l, uint32_t value, uint32_
     to->known = to->constant = true;
     to->data = t;
     to->producer = from->producer; /* onnx_qdq.c looks for a DequantizeLinear there */
-    if (from->tensor) { /* can be loaded again, should another node want it as it was */
+    if (from->tensor) {            /* can be loaded again, should another node want it as it was */
         pith_onnx_free(&im->budget, im->values[value].data);
         im->values[value].data = NULL;
     }

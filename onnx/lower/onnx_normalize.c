@@ -28,8 +28,8 @@ static uint32_t mean_from(struct onnx_steps *s, uint32_t x, uint32_t axis)
     return pith_step(s, PITH_OP_REDUCE_MEAN, 1, &x, n + 1, attr);
 }
 
-/* Mean and 1 / sqrt(variance + epsilon), outputs 1 and 2 of LayerNormalization, by nodes of their own
- * as far as they are used: few networks read them. */
+/* Mean and 1 / sqrt(variance + epsilon), outputs 1 and 2 of LayerNormalization, by nodes of their
+ * own as far as they are used: few networks read them. */
 static enum pith_status add_statistics(struct onnx_lower *l, uint32_t axis, float epsilon)
 {
     struct onnx_steps s = {l, PITH_OK};

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* onnx_pool_index.c - the second output of MaxPool, where its maxima stand, by nodes of their own: few
- * networks have it, and those that do undo the pooling with it.
+/* onnx_pool_index.c - the second output of MaxPool, where its maxima stand, by nodes of their own:
+ * few networks have it, and those that do undo the pooling with it.
  *
  *     taps[t] = what tap t of every window sees: a strided Slice of the input, padded with -inf
  *     index   = offset[ArgMax over t of taps[t]] + first[n, c, oh, ow]
  *
- * An index counts elements of the whole input; storage_order 1 counts the spatial axes the other way
- * round. `first` is that of a window's tap 0, which may lie in the padding. */
+ * An index counts elements of the whole input; storage_order 1 counts the spatial axes the other
+ * way round. `first` is that of a window's tap 0, which may lie in the padding. */
 #include "onnx_step.h"
 
 #define MAX_TAPS 1024u
@@ -94,8 +94,8 @@ static uint32_t winning_tap(struct pool_index *p, uint32_t x)
     x = padded(p, x);
     for (uint32_t t = 0; t < p->taps; t++)
         taps[t] = tap_view(p, x, t);
-    uint32_t all = p->taps == 1 ? taps[0]
-                                : pith_step(&p->steps, PITH_OP_CONCAT, p->taps, taps, 1, &axis);
+    uint32_t all =
+        p->taps == 1 ? taps[0] : pith_step(&p->steps, PITH_OP_CONCAT, p->taps, taps, 1, &axis);
     return pith_step(&p->steps, PITH_OP_ARG, 1, &all, 3, arg);
 }
 

@@ -29,8 +29,7 @@ struct grid {
     const struct onnx_flat *node;
 };
 
-/* ---- looking back -----------------------------------------------------------------------------
- */
+/* ---- looking back ---------------------------------------------------------------------------- */
 
 static uint32_t input_of(const struct onnx_lower *l, const struct onnx_flat *f, uint32_t i)
 {
@@ -160,8 +159,7 @@ static bool is_byte(const struct onnx_lower *l, uint32_t value)
     return type == PITH_U8 || type == PITH_I8;
 }
 
-/* ---- the same node again ------------------------------------------------------------------------
- */
+/* ---- the same node again --------------------------------------------------------------------- */
 
 /* Node f of the file as operator `op` on other inputs; last: it makes what the node being lowered
  * does. */
@@ -321,8 +319,7 @@ static bool integer_bias(struct onnx_steps *s, struct layer *y, uint32_t value, 
         bool exact;
         if (!bias_of(s, y, value, o, &real, &exact))
             return false;
-        double unit =
-            exact ? 1.0 : (double)input_scale(y, o) * (double)scale_at(&y->w_scale, o);
+        double unit = exact ? 1.0 : (double)input_scale(y, o) * (double)scale_at(&y->w_scale, o);
         double q = rint(real / unit);
         for (halved[o] = 0; fabs(q) > BIAS_LIMIT && halved[o] < MAX_HALVED; halved[o]++)
             q = rint(q / 2);
@@ -389,9 +386,9 @@ static uint32_t sums(struct onnx_steps *s, struct layer *y)
     bool conv = y->op == PITH_OP_CONV, gemm = y->op == PITH_OP_GEMM;
     uint32_t bias = y->bias;
     bool by_row = gemm && int_attr_is(s, y->node, "transB", 0, 1);
-    if (gemm && (l->im->values[y->x.q].shape.rank != 2 ||
-                 !int_attr_is(s, y->node, "transA", 0, 0) ||
-                 !float_attr_is_one(s, y->node, "alpha") || !float_attr_is_one(s, y->node, "beta")))
+    if (gemm &&
+        (l->im->values[y->x.q].shape.rank != 2 || !int_attr_is(s, y->node, "transA", 0, 0) ||
+         !float_attr_is_one(s, y->node, "alpha") || !float_attr_is_one(s, y->node, "beta")))
         return ONNX_VALUE_NONE;
     if (!takes_weight(s, y, conv || by_row ? 0 : 1) ||
         (!conv && l->im->values[y->w.q].shape.rank != 2) || !scales_fit(s, y) ||
@@ -502,10 +499,9 @@ static enum pith_status layer_in_integers(struct onnx_lower *l, enum pith_type t
     const char *label = l->label;
     l->label = pith_onnx_label(y.node->node);
     uint32_t acc = sums(&s, &y);
-    bool along = y.y_scale.n == 1 || l->attr[ATTR_QUANTIZE_AXIS] ==
-                                         (y.op == PITH_OP_CONV
-                                              ? 1
-                                              : (int32_t)pith_onnx_in_shape(l, 0)->rank - 1);
+    bool along = y.y_scale.n == 1 ||
+                 l->attr[ATTR_QUANTIZE_AXIS] ==
+                     (y.op == PITH_OP_CONV ? 1 : (int32_t)pith_onnx_in_shape(l, 0)->rank - 1);
     if (acc != ONNX_VALUE_NONE && along && !l->attr[ATTR_QUANTIZE_BLOCK])
         scale_sums(&s, &y, acc, PITH_OP_REQUANTIZE, type);
     l->label = label;
@@ -526,8 +522,7 @@ enum pith_status pith_onnx_layer_in_integers(struct onnx_lower *l)
     return s.status;
 }
 
-/* ---- operators that only move elements --------------------------------------------------------
- */
+/* ---- operators that only move elements ------------------------------------------------------- */
 
 static bool moves(uint32_t op)
 {

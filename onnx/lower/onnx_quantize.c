@@ -111,8 +111,7 @@ static enum pith_status requantize(struct onnx_lower *l, uint32_t acc, int64_t a
 {
     struct onnx_lower sub;
     uint32_t in[3] = {acc, 0, l->in[Q_Y_ZERO]}, product, y;
-    enum pith_status status =
-        binary(l, PITH_OP_MUL, l->in[Q_X_SCALE], l->in[Q_W_SCALE], &product);
+    enum pith_status status = binary(l, PITH_OP_MUL, l->in[Q_X_SCALE], l->in[Q_W_SCALE], &product);
     if (!status)
         status = binary(l, PITH_OP_DIV, product, l->in[Q_Y_SCALE], &in[1]);
     if (!status)

@@ -23,10 +23,10 @@ struct layer {
     uint32_t n_directions, n_gates, n_acts;
     bool reverse; /* of a single direction */
     uint32_t h;
-    uint32_t x;                /* [T,N,I] */
-    uint32_t out[2][3];        /* by direction: y, h, c */
-    bool wanted[3];            /* of the node's outputs */
-    int64_t act[2][3];         /* enum recurrent_act */
+    uint32_t x;                      /* [T,N,I] */
+    uint32_t out[2][3];              /* by direction: y, h, c */
+    bool wanted[3];                  /* of the node's outputs */
+    int64_t act[2][3];               /* enum recurrent_act */
     int64_t alpha[2][3], beta[2][3]; /* bits */
     bool acts_given;
 };
@@ -127,8 +127,8 @@ static enum pith_status set_activations(struct onnx_lower *sub, const struct lay
         status = pith_onnx_set_ints(sub, "activation_alpha", ATTR_RECURRENT_ALPHA, y->alpha[d],
                                     y->n_acts);
     if (!status && any_beta)
-        status = pith_onnx_set_ints(sub, "activation_beta", ATTR_RECURRENT_BETA, y->beta[d],
-                                    y->n_acts);
+        status =
+            pith_onnx_set_ints(sub, "activation_beta", ATTR_RECURRENT_BETA, y->beta[d], y->n_acts);
     return status;
 }
 
@@ -332,8 +332,7 @@ static enum pith_status set_attributes(struct onnx_lower *sub, const struct laye
     if (pith_onnx_attr(sub, "clip")) /* its default, infinity, is no value that can be given */
         status = pith_onnx_take_float(sub, "clip", ATTR_RECURRENT_CLIP);
     if (!status && y->kind == RECURRENT_GRU)
-        status =
-            pith_onnx_take_int(sub, "linear_before_reset", ATTR_RECURRENT_LINEAR_BEFORE_RESET);
+        status = pith_onnx_take_int(sub, "linear_before_reset", ATTR_RECURRENT_LINEAR_BEFORE_RESET);
     if (!status && y->kind == RECURRENT_LSTM)
         status = pith_onnx_take_int(sub, "input_forget", ATTR_RECURRENT_INPUT_FORGET);
     return status ? status : set_activations(sub, y, d);
@@ -343,8 +342,7 @@ static enum pith_status set_attributes(struct onnx_lower *sub, const struct laye
 static enum pith_status recur(struct onnx_lower *l, struct layer *y, uint32_t d, uint32_t *in)
 {
     struct onnx_lower sub;
-    enum pith_status status =
-        pith_onnx_open_step(l, PITH_OP_RECURRENT, false, &sub, &y->out[d][0]);
+    enum pith_status status = pith_onnx_open_step(l, PITH_OP_RECURRENT, false, &sub, &y->out[d][0]);
     if (status)
         return status;
     const char *name = l->im->values[y->out[d][0]].name;

@@ -2,12 +2,13 @@
 /* onnx_resample.c - Resize with antialiasing, or of a cut-out (tf_crop_and_resize), as matrix
  * products: along an axis each output is a weighted sum of inputs, and the weights are known.
  *
- *     y[.., out, n] = A [out, in] x[.., in, n]     for the last axis but one; others are brought there
+ *     y[.., out, n] = A [out, in] x[.., in, n]     for the last axis but one; others are brought
+ * there
  *
  * Antialiasing stretches the linear or cubic kernel by input / output when an axis shrinks; the
- * weights are then divided by their sum. An output that a cut-out places outside of the input is the
- * extrapolation value: its row of A is 0, and a constant is added in the end. The matrix stands on
- * the left, where no stage takes it for a weight. */
+ * weights are then divided by their sum. An output that a cut-out places outside of the input is
+ * the extrapolation value: its row of A is 0, and a constant is added in the end. The matrix stands
+ * on the left, where no stage takes it for a weight. */
 #include "onnx_resample.h"
 #include "onnx_step.h"
 
@@ -20,7 +21,8 @@ struct resampling {
     struct onnx_steps steps;
     const struct resample_rule *rule;
     const struct resample_axis *axis;
-    uint8_t *outside[PITH_MAX_RANK]; /* [out] of each sampled axis: 1 where the cut-out has no input */
+    uint8_t
+        *outside[PITH_MAX_RANK]; /* [out] of each sampled axis: 1 where the cut-out has no input */
 };
 
 static bool is_sampled(const struct resample_rule *r, const struct resample_axis *a)
@@ -82,7 +84,8 @@ static uint32_t clamped(double place, uint32_t in)
 }
 
 /* Row [in] of output o, zeroed before. */
-static void weigh(const struct resample_rule *r, const struct resample_axis *a, double x, float *row)
+static void weigh(const struct resample_rule *r, const struct resample_axis *a, double x,
+                  float *row)
 {
     double stretch = r->antialias && a->scale < 1 ? a->scale : 1, sum = 0;
     double reach = (r->mode == RESIZE_CUBIC ? 2 : 1) / stretch;
@@ -124,9 +127,9 @@ static uint32_t resample_axis(struct resampling *s, uint32_t i, uint32_t rank, u
     bool moved = i != rank - 2;
     void *matrix;
     if (!s->steps.status && (uint64_t)a->in * a->out > MAX_MATRIX)
-        s->steps.status = pith_onnx_node_fail(l, PITH_ERR_UNSUPPORTED,
-                                              "resampling %u to %u samples this way is too large",
-                                              a->in, a->out);
+        s->steps.status =
+            pith_onnx_node_fail(l, PITH_ERR_UNSUPPORTED,
+                                "resampling %u to %u samples this way is too large", a->in, a->out);
     s->outside[i] = pith_onnx_alloc(&l->im->budget, a->out, 1);
     if (!s->outside[i] && !s->steps.status)
         s->steps.status = pith_onnx_no_memory(l->im);
@@ -177,8 +180,9 @@ enum pith_status pith_onnx_resample(struct onnx_lower *l, const struct resample_
     struct resampling s = {.steps = {l, PITH_OK}, .rule = rule, .axis = axis};
     uint32_t x = l->in[0], rank = pith_onnx_in_shape(l, 0)->rank;
     if (l->im->values[x].type != PITH_F32 || rank < 2)
-        return pith_onnx_node_fail(l, PITH_ERR_UNSUPPORTED,
-                                   "antialiased and cut-out resizing takes floats of 2 dims or more");
+        return pith_onnx_node_fail(
+            l, PITH_ERR_UNSUPPORTED,
+            "antialiased and cut-out resizing takes floats of 2 dims or more");
     for (uint32_t i = 0; i < rank; i++)
         if (is_sampled(rule, &axis[i]))
             x = resample_axis(&s, i, rank, x);

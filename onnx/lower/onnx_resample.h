@@ -26,8 +26,8 @@ struct resample_rule {
 };
 
 struct resample_axis {
-    uint32_t in, out; /* samples */
-    double scale;     /* output / input */
+    uint32_t in, out;  /* samples */
+    double scale;      /* output / input */
     double start, end; /* COORD_CROP: of the cut-out, in units of the whole axis */
 };
 

@@ -24,7 +24,8 @@ static int64_t what_is_left(const struct shape *x, const struct onnx_ints *dims)
     return rest % given == 0 && rest / given <= INT32_MAX ? (int64_t)(rest / given) : 0;
 }
 
-/* A -1 that means the same number with every batch becomes that number: another entry may need it. */
+/* A -1 that means the same number with every batch becomes that number: another entry may need it.
+ */
 static bool free_left(struct onnx_lower *l, struct onnx_ints *dims, struct onnx_ints *other)
 {
     const struct onnx_value *x = &l->im->values[l->in[0]];
@@ -52,8 +53,7 @@ static void follow_batch(struct onnx_lower *l, struct onnx_ints *dims, struct on
     bool left_used = false, left_wanted = false;
     for (uint32_t i = 0; i < dims->n; i++) {
         left_used = left_used || dims->v[i] == -1;
-        left_wanted = left_wanted ||
-                      (dims->v[i] != other->v[i] && !is_copied(x, dims, other, i));
+        left_wanted = left_wanted || (dims->v[i] != other->v[i] && !is_copied(x, dims, other, i));
     }
     if (left_wanted && left_used)
         left_used = !free_left(l, dims, other);

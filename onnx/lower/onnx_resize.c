@@ -15,7 +15,7 @@ struct target {
     uint32_t n_scales, n_sizes;
     float scale[PITH_MAX_RANK];
     struct onnx_ints sizes;
-    bool scaled; /* sizes come with a scale of their own, one for all axes */
+    bool scaled;                  /* sizes come with a scale of their own, one for all axes */
     float roi[2 * PITH_MAX_RANK]; /* starts, then ends */
 };
 
@@ -216,9 +216,13 @@ static enum pith_status take_cubic(struct onnx_lower *l)
 /* What Resize has had since opset 11, and what asks for onnx_resample.c. */
 static enum pith_status new_rule(struct onnx_lower *l, struct resample_rule *r, uint32_t *policy)
 {
-    static const char *const coords[] = {"half_pixel",           "asymmetric",
-                                         "align_corners",        "pytorch_half_pixel",
-                                         "half_pixel_symmetric", "tf_crop_and_resize", NULL};
+    static const char *const coords[] = {"half_pixel",
+                                         "asymmetric",
+                                         "align_corners",
+                                         "pytorch_half_pixel",
+                                         "half_pixel_symmetric",
+                                         "tf_crop_and_resize",
+                                         NULL};
     static const char *const nearest[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
                                           "ceil", NULL};
     static const char *const policies[] = {"stretch", "not_larger", "not_smaller", NULL};

@@ -52,8 +52,8 @@ enum pith_status pith_lower_depth_to_space(struct onnx_lower *l)
     return pith_onnx_take_int(l, "blocksize", ATTR_DEPTH_SPACE_BLOCK);
 }
 
-/* The mode came with opset 28. Column, row, depth are the blocks of depth, column, row with the two axes
- * that make up the channels exchanged: [N, b b, C, H, W] -> [N, C, b b, H, W]. */
+/* The mode came with opset 28. Column, row, depth are the blocks of depth, column, row with the two
+ * axes that make up the channels exchanged: [N, b b, C, H, W] -> [N, C, b b, H, W]. */
 static enum pith_status channels_first(struct onnx_lower *l)
 {
     static const int32_t perm[] = {0, 2, 1, 3, 4};
@@ -124,9 +124,8 @@ enum pith_status pith_lower_one_hot(struct onnx_lower *l)
     if (!status)
         status = need_input(l, 1);
     if (!status)
-        status = l->im->values[l->in[1]].type == PITH_F32
-                     ? whole_float_input(l, 1, "depth", &depth)
-                     : number_input(l, 1, "depth", &depth);
+        status = l->im->values[l->in[1]].type == PITH_F32 ? whole_float_input(l, 1, "depth", &depth)
+                                                          : number_input(l, 1, "depth", &depth);
     if (!status)
         status = need_input(l, 2);
     if (!status)
@@ -167,8 +166,8 @@ enum pith_status pith_lower_top_k(struct onnx_lower *l)
 }
 
 /* A threshold: absent, `def`. */
-static enum pith_status take_threshold(struct onnx_lower *l, uint32_t i, const char *name, float def,
-                                       uint32_t slot)
+static enum pith_status take_threshold(struct onnx_lower *l, uint32_t i, const char *name,
+                                       float def, uint32_t slot)
 {
     bool present;
     float v = def;
@@ -189,7 +188,8 @@ enum pith_status pith_lower_non_max_suppression(struct onnx_lower *l)
     if (!status)
         status = take_threshold(l, 3, "iou_threshold", 0.0f, ATTR_NMS_IOU);
     if (!status)
-        status = take_threshold(l, 4, "score_threshold", f32_from_bits(0xff800000u), ATTR_NMS_SCORE);
+        status =
+            take_threshold(l, 4, "score_threshold", f32_from_bits(0xff800000u), ATTR_NMS_SCORE);
     if (status)
         return status;
     if (!top.present || top.n != 1 || top.v[0] < 1)

@@ -147,7 +147,8 @@ static int64_t slice_count(int64_t start, int64_t end, int64_t step, int64_t dim
     return count > 0 ? count : 0;
 }
 
-/* Shape arithmetic may well take nothing of a constant; a tensor of the network may not be empty. */
+/* Shape arithmetic may well take nothing of a constant; a tensor of the network may not be empty.
+ */
 static enum pith_status take_nothing(struct onnx_lower *l, const struct shape *s)
 {
     if (!l->im->values[l->in[0]].constant)
@@ -238,15 +239,17 @@ static enum pith_status pad_value(struct onnx_lower *l)
 }
 
 /* The end of an axis before its beginning, its beginning behind its end. */
-static uint32_t wrap_axis(struct onnx_steps *s, int32_t axis, int32_t begin, int32_t end, uint32_t x)
+static uint32_t wrap_axis(struct onnx_steps *s, int32_t axis, int32_t begin, int32_t end,
+                          uint32_t x)
 {
     int64_t dim = s->status ? 0 : s->l->im->values[x].shape.dim[axis];
     uint32_t y = x;
     if (!s->status && (begin < 0 || end < 0 || begin > dim || end > dim))
-        s->status = pith_onnx_node_fail(s->l, PITH_ERR_UNSUPPORTED,
-                                        "mode 'wrap' with pads %d and %d of an axis of %lld: from 0 to "
-                                        "the length of the axis are supported",
-                                        begin, end, (long long)dim);
+        s->status =
+            pith_onnx_node_fail(s->l, PITH_ERR_UNSUPPORTED,
+                                "mode 'wrap' with pads %d and %d of an axis of %lld: from 0 to "
+                                "the length of the axis are supported",
+                                begin, end, (long long)dim);
     if (begin > 0)
         y = pith_step_concat(s, axis, pith_step_slice(s, x, axis, -begin, INT32_MAX, 1), y);
     if (end > 0)

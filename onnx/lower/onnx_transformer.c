@@ -5,8 +5,9 @@
  *     Attention    q [B,H,L,D], k [B,G,S,D], v [B,G,S,E]; 3-D operands are cut into heads first
  *         scores = (q * scale) k^T, softcap, + bias;  y = softmax(scores) v
  *
- * Heads that share a key (H > G) are rows of one product: q is taken as [B,G,(H/G)*L,D], so keys and
- * values are never repeated. Causal and window masks depend on shapes alone and become a constant. */
+ * Heads that share a key (H > G) are rows of one product: q is taken as [B,G,(H/G)*L,D], so keys
+ * and values are never repeated. Causal and window masks depend on shapes alone and become a
+ * constant. */
 #include "onnx_step.h"
 
 #include <math.h>
@@ -26,7 +27,7 @@ static bool wanted(const struct onnx_lower *l, uint32_t i)
     return i < l->n_out && l->im->values[l->first_out + i].live;
 }
 
-/* ---- Attention ---------------------------------------------------------------------------------- */
+/* ---- Attention ------------------------------------------------------------------------------- */
 
 enum { IN_Q, IN_K, IN_V, IN_MASK, IN_PAST_K, IN_PAST_V, IN_LENGTHS };
 
@@ -34,10 +35,10 @@ struct attention {
     int64_t q_heads, kv_heads; /* of 3-D operands */
     int64_t causal, left, right, scores_mode;
     float scale, softcap;
-    bool flat;          /* operands are 3-D */
-    uint32_t h, g;      /* heads of q, of k and v */
+    bool flat;           /* operands are 3-D */
+    uint32_t h, g;       /* heads of q, of k and v */
     uint32_t rows, cols; /* L, S */
-    int64_t past;       /* keys in front of the first that belongs to q */
+    int64_t past;        /* keys in front of the first that belongs to q */
 };
 
 static enum pith_status read_attention(struct onnx_lower *l, struct attention *a)
@@ -100,7 +101,8 @@ static enum pith_status check_heads(struct onnx_lower *l, struct attention *a)
 }
 
 /* Input i as [B,heads,length,size]. */
-static uint32_t in_heads(struct onnx_steps *s, const struct attention *a, uint32_t i, uint32_t heads)
+static uint32_t in_heads(struct onnx_steps *s, const struct attention *a, uint32_t i,
+                         uint32_t heads)
 {
     static const int32_t perm[] = {0, 2, 1, 3};
     const int32_t dims[] = {0, 0, (int32_t)heads, -1};
@@ -175,7 +177,8 @@ static bool follows_batch(const struct onnx_import *im, uint32_t value)
     return v->varies && v->shape.dim[2] != v->other.dim[2];
 }
 
-static uint32_t masked(struct onnx_steps *s, const struct attention *a, uint32_t scores, bool choose)
+static uint32_t masked(struct onnx_steps *s, const struct attention *a, uint32_t scores,
+                       bool choose)
 {
     if (s->status)
         return ONNX_VALUE_NONE;
@@ -258,7 +261,7 @@ enum pith_status pith_lower_attention(struct onnx_lower *l)
     return pith_step_result(&s, 0, a.flat ? merged_heads(&s, y) : y);
 }
 
-/* ---- RotaryEmbedding ---------------------------------------------------------------------------- */
+/* ---- RotaryEmbedding ------------------------------------------------------------------------- */
 
 struct rotary {
     int64_t interleaved, heads, width; /* width: of what is turned */
@@ -336,7 +339,7 @@ enum pith_status pith_lower_rotary_embedding(struct onnx_lower *l)
     return pith_step_result(&s, 0, r.flat ? pith_step_reshape(&s, y, 3, back) : y);
 }
 
-/* ---- RMSNormalization, Swish -------------------------------------------------------------------- */
+/* ---- RMSNormalization, Swish ----------------------------------------------------------------- */
 
 /* x / sqrt(mean(x^2) + epsilon) * scale, the mean over the axes from `axis` on. */
 enum pith_status pith_lower_rms_norm(struct onnx_lower *l)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cluster.c - the stage: trained quantization by k-means codebooks (Han et al., "Deep Compression",
- * 2016). Codebooks and indices are made beside the model, layer by layer, and enter it together when
- * nothing can fail any more. */
+ * 2016). Codebooks and indices are made beside the model, layer by layer, and enter it together
+ * when nothing can fail any more. */
 #include "pith_quantize.h"
 
 #include <math.h>
@@ -56,7 +56,7 @@ static enum pith_status check_options(struct cluster_run *run)
     return PITH_OK;
 }
 
-/* ---- the layers that take part ------------------------------------------------------------------ */
+/* ---- the layers that take part --------------------------------------------------------------- */
 
 static enum pith_status apply_own_sizes(struct cluster_run *run)
 {
@@ -80,8 +80,12 @@ static enum pith_status set_group(struct cluster_run *run, struct cluster_job *j
 {
     uint64_t count = job->constant->count;
     switch (run->opts->per) {
-    case PITH_CLUSTER_PER_TENSOR: job->group_elems = count; break;
-    case PITH_CLUSTER_PER_CHANNEL: job->group_elems = job->ref.cols; break;
+    case PITH_CLUSTER_PER_TENSOR:
+        job->group_elems = count;
+        break;
+    case PITH_CLUSTER_PER_CHANNEL:
+        job->group_elems = job->ref.cols;
+        break;
     case PITH_CLUSTER_PER_GROUP:
         job->group_elems = run->opts->group_elems;
         if (count % job->group_elems != 0)
@@ -136,7 +140,7 @@ static enum pith_status begin_jobs(struct cluster_run *run)
     return st;
 }
 
-/* ---- making codebooks --------------------------------------------------------------------------- */
+/* ---- making codebooks ------------------------------------------------------------------------ */
 
 static enum pith_status make_codebook(struct cluster_run *run, uint32_t j)
 {
@@ -153,7 +157,7 @@ static enum pith_status make_codebook(struct cluster_run *run, uint32_t j)
     return st ? pith_error_no_memory(run->err) : PITH_OK;
 }
 
-/* ---- into the model ------------------------------------------------------------------------------ */
+/* ---- into the model -------------------------------------------------------------------------- */
 
 static void commit(struct cluster_job *job, struct pith_cluster_layer *layer)
 {

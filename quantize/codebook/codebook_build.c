@@ -47,8 +47,12 @@ static bool solve(const struct codebook_build *b, const struct sorted_values *s,
         return true;
     }
     switch (b->init) {
-    case PITH_CLUSTER_LINEAR: pith_kmeans_linear(s, c); break;
-    case PITH_CLUSTER_DENSITY: pith_kmeans_density(s, c); break;
+    case PITH_CLUSTER_LINEAR:
+        pith_kmeans_linear(s, c);
+        break;
+    case PITH_CLUSTER_DENSITY:
+        pith_kmeans_density(s, c);
+        break;
     case PITH_CLUSTER_RANDOM:
         pith_kmeans_random(s, b->seed * 0x9e3779b97f4a7c15u + group, c);
         break;
@@ -165,7 +169,7 @@ void pith_codebook_assign(const struct codebook_build *b, const float *centroid,
     }
 }
 
-/* ---- for a constant ------------------------------------------------------------------------------ */
+/* ---- for a constant -------------------------------------------------------------------------- */
 
 static struct pith_codebook *in_arena(const struct codebook_build *b, struct pith_model *m,
                                       const struct pith_const *c)

@@ -15,9 +15,9 @@ struct codebook_build {
     uint32_t iterations;
     uint64_t seed;
     /* results */
-    uint32_t used_most;    /* largest number of centroids any group uses */
-    uint32_t *used;        /* [n_groups], 1..wanted; owned */
-    float *centroid;       /* [n_groups * wanted], strictly ascending; owned */
+    uint32_t used_most; /* largest number of centroids any group uses */
+    uint32_t *used;     /* [n_groups], 1..wanted; owned */
+    float *centroid;    /* [n_groups * wanted], strictly ascending; owned */
 };
 
 /* w: [n_groups * group_elems] f32, |w| <= 2^126 (half: 2^15); mask: the same, or NULL.
@@ -33,9 +33,9 @@ void pith_codebook_copy(const struct codebook_build *b, float *out);
 void pith_codebook_assign(const struct codebook_build *b, const float *centroid, const float *w,
                           const uint8_t *mask, uint8_t *index);
 
-/* All of these: the codebook of c, cut to the centroids in use, with the index of each element; *made is
- * in m's arena. b: group_elems, wanted, init, half, iterations and seed; what else it has is set here and
- * freed. c stays as it is. PITH_ERR_MEMORY. */
+/* All of these: the codebook of c, cut to the centroids in use, with the index of each element;
+ * *made is in m's arena. b: group_elems, wanted, init, half, iterations and seed; what else it has
+ * is set here and freed. c stays as it is. PITH_ERR_MEMORY. */
 enum pith_status pith_codebook_make(struct codebook_build *b, struct pith_model *m,
                                     const struct pith_const *c, struct pith_codebook **made);
 

@@ -60,7 +60,8 @@ static double outermost(const struct sorted_values *s, const struct clusters *k,
 
 /* Fills up to c->wanted, at most one new centroid in each present cluster, worst clusters first.
  * false: there was nothing to gain anywhere. */
-static bool add_missing(const struct sorted_values *s, struct centroids *c, const struct clusters *k)
+static bool add_missing(const struct sorted_values *s, struct centroids *c,
+                        const struct clusters *k)
 {
     double error[KMEANS_MAX], place[KMEANS_MAX];
     uint32_t present = c->n;

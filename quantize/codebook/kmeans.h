@@ -19,8 +19,9 @@ struct centroids {
 /* Ascending order; of equal ones one stays. */
 void pith_kmeans_sort(struct centroids *c);
 
-/* Starting centroids; c->wanted and c->pin_zero are set and the values hold more distinct values than
- * wanted. May give fewer than wanted (coinciding quantiles or choices): Lloyd's iteration adds them. */
+/* Starting centroids; c->wanted and c->pin_zero are set and the values hold more distinct values
+ * than wanted. May give fewer than wanted (coinciding quantiles or choices): Lloyd's iteration adds
+ * them. */
 void pith_kmeans_linear(const struct sorted_values *s, struct centroids *c);
 void pith_kmeans_density(const struct sorted_values *s, struct centroids *c);
 void pith_kmeans_random(const struct sorted_values *s, uint64_t seed, struct centroids *c);

@@ -15,8 +15,8 @@
  *
  * where zero(j, i) is a plain sum of squares, so that its minimum is a running one.
  *
- * Above MAX_RUNS distinct values, neighbours are joined into runs that break at 32,768 even steps of
- * rank and as many of value: no run holds more than 1/32,768 of the values or of their range. */
+ * Above MAX_RUNS distinct values, neighbours are joined into runs that break at 32,768 even steps
+ * of rank and as many of value: no run holds more than 1/32,768 of the values or of their range. */
 #include "kmeans.h"
 
 #include <math.h>
@@ -29,14 +29,14 @@
 struct dp {
     const struct sorted_values *s;
     uint32_t n_runs;
-    uint64_t *edge;        /* [n_runs + 1]: run r holds values [edge[r], edge[r + 1]) */
+    uint64_t *edge;            /* [n_runs + 1]: run r holds values [edge[r], edge[r + 1]) */
     double *n, *sum, *squares; /* [n_runs + 1]: prefix sums of (v - shift) */
-    double *zero;          /* [n_runs + 1]: prefix sums of v^2 */
-    double *a[2], *b[2];   /* [n_runs + 1]: rows k - 1 and k */
+    double *zero;              /* [n_runs + 1]: prefix sums of v^2 */
+    double *a[2], *b[2];       /* [n_runs + 1]: rows k - 1 and k */
     uint32_t *from_a, *from_b; /* [(free + 1) * (n_runs + 1)]: the best j */
 };
 
-/* ---- runs ----------------------------------------------------------------------------------------- */
+/* ---- runs ------------------------------------------------------------------------------------ */
 
 /* Where a run may end: a new value, and not inside a step. step: 0 breaks at each new value. */
 struct run_break {
@@ -105,7 +105,7 @@ static bool sum_runs(struct dp *d, bool pinned)
     }
 }
 
-/* ---- the two tables -------------------------------------------------------------------------------- */
+/* ---- the two tables -------------------------------------------------------------------------- */
 
 static double run_error(const struct dp *d, uint32_t from, uint32_t to)
 {
@@ -152,7 +152,8 @@ static void free_cluster_row(const struct dp *d, uint32_t k, const double *befor
     }
 }
 
-/* Lets the pinned cluster be the last: row[i] = min(row[i], min_j a[j] + zero(j, i)), j in [k, i]. */
+/* Lets the pinned cluster be the last: row[i] = min(row[i], min_j a[j] + zero(j, i)), j in [k, i].
+ */
 static void zero_cluster_row(const struct dp *d, uint32_t k, const double *a, double *row,
                              uint32_t *choice)
 {
@@ -253,8 +254,8 @@ bool pith_kmeans_exact(const struct sorted_values *s, struct centroids *c)
 {
     struct dp d = {.s = s};
     uint32_t free_clusters = c->wanted - (c->pin_zero ? 1 : 0);
-    bool ok = make_runs(&d) && sum_runs(&d, c->pin_zero) &&
-              make_rows(&d, free_clusters, c->pin_zero);
+    bool ok =
+        make_runs(&d) && sum_runs(&d, c->pin_zero) && make_rows(&d, free_clusters, c->pin_zero);
     if (ok) {
         all_rows(&d, free_clusters, c->pin_zero);
         trace_back(&d, free_clusters, c);

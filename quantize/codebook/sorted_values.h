@@ -2,9 +2,9 @@
 /* sorted_values.h - one group's values in ascending order with sums of any range at hand.
  *
  * In one dimension a cluster is an interval of the sorted values, so k-means needs no pass over the
- * data: a boundary is a binary search, a mean or a squared error is a difference of prefix sums. The
- * sums run in value order, so they do not depend on how elements were arranged or on threads. Prefix
- * sums are stored every SORTED_BLOCK values; the few between are added on the way. */
+ * data: a boundary is a binary search, a mean or a squared error is a difference of prefix sums.
+ * The sums run in value order, so they do not depend on how elements were arranged or on threads.
+ * Prefix sums are stored every SORTED_BLOCK values; the few between are added on the way. */
 #ifndef SORTED_VALUES_H
 #define SORTED_VALUES_H
 
@@ -16,7 +16,7 @@ enum { SORTED_BLOCK = 64 };
 struct sorted_values {
     float *v; /* [n] ascending, finite; -0 is stored as +0 */
     uint64_t n, capacity;
-    double shift; /* a middle value, taken off before summing so that little cancels */
+    double shift;          /* a middle value, taken off before summing so that little cancels */
     double *sum, *squares; /* [capacity / SORTED_BLOCK + 1], of (v - shift) */
     float *scratch;        /* [capacity] */
 };

@@ -9,8 +9,8 @@
 
 #include "radix.h"
 
-/* Of the few numbers of one channel that samples show, the largest is exceeded by others far sooner than
- * that of the tensor is. On 63 samples 1.3 to 1.6 gave the least error (docs/quantize.md). */
+/* Of the few numbers of one channel that samples show, the largest is exceeded by others far sooner
+ * than that of the tensor is. On 63 samples 1.3 to 1.6 gave the least error (docs/quantize.md). */
 #define CHANNEL_MARGIN 1.5
 
 static float normal_scale(double scale)
@@ -112,8 +112,8 @@ enum pith_status pith_grid_of_kind(struct pith_model *m, const struct pith_grid 
     return PITH_OK;
 }
 
-/* With one zero point the wider grid is simply the one with the larger scale, which keeps scales that
- * are powers of two. */
+/* With one zero point the wider grid is simply the one with the larger scale, which keeps scales
+ * that are powers of two. */
 enum pith_status pith_grid_union(struct pith_model *m, const struct pith_grid *a,
                                  const struct pith_grid *b, const struct pith_grid **both)
 {
@@ -121,8 +121,7 @@ enum pith_status pith_grid_union(struct pith_model *m, const struct pith_grid *a
         *both = a->scale[0] >= b->scale[0] ? a : b;
         return PITH_OK;
     }
-    *both = grid_over(m, a, fmin(lowest(a, 0), lowest(b, 0)),
-                      fmax(highest(a, 0), highest(b, 0)));
+    *both = grid_over(m, a, fmin(lowest(a, 0), lowest(b, 0)), fmax(highest(a, 0), highest(b, 0)));
     return *both ? PITH_OK : PITH_ERR_MEMORY;
 }
 

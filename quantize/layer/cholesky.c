@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* cholesky.c - right-looking, by panels of rows: a panel of PANEL rows of U is finished, then taken off
- * the triangle below it.
+/* cholesky.c - right-looking, by panels of rows: a panel of PANEL rows of U is finished, then taken
+ * off the triangle below it.
  *
  *     U[p, p..]  finished row by row
  *     A[i, i..] -= sum over p of U[p, i] * U[p, i..]      for all i below the panel
  *
- * The inner loop adds one row to another, element by element, so it is the same whether a compiler makes
- * vectors of it or not; a row of A stays in the first cache while the panel passes. */
+ * The inner loop adds one row to another, element by element, so it is the same whether a compiler
+ * makes vectors of it or not; a row of A stays in the first cache while the panel passes. */
 #include "cholesky.h"
 
 #include <math.h>

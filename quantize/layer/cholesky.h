@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* a: [n, n] row-major, of which the upper triangle is read; it becomes U = L^T, A = U^T U (below the
- * diagonal: unspecified). false: A is not positive definite in double. */
+/* a: [n, n] row-major, of which the upper triangle is read; it becomes U = L^T, A = U^T U (below
+ * the diagonal: unspecified). false: A is not positive definite in double. */
 bool pith_cholesky(double *a, size_t n);
 
 /* Added up in four sums, whose additions overlap; the order is fixed. */

@@ -2,14 +2,14 @@
 /* integer_layer.c - weights, bias and factors of a layer in integers, by rounding to nearest.
  *
  * A row's scale is as small as its largest weight allows, but not so small that the bias would need
- * more than 31 bits with its sign, half of what the sum has, nor that a factor is no normal number any
- * more. The sum of products has the other half: whatever the inputs are, it is at most
- * sum |q| * most_x, and where rows are too long, or inputs too wide, for that to stay within 2^30, the
+ * more than 31 bits with its sign, half of what the sum has, nor that a factor is no normal number
+ * any more. The sum of products has the other half: whatever the inputs are, it is at most sum |q|
+ * * most_x, and where rows are too long, or inputs too wide, for that to stay within 2^30, the
  * layer becomes wide: weights are stored in 16 bits, so that sums have 64.
  *
- * In fixed point Requantize has to be a shift, rounded to even, to the bit. With 16 places or fewer to
- * shift it is: a sum of 2^24 or more, which f32 rounds, then is beyond what a byte holds on either way,
- * and rounding before or after the shift saturates it. */
+ * In fixed point Requantize has to be a shift, rounded to even, to the bit. With 16 places or fewer
+ * to shift it is: a sum of 2^24 or more, which f32 rounds, then is beyond what a byte holds on
+ * either way, and rounding before or after the shift saturates it. */
 #include "integer_layer.h"
 
 #include <float.h>
@@ -20,12 +20,12 @@
 #include "radix.h"
 #include "trained_grid.h"
 
-#define MOST_NARROW 1073741824.0 /* 2^30 */
+#define MOST_NARROW 1073741824.0     /* 2^30 */
 #define MOST_WIDE 4503599627370496.0 /* 2^52 */
 #define MOST_SHIFT 0x1p-16
 
-/* Of a group that reads several channels the scale of their first is that of its sums, and the others'
- * weights are multiplied by what their scales are more (scaled_weights). */
+/* Of a group that reads several channels the scale of their first is that of its sums, and the
+ * others' weights are multiplied by what their scales are more (scaled_weights). */
 double pith_layer_input_scale(const struct integer_layer *l, uint64_t o)
 {
     uint64_t group = o / (l->shape.rows / l->shape.groups);
@@ -48,7 +48,7 @@ static double most_held(const struct integer_layer *l)
     return l->wide ? MOST_WIDE : MOST_NARROW;
 }
 
-/* ---- what sums may be -------------------------------------------------------------------------- */
+/* ---- what sums may be ------------------------------------------------------------------------ */
 
 /* Of |w| of a row. */
 static double row_sum(const struct integer_layer *l, uint64_t o)
@@ -80,7 +80,7 @@ static bool all_are_held(const struct integer_layer *l)
     return (double)l->shape.cols * l->most * l->most_x <= most_held(l);
 }
 
-/* ---- scales ------------------------------------------------------------------------------------ */
+/* ---- scales ---------------------------------------------------------------------------------- */
 
 static double largest(const struct integer_layer *l, uint64_t first, uint64_t last)
 {
@@ -180,15 +180,16 @@ static void store_weights(struct integer_layer *l, bool transposed)
 
 static void store_bias(struct integer_layer *l, uint64_t o, double unit)
 {
-    double most = most_held(l), b = fmin(fmax(nearbyint(pith_layer_bias(l, o) / unit), -most), most);
+    double most = most_held(l),
+           b = fmin(fmax(nearbyint(pith_layer_bias(l, o) / unit), -most), most);
     if (l->wide)
         ((int64_t *)l->bias_q)[o] = (int64_t)b;
     else
         ((int32_t *)l->bias_q)[o] = (int32_t)b;
 }
 
-/* In f32 and in this order, as ONNX has it, so that scales written there tell it to the bit; of values
- * with a scale a channel the weights take it up. */
+/* In f32 and in this order, as ONNX has it, so that scales written there tell it to the bit; of
+ * values with a scale a channel the weights take it up. */
 static float factor_of(const struct integer_layer *l, uint64_t o)
 {
     double x = pith_layer_input_scale(l, o), y = output_scale(l, o), w = l->scale[o];
@@ -245,8 +246,8 @@ double pith_layer_snr_db(const struct integer_layer *l)
     return noise > 0 ? 10 * log10(signal / noise) : HUGE_VAL;
 }
 
-/* Where the weights lie on k * step, that is their scale; but what a row's bias and sums need goes first,
- * and a row of nothing but zeros has none that matters. */
+/* Where the weights lie on k * step, that is their scale; but what a row's bias and sums need goes
+ * first, and a row of nothing but zeros has none that matters. */
 static void take_steps(struct integer_layer *l, const struct pith_const *c)
 {
     double *step = l->bias_shift; /* not needed yet, all 0 */
@@ -259,14 +260,15 @@ static void take_steps(struct integer_layer *l, const struct pith_const *c)
     }
 }
 
-/* ---- from the float layer ---------------------------------------------------------------------- */
+/* ---- from the float layer -------------------------------------------------------------------- */
 
 static bool per_tensor(const struct pith_quantize_opts *o)
 {
     return o->per_tensor || (o->fixed_bits && !o->per_channel);
 }
 
-/* Sums over channels have one scale: weights take up what the channels' scales differ by. NULL: no memory. */
+/* Sums over channels have one scale: weights take up what the channels' scales differ by. NULL: no
+ * memory. */
 static const float *scaled_weights(const struct integer_plan *p, const struct integer_layer *l)
 {
     uint64_t per_group = l->x->n / l->shape.groups, taps = l->shape.cols / per_group;
@@ -313,14 +315,15 @@ static void read_float_layer(const struct integer_plan *p, struct integer_layer 
     l->may_scale = !per_tensor(p->opts);
 }
 
-/* Of weights rounded to nearest with scales that cut none. In fixed point scales may be half of that, or
- * a quarter: then a row that needs it keeps the wider one (pith_layer_least_scale). */
+/* Of weights rounded to nearest with scales that cut none. In fixed point scales may be half of
+ * that, or a quarter: then a row that needs it keeps the wider one (pith_layer_least_scale). */
 static bool fits_32_bits(const struct integer_layer *l)
 {
     if (all_are_held(l))
         return true;
     for (uint64_t o = 0; o < l->shape.rows; o++) {
-        double scale = largest(l, l->may_scale ? o : 0, l->may_scale ? o + 1 : l->shape.rows) / l->most;
+        double scale =
+            largest(l, l->may_scale ? o : 0, l->may_scale ? o + 1 : l->shape.rows) / l->most;
         if (scale > 0 && row_sum(l, o) / scale * l->most_x > MOST_NARROW)
             return false;
     }
@@ -341,13 +344,13 @@ static enum pith_status check_numbers(const struct integer_plan *p, const struct
     for (uint64_t i = 0; i < l->shape.rows * l->shape.cols; i++)
         if (!isfinite((double)l->w[i] * l->w_factor))
             return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
-                                   "cannot quantize '%.200s': weight %llu is not a finite number", name,
-                                   (unsigned long long)i);
+                                   "cannot quantize '%.200s': weight %llu is not a finite number",
+                                   name, (unsigned long long)i);
     for (uint64_t i = 0; i < l->n_bias; i++)
         if (!isfinite((double)l->bias[i] * l->bias_factor))
             return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
-                                   "cannot quantize '%.200s': bias %llu is not a finite number", name,
-                                   (unsigned long long)i);
+                                   "cannot quantize '%.200s': bias %llu is not a finite number",
+                                   name, (unsigned long long)i);
     return PITH_OK;
 }
 
@@ -356,14 +359,16 @@ static enum pith_status check_factors(const struct integer_plan *p, const struct
 {
     for (uint64_t o = 0; o < l->shape.rows; o++)
         if (!isfinite(l->factor[o]))
-            return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
-                                   "cannot quantize '%.200s': the factor of channel %llu is beyond f32",
-                                   p->m->nodes[l->node].name, (unsigned long long)o);
+            return pith_error_fill(
+                err, PITH_ERR_UNSUPPORTED,
+                "cannot quantize '%.200s': the factor of channel %llu is beyond f32",
+                p->m->nodes[l->node].name, (unsigned long long)o);
     return PITH_OK;
 }
 
 /* Weights of its own, or those of `first`. */
-static bool make_room(struct pith_model *m, const struct integer_layer *first, struct integer_layer *l)
+static bool make_room(struct pith_model *m, const struct integer_layer *first,
+                      struct integer_layer *l)
 {
     uint64_t rows = l->shape.rows, n = rows * l->shape.cols;
     l->q = first ? first->q : pith_model_alloc(m, n, sizeof *l->q);
@@ -411,7 +416,8 @@ enum pith_status pith_integer_layer_make(const struct integer_plan *p, uint32_t 
     if (!l->w)
         return pith_error_no_memory(err);
     l->y = p->value[out].whole ? pith_plan_grid(p, out) : NULL;
-    l->wide = p->node[p->node[node].weight_of].wide || pith_weight_bits(p->opts) > 8 || !fits_32_bits(l);
+    l->wide =
+        p->node[p->node[node].weight_of].wide || pith_weight_bits(p->opts) > 8 || !fits_32_bits(l);
     l->widest_x = l->most_x;
     if (!make_room(p->m, first, l))
         return pith_error_no_memory(err);

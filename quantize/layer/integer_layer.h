@@ -11,7 +11,7 @@
 #include "pith_integer_plan.h"
 
 struct integer_layer {
-    uint32_t node;             /* of the float network */
+    uint32_t node; /* of the float network */
     struct layer_shape shape;
     const float *w;            /* [rows, cols] */
     const uint8_t *mask;       /* [rows, cols] 0: pruned, so q is 0; NULL: nothing is */
@@ -30,28 +30,29 @@ struct integer_layer {
     struct integer_layer *first; /* of these layers; NULL: it is the first, or alone */
     struct integer_layer *next;  /* another of these layers; NULL: no more of them */
     int32_t widest_x;            /* of the first: the largest most_x of all of them */
-    bool rescaled;               /* of the first: rows of q changed behind the backs of those made before */
-    uint32_t weight;             /* value of the network of integers that has `stored` */
-    /* 32 bits hold all sums, whatever x is: |bias_q| <= 2^30 and sum |q| * most_x <= 2^30 in every row.
-     * Or (wide) 64 bits do, exactly in double, too: both are at most 2^52. */
+    bool rescaled;   /* of the first: rows of q changed behind the backs of those made before */
+    uint32_t weight; /* value of the network of integers that has `stored` */
+    /* 32 bits hold all sums, whatever x is: |bias_q| <= 2^30 and sum |q| * most_x <= 2^30 in every
+     * row. Or (wide) 64 bits do, exactly in double, too: both are at most 2^52. */
     bool wide;
-    bool transposed; /* MatMulInteger's weight is [cols, rows] */
-    void *stored;   /* what the network holds: q as i8, wide as i16 */
-    double *scale;  /* [rows] */
-    bool radix;     /* scales are powers of two */
-    bool may_scale; /* each row's scale may become smaller */
-    void *bias_q;   /* [rows] i32, wide i64 */
+    bool transposed;    /* MatMulInteger's weight is [cols, rows] */
+    void *stored;       /* what the network holds: q as i8, wide as i16 */
+    double *scale;      /* [rows] */
+    bool radix;         /* scales are powers of two */
+    bool may_scale;     /* each row's scale may become smaller */
+    void *bias_q;       /* [rows] i32, wide i64 */
     double *bias_shift; /* [rows] what bias correction adds to the real bias */
-    float *factor;  /* [rows] what Requantize or DequantizeLinear multiplies acc by */
-    double goal_share; /* of the way from w to what the float network's sums ask for; mean of groups */
+    float *factor;      /* [rows] what Requantize or DequantizeLinear multiplies acc by */
+    double
+        goal_share; /* of the way from w to what the float network's sums ask for; mean of groups */
     uint32_t n_corrected;
 };
 
 /* Everything from the float layer: scales (the largest of each row, or of all, becomes `most`),
- * weights to the nearest integer, bias and factors. first: NULL, or a layer whose q, stored and scale
- * this one has as well: scales of rows then become as wide as both need, and the layers made before are
- * right again after pith_layer_store_all. PITH_ERR_MEMORY; PITH_ERR_UNSUPPORTED: a weight or bias is NaN
- * or infinite, or beyond what f32 scales can express. */
+ * weights to the nearest integer, bias and factors. first: NULL, or a layer whose q, stored and
+ * scale this one has as well: scales of rows then become as wide as both need, and the layers made
+ * before are right again after pith_layer_store_all. PITH_ERR_MEMORY; PITH_ERR_UNSUPPORTED: a
+ * weight or bias is NaN or infinite, or beyond what f32 scales can express. */
 enum pith_status pith_integer_layer_make(const struct integer_plan *p, uint32_t node, uint32_t out,
                                          struct integer_layer *first, struct integer_layer *l,
                                          struct pith_error *err);
@@ -81,15 +82,15 @@ double pith_layer_bias(const struct integer_layer *l, uint64_t o);
 /* The smallest scale that bias, sums and factor of row o allow, in all layers that share it. */
 double pith_layer_least_scale(const struct integer_layer *l, uint64_t o);
 
-/* With which none of the weights of rows [first, last) is cut; not below what pith_layer_least_scale
- * tells of each. */
+/* With which none of the weights of rows [first, last) is cut; not below what
+ * pith_layer_least_scale tells of each. */
 double pith_layer_widest_scale(const struct integer_layer *l, uint64_t first, uint64_t last);
 
 /* q of rows [first, last) to the nearest integers, by the scales as they are. */
 void pith_layer_round_nearest(struct integer_layer *l, uint64_t first, uint64_t last);
 
-/* stored, bias_q and factor anew, from q, bias, bias_shift and scale. A row whose sums 32 bits might not
- * hold, which can be after feedback, is rounded to nearest with a wider scale before. */
+/* stored, bias_q and factor anew, from q, bias, bias_shift and scale. A row whose sums 32 bits
+ * might not hold, which can be after feedback, is rounded to nearest with a wider scale before. */
 void pith_layer_store(struct integer_layer *l);
 
 /* The same for the layer and all that share its weight. first: the first of them. */

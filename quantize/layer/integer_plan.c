@@ -66,8 +66,7 @@ bool pith_layer_takes_scales(const struct pith_model *m, const struct pith_node 
     return g->n == 1 || (by_channel && g->axis == 1 && g->n == channels_read(m, node));
 }
 
-/* ---- roles -------------------------------------------------------------------------------------
- */
+/* ---- roles ----------------------------------------------------------------------------------- */
 
 static bool is_unary(uint32_t op)
 {
@@ -252,8 +251,7 @@ static enum pith_status choose_layers(struct integer_plan *p, struct pith_error 
     return st;
 }
 
-/* ---- values -------------------------------------------------------------------------------------
- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static bool computed(const struct integer_plan *p, uint32_t v)
 {
@@ -361,8 +359,7 @@ static void choose_values(struct integer_plan *p)
     }
 }
 
-/* ---- grids that values share
- * --------------------------------------------------------------------- */
+/* ---- grids that values share ----------------------------------------------------------------- */
 
 static enum pith_status share(struct integer_plan *p, uint32_t a, uint32_t b)
 {
@@ -453,8 +450,7 @@ static enum pith_status scale_depthwise_inputs(struct integer_plan *p)
     return st;
 }
 
-/* ---- activations that saturation does
- * -------------------------------------------------------------- */
+/* ---- activations that saturation does -------------------------------------------------------- */
 
 static bool cuts_alike(const struct pith_grid *g, const struct pith_node *act)
 {

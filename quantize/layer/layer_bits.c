@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* layer_bits.c - bits of each layer's weights.
  *
- * One bit more takes three quarters of a layer's rounding error away, whatever its size, and costs as many
- * bits as it has weights: layers of few weights get theirs nearly for nothing. As if all layers did the
- * same harm, the next bit goes where harm / weights is largest, until a PITH_WIDER_PART of what all layers
- * have is spent. Among equals the first layer goes first: its error passes through all others.
+ * One bit more takes three quarters of a layer's rounding error away, whatever its size, and costs
+ * as many bits as it has weights: layers of few weights get theirs nearly for nothing. As if all
+ * layers did the same harm, the next bit goes where harm / weights is largest, until a
+ * PITH_WIDER_PART of what all layers have is spent. Among equals the first layer goes first: its
+ * error passes through all others.
  *
  * In short rows, such as those of a depthwise convolution, no other weight can make up for an error
  * (feedback_round.c). They count as much as layers of SHORT_HARM times their rounding error.
  *
- * Layers that stay float are counted like the others: so what a layer gets does not depend on them. A
- * weight that several layers read is counted once. */
+ * Layers that stay float are counted like the others: so what a layer gets does not depend on them.
+ * A weight that several layers read is counted once. */
 #include "layer_bits.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* low_rank_factor.c - what is left of D + X X^T after a row of Cholesky's factor is taken off is again a
- * diagonal and a product through r numbers:
+/* low_rank_factor.c - what is left of D + X X^T after a row of Cholesky's factor is taken off is
+ * again a diagonal and a product through r numbers:
  *
  *     A = D + X G X^T,  G = I at first
  *     U[j, j]^2 = d_j + x_j G x_j,   p_j = G x_j / U[j, j],   U[j, i] = p_j . x_i

@@ -27,8 +27,8 @@ enum pith_status pith_grid_union(struct pith_model *m, const struct pith_grid *a
 bool pith_grid_cuts(const struct pith_grid *g, float low, float high);
 
 /* The same zero point, but for channel c (of axis 1) steps as wide as the channel's largest number
- * needs, in fixed point the power of two above; no channel gets more than the tensor had. stats: of each
- * channel; none below 0. */
+ * needs, in fixed point the power of two above; no channel gets more than the tensor had. stats: of
+ * each channel; none below 0. */
 enum pith_status pith_grid_by_channel(struct pith_model *m, const struct pith_grid *g,
                                       const struct pith_value_stats *stats, bool radix,
                                       const struct pith_grid **by_channel);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* pith_integer_plan.h - which nodes of a float network compute with integers, and which of its values
- * become integers, on which grid. */
+/* pith_integer_plan.h - which nodes of a float network compute with integers, and which of its
+ * values become integers, on which grid. */
 #ifndef PITH_INTEGER_PLAN_H
 #define PITH_INTEGER_PLAN_H
 
@@ -10,39 +10,41 @@
 #define NODE_NONE UINT32_MAX
 
 enum node_role {
-    ROLE_FLOAT = 0,  /* computes with floats, whatever surrounds it */
-    ROLE_LAYER,      /* becomes ConvInteger or MatMulInteger */
-    ROLE_SWALLOWED,  /* an activation that the layer's saturation does */
-    ROLE_CARRIED     /* between integers: moves them, or is computed in float in between */
+    ROLE_FLOAT = 0, /* computes with floats, whatever surrounds it */
+    ROLE_LAYER,     /* becomes ConvInteger or MatMulInteger */
+    ROLE_SWALLOWED, /* an activation that the layer's saturation does */
+    ROLE_CARRIED    /* between integers: moves them, or is computed in float in between */
 };
 
 struct node_plan {
     enum node_role role;
-    const char *why;    /* has weights and stays float: the reason */
-    uint32_t swallowed; /* LAYER: the activation it takes in, or NODE_NONE */
+    const char *why;      /* has weights and stays float: the reason */
+    uint32_t swallowed;   /* LAYER: the activation it takes in, or NODE_NONE */
     uint32_t weight_bits; /* LAYER (layer_bits.h) */
-    uint32_t weight_of;   /* LAYER: the first with the same integers for weights (shared_weight.h): itself, if alone */
+    uint32_t weight_of;   /* LAYER: the first with the same integers for weights (shared_weight.h):
+                             itself, if alone */
     bool table;           /* looks up rows of a constant that becomes integers (table_grid.h) */
-    bool wide;            /* LAYER that is a weight_of: one of those that read its weights needs sums of 64 bits */
+    bool wide; /* LAYER that is a weight_of: one of those that read its weights needs sums of 64
+                  bits */
 };
 
 struct value_plan {
     uint32_t producer; /* NODE_NONE: an input or a constant */
     uint32_t n_uses;   /* being an output of the graph counts as one */
-    uint32_t reader;   /* the node that reads it, where n_uses is 1; NODE_NONE: the graph's output */
+    uint32_t reader; /* the node that reads it, where n_uses is 1; NODE_NONE: the graph's output */
     bool from_layer, to_layer;
-    bool layer_input;  /* some layer reads it as its activations */
-    bool whole;        /* becomes integers */
-    uint32_t sharer;   /* a value whose grid it shares; itself at the end of the chain */
+    bool layer_input;             /* some layer reads it as its activations */
+    bool whole;                   /* becomes integers */
+    uint32_t sharer;              /* a value whose grid it shares; itself at the end of the chain */
     const struct pith_grid *grid; /* NULL: not calibrated */
 };
 
 struct integer_plan {
     struct pith_model *m;
     const struct pith_quantize_opts *opts;
-    const bool *few;          /* [n_nodes] products not worth integers (split_product.h); NULL: none */
-    struct node_plan *node;   /* [n_nodes] */
-    struct value_plan *value; /* [n_values] */
+    const bool *few; /* [n_nodes] products not worth integers (split_product.h); NULL: none */
+    struct node_plan *node;      /* [n_nodes] */
+    struct value_plan *value;    /* [n_values] */
     uint32_t n_layers, n_tables; /* that become integers */
 };
 
@@ -60,8 +62,8 @@ struct layer_shape pith_layer_shape(const struct pith_model *m, const struct pit
 /* The channels of the input do not mix: each output channel reads one of them. */
 bool pith_layer_is_depthwise(const struct pith_model *m, const struct pith_node *node);
 
-/* Does it read values on such a grid: one scale, or one for each of its channels? (One that mixes channels
- * has their scales in its weights.) */
+/* Does it read values on such a grid: one scale, or one for each of its channels? (One that mixes
+ * channels has their scales in its weights.) */
 bool pith_layer_takes_scales(const struct pith_model *m, const struct pith_node *node,
                              const struct pith_grid *g);
 
@@ -74,8 +76,8 @@ bool pith_takes_grid(const struct pith_node *node);
 /* Is a grid of those that the options ask for? */
 bool pith_grid_is_asked(const struct integer_plan *p, const struct pith_grid *g);
 
-/* Do the options' patterns keep this node, which has a weight or a table, float? used: NULL, or [n_keep] where
- * those that match are marked. */
+/* Do the options' patterns keep this node, which has a weight or a table, float? used: NULL, or
+ * [n_keep] where those that match are marked. */
 bool pith_is_kept(const struct pith_model *m, const struct pith_quantize_opts *opts,
                   const struct pith_node *node, bool *used);
 

@@ -2,9 +2,10 @@
 /* radix.c - fixed point: every scale is 2^-f, f the number of bits behind the radix point.
  *
  * A number of n bits covers 2^(n-f) with steps of 2^-f. The smallest power of two that covers all
- * numbers leaves up to half of the integers unused; the next one cuts what is beyond its half, and has
- * steps half as wide. Of such neighbours the one with the least squared error is taken: for activations
- * where their statistics are (calibrate/range_mse.c, choose_by_output.c), for weights here. */
+ * numbers leaves up to half of the integers unused; the next one cuts what is beyond its half, and
+ * has steps half as wide. Of such neighbours the one with the least squared error is taken: for
+ * activations where their statistics are (calibrate/range_mse.c, choose_by_output.c), for weights
+ * here. */
 #include "radix.h"
 
 #include <float.h>
@@ -25,7 +26,7 @@ bool pith_is_radix(double scale)
     return scale > 0 && frexp(scale, &exponent) == 0.5;
 }
 
-/* ---- activations ------------------------------------------------------------------------------- */
+/* ---- activations ----------------------------------------------------------------------------- */
 
 bool pith_grid_is_radix(const struct pith_grid *g)
 {
@@ -46,13 +47,14 @@ enum pith_status pith_fitting_grid(struct pith_model *m, const struct pith_quant
                                    const struct pith_value *v, const struct pith_grid **grid)
 {
     enum pith_status st = pith_activation_grid(m, v, grid);
-    if (st || !*grid || opts->as_trained || fits(*grid, opts) || (!opts->fixed_bits && !opts->activation_bits))
+    if (st || !*grid || opts->as_trained || fits(*grid, opts) ||
+        (!opts->fixed_bits && !opts->activation_bits))
         return st;
     struct pith_grid_kind kind = {pith_activation_bits(opts), opts->fixed_bits != 0};
     return pith_grid_of_kind(m, *grid, &kind, grid);
 }
 
-/* ---- weights ----------------------------------------------------------------------------------- */
+/* ---- weights --------------------------------------------------------------------------------- */
 
 static double error_of(const struct integer_layer *l, uint64_t first, uint64_t last,
                        const double *weight, double scale)

@@ -9,15 +9,15 @@
 double pith_radix_above(double scale);
 bool pith_is_radix(double scale);
 
-/* What pith_activation_grid finds for v, made to fit: of the activations' bits and, in fixed point, with
- * zero point 0 and a scale that is a power of two; then of one scale, but with opts->per_channel. A grid
- * that fits already is taken as it is. PITH_ERR_MEMORY. */
+/* What pith_activation_grid finds for v, made to fit: of the activations' bits and, in fixed point,
+ * with zero point 0 and a scale that is a power of two; then of one scale, but with
+ * opts->per_channel. A grid that fits already is taken as it is. PITH_ERR_MEMORY. */
 enum pith_status pith_fitting_grid(struct pith_model *m, const struct pith_quantize_opts *opts,
                                    const struct pith_value *v, const struct pith_grid **grid);
 
-/* The power of two with which rows [first, last) lose least by rounding to nearest, each square counted
- * `weight[k]` times (NULL: once) in column k: `widest`, with which nothing is cut, or one of the next two
- * below it, but none below `least`. */
+/* The power of two with which rows [first, last) lose least by rounding to nearest, each square
+ * counted `weight[k]` times (NULL: once) in column k: `widest`, with which nothing is cut, or one
+ * of the next two below it, but none below `least`. */
 double pith_radix_of_weights(const struct integer_layer *l, uint64_t first, uint64_t last,
                              const double *weight, double widest, double least);
 

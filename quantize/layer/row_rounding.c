@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* row_rounding.c - Babai's nearest plane, from the last weight to the first. Each adds a term to the error
- * that none after it changes, so what is too much can be told early.
+/* row_rounding.c - Babai's nearest plane, from the last weight to the first. Each adds a term to
+ * the error that none after it changes, so what is too much can be told early.
  *
- * Where U is of low rank, sum over i > j of U[j, i] e_i = p_j . (sum over i > j of e_i x_i): the sum in
- * brackets is kept in `seen`, and a weight takes 2 r multiplications instead of n - j. */
+ * Where U is of low rank, sum over i > j of U[j, i] e_i = p_j . (sum over i > j of e_i x_i): the
+ * sum in brackets is kept in `seen`, and a weight takes 2 r multiplications instead of n - j. */
 #include "row_rounding.h"
 
 #include <math.h>

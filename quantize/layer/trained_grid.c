@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* trained_grid.c - grids that are there already, and where a network would have some.
  *
- * Training rounds values and weights where pith_quantize would (pith_quantize_places), learns the grids,
- * and leaves them in the model: those of values where calibration leaves its own, those of weights as
- * codebooks whose centroids are k * step. Taken as they are, they give the network that was trained. */
+ * Training rounds values and weights where pith_quantize would (pith_quantize_places), learns the
+ * grids, and leaves them in the model: those of values where calibration leaves its own, those of
+ * weights as codebooks whose centroids are k * step. Taken as they are, they give the network that
+ * was trained. */
 #include "trained_grid.h"
 
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 #include "pith_error_fill.h"
 #include "pith_op.h"
 
-/* ---- weights ------------------------------------------------------------------------------------ */
+/* ---- weights --------------------------------------------------------------------------------- */
 
 /* 0: this is no k * step. */
 static double step_of(const float *centroid, uint32_t n)
@@ -43,7 +44,7 @@ bool pith_trained_steps(const struct pith_const *c, uint64_t rows, double *step)
     return true;
 }
 
-/* ---- places ------------------------------------------------------------------------------------- */
+/* ---- places ---------------------------------------------------------------------------------- */
 
 /* First or last: it reads what no layer gave, or leads to none. */
 static bool is_edge(const struct integer_plan *p, const struct pith_node *node)
@@ -71,7 +72,8 @@ bool pith_comes_rounded(const struct integer_plan *p, uint32_t v)
     uint32_t n_in = node->op == PITH_OP_CONCAT ? node->n_in : 1;
     for (uint32_t k = 0; k < n_in; k++) {
         uint32_t x = node->in[k];
-        if (x == PITH_VALUE_NONE || !p->value[x].whole || pith_plan_owner(p, x) != pith_plan_owner(p, v))
+        if (x == PITH_VALUE_NONE || !p->value[x].whole ||
+            pith_plan_owner(p, x) != pith_plan_owner(p, v))
             return false;
     }
     return true;
@@ -113,8 +115,8 @@ static void list_weights(const struct integer_plan *p, struct pith_quantize_plac
     }
 }
 
-enum pith_status pith_integer_places(const struct integer_plan *p, struct pith_quantize_places *places,
-                                     struct pith_error *err)
+enum pith_status pith_integer_places(const struct integer_plan *p,
+                                     struct pith_quantize_places *places, struct pith_error *err)
 {
     struct pith_quantize_places to = {
         .values = malloc((p->m->n_values + (size_t)1) * sizeof *to.values),

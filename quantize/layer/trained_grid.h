@@ -5,15 +5,15 @@
 
 #include "pith_integer_plan.h"
 
-/* The step of each of `rows` rows, where c has a codebook of k * step, k in -128..127, one for every row
- * or one of all. False: it has not. */
+/* The step of each of `rows` rows, where c has a codebook of k * step, k in -128..127, one for
+ * every row or one of all. False: it has not. */
 bool pith_trained_steps(const struct pith_const *c, uint64_t rows, double *step);
 
 /* Are all elements of v, a value that becomes integers, some of whole values on its grid? */
 bool pith_comes_rounded(const struct integer_plan *p, uint32_t v);
 
 /* Values and weights that become integers by the plan. PITH_ERR_MEMORY. */
-enum pith_status pith_integer_places(const struct integer_plan *p, struct pith_quantize_places *places,
-                                     struct pith_error *err);
+enum pith_status pith_integer_places(const struct integer_plan *p,
+                                     struct pith_quantize_places *places, struct pith_error *err);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* weight_scale_search.c - rounds the row with each of several scales: with the one that cuts nothing and
- * down to half of it in steps of 8 %, then 4 % to either side of the best.
+/* weight_scale_search.c - rounds the row with each of several scales: with the one that cuts
+ * nothing and down to half of it in steps of 8 %, then 4 % to either side of the best.
  *
- * The error is that of the row rounded with feedback, in the sums of the layer. The error by H's diagonal
- * of the row rounded to nearest, which is cheaper, prefers scales that are too wide: SqueezeNet v1.1 with
- * weights of 4 bits has 12.8 dB by that and 14.3 dB by this. */
+ * The error is that of the row rounded with feedback, in the sums of the layer. The error by H's
+ * diagonal of the row rounded to nearest, which is cheaper, prefers scales that are too wide:
+ * SqueezeNet v1.1 with weights of 4 bits has 12.8 dB by that and 14.3 dB by this. */
 #include "weight_scale_search.h"
 
 #include <math.h>
@@ -33,11 +33,10 @@ static void try_scale(struct search *s, double scale)
     }
 }
 
-double pith_search_weight_scale(const struct row_rounding *r, const struct integer_layer *l, uint64_t row,
-                                int16_t *q)
+double pith_search_weight_scale(const struct row_rounding *r, const struct integer_layer *l,
+                                uint64_t row, int16_t *q)
 {
-    struct search s = {
-        .r = r, .lowest = pith_layer_least_scale(l, row), .q = q, .error = HUGE_VAL};
+    struct search s = {.r = r, .lowest = pith_layer_least_scale(l, row), .q = q, .error = HUGE_VAL};
     double widest = 0;
     for (size_t i = 0; i < r->n; i++)
         if (!r->kept || r->kept[i])

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* weight_scale_search.h - the scale with which a row, rounded with feedback, has the least error. */
+/* weight_scale_search.h - the scale with which a row, rounded with feedback, has the least error.
+ */
 #ifndef WEIGHT_SCALE_SEARCH_H
 #define WEIGHT_SCALE_SEARCH_H
 
@@ -7,7 +8,7 @@
 #include "row_rounding.h"
 
 /* Not below what the layer allows. q: [n] room. In fixed point a power of two. */
-double pith_search_weight_scale(const struct row_rounding *r, const struct integer_layer *l, uint64_t row,
-                                int16_t *q);
+double pith_search_weight_scale(const struct row_rounding *r, const struct integer_layer *l,
+                                uint64_t row, int16_t *q);
 
 #endif

@@ -60,8 +60,7 @@ static bool is_sum_of_all(const struct pith_node *node)
     return is_plain(node) && (node->op != PITH_OP_CONV || !is_padded(node, ATTR_CONV_PADS));
 }
 
-/* ---- how much
- * ------------------------------------------------------------------------------------ */
+/* ---- how much -------------------------------------------------------------------------------- */
 
 static double least(const struct pith_channel_stats *s)
 {
@@ -86,8 +85,7 @@ static uint32_t find_shifts(const struct pith_model *m, const struct layer_pair 
     return n;
 }
 
-/* ---- biases
- * -------------------------------------------------------------------------------------- */
+/* ---- biases ---------------------------------------------------------------------------------- */
 
 /* Room for biases of all layers: two of a pair. */
 static bool make_room(struct pith_model *m, uint32_t n_pairs)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* drop_unused.c - after a rewrite: values without a reader and without a giver take no number in the file. */
+/* drop_unused.c - after a rewrite: values without a reader and without a giver take no number in
+ * the file. */
 #include "drop_unused.h"
 
 #include <stdlib.h>

@@ -5,8 +5,8 @@
 
 #include "pith_model.h"
 
-/* Drops them and numbers the others anew. m->inputs and m->outputs are replaced; m->nodes and m->values
- * are changed where they are. PITH_ERR_MEMORY: nothing changed. */
+/* Drops them and numbers the others anew. m->inputs and m->outputs are replaced; m->nodes and
+ * m->values are changed where they are. PITH_ERR_MEMORY: nothing changed. */
 enum pith_status pith_drop_unused(struct pith_model *m, struct pith_error *err);
 
 #endif

@@ -2,10 +2,10 @@
 /* equalize.c - cross-layer equalisation (Nagel, van Baalen, Blankevoort & Welling, "Data-Free
  * Quantization Through Weight Equalization and Bias Correction", 2019, section 4.1).
  *
- * Relu(s x) = s Relu(x) for s > 0, and pools keep such factors too. So row i of a layer's weights may
- * be divided by s[i], its bias as well, where column i of the next layer is multiplied by it. With r1
- * and r2 the largest magnitudes of row and column, s = sqrt(r1 / r2) makes both sqrt(r1 r2): of all
- * factors this gives each channel the largest share of a common range on both sides.
+ * Relu(s x) = s Relu(x) for s > 0, and pools keep such factors too. So row i of a layer's weights
+ * may be divided by s[i], its bias as well, where column i of the next layer is multiplied by it.
+ * With r1 and r2 the largest magnitudes of row and column, s = sqrt(r1 / r2) makes both sqrt(r1
+ * r2): of all factors this gives each channel the largest share of a common range on both sides.
  *
  * Factors are rounded to powers of two, so nothing is rounded and the network stays what it was, to
  * the bit; channels then differ in size by less than two where factors could make them equal. Pairs

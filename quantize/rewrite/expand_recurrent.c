@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* expand_recurrent.c - one RECURRENT node (pith_op.h) becomes
  *
- *     h0, c0 --> Loop --> Gather x[t] --> Gemm(h, R, bias) --> gates --> h', c' --> LoopEnd --> y, h, c
+ *     h0, c0 --> Loop --> Gather x[t] --> Gemm(h, R, bias) --> gates --> h', c' --> LoopEnd --> y,
+ * h, c
  *
- * and where there is but one step, as in networks whose state goes round outside, the body alone. The
- * formulas of the gates are those of runtime/ops/op_recurrent.c, and so is the order of additions.
+ * and where there is but one step, as in networks whose state goes round outside, the body alone.
+ * The formulas of the gates are those of runtime/ops/op_recurrent.c, and so is the order of
+ * additions.
  *
- * What Gemm reads is the state, which has the grid of the operator's outputs, put together with that of
- * the state it begins with. The GRU's product of reset gate and state has the same: the gate is between
- * 0 and 1. The gates' input, where a product of integers gives it, is no longer rounded to a grid of its
- * own: the gates take it as sums. Nor is the LSTM's cell, which reaches far beyond what Tanh lets through:
- * 256 steps of it took the VAD network from 24 to 19 dB. */
+ * What Gemm reads is the state, which has the grid of the operator's outputs, put together with
+ * that of the state it begins with. The GRU's product of reset gate and state has the same: the
+ * gate is between 0 and 1. The gates' input, where a product of integers gives it, is no longer
+ * rounded to a grid of its own: the gates take it as sums. Nor is the LSTM's cell, which reaches
+ * far beyond what Tanh lets through: 256 steps of it took the VAD network from 24 to 19 dB. */
 #include "expand_recurrent.h"
 
 #include <math.h>
@@ -31,7 +33,7 @@ enum { OUT_Y, OUT_H, OUT_C };
 struct cell {
     struct node_list *l;
     const struct pith_node *node;
-    const char *name;             /* that layers go by: the node's, or where it has none its output's */
+    const char *name; /* that layers go by: the node's, or where it has none its output's */
     const struct pith_grid *grid; /* of h */
     uint32_t kind, steps, batch, width, gates;
     uint32_t *uses; /* [values] */
@@ -47,7 +49,7 @@ static const struct pith_value *value(const struct cell *c, uint32_t v)
     return &c->l->m->values[v];
 }
 
-/* ---- which ------------------------------------------------------------------------------------- */
+/* ---- which ----------------------------------------------------------------------------------- */
 
 static bool is_constant(const struct pith_model *m, uint32_t v)
 {
@@ -65,7 +67,8 @@ static bool knows_activations(const int32_t *attr)
 static bool is_expandable(const struct pith_model *m, const struct pith_quantize_opts *opts,
                           const struct pith_node *node)
 {
-    if (node->op != PITH_OP_RECURRENT || !pith_has_weight(m, node) || pith_is_kept(m, opts, node, NULL))
+    if (node->op != PITH_OP_RECURRENT || !pith_has_weight(m, node) ||
+        pith_is_kept(m, opts, node, NULL))
         return false;
     bool one_step = m->values[node->in[IN_X]].dim[0] == 1;
     return is_constant(m, input(node, IN_BIAS)) && is_constant(m, input(node, IN_PEEPHOLES)) &&
@@ -87,7 +90,7 @@ static enum pith_status find_grid(struct pith_model *m, const struct pith_quanti
     return st;
 }
 
-/* ---- nodes ------------------------------------------------------------------------------------- */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
 /* Of [batch, columns]. */
 static uint32_t rows_of(struct cell *c, uint32_t columns)
@@ -155,8 +158,8 @@ static uint32_t part_of(struct cell *c, uint32_t v, uint64_t first, uint32_t n)
     uint32_t dim[2] = {n, whole->dim[1]};
     uint64_t each = whole->rank > 1 ? whole->dim[1] : 1;
     const struct pith_const *old = whole->constant;
-    uint32_t part = pith_list_constant(c->l, PITH_F32, whole->rank, dim,
-                                       (float *)old->data + first * each);
+    uint32_t part =
+        pith_list_constant(c->l, PITH_F32, whole->rank, dim, (float *)old->data + first * each);
     pith_list_name_part(c->l, part, whole->name, (uint32_t)first, (uint32_t)first + n);
     if (!c->l->failed)
         c->l->m->values[part].constant->mask = old->mask ? old->mask + first * each : NULL;
@@ -170,20 +173,19 @@ static uint32_t product(struct cell *c, uint32_t h, uint32_t first, uint32_t n)
     uint32_t in[3] = {h, part_of(c, c->node->in[IN_R], (uint64_t)first * c->width, n * c->width)};
     if (bias != PITH_VALUE_NONE)
         in[2] = part_of(c, bias, (uint64_t)first * c->width, n * c->width);
-    struct pith_node *node = pith_list_node(c->l, c->name, PITH_OP_GEMM,
-                                            bias == PITH_VALUE_NONE ? 2 : 3, in, 1, &out);
+    struct pith_node *node =
+        pith_list_node(c->l, c->name, PITH_OP_GEMM, bias == PITH_VALUE_NONE ? 2 : 3, in, 1, &out);
     if (node)
         node->attr[ATTR_GEMM_TRANS_B] = 1;
     return out;
 }
 
-/* ---- gates ------------------------------------------------------------------------------------- */
+/* ---- gates ----------------------------------------------------------------------------------- */
 
 static uint32_t activate(struct cell *c, uint32_t i, uint32_t x)
 {
     static const uint32_t op[] = {PITH_OP_SIGMOID, PITH_OP_TANH, PITH_OP_RELU};
-    int32_t usual =
-        i == 0 && c->kind != RECURRENT_RNN ? RECURRENT_SIGMOID : RECURRENT_TANH;
+    int32_t usual = i == 0 && c->kind != RECURRENT_RNN ? RECURRENT_SIGMOID : RECURRENT_TANH;
     return make(c, op[attr_item(c->node->attr, ATTR_RECURRENT_ACT, i, usual)], x, PITH_VALUE_NONE);
 }
 
@@ -286,12 +288,12 @@ static struct states rnn(struct cell *c, uint32_t x, struct states old, struct s
 
 static struct states step(struct cell *c, uint32_t x, struct states old, struct states to)
 {
-    return c->kind == RECURRENT_LSTM ? lstm(c, x, old, to)
+    return c->kind == RECURRENT_LSTM  ? lstm(c, x, old, to)
            : c->kind == RECURRENT_GRU ? gru(c, x, old, to)
                                       : rnn(c, x, old, to);
 }
 
-/* ---- steps ------------------------------------------------------------------------------------- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 static uint32_t integers(struct cell *c, uint32_t rank, uint32_t n, int64_t first, int64_t by)
 {

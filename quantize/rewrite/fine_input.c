@@ -49,8 +49,8 @@ static float wide_step(const struct pith_value *x, const struct pith_grid *g)
     return step > 0 ? (float)fmax(step, (double)(FINER * FLT_MIN)) : 1; /* only zeros were seen */
 }
 
-static struct pith_grid *grid_of_both(struct two_inputs *e, const struct pith_grid *was, double scale,
-                                      uint32_t channels)
+static struct pith_grid *grid_of_both(struct two_inputs *e, const struct pith_grid *was,
+                                      double scale, uint32_t channels)
 {
     struct pith_grid *g = pith_model_alloc(e->m, 1, sizeof *g);
     float *scales = pith_model_alloc(e->m, 2 * (uint64_t)channels, sizeof *scales);

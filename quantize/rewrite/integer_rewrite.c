@@ -34,19 +34,18 @@ struct writer {
     const struct integer_plan *p;
     struct integer_network *net;
     struct pith_model *to;
-    uint32_t *whole;           /* [old n_values] number of the integers, or NOT_MADE */
-    uint32_t *lent;            /* [old n_values] floats made before a region, or NOT_MADE */
-    bool *is_real;             /* [old n_values] computed as a float, or an input */
+    uint32_t *whole;             /* [old n_values] number of the integers, or NOT_MADE */
+    uint32_t *lent;              /* [old n_values] floats made before a region, or NOT_MADE */
+    bool *is_real;               /* [old n_values] computed as a float, or an input */
     struct integer_layer **made; /* [old n_nodes] the layer that was made of it */
-    struct grid_values *grids; /* [old n_values] of the value at the end of the sharers */
-    uint32_t origin;           /* the float node being written */
-    bool in_region;            /* then nodes in float read floats that were never rounded */
+    struct grid_values *grids;   /* [old n_values] of the value at the end of the sharers */
+    uint32_t origin;             /* the float node being written */
+    bool in_region;              /* then nodes in float read floats that were never rounded */
     bool out_of_memory;
     struct pith_error *err;
 };
 
-/* ---- values and nodes
- * ---------------------------------------------------------------------------- */
+/* ---- values and nodes ------------------------------------------------------------------------ */
 
 static uint32_t add_value(struct writer *w, char *name, enum pith_type type, uint32_t rank,
                           const uint32_t *dim)
@@ -99,8 +98,7 @@ static struct pith_node *add_node(struct writer *w, const char *name, uint32_t o
     return node;
 }
 
-/* ---- grids
- * ----------------------------------------------------------------------------------------- */
+/* ---- grids ----------------------------------------------------------------------------------- */
 
 static uint32_t zeros(struct writer *w, const struct pith_grid *g, uint32_t rank, uint32_t n)
 {
@@ -126,8 +124,7 @@ static const struct grid_values *grid_values(struct writer *w, uint32_t v)
     return c;
 }
 
-/* ---- from one to the other
- * ------------------------------------------------------------------------- */
+/* ---- from one to the other ------------------------------------------------------------------- */
 
 /* The integers take over the value's name where the float goes: where no graph input or output is
  * called so. */
@@ -193,9 +190,8 @@ static bool is_narrow(const struct integer_plan *p, uint32_t v)
 static uint32_t new_result(struct writer *w, uint32_t v)
 {
     const struct pith_value *old = &w->p->m->values[v];
-    return is_narrow(w->p, v)
-               ? add_value(w, "", pith_plan_grid(w->p, v)->type, old->rank, old->dim)
-               : new_whole(w, v);
+    return is_narrow(w->p, v) ? add_value(w, "", pith_plan_grid(w->p, v)->type, old->rank, old->dim)
+                              : new_whole(w, v);
 }
 
 static void cut(struct writer *w, uint32_t v, uint32_t result)
@@ -241,8 +237,7 @@ static uint32_t real_of(struct writer *w, uint32_t v)
     return w->lent[v] != NOT_MADE ? w->lent[v] : lend_real(w, v);
 }
 
-/* ---- layers
- * ---------------------------------------------------------------------------------------- */
+/* ---- layers ---------------------------------------------------------------------------------- */
 
 static uint32_t add_bias_of_matmul(struct writer *w, const struct integer_layer *l, uint32_t sums)
 {
@@ -276,7 +271,8 @@ static uint32_t add_weight(struct writer *w, const struct integer_layer *l, uint
     return q;
 }
 
-/* The integers take over the name; where several layers have integers of their own, the first's do. */
+/* The integers take over the name; where several layers have integers of their own, the first's do.
+ */
 static void write_weight(struct writer *w, struct integer_layer *l)
 {
     const struct pith_node *node = &w->p->m->nodes[l->node];
@@ -327,7 +323,8 @@ static void scale_sums(struct writer *w, const struct integer_layer *l, uint32_t
     uint32_t result = l->y ? new_result(w, out) : out;
     if (l->y) {
         uint32_t zero = grid_values(w, out)->scalar_zero;
-        node = add_node(w, name, PITH_OP_REQUANTIZE, 3, (uint32_t[]){acc, factor, zero}, 1, &result);
+        node =
+            add_node(w, name, PITH_OP_REQUANTIZE, 3, (uint32_t[]){acc, factor, zero}, 1, &result);
         if (node)
             node->attr[ATTR_QUANTIZE_TYPE] = (int32_t)l->y->type;
     } else {
@@ -346,7 +343,8 @@ static enum pith_status write_layer(struct writer *w, uint32_t i)
     uint32_t act = w->p->node[i].swallowed;
     uint32_t out = act == NODE_NONE ? node->out[0] : w->p->m->nodes[act].out[0];
     struct integer_layer *l = &w->net->layers[w->net->n_layers++];
-    enum pith_status st = pith_integer_layer_make(w->p, i, out, w->made[w->p->node[i].weight_of], l, w->err);
+    enum pith_status st =
+        pith_integer_layer_make(w->p, i, out, w->made[w->p->node[i].weight_of], l, w->err);
     if (st)
         return st;
     w->made[i] = l;
@@ -358,8 +356,7 @@ static enum pith_status write_layer(struct writer *w, uint32_t i)
     return PITH_OK;
 }
 
-/* ---- other nodes
- * ----------------------------------------------------------------------------------- */
+/* ---- other nodes ----------------------------------------------------------------------------- */
 
 static bool same_grid(const struct writer *w, uint32_t a, uint32_t b)
 {
@@ -503,8 +500,7 @@ static void write_outputs(struct writer *w)
     }
 }
 
-/* ---- the whole
- * ------------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static enum pith_status make_room(struct writer *w)
 {
@@ -512,7 +508,8 @@ static enum pith_status make_room(struct writer *w)
     uint64_t ends = m->n_outputs;
     for (uint32_t i = 0; i < m->n_nodes; i++)
         ends += (uint64_t)m->nodes[i].n_in + m->nodes[i].n_out + 8;
-    /* of a grid: scale and two zero points, its integers and, of a narrow one, these before they are cut */
+    /* of a grid: scale and two zero points, its integers and, of a narrow one, these before they
+     * are cut */
     uint64_t n_values = 8 * (uint64_t)m->n_values + 2 * ends, n_nodes = m->n_nodes + 2 * ends;
     w->to->values = pith_model_alloc(w->to, n_values, sizeof *w->to->values);
     w->to->nodes = pith_model_alloc(w->to, n_nodes, sizeof *w->to->nodes);

@@ -89,14 +89,14 @@ struct pith_node *pith_list_node(struct node_list *l, const char *name, uint32_t
     const struct op_info *info = pith_op_get(op);
     assert(l->n < l->room);
     struct pith_node *node = &l->node[l->n];
-    *node = (struct pith_node){.name = (char *)(uintptr_t)name,
-                               .op = op,
-                               .attr = pith_model_alloc(l->m, info->n_slots + (uint64_t)1,
-                                                        sizeof *node->attr),
-                               .n_in = n_in,
-                               .n_out = n_out,
-                               .in = pith_model_alloc(l->m, n_in + (uint64_t)1, sizeof *in),
-                               .out = pith_model_alloc(l->m, n_out + (uint64_t)1, sizeof *out)};
+    *node = (struct pith_node){
+        .name = (char *)(uintptr_t)name,
+        .op = op,
+        .attr = pith_model_alloc(l->m, info->n_slots + (uint64_t)1, sizeof *node->attr),
+        .n_in = n_in,
+        .n_out = n_out,
+        .in = pith_model_alloc(l->m, n_in + (uint64_t)1, sizeof *in),
+        .out = pith_model_alloc(l->m, n_out + (uint64_t)1, sizeof *out)};
     if (!node->attr || !node->in || !node->out) {
         l->failed = true;
         return NULL;
@@ -112,8 +112,8 @@ struct pith_node *pith_list_node(struct node_list *l, const char *name, uint32_t
 
 void pith_list_copy(struct node_list *l, const struct pith_node *node)
 {
-    struct pith_node *copy = pith_list_node(l, node->name, node->op, node->n_in, node->in,
-                                            node->n_out, node->out);
+    struct pith_node *copy =
+        pith_list_node(l, node->name, node->op, node->n_in, node->in, node->n_out, node->out);
     if (copy)
         copy->attr = node->attr;
 }

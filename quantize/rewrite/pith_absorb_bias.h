@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* pith_absorb_bias.h - what a channel always has at least moves from its bias into the next layer's. */
+/* pith_absorb_bias.h - what a channel always has at least moves from its bias into the next
+ * layer's. */
 #ifndef PITH_ABSORB_BIAS_H
 #define PITH_ABSORB_BIAS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* pith_half_ranges.h - layers that read each number as the sum of two bytes, one for each half of its
- * range. */
+/* pith_half_ranges.h - layers that read each number as the sum of two bytes, one for each half of
+ * its range. */
 #ifndef PITH_HALF_RANGES_H
 #define PITH_HALF_RANGES_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* pith_node_list.h - a model's nodes written anew, some of them as several. The model's own arrays stay as
- * they are until pith_node_list_end, for those who hold copies of its struct. */
+/* pith_node_list.h - a model's nodes written anew, some of them as several. The model's own arrays
+ * stay as they are until pith_node_list_end, for those who hold copies of its struct. */
 #ifndef PITH_NODE_LIST_H
 #define PITH_NODE_LIST_H
 
@@ -25,7 +25,8 @@ uint32_t pith_list_value(struct node_list *l, enum pith_type type, uint32_t rank
 uint32_t pith_list_constant(struct node_list *l, enum pith_type type, uint32_t rank,
                             const uint32_t *dim, void *data);
 
-/* "name:first-last" for the part [first, last) of something, its name cut where that would be too long,
+/* "name:first-last" for the part [first, last) of something, its name cut where that would be too
+ * long,
  * "" for "". NULL: no memory. */
 char *pith_list_part_name(struct node_list *l, const char *name, uint32_t first, uint32_t last);
 /* Value v is called so, unless another one is: then it has no name. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* pith_two_inputs.h - what fine inputs and half ranges share: a layer that reads the channels of its
- * input twice, in two forms whose sum is what it read before. */
+/* pith_two_inputs.h - what fine inputs and half ranges share: a layer that reads the channels of
+ * its input twice, in two forms whose sum is what it read before. */
 #ifndef PITH_TWO_INPUTS_H
 #define PITH_TWO_INPUTS_H
 
@@ -15,7 +15,8 @@ bool pith_mixes_all_channels(const struct pith_model *m, const struct pith_node 
 bool pith_layer_reads(const struct pith_model *m, const struct pith_node *node, uint32_t v);
 
 typedef bool layer_test(const struct pith_model *m, const struct pith_node *node);
-/* All layers that read v, one at least, are outside of loops, and `is` (NULL: whatever they are). */
+/* All layers that read v, one at least, are outside of loops, and `is` (NULL: whatever they are).
+ */
 bool pith_layers_read(const struct pith_model *m, uint32_t v, layer_test *is);
 
 /* They mix all channels of v, which is no constant. */
@@ -38,9 +39,11 @@ struct two_inputs {
     struct pith_model *m;
     const struct pith_quantize_opts *opts;
     struct node_list list;
-    uint32_t *uses; /* owns, as what follows: [n_values] of the network as it was (pith_model_count_uses) */
+    uint32_t *uses; /* owns, as what follows: [n_values] of the network as it was
+                       (pith_model_count_uses) */
     bool *wanted;   /* [n_values] */
-    uint32_t *both; /* [n_values] the value of twice the channels, or PITH_VALUE_NONE: not made yet */
+    uint32_t
+        *both; /* [n_values] the value of twice the channels, or PITH_VALUE_NONE: not made yet */
 };
 
 struct two_inputs_way {
@@ -50,7 +53,8 @@ struct two_inputs_way {
     const char *what;
     uint32_t nodes, values; /* room in the list, for each node there is */
     /* Puts into the list what becomes of the node. */
-    enum pith_status (*copy)(struct two_inputs *t, const struct pith_node *node, struct pith_error *err);
+    enum pith_status (*copy)(struct two_inputs *t, const struct pith_node *node,
+                             struct pith_error *err);
 };
 
 /* Rewrites m. PITH_ERR_ARGUMENT, _MEMORY: m is as before. */

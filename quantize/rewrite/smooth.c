@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* smooth.c - scale migration (Xiao, Lin, Seznec, Wu, Demouth & Han, "SmoothQuant", 2023, section 4).
+/* smooth.c - scale migration (Xiao, Lin, Seznec, Wu, Demouth & Han, "SmoothQuant", 2023, section
+ * 4).
  *
- * Behind the normalizations of transformers a few channels are a hundred times as large as the others,
- * always the same ones; a grid for all of them leaves the others nothing. Weights are alike in size, and
- * X W = (X / s) (s W) where s[j] divides column j of X and multiplies row j of W. With x and w the
- * largest magnitudes of the two, s = sqrt(x / w) (the paper's alpha of one half) makes both sqrt(x w).
+ * Behind the normalizations of transformers a few channels are a hundred times as large as the
+ * others, always the same ones; a grid for all of them leaves the others nothing. Weights are alike
+ * in size, and X W = (X / s) (s W) where s[j] divides column j of X and multiplies row j of W. With
+ * x and w the largest magnitudes of the two, s = sqrt(x / w) (the paper's alpha of one half) makes
+ * both sqrt(x w).
  *
- * Factors are rounded to powers of two, so nothing is rounded and the network stays what it was, to the
- * bit. */
+ * Factors are rounded to powers of two, so nothing is rounded and the network stays what it was, to
+ * the bit. */
 #include "pith_smooth.h"
 
 #include <math.h>
@@ -22,7 +24,8 @@ struct reading {
     uint32_t *uses; /* [n_values] */
 };
 
-/* A weight by the channels of what it is multiplied with: element (j, k) is at j * channel + k * step. */
+/* A weight by the channels of what it is multiplied with: element (j, k) is at j * channel + k *
+ * step. */
 struct rows {
     float *w;
     uint64_t n, channel, step;
@@ -97,8 +100,8 @@ static int compare_ints(const void *a, const void *b)
     return *(const int *)a - *(const int *)b;
 }
 
-/* Channels move by what they are away from the median: a factor of all of them together gains nothing.
- * exponent: room for 2 * channels. */
+/* Channels move by what they are away from the median: a factor of all of them together gains
+ * nothing. exponent: room for 2 * channels. */
 static bool move(float *scale, float *bias, uint64_t channels, const struct pith_value_stats *s,
                  struct rows *rows, uint32_t n, int *exponent, uint32_t least)
 {

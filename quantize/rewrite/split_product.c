@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* split_product.c - a recurrent cell written in pieces multiplies one matrix with its input and its
  * state put together. On one grid of 256 steps a state between -1 and 1 is nearly nothing beside
- * spectral coefficients up to 250: LSTM_L and GRU_L of the keyword networks fell to 15 and 9 dB. So the
- * product is taken apart, where parts are of such different size, into one for each part:
+ * spectral coefficients up to 250: LSTM_L and GRU_L of the keyword networks fell to 15 and 9 dB. So
+ * the product is taken apart, where parts are of such different size, into one for each part:
  *
  *     [x, h] -> W -> u        becomes        h -> W_h, bias -> +--> Add -> u
  *                                            x -> W_x ---------+
  *
- * Parts of few columns - the input of a small network often is one - cost next to nothing as floats,
- * and what enters there is read at every step: they stay float. With that the two networks are at
- * 45 and 52 dB (with bytes for x, even on a scale for each coefficient, at 35).
+ * Parts of few columns - the input of a small network often is one - cost next to nothing as
+ * floats, and what enters there is read at every step: they stay float. With that the two networks
+ * are at 45 and 52 dB (with bytes for x, even on a scale for each coefficient, at 35).
  *
  * Only in loops: elsewhere integers go from layer to layer, and to keep them is worth more. */
 #include "split_product.h"
@@ -44,7 +44,7 @@ struct parted {
     uint32_t first[MOST_PARTS + 1]; /* column; the last: all */
 };
 
-/* ---- which ------------------------------------------------------------------------------------- */
+/* ---- which ----------------------------------------------------------------------------------- */
 
 /* 0: it has none, or several. */
 static enum pith_status step_of(const struct splitter *s, uint32_t v, double *step)
@@ -76,8 +76,8 @@ static bool is_parted(const struct splitter *s, const struct pith_node *node, st
         s->producer[node->in[0]] == UINT32_MAX)
         return false;
     const struct pith_node *concat = &m->nodes[s->producer[node->in[0]]];
-    if (concat->op != PITH_OP_CONCAT || concat->attr[ATTR_AXIS] != 1 ||
-        concat->n_in < 2 || concat->n_in > MOST_PARTS)
+    if (concat->op != PITH_OP_CONCAT || concat->attr[ATTR_AXIS] != 1 || concat->n_in < 2 ||
+        concat->n_in > MOST_PARTS)
         return false;
     *p = (struct parted){.product = node, .n = concat->n_in};
     for (uint32_t k = 0; k < p->n; k++) {
@@ -105,7 +105,7 @@ static enum pith_status is_uneven(const struct splitter *s, const struct parted 
     return st;
 }
 
-/* ---- making the parts -------------------------------------------------------------------------- */
+/* ---- making the parts ------------------------------------------------------------------------ */
 
 /* Columns [first, first + n) of elements of `each` bytes. NULL: no memory. */
 static void *columns_of(struct splitter *s, const struct pith_value *w, const void *from,
@@ -166,13 +166,14 @@ static void split(struct splitter *s, const struct parted *p)
         uint32_t part = add_product(s, p, k), next = p->product->out[0];
         if (--left)
             next = pith_list_value(&s->list, PITH_F32, y->rank, y->dim);
-        pith_list_node(&s->list, p->product->name, PITH_OP_ADD, 2, (uint32_t[]){part, sum}, 1, &next);
+        pith_list_node(&s->list, p->product->name, PITH_OP_ADD, 2, (uint32_t[]){part, sum}, 1,
+                       &next);
         sum = next;
     }
     s->uses[p->product->in[0]]--;
 }
 
-/* ---- the whole --------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static enum pith_status prepare(struct splitter *s)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* table_grid.c - see table_grid.h.
  *
- * A row's step reaches its largest number with 127 (of weights of more than 8 bits, 32767) steps, so
- * nothing is cut. Rows with few large numbers waste most of their steps; there one codebook for all
- * rows, the k-means optimum of evenly spaced numbers of the table, is better. */
+ * A row's step reaches its largest number with 127 (of weights of more than 8 bits, 32767) steps,
+ * so nothing is cut. Rows with few large numbers waste most of their steps; there one codebook for
+ * all rows, the k-means optimum of evenly spaced numbers of the table, is better. */
 #include "table_grid.h"
 
 #include <float.h>
@@ -57,8 +57,7 @@ const char *pith_table_obstacle(const struct integer_plan *p, uint32_t i)
     return n_uses < p->value[v].n_uses ? "something else reads it as floats" : NULL;
 }
 
-/* ---- the numbers of a table
- * ---------------------------------------------------------------------------- */
+/* ---- the numbers of a table ------------------------------------------------------------------ */
 
 enum table_kind { BY_ROW, BY_COLUMN, BY_CODEBOOK };
 
@@ -69,9 +68,9 @@ struct table {
     uint32_t rows, cols;
     enum pith_type type;
     uint32_t bits;
-    void *data;           /* integers or indices, [rows, cols] or the other way round */
+    void *data;                      /* integers or indices, [rows, cols] or the other way round */
     const struct pith_const *shared; /* BY_COLUMN: the weight; NULL: data */
-    float *scale;         /* [rows], or centroids */
+    float *scale;                    /* [rows], or centroids */
     uint32_t n_centroids;
     double noise;         /* squared error */
     uint32_t whole, real; /* values: the integers, and scale */
@@ -230,8 +229,7 @@ static bool take_layers(struct writer *w, struct table *t, const struct integer_
     return t->shared && t->scale;
 }
 
-/* ---- nodes
- * ------------------------------------------------------------------------------------------- */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
 static void add_constants(struct writer *w, struct table *t)
 {
@@ -283,8 +281,8 @@ static uint32_t cast(struct writer *w, const char *name, uint32_t x, enum pith_t
 }
 
 /* Columns of a layer's weight: [columns, ids..] becomes [ids.., columns]. */
-static uint32_t look_up_columns(struct writer *w, const char *name, const struct table *t, uint32_t ids,
-                                const struct pith_value *shape)
+static uint32_t look_up_columns(struct writer *w, const char *name, const struct table *t,
+                                uint32_t ids, const struct pith_value *shape)
 {
     struct pith_value turned = *shape;
     uint32_t last = shape->rank - 1;
@@ -306,8 +304,10 @@ static void write_look_up(struct writer *w, const struct pith_node *node, const 
     const struct pith_value y = w->list.m->values[node->out[0]];
     uint32_t ids = node->in[1];
     if (t->kind == BY_CODEBOOK) {
-        uint32_t index = cast(w, node->name, look_up(w, node->name, t->whole, ids, 0, &y), PITH_I32);
-        pith_list_node(&w->list, node->name, PITH_OP_GATHER, 2, (uint32_t[]){t->real, index}, 1, node->out);
+        uint32_t index =
+            cast(w, node->name, look_up(w, node->name, t->whole, ids, 0, &y), PITH_I32);
+        pith_list_node(&w->list, node->name, PITH_OP_GATHER, 2, (uint32_t[]){t->real, index}, 1,
+                       node->out);
         return;
     }
     struct pith_value one = y;
@@ -319,8 +319,7 @@ static void write_look_up(struct writer *w, const struct pith_node *node, const 
     pith_list_node(&w->list, node->name, PITH_OP_MUL, 2, (uint32_t[]){x, scale}, 1, node->out);
 }
 
-/* ---- the whole
- * --------------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static double snr_of(const struct table *t)
 {
@@ -361,7 +360,8 @@ static enum pith_status write_nodes(struct writer *w)
         add_constants(w, &w->table[i]);
     for (uint32_t i = 0; i < m->n_nodes; i++) {
         const struct pith_node *node = &m->nodes[i];
-        const struct table *t = pith_is_table(m, node) ? find(w, m->values[node->in[0]].constant) : NULL;
+        const struct table *t =
+            pith_is_table(m, node) ? find(w, m->values[node->in[0]].constant) : NULL;
         if (t)
             write_look_up(w, node, t);
         else

@@ -18,7 +18,8 @@
 /* Smaller ones save little. */
 #define PITH_TABLE_LEAST 1024u
 
-/* Does the node look up rows of a constant matrix of f32, of so many numbers, and without a codebook? */
+/* Does the node look up rows of a constant matrix of f32, of so many numbers, and without a
+ * codebook? */
 bool pith_is_table(const struct pith_model *m, const struct pith_node *node);
 
 /* Why the table of node i stays float; NULL: it need not. p: roles and uses are chosen. */
@@ -29,8 +30,9 @@ struct integer_table {
     double snr_db; /* of its numbers; HUGE_VAL: they did not change */
 };
 
-/* Writes all that the plan tells (node_plan.table), once layers have their last integers. n->origin and
- * n->product hold no longer. *tables: [the plan's n_nodes], owned by the caller. PITH_ERR_MEMORY. */
+/* Writes all that the plan tells (node_plan.table), once layers have their last integers. n->origin
+ * and n->product hold no longer. *tables: [the plan's n_nodes], owned by the caller.
+ * PITH_ERR_MEMORY. */
 enum pith_status pith_write_tables(const struct integer_plan *p, struct integer_network *n,
                                    struct integer_table **tables, struct pith_error *err);
 

@@ -36,7 +36,8 @@ static bool any_is(const struct pith_model *m, const struct pith_quantize_opts *
 }
 
 /* Does somebody read value v as it is? Then it keeps its name. */
-static bool is_read_as_it_is(const struct pith_model *m, const struct pith_quantize_opts *opts, uint32_t v)
+static bool is_read_as_it_is(const struct pith_model *m, const struct pith_quantize_opts *opts,
+                             uint32_t v)
 {
     for (uint32_t i = 0; i < m->n_nodes; i++) {
         const struct pith_node *node = &m->nodes[i];
@@ -80,7 +81,8 @@ static uint32_t transposed(struct node_list *l, const struct pith_quantize_opts 
 /* A copy, which does not share its attributes. */
 static void write_turned(struct node_list *l, const struct pith_node *node, uint32_t weight)
 {
-    struct pith_node *copy = pith_list_node(l, node->name, node->op, node->n_in, node->in, node->n_out, node->out);
+    struct pith_node *copy =
+        pith_list_node(l, node->name, node->op, node->n_in, node->in, node->n_out, node->out);
     if (!copy)
         return;
     memcpy(copy->attr, node->attr, pith_op_get(node->op)->n_slots * sizeof *copy->attr);
@@ -88,7 +90,8 @@ static void write_turned(struct node_list *l, const struct pith_node *node, uint
     *by_rows(copy) = 1;
 }
 
-static void write_nodes(struct node_list *l, const struct pith_quantize_opts *opts, uint32_t *turned)
+static void write_nodes(struct node_list *l, const struct pith_quantize_opts *opts,
+                        uint32_t *turned)
 {
     for (uint32_t i = 0; i < l->m->n_nodes && !l->failed; i++) {
         const struct pith_node *node = &l->m->nodes[i];

@@ -9,8 +9,7 @@
 #include "pith_integer_plan.h"
 #include "pith_op.h"
 
-/* ---- which -------------------------------------------------------------------------------------
- */
+/* ---- which ----------------------------------------------------------------------------------- */
 
 bool pith_mixes_all_channels(const struct pith_model *m, const struct pith_node *node)
 {
@@ -79,8 +78,7 @@ enum pith_status pith_find_wanted(const struct pith_model *m, const char *const 
     return st;
 }
 
-/* ---- making them -------------------------------------------------------------------------------
- */
+/* ---- making them ----------------------------------------------------------------------------- */
 
 uint32_t pith_list_join(struct node_list *l, const char *name, uint32_t x, uint32_t y)
 {
@@ -146,7 +144,8 @@ static enum pith_status copy_all(struct two_inputs *t, const struct two_inputs_w
     pith_model_count_uses(m, n, t->uses, NULL);
     for (uint32_t v = 0; v < n; v++)
         t->both[v] = PITH_VALUE_NONE;
-    enum pith_status st = pith_find_wanted(m, way->pattern, way->n, way->may, way->what, t->wanted, err);
+    enum pith_status st =
+        pith_find_wanted(m, way->pattern, way->n, way->may, way->what, t->wanted, err);
     for (uint32_t i = 0; i < m->n_nodes && !st; i++) {
         st = way->copy(t, &m->nodes[i], err);
         if (!st && t->list.failed)

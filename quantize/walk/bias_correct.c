@@ -33,8 +33,8 @@ static double mean_loss(const struct layer_patches *p, const struct integer_laye
 }
 
 /* Mean of y - q s x, y being what the float network has there. */
-static double mean_shortfall(const struct layer_patches *p, const struct integer_layer *l, uint64_t n,
-                             uint64_t o, const int64_t *sum)
+static double mean_shortfall(const struct layer_patches *p, const struct integer_layer *l,
+                             uint64_t n, uint64_t o, const int64_t *sum)
 {
     uint64_t group = o / (l->shape.rows / l->shape.groups);
     double wanted = 0, has = 0;

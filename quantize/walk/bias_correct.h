@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bias_correct.h - biases that make up for what rounding the weights changes in the mean of an output
- * channel. */
+/* bias_correct.h - biases that make up for what rounding the weights changes in the mean of an
+ * output channel. */
 #ifndef BIAS_CORRECT_H
 #define BIAS_CORRECT_H
 

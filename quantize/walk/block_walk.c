@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* block_walk.c - behind a block the walk stops: the block's layers, rounded one by one by then, are made
- * better together on most of the samples, the block is run again, and every eighth sample, which nobody
- * has seen, tells whether it comes nearer to what the float network has there. If not, all is put back. */
+/* block_walk.c - behind a block the walk stops: the block's layers, rounded one by one by then, are
+ * made better together on most of the samples, the block is run again, and every eighth sample,
+ * which nobody has seen, tells whether it comes nearer to what the float network has there. If not,
+ * all is put back. */
 #include "block_walk.h"
 
 #include <math.h>
@@ -29,7 +30,7 @@ static uint32_t count_seen(uint32_t n_samples)
     return n;
 }
 
-/* ---- real numbers ------------------------------------------------------------------------------- */
+/* ---- real numbers ---------------------------------------------------------------------------- */
 
 /* A sample of a value of the network of integers. */
 static void real_sample(const struct walk_state *s, uint32_t v, uint32_t sample, float *to)
@@ -60,7 +61,8 @@ static bool is_real(const struct pith_value *v)
 }
 
 /* Squared error of the block's output over the samples held out; NAN: no memory. */
-static double held_out_error(const struct walk_state *s, uint32_t y, const float *goal, uint64_t elems)
+static double held_out_error(const struct walk_state *s, uint32_t y, const float *goal,
+                             uint64_t elems)
 {
     float *x = malloc((size_t)elems * sizeof *x);
     double sum = 0;
@@ -78,7 +80,7 @@ static double held_out_error(const struct walk_state *s, uint32_t y, const float
     return sum;
 }
 
-/* ---- layers ------------------------------------------------------------------------------------- */
+/* ---- layers ---------------------------------------------------------------------------------- */
 
 static bool is_inside(const struct layer_block *b, uint32_t node)
 {
@@ -88,8 +90,9 @@ static bool is_inside(const struct layer_block *b, uint32_t node)
 /* What can be said in a block's terms. */
 static bool is_plain(const struct integer_layer *l)
 {
-    return !pith_layer_is_shared(l) && !l->wide && !l->radix && l->w_factor == 1 && (!l->bias || l->bias_factor == 1) &&
-           (!l->bias || l->n_bias == l->shape.rows) && l->most <= 127;
+    return !pith_layer_is_shared(l) && !l->wide && !l->radix && l->w_factor == 1 &&
+           (!l->bias || l->bias_factor == 1) && (!l->bias || l->n_bias == l->shape.rows) &&
+           l->most <= 127;
 }
 
 static bool all_plain(const struct walk_state *s, const struct layer_block *b)
@@ -145,7 +148,7 @@ static void put_layer(struct integer_layer *l, const struct pith_block_layer *fr
     pith_layer_store(l);
 }
 
-/* ---- a block ------------------------------------------------------------------------------------ */
+/* ---- a block --------------------------------------------------------------------------------- */
 
 static void free_layers(struct pith_block_layer *layers, uint32_t n)
 {
@@ -183,7 +186,8 @@ static void put_layers(const struct walk_state *s, const struct layer_block *b,
             put_layer(&net->layers[i], layers++);
 }
 
-static bool take_values(const struct walk_state *s, const struct layer_block *b, struct pith_block *to)
+static bool take_values(const struct walk_state *s, const struct layer_block *b,
+                        struct pith_block *to)
 {
     const struct integer_plan *p = s->walk->plan;
     to->values = malloc((p->m->n_values + (size_t)1) * sizeof *to->values);
@@ -197,7 +201,8 @@ static bool take_values(const struct walk_state *s, const struct layer_block *b,
 }
 
 /* in and goal of the samples that may be seen. */
-static bool take_samples(const struct walk_state *s, uint32_t x, const float *goal, struct pith_block *to)
+static bool take_samples(const struct walk_state *s, uint32_t x, const float *goal,
+                         struct pith_block *to)
 {
     uint32_t at = 0;
     to->in = malloc((size_t)(to->n_samples * to->x_elems) * sizeof *to->in);
@@ -237,8 +242,8 @@ static enum pith_status run_again(struct walk_state *s, const struct block_walk 
 }
 
 /* What improving the block has changed stays if it is for the better. */
-static enum pith_status judge(struct walk_state *s, const struct block_walk *b, uint32_t node, uint32_t y,
-                              const struct pith_block *made, const float *goal)
+static enum pith_status judge(struct walk_state *s, const struct block_walk *b, uint32_t node,
+                              uint32_t y, const struct pith_block *made, const float *goal)
 {
     const struct layer_block *block = &b->blocks[b->next];
     uint32_t n;
@@ -277,7 +282,8 @@ static enum pith_status improve(struct walk_state *s, const struct block_walk *b
                               .y_elems = count_elems(&s->m->values[y])};
     made.layers = take_layers(s, block, &made.n_layers);
     bool ok = made.layers && take_values(s, block, &made) && take_samples(s, b->x, goal, &made);
-    enum pith_status st = ok ? improver->improve(improver->user, &made, s->err) : pith_error_no_memory(s->err);
+    enum pith_status st =
+        ok ? improver->improve(improver->user, &made, s->err) : pith_error_no_memory(s->err);
     s->walk->opts->blocks->n_blocks++;
     if (!st)
         st = judge(s, b, node, y, &made, goal);
@@ -285,9 +291,10 @@ static enum pith_status improve(struct walk_state *s, const struct block_walk *b
     return st;
 }
 
-/* ---- the walk passes ---------------------------------------------------------------------------- */
+/* ---- the walk passes ------------------------------------------------------------------------- */
 
-/* The only value, `but` left out, that nodes from `node` on read of what is there; else PITH_VALUE_NONE. */
+/* The only value, `but` left out, that nodes from `node` on read of what is there; else
+ * PITH_VALUE_NONE. */
 static uint32_t waiting(const struct walk_state *s, uint32_t node, uint32_t but)
 {
     uint32_t only = PITH_VALUE_NONE;

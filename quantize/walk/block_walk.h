@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* block_walk.h - blocks of layers made better together (struct pith_block) as a walk passes them. */
+/* block_walk.h - blocks of layers made better together (struct pith_block) as a walk passes them.
+ */
 #ifndef BLOCK_WALK_H
 #define BLOCK_WALK_H
 
@@ -11,8 +12,8 @@ struct block_walk {
     struct layer_block *blocks; /* owns */
     uint32_t n, next;           /* the block that begins next, or is open */
     bool open;
-    uint32_t from;              /* node of the network of integers where it begins */
-    uint32_t x, x_last;         /* value that leads into it, and who really reads it last */
+    uint32_t from;      /* node of the network of integers where it begins */
+    uint32_t x, x_last; /* value that leads into it, and who really reads it last */
 };
 
 /* None, where none are asked for or samples are too few. PITH_ERR_MEMORY. Close in any case. */

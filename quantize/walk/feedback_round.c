@@ -2,10 +2,10 @@
 /* feedback_round.c - rounding with error feedback (Frantar & Alistarh, "Optimal Brain Compression",
  * 2022; Frantar et al., "GPTQ", 2023).
  *
- * A row of weights becomes q * s so that the layer's sums over the samples' patches x change little from
- * those of a goal g: the row itself, or what makes up for what the layers before have lost (sum_goals.c).
- * e (H + D) e^T is to be small, where e = g - q s, H is the sum of x x^T, and D, a part of H's mean
- * diagonal, stands for what the samples do not show.
+ * A row of weights becomes q * s so that the layer's sums over the samples' patches x change little
+ * from those of a goal g: the row itself, or what makes up for what the layers before have lost
+ * (sum_goals.c). e (H + D) e^T is to be small, where e = g - q s, H is the sum of x x^T, and D, a
+ * part of H's mean diagonal, stands for what the samples do not show.
  *
  * With H + D = U^T U this is |U e|^2, and going
  * from the last weight to the first, the j-th term,
@@ -17,12 +17,12 @@
  * the order of falling H[k, k], so the ones that matter most are rounded first and made up for by
  * all others.
  *
- * A scale a little below largest / most cuts the largest weights but makes all steps finer: the row is
- * rounded with several (weight_scale_search.c), and that with the least error stays.
+ * A scale a little below largest / most cuts the largest weights but makes all steps finer: the row
+ * is rounded with several (weight_scale_search.c), and that with the least error stays.
  *
- * Where there are few samples for the length of a row, H = X X^T is of low rank: U is then never made, but
- * found through X (low_rank_factor.h), which makes a layer of 4,096 inputs and 64 samples eleven times as fast.
- * Rows do not depend on one another and are rounded on all threads.
+ * Where there are few samples for the length of a row, H = X X^T is of low rank: U is then never
+ * made, but found through X (low_rank_factor.h), which makes a layer of 4,096 inputs and 64 samples
+ * eleven times as fast. Rows do not depend on one another and are rounded on all threads.
  *
  * Deliberately not done: moving single weights afterwards until none lowers the error, with scales
  * fitted to them in between. It lowers the error on the samples only (docs/results.md). */
@@ -39,25 +39,25 @@
 #include "sum_goals.h"
 #include "weight_scale_search.h"
 
-#define DAMPING 0.03 /* of the mean of H's diagonal */
-#define MORE_DAMPING 0.01 /* of each element, when rounding errors do harm */
+#define DAMPING 0.03       /* of the mean of H's diagonal */
+#define MORE_DAMPING 0.01  /* of each element, when rounding errors do harm */
 #define MOST_COLUMNS 8192u /* three matrices of doubles: 1.5 GiB */
-#define TASKS 16u /* parts of the rows, at most */
+#define TASKS 16u          /* parts of the rows, at most */
 
 struct rounding {
     struct integer_layer *l;
-    size_t n, rows;  /* weights of a row, rows of a group */
-    bool few;        /* what samples tell: */
+    size_t n, rows; /* weights of a row, rows of a group */
+    bool few;       /* what samples tell: */
     struct few_patches patches;
-    struct layer_moments moments; /* else */
-    const double *h;  /* [n, n] of the group, all samples; few: not used */
-    double *diagonal; /* [n] of H, by weight */
-    double *damping; /* [n] by weight */
-    size_t *order;   /* [n] weight at each place; the last is rounded first */
-    double *u;       /* [n, n] by place: factor of the damped h; few: not used */
+    struct layer_moments moments;  /* else */
+    const double *h;               /* [n, n] of the group, all samples; few: not used */
+    double *diagonal;              /* [n] of H, by weight */
+    double *damping;               /* [n] by weight */
+    size_t *order;                 /* [n] weight at each place; the last is rounded first */
+    double *u;                     /* [n, n] by place: factor of the damped h; few: not used */
     struct low_rank_factor factor; /* few: the same */
     struct sum_goals goals;
-    double *room;    /* [3, n] */
+    double *room; /* [3, n] */
 };
 
 /* Rows [first, last) of the layer, on one thread. */
@@ -71,7 +71,7 @@ struct part {
     int16_t *q;    /* [n] by place */
 };
 
-/* ---- order and factor -------------------------------------------------------------------------- */
+/* ---- order and factor ------------------------------------------------------------------------ */
 
 static void damp(struct rounding *r)
 {
@@ -121,8 +121,8 @@ static bool try_dense(struct rounding *r)
 {
     for (size_t i = 0; i < r->n; i++)
         for (size_t k = i; k < r->n; k++)
-            r->u[i * r->n + k] = r->h[r->order[i] * r->n + r->order[k]] +
-                                 (i == k ? r->damping[r->order[i]] : 0);
+            r->u[i * r->n + k] =
+                r->h[r->order[i] * r->n + r->order[k]] + (i == k ? r->damping[r->order[i]] : 0);
     return pith_cholesky(r->u, r->n);
 }
 
@@ -134,7 +134,7 @@ static void factor(struct rounding *r)
             r->damping[k] += MORE_DAMPING * (r->diagonal[k] + r->damping[k]);
 }
 
-/* ---- a row ------------------------------------------------------------------------------------- */
+/* ---- a row ----------------------------------------------------------------------------------- */
 
 static double weight(const struct rounding *r, uint64_t row, size_t k)
 {
@@ -180,7 +180,7 @@ static void round_part(void *parts, uint32_t i)
         round_row(p, row);
 }
 
-/* ---- a group of rows --------------------------------------------------------------------------- */
+/* ---- a group of rows ------------------------------------------------------------------------- */
 
 static bool make_part(const struct rounding *r, struct part *p)
 {
@@ -204,7 +204,8 @@ static void free_parts(struct part part[TASKS])
     }
 }
 
-static enum pith_status round_rows(const struct rounding *r, uint64_t group, const struct pith_opts *opts)
+static enum pith_status round_rows(const struct rounding *r, uint64_t group,
+                                   const struct pith_opts *opts)
 {
     struct part part[TASKS] = {{0}};
     uint32_t n = r->rows < TASKS ? (uint32_t)r->rows : TASKS;
@@ -255,7 +256,7 @@ static void look_at_moments(struct rounding *r, uint64_t group)
     look_at_products(r, r->moments.h[0]);
 }
 
-/* ---- a layer ----------------------------------------------------------------------------------- */
+/* ---- a layer --------------------------------------------------------------------------------- */
 
 static bool make_room(struct rounding *r, bool goals)
 {
@@ -282,7 +283,8 @@ static enum pith_status begin(const struct layer_inputs *in, struct rounding *r)
 {
     enum pith_status st;
     r->few = !in->goal && pith_patches_are_few(in, r->l);
-    st = r->few ? pith_few_patches(in, r->l, &r->patches) : pith_layer_moments(in, r->l, &r->moments);
+    st = r->few ? pith_few_patches(in, r->l, &r->patches)
+                : pith_layer_moments(in, r->l, &r->moments);
     if (!st && !make_room(r, in->goal != NULL))
         st = PITH_ERR_MEMORY;
     r->goals.u = r->u;
@@ -308,7 +310,8 @@ static void end(struct rounding *r)
 
 bool pith_feedback_rounds(const struct integer_layer *l)
 {
-    return l->shape.cols <= MOST_COLUMNS && l->most <= INT8_MAX; /* 16 bits are as good as none lost */
+    return l->shape.cols <= MOST_COLUMNS &&
+           l->most <= INT8_MAX; /* 16 bits are as good as none lost */
 }
 
 enum pith_status pith_feedback_round_patches(const struct few_patches *patches,

@@ -5,16 +5,16 @@
 
 #include "few_patches.h"
 
-/* Rounds l's weights anew, with scales chosen for the samples, and stores it; what was pruned stays 0.
- * Rows are rounded through opts' parallel_for (opts may be NULL); the result does not depend on it.
- * Rows of more than 8,192 weights stay rounded to nearest: the work grows with their third power.
- * PITH_ERR_MEMORY. */
+/* Rounds l's weights anew, with scales chosen for the samples, and stores it; what was pruned stays
+ * 0. Rows are rounded through opts' parallel_for (opts may be NULL); the result does not depend on
+ * it. Rows of more than 8,192 weights stay rounded to nearest: the work grows with their third
+ * power. PITH_ERR_MEMORY. */
 enum pith_status pith_feedback_round(const struct layer_inputs *in, const struct pith_opts *opts,
                                      struct integer_layer *l);
 
-/* The same where it is known what the layer's inputs make: h [groups, n, n], the sum of x x^T of all
- * patches in any unit, symmetric, n = columns. q and scale alone are set; pith_layer_store_all is the
- * caller's. pith_feedback_rounds(l) must be true. */
+/* The same where it is known what the layer's inputs make: h [groups, n, n], the sum of x x^T of
+ * all patches in any unit, symmetric, n = columns. q and scale alone are set; pith_layer_store_all
+ * is the caller's. pith_feedback_rounds(l) must be true. */
 enum pith_status pith_feedback_round_sums(const double *h, const struct pith_opts *opts,
                                           struct integer_layer *l);
 

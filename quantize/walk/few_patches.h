@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* few_patches.h - a layer whose samples have few patches for the length of its rows, such as a fully
- * connected one: the patches themselves are less than the n x n sums of their products
+/* few_patches.h - a layer whose samples have few patches for the length of its rows, such as a
+ * fully connected one: the patches themselves are less than the n x n sums of their products
  * (layer_moments.h), and say the same. */
 #ifndef FEW_PATCHES_H
 #define FEW_PATCHES_H
@@ -11,10 +11,10 @@
 
 struct few_patches {
     struct layer_patches patches;
-    size_t n, r;  /* columns of a row, patches of all samples */
-    int16_t *x;   /* [r, n] of one group of rows */
-    double *unit; /* [r] what 1 stands for in each; NULL: the same in all */
-    double *room; /* [r, r + 1] of the factor */
+    size_t n, r;          /* columns of a row, patches of all samples */
+    int16_t *x;           /* [r, n] of one group of rows */
+    double *unit;         /* [r] what 1 stands for in each; NULL: the same in all */
+    double *room;         /* [r, r + 1] of the factor */
     double *by_place, *p; /* [n, r] */
 };
 

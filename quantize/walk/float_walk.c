@@ -21,7 +21,8 @@ void pith_cut_value(struct walk_state *s, uint32_t v)
         block /= i ? value->dim[1] : s->n_samples * value->dim[0];
     for (uint64_t i = 0; i < all; i += block) {
         float scale = g->scale[g->n > 1 ? i / block % g->n : 0];
-        cut((float *)(void *)k->data + i, block, (float)(pith_grid_lowest(g) - g->zero_point) * scale,
+        cut((float *)(void *)k->data + i, block,
+            (float)(pith_grid_lowest(g) - g->zero_point) * scale,
             (float)(pith_grid_highest(g) - g->zero_point) * scale);
     }
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* float_walk.h - the float network beside a walk over its integers: its values, cut where grids end. */
+/* float_walk.h - the float network beside a walk over its integers: its values, cut where grids
+ * end. */
 #ifndef FLOAT_WALK_H
 #define FLOAT_WALK_H
 

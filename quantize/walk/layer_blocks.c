@@ -5,7 +5,8 @@
 
 /* For each value of the float network: the first and the last node between which it is waiting. */
 struct life {
-    uint32_t from, to; /* made by node from - 1, or 0: an input; read last by node `to`; NODE_NONE: never */
+    uint32_t from,
+        to; /* made by node from - 1, or 0: an input; read last by node `to`; NODE_NONE: never */
 };
 
 static void find_lives(const struct integer_plan *p, struct life *life)
@@ -40,7 +41,8 @@ static uint32_t crossing(const struct integer_plan *p, const struct life *life, 
     return only;
 }
 
-/* A block ends with what becomes integers, so behind the Relu that follows an Add, or with the last layer. */
+/* A block ends with what becomes integers, so behind the Relu that follows an Add, or with the last
+ * layer. */
 static bool may_end(const struct integer_plan *p, uint32_t v)
 {
     return v != PITH_VALUE_NONE && p->m->values[v].type == PITH_F32 &&
@@ -54,8 +56,8 @@ struct finder {
     bool is_open;
 };
 
-/* A boundary in front of node `at`, where y is all that crosses. Blocks end behind a layer: what follows
- * the last one, a Softmax perhaps, is in none. */
+/* A boundary in front of node `at`, where y is all that crosses. Blocks end behind a layer: what
+ * follows the last one, a Softmax perhaps, is in none. */
 static void pass_boundary(struct finder *f, uint32_t at, uint32_t y)
 {
     struct layer_block *last = f->n ? &f->blocks[f->n - 1] : NULL;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* layer_moments.c - sums over patches at evenly spaced positions of all samples.
  *
- * Products of inputs are summed as integers in pieces that 32 bits hold, so that they are exact and the
- * same everywhere. There are many patches for each weight of a row: what few show is learnt by heart.
- * Rounded adaptively, SqueezeNet v1.1 with weights of 4 bits had 15.2 dB with 8 for each, 16.0 with 24. */
+ * Products of inputs are summed as integers in pieces that 32 bits hold, so that they are exact and
+ * the same everywhere. There are many patches for each weight of a row: what few show is learnt by
+ * heart. Rounded adaptively, SqueezeNet v1.1 with weights of 4 bits had 15.2 dB with 8 for
+ * each, 16.0 with 24. */
 #include "layer_moments.h"
 
 #include <stdlib.h>
@@ -61,7 +62,7 @@ void pith_layer_moments_end(struct layer_moments *m)
     free(m->y);
 }
 
-/* ---- a piece ----------------------------------------------------------------------------------- */
+/* ---- a piece --------------------------------------------------------------------------------- */
 
 static int32_t dot(const int16_t *restrict a, const int16_t *restrict b, size_t n)
 {
@@ -108,7 +109,7 @@ static void add_piece(struct layer_moments *m, int half, size_t filled)
             m->sum_y[half][o] += (double)m->y[o * PIECE + k];
 }
 
-/* ---- a group ----------------------------------------------------------------------------------- */
+/* ---- a group --------------------------------------------------------------------------------- */
 
 static void take_patch(struct layer_moments *m, uint64_t group, uint64_t sample, uint64_t position,
                        size_t to)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* layer_moments.h - what samples tell about the sums of a layer, one group of its rows at a time: which
- * products of inputs occur, and what the float network has in the place of each sum. */
+/* layer_moments.h - what samples tell about the sums of a layer, one group of its rows at a time:
+ * which products of inputs occur, and what the float network has in the place of each sum. */
 #ifndef LAYER_MOMENTS_H
 #define LAYER_MOMENTS_H
 
@@ -12,14 +12,14 @@ struct layer_moments {
     struct layer_patches patches;
     size_t n, rows;      /* columns of a row, rows of a group */
     uint64_t per_sample; /* patches taken of each sample */
-    /* Of every second sample and of the others, less what the means of x and y make: only [0], of all,
-     * and with it, where the float network's sums y are not known. */
-    double *h[2];    /* [n, n] sum of x x^T */
-    double *c[2];    /* [rows, n] sum of y x^T, y in units of the input's scale, less the bias */
+    /* Of every second sample and of the others, less what the means of x and y make: only [0], of
+     * all, and with it, where the float network's sums y are not known. */
+    double *h[2]; /* [n, n] sum of x x^T */
+    double *c[2]; /* [rows, n] sum of y x^T, y in units of the input's scale, less the bias */
     double *sum_x[2], *sum_y[2]; /* [n], [rows] */
-    uint64_t count[2]; /* patches */
-    int16_t *piece;      /* [n, pieces of patches] */
-    float *x, *y;        /* [n or rows, pieces of patches] */
+    uint64_t count[2];           /* patches */
+    int16_t *piece;              /* [n, pieces of patches] */
+    float *x, *y;                /* [n or rows, pieces of patches] */
 };
 
 /* PITH_ERR_MEMORY; release with pith_layer_moments_end also then. */
@@ -27,7 +27,8 @@ enum pith_status pith_layer_moments(const struct layer_inputs *in, const struct 
                                     struct layer_moments *m);
 void pith_layer_moments_end(struct layer_moments *m);
 
-/* h and c of one group of rows. h is the same on every machine; c as far as the float network is. */
+/* h and c of one group of rows. h is the same on every machine; c as far as the float network is.
+ */
 void pith_layer_moments_sum(struct layer_moments *m, uint64_t group);
 
 /* h[0] becomes that of all samples, with what the means make. */

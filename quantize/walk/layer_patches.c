@@ -14,7 +14,8 @@ static struct shape shape_of(const struct pith_value *v)
     return s;
 }
 
-struct layer_patches pith_layer_patches(const struct layer_inputs *in, const struct integer_layer *l)
+struct layer_patches pith_layer_patches(const struct layer_inputs *in,
+                                        const struct integer_layer *l)
 {
     struct layer_patches p = {.in = in,
                               .is_conv = in->product->op == PITH_OP_CONV_INTEGER,
@@ -54,7 +55,7 @@ static int16_t short_number_at(const struct layer_patches *p, const uint8_t *x, 
     return (int16_t)(p->each == 1 ? q : (q + 128) >> 8);
 }
 
-/* ---- sums ------------------------------------------------------------------------------------------- */
+/* ---- sums ------------------------------------------------------------------------------------ */
 
 /* Of one tap over the rows of one channel. */
 static int64_t tap_sum(const struct layer_patches *p, const uint8_t *x, size_t tap)
@@ -96,7 +97,7 @@ void pith_patch_sums(const struct layer_patches *p, uint64_t n, int64_t *sum)
             sum[k] += number_at(p, x, row * p->cols + k);
 }
 
-/* ---- single patches ----------------------------------------------------------------------------------- */
+/* ---- single patches -------------------------------------------------------------------------- */
 
 /* Offset in a channel of what lies under a tap at a position; false: outside. */
 static bool offset_under(const struct window *v, uint64_t position, size_t tap, size_t *offset)

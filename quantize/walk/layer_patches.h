@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* layer_patches.h - what a layer multiplies its weights with: for each position of its output the
- * numbers x - zero point under its taps, 0 where they lie outside. Row-major as a row of the weight is:
- * channel of the group, then tap. */
+ * numbers x - zero point under its taps, 0 where they lie outside. Row-major as a row of the weight
+ * is: channel of the group, then tap. */
 #ifndef LAYER_PATCHES_H
 #define LAYER_PATCHES_H
 
@@ -18,13 +18,14 @@ struct layer_patches {
     size_t each; /* bytes of a number */
 };
 
-struct layer_patches pith_layer_patches(const struct layer_inputs *in, const struct integer_layer *l);
+struct layer_patches pith_layer_patches(const struct layer_inputs *in,
+                                        const struct integer_layer *l);
 
 /* sum: [groups * cols] over all positions of sample n. */
 void pith_patch_sums(const struct layer_patches *p, uint64_t n, int64_t *sum);
 
-/* The patch of a group at one position of sample n: row[k * step], k < cols; of numbers of 16 bits in
- * units of 256. */
+/* The patch of a group at one position of sample n: row[k * step], k < cols; of numbers of 16 bits
+ * in units of 256. */
 void pith_patch_row(const struct layer_patches *p, uint64_t n, uint64_t group, uint64_t position,
                     int16_t *row, size_t step);
 

@@ -4,8 +4,9 @@
  * A piece ends where the float node behind its nodes changes, and before each product of integers.
  * It is made a model of its own, whose inputs are what it reads of earlier pieces.
  *
- * A loop or branch is one piece. For each product in it the piece is run on all samples with an observer
- * that keeps what the product reads in all iterations, the products before it improved already. */
+ * A loop or branch is one piece. For each product in it the piece is run on all samples with an
+ * observer that keeps what the product reads in all iterations, the products before it improved
+ * already. */
 #include "layer_walk.h"
 
 #include <math.h>
@@ -16,8 +17,7 @@
 #include "pith_op.h"
 #include "block_walk.h"
 
-/* ---- what layers are given
- * --------------------------------------------------------------------------- */
+/* ---- what layers are given ------------------------------------------------------------------- */
 
 /* What the float network's layer gives. */
 static enum pith_status find_goal(struct walk_state *s, uint32_t node, struct layer_inputs *in)
@@ -50,7 +50,8 @@ static enum pith_status improve(struct walk_state *s, uint32_t layer, const uint
 }
 
 /* A layer of a body: what it reads at each iteration of each sample counts as a sample. */
-static enum pith_status improve_in_loop(struct walk_state *s, const struct piece *of, uint32_t layer)
+static enum pith_status improve_in_loop(struct walk_state *s, const struct piece *of,
+                                        uint32_t layer)
 {
     uint32_t x = s->m->nodes[s->walk->net->product[layer]].in[0];
     if (s->kept[x].data) /* the same in all iterations */
@@ -64,8 +65,7 @@ static enum pith_status improve_in_loop(struct walk_state *s, const struct piece
     return st;
 }
 
-/* ---- the walk
- * --------------------------------------------------------------------------------------- */
+/* ---- the walk -------------------------------------------------------------------------------- */
 
 static bool is_product(const struct walk_state *s, uint32_t node, uint32_t *layer)
 {

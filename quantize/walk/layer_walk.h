@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* layer_walk.h - runs a network of integers on many samples at once, node after node: before a layer
- * multiplies, its inputs of all samples lie ready, as the layers before it, improved already, made them.
+/* layer_walk.h - runs a network of integers on many samples at once, node after node: before a
+ * layer multiplies, its inputs of all samples lie ready, as the layers before it, improved already,
+ * made them.
  *
- * What is kept are the values that are still to be read, of all samples; nearly all are bytes. The float
- * network may run beside it, for what each layer's sums ought to be. Its values are cut where those of
- * the integers are: calibration cuts what matters little to the outputs, but sums that try to have it back
- * are worse everywhere else (MobileNet-v2 with weights of 4 bits: 13.8 dB, and 6.9 dB without cutting). */
+ * What is kept are the values that are still to be read, of all samples; nearly all are bytes. The
+ * float network may run beside it, for what each layer's sums ought to be. Its values are cut where
+ * those of the integers are: calibration cuts what matters little to the outputs, but sums that try
+ * to have it back are worse everywhere else (MobileNet-v2 with weights of 4 bits: 13.8 dB, and 6.9
+ * dB without cutting). */
 #ifndef LAYER_WALK_H
 #define LAYER_WALK_H
 
@@ -20,8 +22,8 @@ struct layer_inputs {
     uint64_t bytes;      /* of one sample */
     const uint8_t *data; /* [n_samples, bytes] u8 or i8 */
     bool in_loop;        /* what is counted as a sample is an iteration: many are of one sample */
-    const float *goal;   /* [n_samples, n_goals] what the float network has instead of y, bias added, if
-                            its values are cut where grids end; NULL: not known */
+    const float *goal; /* [n_samples, n_goals] what the float network has instead of y, bias added,
+                          if its values are cut where grids end; NULL: not known */
     uint64_t n_goals;
 };
 

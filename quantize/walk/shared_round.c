@@ -33,8 +33,7 @@ static bool is_rounded(const struct integer_layer *l)
     return pith_layer_is_shared(l) && pith_feedback_rounds(l);
 }
 
-/* ---- what is seen
- * -------------------------------------------------------------------------------- */
+/* ---- what is seen ---------------------------------------------------------------------------- */
 
 /* Patches of a fully connected layer, as often as `in` says that there are samples. */
 static uint64_t count_patches(const struct shared_sums *s, const struct layer_inputs *in,
@@ -117,8 +116,7 @@ static enum pith_status collect(void *user, const struct layer_inputs *in, struc
     return st ? pith_error_no_memory(err) : PITH_OK;
 }
 
-/* ---- rounding
- * ------------------------------------------------------------------------------------ */
+/* ---- rounding -------------------------------------------------------------------------------- */
 
 static enum pith_status round_all(struct shared_sums *s, const struct pith_opts *opts,
                                   struct pith_error *err)

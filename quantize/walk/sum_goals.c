@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* sum_goals.c - ridge regression, judged by samples that it has not seen.
  *
- * Where x are a layer's inputs as the layers before it, rounded already, give them, and y the sums that
- * the float network has, a row w should rather be w + d, and
+ * Where x are a layer's inputs as the layers before it, rounded already, give them, and y the sums
+ * that the float network has, a row w should rather be w + d, and
  *
  *     (H + damping) d = c - H w,      H = sum of x x^T,  c = sum of y x^T, both less their means',
  *
- * makes the squared difference from y least (Li et al., "GPTAQ", 2025). Means are the bias's business.
+ * makes the squared difference from y least (Li et al., "GPTAQ", 2025). Means are the bias's
+ * business.
  *
- * Few samples are learnt by heart: the classifier of MobileNet-v2 has 1,280 weights a row, and 63 images
- * give it 63 patches. So each half of the samples tells how much of what the other half asks for is true.
- * The error of w + a d on a half with H and c,
+ * Few samples are learnt by heart: the classifier of MobileNet-v2 has 1,280 weights a row, and 63
+ * images give it 63 patches. So each half of the samples tells how much of what the other half asks
+ * for is true. The error of w + a d on a half with H and c,
  *
  *     ... - 2 a d (c - H w) + a^2 d H d,
  *
- * is least for a = d (c - H w) / d H d, and less by a d (c - H w) than that of w. Both ways and all rows
- * together give one share a, for each of a few dampings; the one that gains most is taken. */
+ * is least for a = d (c - H w) / d H d, and less by a d (c - H w) than that of w. Both ways and all
+ * rows together give one share a, for each of a few dampings; the one that gains most is taken. */
 #include "sum_goals.h"
 
 #include <math.h>
@@ -43,14 +44,16 @@ static void read_row(const struct layer_moments *m, uint64_t group, size_t o, do
 }
 
 /* to += c - H w of a half */
-static void add_shortfall(const struct layer_moments *m, int half, size_t o, const double *w, double *to)
+static void add_shortfall(const struct layer_moments *m, int half, size_t o, const double *w,
+                          double *to)
 {
     for (size_t i = 0; i < m->n; i++)
         to[i] += m->c[half][o * m->n + i] - pith_row_product(m->h[half] + i * m->n, w, m->n);
 }
 
 /* Of one half, or (other) of both together. */
-static bool factor(const struct layer_moments *m, int half, const double *other, double damping, double *u)
+static bool factor(const struct layer_moments *m, int half, const double *other, double damping,
+                   double *u)
 {
     memcpy(u, m->h[half], m->n * m->n * sizeof *u);
     for (size_t i = 0; i < m->n * m->n && other; i++)
@@ -62,8 +65,8 @@ static bool factor(const struct layer_moments *m, int half, const double *other,
 }
 
 /* What either half gains by the other; *share: how far it is best to go. */
-static double gain(const struct layer_moments *m, uint64_t group, double damping, struct sum_goals *g,
-                   double *share)
+static double gain(const struct layer_moments *m, uint64_t group, double damping,
+                   struct sum_goals *g, double *share)
 {
     double *w = g->room, *change = w + m->n, *asked = w + 2 * m->n, agreed = 0, all = 0;
     size_t step = (m->rows + MOST_ROWS - 1) / MOST_ROWS;

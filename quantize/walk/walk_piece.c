@@ -17,8 +17,7 @@ uint64_t pith_value_bytes(const struct pith_value *v)
     return n;
 }
 
-/* ---- making a piece
- * --------------------------------------------------------------------------------- */
+/* ---- making a piece -------------------------------------------------------------------------- */
 
 static uint32_t number_in_piece(struct walk_state *s, struct piece *p, uint32_t v)
 {
@@ -93,8 +92,7 @@ static enum pith_status make_piece(struct walk_state *s, struct piece *p)
     return PITH_OK;
 }
 
-/* ---- what is read in a loop
- * -------------------------------------------------------------------------- */
+/* ---- what is read in a loop ------------------------------------------------------------------ */
 
 #define MOST_RECORDED (UINT64_C(64) << 20) /* bytes */
 
@@ -134,8 +132,7 @@ static void see(void *user, const struct pith_layer *layer, const struct pith_te
         keep_record(r, out->data);
 }
 
-/* ---- running it
- * ------------------------------------------------------------------------------------- */
+/* ---- running it ------------------------------------------------------------------------------ */
 
 struct piece_plan {
     struct pith_buffer file;
@@ -246,7 +243,8 @@ enum pith_status pith_run_piece(struct walk_state *s, struct piece *p)
     return st;
 }
 
-enum pith_status pith_record_piece(struct walk_state *s, struct piece *p, uint32_t value, struct recorder *r)
+enum pith_status pith_record_piece(struct walk_state *s, struct piece *p, uint32_t value,
+                                   struct recorder *r)
 {
     struct piece_plan run = {0};
     enum pith_status st = make_piece(s, p);

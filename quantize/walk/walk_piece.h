@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* walk_piece.h - nodes of a network that a walk (layer_walk.h) runs on all samples before it goes on: a
- * model of its own, whose inputs are what it reads of earlier pieces. */
+/* walk_piece.h - nodes of a network that a walk (layer_walk.h) runs on all samples before it goes
+ * on: a model of its own, whose inputs are what it reads of earlier pieces. */
 #ifndef WALK_PIECE_H
 #define WALK_PIECE_H
 
@@ -30,13 +30,13 @@ struct piece {
     uint32_t *origin; /* [m.n_values] number in the network */
 };
 
-/* A value of a piece, each time it is made. Where that is more than memory should hold, every second
- * is forgotten, again and again, which leaves some of all iterations and samples. */
+/* A value of a piece, each time it is made. Where that is more than memory should hold, every
+ * second is forgotten, again and again, which leaves some of all iterations and samples. */
 struct recorder {
     const struct piece *piece;
-    uint32_t value;      /* in the piece */
-    uint64_t bytes;      /* of one */
-    uint8_t *data;       /* owns: [n, bytes] */
+    uint32_t value; /* in the piece */
+    uint64_t bytes; /* of one */
+    uint8_t *data;  /* owns: [n, bytes] */
     uint64_t n, room;
     uint64_t every, seen; /* one in `every` is kept */
     bool no_memory;
@@ -44,11 +44,12 @@ struct recorder {
 
 uint64_t pith_value_bytes(const struct pith_value *v);
 
-/* Runs nodes [p->first, p->last) on all samples; what is read behind them is kept, and what nobody reads
- * any more is forgotten. */
+/* Runs nodes [p->first, p->last) on all samples; what is read behind them is kept, and what nobody
+ * reads any more is forgotten. */
 enum pith_status pith_run_piece(struct walk_state *s, struct piece *p);
 
 /* Runs them for the sake of one value, which r keeps; nothing else changes. */
-enum pith_status pith_record_piece(struct walk_state *s, struct piece *p, uint32_t value, struct recorder *r);
+enum pith_status pith_record_piece(struct walk_state *s, struct piece *p, uint32_t value,
+                                   struct recorder *r);
 
 #endif

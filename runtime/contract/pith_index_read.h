@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* pith_index_read.h - indices that come as a tensor. They are data of the run and may be anything: what
- * an index names is always inside its axis, whatever it says. */
+/* pith_index_read.h - indices that come as a tensor. They are data of the run and may be anything:
+ * what an index names is always inside its axis, whatever it says. */
 #ifndef PITH_INDEX_READ_H
 #define PITH_INDEX_READ_H
 

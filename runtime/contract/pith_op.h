@@ -186,10 +186,10 @@ enum recurrent_act {
     RECURRENT_SIGMOID = 0,
     RECURRENT_TANH = 1,
     RECURRENT_RELU = 2,
-    RECURRENT_AFFINE = 3,      /* alpha x + beta */
-    RECURRENT_LEAKY_RELU = 4,  /* alpha */
-    RECURRENT_THRESHOLDED = 5, /* alpha */
-    RECURRENT_SCALED_TANH = 6, /* alpha tanh(beta x) */
+    RECURRENT_AFFINE = 3,       /* alpha x + beta */
+    RECURRENT_LEAKY_RELU = 4,   /* alpha */
+    RECURRENT_THRESHOLDED = 5,  /* alpha */
+    RECURRENT_SCALED_TANH = 6,  /* alpha tanh(beta x) */
     RECURRENT_HARD_SIGMOID = 7, /* alpha, beta */
     RECURRENT_ELU = 8,          /* alpha */
     RECURRENT_SOFTSIGN = 9,
@@ -202,8 +202,8 @@ enum along_kind { ALONG_HARDMAX = 0, ALONG_CUM_SUM = 1, ALONG_LP_NORMALIZATION =
 /* Slots by operator. Spatial lists have one entry per spatial axis (1 or 2 in this version). */
 enum {
     /* CONV  in: x [N,C,(H,)W] f32, w [O,C/group,(KH,)KW] f32, bias [O] f32 (optional) */
-    ATTR_CONV_GROUP = 0,                  /* default 1 */
-    ATTR_CONV_STRIDES = 1,                /* empty: all 1 */
+    ATTR_CONV_GROUP = 0,                         /* default 1 */
+    ATTR_CONV_STRIDES = 1,                       /* empty: all 1 */
     ATTR_CONV_DILATIONS = ATTR_CONV_STRIDES + 9, /* empty: all 1 */
     ATTR_CONV_PADS = ATTR_CONV_DILATIONS + 9,    /* begin of each axis, then end of each; empty: 0;
                                                     negative pads are refused */
@@ -230,12 +230,12 @@ enum {
     ATTR_POOL_CEIL = 36,        /* 0, 1; default 0 */
     ATTR_POOL_INCLUDE_PAD = 37, /* AVERAGE_POOL: 0, 1; default 0 */
     /* BATCH_NORM in: x [N,C,...], scale [C], bias [C], mean [C], var [C] */
-    ATTR_BN_EPSILON = 0, /* default 1e-5 */
-    ATTR_LRN_SIZE = 0,   /* 1..2^20, always stored (def = 0) */
-    ATTR_LRN_ALPHA = 1,  /* 1e-4 */
-    ATTR_LRN_BETA = 2,   /* 0.75 */
-    ATTR_LRN_BIAS = 3,   /* 1.0 */
-    ATTR_AXIS = 0,       /* CONCAT, SPLIT, FLATTEN: 0..8; default 1 */
+    ATTR_BN_EPSILON = 0,  /* default 1e-5 */
+    ATTR_LRN_SIZE = 0,    /* 1..2^20, always stored (def = 0) */
+    ATTR_LRN_ALPHA = 1,   /* 1e-4 */
+    ATTR_LRN_BETA = 2,    /* 0.75 */
+    ATTR_LRN_BIAS = 3,    /* 1.0 */
+    ATTR_AXIS = 0,        /* CONCAT, SPLIT, FLATTEN: 0..8; default 1 */
     ATTR_SPLIT_SIZES = 1, /* one per output; more than 8 outputs: empty means equal parts */
     /* SLICE: four lists of equal length; ends may be 2^31-1 for "to the end", and with a negative
      * step -2^31 for "through the first"; steps may be empty: all 1 */
@@ -258,10 +258,10 @@ enum {
                                 4 half_pixel_symmetric */
     ATTR_RESIZE_NEAREST = 2, /* 0 round_prefer_floor, 1 round_prefer_ceil, 2 floor, 3 ceil */
     ATTR_RESIZE_DIMS = 3,    /* output dims, one per axis (0: as the input) */
-    ATTR_KIND = 0,        /* first slot of every operator with kinds; always stored (def = -1) */
-    ATTR_UNARY_ALPHA = 1, /* 1 */
-    ATTR_UNARY_GAMMA = 2, /* 1 */
-    ATTR_MOD_FMOD = 0,    /* 0: the sign of the divisor (floor), 1: of the dividend; default 0 */
+    ATTR_KIND = 0,           /* first slot of every operator with kinds; always stored (def = -1) */
+    ATTR_UNARY_ALPHA = 1,    /* 1 */
+    ATTR_UNARY_GAMMA = 2,    /* 1 */
+    ATTR_MOD_FMOD = 0,       /* 0: the sign of the divisor (floor), 1: of the dividend; default 0 */
     /* REDUCE */
     ATTR_REDUCE_KIND_AXES = 1,  /* empty: all axes */
     ATTR_REDUCE_KIND_KEEP = 10, /* 0, 1; default 1 */
@@ -282,9 +282,9 @@ enum {
     /* LAYER_NORM in: x, scale, bias (optional), as many as the dims from axis on hold */
     ATTR_LAYER_NORM_AXIS = 0,    /* 0..7; always stored (def = -1) */
     ATTR_LAYER_NORM_EPSILON = 1, /* default 1e-5 */
-    ATTR_RESIZE_SCALES = 12,  /* f32 bits, one per axis; empty: output dim / input dim */
-    ATTR_RESIZE_CUBIC_A = 21, /* default -0.75 */
-    ATTR_RESIZE_EXCLUDE = 22, /* cubic leaves out what lies outside: 0, 1; default 0 */
+    ATTR_RESIZE_SCALES = 12,     /* f32 bits, one per axis; empty: output dim / input dim */
+    ATTR_RESIZE_CUBIC_A = 21,    /* default -0.75 */
+    ATTR_RESIZE_EXCLUDE = 22,    /* cubic leaves out what lies outside: 0, 1; default 0 */
     /* GATHER in: x, indices i64 or i32 */
     ATTR_GATHER_KIND = 0, /* 0 along an axis, 1 elements, 2 nd; default 0 */
     ATTR_GATHER_AXIS = 1, /* nd: the number of batch axes; default 0 */
@@ -335,8 +335,8 @@ enum {
      * (optional), h0 [N,H] (optional), c0 [N,H] (optional, LSTM), peepholes i o f [3*H] (optional,
      * LSTM); out: y [T,N,H], last h [N,H], last c [N,H] (LSTM). Gates in ONNX's order: LSTM i o f
      * c, GRU z r h. One direction. */
-    ATTR_RECURRENT_KIND = 0,    /* enum recurrent_kind; always stored (def = -1) */
-    ATTR_RECURRENT_REVERSE = 1, /* 0, 1: from the last step to the first; default 0 */
+    ATTR_RECURRENT_KIND = 0,                /* enum recurrent_kind; always stored (def = -1) */
+    ATTR_RECURRENT_REVERSE = 1,             /* 0, 1: from the last step to the first; default 0 */
     ATTR_RECURRENT_LINEAR_BEFORE_RESET = 2, /* GRU: 0, 1; default 0 */
     ATTR_RECURRENT_INPUT_FORGET = 3,        /* LSTM: 0, 1: f = 1 - i; default 0 */
     ATTR_RECURRENT_CLIP = 4,                /* of what f and g get; default +inf */
@@ -395,8 +395,8 @@ static inline int32_t attr_item(const int32_t *attr, uint32_t slot, uint32_t i, 
 enum act_kind {
     ACT_NONE = 0,
     ACT_RELU = 1,
-    ACT_CLIP = 2,      /* a: min, b: max */
-    ACT_LEAKY = 3,     /* a: slope */
+    ACT_CLIP = 2,  /* a: min, b: max */
+    ACT_LEAKY = 3, /* a: slope */
     ACT_SIGMOID = 4,
     ACT_TANH = 5,
     ACT_HARD_SIGMOID = 6, /* a: alpha, b: beta */
@@ -440,19 +440,19 @@ struct op_env {
     uint32_t flags; /* PITH_FLAG_ bits of the plan */
 };
 
-/* What prepare() makes of a weight, where that depends on the weight, this and a detail alone: steps
- * that read one weight in one form share it. */
+/* What prepare() makes of a weight, where that depends on the weight, this and a detail alone:
+ * steps that read one weight in one form share it. */
 enum prep_form {
-    PREP_OWN = 0,           /* nobody else's */
-    PREP_ELEMENTS = 1,      /* as they are, f32 or integers */
-    PREP_RUN_FORM = 2,      /* run_form.h */
-    PREP_COLUMNS = 3,       /* these three of product_f32.c */
+    PREP_OWN = 0,      /* nobody else's */
+    PREP_ELEMENTS = 1, /* as they are, f32 or integers */
+    PREP_RUN_FORM = 2, /* run_form.h */
+    PREP_COLUMNS = 3,  /* these three of product_f32.c */
     PREP_ROWS = 4,
     PREP_STRIPS = 5,
-    PREP_CONV_PANELS = 6,   /* conv_run.c; detail: groups */
-    PREP_CONV_INTEGER = 7,  /* these two of integer_layout.c */
+    PREP_CONV_PANELS = 6,  /* conv_run.c; detail: groups */
+    PREP_CONV_INTEGER = 7, /* these two of integer_layout.c */
     PREP_MATMUL_INTEGER = 8,
-    PREP_RECURRENT = 9,     /* recurrent_product.c */
+    PREP_RECURRENT = 9, /* recurrent_product.c */
     PREP_CONV_TRANSPOSE = 10
 };
 
@@ -477,8 +477,8 @@ enum {
                              element of inputs 0 and 1 before it writes what depends on it */
     OP_FUSES = 1u << 2,   /* takes an epilogue */
     OP_WEIGHT = 1u << 3,  /* prepares a constant in[1] (weight != NULL) into run form */
-    OP_TABLE = 1u << 5,   /* Gather: where weights are read where they lie (weight_rows.h), so is a coded
-                             constant in[0]; then it is args->weight and in[0] has no data */
+    OP_TABLE = 1u << 5,   /* Gather: where weights are read where they lie (weight_rows.h), so is a
+                             coded   constant in[0]; then it is args->weight and in[0] has no data */
     OP_CONTROL = 1u << 4  /* says which node is next (loop, branch): never folded, fused, shared */
 };
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* pith_window.h - windows over one to four spatial axes: which input element lies under which tap of which
- * output. Tap k of output o is input o * stride + k * dilation - pad along each axis. Taps, inputs
- * and outputs of all axes are numbered in row-major order; the last axis is the row. */
+/* pith_window.h - windows over one to four spatial axes: which input element lies under which tap
+ * of which output. Tap k of output o is input o * stride + k * dilation - pad along each axis.
+ * Taps, inputs and outputs of all axes are numbered in row-major order; the last axis is the row.
+ */
 #ifndef PITH_WINDOW_H
 #define PITH_WINDOW_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The decoder of adaptive streams: the walk of pith_adaptive_impl.h with an arithmetic decoder. Bytes past
- * the end read as zeros, so that nothing is ever read there; the end is tested once: the code that
- * remains must be the one a writer gives, and no byte may be left or missing. Elements cannot lead out of the
- * tensor since the walk is over the tensor's elements. */
+/* The decoder of adaptive streams: the walk of pith_adaptive_impl.h with an arithmetic decoder.
+ * Bytes past the end read as zeros, so that nothing is ever read there; the end is tested once: the
+ * code that remains must be the one a writer gives, and no byte may be left or missing. Elements
+ * cannot lead out of the tensor since the walk is over the tensor's elements. */
 #include "pith_adaptive_decode.h"
 
 static inline uint32_t next_byte(struct adaptive *a)
@@ -45,8 +45,8 @@ bool pith_adaptive_tells_rows(const struct weight *w)
         return false;
     if (w->support != SUPPORT_DENSE || w->grid == GRID_PLAIN)
         return true;
-    if (w->n_groups != 1 || pith_codebook_open(&r, w->codebook.bytes, w->codebook.n_bytes, 1,
-                                               w->n_centroids) ||
+    if (w->n_groups != 1 ||
+        pith_codebook_open(&r, w->codebook.bytes, w->codebook.n_bytes, 1, w->n_centroids) ||
         pith_codebook_next(&r, group))
         return false;
     for (uint32_t i = 0; i < w->n_centroids; i++)
@@ -111,8 +111,7 @@ enum pith_status pith_adaptive_open(struct adaptive *a, const struct weight *w, 
 static bool ends_well(const struct adaptive *a)
 {
     uint32_t zeros = a->code ? (uint32_t)__builtin_ctz(a->code) / 8 : 4;
-    return a->at == a->end && a->missing == zeros &&
-           a->code == adaptive_last_code(a->low, a->high);
+    return a->at == a->end && a->missing == zeros && a->code == adaptive_last_code(a->low, a->high);
 }
 
 static bool next_stored(struct adaptive *a, struct adaptive_element *e, uint64_t *at)

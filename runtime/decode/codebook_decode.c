@@ -2,9 +2,9 @@
 /* Sorted codebooks. Order carries no information, so a codebook is two ascending lists of
  * magnitudes (bit patterns without sign: for floats of one sign, integer order is value order) as
  * differences. What remains is what 23 mantissa bits of noise cost; a codebook rounded to fewer
- * mantissa bits shows as low zero bits, which are not written. A uniform one is its step alone; where
- * it is symmetric and the step below 2 with 8 fraction bits, that is two bytes; steps of many groups
- * that are close to each other are offsets to the smallest one. */
+ * mantissa bits shows as low zero bits, which are not written. A uniform one is its step alone;
+ * where it is symmetric and the step below 2 with 8 fraction bits, that is two bytes; steps of many
+ * groups that are close to each other are offsets to the smallest one. */
 #include "pith_codebook_decode.h"
 
 #define MAX_FINITE 0x7f7fffffu
@@ -98,7 +98,8 @@ static bool read_list(struct codebook_reader *r, uint32_t n, uint32_t sign, floa
 }
 
 /* Multiples of a step, both ways from zero. One rounding each, so the same everywhere. */
-static bool write_multiples(float step, uint32_t n_negative, uint32_t n_zero, uint32_t k, float *dst)
+static bool write_multiples(float step, uint32_t n_negative, uint32_t n_zero, uint32_t k,
+                            float *dst)
 {
     for (uint32_t i = 0; i < n_negative; i++)
         dst[n_negative - 1 - i] = -step * (float)(i + 1);
@@ -180,8 +181,8 @@ enum pith_status pith_codebook_next(struct codebook_reader *r, float *dst)
     if (r->groups_left == 0 ||
         !(r->near        ? read_near(r, dst)
           : r->symmetric ? read_symmetric(r, dst)
-          : r->coded   ? read_coded(r, dst)
-                       : read_raw(r, dst)) ||
+          : r->coded     ? read_coded(r, dst)
+                         : read_raw(r, dst)) ||
         r->bits.bad)
         return PITH_ERR_CORRUPT;
     r->groups_left--;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* pith_adaptive_decode.h - elements of an adaptive stream, one behind the other (docs/format-streams.md,
- * section 8). */
+/* pith_adaptive_decode.h - elements of an adaptive stream, one behind the other
+ * (docs/format-streams.md, section 8). */
 #ifndef PITH_ADAPTIVE_DECODE_H
 #define PITH_ADAPTIVE_DECODE_H
 
@@ -18,8 +18,9 @@ size_t pith_adaptive_bytes(const struct weight *w);
 /* mem: that many bytes. PITH_ERR_CORRUPT. */
 enum pith_status pith_adaptive_open(struct adaptive *a, const struct weight *w, void *mem);
 
-/* The next n stored elements: their numbers, and their index or value. pos may be NULL; index with a
- * codebook, value without. With the last one the end of the stream is tested. PITH_ERR_CORRUPT. */
+/* The next n stored elements: their numbers, and their index or value. pos may be NULL; index with
+ * a codebook, value without. With the last one the end of the stream is tested. PITH_ERR_CORRUPT.
+ */
 enum pith_status pith_adaptive_next(struct adaptive *a, uint32_t *pos, uint8_t *index, float *value,
                                     uint32_t n);
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* pith_adaptive_impl.h - the walk through a weight, included by the decoder and by the encoder, each with
- * its own code_bit before it:
+/* pith_adaptive_impl.h - the walk through a weight, included by the decoder and by the encoder,
+ * each with its own code_bit before it:
  *
  *     static uint32_t code_bit(struct adaptive *a, uint32_t p, uint32_t bit);
  *
  * p: probability of 1 in 1/65536, 1..65535. The encoder writes `bit`, the decoder ignores it; both
- * return the bit. Where the functions below take what is to be coded, the decoder passes anything. */
+ * return the bit. Where the functions below take what is to be coded, the decoder passes anything.
+ */
 #ifndef PITH_ADAPTIVE_IMPL_H
 #define PITH_ADAPTIVE_IMPL_H
 
@@ -14,10 +15,10 @@
 /* ---- probabilities --------------------------------------------------------------------------- */
 
 /* 65536 / (1 + exp(-x / 256)) at x = 128 * (i - 16) */
-static const uint16_t squash_at[33] = {22,    36,    60,    98,    162,   267,   439,   720,   1179,
-                                       1921,  3108,  4971,  7812,  11955, 17625, 24743, 32768, 40793,
-                                       47911, 53581, 57724, 60565, 62428, 63615, 64357, 64816, 65097,
-                                       65269, 65374, 65438, 65476, 65500, 65514};
+static const uint16_t squash_at[33] = {
+    22,    36,    60,    98,    162,   267,   439,   720,   1179,  1921,  3108,
+    4971,  7812,  11955, 17625, 24743, 32768, 40793, 47911, 53581, 57724, 60565,
+    62428, 63615, 64357, 64816, 65097, 65269, 65374, 65438, 65476, 65500, 65514};
 
 /* Logarithm of odds, 8 fraction bits, to a probability in 1/65536. */
 static inline uint32_t squash(int32_t x)
@@ -105,8 +106,7 @@ static inline uint32_t code_mixed(struct adaptive *a, enum adaptive_set set,
     return bit;
 }
 
-
-/* ---- what surrounds an element ----------------------------------------------------------------- */
+/* ---- what surrounds an element --------------------------------------------------------------- */
 
 #define RANK_CLASSES 6u
 
@@ -149,7 +149,7 @@ static inline uint32_t rank_class(uint32_t last)
     return last == 0 ? 0 : last < 4 ? 1 : last < 6 ? 2 : 3;
 }
 
-/* ---- one element ------------------------------------------------------------------------------- */
+/* ---- one element ----------------------------------------------------------------------------- */
 
 /* What the numbers that are left alone say: so many are still to come in so many places. */
 static inline uint32_t expected(const struct adaptive *a)
@@ -229,8 +229,8 @@ static uint32_t code_rank(struct adaptive *a, const struct around *s, uint32_t s
 }
 
 /* The index of a centroid, or the bits of an f32. *e: what is coded. */
-static inline bool code_index(struct adaptive *a, const struct around *s, struct adaptive_element *e,
-                              uint32_t *last)
+static inline bool code_index(struct adaptive *a, const struct around *s,
+                              struct adaptive_element *e, uint32_t *last)
 {
     uint32_t index = e->index, zero = a->n_negative, sign = index < zero, rank, n;
     if (a->has_zero && (!a->selects || a->w->support != SUPPORT_DENSE)) {
@@ -269,8 +269,8 @@ static uint32_t code_raw(struct adaptive *a, uint32_t v, uint32_t n_bits)
 }
 
 /* Sign, exponent as a binary number under a tree of counters, mantissa as it is. */
-static inline void code_float(struct adaptive *a, const struct around *s, struct adaptive_element *e,
-                              uint32_t *last)
+static inline void code_float(struct adaptive *a, const struct around *s,
+                              struct adaptive_element *e, uint32_t *last)
 {
     uint32_t sign = code_sign(a, s, e->bits >> 31), node = 1;
     for (uint32_t i = 31; i > 23; i--)
@@ -280,8 +280,8 @@ static inline void code_float(struct adaptive *a, const struct around *s, struct
     *last = 2 + sign;
 }
 
-static inline bool code_value(struct adaptive *a, const struct around *s, struct adaptive_element *e,
-                              uint32_t *last)
+static inline bool code_value(struct adaptive *a, const struct around *s,
+                              struct adaptive_element *e, uint32_t *last)
 {
     if (a->w->grid == GRID_PLAIN)
         code_float(a, s, e, last);
@@ -395,7 +395,7 @@ static inline bool code_element(struct adaptive *a, struct adaptive_element *e)
     return true;
 }
 
-/* ---- rows and columns -------------------------------------------------------------------------- */
+/* ---- rows and columns ------------------------------------------------------------------------ */
 
 static uint32_t square_root(uint64_t n)
 {
@@ -445,8 +445,7 @@ static const int32_t first_weight[ADAPTIVE_SETS][ADAPTIVE_INPUTS] = {
 
 /* Counters of flags as trained networks leave them: the flags before that are set, 0 to 3; of
  * columns for each of no source, a dead unit of it, a live one. */
-static const uint32_t first_row_flag[4] = {START(15, 1), START(25, 1), START(20, 1),
-                                           START(44, 1)};
+static const uint32_t first_row_flag[4] = {START(15, 1), START(25, 1), START(20, 1), START(44, 1)};
 static const uint32_t first_column_flag[3][4] = {
     {START(1, 8), START(23, 8), START(22, 8), START(62, 8)},
     {START(1, 8), START(1, 8), START(1, 8), START(1, 8)},
@@ -494,12 +493,14 @@ static void code_column_flags(struct adaptive *a, uint64_t source_rows)
     uint32_t before = 3;
     for (uint64_t i = 0; i < a->cols; i++) {
         uint32_t fed = source_rows ? 1u + a->source_live[i / each] : 0, one = before & 1;
-        uint32_t up = column_flag(a, i, line), place = map && i % map < 63 ? (uint32_t)(i % map) : 63;
+        uint32_t up = column_flag(a, i, line),
+                 place = map && i % map < 63 ? (uint32_t)(i % map) : 63;
         uint32_t above = up | (line ? column_flag(a, i, line - 1) << 1 : 0) |
                          (line ? column_flag(a, i, line + 1) << 2 : 0);
         uint32_t *const counter[] = {
             &a->flag_before[fed][before & 3],
-            &a->flag_around[fed][above << 3 | one << 2 | (before & 2) | column_flag(a, i, 2 * line)],
+            &a->flag_around[fed]
+                           [above << 3 | one << 2 | (before & 2) | column_flag(a, i, 2 * line)],
             &a->flag_channel[fed][column_flag(a, i, map) << 3 | column_flag(a, i, 2 * map) << 2 |
                                   one << 1 | up],
             &a->flag_place[fed][place],
@@ -564,7 +565,7 @@ static void start_elements(struct adaptive *a)
     next_row(a);
 }
 
-/* ---- beginning and end ------------------------------------------------------------------------- */
+/* ---- beginning and end ----------------------------------------------------------------------- */
 
 /* What lies behind a->..., in this order: columns, rows, rows of the source. */
 static inline size_t adaptive_memory(const struct weight *w)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* pith_adaptive_model.h - what the adaptive code knows about a weight while it goes through it: the same
- * for the decoder (adaptive_decode.c) and the encoder, who differ in one function, code_bit
+/* pith_adaptive_model.h - what the adaptive code knows about a weight while it goes through it: the
+ * same for the decoder (adaptive_decode.c) and the encoder, who differ in one function, code_bit
  * (docs/format-streams.md, section 8).
  *
  *     for each element of a live row and a live column:
@@ -8,8 +8,8 @@
  *
  * A decision has some counters, one in each context that may know something about it (its row, its
  * column, its neighbours, its place in the kernel ...). A counter holds a probability that moves by
- * about 1/(n + 1.4) at the n-th look, so that it is worth something after two; the probabilities are
- * mixed as logarithms of odds with weights that learn (Mahoney's logistic mixing, in integers).
+ * about 1/(n + 1.4) at the n-th look, so that it is worth something after two; the probabilities
+ * are mixed as logarithms of odds with weights that learn (Mahoney's logistic mixing, in integers).
  *
  * The matrix is [rows, cols]: dimension 0 and all others; a vector is one row. Integers only: the
  * same bits everywhere. All shifts of negative numbers round down. */
@@ -21,7 +21,8 @@
 
 #define ADAPTIVE_INPUTS 8u
 #define ADAPTIVE_MAX ((UINT32_C(1) << 28) - 1) /* elements: adaptive_memory fits 32 bits */
-#define ADAPTIVE_FEW 16u /* centroids of a sign that are counted from zero outwards, not numbered in bits */
+#define ADAPTIVE_FEW                                                                               \
+    16u /* centroids of a sign that are counted from zero outwards, not numbered in bits */
 #define COUNTER_HALF (UINT32_C(1) << 31) /* 22 bits of probability, 10 of count */
 #define COUNTER_SEEN 1023u
 #define MIX_ONE 65536
@@ -33,8 +34,8 @@ struct adaptive_column {
     uint32_t stored, sign; /* counters */
     uint32_t map_sign;     /* counter; of all columns of an input map, kept in the first */
     uint16_t rank;         /* moving average of distances, 4 fraction bits */
-    uint8_t last;          /* the element coded last in this column: 0 none, rank class * 2 + sign */
-    uint8_t live;          /* bit 0: live; bit 1: an element was stored */
+    uint8_t last; /* the element coded last in this column: 0 none, rank class * 2 + sign */
+    uint8_t live; /* bit 0: live; bit 1: an element was stored */
 };
 
 struct adaptive {
@@ -48,9 +49,10 @@ struct adaptive {
     /* the tensor */
     const struct weight *w;
     uint64_t rows, cols;
-    uint32_t place, place_row; /* elements of a channel in a row (KH*KW), of one of its lines (KW) */
-    uint32_t zero_bits;        /* plain grid: low bits of the mantissa that are 0 everywhere */
-    bool selects;              /* elements are told stored or not, rows and columns live or not */
+    uint32_t place,
+        place_row;      /* elements of a channel in a row (KH*KW), of one of its lines (KW) */
+    uint32_t zero_bits; /* plain grid: low bits of the mantissa that are 0 everywhere */
+    bool selects;       /* elements are told stored or not, rows and columns live or not */
     struct codebook_reader codebooks;
     uint64_t group_end;
     uint32_t n_negative, n_positive; /* centroids of the group below and above zero */
@@ -60,10 +62,10 @@ struct adaptive {
     uint64_t row, col, element;
     uint64_t left;  /* stored elements to come, of sparse tensors; else a number above 0 */
     uint64_t taken; /* decoder: elements handed out */
-    uint64_t last_row, last_col;      /* live ones */
-    uint64_t open_left;               /* elements to come in live rows and columns */
+    uint64_t last_row, last_col; /* live ones */
+    uint64_t open_left;          /* elements to come in live rows and columns */
     bool row_any;
-    uint32_t run;                     /* one bit for each of the last 8 elements of the row: stored */
+    uint32_t run; /* one bit for each of the last 8 elements of the row: stored */
     uint32_t row_rank;
 
     /* what was learned */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* pith_bit_reader.h - the careful way to read a bit string, LSB first (docs/format-streams.md section
- * 1): headers, tables, codebooks, extra bits and the tails of coded streams. It never touches a
- * byte outside the string; reading past the end sets `bad` and yields zeros, so a parser may read
- * a whole record and test once, before it uses any of it as a size or an index.
+/* pith_bit_reader.h - the careful way to read a bit string, LSB first (docs/format-streams.md
+ * section 1): headers, tables, codebooks, extra bits and the tails of coded streams. It never
+ * touches a byte outside the string; reading past the end sets `bad` and yields zeros, so a parser
+ * may read a whole record and test once, before it uses any of it as a size or an index.
  *
  * Positions are bits in 64-bit counters: a string of up to 2^60 bytes cannot overflow them. */
 #ifndef PITH_BIT_READER_H

@@ -12,14 +12,14 @@ struct codebook_reader {
     uint32_t n_centroids;
     uint32_t zero_bits, rice_bits;
     uint32_t step_bits; /* uniform: mantissa bits of the steps that are written */
-    uint32_t exponent; /* symmetric: that of the first step, already read; 0: no more */
-    uint32_t base;       /* near: the smallest step, its exponent and step_bits of its mantissa; or the
-                            next one */
+    uint32_t exponent;  /* symmetric: that of the first step, already read; 0: no more */
+    uint32_t base; /* near: the smallest step, its exponent and step_bits of its mantissa; or the
+                      next one */
     uint32_t offset_bits; /* near: of what each step is above it; or CHAINED */
     bool coded, uniform;
-    bool near;         /* uniform and symmetric, all steps close to each other */
-    bool symmetric;    /* uniform, as many values below zero as above, coarse steps */
-    bool open_end; /* other bytes follow */
+    bool near;      /* uniform and symmetric, all steps close to each other */
+    bool symmetric; /* uniform, as many values below zero as above, coarse steps */
+    bool open_end;  /* other bytes follow */
 };
 
 /* n_centroids 1..256. PITH_ERR_CORRUPT. Borrows bytes. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* pith_huff_table.h - canonical Huffman tables: reading them from a file, and the look-up table that
- * decodes them (docs/format-streams.md section 2). */
+/* pith_huff_table.h - canonical Huffman tables: reading them from a file, and the look-up table
+ * that decodes them (docs/format-streams.md section 2). */
 #ifndef PITH_HUFF_TABLE_H
 #define PITH_HUFF_TABLE_H
 

@@ -18,8 +18,8 @@
 
 enum weight_support {
     SUPPORT_DENSE = 0,
-    SUPPORT_BITMAP = 1, /* bit i%8 of byte i/8: element i is stored; tail bits 0 */
-    SUPPORT_GAPS = 2,   /* Huffman-coded gaps, docs/format.md */
+    SUPPORT_BITMAP = 1,  /* bit i%8 of byte i/8: element i is stored; tail bits 0 */
+    SUPPORT_GAPS = 2,    /* Huffman-coded gaps, docs/format.md */
     SUPPORT_ADAPTIVE = 3 /* told by the adaptive code, among the indices or elements */
 };
 
@@ -30,8 +30,8 @@ enum weight_grid {
 };
 
 enum weight_code {
-    CODE_PLAIN = 0,  /* elements as they are; indices packed in index_bits each, LSB first */
-    CODE_HUFFMAN = 1, /* indices only */
+    CODE_PLAIN = 0,    /* elements as they are; indices packed in index_bits each, LSB first */
+    CODE_HUFFMAN = 1,  /* indices only */
     CODE_ADAPTIVE = 2, /* support, and indices or f32 elements, as one adaptive stream */
     CODE_PLANES = 3    /* f32 elements of dense support, each of their bytes by itself */
 };
@@ -60,9 +60,9 @@ struct weight {
     uint64_t group_elems; /* count for one codebook per tensor */
     uint64_t n_groups;
     struct huff_table gap_table, index_table; /* n_bytes 0: not used */
-    struct stream support_stream; /* bitmap or coded gaps; empty when dense */
-    struct stream index_stream;   /* coded indices, or plain elements */
-    struct stream codebook;       /* coded codebooks; empty without */
+    struct stream support_stream;             /* bitmap or coded gaps; empty when dense */
+    struct stream index_stream;               /* coded indices, or plain elements */
+    struct stream codebook;                   /* coded codebooks; empty without */
     /* Adaptive: an earlier weight whose row flags tell which inputs exist; its index_stream. */
     struct stream source_stream;
     uint64_t source_rows; /* 0: none */

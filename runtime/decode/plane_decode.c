@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* The decoder of byte planes. Of a trained network's floats only the exponent tells something that is not
- * noise, and sometimes the low bits of the mantissa, which are 0 where the numbers were once of 2 bytes. So
- * each byte of the floats is a stream of its own: Huffman codes, or plain where those are no shorter.
+/* The decoder of byte planes. Of a trained network's floats only the exponent tells something that
+ * is not noise, and sometimes the low bits of the mantissa, which are 0 where the numbers were once
+ * of 2 bytes. So each byte of the floats is a stream of its own: Huffman codes, or plain where
+ * those are no shorter.
  *
  *     sign in bit 0 | mantissa in bits 1-23 | exponent in bits 24-31
  *     plane 0 ............. plane 1 . plane 2 . plane 3
  *
- * A plane is decoded group by group into scratch and laid over the floats, so that four passes over them
- * take one decode table. */
+ * A plane is decoded group by group into scratch and laid over the floats, so that four passes over
+ * them take one decode table. */
 #include "pith_plane_decode.h"
 #include "pith_huff_decode.h"
 
@@ -39,7 +40,8 @@ static size_t symbol_bytes(const struct weight *w)
 
 size_t pith_planes_scratch_bytes(const struct weight *w)
 {
-    return ALIGN + aligned(sizeof(struct plane_decoder)) + MAX_ENTRIES * sizeof(uint32_t) + symbol_bytes(w);
+    return ALIGN + aligned(sizeof(struct plane_decoder)) + MAX_ENTRIES * sizeof(uint32_t) +
+           symbol_bytes(w);
 }
 
 static void lay_over(float *dst, const uint8_t *symbol, uint64_t n, uint32_t plane)
@@ -64,7 +66,8 @@ static void lay(float *dst, const uint8_t *symbol, uint64_t n, uint32_t plane)
 }
 
 /* Table and stream, cut out of r. */
-static enum pith_status open_coded(struct plane_decoder *d, struct reader *r, size_t table_bytes, uint64_t n)
+static enum pith_status open_coded(struct plane_decoder *d, struct reader *r, size_t table_bytes,
+                                   uint64_t n)
 {
     const uint8_t *table = rd_bytes(r, table_bytes);
     size_t bytes = (size_t)rd_varint(r, r->left);
@@ -81,7 +84,8 @@ static enum pith_status open_coded(struct plane_decoder *d, struct reader *r, si
 }
 
 /* A code of one symbol has no bits: its sub-streams are tested to be empty all the same. */
-static enum pith_status expand_coded(struct plane_decoder *d, float *dst, uint64_t n, uint32_t plane)
+static enum pith_status expand_coded(struct plane_decoder *d, float *dst, uint64_t n,
+                                     uint32_t plane)
 {
     for (uint64_t at = 0; at < n;) {
         uint32_t m;
@@ -94,8 +98,8 @@ static enum pith_status expand_coded(struct plane_decoder *d, float *dst, uint64
     return PITH_OK;
 }
 
-static enum pith_status expand_plane(struct plane_decoder *d, struct reader *r, float *dst, uint64_t n,
-                                     uint32_t plane)
+static enum pith_status expand_plane(struct plane_decoder *d, struct reader *r, float *dst,
+                                     uint64_t n, uint32_t plane)
 {
     size_t table_bytes = rd_u8(r);
     if (r->bad)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* plane_pull.h - floats coded as byte planes one at a time: a pull for each plane, some 2 KB in all.
- * For machines without room for the floats (plane_decode.h is the fast way). */
+/* plane_pull.h - floats coded as byte planes one at a time: a pull for each plane, some 2 KB in
+ * all. For machines without room for the floats (plane_decode.h is the fast way). */
 #ifndef PLANE_PULL_H
 #define PLANE_PULL_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* weight_borrow.c - weights used where they lie: what lets a microcontroller multiply with weights that
- * stay in flash, and a server with weights that stay in the page cache. */
+/* weight_borrow.c - weights used where they lie: what lets a microcontroller multiply with weights
+ * that stay in flash, and a server with weights that stay in the page cache. */
 #include "pith_bytes.h"
 #include "pith_weight.h"
 

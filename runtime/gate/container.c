@@ -191,7 +191,8 @@ static enum pith_status open_compact(struct image *im, uint32_t flags, struct pi
     if (im->bytes < 2 + COMPACT_CRC_BYTES)
         return corrupt(err, 0, im->bytes);
     size_t end = im->bytes - COMPACT_CRC_BYTES;
-    if (!(flags & PITH_FLAG_NO_CHECKSUM) && pith_crc32c(0, im->blob, end) != load_le32(im->blob + end))
+    if (!(flags & PITH_FLAG_NO_CHECKSUM) &&
+        pith_crc32c(0, im->blob, end) != load_le32(im->blob + end))
         return corrupt(err, 0, end);
     struct reader table = reader_of(im->blob + 2, end - 2), r = table;
     uint8_t tag, last = 0;

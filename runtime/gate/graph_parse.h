@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* graph_parse.h - the state of one pass over the graph chunk.
  *
- * The chunk is read twice by the same code: once to count (`fill` false: nothing is stored), once to
- * fill the arrays whose sizes the first pass told. */
+ * The chunk is read twice by the same code: once to count (`fill` false: nothing is stored), once
+ * to fill the arrays whose sizes the first pass told. */
 #ifndef GRAPH_PARSE_H
 #define GRAPH_PARSE_H
 
@@ -18,9 +18,9 @@ struct graph_parse {
 
     /* tensors (weight_read.c) */
     struct reader tables;
-    uint64_t data_at;           /* in the data chunk */
-    uint32_t n_tables;          /* introduced so far */
-    struct huff_table *table;   /* [n_tables] */
+    uint64_t data_at;         /* in the data chunk */
+    uint32_t n_tables;        /* introduced so far */
+    struct huff_table *table; /* [n_tables] */
     struct shape prev_shape;
     bool has_prev;
     uint32_t prev_centroids[2]; /* of vectors (rank < 2), of others; 0: no codebook yet */
@@ -28,11 +28,12 @@ struct graph_parse {
     uint32_t weight_at;         /* number of the tensor */
 
     /* nodes */
-    const uint8_t *attributes[PITH_OP_END]; /* where an operator's were written last; NULL: nowhere */
-    uint32_t n_introduced;      /* constants that some node has named */
-    uint32_t chain;             /* first output of the node before; the first input at first */
-    uint64_t n_slots, n_refs;   /* of all nodes */
-    uint32_t max_in, max_out;   /* of one node */
+    const uint8_t
+        *attributes[PITH_OP_END]; /* where an operator's were written last; NULL: nowhere */
+    uint32_t n_introduced;        /* constants that some node has named */
+    uint32_t chain;               /* first output of the node before; the first input at first */
+    uint64_t n_slots, n_refs;     /* of all nodes */
+    uint32_t max_in, max_out;     /* of one node */
     int32_t *slots;
     uint32_t *refs;
 };

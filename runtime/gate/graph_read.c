@@ -397,8 +397,7 @@ static void lay_out(const struct graph_parse *c, struct bump *b, struct graph_me
 }
 
 static enum pith_status count_graph(const void *blob, size_t bytes, uint32_t flags,
-                                    struct image *im, struct graph_parse *c,
-                                    struct pith_error *err)
+                                    struct image *im, struct graph_parse *c, struct pith_error *err)
 {
     memset(c, 0, sizeof *c);
     enum pith_status st = pith_image_open(blob, bytes, flags, im, err);
@@ -409,8 +408,8 @@ static enum pith_status count_graph(const void *blob, size_t bytes, uint32_t fla
     return parse_graph(c);
 }
 
-enum pith_status pith_graph_need(const void *blob, size_t bytes, uint32_t flags, uint64_t *mem_bytes,
-                                 struct pith_error *err)
+enum pith_status pith_graph_need(const void *blob, size_t bytes, uint32_t flags,
+                                 uint64_t *mem_bytes, struct pith_error *err)
 {
     struct image im;
     struct graph_parse c;
@@ -551,8 +550,7 @@ enum pith_status pith_blob_check(const void *blob, size_t bytes, uint32_t flags,
     enum pith_status st = count_graph(blob, bytes, flags, &im, &c, err);
     if (st)
         return st;
-    if ((st = pith_validate_texts(&im, err)) ||
-        (st = pith_validate_stats(&im, c.g.n_values, err)))
+    if ((st = pith_validate_texts(&im, err)) || (st = pith_validate_stats(&im, c.g.n_values, err)))
         return st;
     return pith_fail(err, PITH_OK, 0, 0);
 }

@@ -11,10 +11,10 @@
 #include "pith_crc32c.h"
 #include "pith_graph.h"
 
-/* Bytes of memory (64-byte aligned) that pith_graph_read will use for this image. Checks the header,
- * the chunk table and, unless PITH_FLAG_NO_CHECKSUM, the checksums. */
-enum pith_status pith_graph_need(const void *blob, size_t bytes, uint32_t flags, uint64_t *mem_bytes,
-                                 struct pith_error *err);
+/* Bytes of memory (64-byte aligned) that pith_graph_read will use for this image. Checks the
+ * header, the chunk table and, unless PITH_FLAG_NO_CHECKSUM, the checksums. */
+enum pith_status pith_graph_need(const void *blob, size_t bytes, uint32_t flags,
+                                 uint64_t *mem_bytes, struct pith_error *err);
 
 /* Parses and validates everything. *g and all it points to live in mem (names and streams in the
  * blob). batch: replaces dim 0 of inputs whose batch is open (0: 1). value_shapes: shapes and types
@@ -25,6 +25,7 @@ enum pith_status pith_graph_read(const void *blob, size_t bytes, uint32_t flags,
 
 /* One chunk's content; PITH_ERR_ARGUMENT when the image has none with this tag. The image was
  * accepted before. */
-enum pith_status pith_chunk_find(const void *blob, size_t bytes, uint32_t tag, struct stream *chunk);
+enum pith_status pith_chunk_find(const void *blob, size_t bytes, uint32_t tag,
+                                 struct stream *chunk);
 
 #endif

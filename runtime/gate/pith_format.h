@@ -50,8 +50,8 @@ enum chunk_kind {
 #define FULL_MAX_CHUNKS 64u
 #define FULL_ALIGN 64u /* of the data chunk, and in it of plain elements */
 
-/* Compact header: 2 bytes of magic (the version in the low half of the second), chunk table, chunks,
- * one CRC32C. */
+/* Compact header: 2 bytes of magic (the version in the low half of the second), chunk table,
+ * chunks, one CRC32C. */
 #define COMPACT_MAGIC_0 0xb9u
 #define COMPACT_MAGIC_1 0x50u
 #define COMPACT_CRC_BYTES 4u
@@ -88,11 +88,12 @@ enum chunk_kind {
 #define CODING_TYPE 15u /* prefix: a type byte and the real head follow */
 #define CODING_SAME_CENTROIDS 16u
 #define CODING_ADAPTIVE 31u /* a form byte follows the shape */
-#define ADAPTIVE_VECTOR 0x79u /* head bytes from here on: rank 1, dim 0 of the tensor before, dense, */
-#define ADAPTIVE_VECTORS 3u   /* source 1; plain, codebook, codebook with the same centroids */
-/* The head bytes of coding 16, 21 and 26 (the same centroids, but no codebook) are free for the most
- * common adaptive tensors: support, codebook and source are told by them, and what follows from the
- * source's rows (fed) is not written. */
+#define ADAPTIVE_VECTOR                                                                            \
+    0x79u /* head bytes from here on: rank 1, dim 0 of the tensor before, dense, */
+#define ADAPTIVE_VECTORS 3u /* source 1; plain, codebook, codebook with the same centroids */
+/* The head bytes of coding 16, 21 and 26 (the same centroids, but no codebook) are free for the
+ * most common adaptive tensors: support, codebook and source are told by them, and what follows
+ * from the source's rows (fed) is not written. */
 enum short_kind {
     SHORT_MATRIX,      /* [a, b]; written: a b */
     SHORT_CONV,        /* [a, b, k, k]; written: a b k */
@@ -109,8 +110,10 @@ enum short_kind {
 #define FORM_CODEBOOK 0x02u
 #define FORM_GROUPS 0x04u
 #define FORM_SAME_CENTROIDS 0x08u
-#define FORM_PLANES FORM_GROUPS /* alone, without a codebook: no adaptive tensor, but byte planes */
-#define FORM_SOURCE 4u      /* bits 4-7: how many tensors back the source is; 0: none */
+#define FORM_PLANES                                                                                \
+    FORM_GROUPS        /* alone, without a codebook: no adaptive tensor, but byte planes           \
+                        */
+#define FORM_SOURCE 4u /* bits 4-7: how many tensors back the source is; 0: none */
 #define FORM_SOURCE_MAX 15u
 #define CODING_GRIDS 5u /* plain, codebook, coded codebook, grouped, coded grouped */
 
@@ -120,21 +123,21 @@ enum short_kind {
 #define TABLE_FAR 15u /* nibble: distance follows as a varint */
 
 /* Node byte: operator in bits 0-5. */
-#define NODE_OP 0x3fu   /* this value: a varint with the operator - 63 follows */
+#define NODE_OP 0x3fu /* this value: a varint with the operator - 63 follows */
 #define NODE_ATTR 0x40u
 #define NODE_WIRED 0x80u
 
 /* Meta keys with a number; others are written out. */
-#define META_FIRST_LENGTH 16u /* key field v >= 16: v - 15 bytes of key follow */
+#define META_FIRST_LENGTH 16u               /* key field v >= 16: v - 15 bytes of key follow */
 const char *pith_meta_key(uint32_t number); /* NULL: none has that number */
 
 struct image {
     const uint8_t *blob;
     size_t bytes;
     bool compact;
-    uint32_t unknown;                /* tag of the first ancillary chunk not known here; 0: none */
+    uint32_t unknown;                 /* tag of the first ancillary chunk not known here; 0: none */
     struct stream chunk[CHUNK_KINDS]; /* bytes NULL: absent */
-    uint64_t header_bytes;           /* up to the first chunk, checksums left out */
+    uint64_t header_bytes;            /* up to the first chunk, checksums left out */
 };
 
 /* Tag of a kind as told in errors. */
@@ -156,8 +159,8 @@ enum pith_status pith_fail(struct pith_error *err, enum pith_status status, uint
 uint32_t pith_weight_coding(const struct weight *w);
 /* Is w, with this shape code, one of the tensors whose head byte tells the form? */
 bool pith_weight_is_adaptive_vector(const struct weight *w, uint32_t shape_code);
-/* What the short head byte of such a tensor says of its shape; SHORT_KINDS: it has none. fed: rows of
- * the tensor two before it, 0: it has no rows. */
+/* What the short head byte of such a tensor says of its shape; SHORT_KINDS: it has none. fed: rows
+ * of the tensor two before it, 0: it has no rows. */
 enum short_kind pith_weight_short_kind(const struct weight *w, uint32_t shape_code, uint32_t fed);
 uint8_t pith_short_head(uint32_t number); /* 0..SHORT_HEADS-1 */
 /* The one shape code allowed for s behind prev (NULL: first tensor). */

@@ -29,12 +29,12 @@ struct graph_input {
 struct graph_node {
     struct graph_name name;
     const struct op_info *info;
-    const int32_t *attr;     /* info->n_slots */
+    const int32_t *attr; /* info->n_slots */
     uint32_t n_in, n_out;
-    const uint32_t *in;      /* value numbers or PITH_NO_VALUE */
-    uint32_t first_out;      /* its outputs are first_out .. first_out + n_out - 1 */
-    uint32_t region;  /* the Loop, Branch or BranchElse it is behind, PITH_NO_NODE: in no body */
-    uint32_t partner; /* Loop <-> LoopEnd, Branch -> BranchElse -> BranchEnd; else PITH_NO_NODE */
+    const uint32_t *in; /* value numbers or PITH_NO_VALUE */
+    uint32_t first_out; /* its outputs are first_out .. first_out + n_out - 1 */
+    uint32_t region;    /* the Loop, Branch or BranchElse it is behind, PITH_NO_NODE: in no body */
+    uint32_t partner;   /* Loop <-> LoopEnd, Branch -> BranchElse -> BranchEnd; else PITH_NO_NODE */
 };
 
 struct graph {

@@ -217,7 +217,7 @@ enum pith_status pith_validate_names(const struct image *im, const struct names 
     return PITH_OK;
 }
 
-/* ---- what was observed ------------------------------------------------------------------------ */
+/* ---- what was observed ----------------------------------------------------------------------- */
 
 enum pith_status pith_validate_stats(const struct image *im, uint32_t n_values,
                                      struct pith_error *err)

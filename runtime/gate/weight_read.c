@@ -2,8 +2,9 @@
 /* weight_read.c - a tensor's description in the graph chunk and its streams in the data chunk
  * (docs/format.md, sections 5 and 6).
  *
- * Nothing is decoded here: a stream's length must equal what shape, type and coding imply, or, where
- * it is entropy-coded, what the description says; its decoder takes exactly that many bytes. */
+ * Nothing is decoded here: a stream's length must equal what shape, type and coding imply, or,
+ * where it is entropy-coded, what the description says; its decoder takes exactly that many bytes.
+ */
 #include "pith_adaptive_decode.h"
 #include "graph_parse.h"
 #include "pith_plane_decode.h"
@@ -164,8 +165,7 @@ static enum pith_status parse_form(struct graph_parse *p, uint32_t head, struct 
     w->code = CODE_ADAPTIVE;
     w->support = form & FORM_SPARSE ? SUPPORT_ADAPTIVE : SUPPORT_DENSE;
     w->grid = codebook ? GRID_CODEBOOK : GRID_PLAIN;
-    enum pith_status st =
-        codebook ? parse_codebook_shape(p, w, same, form & FORM_GROUPS) : PITH_OK;
+    enum pith_status st = codebook ? parse_codebook_shape(p, w, same, form & FORM_GROUPS) : PITH_OK;
     if (!st && form & FORM_SPARSE)
         w->nnz = rd_varint(&p->r, w->count);
     if (!st && (p->r.bad || !pith_adaptive_allows(w) ||

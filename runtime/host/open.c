@@ -138,15 +138,16 @@ static enum pith_status load_image(const char *path, uint64_t max, struct pith_s
 
 /* ---- plans ---------------------------------------------------------------------------------- */
 
-/* Working memory with which coded weights are decoded by several threads at once: for so many of them,
- * as long as that is no more than this. It is given back when the plan is made. */
+/* Working memory with which coded weights are decoded by several threads at once: for so many of
+ * them, as long as that is no more than this. It is given back when the plan is made. */
 #define DECODE_AT_ONCE 16u
 #define DECODE_BYTES (UINT64_C(16) << 20)
 
 static uint64_t decode_bytes(const struct pith_opts *opts, const struct pith_need *need)
 {
     uint64_t bytes = need->init_bytes, room = bytes > need->arena_bytes ? bytes : need->arena_bytes;
-    if (!opts->parallel_for || bytes == 0 || bytes > DECODE_BYTES / 2 || opts->flags & PITH_FLAG_INIT_APART)
+    if (!opts->parallel_for || bytes == 0 || bytes > DECODE_BYTES / 2 ||
+        opts->flags & PITH_FLAG_INIT_APART)
         return 0;
     bytes *= DECODE_AT_ONCE + 1; /* one for the table of what is decoded where */
     bytes = bytes < DECODE_BYTES ? bytes : DECODE_BYTES;
@@ -156,7 +157,8 @@ static uint64_t decode_bytes(const struct pith_opts *opts, const struct pith_nee
 static enum pith_status init_plan(struct pith_session *s, const struct pith_opts *opts)
 {
     s->memory = aligned_alloc((size_t)s->need.align, (size_t)s->need.bytes);
-    return s->memory ? pith_plan_init(s->memory, (size_t)s->need.bytes, s->image, s->bytes, opts, &s->plan)
+    return s->memory ? pith_plan_init(s->memory, (size_t)s->need.bytes, s->image, s->bytes, opts,
+                                      &s->plan)
                      : PITH_ERR_MEMORY;
 }
 
@@ -167,7 +169,8 @@ static enum pith_status make_plan(struct pith_session *s, const struct pith_opts
         return st;
     struct pith_opts opts = checked_opts(given);
     uint64_t bytes = decode_bytes(&opts, &s->need);
-    opts.init_memory = bytes ? aligned_alloc((size_t)s->need.align, (size_t)bytes) : opts.init_memory;
+    opts.init_memory =
+        bytes ? aligned_alloc((size_t)s->need.align, (size_t)bytes) : opts.init_memory;
     if (!bytes || !opts.init_memory) /* without, it is decoded one after the other */
         return init_plan(s, &opts);
     void *memory = opts.init_memory;

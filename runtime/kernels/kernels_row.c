@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* kernels_row.c - fills the row part of the kernel table, worst level to best; activations by it. */
+/* kernels_row.c - fills the row part of the kernel table, worst level to best; activations by it.
+ */
 #include "activate.h"
 #include "build_choice.h"
 #include "pith_kernels.h"
@@ -10,8 +11,7 @@
         .sigmoid = pith_sigmoid_row_f32##suffix, .erf = pith_erf_row_f32##suffix,                  \
         .gelu = pith_gelu_row_f32##suffix, .gelu_tanh = pith_gelu_tanh_row_f32##suffix,            \
         .clip = pith_clip_row_f32##suffix, .exp = pith_exp_row_f32##suffix,                        \
-        .softmax = pith_softmax_row_f32##suffix,                                                   \
-        .layer_norm = pith_layer_norm_row_f32##suffix,                                             \
+        .softmax = pith_softmax_row_f32##suffix, .layer_norm = pith_layer_norm_row_f32##suffix,    \
         .softmax_columns = pith_softmax_columns_f32##suffix, .where = pith_where_row_b32##suffix   \
     }
 

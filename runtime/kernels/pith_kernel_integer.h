@@ -73,8 +73,8 @@ struct gemm_i8_job {
     const uint8_t *const *x; /* [m] */
     const uint32_t *segment; /* [segments] in bytes; each is readable for steps * k_step elements */
     uint32_t segments, steps;
-    const uint8_t *w;   /* packed panels */
-    size_t panel_bytes; /* from one to the next */
+    const uint8_t *w;    /* packed panels */
+    size_t panel_bytes;  /* from one to the next */
     const int8_t *table; /* [16], of gemm_i4 */
     struct requantize to;
     uint8_t *y;
@@ -166,8 +166,8 @@ static inline uint32_t depthwise_begin(uint32_t block, uint32_t channels, uint32
     return at + block <= channels ? at : channels > block ? channels - block : 0;
 }
 
-/* The channel at place i of block b, for which offset, factor and weights are kept there. Behind the
- * last of few channels they begin anew, so a kernel may take several pixels at once. */
+/* The channel at place i of block b, for which offset, factor and weights are kept there. Behind
+ * the last of few channels they begin anew, so a kernel may take several pixels at once. */
 static inline uint32_t depthwise_place(uint32_t block, uint32_t channels, uint32_t b, uint32_t i)
 {
     uint32_t c = depthwise_begin(block, channels, b) + depthwise_channel(block, i);

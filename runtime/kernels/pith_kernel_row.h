@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* pith_kernel_row.h - f32 kernels over rows of neighbouring elements: what operators without a product
- * are made of.
+/* pith_kernel_row.h - f32 kernels over rows of neighbouring elements: what operators without a
+ * product are made of.
  *
  * Exactness: every level gives the bits of the reference. Variants are the same source
  * (ref/row_f32_impl.h) compiled for wider vectors, without fused multiply-adds, and sums follow the

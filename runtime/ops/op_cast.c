@@ -91,9 +91,8 @@ static uint32_t narrow(double d, struct float_format f)
         return sign | all << f.mantissa;
     if (e <= 0) { /* denormal result; below half the smallest one, 0 */
         uint32_t shift = drop + 1u - (uint32_t)e;
-        return shift > 54 || e64 == 0
-                   ? sign
-                   : sign | (uint32_t)round_shift(m | UINT64_C(1) << 52, shift);
+        return shift > 54 || e64 == 0 ? sign
+                                      : sign | (uint32_t)round_shift(m | UINT64_C(1) << 52, shift);
     }
     /* A carry out of the mantissa rightly raises the exponent, up to inf. */
     return sign | (((uint32_t)e << f.mantissa) + (uint32_t)round_shift(m, drop));

@@ -21,7 +21,7 @@
 
 #define MAX_STEP 65535
 #define MAX_PAD (1 << 24)
-#define MAX_AXES 4u /* the list of pads has two entries an axis */
+#define MAX_AXES 4u    /* the list of pads has two entries an axis */
 #define UNIT_ROWS 128u /* of col: with a tile of 64 pixels 32 KiB */
 #define MAX_TASKS 16u
 
@@ -92,11 +92,11 @@ static enum pith_status shape_conv_transpose(const struct op_args *args)
 }
 
 struct up_job {
-    const float *x;    /* [N, G * C, ...] */
-    const float *w;    /* [G * C, O, ...]; or */
+    const float *x;      /* [N, G * C, ...] */
+    const float *w;      /* [G * C, O, ...]; or */
     const float *packed; /* [G, parts, pack_floats] */
-    const float *bias; /* [G * O] or NULL */
-    float *y;          /* [N, G * O, ...] */
+    const float *bias;   /* [G * O] or NULL */
+    float *y;            /* [N, G * O, ...] */
     const struct dense_kernels *dense;
     struct up_axis outer[MAX_AXES - 1]; /* of rows; those not there are of size 1 */
     struct up_axis v;                   /* columns */
@@ -130,8 +130,7 @@ static struct up_job job_of(const struct op_args *args, const struct op_env *env
     for (uint32_t i = 0; i < MAX_AXES - 1; i++)
         j.outer[i] = (struct up_axis){1, 1, 1, 1, 1, 0};
     for (uint32_t i = 0; i + 1 < axes; i++)
-        set_axis(args->attr, i, axes, x->dim[2 + i], w->dim[2 + i],
-                 &j.outer[MAX_AXES - axes + i]);
+        set_axis(args->attr, i, axes, x->dim[2 + i], w->dim[2 + i], &j.outer[MAX_AXES - axes + i]);
     j.taps = shape_product(w, 2, w->rank);
     j.pixels = shape_product(x, 2, x->rank);
     j.out_pixels = shape_product(&args->out[0]->shape, 2, x->rank);
@@ -144,7 +143,8 @@ static struct up_job job_of(const struct op_args *args, const struct op_env *env
     return j;
 }
 
-/* What is packed follows from the weight, its groups and the channels of a unit: UNIT_ROWS at most. */
+/* What is packed follows from the weight, its groups and the channels of a unit: UNIT_ROWS at most.
+ */
 static uint64_t form_of(const struct up_job *j)
 {
     bool few = j->groups < UINT32_MAX / (2 * UNIT_ROWS);
@@ -171,16 +171,15 @@ static enum pith_status need_conv_transpose(const struct op_args *args, const st
         need->macs = UINT64_MAX;
     if (j.dense->mr == 0)
         return direct_need(args, need);
-    bool fits = mul_ok(padded_rows(&j), j.c, &pack) &&
-                mul_ok(j.unit_o * j.taps, j.dense->nr, &col) &&
-                add_ok(args->weight ? 0 : pack, col, &bytes) &&
-                mul_ok(bytes, sizeof(float), &bytes) && align_ok(bytes, 64, &bytes) &&
-                mul_ok(bytes, j.n_tasks, &need->scratch_bytes);
+    bool fits =
+        mul_ok(padded_rows(&j), j.c, &pack) && mul_ok(j.unit_o * j.taps, j.dense->nr, &col) &&
+        add_ok(args->weight ? 0 : pack, col, &bytes) && mul_ok(bytes, sizeof(float), &bytes) &&
+        align_ok(bytes, 64, &bytes) && mul_ok(bytes, j.n_tasks, &need->scratch_bytes);
     if (!fits || !args->weight)
         return fits ? PITH_OK : PITH_ERR_LIMIT;
     need->prep_form = form_of(&j);
-    fits = mul_ok(pack, j.groups * j.parts, &bytes) &&
-           mul_ok(bytes, sizeof(float), &need->prep_bytes);
+    fits =
+        mul_ok(pack, j.groups * j.parts, &bytes) && mul_ok(bytes, sizeof(float), &need->prep_bytes);
     return fits ? pith_weight_f32_scratch(args->weight, &need->prep_scratch_bytes) : PITH_ERR_LIMIT;
 }
 
@@ -291,8 +290,8 @@ static void run_unit(const struct up_job *j, size_t unit, float *scratch)
     size_t n_o = j->o - o < j->unit_o ? j->o - o : j->unit_o, rows = n_o * j->taps;
     uint32_t mr = j->dense->mr, nr = j->dense->nr;
     float *col = j->packed ? scratch : scratch + j->pack_floats;
-    const float *w = j->packed ? j->packed + (own * j->parts + unit % j->parts) * j->pack_floats
-                               : scratch;
+    const float *w =
+        j->packed ? j->packed + (own * j->parts + unit % j->parts) * j->pack_floats : scratch;
     if (!j->packed)
         pack_part(j, j->w, own, unit % j->parts, scratch);
     fill_bias(j, g, o, n_o);

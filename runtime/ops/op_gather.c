@@ -6,8 +6,8 @@
  *     elements        y[.., i, ..] = x[.., index[.., i, ..], ..], y shaped as the indices
  *     nd              y[batch, i, :] = x[batch, index[batch, i, 0], index[batch, i, 1], .., :]
  *
- * Along an axis, on a microcontroller, a table may lie coded in the file: it is decoded once a run from
- * the first element to the last, and what some index names is kept. */
+ * Along an axis, on a microcontroller, a table may lie coded in the file: it is decoded once a run
+ * from the first element to the last, and what some index names is kept. */
 #include "pith_index_read.h"
 #include "op_list.h"
 #include "op_range.h"
@@ -140,8 +140,7 @@ static void nd_range(void *arg, size_t begin, size_t end)
     }
 }
 
-/* ---- coded tables
- * --------------------------------------------------------------------------------- */
+/* ---- coded tables ---------------------------------------------------------------------------- */
 
 static enum pith_status need_gather(const struct op_args *args, const struct op_env *env,
                                     struct op_need *need)
@@ -184,7 +183,8 @@ static void keep_row(const struct gather_job *j, struct weight_rows *rows, uint3
         pith_weight_rows_skip(rows, inner);
 }
 
-static void run_coded(const struct gather_job *j, const struct weight *w, size_t outer, void *scratch)
+static void run_coded(const struct gather_job *j, const struct weight *w, size_t outer,
+                      void *scratch)
 {
     struct weight_rows *rows = pith_weight_rows_open(w, scratch);
     for (size_t o = 0; o < outer; o++)

@@ -108,8 +108,8 @@ static void product_range(void *arg, size_t begin, size_t end)
     for (size_t item = begin; item < end; item++) {
         size_t m = item % p->m, batch = item / p->m, row = bc.dim[bc.rank - 1], at[2];
         for (uint32_t i = 0; i < 2; i++)
-            at[i] = pith_broadcast_offset(&bc, i, batch / row) +
-                    batch % row * bc.step[i][bc.rank - 1];
+            at[i] =
+                pith_broadcast_offset(&bc, i, batch / row) + batch % row * bc.step[i][bc.rank - 1];
         const uint8_t *a = j->a + (at[0] * p->m + m) * p->k * pith_type_bytes(j->type_a);
         const uint8_t *b = j->b + at[1] * p->k * row_b;
         int32_t zero = j->zero_a ? integer_at(j->type_a, j->zero_a, m * j->step_a) : 0;

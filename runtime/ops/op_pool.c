@@ -21,7 +21,7 @@
 #include "sum_f32.h"
 
 #define PLENTY 65536u /* taps enough for threads */
-#define MAX_AXES 4u /* the list of pads has two entries an axis */
+#define MAX_AXES 4u   /* the list of pads has two entries an axis */
 
 /* One spatial axis. */
 struct pool_axis {
@@ -358,8 +358,8 @@ static void max_pool_range(void *arg, size_t begin, size_t end)
 {
     const struct max_pool_run *r = arg;
     size_t in = (size_t)r->g.h * r->g.w, out = (size_t)r->g.oh * r->g.ow;
-    struct max_pool_f32_job job = {.g = &r->g, .x = r->x + begin * in, .y = r->y + begin * out,
-                                   .planes = end - begin};
+    struct max_pool_f32_job job = {
+        .g = &r->g, .x = r->x + begin * in, .y = r->y + begin * out, .planes = end - begin};
     r->env->kernels->dense.max_pool_f32(&job);
 }
 
@@ -380,11 +380,19 @@ static void run_max_pool(const struct op_args *args, const struct op_env *env,
     const struct shape *s = &args->in[0]->shape;
     struct max_pool_run run = {
         .env = env,
-        .g = {.c = 1, .o = 1, .h = (uint32_t)h->in, .w = (uint32_t)w->in,
-              .oh = (uint32_t)h->out, .ow = (uint32_t)w->out, .kh = (uint32_t)h->kernel,
-              .kw = (uint32_t)w->kernel, .stride_h = (uint32_t)h->stride,
-              .stride_w = (uint32_t)w->stride, .dil_h = (uint32_t)h->dilation,
-              .dil_w = (uint32_t)w->dilation, .pad_top = (uint32_t)h->pad_begin,
+        .g = {.c = 1,
+              .o = 1,
+              .h = (uint32_t)h->in,
+              .w = (uint32_t)w->in,
+              .oh = (uint32_t)h->out,
+              .ow = (uint32_t)w->out,
+              .kh = (uint32_t)h->kernel,
+              .kw = (uint32_t)w->kernel,
+              .stride_h = (uint32_t)h->stride,
+              .stride_w = (uint32_t)w->stride,
+              .dil_h = (uint32_t)h->dilation,
+              .dil_w = (uint32_t)w->dilation,
+              .pad_top = (uint32_t)h->pad_begin,
               .pad_left = (uint32_t)w->pad_begin},
         .x = args->in[0]->data,
         .y = args->out[0]->data,

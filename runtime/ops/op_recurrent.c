@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* op_recurrent.c - RNN, GRU and LSTM: one direction of one layer. What depends on the input alone,
- * x W^T for all steps at once, is an ordinary MatMul in front (pith_op.h); what is left is a loop over
- * the steps with one product h R^T in each, which recurrent_product.h runs from whatever form of R
- * is fastest.
+ * x W^T for all steps at once, is an ordinary MatMul in front (pith_op.h); what is left is a loop
+ * over the steps with one product h R^T in each, which recurrent_product.h runs from whatever form
+ * of R is fastest.
  *
  * Gates stand side by side in ONNX's order, a row of u is one sequence of the batch:
  *
@@ -123,13 +123,13 @@ static enum pith_status open_product(const struct op_args *args, const struct op
     const struct shape *r = &args->in[IN_R]->shape;
     const int32_t *attr = args->attr;
     *p = (struct recurrent_product){.batch = args->in[IN_X]->shape.dim[1],
-                                  .hidden = r->dim[1],
-                                  .rows = r->dim[0],
-                                  .r = args->in[IN_R]->data,
-                                  .weight = args->weight,
-                                  .has_bias = bias != NULL,
-                                  .bias = bias ? bias->data : NULL,
-                                  .prep = args->prep};
+                                    .hidden = r->dim[1],
+                                    .rows = r->dim[0],
+                                    .r = args->in[IN_R]->data,
+                                    .weight = args->weight,
+                                    .has_bias = bias != NULL,
+                                    .bias = bias ? bias->data : NULL,
+                                    .prep = args->prep};
     /* The hidden gate's product waits for the reset gate. */
     if (attr[ATTR_RECURRENT_KIND] == RECURRENT_GRU && !attr[ATTR_RECURRENT_LINEAR_BEFORE_RESET])
         p->split = 2 * p->hidden;
@@ -439,10 +439,9 @@ static struct activation activation_of(const int32_t *attr, uint32_t i)
 {
     enum recurrent_kind kind = (enum recurrent_kind)attr[ATTR_RECURRENT_KIND];
     int32_t def = i == 0 && kind != RECURRENT_RNN ? RECURRENT_SIGMOID : RECURRENT_TANH;
-    return (struct activation){
-        (enum recurrent_act)attr_item(attr, ATTR_RECURRENT_ACT, i, def),
-        f32_from_bits((uint32_t)attr_item(attr, ATTR_RECURRENT_ALPHA, i, 0)),
-        f32_from_bits((uint32_t)attr_item(attr, ATTR_RECURRENT_BETA, i, 0))};
+    return (struct activation){(enum recurrent_act)attr_item(attr, ATTR_RECURRENT_ACT, i, def),
+                               f32_from_bits((uint32_t)attr_item(attr, ATTR_RECURRENT_ALPHA, i, 0)),
+                               f32_from_bits((uint32_t)attr_item(attr, ATTR_RECURRENT_BETA, i, 0))};
 }
 
 static const void *data_of(const struct op_args *args, uint32_t i)

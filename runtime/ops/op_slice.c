@@ -82,9 +82,9 @@ static void run_slice(const struct op_args *args, const struct op_env *env)
         origin += (ptrdiff_t)first * box.step[axis];
         box.dim[axis] = (size_t)count;
         /* A single element is never stepped from: its step could be 2^31 times an axis. */
-        box.step[axis] = count == 1 ? 0
-                                    : box.step[axis] *
-                                          (ptrdiff_t)attr_item(args->attr, ATTR_SLICE_STEPS, i, 1);
+        box.step[axis] =
+            count == 1 ? 0
+                       : box.step[axis] * (ptrdiff_t)attr_item(args->attr, ATTR_SLICE_STEPS, i, 1);
     }
     const uint8_t *src = x->data;
     pith_strided_copy(&box, env, bytes, src + origin * (ptrdiff_t)bytes, args->out[0]->data);

@@ -120,7 +120,8 @@ static void where_range(void *arg, size_t begin, size_t end)
 static void run_where(const struct op_args *args, const struct op_env *env)
 {
     const struct shape *s = &args->out[0]->shape;
-    struct where_job job = {.bytes = pith_type_bytes(args->out[0]->type), .y = args->out[0]->data,
+    struct where_job job = {.bytes = pith_type_bytes(args->out[0]->type),
+                            .y = args->out[0]->data,
                             .kernels = pith_row_kernels(env)};
     for (uint32_t k = 0; k < 3; k++)
         job.in[k] = args->in[k]->data;

@@ -4,11 +4,11 @@
  *   view      Reshape and kin hold the bytes of their input; Split and Slice along the outermost
  *             axis that is not 1 give pieces of theirs.
  *   concat    along such an axis the inputs are written straight into their piece of the output;
- *             of an observed plan those that nobody else reads, since observers may change the output.
- *             Channels-last pixels lie in those of the output, so what is written there must be
- *             written with the output's step and read by nobody else: integer convolutions can.
- *   branch    both sides write what they give where BranchEnd's output will lie.
- *   in place  an elementwise operator writes over its input when nobody reads that again.
+ *             of an observed plan those that nobody else reads, since observers may change the
+ * output. Channels-last pixels lie in those of the output, so what is written there must be written
+ * with the output's step and read by nobody else: integer convolutions can. branch    both sides
+ * write what they give where BranchEnd's output will lie. in place  an elementwise operator writes
+ * over its input when nobody reads that again.
  *
  * Storage is a forest: every value points to a parent and a byte offset in it; a root has a place
  * of its own in the arena (or is a constant). Invariant: two values of one tree that overlap in

@@ -45,6 +45,7 @@ enum pith_status pith_opts_resolve(const struct pith_opts *given, struct pith_op
     if (opts->max_steps == 0)
         opts->max_steps = DEFAULT_MAX_STEPS;
     uint32_t mask = opts->cpu_mask == 0 ? UINT32_MAX : opts->cpu_mask;
-    opts->cpu_mask = mask & PITH_CPU_REF && opts->cpu_mask ? 0 : mask & pith_cpu_features() & PITH_BUILD_CPU;
+    opts->cpu_mask =
+        mask & PITH_CPU_REF && opts->cpu_mask ? 0 : mask & pith_cpu_features() & PITH_BUILD_CPU;
     return PITH_OK;
 }

@@ -29,10 +29,10 @@ struct step {
     const struct graph_node *node; /* the (first) node it stands for */
     struct op_args args;
     void *scratch;
-    bool copies;   /* a concat of which inputs lie in place: only the others are copied */
+    bool copies;      /* a concat of which inputs lie in place: only the others are copied */
     bool shares_prep; /* an earlier step prepares args.prep */
     bool reads_rows;  /* op_need.reads_rows */
-    uint32_t jump; /* OP_CONTROL: the step of the node's partner (pith_graph.h) */
+    uint32_t jump;    /* OP_CONTROL: the step of the node's partner (pith_graph.h) */
     const char *kernel;
     uint64_t macs, weight_bytes, file_bytes, ns;
 };
@@ -72,7 +72,7 @@ enum node_action {
 /* Steps on bytes (integer_chain.h). */
 enum node_chain {
     CHAIN_NONE = 0,
-    CHAIN_REAL = 1, /* between DequantizeLinear and QuantizeLinear */
+    CHAIN_REAL = 1,  /* between DequantizeLinear and QuantizeLinear */
     CHAIN_WHOLE = 2, /* an operator on bytes, run so because it is channels-last */
     CHAIN_FLOATS = 3 /* as CHAIN_REAL, of row-major values */
 };
@@ -83,12 +83,12 @@ struct node_plan {
     uint32_t quantize; /* of CHAIN_REAL: the QuantizeLinear; else PLAN_NONE */
     enum act_kind act; /* y = act(op + bias + residual) */
     float a, b;
-    uint32_t bias;     /* constant, or PLAN_NONE */
-    bool as_gemm;      /* a MatMul that took a bias runs as the Gemm it now is */
-    uint32_t residual; /* value, or PLAN_NONE */
+    uint32_t bias;       /* constant, or PLAN_NONE */
+    bool as_gemm;        /* a MatMul that took a bias runs as the Gemm it now is */
+    uint32_t residual;   /* value, or PLAN_NONE */
     uint32_t requantize; /* the Requantize or Dequantize of an integer product, or PLAN_NONE */
-    uint32_t add;      /* of an integer product: the chain's Add that took its values */
-    uint32_t out;      /* the value that output 0 is written to */
+    uint32_t add;        /* of an integer product: the chain's Add that took its values */
+    uint32_t out;        /* the value that output 0 is written to */
 };
 
 enum value_kind {
@@ -108,8 +108,8 @@ struct value_plan {
     uint32_t consumer;    /* last reading node; PLAN_NONE: a graph output */
     uint32_t first, last; /* lifetime of the storage (roots): times as below */
     uint8_t kind;
-    bool is_output; /* roots: some value in this storage is a graph output */
-    bool channels_last; /* layout.c */
+    bool is_output;      /* roots: some value in this storage is a graph output */
+    bool channels_last;  /* layout.c */
     uint32_t pixel_step; /* its pixels lie in those of a value of more channels; 0: side by side */
 };
 
@@ -157,10 +157,10 @@ const int32_t *pith_plan_gemm_attr(const struct graph_node *matmul);
 
 /* Storage of value v: its root, and its byte offset there. */
 uint32_t pith_plan_root(struct value_plan *vp, uint32_t v, uint64_t *offset);
-/* Decides which values share storage, and drops the nodes that then have nothing to do. in_place: an
- * elementwise operator and its input, and a Concat and what it alone reads; share: views and pieces of
- * others, too, whose producers vanish or move (so in_place as well). Neither: each has its own. Sets
- * lifetimes of all roots. */
+/* Decides which values share storage, and drops the nodes that then have nothing to do. in_place:
+ * an elementwise operator and its input, and a Concat and what it alone reads; share: views and
+ * pieces of others, too, whose producers vanish or move (so in_place as well). Neither: each has
+ * its own. Sets lifetimes of all roots. */
 void pith_plan_alias(const struct graph *g, const struct tview *value, struct node_plan *node,
                      struct value_plan *vp, bool share, bool in_place);
 
@@ -170,8 +170,8 @@ bool pith_place(struct place_item *item, uint32_t n, uint32_t *order, uint32_t *
                 uint64_t *arena_bytes);
 
 /* Working memory of pith_plan_fill: `bytes` at a multiple of PLAN_ALIGN, of which each weight needs
- * job_bytes (a multiple, too) while it is expanded. More than that lets weights be decoded at the same
- * time. */
+ * job_bytes (a multiple, too) while it is expanded. More than that lets weights be decoded at the
+ * same time. */
 struct fill_memory {
     void *at;
     uint64_t bytes, job_bytes;

@@ -3,14 +3,14 @@
  * operators pack their weights. The arena, where nothing lives yet, is the scratch, unless the
  * caller has other memory for it.
  *
- * With opts.parallel_for, weights that need decoding are decoded at the same time, each by one thread,
- * in as many slots of scratch as there are:
+ * With opts.parallel_for, weights that need decoding are decoded at the same time, each by one
+ * thread, in as many slots of scratch as there are:
  *
  *     | slot 0 | slot 1 | ... | the slot of each job |
  *
- * The largest are dealt out first, each to the slot that has least to do: the work of a slot depends on
- * nothing but the file and the memory. What is not coded comes after, on the calling thread, and cuts
- * its own work into pieces where it does. */
+ * The largest are dealt out first, each to the slot that has least to do: the work of a slot
+ * depends on nothing but the file and the memory. What is not coded comes after, on the calling
+ * thread, and cuts its own work into pieces where it does. */
 #include "plan.h"
 #include "weight_rows.h"
 
@@ -22,11 +22,12 @@ struct fill {
     struct pith_plan *plan;
     const uint8_t *weights, *weights_end;
     const struct fill_memory *memory;
-    uint32_t n_slots;              /* 0: one job after the other */
-    uint8_t *slot;                 /* [jobs of the phase]; NO_SLOT: not among them */
+    uint32_t n_slots; /* 0: one job after the other */
+    uint8_t *slot;    /* [jobs of the phase]; NO_SLOT: not among them */
     enum pith_status st[MAX_SLOTS];
     enum pith_status (*run)(const struct fill *f, uint32_t job, const struct op_env *env);
-    const struct weight *(*weight)(const struct fill *f, uint32_t job); /* NULL: nothing to decode */
+    const struct weight *(*weight)(const struct fill *f,
+                                   uint32_t job); /* NULL: nothing to decode */
     uint32_t n_jobs;
 };
 
@@ -79,8 +80,8 @@ static const struct weight *step_weight(const struct fill *f, uint32_t i)
 
 /* ---- slots ---------------------------------------------------------------------------------- */
 
-/* About what decoding takes, in quarter nanoseconds; 0: nothing is decoded. An adaptive code takes fifty
- * times as long as any other. */
+/* About what decoding takes, in quarter nanoseconds; 0: nothing is decoded. An adaptive code takes
+ * fifty times as long as any other. */
 static uint64_t cost_of(const struct weight *w)
 {
     bool plain = w && w->code == CODE_PLAIN && w->grid == GRID_PLAIN && w->support == SUPPORT_DENSE;
@@ -186,7 +187,8 @@ static enum pith_status run_phase(struct fill *f)
 enum pith_status pith_plan_fill(struct pith_plan *plan, const uint8_t *weights,
                                 const uint8_t *weights_end, const struct fill_memory *memory)
 {
-    struct fill f = {.plan = plan, .weights = weights, .weights_end = weights_end, .memory = memory};
+    struct fill f = {
+        .plan = plan, .weights = weights, .weights_end = weights_end, .memory = memory};
     f.n_jobs = plan->graph.n_weights;
     f.run = expand_constant;
     f.weight = constant_weight;

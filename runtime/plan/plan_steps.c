@@ -2,8 +2,8 @@
 /* Nodes to steps: arguments wired to values, operators asked what they need.
  *
  * A constant that only serves as weight (in[1] of OP_WEIGHT operators) is never expanded here: its
- * operator turns the file form into a run form of its own. So is a table that is looked up where it lies. All other constants are data: used in
- * the image where they can be, else expanded once. */
+ * operator turns the file form into a run form of its own. So is a table that is looked up where it
+ * lies. All other constants are data: used in the image where they can be, else expanded once. */
 #include "integer_chain.h"
 #include "plan_build.h"
 #include "weight_rows.h"
@@ -149,7 +149,8 @@ static uint32_t count_extras(const struct builder *b, uint32_t n)
 {
     const struct graph_node *node = &b->plan->graph.nodes[n];
     return (uint32_t)(node->n_in > 0 && is_seen_apart(b, node, 0)) +
-           (uint32_t)(node->n_in > 1 && is_seen_apart(b, node, 1)) + (uint32_t)takes_conv_bias(b, n);
+           (uint32_t)(node->n_in > 1 && is_seen_apart(b, node, 1)) +
+           (uint32_t)takes_conv_bias(b, n);
 }
 
 static void wire_inputs(struct builder *b, uint32_t n, const struct tview **in, struct step *s)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* conv_coded.h - planes of a convolution made weight by weight, as a decoder hands them out: y is
- * where the sums are kept, and no filter is. Each sum has the order of conv_f32 (pith_kernel_dense.h),
- * and so its bits. */
+ * where the sums are kept, and no filter is. Each sum has the order of conv_f32
+ * (pith_kernel_dense.h), and so its bits. */
 #ifndef CONV_CODED_H
 #define CONV_CODED_H
 

@@ -317,8 +317,7 @@ static enum pith_status prepare_chain(const struct op_args *args, const struct o
     return PITH_OK;
 }
 
-/* ---- runs -------------------------------------------------------------------------------------
- */
+/* ---- runs ------------------------------------------------------------------------------------ */
 
 struct chain_job {
     const struct op_args *args;

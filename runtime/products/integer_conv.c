@@ -343,7 +343,8 @@ static struct band_place place_of(const struct conv_run *r, uint64_t band)
     uint32_t groups = l->depthwise ? 1 : r->c->groups;
     uint64_t outer = band / l->bands;
     uint32_t group = (uint32_t)(outer % groups);
-    return (struct band_place){(size_t)(outer / groups), group, (uint32_t)(band % l->bands) * l->rows,
+    return (struct band_place){(size_t)(outer / groups), group,
+                               (uint32_t)(band % l->bands) * l->rows,
                                l->depthwise ? 0 : group * l->cg};
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* integer_conv.h - a convolution or matrix product of integers with constant weights, on the
- * kernels of pith_kernel_integer.h. Those of 16 bits leave their sums; they are never fused. A matrix
- * product is a 1x1 convolution over a column of pixels. */
+ * kernels of pith_kernel_integer.h. Those of 16 bits leave their sums; they are never fused. A
+ * matrix product is a 1x1 convolution over a column of pixels. */
 #ifndef INTEGER_CONV_H
 #define INTEGER_CONV_H
 

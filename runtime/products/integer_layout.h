@@ -6,8 +6,8 @@
  *               | a chunk: pixel pointers | a tile of y | ...
  *               | a band [in_rows, width, channels] | ...
  *
- * Each chunk has a band, which it fills anew for each of its units; where several units read the same
- * one, for parts of the outputs, all bands are filled first.
+ * Each chunk has a band, which it fills anew for each of its units; where several units read the
+ * same one, for parts of the outputs, all bands are filled first.
  */
 #ifndef INTEGER_LAYOUT_H
 #define INTEGER_LAYOUT_H
@@ -22,7 +22,7 @@
 
 /* What follows from the geometry and the level. */
 struct integer_layout {
-    bool depthwise, in_place, halved;      /* halved: two weights a byte */
+    bool depthwise, in_place, halved; /* halved: two weights a byte */
     bool filled_first;
     uint32_t cg, og, segments, run, steps; /* run: elements of a segment */
     uint32_t rounded; /* outputs of a group, or all channels, in whole panels */

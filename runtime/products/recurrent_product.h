@@ -24,7 +24,7 @@ struct recurrent_product {
     struct weight part[2];
     struct product product[2];
     struct op_need need[2];
-    bool split_form;     /* both parts read one run form: product, part and need are not used */
+    bool split_form; /* both parts read one run form: product, part and need are not used */
     struct run_form_need form;
     uint64_t rows_bytes; /* of R expanded in front of what the parts prepare; 0: not there */
 };

@@ -165,8 +165,12 @@ static void reading(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(new_and_replaced), IN_FOLDER(link_stays), IN_FOLDER(failures_leave_nothing),
-        IN_FOLDER(no_space),         IN_FOLDER(reading),    cmocka_unit_test(devices_are_written_to),
+        IN_FOLDER(new_and_replaced),
+        IN_FOLDER(link_stays),
+        IN_FOLDER(failures_leave_nothing),
+        IN_FOLDER(no_space),
+        IN_FOLDER(reading),
+        cmocka_unit_test(devices_are_written_to),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

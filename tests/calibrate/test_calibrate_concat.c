@@ -183,9 +183,8 @@ static void test_merged(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_parts_tell),
-                                       cmocka_unit_test(test_merged),
-                                       cmocka_unit_test(test_infinite),
-                                       cmocka_unit_test(test_parts_without_channels)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_parts_tell), cmocka_unit_test(test_merged),
+        cmocka_unit_test(test_infinite), cmocka_unit_test(test_parts_without_channels)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -256,9 +256,8 @@ static void auto_with_an_infinite_output(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(grids_by_hand), cmocka_unit_test(headroom),
-        cmocka_unit_test(zeros_and_tiny_numbers),
-        cmocka_unit_test(refusals), cmocka_unit_test(auto_asks_the_outputs),
-        cmocka_unit_test(auto_with_an_infinite_output)};
+        cmocka_unit_test(grids_by_hand),          cmocka_unit_test(headroom),
+        cmocka_unit_test(zeros_and_tiny_numbers), cmocka_unit_test(refusals),
+        cmocka_unit_test(auto_asks_the_outputs),  cmocka_unit_test(auto_with_an_infinite_output)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

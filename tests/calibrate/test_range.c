@@ -73,8 +73,7 @@ static void expect_range(struct range r, double low, double high, double by)
 
 static const struct grid_kind u8 = {8, false, false}, i8 = {8, true, false}, q8 = {8, true, true};
 
-/* ---- grids
- * --------------------------------------------------------------------------------------- */
+/* ---- grids ----------------------------------------------------------------------------------- */
 
 static void expect_grid(struct simple_grid g, enum pith_type type, int32_t lowest, int32_t highest,
                         int32_t zero, float scale)
@@ -130,8 +129,7 @@ static void error_of_a_grid(void **state)
     }
 }
 
-/* ---- methods
- * ------------------------------------------------------------------------------------- */
+/* ---- methods --------------------------------------------------------------------------------- */
 
 static void percentiles(void **state)
 {
@@ -151,7 +149,7 @@ static void percentiles(void **state)
         x[i] = i < 990 ? 0 : (float)(i - 989);
     d = distribution_of(m, x, 1000);
     expect_range(pith_range_percentile(&d, &u8, 99.5), 0, 5, 0.1); /* all but 6 to 10 */
-    expect_range(pith_range_percentile(&d, &u8, 98), 0, 10, 0); /* fewer than may be left out */
+    expect_range(pith_range_percentile(&d, &u8, 98), 0, 10, 0);    /* fewer than may be left out */
     x[0] = -1;
     d = distribution_of(m, x, 1000);
     expect_range(pith_range_percentile(&d, &i8, 98), -1, 10, 0);

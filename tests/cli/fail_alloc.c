@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fail_alloc.c - a heap that runs out: preloaded, it lets the first FAIL_AT allocations of the
- * process through, libraries' included, and refuses FAIL_COUNT of the next (unset: all). The exit of
- * a process that was refused something leaves the file FAIL_MARK behind.
+ * process through, libraries' included, and refuses FAIL_COUNT of the next (unset: all). The exit
+ * of a process that was refused something leaves the file FAIL_MARK behind.
  *
  * glibc's own entry points stand behind it, so no allocation is needed to look them up. */
 #define _GNU_SOURCE

@@ -66,14 +66,15 @@ void *__wrap_aligned_alloc(size_t align, size_t n)
     return refuse() ? NULL : __real_aligned_alloc(align, n);
 }
 
-/* ---- the loop --------------------------------------------------------------------------------- */
+/* ---- the loop -------------------------------------------------------------------------------- */
 
 /* One call: sets up, arms the heap for the call alone, releases what it gave. */
 typedef enum pith_status (*scene)(struct pith_error *err);
 
 #define FAILING(call) (heap.armed = true, st = (call), heap.armed = false)
 
-/* Allocations of the scene, rounded up to a multiple of the stride. copes: it may also succeed without one of them. */
+/* Allocations of the scene, rounded up to a multiple of the stride. copes: it may also succeed
+ * without one of them. */
 static uint32_t fail_each(scene run, bool copes, bool for_ever)
 {
     for (uint32_t n = 0;; n += heap.stride ? heap.stride : 1) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* test_alloc_failure.c - every allocation of every call of the library fails, once alone and once
  * with all that follow (SQLite's loop). The linker sends malloc and its kin through those of
- * failing_heap.h (TEST_LDFLAGS_alloc_failure), jansson is told to. What is owed each time: the status
- * PITH_ERR_MEMORY with a text, outputs as they were, the model as before where the header says so,
- * and no leak, which the AddressSanitizer variant tells. */
+ * failing_heap.h (TEST_LDFLAGS_alloc_failure), jansson is told to. What is owed each time: the
+ * status PITH_ERR_MEMORY with a text, outputs as they were, the model as before where the header
+ * says so, and no leak, which the AddressSanitizer variant tells. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,7 +35,8 @@ static struct {
 static struct pith_model *copy_of(const struct pith_buffer *file)
 {
     struct pith_model *m = NULL;
-    assert_int_equal(pith_model_read(file->data, file->bytes, "copy", NULL, NULL, &m, NULL), PITH_OK);
+    assert_int_equal(pith_model_read(file->data, file->bytes, "copy", NULL, NULL, &m, NULL),
+                     PITH_OK);
     return m;
 }
 
@@ -52,7 +53,7 @@ static void done_with(struct pith_model *m, const struct pith_buffer *file, enum
     pith_model_free(m);
 }
 
-/* ---- model/ ----------------------------------------------------------------------------------- */
+/* ---- model/ ---------------------------------------------------------------------------------- */
 
 static enum pith_status import_onnx(struct pith_error *err)
 {
@@ -133,7 +134,7 @@ static enum pith_status fold(struct pith_error *err)
     return st;
 }
 
-/* ---- data sets -------------------------------------------------------------------------------- */
+/* ---- data sets ------------------------------------------------------------------------------- */
 
 static char folder[64];
 
@@ -258,17 +259,15 @@ static enum pith_status image_decode(struct pith_error *err)
     return st;
 }
 
-/* ---- prune/, quantize/, calibrate/ -------------------------------------------------------------- */
+/* ---- prune/, quantize/, calibrate/ ----------------------------------------------------------- */
 
 static enum pith_status prune_with(enum pith_prune_scope scope, enum pith_pattern_kind kind,
                                    struct pith_error *err)
 {
     enum pith_status st;
     struct pith_model *m = copy_of(&made.packed);
-    const struct pith_prune_opts opts = {.size_bytes = sizeof opts,
-                                         .scope = scope,
-                                         .pattern.kind = kind,
-                                         .sparsity = 0.4};
+    const struct pith_prune_opts opts = {
+        .size_bytes = sizeof opts, .scope = scope, .pattern.kind = kind, .sparsity = 0.4};
     FAILING(pith_prune(m, &opts, NULL, NULL, err));
     done_with(m, &made.packed, st);
     return st;
@@ -340,7 +339,7 @@ static enum pith_status calibrate(struct pith_error *err)
     return st;
 }
 
-/* ---- runtime/host, measure/ --------------------------------------------------------------------- */
+/* ---- runtime/host, measure/ ------------------------------------------------------------------ */
 
 static enum pith_status session(struct pith_error *err)
 {
@@ -445,7 +444,7 @@ static enum pith_status weight_check(struct pith_error *err)
     return st;
 }
 
-/* ---- compress/ ---------------------------------------------------------------------------------- */
+/* ---- compress/ ------------------------------------------------------------------------------- */
 
 static const char recipe_text[] =
     "{\"pith\": 1, \"goal\": {\"max_drop\": \"100%\"}, \"stages\": ["
@@ -548,7 +547,8 @@ static enum pith_status whole_recipe(struct pith_error *err)
     struct pith_recipe *r = NULL;
     struct pith_compress_result result = {.file = {NULL, 0}};
     struct pith_model *m = NULL;
-    assert_int_equal(pith_model_read(made.onnx.data, made.onnx.bytes, "net", NULL, NULL, &m, NULL), 0);
+    assert_int_equal(pith_model_read(made.onnx.data, made.onnx.bytes, "net", NULL, NULL, &m, NULL),
+                     0);
     assert_int_equal(pith_recipe_parse(recipe_text, sizeof recipe_text - 1, "text", &r, NULL), 0);
     const struct pith_compress_opts opts = {
         .size_bytes = sizeof opts, .data = open_data(), .max_drop = -1};
@@ -562,7 +562,7 @@ static enum pith_status whole_recipe(struct pith_error *err)
     return st;
 }
 
-/* ---- the network -------------------------------------------------------------------------------- */
+/* ---- the network ----------------------------------------------------------------------------- */
 
 /* conv 4x1x3x3, batch norm, relu, max pool, flatten, 3, softmax */
 static struct pith_model *small_network(void)
@@ -637,7 +637,7 @@ static int tear_down(void **state)
     return remove_files(state);
 }
 
-#define SCENE(name, copes)                                                                               \
+#define SCENE(name, copes)                                                                         \
     static void test_##name(void **state)                                                          \
     {                                                                                              \
         (void)state;                                                                               \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_block_reconstruct.c - layers trained a block together come nearer to the float network, keep to
- * their integers and to what is pruned, and are left alone where they cannot be trained. */
+/* test_block_reconstruct.c - layers trained a block together come nearer to the float network, keep
+ * to their integers and to what is pruned, and are left alone where they cannot be trained. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,13 +59,14 @@ static struct pith_data *pictures(uint64_t seed)
     struct pith_error err = {0};
     for (uint32_t i = 0; i < SAMPLES * PIXELS; i++)
         x[i] = sample_gauss(&r);
-    assert_int_equal(pith_data_of_numbers(4, (const uint32_t[]){1, CHANNELS, SIDE, SIDE}, SAMPLES, x, NULL, 0,
-                                          &data, &err),
+    assert_int_equal(pith_data_of_numbers(4, (const uint32_t[]){1, CHANNELS, SIDE, SIDE}, SAMPLES,
+                                          x, NULL, 0, &data, &err),
                      PITH_OK);
     return data;
 }
 
-static struct pith_stage_report quantize(struct pith_model *m, const struct pith_stage *s, uint32_t threads)
+static struct pith_stage_report quantize(struct pith_model *m, const struct pith_stage *s,
+                                         uint32_t threads)
 {
     struct pith_data *data = pictures(1);
     const struct pith_stage_means means = {
@@ -174,7 +175,8 @@ static void what_cannot_be_trained_is_left_alone(void **state)
         struct pith_error err = {0};
         struct pith_model *m = files[blocks] = residual_network(true);
         uint32_t c = add_constant(m, &r, "powers", 3, (const uint32_t[]){CHANNELS, 1, 1});
-        uint32_t x = add_node(m, PITH_OP_PRELU, "", "", 2, (const uint32_t[]){m->outputs[0], c})->out[0];
+        uint32_t x =
+            add_node(m, PITH_OP_PRELU, "", "", 2, (const uint32_t[]){m->outputs[0], c})->out[0];
         m->outputs[0] = conv(m, &r, "e", relu(m, conv(m, &r, "f", x)));
         assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
         const struct pith_stage s = few_bits(blocks);

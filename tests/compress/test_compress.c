@@ -78,7 +78,8 @@ static void eight_bits_meet_the_limit(void **state)
     (void)state;
     struct fixture f = make();
     struct pith_recipe *r = classic(8);
-    struct pith_compress_opts o = {.size_bytes = sizeof o, .data = f.data, .max_drop = 0, .seed = 1};
+    struct pith_compress_opts o = {
+        .size_bytes = sizeof o, .data = f.data, .max_drop = 0, .seed = 1};
     struct pith_compress_result result = {0};
     struct pith_error err = {0};
     assert_int_equal(pith_compress(f.model, r, &o, &result, &err), PITH_OK);
@@ -96,7 +97,8 @@ static void one_bit_fails_it_and_is_kept(void **state)
     (void)state;
     struct fixture f = make();
     struct pith_recipe *r = classic(1);
-    struct pith_compress_opts o = {.size_bytes = sizeof o, .data = f.data, .max_drop = 0.05, .seed = 1};
+    struct pith_compress_opts o = {
+        .size_bytes = sizeof o, .data = f.data, .max_drop = 0.05, .seed = 1};
     struct pith_compress_result result = {0};
     struct pith_error err = {0};
     struct pith_model *back = NULL;
@@ -105,8 +107,9 @@ static void one_bit_fails_it_and_is_kept(void **state)
     assert_true(result.drop > 0.05);
     assert_true(fabs(result.drop - (double)(ROWS - result.after.correct1) / ROWS) < 1e-12);
     assert_non_null(strstr(err.text, "allowed 5.00%"));
-    assert_int_equal(pith_model_read(result.file.data, result.file.bytes, "result", NULL, NULL, &back,
-                                     &err), PITH_OK);
+    assert_int_equal(
+        pith_model_read(result.file.data, result.file.bytes, "result", NULL, NULL, &back, &err),
+        PITH_OK);
     assert_int_equal(back->n_history, 2);
     pith_model_free(back);
     pith_recipe_free(r);
@@ -118,7 +121,8 @@ static void the_recipes_limit_counts_without_another(void **state)
     (void)state;
     struct fixture f = make();
     struct pith_recipe *r = classic(1);
-    struct pith_compress_opts o = {.size_bytes = sizeof o, .data = f.data, .max_drop = -1, .seed = 1};
+    struct pith_compress_opts o = {
+        .size_bytes = sizeof o, .data = f.data, .max_drop = -1, .seed = 1};
     struct pith_compress_result result = {0};
     struct pith_error err = {0};
     r->max_drop = 0.05;
@@ -157,8 +161,12 @@ static void steps_are_announced(void **state)
     struct fixture f = make();
     struct pith_recipe *r = classic(4);
     char seen[200] = "";
-    struct pith_compress_opts o = {.size_bytes = sizeof o, .data = f.data, .max_drop = -1, .seed = 1,
-                                   .progress = note, .user = seen};
+    struct pith_compress_opts o = {.size_bytes = sizeof o,
+                                   .data = f.data,
+                                   .max_drop = -1,
+                                   .seed = 1,
+                                   .progress = note,
+                                   .user = seen};
     struct pith_compress_result result = {0};
     struct pith_error err = {0};
     assert_int_equal(pith_compress(f.model, r, &o, &result, &err), PITH_OK);

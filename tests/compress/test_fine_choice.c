@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_fine_choice.c - the layers that get more than a byte are those that need it most for what it takes. */
+/* test_fine_choice.c - the layers that get more than a byte are those that need it most for what it
+ * takes. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,14 +20,16 @@
 
 struct net {
     struct pith_model *m;
-    uint32_t x, spread, even, narrow, wide; /* inputs of the layers, in order; the last: of "wide" */
+    uint32_t x, spread, even, narrow,
+        wide; /* inputs of the layers, in order; the last: of "wide" */
 };
 
-static uint32_t convolution(struct pith_model *m, struct sample_random *r, const char *name, uint32_t x,
-                            uint32_t outputs, uint32_t side, uint32_t groups)
+static uint32_t convolution(struct pith_model *m, struct sample_random *r, const char *name,
+                            uint32_t x, uint32_t outputs, uint32_t side, uint32_t groups)
 {
     uint32_t inputs = m->values[x].dim[1];
-    uint32_t w = add_constant(m, r, "", 4, (const uint32_t[]){outputs, inputs / groups, side, side});
+    uint32_t w =
+        add_constant(m, r, "", 4, (const uint32_t[]){outputs, inputs / groups, side, side});
     struct pith_node *node = add_node(m, PITH_OP_CONV, name, "", 2, (const uint32_t[]){x, w});
     struct pith_error err = {0};
     uint32_t y = node->out[0];
@@ -37,7 +40,8 @@ static uint32_t convolution(struct pith_model *m, struct sample_random *r, const
     return y;
 }
 
-/* "first" FEW -> FEW, "even" depthwise, Relu, "narrow" FEW -> MANY, "wide" and "last" MANY -> MANY; 1x1. */
+/* "first" FEW -> FEW, "even" depthwise, Relu, "narrow" FEW -> MANY, "wide" and "last" MANY -> MANY;
+ * 1x1. */
 static struct net network(void)
 {
     struct sample_random r = sample_random_of(5);
@@ -56,16 +60,17 @@ static struct net network(void)
 }
 
 /* signal is 10^(db / 10) times all of the error. */
-static struct fine_layers choose(struct net *n, const struct finer_way *way, struct value_cost *cost,
-                                 uint32_t n_costs, double rest, double db)
+static struct fine_layers choose(struct net *n, const struct finer_way *way,
+                                 struct value_cost *cost, uint32_t n_costs, double rest, double db)
 {
     struct fine_layers fine = {.n = 0};
     struct pith_error err = {0};
     double total = rest;
     for (uint32_t i = 0; i < n_costs; i++)
         total += cost[i].error;
-    assert_int_equal(pith_choose_fine(n->m, way, cost, n_costs, rest, total * pow(10, db / 10), &fine, &err),
-                     PITH_OK);
+    assert_int_equal(
+        pith_choose_fine(n->m, way, cost, n_costs, rest, total * pow(10, db / 10), &fine, &err),
+        PITH_OK);
     return fine;
 }
 
@@ -99,8 +104,8 @@ static void the_worth_decides(void **state)
     pith_model_free(n.m);
 }
 
-/* A layer that stays float takes the depthwise one in front of it along, each says why, and they stand
- * behind those that were asked for. */
+/* A layer that stays float takes the depthwise one in front of it along, each says why, and they
+ * stand behind those that were asked for. */
 static void floats_take_depthwise_layers_along(void **state)
 {
     (void)state;

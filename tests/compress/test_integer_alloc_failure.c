@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* test_integer_alloc_failure.c - as test_alloc_failure.c, for networks of integers: made by every way
- * there is to make them, trained with them, packed, written as ONNX, read back and run. What takes long
- * fails at one allocation in a prime number of them; PITH_STEP=1 tries every one. */
+/* test_integer_alloc_failure.c - as test_alloc_failure.c, for networks of integers: made by every
+ * way there is to make them, trained with them, packed, written as ONNX, read back and run. What
+ * takes long fails at one allocation in a prime number of them; PITH_STEP=1 tries every one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,11 +33,12 @@ static struct {
 static struct pith_model *copy_of(const struct pith_buffer *file)
 {
     struct pith_model *m = NULL;
-    assert_int_equal(pith_model_read(file->data, file->bytes, "copy", NULL, NULL, &m, NULL), PITH_OK);
+    assert_int_equal(pith_model_read(file->data, file->bytes, "copy", NULL, NULL, &m, NULL),
+                     PITH_OK);
     return m;
 }
 
-/* ---- networks ----------------------------------------------------------------------------------- */
+/* ---- networks -------------------------------------------------------------------------------- */
 
 static struct pith_buffer packed_of(struct pith_model *m)
 {
@@ -65,7 +66,8 @@ static struct pith_model *picture_network(void)
     }
     x = add_node(m, PITH_OP_BATCH_NORM, "norm", "norm.out", 5, in)->out[0];
     x = add_node(m, PITH_OP_RELU, "relu", "relu.out", 1, &x)->out[0];
-    uint32_t y = add_layer(m, &r, PITH_OP_CONV, "b", x, 4, (const uint32_t[]){CHANNELS, CHANNELS, 1, 1});
+    uint32_t y =
+        add_layer(m, &r, PITH_OP_CONV, "b", x, 4, (const uint32_t[]){CHANNELS, CHANNELS, 1, 1});
     x = add_node(m, PITH_OP_ADD, "sum", "sum.out", 2, (const uint32_t[]){x, y})->out[0];
     x = add_node(m, PITH_OP_GLOBAL_AVERAGE_POOL, "mean", "mean.out", 1, &x)->out[0];
     x = add_node(m, PITH_OP_FLATTEN, "flat", "flat.out", 1, &x)->out[0];
@@ -84,7 +86,8 @@ static struct pith_model *stream_network(void)
     for (uint32_t i = 0; i < 2; i++) {
         uint32_t x = add_value(m, i ? "s" : "x", PITH_F32, 2, (const uint32_t[]){1, WIDTH});
         m->inputs[m->n_inputs++] = x;
-        part[i] = add_layer(m, &r, PITH_OP_GEMM, i ? "U" : "W", x, 2, (const uint32_t[]){WIDTH, WIDTH});
+        part[i] =
+            add_layer(m, &r, PITH_OP_GEMM, i ? "U" : "W", x, 2, (const uint32_t[]){WIDTH, WIDTH});
     }
     uint32_t y = add_node(m, PITH_OP_ADD, "sum", "sum.out", 2, part)->out[0];
     m->outputs[m->n_outputs++] = add_node(m, PITH_OP_TANH, "tanh", "y", 1, &y)->out[0];
@@ -111,9 +114,10 @@ static struct pith_data *samples_of(uint32_t rank, const uint32_t *dim)
     return data;
 }
 
-/* ---- quantizing --------------------------------------------------------------------------------- */
+/* ---- quantizing ------------------------------------------------------------------------------ */
 
-/* Without memory the model computes what it did, or is as after some of the steps; it is only freed. */
+/* Without memory the model computes what it did, or is as after some of the steps; it is only
+ * freed. */
 static enum pith_status run_stage(const struct pith_buffer *file, const struct pith_stage *stage,
                                   const struct pith_feed *feed, struct pith_error *err)
 {
@@ -232,11 +236,12 @@ static enum pith_status sense(struct pith_error *err)
     return st;
 }
 
-/* ---- files and runs ----------------------------------------------------------------------------- */
+/* ---- files and runs -------------------------------------------------------------------------- */
 
-static enum pith_status pack_with(bool compact, enum pith_status (*write)(struct pith_buffer *,
-                                                                         const struct pith_pack_opts *,
-                                                                         struct pith_error *),
+static enum pith_status pack_with(bool compact,
+                                  enum pith_status (*write)(struct pith_buffer *,
+                                                            const struct pith_pack_opts *,
+                                                            struct pith_error *),
                                   struct pith_error *err)
 {
     enum pith_status st;
@@ -291,7 +296,7 @@ static enum pith_status session(struct pith_error *err)
     return open_bytes(&made.packed, err);
 }
 
-/* ---- all of them -------------------------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 static struct pith_buffer make_float(struct pith_model *m)
 {
@@ -335,11 +340,11 @@ static int tear_down(void **state)
     return 0;
 }
 
-#define SCENE(name, copes, every)                                                                        \
+#define SCENE(name, copes, every)                                                                  \
     static void test_##name(void **state)                                                          \
     {                                                                                              \
         (void)state;                                                                               \
-        heap.stride = getenv("PITH_STEP") ? (uint32_t)atoi(getenv("PITH_STEP")) : (every);          \
+        heap.stride = getenv("PITH_STEP") ? (uint32_t)atoi(getenv("PITH_STEP")) : (every);         \
         fail_all(name, copes);                                                                     \
     }
 /* Listing weights gets by without its table of those seen. */
@@ -362,13 +367,20 @@ SCENE(session, false, 1)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_quantize),     cmocka_unit_test(test_adaptive),
-        cmocka_unit_test(test_fine_and_reestimated), cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_fixed_point),  cmocka_unit_test(test_without_data),
-        cmocka_unit_test(test_several_inputs), cmocka_unit_test(test_train),
-        cmocka_unit_test(test_sense),        cmocka_unit_test(test_pack_full),
-        cmocka_unit_test(test_pack_compact), cmocka_unit_test(test_write_onnx),
-        cmocka_unit_test(test_unpack),       cmocka_unit_test(test_import_onnx),
+        cmocka_unit_test(test_quantize),
+        cmocka_unit_test(test_adaptive),
+        cmocka_unit_test(test_fine_and_reestimated),
+        cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_fixed_point),
+        cmocka_unit_test(test_without_data),
+        cmocka_unit_test(test_several_inputs),
+        cmocka_unit_test(test_train),
+        cmocka_unit_test(test_sense),
+        cmocka_unit_test(test_pack_full),
+        cmocka_unit_test(test_pack_compact),
+        cmocka_unit_test(test_write_onnx),
+        cmocka_unit_test(test_unpack),
+        cmocka_unit_test(test_import_onnx),
         cmocka_unit_test(test_session),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Training that ends in a network of integers: what is asked, what comes out of it, that its accuracy is
- * the one reported, and that the network trained with rounding in the loop is the one of integers. */
+/* Training that ends in a network of integers: what is asked, what comes out of it, that its
+ * accuracy is the one reported, and that the network trained with rounding in the loop is the one
+ * of integers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +17,7 @@
 #include "tape.h"
 #include "train/small_network.h"
 
-/* ---- what is asked ------------------------------------------------------------------------------ */
+/* ---- what is asked --------------------------------------------------------------------------- */
 
 static void test_specs(void **state)
 {
@@ -24,12 +25,13 @@ static void test_specs(void **state)
     static const struct {
         const char *text;
         struct pith_integer_spec is;
-    } good[] = {{"int8", {-127, 127, 8, false, false}}, {"w4a8", {-8, 7, 8, false, false}},
-                {"w2a4,all", {-2, 1, 4, false, true}},  {"ternary", {-1, 1, 8, false, false}},
+    } good[] = {{"int8", {-127, 127, 8, false, false}},   {"w4a8", {-8, 7, 8, false, false}},
+                {"w2a4,all", {-2, 1, 4, false, true}},    {"ternary", {-1, 1, 8, false, false}},
                 {"ternary,all", {-1, 1, 8, false, true}}, {"fixed:8", {-127, 127, 8, true, false}},
-                {"fixed:5", {-16, 15, 5, true, false}},  {"w8a2", {-127, 127, 2, false, false}}};
-    static const char *const bad[] = {"",      "int",   "int16", "w4",     "w4a",     "w1a8", "w9a8",
-                                      "w4a16", "w4a8,", "w4 a8", "fixed:", "fixed:9", "all",  "int8all"};
+                {"fixed:5", {-16, 15, 5, true, false}},   {"w8a2", {-127, 127, 2, false, false}}};
+    static const char *const bad[] = {"",       "int",     "int16", "w4",     "w4a",
+                                      "w1a8",   "w9a8",    "w4a16", "w4a8,",  "w4 a8",
+                                      "fixed:", "fixed:9", "all",   "int8all"};
     struct pith_integer_spec s;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         if (!pith_integer_spec_parse(good[i].text, &s))
@@ -44,7 +46,7 @@ static void test_specs(void **state)
             fail_msg("'%s' is taken", bad[i]);
 }
 
-/* ---- stages ------------------------------------------------------------------------------------- */
+/* ---- stages ---------------------------------------------------------------------------------- */
 
 static double accuracy_of(const struct pith_model *m, struct pith_data *data)
 {
@@ -54,8 +56,7 @@ static double accuracy_of(const struct pith_model *m, struct pith_data *data)
     struct pith_accuracy a;
     struct pith_engine *engine;
     struct pith_error err = {0};
-    if (pith_engine_open(m, &opts, &engine, &err) ||
-        pith_evaluate(engine, &feed, NULL, &a, &err))
+    if (pith_engine_open(m, &opts, &engine, &err) || pith_evaluate(engine, &feed, NULL, &a, &err))
         fail_msg("%s", err.text);
     pith_engine_close(engine);
     return (double)a.correct1 / (double)a.samples;
@@ -99,7 +100,8 @@ static struct pith_stage stage_of(const char *spec)
 static void test_ends_as_integers(void **state)
 {
     (void)state;
-    static const char *const specs[] = {"int8", "w4a4", "w4a4,all", "ternary,all", "fixed:8", "w2a2,all"};
+    static const char *const specs[] = {"int8",        "w4a4",    "w4a4,all",
+                                        "ternary,all", "fixed:8", "w2a2,all"};
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
         struct pith_model *m = network_of(3, true); /* batch normalisation is folded before */
         struct pith_data *data = clouds(0), *val = clouds(0);
@@ -120,7 +122,8 @@ static void test_ends_as_integers(void **state)
         assert_int_equal(count_ops(m, PITH_OP_CLIP), narrow ? 2 : 0); /* of the input and of act */
         assert_int_equal(r.weights, HIDDEN * (INPUTS + CLASSES));
         if (r.train.val_accuracy != accuracy_of(m, val))
-            fail_msg("%s: %g reported, %g found", specs[i], r.train.val_accuracy, accuracy_of(m, val));
+            fail_msg("%s: %g reported, %g found", specs[i], r.train.val_accuracy,
+                     accuracy_of(m, val));
         /* a quarter is chance; weights of two and three values do not reach far in four epochs */
         if (!(r.train.val_accuracy > (spec.all && spec.highest == 1 ? 0.4 : 0.7)))
             fail_msg("%s: %g", specs[i], r.train.val_accuracy);
@@ -212,14 +215,17 @@ static void test_hints_and_folding(void **state)
     double by_value = hinted_loss("n", NULL), by_node = hinted_loss("norm", NULL);
     assert_true(by_value > 0 && by_value == by_node);
     assert_true(hinted_loss("act", NULL) != by_value);
-    hinted_loss("fc1", "hint 1: what 'fc1' gives is folded away, as integers train with the network: name "
-                       "'n', which stands behind it");
-    hinted_loss("h", "hint 1: 'h' is folded away, as integers train with the network: name what stands behind "
-                     "its normalization");
+    hinted_loss("fc1",
+                "hint 1: what 'fc1' gives is folded away, as integers train with the network: name "
+                "'n', which stands behind it");
+    hinted_loss(
+        "h",
+        "hint 1: 'h' is folded away, as integers train with the network: name what stands behind "
+        "its normalization");
     hinted_loss("nobody", "hint 1: the network has no value or node 'nobody'");
 }
 
-/* ---- the loop and the runtime ------------------------------------------------------------------- */
+/* ---- the loop and the runtime ---------------------------------------------------------------- */
 
 enum { SIDE = 8, IMAGES = 64, KINDS = 3 };
 
@@ -232,7 +238,8 @@ static struct pith_data *images(float *x)
     for (int i = 0; i < IMAGES * SIDE * SIDE; i++)
         x[i] = sample_gauss(&r);
     assert_int_equal(
-        pith_npy_write(PITH_F32, 4, (const uint32_t[]){IMAGES, 1, SIDE, SIDE}, x, &npy, &err), PITH_OK);
+        pith_npy_write(PITH_F32, 4, (const uint32_t[]){IMAGES, 1, SIDE, SIDE}, x, &npy, &err),
+        PITH_OK);
     const struct pith_data_opts o = {.size_bytes = sizeof o,
                                      .path = "images.npy",
                                      .content = npy.data,
@@ -245,8 +252,8 @@ static struct pith_data *images(float *x)
     return data;
 }
 
-static uint32_t conv(struct pith_model *m, struct sample_random *r, uint32_t x, uint32_t in, uint32_t out,
-                     const char *name)
+static uint32_t conv(struct pith_model *m, struct sample_random *r, uint32_t x, uint32_t in,
+                     uint32_t out, const char *name)
 {
     uint32_t w = add_constant(m, r, name, 4, (const uint32_t[]){out, in, 3, 3});
     uint32_t b = add_constant(m, r, "", 1, &out);
@@ -336,7 +343,8 @@ static void train(struct pith_model *m, struct pith_data *data, uint32_t bits,
     pith_model_free(teacher);
 }
 
-/* Biases are whole numbers of the sums' unit in a network of integers; the loop does not round them. */
+/* Biases are whole numbers of the sums' unit in a network of integers; the loop does not round
+ * them. */
 static void round_biases(struct pith_model *m)
 {
     for (uint32_t i = 0; i < m->n_nodes; i++) {
@@ -355,7 +363,8 @@ static void round_biases(struct pith_model *m)
 }
 
 /* The outputs of the tape, with the learned grids in the loop. */
-static void run_loop(struct pith_model *m, const struct pith_quantize_places *p, const float *x, float *y)
+static void run_loop(struct pith_model *m, const struct pith_quantize_places *p, const float *x,
+                     float *y)
 {
     struct pith_train_value value[32] = {{0}};
     struct pith_train_integers q = {.values = value, .n_values = p->n_values};
@@ -365,8 +374,9 @@ static void run_loop(struct pith_model *m, const struct pith_quantize_places *p,
     struct tape *t = NULL;
     struct pith_error err = {0};
     for (uint32_t i = 0; i < p->n_values; i++)
-        value[i] = (struct pith_train_value){
-            .value = p->values[i].value, .like = p->values[i].like, .rounded = p->values[i].rounded};
+        value[i] = (struct pith_train_value){.value = p->values[i].value,
+                                             .like = p->values[i].like,
+                                             .rounded = p->values[i].rounded};
     if (pith_fake_graph_open(m, &o, &g, &err) || pith_tape_new(m, &opts, &t, &err))
         fail_msg("%s", err.text);
     for (uint32_t s = 0; s < PITH_TRAIN_SLICES; s++)
@@ -399,8 +409,9 @@ static void run_integers(const struct pith_model *m, const float *x, float *y)
     pith_buffer_free(&file);
 }
 
-/* Both do the same roundings of the same sums, but for those that f32 has in the loop: where such a sum
- * lies between two integers, these may differ, and what follows with them. One in twenty may. */
+/* Both do the same roundings of the same sums, but for those that f32 has in the loop: where such a
+ * sum lies between two integers, these may differ, and what follows with them. One in twenty may.
+ */
 static void test_the_loop_is_the_network(void **state)
 {
     (void)state;
@@ -424,7 +435,8 @@ static void test_the_loop_is_the_network(void **state)
         for (int i = 0; i < IMAGES * KINDS; i++)
             off += !(fabsf(loop[i] - integers[i]) <= 1e-4f * size);
         if (!(size > 0.01f) || off > IMAGES * KINDS / 20)
-            fail_msg("%u bits: %u of %d differ, largest %g", bits, off, IMAGES * KINDS, (double)size);
+            fail_msg("%u bits: %u of %d differ, largest %g", bits, off, IMAGES * KINDS,
+                     (double)size);
         pith_quantize_places_free(&p);
         pith_data_free(data);
         pith_model_free(m);

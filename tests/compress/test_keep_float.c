@@ -15,9 +15,9 @@
 #define N 8u
 #define SAMPLES 32u
 
-/* Three layers N -> N with names that a pattern must not take for one. loud: number 0 of the input is a
- * thousand times as large as the others, and counts as much as they do, for its weights are as much
- * smaller: no range of bytes is right for both. */
+/* Three layers N -> N with names that a pattern must not take for one. loud: number 0 of the input
+ * is a thousand times as large as the others, and counts as much as they do, for its weights are as
+ * much smaller: no range of bytes is right for both. */
 static struct pith_model *network(bool loud)
 {
     float w[N * N];
@@ -33,8 +33,9 @@ static struct pith_model *network(bool loud)
         float *x = m->values[v].constant->data;
         for (uint32_t i = 0; i < N * N; i++)
             x[i] = sample_gauss(&r);
-        m->outputs[0] = add_node(m, PITH_OP_GEMM, names[k], "", 2,
-                                 (const uint32_t[]){m->outputs[0], v})->out[0];
+        m->outputs[0] =
+            add_node(m, PITH_OP_GEMM, names[k], "", 2, (const uint32_t[]){m->outputs[0], v})
+                ->out[0];
     }
     assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
     return m;
@@ -118,15 +119,15 @@ static struct pith_model *cheap_loud_layer(void)
     const uint32_t sizes[] = {N, 8 * N, 8 * N, N};
     for (uint32_t k = 0; k < 3; k++) {
         uint32_t v = add_constant(m, &r, "", 2, (const uint32_t[]){sizes[k + 1], sizes[k]});
-        m->outputs[0] = add_node(m, PITH_OP_GEMM, "large", "", 2,
-                                 (const uint32_t[]){m->outputs[0], v})->out[0];
+        m->outputs[0] =
+            add_node(m, PITH_OP_GEMM, "large", "", 2, (const uint32_t[]){m->outputs[0], v})->out[0];
         assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
     }
     return m;
 }
 
-/* Known before anything is rounded, from what the bytes of its input cost. Not where few bits are asked
- * for. What stays float is stored in 2 bytes, but where f32 is asked for. */
+/* Known before anything is rounded, from what the bytes of its input cost. Not where few bits are
+ * asked for. What stays float is stored in 2 bytes, but where f32 is asked for. */
 static void what_is_cheap_stays_float_sooner(void **state)
 {
     (void)state;
@@ -202,7 +203,8 @@ static void bytes_of_what_stays_float_are_told(void **state)
         if (i % 2)
             s.keep[s.quantize.n_keep++] = "large";
         s.floats = i < 2 ? PITH_F16 : PITH_F32;
-        s.quantize.keep_biases = true; /* else layers without a bias get one, which is not counted */
+        s.quantize.keep_biases =
+            true; /* else layers without a bias get one, which is not counted */
         struct pith_stage_report r = quantize(m, &s, data);
         assert_int_equal(r.n_kept_float, 1);
         size_t told = (size_t)((int64_t)r.integer_bytes + r.kept_bytes);
@@ -240,7 +242,8 @@ static void a_good_network_keeps_none(void **state)
 }
 
 /* Three layers of other weights for each seed. */
-static double quantized_db(uint64_t seed, enum pith_when reestimate, struct pith_data *data, bool *chosen)
+static double quantized_db(uint64_t seed, enum pith_when reestimate, struct pith_data *data,
+                           bool *chosen)
 {
     struct pith_model *m = network(false);
     struct sample_random r = sample_random_of(seed);
@@ -324,8 +327,8 @@ static void the_only_layer_does_not_stay_float(void **state)
 #define STEPS 4u
 #define GATES 3u
 
-/* A GRU, whose product is two in integers and one operator in float, and a layer of weights -1 to 1, which
- * two bits hold. */
+/* A GRU, whose product is two in integers and one operator in float, and a layer of weights -1 to
+ * 1, which two bits hold. */
 static struct pith_model *recurrent_network(void)
 {
     struct sample_random r = sample_random_of(11);
@@ -394,8 +397,8 @@ static void what_was_taken_apart_stays_float_as_one(void **state)
     pith_data_free(data);
 }
 
-/* A cell in a loop that multiplies one matrix with its loud input and its quiet state, which become two
- * products with a grid each: one of them is named by its columns. */
+/* A cell in a loop that multiplies one matrix with its loud input and its quiet state, which become
+ * two products with a grid each: one of them is named by its columns. */
 static struct pith_model *parted_network(void)
 {
     struct sample_random r = sample_random_of(17);
@@ -414,7 +417,8 @@ static struct pith_model *parted_network(void)
     node->out[0] = index;
     node->out[1] = h;
     node->n_out = 2;
-    uint32_t at = add_node(m, PITH_OP_GATHER, "at", "at.out", 2, (const uint32_t[]){steps, index})->out[0];
+    uint32_t at =
+        add_node(m, PITH_OP_GATHER, "at", "at.out", 2, (const uint32_t[]){steps, index})->out[0];
     node = add_node(m, PITH_OP_CONCAT, "join", "join.out", 2, (const uint32_t[]){at, h});
     node->attr[ATTR_AXIS] = 1;
     uint32_t w = add_constant(m, &r, "cell.w", 2, (const uint32_t[]){N, 2 * N});

@@ -44,7 +44,8 @@ static struct pith_data *inputs(void)
 }
 
 /* All that was seen of the input, then what is left of it when ranges were searched. */
-static void search(struct pith_model *m, struct pith_quantize_opts *opts, double *seen, double *left)
+static void search(struct pith_model *m, struct pith_quantize_opts *opts, double *seen,
+                   double *left)
 {
     struct pith_data *data = inputs();
     struct pith_error err = {0};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_recipe.c - recipes: what is read, what is refused and why, and that printing loses nothing. */
+/* test_recipe.c - recipes: what is read, what is refused and why, and that printing loses nothing.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,7 +36,8 @@ static void every_key_is_read(void **state)
     (void)state;
     struct pith_recipe *r = parse(
         "{\"pith\":1,\"goal\":{\"max_drop\":\"0.5%\"},\"stages\":["
-        "{\"do\":\"prune\",\"sparsity\":0.9,\"pattern\":\"2:4\",\"scope\":\"global\",\"layers\":{\"fc*\":0.95}},"
+        "{\"do\":\"prune\",\"sparsity\":0.9,\"pattern\":\"2:4\",\"scope\":\"global\",\"layers\":{"
+        "\"fc*\":0.95}},"
         "{\"do\":\"prune\",\"sigma\":1.5},{\"do\":\"prune\",\"zeros\":true},"
         "{\"do\":\"cluster\",\"bits\":5,\"init\":\"exact\",\"per\":\"group:64\",\"values\":\"f16\","
         "\"iterations\":9,\"layers\":{\"conv?\":8,\"last\":0}},"
@@ -71,10 +73,12 @@ static void every_key_of_training_is_read(void **state)
         "{\"pith\":1,\"stages\":[{\"do\":\"train\",\"epochs\":7,\"batch\":64,\"lr\":0.003,"
         "\"optimizer\":\"nesterov\",\"schedule\":\"one-cycle\",\"warm_up\":0.1,\"step_factor\":0.2,"
         "\"momentum\":0.8,\"beta1\":0.85,\"beta2\":0.99,\"weight_decay\":0.01,\"clip\":5,"
-        "\"average\":0.995,\"patience\":4,\"versions\":6,\"units\":\"drop\",\"norms\":\"fold\",\"softness\":0.2,\"noise_weight\":0.25,\"loss\":\"distill\",\"smoothing\":0.05,"
+        "\"average\":0.995,\"patience\":4,\"versions\":6,\"units\":\"drop\",\"norms\":\"fold\","
+        "\"softness\":0.2,\"noise_weight\":0.25,\"loss\":\"distill\",\"smoothing\":0.05,"
         "\"temperature\":3,\"teacher_part\":0.5,\"sparsity\":0.9,\"score\":\"fisher\","
         "\"prune_until\":0.6,\"prune_power\":2,\"prune_every\":20,\"regrow\":0.15,\"levels\":3,"
-        "\"bias_levels\":31,\"feedback\":64,\"feedback_loss\":0.5,\"first_step\":0.9,\"step_by\":\"tensor\",\"step_power\":0.5,\"dampening\":0.25,\"rate_weight\":0.02,\"rate_ramp\":0.3,"
+        "\"bias_levels\":31,\"feedback\":64,\"feedback_loss\":0.5,\"first_step\":0.9,\"step_by\":"
+        "\"tensor\",\"step_power\":0.5,\"dampening\":0.25,\"rate_weight\":0.02,\"rate_ramp\":0.3,"
         "\"augment\":\"shift=2\",\"teacher\":\"start\",\"until_drop\":\"0.3%\",\"keep\":\"last\","
         "\"seed\":9,\"hints\":[{\"student\":\"a\",\"teacher\":\"b\",\"weight\":0.5},"
         "{\"student\":\"c\",\"weight\":2}]},"
@@ -88,7 +92,8 @@ static void every_key_of_training_is_read(void **state)
     assert_true(o->warm_up == 0.1f && o->step_factor == 0.2f && o->momentum == 0.8f);
     assert_true(o->beta1 == 0.85f && o->beta2 == 0.99f && o->weight_decay == 0.01f);
     assert_true(o->clip_norm == 5 && o->average == 0.995f && o->patience == 4 && o->versions == 6);
-    assert_true(o->units == PITH_UNITS_DROP && o->norms == PITH_NORMS_FOLD && o->softness == 0.2f && o->noise_weight == 0.25f);
+    assert_true(o->units == PITH_UNITS_DROP && o->norms == PITH_NORMS_FOLD && o->softness == 0.2f &&
+                o->noise_weight == 0.25f);
     assert_true(o->loss == PITH_DISTILL && o->smoothing == 0.05f && o->temperature == 3);
     assert_true(o->teacher_part == 0.5f && o->sparsity == 0.9 && o->score == PITH_SCORE_FISHER);
     assert_true(o->prune_until == 0.6f && o->prune_power == 2 && o->prune_every == 20);
@@ -151,8 +156,10 @@ static void what_is_wrong_is_named(void **state)
         {"{\"pith\":1,\"stage\":[]}", PITH_ERR_ARGUMENT, "'stage'"},
         {"{\"pith\":1,\"goal\":3,\"stages\":[]}", PITH_ERR_ARGUMENT, "'goal'"},
         {"{\"pith\":1,\"goal\":{\"max_drop\":0.5},\"stages\":[]}", PITH_ERR_ARGUMENT, "0.5%"},
-        {"{\"pith\":1,\"goal\":{\"max_drop\":\"-1%\"},\"stages\":[]}", PITH_ERR_ARGUMENT, "max_drop"},
-        {"{\"pith\":1,\"goal\":{\"max_size\":\"1M\"},\"stages\":[]}", PITH_ERR_UNSUPPORTED, "max_size"},
+        {"{\"pith\":1,\"goal\":{\"max_drop\":\"-1%\"},\"stages\":[]}", PITH_ERR_ARGUMENT,
+         "max_drop"},
+        {"{\"pith\":1,\"goal\":{\"max_size\":\"1M\"},\"stages\":[]}", PITH_ERR_UNSUPPORTED,
+         "max_size"},
         {STAGE("\"sparsity\":0.5"), PITH_ERR_ARGUMENT, "stage 1: 'do'"},
         {STAGE("\"do\":\"tune\""), PITH_ERR_UNSUPPORTED, "no stage 'tune'"},
         {STAGE("\"do\":\"train\",\"epoch\":3"), PITH_ERR_ARGUMENT, "'train' has no key 'epoch'"},
@@ -173,8 +180,10 @@ static void what_is_wrong_is_named(void **state)
         {STAGE("\"do\":\"prune\",\"train\":{}"), PITH_ERR_ARGUMENT, "'train' needs 'steps'"},
         {STAGE("\"do\":\"prune\",\"steps\":2,\"train\":{\"rate\":1}"), PITH_ERR_ARGUMENT, "'rate'"},
         {STAGE("\"do\":\"prune\",\"steps\":2,\"train\":3"), PITH_ERR_ARGUMENT, "'train' must be"},
-        {STAGE("\"do\":\"prune\",\"sparsty\":0.5"), PITH_ERR_ARGUMENT, "'prune' has no key 'sparsty'"},
-        {STAGE("\"do\":\"prune\",\"sparsity\":1.5"), PITH_ERR_ARGUMENT, "'sparsity' must be a number in 0..1"},
+        {STAGE("\"do\":\"prune\",\"sparsty\":0.5"), PITH_ERR_ARGUMENT,
+         "'prune' has no key 'sparsty'"},
+        {STAGE("\"do\":\"prune\",\"sparsity\":1.5"), PITH_ERR_ARGUMENT,
+         "'sparsity' must be a number in 0..1"},
         {STAGE("\"do\":\"prune\",\"sparsity\":\"90%\""), PITH_ERR_ARGUMENT, "'sparsity'"},
         {STAGE("\"do\":\"prune\",\"scope\":\"all\""), PITH_ERR_ARGUMENT, "one of layer global"},
         {STAGE("\"do\":\"prune\",\"pattern\":\"3:2\""), PITH_ERR_ARGUMENT, "3:2"},
@@ -183,7 +192,8 @@ static void what_is_wrong_is_named(void **state)
         {STAGE("\"do\":\"cluster\",\"bits\":2.5"), PITH_ERR_ARGUMENT, "whole"},
         {STAGE("\"do\":\"cluster\",\"per\":\"group:0\""), PITH_ERR_ARGUMENT, "group:N"},
         {STAGE("\"do\":\"cluster\",\"seed\":0"), PITH_ERR_ARGUMENT, "'seed'"},
-        {STAGE("\"do\":\"encode\",\"layers\":{}"), PITH_ERR_ARGUMENT, "'encode' has no key 'layers'"},
+        {STAGE("\"do\":\"encode\",\"layers\":{}"), PITH_ERR_ARGUMENT,
+         "'encode' has no key 'layers'"},
         {"{\"pith\":1,\"stages\":[{\"do\":\"encode\"},{\"do\":\"prune\"}]}", PITH_ERR_ARGUMENT,
          "'encode' must be the last"},
         {"[[[[[[[[[[[[[[[[[[[[[[", PITH_ERR_CORRUPT, "nested"},
@@ -226,7 +236,8 @@ static void a_classic_recipe_is_its_text(void **state)
 
 static void random_prune(struct sample_random *r, struct pith_stage *s)
 {
-    static const char *const patterns[] = {"any", "2:4", "1x4", "balanced:12/128", "row", "channel"};
+    static const char *const patterns[] = {"any", "2:4",    "1x4", "balanced:12/128",
+                                           "row", "channel"};
     struct pith_error err;
     pith_stage_init(s, PITH_STAGE_PRUNE);
     s->prune.by = sample_below(r, 3);
@@ -235,8 +246,10 @@ static void random_prune(struct sample_random *r, struct pith_stage *s)
         s->prune.sparsity = 0;
     s->prune.sigma = s->prune.by == PITH_PRUNE_BY_SIGMA ? (double)sample_below(r, 1000) / 7 / 3 : 0;
     s->prune.scope = sample_below(r, 2);
-    assert_int_equal(pith_pattern_parse(patterns[sample_below(r, 6)], &s->prune.pattern, &err), PITH_OK);
-    s->prune_layers[0] = (struct pith_prune_amount){"conv\"\\*", (double)sample_below(r, 100) / 101};
+    assert_int_equal(pith_pattern_parse(patterns[sample_below(r, 6)], &s->prune.pattern, &err),
+                     PITH_OK);
+    s->prune_layers[0] =
+        (struct pith_prune_amount){"conv\"\\*", (double)sample_below(r, 100) / 101};
     s->prune.layers = s->prune_layers;
     s->prune.n_layers = sample_below(r, 2);
 }
@@ -247,7 +260,8 @@ static void random_cluster(struct sample_random *r, struct pith_stage *s)
     s->cluster.n_centroids = 2 + sample_below(r, 255);
     s->cluster.init = sample_below(r, 4);
     s->cluster.per = sample_below(r, 3);
-    s->cluster.group_elems = s->cluster.per == PITH_CLUSTER_PER_GROUP ? 1 + sample_below(r, 1000) : 0;
+    s->cluster.group_elems =
+        s->cluster.per == PITH_CLUSTER_PER_GROUP ? 1 + sample_below(r, 1000) : 0;
     s->cluster.values = sample_below(r, 2);
     s->cluster.iterations = sample_below(r, 50);
     s->seed = sample_below(r, 3);
@@ -295,8 +309,10 @@ static void printing_and_parsing_lose_nothing(void **state)
     struct sample_random r = sample_random_of(seed);
     struct pith_stage *stages = calloc(3, sizeof *stages);
     for (int round = 0; round < 300; round++) {
-        struct pith_recipe made = {.max_drop = sample_below(&r, 2) ? sample_below(&r, 101) / 100.0 : -1,
-                                   .n_stages = 3, .stages = stages};
+        struct pith_recipe made = {.max_drop =
+                                       sample_below(&r, 2) ? sample_below(&r, 101) / 100.0 : -1,
+                                   .n_stages = 3,
+                                   .stages = stages};
         random_prune(&r, &stages[0]);
         random_cluster(&r, &stages[1]);
         random_training(&r, &stages[2]);
@@ -356,7 +372,8 @@ static void keys_of_quantize_are_read(void **state)
         "\"halves\":\"auto\",\"reestimate\":true}]}");
     const struct pith_stage *s = r->stages;
     assert_true(s[0].quantize.fixed_bits == 16 && s[0].quantize.per_channel);
-    assert_true(pith_weight_bits(&s[0].quantize) == 16 && pith_activation_bits(&s[0].quantize) == 16);
+    assert_true(pith_weight_bits(&s[0].quantize) == 16 &&
+                pith_activation_bits(&s[0].quantize) == 16);
     assert_true(s[1].quantize.fixed_bits == 8 && !s[1].quantize.per_channel);
     assert_true(pith_weight_bits(&s[1].quantize) == 5 && pith_activation_bits(&s[1].quantize) == 8);
     assert_true(s[1].quantize.same_bits && !s[2].quantize.same_bits);

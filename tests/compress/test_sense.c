@@ -27,8 +27,9 @@ static struct pith_model *two_layers(void)
     struct pith_error err = {0};
     uint32_t w = add_constant(m, &r, "w2", 2, (const uint32_t[]){N, N});
     memcpy(m->values[w].constant->data, second, sizeof second);
-    m->outputs[0] = add_node(m, PITH_OP_GEMM, "fc2", "fc2.out", 2,
-                             (const uint32_t[]){m->outputs[0], w})->out[0];
+    m->outputs[0] =
+        add_node(m, PITH_OP_GEMM, "fc2", "fc2.out", 2, (const uint32_t[]){m->outputs[0], w})
+            ->out[0];
     assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
     return m;
 }
@@ -144,8 +145,8 @@ static void coarse_activations_are_those_a_layer_reads(void **state)
 static void layers_are_put_in_order(void **state)
 {
     (void)state;
-    struct pith_sense_cost cost[4] = {{.output_db = 30}, {.output_db = 10}, {.output_db = HUGE_VAL},
-                                      {.output_db = 10}};
+    struct pith_sense_cost cost[4] = {
+        {.output_db = 30}, {.output_db = 10}, {.output_db = HUGE_VAL}, {.output_db = 10}};
     struct pith_sense_layer layer[4];
     for (uint32_t i = 0; i < 4; i++)
         layer[i] = (struct pith_sense_layer){.cost = &cost[i]};

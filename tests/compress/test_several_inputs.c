@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_several_inputs.c - quantizing with data for networks of several inputs, some of which an output
- * comes back as: what is recorded, and that rounding heeds it. */
+/* test_several_inputs.c - quantizing with data for networks of several inputs, some of which an
+ * output comes back as: what is recorded, and that rounding heeds it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_stage.c - one stage at a time: what it leaves in the model, in its report and in the history. */
+/* test_stage.c - one stage at a time: what it leaves in the model, in its report and in the
+ * history. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,9 +51,10 @@ static void prune_keeps_the_largest_half(void **state)
     assert_null(r.cluster);
     assert_int_equal(m->n_history, 1);
     assert_string_equal(m->history[0].key, "prune");
-    assert_string_equal(m->history[0].text,
-                        "{\"do\":\"prune\",\"sparsity\":0.5,\"pattern\":\"any\",\"scope\":\"layer\","
-                        "\"result\":{\"weights\":8,\"kept\":4}}");
+    assert_string_equal(
+        m->history[0].text,
+        "{\"do\":\"prune\",\"sparsity\":0.5,\"pattern\":\"any\",\"scope\":\"layer\","
+        "\"result\":{\"weights\":8,\"kept\":4}}");
     pith_stage_report_free(&r);
     pith_model_free(m);
 }
@@ -84,8 +86,8 @@ static void cluster_and_encode_attach_their_answers(void **state)
     pith_model_free(m);
 }
 
-/* A layer of n x n weights of 16 levels, drawn, those in the middle more often; of each row the part that
- * is kept. */
+/* A layer of n x n weights of 16 levels, drawn, those in the middle more often; of each row the
+ * part that is kept. */
 static struct pith_model *drawn_net(uint32_t n, uint32_t kept_percent)
 {
     struct sample_random r = sample_random_of(2026);
@@ -99,7 +101,8 @@ static struct pith_model *drawn_net(uint32_t n, uint32_t kept_percent)
     return m;
 }
 
-static enum pith_code code_after(struct pith_model *m, struct pith_encode_opts encode, const char *told)
+static enum pith_code code_after(struct pith_model *m, struct pith_encode_opts encode,
+                                 const char *told)
 {
     struct pith_stage s;
     pith_stage_init(&s, PITH_STAGE_ENCODE);
@@ -110,17 +113,20 @@ static enum pith_code code_after(struct pith_model *m, struct pith_encode_opts e
     return weight_of(m)->code;
 }
 
-/* Where no coder is named, adaptive streams are taken where they cost little time or bring bytes. */
+/* Where no coder is named, adaptive streams are taken where they cost little time or bring bytes.
+ */
 static void adaptive_streams_must_pay(void **state)
 {
     (void)state;
     static const struct {
         uint32_t n, kept_percent;
         enum pith_code code;
-    } cases[] = {{64, 100, PITH_CODE_ADAPTIVE},   /* loaded in a millisecond */
-                 {256, 100, PITH_CODE_HUFFMAN},   /* 14 ms, and nothing to learn from such numbers */
-                 {256, 50, PITH_CODE_ADAPTIVE}};  /* half of the columns are gone: it sees that at once */
-    const struct pith_encode_opts size = {.compact = true}, huffman = {.compact = true, .huffman = true},
+    } cases[] = {
+        {64, 100, PITH_CODE_ADAPTIVE},  /* loaded in a millisecond */
+        {256, 100, PITH_CODE_HUFFMAN},  /* 14 ms, and nothing to learn from such numbers */
+        {256, 50, PITH_CODE_ADAPTIVE}}; /* half of the columns are gone: it sees that at once */
+    const struct pith_encode_opts size = {.compact = true},
+                                  huffman = {.compact = true, .huffman = true},
                                   adaptive = {.compact = true, .adaptive = true}, speed = {0};
     for (uint32_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct pith_model *m = drawn_net(cases[i].n, cases[i].kept_percent);

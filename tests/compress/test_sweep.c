@@ -54,9 +54,9 @@ static void the_last_key_changes_fastest(void **state)
 static void a_value_stays_as_the_spec_has_it(void **state)
 {
     (void)state;
-    struct pith_sweep *s =
-        parse("{\"pith\":1,\"sweep\":{\"stages.0\":[{\"do\":\"prune\",\"layers\":{\"a\":0.1}}],"
-              "\"stages.0.layers.b\":[0.2,0.3]},\"stages\":[{\"do\":\"prune\"},{\"do\":\"encode\"}]}");
+    struct pith_sweep *s = parse(
+        "{\"pith\":1,\"sweep\":{\"stages.0\":[{\"do\":\"prune\",\"layers\":{\"a\":0.1}}],"
+        "\"stages.0.layers.b\":[0.2,0.3]},\"stages\":[{\"do\":\"prune\"},{\"do\":\"encode\"}]}");
     for (uint64_t i = 0; i < 2; i++) {
         char wanted[160];
         struct pith_recipe *r = NULL;
@@ -299,8 +299,8 @@ static void results_go_on_behind_a_front(void **state)
 {
     (void)state;
     struct pith_sweep_results r = {0};
-    add(&r, LINE("aa", "0", "\"bytes\":300,\"top1\":0.5")
-                LINE("aa", "1", "\"error\":\"no\"") LINE("aa", "2", "\"bytes\":100,\"top1\":0.25"));
+    add(&r, LINE("aa", "0", "\"bytes\":300,\"top1\":0.5") LINE("aa", "1", "\"error\":\"no\"")
+                LINE("aa", "2", "\"bytes\":100,\"top1\":0.25"));
     assert_int_equal(pith_sweep_front(&r), 2);
     assert_int_equal(r.point[0].combination, 2);
     add(&r, LINE("aa", "0", "\"bytes\":50,\"top1\":0.75")
@@ -329,10 +329,11 @@ static void models_and_data_have_fronts_of_their_own(void **state)
         uint64_t bytes;
     } front[] = {{"m1", "d1", 300}, {"m1", "d2", 310}, {"m2", "d1", 100}, {"m2", "d1", 200}};
     struct pith_sweep_results r = {0};
-    add(&r, OF("2", "1", "0", "\"bytes\":200,\"top1\":0.9") OF("1", "1", "0", "\"bytes\":300,\"top1\":0.5")
-                OF("2", "1", "1", "\"bytes\":100,\"top1\":0.8")
-                    OF("1", "2", "0", "\"bytes\":310,\"top1\":0.4")
-                        OF("1", "1", "1", "\"bytes\":400,\"top1\":0.45"));
+    add(&r, OF("2", "1", "0", "\"bytes\":200,\"top1\":0.9")
+                OF("1", "1", "0", "\"bytes\":300,\"top1\":0.5")
+                    OF("2", "1", "1", "\"bytes\":100,\"top1\":0.8")
+                        OF("1", "2", "0", "\"bytes\":310,\"top1\":0.4")
+                            OF("1", "1", "1", "\"bytes\":400,\"top1\":0.45"));
     assert_int_equal(pith_sweep_front(&r), 4);
     for (uint32_t i = 0; i < 4; i++) {
         assert_string_equal(r.point[i].model, front[i].model);

@@ -44,7 +44,8 @@ static enum pith_status training_print(struct pith_error *err)
     enum pith_status st;
     struct pith_recipe *r = NULL;
     char *text = NULL;
-    assert_int_equal(pith_recipe_parse(training_text, sizeof training_text - 1, "text", &r, NULL), 0);
+    assert_int_equal(pith_recipe_parse(training_text, sizeof training_text - 1, "text", &r, NULL),
+                     0);
     FAILING(pith_recipe_print(r, &text, err));
     assert_int_equal(text == NULL, st != PITH_OK);
     if (text)
@@ -74,7 +75,8 @@ static enum pith_status sweep_run(struct pith_error *err)
     struct pith_sweep *s = NULL;
     const struct pith_compress_opts opts = {.size_bytes = sizeof opts, .max_drop = -1};
     char *line = NULL;
-    assert_int_equal(pith_sweep_parse(sweep_text, sizeof sweep_text - 1, "text", &s, NULL), PITH_OK);
+    assert_int_equal(pith_sweep_parse(sweep_text, sizeof sweep_text - 1, "text", &s, NULL),
+                     PITH_OK);
     FAILING(pith_sweep_run(s, 1, plain, &opts, &line, err));
     assert_int_equal(line == NULL, st != PITH_OK);
     if (line)
@@ -90,10 +92,11 @@ static enum pith_status sweep_bind(struct pith_error *err)
     struct pith_sweep *s = NULL;
     const uint32_t dim[] = {1, 2};
     struct pith_data *data = NULL;
-    assert_int_equal(pith_data_of_numbers(2, dim, 2, calloc(4, sizeof(float)), NULL, 0, &data, NULL),
-                     PITH_OK);
+    assert_int_equal(
+        pith_data_of_numbers(2, dim, 2, calloc(4, sizeof(float)), NULL, 0, &data, NULL), PITH_OK);
     const struct pith_sweep_subject on = {.size_bytes = sizeof on, .model = plain, .data = data};
-    assert_int_equal(pith_sweep_parse(sweep_text, sizeof sweep_text - 1, "text", &s, NULL), PITH_OK);
+    assert_int_equal(pith_sweep_parse(sweep_text, sizeof sweep_text - 1, "text", &s, NULL),
+                     PITH_OK);
     FAILING(pith_sweep_bind(s, &on, err));
     pith_sweep_free(s);
     pith_data_free(data);
@@ -170,14 +173,10 @@ SCENE(draw_weights, true)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_training_parse),
-        cmocka_unit_test(test_training_print),
-        cmocka_unit_test(test_sweep_parse),
-        cmocka_unit_test(test_sweep_run),
-        cmocka_unit_test(test_sweep_bind),
-        cmocka_unit_test(test_sweep_results),
-        cmocka_unit_test(test_architecture),
-        cmocka_unit_test(test_draw_weights),
+        cmocka_unit_test(test_training_parse), cmocka_unit_test(test_training_print),
+        cmocka_unit_test(test_sweep_parse),    cmocka_unit_test(test_sweep_run),
+        cmocka_unit_test(test_sweep_bind),     cmocka_unit_test(test_sweep_results),
+        cmocka_unit_test(test_architecture),   cmocka_unit_test(test_draw_weights),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -15,7 +15,7 @@
 #include "pith_bytes.h"
 #include "data_source.h"
 
-/* ---- a folder that goes away ------------------------------------------------------------------ */
+/* ---- a folder that goes away ----------------------------------------------------------------- */
 
 static char folder[64];
 
@@ -79,12 +79,12 @@ static void put_png(const char *name, uint32_t w, uint32_t h, bool colour, uint8
     put(name, bytes, png_of(w, h, colour, value, bytes, sizeof bytes));
 }
 
-/* ---- opening ------------------------------------------------------------------------------------ */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static struct pith_data_opts opts_for(const char *path)
 {
-    return (struct pith_data_opts){.size_bytes = sizeof(struct pith_data_opts), .path = path,
-                                   .input_name = "x"};
+    return (struct pith_data_opts){
+        .size_bytes = sizeof(struct pith_data_opts), .path = path, .input_name = "x"};
 }
 
 static struct pith_data *open_ok(const struct pith_data_opts *o)
@@ -131,8 +131,7 @@ static void expect_sample(struct pith_data *d, uint64_t i, const float *want, in
     assert_int_equal(got, label);
 }
 
-static const uint8_t images[] = {0, 0, 8, 3, 0, 0, 0, 3, 0, 0, 0, 1, 0, 0, 0, 2,
-                                 1, 2, 3, 4, 5, 6};
+static const uint8_t images[] = {0, 0, 8, 3, 0, 0, 0, 3, 0, 0, 0, 1, 0, 0, 0, 2, 1, 2, 3, 4, 5, 6};
 static const uint8_t labels[] = {0, 0, 8, 1, 0, 0, 0, 3, 7, 8, 9};
 
 static void idx_with_labels_beside(void **state)
@@ -161,8 +160,8 @@ static void ranges(void **state)
         const char *text;
         int n;
         float first[3]; /* first value of each sample */
-    } cases[] = {{"0:2", 2, {1, 3}}, {"1:", 2, {3, 5}}, {":3:2", 2, {1, 5}}, {"!0:3:2", 1, {3}},
-                 {"!1:2", 2, {1, 5}}, {":", 3, {1, 3, 5}}};
+    } cases[] = {{"0:2", 2, {1, 3}}, {"1:", 2, {3, 5}},   {":3:2", 2, {1, 5}},
+                 {"!0:3:2", 1, {3}}, {"!1:2", 2, {1, 5}}, {":", 3, {1, 3, 5}}};
     struct pith_data_opts o = opts_for(at("r-images-idx3"));
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         o.range = cases[i].text;
@@ -174,11 +173,9 @@ static void ranges(void **state)
         pith_data_free(d);
     }
     o.range = "0:4";
-    open_fails(&o, PITH_ERR_ARGUMENT,
-               "range '0:4' goes beyond the 3 samples of $r-images-idx3");
+    open_fails(&o, PITH_ERR_ARGUMENT, "range '0:4' goes beyond the 3 samples of $r-images-idx3");
     o.range = "2:2";
-    open_fails(&o, PITH_ERR_ARGUMENT,
-               "range '2:2' leaves none of the 3 samples of $r-images-idx3");
+    open_fails(&o, PITH_ERR_ARGUMENT, "range '2:2' leaves none of the 3 samples of $r-images-idx3");
     o.range = "1-2";
     open_fails(&o, PITH_ERR_ARGUMENT, "range '1-2' is not a:b, a:b:step or !a:b:step");
     o.range = "0:3:0";
@@ -204,8 +201,7 @@ static void cifar_records(void **state)
     pith_data_free(d);
     b[3073] = 10;
     put("data.bin", b, 2 * 3073);
-    open_fails(&o, PITH_ERR_CORRUPT,
-               "$data.bin: record 1 has label 10, CIFAR-10 has 0 to 9");
+    open_fails(&o, PITH_ERR_CORRUPT, "$data.bin: record 1 has label 10, CIFAR-10 has 0 to 9");
     put("data.bin", b, 3072);
     open_fails(&o, PITH_ERR_CORRUPT,
                "$data.bin: 3072 bytes are not a whole number of CIFAR-10 records of 3,073 bytes");
@@ -227,7 +223,8 @@ static void headerless_records(void **state)
     expect_sample(d, 1, (float[]){-32.5f, 31.25f}, 6);
     pith_data_free(d);
     snprintf(spec, sizeof spec, "raw:i8:3:%s", at("r.raw"));
-    open_fails(&o, PITH_ERR_CORRUPT, "$r.raw: 4 bytes are not a whole number of records of 3 bytes");
+    open_fails(&o, PITH_ERR_CORRUPT,
+               "$r.raw: 4 bytes are not a whole number of records of 3 bytes");
     o.path = "raw:i9:3:x";
     open_fails(&o, PITH_ERR_ARGUMENT,
                "'raw:i9:3:x' is not raw:TYPE:VALUES:FILE with TYPE i8 u8 i16 u16 i32 f16 f32 or "
@@ -291,8 +288,8 @@ static void numbers_in_memory(void **state)
     const uint32_t dim[3] = {1, 2, 2}, none[2] = {1, 0};
     struct pith_error err = {0};
     struct pith_data *d = NULL;
-    assert_int_equal(
-        pith_data_of_numbers(3, dim, 3, copy_of(x, 12), copy_of(y, 3), 1, &d, &err), PITH_OK);
+    assert_int_equal(pith_data_of_numbers(3, dim, 3, copy_of(x, 12), copy_of(y, 3), 1, &d, &err),
+                     PITH_OK);
     uint32_t shape[PITH_MAX_RANK];
     float got[4], target;
     assert_int_equal(pith_data_shape(d, shape), 3);
@@ -335,12 +332,14 @@ static void hostile_npy(void **state)
          "$h.npy: npy type '|O' is not a plain number (f2 f4 f8, i1 to i8, u1 to u8, bool)",
          PITH_ERR_UNSUPPORTED},
         {"{'descr': '<f4', 'fortran_order': True, 'shape': (1, 2), }",
-         "$h.npy: npy in Fortran order; save it with numpy.ascontiguousarray", PITH_ERR_UNSUPPORTED},
+         "$h.npy: npy in Fortran order; save it with numpy.ascontiguousarray",
+         PITH_ERR_UNSUPPORTED},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }",
          "$h.npy: shape and type ask for 12 bytes of data, there are 8", PITH_ERR_CORRUPT},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (2,), 'shape': (2,)}",
          "$h.npy: npy header is not a plain type, order and shape", PITH_ERR_CORRUPT},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2147483647, 2147483647, 2147483647), }",
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2147483647, 2147483647, 2147483647), "
+         "}",
          "$h.npy: shape and type ask for 0 bytes of data, there are 8", PITH_ERR_CORRUPT},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,2)}",
          "$h.npy: more than 8 axes", PITH_ERR_UNSUPPORTED},
@@ -355,8 +354,8 @@ static void hostile_npy(void **state)
 static void folders_are_classes(void **state)
 {
     (void)state;
-    assert_int_equal(mkdir(at("set"), 0700) | mkdir(at("set/cat"), 0700) | mkdir(at("set/ant"), 0700),
-                     0);
+    assert_int_equal(
+        mkdir(at("set"), 0700) | mkdir(at("set/cat"), 0700) | mkdir(at("set/ant"), 0700), 0);
     put_png("set/cat/1.png", 2, 2, true, 30);
     put_png("set/ant/2.png", 2, 2, false, 20); /* grey becomes three channels */
     put_png("set/ant/1.png", 2, 2, true, 10);
@@ -375,9 +374,11 @@ static void folders_are_classes(void **state)
     assert_string_equal(pith_data_sample_name(d, 1), "ant/2.png");
     pith_data_free(d);
     memcpy(o.dim, (uint32_t[]){1, 3, 4, 4}, 16);
-    open_fails(&o, PITH_ERR_ARGUMENT,
-               "$set: 3 samples of 3x2x2 do not fit input 'x' 1x3x4x4: --preprocess NAME,resize=4,crop=4 makes "
-               "pictures fit, NAME being imagenet, caffe, unit, signed or raw (pith help preprocess)");
+    open_fails(
+        &o, PITH_ERR_ARGUMENT,
+        "$set: 3 samples of 3x2x2 do not fit input 'x' 1x3x4x4: --preprocess NAME,resize=4,crop=4 "
+        "makes "
+        "pictures fit, NAME being imagenet, caffe, unit, signed or raw (pith help preprocess)");
     o.preprocess = "scale=1/255,order=bgr";
     open_fails(&o, PITH_ERR_ARGUMENT,
                "$set: 3 samples of 3x2x2 do not fit input 'x' 1x3x4x4: --preprocess "
@@ -388,13 +389,15 @@ static void folders_are_classes(void **state)
                "$set: 3 samples of 3x2x2 do not fit input 'x' 1x224x224x3: --preprocess "
                "scale=1/255,resize=256,crop=224,layout=nhwc makes pictures fit");
     memcpy(o.dim, (uint32_t[]){1, 3, 4, 8}, 16);
-    open_fails(&o, PITH_ERR_ARGUMENT,
-               "$set: 3 samples of 3x2x2 do not fit input 'x' 1x3x4x8: crop cuts squares only; resize the "
-               "pictures beforehand");
+    open_fails(
+        &o, PITH_ERR_ARGUMENT,
+        "$set: 3 samples of 3x2x2 do not fit input 'x' 1x3x4x8: crop cuts squares only; resize the "
+        "pictures beforehand");
     o.preprocess = "unit,crop=4";
     memcpy(o.dim, (uint32_t[]){1, 3, 4, 4}, 16);
     open_fails(&o, PITH_ERR_ARGUMENT,
-               "ant/1.png: cannot crop 4x4 out of a picture of 2x2 (resize=N in front of crop=N makes it large "
+               "ant/1.png: cannot crop 4x4 out of a picture of 2x2 (resize=N in front of crop=N "
+               "makes it large "
                "enough)");
 }
 
@@ -403,9 +406,8 @@ static void folders_are_classes(void **state)
 static void pictures_by_name(void **state)
 {
     (void)state;
-    assert_int_equal(mkdir(at("named"), 0700) | mkdir(at("named/cat"), 0700) |
-                         mkdir(at("named/ant"), 0700),
-                     0);
+    assert_int_equal(
+        mkdir(at("named"), 0700) | mkdir(at("named/cat"), 0700) | mkdir(at("named/ant"), 0700), 0);
     put_png("named/cat/1.png", 2, 2, true, 30);
     put_png("named/ant/2.png", 2, 2, true, 20);
     put_png("named/ant/1.png", 2, 2, true, 10);
@@ -466,11 +468,13 @@ static void csv_names_pictures(void **state)
 static void csv_tells_folders_apart(void **state)
 {
     (void)state;
-    assert_int_equal(mkdir(at("tree"), 0700) | mkdir(at("tree/p"), 0700) | mkdir(at("tree/q"), 0700), 0);
+    assert_int_equal(
+        mkdir(at("tree"), 0700) | mkdir(at("tree/p"), 0700) | mkdir(at("tree/q"), 0700), 0);
     put_png("tree/a.png", 1, 1, false, 0);
     put_png("tree/p/a.png", 1, 1, false, 1);
     put_png("tree/q/a.png", 1, 1, false, 2);
-    static const char good[] = "file,class\nq/a.png,7\na.png,5\np/a.png,6\n", bad[] = "file,class\na.png,5\n";
+    static const char good[] = "file,class\nq/a.png,7\na.png,5\np/a.png,6\n",
+                      bad[] = "file,class\na.png,5\n";
     put("tree/labels.csv", good, sizeof good - 1);
     struct pith_data_opts o = opts_for(at("tree"));
     struct pith_data *d = open_ok(&o);
@@ -480,8 +484,9 @@ static void csv_tells_folders_apart(void **state)
     assert_int_equal(remove(at("tree/a.png")), 0);
     put("tree/labels.csv", bad, sizeof bad - 1);
     o.labels = at("tree/labels.csv");
-    open_fails(&o, PITH_ERR_CORRUPT,
-               "$tree/labels.csv: line 2: 'a.png' is 'p/a.png' and 'q/a.png': name the folder, too");
+    open_fails(
+        &o, PITH_ERR_CORRUPT,
+        "$tree/labels.csv: line 2: 'a.png' is 'p/a.png' and 'q/a.png': name the folder, too");
 }
 
 static void tar_header(uint8_t *b, const char *name, char type, size_t bytes)
@@ -516,8 +521,7 @@ static void tar_of_pictures(void **state)
     pith_data_free(d);
     put("cut.tar", b, 3 * TAR_BLOCK + 10);
     o.path = at("cut.tar");
-    open_fails(&o, PITH_ERR_CORRUPT,
-               "$cut.tar: broken tar at byte 1024: file goes beyond the end");
+    open_fails(&o, PITH_ERR_CORRUPT, "$cut.tar: broken tar at byte 1024: file goes beyond the end");
     b[2 * TAR_BLOCK] ^= 1;
     put("bad.tar", b, sizeof b);
     o.path = at("bad.tar");
@@ -535,10 +539,11 @@ static void broken_and_missing(void **state)
     o.path = at("f-images-idx3");
     o.rank = 4;
     memcpy(o.dim, (uint32_t[]){1, 3, 8, 8}, 16);
-    open_fails(&o, PITH_ERR_ARGUMENT,
-               "$f-images-idx3: 3 samples of 1x2 do not fit input 'x' 1x3x8x8: --preprocess "
-               "NAME,resize=8,crop=8 makes pictures fit, NAME being imagenet, caffe, unit, signed or raw "
-               "(pith help preprocess)");
+    open_fails(
+        &o, PITH_ERR_ARGUMENT,
+        "$f-images-idx3: 3 samples of 1x2 do not fit input 'x' 1x3x8x8: --preprocess "
+        "NAME,resize=8,crop=8 makes pictures fit, NAME being imagenet, caffe, unit, signed or raw "
+        "(pith help preprocess)");
     put("what.dat", "hello there", 11);
     o.path = at("what.dat");
     open_fails(&o, PITH_ERR_CORRUPT,
@@ -596,13 +601,19 @@ static void npz_members(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(idx_with_labels_beside), cmocka_unit_test(ranges),
-        cmocka_unit_test(cifar_records),          cmocka_unit_test(headerless_records),
-        cmocka_unit_test(arrays_and_label_files), cmocka_unit_test(numbers_in_memory), cmocka_unit_test(hostile_npy),
-        cmocka_unit_test(folders_are_classes),    cmocka_unit_test(csv_names_pictures),
-        cmocka_unit_test(pictures_by_name),       cmocka_unit_test(csv_tells_folders_apart),
-        cmocka_unit_test(tar_of_pictures),        cmocka_unit_test(broken_and_missing),
-        cmocka_unit_test(npz_members)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(idx_with_labels_beside),
+                                       cmocka_unit_test(ranges),
+                                       cmocka_unit_test(cifar_records),
+                                       cmocka_unit_test(headerless_records),
+                                       cmocka_unit_test(arrays_and_label_files),
+                                       cmocka_unit_test(numbers_in_memory),
+                                       cmocka_unit_test(hostile_npy),
+                                       cmocka_unit_test(folders_are_classes),
+                                       cmocka_unit_test(csv_names_pictures),
+                                       cmocka_unit_test(pictures_by_name),
+                                       cmocka_unit_test(csv_tells_folders_apart),
+                                       cmocka_unit_test(tar_of_pictures),
+                                       cmocka_unit_test(broken_and_missing),
+                                       cmocka_unit_test(npz_members)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -117,7 +117,8 @@ static void imagenet_resized(void **state)
     (void)state;
     check(&(struct real_case){
         .path = "imagenet/imagenet_a500.tar",
-        .preprocess = "scale=1/255,mean=0.485:0.456:0.406,std=0.229:0.224:0.225,resize=200,crop=192",
+        .preprocess =
+            "scale=1/255,mean=0.485:0.456:0.406,std=0.229:0.224:0.225,resize=200,crop=192",
         .range = "0:100:3",
         .count = 34,
         .first_labels = {0, 6, 12},

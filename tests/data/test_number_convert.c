@@ -46,30 +46,30 @@ static void each_type_takes_what_it_can_hold(void **state)
 {
     (void)state;
     /*                             f32 f16 f64 i8 u8 i16 u16 i32 i64 bool */
-    expect_taken(whole(0),             "xxxxxxxxxx");
-    expect_taken(whole(1),             "xxxxxxxxxx");
-    expect_taken(whole(-1),            "xxxx.x.xx.");
-    expect_taken(whole(127),           "xxxxxxxxx.");
-    expect_taken(whole(128),           "xxx.xxxxx.");
-    expect_taken(whole(-128),          "xxxx.x.xx.");
-    expect_taken(whole(256),           "xxx..xxxx.");
-    expect_taken(whole(2049),          "x.x..xxxx."); /* 12 bits: one more than f16 has */
-    expect_taken(whole(40000),         "xxx...xxx.");
-    expect_taken(whole(65535),         "x.x...xxx.");
-    expect_taken(whole(16777217),      "..x....xx.");
-    expect_taken(whole(INT32_MAX),     "..x....xx.");
+    expect_taken(whole(0), "xxxxxxxxxx");
+    expect_taken(whole(1), "xxxxxxxxxx");
+    expect_taken(whole(-1), "xxxx.x.xx.");
+    expect_taken(whole(127), "xxxxxxxxx.");
+    expect_taken(whole(128), "xxx.xxxxx.");
+    expect_taken(whole(-128), "xxxx.x.xx.");
+    expect_taken(whole(256), "xxx..xxxx.");
+    expect_taken(whole(2049), "x.x..xxxx."); /* 12 bits: one more than f16 has */
+    expect_taken(whole(40000), "xxx...xxx.");
+    expect_taken(whole(65535), "x.x...xxx.");
+    expect_taken(whole(16777217), "..x....xx.");
+    expect_taken(whole(INT32_MAX), "..x....xx.");
     expect_taken(whole((int64_t)1 << 31), "x.x.....x.");
     expect_taken(whole(((int64_t)1 << 53) + 1), "........x.");
-    expect_taken(whole(INT64_MAX),     "........x.");
-    expect_taken(whole(INT64_MIN),     "x.x.....x.");
-    expect_taken(real(2.0),            "xxxxxxxxx.");
-    expect_taken(real(0.1),            "xxx.......");
-    expect_taken(real(-0.0),           "xxxxxxxxxx");
-    expect_taken(real(1e30),           "x.x.......");
-    expect_taken(real(1e300),          "..x.......");
-    expect_taken(real(0x1p63),         "x.x.......");
-    expect_taken(real(-0x1p63),        "x.x.....x.");
-    expect_taken(real(INFINITY),       "xxx.......");
+    expect_taken(whole(INT64_MAX), "........x.");
+    expect_taken(whole(INT64_MIN), "x.x.....x.");
+    expect_taken(real(2.0), "xxxxxxxxx.");
+    expect_taken(real(0.1), "xxx.......");
+    expect_taken(real(-0.0), "xxxxxxxxxx");
+    expect_taken(real(1e30), "x.x.......");
+    expect_taken(real(1e300), "..x.......");
+    expect_taken(real(0x1p63), "x.x.......");
+    expect_taken(real(-0x1p63), "x.x.....x.");
+    expect_taken(real(INFINITY), "xxx.......");
 }
 
 static void reals_are_rounded_to_the_nearest(void **state)
@@ -107,8 +107,8 @@ static struct pith_data *data_of(enum pith_type type, const void *x, uint32_t ro
     struct pith_data *d = NULL;
     struct pith_error err = {0};
     assert_int_equal(pith_npy_write(type, 2, (uint32_t[]){rows, cols}, x, &npy, &err), PITH_OK);
-    struct pith_data_opts o = {.size_bytes = sizeof o, .path = "d.npy", .content = npy.data,
-                               .content_bytes = npy.bytes};
+    struct pith_data_opts o = {
+        .size_bytes = sizeof o, .path = "d.npy", .content = npy.data, .content_bytes = npy.bytes};
     assert_int_equal(pith_data_open(&o, &d, &err), PITH_OK);
     pith_buffer_free(&npy);
     return d;
@@ -147,8 +147,13 @@ static void a_sample_may_be_several_steps(void **state)
     struct pith_data *d = NULL;
     struct pith_error err = {0};
     assert_int_equal(pith_npy_write(PITH_F32, 2, (uint32_t[]){2, 6}, x, &npy, &err), PITH_OK);
-    struct pith_data_opts o = {.size_bytes = sizeof o, .path = "d.npy", .content = npy.data,
-                               .content_bytes = npy.bytes, .rank = 2, .dim = {1, 3}, .steps = true};
+    struct pith_data_opts o = {.size_bytes = sizeof o,
+                               .path = "d.npy",
+                               .content = npy.data,
+                               .content_bytes = npy.bytes,
+                               .rank = 2,
+                               .dim = {1, 3},
+                               .steps = true};
     assert_int_equal(pith_data_open(&o, &d, &err), PITH_OK);
     assert_int_equal(pith_data_steps(d), 2);
     assert_int_equal(pith_data_elems(d), 6);

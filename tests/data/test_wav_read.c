@@ -118,8 +118,8 @@ static void frames_carry_what_came_before(void **state)
     expect_frames(&w, 1, 2, 3, (float[]){2, 4, 0}); /* the second of each two */
     expect_frames(&w, 8, 5, 1, (float[]){0, 0, 0, 1, 2, 3, 4, 5});
     expect_frames(&w, 2, 9, 1, (float[]){0, 0});
-    expect_frames(&w, 5, 1, 5, (float[]){0, 0, 0, 0, 1, 0, 0, 0, 1, 2, 0, 0, 1, 2, 3,
-                                         0, 1, 2, 3, 4, 1, 2, 3, 4, 5});
+    expect_frames(&w, 5, 1, 5, (float[]){0, 0, 0, 0, 1, 0, 0, 0, 1, 2, 0, 0, 1,
+                                         2, 3, 0, 1, 2, 3, 4, 1, 2, 3, 4, 5});
 }
 
 static void values_are_signed_and_below_one(void **state)
@@ -221,9 +221,12 @@ static void other_encodings_are_refused(void **state)
         uint16_t format, channels, bits;
         const char *text;
     } rows[] = {
-        {3, 1, 32, "a.wav: WAV of format 3 with 32 bits a sample; only PCM (format 1) with 16 bits is read"},
-        {1, 1, 8, "a.wav: WAV of format 1 with 8 bits a sample; only PCM (format 1) with 16 bits is read"},
-        {7, 1, 16, "a.wav: WAV of format 7 with 16 bits a sample; only PCM (format 1) with 16 bits is read"},
+        {3, 1, 32,
+         "a.wav: WAV of format 3 with 32 bits a sample; only PCM (format 1) with 16 bits is read"},
+        {1, 1, 8,
+         "a.wav: WAV of format 1 with 8 bits a sample; only PCM (format 1) with 16 bits is read"},
+        {7, 1, 16,
+         "a.wav: WAV of format 7 with 16 bits a sample; only PCM (format 1) with 16 bits is read"},
         {1, 2, 16, "a.wav: WAV with 2 channels; only one (mono) is read"},
         {1, 0, 16, "a.wav: WAV with 0 channels; only one (mono) is read"},
     };
@@ -291,8 +294,11 @@ static void a_recording_is_a_data_set(void **state)
     float x[3];
     int64_t ids[3];
     snprintf(path, sizeof path, "wav:3:2:%s", file);
-    struct pith_data_opts o = {.size_bytes = sizeof o, .path = path, .preprocess = "scale=32768",
-                               .rank = 2, .dim = {1, 3}};
+    struct pith_data_opts o = {.size_bytes = sizeof o,
+                               .path = path,
+                               .preprocess = "scale=32768",
+                               .rank = 2,
+                               .dim = {1, 3}};
     assert_int_equal(pith_data_open(&o, &d, &err), PITH_OK);
     assert_int_equal(pith_data_count(d), 2);
     assert_false(pith_data_labelled(d));
@@ -303,8 +309,8 @@ static void a_recording_is_a_data_set(void **state)
     o.dim[1] = 5;
     assert_int_equal(pith_data_open(&o, &d, &err), PITH_ERR_ARGUMENT);
     assert_non_null(strstr(err.text, "2 samples of 3 do not fit the input 1x5"));
-    static const char *const bad[] = {"wav:3:FILE", "wav:0:2:f", "wav:3:0:f", "wav:3:2", "wav:-3:2:f",
-                                      "wav:3:2x:f", "wav:99999999999:1:f"};
+    static const char *const bad[] = {"wav:3:FILE", "wav:0:2:f",  "wav:3:0:f",          "wav:3:2",
+                                      "wav:-3:2:f", "wav:3:2x:f", "wav:99999999999:1:f"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         o.path = bad[i];
         assert_int_equal(pith_data_open(&o, &d, &err), PITH_ERR_ARGUMENT);

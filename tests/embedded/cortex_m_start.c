@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Start-up for QEMU's MPS2 boards: vector table, FPU on, .data copied, .bss cleared, output and exit
- * code by semihosting. No libc: the four memory functions a compiler may call are here. */
+/* Start-up for QEMU's MPS2 boards: vector table, FPU on, .data copied, .bss cleared, output and
+ * exit code by semihosting. No libc: the four memory functions a compiler may call are here. */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -54,7 +54,8 @@ static void fault(void)
 }
 
 __attribute__((section(".vectors"), used)) static const void *const vectors[16] = {
-    &stack_top, (void *)reset, (void *)fault, (void *)fault, (void *)fault, (void *)fault, (void *)fault,
+    &stack_top,    (void *)reset, (void *)fault, (void *)fault,
+    (void *)fault, (void *)fault, (void *)fault,
 };
 
 void *memcpy(void *restrict to, const void *restrict from, size_t n);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Runs the model linked in as `model_image` in a static arena on four seeded inputs, with the scalar
- * reference unless CPU_MASK says otherwise, and hands a hash of all output bits to say(). The same
- * file is built for the host, for AArch64 and, freestanding, for Cortex-M: all must print the same
- * line. */
+/* Runs the model linked in as `model_image` in a static arena on four seeded inputs, with the
+ * scalar reference unless CPU_MASK says otherwise, and hands a hash of all output bits to say().
+ * The same file is built for the host, for AArch64 and, freestanding, for Cortex-M: all must print
+ * the same line. */
 #include <pith_runtime.h>
 
 extern const uint8_t model_image[];

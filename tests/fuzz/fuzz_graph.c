@@ -4,8 +4,9 @@
  * The runtime is the oracle of itself: the reference kernels without fusion against the best
  * kernels of this CPU with it, on 1 and on several ranges of work. A graph that was not damaged
  * must import. A damaged one may be refused, by a message that begins with the file's name; what is
- * accepted must run. Written as ONNX and read back it computes the same. Every second sound graph is
- * quantized, on ranges of the inputs it is run with: what comes out must pack, run and be written, too. */
+ * accepted must run. Written as ONNX and read back it computes the same. Every second sound graph
+ * is quantized, on ranges of the inputs it is run with: what comes out must pack, run and be
+ * written, too. */
 #include <math.h>
 #include "grown_graph.h"
 #include "pith_pack.h"
@@ -116,7 +117,7 @@ static bool run_both_ways(const struct pith_buffer *file, bool compare, double l
     return ran;
 }
 
-/* ---- written as ONNX ----------------------------------------------------------------------------- */
+/* ---- written as ONNX ------------------------------------------------------------------------- */
 
 static void compare_files(const struct pith_buffer *x, const struct pith_buffer *y, bool compare,
                           double largest)
@@ -156,14 +157,13 @@ static void write_and_read(const struct pith_model *m, const struct pith_buffer 
     pith_model_free(back);
 }
 
-/* ---- quantized ------------------------------------------------------------------------------------ */
+/* ---- quantized ------------------------------------------------------------------------------- */
 
 static enum pith_status see_ranges(struct pith_model *m, struct pith_error *err)
 {
     static float x[GROW_ELEMS];
     struct pith_feed_input in[4];
-    const struct pith_feed feed = {
-        .size_bytes = sizeof feed, .n_inputs = m->n_inputs, .input = in};
+    const struct pith_feed feed = {.size_bytes = sizeof feed, .n_inputs = m->n_inputs, .input = in};
     const struct pith_calibrate_opts see = {.size_bytes = sizeof see, .feed = &feed};
     const struct pith_range_opts choose = {.size_bytes = sizeof choose, .method = PITH_RANGE_MSE};
     must(m->n_inputs <= sizeof in / sizeof *in);
@@ -175,20 +175,21 @@ static enum pith_status see_ranges(struct pith_model *m, struct pith_error *err)
     return status ? status : pith_choose_grids(m, &choose, NULL, err);
 }
 
-/* What values are rounded to depends on the last bits of floats before, so kernels are not compared. */
+/* What values are rounded to depends on the last bits of floats before, so kernels are not
+ * compared. */
 static void quantize(struct pith_model *m)
 {
     static const uint32_t bits[] = {8, 4, 2, 3};
     struct pith_error err = {0};
     struct pith_buffer file;
-    const struct pith_quantize_opts opts = {
-        .size_bytes = sizeof opts,
-        .weight_bits = bits[m->n_nodes % 4],
-        .fixed_bits = m->n_nodes / 4 % 3 ? 0 : 8};
+    const struct pith_quantize_opts opts = {.size_bytes = sizeof opts,
+                                            .weight_bits = bits[m->n_nodes % 4],
+                                            .fixed_bits = m->n_nodes / 4 % 3 ? 0 : 8};
     enum pith_status status = see_ranges(m, &err);
     if (!status)
         status = pith_quantize(m, &opts, NULL, NULL, &err);
-    must(!status || ((status == PITH_ERR_UNSUPPORTED || status == PITH_ERR_ARGUMENT) && err.text[0]));
+    must(!status ||
+         ((status == PITH_ERR_UNSUPPORTED || status == PITH_ERR_ARGUMENT) && err.text[0]));
     if (status)
         return;
     must(pith_model_pack(m, NULL, &file, &err) == PITH_OK);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* PNG, JPEG and tar, told apart by content as the readers do; pictures are also resized, cropped and
- * turned grey. */
+/* PNG, JPEG and tar, told apart by content as the readers do; pictures are also resized, cropped
+ * and turned grey. */
 #include <stdlib.h>
 #include <string.h>
 #include "data_source.h"

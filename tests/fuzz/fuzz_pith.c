@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_pith.c - any bytes as a .pith, checksums off. What the gate accepts is written again from the
- * parsed graph and must give the same bytes (the canonical form); what also decodes is packed as a
- * model, and packing that file's model again must give the same bytes. What can be planned in 64 MB
- * is run by the reference and by the best kernels here; of networks whose operators do not magnify
- * differences and whose values stay small, the outputs must agree. */
+/* fuzz_pith.c - any bytes as a .pith, checksums off. What the gate accepts is written again from
+ * the parsed graph and must give the same bytes (the canonical form); what also decodes is packed
+ * as a model, and packing that file's model again must give the same bytes. What can be planned in
+ * 64 MB is run by the reference and by the best kernels here; of networks whose operators do not
+ * magnify differences and whose values stay small, the outputs must agree. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,10 +62,8 @@ static void packed_again(const uint8_t *data, size_t n, bool compact)
 {
     struct pith_model *m, *second;
     struct pith_buffer file, again;
-    struct pith_pack_opts opts = {.size_bytes = sizeof opts,
-                                  .compact = compact,
-                                  .keep_history = true,
-                                  .keep_names = true};
+    struct pith_pack_opts opts = {
+        .size_bytes = sizeof opts, .compact = compact, .keep_history = true, .keep_names = true};
     if (pith_unpack(data, n, "fuzz", PITH_FLAG_NO_CHECKSUM, MAX_MODEL_BYTES, NULL, &m, NULL))
         return;
     if (pith_model_pack(m, &opts, &file, NULL) == PITH_OK) {
@@ -80,7 +78,7 @@ static void packed_again(const uint8_t *data, size_t n, bool compact)
     pith_model_free(m);
 }
 
-/* ---- running ------------------------------------------------------------------------------------ */
+/* ---- running --------------------------------------------------------------------------------- */
 
 #define MAX_PLAN_BYTES (64u << 20)
 #define MAX_WORK 200000000.0 /* multiplications of a run: about a second under the sanitizers */

@@ -29,8 +29,7 @@ struct grower {
     double largest;       /* bound of all values */
 };
 
-/* ---- bytes --------------------------------------------------------------------------------------
- */
+/* ---- bytes ----------------------------------------------------------------------------------- */
 
 static inline uint32_t roll(struct grower *g, uint32_t sides)
 {
@@ -67,8 +66,7 @@ static inline const char *name_of(struct grower *g, uint32_t value, char text[16
     return text;
 }
 
-/* ---- values -------------------------------------------------------------------------------------
- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static inline size_t elements(const struct grown_value *v)
 {
@@ -137,8 +135,7 @@ static inline bool matrix_like(const struct grown_value *v)
     return tame_float(v) && v->rank >= 2;
 }
 
-/* ---- nodes --------------------------------------------------------------------------------------
- */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
 static inline struct proto open_node(struct grower *g, const char *op)
 {
@@ -225,7 +222,7 @@ static inline void weights_in(struct grower *g, struct proto *node, const int64_
     constant_in(g, node, BUILD_FLOAT, dims, rank, data, n * sizeof *data);
 }
 
-/* ---- windows ------------------------------------------------------------------------------------ */
+/* ---- windows --------------------------------------------------------------------------------- */
 
 struct window {
     int64_t kernel[3], stride[3], dilation[3], pads[6], group;

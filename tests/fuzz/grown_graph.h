@@ -13,8 +13,7 @@
 
 #include "grown_integers.h"
 
-/* ---- families
- * ------------------------------------------------------------------------------------- */
+/* ---- families -------------------------------------------------------------------------------- */
 
 static inline void grow_unary(struct grower *g)
 {
@@ -297,8 +296,7 @@ static inline void grow_joint(struct grower *g)
         close_node(g, &node, &out);
 }
 
-/* ---- bodies
- * --------------------------------------------------------------------------------------- */
+/* ---- bodies ---------------------------------------------------------------------------------- */
 
 static inline struct proto body_node(const char *op, const char *links)
 {
@@ -411,8 +409,7 @@ static inline void grow_recurrent(struct grower *g)
     close_node(g, &node, &out);
 }
 
-/* ---- the graph
- * ------------------------------------------------------------------------------------ */
+/* ---- the graph ------------------------------------------------------------------------------- */
 
 static inline void grow_input(struct grower *g)
 {
@@ -435,8 +432,8 @@ static inline void grow_input(struct grower *g)
 static inline struct proto grow_model(struct grower *g)
 {
     static void (*const families[])(struct grower *) = {
-        grow_unary,         grow_binary,    grow_product, grow_conv,  grow_pool,
-        grow_normalization, grow_shape,     grow_joint,   grow_where, grow_loop,
+        grow_unary,         grow_binary,    grow_product, grow_conv,     grow_pool,
+        grow_normalization, grow_shape,     grow_joint,   grow_where,    grow_loop,
         grow_branch,        grow_recurrent, grow_binary,  grow_quantized};
     uint32_t nodes = 1 + roll(g, 20);
     grow_input(g);

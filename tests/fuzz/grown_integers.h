@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* grown_integers.h - what quantized networks are made of: bytes through QLinearConv and chains, layers
- * between QuantizeLinear and DequantizeLinear (QDQ), sums of integers.
+/* grown_integers.h - what quantized networks are made of: bytes through QLinearConv and chains,
+ * layers between QuantizeLinear and DequantizeLinear (QDQ), sums of integers.
  *
- * All scales are powers of two and at least 1/64, so that numbers stay exact and every kernel rounds the
- * same ties. */
+ * All scales are powers of two and at least 1/64, so that numbers stay exact and every kernel
+ * rounds the same ties. */
 #ifndef GROWN_INTEGERS_H
 #define GROWN_INTEGERS_H
 
 #include "grower.h"
 
-/* ---- bytes of a quantized network
- * ------------------------------------------------------------- */
+/* ---- bytes of a quantized network ------------------------------------------------------------ */
 
 /* A node in the middle of a family; its output is "q0", "q1", ... */
 static inline struct proto byte_node(struct grower *g, const char *op, char out[16])
@@ -125,8 +124,7 @@ static inline void grow_bytes(struct grower *g)
     close_node(g, &node, &out);
 }
 
-/* ---- layers between grids -----------------------------------------------------------------------
- */
+/* ---- layers between grids -------------------------------------------------------------------- */
 
 enum { BYTES_UINT8 = 2, BYTES_INT8 = 3, BYTES_INT32 = 6 };
 
@@ -183,7 +181,8 @@ static inline void bias_by_grid(struct grower *g, int64_t n, bool by_channel, ch
     proto_message(&g->graph, GRAPH_NODE, node);
 }
 
-/* The window of a convolution of `in`, the dims of its weights and what it gives; false: too large. */
+/* The window of a convolution of `in`, the dims of its weights and what it gives; false: too large.
+ */
 static inline bool roll_layer(struct grower *g, const struct grown_value *in, struct window *w,
                               int64_t *dims, int64_t *group, struct grown_value *out)
 {
@@ -303,8 +302,8 @@ static inline void grow_integer_sums(struct grower *g)
 
 static inline void grow_quantized(struct grower *g)
 {
-    static void (*const families[])(struct grower *) = {grow_bytes, grow_bytes,
-                                                        grow_layer_between_grids, grow_integer_sums};
+    static void (*const families[])(struct grower *) = {
+        grow_bytes, grow_bytes, grow_layer_between_grids, grow_integer_sums};
     families[roll(g, 4)](g);
 }
 

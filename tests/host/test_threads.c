@@ -157,12 +157,9 @@ static void test_clock(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_piece_once),
-        cmocka_unit_test(test_callers_take_turns),
-        cmocka_unit_test(test_really_parallel),
-        cmocka_unit_test(test_fewer_threads),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_clock),
+        cmocka_unit_test(test_every_piece_once), cmocka_unit_test(test_callers_take_turns),
+        cmocka_unit_test(test_really_parallel),  cmocka_unit_test(test_fewer_threads),
+        cmocka_unit_test(test_refusals),         cmocka_unit_test(test_clock),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* coded_weight.h - a random compressed weight together with what it must expand to. Everything is
- * encoded by huffman/ into one block of memory and described as runtime/decode/pith_weight.h wants it. */
+ * encoded by huffman/ into one block of memory and described as runtime/decode/pith_weight.h wants
+ * it. */
 #ifndef CODED_WEIGHT_H
 #define CODED_WEIGHT_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* rows_agree.h - what runtime/decode/weight_rows.h reads is what pith_weight_expand_f32 expands: the same
- * bits in rows of any length, and the same refusals. */
+/* rows_agree.h - what runtime/decode/weight_rows.h reads is what pith_weight_expand_f32 expands:
+ * the same bits in rows of any length, and the same refusals. */
 #ifndef ROWS_AGREE_H
 #define ROWS_AGREE_H
 

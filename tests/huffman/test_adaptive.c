@@ -58,8 +58,8 @@ static void make_codebooks(struct sample *s, bool with_zero, uint64_t *seed)
     }
     size_t cap = pith_codebook_bound(w->n_groups, k), bytes = 0;
     s->codebook = array(cap, 1);
-    assert_int_equal(
-        pith_codebook_encode(s->centroid, w->n_groups, k, s->codebook, cap, &bytes), PITH_OK);
+    assert_int_equal(pith_codebook_encode(s->centroid, w->n_groups, k, s->codebook, cap, &bytes),
+                     PITH_OK);
     w->codebook = (struct stream){s->codebook, bytes};
 }
 
@@ -69,7 +69,8 @@ static void make_elements(struct sample *s, const struct spec *spec, uint64_t *s
     uint64_t cols = w->count / adaptive_rows(w);
     w->nnz = 0;
     for (uint64_t i = 0; i < w->count; i++) {
-        uint32_t place = (uint32_t)(i % cols % 7 * (i / cols % 3)); /* some rows and columns empty */
+        uint32_t place =
+            (uint32_t)(i % cols % 7 * (i / cols % 3)); /* some rows and columns empty */
         s->mask[i] = spec->keep == 1000 || (below(seed, 1000) < spec->keep && place % 2 == 0);
         w->nnz += s->mask[i];
     }
@@ -209,14 +210,28 @@ static void check(struct sample *s)
 }
 
 static const struct spec specs[] = {
-    {2, {300, 100}, 100, 16, 1, 0}, {2, {300, 100}, 100, 16, 300, 0}, {2, {50, 784}, 20, 7, 1, 50},
-    {4, {20, 10, 5, 5}, 300, 32, 1, 0}, {4, {20, 10, 3, 3}, 1000, 15, 1, 60},
-    {4, {20, 10, 3, 3}, 1000, 15, 20, 60}, {4, {8, 3, 1, 7}, 1000, 256, 1, 5},
-    {3, {5, 6, 7}, 500, 1, 1, 0}, {3, {5, 6, 7}, 1000, 1, 1, 100}, {1, {500}, 1000, 0, 1, 80},
-    {1, {500}, 200, 0, 1, 10}, {2, {40, 40}, 100, 0, 1, 0}, {1, {64}, 1000, 31, 1, 40},
-    {0, {0}, 1000, 2, 1, 0}, {2, {1, 100}, 0, 4, 1, 0}, {2, {100, 1}, 500, 4, 4, 0},
-    {2, {64, 64}, 999, 17, 1, 0}, {2, {64, 64}, 0, 255, 1, 0}, {2, {200, 1}, 1000, 2, 1, 100},
-    {2, {33, 4097}, 30, 5, 1, 0}, {1, {4}, 1000, 0, 1, 100}, {2, {30, 900}, 100, 9, 1, 0},
+    {2, {300, 100}, 100, 16, 1, 0},
+    {2, {300, 100}, 100, 16, 300, 0},
+    {2, {50, 784}, 20, 7, 1, 50},
+    {4, {20, 10, 5, 5}, 300, 32, 1, 0},
+    {4, {20, 10, 3, 3}, 1000, 15, 1, 60},
+    {4, {20, 10, 3, 3}, 1000, 15, 20, 60},
+    {4, {8, 3, 1, 7}, 1000, 256, 1, 5},
+    {3, {5, 6, 7}, 500, 1, 1, 0},
+    {3, {5, 6, 7}, 1000, 1, 1, 100},
+    {1, {500}, 1000, 0, 1, 80},
+    {1, {500}, 200, 0, 1, 10},
+    {2, {40, 40}, 100, 0, 1, 0},
+    {1, {64}, 1000, 31, 1, 40},
+    {0, {0}, 1000, 2, 1, 0},
+    {2, {1, 100}, 0, 4, 1, 0},
+    {2, {100, 1}, 500, 4, 4, 0},
+    {2, {64, 64}, 999, 17, 1, 0},
+    {2, {64, 64}, 0, 255, 1, 0},
+    {2, {200, 1}, 1000, 2, 1, 100},
+    {2, {33, 4097}, 30, 5, 1, 0},
+    {1, {4}, 1000, 0, 1, 100},
+    {2, {30, 900}, 100, 9, 1, 0},
 };
 #define N_SPECS (sizeof specs / sizeof *specs)
 
@@ -268,8 +283,8 @@ static enum pith_status decode(const struct weight *w, float *dst)
 static void test_damage(void **state)
 {
     (void)state;
-    static const struct spec damaged[] = {{2, {20, 30}, 150, 6, 1, 0}, {4, {3, 4, 3, 3}, 1000, 20, 3, 50},
-                                          {1, {90}, 1000, 0, 1, 50}};
+    static const struct spec damaged[] = {
+        {2, {20, 30}, 150, 6, 1, 0}, {4, {3, 4, 3, 3}, 1000, 20, 3, 50}, {1, {90}, 1000, 0, 1, 50}};
     for (size_t k = 0; k < sizeof damaged / sizeof *damaged; k++) {
         uint64_t seed = SEED + k;
         struct sample s = make(&damaged[k], NULL, &seed);
@@ -284,7 +299,7 @@ static void test_damage(void **state)
             }
             s.stream[bit / 8] ^= (uint8_t)(1u << (bit % 8));
         }
-        if (s.w.grid == GRID_CODEBOOK) /* else mantissas, which nothing else depends on */
+        if (s.w.grid == GRID_CODEBOOK)        /* else mantissas, which nothing else depends on */
             assert_true(wrong * 50 <= 8 * n); /* the end of the code tells nearly always */
         for (uint64_t cut = 0; cut < n; cut++) {
             s.w.index_stream.n_bytes = cut;
@@ -311,7 +326,8 @@ static void test_noise(void **state)
             for (size_t k = 0; k < n; k++)
                 ((uint8_t *)noise.data)[k] = (uint8_t)random_u64(&seed);
             s.w.index_stream = (struct stream){noise.data, n};
-            s.w.nnz = s.w.support == SUPPORT_DENSE ? s.w.count : 1 + below(&seed, (uint32_t)s.w.count);
+            s.w.nnz =
+                s.w.support == SUPPORT_DENSE ? s.w.count : 1 + below(&seed, (uint32_t)s.w.count);
             decode(&s.w, dst);
             guard_free(&noise);
         }
@@ -320,12 +336,13 @@ static void test_noise(void **state)
     }
 }
 
-/* The bytes are those a writer gives: none more, whatever it is, and no nonzero more than there are. */
+/* The bytes are those a writer gives: none more, whatever it is, and no nonzero more than there
+ * are. */
 static void test_end(void **state)
 {
     (void)state;
-    static const struct spec small[] = {{2, {20, 30}, 150, 6, 1, 0}, {2, {6, 5}, 1000, 4, 1, 50},
-                                        {1, {9}, 1000, 0, 1, 50}};
+    static const struct spec small[] = {
+        {2, {20, 30}, 150, 6, 1, 0}, {2, {6, 5}, 1000, 4, 1, 50}, {1, {9}, 1000, 0, 1, 50}};
     for (uint64_t round = 0; round < 40; round++)
         for (size_t k = 0; k < sizeof small / sizeof *small; k++) {
             uint64_t seed = SEED + 100 * round + k;
@@ -409,19 +426,28 @@ static void test_rows_by_zero(void **state)
 {
     (void)state;
     static const float with[] = {-1, 0, 2, -1, 0, 2}, without[] = {-1, 1, 2};
-    struct weight w = {.type = PITH_F32, .count = 4, .nnz = 4, .code = CODE_ADAPTIVE,
-                       .grid = GRID_CODEBOOK, .n_centroids = 3, .n_groups = 1, .group_elems = 4};
+    struct weight w = {.type = PITH_F32,
+                       .count = 4,
+                       .nnz = 4,
+                       .code = CODE_ADAPTIVE,
+                       .grid = GRID_CODEBOOK,
+                       .n_centroids = 3,
+                       .n_groups = 1,
+                       .group_elems = 4};
     uint8_t book[64];
     w.shape = (struct shape){2, {2, 2}};
     w.codebook.bytes = book;
-    assert_int_equal(pith_codebook_encode(with, 1, 3, book, sizeof book, &w.codebook.n_bytes), PITH_OK);
+    assert_int_equal(pith_codebook_encode(with, 1, 3, book, sizeof book, &w.codebook.n_bytes),
+                     PITH_OK);
     assert_true(pith_adaptive_tells_rows(&w));
-    assert_int_equal(pith_codebook_encode(without, 1, 3, book, sizeof book, &w.codebook.n_bytes), PITH_OK);
+    assert_int_equal(pith_codebook_encode(without, 1, 3, book, sizeof book, &w.codebook.n_bytes),
+                     PITH_OK);
     assert_false(pith_adaptive_tells_rows(&w));
     w.support = SUPPORT_ADAPTIVE;
     assert_true(pith_adaptive_tells_rows(&w));
     w.support = SUPPORT_DENSE;
-    assert_int_equal(pith_codebook_encode(with, 1, 3, book, sizeof book, &w.codebook.n_bytes), PITH_OK);
+    assert_int_equal(pith_codebook_encode(with, 1, 3, book, sizeof book, &w.codebook.n_bytes),
+                     PITH_OK);
     w.n_groups = 2;
     assert_false(pith_adaptive_tells_rows(&w));
 }

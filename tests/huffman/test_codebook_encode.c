@@ -121,7 +121,8 @@ static void document_example(void **state)
     assert_memory_equal(out, expected, bytes);
 }
 
-/* Rows of {-step, 0, step}: 15 bits each and one, or fewer where the steps are close to each other. */
+/* Rows of {-step, 0, step}: 15 bits each and one, or fewer where the steps are close to each other.
+ */
 static void steps_of_rows(void **state)
 {
     static const uint8_t expected[] = {0xbf, 0xc6, 0x6f, 0xa0, 0x02};
@@ -313,7 +314,8 @@ static void refused_bytes(void **state)
     assert_int_equal(read_one(near_infinite, 3, 3), PITH_ERR_CORRUPT);
     assert_int_equal(read_one(near_sum, 3, 3), PITH_ERR_CORRUPT);
     /* chained, m = 0: 254 and 254; 254 and 255; 1 and 0, then the string's end in a number */
-    static const uint8_t chain_ok[] = {0x3f, 0xf6, 0x7f}, chain_infinite[] = {0x3f, 0xf6, 0xff, 0x01},
+    static const uint8_t chain_ok[] = {0x3f, 0xf6, 0x7f},
+                         chain_infinite[] = {0x3f, 0xf6, 0xff, 0x01},
                          chain_zero[] = {0x3f, 0x0e, 0xf8, 0x00}, chain_end[] = {0x3f, 0xf6, 0xff};
     assert_int_equal(read_two(chain_ok, 3), PITH_OK);
     assert_int_equal(read_two(chain_infinite, 4), PITH_ERR_CORRUPT);

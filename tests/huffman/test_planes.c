@@ -38,8 +38,13 @@ static uint32_t bits_of_kind(enum kind k, uint64_t *seed)
 
 static struct weight weight_of(uint64_t n, size_t bytes)
 {
-    return (struct weight){.type = PITH_F32, .shape = {.rank = 1, .dim = {(uint32_t)n}}, .count = n, .nnz = n,
-                           .code = CODE_PLANES, .n_groups = 1, .index_stream = {stream, bytes}};
+    return (struct weight){.type = PITH_F32,
+                           .shape = {.rank = 1, .dim = {(uint32_t)n}},
+                           .count = n,
+                           .nnz = n,
+                           .code = CODE_PLANES,
+                           .n_groups = 1,
+                           .index_stream = {stream, bytes}};
 }
 
 static size_t make(uint64_t n, enum kind k, uint64_t seed)
@@ -94,7 +99,8 @@ static void sizes(void **state)
 static void by_hand(void **state)
 {
     (void)state;
-    static const uint8_t example[] = {0, 0, 1, 0, 0, 0, 2, 0, 6, 0, 2, 0, 6, 0, 0, 0x7f, 0x7f, 0x7f, 0x7e, 0x80};
+    static const uint8_t example[] = {0, 0, 1, 0, 0, 0,    2,    0,    6,    0,
+                                      2, 0, 6, 0, 0, 0x7f, 0x7f, 0x7f, 0x7e, 0x80};
     static const float expect[] = {1, -1, 1, 0.5f, 2};
     struct weight w = weight_of(5, sizeof example);
     w.index_stream.bytes = example;
@@ -105,7 +111,8 @@ static void by_hand(void **state)
 static void refused(void **state)
 {
     (void)state;
-    static const uint8_t good[] = {0, 0, 1, 0, 0, 0, 2, 0, 6, 0, 2, 0, 6, 0, 0, 0x7f, 0x7f, 0x7f, 0x7e, 0x80};
+    static const uint8_t good[] = {0, 0, 1, 0, 0, 0,    2,    0,    6,    0,
+                                   2, 0, 6, 0, 0, 0x7f, 0x7f, 0x7f, 0x7e, 0x80};
     uint8_t bad[sizeof good + 1] = {0};
     struct weight w = weight_of(5, sizeof good);
     w.index_stream.bytes = bad;
@@ -120,11 +127,13 @@ static void refused(void **state)
     w.index_stream.n_bytes = sizeof good;
     bad[8] = 0x0e; /* padding of a table */
     assert_int_equal(expand(&w, NULL), PITH_ERR_CORRUPT);
-    static const uint8_t long_table[] = {0, 0, 1, 0, 0, 0, 3, 0, 6, 0, 0, 2, 0, 6, 0, 0, 0x7f, 0x7f, 0x7f, 0x7e, 0x80};
+    static const uint8_t long_table[] = {0, 0, 1, 0, 0, 0,    3,    0,    6,    0,   0,
+                                         2, 0, 6, 0, 0, 0x7f, 0x7f, 0x7f, 0x7e, 0x80};
     memcpy(bad, long_table, sizeof long_table); /* of three bytes where two are one */
     w.index_stream.n_bytes = sizeof long_table;
     assert_int_equal(expand(&w, NULL), PITH_ERR_CORRUPT);
-    static const uint8_t long_stream[] = {0, 0, 1, 0, 0, 0, 2, 0, 6, 1, 0, 2, 0, 6, 0, 0, 0x7f, 0x7f, 0x7f, 0x7e, 0x80};
+    static const uint8_t long_stream[] = {0, 0, 1, 0, 0, 0,    2,    0,    6,    1,   0,
+                                          2, 0, 6, 0, 0, 0x7f, 0x7f, 0x7f, 0x7e, 0x80};
     memcpy(bad, long_stream, sizeof long_stream); /* a byte in a sub-stream without bits */
     assert_int_equal(expand(&w, NULL), PITH_ERR_CORRUPT);
     memcpy(bad, good, sizeof good);
@@ -145,7 +154,8 @@ static void damaged(void **state)
     uint64_t seed = 11;
     struct weight w = weight_of(5000, make(5000, HALVES, 5));
     for (uint32_t i = 0; i < 4000; i++) {
-        size_t at = (size_t)(i < 600 ? i % w.index_stream.n_bytes : random_u64(&seed) % w.index_stream.n_bytes);
+        size_t at = (size_t)(i < 600 ? i % w.index_stream.n_bytes
+                                     : random_u64(&seed) % w.index_stream.n_bytes);
         uint8_t was = stream[at];
         stream[at] ^= (uint8_t)(1 + random_u64(&seed) % 255);
         enum pith_status st = expand(&w, NULL);

@@ -270,7 +270,8 @@ static void integers_in_codebooks(void **state)
             uint32_t at = odd == 1 ? 14 : odd == 2 ? 0 : 7; /* order is kept */
             if (odd < 4)
                 q[at] = odd_ones[odd];
-            assert_int_equal(pith_codebook_encode(q, 1, 15, codebook, sizeof codebook, &bytes), PITH_OK);
+            assert_int_equal(pith_codebook_encode(q, 1, 15, codebook, sizeof codebook, &bytes),
+                             PITH_OK);
             c.w.codebook.n_bytes = bytes;
             assert_int_equal(pith_weight_expand_plain(&c.w, dst, scratch),
                              odd < 4 ? PITH_ERR_CORRUPT : PITH_OK);

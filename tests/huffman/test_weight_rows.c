@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Weights read row by row (runtime/decode/weight_rows.c) are those expanded whole, in all forms that the
- * encoders write, and damage is refused alike. Adaptive streams: test_adaptive.c. */
+/* Weights read row by row (runtime/decode/weight_rows.c) are those expanded whole, in all forms
+ * that the encoders write, and damage is refused alike. Adaptive streams: test_adaptive.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

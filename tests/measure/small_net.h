@@ -56,8 +56,12 @@ static inline struct pith_data *rows_of(const float *x, uint32_t n_rows, uint32_
     struct pith_error err = {0};
     assert_int_equal(pith_npy_write(PITH_F32, 2, (const uint32_t[]){n_rows, n_in}, x, &npy, &err),
                      PITH_OK);
-    struct pith_data_opts o = {.size_bytes = sizeof o, .path = "rows.npy", .content = npy.data,
-                               .content_bytes = npy.bytes, .labels = labels, .rank = 2,
+    struct pith_data_opts o = {.size_bytes = sizeof o,
+                               .path = "rows.npy",
+                               .content = npy.data,
+                               .content_bytes = npy.bytes,
+                               .labels = labels,
+                               .rank = 2,
                                .dim = {1, n_in}};
     if (pith_data_open(&o, &data, &err))
         print_error("%s\n", err.text);

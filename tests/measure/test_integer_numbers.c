@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_integer_numbers.c - integers as numbers, what a grid does to numbers, and networks of integers
- * held against floats by value. */
+/* test_integer_numbers.c - integers as numbers, what a grid does to numbers, and networks of
+ * integers held against floats by value. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -39,7 +39,8 @@ static void errors_of_a_grid_are_told_apart(void **state)
     float scale[1] = {1};
     const float was[6] = {0.25f, 254, -5, 0.5f, -0.25f, 0}, is[6] = {0, 253, -2, 0, 0, 0};
     const uint8_t q[6] = {2, 255, 0, 2, 2, 2};
-    const struct pith_grid g = {.type = PITH_U8, .bits = 8, .zero_point = 2, .n = 1, .scale = scale};
+    const struct pith_grid g = {
+        .type = PITH_U8, .bits = 8, .zero_point = 2, .n = 1, .scale = scale};
     const struct pith_tensor t = {
         .type = PITH_U8, .rank = 3, .dim = {1, 2, 3}, .bytes = 6, .data = q};
     struct grid_error e = {0};
@@ -106,7 +107,8 @@ static void integers_are_compared_by_value(void **state)
         const struct pith_difference *d = &c.layers[1];
         assert_string_equal(d->layer, "act");
         assert_true(d->integers);
-        /* 0.375 becomes 0.5 (a tie goes to the even integer), 100 is cut to 63.75, 0.05 becomes 0 */
+        /* 0.375 becomes 0.5 (a tie goes to the even integer), 100 is cut to 63.75, 0.05 becomes 0
+         */
         assert_true(fabs(d->max_abs - 36.25) < 1e-4);
         assert_true(d->step == 0.25 && d->low == 0 && d->high == 63.75);
         assert_true(fabs(d->clipped - 0.25) < 1e-12);

@@ -31,7 +31,8 @@ static struct pith_model *moved_constant(enum pith_type type)
     tile->attr[1] = 2;
     y = tile->out[0];
     struct pith_node *slice = add_node(m, PITH_OP_SLICE, "slice", "s", 1, &y);
-    slice->attr[ATTR_SLICE_AXES] = slice->attr[ATTR_SLICE_STARTS] = slice->attr[ATTR_SLICE_ENDS] = 1;
+    slice->attr[ATTR_SLICE_AXES] = slice->attr[ATTR_SLICE_STARTS] = slice->attr[ATTR_SLICE_ENDS] =
+        1;
     slice->attr[ATTR_SLICE_STARTS + 1] = 7;
     slice->attr[ATTR_SLICE_ENDS + 1] = 7 + (int32_t)N;
     y = slice->out[0];

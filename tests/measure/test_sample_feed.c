@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_sample_feed.c - several inputs, constants and states, on y = x + s, where every call's answer
- * can be summed by hand. */
+/* test_sample_feed.c - several inputs, constants and states, on y = x + s, where every call's
+ * answer can be summed by hand. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,9 +33,14 @@ static struct pith_data *steps_of(const float *x, uint32_t rows, uint32_t n_in, 
     struct pith_data *d = NULL;
     struct pith_error err = {0};
     assert_int_equal(pith_npy_write(PITH_F32, 2, (uint32_t[]){rows, n_in}, x, &npy, &err), PITH_OK);
-    struct pith_data_opts o = {.size_bytes = sizeof o, .path = "x.npy", .content = npy.data,
-                               .content_bytes = npy.bytes, .labels = labels, .rank = 2,
-                               .dim = {1, WIDTH}, .steps = true};
+    struct pith_data_opts o = {.size_bytes = sizeof o,
+                               .path = "x.npy",
+                               .content = npy.data,
+                               .content_bytes = npy.bytes,
+                               .labels = labels,
+                               .rank = 2,
+                               .dim = {1, WIDTH},
+                               .steps = true};
     if (pith_data_open(&o, &d, &err))
         fail_msg("%s", err.text);
     pith_buffer_free(&npy);
@@ -82,8 +87,8 @@ static void a_stream_carries_its_state(void **state)
     struct pith_engine *e = engine_of(m);
     struct pith_data *d = steps_of(rows, 4, WIDTH, NULL);
     struct pith_feed_input in[2] = {{.data = d}, {0}};
-    struct pith_feed feed = {.size_bytes = sizeof feed, .n_inputs = 2, .input = in, .n_states = 1,
-                             .state = &back};
+    struct pith_feed feed = {
+        .size_bytes = sizeof feed, .n_inputs = 2, .input = in, .n_states = 1, .state = &back};
     struct taken t = {0};
     struct pith_error err = {0};
     assert_int_equal(pith_feed_count(&feed), 4);
@@ -108,8 +113,8 @@ static void a_sequence_begins_anew_and_gives_its_last_answer(void **state)
     struct pith_engine *e = engine_of(m);
     struct pith_data *d = steps_of(rows, 2, 2 * WIDTH, NULL);
     struct pith_feed_input in[2] = {{.data = d}, {0}};
-    struct pith_feed feed = {.size_bytes = sizeof feed, .n_inputs = 2, .input = in, .n_states = 1,
-                             .state = &back};
+    struct pith_feed feed = {
+        .size_bytes = sizeof feed, .n_inputs = 2, .input = in, .n_states = 1, .state = &back};
     struct taken t = {0};
     struct pith_error err = {0};
     assert_int_equal(run_feed(e, &feed, &t, &err), PITH_OK);
@@ -132,8 +137,8 @@ static void accuracy_of_streams_and_sequences(void **state)
     struct pith_error err = {0};
     struct pith_accuracy a;
     struct pith_feed_input in[2] = {{0}};
-    struct pith_feed feed = {.size_bytes = sizeof feed, .n_inputs = 2, .input = in, .n_states = 1,
-                             .state = &back};
+    struct pith_feed feed = {
+        .size_bytes = sizeof feed, .n_inputs = 2, .input = in, .n_states = 1, .state = &back};
     char *labels = text_file("0\n1\n0\n0\n"); /* sums (1,0) (1,3) (6,3) (6,4) */
     in[0].data = steps_of(x, 4, WIDTH, labels);
     assert_int_equal(pith_evaluate(e, &feed, NULL, &a, &err), PITH_OK);
@@ -160,7 +165,8 @@ static void constants_and_two_data_sets(void **state)
     (void)state;
     struct pith_model *m = sum_net();
     struct pith_engine *e = engine_of(m);
-    struct pith_data *d = steps_of(rows, 2, WIDTH, NULL), *other = steps_of(rows + 4, 2, WIDTH, NULL);
+    struct pith_data *d = steps_of(rows, 2, WIDTH, NULL),
+                     *other = steps_of(rows + 4, 2, WIDTH, NULL);
     const float constant[] = {0.5f, -0.5f};
     struct pith_feed_input in[2] = {{.data = d}, {.constant = constant}};
     struct pith_feed feed = {.size_bytes = sizeof feed, .n_inputs = 2, .input = in};
@@ -201,8 +207,9 @@ static void what_does_not_fit_is_named(void **state)
     struct pith_feed_input in[2] = {{.data = two}, {0}};
     struct pith_feed feed = {.size_bytes = sizeof feed, .n_inputs = 2, .input = in};
     struct pith_error err = {0};
-    expect_refusal(e, &feed, "input 's' of the model's 2 is not given: feed it by name, or freeze it at "
-                             "import with --set-input");
+    expect_refusal(e, &feed,
+                   "input 's' of the model's 2 is not given: feed it by name, or freeze it at "
+                   "import with --set-input");
     assert_int_equal(pith_feed_check(e, &feed, &err), PITH_OK); /* what is given fits */
     in[1].data = three;
     expect_refusal(e, &feed, "the data for input 's' has 3 samples, that of another input 2");
@@ -219,7 +226,8 @@ static void what_does_not_fit_is_named(void **state)
     expect_refusal(e, &feed, "the model has 2 inputs: data is given for 1");
     const struct pith_state to_x = {.output = 0, .input = 0};
     feed.state = &to_x;
-    expect_refusal(w, &feed, "output 'fc.out' (f32, 12 bytes) cannot come back as input 'x' (f32, 8 bytes)");
+    expect_refusal(w, &feed,
+                   "output 'fc.out' (f32, 12 bytes) cannot come back as input 'x' (f32, 8 bytes)");
     pith_data_free(two);
     pith_data_free(three);
     pith_data_free(sequence);
@@ -236,11 +244,11 @@ static void comparing_streams(void **state)
     struct pith_model *a = sum_net(), *b = sum_net();
     struct pith_data *d = steps_of(rows, 4, WIDTH, NULL);
     struct pith_feed_input in[2] = {{.data = d}, {0}};
-    struct pith_feed feed = {.size_bytes = sizeof feed, .n_inputs = 2, .input = in, .n_states = 1,
-                             .state = &back};
+    struct pith_feed feed = {
+        .size_bytes = sizeof feed, .n_inputs = 2, .input = in, .n_states = 1, .state = &back};
     struct pith_dump dump_a = {.name = "sum"}, dump_b = {.name = "sum"}, nothing = {.name = "x"};
-    struct pith_compare_opts o = {.size_bytes = sizeof o, .feed = &feed, .n_dumps = 1,
-                                  .dump_a = &dump_a, .dump_b = &dump_b};
+    struct pith_compare_opts o = {
+        .size_bytes = sizeof o, .feed = &feed, .n_dumps = 1, .dump_a = &dump_a, .dump_b = &dump_b};
     struct pith_comparison c;
     struct pith_buffer npy;
     struct pith_array array;
@@ -274,16 +282,26 @@ static void dumps_tell_outputs_apart(void **state)
     struct pith_dump d = {.name = "split", .label = "half", .step = 4, .output = 1};
     for (uint32_t i = 0; i < 12; i++) {
         const struct pith_layer layer = {.step = 4 + i / 3 % 2, .output = i % 3};
-        const struct pith_tensor t = {.name = "split", .name_bytes = 5, .type = PITH_F32, .rank = 1,
-                                      .dim = {1 + i % 3}, .bytes = 4 * (1 + i % 3), .data = x};
+        const struct pith_tensor t = {.name = "split",
+                                      .name_bytes = 5,
+                                      .type = PITH_F32,
+                                      .rank = 1,
+                                      .dim = {1 + i % 3},
+                                      .bytes = 4 * (1 + i % 3),
+                                      .data = x};
         pith_dump_see(&d, 1, &layer, &t);
     }
     assert_int_equal(d.status, PITH_OK);
     assert_int_equal(d.n_seen, 2);
     assert_int_equal(d.dim[0], 2);
     const struct pith_layer layer = {.step = 4, .output = 1};
-    const struct pith_tensor other = {.name = "split", .name_bytes = 5, .type = PITH_F32, .rank = 1,
-                                      .dim = {1}, .bytes = 4, .data = x};
+    const struct pith_tensor other = {.name = "split",
+                                      .name_bytes = 5,
+                                      .type = PITH_F32,
+                                      .rank = 1,
+                                      .dim = {1},
+                                      .bytes = 4,
+                                      .data = x};
     pith_dump_see(&d, 1, &layer, &other); /* another shape cannot be stacked */
     assert_int_equal(d.status, PITH_ERR_UNSUPPORTED);
     struct pith_buffer npy;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* quantized_builder.h - nodes, and integers beside floats, straight into a graph of proto_builder.h. */
+/* quantized_builder.h - nodes, and integers beside floats, straight into a graph of
+ * proto_builder.h. */
 #ifndef QUANTIZED_BUILDER_H
 #define QUANTIZED_BUILDER_H
 
@@ -7,8 +8,8 @@
 
 enum { BUILD_UINT8 = 2, BUILD_INT8 = 3, BUILD_INT32 = 6 };
 
-static inline void raw(struct proto *g, const char *name, int type, size_t rank, const int64_t *dims,
-                const void *data)
+static inline void raw(struct proto *g, const char *name, int type, size_t rank,
+                       const int64_t *dims, const void *data)
 {
     size_t count = 1;
     for (size_t i = 0; i < rank; i++)
@@ -23,7 +24,7 @@ static inline void add(struct proto *g, const char *op, const char *links)
 }
 
 static inline void add_with(struct proto *g, const char *op, const char *links, const char *attr,
-                     int64_t v)
+                            int64_t v)
 {
     struct proto node = build_node(op, links, links);
     build_attr_int(&node, attr, v);

@@ -268,13 +268,14 @@ static float step_of_row(const struct pith_codebook *cb, uint64_t row)
     return cb->centroid[7 * row + 4];
 }
 
-/* A grid stays one in each channel, to the bit; a negative factor mirrors it. Steps have the bits asked
- * for, and the bias is made of the factor that this leaves. */
+/* A grid stays one in each channel, to the bit; a negative factor mirrors it. Steps have the bits
+ * asked for, and the bias is made of the factor that this leaves. */
 static void test_grid(void **state)
 {
     (void)state;
     static const uint32_t bits[] = {23, 7, 2, 0};
-    static const float factor[4][2] = {{1.2345f, -1.987f}, {1.2343750f, -1.984375f}, {1.25f, -2}, {1, -2}};
+    static const float factor[4][2] = {
+        {1.2345f, -1.987f}, {1.2343750f, -1.984375f}, {1.25f, -2}, {1, -2}};
     for (int i = 0; i < 4; i++) {
         struct pith_model *m = normalized(false, false);
         struct pith_error err;
@@ -293,7 +294,8 @@ static void test_grid(void **state)
         assert_int_equal(cb->n_groups, 2);
         for (uint32_t k = 0; k < 14; k++) {
             float multiple = (float)((int)(k % 7) - 3) * step_of_row(cb, k / 7);
-            assert_true(cb->centroid[k] == multiple && !(multiple == 0 && signbit(cb->centroid[k])));
+            assert_true(cb->centroid[k] == multiple &&
+                        !(multiple == 0 && signbit(cb->centroid[k])));
         }
         for (uint32_t k = 0; k < 4; k++)
             assert_true(cb->centroid[7 * (k / 2) + cb->index[k]] == want[k]);
@@ -364,14 +366,10 @@ static void test_bias_grid(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_mask_and_codebooks),
-        cmocka_unit_test(test_shared),
-        cmocka_unit_test(test_shared_by_normalized),
-        cmocka_unit_test(test_left_alone),
-        cmocka_unit_test(test_grid),
-        cmocka_unit_test(test_dead_channel),
-        cmocka_unit_test(test_scale_of_zero),
+        cmocka_unit_test(test_values),       cmocka_unit_test(test_mask_and_codebooks),
+        cmocka_unit_test(test_shared),       cmocka_unit_test(test_shared_by_normalized),
+        cmocka_unit_test(test_left_alone),   cmocka_unit_test(test_grid),
+        cmocka_unit_test(test_dead_channel), cmocka_unit_test(test_scale_of_zero),
         cmocka_unit_test(test_bias_grid),
     };
     return cmocka_run_group_tests_name("fold_batch_norm", tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Operators that import makes of several nodes or of none, constants without elements on the way, and
- * inputs frozen to less than a tensor. Numbers: tests/conformance (composed_cases.py, node_cases.py). */
+/* Operators that import makes of several nodes or of none, constants without elements on the way,
+ * and inputs frozen to less than a tensor. Numbers: tests/conformance (composed_cases.py,
+ * node_cases.py). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,8 +32,8 @@ static struct pith_model *import(struct proto file, const struct pith_input_valu
     return m;
 }
 
-static void refuse(struct proto file, const struct pith_input_value *frozen, enum pith_status status,
-                   const char *text)
+static void refuse(struct proto file, const struct pith_input_value *frozen,
+                   enum pith_status status, const char *text)
 {
     struct pith_import_opts opts = frozen_opts(frozen);
     struct pith_model *m = NULL;
@@ -125,8 +126,9 @@ static struct proto dropout_graph(void)
 static void test_dropout(void **state)
 {
     (void)state;
-    refuse(build_model(dropout_graph(), 13), NULL, PITH_ERR_UNSUPPORTED,
-           "net.onnx: node 'd' (Dropout): it is in training mode: export the network for inference");
+    refuse(
+        build_model(dropout_graph(), 13), NULL, PITH_ERR_UNSUPPORTED,
+        "net.onnx: node 'd' (Dropout): it is in training mode: export the network for inference");
     struct proto g = graph_of(build_node("Dropout", "d", "x -> t mask"));
     proto_message(&g, GRAPH_NODE, build_node("Relu", "", "t -> y"));
     build_output(&g, "mask");

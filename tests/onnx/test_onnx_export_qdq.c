@@ -246,12 +246,9 @@ static void test_scales_of_channels(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_convolution),
-        cmocka_unit_test(test_gemm),
-        cmocka_unit_test(test_matmul),
-        cmocka_unit_test(test_without_grid_of_the_output),
-        cmocka_unit_test(test_between_layers),
-        cmocka_unit_test(test_scales_of_channels),
+        cmocka_unit_test(test_convolution),    cmocka_unit_test(test_gemm),
+        cmocka_unit_test(test_matmul),         cmocka_unit_test(test_without_grid_of_the_output),
+        cmocka_unit_test(test_between_layers), cmocka_unit_test(test_scales_of_channels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

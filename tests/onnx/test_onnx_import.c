@@ -269,8 +269,7 @@ static void test_graph_errors(void **state)
            "net.onnx: node 'n0' (Add): nothing produces its input 'z'");
     const char *good[] = {"x x -> y"};
     file = wire_graph(good, 1, 0);
-    refuse(&file, NULL, PITH_ERR_UNSUPPORTED,
-           "net.onnx: opset 0 is none: the first is 1");
+    refuse(&file, NULL, PITH_ERR_UNSUPPORTED, "net.onnx: opset 0 is none: the first is 1");
     const char *few[] = {"x ' -> y"};
     file = wire_graph(few, 1, 13);
     refuse(&file, NULL, PITH_ERR_CORRUPT, "net.onnx: node 'n0' (Add): input 1 is missing");
@@ -301,7 +300,8 @@ static void test_early_opsets(void **state)
            "later with onnx.version_converter");
     file = early_graph("BatchNormalization", false);
     refuse(&file, NULL, PITH_ERR_UNSUPPORTED,
-           "net.onnx: node 'n' (BatchNormalization) follows the rules of opset 6: convert the file to opset 7 or "
+           "net.onnx: node 'n' (BatchNormalization) follows the rules of opset 6: convert the file "
+           "to opset 7 or "
            "later with onnx.version_converter");
 }
 
@@ -478,12 +478,14 @@ static void test_unsupported(void **state)
     (void)state;
     struct proto file = unsupported_graph(), again = {0};
     proto_raw(&again, file.data, file.n);
-    refuse(&file, NULL, PITH_ERR_UNSUPPORTED,
-           "net.onnx: 5 of 7 nodes unsupported: Unique 2x (e1, e2): the size of its output depends on "
-           "the data: cut before it with --outputs; NonZero 1x (nz): the size of its output depends on "
-           "the data: use Where, or cut before it with --outputs; "
-           "com.example.Gelu 1x (g): rewrite it with supported operators, or cut the graph before "
-           "it with --outputs; Reshape 1x (rs): input 'shape' is computed at run time");
+    refuse(
+        &file, NULL, PITH_ERR_UNSUPPORTED,
+        "net.onnx: 5 of 7 nodes unsupported: Unique 2x (e1, e2): the size of its output depends on "
+        "the data: cut before it with --outputs; NonZero 1x (nz): the size of its output depends "
+        "on "
+        "the data: use Where, or cut before it with --outputs; "
+        "com.example.Gelu 1x (g): rewrite it with supported operators, or cut the graph before "
+        "it with --outputs; Reshape 1x (rs): input 'shape' is computed at run time");
     struct pith_onnx_report *r = NULL;
     assert_int_equal(pith_onnx_check(again.data, again.n, "net.onnx", NULL, NULL, &r, NULL),
                      PITH_OK);
@@ -706,8 +708,9 @@ static void test_limit(void **state)
     build_output(&g, "y");
     struct proto file = build_model(g, 13);
     struct pith_import_opts opts = {.size_bytes = sizeof opts, .max_bytes = 100000};
-    refuse(&file, &opts, PITH_ERR_LIMIT,
-           "net.onnx: tensor 'w' holds 120000 bytes: import needs more than 100000 bytes of memory");
+    refuse(
+        &file, &opts, PITH_ERR_LIMIT,
+        "net.onnx: tensor 'w' holds 120000 bytes: import needs more than 100000 bytes of memory");
 }
 
 /* ---- real networks --------------------------------------------------------------------------- */
@@ -777,7 +780,8 @@ int main(void)
         cmocka_unit_test(test_fold),
         cmocka_unit_test(test_vanish),
         cmocka_unit_test(test_graph_errors),
-        cmocka_unit_test(test_early_opsets), cmocka_unit_test(test_lp_pool_of_opset_1),
+        cmocka_unit_test(test_early_opsets),
+        cmocka_unit_test(test_lp_pool_of_opset_1),
         cmocka_unit_test(test_unsorted),
         cmocka_unit_test(test_long_chain),
         cmocka_unit_test(test_shapes_and_frozen_inputs),

@@ -314,7 +314,8 @@ static struct proto nested_branches(int depth)
         char name[16], next[16];
         snprintf(name, sizeof name, "f%d", i);
         snprintf(next, sizeof next, "f%d", i + 1);
-        struct proto f = build_function(name, "a go -> b"), node = build_node("If", name, "go -> b");
+        struct proto f = build_function(name, "a go -> b"),
+                     node = build_node("If", name, "go -> b");
         build_attr_graph(&node, "then_branch",
                          branch(i < depth ? build_call(next, next, "a go -> t")
                                           : build_node("Abs", "abs", "a -> t"),

@@ -234,8 +234,7 @@ static void test_state_must_keep_its_shape(void **state)
                 "must keep its shape");
 }
 
-/* ---- Loop -------------------------------------------------------------------------------------
- */
+/* ---- Loop ------------------------------------------------------------------------------------ */
 
 /* i, c, s -> d, t = s + x, o = t; d as told: "c" passes the condition on */
 static struct proto loop_body(const char *condition)
@@ -466,8 +465,7 @@ static void test_deep_nesting(void **state)
     free(file.data);
 }
 
-/* ---- If ---------------------------------------------------------------------------------------
- */
+/* ---- If -------------------------------------------------------------------------------------- */
 
 static struct proto branch(struct proto node, const char *output)
 {
@@ -557,8 +555,7 @@ static void test_wrong_ifs(void **state)
                 PITH_ERR_CORRUPT, "node 'e2' (Exp): nothing produces its input 't'");
 }
 
-/* ---- all together -----------------------------------------------------------------------------
- */
+/* ---- all together ---------------------------------------------------------------------------- */
 
 /* A function with an If in it, called from the body of a Loop that runs as long as it holds. */
 static struct proto all_in_one(void)

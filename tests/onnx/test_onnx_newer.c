@@ -61,7 +61,8 @@ static void keep_warning(void *user, const char *text)
 
 static struct pith_model *import_warned(struct proto *file, struct warned *w)
 {
-    struct pith_import_opts opts = {.size_bytes = sizeof opts, .warn = keep_warning, .warn_user = w};
+    struct pith_import_opts opts = {
+        .size_bytes = sizeof opts, .warn = keep_warning, .warn_user = w};
     *w = (struct warned){0};
     return import(file, &opts);
 }
@@ -88,7 +89,8 @@ static void test_later_opsets(void **state)
     file = unary_graph("Flatten", "axis", 29);
     pith_model_free(import_warned(&file, &w));
     assert_int_equal(w.n, 1);
-    assert_string_equal(w.text, "net.onnx: opset 29 is newer than 28: operators are read as of opset 28");
+    assert_string_equal(w.text,
+                        "net.onnx: opset 29 is newer than 28: operators are read as of opset 28");
     file = unary_graph("Flatten", "colour", 28);
     pith_model_free(import(&file, NULL)); /* attributes of no meaning were always passed over */
     file = unary_graph("Flatten", "colour", 29);
@@ -169,8 +171,8 @@ static void test_long_names(void **state)
     pith_model_free(m[0]);
 }
 
-/* Inputs and outputs are called by their names: they keep 255 bytes, and a shorter one is told. No byte
- * sequence of UTF-8 is cut in two. */
+/* Inputs and outputs are called by their names: they keep 255 bytes, and a shorter one is told. No
+ * byte sequence of UTF-8 is cut in two. */
 static void test_long_name_of_output(void **state)
 {
     (void)state;

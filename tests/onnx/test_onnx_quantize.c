@@ -49,7 +49,11 @@ static void expect_ops(struct pith_model *m, uint32_t n, const uint32_t *ops)
     pith_model_free(m);
 }
 
-#define OPS(...) sizeof((uint32_t[]){__VA_ARGS__}) / 4, (uint32_t[]){__VA_ARGS__}
+#define OPS(...)                                                                                   \
+    sizeof((uint32_t[]){__VA_ARGS__}) / 4, (uint32_t[])                                            \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
 
 /* Scales and weight are constant: they fold to the float weight and one factor. */
 static void test_constants_fold(void **state)
@@ -92,8 +96,9 @@ static void test_selection_is_an_output(void **state)
         add(&g, "NonMaxSuppression", read ? "b s top -> i" : "b s top -> y");
         if (read) {
             add(&g, "Neg", "i -> y");
-            refuse(g, "net.onnx: node 'i -> y' (Neg): how many rows input 0 has is known at run time "
-                      "alone: cut the graph before it with --outputs 'i'");
+            refuse(g,
+                   "net.onnx: node 'i -> y' (Neg): how many rows input 0 has is known at run time "
+                   "alone: cut the graph before it with --outputs 'i'");
             continue;
         }
         struct pith_model *m = import(g);
@@ -132,7 +137,8 @@ static void test_weights(void **state)
     build_input(&g, "x", 1, 5);
     build_floats(&g, "table", 1, 1, 2, 10, 6);
     build_floats(&g, "w", 1, 1, 3, 6, 3, 2);
-    struct proto cast = build_node("Cast", "", "x -> i"), turn = build_node("Transpose", "", "e -> t");
+    struct proto cast = build_node("Cast", "", "x -> i"),
+                 turn = build_node("Transpose", "", "e -> t");
     build_attr_int(&cast, "to", 7);
     proto_message(&g, GRAPH_NODE, cast);
     proto_message(&g, GRAPH_NODE, build_node("Gather", "", "table i -> e"));
@@ -175,8 +181,9 @@ static void test_domain_of_onnxruntime(void **state)
         if (gemm == 0)
             proto_message(&g, GRAPH_NODE, foreign("QLinearAdd", "q s z q s z s z -> r"));
         else
-            proto_message(&g, GRAPH_NODE,
-                          foreign("QGemm", gemm == 1 ? "q s z w s z ' s z -> r" : "q s z w s z -> y"));
+            proto_message(
+                &g, GRAPH_NODE,
+                foreign("QGemm", gemm == 1 ? "q s z w s z ' s z -> r" : "q s z w s z -> y"));
         if (gemm < 2)
             add(&g, "DequantizeLinear", "r s z -> y");
         struct pith_model *m = import(g);
@@ -216,9 +223,12 @@ static void test_scales(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_domain_of_onnxruntime), cmocka_unit_test(test_scales),
-        cmocka_unit_test(test_constants_fold),  cmocka_unit_test(test_selection_is_an_output),
-        cmocka_unit_test(test_infinities),      cmocka_unit_test(test_computed_bounds),
+        cmocka_unit_test(test_domain_of_onnxruntime),
+        cmocka_unit_test(test_scales),
+        cmocka_unit_test(test_constants_fold),
+        cmocka_unit_test(test_selection_is_an_output),
+        cmocka_unit_test(test_infinities),
+        cmocka_unit_test(test_computed_bounds),
         cmocka_unit_test(test_weights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -211,8 +211,7 @@ static void test_wild_operators(void **state)
     }
 }
 
-/* ---- what is not an operator's fault ----------------------------------------------------------
- */
+/* ---- what is not an operator's fault --------------------------------------------------------- */
 
 /* Relu of an input of the given type and shape. */
 static struct proto input_file(int type, const int64_t *dims, size_t rank)

@@ -114,8 +114,8 @@ static void code_all(struct pith_model *m, enum pith_code code)
             m->values[i].constant->code = code;
 }
 
-/* Floats that nobody pruned or clustered are shorter under Huffman codes, to the bit what they were; those
- * of small tensors stay where a runtime reads them in place. */
+/* Floats that nobody pruned or clustered are shorter under Huffman codes, to the bit what they
+ * were; those of small tensors stay where a runtime reads them in place. */
 static void floats_are_coded(void **state)
 {
     (void)state;
@@ -176,7 +176,8 @@ static void put_on_grid(struct pith_model *m, struct pith_const *c, uint32_t lev
     struct sample_random r = sample_random_of(c->count);
     float *data = c->data, most = 0;
     struct pith_codebook *b = pith_model_alloc(m, 1, sizeof *b);
-    *b = (struct pith_codebook){.n_centroids = 2 * levels + 1, .group_elems = c->count, .n_groups = 1};
+    *b = (struct pith_codebook){
+        .n_centroids = 2 * levels + 1, .group_elems = c->count, .n_groups = 1};
     b->centroid = pith_model_alloc(m, b->n_centroids, sizeof(float));
     b->index = pith_model_alloc(m, c->count, 1);
     c->mask = pith_model_alloc(m, c->count, 1);
@@ -195,8 +196,8 @@ static void put_on_grid(struct pith_model *m, struct pith_const *c, uint32_t lev
     c->code = PITH_CODE_ADAPTIVE;
 }
 
-/* A trained LeNet-5 some of whose biases are 0: no mask of theirs is told, and the heads are the short
- * ones as long as that costs no stream more. */
+/* A trained LeNet-5 some of whose biases are 0: no mask of theirs is told, and the heads are the
+ * short ones as long as that costs no stream more. */
 static void trained_lenet_costs_less(void **state)
 {
     (void)state;
@@ -408,8 +409,7 @@ static void constants_fill_their_shapes(void **state)
     pith_model_free(m);
 }
 
-/* ---- tensors that say what others keep ---------------------------------------------------------
- */
+/* ---- tensors that say what others keep ------------------------------------------------------- */
 
 /* Elements +1 and -1 where `row` and column are kept, others pruned; a bias is dense. */
 static void keep_every_second(struct pith_model *m, uint32_t v, bool rows)

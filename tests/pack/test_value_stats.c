@@ -59,8 +59,7 @@ static void any_order_the_same_digits(void **state)
     assert_true(pith_exact_sum_value(&full) == ldexp(1, 62 + 32 * 3 - 320));
 }
 
-/* ---- damage
- * -------------------------------------------------------------------------------------- */
+/* ---- damage ---------------------------------------------------------------------------------- */
 
 static enum pith_status read_entry(const struct byte_out *o)
 {

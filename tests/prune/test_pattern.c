@@ -10,8 +10,8 @@
 static void patterns_round_trip(void **state)
 {
     (void)state;
-    static const char *const good[] = {"any",     "row",  "channel",         "2:4",   "1:4096",
-                                       "1x4",     "4x4",  "balanced:12/128", "16x16", "4:4"};
+    static const char *const good[] = {"any", "row", "channel",         "2:4",   "1:4096",
+                                       "1x4", "4x4", "balanced:12/128", "16x16", "4:4"};
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
         struct pith_pattern p;
         char text[40];
@@ -24,9 +24,24 @@ static void patterns_round_trip(void **state)
 static void wrong_patterns_are_refused(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"",     "4",     "0:4",  "5:4",   "2:4 ", "2:",         "x4",
-                                      "0x4",  "1x0",   "1x04", "1x4x4", "-1:4", "balanced:4", "4097x1",
-                                      "rows", "1x4097", "balanced:129/128", "99999999999:4"};
+    static const char *const bad[] = {"",
+                                      "4",
+                                      "0:4",
+                                      "5:4",
+                                      "2:4 ",
+                                      "2:",
+                                      "x4",
+                                      "0x4",
+                                      "1x0",
+                                      "1x04",
+                                      "1x4x4",
+                                      "-1:4",
+                                      "balanced:4",
+                                      "4097x1",
+                                      "rows",
+                                      "1x4097",
+                                      "balanced:129/128",
+                                      "99999999999:4"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct pith_pattern p = {PITH_PATTERN_ROW, 7, 7};
         struct pith_error err = {0};

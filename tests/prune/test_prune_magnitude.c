@@ -46,13 +46,12 @@ static void known_answers(void **state)
         const char *pattern;
         double sparsity;
         const char *want; /* of the 4x4 ladder */
-    } cases[] = {
-        {"any", 0.5, "0100000011110111"},  {"any", 0.25, "0101111011110111"},
-        {"2:4", 0, "0101011000110011"},    {"1:4", 0, "0100001000010001"},
-        {"1x4", 0.5, "0000000011111111"},  {"2x2", 0.75, "0000000000110011"},
-        {"row", 0.25, "0000111111111111"}, {"channel", 0.5, "0011001100110011"},
-        {"balanced:1/2", 0, "0101011001010101"}, {"any", 0.97, "0000000000000001"},
-        {"balanced:1/3", 0, "0101001100110011"}};
+    } cases[] = {{"any", 0.5, "0100000011110111"},        {"any", 0.25, "0101111011110111"},
+                 {"2:4", 0, "0101011000110011"},          {"1:4", 0, "0100001000010001"},
+                 {"1x4", 0.5, "0000000011111111"},        {"2x2", 0.75, "0000000000110011"},
+                 {"row", 0.25, "0000111111111111"},       {"channel", 0.5, "0011001100110011"},
+                 {"balanced:1/2", 0, "0101011001010101"}, {"any", 0.97, "0000000000000001"},
+                 {"balanced:1/3", 0, "0101001100110011"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct pith_model *m = one_layer(4, 4, ladder);
         prune_text(m, cases[i].pattern, cases[i].sparsity);
@@ -112,8 +111,8 @@ static void sigma_counts_from_the_deviation(void **state)
     }
 }
 
-/* A magnitude equal to the threshold stays: sigma of these is 1, exactly. And the mean counts: of 1 and
- * 3 sigma is 1, not the root of 5. */
+/* A magnitude equal to the threshold stays: sigma of these is 1, exactly. And the mean counts: of 1
+ * and 3 sigma is 1, not the root of 5. */
 static void what_equals_the_threshold_stays(void **state)
 {
     (void)state;
@@ -138,8 +137,9 @@ static void what_equals_the_threshold_stays(void **state)
     pith_model_free(m);
 }
 
-/* A block counts by the root of its mean square, not of its sum: 1, -1 scores 1, below 1.2 times the
- * sigma of 1. By the sum of its weights, it would score 0, and the block 2, 0 less than 1.5, 1.5. */
+/* A block counts by the root of its mean square, not of its sum: 1, -1 scores 1, below 1.2 times
+ * the sigma of 1. By the sum of its weights, it would score 0, and the block 2, 0 less
+ * than 1.5, 1.5. */
 static void blocks_by_root_mean_square(void **state)
 {
     (void)state;
@@ -174,7 +174,8 @@ static void least_block_is_not_zero(void **state)
     pith_model_free(m);
 }
 
-/* The last window is shorter: three of four are 1.5 of two, rounded up; and four of four are all. */
+/* The last window is shorter: three of four are 1.5 of two, rounded up; and four of four are all.
+ */
 static void windows_at_the_end(void **state)
 {
     (void)state;
@@ -338,11 +339,13 @@ static void refusals_name_layer_and_numbers(void **state)
         data_of_layer(m, 0)[i] = (float)i;
     struct pith_prune_opts o = {.size_bytes = sizeof o, .sparsity = 0.5};
     o.pattern = (struct pith_pattern){PITH_PATTERN_BLOCK, 1, 4};
-    expect_refusal(m, &o, PITH_ERR_ARGUMENT, "cannot prune 'fc1': block 4 does not divide 6 columns");
+    expect_refusal(m, &o, PITH_ERR_ARGUMENT,
+                   "cannot prune 'fc1': block 4 does not divide 6 columns");
     o.pattern = (struct pith_pattern){PITH_PATTERN_BLOCK, 2, 2};
     expect_refusal(m, &o, PITH_ERR_ARGUMENT, "cannot prune 'fc1': block 2 does not divide 5 rows");
     o.pattern = (struct pith_pattern){PITH_PATTERN_N_OF_M, 2, 4};
-    expect_refusal(m, &o, PITH_ERR_ARGUMENT, "cannot prune 'fc1': group 4 does not divide 6 columns");
+    expect_refusal(m, &o, PITH_ERR_ARGUMENT,
+                   "cannot prune 'fc1': group 4 does not divide 6 columns");
     static const struct pith_pattern out_of_range[] = {
         {PITH_PATTERN_N_OF_M, 0, 2}, {PITH_PATTERN_N_OF_M, 1, 4097}, {PITH_PATTERN_BALANCED, 0, 3},
         {PITH_PATTERN_BLOCK, 0, 2},  {PITH_PATTERN_BLOCK, 1, 0},     {PITH_PATTERN_BLOCK, 4097, 1}};

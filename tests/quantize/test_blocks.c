@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_blocks.c - where a network falls into blocks, what whoever improves one is told, and that only what
- * is better on samples held out stays. */
+/* test_blocks.c - where a network falls into blocks, what whoever improves one is told, and that
+ * only what is better on samples held out stays. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -92,7 +92,7 @@ static void blocks_lie_between_single_values(void **state)
     pith_model_free(m);
 }
 
-/* ---- what is done with them --------------------------------------------------------------------- */
+/* ---- what is done with them ------------------------------------------------------------------ */
 
 enum doing { NOTHING, RUIN, HELP, FAIL };
 

@@ -91,8 +91,8 @@ static void few_values_are_kept_exactly(void **state)
     pith_model_free(m);
 }
 
-/* Best squared error of n sorted values in up to k clusters, all splits tried. With `zero`, one more
- * centroid sits at 0 and every value may choose it: then values are only assigned, not cut. */
+/* Best squared error of n sorted values in up to k clusters, all splits tried. With `zero`, one
+ * more centroid sits at 0 and every value may choose it: then values are only assigned, not cut. */
 static double best_by_trying(const double *v, int n, int k)
 {
     if (n == 0)
@@ -157,8 +157,8 @@ static double best_with_zero(const double *v, int n, int k)
             for (int i = low; i < high; i++)
                 e += v[i] * v[i];
             for (int left = 0; left < k; left++) {
-                double both = best_by_trying(v, low, left) +
-                              best_by_trying(v + high, n - high, k - 1 - left);
+                double both =
+                    best_by_trying(v, low, left) + best_by_trying(v + high, n - high, k - 1 - left);
                 best = e + both < best ? e + both : best;
             }
         }
@@ -207,11 +207,10 @@ static void every_start_is_sound_and_exact_is_best(void **state)
         float *before = malloc(n * sizeof *before);
         memcpy(before, data_of_layer(m, 0), n * sizeof *before);
         double mse[4];
-        for (enum pith_cluster_init init = PITH_CLUSTER_LINEAR; init <= PITH_CLUSTER_EXACT; init++) {
-            struct pith_cluster_opts o = {.size_bytes = sizeof o,
-                                          .n_centroids = 16,
-                                          .init = init,
-                                          .seed = (uint64_t)round};
+        for (enum pith_cluster_init init = PITH_CLUSTER_LINEAR; init <= PITH_CLUSTER_EXACT;
+             init++) {
+            struct pith_cluster_opts o = {
+                .size_bytes = sizeof o, .n_centroids = 16, .init = init, .seed = (uint64_t)round};
             memcpy(data_of_layer(m, 0), before, n * sizeof *before);
             struct pith_cluster_layer layer = cluster(m, &o);
             check_codebook(m, 0, before);
@@ -315,7 +314,7 @@ static void half_rounding(void **state)
     }
     assert_int_equal(half_from_f32(65519.996f), 0x7bff);
     assert_int_equal(half_from_f32(65520.0f), 0x7c00);
-    assert_int_equal(half_from_f32(0x1p-25f), 0);         /* tie to even */
+    assert_int_equal(half_from_f32(0x1p-25f), 0); /* tie to even */
     assert_int_equal(half_from_f32(0x1.000002p-25f), 1);
     assert_int_equal(half_from_f32(1.0f + 0x1p-11f), 0x3c00);
     assert_int_equal(half_from_f32(1.0f + 0x3p-11f), 0x3c02);
@@ -351,8 +350,7 @@ static void refusals_name_layer_and_numbers(void **state)
     (void)state;
     struct pith_model *m = gemm_model((uint32_t[]){6, 5}, 1);
     struct pith_cluster_opts o = {.size_bytes = sizeof o, .n_centroids = 257};
-    expect_refusal(m, &o, PITH_ERR_ARGUMENT,
-                   "cannot cluster: 257 centroids, allowed are 2 to 256");
+    expect_refusal(m, &o, PITH_ERR_ARGUMENT, "cannot cluster: 257 centroids, allowed are 2 to 256");
     o.n_centroids = 4;
     o.per = PITH_CLUSTER_PER_GROUP;
     expect_refusal(m, &o, PITH_ERR_ARGUMENT, "cannot cluster: a group has at least 1 element");
@@ -383,18 +381,17 @@ static void refusals_name_layer_and_numbers(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(two_heaps_give_their_means),
-        cmocka_unit_test(few_values_are_kept_exactly),
-        cmocka_unit_test(exact_equals_exhaustive_search),
-        cmocka_unit_test(exact_with_zero_equals_exhaustive_search),
-        cmocka_unit_test(every_start_is_sound_and_exact_is_best),
-        cmocka_unit_test(many_distinct_values),
-        cmocka_unit_test(pruned_weights_are_left_out),
-        cmocka_unit_test(groups_have_their_own_codebooks),
-        cmocka_unit_test(half_centroids_are_half_values),
-        cmocka_unit_test(half_rounding),
-        cmocka_unit_test(options_per_layer),
-        cmocka_unit_test(refusals_name_layer_and_numbers)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(two_heaps_give_their_means),
+                                       cmocka_unit_test(few_values_are_kept_exactly),
+                                       cmocka_unit_test(exact_equals_exhaustive_search),
+                                       cmocka_unit_test(exact_with_zero_equals_exhaustive_search),
+                                       cmocka_unit_test(every_start_is_sound_and_exact_is_best),
+                                       cmocka_unit_test(many_distinct_values),
+                                       cmocka_unit_test(pruned_weights_are_left_out),
+                                       cmocka_unit_test(groups_have_their_own_codebooks),
+                                       cmocka_unit_test(half_centroids_are_half_values),
+                                       cmocka_unit_test(half_rounding),
+                                       cmocka_unit_test(options_per_layer),
+                                       cmocka_unit_test(refusals_name_layer_and_numbers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,8 +34,7 @@ static struct pith_model *two_convs(uint32_t between, uint32_t groups, bool seen
     uint32_t y = add_node(m, PITH_OP_CONV, "one", "y1", 3, (const uint32_t[]){x, w, b})->out[0];
     uint32_t act = add_node(m, between, "act", "a", 1, &y)->out[0];
     w = add_constant(m, &r, "w2", 4, (const uint32_t[]){C, C / groups, 3, 3});
-    struct pith_node *two =
-        add_node(m, PITH_OP_CONV, "two", "y2", 2, (const uint32_t[]){act, w});
+    struct pith_node *two = add_node(m, PITH_OP_CONV, "two", "y2", 2, (const uint32_t[]){act, w});
     two->attr[ATTR_CONV_GROUP] = (int32_t)groups;
     m->outputs[m->n_outputs++] = two->out[0];
     if (seen)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Fixed point: radix points and how they are chosen, sums that cannot overflow, values of 16 bits. */
+/* Fixed point: radix points and how they are chosen, sums that cannot overflow, values of 16 bits.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +12,7 @@
 #define SIDE 6u
 #define PIXELS (4 * SIDE * SIDE)
 
-/* ---- powers of two ----------------------------------------------------------------------------- */
+/* ---- powers of two --------------------------------------------------------------------------- */
 
 static void finds_the_power_of_two_above(void **state)
 {
@@ -23,7 +24,8 @@ static void finds_the_power_of_two_above(void **state)
     assert_true(pith_is_radix(0x1p-20) && !pith_is_radix(3) && !pith_is_radix(0));
 }
 
-/* A row of numbers around 0 and a large one: `large` is cut when that costs less than coarse steps. */
+/* A row of numbers around 0 and a large one: `large` is cut when that costs less than coarse steps.
+ */
 static double radix_of_row(float large)
 {
     enum { N = 1000 };
@@ -51,7 +53,7 @@ static void takes_the_radix_of_least_error(void **state)
     assert_true(pith_radix_of_weights(&l, 0, 1, second, 0x1p-6, 0x1p-7) == 0x1p-7);
 }
 
-/* ---- a network --------------------------------------------------------------------------------- */
+/* ---- a network ------------------------------------------------------------------------------- */
 
 static void pads_of_one(struct pith_node *node)
 {
@@ -84,8 +86,8 @@ static struct pith_model *network(uint64_t seed)
     return m;
 }
 
-static double quantized_snr(struct pith_model *m, struct pith_quantize_opts o, const float *x, uint64_t n,
-                            struct pith_quantize_layer *layers)
+static double quantized_snr(struct pith_model *m, struct pith_quantize_opts o, const float *x,
+                            uint64_t n, struct pith_quantize_layer *layers)
 {
     float a[64], b[64];
     struct pith_error err = {0};
@@ -161,8 +163,8 @@ static void all_scales_are_powers_of_two(void **state)
             struct pith_model *m = network(3);
             struct pith_quantize_layer layers[8];
             double snr = quantized_snr(
-                m, (struct pith_quantize_opts){.fixed_bits = bits, .per_channel = per_channel != 0}, x,
-                PIXELS, layers);
+                m, (struct pith_quantize_opts){.fixed_bits = bits, .per_channel = per_channel != 0},
+                x, PIXELS, layers);
             if (snr < (bits == 8 ? 25 : 70))
                 fail_msg("%u bits, per channel %d: %.1f dB", bits, per_channel, snr);
             assert_int_equal(check_scales(m), per_channel);
@@ -188,7 +190,9 @@ static void short_words_are_coarser(void **state)
         double sum = 0;
         for (uint64_t seed = 1; seed <= 8; seed++) {
             struct pith_model *m = network(seed);
-            sum += quantized_snr(m, (struct pith_quantize_opts){.fixed_bits = bits}, x, PIXELS, NULL) / 8;
+            sum +=
+                quantized_snr(m, (struct pith_quantize_opts){.fixed_bits = bits}, x, PIXELS, NULL) /
+                8;
             check_scales(m);
             pith_model_free(m);
         }
@@ -203,26 +207,27 @@ static void other_grids_are_made_to_fit(void **state)
 {
     (void)state;
     float x[PIXELS], scale = 0.03f;
-    struct pith_grid grid = {.type = PITH_U8, .bits = 8, .method = 1, .zero_point = 100, .n = 1,
-                             .scale = &scale};
+    struct pith_grid grid = {
+        .type = PITH_U8, .bits = 8, .method = 1, .zero_point = 100, .n = 1, .scale = &scale};
     struct sample_random r = sample_random_of(4);
     for (uint32_t i = 0; i < PIXELS; i++)
         x[i] = sample_gauss(&r);
     struct pith_model *m = network(5);
     m->values[m->inputs[0]].grid = &grid; /* -3 to 4.65 */
-    assert_true(quantized_snr(m, (struct pith_quantize_opts){.fixed_bits = 8}, x, PIXELS, NULL) > 20);
+    assert_true(quantized_snr(m, (struct pith_quantize_opts){.fixed_bits = 8}, x, PIXELS, NULL) >
+                20);
     const struct pith_node *first = first_op(m, PITH_OP_QUANTIZE);
     assert_int_equal(m->values[first->out[0]].type, PITH_I8);
     assert_true(*(const float *)constant(m, first->in[1])->data == 0x1p-4f);
     pith_model_free(m);
 }
 
-/* ---- sums -------------------------------------------------------------------------------------- */
+/* ---- sums ------------------------------------------------------------------------------------ */
 
 enum { LONG = 4000 };
 
-/* gemm a [4, n], relu, gemm b [3, 4]: row o of a holds weights up to size[o], all alike or, odd ones,
- * of both signs. */
+/* gemm a [4, n], relu, gemm b [3, 4]: row o of a holds weights up to size[o], all alike or, odd
+ * ones, of both signs. */
 static struct pith_model *long_rows(uint32_t n, float size)
 {
     struct sample_random r = sample_random_of(6);
@@ -252,10 +257,14 @@ static int64_t number(const struct pith_model *m, uint32_t v, uint64_t i)
 {
     const void *p = constant(m, v)->data;
     switch (m->values[v].type) {
-    case PITH_I8: return ((const int8_t *)p)[i];
-    case PITH_I16: return ((const int16_t *)p)[i];
-    case PITH_I32: return ((const int32_t *)p)[i];
-    default: return ((const int64_t *)p)[i];
+    case PITH_I8:
+        return ((const int8_t *)p)[i];
+    case PITH_I16:
+        return ((const int16_t *)p)[i];
+    case PITH_I32:
+        return ((const int32_t *)p)[i];
+    default:
+        return ((const int64_t *)p)[i];
     }
 }
 
@@ -266,7 +275,11 @@ static double most_of_first(const struct pith_model *m)
     const struct pith_node *add = first_op(m, PITH_OP_ADD);
     uint32_t w = product->in[1], n = m->values[w].dim[1];
     enum pith_type type = m->values[product->in[0]].type;
-    double x = type == PITH_U8 ? 255 : type == PITH_I8 ? 128 : type == PITH_U16 ? 65535 : 32768, most = 0;
+    double x = type == PITH_U8    ? 255
+               : type == PITH_I8  ? 128
+               : type == PITH_U16 ? 65535
+                                  : 32768,
+           most = 0;
     for (uint32_t o = 0; o < n; o++) {
         double sum = fabs((double)number(m, add->in[1], o));
         for (uint64_t k = 0; k < m->values[w].dim[0]; k++)
@@ -276,7 +289,8 @@ static double most_of_first(const struct pith_model *m)
     return most;
 }
 
-static void sums_are_proven(uint32_t n, struct pith_quantize_opts o, uint32_t sum_bits, double least_snr)
+static void sums_are_proven(uint32_t n, struct pith_quantize_opts o, uint32_t sum_bits,
+                            double least_snr)
 {
     static float x[LONG];
     struct pith_quantize_layer layers[2];
@@ -299,7 +313,8 @@ static void sums_are_proven(uint32_t n, struct pith_quantize_opts o, uint32_t su
 static void sums_cannot_overflow(void **state)
 {
     (void)state;
-    const struct pith_quantize_opts short_values = {.activation_bits = 16}, fixed = {.fixed_bits = 8},
+    const struct pith_quantize_opts short_values = {.activation_bits = 16},
+                                    fixed = {.fixed_bits = 8},
                                     fixed_16 = {.fixed_bits = 16, .weight_bits = 8};
     sums_are_proven(100, short_values, 32, 38); /* 100 * 127 * 65535 < 2^30 */
     sums_are_proven(140, short_values, 64, 38); /* and 140 are not */
@@ -310,7 +325,8 @@ static void sums_cannot_overflow(void **state)
     sums_are_proven(LONG, (struct pith_quantize_opts){.fixed_bits = 16}, 64, 70);
 }
 
-/* Sums of equal signs are 4,000 times larger than one product; Requantize shifts by 16 places at most. */
+/* Sums of equal signs are 4,000 times larger than one product; Requantize shifts by 16 places at
+ * most. */
 static void no_shift_goes_too_far(void **state)
 {
     (void)state;
@@ -339,7 +355,8 @@ static void rows_too_long_are_widened(void **state)
     assert_int_equal(layers[0].sum_bits, 0);
     pith_model_free(m);
     m = long_rows(TOO_LONG, 3);
-    assert_true(quantized_snr(m, (struct pith_quantize_opts){.fixed_bits = 8}, x, TOO_LONG, layers) > 25);
+    assert_true(
+        quantized_snr(m, (struct pith_quantize_opts){.fixed_bits = 8}, x, TOO_LONG, layers) > 25);
     assert_null(layers[0].why);
     assert_int_equal(layers[0].sum_bits, 64);
     assert_true(layers[0].most_sum == most_of_first(m));
@@ -352,10 +369,11 @@ static void bits_have_bounds(void **state)
     const struct {
         struct pith_quantize_opts o;
         const char *text;
-    } wrong[] = {{{.activation_bits = 9}, "activations of 9 bits"},
-                 {{.fixed_bits = 12}, "activations of 12 bits, allowed are 2 to 8, and 16"},
-                 {{.activation_bits = 16, .weight_bits = 17}, "weights of 17 bits, allowed are 2 to 16"},
-                 {{.fixed_bits = 8, .weight_bits = 9}, "weights of 9 bits, allowed are 2 to 8"}};
+    } wrong[] = {
+        {{.activation_bits = 9}, "activations of 9 bits"},
+        {{.fixed_bits = 12}, "activations of 12 bits, allowed are 2 to 8, and 16"},
+        {{.activation_bits = 16, .weight_bits = 17}, "weights of 17 bits, allowed are 2 to 16"},
+        {{.fixed_bits = 8, .weight_bits = 9}, "weights of 9 bits, allowed are 2 to 8"}};
     struct pith_model *m = network(7);
     for (uint32_t i = 0; i < 4; i++) {
         struct pith_error err = {0};
@@ -370,11 +388,15 @@ static void bits_have_bounds(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finds_the_power_of_two_above), cmocka_unit_test(takes_the_radix_of_least_error),
-        cmocka_unit_test(all_scales_are_powers_of_two), cmocka_unit_test(short_words_are_coarser),
+        cmocka_unit_test(finds_the_power_of_two_above),
+        cmocka_unit_test(takes_the_radix_of_least_error),
+        cmocka_unit_test(all_scales_are_powers_of_two),
+        cmocka_unit_test(short_words_are_coarser),
         cmocka_unit_test(other_grids_are_made_to_fit),
-        cmocka_unit_test(sums_cannot_overflow),         cmocka_unit_test(no_shift_goes_too_far),
-        cmocka_unit_test(rows_too_long_are_widened),    cmocka_unit_test(bits_have_bounds),
+        cmocka_unit_test(sums_cannot_overflow),
+        cmocka_unit_test(no_shift_goes_too_far),
+        cmocka_unit_test(rows_too_long_are_widened),
+        cmocka_unit_test(bits_have_bounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

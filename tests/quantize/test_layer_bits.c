@@ -12,7 +12,8 @@ enum { N_LAYERS = 4, WIDTH = 64, N_WEIGHTS = 8704 };
 
 static struct pith_model *network(void)
 {
-    static const uint32_t shape[N_LAYERS][2] = {{WIDTH, 4}, {WIDTH, WIDTH}, {WIDTH, WIDTH}, {4, WIDTH}};
+    static const uint32_t shape[N_LAYERS][2] = {
+        {WIDTH, 4}, {WIDTH, WIDTH}, {WIDTH, WIDTH}, {4, WIDTH}};
     static const char *const name[N_LAYERS] = {"a", "b", "c", "d"};
     struct sample_random r = sample_random_of(1);
     struct pith_model *m = sample_new();
@@ -50,12 +51,13 @@ static void expect(struct pith_quantize_opts o, const uint32_t *wanted)
     bits_of(o, bits);
     for (uint32_t i = 0; i < N_LAYERS; i++)
         if (bits[i] != wanted[i])
-            fail_msg("weights %u: layer %u has %u bits, not %u", o.weight_bits, i, bits[i], wanted[i]);
+            fail_msg("weights %u: layer %u has %u bits, not %u", o.weight_bits, i, bits[i],
+                     wanted[i]);
 }
 
-/* 4 bits: 8,704 * 4 / 16 = 2,176 bits to give away, 256 of them for each bit of `a` and `d`: four each to
- * both, and none is enough for the others' 4,096. 2 bits: 1,088, which is four times 256; the rows of `a`
- * are short, so it goes before `d` until it has two bits more. */
+/* 4 bits: 8,704 * 4 / 16 = 2,176 bits to give away, 256 of them for each bit of `a` and `d`: four
+ * each to both, and none is enough for the others' 4,096. 2 bits: 1,088, which is four times 256;
+ * the rows of `a` are short, so it goes before `d` until it has two bits more. */
 static void few_weights_get_more_bits(void **state)
 {
     (void)state;
@@ -65,7 +67,8 @@ static void few_weights_get_more_bits(void **state)
 }
 
 /* A network of two layers x -> 1 -> 1 of `first` and `second` weights a row. */
-static void bits_of_two(const uint32_t *first, const uint32_t *second, uint32_t bits, uint32_t *given)
+static void bits_of_two(const uint32_t *first, const uint32_t *second, uint32_t bits,
+                        uint32_t *given)
 {
     struct sample_random r = sample_random_of(1);
     struct pith_model *m = sample_new();
@@ -92,20 +95,17 @@ static void bits_of_two(const uint32_t *first, const uint32_t *second, uint32_t 
 }
 
 /* Ties and bounds at 4 bits, a quarter of a bit a weight to give away. 8 x 8 and 8 x 8: 32 bits are
- * fewer than either needs. 8 x 8 and 2 x 8, 20 bits: one for all of the second. 8 x 16 and 2 x 8: 36, two.
- * 6 x 8 and 2 x 8: 16 bits, which the second needs to the last. Rows of 32 are not short: of 31 and 32
- * weights in one row each, 15 bits suffice for neither. */
+ * fewer than either needs. 8 x 8 and 2 x 8, 20 bits: one for all of the second. 8 x 16 and 2 x 8:
+ * 36, two. 6 x 8 and 2 x 8: 16 bits, which the second needs to the last. Rows of 32 are not short:
+ * of 31 and 32 weights in one row each, 15 bits suffice for neither. */
 static void the_last_bits(void **state)
 {
     (void)state;
     static const struct {
         uint32_t first[2], second[2], bits, want[2];
-    } cases[] = {{{8, 8}, {8, 8}, 4, {4, 4}},
-                 {{8, 8}, {2, 8}, 4, {4, 5}},
-                 {{8, 14}, {2, 8}, 4, {4, 6}},
-                 {{6, 8}, {2, 6}, 4, {4, 5}},
-                 {{8, 6}, {2, 8}, 4, {4, 5}},
-                 {{8, 40}, {1, 8}, 4, {4, 8}}};
+    } cases[] = {{{8, 8}, {8, 8}, 4, {4, 4}},  {{8, 8}, {2, 8}, 4, {4, 5}},
+                 {{8, 14}, {2, 8}, 4, {4, 6}}, {{6, 8}, {2, 6}, 4, {4, 5}},
+                 {{8, 6}, {2, 8}, 4, {4, 5}},  {{8, 40}, {1, 8}, 4, {4, 8}}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         uint32_t given[2];
         bits_of_two(cases[i].first, cases[i].second, cases[i].bits, given);

@@ -79,7 +79,8 @@ static void fill(struct sample_random *r, float *x, uint64_t n)
 
 /* Calibrates on x alone and quantizes; the SNR of the outputs. */
 static double quantized_snr(struct built *b, const float *x, uint64_t n,
-                            const struct pith_quantize_opts *opts, struct pith_quantize_layer *layers)
+                            const struct pith_quantize_opts *opts,
+                            struct pith_quantize_layer *layers)
 {
     static float before[4096], after[4096];
     struct pith_error err = {0};
@@ -98,7 +99,7 @@ static double quantized_snr(struct built *b, const float *x, uint64_t n,
 
 static const struct pith_quantize_opts defaults = {.size_bytes = sizeof defaults};
 
-/* ---- structure ------------------------------------------------------------------------------------ */
+/* ---- structure ------------------------------------------------------------------------------- */
 
 static void layers_become_integers_and_relu_vanishes(void **state)
 {
@@ -182,7 +183,7 @@ static void sums_and_pools_are_computed_in_between(void **state)
     assert_int_equal(b.m->values[first_op(b.m, PITH_OP_ADD)->out[0]].type, PITH_F32);
     assert_int_equal(b.m->values[first_op(b.m, PITH_OP_FLATTEN)->out[0]].type, PITH_U8);
     assert_int_equal(count_ops(b.m, PITH_OP_MATMUL_INTEGER), 1);
-    assert_int_equal(count_ops(b.m, PITH_OP_ADD), 2); /* the bias of fc */
+    assert_int_equal(count_ops(b.m, PITH_OP_ADD), 2);      /* the bias of fc */
     assert_int_equal(count_ops(b.m, PITH_OP_QUANTIZE), 3); /* x, relu, pool */
     pith_model_free(b.m);
 }
@@ -206,7 +207,8 @@ static void operators_behind_a_layer_are_folded(void **state)
     assert_true(quantized_snr(&b, x, 16, &defaults, NULL) > 25);
     assert_int_equal(count_ops(b.m, PITH_OP_MUL), 0);
     assert_int_equal(count_ops(b.m, PITH_OP_RELU), 0);
-    assert_int_equal(b.m->n_nodes, 7); /* quantize, twice product and bias, requantize, dequantize */
+    assert_int_equal(b.m->n_nodes,
+                     7); /* quantize, twice product and bias, requantize, dequantize */
     pith_model_free(b.m);
 }
 
@@ -225,7 +227,8 @@ static void depthwise_inputs_have_a_scale_a_channel(void **state)
         struct pith_channel_stats channel[CHANNELS];
         for (uint32_t c = 0; c < CHANNELS; c++)
             channel[c] = (struct pith_channel_stats){.max = most[c]};
-        struct pith_value_stats stats = {.n_channels = CHANNELS, .channel_axis = 1, .channel = channel};
+        struct pith_value_stats stats = {
+            .n_channels = CHANNELS, .channel_axis = 1, .channel = channel};
         float *w = b.m->values[b.m->nodes[0].in[1]].constant->data;
         for (uint32_t i = 0; i < 9 * CHANNELS; i++)
             w[i] *= i / 9 == 3 ? 1 : 1 / most[i / 9];
@@ -271,7 +274,8 @@ static void scales_of_channels_are_not_mixed_up(void **state)
         struct pith_channel_stats channel[CHANNELS];
         for (uint32_t c = 0; c < CHANNELS; c++)
             channel[c] = (struct pith_channel_stats){.max = most[c]};
-        struct pith_value_stats stats = {.n_channels = CHANNELS, .channel_axis = 1, .channel = channel};
+        struct pith_value_stats stats = {
+            .n_channels = CHANNELS, .channel_axis = 1, .channel = channel};
         for (uint32_t i = 0; i < CHANNELS * 5; i++)
             x[i] = most[i / 5] / 30 * (float)sample_below(&b.r, 1001) / 1000;
         struct pith_error err = {0};
@@ -322,7 +326,8 @@ static void lists_weights_of_integers_once(void **state)
     struct pith_weight_ref refs[16];
     assert_int_equal(pith_model_all_weights(b.m, refs), 3);
     for (uint32_t i = 0; i < 3; i++)
-        assert_string_equal(refs[i].tensor, ((const char *[]){"a.weight", "b.weight", "c.weight"})[i]);
+        assert_string_equal(refs[i].tensor,
+                            ((const char *[]){"a.weight", "b.weight", "c.weight"})[i]);
     b.m->nodes[refs[2].node].in[1] = refs[0].value;
     assert_int_equal(pith_model_all_weights(b.m, refs), 2);
     assert_string_equal(refs[1].layer, "b");
@@ -352,7 +357,7 @@ static void fewer_bits_are_coarser(void **state)
     }
 }
 
-/* ---- numbers at the edge --------------------------------------------------------------------------- */
+/* ---- numbers at the edge --------------------------------------------------------------------- */
 
 /* The bias is 10^9 times what the weights give: the scale grows until 31 bits hold it. */
 static void a_large_bias_is_held(void **state)
@@ -401,7 +406,7 @@ static void zeros_stay_zeros(void **state)
     pith_model_free(b.m);
 }
 
-/* ---- refusals ---------------------------------------------------------------------------------------- */
+/* ---- refusals -------------------------------------------------------------------------------- */
 
 static void refused(struct pith_model *m, struct pith_quantize_opts o, enum pith_status status,
                     const char *text)
@@ -425,8 +430,10 @@ static void says_what_is_wrong(void **state)
     end(&b);
     refused(b.m, defaults, PITH_ERR_ARGUMENT, "calibrate it first");
     run_network(b.m, b.m, x, 4, NULL);
-    refused(b.m, (struct pith_quantize_opts){.weight_bits = 9}, PITH_ERR_ARGUMENT, "weights of 9 bits");
-    refused(b.m, (struct pith_quantize_opts){.weight_bits = 1}, PITH_ERR_ARGUMENT, "weights of 1 bits");
+    refused(b.m, (struct pith_quantize_opts){.weight_bits = 9}, PITH_ERR_ARGUMENT,
+            "weights of 9 bits");
+    refused(b.m, (struct pith_quantize_opts){.weight_bits = 1}, PITH_ERR_ARGUMENT,
+            "weights of 1 bits");
     refused(b.m, (struct pith_quantize_opts){.bias_correct = true}, PITH_ERR_ARGUMENT, "need data");
     refused(b.m, (struct pith_quantize_opts){.rounding = PITH_ROUND_FEEDBACK}, PITH_ERR_ARGUMENT,
             "need data");

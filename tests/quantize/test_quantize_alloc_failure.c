@@ -21,11 +21,13 @@ static uint32_t look_up(struct pith_model *m, struct sample_random *r, uint32_t 
     uint32_t y = add_node(m, PITH_OP_SIGMOID, "to 1", "to 1.out", 1, &x)->out[0];
     struct pith_node *node = add_node(m, PITH_OP_CAST, "ids", "ids.out", 1, &y);
     node->attr[ATTR_CAST_TO] = PITH_I32;
-    y = add_node(m, PITH_OP_GATHER, "rows", "rows.out", 2, (const uint32_t[]){table, node->out[0]})->out[0];
+    y = add_node(m, PITH_OP_GATHER, "rows", "rows.out", 2, (const uint32_t[]){table, node->out[0]})
+            ->out[0];
     node = add_node(m, PITH_OP_REDUCE_MEAN, "row", "row.out", 1, &y);
     node->attr[ATTR_AXES] = node->attr[ATTR_AXES + 1] = 1;
     node->attr[ATTR_REDUCE_KEEP] = 0;
-    return add_node(m, PITH_OP_ADD, "add", "add.out", 2, (const uint32_t[]){x, node->out[0]})->out[0];
+    return add_node(m, PITH_OP_ADD, "add", "add.out", 2, (const uint32_t[]){x, node->out[0]})
+        ->out[0];
 }
 
 /* conv with a factor and a shift, relu, depthwise conv, two ways to a sum, a table, a pruned
@@ -65,8 +67,7 @@ static enum pith_status quantize(struct pith_error *err)
     float before[CLASSES], after[CLASSES];
     for (uint32_t n = 0; n < N_SAMPLES; n++)
         run_network(m, m, samples[n], PIXELS, before);
-    struct pith_quantize_opts o = {
-        .size_bytes = sizeof o, .data = data, .keep = keep, .n_keep = 1};
+    struct pith_quantize_opts o = {.size_bytes = sizeof o, .data = data, .keep = keep, .n_keep = 1};
     FAILING(pith_quantize(m, &o, NULL, NULL, err));
     run_network(m, NULL, samples[N_SAMPLES - 1], PIXELS, after);
     double snr = snr_db(before, after, CLASSES);

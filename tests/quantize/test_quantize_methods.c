@@ -130,8 +130,9 @@ static void each_method_helps(void **state)
         double adaptive = judged(i, o);
         if (corrected < nearest + 1 || feedback < nearest + 2 || both < nearest + 3 ||
             adaptive < nearest + 3)
-            fail_msg("%u bits: nearest %.1f, corrected %.1f, feedback %.1f, both %.1f, adaptive %.1f dB",
-                     bits, nearest, corrected, feedback, both, adaptive);
+            fail_msg(
+                "%u bits: nearest %.1f, corrected %.1f, feedback %.1f, both %.1f, adaptive %.1f dB",
+                bits, nearest, corrected, feedback, both, adaptive);
     }
     free_images(i);
 }
@@ -163,10 +164,10 @@ static void feedback_makes_up_for_what_was_lost(void **state)
                                        .weight_bits = 2,
                                        .per_tensor = true,
                                        .data = data,
-                                       .rounding = feedback ? PITH_ROUND_FEEDBACK : PITH_ROUND_NEAREST};
+                                       .rounding =
+                                           feedback ? PITH_ROUND_FEEDBACK : PITH_ROUND_NEAREST};
         assert_int_equal(pith_quantize(m, &o, NULL, NULL, &err), PITH_OK);
-        const int8_t *q =
-            m->values[first_op(m, PITH_OP_MATMUL_INTEGER)->in[1]].constant->data;
+        const int8_t *q = m->values[first_op(m, PITH_OP_MATMUL_INTEGER)->in[1]].constant->data;
         assert_int_equal(q[0], 1);
         assert_int_equal(q[1] + q[2], feedback);
         pith_model_free(m);
@@ -174,8 +175,8 @@ static void feedback_makes_up_for_what_was_lost(void **state)
     }
 }
 
-/* Every third x[0] is twice what its grid, 0 to 255, can hold. Weights and all other inputs lie on their
- * grids, so there is nothing to make up for: what is cut is not asked for back. */
+/* Every third x[0] is twice what its grid, 0 to 255, can hold. Weights and all other inputs lie on
+ * their grids, so there is nothing to make up for: what is cut is not asked for back. */
 static void what_is_cut_is_no_goal(void **state)
 {
     (void)state;
@@ -193,7 +194,8 @@ static void what_is_cut_is_no_goal(void **state)
     uint32_t y = add_layer(m, &r, PITH_OP_GEMM, "a", in, 2, (const uint32_t[]){1, 2});
     m->outputs[m->n_outputs++] = y;
     assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
-    memcpy(m->values[m->nodes[0].in[1]].constant->data, (const float[]){1, 50 / 127.0f}, 2 * sizeof(float));
+    memcpy(m->values[m->nodes[0].in[1]].constant->data, (const float[]){1, 50 / 127.0f},
+           2 * sizeof(float));
     m->values[in].max = 255;
     m->values[in].min = 0;
     m->values[in].n_observed = 1;
@@ -269,9 +271,11 @@ static struct pith_buffer bytes_on(struct images *i, uint32_t cpu_mask, uint32_t
             m->values[v].max = 8;
             m->values[v].n_observed = 1;
         }
-    struct pith_quantize_opts o = {
-        .size_bytes = sizeof o, .data = i->data, .runtime = &runtime, .keep_biases = true,
-        .rounding = rounding};
+    struct pith_quantize_opts o = {.size_bytes = sizeof o,
+                                   .data = i->data,
+                                   .runtime = &runtime,
+                                   .keep_biases = true,
+                                   .rounding = rounding};
     if (pith_quantize(m, &o, NULL, NULL, &err))
         fail_msg("%s", err.text);
     pith_threads_stop(&runtime);
@@ -287,7 +291,8 @@ static void same_bytes(const struct pith_buffer *a, struct pith_buffer b)
     pith_buffer_free(&b);
 }
 
-/* Adaptive rounding: on the same level; the float network's sums, its goal, differ a little on others. */
+/* Adaptive rounding: on the same level; the float network's sums, its goal, differ a little on
+ * others. */
 static void rounding_is_the_same_for_any_threads(void **state)
 {
     (void)state;
@@ -316,8 +321,8 @@ static void refused(struct pith_data *data, bool stop, const char *text)
     static const float x[PIXELS] = {1, 2, 3};
     run_network(m, m, x, PIXELS, NULL);
     uint32_t n_nodes = m->n_nodes;
-    struct pith_quantize_opts o = {.size_bytes = sizeof o, .data = data,
-                                   .progress = stop ? stop_at_once : NULL};
+    struct pith_quantize_opts o = {
+        .size_bytes = sizeof o, .data = data, .progress = stop ? stop_at_once : NULL};
     assert_int_equal(pith_quantize(m, &o, NULL, NULL, &err), PITH_ERR_ARGUMENT);
     if (!strstr(err.text, text))
         fail_msg("'%s' is not in '%s'", text, err.text);

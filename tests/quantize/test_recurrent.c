@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Recurrent networks in integers: RNN, GRU and LSTM written as loops give what the operators gave; layers
- * in bodies become integers, with a grid for each part of what they read; data improve them there, too. */
+/* Recurrent networks in integers: RNN, GRU and LSTM written as loops give what the operators gave;
+ * layers in bodies become integers, with a grid for each part of what they read; data improve them
+ * there, too. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +13,7 @@
 
 enum { STEPS = 7, WIDTH = 24, N_SAMPLES = 24, FEATURES = 2, SAMPLE = STEPS * FEATURES };
 
-/* ---- models ------------------------------------------------------------------------------------ */
+/* ---- models ---------------------------------------------------------------------------------- */
 
 /* More outputs than the one that add_node makes. */
 static void more_outputs(struct pith_model *m, struct pith_node *node, uint32_t n)
@@ -54,8 +55,8 @@ static struct pith_model *operator_of(const struct kind *k, uint64_t seed)
     uint32_t x = add_value(m, "x", PITH_F32, 2, (const uint32_t[]){1, k->steps * rows});
     m->inputs[m->n_inputs++] = x;
     struct pith_node *node = add_node(m, PITH_OP_RESHAPE, "steps", "steps.out", 1, &x);
-    memcpy(&node->attr[ATTR_RESHAPE_DIMS], (const int32_t[]){3, (int32_t)k->steps, 1, (int32_t)rows},
-           4 * sizeof(int32_t));
+    memcpy(&node->attr[ATTR_RESHAPE_DIMS],
+           (const int32_t[]){3, (int32_t)k->steps, 1, (int32_t)rows}, 4 * sizeof(int32_t));
     for (uint32_t i = 1; i < 7; i++)
         in[i] = PITH_VALUE_NONE;
     in[0] = node->out[0];
@@ -131,8 +132,8 @@ static void loops_give_what_operators_gave(void **state)
     }
 }
 
-/* The cell of many exporters: a loop over x [STEPS, 1, FEATURES] with h' = tanh(W [x, h] + b), then a
- * layer. The first feature is a hundred times as large as a state. */
+/* The cell of many exporters: a loop over x [STEPS, 1, FEATURES] with h' = tanh(W [x, h] + b), then
+ * a layer. The first feature is a hundred times as large as a state. */
 static struct pith_model *scan(uint64_t seed)
 {
     struct sample_random r = sample_random_of(seed);
@@ -149,7 +150,8 @@ static struct pith_model *scan(uint64_t seed)
     node->attr[ATTR_LOOP_TRIPS] = STEPS;
     more_outputs(m, node, 2);
     uint32_t index = node->out[0], h = node->out[1];
-    uint32_t at = add_node(m, PITH_OP_GATHER, "at", "at.out", 2, (const uint32_t[]){steps, index})->out[0];
+    uint32_t at =
+        add_node(m, PITH_OP_GATHER, "at", "at.out", 2, (const uint32_t[]){steps, index})->out[0];
     node = add_node(m, PITH_OP_CONCAT, "join", "join.out", 2, (const uint32_t[]){at, h});
     uint32_t u = add_layer(m, &r, PITH_OP_GEMM, "cell", node->out[0], 2,
                            (const uint32_t[]){WIDTH, FEATURES + WIDTH});
@@ -162,7 +164,8 @@ static struct pith_model *scan(uint64_t seed)
     node = add_node(m, PITH_OP_LOOP_END, "loop", "last", 2, (const uint32_t[]){h, next});
     node->attr[ATTR_LOOP_TRIPS] = STEPS;
     node->attr[ATTR_LOOP_STATES] = 1;
-    uint32_t y = add_layer(m, &r, PITH_OP_GEMM, "out", node->out[0], 2, (const uint32_t[]){5, WIDTH});
+    uint32_t y =
+        add_layer(m, &r, PITH_OP_GEMM, "out", node->out[0], 2, (const uint32_t[]){5, WIDTH});
     m->nodes[m->n_nodes - 1].attr[ATTR_GEMM_TRANS_B] = 1;
     m->outputs[m->n_outputs++] = y;
     if (pith_model_infer_shapes(m, &err))
@@ -170,7 +173,7 @@ static struct pith_model *scan(uint64_t seed)
     return m;
 }
 
-/* ---- data -------------------------------------------------------------------------------------- */
+/* ---- data ------------------------------------------------------------------------------------ */
 
 struct series {
     float x[2 * N_SAMPLES][SAMPLE]; /* the second half is not for calibration */
@@ -182,8 +185,10 @@ static struct pith_data *data_of(const float *x, uint32_t n)
     struct pith_buffer npy = {0};
     struct pith_data *data = NULL;
     struct pith_error err = {0};
-    struct pith_data_opts o = {.size_bytes = sizeof o, .path = "x.npy", .rank = 2, .dim = {1, SAMPLE}};
-    assert_int_equal(pith_npy_write(PITH_F32, 2, (const uint32_t[]){n, SAMPLE}, x, &npy, &err), PITH_OK);
+    struct pith_data_opts o = {
+        .size_bytes = sizeof o, .path = "x.npy", .rank = 2, .dim = {1, SAMPLE}};
+    assert_int_equal(pith_npy_write(PITH_F32, 2, (const uint32_t[]){n, SAMPLE}, x, &npy, &err),
+                     PITH_OK);
     o.content = npy.data;
     o.content_bytes = npy.bytes;
     if (pith_data_open(&o, &data, &err))
@@ -226,7 +231,7 @@ static double judged(struct pith_model *m, const struct series *s, struct pith_q
     return snr_db(a[0], b[0], N_SAMPLES * 5);
 }
 
-/* ---- bodies ------------------------------------------------------------------------------------ */
+/* ---- bodies ---------------------------------------------------------------------------------- */
 
 /* On one grid, steps of the state would be 0.7 wide: no 10 dB. */
 static void each_part_has_a_grid_of_its_own(void **state)
@@ -255,8 +260,8 @@ static void data_improve_bodies(void **state)
         const struct pith_quantize_opts o = {.weight_bits = 4,
                                              .data = s->data,
                                              .keep_biases = true,
-                                             .rounding =
-                                                 feedback ? PITH_ROUND_FEEDBACK : PITH_ROUND_NEAREST};
+                                             .rounding = feedback ? PITH_ROUND_FEEDBACK
+                                                                  : PITH_ROUND_NEAREST};
         db[feedback] = judged(m, s, o);
         pith_model_free(m);
     }
@@ -274,14 +279,15 @@ static void layers_in_bodies_can_be_kept(void **state)
     const struct pith_quantize_opts o = {.keep = keep, .n_keep = 1};
     judged(m, s, o);
     assert_int_equal(count_ops(m, PITH_OP_MATMUL_INTEGER), 1); /* behind the loop */
-    assert_int_equal(count_ops(m, PITH_OP_GEMM), 1); /* in one piece, as it was */
+    assert_int_equal(count_ops(m, PITH_OP_GEMM), 1);           /* in one piece, as it was */
     assert_int_equal(count_ops(m, PITH_OP_CONCAT), 1);
     pith_model_free(m);
     free_series(s);
 }
 
-/* Names of as many bytes as there may be, with a sequence of UTF-8 at every place where one can be cut;
- * a file with longer names, or broken ones, would not be packed. Layers without names go by a value's. */
+/* Names of as many bytes as there may be, with a sequence of UTF-8 at every place where one can be
+ * cut; a file with longer names, or broken ones, would not be packed. Layers without names go by a
+ * value's. */
 static void parts_have_names(void **state)
 {
     (void)state;
@@ -312,7 +318,7 @@ static void parts_have_names(void **state)
     free_series(s);
 }
 
-/* ---- bad input --------------------------------------------------------------------------------- */
+/* ---- bad input ------------------------------------------------------------------------------- */
 
 /* The same number all the time; and then what was never seen. */
 static void constant_data_do_no_harm(void **state)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A row rounded with feedback: its error is what it says, less than that of the nearest integers, within
- * bounds, 0 where it must; the scale that is found is no worse than the one that cuts nothing. */
+/* A row rounded with feedback: its error is what it says, less than that of the nearest integers,
+ * within bounds, 0 where it must; the scale that is found is no worse than the one that cuts
+ * nothing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -169,7 +170,8 @@ static void stops_when_it_is_exactly_too_much(void **state)
 }
 
 /* A layer of one row, whose input is read as it is. */
-static struct integer_layer layer_of(struct pith_grid *x, double *scale, double *shift, int32_t most)
+static struct integer_layer layer_of(struct pith_grid *x, double *scale, double *shift,
+                                     int32_t most)
 {
     static float one[1] = {1};
     *x = (struct pith_grid){.type = PITH_U8, .bits = 8, .n = 1, .scale = one};

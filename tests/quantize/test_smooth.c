@@ -18,8 +18,8 @@
 #define ROWS 3u
 #define OUT 4u
 
-/* LayerNormalization, whose channel 2 is 256 times as large, -> MatMul and Gemm (columns: both with B
- * transposed) -> outputs. */
+/* LayerNormalization, whose channel 2 is 256 times as large, -> MatMul and Gemm (columns: both with
+ * B transposed) -> outputs. */
 static struct pith_model *network(bool columns, bool seen)
 {
     struct sample_random r = sample_random_of(5);

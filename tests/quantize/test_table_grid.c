@@ -12,24 +12,24 @@
 enum { ROWS = 200, COLS = 16, IDS = 12, SAMPLES = 24, OUT = IDS * ROWS };
 
 struct wanted {
-    bool tied;      /* the table is also the weight of the last layer */
-    bool heavy;     /* one number of each row is a hundred times as large as the others */
-    bool twice;     /* two look-ups */
-    bool visible;   /* the table is an output of the network */
-    bool pruned;    /* every third number */
-    bool infinite;  /* one number */
-    bool columns;   /* of a matrix are looked up */
-    uint32_t rows;  /* 0: ROWS */
-    float alpha;    /* of the last layer; 0: 1 */
+    bool tied;     /* the table is also the weight of the last layer */
+    bool heavy;    /* one number of each row is a hundred times as large as the others */
+    bool twice;    /* two look-ups */
+    bool visible;  /* the table is an output of the network */
+    bool pruned;   /* every third number */
+    bool infinite; /* one number */
+    bool columns;  /* of a matrix are looked up */
+    uint32_t rows; /* 0: ROWS */
+    float alpha;   /* of the last layer; 0: 1 */
 };
 
 struct result {
-    double db;                              /* of outputs on ids not seen */
+    double db; /* of outputs on ids not seen */
     struct pith_quantize_layer layer[PITH_QUANTIZE_PARTS * 16];
-    char why[2][96];                        /* of the tables */
+    char why[2][96]; /* of the tables */
     uint32_t n_layers, n_tables;
-    uint64_t floats, integers;              /* numbers of constants of 2 axes with more than 1 column */
-    bool indices;                           /* a constant of u8 has more than one number */
+    uint64_t floats, integers; /* numbers of constants of 2 axes with more than 1 column */
+    bool indices;              /* a constant of u8 has more than one number */
     size_t bytes;
 };
 
@@ -65,10 +65,12 @@ static struct pith_model *network(const struct wanted *w)
                            : add_value(m, "ids", PITH_I32, 1, (const uint32_t[]){IDS});
     m->inputs[m->n_inputs++] = ids;
     uint32_t table = table_of(m, &r, w);
-    uint32_t x = add_node(m, PITH_OP_GATHER, "rows", "rows.out", 2, (const uint32_t[]){table, ids})->out[0];
+    uint32_t x =
+        add_node(m, PITH_OP_GATHER, "rows", "rows.out", 2, (const uint32_t[]){table, ids})->out[0];
     if (w->tied) {
         struct pith_node *flat = add_node(m, PITH_OP_RESHAPE, "flat", "flat.out", 1, &x);
-        memcpy(&flat->attr[ATTR_RESHAPE_DIMS], (const int32_t[]){2, IDS, COLS}, 3 * sizeof(int32_t));
+        memcpy(&flat->attr[ATTR_RESHAPE_DIMS], (const int32_t[]){2, IDS, COLS},
+               3 * sizeof(int32_t));
         x = flat->out[0];
     }
     if (w->columns) {
@@ -77,13 +79,15 @@ static struct pith_model *network(const struct wanted *w)
     }
     if (w->twice) {
         uint32_t y =
-            add_node(m, PITH_OP_GATHER, "again", "again.out", 2, (const uint32_t[]){table, ids})->out[0];
+            add_node(m, PITH_OP_GATHER, "again", "again.out", 2, (const uint32_t[]){table, ids})
+                ->out[0];
         x = add_node(m, PITH_OP_ADD, "sum", "sum.out", 2, (const uint32_t[]){x, y})->out[0];
     }
     x = add_layer(m, &r, PITH_OP_GEMM, "inner", x, 2, (const uint32_t[]){COLS, COLS});
     x = add_node(m, PITH_OP_TANH, "tanh", "tanh.out", 1, &x)->out[0];
     uint32_t weight = w->tied ? table : add_constant(m, &r, "w", 2, (const uint32_t[]){ROWS, COLS});
-    struct pith_node *head = add_node(m, PITH_OP_GEMM, "head", "head.out", 2, (const uint32_t[]){x, weight});
+    struct pith_node *head =
+        add_node(m, PITH_OP_GEMM, "head", "head.out", 2, (const uint32_t[]){x, weight});
     if (w->alpha != 0)
         memcpy(&head->attr[ATTR_GEMM_ALPHA], &w->alpha, sizeof w->alpha);
     m->outputs[m->n_outputs++] = head->out[0];
@@ -99,7 +103,8 @@ static void draw_ids(uint64_t seed, const struct wanted *w, int32_t *ids, uint32
     struct sample_random r = sample_random_of(seed);
     int32_t rows = (int32_t)(w->rows ? w->rows : ROWS);
     for (uint32_t i = 0; i < n; i++)
-        ids[i] = (int32_t)(fabsf(sample_gauss(&r)) * 1000) % (2 * rows) - rows; /* from the end, too */
+        ids[i] =
+            (int32_t)(fabsf(sample_gauss(&r)) * 1000) % (2 * rows) - rows; /* from the end, too */
 }
 
 static void count_numbers(const struct pith_model *m, struct result *r)
@@ -170,7 +175,8 @@ static void a_number_takes_a_byte(void **state)
         fail_msg("%.1f dB of the table, %.1f of outputs", r.layer[0].snr_db, r.db);
 }
 
-/* By row, steps as coarse as one number wants would leave little of the others: 127 steps of 0.8. */
+/* By row, steps as coarse as one number wants would leave little of the others: 127 steps of 0.8.
+ */
 static void rows_with_few_large_numbers_have_a_codebook(void **state)
 {
     (void)state;
@@ -223,7 +229,8 @@ static void what_is_pruned_stays_so(void **state)
     assert_true(r.db > 30);
 }
 
-static void expect_float(struct wanted w, struct pith_quantize_opts o, const char *why, uint64_t floats)
+static void expect_float(struct wanted w, struct pith_quantize_opts o, const char *why,
+                         uint64_t floats)
 {
     struct result r = quantize(w, o);
     assert_true(r.n_tables > 0);
@@ -234,18 +241,25 @@ static void expect_float(struct wanted w, struct pith_quantize_opts o, const cha
 static void some_stay_float(void **state)
 {
     (void)state;
-    static const char *const table[] = {"rows"}, *const again[] = {"again"}, *const head[] = {"head"},
-                             *const both[] = {"inner", "head"};
+    static const char *const table[] = {"rows"}, *const again[] = {"again"},
+                             *const head[] = {"head"}, *const both[] = {"inner", "head"};
     uint64_t floats = ROWS * COLS;
-    const struct pith_quantize_opts keep = {.keep = table, .n_keep = 1}, keep_again = {.keep = again, .n_keep = 1},
-                                    keep_head = {.keep = head, .n_keep = 1}, keep_all = {.keep = both, .n_keep = 2};
+    const struct pith_quantize_opts keep = {.keep = table, .n_keep = 1},
+                                    keep_again = {.keep = again, .n_keep = 1},
+                                    keep_head = {.keep = head, .n_keep = 1},
+                                    keep_all = {.keep = both, .n_keep = 2};
     expect_float((struct wanted){0}, keep, "kept", floats);
-    expect_float((struct wanted){.visible = true}, as_usual, "something else reads it as floats", floats);
-    expect_float((struct wanted){.twice = true}, keep_again, "something else reads it as floats", floats);
-    expect_float((struct wanted){.tied = true}, keep_head, "something else reads it as floats", floats);
-    expect_float((struct wanted){.infinite = true}, as_usual, "some of its numbers are infinite or NaN",
+    expect_float((struct wanted){.visible = true}, as_usual, "something else reads it as floats",
+                 floats);
+    expect_float((struct wanted){.twice = true}, keep_again, "something else reads it as floats",
+                 floats);
+    expect_float((struct wanted){.tied = true}, keep_head, "something else reads it as floats",
+                 floats);
+    expect_float((struct wanted){.infinite = true}, as_usual,
+                 "some of its numbers are infinite or NaN",
                  floats + COLS * COLS); /* and the layer that reads its rows */
-    expect_float((struct wanted){0}, keep_all, "", ROWS * COLS + COLS * COLS); /* it alone is integers */
+    expect_float((struct wanted){0}, keep_all, "",
+                 ROWS * COLS + COLS * COLS); /* it alone is integers */
 }
 
 static void small_ones_and_columns_are_none(void **state)
@@ -264,12 +278,13 @@ static void small_ones_and_columns_are_none(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_number_takes_a_byte),
-                                       cmocka_unit_test(rows_with_few_large_numbers_have_a_codebook),
-                                       cmocka_unit_test(a_layers_weight_is_stored_once),
-                                       cmocka_unit_test(two_look_ups_share),
-                                       cmocka_unit_test(what_is_pruned_stays_so),
-                                       cmocka_unit_test(some_stay_float),
-                                       cmocka_unit_test(small_ones_and_columns_are_none)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_number_takes_a_byte),
+        cmocka_unit_test(rows_with_few_large_numbers_have_a_codebook),
+        cmocka_unit_test(a_layers_weight_is_stored_once),
+        cmocka_unit_test(two_look_ups_share),
+        cmocka_unit_test(what_is_pruned_stays_so),
+        cmocka_unit_test(some_stay_float),
+        cmocka_unit_test(small_ones_and_columns_are_none)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* avxvnni_twin.h - the kernels of AVX-VNNI on machines without it: the same source, compiled for
- * the same instruction in the encoding of AVX-512 VNNI (tests/module.mk). What the twin lacks is the
- * encoding alone: vpdpbusd is specified once for both. */
+ * the same instruction in the encoding of AVX-512 VNNI (tests/module.mk). What the twin lacks is
+ * the encoding alone: vpdpbusd is specified once for both. */
 #ifndef AVXVNNI_TWIN_H
 #define AVXVNNI_TWIN_H
 

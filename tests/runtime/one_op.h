@@ -132,7 +132,15 @@ static inline void one_op_expect(struct one_op *t, uint32_t rank, const uint32_t
     one_op_close(t);
 }
 
-#define DIMS(...) (sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t)), (uint32_t[]){__VA_ARGS__}
-#define LIST(...) (sizeof((int32_t[]){__VA_ARGS__}) / sizeof(int32_t)), (int32_t[]){__VA_ARGS__}
+#define DIMS(...)                                                                                  \
+    (sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t)), (uint32_t[])                           \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
+#define LIST(...)                                                                                  \
+    (sizeof((int32_t[]){__VA_ARGS__}) / sizeof(int32_t)), (int32_t[])                              \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
 
 #endif

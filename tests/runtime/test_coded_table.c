@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_coded_table.c - a table that Gather looks up in stays coded in the file where memory is short. */
+/* test_coded_table.c - a table that Gather looks up in stays coded in the file where memory is
+ * short. */
 #define GRAPH_DOUBLE_READER
 #include "graph_double.h"
 #include <math.h>
@@ -32,8 +33,10 @@ static void set_gather_axis(int32_t *attr, void *arg)
 
 enum { IDS = 5 };
 
-/* Rows (axis 0) or columns of a coded table. also: somebody adds it to itself. Returns the kernel, y. */
-static const char *look_up(int32_t axis, bool also, uint32_t flags, uint64_t *bytes, float y[IDS * WIDE])
+/* Rows (axis 0) or columns of a coded table. also: somebody adds it to itself. Returns the kernel,
+ * y. */
+static const char *look_up(int32_t axis, bool also, uint32_t flags, uint64_t *bytes,
+                           float y[IDS * WIDE])
 {
     static const int32_t ids[IDS] = {WIDE - 1, 3, -2, 3, 0};
     struct pith_opts opts;

@@ -12,10 +12,10 @@
 
 /* docs/format.md, section 14. */
 static const uint8_t compact_file[] = {
-    0xb9, 0x50, 0x01, 0x0c, 0x42, 0x0d, 0x7f, 0x01, 0x02, 0x03, 0x02, 0x32, 0x02, 0x03,
-    0x02, 0x05, 0x00, 0x02, 0x10, 0x01, 0x0b, 0x73, 0x63, 0x61, 0x6c, 0x65, 0x3d, 0x31,
-    0x2f, 0x32, 0x35, 0x36, 0x2f, 0xc8, 0x9f, 0xdf, 0x00, 0x2a, 0x21, 0x00, 0x00, 0x80,
-    0x3f, 0x00, 0x00, 0x80, 0xbf, 0x1a, 0x5d, 0x20, 0xb4,
+    0xb9, 0x50, 0x01, 0x0c, 0x42, 0x0d, 0x7f, 0x01, 0x02, 0x03, 0x02, 0x32, 0x02,
+    0x03, 0x02, 0x05, 0x00, 0x02, 0x10, 0x01, 0x0b, 0x73, 0x63, 0x61, 0x6c, 0x65,
+    0x3d, 0x31, 0x2f, 0x32, 0x35, 0x36, 0x2f, 0xc8, 0x9f, 0xdf, 0x00, 0x2a, 0x21,
+    0x00, 0x00, 0x80, 0x3f, 0x00, 0x00, 0x80, 0xbf, 0x1a, 0x5d, 0x20, 0xb4,
 };
 enum { GRAPH_AT = 7, GRAPH_BYTES = 12, META_AT = 19, META_BYTES = 13, DATA_AT = 32 };
 
@@ -151,9 +151,8 @@ static void unknown_chunks(void **state)
     (void)state;
     static struct made f;
     struct pith_error err;
-    const struct piece critical[] = {{"DATA", "", 0},
-                                     {"GRPH", compact_file + GRAPH_AT, GRAPH_BYTES},
-                                     {"ZZZZ", "x", 1}};
+    const struct piece critical[] = {
+        {"DATA", "", 0}, {"GRPH", compact_file + GRAPH_AT, GRAPH_BYTES}, {"ZZZZ", "x", 1}};
     seal_full(&f, critical, 3);
     assert_int_equal(read_file(f.data, f.bytes, 0, &err), PITH_ERR_VERSION);
     assert_int_equal(err.chunk, FORMAT_TAG('Z', 'Z', 'Z', 'Z'));
@@ -187,14 +186,17 @@ static void graphs(void **state)
         {"relu, wiring told although default", GRAPH("\x00\x01\x03\x00\x88\x01\x02"),
          PITH_ERR_CORRUPT},
         {"operator 0 behind", GRAPH("\x00\x01\x03\x00\x08\x00"), PITH_ERR_UNSUPPORTED},
-        {"byte behind the outputs", GRAPH("\x02\x01\x03\x00\x01\x08\x02\x02\x03\x00"), PITH_ERR_CORRUPT},
+        {"byte behind the outputs", GRAPH("\x02\x01\x03\x00\x01\x08\x02\x02\x03\x00"),
+         PITH_ERR_CORRUPT},
         {"pool", GRAPH("\x00\x04\x01\x01\x04\x05\x00\x52\x01\x05\x04"), PITH_OK},
-        {"pool, strides as kernel", GRAPH("\x00\x04\x01\x01\x04\x05\x00\x52\x03\x05\x04\x00"), PITH_OK},
+        {"pool, strides as kernel", GRAPH("\x00\x04\x01\x01\x04\x05\x00\x52\x03\x05\x04\x00"),
+         PITH_OK},
         {"strides like kernel told", GRAPH("\x00\x04\x01\x01\x04\x05\x00\x52\x03\x05\x04\x05\x04"),
          PITH_ERR_CORRUPT},
-        {"kernel like nothing", GRAPH("\x00\x04\x01\x01\x04\x05\x00\x52\x01\x00"), PITH_ERR_CORRUPT},
-        {"second pool like the first", GRAPH("\x00\x04\x01\x01\x04\x05\x00\x52\x01\x05\x04\x52\x00"),
-         PITH_OK},
+        {"kernel like nothing", GRAPH("\x00\x04\x01\x01\x04\x05\x00\x52\x01\x00"),
+         PITH_ERR_CORRUPT},
+        {"second pool like the first",
+         GRAPH("\x00\x04\x01\x01\x04\x05\x00\x52\x01\x05\x04\x52\x00"), PITH_OK},
         {"second pool told", GRAPH("\x00\x04\x01\x01\x04\x05\x00\x52\x01\x05\x04\x52\x01\x05\x04"),
          PITH_ERR_CORRUPT},
         {"first pool like none", GRAPH("\x00\x04\x01\x01\x04\x05\x00\x52\x00"), PITH_ERR_CORRUPT},
@@ -205,8 +207,7 @@ static void graphs(void **state)
         {"attributes of none", GRAPH("\x00\x01\x03\x00\x48\x01"), PITH_ERR_CORRUPT},
         {"long varint", GRAPH("\x80\x00\x01\x03\x00\x08"), PITH_ERR_CORRUPT},
         {"dimension 0", GRAPH("\x00\x01\x00\x00\x08"), PITH_ERR_CORRUPT},
-        {"rank 9", GRAPH("\x00\x09\x01\x01\x01\x01\x01\x01\x01\x01\x01\x00\x08"),
-         PITH_ERR_CORRUPT},
+        {"rank 9", GRAPH("\x00\x09\x01\x01\x01\x01\x01\x01\x01\x01\x01\x00\x08"), PITH_ERR_CORRUPT},
         {"square not said", GRAPH("\x00\x02\x03\x03\x00\x08"), PITH_ERR_CORRUPT},
         {"square", GRAPH("\x00\x22\x03\x00\x08"), PITH_OK},
         {"type f32 told", GRAPH("\x00\x11\x01\x03\x00\x08"), PITH_ERR_CORRUPT},
@@ -216,8 +217,7 @@ static void graphs(void **state)
         {"add reads itself", GRAPH("\x00\x01\x03\x00\x84\x02\x02\x03"), PITH_ERR_CORRUPT},
         {"add without a constant", GRAPH("\x00\x01\x03\x00\x04"), PITH_ERR_CORRUPT},
         {"needed input left out", GRAPH("\x00\x01\x03\x00\x84\x02\x02\x00"), PITH_ERR_CORRUPT},
-        {"three inputs to add", GRAPH("\x00\x01\x03\x00\x84\x03\x02\x02\x02"),
-         PITH_ERR_CORRUPT},
+        {"three inputs to add", GRAPH("\x00\x01\x03\x00\x84\x03\x02\x02\x02"), PITH_ERR_CORRUPT},
         {"no nodes, no outputs", GRAPH("\x00\x01\x03\x00"), PITH_ERR_CORRUPT},
         {"input is output", GRAPH("\x02\x01\x03\x00\x00\x01\x02"), PITH_OK},
         {"default output told", GRAPH("\x02\x01\x03\x00\x01\x08\x01\x02"), PITH_ERR_CORRUPT},
@@ -225,8 +225,10 @@ static void graphs(void **state)
         {"tensor without data", GRAPH("\x00\x01\x03\x01\x01\x03\x04"), PITH_ERR_CORRUPT},
         {"unused tensor of no elements kept", GRAPH("\x00\x01\x03\x01\x51\x03\x00\x08"),
          PITH_ERR_CORRUPT},
-        {"short head, rows two before", GRAPH("\x00\x01\x03\x01\x82\x02\x02\x04"), PITH_ERR_CORRUPT},
-        {"short head, maps of none", GRAPH("\x00\x01\x03\x01\x84\x02\x02\x02\x04"), PITH_ERR_CORRUPT},
+        {"short head, rows two before", GRAPH("\x00\x01\x03\x01\x82\x02\x02\x04"),
+         PITH_ERR_CORRUPT},
+        {"short head, maps of none", GRAPH("\x00\x01\x03\x01\x84\x02\x02\x02\x04"),
+         PITH_ERR_CORRUPT},
         {"all pruned", GRAPH("\x00\x01\x03\x01\x51\x03\x00\x04"), PITH_OK},
         {"shapes that do not broadcast", GRAPH("\x00\x01\x03\x01\x51\x02\x00\x04"),
          PITH_ERR_CORRUPT},
@@ -267,7 +269,7 @@ static void texts(void **state)
     assert_int_equal(read_meta(GRAPH("\x15labels\x00")), PITH_ERR_CORRUPT); /* has a number */
     assert_int_equal(read_meta(GRAPH("\x04\x00")), PITH_ERR_CORRUPT);
     assert_int_equal(read_meta(GRAPH("\x01\x02x")), PITH_ERR_CORRUPT);
-    assert_int_equal(read_meta(GRAPH("\x01\x02\xc0\x80")), PITH_ERR_CORRUPT); /* overlong NUL */
+    assert_int_equal(read_meta(GRAPH("\x01\x02\xc0\x80")), PITH_ERR_CORRUPT);     /* overlong NUL */
     assert_int_equal(read_meta(GRAPH("\x01\x03\xed\xa0\x80")), PITH_ERR_CORRUPT); /* surrogate */
     assert_int_equal(read_meta(GRAPH("\x01\x04\xf4\x90\x80\x80")), PITH_ERR_CORRUPT);
     assert_int_equal(read_meta(GRAPH("\x01\x04\xf0\x9f\x98\x80")), PITH_OK);

@@ -271,7 +271,8 @@ static void widest_directories(void **state)
     struct huff_stream s;
     (void)state;
     assert_int_equal(pith_huff_stream_open(&s, of_24, 1u << 26, 5000, &t, NULL, 3), PITH_OK);
-    assert_int_equal(pith_huff_stream_open(&s, of_25, 1u << 26, 5000, &t, NULL, 3), PITH_ERR_CORRUPT);
+    assert_int_equal(pith_huff_stream_open(&s, of_25, 1u << 26, 5000, &t, NULL, 3),
+                     PITH_ERR_CORRUPT);
     /* all but the last take 2^23 bytes: that much, and not one less */
     assert_int_equal(pith_huff_stream_open(&s, of_24, 11 + (1u << 23), 5000, &t, NULL, 3), PITH_OK);
     assert_int_equal(pith_huff_stream_open(&s, of_24, 10 + (1u << 23), 5000, &t, NULL, 3),
@@ -316,11 +317,11 @@ static void raw_books(void **state)
     static const struct {
         uint32_t first, second;
         enum pith_status want;
-    } cases[] = {{0x3f800000, 0x3f800000, PITH_OK},         {0x3f800001, 0x3f800000, PITH_ERR_CORRUPT},
-                 {0xbf800001, 0xbf800000, PITH_OK},         {0xbf800000, 0xbf800001, PITH_ERR_CORRUPT},
-                 {0x80000000, 0x00000000, PITH_OK},         {0x00000000, 0x80000000, PITH_ERR_CORRUPT},
-                 {0x3f800000, 0x7f7fffff, PITH_OK},         {0x3f800000, 0x7f800000, PITH_ERR_CORRUPT},
-                 {0xff7fffff, 0x3f800000, PITH_OK},         {0xff800000, 0x3f800000, PITH_ERR_CORRUPT}};
+    } cases[] = {{0x3f800000, 0x3f800000, PITH_OK}, {0x3f800001, 0x3f800000, PITH_ERR_CORRUPT},
+                 {0xbf800001, 0xbf800000, PITH_OK}, {0xbf800000, 0xbf800001, PITH_ERR_CORRUPT},
+                 {0x80000000, 0x00000000, PITH_OK}, {0x00000000, 0x80000000, PITH_ERR_CORRUPT},
+                 {0x3f800000, 0x7f7fffff, PITH_OK}, {0x3f800000, 0x7f800000, PITH_ERR_CORRUPT},
+                 {0xff7fffff, 0x3f800000, PITH_OK}, {0xff800000, 0x3f800000, PITH_ERR_CORRUPT}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct bits b = {{0}, 0};
         put_bits(&b, 0, 8);
@@ -350,8 +351,8 @@ static void heads_of_books(void **state)
 }
 
 /* Multiples of a step 2^(exponent - 127): n_negative below zero, then one that is zero or none. */
-static enum pith_status uniform_book(uint32_t exponent, uint32_t k, uint32_t n_negative, uint32_t zero,
-                                     uint32_t padding)
+static enum pith_status uniform_book(uint32_t exponent, uint32_t k, uint32_t n_negative,
+                                     uint32_t zero, uint32_t padding)
 {
     struct bits b = coded_book(31, 0);
     put_bits(&b, exponent, 8);
@@ -383,8 +384,8 @@ static void uniform_books(void **state)
     assert_int_equal(uniform_book(254, 2, 2, 0, 0), PITH_ERR_CORRUPT);
 }
 
-/* Near steps of eight bits, the exponent alone: 0 and 255 are none, and a difference that leaves the
- * eight bits is none although 2^9 more of them are the same bits of a float. */
+/* Near steps of eight bits, the exponent alone: 0 and 255 are none, and a difference that leaves
+ * the eight bits is none although 2^9 more of them are the same bits of a float. */
 static void near_books(void **state)
 {
     (void)state;
@@ -427,13 +428,13 @@ static void no_bits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stream_example),   cmocka_unit_test(support_example),
-        cmocka_unit_test(support_limits),   cmocka_unit_test(codebook_example),
-        cmocka_unit_test(random_codebooks), cmocka_unit_test(random_streams),
-        cmocka_unit_test(directories),      cmocka_unit_test(no_bits),
-        cmocka_unit_test(support_table_end), cmocka_unit_test(uneven_directories),
+        cmocka_unit_test(stream_example),     cmocka_unit_test(support_example),
+        cmocka_unit_test(support_limits),     cmocka_unit_test(codebook_example),
+        cmocka_unit_test(random_codebooks),   cmocka_unit_test(random_streams),
+        cmocka_unit_test(directories),        cmocka_unit_test(no_bits),
+        cmocka_unit_test(support_table_end),  cmocka_unit_test(uneven_directories),
         cmocka_unit_test(widest_directories), cmocka_unit_test(raw_books),
-        cmocka_unit_test(heads_of_books),   cmocka_unit_test(uniform_books),
+        cmocka_unit_test(heads_of_books),     cmocka_unit_test(uniform_books),
         cmocka_unit_test(near_books),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

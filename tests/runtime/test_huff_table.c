@@ -154,7 +154,8 @@ static void longest_codes(void **state)
 /* Two codes of 13 bits beside two of one: a sum of units of 2^-12 would not see them. */
 static void no_longer_codes(void **state)
 {
-    static const uint8_t len[] = {13, 13, 1, 1}, longest[] = {12, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1};
+    static const uint8_t len[] = {13, 13, 1, 1},
+                         longest[] = {12, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1};
     struct huff_lengths t;
     (void)state;
     struct bits b = raw_table(len, 4);
@@ -267,8 +268,7 @@ int main(void)
         cmocka_unit_test(every_short_vector), cmocka_unit_test(longest_codes),
         cmocka_unit_test(document_example),   cmocka_unit_test(one_symbol),
         cmocka_unit_test(presence_runs),      cmocka_unit_test(bad_lengths),
-        cmocka_unit_test(truncated),
-        cmocka_unit_test(no_longer_codes),
+        cmocka_unit_test(truncated),          cmocka_unit_test(no_longer_codes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

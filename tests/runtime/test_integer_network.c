@@ -2,12 +2,24 @@
 /* Networks of integers as plans run them, fused and channels-last (integer_case.h). */
 #include "integer_case.h"
 
-/* ---- networks ---------------------------------------------------------------------------------
- */
+/* ---- networks -------------------------------------------------------------------------------- */
 
 enum kind {
-    CONV, ADD, MUL, MAX_POOL, CONCAT, CONCAT_WHOLE, ELEMENT, MEAN, SLICE, PAD, AVERAGE, SOFTMAX,
-    RESIZE, REAL, KINDS
+    CONV,
+    ADD,
+    MUL,
+    MAX_POOL,
+    CONCAT,
+    CONCAT_WHOLE,
+    ELEMENT,
+    MEAN,
+    SLICE,
+    PAD,
+    AVERAGE,
+    SOFTMAX,
+    RESIZE,
+    REAL,
+    KINDS
 };
 
 struct bytes_value {
@@ -17,10 +29,10 @@ struct bytes_value {
     enum kind kind;
     uint32_t from[2]; /* numbers of values */
     struct layer layer;
-    uint32_t pool[3]; /* kernel, stride, pad */
-    bool relu;        /* behind ADD and MUL */
-    bool whole;       /* SLICE, PAD and RESIZE of bytes as they are */
-    bool plane;       /* MEAN as an AveragePool whose kernel is list[0] */
+    uint32_t pool[3];   /* kernel, stride, pad */
+    bool relu;          /* behind ADD and MUL */
+    bool whole;         /* SLICE, PAD and RESIZE of bytes as they are */
+    bool plane;         /* MEAN as an AveragePool whose kernel is list[0] */
     int32_t list[3][8]; /* of an axis: start, end, step; begin, end of its pads; size, its scale */
     int32_t mode;       /* PAD, RESIZE; the axis of SOFTMAX */
     int32_t rule[2];    /* RESIZE: of coordinates, of the nearest */
@@ -264,13 +276,15 @@ static void make_value(struct bytes_value *v)
         real[1] = v->from[0] == v->from[1] ? real[0] : real_of(b);
     bool plane = v->kind == MEAN && v->plane;
     bool by_op = v->kind == ELEMENT || v->kind == SOFTMAX;
-    y = gd_node_of(by_op ? v->op : plane ? PITH_OP_AVERAGE_POOL : op[v->kind],
-                   plane                                     ? set_plane
+    y = gd_node_of(by_op   ? v->op
+                   : plane ? PITH_OP_AVERAGE_POOL
+                           : op[v->kind],
+                   plane                                       ? set_plane
                    : v->kind == MAX_POOL || v->kind == AVERAGE ? set_pool
-                   : v->kind == SLICE || v->kind == PAD      ? set_move
-                   : v->kind == RESIZE                       ? set_resize
-                   : v->kind == SOFTMAX                      ? set_softmax
-                                                             : NULL,
+                   : v->kind == SLICE || v->kind == PAD        ? set_move
+                   : v->kind == RESIZE                         ? set_resize
+                   : v->kind == SOFTMAX                        ? set_softmax
+                                                               : NULL,
                    v, 1, two ? 2 : 1, real);
     if (v->relu)
         y = gd_node(PITH_OP_RELU, NULL, NULL, 1, 1, y);

@@ -460,10 +460,10 @@ static void test_specials_pass(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gemm),      cmocka_unit_test(test_im2col),
-        cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_depthwise), cmocka_unit_test(test_gemv),
-        cmocka_unit_test(test_max),       cmocka_unit_test(test_specials_pass),
+        cmocka_unit_test(test_gemm),          cmocka_unit_test(test_im2col),
+        cmocka_unit_test(test_rows),          cmocka_unit_test(test_depthwise),
+        cmocka_unit_test(test_gemv),          cmocka_unit_test(test_max),
+        cmocka_unit_test(test_specials_pass),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,11 +28,15 @@ static uint32_t pick(uint32_t from, uint32_t to)
 /* Levels in order; false: no more. */
 static bool next_level(uint32_t *i, struct integer_kernels *k)
 {
-    static const uint32_t levels[] = {0, PITH_CPU_AVX2, PITH_CPU_AVX2 | PITH_CPU_AVXVNNI,
-                                      AVXVNNI_TWIN, PITH_CPU_AVX2 | PITH_CPU_AVX512,
+    static const uint32_t levels[] = {0,
+                                      PITH_CPU_AVX2,
+                                      PITH_CPU_AVX2 | PITH_CPU_AVXVNNI,
+                                      AVXVNNI_TWIN,
+                                      PITH_CPU_AVX2 | PITH_CPU_AVX512,
                                       PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VBMI,
                                       PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VNNI,
-                                      PITH_CPU_NEON, PITH_CPU_NEON | PITH_CPU_DOTPROD};
+                                      PITH_CPU_NEON,
+                                      PITH_CPU_NEON | PITH_CPU_DOTPROD};
     while (*i < sizeof levels / sizeof *levels) {
         uint32_t level = levels[(*i)++];
         if ((features_with_twin() & level) != level)
@@ -171,8 +175,9 @@ static struct requantize product_to(const struct product *p, const struct requan
     size_t terms = (size_t)p->segments * p->run;
     memcpy(offset, p->offset, sizeof p->offset);
     for (uint32_t o = 0; o < p->n; o++)
-        offset[o] = (int32_t)((uint32_t)offset[o] + (uint32_t)middle_offset(
-                                  k, (const int8_t *)p->w.data + o * terms, terms));
+        offset[o] =
+            (int32_t)((uint32_t)offset[o] +
+                      (uint32_t)middle_offset(k, (const int8_t *)p->w.data + o * terms, terms));
     result.offset = offset;
     return result;
 }
@@ -322,10 +327,17 @@ static void check_words(const struct product *p, const struct integer_kernels *k
         segment[s] = (uint32_t)(s * padded * 2);
     for (uint32_t i = 0; i < p->m; i++)
         pixel[i] = (const uint8_t *)(xs + i * p->segments * padded);
-    struct gemm_i8_job job = {.x = pixel, .segment = segment, .segments = p->segments,
-                              .steps = steps, .w = w.data, .panel_bytes = panel_bytes,
-                              .to = {.offset = offset.data}, .y = y.data, .y_step = n * each,
-                              .m = p->m, .n = n};
+    struct gemm_i8_job job = {.x = pixel,
+                              .segment = segment,
+                              .segments = p->segments,
+                              .steps = steps,
+                              .w = w.data,
+                              .panel_bytes = panel_bytes,
+                              .to = {.offset = offset.data},
+                              .y = y.data,
+                              .y_step = n * each,
+                              .m = p->m,
+                              .n = n};
     k->gemm_i16[is_long](&job);
     for (uint32_t i = 0; i < p->m; i++)
         for (uint32_t o = 0; o < n; o++) {
@@ -366,8 +378,7 @@ static void test_gemm_of_words(void **state)
     }
 }
 
-/* ---- depthwise --------------------------------------------------------------------------------
- */
+/* ---- depthwise ------------------------------------------------------------------------------- */
 
 struct depthwise {
     uint32_t m, channels, taps;
@@ -390,8 +401,8 @@ static struct guarded packed_depthwise(const struct depthwise *p, const struct i
                 uint32_t c = depthwise_place(k->block, p->channels, b, i);
                 offset[b * k->block + i] =
                     (int32_t)((uint32_t)p->offset[c] +
-                              (uint32_t)middle_offset(
-                                  k, (const int8_t *)p->w.data + c * p->taps, p->taps));
+                              (uint32_t)middle_offset(k, (const int8_t *)p->w.data + c * p->taps,
+                                                      p->taps));
                 factor[b * k->block + i] = p->factor[c];
                 for (uint32_t j = t; j < t + k->group; j++, at++) {
                     const int8_t *w = p->w.data;
@@ -466,8 +477,7 @@ static void test_depthwise(void **state)
     }
 }
 
-/* ---- rows of bytes ------------------------------------------------------------------------------
- */
+/* ---- rows of bytes --------------------------------------------------------------------------- */
 
 static struct byte_grid random_grid(void)
 {
@@ -561,12 +571,9 @@ static void test_rule_of_rows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gemm),
-        cmocka_unit_test(test_gemm_of_few_weights),
-        cmocka_unit_test(test_gemm_of_words),
-        cmocka_unit_test(test_depthwise),
-        cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_rule_of_rows),
+        cmocka_unit_test(test_gemm),          cmocka_unit_test(test_gemm_of_few_weights),
+        cmocka_unit_test(test_gemm_of_words), cmocka_unit_test(test_depthwise),
+        cmocka_unit_test(test_rows),          cmocka_unit_test(test_rule_of_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

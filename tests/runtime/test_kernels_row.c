@@ -67,7 +67,7 @@ static bool call(const struct row_kernels *k, int i, const float *x, float *y, s
 
 static void test_rows(void **state)
 {
-    static const char *const names[] = {"tanh",      "sigmoid", "erf", "gelu",
+    static const char *const names[] = {"tanh",      "sigmoid", "erf",  "gelu",
                                         "gelu tanh", "softmax", "relu", "exp"};
     struct pith_kernels ref, k;
     uint64_t seed = 1;
@@ -103,7 +103,8 @@ static void test_clip(void **state)
                 pith_kernels_fill(&k, 0);
             else if (!level_table(level, &k))
                 continue;
-            struct guarded in = guard_new(n * sizeof(float), 1), out = guard_new(n * sizeof(float), 1);
+            struct guarded in = guard_new(n * sizeof(float), 1),
+                           out = guard_new(n * sizeof(float), 1);
             float *x = in.data, *y = out.data, want[3000];
             for (size_t i = 0; i < n; i++) {
                 x[i] = i % 17 == 3 ? NAN : (float)(random_u64(&seed) % 4096) / 512.0f - 3.0f;
@@ -239,8 +240,11 @@ static void test_pack(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows), cmocka_unit_test(test_clip),  cmocka_unit_test(test_layer_norm),
-        cmocka_unit_test(test_where), cmocka_unit_test(test_softmax_columns),
+        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_clip),
+        cmocka_unit_test(test_layer_norm),
+        cmocka_unit_test(test_where),
+        cmocka_unit_test(test_softmax_columns),
         cmocka_unit_test(test_pack),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

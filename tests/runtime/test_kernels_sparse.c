@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Every kernel of pith_kernel_sparse.h at every level against sums in double, on buffers that end or
- * begin at unmapped pages.
+/* Every kernel of pith_kernel_sparse.h at every level against sums in double, on buffers that end
+ * or begin at unmapped pages.
  *
  * Bound. A sum of K products in f32, in any order, each product rounded or fused, differs from the
  * exact sum by at most (K + 1) u sum |w x| (1 + small), u = 2^-24; for K >= 1 that is below

@@ -97,8 +97,8 @@ static void test_pow_bounds(void **state)
         }
         double exact = pow((double)x, (double)y), err = ulps(pith_pow_f32(x, y), exact);
         if (err > 0.6)
-            fail_msg("pow(%a, %a) = %a, exact %a", (double)x, (double)y,
-                     (double)pith_pow_f32(x, y), exact);
+            fail_msg("pow(%a, %a) = %a, exact %a", (double)x, (double)y, (double)pith_pow_f32(x, y),
+                     exact);
         worst = err > worst ? err : worst;
     }
     if (getenv("PITH_VERBOSE"))
@@ -191,8 +191,8 @@ static void test_sum_order(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bounds), cmocka_unit_test(test_pow_bounds),
+        cmocka_unit_test(test_bounds),         cmocka_unit_test(test_pow_bounds),
         cmocka_unit_test(test_special_values), cmocka_unit_test(test_pow_special_values),
-        cmocka_unit_test(test_rows), cmocka_unit_test(test_sum_order)};
+        cmocka_unit_test(test_rows),           cmocka_unit_test(test_sum_order)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -320,10 +320,13 @@ static void test_mod_of_floats(void **state)
 {
     (void)state;
     enum { N = 14 };
-    static const float x[N] = {5.5f, -5.5f, 5.5f, -5.5f, 6, -6, 0.0f, -0.0f, INFINITY, 2, 3, 3, -3, NAN};
+    static const float x[N] = {5.5f,  -5.5f,    5.5f, -5.5f, 6, -6, 0.0f,
+                               -0.0f, INFINITY, 2,    3,     3, -3, NAN};
     static const float y[N] = {2, 2, -2, -2, 3, 3, -4, 4, 3, 0, INFINITY, -INFINITY, INFINITY, 1};
-    static const float floors[N] = {1.5f, 0.5f, -0.5f, -1.5f, 0, 0, -0.0f, 0, NAN, NAN, 3, -INFINITY, INFINITY, NAN};
-    static const float truncated[N] = {1.5f, -1.5f, 1.5f, -1.5f, 0, -0.0f, 0, -0.0f, NAN, NAN, 3, 3, -3, NAN};
+    static const float floors[N] = {1.5f, 0.5f, -0.5f, -1.5f, 0,         0,        -0.0f,
+                                    0,    NAN,  NAN,   3,     -INFINITY, INFINITY, NAN};
+    static const float truncated[N] = {1.5f,  -1.5f, 1.5f, -1.5f, 0, -0.0f, 0,
+                                       -0.0f, NAN,   NAN,  3,     3, -3,    NAN};
     for (int fmod = 0; fmod < 2; fmod++) {
         const float *expected = fmod ? truncated : floors;
         struct one_op t;
@@ -344,15 +347,22 @@ static void test_mod_of_floats(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_integer_division),   cmocka_unit_test(test_integers_wrap),
-        cmocka_unit_test(test_activation_edges),   cmocka_unit_test(test_softmax_range),
-        cmocka_unit_test(test_pool_without_input), cmocka_unit_test(test_pool_nan),
-        cmocka_unit_test(test_lp_pool),
-        cmocka_unit_test(test_batch_norm),         cmocka_unit_test(test_lrn_even_size),
-        cmocka_unit_test(test_split_many),         cmocka_unit_test(test_pad_mirrors_uncropped),
-        cmocka_unit_test(test_cast_to_integer),    cmocka_unit_test(test_cast_to_small_floats),
-        cmocka_unit_test(test_cast_rounds_once),   cmocka_unit_test(test_views_alias),
-        cmocka_unit_test(test_power_of_integers), cmocka_unit_test(test_mod_of_floats)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_integer_division),
+                                       cmocka_unit_test(test_integers_wrap),
+                                       cmocka_unit_test(test_activation_edges),
+                                       cmocka_unit_test(test_softmax_range),
+                                       cmocka_unit_test(test_pool_without_input),
+                                       cmocka_unit_test(test_pool_nan),
+                                       cmocka_unit_test(test_lp_pool),
+                                       cmocka_unit_test(test_batch_norm),
+                                       cmocka_unit_test(test_lrn_even_size),
+                                       cmocka_unit_test(test_split_many),
+                                       cmocka_unit_test(test_pad_mirrors_uncropped),
+                                       cmocka_unit_test(test_cast_to_integer),
+                                       cmocka_unit_test(test_cast_to_small_floats),
+                                       cmocka_unit_test(test_cast_rounds_once),
+                                       cmocka_unit_test(test_views_alias),
+                                       cmocka_unit_test(test_power_of_integers),
+                                       cmocka_unit_test(test_mod_of_floats)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -171,8 +171,7 @@ static void run_case(const struct op_case *c)
     const double *expected = c->expected;
     one_op_run(&t, false);
     for (uint32_t i = 0; i < c->n_out; i++) {
-        if (t.out[i].type != c->out[i].type ||
-            !pith_shape_equal(&t.out[i].shape, &c->out[i].shape))
+        if (t.out[i].type != c->out[i].type || !pith_shape_equal(&t.out[i].shape, &c->out[i].shape))
             fail_msg("%s (seed %u): output %u has another type or shape", c->name, c->seed, i);
         check_output(c, &t.out[i], expected);
         expected += shape_elems(&t.out[i].shape);

@@ -83,8 +83,9 @@ static void check_conv(const struct conv_case *k)
 {
     struct dense_case t;
     char what[160];
-    snprintf(what, sizeof what, "conv %u-D n%u c%u o%u g%u in %ux%u kernel %ux%u stride %u,%u dil %u,%u",
-             k->axes, k->n, k->c, k->o, k->group, k->in[0], k->in[1], k->kernel[0], k->kernel[1],
+    snprintf(what, sizeof what,
+             "conv %u-D n%u c%u o%u g%u in %ux%u kernel %ux%u stride %u,%u dil %u,%u", k->axes,
+             k->n, k->c, k->o, k->group, k->in[0], k->in[1], k->kernel[0], k->kernel[1],
              k->stride[0], k->stride[1], k->dil[0], k->dil[1]);
     conv_open(&t, k, pick(0, 1));
     assert_int_equal(case_shape(&t), PITH_OK);

@@ -37,7 +37,8 @@ static void up_open(struct dense_case *t, const struct up_case *k, bool bias)
 }
 
 /* Output element that tap `tap` of input element `pixel` of a plane is added to; false: none. */
-static bool over(const struct up_case *k, const struct shape *y, size_t pixel, size_t tap, size_t *at)
+static bool over(const struct up_case *k, const struct shape *y, size_t pixel, size_t tap,
+                 size_t *at)
 {
     size_t step = 1;
     *at = 0;
@@ -55,7 +56,8 @@ static bool over(const struct up_case *k, const struct shape *y, size_t pixel, s
 }
 
 /* Everything that input channel c of group g of image n adds. */
-static void expect_channel(struct dense_case *t, const struct up_case *k, size_t n, size_t g, size_t c)
+static void expect_channel(struct dense_case *t, const struct up_case *k, size_t n, size_t g,
+                           size_t c)
 {
     const struct shape *x = &t->view[0].shape, *w = &t->view[1].shape, *y = &t->view[4].shape;
     size_t pixels = shape_product(x, 2, x->rank), taps = shape_product(w, 2, w->rank), to;

@@ -171,8 +171,8 @@ static void test_requantize(void **state)
     expect_bytes(&t, y, sizeof y);
 }
 
-/* In fixed point the factor is a power of two, and the sum is shifted, rounded to even: however large it
- * is where 16 places or fewer go, or where values have 16 bits or sums 64. */
+/* In fixed point the factor is a power of two, and the sum is shifted, rounded to even: however
+ * large it is where 16 places or fewer go, or where values have 16 bits or sums 64. */
 static int64_t shifted(int64_t sum, uint32_t places, int64_t low, int64_t high)
 {
     int64_t unit = (int64_t)1 << places, half = places ? unit / 2 : 0;
@@ -280,10 +280,14 @@ static int64_t number_at(const uint16_t *p, size_t i, enum pith_type type)
 {
     const uint8_t *byte = (const uint8_t *)p;
     switch (type) {
-    case PITH_I8: return (int8_t)byte[i];
-    case PITH_U8: return byte[i];
-    case PITH_I16: return (int16_t)p[i];
-    default: return p[i];
+    case PITH_I8:
+        return (int8_t)byte[i];
+    case PITH_U8:
+        return byte[i];
+    case PITH_I16:
+        return (int16_t)p[i];
+    default:
+        return p[i];
     }
 }
 

@@ -179,8 +179,7 @@ static void test_pools(void **state)
         for (size_t i = 0; i < shape_elems(&t.out[0].shape); i++) {
             uint32_t at[8];
             unravel(&t.out[0].shape, i, at);
-            double expected =
-                pool_naive(&t, &w, at[0] * dims[1] + at[1], (int)at[2], (int)at[3]);
+            double expected = pool_naive(&t, &w, at[0] * dims[1] + at[1], (int)at[2], (int)at[3]);
             /* sums of multiples of 1/64 are exact; only the division rounds */
             expect_near(&t, i, expected, 1e-7 * fabs(expected), "pool", round);
         }
@@ -352,8 +351,8 @@ static void test_where_and_max(void **state)
                 unravel(s, i, index);
                 double va = (double)((float *)a->data)[ravel_repeat(&a->shape, index, s->rank)];
                 double vb = (double)((float *)b->data)[ravel_repeat(&b->shape, index, s->rank)];
-                bool first = two ? va > vb
-                                 : ((uint8_t *)c->data)[ravel_repeat(&c->shape, index, s->rank)];
+                bool first =
+                    two ? va > vb : ((uint8_t *)c->data)[ravel_repeat(&c->shape, index, s->rank)];
                 expect_near(t, i, first ? va : vb, 0, two ? "max" : "where", round);
             }
         }
@@ -420,10 +419,9 @@ static void test_reduce_kinds(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_broadcast), cmocka_unit_test(test_long_rows),
-        cmocka_unit_test(test_pools),
-        cmocka_unit_test(test_transpose_slice), cmocka_unit_test(test_reduce_mean),
-        cmocka_unit_test(test_softmax),
+        cmocka_unit_test(test_broadcast),     cmocka_unit_test(test_long_rows),
+        cmocka_unit_test(test_pools),         cmocka_unit_test(test_transpose_slice),
+        cmocka_unit_test(test_reduce_mean),   cmocka_unit_test(test_softmax),
         cmocka_unit_test(test_where_and_max), cmocka_unit_test(test_reduce_kinds)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

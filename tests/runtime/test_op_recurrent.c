@@ -229,9 +229,8 @@ static const char *check(const struct setup *s)
 {
     struct weight_case k = case_new(&s->r, &seed);
     struct pith_kernels kernels;
-    struct op_env env = {.kernels = &kernels,
-                         .flags = s->flags,
-                         .parallel_for = s->split ? one_op_backwards : NULL};
+    struct op_env env = {
+        .kernels = &kernels, .flags = s->flags, .parallel_for = s->split ? one_op_backwards : NULL};
     struct op_need need;
     struct one_op t;
     float *out[3];
@@ -303,9 +302,14 @@ static struct setup random_setup(int32_t kind)
             s.beta[i] = 0.5f;
         }
     }
-    s.r = (struct weight_want){
-        gates_of[kind] * s.h, s.h, PATTERN_RANDOM, coin() ? 0.15 : 1.0, coin(), coin() ? 0 : 16,
-        1,                    0.3f};
+    s.r = (struct weight_want){gates_of[kind] * s.h,
+                               s.h,
+                               PATTERN_RANDOM,
+                               coin() ? 0.15 : 1.0,
+                               coin(),
+                               coin() ? 0 : 16,
+                               1,
+                               0.3f};
     return s;
 }
 
@@ -399,11 +403,12 @@ static void test_shape(void **state)
     static const struct {
         uint32_t i, rank, dim[4];
     } wrong[] = {
-        {0, 2, {5, 24}},          {0, 3, {5, 2, 13}}, {0, 4, {5, 2, 12, 1}}, {1, 2, {13, 3}},
-        {1, 2, {12, 4}},          {1, 1, {12}},       {1, 3, {12, 3, 1}},    {1, 2, {3, 12}},
-        {1, 2, {1u << 31, 1u << 29}}, {2, 1, {11}},   {2, 2, {1, 12}},       {3, 1, {3}},
-        {3, 0, {0}},              {4, 2, {2, 4}},     {4, 3, {1, 2, 3}},     {5, 2, {3, 2}},
-        {6, 1, {12}},             {6, 2, {3, 3}},
+        {0, 2, {5, 24}},    {0, 3, {5, 2, 13}}, {0, 4, {5, 2, 12, 1}},
+        {1, 2, {13, 3}},    {1, 2, {12, 4}},    {1, 1, {12}},
+        {1, 3, {12, 3, 1}}, {1, 2, {3, 12}},    {1, 2, {1u << 31, 1u << 29}},
+        {2, 1, {11}},       {2, 2, {1, 12}},    {3, 1, {3}},
+        {3, 0, {0}},        {4, 2, {2, 4}},     {4, 3, {1, 2, 3}},
+        {5, 2, {3, 2}},     {6, 1, {12}},       {6, 2, {3, 3}},
     };
     struct one_op t;
     (void)state;

@@ -22,6 +22,8 @@ struct refusal {
     const int32_t *attr; /* slot, n, n words; ...; -1 */
 };
 
+/* Tables, a case a line. */
+/* clang-format off */
 #define F32(...) {PITH_F32, sizeof((uint32_t[]){__VA_ARGS__}) / 4, {__VA_ARGS__}}
 #define SCALAR {PITH_F32, 0, {0}}
 #define NONE {0, 0, {0}}
@@ -368,6 +370,7 @@ static const struct refusal refusals[] = {
      ATTR(ATTR_RESIZE_DIMS, 3, 2, 0x7fffffff, 0x7fffffff)},
     {PITH_OP_RESIZE, CORRUPT, 1, 1, {F32(4)}, ATTR(ATTR_RESIZE_COORD, 1, 5)},
 };
+/* clang-format on */
 
 static void load_attrs(struct one_op *t, const int32_t *attr)
 {
@@ -448,8 +451,8 @@ static void test_random_shapes(void **state)
     assert_non_null(zeros);
     for (int round = 0; round < 200000; round++) {
         struct one_op t;
-        enum pith_op op = (enum pith_op)(PITH_OP_ADD + random_next(&rng) %
-                                                           (PITH_OP_END - PITH_OP_ADD));
+        enum pith_op op =
+            (enum pith_op)(PITH_OP_ADD + random_next(&rng) % (PITH_OP_END - PITH_OP_ADD));
         const struct op_info *info = pith_op_get(op);
         if (!info)
             continue; /* a number not given out */
@@ -535,7 +538,8 @@ static void test_counts(void **state)
     (void)state;
     assert_int_equal(pith_shape_count(&(struct shape){2, {1u << 20, 1u << 20}}, &count), PITH_OK);
     assert_int_equal(count, UINT64_C(1) << 40);
-    assert_int_equal(pith_shape_count(&(struct shape){2, {1u << 20, (1u << 20) + 1}}, &count), CORRUPT);
+    assert_int_equal(pith_shape_count(&(struct shape){2, {1u << 20, (1u << 20) + 1}}, &count),
+                     CORRUPT);
     assert_int_equal(pith_shape_count(&(struct shape){1, {BIG}}, &count), PITH_OK);
     assert_int_equal(pith_shape_count(&(struct shape){1, {BIG + 1}}, &count), CORRUPT);
     assert_false(pith_shape_equal(&flat, &square));

@@ -253,9 +253,9 @@ static void test_branch_counts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_regions),  cmocka_unit_test(test_reading_across),
-        cmocka_unit_test(test_partners), cmocka_unit_test(test_brackets),
-        cmocka_unit_test(test_depth),    cmocka_unit_test(test_reader),
+        cmocka_unit_test(test_regions),       cmocka_unit_test(test_reading_across),
+        cmocka_unit_test(test_partners),      cmocka_unit_test(test_brackets),
+        cmocka_unit_test(test_depth),         cmocka_unit_test(test_reader),
         cmocka_unit_test(test_branch_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,7 +18,9 @@ enum { OP_ADD = 4, OP_MUL = 6, OP_RELU = 8, OP_SPLIT = 25, OP_CAST = 33, OP_IDEN
 enum { OP_LOOP = 58, OP_LOOP_END, OP_BRANCH, OP_BRANCH_ELSE, OP_BRANCH_END };
 enum { ATTR_ROOM = 64 };
 enum { RARE = 10007 }; /* a seed that also means: one element of so many is kept */
-enum { STEPS = 20000 }; /* seeds from here to + 9 mean, too: codebooks are k times a step of so many bits */
+enum {
+    STEPS = 20000
+}; /* seeds from here to + 9 mean, too: codebooks are k times a step of so many bits */
 
 static const char *folder;
 static struct pith_model *model;
@@ -142,7 +144,8 @@ static int ascending(const void *a, const void *b)
 
 static void make_steps(float *centroid, uint32_t n, uint32_t bits)
 {
-    float step = ldexpf(1 + (float)random_below(1u << bits) / (float)(1u << bits), (int)random_below(4) - 6);
+    float step =
+        ldexpf(1 + (float)random_below(1u << bits) / (float)(1u << bits), (int)random_below(4) - 6);
     for (uint32_t k = 0; k < n; k++) {
         centroid[k] = step * (float)((int)k - (int)(n / 2));
     }
@@ -293,13 +296,13 @@ static void shared_tables(void)
     finish("shared_tables", &full);
 }
 
-/* Floats as byte planes: streams of four and of more sub-streams, planes of one symbol; between them and
- * behind them tensors that are too small. */
+/* Floats as byte planes: streams of four and of more sub-streams, planes of one symbol; between
+ * them and behind them tensors that are too small. */
 static void planes(void)
 {
-    const struct recipe r[] = {
-        {1, {4096}, 100, 0, 0, PITH_CODE_HUFFMAN, 0, 0, 0}, {1, {4095}, 100, 0, 0, PITH_CODE_HUFFMAN, 0, 0, 0},
-        {2, {4, 1030}, 100, 0, 0, PITH_CODE_HUFFMAN, 0, 0, 0}};
+    const struct recipe r[] = {{1, {4096}, 100, 0, 0, PITH_CODE_HUFFMAN, 0, 0, 0},
+                               {1, {4095}, 100, 0, 0, PITH_CODE_HUFFMAN, 0, 0, 0},
+                               {2, {4, 1030}, 100, 0, 0, PITH_CODE_HUFFMAN, 0, 0, 0}};
     const struct recipe large = {2, {183, 181}, 100, 0, 0, PITH_CODE_HUFFMAN, 0, 0, 0};
     add_tensors(0, r, 3, 8);
     finish("planes", &compact);
@@ -312,7 +315,8 @@ static void steps_of_rows(void)
 {
     struct recipe r[10];
     for (uint32_t i = 0; i < 10; i++) {
-        r[i] = (struct recipe){2, {40 + i, 30}, i % 2 ? 30 : 100, 2 + i, 30, PITH_CODE_ADAPTIVE, 1, 0, STEPS + i};
+        r[i] = (struct recipe){2, {40 + i, 30}, i % 2 ? 30 : 100, 2 + i, 30, PITH_CODE_ADAPTIVE, 1,
+                               0, STEPS + i};
     }
     add_tensors(0, r, 10, 6);
     finish("steps", &compact);
@@ -403,8 +407,8 @@ static void observe(uint32_t v, float min, float max, uint64_t n)
     model->values[v].n_observed = n;
 }
 
-/* One exact sum of each length and sign; histograms with runs of zeros, with one bin, with none; both
- * kinds of grids. */
+/* One exact sum of each length and sign; histograms with runs of zeros, with one bin, with none;
+ * both kinds of grids. */
 static void see_more(uint32_t v, int k)
 {
     struct pith_value *value = &model->values[v];
@@ -540,7 +544,8 @@ static void bodies(void)
 }
 
 /* levels: an odd number of integers around 0, more often the small ones, in steps of `step`. */
-static uint32_t integer_tensor(uint32_t rows, uint32_t levels, int step, int is_pruned, enum pith_code code)
+static uint32_t integer_tensor(uint32_t rows, uint32_t levels, int step, int is_pruned,
+                               enum pith_code code)
 {
     const uint32_t dim[] = {rows, 50};
     uint32_t v = new_value("", PITH_I8, 2, dim);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* spec_adaptive.h - section 8 of docs/format-streams.md for spec_decode.c, letter by letter: names as
- * there, arrays as there, nothing for speed. Included once, behind the tensors. */
+/* spec_adaptive.h - section 8 of docs/format-streams.md for spec_decode.c, letter by letter: names
+ * as there, arrays as there, nothing for speed. Included once, behind the tensors. */
 
 struct counter {
     int64_t P, n;
@@ -15,7 +15,8 @@ struct model {
     int64_t w[5][8];
     /* counters */
     struct counter F[4], G[12], H[3][64], I[3][16], J[3][64], Z[4], E[256];
-    struct counter beside[64], levels[64], places[128], seen[64], ranks[256], signs[81], sign_places[64];
+    struct counter beside[64], levels[64], places[128], seen[64], ranks[256], signs[81],
+        sign_places[64];
     struct counter K[2][256], U[16][8], V[16][8], W[16][16], X[16][64];
     struct counter r;
     int64_t B, run;
@@ -100,10 +101,10 @@ static uint32_t single(struct model *m, struct counter *c)
 
 static int64_t squash(int64_t x)
 {
-    static const int64_t S[33] = {
-        22,    36,    60,    98,    162,   267,   439,   720,   1179,  1921,  3108,
-        4971,  7812,  11955, 17625, 24743, 32768, 40793, 47911, 53581, 57724, 60565,
-        62428, 63615, 64357, 64816, 65097, 65269, 65374, 65438, 65476, 65500, 65514};
+    static const int64_t S[33] = {22,    36,    60,    98,    162,   267,   439,   720,   1179,
+                                  1921,  3108,  4971,  7812,  11955, 17625, 24743, 32768, 40793,
+                                  47911, 53581, 57724, 60565, 62428, 63615, 64357, 64816, 65097,
+                                  65269, 65374, 65438, 65476, 65500, 65514};
     int64_t u = between(x, -2047, 2047) + 2048, i = u >> 7, f = u & 127;
     return (S[i] * (128 - f) + S[i + 1] * f) >> 7;
 }
@@ -156,7 +157,8 @@ static struct counter start_at(int64_t sixty_fourths, int64_t n)
     return (struct counter){sixty_fourths << 16, n};
 }
 
-#define RENEW(array) renew((struct counter *)(array), sizeof(array) / sizeof(struct counter), new_counter)
+#define RENEW(array)                                                                               \
+    renew((struct counter *)(array), sizeof(array) / sizeof(struct counter), new_counter)
 
 static uint64_t rows_of(const struct tensor *t)
 {
@@ -210,8 +212,8 @@ static void start_column_flags(struct model *m)
     }
 }
 
-static uint8_t *read_column_flags(struct model *m, const struct tensor *t, uint64_t cols, uint64_t place,
-                                  uint64_t line)
+static uint8_t *read_column_flags(struct model *m, const struct tensor *t, uint64_t cols,
+                                  uint64_t place, uint64_t line)
 {
     uint8_t *flag = zeroed(cols, 1), *fed = NULL;
     struct span own = m->bytes;
@@ -232,7 +234,8 @@ static uint8_t *read_column_flags(struct model *m, const struct tensor *t, uint6
         uint32_t a = i >= 1 ? flag[i - 1] : 1, b = i >= 2 ? flag[i - 2] : 1;
         uint32_t s = fed == NULL ? 0 : 1u + fed[i / (cols / R)];
         uint32_t up = flag_back(flag, i, l), far = flag_back(flag, i, 2 * l);
-        uint32_t up1 = l > 0 ? flag_back(flag, i, l - 1) : 0, up2 = l > 0 ? flag_back(flag, i, l + 1) : 0;
+        uint32_t up1 = l > 0 ? flag_back(flag, i, l - 1) : 0,
+                 up2 = l > 0 ? flag_back(flag, i, l + 1) : 0;
         uint64_t pos = p > 0 && i % p < 63 ? i % p : 63;
         struct counter *c[4] = {
             &m->G[4 * s + a + 2 * b],
@@ -465,7 +468,8 @@ static void read_adaptive(const struct tensor *t, uint8_t *mask, uint32_t *bits)
 {
     struct model *m = zeroed(1, sizeof *m);
     bool selective = is_selective(t), sparse = t->support != 0;
-    uint64_t rows = rows_of(t), cols = t->count / rows, line, z = 0, flagged_rows = 0, flagged_cols = 0;
+    uint64_t rows = rows_of(t), cols = t->count / rows, line, z = 0, flagged_rows = 0,
+             flagged_cols = 0;
     uint64_t last_row = 0, last_col = 0, chosen_all = 0, left_n = t->nnz;
     uint8_t *row_flag = NULL, *col_flag = NULL, *col_any = zeroed(cols, 1);
     uint32_t *centroid = t->grid != 0 ? read_codebook(t) : NULL;
@@ -518,7 +522,8 @@ static void read_adaptive(const struct tensor *t, uint8_t *mask, uint32_t *bits)
             if (row_flag[r] == 0 || col_flag[v.c] == 0 || (sparse && left_n == 0)) {
                 chosen = false;
             } else {
-                bool implied = (v.c == last_col && !row_any) || (r == last_row && col_any[v.c] == 0);
+                bool implied =
+                    (v.c == last_col && !row_any) || (r == last_row && col_any[v.c] == 0);
                 struct counter rest = {stored.P, stored.n};
                 if (sparse) {
                     rest = (struct counter){
@@ -538,7 +543,8 @@ static void read_adaptive(const struct tensor *t, uint8_t *mask, uint32_t *bits)
                 bits[i] = read_float(m, &v, (uint32_t)z, &last);
             } else {
                 const uint32_t *group = centroid + i / (t->count / t->n_groups) * t->n_centroids;
-                bits[i] = group[read_index(m, &v, group, t->n_centroids, !selective || sparse, &last)];
+                bits[i] =
+                    group[read_index(m, &v, group, t->n_centroids, !selective || sparse, &last)];
             }
         }
         mask[i] = !sparse || chosen ? 1 : 0;

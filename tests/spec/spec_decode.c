@@ -698,8 +698,8 @@ static void read_form(struct span *s, struct tensor *t, uint32_t form, uint32_t 
 }
 
 /* first, t: the first tensor and this one, of an array */
-static void read_adaptive_streams(struct span *s, struct tensor *first, struct tensor *t, bool is_last,
-                                  struct span *data)
+static void read_adaptive_streams(struct span *s, struct tensor *first, struct tensor *t,
+                                  bool is_last, struct span *data)
 {
     uint64_t at = s->at, cols = t->count / (t->rank < 2 ? 1 : t->dim[0]);
     if (t->source_back > 0) {
@@ -771,7 +771,8 @@ static void read_short(struct span *s, struct tensor *t, uint64_t i, uint32_t nu
         must(t->count <= MAX_ELEMENTS / t->dim[k], at, "a tensor has at most 2^40 elements");
         t->count *= t->dim[k];
     }
-    uint32_t source = kind >= 2 && kind <= 4 ? 0x20 : 0, same = number / 6 % 2 * 8, sparse = number / 12;
+    uint32_t source = kind >= 2 && kind <= 4 ? 0x20 : 0, same = number / 6 % 2 * 8,
+             sparse = number / 12;
     read_form(s, t, source + same + 2 + sparse, last_centroids);
     must(short_kind(t, i) == kind, at, "a short head must be the one that fits");
 }
@@ -882,7 +883,8 @@ static void read_magnitudes(struct bits *b, uint32_t z, uint32_t k, uint32_t n, 
     }
 }
 
-static void multiples(uint32_t step_bits, uint32_t neg, uint32_t zero, uint32_t n, uint32_t *centroid)
+static void multiples(uint32_t step_bits, uint32_t neg, uint32_t zero, uint32_t n,
+                      uint32_t *centroid)
 {
     float step;
     memcpy(&step, &step_bits, sizeof step);
@@ -1178,7 +1180,8 @@ static void print_tensor(uint64_t number, const struct tensor *t)
     uint8_t *value = read_values(t);
     printf("tensor %" PRIu64, number);
     print_shape(t->type, t->rank, t->dim);
-    bool floats = t->type == 1; /* of integers the library keeps what they are, not their codebook */
+    bool floats =
+        t->type == 1; /* of integers the library keeps what they are, not their codebook */
     printf(" nnz %" PRIu64 " centroids %" PRIu32 " groups %" PRIu64 " hash %016" PRIx64 "\n",
            t->nnz, floats ? t->n_centroids : 0, floats ? t->n_groups : 1,
            fnv1a(value, t->count * type_bytes[t->type]));
@@ -1202,8 +1205,7 @@ static void print_tensor(uint64_t number, const struct tensor *t)
     free(value);
 }
 
-/* ---- operators (F11) --------------------------------------------------------------------------
- */
+/* ---- operators (F11) ------------------------------------------------------------------------- */
 
 enum kind { END, INT, FLOAT, LIST };
 
@@ -1432,13 +1434,13 @@ static void read_attributes(struct span *s, const struct op *op, bool written)
     }
     if (written && !is_again) {
         struct span this = {at, s->at};
-        must(compare_bytes(this, *last) != 0, at, "attributes like those written last are told by 0");
+        must(compare_bytes(this, *last) != 0, at,
+             "attributes like those written last are told by 0");
         *last = this;
     }
 }
 
-/* ---- the graph (F4) ---------------------------------------------------------------------------
- */
+/* ---- the graph (F4) -------------------------------------------------------------------------- */
 
 static struct {
     uint64_t n_inputs, n_tensors, n_nodes, n_values; /* n_values grows with the nodes */
@@ -1554,7 +1556,7 @@ struct body {
 };
 
 static struct {
-    uint32_t of[MAX_VALUES + 1];  /* value -> body */
+    uint32_t of[MAX_VALUES + 1];   /* value -> body */
     uint32_t around[MAX_EACH + 1]; /* body -> body */
     uint64_t n, n_open;
     struct body open[MAX_OPEN];
@@ -1601,7 +1603,8 @@ static void end_loop(uint64_t at, uint64_t n_in)
              n_in >= cond + b.n_states,
          at, "Loop and its LoopEnd agree");
     for (uint64_t i = 0; i < b.n_states; i++) {
-        must(graph.ref[cond + i] == b.first_out + 1 + i, at, "LoopEnd names the states of its Loop");
+        must(graph.ref[cond + i] == b.first_out + 1 + i, at,
+             "LoopEnd names the states of its Loop");
     }
 }
 
@@ -1747,8 +1750,7 @@ static void read_graph(struct span s, struct span data)
     free(graph.ref);
 }
 
-/* ---- names, meta, history, ranges (F7..F10) -----------------------------------------------------
- */
+/* ---- names, meta, history, ranges (F7..F10) -------------------------------------------------- */
 
 static int compare_spans(const void *a, const void *b)
 {
@@ -1865,8 +1867,8 @@ static void read_exact_sum(struct span *s)
     }
     must(n == 0 || number[zeros] != 0, at, "zero bytes at the beginning are left out");
     uint8_t sign = n > 0 && number[zeros + n - 1] >= 128 ? 255 : 0;
-    must(n < 2 || number[zeros + n - 1] != sign || (number[zeros + n - 2] >= 128) != (sign != 0), at,
-         "bytes that repeat the sign are left out");
+    must(n < 2 || number[zeros + n - 1] != sign || (number[zeros + n - 2] >= 128) != (sign != 0),
+         at, "bytes that repeat the sign are left out");
     for (uint64_t i = n > 0 ? zeros + n : 80; i < 80; i++) {
         number[i] = sign;
     }
@@ -1896,7 +1898,8 @@ static bool few_bins(const float *extreme, int64_t e)
 
 static void read_histogram(struct span *s, uint64_t observed, const float *extreme)
 {
-    uint64_t at = s->at, n = varint_in(s, 0, 2048, "at most 2,048 bins"), i = 0, total = 0, zeros = 0;
+    uint64_t at = s->at, n = varint_in(s, 0, 2048, "at most 2,048 bins"), i = 0, total = 0,
+             zeros = 0;
     printf("histogram");
     if (n == 0) {
         printf("\n");
@@ -1969,7 +1972,8 @@ static void read_grid(struct span *s)
     printf("grid %d %d %d %" PRId64 " %d", type, bits, method, zero, axis);
     for (uint64_t i = 0; i < n; i++) {
         uint32_t scale = (uint32_t)fixed(s, 4);
-        must(scale >= 0x00800000 && scale < 0x7F800000, s->at - 4, "a scale is positive and normal");
+        must(scale >= 0x00800000 && scale < 0x7F800000, s->at - 4,
+             "a scale is positive and normal");
         printf(" %08" PRIx32, scale);
     }
     printf("\n");
@@ -2004,8 +2008,7 @@ static void read_observed(struct span s)
     }
 }
 
-/* ---- headers (F1, F2, F3)
- * ------------------------------------------------------------------------ */
+/* ---- headers (F1, F2, F3) -------------------------------------------------------------------- */
 
 enum { DATA, GRPH, HUFF, HIST, META, NAME, STAT, N_CHUNKS };
 static const char full_tag[N_CHUNKS][5] = {"DATA", "GRPH", "HUFF", "hist", "meta", "name", "stat"};

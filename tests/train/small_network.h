@@ -142,8 +142,8 @@ static inline void attach_codebook(struct pith_model *m)
     c->codebook = b;
 }
 
-/* Grids of 4 bits for what the layers read - x keeps its own - and integers of 3 bits, a step a row, and
- * of 8 bits, one step, for the weights. Of a network without batch normalisation. */
+/* Grids of 4 bits for what the layers read - x keeps its own - and integers of 3 bits, a step a
+ * row, and of 8 bits, one step, for the weights. Of a network without batch normalisation. */
 static inline const struct pith_train_integers *attach_integers(struct pith_model *m)
 {
     static struct pith_train_value values[2];
@@ -163,8 +163,10 @@ static inline const struct pith_train_integers *attach_integers(struct pith_mode
         m->values[at[i]].grid = g;
         values[i] = (struct pith_train_value){.value = at[i], .like = at[i], .learned = i > 0};
     }
-    weights[0] = (struct pith_train_weight){.value = m->nodes[0].in[1], .lowest = -4, .highest = 3, .by_row = true};
-    weights[1] = (struct pith_train_weight){.value = m->nodes[2].in[1], .lowest = -127, .highest = 127};
+    weights[0] = (struct pith_train_weight){
+        .value = m->nodes[0].in[1], .lowest = -4, .highest = 3, .by_row = true};
+    weights[1] =
+        (struct pith_train_weight){.value = m->nodes[2].in[1], .lowest = -127, .highest = 127};
     return &asked;
 }
 

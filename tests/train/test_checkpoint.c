@@ -142,8 +142,7 @@ static void same_outcome(const struct outcome *a, const struct outcome *b, size_
     assert_int_equal(a->r.kept, b->r.kept);
 }
 
-/* ---- breaking off -------------------------------------------------------------------------------
- */
+/* ---- breaking off ---------------------------------------------------------------------------- */
 
 struct hook {
     int steps, at, epochs;
@@ -237,8 +236,7 @@ static void test_death(void **state)
     }
 }
 
-/* ---- refusals -----------------------------------------------------------------------------------
- */
+/* ---- refusals -------------------------------------------------------------------------------- */
 
 static struct pith_train_opts broken_off(const struct way *w)
 {
@@ -428,8 +426,7 @@ static void test_not_finite(void **state)
     remove_folder();
 }
 
-/* ---- options of other versions ------------------------------------------------------------------
- */
+/* ---- options of other versions --------------------------------------------------------------- */
 
 static void test_size_bytes(void **state)
 {

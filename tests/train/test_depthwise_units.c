@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Units that go through a depthwise convolution: which rows and columns they are, put in order, taken
- * out, and scaled so that one weight tells the steps of two. */
+/* Units that go through a depthwise convolution: which rows and columns they are, put in order,
+ * taken out, and scaled so that one weight tells the steps of two. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -85,7 +85,8 @@ static void test_links(void **state)
         assert_int_equal(link[i].source, i ? i - 1 : PITH_VALUE_NONE);
         assert_int_equal(link[i].by_row, i == DEPTHWISE);
     }
-    m->nodes[refs[DEPTHWISE].node].attr[ATTR_CONV_GROUP] = UNITS / 2; /* neither one nor the other */
+    m->nodes[refs[DEPTHWISE].node].attr[ATTR_CONV_GROUP] =
+        UNITS / 2; /* neither one nor the other */
     assert_int_equal(pith_unit_links(m, link, again, &n), PITH_OK);
     assert_int_equal(link[DEPTHWISE].source, PITH_VALUE_NONE);
     assert_int_equal(link[DENSE].source, PITH_VALUE_NONE);
@@ -96,7 +97,8 @@ static void test_links(void **state)
 static void put_rows_on_grids(struct pith_model *m, struct pith_const *c)
 {
     struct pith_codebook *b = pith_model_alloc(m, 1, sizeof *b);
-    *b = (struct pith_codebook){.n_centroids = 15, .group_elems = c->count / UNITS, .n_groups = UNITS};
+    *b = (struct pith_codebook){
+        .n_centroids = 15, .group_elems = c->count / UNITS, .n_groups = UNITS};
     b->centroid = pith_model_alloc(m, 15 * UNITS, sizeof(float));
     b->index = pith_model_alloc(m, c->count, 1);
     for (uint32_t k = 0; k < 15 * UNITS; k++)
@@ -130,10 +132,12 @@ static void test_order_by_steps(void **state)
     pith_model_free(m);
 }
 
-static void kill_unit(struct pith_model *m, const struct pith_weight_ref refs[LAYERS], uint64_t unit)
+static void kill_unit(struct pith_model *m, const struct pith_weight_ref refs[LAYERS],
+                      uint64_t unit)
 {
     for (uint32_t i = WIDE; i <= DEPTHWISE; i++) {
-        memset((float *)weight(m, &refs[i])->data + unit * refs[i].cols, 0, refs[i].cols * sizeof(float));
+        memset((float *)weight(m, &refs[i])->data + unit * refs[i].cols, 0,
+               refs[i].cols * sizeof(float));
         ((float *)bias(m, &refs[i])->data)[unit] = 0;
     }
     for (uint64_t r = 0; r < refs[DENSE].rows; r++)
@@ -214,7 +218,8 @@ static void test_scale(void **state)
     assert_true(dense[1] == 9);
     float was = ((float *)bias(m, &refs[WIDE])->data)[4], *now = bias(m, &refs[WIDE])->data;
     pith_row_scale_apply(&scale, m, t);
-    assert_true(fabs((double)now[4] / (double)was * 16 / wide[0] - 1) < 1e-6); /* 2^4 was its step */
+    assert_true(fabs((double)now[4] / (double)was * 16 / wide[0] - 1) <
+                1e-6); /* 2^4 was its step */
     assert_tape_has(t, m);
     answers(m, after);
     assert_same_answers(before, after);
@@ -250,8 +255,10 @@ static void test_what_is_not_scaled(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_links), cmocka_unit_test(test_order_by_steps),
-        cmocka_unit_test(test_drop),  cmocka_unit_test(test_scale),
+        cmocka_unit_test(test_links),
+        cmocka_unit_test(test_order_by_steps),
+        cmocka_unit_test(test_drop),
+        cmocka_unit_test(test_scale),
         cmocka_unit_test(test_what_is_not_scaled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Rounding in the loop: the definition at every instruction set, gradients against differences of what
- * they are the gradients of, steps that are powers of two, and the first step. */
+/* Rounding in the loop: the definition at every instruction set, gradients against differences of
+ * what they are the gradients of, steps that are powers of two, and the first step. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -107,7 +107,8 @@ static void check_gradient(const struct fake_rows *rows, const struct fake_step 
         double s = (double)g->step, kept = kept_of(g, x[i]), at = (double)x[i], d = (double)dy[i];
         double by_x = straight(g, at + h, s, 0, kept) - straight(g, at - h, s, 0, kept);
         assert_true(fabs((double)dx[i] - 1 - d * by_x / (2 * h)) < 1e-5 * (1 + fabs(d)));
-        step_is += d * (straight(g, at, s * (1 + h), 0, kept) - straight(g, at, s * (1 - h), 0, kept)) /
+        step_is += d *
+                   (straight(g, at, s * (1 + h), 0, kept) - straight(g, at, s * (1 - h), 0, kept)) /
                    (2 * h * s);
         zero_is += d * (straight(g, at, s, h, kept) - straight(g, at, s, -h, kept)) / (2 * h);
     }

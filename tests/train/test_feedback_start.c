@@ -13,8 +13,7 @@
 #include "pith_train.h"
 #include "row_steps.h"
 
-/* ---- the factor ---------------------------------------------------------------------------------
- */
+/* ---- the factor ------------------------------------------------------------------------------ */
 
 enum { N = 13 };
 
@@ -67,8 +66,7 @@ static void test_what_has_no_factor(void **state)
     assert_false(pith_factor_upper(2, none));
 }
 
-/* ---- networks -----------------------------------------------------------------------------------
- */
+/* ---- networks -------------------------------------------------------------------------------- */
 
 enum { SAMPLES = 192, CHANNELS = 4, SIDE = 9, ELEMS = CHANNELS * SIDE * SIDE, CLASSES = 5 };
 
@@ -213,7 +211,8 @@ static void test_answers_stay_nearer(void **state)
     expect_nearer(false);
 }
 
-/* The mean of what comes in is far from 0, and here no bias makes up for what rounding makes of it. */
+/* The mean of what comes in is far from 0, and here no bias makes up for what rounding makes of it.
+ */
 static void test_without_a_bias_to_move(void **state)
 {
     (void)state;
@@ -395,8 +394,7 @@ static void test_step_power(void **state)
     pith_model_free(finer);
 }
 
-/* ---- steps by what rounding costs ----------------------------------------------------------------
- */
+/* ---- steps by what rounding costs ------------------------------------------------------------ */
 
 /* The second half of the dense convolution's rows is hardly read, a tenth as strong. */
 static struct pith_model *half_read(void)
@@ -450,7 +448,8 @@ static void test_rows_have_steps(void **state)
         }
         for (uint64_t g = 1; g < 8; g++) /* those with coarse steps come first */
             assert_true(step_of_group(c, g) <= step_of_group(c, g - 1));
-        double coarser = 0; /* octaves, on the mean of the four rows; ten times, to the power of 0.85, would be 2.8 */
+        double coarser = 0; /* octaves, on the mean of the four rows; ten times, to the power of
+                               0.85, would be 2.8 */
         for (uint64_t g = 0; g < 4; g++)
             coarser += log2((double)step_of_group(c, g) / (double)step_of_group(c, g + 4)) / 4;
         if (!(coarser > 1.5 && coarser < 4.5))
@@ -463,7 +462,8 @@ static void test_rows_have_steps(void **state)
     }
 }
 
-/* The dense convolution's weights are a tenth, and its results mostly bias: rounding them matters less. */
+/* The dense convolution's weights are a tenth, and its results mostly bias: rounding them matters
+ * less. */
 static struct pith_model *faint_layer(void)
 {
     struct pith_model *m = network();
@@ -535,8 +535,8 @@ static struct pith_model *partly_read(void)
     return m;
 }
 
-/* Errors where the loss minds them are made small first: over grids of 3 to 6 levels, one of which alone
- * can tell little. */
+/* Errors where the loss minds them are made small first: over grids of 3 to 6 levels, one of which
+ * alone can tell little. */
 static void test_feedback_for_the_loss(void **state)
 {
     (void)state;
@@ -594,14 +594,21 @@ static void test_what_does_not_go_together(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_factor_and_solution),   cmocka_unit_test(test_what_has_no_factor),
+        cmocka_unit_test(test_factor_and_solution),
+        cmocka_unit_test(test_what_has_no_factor),
         cmocka_unit_test(test_answers_stay_nearer),
-        cmocka_unit_test(test_without_a_bias_to_move),   cmocka_unit_test(test_masks_and_grids_hold),
-        cmocka_unit_test(test_threads_give_the_same), cmocka_unit_test(test_feedback_needs_levels),
-        cmocka_unit_test(test_step_power),            cmocka_unit_test(test_average_begins_there),
-        cmocka_unit_test(test_few_samples),           cmocka_unit_test(test_shared_by_groupings),
-        cmocka_unit_test(test_rows_have_steps),       cmocka_unit_test(test_steps_by_loss_cost_less),
-        cmocka_unit_test(test_rows_keep_steps),       cmocka_unit_test(test_feedback_for_the_loss),
+        cmocka_unit_test(test_without_a_bias_to_move),
+        cmocka_unit_test(test_masks_and_grids_hold),
+        cmocka_unit_test(test_threads_give_the_same),
+        cmocka_unit_test(test_feedback_needs_levels),
+        cmocka_unit_test(test_step_power),
+        cmocka_unit_test(test_average_begins_there),
+        cmocka_unit_test(test_few_samples),
+        cmocka_unit_test(test_shared_by_groupings),
+        cmocka_unit_test(test_rows_have_steps),
+        cmocka_unit_test(test_steps_by_loss_cost_less),
+        cmocka_unit_test(test_rows_keep_steps),
+        cmocka_unit_test(test_feedback_for_the_loss),
         cmocka_unit_test(test_what_does_not_go_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,8 +15,7 @@
 
 enum { MOST = 8 };
 
-/* ---- an exchange between threads ----------------------------------------------------------------
- */
+/* ---- an exchange between threads ------------------------------------------------------------- */
 
 struct meeting {
     pthread_mutex_t lock;
@@ -76,8 +75,7 @@ static bool share(void *user, size_t bytes, void **all)
     return m->memory != NULL;
 }
 
-/* ---- runs ---------------------------------------------------------------------------------------
- */
+/* ---- runs ------------------------------------------------------------------------------------ */
 
 struct job {
     struct seat seat;
@@ -126,8 +124,13 @@ static const struct way ways[] = {
     {.rate = 0.02f, .sparsity = 0.5, .score = PITH_SCORE_GATES},
     {.rate = 0.02f, .alpha = 0.7f, .shares = true},
     {.rate = 0.02f, .batch_norm = true, .levels = 7, .norms = PITH_NORMS_FOLD},
-    {.rate = 0.02f, .batch_norm = true, .levels = 7, .feedback = 100, .average = 0.9f,
-     .feedback_loss = 0.5f, .step_by = PITH_STEP_BY_ROW},
+    {.rate = 0.02f,
+     .batch_norm = true,
+     .levels = 7,
+     .feedback = 100,
+     .average = 0.9f,
+     .feedback_loss = 0.5f,
+     .step_by = PITH_STEP_BY_ROW},
 };
 enum { WAYS = sizeof ways / sizeof *ways, FOLDS = WAYS - 2 };
 

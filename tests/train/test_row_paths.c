@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows put onto a grid along several paths: against a single path, and against all rows there are. */
+/* Rows put onto a grid along several paths: against a single path, and against all rows there are.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -51,8 +52,8 @@ static double cost_of(const struct row_feedback *s, const float *v, double facto
     for (uint32_t j = 0; j < s->n; j++) {
         double sum = 0;
         for (uint32_t i = 0; i <= j; i++)
-            sum += (s->goal[s->order[i]] - (double)v[s->order[i]] * factor) *
-                   s->ordered[i * s->n + j];
+            sum +=
+                (s->goal[s->order[i]] - (double)v[s->order[i]] * factor) * s->ordered[i * s->n + j];
         cost += sum * sum;
     }
     return cost;

@@ -16,8 +16,7 @@
 #include "thinning.h"
 #include "unit_links.h"
 
-/* ---- units --------------------------------------------------------------------------------------
- */
+/* ---- units ----------------------------------------------------------------------------------- */
 
 static void test_links_of_lenet(void **state)
 {
@@ -60,8 +59,7 @@ static void test_links_end_at_branches(void **state)
     pith_model_free(m);
 }
 
-/* ---- grid ---------------------------------------------------------------------------------------
- */
+/* ---- grid ------------------------------------------------------------------------------------ */
 
 static void test_grid_by_hand(void **state)
 {
@@ -134,7 +132,8 @@ static void test_step_is_learned(void **state)
     }
 }
 
-/* At the end of a run, where nothing is learned any more, a step that moved would move all levels. */
+/* At the end of a run, where nothing is learned any more, a step that moved would move all levels.
+ */
 static void test_step_rests_with_the_rate(void **state)
 {
     (void)state;
@@ -166,8 +165,7 @@ static void test_numbers_settle_at_their_levels(void **state)
     assert_true(x[0] == 0.1f);
 }
 
-/* ---- whole runs ---------------------------------------------------------------------------------
- */
+/* ---- whole runs ------------------------------------------------------------------------------ */
 
 static uint64_t nonzeros(const struct pith_const *c)
 {
@@ -577,7 +575,7 @@ int main(void)
                                        cmocka_unit_test(test_regrowth_on_a_grid),
                                        cmocka_unit_test(test_one_weight_stays),
                                        cmocka_unit_test(test_by_count),
-        cmocka_unit_test(test_by_number),
+                                       cmocka_unit_test(test_by_number),
                                        cmocka_unit_test(test_dead_units_are_gone),
                                        cmocka_unit_test(test_grid_holds),
                                        cmocka_unit_test(test_step_rests_with_the_rate),

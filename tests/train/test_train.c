@@ -328,8 +328,9 @@ static void test_learns_pictures(void **state)
         run_network(goal, NULL, x + i * IN, IN, y + i * OUT);
     struct pith_data *data = NULL;
     struct pith_error err = {0};
-    assert_int_equal(pith_data_of_numbers(4, (const uint32_t[]){1, 3, 6, 5}, N, x, y, OUT, &data, &err),
-                     PITH_OK);
+    assert_int_equal(
+        pith_data_of_numbers(4, (const uint32_t[]){1, 3, 6, 5}, N, x, y, OUT, &data, &err),
+        PITH_OK);
     struct pith_train_opts o = small_options();
     o.loss = PITH_SQUARED_ERROR;
     o.batch = 8;
@@ -347,11 +348,15 @@ static void test_learns_pictures(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_learns), cmocka_unit_test(test_learns_pictures),         cmocka_unit_test(test_mask_holds),
-        cmocka_unit_test(test_codebook_holds), cmocka_unit_test(test_threads_do_not_matter),
-        cmocka_unit_test(test_stop_and_best),  cmocka_unit_test(test_teacher),
-        cmocka_unit_test(test_refusals),       cmocka_unit_test(test_values_out_of_range),
-        cmocka_unit_test(test_no_best)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_learns),
+                                       cmocka_unit_test(test_learns_pictures),
+                                       cmocka_unit_test(test_mask_holds),
+                                       cmocka_unit_test(test_codebook_holds),
+                                       cmocka_unit_test(test_threads_do_not_matter),
+                                       cmocka_unit_test(test_stop_and_best),
+                                       cmocka_unit_test(test_teacher),
+                                       cmocka_unit_test(test_refusals),
+                                       cmocka_unit_test(test_values_out_of_range),
+                                       cmocka_unit_test(test_no_best)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Training with integers in the loop: weights end on their grids, grids of values are learned, nothing
- * else of the model changes; threads do not matter; what cannot be is refused and leaves no trace. */
+/* Training with integers in the loop: weights end on their grids, grids of values are learned,
+ * nothing else of the model changes; threads do not matter; what cannot be is refused and leaves no
+ * trace. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -42,7 +43,8 @@ static struct trained train(const struct pith_train_opts *o, bool mask)
 }
 
 /* Every weight is k * step of its row. */
-static void check_weights(const struct pith_const *c, uint64_t rows, int32_t lowest, int32_t highest)
+static void check_weights(const struct pith_const *c, uint64_t rows, int32_t lowest,
+                          int32_t highest)
 {
     const struct pith_codebook *b = c->codebook;
     const float *w = c->data;
@@ -80,7 +82,8 @@ static void test_ends_on_grids(void **state)
         assert_true(x->scale[0] == 0.3f && x->zero_point == 5);
         assert_true(a->scale[0] != 0.4f && a->scale[0] > 0.05f && a->scale[0] < 2);
         assert_true(a->zero_point == 0 && a->bits == 4 && a->type == PITH_U8);
-        /* what floats reach in as many epochs, about, with all weights and with a third of them gone */
+        /* what floats reach in as many epochs, about, with all weights and with a third of them
+         * gone */
         double enough = mask ? 0.6 : 0.85;
         if (!(t.r.accuracy > enough && t.r.val_accuracy > enough))
             fail_msg("%g %g", t.r.accuracy, t.r.val_accuracy);
@@ -109,8 +112,8 @@ static void test_threads_do_not_matter(void **state)
 }
 
 /* The first epoch is judged by another network, whose answers are all the same. */
-static enum pith_status make_constant(void *user, const struct pith_model *m, struct pith_model **made,
-                                      struct pith_error *err)
+static enum pith_status make_constant(void *user, const struct pith_model *m,
+                                      struct pith_model **made, struct pith_error *err)
 {
     (void)err;
     ++*(int *)user;
@@ -263,9 +266,10 @@ static void test_fixed_batch(void **state)
     pith_model_free(m);
 }
 
-/* ---- the nodes that round ----------------------------------------------------------------------- */
+/* ---- the nodes that round -------------------------------------------------------------------- */
 
-/* On the tape, in a layout of either kind: what is given is what the grid has, twice for two readers. */
+/* On the tape, in a layout of either kind: what is given is what the grid has, twice for two
+ * readers. */
 static void test_rounds_on_the_tape(void **state)
 {
     (void)state;
@@ -309,14 +313,10 @@ static void test_rounds_on_the_tape(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ends_on_grids),
-        cmocka_unit_test(test_threads_do_not_matter),
-        cmocka_unit_test(test_judged_as_made),
-        cmocka_unit_test(test_radix),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_failure_leaves_no_trace),
-        cmocka_unit_test(test_fixed_batch),
-        cmocka_unit_test(test_rounds_on_the_tape),
+        cmocka_unit_test(test_ends_on_grids),  cmocka_unit_test(test_threads_do_not_matter),
+        cmocka_unit_test(test_judged_as_made), cmocka_unit_test(test_radix),
+        cmocka_unit_test(test_refusals),       cmocka_unit_test(test_failure_leaves_no_trace),
+        cmocka_unit_test(test_fixed_batch),    cmocka_unit_test(test_rounds_on_the_tape),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

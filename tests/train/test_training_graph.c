@@ -396,12 +396,9 @@ static void refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(loops_as_runtime),
-        cmocka_unit_test(real_nets_as_runtime),
-        cmocka_unit_test(gradients_go_through_time),
-        cmocka_unit_test(parameters_are_the_models),
-        cmocka_unit_test(loops_that_round),
-        cmocka_unit_test(refusals),
+        cmocka_unit_test(loops_as_runtime),          cmocka_unit_test(real_nets_as_runtime),
+        cmocka_unit_test(gradients_go_through_time), cmocka_unit_test(parameters_are_the_models),
+        cmocka_unit_test(loops_that_round),          cmocka_unit_test(refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

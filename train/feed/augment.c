@@ -12,8 +12,7 @@
 
 enum { FIELD = 7, FIELD_PADDED = FIELD + 2 };
 
-/* ---- text ---------------------------------------------------------------------------------------
- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 static const struct amount {
     const char *name;
@@ -89,8 +88,7 @@ bool pith_augment_any(const struct augment *a)
     return pith_augment_moves(a) || recolours(a) || a->noise > 0 || a->mixup > 0;
 }
 
-/* ---- the map ------------------------------------------------------------------------------------
- */
+/* ---- the map --------------------------------------------------------------------------------- */
 
 struct map {
     float xx, xy, yx, yy, x0, y0; /* from = centre + M (to - centre) + shift */
@@ -272,8 +270,7 @@ static void cover(float side, uint64_t *state, uint32_t channels, uint32_t heigh
                     x[((size_t)c * height + (size_t)i) * width + (size_t)k] = 0.0f;
 }
 
-/* ---- numbers ------------------------------------------------------------------------------------
- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 static double mean_of(const float *x, size_t n)
 {
@@ -320,8 +317,7 @@ static void add_noise(float amount, uint64_t *state, size_t n, float *x)
     }
 }
 
-/* ---- the whole ----------------------------------------------------------------------------------
- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 /* What is drawn for one purpose does not move what is drawn for the others. */
 enum purpose { CLEAN = 1, CROP, COLOURS, NOISE };

@@ -69,8 +69,7 @@ enum pith_status pith_augment_batch_new(const char *text, const struct pith_valu
     return PITH_OK;
 }
 
-/* ---- pairs --------------------------------------------------------------------------------------
- */
+/* ---- pairs ----------------------------------------------------------------------------------- */
 
 static double draw(uint64_t *state)
 {
@@ -116,8 +115,7 @@ void pith_mix_pairs(const float *share, uint32_t per_slice, size_t each, float *
     }
 }
 
-/* ---- a slice ------------------------------------------------------------------------------------
- */
+/* ---- a slice --------------------------------------------------------------------------------- */
 
 void pith_augment_slice(const struct augment_batch *b, uint64_t seed, uint64_t first,
                         const uint32_t *number, uint32_t slice, struct tape_tensor *x)

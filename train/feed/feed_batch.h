@@ -23,7 +23,8 @@ void pith_batch_shuffle(struct feed_batch *b, uint64_t seed, uint32_t epoch);
 /* Batch i of the epoch into the tape's input 0. PITH_ERR_CORRUPT: a label out of range, named. */
 enum pith_status pith_batch_load(struct feed_batch *b, struct tape *t, uint64_t i,
                                  struct pith_error *err);
-/* The order of the data set; one batch more then takes what is left, and the first samples again. */
+/* The order of the data set; one batch more then takes what is left, and the first samples again.
+ */
 void pith_batch_in_order(struct feed_batch *b);
 /* Of the batch loaded last: [per_slice]; [per_slice, target elements]. */
 const uint32_t *pith_batch_numbers(const struct feed_batch *b, uint32_t slice);

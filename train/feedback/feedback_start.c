@@ -113,8 +113,7 @@ static void round_rows(struct feedback *f, struct layer *l)
     show(f, l->of);
 }
 
-/* ---- one layer ----------------------------------------------------------------------------------
- */
+/* ---- one layer ------------------------------------------------------------------------------- */
 
 /* The steps that multiply by a weight. */
 struct weight_uses {
@@ -186,8 +185,7 @@ static enum pith_status round_layer(struct feedback *f, const struct weight_uses
     return status;
 }
 
-/* ---- all ----------------------------------------------------------------------------------------
- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 static int by_first(const void *a, const void *b)
 {

@@ -10,8 +10,7 @@
 #define UNITS_BYTES (UINT64_C(64) << 20)
 #define KEPT_BYTES (UINT64_C(32) << 20) /* in memory, beside as much as the parameters have */
 
-/* ---- one stretch --------------------------------------------------------------------------------
- */
+/* ---- one stretch ----------------------------------------------------------------------------- */
 
 enum pith_status pith_sweep_read(const struct feedback_sweep *s, uint64_t unit, struct tape *t,
                                  uint32_t slice)
@@ -125,8 +124,7 @@ enum pith_status pith_sweep_go(struct feedback_sweep *s, uint32_t cut, uint32_t 
     return status ? status : run_stretch(s, cut, to, use);
 }
 
-/* ---- opening ------------------------------------------------------------------------------------
- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static enum pith_status make_tapes(const struct pith_model *m, struct feedback_sweep *s)
 {

@@ -12,8 +12,7 @@ enum { FEW_ROWS = 512 };
 /* Of x, numbers: a convolution's windows come in parts where there are more. */
 #define MOST_NUMBERS (UINT64_C(1) << 22)
 
-/* ---- windows ------------------------------------------------------------------------------------
- */
+/* ---- windows --------------------------------------------------------------------------------- */
 
 static struct prim_conv_shape window_of(const struct grad_node *n)
 {
@@ -94,8 +93,7 @@ static uint64_t count_rows(const struct grad_node *n, uint32_t op, uint32_t cols
     return product && elems % cols == 0 ? elems / cols : 0;
 }
 
-/* ---- sums ---------------------------------------------------------------------------------------
- */
+/* ---- sums ------------------------------------------------------------------------------------ */
 
 static void add_mean(const float *rows, const float *weight, uint64_t count, uint32_t n,
                      double *mean)
@@ -145,8 +143,7 @@ static void add_filled(struct layer_inputs *in, struct prim *p)
     in->filled = 0;
 }
 
-/* ---- rows of a node -----------------------------------------------------------------------------
- */
+/* ---- rows of a node -------------------------------------------------------------------------- */
 
 /* Rows of products wait until there are many: one gemm then goes over the sums once. */
 static void add_product(struct layer_inputs *in, struct prim *p, uint64_t count,
@@ -258,8 +255,7 @@ void pith_layer_inputs_centre(struct layer_inputs *in, double share)
     }
 }
 
-/* ---- opening ------------------------------------------------------------------------------------
- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 void pith_layer_inputs_free(struct layer_inputs *in)
 {

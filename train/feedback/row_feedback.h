@@ -20,7 +20,7 @@ struct row_feedback {
     uint32_t n;
     double *natural, *ordered; /* [n, n] R, of elements as they are and in the order */
     double *crossed, *goal;    /* as natural, NULL without goals */
-    double *error; /* [n] room for a solution */
+    double *error;             /* [n] room for a solution */
     uint32_t *order;
 };
 

@@ -3,9 +3,9 @@
  *
  * What the first j levels add to a row's cost is known when they are chosen (row_feedback.h), and
  * the next to each level is not always the best for those behind. So the ROW_PATHS cheapest choices
- * so far are kept, each goes on with the two levels next to what it wants (the M-algorithm, Anderson
- * and Mohan, 1984; K-best sphere decoding), and the cheapest at the end is the row: 0.7 dB less than
- * a single path, at the same bits. */
+ * so far are kept, each goes on with the two levels next to what it wants (the M-algorithm,
+ * Anderson and Mohan, 1984; K-best sphere decoding), and the cheapest at the end is the row: 0.7 dB
+ * less than a single path, at the same bits. */
 #ifndef ROW_PATHS_H
 #define ROW_PATHS_H
 

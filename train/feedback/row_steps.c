@@ -36,8 +36,7 @@ struct probe {
     uint64_t n_batches;
 };
 
-/* ---- sensitivity --------------------------------------------------------------------------------
- */
+/* ---- sensitivity ----------------------------------------------------------------------------- */
 
 static double squares(const float *g, uint64_t n)
 {
@@ -74,8 +73,7 @@ static enum pith_status add_samples(struct probe *p)
     return PITH_OK;
 }
 
-/* ---- what feedback makes of roundings -----------------------------------------------------------
- */
+/* ---- what feedback makes of roundings -------------------------------------------------------- */
 
 static enum pith_status factor(struct probe *p, struct probed *w, const struct layer_inputs *in)
 {
@@ -124,8 +122,7 @@ static enum pith_status open_solvers(struct probe *p, struct probed *w)
     return status;
 }
 
-/* ---- steps --------------------------------------------------------------------------------------
- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 float pith_row_step_round(double s)
 {
@@ -219,8 +216,7 @@ static enum pith_status take_steps(struct probe *p, struct row_steps *steps)
     return status;
 }
 
-/* ---- all ----------------------------------------------------------------------------------------
- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 void pith_row_steps_free(struct row_steps *steps)
 {

@@ -13,8 +13,8 @@
  *     step = d / sqrt(mean F),
  *
  * the rule of reverse water-filling (Cover and Thomas, 2006, section 10.3). F of other samples lies
- * nearer to the mean than F of those that tell it: here it counts with the power of 0.85. d is such that the mean
- * log2 of the step, over all weights, is what first_step and step_power make it. */
+ * nearer to the mean than F of those that tell it: here it counts with the power of 0.85. d is such
+ * that the mean log2 of the step, over all weights, is what first_step and step_power make it. */
 #ifndef ROW_STEPS_H
 #define ROW_STEPS_H
 
@@ -25,8 +25,8 @@
 
 /* Of opts->step_by. Steps of rows are 1 or 1.5 times a power of two, so that a file has few bits of
  * them, and at most 16 times the tensor's. Weights that the loss does not know have none. Steps of
- * rows move into depthwise weights where they can (not with hints, which look at what lies between).
- * Each process does all of it. PITH_ERR_MEMORY, and what reading data returns. */
+ * rows move into depthwise weights where they can (not with hints, which look at what lies
+ * between). Each process does all of it. PITH_ERR_MEMORY, and what reading data returns. */
 enum pith_status pith_row_steps_find(const struct pith_model *m, struct pith_data *data,
                                      const struct pith_train_opts *opts, struct row_steps *steps,
                                      struct pith_error *err);

@@ -22,8 +22,7 @@ struct prim {
     bool no_memory; /* a buffer for it could not be had; all else that fails is not supported */
 };
 
-/* ---- one call -----------------------------------------------------------------------------------
- */
+/* ---- one call -------------------------------------------------------------------------------- */
 
 struct call {
     struct prim *p;
@@ -98,8 +97,7 @@ void pith_prim_gemm(struct prim *p, bool trans_a, bool trans_b, int64_t m, int64
     leave(&call);
 }
 
-/* ---- memories -----------------------------------------------------------------------------------
- */
+/* ---- memories -------------------------------------------------------------------------------- */
 
 /* Dense f32 with the axes in the order `outermost first`. Here and below, false: refused. */
 static bool dense(struct dnnl_tensor *t, int rank, const dnnl_dim_t *dims, const int *order)
@@ -218,8 +216,7 @@ static void *line_alloc(struct prim *p, size_t bytes)
     return lines;
 }
 
-/* ---- convolution --------------------------------------------------------------------------------
- */
+/* ---- convolution ----------------------------------------------------------------------------- */
 
 struct prim_conv {
     struct prim *p;
@@ -405,8 +402,7 @@ void pith_prim_conv_backward(struct prim_conv *conv, const float *x, const float
     leave(&call);
 }
 
-/* ---- pooling ------------------------------------------------------------------------------------
- */
+/* ---- pooling --------------------------------------------------------------------------------- */
 
 struct prim_pool {
     struct prim *p;

@@ -108,8 +108,7 @@ bool pith_dnnl_find_descs(void *library, int major)
     return is_three ? find_three(library) : find_two(library);
 }
 
-/* ---- tensors ------------------------------------------------------------------------------------
- */
+/* ---- tensors --------------------------------------------------------------------------------- */
 
 bool pith_dnnl_tensor_strided(struct dnnl_tensor *t, int rank, const int64_t *dims,
                               const int64_t *strides)
@@ -143,8 +142,7 @@ const void *pith_dnnl_tensor(const struct dnnl_tensor *t)
     return is_three ? t->owned : (const void *)t->held;
 }
 
-/* ---- primitives ---------------------------------------------------------------------------------
- */
+/* ---- primitives ------------------------------------------------------------------------------ */
 
 /* 2's second step: the operation that a first call wrote. */
 static bool describe_two(dnnl_primitive_desc_t *desc, status filled, const struct operation_2 *o,

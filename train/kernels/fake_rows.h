@@ -16,11 +16,11 @@ struct fake_rows {
     /* y = the nearest of the grid; of two equally near ones the even k. As QuantizeLinear and
      * DequantizeLinear do it one after the other: k is round(x / step), rounded once. */
     void (*round)(const struct fake_step *g, const float *x, size_t n, float *y);
-    /* y: as round gave it. Straight through: dx (+)= dy where low * step <= x <= high * step, else 0;
-     * dx NULL: not wanted. *by_step += the sum of dy * dy/dstep, which is round(x / step) - x / step
-     * there and low or high elsewhere; *outside += the sum of dy elsewhere. */
-    void (*back)(const struct fake_step *g, const float *x, const float *y, const float *dy, size_t n,
-                 bool set, float *dx, double *by_step, double *outside);
+    /* y: as round gave it. Straight through: dx (+)= dy where low * step <= x <= high * step, else
+     * 0; dx NULL: not wanted. *by_step += the sum of dy * dy/dstep, which is round(x / step) - x /
+     * step there and low or high elsewhere; *outside += the sum of dy elsewhere. */
+    void (*back)(const struct fake_step *g, const float *x, const float *y, const float *dy,
+                 size_t n, bool set, float *dx, double *by_step, double *outside);
 };
 
 /* The best for this CPU. */

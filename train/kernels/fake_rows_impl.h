@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* fake_rows_impl.h - the loops behind fake_rows.h, included once for each instruction set with ROWS,
- * the name of the table, defined. Plain C that the compiler makes vectors of: WIDE elements side by
- * side, whose number it knows. Sums are kept in float over RUN blocks, then in double. */
+/* fake_rows_impl.h - the loops behind fake_rows.h, included once for each instruction set with
+ * ROWS, the name of the table, defined. Plain C that the compiler makes vectors of: WIDE elements
+ * side by side, whose number it knows. Sums are kept in float over RUN blocks, then in double. */
 #include "fake_rows.h"
 
 enum { WIDE = 16, RUN = 32 };
 
-/* 1.5 * 2^23: added to a number below 2^22 in size it leaves no bits behind the point, so what comes
- * back is rounded to even, by two additions that every instruction set has. */
+/* 1.5 * 2^23: added to a number below 2^22 in size it leaves no bits behind the point, so what
+ * comes back is rounded to even, by two additions that every instruction set has. */
 #define NO_FRACTION 12582912.0f
 
 /* Cut first: low and high are integers, so rounding afterwards changes nothing about it. */
@@ -30,9 +30,10 @@ struct sums {
     float by_step[WIDE], outside[WIDE];
 };
 
-static inline __attribute__((always_inline)) void
-some(float least, float most, const float *x, const float *y, const float *dy, size_t width, bool set,
-     float *dx, struct sums *s)
+static inline __attribute__((always_inline)) void some(float least, float most, const float *x,
+                                                       const float *y, const float *dy,
+                                                       size_t width, bool set, float *dx,
+                                                       struct sums *s)
 {
     for (size_t i = 0; i < width; i++) {
         bool in = x[i] >= least && x[i] <= most;
@@ -44,9 +45,10 @@ some(float least, float most, const float *x, const float *y, const float *dy, s
     }
 }
 
-static inline __attribute__((always_inline)) void
-blocks(const struct fake_step *g, const float *x, const float *y, const float *dy, size_t n, bool set,
-       float *dx, double *by_step, double *outside)
+static inline __attribute__((always_inline)) void blocks(const struct fake_step *g, const float *x,
+                                                         const float *y, const float *dy, size_t n,
+                                                         bool set, float *dx, double *by_step,
+                                                         double *outside)
 {
     const float least = g->low * g->step, most = g->high * g->step;
     double step_sum = 0, outside_sum = 0;
@@ -65,8 +67,8 @@ blocks(const struct fake_step *g, const float *x, const float *y, const float *d
     *outside += outside_sum;
 }
 
-static void back(const struct fake_step *g, const float *x, const float *y, const float *dy, size_t n,
-                 bool set, float *dx, double *by_step, double *outside)
+static void back(const struct fake_step *g, const float *x, const float *y, const float *dy,
+                 size_t n, bool set, float *dx, double *by_step, double *outside)
 {
     if (!dx)
         blocks(g, x, y, dy, n, false, NULL, by_step, outside);

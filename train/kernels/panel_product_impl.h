@@ -36,8 +36,7 @@ INLINE void store_lanes(float *p, const struct lanes *l, int v, vec x)
         vec_store_some(p + v * LANES, l->mask[v], x);
 }
 
-/* ---- rows times columns -------------------------------------------------------------------------
- */
+/* ---- rows times columns ---------------------------------------------------------------------- */
 
 INLINE void rows_of_panel(const int mr, const struct panel_product *p, const float *a,
                           const float *panel, const struct lanes *l, const float *start, float *c)
@@ -86,8 +85,7 @@ static void multiply(const struct panel_product *p)
     }
 }
 
-/* ---- rows times rows ----------------------------------------------------------------------------
- */
+/* ---- rows times rows ------------------------------------------------------------------------- */
 
 /* mr rows of a and nr of b: a sum's lanes are added up in the end. */
 INLINE void dots(const int mr, const int nr, const struct panel_product *p, const float *a,
@@ -144,8 +142,7 @@ static void multiply_transposed(const struct panel_product *p)
         dots_of_rows(1, p, j);
 }
 
-/* ---- sums of outer products ---------------------------------------------------------------------
- */
+/* ---- sums of outer products ------------------------------------------------------------------ */
 
 /* One part of a tile: mr rows from row i on by a panel's width from column j on. */
 INLINE void outer_part(const int mr, const float *a, int64_t a_row, const float *b, int64_t b_row,

@@ -43,8 +43,7 @@ const struct sparse_kernels *pith_sparse_kernels(uint32_t features)
     return &pith_sparse_base;
 }
 
-/* ---- shapes ------------------------------------------------------------------------------------
- */
+/* ---- shapes ---------------------------------------------------------------------------------- */
 
 static int64_t larger(int64_t a, int64_t b)
 {
@@ -121,8 +120,7 @@ bool pith_sparse_conv_suits(const struct prim_conv_shape *s)
     return s->o <= most / s->kernel[0] / s->kernel[1] / s->c && most_vectors(&v) <= most / 16;
 }
 
-/* ---- which weights are left --------------------------------------------------------------------
- */
+/* ---- which weights are left ------------------------------------------------------------------ */
 
 static bool open_list(struct weight_list *l, int64_t maps, int64_t most)
 {
@@ -258,8 +256,7 @@ void pith_sparse_conv_renew(struct sparse_conv *v, const float *w)
         take_weights(&v->channels, v->s.c, w);
 }
 
-/* ---- a group of pictures -----------------------------------------------------------------------
- */
+/* ---- a group of pictures --------------------------------------------------------------------- */
 
 /* Pictures first .. first + n - 1. */
 struct group {
@@ -347,8 +344,7 @@ static void group_dx(const struct group *g, float *dx)
     }
 }
 
-/* ---- calls -------------------------------------------------------------------------------------
- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 static bool next_group(struct group *g)
 {

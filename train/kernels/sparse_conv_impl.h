@@ -10,8 +10,7 @@
 #define INLINE static inline __attribute__((always_inline))
 enum { SUMS = 4 };
 
-/* ---- sums over weights --------------------------------------------------------------------------
- */
+/* ---- sums over weights ----------------------------------------------------------------------- */
 
 INLINE void sum_columns(const int count, const struct sparse_row *row, const int64_t step,
                         uint32_t map, const float *weight, vec start, int64_t at, float *to)
@@ -59,8 +58,7 @@ static void sum(const struct sparse_row *row, const float *weight, const float *
     }
 }
 
-/* ---- the weights' gradient ----------------------------------------------------------------------
- */
+/* ---- the weights' gradient ------------------------------------------------------------------- */
 
 INLINE void gradient_columns(const int count, const struct sparse_row *row, const int64_t step,
                              uint32_t map, const float *dy, int64_t dy_step, int64_t at, float *dw,
@@ -118,8 +116,7 @@ static void total(const float *vectors, int64_t n, float *to)
         to[i] = vec_sum(vec_load(vectors + i * LANES));
 }
 
-/* ---- pictures to lanes, and back ----------------------------------------------------------------
- */
+/* ---- pictures to lanes, and back ------------------------------------------------------------- */
 
 /* Rows become columns: each pass halves the distance between what belongs together. */
 INLINE void transpose(vec *r)

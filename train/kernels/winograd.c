@@ -64,8 +64,7 @@ static int64_t tiles_along(int64_t outputs)
     return round_up(outputs, WINOGRAD_OUT) / WINOGRAD_OUT;
 }
 
-/* ---- the choice ---------------------------------------------------------------------------------
- */
+/* ---- the choice ------------------------------------------------------------------------------ */
 
 /* Multiplications of both ways, a transform counted as those that its additions take the time of:
  * about 8 a point and channel, for x and for y. */
@@ -93,8 +92,7 @@ bool pith_winograd_suits(const struct prim_conv_shape *s)
            pays(s);
 }
 
-/* ---- memory -------------------------------------------------------------------------------------
- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static float *zeros(size_t count)
 {
@@ -154,8 +152,7 @@ uint64_t pith_winograd_scratch_bytes(const struct winograd *v)
     return (uint64_t)v->planes * (v->x_step + v->y_step + v->dw_step) * sizeof(float);
 }
 
-/* ---- weights ------------------------------------------------------------------------------------
- */
+/* ---- weights --------------------------------------------------------------------------------- */
 
 void pith_winograd_renew(struct winograd *v, const float *w, uint32_t part)
 {
@@ -196,8 +193,7 @@ static void finish_dw(const struct winograd *v, const float *planes, float *dw)
         }
 }
 
-/* ---- blocks -------------------------------------------------------------------------------------
- */
+/* ---- blocks ---------------------------------------------------------------------------------- */
 
 /* All pictures of x or y; the block's tiles are set later. */
 static struct winograd_block block_of(const struct winograd *v, const float *tensor, bool is_x,
@@ -283,8 +279,7 @@ static void correlate(const struct winograd *v, const struct winograd_block *x,
                                                    .add = x->first > 0});
 }
 
-/* ---- calls --------------------------------------------------------------------------------------
- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 static void count_from(struct prim *p, uint64_t start)
 {

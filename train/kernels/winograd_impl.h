@@ -53,8 +53,7 @@ INLINE vec add_times(float a, vec x, vec y)
     return vec_fma(vec_set1(a), x, y);
 }
 
-/* ---- one dimension ------------------------------------------------------------------------------
- */
+/* ---- one dimension --------------------------------------------------------------------------- */
 
 /* y = B^T x, n to n */
 INLINE void reduce(const int n, const vec *x, vec *y)
@@ -147,8 +146,7 @@ INLINE void fold(const int n, const int count, const vec *x, vec *y)
     }
 }
 
-/* ---- tiles --------------------------------------------------------------------------------------
- */
+/* ---- tiles ----------------------------------------------------------------------------------- */
 
 /* Where a tile lies in its tensor; those of its rows and columns that are inside are [.begin, .end)
  * of its `size`. */
@@ -399,8 +397,7 @@ static void gradients(const struct winograd_block *b, int points)
         all_channels(GRADIENTS, 8, b, NULL);
 }
 
-/* ---- kernels ------------------------------------------------------------------------------------
- */
+/* ---- kernels --------------------------------------------------------------------------------- */
 
 INLINE void kernel_to(const int n, const float *kernel, float *planes, size_t plane_step)
 {
@@ -464,8 +461,7 @@ static void kernel_back(const float *planes, size_t plane_step, int points, floa
         kernel_from(8, planes, plane_step, to);
 }
 
-/* ---- products -----------------------------------------------------------------------------------
- */
+/* ---- products -------------------------------------------------------------------------------- */
 
 /* mr rows by nv vectors of sums. */
 INLINE void sums(const int mr, const int nv, const struct winograd_product *p, const float *a,

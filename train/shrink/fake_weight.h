@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fake_weight.h - weights of integers in the loop (fake_quant.h): what moves is a latent number for each
- * weight, and behind them the v of each row's step. */
+/* fake_weight.h - weights of integers in the loop (fake_quant.h): what moves is a latent number for
+ * each weight, and behind them the v of each row's step. */
 #ifndef FAKE_WEIGHT_H
 #define FAKE_WEIGHT_H
 
@@ -23,8 +23,8 @@ struct fake_weight *pith_fake_weight_new(const struct pith_train_weight *asked, 
                                          uint64_t rows, uint64_t count, const float *x,
                                          const unsigned char *alive, float *v);
 /* The weights that numbers x, with their steps behind them, make. */
-void pith_fake_weight_values(const struct fake_weight *w, const float *x, const unsigned char *alive,
-                             float *to);
+void pith_fake_weight_values(const struct fake_weight *w, const float *x,
+                             const unsigned char *alive, float *to);
 /* From the gradient by the weights y (0 where they are not alive), which x makes, that by x. */
 void pith_fake_weight_gradient(const struct fake_weight *w, const float *x, const float *y,
                                const float *grad, float *by_x);

@@ -26,8 +26,7 @@ static uint64_t centroid_of(const struct pith_codebook *b, uint64_t k)
     return k / b->group_elems * b->n_centroids + b->index[k];
 }
 
-/* ---- levels ------------------------------------------------------------------------------------
- */
+/* ---- levels ---------------------------------------------------------------------------------- */
 
 static void learn_step(struct free_numbers *f, double rate)
 {
@@ -59,8 +58,7 @@ static void count_levels(struct free_numbers *f)
         f->magnitude[k] = (float)(log2(sum / n[k]) + 1);
 }
 
-/* ---- opening ------------------------------------------------------------------------------------
- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static struct pith_codebook *new_codebook(struct pith_model *m, uint64_t count, uint64_t n_groups,
                                           uint32_t n_centroids)
@@ -71,13 +69,14 @@ static struct pith_codebook *new_codebook(struct pith_model *m, uint64_t count, 
     *b = (struct pith_codebook){.n_centroids = n_centroids,
                                 .group_elems = count / n_groups,
                                 .n_groups = n_groups,
-                                .centroid = pith_model_alloc(m, n_groups * n_centroids, sizeof(float)),
+                                .centroid =
+                                    pith_model_alloc(m, n_groups * n_centroids, sizeof(float)),
                                 .index = pith_model_alloc(m, count, 1)};
     return b->centroid && b->index ? b : NULL;
 }
 
-/* A codebook that is a uniform grid already, as an earlier run left it (a file has perhaps fewer levels):
- * the step of group g, else 0. */
+/* A codebook that is a uniform grid already, as an earlier run left it (a file has perhaps fewer
+ * levels): the step of group g, else 0. */
 static float step_of(const struct pith_codebook *b, uint64_t g, uint32_t levels)
 {
     uint32_t n = b->n_centroids;
@@ -144,7 +143,8 @@ static bool open_factors(struct free_numbers *f, const struct pith_codebook *was
     return f->factor != NULL;
 }
 
-/* The grid that an earlier run, or a fold, left goes on, whatever the options say of first steps. */
+/* The grid that an earlier run, or a fold, left goes on, whatever the options say of first steps.
+ */
 static bool open_grid(struct pith_model *m, const struct pith_train_opts *o, uint32_t levels,
                       struct free_numbers *f)
 {
@@ -199,7 +199,8 @@ static bool open_soft(const struct pith_train_opts *o, struct free_numbers *f)
 static bool open_fake(struct pith_model *m, const struct pith_train_opts *o,
                       const struct pith_train_weight *asked, struct free_numbers *f)
 {
-    uint64_t count = f->p->count, rows = m->values[f->p->value].dim[0], n = asked->by_row ? rows : 1;
+    uint64_t count = f->p->count, rows = m->values[f->p->value].dim[0],
+             n = asked->by_row ? rows : 1;
     f->n = count + n;
     f->value = malloc((size_t)f->n * sizeof *f->value);
     struct pith_codebook *b =
@@ -314,8 +315,7 @@ void pith_numbers_state(struct free_numbers *f, uint32_t number, struct checkpoi
     pith_checkpoint_add(c, "magnitude", number, f->magnitude, sizeof f->magnitude);
 }
 
-/* ---- there and back -----------------------------------------------------------------------------
- */
+/* ---- there and back -------------------------------------------------------------------------- */
 
 bool pith_numbers_each_alone(const struct free_numbers *f)
 {
@@ -401,8 +401,7 @@ void pith_numbers_spread(const struct free_numbers *f, const float *value, float
     }
 }
 
-/* ---- rate ---------------------------------------------------------------------------------------
- */
+/* ---- rate ------------------------------------------------------------------------------------ */
 
 void pith_numbers_dampen(struct free_numbers *f, float share, uint64_t begin, uint64_t end)
 {
@@ -503,8 +502,7 @@ double pith_numbers_bytes(const struct free_numbers *f)
     return bits / 8;
 }
 
-/* ---- the end ------------------------------------------------------------------------------------
- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 struct ranked {
     float value;

@@ -47,8 +47,8 @@ bool pith_numbers_open(struct pith_model *m, const struct pith_train_opts *opts,
 void pith_numbers_close(struct free_numbers *f);
 /* Steps that a codebook of uniform grids with so many levels has, a group each; 0: it is none. */
 uint64_t pith_numbers_had_steps(const struct pith_codebook *b, uint32_t levels);
-/* Of a weight x [n], of_largest of the largest one's elements: the step by the mean. 0 where nothing
- * is alive (NULL: all are) or other than 0. */
+/* Of a weight x [n], of_largest of the largest one's elements: the step by the mean. 0 where
+ * nothing is alive (NULL: all are) or other than 0. */
 double pith_numbers_mean_step(const struct pith_train_opts *opts, uint64_t n, const float *x,
                               const uint8_t *alive, double of_largest);
 /* What outlives a step, into a checkpoint, under this number. */

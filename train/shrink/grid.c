@@ -54,6 +54,7 @@ void pith_grid_learn(struct grid *g, const struct grid_fit *fit, double rate)
     double best = fit->kk > 0 ? fit->xk / fit->kk : 0;
     if (!(best > 0) || !isfinite(best))
         return;
-    g->exact = usable(g->exact + 0.5f * (float)rate * ((float)fmin(best, (double)MOST_STEP) - g->exact));
+    g->exact =
+        usable(g->exact + 0.5f * (float)rate * ((float)fmin(best, (double)MOST_STEP) - g->exact));
     g->step = round_short(g->exact);
 }

@@ -34,8 +34,7 @@ static bool is_adam(const struct pith_train_opts *o)
     return o->optimizer == PITH_ADAM || o->optimizer == PITH_ADAMW;
 }
 
-/* ---- memory -------------------------------------------------------------------------------------
- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 void pith_optimizer_free(struct optimizer *o)
 {
@@ -98,8 +97,8 @@ static double largest_weight(const struct tape_parameter *p, uint32_t n)
     return (double)most;
 }
 
-/* given[n_values], zeroed: true where the value is a scale or shift that will go into a convolution,
- * and so takes no grid of its own while the run lasts. */
+/* given[n_values], zeroed: true where the value is a scale or shift that will go into a
+ * convolution, and so takes no grid of its own while the run lasts. */
 static enum pith_status mark_norms(struct pith_model *m, bool *given, struct pith_error *err)
 {
     bool *folds = calloc(m->n_nodes + 1u, sizeof *folds);
@@ -186,8 +185,7 @@ void pith_optimizer_state(struct optimizer *o, struct checkpoint *c)
         pith_thin_state(o->thin, c);
 }
 
-/* ---- a step -------------------------------------------------------------------------------------
- */
+/* ---- a step ---------------------------------------------------------------------------------- */
 
 /* A step goes over all numbers in ranges, one of each tensor on each of eight turns: the same
  * ranges and the same order of sums whatever the number of threads. */

@@ -9,8 +9,7 @@ enum { MOST_CENTROIDS = 256 };
 
 #define NOTHING 30.0f /* exp(-30) of an attention does not show in f32 */
 
-/* ---- opening ------------------------------------------------------------------------------------
- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static float squared_distance(const float *c, uint32_t n)
 {
@@ -55,8 +54,7 @@ void pith_soft_cool(struct soft_assign *s, double part, double until)
     s->share = (float)(left * left);
 }
 
-/* ---- attention ----------------------------------------------------------------------------------
- */
+/* ---- attention ------------------------------------------------------------------------------- */
 
 static uint32_t nearest(const float *c, uint32_t n, float x)
 {

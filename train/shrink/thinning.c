@@ -22,8 +22,7 @@ struct thinning {
     uint64_t count, first_kept, observed;
 };
 
-/* ---- memory -------------------------------------------------------------------------------------
- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 void pith_thin_free(struct thinning *h)
 {
@@ -190,8 +189,7 @@ uint64_t pith_thin_kept(const struct thinning *h)
     return kept;
 }
 
-/* ---- what a weight is worth, and what it costs --------------------------------------------------
- */
+/* ---- what a weight is worth, and what it costs ----------------------------------------------- */
 
 double pith_thin_known(const struct thinning *h)
 {
@@ -235,8 +233,7 @@ static float score_of(const struct thinning *h, const struct thin_tensor *w, uin
     }
 }
 
-/* ---- removal ------------------------------------------------------------------------------------
- */
+/* ---- removal --------------------------------------------------------------------------------- */
 
 static int ascending(const void *a, const void *b)
 {
@@ -311,8 +308,7 @@ static void grow(struct thinning *h, uint64_t n_back, float *const *value)
             }
 }
 
-/* ---- units --------------------------------------------------------------------------------------
- */
+/* ---- units ----------------------------------------------------------------------------------- */
 
 static bool row_lives(const struct thin_tensor *w, uint64_t row)
 {
@@ -386,8 +382,7 @@ static void drop_dead_units(struct thinning *h)
         count_kept(&h->of[i]);
 }
 
-/* ---- a step -------------------------------------------------------------------------------------
- */
+/* ---- a step ---------------------------------------------------------------------------------- */
 
 /* Geometric in the count: the same share goes at each step of a schedule of power 1. */
 static uint64_t target(const struct thinning *h, double part)

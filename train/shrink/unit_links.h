@@ -17,8 +17,8 @@ struct unit_link {
 };
 
 /* One for each weight of pith_model_weights, in its order; link: room for m->n_nodes. Columns of a
- * linked weight: each row of the source owns cols / rows neighbours of them, but where by_row is set.
- * PITH_ERR_MEMORY. */
+ * linked weight: each row of the source owns cols / rows neighbours of them, but where by_row is
+ * set. PITH_ERR_MEMORY. */
 enum pith_status pith_unit_links(const struct pith_model *m, struct unit_link *link,
                                  struct pith_weight_ref *refs, uint32_t *n);
 

@@ -126,7 +126,8 @@ static uint32_t before(const struct layer *l, uint32_t link)
 static float step_of(const struct pith_codebook *b, uint64_t group)
 {
     struct uniform_grid grid;
-    return pith_grid_find(b->centroid + group * b->n_centroids, b->n_centroids, &grid) ? grid.step : 0;
+    return pith_grid_find(b->centroid + group * b->n_centroids, b->n_centroids, &grid) ? grid.step
+                                                                                       : 0;
 }
 
 static void add_rows(const struct pith_const *w, const struct pith_const *bias, uint64_t rows,
@@ -182,8 +183,7 @@ static enum pith_status order_layer(const struct layer *l, uint64_t *n_dropped)
     return ok ? PITH_OK : PITH_ERR_MEMORY;
 }
 
-/* ---- taking out ---------------------------------------------------------------------------------
- */
+/* ---- taking out ------------------------------------------------------------------------------ */
 
 /* Whether the number of units stands in an attribute between the two. */
 static bool counted_between(const struct pith_model *m, uint32_t from, uint32_t to)
@@ -273,8 +273,7 @@ static enum pith_status drop_of_layer(const struct layer *l, uint64_t *n_dropped
     return PITH_OK;
 }
 
-/* ---- all layers ---------------------------------------------------------------------------------
- */
+/* ---- all layers ------------------------------------------------------------------------------ */
 
 static enum pith_status each_layer(struct pith_model *m, uint64_t *n_dropped,
                                    enum pith_status (*change)(const struct layer *, uint64_t *))

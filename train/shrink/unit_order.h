@@ -4,8 +4,9 @@
  * Hidden units have no order of their own: rows of a weight may change places with their bias, with
  * the rows of depthwise weights behind it and with the columns that read them, and the network
  * computes the same (its sums in another order). A file of few weights says less of them when the
- * dead come last and the full come first. Where the rows of one of these weights have steps of their
- * own, units with like steps are neighbours: a file tells what each step is beyond the one before. */
+ * dead come last and the full come first. Where the rows of one of these weights have steps of
+ * their own, units with like steps are neighbours: a file tells what each step is beyond the one
+ * before. */
 #ifndef UNIT_ORDER_H
 #define UNIT_ORDER_H
 

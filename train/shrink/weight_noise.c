@@ -22,8 +22,7 @@ static double sigmoid(double x)
     return 1 / (1 + exp(-x));
 }
 
-/* ---- opening ------------------------------------------------------------------------------------
- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 bool pith_noise_new(enum pith_score kind, uint64_t count, uint64_t seed, float *r,
                     struct weight_noise **n)
@@ -56,8 +55,7 @@ void pith_noise_free(struct weight_noise *n)
     free(n);
 }
 
-/* ---- drawing ------------------------------------------------------------------------------------
- */
+/* ---- drawing --------------------------------------------------------------------------------- */
 
 static double share(uint64_t *state)
 {
@@ -81,8 +79,7 @@ void pith_noise_draw(struct weight_noise *n, uint64_t step)
     }
 }
 
-/* ---- one weight ---------------------------------------------------------------------------------
- */
+/* ---- one weight ------------------------------------------------------------------------------ */
 
 /* z, and dz/dr. */
 static double gate(const struct weight_noise *n, uint64_t k, float r, bool quiet, double *slope)
@@ -120,8 +117,7 @@ static double value(const struct weight_noise *n, uint64_t k, float t, float r, 
     return (double)t + (quiet ? 0 : exp((double)r / 2) * (double)n->draw[k]);
 }
 
-/* ---- all ----------------------------------------------------------------------------------------
- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 static void values(const struct weight_noise *n, const float *t, const float *r,
                    const uint8_t *alive, bool quiet, float *w)

@@ -41,8 +41,7 @@ static enum pith_status no_memory(struct pith_error *err)
     return pith_error_set(err, PITH_ERR_MEMORY, "not enough memory for a checkpoint");
 }
 
-/* ---- made and freed -----------------------------------------------------------------------------
- */
+/* ---- made and freed -------------------------------------------------------------------------- */
 
 /* The temporary files of pith_file_write. */
 static void remove_half_written(const char *folder)
@@ -148,8 +147,7 @@ enum pith_status pith_checkpoint_remove(const struct checkpoint *c, struct pith_
     return pith_ranks_agree(c->ranks, status, err);
 }
 
-/* ---- writing ------------------------------------------------------------------------------------
- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static struct pith_buffer bytes_of(const struct block *b)
 {
@@ -202,8 +200,7 @@ enum pith_status pith_checkpoint_write(const struct checkpoint *c, struct pith_e
     return pith_ranks_agree(c->ranks, status, err);
 }
 
-/* ---- reading ------------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* Of the line at `at` in a text, without its end. */
 static int line_length(const char *text, size_t at)

@@ -38,8 +38,8 @@ void pith_checkpoint_add(struct checkpoint *c, const char *name, uint32_t number
 void pith_checkpoint_add_buffer(struct checkpoint *c, const char *name, struct pith_buffer *buffer);
 /* PITH_ERR_IO: names the file; the one before stays as it was. PITH_ERR_MEMORY. */
 enum pith_status pith_checkpoint_write(const struct checkpoint *c, struct pith_error *err);
-/* What is there, if anything, is of this run; nothing is read into blocks, which may come later. Fails
- * as pith_checkpoint_read does. */
+/* What is there, if anything, is of this run; nothing is read into blocks, which may come later.
+ * Fails as pith_checkpoint_read does. */
 enum pith_status pith_checkpoint_check(const struct checkpoint *c, struct pith_error *err);
 /* *found: false where there is none. PITH_ERR_CORRUPT: truncated or damaged; PITH_ERR_ARGUMENT: of
  * another run; PITH_ERR_VERSION: of another version of the file; PITH_ERR_IO, _MEMORY. Blocks

@@ -28,8 +28,7 @@ static bool is_state(const struct pith_model *m, uint32_t value)
     return m->values[value].constant && m->values[value].type == PITH_F32;
 }
 
-/* ---- saving -------------------------------------------------------------------------------------
- */
+/* ---- saving ---------------------------------------------------------------------------------- */
 
 /* At p, or nowhere where p is NULL; returns the bytes after it. */
 static size_t put(uint8_t *p, size_t at, const void *data, size_t n)
@@ -72,8 +71,7 @@ enum pith_status pith_model_state_save(const struct pith_model *m, struct pith_b
     return PITH_OK;
 }
 
-/* ---- loading ------------------------------------------------------------------------------------
- */
+/* ---- loading --------------------------------------------------------------------------------- */
 
 /* What has not been read. */
 struct rest {

@@ -9,7 +9,8 @@
 #define TRIES 24 /* steps tried at first, each this much smaller than the one before: */
 #define SHRINK 0.92
 
-/* 2^e with the least |log2(x) - e|: x = f * 2^e, f in 0.5 .. 1, goes down below the root of a half. */
+/* 2^e with the least |log2(x) - e|: x = f * 2^e, f in 0.5 .. 1, goes down below the root of a half.
+ */
 static float nearest_power(float x)
 {
     int e;
@@ -40,8 +41,8 @@ double pith_fake_gain(const struct fake_grid *g, double n)
     return 1 / (sqrt(fmax(n, 1) * fmax((double)g->highest, 1)) * (double)g->first);
 }
 
-static double squares(const struct fake_grid *g, const float *x, const unsigned char *alive, size_t n,
-                      double step)
+static double squares(const struct fake_grid *g, const float *x, const unsigned char *alive,
+                      size_t n, double step)
 {
     double sum = 0;
     for (size_t i = 0; i < n; i++) {

@@ -21,8 +21,7 @@ struct fake_graph {
     uint32_t *rounded; /* [n_values] what stands for a value, itself where nothing rounds it */
 };
 
-/* ---- what is asked ------------------------------------------------------------------------------
- */
+/* ---- what is asked --------------------------------------------------------------------------- */
 
 /* In the list of values; UINT32_MAX: not there. */
 static uint32_t find(const struct pith_train_integers *q, uint32_t value)
@@ -40,7 +39,8 @@ static const char *wrong_value(const struct pith_model *m, const struct pith_tra
     if (v->value >= m->n_values || m->values[v->value].constant ||
         m->values[v->value].type != PITH_F32 || v->like >= m->n_values || owner == UINT32_MAX ||
         q->values[owner].like != v->like || find(q, v->value) != (uint32_t)(v - q->values))
-        return "integers are asked of something that is no value, or whose grid is not listed, or twice";
+        return "integers are asked of something that is no value, or whose grid is not listed, or "
+               "twice";
     const struct pith_grid *g = m->values[v->like].grid;
     if (!g || g->n != 1 || !(g->scale[0] > 0) || !isfinite(g->scale[0]))
         return "a value that shall be integers has no grid of one scale";
@@ -70,9 +70,10 @@ static enum pith_status check(const struct pith_model *m, const struct pith_trai
     return wrong ? pith_error_set(err, PITH_ERR_ARGUMENT, "%s", wrong) : PITH_OK;
 }
 
-/* ---- making ------------------------------------------------------------------------------------- */
+/* ---- making ---------------------------------------------------------------------------------- */
 
-static uint32_t add_constant(struct fake_graph *g, struct pith_model *m, uint32_t n, const float *number)
+static uint32_t add_constant(struct fake_graph *g, struct pith_model *m, uint32_t n,
+                             const float *number)
 {
     struct pith_value *v = &m->values[g->n_all_values];
     struct pith_const *c = pith_model_alloc(m, 1, sizeof *c);
@@ -210,7 +211,7 @@ enum pith_status pith_fake_graph_open(struct pith_model *m, const struct pith_tr
     return PITH_OK;
 }
 
-/* ---- in and out --------------------------------------------------------------------------------- */
+/* ---- in and out ------------------------------------------------------------------------------ */
 
 void pith_fake_graph_show(struct fake_graph *g, struct pith_model *m)
 {

@@ -7,8 +7,7 @@
 
 #include <math.h>
 
-/* ---- two operands -------------------------------------------------------------------------------
- */
+/* ---- two operands ---------------------------------------------------------------------------- */
 
 struct pair {
     const float *a, *b, *y, *dy;
@@ -112,8 +111,7 @@ PAIR(div, PITH_OP_DIV, quotient);
 PAIR(power, PITH_OP_POWER, power);
 PAIR(prelu, PITH_OP_PRELU, prelu);
 
-/* ---- Where --------------------------------------------------------------------------------------
- */
+/* ---- Where ----------------------------------------------------------------------------------- */
 
 struct choice {
     const uint8_t *condition;
@@ -145,8 +143,7 @@ static void backward_where(struct grad_node *n)
 
 const struct grad_op pith_grad_where = {.op = PITH_OP_WHERE, .backward = backward_where};
 
-/* ---- Min, Max, Sum, Mean ------------------------------------------------------------------------
- */
+/* ---- Min, Max, Sum, Mean --------------------------------------------------------------------- */
 
 struct one_of {
     const float *x, *y, *dy;

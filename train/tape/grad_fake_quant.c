@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* grad_fake_quant.c - a value rounded to its grid: the Identity that fake_quant_graph.c puts behind it,
- * which is told from a plain one by its inputs.
+/* grad_fake_quant.c - a value rounded to its grid: the Identity that fake_quant_graph.c puts behind
+ * it, which is told from a plain one by its inputs.
  *
  *     0  x
- *     1  [2] the step's v, the zero point's share (fake_quant.h): a parameter; left out where the grid
- *        stays as it was
- *     2  [FACTS] what stays
+ *     1  [2] the step's v, the zero point's share (fake_quant.h): a parameter; left out where the
+ * grid stays as it was 2  [FACTS] what stays
  */
 #include "grad_add.h"
 #include "grad_list.h"
@@ -53,7 +52,8 @@ static void backward(struct grad_node *n)
     double gain = pith_fake_gain(&g, (double)count / n->in[0]->shape.dim[0]);
     double range = (double)(g.highest - g.lowest);
     put(&own[0], by_step * gain, n->sets[1]);
-    put(&own[1], fact[FACT_MOVES_ZERO] > 0 ? -outside * (double)s.step * gain * range : 0, n->sets[1]);
+    put(&own[1], fact[FACT_MOVES_ZERO] > 0 ? -outside * (double)s.step * gain * range : 0,
+        n->sets[1]);
 }
 
 const struct grad_op pith_grad_fake_quant = {.op = PITH_OP_IDENTITY,

@@ -24,21 +24,21 @@ struct grad_node {
     uint32_t n_in, n_out;
     struct tape_tensor *const *in; /* NULL: left out */
     struct tape_tensor *const *out;
-    const bool *sets; /* [n_in] */
+    const bool *sets;                     /* [n_in] */
     const struct tape_parameter *weights; /* input 1, where it is one; else NULL */
-    uint32_t fixed;   /* bit i: input i is a constant or a parameter, the same for all slices */
+    uint32_t fixed; /* bit i: input i is a constant or a parameter, the same for all slices */
     uint32_t slice, n_slices; /* node of slice s: this + s - slice */
-    struct prim *prim; /* of the slice */
-    void *state;       /* of the operator, for this slice; made by prepare() */
-    void *scratch;     /* of the slice, as prepare() asked for; 64-byte aligned */
-    double *shared;    /* grad_op.shared_sums a channel: of slice 0, slice 1, ..., then their sum */
+    struct prim *prim;        /* of the slice */
+    void *state;              /* of the operator, for this slice; made by prepare() */
+    void *scratch;            /* of the slice, as prepare() asked for; 64-byte aligned */
+    double *shared; /* grad_op.shared_sums a channel: of slice 0, slice 1, ..., then their sum */
     const struct op_args *run; /* the runtime's, in the layouts above */
     const struct pith_kernels *kernels;
     const struct channel_rows *rows;
     uint32_t channels; /* dim 1 of in[0] */
     bool training;
     bool x_moves; /* input 0 depends on what moves, whether or not its gradient is kept */
-    bool joins; /* input 1: its gradient is left to grad_op.joined */
+    bool joins;   /* input 1: its gradient is left to grad_op.joined */
     /* What follows and is done at once (grad_op.takes_tail): out = max(own + residual, 0). Backward
      * may overwrite the gradient of out. */
     bool rectifies;
@@ -74,7 +74,7 @@ enum grad_layout {
 struct grad_op {
     uint32_t op; /* enum pith_op */
     enum grad_layout layout;
-    bool sets; /* see above */
+    bool sets;       /* see above */
     bool takes_tail; /* does a Relu, or an Add and a Relu, that alone read its output */
     /* NULL: nothing to prepare. *scratch_bytes: the most that forward and backward take. Shapes are
      * set and data is in place, but not written. PITH_ERR_UNSUPPORTED, _MEMORY. */
@@ -86,11 +86,11 @@ struct grad_op {
      * fixed inputs. NULL: nothing. */
     void (*renew)(struct grad_node *n, uint32_t part);
     /* Where input 1 is a parameter that nobody else reads, and joins() says so: backward leaves its
-     * gradient out, and when all slices are done, joined() writes part of 8 of it, summed over those
-     * of n .. n + n_own - 1 along the tree of ranks.h. NULL: never. */
+     * gradient out, and when all slices are done, joined() writes part of 8 of it, summed over
+     * those of n .. n + n_own - 1 along the tree of ranks.h. NULL: never. */
     bool (*joins)(const struct grad_node *n);
     void (*joined)(const struct grad_node *n, uint32_t n_own, uint32_t part, float *grad);
-    bool runs;                            /* a forward of its own that calls grad_run() */
+    bool runs; /* a forward of its own that calls grad_run() */
     /* attr: made those of the same work on tensors whose axis 1 stands behind the others, for a
      * runtime's run() that depends on the layout, where that is GRAD_EITHER. NULL: it does not. */
     void (*channels_last)(int32_t *attr, uint32_t rank);
@@ -107,7 +107,7 @@ struct grad_op {
     void (*backward_sums)(struct grad_node *n);
 };
 
-const struct grad_op *pith_grad_get(uint32_t op); /* NULL: it has no gradient */
+const struct grad_op *pith_grad_get(uint32_t op);                 /* NULL: it has no gradient */
 const struct grad_op *pith_grad_of(const struct pith_node *node); /* the same of a node */
 
 #endif

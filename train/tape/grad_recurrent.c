@@ -40,8 +40,7 @@ struct recurrent {
     float *dh, *dc, *back; /* [N, H] carried; back: what now R gives */
 };
 
-/* ---- activations --------------------------------------------------------------------------------
- */
+/* ---- activations ----------------------------------------------------------------------------- */
 
 static float activated(struct activation f, float x)
 {
@@ -106,8 +105,7 @@ static void activate(struct activation f, float *x, size_t n)
         x[i] = activated(f, x[i]);
 }
 
-/* ---- what it works on ---------------------------------------------------------------------------
- */
+/* ---- what it works on ------------------------------------------------------------------------ */
 
 static size_t lines(size_t floats)
 {
@@ -182,8 +180,7 @@ static bool place_of(const struct recurrent *s, size_t row, size_t step, size_t 
     return true;
 }
 
-/* ---- forward again ------------------------------------------------------------------------------
- */
+/* ---- forward again --------------------------------------------------------------------------- */
 
 static void states_before(const struct recurrent *s)
 {
@@ -302,8 +299,7 @@ static void gates_again(const struct recurrent *s)
                 lstm_again(s, at, cell_before(s, row, step));
 }
 
-/* ---- one step back ------------------------------------------------------------------------------
- */
+/* ---- one step back --------------------------------------------------------------------------- */
 
 static void lstm_back(const struct recurrent *s, size_t row, size_t step, size_t at)
 {
@@ -414,8 +410,7 @@ static void step_back(const struct recurrent *s, size_t step)
         }
 }
 
-/* ---- sums over all steps ------------------------------------------------------------------------
- */
+/* ---- sums over all steps --------------------------------------------------------------------- */
 
 /* dR's rows from `first` on += du's columns times h */
 static void weights_back(const struct recurrent *s, size_t first, size_t count, const float *h)

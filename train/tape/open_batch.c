@@ -64,8 +64,7 @@ static uint32_t new_value(const struct opening *o, uint32_t like, const struct s
     return v;
 }
 
-/* ---- Reshape ------------------------------------------------------------------------------------
- */
+/* ---- Reshape --------------------------------------------------------------------------------- */
 
 /* Where the batch goes: its own axis, in its place or moved, or multiplied into another. */
 struct new_batch {
@@ -139,8 +138,7 @@ static enum pith_status add_reshape(const struct opening *o, const struct pith_n
     return infer_last(o) ? not_following(o, node) : PITH_OK;
 }
 
-/* ---- others -------------------------------------------------------------------------------------
- */
+/* ---- others ---------------------------------------------------------------------------------- */
 
 /* Input i's axis of 1 that others have the batch in, or NO_AXIS. */
 static uint32_t axis_to_repeat(const struct opening *o, const struct pith_node *node, uint32_t i)
@@ -221,8 +219,7 @@ static enum pith_status add_opened(const struct opening *o, struct pith_node nod
     return add_with_repeats(o, node);
 }
 
-/* ---- the whole ----------------------------------------------------------------------------------
- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static enum pith_status set_inputs(const struct opening *o)
 {

@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- memory -------------------------------------------------------------------------------------
- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 void *pith_tape_take(struct tape *t, uint64_t count, size_t each)
 {
@@ -53,8 +52,7 @@ void pith_tape_free(struct tape *t)
     free(t);
 }
 
-/* ---- what moves ---------------------------------------------------------------------------------
- */
+/* ---- what moves ------------------------------------------------------------------------------ */
 
 static bool is_product(uint32_t op)
 {
@@ -129,8 +127,7 @@ static void find_parameters(struct tape *t)
         }
 }
 
-/* ---- shapes -------------------------------------------------------------------------------------
- */
+/* ---- shapes ---------------------------------------------------------------------------------- */
 
 static bool is_real(enum pith_type type)
 {
@@ -209,8 +206,7 @@ static enum pith_status find_shapes(struct tape *t, struct tape_shapes *s, struc
     return shape_all(t, s, err);
 }
 
-/* ---- the whole ----------------------------------------------------------------------------------
- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static enum pith_status find_graph(struct tape *t, struct pith_error *err)
 {

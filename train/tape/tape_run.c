@@ -7,8 +7,7 @@
 
 #include <string.h>
 
-/* ---- layouts ------------------------------------------------------------------------------------
- */
+/* ---- layouts --------------------------------------------------------------------------------- */
 
 /* to[n][j][i] (+)= from[n][i][j] */
 static void swap_axes(size_t n, size_t rows, size_t cols, const float *from, float *to, bool add)
@@ -41,8 +40,7 @@ static void convert(const struct shape *s, enum tape_layout to_layout, const flo
         pith_to_row_major(s, from, to, add);
 }
 
-/* ---- slices -------------------------------------------------------------------------------------
- */
+/* ---- slices ---------------------------------------------------------------------------------- */
 
 struct stretch_of_slices {
     void (*body)(void *arg, uint32_t slice);
@@ -167,8 +165,7 @@ static void all_steps(struct tape *t, bool backward, uint32_t first, uint32_t la
     }
 }
 
-/* ---- forward ------------------------------------------------------------------------------------
- */
+/* ---- forward --------------------------------------------------------------------------------- */
 
 static void convert_forward(const struct tape *t, const struct tape_step *step, uint32_t slice)
 {
@@ -188,8 +185,7 @@ static void step_forward(const struct tape *t, const struct tape_step *step, uin
         grad_run(&step->node[slice]);
 }
 
-/* ---- backward -----------------------------------------------------------------------------------
- */
+/* ---- backward -------------------------------------------------------------------------------- */
 
 static void clear_grad(struct tape_tensor *x)
 {
@@ -276,8 +272,7 @@ static void add_parameter_grads(void *arg, uint32_t part)
     }
 }
 
-/* ---- calls --------------------------------------------------------------------------------------
- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 static void clear_times(struct tape *t)
 {

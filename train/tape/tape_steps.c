@@ -4,8 +4,7 @@
 
 #include <string.h>
 
-/* ---- layouts and steps --------------------------------------------------------------------------
- */
+/* ---- layouts and steps ----------------------------------------------------------------------- */
 
 static bool has_layout(const struct tape *t, uint32_t value, enum tape_layout layout)
 {
@@ -124,8 +123,7 @@ static struct tape_tensor *residual_of(const struct tape *t, const struct tape_s
     return any ? tape_at(t, slice, step->residual, step->layout) : NULL;
 }
 
-/* ---- gradients ----------------------------------------------------------------------------------
- */
+/* ---- gradients ------------------------------------------------------------------------------- */
 
 /* Whether a tensor's gradient already has a part when backward comes to a step. */
 static bool *part_of(const struct tape *t, bool *has_part, const struct tape_tensor *x)
@@ -184,8 +182,7 @@ static enum pith_status plan_gradients(struct tape *t)
     return status;
 }
 
-/* ---- tensors ------------------------------------------------------------------------------------
- */
+/* ---- tensors --------------------------------------------------------------------------------- */
 
 static enum pith_status place_parameters(struct tape *t)
 {
@@ -279,8 +276,7 @@ static enum pith_status place_tensors(struct tape *t, struct pith_error *err)
     return status ? pith_tape_no_memory(err) : PITH_OK;
 }
 
-/* ---- nodes --------------------------------------------------------------------------------------
- */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
 /* The tensors of a slice that a step works on. */
 static enum pith_status wire(struct tape *t, const struct tape_step *step, struct grad_node *n)

@@ -3,8 +3,7 @@
 
 #include <stdlib.h>
 
-/* ---- what a step touches ------------------------------------------------------------------------
- */
+/* ---- what a step touches --------------------------------------------------------------------- */
 
 static uint32_t number_of(const struct tape *t, uint32_t value, enum tape_layout layout)
 {
@@ -64,8 +63,7 @@ struct tensor_life *pith_tape_lives(const struct tape *t)
     return l.life;
 }
 
-/* ---- a stretch's tensors ------------------------------------------------------------------------
- */
+/* ---- a stretch's tensors --------------------------------------------------------------------- */
 
 uint64_t pith_tensor_bytes(const struct tape *t, uint32_t tensor)
 {
@@ -171,8 +169,7 @@ static enum pith_status open_tensors(struct tape *t, struct tensor_life *life,
     return status;
 }
 
-/* ---- calls --------------------------------------------------------------------------------------
- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 enum pith_status pith_stretch_open(struct tape *t, struct tensor_life *life, uint32_t from,
                                    uint32_t cut, uint32_t to, struct tape_stretch *s,

@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- growing ------------------------------------------------------------------------------------
- */
+/* ---- growing --------------------------------------------------------------------------------- */
 
 /* Room for one more; the old list stays in the arena. */
 static void *room(struct training_graph *g, void *list, uint32_t n, uint32_t *cap, size_t each)
@@ -94,8 +93,7 @@ enum pith_status pith_graph_infer(const struct training_graph *g, uint32_t first
     return status;
 }
 
-/* ---- the whole ----------------------------------------------------------------------------------
- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static bool has_loop(const struct pith_model *m)
 {

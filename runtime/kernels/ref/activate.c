@@ -45,7 +45,8 @@ void pith_activate_row(enum act_kind act, float a, float b, const float *x, floa
             EACH(x[i]);
         break;
     case ACT_CLIP:
-    case ACT_RELU: /* bounds in registers become minss and maxss; a 0 that is known becomes a branch */
+    case ACT_RELU: /* bounds in registers become minss and maxss; a 0 that is known becomes a branch
+                    */
         a = act == ACT_RELU ? 0.0f : a;
         b = act == ACT_RELU ? f32_from_bits(0x7f800000u) : b; /* infinity */
         EACH(clip(a, b, x[i]));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* byte_rows_impl.h - template of the rows of bytes of pith_kernel_integer.h, which every level compiles
- * for vectors of its own. Parameters: ROW(name), the name with the level's suffix; OWN_COMBINE
- * where the level has written `combine` itself.
+/* byte_rows_impl.h - template of the rows of bytes of pith_kernel_integer.h, which every level
+ * compiles for vectors of its own. Parameters: ROW(name), the name with the level's suffix;
+ * OWN_COMBINE where the level has written `combine` itself.
  *
  * Rows go in blocks of LANES elements through local arrays: loops of known length over those become
  * vector code, and y may be an input. What is left of a row is copied out and back. The blocks are

@@ -96,8 +96,8 @@ float pith_cos_f32(float x)
     return sine(x, 1);
 }
 
-/* Cody and Waite: above tan(3 pi / 8) by -1 / x, above tan(pi / 8) by (x - 1) / (x + 1), what is left by
- * the series, whose terms beyond x^19 are below 2^-29 of the sum. */
+/* Cody and Waite: above tan(3 pi / 8) by -1 / x, above tan(pi / 8) by (x - 1) / (x + 1), what is
+ * left by the series, whose terms beyond x^19 are below 2^-29 of the sum. */
 float pith_atan_f32(float x)
 {
     double a = (double)magnitude_of(x), base = 0;

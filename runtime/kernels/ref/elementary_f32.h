@@ -7,8 +7,8 @@
 
 #include <stddef.h>
 
-float pith_sin_f32(float x); /* <= 0.6 ulp for every finite x; NaN for infinities */
-float pith_cos_f32(float x); /* likewise */
+float pith_sin_f32(float x);  /* <= 0.6 ulp for every finite x; NaN for infinities */
+float pith_cos_f32(float x);  /* likewise */
 float pith_atan_f32(float x); /* <= 0.6 ulp */
 
 /* C's powf, <= 0.6 ulp (1 ulp for y == 3): negative x with whole y, signed zeros, infinities. */

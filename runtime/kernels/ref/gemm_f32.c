@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm_f32.c - product of a packed matrix and a tile, the definition of right (pith_kernel_dense.h). */
+/* gemm_f32.c - product of a packed matrix and a tile, the definition of right
+ * (pith_kernel_dense.h). */
 #include "activate.h"
 #include "pith_kernel_dense.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* row_f32_impl.h - template of the row kernels (pith_kernel_row.h). Parameter: ROW(name), the name with
- * the level's suffix.
+/* row_f32_impl.h - template of the row kernels (pith_kernel_row.h). Parameter: ROW(name), the name
+ * with the level's suffix.
  *
  * Rows go in blocks of 16 elements through a local array: loops of known length over it become
  * vector code for 4, 8 or 16 lanes, whatever the compiler is told the machine has, and x and y may

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* byte_rows_avx512.c - see byte_rows_impl.h; the sums and products of two rows stay in registers. */
+/* byte_rows_avx512.c - see byte_rows_impl.h; the sums and products of two rows stay in registers.
+ */
 #include <immintrin.h>
 #include "pith_kernel_integer.h"
 

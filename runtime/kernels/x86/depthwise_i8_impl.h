@@ -33,9 +33,8 @@ static inline __m256i load_pixels(const uint8_t *p, size_t step, uint32_t n)
     if (step == n)
         return _mm256_loadu_si256((const void *)p);
     if (n == 16)
-        return _mm256_inserti128_si256(
-            _mm256_castsi128_si256(_mm_loadu_si128((const void *)p)),
-            _mm_loadu_si128((const void *)(p + step)), 1);
+        return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const void *)p)),
+                                       _mm_loadu_si128((const void *)(p + step)), 1);
     return _mm256_set_epi64x((int64_t)load_le64(p + 3 * step), (int64_t)load_le64(p + 2 * step),
                              (int64_t)load_le64(p + step), (int64_t)load_le64(p));
 }

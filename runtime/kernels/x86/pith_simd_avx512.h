@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* pith_simd_avx512.h - the few vector operations that the f32 kernel templates (*_impl.h) are written
- * in, for AVX-512. pith_simd_avx2.h has the same names for AVX2. A mask always selects lanes; lanes not
- * selected are 0 in a load, and neither they nor their page are touched. */
+/* pith_simd_avx512.h - the few vector operations that the f32 kernel templates (*_impl.h) are
+ * written in, for AVX-512. pith_simd_avx2.h has the same names for AVX2. A mask always selects
+ * lanes; lanes not selected are 0 in a load, and neither they nor their page are touched. */
 #ifndef PITH_SIMD_AVX512_H
 #define PITH_SIMD_AVX512_H
 

@@ -14,7 +14,10 @@ struct CMUnitTest {
     void (*function)(void **state);
 };
 
-#define cmocka_unit_test(f) {#f, f}
+#define cmocka_unit_test(f)                                                                        \
+    {                                                                                              \
+#f, f                                                                                      \
+    }
 #define fail_msg(...)                                                                              \
     do {                                                                                           \
         printf("%s:%d: ", __FILE__, __LINE__);                                                     \

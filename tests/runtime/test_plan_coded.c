@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+/* test_plan_coded.c - plans of coded weights: apart from the arena, in batches, decoded by all
+ * threads, as byte planes. */
+#define GRAPH_DOUBLE_READER
+#include "graph_double.h"
+#include "plan.h"
+
+static uint64_t seed = 1;
+
+static uint32_t random_below(uint32_t n)
+{
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(seed >> 33) % n;
+}
+
+/* ---- random graphs -------------------------------------------------------------------------- */
+struct case_plan {
+    void *mem;
+    struct pith_plan *plan;
+    struct pith_need need;
+};
+
+#define WIDE 256u
+static float half[WIDE * WIDE / 2], point[WIDE];
+
+/* y = x w, every second weight 0, which a bitmap tells. */
+static void coded_graph(uint8_t bitmap[WIDE * WIDE / 8], uint32_t rows)
+{
+    gd_clear();
+    for (uint32_t i = 0; i < WIDE * WIDE / 2; i++)
+        half[i] = (float)(i % 11) - 5;
+    for (uint32_t i = 0; i < WIDE; i++)
+        point[i] = (float)(i % 7) - 3;
+    memset(bitmap, 0x55, WIDE * WIDE / 8);
+    uint32_t x = gd_input(2, rows, WIDE), w = gd_weight(half, 2, WIDE, WIDE);
+    struct weight *coded = &gd.weight[0];
+    coded->nnz = coded->count / 2;
+    coded->support = SUPPORT_BITMAP;
+    coded->support_stream = (struct stream){bitmap, WIDE * WIDE / 8};
+    coded->index_stream.n_bytes /= 2;
+    gd_output(gd_node(PITH_OP_GEMM, NULL, NULL, 1, 2, x, w));
+}
+
+static void run_point(struct pith_plan *plan, float y[WIDE])
+{
+    memcpy(pith_plan_input_data(plan, 0), point, sizeof point);
+    assert_int_equal(pith_plan_run(plan), PITH_OK);
+    memcpy(y, pith_plan_output_data(plan, 0), WIDE * sizeof *y);
+}
+
+/* What decoding takes is told apart, and is the caller's where he wants it so: the plan is that
+ * much smaller, decodes into his memory and no further, and has no use for it afterwards. */
+static void test_init_apart(void **state)
+{
+    (void)state;
+    static uint8_t bitmap[WIDE * WIDE / 8];
+    coded_graph(bitmap, 1);
+    struct pith_opts opts;
+    struct pith_need within, apart;
+    struct pith_plan *plan;
+    float y[WIDE], same[WIDE];
+    pith_opts_init(&opts, sizeof opts);
+    opts.cpu_mask = PITH_CPU_REF;
+    opts.flags = PITH_FLAG_DECODE_ONCE;
+    void *mem = gd_plan(&opts, &plan, &within);
+    run_point(plan, y);
+    free(mem);
+    assert_true(within.init_bytes > WIDE * WIDE / 2 * sizeof(uint32_t));
+    assert_true(within.arena_bytes <= 2 * WIDE * sizeof(float) + 64);
+    opts.flags |= PITH_FLAG_INIT_APART;
+    size_t init_bytes = (size_t)within.init_bytes;
+    uint8_t *init = aligned_alloc(64, init_bytes + 64);
+    assert_non_null(init);
+    memset(init, 0xa5, init_bytes + 64);
+    opts.init_memory = init;
+    opts.init_memory_bytes = init_bytes;
+    mem = gd_plan(&opts, &plan, &apart);
+    assert_int_equal(apart.init_bytes, init_bytes);
+    assert_int_equal(apart.bytes, within.bytes - init_bytes + within.arena_bytes);
+    for (uint32_t i = 0; i < 64; i++)
+        assert_int_equal(init[init_bytes + i], 0xa5);
+    free(init);
+    run_point(plan, same);
+    assert_memory_equal(same, y, sizeof y);
+    opts.init_memory_bytes--;
+    assert_int_equal(pith_plan_init(mem, (size_t)apart.bytes, "", 0, &opts, &plan), PITH_ERR_SPACE);
+    opts.init_memory_bytes++;
+    opts.init_memory = NULL;
+    assert_int_equal(pith_plan_init(mem, (size_t)apart.bytes, "", 0, &opts, &plan),
+                     PITH_ERR_ARGUMENT);
+    free(mem);
+}
+
+/* A batch of any size stays in the compressed form where no tiles are faster, with the bits of its
+ * rows alone. */
+static void test_compressed_batch(void **state)
+{
+    (void)state;
+    static uint8_t bitmap[WIDE * WIDE / 8];
+    struct pith_opts opts;
+    struct pith_need need;
+    struct pith_plan *plan;
+    struct pith_layer layer;
+    float y[WIDE];
+    pith_opts_init(&opts, sizeof opts);
+    opts.cpu_mask = PITH_CPU_REF;
+    opts.flags = PITH_FLAG_DECODE_ONCE;
+    for (uint32_t rows = 1; rows <= 64; rows += 21) {
+        coded_graph(bitmap, rows);
+        void *mem = gd_plan(&opts, &plan, &need);
+        assert_int_equal(pith_plan_layer(plan, 0, &layer), PITH_OK);
+        assert_string_equal(layer.kernel, "spmv-f32");
+        for (uint32_t i = 0; i < rows; i++)
+            memcpy((float *)pith_plan_input_data(plan, 0) + i * WIDE, point, sizeof point);
+        assert_int_equal(pith_plan_run(plan), PITH_OK);
+        if (rows == 1)
+            memcpy(y, pith_plan_output_data(plan, 0), sizeof y);
+        for (uint32_t i = 0; i < rows; i++)
+            assert_memory_equal((const float *)pith_plan_output_data(plan, 0) + i * WIDE, y,
+                                sizeof y);
+        free(mem);
+    }
+}
+
+static void backwards(void *user, uint32_t n, void (*body)(void *arg, uint32_t i), void *arg)
+{
+    *(uint32_t *)user += 1;
+    while (n-- > 0)
+        body(arg, n);
+}
+
+#define LAYERS 5u
+
+/* y = x w w w w w, each of them coded as that of coded_graph. */
+static void coded_layers(uint8_t bitmap[WIDE * WIDE / 8])
+{
+    coded_graph(bitmap, 1);
+    struct weight coded = gd.weight[0];
+    gd_clear();
+    uint32_t w[LAYERS], y = gd_input(2, 1, WIDE);
+    for (uint32_t i = 0; i < LAYERS; i++) {
+        w[i] = gd_weight(half, 2, WIDE, WIDE);
+        gd.weight[i] = coded;
+    }
+    for (uint32_t i = 0; i < LAYERS; i++)
+        y = gd_node(PITH_OP_GEMM, NULL, NULL, 1, 2, y, w[i]);
+    gd_output(y);
+}
+
+/* Weights are decoded at once in as much memory as there is, and in the same way; none is written
+ * beyond. calls: how often init asked for threads. */
+static void decode_in(uint64_t bytes, const float expect[WIDE], uint32_t calls,
+                      enum pith_status status)
+{
+    struct pith_opts opts;
+    struct pith_need need;
+    struct pith_plan *plan = NULL;
+    uint32_t asked = 0;
+    float y[WIDE];
+    uint8_t *init = aligned_alloc(64, (size_t)bytes + 64);
+    assert_non_null(init);
+    memset(init, 0xa5, (size_t)bytes + 64);
+    pith_opts_init(&opts, sizeof opts);
+    opts.cpu_mask = PITH_CPU_REF;
+    opts.flags = PITH_FLAG_INIT_APART;
+    opts.init_memory = init;
+    opts.init_memory_bytes = bytes;
+    opts.parallel_for = backwards;
+    opts.parallel_user = &asked;
+    uint64_t work_bytes;
+    assert_int_equal(pith_plan_work_bytes("", 0, &opts, &work_bytes), PITH_OK);
+    uint8_t *mem = aligned_alloc(64, (size_t)work_bytes);
+    assert_non_null(mem);
+    assert_int_equal(pith_plan_need("", 0, &opts, mem, (size_t)work_bytes, &need), PITH_OK);
+    free(mem);
+    mem = aligned_alloc(64, (size_t)need.bytes);
+    assert_non_null(mem);
+    assert_int_equal(pith_plan_init(mem, (size_t)need.bytes, "", 0, &opts, &plan), status);
+    assert_int_equal(asked, calls);
+    for (uint32_t i = 0; i < 64; i++)
+        assert_int_equal(init[bytes + i], 0xa5);
+    free(init);
+    if (!status) {
+        run_point(plan, y);
+        assert_memory_equal(y, expect, sizeof y);
+    }
+    free(mem);
+}
+
+static void test_decoded_at_once(void **state)
+{
+    (void)state;
+    static uint8_t bitmap[WIDE * WIDE / 8];
+    struct pith_opts opts;
+    struct pith_need need;
+    struct pith_plan *plan;
+    float y[WIDE];
+    coded_layers(bitmap);
+    pith_opts_init(&opts, sizeof opts);
+    opts.cpu_mask = PITH_CPU_REF;
+    opts.flags = PITH_FLAG_DECODE_ONCE;
+    void *mem = gd_plan(&opts, &plan, &need);
+    run_point(plan, y);
+    free(mem);
+    uint64_t each = need.init_bytes;
+    assert_true(each > 0);
+    decode_in(each, y, 0, PITH_OK);
+    decode_in(2 * each, y, 0, PITH_OK); /* what is decoded where has no room */
+    for (uint32_t n = 2; n <= LAYERS + 1; n++)
+        decode_in(n * each + 64, y, 1, PITH_OK);
+    /* One that is broken is found, whichever it is. */
+    for (uint32_t i = 0; i < LAYERS; i++) {
+        struct weight good = gd.weight[i];
+        gd.weight[i].nnz--;
+        gd.weight[i].index_stream.n_bytes -= sizeof(float);
+        decode_in(3 * each + 64, y, 1, PITH_ERR_CORRUPT);
+        gd.weight[i] = good;
+    }
+}
+
+/* Weights as byte planes answer as plain ones do, without vectors and threads too. */
+static void test_byte_planes(void **state)
+{
+    (void)state;
+    enum { n = WIDE * WIDE / 2 };
+    static uint8_t bitmap[WIDE * WIDE / 8], planes[4 * (n + 1)];
+    struct pith_opts opts;
+    struct case_plan c;
+    float y[2][WIDE / 2];
+    pith_opts_init(&opts, sizeof opts);
+    opts.cpu_mask = PITH_CPU_REF;
+    coded_graph(bitmap, 1);               /* fills half and point */
+    for (uint32_t i = 0; i < 4u * n; i++) /* each of the four planes is plain */
+        planes[i + i / n + 1] =
+            (uint8_t)((f32_bits(half[i % n]) << 1 | f32_bits(half[i % n]) >> 31) >> i / n * 8);
+    for (uint32_t coded = 0; coded < 2; coded++) {
+        gd_clear();
+        uint32_t x = gd_input(2, 1, WIDE), w = gd_weight(half, 2, WIDE / 2, WIDE);
+        gd.weight[0].code = coded ? CODE_PLANES : CODE_PLAIN;
+        gd.weight[0].index_stream =
+            coded ? (struct stream){planes, sizeof planes} : gd.weight[0].index_stream;
+        gd_output(gd_node(PITH_OP_GEMM, NULL, NULL, 1, 2, x, w));
+        c.mem = gd_plan(&opts, &c.plan, &c.need);
+        memcpy(pith_plan_input_data(c.plan, 0), point, sizeof point);
+        assert_int_equal(pith_plan_run(c.plan), PITH_OK);
+        memcpy(y[coded], pith_plan_output_data(c.plan, 0), sizeof y[0]);
+        free(c.mem);
+    }
+    assert_memory_equal(y[1], y[0], sizeof y[0]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_init_apart),
+        cmocka_unit_test(test_compressed_batch),
+        cmocka_unit_test(test_decoded_at_once),
+        cmocka_unit_test(test_byte_planes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
