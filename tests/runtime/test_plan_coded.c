@@ -5,14 +5,6 @@
 #include "graph_double.h"
 #include "plan.h"
 
-static uint64_t seed = 1;
-
-static uint32_t random_below(uint32_t n)
-{
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(seed >> 33) % n;
-}
-
 /* ---- random graphs -------------------------------------------------------------------------- */
 struct case_plan {
     void *mem;
