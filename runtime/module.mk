@@ -21,15 +21,12 @@ CFLAGS_runtime := -ftree-vectorize
 
 # $(call in_runtime,FILES): patterns of their objects, whatever room they lie in.
 in_runtime = $(addprefix $(O)/runtime/%/,$(1:=.o))
-# Code that runs once a plan, or on small tensors: built for size. (The kernels, and the operators
-# that networks spend their time in, are not.)
-COLD_runtime := graph_read validate stats_read container weight_read blob plan plan_steps plan_fill alias fuse place run_form \
-    op_power op_variadic op_compare op_arg op_gather op_scatter op_top_k op_where op_tile op_one_hot op_trilu \
-    op_depth_space op_along_axis op_slice op_pad op_cast op_attr op_conv op_gemm op_matmul op_view op_concat recurrent_product op_loop op_branch region \
-    step_inputs fuse_chain layout integer_layout integer_op integer_chain op_matmul_integer op_non_max_suppression op_lp_pool window conv_window adaptive_decode \
-    op_attention op_conv_transpose op_resize op_normalize op_reduce op_conv_integer op_quantize conv_run codebook_decode \
-    huff_table kernels_integer opts broadcast reduced_axes run weight_f32 open text cpu_names
-$(call in_runtime,$(COLD_runtime)): FILE_CFLAGS := -Os -fno-tree-vectorize
+# Code that runs once a plan, or once a step without a loop over elements: built for size. Everything else,
+# operators and decoders too, is built for speed.
+ONCE_runtime := graph_read validate stats_read container weight_read blob region \
+    plan plan_steps plan_fill alias fuse fuse_chain place step_inputs layout integer_layout run opts kernels_integer \
+    op_attr op_loop op_branch op_view huff_table window open text cpu_names
+$(call in_runtime,$(ONCE_runtime)): FILE_CFLAGS := -Os -fno-tree-vectorize
 $(call in_runtime,decimal preprocess): FILE_CFLAGS := -Os
 # References of kernels that every CPU of today has a wide variant of.
 $(call in_runtime,byte_rows row_f32 activate): FILE_CFLAGS := -Os -fno-tree-vectorize
