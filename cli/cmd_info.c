@@ -7,12 +7,13 @@
 #include "pith_load.h"
 #include "json_out.h"
 #include "layer_table.h"
+#include "plan_table.h"
 #include "pith_host.h"
 #include "range_table.h"
 
 struct info_options {
     struct cli_common common;
-    bool bytes, history, meta, ranges, build;
+    bool bytes, history, meta, ranges, build, plan;
 };
 
 static const struct cli_option options[] = {
@@ -26,6 +27,8 @@ static const struct cli_option options[] = {
      "what calibrate saw of each value, and its integers", 0, 0},
     {0, "build", OPTION_FLAG, offsetof(struct info_options, build), NULL,
      "flags that build the runtime with these operators alone", 0, 0},
+    {0, "plan", OPTION_FLAG, offsetof(struct info_options, plan), NULL,
+     "what running it is here: steps, kernels, layouts, where values lie", 0, 0},
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
 
@@ -55,26 +58,27 @@ struct cost {
     uint64_t macs, arena_bytes, plan_bytes;
 };
 
-static enum cli_exit get_cost(const struct info_options *o, const struct pith_packed *packed,
-                              struct cost *cost)
+/* *e: closed by the caller. */
+static enum cli_exit open_plan(const struct info_options *o, const struct pith_packed *packed,
+                               struct pith_engine **e)
 {
     struct pith_error err = {0};
     struct pith_engine_opts opts;
-    struct pith_engine *e;
-    struct pith_layer l;
     enum cli_exit rc = cli_engine_opts(&o->common, &opts);
     if (rc)
         return rc;
     opts.threads = 1;
-    if (pith_engine_open_packed(packed, &opts, &e, &err))
-        return cli_fail(&err);
+    return pith_engine_open_packed(packed, &opts, e, &err) ? cli_fail(&err) : EXIT_DONE;
+}
+
+static struct cost cost_of(struct pith_engine *e)
+{
+    struct cost cost = {0, pith_engine_need(e).arena_bytes, pith_engine_need(e).bytes};
+    struct pith_layer l;
     for (uint32_t i = 0; i < pith_plan_layer_count(pith_engine_plan(e)); i++)
         if (!pith_plan_layer(pith_engine_plan(e), i, &l))
-            cost->macs += l.macs;
-    cost->arena_bytes = pith_engine_need(e).arena_bytes;
-    cost->plan_bytes = pith_engine_need(e).bytes;
-    pith_engine_close(e);
-    return EXIT_DONE;
+            cost.macs += l.macs;
+    return cost;
 }
 
 static void print_sections(const struct pith_byte_account *a)
@@ -164,15 +168,21 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
         0}; /* an ONNX file is shown as the .pith that import would make of it */
     struct layer_rows rows = {0};
     struct cost cost = {0};
+    struct pith_engine *e = NULL;
     enum cli_exit rc = cli_load_packed(n_operands ? operands[0] : "-", &packed);
     if (!rc)
         rc = cli_layer_rows(packed.data, packed.bytes, packed.name, &rows);
     if (!rc)
-        rc = get_cost(o, &packed, &cost);
-    if (!rc && o->common.json)
+        rc = open_plan(o, &packed, &e);
+    if (!rc)
+        cost = cost_of(e);
+    if (!rc && o->plan)
+        cli_print_plan(pith_engine_plan(e), &o->common, stdout);
+    else if (!rc && o->common.json)
         print_json(&rows, &cost);
     else if (!rc)
         print_text(o, &rows, &cost);
+    pith_engine_close(e);
     cli_layer_rows_free(&rows);
     pith_packed_free(&packed);
     return rc;
@@ -182,11 +192,14 @@ const struct cli_command cmd_info = {
     "info",
     "look",
     "what is in a model, to the byte",
-    "pith info [MODEL] [--bytes] [--history]",
+    "pith info [MODEL] [--bytes] [--history] [--plan]",
     "One row a weight: its shape, the share of weights kept, bits of an index, how it is written,\n"
     "bytes in the file with the tables it brings, bytes as f32. The total's bits are those the "
     "file\n"
-    "spends on a weight. arena: memory for activations; plan: all memory a plan takes.",
+    "spends on a weight. arena: memory for activations; plan: all memory a plan takes.\n"
+    "--plan: one row a step of what runs on this CPU. Where a value lies: an offset in the arena,\n"
+    "file (read where it lies) or plan (a constant the plan keeps); in one place, values share "
+    "memory.",
     options,
     sizeof(struct info_options),
     0,

@@ -111,14 +111,38 @@ struct pith_tensor {
 struct pith_layer {
     const char *name;
     uint32_t name_bytes;
-    uint32_t op;           /* operator number of docs/format.md */
-    const char *kernel;    /* short static name: "gemm-f32", "spmv-codebook" */
-    uint64_t macs;         /* in a loop: of all iterations (of one, where only data ends it) */
-    uint64_t weight_bytes; /* bytes of weights in the form executed */
-    uint64_t file_bytes;   /* bytes of the same weights in the file */
-    uint64_t ns;           /* time of the last run; 0 without opts.clock_ns */
-    uint32_t step;         /* i of pith_plan_layer */
-    uint32_t output;       /* in observe: which of its outputs is told */
+    uint32_t op;            /* operator number of docs/format.md */
+    const char *kernel;     /* short static name: "gemm-f32", "spmv-codebook" */
+    uint64_t macs;          /* in a loop: of all iterations (of one, where only data ends it) */
+    uint64_t weight_bytes;  /* bytes of weights in the form executed */
+    uint64_t file_bytes;    /* bytes of the same weights in the file */
+    uint64_t ns;            /* time of the last run; 0 without opts.clock_ns */
+    uint32_t step;          /* i of pith_plan_layer */
+    uint32_t output;        /* in observe: which of its outputs is told */
+    const char *activation; /* that the step ends in, fused: "relu", "clip"; NULL: none */
+};
+
+/* What one step reads or writes, and where it lies. */
+enum pith_role {
+    PITH_ROLE_INPUT = 0,    /* index: which input of the operator; a bias of its own, too */
+    PITH_ROLE_RESIDUAL = 1, /* added to the result before the activation */
+    PITH_ROLE_PACKED = 2,   /* the weight as the kernel reads it, made once a plan; bytes alone */
+    PITH_ROLE_SCRATCH = 3,  /* bytes alone; their content is not kept from step to step */
+    PITH_ROLE_OUTPUT = 4    /* index: which output */
+};
+enum pith_place {
+    PITH_PLACE_NONE = 0,   /* a weight that is there in its packed form alone */
+    PITH_PLACE_ARENA = 1,  /* offset: from the arena's first byte */
+    PITH_PLACE_IMAGE = 2,  /* read where it lies in the blob; offset: from its first byte */
+    PITH_PLACE_WEIGHTS = 3 /* kept by the plan; offset: from the first byte of what it keeps */
+};
+struct pith_operand {
+    enum pith_role role;
+    uint32_t index;
+    struct pith_tensor tensor; /* named after the input, constant, or node that gives it */
+    enum pith_place place;
+    uint64_t offset;
+    uint32_t channels_last; /* 1: [N, axes, C] in memory */
 };
 
 enum {
@@ -249,6 +273,11 @@ enum pith_status pith_plan_run_from(struct pith_plan *plan, uint32_t i);
 uint32_t pith_plan_layer_count(const struct pith_plan *plan);
 enum pith_status pith_plan_layer(const struct pith_plan *plan, uint32_t i,
                                  struct pith_layer *layer);
+/* Operand i of step `step`, in the order inputs, residual, packed weight, scratch, outputs, of
+ * those that there are; two steps whose operands have one offset share memory. PITH_ERR_ARGUMENT
+ * where there is none of this number: the way to end a loop over them. */
+enum pith_status pith_plan_operand(const struct pith_plan *plan, uint32_t step, uint32_t i,
+                                   struct pith_operand *operand);
 
 #ifdef __cplusplus
 }

@@ -310,6 +310,12 @@ enum pith_status pith_plan_init(void *mem, size_t mem_bytes, const void *blob, s
         return PITH_ERR_ARGUMENT;
     uint8_t *weights = (uint8_t *)mem + l.weights_at, *arena = (uint8_t *)mem + l.arena_at;
     set_addresses(&b, weights, arena);
+    b.plan->arena = arena;
+    b.plan->arena_bytes = b.arena_bytes;
+    b.plan->weights = weights;
+    b.plan->weights_bytes = b.weights_bytes;
+    b.plan->image = blob;
+    b.plan->image_bytes = bytes;
     struct fill_memory fill = {arena, mem_bytes - l.arena_at, b.fill_bytes};
     if (apart)
         fill = (struct fill_memory){opts.init_memory, opts.init_memory_bytes, b.fill_bytes};

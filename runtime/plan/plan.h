@@ -35,6 +35,7 @@ struct step {
     uint32_t jump;    /* OP_CONTROL: the step of the node's partner (pith_graph.h) */
     const char *kernel;
     uint64_t macs, weight_bytes, file_bytes, ns;
+    uint64_t packed_bytes, scratch_bytes; /* of args.prep, of scratch */
 };
 
 /* A view of a value that differs from the value's own: a bias seen as [O] (data: the value's), or
@@ -52,6 +53,8 @@ struct pith_plan {
     struct step *step;   /* [n_steps] */
     struct extra_view *extra;
     uint32_t n_steps, n_extra;
+    const uint8_t *arena, *weights, *image; /* for pith_plan_operand alone */
+    uint64_t arena_bytes, weights_bytes, image_bytes;
     uint64_t steps_done; /* by the last run */
     uint32_t next_step;  /* after them */
 };
@@ -61,6 +64,12 @@ static inline struct op_env plan_env(const struct pith_plan *plan, void *scratch
     return (struct op_env){&plan->kernels, scratch, plan->opts.parallel_user,
                            plan->opts.parallel_for, plan->opts.flags};
 }
+
+/* plan_describe.c: what is told of a step and of a tensor. */
+void pith_describe_layer(const struct pith_plan *plan, const struct step *s,
+                         struct pith_layer *layer);
+void pith_describe_tensor(const struct tview *t, const struct graph_name *name,
+                          struct pith_tensor *out);
 
 /* How a node is executed. */
 enum node_action {

@@ -372,7 +372,8 @@ static enum pith_status ask_need(struct builder *b, uint32_t i)
         need.scratch_bytes = moving_bytes(s);
     count_weight_bytes(b, s, need.prep_bytes);
     struct step_need *sn = &b->step_need[i];
-    sn->prep_bytes = need.prep_bytes;
+    sn->prep_bytes = s->packed_bytes = need.prep_bytes;
+    s->scratch_bytes = need.scratch_bytes;
     sn->scratch_item = PLAN_NONE;
     raise(&b->fill_bytes, need.prep_scratch_bytes);
     raise(&b->scratch_bytes, need.scratch_bytes);

@@ -1,49 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Running a plan, and asking it what it is. Everything was decided before: a run is a loop over
- * steps that touches nothing but the plan's memory. Loops and branches of the network are jumps in
- * it. */
+/* Running a plan. Everything was decided before: a run is a loop over steps that touches nothing
+ * but the plan's memory. Loops and branches of the network are jumps in it. */
 #include "loop.h"
 #include "plan.h"
-
-static void describe_layer(const struct pith_plan *plan, const struct step *s,
-                           struct pith_layer *layer)
-{
-    *layer = (struct pith_layer){
-        .name = s->node->name.bytes ? s->node->name.text : "",
-        .name_bytes = s->node->name.bytes,
-        .op = (uint32_t)s->node->info->op,
-        .kernel = s->kernel,
-        .macs = s->macs,
-        .weight_bytes = s->weight_bytes,
-        .file_bytes = s->file_bytes,
-        .ns = s->ns,
-        .step = (uint32_t)(s - plan->step),
-    };
-}
-
-static void describe_tensor(const struct tview *t, const struct graph_name *name,
-                            struct pith_tensor *out)
-{
-    *out = (struct pith_tensor){
-        .name = name->bytes ? name->text : "",
-        .name_bytes = name->bytes,
-        .type = t->type,
-        .rank = t->shape.rank,
-        .bytes = (uint64_t)shape_elems(&t->shape) * pith_type_bytes(t->type),
-        .data = t->data,
-        .scale = 1.0f,
-    };
-    memcpy(out->dim, t->shape.dim, sizeof out->dim);
-}
 
 static void observe(const struct pith_plan *plan, const struct step *s)
 {
     struct pith_layer layer;
     struct pith_tensor out;
-    describe_layer(plan, s, &layer);
+    pith_describe_layer(plan, s, &layer);
     for (uint32_t i = 0; i < s->args.n_out; i++) {
         layer.output = i;
-        describe_tensor(s->args.out[i], &s->node->name, &out);
+        pith_describe_tensor(s->args.out[i], &s->node->name, &out);
         plan->opts.observe(plan->opts.user, &layer, &out);
     }
 }
@@ -165,55 +133,4 @@ enum pith_status pith_plan_run_from(struct pith_plan *plan, uint32_t i)
         if (plan->step[k].args.info->flags & OP_CONTROL)
             return PITH_ERR_UNSUPPORTED;
     return run_from(plan, i);
-}
-
-/* ---- questions ------------------------------------------------------------------------------ */
-
-uint32_t pith_plan_input_count(const struct pith_plan *plan)
-{
-    return plan->graph.n_inputs;
-}
-
-uint32_t pith_plan_output_count(const struct pith_plan *plan)
-{
-    return plan->graph.n_outputs;
-}
-
-enum pith_status pith_plan_input(const struct pith_plan *plan, uint32_t i, struct pith_tensor *t)
-{
-    if (i >= plan->graph.n_inputs)
-        return PITH_ERR_ARGUMENT;
-    describe_tensor(&plan->value[i], &plan->graph.inputs[i].name, t);
-    return PITH_OK;
-}
-
-enum pith_status pith_plan_output(const struct pith_plan *plan, uint32_t i, struct pith_tensor *t)
-{
-    if (i >= plan->graph.n_outputs)
-        return PITH_ERR_ARGUMENT;
-    describe_tensor(&plan->value[plan->graph.outputs[i]], &plan->graph.output_names[i], t);
-    return PITH_OK;
-}
-
-void *pith_plan_input_data(struct pith_plan *plan, uint32_t i)
-{
-    return i < plan->graph.n_inputs ? plan->value[i].data : NULL;
-}
-
-const void *pith_plan_output_data(const struct pith_plan *plan, uint32_t i)
-{
-    return i < plan->graph.n_outputs ? plan->value[plan->graph.outputs[i]].data : NULL;
-}
-
-uint32_t pith_plan_layer_count(const struct pith_plan *plan)
-{
-    return plan->n_steps;
-}
-
-enum pith_status pith_plan_layer(const struct pith_plan *plan, uint32_t i, struct pith_layer *layer)
-{
-    if (i >= plan->n_steps)
-        return PITH_ERR_ARGUMENT;
-    describe_layer(plan, &plan->step[i], layer);
-    return PITH_OK;
 }

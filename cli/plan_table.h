@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* plan_table.h - a plan, step by step: operations, kernels, layouts, bytes, placement. */
+#ifndef PLAN_TABLE_H
+#define PLAN_TABLE_H
+
+#include <stdio.h>
+#include "cli.h"
+#include "pith_runtime.h"
+
+/* As a table, or as an object where common->json asks for one. */
+void cli_print_plan(const struct pith_plan *plan, const struct cli_common *common, FILE *out);
+
+#endif

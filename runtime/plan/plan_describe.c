@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/* plan_describe.c - asking a plan what it is: its inputs and outputs, its steps, and where what a
+ * step reads and writes lies. */
+#include "plan.h"
+
+static const char *activation_of(const struct step *s)
+{
+    static const char *const names[] = {NULL,      "relu",     "clip",         "leaky-relu",
+                                        "sigmoid", "tanh",     "hard-sigmoid", "hard-swish",
+                                        "gelu",    "gelu-tanh"};
+    return names[s->args.fuse.act];
+}
+
+void pith_describe_layer(const struct pith_plan *plan, const struct step *s,
+                         struct pith_layer *layer)
+{
+    *layer = (struct pith_layer){
+        .name = s->node->name.bytes ? s->node->name.text : "",
+        .name_bytes = s->node->name.bytes,
+        .op = (uint32_t)s->node->info->op,
+        .kernel = s->kernel,
+        .macs = s->macs,
+        .weight_bytes = s->weight_bytes,
+        .file_bytes = s->file_bytes,
+        .ns = s->ns,
+        .step = (uint32_t)(s - plan->step),
+        .activation = activation_of(s),
+    };
+}
+
+void pith_describe_tensor(const struct tview *t, const struct graph_name *name,
+                          struct pith_tensor *out)
+{
+    *out = (struct pith_tensor){
+        .name = name->bytes ? name->text : "",
+        .name_bytes = name->bytes,
+        .type = t->type,
+        .rank = t->shape.rank,
+        .bytes = (uint64_t)shape_elems(&t->shape) * pith_type_bytes(t->type),
+        .data = t->data,
+        .scale = 1.0f,
+    };
+    memcpy(out->dim, t->shape.dim, sizeof out->dim);
+}
+
+uint32_t pith_plan_input_count(const struct pith_plan *plan)
+{
+    return plan->graph.n_inputs;
+}
+
+uint32_t pith_plan_output_count(const struct pith_plan *plan)
+{
+    return plan->graph.n_outputs;
+}
+
+enum pith_status pith_plan_input(const struct pith_plan *plan, uint32_t i, struct pith_tensor *t)
+{
+    if (i >= plan->graph.n_inputs)
+        return PITH_ERR_ARGUMENT;
+    pith_describe_tensor(&plan->value[i], &plan->graph.inputs[i].name, t);
+    return PITH_OK;
+}
+
+enum pith_status pith_plan_output(const struct pith_plan *plan, uint32_t i, struct pith_tensor *t)
+{
+    if (i >= plan->graph.n_outputs)
+        return PITH_ERR_ARGUMENT;
+    pith_describe_tensor(&plan->value[plan->graph.outputs[i]], &plan->graph.output_names[i], t);
+    return PITH_OK;
+}
+
+void *pith_plan_input_data(struct pith_plan *plan, uint32_t i)
+{
+    return i < plan->graph.n_inputs ? plan->value[i].data : NULL;
+}
+
+const void *pith_plan_output_data(const struct pith_plan *plan, uint32_t i)
+{
+    return i < plan->graph.n_outputs ? plan->value[plan->graph.outputs[i]].data : NULL;
+}
+
+uint32_t pith_plan_layer_count(const struct pith_plan *plan)
+{
+    return plan->n_steps;
+}
+
+enum pith_status pith_plan_layer(const struct pith_plan *plan, uint32_t i, struct pith_layer *layer)
+{
+    if (i >= plan->n_steps)
+        return PITH_ERR_ARGUMENT;
+    pith_describe_layer(plan, &plan->step[i], layer);
+    return PITH_OK;
+}
+
+/* ---- operands ------------------------------------------------------------------------------- */
+
+/* The value that a view is; PLAN_NONE: a view made for one step (struct extra_view). */
+static uint32_t value_of(const struct pith_plan *plan, const struct tview *t)
+{
+    uintptr_t at = (uintptr_t)t, first = (uintptr_t)plan->value;
+    uintptr_t bytes = (uintptr_t)plan->graph.n_values * sizeof *plan->value;
+    return at >= first && at - first < bytes ? (uint32_t)((at - first) / sizeof *plan->value)
+                                             : PLAN_NONE;
+}
+
+/* Of inputs and constants, which have names of their own, and of what a node gives: the node's. */
+static struct graph_name name_of(const struct pith_plan *plan, uint32_t v)
+{
+    const struct graph *g = &plan->graph;
+    if (v < g->n_inputs)
+        return g->inputs[v].name;
+    if (v - g->n_inputs < g->n_weights)
+        return g->weight_names[v - g->n_inputs];
+    for (uint32_t n = 0; n < g->n_nodes && v != PLAN_NONE; n++)
+        if (v - g->nodes[n].first_out < g->nodes[n].n_out)
+            return g->nodes[n].name;
+    return (struct graph_name){0};
+}
+
+/* Is p one of the n bytes at `first`? *offset: which. */
+static bool lies_in(const void *p, const void *first, uint64_t n, uint64_t *offset)
+{
+    uintptr_t at = (uintptr_t)p - (uintptr_t)first;
+    if (!p || (uintptr_t)p < (uintptr_t)first || at >= n)
+        return false;
+    *offset = at;
+    return true;
+}
+
+static void find_place(const struct pith_plan *plan, const void *p, struct pith_operand *o)
+{
+    o->offset = 0;
+    o->place = !p                                                           ? PITH_PLACE_NONE
+               : lies_in(p, plan->arena, plan->arena_bytes, &o->offset)     ? PITH_PLACE_ARENA
+               : lies_in(p, plan->image, plan->image_bytes, &o->offset)     ? PITH_PLACE_IMAGE
+               : lies_in(p, plan->weights, plan->weights_bytes, &o->offset) ? PITH_PLACE_WEIGHTS
+                                                                            : PITH_PLACE_NONE;
+}
+
+static void describe_view(const struct pith_plan *plan, const struct tview *t,
+                          struct pith_operand *o)
+{
+    struct graph_name name = name_of(plan, value_of(plan, t));
+    pith_describe_tensor(t, &name, &o->tensor);
+    find_place(plan, t->data, o);
+}
+
+/* Memory without a shape: what a kernel made of a weight, and scratch. */
+static void describe_memory(const struct pith_plan *plan, const void *p, uint64_t bytes,
+                            struct pith_operand *o)
+{
+    o->tensor = (struct pith_tensor){.name = "", .bytes = bytes, .scale = 1.0f};
+    find_place(plan, p, o);
+}
+
+enum pith_status pith_plan_operand(const struct pith_plan *plan, uint32_t step, uint32_t i,
+                                   struct pith_operand *operand)
+{
+    if (step >= plan->n_steps)
+        return PITH_ERR_ARGUMENT;
+    const struct step *s = &plan->step[step];
+    struct pith_operand o = {.role = PITH_ROLE_INPUT, .index = i};
+    for (uint32_t k = 0; k < s->args.n_in; k++)
+        if (s->args.in[k] && i-- == 0) {
+            o.index = k;
+            o.channels_last = s->args.x_last && pith_type_bytes(s->args.in[k]->type) == 1;
+            describe_view(plan, s->args.in[k], &o);
+            *operand = o;
+            return PITH_OK;
+        }
+    o.index = 0;
+    if (s->args.fuse.residual && i-- == 0) {
+        o.role = PITH_ROLE_RESIDUAL;
+        describe_view(plan, s->args.fuse.residual, &o);
+    } else if (s->packed_bytes && i-- == 0) {
+        o.role = PITH_ROLE_PACKED;
+        describe_memory(plan, s->args.prep, s->packed_bytes, &o);
+    } else if (s->scratch_bytes && i-- == 0) {
+        o.role = PITH_ROLE_SCRATCH;
+        describe_memory(plan, s->scratch, s->scratch_bytes, &o);
+    } else if (i < s->args.n_out) {
+        o.role = PITH_ROLE_OUTPUT;
+        o.index = i;
+        o.channels_last = i == 0 && s->args.y_step != 0;
+        describe_view(plan, s->args.out[i], &o);
+    } else {
+        return PITH_ERR_ARGUMENT;
+    }
+    *operand = o;
+    return PITH_OK;
+}
