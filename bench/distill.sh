@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # distill.sh - makes a network of the data folder smaller without labels, from what samples there are:
-# the figures of docs/results.md, "Label-free".
+# the figures of docs/results/distillation.md.
 #
 #     bench/distill.sh dscnn|vww|gru|dnn_l OUT.pith [SEED]
 #
 # It learns from the even half of the samples (bench/distill_data.py makes many of them) and is judged
 # by the odd half: the share of samples that both networks put into the same class. CHOOSE=1 learns
-# from a quarter and is judged by another one: for choosing numbers. Which ones were chosen so, and
-# which of the figures asked for are not reached, says docs/results.md. FIRST=1 learns from the odd half
+# from a quarter and is judged by another one: for choosing numbers; which ones were
+# chosen so says docs/results/distillation.md. FIRST=1 learns from the odd half
 # and is judged by the even one. Python needs numpy, onnx and
 # onnxruntime (make deps-test); pictures also need Pillow.
 set -e
@@ -64,7 +64,7 @@ dscnn)
     "$pith" import "$data/models/tiny_kws_dscnn.onnx" -q -f -o "$work/original.pith" \
         --preprocess scale=0.5847029089927673,mean=48.530341441079246
     cp "$work/original.pith" "$work/start.pith"
-    samples 4096 # training behind feedback would win nothing on commands of others: docs/results.md
+    samples 4096 # training behind feedback would win nothing on commands of others: docs/results/distillation-ablation.md
     taught scale=1 --levels 127 --first-step 1.155 --step-power .5 --step-by row --bias-levels 31 --feedback 2048 \
         --feedback-loss .7 --batch 64 --epochs 1 --lr 1e-12
     ;;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Benchmarks: each prints its figures; docs/results.md names the command behind each figure.
+# Benchmarks: each prints its figures; docs/results/ names the command behind each figure.
 BENCH_BIN := $(patsubst bench/%.c,$(O)/bench/%,$(wildcard bench/bench_*.c))
 $(O)/bench/%.o: MODULE_CFLAGS = -D_GNU_SOURCE= $(CFLAGS_runtime) $(ALL_ROOMS:%=-I%)
 $(O)/bench/bench_%: $(O)/bench/bench_%.o $(foreach m,$(LIB_MODULES),$(O)/lib/$(m).a)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# qat.sh - networks of integers, trained as such: the figures of docs/train.md, "Integers".
+# qat.sh - networks of integers, trained as such: the figures of docs/results/qat.md.
 #
 #     bench/qat.sh lenet5|resnet20 [SEED]
 #

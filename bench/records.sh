@@ -1,20 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # records.sh - trains a small classic network and writes the smallest file of it that still answers
-# as well as its point asks: the figures of docs/results.md, "Records".
+# as well as its point says: the figures of docs/results/records.md.
 #
 #     bench/records.sh lenet300|lenet5|resnet20 OUT.pith [SEED] [--point classic|small|smallest]
 #
-# (Which of the figures asked of these points are reached: docs/results.md.)
 # classic: Deep Compression's way - prune, retrain, 6- (LeNet-300-100) or 8/5-bit codebooks trained
 # too, Huffman. small, smallest: a uniform grid whose step is learned, and the rate in the loss.
 # The LeNets are trained from nothing, on all training pictures; numbers below were chosen on pictures
 # held out of them (HOLD=0::13 trains without those again and prints their accuracy). Nothing is chosen
 # by test pictures. How many weights LeNet-5's points keep follows from bytes alone, whatever the seed:
 # a file takes at most 6.2 % less when its weights are put onto the grid than in the end
-# (docs/results.md), so 1,501 of the 1,600 asked of small and 1,219 of the 1,300 of smallest.
+# (docs/results/records-lenet.md), so 1,501 bytes for a file of 1,600 (small), 1,219 for one of 1,300 (smallest).
 # WEIGHTS=N: of LeNet-300-100's small point. 4,200 are the fewest of 3,150, 3,600 and 4,200 by which at
-# most 1.58 % of the digits held out are wrong, on the mean of seeds 1 and 2 (docs/results.md).
+# most 1.58 % of the digits held out are wrong, on the mean of seeds 1 and 2 (docs/results/records.md).
 # ResNet-20 begins as its authors trained it and takes 30 epochs, and so does the float network beside
 # it: a second line gives its error. Its teacher needs Python with onnx (PYTHON). The test pictures are looked at once, at
 # the end. The same seed gives the same file on one ISA level.

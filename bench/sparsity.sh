@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# sparsity.sh - what sparsity alone costs: the figures of docs/results.md, "Sparsity alone".
+# sparsity.sh - what sparsity alone costs: the figures of docs/results/sparsity.md.
 #
 #     bench/sparsity.sh lenet300|resnet20 [SEED]
 #

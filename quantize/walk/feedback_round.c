@@ -25,7 +25,7 @@
  * eleven times as fast. Rows do not depend on one another and are rounded on all threads.
  *
  * Deliberately not done: moving single weights afterwards until none lowers the error, with scales
- * fitted to them in between. It lowers the error on the samples only (docs/results.md). */
+ * fitted to them in between. It lowers the error on the samples only (docs/results/ptq-4bit.md). */
 #include "feedback_round.h"
 
 #include <math.h>

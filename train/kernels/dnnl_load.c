@@ -20,8 +20,8 @@ bool pith_dnnl_find(void *library, const char *name, void *to)
     return symbol != NULL;
 }
 
-/* The library of 2 is asked for first, since docs/results.md was measured with it. Debian 13 names
- * the file of 3.7 libdnnl.so.3.6: some minor versions are tried. */
+/* The library of 2 is asked for first: docs/results/training-speed.md was measured with it. Debian
+ * 13 names the file of 3.7 libdnnl.so.3.6: some minor versions are tried. */
 static void *open_library(int *major)
 {
     enum { LAST_MINOR = 31 };

@@ -5,7 +5,8 @@
  * Each parameter tensor has a vector of free numbers (free_numbers.h). What they cost the file,
  * where that counts, does not pull at them: it decides, every prune_every steps, which of them go
  * and from where on one is rounded to zero. (A pull along the bits, straight through the rounding,
- * brings every latent number to the edge of its level, where it swings: docs/results.md.) */
+ * brings every latent number to the edge of its level, where it swings:
+ * docs/results/records-lenet.md.) */
 #include "optimizer.h"
 
 #include "channel_rows.h"
