@@ -1,0 +1,45 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The documents and what pith help prints use the field's words (tests/build/words.txt).
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT INT TERM
+list=${WORDS:-tests/build/words.txt}
+status=0
+
+# prose FILE: its lines, code blanked out; a backquote left open ends with its paragraph
+prose() {
+    awk '/^ *```/ {fence = !fence; print ""; next}
+        fence || /^    / {print ""; next}
+        {n = split($0, part, "`"); line = ""
+         for (i = 1; i <= n; i++) {if (!code) line = line part[i]; else line = line " "; if (i < n) code = !code}
+         if ($0 ~ /^ *$/) code = 0
+         print line}' "$1"
+}
+{
+    "$PITH" help
+    for page in $("$PITH" help --man | sed 's/^pith-//') exit-codes environment preprocess recipe; do
+        "$PITH" help "$page"
+    done
+} >"$work/help" 2>/dev/null
+[ "$(wc -l <"$work/help")" -gt 300 ] || { echo "pith help prints next to nothing"; exit 1; }
+
+grep -v '^#' "$list" | while IFS= read -r row; do
+    where=${row%%|*}
+    rest=${row#*|}
+    instead=${rest##*|}
+    word=$(echo "${rest%|*}" | sed 's/^ *//; s/ *$//')
+    for place in $where; do
+        case $place in
+        help) files=$work/help ;;
+        *) files=$(find "$place" -name '*.md') || echo "$place: no such place" ;;
+        esac
+        for file in $files; do
+            case $file in
+            "$work"*) cat "$file" ;;
+            *) prose "$file" ;;
+            esac | grep -niE "(^|[^a-zA-Z_-])($word)([^a-zA-Z_-]|\$)" | sed "s|^|$(echo "$file" | sed "s|$work/|pith |"):|; s|\$|  ->$instead|"
+        done
+    done
+done >"$work/found"
+[ -s "$work/found" ] && { cat "$work/found"; status=1; }
+exit $status
