@@ -120,9 +120,9 @@ $(foreach m,$(MODULES),$(eval $(call module_rules,$(m))))
 interfaces = $(foreach r,$(ROOMS_$(1)),$(wildcard $(r)/pith_*.h))
 INTERFACES := $(foreach m,$(MODULES) mpi,$(patsubst %,$(m):%,$(call interfaces,$(m))))
 $(O)/include/made: FORCE
-	@echo '$(INTERFACES)' | cmp -s - $@ || { rm -rf $(@D) && for i in $(INTERFACES); do \
+	@echo '$(CURDIR) $(INTERFACES)' | cmp -s - $@ || { rm -rf $(@D) && for i in $(INTERFACES); do \
 	    mkdir -p $(@D)/$${i%%:*} && ln -s "$(CURDIR)/$${i#*:}" $(@D)/$${i%%:*}/ || exit 1; \
-	done && echo '$(INTERFACES)' >$@; }
+	done && echo '$(CURDIR) $(INTERFACES)' >$@; }
 
 V ?= 0
 ifeq ($(V),0)
