@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 #include "pith_kernels.h"
-#include "pith_op.h"
+#include "pith_op_exec.h"
 #include "pith_weight.h"
 
 struct layer {

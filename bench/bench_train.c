@@ -11,7 +11,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include "pith_op.h"
+#include "pith_op_semantics.h"
 #include "pith_load.h"
 #include "pith_host.h"
 #include "pith_train.h"

@@ -11,7 +11,7 @@
 #include "pith_error_fill.h"
 #include "pith_grid_choice.h"
 #include "observed_detail.h"
-#include "pith_op.h"
+#include "pith_op_semantics.h"
 
 struct choosing {
     struct pith_model *m;

@@ -6,7 +6,7 @@
  * its parts, by channel where it is wanted so, are all that there is to know. */
 #include "observed_detail.h"
 
-#include "pith_op.h"
+#include "pith_op_semantics.h"
 
 static bool has_weights(uint32_t op)
 {

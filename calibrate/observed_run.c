@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "pith_error_fill.h"
-#include "pith_op.h"
+#include "pith_op_semantics.h"
 #include "pith_host.h"
 
 static bool same_shape(const struct pith_value *v, const struct pith_tensor *t)

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "pith_op.h"
+#include "pith_op_semantics.h"
 
 #define HALF_DB 3.0103 /* half the squared error */
 

@@ -19,7 +19,7 @@
 #include "pith_error_fill.h"
 #include "pith_half_ranges.h"
 #include "pith_integer_plan.h"
-#include "pith_op.h"
+#include "pith_op_semantics.h"
 #include "pith_two_inputs.h"
 
 #define LEAST 0.02 /* of all error */

@@ -10,7 +10,7 @@
 #include "pith_fold_affine.h"
 #include "pith_integer_plan.h"
 #include "keep_float.h"
-#include "pith_op.h"
+#include "pith_op_semantics.h"
 #include "pith_calibrate.h"
 #include "pith_host.h"
 #include "pith_pack.h"

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "pith_op.h"
+#include "pith_op_semantics.h"
 
 /* ---- the grid -------------------------------------------------------------------------------- */
 

@@ -22,7 +22,7 @@
  * groups straddle channels, a Gemm bias that differs between rows. */
 #include "pith_error_fill.h"
 #include "pith_fold_grid.h"
-#include "pith_op.h"
+#include "pith_op_semantics.h"
 #include "pith_model.h"
 
 #include <math.h>

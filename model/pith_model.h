@@ -74,7 +74,7 @@ struct pith_value {
 
 struct pith_node {
     char *name;
-    uint32_t op;   /* enum pith_op, pith_op.h */
+    uint32_t op;   /* enum pith_op, pith_op_semantics.h */
     int32_t *attr; /* op_info->n_slots */
     uint32_t n_in, n_out;
     uint32_t *in;  /* value numbers or PITH_VALUE_NONE */

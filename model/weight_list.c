@@ -4,7 +4,7 @@
 #include <regex.h>
 #include <stdlib.h>
 #include <string.h>
-#include "pith_op.h"
+#include "pith_op_semantics.h"
 #include "pith_model.h"
 
 static bool takes_weight(uint32_t op)

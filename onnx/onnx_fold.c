@@ -3,6 +3,7 @@
  * reference implementation: what is folded is by construction what would have been computed. */
 #include "onnx.h"
 #include "pith_kernels.h"
+#include "pith_op_exec.h"
 
 /* A network does not hide days of work in its constants; a hostile file may try. */
 #define FOLD_MAX_MACS (UINT64_C(1) << 30)

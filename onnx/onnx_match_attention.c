@@ -8,6 +8,7 @@
  * and writes them as they are. */
 #include "pith_broadcast.h"
 #include "onnx_patterns.h"
+#include "pith_op_exec.h"
 
 static const struct shape *shape_of(const struct matcher *m, uint32_t value)
 {

@@ -13,7 +13,7 @@
 
 #include "pith_bytes.h"
 #include "pith_error_fill.h"
-#include "pith_op.h"
+#include "pith_op_semantics.h"
 #include "select_largest.h"
 #include "unit_score.h"
 

@@ -2,13 +2,13 @@
 # The root: includes nothing outside itself. host/ adds what needs an operating system.
 ROOMS_runtime := runtime runtime/contract runtime/core runtime/decode runtime/gate runtime/kernels runtime/kernels/arm runtime/kernels/ref runtime/kernels/x86 runtime/ops runtime/plan runtime/products
 USES_runtime := 
-USES_runtime/contract := runtime runtime/core
+USES_runtime/contract := runtime runtime/core runtime/kernels
 USES_runtime/core := runtime
 USES_runtime/decode := runtime runtime/contract runtime/core runtime/kernels
 USES_runtime/gate := runtime runtime/contract runtime/core runtime/decode
-USES_runtime/kernels := runtime runtime/contract runtime/core
+USES_runtime/kernels := runtime runtime/core
 USES_runtime/kernels/arm := runtime runtime/core runtime/kernels runtime/kernels/ref
-USES_runtime/kernels/ref := runtime runtime/contract runtime/core runtime/kernels
+USES_runtime/kernels/ref := runtime runtime/core runtime/kernels
 USES_runtime/kernels/x86 := runtime runtime/contract runtime/core runtime/kernels runtime/kernels/ref
 USES_runtime/ops := runtime runtime/contract runtime/core runtime/decode runtime/kernels runtime/kernels/ref runtime/products
 USES_runtime/plan := runtime runtime/contract runtime/core runtime/decode runtime/gate runtime/kernels runtime/ops runtime/products

@@ -2,7 +2,7 @@
 /* run_identity.c - contents are told by a 64-bit hash (FNV-1a): it tells mistakes, not forgeries.
  */
 #include "run_identity.h"
-#include "pith_op.h"
+#include "pith_op_semantics.h"
 #include "tape.h"
 #include "pith_tensor.h"
 

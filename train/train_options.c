@@ -2,7 +2,7 @@
 /* train_options.c - the defaults, and what is refused before anything is done. */
 #include "train_run.h"
 
-#include "pith_op.h"
+#include "pith_op_semantics.h"
 #include "pith_host.h"
 
 #include <inttypes.h>

@@ -20,7 +20,7 @@
 
 #include "onnx.pb-c.h"
 #include "pith_onnx_read.h"
-#include "pith_op.h"
+#include "pith_op_semantics.h"
 #include "pith_onnx.h"
 
 enum {

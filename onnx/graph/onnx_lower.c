@@ -4,6 +4,7 @@
  * the walk goes on without what depends on it, so that one import tells all of them. */
 #include "onnx.h"
 #include "onnx_qdq.h"
+#include "pith_op_exec.h"
 
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* onnx_branch.c - If: where the condition is constant, only the branch it takes is lowered and the
- * If is gone; else both are, between the runtime's Branch, BranchElse and BranchEnd (pith_op.h). */
+ * If is gone; else both are, between the runtime's Branch, BranchElse and BranchEnd. */
 #include "onnx.h"
 
 static struct onnx_region *region_of(const struct onnx_lower *l)

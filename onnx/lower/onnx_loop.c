@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* onnx_loop.c - Loop and Scan: the begin and the end of a region (onnx_inline.c) become the
- * runtime's Loop and LoopEnd (pith_op.h); what stands between them is lowered like any node.
+ * runtime's Loop and LoopEnd; what stands between them is lowered like any node.
  *
  * A Scan runs as often as its axis is long; each slice is a Gather with the number of the iteration
  * (counted down for the reverse direction), and what is collected along another axis or backwards

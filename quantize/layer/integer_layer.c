@@ -16,7 +16,7 @@
 #include <math.h>
 
 #include "pith_error_fill.h"
-#include "pith_op.h"
+#include "pith_op_semantics.h"
 #include "radix.h"
 #include "trained_grid.h"
 

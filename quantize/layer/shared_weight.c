@@ -11,7 +11,7 @@
 
 #include "pith_error_fill.h"
 #include "integer_layer.h"
-#include "pith_op.h"
+#include "pith_op_semantics.h"
 
 static bool are_alike(const struct integer_plan *p, uint32_t a, uint32_t b)
 {

@@ -21,7 +21,7 @@
 
 #include "pith_error_fill.h"
 #include "layer_pair.h"
-#include "pith_op.h"
+#include "pith_op_semantics.h"
 #include "pith_value_stats.h"
 
 #define MARGIN 0.1 /* of the range seen */

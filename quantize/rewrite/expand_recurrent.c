@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* expand_recurrent.c - one RECURRENT node (pith_op.h) becomes
+/* expand_recurrent.c - one RECURRENT node (pith_op_semantics.h) becomes
  *
  *     h0, c0 --> Loop --> Gather x[t] --> Gemm(h, R, bias) --> gates --> h', c' --> LoopEnd --> y,
  * h, c
@@ -22,7 +22,7 @@
 #include "pith_error_fill.h"
 #include "pith_integer_plan.h"
 #include "pith_node_list.h"
-#include "pith_op.h"
+#include "pith_op_semantics.h"
 #include "radix.h"
 
 enum { IN_X, IN_R, IN_BIAS, IN_LENGTHS, IN_H0, IN_C0, IN_PEEPHOLES };

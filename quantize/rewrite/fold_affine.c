@@ -12,7 +12,7 @@
 
 #include "drop_unused.h"
 #include "pith_error_fill.h"
-#include "pith_op.h"
+#include "pith_op_semantics.h"
 
 struct affine_fold {
     struct pith_model *m;

@@ -20,7 +20,7 @@
 
 #include "drop_unused.h"
 #include "pith_error_fill.h"
-#include "pith_op.h"
+#include "pith_op_semantics.h"
 
 #define NOT_MADE UINT32_MAX
 

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 
 #include "pith_error_fill.h"
-#include "pith_op.h"
+#include "pith_op_semantics.h"
 #include "pith_value_stats.h"
 
 struct reading {

@@ -14,7 +14,7 @@
 #include "codebook_build.h"
 #include "pith_error_fill.h"
 #include "pith_node_list.h"
-#include "pith_op.h"
+#include "pith_op_semantics.h"
 #include "radix.h"
 
 #define SAMPLED (1u << 18) /* numbers that a codebook is made of, at most */

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "pith_error_fill.h"
-#include "pith_op.h"
+#include "pith_op_semantics.h"
 #include "pith_tensor.h"
 #include "trained_grid.h"
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "pith_op.h"
+#include "pith_op_semantics.h"
 
 static struct shape shape_of(const struct pith_value *v)
 {

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "pith_error_fill.h"
-#include "pith_op.h"
+#include "pith_op_semantics.h"
 #include "block_walk.h"
 
 /* ---- what layers are given ------------------------------------------------------------------- */

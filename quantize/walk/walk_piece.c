@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "pith_error_fill.h"
-#include "pith_op.h"
+#include "pith_op_semantics.h"
 #include "pith_tensor.h"
 
 uint64_t pith_value_bytes(const struct pith_value *v)

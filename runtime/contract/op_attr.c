@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* op_attr.c - attributes against their schema, and the one way operators use threads. */
-#include "pith_op.h"
+#include "pith_op_exec.h"
 
 static bool float_ok(const struct attr_field *f, int32_t bits)
 {

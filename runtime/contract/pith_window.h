@@ -6,7 +6,7 @@
 #ifndef PITH_WINDOW_H
 #define PITH_WINDOW_H
 
-#include "pith_op.h"
+#include "pith_op_semantics.h"
 
 struct window_axis {
     int64_t in, out, kernel, stride, dilation, pad;

@@ -9,7 +9,7 @@
 #ifndef WEIGHT_ROWS_H
 #define WEIGHT_ROWS_H
 
-#include "pith_op.h"
+#include "pith_op_exec.h"
 #include "pith_weight.h"
 
 struct weight_rows;

@@ -7,7 +7,7 @@
 #ifndef PITH_GRAPH_H
 #define PITH_GRAPH_H
 
-#include "pith_op.h"
+#include "pith_op_semantics.h"
 #include "pith_weight.h"
 
 #define PITH_NO_VALUE UINT32_MAX /* in memory only: an optional input left out */

@@ -3,6 +3,7 @@
  * rules, names are unique, texts are UTF-8, keys are in order. Together with the parser, which only
  * lets numbers in range through, this is the gate: kernels behind it check nothing. */
 #include "pith_format.h"
+#include "pith_op_exec.h"
 #include "pith_stats_read.h"
 
 static enum pith_status corrupt_at(const struct image *im, enum chunk_kind kind,

@@ -2,7 +2,7 @@
 /* Words for the numbers the core speaks in. */
 #include <stdarg.h>
 #include <stdio.h>
-#include "pith_op.h"
+#include "pith_op_semantics.h"
 #include "pith_host.h"
 
 const char *pith_status_text(enum pith_status status)

@@ -3,7 +3,7 @@
  *
  * One job at a time: body(arg, i) for i < n. All threads, the caller's too, take the next i from
  * one atomic counter until it reaches n, so a slow thread never holds up more than one piece.
- * Results do not depend on who ran what: pieces write disjoint memory (pith_op.h).
+ * Results do not depend on who ran what: pieces write disjoint memory (pith_op_exec.h).
  *
  * A worker enters a job under the lock and counts itself as inside; the caller closes the job and
  * waits for those inside only, so a worker that wakes late delays nobody. Between jobs a worker

@@ -5,7 +5,6 @@
 #define INTEGER_ELEMENT_H
 
 #include "pith_kernel_integer.h"
-#include "pith_op.h"
 
 /* i8, u8, i16, u16, i32. */
 static inline int32_t integer_at(enum pith_type type, const void *p, size_t i)
@@ -22,15 +21,6 @@ static inline int32_t integer_at(enum pith_type type, const void *p, size_t i)
     default:
         return ((const int32_t *)p)[i];
     }
-}
-
-/* Of bytes of a type, whose scale and zero point (or NULL: 0) are inputs i and i + 1. */
-static inline struct byte_grid byte_grid_at(const struct op_args *args, uint32_t i,
-                                            enum pith_type type)
-{
-    const struct tview *scale = args->in[i], *zero = args->in[i + 1];
-    int32_t zero_point = zero ? integer_at(type, zero->data, 0) : 0;
-    return byte_grid_of(type == PITH_I8, *(const float *)scale->data, zero_point);
 }
 
 /* i8, u8, i16, u16: types a real number is quantized to. */

@@ -2,6 +2,7 @@
 /* kernels_dense.c - fills the dense part of the kernel table, worst level to best. */
 #include "pith_kernel_dense.h"
 #include "build_choice.h"
+#include "pith_runtime.h"
 
 #ifdef __x86_64__
 static void fill_x86(struct dense_kernels *k, uint32_t features)

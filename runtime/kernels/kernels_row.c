@@ -31,9 +31,9 @@ void pith_row_kernels_fill(struct row_kernels *k, uint32_t features)
 #endif
 }
 
-const struct row_kernels *pith_row_kernels(const struct op_env *env)
+const struct row_kernels *pith_row_kernels(const struct pith_kernels *kernels)
 {
-    return env->kernels ? &env->kernels->row : &reference;
+    return kernels ? &kernels->row : &reference;
 }
 
 void pith_activate_by(const struct row_kernels *row, enum act_kind act, float a, float b,

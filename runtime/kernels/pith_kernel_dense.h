@@ -28,7 +28,11 @@
 #ifndef PITH_KERNEL_DENSE_H
 #define PITH_KERNEL_DENSE_H
 
-#include "pith_op.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pith_act_kind.h"
 
 /* What happens to a finished sum: y = act(sum + bias + residual). NULL: none. */
 struct dense_act {

@@ -24,9 +24,9 @@ struct pith_kernels {
 /* features: a subset of pith_cpu_features(); 0: the reference alone. */
 void pith_kernels_fill(struct pith_kernels *kernels, uint32_t features);
 
-/* The environment's, or the reference where an operator runs without a table (while a graph is
- * folded). */
-const struct row_kernels *pith_row_kernels(const struct op_env *env);
+/* The table's, or the reference where an operator runs without one (NULL: while a graph is folded).
+ */
+const struct row_kernels *pith_row_kernels(const struct pith_kernels *kernels);
 
 /* pith_activate_row with the kernels there are: y[i] = act(x[i]), i < n; y may be x. */
 void pith_activate_by(const struct row_kernels *row, enum act_kind act, float a, float b,

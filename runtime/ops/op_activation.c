@@ -47,7 +47,7 @@ static void run_activation(const struct op_args *args, const struct op_env *env)
     /* All schemas here put a in slot 0 and b in slot 1. */
     uint32_t n_slots = args->info->n_slots;
     struct activation_job job = {
-        .row = pith_row_kernels(env),
+        .row = pith_row_kernels(env->kernels),
         .act = kind_of(args->info->op),
         .a = n_slots > 0 ? attr_f32(args->attr, 0) : 0.0f,
         .b = n_slots > 1 ? attr_f32(args->attr, 1) : 0.0f,

@@ -229,7 +229,7 @@ static void mask_scores(const struct attention *a, const struct head *h, size_t 
 /* A row of scores at a time. */
 static void head_plain(const struct attention *a, const struct head *h, float *s)
 {
-    const struct row_kernels *row = pith_row_kernels(a->env);
+    const struct row_kernels *row = pith_row_kernels(a->env->kernels);
     for (size_t i = 0; i < a->m; i++) {
         const float *q = h->q + i * a->q.row;
         float *y = h->y + i * a->y.row;
@@ -289,7 +289,7 @@ static void tile_of_head(const struct attention *a, const struct head *h, size_t
     for (size_t n = 0; n < a->n && h->mask; n++)
         mask_scores(a, h, n, m, t->s + n * nr, width);
     float inverse[DENSE_MAX_NR];
-    pith_row_kernels(a->env)->softmax_columns(t->s, nr, a->n, width, inverse);
+    pith_row_kernels(a->env->kernels)->softmax_columns(t->s, nr, a->n, width, inverse);
     job = (struct gemm_f32_job){.a = t->v,
                                 .a_step = (size_t)a->n * dense->mr,
                                 .b = t->s,

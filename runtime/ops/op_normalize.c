@@ -130,7 +130,7 @@ static void run_layer_norm(const struct op_args *args, const struct op_env *env)
     uint32_t axis = (uint32_t)args->attr[ATTR_LAYER_NORM_AXIS];
     bool biased = args->n_in > 2 && args->in[2];
     struct norm_job job = {
-        .row = pith_row_kernels(env),
+        .row = pith_row_kernels(env->kernels),
         .x = args->in[0]->data,
         .scale = args->in[1]->data,
         .bias = biased ? args->in[2]->data : NULL,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* op_recurrent.c - RNN, GRU and LSTM: one direction of one layer. What depends on the input alone,
- * x W^T for all steps at once, is an ordinary MatMul in front (pith_op.h); what is left is a loop
- * over the steps with one product h R^T in each, which recurrent_product.h runs from whatever form
- * of R is fastest.
+ * x W^T for all steps at once, is an ordinary MatMul in front; what is left is a loop over the
+ * steps with one product h R^T in each, which recurrent_product.h runs from whatever form of R is
+ * fastest.
  *
  * Gates stand side by side in ONNX's order, a row of u is one sequence of the batch:
  *
@@ -495,7 +495,7 @@ static void run_recurrent(const struct op_args *args, const struct op_env *env)
     open_product(args, env, &p); /* as it did for need() */
     struct state_size size = state_size(&p);
     struct op_env rest = *env;
-    s.row = pith_row_kernels(env);
+    s.row = pith_row_kernels(env->kernels);
     s.u = env->scratch;
     s.h = s.u + size.u;
     s.c = s.h + size.h;

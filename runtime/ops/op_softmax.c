@@ -101,7 +101,7 @@ static void run_softmax(const struct op_args *args, const struct op_env *env)
     uint32_t axis = (uint32_t)args->attr[ATTR_SOFTMAX_AXIS];
     uint32_t end = args->attr[ATTR_SOFTMAX_FLAT] ? s->rank : axis + 1;
     struct softmax_job job = {
-        .row = pith_row_kernels(env),
+        .row = pith_row_kernels(env->kernels),
         .x = args->in[0]->data,
         .y = args->out[0]->data,
         .n = shape_product(s, axis, end),

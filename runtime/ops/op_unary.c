@@ -198,7 +198,7 @@ static void unary_range(void *arg, size_t begin, size_t end)
 static void run_unary(const struct op_args *args, const struct op_env *env)
 {
     struct unary_job job = {
-        .row = pith_row_kernels(env),
+        .row = pith_row_kernels(env->kernels),
         .kind = args->attr[ATTR_KIND],
         .alpha = attr_f32(args->attr, ATTR_UNARY_ALPHA),
         .gamma = attr_f32(args->attr, ATTR_UNARY_GAMMA),

@@ -122,7 +122,7 @@ static void run_where(const struct op_args *args, const struct op_env *env)
     const struct shape *s = &args->out[0]->shape;
     struct where_job job = {.bytes = pith_type_bytes(args->out[0]->type),
                             .y = args->out[0]->data,
-                            .kernels = pith_row_kernels(env)};
+                            .kernels = pith_row_kernels(env->kernels)};
     for (uint32_t k = 0; k < 3; k++)
         job.in[k] = args->in[k]->data;
     for (uint32_t i = 0; i < s->rank; i++) {

@@ -17,6 +17,7 @@
 #ifndef PLAN_H
 #define PLAN_H
 
+#include "pith_op_exec.h"
 #include "pith_container.h"
 #include "pith_graph.h"
 #include "pith_kernels.h"

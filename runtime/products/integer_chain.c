@@ -15,6 +15,7 @@
  *
  * All but the last work on channels-last tensors and on row-major ones; pools are made for the
  * former. */
+#include "byte_grid_at.h"
 #include "integer_chain.h"
 #include "integer_element.h"
 #include "pith_kernels.h"

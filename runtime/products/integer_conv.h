@@ -5,7 +5,7 @@
 #ifndef INTEGER_CONV_H
 #define INTEGER_CONV_H
 
-#include "pith_op.h"
+#include "pith_op_exec.h"
 
 /* x is [n, h, w, channels] when channels_last, else [n, channels, h, w]; y is channels-last with
  * y_step elements from pixel to pixel, or [n, outputs, oh, ow] where y_step is 0. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* integer_op.c - ConvInteger and MatMulInteger, seen as what integer_conv.c runs: their geometry,
  * their weights from the file, their inputs. */
+#include "byte_grid_at.h"
 #include "integer_conv.h"
 #include "integer_direct.h"
 #include "integer_element.h"

@@ -456,7 +456,7 @@ void pith_product_run(const struct product *p, const struct op_env *env)
         else
             run_chunks(&r, env, (p->n + BLOCK - 1) / BLOCK, columns_body);
         for (size_t i = 0; i < p->m; i++)
-            finish_row(p, pith_row_kernels(env), i);
+            finish_row(p, pith_row_kernels(env->kernels), i);
     } else if (path == PRODUCT_GEMV) {
         run_chunks(&r, env, p->n, gemv_body);
     } else if (path == PRODUCT_TILES) {

@@ -11,7 +11,7 @@
 #ifndef PRODUCT_F32_H
 #define PRODUCT_F32_H
 
-#include "pith_op.h"
+#include "pith_op_exec.h"
 
 struct product {
     uint32_t m, n, k;      /* y: [m, n] */

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 #include "fine_choice.h"
 #include "measure/small_net.h"
-#include "pith_op.h"
+#include "pith_op_semantics.h"
 
 #define SIDE 4u
 #define FEW 4u   /* channels in front */

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <cmocka.h>
 #include "integer_numbers.h"
-#include "pith_op.h"
+#include "pith_op_semantics.h"
 #include "small_net.h"
 
 static void integers_stand_for_numbers(void **state)

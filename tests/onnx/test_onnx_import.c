@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "pith_op.h"
+#include "pith_op_semantics.h"
 #include "pith_onnx.h"
 #include "pith_onnx_read.h"
 #include "failing_alloc.h"

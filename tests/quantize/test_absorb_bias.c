@@ -12,7 +12,7 @@
 #include <cmocka.h>
 #include "pith_absorb_bias.h"
 #include "network_run.h"
-#include "pith_op.h"
+#include "pith_op_semantics.h"
 #include "pith_value_stats.h"
 
 #define C 4u

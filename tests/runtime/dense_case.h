@@ -13,6 +13,7 @@
 #include "activate.h"
 #include "guard_page.h"
 #include "pith_kernels.h"
+#include "pith_op_exec.h"
 #include "op_list.h"
 #include "pith_weight.h"
 

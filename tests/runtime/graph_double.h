@@ -20,6 +20,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "pith_container.h"
+#include "pith_op_exec.h"
 #include "region.h"
 
 #define GD_MAX 256u

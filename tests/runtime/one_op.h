@@ -11,6 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "op_list.h"
+#include "pith_op_exec.h"
 
 #define ONE_OP_MAX 8u
 #define CANARY 0xa5

@@ -10,6 +10,7 @@
 #include "activate.h"
 #include "pith_kernels.h"
 #include "op_list.h"
+#include "pith_op_exec.h"
 #include "weight_case.h"
 
 static uint64_t seed = 0xc0de;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "scores.h"
 
-#include "pith_op.h"
+#include "pith_op_semantics.h"
 
 uint32_t pith_run_scores(const struct pith_model *m, bool *softmax)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "unit_links.h"
 
-#include "pith_op.h"
+#include "pith_op_semantics.h"
 
 #include <stdlib.h>
 

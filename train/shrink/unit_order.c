@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "pith_fold_grid.h"
-#include "pith_op.h"
+#include "pith_op_semantics.h"
 #include "pith_host.h"
 #include "unit_links.h"
 

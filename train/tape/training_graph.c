@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* training_graph.c - a copy of the graph that can grow. */
 #include "training_graph.h"
-#include "pith_op.h"
+#include "pith_op_semantics.h"
 #include "pith_host.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * no notion of time, and the gradient goes back through the iterations by itself.
  *
  * Innermost loops come first; so a body is a plain list of nodes. */
-#include "pith_op.h"
+#include "pith_op_semantics.h"
 #include "pith_host.h"
 #include "training_graph.h"
 

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* pith_op.h - what an operator is.
+/* pith_op_semantics.h - what an operator is, to those who read, write and change networks: its
+ * number and attributes in a file, and its shape rule.
  *
  * One operator is one `struct op_info`: its attribute schema (which drives the file format, the
  * importer, the printer), its shape rule, how it prepares constant weights and how it runs. Shape
  * inference, constant folding, the planner, the toolchain's rewrites and the executor all call
- * these same functions; nothing else knows operator semantics.
+ * these same functions; nothing else knows operator semantics. What the functions are given and may
+ * do stands in pith_op_exec.h, for those who call or write them.
  *
  * pith's operators are normalised ONNX: everything that decides a shape is an attribute with
  * explicit values (auto_pad resolved, opset differences gone, axes non-negative), so shapes follow
  * from attributes and input shapes alone. What is still data is a float tensor.
  *
  * To add one: a number here, a file op_<name>.c with its op_info, a row in op_table.c, a row in
- * onnx/onnx_table.c. */
-#ifndef PITH_OP_H
-#define PITH_OP_H
+ * onnx/onnx_table.c (docs/add-an-operator.md). */
+#ifndef PITH_OP_SEMANTICS_H
+#define PITH_OP_SEMANTICS_H
 
 #include "pith_tensor.h"
 #include "pith_bytes.h"
@@ -391,85 +393,9 @@ static inline int32_t attr_item(const int32_t *attr, uint32_t slot, uint32_t i, 
     return attr[slot] == 0 ? def : attr[slot + 1 + i];
 }
 
-/* What the planner adds behind a Conv, Gemm or MatMul: y = act(acc + bias + residual). */
-enum act_kind {
-    ACT_NONE = 0,
-    ACT_RELU = 1,
-    ACT_CLIP = 2,  /* a: min, b: max */
-    ACT_LEAKY = 3, /* a: slope */
-    ACT_SIGMOID = 4,
-    ACT_TANH = 5,
-    ACT_HARD_SIGMOID = 6, /* a: alpha, b: beta */
-    ACT_HARD_SWISH = 7,
-    ACT_GELU = 8,
-    ACT_GELU_TANH = 9
-};
-
-struct epilogue {
-    enum act_kind act;
-    float a, b;
-    const struct tview *residual; /* same shape as the output; NULL: none */
-};
-
-struct weight;
-struct pith_kernels;
-
-/* One node as shape rules and kernels see it. in[i] == NULL: optional input left out. */
-struct op_args {
-    const struct op_info *info;
-    const int32_t *attr;
-    uint32_t n_in, n_out;
-    const struct tview *const *in;
-    struct tview *const *out;
-    /* Constant weight of in[1] where the operator prepares it itself; in[1]->data is then NULL. */
-    const struct weight *weight;
-    struct epilogue fuse; /* only operators with OP_FUSES get one */
-    void *prep;           /* what prepare() made; NULL without one */
-    /* Channels-last values (layout.c): whether inputs of bytes are; output 0's elements from one
-     * pixel to the next, 0: row-major. */
-    bool x_last;
-    uint32_t y_step;
-    const struct op_info *inner; /* of a chain on bytes (integer_chain.h): the float operator */
-};
-
-struct op_env {
-    const struct pith_kernels *kernels;
-    void *scratch; /* op_need.scratch_bytes, 64-byte aligned */
-    void *user;
-    void (*parallel_for)(void *user, uint32_t n, void (*body)(void *arg, uint32_t i), void *arg);
-    uint32_t flags; /* PITH_FLAG_ bits of the plan */
-};
-
-/* What prepare() makes of a weight, where that depends on the weight, this and a detail alone:
- * steps that read one weight in one form share it. */
-enum prep_form {
-    PREP_OWN = 0,      /* nobody else's */
-    PREP_ELEMENTS = 1, /* as they are, f32 or integers */
-    PREP_RUN_FORM = 2, /* run_form.h */
-    PREP_COLUMNS = 3,  /* these three of product_f32.c */
-    PREP_ROWS = 4,
-    PREP_STRIPS = 5,
-    PREP_CONV_PANELS = 6,  /* conv_run.c; detail: groups */
-    PREP_CONV_INTEGER = 7, /* these two of integer_layout.c */
-    PREP_MATMUL_INTEGER = 8,
-    PREP_RECURRENT = 9, /* recurrent_product.c */
-    PREP_CONV_TRANSPOSE = 10
-};
-
-static inline uint64_t prep_form(enum prep_form form, uint32_t detail)
-{
-    return (uint64_t)form << 32 | detail;
-}
-
-struct op_need {
-    uint64_t prep_bytes;         /* kept as long as the plan */
-    uint64_t prep_form;          /* prep_form() */
-    uint64_t prep_scratch_bytes; /* during prepare() only, or what tests the weight */
-    uint64_t scratch_bytes;      /* during run() */
-    const char *kernel;          /* short static name of what will run */
-    uint64_t macs;               /* multiply-accumulates of one run */
-    bool reads_rows;             /* run() reads the weight by weight_rows.h: it is tested once */
-};
+struct op_args;
+struct op_env;
+struct op_need;
 
 enum {
     OP_VIEW = 1u << 0,    /* output 0 holds the bytes of input 0 (reshape family) */
@@ -515,9 +441,5 @@ void pith_op_attr_defaults(const struct op_info *info, int32_t *attr);
  * not allowed. */
 enum pith_status pith_op_check(const struct op_info *info, const int32_t *attr, uint32_t n_in,
                                uint32_t n_out);
-
-/* Runs body(arg, i) for i < n through env->parallel_for, or here. */
-void pith_op_parallel(const struct op_env *env, uint32_t n, void (*body)(void *arg, uint32_t i),
-                      void *arg);
 
 #endif
