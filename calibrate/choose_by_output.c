@@ -50,18 +50,12 @@ static void put_on_grid(void *user, uint32_t value, float *x, size_t n)
 
 /* ---- which values matter --------------------------------------------------------------------- */
 
-static bool is_layer(uint32_t op)
-{
-    return op == PITH_OP_CONV || op == PITH_OP_CONV_TRANSPOSE || op == PITH_OP_GEMM ||
-           op == PITH_OP_MATMUL || op == PITH_OP_RECURRENT;
-}
-
 /* Nodes are in an order of execution; what a loop brings back may be read by any layer in it. */
 static void mark_before_layers(const struct pith_model *m, bool *leads)
 {
     for (uint32_t i = m->n_nodes; i-- > 0;) {
         const struct pith_node *node = &m->nodes[i];
-        bool on = is_layer(node->op) || node->op == PITH_OP_LOOP_END;
+        bool on = pith_op_has_weight(node->op) || node->op == PITH_OP_LOOP_END;
         for (uint32_t k = 0; k < node->n_out; k++)
             on |= leads[node->out[k]];
         for (uint32_t k = 0; k < node->n_in && on; k++)

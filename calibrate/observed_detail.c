@@ -8,26 +8,26 @@
 
 #include "pith_op_semantics.h"
 
+/* Layers whose x and y have channels that weights or factors belong to. A Recurrent's weight meets
+ * its state alone, so there is nothing to correct by channels of x; a BatchNormalization has
+ * factors by channel, which folding makes weights. */
 static bool has_weights(uint32_t op)
 {
-    return op == PITH_OP_CONV || op == PITH_OP_CONV_TRANSPOSE || op == PITH_OP_GEMM ||
-           op == PITH_OP_MATMUL || op == PITH_OP_BATCH_NORM;
+    return (pith_op_has_weight(op) && !pith_op_is(op, TRAIT_RECURS)) || op == PITH_OP_BATCH_NORM;
 }
 
 static bool vanishes_into_layer(const struct pith_model *m, const struct pith_node *node,
                                 uint32_t input)
 {
     (void)m;
-    return input == 0 &&
-           (node->op == PITH_OP_RELU || node->op == PITH_OP_CLIP || node->op == PITH_OP_BATCH_NORM);
+    return input == 0 && (pith_op_is(node->op, TRAIT_CLAMPS) || node->op == PITH_OP_BATCH_NORM);
 }
 
 static void by_channel(const struct pith_model *m, struct observed_plan *plan, uint32_t v,
                        uint32_t op)
 {
     const struct pith_value *value = &m->values[v];
-    bool columns = op == PITH_OP_GEMM || op == PITH_OP_MATMUL;
-    uint32_t axis = columns && value->rank > 0 ? value->rank - 1 : 1;
+    uint32_t axis = pith_op_channel_axis(op, value->rank);
     if (value->rank >= 2 && value->dim[axis] > 1 && plan[v].axis == PITH_MAX_RANK)
         plan[v].axis = axis;
 }
@@ -118,8 +118,8 @@ void pith_observed_plan(const struct pith_model *m, struct observed_plan *plan)
 static bool is_depthwise(const struct pith_model *m, const struct pith_node *node, uint32_t input)
 {
     const struct pith_value *x = &m->values[node->in[0]];
-    return input == 0 && node->op == PITH_OP_CONV && x->rank >= 3 && x->dim[1] > 1 &&
-           (uint32_t)node->attr[ATTR_CONV_GROUP] == x->dim[1];
+    return input == 0 && pith_node_by_rows(node) && x->rank >= 3 && x->dim[1] > 1 &&
+           pith_op_groups(node->op, node->attr) == x->dim[1];
 }
 
 bool pith_feeds_depthwise(const struct pith_model *m, uint32_t v)

@@ -9,8 +9,8 @@
 static uint32_t maker_of(const struct pith_model *m, uint32_t v)
 {
     for (const struct pith_node *n; (n = pith_model_producer(m, v)); v = n->in[0]) {
-        bool same = pith_op_moves(n->op) || n->op == PITH_OP_IDENTITY || n->op == PITH_OP_CAST ||
-                    n->op == PITH_OP_QUANTIZE || n->op == PITH_OP_DEQUANTIZE;
+        bool same = pith_op_moves(n->op) || n->op == PITH_OP_CAST || n->op == PITH_OP_QUANTIZE ||
+                    n->op == PITH_OP_DEQUANTIZE;
         if (!same || n->n_in == 0)
             return n->op;
     }

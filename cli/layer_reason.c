@@ -155,7 +155,7 @@ static void tell_grid(const struct pith_difference *d, char *text, size_t room)
 static const struct pith_node *layer_behind(const struct pith_model *a, const char *label)
 {
     const struct pith_node *node = node_of_label(a, label);
-    while (node && (node->op == PITH_OP_RELU || node->op == PITH_OP_CLIP))
+    while (node && pith_op_is(node->op, TRAIT_CLAMPS))
         node = pith_model_producer(a, node->in[0]);
     return node;
 }

@@ -56,7 +56,7 @@ static bool may_train(const struct pith_block *b)
     for (uint32_t i = b->first; i < b->last; i++) {
         const struct pith_node *node = &b->m->nodes[i];
         const struct pith_block_layer *l = layer_at(b, i);
-        if (l && node->op == PITH_OP_MATMUL && has_bias(l))
+        if (l && pith_op_traits(node->op).bias_input == 0 && has_bias(l))
             return false;
         for (uint32_t k = 0; k < node->n_in && !l; k++)
             if (node->in[k] != PITH_VALUE_NONE && b->m->values[node->in[k]].constant &&
@@ -131,7 +131,7 @@ static bool make_bias(struct part *p, uint32_t i, struct pith_node *node)
     const struct pith_value like = {
         .name = "", .type = PITH_F32, .rank = 1, .dim = {(uint32_t)l->rows}, .min = 1, .max = 0};
     p->bias[i] = PITH_VALUE_NONE;
-    if (node->op == PITH_OP_MATMUL)
+    if (pith_op_traits(node->op).bias_input == 0)
         return true;
     p->bias[i] = add_value(p, &like);
     struct pith_const *c = own_constant(p, p->bias[i], l->rows);

@@ -54,9 +54,9 @@ static double products_of_all(const struct pith_model *m)
 static const struct pith_node *depthwise_before(const struct pith_model *m, uint32_t v)
 {
     const struct pith_node *node = pith_model_producer(m, v);
-    while (node && (node->op == PITH_OP_CLIP || node->op == PITH_OP_RELU))
+    while (node && pith_op_is(node->op, TRAIT_CLAMPS))
         node = pith_model_producer(m, node->in[0]);
-    return node && pith_has_weight(m, node) && pith_layer_is_depthwise(m, node) ? node : NULL;
+    return node && pith_has_weight(m, node) && pith_node_is_depthwise(m, node) ? node : NULL;
 }
 
 static bool may_stay_float(const struct pith_model *m, uint32_t v)

@@ -117,7 +117,7 @@ static enum pith_status find_weights(struct trial *t)
     t->was = calloc(n + (size_t)1, sizeof *t->was);
     bool room = refs && t->weight && t->was;
     for (uint32_t i = 0; i < n && room; i++) {
-        if (refs[i].op != PITH_OP_GATHER &&
+        if (pith_op_has_weight(refs[i].op) &&
             pith_may_store_codebook(t->m->values[refs[i].value].constant))
             t->weight[t->n++] = refs[i].value;
     }

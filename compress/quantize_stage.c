@@ -362,7 +362,7 @@ static bool may_reestimate(const struct pith_model *m, const struct pith_stage *
     bool any = s->reestimate == PITH_AUTO && !s->quantize.bias_correct &&
                !s->quantize.keep_biases && !(means->feed && means->feed->n_states > 0);
     for (uint32_t i = 0; i < m->n_nodes && any; i++)
-        any = !pith_opens_body(m->nodes[i].op) && m->nodes[i].op != PITH_OP_RECURRENT;
+        any = !pith_op_is(m->nodes[i].op, TRAIT_OPENS_BODY | TRAIT_RECURS);
     return any;
 }
 

@@ -36,17 +36,17 @@ static double next_normal(uint64_t *state)
 
 static bool is_relu(uint32_t op)
 {
-    return op == PITH_OP_RELU || op == PITH_OP_LEAKY_RELU || op == PITH_OP_PRELU ||
-           op == PITH_OP_CLIP || op == PITH_OP_HARD_SWISH;
+    return pith_op_is(op, TRAIT_RECTIFIES);
 }
 
-/* Operators behind which a signal is still the sum that the weights made. */
+/* Operators behind which a signal is still the sum that the weights made: normalized, pooled over a
+ * small window (the mean of a whole picture is another signal), or all of it in another shape or
+ * order. Of operators with several inputs Add alone: a Concat's next layer has more than one. */
 static bool passes_on(uint32_t op)
 {
-    return op == PITH_OP_ADD || op == PITH_OP_BATCH_NORM || op == PITH_OP_GROUP_NORM ||
-           op == PITH_OP_LAYER_NORM || op == PITH_OP_MAX_POOL || op == PITH_OP_AVERAGE_POOL ||
-           op == PITH_OP_FLATTEN || op == PITH_OP_RESHAPE || op == PITH_OP_TRANSPOSE ||
-           op == PITH_OP_SQUEEZE || op == PITH_OP_UNSQUEEZE || op == PITH_OP_IDENTITY;
+    bool pools = op == PITH_OP_MAX_POOL || op == PITH_OP_AVERAGE_POOL;
+    bool whole = (pith_op_get(op)->flags & OP_VIEW) != 0 || op == PITH_OP_TRANSPOSE;
+    return pith_op_is(op, TRAIT_NORMALIZES) || pools || whole || op == PITH_OP_ADD;
 }
 
 /* Whether a ReLU takes what the node computes. reached: room for one flag a value. */
@@ -107,24 +107,13 @@ static void set_added(const struct pith_model *m, const struct pith_node *node, 
 
 static void set_beside(const struct pith_model *m, const struct pith_node *node, struct fate *fate)
 {
-    switch (node->op) {
-    case PITH_OP_CONV:
-    case PITH_OP_GEMM:
-    case PITH_OP_CONV_TRANSPOSE:
-    case PITH_OP_RECURRENT:
-        set_roles(m, node, 2, "0", fate);
-        break;
-    case PITH_OP_BATCH_NORM:
-        set_roles(m, node, 1, "1001", fate);
-        break;
-    case PITH_OP_GROUP_NORM:
-    case PITH_OP_LAYER_NORM:
-        set_roles(m, node, 1, "10", fate);
-        break;
-    case PITH_OP_ADD:
+    if (pith_op_has_weight(node->op) && pith_node_bias(node) != PITH_VALUE_NONE)
+        set_roles(m, node, pith_op_traits(node->op).bias_input, "0", fate);
+    else if (pith_op_is(node->op, TRAIT_NORMALIZES))
+        set_roles(m, node, 1, "1001",
+                  fate); /* scale, bias; of a BatchNormalization mean, variance */
+    else if (node->op == PITH_OP_ADD)
         set_added(m, node, fate);
-        break;
-    }
 }
 
 static void apply(struct pith_value *v, const struct fate *f, uint64_t *state)

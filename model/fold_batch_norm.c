@@ -87,6 +87,14 @@ static bool bias_fits(const struct folder *f, const struct pair *p)
     return b->count == 1 || (b->count == p->channels && along_channels);
 }
 
+/* A factor of an output channel is one of a row of the weight, and its shift one of the bias: of a
+ * MatMul there is none. */
+static bool takes_factors(const struct pith_node *node)
+{
+    const struct op_traits t = pith_op_traits(node->op);
+    return t.integer_op && t.bias_input && pith_op_rows_first(node->op, node->attr);
+}
+
 /* Is node `norm` a batch normalization that can be folded, and into what? Who else reads the weight
  * is another question: shares_factor. */
 static bool find_pair(const struct folder *f, struct pith_node *norm, struct pair *p)
@@ -97,8 +105,7 @@ static bool find_pair(const struct folder *f, struct pith_node *norm, struct pai
     if (producer == UINT32_MAX || f->uses[norm->in[0]] != 1)
         return false;
     *p = (struct pair){.linear = &f->m->nodes[producer], .norm = norm};
-    bool gemm = p->linear->op == PITH_OP_GEMM;
-    if ((!gemm && p->linear->op != PITH_OP_CONV) || (gemm && !p->linear->attr[ATTR_GEMM_TRANS_B]))
+    if (!takes_factors(p->linear))
         return false;
     const struct pith_const *w = f32_constant(f, p->linear, 1);
     if (!w)

@@ -173,6 +173,16 @@ uint32_t pith_model_value_named(const struct pith_model *m, const char *name);
 /* Do nodes of it only move elements (a Pad adds some), so that their results are on any grid of the
  * inputs? */
 bool pith_op_moves(uint32_t op);
+/* The node's constant f32 weight, of rank 2 or more, that its sums are products with (no table of a
+ * Gather); PITH_VALUE_NONE: it has none. */
+uint32_t pith_node_weight(const struct pith_model *m, const struct pith_node *node);
+/* What is added to the node's sums of products, constant or not; PITH_VALUE_NONE: nothing is. */
+uint32_t pith_node_bias(const struct pith_node *node);
+/* Is output channel o made of row o of the node's weight and of x as it is stored? So it is in a
+ * Conv, and in a Gemm or MatMul whose weight lies [N, K] and that does not transpose x. */
+bool pith_node_by_rows(const struct pith_node *node);
+/* Such a node with groups, and one input channel in each? */
+bool pith_node_is_depthwise(const struct pith_model *m, const struct pith_node *node);
 /* foldable[n_nodes]: whether node i is a normalization that folding makes part of another node.
  * PITH_ERR_MEMORY. */
 enum pith_status pith_model_find_foldable(struct pith_model *m, bool *foldable,

@@ -36,22 +36,7 @@ const struct pith_node *pith_model_producer(const struct pith_model *m, uint32_t
 
 bool pith_op_moves(uint32_t op)
 {
-    switch (op) {
-    case PITH_OP_CONCAT:
-    case PITH_OP_SPLIT:
-    case PITH_OP_SLICE:
-    case PITH_OP_SQUEEZE:
-    case PITH_OP_UNSQUEEZE:
-    case PITH_OP_RESHAPE:
-    case PITH_OP_FLATTEN:
-    case PITH_OP_TRANSPOSE:
-    case PITH_OP_IDENTITY:
-    case PITH_OP_PAD:
-    case PITH_OP_DEPTH_SPACE:
-        return true;
-    default:
-        return false;
-    }
+    return pith_op_is(op, TRAIT_MOVES);
 }
 
 uint32_t pith_model_value_named(const struct pith_model *m, const char *name)
@@ -67,10 +52,10 @@ uint32_t pith_model_value_named(const struct pith_model *m, const char *name)
 
 bool pith_opens_body(uint32_t op)
 {
-    return op == PITH_OP_LOOP || op == PITH_OP_BRANCH;
+    return pith_op_is(op, TRAIT_OPENS_BODY);
 }
 
 bool pith_closes_body(uint32_t op)
 {
-    return op == PITH_OP_LOOP_END || op == PITH_OP_BRANCH_END;
+    return pith_op_is(op, TRAIT_CLOSES_BODY);
 }

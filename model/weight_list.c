@@ -7,27 +7,44 @@
 #include "pith_op_semantics.h"
 #include "pith_model.h"
 
-static bool takes_weight(uint32_t op)
+/* Rows of the first input are looked up: along an axis, not single elements. */
+static bool is_table(const struct pith_node *node)
 {
-    return op == PITH_OP_CONV || op == PITH_OP_GEMM || op == PITH_OP_MATMUL ||
-           op == PITH_OP_CONV_TRANSPOSE || op == PITH_OP_RECURRENT;
+    return node->op == PITH_OP_GATHER && node->attr[ATTR_GATHER_KIND] == 0;
 }
 
-/* Which input is the weight: a Gather's table (along an axis, not of elements) is the first. */
-static uint32_t weight_input(const struct pith_node *node)
+/* v if it is a constant of floats with rows and columns, else PITH_VALUE_NONE. */
+static uint32_t matrix(const struct pith_model *m, uint32_t v)
 {
-    return node->op == PITH_OP_GATHER && node->attr[ATTR_GATHER_KIND] == 0 ? 0 : 1;
+    if (v == PITH_VALUE_NONE)
+        return v;
+    const struct pith_value *w = &m->values[v];
+    return w->constant && w->type == PITH_F32 && w->rank >= 2 ? v : PITH_VALUE_NONE;
 }
 
-/* The number of the node's constant f32 weight, or PITH_VALUE_NONE. Only tensors of rank 2 and more
- * have rows and columns. */
-static uint32_t weight_of(const struct pith_model *m, const struct pith_node *node)
+uint32_t pith_node_weight(const struct pith_model *m, const struct pith_node *node)
 {
-    uint32_t i = weight_input(node);
-    if ((i == 1 && !takes_weight(node->op)) || node->n_in < 2 || node->in[i] == PITH_VALUE_NONE)
-        return PITH_VALUE_NONE;
-    const struct pith_value *v = &m->values[node->in[i]];
-    return v->constant && v->type == PITH_F32 && v->rank >= 2 ? node->in[i] : PITH_VALUE_NONE;
+    uint32_t i = pith_op_has_weight(node->op) ? pith_op_traits(node->op).weight_input : UINT32_MAX;
+    return i < node->n_in ? matrix(m, node->in[i]) : PITH_VALUE_NONE;
+}
+
+uint32_t pith_node_bias(const struct pith_node *node)
+{
+    uint32_t i = pith_op_traits(node->op).bias_input;
+    return i > 0 && i < node->n_in ? node->in[i] : PITH_VALUE_NONE;
+}
+
+bool pith_node_by_rows(const struct pith_node *node)
+{
+    bool turns_x = node->op == PITH_OP_GEMM && node->attr[ATTR_GEMM_TRANS_A];
+    return pith_op_has_weight(node->op) && !pith_op_is(node->op, TRAIT_RECURS) &&
+           pith_op_rows_first(node->op, node->attr) && !turns_x;
+}
+
+bool pith_node_is_depthwise(const struct pith_model *m, const struct pith_node *node)
+{
+    return pith_node_by_rows(node) && pith_op_groups(node->op, node->attr) > 1 &&
+           m->values[node->in[1]].dim[1] == 1;
 }
 
 uint32_t pith_model_weights(const struct pith_model *m, struct pith_weight_ref *refs)
@@ -36,7 +53,7 @@ uint32_t pith_model_weights(const struct pith_model *m, struct pith_weight_ref *
     uint8_t *listed = calloc(m->n_values ? m->n_values : 1, 1);
     for (uint32_t i = 0; i < m->n_nodes; i++) {
         const struct pith_node *node = &m->nodes[i];
-        uint32_t value = weight_of(m, node);
+        uint32_t value = is_table(node) ? matrix(m, node->in[0]) : pith_node_weight(m, node);
         if (value == PITH_VALUE_NONE)
             continue;
         const struct pith_value *v = &m->values[value];
@@ -64,8 +81,7 @@ uint32_t pith_model_weights(const struct pith_model *m, struct pith_weight_ref *
 /* The number of the constant of integers that the node multiplies with, or looks up rows of. */
 static uint32_t integers_of(const struct pith_model *m, const struct pith_node *node)
 {
-    bool product = node->op == PITH_OP_CONV_INTEGER || node->op == PITH_OP_MATMUL_INTEGER;
-    bool table = node->op == PITH_OP_GATHER && node->attr[ATTR_GATHER_KIND] == 0;
+    bool product = pith_op_is(node->op, TRAIT_INTEGERS), table = is_table(node);
     if ((!product && !table) || node->in[product] == PITH_VALUE_NONE)
         return PITH_VALUE_NONE;
     const struct pith_value *v = &m->values[node->in[product]];

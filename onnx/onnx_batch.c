@@ -9,21 +9,10 @@
  * so that the batch stays open. What differs from sample to sample closes it. */
 #include "onnx_step.h"
 
+/* (Mod, too, would take the constant of one sample; files of it have always had the Tile.) */
 static bool broadcasts(enum pith_op op)
 {
-    switch (op) {
-    case PITH_OP_ADD:
-    case PITH_OP_SUB:
-    case PITH_OP_MUL:
-    case PITH_OP_DIV:
-    case PITH_OP_POWER:
-    case PITH_OP_COMPARE:
-    case PITH_OP_WHERE:
-    case PITH_OP_VARIADIC:
-        return true;
-    default:
-        return false;
-    }
+    return pith_op_is(op, TRAIT_BROADCASTS) && op != PITH_OP_MOD;
 }
 
 /* The elements under the other batch are those of the plain one, ONNX_OTHER_BATCH times along

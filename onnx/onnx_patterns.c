@@ -367,17 +367,9 @@ static void match_node(struct matcher *m, uint32_t n)
     default:
         break;
     }
-    switch (m->im->nodes[n].info->op) {
-    case PITH_OP_ADD:
-    case PITH_OP_SUB:
-    case PITH_OP_MUL:
-    case PITH_OP_DIV:
-    case PITH_OP_WHERE:
+    enum pith_op op = m->im->nodes[n].info->op; /* a match may have changed it */
+    if (pith_op_is(op, TRAIT_ARITHMETIC) || op == PITH_OP_WHERE)
         skip_expand(m, n);
-        break;
-    default:
-        break;
-    }
 }
 
 enum pith_status pith_onnx_match_patterns(struct onnx_import *im)

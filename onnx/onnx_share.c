@@ -215,9 +215,8 @@ static void rewire(struct sharer *s)
 /* The attribute that says how a product's right side lies, or NULL: it is none. */
 static int32_t *trans_b(const struct onnx_node *node)
 {
-    if (node->info->op == PITH_OP_GEMM)
-        return &node->attr[ATTR_GEMM_TRANS_B];
-    return node->info->op == PITH_OP_MATMUL ? &node->attr[ATTR_MATMUL_TRANS_B] : NULL;
+    uint32_t slot = pith_op_trans_slot(node->info->op);
+    return slot == OP_NO_SLOT ? NULL : &node->attr[slot];
 }
 
 static void count_reads(struct sharer *s)

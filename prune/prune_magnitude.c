@@ -132,9 +132,7 @@ static enum pith_status check_options(struct prune_run *run)
  * MobileNet-v2's weights such layers hold 2 %; without 30 % of those it answers at random. */
 static bool is_depthwise(const struct pith_model *m, const struct pith_weight_ref *ref)
 {
-    const struct pith_node *node = &m->nodes[ref->node];
-    const struct pith_value *w = &m->values[ref->value];
-    return node->op == PITH_OP_CONV && node->attr[ATTR_CONV_GROUP] > 1 && w->dim[1] == 1;
+    return pith_node_is_depthwise(m, &m->nodes[ref->node]);
 }
 
 /* What all layers get, but depthwise ones only what is lossless. */

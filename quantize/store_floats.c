@@ -27,8 +27,7 @@ enum { READ = 1, DEFINES_INTEGERS = 2 };
 /* Everything but the first input of these: scale and zero point. */
 static bool defines_integers(uint32_t op, uint32_t input)
 {
-    return input > 0 &&
-           (op == PITH_OP_QUANTIZE || op == PITH_OP_DEQUANTIZE || op == PITH_OP_REQUANTIZE);
+    return input > 0 && pith_op_is(op, TRAIT_GRID);
 }
 
 /* roles[v]: what nodes read value v as */

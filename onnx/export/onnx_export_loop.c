@@ -27,7 +27,8 @@ struct export_regions {
 
 bool pith_export_is_region(uint32_t op)
 {
-    return op >= PITH_OP_LOOP && op <= PITH_OP_BRANCH_END;
+    const struct op_info *info = pith_op_get(op);
+    return info && info->flags & OP_CONTROL;
 }
 
 static void identity(struct onnx_export *x, const char *from, const char *to)
@@ -84,8 +85,8 @@ static enum pith_status begin(struct onnx_export *x, const struct pith_node *nod
                                node->name, EXPORT_MAX_NESTED);
     for (; end < m->n_nodes && nested > 0; end++) {
         uint32_t op = m->nodes[end].op;
-        nested += op == PITH_OP_LOOP || op == PITH_OP_BRANCH;
-        nested -= op == PITH_OP_LOOP_END || op == PITH_OP_BRANCH_END;
+        nested += pith_opens_body(op);
+        nested -= pith_closes_body(op);
         if (nested == 0)
             widest = m->nodes[end].n_out + m->nodes[end].n_in;
     }

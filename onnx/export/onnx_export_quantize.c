@@ -164,7 +164,7 @@ static bool is_output(const struct pith_model *m, uint32_t value)
 
 static bool is_sum(const struct pith_node *node)
 {
-    return node->op == PITH_OP_CONV_INTEGER || node->op == PITH_OP_MATMUL_INTEGER;
+    return pith_op_is(node->op, TRAIT_INTEGERS);
 }
 
 /* The factor lies along what the weight's scale may lie along, and the types are those of bytes. */
@@ -175,7 +175,7 @@ static bool pairs(const struct onnx_export *x, const struct pith_node *sum,
     const struct pith_value *factor = &x->m->values[requantize->in[1]];
     int32_t axis = requantize->attr[ATTR_QUANTIZE_AXIS],
             type = requantize->attr[ATTR_QUANTIZE_TYPE];
-    uint32_t own = sum->op == PITH_OP_CONV_INTEGER ? 1 : acc->rank - 1;
+    uint32_t own = pith_op_channel_axis(sum->op, acc->rank);
     bool along = factor->rank == 0 || factor->dim[0] == 1 || (uint32_t)axis == own;
     return is_sum(sum) && along && (type == PITH_I8 || type == PITH_U8) && acc->rank > 1 &&
            requantize->in[0] == sum->out[0] && x->uses[sum->out[0]] == 1 &&

@@ -299,15 +299,16 @@ static void read_float_layer(const struct integer_plan *p, struct integer_layer 
     l->mask = p->m->values[node->in[1]].constant->mask;
     l->w_factor = pith_layer_factor(p, l->node).weight;
     l->bias_factor = gemm ? (double)attr_f32(node->attr, ATTR_GEMM_BETA) : 1;
-    if (node->op != PITH_OP_MATMUL && node->n_in > 2 && node->in[2] != PITH_VALUE_NONE) {
-        l->bias = p->m->values[node->in[2]].constant->data;
-        l->n_bias = p->m->values[node->in[2]].constant->count;
+    uint32_t bias = pith_node_bias(node);
+    if (bias != PITH_VALUE_NONE) {
+        l->bias = p->m->values[bias].constant->data;
+        l->n_bias = p->m->values[bias].constant->count;
     }
     l->x = pith_plan_grid(p, node->in[0]);
     l->most_x = pith_grid_highest(l->x) - l->x->zero_point;
     if (l->x->zero_point - pith_grid_lowest(l->x) > l->most_x)
         l->most_x = l->x->zero_point - pith_grid_lowest(l->x);
-    l->transposed = node->op != PITH_OP_CONV;
+    l->transposed = !pith_op_is(node->op, TRAIT_CHANNELS_FIRST);
     uint32_t bits = p->node[l->node].weight_bits;
     l->most = (1 << (bits - 1)) - 1;
     l->lowest = bits < 8 ? -l->most - 1 : -l->most;

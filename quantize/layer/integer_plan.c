@@ -30,78 +30,41 @@
 
 bool pith_has_weight(const struct pith_model *m, const struct pith_node *node)
 {
-    bool takes = node->op == PITH_OP_CONV || node->op == PITH_OP_GEMM ||
-                 node->op == PITH_OP_MATMUL || node->op == PITH_OP_CONV_TRANSPOSE ||
-                 node->op == PITH_OP_RECURRENT;
-    if (!takes || node->n_in < 2 || node->in[1] == PITH_VALUE_NONE)
-        return false;
-    const struct pith_value *w = &m->values[node->in[1]];
-    return w->constant && w->type == PITH_F32 && w->rank >= 2;
+    return pith_node_weight(m, node) != PITH_VALUE_NONE;
 }
 
 struct layer_shape pith_layer_shape(const struct pith_model *m, const struct pith_node *node)
 {
     const struct pith_value *w = &m->values[node->in[1]];
-    uint64_t groups = node->op == PITH_OP_CONV ? (uint64_t)node->attr[ATTR_CONV_GROUP] : 1;
+    uint64_t groups = pith_op_groups(node->op, node->attr);
     return (struct layer_shape){w->dim[0], w->constant->count / w->dim[0], groups};
-}
-
-bool pith_layer_is_depthwise(const struct pith_model *m, const struct pith_node *node)
-{
-    return node->op == PITH_OP_CONV && node->attr[ATTR_CONV_GROUP] > 1 &&
-           m->values[node->in[1]].dim[1] == 1;
 }
 
 static uint64_t channels_read(const struct pith_model *m, const struct pith_node *node)
 {
     const struct pith_value *w = &m->values[node->in[1]];
-    return node->op == PITH_OP_CONV ? w->dim[1] * (uint64_t)node->attr[ATTR_CONV_GROUP] : w->dim[1];
+    return (uint64_t)w->dim[1] * pith_op_groups(node->op, node->attr);
 }
 
 bool pith_layer_takes_scales(const struct pith_model *m, const struct pith_node *node,
                              const struct pith_grid *g)
 {
     const struct pith_value *x = &m->values[node->in[0]];
-    bool by_channel = node->op == PITH_OP_CONV || x->rank == 2;
+    bool by_channel = pith_op_is(node->op, TRAIT_CHANNELS_FIRST) || x->rank == 2;
     return g->n == 1 || (by_channel && g->axis == 1 && g->n == channels_read(m, node));
 }
 
 /* ---- roles ----------------------------------------------------------------------------------- */
 
-static bool is_unary(uint32_t op)
-{
-    switch (op) {
-    case PITH_OP_RELU:
-    case PITH_OP_CLIP:
-    case PITH_OP_LEAKY_RELU:
-    case PITH_OP_SIGMOID:
-    case PITH_OP_TANH:
-    case PITH_OP_HARD_SIGMOID:
-    case PITH_OP_HARD_SWISH:
-    case PITH_OP_UNARY:
-        return true;
-    default:
-        return false;
-    }
-}
-
+/* Sums, products and means of what is rounded are off by about as much as it is, functions of one
+ * input by as much as they are steep; a quotient (Div) is off by any amount. A PRelu is a product
+ * with slopes. */
 static bool is_carried(uint32_t op)
 {
-    switch (op) {
-    case PITH_OP_ADD:
-    case PITH_OP_SUB:
-    case PITH_OP_MUL:
-    case PITH_OP_PRELU:
-    case PITH_OP_MAX_POOL:
-    case PITH_OP_AVERAGE_POOL:
-    case PITH_OP_GLOBAL_MAX_POOL:
-    case PITH_OP_GLOBAL_AVERAGE_POOL:
-    case PITH_OP_REDUCE_MEAN:
-    case PITH_OP_RESIZE:
-        return true;
-    default:
-        return is_unary(op) || pith_op_moves(op);
-    }
+    if (op == PITH_OP_DIV)
+        return false;
+    return op == PITH_OP_PRELU ||
+           pith_op_is(op, TRAIT_ARITHMETIC | TRAIT_AVERAGES | TRAIT_UNARY | TRAIT_MOVES);
 }
 
 /* What a Pad of a constant writes is the integer 0, so that has to mean 0. */
@@ -119,17 +82,17 @@ bool pith_grid_is_asked(const struct integer_plan *p, const struct pith_grid *g)
 
 bool pith_takes_grid(const struct pith_node *node)
 {
-    return pith_op_moves(node->op) || node->op == PITH_OP_MAX_POOL ||
-           node->op == PITH_OP_GLOBAL_MAX_POOL ||
+    return pith_op_is(node->op, TRAIT_MOVES | TRAIT_SELECTS) ||
            (node->op == PITH_OP_RESIZE && node->attr[ATTR_RESIZE_MODE] == 0);
 }
 
 /* A bias of one number, or one for each row of the weight. */
 static bool bias_fits(const struct pith_model *m, const struct pith_node *node, uint64_t rows)
 {
-    if (node->op == PITH_OP_MATMUL || node->n_in < 3 || node->in[2] == PITH_VALUE_NONE)
+    uint32_t bias = pith_node_bias(node);
+    if (bias == PITH_VALUE_NONE)
         return true;
-    const struct pith_value *b = &m->values[node->in[2]];
+    const struct pith_value *b = &m->values[bias];
     if (!b->constant || b->type != PITH_F32)
         return false;
     return b->constant->count == 1 || (b->constant->count == rows && b->dim[b->rank - 1] == rows);
@@ -137,13 +100,8 @@ static bool bias_fits(const struct pith_model *m, const struct pith_node *node, 
 
 static bool weight_is_by_row(const struct pith_model *m, const struct pith_node *node)
 {
-    if (node->op == PITH_OP_CONV)
-        return true;
-    if (m->values[node->in[1]].rank != 2)
-        return false;
-    if (node->op == PITH_OP_GEMM)
-        return node->attr[ATTR_GEMM_TRANS_B] && !node->attr[ATTR_GEMM_TRANS_A];
-    return node->attr[ATTR_MATMUL_TRANS_B] != 0;
+    bool matrix = m->values[node->in[1]].rank == 2;
+    return pith_node_by_rows(node) && (matrix || pith_op_is(node->op, TRAIT_CHANNELS_FIRST));
 }
 
 /* INT8 is as fast as it is because of its 32 bits. */
@@ -156,9 +114,9 @@ static uint32_t most_summed(const struct pith_quantize_opts *o)
 static const char *obstacle(const struct integer_plan *p, const struct pith_node *node)
 {
     const struct pith_model *m = p->m;
-    if (node->op == PITH_OP_RECURRENT)
+    if (pith_op_is(node->op, TRAIT_RECURS))
         return "it has lengths, rare activations, one step without a state, or was not calibrated";
-    if (node->op != PITH_OP_CONV && node->op != PITH_OP_GEMM && node->op != PITH_OP_MATMUL)
+    if (!pith_op_traits(node->op).integer_op)
         return "integers do not do this operator";
     if (!weight_is_by_row(m, node))
         return "its weight is not stored by output channel";
@@ -185,7 +143,7 @@ static const char *obstacle(const struct integer_plan *p, const struct pith_node
 bool pith_is_kept(const struct pith_model *m, const struct pith_quantize_opts *opts,
                   const struct pith_node *node, bool *used)
 {
-    uint32_t weight = node->in[node->op == PITH_OP_GATHER ? 0 : 1];
+    uint32_t weight = node->in[pith_op_traits(node->op).weight_input]; /* a table's is input 0 */
     const struct pith_weight_ref ref = {.layer = node->name[0] ? node->name
                                                                : m->values[node->out[0]].name,
                                         .tensor = m->values[weight].name};
@@ -316,7 +274,7 @@ static uint32_t only_activation(const struct integer_plan *p, uint32_t v)
 {
     uint32_t reader = p->value[v].n_uses == 1 ? p->value[v].reader : NODE_NONE;
     return reader != NODE_NONE && p->node[reader].role == ROLE_CARRIED &&
-                   is_unary(p->m->nodes[reader].op)
+                   pith_op_is(p->m->nodes[reader].op, TRAIT_UNARY)
                ? reader
                : NODE_NONE;
 }
@@ -325,7 +283,7 @@ static uint32_t only_activation(const struct integer_plan *p, uint32_t v)
  * more than 2 axes these are not the same. */
 static bool scales_by_axis_1(const struct integer_plan *p, uint32_t layer, uint32_t v)
 {
-    return p->m->nodes[layer].op == PITH_OP_CONV || p->m->values[v].rank == 2;
+    return pith_op_is(p->m->nodes[layer].op, TRAIT_CHANNELS_FIRST) || p->m->values[v].rank == 2;
 }
 
 static bool may_have_scales(const struct integer_plan *p, uint32_t v)
@@ -333,11 +291,6 @@ static bool may_have_scales(const struct integer_plan *p, uint32_t v)
     uint32_t producer = p->value[v].producer;
     return producer == NODE_NONE || p->node[producer].role != ROLE_LAYER ||
            scales_by_axis_1(p, producer, v);
-}
-
-static bool is_cut(uint32_t op)
-{
-    return op == PITH_OP_RELU || op == PITH_OP_CLIP;
 }
 
 static void choose_values(struct integer_plan *p)
@@ -352,7 +305,7 @@ static void choose_values(struct integer_plan *p)
         uint32_t act = only_activation(p, v);
         if (between && act != NODE_NONE && !plan->layer_input) {
             bool of_layer = p->node[plan->producer].role == ROLE_LAYER;
-            if (!of_layer || is_cut(p->m->nodes[act].op))
+            if (!of_layer || pith_op_is(p->m->nodes[act].op, TRAIT_CLAMPS))
                 between = false;
         }
         plan->whole = plan->layer_input || between;
@@ -410,7 +363,7 @@ static bool read_by_depthwise_alone(const struct integer_plan *p, uint32_t v)
         const struct pith_node *node = &p->m->nodes[i];
         if (p->node[i].role != ROLE_LAYER || node->in[0] != v)
             continue;
-        if (!pith_layer_is_depthwise(p->m, node))
+        if (!pith_node_is_depthwise(p->m, node))
             return false;
         any = true;
     }
@@ -466,7 +419,7 @@ static void swallow(struct integer_plan *p)
         if (p->node[i].role != ROLE_LAYER)
             continue;
         uint32_t v = p->m->nodes[i].out[0], act = only_activation(p, v);
-        if (act == NODE_NONE || p->value[v].whole || !is_cut(p->m->nodes[act].op))
+        if (act == NODE_NONE || p->value[v].whole || !pith_op_is(p->m->nodes[act].op, TRAIT_CLAMPS))
             continue;
         uint32_t out = p->m->nodes[act].out[0];
         const struct pith_grid *g = pith_plan_grid(p, out);

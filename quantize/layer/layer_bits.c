@@ -24,10 +24,9 @@
 
 static bool is_counted(const struct integer_plan *p, uint32_t node)
 {
-    uint32_t op = p->m->nodes[node].op;
     bool again = p->node[node].role == ROLE_LAYER && p->node[node].weight_of != node;
     return pith_has_weight(p->m, &p->m->nodes[node]) && !again &&
-           (op == PITH_OP_CONV || op == PITH_OP_GEMM || op == PITH_OP_MATMUL);
+           pith_op_traits(p->m->nodes[node].op).integer_op != 0;
 }
 
 static uint64_t count_weights(const struct integer_plan *p, uint32_t node)

@@ -59,9 +59,6 @@ struct layer_shape {
 };
 struct layer_shape pith_layer_shape(const struct pith_model *m, const struct pith_node *node);
 
-/* The channels of the input do not mix: each output channel reads one of them. */
-bool pith_layer_is_depthwise(const struct pith_model *m, const struct pith_node *node);
-
 /* Does it read values on such a grid: one scale, or one for each of its channels? (One that mixes
  * channels has their scales in its weights.) */
 bool pith_layer_takes_scales(const struct pith_model *m, const struct pith_node *node,

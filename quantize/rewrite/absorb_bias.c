@@ -74,7 +74,7 @@ static uint32_t find_shifts(const struct pith_model *m, const struct layer_pair 
     const struct pith_node *first = &m->nodes[p->first.node];
     const struct pith_value *y = &m->values[first->out[0]];
     const struct pith_value_stats *s = y->stats;
-    uint32_t axis = first->op == PITH_OP_CONV ? 1 : y->rank - 1, n = 0;
+    uint32_t axis = pith_op_channel_axis(first->op, y->rank), n = 0;
     if (!s || s->n_channels != p->channels || s->channel_axis != axis || !is_plain(first) ||
         !is_sum_of_all(&m->nodes[p->second.node]))
         return 0;

@@ -50,27 +50,20 @@ static bool along_channels(const struct pith_value *c, const struct pith_value *
     return true;
 }
 
-static bool is_affine(uint32_t op)
-{
-    return op == PITH_OP_ADD || op == PITH_OP_SUB || op == PITH_OP_MUL || op == PITH_OP_DIV;
-}
-
+/* Does a row of its weight make an output channel? A Gemm may transpose x, that is not looked at; a
+ * MatMul becomes a Gemm, which knows matrices alone. */
 static bool takes_rows(const struct pith_model *m, const struct pith_node *node)
 {
     const struct pith_value *w = constant_in(m, node, 1);
-    if (!w || w->constant->codebook)
+    if (!w || w->constant->codebook || !pith_op_traits(node->op).integer_op)
         return false;
-    if (node->op == PITH_OP_CONV)
-        return true;
-    if (node->op == PITH_OP_GEMM)
-        return node->attr[ATTR_GEMM_TRANS_B] != 0;
-    return node->op == PITH_OP_MATMUL && node->attr[ATTR_MATMUL_TRANS_B] && w->rank == 2 &&
-           m->values[node->in[0]].rank == 2;
+    bool matrices = w->rank == 2 && m->values[node->in[0]].rank == 2;
+    return pith_op_rows_first(node->op, node->attr) && (node->op != PITH_OP_MATMUL || matrices);
 }
 
 static bool bias_fits(const struct pith_model *m, const struct pith_node *node, uint64_t rows)
 {
-    if (node->op == PITH_OP_MATMUL || node->n_in < 3 || node->in[2] == PITH_VALUE_NONE)
+    if (pith_node_bias(node) == PITH_VALUE_NONE)
         return true;
     const struct pith_value *b = constant_in(m, node, 2);
     return b &&
@@ -80,7 +73,7 @@ static bool bias_fits(const struct pith_model *m, const struct pith_node *node, 
 static bool find_pair(const struct affine_fold *f, struct pith_node *op, struct affine_pair *p)
 {
     const struct pith_model *m = f->m;
-    if (!is_affine(op->op))
+    if (!pith_op_is(op->op, TRAIT_ARITHMETIC))
         return false;
     bool second = constant_in(m, op, 1) != NULL;
     if (!second && (op->op == PITH_OP_SUB || op->op == PITH_OP_DIV))
@@ -97,7 +90,7 @@ static bool find_pair(const struct affine_fold *f, struct pith_node *op, struct 
     p->rows = w->dim[0];
     p->cols = w->constant->count / p->rows;
     return bias_fits(m, p->layer, p->rows) &&
-           along_channels(p->c, y, p->layer->op == PITH_OP_CONV ? 1 : y->rank - 1);
+           along_channels(p->c, y, pith_op_channel_axis(p->layer->op, y->rank));
 }
 
 static double number_for(const struct affine_pair *p, uint64_t o)

@@ -53,7 +53,7 @@ bool pith_may_be_halved(const struct pith_model *m, uint32_t v)
     const struct pith_node *act = cut_before(m, v);
     const struct pith_node *conv = act ? pith_model_producer(m, act->in[0]) : NULL;
     if (!conv || conv->op != PITH_OP_CONV || !pith_has_weight(m, conv) ||
-        !pith_layer_is_depthwise(m, conv) || count_readers(m, act->in[0]) != 1 ||
+        !pith_node_is_depthwise(m, conv) || count_readers(m, act->in[0]) != 1 ||
         !pith_readers_mix_channels(m, v))
         return false;
     bool biased = conv->n_in > 2 && conv->in[2] != PITH_VALUE_NONE;

@@ -403,8 +403,8 @@ static void copy_node(struct writer *w, const struct pith_node *node, bool whole
 /* A pool's largest is one of its input's integers: nothing is to be cut. */
 static bool is_inside(const struct writer *w, const struct pith_node *node, uint32_t v)
 {
-    return (node->op == PITH_OP_MAX_POOL || node->op == PITH_OP_GLOBAL_MAX_POOL) &&
-           w->whole[node->in[0]] != NOT_MADE && same_grid(w, node->in[0], v);
+    return pith_op_is(node->op, TRAIT_SELECTS) && w->whole[node->in[0]] != NOT_MADE &&
+           same_grid(w, node->in[0], v);
 }
 
 static void write_node(struct writer *w, const struct pith_node *node)

@@ -16,22 +16,11 @@ struct reading {
 
 bool pith_keeps_factors(const struct pith_model *m, const struct pith_node *node, uint64_t channels)
 {
-    switch (node->op) {
-    case PITH_OP_RELU:
-    case PITH_OP_LEAKY_RELU:
-    case PITH_OP_MAX_POOL:
-    case PITH_OP_AVERAGE_POOL:
-    case PITH_OP_GLOBAL_AVERAGE_POOL:
-    case PITH_OP_GLOBAL_MAX_POOL:
-        return true;
-    case PITH_OP_FLATTEN:
-    case PITH_OP_RESHAPE: { /* of channels with one number each */
-        const struct pith_value *y = &m->values[node->out[0]];
+    const struct pith_value *y = &m->values[node->out[0]];
+    bool flat = node->op == PITH_OP_FLATTEN || node->op == PITH_OP_RESHAPE;
+    if (flat) /* of channels with one number each */
         return y->rank == 2 && y->dim[0] == 1 && y->dim[1] == channels;
-    }
-    default:
-        return false;
-    }
+    return pith_op_is(node->op, TRAIT_HOMOGENEOUS);
 }
 
 static bool own_constant(const struct reading *r, const struct pith_node *node, uint32_t i)
@@ -43,21 +32,19 @@ static bool own_constant(const struct reading *r, const struct pith_node *node, 
 
 static bool has_bias(const struct pith_node *node)
 {
-    return node->n_in > 2 && node->in[2] != PITH_VALUE_NONE;
+    return pith_node_bias(node) != PITH_VALUE_NONE;
 }
 
 /* False: it is no layer whose weights may change. */
 static bool read_layer(const struct reading *r, uint32_t n, struct layer_weight *l)
 {
     const struct pith_node *node = &r->m->nodes[n];
-    bool conv = node->op == PITH_OP_CONV;
-    bool gemm =
-        node->op == PITH_OP_GEMM && node->attr[ATTR_GEMM_TRANS_B] && !node->attr[ATTR_GEMM_TRANS_A];
-    if ((!conv && !gemm) || !own_constant(r, node, 1) ||
+    bool takes_bias = pith_op_traits(node->op).bias_input != 0; /* a MatMul has no place for one */
+    if (!pith_node_by_rows(node) || !takes_bias || !own_constant(r, node, 1) ||
         (has_bias(node) && !own_constant(r, node, 2)))
         return false;
     const struct pith_value *w = &r->m->values[node->in[1]];
-    uint64_t groups = conv ? (uint64_t)node->attr[ATTR_CONV_GROUP] : 1;
+    uint64_t groups = pith_op_groups(node->op, node->attr);
     *l = (struct layer_weight){
         .node = n, .w = w->constant->data, .rows = w->dim[0], .per_group = w->dim[1]};
     l->cols = w->constant->count / l->rows;

@@ -43,12 +43,13 @@ static float *own_floats(const struct reading *r, uint32_t v, uint64_t count)
 static bool read_product(const struct reading *r, const struct pith_node *node, uint32_t v,
                          uint64_t channels, struct rows *rows)
 {
-    bool gemm = node->op == PITH_OP_GEMM && !node->attr[ATTR_GEMM_TRANS_A];
-    if ((!gemm && node->op != PITH_OP_MATMUL) || node->in[0] != v || node->in[1] == v ||
-        (gemm && node->n_in > 2 && node->in[2] == v))
+    uint32_t slot = pith_op_trans_slot(node->op);
+    bool turns_x = node->op == PITH_OP_GEMM && node->attr[ATTR_GEMM_TRANS_A];
+    if (slot == OP_NO_SLOT || turns_x || node->in[0] != v || node->in[1] == v ||
+        pith_node_bias(node) == v)
         return false;
     const struct pith_value *w = &r->m->values[node->in[1]];
-    bool columns = node->attr[gemm ? ATTR_GEMM_TRANS_B : ATTR_MATMUL_TRANS_B] != 0;
+    bool columns = node->attr[slot] != 0;
     if (w->rank != 2 || w->dim[columns ? 1 : 0] != channels)
         return false;
     uint64_t n = w->dim[columns ? 0 : 1];

@@ -60,13 +60,10 @@ static enum pith_status step_of(const struct splitter *s, uint32_t v, double *st
 
 static bool is_product(const struct pith_model *m, const struct pith_node *node)
 {
-    if ((node->op != PITH_OP_GEMM && node->op != PITH_OP_MATMUL) || !pith_has_weight(m, node))
+    if (!pith_has_weight(m, node) || pith_op_is(node->op, TRAIT_CHANNELS_FIRST))
         return false;
     const struct pith_value *w = &m->values[node->in[1]], *x = &m->values[node->in[0]];
-    bool by_row = node->op == PITH_OP_GEMM
-                      ? node->attr[ATTR_GEMM_TRANS_B] && !node->attr[ATTR_GEMM_TRANS_A]
-                      : node->attr[ATTR_MATMUL_TRANS_B] != 0;
-    return by_row && w->rank == 2 && x->rank == 2 && !w->constant->codebook;
+    return pith_node_by_rows(node) && w->rank == 2 && x->rank == 2 && !w->constant->codebook;
 }
 
 static bool is_parted(const struct splitter *s, const struct pith_node *node, struct parted *p)

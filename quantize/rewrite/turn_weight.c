@@ -13,9 +13,8 @@
 /* The slot that says whether the node reads its weight by rows; NULL: it is no such product. */
 static int32_t *by_rows(const struct pith_node *node)
 {
-    if (node->op == PITH_OP_GEMM)
-        return &node->attr[ATTR_GEMM_TRANS_B];
-    return node->op == PITH_OP_MATMUL ? &node->attr[ATTR_MATMUL_TRANS_B] : NULL;
+    uint32_t slot = pith_op_trans_slot(node->op);
+    return slot == OP_NO_SLOT ? NULL : &node->attr[slot];
 }
 
 static bool is_by_columns(const struct pith_model *m, const struct pith_quantize_opts *opts,

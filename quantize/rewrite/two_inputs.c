@@ -15,14 +15,9 @@ bool pith_mixes_all_channels(const struct pith_model *m, const struct pith_node 
 {
     if (!pith_has_weight(m, node) || m->values[node->in[1]].constant->codebook)
         return false;
-    const struct pith_value *w = &m->values[node->in[1]];
-    uint32_t rank = m->values[node->in[0]].rank;
-    if (node->op == PITH_OP_CONV)
-        return node->attr[ATTR_CONV_GROUP] == 1;
-    if (node->op == PITH_OP_GEMM)
-        return rank == 2 && node->attr[ATTR_GEMM_TRANS_B] && !node->attr[ATTR_GEMM_TRANS_A];
-    return node->op == PITH_OP_MATMUL && rank == 2 && w->rank == 2 &&
-           node->attr[ATTR_MATMUL_TRANS_B];
+    bool matrices = m->values[node->in[0]].rank == 2 && m->values[node->in[1]].rank == 2;
+    return pith_node_by_rows(node) && pith_op_groups(node->op, node->attr) == 1 &&
+           (matrices || pith_op_is(node->op, TRAIT_CHANNELS_FIRST));
 }
 
 bool pith_layer_reads(const struct pith_model *m, const struct pith_node *node, uint32_t v)

@@ -74,7 +74,7 @@ static const struct attr_field hard_sigmoid_fields[] = {
     {ATTR_FLOAT, ATTR_BETA, F32_0_5, 0, 0},
 };
 
-#define ACTIVATION(name, number, schema, count)                                                    \
+#define ACTIVATION(name, number, schema, count, has)                                               \
     const struct op_info pith_op_##name = {                                                        \
         .op = number,                                                                              \
         .n_in_min = 1,                                                                             \
@@ -85,14 +85,17 @@ static const struct attr_field hard_sigmoid_fields[] = {
         .n_slots = count,                                                                          \
         .flags = OP_INPLACE,                                                                       \
         .fields = schema,                                                                          \
+        .traits = {.flags = has},                                                                  \
         .shape = pith_shape_same_f32,                                                              \
         .run = run_activation,                                                                     \
     };
 
-ACTIVATION(relu, PITH_OP_RELU, NULL, 0)
-ACTIVATION(leaky_relu, PITH_OP_LEAKY_RELU, leaky_fields, 1)
-ACTIVATION(clip, PITH_OP_CLIP, clip_fields, 2)
-ACTIVATION(sigmoid, PITH_OP_SIGMOID, NULL, 0)
-ACTIVATION(tanh, PITH_OP_TANH, NULL, 0)
-ACTIVATION(hard_sigmoid, PITH_OP_HARD_SIGMOID, hard_sigmoid_fields, 2)
-ACTIVATION(hard_swish, PITH_OP_HARD_SWISH, NULL, 0)
+ACTIVATION(relu, PITH_OP_RELU, NULL, 0,
+           TRAIT_UNARY | TRAIT_CLAMPS | TRAIT_RECTIFIES | TRAIT_HOMOGENEOUS)
+ACTIVATION(leaky_relu, PITH_OP_LEAKY_RELU, leaky_fields, 1,
+           TRAIT_UNARY | TRAIT_RECTIFIES | TRAIT_HOMOGENEOUS)
+ACTIVATION(clip, PITH_OP_CLIP, clip_fields, 2, TRAIT_UNARY | TRAIT_CLAMPS | TRAIT_RECTIFIES)
+ACTIVATION(sigmoid, PITH_OP_SIGMOID, NULL, 0, TRAIT_UNARY)
+ACTIVATION(tanh, PITH_OP_TANH, NULL, 0, TRAIT_UNARY)
+ACTIVATION(hard_sigmoid, PITH_OP_HARD_SIGMOID, hard_sigmoid_fields, 2, TRAIT_UNARY)
+ACTIVATION(hard_swish, PITH_OP_HARD_SWISH, NULL, 0, TRAIT_UNARY | TRAIT_RECTIFIES)

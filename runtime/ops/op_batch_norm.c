@@ -76,6 +76,7 @@ const struct op_info pith_op_batch_norm = {
     .n_slots = 1,
     .flags = OP_INPLACE,
     .fields = fields,
+    .traits = {.flags = TRAIT_NORMALIZES | TRAIT_CHANNELS_FIRST, .parameters = 1u << 1 | 1u << 2},
     .shape = shape_batch_norm,
     .run = run_batch_norm,
 };

@@ -126,7 +126,7 @@ static void run_binary(const struct op_args *args, const struct op_env *env,
                        pith_type_bytes(a->type));
 }
 
-#define BINARY_OP(name, number)                                                                    \
+#define BINARY_OP(name, number, learned)                                                           \
     static void run_##name(const struct op_args *args, const struct op_env *env)                   \
     {                                                                                              \
         static pith_broadcast_row *const rows[ROW_TYPES] = BROADCAST_ROW_TABLE(name##_row);        \
@@ -139,14 +139,15 @@ static void run_binary(const struct op_args *args, const struct op_env *env,
         .n_out_min = 1,                                                                            \
         .n_out_max = 1,                                                                            \
         .flags = OP_INPLACE,                                                                       \
+        .traits = {.flags = TRAIT_ARITHMETIC | TRAIT_BROADCASTS, .parameters = learned},           \
         .shape = shape_binary,                                                                     \
         .run = run_##name,                                                                         \
     };
 
-BINARY_OP(add, PITH_OP_ADD)
-BINARY_OP(sub, PITH_OP_SUB)
-BINARY_OP(mul, PITH_OP_MUL)
-BINARY_OP(div, PITH_OP_DIV)
+BINARY_OP(add, PITH_OP_ADD, 1u << 0 | 1u << 1)
+BINARY_OP(sub, PITH_OP_SUB, 0)
+BINARY_OP(mul, PITH_OP_MUL, 1u << 0 | 1u << 1)
+BINARY_OP(div, PITH_OP_DIV, 0)
 
 static void run_prelu(const struct op_args *args, const struct op_env *env)
 {
@@ -161,6 +162,7 @@ const struct op_info pith_op_prelu = {
     .n_out_min = 1,
     .n_out_max = 1,
     .flags = OP_INPLACE,
+    .traits = {.flags = TRAIT_RECTIFIES, .parameters = 1u << 1},
     .shape = shape_binary,
     .run = run_prelu,
 };

@@ -59,7 +59,7 @@ static enum pith_status need_branch(const struct op_args *args, const struct op_
     return PITH_OK;
 }
 
-#define CONDITION(name, number)                                                                    \
+#define CONDITION(name, number, has)                                                               \
     const struct op_info pith_op_##name = {                                                        \
         .op = number,                                                                              \
         .n_in_min = 1,                                                                             \
@@ -67,13 +67,14 @@ static enum pith_status need_branch(const struct op_args *args, const struct op_
         .n_out_min = 1,                                                                            \
         .n_out_max = 1,                                                                            \
         .flags = OP_CONTROL,                                                                       \
+        .traits = {.flags = has},                                                                  \
         .shape = shape_condition,                                                                  \
         .need = need_branch,                                                                       \
         .run = run_condition,                                                                      \
     };
 
-CONDITION(branch, PITH_OP_BRANCH)
-CONDITION(branch_else, PITH_OP_BRANCH_ELSE)
+CONDITION(branch, PITH_OP_BRANCH, TRAIT_OPENS_BODY)
+CONDITION(branch_else, PITH_OP_BRANCH_ELSE, 0)
 
 const struct op_info pith_op_branch_end = {
     .op = PITH_OP_BRANCH_END,
@@ -82,6 +83,7 @@ const struct op_info pith_op_branch_end = {
     .n_out_min = 1,
     .n_out_max = OP_ANY,
     .flags = OP_CONTROL,
+    .traits = {.flags = TRAIT_CLOSES_BODY},
     .shape = shape_branch_end,
     .need = need_branch,
     .run = run_branch_end,

@@ -90,6 +90,7 @@ const struct op_info pith_op_compare = {
     .n_fields = 1,
     .n_slots = 1,
     .fields = fields,
+    .traits = {.flags = TRAIT_BROADCASTS},
     .shape = shape_compare,
     .run = run_compare,
 };

@@ -130,6 +130,7 @@ const struct op_info pith_op_concat = {
     .n_fields = 1,
     .n_slots = 1,
     .fields = concat_fields,
+    .traits = {.flags = TRAIT_MOVES},
     .shape = shape_concat,
     .run = run_concat,
 };
@@ -143,6 +144,7 @@ const struct op_info pith_op_split = {
     .n_fields = 2,
     .n_slots = ATTR_SPLIT_SIZES + PITH_LIST_SLOTS,
     .fields = split_fields,
+    .traits = {.flags = TRAIT_MOVES},
     .shape = shape_split,
     .run = run_split,
 };

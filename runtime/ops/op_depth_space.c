@@ -71,6 +71,7 @@ const struct op_info pith_op_depth_space = {
     .n_fields = 2,
     .n_slots = 2,
     .fields = fields,
+    .traits = {.flags = TRAIT_MOVES},
     .shape = shape_depth_space,
     .run = run_depth_space,
 };

@@ -234,6 +234,7 @@ const struct op_info pith_op_gather = {
     .n_slots = 2,
     .flags = OP_TABLE,
     .fields = fields,
+    .traits = {.parameters = 1u << 0},
     .shape = shape_gather,
     .need = need_gather,
     .run = run_gather,

@@ -53,16 +53,18 @@ static void run_global_pool(const struct op_args *args, const struct op_env *env
                   &job);
 }
 
-#define GLOBAL_POOL(name, number)                                                                  \
+#define GLOBAL_POOL(name, number, has)                                                             \
     const struct op_info pith_op_##name = {                                                        \
         .op = number,                                                                              \
         .n_in_min = 1,                                                                             \
         .n_in_max = 1,                                                                             \
         .n_out_min = 1,                                                                            \
         .n_out_max = 1,                                                                            \
+        .traits = {.flags = TRAIT_CHANNELS_FIRST | has},                                           \
         .shape = shape_global_pool,                                                                \
         .run = run_global_pool,                                                                    \
     };
 
-GLOBAL_POOL(global_max_pool, PITH_OP_GLOBAL_MAX_POOL)
-GLOBAL_POOL(global_average_pool, PITH_OP_GLOBAL_AVERAGE_POOL)
+GLOBAL_POOL(global_max_pool, PITH_OP_GLOBAL_MAX_POOL,
+            TRAIT_SELECTS | TRAIT_AVERAGES | TRAIT_HOMOGENEOUS)
+GLOBAL_POOL(global_average_pool, PITH_OP_GLOBAL_AVERAGE_POOL, TRAIT_AVERAGES | TRAIT_HOMOGENEOUS)

@@ -136,6 +136,7 @@ const struct op_info pith_op_lp_pool = {
     .n_fields = 6,
     .n_slots = ATTR_POOL_P + 1,
     .fields = fields,
+    .traits = {.flags = TRAIT_CHANNELS_FIRST},
     .shape = shape_lp_pool,
     .need = need_lp_pool,
     .run = run_lp_pool,

@@ -87,6 +87,7 @@ const struct op_info pith_op_lrn = {
     .n_fields = 4,
     .n_slots = 4,
     .fields = fields,
+    .traits = {.flags = TRAIT_CHANNELS_FIRST},
     .shape = shape_lrn,
     .run = run_lrn,
 };

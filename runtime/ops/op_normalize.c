@@ -230,7 +230,12 @@ static const struct attr_field layer_norm_fields[] = {
 };
 static const struct attr_field mean_variance_fields[] = {{ATTR_LIST, ATTR_AXES, 0, 0, 7}};
 
-#define NORM(name, number, least, most, count, slots)                                              \
+#define NORM_TRAITS(more)                                                                          \
+    {                                                                                              \
+        .flags = TRAIT_NORMALIZES | more, .parameters = 1u << 1 | 1u << 2                          \
+    }
+
+#define NORM(name, number, least, most, count, slots, has)                                         \
     const struct op_info pith_op_##name = {                                                        \
         .op = number,                                                                              \
         .n_in_min = least,                                                                         \
@@ -241,10 +246,11 @@ static const struct attr_field mean_variance_fields[] = {{ATTR_LIST, ATTR_AXES, 
         .n_slots = slots,                                                                          \
         .flags = OP_INPLACE,                                                                       \
         .fields = name##_fields,                                                                   \
+        .traits = has,                                                                             \
         .shape = shape_##name,                                                                     \
         .run = run_##name,                                                                         \
     };
 
-NORM(group_norm, PITH_OP_GROUP_NORM, 3, 3, 3, 3)
-NORM(layer_norm, PITH_OP_LAYER_NORM, 2, 3, 2, 2)
-NORM(mean_variance, PITH_OP_MEAN_VARIANCE, 1, 1, 1, PITH_LIST_SLOTS)
+NORM(group_norm, PITH_OP_GROUP_NORM, 3, 3, 3, 3, NORM_TRAITS(TRAIT_CHANNELS_FIRST))
+NORM(layer_norm, PITH_OP_LAYER_NORM, 2, 3, 2, 2, NORM_TRAITS(0))
+NORM(mean_variance, PITH_OP_MEAN_VARIANCE, 1, 1, 1, PITH_LIST_SLOTS, {0})

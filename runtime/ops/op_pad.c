@@ -184,6 +184,7 @@ const struct op_info pith_op_pad = {
     .n_fields = 4,
     .n_slots = ATTR_PAD_END + PITH_LIST_SLOTS,
     .fields = fields,
+    .traits = {.flags = TRAIT_MOVES},
     .shape = shape_pad,
     .run = run_pad,
 };

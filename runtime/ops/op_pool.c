@@ -456,7 +456,7 @@ static const struct attr_field fields[] = {
     {ATTR_INT, ATTR_POOL_INCLUDE_PAD, 0, 0, 1},
 };
 
-#define POOL(name, number)                                                                         \
+#define POOL(name, number, has)                                                                    \
     const struct op_info pith_op_##name = {                                                        \
         .op = number,                                                                              \
         .n_in_min = 1,                                                                             \
@@ -466,9 +466,10 @@ static const struct attr_field fields[] = {
         .n_fields = 6,                                                                             \
         .n_slots = ATTR_POOL_INCLUDE_PAD + 1,                                                      \
         .fields = fields,                                                                          \
+        .traits = {.flags = TRAIT_CHANNELS_FIRST | has},                                           \
         .shape = pith_pool_shape,                                                                  \
         .run = run_pool,                                                                           \
     };
 
-POOL(max_pool, PITH_OP_MAX_POOL)
-POOL(average_pool, PITH_OP_AVERAGE_POOL)
+POOL(max_pool, PITH_OP_MAX_POOL, TRAIT_SELECTS | TRAIT_AVERAGES | TRAIT_HOMOGENEOUS)
+POOL(average_pool, PITH_OP_AVERAGE_POOL, TRAIT_AVERAGES | TRAIT_HOMOGENEOUS)

@@ -117,6 +117,7 @@ const struct op_info pith_op_power = {
     .n_out_min = 1,
     .n_out_max = 1,
     .flags = OP_INPLACE,
+    .traits = {.flags = TRAIT_BROADCASTS},
     .shape = shape_power,
     .run = run_power,
 };
@@ -203,6 +204,7 @@ const struct op_info pith_op_mod = {
     .n_slots = 1,
     .flags = OP_INPLACE,
     .fields = mod_fields,
+    .traits = {.flags = TRAIT_BROADCASTS},
     .shape = shape_mod,
     .run = run_mod,
 };

@@ -244,7 +244,7 @@ static const struct attr_field dequantize_fields[] = {
     {ATTR_INT, ATTR_QUANTIZE_BLOCK, 0, 0, INT32_MAX},
 };
 
-#define SCALE_OP(name, number, rule, schema)                                                       \
+#define SCALE_OP(name, number, rule, schema, has)                                                  \
     const struct op_info pith_op_##name = {                                                        \
         .op = number,                                                                              \
         .n_in_min = 2,                                                                             \
@@ -254,12 +254,13 @@ static const struct attr_field dequantize_fields[] = {
         .n_fields = sizeof schema / sizeof *schema,                                                \
         .n_slots = 3,                                                                              \
         .fields = schema,                                                                          \
+        .traits = {.flags = has},                                                                  \
         .shape = rule,                                                                             \
         .run = run_scale,                                                                          \
     };
 
-SCALE_OP(quantize, PITH_OP_QUANTIZE, shape_quantize, quantize_fields)
-SCALE_OP(dequantize, PITH_OP_DEQUANTIZE, shape_dequantize, dequantize_fields)
+SCALE_OP(quantize, PITH_OP_QUANTIZE, shape_quantize, quantize_fields, TRAIT_GRID)
+SCALE_OP(dequantize, PITH_OP_DEQUANTIZE, shape_dequantize, dequantize_fields, TRAIT_GRID)
 
 const struct op_info pith_op_dynamic_quantize = {
     .op = PITH_OP_DYNAMIC_QUANTIZE,

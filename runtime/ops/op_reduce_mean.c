@@ -78,6 +78,7 @@ const struct op_info pith_op_reduce_mean = {
     .n_fields = 2,
     .n_slots = ATTR_REDUCE_KEEP + 1,
     .fields = fields,
+    .traits = {.flags = TRAIT_AVERAGES},
     .shape = shape_reduce,
     .run = run_reduce,
 };

@@ -107,6 +107,7 @@ const struct op_info pith_op_requantize = {
     .n_fields = 2,
     .n_slots = 2,
     .fields = fields,
+    .traits = {.flags = TRAIT_GRID},
     .shape = shape_requantize,
     .run = run_requantize,
 };

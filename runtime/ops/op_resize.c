@@ -385,6 +385,7 @@ const struct op_info pith_op_resize = {
     .n_fields = sizeof fields / sizeof *fields,
     .n_slots = ATTR_RESIZE_EXCLUDE + 1,
     .fields = fields,
+    .traits = {.flags = TRAIT_AVERAGES},
     .shape = shape_resize,
     .need = need_resize,
     .run = run_resize,

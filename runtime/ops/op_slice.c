@@ -106,6 +106,7 @@ const struct op_info pith_op_slice = {
     .n_fields = 4,
     .n_slots = ATTR_SLICE_STEPS + PITH_LIST_SLOTS,
     .fields = fields,
+    .traits = {.flags = TRAIT_MOVES},
     .shape = shape_slice,
     .run = run_slice,
 };

@@ -51,6 +51,7 @@ const struct op_info pith_op_transpose = {
     .n_fields = 1,
     .n_slots = PITH_LIST_SLOTS,
     .fields = fields,
+    .traits = {.flags = TRAIT_MOVES},
     .shape = shape_transpose,
     .run = run_transpose,
 };

@@ -224,6 +224,7 @@ const struct op_info pith_op_unary = {
     .n_slots = 3,
     .flags = OP_INPLACE,
     .fields = fields,
+    .traits = {.flags = TRAIT_UNARY},
     .shape = shape_unary,
     .run = run_unary,
 };

@@ -105,6 +105,7 @@ const struct op_info pith_op_variadic = {
     .n_slots = 1,
     .flags = OP_INPLACE,
     .fields = fields,
+    .traits = {.flags = TRAIT_BROADCASTS},
     .shape = shape_variadic,
     .run = run_variadic,
 };

@@ -132,7 +132,7 @@ static const struct attr_field reshape_fields[] = {
     {ATTR_LIST, ATTR_RESHAPE_DIMS, 0, -1, INT32_MAX}};
 static const struct attr_field flatten_fields[] = {{ATTR_INT, ATTR_AXIS, 1, 0, 8}};
 
-#define VIEW(name, number, schema, field_count, slot_count)                                        \
+#define VIEW(name, number, schema, field_count, slot_count, has)                                   \
     const struct op_info pith_op_##name = {                                                        \
         .op = number,                                                                              \
         .n_in_min = 1,                                                                             \
@@ -143,12 +143,13 @@ static const struct attr_field flatten_fields[] = {{ATTR_INT, ATTR_AXIS, 1, 0, 8
         .n_slots = slot_count,                                                                     \
         .flags = OP_VIEW,                                                                          \
         .fields = schema,                                                                          \
+        .traits = {.flags = has},                                                                  \
         .shape = shape_##name,                                                                     \
         .run = run_view,                                                                           \
     };
 
-VIEW(squeeze, PITH_OP_SQUEEZE, axes_fields, 1, PITH_LIST_SLOTS)
-VIEW(unsqueeze, PITH_OP_UNSQUEEZE, axes_fields, 1, PITH_LIST_SLOTS)
-VIEW(reshape, PITH_OP_RESHAPE, reshape_fields, 1, PITH_LIST_SLOTS)
-VIEW(flatten, PITH_OP_FLATTEN, flatten_fields, 1, 1)
-VIEW(identity, PITH_OP_IDENTITY, NULL, 0, 0)
+VIEW(squeeze, PITH_OP_SQUEEZE, axes_fields, 1, PITH_LIST_SLOTS, TRAIT_MOVES)
+VIEW(unsqueeze, PITH_OP_UNSQUEEZE, axes_fields, 1, PITH_LIST_SLOTS, TRAIT_MOVES)
+VIEW(reshape, PITH_OP_RESHAPE, reshape_fields, 1, PITH_LIST_SLOTS, TRAIT_MOVES)
+VIEW(flatten, PITH_OP_FLATTEN, flatten_fields, 1, 1, TRAIT_MOVES)
+VIEW(identity, PITH_OP_IDENTITY, NULL, 0, 0, TRAIT_MOVES)

@@ -149,6 +149,7 @@ const struct op_info pith_op_where = {
     .n_in_max = 3,
     .n_out_min = 1,
     .n_out_max = 1,
+    .traits = {.flags = TRAIT_BROADCASTS},
     .shape = shape_where,
     .run = run_where,
 };

@@ -294,17 +294,18 @@ bool pith_layer_inputs_open(struct layer_inputs *in, bool crossed, bool weighted
  * PITH_VALUE_NONE. */
 static uint32_t bias_of(const struct tape *t, const struct pith_node *node)
 {
-    if (node->n_in < 3 || node->op == PITH_OP_MATMUL ||
+    uint32_t bias = pith_node_bias(node);
+    if (bias == PITH_VALUE_NONE ||
         (node->op == PITH_OP_GEMM && (attr_f32(node->attr, ATTR_GEMM_ALPHA) != 1.0f ||
                                       attr_f32(node->attr, ATTR_GEMM_BETA) != 1.0f)))
         return PITH_VALUE_NONE;
     for (uint32_t i = 0; i < t->m->n_nodes; i++) {
         const struct pith_node *reader = &t->m->nodes[i];
         for (uint32_t k = 0; k < reader->n_in; k++)
-            if (reader->in[k] == node->in[2] && (k != 2 || reader->in[1] != node->in[1]))
+            if (reader->in[k] == bias && (k != 2 || reader->in[1] != node->in[1]))
                 return PITH_VALUE_NONE;
     }
-    return node->in[2];
+    return bias;
 }
 
 struct layer_inputs pith_layer_inputs_of(const struct tape *t, const struct tape_parameter *p)
@@ -320,7 +321,7 @@ struct layer_inputs pith_layer_inputs_of(const struct tape *t, const struct tape
         uint64_t cols = p->count / step->node[0].in[1]->shape.dim[0];
         uint64_t rows =
             cols <= LAYER_INPUTS_MOST ? count_rows(&step->node[0], op, (uint32_t)cols) : 0;
-        uint32_t groups = op == PITH_OP_CONV ? (uint32_t)step->node[0].attr[ATTR_CONV_GROUP] : 1;
+        uint32_t groups = pith_op_has_weight(op) ? pith_op_groups(op, step->node[0].attr) : 1;
         uint32_t own_bias = bias_of(t, node);
         if (rows == 0 || (in.n && groups != in.groups))
             return none;

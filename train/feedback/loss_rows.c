@@ -33,7 +33,7 @@ static double row_gradient(const struct grad_node *n, uint32_t op, uint32_t grou
                            uint32_t g, uint64_t at)
 {
     const struct tape_tensor *y = n->out[0];
-    uint64_t channels = y->shape.dim[op == PITH_OP_CONV ? 1 : y->shape.rank - 1], each = channels;
+    uint64_t channels = y->shape.dim[pith_op_channel_axis(op, y->shape.rank)], each = channels;
     uint64_t by_channel = 1, first = at * channels;
     double sum = 0;
     if (op == PITH_OP_CONV) {
@@ -59,7 +59,7 @@ static void each_row(const struct loss_rows *l, uint32_t step,
     const struct grad_node *n = &t->step[step].node[0];
     const uint32_t op = t->m->nodes[t->step[step].at].op;
     const uint32_t samples = op == PITH_OP_CONV ? l->sweep->samples : 1;
-    const uint32_t groups = op == PITH_OP_CONV ? (uint32_t)n->attr[ATTR_CONV_GROUP] : 1;
+    const uint32_t groups = pith_op_groups(op, n->attr);
     const uint64_t places = l->use[step].rows / samples / groups;
     uint64_t row = 0;
     for (uint32_t k = 0; k < samples; k++)

@@ -11,23 +11,14 @@ struct readers {
 };
 
 /* Operators whose channel c depends on channel c of input 0 alone, and is 0 where that is - so that
- * a dead unit stays dead behind them. */
+ * a dead unit stays dead behind them. (It would behind a LeakyRelu, too, where
+ * units have never been taken out: results of such networks stay what they were.) */
 static bool keeps_units(const struct pith_model *m, const struct pith_node *node)
 {
     const struct pith_value *in = &m->values[node->in[0]], *out = &m->values[node->out[0]];
-    switch (node->op) {
-    case PITH_OP_RELU:
-    case PITH_OP_MAX_POOL:
-    case PITH_OP_AVERAGE_POOL:
-    case PITH_OP_GLOBAL_AVERAGE_POOL:
-    case PITH_OP_GLOBAL_MAX_POOL:
-        return true;
-    case PITH_OP_RESHAPE:
-    case PITH_OP_FLATTEN:
+    if (node->op == PITH_OP_RESHAPE || node->op == PITH_OP_FLATTEN)
         return out->rank == 2 && in->rank >= 2 && in->dim[0] == out->dim[0];
-    default:
-        return false;
-    }
+    return pith_op_is(node->op, TRAIT_HOMOGENEOUS) && node->op != PITH_OP_LEAKY_RELU;
 }
 
 /* The node of the weight that makes this value's channels, UINT32_MAX if others read them too. */

@@ -54,39 +54,15 @@ void pith_tape_free(struct tape *t)
 
 /* ---- what moves ------------------------------------------------------------------------------ */
 
-static bool is_product(uint32_t op)
-{
-    return op == PITH_OP_CONV || op == PITH_OP_GEMM || op == PITH_OP_MATMUL ||
-           op == PITH_OP_CONV_TRANSPOSE || op == PITH_OP_RECURRENT;
-}
-
-/* Whether a constant moves as input i of the operator. Constants that only stand in a formula do
- * not: single numbers, statistics of a batch normalisation. */
+/* Whether a constant moves as input i of the operator. A single number that is added or multiplied
+ * stands in a formula. An Identity that rounds has its grid in input 1. */
 static bool moves(const struct pith_node *node, uint32_t i, uint64_t count)
 {
-    switch (node->op) {
-    case PITH_OP_CONV:
-    case PITH_OP_GEMM:
-    case PITH_OP_MATMUL:
-    case PITH_OP_CONV_TRANSPOSE:
-    case PITH_OP_PRELU:
-        return i > 0;
-    case PITH_OP_RECURRENT:
-        return i == 1 || i == 2 || i == 6;
-    case PITH_OP_BATCH_NORM:
-    case PITH_OP_GROUP_NORM:
-    case PITH_OP_LAYER_NORM:
-        return i == 1 || i == 2;
-    case PITH_OP_GATHER:
-        return i == 0;
-    case PITH_OP_IDENTITY: /* that rounds: its grid */
+    if (node->op == PITH_OP_IDENTITY)
         return i == 1;
-    case PITH_OP_ADD:
-    case PITH_OP_MUL:
-        return count > 1;
-    default:
+    if (pith_op_is(node->op, TRAIT_ARITHMETIC) && count == 1)
         return false;
-    }
+    return i < 8 && (pith_op_traits(node->op).parameters >> i & 1u);
 }
 
 /* The running mean and variance of a batch normalisation. */
@@ -122,7 +98,7 @@ static void find_parameters(struct tape *t)
                     (struct tape_parameter){.value = v, .count = value->constant->count};
                 t->wants_grad[v] = true;
             }
-            if (i == 1 && is_product(m->nodes[n].op))
+            if (i == 1 && pith_op_has_weight(m->nodes[n].op))
                 t->parameter[t->parameter_of[v]].is_weight = true;
         }
 }
