@@ -8,6 +8,7 @@
 #include "network_run.h"
 #include "pith_quantize.h"
 #include "radix.h"
+#include "radix_weight.h"
 
 #define SIDE 6u
 #define PIXELS (4 * SIDE * SIDE)
