@@ -10,10 +10,10 @@
 #include <math.h>
 #include <string.h>
 #include <cmocka.h>
-#include "activate.h"
+#include "test_contract.h"
 #include "guard_page.h"
 #include "pith_kernels.h"
-#include "op_list.h"
+#include "test_ops.h"
 #include "pith_weight.h"
 
 static uint64_t seed;

@@ -20,7 +20,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "pith_container.h"
-#include "region.h"
+#include "test_gate.h"
 
 #define GD_MAX 256u
 #define GD_MAX_IN 16u
