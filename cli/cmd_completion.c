@@ -13,28 +13,28 @@ static void put_options(const struct cli_option *options)
             printf(" --%s", o->name);
 }
 
-static void put_commands(void)
+static void put_commands(const struct cli_command *const *commands)
 {
-    for (uint32_t i = 0; cli_commands[i]; i++)
-        printf(" %s", cli_commands[i]->name);
+    for (uint32_t i = 0; commands[i]; i++)
+        printf(" %s", commands[i]->name);
 }
 
 /* Options after a dash; else the names a command knows, and files where they do not fit. */
-static void print_bash(void)
+static void print_bash(const struct cli_command *const *commands)
 {
     puts("# bash completion for pith, made by: pith completion bash\n"
          "_pith() {\n"
          "    local word=${COMP_WORDS[COMP_CWORD]} names= options=");
     fputs("    local commands=\"", stdout);
-    put_commands();
+    put_commands(commands);
     puts("\"\n    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
          "        COMPREPLY=($(compgen -W \"$commands\" -- \"$word\"))\n"
          "        return\n"
          "    fi\n"
          "    case ${COMP_WORDS[1]} in");
-    for (uint32_t i = 0; cli_commands[i]; i++) {
-        printf("    %s) options=\"", cli_commands[i]->name);
-        put_options(cli_commands[i]->options);
+    for (uint32_t i = 0; commands[i]; i++) {
+        printf("    %s) options=\"", commands[i]->name);
+        put_options(commands[i]->options);
         puts("\" ;;");
     }
     fputs("    esac\n    options=\"$options", stdout);
@@ -57,13 +57,13 @@ static void print_bash(void)
 
 static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 {
-    (void)opts;
+    const struct cli_common *common = opts;
     (void)n_operands;
     if (strcmp(operands[0], "bash") != 0) {
         cli_error("no completion for '%s': give bash", operands[0]);
         return EXIT_USAGE;
     }
-    print_bash();
+    print_bash(common->commands);
     return EXIT_DONE;
 }
 

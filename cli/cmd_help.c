@@ -29,20 +29,20 @@ static void print_topic(const struct help_row *rows)
     cli_table_print(&t, stdout);
 }
 
-static enum cli_exit print_man(const char *page)
+static enum cli_exit print_man(const struct cli_command *const *commands, const char *page)
 {
     if (!page)
-        cli_print_page_names();
-    else if (!cli_print_page(page)) {
+        cli_print_page_names(commands);
+    else if (!cli_print_page(commands, page)) {
         cli_error("no manual page '%s'", page);
         return EXIT_USAGE;
     }
     return EXIT_DONE;
 }
 
-static enum cli_exit print_subject(const char *subject)
+static enum cli_exit print_subject(const struct cli_command *const *commands, const char *subject)
 {
-    const struct cli_command *cmd = cli_find_command(subject);
+    const struct cli_command *cmd = cli_find_command(commands, subject);
     if (cmd)
         cli_print_help(cmd, true);
     else if (strcmp(subject, "exit-codes") == 0)
@@ -52,7 +52,7 @@ static enum cli_exit print_subject(const char *subject)
     else if (strcmp(subject, "preprocess") == 0)
         print_topic(cli_preprocessing);
     else {
-        cli_suggest(subject);
+        cli_suggest(commands, subject);
         return EXIT_USAGE;
     }
     return EXIT_DONE;
@@ -63,10 +63,10 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
     const struct help_options *o = opts;
     const char *subject = n_operands ? operands[0] : NULL;
     if (o->man)
-        return print_man(subject);
+        return print_man(o->common.commands, subject);
     if (subject)
-        return print_subject(subject);
-    cli_print_overview();
+        return print_subject(o->common.commands, subject);
+    cli_print_overview(o->common.commands);
     return EXIT_DONE;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Every command, in the order of `pith help`. A new one: a file cmd_<name>.c and a row here. */
-#include "cli.h"
+#include "command_table.h"
 
 extern const struct cli_command cmd_info, cmd_check, cmd_compare, cmd_sense, cmd_ops, cmd_import,
     cmd_init, cmd_prune, cmd_cluster, cmd_calibrate, cmd_quantize, cmd_train, cmd_encode,

@@ -6,14 +6,23 @@
 
 static const char *const groups[] = {"look", "make", "run", "ship", "misc"};
 
-void cli_print_overview(void)
+const struct cli_command *cli_find_command(const struct cli_command *const *commands,
+                                           const char *name)
+{
+    for (uint32_t i = 0; commands[i]; i++)
+        if (strcmp(commands[i]->name, name) == 0)
+            return commands[i];
+    return NULL;
+}
+
+void cli_print_overview(const struct cli_command *const *commands)
 {
     puts("usage: pith <command> [options] ... (-h shows them; start with: pith compress net.onnx "
          "-d DATA)");
     for (size_t g = 0; g < sizeof groups / sizeof *groups; g++) {
         bool first = true;
-        for (uint32_t i = 0; cli_commands[i]; i++) {
-            const struct cli_command *c = cli_commands[i];
+        for (uint32_t i = 0; commands[i]; i++) {
+            const struct cli_command *c = commands[i];
             if (strcmp(c->group, groups[g]) != 0)
                 continue;
             printf("%-5s %-10s %s\n", first ? groups[g] : "", c->name, c->summary);
@@ -81,15 +90,15 @@ static unsigned distance(const char *a, const char *b)
     return d[na][nb];
 }
 
-void cli_suggest(const char *unknown)
+void cli_suggest(const struct cli_command *const *commands, const char *unknown)
 {
     unsigned best = 4;
-    for (uint32_t i = 0; cli_commands[i]; i++) {
-        unsigned d = distance(unknown, cli_commands[i]->name);
+    for (uint32_t i = 0; commands[i]; i++) {
+        unsigned d = distance(unknown, commands[i]->name);
         best = d < best ? d : best;
     }
     cli_error("'%s' is not a pith command; see pith help", unknown);
-    for (uint32_t i = 0; best < 4 && cli_commands[i]; i++)
-        if (distance(unknown, cli_commands[i]->name) == best)
-            fprintf(stderr, "did you mean '%s'?\n", cli_commands[i]->name);
+    for (uint32_t i = 0; best < 4 && commands[i]; i++)
+        if (distance(unknown, commands[i]->name) == best)
+            fprintf(stderr, "did you mean '%s'?\n", commands[i]->name);
 }

@@ -3,7 +3,7 @@
 #ifndef HELP_TOPICS_H
 #define HELP_TOPICS_H
 
-#include <stdbool.h>
+#include "cli.h"
 
 struct help_row {
     const char *name, *text;
@@ -14,7 +14,8 @@ extern const struct help_row cli_exit_codes[], cli_environment[], cli_preprocess
 extern const char cli_overview_text[];
 
 /* ---- man_page.c: mdoc on stdout ---- */
-void cli_print_page_names(void);
-bool cli_print_page(const char *name); /* "pith", "pith-prune"; false: no such page */
+void cli_print_page_names(const struct cli_command *const *commands);
+/* name: "pith", "pith-prune"; false: no such page. */
+bool cli_print_page(const struct cli_command *const *commands, const char *name);
 
 #endif

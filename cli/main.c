@@ -5,17 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "cli.h"
+#include "command_table.h"
 #include "error_subject.h"
 #include "json_out.h"
-
-const struct cli_command *cli_find_command(const char *name)
-{
-    for (uint32_t i = 0; cli_commands[i]; i++)
-        if (strcmp(cli_commands[i]->name, name) == 0)
-            return cli_commands[i];
-    return NULL;
-}
 
 /* Options that cannot be parsed may end before --json is. */
 static bool asked_for_json(int argc, char **argv)
@@ -37,6 +29,7 @@ static enum cli_exit run_command(const struct cli_command *cmd, int argc, char *
         return EXIT_MEMORY;
     }
     common = options;
+    common->commands = cli_commands;
     const char **words =
         malloc(((size_t)argc + 1) * sizeof *words); /* parsing moves those of argv */
     for (int i = 0; words && i < argc; i++)
@@ -86,16 +79,16 @@ int main(int argc, char **argv)
     setlocale(LC_CTYPE, "");
     cli_catch_signals();
     if (argc < 2) {
-        cli_print_overview();
+        cli_print_overview(cli_commands);
         return EXIT_USAGE;
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
         argv[1] = "help";
     if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)
         argv[1] = "version";
-    cmd = cli_find_command(argv[1]);
+    cmd = cli_find_command(cli_commands, argv[1]);
     if (!cmd) {
-        cli_suggest(argv[1]);
+        cli_suggest(cli_commands, argv[1]);
         if (asked_for_json(argc, argv))
             cli_json_error(EXIT_USAGE);
         return exit_status(flush_stdout(EXIT_USAGE));

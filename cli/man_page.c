@@ -122,22 +122,22 @@ static void put_topic(const char *title, const struct help_row *rows)
     puts(".El");
 }
 
-static void put_command_list(void)
+static void put_command_list(const struct cli_command *const *commands)
 {
     puts(".Sh COMMANDS\n.Bl -tag -width Ds");
-    for (uint32_t i = 0; cli_commands[i]; i++) {
-        printf(".It Xr pith-%s 1\n", cli_commands[i]->name);
-        put_line(cli_commands[i]->summary);
+    for (uint32_t i = 0; commands[i]; i++) {
+        printf(".It Xr pith-%s 1\n", commands[i]->name);
+        put_line(commands[i]->summary);
     }
     puts(".El");
 }
 
-static void print_main_page(void)
+static void print_main_page(const struct cli_command *const *commands)
 {
     put_head("pith", "make a trained network small and run it fast");
     puts(".Sh SYNOPSIS\n.Nm\n.Ar command\n.Op Ar options\n.Ar ...\n.Sh DESCRIPTION");
     put_paragraphs(cli_overview_text);
-    put_command_list();
+    put_command_list(commands);
     put_options("COMMON OPTIONS", cli_common_options);
     put_topic("ENVIRONMENT", cli_environment);
     put_topic("EXIT STATUS", cli_exit_codes);
@@ -158,21 +158,21 @@ static void print_command_page(const struct cli_command *cmd)
     puts(".Sh SEE ALSO\n.Xr pith 1");
 }
 
-void cli_print_page_names(void)
+void cli_print_page_names(const struct cli_command *const *commands)
 {
     puts("pith");
-    for (uint32_t i = 0; cli_commands[i]; i++)
-        printf("pith-%s\n", cli_commands[i]->name);
+    for (uint32_t i = 0; commands[i]; i++)
+        printf("pith-%s\n", commands[i]->name);
 }
 
-bool cli_print_page(const char *name)
+bool cli_print_page(const struct cli_command *const *commands, const char *name)
 {
     const struct cli_command *cmd =
-        strncmp(name, "pith-", 5) == 0 ? cli_find_command(name + 5) : NULL;
+        strncmp(name, "pith-", 5) == 0 ? cli_find_command(commands, name + 5) : NULL;
     if (cmd)
         print_command_page(cmd);
     else if (strcmp(name, "pith") == 0)
-        print_main_page();
+        print_main_page(commands);
     else
         return false;
     return true;

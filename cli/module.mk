@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
-ROOMS_cli := cli
-USES_cli := runtime host base huffman model data onnx pack load calibrate compress measure mpi prune quantize train
+ROOMS_cli := cli cli/frame
+USES_cli := runtime host base huffman model data onnx pack load calibrate cli/frame compress measure mpi prune quantize train
+USES_cli/frame := runtime base model onnx load
 LIBS_cli := -ljansson -ldl

@@ -140,7 +140,7 @@ enum pith_status pith_onnx_find_function(struct onnx_import *im, const Onnx__Nod
                                          const struct onnx_function **found)
 {
     *found = NULL;
-    if (im->n_functions == 0 || pith_onnx_row(node))
+    if (im->n_functions == 0 || pith_onnx_row(im, node))
         return PITH_OK; /* what the runtime computes itself needs no substitute */
     struct onnx_function key = {.domain = plain_domain(node->domain), .name = node->op_type};
     key.overload = late_text(im, &node->base, NODE_OVERLOAD);

@@ -14,11 +14,14 @@
 enum pith_status pith_onnx_open(struct onnx_import *im, const void *bytes, size_t n)
 {
     const struct pith_import_opts *o = im->opts;
+    im->table = &pith_onnx_table;
     pith_onnx_budget_init(&im->budget, o ? o->alloc : NULL,
                           o && o->max_bytes ? o->max_bytes : DEFAULT_MAX_BYTES);
     enum pith_status status = pith_onnx_unpack(im, bytes, n);
     if (!status)
-        status = pith_onnx_resolve(im);
+        status = pith_onnx_inline(im);
+    if (!status)
+        status = pith_onnx_link_outputs(im);
     if (!status)
         status = pith_onnx_sort(im);
     if (!status)

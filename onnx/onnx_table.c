@@ -167,23 +167,8 @@ static const struct onnx_row qlinear_rows[] = {
     {"QLinearSoftmax", PITH_OP_QUANTIZE, pith_lower_qlinear_softmax},
 };
 
-static const struct onnx_row *find_row(const struct onnx_row *list, size_t n, const char *op_type)
-{
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(list[i].op_type, op_type) == 0)
-            return &list[i];
-    return NULL;
-}
-
-const struct onnx_row *pith_onnx_row(const Onnx__NodeProto *node)
-{
-    const char *domain = node->domain ? node->domain : "";
-    if (strcmp(domain, "com.microsoft") == 0)
-        return find_row(qlinear_rows, sizeof qlinear_rows / sizeof *qlinear_rows, node->op_type);
-    if (*domain && strcmp(domain, "ai.onnx") != 0)
-        return NULL;
-    return find_row(rows, sizeof rows / sizeof *rows, node->op_type);
-}
+const struct onnx_table pith_onnx_table = {rows, sizeof rows / sizeof *rows, qlinear_rows,
+                                           sizeof qlinear_rows / sizeof *qlinear_rows};
 
 const char *pith_onnx_op_name(uint32_t i)
 {

@@ -2,7 +2,7 @@
 /* pack.h - from a model to the bytes of a file, in three steps that can be tested apart:
  *
  *     struct pith_model --pack_weight.c--> struct weight with its streams encoded
- *                       --pack.c---------> struct graph, exactly what a reader gets back
+ *                       --pack_model.c---> struct graph, exactly what a reader gets back
  *     struct graph      --pack_graph.c---> graph, tables and data chunks
  *     struct pith_model --pack_text.c----> names, meta, history
  *     struct pith_model --pack_stats.c---> what calibrate saw and chose

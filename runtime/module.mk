@@ -5,11 +5,11 @@ USES_runtime :=
 USES_runtime/contract := runtime runtime/core runtime/kernels
 USES_runtime/core := runtime
 USES_runtime/decode := runtime runtime/contract runtime/core runtime/kernels
-USES_runtime/gate := runtime runtime/contract runtime/core runtime/decode
-USES_runtime/kernels := runtime runtime/core
+USES_runtime/gate := runtime runtime/contract runtime/core runtime/decode runtime/kernels
+USES_runtime/kernels := runtime runtime/contract runtime/core
 USES_runtime/kernels/arm := runtime runtime/core runtime/kernels runtime/kernels/ref
 USES_runtime/kernels/ref := runtime runtime/core runtime/kernels
-USES_runtime/kernels/x86 := runtime runtime/contract runtime/core runtime/kernels runtime/kernels/ref
+USES_runtime/kernels/x86 := runtime runtime/core runtime/kernels runtime/kernels/ref
 USES_runtime/ops := runtime runtime/contract runtime/core runtime/decode runtime/kernels runtime/kernels/ref runtime/products
 USES_runtime/plan := runtime runtime/contract runtime/core runtime/decode runtime/gate runtime/kernels runtime/ops runtime/products
 USES_runtime/products := runtime runtime/contract runtime/core runtime/decode runtime/kernels
@@ -24,7 +24,7 @@ in_runtime = $(addprefix $(O)/runtime/%/,$(1:=.o))
 # Code that runs once a plan, or once a step without a loop over elements: built for size. Everything else,
 # operators and decoders too, is built for speed.
 ONCE_runtime := graph_read validate stats_read container weight_read blob region \
-    plan plan_steps plan_fill plan_describe alias fuse fuse_chain place step_inputs layout integer_layout run opts kernels_integer \
+    plan_init plan_steps plan_fill plan_describe alias fuse fuse_chain place step_inputs layout integer_layout run opts kernels_integer \
     op_attr op_loop op_branch op_view huff_table window open text cpu_names
 $(call in_runtime,$(ONCE_runtime)): FILE_CFLAGS := -Os -fno-tree-vectorize
 $(call in_runtime,decimal preprocess): FILE_CFLAGS := -Os

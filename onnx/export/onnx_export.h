@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* onnx_export.h - what the two files of the ONNX writer share: a graph under construction whose
+/* onnx_export.h - what the files of the ONNX writer share: a graph under construction whose
  * parts live in one arena and are released with it. */
 #ifndef ONNX_EXPORT_H
 #define ONNX_EXPORT_H
@@ -112,8 +112,12 @@ void pith_export_find_layers(struct onnx_export *x);
 export_fn pith_export_layer_norm, pith_export_gelu, pith_export_attention;
 /* onnx_export_tile.c */
 export_fn pith_export_tile;
-/* onnx_export_op.c: attributes of Conv and all with the same slots. */
+/* onnx_export_conv.c: attributes of Conv and all with the same slots. */
 export_fn pith_export_conv;
+/* Of a slot: v[], how many; an attribute, where a list is not empty. */
+uint32_t pith_export_list(const struct op_export *e, uint32_t slot, int64_t v[2 * PITH_MAX_RANK]);
+void pith_export_put_list(struct op_export *e, const char *name, uint32_t slot);
+void pith_export_put_int(struct op_export *e, const char *name, uint32_t slot);
 
 /* onnx_export_op.c: one node of the model as one or more of ONNX. PITH_ERR_UNSUPPORTED when
  * opset 13 cannot say it. */

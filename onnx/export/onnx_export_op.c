@@ -25,27 +25,6 @@ static const struct pith_value *value_out(const struct op_export *e)
     return &e->x->m->values[e->node->out[0]];
 }
 
-static uint32_t list(const struct op_export *e, uint32_t slot, int64_t v[2 * PITH_MAX_RANK])
-{
-    uint32_t n = attr_count(e->node->attr, slot);
-    for (uint32_t i = 0; i < n; i++)
-        v[i] = e->node->attr[slot + 1 + i];
-    return n;
-}
-
-static void put_list(struct op_export *e, const char *name, uint32_t slot)
-{
-    int64_t v[2 * PITH_MAX_RANK];
-    uint32_t n = list(e, slot, v);
-    if (n)
-        pith_export_ints(e->x, e->to, name, v, n);
-}
-
-static void put_int(struct op_export *e, const char *name, uint32_t slot)
-{
-    pith_export_int(e->x, e->to, name, e->node->attr[slot]);
-}
-
 static void put_float(struct op_export *e, const char *name, uint32_t slot)
 {
     pith_export_float(e->x, e->to, name, attr_f32(e->node->attr, slot));
@@ -54,23 +33,14 @@ static void put_float(struct op_export *e, const char *name, uint32_t slot)
 static void put_list_input(struct op_export *e, uint32_t slot)
 {
     int64_t v[2 * PITH_MAX_RANK];
-    uint32_t n = list(e, slot, v);
+    uint32_t n = pith_export_list(e, slot, v);
     pith_export_input(e->to, pith_export_ints_tensor(e->x, v, n));
-}
-
-enum pith_status pith_export_conv(struct op_export *e)
-{
-    put_int(e, "group", ATTR_CONV_GROUP);
-    put_list(e, "strides", ATTR_CONV_STRIDES);
-    put_list(e, "dilations", ATTR_CONV_DILATIONS);
-    put_list(e, "pads", ATTR_CONV_PADS);
-    return PITH_OK;
 }
 
 static enum pith_status gemm(struct op_export *e)
 {
-    put_int(e, "transA", ATTR_GEMM_TRANS_A);
-    put_int(e, "transB", ATTR_GEMM_TRANS_B);
+    pith_export_put_int(e, "transA", ATTR_GEMM_TRANS_A);
+    pith_export_put_int(e, "transB", ATTR_GEMM_TRANS_B);
     put_float(e, "alpha", ATTR_GEMM_ALPHA);
     put_float(e, "beta", ATTR_GEMM_BETA);
     return PITH_OK;
@@ -203,7 +173,7 @@ static enum pith_status softmax(struct op_export *e)
 {
     if (e->node->attr[ATTR_SOFTMAX_FLAT])
         return flat_softmax(e);
-    put_int(e, "axis", ATTR_SOFTMAX_AXIS);
+    pith_export_put_int(e, "axis", ATTR_SOFTMAX_AXIS);
     return PITH_OK;
 }
 
@@ -211,18 +181,18 @@ static enum pith_status pool(struct op_export *e)
 {
     bool average = e->row->op == PITH_OP_AVERAGE_POOL;
     int64_t dilations[2 * PITH_MAX_RANK];
-    uint32_t n = list(e, ATTR_POOL_DILATIONS, dilations);
+    uint32_t n = pith_export_list(e, ATTR_POOL_DILATIONS, dilations);
     for (uint32_t i = 0; i < n && average; i++)
         if (dilations[i] != 1)
             return unsupported(e, "dilation");
-    put_list(e, "kernel_shape", ATTR_POOL_KERNEL);
-    put_list(e, "strides", ATTR_POOL_STRIDES);
-    put_list(e, "pads", ATTR_POOL_PADS);
-    put_int(e, "ceil_mode", ATTR_POOL_CEIL);
+    pith_export_put_list(e, "kernel_shape", ATTR_POOL_KERNEL);
+    pith_export_put_list(e, "strides", ATTR_POOL_STRIDES);
+    pith_export_put_list(e, "pads", ATTR_POOL_PADS);
+    pith_export_put_int(e, "ceil_mode", ATTR_POOL_CEIL);
     if (average)
-        put_int(e, "count_include_pad", ATTR_POOL_INCLUDE_PAD);
+        pith_export_put_int(e, "count_include_pad", ATTR_POOL_INCLUDE_PAD);
     else
-        put_list(e, "dilations", ATTR_POOL_DILATIONS);
+        pith_export_put_list(e, "dilations", ATTR_POOL_DILATIONS);
     return PITH_OK;
 }
 
@@ -234,21 +204,21 @@ static void rename_node(struct op_export *e, const char *op_type)
 
 static enum pith_status lp_pool(struct op_export *e)
 {
-    put_int(e, "p", ATTR_POOL_P);
+    pith_export_put_int(e, "p", ATTR_POOL_P);
     if (attr_count(e->node->attr, ATTR_POOL_KERNEL) == 0) {
         rename_node(e, "GlobalLpPool");
         return PITH_OK;
     }
     int64_t dilations[2 * PITH_MAX_RANK];
-    uint32_t n = list(e, ATTR_POOL_DILATIONS, dilations);
+    uint32_t n = pith_export_list(e, ATTR_POOL_DILATIONS, dilations);
     for (uint32_t i = 0; i < n; i++)
         if (dilations[i] != 1)
             return unsupported(e, "dilation");
     if (e->node->attr[ATTR_POOL_CEIL])
         return unsupported(e, "ceil_mode");
-    put_list(e, "kernel_shape", ATTR_POOL_KERNEL);
-    put_list(e, "strides", ATTR_POOL_STRIDES);
-    put_list(e, "pads", ATTR_POOL_PADS);
+    pith_export_put_list(e, "kernel_shape", ATTR_POOL_KERNEL);
+    pith_export_put_list(e, "strides", ATTR_POOL_STRIDES);
+    pith_export_put_list(e, "pads", ATTR_POOL_PADS);
     return PITH_OK;
 }
 
@@ -260,7 +230,7 @@ static enum pith_status batch_norm(struct op_export *e)
 
 static enum pith_status lrn(struct op_export *e)
 {
-    put_int(e, "size", ATTR_LRN_SIZE);
+    pith_export_put_int(e, "size", ATTR_LRN_SIZE);
     put_float(e, "alpha", ATTR_LRN_ALPHA);
     put_float(e, "beta", ATTR_LRN_BETA);
     put_float(e, "bias", ATTR_LRN_BIAS);
@@ -269,14 +239,14 @@ static enum pith_status lrn(struct op_export *e)
 
 static enum pith_status axis(struct op_export *e)
 {
-    put_int(e, "axis", ATTR_AXIS);
+    pith_export_put_int(e, "axis", ATTR_AXIS);
     return PITH_OK;
 }
 
 static enum pith_status split(struct op_export *e)
 {
     int64_t *sizes = pith_export_alloc(e->x, e->node->n_out, sizeof *sizes);
-    put_int(e, "axis", ATTR_AXIS);
+    pith_export_put_int(e, "axis", ATTR_AXIS);
     if (!sizes)
         return PITH_OK; /* x->failed says so */
     for (uint32_t i = 0; i < e->node->n_out; i++)
@@ -310,7 +280,7 @@ static enum pith_status reshape(struct op_export *e)
 
 static enum pith_status transpose(struct op_export *e)
 {
-    put_list(e, "perm", ATTR_PERM);
+    pith_export_put_list(e, "perm", ATTR_PERM);
     return PITH_OK;
 }
 
@@ -318,7 +288,7 @@ static enum pith_status pad(struct op_export *e)
 {
     static const char *const modes[] = {"constant", "reflect", "edge"};
     int64_t v[2 * PITH_MAX_RANK];
-    uint32_t n = list(e, ATTR_PAD_BEGIN, v);
+    uint32_t n = pith_export_list(e, ATTR_PAD_BEGIN, v);
     for (uint32_t i = 0; i < n; i++)
         v[n + i] = e->node->attr[ATTR_PAD_END + 1 + i];
     float value = attr_f32(e->node->attr, ATTR_PAD_VALUE);
@@ -340,8 +310,8 @@ static enum pith_status cast(struct op_export *e)
 
 static enum pith_status reduce_mean(struct op_export *e)
 {
-    put_list(e, "axes", ATTR_AXES);
-    put_int(e, "keepdims", ATTR_REDUCE_KEEP);
+    pith_export_put_list(e, "axes", ATTR_AXES);
+    pith_export_put_int(e, "keepdims", ATTR_REDUCE_KEEP);
     return PITH_OK;
 }
 
@@ -379,7 +349,7 @@ static enum pith_status resize(struct op_export *e)
     pith_export_string(e->x, e->to, "nearest_mode", nearest[attr[ATTR_RESIZE_NEAREST]]);
     if (attr[ATTR_RESIZE_MODE] == 2) {
         put_float(e, "cubic_coeff_a", ATTR_RESIZE_CUBIC_A);
-        put_int(e, "exclude_outside", ATTR_RESIZE_EXCLUDE);
+        pith_export_put_int(e, "exclude_outside", ATTR_RESIZE_EXCLUDE);
     }
     pith_export_input(e->to, ""); /* roi */
     float scale[PITH_MAX_RANK];
@@ -433,7 +403,7 @@ static enum pith_status gather(struct op_export *e)
     static const char *const names[] = {"Gather", "GatherElements", "GatherND"};
     int32_t kind = e->node->attr[ATTR_GATHER_KIND];
     rename_node(e, names[kind]);
-    put_int(e, kind == 2 ? "batch_dims" : "axis", ATTR_GATHER_AXIS);
+    pith_export_put_int(e, kind == 2 ? "batch_dims" : "axis", ATTR_GATHER_AXIS);
     return PITH_OK;
 }
 
@@ -444,13 +414,13 @@ static enum pith_status scatter(struct op_export *e)
     if (e->node->attr[ATTR_SCATTER_KIND])
         rename_node(e, "ScatterND");
     else
-        put_int(e, "axis", ATTR_SCATTER_AXIS);
+        pith_export_put_int(e, "axis", ATTR_SCATTER_AXIS);
     return PITH_OK;
 }
 
 static enum pith_status mod(struct op_export *e)
 {
-    put_int(e, "fmod", ATTR_MOD_FMOD);
+    pith_export_put_int(e, "fmod", ATTR_MOD_FMOD);
     return PITH_OK;
 }
 
@@ -475,7 +445,7 @@ static enum pith_status depth_space(struct op_export *e)
         rename_node(e, "SpaceToDepth");
     else
         pith_export_string(e->x, e->to, "mode", kind ? "CRD" : "DCR");
-    put_int(e, "blocksize", ATTR_DEPTH_SPACE_BLOCK);
+    pith_export_put_int(e, "blocksize", ATTR_DEPTH_SPACE_BLOCK);
     return PITH_OK;
 }
 
@@ -491,7 +461,7 @@ static enum pith_status one_hot(struct op_export *e)
     e->to->n_input = 1;
     pith_export_input(e->to, pith_export_ints_tensor(e->x, &depth, 1));
     pith_export_input(e->to, e->x->names[e->node->in[1]]);
-    put_int(e, "axis", ATTR_ONE_HOT_AXIS);
+    pith_export_put_int(e, "axis", ATTR_ONE_HOT_AXIS);
     return PITH_OK;
 }
 
@@ -499,8 +469,8 @@ static enum pith_status top_k(struct op_export *e)
 {
     int64_t k = e->node->attr[ATTR_TOP_K_K];
     pith_export_input(e->to, pith_export_ints_tensor(e->x, &k, 1));
-    put_int(e, "axis", ATTR_TOP_K_AXIS);
-    put_int(e, "largest", ATTR_TOP_K_LARGEST);
+    pith_export_put_int(e, "axis", ATTR_TOP_K_AXIS);
+    pith_export_put_int(e, "largest", ATTR_TOP_K_LARGEST);
     return PITH_OK;
 }
 
@@ -508,28 +478,28 @@ static enum pith_status top_k(struct op_export *e)
 static enum pith_status reduce(struct op_export *e)
 {
     if (e->node->attr[ATTR_KIND] != REDUCE_SUM)
-        put_list(e, "axes", ATTR_REDUCE_KIND_AXES);
+        pith_export_put_list(e, "axes", ATTR_REDUCE_KIND_AXES);
     else if (attr_count(e->node->attr, ATTR_REDUCE_KIND_AXES))
         put_list_input(e, ATTR_REDUCE_KIND_AXES);
-    put_int(e, "keepdims", ATTR_REDUCE_KIND_KEEP);
+    pith_export_put_int(e, "keepdims", ATTR_REDUCE_KIND_KEEP);
     return kind(e);
 }
 
 static enum pith_status conv_transpose(struct op_export *e)
 {
-    put_int(e, "group", ATTR_CONV_T_GROUP);
-    put_list(e, "strides", ATTR_CONV_T_STRIDES);
-    put_list(e, "dilations", ATTR_CONV_T_DILATIONS);
-    put_list(e, "pads", ATTR_CONV_T_PADS);
-    put_list(e, "output_padding", ATTR_CONV_T_EXTRA);
+    pith_export_put_int(e, "group", ATTR_CONV_T_GROUP);
+    pith_export_put_list(e, "strides", ATTR_CONV_T_STRIDES);
+    pith_export_put_list(e, "dilations", ATTR_CONV_T_DILATIONS);
+    pith_export_put_list(e, "pads", ATTR_CONV_T_PADS);
+    pith_export_put_list(e, "output_padding", ATTR_CONV_T_EXTRA);
     return PITH_OK;
 }
 
 static enum pith_status arg(struct op_export *e)
 {
-    put_int(e, "axis", ATTR_ARG_AXIS);
-    put_int(e, "keepdims", ATTR_ARG_KEEP);
-    put_int(e, "select_last_index", ATTR_ARG_LAST);
+    pith_export_put_int(e, "axis", ATTR_ARG_AXIS);
+    pith_export_put_int(e, "keepdims", ATTR_ARG_KEEP);
+    pith_export_put_int(e, "select_last_index", ATTR_ARG_LAST);
     return kind(e);
 }
 
@@ -539,15 +509,15 @@ static enum pith_status along_axis(struct op_export *e)
     if (attr[ATTR_ALONG_FLAT])
         return unsupported(e, "flattened axes");
     if (attr[ATTR_KIND] != ALONG_CUM_SUM) {
-        put_int(e, "axis", ATTR_ALONG_AXIS);
+        pith_export_put_int(e, "axis", ATTR_ALONG_AXIS);
         if (attr[ATTR_KIND] == ALONG_LP_NORMALIZATION)
-            put_int(e, "p", ATTR_ALONG_P);
+            pith_export_put_int(e, "p", ATTR_ALONG_P);
         return kind(e);
     }
     int64_t at = attr[ATTR_ALONG_AXIS];
     pith_export_input(e->to, pith_export_ints_tensor(e->x, &at, 1));
-    put_int(e, "exclusive", ATTR_ALONG_EXCLUSIVE);
-    put_int(e, "reverse", ATTR_ALONG_REVERSE);
+    pith_export_put_int(e, "exclusive", ATTR_ALONG_EXCLUSIVE);
+    pith_export_put_int(e, "reverse", ATTR_ALONG_REVERSE);
     return kind(e);
 }
 
@@ -563,7 +533,7 @@ static enum pith_status group_norm(struct op_export *e)
 static enum pith_status mean_variance(struct op_export *e)
 {
     int64_t v[2 * PITH_MAX_RANK];
-    uint32_t n = list(e, ATTR_AXES, v), rank = value_in(e, 0)->rank;
+    uint32_t n = pith_export_list(e, ATTR_AXES, v), rank = value_in(e, 0)->rank;
     if (n == 0)
         for (; n < rank; n++)
             v[n] = n;
@@ -578,7 +548,7 @@ static enum pith_status non_max_suppression(struct op_export *e)
     pith_export_input(e->to, pith_export_ints_tensor(e->x, &top, 1));
     pith_export_input(e->to, pith_export_float_tensor(e->x, &iou, 1, true));
     put_bound(e, ATTR_NMS_SCORE);
-    put_int(e, "center_point_box", ATTR_NMS_CENTER);
+    pith_export_put_int(e, "center_point_box", ATTR_NMS_CENTER);
     return PITH_OK;
 }
 

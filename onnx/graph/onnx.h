@@ -13,6 +13,11 @@
  *           -> onnx_share   constants with the same content become one
  *           -> onnx_emit    what is alive becomes a struct pith_model
  *
+ * Rooms, each on those before it: graph/ has the state of an import, its memory, messages,
+ * attributes and what every lowering ends in (onnx_finish); lower/ the lowerings; onnx/ the table
+ * of them and the driver, from onnx_import down. What a lowering asks the table goes through
+ * im->table.
+ *
  * Everything before the last step lives in one budget and is released with it. A value is named by
  * its number in struct onnx_import; arrays may move while nodes are lowered, numbers do not. */
 #ifndef ONNX_H
@@ -179,6 +184,7 @@ struct onnx_import {
     const uint8_t *bytes; /* the file, borrowed until the import ends: elements are read there */
     bool mapped;          /* from a file: pages that are read once more come from it again */
     const struct pith_import_opts *opts;
+    const struct onnx_table *table; /* what is known of operators: lowerings ask it, too */
     struct pith_error *err;
     struct onnx_budget budget;
     Onnx__ModelProto *model;
@@ -250,10 +256,12 @@ void pith_onnx_write_without_raw(const void *bytes, size_t n, uint8_t *out);
  */
 enum pith_status pith_onnx_check_opset(struct onnx_import *im, const char *what, int64_t opset);
 enum pith_status pith_onnx_unpack(struct onnx_import *im, const void *bytes, size_t n);
-enum pith_status pith_onnx_resolve(struct onnx_import *im);
+/* im->outputs, by their names: after pith_onnx_inline. */
+enum pith_status pith_onnx_link_outputs(struct onnx_import *im);
+/* onnx_scope.c */
 /* ONNX_VALUE_NONE: no such name. */
 uint32_t pith_onnx_find(const struct onnx_import *im, const char *name);
-/* ONNX_VALUE_NONE when memory is out. */
+/* onnx_state.c. ONNX_VALUE_NONE when memory is out. */
 uint32_t pith_onnx_add_value(struct onnx_import *im, const char *name);
 uint32_t pith_onnx_alias(const struct onnx_import *im, uint32_t value);
 /* Name of ONNX node i, or of its first output. */
@@ -336,7 +344,17 @@ struct onnx_row {
     onnx_lower_fn *lower;
 };
 
-const struct onnx_row *pith_onnx_row(const Onnx__NodeProto *node); /* NULL: not supported */
+/* All rows, by the domain of operators. */
+struct onnx_table {
+    const struct onnx_row *standard;
+    size_t n_standard;
+    const struct onnx_row *microsoft;
+    size_t n_microsoft;
+};
+extern const struct onnx_table pith_onnx_table; /* onnx_table.c */
+
+/* NULL: not supported */
+const struct onnx_row *pith_onnx_row(const struct onnx_import *im, const Onnx__NodeProto *node);
 const char *pith_onnx_hint(const char *op_type);
 /* onnx_early.c: the node's opset, below 7, has other rules for it. */
 bool pith_onnx_too_early(const Onnx__NodeProto *node, int64_t opset);

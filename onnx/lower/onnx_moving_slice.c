@@ -40,7 +40,7 @@ static void trace(struct onnx_lower *l, uint32_t value, uint32_t *base, int64_t 
         int64_t producer = l->im->values[value].producer, k;
         const struct onnx_flat *f = producer == ONNX_NONE ? NULL : &l->im->flat[producer];
         if (!f || f->role != ONNX_PLAIN || f->n_in == 0 || f->in[0] == ONNX_VALUE_NONE ||
-            !pith_onnx_row(f->node)) /* another domain's operator of that name */
+            !pith_onnx_row(l->im, f->node)) /* another domain's operator of that name */
             return;
         const char *op = f->node->op_type;
         bool two = f->n_in == 2 && f->in[1] != ONNX_VALUE_NONE;

@@ -44,7 +44,7 @@ static const struct onnx_flat *maker(const struct onnx_lower *l, uint32_t value,
     if (producer == ONNX_NONE)
         return NULL;
     const struct onnx_flat *f = &l->im->flat[producer];
-    const struct onnx_row *row = f->role == ONNX_PLAIN ? pith_onnx_row(f->node) : NULL;
+    const struct onnx_row *row = f->role == ONNX_PLAIN ? pith_onnx_row(l->im, f->node) : NULL;
     if (!row || f->n_out != 1)
         return NULL;
     *op = row->op;
@@ -177,7 +177,7 @@ static uint32_t lower_again(struct onnx_steps *s, const struct onnx_flat *f, enu
         return ONNX_VALUE_NONE;
     sub.node = f->node;
     sub.flat = f;
-    sub.row = pith_onnx_row(f->node);
+    sub.row = pith_onnx_row(im, f->node);
     sub.in = in;
     sub.n_in = n_in;
     im->opset = f->opset;

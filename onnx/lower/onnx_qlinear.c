@@ -52,7 +52,7 @@ static uint32_t plain_op(struct onnx_steps *s, uint32_t n, uint32_t *in)
     Onnx__NodeProto node = *s->l->node;
     node.op_type += strlen("QLinear");
     node.domain = NULL;
-    const struct onnx_row *row = pith_onnx_row(&node);
+    const struct onnx_row *row = pith_onnx_row(s->l->im, &node);
     if (s->status || !row)
         return ONNX_VALUE_NONE;
     s->status = pith_onnx_open_step(s->l, row->op, false, &sub, &out);

@@ -18,6 +18,7 @@
 #include "pith_error_fill.h"
 #include "pith_op_semantics.h"
 #include "radix.h"
+#include "radix_weight.h"
 #include "trained_grid.h"
 
 #define MOST_NARROW 1073741824.0     /* 2^30 */

@@ -21,7 +21,7 @@
 #include "pith_error_fill.h"
 #include "pith_op_semantics.h"
 #include "radix.h"
-#include "table_grid.h"
+#include "table_choice.h"
 
 /* |x - zero| <= 255, |w| <= 127, and the bias takes at most half of what 31 bits hold. */
 #define MOST_SUMMED ((1u << 30) / (255u * 127u))

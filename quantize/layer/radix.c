@@ -5,13 +5,11 @@
  * numbers leaves up to half of the integers unused; the next one cuts what is beyond its half, and
  * has steps half as wide. Of such neighbours the one with the least squared error is taken: for
  * activations where their statistics are (calibrate/range_mse.c, choose_by_output.c), for weights
- * here. */
+ * in radix_weight.c. */
 #include "radix.h"
 
 #include <float.h>
 #include <math.h>
-
-#define FINER 2 /* radix points tried beyond the one that cuts nothing */
 
 double pith_radix_above(double scale)
 {
@@ -52,33 +50,4 @@ enum pith_status pith_fitting_grid(struct pith_model *m, const struct pith_quant
         return st;
     struct pith_grid_kind kind = {pith_activation_bits(opts), opts->fixed_bits != 0};
     return pith_grid_of_kind(m, *grid, &kind, grid);
-}
-
-/* ---- weights --------------------------------------------------------------------------------- */
-
-static double error_of(const struct integer_layer *l, uint64_t first, uint64_t last,
-                       const double *weight, double scale)
-{
-    double sum = 0;
-    for (uint64_t o = first; o < last; o++)
-        for (uint64_t k = 0; k < l->shape.cols; k++) {
-            double w = (double)l->w[o * l->shape.cols + k] * l->w_factor;
-            double d = w - scale * fmin(fmax(nearbyint(w / scale), -l->most), l->most);
-            sum += d * d * (weight ? weight[k] : 1);
-        }
-    return sum;
-}
-
-double pith_radix_of_weights(const struct integer_layer *l, uint64_t first, uint64_t last,
-                             const double *weight, double widest, double least)
-{
-    double best = widest, error = error_of(l, first, last, weight, widest), scale = widest / 2;
-    for (int i = 0; i < FINER && scale >= least; i++, scale /= 2) {
-        double e = error_of(l, first, last, weight, scale);
-        if (e < error) {
-            error = e;
-            best = scale;
-        }
-    }
-    return best;
 }

@@ -3,7 +3,7 @@
 #ifndef RADIX_H
 #define RADIX_H
 
-#include "integer_layer.h"
+#include "pith_integer_plan.h"
 
 /* The smallest power of two that is not below `scale`, 2^-126 to 2^127. */
 double pith_radix_above(double scale);
@@ -14,11 +14,5 @@ bool pith_is_radix(double scale);
  * opts->per_channel. A grid that fits already is taken as it is. PITH_ERR_MEMORY. */
 enum pith_status pith_fitting_grid(struct pith_model *m, const struct pith_quantize_opts *opts,
                                    const struct pith_value *v, const struct pith_grid **grid);
-
-/* The power of two with which rows [first, last) lose least by rounding to nearest, each square
- * counted `weight[k]` times (NULL: once) in column k: `widest`, with which nothing is cut, or one
- * of the next two below it, but none below `least`. */
-double pith_radix_of_weights(const struct integer_layer *l, uint64_t first, uint64_t last,
-                             const double *weight, double widest, double least);
 
 #endif

@@ -4,7 +4,7 @@
  * Planning turns nodes into steps:
  *
  *     graph --fuse.c, fuse_chain.c--> chains of nodes run as one --layout.c--> channels-last values
- *           --alias.c--> values that share storage --plan.c--> steps, lifetimes
+ *           --alias.c--> values that share storage --plan_init.c--> steps, lifetimes
  *           --place.c--> offsets --plan_fill.c--> weights in run form
  *
  * Memory of a plan, one block:

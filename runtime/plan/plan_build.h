@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* plan_build.h - the state of planning, shared by plan.c (memory, order of the phases),
+/* plan_build.h - the state of planning, shared by plan_init.c (memory, order of the phases),
  * plan_steps.c (nodes to steps) and nothing else. */
 #ifndef PLAN_BUILD_H
 #define PLAN_BUILD_H

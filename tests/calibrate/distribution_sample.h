@@ -4,7 +4,7 @@
 #define DISTRIBUTION_SAMPLE_H
 
 #include "pith_range.h"
-#include "value_observer.h"
+#include "test_calibrate.h"
 
 /* The statistics live in m. */
 static inline struct distribution distribution_of(struct pith_model *m, const float *x, uint32_t n)

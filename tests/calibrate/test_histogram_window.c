@@ -10,7 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "pith_bytes.h"
-#include "value_observer.h"
+#include "test_calibrate.h"
 
 #define SEED 20261121u
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "fine_choice.h"
+#include "test_compress.h"
 #include "measure/small_net.h"
 #include "pith_op_semantics.h"
 

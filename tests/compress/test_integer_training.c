@@ -8,13 +8,12 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <math.h>
-#include "fake_quant_graph.h"
+#include "test_train_tape.h"
 #include "pith_pack.h"
 #include "pith_calibrate.h"
 #include "pith_compress.h"
 #include "pith_host.h"
-#include "stage_run.h"
-#include "tape.h"
+#include "test_compress.h"
 #include "train/small_network.h"
 
 /* ---- what is asked --------------------------------------------------------------------------- */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "kept_codebooks.h"
+#include "test_compress.h"
 #include "measure/small_net.h"
 #include "pith_op_semantics.h"
 #include "pith_store_floats.h"

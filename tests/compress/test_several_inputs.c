@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #include "measure/small_net.h"
 #include "pith_compress.h"
-#include "recorded_inputs.h"
+#include "test_compress.h"
 
 enum { N = 12, STEPS = 40, RANK = 3, CLASSES = 5 };
 

@@ -13,7 +13,7 @@
 #include <png.h>
 #include <zlib.h>
 #include "pith_bytes.h"
-#include "data_source.h"
+#include "test_data.h"
 
 /* ---- a folder that goes away ----------------------------------------------------------------- */
 

@@ -8,9 +8,8 @@
 #include <string.h>
 #include <cmocka.h>
 #include "pith_bytes.h"
-#include "data_source.h"
+#include "test_data.h"
 #include "guard_page.h"
-#include "npy_header.h"
 
 #define GRAMMAR "a.npy: npy header is not a plain type, order and shape"
 #define NO_NPY "a.npy: not a .npy file of version 1 to 3"

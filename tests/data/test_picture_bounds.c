@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <cmocka.h>
-#include "data_source.h"
+#include "test_data.h"
 
 static enum pith_status make(uint32_t width, uint32_t height)
 {

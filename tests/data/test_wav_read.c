@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "pith_bytes.h"
-#include "data_source.h"
+#include "test_data.h"
 #include "guard_page.h"
 
 enum { MAX_WAV = 256 };

@@ -2,8 +2,7 @@
 /* .npy and .npz: what is read can be written and read again with the same meaning. */
 #include <stdlib.h>
 #include <string.h>
-#include "data_source.h"
-#include "npy_header.h"
+#include "test_data.h"
 #include "pith_tensor.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "pack.h"
+#include "test_pack.h"
 #include "pith_pack.h"
 #include "pith_host.h"
 #include "pith_unpack.h"

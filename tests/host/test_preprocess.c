@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 #include <cmocka.h>
-#include "decimal.h"
+#include "test_host.h"
 #include "pith_preprocess.h"
 
 static struct pith_preprocess parsed(const char *text)

@@ -8,7 +8,7 @@
 #include <string.h>
 #include "pith_bytes.h"
 #include "guard_page.h"
-#include "weight_rows.h"
+#include "test_decode.h"
 
 static inline void rows_are(const struct weight *w, const float *whole, uint32_t row, void *mem)
 {

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include "guard_page.h"
 #include "pith_huff_decode.h"
-#include "huff_write.h"
+#include "test_huffman.h"
 #include "pith_huffman.h"
 
 #define SEED 3u

@@ -8,8 +8,8 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
-#include "gap_decode.h"
-#include "gap_symbols.h"
+#include "test_decode.h"
+#include "test_huffman.h"
 #include "guard_page.h"
 #include "pith_huffman.h"
 

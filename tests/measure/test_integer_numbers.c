@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <cmocka.h>
-#include "integer_numbers.h"
+#include "test_measure.h"
 #include "pith_op_semantics.h"
 #include "small_net.h"
 

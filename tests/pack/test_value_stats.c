@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include "pith_byte_out.h"
 #include "pith_pack.h"
-#include "pack.h"
+#include "test_pack.h"
 #include "sample_models.h"
 #include "pith_unpack.h"
 

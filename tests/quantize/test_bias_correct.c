@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "bias_correct.h"
+#include "test_quantize_walk.h"
 #include "pith_op_semantics.h"
 
 /* Products of one number, `positions` a sample; w = 1.25 stands for q = 1 at scale 1, so a sample

@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
-#include "layer_blocks.h"
+#include "test_quantize_walk.h"
 #include "network_run.h"
 #include "pith_quantize.h"
 

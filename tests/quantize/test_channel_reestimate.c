@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <math.h>
 #include <cmocka.h>
-#include "integer_layer.h"
-#include "channel_reestimate.h"
+#include "test_quantize_layer.h"
+#include "test_quantize_walk.h"
 #include "network_run.h"
 #include "pith_quantize.h"
 

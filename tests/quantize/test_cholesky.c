@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
-#include "cholesky.h"
+#include "test_quantize_layer.h"
 #include "gemm_model.h"
 
 /* B^T B + I. */

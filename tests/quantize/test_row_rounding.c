@@ -6,9 +6,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
-#include "cholesky.h"
+#include "test_quantize_layer.h"
 #include "gemm_model.h"
-#include "weight_scale_search.h"
 
 enum { N = 24, ROWS = 40, PATCHES = 200 };
 

@@ -10,11 +10,11 @@
 #include <math.h>
 #include <string.h>
 #include <cmocka.h>
-#include "activate.h"
+#include "test_kernels.h"
 #include "guard_page.h"
 #include "pith_kernels.h"
 #include "pith_op_exec.h"
-#include "op_list.h"
+#include "test_ops.h"
 #include "pith_weight.h"
 
 static uint64_t seed;

@@ -21,7 +21,7 @@
 #include <cmocka.h>
 #include "pith_container.h"
 #include "pith_op_exec.h"
-#include "region.h"
+#include "test_gate.h"
 
 #define GD_MAX 256u
 #define GD_MAX_IN 16u

@@ -10,9 +10,9 @@
 #define GRAPH_DOUBLE_READER
 #include "graph_double.h"
 #include "guard_page.h"
-#include "integer_conv.h"
+#include "test_products.h"
 #include "loop_double.h"
-#include "plan.h"
+#include "test_plan.h"
 
 #ifndef CASES
 #define CASES 400

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "op_list.h"
 #include "pith_op_exec.h"
+#include "test_ops.h"
 
 #define ONE_OP_MAX 8u
 #define CANARY 0xa5

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "pith_bytes.h"
-#include "elementary_f32.h"
+#include "test_kernels_ref.h"
 
 typedef void row_function(const float *x, float *y, size_t n);
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "pith_codebook_decode.h"
-#include "gap_decode.h"
+#include "test_decode.h"
 #include "guard_page.h"
 
 #define SEED 7u

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <math.h>
 #include <cmocka.h>
-#include "activate.h"
+#include "test_kernels.h"
 #include "guard_page.h"
 #include "pith_kernels.h"
 

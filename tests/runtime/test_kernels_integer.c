@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #include "avxvnni_twin.h"
 #include "guard_page.h"
-#include "integer_element.h"
+#include "test_kernels.h"
 #include "pith_kernels.h"
 
 #ifndef CASES

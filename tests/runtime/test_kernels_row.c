@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "activate.h"
+#include "test_kernels.h"
 #include "guard_page.h"
 #include "pith_kernels.h"
 

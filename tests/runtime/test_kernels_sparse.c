@@ -11,7 +11,7 @@
 #include <math.h>
 #include <cmocka.h>
 #include "pith_kernel_sparse.h"
-#include "run_form.h"
+#include "test_products.h"
 #include "weight_case.h"
 
 static uint64_t seed = 0x5ba5e;

@@ -6,7 +6,7 @@
 #include "loop_double.h"
 #include <stdio.h>
 #include <time.h>
-#include "plan.h"
+#include "test_plan.h"
 
 #define MAX_POOL 48u
 #define ROUNDS 1500u

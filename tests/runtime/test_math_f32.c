@@ -9,8 +9,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 #include "pith_bytes.h"
-#include "math_f32.h"
-#include "sum_f32.h"
+#include "test_kernels_ref.h"
 
 /* |got - exact| in units in the last place of a float of exact's size. Results beyond the largest
  * float by less than half a unit may round to it. */

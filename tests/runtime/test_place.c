@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 #include <cmocka.h>
-#include "plan.h"
+#include "test_plan.h"
 
 #define MAX_ITEMS 400u
 

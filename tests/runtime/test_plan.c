@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <time.h>
-#include "plan.h"
+#include "test_plan.h"
 
 #define SIDE 4u
 #define MAX_VALUES_OF_GRAPH 64u

@@ -3,7 +3,7 @@
  * threads, as byte planes. */
 #define GRAPH_DOUBLE_READER
 #include "graph_double.h"
-#include "plan.h"
+#include "test_plan.h"
 
 /* ---- random graphs -------------------------------------------------------------------------- */
 struct case_plan {

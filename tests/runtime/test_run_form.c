@@ -5,7 +5,7 @@
 #include <setjmp.h>
 #include <string.h>
 #include <cmocka.h>
-#include "run_form.h"
+#include "test_products.h"
 #include "weight_case.h"
 
 static uint64_t seed = 0xf04;

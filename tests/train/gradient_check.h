@@ -23,7 +23,7 @@
 #include <cmocka.h>
 #include "sample_models.h"
 #include "pith_train.h"
-#include "tape.h"
+#include "test_train_tape.h"
 
 enum { MAX_OPERANDS = 8, MAX_SETTINGS = 24, PROBES = 40 };
 #define STEP 4e-3

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <math.h>
 #include <string.h>
-#include "augment_batch.h"
+#include "test_train_feed.h"
 
 enum { PER = 5, EACH = 12 };
 

@@ -12,8 +12,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include "checkpoint.h"
-#include "model_state.h"
+#include "test_train_state.h"
 #include "train/small_network.h"
 
 enum { PER_EPOCH = SAMPLES / 32, STEPS = 6 * PER_EPOCH };

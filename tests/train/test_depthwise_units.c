@@ -10,9 +10,7 @@
 #include <string.h>
 #include "sample_models.h"
 #include "train/model_answers.h"
-#include "row_scale.h"
-#include "unit_links.h"
-#include "unit_order.h"
+#include "test_train_shrink.h"
 
 enum { CHANNELS = 3, SIDE = 6, UNITS = 12, CLASSES = 4 };
 enum { WIDE, DEPTHWISE, DENSE, LAYERS = 4 };

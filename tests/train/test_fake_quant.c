@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <math.h>
 #include <string.h>
-#include "fake_quant.h"
+#include "test_train_tape.h"
 #include "sample_models.h"
 #include "pith_runtime.h"
 

@@ -8,10 +8,9 @@
 #include <cmocka.h>
 #include <math.h>
 #include <string.h>
-#include "least_squares.h"
+#include "test_train_feedback.h"
 #include "sample_models.h"
 #include "pith_train.h"
-#include "row_steps.h"
 
 /* ---- the factor ------------------------------------------------------------------------------ */
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <math.h>
-#include "fold_norms.h"
+#include "test_train.h"
 #include "pith_pack.h"
 #include "pith_op_semantics.h"
 #include "train/small_network.h"

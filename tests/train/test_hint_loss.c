@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <setjmp.h>
 #include <cmocka.h>
-#include "hint_loss.h"
+#include "test_train.h"
 #include "sample_models.h"
 
 enum { BATCH = 16, EACH = 2 * 4 * 4 };

@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <math.h>
-#include "loss.h"
-#include "schedule.h"
+#include "test_train_feed.h"
+#include "test_train.h"
 
 enum { SAMPLES = 3, CLASSES = 5 };
 

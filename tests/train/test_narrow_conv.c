@@ -3,7 +3,7 @@
  * instruction set that this CPU has: whole vectors of output channels, half ones and parts of both,
  * pads, strides. Bound, of the largest value of a result: 2e-6, for sums of some hundred terms in
  * float. */
-#include "narrow_conv.h"
+#include "test_train_kernels.h"
 #include "train/conv_example.h"
 
 static void run(const struct example *e, const struct narrow_kernels *kernels)

@@ -8,10 +8,9 @@
 #include <cmocka.h>
 #include <pthread.h>
 #include <stdio.h>
-#include "model_state.h"
-#include "ranks.h"
+#include "test_train_state.h"
 #include "train/small_network.h"
-#include "validation.h"
+#include "test_train_feed.h"
 
 enum { MOST = 8 };
 

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 #include "sample_models.h"
-#include "row_paths.h"
+#include "test_train_feedback.h"
 
 enum { N = 24, FEW = 4 };
 

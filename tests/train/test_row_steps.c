@@ -8,8 +8,7 @@
 #include <math.h>
 #include <string.h>
 #include "sample_models.h"
-#include "row_feedback.h"
-#include "row_steps.h"
+#include "test_train_feedback.h"
 
 enum { N = 9 };
 

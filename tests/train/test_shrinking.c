@@ -11,10 +11,7 @@
 #include <stdio.h>
 #include "train/small_network.h"
 #include "pith_pack.h"
-#include "free_numbers.h"
-#include "grid.h"
-#include "thinning.h"
-#include "unit_links.h"
+#include "test_train_shrink.h"
 
 /* ---- units ----------------------------------------------------------------------------------- */
 

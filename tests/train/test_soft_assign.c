@@ -12,7 +12,7 @@
 #include "sample_models.h"
 #include "pith_host.h"
 #include "pith_train.h"
-#include "soft_assign.h"
+#include "test_train_shrink.h"
 
 enum { COUNT = 24, GROUP = 12, CENTROIDS = 4, ALL_CENTROIDS = COUNT / GROUP * CENTROIDS };
 

@@ -3,7 +3,7 @@
  * that this CPU has: strides, dilations, pads, odd sizes, pictures that fill no group, maps and
  * channels without a weight. Bound, of the largest value of a result: 2e-6, for sums of some
  * hundred terms in float. */
-#include "sparse_conv.h"
+#include "test_train_kernels.h"
 #include "train/conv_example.h"
 
 /* One of `every` weights stays; map `bare` has none, and channel `bare`, where there are two. */

@@ -11,7 +11,7 @@
 #include "pith_pack.h"
 #include "pith_host.h"
 #include "pith_train.h"
-#include "tape.h"
+#include "test_train_tape.h"
 
 /* ---- models ---------------------------------------------------------------------------------- */
 

@@ -8,8 +8,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <math.h>
-#include "fake_quant_graph.h"
-#include "tape.h"
+#include "test_train_tape.h"
 #include "train/small_network.h"
 
 struct trained {

@@ -9,11 +9,10 @@
 #include "sample_models.h"
 #include "pith_load.h"
 #include "pith_pack.h"
-#include "fake_quant_graph.h"
+#include "test_train_tape.h"
 #include "pith_host.h"
 #include "pith_train.h"
 #include "pith_value_stats.h"
-#include "tape.h"
 
 /* ---- models ---------------------------------------------------------------------------------- */
 

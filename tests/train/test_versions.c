@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include "train/small_network.h"
 #include "pith_pack.h"
-#include "teacher_memory.h"
+#include "test_train.h"
 
 static struct pith_train_result trained(struct pith_model *m, const struct pith_train_opts *o)
 {

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <math.h>
 #include "small_network.h"
-#include "weight_noise.h"
+#include "test_train_shrink.h"
 
 enum { COUNT = 40 };
 

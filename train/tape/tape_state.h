@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tape_state.h - what a tape is made of; shared by tape.c (building), tape_run.c (running).
+/* tape_state.h - what a tape is made of; shared by all files named tape_*.c.
  *
  * Steps stand in the order of execution. A step is a node, or a conversion of one value between its
  * two layouts. Each slice has its own tensors and its own state of each operator. */

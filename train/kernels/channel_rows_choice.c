@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* channel_rows.c - which of the variants this CPU runs. */
+/* channel_rows_choice.c - which of the variants this CPU runs. */
 #include "channel_rows.h"
 #include "pith_runtime.h"
 

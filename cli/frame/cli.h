@@ -28,8 +28,12 @@ enum cli_exit {
     EXIT_INTERRUPTED = 130
 };
 
+struct cli_command;
+
 /* First member of every command's option struct. */
 struct cli_common {
+    const struct cli_command *const
+        *commands;        /* all there are, NULL behind the last: main sets it */
     const char *output;   /* -o; NULL: none given */
     bool force;           /* -f */
     uint32_t quiet;       /* -q, -qq */
@@ -87,9 +91,6 @@ struct cli_command {
     void (*defaults)(void *options); /* sets what is not zero by default; NULL: nothing */
 };
 
-extern const struct cli_command *const cli_commands[]; /* ends with NULL */
-const struct cli_command *cli_find_command(const char *name);
-
 /* ---- option_parse.c -------------------------------------------------------------------- */
 /* Fills `options` (struct_bytes, zeroed) and moves operands to the front of argv. */
 enum cli_exit cli_parse(const struct cli_command *cmd, int argc, char **argv, void *options,
@@ -109,9 +110,12 @@ const char *cli_format_bytes(uint64_t bytes, char buffer[32]);
 const char *cli_format_count(uint64_t n, char buffer[32]);
 
 /* ---- help.c ------------------------------------------------------------------------------ */
-void cli_print_overview(void);
+/* commands: ends with NULL. */
+const struct cli_command *cli_find_command(const struct cli_command *const *commands,
+                                           const char *name); /* NULL: none */
+void cli_print_overview(const struct cli_command *const *commands);
 void cli_print_help(const struct cli_command *cmd, bool whole);
-void cli_suggest(const char *unknown);
+void cli_suggest(const struct cli_command *const *commands, const char *unknown);
 
 /* ---- message.c -------------------------------------------------------------------------- */
 void cli_set_verb(const char *verb); /* prefixes messages where stdin or stdout is a pipe */

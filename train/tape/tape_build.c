@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tape.c - building a tape: what moves, shapes at the slice's batch, memory. */
+/* tape_build.c - building a tape: what moves, shapes at the slice's batch, memory. */
 #include "check_batch.h"
 #include "ranks.h"
 #include "tape_state.h"
@@ -7,32 +7,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- memory ---------------------------------------------------------------------------------- */
-
-void *pith_tape_take(struct tape *t, uint64_t count, size_t each)
-{
-    if (t->n_memory == t->cap_memory) {
-        uint32_t cap = t->cap_memory ? t->cap_memory * 2 : 64;
-        void **grown = realloc(t->memory, cap * sizeof *grown);
-        if (!grown)
-            return NULL;
-        t->memory = grown;
-        t->cap_memory = cap;
-    }
-    uint64_t bytes;
-    if (!mul_ok(count, each, &bytes) || bytes > SIZE_MAX - 64)
-        return NULL;
-    void *p = aligned_alloc(64, ((size_t)bytes + 64) & ~(size_t)63);
-    if (p)
-        t->memory[t->n_memory++] = memset(p, 0, (size_t)bytes);
-    return p;
-}
-
-enum pith_status pith_tape_no_memory(struct pith_error *err)
-{
-    return pith_error_set(err, PITH_ERR_MEMORY, "not enough memory to train");
-}
 
 void pith_tape_free(struct tape *t)
 {

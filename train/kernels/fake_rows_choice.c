@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fake_rows.c - which of the variants this CPU runs. */
+/* fake_rows_choice.c - which of the variants this CPU runs. */
 #include "fake_rows.h"
 #include "pith_runtime.h"
 

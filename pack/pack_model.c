@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* pack.c - a model numbered as a file numbers it (inputs, constants in order of first use, outputs
- * of nodes), its weights encoded, its texts written, and the result read once by the gate: what is
- * handed out is what a runtime accepts. */
+/* pack_model.c - a model numbered as a file numbers it (inputs, constants in order of first use,
+ * outputs of nodes), its weights encoded, its texts written, and the result read once by the gate:
+ * what is handed out is what a runtime accepts. */
 #include <stdlib.h>
 #include <sys/stat.h>
 #include "pith_error_fill.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* panel_product.c - which of the variants a CPU runs. */
+/* panel_product_choice.c - which of the variants a CPU runs. */
 #include "panel_product.h"
 
 #include "pith_runtime.h"

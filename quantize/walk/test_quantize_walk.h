@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* test_quantize_walk.h - what tests look at inside of quantize/walk/, beside its interface, and
+ * why:
+ *
+ *     bias_correct.h: means and their errors by hand
+ *     channel_reestimate.h: means and variances of one layer
+ *     layer_blocks.h: where blocks end, which no file tells */
+#ifndef TEST_QUANTIZE_WALK_H
+#define TEST_QUANTIZE_WALK_H
+
+#include "bias_correct.h"
+#include "channel_reestimate.h"
+#include "layer_blocks.h"
+
+#endif

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* test_decode.h - what tests look at inside of runtime/decode/, beside its interface, and why:
+ *
+ *     gap_decode.h: supports that end one beyond, and arbitrary bytes
+ *     weight_rows.h: rows read at each run against weights decoded whole */
+#ifndef TEST_DECODE_H
+#define TEST_DECODE_H
+
+#include "gap_decode.h"
+#include "weight_rows.h"
+
+#endif

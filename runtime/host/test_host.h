@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+/* test_host.h - what tests look at inside of runtime/host/, beside its interface, and why:
+ *
+ *     decimal.h: every number comes back from its text */
+#ifndef TEST_HOST_H
+#define TEST_HOST_H
+
+#include "decimal.h"
+
+#endif

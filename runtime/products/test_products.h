@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* test_products.h - what tests look at inside of runtime/products/, beside its interface, and why:
+ *
+ *     integer_conv.h: products whose kernels and layouts the test chooses
+ *     run_form.h: which form is chosen for which weight, and what is in it */
+#ifndef TEST_PRODUCTS_H
+#define TEST_PRODUCTS_H
+
+#include "integer_conv.h"
+#include "run_form.h"
+
+#endif

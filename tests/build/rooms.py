@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Rooms: folders of sources, and which file needs which.
+
+    rooms.py OBJECTS ROOM...    run in the root of a tree; the rooms are folders of sources
+
+A file is stem.c and stem.h. It needs another file where it includes its header, or where its object
+leaves a symbol undefined that the other's object defines. Headers named pith_*.h are interfaces: they
+stand apart from their folder, below it, and may include nothing but interfaces. Told, with status 1:
+
+- a room of more than MAX_FILES .c and .h files
+- an interface that includes a header which is none
+- a file that includes a header of another module that is no interface
+- a test that includes a header of a room that is neither an interface nor named test_*.h: such a
+  header says which insides of its room tests look at, and why
+- a circle of rooms
+- a circle of more than MAX_CIRCLE files
+"""
+import os
+import re
+import subprocess
+import sys
+
+MAX_FILES = 60
+MAX_CIRCLE = 4
+LARGER = {'compress': 6}  # until what reads a recipe and what runs it are apart
+
+
+def sources(rooms):
+    return sorted(os.path.join(r, f) for r in rooms for f in os.listdir(r) if f.endswith(('.c', '.h')))
+
+
+def is_interface(path):
+    name = os.path.basename(path)
+    return name.startswith('pith_') and name.endswith('.h')
+
+
+def file_of(path):
+    """What path belongs to: "room/stem", of interfaces their own path."""
+    return path if is_interface(path) else os.path.splitext(path)[0]
+
+
+def is_seam(path):
+    return os.path.basename(path).startswith('test_') and path.endswith('.h')
+
+
+def module_of(path):
+    return 'host' if path.startswith('runtime/host/') else path.split('/')[0]
+
+
+def includes(paths, headers):
+    """[path, header] for each include in paths of one of the headers; file names are unique."""
+    by_name = {os.path.basename(h): h for h in headers}
+    for p in paths:
+        with open(p, encoding='utf-8') as f:
+            for name in re.findall(r'^\s*#\s*include\s+"([^"]+)"', f.read(), re.M):
+                if name in by_name:
+                    yield p, by_name[name]
+
+
+def symbols(objects, paths):
+    """[file, file that defines what it leaves undefined, symbol]; what is not compiled is left out."""
+    defined, wanted = {}, {}
+    for p in paths:
+        obj = os.path.join(objects, p[:-2] + '.o')
+        if not p.endswith('.c') or not os.path.exists(obj):
+            continue
+        for line in subprocess.run(['nm', obj], text=True, capture_output=True, check=True).stdout.splitlines():
+            words = line.split()
+            if len(words) == 2 and words[0] == 'U':
+                wanted.setdefault(p, []).append(words[1])
+            elif len(words) == 3 and words[1] in 'TDBRVWC':
+                defined[words[2]] = p
+    for p, names in wanted.items():
+        for name in names:
+            if name in defined and defined[name] != p:
+                yield file_of(p), file_of(defined[name]), name
+
+
+def circles(needs):
+    """Sets of more than one that all need one another (Tarjan's strongly connected components)."""
+    index, low, stack, found = {}, {}, [], []
+
+    def visit(v):
+        index[v] = low[v] = len(index)
+        stack.append(v)
+        for w in needs.get(v, ()):
+            if w not in index:
+                visit(w)
+                low[v] = min(low[v], low[w])
+            elif w in stack:
+                low[v] = min(low[v], index[w])
+        if low[v] == index[v]:
+            at = stack.index(v)
+            part, stack[at:] = stack[at:], []
+            if len(part) > 1:
+                found.append(sorted(part))
+
+    sys.setrecursionlimit(10000)
+    for v in list(needs):
+        if v not in index:
+            visit(v)
+    return found
+
+
+def why_of(edges, circle):
+    """One reason for each step inside a circle."""
+    told = {}
+    for a, b, what in edges:
+        if a in circle and b in circle and a != b:
+            told.setdefault((a, b), what)
+    return ''.join(f'\n    {a} -> {b}: {what}' for (a, b), what in sorted(told.items()))
+
+
+def room_of(file):
+    return file if is_interface(file) else os.path.dirname(file)
+
+
+def graph(edges, of=lambda x: x):
+    needs = {}
+    for a, b, _ in edges:
+        if of(a) != of(b):
+            needs.setdefault(of(a), set()).add(of(b))
+    return needs
+
+
+def tests():
+    return sorted(os.path.join(d, f) for d, _, names in os.walk('tests') for f in names if f.endswith(('.c', '.h')))
+
+
+def faults(objects, rooms):
+    paths = sources(rooms)
+    for r in rooms:
+        n = sum(os.path.dirname(p) == r for p in paths)
+        if n > MAX_FILES:
+            yield f'{r} has {n} files, more than {MAX_FILES}: give it a room'
+    edges = []
+    for p, h in includes(paths, paths):
+        edges.append((file_of(p), file_of(h), os.path.basename(h)))
+        if is_interface(p) and not is_interface(h):
+            yield f'interface {p} includes {h}, which is none'
+        if module_of(p) != module_of(h) and not is_interface(h):
+            yield f'{p} includes {h}, a private header of another module'
+        if is_seam(h):
+            yield f'{p} includes {h}, which is for tests'
+    for p, h in includes(tests(), paths):
+        if not is_interface(h) and not is_seam(h):
+            yield f'{p} includes {h}, a private header: name it in a test_*.h of its room'
+    edges += symbols(objects, paths)
+    for c in circles(graph(edges, room_of)):
+        by_room = [(room_of(a), room_of(b), f'{a} needs {b} ({what})') for a, b, what in edges]
+        yield 'circle of rooms: ' + ', '.join(c) + why_of(by_room, c)
+    for c in circles(graph(edges)):
+        if len(c) > LARGER.get(os.path.dirname(c[0]), MAX_CIRCLE):
+            yield f'circle of {len(c)} files, more than {MAX_CIRCLE}: ' + ', '.join(c) + why_of(edges, c)
+
+
+def main():
+    found = list(faults(sys.argv[1], sys.argv[2:]))
+    print('\n'.join(found) if found else 'rooms are in order')
+    return 1 if found else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

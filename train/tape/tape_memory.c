@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* tape_memory.c - memory that lives as long as a tape. */
+#include "tape_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void *pith_tape_take(struct tape *t, uint64_t count, size_t each)
+{
+    if (t->n_memory == t->cap_memory) {
+        uint32_t cap = t->cap_memory ? t->cap_memory * 2 : 64;
+        void **grown = realloc(t->memory, cap * sizeof *grown);
+        if (!grown)
+            return NULL;
+        t->memory = grown;
+        t->cap_memory = cap;
+    }
+    uint64_t bytes;
+    if (!mul_ok(count, each, &bytes) || bytes > SIZE_MAX - 64)
+        return NULL;
+    void *p = aligned_alloc(64, ((size_t)bytes + 64) & ~(size_t)63);
+    if (p)
+        t->memory[t->n_memory++] = memset(p, 0, (size_t)bytes);
+    return p;
+}
+
+enum pith_status pith_tape_no_memory(struct pith_error *err)
+{
+    return pith_error_set(err, PITH_ERR_MEMORY, "not enough memory to train");
+}
