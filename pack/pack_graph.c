@@ -81,6 +81,39 @@ static void write_short_head(struct graph_pack *p, const struct weight *w, enum 
         pith_out_varint(p->out, w->nnz);
 }
 
+static void write_shape(struct byte_out *o, const struct shape *s, uint32_t code)
+{
+    if (code == SHAPE_RANK)
+        pith_out_varint(o, s->rank);
+    if (code != SHAPE_PREV_FIRST && code != SHAPE_PREV)
+        write_dims(o, s, 0, code == SHAPE_RANK4_SQUARE);
+}
+
+static void write_long_head(struct byte_out *o, const struct weight *w, uint32_t code)
+{
+    pith_out_u8(o, HEAD_LONG);
+    pith_out_u8(o, code);
+    pith_out_u8(o, w->support);
+    pith_out_u8(o, w->grid);
+    pith_out_u8(o, w->code);
+    write_shape(o, &w->shape, code);
+}
+
+static void write_adaptive_head(struct byte_out *o, const struct weight *w, uint32_t code,
+                                bool same)
+{
+    bool coded = w->grid == GRID_CODEBOOK;
+    if (pith_weight_is_adaptive_vector(w, code)) {
+        pith_out_u8(o, HEAD_VECTOR + (coded ? 1u : 0u) + (same ? 1u : 0u));
+        return;
+    }
+    pith_out_u8(o, HEAD_FORM | code);
+    write_shape(o, &w->shape, code);
+    pith_out_u8(o, (w->support != SUPPORT_DENSE ? FORM_SPARSE : 0) | (coded ? FORM_CODEBOOK : 0) |
+                       (w->n_groups > 1 ? FORM_GROUPS : 0) | (same ? FORM_SAME_CENTROIDS : 0) |
+                       w->source_back << FORM_SOURCE);
+}
+
 static void write_head(struct graph_pack *p, const struct weight *w)
 {
     bool coded = w->grid == GRID_CODEBOOK;
@@ -88,28 +121,21 @@ static void write_head(struct graph_pack *p, const struct weight *w)
     uint32_t code = pith_shape_code(&w->shape, p->prev);
     enum short_kind kind = pith_weight_short_kind(w, code, rows_two_before(p, w));
     if (w->type != PITH_F32) {
-        pith_out_u8(p->out, CODING_TYPE << 3);
+        pith_out_u8(p->out, HEAD_TYPE);
         pith_out_u8(p->out, w->type);
     }
     if (kind != SHORT_KINDS) {
         write_short_head(p, w, kind, same);
         return;
     }
-    bool adaptive = w->code == CODE_ADAPTIVE;
-    bool vector = pith_weight_is_adaptive_vector(w, code);
-    uint32_t coding = pith_weight_coding(w) + (same && !adaptive ? CODING_SAME_CENTROIDS : 0);
-    pith_out_u8(p->out, vector ? ADAPTIVE_VECTOR + (coded ? 1u : 0u) + (same ? 1u : 0u)
-                               : coding << 3 | code);
-    if (code == SHAPE_RANK)
-        pith_out_varint(p->out, w->shape.rank);
-    if (code != SHAPE_PREV_FIRST && code != SHAPE_PREV)
-        write_dims(p->out, &w->shape, 0, code == SHAPE_RANK4_SQUARE);
-    if (w->code == CODE_PLANES)
-        pith_out_u8(p->out, FORM_PLANES);
-    if (adaptive && !vector)
-        pith_out_u8(p->out, (w->support != SUPPORT_DENSE ? FORM_SPARSE : 0) |
-                                (coded ? FORM_CODEBOOK : 0) | (w->n_groups > 1 ? FORM_GROUPS : 0) |
-                                (same ? FORM_SAME_CENTROIDS : 0) | w->source_back << FORM_SOURCE);
+    if (w->code == CODE_PLANES) {
+        write_long_head(p->out, w, code);
+    } else if (w->code == CODE_ADAPTIVE) {
+        write_adaptive_head(p->out, w, code, same);
+    } else {
+        pith_out_u8(p->out, pith_weight_common_head(w, code, same));
+        write_shape(p->out, &w->shape, code);
+    }
     if (coded && !same)
         pith_out_u8(p->out, w->n_centroids - 1);
     if (coded && w->n_groups > 1)

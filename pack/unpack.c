@@ -30,6 +30,15 @@ bool pith_is_pith(const void *bytes, size_t n)
     return n >= 4 && memcmp(b, FULL_MAGIC, 4) == 0;
 }
 
+/* Of version 0, which came before the first release. */
+static bool is_draft(const void *bytes, size_t n)
+{
+    const uint8_t *b = bytes;
+    if (n >= 2 && b[0] == COMPACT_MAGIC_0)
+        return b[1] == COMPACT_MAGIC_1;
+    return n >= FULL_VERSION_AT + 4 && load_le32(b + FULL_VERSION_AT) == 0;
+}
+
 /* ---- messages -------------------------------------------------------------------------------- */
 
 static void tag_text(uint32_t tag, char text[5])
@@ -45,7 +54,7 @@ static const char *what_failed(enum pith_status st)
 {
     switch (st) {
     case PITH_ERR_VERSION:
-        return "written by a newer version of the format";
+        return "written in a newer version of the format";
     case PITH_ERR_UNSUPPORTED:
         return "uses something this build does not have";
     default:
@@ -426,6 +435,11 @@ static enum pith_status open_graph(struct unpacking *u, const void *bytes, size_
     enum pith_status st = pith_graph_open(bytes, n, flags, &u->graph, &why);
     if (st == PITH_ERR_MEMORY)
         return no_memory(u);
+    if (st == PITH_ERR_VERSION && is_draft(bytes, n))
+        return pith_error_fill(u->err, st,
+                               "%s: written in version 0 of the format, a draft that is no longer "
+                               "read: make it again from its network",
+                               u->name);
     if (st)
         return refuse(u->name, st, &why, u->err);
     pith_image_open(bytes, n, flags | PITH_FLAG_NO_CHECKSUM, &u->im, NULL); /* tested just now */

@@ -35,7 +35,7 @@ extern "C" {
 #define PITH_VERSION_MAJOR 0
 #define PITH_VERSION_MINOR 1
 #define PITH_VERSION_PATCH 0
-#define PITH_FORMAT_VERSION 0 /* of the files; docs/format.md */
+#define PITH_FORMAT_VERSION 1 /* of the files; docs/format.md */
 
 /* What the caller can do about a failure. Numbers are never reused. */
 enum pith_status {
@@ -45,7 +45,7 @@ enum pith_status {
     PITH_ERR_IO = 3,          /* cannot read or write */
     PITH_ERR_CORRUPT = 4,     /* the file is broken or not what it claims to be */
     PITH_ERR_UNSUPPORTED = 5, /* valid, but this build cannot do it */
-    PITH_ERR_VERSION = 6,     /* written by a newer format version */
+    PITH_ERR_VERSION = 6,     /* written in another version of the format */
     PITH_ERR_SPACE = 7,       /* a buffer of the caller is too small */
     PITH_ERR_LIMIT = 8,       /* would exceed a limit the caller set (max_bytes, max_steps) */
     PITH_ERR_GOAL = 9,        /* the honest answer is no: a goal was not met, outputs differ */

@@ -40,6 +40,8 @@ struct graph_parse {
 
 /* PITH_ERR_CORRUPT at the reader's place in the graph chunk. */
 enum pith_status pith_parse_corrupt(struct graph_parse *p);
+/* PITH_ERR_UNSUPPORTED there: a value that this version leaves free. */
+enum pith_status pith_parse_unsupported(struct graph_parse *p);
 
 /* One tensor, its streams cut out of the data chunk. */
 enum pith_status pith_parse_weight(struct graph_parse *p, struct weight *w);

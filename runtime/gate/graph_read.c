@@ -12,6 +12,11 @@ enum pith_status pith_parse_corrupt(struct graph_parse *p)
     return pith_fail(p->err, PITH_ERR_CORRUPT, TAG_GRAPH, (uint64_t)(p->r.p - p->im->blob));
 }
 
+enum pith_status pith_parse_unsupported(struct graph_parse *p)
+{
+    return pith_fail(p->err, PITH_ERR_UNSUPPORTED, TAG_GRAPH, (uint64_t)(p->r.p - p->im->blob));
+}
+
 uint32_t pith_default_inputs(const struct op_info *info)
 {
     return info->n_in_max == OP_ANY ? 0 : info->n_in_max;

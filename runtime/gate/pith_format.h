@@ -11,7 +11,7 @@
 
 #include "pith_container.h"
 
-#define FORMAT_VERSION 0u
+#define FORMAT_VERSION 1u
 
 /* A tag as it stands in err->chunk: its four characters, first one lowest. Lower case first
  * letter: ancillary, a reader that does not know it may go on without. */
@@ -80,20 +80,26 @@ enum chunk_kind {
 #define INPUT_TYPE 0x10u   /* a type byte follows; else f32 */
 #define INPUT_SQUARE 0x20u /* the last two stored dims are equal and stored once */
 
-/* Tensor head byte: shape code in bits 0-2, coding in bits 3-7. */
+/* Shape codes, in bits 0-2 of most heads of tensors. */
 #define SHAPE_PREV_FIRST 0u /* [dim 0 of the previous tensor] */
 #define SHAPE_RANK4_SQUARE 5u
 #define SHAPE_PREV 6u
 #define SHAPE_RANK 7u
-#define CODING_TYPE 15u /* prefix: a type byte and the real head follow */
-#define CODING_SAME_CENTROIDS 16u
-#define CODING_ADAPTIVE 31u /* a form byte follows the shape */
-#define ADAPTIVE_VECTOR                                                                            \
-    0x79u /* head bytes from here on: rank 1, dim 0 of the tensor before, dense, */
-#define ADAPTIVE_VECTORS 3u /* source 1; plain, codebook, codebook with the same centroids */
-/* The head bytes of coding 16, 21 and 26 (the same centroids, but no codebook) are free for the
- * most common adaptive tensors: support, codebook and source are told by them, and what follows
- * from the source's rows (fed) is not written. */
+/* Head byte of a tensor. Below HEAD_TYPE: a common one, shape code in bits 0-2, support *
+ * COMMON_KINDS + kind in bits 3-6. Frequent combinations of support, grid and code have heads of
+ * one byte; the long head tells each of the three in a byte of its own. */
+#define COMMON_KINDS 5u /* plain, codebook, coded codebook, grouped, coded grouped */
+#define HEAD_TYPE 0x78u /* prefix: a type byte and the real head follow */
+/* From here on: adaptive, rank 1, dim 0 of the tensor before, dense, source 1. */
+#define HEAD_VECTOR 0x79u
+#define HEAD_VECTORS 3u /* plain, codebook, codebook with the same centroids */
+#define HEAD_LONG 0x7cu /* shape code, support, grid and code follow; a byte each */
+#define HEAD_LONG_BYTES 4u
+#define HEAD_SAME_CENTROIDS 0x80u /* bit of a common head; between HEAD_LONG and here: free */
+#define HEAD_FORM 0xf8u           /* from here on: adaptive, a form byte follows the shape */
+/* What would be common heads with the same centroids, but no codebook, are short heads of the most
+ * frequent adaptive tensors: support, codebook and source are told by them, and what follows from
+ * the source's rows (fed) is not written. */
 enum short_kind {
     SHORT_MATRIX,      /* [a, b]; written: a b */
     SHORT_CONV,        /* [a, b, k, k]; written: a b k */
@@ -110,12 +116,8 @@ enum short_kind {
 #define FORM_CODEBOOK 0x02u
 #define FORM_GROUPS 0x04u
 #define FORM_SAME_CENTROIDS 0x08u
-#define FORM_PLANES                                                                                \
-    FORM_GROUPS        /* alone, without a codebook: no adaptive tensor, but byte planes           \
-                        */
 #define FORM_SOURCE 4u /* bits 4-7: how many tensors back the source is; 0: none */
 #define FORM_SOURCE_MAX 15u
-#define CODING_GRIDS 5u /* plain, codebook, coded codebook, grouped, coded grouped */
 
 /* The word before a list's entries: it is that of the list written before in this node. */
 #define LIST_AGAIN 0u
@@ -155,8 +157,8 @@ enum pith_status pith_fail(struct pith_error *err, enum pith_status status, uint
 
 /* ---- the meaning of single fields, shared with the packer ---------------------------------- */
 
-/* Coding number 0..14 of a tensor: support * 5 + grid number; CODING_ADAPTIVE, of planes too. */
-uint32_t pith_weight_coding(const struct weight *w);
+/* The common head of a tensor that is neither adaptive nor of planes. */
+uint8_t pith_weight_common_head(const struct weight *w, uint32_t shape_code, bool same_centroids);
 /* Is w, with this shape code, one of the tensors whose head byte tells the form? */
 bool pith_weight_is_adaptive_vector(const struct weight *w, uint32_t shape_code);
 /* What the short head byte of such a tensor says of its shape; SHORT_KINDS: it has none. fed: rows

@@ -7,18 +7,16 @@
  */
 #include "pith_adaptive_decode.h"
 #include "graph_parse.h"
-#include "pith_plane_decode.h"
 
 static const uint8_t byte_bits[16] = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};
 
-uint32_t pith_weight_coding(const struct weight *w)
+uint8_t pith_weight_common_head(const struct weight *w, uint32_t shape_code, bool same_centroids)
 {
-    uint32_t grid = 0;
-    if (w->code == CODE_ADAPTIVE || w->code == CODE_PLANES)
-        return CODING_ADAPTIVE;
+    uint32_t kind = 0;
     if (w->grid == GRID_CODEBOOK)
-        grid = 1u + (w->code == CODE_HUFFMAN ? 1u : 0u) + (w->n_groups > 1 ? 2u : 0u);
-    return (uint32_t)w->support * CODING_GRIDS + grid;
+        kind = 1u + (w->code == CODE_HUFFMAN ? 1u : 0u) + (w->n_groups > 1 ? 2u : 0u);
+    return (uint8_t)(((uint32_t)w->support * COMMON_KINDS + kind) << 3 | shape_code |
+                     (same_centroids ? HEAD_SAME_CENTROIDS : 0));
 }
 
 bool pith_weight_is_adaptive_vector(const struct weight *w, uint32_t shape_code)
@@ -46,8 +44,7 @@ enum short_kind pith_weight_short_kind(const struct weight *w, uint32_t shape_co
 
 uint8_t pith_short_head(uint32_t number)
 {
-    uint32_t coding = CODING_SAME_CENTROIDS + number / 8 * CODING_GRIDS;
-    return (uint8_t)(coding << 3 | number % 8);
+    return (uint8_t)(HEAD_SAME_CENTROIDS + number / 8 * COMMON_KINDS * 8 + number % 8);
 }
 
 static bool is_square(const struct shape *s)
@@ -138,25 +135,30 @@ static enum pith_status parse_codebook_shape(struct graph_parse *p, struct weigh
     return PITH_OK;
 }
 
-static const uint8_t vector_form[ADAPTIVE_VECTORS] = {
+static const uint8_t vector_form[HEAD_VECTORS] = {
     1u << FORM_SOURCE, 1u << FORM_SOURCE | FORM_CODEBOOK,
     1u << FORM_SOURCE | FORM_CODEBOOK | FORM_SAME_CENTROIDS};
 
-static enum pith_status take_planes(struct graph_parse *p, struct weight *w)
+/* A tensor all of whose elements are stored, until more is known. */
+static enum pith_status parse_shape_and_count(struct graph_parse *p, uint32_t code,
+                                              struct weight *w)
 {
-    w->code = CODE_PLANES;
-    w->support = SUPPORT_DENSE;
-    w->grid = GRID_PLAIN;
-    return pith_planes_allow(w) ? PITH_OK : pith_parse_corrupt(p);
+    enum pith_status st = parse_shape(p, code, &w->shape);
+    if (!st)
+        pith_shape_count(&w->shape, &w->count);
+    w->nnz = w->count;
+    return st;
 }
 
-/* What stands behind the shape of an adaptive tensor, before the length of its stream. */
+/* Adaptive, with a head from HEAD_FORM on or of a vector: what is told before the length of its
+ * stream. */
 static enum pith_status parse_form(struct graph_parse *p, uint32_t head, struct weight *w)
 {
-    bool vector = head < CODING_ADAPTIVE << 3;
-    uint32_t form = vector ? vector_form[head - ADAPTIVE_VECTOR] : rd_u8(&p->r);
-    if (!p->r.bad && form == FORM_PLANES)
-        return take_planes(p, w);
+    bool vector = head < HEAD_FORM;
+    enum pith_status st = parse_shape_and_count(p, vector ? SHAPE_PREV_FIRST : head & 7, w);
+    if (st)
+        return st;
+    uint32_t form = vector ? vector_form[head - HEAD_VECTOR] : rd_u8(&p->r);
     bool codebook = form & FORM_CODEBOOK, same = form & FORM_SAME_CENTROIDS;
     if (p->r.bad || (!codebook && form & (FORM_GROUPS | FORM_SAME_CENTROIDS)) ||
         form >> FORM_SOURCE > p->weight_at)
@@ -165,7 +167,7 @@ static enum pith_status parse_form(struct graph_parse *p, uint32_t head, struct 
     w->code = CODE_ADAPTIVE;
     w->support = form & FORM_SPARSE ? SUPPORT_ADAPTIVE : SUPPORT_DENSE;
     w->grid = codebook ? GRID_CODEBOOK : GRID_PLAIN;
-    enum pith_status st = codebook ? parse_codebook_shape(p, w, same, form & FORM_GROUPS) : PITH_OK;
+    st = codebook ? parse_codebook_shape(p, w, same, form & FORM_GROUPS) : PITH_OK;
     if (!st && form & FORM_SPARSE)
         w->nnz = rd_varint(&p->r, w->count);
     if (!st && (p->r.bad || !pith_adaptive_allows(w) ||
@@ -207,46 +209,75 @@ static uint32_t short_number(uint32_t head)
     return SHORT_HEADS;
 }
 
-/* head byte(s), shape, codebook shape, nnz of gaps: everything told before the streams. */
+static enum pith_status parse_common(struct graph_parse *p, uint32_t head, struct weight *w)
+{
+    bool same = head & HEAD_SAME_CENTROIDS;
+    uint32_t number = (head & ~HEAD_SAME_CENTROIDS) >> 3, kind = number % COMMON_KINDS;
+    enum pith_status st = parse_shape_and_count(p, head & 7, w);
+    w->support = (enum weight_support)(number / COMMON_KINDS);
+    w->grid = kind == 0 ? GRID_PLAIN : GRID_CODEBOOK;
+    w->code = kind == 2 || kind == 4 ? CODE_HUFFMAN : CODE_PLAIN;
+    if (!st && kind > 0)
+        st = parse_codebook_shape(p, w, same, kind > 2);
+    if (st || w->support != SUPPORT_GAPS)
+        return st;
+    w->nnz = rd_varint(&p->r, w->count);
+    return p->r.bad || w->count > UINT32_MAX ? pith_parse_corrupt(p) : PITH_OK;
+}
+
+/* Byte planes are what has no other head. All else is a newer writer's. */
+static enum pith_status parse_long(struct graph_parse *p, struct weight *w)
+{
+    static const uint8_t planes[] = {SUPPORT_DENSE, GRID_PLAIN, CODE_PLANES};
+    const uint8_t *told = rd_bytes(&p->r, HEAD_LONG_BYTES); /* shape, support, grid, code */
+    if (!told)
+        return pith_parse_corrupt(p);
+    if (told[0] > SHAPE_RANK || memcmp(told + 1, planes, sizeof planes) != 0 || w->type != PITH_F32)
+        return pith_parse_unsupported(p);
+    w->support = SUPPORT_DENSE;
+    w->grid = GRID_PLAIN;
+    w->code = CODE_PLANES;
+    return parse_shape_and_count(p, told[0], w);
+}
+
+static enum pith_status parse_type(struct graph_parse *p, struct weight *w)
+{
+    w->type = (enum pith_type)rd_u8(&p->r);
+    if (w->type > PITH_BOOL)
+        return pith_parse_unsupported(p);
+    return w->type == PITH_F32 || pith_type_bytes(w->type) == 0 ? pith_parse_corrupt(p) : PITH_OK;
+}
+
+/* Of types without codebooks. */
+static bool is_plain_head(uint32_t head)
+{
+    return head < HEAD_TYPE && (head >> 3) % COMMON_KINDS == 0;
+}
+
+/* Everything told before the streams. */
 static enum pith_status parse_head(struct graph_parse *p, struct weight *w)
 {
     uint8_t head = rd_u8(&p->r);
     w->type = PITH_F32;
-    if (head == CODING_TYPE << 3) {
-        w->type = (enum pith_type)rd_u8(&p->r);
-        if (w->type == PITH_F32 || pith_type_bytes(w->type) == 0)
-            return pith_parse_corrupt(p);
+    if (head == HEAD_TYPE) {
+        enum pith_status st = parse_type(p, w);
+        if (st)
+            return st;
         head = rd_u8(&p->r);
     }
-    uint32_t coding = head >> 3, number = short_number(head);
+    if (head == HEAD_LONG)
+        return parse_long(p, w);
+    if (head > HEAD_LONG && head < HEAD_SAME_CENTROIDS)
+        return pith_parse_unsupported(p);
     bool codebooks = w->type == PITH_F32 || w->type == PITH_I8; /* of these types there are some */
-    if (number < SHORT_HEADS && codebooks)
-        return parse_short(p, number, w);
-    bool vector = head - ADAPTIVE_VECTOR < ADAPTIVE_VECTORS && codebooks;
-    bool adaptive = vector || (coding == CODING_ADAPTIVE && codebooks);
-    bool same = coding >= CODING_SAME_CENTROIDS;
-    coding %= CODING_SAME_CENTROIDS;
-    uint32_t grid = coding % CODING_GRIDS;
-    if (adaptive ? p->r.bad : p->r.bad || coding >= CODING_TYPE || (grid == 0 ? same : !codebooks))
+    if (p->r.bad || head == HEAD_TYPE || (!codebooks && !is_plain_head(head)))
         return pith_parse_corrupt(p);
-    w->support = (enum weight_support)(coding / CODING_GRIDS);
-    w->grid = grid == 0 ? GRID_PLAIN : GRID_CODEBOOK;
-    w->code = grid == 2 || grid == 4 ? CODE_HUFFMAN : CODE_PLAIN;
-    enum pith_status st = parse_shape(p, vector ? SHAPE_PREV_FIRST : head & 7, &w->shape);
-    if (st)
-        return st;
-    pith_shape_count(&w->shape, &w->count);
-    w->nnz = w->count;
-    if (adaptive)
+    uint32_t number = short_number(head);
+    if (number < SHORT_HEADS)
+        return parse_short(p, number, w);
+    if (head >= HEAD_FORM || head - HEAD_VECTOR < HEAD_VECTORS)
         return parse_form(p, head, w);
-    if (w->grid == GRID_CODEBOOK && (st = parse_codebook_shape(p, w, same, grid > 2)))
-        return st;
-    if (w->support == SUPPORT_GAPS) {
-        w->nnz = rd_varint(&p->r, w->count);
-        if (p->r.bad || w->count > UINT32_MAX)
-            return pith_parse_corrupt(p);
-    }
-    return PITH_OK;
+    return parse_common(p, head, w);
 }
 
 /* ---- streams ------------------------------------------------------------------------------- */

@@ -21,7 +21,7 @@ const char *pith_status_text(enum pith_status status)
     case PITH_ERR_UNSUPPORTED:
         return "not supported by this build";
     case PITH_ERR_VERSION:
-        return "written in a newer format version";
+        return "written in another format version";
     case PITH_ERR_SPACE:
         return "buffer too small";
     case PITH_ERR_LIMIT:

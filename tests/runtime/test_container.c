@@ -12,10 +12,10 @@
 
 /* docs/format.md, section 14. */
 static const uint8_t compact_file[] = {
-    0xb9, 0x50, 0x01, 0x0c, 0x42, 0x0d, 0x7f, 0x01, 0x02, 0x03, 0x02, 0x32, 0x02,
+    0xb9, 0x51, 0x01, 0x0c, 0x42, 0x0d, 0x7f, 0x01, 0x02, 0x03, 0x02, 0x32, 0x02,
     0x03, 0x02, 0x05, 0x00, 0x02, 0x10, 0x01, 0x0b, 0x73, 0x63, 0x61, 0x6c, 0x65,
     0x3d, 0x31, 0x2f, 0x32, 0x35, 0x36, 0x2f, 0xc8, 0x9f, 0xdf, 0x00, 0x2a, 0x21,
-    0x00, 0x00, 0x80, 0x3f, 0x00, 0x00, 0x80, 0xbf, 0x1a, 0x5d, 0x20, 0xb4,
+    0x00, 0x00, 0x80, 0x3f, 0x00, 0x00, 0x80, 0xbf, 0xf4, 0x3c, 0x30, 0xf4,
 };
 enum { GRAPH_AT = 7, GRAPH_BYTES = 12, META_AT = 19, META_BYTES = 13, DATA_AT = 32 };
 
@@ -131,18 +131,22 @@ static void damage_is_refused(void **state)
     damage(f.data, f.bytes);
 }
 
-static void newer_versions(void **state)
+static void other_versions(void **state)
 {
     (void)state;
     static struct made f;
     struct pith_error err;
     example_full(&f);
-    f.data[FULL_VERSION_AT] = 1;
-    assert_int_equal(read_file(f.data, f.bytes, 0, &err), PITH_ERR_VERSION);
+    for (uint8_t version = 0; version <= 2; version += 2) {
+        f.data[FULL_VERSION_AT] = version;
+        assert_int_equal(read_file(f.data, f.bytes, 0, &err), PITH_ERR_VERSION);
+    }
     f.bytes = 0;
     put(&f, compact_file, sizeof compact_file);
-    f.data[1] = 0x51;
-    assert_int_equal(read_file(f.data, f.bytes, 0, &err), PITH_ERR_VERSION);
+    for (uint8_t version = 0; version <= 2; version += 2) {
+        f.data[1] = 0x50 | version;
+        assert_int_equal(read_file(f.data, f.bytes, 0, &err), PITH_ERR_VERSION);
+    }
     assert_int_equal(read_file("\x89PTH\n\x1a\n ", 8, 0, &err), PITH_ERR_CORRUPT);
 }
 
@@ -250,7 +254,7 @@ static enum pith_status read_meta(const char *meta, size_t n)
 {
     static struct made f;
     f.bytes = 0;
-    const uint8_t head[] = {0xb9, 0x50, 0x01, GRAPH_BYTES, 0x42, (uint8_t)n, 0x7f};
+    const uint8_t head[] = {0xb9, 0x51, 0x01, GRAPH_BYTES, 0x42, (uint8_t)n, 0x7f};
     put(&f, head, sizeof head);
     put(&f, compact_file + GRAPH_AT, GRAPH_BYTES);
     put(&f, meta, n);
@@ -307,7 +311,7 @@ int main(void)
         cmocka_unit_test(no_file_is_a_status),
         cmocka_unit_test(meta_is_found),
         cmocka_unit_test(damage_is_refused),
-        cmocka_unit_test(newer_versions),
+        cmocka_unit_test(other_versions),
         cmocka_unit_test(unknown_chunks),
         cmocka_unit_test(graphs),
         cmocka_unit_test(texts),

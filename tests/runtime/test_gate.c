@@ -228,7 +228,7 @@ static void needed_chunks(void **state)
 static void make_compact(struct made *f, const void *rest, size_t n)
 {
     f->bytes = 0;
-    put(f, "\xb9\x50", 2);
+    put(f, "\xb9\x51", 2);
     put(f, rest, n);
     seal_compact(f);
 }
@@ -267,7 +267,7 @@ static void compact_lengths(void **state)
     make_compact(&f, "\x7f", 0);
     is_refused(&f, 0, 0, 2); /* a header and nothing else */
     f.bytes = 0;
-    put(&f, "\xb9\x50\x7f\x00\x00", 5);
+    put(&f, "\xb9\x51\x7f\x00\x00", 5);
     is_refused(&f, PITH_FLAG_NO_CHECKSUM, 0, 5);
 }
 
@@ -309,6 +309,7 @@ static void check_cases(const struct graph_case *c, size_t n)
 #define GOOD PITH_OK, 0, 0
 #define BAD PITH_ERR_CORRUPT, 0, 0
 #define BAD_AT(tag, at) PITH_ERR_CORRUPT, tag, at
+#define NEWER_AT(at) PITH_ERR_UNSUPPORTED, TAG_GRAPH, at
 #define ZEROS_12 "\0\0\0\0\0\0\0\0\0\0\0\0"
 
 static void inputs_and_nodes(void **state)
@@ -375,9 +376,13 @@ static void tensors(void **state)
          BAD_AT(TAG_GRAPH, 5)},
         {"f16", GRAPH("\x00\x01\x03\x01\x78\x02\x01\x03\x04"), NONE, ZEROS_12, 6, GOOD},
         {"f32 told", GRAPH("\x00\x01\x03\x01\x78\x01\x01\x03\x04"), NONE, ZEROS_12, 12, BAD},
-        {"type of none", GRAPH("\x00\x01\x03\x01\x78\x0c\x01\x03\x04"), NONE, ZEROS_12, 12, BAD},
-        {"coding 15 behind a type", GRAPH("\x00\x01\x03\x01\x78\x02\x79\x03\x04"), NONE, ZEROS_12,
-         6, BAD},
+        {"type of none", GRAPH("\x00\x01\x03\x01\x78\x00\x01\x03\x04"), NONE, ZEROS_12, 12, BAD},
+        {"a type to come", GRAPH("\x00\x01\x03\x01\x78\x0c\x01\x03\x04"), NONE, ZEROS_12, 12,
+         NEWER_AT(6)},
+        {"type told twice", GRAPH("\x00\x01\x03\x02\x01\x03\x78\x05\x78\x05\x04\x04"), NONE,
+         ZEROS_12 "\0\0\0", 15, BAD_AT(TAG_GRAPH, 9)},
+        {"adaptive vector of f16", GRAPH("\x00\x01\x03\x01\x78\x02\x79\x03\x04"), NONE, ZEROS_12, 6,
+         BAD},
         {"plain with the centroids before", GRAPH("\x00\x01\x03\x01\x78\x02\x81\x03\x04"), NONE,
          ZEROS_12, 6, BAD},
         {"codebook of f16", GRAPH("\x00\x01\x03\x01\x78\x02\x09\x03\x01\x01\x04"), NONE, "\0\0", 2,
@@ -499,18 +504,9 @@ static void adaptive_tensors(void **state)
 {
     static const struct graph_case cases[] = {
         {"adaptive", GRAPH("\x00\x01\x03\x01\xf9\x03\x00\x04"), NONE, "abc", 3, GOOD},
-        {"byte planes", GRAPH("\x00\x01\x03\x01\xf9\x03\x04\x04"), NONE, "abc", 3, GOOD},
-        {"byte planes and another tensor",
-         GRAPH("\x01\x02\x03\x02\xfa\x02\x03\x04\x01\xf8\x00\x02"), NONE, "ab", 2, GOOD},
-        {"byte planes longer than the data",
-         GRAPH("\x01\x02\x03\x02\xfa\x02\x03\x04\x03\xf8\x00\x02"), NONE, "ab", 2, BAD},
-        {"rows of byte planes", GRAPH("\x01\x02\x03\x02\xfa\x02\x03\x04\x01\x79\x02"), NONE, "ab",
-         2, BAD},
         {"groups of adaptive elements", GRAPH("\x00\x01\x03\x01\xf9\x03\x0c\x04"), NONE, "abc", 3,
          BAD},
-        {"byte planes with a support", GRAPH("\x00\x01\x03\x01\xf9\x03\x05\x01\x04"), NONE, "abc",
-         3, BAD},
-        {"byte planes with a source", GRAPH("\x00\x01\x03\x01\xf9\x03\x14\x04"), NONE, "abc", 3,
+        {"groups without a codebook", GRAPH("\x00\x01\x03\x01\xf9\x03\x04\x04"), NONE, "abc", 3,
          BAD},
         {"same centroids without a codebook", GRAPH("\x00\x01\x03\x01\xf9\x03\x08\x04"), NONE,
          "abc", 3, BAD},
@@ -533,6 +529,48 @@ static void adaptive_tensors(void **state)
          GRAPH("\x01\x02\x03\x02\xfa\x02\x03\x00\x01\xfa\x04\x03\x10\x82\x02\x04\x01\x82\x02\x05"
                "\x01"),
          NONE, "ab", 2, BAD},
+    };
+    (void)state;
+    check_cases(cases, sizeof cases / sizeof *cases);
+}
+
+/* Support, grid and code each in a byte of its own: byte planes, and what newer writers may mean.
+ */
+static void long_heads(void **state)
+{
+    static const struct graph_case cases[] = {
+        {"byte planes", GRAPH("\x00\x01\x03\x01\x7c\x01\x00\x00\x03\x03\x04"), NONE, "abc", 3,
+         GOOD},
+        {"byte planes and another tensor",
+         GRAPH("\x01\x02\x03\x02\x7c\x02\x00\x00\x03\x02\x03\x01\xf8\x00\x02"), NONE, "ab", 2,
+         GOOD},
+        {"byte planes longer than the data",
+         GRAPH("\x01\x02\x03\x02\x7c\x02\x00\x00\x03\x02\x03\x03\xf8\x00\x02"), NONE, "ab", 2,
+         BAD_AT(TAG_GRAPH, 12)},
+        {"rows of byte planes", GRAPH("\x01\x02\x03\x02\x7c\x02\x00\x00\x03\x02\x03\x01\x79\x02"),
+         NONE, "ab", 2, BAD},
+        {"planes of none before", GRAPH("\x00\x01\x03\x01\x7c\x00\x00\x00\x03\x04"), NONE, "abc", 3,
+         BAD_AT(TAG_GRAPH, 9)},
+        {"a head that is cut", GRAPH("\x00\x01\x03\x01\x7c\x01\x00\x00"), NONE, "abc", 3,
+         BAD_AT(TAG_GRAPH, 5)},
+        {"bit 3 of the shape byte", GRAPH("\x00\x01\x03\x01\x7c\x09\x00\x00\x03\x03\x04"), NONE,
+         "abc", 3, NEWER_AT(9)},
+        {"bit 7 of the shape byte", GRAPH("\x00\x01\x03\x01\x7c\x81\x00\x00\x03\x03\x04"), NONE,
+         "abc", 3, NEWER_AT(9)},
+        {"a support to come", GRAPH("\x00\x01\x03\x01\x7c\x01\x04\x00\x03\x03\x04"), NONE, "abc", 3,
+         NEWER_AT(9)},
+        {"a grid to come", GRAPH("\x00\x01\x03\x01\x7c\x01\x00\x03\x03\x03\x04"), NONE, "abc", 3,
+         NEWER_AT(9)},
+        {"a code to come", GRAPH("\x00\x01\x03\x01\x7c\x01\x00\x00\x04\x03\x04"), NONE, "abc", 3,
+         NEWER_AT(9)},
+        {"planes of a bitmap", GRAPH("\x00\x01\x03\x01\x7c\x01\x01\x00\x03\x03\x04"), NONE, "abc",
+         3, NEWER_AT(9)},
+        {"planes of f64", GRAPH("\x00\x01\x03\x01\x78\x04\x7c\x01\x00\x00\x03\x03\x04"), NONE,
+         "abc", 3, NEWER_AT(11)},
+        {"plain elements", GRAPH("\x00\x01\x03\x01\x7c\x01\x00\x00\x00\x03\x04"), NONE, ZEROS_12,
+         12, NEWER_AT(9)},
+        {"head 7D", GRAPH("\x00\x01\x03\x01\x7d\x03\x04"), NONE, ZEROS_12, 12, NEWER_AT(5)},
+        {"head 7F", GRAPH("\x00\x01\x03\x01\x7f\x03\x04"), NONE, ZEROS_12, 12, NEWER_AT(5)},
     };
     (void)state;
     check_cases(cases, sizeof cases / sizeof *cases);
@@ -567,6 +605,7 @@ int main(void)
         cmocka_unit_test(far_tables),
         cmocka_unit_test(padding_of_elements),
         cmocka_unit_test(adaptive_tensors),
+        cmocka_unit_test(long_heads),
         cmocka_unit_test(source_before_the_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

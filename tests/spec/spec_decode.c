@@ -602,25 +602,29 @@ static void cut_elements(struct tensor *t, struct span *data)
     t->elements = cut(data, n);
 }
 
-static void read_coding(struct span *s, struct tensor *t, uint32_t coding, uint64_t at,
+/* F5, common tensors. `grid` is the `k` of the table there, of all tensors that have a codebook. */
+static void read_common(struct span *s, struct tensor *t, uint32_t head, uint64_t at,
                         uint32_t *last_centroids)
 {
-    must((coding & 15) <= 14, at, "coding is 0..14 below bit 4");
-    t->support = (coding & 15) / 5;
-    t->grid = (coding & 15) % 5;
+    bool same = head >= 0x80;
+    uint32_t common = (head - (same ? 0x80 : 0)) >> 3;
+    must(common <= 14, at, "a type prefix must not be there twice, nor this head with this type");
+    t->support = common / 5;
+    t->grid = common % 5;
     t->n_groups = 1;
-    must(t->grid != 0 || coding < 16, at, "bit 4 of coding needs a codebook");
+    must(t->grid != 0 || !same, at, "the same centroids need a codebook");
     must(t->grid == 0 || t->type == 1 || t->type == 5, at, "a tensor with a codebook is f32 or i8");
     must(t->support != CODED || t->count < UINT64_C(1) << 32, at, "coded support: below 2^32");
     if (t->grid == 0) {
         return;
     }
-    if (coding >= 16) {
-        must(*last_centroids != 0, at, "bit 4 of coding needs a codebook before");
+    if (same) {
+        must(*last_centroids != 0, at, "the same centroids need a codebook before");
         t->n_centroids = *last_centroids;
     } else {
         t->n_centroids = u8(s) + 1u;
-        must(t->n_centroids != *last_centroids, at, "bit 4 of coding must be used where it can");
+        must(t->n_centroids != *last_centroids, at,
+             "the same centroids must be told where they are");
     }
     *last_centroids = t->n_centroids;
     if (t->grid >= 3) {
@@ -742,8 +746,13 @@ static uint32_t short_kind(const struct tensor *t, uint64_t i)
 
 static uint32_t short_number(uint32_t head)
 {
-    uint32_t coding = head >> 3;
-    return coding == 16 || coding == 21 || coding == 26 ? (coding - 16) / 5 * 8 + head % 8 : 24;
+    static const uint32_t begin[3] = {0x80, 0xA8, 0xD0};
+    for (uint32_t i = 0; i < 3; i++) {
+        if (head >= begin[i] && head < begin[i] + 8) {
+            return 8 * i + head - begin[i];
+        }
+    }
+    return 24;
 }
 
 static void read_short(struct span *s, struct tensor *t, uint64_t i, uint32_t number,
@@ -777,6 +786,29 @@ static void read_short(struct span *s, struct tensor *t, uint64_t i, uint32_t nu
     must(short_kind(t, i) == kind, at, "a short head must be the one that fits");
 }
 
+static void unsupported_unless(bool known, uint64_t at, const char *what)
+{
+    if (!known) {
+        refuse("unsupported", at, what);
+    }
+}
+
+/* F5, the long head: its byte has been read. */
+static void read_long(struct span *s, struct tensor *t, const struct tensor *before, bool is_last,
+                      struct span *data)
+{
+    uint64_t at = s->at;
+    uint32_t shape = u8(s), support = u8(s), grid = u8(s), code = u8(s);
+    unsupported_unless(shape < 8, at, "bits 3-7 of the shape byte");
+    unsupported_unless(support == 0 && grid == 0 && code == 3 && t->type == 1, at + 1,
+                       "a support, grid and code that this version does not have");
+    read_shape(s, t, before, shape);
+    t->planes = true;
+    t->n_groups = 1;
+    t->nnz = t->count;
+    t->elements = cut(data, is_last ? left(data) : varint(s));
+}
+
 /* t: number `i` of n. */
 static void read_tensor(struct span *s, struct tensor *t, uint64_t i, uint64_t n, struct span *data,
                         uint32_t *last_centroids)
@@ -788,9 +820,15 @@ static void read_tensor(struct span *s, struct tensor *t, uint64_t i, uint64_t n
     uint32_t head = u8(s);
     t->type = 1;
     if (head == 0x78) {
+        unsupported_unless(left(s) == 0 || file[s->at] <= 11, s->at, "a type above 11");
         t->type = read_type(s);
         at = s->at;
         head = u8(s);
+    }
+    unsupported_unless(head < 0x7D || head > 0x7F, at, "a head byte that is kept free");
+    if (head == 0x7C) {
+        read_long(s, t, before, i + 1 == n, data);
+        return;
     }
     bool may_have_codebook = t->type == 1 || t->type == 5;
     if (may_have_codebook && short_number(head) < 24) {
@@ -799,18 +837,11 @@ static void read_tensor(struct span *s, struct tensor *t, uint64_t i, uint64_t n
         return;
     }
     bool vector = may_have_codebook && head >= 0x79 && head <= 0x7B;
+    must(may_have_codebook || head < 0x78, at, "a tensor with a codebook is f32 or i8");
     read_shape(s, t, before, vector ? 0 : head & 7);
     last = &last_centroids[t->rank < 2 ? 0 : 1];
-    if (vector || (may_have_codebook && head >> 3 == 31)) {
+    if (vector || (may_have_codebook && head >= 0xF8)) {
         uint32_t form = vector ? vector_form[head - 0x79] : u8(s);
-        if (form == 4) {
-            must(t->type == 1, at, "byte planes are of f32");
-            t->planes = true;
-            t->n_groups = 1;
-            t->nnz = t->count;
-            t->elements = cut(data, i + 1 == n ? left(data) : varint(s));
-            return;
-        }
         must(vector || (head & 7) != 0 || (form != 0x10 && form != 0x12 && form != 0x1A), at,
              "a form that a head byte tells must be told by it");
         read_form(s, t, form, last);
@@ -819,7 +850,7 @@ static void read_tensor(struct span *s, struct tensor *t, uint64_t i, uint64_t n
         read_adaptive_streams(s, t - i, t, i + 1 == n, data);
         return;
     }
-    read_coding(s, t, head >> 3, at, last);
+    read_common(s, t, head, at, last);
     read_streams(s, t, data);
 }
 
@@ -2082,8 +2113,8 @@ static void read_entry(struct span *s, uint8_t *last_tag, uint64_t *next)
 static void read_full_header(void)
 {
     struct span s = {8, file_bytes};
-    if (fixed(&s, 4) != 0) {
-        refuse("version", 8, "not version 0");
+    if (fixed(&s, 4) != 1) {
+        refuse("version", 8, "not version 1");
     }
     uint64_t n = fixed(&s, 4);
     must(n >= 1 && n <= 64, 12, "number of chunks is 1..64");
@@ -2103,8 +2134,8 @@ static void read_compact_header(void)
     uint8_t tags[256];
     uint64_t lengths[256], at[256];
     int n = 0;
-    if (file[1] != 0x50) {
-        refuse("version", 1, "not version 0");
+    if (file[1] != 0x51) {
+        refuse("version", 1, "not version 1");
     }
     must(file_bytes >= 6, 0, "a compact file has at least 6 bytes");
     struct span s = {file_bytes - 4, file_bytes};
