@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "cholesky.h"
+#include "pith_cholesky.h"
 
 /* What the errors made so far ask of the sum of weight j. */
 static double feedback(const struct row_rounding *r, size_t j, double *diagonal)
@@ -17,11 +17,11 @@ static double feedback(const struct row_rounding *r, size_t j, double *diagonal)
     const struct low_rank_factor *f = r->factor;
     if (!r->u) {
         *diagonal = f->diagonal[j];
-        return pith_row_product(f->p + j * f->r, r->seen, f->r);
+        return pith_dot(f->p + j * f->r, r->seen, f->r);
     }
     const double *u = r->u + j * r->n;
     *diagonal = u[j];
-    return pith_row_product(u + j + 1, r->e + j + 1, r->n - j - 1);
+    return pith_dot(u + j + 1, r->e + j + 1, r->n - j - 1);
 }
 
 static void remember(const struct row_rounding *r, size_t j)

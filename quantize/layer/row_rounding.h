@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "low_rank_factor.h"
+#include "pith_low_rank_factor.h"
 
 struct row_rounding {
     size_t n;

@@ -32,7 +32,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cholesky.h"
+#include "pith_cholesky.h"
 #include "few_patches.h"
 #include "layer_moments.h"
 #include "row_rounding.h"

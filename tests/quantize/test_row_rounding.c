@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
-#include "cholesky.h"
+#include "pith_cholesky.h"
 #include "gemm_model.h"
 #include "weight_scale_search.h"
 

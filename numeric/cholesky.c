@@ -7,7 +7,7 @@
  *
  * The inner loop adds one row to another, element by element, so it is the same whether a compiler
  * makes vectors of it or not; a row of A stays in the first cache while the panel passes. */
-#include "cholesky.h"
+#include "pith_cholesky.h"
 
 #include <math.h>
 
@@ -62,7 +62,7 @@ void pith_cholesky_solve(const double *u, size_t n, double *x)
     }
 }
 
-double pith_row_product(const double *restrict a, const double *restrict b, size_t n)
+double pith_dot(const double *restrict a, const double *restrict b, size_t n)
 {
     double sum[4] = {0};
     size_t i = 0;

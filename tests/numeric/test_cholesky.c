@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
-#include "cholesky.h"
+#include "pith_cholesky.h"
 #include "gemm_model.h"
 
 /* B^T B + I. */
