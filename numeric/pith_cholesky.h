@@ -14,6 +14,8 @@ bool pith_cholesky(double *a, size_t n);
 /* Added up in four sums, whose additions overlap; the order is fixed. */
 double pith_dot(const double *restrict a, const double *restrict b, size_t n);
 
+/* x: [n] b before, the solution of U^T x = b after. */
+void pith_cholesky_forward(const double *u, size_t n, double *x);
 /* x: [n] b before, the solution of U^T U x = b after. */
 void pith_cholesky_solve(const double *u, size_t n, double *x);
 
