@@ -31,7 +31,7 @@ VARIANT = "mutate"
 # The cheapest code that still runs the long tests in time; whatever a test checks holds at any level.
 CFLAGS = "-O1 -fPIC -fvisibility=default -fno-semantic-interposition -w"
 MEMORY_LIMIT = 6 << 30  # a size that a change made absurd is a failed allocation, not a full machine
-LIBRARIES = ["runtime", "host", "base", "huffman", "model", "data", "onnx", "pack", "load", "measure", "prune",
+LIBRARIES = ["runtime", "host", "base", "numeric", "huffman", "model", "data", "onnx", "pack", "load", "measure", "prune",
              "quantize", "calibrate", "train", "compress"]
 
 

@@ -4,8 +4,9 @@
 #ifndef CODEBOOK_BUILD_H
 #define CODEBOOK_BUILD_H
 
-#include "kmeans.h"
+#include "pith_kmeans.h"
 #include "pith_model.h"
+#include "pith_quantize.h"
 
 struct codebook_build {
     uint64_t group_elems, n_groups;

@@ -5,10 +5,10 @@
 #define WEIGHT_SCALE_SEARCH_H
 
 #include "integer_layer.h"
-#include "row_rounding.h"
+#include "pith_error_feedback.h"
 
 /* Not below what the layer allows. q: [n] room. In fixed point a power of two. */
-double pith_search_weight_scale(const struct row_rounding *r, const struct integer_layer *l,
+double pith_search_weight_scale(const struct error_feedback *r, const struct integer_layer *l,
                                 uint64_t row, int16_t *q);
 
 #endif

@@ -10,10 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pith_gram.h"
+
 #define PATCHES_PER_WEIGHT 64u /* of a row, where the samples have so many */
 #define LEAST_PATCHES 4096u
 #define PIECE 512u /* patches: 512 * 255^2 fits 32 bits */
-#define LANES 16u
 
 static uint64_t patches_per_sample(const struct layer_moments *m)
 {
@@ -64,42 +65,15 @@ void pith_layer_moments_end(struct layer_moments *m)
 
 /* ---- a piece --------------------------------------------------------------------------------- */
 
-static int32_t dot(const int16_t *restrict a, const int16_t *restrict b, size_t n)
-{
-    int32_t sum = 0;
-    for (size_t i = 0; i < n; i++)
-        sum += a[i] * b[i];
-    return sum;
-}
-
-static double float_dot(const float *restrict a, const float *restrict b, size_t n)
-{
-    float sum[LANES] = {0}; /* the order is fixed, the additions overlap */
-    size_t i = 0;
-    for (; i + LANES <= n; i += LANES)
-        for (size_t k = 0; k < LANES; k++)
-            sum[k] += a[i + k] * b[i + k];
-    for (; i < n; i++)
-        sum[0] += a[i] * b[i];
-    double all = 0;
-    for (size_t k = 0; k < LANES; k++)
-        all += (double)sum[k];
-    return all;
-}
-
 static void add_piece(struct layer_moments *m, int half, size_t filled)
 {
     double *h = m->h[half], *c = m->c[half];
-    for (size_t i = 0; i < m->n; i++)
-        for (size_t k = i; k < m->n; k++)
-            h[i * m->n + k] += dot(m->piece + i * PIECE, m->piece + k * PIECE, filled);
+    pith_gram_add(m->piece, m->n, PIECE, filled, h);
     if (!c)
         return;
     for (size_t i = 0; i < m->n * PIECE; i++)
         m->x[i] = m->piece[i];
-    for (size_t o = 0; o < m->rows; o++)
-        for (size_t i = 0; i < m->n; i++)
-            c[o * m->n + i] += float_dot(m->y + o * PIECE, m->x + i * PIECE, filled);
+    pith_gram_add_cross(m->y, m->rows, m->x, m->n, PIECE, filled, c);
     m->count[half] += filled;
     for (size_t i = 0; i < m->n; i++)
         for (size_t k = 0; k < filled; k++)
@@ -165,9 +139,7 @@ void pith_layer_moments_sum(struct layer_moments *m, uint64_t group)
         if (m->c[half])
             memset(m->c[half], 0, m->rows * m->n * sizeof **m->c);
         sum_samples(m, group, half);
-        for (size_t i = 0; i < m->n; i++)
-            for (size_t k = 0; k < i; k++)
-                m->h[half][i * m->n + k] = m->h[half][k * m->n + i];
+        pith_gram_mirror(m->h[half], m->n);
         if (m->c[half])
             move_means(m, half, -1);
     }

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "pith_im2col.h"
 #include "pith_op_semantics.h"
 
 static struct shape shape_of(const struct pith_value *v)
@@ -99,25 +100,6 @@ void pith_patch_sums(const struct layer_patches *p, uint64_t n, int64_t *sum)
 
 /* ---- single patches -------------------------------------------------------------------------- */
 
-/* Offset in a channel of what lies under a tap at a position; false: outside. */
-static bool offset_under(const struct window *v, uint64_t position, size_t tap, size_t *offset)
-{
-    size_t stride = 1;
-    *offset = 0;
-    for (uint32_t i = v->n; i-- > 0;) {
-        const struct window_axis *a = &v->axis[i];
-        int64_t o = (int64_t)(position % (uint64_t)a->out), k = (int64_t)(tap % (size_t)a->kernel);
-        int64_t at = o * a->stride + k * a->dilation - a->pad;
-        if (at < 0 || at >= a->in)
-            return false;
-        *offset += (size_t)at * stride;
-        stride *= (size_t)a->in;
-        position /= (uint64_t)a->out;
-        tap /= (size_t)a->kernel;
-    }
-    return true;
-}
-
 void pith_patch_row(const struct layer_patches *p, uint64_t n, uint64_t group, uint64_t position,
                     int16_t *row, size_t step)
 {
@@ -132,7 +114,7 @@ void pith_patch_row(const struct layer_patches *p, uint64_t n, uint64_t group, u
     x += (position / v->out * p->groups + group) * channels * v->in * p->each;
     for (size_t tap = 0; tap < v->taps; tap++) {
         size_t offset;
-        bool inside = offset_under(v, position % v->out, tap, &offset);
+        bool inside = pith_im2col_offset(v, position % v->out, tap, &offset);
         for (size_t c = 0; c < channels; c++)
             row[(c * v->taps + tap) * step] =
                 inside ? short_number_at(p, x, c * v->in + offset) : 0;

@@ -22,7 +22,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "cholesky.h"
+#include "pith_cholesky.h"
 
 #define MOST_ROWS 64u /* evenly spaced, tell enough */
 
@@ -48,7 +48,7 @@ static void add_shortfall(const struct layer_moments *m, int half, size_t o, con
                           double *to)
 {
     for (size_t i = 0; i < m->n; i++)
-        to[i] += m->c[half][o * m->n + i] - pith_row_product(m->h[half] + i * m->n, w, m->n);
+        to[i] += m->c[half][o * m->n + i] - pith_dot(m->h[half] + i * m->n, w, m->n);
 }
 
 /* Of one half, or (other) of both together. */
@@ -79,9 +79,9 @@ static double gain(const struct layer_moments *m, uint64_t group, double damping
             add_shortfall(m, half, o, w, change);
             pith_cholesky_solve(g->u, m->n, change);
             add_shortfall(m, 1 - half, o, w, asked);
-            agreed += pith_row_product(change, asked, m->n);
+            agreed += pith_dot(change, asked, m->n);
             for (size_t i = 0; i < m->n; i++)
-                all += change[i] * pith_row_product(m->h[1 - half] + i * m->n, change, m->n);
+                all += change[i] * pith_dot(m->h[1 - half] + i * m->n, change, m->n);
         }
     }
     *share = all > 0 ? fmin(fmax(agreed / all, 0), 1) : 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Weights put onto grids so that layers' answers change least: the factor by which it is done, and
- * networks that answer much nearer to what they did than with each weight rounded for itself. */
+/* Weights put onto grids so that layers' answers change least: networks that answer much nearer to
+ * what they did than with each weight rounded for itself. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,59 +11,6 @@
 #include "test_train_feedback.h"
 #include "sample_models.h"
 #include "pith_train.h"
-
-/* ---- the factor ------------------------------------------------------------------------------ */
-
-enum { N = 13 };
-
-static void random_square(double h[N * N], uint64_t seed)
-{
-    struct sample_random r = sample_random_of(seed);
-    double a[N * N];
-    for (int i = 0; i < N * N; i++)
-        a[i] = (double)sample_gauss(&r);
-    for (int i = 0; i < N; i++)
-        for (int j = 0; j < N; j++) {
-            h[i * N + j] = i == j ? 0.1 : 0;
-            for (int k = 0; k < N; k++)
-                h[i * N + j] += a[i * N + k] * a[j * N + k];
-        }
-}
-
-static void test_factor_and_solution(void **state)
-{
-    (void)state;
-    double h[N * N], r[N * N], x[N], b[N];
-    random_square(h, 3);
-    memcpy(r, h, sizeof r);
-    assert_true(pith_factor_upper(N, r));
-    for (int i = 0; i < N; i++)
-        for (int j = 0; j < N; j++) {
-            double sum = 0;
-            for (int k = 0; k < N; k++)
-                sum += r[i * N + k] * r[j * N + k];
-            assert_true(fabs(sum - h[i * N + j]) < 1e-10);
-            assert_true(j >= i || r[i * N + j] == 0);
-        }
-    for (int i = 0; i < N; i++)
-        x[i] = b[i] = i - 4;
-    pith_solve_upper(N, r, x);
-    for (int i = 0; i < N; i++) {
-        double sum = 0;
-        for (int k = 0; k < N; k++)
-            sum += h[i * N + k] * x[k];
-        assert_true(fabs(sum - b[i]) < 1e-9);
-    }
-}
-
-static void test_what_has_no_factor(void **state)
-{
-    (void)state;
-    double flat[4] = {1, 1, 1, 1}, below[4] = {1, 0, 0, -1}, none[4] = {1, 0, 0, NAN};
-    assert_false(pith_factor_upper(2, flat));
-    assert_false(pith_factor_upper(2, below));
-    assert_false(pith_factor_upper(2, none));
-}
 
 /* ---- networks -------------------------------------------------------------------------------- */
 
@@ -593,8 +540,6 @@ static void test_what_does_not_go_together(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_factor_and_solution),
-        cmocka_unit_test(test_what_has_no_factor),
         cmocka_unit_test(test_answers_stay_nearer),
         cmocka_unit_test(test_without_a_bias_to_move),
         cmocka_unit_test(test_masks_and_grids_hold),

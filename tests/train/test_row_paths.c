@@ -15,7 +15,6 @@ enum { N = 24, FEW = 4 };
 
 struct row {
     struct row_feedback s;
-    struct row_paths paths;
     struct sample_random r;
 };
 
@@ -34,7 +33,7 @@ static void open_row(struct row *x, uint32_t n, uint64_t seed)
     }
     for (uint32_t i = 0; i < n; i++)
         w[i] = 3 * sample_gauss(&x->r);
-    assert_true(pith_row_feedback_open(&x->s, n, true) && pith_row_paths_open(&x->paths, n));
+    assert_true(pith_row_feedback_open(&x->s, n, true));
     assert_true(pith_row_feedback_factor(&x->s, both, both));
     pith_row_feedback_aim(&x->s, w);
 }
@@ -42,18 +41,17 @@ static void open_row(struct row *x, uint32_t n, uint64_t seed)
 static void close_row(struct row *x)
 {
     pith_row_feedback_free(&x->s);
-    pith_row_paths_free(&x->paths);
 }
 
-/* |R^T (goal - v)|^2. */
+/* |U (goal - v)|^2. */
 static double cost_of(const struct row_feedback *s, const float *v, double factor)
 {
     double cost = 0;
     for (uint32_t j = 0; j < s->n; j++) {
         double sum = 0;
-        for (uint32_t i = 0; i <= j; i++)
+        for (uint32_t i = j; i < s->n; i++)
             sum +=
-                (s->goal[s->order[i]] - (double)v[s->order[i]] * factor) * s->ordered[i * s->n + j];
+                (s->goal[s->order[i]] - (double)v[s->order[i]] * factor) * s->ordered[j * s->n + i];
         cost += sum * sum;
     }
     return cost;
@@ -62,10 +60,10 @@ static double cost_of(const struct row_feedback *s, const float *v, double facto
 static void round_once(const struct row_feedback *s, const struct grid *grid, float *v)
 {
     double error[N];
-    for (uint32_t j = 0; j < s->n; j++) {
+    for (uint32_t j = s->n; j-- > 0;) {
         double wanted = s->goal[s->order[j]];
-        for (uint32_t i = 0; i < j; i++)
-            wanted += error[i] * s->ordered[i * s->n + j] / s->ordered[j * s->n + j];
+        for (uint32_t i = j + 1; i < s->n; i++)
+            wanted += error[i] * s->ordered[j * s->n + i] / s->ordered[j * s->n + j];
         float level = (float)pith_grid_level(grid, (float)wanted, GRID_HALFWAY);
         v[s->order[j]] = level * grid->step;
         error[j] = s->goal[s->order[j]] - (double)v[s->order[j]];
@@ -84,7 +82,7 @@ static void test_better_than_one_path(void **state)
         pith_grid_init(&grid, 15, 1);
         round_once(&x.s, &grid, v);
         one += cost_of(&x.s, v, 1);
-        pith_row_paths_round(&x.paths, &x.s, &grid, 1, NULL, v);
+        pith_row_feedback_round(&x.s, &grid, 1, NULL, v);
         many += cost_of(&x.s, v, 1);
         for (int i = 0; i < N; i++)
             assert_true(v[i] == rintf(v[i]) && fabsf(v[i]) <= 15);
@@ -103,7 +101,7 @@ static void test_best_of_few(void **state)
         float v[FEW], other[FEW];
         open_row(&x, FEW, seed);
         pith_grid_init(&grid, 2, 1);
-        pith_row_paths_round(&x.paths, &x.s, &grid, 0.75, NULL, v);
+        pith_row_feedback_round(&x.s, &grid, 0.75, NULL, v);
         double found = cost_of(&x.s, v, 0.75), least = INFINITY;
         for (uint32_t k = 0; k < 625; k++) {
             for (uint32_t i = 0, rest = k; i < FEW; i++, rest /= 5)
@@ -126,7 +124,7 @@ static void test_dead_stay_zero(void **state)
     pith_grid_init(&grid, 15, 0.5f);
     for (int i = 0; i < N; i++)
         alive[i] = i % 3 != 0;
-    pith_row_paths_round(&x.paths, &x.s, &grid, 1, alive, v);
+    pith_row_feedback_round(&x.s, &grid, 1, alive, v);
     int others = 0;
     for (int i = 0; i < N; i++) {
         assert_true(alive[i] || v[i] == 0);

@@ -31,13 +31,14 @@ static void some_inputs(float *both)
 static double moved_by(struct row_feedback *s, uint32_t at, const float *g)
 {
     double sum = 0;
-    for (uint32_t j = 0; j < N; j++) {
-        s->error[j] = j == at;
-        for (uint32_t i = 0; i < j; i++)
-            s->error[j] -= s->error[i] * s->ordered[i * N + j] / s->ordered[j * N + j];
+    double error[N];
+    for (uint32_t j = N; j-- > 0;) {
+        error[j] = j == at;
+        for (uint32_t i = j + 1; i < N; i++)
+            error[j] -= error[i] * s->ordered[j * N + i] / s->ordered[j * N + j];
     }
     for (uint32_t j = 0; j < N; j++)
-        sum += (double)g[s->order[j]] * s->error[j];
+        sum += (double)g[s->order[j]] * error[j];
     return sum;
 }
 
@@ -82,7 +83,7 @@ static void test_nothing_in_common(void **state)
     }
     assert_true(pith_row_feedback_open(&s, N, false));
     assert_true(pith_row_feedback_factor(&s, both, NULL));
-    assert_int_equal(s.order[0], N - 1); /* the strongest first */
+    assert_int_equal(s.order[N - 1], N - 1); /* the strongest first, from the end */
     double sum = 0;
     for (int i = 0; i < N; i++)
         sum += (double)g[i] * (double)g[i];

@@ -8,7 +8,6 @@
 #include "layer_inputs.h"
 #include "loss_rows.h"
 #include "row_feedback.h"
-#include "row_paths.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +34,6 @@ struct layer {
     double *shift; /* [rows] what the bias is to make up for */
     struct layer_inputs in;
     struct row_feedback feedback;
-    struct row_paths paths;
     float *weight; /* of a step's rows in a unit; NULL */
 };
 
@@ -50,8 +48,8 @@ static void round_group(struct layer *l, uint32_t g)
         float *v = of->value + row * in->n;
         double factor = (double)pith_number_factor(of, row * in->n);
         pith_row_feedback_aim(&l->feedback, w);
-        pith_row_paths_round(&l->paths, &l->feedback, of->grid, factor,
-                             alive ? alive + row * in->n : NULL, v);
+        pith_row_feedback_round(&l->feedback, of->grid, factor, alive ? alive + row * in->n : NULL,
+                                v);
         for (uint32_t k = 0; k < in->n; k++)
             l->shift[row] += ((double)w[k] * in->mean[1][(size_t)g * in->n + k] -
                               (double)v[k] * factor * in->mean[0][(size_t)g * in->n + k]) /
@@ -156,12 +154,6 @@ static bool open_layer(const struct feedback *f, const struct weight_uses *uses,
            pith_layer_inputs_open(&l->in, true, f->rows != NULL);
 }
 
-static bool open_solver(struct layer *l)
-{
-    return pith_row_feedback_open(&l->feedback, l->in.n, true) &&
-           pith_row_paths_open(&l->paths, l->in.n);
-}
-
 static enum pith_status round_layer(struct feedback *f, const struct weight_uses *uses)
 {
     struct layer l = {.of = uses->of, .in = pith_layer_inputs_of(f->sweep.now, uses->of->p)};
@@ -173,7 +165,8 @@ static enum pith_status round_layer(struct feedback *f, const struct weight_uses
                                   : pith_tape_no_memory(f->err);
     if (!status) {
         pith_layer_inputs_end(&l.in, f->sweep.now);
-        status = open_solver(&l) ? PITH_OK : pith_tape_no_memory(f->err);
+        status = pith_row_feedback_open(&l.feedback, l.in.n, true) ? PITH_OK
+                                                                   : pith_tape_no_memory(f->err);
     }
     if (!status)
         round_rows(f, &l);
@@ -181,7 +174,6 @@ static enum pith_status round_layer(struct feedback *f, const struct weight_uses
     free(l.weight);
     pith_layer_inputs_free(&l.in);
     pith_row_feedback_free(&l.feedback);
-    pith_row_paths_free(&l.paths);
     return status;
 }
 

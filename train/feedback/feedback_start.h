@@ -8,7 +8,7 @@
  *     sum over samples |W x - V x'|^2  least,
  *
  * x: its inputs in the network as it came; x': as they are now, behind layers that were rounded
- * already; a row's roundings make up for each other (row_feedback.h, row_paths.h). Pruned ones are
+ * already; a row's roundings make up for each other (row_feedback.h). Pruned ones are
  * levels of 0 like others. The mean of what is left goes into the bias, where one is trained, and
  * hardly counts then. */
 #ifndef FEEDBACK_START_H

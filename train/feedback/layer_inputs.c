@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "layer_inputs.h"
 
-#include "grad_window.h"
+#include "pith_im2col.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -14,68 +14,33 @@ enum { FEW_ROWS = 512 };
 
 /* ---- windows --------------------------------------------------------------------------------- */
 
-static struct prim_conv_shape window_of(const struct grad_node *n)
-{
-    struct prim_conv_shape s;
-    pith_grad_window(n, ATTR_CONV_STRIDES, ATTR_CONV_DILATIONS, ATTR_CONV_PADS, &s);
-    s.group = n->attr[ATTR_CONV_GROUP];
-    for (uint32_t i = 0; i < 3; i++)
-        s.kernel[i] = i < s.axes ? n->in[1]->shape.dim[2 + i] : 1;
-    for (uint32_t i = s.axes; i < 3; i++)
-        s.in[i] = s.out[i] = s.stride[i] = s.dilation[i] = 1, s.pad_begin[i] = 0;
-    return s;
-}
+struct conv {
+    struct window v;
+    uint64_t c, groups; /* channels of the input */
+};
 
-/* One number of a window, 0 outside: element e of the kernel at place `at` of the output. */
-static bool inside(const struct prim_conv_shape *s, uint64_t at, uint64_t e, int64_t *place)
+static struct conv conv_of(const struct grad_node *n)
 {
-    int64_t out[3], kernel[3], from = 0;
-    for (uint32_t i = 3; i-- > 0;) {
-        out[i] = (int64_t)at % s->out[i];
-        at /= (uint64_t)s->out[i];
-        kernel[i] = (int64_t)e % s->kernel[i];
-        e /= (uint64_t)s->kernel[i];
-    }
-    for (uint32_t i = 0; i < 3; i++) {
-        int64_t p = out[i] * s->stride[i] + kernel[i] * s->dilation[i] - s->pad_begin[i];
-        if (p < 0 || p >= s->in[i])
-            return false;
-        from = from * s->in[i] + p;
-    }
-    *place = from;
-    return true;
-}
-
-/* Where the numbers of each window lie in a channel: [places][kernel], -1: outside. */
-static void find_places(const struct prim_conv_shape *s, int64_t *place)
-{
-    uint64_t each = (uint64_t)(s->kernel[0] * s->kernel[1] * s->kernel[2]);
-    uint64_t places = (uint64_t)(s->out[0] * s->out[1] * s->out[2]);
-    for (uint64_t at = 0; at < places; at++)
-        for (uint64_t e = 0; e < each; e++, place++)
-            if (!inside(s, at, e, place))
-                *place = -1;
+    return (struct conv){
+        pith_window_conv(n->attr, &n->in[0]->shape, &n->in[1]->shape, &n->out[0]->shape),
+        n->channels, (uint64_t)n->attr[ATTR_CONV_GROUP]};
 }
 
 /* `count` windows of group g in a sample from `first` on, as rows of w's order [C / group,
  * kernel...]; x: channels last or row-major as it lies. */
-static void conv_rows(const struct prim_conv_shape *s, const int64_t *place,
-                      const struct tape_tensor *x, uint32_t sample, uint32_t g, uint64_t first,
-                      uint64_t count, float *rows)
+static void conv_rows(const struct conv *s, const int64_t *place, const struct tape_tensor *x,
+                      uint32_t sample, uint32_t g, uint64_t first, uint64_t count, float *rows)
 {
-    uint64_t each = (uint64_t)(s->kernel[0] * s->kernel[1] * s->kernel[2]);
-    uint64_t c = (uint64_t)(s->c / s->group);
-    int64_t plane = s->in[0] * s->in[1] * s->in[2];
+    uint64_t each = s->v.taps, c = s->c / s->groups;
     bool last = x->layout == TAPE_CHANNELS_LAST;
-    int64_t by_place = last ? s->c : 1, by_channel = last ? 1 : plane;
-    const float *from =
-        (const float *)x->data + (int64_t)sample * s->c * plane + (int64_t)(g * c) * by_channel;
+    size_t by_place = last ? s->c : 1, by_channel = last ? 1 : s->v.in;
+    const float *from = (const float *)x->data + sample * s->c * s->v.in + g * c * by_channel;
     place += first * each;
     for (uint64_t at = 0; at < count; at++, rows += c * each, place += each)
         for (uint64_t e = 0; e < each; e++)
             for (uint64_t k = 0; k < c; k++)
                 rows[k * each + e] =
-                    place[e] < 0 ? 0.0f : from[place[e] * by_place + (int64_t)k * by_channel];
+                    place[e] < 0 ? 0.0f : from[(size_t)place[e] * by_place + k * by_channel];
 }
 
 /* Rows that a node multiplies a weight of n columns with: of a convolution those of one sample, of
@@ -83,8 +48,7 @@ static void conv_rows(const struct prim_conv_shape *s, const int64_t *place,
 static uint64_t count_rows(const struct grad_node *n, uint32_t op, uint32_t cols)
 {
     if (op == PITH_OP_CONV && n->in[0]->shape.rank >= 3 && n->in[0]->shape.rank <= 5) {
-        struct prim_conv_shape s = window_of(n);
-        return (uint64_t)(s.out[0] * s.out[1] * s.out[2]);
+        return conv_of(n).v.out;
     }
     bool product =
         (op == PITH_OP_GEMM && !n->attr[ATTR_GEMM_TRANS_A] && n->attr[ATTR_GEMM_TRANS_B]) ||
@@ -160,11 +124,11 @@ static void add_product(struct layer_inputs *in, struct prim *p, uint64_t count,
 }
 
 /* Of group g in a sample; *weight: on to the next ones'. */
-static void add_windows(struct layer_inputs *in, struct prim *p, const struct prim_conv_shape *s,
+static void add_windows(struct layer_inputs *in, struct prim *p, const struct conv *s,
                         uint32_t sample, uint32_t g, const struct grad_node *const *node,
                         const float **weight)
 {
-    const uint64_t places = (uint64_t)(s->out[0] * s->out[1] * s->out[2]);
+    const uint64_t places = s->v.out;
     for (uint64_t first = 0, count; first < places; first += count) {
         count = places - first < in->room ? places - first : in->room;
         for (int i = 0; i < 2 && node[i]; i++)
@@ -185,8 +149,8 @@ static void add_node(struct layer_inputs *in, struct prim *p, uint32_t op, uint3
         add_product(in, p, count_rows(node[0], op, in->n), node, weight);
         return;
     }
-    struct prim_conv_shape s = window_of(node[0]);
-    find_places(&s, in->place);
+    struct conv s = conv_of(node[0]);
+    pith_im2col_places(&s.v, in->place);
     for (uint32_t k = 0; k < per_slice; k++)
         for (uint32_t g = 0; g < in->groups; g++)
             add_windows(in, p, &s, k, g, node, &weight);

@@ -7,7 +7,7 @@
  *
  * The inner loop adds one row to another, element by element, so it is the same whether a compiler
  * makes vectors of it or not; a row of A stays in the first cache while the panel passes. */
-#include "cholesky.h"
+#include "pith_cholesky.h"
 
 #include <math.h>
 
@@ -17,6 +17,16 @@ static void subtract_row(double *restrict a, const double *restrict u, double fa
 {
     for (size_t k = 0; k < n; k++)
         a[k] -= factor * u[k];
+}
+
+/* Four rows, U[p, i..] for p to p + 3, one after the other in each element: the same numbers as
+ * subtract_row makes, and a goes through memory once. u: U[p, i], rows n numbers apart. */
+static void subtract_four(double *restrict a, const double *restrict u, size_t n, size_t count)
+{
+    const double *b = u + n, *c = b + n, *d = c + n;
+    const double f[4] = {u[0], b[0], c[0], d[0]};
+    for (size_t k = 0; k < count; k++)
+        a[k] = (((a[k] - f[0] * u[k]) - f[1] * b[k]) - f[2] * c[k]) - f[3] * d[k];
 }
 
 static bool finish_panel(double *a, size_t n, size_t first, size_t last)
@@ -40,20 +50,26 @@ bool pith_cholesky(double *a, size_t n)
         size_t last = first + PANEL < n ? first + PANEL : n;
         if (!finish_panel(a, n, first, last))
             return false;
-        for (size_t i = last; i < n; i++)
-            for (size_t p = first; p < last; p++)
-                subtract_row(a + i * n + i, a + p * n + i, a[p * n + i], n - i);
+        for (size_t i = last; i < n; i++) /* the panel has all its rows, as some are below it */
+            for (size_t p = first; p < last; p += 4)
+                subtract_four(a + i * n + i, a + p * n + i, n, n - i);
     }
     return true;
 }
 
-/* U^T y = b from the first, row by row of U; then U x = y from the last. */
-void pith_cholesky_solve(const double *u, size_t n, double *x)
+/* From the first, row by row of U. */
+void pith_cholesky_forward(const double *u, size_t n, double *x)
 {
     for (size_t j = 0; j < n; j++) {
         x[j] /= u[j * n + j];
         subtract_row(x + j + 1, u + j * n + j + 1, x[j], n - j - 1);
     }
+}
+
+/* U x = y from the last. */
+void pith_cholesky_solve(const double *u, size_t n, double *x)
+{
+    pith_cholesky_forward(u, n, x);
     for (size_t j = n; j-- > 0;) {
         double sum = 0;
         for (size_t k = j + 1; k < n; k++)
@@ -62,7 +78,7 @@ void pith_cholesky_solve(const double *u, size_t n, double *x)
     }
 }
 
-double pith_row_product(const double *restrict a, const double *restrict b, size_t n)
+double pith_dot(const double *restrict a, const double *restrict b, size_t n)
 {
     double sum[4] = {0};
     size_t i = 0;

@@ -7,12 +7,12 @@
  *     G -= p_j p_j^T
  *
  * so no n x n matrix is ever made. Sums have a fixed order: the same bits on every machine. */
-#include "low_rank_factor.h"
+#include "pith_low_rank_factor.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "cholesky.h"
+#include "pith_cholesky.h"
 
 static void start(double *g, size_t r)
 {
@@ -38,8 +38,8 @@ bool pith_low_rank_cholesky(struct low_rank_factor *f, const double *d, double *
         const double *x = f->x + j * r;
         double *p = f->p + j * r;
         for (size_t i = 0; i < r; i++)
-            gx[i] = pith_row_product(g + i * r, x, r);
-        double square = d[j] + pith_row_product(gx, x, r);
+            gx[i] = pith_dot(g + i * r, x, r);
+        double square = d[j] + pith_dot(gx, x, r);
         if (!(square > 0) || !isfinite(square))
             return false;
         f->diagonal[j] = sqrt(square);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* low_rank_factor.h - the Cholesky factor of D + X X^T in O(n r^2), where X has few columns. */
-#ifndef LOW_RANK_FACTOR_H
-#define LOW_RANK_FACTOR_H
+/* pith_low_rank_factor.h - the Cholesky factor of D + X X^T in O(n r^2), where X has few columns.
+ */
+#ifndef PITH_LOW_RANK_FACTOR_H
+#define PITH_LOW_RANK_FACTOR_H
 
 #include <stdbool.h>
 #include <stddef.h>

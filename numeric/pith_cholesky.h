@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* cholesky.h - A = L L^T for symmetric positive definite matrices, in an order of its own: the same
- * bits on every machine. */
-#ifndef CHOLESKY_H
-#define CHOLESKY_H
+/* pith_cholesky.h - A = L L^T for symmetric positive definite matrices, in an order of its own: the
+ * same bits on every machine. */
+#ifndef PITH_CHOLESKY_H
+#define PITH_CHOLESKY_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,8 +12,10 @@
 bool pith_cholesky(double *a, size_t n);
 
 /* Added up in four sums, whose additions overlap; the order is fixed. */
-double pith_row_product(const double *restrict a, const double *restrict b, size_t n);
+double pith_dot(const double *restrict a, const double *restrict b, size_t n);
 
+/* x: [n] b before, the solution of U^T x = b after. */
+void pith_cholesky_forward(const double *u, size_t n, double *x);
 /* x: [n] b before, the solution of U^T U x = b after. */
 void pith_cholesky_solve(const double *u, size_t n, double *x);
 

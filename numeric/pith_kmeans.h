@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* kmeans.h - one-dimensional k-means over sorted values. */
-#ifndef KMEANS_H
-#define KMEANS_H
+/* pith_kmeans.h - one-dimensional k-means over sorted values. */
+#ifndef PITH_KMEANS_H
+#define PITH_KMEANS_H
 
-#include "pith_quantize.h"
-#include "sorted_values.h"
+#include "pith_sorted_values.h"
 
 enum { KMEANS_MAX = 256, KMEANS_ITERATIONS = 300 /* most, where nobody says how many */ };
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* sorted_values.h - one group's values in ascending order with sums of any range at hand.
+/* pith_sorted_values.h - one group's values in ascending order with sums of any range at hand.
  *
  * In one dimension a cluster is an interval of the sorted values, so k-means needs no pass over the
  * data: a boundary is a binary search, a mean or a squared error is a difference of prefix sums.
  * The sums run in value order, so they do not depend on how elements were arranged or on threads.
  * Prefix sums are stored every SORTED_BLOCK values; the few between are added on the way. */
-#ifndef SORTED_VALUES_H
-#define SORTED_VALUES_H
+#ifndef PITH_SORTED_VALUES_H
+#define PITH_SORTED_VALUES_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* kmeans_init.c - where centroids start: the three of Deep Compression (Han et al., 2016, section
  * 3.2): linear, density-based, random (Forgy). */
-#include "kmeans.h"
+#include "pith_kmeans.h"
 #include "pith_seeded_random.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* sorted_values.c - see sorted_values.h. Sorting is by radix over integer keys that order like the
- * floats: four passes of 8 bits, linear for any input. */
-#include "sorted_values.h"
+/* sorted_values.c - see pith_sorted_values.h. Sorting is by radix over integer keys that order like
+ * the floats: four passes of 8 bits, linear for any input. */
+#include "pith_sorted_values.h"
 
 #include <stdlib.h>
 

@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
-#include "test_quantize_layer.h"
+#include "pith_cholesky.h"
 #include "gemm_model.h"
 
 /* B^T B + I. */
@@ -65,6 +65,15 @@ static void solves_what_was_factored(void **state)
         for (size_t k = 0; k < N; k++)
             x[i] += a[i * N + k] * wanted[k];
     }
+    double y[N];
+    memcpy(y, x, sizeof x);
+    pith_cholesky_forward(u, N, y);
+    for (size_t i = 0; i < N; i++) { /* U x = y */
+        double sum = -y[i];
+        for (size_t k = i; k < N; k++)
+            sum += u[i * N + k] * wanted[k];
+        assert_true(fabs(sum) < 1e-8);
+    }
     pith_cholesky_solve(u, N, x);
     for (size_t i = 0; i < N; i++)
         assert_true(fabs(x[i] - wanted[i]) < 1e-8);
@@ -84,8 +93,10 @@ static void known_factor(void **state)
 static void others_are_told(void **state)
 {
     (void)state;
-    double indefinite[4] = {1, 2, 0, 1}, zero[1] = {0}, nan[1] = {NAN}, inf[1] = {INFINITY};
+    double indefinite[4] = {1, 2, 0, 1}, flat[4] = {1, 1, 1, 1}, zero[1] = {0}, nan[1] = {NAN},
+           inf[1] = {INFINITY};
     assert_false(pith_cholesky(indefinite, 2));
+    assert_false(pith_cholesky(flat, 2));
     assert_false(pith_cholesky(zero, 1));
     assert_false(pith_cholesky(nan, 1));
     assert_false(pith_cholesky(inf, 1));

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/* error_feedback.c - Babai's nearest plane, from the last weight to the first. Each adds a term to
+ * the error that none after it changes, so what is too much can be told early.
+ *
+ * Where U is of low rank, sum over i > j of U[j, i] e_i = p_j . (sum over i > j of e_i x_i): the
+ * sum in brackets is kept in `seen`, and a weight takes 2 r multiplications instead of n - j. */
+#include "pith_error_feedback.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "k_best_paths.h"
+#include "pith_cholesky.h"
+
+/* What the errors made so far ask of the sum of weight j. */
+static double feedback(const struct error_feedback *r, size_t j, double *diagonal)
+{
+    const struct low_rank_factor *f = r->factor;
+    if (!r->u) {
+        *diagonal = f->diagonal[j];
+        return pith_dot(f->p + j * f->r, r->seen, f->r);
+    }
+    const double *u = r->u + j * r->n;
+    *diagonal = u[j];
+    return pith_dot(u + j + 1, r->e + j + 1, r->n - j - 1);
+}
+
+static void remember(const struct error_feedback *r, size_t j)
+{
+    const struct low_rank_factor *f = r->factor;
+    if (r->u)
+        return;
+    const double *x = f->x + j * f->r;
+    double e = r->e[j], *restrict seen = r->seen;
+    for (size_t k = 0; k < f->r; k++)
+        seen[k] += e * x[k];
+}
+
+static double one_path(const struct error_feedback *r, double scale, double enough, int16_t *q)
+{
+    double error = 0, u;
+    if (!r->u)
+        memset(r->seen, 0, r->factor->r * sizeof *r->seen);
+    for (size_t j = r->n; j-- > 0 && error < enough;) {
+        double back = feedback(r, j, &u), level = 0;
+        if (!r->kept || r->kept[j])
+            level = nearbyint((r->goal[j] + back / u) / scale);
+        level = fmin(fmax(level, r->lowest), r->most);
+        q[j] = (int16_t)level;
+        r->e[j] = r->goal[j] - level * scale;
+        remember(r, j);
+        double left = u * r->e[j] + back;
+        error += left * left;
+    }
+    return error;
+}
+
+double pith_error_feedback(const struct error_feedback *r, double scale, double enough, int16_t *q)
+{
+    return r->n_paths > 1 ? pith_k_best_paths(r, scale, enough, q) : one_path(r, scale, enough, q);
+}
+
+/* ---- order ----------------------------------------------------------------------------------- */
+
+static void merge(const double *diagonal, size_t *to, const size_t *a, size_t n_a, const size_t *b,
+                  size_t n_b)
+{
+    while (n_a || n_b) {
+        bool first = n_b == 0 || (n_a && diagonal[*a] <= diagonal[*b]);
+        if (first) {
+            *to++ = *a++;
+            n_a--;
+        } else {
+            *to++ = *b++;
+            n_b--;
+        }
+    }
+}
+
+/* A merge sort by halves. */
+void pith_order_by_diagonal(const double *diagonal, size_t n, size_t *order)
+{
+    size_t *room = order + n;
+    for (size_t k = 0; k < n; k++)
+        order[k] = k;
+    for (size_t run = 1; run < n; run *= 2) {
+        for (size_t at = 0; at < n; at += 2 * run) {
+            size_t n_a = run < n - at ? run : n - at;
+            size_t n_b = run < n - at - n_a ? run : n - at - n_a;
+            merge(diagonal, room + at, order + at, n_a, order + at + n_a, n_b);
+        }
+        memcpy(order, room, n * sizeof *room);
+    }
+}

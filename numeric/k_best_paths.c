@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/* k_best_paths.c - K rows are rounded side by side; after each weight the K cheapest of their 2 K
+ * continuations stay.
+ *
+ * A path that goes on as two takes its past along. So that this is not copied at every weight,
+ * places are taken in blocks: what errors behind a block ask of its weights is summed up when it
+ * begins, for all its places at once, and while it lasts only its own errors and those sums move
+ * from path to path; errors behind it follow when it ends.
+ *
+ *     e     [n, K]      errors, place by place
+ *     rest  [BLOCK, K]  sum over i behind the block of U[j, i] e_i, of its places j
+ *
+ * With a factor of low rank the past is `seen` [r, K], and there is no rest. */
+#include "k_best_paths.h"
+
+#include <math.h>
+#include <string.h>
+
+#define BLOCK 32u
+
+struct choice {
+    double cost, error;
+    uint32_t path; /* that it goes on with */
+};
+
+struct search {
+    const struct error_feedback *r;
+    double scale;
+    uint32_t k; /* r->n_paths */
+    uint32_t n_paths;
+    double cost[PITH_MOST_PATHS];
+    uint32_t n_choices; /* the cheapest so far, cheapest first */
+    struct choice choice[PITH_MOST_PATHS];
+    uint32_t origin[PITH_MOST_PATHS]; /* of each path, when the block began */
+    double rest[BLOCK * PITH_MOST_PATHS];
+};
+
+/* ---- sums ------------------------------------------------------------------------------------ */
+
+/* sum[path] += factor[i] * e[i, path], i < n; k a constant wherever this is called. */
+static inline void add_rows(const double *restrict factor, const double *restrict e, size_t n,
+                            uint32_t k, double *restrict sum)
+{
+    double s[PITH_MOST_PATHS];
+    memcpy(s, sum, k * sizeof *s);
+    for (size_t i = 0; i < n; i++)
+        for (uint32_t path = 0; path < k; path++)
+            s[path] += factor[i] * e[i * k + path];
+    memcpy(sum, s, k * sizeof *s);
+}
+
+static void add_products(const double *factor, const double *e, size_t n, uint32_t k, double *sum)
+{
+    switch (k) {
+    case 4:
+        add_rows(factor, e, n, 4, sum);
+        break;
+    case 8:
+        add_rows(factor, e, n, 8, sum);
+        break;
+    case 16:
+        add_rows(factor, e, n, 16, sum);
+        break;
+    default:
+        add_rows(factor, e, n, k, sum);
+    }
+}
+
+static void begin_block(struct search *x, size_t first, size_t last)
+{
+    const struct error_feedback *r = x->r;
+    memset(x->rest, 0, sizeof x->rest);
+    for (uint32_t path = 0; path < x->k; path++)
+        x->origin[path] = path;
+    for (size_t j = first; j < last && r->u; j++)
+        add_products(r->u + j * r->n + last, r->e + last * x->k, r->n - last, x->k,
+                     x->rest + (j - first) * x->k);
+}
+
+/* What the errors of each path ask of the sum of weight j, in the block that ends at last. */
+static double feedback(const struct search *x, size_t j, size_t first, size_t last, double *back)
+{
+    const struct error_feedback *r = x->r;
+    const struct low_rank_factor *f = r->factor;
+    memcpy(back, x->rest + (j - first) * x->k, x->k * sizeof *back);
+    if (r->u)
+        add_products(r->u + j * r->n + j + 1, r->e + (j + 1) * x->k, last - j - 1, x->k, back);
+    else
+        add_products(f->p + j * f->r, r->seen, f->r, x->k, back);
+    return r->u ? r->u[j * r->n + j] : f->diagonal[j];
+}
+
+/* ---- choices --------------------------------------------------------------------------------- */
+
+/* Path goes on with this integer: kept if it is among the cheapest. */
+static void choose(struct search *x, uint32_t path, double goal, double left, double level)
+{
+    struct choice c = {x->cost[path] + left * left, goal - level * x->scale, path};
+    uint32_t to = x->n_choices;
+    if (to == x->k && !(c.cost < x->choice[--to].cost))
+        return;
+    for (; to > 0 && c.cost < x->choice[to - 1].cost; to--)
+        x->choice[to] = x->choice[to - 1];
+    x->choice[to] = c;
+    x->n_choices += x->n_choices < x->k;
+}
+
+static void choose_next(struct search *x, size_t j, double u, const double *back)
+{
+    const struct error_feedback *r = x->r;
+    double goal = r->goal[j], lowest = r->lowest, most = r->most;
+    bool free = !r->kept || r->kept[j];
+    x->n_choices = 0;
+    for (uint32_t path = 0; path < x->n_paths; path++) {
+        double wanted = (goal + back[path] / u) / x->scale;
+        double level = fmin(fmax(free ? nearbyint(wanted) : 0, lowest), most);
+        double other = wanted > level ? level + 1 : level - 1;
+        choose(x, path, goal, u * (goal - level * x->scale) + back[path], level);
+        if (free && other >= lowest && other <= most)
+            choose(x, path, goal, u * (goal - other * x->scale) + back[path], other);
+    }
+}
+
+/* rows [n, k]: each path has what the one had that it goes on with. k: as in add_rows. */
+static inline void move(double *restrict rows, size_t n, uint32_t k, const uint32_t *from)
+{
+    for (size_t i = 0; i < n; i++, rows += k) {
+        double was[PITH_MOST_PATHS];
+        for (uint32_t path = 0; path < k; path++)
+            was[path] = rows[path];
+        for (uint32_t path = 0; path < k; path++)
+            rows[path] = was[from[path]];
+    }
+}
+
+static void move_rows(double *rows, size_t n, uint32_t k, const uint32_t *from)
+{
+    if (k == 4)
+        move(rows, n, 4, from);
+    else
+        move(rows, n, k, from);
+}
+
+/* seen [r, k] of each path is that of the path it goes on with, and its own error times x. */
+static inline void add_error(double *restrict seen, const double *restrict x, size_t r, uint32_t k,
+                             const double *restrict e)
+{
+    for (size_t i = 0; i < r; i++)
+        for (uint32_t path = 0; path < k; path++)
+            seen[i * k + path] += x[i] * e[path];
+}
+
+static void move_seen(const struct search *x, size_t j, const uint32_t *from, bool moved)
+{
+    const struct low_rank_factor *f = x->r->factor;
+    const double *e = x->r->e + j * x->k, *own = f->x + j * f->r;
+    if (moved)
+        move_rows(x->r->seen, f->r, x->k, from);
+    if (x->k == 4)
+        add_error(x->r->seen, own, f->r, 4, e);
+    else
+        add_error(x->r->seen, own, f->r, x->k, e);
+}
+
+/* The choices become the paths. Those there are none for follow the first, which nobody reads. */
+static void go_on(struct search *x, size_t j, size_t first, size_t last)
+{
+    const struct error_feedback *r = x->r;
+    uint32_t from[PITH_MOST_PATHS] = {0}, origin[PITH_MOST_PATHS];
+    bool moved = false;
+    for (uint32_t path = 0; path < x->k; path++) {
+        const struct choice *c = &x->choice[path < x->n_choices ? path : 0];
+        from[path] = c->path;
+        moved |= c->path != path;
+        origin[path] = x->origin[c->path];
+        r->e[j * x->k + path] = c->error;
+        x->cost[path] = c->cost;
+    }
+    x->n_paths = x->n_choices;
+    memcpy(x->origin, origin, x->k * sizeof *origin);
+    if (!r->u)
+        move_seen(x, j, from, moved);
+    if (moved) {
+        move_rows(r->e + (j + 1) * x->k, last - j - 1, x->k, from);
+        move_rows(x->rest, r->u ? j - first : 0, x->k, from);
+    }
+}
+
+double pith_k_best_paths(const struct error_feedback *r, double scale, double enough, int16_t *q)
+{
+    struct search x = {.r = r, .scale = scale, .k = r->n_paths, .n_paths = 1};
+    double back[PITH_MOST_PATHS];
+    if (!r->u)
+        memset(r->seen, 0, r->factor->r * x.k * sizeof *r->seen);
+    for (size_t last = r->n, first; last > 0; last = first) {
+        first = last > BLOCK ? last - BLOCK : 0;
+        begin_block(&x, first, last);
+        for (size_t j = last; j-- > first;) {
+            double u = feedback(&x, j, first, last, back);
+            choose_next(&x, j, u, back);
+            go_on(&x, j, first, last);
+            if (!(x.cost[0] < enough))
+                return x.cost[0];
+        }
+        move_rows(r->e + last * x.k, r->n - last, x.k, x.origin);
+    }
+    for (size_t j = 0; j < r->n; j++) {
+        double level = nearbyint((r->goal[j] - r->e[j * x.k]) / scale);
+        q[j] = (int16_t)fmin(fmax(level, r->lowest), r->most);
+    }
+    return x.cost[0];
+}

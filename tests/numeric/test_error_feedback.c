@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: MIT */
+/* A row rounded with feedback: its error is what it says, less than that of the nearest integers,
+ * within bounds, 0 where it must; less yet along several paths; the scale that is found is no worse
+ * than the one that cuts nothing. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include "pith_cholesky.h"
+#include "pith_error_feedback.h"
+#include "gemm_model.h"
+
+enum { N = 24, ROWS = 40, PATCHES = 200 };
+
+struct problem {
+    double h[N * N], u[N * N], goal[N], e[N];
+    int16_t q[N];
+    struct error_feedback row;
+};
+
+/* Inputs that are much alike, as neighbours in pictures are. */
+static void make_problem(struct test_random *r, struct problem *p)
+{
+    memset(p, 0, sizeof *p);
+    for (int s = 0; s < PATCHES; s++) {
+        double x[N], common = (double)test_gauss(r);
+        for (int k = 0; k < N; k++)
+            x[k] = common + 0.5 * (double)test_gauss(r);
+        for (int i = 0; i < N; i++)
+            for (int k = 0; k < N; k++)
+                p->h[i * N + k] += x[i] * x[k];
+    }
+    memcpy(p->u, p->h, sizeof p->h);
+    assert_true(pith_cholesky(p->u, N));
+    for (int k = 0; k < N; k++)
+        p->goal[k] = (double)test_gauss(r);
+    p->row = (struct error_feedback){
+        .n = N, .u = p->u, .goal = p->goal, .lowest = -8, .most = 7, .e = p->e};
+}
+
+static double error_of(const struct problem *p, double scale, const int16_t *q)
+{
+    double sum = 0;
+    for (int i = 0; i < N; i++)
+        for (int k = 0; k < N; k++)
+            sum += (p->goal[i] - scale * q[i]) * p->h[i * N + k] * (p->goal[k] - scale * q[k]);
+    return sum;
+}
+
+static double widest(const struct problem *p)
+{
+    double most = 0;
+    for (int k = 0; k < N; k++)
+        most = fmax(most, fabs(p->goal[k]));
+    return most / p->row.most;
+}
+
+static void feedback_has_the_error_it_says_and_less_than_nearest(void **state)
+{
+    (void)state;
+    struct test_random r = test_seed(31);
+    double nearest = 0, feedback = 0;
+    for (int i = 0; i < ROWS; i++) {
+        struct problem p;
+        int16_t q[N];
+        make_problem(&r, &p);
+        double scale = widest(&p), error = pith_error_feedback(&p.row, scale, HUGE_VAL, p.q);
+        assert_true(fabs(error - error_of(&p, scale, p.q)) < 1e-9 * error);
+        for (int k = 0; k < N; k++)
+            q[k] = (int16_t)nearbyint(p.goal[k] / scale);
+        feedback += error;
+        nearest += error_of(&p, scale, q);
+    }
+    if (feedback > 0.5 * nearest)
+        fail_msg("feedback %g, nearest %g", feedback, nearest);
+}
+
+/* D + X X^T, by its factor of low rank and by Cholesky's of the whole: the same integers. */
+static void low_rank_rounds_as_the_whole_matrix(void **state)
+{
+    (void)state;
+    enum { R = 5 };
+    struct test_random r = test_seed(35);
+    for (int trial = 0; trial < ROWS; trial++) {
+        struct problem p;
+        int16_t q[N];
+        double x[N * R], d[N], diagonal[N], of_x[N * R], room[R * (R + 1)], seen[R];
+        struct low_rank_factor f = {.n = N, .r = R, .x = x, .p = of_x, .diagonal = diagonal};
+        make_problem(&r, &p);
+        for (int i = 0; i < N * R; i++)
+            x[i] = (double)test_gauss(&r);
+        for (int i = 0; i < N; i++) {
+            d[i] = .1 + .01 * i;
+            for (int k = 0; k < N; k++) {
+                p.h[i * N + k] = i == k ? d[i] : 0;
+                for (int s = 0; s < R; s++)
+                    p.h[i * N + k] += x[i * R + s] * x[k * R + s];
+            }
+        }
+        memcpy(p.u, p.h, sizeof p.h);
+        assert_true(pith_cholesky(p.u, N));
+        assert_true(pith_low_rank_cholesky(&f, d, room));
+        for (int j = 0; j < N; j++) {
+            assert_true(fabs(diagonal[j] - p.u[j * N + j]) < 1e-10);
+            for (int i = j + 1; i < N; i++) {
+                double u = 0;
+                for (int s = 0; s < R; s++)
+                    u += of_x[j * R + s] * x[i * R + s];
+                assert_true(fabs(u - p.u[j * N + i]) < 1e-10);
+            }
+        }
+        double scale = widest(&p), error = pith_error_feedback(&p.row, scale, HUGE_VAL, q);
+        p.row.u = NULL;
+        p.row.factor = &f;
+        p.row.seen = seen;
+        double low = pith_error_feedback(&p.row, scale, HUGE_VAL, p.q);
+        assert_true(fabs(low - error) < 1e-9 * error);
+        assert_memory_equal(p.q, q, sizeof q);
+    }
+    double d = -1, diagonal, of_x, x = .5, room[2];
+    struct low_rank_factor f = {.n = 1, .r = 1, .x = &x, .p = &of_x, .diagonal = &diagonal};
+    assert_false(pith_low_rank_cholesky(&f, &d, room));
+}
+
+static void bounds_and_zeros_are_kept(void **state)
+{
+    (void)state;
+    struct test_random r = test_seed(32);
+    struct problem p;
+    uint8_t kept[N];
+    int low = 0, high = 0;
+    make_problem(&r, &p);
+    for (int k = 0; k < N; k++)
+        kept[k] = k % 3 != 0;
+    p.row.kept = kept;
+    pith_error_feedback(&p.row, widest(&p) / 8, HUGE_VAL, p.q);
+    for (int k = 0; k < N; k++) {
+        assert_true(p.q[k] >= -8 && p.q[k] <= 7);
+        assert_true(kept[k] || p.q[k] == 0);
+        low += p.q[k] == -8;
+        high += p.q[k] == 7;
+    }
+    assert_true(low > 0 && high > 0);
+}
+
+static void stops_when_it_is_too_much(void **state)
+{
+    (void)state;
+    struct test_random r = test_seed(33);
+    struct problem p;
+    make_problem(&r, &p);
+    double scale = widest(&p), error = pith_error_feedback(&p.row, scale, HUGE_VAL, p.q);
+    assert_true(pith_error_feedback(&p.row, scale, error / 2, p.q) >= error / 2);
+    assert_true(pith_error_feedback(&p.row, scale, 2 * error, p.q) == error);
+}
+
+/* Three weights whose errors do not meet, 0.25 each: the first is not looked at when those behind
+ * it have made as much as is too much, or more. */
+static void stops_when_it_is_exactly_too_much(void **state)
+{
+    (void)state;
+    static const double u[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, goal[3] = {1.5, 2.5, 3.5};
+    double e[3];
+    const struct error_feedback row = {
+        .n = 3, .u = u, .goal = goal, .lowest = -8, .most = 7, .e = e};
+    int16_t q[3] = {77, 77, 77};
+    assert_true(pith_error_feedback(&row, 1, 0.5, q) == 0.5);
+    assert_true(q[0] == 77 && q[1] == 2 && q[2] == 4);
+    assert_true(pith_error_feedback(&row, 1, 0.51, q) == 0.75);
+    assert_true(q[0] == 2);
+}
+
+/* ---- several paths --------------------------------------------------------------------------- */
+
+static void use_paths(struct problem *p, uint32_t n)
+{
+    static double e[N * PITH_MOST_PATHS];
+    p->row.n_paths = n;
+    p->row.e = e;
+}
+
+static void paths_have_the_error_they_say_and_less(void **state)
+{
+    (void)state;
+    struct test_random r = test_seed(41);
+    double sum[PITH_MOST_PATHS + 1] = {0};
+    for (int i = 0; i < ROWS; i++) {
+        struct problem p;
+        make_problem(&r, &p);
+        double scale = widest(&p);
+        for (uint32_t k = 1; k <= PITH_MOST_PATHS; k++) {
+            use_paths(&p, k);
+            double error = pith_error_feedback(&p.row, scale, HUGE_VAL, p.q);
+            assert_true(fabs(error - error_of(&p, scale, p.q)) < 1e-9 * error);
+            sum[k] += error;
+        }
+    }
+    if (!(sum[4] < 0.95 * sum[1] && sum[16] < sum[4]))
+        fail_msg("errors %g, 4 paths %g, 16 paths %g", sum[1], sum[4], sum[16]);
+}
+
+/* Of four weights no choice of two each is given up; so what is found is the best of these, and
+ * against all rows there are not far. */
+static void the_best_of_few_is_found(void **state)
+{
+    (void)state;
+    enum { FEW = 4 };
+    struct test_random r = test_seed(42);
+    for (int trial = 0; trial < ROWS; trial++) {
+        struct problem p;
+        int16_t q[N] = {0};
+        make_problem(&r, &p);
+        for (int i = 0; i < FEW; i++)
+            memmove(p.u + i * FEW, p.u + i * N, FEW * sizeof *p.u);
+        use_paths(&p, PITH_MOST_PATHS);
+        p.row.n = FEW;
+        p.row.lowest = -2;
+        p.row.most = 2;
+        double least = HUGE_VAL, found = pith_error_feedback(&p.row, 0.75, HUGE_VAL, p.q);
+        for (int k = 0; k < 625; k++) {
+            double error = 0;
+            for (int i = 0, rest = k; i < FEW; i++, rest /= 5)
+                q[i] = (int16_t)(rest % 5 - 2);
+            for (int i = 0; i < FEW; i++) {
+                double sum = 0;
+                for (int j = i; j < FEW; j++)
+                    sum += p.u[i * FEW + j] * (p.goal[j] - 0.75 * q[j]);
+                error += sum * sum;
+            }
+            least = fmin(least, error);
+        }
+        if (!(found >= least * (1 - 1e-12) && found < 1.5 * least))
+            fail_msg("found %g, least %g", found, least);
+    }
+}
+
+/* More places than a block: rest and errors move from path to path. By a factor of low rank the
+ * same. */
+static void long_rows_and_low_rank_agree(void **state)
+{
+    (void)state;
+    enum { LONG = 100, R = 5, K = 16 };
+    struct test_random r = test_seed(43);
+    static double u[LONG * LONG], x[LONG * R], d[LONG], diagonal[LONG], of_x[LONG * R],
+        room[R * (R + 1)], seen[R * K], e[LONG * K], goal[LONG];
+    struct low_rank_factor f = {.n = LONG, .r = R, .x = x, .p = of_x, .diagonal = diagonal};
+    for (int i = 0; i < LONG * R; i++)
+        x[i] = (double)test_gauss(&r);
+    for (int i = 0; i < LONG; i++) {
+        d[i] = .1;
+        goal[i] = (double)test_gauss(&r);
+        for (int k = 0; k < LONG; k++) {
+            u[i * LONG + k] = i == k ? d[i] : 0;
+            for (int s = 0; s < R; s++)
+                u[i * LONG + k] += x[i * R + s] * x[k * R + s];
+        }
+    }
+    assert_true(pith_cholesky(u, LONG) && pith_low_rank_cholesky(&f, d, room));
+    struct error_feedback row = {.n = LONG,
+                                 .u = u,
+                                 .factor = &f,
+                                 .goal = goal,
+                                 .lowest = -8,
+                                 .most = 7,
+                                 .n_paths = K,
+                                 .e = e,
+                                 .seen = seen};
+    int16_t q[LONG], low[LONG];
+    double error = pith_error_feedback(&row, 0.3, HUGE_VAL, q), sum = 0;
+    for (int i = 0; i < LONG; i++) {
+        double left = 0;
+        for (int j = i; j < LONG; j++)
+            left += u[i * LONG + j] * (goal[j] - 0.3 * q[j]);
+        sum += left * left;
+    }
+    assert_true(fabs(error - sum) < 1e-9 * error);
+    row.u = NULL;
+    assert_true(fabs(pith_error_feedback(&row, 0.3, HUGE_VAL, low) - error) < 1e-9 * error);
+    assert_memory_equal(low, q, sizeof q);
+    row.n_paths = 1;
+    assert_true(pith_error_feedback(&row, 0.3, HUGE_VAL, low) > error);
+    assert_true(pith_error_feedback(&row, 0.3, HUGE_VAL, low) > 0);
+}
+
+static void bounds_zeros_and_too_much_on_paths(void **state)
+{
+    (void)state;
+    struct test_random r = test_seed(44);
+    struct problem p;
+    uint8_t kept[N];
+    int low = 0, high = 0;
+    make_problem(&r, &p);
+    use_paths(&p, 8);
+    for (int k = 0; k < N; k++)
+        kept[k] = k % 3 != 0;
+    p.row.kept = kept;
+    double error = pith_error_feedback(&p.row, widest(&p) / 8, HUGE_VAL, p.q);
+    for (int k = 0; k < N; k++) {
+        assert_true(p.q[k] >= -8 && p.q[k] <= 7);
+        assert_true(kept[k] || p.q[k] == 0);
+        low += p.q[k] == -8;
+        high += p.q[k] == 7;
+    }
+    assert_true(low > 0 && high > 0);
+    p.q[0] = 77;
+    assert_true(pith_error_feedback(&p.row, widest(&p) / 8, error / 2, p.q) >= error / 2);
+    assert_true(pith_error_feedback(&p.row, widest(&p) / 8, error, p.q) == error);
+    assert_true(p.q[0] == 77);
+    assert_true(pith_error_feedback(&p.row, widest(&p) / 8, 2 * error, p.q) == error);
+}
+
+/* ---- order and scale ------------------------------------------------------------------------- */
+
+static void order_rises_and_equal_ones_stay(void **state)
+{
+    (void)state;
+    static const double diagonal[7] = {3, 1, 2, 1, 0, 2, 1};
+    static const size_t wanted[7] = {4, 1, 3, 6, 2, 5, 0};
+    size_t order[14];
+    pith_order_by_diagonal(diagonal, 7, order);
+    assert_memory_equal(order, wanted, sizeof wanted);
+}
+
+static void the_scale_found_is_no_worse(void **state)
+{
+    (void)state;
+    struct test_random r = test_seed(34);
+    int finer = 0;
+    for (int i = 0; i < ROWS; i++) {
+        struct problem p;
+        make_problem(&r, &p);
+        double most = pith_widest_scale(&p.row);
+        assert_true(most == widest(&p));
+        double error = pith_error_feedback(&p.row, most, HUGE_VAL, p.q);
+        double found = pith_search_scale(&p.row, most, 0, false, p.q);
+        assert_true(pith_error_feedback(&p.row, found, HUGE_VAL, p.q) <= error);
+        finer += found < most;
+        double least = pith_search_scale(&p.row, most, 0.95 * most, false, p.q);
+        assert_true(least >= 0.95 * most);
+        double half = pith_search_scale(&p.row, most, 0, true, p.q);
+        assert_true(half == most || half == most / 2 || half == most / 4);
+    }
+    assert_true(finer > ROWS / 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(feedback_has_the_error_it_says_and_less_than_nearest),
+        cmocka_unit_test(bounds_and_zeros_are_kept),
+        cmocka_unit_test(low_rank_rounds_as_the_whole_matrix),
+        cmocka_unit_test(stops_when_it_is_too_much),
+        cmocka_unit_test(stops_when_it_is_exactly_too_much),
+        cmocka_unit_test(paths_have_the_error_they_say_and_less),
+        cmocka_unit_test(the_best_of_few_is_found),
+        cmocka_unit_test(long_rows_and_low_rank_agree),
+        cmocka_unit_test(bounds_zeros_and_too_much_on_paths),
+        cmocka_unit_test(order_rises_and_equal_ones_stay),
+        cmocka_unit_test(the_scale_found_is_no_worse),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

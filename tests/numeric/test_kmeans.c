@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/* k-means in one dimension: known optima, the optimum never above what Lloyd's iteration finds from
+ * any start, sums of ranges as they are added up one by one. (Against all splits there are:
+ * tests/quantize/test_cluster.c.) */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include "gemm_model.h"
+#include "pith_kmeans.h"
+
+enum { N = 1000, ROUNDS = 20 };
+
+static void fill(struct sorted_values *s, const float *v, uint64_t n)
+{
+    assert_true(pith_sorted_begin(s, n));
+    memcpy(s->v, v, n * sizeof *v);
+    pith_sorted_build(s, n);
+}
+
+static void fill_some(struct sorted_values *s, struct test_random *r)
+{
+    float v[N];
+    for (int i = 0; i < N; i++)
+        v[i] = i % 10 ? test_gauss(r) : 0;
+    fill(s, v, N);
+}
+
+static void known_clusters_are_found(void **state)
+{
+    (void)state;
+    static const float v[8] = {9, -3, 10, 1, 2, 11, -5, 3};
+    struct sorted_values s;
+    struct centroids c = {.wanted = 3};
+    fill(&s, v, 8);
+    assert_true(pith_kmeans_exact(&s, &c));
+    assert_int_equal(c.n, 3);
+    assert_true(c.at[0] == -4 && c.at[1] == 2 && c.at[2] == 10);
+    assert_true(pith_kmeans_error(&s, &c) == 6);
+    c.pin_zero = true; /* 1 goes to 0, or 2 and 3 pay for it */
+    assert_true(pith_kmeans_exact(&s, &c));
+    bool zero = false;
+    for (uint32_t i = 0; i < c.n; i++)
+        zero |= c.at[i] == 0;
+    assert_true(zero && pith_kmeans_error(&s, &c) > 6);
+    pith_sorted_end(&s);
+}
+
+static void sums_are_those_of_the_values(void **state)
+{
+    (void)state;
+    struct test_random r = test_seed(51);
+    struct sorted_values s;
+    fill_some(&s, &r);
+    for (int round = 0; round < ROUNDS; round++) {
+        uint64_t from = test_below(&r, N - 1), to = from + 1 + test_below(&r, (uint32_t)(N - from));
+        double sum = 0, error = 0, centre = (double)test_gauss(&r);
+        for (uint64_t i = from; i < to; i++) {
+            assert_true(i == 0 || s.v[i - 1] <= s.v[i]);
+            sum += (double)s.v[i];
+            error += ((double)s.v[i] - centre) * ((double)s.v[i] - centre);
+        }
+        assert_true(fabs(pith_sorted_mean(&s, from, to) - sum / (double)(to - from)) < 1e-9);
+        assert_true(fabs(pith_sorted_error(&s, from, to, centre) - error) < 1e-9 * (error + 1));
+        uint64_t below = pith_sorted_count_to(&s, centre);
+        assert_true(below == 0 || (double)s.v[below - 1] <= centre);
+        assert_true(below == N || (double)s.v[below] > centre);
+    }
+    assert_int_equal(pith_sorted_distinct(&s, 5), 5);
+    pith_sorted_end(&s);
+}
+
+static void no_start_beats_the_optimum(void **state)
+{
+    (void)state;
+    struct test_random r = test_seed(52);
+    for (int round = 0; round < ROUNDS; round++) {
+        struct sorted_values s;
+        struct centroids best = {.wanted = 2 + test_below(&r, 20), .pin_zero = round % 2};
+        fill_some(&s, &r);
+        assert_true(pith_kmeans_exact(&s, &best));
+        double least = pith_kmeans_error(&s, &best);
+        for (int start = 0; start < 3; start++) {
+            struct centroids c = {.wanted = best.wanted, .pin_zero = best.pin_zero};
+            if (start == 0)
+                pith_kmeans_linear(&s, &c);
+            else if (start == 1)
+                pith_kmeans_density(&s, &c);
+            else
+                pith_kmeans_random(&s, (uint64_t)round, &c);
+            double before = pith_kmeans_error(&s, &c);
+            pith_kmeans_lloyd(&s, &c, KMEANS_ITERATIONS);
+            double after = pith_kmeans_error(&s, &c);
+            assert_true(c.n <= best.wanted && after <= before * (1 + 1e-12));
+            assert_true(after >= least * (1 - 1e-9));
+            for (uint32_t i = 1; i < c.n; i++)
+                assert_true(c.at[i - 1] < c.at[i]);
+        }
+        pith_sorted_end(&s);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(known_clusters_are_found),
+        cmocka_unit_test(sums_are_those_of_the_values),
+        cmocka_unit_test(no_start_beats_the_optimum),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

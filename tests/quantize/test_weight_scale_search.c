@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* The scale that is found for a row of a layer is no worse than the one that cuts nothing, and none
+ * that the layer does not allow. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include "pith_cholesky.h"
+#include "gemm_model.h"
+#include "test_quantize_layer.h"
+
+enum { N = 24, ROWS = 40, PATCHES = 200 };
+
+struct problem {
+    double h[N * N], u[N * N], goal[N], e[N];
+    int16_t q[N];
+    struct error_feedback row;
+};
+
+/* Inputs that are much alike, as neighbours in pictures are. */
+static void make_problem(struct test_random *r, struct problem *p)
+{
+    memset(p, 0, sizeof *p);
+    for (int s = 0; s < PATCHES; s++) {
+        double x[N], common = (double)test_gauss(r);
+        for (int k = 0; k < N; k++)
+            x[k] = common + 0.5 * (double)test_gauss(r);
+        for (int i = 0; i < N; i++)
+            for (int k = 0; k < N; k++)
+                p->h[i * N + k] += x[i] * x[k];
+    }
+    memcpy(p->u, p->h, sizeof p->h);
+    assert_true(pith_cholesky(p->u, N));
+    for (int k = 0; k < N; k++)
+        p->goal[k] = (double)test_gauss(r);
+    p->row = (struct error_feedback){
+        .n = N, .u = p->u, .goal = p->goal, .lowest = -8, .most = 7, .e = p->e};
+}
+
+static double widest(const struct problem *p)
+{
+    double most = 0;
+    for (int k = 0; k < N; k++)
+        most = fmax(most, fabs(p->goal[k]));
+    return most / p->row.most;
+}
+
+/* A layer of one row, whose input is read as it is. */
+static struct integer_layer layer_of(struct pith_grid *x, double *scale, double *shift,
+                                     int32_t most)
+{
+    static float one[1] = {1};
+    *x = (struct pith_grid){.type = PITH_U8, .bits = 8, .n = 1, .scale = one};
+    return (struct integer_layer){.shape = {.rows = 1, .cols = N, .groups = 1},
+                                  .w_factor = 1,
+                                  .x = x,
+                                  .most = most,
+                                  .lowest = -most - 1,
+                                  .most_x = 255,
+                                  .scale = scale,
+                                  .bias_shift = shift};
+}
+
+static void the_scale_found_is_no_worse(void **state)
+{
+    (void)state;
+    struct test_random r = test_seed(34);
+    int finer = 0;
+    for (int i = 0; i < ROWS; i++)
+        for (int bits = 2; bits <= 8; bits++) {
+            struct problem p;
+            struct pith_grid x;
+            double scale = 1, shift = 0;
+            make_problem(&r, &p);
+            struct integer_layer l = layer_of(&x, &scale, &shift, (1 << (bits - 1)) - 1);
+            p.row.lowest = l.lowest;
+            p.row.most = l.most;
+            double most = pith_error_feedback(&p.row, widest(&p), HUGE_VAL, p.q);
+            double found = pith_search_weight_scale(&p.row, &l, 0, p.q);
+            assert_true(pith_error_feedback(&p.row, found, HUGE_VAL, p.q) <= most);
+            finer += found < widest(&p);
+            l.radix = true;
+            found = pith_search_weight_scale(&p.row, &l, 0, p.q);
+            int exponent;
+            assert_true(frexp(found, &exponent) == 0.5);
+        }
+    assert_true(finer > ROWS);
+}
+
+/* -1 is -4 quarters and -8 eighths, both without error: the wider scale, which was tried first,
+ * stays. */
+static void the_wider_of_equal_scales_stays(void **state)
+{
+    (void)state;
+    struct test_random r = test_seed(36);
+    struct problem p;
+    struct pith_grid x;
+    double scale = 1, shift = 0;
+    make_problem(&r, &p);
+    memset(p.goal, 0, sizeof p.goal);
+    p.goal[5] = -1;
+    struct integer_layer l = layer_of(&x, &scale, &shift, 7);
+    l.radix = true;
+    assert_true(pith_search_weight_scale(&p.row, &l, 0, p.q) == 0.25);
+}
+
+/* A bias that needs 32 bits at some scale allows no finer one, though the row would be rounded
+ * better. */
+static void finer_scales_than_allowed_are_not_tried(void **state)
+{
+    (void)state;
+    struct test_random r = test_seed(34);
+    int finer = 0;
+    for (int i = 0; i < ROWS; i++) {
+        struct problem p;
+        struct pith_grid x;
+        double scale = 1, shift = 0;
+        make_problem(&r, &p);
+        struct integer_layer l = layer_of(&x, &scale, &shift, 7);
+        double free_of_bias = pith_search_weight_scale(&p.row, &l, 0, p.q);
+        finer += free_of_bias < 0.95 * widest(&p);
+        shift =
+            0x1p32; /* so large that the bias alone tells the least scale, which is in proportion */
+        shift *= 0.95 * widest(&p) / pith_layer_least_scale(&l, 0);
+        double least = pith_layer_least_scale(&l, 0);
+        assert_true(least > 0.9 * widest(&p) && least < widest(&p));
+        assert_true(pith_search_weight_scale(&p.row, &l, 0, p.q) >= least);
+    }
+    assert_true(finer > 0);
+}
+
+static void nothing_to_round_leaves_the_scale(void **state)
+{
+    (void)state;
+    struct test_random r = test_seed(35);
+    struct problem p;
+    struct pith_grid x;
+    double scale = 0.25, shift = 0;
+    make_problem(&r, &p);
+    memset(p.goal, 0, sizeof p.goal);
+    struct integer_layer l = layer_of(&x, &scale, &shift, 7);
+    assert_true(pith_search_weight_scale(&p.row, &l, 0, p.q) == 0.25);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_scale_found_is_no_worse),
+        cmocka_unit_test(the_wider_of_equal_scales_stays),
+        cmocka_unit_test(finer_scales_than_allowed_are_not_tried),
+        cmocka_unit_test(nothing_to_round_leaves_the_scale),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
