@@ -57,7 +57,7 @@ static enum cli_exit read_per(const char *text, struct pith_cluster_opts *o)
         o->per = PITH_CLUSTER_PER_TENSOR;
     else if (strcmp(text, "channel") == 0)
         o->per = PITH_CLUSTER_PER_CHANNEL;
-    else if (strncmp(text, "group:", 6) == 0 && cli_parse_uint(text + 6, &o->group_elems) &&
+    else if (strncmp(text, "group:", 6) == 0 && pith_parse_uint(text + 6, &o->group_elems) &&
              o->group_elems > 0)
         o->per = PITH_CLUSTER_PER_GROUP;
     else {

@@ -69,7 +69,7 @@ static bool read_layer(struct pith_stage *s, uint32_t i, const char *pattern, co
     memcpy(number, value, n + 1);
     if (percent)
         number[n - 1] = '\0';
-    if (!cli_parse_number(number, &v))
+    if (!pith_parse_number(number, &v))
         return false;
     s->prune_layers[i] = (struct pith_prune_amount){pattern, percent ? v / 100 : v};
     s->prune.layers = s->prune_layers;

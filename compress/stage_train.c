@@ -23,12 +23,6 @@ enum pith_status pith_stage_copy_model(const struct pith_model *m, struct pith_m
     return st;
 }
 
-bool pith_stage_looks_back(const struct pith_stage *s)
-{
-    return pith_stage_trains(s) &&
-           (s->teacher ? strcmp(s->teacher, "start") == 0 : s->until_drop >= 0);
-}
-
 /* *owned: what is to be freed behind the training; NULL: nothing. */
 static enum pith_status find_teacher(const struct pith_model *m, const struct pith_stage *s,
                                      const struct pith_stage_means *means,

@@ -4,31 +4,29 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "json_value.h"
-#include "quantize_stage.h"
+#include "option_json.h"
+#include "quantize_json.h"
 #include "stage_json.h"
-#include "stage_run.h"
-#include "train_json.h"
 
-static const struct json_word stage_words[] = {
+static const struct pith_word stage_words[] = {
     {"prune", PITH_STAGE_PRUNE},       {"cluster", PITH_STAGE_CLUSTER}, {"train", PITH_STAGE_TRAIN},
     {"quantize", PITH_STAGE_QUANTIZE}, {"encode", PITH_STAGE_ENCODE},   {NULL, 0}};
-static const struct json_word scope_words[] = {
+static const struct pith_word scope_words[] = {
     {"layer", PITH_PRUNE_LAYER}, {"global", PITH_PRUNE_GLOBAL}, {NULL, 0}};
-static const struct json_word schedule_words[] = {
+static const struct pith_word schedule_words[] = {
     {"cubic", PITH_PRUNE_CUBIC}, {"linear", PITH_PRUNE_LINEAR}, {NULL, 0}};
-static const struct json_word init_words[] = {{"linear", PITH_CLUSTER_LINEAR},
+static const struct pith_word init_words[] = {{"linear", PITH_CLUSTER_LINEAR},
                                               {"density", PITH_CLUSTER_DENSITY},
                                               {"random", PITH_CLUSTER_RANDOM},
                                               {"exact", PITH_CLUSTER_EXACT},
                                               {NULL, 0}};
-static const struct json_word values_words[] = {
+static const struct pith_word values_words[] = {
     {"f32", PITH_CLUSTER_F32}, {"f16", PITH_CLUSTER_F16}, {NULL, 0}};
-static const struct json_word coder_words[] = {{"huffman", PITH_CODE_HUFFMAN},
+static const struct pith_word coder_words[] = {{"huffman", PITH_CODE_HUFFMAN},
                                                {"adaptive", PITH_CODE_ADAPTIVE},
                                                {"none", PITH_CODE_PLAIN},
                                                {NULL, 0}};
-static const struct json_word goal_words[] = {{"speed", 0}, {"size", 1}, {NULL, 0}};
+static const struct pith_word goal_words[] = {{"speed", 0}, {"size", 1}, {NULL, 0}};
 
 static enum pith_status read_layers(const struct json_place *p, json_t *v, struct pith_stage *s)
 {
@@ -70,8 +68,9 @@ static enum pith_status read_training(const struct json_place *p, json_t *v, str
     json_object_foreach(v, key, member)
     {
         const struct json_place at = {p->where, key, p->err};
-        enum pith_status st = strcmp(key, "seed") == 0 ? pith_json_no_such_key(&at, "train")
-                                                       : pith_train_key_from_json(&at, member, s);
+        enum pith_status st = strcmp(key, "seed") == 0
+                                  ? pith_json_no_such_key(&at, "train")
+                                  : pith_option_from_json(&at, member, PITH_STAGE_TRAIN, s);
         if (st)
             return st;
     }
@@ -210,7 +209,9 @@ enum pith_status pith_stage_from_json(json_t *object, const char *where, struct 
     struct json_place p = {where, "do", err};
     const char *key;
     json_t *v;
-    const struct json_word *w = stage_words;
+    const struct pith_word *w = stage_words;
+    char why[PITH_MISFIT_BYTES];
+    enum pith_status st;
     while (verb && w->text && strcmp(w->text, verb) != 0)
         w++;
     if (!verb)
@@ -224,7 +225,6 @@ enum pith_status pith_stage_from_json(json_t *object, const char *where, struct 
     pith_stage_init(stage, (enum pith_stage_kind)w->value);
     json_object_foreach(object, key, v)
     {
-        enum pith_status st;
         p.key = key;
         if (strcmp(key, "do") == 0 || strcmp(key, "result") == 0)
             continue;
@@ -236,7 +236,7 @@ enum pith_status pith_stage_from_json(json_t *object, const char *where, struct 
         else if (stage->kind == PITH_STAGE_CLUSTER)
             st = cluster_key(&p, v, stage);
         else if (stage->kind == PITH_STAGE_TRAIN)
-            st = pith_train_key_from_json(&p, v, stage);
+            st = pith_option_from_json(&p, v, stage->kind, stage);
         else if (stage->kind == PITH_STAGE_QUANTIZE)
             st = pith_quantize_key_from_json(&p, v, stage);
         else
@@ -244,7 +244,10 @@ enum pith_status pith_stage_from_json(json_t *object, const char *where, struct 
         if (st)
             return st;
     }
-    return check_steps(object, where, stage, err);
+    st = check_steps(object, where, stage, err);
+    if (!st && pith_stage_misfit(stage, false, why))
+        return pith_error_fill(err, PITH_ERR_ARGUMENT, "%s: %s", where, why);
+    return st;
 }
 
 static void put_steps(const struct pith_stage *s, json_t **j)
@@ -252,7 +255,7 @@ static void put_steps(const struct pith_stage *s, json_t **j)
     struct pith_stage between = *s;
     json_t *train = json_object();
     between.seed = 0;
-    pith_train_keys_to_json(&between, &train);
+    pith_options_to_json(&between, PITH_STAGE_TRAIN, &train);
     pith_json_put(j, "steps", json_integer(s->steps));
     pith_json_put(j, "schedule", json_string(pith_json_word_of(schedule_words, (int)s->schedule)));
     pith_json_put(j, "train", train);
@@ -325,7 +328,7 @@ json_t *pith_stage_to_json(const struct pith_stage *s)
         return cluster_to_json(&s->cluster, s->seed);
     if (s->kind == PITH_STAGE_TRAIN) {
         j = json_pack("{ss}", "do", "train");
-        pith_train_keys_to_json(s, &j);
+        pith_options_to_json(s, s->kind, &j);
         return j;
     }
     if (s->kind == PITH_STAGE_QUANTIZE)

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* stage_rows.h - the tables of the kinds of stages, and what their rows share. */
+#ifndef STAGE_ROWS_H
+#define STAGE_ROWS_H
+
+#include "pith_stage_options.h"
+
+extern const struct pith_option_table pith_train_stage_options;
+
+/* Those that recipes do not hold as a text. */
+extern const struct pith_option_own pith_own_hints;
+
+/* A copy of the first n bytes that lives as long as texts; NULL: none, or too many of them. */
+const char *pith_stage_keep_text(struct pith_stage_texts *texts, const char *text, size_t n);
+
+#endif
