@@ -25,13 +25,17 @@ bool cli_is_advanced(const struct pith_option *o)
 
 /* ---- help ------------------------------------------------------------------------------------ */
 
+/* "default" stands for what the line says. */
 static void add_words(const struct pith_option *o, char *line, size_t room)
 {
+    const char *before = *line ? ": " : "";
     for (const struct pith_word *w = o->words; w->text; w++) {
         size_t n = strlen(line);
-        const char *before = w > o->words ? ", " : *line ? ": " : "";
+        if (strcmp(w->text, "default") == 0)
+            continue;
         bool normal = w->value <= o->normal && w->value >= o->normal;
         snprintf(line + n, room - n, "%s%s%s", before, w->text, normal ? " (default)" : "");
+        before = ", ";
     }
 }
 

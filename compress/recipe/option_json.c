@@ -46,9 +46,17 @@ static enum pith_status read_own(const struct json_place *p, json_t *v, const st
     const struct own_json *own = pith_own_json(o->own);
     struct pith_error why = {0};
     const char *text = NULL;
+    char digits[32];
+    enum pith_status st = PITH_OK;
     if (own)
         return own->read(p, v, s);
-    enum pith_status st = read_text(p, v, o, &text);
+    if (o->own->is_number && !json_is_integer(v))
+        return pith_json_bad(p, "a whole number");
+    snprintf(digits, sizeof digits, "%lld", (long long)json_integer_value(v));
+    if (o->own->is_number)
+        text = digits;
+    else
+        st = read_text(p, v, o, &text);
     if (st)
         return st;
     st = o->own->read(s, text, NULL, &why);
@@ -158,7 +166,7 @@ static json_t *own_to_json(const struct pith_option *o, const struct pith_stage 
     if (own)
         return own->write(s);
     o->own->print(s, text, sizeof text);
-    return json_string(text);
+    return o->own->is_number ? json_integer(strtoll(text, NULL, 10)) : json_string(text);
 }
 
 static json_t *value_to_json(const struct pith_option *o, const void *at)

@@ -62,11 +62,95 @@ static json_t *write_hints(const struct pith_stage *s)
     return list;
 }
 
+/* ---- patterns of layers ---------------------------------------------------------------------- */
+
+/* list: room for PITH_STAGE_LAYERS */
+static enum pith_status read_layers(const struct json_place *p, json_t *v, const char **list,
+                                    uint32_t *n)
+{
+    json_t *name;
+    size_t i;
+    if (!json_is_array(v) || json_array_size(v) > PITH_STAGE_LAYERS)
+        return pith_json_bad(p, "a list of at most 64 layer patterns");
+    json_array_foreach(v, i, name)
+    {
+        if (!json_is_string(name))
+            return pith_json_bad(p, "a list of layer patterns");
+        list[i] = json_string_value(name);
+    }
+    *n = (uint32_t)json_array_size(v);
+    return PITH_OK;
+}
+
+/* The same, or "auto". */
+static enum pith_status read_auto(const struct json_place *p, json_t *v, bool *automatic,
+                                  const char **list, uint32_t *n)
+{
+    *automatic = json_is_string(v) && strcmp(json_string_value(v), "auto") == 0;
+    return *automatic ? PITH_OK : read_layers(p, v, list, n);
+}
+
+static json_t *write_layers(const char *const *layer, uint32_t n)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < n; i++)
+        pith_json_append(&list, json_string(layer[i]));
+    return list;
+}
+
+static enum pith_status read_keep(const struct json_place *p, json_t *v, struct pith_stage *s)
+{
+    return read_layers(p, v, s->keep, &s->quantize.n_keep);
+}
+
+static json_t *write_keep(const struct pith_stage *s)
+{
+    return write_layers(s->keep, s->quantize.n_keep);
+}
+
+static enum pith_status read_fine(const struct json_place *p, json_t *v, struct pith_stage *s)
+{
+    return read_auto(p, v, &s->fine_auto, s->fine, &s->quantize.n_fine);
+}
+
+static json_t *write_fine(const struct pith_stage *s)
+{
+    return s->fine_auto ? json_string("auto") : write_layers(s->fine, s->quantize.n_fine);
+}
+
+static enum pith_status read_halves(const struct json_place *p, json_t *v, struct pith_stage *s)
+{
+    return read_auto(p, v, &s->halves_auto, s->halved, &s->quantize.n_halved);
+}
+
+static json_t *write_halves(const struct pith_stage *s)
+{
+    return s->halves_auto ? json_string("auto") : write_layers(s->halved, s->quantize.n_halved);
+}
+
+static enum pith_status read_biases(const struct json_place *p, json_t *v, struct pith_stage *s)
+{
+    if (!json_is_boolean(v))
+        return pith_json_bad(p, "true or false");
+    s->quantize.bias_correct = json_is_true(v);
+    s->quantize.keep_biases = !s->quantize.bias_correct;
+    return PITH_OK;
+}
+
+static json_t *write_biases(const struct pith_stage *s)
+{
+    return json_boolean(s->quantize.bias_correct);
+}
+
 /* ---- all of them ----------------------------------------------------------------------------- */
 
 const struct own_json *pith_own_json(const struct pith_option_own *own)
 {
-    static const struct own_json all[] = {{&pith_own_hints, read_hints, write_hints}};
+    static const struct own_json all[] = {{&pith_own_hints, read_hints, write_hints},
+                                          {&pith_own_keep, read_keep, write_keep},
+                                          {&pith_own_fine, read_fine, write_fine},
+                                          {&pith_own_halves, read_halves, write_halves},
+                                          {&pith_own_bias_correct, read_biases, write_biases}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i].own == own)
             return &all[i];

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "option_json.h"
-#include "quantize_json.h"
 #include "stage_json.h"
 
 static const struct pith_word stage_words[] = {
@@ -235,10 +234,8 @@ enum pith_status pith_stage_from_json(json_t *object, const char *where, struct 
             st = prune_key(&p, v, stage);
         else if (stage->kind == PITH_STAGE_CLUSTER)
             st = cluster_key(&p, v, stage);
-        else if (stage->kind == PITH_STAGE_TRAIN)
+        else if (pith_stage_options(stage->kind))
             st = pith_option_from_json(&p, v, stage->kind, stage);
-        else if (stage->kind == PITH_STAGE_QUANTIZE)
-            st = pith_quantize_key_from_json(&p, v, stage);
         else
             st = encode_key(&p, v, stage);
         if (st)
@@ -326,13 +323,11 @@ json_t *pith_stage_to_json(const struct pith_stage *s)
         return prune_to_json(s);
     if (s->kind == PITH_STAGE_CLUSTER)
         return cluster_to_json(&s->cluster, s->seed);
-    if (s->kind == PITH_STAGE_TRAIN) {
-        j = json_pack("{ss}", "do", "train");
+    if (pith_stage_options(s->kind)) {
+        j = json_pack("{ss}", "do", pith_json_word_of(stage_words, (int)s->kind));
         pith_options_to_json(s, s->kind, &j);
         return j;
     }
-    if (s->kind == PITH_STAGE_QUANTIZE)
-        return pith_quantize_to_json(s);
     j = json_pack("{ss}", "do", "encode");
     if (!pith_encode_chooses(&s->encode))
         pith_json_put(

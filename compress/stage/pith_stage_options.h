@@ -39,6 +39,7 @@ struct pith_option_own {
      * or an object of their own (recipe/own_json.h). */
     void (*print)(const struct pith_stage *s, char *text, size_t room);
     bool (*given)(const struct pith_stage *s);
+    bool is_number; /* the text is a whole number, and recipes say it as one */
 };
 
 /* Sets an option from a text, as a command line has it; the text is borrowed. PITH_ERR_ARGUMENT:

@@ -37,7 +37,7 @@ static bool has_integers(const struct pith_stage *s)
     return s->integers != NULL;
 }
 
-static const struct pith_option_own integers = {read_integers, print_integers, has_integers};
+static const struct pith_option_own integers = {read_integers, print_integers, has_integers, false};
 
 /* ---- hints ----------------------------------------------------------------------------------- */
 
@@ -68,7 +68,7 @@ static bool has_hints(const struct pith_stage *s)
     return s->train.n_hints > 0;
 }
 
-const struct pith_option_own pith_own_hints = {read_hint, NULL, has_hints};
+const struct pith_option_own pith_own_hints = {read_hint, NULL, has_hints, false};
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 

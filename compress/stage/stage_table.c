@@ -15,8 +15,9 @@ const struct pith_option_table *pith_stage_options(enum pith_stage_kind kind)
     case PITH_STAGE_PRUNE:
     case PITH_STAGE_CLUSTER:
     case PITH_STAGE_ENCODE:
-    case PITH_STAGE_QUANTIZE:
         break;
+    case PITH_STAGE_QUANTIZE:
+        return &pith_quantize_stage_options;
     }
     return NULL;
 }
