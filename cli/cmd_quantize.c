@@ -26,7 +26,8 @@ static const struct cli_option options[] = {
     CLI_STAGE_BASIC(struct quantize_options, stage, PITH_STAGE_QUANTIZE),
     {0, "preprocess", OPTION_TEXT, AT(feed.preprocess), "SPEC",
      "imagenet, unit or scale=1/255,mean=..,crop=224; stored", 0, 0},
-    CLI_STAGE_SET(struct quantize_options, stage, PITH_STAGE_QUANTIZE, "quantize"),
+    CLI_STAGE_SET(struct quantize_options, stage, PITH_STAGE_QUANTIZE,
+                  "what pith help quantize-advanced lists"),
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
 
@@ -233,8 +234,7 @@ const struct cli_command cmd_quantize = {
     "Several inputs are given by name, -d NAME=DATA each; with --state the samples are the steps "
     "of a\n"
     "stream (see pith help run).\n\n"
-    "  pith quantize net.pith -d images.tar --weights 4 --set blocks=true --set equalize=true -o "
-    "small.pith",
+    "  pith quantize net.pith -d images.tar --weights 4 --set blocks=true -o small.pith",
     options,
     sizeof(struct quantize_options),
     0,

@@ -121,10 +121,10 @@ bool cli_print_advanced(const struct cli_command *cmd)
     while (o && o->name && o->kind != OPTION_ADVANCED)
         o++;
     bool has_options = o && o->name;
-    if (!table && !more && !has_options)
+    if (!cli_has_advanced(table) && !more && !has_options)
         return false;
     printf("pith %s, what is rarely used: pith help %s has the rest\n", cmd->name, cmd->name);
-    if (table) {
+    if (cli_has_advanced(table)) {
         puts("\n--set KEY=VALUE; in recipes, keys of the stage.");
         print_rows(table);
     }

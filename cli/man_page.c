@@ -186,7 +186,7 @@ static void print_command_page(const struct cli_command *cmd)
     puts(".Sh DESCRIPTION");
     put_paragraphs(cmd->description ? cmd->description : cmd->summary);
     put_options("OPTIONS", cli_all_options(cmd));
-    if (cli_stage_table(cmd))
+    if (cli_has_advanced(cli_stage_table(cmd)))
         put_rows(cli_stage_table(cmd));
     put_options("COMMON OPTIONS", cli_common_options);
     put_topic("EXIT STATUS", cli_exit_codes);

@@ -23,6 +23,15 @@ bool cli_is_advanced(const struct pith_option *o)
     return o->level == PITH_OPTION_ADVANCED && !(o->flags & PITH_OPTION_RECIPE);
 }
 
+bool cli_has_advanced(const struct pith_option_table *table)
+{
+    const struct pith_option *o;
+    for (uint32_t i = 0; table && (o = pith_option_row(table, i, NULL)); i++)
+        if (cli_is_advanced(o))
+            return true;
+    return false;
+}
+
 /* ---- help ------------------------------------------------------------------------------------ */
 
 /* "default" stands for what the line says. */
@@ -124,8 +133,8 @@ enum cli_exit cli_store_set(const struct cli_option *o, const char *text, void *
     }
     const struct pith_option *row = pith_option_find(table, text, (size_t)(equals - text), NULL);
     if (!row || row->flags & PITH_OPTION_RECIPE) {
-        cli_error("--set '%.*s': no such key (see pith help %s-advanced)", (int)(equals - text),
-                  text, table->stage);
+        cli_error("--set '%.*s': no such key (see pith help %s%s)", (int)(equals - text), text,
+                  table->stage, cli_has_advanced(table) ? "-advanced" : "");
         return EXIT_USAGE;
     }
     if (!pith_stage_set(stage, row->key, equals + 1, &texts, &err))

@@ -5,7 +5,7 @@
  *     CLI_STAGE_BASIC(struct train_options, stage, PITH_STAGE_TRAIN),     rows of the shortest help
  *     {0, "", OPTION_HEADING, 0, NULL, "More", 0, 0},
  *     CLI_STAGE_PLAIN(struct train_options, stage, PITH_STAGE_TRAIN),     other options
- *     CLI_STAGE_SET(struct train_options, stage, PITH_STAGE_TRAIN, "train"),   --set KEY=VALUE: all
+ *     CLI_STAGE_SET(struct train_options, stage, PITH_STAGE_TRAIN, "..."),    --set KEY=VALUE: all
  */
 #ifndef STAGE_OPTIONS_H
 #define STAGE_OPTIONS_H
@@ -21,18 +21,19 @@
     {                                                                                              \
         0, "", OPTION_ROWS, offsetof(type, member), NULL, NULL, kind, PITH_OPTION_PLAIN            \
     }
-#define CLI_STAGE_SET(type, member, kind, command)                                                 \
+#define CLI_STAGE_SET(type, member, kind, what)                                                    \
     {                                                                                              \
-        0, "set", OPTION_SET, offsetof(type, member), "KEY=VALUE",                                 \
-            "what pith help " command "-advanced lists; may be repeated", kind, 0                  \
+        0, "set", OPTION_SET, offsetof(type, member), "KEY=VALUE", what "; may be repeated", kind, \
+            0                                                                                      \
     }
 
 /* The command's options with the rows of its stage among them; until the next call. */
 const struct cli_option *cli_all_options(const struct cli_command *cmd);
 /* The table of the stage that the command sets by --set; NULL: none. */
 const struct pith_option_table *cli_stage_table(const struct cli_command *cmd);
-/* Whether a row is set by --set alone. */
+/* Whether a row is set by --set alone; whether the table has such rows. */
 bool cli_is_advanced(const struct pith_option *o);
+bool cli_has_advanced(const struct pith_option_table *table);
 
 /* Sets a row's option (OPTION_ROW, from cli_all_options), or one by KEY=VALUE (OPTION_SET). */
 enum cli_exit cli_store_row(const struct cli_option *o, const char *text, void *options);

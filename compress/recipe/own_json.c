@@ -142,15 +142,52 @@ static json_t *write_biases(const struct pith_stage *s)
     return json_boolean(s->quantize.bias_correct);
 }
 
+/* ---- bits of layers -------------------------------------------------------------------------- */
+
+static enum pith_status read_cluster_layers(const struct json_place *p, json_t *v,
+                                            struct pith_stage *s)
+{
+    const char *pattern;
+    json_t *amount;
+    uint32_t n = 0;
+    if (!json_is_object(v) || json_object_size(v) > PITH_STAGE_LAYERS)
+        return pith_json_bad(p, "an object of at most 64 layer patterns");
+    json_object_foreach(v, pattern, amount)
+    {
+        const struct json_place at = {p->where, pattern, p->err};
+        uint32_t bits = 0;
+        enum pith_status st = pith_json_read_uint(&at, amount, 0, 8, &bits);
+        if (st)
+            return st;
+        s->cluster_layers[n++] = (struct pith_cluster_size){pattern, bits ? 1u << bits : 0};
+    }
+    s->cluster.layers = s->cluster_layers;
+    s->cluster.n_layers = n;
+    return PITH_OK;
+}
+
+static json_t *write_cluster_layers(const struct pith_stage *s)
+{
+    json_t *layers = json_object();
+    for (uint32_t i = 0; i < s->cluster.n_layers; i++) {
+        uint32_t k = s->cluster.layers[i].n_centroids;
+        pith_json_put(&layers, s->cluster.layers[i].pattern,
+                      json_integer(k ? __builtin_ctz(k) : 0));
+    }
+    return layers;
+}
+
 /* ---- all of them ----------------------------------------------------------------------------- */
 
 const struct own_json *pith_own_json(const struct pith_option_own *own)
 {
-    static const struct own_json all[] = {{&pith_own_hints, read_hints, write_hints},
-                                          {&pith_own_keep, read_keep, write_keep},
-                                          {&pith_own_fine, read_fine, write_fine},
-                                          {&pith_own_halves, read_halves, write_halves},
-                                          {&pith_own_bias_correct, read_biases, write_biases}};
+    static const struct own_json all[] = {
+        {&pith_own_hints, read_hints, write_hints},
+        {&pith_own_keep, read_keep, write_keep},
+        {&pith_own_fine, read_fine, write_fine},
+        {&pith_own_halves, read_halves, write_halves},
+        {&pith_own_bias_correct, read_biases, write_biases},
+        {&pith_own_cluster_layers, read_cluster_layers, write_cluster_layers}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i].own == own)
             return &all[i];

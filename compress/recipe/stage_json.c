@@ -14,18 +14,6 @@ static const struct pith_word scope_words[] = {
     {"layer", PITH_PRUNE_LAYER}, {"global", PITH_PRUNE_GLOBAL}, {NULL, 0}};
 static const struct pith_word schedule_words[] = {
     {"cubic", PITH_PRUNE_CUBIC}, {"linear", PITH_PRUNE_LINEAR}, {NULL, 0}};
-static const struct pith_word init_words[] = {{"linear", PITH_CLUSTER_LINEAR},
-                                              {"density", PITH_CLUSTER_DENSITY},
-                                              {"random", PITH_CLUSTER_RANDOM},
-                                              {"exact", PITH_CLUSTER_EXACT},
-                                              {NULL, 0}};
-static const struct pith_word values_words[] = {
-    {"f32", PITH_CLUSTER_F32}, {"f16", PITH_CLUSTER_F16}, {NULL, 0}};
-static const struct pith_word coder_words[] = {{"huffman", PITH_CODE_HUFFMAN},
-                                               {"adaptive", PITH_CODE_ADAPTIVE},
-                                               {"none", PITH_CODE_PLAIN},
-                                               {NULL, 0}};
-static const struct pith_word goal_words[] = {{"speed", 0}, {"size", 1}, {NULL, 0}};
 
 static enum pith_status read_layers(const struct json_place *p, json_t *v, struct pith_stage *s)
 {
@@ -37,23 +25,14 @@ static enum pith_status read_layers(const struct json_place *p, json_t *v, struc
     json_object_foreach(v, pattern, amount)
     {
         struct json_place at = {p->where, pattern, p->err};
-        enum pith_status st;
-        if (s->kind == PITH_STAGE_PRUNE) {
-            s->prune_layers[n].pattern = pattern;
-            st = pith_json_read_number(&at, amount, 0, 1e6, &s->prune_layers[n].value);
-        } else {
-            uint32_t bits = 0;
-            s->cluster_layers[n].pattern = pattern;
-            st = pith_json_read_uint(&at, amount, 0, 8, &bits);
-            s->cluster_layers[n].n_centroids = bits ? 1u << bits : 0;
-        }
+        s->prune_layers[n].pattern = pattern;
+        enum pith_status st = pith_json_read_number(&at, amount, 0, 1e6, &s->prune_layers[n].value);
         if (st)
             return st;
         n++;
     }
     s->prune.layers = s->prune_layers;
-    s->cluster.layers = s->cluster_layers;
-    s->prune.n_layers = s->cluster.n_layers = n;
+    s->prune.n_layers = n;
     return PITH_OK;
 }
 
@@ -90,6 +69,8 @@ static enum pith_status prune_key(const struct json_place *p, json_t *v, struct 
         s->prune.by = PITH_PRUNE_BY_ZERO;
         return json_is_true(v) ? PITH_OK : pith_json_bad(p, "true");
     }
+    if (strcmp(p->key, "layers") == 0)
+        return read_layers(p, v, s);
     if (strcmp(p->key, "scope") == 0) {
         st = pith_json_read_word(p, v, scope_words, &word);
         s->prune.scope = (enum pith_prune_scope)word;
@@ -111,78 +92,6 @@ static enum pith_status prune_key(const struct json_place *p, json_t *v, struct 
                    ? pith_pattern_parse(json_string_value(v), &s->prune.pattern, p->err)
                    : pith_json_bad(p, "a text such as any or 2:4");
     return pith_json_no_such_key(p, "prune");
-}
-
-/* "tensor", "channel" or "group:64" */
-static enum pith_status read_per(const struct json_place *p, const json_t *v,
-                                 struct pith_cluster_opts *o)
-{
-    const char *text = json_string_value(v);
-    unsigned long long n;
-    if (text && strcmp(text, "tensor") == 0)
-        o->per = PITH_CLUSTER_PER_TENSOR;
-    else if (text && strcmp(text, "channel") == 0)
-        o->per = PITH_CLUSTER_PER_CHANNEL;
-    else if (text && sscanf(text, "group:%llu", &n) == 1 && n > 0) {
-        o->per = PITH_CLUSTER_PER_GROUP;
-        o->group_elems = n;
-    } else
-        return pith_json_bad(p, "tensor, channel or group:N");
-    return PITH_OK;
-}
-
-static enum pith_status cluster_key(const struct json_place *p, json_t *v, struct pith_stage *s)
-{
-    int word = 0;
-    uint32_t bits = 0;
-    enum pith_status st;
-    if (strcmp(p->key, "bits") == 0) {
-        st = pith_json_read_uint(p, v, 1, 8, &bits);
-        s->cluster.n_centroids = 1u << bits;
-        return st;
-    }
-    if (strcmp(p->key, "centroids") == 0)
-        return pith_json_read_uint(p, v, 2, 256, &s->cluster.n_centroids);
-    if (strcmp(p->key, "iterations") == 0)
-        return pith_json_read_uint(p, v, 1, 1e6, &s->cluster.iterations);
-    if (strcmp(p->key, "per") == 0)
-        return read_per(p, v, &s->cluster);
-    if (strcmp(p->key, "seed") == 0)
-        return pith_json_read_seed(p, v, &s->seed);
-    if (strcmp(p->key, "init") == 0) {
-        st = pith_json_read_word(p, v, init_words, &word);
-        s->cluster.init = (enum pith_cluster_init)word;
-        return st;
-    }
-    if (strcmp(p->key, "values") == 0) {
-        st = pith_json_read_word(p, v, values_words, &word);
-        s->cluster.values = (enum pith_cluster_values)word;
-        return st;
-    }
-    return pith_json_no_such_key(p, "cluster");
-}
-
-static enum pith_status encode_key(const struct json_place *p, json_t *v, struct pith_stage *s)
-{
-    int word = 0;
-    enum pith_status st;
-    if (strcmp(p->key, "coder") == 0) {
-        st = pith_json_read_word(p, v, coder_words, &word);
-        s->encode.plain = word == PITH_CODE_PLAIN;
-        s->encode.huffman = word == PITH_CODE_HUFFMAN;
-        s->encode.adaptive = word == PITH_CODE_ADAPTIVE;
-        return st;
-    }
-    if (strcmp(p->key, "for") == 0) {
-        st = pith_json_read_word(p, v, goal_words, &word);
-        s->encode.compact = word != 0;
-        return st;
-    }
-    if (strcmp(p->key, "keep_history") == 0) {
-        s->encode.keep_history = json_is_true(v);
-        return json_is_boolean(v) ? PITH_OK : pith_json_bad(p, "true or false");
-    }
-    return pith_json_no_such_key(p, "encode");
 }
 
 /* Steps without training between them would end as one does. */
@@ -227,17 +136,8 @@ enum pith_status pith_stage_from_json(json_t *object, const char *where, struct 
         p.key = key;
         if (strcmp(key, "do") == 0 || strcmp(key, "result") == 0)
             continue;
-        if (strcmp(key, "layers") == 0 &&
-            (stage->kind == PITH_STAGE_PRUNE || stage->kind == PITH_STAGE_CLUSTER))
-            st = read_layers(&p, v, stage);
-        else if (stage->kind == PITH_STAGE_PRUNE)
-            st = prune_key(&p, v, stage);
-        else if (stage->kind == PITH_STAGE_CLUSTER)
-            st = cluster_key(&p, v, stage);
-        else if (pith_stage_options(stage->kind))
-            st = pith_option_from_json(&p, v, stage->kind, stage);
-        else
-            st = encode_key(&p, v, stage);
+        st = stage->kind == PITH_STAGE_PRUNE ? prune_key(&p, v, stage)
+                                             : pith_option_from_json(&p, v, stage->kind, stage);
         if (st)
             return st;
     }
@@ -285,56 +185,11 @@ static json_t *prune_to_json(const struct pith_stage *s)
     return j;
 }
 
-static json_t *cluster_to_json(const struct pith_cluster_opts *o, uint64_t seed)
-{
-    char per[40] = "tensor";
-    uint32_t n = o->n_centroids ? o->n_centroids : 16;
-    json_t *j = json_pack("{ss}", "do", "cluster"), *layers;
-    if (o->per == PITH_CLUSTER_PER_CHANNEL)
-        snprintf(per, sizeof per, "channel");
-    if (o->per == PITH_CLUSTER_PER_GROUP)
-        snprintf(per, sizeof per, "group:%llu", (unsigned long long)o->group_elems);
-    if ((n & (n - 1)) == 0)
-        pith_json_put(&j, "bits", json_integer(__builtin_ctz(n)));
-    else
-        pith_json_put(&j, "centroids", json_integer(n));
-    pith_json_put(&j, "init", json_string(pith_json_word_of(init_words, (int)o->init)));
-    pith_json_put(&j, "per", json_string(per));
-    pith_json_put(&j, "values", json_string(pith_json_word_of(values_words, (int)o->values)));
-    if (o->iterations)
-        pith_json_put(&j, "iterations", json_integer(o->iterations));
-    if (seed)
-        pith_json_put(&j, "seed", json_integer((json_int_t)seed));
-    if (o->n_layers) {
-        layers = json_object();
-        for (uint32_t i = 0; i < o->n_layers; i++) {
-            uint32_t k = o->layers[i].n_centroids;
-            pith_json_put(&layers, o->layers[i].pattern, json_integer(k ? __builtin_ctz(k) : 0));
-        }
-        pith_json_put(&j, "layers", layers);
-    }
-    return j;
-}
-
 json_t *pith_stage_to_json(const struct pith_stage *s)
 {
-    json_t *j;
     if (s->kind == PITH_STAGE_PRUNE)
         return prune_to_json(s);
-    if (s->kind == PITH_STAGE_CLUSTER)
-        return cluster_to_json(&s->cluster, s->seed);
-    if (pith_stage_options(s->kind)) {
-        j = json_pack("{ss}", "do", pith_json_word_of(stage_words, (int)s->kind));
-        pith_options_to_json(s, s->kind, &j);
-        return j;
-    }
-    j = json_pack("{ss}", "do", "encode");
-    if (!pith_encode_chooses(&s->encode))
-        pith_json_put(
-            &j, "coder",
-            json_string(pith_json_word_of(coder_words, (int)pith_encode_code(&s->encode))));
-    pith_json_put(&j, "for", json_string(pith_json_word_of(goal_words, s->encode.compact)));
-    if (s->encode.keep_history)
-        pith_json_put(&j, "keep_history", json_true());
+    json_t *j = json_pack("{ss}", "do", pith_json_word_of(stage_words, (int)s->kind));
+    pith_options_to_json(s, s->kind, &j);
     return j;
 }

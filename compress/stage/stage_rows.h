@@ -5,11 +5,12 @@
 
 #include "pith_stage_options.h"
 
-extern const struct pith_option_table pith_train_stage_options, pith_quantize_stage_options;
+extern const struct pith_option_table pith_train_stage_options, pith_quantize_stage_options,
+    pith_cluster_stage_options, pith_encode_stage_options;
 
 /* Those that recipes do not hold as a text. */
 extern const struct pith_option_own pith_own_hints, pith_own_keep, pith_own_fine, pith_own_halves,
-    pith_own_bias_correct;
+    pith_own_bias_correct, pith_own_cluster_layers;
 
 /* A copy of the first n bytes that lives as long as texts; NULL: none, or too many of them. */
 const char *pith_stage_keep_text(struct pith_stage_texts *texts, const char *text, size_t n);

@@ -13,7 +13,8 @@
 /* What is not given depends on the rest; recipes say what comes of it. */
 static enum pith_status read_bits(const char *text, uint32_t *bits, struct pith_error *err)
 {
-    static const struct pith_option row = {.kind = PITH_OPTION_UINT, .min = 2, .max = 16};
+    static const struct pith_option row = {
+        .kind = PITH_OPTION_UINT, .min = 2, .max = 16, .normal = 2};
     return pith_option_read(&row, text, bits, err);
 }
 

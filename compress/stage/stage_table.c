@@ -13,9 +13,11 @@ const struct pith_option_table *pith_stage_options(enum pith_stage_kind kind)
     case PITH_STAGE_TRAIN:
         return &pith_train_stage_options;
     case PITH_STAGE_PRUNE:
-    case PITH_STAGE_CLUSTER:
-    case PITH_STAGE_ENCODE:
         break;
+    case PITH_STAGE_CLUSTER:
+        return &pith_cluster_stage_options;
+    case PITH_STAGE_ENCODE:
+        return &pith_encode_stage_options;
     case PITH_STAGE_QUANTIZE:
         return &pith_quantize_stage_options;
     }
