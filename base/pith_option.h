@@ -54,7 +54,8 @@ struct pith_word {
 
 enum pith_option_flag {
     PITH_OPTION_RUN = 1,     /* part of what tells one run of training from another */
-    PITH_OPTION_ALWAYS = 2,  /* recipes say it also where it has its default */
+    PITH_OPTION_ALWAYS = 2,  /* recipes say it also where it has its default, but
+                                for want of what it needs */
     PITH_OPTION_COMMAND = 4, /* of the command line alone: recipes do not have it */
     PITH_OPTION_RECIPE = 8   /* of recipes alone */
 };

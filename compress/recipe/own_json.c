@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "prune_json.h"
 #include "stage_rows.h"
 
 /* ---- hints ----------------------------------------------------------------------------------- */
@@ -191,5 +192,8 @@ const struct own_json *pith_own_json(const struct pith_option_own *own)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i].own == own)
             return &all[i];
+    for (const struct own_json *p = pith_prune_own_json; p->own; p++)
+        if (p->own == own)
+            return p;
     return NULL;
 }

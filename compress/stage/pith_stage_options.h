@@ -32,7 +32,7 @@ struct pith_stage_texts {
 
 /* What options do that are more than one member of the struct. */
 struct pith_option_own {
-    /* As pith_option_read; of a list, adds to it. */
+    /* As pith_option_read; of a list, adds to it. NULL: only recipes have it. */
     enum pith_status (*read)(struct pith_stage *s, const char *text, struct pith_stage_texts *texts,
                              struct pith_error *err);
     /* The text that read takes for the present value; NULL: recipes have no text for it but a list
@@ -54,6 +54,9 @@ bool pith_stage_given(const struct pith_stage *s, const struct pith_option *o, s
  * with options as on the command line, or with keys as in recipes. Of a stage that trains in steps
  * its training, too. */
 bool pith_stage_misfit(const struct pith_stage *s, bool as_options, char why[PITH_MISFIT_BYTES]);
+/* Whether none is given of those that the row's column `needs` names; it must be of keys alone. */
+bool pith_stage_lacks(const struct pith_stage *s, const struct pith_option_table *table,
+                      const struct pith_option *o);
 /* "--warm-up", or "--set warm_up" where it is no option by itself. */
 void pith_option_spell(const struct pith_option *o, bool as_option, char *text, size_t room);
 

@@ -124,18 +124,31 @@ static void add_row(struct line *l, const struct checked *c, const struct pith_o
 
 /* ---- rules ----------------------------------------------------------------------------------- */
 
-static bool lacks(const struct checked *c, const struct pith_option *row, size_t at, struct line *l)
+static bool any_holds(const struct checked *c, const char *others)
 {
-    const char *others, *word;
-    const struct pith_option *told = NULL;
-    if (!row->needs || !speaks(c, row, at, row->needs, &others, &word))
-        return false;
     const char *end = others + strlen(others);
     for (const char *p = others; p < end; p += part(p, (size_t)(end - p)) + 1) {
         struct other o = read_other(c, p, part(p, (size_t)(end - p)));
         if (holds(c, &o))
-            return false;
+            return true;
     }
+    return false;
+}
+
+bool pith_stage_lacks(const struct pith_stage *s, const struct pith_option_table *table,
+                      const struct pith_option *o)
+{
+    const struct checked c = {s, table, false};
+    return o->needs && !strstr(o->needs, ": ") && !any_holds(&c, o->needs);
+}
+
+static bool lacks(const struct checked *c, const struct pith_option *row, size_t at, struct line *l)
+{
+    const char *others, *word;
+    const struct pith_option *told = NULL;
+    if (!row->needs || !speaks(c, row, at, row->needs, &others, &word) || any_holds(c, others))
+        return false;
+    const char *end = others + strlen(others);
     add_row(l, c, row, word);
     add(l, " needs ", strlen(" needs "));
     for (const char *p = others; p < end; p += part(p, (size_t)(end - p)) + 1) {

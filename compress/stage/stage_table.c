@@ -13,7 +13,7 @@ const struct pith_option_table *pith_stage_options(enum pith_stage_kind kind)
     case PITH_STAGE_TRAIN:
         return &pith_train_stage_options;
     case PITH_STAGE_PRUNE:
-        break;
+        return &pith_prune_stage_options;
     case PITH_STAGE_CLUSTER:
         return &pith_cluster_stage_options;
     case PITH_STAGE_ENCODE:
@@ -30,7 +30,7 @@ enum pith_status pith_stage_set(struct pith_stage *s, const char *key, const cha
     size_t at;
     const struct pith_option *o =
         pith_option_find(pith_stage_options(s->kind), key, strlen(key), &at);
-    if (!o)
+    if (!o || (o->kind == PITH_OPTION_OWN && !o->own->read))
         return pith_error_fill(err, PITH_ERR_ARGUMENT, "%s", "");
     return o->kind == PITH_OPTION_OWN ? o->own->read(s, text, texts, err)
                                       : pith_option_read(o, text, (char *)s + at, err);
