@@ -11,7 +11,7 @@
 #include "pith_error_fill.h"
 #include "folded_hints.h"
 #include "pith_calibrate.h"
-#include "stage_run.h"
+#include "model_copy.h"
 #include "pith_value_stats.h"
 
 #define SAMPLES                                                                                    \

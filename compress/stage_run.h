@@ -6,10 +6,6 @@
 #include "pith_compress.h"
 #include "pith_pack.h"
 
-/* A model of its own with the same names, values and supports. The caller owns *copy. */
-enum pith_status pith_stage_copy_model(const struct pith_model *m, struct pith_model **copy,
-                                       struct pith_error *err);
-
 /* Stages in the history. */
 uint32_t pith_stage_count_past(const struct pith_model *m);
 
