@@ -50,13 +50,13 @@ case $net in
 dnn_l)
     keyword kws_DNN_L 250 4 1 0
     samples 8192
-    taught "" --levels 127 --first-step 1 --step-power .5 --step-by row --bias-levels 127 --feedback 4096 \
-        --feedback-loss .5 --epochs 15 --lr 7e-4
+    taught "" --levels 127 --set first_step=1 --set step_power=.5 --set step_by=row --set bias_levels=127 --set feedback=4096 \
+        --set feedback_loss=.5 --epochs 15 --lr 7e-4
     ;;
 gru)
     keyword kws_GRU_L 490 6 1 0
     samples 2048
-    taught "" --levels 127 --first-step .89 --step-power .3 --bias-levels 127 --feedback 1024 \
+    taught "" --levels 127 --set first_step=.89 --set step_power=.3 --set bias_levels=127 --set feedback=1024 \
         --batch 32 --epochs 6 --lr 5e-4
     ;;
 dscnn)
@@ -65,15 +65,15 @@ dscnn)
         --preprocess scale=0.5847029089927673,mean=48.530341441079246
     cp "$work/original.pith" "$work/start.pith"
     samples 4096 # training behind feedback would win nothing on commands of others: docs/results/distillation-ablation.md
-    taught scale=1 --levels 127 --first-step 1.155 --step-power .5 --step-by row --bias-levels 31 --feedback 2048 \
-        --feedback-loss .7 --batch 64 --epochs 1 --lr 1e-12
+    taught scale=1 --levels 127 --set first_step=1.155 --set step_power=.5 --set step_by=row --set bias_levels=31 --set feedback=2048 \
+        --set feedback_loss=.7 --batch 64 --epochs 1 --lr 1e-12
     ;;
 vww)
     judged=$data/imagenet/imagenet_a500.tar
     "$pith" import "$data/models/tiny_vww_mbv1.onnx" -q -f -o "$work/original.pith" --preprocess resize=96,scale=1/255
     "$pith" prune "$work/original.pith" --scope global --sparsity .845 -q -f -o "$work/start.pith"
     samples 1024
-    taught scale=1/255 --levels 127 --first-step .06 --bias-levels 127 --epochs 2 --lr 5e-5 --batch 64
+    taught scale=1/255 --levels 127 --set first_step=.06 --set bias_levels=127 --epochs 2 --lr 5e-5 --batch 64
     ;;
 *) usage ;;
 esac

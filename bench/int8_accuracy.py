@@ -6,7 +6,7 @@ not see. With --peer onnxruntime's static quantization of the same network, on t
 beside it. Prints Markdown.
 
     bench/int8_accuracy.py build/release/pith ../shared/data [NETWORK ...] [--limit N] [--peer]
-        [--top1] [--options=--bias-correct] [--options='--weights 4'] ...
+        [--top1] [--options='--set bias_correct=true'] [--options='--weights 4'] ...
 
 Each --options is a row of its own: what is given to pith quantize. The final Softmax is cut off. Needs
 numpy and onnx; onnxruntime for --peer.

@@ -2,7 +2,7 @@
 """Blocks of a transformer's kind whose normalizations have a few large channels, and inputs for them.
 
     python bench/outlier_blocks.py FOLDER    # blocks.onnx and x.npy, seeded
-    pith quantize FOLDER/blocks.onnx -d FOLDER/x.npy --all-integers [--smooth never] -o small.pith
+    pith quantize FOLDER/blocks.onnx -d FOLDER/x.npy --all-integers [--set smooth=never] -o small.pith
     pith compare FOLDER/blocks.onnx small.pith -d FOLDER/x.npy --range 64:128
 
 Four blocks x + W2 Relu(W1 LayerNormalization(x)); 3 of 64 channels are 40 times as large as the others,

@@ -71,8 +71,8 @@ at() { echo "$work/$1.$seed.pith"; }
 bent=rotate=7,scale=.07,shear=.09,shift=1.2,elastic=1.5
 # Half of them as they are: it is those that count. Many versions of the others: even a network of
 # a thousand weights learns six of each by heart.
-many="--augment $bent,clean=.5 --versions"
-grid="--bias-levels 15 --units drop --levels"
+many="--augment $bent,clean=.5 --set versions="
+grid="--set bias_levels=15 --set units=drop --levels"
 
 # classic NET DENSE SHARES BITS: Han's kept shares of each layer, in six steps of 2 epochs
 classic() {
@@ -90,9 +90,9 @@ classic() {
 narrower() {
     [ -f "$(at "$net-rows")" ] ||
         "$pith" prune "$(at "$net-dense")" --pattern row --sparsity 0 $2 -q -f -o "$(at "$net-rows")"
-    step "$net-narrow" "$(at "$net-rows")" $learn --epochs 4 --lr 2e-3 --keep-weights "$1" --prune-until .1 \
-        --units drop $many 4
-    step "$net-sparse" "$(at "$net-narrow")" $learn --epochs 40 --lr 3e-3 $many $versions
+    step "$net-narrow" "$(at "$net-rows")" $learn --epochs 4 --lr 2e-3 --set keep_weights="$1" --set prune_until=.1 \
+        --set units=drop ${many}4
+    step "$net-sparse" "$(at "$net-narrow")" $learn --epochs 40 --lr 3e-3 $many$versions
 }
 # bytes_on_grid NETWORK: of its file, were its weights put onto the grid as they are; what is learned there adds a twentieth
 bytes_on_grid() {
@@ -106,8 +106,8 @@ bytes_on_grid() {
 smaller() {
     name=$1 weights=$2 epochs=$3 on_grid=$4 pruned=$1-fewer
     shift 4
-    fewer="$learn --epochs $epochs --lr 4e-3 --schedule constant $many $versions $*"
-    step "$pruned" "$(at "$net-$begin")" $fewer --keep-weights $weights
+    fewer="$learn --epochs $epochs --lr 4e-3 --schedule constant $many$versions $*"
+    step "$pruned" "$(at "$net-$begin")" $fewer --set keep_weights=$weights
     over=0
     if [ -n "$fit" ]; then
         bytes=$(bytes_on_grid "$(at "$pruned")")
@@ -115,15 +115,15 @@ smaller() {
     fi
     if [ ${over#-} -gt 10 ]; then
         pruned=$name-fitted
-        step "$pruned" "$(at "$net-$begin")" $fewer --keep-weights $((weights - over * 4 / 3))
+        step "$pruned" "$(at "$net-$begin")" $fewer --set keep_weights=$((weights - over * 4 / 3))
     fi
-    step "$name" "$(at "$pruned")" $learn --epochs $on_grid --lr 2e-3 $grid $levels $many $versions
+    step "$name" "$(at "$pruned")" $learn --epochs $on_grid --lr 2e-3 $grid $levels $many$versions
 }
 
 lenet5_dense() {
     "$pith" init lenet5 --seed "$seed" -q -f -o "$(at lenet5-init)"
     step lenet5-dense "$(at lenet5-init)" --epochs 14 --lr 1.5e-3 --augment $bent
-    learn="--teacher $(at lenet5-dense) --teacher-part .7"
+    learn="--teacher $(at lenet5-dense) --set teacher_part=.7"
 }
 lenet5() {
     lenet5_dense
@@ -135,32 +135,32 @@ lenet5() {
     versions=20 levels=3
     narrower 16000 "--layer conv1=.6 --layer conv2=.68 --layer ip1=.904" # 8, 16 and 48 units
     case $point in
-    small) fit=1501 && smaller lenet5-small 2025 48 60 --regrow .1 ;;
-    smallest) fit=1219 && smaller lenet5-smallest 1510 48 60 --regrow .1 ;;
+    small) fit=1501 && smaller lenet5-small 2025 48 60 --set regrow=.1 ;;
+    smallest) fit=1219 && smaller lenet5-smallest 1510 48 60 --set regrow=.1 ;;
     esac
 }
 # LeNet-5 is the teacher.
 lenet300() {
     lenet5_dense
     "$pith" init lenet300 --seed "$seed" -q -f -o "$(at lenet300-init)"
-    step lenet300-dense "$(at lenet300-init)" $learn --epochs 10 --lr 1.5e-3 --augment $bent --versions 10
+    step lenet300-dense "$(at lenet300-init)" $learn --epochs 10 --lr 1.5e-3 --augment $bent --set versions=10
     [ "$point" != classic ] || {
         classic lenet300 lenet300-dense "--sparsity .94 --layer ip2=.91 --layer ip3=.74" "--bits 6"
         return
     }
     versions=30 levels=3
     narrower 20000 "--layer ip1=.7 --layer ip2=.6" # 90 and 40 units
-    step lenet300-fewer "$(at lenet300-sparse)" $learn --epochs 24 --lr 3e-3 --schedule constant --keep-weights 5000 \
-        $many $versions --units drop
+    step lenet300-fewer "$(at lenet300-sparse)" $learn --epochs 24 --lr 3e-3 --schedule constant --set keep_weights=5000 \
+        $many$versions --set units=drop
     begin=fewer
     case $point in
-    small) smaller lenet300-small ${WEIGHTS:-4200} 80 100 --units drop ;;
-    smallest) smaller lenet300-smallest 2140 80 100 --units drop ;;
+    small) smaller lenet300-small ${WEIGHTS:-4200} 80 100 --set units=drop ;;
+    smallest) smaller lenet300-smallest 2140 80 100 --set units=drop ;;
     esac
 }
 # resnet20_teacher MEMBERS: so many networks from the same start, by SGD on pictures with a square cut out, together
 resnet20_teacher() {
-    learn="--teacher $(at resnet20-teacher$1) --teacher-part .9 --temperature 4"
+    learn="--teacher $(at resnet20-teacher$1) --set teacher_part=.9 --set temperature=4"
     [ -f "$(at resnet20-teacher$1)" ] && return
     members=
     for member in $(seq "$1"); do
@@ -177,21 +177,21 @@ resnet20_teacher() {
 }
 resnet20() {
     "$pith" import "$data/models/cifar10_resnet20.onnx" --preprocess $spec -q -f -o "$(at resnet20-start)"
-    moved="--augment crop=4,flip" levels="--levels 3 --bias-levels 127"
+    moved="--augment crop=4,flip" levels="--levels 3 --set bias_levels=127"
     step resnet20-float "$(at resnet20-start)" --epochs 30 --lr 1.5e-3 $moved
     case $point in
     small)
         resnet20_teacher 3
-        step resnet20-folded "$(at resnet20-start)" --epochs 28 --lr 1.5e-3 $moved $learn --versions 6 $levels \
-            --first-step 1.2 --score fisher --sparsity .67 --prune-until .5 --norms fold
+        step resnet20-folded "$(at resnet20-start)" --epochs 28 --lr 1.5e-3 $moved $learn --set versions=6 $levels \
+            --set first_step=1.2 --set score=fisher --sparsity .67 --set prune_until=.5 --set norms=fold
         # what the fold has rounded is learned back, from other pictures
-        step resnet20-small "$(at resnet20-folded)" --epochs 2 --lr 1e-4 $moved $learn --versions 2 $levels \
+        step resnet20-small "$(at resnet20-folded)" --epochs 2 --lr 1e-4 $moved $learn --set versions=2 $levels \
             --seed $((seed + 1))
         ;;
     smallest)
         resnet20_teacher 2
-        step resnet20-smallest "$(at resnet20-start)" --epochs 30 --lr 1.5e-3 $moved $learn --versions 6 $levels \
-            --first-step 1.2 --sparsity .803 --prune-until .5 --norms fold
+        step resnet20-smallest "$(at resnet20-start)" --epochs 30 --lr 1.5e-3 $moved $learn --set versions=6 $levels \
+            --set first_step=1.2 --sparsity .803 --set prune_until=.5 --set norms=fold
         ;;
     esac
 }

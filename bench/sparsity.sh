@@ -31,7 +31,7 @@ resnet20)
     spec=--preprocess=scale=1/255,mean=0.485:0.456:0.406,std=0.229:0.224:0.225
     augment=crop=4,flip
     epochs=${EPOCHS:-16} rate=1e-3
-    more="--prune-until .5"        # weights go early: few epochs must do
+    more="--set prune_until=.5"  # weights go early: few epochs must do
     whole="--layer Conv_1=0" # its rows of 27 weights are no fours: patterns leave it alone
     # shellcheck disable=SC2086
     "$pith" import "$data/models/cifar10_resnet20.onnx" $spec -q -f -o "$work/start.$seed.pith"
@@ -60,7 +60,7 @@ row "as it was" "$start"
 run alike "$start"
 row "fine-tuned alike" "$work/alike.$seed.pith"
 # shellcheck disable=SC2086
-run any "$start" --sparsity .9 --score fisher $more
+run any "$start" --sparsity .9 --set score=fisher $more
 row "90 % anywhere" "$work/any.$seed.pith"
 reduced --pattern 2:4 -q -o "$work/2of4-cut.pith"
 run 2of4 "$work/2of4-cut.pith"

@@ -3,88 +3,24 @@
 #include <inttypes.h>
 #include <string.h>
 #include "stage_command.h"
+#include "stage_options.h"
 #include "table.h"
 
 struct cluster_options {
     struct cli_common common;
-    uint64_t bits, centroids, iterations;
-    const char *init, *per, *values;
-    struct cli_list layers;
+    struct pith_stage stage;
 };
 
 static const struct cli_option options[] = {
-    {0, "bits", OPTION_UINT, offsetof(struct cluster_options, bits), "B",
-     "bits an index: 1 to 8 (default 4)", 1, 8},
-    {0, "centroids", OPTION_UINT, offsetof(struct cluster_options, centroids), "K",
-     "values a codebook: 2 to 256", 2, 256},
-    {0, "init", OPTION_TEXT, offsetof(struct cluster_options, init), "HOW",
-     "linear (default), density, random, exact", 0, 0},
-    {0, "per", OPTION_TEXT, offsetof(struct cluster_options, per), "WHAT",
-     "one codebook per tensor (default), channel, group:N", 0, 0},
-    {0, "values", OPTION_TEXT, offsetof(struct cluster_options, values), "TYPE",
-     "centroids as f32 (default) or f16", 0, 0},
-    {0, "iterations", OPTION_UINT, offsetof(struct cluster_options, iterations), "N",
-     "at most N rounds of k-means (default 300)", 1, 1e6},
-    {0, "layer", OPTION_LIST, offsetof(struct cluster_options, layers), "GLOB=B",
-     "other bits for these layers; 0 leaves them alone", 0, 0},
+    CLI_STAGE_BASIC(struct cluster_options, stage, PITH_STAGE_CLUSTER),
+    CLI_STAGE_SET(struct cluster_options, stage, PITH_STAGE_CLUSTER,
+                  "one of these by its key in recipes"),
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
 
-/* "8" or "8bit" */
-static bool read_layer(struct pith_stage *s, uint32_t i, const char *pattern, const char *value)
+static void set_defaults(void *opts)
 {
-    if (value[0] < '0' || value[0] > '8' || (value[1] && strcmp(value + 1, "bit") != 0))
-        return false;
-    s->cluster_layers[i].pattern = pattern;
-    s->cluster_layers[i].n_centroids = value[0] == '0' ? 0 : 1u << (value[0] - '0');
-    s->cluster.layers = s->cluster_layers;
-    s->cluster.n_layers = i + 1;
-    return true;
-}
-
-static enum cli_exit choose(const char *option, const char *text, const char *const *words,
-                            int *index)
-{
-    if (cli_find_word(text, words, index))
-        return EXIT_DONE;
-    cli_error("--%s '%s': not a choice", option, text);
-    return EXIT_USAGE;
-}
-
-static enum cli_exit read_per(const char *text, struct pith_cluster_opts *o)
-{
-    if (!text || strcmp(text, "tensor") == 0)
-        o->per = PITH_CLUSTER_PER_TENSOR;
-    else if (strcmp(text, "channel") == 0)
-        o->per = PITH_CLUSTER_PER_CHANNEL;
-    else if (strncmp(text, "group:", 6) == 0 && cli_parse_uint(text + 6, &o->group_elems) &&
-             o->group_elems > 0)
-        o->per = PITH_CLUSTER_PER_GROUP;
-    else {
-        cli_error("--per '%s': give tensor, channel or group:N", text);
-        return EXIT_USAGE;
-    }
-    return EXIT_DONE;
-}
-
-static enum cli_exit read_options(const struct cluster_options *o, struct pith_stage *s)
-{
-    static const char *const inits[] = {"linear", "density", "random", "exact", NULL};
-    static const char *const values[] = {"f32", "f16", NULL};
-    int init, value;
-    pith_stage_init(s, PITH_STAGE_CLUSTER);
-    if (o->bits && o->centroids) {
-        cli_error("give --bits or --centroids");
-        return EXIT_USAGE;
-    }
-    if (choose("init", o->init, inits, &init) || choose("values", o->values, values, &value) ||
-        read_per(o->per, &s->cluster))
-        return EXIT_USAGE;
-    s->cluster.init = (enum pith_cluster_init)init;
-    s->cluster.values = (enum pith_cluster_values)value;
-    s->cluster.n_centroids = o->bits ? 1u << o->bits : (uint32_t)o->centroids;
-    s->cluster.iterations = (uint32_t)o->iterations;
-    return cli_layer_overrides(&o->layers, read_layer, s);
+    pith_stage_init(&((struct cluster_options *)opts)->stage, PITH_STAGE_CLUSTER);
 }
 
 static void print(const struct cli_common *c, const struct pith_stage_report *r)
@@ -110,10 +46,9 @@ static void print(const struct cli_common *c, const struct pith_stage_report *r)
 static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 {
     struct cluster_options *o = opts;
-    struct pith_stage stage;
-    enum cli_exit rc = read_options(o, &stage);
+    enum cli_exit rc = cli_check_stage(&o->stage);
     return rc ? rc
-              : cli_run_stage(&o->common, n_operands ? operands[0] : "-", &stage, NULL, NULL,
+              : cli_run_stage(&o->common, n_operands ? operands[0] : "-", &o->stage, NULL, NULL,
                               print);
 }
 
@@ -131,4 +66,4 @@ const struct cli_command cmd_cluster = {
     0,
     1,
     run,
-    NULL};
+    set_defaults};

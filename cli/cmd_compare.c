@@ -66,7 +66,7 @@ static enum cli_exit parse_tolerance(const char *text, struct tolerance *t)
         memcpy(number, text + 4, n + 1);
         if (t->kind == TOL_SNR && n > 2 && strcmp(number + n - 2, "dB") == 0)
             number[n - 2] = '\0';
-        if (cli_parse_number(number, &t->value))
+        if (pith_parse_number(number, &t->value))
             return EXIT_DONE;
     }
     cli_error("--tol '%s': give snr>30dB, abs:1e-3, rel:1e-4 or bits", text);

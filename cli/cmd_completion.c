@@ -5,12 +5,26 @@
 #include <string.h>
 #include "cli.h"
 #include "pith_init.h"
+#include "stage_options.h"
 
 static void put_options(const struct cli_option *options)
 {
     for (const struct cli_option *o = options; o && o->name; o++)
         if (o->help && o->kind != OPTION_HEADING)
             printf(" --%s", o->name);
+}
+
+/* What may stand behind --set. */
+static void put_keys(const struct pith_option_table *table)
+{
+    const struct pith_option *row;
+    if (!table)
+        return;
+    fputs(" keys=\"", stdout);
+    for (uint32_t i = 0; (row = pith_option_row(table, i, NULL)); i++)
+        if (!(row->flags & PITH_OPTION_RECIPE))
+            printf(" %s=", row->key);
+    fputs("\"", stdout);
 }
 
 static void put_commands(const struct cli_command *const *commands)
@@ -24,7 +38,7 @@ static void print_bash(const struct cli_command *const *commands)
 {
     puts("# bash completion for pith, made by: pith completion bash\n"
          "_pith() {\n"
-         "    local word=${COMP_WORDS[COMP_CWORD]} names= options=");
+         "    local word=${COMP_WORDS[COMP_CWORD]} names= options= keys=");
     fputs("    local commands=\"", stdout);
     put_commands(commands);
     puts("\"\n    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
@@ -34,12 +48,14 @@ static void print_bash(const struct cli_command *const *commands)
          "    case ${COMP_WORDS[1]} in");
     for (uint32_t i = 0; commands[i]; i++) {
         printf("    %s) options=\"", commands[i]->name);
-        put_options(commands[i]->options);
-        puts("\" ;;");
+        put_options(cli_all_options(commands[i]));
+        fputs("\"", stdout);
+        put_keys(cli_stage_table(commands[i]));
+        puts(" ;;");
     }
     fputs("    esac\n    options=\"$options", stdout);
     put_options(cli_common_options);
-    fputs(" --help\"\n    case ${COMP_WORDS[1]} in\n    help) names=\"$commands exit-codes "
+    fputs(" --help\"\n    case ${COMP_WORDS[1]} in\n    help) names=\"$commands options exit-codes "
           "environment\" ;;\n"
           "    init) names=\"",
           stdout);
@@ -47,6 +63,10 @@ static void print_bash(const struct cli_command *const *commands)
         printf(" %s", pith_architecture_name(i));
     puts("\" ;;\n    recipe) names=\"show lint write\" ;;\n    completion) names=\"bash\" ;;\n    "
          "esac\n"
+         "    if [ \"${COMP_WORDS[COMP_CWORD-1]}\" = --set ]; then\n"
+         "        names=$keys\n"
+         "        compopt -o nospace 2>/dev/null\n"
+         "    fi\n"
          "    case $word in\n"
          "    -*) COMPREPLY=($(compgen -W \"$options\" -- \"$word\")) ;;\n"
          "    *) COMPREPLY=($(compgen -W \"$names\" -- \"$word\")) ;;\n"

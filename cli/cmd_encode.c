@@ -6,52 +6,33 @@
 #include "pith_pack.h"
 #include "json_out.h"
 #include "pith_compress.h"
+#include "stage_options.h"
 
 #define LOAD_STEP 0.01 /* seconds; less is not told */
 
 struct encode_options {
     struct cli_common common;
-    const char *coder;
-    const char *goal;
-    bool keep_history;
+    struct pith_stage stage;
 };
 
 static const struct cli_option options[] = {
-    {0, "coder", OPTION_TEXT, offsetof(struct encode_options, coder), "NAME",
-     "huffman (default), adaptive (--for size: where it pays) or none", 0, 0},
-    {0, "for", OPTION_TEXT, offsetof(struct encode_options, goal), "GOAL",
-     "size: compact header, no names; speed (default)", 0, 0},
-    {0, "keep-history", OPTION_FLAG, offsetof(struct encode_options, keep_history), NULL,
-     "with --for size: keep the history chunk", 0, 0},
+    CLI_STAGE_BASIC(struct encode_options, stage, PITH_STAGE_ENCODE),
+    CLI_STAGE_SET(struct encode_options, stage, PITH_STAGE_ENCODE,
+                  "one of these by its key in recipes"),
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
 
-static enum cli_exit read_options(const struct encode_options *o, struct pith_stage *stage)
+static void set_defaults(void *opts)
 {
-    pith_stage_init(stage, PITH_STAGE_ENCODE);
-    if (o->coder && strcmp(o->coder, "huffman") != 0 && strcmp(o->coder, "adaptive") != 0 &&
-        strcmp(o->coder, "none") != 0) {
-        cli_error("--coder '%s': give huffman, adaptive or none", o->coder);
-        return EXIT_USAGE;
-    }
-    if (o->goal && strcmp(o->goal, "size") != 0 && strcmp(o->goal, "speed") != 0) {
-        cli_error("--for '%s': give size or speed", o->goal);
-        return EXIT_USAGE;
-    }
-    stage->encode.plain = o->coder && strcmp(o->coder, "none") == 0;
-    stage->encode.huffman = o->coder && strcmp(o->coder, "huffman") == 0;
-    stage->encode.adaptive = o->coder && strcmp(o->coder, "adaptive") == 0;
-    stage->encode.compact = o->goal && strcmp(o->goal, "size") == 0;
-    stage->encode.keep_history = o->keep_history;
-    return EXIT_DONE;
+    pith_stage_init(&((struct encode_options *)opts)->stage, PITH_STAGE_ENCODE);
 }
 
-static enum cli_exit encode(const struct encode_options *o, const struct pith_stage *stage,
-                            struct pith_model *m, struct pith_buffer *file)
+static enum cli_exit encode(const struct encode_options *o, struct pith_model *m,
+                            struct pith_buffer *file)
 {
     struct pith_error err = {0};
-    struct pith_pack_opts pack = pith_stage_pack_opts(stage);
-    if (pith_stage_run(m, stage, o->common.seed, NULL, &err) ||
+    struct pith_pack_opts pack = pith_stage_pack_opts(&o->stage);
+    if (pith_stage_run(m, &o->stage, o->common.seed, NULL, &err) ||
         pith_model_pack(m, &pack, file, &err))
         return cli_fail(&err);
     return EXIT_DONE;
@@ -88,17 +69,16 @@ static void report(const struct cli_common *c, const struct pith_buffer *file)
 static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 {
     struct encode_options *o = opts;
-    struct pith_stage stage;
     struct pith_model *m = NULL;
     struct pith_buffer file = {0};
     const char *path = n_operands ? operands[0] : "-";
-    enum cli_exit rc = read_options(o, &stage);
+    enum cli_exit rc = cli_check_stage(&o->stage);
     if (!rc)
         rc = cli_check_model_output(&o->common, path);
     if (!rc)
         rc = cli_load_model(path, NULL, &m);
     if (!rc)
-        rc = encode(o, &stage, m, &file);
+        rc = encode(o, m, &file);
     if (!rc)
         rc = cli_write_output(&o->common, file.data, file.bytes);
     if (!rc)
@@ -135,4 +115,4 @@ const struct cli_command cmd_encode = {
     0,
     1,
     run,
-    NULL};
+    set_defaults};

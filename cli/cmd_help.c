@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pith help [COMMAND | exit-codes | environment | preprocess] */
+/* pith help [COMMAND[-advanced] | options | exit-codes | environment | preprocess] */
 #include <stdio.h>
 #include <string.h>
 #include "cli.h"
@@ -40,11 +40,28 @@ static enum cli_exit print_man(const struct cli_command *const *commands, const 
     return EXIT_DONE;
 }
 
+/* "train-advanced" */
+static bool print_advanced(const struct cli_command *const *commands, const char *subject)
+{
+    static const char suffix[] = "-advanced";
+    char name[64];
+    size_t n = strlen(subject), end = sizeof suffix - 1;
+    if (n <= end || n >= sizeof name || strcmp(subject + n - end, suffix) != 0)
+        return false;
+    snprintf(name, sizeof name, "%.*s", (int)(n - end), subject);
+    const struct cli_command *cmd = cli_find_command(commands, name);
+    return cmd && cli_print_advanced(cmd);
+}
+
 static enum cli_exit print_subject(const struct cli_command *const *commands, const char *subject)
 {
     const struct cli_command *cmd = cli_find_command(commands, subject);
     if (cmd)
         cli_print_help(cmd, true);
+    else if (print_advanced(commands, subject))
+        return EXIT_DONE;
+    else if (strcmp(subject, "options") == 0)
+        cli_print_common_options();
     else if (strcmp(subject, "exit-codes") == 0)
         print_topic(cli_exit_codes);
     else if (strcmp(subject, "environment") == 0)
@@ -73,8 +90,8 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 const struct cli_command cmd_help = {
     "help",
     "misc",
-    "this overview, one command, exit-codes, environment or preprocess",
-    "pith help [COMMAND | exit-codes | environment | preprocess]",
+    "this overview, a command, options of all, exit-codes, environment, preprocess",
+    "pith help [COMMAND[-advanced] | options | exit-codes | environment | preprocess]",
     NULL,
     options,
     sizeof(struct help_options),

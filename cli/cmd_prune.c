@@ -4,36 +4,19 @@
 #include <stdio.h>
 #include <string.h>
 #include "stage_command.h"
+#include "stage_options.h"
 #include "table.h"
 
 struct prune_options {
     struct cli_common common;
-    double sparsity, sigma;
-    const char *pattern, *scope;
-    bool zeros, train;
-    struct cli_list layers;
-    const char *schedule;
+    bool train;
     struct cli_training_options from;
-    struct pith_stage stage; /* the options of the training go straight there */
+    struct pith_stage stage; /* its options, and those of the training, go straight there */
 };
 
 #define AT(member) offsetof(struct prune_options, member)
 static const struct cli_option options[] = {
-    {0, "sparsity", OPTION_FRACTION, offsetof(struct prune_options, sparsity), "SHARE",
-     "share of weights to remove: 0.9 or 90%", 0, 1},
-    {0, "sigma", OPTION_NUMBER, offsetof(struct prune_options, sigma), "S",
-     "remove below S standard deviations of the layer", 0, 100},
-    {0, "zeros", OPTION_FLAG, offsetof(struct prune_options, zeros), NULL,
-     "remove exactly the zeros there are (lossless)", 0, 0},
-    {0, "pattern", OPTION_TEXT, offsetof(struct prune_options, pattern), "P",
-     "any, 2:4, 1x4, balanced:12/128, row, channel", 0, 0},
-    {0, "scope", OPTION_TEXT, offsetof(struct prune_options, scope), "S",
-     "layer (default): each layer alike; global", 0, 0},
-    {0, "layer", OPTION_LIST, offsetof(struct prune_options, layers), "GLOB=V",
-     "another value for these layers; 0 leaves them alone", 0, 0},
-    {0, "steps", OPTION_U32, AT(stage.steps), "N", "little by little, with --train after each step",
-     1, PITH_STAGE_STEPS},
-    {0, "schedule", OPTION_TEXT, AT(schedule), "S", "of the steps: cubic (default), linear", 0, 0},
+    CLI_STAGE_BASIC(struct prune_options, stage, PITH_STAGE_PRUNE),
     {0, "train", OPTION_FLAG, AT(train), NULL, "train what is left; see pith help train", 0, 0},
     CLI_TRAINING_OPTIONS(struct prune_options, from),
     {0, "epochs", OPTION_U32, AT(stage.train.epochs), "N", "after each step; default 1", 1, 100000},
@@ -48,6 +31,7 @@ static const struct cli_option options[] = {
      "learn its classes too; start: the model before pruning", 0, 0},
     {0, "preprocess", OPTION_TEXT, AT(from.preprocess), "SPEC", "instead of what the model stores",
      0, 0},
+    CLI_STAGE_SET(struct prune_options, stage, PITH_STAGE_PRUNE, "an option by its key in recipes"),
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
 
@@ -56,25 +40,6 @@ static void set_defaults(void *opts)
     struct prune_options *o = opts;
     pith_stage_init(&o->stage, PITH_STAGE_PRUNE);
     o->stage.train.epochs = 1;
-}
-
-static bool read_layer(struct pith_stage *s, uint32_t i, const char *pattern, const char *value)
-{
-    char number[64];
-    size_t n = strlen(value);
-    bool percent = n > 1 && n < sizeof number && value[n - 1] == '%';
-    double v;
-    if (n >= sizeof number)
-        return false;
-    memcpy(number, value, n + 1);
-    if (percent)
-        number[n - 1] = '\0';
-    if (!cli_parse_number(number, &v))
-        return false;
-    s->prune_layers[i] = (struct pith_prune_amount){pattern, percent ? v / 100 : v};
-    s->prune.layers = s->prune_layers;
-    s->prune.n_layers = i + 1;
-    return true;
 }
 
 /* An option of the training that was given; NULL: none. */
@@ -113,14 +78,8 @@ static enum cli_exit read_steps(const struct prune_options *o, struct pith_stage
         return EXIT_USAGE;
     }
     const char *lost = o->train ? NULL : for_training(o);
-    if (lost || (o->schedule && !s->steps)) {
-        cli_error("%s is for %s", lost ? lost : "--schedule", lost ? "--train" : "--steps");
-        return EXIT_USAGE;
-    }
-    if (o->schedule && strcmp(o->schedule, "linear") == 0)
-        s->schedule = PITH_PRUNE_LINEAR;
-    else if (o->schedule && strcmp(o->schedule, "cubic") != 0) {
-        cli_error("--schedule '%s': give cubic or linear", o->schedule);
+    if (lost) {
+        cli_error("%s is for --train", lost);
         return EXIT_USAGE;
     }
     if (o->train && !s->steps)
@@ -130,34 +89,15 @@ static enum cli_exit read_steps(const struct prune_options *o, struct pith_stage
 
 static enum cli_exit read_options(const struct prune_options *o, struct pith_stage *s)
 {
-    struct pith_error err = {0};
-    s->prune.sparsity = o->sparsity;
-    if ((o->sparsity > 0) + (o->sigma > 0) + o->zeros > 1) {
-        cli_error("give one of --sparsity, --sigma and --zeros");
-        return EXIT_USAGE;
-    }
-    if (o->sigma > 0) {
-        s->prune.by = PITH_PRUNE_BY_SIGMA;
-        s->prune.sigma = o->sigma;
-    }
-    if (o->zeros)
-        s->prune.by = PITH_PRUNE_BY_ZERO;
-    if (o->pattern && pith_pattern_parse(o->pattern, &s->prune.pattern, &err))
-        return cli_fail(&err);
-    if (o->scope && strcmp(o->scope, "global") != 0 && strcmp(o->scope, "layer") != 0) {
-        cli_error("--scope '%s': give layer or global", o->scope);
-        return EXIT_USAGE;
-    }
-    if (o->scope && strcmp(o->scope, "global") == 0)
-        s->prune.scope = PITH_PRUNE_GLOBAL;
-    if (o->sparsity == 0 && o->sigma == 0 && !o->zeros && o->layers.n == 0 &&
-        s->prune.pattern.kind != PITH_PATTERN_N_OF_M &&
-        s->prune.pattern.kind != PITH_PATTERN_BALANCED) {
+    const struct pith_prune_opts *p = &s->prune;
+    bool fixed = p->pattern.kind == PITH_PATTERN_N_OF_M || p->pattern.kind == PITH_PATTERN_BALANCED;
+    bool some = p->sparsity > 0 || p->by != PITH_PRUNE_BY_SPARSITY || p->n_layers > 0;
+    if (!some && !fixed) {
         cli_error("nothing to do: give --sparsity, --sigma, --zeros, --layer or an N:M pattern");
         return EXIT_USAGE;
     }
     enum cli_exit rc = read_steps(o, s);
-    return rc ? rc : cli_layer_overrides(&o->layers, read_layer, s);
+    return rc ? rc : cli_check_stage(s);
 }
 
 #define NAMED_LAYERS 4u

@@ -7,14 +7,13 @@
 #include <string.h>
 #include "pith_host.h"
 #include "stage_command.h"
+#include "stage_options.h"
 #include "table.h"
 
 struct quantize_options {
     struct cli_common common;
     struct cli_feed_options feed;
-    const char *to, *per, *rounding, *smooth, *reestimate, *floats;
-    struct cli_list keep, fine, halves;
-    struct pith_stage stage; /* what needs no thought goes straight there */
+    struct pith_stage stage; /* its options go straight there */
 };
 
 #define AT(member) offsetof(struct quantize_options, member)
@@ -22,46 +21,13 @@ static const struct cli_option options[] = {
     {'d', "data", OPTION_LIST, AT(feed.data), "[NAME=]DATA",
      "samples without labels, as for eval; none: made up", 0, 0},
     CLI_STATE_OPTION(struct quantize_options, feed),
-    {0, "samples", OPTION_U32, AT(stage.samples), "N", "the first N of them; default 64", 1, 1e9},
     {0, "range", OPTION_TEXT, AT(feed.range), "A:B[:STEP]", "these samples; !A:B:STEP all others",
      0, 0},
-    {0, "to", OPTION_TEXT, AT(to), "WHAT",
-     "int8 (default); fixed:4 to fixed:8, fixed:16: scales powers of two", 0, 0},
-    {0, "weights", OPTION_U32, AT(stage.quantize.weight_bits), "B",
-     "bits of a weight: 2 to 8, or 16 (default 8)", 2, 16},
-    {0, "activations", OPTION_U32, AT(stage.quantize.activation_bits), "B",
-     "bits of an activation: 2 to 8, or 16 (default 8)", 2, 16},
-    {0, "per", OPTION_TEXT, AT(per), "WHAT", "one weight scale per channel (fixed: tensor), tensor",
-     0, 0},
-    {0, "rounding", OPTION_TEXT, AT(rounding), "HOW",
-     "weights: feedback (-d: default), adaptive (below 8 bits), nearest", 0, 0},
-    {0, "keep", OPTION_LIST, AT(keep), "GLOB", "these layers stay float", 0, 0},
-    {0, "fine", OPTION_LIST, AT(fine), "GLOB",
-     "these layers read their input as two bytes; auto: some", 0, 0},
-    {0, "floats", OPTION_TEXT, AT(floats), "TYPE",
-     "what stays float is stored as auto (default), f32, f16, bf16", 0, 0},
-    {0, "all-integers", OPTION_FLAG, AT(stage.all_integers), NULL,
-     "none stays float because it costs much", 0, 0},
+    CLI_STAGE_BASIC(struct quantize_options, stage, PITH_STAGE_QUANTIZE),
     {0, "preprocess", OPTION_TEXT, AT(feed.preprocess), "SPEC",
      "imagenet, unit or scale=1/255,mean=..,crop=224; stored", 0, 0},
-    {0, "", OPTION_HEADING, 0, NULL, "Methods, one by one", 0, 0},
-    {0, "same-bits", OPTION_FLAG, AT(stage.quantize.same_bits), NULL,
-     "no more for layers of few weights", 0, 0},
-    {0, "bias-correct", OPTION_FLAG, AT(stage.quantize.bias_correct), NULL,
-     "biases make up for their channel's mean error (default with -d)", 0, 0},
-    {0, "keep-biases", OPTION_FLAG, AT(stage.quantize.keep_biases), NULL, "they do not", 0, 0},
-    {0, "reestimate", OPTION_TEXT, AT(reestimate), "WHEN",
-     "channels get means and variances of floats: auto, always, never", 0, 0},
-    {0, "blocks", OPTION_FLAG, AT(stage.blocks), NULL,
-     "layers of a block are then trained together (slow)", 0, 0},
-    {0, "halves", OPTION_LIST, AT(halves), "GLOB",
-     "these layers read a byte for each half of a range; auto: some", 0, 0},
-    {0, "equalize", OPTION_FLAG, AT(stage.equalize), NULL,
-     "move factors from layer to layer first: channels of one size", 0, 0},
-    {0, "smooth", OPTION_TEXT, AT(smooth), "WHEN",
-     "factors from inputs of products to weights: auto, always, never", 0, 0},
-    {0, "absorb", OPTION_FLAG, AT(stage.absorb), NULL,
-     "move biases of channels that are never near 0 to the next layer first", 0, 0},
+    CLI_STAGE_SET(struct quantize_options, stage, PITH_STAGE_QUANTIZE,
+                  "what pith help quantize-advanced lists"),
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
 
@@ -71,56 +37,8 @@ static void set_defaults(void *opts)
     pith_stage_init(&o->stage, PITH_STAGE_QUANTIZE);
 }
 
-static bool choose(const char *option, const char *text, const char *const *words, int *index)
-{
-    if (cli_find_word(text, words, index))
-        return true;
-    cli_error("--%s '%s': not a choice", option, text);
-    return false;
-}
-
-static uint32_t read_layers(const struct cli_list *list, const char **layer)
-{
-    for (uint32_t i = 0; i < list->n; i++)
-        layer[i] = list->item[i];
-    return list->n;
-}
-
-/* Patterns of layers, or "auto". */
-static bool read_auto(const struct cli_list *list, const char **layer, uint32_t *n)
-{
-    bool automatic = list->n == 1 && strcmp(list->item[0], "auto") == 0;
-    *n = automatic ? 0 : read_layers(list, layer);
-    return automatic;
-}
-
 static enum cli_exit read_options(struct quantize_options *o)
 {
-    static const char *const targets[] = {"int8",    "fixed:4", "fixed:5",  "fixed:6",
-                                          "fixed:7", "fixed:8", "fixed:16", NULL},
-                             *const pers[] = {"default", "channel", "tensor", NULL},
-                             *const whens[] = {"auto", "always", "never", NULL},
-                             *const roundings[] = {"default", "nearest", "feedback", "adaptive",
-                                                   NULL},
-                             *const floats[] = {"auto", "f32", "f16", "bf16", NULL};
-    static const enum pith_type float_types[] = {0, PITH_F32, PITH_F16, PITH_BF16};
-    int to = 0, per = 0, rounding = 0, smooth = 0, reestimate = 0, type = 0;
-    if (!choose("to", o->to, targets, &to) || !choose("per", o->per, pers, &per) ||
-        !choose("rounding", o->rounding, roundings, &rounding) ||
-        !choose("smooth", o->smooth, whens, &smooth) ||
-        !choose("reestimate", o->reestimate, whens, &reestimate) ||
-        !choose("floats", o->floats, floats, &type))
-        return EXIT_USAGE;
-    o->stage.quantize.fixed_bits = to ? (uint32_t)atoi(targets[to] + strlen("fixed:")) : 0;
-    o->stage.quantize.per_channel = per == 1;
-    o->stage.quantize.per_tensor = per == 2;
-    o->stage.quantize.rounding = (enum pith_rounding)rounding;
-    o->stage.smooth = (enum pith_when)smooth;
-    o->stage.reestimate = (enum pith_when)reestimate;
-    o->stage.floats = float_types[type];
-    o->stage.quantize.n_keep = read_layers(&o->keep, o->stage.keep);
-    o->stage.fine_auto = read_auto(&o->fine, o->stage.fine, &o->stage.quantize.n_fine);
-    o->stage.halves_auto = read_auto(&o->halves, o->stage.halved, &o->stage.quantize.n_halved);
     if (o->feed.data.n == 1 && strcmp(o->feed.data.item[0], "none") == 0) {
         o->stage.synthetic = true;
         o->feed.data.n = 0;
@@ -130,7 +48,7 @@ static enum cli_exit read_options(struct quantize_options *o)
         cli_error("--range, --samples and --state are of -d DATA, and there is none");
         return EXIT_USAGE;
     }
-    return EXIT_DONE;
+    return cli_check_stage(&o->stage);
 }
 
 static void add_row(struct cli_table *t, const struct pith_quantize_layer *l)
@@ -296,21 +214,27 @@ const struct cli_command cmd_quantize = {
     "channel;\n"
     "activations u8, on the grids that pith calibrate found, or, where the model has none, between "
     "the\n"
-    "extremes seen on -d. Tables of embeddings get i8, too, one scale a row, or a codebook. Batch\n"
-    "normalisation is folded into the layers first. What is before the first layer and behind the "
-    "last\n"
-    "stays float; so do layers that cannot be integers, and that is said. With\n"
-    "-d so do those that cost the outputs too much, a byte or two a weight where --floats is "
-    "auto.\n"
-    "fixed:B is fixed point: weights and activations of B bits, one power of two a layer and a "
-    "value (or,\n"
-    "--per channel, a channel), sums become integers by shifting. No input overflows a sum: -v "
-    "tells how\n"
-    "near it may come, and where sums have 64 bits for that. Several inputs are given by name, -d\n"
-    "NAME=DATA each; with --state the samples are the steps of a stream (see pith help run).\n\n"
+    "extremes seen on -d. Batch normalisation is folded first. What is before the first layer and\n"
+    "behind the last stays float; so do layers that cannot be integers, and, with -d, those that "
+    "cost\n"
+    "the outputs too much: that is said. fixed:B is fixed point, with scales that are powers of "
+    "two.\n"
+    "More: pith help quantize-advanced, docs/quantize.md.\n\n"
     "  pith quantize net.pith -d images.tar --range 0:500:8 -o small.pith\n"
     "  pith quantize calibrated.pith --keep fc_out -o small.pith\n"
-    "  pith quantize vad.pith -d wav:576:512:speech.wav --state stateN=state -o small.pith",
+    "  pith quantize vad.pith -d wav:576:512:speech.wav --state stateN=state -o small.pith"
+    "\f"
+    "Tables of embeddings get i8, too, one scale a row, or a codebook. What stays float takes a "
+    "byte or\n"
+    "two a weight where --floats is auto. In fixed point weights and activations have B bits, one "
+    "power\n"
+    "of two a layer and a value (or, --per channel, a channel), and sums become integers by "
+    "shifting. No\n"
+    "input overflows a sum: -v tells how near it may come, and where sums have 64 bits for that.\n"
+    "Several inputs are given by name, -d NAME=DATA each; with --state the samples are the steps "
+    "of a\n"
+    "stream (see pith help run).\n\n"
+    "  pith quantize net.pith -d images.tar --weights 4 --set blocks=true -o small.pith",
     options,
     sizeof(struct quantize_options),
     0,

@@ -66,7 +66,7 @@ static enum cli_exit read_trials(struct sensing *s, const char *option, const ch
             memcpy(number, at, n);
             number[n] = '\0';
         }
-        bool good = n < sizeof number && cli_parse_number(number, &a) && a >= least && a <= most &&
+        bool good = n < sizeof number && pith_parse_number(number, &a) && a >= least && a <= most &&
                     (kind == PITH_SENSE_PRUNE || a == floor(a));
         if (!good || s->n_trials == MAX_TRIALS) {
             cli_error("--%s '%s': at most %d numbers from %g to %g", option, text, MAX_TRIALS,

@@ -358,7 +358,7 @@ static enum cli_exit read_shard(const char *text, struct job *j)
     if (n < sizeof number) {
         memcpy(number, text, n);
         number[n] = '\0';
-        if (cli_parse_uint(number, &j->first) && cli_parse_uint(slash + 1, &j->stride) &&
+        if (pith_parse_uint(number, &j->first) && pith_parse_uint(slash + 1, &j->stride) &&
             j->first < j->stride && j->stride <= 1000000)
             return EXIT_DONE;
     }

@@ -25,7 +25,7 @@ static bool find_value(const struct pith_model *m, const uint32_t *list, uint32_
         return false;
     memcpy(digits, name, bytes);
     digits[bytes] = '\0';
-    if (!cli_parse_uint(digits, &number) || number >= n)
+    if (!pith_parse_uint(digits, &number) || number >= n)
         return false;
     *at = (uint32_t)number;
     return true;

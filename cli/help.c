@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "cli.h"
+#include "stage_options.h"
 
 static const char *const groups[] = {"look", "make", "run", "ship", "misc"};
 
@@ -46,22 +47,103 @@ static void print_option(const struct cli_option *o)
     printf("  %-28s %s\n", left, o->help);
 }
 
+void cli_print_common_options(void)
+{
+    for (const struct cli_option *o = cli_common_options; o->name; o++)
+        print_option(o);
+}
+
+/* "-o FILE, -f, ...": what they do is a page of its own. */
+static void print_common_names(void)
+{
+    printf("\nAll commands:");
+    for (const struct cli_option *o = cli_common_options; o->name; o++) {
+        if (!o->help)
+            continue;
+        if (o->letter)
+            printf(" -%c", o->letter);
+        else
+            printf(" --%s", o->name);
+        printf("%s%s", o->arg ? " " : "", o->arg ? o->arg : "");
+    }
+    puts(" (pith help options)");
+}
+
+/* Behind a form feed the advanced page begins. */
+static void print_description(const char *text)
+{
+    if (text)
+        printf("\n%.*s\n", (int)strcspn(text, "\f"), text);
+}
+
 void cli_print_help(const struct cli_command *cmd, bool whole)
 {
     printf("pith %s - %s\n\nusage: %s\n\n", cmd->name, cmd->summary, cmd->synopsis);
-    const struct cli_option *o = cmd->options;
-    for (; o && o->name && (whole || o->kind != OPTION_HEADING); o++)
+    const struct cli_option *o = cli_all_options(cmd);
+    for (; o->name && o->kind != OPTION_ADVANCED && (whole || o->kind != OPTION_HEADING); o++)
         print_option(o);
     if (!whole) {
         printf("\nalso -o -f -q -v -T N --json --seed N -n; %s: pith help %s\n",
-               o && o->name ? "more options" : "more", cmd->name);
+               o->name ? "more options" : "more", cmd->name);
         return;
     }
-    puts("\nAll commands:");
-    for (o = cli_common_options; o->name; o++)
+    print_common_names();
+    print_description(cmd->description);
+}
+
+/* ---- the advanced page ----------------------------------------------------------------------- */
+
+static void print_row(const struct pith_option *row)
+{
+    char left[64], help[CLI_HELP_BYTES];
+    snprintf(left, sizeof left, "%s=%s", row->key, row->arg ? row->arg : "true");
+    cli_row_help(row, help);
+    printf("  %-22s %s\n", left, help);
+    if (row->source)
+        printf("  %-22s (%s)\n", "", row->source);
+}
+
+/* Those of one heading after the other, in the order in which headings come. */
+static void print_rows(const struct pith_option_table *table)
+{
+    const struct pith_option *first, *row;
+    for (uint32_t i = 0; (first = pith_option_row(table, i, NULL)); i++) {
+        bool seen = !cli_is_advanced(first);
+        for (uint32_t k = 0; k < i && !seen; k++) {
+            row = pith_option_row(table, k, NULL);
+            seen = cli_is_advanced(row) && strcmp(row->group, first->group) == 0;
+        }
+        if (seen)
+            continue;
+        printf("\n%s:\n", first->group);
+        for (uint32_t k = i; (row = pith_option_row(table, k, NULL)); k++)
+            if (cli_is_advanced(row) && strcmp(row->group, first->group) == 0)
+                print_row(row);
+    }
+}
+
+bool cli_print_advanced(const struct cli_command *cmd)
+{
+    const struct pith_option_table *table = cli_stage_table(cmd);
+    const char *more = cmd->description ? strchr(cmd->description, '\f') : NULL;
+    const struct cli_option *o = cmd->options;
+    while (o && o->name && o->kind != OPTION_ADVANCED)
+        o++;
+    bool has_options = o && o->name;
+    if (!cli_has_advanced(table) && !more && !has_options)
+        return false;
+    printf("pith %s, what is rarely used: pith help %s has the rest\n", cmd->name, cmd->name);
+    if (cli_has_advanced(table)) {
+        puts("\n--set KEY=VALUE; in recipes, keys of the stage.");
+        print_rows(table);
+    }
+    if (has_options)
+        puts("\nOptions:");
+    for (; has_options && o->name; o++)
         print_option(o);
-    if (cmd->description)
-        printf("\n%s\n", cmd->description);
+    if (more)
+        printf("\n%s\n", more + 1);
+    return true;
 }
 
 /* Optimal string alignment distance, words shorter than 32. */

@@ -34,7 +34,7 @@ static bool parse_shape(char *text, struct pith_input_shape *out)
         uint64_t v = 0;
         bool open = strcmp(d, "N") == 0 && out->rank == 0;
         if (out->rank == PITH_MAX_RANK ||
-            (!open && (!cli_parse_uint(d, &v) || v == 0 || v > INT32_MAX)))
+            (!open && (!pith_parse_uint(d, &v) || v == 0 || v > INT32_MAX)))
             return false;
         out->dim[out->rank++] = (uint32_t)v;
     }

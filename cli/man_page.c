@@ -4,6 +4,7 @@
 #include <string.h>
 #include "cli.h"
 #include "help_topics.h"
+#include "stage_options.h"
 #include "pith_runtime.h"
 
 /* Of the last change of the command line; pages must not depend on the day they are made. */
@@ -57,7 +58,7 @@ static void put_paragraphs(const char *text)
 {
     bool literal = false, gap = false;
     while (*text) {
-        size_t n = strcspn(text, "\n");
+        size_t n = strcspn(text, "\n\f");
         bool example = strncmp(text, "  ", 2) == 0;
         if (example != literal)
             puts(example ? ".Bd -literal -offset indent" : ".Ed");
@@ -68,10 +69,19 @@ static void put_paragraphs(const char *text)
         put_text(text + (example ? 2 : 0), n - (example ? 2 : 0));
         if (n > 0)
             putchar('\n');
-        text += n + (text[n] == '\n');
+        gap = gap || text[n] == '\f';
+        text += n + (text[n] == '\n' || text[n] == '\f');
     }
     if (literal)
         puts(".Ed");
+}
+
+static void put_heading(const char *text)
+{
+    puts(".El");
+    printf(".Ss ");
+    put_line(text);
+    puts(".Bl -tag -width Ds");
 }
 
 static void put_option(const struct cli_option *o)
@@ -79,10 +89,7 @@ static void put_option(const struct cli_option *o)
     if (!o->help)
         return;
     if (o->kind == OPTION_HEADING) {
-        puts(".El");
-        printf(".Ss ");
-        put_line(o->help);
-        puts(".Bl -tag -width Ds");
+        put_heading(o->help);
         return;
     }
     fputs(".It ", stdout);
@@ -108,6 +115,32 @@ static void put_options(const char *title, const struct cli_option *options)
     printf(".Sh %s\n.Bl -tag -width Ds\n", title);
     for (const struct cli_option *o = options; o->name; o++)
         put_option(o);
+    puts(".El");
+}
+
+static void put_row(const struct pith_option *row)
+{
+    char help[CLI_HELP_BYTES];
+    fputs(".It ", stdout);
+    put_text(row->key, strlen(row->key));
+    putchar('=');
+    put_line(row->arg ? row->arg : "true");
+    cli_row_help(row, help);
+    put_line(help);
+    if (row->source) {
+        put_text("(", 1);
+        put_text(row->source, strlen(row->source));
+        puts(")");
+    }
+}
+
+static void put_rows(const struct pith_option_table *table)
+{
+    const struct pith_option *row;
+    puts(".Sh KEYS OF --SET\n.Bl -tag -width Ds");
+    for (uint32_t i = 0; (row = pith_option_row(table, i, NULL)); i++)
+        if (cli_is_advanced(row))
+            put_row(row);
     puts(".El");
 }
 
@@ -152,7 +185,9 @@ static void print_command_page(const struct cli_command *cmd)
     put_line(cmd->synopsis);
     puts(".Sh DESCRIPTION");
     put_paragraphs(cmd->description ? cmd->description : cmd->summary);
-    put_options("OPTIONS", cmd->options);
+    put_options("OPTIONS", cli_all_options(cmd));
+    if (cli_has_advanced(cli_stage_table(cmd)))
+        put_rows(cli_stage_table(cmd));
     put_options("COMMON OPTIONS", cli_common_options);
     put_topic("EXIT STATUS", cli_exit_codes);
     puts(".Sh SEE ALSO\n.Xr pith 1");

@@ -5,35 +5,6 @@
 #include "json_out.h"
 #include "pith_preprocess.h"
 
-#define MAX_PATTERN 256
-
-_Static_assert(CLI_LIST_MAX <= PITH_STAGE_LAYERS, "a --layer for each entry of a list");
-
-/* Patterns live as long as the process: the stage borrows them. */
-static char patterns[PITH_STAGE_LAYERS][MAX_PATTERN];
-
-enum cli_exit cli_layer_overrides(const struct cli_list *list,
-                                  bool (*read)(struct pith_stage *s, uint32_t i,
-                                               const char *pattern, const char *value),
-                                  struct pith_stage *stage)
-{
-    for (uint32_t i = 0; i < list->n; i++) {
-        const char *text = list->item[i], *equals = strrchr(text, '=');
-        size_t len = equals ? (size_t)(equals - text) : 0;
-        if (!equals || len == 0 || len >= MAX_PATTERN) {
-            cli_error("--layer '%s': not of the form GLOB=value", text);
-            return EXIT_USAGE;
-        }
-        memcpy(patterns[i], text, len);
-        patterns[i][len] = '\0';
-        if (!read(stage, i, patterns[i], equals + 1)) {
-            cli_error("--layer '%s': '%s' is not a value for it", text, equals + 1);
-            return EXIT_USAGE;
-        }
-    }
-    return EXIT_DONE;
-}
-
 static void json_pruned(const struct pith_prune_layer *l)
 {
     cli_json_string("name", l->layer);

@@ -9,12 +9,6 @@
 #include "pith_compress.h"
 #include "training.h"
 
-/* "GLOB=value" entries of --layer. read: parses the value of one entry into slot i. */
-enum cli_exit cli_layer_overrides(const struct cli_list *list,
-                                  bool (*read)(struct pith_stage *s, uint32_t i,
-                                               const char *pattern, const char *value),
-                                  struct pith_stage *stage);
-
 /* Loads operands[0] or stdin, runs the stage, calls print with the report (unless -q), writes.
  * from: data for a stage that trains, feed: for one that calibrates, where they name some; else
  * NULL. */

@@ -14,11 +14,6 @@ void pith_set_coder(struct pith_model *m, enum pith_code code)
             m->values[i].constant->code = code;
 }
 
-bool pith_encode_chooses(const struct pith_encode_opts *o)
-{
-    return o->compact && !o->plain && !o->huffman && !o->adaptive;
-}
-
 /* The bytes of m's file, and about how long it takes to load. */
 static enum pith_status weigh(const struct pith_model *m, const struct pith_pack_opts *pack,
                               uint64_t *bytes, double *seconds, struct pith_error *err)

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "stage_json.h"
 #include "pith_pack.h"
+#include "model_copy.h"
 #include "stage_run.h"
 
 static enum pith_status evaluate(const struct pith_model *m, const struct pith_compress_opts *o,

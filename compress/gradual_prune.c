@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include "pith_error_fill.h"
+#include "model_copy.h"
 #include "stage_run.h"
 
 static double reached(const struct pith_stage *s, uint32_t step)

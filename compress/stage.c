@@ -9,38 +9,6 @@
 #include "stage_json.h"
 #include "stage_run.h"
 
-void pith_stage_init(struct pith_stage *s, enum pith_stage_kind kind)
-{
-    memset(s, 0, sizeof *s);
-    s->kind = kind;
-    s->prune.size_bytes = sizeof s->prune;
-    s->cluster.size_bytes = sizeof s->cluster;
-    s->quantize.size_bytes = sizeof s->quantize;
-    pith_train_opts_init(&s->train, sizeof s->train);
-    s->train.keep_best = true;
-    s->until_drop = -1;
-}
-
-bool pith_stage_trains(const struct pith_stage *s)
-{
-    return s->kind == PITH_STAGE_TRAIN || (s->kind == PITH_STAGE_PRUNE && s->steps > 0);
-}
-
-enum pith_code pith_encode_code(const struct pith_encode_opts *o)
-{
-    if (o->plain)
-        return PITH_CODE_PLAIN;
-    return o->adaptive ? PITH_CODE_ADAPTIVE : PITH_CODE_HUFFMAN;
-}
-
-struct pith_pack_opts pith_stage_pack_opts(const struct pith_stage *encode)
-{
-    return (struct pith_pack_opts){.size_bytes = sizeof(struct pith_pack_opts),
-                                   .compact = encode->encode.compact,
-                                   .keep_history = encode->encode.keep_history,
-                                   .keep_names = true};
-}
-
 void pith_stage_report_free(struct pith_stage_report *r)
 {
     free(r->prune);

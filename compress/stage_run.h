@@ -6,21 +6,11 @@
 #include "pith_compress.h"
 #include "pith_pack.h"
 
-/* A model of its own with the same names, values and supports. The caller owns *copy. */
-enum pith_status pith_stage_copy_model(const struct pith_model *m, struct pith_model **copy,
-                                       struct pith_error *err);
-
-/* Whether the stage asks what the network was when the recipe began. */
-bool pith_stage_looks_back(const struct pith_stage *s);
-
 /* Stages in the history. */
 uint32_t pith_stage_count_past(const struct pith_model *m);
 
 /* All constants of m will be written so. */
 void pith_set_coder(struct pith_model *m, enum pith_code code);
-
-/* Whether ENCODE chooses the coder: the smallest file is asked for, and none is named. */
-bool pith_encode_chooses(const struct pith_encode_opts *opts);
 
 /* Sets the code of all constants by the rule of pith_compress.h (PITH_ADAPTIVE_SECONDS). pack: how
  * the file will be written. What pith_model_pack answers. */

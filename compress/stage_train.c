@@ -4,30 +4,11 @@
 #include <string.h>
 #include "pith_error_fill.h"
 #include "pith_load.h"
-#include "pith_pack.h"
 #include "integer_training.h"
+#include "model_copy.h"
 #include "stage_run.h"
 
 #define NEARLY_ZERO 1e-9 /* in opts.enough, 0 means never */
-
-enum pith_status pith_stage_copy_model(const struct pith_model *m, struct pith_model **copy,
-                                       struct pith_error *err)
-{
-    const struct pith_pack_opts pack = {.size_bytes = sizeof pack, .keep_names = true};
-    struct pith_buffer file;
-    enum pith_status st = pith_model_pack(m, &pack, &file, err);
-    if (st)
-        return st;
-    st = pith_model_read(file.data, file.bytes, "the network", NULL, NULL, copy, err);
-    pith_buffer_free(&file);
-    return st;
-}
-
-bool pith_stage_looks_back(const struct pith_stage *s)
-{
-    return pith_stage_trains(s) &&
-           (s->teacher ? strcmp(s->teacher, "start") == 0 : s->until_drop >= 0);
-}
 
 /* *owned: what is to be freed behind the training; NULL: nothing. */
 static enum pith_status find_teacher(const struct pith_model *m, const struct pith_stage *s,

@@ -8,7 +8,7 @@
 #include "pith_container.h"
 #include "pith_host.h"
 #include "stage_json.h"
-#include "stage_run.h"
+#include "model_copy.h"
 #include "sweep_spec.h"
 
 #define MAX_COMBINATIONS 1000000u

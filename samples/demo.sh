@@ -46,7 +46,7 @@ fi
 "$pith" encode "$dir/clustered.pith" -f -o "$dir/encoded.pith"
 if [ -n "$train" ]; then
     echo
-    "$pith" train "$dir/dense.pith" $learn --epochs 12 --sparsity 0.98 --levels 7 --bias-levels 31 \
+    "$pith" train "$dir/dense.pith" $learn --epochs 12 --sparsity 0.98 --levels 7 --set bias_levels=31 \
         --teacher start -f -o "$dir/shrunk.pith"
     "$pith" encode "$dir/shrunk.pith" --for size -f -o "$dir/small.pith"
 fi

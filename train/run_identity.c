@@ -5,6 +5,7 @@
 #include "pith_op_semantics.h"
 #include "tape.h"
 #include "pith_tensor.h"
+#include "pith_train_options.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -128,59 +129,21 @@ static enum pith_status add_data(struct text *t, const char *what, struct pith_d
 
 /* ---- options --------------------------------------------------------------------------------- */
 
-enum kind { U32, U64, F32, F64, YES_NO };
-
-#define OPTION(kind, member)                                                                       \
-    {                                                                                              \
-#member, kind, offsetof(struct pith_train_opts, member)                                    \
-    }
-static const struct {
-    const char *name;
-    enum kind kind;
-    size_t at;
-} option[] = {
-    OPTION(U32, epochs),        OPTION(U32, batch),        OPTION(U64, seed),
-    OPTION(U32, optimizer),     OPTION(U32, schedule),     OPTION(U32, loss),
-    OPTION(F32, rate),          OPTION(F32, momentum),     OPTION(F32, beta1),
-    OPTION(F32, beta2),         OPTION(F32, weight_decay), OPTION(F32, clip_norm),
-    OPTION(F32, warm_up),       OPTION(F32, step_factor),  OPTION(F32, smoothing),
-    OPTION(F32, average),       OPTION(F32, temperature),  OPTION(F32, teacher_part),
-    OPTION(U32, patience),      OPTION(YES_NO, keep_best), OPTION(F64, sparsity),
-    OPTION(U32, units),         OPTION(U32, score),        OPTION(F32, prune_until),
-    OPTION(F32, prune_power),   OPTION(U32, prune_every),  OPTION(F32, regrow),
-    OPTION(U32, levels),        OPTION(U32, bias_levels),  OPTION(F32, first_step),
-    OPTION(U32, feedback),      OPTION(F32, step_power),   OPTION(U32, step_by),
-    OPTION(F32, feedback_loss), OPTION(F32, softness),     OPTION(F32, noise_weight),
-    OPTION(F32, rate_weight),   OPTION(F32, rate_ramp),    OPTION(F64, enough),
-    OPTION(U32, norms),         OPTION(F32, dampening),
-};
-
 static void add_options(struct text *t, const struct pith_train_opts *opts)
 {
-    for (size_t i = 0; i < sizeof option / sizeof *option; i++) {
-        const void *at = (const char *)opts + option[i].at;
-        switch (option[i].kind) {
-        case U32:
-            add(t, "%s %" PRIu32 "\n", option[i].name, *(const uint32_t *)at);
-            break;
-        case U64:
-            add(t, "%s %" PRIu64 "\n", option[i].name, *(const uint64_t *)at);
-            break;
-        case F32:
-            add(t, "%s %.9g\n", option[i].name, (double)*(const float *)at);
-            break;
-        case F64:
-            add(t, "%s %.17g\n", option[i].name, *(const double *)at);
-            break;
-        case YES_NO:
-            add(t, "%s %s\n", option[i].name, *(const bool *)at ? "yes" : "no");
-        }
+    char line[PITH_OPTION_LINE_BYTES];
+    add(t, "seed %" PRIu64 "\nkeep_best %s\nenough %.17g\n", opts->seed,
+        opts->keep_best ? "yes" : "no", opts->enough);
+    for (uint32_t i = 0; i < pith_train_options.n; i++) {
+        const struct pith_option *o = &pith_train_options.rows[i];
+        if (!(o->flags & PITH_OPTION_RUN))
+            continue;
+        pith_option_line(o, (const char *)opts + o->at, line);
+        add(t, "%s\n", line);
     }
-    const char *augment = opts->augment ? opts->augment : "none";
-    add(t, "augment %.400s\n", augment);
-    if (strlen(augment) > 400)
+    const char *augment = opts->augment ? opts->augment : "";
+    if (strlen(augment) > 400) /* where a line is cut */
         add(t, "augment, all of it %016" PRIx64 "\n", hash(hash_start, augment, strlen(augment)));
-    add(t, "versions %" PRIu32 "\n", opts->versions);
     for (uint32_t i = 0; i < opts->n_hints; i++)
         add(t, "hint %.200s from %.200s times %.9g\n", opts->hints[i].student,
             opts->hints[i].teacher, (double)opts->hints[i].weight);

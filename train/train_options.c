@@ -3,6 +3,7 @@
 #include "train_run.h"
 
 #include "pith_op_semantics.h"
+#include "pith_train_options.h"
 #include "pith_host.h"
 
 #include <inttypes.h>
@@ -12,24 +13,8 @@
 
 void pith_train_opts_init(struct pith_train_opts *opts, uint32_t size_bytes)
 {
-    struct pith_train_opts o = {.size_bytes = size_bytes,
-                                .epochs = 10,
-                                .batch = 128,
-                                .seed = 1,
-                                .rate = 1e-3f,
-                                .momentum = 0.9f,
-                                .beta1 = 0.9f,
-                                .beta2 = 0.999f,
-                                .step_factor = 0.1f,
-                                .temperature = 2.0f,
-                                .teacher_part = 0.7f,
-                                .noise_weight = 1,
-                                .prune_until = 0.8f,
-                                .prune_power = 1.5f,
-                                .prune_every = 50,
-                                .first_step = 0.7f,
-                                .rate_ramp = 0.2f,
-                                .dampening = 0.002f};
+    struct pith_train_opts o = {.size_bytes = size_bytes, .seed = 1};
+    pith_option_defaults(&pith_train_options, &o);
     memset(opts, 0, size_bytes);
     memcpy(opts, &o, size_bytes < sizeof o ? size_bytes : sizeof o);
 }

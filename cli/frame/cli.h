@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include "pith_model.h"
 #include "pith_load.h"
+#include "pith_number_text.h"
 #include "pith_onnx.h"
 
 /* Exit codes, a promise to scripts (docs: pith help exit-codes). */
@@ -59,7 +60,11 @@ enum option_kind {
     OPTION_BYTES,    /* uint64_t: 8M, 64KiB, 500K */
     OPTION_U32,      /* uint32_t in [min, max] */
     OPTION_FLOAT,    /* float in [min, max] */
-    OPTION_HEADING   /* no option: its help text heads those that follow. -h ends at the first */
+    OPTION_HEADING,  /* no option: its help text heads those that follow. -h ends at the first */
+    OPTION_ADVANCED, /* no option: what follows stands on the advanced page, not in the help */
+    OPTION_ROWS,     /* no option: here stand rows of a stage's table (stage_options.h) */
+    OPTION_ROW,      /* one of them, in cli_all_options */
+    OPTION_SET       /* KEY=VALUE, by a stage's table */
 };
 
 #define CLI_LIST_MAX 64
@@ -83,7 +88,8 @@ struct cli_command {
     const char *group; /* heading in `pith help` */
     const char *summary;
     const char *synopsis;
-    const char *description;          /* for --help: plain paragraphs and examples */
+    const char *description; /* for --help: plain paragraphs and examples; what is behind a form
+                                feed stands on the advanced page */
     const struct cli_option *options; /* ends with name == NULL */
     size_t struct_bytes;
     uint32_t min_operands, max_operands;
@@ -98,9 +104,7 @@ enum cli_exit cli_parse(const struct cli_command *cmd, int argc, char **argv, vo
 extern const struct cli_option cli_common_options[]; /* ends with name == NULL */
 
 /* ---- units.c ---------------------------------------------------------------------------- */
-/* Locale-independent. false: not a number of that kind (whole text must match). */
-bool cli_parse_number(const char *text, double *value);
-bool cli_parse_uint(const char *text, uint64_t *value);
+/* false: not a number of bytes (whole text must match); see pith_number_text.h. */
 bool cli_parse_bytes(const char *text, uint64_t *value);
 /* Which of the NULL-terminated words the text is; NULL stands for the first. */
 bool cli_find_word(const char *text, const char *const *words, int *index);
@@ -115,6 +119,9 @@ const struct cli_command *cli_find_command(const struct cli_command *const *comm
                                            const char *name); /* NULL: none */
 void cli_print_overview(const struct cli_command *const *commands);
 void cli_print_help(const struct cli_command *cmd, bool whole);
+void cli_print_common_options(void);
+/* What stands behind --set, and what else is rarely used; false: there is nothing. */
+bool cli_print_advanced(const struct cli_command *cmd);
 void cli_suggest(const struct cli_command *const *commands, const char *unknown);
 
 /* ---- message.c -------------------------------------------------------------------------- */

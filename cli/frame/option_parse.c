@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cli.h"
+#include "stage_options.h"
 
 #define COMMON(member) offsetof(struct cli_common, member)
 
@@ -25,7 +26,7 @@ const struct cli_option cli_common_options[] = {
 
 static const struct cli_option *find_letter(const struct cli_command *cmd, char letter)
 {
-    const struct cli_option *tables[2] = {cmd->options, cli_common_options};
+    const struct cli_option *tables[2] = {cli_all_options(cmd), cli_common_options};
     for (int t = 0; t < 2; t++)
         for (const struct cli_option *o = tables[t]; o && o->name; o++)
             if (o->letter == letter)
@@ -37,7 +38,7 @@ static const struct cli_option *find_letter(const struct cli_command *cmd, char 
 static const struct cli_option *find_name(const struct cli_command *cmd, const char *name,
                                           size_t len, int *n_found)
 {
-    const struct cli_option *tables[2] = {cmd->options, cli_common_options}, *found = NULL;
+    const struct cli_option *tables[2] = {cli_all_options(cmd), cli_common_options}, *found = NULL;
     *n_found = 0;
     for (int t = 0; t < 2; t++)
         for (const struct cli_option *o = tables[t]; o && o->name; o++) {
@@ -55,6 +56,8 @@ static const struct cli_option *find_name(const struct cli_command *cmd, const c
 
 static bool takes_argument(const struct cli_option *o)
 {
+    if (o->kind == OPTION_ROW)
+        return o->arg != NULL;
     return o->kind != OPTION_FLAG && o->kind != OPTION_COUNT && o->kind != OPTION_OPT_TEXT;
 }
 
@@ -84,7 +87,7 @@ static enum cli_exit parse_share(const struct cli_option *o, const char *text, d
     number[sizeof number - 1] = '\0';
     if (percent)
         number[len - 1] = '\0';
-    if (!cli_parse_number(number, &v))
+    if (!pith_parse_number(number, &v))
         return bad_value(o, text,
                          o->kind == OPTION_PERCENT ? "not a percentage such as 0.5%"
                                                    : "not a share such as 0.9 or 90%");
@@ -121,7 +124,7 @@ static enum cli_exit store(const struct cli_option *o, const char *text, void *o
     }
     case OPTION_UINT:
     case OPTION_U32:
-        if (!cli_parse_uint(text, &uint))
+        if (!pith_parse_uint(text, &uint))
             return bad_value(o, text, "not a whole number");
         if (check_range(o, text, (double)uint))
             return EXIT_USAGE;
@@ -132,7 +135,7 @@ static enum cli_exit store(const struct cli_option *o, const char *text, void *o
         break;
     case OPTION_NUMBER:
     case OPTION_FLOAT:
-        if (!cli_parse_number(text, &number))
+        if (!pith_parse_number(text, &number))
             return bad_value(o, text, "not a number");
         if (check_range(o, text, number))
             return EXIT_USAGE;
@@ -142,7 +145,13 @@ static enum cli_exit store(const struct cli_option *o, const char *text, void *o
             *(float *)at = (float)number;
         break;
     case OPTION_HEADING:
+    case OPTION_ADVANCED:
+    case OPTION_ROWS:
         break;
+    case OPTION_ROW:
+        return cli_store_row(o, text, options);
+    case OPTION_SET:
+        return cli_store_set(o, text, options);
     case OPTION_FRACTION:
     case OPTION_PERCENT:
         return parse_share(o, text, at);
@@ -164,6 +173,8 @@ static enum cli_exit parse_long(const struct cli_command *cmd, char **words, int
     int n_found;
     const struct cli_option *o = find_name(cmd, name, len, &n_found);
     *used = 1;
+    if (!o && n_found == 0 && cli_told_as_set(cmd, name, len))
+        return EXIT_USAGE;
     if (!o) {
         cli_error("%s option '--%.*s' (see pith %s -h)", n_found ? "ambiguous" : "unknown",
                   (int)len, name, cmd->name);

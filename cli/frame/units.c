@@ -5,67 +5,6 @@
 #include <string.h>
 #include "cli.h"
 
-/* Digits are gathered as one whole number and scaled once by a power of ten, so that up to 15
- * digits give the nearest double: 0.3 is the 0.3 of every other program. */
-static bool parse_decimal(const char **text, double *value)
-{
-    const char *p = *text;
-    double v = 0, scale = 1;
-    int exponent = 0;
-    bool digits = false;
-    for (; *p >= '0' && *p <= '9'; p++, digits = true)
-        v = v * 10 + (*p - '0');
-    if (*p == '.')
-        for (p++; *p >= '0' && *p <= '9'; p++, exponent--, digits = true)
-            v = v * 10 + (*p - '0');
-    if (!digits)
-        return false;
-    if (*p == 'e' || *p == 'E') {
-        const char *q = p + 1;
-        bool negative = *q == '-';
-        int e = 0;
-        if (*q == '-' || *q == '+')
-            q++;
-        if (*q < '0' || *q > '9')
-            return false;
-        for (; *q >= '0' && *q <= '9'; q++)
-            e = e < 400 ? e * 10 + (*q - '0') : e;
-        exponent += negative ? -e : e;
-        p = q;
-    }
-    for (int i = exponent < 0 ? -exponent : exponent; i > 0 && scale < 1e300; i--)
-        scale *= 10;
-    *text = p;
-    *value = exponent < 0 ? v / scale : v * scale;
-    return true;
-}
-
-bool cli_parse_number(const char *text, double *value)
-{
-    bool negative = *text == '-';
-    double v;
-    if (negative)
-        text++;
-    if (!parse_decimal(&text, &v) || *text != '\0')
-        return false;
-    *value = negative ? -v : v;
-    return true;
-}
-
-bool cli_parse_uint(const char *text, uint64_t *value)
-{
-    uint64_t v = 0;
-    if (*text == '\0')
-        return false;
-    for (; *text; text++) {
-        if (*text < '0' || *text > '9' || __builtin_mul_overflow(v, (uint64_t)10, &v) ||
-            __builtin_add_overflow(v, (uint64_t)(*text - '0'), &v))
-            return false;
-    }
-    *value = v;
-    return true;
-}
-
 bool cli_parse_bytes(const char *text, uint64_t *value)
 {
     static const struct {
@@ -75,7 +14,7 @@ bool cli_parse_bytes(const char *text, uint64_t *value)
                  {"kB", 1e3},      {"KiB", 1024}, {"M", 1e6},  {"MB", 1e6},
                  {"MiB", 1048576}, {"G", 1e9},    {"GB", 1e9}, {"GiB", 1073741824}};
     double v;
-    if (!parse_decimal(&text, &v))
+    if (!pith_take_decimal(&text, &v))
         return false;
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
         if (strcmp(text, units[i].suffix) == 0 && v * units[i].factor < 1e18) {

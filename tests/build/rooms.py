@@ -23,7 +23,7 @@ import sys
 
 MAX_FILES = 60
 MAX_CIRCLE = 4
-LARGER = {'compress': 6}  # until what reads a recipe and what runs it are apart
+LARGER = {}
 
 
 def sources(rooms):

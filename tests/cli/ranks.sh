@@ -38,7 +38,7 @@ expect 0 pith train $options -T 1 --ranks mpi -f -o alone.pith # nobody else was
 same one.pith alone.pith
 
 # one of them dies
-ranks 2 train $options --epochs 400 --checkpoint state --checkpoint-every 2 -o dead.pith >.out 2>.err &
+ranks 2 train $options --epochs 400 --checkpoint state --set checkpoint_every=2 -o dead.pith >.out 2>.err &
 job=$!
 tries=0
 until [ -e state/checkpoint ] || [ $tries -ge 200 ]; do
@@ -57,7 +57,7 @@ absent dead.pith
 
 # broken off with two, gone on alone and with four
 rm -r state
-ranks 2 train $options --checkpoint state --checkpoint-every 2 -o parts.pith >.out 2>.err &
+ranks 2 train $options --checkpoint state --set checkpoint_every=2 -o parts.pith >.out 2>.err &
 job=$!
 tries=0
 until [ -e state/checkpoint ] || [ $tries -ge 200 ]; do
@@ -68,9 +68,9 @@ pkill -9 -f "^$PITH train .*-o parts.pith"
 wait $job
 cp -r state again
 rm -f parts.pith
-expect 0 pith train $options --checkpoint state --checkpoint-every 2 --resume -o parts.pith
+expect 0 pith train $options --checkpoint state --set checkpoint_every=2 --resume -o parts.pith
 same one.pith parts.pith
-expect 0 ranks 4 train $options --checkpoint again --checkpoint-every 2 --resume -f -o parts.pith
+expect 0 ranks 4 train $options --checkpoint again --set checkpoint_every=2 --resume -f -o parts.pith
 same one.pith parts.pith
 
 # refuse CODE COUNT WORDS OPTIONS...: said once

@@ -19,7 +19,7 @@ random.seed(seed)
 whole = whole_ns / 1e9
 base = ["pith", "train", "dense.pith", "-d", data, "--hold", "0::10", "--epochs", "6", "--levels", "7",
         "--sparsity", "0.8", "-q", "-f", "-o", "parts.pith", "--log", "parts.csv",
-        "--checkpoint", "state", "--checkpoint-every", "5", "--resume"]
+        "--checkpoint", "state", "--set", "checkpoint_every=5", "--resume"]
 killed = ended = 0
 end_by = time.time() + 40
 while killed < 20 and time.time() < end_by:

@@ -53,13 +53,13 @@ steps=$(right steps.pith)
 [ "$(pith info once.pith --json | grep -o '"nonzeros":[0-9]*')" = \
     "$(pith info steps.pith --json | grep -o '"nonzeros":[0-9]*')" ] || complain "steps end elsewhere"
 
-expect 0 pith train pruned.pith -d $data --epochs 1 --norms fold -o none.pith
+expect 0 pith train pruned.pith -d $data --epochs 1 --set norms=fold -o none.pith
 grep -q "^folded no normalization" "$work/.err" || complain "nothing says that there was nothing to fold"
 
 # batch normalization becomes part of fc1 in the end, and is judged so: as eval does, encoded or not
 expect 0 pith init normed.onnx --preprocess scale=1/255 -q -o normed.pith
-expect 0 pith train normed.pith -d $data --val $others --epochs 6 --lr 0.003 --levels 7 --bias-levels 31 \
-    --sparsity 0.8 --prune-every 10 --norms fold -f -o folded.pith
+expect 0 pith train normed.pith -d $data --val $others --epochs 6 --lr 0.003 --levels 7 --set bias_levels=31 \
+    --sparsity 0.8 --set prune_every=10 --set norms=fold -f -o folded.pith
 grep -q "^folded 1 normalizations  held out: loss" "$work/.err" || complain "nothing says that it was folded"
 held=$(sed -n 's/^folded.*  \([0-9.]*\)%.*/\1/p' "$work/.err")
 pith info folded.pith | grep -q "^fc1  *32x784" || complain "no fc1 in folded.pith"
@@ -96,7 +96,7 @@ refuse() {
 }
 refuse 2 "no data"
 refuse 2 "multiple of 8" -d $data --batch 12
-refuse 2 "pith help train" -d $data --optimizer lion
+refuse 2 "give adam, adamw, sgd or nesterov" -d $data --optimizer lion
 refuse 2 "less than one batch" -d $data --range 0:64
 refuse 1 "not finite at step" -d $data --optimizer sgd --lr 1e30
 refuse 3 "nowhere" -d nowhere.npy

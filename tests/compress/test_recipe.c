@@ -71,10 +71,10 @@ static void every_key_of_training_is_read(void **state)
     (void)state;
     struct pith_recipe *r = parse(
         "{\"pith\":1,\"stages\":[{\"do\":\"train\",\"epochs\":7,\"batch\":64,\"lr\":0.003,"
-        "\"optimizer\":\"nesterov\",\"schedule\":\"one-cycle\",\"warm_up\":0.1,\"step_factor\":0.2,"
-        "\"momentum\":0.8,\"beta1\":0.85,\"beta2\":0.99,\"weight_decay\":0.01,\"clip\":5,"
+        "\"optimizer\":\"nesterov\",\"schedule\":\"steps\",\"warm_up\":0.1,\"step_factor\":0.2,"
+        "\"momentum\":0.8,\"weight_decay\":0.01,\"clip\":5,"
         "\"average\":0.995,\"patience\":4,\"versions\":6,\"units\":\"drop\",\"norms\":\"fold\","
-        "\"softness\":0.2,\"noise_weight\":0.25,\"loss\":\"distill\",\"smoothing\":0.05,"
+        "\"softness\":0.2,\"loss\":\"distill\",\"smoothing\":0.05,"
         "\"temperature\":3,\"teacher_part\":0.5,\"sparsity\":0.9,\"score\":\"fisher\","
         "\"prune_until\":0.6,\"prune_power\":2,\"prune_every\":20,\"regrow\":0.15,\"levels\":3,"
         "\"bias_levels\":31,\"feedback\":64,\"feedback_loss\":0.5,\"first_step\":0.9,\"step_by\":"
@@ -83,17 +83,20 @@ static void every_key_of_training_is_read(void **state)
         "\"seed\":9,\"hints\":[{\"student\":\"a\",\"teacher\":\"b\",\"weight\":0.5},"
         "{\"student\":\"c\",\"weight\":2}]},"
         "{\"do\":\"prune\",\"sparsity\":0.9,\"steps\":6,\"schedule\":\"linear\",\"seed\":3,"
-        "\"train\":{\"epochs\":2,\"lr\":0.01,\"teacher\":\"net.pith\"}}]}");
+        "\"train\":{\"epochs\":2,\"lr\":0.01,\"teacher\":\"net.pith\"}},"
+        "{\"do\":\"train\",\"schedule\":\"one-cycle\",\"beta1\":0.85,\"beta2\":0.99,\"keep_"
+        "weights\":"
+        "900,\"score\":\"gates\",\"noise_weight\":0.25},"
+        "{\"do\":\"train\",\"quantize\":\"w4a4\",\"patience\":0}]}");
     const struct pith_stage *s = r->stages;
     const struct pith_train_opts *o = &s->train;
     assert_true(s->kind == PITH_STAGE_TRAIN && pith_stage_trains(s));
     assert_true(o->epochs == 7 && o->batch == 64 && o->rate == 0.003f);
-    assert_true(o->optimizer == PITH_NESTEROV && o->schedule == PITH_ONE_CYCLE);
+    assert_true(o->optimizer == PITH_NESTEROV && o->schedule == PITH_STEPS);
     assert_true(o->warm_up == 0.1f && o->step_factor == 0.2f && o->momentum == 0.8f);
-    assert_true(o->beta1 == 0.85f && o->beta2 == 0.99f && o->weight_decay == 0.01f);
+    assert_true(o->weight_decay == 0.01f);
     assert_true(o->clip_norm == 5 && o->average == 0.995f && o->patience == 4 && o->versions == 6);
-    assert_true(o->units == PITH_UNITS_DROP && o->norms == PITH_NORMS_FOLD && o->softness == 0.2f &&
-                o->noise_weight == 0.25f);
+    assert_true(o->units == PITH_UNITS_DROP && o->norms == PITH_NORMS_FOLD && o->softness == 0.2f);
     assert_true(o->loss == PITH_DISTILL && o->smoothing == 0.05f && o->temperature == 3);
     assert_true(o->teacher_part == 0.5f && o->sparsity == 0.9 && o->score == PITH_SCORE_FISHER);
     assert_true(o->prune_until == 0.6f && o->prune_power == 2 && o->prune_every == 20);
@@ -113,6 +116,10 @@ static void every_key_of_training_is_read(void **state)
     assert_true(s[1].steps == 6 && s[1].schedule == PITH_PRUNE_LINEAR && s[1].seed == 3);
     assert_true(s[1].train.epochs == 2 && s[1].train.rate == 0.01f);
     assert_string_equal(s[1].teacher, "net.pith");
+    assert_true(s[2].train.schedule == PITH_ONE_CYCLE && s[2].train.noise_weight == 0.25f);
+    assert_true(s[2].train.beta1 == 0.85f && s[2].train.beta2 == 0.99f);
+    assert_true(s[2].train.keep_weights == 900 && s[2].train.score == PITH_SCORE_GATES);
+    assert_string_equal(s[3].integers, "w4a4");
     char *text = print(r), *again;
     struct pith_recipe *back = parse(text);
     again = print(back);
@@ -168,6 +175,23 @@ static void what_is_wrong_is_named(void **state)
         {STAGE("\"do\":\"train\",\"lr\":\"fast\""), PITH_ERR_ARGUMENT, "'lr' must be a number"},
         {STAGE("\"do\":\"train\",\"optimizer\":\"lion\""), PITH_ERR_ARGUMENT, "one of adam adamw"},
         {STAGE("\"do\":\"train\",\"until_drop\":0.5"), PITH_ERR_ARGUMENT, "0.5%"},
+        {STAGE("\"do\":\"train\",\"first_step\":0.5"), PITH_ERR_ARGUMENT,
+         "stage 1: 'first_step' needs 'levels'"},
+        {STAGE("\"do\":\"train\",\"regrow\":0.1"), PITH_ERR_ARGUMENT,
+         "'regrow' needs 'sparsity' or 'keep_weights'"},
+        {STAGE("\"do\":\"train\",\"momentum\":0.8"), PITH_ERR_ARGUMENT,
+         "'momentum' needs 'optimizer' sgd or nesterov"},
+        {STAGE("\"do\":\"train\",\"loss\":\"distill\""), PITH_ERR_ARGUMENT,
+         "'loss' distill needs 'teacher'"},
+        {STAGE("\"do\":\"train\",\"levels\":7,\"step_by\":\"row\",\"norms\":\"fold\""),
+         PITH_ERR_ARGUMENT, "'step_by' row cannot go with 'norms' fold"},
+        {STAGE("\"do\":\"train\",\"quantize\":\"int8\",\"units\":\"drop\""), PITH_ERR_ARGUMENT,
+         "'quantize' cannot go with 'units'"},
+        {STAGE("\"do\":\"train\",\"quantize\":\"w9\""), PITH_ERR_ARGUMENT, "'quantize' 'w9': give"},
+        {STAGE("\"do\":\"train\",\"checkpoint\":\"x\""), PITH_ERR_ARGUMENT,
+         "'train' has no key 'checkpoint'"},
+        {STAGE("\"do\":\"prune\",\"steps\":2,\"train\":{\"regrow\":0.1}"), PITH_ERR_ARGUMENT,
+         "'regrow' needs"},
         {STAGE("\"do\":\"train\",\"augment\":2"), PITH_ERR_ARGUMENT, "'augment' must be a text"},
         {STAGE("\"do\":\"train\",\"teacher\":2"), PITH_ERR_ARGUMENT, "'teacher'"},
         {STAGE("\"do\":\"train\",\"keep\":\"all\""), PITH_ERR_ARGUMENT, "one of best last"},
@@ -283,21 +307,21 @@ static void random_training(struct sample_random *r, struct pith_stage *s)
     s->train.rate = random_share(r) + 1e-6f;
     s->train.optimizer = sample_below(r, 4);
     s->train.schedule = sample_below(r, 4);
-    s->train.loss = sample_below(r, 3);
+    s->teacher = sample_below(r, 2) ? "start" : NULL;
+    s->train.loss = s->teacher ? 2 * sample_below(r, 2) : sample_below(r, 2);
     s->train.score = sample_below(r, 3);
-    s->train.sparsity = (double)random_share(r) / 1.01;
+    s->train.sparsity = (double)random_share(r) / 1.01 + 1e-3;
     s->train.average = random_share(r);
     s->train.first_step = random_share(r) + 0.1f;
-    s->train.feedback = sample_below(r, 1000);
+    s->train.feedback = 1 + sample_below(r, 1000);
     s->train.step_power = random_share(r);
     s->train.dampening = random_share(r);
     s->train.feedback_loss = random_share(r);
     s->train.step_by = sample_below(r, 3);
-    s->train.levels = sample_below(r, 128);
+    s->train.levels = 1 + sample_below(r, 127);
     s->train.rate_weight = random_share(r) * 3;
     s->train.keep_best = sample_below(r, 2);
     s->train.augment = sample_below(r, 2) ? "shift=2,\"flip" : NULL;
-    s->teacher = sample_below(r, 2) ? "start" : NULL;
     s->until_drop = sample_below(r, 2) ? sample_below(r, 1000) / 1e4 : -1;
     s->seed = sample_below(r, 3);
 }

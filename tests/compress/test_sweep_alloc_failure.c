@@ -25,7 +25,8 @@ static struct pith_model *copy_of_plain(void)
 }
 
 static const char training_text[] =
-    "{\"pith\": 1, \"stages\": [{\"do\": \"train\", \"until_drop\": \"0.5%\", \"lr\": 0.003,"
+    "{\"pith\": 1, \"stages\": [{\"do\": \"train\", \"until_drop\": \"0.5%\", \"teacher\": "
+    "\"start\","
     "\"hints\": [{\"student\": \"a\", \"weight\": 0.5}]},"
     "{\"do\": \"prune\", \"sparsity\": 0.5, \"steps\": 2, \"train\": {\"augment\": \"flip\"}}]}";
 

@@ -108,7 +108,7 @@ def main():
     good = True
     with tempfile.TemporaryDirectory() as work:
         for name in NETWORKS:
-            for options in ([], ["--rounding", "nearest", "--keep-biases", "--weights", "5",
+            for options in ([], ["--rounding", "nearest", "--set", "bias_correct=false", "--weights", "5",
                                  "--floats", "f32"]):
                 good &= agrees(pith, data, work, name, options)
         good &= agrees(pith, data, work, "tiny_kws_dscnn", ["--to", "fixed:8"])

@@ -278,7 +278,7 @@ static void test_other_runs(void **state)
     refuse(&ways[3], &other, PITH_ERR_ARGUMENT, "there 'epochs 6', here 'epochs 7'");
     other = o;
     other.rate = 0.25f;
-    refuse(&ways[3], &other, PITH_ERR_ARGUMENT, "here 'rate 0.25'");
+    refuse(&ways[3], &other, PITH_ERR_ARGUMENT, "here 'lr 0.25'");
     other = o;
     other.seed = 2;
     refuse(&ways[3], &other, PITH_ERR_ARGUMENT, "there 'seed 1', here 'seed 2'");

@@ -5,6 +5,7 @@
 #define JSON_VALUE_H
 
 #include <jansson.h>
+#include "pith_option.h"
 #include "pith_runtime.h"
 
 /* Text as JSON without duplicate keys; name stands in messages. The caller owns *json.
@@ -12,12 +13,7 @@
 enum pith_status pith_json_load(const char *text, size_t n, const char *name, json_t **json,
                                 struct pith_error *err);
 
-/* Lists of these end with text == NULL. */
-struct json_word {
-    const char *text;
-    int value;
-};
-const char *pith_json_word_of(const struct json_word *words, int value);
+const char *pith_json_word_of(const struct pith_word *words, int value);
 
 /* Where a value is being read: for messages. where: "recipe.json: stage 2". */
 struct json_place {
@@ -28,7 +24,7 @@ struct json_place {
 enum pith_status pith_json_bad(const struct json_place *p, const char *wanted);
 enum pith_status pith_json_no_such_key(const struct json_place *p, const char *verb);
 enum pith_status pith_json_read_word(const struct json_place *p, const json_t *v,
-                                     const struct json_word *words, int *out);
+                                     const struct pith_word *words, int *out);
 enum pith_status pith_json_read_number(const struct json_place *p, const json_t *v, double min,
                                        double max, double *out);
 enum pith_status pith_json_read_uint(const struct json_place *p, const json_t *v, double min,

@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include "pith_error_fill.h"
 #include "json_value.h"
-#include "pith_compress.h"
+#include "pith_recipe.h"
 
 /* A stage from its JSON object; strings are borrowed from it. where: "recipe.json: stage 2". */
 enum pith_status pith_stage_from_json(json_t *object, const char *where, struct pith_stage *stage,

@@ -92,7 +92,7 @@ enum pith_status pith_json_load(const char *text, size_t n, const char *name, js
     return PITH_OK;
 }
 
-const char *pith_json_word_of(const struct json_word *words, int value)
+const char *pith_json_word_of(const struct pith_word *words, int value)
 {
     while (words->text && words->value != value)
         words++;
@@ -112,12 +112,12 @@ enum pith_status pith_json_no_such_key(const struct json_place *p, const char *v
 }
 
 enum pith_status pith_json_read_word(const struct json_place *p, const json_t *v,
-                                     const struct json_word *words, int *out)
+                                     const struct pith_word *words, int *out)
 {
     const char *text = json_string_value(v);
     char wanted[128] = "one of";
     size_t n = strlen(wanted);
-    for (const struct json_word *w = words; w->text; w++) {
+    for (const struct pith_word *w = words; w->text; w++) {
         if (text && strcmp(text, w->text) == 0) {
             *out = w->value;
             return PITH_OK;

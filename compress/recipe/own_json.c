@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+#include "own_json.h"
+
+#include <string.h>
+
+#include "prune_json.h"
+#include "stage_rows.h"
+
+/* ---- hints ----------------------------------------------------------------------------------- */
+
+static enum pith_status read_hint(const struct json_place *p, json_t *object,
+                                  struct pith_train_hint *h)
+{
+    const char *key;
+    json_t *v;
+    double weight = 0;
+    *h = (struct pith_train_hint){0};
+    json_object_foreach(object, key, v)
+    {
+        const struct json_place at = {p->where, key, p->err};
+        enum pith_status st = PITH_OK;
+        if (strcmp(key, "student") == 0)
+            h->student = json_string_value(v);
+        else if (strcmp(key, "teacher") == 0)
+            h->teacher = json_string_value(v);
+        else if (strcmp(key, "weight") == 0)
+            st = pith_json_read_number(&at, v, 0, 1e9, &weight);
+        else
+            return pith_json_no_such_key(&at, "hints");
+        if (st)
+            return st;
+    }
+    h->weight = (float)weight;
+    if (!h->teacher)
+        h->teacher = h->student;
+    return h->student && h->weight > 0 ? PITH_OK
+                                       : pith_json_bad(p, "a list of {student, teacher, weight}");
+}
+
+static enum pith_status read_hints(const struct json_place *p, json_t *list, struct pith_stage *s)
+{
+    size_t n = json_array_size(list);
+    if (n == 0 || n > PITH_STAGE_HINTS)
+        return pith_json_bad(p, "a list of 1 to 16 hints");
+    for (s->train.n_hints = 0; s->train.n_hints < n; s->train.n_hints++) {
+        enum pith_status st =
+            read_hint(p, json_array_get(list, s->train.n_hints), &s->hints[s->train.n_hints]);
+        if (st)
+            return st;
+    }
+    return PITH_OK;
+}
+
+static json_t *write_hints(const struct pith_stage *s)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < s->train.n_hints; i++) {
+        const struct pith_train_hint *h = &s->hints[i];
+        json_t *hint = json_pack("{ss,ss}", "student", h->student, "teacher", h->teacher);
+        pith_json_put(&hint, "weight", pith_float_to_json(h->weight));
+        pith_json_append(&list, hint);
+    }
+    return list;
+}
+
+/* ---- patterns of layers ---------------------------------------------------------------------- */
+
+/* list: room for PITH_STAGE_LAYERS */
+static enum pith_status read_layers(const struct json_place *p, json_t *v, const char **list,
+                                    uint32_t *n)
+{
+    json_t *name;
+    size_t i;
+    if (!json_is_array(v) || json_array_size(v) > PITH_STAGE_LAYERS)
+        return pith_json_bad(p, "a list of at most 64 layer patterns");
+    json_array_foreach(v, i, name)
+    {
+        if (!json_is_string(name))
+            return pith_json_bad(p, "a list of layer patterns");
+        list[i] = json_string_value(name);
+    }
+    *n = (uint32_t)json_array_size(v);
+    return PITH_OK;
+}
+
+/* The same, or "auto". */
+static enum pith_status read_auto(const struct json_place *p, json_t *v, bool *automatic,
+                                  const char **list, uint32_t *n)
+{
+    *automatic = json_is_string(v) && strcmp(json_string_value(v), "auto") == 0;
+    return *automatic ? PITH_OK : read_layers(p, v, list, n);
+}
+
+static json_t *write_layers(const char *const *layer, uint32_t n)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < n; i++)
+        pith_json_append(&list, json_string(layer[i]));
+    return list;
+}
+
+static enum pith_status read_keep(const struct json_place *p, json_t *v, struct pith_stage *s)
+{
+    return read_layers(p, v, s->keep, &s->quantize.n_keep);
+}
+
+static json_t *write_keep(const struct pith_stage *s)
+{
+    return write_layers(s->keep, s->quantize.n_keep);
+}
+
+static enum pith_status read_fine(const struct json_place *p, json_t *v, struct pith_stage *s)
+{
+    return read_auto(p, v, &s->fine_auto, s->fine, &s->quantize.n_fine);
+}
+
+static json_t *write_fine(const struct pith_stage *s)
+{
+    return s->fine_auto ? json_string("auto") : write_layers(s->fine, s->quantize.n_fine);
+}
+
+static enum pith_status read_halves(const struct json_place *p, json_t *v, struct pith_stage *s)
+{
+    return read_auto(p, v, &s->halves_auto, s->halved, &s->quantize.n_halved);
+}
+
+static json_t *write_halves(const struct pith_stage *s)
+{
+    return s->halves_auto ? json_string("auto") : write_layers(s->halved, s->quantize.n_halved);
+}
+
+static enum pith_status read_biases(const struct json_place *p, json_t *v, struct pith_stage *s)
+{
+    if (!json_is_boolean(v))
+        return pith_json_bad(p, "true or false");
+    s->quantize.bias_correct = json_is_true(v);
+    s->quantize.keep_biases = !s->quantize.bias_correct;
+    return PITH_OK;
+}
+
+static json_t *write_biases(const struct pith_stage *s)
+{
+    return json_boolean(s->quantize.bias_correct);
+}
+
+/* ---- bits of layers -------------------------------------------------------------------------- */
+
+static enum pith_status read_cluster_layers(const struct json_place *p, json_t *v,
+                                            struct pith_stage *s)
+{
+    const char *pattern;
+    json_t *amount;
+    uint32_t n = 0;
+    if (!json_is_object(v) || json_object_size(v) > PITH_STAGE_LAYERS)
+        return pith_json_bad(p, "an object of at most 64 layer patterns");
+    json_object_foreach(v, pattern, amount)
+    {
+        const struct json_place at = {p->where, pattern, p->err};
+        uint32_t bits = 0;
+        enum pith_status st = pith_json_read_uint(&at, amount, 0, 8, &bits);
+        if (st)
+            return st;
+        s->cluster_layers[n++] = (struct pith_cluster_size){pattern, bits ? 1u << bits : 0};
+    }
+    s->cluster.layers = s->cluster_layers;
+    s->cluster.n_layers = n;
+    return PITH_OK;
+}
+
+static json_t *write_cluster_layers(const struct pith_stage *s)
+{
+    json_t *layers = json_object();
+    for (uint32_t i = 0; i < s->cluster.n_layers; i++) {
+        uint32_t k = s->cluster.layers[i].n_centroids;
+        pith_json_put(&layers, s->cluster.layers[i].pattern,
+                      json_integer(k ? __builtin_ctz(k) : 0));
+    }
+    return layers;
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+const struct own_json *pith_own_json(const struct pith_option_own *own)
+{
+    static const struct own_json all[] = {
+        {&pith_own_hints, read_hints, write_hints},
+        {&pith_own_keep, read_keep, write_keep},
+        {&pith_own_fine, read_fine, write_fine},
+        {&pith_own_halves, read_halves, write_halves},
+        {&pith_own_bias_correct, read_biases, write_biases},
+        {&pith_own_cluster_layers, read_cluster_layers, write_cluster_layers}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].own == own)
+            return &all[i];
+    for (const struct own_json *p = pith_prune_own_json; p->own; p++)
+        if (p->own == own)
+            return p;
+    return NULL;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* stage_data.c - defaults, and what a stage's options say of it. */
+#include <string.h>
+#include "pith_stage_options.h"
+
+void pith_stage_init(struct pith_stage *s, enum pith_stage_kind kind)
+{
+    memset(s, 0, sizeof *s);
+    s->kind = kind;
+    s->prune.size_bytes = sizeof s->prune;
+    s->cluster.size_bytes = sizeof s->cluster;
+    s->quantize.size_bytes = sizeof s->quantize;
+    pith_train_opts_init(&s->train, sizeof s->train);
+    pith_option_defaults(pith_stage_options(PITH_STAGE_TRAIN)->part[1].set, s);
+}
+
+bool pith_stage_trains(const struct pith_stage *s)
+{
+    return s->kind == PITH_STAGE_TRAIN || (s->kind == PITH_STAGE_PRUNE && s->steps > 0);
+}
+
+enum pith_code pith_encode_code(const struct pith_encode_opts *o)
+{
+    if (o->plain)
+        return PITH_CODE_PLAIN;
+    return o->adaptive ? PITH_CODE_ADAPTIVE : PITH_CODE_HUFFMAN;
+}
+
+struct pith_pack_opts pith_stage_pack_opts(const struct pith_stage *encode)
+{
+    return (struct pith_pack_opts){.size_bytes = sizeof(struct pith_pack_opts),
+                                   .compact = encode->encode.compact,
+                                   .keep_history = encode->encode.keep_history,
+                                   .keep_names = true};
+}
+
+bool pith_stage_looks_back(const struct pith_stage *s)
+{
+    return pith_stage_trains(s) &&
+           (s->teacher ? strcmp(s->teacher, "start") == 0 : s->until_drop >= 0);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* stage_rows.h - the tables of the kinds of stages, and what their rows share. */
+#ifndef STAGE_ROWS_H
+#define STAGE_ROWS_H
+
+#include "pith_stage_options.h"
+
+extern const struct pith_option_table pith_train_stage_options, pith_quantize_stage_options,
+    pith_cluster_stage_options, pith_encode_stage_options, pith_prune_stage_options;
+
+/* Those that recipes do not hold as a text. */
+extern const struct pith_option_own pith_own_hints, pith_own_keep, pith_own_fine, pith_own_halves,
+    pith_own_bias_correct, pith_own_cluster_layers, pith_own_sparsity, pith_own_sigma,
+    pith_own_zeros, pith_own_prune_layers, pith_own_prune_train;
+
+/* Sets prune.by, where no other amount was given. */
+enum pith_status pith_prune_choose(struct pith_stage *s, enum pith_prune_by by,
+                                   struct pith_error *err);
+
+/* A copy of the first n bytes that lives as long as texts; NULL: none, or too many of them. */
+const char *pith_stage_keep_text(struct pith_stage_texts *texts, const char *text, size_t n);
+
+#endif

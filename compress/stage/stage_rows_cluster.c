@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+/* stage_rows_cluster.c - the options of the stage `cluster`. Recipes say them in this order. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "pith_error_fill.h"
+#include "pith_number_text.h"
+#include "stage_rows.h"
+
+#define AT(member) offsetof(struct pith_stage, member)
+#define DEFAULT_CENTROIDS 16u
+
+/* ---- how many values ------------------------------------------------------------------------- */
+
+static uint32_t centroids_of(const struct pith_stage *s)
+{
+    return s->cluster.n_centroids ? s->cluster.n_centroids : DEFAULT_CENTROIDS;
+}
+
+static bool is_power_of_two(uint32_t n)
+{
+    return (n & (n - 1)) == 0;
+}
+
+/* Bits and centroids are one number, said once. */
+static enum pith_status read_count(struct pith_stage *s, const char *text, uint32_t min,
+                                   uint32_t max, uint32_t *n, struct pith_error *err)
+{
+    const struct pith_option row = {
+        .kind = PITH_OPTION_UINT, .min = min, .max = max, .normal = min};
+    if (s->cluster.n_centroids)
+        return pith_error_fill(err, PITH_ERR_ARGUMENT, "'%.20s': give bits or centroids, and once",
+                               text);
+    return pith_option_read(&row, text, n, err);
+}
+
+static enum pith_status read_bits(struct pith_stage *s, const char *text,
+                                  struct pith_stage_texts *texts, struct pith_error *err)
+{
+    uint32_t bits = 0;
+    (void)texts;
+    enum pith_status st = read_count(s, text, 1, 8, &bits, err);
+    if (!st)
+        s->cluster.n_centroids = 1u << bits;
+    return st;
+}
+
+static void print_bits(const struct pith_stage *s, char *text, size_t room)
+{
+    snprintf(text, room, "%d", __builtin_ctz(centroids_of(s)));
+}
+
+static bool has_bits(const struct pith_stage *s)
+{
+    return is_power_of_two(centroids_of(s));
+}
+
+static enum pith_status read_centroids(struct pith_stage *s, const char *text,
+                                       struct pith_stage_texts *texts, struct pith_error *err)
+{
+    (void)texts;
+    return read_count(s, text, 2, 256, &s->cluster.n_centroids, err);
+}
+
+static void print_centroids(const struct pith_stage *s, char *text, size_t room)
+{
+    snprintf(text, room, "%" PRIu32, centroids_of(s));
+}
+
+static bool has_centroids(const struct pith_stage *s)
+{
+    return !is_power_of_two(centroids_of(s));
+}
+
+static const struct pith_option_own bits = {read_bits, print_bits, has_bits, true},
+                                    centroids = {read_centroids, print_centroids, has_centroids,
+                                                 true};
+
+/* ---- for what -------------------------------------------------------------------------------- */
+
+/* "tensor", "channel" or "group:64" */
+static enum pith_status read_per(struct pith_stage *s, const char *text,
+                                 struct pith_stage_texts *texts, struct pith_error *err)
+{
+    uint64_t elems = 0;
+    (void)texts;
+    bool group = strncmp(text, "group:", 6) == 0 && pith_parse_uint(text + 6, &elems) && elems > 0;
+    if (strcmp(text, "tensor") == 0)
+        s->cluster.per = PITH_CLUSTER_PER_TENSOR;
+    else if (strcmp(text, "channel") == 0)
+        s->cluster.per = PITH_CLUSTER_PER_CHANNEL;
+    else if (group)
+        s->cluster.per = PITH_CLUSTER_PER_GROUP;
+    else
+        return pith_error_fill(err, PITH_ERR_ARGUMENT, "'%.60s': give tensor, channel or group:N",
+                               text);
+    s->cluster.group_elems = elems;
+    return PITH_OK;
+}
+
+static void print_per(const struct pith_stage *s, char *text, size_t room)
+{
+    if (s->cluster.per == PITH_CLUSTER_PER_GROUP)
+        snprintf(text, room, "group:%" PRIu64, s->cluster.group_elems);
+    else
+        snprintf(text, room, "%s",
+                 s->cluster.per == PITH_CLUSTER_PER_CHANNEL ? "channel" : "tensor");
+}
+
+static bool has_per(const struct pith_stage *s)
+{
+    return s->cluster.per != PITH_CLUSTER_PER_TENSOR;
+}
+
+static const struct pith_option_own per = {read_per, print_per, has_per, false};
+
+/* "conv*=8" or "conv*=8bit" */
+static enum pith_status read_layer(struct pith_stage *s, const char *text,
+                                   struct pith_stage_texts *texts, struct pith_error *err)
+{
+    const char *equals = strrchr(text, '='), *value = equals ? equals + 1 : "";
+    if (!equals || equals == text)
+        return pith_error_fill(err, PITH_ERR_ARGUMENT, "'%.100s': not of the form GLOB=value",
+                               text);
+    if (value[0] < '0' || value[0] > '8' || (value[1] && strcmp(value + 1, "bit") != 0))
+        return pith_error_fill(err, PITH_ERR_ARGUMENT, "'%.100s': '%.100s' is not a value for it",
+                               text, value);
+    const char *pattern = pith_stage_keep_text(texts, text, (size_t)(equals - text));
+    if (!pattern || s->cluster.n_layers == PITH_STAGE_LAYERS)
+        return pith_error_fill(err, PITH_ERR_ARGUMENT, "'%.100s': too long, or given too often",
+                               text);
+    s->cluster_layers[s->cluster.n_layers++] =
+        (struct pith_cluster_size){pattern, value[0] == '0' ? 0 : 1u << (value[0] - '0')};
+    s->cluster.layers = s->cluster_layers;
+    return PITH_OK;
+}
+
+static bool has_layers(const struct pith_stage *s)
+{
+    return s->cluster.n_layers > 0;
+}
+
+const struct pith_option_own pith_own_cluster_layers = {read_layer, NULL, has_layers, false};
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+static const struct pith_word inits[] = {{"linear", PITH_CLUSTER_LINEAR},
+                                         {"density", PITH_CLUSTER_DENSITY},
+                                         {"random", PITH_CLUSTER_RANDOM},
+                                         {"exact", PITH_CLUSTER_EXACT},
+                                         {NULL, 0}};
+static const struct pith_word values[] = {
+    {"f32", PITH_CLUSTER_F32}, {"f16", PITH_CLUSTER_F16}, {NULL, 0}};
+
+static const struct pith_option rows[] = {
+    {.key = "bits",
+     .kind = PITH_OPTION_OWN,
+     .own = &bits,
+     .level = PITH_OPTION_BASIC,
+     .arg = "B",
+     .help = "bits an index: 1 to 8 (default 4)"},
+    {.key = "centroids",
+     .kind = PITH_OPTION_OWN,
+     .own = &centroids,
+     .level = PITH_OPTION_BASIC,
+     .arg = "K",
+     .help = "values a codebook: 2 to 256"},
+    {.key = "init",
+     .kind = PITH_OPTION_WORD,
+     .at = AT(cluster.init),
+     .normal = PITH_CLUSTER_LINEAR,
+     .words = inits,
+     .flags = PITH_OPTION_ALWAYS,
+     .level = PITH_OPTION_BASIC,
+     .arg = "HOW",
+     .help = "",
+     .source = "Han et al., 2016, Deep compression, section 3.2"},
+    {.key = "per",
+     .kind = PITH_OPTION_OWN,
+     .own = &per,
+     .flags = PITH_OPTION_ALWAYS,
+     .level = PITH_OPTION_BASIC,
+     .arg = "WHAT",
+     .help = "one codebook per tensor (default), channel, group:N"},
+    {.key = "values",
+     .kind = PITH_OPTION_WORD,
+     .at = AT(cluster.values),
+     .normal = PITH_CLUSTER_F32,
+     .words = values,
+     .flags = PITH_OPTION_ALWAYS,
+     .level = PITH_OPTION_BASIC,
+     .arg = "TYPE",
+     .help = "centroids as"},
+    {.key = "iterations",
+     .kind = PITH_OPTION_UINT,
+     .at = AT(cluster.iterations),
+     .min = 1,
+     .max = 1e6,
+     .level = PITH_OPTION_BASIC,
+     .arg = "N",
+     .help = "at most N rounds of k-means (default 300)"},
+    {.key = "seed",
+     .kind = PITH_OPTION_SEED,
+     .at = AT(seed),
+     .min = 1,
+     .max = 9e18,
+     .flags = PITH_OPTION_RECIPE},
+    {.key = "layers",
+     .option = "layer",
+     .kind = PITH_OPTION_OWN,
+     .own = &pith_own_cluster_layers,
+     .level = PITH_OPTION_BASIC,
+     .arg = "GLOB=B",
+     .help = "other bits for these layers; 0 leaves them alone"},
+};
+static const struct pith_option_set all = {rows, sizeof rows / sizeof *rows};
+
+const struct pith_option_table pith_cluster_stage_options = {"cluster", {{&all, 0}, {NULL, 0}}};

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/* stage_rows_prune.c - the options of the stage `prune`. Recipes say them in this order. What is
+ * trained between steps has the options of `train`, in recipes in an object of its own. */
+#include <stdio.h>
+#include <string.h>
+
+#include "pith_error_fill.h"
+#include "stage_rows.h"
+
+#define AT(member) offsetof(struct pith_stage, member)
+
+/* ---- how much: one of three ------------------------------------------------------------------ */
+
+enum pith_status pith_prune_choose(struct pith_stage *s, enum pith_prune_by by,
+                                   struct pith_error *err)
+{
+    bool other = s->prune.by != PITH_PRUNE_BY_SPARSITY || s->prune.sparsity > 0;
+    if (other && s->prune.by != by)
+        return pith_error_fill(err, PITH_ERR_ARGUMENT,
+                               "is one amount too many: give one of sparsity, sigma and zeros");
+    s->prune.by = by;
+    return PITH_OK;
+}
+
+static enum pith_status read_sparsity(struct pith_stage *s, const char *text,
+                                      struct pith_stage_texts *texts, struct pith_error *err)
+{
+    static const struct pith_option row = {.kind = PITH_OPTION_SHARE, .max = 1};
+    (void)texts;
+    enum pith_status st = pith_option_read(&row, text, &s->prune.sparsity, err);
+    return st ? st : pith_prune_choose(s, PITH_PRUNE_BY_SPARSITY, err);
+}
+
+static bool has_sparsity(const struct pith_stage *s)
+{
+    return s->prune.by == PITH_PRUNE_BY_SPARSITY;
+}
+
+/* 0 is as if it had not been said. */
+static enum pith_status read_sigma(struct pith_stage *s, const char *text,
+                                   struct pith_stage_texts *texts, struct pith_error *err)
+{
+    static const struct pith_option row = {.kind = PITH_OPTION_NUMBER, .max = 100};
+    (void)texts;
+    enum pith_status st = pith_option_read(&row, text, &s->prune.sigma, err);
+    return st || !(s->prune.sigma > 0) ? st : pith_prune_choose(s, PITH_PRUNE_BY_SIGMA, err);
+}
+
+static bool has_sigma(const struct pith_stage *s)
+{
+    return s->prune.by == PITH_PRUNE_BY_SIGMA;
+}
+
+static enum pith_status read_zeros(struct pith_stage *s, const char *text,
+                                   struct pith_stage_texts *texts, struct pith_error *err)
+{
+    (void)texts;
+    if (*text && strcmp(text, "true") != 0)
+        return pith_error_fill(err, PITH_ERR_ARGUMENT, "'%.60s': give true", text);
+    return pith_prune_choose(s, PITH_PRUNE_BY_ZERO, err);
+}
+
+static bool has_zeros(const struct pith_stage *s)
+{
+    return s->prune.by == PITH_PRUNE_BY_ZERO;
+}
+
+const struct pith_option_own pith_own_sparsity = {read_sparsity, NULL, has_sparsity, false},
+                             pith_own_sigma = {read_sigma, NULL, has_sigma, false},
+                             pith_own_zeros = {read_zeros, NULL, has_zeros, false};
+
+/* ---- where ----------------------------------------------------------------------------------- */
+
+static enum pith_status read_pattern(struct pith_stage *s, const char *text,
+                                     struct pith_stage_texts *texts, struct pith_error *err)
+{
+    (void)texts;
+    return pith_pattern_parse(text, &s->prune.pattern, err);
+}
+
+static void print_pattern(const struct pith_stage *s, char *text, size_t room)
+{
+    pith_pattern_print(&s->prune.pattern, text, room);
+}
+
+static bool has_pattern(const struct pith_stage *s)
+{
+    return s->prune.pattern.kind != PITH_PATTERN_ANY;
+}
+
+static const struct pith_option_own pattern = {read_pattern, print_pattern, has_pattern, false};
+
+/* "conv1=0.6", "fc=90%" */
+static enum pith_status read_layer(struct pith_stage *s, const char *text,
+                                   struct pith_stage_texts *texts, struct pith_error *err)
+{
+    static const struct pith_option row = {.kind = PITH_OPTION_SHARE, .max = 1e6};
+    const char *equals = strrchr(text, '=');
+    struct pith_prune_amount layer = {0};
+    if (!equals || equals == text)
+        return pith_error_fill(err, PITH_ERR_ARGUMENT, "'%.100s': not of the form GLOB=value",
+                               text);
+    if (pith_option_read(&row, equals + 1, &layer.value, NULL))
+        return pith_error_fill(err, PITH_ERR_ARGUMENT, "'%.100s': '%.100s' is not a value for it",
+                               text, equals + 1);
+    layer.pattern = pith_stage_keep_text(texts, text, (size_t)(equals - text));
+    if (!layer.pattern || s->prune.n_layers == PITH_STAGE_LAYERS)
+        return pith_error_fill(err, PITH_ERR_ARGUMENT, "'%.100s': too long, or given too often",
+                               text);
+    s->prune_layers[s->prune.n_layers++] = layer;
+    s->prune.layers = s->prune_layers;
+    return PITH_OK;
+}
+
+static bool has_layers(const struct pith_stage *s)
+{
+    return s->prune.n_layers > 0;
+}
+
+const struct pith_option_own pith_own_prune_layers = {read_layer, NULL, has_layers, false};
+
+/* ---- what is trained between steps, in recipes ----------------------------------------------- */
+
+static bool has_train(const struct pith_stage *s)
+{
+    return s->steps > 0;
+}
+
+const struct pith_option_own pith_own_prune_train = {NULL, NULL, has_train, false};
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+static const struct pith_word scopes[] = {
+    {"layer", PITH_PRUNE_LAYER}, {"global", PITH_PRUNE_GLOBAL}, {NULL, 0}};
+static const struct pith_word schedules[] = {
+    {"cubic", PITH_PRUNE_CUBIC}, {"linear", PITH_PRUNE_LINEAR}, {NULL, 0}};
+
+static const struct pith_option rows[] = {
+    {.key = "sparsity",
+     .kind = PITH_OPTION_OWN,
+     .own = &pith_own_sparsity,
+     .level = PITH_OPTION_BASIC,
+     .arg = "SHARE",
+     .help = "share of weights to remove: 0.9 or 90%"},
+    {.key = "sigma",
+     .kind = PITH_OPTION_OWN,
+     .own = &pith_own_sigma,
+     .level = PITH_OPTION_BASIC,
+     .arg = "S",
+     .help = "remove below S standard deviations of the layer",
+     .source = "Han et al., 2015, Learning both weights and connections"},
+    {.key = "zeros",
+     .kind = PITH_OPTION_OWN,
+     .own = &pith_own_zeros,
+     .level = PITH_OPTION_BASIC,
+     .help = "remove exactly the zeros there are (lossless)"},
+    {.key = "pattern",
+     .kind = PITH_OPTION_OWN,
+     .own = &pattern,
+     .flags = PITH_OPTION_ALWAYS,
+     .level = PITH_OPTION_BASIC,
+     .arg = "P",
+     .help = "any, 2:4, 1x4, balanced:12/128, row, channel"},
+    {.key = "scope",
+     .kind = PITH_OPTION_WORD,
+     .at = AT(prune.scope),
+     .normal = PITH_PRUNE_LAYER,
+     .words = scopes,
+     .flags = PITH_OPTION_ALWAYS,
+     .level = PITH_OPTION_BASIC,
+     .arg = "S",
+     .help = "of the amount"},
+    {.key = "layers",
+     .option = "layer",
+     .kind = PITH_OPTION_OWN,
+     .own = &pith_own_prune_layers,
+     .level = PITH_OPTION_BASIC,
+     .arg = "GLOB=V",
+     .help = "another value for these layers; 0 leaves them alone"},
+    {.key = "steps",
+     .kind = PITH_OPTION_UINT,
+     .at = AT(steps),
+     .min = 1,
+     .max = PITH_STAGE_STEPS,
+     .level = PITH_OPTION_BASIC,
+     .arg = "N",
+     .help = "little by little, with --train after each step",
+     .source = "Han et al., 2015; Zhu & Gupta, 2017"},
+    {.key = "schedule",
+     .kind = PITH_OPTION_WORD,
+     .at = AT(schedule),
+     .normal = PITH_PRUNE_CUBIC,
+     .words = schedules,
+     .needs = "steps",
+     .flags = PITH_OPTION_ALWAYS,
+     .level = PITH_OPTION_BASIC,
+     .arg = "S",
+     .help = "of the steps"},
+    {.key = "train",
+     .kind = PITH_OPTION_OWN,
+     .own = &pith_own_prune_train,
+     .flags = PITH_OPTION_RECIPE},
+    {.key = "seed",
+     .kind = PITH_OPTION_SEED,
+     .at = AT(seed),
+     .min = 1,
+     .max = 9e18,
+     .flags = PITH_OPTION_RECIPE},
+};
+static const struct pith_option_set all = {rows, sizeof rows / sizeof *rows};
+
+const struct pith_option_table pith_prune_stage_options = {"prune", {{&all, 0}, {NULL, 0}}};

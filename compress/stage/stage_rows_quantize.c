@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT */
+/* stage_rows_quantize.c - the options of the stage `quantize`. Recipes say them in this order. */
+#include <stdio.h>
+#include <string.h>
+
+#include "pith_error_fill.h"
+#include "stage_rows.h"
+
+#define AT(member) offsetof(struct pith_stage, member)
+
+/* ---- bits ------------------------------------------------------------------------------------ */
+
+/* What is not given depends on the rest; recipes say what comes of it. */
+static enum pith_status read_bits(const char *text, uint32_t *bits, struct pith_error *err)
+{
+    static const struct pith_option row = {
+        .kind = PITH_OPTION_UINT, .min = 2, .max = 16, .normal = 2};
+    return pith_option_read(&row, text, bits, err);
+}
+
+static enum pith_status read_weights(struct pith_stage *s, const char *text,
+                                     struct pith_stage_texts *texts, struct pith_error *err)
+{
+    (void)texts;
+    return read_bits(text, &s->quantize.weight_bits, err);
+}
+
+static void print_weights(const struct pith_stage *s, char *text, size_t room)
+{
+    snprintf(text, room, "%u", pith_weight_bits(&s->quantize));
+}
+
+static bool has_weights(const struct pith_stage *s)
+{
+    return s->quantize.weight_bits != 0;
+}
+
+static enum pith_status read_activations(struct pith_stage *s, const char *text,
+                                         struct pith_stage_texts *texts, struct pith_error *err)
+{
+    (void)texts;
+    return read_bits(text, &s->quantize.activation_bits, err);
+}
+
+static void print_activations(const struct pith_stage *s, char *text, size_t room)
+{
+    snprintf(text, room, "%u", pith_activation_bits(&s->quantize));
+}
+
+static bool has_activations(const struct pith_stage *s)
+{
+    return pith_activation_bits(&s->quantize) != 8;
+}
+
+static const struct pith_option_own weights = {read_weights, print_weights, has_weights, true},
+                                    activations = {read_activations, print_activations,
+                                                   has_activations, true};
+
+/* ---- per, biases ----------------------------------------------------------------------------- */
+
+static enum pith_status read_per(struct pith_stage *s, const char *text,
+                                 struct pith_stage_texts *texts, struct pith_error *err)
+{
+    (void)texts;
+    bool channel = strcmp(text, "channel") == 0, tensor = strcmp(text, "tensor") == 0;
+    if (!channel && !tensor && strcmp(text, "default") != 0)
+        return pith_error_fill(err, PITH_ERR_ARGUMENT, "'%.60s': give channel, tensor or default",
+                               text);
+    s->quantize.per_channel = channel;
+    s->quantize.per_tensor = tensor;
+    return PITH_OK;
+}
+
+static void print_per(const struct pith_stage *s, char *text, size_t room)
+{
+    const struct pith_quantize_opts *o = &s->quantize;
+    bool per_tensor = o->per_tensor || (o->fixed_bits && !o->per_channel);
+    snprintf(text, room, "%s", per_tensor ? "tensor" : "channel");
+}
+
+static bool has_per(const struct pith_stage *s)
+{
+    return s->quantize.per_tensor || s->quantize.per_channel;
+}
+
+static const struct pith_option_own per = {read_per, print_per, has_per, false};
+
+static enum pith_status read_biases(struct pith_stage *s, const char *text,
+                                    struct pith_stage_texts *texts, struct pith_error *err)
+{
+    static const struct pith_option row = {.kind = PITH_OPTION_FLAG};
+    (void)texts;
+    enum pith_status st = pith_option_read(&row, text, &s->quantize.bias_correct, err);
+    if (!st)
+        s->quantize.keep_biases = !s->quantize.bias_correct;
+    return st;
+}
+
+static bool has_biases(const struct pith_stage *s)
+{
+    return s->quantize.bias_correct || s->quantize.keep_biases;
+}
+
+const struct pith_option_own pith_own_bias_correct = {read_biases, NULL, has_biases, false};
+
+/* ---- patterns of layers ---------------------------------------------------------------------- */
+
+static enum pith_status add_layer(const char *pattern, const char **list, uint32_t *n,
+                                  struct pith_error *err)
+{
+    if (*n == PITH_STAGE_LAYERS)
+        return pith_error_fill(err, PITH_ERR_ARGUMENT, "'%.100s': given too often", pattern);
+    list[(*n)++] = pattern;
+    return PITH_OK;
+}
+
+/* "auto" stands for all of them. */
+static enum pith_status add_or_auto(const char *pattern, bool *automatic, const char **list,
+                                    uint32_t *n, struct pith_error *err)
+{
+    *automatic = strcmp(pattern, "auto") == 0;
+    if (*automatic)
+        *n = 0;
+    return *automatic ? PITH_OK : add_layer(pattern, list, n, err);
+}
+
+static enum pith_status read_keep(struct pith_stage *s, const char *text,
+                                  struct pith_stage_texts *texts, struct pith_error *err)
+{
+    (void)texts;
+    return add_layer(text, s->keep, &s->quantize.n_keep, err);
+}
+
+static bool has_keep(const struct pith_stage *s)
+{
+    return s->quantize.n_keep > 0;
+}
+
+static enum pith_status read_fine(struct pith_stage *s, const char *text,
+                                  struct pith_stage_texts *texts, struct pith_error *err)
+{
+    (void)texts;
+    return add_or_auto(text, &s->fine_auto, s->fine, &s->quantize.n_fine, err);
+}
+
+static bool has_fine(const struct pith_stage *s)
+{
+    return s->fine_auto || s->quantize.n_fine > 0;
+}
+
+static enum pith_status read_halves(struct pith_stage *s, const char *text,
+                                    struct pith_stage_texts *texts, struct pith_error *err)
+{
+    (void)texts;
+    return add_or_auto(text, &s->halves_auto, s->halved, &s->quantize.n_halved, err);
+}
+
+static bool has_halves(const struct pith_stage *s)
+{
+    return s->halves_auto || s->quantize.n_halved > 0;
+}
+
+const struct pith_option_own pith_own_keep = {read_keep, NULL, has_keep, false},
+                             pith_own_fine = {read_fine, NULL, has_fine, false},
+                             pith_own_halves = {read_halves, NULL, has_halves, false};
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+/* By the bits of a fixed-point number. */
+static const struct pith_word targets[] = {{"int8", 0},      {"fixed:4", 4}, {"fixed:5", 5},
+                                           {"fixed:6", 6},   {"fixed:7", 7}, {"fixed:8", 8},
+                                           {"fixed:16", 16}, {NULL, 0}};
+static const struct pith_word roundings[] = {{"default", PITH_ROUND_DEFAULT},
+                                             {"nearest", PITH_ROUND_NEAREST},
+                                             {"feedback", PITH_ROUND_FEEDBACK},
+                                             {"adaptive", PITH_ROUND_ADAPTIVE},
+                                             {NULL, 0}};
+static const struct pith_word float_types[] = {
+    {"auto", 0}, {"f32", PITH_F32}, {"f16", PITH_F16}, {"bf16", PITH_BF16}, {NULL, 0}};
+static const struct pith_word whens[] = {
+    {"auto", PITH_AUTO}, {"always", PITH_ALWAYS}, {"never", PITH_NEVER}, {NULL, 0}};
+static const struct pith_word made_up[] = {{"none", 1}, {NULL, 0}};
+static const char methods[] = "Methods";
+
+static const struct pith_option rows[] = {
+    {.key = "to",
+     .kind = PITH_OPTION_WORD,
+     .at = AT(quantize.fixed_bits),
+     .words = targets,
+     .flags = PITH_OPTION_ALWAYS,
+     .level = PITH_OPTION_BASIC,
+     .arg = "WHAT",
+     .help = ""},
+    {.key = "weights",
+     .kind = PITH_OPTION_OWN,
+     .own = &weights,
+     .flags = PITH_OPTION_ALWAYS,
+     .level = PITH_OPTION_BASIC,
+     .arg = "B",
+     .help = "bits of a weight: 2 to 8, or 16 (default 8)"},
+    {.key = "activations",
+     .kind = PITH_OPTION_OWN,
+     .own = &activations,
+     .level = PITH_OPTION_BASIC,
+     .arg = "B",
+     .help = "bits of an activation: 2 to 8, or 16 (default 8)"},
+    {.key = "per",
+     .kind = PITH_OPTION_OWN,
+     .own = &per,
+     .flags = PITH_OPTION_ALWAYS,
+     .level = PITH_OPTION_BASIC,
+     .arg = "WHAT",
+     .help = "one weight scale per channel (fixed: tensor), tensor"},
+    {.key = "rounding",
+     .kind = PITH_OPTION_WORD,
+     .at = AT(quantize.rounding),
+     .words = roundings,
+     .level = PITH_OPTION_BASIC,
+     .arg = "HOW",
+     .help = "feedback with -d, else nearest",
+     .source = "Frantar et al., 2023, GPTQ (feedback); Nagel et al., 2020, AdaRound (adaptive)"},
+    {.key = "bias_correct",
+     .option = "keep-biases",
+     .kind = PITH_OPTION_OWN,
+     .own = &pith_own_bias_correct,
+     .level = PITH_OPTION_ADVANCED,
+     .group = methods,
+     .arg = "true|false",
+     .help = "biases make up for their channel's mean error; with -d: true",
+     .source = "Nagel et al., 2019, Data-free quantization"},
+    {.key = "reestimate",
+     .kind = PITH_OPTION_SWITCH,
+     .at = AT(reestimate),
+     .words = whens,
+     .level = PITH_OPTION_ADVANCED,
+     .group = methods,
+     .arg = "WHEN",
+     .help = "channels get means and variances of floats"},
+    {.key = "blocks",
+     .kind = PITH_OPTION_FLAG,
+     .at = AT(blocks),
+     .level = PITH_OPTION_ADVANCED,
+     .group = methods,
+     .help = "layers of a block are then trained together (slow)",
+     .source = "Li et al., 2021, BRECQ"},
+    {.key = "same_bits",
+     .kind = PITH_OPTION_FLAG,
+     .at = AT(quantize.same_bits),
+     .level = PITH_OPTION_ADVANCED,
+     .group = methods,
+     .help = "no more for layers of few weights"},
+    {.key = "data",
+     .kind = PITH_OPTION_CHOICE,
+     .at = AT(synthetic),
+     .words = made_up,
+     .flags = PITH_OPTION_RECIPE},
+    {.key = "equalize",
+     .kind = PITH_OPTION_FLAG,
+     .at = AT(equalize),
+     .level = PITH_OPTION_ADVANCED,
+     .group = methods,
+     .help = "move factors from layer to layer first: channels of one size",
+     .source = "Nagel et al., 2019, Data-free quantization"},
+    {.key = "smooth",
+     .kind = PITH_OPTION_SWITCH,
+     .at = AT(smooth),
+     .words = whens,
+     .level = PITH_OPTION_ADVANCED,
+     .group = methods,
+     .arg = "WHEN",
+     .help = "factors from inputs of products to weights",
+     .source = "Xiao et al., 2023, SmoothQuant"},
+    {.key = "absorb",
+     .kind = PITH_OPTION_FLAG,
+     .at = AT(absorb),
+     .level = PITH_OPTION_ADVANCED,
+     .group = methods,
+     .help = "move biases of channels that are never near 0 to the next layer first",
+     .source = "Nagel et al., 2019, Data-free quantization"},
+    {.key = "all_integers",
+     .kind = PITH_OPTION_FLAG,
+     .at = AT(all_integers),
+     .level = PITH_OPTION_BASIC,
+     .help = "none stays float because it costs much"},
+    {.key = "floats",
+     .kind = PITH_OPTION_WORD,
+     .at = AT(floats),
+     .words = float_types,
+     .level = PITH_OPTION_BASIC,
+     .arg = "TYPE",
+     .help = "what stays float is stored as"},
+    {.key = "samples",
+     .kind = PITH_OPTION_UINT,
+     .at = AT(samples),
+     .min = 1,
+     .max = 1e9,
+     .level = PITH_OPTION_BASIC,
+     .arg = "N",
+     .help = "the first N of -d; default 64"},
+    {.key = "keep",
+     .kind = PITH_OPTION_OWN,
+     .own = &pith_own_keep,
+     .level = PITH_OPTION_BASIC,
+     .arg = "GLOB",
+     .help = "these layers stay float"},
+    {.key = "halves",
+     .kind = PITH_OPTION_OWN,
+     .own = &pith_own_halves,
+     .level = PITH_OPTION_ADVANCED,
+     .group = methods,
+     .arg = "GLOB",
+     .help = "these layers read a byte for each half of a range; auto: some"},
+    {.key = "fine",
+     .kind = PITH_OPTION_OWN,
+     .own = &pith_own_fine,
+     .level = PITH_OPTION_BASIC,
+     .arg = "GLOB",
+     .help = "these layers read their input as two bytes; auto: some"},
+};
+static const struct pith_option_set all = {rows, sizeof rows / sizeof *rows};
+
+const struct pith_option_table pith_quantize_stage_options = {"quantize", {{&all, 0}, {NULL, 0}}};

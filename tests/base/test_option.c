@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/* Options by their rows: defaults, from text, to text. */
+#include "pith_option.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum mood { GLAD = 3, SAD = 5 };
+
+struct opts {
+    bool flag, choice;
+    uint32_t count;
+    uint64_t seed;
+    float real;
+    double number, share, percent;
+    enum mood mood;
+    const char *text;
+};
+
+static const struct pith_word moods[] = {{"glad", GLAD}, {"sad", SAD}, {NULL, 0}},
+                              ends[] = {{"best", 1}, {"last", 0}, {NULL, 0}};
+
+#define ROW(name, KIND) .key = #name, .kind = PITH_OPTION_##KIND, .at = offsetof(struct opts, name)
+static const struct pith_option rows[] = {
+    {ROW(flag, FLAG)},
+    {ROW(choice, CHOICE), .words = ends, .normal = 1},
+    {ROW(count, UINT), .min = 2, .max = 9},
+    {ROW(seed, SEED), .min = 1, .max = 9e18},
+    {ROW(real, FLOAT), .min = 0.5, .max = 2, .normal = 0.1},
+    {ROW(number, NUMBER), .min = -4, .max = 4, .normal = 0.5},
+    {ROW(share, SHARE), .max = 0.9},
+    {ROW(percent, PERCENT), .max = 1, .normal = -1},
+    {ROW(mood, WORD), .words = moods, .normal = SAD},
+    {ROW(text, TEXT)},
+};
+static const struct pith_option_set set = {rows, sizeof rows / sizeof *rows};
+
+/* The options lie behind something else, as in a stage. */
+struct stage {
+    int before;
+    struct opts opts;
+};
+static const struct pith_option_table table = {"test",
+                                               {{&set, offsetof(struct stage, opts)}, {NULL, 0}}};
+
+static enum pith_status read(struct stage *s, const char *key, const char *text,
+                             struct pith_error *err)
+{
+    size_t at = 0;
+    const struct pith_option *o = pith_option_find(&table, key, strlen(key), &at);
+    assert_non_null(o);
+    return pith_option_read(o, text, (char *)s + at, err);
+}
+
+static void test_defaults(void **state)
+{
+    (void)state;
+    struct opts o;
+    memset(&o, 0xff, sizeof o);
+    pith_option_defaults(&set, &o);
+    assert_true(!o.flag && o.choice && !o.count && !o.seed && o.real == 0.1f);
+    assert_true(o.number == 0.5 && o.share == 0 && o.percent == -1 && o.mood == SAD && !o.text);
+    for (uint32_t i = 0; i < set.n; i++)
+        assert_false(pith_option_given(&rows[i], (char *)&o + rows[i].at));
+}
+
+static void test_values(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *key, *text, *line; /* of the value that is read; NULL: refused */
+        const char *says;
+    } cases[] = {
+        {"flag", "", "flag yes", NULL},
+        {"flag", "false", "flag no", NULL},
+        {"flag", "maybe", NULL, "'maybe': give true or false"},
+        {"choice", "last", "choice no", NULL},
+        {"choice", "first", NULL, "'first': give best or last"},
+        {"count", "9", "count 9", NULL},
+        {"count", "0", "count 0", NULL}, /* the default is outside of the range */
+        {"count", "1", NULL, "1: out of range 2..9"},
+        {"count", "3.5", NULL, "'3.5': not a whole number"},
+        {"seed", "18446744073709551616", NULL, "not a whole number"},
+        {"seed", "77", "seed 77", NULL},
+        {"real", "2", "real 2", NULL},
+        {"real", "2.01", NULL, "2.01: out of range 0.5..2"},
+        {"real", "x", NULL, "'x': not a number"},
+        {"number", "-.25e1", "number -2.5", NULL},
+        {"share", "90%", "share 0.90000000000000002", NULL},
+        {"share", ".5", "share 0.5", NULL},
+        {"share", "91%", NULL, "91%: out of range 0..0.9"},
+        {"percent", "50%", "percent 0.5", NULL},
+        {"percent", "0.5", NULL, "0.5 is ambiguous: write 0.5% or 50%"},
+        {"mood", "glad", "mood glad", NULL},
+        {"mood", "so", NULL, "'so': give glad or sad"},
+        {"text", "a=b", "text a=b", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct stage s = {0}, before;
+        struct pith_error err = {0};
+        char line[PITH_OPTION_LINE_BYTES] = "";
+        size_t at = 0;
+        pith_option_defaults(&set, &s.opts);
+        before = s;
+        enum pith_status st = read(&s, cases[i].key, cases[i].text, &err);
+        const struct pith_option *o =
+            pith_option_find(&table, cases[i].key, strlen(cases[i].key), &at);
+        if (!st)
+            pith_option_line(o, (char *)&s + at, line);
+        if (cases[i].line)
+            assert_string_equal(line, cases[i].line);
+        else
+            assert_int_equal(st, PITH_ERR_ARGUMENT);
+        if (cases[i].says && !strstr(err.text, cases[i].says))
+            fail_msg("%s=%s: '%s'", cases[i].key, cases[i].text, err.text);
+        if (st)
+            assert_memory_equal(&s, &before, sizeof s);
+    }
+}
+
+static void test_rows(void **state)
+{
+    (void)state;
+    size_t at = 0;
+    assert_ptr_equal(pith_option_row(&table, 2, &at), &rows[2]);
+    assert_int_equal(at, offsetof(struct stage, opts.count));
+    assert_null(pith_option_row(&table, set.n, &at));
+    assert_null(pith_option_find(&table, "coun", 4, NULL));
+    assert_null(pith_option_find(&table, "counts", 6, NULL));
+    assert_ptr_equal(pith_option_find(&table, "counts", 5, NULL), &rows[2]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_defaults),
+                                       cmocka_unit_test(test_values), cmocka_unit_test(test_rows)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,55 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# An option of training is one row, one member and the line that reads it: add_option.patch adds one
+# that nobody needs, in a copy of the tree. Built there, it is set by --set and by a recipe, refused where it
+# does nothing, listed in the help, and it changes what is trained.
+top=$(cd "$(dirname "$0")/../.." && pwd)
+case ${PITH_O##*/} in
+release) ;;
+*) echo "built once, for release"; exit 77 ;;
+esac
+[ -x "$PITH" ] || { echo "PITH does not name the command"; exit 1; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT INT TERM
+status=0
+complain() { echo "$*"; status=1; }
+cd "$top" || exit 1
+
+# The sources, and what is built of them: make then compiles what the patch touches.
+git ls-files -z --cached --others --exclude-standard 2>/dev/null | grep -zv '^docs/' |
+    xargs -0 cp -a --parents -t "$work" 2>/dev/null
+mkdir -p "$work/build/release"
+for part in "$PITH_O"/*; do
+    case ${part##*/} in
+    tests | include | bench | python) ;;
+    *) cp -a "$part" "$work/build/release/" ;;
+    esac
+done
+cd "$work" || exit 1
+[ "$(grep -c '^diff ' "$top/tests/build/add_option.patch")" -eq 3 ] || complain "the patch is of more than three files"
+patch -p1 -s <"$top/tests/build/add_option.patch" || { echo "the patch does not apply"; exit 1; }
+${MAKE:-make} -s CC="${CC:-gcc}" build/release/pith >make.log 2>&1 || { cat make.log; exit 1; }
+pith=$work/build/release/pith
+
+"$pith" help train-advanced | grep -q '^  rate_part=SHARE .*; default 1$' || complain "not in the help"
+"$pith" help --man pith-train | grep -q '^.It rate_part=SHARE' || complain "not in the manual page"
+"$pith" completion bash | grep -q ' rate_part=' || complain "not completed"
+recipe() { echo '{"pith":1,"stages":[{"do":"train",'"$1"'}]}' | "$pith" recipe lint 2>&1; }
+recipe '"optimizer":"sgd","rate_part":0.5' | grep -q '"rate_part": 0.5' || complain "a recipe does not keep it"
+recipe '"rate_part":0.5' | grep -q "'rate_part' needs 'optimizer' sgd" || complain "a recipe takes it where it does nothing"
+recipe '"optimizer":"sgd","rate_part":2' | grep -q "'rate_part' must be a number in 0..1" || complain "a recipe takes 2"
+
+"$PITH_O/samples/make_digits" digits 64 8 >/dev/null
+train() {
+    "$pith" train --init digits --preprocess scale=1/255 -d digits/train-images-idx3-ubyte --batch 32 --epochs 1 \
+        --optimizer sgd -T 1 -q -f "$@" 2>message
+}
+train -o whole.pith --lr 0.05 || complain "does not train: $(cat message)"
+train -o part.pith --lr 0.1 --set rate_part=0.5 || complain "is not set: $(cat message)"
+"$pith" encode whole.pith -q -o a.pith --for size && "$pith" encode part.pith -q -o b.pith --for size
+cmp -s a.pith b.pith || complain "half of twice the rate is not the rate"
+train -o twice.pith --lr 0.1 && "$pith" encode twice.pith -q -o c.pith --for size
+cmp -s a.pith c.pith && complain "the rate does not matter"
+"$pith" train --init digits -d digits/train-images-idx3-ubyte --rate-part 0.5 2>&1 | grep -q -e '--set rate_part=SHARE' ||
+    complain "--rate-part is refused without telling of --set"
+exit $status
