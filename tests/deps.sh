@@ -10,7 +10,7 @@ build="gcc libc6-dev make libprotobuf-c-dev protobuf-c-compiler libjansson-dev l
 tests="g++ libcmocka-dev libopenmpi-dev openmpi-bin python3 python3-venv clang strace mandoc procps
  gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
  gcc-s390x-linux-gnu libc6-dev-s390x-cross gcc-i686-linux-gnu libc6-dev-i386-cross util-linux
- cppcheck clang-tidy"
+ cppcheck clang-tidy patch"
 where_known="libclang-rt-dev" # a part of clang in Ubuntu 22.04
 what=$1
 folder=$2

@@ -16,8 +16,8 @@ complain() { echo "$*"; status=1; }
 cd "$top" || exit 1
 
 # The sources, and what is built of them: make then compiles what the patch touches.
-git ls-files -z --cached --others --exclude-standard 2>/dev/null | grep -zv '^docs/' |
-    xargs -0 cp -a --parents -t "$work" 2>/dev/null
+find . \( -path ./build -o -path ./.git -o -path ./docs \) -prune -o -type f -print0 |
+    xargs -0 cp -a --parents -t "$work" || exit 1
 mkdir -p "$work/build/release"
 for part in "$PITH_O"/*; do
     case ${part##*/} in
@@ -27,6 +27,7 @@ for part in "$PITH_O"/*; do
 done
 cd "$work" || exit 1
 [ "$(grep -c '^diff ' "$top/tests/build/add_option.patch")" -eq 3 ] || complain "the patch is of more than three files"
+command -v patch >/dev/null || { echo "no patch(1)"; exit 77; }
 patch -p1 -s <"$top/tests/build/add_option.patch" || { echo "the patch does not apply"; exit 1; }
 ${MAKE:-make} -s CC="${CC:-gcc}" build/release/pith >make.log 2>&1 || { cat make.log; exit 1; }
 pith=$work/build/release/pith
