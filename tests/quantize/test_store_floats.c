@@ -396,7 +396,9 @@ static double store_in_codebook(struct pith_model *m)
     float was[ROWS * COLS];
     double signal = 0, noise = 0;
     memcpy(was, c->data, sizeof was);
-    size_t two_bytes = pack(m).bytes;
+    struct pith_buffer halves = pack(m);
+    size_t two_bytes = halves.bytes;
+    pith_buffer_free(&halves);
     assert_true(pith_may_store_codebook(c));
     assert_int_equal(pith_store_codebook(m, v, NULL), PITH_OK);
     assert_non_null(c->codebook);

@@ -27,6 +27,7 @@ struct result {
     double db; /* of outputs on ids not seen */
     struct pith_quantize_layer layer[PITH_QUANTIZE_PARTS * 16];
     char why[2][96]; /* of the tables */
+    char first[64];  /* layer and tensor of layer 0, whose names go with the model */
     uint32_t n_layers, n_tables;
     uint64_t floats, integers; /* numbers of constants of 2 axes with more than 1 column */
     bool indices;              /* a constant of u8 has more than one number */
@@ -147,6 +148,7 @@ static struct result quantize(const struct wanted w, struct pith_quantize_opts o
     run_network(m, NULL, (const float *)(const void *)other, IDS, is);
     for (uint32_t i = 0; i < r.n_layers; i++)
         look_at(&r.layer[i], &r);
+    snprintf(r.first, sizeof r.first, "%s %s", r.layer[0].layer, r.layer[0].tensor);
     r.db = snr_db(was, is, OUT);
     r.bytes = file.bytes;
     count_numbers(m, &r);
@@ -164,8 +166,7 @@ static void a_number_takes_a_byte(void **state)
     assert_int_equal(r.n_layers, 3);
     assert_int_equal(r.n_tables, 1);
     assert_true(r.layer[0].table && !r.layer[0].why);
-    assert_string_equal(r.layer[0].layer, "rows");
-    assert_string_equal(r.layer[0].tensor, "table");
+    assert_string_equal(r.first, "rows table");
     assert_int_equal(r.layer[0].n_weights, ROWS * COLS);
     assert_int_equal(r.layer[0].weight_bits, 8);
     assert_int_equal(r.floats, 0);
