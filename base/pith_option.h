@@ -6,15 +6,17 @@
  * manual pages, completion and what a checkpoint remembers of a run are all made from it: who adds
  * an option adds a row, a member and the code that reads the member.
  *
- *     {.key = "regrow",                          // in recipes; --regrow, or --set regrow=0.1
+ *     {.key = "regrow",                     // in recipes; --regrow, or --set regrow=0.1
  *      .kind = PITH_OPTION_FLOAT,
  *      .at = offsetof(struct pith_train_opts, regrow),
- *      .max = 1,                                 // 0..1, and 0 where nothing is said
- *      .needs = "sparsity|keep_weights",         // without one of these it would do nothing
- *      .flags = PITH_OPTION_RUN,                 // another value makes another model
- *      .level = PITH_OPTION_ADVANCED,            // by --set alone, listed by pith help
- * train-advanced .group = "Shrinking", .arg = "SHARE", .help = "of the kept weights, as many of the
- * removed may come back", .source = "Guo et al., 2016, Dynamic network surgery"},
+ *      .max = 1,                            // 0..1, and 0 where nothing is said
+ *      .needs = "sparsity|keep_weights",    // without one of these it would do nothing
+ *      .flags = PITH_OPTION_RUN,            // another value makes another model
+ *      .level = PITH_OPTION_ADVANCED,       // by --set alone: pith help train-advanced
+ *      .group = "Shrinking",
+ *      .arg = "SHARE",
+ *      .help = "of the kept weights, as many of the removed may come back",
+ *      .source = "Guo et al., 2016, Dynamic network surgery"},
  *
  * Rows are of one struct; a table joins the rows of several structs that lie in one (the options of
  * pith_train in struct pith_stage, and what the stage adds to them). */

@@ -20,4 +20,12 @@ enum pith_status pith_prune_choose(struct pith_stage *s, enum pith_prune_by by,
 /* A copy of the first n bytes that lives as long as texts; NULL: none, or too many of them. */
 const char *pith_stage_keep_text(struct pith_stage_texts *texts, const char *text, size_t n);
 
+/* The value in "GLOB=value", behind the last =; NULL, with err filled: there is none, or no glob.
+ */
+const char *pith_stage_layer_value(const char *text, struct pith_error *err);
+/* The glob in front of that value, kept in texts. NULL, with err filled: it is too long, there are
+ * too many, or of n layers the stage has no room for one more. */
+const char *pith_stage_keep_glob(struct pith_stage_texts *texts, const char *text,
+                                 const char *value, uint32_t n, struct pith_error *err);
+
 #endif

@@ -119,17 +119,15 @@ static const struct pith_option_own per = {read_per, print_per, has_per, false};
 static enum pith_status read_layer(struct pith_stage *s, const char *text,
                                    struct pith_stage_texts *texts, struct pith_error *err)
 {
-    const char *equals = strrchr(text, '='), *value = equals ? equals + 1 : "";
-    if (!equals || equals == text)
-        return pith_error_fill(err, PITH_ERR_ARGUMENT, "'%.100s': not of the form GLOB=value",
-                               text);
+    const char *value = pith_stage_layer_value(text, err);
+    if (!value)
+        return PITH_ERR_ARGUMENT;
     if (value[0] < '0' || value[0] > '8' || (value[1] && strcmp(value + 1, "bit") != 0))
         return pith_error_fill(err, PITH_ERR_ARGUMENT, "'%.100s': '%.100s' is not a value for it",
                                text, value);
-    const char *pattern = pith_stage_keep_text(texts, text, (size_t)(equals - text));
-    if (!pattern || s->cluster.n_layers == PITH_STAGE_LAYERS)
-        return pith_error_fill(err, PITH_ERR_ARGUMENT, "'%.100s': too long, or given too often",
-                               text);
+    const char *pattern = pith_stage_keep_glob(texts, text, value, s->cluster.n_layers, err);
+    if (!pattern)
+        return PITH_ERR_ARGUMENT;
     s->cluster_layers[s->cluster.n_layers++] =
         (struct pith_cluster_size){pattern, value[0] == '0' ? 0 : 1u << (value[0] - '0')};
     s->cluster.layers = s->cluster_layers;

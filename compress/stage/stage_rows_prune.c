@@ -95,18 +95,16 @@ static enum pith_status read_layer(struct pith_stage *s, const char *text,
                                    struct pith_stage_texts *texts, struct pith_error *err)
 {
     static const struct pith_option row = {.kind = PITH_OPTION_SHARE, .max = 1e6};
-    const char *equals = strrchr(text, '=');
+    const char *value = pith_stage_layer_value(text, err);
     struct pith_prune_amount layer = {0};
-    if (!equals || equals == text)
-        return pith_error_fill(err, PITH_ERR_ARGUMENT, "'%.100s': not of the form GLOB=value",
-                               text);
-    if (pith_option_read(&row, equals + 1, &layer.value, NULL))
+    if (!value)
+        return PITH_ERR_ARGUMENT;
+    if (pith_option_read(&row, value, &layer.value, NULL))
         return pith_error_fill(err, PITH_ERR_ARGUMENT, "'%.100s': '%.100s' is not a value for it",
-                               text, equals + 1);
-    layer.pattern = pith_stage_keep_text(texts, text, (size_t)(equals - text));
-    if (!layer.pattern || s->prune.n_layers == PITH_STAGE_LAYERS)
-        return pith_error_fill(err, PITH_ERR_ARGUMENT, "'%.100s': too long, or given too often",
-                               text);
+                               text, value);
+    layer.pattern = pith_stage_keep_glob(texts, text, value, s->prune.n_layers, err);
+    if (!layer.pattern)
+        return PITH_ERR_ARGUMENT;
     s->prune_layers[s->prune.n_layers++] = layer;
     s->prune.layers = s->prune_layers;
     return PITH_OK;

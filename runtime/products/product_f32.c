@@ -30,9 +30,8 @@ enum product_path {
 
 #define CHUNKS 16u
 #define K_BLOCK 512u /* of k at a time: K_BLOCK x nr floats of b stay in the second-level cache */
-#define GEMV_MAX_M                                                                                 \
-    3u /* above, packing a and using registers twice wins over streaming b m times                 \
-        */
+/* Above, packing a and using registers twice wins over streaming b m times. */
+#define GEMV_MAX_M 3u
 
 /* Rows shorter than this fill no register. Column after column goes faster, and adds in ascending
  * order: the same bits on every level, which loops of integers with a few floats among them depend
