@@ -45,10 +45,9 @@
 /* At least down to this share of the range there was; then as long as outputs get better. */
 #define LEAST 0.25
 #define NOTHING 0x1p-20 /* of all that was seen */
-#define MIDDLE                                                                                     \
-    ((size_t)64 << 20) /* bytes of what is alive where a group begins, of all samples              \
-                        */
-#define WIDEST 2.0     /* times the largest number that samples show of a channel */
+/* Bytes of what is alive where a group begins, of all samples. */
+#define MIDDLE ((size_t)64 << 20)
+#define WIDEST 2.0 /* times the largest number that samples show of a channel */
 #define NO_GROUP UINT32_MAX
 
 /* Values on one grid. */

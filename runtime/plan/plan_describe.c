@@ -129,12 +129,18 @@ static bool lies_in(const void *p, const void *first, uint64_t n, uint64_t *offs
 
 static void find_place(const struct pith_plan *plan, const void *p, struct pith_operand *o)
 {
+    const struct {
+        enum pith_place place;
+        const uint8_t *at;
+        uint64_t bytes;
+    } region[] = {{PITH_PLACE_ARENA, plan->arena, plan->arena_bytes},
+                  {PITH_PLACE_IMAGE, plan->image, plan->image_bytes},
+                  {PITH_PLACE_WEIGHTS, plan->weights, plan->weights_bytes}};
+    o->place = PITH_PLACE_NONE;
     o->offset = 0;
-    o->place = !p                                                           ? PITH_PLACE_NONE
-               : lies_in(p, plan->arena, plan->arena_bytes, &o->offset)     ? PITH_PLACE_ARENA
-               : lies_in(p, plan->image, plan->image_bytes, &o->offset)     ? PITH_PLACE_IMAGE
-               : lies_in(p, plan->weights, plan->weights_bytes, &o->offset) ? PITH_PLACE_WEIGHTS
-                                                                            : PITH_PLACE_NONE;
+    for (uint32_t i = 0; i < sizeof region / sizeof *region && !o->place; i++)
+        if (lies_in(p, region[i].at, region[i].bytes, &o->offset))
+            o->place = region[i].place;
 }
 
 static void describe_view(const struct pith_plan *plan, const struct tview *t,

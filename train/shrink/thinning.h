@@ -20,9 +20,8 @@
 
 struct thinning;
 
-#define THIN_VALUE_BITS                                                                            \
-    2.5f /* sign and magnitude of a weight that is there, where no grid says                       \
-          */
+/* Sign and magnitude of a weight that is there, where no grid says. */
+#define THIN_VALUE_BITS 2.5f
 
 /* alive: 1 where a number may be other than 0; the optimizer keeps all others at 0. */
 struct thin_tensor {
