@@ -56,7 +56,8 @@ enum prep_form {
     PREP_CONV_INTEGER = 7, /* these two of integer_layout.c */
     PREP_MATMUL_INTEGER = 8,
     PREP_RECURRENT = 9, /* recurrent_product.c */
-    PREP_CONV_TRANSPOSE = 10
+    PREP_CONV_TRANSPOSE = 10,
+    PREP_WIDE_STRIPS = 11 /* product_f32.c */
 };
 
 static inline uint64_t prep_form(enum prep_form form, uint32_t detail)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* product_f32.c - see product_f32.h.
  *
- * Tiles: y is cut into strips of nr columns. b's strip k x nr is packed (constant b: once, when the
- * plan is built), a is packed into panels of mr rows for each run, and gemm_f32 multiplies all
- * panels with one strip, K_BLOCK of k at a time so that the strip's block stays in cache.
+ * Tiles: y is cut into strips of nr columns (a few rows of a: of nr_wide). b's strip k x nr is
+ * packed (constant b: once, when the plan is built), a is packed into panels of mr rows for each
+ * run, and gemm_f32 multiplies all panels with one strip, K_BLOCK of k at a time so that the
+ * strip's block stays in cache.
  *
  *     constant b, tiles:  prep    = strips [ceil(n/nr)][k][nr]
  *     constant b, gemv:   prep    = rows [n][k], or nothing where they can be used in the image
@@ -105,17 +106,35 @@ static bool strips_lie_ready(const struct product *p)
     return !p->weight && !p->trans_b;
 }
 
+#define WIDE_PANELS 2u /* where there are more, one that is not full hardly counts */
+
+/* Rows of a that are one or two more than fill a panel or two: the last panel takes them, too, so
+ * that they do not read b for themselves. Constants alone are packed for that. */
+static bool is_wide(const struct product *p, const struct dense_kernels *d)
+{
+    uint32_t rest = p->m % d->mr;
+    return p->weight && p->m > d->mr && p->m < (WIDE_PANELS + 1) * d->mr && rest >= 1 &&
+           d->mr + rest <= d->mr_wide;
+}
+
+/* Columns of a strip. */
+static uint32_t strip_width(const struct product *p, const struct dense_kernels *d)
+{
+    return is_wide(p, d) ? d->nr_wide : d->nr;
+}
+
 static enum pith_status tiles_need(const struct product *p, const struct dense_kernels *d,
                                    struct op_need *need)
 {
     uint64_t a_floats, b_floats;
-    if (!panel_floats(p->m, p->k, d->mr, &a_floats) || !panel_floats(p->n, p->k, d->nr, &b_floats))
+    if (!panel_floats(p->m, p->k, d->mr, &a_floats) ||
+        !panel_floats(p->n, p->k, strip_width(p, d), &b_floats))
         return PITH_ERR_LIMIT;
     uint64_t a_bytes = (a_floats * sizeof(float) + 63) & ~(uint64_t)63;
     need->kernel = "gemm-f32";
     need->scratch_bytes = a_bytes;
     if (p->weight) {
-        need->prep_form = form_of(p, PREP_STRIPS);
+        need->prep_form = form_of(p, is_wide(p, d) ? PREP_WIDE_STRIPS : PREP_STRIPS);
         need->prep_bytes = b_floats * sizeof(float);
         return pith_weight_f32_scratch(p->weight, &need->prep_scratch_bytes);
     }
@@ -196,7 +215,7 @@ static enum pith_status prepare_rows(const struct product *p, const struct op_en
 static void pack_strips(const struct product *p, const struct dense_kernels *d, const float *b,
                         float *dst)
 {
-    const uint32_t nr = d->nr;
+    const uint32_t nr = strip_width(p, d);
     size_t ld = p->trans_b ? p->k : 1, step = p->trans_b ? 1 : p->n;
     d->pack_rows_f32(b, ld, step, p->n, p->k, nr, dst, (size_t)p->k * nr);
 }
@@ -326,15 +345,18 @@ static void gemv_body(void *arg, uint32_t i)
     }
 }
 
-/* Rows of a are split evenly among as few panels as hold them: a panel with few rows of mr takes
- * longer for each than a full one. */
+/* Rows of a are split evenly among as few panels as hold them, since a panel with few rows of mr
+ * takes longer for each than a full one; into full ones where the last two are taken together. */
 static uint32_t panels_of(const struct product *p, const struct dense_kernels *d)
 {
     return (uint32_t)(((uint64_t)p->m + d->mr - 1) / d->mr);
 }
 
-static uint32_t panel_begin(const struct product *p, uint32_t panels, uint32_t i)
+static uint32_t panel_begin(const struct product *p, const struct dense_kernels *d, uint32_t i)
 {
+    uint32_t panels = panels_of(p, d);
+    if (is_wide(p, d))
+        return i < panels ? i * d->mr : p->m;
     return (uint32_t)((uint64_t)p->m * i / panels);
 }
 
@@ -343,7 +365,7 @@ static void pack_panels(const struct product *p, const struct dense_kernels *d, 
     size_t ld = p->trans_a ? 1 : p->k, step = p->trans_a ? p->m : 1, panel = (size_t)p->k * d->mr;
     uint32_t panels = panels_of(p, d);
     for (uint32_t i = 0; i < panels; i++) {
-        uint32_t row = panel_begin(p, panels, i), rows = panel_begin(p, panels, i + 1) - row;
+        uint32_t row = panel_begin(p, d, i), rows = panel_begin(p, d, i + 1) - row;
         d->pack_rows_f32(p->a + row * ld, ld, step, rows, p->k, d->mr, dst + i * panel, panel);
     }
 }
@@ -353,17 +375,18 @@ static void pack_panels(const struct product *p, const struct dense_kernels *d, 
 static const float *next_block(const struct product_run *r, size_t strip, uint32_t k)
 {
     const struct product *p = r->p;
-    const uint32_t nr = r->kernels->dense.nr;
-    bool last = k == p->k && (strip + 1) * nr >= p->n;
-    return r->ldb != nr || last ? NULL : r->b + strip * r->strip_step + (size_t)k * nr;
+    const uint32_t width = strip_width(p, &r->kernels->dense);
+    bool last = k == p->k && (strip + 1) * width >= p->n;
+    return r->ldb != width || last ? NULL : r->b + strip * r->strip_step + (size_t)k * width;
 }
 
 static void strip_run(const struct product_run *r, size_t strip)
 {
     const struct product *p = r->p;
     const struct dense_kernels *d = &r->kernels->dense;
-    size_t j = strip * d->nr, panel = (size_t)p->k * d->mr;
-    uint32_t panels = panels_of(p, d);
+    const uint32_t width = strip_width(p, d);
+    const bool wide = is_wide(p, d);
+    size_t j = strip * width, panel = (size_t)p->k * d->mr;
     for (uint32_t k = 0; k < p->k; k += K_BLOCK) {
         uint32_t k_n = p->k - k < K_BLOCK ? p->k - k : K_BLOCK;
         struct gemm_f32_job job = {.a = r->a_panels + (size_t)k * d->mr,
@@ -373,16 +396,17 @@ static void strip_run(const struct product_run *r, size_t strip)
                                    .next = next_block(r, strip, k + k_n),
                                    .ldc = p->n,
                                    .bias_col = p->c ? p->c + j : NULL,
-                                   .n = (uint32_t)(p->n - j < d->nr ? p->n - j : d->nr),
+                                   .n = (uint32_t)(p->n - j < width ? p->n - j : width),
                                    .k = k_n,
+                                   .wide = wide,
                                    .resume = k > 0,
                                    .finish = k + k_n == p->k,
                                    .act = {p->act, p->act_a, p->act_b}};
-        for (uint32_t i = 0; i < panels; i++, job.a += panel) {
-            size_t row = panel_begin(p, panels, i);
-            job.m = panel_begin(p, panels, i + 1) - (uint32_t)row;
-            job.c = p->y + row * p->n + j;
-            job.residual = p->residual ? p->residual + row * p->n + j : NULL;
+        for (uint32_t i = 0, row = 0; row < p->m; i++, row += job.m, job.a += panel) {
+            bool last_two = wide && p->m - row <= d->mr_wide;
+            job.m = last_two ? p->m - row : panel_begin(p, d, i + 1) - row;
+            job.c = p->y + (size_t)row * p->n + j;
+            job.residual = p->residual ? p->residual + (size_t)row * p->n + j : NULL;
             d->gemm_f32(&job);
         }
     }
@@ -402,20 +426,20 @@ static void run_tiles(struct product_run *r, const struct op_env *env)
     float *a_panels = env->scratch;
     pack_panels(p, d, a_panels);
     r->a_panels = a_panels;
-    r->ldb = d->nr;
-    r->strip_step = (size_t)p->k * d->nr;
+    r->ldb = strip_width(p, d);
+    r->strip_step = (size_t)p->k * strip_width(p, d);
     r->b = p->prep;
     if (strips_lie_ready(p)) {
         r->b = p->b;
         r->ldb = p->n;
-        r->strip_step = d->nr;
+        r->strip_step = strip_width(p, d);
     } else if (!p->weight) {
         size_t a_floats = ((size_t)p->m + d->mr - 1) / d->mr * d->mr * p->k;
         float *strips = a_panels + ((a_floats + 15) & ~(size_t)15);
         pack_strips(p, d, p->b, strips);
         r->b = strips;
     }
-    run_chunks(r, env, (p->n + d->nr - 1) / d->nr, strips_body);
+    run_chunks(r, env, (p->n + strip_width(p, d) - 1) / strip_width(p, d), strips_body);
 }
 
 static void general_body(void *arg, uint32_t chunk)
