@@ -104,7 +104,7 @@ enum pith_status pith_compress(struct pith_model *m, const struct pith_recipe *r
                                const struct pith_compress_opts *opts,
                                struct pith_compress_result *result, struct pith_error *err)
 {
-    double limit = opts->max_drop >= 0 ? opts->max_drop : recipe->max_drop;
+    double limit = opts->max_drop >= 0 ? opts->max_drop : recipe->goal.max_drop;
     struct pith_compress_result r = {.met = true, .limit = limit};
     bool measured = opts->data || opts->feed;
     enum pith_status st = check_data(recipe, opts, err);

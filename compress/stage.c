@@ -24,8 +24,8 @@ static enum pith_status run_prune(struct pith_model *m, const struct pith_stage 
     r->prune = calloc(m->n_nodes + 1u, sizeof *r->prune);
     if (!r->prune)
         return pith_error_fill(err, PITH_ERR_MEMORY, "cannot prune: out of memory");
-    return s->steps ? pith_stage_prune_gradually(m, s, means, seed, r, err)
-                    : pith_prune(m, &s->prune, r->prune, &r->n_layers, err);
+    return s->trains ? pith_stage_prune_gradually(m, s, means, seed, r, err)
+                     : pith_prune(m, &s->prune, r->prune, &r->n_layers, err);
 }
 
 /* Batch normalisation is folded before, not after: folded later, it would turn a layer's codebook
@@ -208,6 +208,8 @@ static enum pith_status run_kind(struct pith_model *m, const struct pith_stage *
         return pith_stage_train(m, s, means, seed, &r->train, err);
     case PITH_STAGE_QUANTIZE:
         return pith_stage_quantize(m, s, means, r, err);
+    case PITH_STAGE_COMPRESS: /* joins stages: pith_compress */
+        break;
     }
     return pith_error_fill(err, PITH_ERR_ARGUMENT, "no such kind of stage");
 }

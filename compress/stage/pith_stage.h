@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* pith_stage.h - a stage as data: its kind and its options, before anything is run. How the options
- * are called, what they may be and what they need, pith_stage_options.h says. */
+ * are called, what they may be and what they need, pith_stage_options.h says. What is asked of
+ * `compress`, which runs several of them, has the same form. */
 #ifndef PITH_STAGE_H
 #define PITH_STAGE_H
 
@@ -23,13 +24,19 @@ enum pith_stage_kind {
     PITH_STAGE_CLUSTER = 2,
     PITH_STAGE_ENCODE = 3,
     PITH_STAGE_TRAIN = 4,
-    PITH_STAGE_QUANTIZE = 5
+    PITH_STAGE_QUANTIZE = 5,
+    PITH_STAGE_COMPRESS = 6 /* no stage of a recipe: the recipe, and what it has to reach */
 };
 
 /* How much of its amount a gradual prune has reached in step t of n. */
 enum pith_prune_schedule {
     PITH_PRUNE_CUBIC = 0, /* 1 - (1 - t/n)^3: most at first (Zhu & Gupta, 2017) */
     PITH_PRUNE_LINEAR = 1 /* t/n (Han et al., 2015) */
+};
+
+/* What `compress` has to reach. */
+struct pith_goal {
+    double max_drop; /* fraction of top-1; negative: none */
 };
 
 struct pith_encode_opts {
@@ -122,8 +129,11 @@ struct pith_stage {
                     first; with data, the model is not calibrated */
     bool synthetic; /* QUANTIZE: without data, pictures of random discs stand for it; 32 of them
                        where samples is 0, by means.seed */
-    uint32_t steps; /* PRUNE: 0 or 1..PITH_STAGE_STEPS; 0: at once, without training */
+    bool trains;    /* PRUNE: what is left is trained, after each of the steps */
+    uint32_t steps; /* PRUNE: 0 or 1..PITH_STAGE_STEPS; 0: one */
     enum pith_prune_schedule schedule;
+    struct pith_goal goal;       /* COMPRESS */
+    const char *recipe, *preset; /* COMPRESS: a file, a name (pith_preset.h); NULL: none */
 };
 
 /* "int8"; "w4a8": weights of 2 to 8 bits, activations of 2 to 8; "ternary": weights -1, 0, 1,
