@@ -236,7 +236,9 @@ static bool trains(const struct compress_options *o, const struct pith_recipe *r
     bool one_input = o->feed.data.n == 1 && o->feed.states.n == 0;
     for (uint32_t i = 0; i < recipe->n_stages; i++)
         if (pith_stage_trains(&recipe->stages[i]) ||
-            (recipe->stages[i].kind == PITH_STAGE_QUANTIZE && one_input))
+            ((recipe->stages[i].kind == PITH_STAGE_QUANTIZE ||
+              recipe->stages[i].kind == PITH_STAGE_CALIBRATE) &&
+             one_input))
             return true;
     return false;
 }

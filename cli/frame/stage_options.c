@@ -122,9 +122,10 @@ const struct pith_option_table *cli_set_table(const struct cli_command *cmd, uin
     static const struct {
         enum pith_stage_kind kind;
         const char *prefix;
-    } asked[] = {{PITH_STAGE_PRUNE, "prune."},       {PITH_STAGE_TRAIN, "prune.train."},
-                 {PITH_STAGE_TRAIN, "train."},       {PITH_STAGE_CLUSTER, "cluster."},
-                 {PITH_STAGE_QUANTIZE, "quantize."}, {PITH_STAGE_ENCODE, "encode."}};
+    } asked[] = {{PITH_STAGE_PRUNE, "prune."},         {PITH_STAGE_TRAIN, "prune.train."},
+                 {PITH_STAGE_TRAIN, "train."},         {PITH_STAGE_CLUSTER, "cluster."},
+                 {PITH_STAGE_CALIBRATE, "calibrate."}, {PITH_STAGE_QUANTIZE, "quantize."},
+                 {PITH_STAGE_ENCODE, "encode."}};
     const struct pith_option_table *own = cli_stage_table(cmd);
     const struct cli_option *o = cmd->options;
     *prefix = i ? "train." : "";

@@ -43,9 +43,9 @@ enum pith_status pith_ask(struct pith_asked *asked, enum pith_stage_kind kind, c
 bool pith_is_asked(const struct pith_asked *asked, enum pith_stage_kind kind);
 
 /* The stages of a preset with what is asked of them, all of one kind alike. Without one (NULL):
- * prune, train, cluster (8 bits) and quantize where something is asked of them, cluster also where
- * nothing is of quantize, and encode. The recipe borrows the texts. PITH_ERR_ARGUMENT: no such
- * preset, a stage that it does not have, options that do not fit each other. */
+ * prune, train, cluster (8 bits), calibrate and quantize where something is asked of them, cluster
+ * also where nothing is of quantize, and encode. The recipe borrows the texts. PITH_ERR_ARGUMENT:
+ * no such preset, a stage that it does not have, options that do not fit each other. */
 enum pith_status pith_recipe_make(const char *preset, const struct pith_asked *asked,
                                   struct pith_recipe **recipe, struct pith_error *err);
 

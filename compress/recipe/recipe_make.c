@@ -10,7 +10,7 @@
 #include "pith_error_fill.h"
 
 /* What is done without a preset, as far as it is wanted. */
-static const char classic[] = "prune\ntrain\ncluster bits=8\nquantize\nencode";
+static const char classic[] = "prune\ntrain\ncluster bits=8\ncalibrate\nquantize\nencode";
 
 /* ---- what is asked --------------------------------------------------------------------------- */
 

@@ -7,9 +7,13 @@
 #include "option_json.h"
 #include "stage_json.h"
 
-static const struct pith_word stage_words[] = {
-    {"prune", PITH_STAGE_PRUNE},       {"cluster", PITH_STAGE_CLUSTER}, {"train", PITH_STAGE_TRAIN},
-    {"quantize", PITH_STAGE_QUANTIZE}, {"encode", PITH_STAGE_ENCODE},   {NULL, 0}};
+static const struct pith_word stage_words[] = {{"prune", PITH_STAGE_PRUNE},
+                                               {"cluster", PITH_STAGE_CLUSTER},
+                                               {"train", PITH_STAGE_TRAIN},
+                                               {"quantize", PITH_STAGE_QUANTIZE},
+                                               {"encode", PITH_STAGE_ENCODE},
+                                               {"calibrate", PITH_STAGE_CALIBRATE},
+                                               {NULL, 0}};
 
 enum pith_stage_kind pith_stage_json_kind(const json_t *object)
 {
@@ -54,12 +58,12 @@ enum pith_status pith_stage_from_json(json_t *object, const char *where, struct 
     const struct json_place p = {where, "do", err};
     enum pith_stage_kind kind = pith_stage_json_kind(object);
     if (!verb)
-        return pith_json_bad(&p, "a stage: prune, cluster, train, quantize or encode");
+        return pith_json_bad(&p, "a stage: prune, cluster, train, calibrate, quantize or encode");
     if (!kind)
         return pith_error_fill(
             err, PITH_ERR_UNSUPPORTED,
-            "%s: no stage '%s' in this version (prune, cluster, train, quantize, "
-            "encode)",
+            "%s: no stage '%s' in this version (prune, cluster, train, calibrate, "
+            "quantize, encode)",
             where, verb);
     pith_stage_init(stage, kind);
     enum pith_status st = pith_stage_change(object, where, stage, err);

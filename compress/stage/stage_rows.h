@@ -7,7 +7,7 @@
 
 extern const struct pith_option_table pith_train_stage_options, pith_quantize_stage_options,
     pith_cluster_stage_options, pith_encode_stage_options, pith_prune_stage_options,
-    pith_compress_options;
+    pith_calibrate_stage_options, pith_compress_options;
 
 /* Those that recipes do not hold as a text. */
 extern const struct pith_option_own pith_own_hints, pith_own_keep, pith_own_fine, pith_own_halves,

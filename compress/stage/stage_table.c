@@ -20,6 +20,8 @@ const struct pith_option_table *pith_stage_options(enum pith_stage_kind kind)
         return &pith_encode_stage_options;
     case PITH_STAGE_QUANTIZE:
         return &pith_quantize_stage_options;
+    case PITH_STAGE_CALIBRATE:
+        return &pith_calibrate_stage_options;
     case PITH_STAGE_COMPRESS:
         return &pith_compress_options;
     }

@@ -73,6 +73,25 @@ alike 2 '{"do":"prune","sparsity":0.5,"sigma":1}' prune no.pith --sparsity .5 --
 alike 2 '{"do":"prune","sparsity":0.5,"train":{"regrow":0.1}}' prune no.pith --sparsity .5 --train -d $train --set train.regrow=.1
 alike 0 '{"do":"prune","sparsity":0.5,"train":{}}' prune no.pith --sparsity .5 --train -d $train
 alike 0 '{"do":"prune","sparsity":0.5,"train":{"optimizer":"sgd"}}' prune no.pith --sparsity .5 --train -d $train --set train.optimizer=sgd
+alike 2 '{"do":"calibrate","method":"mse","percentile":99}' calibrate no.pith -d $train --method mse --percentile 99
+alike 2 '{"do":"calibrate","data":"none","samples":9}' calibrate no.pith --samples 9
+alike 2 '{"do":"calibrate","data":"none","method":"auto"}' calibrate no.pith --method auto
+alike 0 '{"do":"calibrate","samples":9,"percentile":99}' calibrate no.pith -d $train --samples 9 --percentile 99
 alike 2 '{"do":"cluster","bits":3,"centroids":8}' cluster no.pith --bits 3 --centroids 8
 alike 2 '{"do":"train","first_step":0.5}' train no.pith -d $train --set first_step=.5
+
+# Calibration is a stage of recipes, and the history repeats it.
+expect 0 pith calibrate net.pith -d $train --samples 64 --method mse --bits 6 -q -o seen.pith
+expect 0 pith calibrate seen.pith --method max --bits 6 -q -o max.pith
+expect 0 pith quantize max.pith -d $train --activations 6 -q -o integers.pith
+expect 0 pith encode integers.pith -q -o by_hand.pith
+pith recipe show by_hand.pith >again.json
+[ "$(sed -n 's/.*"do": "\(.*\)".*/\1/p' again.json | tr '\n' ' ')" = "train calibrate calibrate quantize encode " ] ||
+    complain "not the stages there were: $(cat again.json)"
+python3 -c 'import json
+r = json.load(open("again.json"))
+r["stages"] = r["stages"][1:]
+json.dump(r, open("again2.json", "w"))'
+expect 0 pith compress net.pith -d $train -r again2.json -q -f -o repeated.pith
+same by_hand.pith repeated.pith
 finish
