@@ -59,7 +59,8 @@ enum pith_option_flag {
     PITH_OPTION_ALWAYS = 2,  /* recipes say it also where it has its default, but
                                 for want of what it needs */
     PITH_OPTION_COMMAND = 4, /* of the command line alone: recipes do not have it */
-    PITH_OPTION_RECIPE = 8   /* of recipes alone */
+    PITH_OPTION_RECIPE = 8,  /* of recipes alone */
+    PITH_OPTION_GOAL = 16    /* of COMPRESS: in recipes a key of "goal" */
 };
 
 enum pith_option_level {
@@ -73,6 +74,7 @@ struct pith_option_own; /* how compress/ reads and writes what is no single memb
 struct pith_option {
     const char *key;    /* in recipes; its option is the same with - for _ */
     const char *option; /* NULL, or what it is called on the command line instead */
+    char letter;        /* 'r': also -r; 0: none */
     enum pith_option_kind kind;
     size_t at;                     /* in the struct that the rows are of */
     double min, max;               /* of numbers; the default is good, too, where it is outside */

@@ -11,6 +11,7 @@
 #include "layer_table.h"
 #include "pith_compress.h"
 #include "pith_host.h"
+#include "stage_options.h"
 #include "training.h"
 
 struct compress_options {
@@ -18,55 +19,55 @@ struct compress_options {
     struct cli_import import;
     struct cli_feed_options feed;
     struct cli_training_options from; /* val and hold; the rest is in feed */
-    const char *recipe, *goal;
-    double sparsity, max_drop;
-    uint64_t bits;
+    struct pith_stage stage;          /* what is asked of the whole */
+    struct pith_asked asked;          /* and of its stages */
 };
 
 static const struct cli_option options[] = {
     CLI_FEED_DATA_OPTIONS(struct compress_options, feed),
     CLI_STATE_OPTION(struct compress_options, feed),
     CLI_JUDGE_OPTIONS(struct compress_options, from),
-    {'r', "recipe", OPTION_TEXT, offsetof(struct compress_options, recipe), "FILE",
-     "stages and options as JSON", 0, 0},
-    {0, "sparsity", OPTION_FRACTION, offsetof(struct compress_options, sparsity), "SHARE",
-     "classic recipe: share of weights to remove", 0, 0.999999},
-    {0, "bits", OPTION_UINT, offsetof(struct compress_options, bits), "B",
-     "classic recipe: bits an index (default 8)", 1, 8},
-    {0, "for", OPTION_TEXT, offsetof(struct compress_options, goal), "GOAL",
-     "classic recipe: size (compact header) or speed", 0, 0},
-    {0, "max-drop", OPTION_PERCENT, offsetof(struct compress_options, max_drop), "P%",
-     "exit 1 if more top-1 is lost; NAME.missed.pith, not NAME", 0, 1},
+    CLI_STAGE_BASIC(struct compress_options, stage, PITH_STAGE_COMPRESS),
+    CLI_ASKED_ROW(struct compress_options, asked, PITH_STAGE_PRUNE, "sparsity", NULL),
+    CLI_ASKED_ROW(struct compress_options, asked, PITH_STAGE_CLUSTER, "bits",
+                  "bits an index: 1 to 8 (default 8, or the preset's)"),
+    CLI_ASKED_ROW(struct compress_options, asked, PITH_STAGE_ENCODE, "for",
+                  "size (compact header) or speed"),
+    CLI_ASKED_SET(struct compress_options, asked),
     CLI_IMPORT_OPTIONS(struct compress_options, import),
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
 
-static enum cli_exit get_recipe(const struct compress_options *o, struct pith_recipe **recipe)
+static void set_defaults(void *opts)
+{
+    pith_stage_init(&((struct compress_options *)opts)->stage, PITH_STAGE_COMPRESS);
+}
+
+static enum cli_exit read_recipe(const char *path, struct pith_recipe **recipe)
 {
     struct pith_error err = {0};
     struct pith_buffer file;
-    bool compact = o->goal && strcmp(o->goal, "size") == 0;
-    enum cli_exit rc;
-    if (!o->recipe) {
-        if (o->goal && !compact && strcmp(o->goal, "speed") != 0) {
-            cli_error("--for '%s': give size or speed", o->goal);
-            return EXIT_USAGE;
-        }
-        if (pith_recipe_classic(o->sparsity, o->bits ? (uint32_t)o->bits : 8, compact, recipe,
-                                &err))
-            return cli_fail(&err);
-        return EXIT_DONE;
-    }
-    if (o->sparsity > 0 || o->bits || o->goal) {
-        cli_error("give a recipe, or --sparsity, --bits and --for");
-        return EXIT_USAGE;
-    }
-    rc = cli_read_file(o->recipe, &file);
+    enum cli_exit rc = cli_read_file(path, &file);
     if (rc)
         return rc;
-    if (pith_recipe_parse((const char *)file.data, file.bytes, o->recipe, recipe, &err))
+    if (pith_recipe_parse((const char *)file.data, file.bytes, path, recipe, &err))
         rc = cli_fail(&err);
     pith_buffer_free(&file);
+    return rc;
+}
+
+static enum cli_exit get_recipe(const struct compress_options *o, struct pith_recipe **recipe)
+{
+    struct pith_error err = {0};
+    enum cli_exit rc = cli_check_stage(&o->stage);
+    if (!rc && o->stage.recipe && o->asked.n) {
+        cli_error("give a recipe, or --preset and options of stages");
+        return EXIT_USAGE;
+    }
+    if (!rc && o->stage.recipe)
+        return read_recipe(o->stage.recipe, recipe);
+    if (!rc && pith_recipe_make(o->stage.preset, &o->asked, recipe, &err))
+        return cli_fail(&err);
     return rc;
 }
 
@@ -235,7 +236,9 @@ static bool trains(const struct compress_options *o, const struct pith_recipe *r
     bool one_input = o->feed.data.n == 1 && o->feed.states.n == 0;
     for (uint32_t i = 0; i < recipe->n_stages; i++)
         if (pith_stage_trains(&recipe->stages[i]) ||
-            (recipe->stages[i].kind == PITH_STAGE_QUANTIZE && one_input))
+            ((recipe->stages[i].kind == PITH_STAGE_QUANTIZE ||
+              recipe->stages[i].kind == PITH_STAGE_CALIBRATE) &&
+             one_input))
             return true;
     return false;
 }
@@ -265,7 +268,8 @@ static enum cli_exit open_job_data(const struct compress_options *o, const struc
                                    const struct pith_recipe *recipe, struct job_data *d)
 {
     bool judged = o->from.val || o->from.hold;
-    if (trains(o, recipe) && !judged && (o->max_drop >= 0 || recipe->max_drop >= 0)) {
+    if (trains(o, recipe) && !judged &&
+        (o->stage.goal.max_drop >= 0 || recipe->goal.max_drop >= 0)) {
         cli_error("a limit on the drop and training need samples to judge by: --val or --hold");
         return EXIT_USAGE;
     }
@@ -298,7 +302,7 @@ static enum cli_exit compress(const struct compress_options *o, const char *path
     struct pith_compress_opts opts = {.size_bytes = sizeof opts,
                                       .feed = feed,
                                       .seed = o->common.seed,
-                                      .max_drop = o->max_drop,
+                                      .max_drop = o->stage.goal.max_drop,
                                       .watch = &watch,
                                       .train = data->train,
                                       .val = data->val,
@@ -388,24 +392,21 @@ const struct cli_command cmd_compress = {
     "compress",
     "make",
     "all of it, under a limit",
-    "pith compress MODEL [-d DATA] [--sparsity S] [--bits B | -r recipe.json] [--max-drop 0.5%]",
+    "pith compress MODEL [-d DATA] [--preset NAME | -r recipe.json] [--bits B] [--max-drop 0.5%]",
     "Without a recipe: prune to --sparsity (none), cluster to --bits (8), encode. With -d the\n"
     "accuracy is measured before and after. --max-drop 1%: a result that loses more than 1 point "
     "of\n"
     "top-1 (of regression data 1 dB of PSNR) ends with exit 1; it lies in net.missed.pith then, "
     "and\n"
-    "net.pith is as it was (of -o - nothing comes). It decides, it does not search: try fewer "
-    "zeros or\n"
-    "more bits. Without -o, net.onnx becomes net.pith here.\n\n"
-    "A recipe (pith help recipe) may train. Then -d is what it trains on, and --val or --hold "
-    "what\n"
-    "judges: the epochs and the accuracy before and after.\n\n"
-    "  pith compress net.onnx --bits 6\n"
-    "  pith compress net.onnx -r recipe.json -d train.idx --hold 0::10 --max-drop 0.5%\n"
+    "net.pith is as it was (of -o - nothing comes). It decides, it does not search.\n\n"
+    "A recipe (pith help recipe) or preset may train: on -d, and --val or --hold judge. What is "
+    "said\n"
+    "of stages (--sparsity, --set train.epochs=4) wins over what the preset says of them.\n\n"
+    "  pith compress net.onnx -d train.idx --hold 0::10 --preset deep-compression --max-drop 0.5%\n"
     "  pith compress net.onnx -d val.tar --preprocess imagenet --sparsity 10% --max-drop 1%",
     options,
     sizeof(struct compress_options),
     1,
     1,
     run,
-    NULL};
+    set_defaults};

@@ -17,6 +17,11 @@ void pith_set_coder(struct pith_model *m, enum pith_code code);
 enum pith_status pith_choose_coder(struct pith_model *m, const struct pith_pack_opts *pack,
                                    struct pith_error *err);
 
+/* With the data of means, but where s is without. */
+enum pith_status pith_stage_calibrate(struct pith_model *m, const struct pith_stage *s,
+                                      const struct pith_stage_means *means,
+                                      struct pith_stage_report *r, struct pith_error *err);
+
 /* seed: of the order of samples. */
 enum pith_status pith_stage_train(struct pith_model *m, const struct pith_stage *s,
                                   const struct pith_stage_means *means, uint64_t seed,

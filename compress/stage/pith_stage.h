@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* pith_stage.h - a stage as data: its kind and its options, before anything is run. How the options
- * are called, what they may be and what they need, pith_stage_options.h says. */
+ * are called, what they may be and what they need, pith_stage_options.h says. What is asked of
+ * `compress`, which runs several of them, has the same form. */
 #ifndef PITH_STAGE_H
 #define PITH_STAGE_H
 
+#include "pith_calibrate.h"
 #include "pith_model.h"
 #include "pith_pack.h"
 #include "pith_prune.h"
@@ -23,13 +25,20 @@ enum pith_stage_kind {
     PITH_STAGE_CLUSTER = 2,
     PITH_STAGE_ENCODE = 3,
     PITH_STAGE_TRAIN = 4,
-    PITH_STAGE_QUANTIZE = 5
+    PITH_STAGE_QUANTIZE = 5,
+    PITH_STAGE_CALIBRATE = 6,
+    PITH_STAGE_COMPRESS = 7 /* no stage of a recipe: the recipe, and what it has to reach */
 };
 
 /* How much of its amount a gradual prune has reached in step t of n. */
 enum pith_prune_schedule {
     PITH_PRUNE_CUBIC = 0, /* 1 - (1 - t/n)^3: most at first (Zhu & Gupta, 2017) */
     PITH_PRUNE_LINEAR = 1 /* t/n (Han et al., 2015) */
+};
+
+/* What `compress` has to reach. */
+struct pith_goal {
+    double max_drop; /* fraction of top-1; negative: none */
 };
 
 struct pith_encode_opts {
@@ -102,8 +111,8 @@ struct pith_stage {
                               and takes 2 bytes a number in the file; 0: PITH_F16 where the samples
                               told that layers stay float, and weights of layers with codebooks
                               where the outputs do not mind, else PITH_F32 */
-    uint32_t samples;      /* to calibrate on, the first so many; 0: 64 */
-    bool all_integers;     /* QUANTIZE: no layer stays float because of what it costs */
+    uint32_t samples;  /* QUANTIZE: to calibrate on, the first so many; 0: 64. CALIBRATE: 0: all */
+    bool all_integers; /* QUANTIZE: no layer stays float because of what it costs */
     bool equalize; /* QUANTIZE: factors move from layer to layer first, so that channels are of one
                       size; the model is not calibrated */
     enum pith_when
@@ -122,8 +131,16 @@ struct pith_stage {
                     first; with data, the model is not calibrated */
     bool synthetic; /* QUANTIZE: without data, pictures of random discs stand for it; 32 of them
                        where samples is 0, by means.seed */
-    uint32_t steps; /* PRUNE: 0 or 1..PITH_STAGE_STEPS; 0: at once, without training */
+    /* CALIBRATE: of `ranges`, samples is filled in when the stage runs. */
+    struct pith_range_opts ranges;
+    bool with_data; /* else grids are chosen again, from what the model has seen */
+    bool add;       /* to what it has seen; else that is forgotten */
+    bool merge;     /* of the command alone, which puts what several models have seen together */
+    bool trains;    /* PRUNE: what is left is trained, after each of the steps */
+    uint32_t steps; /* PRUNE: 0 or 1..PITH_STAGE_STEPS; 0: one */
     enum pith_prune_schedule schedule;
+    struct pith_goal goal;       /* COMPRESS */
+    const char *recipe, *preset; /* COMPRESS: a file, a name (pith_preset.h); NULL: none */
 };
 
 /* "int8"; "w4a8": weights of 2 to 8 bits, activations of 2 to 8; "ternary": weights -1, 0, 1,

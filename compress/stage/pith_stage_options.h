@@ -22,6 +22,14 @@ extern "C" {
 /* Of struct pith_stage; NULL: no such kind. */
 const struct pith_option_table *pith_stage_options(enum pith_stage_kind kind);
 
+/* The row of one of its keys, of which there are n characters; of a prune also "train.epochs", that
+ * of its training. NULL: no such. at may be NULL. */
+const struct pith_option *pith_stage_option(enum pith_stage_kind kind, const char *key, size_t n,
+                                            size_t *at);
+/* "prune"; NULL: no such kind. And its kind; 0: no such stage. */
+const char *pith_stage_name(enum pith_stage_kind kind);
+enum pith_stage_kind pith_stage_named(const char *name, size_t n);
+
 #define PITH_STAGE_TEXTS 128u
 #define PITH_STAGE_TEXT_BYTES 256u
 /* Where parts of a text live on that a stage borrows: patterns of layers, names of values. */

@@ -10,13 +10,18 @@ void pith_stage_init(struct pith_stage *s, enum pith_stage_kind kind)
     s->prune.size_bytes = sizeof s->prune;
     s->cluster.size_bytes = sizeof s->cluster;
     s->quantize.size_bytes = sizeof s->quantize;
+    s->ranges.size_bytes = sizeof s->ranges;
     pith_train_opts_init(&s->train, sizeof s->train);
     pith_option_defaults(pith_stage_options(PITH_STAGE_TRAIN)->part[1].set, s);
+    pith_option_defaults(pith_stage_options(PITH_STAGE_CALIBRATE)->part[0].set, s);
+    pith_option_defaults(pith_stage_options(PITH_STAGE_COMPRESS)->part[0].set, s);
+    if (kind == PITH_STAGE_PRUNE)
+        s->train.epochs = 1; /* there is more than one step */
 }
 
 bool pith_stage_trains(const struct pith_stage *s)
 {
-    return s->kind == PITH_STAGE_TRAIN || (s->kind == PITH_STAGE_PRUNE && s->steps > 0);
+    return s->kind == PITH_STAGE_TRAIN || (s->kind == PITH_STAGE_PRUNE && s->trains);
 }
 
 enum pith_code pith_encode_code(const struct pith_encode_opts *o)

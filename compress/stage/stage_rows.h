@@ -6,7 +6,8 @@
 #include "pith_stage_options.h"
 
 extern const struct pith_option_table pith_train_stage_options, pith_quantize_stage_options,
-    pith_cluster_stage_options, pith_encode_stage_options, pith_prune_stage_options;
+    pith_cluster_stage_options, pith_encode_stage_options, pith_prune_stage_options,
+    pith_calibrate_stage_options, pith_compress_options;
 
 /* Those that recipes do not hold as a text. */
 extern const struct pith_option_own pith_own_hints, pith_own_keep, pith_own_fine, pith_own_halves,
@@ -16,6 +17,8 @@ extern const struct pith_option_own pith_own_hints, pith_own_keep, pith_own_fine
 /* Sets prune.by, where no other amount was given. */
 enum pith_status pith_prune_choose(struct pith_stage *s, enum pith_prune_by by,
                                    struct pith_error *err);
+/* What is left is trained: in one step, where none are named. */
+void pith_prune_set_trains(struct pith_stage *s);
 
 /* A copy of the first n bytes that lives as long as texts; NULL: none, or too many of them. */
 const char *pith_stage_keep_text(struct pith_stage_texts *texts, const char *text, size_t n);

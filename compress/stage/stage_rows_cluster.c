@@ -155,6 +155,7 @@ static const struct pith_option rows[] = {
     {.key = "bits",
      .kind = PITH_OPTION_OWN,
      .own = &bits,
+     .without = "centroids",
      .level = PITH_OPTION_BASIC,
      .arg = "B",
      .help = "bits an index: 1 to 8 (default 4)"},

@@ -117,14 +117,30 @@ static bool has_layers(const struct pith_stage *s)
 
 const struct pith_option_own pith_own_prune_layers = {read_layer, NULL, has_layers, false};
 
-/* ---- what is trained between steps, in recipes ----------------------------------------------- */
+/* ---- what is trained after each step --------------------------------------------------------- */
+
+static enum pith_status read_train(struct pith_stage *s, const char *text,
+                                   struct pith_stage_texts *texts, struct pith_error *err)
+{
+    (void)texts;
+    if (*text && strcmp(text, "true") != 0)
+        return pith_error_fill(err, PITH_ERR_ARGUMENT, "'%.60s': give true", text);
+    pith_prune_set_trains(s);
+    return PITH_OK;
+}
+
+void pith_prune_set_trains(struct pith_stage *s)
+{
+    s->trains = true;
+    s->steps = s->steps ? s->steps : 1;
+}
 
 static bool has_train(const struct pith_stage *s)
 {
-    return s->steps > 0;
+    return s->trains;
 }
 
-const struct pith_option_own pith_own_prune_train = {NULL, NULL, has_train, false};
+const struct pith_option_own pith_own_prune_train = {read_train, NULL, has_train, false};
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
@@ -137,12 +153,14 @@ static const struct pith_option rows[] = {
     {.key = "sparsity",
      .kind = PITH_OPTION_OWN,
      .own = &pith_own_sparsity,
+     .without = "sigma|zeros",
      .level = PITH_OPTION_BASIC,
      .arg = "SHARE",
      .help = "share of weights to remove: 0.9 or 90%"},
     {.key = "sigma",
      .kind = PITH_OPTION_OWN,
      .own = &pith_own_sigma,
+     .without = "sparsity|zeros",
      .level = PITH_OPTION_BASIC,
      .arg = "S",
      .help = "remove below S standard deviations of the layer",
@@ -150,6 +168,7 @@ static const struct pith_option rows[] = {
     {.key = "zeros",
      .kind = PITH_OPTION_OWN,
      .own = &pith_own_zeros,
+     .without = "sparsity|sigma",
      .level = PITH_OPTION_BASIC,
      .help = "remove exactly the zeros there are (lossless)"},
     {.key = "pattern",
@@ -180,6 +199,7 @@ static const struct pith_option rows[] = {
      .at = AT(steps),
      .min = 1,
      .max = PITH_STAGE_STEPS,
+     .needs = "train",
      .level = PITH_OPTION_BASIC,
      .arg = "N",
      .help = "little by little, with --train after each step",
@@ -197,12 +217,14 @@ static const struct pith_option rows[] = {
     {.key = "train",
      .kind = PITH_OPTION_OWN,
      .own = &pith_own_prune_train,
-     .flags = PITH_OPTION_RECIPE},
+     .level = PITH_OPTION_BASIC,
+     .help = "train what is left; see pith help train"},
     {.key = "seed",
      .kind = PITH_OPTION_SEED,
      .at = AT(seed),
      .min = 1,
      .max = 9e18,
+     .needs = "steps",
      .flags = PITH_OPTION_RECIPE},
 };
 static const struct pith_option_set all = {rows, sizeof rows / sizeof *rows};

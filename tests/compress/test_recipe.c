@@ -43,7 +43,7 @@ static void every_key_is_read(void **state)
         "\"iterations\":9,\"layers\":{\"conv?\":8,\"last\":0}},"
         "{\"do\":\"cluster\",\"centroids\":7,\"init\":\"random\",\"seed\":42,\"per\":\"channel\"},"
         "{\"do\":\"encode\",\"coder\":\"none\",\"for\":\"size\",\"keep_history\":true}]}");
-    assert_true(r->max_drop == 0.005);
+    assert_true(r->goal.max_drop == 0.005);
     assert_int_equal(r->n_stages, 6);
     const struct pith_stage *s = r->stages;
     assert_true(s[0].kind == PITH_STAGE_PRUNE && s[0].prune.sparsity == 0.9);
@@ -200,8 +200,8 @@ static void what_is_wrong_is_named(void **state)
         {STAGE("\"do\":\"train\",\"layers\":{}"), PITH_ERR_ARGUMENT, "'train' has no key 'layers'"},
         {STAGE("\"do\":\"train\",\"start\":1"), PITH_ERR_ARGUMENT, "only 0 stages stand before"},
         {STAGE("\"do\":\"prune\",\"steps\":3"), PITH_ERR_ARGUMENT, "'steps' needs 'train'"},
-        {STAGE("\"do\":\"prune\",\"schedule\":\"cubic\""), PITH_ERR_ARGUMENT, "needs 'steps'"},
-        {STAGE("\"do\":\"prune\",\"train\":{}"), PITH_ERR_ARGUMENT, "'train' needs 'steps'"},
+        {STAGE("\"do\":\"prune\",\"schedule\":\"linear\""), PITH_ERR_ARGUMENT, "needs 'steps'"},
+        {STAGE("\"do\":\"prune\",\"seed\":3"), PITH_ERR_ARGUMENT, "'seed' needs 'steps'"},
         {STAGE("\"do\":\"prune\",\"steps\":2,\"train\":{\"rate\":1}"), PITH_ERR_ARGUMENT, "'rate'"},
         {STAGE("\"do\":\"prune\",\"steps\":2,\"train\":3"), PITH_ERR_ARGUMENT, "'train' must be"},
         {STAGE("\"do\":\"prune\",\"sparsty\":0.5"), PITH_ERR_ARGUMENT,
@@ -333,7 +333,7 @@ static void printing_and_parsing_lose_nothing(void **state)
     struct sample_random r = sample_random_of(seed);
     struct pith_stage *stages = calloc(3, sizeof *stages);
     for (int round = 0; round < 300; round++) {
-        struct pith_recipe made = {.max_drop =
+        struct pith_recipe made = {.goal.max_drop =
                                        sample_below(&r, 2) ? sample_below(&r, 101) / 100.0 : -1,
                                    .n_stages = 3,
                                    .stages = stages};

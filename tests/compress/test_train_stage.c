@@ -197,6 +197,7 @@ static void the_recipe_of_a_trained_model_repeats_it(void **state)
         s[0].teacher = "start";
         pith_stage_init(&s[1], PITH_STAGE_PRUNE);
         s[1].prune.sparsity = 0.6;
+        s[1].trains = true;
         s[1].steps = 2;
         s[1].train = s[0].train;
         s[1].train.epochs = 1;
@@ -240,6 +241,7 @@ static void gradually(struct pith_stage *s, const uint64_t *kept, uint32_t n)
     struct pith_stage_means means = {
         .size_bytes = sizeof means, .seed = 1, .train = f.data, .progress = note_kept, .user = &w};
     struct pith_error err = {0};
+    s->trains = true;
     s->steps = n;
     s->train = training(1).train;
     if (pith_stage_run_with(f.model, s, &means, NULL, &err))
@@ -294,6 +296,7 @@ static void zeros_have_no_steps(void **state)
     struct pith_error err = {0};
     pith_stage_init(&s, PITH_STAGE_PRUNE);
     s.prune.by = PITH_PRUNE_BY_ZERO;
+    s.trains = true;
     s.steps = 2;
     assert_int_equal(pith_stage_run_with(f.model, &s, &means, NULL, &err), PITH_ERR_ARGUMENT);
     release(&f);
@@ -319,6 +322,7 @@ static void stopping_ends_the_work(void **state)
     struct pith_error err = {0};
     pith_stage_init(&s, PITH_STAGE_PRUNE);
     s.prune.sparsity = 0.5;
+    s.trains = true;
     s.steps = 9;
     s.train = training(1).train;
     assert_int_equal(pith_stage_run_with(f.model, &s, &means, NULL, &err), PITH_ERR_ARGUMENT);
