@@ -73,7 +73,7 @@ static enum pith_status train_with(struct pith_model *m, const struct pith_stage
     o.user = means->user;
     o.enough = 0;
     if (o.n_hints && !teacher)
-        return pith_error_fill(err, PITH_ERR_ARGUMENT, "hints need a teacher");
+        return pith_error_fill(err, PITH_ERR_ARGUMENT, "feature_distillation needs a teacher");
     if (s->until_drop >= 0)
         st = measure_enough(teacher        ? teacher
                             : means->start ? means->start

@@ -39,10 +39,10 @@ static bool good_enough(const struct run *r, const struct pith_train_progress *p
 /* What the best epoch has least of: the loss on samples not trained on, and the rate. */
 static double objective(const struct run *r, const struct pith_train_progress *p)
 {
-    double bits = r->opts->rate_weight > 0 && r->opts->levels ? 8 * p->bytes : 0;
+    double bits = r->opts->lambda > 0 && r->opts->levels ? 8 * p->bytes : 0;
     if (!(bits > 0) || r->result->n_weights == 0)
         return p->val_loss;
-    return p->val_loss + (double)r->opts->rate_weight * bits / (double)r->result->n_weights;
+    return p->val_loss + (double)r->opts->lambda * bits / (double)r->result->n_weights;
 }
 
 static void take_result(const struct run *r, const struct pith_train_progress *p)
@@ -264,7 +264,7 @@ static enum pith_status open_run(struct run *r, struct pith_data *train)
     r->n_steps = pith_batch_count(r->batch) * r->opts->epochs;
     pith_tape_share(r->tape);
     struct row_steps steps = {0};
-    if (r->opts->step_by)
+    if (r->opts->step_init)
         status = pith_row_steps_find(r->m, train, r->opts, &steps, r->err);
     if (!status)
         pith_row_scale_apply(&steps.scale, r->m, r->tape);
@@ -273,7 +273,7 @@ static enum pith_status open_run(struct run *r, struct pith_data *train)
         status =
             pith_optimizer_new(r->m, r->tape, r->opts, r->n_steps, &steps, &r->optimizer, r->err);
     pith_row_steps_free(&steps);
-    if (!status && r->opts->feedback)
+    if (!status && r->opts->gptq_samples)
         status = pith_feedback_start(r->m, train, r->opts, r->optimizer, r->err);
     if (!status && r->opts->keep_best && pith_snapshot_new(r->m, &r->best))
         status = pith_tape_no_memory(r->err);
@@ -326,10 +326,10 @@ enum pith_status pith_train(struct pith_model *m, struct pith_data *train, struc
         status = pith_tape_no_memory(r.err);
     if (!status && o.norms == PITH_NORMS_FOLD)
         status = pith_norms_fold(&r, &unfolded);
-    r.shrinks |= o.sparsity > 0 || o.rate_weight > 0 || o.units == PITH_UNITS_DROP;
+    r.shrinks |= o.sparsity > 0 || o.lambda > 0 || o.remove_dead_channels;
     if (!status && r.shrinks && pith_order_units(m))
         status = pith_tape_no_memory(r.err);
-    if (!status && o.units == PITH_UNITS_DROP)
+    if (!status && o.remove_dead_channels)
         status = pith_drop_units(m, &made.dropped, err);
     if (!status)
         status = pith_norms_judge(&r);

@@ -26,7 +26,7 @@ static enum pith_status read_hint(const struct json_place *p, json_t *object,
         else if (strcmp(key, "weight") == 0)
             st = pith_json_read_number(&at, v, 0, 1e9, &weight);
         else
-            return pith_json_no_such_key(&at, "hints");
+            return pith_json_no_such_key(&at, "feature_distillation");
         if (st)
             return st;
     }
@@ -41,7 +41,7 @@ static enum pith_status read_hints(const struct json_place *p, json_t *list, str
 {
     size_t n = json_array_size(list);
     if (n == 0 || n > PITH_STAGE_HINTS)
-        return pith_json_bad(p, "a list of 1 to 16 hints");
+        return pith_json_bad(p, "a list of 1 to 16 pairs of values");
     for (s->train.n_hints = 0; s->train.n_hints < n; s->train.n_hints++) {
         enum pith_status st =
             read_hint(p, json_array_get(list, s->train.n_hints), &s->hints[s->train.n_hints]);

@@ -298,7 +298,7 @@ static bool at_step(void *user)
 }
 
 /* How many weights the last 16 of 640 steps, at the rate of the first, bring to other levels. */
-static uint32_t still_moving(float dampening)
+static uint32_t still_moving(float damping)
 {
     struct pith_model *at[2];
     uint32_t n = 0;
@@ -308,7 +308,7 @@ static uint32_t still_moving(float dampening)
         o.epochs = 40;
         o.schedule = PITH_CONSTANT;
         o.levels = 3;
-        o.dampening = dampening;
+        o.oscillation_damping = damping;
         o.stop = at_step;
         o.user = &stop;
         at[i] = network_of(3, false);
@@ -340,7 +340,7 @@ static void test_rate_trades(void **state)
         struct pith_train_opts o = shrinking();
         o.levels = 7;
         o.bias_levels = 7;
-        o.rate_weight = lambda[i];
+        o.lambda = lambda[i];
         bytes[i] = trained(m, &o).bytes;
         pith_model_free(m);
     }
@@ -380,7 +380,7 @@ static void test_rate_in_a_short_run(void **state)
     (void)state;
     struct pith_model *m = network_of(3, false);
     struct pith_train_opts o = shrinking();
-    o.rate_weight = 1;
+    o.lambda = 1;
     o.prune_every = 1000;
     assert_true(trained(m, &o).kept < 100);
     pith_model_free(m);
@@ -522,7 +522,7 @@ static void test_threads_do_not_matter(void **state)
         o.threads = 1u << i;
         o.sparsity = 0.5;
         o.levels = 7;
-        o.rate_weight = 0.05f;
+        o.lambda = 0.05f;
         o.regrow = 0.1f;
         trained(m, &o);
         assert_int_equal(pith_model_pack(m, NULL, &file[i], &err), PITH_OK);

@@ -68,8 +68,8 @@ static struct tape_parameter *parameter(struct tape *t, uint32_t value)
 static void show(struct feedback *f, struct free_numbers *of)
 {
     struct tape_parameter *p = parameter(f->sweep.now, of->p->value);
-    if (of->average)
-        memcpy(of->average, of->value, (size_t)of->n * sizeof *of->value);
+    if (of->ema)
+        memcpy(of->ema, of->value, (size_t)of->n * sizeof *of->value);
     pith_numbers_spread(of, of->value, of->p->data);
     memcpy(p->data, of->p->data, (size_t)p->count * sizeof *p->data);
 }
@@ -220,14 +220,14 @@ enum pith_status pith_feedback_start(const struct pith_model *m, struct pith_dat
                                      struct pith_error *err)
 {
     struct feedback f = {.err = err};
-    uint64_t n = pith_data_count(data), wanted = opts->feedback < n ? opts->feedback : n;
+    uint64_t n = pith_data_count(data), wanted = opts->gptq_samples < n ? opts->gptq_samples : n;
     uint32_t most = (uint32_t)(n / PITH_TRAIN_SLICES);
     most = most < MOST_PER_SLICE ? most : MOST_PER_SLICE;
     const uint64_t batch = (uint64_t)most * PITH_TRAIN_SLICES;
     f.of = pith_optimizer_numbers(o, &f.n);
     enum pith_status status =
         pith_sweep_open(m, data, opts, most, (wanted + batch - 1) / batch * batch, &f.sweep, err);
-    if (!status && opts->feedback_loss > 0)
+    if (!status && opts->gptq_fisher_share > 0)
         status = pith_loss_rows_new(m, &f.sweep, batch, &f.rows);
     if (!status)
         status = round_layers(&f);

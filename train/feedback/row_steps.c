@@ -171,7 +171,7 @@ static double find_level(struct probe *p)
         const struct pith_const *c = p->m->values[w->value].constant;
         double count = (double)(w->rows * w->cols);
         double step = pith_numbers_mean_step(p->opts, c->count, c->data, c->mask, count / largest);
-        if (!(step > 0) || !find_shape(w, p->opts->step_by == PITH_STEP_BY_ROW)) {
+        if (!(step > 0) || !find_shape(w, p->opts->step_init == PITH_STEP_INIT_FISHER_ROW)) {
             w->rows = 0;
             continue;
         }
@@ -199,7 +199,7 @@ static enum pith_status scale_rows(struct probe *p, struct row_scale *scale)
 static enum pith_status take_steps(struct probe *p, struct row_steps *steps)
 {
     double d = find_level(p);
-    bool by_row = p->opts->step_by == PITH_STEP_BY_ROW;
+    bool by_row = p->opts->step_init == PITH_STEP_INIT_FISHER_ROW;
     enum pith_status status = PITH_OK;
     if (by_row && p->opts->n_hints == 0)
         status = scale_rows(p, &steps->scale);
@@ -298,7 +298,7 @@ enum pith_status pith_row_steps_find(const struct pith_model *m, struct pith_dat
     struct probe p = {.m = m, .opts = opts, .err = err};
     *steps = (struct row_steps){m->n_values, calloc(m->n_values + 1u, sizeof *steps->of), {0}};
     enum pith_status status = steps->of ? open_probe(&p, data) : pith_tape_no_memory(err);
-    for (uint32_t i = 0; i < p.n && opts->feedback && !status; i++)
+    for (uint32_t i = 0; i < p.n && opts->gptq_samples && !status; i++)
         status = open_solvers(&p, &p.of[i]);
     if (!status)
         status = add_samples(&p);

@@ -162,7 +162,7 @@ static bool open_grid(struct pith_model *m, const struct pith_train_opts *o, uin
         return false;
     pith_grid_init(f->grid, levels, step);
     f->c->codebook = b;
-    if (!f->p->is_weight || !f->thin || !(o->rate_weight > 0))
+    if (!f->p->is_weight || !f->thin || !(o->lambda > 0))
         return true;
     f->zero = malloc((size_t)f->n * sizeof *f->zero);
     for (uint64_t k = 0; f->zero && k < f->n; k++)
@@ -187,8 +187,8 @@ static bool open_soft(const struct pith_train_opts *o, struct free_numbers *f)
     uint64_t count = f->p->count, centroids = b->n_groups * b->n_centroids;
     f->n = count + centroids;
     f->value = malloc((size_t)f->n * sizeof *f->value);
-    if (!f->value ||
-        !pith_soft_new(count, b->group_elems, b->n_centroids, b->centroid, o->softness, &f->soft))
+    if (!f->value || !pith_soft_new(count, b->group_elems, b->n_centroids, b->centroid,
+                                    o->assignment_temperature, &f->soft))
         return false;
     memcpy(f->value, f->p->data, (size_t)count * sizeof *f->value);
     memcpy(f->value + count, b->centroid, (size_t)centroids * sizeof *f->value);
@@ -247,7 +247,7 @@ bool pith_numbers_open(struct pith_model *m, const struct pith_train_opts *o,
     else if (levels)
         ok = open_grid(m, o, levels, f);
     else if (f->c->codebook)
-        ok = o->softness > 0 ? open_soft(o, f) : open_codebook(f);
+        ok = o->assignment_temperature > 0 ? open_soft(o, f) : open_codebook(f);
     else if (f->own)
         ok = open_noise(o, f);
     if (f->own) {
@@ -284,7 +284,7 @@ void pith_numbers_close(struct free_numbers *f)
     free(f->fake);
     free(f->first);
     free(f->second);
-    free(f->average);
+    free(f->ema);
 }
 
 void pith_numbers_state(struct free_numbers *f, uint32_t number, struct checkpoint *c)
@@ -294,9 +294,10 @@ void pith_numbers_state(struct free_numbers *f, uint32_t number, struct checkpoi
     pith_checkpoint_add(c, "value", number, f->own ? f->value : NULL, bytes);
     pith_checkpoint_add(c, "first", number, f->first, bytes);
     pith_checkpoint_add(c, "second", number, f->second, bytes);
-    pith_checkpoint_add(c, "average", number, f->average, bytes);
+    pith_checkpoint_add(c, "ema", number, f->ema, bytes);
     if (f->soft)
-        pith_checkpoint_add(c, "softness", number, &f->soft->share, sizeof f->soft->share);
+        pith_checkpoint_add(c, "assignment_temperature", number, &f->soft->share,
+                            sizeof f->soft->share);
     if (f->noise) {
         uint64_t floats = f->noise->count * sizeof(float);
         pith_checkpoint_add(c, "quiet", number, &f->noise->quiet, sizeof f->noise->quiet);
@@ -536,7 +537,7 @@ static void store_codebook(struct free_numbers *f)
     uint64_t first = f->soft ? f->p->count : 0; /* of the centroids among the numbers */
     for (uint64_t group = 0; group < b->n_groups; group++) {
         uint64_t at = group * b->n_centroids;
-        const float *effective = (f->average ? f->average : f->value) + first + at;
+        const float *effective = (f->ema ? f->ema : f->value) + first + at;
         struct ranked r[256];
         uint8_t now[256];
         for (uint32_t i = 0; i < b->n_centroids; i++)
@@ -550,7 +551,7 @@ static void store_codebook(struct free_numbers *f)
         }
         for (uint64_t k = group * b->group_elems; k < (group + 1) * b->group_elems; k++)
             b->index[k] = now[b->index[k]];
-        float *all[] = {f->value, f->first, f->second, f->average};
+        float *all[] = {f->value, f->first, f->second, f->ema};
         for (size_t i = 0; i < sizeof all / sizeof *all; i++)
             permute(all[i] ? all[i] + first + at : NULL, r, b->n_centroids);
     }
@@ -590,7 +591,7 @@ static void put_centroids(const struct free_numbers *f)
 
 void pith_numbers_store(struct free_numbers *f)
 {
-    const float *value = f->average ? f->average : f->value;
+    const float *value = f->ema ? f->ema : f->value;
     if (f->fake) {
         pith_fake_weight_store(f->fake, value, f->c->codebook);
     } else if (f->grid) {

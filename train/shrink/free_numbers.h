@@ -3,9 +3,9 @@
  *
  * Plain: its elements. With a mask: its elements too, and those that are pruned get no gradient and
  * stay 0. With a codebook: its centroids, whose gradient is the sum over their members (Han, Mao,
- * Dally, 2016, section 3.3); with `softness` a number for each element too, by which it finds its
- * centroid (soft_assign.h). With a score that is learned: its elements, and the noise of each
- * (weight_noise.h). On a uniform grid: latent numbers, which forward sees rounded, and the
+ * Dally, 2016, section 3.3); with `assignment_temperature` a number for each element too, by which
+ * it finds its centroid (soft_assign.h). With a score that is learned: its elements, and the noise
+ * of each (weight_noise.h). On a uniform grid: latent numbers, which forward sees rounded, and the
  * step (grid.h); where rows have steps of their own, a row's numbers are its weights divided by
  * its factor, so that one grid does for all of them. Where it shall be integers: the same, and
  * steps that learn with them (fake_weight.h). */
@@ -23,21 +23,21 @@ struct free_numbers {
     struct pith_const *c; /* of the model */
     bool given; /* to a convolution when the run ends: a step or a bias there, about a byte each */
     uint64_t n;
-    double of_largest;               /* its elements in those of the largest weight */
-    bool own;                        /* value and grad: else the parameter's */
-    float *value, *grad;             /* [n] */
-    float *first, *second, *average; /* moments [n]; NULL where the method has none */
-    struct thin_tensor *thin;        /* NULL: nothing is removed */
-    struct grid *grid;               /* NULL: none */
-    const float *steps;              /* [n_steps] at first, told by the loss; NULL: by the mean */
-    uint64_t n_steps;                /* its rows', which then stay, or one */
-    float *factor;                   /* [n / cols] a row's step in those of the grid; NULL: 1 */
-    uint64_t cols;                   /* of factor */
-    float *zero;                     /* [n] below this many steps a latent is 0; NULL: halfway */
-    struct soft_assign *soft;        /* of a codebook; NULL: who belongs where is settled */
-    struct weight_noise *noise;      /* NULL: none */
-    struct fake_weight *fake;        /* NULL: no integers */
-    float magnitude[129];            /* bits of level k > 0, sign included */
+    double of_largest;           /* its elements in those of the largest weight */
+    bool own;                    /* value and grad: else the parameter's */
+    float *value, *grad;         /* [n] */
+    float *first, *second, *ema; /* moments [n]; NULL where the method has none */
+    struct thin_tensor *thin;    /* NULL: nothing is removed */
+    struct grid *grid;           /* NULL: none */
+    const float *steps;          /* [n_steps] at first, told by the loss; NULL: by the mean */
+    uint64_t n_steps;            /* its rows', which then stay, or one */
+    float *factor;               /* [n / cols] a row's step in those of the grid; NULL: 1 */
+    uint64_t cols;               /* of factor */
+    float *zero;                 /* [n] below this many steps a latent is 0; NULL: halfway */
+    struct soft_assign *soft;    /* of a codebook; NULL: who belongs where is settled */
+    struct weight_noise *noise;  /* NULL: none */
+    struct fake_weight *fake;    /* NULL: no integers */
+    float magnitude[129];        /* bits of level k > 0, sign included */
 };
 
 /* f->p, f->thin, f->of_largest and f->steps (read only until it returns) are set. A grid and a

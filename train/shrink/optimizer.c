@@ -56,17 +56,17 @@ static float *floats(uint64_t n)
 
 static bool open_moments(const struct pith_train_opts *opts, struct free_numbers *f)
 {
-    bool adam = is_adam(opts), first = adam || opts->momentum > 0, average = opts->average > 0;
+    bool adam = is_adam(opts), first = adam || opts->momentum > 0, ema = opts->ema > 0;
     if (first)
         f->first = floats(f->n);
     if (adam)
         f->second = floats(f->n);
-    if (average)
-        f->average = floats(f->n);
-    if ((first && !f->first) || (adam && !f->second) || (average && !f->average))
+    if (ema)
+        f->ema = floats(f->n);
+    if ((first && !f->first) || (adam && !f->second) || (ema && !f->ema))
         return false;
-    if (average)
-        memcpy(f->average, f->value, (size_t)f->n * sizeof *f->value);
+    if (ema)
+        memcpy(f->ema, f->value, (size_t)f->n * sizeof *f->value);
     return true;
 }
 
@@ -75,7 +75,7 @@ static enum pith_status open_thinning(struct optimizer *o, const struct pith_mod
                                       struct tape *t, struct pith_error *err)
 {
     uint32_t n = 0;
-    if (!(o->opts.sparsity > 0) && !(o->opts.rate_weight > 0) && o->opts.levels == 0)
+    if (!(o->opts.sparsity > 0) && !(o->opts.lambda > 0) && o->opts.levels == 0)
         return PITH_OK;
     enum pith_status status = pith_thin_new(m, t, &o->opts, &o->thin, err);
     struct thin_tensor *w = status ? NULL : pith_thin_tensors(o->thin, &n);
@@ -249,15 +249,15 @@ static double over(const struct optimizer *o)
 /* The weight of one bit in the loss, at this step. */
 static double bit_weight(const struct optimizer *o)
 {
-    double part = over(o), ramp = (double)o->opts.rate_ramp;
-    double lambda = (double)o->opts.rate_weight * (part < ramp ? part / ramp : 1);
+    double part = over(o), ramp = (double)o->opts.lambda_ramp;
+    double lambda = (double)o->opts.lambda * (part < ramp ? part / ramp : 1);
     return o->n_elements ? lambda / (double)o->n_elements : 0;
 }
 
 /* The share of its way to its level that a number on a grid goes at this step. */
 static float to_level(const struct optimizer *o)
 {
-    return (float)((double)o->opts.dampening * over(o) * over(o));
+    return (float)((double)o->opts.oscillation_damping * over(o) * over(o));
 }
 
 static void move_adam(const struct optimizer *o, struct free_numbers *f, uint64_t begin,
@@ -307,8 +307,8 @@ static void move(const struct optimizer *o, struct free_numbers *f, uint64_t beg
 static void follow_average(const struct optimizer *o, struct free_numbers *f, uint64_t begin,
                            uint64_t end)
 {
-    for (uint64_t k = begin; k < end && f->average; k++)
-        f->average[k] += (1 - o->opts.average) * (f->value[k] - f->average[k]);
+    for (uint64_t k = begin; k < end && f->ema; k++)
+        f->ema[k] += (1 - o->opts.ema) * (f->value[k] - f->ema[k]);
 }
 
 static void move_slice(void *arg, uint32_t slice)
@@ -331,7 +331,7 @@ static void move_slice(void *arg, uint32_t slice)
 /* Weights are drawn anew for the next step, or no more; those about to be thinned are judged. */
 static void turn_noise(const struct optimizer *o, struct free_numbers *f, uint32_t n_samples)
 {
-    double part = over(o), ramp = (double)o->opts.rate_ramp;
+    double part = over(o), ramp = (double)o->opts.lambda_ramp;
     double samples = (double)o->n_steps * n_samples / (double)o->opts.epochs;
     double all = o->opts.score == PITH_SCORE_GATES ? (double)o->n_elements : samples;
     if (!f->noise)
@@ -347,7 +347,7 @@ static void turn_noise(const struct optimizer *o, struct free_numbers *f, uint32
 /* What costs more than it is worth goes; a grid's latent numbers that are all but zero, too. */
 static void thin(struct optimizer *o, double rate, uint32_t n_samples)
 {
-    bool shrinks = o->opts.sparsity > 0 || o->opts.rate_weight > 0;
+    bool shrinks = o->opts.sparsity > 0 || o->opts.lambda > 0;
     for (uint32_t i = 0; i < o->n; i++) {
         struct free_numbers *f = &o->of[i];
         if (f->thin && f->grid && f->thin->is_weight && shrinks)

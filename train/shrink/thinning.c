@@ -412,7 +412,7 @@ bool pith_thin_due(const struct pith_train_opts *opts, uint64_t step, uint64_t n
         (double)(step + 1) / (double)n_steps >= until && (double)step / (double)n_steps < until;
     bool only = step + 1 == n_steps && n_steps < opts->prune_every;
     return (step + 1) % opts->prune_every == 0 || (ends && opts->sparsity > 0) ||
-           (only && opts->rate_weight > 0);
+           (only && opts->lambda > 0);
 }
 
 void pith_thin_step(struct thinning *h, uint64_t step, uint64_t n_steps, uint32_t n_samples,
@@ -422,8 +422,8 @@ void pith_thin_step(struct thinning *h, uint64_t step, uint64_t n_steps, uint32_
     h->observed++;
     if (!pith_thin_due(&h->opts, step, n_steps))
         return;
-    double ramp = (double)h->opts.rate_ramp;
-    double lambda = (double)h->opts.rate_weight * (part < ramp ? part / ramp : 1);
+    double ramp = (double)h->opts.lambda_ramp;
+    double lambda = (double)h->opts.lambda * (part < ramp ? part / ramp : 1);
     uint64_t keep = h->opts.sparsity > 0 ? target(h, part) : 0;
     uint64_t back = places_for_others(h, keep, part);
     if (h->opts.sparsity > 0)

@@ -3,7 +3,7 @@
  *
  * Every opts->prune_every steps, and where the schedule ends, the weights with the least score go,
  * until as many are left as the schedule says (sparsity), and those that cost more bits than they
- * are worth (rate_weight). A unit that reads nothing or that nobody reads goes whole, with its
+ * are worth (lambda). A unit that reads nothing or that nobody reads goes whole, with its
  * bias.
  *
  * The score is the loss that a removal costs, to second order with the diagonal Fisher information
