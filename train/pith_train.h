@@ -88,7 +88,7 @@ struct pith_train_progress {
     double bytes;                  /* of the weights in the file, estimated; NAN without levels */
 };
 
-struct pith_train_hint;
+struct pith_train_feature;
 struct pith_train_integers;
 struct pith_ranks;
 
@@ -113,7 +113,7 @@ struct pith_train_opts {
                   (Polyak & Juditsky, 1992) */
     uint32_t versions; /* of each sample that augmentation makes, shown in turn, epoch after epoch;
                           a  teacher is then asked once for each, before the run (not with mixup or
-                          hints). 0: another one in each epoch */
+                          features). 0: another one in each epoch */
     const char *augment; /* "shift=2,flip,rotate=7,scale=0.07,shear=0.09,elastic=1.2,cutout=8": the
                             most of each (augment.h); crop, brightness, contrast, saturation; clean:
                             the share that stays as it is. Pictures [N, C, H, W] only but for
@@ -174,8 +174,8 @@ struct pith_train_opts {
     bool resume;               /* go on from the folder's checkpoint; none there: from the start */
 
     /* What else is learned from the teacher: values of its that this model shall have too. */
-    const struct pith_train_hint *hints; /* borrowed */
-    uint32_t n_hints;
+    const struct pith_train_feature *features; /* borrowed */
+    uint32_t n_features;
 
     double enough; /* stop after the epoch whose val_accuracy is at least this; 0: never */
     const struct pith_ranks
@@ -241,7 +241,7 @@ struct pith_train_integers {
 };
 
 /* weight * mean squared difference joins the loss. Both values have the same shape. */
-struct pith_train_hint {
+struct pith_train_feature {
     const char *student, *teacher; /* names of values, or of the nodes that make them */
     float weight;
 };

@@ -111,11 +111,11 @@ static void every_key_of_training_is_read(void **state)
     assert_string_equal(o->augment, "shift=2");
     assert_string_equal(s->teacher, "start");
     assert_true(fabs(s->until_drop - 0.003) < 1e-12 && !o->keep_best && s->seed == 9);
-    assert_int_equal(o->n_hints, 2);
-    assert_string_equal(s->hints[0].student, "a");
-    assert_string_equal(s->hints[0].teacher, "b");
-    assert_true(s->hints[0].weight == 0.5f && s->hints[1].weight == 2);
-    assert_string_equal(s->hints[1].teacher, "c");
+    assert_int_equal(o->n_features, 2);
+    assert_string_equal(s->features[0].student, "a");
+    assert_string_equal(s->features[0].teacher, "b");
+    assert_true(s->features[0].weight == 0.5f && s->features[1].weight == 2);
+    assert_string_equal(s->features[1].teacher, "c");
     assert_true(s[1].kind == PITH_STAGE_PRUNE && pith_stage_trains(&s[1]));
     assert_true(s[1].steps == 6 && s[1].schedule == PITH_PRUNE_LINEAR && s[1].seed == 3);
     assert_true(s[1].train.epochs == 2 && s[1].train.rate == 0.01f);

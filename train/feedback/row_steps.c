@@ -3,7 +3,7 @@
 
 #include "drawn_gradient.h"
 #include "feed_batch.h"
-#include "free_numbers.h"
+#include "parametrization.h"
 #include "layer_inputs.h"
 #include "row_feedback.h"
 
@@ -170,7 +170,7 @@ static double find_level(struct probe *p)
         struct probed *w = &p->of[i];
         const struct pith_const *c = p->m->values[w->value].constant;
         double count = (double)(w->rows * w->cols);
-        double step = pith_numbers_mean_step(p->opts, c->count, c->data, c->mask, count / largest);
+        double step = pith_latent_mean_step(p->opts, c->count, c->data, c->mask, count / largest);
         if (!(step > 0) || !find_shape(w, p->opts->step_init == PITH_STEP_INIT_FISHER_ROW)) {
             w->rows = 0;
             continue;
@@ -201,7 +201,7 @@ static enum pith_status take_steps(struct probe *p, struct row_steps *steps)
     double d = find_level(p);
     bool by_row = p->opts->step_init == PITH_STEP_INIT_FISHER_ROW;
     enum pith_status status = PITH_OK;
-    if (by_row && p->opts->n_hints == 0)
+    if (by_row && p->opts->n_features == 0)
         status = scale_rows(p, &steps->scale);
     for (uint32_t i = 0; i < p->n && !status; i++) {
         const struct probed *w = &p->of[i];
@@ -249,7 +249,7 @@ static enum pith_status list_weights(struct probe *p)
     for (uint32_t i = 0; i < n && p->of; i++) {
         const struct pith_value *v = &p->m->values[all[i].value];
         if (!all[i].is_weight || v->rank == 0 ||
-            pith_numbers_had_steps(v->constant->codebook, p->opts->levels))
+            pith_latent_had_steps(v->constant->codebook, p->opts->levels))
             continue;
         uint64_t rows = v->dim[0];
         struct probed *w = &p->of[p->n++];
