@@ -108,7 +108,8 @@ static void say_outputs(const struct cli_common *c, const struct pith_stage_repo
 static void say_lost(const struct pith_stage_report *r)
 {
     bool low = !(r->output_db >= PITH_LOST_DB);
-    cli_warn("%s: try --rounding adaptive, more samples, --fine, or --keep LAYER (pith sense tells "
+    cli_warn("%s: try --rounding adaptive, more samples, --int16-activations, or --keep LAYER "
+             "(pith sense tells "
              "which)",
              low ? "the outputs are less than 25 dB above their error"
                  : "more than 3 % of the answers changed");
@@ -186,7 +187,7 @@ static void print(const struct cli_common *c, const struct pith_stage_report *r)
     cli_say(c, "quantize   %s weights in %u of %u layers%s are integers", cli_format_count(n, a),
             whole, r->n_layers - tables, looked_up);
     if (fine)
-        cli_say(c, "fine       %u of them read their input as two bytes", fine);
+        cli_say(c, "int16      %u of them read 16-bit activations, as two bytes", fine);
     say_bits(c, r);
     if (wide)
         cli_say(c, "sums       of %u of them have 64 bits, as 32 might overflow", wide);

@@ -192,12 +192,13 @@ static enum cli_exit check_checkpoint(const struct train_options *o)
 
 static enum cli_exit check_softness(const struct train_options *o, const struct pith_model *m)
 {
-    for (uint32_t i = 0; i < m->n_values && o->stage.train.softness > 0; i++)
+    for (uint32_t i = 0; i < m->n_values && o->stage.train.assignment_temperature > 0; i++)
         if (m->values[i].constant && m->values[i].constant->codebook)
             return EXIT_DONE;
-    if (!(o->stage.train.softness > 0))
+    if (!(o->stage.train.assignment_temperature > 0))
         return EXIT_DONE;
-    cli_error("--set softness is for a codebook, and the model has none: see pith help cluster");
+    cli_error("--set assignment_temperature is for a codebook, and the model has none: see pith "
+              "help cluster");
     return EXIT_USAGE;
 }
 
@@ -272,9 +273,9 @@ const struct cli_command cmd_train = {
     "started\n"
     "again with --resume, a run ends in the same bytes; so it does under mpirun -n 2, 4 or 8 with\n"
     "--ranks mpi, where processes share each batch.\n\n"
-    "  pith train net.pith -d train.npz --levels 7 --set bias_levels=31 --set units=drop -o "
-    "tiny.pith\n"
-    "  pith train net.pith -d train.npz --teacher start --set hints=relu4:0.5 -o taught.pith",
+    "  pith train net.pith -d train.npz --levels 7 --set remove_dead_channels=true -o tiny.pith\n"
+    "  pith train net.pith -d train.npz --teacher start --set feature_distillation=relu4:0.5 -o "
+    "a.pith",
     options,
     sizeof(struct train_options),
     0,

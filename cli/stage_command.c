@@ -41,7 +41,7 @@ static void json_quantized(const struct pith_quantize_layer *l)
     if (l->table && !l->why)
         cli_json_uint("bits", l->weight_bits);
     if (l->fine)
-        cli_json_bool("fine", true);
+        cli_json_bool("int16_activations", true);
 }
 
 bool cli_lost_much(const struct pith_stage_report *r)

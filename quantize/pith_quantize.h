@@ -128,13 +128,13 @@ enum pith_status pith_cluster(struct pith_model *m, const struct pith_cluster_op
 
 enum pith_rounding {
     PITH_ROUND_DEFAULT =
-        0, /* where there is data FEEDBACK, or ADAPTIVE where weight_bits or
+        0, /* where there is data GPTQ, or ADAPTIVE where weight_bits or
               activation_bits, not of fixed point, are fewer than 8; else NEAREST */
     PITH_ROUND_NEAREST = 1,
-    PITH_ROUND_FEEDBACK = 2, /* what a weight's rounding changes in the layer's sums over the
-                               samples is made up for by the weights not yet rounded (OBQ, GPTQ) */
-    PITH_ROUND_ADAPTIVE = 3  /* the same towards the sums that the float network has, so that layers
-                                make  up for what those before them have lost */
+    PITH_ROUND_GPTQ = 2,    /* what a weight's rounding changes in the layer's sums over the
+                                  samples is made up for by the weights not yet rounded (OBQ, GPTQ) */
+    PITH_ROUND_ADAPTIVE = 3 /* the same towards the sums that the float network has, so that layers
+                               make  up for what those before them have lost */
 };
 
 #define PITH_WIDER_PART 16u
@@ -195,7 +195,7 @@ struct pith_quantize_opts {
     bool per_tensor_activations; /* one scale also at depthwise inputs */
     bool as_trained; /* every value with the grid it has, of 2 to 8 bits; weights that lie on k *
                         step (a codebook tells) with that step. Without data */
-    enum pith_rounding rounding; /* FEEDBACK and ADAPTIVE need data */
+    enum pith_rounding rounding; /* GPTQ and ADAPTIVE need data */
     /* Layer by layer, what rounding the weights changes in the mean of an output channel goes into
      * its bias, where it is more than chance: done where there is data. */
     bool bias_correct; /* insists: no data is an error */

@@ -45,8 +45,8 @@ static enum pith_status check_options(const struct pith_quantize_opts *o, struct
     if ((unsigned)o->rounding > PITH_ROUND_ADAPTIVE)
         return bad_option(err, "unknown option value");
     if (!pith_quantize_has_data(o) &&
-        (o->rounding >= PITH_ROUND_FEEDBACK || o->bias_correct || o->reestimate))
-        return bad_option(err, "feedback rounding, bias correction and re-estimation need data");
+        (o->rounding >= PITH_ROUND_GPTQ || o->bias_correct || o->reestimate))
+        return bad_option(err, "GPTQ rounding, bias correction and re-estimation need data");
     if (pith_quantize_has_data(o) && o->as_trained)
         return bad_option(err, "what was trained is taken as it is, without data");
     if ((o->n_fine || o->n_halved) && (bits != 8 || o->fixed_bits || o->as_trained))

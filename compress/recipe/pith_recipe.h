@@ -8,7 +8,7 @@
  * } } { "do": "cluster", "bits": 5, "init": "linear", "per": "tensor", "layers": { "conv*": 8 } }
  *     { "do": "train", "epochs": 8, "lr": 0.001, "teacher": "start", "until_drop": "0.3%" }
  *     { "do": "prune", "sparsity": 0.9, "steps": 6, "schedule": "cubic", "train": { "epochs": 1 } }
- *     { "do": "quantize", "weights": 8, "rounding": "feedback", "samples": 64, "keep": ["fc_out"] }
+ *     { "do": "quantize", "weights": 8, "rounding": "gptq", "samples": 64, "keep": ["fc_out"] }
  *     { "do": "quantize", "to": "fixed:8", "per": "channel" }      or "activations": 16
  *     { "do": "quantize", "keep": ["fc_out"], "floats": "f16" }    or "bf16"
  *     { "do": "encode", "coder": "huffman", "for": "speed" }

@@ -17,7 +17,7 @@ extern "C" {
 #endif
 
 #define PITH_STAGE_LAYERS 64u
-#define PITH_STAGE_HINTS 16u
+#define PITH_STAGE_FEATURES 16u
 #define PITH_STAGE_STEPS 1000u
 
 enum pith_stage_kind {
@@ -87,11 +87,11 @@ struct pith_stage {
     struct pith_encode_opts encode;
     struct pith_prune_amount prune_layers[PITH_STAGE_LAYERS];
     struct pith_cluster_size cluster_layers[PITH_STAGE_LAYERS];
-    /* TRAIN, and PRUNE in steps, which trains after each. Of `train`, the members hints, teacher,
-     * threads, seed, progress, stop, user and enough are filled in when the stage runs; keep_best
-     * counts only where there is validation data. */
+    /* TRAIN, and PRUNE in steps, which trains after each. Of `train`, the members features,
+     * teacher, threads, seed, progress, stop, user and enough are filled in when the stage runs;
+     * keep_best counts only where there is validation data. */
     struct pith_train_opts train;
-    struct pith_train_hint hints[PITH_STAGE_HINTS]; /* train.n_hints of them */
+    struct pith_train_feature features[PITH_STAGE_FEATURES]; /* train.n_features of them */
     const char *teacher;  /* "start": the network as the recipe found it; else a file; NULL: none */
     const char *integers; /* TRAIN: it ends as a network of integers, which train with it
                              (pith_integer_spec_parse); NULL: it does not */

@@ -65,6 +65,10 @@ bool pith_stage_misfit(const struct pith_stage *s, bool as_options, char why[PIT
 /* Whether none is given of those that the row's column `needs` names; it must be of keys alone. */
 bool pith_stage_lacks(const struct pith_stage *s, const struct pith_option_table *table,
                       const struct pith_option *o);
+/* The option that took the place of one called so once, as a key or on the command line, where name
+ * has n characters; NULL: none was. */
+const struct pith_option *pith_option_renamed(const struct pith_option_table *table,
+                                              const char *name, size_t n);
 /* "--warm-up", or "--set warm_up" where it is no option by itself. */
 void pith_option_spell(const struct pith_option *o, bool as_option, char *text, size_t room);
 

@@ -172,7 +172,7 @@ static const struct pith_word targets[] = {{"int8", 0},      {"fixed:4", 4}, {"f
                                            {"fixed:16", 16}, {NULL, 0}};
 static const struct pith_word roundings[] = {{"default", PITH_ROUND_DEFAULT},
                                              {"nearest", PITH_ROUND_NEAREST},
-                                             {"feedback", PITH_ROUND_FEEDBACK},
+                                             {"gptq", PITH_ROUND_GPTQ},
                                              {"adaptive", PITH_ROUND_ADAPTIVE},
                                              {NULL, 0}};
 static const struct pith_word float_types[] = {
@@ -217,8 +217,8 @@ static const struct pith_option rows[] = {
      .words = roundings,
      .level = PITH_OPTION_BASIC,
      .arg = "HOW",
-     .help = "feedback with -d, else nearest",
-     .source = "Frantar et al., 2023, GPTQ (feedback); Nagel et al., 2020, AdaRound (adaptive)"},
+     .help = "gptq with -d, else nearest",
+     .source = "Frantar et al., 2023, GPTQ; Nagel et al., 2020, AdaRound (adaptive)"},
     {.key = "bias_correct",
      .option = "keep-biases",
      .kind = PITH_OPTION_OWN,
@@ -303,19 +303,19 @@ static const struct pith_option rows[] = {
      .level = PITH_OPTION_BASIC,
      .arg = "GLOB",
      .help = "these layers stay float"},
-    {.key = "halves",
+    {.key = "split_range",
      .kind = PITH_OPTION_OWN,
      .own = &pith_own_halves,
      .level = PITH_OPTION_ADVANCED,
      .group = methods,
      .arg = "GLOB",
-     .help = "these layers read a byte for each half of a range; auto: some"},
-    {.key = "fine",
+     .help = "these layers read split ranges, a byte for each half; auto: some"},
+    {.key = "int16_activations",
      .kind = PITH_OPTION_OWN,
      .own = &pith_own_fine,
      .level = PITH_OPTION_BASIC,
      .arg = "GLOB",
-     .help = "these layers read their input as two bytes; auto: some"},
+     .help = "these layers read 16 bits, as two bytes; auto: some"},
 };
 static const struct pith_option_set all = {rows, sizeof rows / sizeof *rows};
 

@@ -214,8 +214,8 @@ static enum pith_status train(struct pith_error *err)
     s.train.loss = PITH_DISTILL;
     s.teacher = "start";
     s.integers = "w4a4";
-    s.train.n_hints = 1;
-    s.hints[0] = (struct pith_train_hint){"norm", "norm", 1};
+    s.train.n_features = 1;
+    s.features[0] = (struct pith_train_feature){"norm", "norm", 1};
     return run_stage(&made.pictures, &s, NULL, err);
 }
 

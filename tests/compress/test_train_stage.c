@@ -162,8 +162,9 @@ static void names_that_the_history_cannot_hold_are_refused_first(void **state)
         struct pith_stage s = training(1);
         const struct pith_prune_amount half = {latin, 0.5};
         s.teacher = i == 0 ? latin : "start";
-        s.train.n_hints = i == 1 || i == 2;
-        s.hints[0] = (struct pith_train_hint){i == 1 ? latin : "fc", i == 2 ? latin : "fc", 1};
+        s.train.n_features = i == 1 || i == 2;
+        s.features[0] =
+            (struct pith_train_feature){i == 1 ? latin : "fc", i == 2 ? latin : "fc", 1};
         if (i == 3) {
             pith_stage_init(&s, PITH_STAGE_PRUNE);
             s.prune.sparsity = 0.5;

@@ -4,7 +4,7 @@
 #include "feedback_start.h"
 
 #include "feedback_sweep.h"
-#include "free_numbers.h"
+#include "parametrization.h"
 #include "layer_inputs.h"
 #include "loss_rows.h"
 #include "row_feedback.h"
@@ -21,15 +21,15 @@ enum { MOST_PER_SLICE = 8 };
 struct feedback {
     struct feedback_sweep sweep;
     struct loss_rows *rows; /* NULL: the loss has no share */
-    struct free_numbers *of;
+    struct parametrization *of;
     uint32_t n;
     struct pith_error *err;
 };
 
 /* A weight that is put onto its grid. */
 struct layer {
-    struct free_numbers *of, *bias; /* bias: NULL where none can make up for what is left */
-    const float *was;               /* [rows, in.n] the weight as it came */
+    struct parametrization *of, *bias; /* bias: NULL where none can make up for what is left */
+    const float *was;                  /* [rows, in.n] the weight as it came */
     uint64_t rows;
     double *shift; /* [rows] what the bias is to make up for */
     struct layer_inputs in;
@@ -40,13 +40,13 @@ struct layer {
 static void round_group(struct layer *l, uint32_t g)
 {
     const struct layer_inputs *in = &l->in;
-    struct free_numbers *of = l->of;
-    const uint8_t *alive = of->thin ? of->thin->alive : of->c->mask;
+    struct parametrization *of = l->of;
+    const uint8_t *alive = of->pruned ? of->pruned->alive : of->c->mask;
     const uint64_t rows = l->rows / in->groups;
     for (uint64_t row = g * rows; row < (g + 1) * rows; row++) {
         const float *w = l->was + row * in->n;
         float *v = of->value + row * in->n;
-        double factor = (double)pith_number_factor(of, row * in->n);
+        double factor = (double)pith_latent_factor(of, row * in->n);
         pith_row_feedback_aim(&l->feedback, w);
         pith_row_feedback_round(&l->feedback, of->grid, factor, alive ? alive + row * in->n : NULL,
                                 v);
@@ -65,17 +65,17 @@ static struct tape_parameter *parameter(struct tape *t, uint32_t value)
 
 /* What the optimizer's numbers make, for it and for the tape that follows; their mean begins
  * there. */
-static void show(struct feedback *f, struct free_numbers *of)
+static void show(struct feedback *f, struct parametrization *of)
 {
     struct tape_parameter *p = parameter(f->sweep.now, of->p->value);
-    if (of->average)
-        memcpy(of->average, of->value, (size_t)of->n * sizeof *of->value);
-    pith_numbers_spread(of, of->value, of->p->data);
+    if (of->ema)
+        memcpy(of->ema, of->value, (size_t)of->n * sizeof *of->value);
+    pith_latent_spread(of, of->value, of->p->data);
     memcpy(p->data, of->p->data, (size_t)p->count * sizeof *p->data);
 }
 
 /* Of the bias that is added to the layer's rows, if it is trained. */
-static struct free_numbers *bias_numbers(const struct feedback *f, uint32_t value, uint64_t rows)
+static struct parametrization *bias_numbers(const struct feedback *f, uint32_t value, uint64_t rows)
 {
     for (uint32_t i = 0; i < f->n; i++)
         if (f->of[i].p->value == value && f->of[i].p->count == rows && f->of[i].n == rows)
@@ -85,8 +85,8 @@ static struct free_numbers *bias_numbers(const struct feedback *f, uint32_t valu
 
 static void move_bias(struct feedback *f, const struct layer *l)
 {
-    struct free_numbers *of = l->bias;
-    const uint8_t *alive = of->thin ? of->thin->alive : of->c->mask;
+    struct parametrization *of = l->bias;
+    const uint8_t *alive = of->pruned ? of->pruned->alive : of->c->mask;
     const float *was = parameter(f->sweep.before, of->p->value)->data;
     for (uint64_t k = 0; k < l->rows; k++)
         if (!alive || alive[k])
@@ -115,7 +115,7 @@ static void round_rows(struct feedback *f, struct layer *l)
 
 /* The steps that multiply by a weight. */
 struct weight_uses {
-    struct free_numbers *of;
+    struct parametrization *of;
     uint32_t first, last;
 };
 
@@ -190,7 +190,7 @@ static uint32_t list_uses(const struct feedback *f, struct weight_uses *uses)
 {
     uint32_t n = 0;
     for (uint32_t k = 0; k < f->n; k++) {
-        struct free_numbers *of = &f->of[k];
+        struct parametrization *of = &f->of[k];
         struct weight_uses *u = &uses[n];
         *u = (struct weight_uses){.of = of, .first = UINT32_MAX};
         for (uint32_t i = 0; i < f->sweep.now->n_steps && of->grid && of->p->is_weight; i++)
@@ -220,14 +220,14 @@ enum pith_status pith_feedback_start(const struct pith_model *m, struct pith_dat
                                      struct pith_error *err)
 {
     struct feedback f = {.err = err};
-    uint64_t n = pith_data_count(data), wanted = opts->feedback < n ? opts->feedback : n;
+    uint64_t n = pith_data_count(data), wanted = opts->gptq_samples < n ? opts->gptq_samples : n;
     uint32_t most = (uint32_t)(n / PITH_TRAIN_SLICES);
     most = most < MOST_PER_SLICE ? most : MOST_PER_SLICE;
     const uint64_t batch = (uint64_t)most * PITH_TRAIN_SLICES;
     f.of = pith_optimizer_numbers(o, &f.n);
     enum pith_status status =
         pith_sweep_open(m, data, opts, most, (wanted + batch - 1) / batch * batch, &f.sweep, err);
-    if (!status && opts->feedback_loss > 0)
+    if (!status && opts->gptq_fisher_share > 0)
         status = pith_loss_rows_new(m, &f.sweep, batch, &f.rows);
     if (!status)
         status = round_layers(&f);

@@ -3,7 +3,7 @@
 
 #include "drawn_gradient.h"
 #include "feed_batch.h"
-#include "free_numbers.h"
+#include "parametrization.h"
 #include "layer_inputs.h"
 #include "row_feedback.h"
 
@@ -170,8 +170,8 @@ static double find_level(struct probe *p)
         struct probed *w = &p->of[i];
         const struct pith_const *c = p->m->values[w->value].constant;
         double count = (double)(w->rows * w->cols);
-        double step = pith_numbers_mean_step(p->opts, c->count, c->data, c->mask, count / largest);
-        if (!(step > 0) || !find_shape(w, p->opts->step_by == PITH_STEP_BY_ROW)) {
+        double step = pith_latent_mean_step(p->opts, c->count, c->data, c->mask, count / largest);
+        if (!(step > 0) || !find_shape(w, p->opts->step_init == PITH_STEP_INIT_FISHER_ROW)) {
             w->rows = 0;
             continue;
         }
@@ -199,9 +199,9 @@ static enum pith_status scale_rows(struct probe *p, struct row_scale *scale)
 static enum pith_status take_steps(struct probe *p, struct row_steps *steps)
 {
     double d = find_level(p);
-    bool by_row = p->opts->step_by == PITH_STEP_BY_ROW;
+    bool by_row = p->opts->step_init == PITH_STEP_INIT_FISHER_ROW;
     enum pith_status status = PITH_OK;
-    if (by_row && p->opts->n_hints == 0)
+    if (by_row && p->opts->n_features == 0)
         status = scale_rows(p, &steps->scale);
     for (uint32_t i = 0; i < p->n && !status; i++) {
         const struct probed *w = &p->of[i];
@@ -249,7 +249,7 @@ static enum pith_status list_weights(struct probe *p)
     for (uint32_t i = 0; i < n && p->of; i++) {
         const struct pith_value *v = &p->m->values[all[i].value];
         if (!all[i].is_weight || v->rank == 0 ||
-            pith_numbers_had_steps(v->constant->codebook, p->opts->levels))
+            pith_latent_had_steps(v->constant->codebook, p->opts->levels))
             continue;
         uint64_t rows = v->dim[0];
         struct probed *w = &p->of[p->n++];
@@ -298,7 +298,7 @@ enum pith_status pith_row_steps_find(const struct pith_model *m, struct pith_dat
     struct probe p = {.m = m, .opts = opts, .err = err};
     *steps = (struct row_steps){m->n_values, calloc(m->n_values + 1u, sizeof *steps->of), {0}};
     enum pith_status status = steps->of ? open_probe(&p, data) : pith_tape_no_memory(err);
-    for (uint32_t i = 0; i < p.n && opts->feedback && !status; i++)
+    for (uint32_t i = 0; i < p.n && opts->gptq_samples && !status; i++)
         status = open_solvers(&p, &p.of[i]);
     if (!status)
         status = add_samples(&p);

@@ -23,10 +23,11 @@
 
 #define ROW_STEPS_SAMPLES 2048u /* or as many as there are */
 
-/* Of opts->step_by. Steps of rows are 1 or 1.5 times a power of two, so that a file has few bits of
- * them, and at most 16 times the tensor's. Weights that the loss does not know have none. Steps of
- * rows move into depthwise weights where they can (not with hints, which look at what lies
- * between). Each process does all of it. PITH_ERR_MEMORY, and what reading data returns. */
+/* Of opts->step_init. Steps of rows are 1 or 1.5 times a power of two, so that a file has few bits
+ * of them, and at most 16 times the tensor's. Weights that the loss does not know have none. Steps
+ * of rows move into depthwise weights where they can (not with feature distillation, which looks at
+ * what lies between). Each process does all of it. PITH_ERR_MEMORY, and what reading data returns.
+ */
 enum pith_status pith_row_steps_find(const struct pith_model *m, struct pith_data *data,
                                      const struct pith_train_opts *opts, struct row_steps *steps,
                                      struct pith_error *err);

@@ -18,10 +18,11 @@ struct soft_assign {
     float *first_temperature;    /* [groups] */
 };
 
-/* Temperature at first: `softness` times the mean squared distance of neighbours. centroid: [groups
+/* Temperature at first: `temperature` times the mean squared distance of neighbours. centroid:
+ * [groups
  * * n_centroids], ascending in each group. False: no memory. */
 bool pith_soft_new(uint64_t count, uint64_t group_elems, uint32_t n_centroids,
-                   const float *centroid, float softness, struct soft_assign **s);
+                   const float *centroid, float temperature, struct soft_assign **s);
 void pith_soft_free(struct soft_assign *s); /* accepts NULL */
 /* part of the run is over: t falls with its square and is 0 at `until`. */
 void pith_soft_cool(struct soft_assign *s, double part, double until);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "unit_links.h"
+#include "channel_dependency.h"
 
 #include "pith_op_semantics.h"
 
@@ -81,11 +81,11 @@ static uint32_t source_of(const struct pith_model *m, const struct readers *r,
     return PITH_VALUE_NONE;
 }
 
-static struct unit_link link_of(const struct pith_model *m, const struct readers *r,
-                                const struct pith_weight_ref *refs, uint32_t n, uint32_t i)
+static struct channel_link link_of(const struct pith_model *m, const struct readers *r,
+                                   const struct pith_weight_ref *refs, uint32_t n, uint32_t i)
 {
-    struct unit_link link = {refs[i].value, bias_of(m, &refs[i]), PITH_VALUE_NONE,
-                             is_depthwise(m, r, &refs[i])};
+    struct channel_link link = {refs[i].value, bias_of(m, &refs[i]), PITH_VALUE_NONE,
+                                is_depthwise(m, r, &refs[i])};
     if (link.by_row || is_plain(m, r, &refs[i]))
         link.source = source_of(m, r, refs, n, i, link.by_row);
     return link;
@@ -107,8 +107,8 @@ static void count_readers(const struct pith_model *m, struct readers *r)
         r->n[m->outputs[i]]++;
 }
 
-enum pith_status pith_unit_links(const struct pith_model *m, struct unit_link *link,
-                                 struct pith_weight_ref *refs, uint32_t *n)
+enum pith_status pith_channel_dependencies(const struct pith_model *m, struct channel_link *link,
+                                           struct pith_weight_ref *refs, uint32_t *n)
 {
     struct readers r = {calloc(m->n_values + 1u, sizeof *r.n),
                         calloc(m->n_values + 1u, sizeof *r.writer)};
@@ -124,8 +124,8 @@ enum pith_status pith_unit_links(const struct pith_model *m, struct unit_link *l
     return status;
 }
 
-bool pith_unit_bias_is_own(const struct pith_model *m, const struct unit_link *link,
-                           const struct pith_weight_ref *ref)
+bool pith_channel_bias_is_own(const struct pith_model *m, const struct channel_link *link,
+                              const struct pith_weight_ref *ref)
 {
     const struct pith_node *node = &m->nodes[ref->node];
     uint32_t read = 0;

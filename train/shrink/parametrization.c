@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "free_numbers.h"
+#include "parametrization.h"
 
 #include "pith_fold_grid.h"
 
@@ -10,12 +10,12 @@
 
 #define ZERO_MOST 0.45f /* steps beyond halfway */
 
-static const uint8_t *alive_of(const struct free_numbers *f)
+static const uint8_t *alive_of(const struct parametrization *f)
 {
-    return f->thin ? f->thin->alive : f->c->mask;
+    return f->pruned ? f->pruned->alive : f->c->mask;
 }
 
-static int32_t level_of(const struct free_numbers *f, uint64_t k, float x)
+static int32_t level_of(const struct parametrization *f, uint64_t k, float x)
 {
     return pith_grid_level(f->grid, x, f->zero ? f->zero[k] : GRID_HALFWAY);
 }
@@ -28,10 +28,10 @@ static uint64_t centroid_of(const struct pith_codebook *b, uint64_t k)
 
 /* ---- levels ---------------------------------------------------------------------------------- */
 
-static void learn_step(struct free_numbers *f, double rate)
+static void learn_step(struct parametrization *f, double rate)
 {
     const uint8_t *alive = alive_of(f);
-    const float *fisher = f->thin ? f->thin->importance : NULL;
+    const float *fisher = f->pruned ? f->pruned->importance : NULL;
     struct grid_fit fit = {0, 0};
     for (uint64_t k = 0; k < f->n; k++) {
         double q = alive && !alive[k] ? 0 : (double)level_of(f, k, f->value[k]);
@@ -42,7 +42,7 @@ static void learn_step(struct free_numbers *f, double rate)
     pith_grid_learn(f->grid, &fit, rate);
 }
 
-static void count_levels(struct free_numbers *f)
+static void count_levels(struct parametrization *f)
 {
     const uint8_t *alive = alive_of(f);
     double n[129], sum = 0;
@@ -83,7 +83,7 @@ static float step_of(const struct pith_codebook *b, uint64_t g, uint32_t levels)
     return n / 2 <= levels ? pith_grid_symmetric_step(b->centroid + g * n, n) : 0;
 }
 
-uint64_t pith_numbers_had_steps(const struct pith_codebook *b, uint32_t levels)
+uint64_t pith_latent_had_steps(const struct pith_codebook *b, uint32_t levels)
 {
     for (uint64_t g = 0; b && g < b->n_groups; g++)
         if (!(step_of(b, g, levels) > 0))
@@ -91,8 +91,8 @@ uint64_t pith_numbers_had_steps(const struct pith_codebook *b, uint32_t levels)
     return b ? b->n_groups : 0;
 }
 
-double pith_numbers_mean_step(const struct pith_train_opts *o, uint64_t n, const float *x,
-                              const uint8_t *alive, double of_largest)
+double pith_latent_mean_step(const struct pith_train_opts *o, uint64_t n, const float *x,
+                             const uint8_t *alive, double of_largest)
 {
     uint64_t there = 0;
     double sum = 0;
@@ -114,18 +114,17 @@ static double largest(uint64_t n, const float *x, const uint8_t *alive)
     return most;
 }
 
-static float first_step(const struct pith_train_opts *o, const struct free_numbers *f)
+static float first_step(const struct pith_train_opts *o, const struct parametrization *f)
 {
     const uint8_t *alive = alive_of(f);
-    double step = f->p->is_weight
-                      ? pith_numbers_mean_step(o, f->n, f->p->data, alive, f->of_largest)
-                      : largest(f->n, f->p->data, alive) / (double)o->bias_levels;
+    double step = f->p->is_weight ? pith_latent_mean_step(o, f->n, f->p->data, alive, f->of_largest)
+                                  : largest(f->n, f->p->data, alive) / (double)o->bias_levels;
     return step > 1e-12 && isfinite(step) ? (float)step : 1e-3f;
 }
 
 /* Rows' steps - those of the codebook `was`, else told by the loss - become a grid of about their
  * mean, and factors. What is in f->value becomes latent. */
-static bool open_factors(struct free_numbers *f, const struct pith_codebook *was, uint64_t rows,
+static bool open_factors(struct parametrization *f, const struct pith_codebook *was, uint64_t rows,
                          uint32_t levels, float *step)
 {
     double sum = 0;
@@ -146,9 +145,9 @@ static bool open_factors(struct free_numbers *f, const struct pith_codebook *was
 /* The grid that an earlier run, or a fold, left goes on, whatever the options say of first steps.
  */
 static bool open_grid(struct pith_model *m, const struct pith_train_opts *o, uint32_t levels,
-                      struct free_numbers *f)
+                      struct parametrization *f)
 {
-    uint64_t had = pith_numbers_had_steps(f->c->codebook, levels);
+    uint64_t had = pith_latent_had_steps(f->c->codebook, levels);
     const struct pith_codebook *was = had ? f->c->codebook : NULL;
     uint64_t groups = had ? had : f->n_steps > 1 ? f->n_steps : 1;
     float step = had ? step_of(was, 0, levels) : f->n_steps == 1 ? *f->steps : first_step(o, f);
@@ -162,7 +161,7 @@ static bool open_grid(struct pith_model *m, const struct pith_train_opts *o, uin
         return false;
     pith_grid_init(f->grid, levels, step);
     f->c->codebook = b;
-    if (!f->p->is_weight || !f->thin || !(o->rate_weight > 0))
+    if (!f->p->is_weight || !f->pruned || !(o->lambda > 0))
         return true;
     f->zero = malloc((size_t)f->n * sizeof *f->zero);
     for (uint64_t k = 0; f->zero && k < f->n; k++)
@@ -170,7 +169,7 @@ static bool open_grid(struct pith_model *m, const struct pith_train_opts *o, uin
     return f->zero != NULL;
 }
 
-static bool open_codebook(struct free_numbers *f)
+static bool open_codebook(struct parametrization *f)
 {
     const struct pith_codebook *b = f->c->codebook;
     f->n = b->n_groups * b->n_centroids;
@@ -181,14 +180,14 @@ static bool open_codebook(struct free_numbers *f)
 }
 
 /* Numbers of the weights, then the centroids. */
-static bool open_soft(const struct pith_train_opts *o, struct free_numbers *f)
+static bool open_soft(const struct pith_train_opts *o, struct parametrization *f)
 {
     const struct pith_codebook *b = f->c->codebook;
     uint64_t count = f->p->count, centroids = b->n_groups * b->n_centroids;
     f->n = count + centroids;
     f->value = malloc((size_t)f->n * sizeof *f->value);
-    if (!f->value ||
-        !pith_soft_new(count, b->group_elems, b->n_centroids, b->centroid, o->softness, &f->soft))
+    if (!f->value || !pith_soft_new(count, b->group_elems, b->n_centroids, b->centroid,
+                                    o->assignment_temperature, &f->soft))
         return false;
     memcpy(f->value, f->p->data, (size_t)count * sizeof *f->value);
     memcpy(f->value + count, b->centroid, (size_t)centroids * sizeof *f->value);
@@ -197,7 +196,7 @@ static bool open_soft(const struct pith_train_opts *o, struct free_numbers *f)
 
 /* Numbers of the weights, then of their rows' steps. */
 static bool open_fake(struct pith_model *m, const struct pith_train_opts *o,
-                      const struct pith_train_weight *asked, struct free_numbers *f)
+                      const struct pith_train_weight *asked, struct parametrization *f)
 {
     uint64_t count = f->p->count, rows = m->values[f->p->value].dim[0],
              n = asked->by_row ? rows : 1;
@@ -213,14 +212,14 @@ static bool open_fake(struct pith_model *m, const struct pith_train_opts *o,
     return f->fake != NULL;
 }
 
-static bool is_noisy(const struct pith_train_opts *o, const struct free_numbers *f)
+static bool is_noisy(const struct pith_train_opts *o, const struct parametrization *f)
 {
     return (o->score == PITH_SCORE_GATES || o->score == PITH_SCORE_VARIATIONAL) &&
-           o->sparsity > 0 && f->thin && f->thin->is_weight && !f->c->codebook;
+           o->sparsity > 0 && f->pruned && f->pruned->is_weight && !f->c->codebook;
 }
 
 /* Numbers of the weights, then of their noise. */
-static bool open_noise(const struct pith_train_opts *o, struct free_numbers *f)
+static bool open_noise(const struct pith_train_opts *o, struct parametrization *f)
 {
     uint64_t count = f->p->count, seed = o->seed * UINT64_C(0x2545f4914f6cdd1d) + f->p->value;
     f->n = 2 * count;
@@ -228,12 +227,12 @@ static bool open_noise(const struct pith_train_opts *o, struct free_numbers *f)
     if (!f->value || !pith_noise_new(o->score, count, seed, f->value + count, &f->noise))
         return false;
     memcpy(f->value, f->p->data, (size_t)count * sizeof *f->value);
-    f->thin->saliency = f->noise->saliency;
+    f->pruned->saliency = f->noise->saliency;
     return true;
 }
 
-bool pith_numbers_open(struct pith_model *m, const struct pith_train_opts *o,
-                       struct free_numbers *f)
+bool pith_latent_open(struct pith_model *m, const struct pith_train_opts *o,
+                      struct parametrization *f)
 {
     uint32_t levels = f->p->is_weight ? o->levels : o->bias_levels;
     bool ok = true;
@@ -247,14 +246,14 @@ bool pith_numbers_open(struct pith_model *m, const struct pith_train_opts *o,
     else if (levels)
         ok = open_grid(m, o, levels, f);
     else if (f->c->codebook)
-        ok = o->softness > 0 ? open_soft(o, f) : open_codebook(f);
+        ok = o->assignment_temperature > 0 ? open_soft(o, f) : open_codebook(f);
     else if (f->own)
         ok = open_noise(o, f);
     if (f->own) {
         f->grad = calloc((size_t)f->n + 1, sizeof *f->grad);
         ok = ok && f->grad;
     }
-    if (ok && f->thin && !f->c->mask) {
+    if (ok && f->pruned && !f->c->mask) {
         f->c->mask = pith_model_alloc(m, f->p->count, 1);
         ok = f->c->mask != NULL;
         if (ok)
@@ -265,12 +264,12 @@ bool pith_numbers_open(struct pith_model *m, const struct pith_train_opts *o,
             f->p->alive = alive_of(f);
         if (f->grid)
             count_levels(f);
-        pith_numbers_spread(f, f->value, f->p->data);
+        pith_latent_spread(f, f->value, f->p->data);
     }
     return ok;
 }
 
-void pith_numbers_close(struct free_numbers *f)
+void pith_latent_close(struct parametrization *f)
 {
     if (f->own) {
         free(f->value);
@@ -284,19 +283,20 @@ void pith_numbers_close(struct free_numbers *f)
     free(f->fake);
     free(f->first);
     free(f->second);
-    free(f->average);
+    free(f->ema);
 }
 
-void pith_numbers_state(struct free_numbers *f, uint32_t number, struct checkpoint *c)
+void pith_latent_state(struct parametrization *f, uint32_t number, struct checkpoint *c)
 {
     uint64_t bytes = f->n * sizeof *f->value;
     pith_checkpoint_add(c, "tensor", number, f->p->data, f->p->count * sizeof *f->p->data);
     pith_checkpoint_add(c, "value", number, f->own ? f->value : NULL, bytes);
     pith_checkpoint_add(c, "first", number, f->first, bytes);
     pith_checkpoint_add(c, "second", number, f->second, bytes);
-    pith_checkpoint_add(c, "average", number, f->average, bytes);
+    pith_checkpoint_add(c, "ema", number, f->ema, bytes);
     if (f->soft)
-        pith_checkpoint_add(c, "softness", number, &f->soft->share, sizeof f->soft->share);
+        pith_checkpoint_add(c, "assignment_temperature", number, &f->soft->share,
+                            sizeof f->soft->share);
     if (f->noise) {
         uint64_t floats = f->noise->count * sizeof(float);
         pith_checkpoint_add(c, "quiet", number, &f->noise->quiet, sizeof f->noise->quiet);
@@ -317,23 +317,23 @@ void pith_numbers_state(struct free_numbers *f, uint32_t number, struct checkpoi
 
 /* ---- there and back -------------------------------------------------------------------------- */
 
-bool pith_numbers_each_alone(const struct free_numbers *f)
+bool pith_latent_each_alone(const struct parametrization *f)
 {
     return !f->soft && !f->noise && !f->fake && (f->grid || !f->c->codebook);
 }
 
-static void scale_and_observe(struct free_numbers *f, float scale, uint64_t begin, uint64_t end)
+static void scale_and_observe(struct parametrization *f, float scale, uint64_t begin, uint64_t end)
 {
     float *grad = f->p->grad;
     for (uint64_t k = begin; k < end; k++)
         grad[k] *= scale;
     for (uint64_t k = begin; k < end && f->factor; k++)
         grad[k] *= f->factor[k / f->cols]; /* of what is latent, from here on */
-    if (f->thin && f->thin->is_weight)
-        pith_thin_observe(f->thin, begin, end, grad);
+    if (f->pruned && f->pruned->is_weight)
+        pith_gradual_observe(f->pruned, begin, end, grad);
 }
 
-void pith_numbers_gather_range(struct free_numbers *f, float scale, uint64_t begin, uint64_t end)
+void pith_latent_gather_range(struct parametrization *f, float scale, uint64_t begin, uint64_t end)
 {
     const uint8_t *alive = alive_of(f);
     float *grad = f->p->grad, *to = f->grad;
@@ -348,7 +348,7 @@ void pith_numbers_gather_range(struct free_numbers *f, float scale, uint64_t beg
                            to + begin);
 }
 
-void pith_numbers_gather(struct free_numbers *f, float scale)
+void pith_latent_gather(struct parametrization *f, float scale)
 {
     const uint8_t *alive = alive_of(f);
     const struct pith_codebook *b = f->c->codebook;
@@ -375,7 +375,7 @@ void pith_numbers_gather(struct free_numbers *f, float scale)
             f->grad[centroid_of(b, k)] += f->p->grad[k];
 }
 
-void pith_numbers_spread(const struct free_numbers *f, const float *value, float *to)
+void pith_latent_spread(const struct parametrization *f, const float *value, float *to)
 {
     const uint8_t *alive = alive_of(f);
     const struct pith_codebook *b = f->c->codebook;
@@ -395,7 +395,7 @@ void pith_numbers_spread(const struct free_numbers *f, const float *value, float
         if (alive && !alive[k])
             to[k] = 0;
         else if (f->grid)
-            to[k] = (float)level_of(f, k, value[k]) * (f->grid->step * pith_number_factor(f, k));
+            to[k] = (float)level_of(f, k, value[k]) * (f->grid->step * pith_latent_factor(f, k));
         else
             to[k] = b ? value[centroid_of(b, k)] : value[k];
     }
@@ -403,7 +403,7 @@ void pith_numbers_spread(const struct free_numbers *f, const float *value, float
 
 /* ---- rate ------------------------------------------------------------------------------------ */
 
-void pith_numbers_dampen(struct free_numbers *f, float share, uint64_t begin, uint64_t end)
+void pith_latent_damp(struct parametrization *f, float share, uint64_t begin, uint64_t end)
 {
     const uint8_t *alive = alive_of(f);
     if (!f->grid || !(share > 0))
@@ -414,7 +414,7 @@ void pith_numbers_dampen(struct free_numbers *f, float share, uint64_t begin, ui
                 share * ((float)level_of(f, k, f->value[k]) * f->grid->step - f->value[k]);
 }
 
-void pith_numbers_fit_grid(struct free_numbers *f, double rate)
+void pith_latent_fit_grid(struct parametrization *f, double rate)
 {
     if (!f->grid)
         return;
@@ -425,13 +425,13 @@ void pith_numbers_fit_grid(struct free_numbers *f, double rate)
 
 /* With a = |x| / step between 0 and 1 and F the diagonal Fisher information, level 1 rather than 0
  * costs 0.5 F step^2 (1 - 2 a) of the loss and so many bits more. */
-void pith_numbers_aim(struct free_numbers *f, double bit_weight, double n_samples)
+void pith_latent_aim(struct parametrization *f, double bit_weight, double n_samples)
 {
     if (!f->zero)
         return;
     for (uint64_t k = 0; k < f->n; k++) {
-        float bits = f->thin->bits[k] - THIN_VALUE_BITS + f->magnitude[1];
-        double fisher = n_samples * (double)f->thin->importance[k];
+        float bits = f->pruned->bits[k] - PRUNED_VALUE_BITS + f->magnitude[1];
+        double fisher = n_samples * (double)f->pruned->importance[k];
         double worth = fisher * (double)f->grid->step * (double)f->grid->step;
         double later = bit_weight * (double)bits;
         f->zero[k] = later >= ZERO_MOST * worth ? GRID_HALFWAY + ZERO_MOST
@@ -449,9 +449,9 @@ struct level_counts {
     uint32_t *row, *col;
 };
 
-static void count_rows(const struct free_numbers *f, struct level_counts *n)
+static void count_rows(const struct parametrization *f, struct level_counts *n)
 {
-    uint64_t rows = f->thin->rows, cols = f->thin->cols, k = 0;
+    uint64_t rows = f->pruned->rows, cols = f->pruned->cols, k = 0;
     for (uint64_t i = 0; i < rows; i++)
         for (uint64_t j = 0; j < cols; j++, k++) {
             uint32_t there = f->p->data[k] != 0;
@@ -467,9 +467,9 @@ static void count_rows(const struct free_numbers *f, struct level_counts *n)
 }
 
 /* Where the nonzeros are, as contexts of row and column would code it. */
-static double support_bits(const struct free_numbers *f, const struct level_counts *n)
+static double support_bits(const struct parametrization *f, const struct level_counts *n)
 {
-    uint64_t rows = f->thin->rows, cols = f->thin->cols;
+    uint64_t rows = f->pruned->rows, cols = f->pruned->cols;
     double bits = (double)rows * entropy((double)n->live_rows / (double)rows) +
                   (double)cols * entropy((double)n->live_cols / (double)cols);
     for (uint64_t i = 0; i < rows; i++)
@@ -480,14 +480,14 @@ static double support_bits(const struct free_numbers *f, const struct level_coun
     return bits;
 }
 
-double pith_numbers_bytes(const struct free_numbers *f)
+double pith_latent_bytes(const struct parametrization *f)
 {
     if (!f->grid)
         return (double)f->p->count * (f->given ? 1 : 4);
     double bits = f->factor ? 4.0 * (double)(f->n / f->cols) : 16;
-    if (f->thin && f->thin->is_weight) {
-        struct level_counts n = {.row = calloc((size_t)f->thin->rows, sizeof *n.row),
-                                 .col = calloc((size_t)f->thin->cols, sizeof *n.col)};
+    if (f->pruned && f->pruned->is_weight) {
+        struct level_counts n = {.row = calloc((size_t)f->pruned->rows, sizeof *n.row),
+                                 .col = calloc((size_t)f->pruned->cols, sizeof *n.col)};
         if (n.row && n.col) {
             count_rows(f, &n);
             bits += support_bits(f, &n);
@@ -530,13 +530,13 @@ static void permute(float *a, const struct ranked *order, uint32_t n)
 /* Centroids may have passed each other: sorted again, with them the indices and what the optimizer
  * knows of each. Equal ones are set apart by the next representable value, for codebooks are
  * strictly ascending. */
-static void store_codebook(struct free_numbers *f)
+static void store_codebook(struct parametrization *f)
 {
     struct pith_codebook *b = f->c->codebook;
     uint64_t first = f->soft ? f->p->count : 0; /* of the centroids among the numbers */
     for (uint64_t group = 0; group < b->n_groups; group++) {
         uint64_t at = group * b->n_centroids;
-        const float *effective = (f->average ? f->average : f->value) + first + at;
+        const float *effective = (f->ema ? f->ema : f->value) + first + at;
         struct ranked r[256];
         uint8_t now[256];
         for (uint32_t i = 0; i < b->n_centroids; i++)
@@ -550,18 +550,18 @@ static void store_codebook(struct free_numbers *f)
         }
         for (uint64_t k = group * b->group_elems; k < (group + 1) * b->group_elems; k++)
             b->index[k] = now[b->index[k]];
-        float *all[] = {f->value, f->first, f->second, f->average};
+        float *all[] = {f->value, f->first, f->second, f->ema};
         for (size_t i = 0; i < sizeof all / sizeof *all; i++)
             permute(all[i] ? all[i] + first + at : NULL, r, b->n_centroids);
     }
 }
 
-static void store_grid(const struct free_numbers *f, const float *value)
+static void store_grid(const struct parametrization *f, const float *value)
 {
     struct pith_codebook *b = f->c->codebook;
     int32_t levels = f->grid->levels;
     for (uint64_t g = 0; g < b->n_groups; g++) {
-        float step = f->grid->step * pith_number_factor(f, g * b->group_elems);
+        float step = f->grid->step * pith_latent_factor(f, g * b->group_elems);
         pith_grid_write(&(struct uniform_grid){step, (uint32_t)levels}, b->n_centroids,
                         b->centroid + g * b->n_centroids);
     }
@@ -571,15 +571,15 @@ static void store_grid(const struct free_numbers *f, const float *value)
 
 /* What is 0 on the grid of a network that shrinks, or behind a gate, is removed, as far as its file
  * goes. */
-static void store_mask(const struct free_numbers *f)
+static void store_mask(const struct parametrization *f)
 {
     const float *data = f->c->data;
     for (uint64_t k = 0; k < f->p->count; k++)
-        f->c->mask[k] = f->thin->alive[k] && (!(f->grid || f->noise) || data[k] != 0);
+        f->c->mask[k] = f->pruned->alive[k] && (!(f->grid || f->noise) || data[k] != 0);
 }
 
 /* Settled, whatever the temperature: what the file will hold. */
-static void put_centroids(const struct free_numbers *f)
+static void put_centroids(const struct parametrization *f)
 {
     const struct pith_codebook *b = f->c->codebook;
     const uint8_t *alive = alive_of(f);
@@ -588,9 +588,9 @@ static void put_centroids(const struct free_numbers *f)
         data[k] = alive && !alive[k] ? 0.0f : b->centroid[centroid_of(b, k)];
 }
 
-void pith_numbers_store(struct free_numbers *f)
+void pith_latent_store(struct parametrization *f)
 {
-    const float *value = f->average ? f->average : f->value;
+    const float *value = f->ema ? f->ema : f->value;
     if (f->fake) {
         pith_fake_weight_store(f->fake, value, f->c->codebook);
     } else if (f->grid) {
@@ -606,7 +606,7 @@ void pith_numbers_store(struct free_numbers *f)
     else if (f->noise)
         pith_noise_means(f->noise, value, value + f->p->count, alive_of(f), f->c->data);
     else
-        pith_numbers_spread(f, value, f->c->data);
-    if (f->thin)
+        pith_latent_spread(f, value, f->c->data);
+    if (f->pruned)
         store_mask(f);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "unit_order.h"
+#include "channel_permutation.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "pith_fold_grid.h"
 #include "pith_op_semantics.h"
 #include "pith_host.h"
-#include "unit_links.h"
+#include "channel_dependency.h"
 
 struct unit {
     uint32_t number; /* its row */
@@ -19,7 +19,7 @@ struct unit {
 /* The units that the columns of a weight read, through depthwise weights perhaps. */
 struct layer {
     struct pith_model *m;
-    const struct unit_link *link;
+    const struct channel_link *link;
     const struct pith_weight_ref *refs;
     uint32_t reader, makes; /* numbers of links; makes: whose rows come first */
     uint64_t units;
@@ -101,7 +101,7 @@ static bool may_move_rows(const struct layer *l, uint32_t link)
     uint64_t groups = groups_of(weight_of(l, link));
     return l->m->values[l->link[link].value].type == PITH_F32 &&
            (groups == 1 || groups == l->units) && (!bias || groups_of(bias) == 1) &&
-           pith_unit_bias_is_own(l->m, &l->link[link], &l->refs[link]);
+           pith_channel_bias_is_own(l->m, &l->link[link], &l->refs[link]);
 }
 
 /* False: the reader's columns stay where they are. */
@@ -279,9 +279,10 @@ static enum pith_status each_layer(struct pith_model *m, uint64_t *n_dropped,
                                    enum pith_status (*change)(const struct layer *, uint64_t *))
 {
     uint32_t n = 0;
-    struct unit_link *link = calloc(m->n_nodes + 1u, sizeof *link);
+    struct channel_link *link = calloc(m->n_nodes + 1u, sizeof *link);
     struct pith_weight_ref *refs = calloc(m->n_nodes + 1u, sizeof *refs);
-    enum pith_status st = link && refs ? pith_unit_links(m, link, refs, &n) : PITH_ERR_MEMORY;
+    enum pith_status st =
+        link && refs ? pith_channel_dependencies(m, link, refs, &n) : PITH_ERR_MEMORY;
     for (uint32_t i = 0; i < n && !st; i++) {
         struct layer l = {m, link, refs, i, 0, 0};
         if (find_layer(&l))
@@ -292,7 +293,8 @@ static enum pith_status each_layer(struct pith_model *m, uint64_t *n_dropped,
     return st;
 }
 
-enum pith_status pith_drop_units(struct pith_model *m, uint64_t *n_dropped, struct pith_error *err)
+enum pith_status pith_remove_dead_channels(struct pith_model *m, uint64_t *n_dropped,
+                                           struct pith_error *err)
 {
     uint64_t dropped = 0;
     enum pith_status st = each_layer(m, &dropped, drop_of_layer);
@@ -303,7 +305,7 @@ enum pith_status pith_drop_units(struct pith_model *m, uint64_t *n_dropped, stru
     return dropped ? pith_model_infer_shapes(m, err) : PITH_OK;
 }
 
-enum pith_status pith_order_units(struct pith_model *m)
+enum pith_status pith_permute_channels(struct pith_model *m)
 {
     return each_layer(m, NULL, order_layer);
 }

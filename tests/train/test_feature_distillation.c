@@ -36,13 +36,13 @@ static struct pith_model *network(uint64_t seed, bool by_conv, uint32_t depth)
     return m;
 }
 
-static struct tape *tape_of(const struct pith_model *m, const struct hint_loss *h)
+static struct tape *tape_of(const struct pith_model *m, const struct feature_loss *h)
 {
     struct tape *t = NULL;
     struct pith_error err = {0};
     struct tape_opts o = {.batch = BATCH, .threads = 1, .training = true};
     if (h)
-        o.hint = pith_hints_values(h, &o.n_hints);
+        o.feature = pith_features_values(h, &o.n_features);
     if (pith_tape_new(m, &o, &t, &err))
         fail_msg("%s", err.text);
     struct sample_random r = sample_random_of(5);
@@ -54,12 +54,12 @@ static struct tape *tape_of(const struct pith_model *m, const struct hint_loss *
     return t;
 }
 
-static double loss_of(const struct hint_loss *h, struct tape *student, struct tape *teacher)
+static double loss_of(const struct feature_loss *h, struct tape *student, struct tape *teacher)
 {
     double sum = 0;
     pith_tape_forward(student);
     for (uint32_t s = 0; s < PITH_TRAIN_SLICES; s++)
-        sum += pith_hint_loss(h, student, teacher, s, BATCH / PITH_TRAIN_SLICES);
+        sum += pith_feature_loss(h, student, teacher, s, BATCH / PITH_TRAIN_SLICES);
     return sum;
 }
 
@@ -98,14 +98,14 @@ static void check(bool conv_student, bool conv_teacher)
 {
     const float step = 0.05f;
     struct pith_model *m = network(3, conv_student, 2), *t = network(4, conv_teacher, 2);
-    struct pith_train_hint hint = {"h", "layer", 3.0f};
-    struct pith_train_opts o = {.teacher = t, .hints = &hint, .n_hints = 1};
-    struct hint_loss *h;
+    struct pith_train_feature feature = {"h", "layer", 3.0f};
+    struct pith_train_opts o = {.teacher = t, .features = &feature, .n_features = 1};
+    struct feature_loss *h;
     struct pith_error err = {0};
     uint32_t n;
-    assert_int_equal(pith_hints_new(m, &o, NULL, &h, &err), PITH_OK);
+    assert_int_equal(pith_features_new(m, &o, NULL, &h, &err), PITH_OK);
     struct tape *student = tape_of(m, h), *teacher = tape_of(t, NULL);
-    assert_int_equal(pith_hints_check(h, student, teacher, &err), PITH_OK);
+    assert_int_equal(pith_features_check(h, student, teacher, &err), PITH_OK);
     uint32_t v = number_of(m, "h"), tv = number_of(t, "h");
     assert_int_equal(pith_tape_value(student, 0, v)->layout, conv_student);
     assert_int_equal(pith_tape_value(teacher, 0, tv)->layout, conv_teacher);
@@ -128,7 +128,7 @@ static void check(bool conv_student, bool conv_teacher)
         }
     pith_tape_free(student);
     pith_tape_free(teacher);
-    pith_hints_free(h);
+    pith_features_free(h);
     pith_model_free(m);
     pith_model_free(t);
 }
@@ -140,23 +140,24 @@ static void both_layouts(void **state)
         check(i & 1, i & 2);
 }
 
-static void refuse(const struct pith_train_hint *hint, struct pith_model *teacher, const char *text)
+static void refuse(const struct pith_train_feature *feature, struct pith_model *teacher,
+                   const char *text)
 {
     struct pith_model *m = network(3, true, 2);
-    struct pith_train_opts o = {.teacher = teacher, .hints = hint, .n_hints = 1};
-    struct hint_loss *h = NULL;
+    struct pith_train_opts o = {.teacher = teacher, .features = feature, .n_features = 1};
+    struct feature_loss *h = NULL;
     struct pith_error err = {0};
-    enum pith_status status = pith_hints_new(m, &o, NULL, &h, &err);
+    enum pith_status status = pith_features_new(m, &o, NULL, &h, &err);
     if (!status) {
         struct tape *student = tape_of(m, h), *other = tape_of(teacher, NULL);
-        status = pith_hints_check(h, student, other, &err);
+        status = pith_features_check(h, student, other, &err);
         pith_tape_free(student);
         pith_tape_free(other);
     }
     assert_int_equal(status, PITH_ERR_ARGUMENT);
     if (!strstr(err.text, text))
         fail_msg("'%s' does not say '%s'", err.text, text);
-    pith_hints_free(h);
+    pith_features_free(h);
     pith_model_free(m);
     pith_model_free(teacher);
 }
@@ -164,17 +165,17 @@ static void refuse(const struct pith_train_hint *hint, struct pith_model *teache
 static void refusals(void **state)
 {
     (void)state;
-    static const struct pith_train_hint none = {"nowhere", "h", 1},
-                                        none_there = {"h", "classes", 1}, lost = {"h", "w", 1},
-                                        light = {"h", "h", 0}, fine = {"h", "h", 1},
-                                        still = {"x", "h", 1};
+    static const struct pith_train_feature none = {"nowhere", "h", 1},
+                                           none_there = {"h", "classes", 1}, lost = {"h", "w", 1},
+                                           light = {"h", "h", 0}, fine = {"h", "h", 1},
+                                           still = {"x", "h", 1};
     refuse(&none, network(1, true, 2), "the network has no value or node 'nowhere'");
     refuse(&lost, network(1, true, 2), "the teacher has no value or node 'w'");
     refuse(&light, network(1, true, 2), "a weight above 0");
     refuse(&none_there, network(1, true, 2), "'h' has not the shape of the teacher's");
     refuse(&fine, network(1, true, 3), "'h' has not the shape of the teacher's");
     refuse(&still, network(1, true, 2), "'x' does not depend on anything that is trained");
-    refuse(&fine, NULL, "hints need a teacher");
+    refuse(&fine, NULL, "feature distillation needs a teacher");
 }
 
 int main(void)

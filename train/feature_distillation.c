@@ -1,48 +1,48 @@
 /* SPDX-License-Identifier: MIT */
-#include "hint_loss.h"
+#include "feature_distillation.h"
 #include "pith_host.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct hint_loss {
-    const struct pith_train_hint *hint;
+struct feature_loss {
+    const struct pith_train_feature *feature;
     uint32_t n, n_values;
     uint32_t *value, *teacher; /* [n_values]: the students, then the scores; [n] */
 };
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-static enum pith_status find_pair(struct hint_loss *h, uint32_t i, const struct pith_model *m,
+static enum pith_status find_pair(struct feature_loss *h, uint32_t i, const struct pith_model *m,
                                   const struct pith_model *teacher, struct pith_error *err)
 {
-    const struct pith_train_hint *hint = &h->hint[i];
-    if (!hint->student || !*hint->student || !hint->teacher || !*hint->teacher ||
-        !(hint->weight > 0) || !isfinite(hint->weight))
+    const struct pith_train_feature *feature = &h->feature[i];
+    if (!feature->student || !*feature->student || !feature->teacher || !*feature->teacher ||
+        !(feature->weight > 0) || !isfinite(feature->weight))
         return pith_error_set(err, PITH_ERR_ARGUMENT,
-                              "hint %u needs two names and a weight above 0", i + 1);
-    h->value[i] = pith_model_value_named(m, hint->student);
-    h->teacher[i] = pith_model_value_named(teacher, hint->teacher);
+                              "feature %u needs two names and a weight above 0", i + 1);
+    h->value[i] = pith_model_value_named(m, feature->student);
+    h->teacher[i] = pith_model_value_named(teacher, feature->teacher);
     bool lost = h->value[i] == PITH_VALUE_NONE;
     if (lost || h->teacher[i] == PITH_VALUE_NONE)
-        return pith_error_set(err, PITH_ERR_ARGUMENT,
-                              "hint %u: the %s has no value or node '%.100s'", i + 1,
-                              lost ? "network" : "teacher", lost ? hint->student : hint->teacher);
+        return pith_error_set(
+            err, PITH_ERR_ARGUMENT, "feature %u: the %s has no value or node '%.100s'", i + 1,
+            lost ? "network" : "teacher", lost ? feature->student : feature->teacher);
     return PITH_OK;
 }
 
-enum pith_status pith_hints_new(const struct pith_model *m, const struct pith_train_opts *opts,
-                                const uint32_t *scores, struct hint_loss **h,
-                                struct pith_error *err)
+enum pith_status pith_features_new(const struct pith_model *m, const struct pith_train_opts *opts,
+                                   const uint32_t *scores, struct feature_loss **h,
+                                   struct pith_error *err)
 {
-    if (opts->n_hints && !opts->teacher)
-        return pith_error_set(err, PITH_ERR_ARGUMENT, "hints need a teacher");
-    struct hint_loss *made = calloc(1, sizeof *made);
+    if (opts->n_features && !opts->teacher)
+        return pith_error_set(err, PITH_ERR_ARGUMENT, "feature distillation needs a teacher");
+    struct feature_loss *made = calloc(1, sizeof *made);
     if (made) {
-        made->hint = opts->hints;
-        made->n = opts->n_hints;
-        made->n_values = opts->n_hints + (scores != NULL);
+        made->feature = opts->features;
+        made->n = opts->n_features;
+        made->n_values = opts->n_features + (scores != NULL);
         made->value = calloc((size_t)made->n + 1, sizeof *made->value);
         made->teacher = calloc((size_t)made->n + 1, sizeof *made->teacher);
     }
@@ -52,7 +52,7 @@ enum pith_status pith_hints_new(const struct pith_model *m, const struct pith_tr
     for (uint32_t i = 0; !status && i < made->n; i++)
         status = find_pair(made, i, m, opts->teacher, err);
     if (status) {
-        pith_hints_free(made);
+        pith_features_free(made);
         return status;
     }
     if (scores)
@@ -61,7 +61,7 @@ enum pith_status pith_hints_new(const struct pith_model *m, const struct pith_tr
     return PITH_OK;
 }
 
-void pith_hints_free(struct hint_loss *h)
+void pith_features_free(struct feature_loss *h)
 {
     if (!h)
         return;
@@ -70,14 +70,14 @@ void pith_hints_free(struct hint_loss *h)
     free(h);
 }
 
-const uint32_t *pith_hints_values(const struct hint_loss *h, uint32_t *n)
+const uint32_t *pith_features_values(const struct feature_loss *h, uint32_t *n)
 {
     *n = h->n_values;
     return h->value;
 }
 
-enum pith_status pith_hints_check(const struct hint_loss *h, struct tape *student,
-                                  struct tape *teacher, struct pith_error *err)
+enum pith_status pith_features_check(const struct feature_loss *h, struct tape *student,
+                                     struct tape *teacher, struct pith_error *err)
 {
     for (uint32_t i = 0; i < h->n; i++) {
         const struct tape_tensor *x = pith_tape_value(student, 0, h->value[i]);
@@ -90,8 +90,8 @@ enum pith_status pith_hints_check(const struct hint_loss *h, struct tape *studen
         else if (!x->grad)
             wrong = "does not depend on anything that is trained";
         if (wrong)
-            return pith_error_set(err, PITH_ERR_ARGUMENT, "hint %u: '%.100s' %s", i + 1,
-                                  h->hint[i].student, wrong);
+            return pith_error_set(err, PITH_ERR_ARGUMENT, "feature %u: '%.100s' %s", i + 1,
+                                  h->feature[i].student, wrong);
     }
     return PITH_OK;
 }
@@ -133,13 +133,13 @@ static double one_pair(const struct tape_tensor *x, const struct tape_tensor *y,
     return scale * sum;
 }
 
-double pith_hint_loss(const struct hint_loss *h, struct tape *student, struct tape *teacher,
-                      uint32_t slice, uint32_t n)
+double pith_feature_loss(const struct feature_loss *h, struct tape *student, struct tape *teacher,
+                         uint32_t slice, uint32_t n)
 {
     double sum = 0;
     for (uint32_t i = 0; i < h->n; i++)
-        sum +=
-            one_pair(pith_tape_value(student, slice, h->value[i]),
-                     pith_tape_value(teacher, slice, h->teacher[i]), (double)h->hint[i].weight, n);
+        sum += one_pair(pith_tape_value(student, slice, h->value[i]),
+                        pith_tape_value(teacher, slice, h->teacher[i]),
+                        (double)h->feature[i].weight, n);
     return sum;
 }

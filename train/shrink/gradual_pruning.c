@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "thinning.h"
-#include "unit_links.h"
+#include "gradual_pruning.h"
+#include "channel_dependency.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -10,13 +10,13 @@
 /* Without any gradient, as where a network begins as its own teacher, the small ones go first. */
 #define LEAST_IMPORTANCE 1e-28f
 
-struct thinning {
+struct gradual_pruning {
     struct pith_train_opts opts;
     uint32_t n, n_weights; /* tensors: weights first, then biases */
-    struct thin_tensor *of;
+    struct pruned_tensor *of;
     struct weight_link {
         uint32_t source, bias; /* numbers in of, UINT32_MAX: none */
-        bool by_row;           /* unit_links.h */
+        bool by_row;           /* channel_dependency.h */
     } * link;                  /* [n_weights] */
     float *score;              /* [count of the weights] */
     uint64_t count, first_kept, observed;
@@ -24,7 +24,7 @@ struct thinning {
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-void pith_thin_free(struct thinning *h)
+void pith_gradual_free(struct gradual_pruning *h)
 {
     if (!h)
         return;
@@ -51,7 +51,7 @@ static uint32_t parameter_of(struct tape *t, uint32_t value)
     return UINT32_MAX;
 }
 
-static void count_kept(struct thin_tensor *w)
+static void count_kept(struct pruned_tensor *w)
 {
     w->kept = 0;
     if (w->is_weight) {
@@ -69,16 +69,16 @@ static void count_kept(struct thin_tensor *w)
 }
 
 /* False: out of memory. */
-static bool open_tensor(struct thinning *h, const struct pith_model *m, uint32_t parameter,
+static bool open_tensor(struct gradual_pruning *h, const struct pith_model *m, uint32_t parameter,
                         uint32_t value, uint64_t rows, bool is_weight)
 {
     const struct pith_const *c = m->values[value].constant;
-    struct thin_tensor *w = &h->of[h->n++];
-    *w = (struct thin_tensor){.parameter = parameter,
-                              .is_weight = is_weight,
-                              .rows = rows,
-                              .cols = c->count / rows,
-                              .count = c->count};
+    struct pruned_tensor *w = &h->of[h->n++];
+    *w = (struct pruned_tensor){.parameter = parameter,
+                                .is_weight = is_weight,
+                                .rows = rows,
+                                .cols = c->count / rows,
+                                .count = c->count};
     w->alive = malloc((size_t)c->count + 1);
     if (is_weight) {
         w->importance = calloc((size_t)c->count, sizeof *w->importance);
@@ -95,8 +95,8 @@ static bool open_tensor(struct thinning *h, const struct pith_model *m, uint32_t
 }
 
 /* Weights that move, then their biases; links between them. */
-static bool open_tensors(struct thinning *h, const struct pith_model *m, struct tape *t,
-                         const struct unit_link *link, const struct pith_weight_ref *refs,
+static bool open_tensors(struct gradual_pruning *h, const struct pith_model *m, struct tape *t,
+                         const struct channel_link *link, const struct pith_weight_ref *refs,
                          uint32_t n)
 {
     uint32_t *number = malloc((n + 1u) * sizeof *number);
@@ -123,17 +123,17 @@ static bool open_tensors(struct thinning *h, const struct pith_model *m, struct 
     return ok;
 }
 
-static void update_bits(struct thin_tensor *w);
+static void update_bits(struct pruned_tensor *w);
 
-enum pith_status pith_thin_new(const struct pith_model *m, struct tape *t,
-                               const struct pith_train_opts *opts, struct thinning **made,
-                               struct pith_error *err)
+enum pith_status pith_gradual_new(const struct pith_model *m, struct tape *t,
+                                  const struct pith_train_opts *opts, struct gradual_pruning **made,
+                                  struct pith_error *err)
 {
     uint32_t n = 0;
-    struct thinning *h = calloc(1, sizeof *h);
-    struct unit_link *link = calloc(m->n_nodes + 1u, sizeof *link);
+    struct gradual_pruning *h = calloc(1, sizeof *h);
+    struct channel_link *link = calloc(m->n_nodes + 1u, sizeof *link);
     struct pith_weight_ref *refs = calloc(m->n_nodes + 1u, sizeof *refs);
-    bool ok = h && link && refs && pith_unit_links(m, link, refs, &n) == PITH_OK;
+    bool ok = h && link && refs && pith_channel_dependencies(m, link, refs, &n) == PITH_OK;
     if (ok) {
         h->opts = *opts;
         h->of = calloc(2u * n + 1, sizeof *h->of);
@@ -143,14 +143,14 @@ enum pith_status pith_thin_new(const struct pith_model *m, struct tape *t,
     if (ok) {
         for (uint32_t i = 0; i < h->n_weights; i++)
             h->count += h->of[i].count;
-        h->first_kept = pith_thin_kept(h);
+        h->first_kept = pith_gradual_kept(h);
         h->score = malloc((size_t)(h->count + 1) * sizeof *h->score);
         ok = h->score != NULL;
     }
     free(link);
     free(refs);
     if (!ok) {
-        pith_thin_free(h);
+        pith_gradual_free(h);
         return pith_tape_no_memory(err);
     }
     for (uint32_t i = 0; i < h->n_weights; i++)
@@ -159,11 +159,11 @@ enum pith_status pith_thin_new(const struct pith_model *m, struct tape *t,
     return PITH_OK;
 }
 
-void pith_thin_state(struct thinning *h, struct checkpoint *c)
+void pith_gradual_state(struct gradual_pruning *h, struct checkpoint *c)
 {
     pith_checkpoint_add(c, "observed", 0, &h->observed, sizeof h->observed);
     for (uint32_t i = 0; i < h->n; i++) {
-        struct thin_tensor *w = &h->of[i];
+        struct pruned_tensor *w = &h->of[i];
         uint64_t floats = w->count * sizeof(float);
         pith_checkpoint_add(c, "kept", i, &w->kept, sizeof w->kept);
         pith_checkpoint_add(c, "dead below", i, &w->dead_below, sizeof w->dead_below);
@@ -175,13 +175,13 @@ void pith_thin_state(struct thinning *h, struct checkpoint *c)
     }
 }
 
-struct thin_tensor *pith_thin_tensors(struct thinning *h, uint32_t *n)
+struct pruned_tensor *pith_gradual_tensors(struct gradual_pruning *h, uint32_t *n)
 {
     *n = h->n;
     return h->of;
 }
 
-uint64_t pith_thin_kept(const struct thinning *h)
+uint64_t pith_gradual_kept(const struct gradual_pruning *h)
 {
     uint64_t kept = 0;
     for (uint32_t i = 0; i < h->n_weights; i++)
@@ -191,21 +191,21 @@ uint64_t pith_thin_kept(const struct thinning *h)
 
 /* ---- what a weight is worth, and what it costs ----------------------------------------------- */
 
-double pith_thin_known(const struct thinning *h)
+double pith_gradual_known(const struct gradual_pruning *h)
 {
     return 1 - pow((double)FORGET, (double)h->observed);
 }
 
-void pith_thin_observe(struct thin_tensor *w, uint64_t begin, uint64_t end, const float *grad)
+void pith_gradual_observe(struct pruned_tensor *w, uint64_t begin, uint64_t end, const float *grad)
 {
     float *restrict importance = w->importance;
     for (uint64_t k = begin; k < end; k++)
         importance[k] += (1 - FORGET) * (grad[k] * grad[k] - importance[k]);
 }
 
-/* log2((1 - p) / p) + THIN_VALUE_BITS, p from densities; at least a fifth of a bit, so that nothing
- * is for nothing. */
-static void update_bits(struct thin_tensor *w)
+/* log2((1 - p) / p) + PRUNED_VALUE_BITS, p from densities; at least a fifth of a bit, so that
+ * nothing is for nothing. */
+static void update_bits(struct pruned_tensor *w)
 {
     float least = 0.5f / (float)w->count;
     for (uint64_t i = 0, k = 0; i < w->rows; i++) {
@@ -213,13 +213,14 @@ static void update_bits(struct thin_tensor *w)
         for (uint64_t j = 0; j < w->cols; j++, k++) {
             float p = row * (float)w->in_col[j];
             p = p < least ? least : p > 0.95f ? 0.95f : p;
-            float bits = log2f((1 - p) / p) + THIN_VALUE_BITS;
+            float bits = log2f((1 - p) / p) + PRUNED_VALUE_BITS;
             w->bits[k] = bits > 0.2f ? bits : 0.2f;
         }
     }
 }
 
-static float score_of(const struct thinning *h, const struct thin_tensor *w, uint64_t k, float x)
+static float score_of(const struct gradual_pruning *h, const struct pruned_tensor *w, uint64_t k,
+                      float x)
 {
     if (w->saliency)
         return w->saliency[k];
@@ -242,7 +243,7 @@ static int ascending(const void *a, const void *b)
 }
 
 /* The score below which weights go so that `keep` are left, at least one. */
-static float limit_for(struct thinning *h, uint64_t keep, float *const *value)
+static float limit_for(struct gradual_pruning *h, uint64_t keep, float *const *value)
 {
     uint64_t n = 0;
     for (uint32_t i = 0; i < h->n_weights; i++)
@@ -255,10 +256,10 @@ static float limit_for(struct thinning *h, uint64_t keep, float *const *value)
     return h->score[n - (keep ? keep : 1)];
 }
 
-static void remove_below(struct thinning *h, float limit, float *const *value)
+static void remove_below(struct gradual_pruning *h, float limit, float *const *value)
 {
     for (uint32_t i = 0; i < h->n_weights; i++) {
-        struct thin_tensor *w = &h->of[i];
+        struct pruned_tensor *w = &h->of[i];
         for (uint64_t k = 0; k < w->count; k++)
             if (w->alive[k] && score_of(h, w, k, value[i][k]) < limit)
                 w->alive[k] = 0;
@@ -267,11 +268,12 @@ static void remove_below(struct thinning *h, float limit, float *const *value)
 
 /* 0.5 F w^2, the loss a sample, against lambda / count for each bit: F is n_samples times the
  * squared mean gradient, for the gradients of samples are nearly independent. */
-static void remove_dear(struct thinning *h, double lambda, uint32_t n_samples, float *const *value)
+static void remove_dear(struct gradual_pruning *h, double lambda, uint32_t n_samples,
+                        float *const *value)
 {
-    float limit = (float)(lambda / (double)h->count * 2 * pith_thin_known(h) / n_samples);
+    float limit = (float)(lambda / (double)h->count * 2 * pith_gradual_known(h) / n_samples);
     for (uint32_t i = 0; i < h->n_weights; i++) {
-        struct thin_tensor *w = &h->of[i];
+        struct pruned_tensor *w = &h->of[i];
         for (uint64_t k = 0; k < w->count; k++) {
             float x = value[i][k];
             if (w->alive[k] && w->importance[k] * x * x < limit * w->bits[k])
@@ -280,7 +282,7 @@ static void remove_dear(struct thinning *h, double lambda, uint32_t n_samples, f
     }
 }
 
-static void remove_small(struct thinning *h, float *const *value)
+static void remove_small(struct gradual_pruning *h, float *const *value)
 {
     for (uint32_t i = 0; i < h->n_weights; i++)
         for (uint64_t k = 0; k < h->of[i].count; k++)
@@ -289,7 +291,7 @@ static void remove_small(struct thinning *h, float *const *value)
 }
 
 /* Back comes what was removed and has the largest gradient for its bits. */
-static void grow(struct thinning *h, uint64_t n_back, float *const *value)
+static void grow(struct gradual_pruning *h, uint64_t n_back, float *const *value)
 {
     uint64_t n = 0;
     for (uint32_t i = 0; i < h->n_weights; i++)
@@ -310,12 +312,12 @@ static void grow(struct thinning *h, uint64_t n_back, float *const *value)
 
 /* ---- units ----------------------------------------------------------------------------------- */
 
-static bool row_lives(const struct thin_tensor *w, uint64_t row)
+static bool row_lives(const struct pruned_tensor *w, uint64_t row)
 {
     return w->in_row[row] > 0;
 }
 
-static bool block_lives(const struct thin_tensor *w, uint64_t from, uint64_t n)
+static bool block_lives(const struct pruned_tensor *w, uint64_t from, uint64_t n)
 {
     for (uint64_t j = from; j < from + n; j++)
         if (w->in_col[j])
@@ -323,12 +325,12 @@ static bool block_lives(const struct thin_tensor *w, uint64_t from, uint64_t n)
     return false;
 }
 
-static void clear_row(struct thin_tensor *w, uint64_t row)
+static void clear_row(struct pruned_tensor *w, uint64_t row)
 {
     memset(w->alive + row * w->cols, 0, (size_t)w->cols);
 }
 
-static void clear_block(struct thin_tensor *w, uint64_t from, uint64_t n)
+static void clear_block(struct pruned_tensor *w, uint64_t from, uint64_t n)
 {
     for (uint64_t i = 0; i < w->rows; i++)
         memset(w->alive + i * w->cols + from, 0, (size_t)n);
@@ -336,13 +338,13 @@ static void clear_block(struct thin_tensor *w, uint64_t from, uint64_t n)
 
 /* Units between the source of weight `at` and `at` itself that are dead on one side. True: some
  * were still alive on the other. */
-static bool drop_units(struct thinning *h, uint32_t at)
+static bool drop_units(struct gradual_pruning *h, uint32_t at)
 {
     bool by_row = h->link[at].by_row;
-    struct thin_tensor *reads = &h->of[at], *makes = &h->of[h->link[at].source];
-    struct thin_tensor *bias = h->link[h->link[at].source].bias == UINT32_MAX
-                                   ? NULL
-                                   : &h->of[h->link[h->link[at].source].bias];
+    struct pruned_tensor *reads = &h->of[at], *makes = &h->of[h->link[at].source];
+    struct pruned_tensor *bias = h->link[h->link[at].source].bias == UINT32_MAX
+                                     ? NULL
+                                     : &h->of[h->link[h->link[at].source].bias];
     uint64_t each = reads->cols / makes->rows;
     bool changed = false;
     for (uint64_t unit = 0; unit < makes->rows; unit++) {
@@ -367,7 +369,7 @@ static bool drop_units(struct thinning *h, uint32_t at)
     return changed;
 }
 
-static void drop_dead_units(struct thinning *h)
+static void drop_dead_units(struct gradual_pruning *h)
 {
     bool changed = true;
     for (uint32_t i = 0; i < h->n; i++)
@@ -385,7 +387,7 @@ static void drop_dead_units(struct thinning *h)
 /* ---- a step ---------------------------------------------------------------------------------- */
 
 /* Geometric in the count: the same share goes at each step of a schedule of power 1. */
-static uint64_t target(const struct thinning *h, double part)
+static uint64_t target(const struct gradual_pruning *h, double part)
 {
     double end = (1 - h->opts.sparsity) * (double)h->count, start = (double)h->first_kept;
     double until = (double)h->opts.prune_until;
@@ -396,7 +398,7 @@ static uint64_t target(const struct thinning *h, double part)
 }
 
 /* How many of `keep` are to be others than those that are worth most. */
-static uint64_t places_for_others(const struct thinning *h, uint64_t keep, double part)
+static uint64_t places_for_others(const struct gradual_pruning *h, uint64_t keep, double part)
 {
     double left = 1 - part / (double)h->opts.prune_until;
     return h->opts.regrow > 0 && left > 0 ? (uint64_t)((double)keep * (double)h->opts.regrow * left)
@@ -405,25 +407,25 @@ static uint64_t places_for_others(const struct thinning *h, uint64_t keep, doubl
 
 /* The count is reached at once where the schedule ends; where no step would ever be due, the last
  * one is. */
-bool pith_thin_due(const struct pith_train_opts *opts, uint64_t step, uint64_t n_steps)
+bool pith_gradual_due(const struct pith_train_opts *opts, uint64_t step, uint64_t n_steps)
 {
     double until = (double)opts->prune_until;
     bool ends =
         (double)(step + 1) / (double)n_steps >= until && (double)step / (double)n_steps < until;
     bool only = step + 1 == n_steps && n_steps < opts->prune_every;
     return (step + 1) % opts->prune_every == 0 || (ends && opts->sparsity > 0) ||
-           (only && opts->rate_weight > 0);
+           (only && opts->lambda > 0);
 }
 
-void pith_thin_step(struct thinning *h, uint64_t step, uint64_t n_steps, uint32_t n_samples,
-                    float *const *value)
+void pith_gradual_step(struct gradual_pruning *h, uint64_t step, uint64_t n_steps,
+                       uint32_t n_samples, float *const *value)
 {
     double part = (double)(step + 1) / (double)n_steps;
     h->observed++;
-    if (!pith_thin_due(&h->opts, step, n_steps))
+    if (!pith_gradual_due(&h->opts, step, n_steps))
         return;
-    double ramp = (double)h->opts.rate_ramp;
-    double lambda = (double)h->opts.rate_weight * (part < ramp ? part / ramp : 1);
+    double ramp = (double)h->opts.lambda_ramp;
+    double lambda = (double)h->opts.lambda * (part < ramp ? part / ramp : 1);
     uint64_t keep = h->opts.sparsity > 0 ? target(h, part) : 0;
     uint64_t back = places_for_others(h, keep, part);
     if (h->opts.sparsity > 0)

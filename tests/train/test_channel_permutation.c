@@ -20,7 +20,7 @@ enum { PIXELS = 28 * 28, DIGITS = 10, LAYERS = 4 };
 
 /* Every third unit is dead, the others keep a share of their weights that differs; two centroids
  * for each row or, of every other layer, for all. */
-static void thin(struct pith_model *m, const struct pith_weight_ref *ref, uint32_t layer)
+static void prune_least(struct pith_model *m, const struct pith_weight_ref *ref, uint32_t layer)
 {
     struct pith_const *c = m->values[ref->value].constant;
     float *data = c->data, *bias = m->values[m->nodes[ref->node].in[2]].constant->data;
@@ -53,7 +53,7 @@ static struct pith_model *network(struct pith_weight_ref refs[LAYERS])
     assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
     assert_int_equal(pith_model_weights(m, refs), LAYERS);
     for (uint32_t i = 0; i + 1 < LAYERS; i++)
-        thin(m, &refs[i], i);
+        prune_least(m, &refs[i], i);
     return m;
 }
 
@@ -85,7 +85,7 @@ static void test_order(void **state)
     struct pith_model *m = network(refs);
     answers(m, before);
     assert_true(kept(m, &refs[2], 0) == 0 && kept(m, &refs[2], 1) > 0);
-    assert_int_equal(pith_order_units(m), PITH_OK);
+    assert_int_equal(pith_permute_channels(m), PITH_OK);
     for (uint32_t i = 0; i + 1 < LAYERS; i++)
         for (uint64_t row = 1; row < refs[i].rows; row++)
             assert_true(kept(m, &refs[i], row) <= kept(m, &refs[i], row - 1));
@@ -102,7 +102,7 @@ static void test_shown(void **state)
     struct pith_weight_ref refs[LAYERS];
     struct pith_model *m = network(refs);
     m->outputs[m->n_outputs++] = m->nodes[refs[2].node].out[0];
-    assert_int_equal(pith_order_units(m), PITH_OK);
+    assert_int_equal(pith_permute_channels(m), PITH_OK);
     assert_int_equal(kept(m, &refs[2], 0), 0);
     assert_true(kept(m, &refs[2], 1) > 0);
     assert_true(kept(m, &refs[1], 0) > 0);
@@ -132,8 +132,8 @@ static void test_drop(void **state)
         want += (refs[i].rows + 2) / 3;
     }
     answers(m, before);
-    assert_int_equal(pith_order_units(m), PITH_OK);
-    assert_int_equal(pith_drop_units(m, &dropped, &err), PITH_OK);
+    assert_int_equal(pith_permute_channels(m), PITH_OK);
+    assert_int_equal(pith_remove_dead_channels(m, &dropped, &err), PITH_OK);
     assert_int_equal(pith_model_weights(m, now), LAYERS);
     for (uint32_t i = 0; i < LAYERS; i++) {
         const struct pith_codebook *b = m->values[now[i].value].constant->codebook;
@@ -145,7 +145,7 @@ static void test_drop(void **state)
     answers(m, after);
     for (uint32_t i = 0; i < DIGITS; i++)
         assert_true(fabsf(after[i] - before[i]) < 1e-5f);
-    assert_int_equal(pith_drop_units(m, &dropped, &err), PITH_OK);
+    assert_int_equal(pith_remove_dead_channels(m, &dropped, &err), PITH_OK);
     assert_int_equal(dropped, 0);
     pith_model_free(m);
 }
@@ -168,7 +168,7 @@ static void test_drop_under_a_row_of_biases(void **state)
     for (uint32_t k = 0; k < CLASSES * HIDDEN; k++)
         if (k % HIDDEN >= HIDDEN - 2)
             w2[k] = 0;
-    if (pith_drop_units(m, &dropped, &err))
+    if (pith_remove_dead_channels(m, &dropped, &err))
         fail_msg("%s", err.text);
     assert_int_equal(dropped, 2);
     assert_int_equal(constant(m, "b1")->count, HIDDEN - 2);
@@ -196,7 +196,7 @@ static void test_snapshot_of_dropped_units(void **state)
     }
     assert_int_equal(pith_model_pack(m, NULL, &file[0], &err), PITH_OK);
     assert_int_equal(pith_snapshot_new(m, &s), PITH_OK);
-    assert_int_equal(pith_drop_units(m, &dropped, &err), PITH_OK);
+    assert_int_equal(pith_remove_dead_channels(m, &dropped, &err), PITH_OK);
     assert_true(dropped >= 3);
     pith_snapshot_restore(s, m);
     assert_int_equal(pith_model_pack(m, NULL, &file[1], &err), PITH_OK);
