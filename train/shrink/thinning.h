@@ -45,6 +45,8 @@ void pith_thin_free(struct thinning *h); /* accepts NULL */
 struct thin_tensor *pith_thin_tensors(struct thinning *h, uint32_t *n);
 /* Of the mean gradient of a batch, grad [count], elements begin .. end. */
 void pith_thin_observe(struct thin_tensor *w, uint64_t begin, uint64_t end, const float *grad);
+/* What a bit, or noise, costs by now: a share of what it costs at last, `part` of the run over. */
+double pith_rate_ramp(double part);
 /* Whether weights go after step `step` of n_steps. */
 bool pith_thin_due(const struct pith_train_opts *opts, uint64_t step, uint64_t n_steps);
 /* After step `step` of n_steps: value[i]: the numbers of tensor i. */
