@@ -136,12 +136,9 @@ struct pith_train_opts {
         keep_weights; /* the same as a number: so many are left; 0: as sparsity says. What is
                          zero already, or was dropped with a unit, does not shift its meaning */
     enum pith_score score;
-    float noise_weight;   /* gates: this times the mean P(open) joins the loss; variational dropout:
-                             this times KL / samples; rises with lambda_ramp; default 1 */
-    float prune_until;    /* 0..1; default 0.8 */
-    float prune_power;    /* kept(t) = target + (start - target) (1 - t / prune_until)^power in the
-                             logarithm of the counts; default 1.5 */
-    uint32_t prune_every; /* steps; default 50; also at the first step from prune_until on */
+    float prune_until;         /* 0..1; default 0.8. kept(t) = target + (start - target)
+                                  (1 - t / prune_until)^1.5 in the logarithm of the counts */
+    uint32_t prune_every;      /* steps; default 50; also at the first step from prune_until on */
     bool remove_dead_channels; /* in the end, channels and neurons that nothing reads leave the
                                   network: smaller matrices, the same outputs. Else they stay, as
                                   zeros */
@@ -165,8 +162,7 @@ struct pith_train_opts {
                          is not. 0.5 gives each weight the same share of that loss; default 0 */
     float lambda; /* >= 0, the rate-distortion multiplier of D + lambda R: what one bit of a weight,
                      on the mean, is worth in loss. It decides which weights go and which latent
-                     ones are 0; none is pulled */
-    float lambda_ramp; /* 0..1: share of the run in which lambda rises from 0; default 0.2 */
+                     ones are 0; none is pulled. It rises from 0 in the first fifth of the run */
 
     /* Going on after a break. */
     const char *checkpoint;    /* folder, made if need be; NULL: none are written */

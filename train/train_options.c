@@ -125,9 +125,8 @@ enum pith_status pith_run_check_opts(const struct run *r)
         wrong = "a teacher is for classes, not for squared error";
     else if (!(o->sparsity >= 0 && o->sparsity < 1) || !(o->prune_until > 0 && o->prune_until <= 1))
         wrong = "sparsity must be in 0..1, below 1, and prune_until in 0..1, above 0";
-    else if (o->prune_every == 0 || !(o->prune_power > 0) || !share(o->regrow) ||
-             !share(o->lambda_ramp))
-        wrong = "prune_every and prune_power must be above 0, regrow and lambda_ramp in 0..1";
+    else if (o->prune_every == 0 || !share(o->regrow))
+        wrong = "prune_every must be above 0, regrow in 0..1";
     else if (o->levels > 127 || o->bias_levels > 127 || !(o->first_step > 0))
         wrong = "a grid has at most 127 levels, and its first step is above 0";
     else if (o->gptq_samples && !o->levels)
@@ -144,8 +143,8 @@ enum pith_status pith_run_check_opts(const struct run *r)
         wrong = "oscillation_damping must be in 0..1";
     else if (!share(o->step_power))
         wrong = "the power of steps must be in 0..1";
-    else if (is_noisy(o) && (o->levels || !(o->noise_weight >= 0) || !isfinite(o->noise_weight)))
-        wrong = "gates and variational dropout are without levels, their weight not negative";
+    else if (is_noisy(o) && o->levels)
+        wrong = "gates and variational dropout are without levels";
     else if (is_noisy(o) && !(o->sparsity > 0))
         wrong = "gates and variational dropout say what goes: they need a sparsity";
     else if (is_noisy(o) && has_codebook(r->m))

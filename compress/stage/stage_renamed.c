@@ -14,7 +14,6 @@ static const struct {
     {"train", "feedback_loss", "gptq_fisher_share"},
     {"train", "hint", "feature_distillation"},
     {"train", "hints", "feature_distillation"},
-    {"train", "rate_ramp", "lambda_ramp"},
     {"train", "rate_weight", "lambda"},
     {"train", "softness", "assignment_temperature"},
     {"train", "step_by", "step_init"},

@@ -5,6 +5,23 @@
 
 #include "pith_stage_options.h"
 
+/* A row in a line or two: its kind, its key and the member it sets; what its value is called in
+ * help (NULL: a flag), the line of help, and behind it what else the row has:
+ *
+ *     PITH_ROW(UINT, "steps", steps, "N", "little by little", .min = 1, .max = 1000),
+ *     PITH_OWN_ROW("halves", &pith_own_halves, "GLOB", "these layers ...", PITH_ADVANCED(methods)),
+ */
+#define PITH_ROW(kind_, key_, member, arg_, ...)                                                   \
+    {                                                                                              \
+        .key = key_, .kind = PITH_OPTION_##kind_, .at = offsetof(struct pith_stage, member),       \
+        .arg = arg_, .help = __VA_ARGS__                                                           \
+    }
+#define PITH_OWN_ROW(key_, own_, arg_, ...)                                                        \
+    {                                                                                              \
+        .key = key_, .kind = PITH_OPTION_OWN, .own = own_, .arg = arg_, .help = __VA_ARGS__        \
+    }
+#define PITH_ADVANCED(group_) .level = PITH_OPTION_ADVANCED, .group = group_
+
 extern const struct pith_option_table pith_train_stage_options, pith_quantize_stage_options,
     pith_cluster_stage_options, pith_encode_stage_options, pith_prune_stage_options,
     pith_calibrate_stage_options, pith_compress_options;

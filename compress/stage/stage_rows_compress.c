@@ -3,33 +3,13 @@
  * which stages these are, and the goal they have to reach. */
 #include "stage_rows.h"
 
-#define AT(member) offsetof(struct pith_stage, member)
-
 static const struct pith_option rows[] = {
-    {.key = "recipe",
-     .letter = 'r',
-     .kind = PITH_OPTION_TEXT,
-     .at = AT(recipe),
-     .without = "preset",
-     .flags = PITH_OPTION_COMMAND,
-     .level = PITH_OPTION_BASIC,
-     .arg = "FILE",
-     .help = "stages and options as JSON"},
-    {.key = "preset",
-     .kind = PITH_OPTION_TEXT,
-     .at = AT(preset),
-     .level = PITH_OPTION_BASIC,
-     .arg = "NAME",
-     .help = "stages and options by a name: pith help presets"},
-    {.key = "max_drop",
-     .kind = PITH_OPTION_PERCENT,
-     .at = AT(goal.max_drop),
-     .max = 1,
-     .normal = -1,
-     .flags = PITH_OPTION_GOAL,
-     .level = PITH_OPTION_BASIC,
-     .arg = "P%",
-     .help = "exit 1 if more top-1 is lost; NAME.missed.pith, not NAME"},
+    PITH_ROW(TEXT, "recipe", recipe, "FILE", "stages and options as JSON", .letter = 'r',
+             .without = "preset", .flags = PITH_OPTION_COMMAND),
+    PITH_ROW(TEXT, "preset", preset, "NAME", "stages and options by a name: pith help presets"),
+    PITH_ROW(PERCENT, "max_drop", goal.max_drop, "P%",
+             "exit 1 if more top-1 is lost; NAME.missed.pith, not NAME", .max = 1, .normal = -1,
+             .flags = PITH_OPTION_GOAL),
 };
 static const struct pith_option_set all = {rows, sizeof rows / sizeof *rows};
 

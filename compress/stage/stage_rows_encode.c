@@ -6,8 +6,6 @@
 #include "pith_error_fill.h"
 #include "stage_rows.h"
 
-#define AT(member) offsetof(struct pith_stage, member)
-
 static enum pith_status read_coder(struct pith_stage *s, const char *text,
                                    struct pith_stage_texts *texts, struct pith_error *err)
 {
@@ -41,25 +39,12 @@ static const struct pith_option_own coder = {read_coder, print_coder, has_coder,
 static const struct pith_word goals[] = {{"speed", 0}, {"size", 1}, {NULL, 0}};
 
 static const struct pith_option rows[] = {
-    {.key = "coder",
-     .kind = PITH_OPTION_OWN,
-     .own = &coder,
-     .level = PITH_OPTION_BASIC,
-     .arg = "NAME",
-     .help = "huffman (default), adaptive (--for size: where it pays) or none"},
-    {.key = "for",
-     .kind = PITH_OPTION_CHOICE,
-     .at = AT(encode.compact),
-     .words = goals,
-     .flags = PITH_OPTION_ALWAYS,
-     .level = PITH_OPTION_BASIC,
-     .arg = "GOAL",
-     .help = "of size the header is compact, without names"},
-    {.key = "keep_history",
-     .kind = PITH_OPTION_FLAG,
-     .at = AT(encode.keep_history),
-     .level = PITH_OPTION_BASIC,
-     .help = "with --for size: keep the history chunk"},
+    PITH_OWN_ROW("coder", &coder, "NAME",
+                 "huffman (default), adaptive (--for size: where it pays) or none"),
+    PITH_ROW(CHOICE, "for", encode.compact, "GOAL", "of size the header is compact, without names",
+             .words = goals, .flags = PITH_OPTION_ALWAYS),
+    PITH_ROW(FLAG, "keep_history", encode.keep_history, NULL,
+             "with --for size: keep the history chunk"),
 };
 static const struct pith_option_set all = {rows, sizeof rows / sizeof *rows};
 

@@ -18,7 +18,7 @@ wants() {
 wants "train" pith tr
 wants "info import init" pith i
 wants "--lambda" pith train --lam
-wants "lambda_ramp=" pith train net.pith --set lambda_
+wants "lambda=" pith train net.pith --set lam
 wants "--sparsity --sigma --scope --steps --schedule --set --seed" pith prune net.pith --s
 wants "--verbose" pith eval --verb
 wants "lenet5 lenet300" pith init le

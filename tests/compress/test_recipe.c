@@ -77,11 +77,10 @@ static void every_key_of_training_is_read(void **state)
         "\"fold\","
         "\"assignment_temperature\":0.2,\"loss\":\"distill\",\"smoothing\":0.05,"
         "\"temperature\":3,\"teacher_part\":0.5,\"sparsity\":0.9,\"score\":\"fisher\","
-        "\"prune_until\":0.6,\"prune_power\":2,\"prune_every\":20,\"regrow\":0.15,\"levels\":3,"
+        "\"prune_until\":0.6,\"prune_every\":20,\"regrow\":0.15,\"levels\":3,"
         "\"bias_levels\":31,\"gptq_samples\":64,\"gptq_fisher_share\":0.5,\"first_step\":0.9,"
         "\"step_init\":"
         "\"fisher-tensor\",\"step_power\":0.5,\"oscillation_damping\":0.25,\"lambda\":0.02,"
-        "\"lambda_ramp\":0.3,"
         "\"augment\":\"shift=2\",\"teacher\":\"start\",\"until_drop\":\"0.3%\",\"keep\":\"last\","
         "\"seed\":9,\"feature_distillation\":[{\"student\":\"a\",\"teacher\":\"b\",\"weight\":0.5},"
         "{\"student\":\"c\",\"weight\":2}]},"
@@ -89,7 +88,7 @@ static void every_key_of_training_is_read(void **state)
         "\"train\":{\"epochs\":2,\"lr\":0.01,\"teacher\":\"net.pith\"}},"
         "{\"do\":\"train\",\"schedule\":\"one-cycle\",\"beta1\":0.85,\"beta2\":0.99,\"keep_"
         "weights\":"
-        "900,\"score\":\"gates\",\"noise_weight\":0.25},"
+        "900,\"score\":\"gates\"},"
         "{\"do\":\"train\",\"quantize\":\"w4a4\",\"patience\":0}]}");
     const struct pith_stage *s = r->stages;
     const struct pith_train_opts *o = &s->train;
@@ -103,11 +102,11 @@ static void every_key_of_training_is_read(void **state)
                 o->assignment_temperature == 0.2f);
     assert_true(o->loss == PITH_DISTILL && o->smoothing == 0.05f && o->temperature == 3);
     assert_true(o->teacher_part == 0.5f && o->sparsity == 0.9 && o->score == PITH_SCORE_FISHER);
-    assert_true(o->prune_until == 0.6f && o->prune_power == 2 && o->prune_every == 20);
+    assert_true(o->prune_until == 0.6f && o->prune_every == 20);
     assert_true(o->regrow == 0.15f && o->levels == 3 && o->bias_levels == 31);
     assert_true(o->gptq_samples == 64 && o->step_power == 0.5f && o->oscillation_damping == 0.25f);
     assert_true(o->gptq_fisher_share == 0.5f && o->step_init == PITH_STEP_INIT_FISHER_TENSOR);
-    assert_true(o->first_step == 0.9f && o->lambda == 0.02f && o->lambda_ramp == 0.3f);
+    assert_true(o->first_step == 0.9f && o->lambda == 0.02f);
     assert_string_equal(o->augment, "shift=2");
     assert_string_equal(s->teacher, "start");
     assert_true(fabs(s->until_drop - 0.003) < 1e-12 && !o->keep_best && s->seed == 9);
@@ -120,7 +119,7 @@ static void every_key_of_training_is_read(void **state)
     assert_true(s[1].steps == 6 && s[1].schedule == PITH_PRUNE_LINEAR && s[1].seed == 3);
     assert_true(s[1].train.epochs == 2 && s[1].train.rate == 0.01f);
     assert_string_equal(s[1].teacher, "net.pith");
-    assert_true(s[2].train.schedule == PITH_ONE_CYCLE && s[2].train.noise_weight == 0.25f);
+    assert_true(s[2].train.schedule == PITH_ONE_CYCLE);
     assert_true(s[2].train.beta1 == 0.85f && s[2].train.beta2 == 0.99f);
     assert_true(s[2].train.keep_weights == 900 && s[2].train.score == PITH_SCORE_GATES);
     assert_string_equal(s[3].integers, "w4a4");

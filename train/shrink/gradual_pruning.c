@@ -386,12 +386,21 @@ static void drop_dead_units(struct gradual_pruning *h)
 
 /* ---- a step ---------------------------------------------------------------------------------- */
 
+/* Between the same share at each step (1) and most at first (3, Zhu & Gupta). */
+#define PRUNE_POWER 1.5
+
+double pith_rate_ramp(double part)
+{
+    const double ramp = (double)0.2f; /* a fifth; in float, so that files stay what they were */
+    return part < ramp ? part / ramp : 1;
+}
+
 /* Geometric in the count: the same share goes at each step of a schedule of power 1. */
 static uint64_t target(const struct gradual_pruning *h, double part)
 {
     double end = (1 - h->opts.sparsity) * (double)h->count, start = (double)h->first_kept;
     double until = (double)h->opts.prune_until;
-    double left = part < until ? pow(1 - part / until, (double)h->opts.prune_power) : 0;
+    double left = part < until ? pow(1 - part / until, PRUNE_POWER) : 0;
     if (start <= end)
         return h->first_kept;
     return (uint64_t)(exp(log(end) + (log(start) - log(end)) * left) + 0.5);
@@ -424,8 +433,7 @@ void pith_gradual_step(struct gradual_pruning *h, uint64_t step, uint64_t n_step
     h->observed++;
     if (!pith_gradual_due(&h->opts, step, n_steps))
         return;
-    double ramp = (double)h->opts.lambda_ramp;
-    double lambda = (double)h->opts.lambda * (part < ramp ? part / ramp : 1);
+    double lambda = (double)h->opts.lambda * pith_rate_ramp(part);
     uint64_t keep = h->opts.sparsity > 0 ? target(h, part) : 0;
     uint64_t back = places_for_others(h, keep, part);
     if (h->opts.sparsity > 0)

@@ -47,6 +47,8 @@ void pith_gradual_free(struct gradual_pruning *h); /* accepts NULL */
 struct pruned_tensor *pith_gradual_tensors(struct gradual_pruning *h, uint32_t *n);
 /* Of the mean gradient of a batch, grad [count], elements begin .. end. */
 void pith_gradual_observe(struct pruned_tensor *w, uint64_t begin, uint64_t end, const float *grad);
+/* What a bit, or noise, costs by now: a share of what it costs at last, `part` of the run over. */
+double pith_rate_ramp(double part);
 /* Whether weights go after step `step` of n_steps. */
 bool pith_gradual_due(const struct pith_train_opts *opts, uint64_t step, uint64_t n_steps);
 /* After step `step` of n_steps: value[i]: the numbers of tensor i. */

@@ -249,8 +249,7 @@ static double over(const struct optimizer *o)
 /* The weight of one bit in the loss, at this step. */
 static double bit_weight(const struct optimizer *o)
 {
-    double part = over(o), ramp = (double)o->opts.lambda_ramp;
-    double lambda = (double)o->opts.lambda * (part < ramp ? part / ramp : 1);
+    double lambda = (double)o->opts.lambda * pith_rate_ramp(over(o));
     return o->n_elements ? lambda / (double)o->n_elements : 0;
 }
 
@@ -331,13 +330,13 @@ static void move_slice(void *arg, uint32_t slice)
 /* Weights are drawn anew for the next step, or no more; those about to be pruned are judged. */
 static void turn_noise(const struct optimizer *o, struct parametrization *f, uint32_t n_samples)
 {
-    double part = over(o), ramp = (double)o->opts.lambda_ramp;
+    double part = over(o);
     double samples = (double)o->n_steps * n_samples / (double)o->opts.epochs;
     double all = o->opts.score == PITH_SCORE_GATES ? (double)o->n_elements : samples;
     if (!f->noise)
         return;
     f->noise->quiet = part >= (double)o->opts.prune_until;
-    f->noise->cost = (float)((double)o->opts.noise_weight * (part < ramp ? part / ramp : 1) / all);
+    f->noise->cost = (float)(pith_rate_ramp(part) / all);
     if (!f->noise->quiet)
         pith_noise_draw(f->noise, o->step);
     if (pith_gradual_due(&o->opts, o->step - 1, o->n_steps))
