@@ -65,7 +65,7 @@ static void add_row(struct cli_table *t, const struct pith_quantize_layer *l)
         cli_table_add(t, "%u bits, %.1f dB, rows looked up", l->weight_bits, l->snr_db);
         return;
     }
-    const char *fine = l->fine ? ", two bytes read" : "";
+    const char *fine = l->int16 ? ", two bytes read" : "";
     if (isinf(l->snr_db))
         cli_table_add(t, "%u bits, exact, sums < 2^%.1f of 2^%u%s", l->weight_bits, sum_bits,
                       l->sum_bits - 1, fine);
@@ -154,7 +154,7 @@ static void print(const struct cli_common *c, const struct pith_stage_report *r)
         whole += !r->quantize[i].table && !r->quantize[i].why;
         wide += r->quantize[i].sum_bits == 64;
         n += r->quantize[i].why ? 0 : r->quantize[i].n_weights;
-        fine += r->quantize[i].fine;
+        fine += r->quantize[i].int16;
         if (c->verbose || r->quantize[i].why)
             add_row(&t, &r->quantize[i]);
     }

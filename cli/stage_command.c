@@ -40,7 +40,7 @@ static void json_quantized(const struct pith_quantize_layer *l)
         cli_json_bool("table", true);
     if (l->table && !l->why)
         cli_json_uint("bits", l->weight_bits);
-    if (l->fine)
+    if (l->int16)
         cli_json_bool("int16_activations", true);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* pith_sense.h - which layers bear coarse numbers, and which do not.
+/* pith_sense.h - sensitivity: which layers bear coarse numbers, and which do not, by the SQNR of
+ * the outputs.
  *
  *     struct pith_calibrate_opts samples = {.size_bytes = sizeof samples, .data = data};
  *     struct pith_sense_trial trial[] = {{PITH_SENSE_BITS, 8}, {PITH_SENSE_BITS, 4}};

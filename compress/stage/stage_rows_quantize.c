@@ -134,33 +134,33 @@ static bool has_keep(const struct pith_stage *s)
     return s->quantize.n_keep > 0;
 }
 
-static enum pith_status read_fine(struct pith_stage *s, const char *text,
-                                  struct pith_stage_texts *texts, struct pith_error *err)
+static enum pith_status read_int16(struct pith_stage *s, const char *text,
+                                   struct pith_stage_texts *texts, struct pith_error *err)
 {
     (void)texts;
-    return add_or_auto(text, &s->fine_auto, s->fine, &s->quantize.n_fine, err);
+    return add_or_auto(text, &s->int16_auto, s->int16, &s->quantize.n_int16, err);
 }
 
-static bool has_fine(const struct pith_stage *s)
+static bool has_int16(const struct pith_stage *s)
 {
-    return s->fine_auto || s->quantize.n_fine > 0;
+    return s->int16_auto || s->quantize.n_int16 > 0;
 }
 
-static enum pith_status read_halves(struct pith_stage *s, const char *text,
-                                    struct pith_stage_texts *texts, struct pith_error *err)
+static enum pith_status read_split(struct pith_stage *s, const char *text,
+                                   struct pith_stage_texts *texts, struct pith_error *err)
 {
     (void)texts;
-    return add_or_auto(text, &s->halves_auto, s->halved, &s->quantize.n_halved, err);
+    return add_or_auto(text, &s->split_auto, s->split, &s->quantize.n_split, err);
 }
 
-static bool has_halves(const struct pith_stage *s)
+static bool has_split(const struct pith_stage *s)
 {
-    return s->halves_auto || s->quantize.n_halved > 0;
+    return s->split_auto || s->quantize.n_split > 0;
 }
 
 const struct pith_option_own pith_own_keep = {read_keep, NULL, has_keep, false},
-                             pith_own_fine = {read_fine, NULL, has_fine, false},
-                             pith_own_halves = {read_halves, NULL, has_halves, false};
+                             pith_own_int16 = {read_int16, NULL, has_int16, false},
+                             pith_own_split = {read_split, NULL, has_split, false};
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
@@ -192,7 +192,7 @@ static const struct pith_option rows[] = {
     PITH_ROW(WORD, "rounding", quantize.rounding, "HOW", "gptq with -d, else nearest",
              .words = roundings,
              .source =
-                 "Frantar et al., 2023, GPTQ (feedback); Nagel et al., 2020, AdaRound (adaptive)"),
+                 "Frantar et al., 2023, GPTQ; Nagel et al., 2020, AdaRound (adaptive)"),
     PITH_OWN_ROW("bias_correct", &pith_own_bias_correct, "true|false",
                  "biases make up for their channel's mean error; with -d: true",
                  PITH_ADVANCED(methods), .option = "keep-biases",
@@ -216,10 +216,10 @@ static const struct pith_option rows[] = {
     PITH_ROW(WORD, "floats", floats, "TYPE", "what stays float is stored as", .words = float_types),
     PITH_ROW(UINT, "samples", samples, "N", "the first N of -d; default 64", .min = 1, .max = 1e9),
     PITH_OWN_ROW("keep", &pith_own_keep, "GLOB", "these layers stay float"),
-    PITH_OWN_ROW("split_range", &pith_own_halves, "GLOB",
+    PITH_OWN_ROW("split_range", &pith_own_split, "GLOB",
                  "these layers read split ranges, a byte for each half; auto: some",
                  PITH_ADVANCED(methods)),
-    PITH_OWN_ROW("int16_activations", &pith_own_fine, "GLOB",
+    PITH_OWN_ROW("int16_activations", &pith_own_int16, "GLOB",
                  "these layers read 16 bits, as two bytes; auto: some"),
 };
 static const struct pith_option_set all = {rows, sizeof rows / sizeof *rows};

@@ -417,7 +417,7 @@ static void keys_of_quantize_are_read(void **state)
     assert_int_equal(pith_activation_bits(&s[2].quantize), 16);
     assert_true(s[1].floats == 0 && s[2].floats == PITH_BF16 && s[3].floats == PITH_F32);
     assert_true(s[3].quantize.per_tensor && !s[3].quantize.per_channel);
-    assert_true(s[3].quantize.n_fine == 2 && s[3].halves_auto && s[3].reestimate == PITH_ALWAYS);
+    assert_true(s[3].quantize.n_int16 == 2 && s[3].split_auto && s[3].reestimate == PITH_ALWAYS);
     char *text = print(r), *again;
     struct pith_recipe *back = parse(text);
     again = print(back);
@@ -426,8 +426,8 @@ static void keys_of_quantize_are_read(void **state)
     assert_true(back->stages[1].quantize.same_bits && !back->stages[2].quantize.same_bits);
     assert_true(back->stages[1].smooth == PITH_ALWAYS && back->stages[2].smooth == PITH_AUTO);
     assert_true(back->stages[2].absorb);
-    assert_string_equal(back->stages[3].fine[1], "b*");
-    assert_true(back->stages[3].halves_auto && back->stages[3].reestimate == PITH_ALWAYS);
+    assert_string_equal(back->stages[3].int16[1], "b*");
+    assert_true(back->stages[3].split_auto && back->stages[3].reestimate == PITH_ALWAYS);
     assert_true(back->stages[2].floats == PITH_BF16 && back->stages[3].floats == PITH_F32);
     free(text);
     free(again);

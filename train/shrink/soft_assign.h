@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* soft_assign.h - weights that lie between the centroids of their codebook, and settle.
+/* soft_assign.h - soft assignment (soft weight sharing): weights that lie between the centroids
+ * of their codebook, and settle.
  *
  * Each weight has a number x of its own; forward sees w = sum_j a_j c_j, a = softmax of
  * -(x - c_j)^2 / t: attention over the centroids (Cho et al., 2022, DKM). Both x and c learn by the

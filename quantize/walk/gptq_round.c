@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* feedback_round.c - rounding with error feedback (Frantar & Alistarh, "Optimal Brain Compression",
+/* gptq_round.c - rounding with error feedback (Frantar & Alistarh, "Optimal Brain Compression",
  * 2022; Frantar et al., "GPTQ", 2023).
  *
  * A row of weights becomes q * s so that the layer's sums over the samples' patches x change little
  * from those of a goal g: the row itself, or what makes up for what the layers before have lost
- * (sum_goals.c). e (H + D) e^T is to be small, where e = g - q s, H is the sum of x x^T, and D, a
- * part of H's mean diagonal, stands for what the samples do not show.
+ * (adaptive_targets.c). e (H + D) e^T is to be small, where e = g - q s, H is the sum of x x^T, and
+ * D, a part of H's mean diagonal, stands for what the samples do not show.
  *
  * How a row is rounded, and along how many paths, stands in pith_error_feedback.h.
  *
@@ -22,7 +22,7 @@
  *
  * Deliberately not done: moving single weights afterwards until none lowers the error, with scales
  * fitted to them in between. It lowers the error on the samples only (docs/results/ptq-4bit.md). */
-#include "feedback_round.h"
+#include "gptq_round.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@
 #include "pith_error_feedback.h"
 #include "few_patches.h"
 #include "layer_moments.h"
-#include "sum_goals.h"
+#include "adaptive_targets.h"
 #include "weight_scale_search.h"
 
 #define DAMPING 0.03       /* of the mean of H's diagonal */
@@ -54,7 +54,7 @@ struct rounding {
     size_t *order;                 /* [n] weight at each place; the last is rounded first */
     double *u;                     /* [n, n] by place: factor of the damped h; few: not used */
     struct low_rank_factor factor; /* few: the same */
-    struct sum_goals goals;
+    struct adaptive_targets goals;
     double *room; /* [3, n] */
 };
 
@@ -219,7 +219,7 @@ static void look_at_moments(struct rounding *r, uint64_t group)
 {
     pith_layer_moments_sum(&r->moments, group);
     if (r->goals.row)
-        pith_find_sum_goals(&r->moments, group, &r->goals);
+        pith_find_adaptive_targets(&r->moments, group, &r->goals);
     r->l->goal_share += r->goals.share / (double)r->l->shape.groups;
     pith_layer_moments_join(&r->moments);
     look_at_products(r, r->moments.h[0]);
@@ -278,14 +278,14 @@ static void end(struct rounding *r)
     free(r->room);
 }
 
-bool pith_feedback_rounds(const struct integer_layer *l)
+bool pith_gptq_applies(const struct integer_layer *l)
 {
     return l->shape.cols <= MOST_COLUMNS &&
            l->most <= INT8_MAX; /* 16 bits are as good as none lost */
 }
 
-enum pith_status pith_feedback_round_patches(const struct few_patches *patches,
-                                             const struct pith_opts *opts, struct integer_layer *l)
+enum pith_status pith_gptq_round_patches(const struct few_patches *patches,
+                                         const struct pith_opts *opts, struct integer_layer *l)
 {
     struct rounding r = {
         .l = l, .n = l->shape.cols, .rows = l->shape.rows, .few = true, .patches = *patches};
@@ -302,8 +302,8 @@ enum pith_status pith_feedback_round_patches(const struct few_patches *patches,
     return st;
 }
 
-enum pith_status pith_feedback_round_sums(const double *h, const struct pith_opts *opts,
-                                          struct integer_layer *l)
+enum pith_status pith_gptq_round_sums(const double *h, const struct pith_opts *opts,
+                                      struct integer_layer *l)
 {
     struct rounding r = {.l = l, .n = l->shape.cols, .rows = l->shape.rows / l->shape.groups};
     enum pith_status st = make_room(&r, false) ? PITH_OK : PITH_ERR_MEMORY;
@@ -316,11 +316,11 @@ enum pith_status pith_feedback_round_sums(const double *h, const struct pith_opt
     return st;
 }
 
-enum pith_status pith_feedback_round(const struct layer_inputs *in, const struct pith_opts *opts,
-                                     struct integer_layer *l)
+enum pith_status pith_gptq_round(const struct layer_inputs *in, const struct pith_opts *opts,
+                                 struct integer_layer *l)
 {
     struct rounding r = {.l = l, .n = l->shape.cols, .rows = l->shape.rows / l->shape.groups};
-    if (!pith_feedback_rounds(l))
+    if (!pith_gptq_applies(l))
         return PITH_OK;
     enum pith_status st = begin(in, &r);
     for (uint64_t group = 0; group < l->shape.groups && !st; group++) {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* sum_goals.h - rows that make of inputs which are rounded already the sums that the float network
- * has. */
-#ifndef SUM_GOALS_H
-#define SUM_GOALS_H
+/* adaptive_targets.h - adaptive rounding, with the idea of AdaRound (Nagel et al., 2020) and solved
+ * by ridge regression: rows that make of inputs which are rounded already the sums that the float
+ * network has. GPTQ then rounds towards these rows. */
+#ifndef ADAPTIVE_TARGETS_H
+#define ADAPTIVE_TARGETS_H
 
 #include "layer_moments.h"
 
-struct sum_goals {
+struct adaptive_targets {
     double *row;  /* [rows, n]; NULL: rows stay what they are */
     double *u;    /* [n, n] room */
     double *room; /* [3, n] */
@@ -14,7 +15,8 @@ struct sum_goals {
 };
 
 /* Of one group, before pith_layer_moments_join. */
-void pith_find_sum_goals(const struct layer_moments *m, uint64_t group, struct sum_goals *g);
+void pith_find_adaptive_targets(const struct layer_moments *m, uint64_t group,
+                                struct adaptive_targets *g);
 
 /* The mean of the n numbers h[k * step], a matrix's diagonal where step is n + 1; 1 where they are
  * 0. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_fine_input.c - layers that read two bytes of each number, and those that read channels with
+/* test_int16_input.c - layers that read two bytes of each number, and those that read channels with
  * scales of their own. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -92,14 +92,14 @@ static void two_bytes_are_finer_than_one(void **state)
     struct pith_quantize_opts o = {.size_bytes = sizeof o, .weight_bits = 8};
     struct pith_model *m;
     double one = judged(&o, layers, &m);
-    assert_false(layers[0].fine || layers[1].fine);
+    assert_false(layers[0].int16 || layers[1].int16);
     pith_model_free(m);
-    o.fine = all, o.n_fine = 2;
+    o.int16 = all, o.n_int16 = 2;
     double two = judged(&o, layers, &m);
     if (two < one + 6)
         fail_msg("one byte %.1f dB, two %.1f", one, two);
     for (int i = 0; i < 2; i++)
-        assert_true(layers[i].fine);
+        assert_true(layers[i].int16);
     assert_int_equal(layers[1].n_weights, CHANNELS * CHANNELS);
     assert_int_equal(count_ops(m, PITH_OP_CONV_INTEGER), 2);
     assert_int_equal(m->values[first_op(m, PITH_OP_CONV_INTEGER)->in[1]].dim[1], 2 * CHANNELS);
@@ -110,10 +110,10 @@ static void one_layer_may_be_asked_for(void **state)
 {
     (void)state;
     struct pith_quantize_layer layers[2 * PITH_QUANTIZE_PARTS];
-    struct pith_quantize_opts o = {.size_bytes = sizeof o, .fine = second, .n_fine = 1};
+    struct pith_quantize_opts o = {.size_bytes = sizeof o, .int16 = second, .n_int16 = 1};
     struct pith_model *m;
     judged(&o, layers, &m);
-    assert_true(!layers[0].fine && layers[1].fine);
+    assert_true(!layers[0].int16 && layers[1].int16);
     assert_int_equal(count_ops(m, PITH_OP_CONCAT), 1);
     pith_model_free(m);
 }
@@ -136,17 +136,17 @@ static void says_who_cannot(void **state)
     observe(m);
     refused(m,
             &(struct pith_quantize_opts){
-                .size_bytes = sizeof(struct pith_quantize_opts), .fine = second, .n_fine = 1},
+                .size_bytes = sizeof(struct pith_quantize_opts), .int16 = second, .n_int16 = 1},
             "'b' cannot read two bytes");
     refused(m,
             &(struct pith_quantize_opts){
-                .size_bytes = sizeof(struct pith_quantize_opts), .fine = none, .n_fine = 1},
+                .size_bytes = sizeof(struct pith_quantize_opts), .int16 = none, .n_int16 = 1},
             "no layer matches 'nobody'");
     refused(m,
             &(struct pith_quantize_opts){.size_bytes = sizeof(struct pith_quantize_opts),
                                          .fixed_bits = 8,
-                                         .fine = second,
-                                         .n_fine = 1},
+                                         .int16 = second,
+                                         .n_int16 = 1},
             "of activations of 8 bits");
     pith_model_free(m);
 }
@@ -157,7 +157,7 @@ static void masks_come_along(void **state)
     (void)state;
     struct pith_model *m = network(false);
     struct pith_error err = {0};
-    const struct pith_quantize_opts o = {.size_bytes = sizeof o, .fine = second, .n_fine = 1};
+    const struct pith_quantize_opts o = {.size_bytes = sizeof o, .int16 = second, .n_int16 = 1};
     struct pith_const *c = NULL;
     for (uint32_t i = 0; i < m->n_nodes; i++)
         if (strcmp(m->nodes[i].name, "b") == 0)
@@ -223,7 +223,7 @@ static void moved_numbers_are_not_rounded_before(void **state)
     (void)state;
     struct pith_model *m = network(false);
     struct pith_error err = {0};
-    const struct pith_quantize_opts o = {.size_bytes = sizeof o, .fine = second, .n_fine = 1};
+    const struct pith_quantize_opts o = {.size_bytes = sizeof o, .int16 = second, .n_int16 = 1};
     for (uint32_t i = 0; i < m->n_nodes; i++)
         if (m->nodes[i].op == PITH_OP_ADD)
             m->nodes[i].in[0] = m->nodes[i].in[1]; /* the relu has one reader then */
@@ -288,7 +288,7 @@ static double judged_halves(bool clip, const struct pith_quantize_opts *o)
     m->values[m->inputs[0]].grid = &grid;
     if (pith_quantize(m, o, NULL, NULL, &err))
         fail_msg("%s", err.text);
-    if (o->n_halved) {
+    if (o->n_split) {
         assert_int_equal(count_ops(m, PITH_OP_CONV_INTEGER), 3);
         assert_int_equal(count_ops(m, PITH_OP_CONCAT), 1);
         assert_int_equal(count_ops(m, PITH_OP_CLIP) + count_ops(m, PITH_OP_RELU), 0);
@@ -306,7 +306,7 @@ static void half_ranges_are_finer_than_whole_ones(void **state)
     for (int clip = 0; clip < 2; clip++) {
         struct pith_quantize_opts o = {.size_bytes = sizeof o};
         double whole = judged_halves(clip, &o);
-        o.halved = last, o.n_halved = 1;
+        o.split = last, o.n_split = 1;
         double halves = judged_halves(clip, &o);
         if (halves < whole + 4 || halves > whole + 8)
             fail_msg("one byte %.1f dB, two %.1f", whole, halves);
@@ -315,7 +315,7 @@ static void half_ranges_are_finer_than_whole_ones(void **state)
     observe(m);
     refused(m,
             &(struct pith_quantize_opts){
-                .size_bytes = sizeof(struct pith_quantize_opts), .halved = second, .n_halved = 1},
+                .size_bytes = sizeof(struct pith_quantize_opts), .split = second, .n_split = 1},
             "'b' cannot read half ranges");
     pith_model_free(m);
 }
@@ -344,7 +344,7 @@ static void joined_inputs_are_not_two_bytes(void **state)
     assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
     observe(m);
     assert_int_equal(pith_quantize(m, &o, layers, NULL, &err), PITH_OK);
-    assert_false(layers[2].fine);
+    assert_false(layers[2].int16);
     assert_int_equal(layers[2].n_weights, 3 * 2 * CHANNELS);
     pith_model_free(m);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* fine_choice.h - which layers read more than one byte: two of them, two ranges, or floats. */
-#ifndef FINE_CHOICE_H
-#define FINE_CHOICE_H
+/* mixed_precision.h - mixed precision: which layers read more than 8 bits - 16-bit activations,
+ * split ranges, or floats - by the sensitivity of the outputs to each value's rounding. */
+#ifndef MIXED_PRECISION_H
+#define MIXED_PRECISION_H
 
 #include "pith_compress.h"
 
@@ -11,7 +12,7 @@ struct value_cost {
     double error; /* squared change of the outputs, sum of a sample */
 };
 
-struct fine_layers {
+struct wider_layers {
     const char *layer[PITH_STAGE_LAYERS]; /* patterns; these and all else in the model's memory */
     const char *name[PITH_STAGE_LAYERS];  /* of the layer */
     const char *why[PITH_STAGE_LAYERS];   /* where layers stay float; else NULL */
@@ -28,12 +29,13 @@ struct finer_way {
     double passes; /* over a value, in products, to take it apart or convert it */
     bool floats;   /* no layer of integers is left on either side where that would be slow */
 };
-extern const struct finer_way pith_way_fine, pith_way_halved, pith_way_float;
+extern const struct finer_way pith_way_int16, pith_way_split, pith_way_float;
 
-/* Adds to fine, behind what it has. cost: [n]; rest: what all other roundings cost; signal: of the
+/* Adds to wider, behind what it has. cost: [n]; rest: what all other roundings cost; signal: of the
  * outputs, as errors are counted. PITH_ERR_MEMORY. */
-enum pith_status pith_choose_fine(struct pith_model *m, const struct finer_way *way,
-                                  const struct value_cost *cost, uint32_t n, double rest,
-                                  double signal, struct fine_layers *fine, struct pith_error *err);
+enum pith_status pith_choose_precision(struct pith_model *m, const struct finer_way *way,
+                                       const struct value_cost *cost, uint32_t n, double rest,
+                                       double signal, struct wider_layers *wider,
+                                       struct pith_error *err);
 
 #endif

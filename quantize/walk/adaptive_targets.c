@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sum_goals.c - ridge regression, judged by samples that it has not seen.
+/* adaptive_targets.c - ridge regression, judged by samples that it has not seen.
  *
  * Where x are a layer's inputs as the layers before it, rounded already, give them, and y the sums
  * that the float network has, a row w should rather be w + d, and
@@ -17,7 +17,7 @@
  *
  * is least for a = d (c - H w) / d H d, and less by a d (c - H w) than that of w. Both ways and all
  * rows together give one share a, for each of a few dampings; the one that gains most is taken. */
-#include "sum_goals.h"
+#include "adaptive_targets.h"
 
 #include <math.h>
 #include <string.h>
@@ -66,7 +66,7 @@ static bool factor(const struct layer_moments *m, int half, const double *other,
 
 /* What either half gains by the other; *share: how far it is best to go. */
 static double gain(const struct layer_moments *m, uint64_t group, double damping,
-                   struct sum_goals *g, double *share)
+                   struct adaptive_targets *g, double *share)
 {
     double *w = g->room, *change = w + m->n, *asked = w + 2 * m->n, agreed = 0, all = 0;
     size_t step = (m->rows + MOST_ROWS - 1) / MOST_ROWS;
@@ -88,7 +88,7 @@ static double gain(const struct layer_moments *m, uint64_t group, double damping
     return 2 * *share * agreed - *share * *share * all;
 }
 
-static void go(const struct layer_moments *m, uint64_t group, struct sum_goals *g)
+static void go(const struct layer_moments *m, uint64_t group, struct adaptive_targets *g)
 {
     double *w = g->room, *change = w + m->n;
     for (size_t o = 0; o < m->rows; o++) {
@@ -104,7 +104,8 @@ static void go(const struct layer_moments *m, uint64_t group, struct sum_goals *
     }
 }
 
-void pith_find_sum_goals(const struct layer_moments *m, uint64_t group, struct sum_goals *g)
+void pith_find_adaptive_targets(const struct layer_moments *m, uint64_t group,
+                                struct adaptive_targets *g)
 {
     double most = 0, damping = dampings[0];
     g->share = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fine_input.c - a value that 256 steps are too few for becomes two bytes, a coarse one and what it
- * left, in channels of their own:
+/* int16_input.c - a value that 256 steps are too few for becomes two bytes, a coarse one and what
+ * it left, in channels of their own:
  *
  *     x -> W          becomes        h = x to the nearest of 255 wide steps
  *                                    [h, x - h] -> [W, W]
@@ -15,7 +15,7 @@
  *
  * x itself is no longer rounded for those who read it besides, the Add of a residual block for one.
  */
-#include "fine_input.h"
+#include "int16_input.h"
 
 #include <float.h>
 #include <math.h>
@@ -143,12 +143,12 @@ static enum pith_status copy_node(struct two_inputs *e, const struct pith_node *
     return PITH_OK;
 }
 
-enum pith_status pith_expand_fine_inputs(struct pith_model *m,
-                                         const struct pith_quantize_opts *opts,
-                                         struct pith_error *err)
+enum pith_status pith_expand_int16_inputs(struct pith_model *m,
+                                          const struct pith_quantize_opts *opts,
+                                          struct pith_error *err)
 {
-    const struct two_inputs_way way = {.pattern = opts->fine,
-                                       .n = opts->n_fine,
+    const struct two_inputs_way way = {.pattern = opts->int16,
+                                       .n = opts->n_int16,
                                        .may = pith_readers_mix_channels,
                                        .what = "read two bytes: not all layers that read what it "
                                                "reads mix all channels, outside of loops",

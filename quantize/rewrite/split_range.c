@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* half_ranges.c - where 256 steps are too few for what a depthwise convolution gives, 511 are made
+/* split_range.c - where 256 steps are too few for what a depthwise convolution gives, 511 are made
  * of two bytes, one for each half of the range:
  *
  *     y = dw(x) + b                     y1 = Clip(dw(x) + b, 0, R)
@@ -10,7 +10,7 @@
  * changes for the weights, which keep the integers they lie on, and all of it runs on the kernels
  * of bytes as it is. The depthwise layer costs little, even twice; the layer behind it has twice
  * its products. Errors of rounding fall by 6 dB. */
-#include "pith_half_ranges.h"
+#include "pith_split_range.h"
 
 #include <float.h>
 #include <math.h>
@@ -48,7 +48,7 @@ static const struct pith_node *cut_before(const struct pith_model *m, uint32_t v
     return cuts ? act : NULL;
 }
 
-bool pith_may_be_halved(const struct pith_model *m, uint32_t v)
+bool pith_may_be_split(const struct pith_model *m, uint32_t v)
 {
     const struct pith_node *act = cut_before(m, v);
     const struct pith_node *conv = act ? pith_model_producer(m, act->in[0]) : NULL;
@@ -140,7 +140,7 @@ static enum pith_status copy_node(struct two_inputs *h, const struct pith_node *
         if (!g || g->n > 1 || g->zero_point != pith_grid_lowest(g))
             return pith_error_fill(
                 err, PITH_ERR_ARGUMENT,
-                "cannot quantize: the range of '%.200s' is to be halved, but it was "
+                "cannot quantize: the range of '%.200s' is to be split, but it was "
                 "not calibrated, or not from 0 on",
                 node->name);
         halve(h, node, g);
@@ -153,13 +153,13 @@ static enum pith_status copy_node(struct two_inputs *h, const struct pith_node *
     return PITH_OK;
 }
 
-enum pith_status pith_halve_ranges(struct pith_model *m, const struct pith_quantize_opts *opts,
+enum pith_status pith_split_ranges(struct pith_model *m, const struct pith_quantize_opts *opts,
                                    struct pith_error *err)
 {
     const struct two_inputs_way way = {
-        .pattern = opts->halved,
-        .n = opts->n_halved,
-        .may = pith_may_be_halved,
+        .pattern = opts->split,
+        .n = opts->n_split,
+        .may = pith_may_be_split,
         .what = "read half ranges: it does not read what a depthwise convolution gives "
                 "through a Relu, or Clip from 0, to such layers alone",
         .nodes = 5,

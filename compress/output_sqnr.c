@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: MIT */
-/* answer_error.c - answers kept from one run and compared in the next. */
-#include "answer_error.h"
+/* output_sqnr.c - answers kept from one run and compared in the next. */
+#include "output_sqnr.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #include "pith_host.h"
 
-enum pith_status pith_answers_open(struct answer_error *a, const struct pith_model *m)
+enum pith_status pith_sqnr_open(struct output_sqnr *a, const struct pith_model *m)
 {
-    *a = (struct answer_error){.n_outputs = m->n_outputs};
+    *a = (struct output_sqnr){.n_outputs = m->n_outputs};
     a->output = calloc(m->n_outputs + (size_t)1, sizeof *a->output);
     return a->output ? PITH_OK : PITH_ERR_MEMORY;
 }
 
-void pith_answers_close(struct answer_error *a)
+void pith_sqnr_close(struct output_sqnr *a)
 {
     for (uint32_t i = 0; a->output && i < a->n_outputs; i++)
         free(a->output[i].kept.x);
     free(a->output);
 }
 
-void pith_answers_begin(struct answer_error *a, const struct pith_model *m, bool keeps)
+void pith_sqnr_begin(struct output_sqnr *a, const struct pith_model *m, bool keeps)
 {
     a->keeps = keeps;
     a->signal = a->noise = 0;
-    a->answers = a->changed = 0;
+    a->predictions = a->changed = 0;
     for (uint32_t i = 0; i < a->n_outputs; i++) {
-        struct kept_answers *o = &a->output[i];
+        struct kept_outputs *o = &a->output[i];
         o->value = pith_answer_value(m, i);
         o->at = 0;
         o->kept.n = keeps ? 0 : o->kept.n;
@@ -45,7 +45,7 @@ static size_t largest(const float *x, size_t n)
 
 /* A single number has no mean to be less than. NaN and infinity are as much noise as can be, and no
  * signal. */
-static void compare(struct answer_error *a, const float *y, const float *x, size_t n)
+static void compare(struct output_sqnr *a, const float *y, const float *x, size_t n)
 {
     double mean = 0, mean_change = 0, noise = 0;
     for (size_t i = 0; i < n && n > 1; i++) {
@@ -61,10 +61,10 @@ static void compare(struct answer_error *a, const float *y, const float *x, size
 }
 
 /* What a loop gives when it runs longer than it did is not compared. */
-void pith_answers_see(struct answer_error *a, uint32_t value, const float *x, size_t n)
+void pith_sqnr_see(struct output_sqnr *a, uint32_t value, const float *x, size_t n)
 {
     for (uint32_t i = 0; i < a->n_outputs; i++) {
-        struct kept_answers *o = &a->output[i];
+        struct kept_outputs *o = &a->output[i];
         if (o->value != value)
             continue;
         if (a->keeps)
@@ -73,18 +73,18 @@ void pith_answers_see(struct answer_error *a, uint32_t value, const float *x, si
             continue;
         const float *y = o->kept.x + o->at;
         compare(a, y, x, n);
-        a->answers += i == 0;
+        a->predictions += i == 0;
         a->changed += i == 0 && largest(x, n) != largest(y, n);
         o->at += n;
     }
 }
 
-double pith_answers_db(const struct answer_error *a)
+double pith_sqnr_db(const struct output_sqnr *a)
 {
     return a->noise > 0 ? 10 * log10(a->signal / a->noise) : HUGE_VAL;
 }
 
-enum pith_status pith_answers_run(struct observed_run *run, uint64_t n, struct pith_error *err)
+enum pith_status pith_sqnr_run(struct observed_run *run, uint64_t n, struct pith_error *err)
 {
     uint64_t total = pith_observed_run_samples(run);
     bool apart = run->feeder.steps == 1 && run->feeder.feed->n_states == 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* midway.c - alive behind a node is what it gave, and what one before gave and one behind it reads.
- * All lies in the plan's memory at the same place in each run, and an observed plan's steps are the
- * model's nodes. */
-#include "pith_midway.h"
+/* prefix_reuse.c - alive behind a node is what it gave, and what one before gave and one behind it
+ * reads. All lies in the plan's memory at the same place in each run, and an observed plan's steps
+ * are the model's nodes. */
+#include "pith_prefix_reuse.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ struct value_place {
     bool is_read;
 };
 
-static void find_lifetimes(struct midway *w)
+static void find_lifetimes(struct prefix_reuse *w)
 {
     const struct pith_model *m = w->m;
     for (uint32_t v = 0; v < m->n_values; v++)
@@ -32,10 +32,11 @@ static void find_lifetimes(struct midway *w)
     }
 }
 
-enum pith_status pith_midway_open(struct midway *w, const struct pith_model *m, uint32_t n_samples,
-                                  size_t most_bytes)
+enum pith_status pith_prefix_open(struct prefix_reuse *w, const struct pith_model *m,
+                                  uint32_t n_samples, size_t most_bytes)
 {
-    *w = (struct midway){.step = NO_STEP, .m = m, .n_samples = n_samples, .most_bytes = most_bytes};
+    *w = (struct prefix_reuse){
+        .step = NO_STEP, .m = m, .n_samples = n_samples, .most_bytes = most_bytes};
     w->place = calloc(m->n_values + (size_t)1, sizeof *w->place);
     w->alive = calloc(m->n_values + (size_t)1, sizeof *w->alive);
     w->kept = calloc(n_samples + (size_t)1, sizeof *w->kept);
@@ -45,7 +46,7 @@ enum pith_status pith_midway_open(struct midway *w, const struct pith_model *m, 
     return PITH_OK;
 }
 
-static void forget(struct midway *w)
+static void forget(struct prefix_reuse *w)
 {
     for (uint32_t i = 0; w->kept && i < w->n_samples; i++) {
         free(w->kept[i]);
@@ -54,7 +55,7 @@ static void forget(struct midway *w)
     w->bytes = 0;
 }
 
-void pith_midway_close(struct midway *w)
+void pith_prefix_close(struct prefix_reuse *w)
 {
     forget(w);
     free(w->place);
@@ -62,13 +63,13 @@ void pith_midway_close(struct midway *w)
     free(w->kept);
 }
 
-void pith_midway_see(struct midway *w, uint32_t v, float *x, size_t n)
+void pith_prefix_see(struct prefix_reuse *w, uint32_t v, float *x, size_t n)
 {
     w->place[v].x = x;
     w->place[v].n = n;
 }
 
-float *pith_midway_place(const struct midway *w, uint32_t v, size_t *n)
+float *pith_prefix_place(const struct prefix_reuse *w, uint32_t v, size_t *n)
 {
     *n = w->place[v].n;
     return w->place[v].x;
@@ -83,7 +84,7 @@ static bool is_straight(const struct pith_model *m)
 }
 
 /* false: something is alive that nobody saw. */
-static bool list_alive(struct midway *w, uint32_t step)
+static bool list_alive(struct prefix_reuse *w, uint32_t step)
 {
     w->n_alive = 0;
     w->n_numbers = 0;
@@ -101,7 +102,7 @@ static bool list_alive(struct midway *w, uint32_t step)
     return true;
 }
 
-void pith_midway_set(struct midway *w, uint32_t step)
+void pith_prefix_set(struct prefix_reuse *w, uint32_t step)
 {
     if (step != NO_STEP && step == w->step)
         return;
@@ -109,7 +110,7 @@ void pith_midway_set(struct midway *w, uint32_t step)
     w->step = step != NO_STEP && is_straight(w->m) && list_alive(w, step) ? step : NO_STEP;
 }
 
-void pith_midway_keep(struct midway *w, uint32_t i)
+void pith_prefix_keep(struct prefix_reuse *w, uint32_t i)
 {
     size_t bytes = w->n_numbers * sizeof(float), at = 0;
     if (w->kept[i] || bytes > w->most_bytes - w->bytes)
@@ -125,7 +126,7 @@ void pith_midway_keep(struct midway *w, uint32_t i)
     }
 }
 
-bool pith_midway_back(const struct midway *w, uint32_t i)
+bool pith_prefix_back(const struct prefix_reuse *w, uint32_t i)
 {
     size_t at = 0;
     if (w->step == NO_STEP || !w->kept[i])

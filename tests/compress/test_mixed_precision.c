@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_fine_choice.c - the layers that get more than a byte are those that need it most for what it
- * takes. */
+/* test_mixed_precision.c - the layers that get more than a byte are those that need it most for
+ * what it takes. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -60,18 +60,18 @@ static struct net network(void)
 }
 
 /* signal is 10^(db / 10) times all of the error. */
-static struct fine_layers choose(struct net *n, const struct finer_way *way,
-                                 struct value_cost *cost, uint32_t n_costs, double rest, double db)
+static struct wider_layers choose(struct net *n, const struct finer_way *way,
+                                  struct value_cost *cost, uint32_t n_costs, double rest, double db)
 {
-    struct fine_layers fine = {.n = 0};
+    struct wider_layers wider = {.n = 0};
     struct pith_error err = {0};
     double total = rest;
     for (uint32_t i = 0; i < n_costs; i++)
         total += cost[i].error;
-    assert_int_equal(
-        pith_choose_fine(n->m, way, cost, n_costs, rest, total * pow(10, db / 10), &fine, &err),
-        PITH_OK);
-    return fine;
+    assert_int_equal(pith_choose_precision(n->m, way, cost, n_costs, rest, total * pow(10, db / 10),
+                                           &wider, &err),
+                     PITH_OK);
+    return wider;
 }
 
 static void what_is_good_enough_stays(void **state)
@@ -79,10 +79,10 @@ static void what_is_good_enough_stays(void **state)
     (void)state;
     struct net n = network();
     struct value_cost cost[] = {{n.x, 9}, {n.narrow, 90}};
-    assert_int_equal(choose(&n, &pith_way_fine, cost, 2, 0, 28.1).n, 0);
-    assert_int_equal(choose(&n, &pith_way_halved, cost, 2, 0, 28.1).n, 0);
+    assert_int_equal(choose(&n, &pith_way_int16, cost, 2, 0, 28.1).n, 0);
+    assert_int_equal(choose(&n, &pith_way_split, cost, 2, 0, 28.1).n, 0);
     assert_int_equal(choose(&n, &pith_way_float, cost, 2, 0, 25.1).n, 0);
-    assert_int_equal(choose(&n, &pith_way_fine, cost, 2, 0, 27.9).n, 1);
+    assert_int_equal(choose(&n, &pith_way_int16, cost, 2, 0, 27.9).n, 1);
     pith_model_free(n.m);
 }
 
@@ -92,15 +92,15 @@ static void the_worth_decides(void **state)
     (void)state;
     struct net n = network();
     struct value_cost cost[] = {{n.x, 3}, {n.narrow, 45}, {n.wide, 52}};
-    struct fine_layers fine = choose(&n, &pith_way_fine, cost, 3, 0, 27);
-    assert_int_equal(fine.n, 1); /* 40 of 100 less are 2.2 dB */
-    assert_string_equal(fine.name[0], "narrow");
-    assert_null(fine.why[0]);
-    fine = choose(&n, &pith_way_fine, cost, 3, 0, 20);
-    assert_int_equal(fine.n, 2); /* half of all products is too much */
-    assert_string_equal(fine.name[1], "first");
+    struct wider_layers wider = choose(&n, &pith_way_int16, cost, 3, 0, 27);
+    assert_int_equal(wider.n, 1); /* 40 of 100 less are 2.2 dB */
+    assert_string_equal(wider.name[0], "narrow");
+    assert_null(wider.why[0]);
+    wider = choose(&n, &pith_way_int16, cost, 3, 0, 20);
+    assert_int_equal(wider.n, 2); /* half of all products is too much */
+    assert_string_equal(wider.name[1], "first");
     cost[0].error = 1;
-    assert_int_equal(choose(&n, &pith_way_fine, cost, 3, 0, 20).n, 1); /* next to nothing */
+    assert_int_equal(choose(&n, &pith_way_int16, cost, 3, 0, 20).n, 1); /* next to nothing */
     pith_model_free(n.m);
 }
 
@@ -113,15 +113,16 @@ static void floats_take_depthwise_layers_along(void **state)
     struct finer_way way = pith_way_float;
     struct value_cost cost = {n.narrow, 50};
     struct pith_error err = {0};
-    struct fine_layers fine = {.layer = {"asked"}, .n = 1};
+    struct wider_layers wider = {.layer = {"asked"}, .n = 1};
     way.passes = 0;
-    assert_int_equal(pith_choose_fine(n.m, &way, &cost, 1, 50, 100 * 100, &fine, &err), PITH_OK);
-    assert_int_equal(fine.n, 3);
-    assert_string_equal(fine.layer[0], "asked");
-    assert_string_equal(fine.name[1], "even");
-    assert_string_equal(fine.name[2], "narrow");
-    assert_non_null(strstr(fine.why[1], "behind"));
-    assert_non_null(strstr(fine.why[2], "outputs at 23.0 dB"));
+    assert_int_equal(pith_choose_precision(n.m, &way, &cost, 1, 50, 100 * 100, &wider, &err),
+                     PITH_OK);
+    assert_int_equal(wider.n, 3);
+    assert_string_equal(wider.layer[0], "asked");
+    assert_string_equal(wider.name[1], "even");
+    assert_string_equal(wider.name[2], "narrow");
+    assert_non_null(strstr(wider.why[1], "behind"));
+    assert_non_null(strstr(wider.why[2], "outputs at 23.0 dB"));
     pith_model_free(n.m);
 }
 

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* fine_choice.c - more than a byte where that is not enough.
+/* mixed_precision.c - more than a byte where that is not enough.
  *
  * Errors of roundings add up (range_search.c), so what the network of integers will be like is
  * known before it is made. Where its outputs would be too near their error, layers whose inputs
- * cost most for what they would take get them finer: as two bytes (fine_input.h), a byte for each
- * half of the range (pith_half_ranges.h), or as floats. That is paid for by products and by passes
+ * cost most for what they would take get them finer: as two bytes (int16_input.h), a byte for each
+ * half of the range (pith_split_range.h), or as floats. That is paid for by products and by passes
  * over values, so it ends at a share of all products; and no layer pays for what changes next to
  * nothing.
  *
  * A layer that stays float has float outputs, too, so what would round these is gone as well. The
  * depthwise layer in front of one stays float with it: kernels of bytes write bytes. */
-#include "fine_choice.h"
+#include "mixed_precision.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "pith_error_fill.h"
-#include "pith_half_ranges.h"
+#include "pith_split_range.h"
 #include "pith_integer_plan.h"
 #include "pith_op_semantics.h"
 #include "pith_two_inputs.h"
@@ -83,18 +83,18 @@ static double price(const struct pith_model *m, const struct finer_way *way, uin
 }
 
 static bool add_layer(struct pith_model *m, const struct pith_node *node, const char *why,
-                      struct fine_layers *fine)
+                      struct wider_layers *wider)
 {
     const char *name = node->name[0] ? node->name : m->values[node->out[0]].name;
-    fine->name[fine->n] = name;
-    fine->why[fine->n] = why;
-    fine->layer[fine->n] = pith_weight_pattern(m, name);
-    return fine->layer[fine->n++] != NULL;
+    wider->name[wider->n] = name;
+    wider->why[wider->n] = why;
+    wider->layer[wider->n] = pith_weight_pattern(m, name);
+    return wider->layer[wider->n++] != NULL;
 }
 
 /* alone: dB of the outputs with no rounding but that of v */
 static bool add_readers(struct pith_model *m, const struct finer_way *way, uint32_t v, double alone,
-                        struct fine_layers *fine)
+                        struct wider_layers *wider)
 {
     const struct pith_node *before = way->floats ? depthwise_before(m, v) : NULL;
     char text[96];
@@ -104,9 +104,9 @@ static bool add_readers(struct pith_model *m, const struct finer_way *way, uint3
     for (uint32_t i = 0; i < m->n_nodes && ok; i++) {
         const struct pith_node *node = &m->nodes[i];
         if (node == before)
-            ok = add_layer(m, node, "kept, for the layer behind it is", fine);
+            ok = add_layer(m, node, "kept, for the layer behind it is", wider);
         else if (pith_layer_reads(m, node, v))
-            ok = add_layer(m, node, why, fine);
+            ok = add_layer(m, node, why, wider);
     }
     return ok;
 }
@@ -134,18 +134,18 @@ static double below(double signal, double db)
     return signal * pow(10, -db / 10);
 }
 
-const struct finer_way pith_way_fine = {.may = pith_readers_mix_channels,
-                                        .left = 0.1,
-                                        .enough = 28,
-                                        .wanted = 28,
-                                        .share = 0.12,
-                                        .passes = 8},
-                       pith_way_halved = {.may = pith_may_be_halved,
-                                          .left = 0.25,
-                                          .enough = 28,
-                                          .wanted = 28,
-                                          .share = 0.12,
-                                          .passes = 8},
+const struct finer_way pith_way_int16 = {.may = pith_readers_mix_channels,
+                                         .left = 0.1,
+                                         .enough = 28,
+                                         .wanted = 28,
+                                         .share = 0.12,
+                                         .passes = 8},
+                       pith_way_split = {.may = pith_may_be_split,
+                                         .left = 0.25,
+                                         .enough = 28,
+                                         .wanted = 28,
+                                         .share = 0.12,
+                                         .passes = 8},
                        pith_way_float = {.may = may_stay_float,
                                          .left = 0,
                                          .enough = 25,
@@ -156,14 +156,14 @@ const struct finer_way pith_way_fine = {.may = pith_readers_mix_channels,
 
 static enum pith_status choose(struct pith_model *m, const struct finer_way *way,
                                const struct offer *offer, uint32_t n, double total, double signal,
-                               struct fine_layers *fine, struct pith_error *err)
+                               struct wider_layers *wider, struct pith_error *err)
 {
     double budget = way->share * products_of_all(m), left = total;
     for (uint32_t i = 0; i < n && left > below(signal, way->wanted); i++) {
         const struct offer *o = &offer[i];
-        if (o->price > budget || fine->n + o->layers > PITH_STAGE_LAYERS)
+        if (o->price > budget || wider->n + o->layers > PITH_STAGE_LAYERS)
             continue;
-        if (!add_readers(m, way, o->cost.value, 10 * log10(signal / o->cost.error), fine))
+        if (!add_readers(m, way, o->cost.value, 10 * log10(signal / o->cost.error), wider))
             return pith_error_no_memory(err);
         budget -= o->price;
         left -= (1 - way->left) * o->cost.error;
@@ -171,9 +171,10 @@ static enum pith_status choose(struct pith_model *m, const struct finer_way *way
     return PITH_OK;
 }
 
-enum pith_status pith_choose_fine(struct pith_model *m, const struct finer_way *way,
-                                  const struct value_cost *cost, uint32_t n, double rest,
-                                  double signal, struct fine_layers *fine, struct pith_error *err)
+enum pith_status pith_choose_precision(struct pith_model *m, const struct finer_way *way,
+                                       const struct value_cost *cost, uint32_t n, double rest,
+                                       double signal, struct wider_layers *wider,
+                                       struct pith_error *err)
 {
     double total = rest;
     uint32_t offers = 0;
@@ -193,7 +194,7 @@ enum pith_status pith_choose_fine(struct pith_model *m, const struct finer_way *
     qsort(offer, offers, sizeof *offer, by_worth);
     enum pith_status st = PITH_OK;
     if (total > below(signal, way->enough))
-        st = choose(m, way, offer, offers, total, signal, fine, err);
+        st = choose(m, way, offer, offers, total, signal, wider, err);
     free(offer);
     return st;
 }
