@@ -129,6 +129,11 @@ bool pith_option_given(const struct pith_option *o, const void *value)
     return memcmp(value, &v, bytes_of(o)) != 0;
 }
 
+void pith_option_copy(const struct pith_option *o, const void *from, void *to)
+{
+    memcpy(to, from, bytes_of(o));
+}
+
 const char *pith_option_word(const struct pith_option *o, const void *value)
 {
     union value v = {0};

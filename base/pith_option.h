@@ -119,6 +119,8 @@ const struct pith_option *pith_option_find(const struct pith_option_table *table
 void pith_option_defaults(const struct pith_option_set *set, void *of);
 /* Whether the value is another than the default; not for OWN. value: where it lies. */
 bool pith_option_given(const struct pith_option *o, const void *value);
+/* Of the same row; not for OWN. */
+void pith_option_copy(const struct pith_option *o, const void *from, void *to);
 /* The word that stands for the value; NULL: none does. */
 const char *pith_option_word(const struct pith_option *o, const void *value);
 

@@ -65,9 +65,11 @@ static enum cli_exit get_recipe(const struct compress_options *o, struct pith_re
         return EXIT_USAGE;
     }
     if (!rc && o->stage.recipe)
-        return read_recipe(o->stage.recipe, recipe);
-    if (!rc && pith_recipe_make(o->stage.preset, &o->asked, recipe, &err))
-        return cli_fail(&err);
+        rc = read_recipe(o->stage.recipe, recipe);
+    else if (!rc && pith_recipe_make(o->stage.preset, &o->asked, recipe, &err))
+        rc = cli_fail(&err);
+    if (!rc)
+        pith_recipe_set_goal(*recipe, &o->stage);
     return rc;
 }
 
@@ -268,8 +270,7 @@ static enum cli_exit open_job_data(const struct compress_options *o, const struc
                                    const struct pith_recipe *recipe, struct job_data *d)
 {
     bool judged = o->from.val || o->from.hold;
-    if (trains(o, recipe) && !judged &&
-        (o->stage.goal.max_drop >= 0 || recipe->goal.max_drop >= 0)) {
+    if (trains(o, recipe) && !judged && recipe->goal.max_drop >= 0) {
         cli_error("a limit on the drop and training need samples to judge by: --val or --hold");
         return EXIT_USAGE;
     }
@@ -302,7 +303,7 @@ static enum cli_exit compress(const struct compress_options *o, const char *path
     struct pith_compress_opts opts = {.size_bytes = sizeof opts,
                                       .feed = feed,
                                       .seed = o->common.seed,
-                                      .max_drop = o->stage.goal.max_drop,
+                                      .max_drop = -1, /* the recipe's */
                                       .watch = &watch,
                                       .train = data->train,
                                       .val = data->val,

@@ -58,7 +58,8 @@ static bool print_advanced(const struct cli_command *const *commands, const char
 static void print_presets(void)
 {
     const struct pith_preset *preset;
-    puts("pith compress --preset NAME; in recipes \"preset\": NAME");
+    puts("pith compress --preset NAME; in recipes \"preset\": NAME. Figures: "
+         "docs/results/presets.md");
     for (uint32_t i = 0; (preset = pith_preset_row(i)); i++) {
         printf("\n%s: %s\n", preset->name, preset->help);
         for (const char *line = preset->stages; line;) {

@@ -49,6 +49,9 @@ bool pith_is_asked(const struct pith_asked *asked, enum pith_stage_kind kind);
 enum pith_status pith_recipe_make(const char *preset, const struct pith_asked *asked,
                                   struct pith_recipe **recipe, struct pith_error *err);
 
+/* The goal of a COMPRESS, as far as one is given, in the place of the recipe's. */
+void pith_recipe_set_goal(struct pith_recipe *recipe, const struct pith_stage *asked);
+
 #ifdef __cplusplus
 }
 #endif

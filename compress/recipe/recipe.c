@@ -47,7 +47,7 @@ static enum pith_status read_goal(json_t *goal, const char *name, struct pith_re
             return st;
     }
     r->goal = all.goal;
-    return PITH_OK;
+    return pith_stage_check(name, &all, err);
 }
 
 /* ---- a preset, and what "stages" says of it ------------------------------------------------- */

@@ -223,3 +223,17 @@ enum pith_status pith_recipe_make(const char *preset, const struct pith_asked *a
         *recipe = r;
     return st;
 }
+
+void pith_recipe_set_goal(struct pith_recipe *recipe, const struct pith_stage *asked)
+{
+    const struct pith_option_table *table = pith_stage_options(PITH_STAGE_COMPRESS);
+    const struct pith_option *o;
+    struct pith_stage all;
+    size_t at;
+    pith_stage_init(&all, PITH_STAGE_COMPRESS);
+    all.goal = recipe->goal;
+    for (uint32_t i = 0; (o = pith_option_row(table, i, &at)); i++)
+        if (o->flags & PITH_OPTION_GOAL && pith_stage_given(asked, o, at))
+            pith_option_copy(o, (const char *)asked + at, (char *)&all + at);
+    recipe->goal = all.goal;
+}
