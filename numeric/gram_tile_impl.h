@@ -8,8 +8,9 @@
 typedef float vec __attribute__((vector_size(VECTOR_BYTES)));
 
 #define LANES (VECTOR_BYTES / sizeof(float))
-#define PAIRS (GRAM_TILE_COLS / (2 * LANES)) /* of vectors: what registers hold beside each other  \
-                                              */
+#define PAIRS                                                                                      \
+    (GRAM_TILE_COLS / (2 * LANES)) /* of vectors: what registers hold beside each other            \
+                                    */
 
 static inline vec load(const float *p)
 {
