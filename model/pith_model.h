@@ -107,6 +107,11 @@ struct pith_model {
 enum pith_status pith_model_new(const struct pith_alloc *alloc, struct pith_model **m);
 void pith_model_free(struct pith_model *m); /* accepts NULL */
 
+/* A model of its own with all that `from` holds; values and nodes keep their numbers. Free it with
+ * pith_model_free. PITH_ERR_MEMORY; *copy is then untouched. */
+enum pith_status pith_model_copy(const struct pith_model *from, struct pith_model **copy,
+                                 struct pith_error *err);
+
 /* count * each zeroed bytes that live as long as the model; NULL when memory or the product's
  * range runs out. */
 void *pith_model_alloc(struct pith_model *m, uint64_t count, size_t each);

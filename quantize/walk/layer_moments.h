@@ -20,8 +20,8 @@ struct layer_moments {
                      the bias */
     double *sum_x[2], *sum_y[2]; /* [n], [rows] */
     uint64_t count[2];           /* patches */
-    int16_t *piece;              /* [n, pieces of patches] */
-    float *x, *y;                /* [n or rows, pieces of patches] */
+    int16_t *patch;              /* [n] */
+    float *x, *y;                /* [pieces of patches, n or rows] */
 };
 
 /* PITH_ERR_MEMORY; release with pith_layer_moments_end also then. */

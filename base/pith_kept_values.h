@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* kept_values.h - arrays that wait for their next reader: in memory to a limit, the others each in
- * a file without a name, in $TMPDIR or /var/tmp, which is gone with the process however that ends.
+/* pith_kept_values.h - arrays that wait for their next reader: in memory to a limit, the others
+ * each in a file without a name, in $TMPDIR or /var/tmp, which is gone with the process however
+ * that ends.
  */
-#ifndef KEPT_VALUES_H
-#define KEPT_VALUES_H
+#ifndef PITH_KEPT_VALUES_H
+#define PITH_KEPT_VALUES_H
 
-#include "pith_model.h"
+#include "pith_base.h"
 
 struct kept_values;
 
@@ -13,6 +14,10 @@ struct kept_values;
  * memory. */
 struct kept_values *pith_kept_new(uint32_t n, uint64_t most_bytes);
 void pith_kept_free(struct kept_values *k); /* accepts NULL */
+/* Makes room for array i, unless it is there; a write does so, too, but writes that may run at once
+ * need it before. PITH_ERR_MEMORY, _IO. */
+enum pith_status pith_kept_open(struct kept_values *k, uint32_t i, uint64_t total,
+                                struct pith_error *err);
 /* Of array i's `total` bytes, the same each time, those from `at` on. PITH_ERR_MEMORY, _IO. */
 enum pith_status pith_kept_write(struct kept_values *k, uint32_t i, uint64_t total, uint64_t at,
                                  const void *data, size_t bytes, struct pith_error *err);

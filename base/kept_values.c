@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE /* O_TMPFILE */
-#include "kept_values.h"
-#include "pith_host.h"
+#include "pith_kept_values.h"
+#include "pith_error_fill.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -64,10 +64,10 @@ static const char *directory(void)
 
 static enum pith_status file_error(struct pith_error *err, const char *what, uint64_t bytes)
 {
-    return pith_error_set(err, PITH_ERR_IO,
-                          "cannot %s %" PRIu64 " MB between layers in %.200s: %s "
-                          "(TMPDIR names another directory)",
-                          what, bytes >> 20, directory(), strerror(errno));
+    return pith_error_fill(err, PITH_ERR_IO,
+                           "cannot %s %" PRIu64 " MB between layers in %.200s: %s "
+                           "(TMPDIR names another directory)",
+                           what, bytes >> 20, directory(), strerror(errno));
 }
 
 /* Of a file system that has no files without a name it gets one, for a moment. */
@@ -100,11 +100,17 @@ static enum pith_status make(struct kept_values *k, struct kept_array *a, uint64
     return PITH_OK;
 }
 
+enum pith_status pith_kept_open(struct kept_values *k, uint32_t i, uint64_t total,
+                                struct pith_error *err)
+{
+    return k->array[i].total ? PITH_OK : make(k, &k->array[i], total, err);
+}
+
 enum pith_status pith_kept_write(struct kept_values *k, uint32_t i, uint64_t total, uint64_t at,
                                  const void *data, size_t bytes, struct pith_error *err)
 {
     struct kept_array *a = &k->array[i];
-    enum pith_status status = a->total ? PITH_OK : make(k, a, total, err);
+    enum pith_status status = pith_kept_open(k, i, total, err);
     if (!status && a->data)
         memcpy(a->data + at, data, bytes);
     for (size_t done = 0; !status && !a->data && done < bytes;) {

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
-#include "test_train_tape.h"
+#include "pith_kept_values.h"
 
 enum { ARRAYS = 5, PARTS = 7, PART = 1000 };
 
