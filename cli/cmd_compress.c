@@ -399,7 +399,7 @@ const struct cli_command cmd_compress = {
     "more bits. Without -o, net.onnx becomes net.pith here.\n\n"
     "A recipe (pith help recipe) may train. Then -d is what it trains on, and --val or --hold "
     "what\n"
-    "judges: the epochs and the accuracy before and after.\n\n"
+    "validates: the epochs and the accuracy before and after.\n\n"
     "  pith compress net.onnx --bits 6\n"
     "  pith compress net.onnx -r recipe.json -d train.idx --hold 0::10 --max-drop 0.5%\n"
     "  pith compress net.onnx -d val.tar --preprocess imagenet --sparsity 10% --max-drop 1%",
