@@ -400,7 +400,7 @@ const struct cli_command cmd_compress = {
     "top-1 (of regression data 1 dB of PSNR) ends with exit 1; it lies in net.missed.pith then, "
     "and\n"
     "net.pith is as it was (of -o - nothing comes). It decides, it does not search.\n\n"
-    "A recipe (pith help recipe) or preset may train: on -d, and --val or --hold judge. What is "
+    "A recipe (pith help recipe) or preset may train: on -d, and --val or --hold validate. What is "
     "said\n"
     "of stages (--sparsity, --set train.epochs=4) wins over what the preset says of them.\n\n"
     "  pith compress net.onnx -d train.idx --hold 0::10 --preset deep-compression --max-drop 0.5%\n"

@@ -64,7 +64,7 @@ static enum cli_exit read_options(struct training *t)
     if (!rc)
         rc = cli_check_stage(t->stage);
     if (!rc && t->stage->until_drop >= 0 && !o->from.val && !o->from.hold) {
-        cli_error("--until-drop needs samples to judge by: --val or --hold");
+        cli_error("--until-drop needs a validation split: --val or --hold");
         return EXIT_USAGE;
     }
     return rc;
@@ -262,14 +262,13 @@ const struct cli_command cmd_train = {
     "saturation);\n"
     "amounts are the most of each. noise and mixup are for any samples; clean: this share stays as "
     "it\n"
-    "is. Where the data has no labels, --loss distill judges by the teacher: top-1 is the share "
+    "is. Where the data has no labels, --loss distill validates by the teacher: top-1 is the share "
     "of\n"
-    "equal answers. Epochs are judged by their loss on samples that were not trained on. A file "
-    "with a\n"
+    "equal predictions. Epochs are compared by their validation loss. A file with a\n"
     "batch of one is trained with more, and loops of known length through time. With --quantize\n"
     "weights and activations are rounded while they train, the first and last layer (but with "
     ",all) to\n"
-    "8 bits; what is written, and judges each epoch, runs in integers. Killed at any moment and "
+    "8 bits; what is written, and validates epochs, runs in integers. Killed at any moment and "
     "started\n"
     "again with --resume, a run ends in the same bytes; so it does under mpirun -n 2, 4 or 8 with\n"
     "--ranks mpi, where processes share each batch.\n\n"

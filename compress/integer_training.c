@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* integer_training.c - where calibrate, quantize and train meet: samples tell the ranges, quantize
  * tells which values would be integers, training learns with them rounded, and quantize takes what
- * it learned to the bit. Epochs are judged by the network of integers itself, so what is reported
- * is what the runtime answers. */
+ * it learned to the bit. Epochs are validated by the network of integers itself, so what is
+ * reported is what the runtime answers. */
 #include "integer_training.h"
 
 #include <stdlib.h>

@@ -376,7 +376,7 @@ enum pith_status pith_quantize_and_keep(struct pith_model *m, const struct pith_
     if (st == PITH_ERR_UNSUPPORTED && k.n_layers > 0)
         st = PITH_OK; /* quantized, and then no way to watch it */
     if (measured) {
-        r->judged = k.answers.predictions;
+        r->predictions = k.answers.predictions;
         take_measured(&k, r);
         if (request->may_reestimate && r->output_db < PITH_REESTIMATE_BELOW_DB)
             st = try_reestimated(&k, r);

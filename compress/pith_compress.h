@@ -30,11 +30,12 @@ struct pith_stage_report {
     struct pith_cluster_layer *cluster;   /* malloc'ed; CLUSTER */
     struct pith_quantize_layer *quantize; /* malloc'ed; QUANTIZE; texts are the model's */
     /* QUANTIZE with data, unless all_integers: outputs against those of the float network */
-    uint64_t judged, changed; /* answers compared (0: nothing was measured), other ones now */
-    double output_db;         /* signal to noise, an output less its mean; HUGE_VAL: equal */
-    uint32_t equalized;       /* pairs of layers between which factors moved */
-    uint32_t smoothed;        /* values of which factors moved into weights */
-    bool reestimated;         /* because the samples liked it */
+    uint64_t predictions,
+        changed;        /* predictions compared (0: nothing was measured), other ones now */
+    double output_db;   /* signal to noise, an output less its mean; HUGE_VAL: equal */
+    uint32_t equalized; /* pairs of layers between which factors moved */
+    uint32_t smoothed;  /* values of which factors moved into weights */
+    bool reestimated;   /* because the samples liked it */
     uint32_t n_blocks, n_reconstructed; /* blocks of layers tried, and better together */
     uint32_t absorbed;                  /* channels whose biases moved into the next layer's */
     uint32_t synthetic;                 /* so many pictures stood for data */

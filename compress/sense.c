@@ -171,7 +171,7 @@ static enum pith_status try_all(struct sense *s, struct pith_sense *r)
         for (uint32_t i = 0; i < s->n_layers && !st; i++)
             st = try_layer(s, &s->layer[i], &s->opts->trials[t], &r->layer[i].cost[t]);
     }
-    r->answers = s->answers.predictions;
+    r->predictions = s->answers.predictions;
     return st;
 }
 

@@ -39,12 +39,12 @@ static enum pith_status measure_enough(const struct pith_model *m, const struct 
     struct pith_accuracy a;
     struct pith_engine *engine;
     if (means->val && !pith_data_labelled(means->val) && s->train.loss == PITH_DISTILL) {
-        *enough = 1 - s->until_drop; /* of the samples, both answer the same */
+        *enough = 1 - s->until_drop; /* of the samples, both put into one class */
         return PITH_OK;
     }
     if (!means->val || !pith_data_labelled(means->val))
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                               "a limit on the drop needs labelled samples that judge");
+                               "a limit on the drop needs a validation split with labels");
     enum pith_status st = pith_engine_open(m, &opts, &engine, err);
     if (st)
         return st;

@@ -76,7 +76,7 @@ static void keep_answers(void *arg, uint32_t slice)
                     pith_tape_value(r->teacher, slice, r->teacher_scores)->data);
 }
 
-/* In the order of the data set: a run that goes on later gets the same answers. */
+/* In the order of the data set: a run that goes on later gets the same outputs. */
 enum pith_status pith_run_ask_teacher(struct run *r)
 {
     const struct tape_tensor *y = pith_tape_value(r->tape, 0, r->scores);

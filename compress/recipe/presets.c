@@ -14,7 +14,7 @@ static const struct pith_preset presets[] = {
      "encode for=size coder=huffman"},
     {"small", "the smallest file: weights go while the rest trains on a grid of 7 levels",
      "train epochs=30 lr=0.0015 sparsity=0.8 prune_until=0.5 levels=3 first_step=1.2 "
-     "bias_levels=127 units=drop norms=fold teacher=start\n"
+     "bias_levels=127 remove_dead_channels=true norms=fold teacher=start\n"
      "encode for=size"},
     {"qat", "integers that train: weights and activations of 4 bits",
      "train quantize=w4a4 epochs=8 lr=0.0005\n"
@@ -22,7 +22,7 @@ static const struct pith_preset presets[] = {
     {"distill",
      "no labels: what the network answers, on a grid whose roundings make up for each other",
      "train epochs=10 lr=0.0005 loss=distill teacher=start levels=127 first_step=1 step_power=0.5 "
-     "step_by=row bias_levels=127 feedback=2048 feedback_loss=0.5\n"
+     "step_init=fisher-row bias_levels=127 gptq_samples=2048 gptq_fisher_share=0.5\n"
      "encode for=size"},
 };
 

@@ -70,7 +70,8 @@ enum pith_code pith_encode_code(const struct pith_encode_opts *opts);
 #define PITH_REESTIMATE_BELOW_DB 40.0
 #define PITH_REESTIMATE_GAIN_DB 0.5
 /* What quantize made of a network is worth a second look where its outputs are less than this above
- * their error, or more of the answers than this part have changed, on the samples that were judged.
+ * their error, or more of the predictions than this part have changed, on the samples that were
+ * compared.
  */
 #define PITH_LOST_DB 25.0
 #define PITH_LOST_ANSWERS 0.03

@@ -191,8 +191,7 @@ static const struct pith_option rows[] = {
                  .flags = PITH_OPTION_ALWAYS),
     PITH_ROW(WORD, "rounding", quantize.rounding, "HOW", "gptq with -d, else nearest",
              .words = roundings,
-             .source =
-                 "Frantar et al., 2023, GPTQ; Nagel et al., 2020, AdaRound (adaptive)"),
+             .source = "Frantar et al., 2023, GPTQ; Nagel et al., 2020, AdaRound (adaptive)"),
     PITH_OWN_ROW("bias_correct", &pith_own_bias_correct, "true|false",
                  "biases make up for their channel's mean error; with -d: true",
                  PITH_ADVANCED(methods), .option = "keep-biases",

@@ -341,7 +341,7 @@ static void a_limit_on_the_drop_needs_a_judge(void **state)
     struct pith_error err = {0};
     s.until_drop = 0.01;
     assert_int_equal(pith_stage_run_with(f.model, &s, &means, NULL, &err), PITH_ERR_ARGUMENT);
-    assert_non_null(strstr(err.text, "samples that judge"));
+    assert_non_null(strstr(err.text, "validation split"));
     release(&f);
 }
 
