@@ -173,6 +173,13 @@ struct dense_kernels {
                           uint32_t mr, float *dst, size_t panel_step);
 };
 
+/* Processors with packed kernels: elsewhere what is made of them is left out. */
+#ifdef __x86_64__
+#define IF_DENSE_TILES(...) __VA_ARGS__
+#else
+#define IF_DENSE_TILES(...)
+#endif
+
 #define DENSE_MAX_NR 64u
 #define DENSE_PANEL_ALIGN 16u
 

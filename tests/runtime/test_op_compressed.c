@@ -70,6 +70,7 @@ static const char *check(const struct compressed *t, const struct weight_want *w
     struct tview in2 = {PITH_F32, {1, {k.rows}}, bias}, out = {0}, residual;
     const struct tview *in[3] = {&in0, &in1, &in2};
     struct tview *outs[1] = {&out};
+    uint64_t lowered[(OP_LOWERED_MAX + 7) / 8];
     struct op_args args = {.info = pith_op_get(t->op),
                            .attr = attr,
                            .n_in = has_bias ? 3 : 2,
@@ -77,7 +78,8 @@ static const char *check(const struct compressed *t, const struct weight_want *w
                            .in = in,
                            .out = outs,
                            .weight = &k.w,
-                           .fuse = {ACT_RELU, 0, 0, NULL}};
+                           .fuse = {ACT_RELU, 0, 0, NULL},
+                           .lowered = lowered};
     pith_kernels_fill(&kernels, t->features);
     pith_op_attr_defaults(args.info, attr);
     if (t->op == PITH_OP_MATMUL)

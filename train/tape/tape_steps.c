@@ -371,6 +371,9 @@ static enum pith_status prepare_run(struct tape *t, const struct grad_op *op,
     enum pith_status status = PITH_OK;
     if (op && op->channels_last && n->out[0]->layout == TAPE_CHANNELS_LAST)
         status = run_channels_last(t, op, n, view, run);
+    uint32_t lowered = status ? 0 : op_lowered_bytes(run, &env);
+    if (lowered && !(run->lowered = pith_tape_take(t, lowered, 1)))
+        return PITH_ERR_MEMORY;
     if (!status && n->info->need)
         status = n->info->need(run, &env, &need);
     if (status)
