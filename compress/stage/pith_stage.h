@@ -6,6 +6,7 @@
 #define PITH_STAGE_H
 
 #include "pith_calibrate.h"
+#include "pith_goal.h"
 #include "pith_model.h"
 #include "pith_pack.h"
 #include "pith_prune.h"
@@ -34,11 +35,6 @@ enum pith_stage_kind {
 enum pith_prune_schedule {
     PITH_PRUNE_CUBIC = 0, /* 1 - (1 - t/n)^3: most at first (Zhu & Gupta, 2017) */
     PITH_PRUNE_LINEAR = 1 /* t/n (Han et al., 2015) */
-};
-
-/* What `compress` has to reach. */
-struct pith_goal {
-    double max_drop; /* fraction of top-1; negative: none */
 };
 
 struct pith_encode_opts {

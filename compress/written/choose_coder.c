@@ -3,9 +3,9 @@
  * coder is named. They are some fifty times as slow to read as Huffman codes, so they must pay:
  * with a file that is loaded in no time all the same, or with bytes. One answer for the whole file:
  * where half of its tensors were coded so, half of the time would be spent for half of the gain. */
+#include "choose_coder.h"
 #include "pith_error_fill.h"
-#include "pith_pack.h"
-#include "stage_run.h"
+#include "pith_stage.h"
 
 void pith_set_coder(struct pith_model *m, enum pith_code code)
 {
