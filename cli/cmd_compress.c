@@ -34,26 +34,37 @@ static const struct cli_option options[] = {
     {0, "bits", OPTION_UINT, offsetof(struct compress_options, bits), "B",
      "classic recipe: bits an index (default 8)", 1, 8},
     {0, "for", OPTION_TEXT, offsetof(struct compress_options, goal), "GOAL",
-     "classic recipe: size (compact header) or speed", 0, 0},
+     "classic recipe: speed (default), size or flash", 0, 0},
     {0, "max-drop", OPTION_PERCENT, offsetof(struct compress_options, max_drop), "P%",
      "exit 1 if more top-1 is lost; NAME.missed.pith, not NAME", 0, 1},
     CLI_IMPORT_OPTIONS(struct compress_options, import),
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
 
+/* false: no such goal. */
+static bool read_goal(const char *text, enum pith_encode_goal *goal)
+{
+    static const char *const name[] = {
+        [PITH_FOR_SPEED] = "speed", [PITH_FOR_SIZE] = "size", [PITH_FOR_FLASH] = "flash"};
+    uint32_t i = 0;
+    while (i < 3 && text && strcmp(text, name[i]) != 0)
+        i++;
+    *goal = (enum pith_encode_goal)i;
+    return i < 3;
+}
+
 static enum cli_exit get_recipe(const struct compress_options *o, struct pith_recipe **recipe)
 {
     struct pith_error err = {0};
     struct pith_buffer file;
-    bool compact = o->goal && strcmp(o->goal, "size") == 0;
+    enum pith_encode_goal goal;
     enum cli_exit rc;
     if (!o->recipe) {
-        if (o->goal && !compact && strcmp(o->goal, "speed") != 0) {
-            cli_error("--for '%s': give size or speed", o->goal);
+        if (!read_goal(o->goal, &goal)) {
+            cli_error("--for '%s': give speed, size or flash", o->goal);
             return EXIT_USAGE;
         }
-        if (pith_recipe_classic(o->sparsity, o->bits ? (uint32_t)o->bits : 8, compact, recipe,
-                                &err))
+        if (pith_recipe_classic(o->sparsity, o->bits ? (uint32_t)o->bits : 8, goal, recipe, &err))
             return cli_fail(&err);
         return EXIT_DONE;
     }

@@ -90,7 +90,7 @@ static enum cli_exit write_classic(const struct recipe_options *o)
     struct pith_error err = {0};
     char *text;
     enum cli_exit rc;
-    if (pith_recipe_classic(o->sparsity, o->bits ? (uint32_t)o->bits : 5, false, &r, &err))
+    if (pith_recipe_classic(o->sparsity, o->bits ? (uint32_t)o->bits : 5, PITH_FOR_SPEED, &r, &err))
         return cli_fail(&err);
     rc = pith_recipe_print(r, &text, &err) ? cli_fail(&err) : print_recipe(&o->common, text);
     pith_recipe_free(r);
