@@ -33,7 +33,7 @@ static const struct cli_option options[] = {
     CLI_ASKED_ROW(struct compress_options, asked, PITH_STAGE_CLUSTER, "bits",
                   "bits an index: 1 to 8 (default 8, or the preset's)"),
     CLI_ASKED_ROW(struct compress_options, asked, PITH_STAGE_ENCODE, "for",
-                  "size (compact header) or speed"),
+                  "speed (default), size or flash"),
     CLI_ASKED_SET(struct compress_options, asked),
     CLI_IMPORT_OPTIONS(struct compress_options, import),
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
@@ -363,7 +363,7 @@ static enum cli_exit refuse_search_goals(const struct pith_goal *g)
 /* The recipe that nobody gave has what was said of its header. */
 static bool for_speed(const struct compress_options *o, const struct pith_recipe *recipe)
 {
-    return o->asked.n > 0 && !recipe->stages[recipe->n_stages - 1].encode.compact;
+    return o->asked.n > 0 && recipe->stages[recipe->n_stages - 1].encode.goal == PITH_FOR_SPEED;
 }
 
 static enum cli_exit search(struct compress_options *o, const char *path, struct pith_model *m,
