@@ -130,7 +130,7 @@ static enum pith_status open_solvers(struct probe *p, uint32_t first, uint32_t e
     enum pith_status status = in ? gather_inputs(p, first, end, in) : pith_tape_no_memory(p->err);
     for (uint32_t i = first; i < end && !status; i++)
         if (in[i - first].n) {
-            pith_layer_inputs_end(&in[i - first], p->drawn.tape);
+            pith_layer_inputs_end(&in[i - first]);
             status = factor(p, &p->of[i], &in[i - first]);
         }
     for (uint32_t i = first; i < end && in; i++)
