@@ -284,9 +284,9 @@ static struct run_form *forced(enum run_form_kind kind, const struct weight *w,
                                const struct problem *p, const struct sparse_kernels *k)
 {
     struct sparse_kernels t = *k;
-    memset(t.dense_speed, 0, sizeof t.dense_speed);
+    memset(t.costs.dense, 0, sizeof t.costs.dense);
     for (uint32_t i = 0; i < RUN_FORM_KINDS; i++)
-        t.speed[i] = i == (uint32_t)kind || i == FORM_CSR_CODEBOOK;
+        t.costs.form[i] = i == (uint32_t)kind || i == FORM_CSR_CODEBOOK;
     struct run_form *form = build(w, p, &t);
     if (form && form->kind != (uint32_t)kind) {
         free(form);

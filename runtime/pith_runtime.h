@@ -95,6 +95,24 @@ uint32_t pith_version(void);
 /* What this CPU and operating system offer, as a set of PITH_CPU_ bits. */
 uint32_t pith_cpu_features(void);
 
+/* What the choice of kernels is made by: speeds of one core in elements per 8 ns. The runtime has
+ * measured ones for classes of machines (pith_costs_of); bench/bench_costs.c measures those of a
+ * machine. They decide which kernel is planned, and nothing else. */
+#define PITH_RUN_FORMS 6 /* kinds of compressed matrices that kernels read: see the names below */
+struct pith_costs {
+    /* Of products straight from a compressed matrix: its nonzeros, its nonzeros with a codebook,
+     * those in windows of columns; all elements, of 4, 5 and 8 bits. 0: never. */
+    uint16_t form[PITH_RUN_FORMS];
+    uint16_t dense[3];      /* of f32 rows that stream from the L2 cache, L3, or memory */
+    uint16_t tiles;         /* of each of many rows of that product */
+    uint16_t window_batch;  /* of many rows of the form in windows */
+    uint16_t csr_centroids; /* larger codebooks are slower than f32 values */
+};
+
+/* Of the class of machines with these PITH_CPU_ bits. *name (may be NULL): "scalar", "neon",
+ * "avx2", "avx512", "vbmi". */
+void pith_costs_of(uint32_t features, struct pith_costs *costs, const char **name);
+
 struct pith_tensor {
     const char *name; /* not NUL-terminated when name_bytes counts it; "" in compact files */
     uint32_t name_bytes;
@@ -193,6 +211,7 @@ struct pith_opts {
      * need.bytes. */
     void *init_memory;
     uint64_t init_memory_bytes;
+    const struct pith_costs *costs; /* read when a plan is made; NULL: of the machine's class */
 };
 
 /* Fills *opts with defaults. size_bytes: sizeof(struct pith_opts) as the caller compiled it. */

@@ -1,92 +1,71 @@
 /* SPDX-License-Identifier: MIT */
-/* kernels_integer.c - fills the integer part of the kernel table, worst level to best. */
+/* kernels_integer.c - fills the integer part of the kernel table from its list. */
 #include "pith_kernel_integer.h"
 #include "build_choice.h"
 
-static const struct integer_kernels reference = {.nr = 8,
-                                                 .k_step = 1,
-                                                 .block = 8,
-                                                 .group = 1,
-                                                 .gemm_i8 = pith_gemm_i8,
-                                                 .depthwise_i8 = pith_depthwise_i8};
+/* What kernels of a level take: the last whose features are there. */
+struct panels {
+    uint32_t features;
+    uint8_t nr, k_step, block, group, middle;
+    bool wide;
+};
 
+static const struct panels levels[] = {
+    {0, .nr = 8, .k_step = 1, .block = 8, .group = 1},
 #ifdef __x86_64__
-static const struct integer_kernels avx2 = {.nr = 8,
-                                            .k_step = 2,
-                                            .block = 32,
-                                            .group = 2,
-                                            .wide = true,
-                                            .gemm_i8 = pith_gemm_i8_avx2,
-                                            .depthwise_i8 = pith_depthwise_i8_avx2};
-static const struct integer_kernels avxvnni = {.nr = 8,
-                                               .k_step = 4,
-                                               .block = 32,
-                                               .group = 4,
-                                               .gemm_i8 = pith_gemm_i8_avxvnni,
-                                               .depthwise_i8 = pith_depthwise_i8_avxvnni};
-static const struct integer_kernels vnni = {.nr = 16,
-                                            .k_step = 4,
-                                            .block = 32,
-                                            .group = 4,
-                                            .gemm_i8 = pith_gemm_i8_vnni,
-                                            .gemm_i4 = pith_gemm_i4_vnni,
-                                            .depthwise_i8 = pith_depthwise_i8_vnni};
-
-static void fill_x86(struct integer_kernels *k, uint32_t features)
-{
-    if (features & PITH_CPU_AVX2) {
-        *k = features & PITH_CPU_AVXVNNI ? avxvnni : avx2;
-        k->bytes = pith_byte_rows_avx2;
-    }
-    if (features & PITH_CPU_AVX512)
-        k->bytes = pith_byte_rows_avx512;
-    if (features & PITH_CPU_VNNI) {
-        *k = vnni;
-        k->bytes = pith_byte_rows_avx512;
-    }
-    if (features & PITH_CPU_AVX2) { /* whose x and w are i16 anyway */
-        k->gemm_i16[0] = pith_gemm_i8_avx2;
-        k->gemm_i16[1] = pith_gemm_i16_avx2;
-    }
-    if (features & PITH_CPU_VBMI)
-        k->bytes.look_up = pith_look_up_bytes_vbmi;
-}
+    {PITH_CPU_AVX2, .nr = 8, .k_step = 2, .block = 32, .group = 2, .wide = true},
+    {PITH_CPU_AVXVNNI, .nr = 8, .k_step = 4, .block = 32, .group = 4},
+    {PITH_CPU_VNNI, .nr = 16, .k_step = 4, .block = 32, .group = 4},
+#elif defined __aarch64__
+    {PITH_CPU_NEON, .nr = 8, .k_step = 1, .block = 8, .group = 1, .wide = true},
+    {PITH_CPU_DOTPROD, .nr = 8, .k_step = 4, .block = 16, .group = 4, .middle = 128},
 #endif
+};
 
-#ifdef __aarch64__
-static const struct integer_kernels neon = {.nr = 8,
-                                            .k_step = 1,
-                                            .block = 8,
-                                            .group = 1,
-                                            .wide = true,
-                                            .gemm_i8 = pith_gemm_i8_neon,
-                                            .depthwise_i8 = pith_depthwise_i8_neon};
-static const struct integer_kernels dotprod = {.nr = 8,
-                                               .k_step = 4,
-                                               .block = 16,
-                                               .group = 4,
-                                               .middle = 128,
-                                               .gemm_i8 = pith_gemm_i8_dotprod,
-                                               .depthwise_i8 = pith_depthwise_i8_dotprod};
-
-static void fill_arm(struct integer_kernels *k, uint32_t features)
+static void set_panels(struct integer_kernels *k, uint32_t features)
 {
-    if (!(features & PITH_CPU_NEON))
-        return;
-    *k = features & PITH_CPU_DOTPROD ? dotprod : neon;
-    k->bytes = pith_byte_rows_neon;
+    const struct panels *p = levels;
+    for (uint32_t i = 1; i < sizeof levels / sizeof *levels; i++)
+        if (!(levels[i].features & ~features))
+            p = &levels[i];
+    *k = (struct integer_kernels){.nr = p->nr,
+                                  .k_step = p->k_step,
+                                  .block = p->block,
+                                  .group = p->group,
+                                  .middle = p->middle,
+                                  .wide = p->wide};
 }
-#endif
 
-void pith_integer_kernels_fill(struct integer_kernels *k, uint32_t features)
+static void set_byte_rows(struct integer_kernels *k, uint32_t features)
 {
-    *k = reference;
     k->bytes = pith_byte_rows;
 #ifdef __x86_64__
-    fill_x86(k, features & PITH_BUILD_CPU);
+    if (features & PITH_CPU_AVX2)
+        k->bytes = pith_byte_rows_avx2;
+    if (features & PITH_CPU_AVX512)
+        k->bytes = pith_byte_rows_avx512;
+    if (features & PITH_CPU_VBMI)
+        k->bytes.look_up = pith_look_up_bytes_vbmi;
+    if (features & PITH_CPU_AVX2) /* whose x and w are i16 anyway */
+        k->gemm_i16[0] = pith_gemm_i8_avx2;
 #elif defined __aarch64__
-    fill_arm(k, features & PITH_BUILD_CPU);
+    if (features & PITH_CPU_NEON)
+        k->bytes = pith_byte_rows_neon;
 #else
     (void)features;
 #endif
+}
+
+#define TAKE(member, job, function, needs)                                                         \
+    if (features & (needs))                                                                        \
+        k->member = function;
+
+void pith_integer_kernels_fill(struct integer_kernels *k, uint32_t features)
+{
+    features &= PITH_BUILD_CPU;
+    set_panels(k, features);
+    k->gemm_i8 = pith_gemm_i8;
+    k->depthwise_i8 = pith_depthwise_i8;
+    INTEGER_KERNELS_OWN(TAKE)
+    set_byte_rows(k, features);
 }

@@ -195,21 +195,31 @@ void pith_gemv_f32(const struct gemv_f32_job *job);
 void pith_pack_rows_f32(const float *w, size_t ld, size_t step, size_t rows, size_t k, uint32_t mr,
                         float *dst, size_t panel_step);
 
+/* The list of variants, a line each: the member, its job, the suffix of its name, the features it
+ * needs; worst to best. */
 #ifdef __x86_64__
-void pith_gemm_f32_avx2(const struct gemm_f32_job *job);
-void pith_im2col_f32_avx2(const struct im2col_f32_job *job);
-void pith_conv_rows_f32_avx2(const struct conv_rows_f32_job *job);
-void pith_depthwise_f32_avx2(const struct depthwise_f32_job *job);
-void pith_gemv_f32_avx2(const struct gemv_f32_job *job);
-void pith_max_pool_f32_avx2(const struct max_pool_f32_job *job);
+#define DENSE_KERNELS_OWN(KERNEL)                                                                  \
+    KERNEL(gemm_f32, gemm_f32_job, avx2, PITH_CPU_AVX2)                                            \
+    KERNEL(im2col_f32, im2col_f32_job, avx2, PITH_CPU_AVX2)                                        \
+    KERNEL(conv_rows_f32, conv_rows_f32_job, avx2, PITH_CPU_AVX2)                                  \
+    KERNEL(depthwise_f32, depthwise_f32_job, avx2, PITH_CPU_AVX2)                                  \
+    KERNEL(gemv_f32, gemv_f32_job, avx2, PITH_CPU_AVX2)                                            \
+    KERNEL(max_pool_f32, max_pool_f32_job, avx2, PITH_CPU_AVX2)                                    \
+    KERNEL(gemm_f32, gemm_f32_job, avx512, PITH_CPU_AVX512)                                        \
+    KERNEL(im2col_f32, im2col_f32_job, avx512, PITH_CPU_AVX512)                                    \
+    KERNEL(conv_rows_f32, conv_rows_f32_job, avx512, PITH_CPU_AVX512)                              \
+    KERNEL(depthwise_f32, depthwise_f32_job, avx512, PITH_CPU_AVX512)                              \
+    KERNEL(gemv_f32, gemv_f32_job, avx512, PITH_CPU_AVX512)                                        \
+    KERNEL(max_pool_f32, max_pool_f32_job, avx512, PITH_CPU_AVX512)
 void pith_pack_rows_f32_avx2(const float *w, size_t ld, size_t step, size_t rows, size_t k,
                              uint32_t mr, float *dst, size_t panel_step);
-void pith_gemm_f32_avx512(const struct gemm_f32_job *job);
-void pith_im2col_f32_avx512(const struct im2col_f32_job *job);
-void pith_conv_rows_f32_avx512(const struct conv_rows_f32_job *job);
-void pith_depthwise_f32_avx512(const struct depthwise_f32_job *job);
-void pith_gemv_f32_avx512(const struct gemv_f32_job *job);
-void pith_max_pool_f32_avx512(const struct max_pool_f32_job *job);
+#else
+#define DENSE_KERNELS_OWN(KERNEL)
 #endif
+
+#define DECLARE_KERNEL(member, job, suffix, features)                                              \
+    void pith_##member##_##suffix(const struct job *);
+DENSE_KERNELS_OWN(DECLARE_KERNEL)
+#undef DECLARE_KERNEL
 
 #endif

@@ -180,24 +180,33 @@ void pith_integer_kernels_fill(struct integer_kernels *k, uint32_t features);
 extern const struct byte_rows pith_byte_rows;
 void pith_gemm_i8(const struct gemm_i8_job *job);
 void pith_depthwise_i8(const struct depthwise_i8_job *job);
+/* Variants, a line each: the member, its job, the name, the features it needs; worst to best. What
+ * panels a level takes stands in kernels_integer.c. */
 #ifdef __x86_64__
 extern const struct byte_rows pith_byte_rows_avx2, pith_byte_rows_avx512;
 void pith_look_up_bytes_vbmi(const uint8_t table[256], const uint8_t *x, uint8_t *y, size_t n);
-void pith_gemm_i8_avx2(const struct gemm_i8_job *job);
-void pith_depthwise_i8_avx2(const struct depthwise_i8_job *job);
-void pith_gemm_i16_avx2(const struct gemm_i8_job *job);
-void pith_gemm_i8_avxvnni(const struct gemm_i8_job *job);
-void pith_depthwise_i8_avxvnni(const struct depthwise_i8_job *job);
-void pith_gemm_i8_vnni(const struct gemm_i8_job *job);
-void pith_gemm_i4_vnni(const struct gemm_i8_job *job);
-void pith_depthwise_i8_vnni(const struct depthwise_i8_job *job);
-#endif
-#ifdef __aarch64__
+#define INTEGER_KERNELS_OWN(KERNEL)                                                                \
+    KERNEL(gemm_i8, gemm_i8_job, pith_gemm_i8_avx2, PITH_CPU_AVX2)                                 \
+    KERNEL(depthwise_i8, depthwise_i8_job, pith_depthwise_i8_avx2, PITH_CPU_AVX2)                  \
+    KERNEL(gemm_i16[1], gemm_i8_job, pith_gemm_i16_avx2, PITH_CPU_AVX2)                            \
+    KERNEL(gemm_i8, gemm_i8_job, pith_gemm_i8_avxvnni, PITH_CPU_AVXVNNI)                           \
+    KERNEL(depthwise_i8, depthwise_i8_job, pith_depthwise_i8_avxvnni, PITH_CPU_AVXVNNI)            \
+    KERNEL(gemm_i8, gemm_i8_job, pith_gemm_i8_vnni, PITH_CPU_VNNI)                                 \
+    KERNEL(gemm_i4, gemm_i8_job, pith_gemm_i4_vnni, PITH_CPU_VNNI)                                 \
+    KERNEL(depthwise_i8, depthwise_i8_job, pith_depthwise_i8_vnni, PITH_CPU_VNNI)
+#elif defined __aarch64__
 extern const struct byte_rows pith_byte_rows_neon;
-void pith_gemm_i8_neon(const struct gemm_i8_job *job);
-void pith_depthwise_i8_neon(const struct depthwise_i8_job *job);
-void pith_gemm_i8_dotprod(const struct gemm_i8_job *job);
-void pith_depthwise_i8_dotprod(const struct depthwise_i8_job *job);
+#define INTEGER_KERNELS_OWN(KERNEL)                                                                \
+    KERNEL(gemm_i8, gemm_i8_job, pith_gemm_i8_neon, PITH_CPU_NEON)                                 \
+    KERNEL(depthwise_i8, depthwise_i8_job, pith_depthwise_i8_neon, PITH_CPU_NEON)                  \
+    KERNEL(gemm_i8, gemm_i8_job, pith_gemm_i8_dotprod, PITH_CPU_DOTPROD)                           \
+    KERNEL(depthwise_i8, depthwise_i8_job, pith_depthwise_i8_dotprod, PITH_CPU_DOTPROD)
+#else
+#define INTEGER_KERNELS_OWN(KERNEL)
 #endif
+
+#define DECLARE_KERNEL(member, job, function, features) void function(const struct job *);
+INTEGER_KERNELS_OWN(DECLARE_KERNEL)
+#undef DECLARE_KERNEL
 
 #endif

@@ -38,6 +38,7 @@
 
 #include <stdint.h>
 #include "pith_bytes.h"
+#include "pith_runtime.h"
 
 enum run_form_kind {
     FORM_CSR_VALUE = 0,
@@ -46,7 +47,7 @@ enum run_form_kind {
     FORM_DENSE4 = 3,
     FORM_DENSE5 = 4,
     FORM_DENSE8 = 5,
-    RUN_FORM_KINDS = 6
+    RUN_FORM_KINDS = PITH_RUN_FORMS
 };
 
 #define WINDOW_LANES 16u
@@ -82,28 +83,40 @@ enum dense_size {
     DENSE_SIZES = 3
 };
 
-/* Speeds are elements per 8 ns on one core, measured by bench/bench_fc.c (Zen 4) and, of many rows,
- * by bench/bench_batch.c: stored nonzeros of sparse kinds, all elements of dense ones. They decide
- * which form is built and nothing else. */
 struct sparse_kernels {
     matvec_fn *matvec[RUN_FORM_KINDS];
-    uint16_t speed[RUN_FORM_KINDS];    /* 0: never worth building at this level */
-    uint16_t dense_speed[DENSE_SIZES]; /* of the f32 product it competes with */
-    uint16_t tile_speed;               /* of each row of that product with many rows */
-    uint16_t window_batch_speed; /* of the window form with many rows, in units of run_form.c */
-    uint16_t csr_centroids; /* larger codebooks are slower in FORM_CSR_CODEBOOK than as values */
+    struct pith_costs costs; /* form: by kind; dense: by size */
 };
 
 /* features: as pith_kernels_fill. */
 void pith_sparse_kernels_fill(struct sparse_kernels *k, uint32_t features);
 
-matvec_fn pith_spmv_csr_value, pith_spmv_csr_codebook, pith_spmv_window;
-matvec_fn pith_gemv_codebook4, pith_gemv_codebook5, pith_gemv_codebook8;
+/* The list, a line each: the form, the function, the features it needs; worst to best. */
+#define SPARSE_KERNELS_ANY(KERNEL)                                                                 \
+    KERNEL(FORM_CSR_VALUE, pith_spmv_csr_value, 0)                                                 \
+    KERNEL(FORM_CSR_CODEBOOK, pith_spmv_csr_codebook, 0)                                           \
+    KERNEL(FORM_WINDOW, pith_spmv_window, 0)                                                       \
+    KERNEL(FORM_DENSE4, pith_gemv_codebook4, 0)                                                    \
+    KERNEL(FORM_DENSE5, pith_gemv_codebook5, 0)                                                    \
+    KERNEL(FORM_DENSE8, pith_gemv_codebook8, 0)
 
-#if defined(__x86_64__)
-matvec_fn pith_spmv_csr_value_avx2, pith_spmv_csr_codebook_avx2, pith_spmv_window_avx512;
-matvec_fn pith_gemv_codebook4_avx2, pith_gemv_codebook5_avx2;
-matvec_fn pith_gemv_codebook4_avx512, pith_gemv_codebook5_avx512, pith_gemv_codebook8_vbmi;
+#ifdef __x86_64__
+#define SPARSE_KERNELS_OWN(KERNEL)                                                                 \
+    KERNEL(FORM_CSR_VALUE, pith_spmv_csr_value_avx2, PITH_CPU_AVX2)                                \
+    KERNEL(FORM_CSR_CODEBOOK, pith_spmv_csr_codebook_avx2, PITH_CPU_AVX2)                          \
+    KERNEL(FORM_DENSE4, pith_gemv_codebook4_avx2, PITH_CPU_AVX2)                                   \
+    KERNEL(FORM_DENSE5, pith_gemv_codebook5_avx2, PITH_CPU_AVX2)                                   \
+    KERNEL(FORM_WINDOW, pith_spmv_window_avx512, PITH_CPU_AVX512)                                  \
+    KERNEL(FORM_DENSE4, pith_gemv_codebook4_avx512, PITH_CPU_AVX512)                               \
+    KERNEL(FORM_DENSE5, pith_gemv_codebook5_avx512, PITH_CPU_AVX512)                               \
+    KERNEL(FORM_DENSE8, pith_gemv_codebook8_vbmi, PITH_CPU_VBMI)
+#else
+#define SPARSE_KERNELS_OWN(KERNEL)
 #endif
+
+#define DECLARE_KERNEL(form, function, features) matvec_fn function;
+SPARSE_KERNELS_ANY(DECLARE_KERNEL)
+SPARSE_KERNELS_OWN(DECLARE_KERNEL)
+#undef DECLARE_KERNEL
 
 #endif

@@ -152,6 +152,8 @@ static enum pith_status build(struct builder *b, const void *blob, size_t bytes,
     const struct graph *g = &b->plan->graph;
     bool in_place = !(opts->flags & PITH_FLAG_NO_FUSION), share = in_place && !opts->observe;
     pith_kernels_fill(&b->plan->kernels, opts->cpu_mask);
+    if (opts->costs)
+        b->plan->kernels.sparse.costs = *opts->costs;
     b->node = pith_block_high(&b->block, g->n_nodes, sizeof *b->node);
     b->vp = pith_block_high(&b->block, g->n_values, sizeof *b->vp);
     b->const_at = pith_block_high(&b->block, g->n_weights, sizeof *b->const_at);

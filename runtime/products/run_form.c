@@ -50,7 +50,7 @@ static enum dense_size size_of(uint64_t count)
 /* Does a kernel that handles n elements at `speed` finish within the time of the dense product? */
 static bool fast_enough(const struct sparse_kernels *k, uint64_t n, uint32_t speed, uint64_t count)
 {
-    return speed != 0 && n * k->dense_speed[size_of(count)] <= count * speed; /* below 2^48 */
+    return speed != 0 && n * k->costs.dense[size_of(count)] <= count * speed; /* below 2^48 */
 }
 
 /* Rows that have a codebook of their own, or one for all; other groupings have no form. */
@@ -87,7 +87,7 @@ static enum pith_status choose_dense(const struct weight *w, uint32_t rows, uint
         c->kind = FORM_DENSE8;
         block_cols = 64;
     }
-    if (!fast_enough(k, w->count, k->speed[c->kind], w->count) ||
+    if (!fast_enough(k, w->count, k->costs.form[c->kind], w->count) ||
         (c->kind == FORM_DENSE8 && c->n_codebooks != 1))
         return PITH_ERR_UNSUPPORTED;
     c->row_bytes = (uint32_t)(((uint64_t)cols + block_cols - 1) / block_cols * 64);
@@ -98,14 +98,14 @@ static enum pith_status choose_dense(const struct weight *w, uint32_t rows, uint
 static enum pith_status choose_sparse(const struct weight *w, uint32_t rows, uint32_t cols,
                                       const struct sparse_kernels *k, struct choice *c)
 {
-    bool codebook = w->grid == GRID_CODEBOOK && w->n_centroids <= k->csr_centroids &&
+    bool codebook = w->grid == GRID_CODEBOOK && w->n_centroids <= k->costs.csr_centroids &&
                     codebooks_fit(w, cols, rows, &c->n_codebooks);
     if (!codebook)
         c->n_codebooks = 0;
     c->kind = codebook ? FORM_CSR_CODEBOOK : FORM_CSR_VALUE;
     c->try_window = codebook && c->n_codebooks == 1 && w->n_centroids <= MAX_WINDOW_CENTROIDS &&
-                    cols >= WINDOW_COLS && k->speed[FORM_WINDOW] != 0;
-    uint32_t speed = k->speed[c->try_window ? FORM_WINDOW : c->kind];
+                    cols >= WINDOW_COLS && k->costs.form[FORM_WINDOW] != 0;
+    uint32_t speed = k->costs.form[c->try_window ? FORM_WINDOW : c->kind];
     if (cols > MAX_CSR_COLS || w->nnz > w->count || !fast_enough(k, w->nnz, speed, w->count))
         return PITH_ERR_UNSUPPORTED;
     if (w->nnz * (codebook ? CSR_CODEBOOK_BYTES : CSR_VALUE_BYTES) > w->count * sizeof(float))
@@ -245,23 +245,23 @@ uint64_t pith_run_form_cost(const struct weight *w, uint32_t rows, uint32_t cols
         return UINT64_MAX;
     if (batch)
         return cost_of(batch_work(w, &c), m,
-                       c.try_window ? k->window_batch_speed : k->speed[c.kind]);
+                       c.try_window ? k->costs.window_batch : k->costs.form[c.kind]);
     return cost_of(c.row_bytes ? w->count : w->nnz, m,
-                   k->speed[c.try_window ? FORM_WINDOW : c.kind]);
+                   k->costs.form[c.try_window ? FORM_WINDOW : c.kind]);
 }
 
 uint64_t pith_gemv_cost(const struct sparse_kernels *k, uint32_t rows, uint32_t cols, uint32_t m)
 {
     uint64_t count = elements(rows, cols);
-    return cost_of(count, m, k->dense_speed[size_of(count)]);
+    return cost_of(count, m, k->costs.dense[size_of(count)]);
 }
 
 /* Tiles begin with twice the pace of a single row where the matrix comes from memory. */
 uint64_t pith_tiles_cost(const struct sparse_kernels *k, uint32_t rows, uint32_t cols, uint32_t m)
 {
-    uint64_t count = elements(rows, cols), cost = cost_of(count, m, k->tile_speed);
+    uint64_t count = elements(rows, cols), cost = cost_of(count, m, k->costs.tiles);
     if (size_of(count) == DENSE_IN_RAM)
-        cost += cost_of(count, 1, 2 * (uint32_t)k->dense_speed[DENSE_IN_RAM]);
+        cost += cost_of(count, 1, 2 * (uint32_t)k->costs.dense[DENSE_IN_RAM]);
     return cost;
 }
 

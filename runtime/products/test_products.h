@@ -2,11 +2,13 @@
 /* test_products.h - what tests look at inside of runtime/products/, beside its interface, and why:
  *
  *     integer_conv.h: products whose kernels and layouts the test chooses
+ *     product_f32.h: which kernel is chosen by which costs
  *     run_form.h: which form is chosen for which weight, and what is in it */
 #ifndef TEST_PRODUCTS_H
 #define TEST_PRODUCTS_H
 
 #include "integer_conv.h"
+#include "product_f32.h"
 #include "run_form.h"
 
 #endif

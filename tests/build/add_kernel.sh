@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # docs/add-a-kernel.md, followed: add_kernel.patch adds a dummy AVX2 kernel to a copy of the tree. It is
-# one new file and two lines, builds without a warning, and the tests of its table run it: they pass, and
+# one new file and one line, builds without a warning, and the tests of its table run it: they pass, and
 # fail once it is broken.
 case $(uname -m) in
 x86_64) ;;
@@ -17,13 +17,14 @@ trap 'rm -rf "$work"' EXIT INT TERM
 
 files=$(grep -c '^--- /dev/null' "$patch")
 lines=$(awk '/^diff/ {new = 0} /^--- \/dev\/null/ {new = 1} !new && /^[-+][^-+]/' "$patch" | wc -l)
-[ "$files $lines" = "1 2" ] || { echo "a kernel takes $files new files and $lines lines, not 1 and 2"; exit 1; }
+[ "$files $lines" = "1 1" ] || { echo "a kernel takes $files new files and $lines lines, not 1 and 1"; exit 1; }
 
-# what is built of the runtime comes along: the header's new prototype (-o) concerns two files
+# what is built of the runtime comes along: the new line of the header (-o) concerns two files
 find . -maxdepth 1 ! -name . ! -name .git ! -name build -exec cp -a {} "$work" \; || exit 1
 mkdir -p "$work/build/release" && cp -a "$PITH_O/runtime" "$PITH_O/flags" "$work/build/release" && cd "$work" || exit 1
 patch -s -p1 <"$patch" || { echo "the patch does not apply any more"; exit 1; }
 make="${MAKE:-make} -s -j2 -o runtime/kernels/$table -o build/release/include/runtime/$table BUILD=build VARIANT=release"
+touch runtime/kernels/kernels_sparse.c # where the list is compiled
 build() { $make CC="${CC:-gcc}" $test >log 2>&1 || { cat log; exit 1; }; }
 $make CC="${CC:-gcc}" build/release/include/made || exit 1
 build

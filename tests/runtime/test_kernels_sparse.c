@@ -38,11 +38,11 @@ static struct sparse_kernels forcing(enum run_form_kind kind)
 {
     struct sparse_kernels t;
     pith_sparse_kernels_fill(&t, 0);
-    memset(t.dense_speed, 0, sizeof t.dense_speed);
+    memset(t.costs.dense, 0, sizeof t.costs.dense);
     for (uint32_t i = 0; i < RUN_FORM_KINDS; i++)
-        t.speed[i] = 1;
+        t.costs.form[i] = 1;
     if (kind != FORM_WINDOW)
-        t.speed[FORM_WINDOW] = 0;
+        t.costs.form[FORM_WINDOW] = 0;
     return t;
 }
 

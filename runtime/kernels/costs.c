@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* costs.c - measured speeds by class of machine, in the order of struct pith_costs: of its classes
+ * a machine has the last. bench/bench_costs.c measures and prints such a line. */
+#include "build_choice.h"
+#include "pith_kernel_sparse.h"
+#include "pith_runtime.h"
+
+static const struct {
+    const char *name;
+    uint32_t features;
+    struct pith_costs costs;
+} classes[] = {
+    /* All alike: without vectors an index costs about what an f32 does, and the form takes a
+     * quarter of the memory or less, which is what such machines are short of. */
+    {"scalar", 0, {{8, 8, 0, 8, 8, 8}, {8, 8, 8}, 0, 0, 256}},
+#ifdef __aarch64__
+    {"neon", PITH_CPU_NEON, {{8, 8, 0, 8, 8, 8}, {8, 8, 8}, 0, 0, 256}},
+#endif
+#ifdef __x86_64__ /* Zen 4 */
+    {"avx2", PITH_CPU_AVX2, {{26, 30, 0, 105, 56, 0}, {175, 105, 52}, 390, 0, 32}},
+    {"avx512", PITH_CPU_AVX512, {{26, 30, 90, 220, 210, 0}, {175, 105, 52}, 420, 155, 32}},
+    {"vbmi", PITH_CPU_VBMI, {{26, 30, 90, 220, 210, 110}, {175, 105, 52}, 420, 155, 32}},
+#endif
+};
+
+void pith_costs_of(uint32_t features, struct pith_costs *costs, const char **name)
+{
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
+        if (classes[i].features & ~(features & PITH_BUILD_CPU))
+            continue;
+        *costs = classes[i].costs;
+        if (name)
+            *name = classes[i].name;
+    }
+}
