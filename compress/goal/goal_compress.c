@@ -32,6 +32,13 @@ static bool is_over(void *user)
     return j->goal->time > 0 && seconds_of(j) > j->goal->time;
 }
 
+/* Of the runtime, which asks between layers. */
+static int stop_run(void *user)
+{
+    const struct job *j = user;
+    return j->opts->stop && j->opts->stop(j->opts->user);
+}
+
 static enum pith_status measure(void *user, const struct pith_buffer *file,
                                 struct pith_goal_loss *loss, uint64_t *ram, struct pith_error *err)
 {
@@ -150,8 +157,11 @@ static enum pith_status report(struct job *j, struct pith_goal_result *r, struct
 static enum pith_status open_judge(struct job *j, struct pith_model *m, struct pith_error *err)
 {
     struct pith_goal_judge_opts o = {.size_bytes = sizeof o, .seed = j->opts->seed};
-    o.engine = (struct pith_engine_opts){
-        .size_bytes = sizeof o.engine, .threads = j->opts->threads, .cpu_mask = j->opts->cpu_mask};
+    o.engine = (struct pith_engine_opts){.size_bytes = sizeof o.engine,
+                                         .threads = j->opts->threads,
+                                         .cpu_mask = j->opts->cpu_mask,
+                                         .stop = stop_run,
+                                         .stop_user = j};
     return pith_goal_judge_new(m, j->opts->feed, &o, &j->judge, err);
 }
 

@@ -4,6 +4,7 @@
 #include "stage_rows.h"
 
 #define GOAL .flags = PITH_OPTION_GOAL
+#define MORE .level = PITH_OPTION_PLAIN
 
 static const struct pith_word ways[] = {{"any", PITH_GOAL_RUN_ANY},
                                         {"float", PITH_GOAL_RUN_FLOAT},
@@ -20,14 +21,14 @@ static const struct pith_option rows[] = {
     PITH_ROW(SHARE, "min_agreement", goal.min_agreement, "SHARE",
              "samples of the original's class, at least", .max = 1, GOAL),
     PITH_ROW(NUMBER, "min_snr", goal.min_snr, "DB", "signal to noise of the outputs, at least",
-             .max = 200, GOAL),
+             .max = 200, GOAL, MORE),
     PITH_ROW(BYTES, "max_size", goal.max_size, "BYTES", "of the file, at most: 500K, 2M",
              .max = 1e18, GOAL),
     PITH_ROW(BYTES, "max_ram", goal.max_ram, "BYTES", "that it takes to run, at most", .max = 1e18,
-             GOAL),
+             GOAL, MORE),
     PITH_ROW(TIME, "time", goal.time, "T", "that the search may take: 90s, 30m, 1.5h", .max = 1e9,
-             GOAL),
-    PITH_ROW(WORD, "run", goal.run, "HOW", "layers compute with", .words = ways, GOAL),
+             GOAL, MORE),
+    PITH_ROW(WORD, "run", goal.run, "HOW", "layers compute with", .words = ways, GOAL, MORE),
 };
 static const struct pith_option_set all = {rows, sizeof rows / sizeof *rows};
 

@@ -17,6 +17,7 @@ struct opts {
     uint64_t seed;
     float real;
     double number, share, percent;
+    double size, time;
     enum mood mood;
     const char *text;
 };
@@ -34,6 +35,8 @@ static const struct pith_option rows[] = {
     {ROW(number, NUMBER), .min = -4, .max = 4, .normal = 0.5},
     {ROW(share, SHARE), .max = 0.9},
     {ROW(percent, PERCENT), .max = 1, .normal = -1},
+    {ROW(size, BYTES), .max = 1e9},
+    {ROW(time, TIME), .max = 1e6},
     {ROW(mood, WORD), .words = moods, .normal = SAD},
     {ROW(text, TEXT)},
 };
@@ -95,6 +98,17 @@ static void test_values(void **state)
         {"share", "91%", NULL, "91%: out of range 0..0.9"},
         {"percent", "50%", "percent 0.5", NULL},
         {"percent", "0.5", NULL, "0.5 is ambiguous: write 0.5% or 50%"},
+        {"size", "1.5K", "size 1500", NULL},
+        {"size", "64KiB", "size 65536", NULL},
+        {"size", "2M", "size 2000000", NULL},
+        {"size", "2T", NULL, "'2T': not a number of bytes such as 500K"},
+        {"size", "2G", NULL, "2G: out of range 0..1e+09"},
+        {"size", "-1", NULL, "'-1': not a number of bytes"},
+        {"time", "1.5h", "time 5400", NULL},
+        {"time", "30m", "time 1800", NULL},
+        {"time", "9s", "time 9", NULL},
+        {"time", "9", "time 9", NULL},
+        {"time", "K", NULL, "'K': not a time such as 90s"},
         {"mood", "glad", "mood glad", NULL},
         {"mood", "so", NULL, "'so': give glad or sad"},
         {"text", "a=b", "text a=b", NULL},

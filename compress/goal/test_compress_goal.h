@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* test_compress_goal.h - what tests look at inside of compress/goal/, beside its interface, and
+ * why:
+ *
+ *     output_kind.h: what outputs are, of networks made for it
+ *     sample_split.h: that no sample is in two parts */
+#ifndef TEST_COMPRESS_GOAL_H
+#define TEST_COMPRESS_GOAL_H
+
+#include "output_kind.h"
+#include "sample_split.h"
+
+#endif

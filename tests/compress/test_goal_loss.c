@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT */
+/* What a compressed network lost: the split of samples, what outputs are, figures known from a
+ * hand's count, and limits. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include <math.h>
+#include "test_compress_goal.h"
+#include "pith_goal_loss.h"
+#include "pith_pack.h"
+#include "measure/small_net.h"
+
+/* ---- the split ------------------------------------------------------------------------------- */
+
+static void expect_split(uint64_t n, bool stream, uint64_t calibrate, uint64_t choose,
+                         uint64_t report)
+{
+    struct sample_split s;
+    const uint64_t most[PITH_GOAL_PARTS] = {1000, 1000, 1000};
+    uint8_t *taken = calloc(n, 1);
+    assert_true(pith_sample_split(n, 1, stream, most, &s));
+    assert_int_equal(s.n[0], calibrate);
+    assert_int_equal(s.n[1], choose);
+    assert_int_equal(s.n[2], report);
+    assert_int_equal(s.shared, n < PITH_GOAL_THREE_PARTS);
+    uint32_t last = 0;
+    for (int part = 0; part < (s.shared ? 2 : 3); part++)
+        for (uint64_t i = 0; i < s.n[part]; i++) {
+            uint32_t k = s.numbers[part][i];
+            assert_true(k < n && taken[k]++ == 0); /* nobody is in two parts */
+            assert_true(!stream || k >= last);
+            last = k;
+        }
+    pith_sample_split_free(&s);
+    free(taken);
+}
+
+static void parts_are_apart(void **state)
+{
+    (void)state;
+    expect_split(2, false, 1, 1, 1);
+    expect_split(32, false, 16, 16, 16);
+    expect_split(47, false, 23, 24, 24);
+    expect_split(48, false, 30, 9, 9);
+    expect_split(256, false, 160, 48, 48);
+    expect_split(256, true, 160, 48, 48);
+    expect_split(1000, true, 620, 186, 194);
+}
+
+static void most_are_limits(void **state)
+{
+    (void)state;
+    struct sample_split s, other;
+    const uint64_t most[PITH_GOAL_PARTS] = {10, 20, 5};
+    assert_true(pith_sample_split(256, 1, false, most, &s));
+    assert_true(s.n[0] == 10 && s.n[1] == 20 && s.n[2] == 5);
+    assert_true(pith_sample_split(256, 2, false, most, &other));
+    assert_true(memcmp(s.numbers[0], other.numbers[0], 10 * sizeof(uint32_t)) != 0);
+    pith_sample_split_free(&other);
+    assert_true(pith_sample_split(256, 1, false, most, &other));
+    assert_memory_equal(s.numbers[0], other.numbers[0], 10 * sizeof(uint32_t));
+    pith_sample_split_free(&other);
+    pith_sample_split_free(&s);
+}
+
+/* ---- outputs --------------------------------------------------------------------------------- */
+
+enum { WIDTH = 3, CLASSES = 2 };
+
+static void rows_of_a_product_are_classes(void **state)
+{
+    (void)state;
+    const float w[12] = {1, 0, 0, 0, 1, 0};
+    struct pith_model *narrow = small_net(WIDTH, CLASSES, w, false),
+                      *wide = small_net(WIDTH, 4, w, false), *same = identity_net(4),
+                      *rectified = small_net(WIDTH, CLASSES, w, true),
+                      *one = small_net(WIDTH, 1, w, false);
+    struct output_kind k = pith_output_kind(narrow, 0);
+    assert_true(k.classes == CLASSES && k.rows == 1 && k.inner == 1 && !k.softmax);
+    assert_int_equal(pith_output_kind(wide, 0).classes, 0);
+    assert_int_equal(pith_output_kind(same, 0).classes, 0); /* as an autoencoder's */
+    assert_int_equal(pith_output_kind(rectified, 0).classes, 0);
+    assert_int_equal(pith_output_kind(one, 0).classes, 0);
+    pith_model_free(narrow);
+    pith_model_free(wide);
+    pith_model_free(same);
+    pith_model_free(rectified);
+    pith_model_free(one);
+}
+
+static struct pith_model *softmax_net(const uint32_t *dim, uint32_t rank, int32_t axis)
+{
+    struct pith_model *m = sample_new();
+    struct pith_error err = {0};
+    uint32_t x = add_value(m, "x", PITH_F32, rank, dim);
+    m->inputs[m->n_inputs++] = x;
+    struct pith_node *n = add_node(m, PITH_OP_SOFTMAX, "p", "p.out", 1, &x);
+    n->attr[ATTR_SOFTMAX_AXIS] = axis;
+    m->outputs[m->n_outputs++] = n->out[0];
+    assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
+    return m;
+}
+
+static void softmax_tells_the_axis(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t dim[4], rank;
+        int32_t axis;
+        uint32_t classes;
+        uint64_t rows, inner;
+    } cases[] = {{{1, 10}, 2, 1, 10, 1, 1},
+                 {{1, 10, 1, 1}, 4, 1, 10, 1, 1},
+                 {{1, 7, 5}, 3, 2, 5, 7, 1},
+                 {{1, 21, 4, 6}, 4, 1, 21, 24, 24}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct pith_model *m = softmax_net(cases[i].dim, cases[i].rank, cases[i].axis);
+        struct output_kind k = pith_output_kind(m, 0);
+        assert_true(k.softmax);
+        assert_int_equal(k.classes, cases[i].classes);
+        assert_int_equal(k.rows, cases[i].rows);
+        assert_int_equal(k.inner, cases[i].inner);
+        pith_model_free(m);
+    }
+}
+
+/* ---- losses ---------------------------------------------------------------------------------- */
+
+enum { ROWS = 4 };
+
+static struct pith_buffer packed(const float *w)
+{
+    struct pith_model *m = small_net(WIDTH, CLASSES, w, false);
+    struct pith_buffer file;
+    struct pith_error err = {0};
+    assert_int_equal(pith_model_pack(m, NULL, &file, &err), PITH_OK);
+    pith_model_free(m);
+    return file;
+}
+
+/* Logits (x0, x1) against (x0, x1 + x2 d): of samples x = (a, b, c) the divergence is known. */
+static void losses_are_those_of_a_hand(void **state)
+{
+    (void)state;
+    const float was[6] = {1, 0, 0, 0, 1, 0}, now[6] = {1, 0, 0, 0, 1, 0.5f};
+    /* two calibrate; which of them, the split says: all are alike in pairs */
+    const float x[ROWS * WIDTH] = {1, 0, 4, 1, 0, 4, 1, 0, 4, 1, 0, 4};
+    struct pith_model *m = small_net(WIDTH, CLASSES, was, false);
+    char *labels = text_file("0\n0\n0\n0\n");
+    struct pith_data *data = rows_of(x, ROWS, WIDTH, labels);
+    unlink(labels);
+    const struct pith_feed_input input = {.data = data};
+    const struct pith_feed feed = {.size_bytes = sizeof feed, .n_inputs = 1, .input = &input};
+    const struct pith_goal_judge_opts o = {.size_bytes = sizeof o, .seed = 1};
+    struct pith_goal_judge *j;
+    struct pith_goal_loss l;
+    struct pith_error err = {0};
+    assert_int_equal(pith_goal_judge_new(m, &feed, &o, &j, &err), PITH_OK);
+    assert_true(pith_goal_judge_shares(j));
+    assert_int_equal(pith_goal_judge_count(j, PITH_GOAL_CALIBRATE), 2);
+    assert_int_equal(pith_goal_judge_count(j, PITH_GOAL_REPORT), 2);
+    struct pith_buffer same = packed(was), other = packed(now);
+    assert_int_equal(pith_goal_judge_measure(j, PITH_GOAL_CHOOSE, &same, &l, &err), PITH_OK);
+    assert_true(l.kl == 0 && l.agreement == 1 && l.snr_db == HUGE_VAL && l.drop == 0);
+    assert_int_equal(pith_goal_judge_measure(j, PITH_GOAL_REPORT, &other, &l, &err), PITH_OK);
+    /* p = softmax(1, 0) against softmax(1, 2) */
+    double p = 1 / (1 + exp(-1)), q = 1 / (1 + exp(1));
+    double kl = p * log(p / q) + (1 - p) * log((1 - p) / (1 - q));
+    assert_int_equal(l.samples, 2);
+    assert_true(fabs(l.kl - kl) < 1e-6 && l.kl_error < 1e-9);
+    assert_true(l.agreement == 0 && l.metric == PITH_METRIC_TOP1);
+    assert_true(l.before == 1 && l.after == 0 && l.drop == 1);
+    assert_true(fabs(l.snr_db - 10 * log10(1.0 / 4)) < 1e-6); /* 1 + 0 against 2 squared */
+    pith_goal_judge_free(j);
+    assert_int_equal(pith_data_count(data), ROWS); /* all again */
+    pith_buffer_free(&same);
+    pith_buffer_free(&other);
+    pith_data_free(data);
+    pith_model_free(m);
+}
+
+static void one_sample_is_refused(void **state)
+{
+    (void)state;
+    const float w[6] = {1, 0, 0, 0, 1, 0}, x[WIDTH] = {1, 2, 3};
+    struct pith_model *m = small_net(WIDTH, CLASSES, w, false);
+    struct pith_data *data = rows_of(x, 1, WIDTH, NULL);
+    const struct pith_feed_input input = {.data = data};
+    const struct pith_feed feed = {.size_bytes = sizeof feed, .n_inputs = 1, .input = &input};
+    const struct pith_goal_judge_opts o = {.size_bytes = sizeof o, .seed = 1};
+    struct pith_goal_judge *j = NULL;
+    struct pith_error err = {0};
+    assert_int_equal(pith_goal_judge_new(m, &feed, &o, &j, &err), PITH_ERR_ARGUMENT);
+    assert_non_null(strstr(err.text, "give at least 2"));
+    assert_null(j);
+    pith_data_free(data);
+    pith_model_free(m);
+}
+
+/* ---- limits ---------------------------------------------------------------------------------- */
+
+static struct pith_goal_loss classes_lost(double kl, double error)
+{
+    return (struct pith_goal_loss){.classes = true,
+                                   .kl = kl,
+                                   .kl_error = error,
+                                   .agreement = 0.95,
+                                   .snr_db = 20,
+                                   .snr_low_db = 18,
+                                   .numbers_db = HUGE_VAL};
+}
+
+static void limits(void **state)
+{
+    (void)state;
+    struct pith_goal g;
+    struct pith_goal_loss l = classes_lost(0.02, 0.002);
+    pith_goal_init(&g);
+    assert_false(pith_goal_limits_loss(&g));
+    assert_true(pith_goal_excess(&g, &l, 1) == -HUGE_VAL);
+    g.max_drop = 0.005;
+    assert_true(fabs(pith_goal_kl(0.005) - 0.02) < 1e-12 && pith_goal_snr(0.005) == 30);
+    assert_true(fabs(pith_goal_snr(0.01) - 26.9897) < 1e-3 && pith_goal_snr(0) == HUGE_VAL);
+    assert_true(fabs(pith_goal_excess(&g, &l, 0)) < 1e-9);
+    assert_true(fabs(pith_goal_excess(&g, &l, 1) - log(1.1)) < 1e-9);
+    g.min_agreement = 0.975;
+    assert_true(fabs(pith_goal_excess(&g, &l, 0) - log(2)) < 1e-9);
+    g.min_snr = 30;
+    assert_true(fabs(pith_goal_excess(&g, &l, 0) - log(10)) < 1e-9);
+    g = (struct pith_goal){.max_drop = 0};
+    assert_true(pith_goal_excess(&g, &l, 0) == HUGE_VAL);
+    l.kl = l.kl_error = 0;
+    assert_true(pith_goal_excess(&g, &l, 1) == -HUGE_VAL);
+    l = (struct pith_goal_loss){.numbers = true, .snr_db = 33, .snr_low_db = 30, .numbers_db = 30};
+    g.max_drop = 0.005;
+    assert_true(fabs(pith_goal_excess(&g, &l, 1)) < 1e-9);
+    assert_true(fabs(pith_goal_excess(&g, &l, 0) + log(2)) < 0.01);
+}
+
+/* Of many labels the drop counts; of few a gain is luck, and answers have to be near, too. */
+static void labels_count_where_they_are_many(void **state)
+{
+    (void)state;
+    struct pith_goal g;
+    pith_goal_init(&g);
+    g.max_drop = 0.01; /* 0.04 nats */
+    struct pith_goal_loss l = classes_lost(0.2, 0);
+    l.metric = PITH_METRIC_TOP1;
+    l.drop = 0.004, l.drop_error = 0.002;
+    assert_true(pith_goal_excess(&g, &l, 1) < 0);
+    l.drop = 0.009;
+    assert_true(fabs(pith_goal_excess(&g, &l, 1) - log(1.1)) < 1e-9);
+    l.drop = -0.04, l.drop_error = 0.03;
+    assert_true(pith_goal_excess(&g, &l, 1) > 1);
+    l.kl = 0.03;
+    assert_true(pith_goal_excess(&g, &l, 1) < 0);
+    l.drop = 0.02;
+    assert_true(pith_goal_excess(&g, &l, 1) > 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parts_are_apart),
+        cmocka_unit_test(most_are_limits),
+        cmocka_unit_test(rows_of_a_product_are_classes),
+        cmocka_unit_test(softmax_tells_the_axis),
+        cmocka_unit_test(losses_are_those_of_a_hand),
+        cmocka_unit_test(one_sample_is_refused),
+        cmocka_unit_test(limits),
+        cmocka_unit_test(labels_count_where_they_are_many),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
