@@ -298,6 +298,7 @@ static enum pith_status decode_weight(struct unpacking *u, const struct decoding
     if (st)
         return st;
     d->k->code = w->code == CODE_ADAPTIVE ? PITH_CODE_ADAPTIVE
+                 : w->code == CODE_RANS   ? PITH_CODE_RANS
                  : w->support == SUPPORT_GAPS || w->code == CODE_HUFFMAN || w->code == CODE_PLANES
                      ? PITH_CODE_HUFFMAN
                      : PITH_CODE_PLAIN;

@@ -54,8 +54,11 @@ static enum pith_status read_graph(struct builder *b, const void *blob, size_t b
     b->plan = plan;
     plan->opts = *opts;
     /* pith_graph_need has tested the checksum. */
-    return pith_graph_read(blob, bytes, opts->flags | PITH_FLAG_NO_CHECKSUM, opts->batch,
-                           b->block.mem + at, graph_bytes, &plan->graph, &plan->value, NULL);
+    st = pith_graph_read(blob, bytes, opts->flags | PITH_FLAG_NO_CHECKSUM, opts->batch,
+                         b->block.mem + at, graph_bytes, &plan->graph, &plan->value, NULL);
+    for (uint32_t i = 0; !st && i < plan->graph.n_weights; i++)
+        plan->graph.weights[i].cpu = opts->cpu_mask;
+    return st;
 }
 
 static enum pith_status describe_value(struct builder *b, uint32_t v)
