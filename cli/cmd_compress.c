@@ -32,7 +32,7 @@ static const struct cli_option options[] = {
     CLI_ASKED_ROW(struct compress_options, asked, PITH_STAGE_CLUSTER, "bits",
                   "bits an index: 1 to 8 (default 8, or the preset's)"),
     CLI_ASKED_ROW(struct compress_options, asked, PITH_STAGE_ENCODE, "for",
-                  "size (compact header) or speed"),
+                  NULL),
     CLI_ASKED_SET(struct compress_options, asked),
     CLI_IMPORT_OPTIONS(struct compress_options, import),
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},

@@ -64,7 +64,7 @@ static enum pith_status run_encode(struct pith_model *m, const struct pith_stage
     if (st)
         return st;
     if (pith_encode_chooses(&s->encode))
-        return pith_choose_coder(m, &pack, err);
+        return pith_choose_coder(m, s->encode.goal, &pack, err);
     pith_set_coder(m, pith_encode_code(&s->encode));
     return PITH_OK;
 }
@@ -103,16 +103,17 @@ uint32_t pith_stage_count_past(const struct pith_model *m)
     return n;
 }
 
-/* The coder that ENCODE chose. */
+/* The coder that ENCODE chose; of several for Huffman codes the better one. */
 static void name_coder(const struct pith_model *m, struct pith_encode_opts *o)
 {
-    uint32_t i = 0;
-    while (i < m->n_values && !m->values[i].constant)
-        i++;
-    if (i < m->n_values && pith_encode_chooses(o)) {
-        o->adaptive = m->values[i].constant->code == PITH_CODE_ADAPTIVE;
-        o->huffman = !o->adaptive;
+    if (!pith_encode_chooses(o))
+        return;
+    for (uint32_t i = 0; i < m->n_values; i++) {
+        const struct pith_const *c = m->values[i].constant;
+        o->adaptive = o->adaptive || (c && c->code == PITH_CODE_ADAPTIVE);
+        o->rans = o->rans || (c && c->code == PITH_CODE_RANS);
     }
+    o->huffman = !o->adaptive && !o->rans;
 }
 
 /* The stage as the history keeps it: with its seed, with the coder it chose, with what it looks

@@ -12,10 +12,10 @@ uint32_t pith_stage_count_past(const struct pith_model *m);
 /* All constants of m will be written so. */
 void pith_set_coder(struct pith_model *m, enum pith_code code);
 
-/* Sets the code of all constants by the rule of pith_compress.h (PITH_ADAPTIVE_SECONDS). pack: how
- * the file will be written. What pith_model_pack answers. */
-enum pith_status pith_choose_coder(struct pith_model *m, const struct pith_pack_opts *pack,
-                                   struct pith_error *err);
+/* Sets the code of all constants by the rules of pith_stage.h (PITH_RANS_ELEMENTS and those below
+ * it). pack: how the file will be written. What pith_model_pack answers. */
+enum pith_status pith_choose_coder(struct pith_model *m, enum pith_encode_goal goal,
+                                   const struct pith_pack_opts *pack, struct pith_error *err);
 
 /* With the data of means, but where s is without. */
 enum pith_status pith_stage_calibrate(struct pith_model *m, const struct pith_stage *s,

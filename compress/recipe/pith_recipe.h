@@ -38,7 +38,7 @@ enum pith_status pith_recipe_parse(const char *text, size_t n, const char *name,
                                    struct pith_recipe **recipe, struct pith_error *err);
 void pith_recipe_free(struct pith_recipe *recipe);
 /* The classic recipe: prune to `sparsity` (0: no pruning), cluster to `bits`, encode. */
-enum pith_status pith_recipe_classic(double sparsity, uint32_t bits, bool compact,
+enum pith_status pith_recipe_classic(double sparsity, uint32_t bits, enum pith_encode_goal goal,
                                      struct pith_recipe **recipe, struct pith_error *err);
 /* Canonical JSON, all stages in full: parses to an equal recipe. malloc'ed, NUL-terminated. */
 enum pith_status pith_recipe_print(const struct pith_recipe *recipe, char **text,

@@ -214,7 +214,7 @@ void pith_recipe_free(struct pith_recipe *r)
     free(r);
 }
 
-enum pith_status pith_recipe_classic(double sparsity, uint32_t bits, bool compact,
+enum pith_status pith_recipe_classic(double sparsity, uint32_t bits, enum pith_encode_goal goal,
                                      struct pith_recipe **recipe, struct pith_error *err)
 {
     struct pith_recipe *r = calloc(1, sizeof *r);
@@ -234,7 +234,7 @@ enum pith_status pith_recipe_classic(double sparsity, uint32_t bits, bool compac
         s[r->n_stages++].cluster.n_centroids = 1u << bits;
     }
     pith_stage_init(&s[r->n_stages], PITH_STAGE_ENCODE);
-    s[r->n_stages++].encode.compact = compact;
+    s[r->n_stages++].encode.goal = goal;
     *recipe = r;
     return PITH_OK;
 }

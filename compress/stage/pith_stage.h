@@ -41,21 +41,31 @@ struct pith_goal {
     double max_drop; /* fraction of top-1; negative: none */
 };
 
+enum pith_encode_goal {
+    PITH_FOR_SPEED = 0, /* of loading */
+    PITH_FOR_SIZE = 1,  /* of the file; its header is compact */
+    PITH_FOR_FLASH = 2  /* with a decoder of little memory and code; the header is compact */
+};
+
 struct pith_encode_opts {
-    bool plain;        /* no entropy coding */
-    bool adaptive;     /* adaptive streams, for each tensor where they are smaller */
-    bool huffman;      /* none of them */
-    bool compact;      /* "for": "size": the compact header */
+    bool plain;    /* no entropy coding */
+    bool adaptive; /* adaptive streams, for each tensor where they are smaller */
+    bool huffman;  /* Huffman codes alone */
+    bool rans;     /* rANS, for each tensor where it is smaller than Huffman codes */
+    enum pith_encode_goal goal;
     bool keep_history; /* also in the compact header */
 };
 
-/* Compact, with no coder named: adaptive streams where the file is then loaded in less than this by
- * the estimate of pith_load_seconds, or is smaller by this share; else Huffman codes. */
+/* What is chosen with no coder named. For speed: rANS for tensors of at least so many elements,
+ * Huffman codes for others. */
+#define PITH_RANS_ELEMENTS 65536u
+/* For size: adaptive streams where the file is then loaded in less than this by the estimate of
+ * pith_load_seconds, or is smaller by this share than with Huffman codes; else rANS. For flash:
+ * Huffman codes. */
 #define PITH_ADAPTIVE_SECONDS 0.005
 #define PITH_ADAPTIVE_SAVES 0.02
 
-/* How the constants will be written; compact with no coder named: if adaptive streams do not pay.
- */
+/* How the constants will be written if a coder is named. */
 enum pith_code pith_encode_code(const struct pith_encode_opts *opts);
 
 /* QUANTIZE with data, but in fixed point: where the outputs are worse than the floor, up to so many
@@ -164,7 +174,7 @@ void pith_stage_init(struct pith_stage *stage, enum pith_stage_kind kind);
 bool pith_stage_trains(const struct pith_stage *stage);
 /* Whether the stage asks what the network was when the recipe began. */
 bool pith_stage_looks_back(const struct pith_stage *stage);
-/* Whether ENCODE chooses the coder: the smallest file is asked for, and none is named. */
+/* Whether ENCODE chooses the coder: none is named. */
 bool pith_encode_chooses(const struct pith_encode_opts *opts);
 struct pith_pack_opts pith_stage_pack_opts(const struct pith_stage *encode);
 

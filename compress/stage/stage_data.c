@@ -28,13 +28,13 @@ enum pith_code pith_encode_code(const struct pith_encode_opts *o)
 {
     if (o->plain)
         return PITH_CODE_PLAIN;
-    return o->adaptive ? PITH_CODE_ADAPTIVE : PITH_CODE_HUFFMAN;
+    return o->adaptive ? PITH_CODE_ADAPTIVE : o->rans ? PITH_CODE_RANS : PITH_CODE_HUFFMAN;
 }
 
 struct pith_pack_opts pith_stage_pack_opts(const struct pith_stage *encode)
 {
     return (struct pith_pack_opts){.size_bytes = sizeof(struct pith_pack_opts),
-                                   .compact = encode->encode.compact,
+                                   .compact = encode->encode.goal != PITH_FOR_SPEED,
                                    .keep_history = encode->encode.keep_history,
                                    .keep_names = true};
 }

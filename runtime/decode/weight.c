@@ -10,6 +10,7 @@
  * Scratch: struct decoder, then what this weight needs of readers, decode tables and buffers. Plain
  * elements of dense support need nothing: they are read where they lie. Byte planes go another way
  * (pith_plane_decode.h). */
+#include "build_choice.h"
 #include "pith_weight.h"
 #include "pith_adaptive_decode.h"
 #include "pith_codebook_decode.h"
@@ -76,7 +77,8 @@ static bool uses_index_table(const struct weight *w)
 
 static bool uses_rans(const struct weight *w)
 {
-    return w->grid == GRID_CODEBOOK && w->code == CODE_RANS && stored_values(w) > 0;
+    return PITH_BUILD_RANS && w->grid == GRID_CODEBOOK && w->code == CODE_RANS &&
+           stored_values(w) > 0;
 }
 
 static size_t aligned(size_t n)
@@ -455,7 +457,7 @@ static enum pith_status next_indices(struct decoder *d, uint8_t *dst, uint32_t n
         if (!next_huffman_indices(d, dst, n))
             return PITH_ERR_CORRUPT;
         possible = d->index_lengths ? d->index_lengths->n_symbols : 0;
-    } else if (w->code == CODE_RANS) {
+    } else if (uses_rans(w)) {
         if (n && pith_rans_next(&d->rans->stream, dst, n))
             return PITH_ERR_CORRUPT;
         possible = n ? d->rans->table.n_symbols : 0;

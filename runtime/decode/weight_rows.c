@@ -3,6 +3,7 @@
  * tables; these deliver one stored element at a time and keep neither. The element behind the one
  * at hand is always known (`at`), so that a row ends where its last stored element does. */
 #include "weight_rows.h"
+#include "build_choice.h"
 #include "pith_adaptive_decode.h"
 #include "pith_codebook_decode.h"
 #include "pith_element_f32.h"
@@ -75,7 +76,8 @@ static bool uses_index_table(const struct weight *w)
 
 static bool uses_rans(const struct weight *w)
 {
-    return w->grid == GRID_CODEBOOK && w->code == CODE_RANS && stored_values(w) > 0;
+    return PITH_BUILD_RANS && w->grid == GRID_CODEBOOK && w->code == CODE_RANS &&
+           stored_values(w) > 0;
 }
 
 bool pith_weight_in_place(const struct op_env *env)
@@ -354,7 +356,7 @@ static bool next_index(struct weight_rows *r)
     if (r->indices) {
         if (!pith_huff_pull(r->indices, &r->index))
             return false;
-    } else if (r->rans) {
+    } else if (uses_rans(r->w)) {
         if (!pith_rans_pull(&r->rans->stream, &r->index))
             return false;
     } else {

@@ -5,6 +5,7 @@
  * Nothing is decoded here: a stream's length must equal what shape, type and coding imply, or,
  * where it is entropy-coded, what the description says; its decoder takes exactly that many bytes.
  */
+#include "build_choice.h"
 #include "pith_adaptive_decode.h"
 #include "graph_parse.h"
 
@@ -250,8 +251,9 @@ static bool is_planes(const struct long_head *h, const struct weight *w)
 
 static bool is_rans(const struct long_head *h, const struct weight *w)
 {
-    return h->support <= SUPPORT_GAPS && (h->grid == GRID_CODEBOOK || h->grid == GRID_GROUPS) &&
-           h->code == CODE_RANS && (w->type == PITH_F32 || w->type == PITH_I8);
+    return PITH_BUILD_RANS && h->support <= SUPPORT_GAPS &&
+           (h->grid == GRID_CODEBOOK || h->grid == GRID_GROUPS) && h->code == CODE_RANS &&
+           (w->type == PITH_F32 || w->type == PITH_I8);
 }
 
 /* What has no other head. All else is a newer writer's. */

@@ -480,7 +480,7 @@ static enum pith_status recipe_classic(struct pith_error *err)
 {
     enum pith_status st;
     struct pith_recipe *r = NULL;
-    FAILING(pith_recipe_classic(0.5, 4, true, &r, err));
+    FAILING(pith_recipe_classic(0.5, 4, PITH_FOR_SIZE, &r, err));
     assert_int_equal(r == NULL, st != PITH_OK);
     pith_recipe_free(r);
     return st;

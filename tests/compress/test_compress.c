@@ -69,7 +69,7 @@ static struct pith_recipe *classic(uint32_t bits)
 {
     struct pith_recipe *r;
     struct pith_error err;
-    assert_int_equal(pith_recipe_classic(0, bits, false, &r, &err), PITH_OK);
+    assert_int_equal(pith_recipe_classic(0, bits, PITH_FOR_SPEED, &r, &err), PITH_OK);
     return r;
 }
 

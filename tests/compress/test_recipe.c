@@ -62,7 +62,7 @@ static void every_key_is_read(void **state)
     assert_int_equal(s[3].cluster.layers[0].n_centroids, 256);
     assert_int_equal(s[3].cluster.layers[1].n_centroids, 0);
     assert_true(s[4].cluster.n_centroids == 7 && s[4].seed == 42);
-    assert_true(s[5].encode.plain && s[5].encode.compact && s[5].encode.keep_history);
+    assert_true(s[5].encode.plain && s[5].encode.goal == PITH_FOR_SIZE && s[5].encode.keep_history);
     pith_recipe_free(r);
 }
 
@@ -251,7 +251,7 @@ static void a_classic_recipe_is_its_text(void **state)
     struct pith_recipe *made, *read;
     struct pith_error err = {0};
     char *a, *b;
-    assert_int_equal(pith_recipe_classic(0.25, 6, true, &made, &err), PITH_OK);
+    assert_int_equal(pith_recipe_classic(0.25, 6, PITH_FOR_SIZE, &made, &err), PITH_OK);
     read = parse("{\"pith\":1,\"stages\":[{\"do\":\"prune\",\"sparsity\":0.25},"
                  "{\"do\":\"cluster\",\"bits\":6},{\"do\":\"encode\",\"for\":\"size\"}]}");
     a = print(made);
@@ -261,7 +261,7 @@ static void a_classic_recipe_is_its_text(void **state)
     free(b);
     pith_recipe_free(made);
     pith_recipe_free(read);
-    assert_int_equal(pith_recipe_classic(0, 0, false, &made, &err), PITH_OK);
+    assert_int_equal(pith_recipe_classic(0, 0, PITH_FOR_SPEED, &made, &err), PITH_OK);
     assert_int_equal(made->n_stages, 1);
     assert_int_equal(made->stages[0].kind, PITH_STAGE_ENCODE);
     pith_recipe_free(made);
@@ -379,9 +379,9 @@ static void the_history_is_the_recipe(void **state)
     struct pith_error err = {0};
     char *from_model, *printed;
     assert_int_equal(pith_recipe_of_model(m, &from_model, &err), PITH_ERR_ARGUMENT);
-    struct pith_recipe *r = parse(
-        "{\"pith\":1,\"stages\":[{\"do\":\"prune\",\"sparsity\":0.5},"
-        "{\"do\":\"cluster\",\"bits\":2,\"init\":\"random\",\"seed\":5},{\"do\":\"encode\"}]}");
+    struct pith_recipe *r = parse("{\"pith\":1,\"stages\":[{\"do\":\"prune\",\"sparsity\":0.5},"
+                                  "{\"do\":\"cluster\",\"bits\":2,\"init\":\"random\",\"seed\":5},{"
+                                  "\"do\":\"encode\",\"coder\":\"huffman\"}]}");
     for (uint32_t i = 0; i < r->n_stages; i++)
         assert_int_equal(pith_stage_run(m, &r->stages[i], 1, NULL, &err), PITH_OK);
     assert_int_equal(pith_recipe_of_model(m, &from_model, &err), PITH_OK);

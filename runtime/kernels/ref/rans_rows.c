@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* rans_rows.c - reference of pith_kernel_decode.h. No branch depends on the data: a word is always
- * read, and taken where the state is low. */
+ * read, and taken where the state is low (by arithmetic, which a compiler makes no branch of). */
 #include "pith_bytes.h"
 #include "pith_kernel_decode.h"
 
@@ -14,8 +14,8 @@ size_t pith_rans_rows(uint32_t *state, const uint32_t *entries, const uint8_t **
             uint32_t x = state[i], e = entries[x & ((1u << RANS_BITS) - 1)];
             *out++ = (uint8_t)e;
             x = (e >> 20) * (x >> RANS_BITS) + (e >> 8 & 0xfff);
-            uint32_t low = x < RANS_LOW, with_word = x << 16 | load_le16(at);
-            state[i] = low ? with_word : x;
+            uint32_t low = x < RANS_LOW;
+            state[i] = x << 16 * low | (load_le16(at) & (0 - low));
             at += 2 * low;
         }
     *in = at;
