@@ -90,11 +90,25 @@ static inline uint32_t code_single(struct adaptive *a, uint32_t *counter, uint32
 #define UNROLLED _Pragma("GCC unroll 8")
 #endif
 
+/* What a decision taught. Written out for each bit, so that a processor which foresees the bit goes
+ * on before it is decoded. */
+static inline void learn_mixed(const struct adaptive *a, int32_t *weight, const int32_t *input,
+                               uint32_t *const *counter, uint32_t n, uint32_t p, uint32_t bit)
+{
+    int32_t error = ((int32_t)(bit << 16) - (int32_t)p) * MIX_RATE >> 10;
+    UNROLLED
+    for (uint32_t i = 0; i < n; i++) {
+        int32_t w = weight[i] + ((input[i] * error + 0x2000) >> 14);
+        weight[i] = w > MIX_LIMIT ? MIX_LIMIT : w < -MIX_LIMIT ? -MIX_LIMIT : w;
+        *counter[i] = learned(a, *counter[i], bit);
+    }
+}
+
 /* counter[n] and a constant, mixed by the weights of a set. */
 static inline uint32_t code_mixed(struct adaptive *a, enum adaptive_set set,
                                   uint32_t *const *counter, uint32_t n, uint32_t bit)
 {
-    int32_t *weight = a->weight[set], input[ADAPTIVE_INPUTS];
+    int32_t *weight = a->weight[set], input[ADAPTIVE_INPUTS] = {0};
     int64_t sum = 0;
     UNROLLED
     for (uint32_t i = 0; i < n; i++) {
@@ -106,13 +120,10 @@ static inline uint32_t code_mixed(struct adaptive *a, enum adaptive_set set,
     }
     uint32_t p = bound(squash((int32_t)(sum >> 16)));
     bit = code_bit(a, p, bit);
-    int32_t error = ((int32_t)(bit << 16) - (int32_t)p) * MIX_RATE >> 10;
-    UNROLLED
-    for (uint32_t i = 0; i < n; i++) {
-        int32_t w = weight[i] + ((input[i] * error + 0x2000) >> 14);
-        weight[i] = w > MIX_LIMIT ? MIX_LIMIT : w < -MIX_LIMIT ? -MIX_LIMIT : w;
-        *counter[i] = learned(a, *counter[i], bit);
-    }
+    if (bit)
+        learn_mixed(a, weight, input, counter, n, p, 1);
+    else
+        learn_mixed(a, weight, input, counter, n, p, 0);
     return bit;
 }
 
