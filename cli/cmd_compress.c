@@ -33,7 +33,7 @@ static const struct cli_option options[] = {
     CLI_ASKED_ROW(struct compress_options, asked, PITH_STAGE_CLUSTER, "bits",
                   "bits an index: 1 to 8 (default 8, or the preset's)"),
     CLI_ASKED_ROW(struct compress_options, asked, PITH_STAGE_ENCODE, "for",
-                  "speed (default), size or flash"),
+                  NULL),
     CLI_ASKED_SET(struct compress_options, asked),
     {0, "", OPTION_HEADING, 0, NULL, "More", 0, 0},
     CLI_STAGE_PLAIN(struct compress_options, stage, PITH_STAGE_COMPRESS),

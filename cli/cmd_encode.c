@@ -103,7 +103,7 @@ const struct cli_command cmd_encode = {
     "it\n"
     "is smaller than Huffman codes (--coder rans: of all tensors): a billion elements a second "
     "with\n"
-    "AVX2 or AVX-512. --for size and --for flash write the compact header:\n"
+    "where there is AVX2. --for size and --for flash write the compact header:\n"
     "no names, one checksum, nothing aligned. --coder adaptive is slower to load (some million\n"
     "elements a second) and smaller, most of all where few weights are left; it is taken for each\n"
     "tensor where it wins. --for size alone takes it where the file still loads in less than 5 ms, "

@@ -48,7 +48,7 @@ static const struct pith_option rows[] = {
     PITH_OWN_ROW("coder", &coder, "NAME",
                  "huffman, rans, adaptive or none; without it as --for says"),
     PITH_ROW(WORD, "for", encode.goal, "GOAL",
-             "speed (default), size or flash: compact header, without names", .words = goals,
+             "what it is made for (of size and flash the header is compact)", .words = goals,
              .flags = PITH_OPTION_ALWAYS),
     PITH_ROW(FLAG, "keep_history", encode.keep_history, NULL,
              "in the compact header: keep the history chunk"),

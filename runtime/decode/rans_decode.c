@@ -133,10 +133,18 @@ static bool last_symbols(struct rans_stream *s, uint8_t *dst, uint32_t n)
     return true;
 }
 
-/* Some byte of v is 0. */
-static bool has_zero_byte(uint64_t v)
+/* Bits of bytes of v: set where some byte up to there is 0, else none is. */
+static uint64_t zero_bytes(uint64_t v)
 {
-    return ((v - UINT64_C(0x0101010101010101)) & ~v & UINT64_C(0x8080808080808080)) != 0;
+    return (v - UINT64_C(0x0101010101010101)) & ~v & UINT64_C(0x8080808080808080);
+}
+
+/* A row without an escape. */
+static bool row_is_plain(const uint8_t *row, uint64_t escapes)
+{
+    return (zero_bytes(load_le64(row) ^ escapes) | zero_bytes(load_le64(row + 8) ^ escapes) |
+            zero_bytes(load_le64(row + 16) ^ escapes) |
+            zero_bytes(load_le64(row + 24) ^ escapes)) == 0;
 }
 
 /* The symbol that an escape stands for. */
@@ -147,13 +155,13 @@ static bool next_rare(struct rans_stream *s, uint8_t *symbol)
     return !s->escapes.bad && i < s->table->n_rare;
 }
 
-/* Each escape gives way to what it stands for. They are rare: eight symbols are asked at once. */
+/* Each escape gives way to what it stands for. They are rare: a row is asked at once. */
 static bool put_escapes(struct rans_stream *s, uint8_t *dst, uint32_t n)
 {
     const uint64_t escapes = s->table->escape * UINT64_C(0x0101010101010101);
-    for (uint32_t i = 0; i < n; i += 8) {
-        uint32_t m = n - i < 8 ? n - i : 8;
-        if (m == 8 && !has_zero_byte(load_le64(dst + i) ^ escapes))
+    for (uint32_t i = 0; i < n; i += RANS_LANES) {
+        uint32_t m = n - i < RANS_LANES ? n - i : RANS_LANES;
+        if (m == RANS_LANES && row_is_plain(dst + i, escapes))
             continue;
         for (uint32_t k = i; k < i + m; k++)
             if (dst[k] == s->table->escape && !next_rare(s, &dst[k]))

@@ -40,12 +40,14 @@ static void check_parts(const struct weight *w, void *scratch)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    static const enum weight_code codes[] = {CODE_PLAIN, CODE_HUFFMAN, CODE_RANS};
     struct reader r = reader_of(data, size);
     uint8_t form = rd_u8(&r);
     struct weight w = {.type = (enum pith_type)(1 + rd_u8(&r) % 11),
                        .support = (enum weight_support)(form % 3),
                        .grid = (enum weight_grid)(form / 3 % 2),
-                       .code = (enum weight_code)(form / 6 % 2)};
+                       .code = codes[form / 6 % 3],
+                       .cpu = form & 128 ? pith_cpu_features() : 0};
     w.count = rd_le32(&r) % 100000 + 1;
     w.nnz = w.support == SUPPORT_DENSE ? w.count : rd_le32(&r) % (w.count + 1);
     w.n_centroids = rd_u8(&r) + 1u;

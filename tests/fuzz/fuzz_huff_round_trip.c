@@ -5,6 +5,7 @@
 #include <string.h>
 #include "pith_bytes.h"
 #include "pith_huffman.h"
+#include "pith_rans_encode.h"
 #include "pith_weight.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -61,6 +62,22 @@ static void write_indices(struct weight *w, const uint8_t *kept, uint32_t max_le
     w->index_stream.bytes = stream;
 }
 
+static void write_rans(struct weight *w, const uint8_t *kept)
+{
+    struct pith_rans_code code;
+    uint64_t hist[PITH_SYMBOLS] = {0};
+    pith_histogram_add(hist, kept, w->nnz);
+    pith_rans_build(hist, &code);
+    size_t cap = pith_rans_bound(w->nnz);
+    uint8_t *table = malloc(code.table_bytes + 1), *stream = malloc(cap + 1);
+    memcpy(table, code.table, code.table_bytes);
+    w->code = CODE_RANS;
+    w->cpu = pith_cpu_features();
+    w->index_table = (struct huff_table){table, code.table_bytes};
+    require(!pith_rans_encode(&code, kept, w->nnz, stream, cap, &w->index_stream.n_bytes));
+    w->index_stream.bytes = stream;
+}
+
 static int compare_f32(const void *a, const void *b)
 {
     float x, y;
@@ -95,14 +112,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     enum { CAP = 1 << 17 };
     struct reader r = reader_of(data, size);
     struct weight w = {.type = PITH_F32, .count = 1};
-    uint32_t shift = rd_u8(&r) % 16, max_len = 8 + rd_u8(&r) % 5u;
+    uint32_t shift = rd_u8(&r) % 16, coder = rd_u8(&r) % 6u;
     struct pith_support_profile *p = calloc(1, sizeof *p);
     uint8_t *mask = calloc(CAP, 1), *index = calloc(CAP, 1), *kept = malloc(CAP);
     write_codebook(&w, &r);
     w.count = w.group_elems = make_elements(&r, shift, mask, index, CAP);
     write_support(&w, mask, p);
     pith_index_gather(index, mask, w.count, kept);
-    write_indices(&w, kept, max_len);
+    if (coder < 5)
+        write_indices(&w, kept, 8 + coder);
+    else
+        write_rans(&w, kept);
     uint32_t *pos = malloc((size_t)(w.nnz + 1) * sizeof *pos);
     uint8_t *back = malloc((size_t)w.nnz + 1);
     void *scratch = malloc(pith_weight_scratch_bytes(&w));
