@@ -43,12 +43,6 @@ enum pith_encode_goal {
     PITH_FOR_FLASH = 2  /* with a decoder of little memory and code; the header is compact */
 };
 
-enum pith_encode_goal {
-    PITH_FOR_SPEED = 0, /* of loading */
-    PITH_FOR_SIZE = 1,  /* of the file; its header is compact */
-    PITH_FOR_FLASH = 2  /* with a decoder of little memory and code; the header is compact */
-};
-
 struct pith_encode_opts {
     bool plain;    /* no entropy coding */
     bool adaptive; /* adaptive streams, for each tensor where they are smaller */
