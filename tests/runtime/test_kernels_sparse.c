@@ -27,7 +27,7 @@ static const uint32_t levels[] = {
 static uint32_t n_windows; /* products checked that really had the window form */
 
 /* A built form at the end of its memory, x and y likewise. */
-struct product {
+struct sparse_product {
     struct weight_case k;
     enum run_form_kind kind;
     struct guarded form, x, y;
@@ -46,7 +46,7 @@ static struct sparse_kernels forcing(enum run_form_kind kind)
     return t;
 }
 
-static void build(struct product *p, enum run_form_kind kind)
+static void build(struct sparse_product *p, enum run_form_kind kind)
 {
     struct sparse_kernels table = forcing(kind);
     struct run_form_need need;
@@ -62,7 +62,7 @@ static void build(struct product *p, enum run_form_kind kind)
     free(scratch);
 }
 
-static void expect_row(const struct product *p, uint32_t r, float got, uint32_t level)
+static void expect_row(const struct sparse_product *p, uint32_t r, float got, uint32_t level)
 {
     const double *w = p->k.dense + (size_t)r * p->k.cols;
     const float *x = p->x.data;
@@ -81,7 +81,7 @@ static void expect_row(const struct product *p, uint32_t r, float got, uint32_t 
 }
 
 /* The whole product, then unit by unit from the last to the first: same bits. */
-static void check_level(const struct product *p, uint32_t level)
+static void check_level(const struct sparse_product *p, uint32_t level)
 {
     struct sparse_kernels t;
     pith_sparse_kernels_fill(&t, level);
@@ -101,7 +101,7 @@ static void check_level(const struct product *p, uint32_t level)
 
 static void check(const struct weight_want *want, enum run_form_kind kind)
 {
-    struct product p = {.k = case_new(want, &seed)};
+    struct sparse_product p = {.k = case_new(want, &seed)};
     if (kind == FORM_CSR_VALUE && p.k.w.nnz * 6 > p.k.w.count * 4) {
         case_free(&p.k); /* larger than f32: never built */
         return;
@@ -244,7 +244,7 @@ static void test_empty_slots_read_nothing(void **state)
                                .pattern = PATTERN_TRIANGLE,
                                .n_centroids = 32,
                                .n_groups = 1};
-    struct product p = {.k = case_new(&want, &seed)};
+    struct sparse_product p = {.k = case_new(&want, &seed)};
     build(&p, FORM_WINDOW);
     assert_int_equal(p.kind, FORM_WINDOW);
     p.x = guard_random(want.cols, 1, &seed);
