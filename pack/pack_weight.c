@@ -176,13 +176,16 @@ static enum pith_status gather_elements(struct pack_const *c, struct pith_error 
     return PITH_OK;
 }
 
-/* Floats as byte planes, where they are shorter so. */
+/* Floats as byte planes, where they are shorter so. Those of 2 bytes as f32: the bits that they do
+ * not have take nothing there. */
 static enum pith_status pack_planes(struct pack_const *c, struct pith_error *err)
 {
     struct byte_out planes = {0};
+    struct weight w = c->w;
     size_t bytes;
-    if (const_of(c)->code == PITH_CODE_PLAIN || c->w.count < FEWEST_FLOATS ||
-        !pith_planes_allow(&c->w))
+    if (pith_type_is_narrow(w.type))
+        w.type = PITH_F32;
+    if (const_of(c)->code == PITH_CODE_PLAIN || w.count < FEWEST_FLOATS || !pith_planes_allow(&w))
         return PITH_OK;
     uint8_t *dst = pith_out_room(&planes, pith_planes_bound(c->w.count));
     if (!dst || pith_planes_encode(const_of(c)->data, c->w.count, dst, &bytes)) {
@@ -196,6 +199,7 @@ static enum pith_status pack_planes(struct pack_const *c, struct pith_error *err
     planes.bytes = bytes;
     pith_out_clear(&c->index);
     c->index = planes;
+    c->w.type = w.type;
     c->w.code = CODE_PLANES;
     point(&c->w.index_stream, &c->index);
     return PITH_OK;

@@ -268,12 +268,13 @@ static enum pith_status decode_codebook(struct unpacking *u, const struct decodi
     return st ? st : put_zero_back(u, d);
 }
 
-/* An adaptive stream tells no type of 2 bytes, but the numbers do. Only where it is shorter than
- * these would be: so whoever packs the model again takes the stream again. */
+/* Adaptive streams and byte planes tell no type of 2 bytes, but the numbers do. Only where it is
+ * shorter than these would be: so whoever packs the model again takes the stream again. */
 static enum pith_type type_of_streamed(const struct decoding *d)
 {
     const struct weight *w = d->w;
-    if (w->code != CODE_ADAPTIVE || w->grid != GRID_PLAIN || w->index_stream.n_bytes >= 2 * w->nnz)
+    bool streamed = w->code == CODE_ADAPTIVE || w->code == CODE_PLANES;
+    if (!streamed || w->grid != GRID_PLAIN || w->index_stream.n_bytes >= 2 * w->nnz)
         return 0;
     return pith_narrow_holds(PITH_BF16, d->k->data, w->count)  ? PITH_BF16
            : pith_narrow_holds(PITH_F16, d->k->data, w->count) ? PITH_F16
