@@ -21,6 +21,7 @@ struct compress_options {
     const char *recipe, *goal;
     double sparsity, max_drop;
     uint64_t bits;
+    bool lossless;
 };
 
 static const struct cli_option options[] = {
@@ -34,7 +35,9 @@ static const struct cli_option options[] = {
     {0, "bits", OPTION_UINT, offsetof(struct compress_options, bits), "B",
      "classic recipe: bits an index (default 8)", 1, 8},
     {0, "for", OPTION_TEXT, offsetof(struct compress_options, goal), "GOAL",
-     "classic recipe: size (compact header) or speed", 0, 0},
+     "without a recipe: size (compact header) or speed", 0, 0},
+    {0, "lossless", OPTION_FLAG, offsetof(struct compress_options, lossless), NULL,
+     "no number changes: grids of the weights are found, all is coded", 0, 0},
     {0, "max-drop", OPTION_PERCENT, offsetof(struct compress_options, max_drop), "P%",
      "exit 1 if more top-1 is lost; NAME.missed.pith, not NAME", 0, 1},
     CLI_IMPORT_OPTIONS(struct compress_options, import),
@@ -52,13 +55,18 @@ static enum cli_exit get_recipe(const struct compress_options *o, struct pith_re
             cli_error("--for '%s': give size or speed", o->goal);
             return EXIT_USAGE;
         }
-        if (pith_recipe_classic(o->sparsity, o->bits ? (uint32_t)o->bits : 8, compact, recipe,
-                                &err))
-            return cli_fail(&err);
-        return EXIT_DONE;
+        if (o->lossless && (o->sparsity > 0 || o->bits)) {
+            cli_error("--lossless changes nothing: give it, or --sparsity and --bits");
+            return EXIT_USAGE;
+        }
+        enum pith_status st =
+            o->lossless ? pith_recipe_lossless(compact, recipe, &err)
+                        : pith_recipe_classic(o->sparsity, o->bits ? (uint32_t)o->bits : 8, compact,
+                                              recipe, &err);
+        return st ? cli_fail(&err) : EXIT_DONE;
     }
-    if (o->sparsity > 0 || o->bits || o->goal) {
-        cli_error("give a recipe, or --sparsity, --bits and --for");
+    if (o->sparsity > 0 || o->bits || o->goal || o->lossless) {
+        cli_error("give a recipe, or --sparsity, --bits, --lossless and --for");
         return EXIT_USAGE;
     }
     rc = cli_read_file(o->recipe, &file);

@@ -59,7 +59,8 @@ static enum pith_status run_encode(struct pith_model *m, const struct pith_stage
 {
     uint32_t n_folded;
     struct pith_pack_opts pack = pith_stage_pack_opts(s);
-    enum pith_status st = pith_model_fold_batch_norm(m, &n_folded, err);
+    enum pith_status st = s->encode.lossless ? pith_find_exact(m, err)
+                                             : pith_model_fold_batch_norm(m, &n_folded, err);
     if (st)
         return st;
     if (pith_encode_chooses(&s->encode))

@@ -17,6 +17,10 @@ void pith_set_coder(struct pith_model *m, enum pith_code code);
 enum pith_status pith_choose_coder(struct pith_model *m, const struct pith_pack_opts *pack,
                                    struct pith_error *err);
 
+/* Grids that weights lie on, and masks where enough of their elements are +0; no number changes.
+ * PITH_ERR_MEMORY: some may be found. */
+enum pith_status pith_find_exact(struct pith_model *m, struct pith_error *err);
+
 /* seed: of the order of samples. */
 enum pith_status pith_stage_train(struct pith_model *m, const struct pith_stage *s,
                                   const struct pith_stage_means *means, uint64_t seed,

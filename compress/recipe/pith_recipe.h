@@ -36,6 +36,9 @@ void pith_recipe_free(struct pith_recipe *recipe);
 /* The classic recipe: prune to `sparsity` (0: no pruning), cluster to `bits`, encode. */
 enum pith_status pith_recipe_classic(double sparsity, uint32_t bits, bool compact,
                                      struct pith_recipe **recipe, struct pith_error *err);
+/* Encode alone, with every number as it is. */
+enum pith_status pith_recipe_lossless(bool compact, struct pith_recipe **recipe,
+                                      struct pith_error *err);
 /* Canonical JSON: parses to an equal recipe. malloc'ed, NUL-terminated. */
 enum pith_status pith_recipe_print(const struct pith_recipe *recipe, char **text,
                                    struct pith_error *err);

@@ -135,6 +135,15 @@ enum pith_status pith_recipe_classic(double sparsity, uint32_t bits, bool compac
     return PITH_OK;
 }
 
+enum pith_status pith_recipe_lossless(bool compact, struct pith_recipe **recipe,
+                                      struct pith_error *err)
+{
+    enum pith_status st = pith_recipe_classic(0, 0, compact, recipe, err);
+    if (!st)
+        (*recipe)->stages[0].encode.lossless = true;
+    return st;
+}
+
 static enum pith_status dump(json_t *root, char **text, struct pith_error *err)
 {
     char *out = pith_json_text(root, JSON_INDENT(2));

@@ -38,6 +38,8 @@ struct pith_encode_opts {
     bool huffman;      /* none of them */
     bool compact;      /* "for": "size": the compact header */
     bool keep_history; /* also in the compact header */
+    bool lossless;     /* every number stays as it is: batch normalisation is not folded; grids that
+                          the weights lie on are found (pith_exact_grid.h), and their zeros */
 };
 
 /* Compact, with no coder named: adaptive streams where the file is then loaded in less than this by

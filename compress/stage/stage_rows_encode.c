@@ -60,6 +60,11 @@ static const struct pith_option rows[] = {
      .at = AT(encode.keep_history),
      .level = PITH_OPTION_BASIC,
      .help = "with --for size: keep the history chunk"},
+    {.key = "lossless",
+     .kind = PITH_OPTION_FLAG,
+     .at = AT(encode.lossless),
+     .level = PITH_OPTION_BASIC,
+     .help = "no number changes: grids are found, nothing is folded"},
 };
 static const struct pith_option_set all = {rows, sizeof rows / sizeof *rows};
 
