@@ -27,8 +27,8 @@ static enum pith_status weigh(const struct pith_model *m, const struct pith_pack
     return st;
 }
 
-enum pith_status pith_choose_coder(struct pith_model *m, const struct pith_pack_opts *pack,
-                                   struct pith_error *err)
+enum pith_status pith_choose_coder(struct pith_model *m, double saves,
+                                   const struct pith_pack_opts *pack, struct pith_error *err)
 {
     uint64_t adaptive = 0, huffman = 0;
     double seconds = 0, unused;
@@ -38,7 +38,7 @@ enum pith_status pith_choose_coder(struct pith_model *m, const struct pith_pack_
         return st;
     pith_set_coder(m, PITH_CODE_HUFFMAN);
     st = weigh(m, pack, &huffman, &unused, err);
-    if (!st && (double)adaptive <= (1 - PITH_ADAPTIVE_SAVES) * (double)huffman)
+    if (!st && (double)adaptive <= (1 - saves) * (double)huffman)
         pith_set_coder(m, PITH_CODE_ADAPTIVE);
     return st;
 }

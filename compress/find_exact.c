@@ -56,6 +56,9 @@ enum pith_status pith_find_exact(struct pith_model *m, struct pith_error *err)
     if (!st && !refs)
         st = pith_error_no_memory(err);
     uint32_t n = refs ? pith_model_weights(m, refs) : 0;
+    for (uint32_t v = 0; v < m->n_values && !st; v++)
+        if (m->values[v].constant)
+            m->values[v].constant->short_planes = true;
     for (uint32_t i = 0; i < n && !st; i++)
         if (find_support(m, m->values[refs[i].value].constant))
             st = pith_error_no_memory(err);

@@ -64,7 +64,8 @@ static enum pith_status run_encode(struct pith_model *m, const struct pith_stage
     if (st)
         return st;
     if (pith_encode_chooses(&s->encode))
-        return pith_choose_coder(m, &pack, err);
+        return pith_choose_coder(
+            m, s->encode.lossless ? PITH_ADAPTIVE_SAVES_EXACT : PITH_ADAPTIVE_SAVES, &pack, err);
     pith_set_coder(m, pith_encode_code(&s->encode));
     return PITH_OK;
 }

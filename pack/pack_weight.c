@@ -13,8 +13,7 @@
 #include "pith_huffman.h"
 #include "pith_plane_encode.h"
 
-#define FEWEST_FLOATS                                                                              \
-    4096u /* fewer stay plain: they save little, and a runtime reads them in place */
+#define FEWEST_SHORT 64u /* where these are not wanted in place: fewer save nothing */
 #define REFERENCE_BITS                                                                             \
     8u /* of a table that was named before; half a byte as a rule, see format.md */
 
@@ -185,7 +184,8 @@ static enum pith_status pack_planes(struct pack_const *c, struct pith_error *err
     size_t bytes;
     if (pith_type_is_narrow(w.type))
         w.type = PITH_F32;
-    if (const_of(c)->code == PITH_CODE_PLAIN || w.count < FEWEST_FLOATS || !pith_planes_allow(&w))
+    uint64_t fewest = const_of(c)->short_planes ? FEWEST_SHORT : PITH_FEWEST_PLANES;
+    if (const_of(c)->code == PITH_CODE_PLAIN || w.count < fewest || !pith_planes_allow(&w))
         return PITH_OK;
     uint8_t *dst = pith_out_room(&planes, pith_planes_bound(c->w.count));
     if (!dst || pith_planes_encode(const_of(c)->data, c->w.count, dst, &bytes)) {

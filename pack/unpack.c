@@ -8,6 +8,7 @@
 #include "pith_error_fill.h"
 #include "pith_format.h"
 #include "graph_open.h"
+#include "pack.h"
 #include "pith_narrow_float.h"
 
 #define DEFAULT_MAX_BYTES (UINT64_C(4) << 30)
@@ -302,6 +303,7 @@ static enum pith_status decode_weight(struct unpacking *u, const struct decoding
                  : w->support == SUPPORT_GAPS || w->code == CODE_HUFFMAN || w->code == CODE_PLANES
                      ? PITH_CODE_HUFFMAN
                      : PITH_CODE_PLAIN;
+    d->k->short_planes = w->code == CODE_PLANES && w->count < PITH_FEWEST_PLANES;
     st = codebook || narrow ? pith_weight_expand_f32(w, d->k->data, d->scratch)
                             : pith_weight_expand_plain(w, d->k->data, d->scratch);
     if (!st)

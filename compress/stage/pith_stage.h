@@ -46,6 +46,7 @@ struct pith_encode_opts {
  * the estimate of pith_load_seconds, or is smaller by this share; else Huffman codes. */
 #define PITH_ADAPTIVE_SECONDS 0.005
 #define PITH_ADAPTIVE_SAVES 0.02
+#define PITH_ADAPTIVE_SAVES_EXACT 0.005 /* of a lossless file, where nothing else can be saved */
 
 /* How the constants will be written; compact with no coder named: if adaptive streams do not pay.
  */
