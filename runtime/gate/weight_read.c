@@ -21,7 +21,7 @@ uint8_t pith_weight_common_head(const struct weight *w, uint32_t shape_code, boo
 
 bool pith_weight_is_adaptive_vector(const struct weight *w, uint32_t shape_code)
 {
-    return shape_code == SHAPE_PREV_FIRST && w->code == CODE_ADAPTIVE &&
+    return shape_code == SHAPE_PREV_FIRST && w->code == CODE_ADAPTIVE && !w->settled &&
            w->support == SUPPORT_DENSE && w->source_back == 1 && w->n_groups <= 1;
 }
 
@@ -31,7 +31,7 @@ enum short_kind pith_weight_short_kind(const struct weight *w, uint32_t shape_co
     bool conv = shape_code == SHAPE_RANK4_SQUARE;
     uint32_t cols = w->shape.dim[1];
     if ((!conv && shape_code != 2) || w->code != CODE_ADAPTIVE || w->grid != GRID_CODEBOOK ||
-        w->n_groups != 1)
+        w->n_groups != 1 || w->settled)
         return SHORT_KINDS;
     if (w->source_back == 0)
         return !conv ? SHORT_MATRIX : cols == 1 ? SHORT_CONV_ONE : SHORT_CONV;
@@ -225,13 +225,27 @@ static enum pith_status parse_common(struct graph_parse *p, uint32_t head, struc
     return p->r.bad || w->count > UINT32_MAX ? pith_parse_corrupt(p) : PITH_OK;
 }
 
-/* Byte planes are what has no other head. All else is a newer writer's. */
+/* The form repeats support and grid. */
+static enum pith_status parse_settled(struct graph_parse *p, const uint8_t *told, struct weight *w)
+{
+    w->settled = true;
+    enum pith_status st = parse_form(p, HEAD_FORM | told[0], w);
+    bool same = w->support == told[1] && w->grid == GRID_CODEBOOK && w->n_groups == 1;
+    return st || same ? st : pith_parse_corrupt(p);
+}
+
+/* Byte planes and settled adaptive streams are what has no other head. All else is a newer
+ * writer's. */
 static enum pith_status parse_long(struct graph_parse *p, struct weight *w)
 {
     static const uint8_t planes[] = {SUPPORT_DENSE, GRID_PLAIN, CODE_PLANES};
     const uint8_t *told = rd_bytes(&p->r, HEAD_LONG_BYTES); /* shape, support, grid, code */
     if (!told)
         return pith_parse_corrupt(p);
+    if (told[0] <= SHAPE_RANK && told[2] == GRID_CODEBOOK && told[3] == CODE_ADAPTIVE &&
+        (told[1] == SUPPORT_DENSE || told[1] == SUPPORT_ADAPTIVE) &&
+        (w->type == PITH_F32 || w->type == PITH_I8))
+        return parse_settled(p, told, w);
     if (told[0] > SHAPE_RANK || memcmp(told + 1, planes, sizeof planes) != 0 || w->type != PITH_F32)
         return pith_parse_unsupported(p);
     w->support = SUPPORT_DENSE;
