@@ -405,10 +405,15 @@ const struct cli_command cmd_compress = {
     "net.pith is as it was (of -o - nothing comes). It decides, it does not search: try fewer "
     "zeros or\n"
     "more bits. Without -o, net.onnx becomes net.pith here.\n\n"
+    "--lossless: outputs stay the same bits. Weights on a grid already (few values; integers times "
+    "a\n"
+    "scale a row) are stored as indices, f16 and bf16 as such; batch normalisation is not "
+    "folded.\n\n"
     "A recipe (pith help recipe) may train. Then -d is what it trains on, and --val or --hold "
     "what\n"
     "judges: the epochs and the accuracy before and after.\n\n"
     "  pith compress net.onnx --bits 6\n"
+    "  pith compress net.onnx --lossless --for size\n"
     "  pith compress net.onnx -r recipe.json -d train.idx --hold 0::10 --max-drop 0.5%\n"
     "  pith compress net.onnx -d val.tar --preprocess imagenet --sparsity 10% --max-drop 1%",
     options,
