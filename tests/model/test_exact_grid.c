@@ -93,9 +93,11 @@ static void find(struct one_weight *o)
         if (bits_of(c) != bits_of(before[i]))
             fail_msg("element %d: %a, the codebook says %a", (int)i, before[i], c);
     }
-    for (uint64_t i = 1; i < b->n_groups * b->n_centroids; i++)
+    for (uint64_t i = 0; i < b->n_groups * b->n_centroids; i++) {
+        assert_true((bits_of(b->centroid[i]) & 0x7fffffffu) < 0x7f800000u);
         if (i % b->n_centroids)
             assert_true(b->centroid[i] >= b->centroid[i - 1]);
+    }
 }
 
 /* A normal number of which 128 times is finite, and so that a row has 256 different ones soon. */
@@ -175,6 +177,84 @@ static void no_grid_holds_minus_zero_or_what_is_not_finite(void **unused)
             assert_null(o.k->codebook);
             pith_model_free(o.m);
         }
+}
+
+/* Row r, of 40, is scale[r % 2] times integers, of which `extreme` is one. */
+static void fill_rows(struct one_weight *o, const float scale[2], int32_t extreme)
+{
+    make(o, 40, 100);
+    for (uint32_t r = 0; r < 40; r++)
+        for (uint32_t c = 0; c < 100; c++) {
+            int32_t most = r % 2 ? 3 : 127;
+            int32_t k =
+                c == 7 && r % 2 == 0 ? extreme : (int32_t)draw(2u * (uint32_t)most + 1) - most;
+            o->w[r * 100 + c] = scale[r % 2] * (1 + 0.01f * (float)r) * (float)k;
+        }
+}
+
+static void integers_are_of_eight_bits(void **unused)
+{
+    static const float one[2] = {0.37f, 0.53f};
+    struct one_weight o;
+    (void)unused;
+    for (int32_t extreme = -130; extreme <= 130; extreme += extreme == -127 ? 253 : 1) {
+        state = 5;
+        fill_rows(&o, one, extreme);
+        find(&o);
+        assert_int_equal(o.k->codebook != NULL, extreme >= -128 && extreme <= 127);
+        if (extreme == -128)
+            assert_int_equal(o.k->codebook->n_centroids, 256);
+        pith_model_free(o.m);
+    }
+}
+
+static void scales_are_normal_and_all_multiples_finite(void **unused)
+{
+    static const struct {
+        float scale[2];
+        bool found;
+    } cases[] = {
+        {{1.2e-38f, 1.2e-38f}, true}, {{5.0e-39f, 0.5f}, false}, {{0.5f, 5.0e-39f}, false},
+        {{1.9e36f, 1.9e36f}, true},   {{0.5f, 7.0e37f}, false},
+    };
+    (void)unused;
+    for (uint32_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct one_weight o;
+        state = 9;
+        fill_rows(&o, cases[i].scale, 127);
+        find(&o);
+        assert_int_equal(o.found.n_rows, cases[i].found);
+        pith_model_free(o.m);
+    }
+}
+
+static void a_row_of_minus_zeros_is_no_row_of_zeros(void **unused)
+{
+    static const float one[2] = {0.37f, 0.53f};
+    (void)unused;
+    for (uint32_t minus = 0; minus < 2; minus++) {
+        struct one_weight o;
+        state = 11;
+        fill_rows(&o, one, 127);
+        for (uint32_t c = 0; c < 100; c++)
+            o.w[3000 + c] = minus ? -0.0f : 0.0f;
+        find(&o);
+        assert_int_equal(o.found.n_rows, !minus);
+        pith_model_free(o.m);
+    }
+}
+
+/* 7 values take 3 bits each, the 13 multiples that they are among would take 4. */
+static void indices_do_not_grow_for_a_shorter_codebook(void **unused)
+{
+    struct one_weight o;
+    (void)unused;
+    make(&o, 20, 100);
+    for (uint32_t i = 0; i < 2000; i++)
+        o.w[i] = (float)(i % 7);
+    find(&o);
+    assert_int_equal(o.k->codebook->n_centroids, 7);
+    pith_model_free(o.m);
 }
 
 static void few_values_may_be_any_finite_ones(void **unused)
@@ -282,6 +362,10 @@ int main(void)
         cmocka_unit_test(rows_of_integers_are_found),
         cmocka_unit_test(a_number_beside_the_grid_spoils_it),
         cmocka_unit_test(no_grid_holds_minus_zero_or_what_is_not_finite),
+        cmocka_unit_test(integers_are_of_eight_bits),
+        cmocka_unit_test(scales_are_normal_and_all_multiples_finite),
+        cmocka_unit_test(a_row_of_minus_zeros_is_no_row_of_zeros),
+        cmocka_unit_test(indices_do_not_grow_for_a_shorter_codebook),
         cmocka_unit_test(few_values_may_be_any_finite_ones),
         cmocka_unit_test(a_not_a_number_is_no_value),
         cmocka_unit_test(floats_as_drawn_are_left_alone),
