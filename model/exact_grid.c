@@ -21,7 +21,7 @@
 #define MOST 256u   /* centroids */
 #define HIGHEST 127 /* integers of a row */
 #define FEWEST 256u /* elements of a weight: below, a codebook saves little */
-#define FEWEST_NARROW 64u
+#define FEWEST_NARROW 128u
 #define STEP_BYTES 6u /* of a row's scale in a file, about */
 
 /* ---- few values ------------------------------------------------------------------------------ */
