@@ -63,6 +63,8 @@ static size_t bytes_of(const struct pith_option *o)
     case PITH_OPTION_NUMBER:
     case PITH_OPTION_SHARE:
     case PITH_OPTION_PERCENT:
+    case PITH_OPTION_BYTES:
+    case PITH_OPTION_TIME:
         return sizeof(double);
     case PITH_OPTION_WORD:
     case PITH_OPTION_SWITCH:
@@ -95,6 +97,8 @@ static union value value_of(const struct pith_option *o, double number)
     case PITH_OPTION_NUMBER:
     case PITH_OPTION_SHARE:
     case PITH_OPTION_PERCENT:
+    case PITH_OPTION_BYTES:
+    case PITH_OPTION_TIME:
         v.number = number;
         break;
     case PITH_OPTION_WORD:
@@ -127,6 +131,11 @@ bool pith_option_given(const struct pith_option *o, const void *value)
 {
     union value v = value_of(o, o->normal);
     return memcmp(value, &v, bytes_of(o)) != 0;
+}
+
+void pith_option_copy(const struct pith_option *o, const void *from, void *to)
+{
+    memcpy(to, from, bytes_of(o));
 }
 
 const char *pith_option_word(const struct pith_option *o, const void *value)
@@ -201,6 +210,35 @@ static enum pith_status read_share(const struct pith_option *o, const char *text
     return good ? PITH_OK : out_of_range(o, text, err);
 }
 
+struct unit {
+    const char *suffix;
+    double factor;
+};
+
+static const struct unit bytes[] = {
+    {"", 1},    {"B", 1},    {"K", 1e3},       {"KB", 1e3}, {"kB", 1e3}, {"KiB", 1024},
+    {"M", 1e6}, {"MB", 1e6}, {"MiB", 1048576}, {"G", 1e9},  {"GB", 1e9}, {"GiB", 1073741824},
+    {NULL, 0}};
+static const struct unit seconds[] = {{"", 1}, {"s", 1}, {"m", 60}, {"h", 3600}, {NULL, 0}};
+
+/* "500K" as 500000, "1.5h" as 5400. */
+static enum pith_status read_amount(const struct pith_option *o, const char *text, double *amount,
+                                    struct pith_error *err)
+{
+    const struct unit *u = o->kind == PITH_OPTION_BYTES ? bytes : seconds;
+    const char *rest = text;
+    double number;
+    if (pith_take_decimal(&rest, &number))
+        for (; u->suffix; u++)
+            if (strcmp(rest, u->suffix) == 0) {
+                *amount = number * u->factor;
+                return in_range(o, *amount) ? PITH_OK : out_of_range(o, text, err);
+            }
+    return bad(err, text,
+               o->kind == PITH_OPTION_BYTES ? "not a number of bytes such as 500K or 64KiB"
+                                            : "not a time such as 90s, 30m or 1.5h");
+}
+
 static enum pith_status read_uint(const struct pith_option *o, const char *text, union value *v,
                                   struct pith_error *err)
 {
@@ -249,6 +287,9 @@ static enum pith_status read_value(const struct pith_option *o, const char *text
     case PITH_OPTION_SHARE:
     case PITH_OPTION_PERCENT:
         return read_share(o, text, &v->number, err);
+    case PITH_OPTION_BYTES:
+    case PITH_OPTION_TIME:
+        return read_amount(o, text, &v->number, err);
     case PITH_OPTION_WORD:
     case PITH_OPTION_CHOICE:
     case PITH_OPTION_SWITCH:
@@ -297,6 +338,8 @@ void pith_option_line(const struct pith_option *o, const void *value,
     case PITH_OPTION_NUMBER:
     case PITH_OPTION_SHARE:
     case PITH_OPTION_PERCENT:
+    case PITH_OPTION_BYTES:
+    case PITH_OPTION_TIME:
         snprintf(line, room, "%s %.17g", o->key, v.number);
         break;
     case PITH_OPTION_WORD:

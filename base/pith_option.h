@@ -41,6 +41,8 @@ enum pith_option_kind {
     PITH_OPTION_NUMBER,  /* double */
     PITH_OPTION_SHARE,   /* double; as text also 90% */
     PITH_OPTION_PERCENT, /* double; always "0.5%", for 0.005; negative: not given */
+    PITH_OPTION_BYTES,   /* double; as text also 500K, 2M, 64KiB */
+    PITH_OPTION_TIME,    /* double, seconds; as text also 90s, 30m, 1.5h */
     PITH_OPTION_WORD,    /* an enum, by one of `words` */
     PITH_OPTION_CHOICE,  /* bool, by one of two words */
     PITH_OPTION_SWITCH,  /* the same; in recipes true (its second word) and false (its third) */
@@ -59,7 +61,8 @@ enum pith_option_flag {
     PITH_OPTION_ALWAYS = 2,  /* recipes say it also where it has its default, but
                                 for want of what it needs */
     PITH_OPTION_COMMAND = 4, /* of the command line alone: recipes do not have it */
-    PITH_OPTION_RECIPE = 8   /* of recipes alone */
+    PITH_OPTION_RECIPE = 8,  /* of recipes alone */
+    PITH_OPTION_GOAL = 16    /* of COMPRESS: in recipes a key of "goal" */
 };
 
 enum pith_option_level {
@@ -73,6 +76,7 @@ struct pith_option_own; /* how compress/ reads and writes what is no single memb
 struct pith_option {
     const char *key;    /* in recipes; its option is the same with - for _ */
     const char *option; /* NULL, or what it is called on the command line instead */
+    char letter;        /* 'r': also -r; 0: none */
     enum pith_option_kind kind;
     size_t at;                     /* in the struct that the rows are of */
     double min, max;               /* of numbers; the default is good, too, where it is outside */
@@ -117,6 +121,8 @@ const struct pith_option *pith_option_find(const struct pith_option_table *table
 void pith_option_defaults(const struct pith_option_set *set, void *of);
 /* Whether the value is another than the default; not for OWN. value: where it lies. */
 bool pith_option_given(const struct pith_option *o, const void *value);
+/* Of the same row; not for OWN. */
+void pith_option_copy(const struct pith_option *o, const void *from, void *to);
 /* The word that stands for the value; NULL: none does. */
 const char *pith_option_word(const struct pith_option *o, const void *value);
 

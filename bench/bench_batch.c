@@ -94,6 +94,7 @@ static void weight_free(struct weight *w)
 /* The product of one batch, ready to run. */
 struct contender {
     struct product p;
+    struct product_data d;
     struct op_env env;
     const char *kernel;
     double *us;
@@ -107,19 +108,17 @@ static struct contender contender_new(const struct weight *w, uint32_t m, float 
                                 .k = w->shape.dim[1],
                                 .trans_b = true,
                                 .alpha = 1,
-                                .beta = 1,
-                                .a = a,
-                                .weight = w,
-                                .y = y},
+                                .beta = 1},
+                          .d = {.a = a, .weight = w, .y = y},
                           .env = {.kernels = k, .flags = flags},
                           .us = new_array(rounds * sizeof(double))};
     struct op_need need;
-    if (pith_product_need(&c.p, &c.env, &need))
+    if (pith_product_need(&c.p, w, &c.env, &need))
         exit(1);
     c.kernel = need.kernel;
-    c.p.prep = new_array(need.prep_bytes);
+    c.d.prep = new_array(need.prep_bytes);
     c.env.scratch = new_array(need.prep_scratch_bytes);
-    if (pith_product_prepare(&c.p, &c.env))
+    if (pith_product_prepare(&c.p, w, c.d.prep, &c.env))
         exit(1);
     free(c.env.scratch);
     c.env.scratch = new_array(need.scratch_bytes);
@@ -143,10 +142,10 @@ static void run_round(struct contender c[N_BATCHES], uint32_t round)
 {
     for (size_t b = 0; b < N_BATCHES; b++) {
         uint32_t repeats = 1 + 16 / c[b].p.m;
-        pith_product_run(&c[b].p, &c[b].env);
+        pith_product_run(&c[b].p, &c[b].d, &c[b].env);
         double start = now_us();
         for (uint32_t i = 0; i < repeats; i++)
-            pith_product_run(&c[b].p, &c[b].env);
+            pith_product_run(&c[b].p, &c[b].d, &c[b].env);
         c[b].us[round] = (now_us() - start) / (repeats * (double)c[b].p.m);
     }
 }
@@ -182,7 +181,7 @@ static double measure(const struct layer *l, const struct pith_kernels *k, uint3
         run_round(c, round);
     double worst = report(l, c, rounds);
     for (size_t b = 0; b < N_BATCHES; b++) {
-        free(c[b].p.prep);
+        free(c[b].d.prep);
         free(c[b].env.scratch);
         free(c[b].us);
     }

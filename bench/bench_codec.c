@@ -3,6 +3,11 @@
  * connected layers: seeded Gaussian weights, pruned by magnitude, 5-bit k-means codebooks.
  *
  *     bench_codec [rounds]
+ *     bench_codec --coders [rounds]
+ *
+ * The second form is a table of the coders of indices instead: bytes over the order-0 entropy, and
+ * symbols a second at each level of the kernels, the median of `rounds` (default 9), on tensors of
+ * 1 M indices of 1 to 8 bits, normal and Laplace distributed, and nearly all alike.
  *
  * Sizes are compared with the order-0 entropies of true gaps and indices, tables included. Speeds
  * are of one thread, the best of `rounds` (default 5). Where libzstd is installed its level 1 (for
@@ -15,6 +20,7 @@
 #include <time.h>
 #include "gap_decode.h"
 #include "pith_huffman.h"
+#include "pith_rans_encode.h"
 #include "pith_weight.h"
 
 #define BINS 65536u
@@ -49,7 +55,7 @@ static uint64_t random_u64(void)
 static double seconds(void)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t); /* other programs do not count */
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
@@ -379,8 +385,145 @@ static size_t network_length(const char *name)
     return strcspn(name, " ");
 }
 
+/* ---- coders of indices ----------------------------------------------------------------------- */
+
+#define INDICES (1u << 20)
+
+static const struct {
+    const char *name;
+    uint32_t bits;
+    double far; /* standard deviation, in parts of the alphabet; Laplace: mean distance */
+    bool laplace;
+} tensors[] = {
+    {"1 bit, 3 % ones", 1, 0, false},      {"2 bits, normal", 2, 0.2, false},
+    {"4 bits, normal", 4, 0.17, false},    {"4 bits, Laplace", 4, 0.06, true},
+    {"5 bits, normal", 5, 0.17, false},    {"6 bits, normal", 6, 0.17, false},
+    {"8 bits, normal", 8, 0.12, false},    {"8 bits, Laplace", 8, 0.04, true},
+    {"8 bits, long tail", 8, 0.012, true},
+};
+
+static void draw_indices(uint32_t k, uint8_t *index)
+{
+    double width = (double)(1u << tensors[k].bits), middle = (width - 1) / 2;
+    for (uint32_t i = 0; i < INDICES; i++) {
+        double u = ((double)(random_u64() >> 11) + 0.5) / 9007199254740992.0;
+        double v = ((double)(random_u64() >> 11) + 0.5) / 9007199254740992.0;
+        double x = tensors[k].laplace ? (u < 0.5 ? log(2 * u) : -log(2 - 2 * u))
+                                      : sqrt(-2 * log(u)) * cos(6.283185307179586 * v);
+        x = tensors[k].far > 0 ? round(middle + x * tensors[k].far * width) : u < 0.03;
+        index[i] = (uint8_t)(x < 0 ? 0 : x > width - 1 ? width - 1 : x);
+    }
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x, y;
+    memcpy(&x, a, sizeof x);
+    memcpy(&y, b, sizeof y);
+    return (x > y) - (x < y);
+}
+
+#define MEDIAN(result, call)                                                                       \
+    do {                                                                                           \
+        double *all_ = malloc((size_t)rounds * sizeof *all_);                                      \
+        for (int round_ = 0; round_ < rounds; round_++)                                            \
+            all_[round_] = call;                                                                   \
+        qsort(all_, (size_t)rounds, sizeof *all_, ascending);                                      \
+        result = all_[rounds / 2];                                                                 \
+        free(all_);                                                                                \
+    } while (0)
+
+#define PIECE 2048u /* as weights are decoded */
+
+static double decode_rans(const struct rans_table *t, const struct coded *c, uint32_t features,
+                          const uint8_t *expected)
+{
+    static uint32_t entries[RANS_SLOTS];
+    static uint8_t out[INDICES];
+    struct rans_stream s;
+    enum pith_status st = PITH_OK;
+    double start = seconds();
+    pith_rans_build_entries(t, entries);
+    require(!pith_rans_open(&s, c->stream, c->stream_bytes, INDICES, t, entries, features),
+            "stream refused");
+    for (uint32_t at = 0; at < INDICES && !st; at += PIECE)
+        st = pith_rans_next(&s, out + at, PIECE);
+    double spent = seconds() - start;
+    require(!st && !memcmp(out, expected, sizeof out), "symbols differ");
+    return spent;
+}
+
+static struct coded code_rans(const uint8_t *index, struct pith_rans_code *code, double *encode_s)
+{
+    uint64_t hist[PITH_SYMBOLS] = {0};
+    struct coded c = {.table = code->table};
+    double start = seconds();
+    pith_histogram_add(hist, index, INDICES);
+    pith_rans_build(hist, code);
+    size_t cap = pith_rans_bound(INDICES);
+    c.stream = malloc(cap);
+    c.table_bytes = code->table_bytes;
+    require(!pith_rans_encode(code, index, INDICES, c.stream, cap, &c.stream_bytes),
+            "indices refused");
+    *encode_s = seconds() - start;
+    return c;
+}
+
+static double over(const struct coded *c, double entropy)
+{
+    return ((double)(c->table_bytes + c->stream_bytes) * 8 / entropy - 1) * 100;
+}
+
+static void bench_coders_of(uint32_t k, int rounds, uint8_t *index)
+{
+    static const uint32_t level[] = {0, PITH_CPU_AVX2, PITH_CPU_AVX2 | PITH_CPU_AVX512};
+    uint64_t hist[PITH_SYMBOLS] = {0};
+    struct layer l = {.nnz = INDICES, .kept = index};
+    struct pith_rans_code code;
+    struct huff_lengths lengths;
+    double huff_encode, rans_encode, s;
+    draw_indices(k, index);
+    pith_histogram_add(hist, index, INDICES);
+    double entropy = entropy_bits(hist, PITH_SYMBOLS);
+    struct coded huff = code_indices(&l, &huff_encode),
+                 rans = code_rans(index, &code, &rans_encode);
+    struct bit_reader r = bit_reader_of(huff.table, huff.table_bytes);
+    require(!pith_huff_read_lengths(&r, &lengths), "table refused");
+    MEDIAN(s, decode_symbols(&lengths, &huff, INDICES, index));
+    printf("| %-18s | %6.3f | %+6.2f %% | %5.0f |", tensors[k].name, entropy / INDICES,
+           over(&huff, entropy), INDICES / s * 1e-6);
+    printf(" %+6.2f %% (%3zu) |", over(&rans, entropy), rans.table_bytes);
+    for (uint32_t i = 0; i < 3; i++) {
+        if (level[i] & ~pith_cpu_features()) {
+            printf("     - |");
+            continue;
+        }
+        MEDIAN(s, decode_rans(&code.frequencies, &rans, level[i], index));
+        printf(" %5.0f |", INDICES / s * 1e-6);
+    }
+    printf(" %4.0f, %4.0f |\n", INDICES / huff_encode * 1e-6, INDICES / rans_encode * 1e-6);
+    free(huff.table);
+    free(huff.stream);
+    free(rans.stream);
+}
+
+static int bench_coders(int rounds)
+{
+    uint8_t *index = malloc(INDICES);
+    printf(
+        "| 2^20 indices | entropy, bits | Huffman over it | decoded, M/s | rANS over it (table) | "
+        "scalar, M/s | AVX2 | AVX-512 | encoded: Huffman, rANS |\n"
+        "|---|---|---|---|---|---|---|---|---|\n");
+    for (uint32_t k = 0; k < sizeof tensors / sizeof *tensors; k++)
+        bench_coders_of(k, rounds > 0 ? rounds : 9, index);
+    free(index);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], "--coders") == 0)
+        return bench_coders(argc > 2 ? atoi(argv[2]) : 9);
     int rounds = argc > 1 ? atoi(argv[1]) : 5;
     size_t n = sizeof shapes / sizeof *shapes;
     struct total gaps = {0, 0}, indices = {0, 0};

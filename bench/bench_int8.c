@@ -67,24 +67,25 @@ static void measure(const struct layer *l, const char *level, uint32_t features)
     struct integer_conv c = geometry(l);
     struct pith_kernels kernels;
     struct op_env env = {.kernels = &kernels};
-    uint64_t prep_bytes, scratch_bytes, best = UINT64_MAX, spent = 0;
+    uint64_t best = UINT64_MAX, spent = 0;
     size_t taps = (size_t)l->kernel * l->kernel, terms = taps * (l->c / l->group);
     pith_kernels_fill(&kernels, features);
-    if (!pith_integer_conv_need(&c, &env, &prep_bytes, &scratch_bytes))
+    struct integer_layout layout;
+    if (!pith_integer_conv_need(&c, &env, &layout))
         exit(1);
     int8_t *w = new_bytes(l->o * terms);
     struct integer_weights weights = {w, terms, taps};
     uint8_t *x = new_bytes((size_t)l->size * l->size * l->c);
     uint8_t *y = new_bytes((size_t)c.oh * c.ow * l->o);
-    void *prep = new_bytes(prep_bytes);
+    void *prep = new_bytes(layout.prep_bytes);
     const float factor = 0.001f;
-    env.scratch = new_bytes(scratch_bytes);
-    pith_integer_conv_pack(&c, &env, &weights, prep);
+    env.scratch = new_bytes(layout.scratch_bytes);
+    pith_integer_conv_pack(&c, &layout, &env, &weights, prep);
     struct integer_conv_data data = {
         .x = x, .y = y, .zero_x = 7, .zero_y = 3, .factor = &factor, .prep = prep};
     for (uint32_t i = 0; spent < 30000000 || i < 3; i++) {
         uint64_t start = pith_clock_ns(NULL);
-        pith_integer_conv_run(&c, &env, &data);
+        pith_integer_conv_run(&c, &layout, &env, &data);
         uint64_t ns = pith_clock_ns(NULL) - start;
         spent += ns;
         best = ns < best ? ns : best;

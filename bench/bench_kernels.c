@@ -79,6 +79,7 @@ struct bench {
     const struct tview *in[3];
     struct tview *out[1];
     int32_t attr[PITH_OP_MAX_SLOTS];
+    uint64_t lowered[(OP_LOWERED_MAX + 7) / 8];
 };
 
 static bool bench_set(struct bench *b, const struct layer *l, uint32_t features)
@@ -111,7 +112,8 @@ static bool bench_set(struct bench *b, const struct layer *l, uint32_t features)
                                .in = b->in,
                                .out = b->out,
                                .weight = &b->weight,
-                               .fuse = {ACT_CLIP, 0.0f, 6.0f, NULL}};
+                               .fuse = {ACT_CLIP, 0.0f, 6.0f, NULL},
+                               .lowered = b->lowered};
     b->env.kernels = &b->kernels;
     if (info->shape(&b->args) || info->need(&b->args, &b->env, &b->need))
         return false;

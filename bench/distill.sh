@@ -50,13 +50,13 @@ case $net in
 dnn_l)
     keyword kws_DNN_L 250 4 1 0
     samples 8192
-    taught "" --levels 127 --set first_step=1 --set step_power=.5 --set step_by=row --set bias_levels=127 --set feedback=4096 \
-        --set feedback_loss=.5 --epochs 15 --lr 7e-4
+    taught "" --levels 127 --set first_step=1 --set step_power=.5 --set step_init=fisher-row --set bias_levels=127 --set gptq_samples=4096 \
+        --set gptq_fisher_share=.5 --epochs 15 --lr 7e-4
     ;;
 gru)
     keyword kws_GRU_L 490 6 1 0
     samples 2048
-    taught "" --levels 127 --set first_step=.89 --set step_power=.3 --set bias_levels=127 --set feedback=1024 \
+    taught "" --levels 127 --set first_step=.89 --set step_power=.3 --set bias_levels=127 --set gptq_samples=1024 \
         --batch 32 --epochs 6 --lr 5e-4
     ;;
 dscnn)
@@ -65,8 +65,8 @@ dscnn)
         --preprocess scale=0.5847029089927673,mean=48.530341441079246
     cp "$work/original.pith" "$work/start.pith"
     samples 4096 # training behind feedback would win nothing on commands of others: docs/results/distillation-ablation.md
-    taught scale=1 --levels 127 --set first_step=1.155 --set step_power=.5 --set step_by=row --set bias_levels=31 --set feedback=2048 \
-        --set feedback_loss=.7 --batch 64 --epochs 1 --lr 1e-12
+    taught scale=1 --levels 127 --set first_step=1.155 --set step_power=.5 --set step_init=fisher-row --set bias_levels=31 --set gptq_samples=2048 \
+        --set gptq_fisher_share=.7 --batch 64 --epochs 1 --lr 1e-12
     ;;
 vww)
     judged=$data/imagenet/imagenet_a500.tar

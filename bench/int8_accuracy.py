@@ -197,7 +197,7 @@ def main():
     parser.add_argument("--top1", action="store_true", help="right answers, too, where there are labels")
     parser.add_argument("--options", action="append", default=[])
     args = parser.parse_args()
-    print("| network | what | answers changed | SNR dB | seconds | |")
+    print("| network | what | predictions changed | SNR dB | seconds | |")
     print("| --- | --- | --- | --- | --- | --- |")
     for name in args.networks or NETWORKS:
         with tempfile.TemporaryDirectory() as work:

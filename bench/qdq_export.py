@@ -154,7 +154,7 @@ def main():
     parser.add_argument("--layers", type=int, default=4, help="compare layers on so many samples")
     parser.add_argument("--options", default="")
     args = parser.parse_args()
-    print("| network | same answer | best two of the others, steps apart | outputs off by, steps | "
+    print("| network | same prediction | best two of the others, steps apart | outputs off by, steps | "
           "layers off by, steps | elements off | same when imported |")
     print("|---|---|---|---|---|---|---|")
     for name in args.networks or NETWORKS:

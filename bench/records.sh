@@ -72,7 +72,7 @@ bent=rotate=7,scale=.07,shear=.09,shift=1.2,elastic=1.5
 # Half of them as they are: it is those that count. Many versions of the others: even a network of
 # a thousand weights learns six of each by heart.
 many="--augment $bent,clean=.5 --set versions="
-grid="--set bias_levels=15 --set units=drop --levels"
+grid="--set bias_levels=15 --set remove_dead_channels=true --levels"
 
 # classic NET DENSE SHARES BITS: Han's kept shares of each layer, in six steps of 2 epochs
 classic() {
@@ -91,7 +91,7 @@ narrower() {
     [ -f "$(at "$net-rows")" ] ||
         "$pith" prune "$(at "$net-dense")" --pattern row --sparsity 0 $2 -q -f -o "$(at "$net-rows")"
     step "$net-narrow" "$(at "$net-rows")" $learn --epochs 4 --lr 2e-3 --set keep_weights="$1" --set prune_until=.1 \
-        --set units=drop ${many}4
+        --set remove_dead_channels=true ${many}4
     step "$net-sparse" "$(at "$net-narrow")" $learn --epochs 40 --lr 3e-3 $many$versions
 }
 # bytes_on_grid NETWORK: of its file, were its weights put onto the grid as they are; what is learned there adds a twentieth
@@ -151,11 +151,11 @@ lenet300() {
     versions=30 levels=3
     narrower 20000 "--layer ip1=.7 --layer ip2=.6" # 90 and 40 units
     step lenet300-fewer "$(at lenet300-sparse)" $learn --epochs 24 --lr 3e-3 --schedule constant --set keep_weights=5000 \
-        $many$versions --set units=drop
+        $many$versions --set remove_dead_channels=true
     begin=fewer
     case $point in
-    small) smaller lenet300-small ${WEIGHTS:-4200} 80 100 --set units=drop ;;
-    smallest) smaller lenet300-smallest 2140 80 100 --set units=drop ;;
+    small) smaller lenet300-small ${WEIGHTS:-4200} 80 100 --set remove_dead_channels=true ;;
+    smallest) smaller lenet300-smallest 2140 80 100 --set remove_dead_channels=true ;;
     esac
 }
 # resnet20_teacher MEMBERS: so many networks from the same start, by SGD on pictures with a square cut out, together

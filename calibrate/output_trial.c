@@ -36,7 +36,7 @@ static bool gives(const struct output_trial *t, uint32_t value)
 
 static void keep_middle(struct output_trial *t)
 {
-    pith_midway_keep(&t->middle, t->current);
+    pith_prefix_keep(&t->middle, t->current);
     t->middle_at[t->current] = t->at;
     t->behind = true;
 }
@@ -45,7 +45,7 @@ static void see(void *user, uint32_t value, float *x, size_t n)
 {
     struct output_trial *t = user;
     if (t->keeps)
-        pith_midway_see(&t->middle, value, x, n);
+        pith_prefix_see(&t->middle, value, x, n);
     if (!t->behind && gives(t, value))
         keep_middle(t);
     if (!t->keeps)
@@ -82,7 +82,7 @@ static enum pith_status run_behind(struct output_trial *t, uint32_t s)
     t->at = t->middle_at[s];
     for (uint32_t k = 0; k < node->n_out; k++) {
         size_t n;
-        float *x = pith_midway_place(&t->middle, node->out[k], &n);
+        float *x = pith_prefix_place(&t->middle, node->out[k], &n);
         if (x)
             see(t, node->out[k], x, n);
     }
@@ -100,7 +100,7 @@ static enum pith_status run_whole(struct output_trial *t, uint32_t s)
 
 static enum pith_status run_kept(struct output_trial *t, uint32_t s)
 {
-    enum pith_status st = pith_midway_back(&t->middle, s) ? run_behind(t, s) : run_whole(t, s);
+    enum pith_status st = pith_prefix_back(&t->middle, s) ? run_behind(t, s) : run_whole(t, s);
     return st ? pith_error_fill(t->err, st, "cannot calibrate: running %s failed: %s",
                                 pith_calibrate_sample_name(t->run.opts, t->sample[s]),
                                 pith_status_text(st))
@@ -110,7 +110,7 @@ static enum pith_status run_kept(struct output_trial *t, uint32_t s)
 void pith_output_trial_behind(struct output_trial *t, uint32_t step)
 {
     if (t->apart)
-        pith_midway_set(&t->middle, step);
+        pith_prefix_set(&t->middle, step);
 }
 
 enum pith_status pith_output_trial_run(struct output_trial *t, uint32_t from, uint32_t to,
@@ -143,7 +143,7 @@ static enum pith_status keep_samples(struct output_trial *t, uint32_t most)
     t->output = calloc(n + (size_t)1, sizeof *t->output);
     t->middle_at = calloc(n + (size_t)1, sizeof *t->middle_at);
     if (!t->sample || !t->input || !t->output || !t->middle_at ||
-        pith_midway_open(&t->middle, t->m, n, t->most_bytes))
+        pith_prefix_open(&t->middle, t->m, n, t->most_bytes))
         return pith_error_no_memory(t->err);
     t->n_samples = n;
     for (uint32_t s = 0; s < n && !st; s++) {
@@ -206,7 +206,7 @@ void pith_output_trial_close(struct output_trial *t)
         free(t->input[s]);
         free(t->output[s].x);
     }
-    pith_midway_close(&t->middle);
+    pith_prefix_close(&t->middle);
     free(t->middle_at);
     free(t->sample);
     free(t->input);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* pith_calibrate.h - what numbers do a network's values take, and which grid of integers suits
- * them?
+/* pith_calibrate.h - activation statistics over a calibration set: what numbers do a network's
+ * values take, and which scale and zero point suit them?
  *
  *     struct pith_calibrate_opts o = {.size_bytes = sizeof o, .data = data, .n_samples = 64};
  *     pith_calibrate(model, &o, &n_seen, &err);

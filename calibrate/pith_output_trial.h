@@ -4,7 +4,7 @@
 #define PITH_OUTPUT_TRIAL_H
 
 #include "pith_kept_floats.h"
-#include "pith_midway.h"
+#include "pith_prefix_reuse.h"
 #include "pith_observed_run.h"
 
 struct output_trial {
@@ -20,7 +20,7 @@ struct output_trial {
     struct pith_model *m;
     struct observed_run run;
     bool *is_output; /* owns: [n_values] compared */
-    struct midway middle;
+    struct prefix_reuse middle;
     size_t *middle_at; /* owns: [n_samples] of each one's outputs seen before the middle */
     uint64_t *sample;  /* owns: [n_samples] */
     uint8_t **input;   /* owns: [n_samples] the inputs of each sample, one behind the other */

@@ -202,7 +202,7 @@ static enum cli_exit report(const struct pairing *p, const struct pith_compariso
     else {
         if (p->o->layers || p->o->first)
             print_layers(p, c, why);
-        printf("output: snr %.1f dB, max error %.4g of range %.4g, same answer %" PRIu64
+        printf("output: snr %.1f dB, max error %.4g of range %.4g, same prediction %" PRIu64
                " of %" PRIu64 "%s\n",
                c->output.snr_db, c->output.max_abs, c->output.range, c->agree, c->samples,
                c->output.equal_bits ? ", equal bits" : "");

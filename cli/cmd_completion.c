@@ -15,15 +15,16 @@ static void put_options(const struct cli_option *options)
 }
 
 /* What may stand behind --set. */
-static void put_keys(const struct pith_option_table *table)
+static void put_keys(const struct cli_command *cmd)
 {
+    const struct pith_option_table *table;
     const struct pith_option *row;
-    if (!table)
-        return;
+    const char *prefix;
     fputs(" keys=\"", stdout);
-    for (uint32_t i = 0; (row = pith_option_row(table, i, NULL)); i++)
-        if (!(row->flags & PITH_OPTION_RECIPE))
-            printf(" %s=", row->key);
+    for (uint32_t t = 0; (table = cli_set_table(cmd, t, &prefix)); t++)
+        for (uint32_t i = 0; (row = pith_option_row(table, i, NULL)); i++)
+            if (!(row->flags & PITH_OPTION_RECIPE))
+                printf(" %s%s=", prefix, row->key);
     fputs("\"", stdout);
 }
 
@@ -50,13 +51,13 @@ static void print_bash(const struct cli_command *const *commands)
         printf("    %s) options=\"", commands[i]->name);
         put_options(cli_all_options(commands[i]));
         fputs("\"", stdout);
-        put_keys(cli_stage_table(commands[i]));
+        put_keys(commands[i]);
         puts(" ;;");
     }
     fputs("    esac\n    options=\"$options", stdout);
     put_options(cli_common_options);
     fputs(" --help\"\n    case ${COMP_WORDS[1]} in\n    help) names=\"$commands options exit-codes "
-          "environment\" ;;\n"
+          "environment presets\" ;;\n"
           "    init) names=\"",
           stdout);
     for (uint32_t i = 0; pith_architecture_name(i); i++)

@@ -7,10 +7,12 @@
 #include "array_files.h"
 #include "pith_onnx.h"
 #include "feed_options.h"
+#include "goal_run.h"
 #include "json_out.h"
 #include "layer_table.h"
 #include "pith_compress.h"
 #include "pith_host.h"
+#include "stage_options.h"
 #include "training.h"
 
 struct compress_options {
@@ -18,63 +20,73 @@ struct compress_options {
     struct cli_import import;
     struct cli_feed_options feed;
     struct cli_training_options from; /* val and hold; the rest is in feed */
-    const char *recipe, *goal;
-    double sparsity, max_drop;
-    uint64_t bits;
-    bool lossless;
+    struct pith_stage stage;          /* what is asked of the whole */
+    struct pith_asked asked;          /* and of its stages */
 };
 
 static const struct cli_option options[] = {
     CLI_FEED_DATA_OPTIONS(struct compress_options, feed),
-    CLI_STATE_OPTION(struct compress_options, feed),
     CLI_JUDGE_OPTIONS(struct compress_options, from),
-    {'r', "recipe", OPTION_TEXT, offsetof(struct compress_options, recipe), "FILE",
-     "stages and options as JSON", 0, 0},
-    {0, "sparsity", OPTION_FRACTION, offsetof(struct compress_options, sparsity), "SHARE",
-     "classic recipe: share of weights to remove", 0, 0.999999},
-    {0, "bits", OPTION_UINT, offsetof(struct compress_options, bits), "B",
-     "classic recipe: bits an index (default 8)", 1, 8},
-    {0, "for", OPTION_TEXT, offsetof(struct compress_options, goal), "GOAL",
-     "without a recipe: size (compact header) or speed", 0, 0},
-    {0, "lossless", OPTION_FLAG, offsetof(struct compress_options, lossless), NULL,
-     "no number changes: grids of the weights are found, all is coded", 0, 0},
-    {0, "max-drop", OPTION_PERCENT, offsetof(struct compress_options, max_drop), "P%",
-     "exit 1 if more top-1 is lost; NAME.missed.pith, not NAME", 0, 1},
+    CLI_STAGE_BASIC(struct compress_options, stage, PITH_STAGE_COMPRESS),
+    CLI_ASKED_ROW(struct compress_options, asked, PITH_STAGE_PRUNE, "sparsity", NULL),
+    CLI_ASKED_ROW(struct compress_options, asked, PITH_STAGE_CLUSTER, "bits",
+                  "bits an index: 1 to 8 (default 8, or the preset's)"),
+    CLI_ASKED_ROW(struct compress_options, asked, PITH_STAGE_ENCODE, "for",
+                  "speed (default), size or flash"),
+    CLI_ASKED_ROW(struct compress_options, asked, PITH_STAGE_ENCODE, "lossless",
+                  "no number changes: grids of the weights are found, all is coded"),
+    {0, "", OPTION_HEADING, 0, NULL, "More", 0, 0},
+    CLI_STATE_OPTION(struct compress_options, feed),
+    CLI_ASKED_SET(struct compress_options, asked),
     CLI_IMPORT_OPTIONS(struct compress_options, import),
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
 
-static enum cli_exit get_recipe(const struct compress_options *o, struct pith_recipe **recipe)
+static void set_defaults(void *opts)
+{
+    pith_stage_init(&((struct compress_options *)opts)->stage, PITH_STAGE_COMPRESS);
+}
+
+static enum cli_exit read_recipe(const char *path, struct pith_recipe **recipe)
 {
     struct pith_error err = {0};
     struct pith_buffer file;
-    bool compact = o->goal && strcmp(o->goal, "size") == 0;
-    enum cli_exit rc;
-    if (!o->recipe) {
-        if (o->goal && !compact && strcmp(o->goal, "speed") != 0) {
-            cli_error("--for '%s': give size or speed", o->goal);
-            return EXIT_USAGE;
-        }
-        if (o->lossless && (o->sparsity > 0 || o->bits)) {
-            cli_error("--lossless changes nothing: give it, or --sparsity and --bits");
-            return EXIT_USAGE;
-        }
-        enum pith_status st =
-            o->lossless ? pith_recipe_lossless(compact, recipe, &err)
-                        : pith_recipe_classic(o->sparsity, o->bits ? (uint32_t)o->bits : 8, compact,
-                                              recipe, &err);
-        return st ? cli_fail(&err) : EXIT_DONE;
-    }
-    if (o->sparsity > 0 || o->bits || o->goal || o->lossless) {
-        cli_error("give a recipe, or --sparsity, --bits, --lossless and --for");
-        return EXIT_USAGE;
-    }
-    rc = cli_read_file(o->recipe, &file);
+    enum cli_exit rc = cli_read_file(path, &file);
     if (rc)
         return rc;
-    if (pith_recipe_parse((const char *)file.data, file.bytes, o->recipe, recipe, &err))
+    if (pith_recipe_parse((const char *)file.data, file.bytes, path, recipe, &err))
         rc = cli_fail(&err);
     pith_buffer_free(&file);
+    return rc;
+}
+
+static enum cli_exit refuse_changes(const struct compress_options *o)
+{
+    bool changes = o->stage.preset != NULL;
+    for (uint32_t i = 0; i < o->asked.n; i++)
+        changes = changes || o->asked.option[i].kind != PITH_STAGE_ENCODE;
+    if (!changes || !pith_asks_lossless(&o->asked))
+        return EXIT_DONE;
+    cli_error("--lossless changes nothing: give it, or --preset, --sparsity and --bits");
+    return EXIT_USAGE;
+}
+
+static enum cli_exit get_recipe(const struct compress_options *o, struct pith_recipe **recipe)
+{
+    struct pith_error err = {0};
+    enum cli_exit rc = cli_check_stage(&o->stage);
+    if (!rc && o->stage.recipe && o->asked.n) {
+        cli_error("give a recipe, or --preset and options of stages");
+        return EXIT_USAGE;
+    }
+    if (!rc)
+        rc = refuse_changes(o);
+    if (!rc && o->stage.recipe)
+        rc = read_recipe(o->stage.recipe, recipe);
+    else if (!rc && pith_recipe_make(o->stage.preset, &o->asked, recipe, &err))
+        rc = cli_fail(&err);
+    if (!rc)
+        pith_recipe_set_goal(*recipe, &o->stage);
     return rc;
 }
 
@@ -110,30 +122,25 @@ static double top1(const struct pith_accuracy *a)
 }
 
 /* Where a result goes; one that misses its goal never under the name asked for: net.pith becomes
- * net.missed.pith, and of standard output nothing. */
+ * net.best.pith, and of standard output nothing. */
 struct target {
     const char *input;
     struct cli_common common; /* with the name that is written */
-    char missed[CLI_PATH_BYTES];
+    char missed[CLI_BEST_BYTES];
     bool dropped; /* nothing is written */
 };
 
 static enum cli_exit choose_target(struct target *t, bool met)
 {
-    const char *path = t->common.output, *slash = path ? strrchr(path, '/') : NULL;
-    const char *dot = path ? strrchr(slash ? slash : path, '.') : NULL;
+    const char *path = t->common.output;
     if (met)
         return EXIT_DONE;
     t->dropped = !path || strcmp(path, "-") == 0;
     if (t->dropped)
         return EXIT_DONE;
-    bool suffix = dot && strcmp(dot, ".pith") == 0;
-    int stem = suffix ? (int)(dot - path) : (int)strlen(path);
-    if (snprintf(t->missed, sizeof t->missed, "%.*s.missed.pith", stem, path) >=
-        (int)sizeof t->missed) {
-        cli_error("%s: name too long", path);
-        return EXIT_USAGE;
-    }
+    enum cli_exit rc = cli_best_path(path, t->missed);
+    if (rc)
+        return rc;
     t->dropped = cli_same_file(t->input, t->missed);
     t->common.output = t->missed;
     t->common.force = true; /* the file of an earlier miss is replaced: nobody asked for its name */
@@ -224,7 +231,7 @@ static enum cli_exit tell_missed(const struct target *t, const struct pith_error
     if (t->dropped || t->common.dry_run)
         cli_error("%s: nothing is written", err->text);
     else
-        cli_error("%s: saved as %s instead", err->text, t->missed);
+        cli_error("%s: saved as %s", err->text, t->missed);
     return EXIT_NO;
 }
 
@@ -243,7 +250,9 @@ static bool trains(const struct compress_options *o, const struct pith_recipe *r
     bool one_input = o->feed.data.n == 1 && o->feed.states.n == 0;
     for (uint32_t i = 0; i < recipe->n_stages; i++)
         if (pith_stage_trains(&recipe->stages[i]) ||
-            (recipe->stages[i].kind == PITH_STAGE_QUANTIZE && one_input))
+            ((recipe->stages[i].kind == PITH_STAGE_QUANTIZE ||
+              recipe->stages[i].kind == PITH_STAGE_CALIBRATE) &&
+             one_input))
             return true;
     return false;
 }
@@ -273,7 +282,7 @@ static enum cli_exit open_job_data(const struct compress_options *o, const struc
                                    const struct pith_recipe *recipe, struct job_data *d)
 {
     bool judged = o->from.val || o->from.hold;
-    if (trains(o, recipe) && !judged && (o->max_drop >= 0 || recipe->max_drop >= 0)) {
+    if (trains(o, recipe) && !judged && recipe->goal.max_drop >= 0) {
         cli_error("a limit on the drop and training need samples to judge by: --val or --hold");
         return EXIT_USAGE;
     }
@@ -306,7 +315,7 @@ static enum cli_exit compress(const struct compress_options *o, const char *path
     struct pith_compress_opts opts = {.size_bytes = sizeof opts,
                                       .feed = feed,
                                       .seed = o->common.seed,
-                                      .max_drop = o->max_drop,
+                                      .max_drop = -1, /* the recipe's */
                                       .watch = &watch,
                                       .train = data->train,
                                       .val = data->val,
@@ -346,6 +355,53 @@ static char *derive_output(const char *input)
     return path;
 }
 
+/* A search, unless somebody says how: with data, and nothing but a goal and a header. */
+static bool searches(const struct compress_options *o)
+{
+    for (uint32_t i = 0; i < o->asked.n; i++)
+        if (o->asked.option[i].kind != PITH_STAGE_ENCODE ||
+            strcmp(o->asked.option[i].key, "for") != 0)
+            return false;
+    return o->feed.data.n > 0 && !o->stage.recipe && !o->stage.preset && !o->from.val &&
+           !o->from.hold;
+}
+
+static enum cli_exit refuse_search_goals(const struct pith_goal *g)
+{
+    if (!(g->min_agreement > 0) && !(g->min_snr > 0) && !(g->max_size > 0) && !(g->max_ram > 0) &&
+        !(g->time > 0) && g->run == PITH_GOAL_RUN_ANY)
+        return EXIT_DONE;
+    cli_error("such a goal takes a search: -d DATA, and no recipe, preset or options of stages "
+              "(there --max-drop alone decides)");
+    return EXIT_USAGE;
+}
+
+/* The recipe that nobody gave has what was said of its header. */
+static bool for_speed(const struct compress_options *o, const struct pith_recipe *recipe)
+{
+    return o->asked.n > 0 && recipe->stages[recipe->n_stages - 1].encode.goal == PITH_FOR_SPEED;
+}
+
+static enum cli_exit search(struct compress_options *o, const char *path, struct pith_model *m,
+                            const struct pith_recipe *recipe, uint64_t before_bytes)
+{
+    struct cli_feed feed = {0};
+    struct pith_goal goal = recipe->goal;
+    struct cli_goal_run run = {.common = &o->common,
+                               .input = path,
+                               .goal = &goal,
+                               .feed = &feed,
+                               .for_speed = for_speed(o, recipe),
+                               .before_bytes = before_bytes};
+    if (!pith_goal_limits_loss(&goal) && !(goal.max_size > 0) && !(goal.max_ram > 0))
+        goal.max_drop = PITH_GOAL_DEFAULT_DROP;
+    enum cli_exit rc = cli_open_feed(&o->feed, m, NULL, 0, &feed);
+    if (!rc)
+        rc = cli_goal_run(&run, m);
+    cli_close_feed(&feed);
+    return rc;
+}
+
 static enum cli_exit run_with_output(struct compress_options *o, const char *path)
 {
     struct pith_import_opts import;
@@ -364,10 +420,15 @@ static enum cli_exit run_with_output(struct compress_options *o, const char *pat
     for (uint32_t i = 0; !rc && i < m->n_values; i++)
         if (m->values[i].constant)
             before_bytes += m->values[i].constant->count * sizeof(float);
-    if (!rc)
-        rc = open_job_data(o, m, recipe, &data);
-    if (!rc)
-        rc = compress(o, path, m, recipe, &data, before_bytes);
+    if (!rc && searches(o)) {
+        rc = search(o, path, m, recipe, before_bytes);
+    } else if (!rc) {
+        rc = refuse_search_goals(&recipe->goal);
+        if (!rc)
+            rc = open_job_data(o, m, recipe, &data);
+        if (!rc)
+            rc = compress(o, path, m, recipe, &data, before_bytes);
+    }
     close_job_data(&data);
     pith_model_free(m);
     cli_import_free(storage);
@@ -395,30 +456,19 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 const struct cli_command cmd_compress = {
     "compress",
     "make",
-    "all of it, under a limit",
-    "pith compress MODEL [-d DATA] [--sparsity S] [--bits B | -r recipe.json] [--max-drop 0.5%]",
-    "Without a recipe: prune to --sparsity (none), cluster to --bits (8), encode. With -d the\n"
-    "accuracy is measured before and after. --max-drop 1%: a result that loses more than 1 point "
-    "of\n"
-    "top-1 (of regression data 1 dB of PSNR) ends with exit 1; it lies in net.missed.pith then, "
-    "and\n"
-    "net.pith is as it was (of -o - nothing comes). It decides, it does not search: try fewer "
-    "zeros or\n"
-    "more bits. Without -o, net.onnx becomes net.pith here.\n\n"
-    "--lossless: outputs stay the same bits. Weights on a grid already (few values; integers times "
-    "a\n"
-    "scale a row) are stored as indices, f16 and bf16 as such; batch normalisation is not "
-    "folded.\n\n"
-    "A recipe (pith help recipe) may train. Then -d is what it trains on, and --val or --hold "
-    "what\n"
-    "judges: the epochs and the accuracy before and after.\n\n"
-    "  pith compress net.onnx --bits 6\n"
-    "  pith compress net.onnx --lossless --for size\n"
-    "  pith compress net.onnx -r recipe.json -d train.idx --hold 0::10 --max-drop 0.5%\n"
-    "  pith compress net.onnx -d val.tar --preprocess imagenet --sparsity 10% --max-drop 1%",
+    "all of it, under a goal",
+    "pith compress MODEL [-d DATA] [--max-drop 0.5%] [--max-size B] [--preset NAME | -r FILE]",
+    "With data, and no word on how: the smallest file within the goal (pith help goals), in up to "
+    "8\n"
+    "tries. Else once what options, recipe or preset say (none: cluster, encode); --max-drop "
+    "decides.\n"
+    "A goal missed: exit 1, and net.best.pith. --lossless: encode alone; outputs stay the same "
+    "bits.\n\n"
+    "  pith compress net.onnx -d val.tar --preprocess imagenet --max-drop 1% --max-size 2M\n"
+    "  pith compress net.onnx --lossless --for size",
     options,
     sizeof(struct compress_options),
     1,
     1,
     run,
-    NULL};
+    set_defaults};

@@ -20,7 +20,7 @@ static const struct cli_option options[] = {
     {0, "preprocess", OPTION_TEXT, offsetof(struct eval_options, feed.preprocess), "SPEC",
      "instead of what the model stores", 0, 0},
     {0, "confusion", OPTION_FLAG, offsetof(struct eval_options, confusion), NULL,
-     "print the table of labels and answers", 0, 0},
+     "print the confusion matrix: labels and predictions", 0, 0},
     CLI_MAX_STEPS_OPTION(struct eval_options, max_steps),
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
@@ -58,7 +58,7 @@ static void print_confusion(const uint64_t *table, uint32_t n, bool json)
     if (json)
         cli_json_open("confusion", '[');
     else
-        puts("label answer count");
+        puts("label prediction count");
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t k = 0; k < n; k++) {
             uint64_t count = table[i * (size_t)n + k];

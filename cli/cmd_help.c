@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* pith help [COMMAND[-advanced] | options | exit-codes | environment | preprocess] */
+/* pith help [COMMAND[-advanced] | SUBJECT] */
 #include <stdio.h>
 #include <string.h>
 #include "cli.h"
 #include "help_topics.h"
+#include "pith_preset.h"
 #include "table.h"
 
 struct help_options {
@@ -53,6 +54,22 @@ static bool print_advanced(const struct cli_command *const *commands, const char
     return cmd && cli_print_advanced(cmd);
 }
 
+/* A name and its stages, a line each. */
+static void print_presets(void)
+{
+    const struct pith_preset *preset;
+    puts("pith compress --preset NAME; in recipes \"preset\": NAME. Figures: "
+         "docs/results/presets.md");
+    for (uint32_t i = 0; (preset = pith_preset_row(i)); i++) {
+        printf("\n%s: %s\n", preset->name, preset->help);
+        for (const char *line = preset->stages; line;) {
+            int n = (int)strcspn(line, "\n");
+            printf("  %.*s\n", n, line);
+            line = line[n] ? line + n + 1 : NULL;
+        }
+    }
+}
+
 static enum cli_exit print_subject(const struct cli_command *const *commands, const char *subject)
 {
     const struct cli_command *cmd = cli_find_command(commands, subject);
@@ -68,6 +85,10 @@ static enum cli_exit print_subject(const struct cli_command *const *commands, co
         print_topic(cli_environment);
     else if (strcmp(subject, "preprocess") == 0)
         print_topic(cli_preprocessing);
+    else if (strcmp(subject, "presets") == 0)
+        print_presets();
+    else if (strcmp(subject, "goals") == 0)
+        print_topic(cli_goals);
     else {
         cli_suggest(commands, subject);
         return EXIT_USAGE;
@@ -90,8 +111,8 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 const struct cli_command cmd_help = {
     "help",
     "misc",
-    "this overview, a command, options of all, exit-codes, environment, preprocess",
-    "pith help [COMMAND[-advanced] | options | exit-codes | environment | preprocess]",
+    "commands, options, exit-codes, environment, preprocess, presets, goals",
+    "pith help [COMMAND[-advanced] | SUBJECT]",
     NULL,
     options,
     sizeof(struct help_options),

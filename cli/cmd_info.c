@@ -45,12 +45,23 @@ static struct operators operators_of(const struct pith_model *m)
     return ops;
 }
 
-static void build_flags(const struct pith_model *m, char text[96])
+static bool has_rans(const struct pith_model *m)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < m->n_values && !found; i++)
+        found = m->values[i].constant && m->values[i].constant->code == PITH_CODE_RANS;
+    return found;
+}
+
+#define FLAGS_ROOM 128
+
+static void build_flags(const struct pith_model *m, char text[FLAGS_ROOM])
 {
     struct operators ops = operators_of(m);
-    snprintf(text, 96,
-             "-DPITH_BUILD_OPS_LOW=0x%" PRIx64 "ull -DPITH_BUILD_OPS_HIGH=0x%" PRIx64 "ull",
-             ops.low, ops.high);
+    snprintf(text, FLAGS_ROOM,
+             "-DPITH_BUILD_OPS_LOW=0x%" PRIx64 "ull -DPITH_BUILD_OPS_HIGH=0x%" PRIx64
+             "ull -DPITH_BUILD_RANS=%d",
+             ops.low, ops.high, has_rans(m));
 }
 
 /* What running it takes. */
@@ -93,7 +104,7 @@ static void print_sections(const struct pith_byte_account *a)
 
 static void print_json(const struct layer_rows *r, const struct cost *cost)
 {
-    char flags[96];
+    char flags[FLAGS_ROOM];
     cli_json_begin();
     cli_json_uint("bytes", r->account->total);
     cli_json_uint("weights", r->weights);
@@ -143,7 +154,7 @@ static void print_text(const struct info_options *o, const struct layer_rows *r,
         return;
     }
     if (o->build) {
-        char flags[96];
+        char flags[FLAGS_ROOM];
         build_flags(m, flags);
         puts(flags);
         return;

@@ -9,7 +9,6 @@
 
 struct prune_options {
     struct cli_common common;
-    bool train;
     struct cli_training_options from;
     struct pith_stage stage; /* its options, and those of the training, go straight there */
 };
@@ -17,78 +16,43 @@ struct prune_options {
 #define AT(member) offsetof(struct prune_options, member)
 static const struct cli_option options[] = {
     CLI_STAGE_BASIC(struct prune_options, stage, PITH_STAGE_PRUNE),
-    {0, "train", OPTION_FLAG, AT(train), NULL, "train what is left; see pith help train", 0, 0},
     CLI_TRAINING_OPTIONS(struct prune_options, from),
-    {0, "epochs", OPTION_U32, AT(stage.train.epochs), "N", "after each step; default 1", 1, 100000},
-    {0, "lr", OPTION_FLOAT, AT(stage.train.rate), "RATE", "learning rate; default 0.001", 1e-30,
-     1e30},
+    CLI_STAGE_ROW(struct prune_options, stage, PITH_STAGE_TRAIN, "epochs",
+                  "after each step; default 1"),
+    CLI_STAGE_ROW(struct prune_options, stage, PITH_STAGE_TRAIN, "lr", NULL),
     {0, "", OPTION_HEADING, 0, NULL, "Training", 0, 0},
-    {0, "batch", OPTION_U32, AT(stage.train.batch), "N",
-     "samples of a step, a multiple of 8; default 128", 8, 65536},
-    {0, "augment", OPTION_TEXT, AT(stage.train.augment), "LIST", "as for train", 0, 0},
-    {0, "weight-decay", OPTION_FLOAT, AT(stage.train.weight_decay), "D", "default 0", 0, 10},
-    {0, "teacher", OPTION_TEXT, AT(stage.teacher), "MODEL",
-     "learn its classes too; start: the model before pruning", 0, 0},
+    CLI_STAGE_ROW(struct prune_options, stage, PITH_STAGE_TRAIN, "batch", NULL),
+    CLI_STAGE_ROW(struct prune_options, stage, PITH_STAGE_TRAIN, "augment", "as for train"),
+    CLI_STAGE_ROW(struct prune_options, stage, PITH_STAGE_TRAIN, "weight_decay", NULL),
+    CLI_STAGE_ROW(struct prune_options, stage, PITH_STAGE_TRAIN, "teacher",
+                  "learn its classes too; start: the model before pruning"),
     {0, "preprocess", OPTION_TEXT, AT(from.preprocess), "SPEC", "instead of what the model stores",
      0, 0},
-    CLI_STAGE_SET(struct prune_options, stage, PITH_STAGE_PRUNE, "an option by its key in recipes"),
+    CLI_STAGE_SET(struct prune_options, stage, PITH_STAGE_PRUNE,
+                  "by its key in recipes; train.KEY: of the training"),
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
 
 static void set_defaults(void *opts)
 {
-    struct prune_options *o = opts;
-    pith_stage_init(&o->stage, PITH_STAGE_PRUNE);
-    o->stage.train.epochs = 1;
+    pith_stage_init(&((struct prune_options *)opts)->stage, PITH_STAGE_PRUNE);
 }
 
-/* An option of the training that was given; NULL: none. */
-static const char *for_training(const struct prune_options *o)
+/* Data for a training that is not asked for; NULL: none. */
+static const char *for_training(const struct cli_training_options *from)
 {
-    const struct pith_train_opts *t = &o->stage.train;
-    struct pith_train_opts normal;
-    pith_train_opts_init(&normal, sizeof normal);
-    const struct {
-        const char *name;
-        bool given;
-    } options_of[] = {
-        {"-d", o->from.data != NULL},
-        {"--labels", o->from.labels != NULL},
-        {"--range", o->from.range != NULL},
-        {"--val", o->from.val != NULL},
-        {"--hold", o->from.hold != NULL},
-        {"--preprocess", o->from.preprocess != NULL},
-        {"--epochs", t->epochs != 1},
-        {"--lr", t->rate < normal.rate || t->rate > normal.rate},
-        {"--batch", t->batch != normal.batch},
-        {"--augment", t->augment != NULL},
-        {"--weight-decay", t->weight_decay > 0},
-        {"--teacher", o->stage.teacher != NULL},
-    };
-    for (size_t i = 0; i < sizeof options_of / sizeof *options_of; i++)
-        if (options_of[i].given)
-            return options_of[i].name;
-    return NULL;
+    return from->data         ? "-d"
+           : from->labels     ? "--labels"
+           : from->range      ? "--range"
+           : from->val        ? "--val"
+           : from->hold       ? "--hold"
+           : from->preprocess ? "--preprocess"
+                              : NULL;
 }
 
-static enum cli_exit read_steps(const struct prune_options *o, struct pith_stage *s)
+static enum cli_exit read_options(const struct prune_options *o)
 {
-    if (s->steps && !o->train) {
-        cli_error("--steps needs --train: without training between them, all steps are one");
-        return EXIT_USAGE;
-    }
-    const char *lost = o->train ? NULL : for_training(o);
-    if (lost) {
-        cli_error("%s is for --train", lost);
-        return EXIT_USAGE;
-    }
-    if (o->train && !s->steps)
-        s->steps = 1;
-    return EXIT_DONE;
-}
-
-static enum cli_exit read_options(const struct prune_options *o, struct pith_stage *s)
-{
+    const struct pith_stage *s = &o->stage;
     const struct pith_prune_opts *p = &s->prune;
     bool fixed = p->pattern.kind == PITH_PATTERN_N_OF_M || p->pattern.kind == PITH_PATTERN_BALANCED;
     bool some = p->sparsity > 0 || p->by != PITH_PRUNE_BY_SPARSITY || p->n_layers > 0;
@@ -96,8 +60,12 @@ static enum cli_exit read_options(const struct prune_options *o, struct pith_sta
         cli_error("nothing to do: give --sparsity, --sigma, --zeros, --layer or an N:M pattern");
         return EXIT_USAGE;
     }
-    enum cli_exit rc = read_steps(o, s);
-    return rc ? rc : cli_check_stage(s);
+    const char *lost = s->trains ? NULL : for_training(&o->from);
+    if (lost) {
+        cli_error("%s is for --train", lost);
+        return EXIT_USAGE;
+    }
+    return cli_check_stage(s);
 }
 
 #define NAMED_LAYERS 4u
@@ -142,7 +110,7 @@ static void print(const struct cli_common *c, const struct pith_stage_report *r)
 static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 {
     struct prune_options *o = opts;
-    enum cli_exit rc = read_options(o, &o->stage);
+    enum cli_exit rc = read_options(o);
     return rc ? rc
               : cli_run_stage(&o->common, n_operands ? operands[0] : "-", &o->stage, &o->from, NULL,
                               print);

@@ -19,7 +19,7 @@ struct quantize_options {
 #define AT(member) offsetof(struct quantize_options, member)
 static const struct cli_option options[] = {
     {'d', "data", OPTION_LIST, AT(feed.data), "[NAME=]DATA",
-     "samples without labels, as for eval; none: made up", 0, 0},
+     "calibration set, without labels; none: synthetic", 0, 0},
     CLI_STATE_OPTION(struct quantize_options, feed),
     {0, "range", OPTION_TEXT, AT(feed.range), "A:B[:STEP]", "these samples; !A:B:STEP all others",
      0, 0},
@@ -65,7 +65,7 @@ static void add_row(struct cli_table *t, const struct pith_quantize_layer *l)
         cli_table_add(t, "%u bits, %.1f dB, rows looked up", l->weight_bits, l->snr_db);
         return;
     }
-    const char *fine = l->fine ? ", two bytes read" : "";
+    const char *fine = l->int16 ? ", two bytes read" : "";
     if (isinf(l->snr_db))
         cli_table_add(t, "%u bits, exact, sums < 2^%.1f of 2^%u%s", l->weight_bits, sum_bits,
                       l->sum_bits - 1, fine);
@@ -99,19 +99,20 @@ static void say_outputs(const struct cli_common *c, const struct pith_stage_repo
         snprintf(how, sizeof how,
                  r->output_db > 0 ? "as they were" : "infinite or NaN for some sample");
     else
-        snprintf(how, sizeof how, "%.1f dB above their error", r->output_db);
-    cli_say(c, "outputs    %s, %" PRIu64 " of %" PRIu64 " answers changed", how, r->changed,
-            r->judged);
+        snprintf(how, sizeof how, "SQNR %.1f dB", r->output_db);
+    cli_say(c, "outputs    %s, %" PRIu64 " of %" PRIu64 " predictions changed", how, r->changed,
+            r->predictions);
 }
 
-/* On few samples each answer is many percent: the line above says how many there were. */
+/* On few samples each prediction is many percent: the line above says how many there were. */
 static void say_lost(const struct pith_stage_report *r)
 {
     bool low = !(r->output_db >= PITH_LOST_DB);
-    cli_warn("%s: try --rounding adaptive, more samples, --fine, or --keep LAYER (pith sense tells "
+    cli_warn("%s: try --rounding adaptive, more samples, --int16-activations, or --keep LAYER "
+             "(pith sense tells "
              "which)",
-             low ? "the outputs are less than 25 dB above their error"
-                 : "more than 3 % of the answers changed");
+             low ? "the outputs have an SQNR of less than 25 dB"
+                 : "more than 3 % of the predictions changed");
 }
 
 static void say_floats(const struct cli_common *c, const struct pith_stage_report *r)
@@ -153,7 +154,7 @@ static void print(const struct cli_common *c, const struct pith_stage_report *r)
         whole += !r->quantize[i].table && !r->quantize[i].why;
         wide += r->quantize[i].sum_bits == 64;
         n += r->quantize[i].why ? 0 : r->quantize[i].n_weights;
-        fine += r->quantize[i].fine;
+        fine += r->quantize[i].int16;
         if (c->verbose || r->quantize[i].why)
             add_row(&t, &r->quantize[i]);
     }
@@ -177,7 +178,7 @@ static void print(const struct cli_common *c, const struct pith_stage_report *r)
     if (r->n_tiny)
         cli_warn("%u values have a scale below 2^-126: it was set to that", r->n_tiny);
     bool lost = cli_lost_much(r);
-    if (lost || (r->judged && c->verbose))
+    if (lost || (r->predictions && c->verbose))
         say_outputs(c, r);
     if (lost)
         say_lost(r);
@@ -186,7 +187,7 @@ static void print(const struct cli_common *c, const struct pith_stage_report *r)
     cli_say(c, "quantize   %s weights in %u of %u layers%s are integers", cli_format_count(n, a),
             whole, r->n_layers - tables, looked_up);
     if (fine)
-        cli_say(c, "fine       %u of them read their input as two bytes", fine);
+        cli_say(c, "int16      %u of them read 16-bit activations, as two bytes", fine);
     say_bits(c, r);
     if (wide)
         cli_say(c, "sums       of %u of them have 64 bits, as 32 might overflow", wide);
@@ -214,7 +215,7 @@ const struct cli_command cmd_quantize = {
     "channel;\n"
     "activations u8, on the grids that pith calibrate found, or, where the model has none, between "
     "the\n"
-    "extremes seen on -d. Batch normalisation is folded first. What is before the first layer and\n"
+    "extremes over -d. Batch normalisation is folded first. What is before the first layer and\n"
     "behind the last stays float; so do layers that cannot be integers, and, with -d, those that "
     "cost\n"
     "the outputs too much: that is said. fixed:B is fixed point, with scales that are powers of "

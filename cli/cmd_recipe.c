@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* pith recipe show MODEL | lint FILE | classic: recipes out of models, checked, or made. */
+/* pith recipe show MODEL | lint FILE | write: recipes out of models, checked, or made. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "cli.h"
 #include "pith_compress.h"
+#include "stage_options.h"
 
 struct recipe_options {
     struct cli_common common;
-    double sparsity;
-    uint64_t bits;
+    struct pith_stage stage; /* the preset */
+    struct pith_asked asked;
 };
 
 static const struct cli_option options[] = {
-    {0, "sparsity", OPTION_FRACTION, offsetof(struct recipe_options, sparsity), "SHARE",
-     "write: share of weights to remove", 0, 0.999999},
-    {0, "bits", OPTION_UINT, offsetof(struct recipe_options, bits), "B",
-     "write: bits an index, 1 to 8 (default 5)", 1, 8},
+    CLI_STAGE_ROW(struct recipe_options, stage, PITH_STAGE_COMPRESS, "preset",
+                  "write: that of pith help presets"),
+    CLI_ASKED_ROW(struct recipe_options, asked, PITH_STAGE_PRUNE, "sparsity",
+                  "write: share of weights to remove"),
+    CLI_ASKED_ROW(struct recipe_options, asked, PITH_STAGE_CLUSTER, "bits",
+                  "write: bits an index, 1 to 8 (default 5, or the preset's)"),
+    CLI_ASKED_SET(struct recipe_options, asked),
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
 
@@ -84,29 +88,40 @@ static enum cli_exit lint(const struct cli_common *c, const char *path)
     return rc;
 }
 
-static enum cli_exit write_classic(const struct recipe_options *o)
+static void set_defaults(void *opts)
 {
-    struct pith_recipe *r;
+    pith_stage_init(&((struct recipe_options *)opts)->stage, PITH_STAGE_COMPRESS);
+}
+
+#define CLASSIC_BITS "5"
+
+static enum cli_exit write(struct recipe_options *o)
+{
+    struct pith_recipe *r = NULL;
     struct pith_error err = {0};
     char *text;
-    enum cli_exit rc;
-    if (pith_recipe_classic(o->sparsity, o->bits ? (uint32_t)o->bits : 5, false, &r, &err))
+    bool classic = !o->stage.preset && !pith_is_asked(&o->asked, PITH_STAGE_CLUSTER) &&
+                   !pith_is_asked(&o->asked, PITH_STAGE_QUANTIZE);
+    if (classic && pith_ask(&o->asked, PITH_STAGE_CLUSTER, "bits", CLASSIC_BITS, &err))
         return cli_fail(&err);
-    rc = pith_recipe_print(r, &text, &err) ? cli_fail(&err) : print_recipe(&o->common, text);
+    if (pith_recipe_make(o->stage.preset, &o->asked, &r, &err))
+        return cli_fail(&err);
+    enum cli_exit rc =
+        pith_recipe_print(r, &text, &err) ? cli_fail(&err) : print_recipe(&o->common, text);
     pith_recipe_free(r);
     return rc;
 }
 
 static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 {
-    const struct recipe_options *o = opts;
+    struct recipe_options *o = opts;
     const char *what = operands[0], *path = n_operands > 1 ? operands[1] : "-";
     if (strcmp(what, "show") == 0)
         return show(&o->common, path);
     if (strcmp(what, "lint") == 0)
         return lint(&o->common, path);
     if (strcmp(what, "write") == 0 && n_operands == 1)
-        return write_classic(o);
+        return write(o);
     cli_error("give show MODEL, lint FILE or write");
     return EXIT_USAGE;
 }
@@ -115,11 +130,14 @@ const struct cli_command cmd_recipe = {
     "recipe",
     "ship",
     "show, check or write a recipe",
-    "pith recipe show MODEL | lint FILE | write [--sparsity S] [--bits B]",
+    "pith recipe show MODEL | lint FILE | write [--preset NAME] [--sparsity S] [--bits B]",
     "show prints the recipe that made a model; pith compress -r repeats it. lint reads a recipe "
     "and\n"
     "prints it with every default written out. The keys of a stage are the long options of its\n"
-    "command, with _ for -; layers stands for --layer.\n\n"
+    "command, with _ for -; layers stands for --layer. write prints what compress does without a\n"
+    "recipe, or that of a preset; \"preset\": NAME begins with its stages, and \"stages\" changes "
+    "them."
+    "\n\n"
     "  { \"pith\": 1,\n"
     "    \"goal\": { \"max_drop\": \"0.5%\" },\n"
     "    \"stages\": [\n"
@@ -136,4 +154,4 @@ const struct cli_command cmd_recipe = {
     1,
     2,
     run,
-    NULL};
+    set_defaults};

@@ -135,8 +135,8 @@ static void print_worst(const struct sensing *s)
         const struct pith_sense_layer *l = &s->found.layer[s->worst[i]];
         char db[16];
         format_db(l->cost[middle(s)].output_db, db);
-        printf("%s'%s' (%s, %" PRIu64 " of %" PRIu64 " answers changed)", i ? ", " : "", l->layer,
-               db, l->cost[middle(s)].changed, s->found.answers);
+        printf("%s'%s' (%s, %" PRIu64 " of %" PRIu64 " predictions changed)", i ? ", " : "",
+               l->layer, db, l->cost[middle(s)].changed, s->found.predictions);
     }
     putchar('\n');
 }
@@ -179,7 +179,7 @@ static void print_csv_text(const char *text)
 
 static void print_csv(const struct sensing *s)
 {
-    puts("layer,tensor,weights,what,amount,output_db,layer_db,changed,answers");
+    puts("layer,tensor,weights,what,amount,output_db,layer_db,changed,predictions");
     for (uint32_t i = 0; i < s->found.n_layers; i++)
         for (uint32_t k = 0; k < s->n_trials; k++) {
             const struct pith_sense_layer *l = &s->found.layer[s->order[i]];
@@ -189,7 +189,7 @@ static void print_csv(const struct sensing *s)
             print_csv_text(l->tensor);
             printf(",%" PRIu64 ",%s,%g,%.2f,%.2f,%" PRIu64 ",%" PRIu64 "\n", l->n_weights,
                    kind_text(s), s->trial[k].amount, c->output_db, c->layer_db, c->changed,
-                   s->found.answers);
+                   s->found.predictions);
         }
 }
 
@@ -217,7 +217,7 @@ static void print_json(const struct sensing *s)
     cli_json_begin();
     cli_json_string("what", kind_text(s));
     cli_json_uint("samples", s->found.samples);
-    cli_json_uint("answers", s->found.answers);
+    cli_json_uint("predictions", s->found.predictions);
     cli_json_open("layers", '[');
     for (uint32_t i = 0; i < s->found.n_layers; i++)
         json_layer(s, &s->found.layer[s->order[i]]);

@@ -44,7 +44,7 @@ static const struct cli_option options[] = {
     {0, "recipe", OPTION_UINT, AT(recipe), "N", "print the recipe of combination N and end", 0,
      1e6},
     {0, "pareto", OPTION_FLAG, AT(pareto), NULL,
-     "print the front of results: files, or - for stdin", 0, 0},
+     "print the Pareto front of results: files, or - for stdin", 0, 0},
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
 
@@ -81,7 +81,7 @@ static void print_front_json(const struct pith_sweep_results *r, uint32_t n)
 {
     cli_json_begin();
     cli_json_uint("results", r->n);
-    cli_json_open("front", '[');
+    cli_json_open("pareto_front", '[');
     for (uint32_t i = 0; i < n; i++) {
         const struct pith_sweep_point *p = &r->point[i];
         cli_json_open(NULL, '{');
@@ -123,7 +123,7 @@ static void print_front_table(const struct pith_sweep_point *point, uint32_t n, 
     cli_table_print(&t, out);
 }
 
-/* "net.pith on val.idx, 1,000 samples" above the front of each model and data. */
+/* "net.pith on val.idx, 1,000 samples" above the Pareto front of each model and data. */
 static void print_subject(const struct pith_sweep_point *p, FILE *out)
 {
     char number[32];
@@ -500,11 +500,12 @@ const struct cli_command cmd_sweep = {
     "and\n"
     "a sweep that was stopped goes on where it was. Without --append the lines go to standard "
     "output.\n"
-    "At the end the front is printed: results that no other one beats in bytes and accuracy. A "
+    "At the end the Pareto front is printed: results that no other beats in bytes and "
+    "accuracy. A "
     "line\n"
     "names model and data by name and checksum, and the version of pith; where a file holds "
     "results of\n"
-    "several models or data sets, each has a front of its own.\n\n"
+    "several models or data sets, each has a Pareto front of its own.\n\n"
     "  { \"pith\": 1,\n"
     "    \"sweep\": { \"stages.0.sparsity\": [0.8, 0.9], \"stages.1.bits\": [3, 4, 5] },\n"
     "    \"stages\": [{ \"do\": \"prune\" }, { \"do\": \"cluster\" }, { \"do\": \"encode\" }] }\n\n"

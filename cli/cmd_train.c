@@ -64,7 +64,7 @@ static enum cli_exit read_options(struct training *t)
     if (!rc)
         rc = cli_check_stage(t->stage);
     if (!rc && t->stage->until_drop >= 0 && !o->from.val && !o->from.hold) {
-        cli_error("--until-drop needs samples to judge by: --val or --hold");
+        cli_error("--until-drop needs a validation split: --val or --hold");
         return EXIT_USAGE;
     }
     return rc;
@@ -192,12 +192,13 @@ static enum cli_exit check_checkpoint(const struct train_options *o)
 
 static enum cli_exit check_softness(const struct train_options *o, const struct pith_model *m)
 {
-    for (uint32_t i = 0; i < m->n_values && o->stage.train.softness > 0; i++)
+    for (uint32_t i = 0; i < m->n_values && o->stage.train.assignment_temperature > 0; i++)
         if (m->values[i].constant && m->values[i].constant->codebook)
             return EXIT_DONE;
-    if (!(o->stage.train.softness > 0))
+    if (!(o->stage.train.assignment_temperature > 0))
         return EXIT_DONE;
-    cli_error("--set softness is for a codebook, and the model has none: see pith help cluster");
+    cli_error("--set assignment_temperature is for a codebook, and the model has none: see pith "
+              "help cluster");
     return EXIT_USAGE;
 }
 
@@ -261,20 +262,19 @@ const struct cli_command cmd_train = {
     "saturation);\n"
     "amounts are the most of each. noise and mixup are for any samples; clean: this share stays as "
     "it\n"
-    "is. Where the data has no labels, --loss distill judges by the teacher: top-1 is the share "
+    "is. Where the data has no labels, --loss distill validates by the teacher: top-1 is the share "
     "of\n"
-    "equal answers. Epochs are judged by their loss on samples that were not trained on. A file "
-    "with a\n"
+    "equal predictions. Epochs are compared by their validation loss. A file with a\n"
     "batch of one is trained with more, and loops of known length through time. With --quantize\n"
     "weights and activations are rounded while they train, the first and last layer (but with "
     ",all) to\n"
-    "8 bits; what is written, and judges each epoch, runs in integers. Killed at any moment and "
+    "8 bits; what is written, and validates epochs, runs in integers. Killed at any moment and "
     "started\n"
     "again with --resume, a run ends in the same bytes; so it does under mpirun -n 2, 4 or 8 with\n"
     "--ranks mpi, where processes share each batch.\n\n"
-    "  pith train net.pith -d train.npz --levels 7 --set bias_levels=31 --set units=drop -o "
-    "tiny.pith\n"
-    "  pith train net.pith -d train.npz --teacher start --set hints=relu4:0.5 -o taught.pith",
+    "  pith train net.pith -d train.npz --levels 7 --set remove_dead_channels=true -o tiny.pith\n"
+    "  pith train net.pith -d train.npz --teacher start --set feature_distillation=relu4:0.5 -o "
+    "a.pith",
     options,
     sizeof(struct train_options),
     0,

@@ -38,7 +38,7 @@ struct cli_feed_options {
     "of a\n"                                                                                       \
     "call is input IN of the next. Where a sample is several inputs long it is a sequence of its " \
     "own:\n"                                                                                       \
-    "the state begins anew with each, and what counts is the answer to its last step.\n"           \
+    "the state begins anew with each, and what counts is the output of its last step.\n"           \
     "wav:FRAME:HOP:FILE (PCM, 16 bits, mono) gives frames of FRAME values / 32768; frame i ends "  \
     "with\n"                                                                                       \
     "sample (i+1)*HOP of the recording and so begins with FRAME-HOP samples of context; zeros "    \

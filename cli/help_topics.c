@@ -36,6 +36,27 @@ const struct help_row cli_preprocessing[] = {
     {"layout=nhwc", "channels last; layout=nchw is the default"},
     {NULL, NULL}};
 
+const struct help_row cli_goals[] = {
+    {"", "what a result of pith compress has to reach; nothing limits the loss: --max-drop 0.5%"},
+    {"--max-drop P%", "with labels: P points of top-1; with targets: P dB of PSNR"},
+    {"", "without, of classes: a mean KL divergence of at most 4 P nats from the original's"},
+    {"", "(0.5%: 0.02); a row of numbers from a last product is taken for classes, too, where"},
+    {"", "it is the only output and shorter than the input"},
+    {"", "of other outputs: 30 dB of signal to noise at 0.5%, 3 dB less where P doubles"},
+    {"samples", "10 of 16 calibrate, 3 choose, 3 tell what was lost; 256 are good, 2 the least"},
+    {"missed",
+     "exit 1: what misses least lies in net.best.pith, and net.pith is as it was (of -o -"},
+    {"", "nothing comes); an interrupt leaves the best so far there"},
+    {"stages",
+     "where --bits, --sparsity, a recipe or preset say how, that is done once, and max-drop"},
+    {"", "alone decides; without data, too: cluster to 8 bits, encode. A training is on -d, and"},
+    {"", "--val or --hold validate. What is said of stages (--sparsity, --set train.epochs=4)"},
+    {"", "wins over what the preset says of them"},
+    {"--lossless",
+     "nothing is lost: weights on a grid already (few values; integers times a scale a"},
+    {"", "row) become indices, f16 and bf16 take 2 bytes; batch normalisation is not folded"},
+    {NULL, NULL}};
+
 const char cli_overview_text[] =
     "A trained network in ONNX form becomes a .pith file that is many times smaller and that the\n"
     "runtime executes. Each command reads one model and writes one model; '-' or nothing stands "

@@ -10,7 +10,7 @@ struct help_row {
 };
 
 /* All end with name == NULL. */
-extern const struct help_row cli_exit_codes[], cli_environment[], cli_preprocessing[];
+extern const struct help_row cli_exit_codes[], cli_environment[], cli_preprocessing[], cli_goals[];
 extern const char cli_overview_text[];
 
 /* ---- man_page.c: mdoc on stdout ---- */

@@ -175,7 +175,7 @@ enum cli_exit cli_layer_reason(const struct pith_model *a, const struct pith_mod
     else if (w.a && w.snr_db < came && !w.integers)
         tell_float_weights(&w, text, room);
     else if (w.a && w.snr_db < came)
-        snprintf(text, room, "its weights as integers are %.1f dB above their error", w.snr_db);
+        snprintf(text, room, "its weights as integers have an SQNR of %.1f dB", w.snr_db);
     else if (isinf(came))
         snprintf(text, room, "computes with integers: inputs are rounded");
     else if (!w.a)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
 ROOMS_cli := cli cli/frame
 USES_cli := runtime host base huffman model data onnx pack load calibrate cli/frame compress measure mpi prune quantize train
-USES_cli/frame := runtime base model data onnx pack load compress prune quantize train
+USES_cli/frame := runtime host base model data onnx pack load calibrate compress measure prune quantize train
 LIBS_cli := -ljansson -ldl

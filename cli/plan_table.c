@@ -121,10 +121,13 @@ static void print_table(const struct pith_plan *plan, FILE *out)
 
 static void json_operand(const struct pith_operand *o)
 {
-    static const char *const roles[] = {"input", "residual", "packed", "scratch", "output"};
+    static const char *const roles[] = {"input",  "residual", "packed",    "scratch",
+                                        "output", "scale",    "zero_point"};
     cli_json_open(NULL, '{');
     cli_json_string("role", roles[o->role]);
     cli_json_uint("index", o->index);
+    if (o->of)
+        cli_json_string("of", o->of);
     cli_json_bytes("name", o->tensor.name, o->tensor.name_bytes);
     cli_json_uint("bytes", o->tensor.bytes);
     cli_json_string("place", place_text(o->place));

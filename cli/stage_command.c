@@ -40,14 +40,14 @@ static void json_quantized(const struct pith_quantize_layer *l)
         cli_json_bool("table", true);
     if (l->table && !l->why)
         cli_json_uint("bits", l->weight_bits);
-    if (l->fine)
-        cli_json_bool("fine", true);
+    if (l->int16)
+        cli_json_bool("int16_activations", true);
 }
 
 bool cli_lost_much(const struct pith_stage_report *r)
 {
-    return r->judged && (r->output_db < PITH_LOST_DB ||
-                         (double)r->changed > PITH_LOST_ANSWERS * (double)r->judged);
+    return r->predictions && (r->output_db < PITH_LOST_DB ||
+                              (double)r->changed > PITH_LOST_ANSWERS * (double)r->predictions);
 }
 
 static void print_json(const struct pith_stage_report *r, uint64_t bytes)
@@ -79,9 +79,9 @@ static void print_json(const struct pith_stage_report *r, uint64_t bytes)
     cli_json_close(']');
     if (r->synthetic)
         cli_json_uint("synthetic", r->synthetic);
-    if (r->judged) {
+    if (r->predictions) {
         cli_json_number("snr_db", r->output_db);
-        cli_json_uint("judged", r->judged);
+        cli_json_uint("predictions", r->predictions);
         cli_json_uint("changed", r->changed);
         if (cli_lost_much(r))
             cli_json_bool("lost_much", true);

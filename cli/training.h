@@ -29,14 +29,13 @@ struct cli_training_options {
          0},                                                                                       \
         CLI_JUDGE_OPTIONS(type, member)
 #define CLI_JUDGE_OPTIONS(type, member)                                                            \
-    {                                                                                              \
-        0,           "val",                                                                        \
-        OPTION_TEXT, offsetof(type, member.val),                                                   \
-        "DATA",      "samples that judge what -d trains",                                          \
-        0,           0},                                                                           \
+    {0,           "val",                                                                           \
+     OPTION_TEXT, offsetof(type, member.val),                                                      \
+     "DATA",      "validation split, in a file of its own",                                        \
+     0,           0},                                                                              \
     {                                                                                              \
         0, "hold", OPTION_TEXT, offsetof(type, member.hold), "A:B[:STEP]",                         \
-            "judge by these of the training samples", 0, 0                                         \
+            "validation split: these of the training samples", 0, 0                                \
     }
 
 /* Refuses what does not fit together; cli_open_training does so too. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* block_reconstruct.h - layers of a block trained together towards what the float network has
- * behind the block. */
+/* block_reconstruct.h - block reconstruction (BRECQ, Li et al., 2021): layers of a block trained
+ * together towards what the float network has behind the block. */
 #ifndef BLOCK_RECONSTRUCT_H
 #define BLOCK_RECONSTRUCT_H
 

@@ -2,6 +2,7 @@
 /* Run a recipe and hold the result against a limit. */
 #include <stdlib.h>
 #include <string.h>
+#include "pith_stage_options.h"
 #include "stage_json.h"
 #include "pith_pack.h"
 #include "model_copy.h"
@@ -56,7 +57,6 @@ static enum pith_status run_stages(struct pith_model *m, const struct pith_recip
                                    const struct pith_compress_opts *o, struct pith_model **past,
                                    struct pith_error *err)
 {
-    static const char *const names[] = {"", "prune", "cluster", "encode", "train", "quantize"};
     uint32_t begun = pith_stage_count_past(m);
     enum pith_status st = PITH_OK;
     for (uint32_t i = 0; i < r->n_stages && !st; i++) {
@@ -73,7 +73,7 @@ static enum pith_status run_stages(struct pith_model *m, const struct pith_recip
                                          .stop = o->stop,
                                          .user = o->user};
         if (o->progress)
-            o->progress(o->user, names[s->kind], 0);
+            o->progress(o->user, pith_stage_name(s->kind), 0);
         if (wanted_later(r, i))
             st = pith_stage_copy_model(m, &past[i], err);
         means.start = s->start <= i ? past[s->start] : NULL;
@@ -104,7 +104,7 @@ enum pith_status pith_compress(struct pith_model *m, const struct pith_recipe *r
                                const struct pith_compress_opts *opts,
                                struct pith_compress_result *result, struct pith_error *err)
 {
-    double limit = opts->max_drop >= 0 ? opts->max_drop : recipe->max_drop;
+    double limit = opts->max_drop >= 0 ? opts->max_drop : recipe->goal.max_drop;
     struct pith_compress_result r = {.met = true, .limit = limit};
     bool measured = opts->data || opts->feed;
     enum pith_status st = check_data(recipe, opts, err);

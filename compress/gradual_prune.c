@@ -11,9 +11,14 @@
 #include "model_copy.h"
 #include "stage_run.h"
 
+static uint32_t steps_of(const struct pith_stage *s)
+{
+    return s->steps ? s->steps : 1;
+}
+
 static double reached(const struct pith_stage *s, uint32_t step)
 {
-    double done = (double)step / s->steps, left = 1 - done;
+    double done = (double)step / steps_of(s), left = 1 - done;
     return s->schedule == PITH_PRUNE_LINEAR ? done : 1 - left * left * left;
 }
 
@@ -69,7 +74,7 @@ enum pith_status pith_stage_prune_gradually(struct pith_model *m, const struct p
         st = pith_stage_copy_model(m, &start, err);
         mine.start = start; /* of the number of stages, the caller keeps the count */
     }
-    for (uint32_t step = 1; step <= s->steps && !st; step++)
+    for (uint32_t step = 1; step <= steps_of(s) && !st; step++)
         st = run_step(m, s, step, &mine, seed + step - 1, report, err);
     pith_model_free(start);
     return st;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* integer_training.c - where calibrate, quantize and train meet: samples tell the ranges, quantize
  * tells which values would be integers, training learns with them rounded, and quantize takes what
- * it learned to the bit. Epochs are judged by the network of integers itself, so what is reported
- * is what the runtime answers. */
+ * it learned to the bit. Epochs are validated by the network of integers itself, so what is
+ * reported is what the runtime answers. */
 #include "integer_training.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "pith_error_fill.h"
-#include "folded_hints.h"
+#include "folded_features.h"
 #include "pith_calibrate.h"
 #include "model_copy.h"
 #include "pith_value_stats.h"
@@ -167,14 +167,14 @@ enum pith_status pith_train_integers(struct pith_model *m, const struct pith_sta
                                s->integers);
     const struct pith_quantize_opts q = as_trained(&spec);
     struct pith_train_opts o = *opts;
-    struct folded_hints hints;
-    pith_hints_before_folding(m, opts, &hints);
-    o.hints = hints.hint;
+    struct folded_features features;
+    pith_features_before_folding(m, opts, &features);
+    o.features = features.feature;
     enum pith_status st = see(m, means, err);
     if (!st)
         st = place_both(m, &spec, &places, err);
     if (!st)
-        st = pith_hints_behind_folding(m, &hints, err);
+        st = pith_features_behind_folding(m, &features, err);
     if (!st)
         st = train_placed(m, means, &spec, &places, &o, result, err);
     if (!st)

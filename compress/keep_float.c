@@ -23,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "answer_error.h"
+#include "output_sqnr.h"
 #include "pith_error_fill.h"
 #include "pith_fold_affine.h"
 #include "kept_codebooks.h"
@@ -39,7 +39,7 @@ struct keeping {
     struct pith_quantize_opts opts;
     const struct pith_calibrate_opts *samples;
     const struct pith_stage_means *means;
-    struct answer_error answers;
+    struct output_sqnr answers;
     const char **keep; /* owns: [n] patterns: those asked for, then those added; texts are m's */
     uint32_t n_asked, n;
     struct pith_quantize_layer *layer, *trial; /* [n_layers], [n_trial]; trial: owns */
@@ -53,7 +53,7 @@ struct keeping {
 
 static void see(void *user, uint32_t value, float *x, size_t n)
 {
-    pith_answers_see(user, value, x, n);
+    pith_sqnr_see(user, value, x, n);
 }
 
 static enum pith_status measure(struct keeping *k, const struct pith_model *m, bool keeps)
@@ -61,9 +61,9 @@ static enum pith_status measure(struct keeping *k, const struct pith_model *m, b
     bool stream = k->samples->feed && k->samples->feed->n_states > 0;
     struct observed_run run = {.see = see, .user = &k->answers};
     enum pith_status st = pith_observed_run_open(&run, m, k->samples, k->err);
-    pith_answers_begin(&k->answers, m, keeps);
+    pith_sqnr_begin(&k->answers, m, keeps);
     if (!st)
-        st = pith_answers_run(&run, stream ? UINT64_MAX : JUDGED, k->err);
+        st = pith_sqnr_run(&run, stream ? UINT64_MAX : JUDGED, k->err);
     if (!st && k->answers.no_memory)
         st = pith_error_no_memory(k->err);
     pith_observed_run_close(&run);
@@ -83,7 +83,7 @@ static enum pith_status quantize(struct keeping *k, const struct pith_quantize_o
 /* What is now in m goes into the report. */
 static void take_measured(const struct keeping *k, struct pith_stage_report *r)
 {
-    r->output_db = pith_answers_db(&k->answers); /* which may be infinite */
+    r->output_db = pith_sqnr_db(&k->answers); /* which may be infinite */
     r->changed = k->answers.changed;
     if (k->opts.blocks) {
         r->n_blocks = k->opts.blocks->n_blocks;
@@ -245,7 +245,7 @@ static enum pith_status keep_costliest(struct keeping *k, struct pith_stage_repo
         k->keep[k->n_asked + n] = whole ? pith_weight_pattern(k->m, whole) : NULL;
         o.n_keep = k->n_asked + n + 1;
         st = k->keep[o.n_keep - 1] ? quantize(k, &o) : pith_error_no_memory(k->err);
-        if (st || pith_answers_db(&k->answers) < r->output_db + PITH_KEEP_GAIN_DB)
+        if (st || pith_sqnr_db(&k->answers) < r->output_db + PITH_KEEP_GAIN_DB)
             break;
         best = *k->m;
         kept[n] = whole;
@@ -269,7 +269,7 @@ static enum pith_status try_reestimated(struct keeping *k, struct pith_stage_rep
     struct pith_quantize_opts o = k->opts;
     o.reestimate = true;
     enum pith_status st = quantize(k, &o);
-    double db = pith_answers_db(&k->answers);
+    double db = pith_sqnr_db(&k->answers);
     if (st || !(db > r->output_db && db >= r->output_db + PITH_REESTIMATE_GAIN_DB)) {
         *k->m = best;
         return st;
@@ -291,7 +291,7 @@ static enum pith_status fold(struct keeping *k)
     k->before = *k->m;
     k->keep = calloc(k->opts.n_keep + (size_t)PITH_KEEP_MOST, sizeof *k->keep);
     k->trial = calloc(PITH_QUANTIZE_PARTS * (k->before.n_nodes + (size_t)1), sizeof *k->trial);
-    if (!st && (!k->keep || !k->trial || pith_answers_open(&k->answers, k->m)))
+    if (!st && (!k->keep || !k->trial || pith_sqnr_open(&k->answers, k->m)))
         st = pith_error_no_memory(k->err);
     for (uint32_t i = 0; i < k->opts.n_keep && !st; i++)
         k->keep[i] = k->opts.keep[i];
@@ -376,7 +376,7 @@ enum pith_status pith_quantize_and_keep(struct pith_model *m, const struct pith_
     if (st == PITH_ERR_UNSUPPORTED && k.n_layers > 0)
         st = PITH_OK; /* quantized, and then no way to watch it */
     if (measured) {
-        r->judged = k.answers.answers;
+        r->predictions = k.answers.predictions;
         take_measured(&k, r);
         if (request->may_reestimate && r->output_db < PITH_REESTIMATE_BELOW_DB)
             st = try_reestimated(&k, r);
@@ -391,7 +391,7 @@ enum pith_status pith_quantize_and_keep(struct pith_model *m, const struct pith_
         st = count_integer_bytes(&k, request, r);
     if (st)
         *m = k.before;
-    pith_answers_close(&k.answers);
+    pith_sqnr_close(&k.answers);
     free(k.keep);
     free(k.noise);
     free(k.trial);

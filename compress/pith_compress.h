@@ -30,11 +30,12 @@ struct pith_stage_report {
     struct pith_cluster_layer *cluster;   /* malloc'ed; CLUSTER */
     struct pith_quantize_layer *quantize; /* malloc'ed; QUANTIZE; texts are the model's */
     /* QUANTIZE with data, unless all_integers: outputs against those of the float network */
-    uint64_t judged, changed; /* answers compared (0: nothing was measured), other ones now */
-    double output_db;         /* signal to noise, an output less its mean; HUGE_VAL: equal */
-    uint32_t equalized;       /* pairs of layers between which factors moved */
-    uint32_t smoothed;        /* values of which factors moved into weights */
-    bool reestimated;         /* because the samples liked it */
+    uint64_t predictions,
+        changed;        /* predictions compared (0: nothing was measured), other ones now */
+    double output_db;   /* signal to noise, an output less its mean; HUGE_VAL: equal */
+    uint32_t equalized; /* pairs of layers between which factors moved */
+    uint32_t smoothed;  /* values of which factors moved into weights */
+    bool reestimated;   /* because the samples liked it */
     uint32_t n_blocks, n_reconstructed; /* blocks of layers tried, and better together */
     uint32_t absorbed;                  /* channels whose biases moved into the next layer's */
     uint32_t synthetic;                 /* so many pictures stood for data */
@@ -48,7 +49,9 @@ struct pith_stage_report {
     int64_t kept_bytes;     /* the packed model as it is, less that */
     uint32_t n_tiny,
         n_infinite; /* values, where it calibrated: whose scale underflowed; without a grid */
-    struct pith_train_result train; /* TRAIN; PRUNE in steps: of the last */
+    struct pith_range_report ranges; /* CALIBRATE */
+    uint64_t n_samples;              /* CALIBRATE: that the model has seen by now */
+    struct pith_train_result train;  /* TRAIN; PRUNE in steps: of the last */
 };
 void pith_stage_report_free(struct pith_stage_report *report);
 
@@ -62,9 +65,10 @@ enum pith_status pith_stage_run(struct pith_model *m, const struct pith_stage *s
 struct pith_stage_means {
     uint32_t size_bytes;
     uint64_t seed;
-    struct pith_data *train; /* samples to learn from; QUANTIZE: to calibrate on, NULL where m is */
-    const struct pith_feed *feed; /* QUANTIZE: instead of train: several inputs, states; borrowed */
-    struct pith_data *val;        /* samples that judge; NULL: none */
+    struct pith_data
+        *train; /* samples to learn from; QUANTIZE and CALIBRATE: to see, NULL where m is */
+    const struct pith_feed *feed;   /* these: instead of train: several inputs, states; borrowed */
+    struct pith_data *val;          /* samples that judge; NULL: none */
     const struct pith_model *start; /* what the stage calls so; NULL: the network as it finds it */
     uint32_t start_stages;          /* stages in the history of `start` (for the new entry) */
     uint32_t threads;
@@ -72,8 +76,9 @@ struct pith_stage_means {
     void (*progress)(void *user, const struct pith_train_progress *p); /* these may be NULL */
     bool (*stop)(void *user); /* true: the stage ends with PITH_ERR_ARGUMENT, without an entry */
     void *user;
-    /* QUANTIZE: how far its present part is: what "calibrate" counts samples, "choose" trials of
-     * ranges (total 0: unknown), "quantize" layers. A part may come again. NULL: not wanted. */
+    /* QUANTIZE, CALIBRATE: how far its present part is: what "calibrate" counts samples, "choose"
+     * trials of ranges (total 0: unknown), "quantize" layers. A part may come again. NULL: not
+     * wanted. */
     void (*part)(void *user, const char *what, uint64_t done, uint64_t total);
 };
 

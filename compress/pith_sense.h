@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* pith_sense.h - which layers bear coarse numbers, and which do not.
+/* pith_sense.h - sensitivity: which layers bear coarse numbers, and which do not, by the SQNR of
+ * the outputs.
  *
  *     struct pith_calibrate_opts samples = {.size_bytes = sizeof samples, .data = data};
  *     struct pith_sense_trial trial[] = {{PITH_SENSE_BITS, 8}, {PITH_SENSE_BITS, 4}};
@@ -51,7 +52,7 @@ struct pith_sense_opts {
 struct pith_sense_cost {
     double output_db; /* signal to noise of the network's outputs; HUGE_VAL: no change */
     double layer_db;  /* of what the layer itself gives */
-    uint64_t changed; /* answers of output 0 that became others, of pith_sense.answers */
+    uint64_t changed; /* predictions of output 0 that became others, of pith_sense.predictions */
 };
 
 struct pith_sense_layer {
@@ -61,7 +62,8 @@ struct pith_sense_layer {
 };
 
 struct pith_sense {
-    uint64_t samples, answers; /* run in each trial; their answers (of sequences: one a step) */
+    uint64_t samples,
+        predictions; /* run in each trial; their predictions (of sequences: one a step) */
     uint32_t n_layers, n_trials;
     struct pith_sense_layer *layer; /* owns; in the order of execution */
     struct pith_sense_cost *costs;  /* owns */

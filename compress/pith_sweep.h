@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* pith_sweep.h - many recipes from one: every combination of some values, measured, and the best of
- * them.
+/* pith_sweep.h - many recipes from one: every combination of some values, measured, and the Pareto
+ * front of them in bytes and accuracy.
  *
  * A spec is a recipe with one more member, whose keys are paths into it - members and list
  * positions from 0, joined by dots - and whose values are lists of alternatives:

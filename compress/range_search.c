@@ -373,8 +373,8 @@ static enum pith_status choose_fine(struct search *s, const struct finer_search 
             rest += g->cost;
     }
     if (cost)
-        st = pith_choose_fine(s->m, finer->way, cost, n, rest,
-                              pith_output_trial_signal(&s->outputs), finer->layers, s->err);
+        st = pith_choose_precision(s->m, finer->way, cost, n, rest,
+                                   pith_output_trial_signal(&s->outputs), finer->layers, s->err);
     free(cost);
     return st;
 }

@@ -3,13 +3,13 @@
 #ifndef RANGE_SEARCH_H
 #define RANGE_SEARCH_H
 
-#include "fine_choice.h"
+#include "mixed_precision.h"
 #include "pith_calibrate.h"
 
 /* What is asked for beside ranges: layers whose inputs are worth more than one byte this way. */
 struct finer_search {
     const struct finer_way *way;
-    struct fine_layers *layers;
+    struct wider_layers *layers;
 };
 
 /* m has grids and what was observed. Folds what can be folded into its layers, and gives values

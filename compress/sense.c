@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sense.c - one layer coarse, all others as they are: what does that do to the outputs?
+/* sense.c - sensitivity analysis. One layer coarse, all others as they are: which SQNR have the
+ * outputs then?
  *
  * Samples run once with the network as it is; outputs are kept, and of what each layer gives some
  * KEPT_PER_CALL numbers, at even distances, for they are many. A trial of weights replaces one
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "answer_error.h"
+#include "output_sqnr.h"
 #include "coarse_weight.h"
 #include "pith_error_fill.h"
 #include "pith_grid_choice.h"
@@ -31,7 +32,7 @@ struct sense {
     const struct pith_sense_opts *opts;
     struct kept_layer *layer; /* owns: [n_layers] */
     uint32_t n_layers;
-    struct answer_error answers;
+    struct output_sqnr answers;
     struct observed_run run; /* of the network as it is */
     bool keeps, no_memory;
     const struct kept_layer *changed; /* by the trial; NULL: none */
@@ -75,7 +76,7 @@ static void see(void *user, uint32_t value, float *x, size_t n)
             keep_layer(s, &s->layer[i], x, n);
     if (s->changed && s->changed->output == value)
         compare_layer(s, x, n);
-    pith_answers_see(&s->answers, value, x, n);
+    pith_sqnr_see(&s->answers, value, x, n);
 }
 
 /* ---- a trial --------------------------------------------------------------------------------- */
@@ -90,8 +91,8 @@ static enum pith_status run_samples(struct sense *s, struct observed_run *run, b
     s->keeps = keeps;
     s->at = 0;
     s->signal = s->noise = 0;
-    pith_answers_begin(&s->answers, s->m, keeps);
-    enum pith_status st = pith_answers_run(run, samples_of(s), s->err);
+    pith_sqnr_begin(&s->answers, s->m, keeps);
+    enum pith_status st = pith_sqnr_run(run, samples_of(s), s->err);
     if (!st && (s->no_memory || s->answers.no_memory))
         st = pith_error_no_memory(s->err);
     return st;
@@ -143,7 +144,7 @@ static enum pith_status try_layer(struct sense *s, const struct kept_layer *l,
     s->changed = l;
     enum pith_status st = t->kind == PITH_SENSE_ACTIVATIONS ? try_input(s) : try_weight(s, t);
     s->changed = NULL;
-    cost->output_db = pith_answers_db(&s->answers);
+    cost->output_db = pith_sqnr_db(&s->answers);
     cost->layer_db = s->noise > 0 ? 10 * log10(s->signal / s->noise) : HUGE_VAL;
     cost->changed = s->answers.changed;
     if (!st && o->progress &&
@@ -170,7 +171,7 @@ static enum pith_status try_all(struct sense *s, struct pith_sense *r)
         for (uint32_t i = 0; i < s->n_layers && !st; i++)
             st = try_layer(s, &s->layer[i], &s->opts->trials[t], &r->layer[i].cost[t]);
     }
-    r->answers = s->answers.answers;
+    r->predictions = s->answers.predictions;
     return st;
 }
 
@@ -246,7 +247,7 @@ static enum pith_status open(struct sense *s)
         st = find_layers(s);
     if (!st)
         st = calibrate(s);
-    if (!st && pith_answers_open(&s->answers, s->m))
+    if (!st && pith_sqnr_open(&s->answers, s->m))
         st = pith_error_no_memory(s->err);
     if (!st)
         st = pith_observed_run_open(&s->run, s->m, s->opts->samples, s->err);
@@ -256,7 +257,7 @@ static enum pith_status open(struct sense *s)
 static void close(struct sense *s)
 {
     pith_observed_run_close(&s->run);
-    pith_answers_close(&s->answers);
+    pith_sqnr_close(&s->answers);
     for (uint32_t i = 0; s->layer && i < s->n_layers; i++)
         free(s->layer[i].kept.x);
     free(s->layer);

@@ -6,6 +6,7 @@
 #include "pith_format.h"
 #include "pith_pack.h"
 #include "quantize_stage.h"
+#include "pith_stage_options.h"
 #include "stage_json.h"
 #include "stage_run.h"
 
@@ -24,8 +25,8 @@ static enum pith_status run_prune(struct pith_model *m, const struct pith_stage 
     r->prune = calloc(m->n_nodes + 1u, sizeof *r->prune);
     if (!r->prune)
         return pith_error_fill(err, PITH_ERR_MEMORY, "cannot prune: out of memory");
-    return s->steps ? pith_stage_prune_gradually(m, s, means, seed, r, err)
-                    : pith_prune(m, &s->prune, r->prune, &r->n_layers, err);
+    return s->trains ? pith_stage_prune_gradually(m, s, means, seed, r, err)
+                     : pith_prune(m, &s->prune, r->prune, &r->n_layers, err);
 }
 
 /* Batch normalisation is folded before, not after: folded later, it would turn a layer's codebook
@@ -65,7 +66,8 @@ static enum pith_status run_encode(struct pith_model *m, const struct pith_stage
         return st;
     if (pith_encode_chooses(&s->encode))
         return pith_choose_coder(
-            m, s->encode.lossless ? PITH_ADAPTIVE_SAVES_EXACT : PITH_ADAPTIVE_SAVES, &pack, err);
+            m, s->encode.goal, s->encode.lossless ? PITH_ADAPTIVE_SAVES_EXACT : PITH_ADAPTIVE_SAVES,
+            &pack, err);
     pith_set_coder(m, pith_encode_code(&s->encode));
     return PITH_OK;
 }
@@ -104,16 +106,17 @@ uint32_t pith_stage_count_past(const struct pith_model *m)
     return n;
 }
 
-/* The coder that ENCODE chose. */
+/* The coder that ENCODE chose; of several for Huffman codes the better one. */
 static void name_coder(const struct pith_model *m, struct pith_encode_opts *o)
 {
-    uint32_t i = 0;
-    while (i < m->n_values && !m->values[i].constant)
-        i++;
-    if (i < m->n_values && pith_encode_chooses(o)) {
-        o->adaptive = m->values[i].constant->code == PITH_CODE_ADAPTIVE;
-        o->huffman = !o->adaptive;
+    if (!pith_encode_chooses(o))
+        return;
+    for (uint32_t i = 0; i < m->n_values; i++) {
+        const struct pith_const *c = m->values[i].constant;
+        o->adaptive = o->adaptive || (c && c->code == PITH_CODE_ADAPTIVE);
+        o->rans = o->rans || (c && c->code == PITH_CODE_RANS);
     }
+    o->huffman = !o->adaptive && !o->rans;
 }
 
 /* The stage as the history keeps it: with its seed, with the coder it chose, with what it looks
@@ -129,12 +132,16 @@ static json_t *past_stage(const struct pith_model *m, const struct pith_stage *s
     if (draws(s))
         past.seed = seed;
     name_coder(m, &past.encode);
+    if (!s->ranges.method)
+        past.ranges.method = s->with_data ? PITH_RANGE_AUTO : PITH_RANGE_MSE;
     past.start = pith_stage_looks_back(s) ? start_stages : 0;
     return pith_stage_to_json(&past);
 }
 
 static json_t *result_to_json(const struct pith_stage *s, const struct pith_stage_report *r)
 {
+    if (s->kind == PITH_STAGE_CALIBRATE)
+        return json_pack("{sI}", "samples", (json_int_t)r->n_samples);
     json_t *j =
         json_pack("{sI,sI}", "weights", (json_int_t)r->weights, "kept", (json_int_t)r->kept);
     if (!pith_stage_trains(s))
@@ -145,19 +152,29 @@ static json_t *result_to_json(const struct pith_stage *s, const struct pith_stag
     return j;
 }
 
+/* What a calibration forgets, or puts together of several models, the history does not keep. */
+static void drop_calibrations(struct pith_model *m)
+{
+    while (m->n_history > 0 && strcmp(m->history[m->n_history - 1].key, "calibrate") == 0)
+        m->n_history--;
+}
+
 static enum pith_status add_history(struct pith_model *m, const struct pith_stage *s, uint64_t seed,
                                     uint32_t start_stages, const struct pith_stage_report *r,
                                     struct pith_error *err)
 {
     json_t *j = past_stage(m, s, seed, start_stages);
-    const char *verb = json_string_value(json_object_get(j, "do"));
     char *text;
     enum pith_status st = PITH_ERR_MEMORY;
-    if (j && verb) {
+    if (s->kind == PITH_STAGE_CALIBRATE && (s->merge || (s->with_data && !s->add)))
+        drop_calibrations(m);
+    if (j) {
+        if (s->merge) /* no recipe makes it again */
+            json_object_del(j, "do");
         pith_json_put(&j, "result", result_to_json(s, r));
         text = pith_json_text(j, JSON_COMPACT);
         if (text)
-            st = pith_model_add_history(m, verb, text);
+            st = pith_model_add_history(m, pith_stage_name(s->kind), text);
         free(text);
     }
     json_decref(j);
@@ -177,10 +194,11 @@ static enum pith_status check_texts(const struct pith_stage *s, struct pith_erro
     enum pith_status st = check_text("the name of the teacher", s->teacher, err);
     if (!st)
         st = check_text("augment", s->train.augment, err);
-    for (uint32_t i = 0; i < s->train.n_hints && !st; i++) {
-        st = check_text("the name of a hint", s->hints[i].student, err);
+    for (uint32_t i = 0; i < s->train.n_features && !st; i++) {
+        st = check_text("the name of a value in feature_distillation", s->features[i].student, err);
         if (!st)
-            st = check_text("the name of a hint", s->hints[i].teacher, err);
+            st = check_text("the name of a value in feature_distillation", s->features[i].teacher,
+                            err);
     }
     for (uint32_t i = 0; i < s->prune.n_layers && !st; i++)
         st = check_text("the pattern of a layer", s->prune.layers[i].pattern, err);
@@ -188,10 +206,10 @@ static enum pith_status check_texts(const struct pith_stage *s, struct pith_erro
         st = check_text("the pattern of a layer", s->cluster.layers[i].pattern, err);
     for (uint32_t i = 0; i < s->quantize.n_keep && !st; i++)
         st = check_text("the pattern of a layer", s->keep[i], err);
-    for (uint32_t i = 0; i < s->quantize.n_fine && !st; i++)
-        st = check_text("the pattern of a layer", s->fine[i], err);
-    for (uint32_t i = 0; i < s->quantize.n_halved && !st; i++)
-        st = check_text("the pattern of a layer", s->halved[i], err);
+    for (uint32_t i = 0; i < s->quantize.n_int16 && !st; i++)
+        st = check_text("the pattern of a layer", s->int16[i], err);
+    for (uint32_t i = 0; i < s->quantize.n_split && !st; i++)
+        st = check_text("the pattern of a layer", s->split[i], err);
     return st;
 }
 
@@ -210,6 +228,10 @@ static enum pith_status run_kind(struct pith_model *m, const struct pith_stage *
         return pith_stage_train(m, s, means, seed, &r->train, err);
     case PITH_STAGE_QUANTIZE:
         return pith_stage_quantize(m, s, means, r, err);
+    case PITH_STAGE_CALIBRATE:
+        return pith_stage_calibrate(m, s, means, r, err);
+    case PITH_STAGE_COMPRESS: /* joins stages: pith_compress */
+        break;
     }
     return pith_error_fill(err, PITH_ERR_ARGUMENT, "no such kind of stage");
 }

@@ -39,12 +39,12 @@ static enum pith_status measure_enough(const struct pith_model *m, const struct 
     struct pith_accuracy a;
     struct pith_engine *engine;
     if (means->val && !pith_data_labelled(means->val) && s->train.loss == PITH_DISTILL) {
-        *enough = 1 - s->until_drop; /* of the samples, both answer the same */
+        *enough = 1 - s->until_drop; /* of the samples, both put into one class */
         return PITH_OK;
     }
     if (!means->val || !pith_data_labelled(means->val))
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                               "a limit on the drop needs labelled samples that judge");
+                               "a limit on the drop needs a validation split with labels");
     enum pith_status st = pith_engine_open(m, &opts, &engine, err);
     if (st)
         return st;
@@ -66,14 +66,14 @@ static enum pith_status train_with(struct pith_model *m, const struct pith_stage
     o.seed = seed;
     o.threads = means->threads;
     o.teacher = teacher;
-    o.hints = s->hints;
+    o.features = s->features;
     o.keep_best = o.keep_best && means->val;
     o.progress = means->progress;
     o.stop = means->stop;
     o.user = means->user;
     o.enough = 0;
-    if (o.n_hints && !teacher)
-        return pith_error_fill(err, PITH_ERR_ARGUMENT, "hints need a teacher");
+    if (o.n_features && !teacher)
+        return pith_error_fill(err, PITH_ERR_ARGUMENT, "feature_distillation needs a teacher");
     if (s->until_drop >= 0)
         st = measure_enough(teacher        ? teacher
                             : means->start ? means->start

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines that sweeps wrote, of any number of processes, and the front of them: the results that no
- * other one of the same model and data beats in bytes without losing quality. */
+/* Lines that sweeps wrote, of any number of processes, and the Pareto front of them: the results
+ * that no other one of the same model and data beats in bytes without losing quality. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

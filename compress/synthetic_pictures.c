@@ -163,7 +163,7 @@ enum pith_status pith_synthetic_pictures(const struct pith_model *m, uint32_t n,
     uint64_t elems = 1;
     if (!v || v->type != PITH_F32 || (v->rank > 0 && v->dim[0] > 1))
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                               "samples can be made up for one f32 input with batch 1 alone");
+                               "synthetic samples are for one f32 input with batch 1 alone");
     struct picture p;
     if (is_picture(m, &p) && !pith_model_get_meta(m, "preprocess"))
         return pith_error_fill(

@@ -2,7 +2,7 @@
 /* test_compress.h - what tests look at inside of compress/, beside its interface, and why:
  *
  *     coarse_weight.h: what one coarse layer does to the outputs, against sums done by hand
- *     fine_choice.h: which layers get more than a byte, where the answer is known
+ *     mixed_precision.h: which layers get more than a byte, where the answer is known
  *     kept_codebooks.h: which weights become codebooks, by a judge of the test
  *     model_copy.h: a copy that a test changes
  *     range_search.h: what is cut off, in networks made for it
@@ -13,7 +13,7 @@
 #define TEST_COMPRESS_H
 
 #include "coarse_weight.h"
-#include "fine_choice.h"
+#include "mixed_precision.h"
 #include "kept_codebooks.h"
 #include "model_copy.h"
 #include "range_search.h"

@@ -19,6 +19,8 @@ struct pith_data {
     struct pith_preprocess pre;
     uint32_t *chosen; /* sample numbers of the range; NULL: all */
     uint64_t n_chosen;
+    uint32_t *picked; /* of the range, those that are seen now; NULL: all */
+    uint64_t n_picked;
     uint32_t rank; /* of one sample as the model takes it */
     uint32_t dim[PITH_MAX_RANK];
     uint64_t elems; /* of one sample, all its steps */
@@ -500,6 +502,7 @@ void pith_data_free(struct pith_data *data)
         return;
     close_source(&data->source);
     free(data->chosen);
+    free(data->picked);
     free(data);
 }
 
@@ -507,7 +510,27 @@ void pith_data_free(struct pith_data *data)
 
 uint64_t pith_data_count(const struct pith_data *data)
 {
-    return data->n_chosen;
+    return data->picked ? data->n_picked : data->n_chosen;
+}
+
+enum pith_status pith_data_pick(struct pith_data *data, const uint32_t *numbers, uint64_t n,
+                                struct pith_error *err)
+{
+    uint32_t *picked = NULL;
+    for (uint64_t i = 0; i < n; i++)
+        if (numbers[i] >= data->n_chosen)
+            return pith_error_fill(err, PITH_ERR_ARGUMENT, "%s: no sample %u",
+                                   data->source.file.name, numbers[i]);
+    if (n > 0) {
+        picked = malloc((size_t)n * sizeof *picked);
+        if (!picked)
+            return pith_error_no_memory(err);
+        memcpy(picked, numbers, (size_t)n * sizeof *picked);
+    }
+    free(data->picked);
+    data->picked = picked;
+    data->n_picked = n;
+    return PITH_OK;
 }
 
 uint64_t pith_data_elems(const struct pith_data *data)
@@ -552,12 +575,14 @@ const char *pith_data_class_name(const struct pith_data *data, uint32_t label)
 
 static uint64_t stored_number(const struct pith_data *d, uint64_t i)
 {
+    if (d->picked)
+        i = d->picked[i];
     return d->chosen ? d->chosen[i] : i;
 }
 
 const char *pith_data_sample_file(const struct pith_data *data, uint64_t i)
 {
-    bool named = i < data->n_chosen && data->source.list.n > 0;
+    bool named = i < pith_data_count(data) && data->source.list.n > 0;
     return named ? data->source.list.entry[stored_number(data, i)].name : NULL;
 }
 
@@ -565,7 +590,7 @@ const char *pith_data_sample_name(struct pith_data *data, uint64_t i)
 {
     if (pith_data_sample_file(data, i))
         return pith_data_sample_file(data, i);
-    uint64_t n = i < data->n_chosen ? stored_number(data, i) : i;
+    uint64_t n = i < pith_data_count(data) ? stored_number(data, i) : i;
     snprintf(data->name, sizeof data->name, "sample %llu", (unsigned long long)n);
     return data->name;
 }
@@ -612,7 +637,7 @@ enum pith_status pith_data_read(struct pith_data *data, uint64_t i, float *x, in
                                 struct pith_error *err)
 {
     const struct data_source *s = &data->source;
-    if (i >= data->n_chosen)
+    if (i >= pith_data_count(data))
         return pith_error_fill(err, PITH_ERR_ARGUMENT, "%s: no sample %llu", s->file.name,
                                (unsigned long long)i);
     uint64_t n = stored_number(data, i);
@@ -632,7 +657,7 @@ enum pith_status pith_data_read(struct pith_data *data, uint64_t i, float *x, in
 int64_t pith_data_label(const struct pith_data *data, uint64_t i)
 {
     const int64_t *labels = data->source.labels;
-    return labels && i < data->n_chosen ? labels[stored_number(data, i)] : PITH_NO_LABEL;
+    return labels && i < pith_data_count(data) ? labels[stored_number(data, i)] : PITH_NO_LABEL;
 }
 
 enum pith_status pith_data_read_as(struct pith_data *data, uint64_t i, enum pith_type type, void *x,
@@ -644,7 +669,7 @@ enum pith_status pith_data_read_as(struct pith_data *data, uint64_t i, enum pith
     if (s->numbers != pith_stored_numbers)
         return pith_error_fill(err, PITH_ERR_UNSUPPORTED, "%s: gives f32, which %s does not take",
                                s->file.name, data->input);
-    if (i >= data->n_chosen)
+    if (i >= pith_data_count(data))
         return pith_error_fill(err, PITH_ERR_ARGUMENT, "%s: no sample %llu", s->file.name,
                                (unsigned long long)i);
     if (label)
@@ -655,7 +680,7 @@ enum pith_status pith_data_read_as(struct pith_data *data, uint64_t i, enum pith
 enum pith_status pith_data_read_target(struct pith_data *data, uint64_t i, float *y)
 {
     const struct data_source *s = &data->source;
-    if (!s->targets || i >= data->n_chosen)
+    if (!s->targets || i >= pith_data_count(data))
         return PITH_ERR_ARGUMENT;
     memcpy(y, s->targets + stored_number(data, i) * s->target_elems,
            (size_t)s->target_elems * sizeof *y);

@@ -88,6 +88,11 @@ enum pith_status pith_data_of_numbers(uint32_t rank, const uint32_t *dim, uint64
 void pith_data_free(struct pith_data *data); /* accepts NULL */
 
 uint64_t pith_data_count(const struct pith_data *data); /* samples in the range, >= 1 */
+/* From now on only these of the range's samples are seen, in this order: sample i is number
+ * numbers[i] of all (0..count - 1, copied). n 0: all again. PITH_ERR_ARGUMENT: there is no such
+ * sample; PITH_ERR_MEMORY; nothing changes on failure. */
+enum pith_status pith_data_pick(struct pith_data *data, const uint32_t *numbers, uint64_t n,
+                                struct pith_error *err);
 uint64_t pith_data_elems(const struct pith_data *data); /* values of one sample, all its steps */
 uint64_t pith_data_steps(const struct pith_data *data); /* of one sample; 1 but with opts.steps */
 /* Shape of one sample, batch axis 1 first; returns the rank. */

@@ -8,8 +8,10 @@
 #include <string.h>
 #include "gap_symbols.h"
 #include "huff_write.h"
+#include "pith_rans_encode.h"
 
-/* Histograms and supports share by the same rule; `item` is one of either. */
+/* Histograms and supports share by the same rule; `item` is one of either. A histogram is coded by
+ * Huffman or by rANS. */
 struct kind {
     size_t item_bytes;
     size_t code_bytes;
@@ -105,6 +107,38 @@ static const struct kind profile_kind = {sizeof(struct pith_support_profile),
                                          profile_build,
                                          profile_cost,
                                          profile_table};
+
+static enum pith_status rans_build(const void *item, void *code)
+{
+    pith_rans_build(item, code);
+    return PITH_OK;
+}
+
+static uint64_t rans_cost(const void *code, const void *item)
+{
+    const struct pith_rans_code *c = code;
+    uint64_t known[PITH_SYMBOLS], bits = 0;
+    memcpy(known, item, sizeof known);
+    for (uint32_t s = 0; s < PITH_SYMBOLS; s++)
+        if (!pith_rans_has_code(c, s)) {
+            bits += known[s] * LACKING_BITS;
+            known[s] = 0;
+        }
+    return bits + pith_rans_cost_bits(c, known);
+}
+
+static size_t rans_table(const void *code)
+{
+    return ((const struct pith_rans_code *)code)->table_bytes;
+}
+
+static const struct kind rans_kind = {sizeof(uint64_t[PITH_SYMBOLS]),
+                                      sizeof(struct pith_rans_code),
+                                      histogram_is_empty,
+                                      histogram_add,
+                                      rans_build,
+                                      rans_cost,
+                                      rans_table};
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 
@@ -223,4 +257,10 @@ enum pith_status pith_support_share(uint32_t n, const struct pith_support_profil
                                     uint32_t reference_bits, uint32_t *table, uint32_t *n_tables)
 {
     return share(&profile_kind, n, profile, reference_bits, table, n_tables);
+}
+
+enum pith_status pith_rans_share(uint32_t n, const uint64_t (*hist)[PITH_SYMBOLS],
+                                 uint32_t reference_bits, uint32_t *table, uint32_t *n_tables)
+{
+    return share(&rans_kind, n, hist, reference_bits, table, n_tables);
 }

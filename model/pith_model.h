@@ -41,7 +41,8 @@ enum pith_code {
     PITH_CODE_PLAIN = 0,   /* working form: raw values, bitmap masks, k-bit indices */
     PITH_CODE_HUFFMAN = 1, /* gaps and indices entropy-coded, tables shared where smaller; f32 of at
                               least 4096 elements byte by byte */
-    PITH_CODE_ADAPTIVE = 2 /* as an adaptive stream, or as above where that is smaller */
+    PITH_CODE_ADAPTIVE = 2, /* as an adaptive stream, or as above where that is smaller */
+    PITH_CODE_RANS = 3      /* indices by rANS, or as Huffman codes where those are smaller */
 };
 
 struct pith_const {
@@ -108,6 +109,11 @@ struct pith_model {
 /* alloc is copied; its user pointer is borrowed until pith_model_free. */
 enum pith_status pith_model_new(const struct pith_alloc *alloc, struct pith_model **m);
 void pith_model_free(struct pith_model *m); /* accepts NULL */
+
+/* A model of its own with all that `from` holds; values and nodes keep their numbers. Free it with
+ * pith_model_free. PITH_ERR_MEMORY; *copy is then untouched. */
+enum pith_status pith_model_copy(const struct pith_model *from, struct pith_model **copy,
+                                 struct pith_error *err);
 
 /* count * each zeroed bytes that live as long as the model; NULL when memory or the product's
  * range runs out. */

@@ -1,44 +1,85 @@
 /* SPDX-License-Identifier: MIT */
+/* gram.c - the sum in tiles; what does not fill one is copied beside zeros first. */
 #include "pith_gram.h"
 
-#define LANES 16u
+#include <string.h>
 
-static int32_t dot(const int16_t *restrict a, const int16_t *restrict b, size_t n)
+#include "gram_tile.h"
+#include "pith_runtime.h"
+
+gram_tile *pith_gram_tile(void)
 {
-    int32_t sum = 0;
-    for (size_t i = 0; i < n; i++)
-        sum += a[i] * b[i];
-    return sum;
+#if defined(__x86_64__)
+    uint32_t features = pith_cpu_features();
+    if (features & PITH_CPU_AVX512)
+        return pith_gram_tile_avx512;
+    if (features & PITH_CPU_AVX2)
+        return pith_gram_tile_avx2;
+#endif
+    return pith_gram_tile_base;
 }
 
-static double float_dot(const float *restrict a, const float *restrict b, size_t n)
+/* Columns of a part that a tile reads: x itself, or where there are fewer than `width`, a copy in
+ * room [PITH_GRAM_PART, width] beside zeros. */
+struct columns {
+    const float *x;
+    size_t stride;
+};
+
+static struct columns columns_of(const float *x, size_t n, size_t first, size_t width, size_t count,
+                                 float *room)
 {
-    float sum[LANES] = {0}; /* the order is fixed, the additions overlap */
-    size_t i = 0;
-    for (; i + LANES <= n; i += LANES)
-        for (size_t k = 0; k < LANES; k++)
-            sum[k] += a[i + k] * b[i + k];
-    for (; i < n; i++)
-        sum[0] += a[i] * b[i];
-    double all = 0;
-    for (size_t k = 0; k < LANES; k++)
-        all += (double)sum[k];
-    return all;
+    if (first + width <= n)
+        return (struct columns){x + first, n};
+    memset(room, 0, count * width * sizeof *room);
+    for (size_t row = 0; row < count; row++)
+        memcpy(room + row * width, x + row * n + first, (n - first) * sizeof *room);
+    return (struct columns){room, width};
 }
 
-void pith_gram_add(const int16_t *x, size_t n, size_t stride, size_t count, double *h)
+struct part {
+    const struct gram_piece *p;
+    size_t begin, count; /* rows of the piece */
+};
+
+/* Elements [i.., k..] of the tile that lie in the sum, above row `last`. */
+static void add_tile(const struct part *part, size_t i, size_t last, size_t k, const float *tile,
+                     double *sum)
 {
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = i; k < n; k++)
-            h[i * n + k] += dot(x + i * stride, x + k * stride, count);
+    const struct gram_piece *p = part->p;
+    size_t rows = last - i < GRAM_TILE_ROWS ? last - i : GRAM_TILE_ROWS;
+    size_t cols = p->n_b - k < GRAM_TILE_COLS ? p->n_b - k : GRAM_TILE_COLS;
+    for (size_t r = 0; r < rows; r++)
+        for (size_t c = 0; c < cols; c++)
+            sum[(i + r) * p->n_b + k + c] += (double)tile[r * GRAM_TILE_COLS + c];
 }
 
-void pith_gram_add_cross(const float *y, size_t rows, const float *x, size_t n, size_t stride,
-                         size_t count, double *c)
+static void add_part(const struct part *part, size_t first, size_t last, double *sum)
 {
-    for (size_t o = 0; o < rows; o++)
-        for (size_t i = 0; i < n; i++)
-            c[o * n + i] += float_dot(y + o * stride, x + i * stride, count);
+    const struct gram_piece *p = part->p;
+    float room_a[PITH_GRAM_PART * GRAM_TILE_ROWS], room_b[PITH_GRAM_PART * GRAM_TILE_COLS];
+    float tile[GRAM_TILE_ROWS * GRAM_TILE_COLS];
+    const float *a = p->a + part->begin * p->n_a, *b = p->b + part->begin * p->n_b;
+    for (size_t k = 0; k < p->n_b; k += GRAM_TILE_COLS) {
+        struct columns right = columns_of(b, p->n_b, k, GRAM_TILE_COLS, part->count, room_b);
+        for (size_t i = first; i < last; i += GRAM_TILE_ROWS) {
+            if (p->triangle && k + GRAM_TILE_COLS <= i)
+                break;
+            struct columns left = columns_of(a, p->n_a, i, GRAM_TILE_ROWS, part->count, room_a);
+            p->tile(left.x, left.stride, right.x, right.stride, part->count, tile);
+            add_tile(part, i, last, k, tile, sum);
+        }
+    }
+}
+
+void pith_gram_add(const struct gram_piece *p, size_t first, size_t last, double *sum)
+{
+    struct part part = {.p = p};
+    for (; part.begin < p->count; part.begin += part.count) {
+        part.count = p->count - part.begin;
+        part.count = part.count < PITH_GRAM_PART ? part.count : PITH_GRAM_PART;
+        add_part(&part, first, last, sum);
+    }
 }
 
 void pith_gram_mirror(double *h, size_t n)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* k_best_paths.c - K rows are rounded side by side; after each weight the K cheapest of their 2 K
- * continuations stay.
+/* k_best_paths.c - K rows are rounded side by side; after each weight the K cheapest of their
+ * continuations stay, two of each, or four where integers have a price.
  *
  * A path that goes on as two takes its past along. So that this is not copied at every weight,
  * places are taken in blocks: what errors behind a block ask of its weights is summed up when it
@@ -92,11 +92,21 @@ static double feedback(const struct search *x, size_t j, size_t first, size_t la
 
 /* ---- choices --------------------------------------------------------------------------------- */
 
+/* Where a path stands: it goes on with one of some integers. */
+struct stand {
+    uint32_t path;
+    double goal, u, back; /* of the weight; its diagonal; what the errors so far ask */
+};
+
 /* Path goes on with this integer: kept if it is among the cheapest. */
-static void choose(struct search *x, uint32_t path, double goal, double left, double level)
+static void choose(struct search *x, const struct stand *at, double level)
 {
-    struct choice c = {x->cost[path] + left * left, goal - level * x->scale, path};
+    const struct error_feedback *r = x->r;
+    double error = at->goal - level * x->scale, left = at->u * error + at->back;
+    struct choice c = {x->cost[at->path] + left * left, error, at->path};
     uint32_t to = x->n_choices;
+    if (r->price)
+        c.cost += r->price[(int32_t)level - r->lowest];
     if (to == x->k && !(c.cost < x->choice[--to].cost))
         return;
     for (; to > 0 && c.cost < x->choice[to - 1].cost; to--)
@@ -105,19 +115,33 @@ static void choose(struct search *x, uint32_t path, double goal, double left, do
     x->n_choices += x->n_choices < x->k;
 }
 
+/* The next integer towards 0 from the nearer of the two to it, and 0. */
+static void choose_cheaper(struct search *x, const struct stand *at, double level, double other)
+{
+    double inner = fabs(level) < fabs(other) ? level : other;
+    if (inner > 0 || inner < 0) {
+        choose(x, at, inner > 0 ? inner - 1 : inner + 1);
+        if (fabs(inner) > 1)
+            choose(x, at, 0);
+    }
+}
+
 static void choose_next(struct search *x, size_t j, double u, const double *back)
 {
     const struct error_feedback *r = x->r;
-    double goal = r->goal[j], lowest = r->lowest, most = r->most;
+    double lowest = r->lowest, most = r->most;
     bool free = !r->kept || r->kept[j];
     x->n_choices = 0;
     for (uint32_t path = 0; path < x->n_paths; path++) {
-        double wanted = (goal + back[path] / u) / x->scale;
+        const struct stand at = {path, r->goal[j], u, back[path]};
+        double wanted = (at.goal + back[path] / u) / x->scale;
         double level = fmin(fmax(free ? nearbyint(wanted) : 0, lowest), most);
         double other = wanted > level ? level + 1 : level - 1;
-        choose(x, path, goal, u * (goal - level * x->scale) + back[path], level);
+        choose(x, &at, level);
         if (free && other >= lowest && other <= most)
-            choose(x, path, goal, u * (goal - other * x->scale) + back[path], other);
+            choose(x, &at, other);
+        if (free && r->price)
+            choose_cheaper(x, &at, level, other);
     }
 }
 

@@ -37,9 +37,11 @@ struct error_feedback {
     const double *goal;  /* [n] */
     const uint8_t *kept; /* [n] 0: stays 0; NULL: none has to */
     int32_t lowest, most;
-    uint32_t n_paths; /* 1..PITH_MOST_PATHS, see below */
-    double *e;        /* [n, n_paths] room */
-    double *seen;     /* [factor->r, n_paths] room, with a factor only */
+    const double *price; /* [most - lowest + 1] what each integer costs beside its error, as lambda
+                            times its bits, >= 0; NULL: nothing */
+    uint32_t n_paths;    /* 1..PITH_MOST_PATHS, see below */
+    double *e;           /* [n, n_paths] room */
+    double *seen;        /* [factor->r, n_paths] room, with a factor only */
 };
 
 /* Sets q [n] and returns its error; or a larger number than `enough`, and nothing in q, as soon as
@@ -50,7 +52,10 @@ struct error_feedback {
  * behind. So with n_paths = K the K cheapest choices so far are kept, each goes on with the two
  * integers next to what it wants (the M-algorithm, Anderson and Mohan, 1984; K-best sphere
  * decoding), and the cheapest at the end is the row. Equal costs: the nearer integer, the path that
- * was cheaper before. */
+ * was cheaper before.
+ *
+ * With prices the sum of errors and prices shall be small, and is what is returned. Each path then
+ * goes on with the next integer towards 0, and with 0, as well. */
 double pith_error_feedback(const struct error_feedback *r, double scale, double enough, int16_t *q);
 
 /* The scale that cuts nothing off: of the largest weight kept; 0: all are 0. */

@@ -1,18 +1,41 @@
 /* SPDX-License-Identifier: MIT */
-/* pith_gram.h - Gram matrices and cross-covariances of layer inputs, added up piece by piece: a
- * piece is some patches, one column each, rows `stride` numbers apart. */
+/* pith_gram.h - Gram matrices and cross-covariances of layer inputs, added up piece by piece.
+ *
+ *     struct gram_piece p = {.tile = pith_gram_tile(), .a = x, .b = x, .n_a = n, .n_b = n,
+ *                            .count = rows, .triangle = true};
+ *     for each piece of rows
+ *         pith_gram_add(&p, 0, n, h);          // threads may share it: each its own rows of h
+ *     pith_gram_mirror(h, n);
+ *
+ * An element is the sum, in double, of parts of PITH_GRAM_PART rows, which are added up one after
+ * the other in f32: the same bits on every machine, however rows of the sum are shared among
+ * threads, and however rows come in pieces as long as these are multiples of PITH_GRAM_PART.
+ * Integers of at most 255 are summed exactly: 256 * 255^2 < 2^24. */
 #ifndef PITH_GRAM_H
 #define PITH_GRAM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* h [n, n], upper triangle: += X X^T. x: [n, count], count * x^2 < 2^31: exact. */
-void pith_gram_add(const int16_t *x, size_t n, size_t stride, size_t count, double *h);
+#define PITH_GRAM_PART 256u
 
-/* c [rows, n] += Y X^T. Products of a piece are added up in f32, in 16 sums of a fixed order. */
-void pith_gram_add_cross(const float *y, size_t rows, const float *x, size_t n, size_t stride,
-                         size_t count, double *c);
+/* sum [6, 32]: of `count` rows, in their order, a[row * n_a + i] * b[row * n_b + k], each product
+ * and each sum rounded. */
+typedef void gram_tile(const float *a, size_t n_a, const float *b, size_t n_b, size_t count,
+                       float *sum);
+/* The fastest for this CPU, whose features take long to ask for. */
+gram_tile *pith_gram_tile(void);
+
+struct gram_piece {
+    gram_tile *tile;
+    const float *a, *b; /* [count, n_a], [count, n_b]: one input, or result, in a row */
+    size_t n_a, n_b, count;
+    bool triangle; /* only elements [i, k >= i] are wanted; those below may be anything */
+};
+
+/* sum [n_a, n_b] += A^T B, of its rows first .. last - 1 alone. */
+void pith_gram_add(const struct gram_piece *p, size_t first, size_t last, double *sum);
 
 /* The lower triangle becomes the upper one. */
 void pith_gram_mirror(double *h, size_t n);

@@ -94,7 +94,7 @@ static void write_long_head(struct byte_out *o, const struct weight *w, uint32_t
     pith_out_u8(o, HEAD_LONG);
     pith_out_u8(o, code);
     pith_out_u8(o, w->support);
-    pith_out_u8(o, w->grid);
+    pith_out_u8(o, w->grid == GRID_CODEBOOK && w->n_groups > 1 ? GRID_GROUPS : w->grid);
     pith_out_u8(o, w->code);
     write_shape(o, &w->shape, code);
 }
@@ -121,7 +121,8 @@ static void write_adaptive_head(struct byte_out *o, const struct weight *w, uint
 static void write_head(struct graph_pack *p, const struct weight *w)
 {
     bool coded = w->grid == GRID_CODEBOOK;
-    bool same = coded && w->n_centroids == p->prev_centroids[w->shape.rank >= 2];
+    bool same =
+        coded && w->code != CODE_RANS && w->n_centroids == p->prev_centroids[w->shape.rank >= 2];
     uint32_t code = pith_shape_code(&w->shape, p->prev);
     enum short_kind kind = pith_weight_short_kind(w, code, rows_two_before(p, w));
     if (w->type != PITH_F32) {
@@ -132,7 +133,7 @@ static void write_head(struct graph_pack *p, const struct weight *w)
         write_short_head(p, w, kind, same);
         return;
     }
-    if (w->code == CODE_PLANES) {
+    if (w->code == CODE_PLANES || w->code == CODE_RANS) {
         write_long_head(p->out, w, code);
     } else if (w->code == CODE_ADAPTIVE) {
         write_adaptive_head(p->out, w, code, same);
@@ -197,7 +198,8 @@ static void write_weight(struct graph_pack *p, const struct weight *w)
     write_tables(p, w);
     if (w->support == SUPPORT_GAPS && w->nnz > 0)
         pith_out_varint(p->out, w->support_stream.n_bytes);
-    if (w->grid == GRID_CODEBOOK && w->code == CODE_HUFFMAN && w->nnz > 0)
+    bool coded = w->code == CODE_HUFFMAN || w->code == CODE_RANS;
+    if (w->grid == GRID_CODEBOOK && coded && w->nnz > 0)
         pith_out_varint(p->out, w->index_stream.n_bytes);
     write_data(p, w);
     p->prev = &w->shape;

@@ -12,8 +12,10 @@
 #include "pack.h"
 #include "pith_huffman.h"
 #include "pith_plane_encode.h"
+#include "pith_rans_encode.h"
 
-#define FEWEST_SHORT 64u /* where these are not wanted in place: fewer save nothing */
+#define FEWEST_SHORT 64u   /* where these are not wanted in place: fewer save nothing */
+#define LONG_HEAD_BYTES 5u /* more in a long head than in a common one */
 #define REFERENCE_BITS                                                                             \
     8u /* of a table that was named before; half a byte as a rule, see format.md */
 
@@ -291,49 +293,87 @@ static uint64_t plain_index_bytes(const struct pack_const *c)
     return pith_index_pack_bytes(c->w.nnz, pith_index_bits(c->w.n_centroids));
 }
 
-static enum pith_status wants_coded_index(const struct pack_const *c, const histogram hist,
-                                          bool *wants)
+/* A code of either kind, for the sum of some histograms. */
+struct index_code {
+    enum weight_code kind; /* CODE_HUFFMAN or CODE_RANS */
+    struct pith_huff_code huff;
+    struct pith_rans_code rans;
+};
+
+/* How the indices of c, alone, take the fewest bytes; as plain bits they do in the working form. */
+static enum pith_status choose_index_code(const struct pack_const *c, const histogram hist,
+                                          enum weight_code *code)
 {
-    uint64_t coded = 0;
-    enum pith_status st = coded_index_bytes(c, hist, &coded);
-    *wants = coded < plain_index_bytes(c);
-    return st;
+    uint64_t huff, least = plain_index_bytes(c);
+    struct pith_rans_code rans;
+    *code = CODE_PLAIN;
+    if (const_of(c)->code == PITH_CODE_PLAIN || c->w.nnz == 0)
+        return PITH_OK;
+    enum pith_status st = coded_index_bytes(c, hist, &huff);
+    if (!st && huff < least) {
+        *code = CODE_HUFFMAN;
+        least = huff;
+    }
+    if (st || const_of(c)->code != PITH_CODE_RANS)
+        return st;
+    pith_rans_build(hist, &rans);
+    if (pith_rans_stream_bytes(&rans, hist, c->w.nnz) + rans.table_bytes + LONG_HEAD_BYTES < least)
+        *code = CODE_RANS;
+    return PITH_OK;
 }
 
-static enum pith_status encode_index(struct pack_const *c, const struct pith_huff_code *code,
+static enum pith_status build_index_code(const histogram hist, struct index_code *code,
+                                         struct pack_tables *tables, struct pith_error *err)
+{
+    size_t bytes;
+    uint8_t *dst;
+    if (code->kind == CODE_RANS)
+        pith_rans_build(hist, &code->rans);
+    else if (pith_huff_build(hist, &code->huff))
+        return pith_error_no_memory(err);
+    bytes = code->kind == CODE_RANS ? code->rans.table_bytes : pith_huff_table_bytes(&code->huff);
+    enum pith_status st = add_table(tables, bytes, &dst, err);
+    if (st)
+        return st;
+    if (code->kind == CODE_RANS)
+        memcpy(dst, code->rans.table, bytes);
+    else
+        pith_huff_table_write(&code->huff, dst);
+    return PITH_OK;
+}
+
+static enum pith_status encode_index(struct pack_const *c, const struct index_code *code,
                                      struct pith_error *err)
 {
     histogram hist = {0};
     struct byte_out coded = {0};
-    pith_histogram_add(hist, c->index.data, (size_t)c->w.nnz);
-    size_t cap = pith_huff_bound(code, hist, c->w.nnz), bytes = 0;
+    bool rans = code->kind == CODE_RANS;
+    size_t n = (size_t)c->w.nnz, bytes = 0;
+    pith_histogram_add(hist, c->index.data, n);
+    size_t cap = rans ? pith_rans_bound(n) : pith_huff_bound(&code->huff, hist, n);
     uint8_t *dst = pith_out_room(&coded, cap + 1);
     if (!dst)
         return pith_error_no_memory(err);
-    enum pith_status st = pith_huff_encode(code, c->index.data, (size_t)c->w.nnz, dst, cap, &bytes);
+    enum pith_status st = rans ? pith_rans_encode(&code->rans, c->index.data, n, dst, cap, &bytes)
+                               : pith_huff_encode(&code->huff, c->index.data, n, dst, cap, &bytes);
     coded.bytes = bytes;
     pith_out_clear(&c->index);
     c->index = coded;
-    c->w.code = CODE_HUFFMAN;
+    c->w.code = code->kind;
     point(&c->w.index_stream, &c->index);
     return st ? pith_error_fill(err, st, "cannot encode the indices of '%s'", name_of(c)) : PITH_OK;
 }
 
-static enum pith_status encode_index_group(struct sharing *s, const histogram *hist, uint32_t t,
+static enum pith_status encode_index_group(struct sharing *s, enum weight_code kind,
+                                           const histogram *hist, uint32_t t,
                                            struct pack_tables *tables, struct pith_error *err)
 {
     histogram sum = {0};
-    struct pith_huff_code code;
-    uint8_t *dst;
+    struct index_code code = {.kind = kind};
     for (uint32_t i = 0; i < s->n; i++)
         for (uint32_t k = 0; s->table[i] == t && k < PITH_SYMBOLS; k++)
             sum[k] += hist[i][k];
-    if (pith_huff_build(sum, &code))
-        return pith_error_no_memory(err);
-    enum pith_status st = add_table(tables, pith_huff_table_bytes(&code), &dst, err);
-    if (st)
-        return st;
-    pith_huff_table_write(&code, dst);
+    enum pith_status st = build_index_code(sum, &code, tables, err);
     for (uint32_t i = 0; i < s->n && !st; i++) {
         if (s->table[i] != t)
             continue;
@@ -343,48 +383,84 @@ static enum pith_status encode_index_group(struct sharing *s, const histogram *h
     return st;
 }
 
-/* Plain for those that do not want coding; the others are collected in s with their histograms. */
-static enum pith_status choose_indices(struct pack_const *consts, uint32_t n, struct sharing *s,
-                                       histogram *hist, struct pith_error *err)
+/* Those of one code share tables among them. */
+struct index_sharing {
+    struct sharing s;
+    histogram *hist; /* [s.n] */
+};
+
+static bool index_sharing_new(struct index_sharing *s, uint32_t n)
+{
+    s->hist = calloc(n + 1u, sizeof *s->hist);
+    return sharing_new(&s->s, n) && s->hist;
+}
+
+static void index_sharing_free(struct index_sharing *s)
+{
+    free(s->hist);
+    sharing_free(&s->s);
+}
+
+/* Plain for those that are smaller so; the others are collected with their histograms. */
+static enum pith_status choose_indices(struct pack_const *consts, uint32_t n,
+                                       struct index_sharing *huff, struct index_sharing *rans,
+                                       struct pith_error *err)
 {
     for (uint32_t i = 0; i < n; i++) {
         struct pack_const *c = &consts[i];
-        bool coded = false;
+        histogram hist = {0};
+        enum weight_code code;
         enum pith_status st;
         if (!const_of(c)->codebook || c->w.code == CODE_ADAPTIVE)
             continue;
         if ((st = gather_indices(c, err)))
             return st;
-        if (const_of(c)->code != PITH_CODE_PLAIN && c->w.nnz > 0) {
-            memset(hist[s->n], 0, sizeof *hist);
-            pith_histogram_add(hist[s->n], c->index.data, (size_t)c->w.nnz);
-            if (wants_coded_index(c, hist[s->n], &coded))
-                return pith_error_no_memory(err);
+        pith_histogram_add(hist, c->index.data, (size_t)c->w.nnz);
+        if (choose_index_code(c, hist, &code))
+            return pith_error_no_memory(err);
+        struct index_sharing *to = code == CODE_RANS ? rans : huff;
+        if (code == CODE_PLAIN) {
+            if ((st = write_plain_indices(c, err)))
+                return st;
+            continue;
         }
-        if (coded)
-            s->part[s->n++] = c;
-        else if ((st = write_plain_indices(c, err)))
-            return st;
+        memcpy(to->hist[to->s.n], hist, sizeof hist);
+        to->s.part[to->s.n++] = c;
     }
     return PITH_OK;
+}
+
+static enum pith_status pack_shared(struct index_sharing *i, enum weight_code kind,
+                                    struct pack_tables *tables, struct pith_error *err)
+{
+    struct sharing *s = &i->s;
+    const uint64_t(*hist)[PITH_SYMBOLS] = (const uint64_t(*)[PITH_SYMBOLS])i->hist;
+    enum pith_status st = PITH_OK;
+    if (s->n == 0)
+        return PITH_OK;
+    if (kind == CODE_RANS ? pith_rans_share(s->n, hist, REFERENCE_BITS, s->table, &s->n_tables)
+                          : pith_huff_share(s->n, hist, REFERENCE_BITS, s->table, &s->n_tables))
+        return pith_error_no_memory(err);
+    for (uint32_t t = 0; t < s->n_tables && !st; t++)
+        st = encode_index_group(s, kind, (const histogram *)i->hist, t, tables, err);
+    return st;
 }
 
 static enum pith_status pack_indices(struct pack_const *consts, uint32_t n,
                                      struct pack_tables *tables, struct pith_error *err)
 {
-    struct sharing s;
-    histogram *hist = calloc(n + 1u, sizeof *hist);
-    enum pith_status st = sharing_new(&s, n) && hist ? PITH_OK : pith_error_no_memory(err);
+    struct index_sharing huff, rans;
+    bool ok = index_sharing_new(&huff, n);
+    ok = index_sharing_new(&rans, n) && ok;
+    enum pith_status st = ok ? PITH_OK : pith_error_no_memory(err);
     if (!st)
-        st = choose_indices(consts, n, &s, hist, err);
-    if (!st && s.n > 0 &&
-        pith_huff_share(s.n, (const uint64_t(*)[PITH_SYMBOLS])hist, REFERENCE_BITS, s.table,
-                        &s.n_tables))
-        st = pith_error_no_memory(err);
-    for (uint32_t t = 0; t < s.n_tables && !st; t++)
-        st = encode_index_group(&s, (const histogram *)hist, t, tables, err);
-    free(hist);
-    sharing_free(&s);
+        st = choose_indices(consts, n, &huff, &rans, err);
+    if (!st)
+        st = pack_shared(&huff, CODE_HUFFMAN, tables, err);
+    if (!st)
+        st = pack_shared(&rans, CODE_RANS, tables, err);
+    index_sharing_free(&huff);
+    index_sharing_free(&rans);
     return st;
 }
 

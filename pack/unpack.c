@@ -269,6 +269,17 @@ static enum pith_status decode_codebook(struct unpacking *u, const struct decodi
     return st ? st : put_zero_back(u, d);
 }
 
+/* Values of f32 from their codebook: another walk through the stream would take as long again. */
+static void look_up_data(struct pith_const *k)
+{
+    const struct pith_codebook *b = k->codebook;
+    float *data = k->data;
+    for (uint64_t i = 0; i < k->count; i++) {
+        const float *centroid = b->centroid + i / b->group_elems * b->n_centroids;
+        data[i] = k->mask && !k->mask[i] ? 0.0f : centroid[b->index[i]];
+    }
+}
+
 /* Adaptive streams and byte planes tell no type of 2 bytes, but the numbers do. Only where it is
  * shorter than these would be: so whoever packs the model again takes the stream again. */
 static enum pith_type type_of_streamed(const struct decoding *d)
@@ -300,12 +311,16 @@ static enum pith_status decode_weight(struct unpacking *u, const struct decoding
     if (st)
         return st;
     d->k->code = w->code == CODE_ADAPTIVE ? PITH_CODE_ADAPTIVE
+                 : w->code == CODE_RANS   ? PITH_CODE_RANS
                  : w->support == SUPPORT_GAPS || w->code == CODE_HUFFMAN || w->code == CODE_PLANES
                      ? PITH_CODE_HUFFMAN
                      : PITH_CODE_PLAIN;
     d->k->short_planes = w->code == CODE_PLANES && w->count < PITH_FEWEST_PLANES;
-    st = codebook || narrow ? pith_weight_expand_f32(w, d->k->data, d->scratch)
-                            : pith_weight_expand_plain(w, d->k->data, d->scratch);
+    if (codebook)
+        look_up_data(d->k);
+    else
+        st = narrow ? pith_weight_expand_f32(w, d->k->data, d->scratch)
+                    : pith_weight_expand_plain(w, d->k->data, d->scratch);
     if (!st)
         d->k->stored = narrow ? w->type : type_of_streamed(d);
     return st;

@@ -128,13 +128,13 @@ enum pith_status pith_cluster(struct pith_model *m, const struct pith_cluster_op
 
 enum pith_rounding {
     PITH_ROUND_DEFAULT =
-        0, /* where there is data FEEDBACK, or ADAPTIVE where weight_bits or
+        0, /* where there is data GPTQ, or ADAPTIVE where weight_bits or
               activation_bits, not of fixed point, are fewer than 8; else NEAREST */
     PITH_ROUND_NEAREST = 1,
-    PITH_ROUND_FEEDBACK = 2, /* what a weight's rounding changes in the layer's sums over the
-                               samples is made up for by the weights not yet rounded (OBQ, GPTQ) */
-    PITH_ROUND_ADAPTIVE = 3  /* the same towards the sums that the float network has, so that layers
-                                make  up for what those before them have lost */
+    PITH_ROUND_GPTQ = 2,    /* what a weight's rounding changes in the layer's sums over the
+                                  samples is made up for by the weights not yet rounded (OBQ, GPTQ) */
+    PITH_ROUND_ADAPTIVE = 3 /* the same towards the sums that the float network has, so that layers
+                               make  up for what those before them have lost */
 };
 
 #define PITH_WIDER_PART 16u
@@ -195,7 +195,7 @@ struct pith_quantize_opts {
     bool per_tensor_activations; /* one scale also at depthwise inputs */
     bool as_trained; /* every value with the grid it has, of 2 to 8 bits; weights that lie on k *
                         step (a codebook tells) with that step. Without data */
-    enum pith_rounding rounding; /* FEEDBACK and ADAPTIVE need data */
+    enum pith_rounding rounding; /* GPTQ and ADAPTIVE need data */
     /* Layer by layer, what rounding the weights changes in the mean of an output channel goes into
      * its bias, where it is more than chance: done where there is data. */
     bool bias_correct; /* insists: no data is an error */
@@ -210,13 +210,13 @@ struct pith_quantize_opts {
         *keep; /* layers that stay float, as pith_weight_matches; each must match one */
     uint32_t n_keep;
     const char *const
-        *fine; /* layers that read their input as two bytes, by the same patterns: where 256
+        *int16; /* layers that read their input as two bytes, by the same patterns: where 256
                   steps are too few. Twice the products there. Activations of 8 bits alone */
-    uint32_t n_fine;
+    uint32_t n_int16;
     const char *const
-        *halved; /* layers behind depthwise ones that read the sum of two bytes, one for each
+        *split; /* layers behind depthwise ones that read the sum of two bytes, one for each
                     half of the range: 511 steps; the depthwise layer runs twice */
-    uint32_t n_halved;
+    uint32_t n_split;
     struct pith_data *data; /* borrowed: samples of the model's only input; NULL: none */
     /* Borrowed, instead of data: of each input of the model, in their order, n_samples samples, one
      * behind the other, of the input's own type; NULL: see data. */
@@ -258,7 +258,7 @@ struct pith_quantize_layer {
     const char *why;            /* why it stayed float; NULL: it computes with integers */
     uint64_t n_weights;
     uint32_t weight_bits; /* of each; 0: it stayed float */
-    bool fine;     /* it reads its input as two bytes (fine or halved), and has twice n_weights */
+    bool int16;    /* it reads its input as two bytes (int16 or split), and has twice n_weights */
     double snr_db; /* of the weights; HUGE_VAL when they did not change */
     uint32_t n_corrected; /* channels whose bias was corrected */
     uint32_t sum_bits; /* that its sums have: 32, or 64 where 32 might overflow; 0: it stayed float,

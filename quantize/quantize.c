@@ -10,10 +10,10 @@
 #include "channel_reestimate.h"
 #include "pith_error_fill.h"
 #include "expand_recurrent.h"
-#include "feedback_round.h"
-#include "fine_input.h"
+#include "gptq_round.h"
+#include "int16_input.h"
 #include "pith_fold_affine.h"
-#include "pith_half_ranges.h"
+#include "pith_split_range.h"
 #include "integer_rewrite.h"
 #include "layer_bits.h"
 #include "shared_round.h"
@@ -45,11 +45,11 @@ static enum pith_status check_options(const struct pith_quantize_opts *o, struct
     if ((unsigned)o->rounding > PITH_ROUND_ADAPTIVE)
         return bad_option(err, "unknown option value");
     if (!pith_quantize_has_data(o) &&
-        (o->rounding >= PITH_ROUND_FEEDBACK || o->bias_correct || o->reestimate))
-        return bad_option(err, "feedback rounding, bias correction and re-estimation need data");
+        (o->rounding >= PITH_ROUND_GPTQ || o->bias_correct || o->reestimate))
+        return bad_option(err, "GPTQ rounding, bias correction and re-estimation need data");
     if (pith_quantize_has_data(o) && o->as_trained)
         return bad_option(err, "what was trained is taken as it is, without data");
-    if ((o->n_fine || o->n_halved) && (bits != 8 || o->fixed_bits || o->as_trained))
+    if ((o->n_int16 || o->n_split) && (bits != 8 || o->fixed_bits || o->as_trained))
         return bad_option(err,
                           "two bytes are read of activations of 8 bits, not of fixed point, alone");
     if (o->blocks && (!pith_quantize_has_data(o) || o->fixed_bits || bits > 8))
@@ -114,7 +114,7 @@ static struct pith_quantize_layer of_layer(const struct integer_plan *p,
     return (struct pith_quantize_layer){.tensor = p->m->values[node->in[1]].name,
                                         .n_weights =
                                             p->m->values[node->in[1]].constant->count >> fine,
-                                        .fine = fine,
+                                        .int16 = fine,
                                         .weight_bits = l ? p->node[i].weight_bits : 0,
                                         .snr_db = l ? pith_layer_snr_db(l) : HUGE_VAL,
                                         .n_corrected = l ? l->n_corrected : 0,
@@ -186,7 +186,7 @@ static enum pith_status improve_layer(void *user, const struct layer_inputs *in,
     if (!has_goals(i->opts))
         rounded.goal = NULL;
     if (i->opts->rounding != PITH_ROUND_NEAREST && !pith_layer_is_shared(l))
-        st = pith_feedback_round(&rounded, i->opts->runtime, l);
+        st = pith_gptq_round(&rounded, i->opts->runtime, l);
     if (!st && i->opts->reestimate && in->goal)
         st = pith_reestimate_channels(in, l);
     else if (!st && !i->opts->keep_biases && !in->in_loop) /* chance is judged by samples that know
@@ -248,9 +248,9 @@ static enum pith_status begin(struct integer_plan *plan, struct pith_error *err)
     if (!st && !plan->opts->as_trained)
         st = pith_expand_recurrent(plan->m, plan->opts, err);
     if (!st)
-        st = pith_halve_ranges(plan->m, plan->opts, err);
+        st = pith_split_ranges(plan->m, plan->opts, err);
     if (!st)
-        st = pith_expand_fine_inputs(plan->m, plan->opts, err);
+        st = pith_expand_int16_inputs(plan->m, plan->opts, err);
     if (!st && !plan->opts->as_trained)
         st = pith_split_products(plan->m, plan->opts, &plan->few, err);
     if (!st)

@@ -128,7 +128,10 @@ enum pith_role {
     PITH_ROLE_RESIDUAL = 1, /* added to the result before the activation */
     PITH_ROLE_PACKED = 2,   /* the weight as the kernel reads it, made once a plan; bytes alone */
     PITH_ROLE_SCRATCH = 3,  /* bytes alone; their content is not kept from step to step */
-    PITH_ROLE_OUTPUT = 4    /* index: which output */
+    PITH_ROLE_OUTPUT = 4,   /* index: which output */
+    /* Of a grid of integers (`of`) that a step took over; of inputs, index: which. */
+    PITH_ROLE_SCALE = 5,
+    PITH_ROLE_ZERO_POINT = 6
 };
 enum pith_place {
     PITH_PLACE_NONE = 0,   /* a weight that is there in its packed form alone */
@@ -143,6 +146,9 @@ struct pith_operand {
     enum pith_place place;
     uint64_t offset;
     uint32_t channels_last; /* 1: [N, axes, C] in memory */
+    /* Of a scale (or factor) and zero point: "input", "output", or of a product of integers
+     * "result", "summand" (the result as it is added), "residual", "sum". Else NULL. */
+    const char *of;
 };
 
 enum {
@@ -273,8 +279,8 @@ enum pith_status pith_plan_run_from(struct pith_plan *plan, uint32_t i);
 uint32_t pith_plan_layer_count(const struct pith_plan *plan);
 enum pith_status pith_plan_layer(const struct pith_plan *plan, uint32_t i,
                                  struct pith_layer *layer);
-/* Operand i of step `step`, in the order inputs, residual, packed weight, scratch, outputs, of
- * those that there are; two steps whose operands have one offset share memory. PITH_ERR_ARGUMENT
+/* Operand i of step `step`, in the order inputs, grids, residual, packed weight, scratch, outputs,
+ * of those that there are; two steps whose operands have one offset share memory. PITH_ERR_ARGUMENT
  * where there is none of this number: the way to end a loop over them. */
 enum pith_status pith_plan_operand(const struct pith_plan *plan, uint32_t step, uint32_t i,
                                    struct pith_operand *operand);

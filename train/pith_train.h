@@ -15,7 +15,7 @@
  * The network may shrink while it trains. With `sparsity` weights go, little by little, those
  * whose loss costs least for each bit that the file would pay for them. With `levels` what is left
  * lies on a uniform grid whose step is learned too, and the model ends with masks and codebooks.
- * With `rate_weight` bits of the file are weighed against the loss, and decide what is removed and
+ * With `lambda` bits of the file are weighed against the loss, and decide what is removed and
  * what is rounded to zero: one number from 10x to 1000x.
  *
  * Numbers: a batch is cut into PITH_TRAIN_SLICES slices of equal size, each computed on one thread;
@@ -62,20 +62,16 @@ enum pith_score {
     PITH_SCORE_VARIATIONAL = 4 /* 1 / alpha of variational dropout (Molchanov et al., 2017) */
 };
 
-enum pith_units {
-    PITH_UNITS_STAY = 0, /* as zeros */
-    PITH_UNITS_DROP = 1  /* out of the network: smaller matrices, the same answers */
-};
-
 enum pith_norms {
     PITH_NORMS_STAY = 0, /* as they are, until the network is encoded */
     PITH_NORMS_FOLD = 1  /* into the convolutions before them, on grids that take few bytes */
 };
 
-enum pith_step_by {
-    PITH_STEP_BY_MEAN = 0,   /* of |w| in a tensor */
-    PITH_STEP_BY_TENSOR = 1, /* what rounding a tensor costs the loss (row_steps.h) */
-    PITH_STEP_BY_ROW = 2     /* the same of each of its rows; the steps then stay as they are */
+enum pith_step_init {
+    PITH_STEP_INIT_MEAN = 0,          /* of |w| in a tensor */
+    PITH_STEP_INIT_FISHER_TENSOR = 1, /* what rounding a tensor costs the loss (row_steps.h) */
+    PITH_STEP_INIT_FISHER_ROW =
+        2 /* the same of each of its rows; the steps then stay as they are */
 };
 
 /* After each epoch, and when it ends. All numbers are of the epoch. */
@@ -92,7 +88,7 @@ struct pith_train_progress {
     double bytes;                  /* of the weights in the file, estimated; NAN without levels */
 };
 
-struct pith_train_hint;
+struct pith_train_feature;
 struct pith_train_integers;
 struct pith_ranks;
 
@@ -113,10 +109,11 @@ struct pith_train_opts {
     float warm_up;      /* share of the run in which the rate rises from 0; default 0 */
     float step_factor;  /* PITH_STEPS; default 0.1 */
     float smoothing;    /* label smoothing, 0..1; default 0 */
-    float average;      /* decay of the moving average of the weights that is kept; 0: none */
-    uint32_t versions;  /* of each sample that augmentation makes, shown in turn, epoch after epoch;
-                           a  teacher is then asked once for each, before the run (not with mixup or
-                           hints). 0: another one in each epoch */
+    float ema; /* decay of the exponential moving average (EMA) of the weights that is kept; 0: none
+                  (Polyak & Juditsky, 1992) */
+    uint32_t versions; /* of each sample that augmentation makes, shown in turn, epoch after epoch;
+                          a  teacher is then asked once for each, before the run (not with mixup or
+                          features). 0: another one in each epoch */
     const char *augment; /* "shift=2,flip,rotate=7,scale=0.07,shear=0.09,elastic=1.2,cutout=8": the
                             most of each (augment.h); crop, brightness, contrast, saturation; clean:
                             the share that stays as it is. Pictures [N, C, H, W] only but for
@@ -139,33 +136,33 @@ struct pith_train_opts {
         keep_weights; /* the same as a number: so many are left; 0: as sparsity says. What is
                          zero already, or was dropped with a unit, does not shift its meaning */
     enum pith_score score;
-    float noise_weight;   /* gates: this times the mean P(open) joins the loss; variational dropout:
-                             this times KL / samples; rises with rate_ramp; default 1 */
-    float prune_until;    /* 0..1; default 0.8 */
-    float prune_power;    /* kept(t) = target + (start - target) (1 - t / prune_until)^power in the
-                             logarithm of the counts; default 1.5 */
-    uint32_t prune_every; /* steps; default 50; also at the first step from prune_until on */
-    enum pith_units units; /* what becomes of those that nobody reads, in the end */
+    float prune_until;         /* 0..1; default 0.8. kept(t) = target + (start - target)
+                                  (1 - t / prune_until)^1.5 in the logarithm of the counts */
+    uint32_t prune_every;      /* steps; default 50; also at the first step from prune_until on */
+    bool remove_dead_channels; /* in the end, channels and neurons that nothing reads leave the
+                                  network: smaller matrices, the same outputs. Else they stay, as
+                                  zeros */
     float regrow;          /* 0..1: of the weights that stay by count, this share gives its place to
                               removed ones whose gradient is largest (dynamic network surgery, Guo et
                               al., 2016); falls to 0 at prune_until; default 0 */
     uint32_t levels;       /* 1..127: weights are k * step, |k| <= levels; 0: any float */
     uint32_t bias_levels;  /* the same of what is not a weight; 0: any float */
-    uint32_t feedback; /* with levels: weights are first put onto them layer by layer, each rounding
-                          made up for by others as so many samples tell (feedback_start.h); 0: each
-                          for itself */
-    float softness;    /* >= 0: with a codebook, weights begin between its centroids and settle by
-                          prune_until of the run (soft_assign.h); temperature at first, in squared
-                          distances of neighbouring centroids, as 0.2; 0: assigned once for all */
-    float
-        first_step;   /* step at first, in mean |w| of a tensor; default 0.7. Steps that a network
-                         comes with, of so many levels, go on, whatever is said here or by step_by */
+    uint32_t gptq_samples; /* with levels: weights are first put onto them layer by layer by
+                          error-feedback rounding (GPTQ, Frantar et al., 2023) with Hessians of so
+                          many samples (feedback_start.h); 0: each rounded to nearest */
+    float assignment_temperature; /* >= 0: with a codebook, weights begin between its centroids and
+                       settle by prune_until of the run (soft_assign.h); the soft assignment's
+                       temperature at first, in squared distances of neighbouring centroids, as 0.2;
+                       0: assigned once for all */
+    float first_step; /* step at first, in mean |w| of a tensor; default 0.7. Steps that a network
+                         comes with, of so many levels, go on, whatever is said here or by step_init
+                       */
     float step_power; /* 0..1: that step is also multiplied by (weights of the tensor / those of the
                          largest)^step_power: a small layer's bits are few, the loss by its rounding
                          is not. 0.5 gives each weight the same share of that loss; default 0 */
-    float rate_weight; /* lambda >= 0: what one bit of a weight, on the mean, is worth in loss. It
-                          decides which weights go and which latent ones are 0; none is pulled */
-    float rate_ramp;   /* 0..1: share of the run in which lambda rises from 0; default 0.2 */
+    float lambda; /* >= 0, the rate-distortion multiplier of D + lambda R: what one bit of a weight,
+                     on the mean, is worth in loss. It decides which weights go and which latent
+                     ones are 0; none is pulled. It rises from 0 in the first fifth of the run */
 
     /* Going on after a break. */
     const char *checkpoint;    /* folder, made if need be; NULL: none are written */
@@ -173,8 +170,8 @@ struct pith_train_opts {
     bool resume;               /* go on from the folder's checkpoint; none there: from the start */
 
     /* What else is learned from the teacher: values of its that this model shall have too. */
-    const struct pith_train_hint *hints; /* borrowed */
-    uint32_t n_hints;
+    const struct pith_train_feature *features; /* borrowed */
+    uint32_t n_features;
 
     double enough; /* stop after the epoch whose val_accuracy is at least this; 0: never */
     const struct pith_ranks
@@ -184,19 +181,25 @@ struct pith_train_opts {
                               the biases that this makes get bias_levels; the normalizations
                               themselves then train without */
     const struct pith_train_integers *integers; /* borrowed: what shall be integers in the end;
-                              NULL: nothing. Without levels, sparsity, feedback, codebooks; norms
-                              and units stay */
-    float feedback_loss;       /* 0..1: share of what feedback makes least that weighs an error of a
-                                  layer's results by its gradient, squared (drawn_gradient.h); the rest
-                                  weighs all of them alike; default 0 */
-    enum pith_step_by step_by; /* with levels: where the grids of weights begin. first_step and
+                              NULL: nothing. Without levels, sparsity, GPTQ, codebooks; norms
+                              and dead channels stay */
+    float gptq_fisher_share;       /* 0..1: share of what GPTQ makes least that weighs an error of a
+                                  layer's results by its gradient, squared: the diagonal Fisher
+                                  information       (drawn_gradient.h); the rest         weighs all of
+                                  them       alike; default 0 */
+    enum pith_step_init step_init; /* with levels: where the grids of weights begin. first_step and
                                   step_power then say what the logarithms of all weights' steps are
                                   on the mean. By row: norms stay */
-    float dampening; /* 0..1: with levels (and bias_levels), the share of its way to the middle of
-                        its level that each number goes in a step at the end of the run; rises as
-                        the square of what is over. Else numbers that learning has brought to a
-                        halfway mark change levels to and fro to the end, and end by chance
+    float oscillation_damping; /* 0..1: with levels (and bias_levels), the share of its way to the
+                        middle of its level that each number goes in a step at the end of the run;
+                        rises as the square of what is over. Else numbers that learning has brought
+                        to a halfway mark change levels to and fro to the end, and end by chance
                         (oscillations: Nagel et al., 2022, section 4.1); default 0.002 */
+    bool cover; /* with step_init fisher-tensor or fisher-row: no step is so fine that weights are
+                 * beyond the levels
+                 */
+    /* Of feedback: called with the weights that are rounded, and are to be. May be NULL. */
+    void (*rounded)(void *user, uint32_t done, uint32_t total);
 };
 
 /* ---- integers in the loop
@@ -239,7 +242,7 @@ struct pith_train_integers {
 };
 
 /* weight * mean squared difference joins the loss. Both values have the same shape. */
-struct pith_train_hint {
+struct pith_train_feature {
     const char *student, *teacher; /* names of values, or of the nodes that make them */
     float weight;
 };
@@ -271,7 +274,7 @@ struct pith_train_result {
     double loss, accuracy, val_loss, val_accuracy; /* of that epoch */
     uint64_t n_parameters, n_trained;              /* floats that are constant; that may move */
     uint64_t n_weights;                            /* of those that may move */
-    uint64_t dropped;                              /* units, by PITH_UNITS_DROP */
+    uint64_t dropped;                              /* by remove_dead_channels: those that left */
     uint64_t kept;                                 /* as in pith_train_progress, of that epoch */
     double bytes;
     uint32_t folded; /* normalizations, by PITH_NORMS_FOLD; val_loss and val_accuracy are then of
@@ -285,6 +288,24 @@ struct pith_train_result {
 enum pith_status pith_train(struct pith_model *m, struct pith_data *train, struct pith_data *val,
                             const struct pith_train_opts *opts, struct pith_train_result *result,
                             struct pith_error *err);
+
+/* What rounding has found out that no step changes: how sensitive rows are. For the same model and
+ * data rounded again, with other first_step, step_power and step_init. NULL: no memory. */
+struct pith_round_memory;
+struct pith_round_memory *pith_round_memory_new(void);
+void pith_round_memory_free(struct pith_round_memory *memory); /* accepts NULL */
+
+/* Weights onto grids of opts->levels (> 0), as a run would begin - gptq_samples, gptq_fisher_share,
+ * step_init, first_step, step_power, bias_levels - and nothing trained: data needs no labels or
+ * targets, output 0 may have any shape. loss tells what gradients are drawn of: PITH_SQUARED_ERROR
+ * of its numbers as they are, else of classes. Normalizations stay (pith_model_fold_batch_norm
+ * before, so that rows can have steps). memory: NULL, or what is used and added to. The model is
+ * untouched on failure. PITH_ERR_ARGUMENT: options; samples of another size, or fewer than
+ * PITH_TRAIN_SLICES; PITH_ERR_UNSUPPORTED: several inputs, an operator without gradient;
+ * PITH_ERR_STOPPED: opts->stop said so, asked after each weight; PITH_ERR_IO, _MEMORY. */
+enum pith_status pith_train_round(struct pith_model *m, struct pith_data *data,
+                                  const struct pith_train_opts *opts,
+                                  struct pith_round_memory *memory, struct pith_error *err);
 
 #ifdef __cplusplus
 }

@@ -14,7 +14,7 @@
 #include "row_steps.h"
 #include "schedule.h"
 #include "pith_tensor.h"
-#include "unit_order.h"
+#include "channel_permutation.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@
 
 /* An epoch before the last removals has more weights than were asked for; they are due at the first
  * step that is so far on. */
-static bool thin_enough(const struct run *r)
+static bool sparse_enough(const struct run *r)
 {
     double part = (double)r->step / (double)r->n_steps;
     return !(r->opts->sparsity > 0) || part >= (double)r->opts->prune_until;
@@ -33,16 +33,16 @@ static bool thin_enough(const struct run *r)
 /* Nothing more is asked for: the run ends with this epoch's network, whatever its loss. */
 static bool good_enough(const struct run *r, const struct pith_train_progress *p)
 {
-    return r->opts->enough > 0 && p->val_accuracy >= r->opts->enough && thin_enough(r);
+    return r->opts->enough > 0 && p->val_accuracy >= r->opts->enough && sparse_enough(r);
 }
 
 /* What the best epoch has least of: the loss on samples not trained on, and the rate. */
 static double objective(const struct run *r, const struct pith_train_progress *p)
 {
-    double bits = r->opts->rate_weight > 0 && r->opts->levels ? 8 * p->bytes : 0;
+    double bits = r->opts->lambda > 0 && r->opts->levels ? 8 * p->bytes : 0;
     if (!(bits > 0) || r->result->n_weights == 0)
         return p->val_loss;
-    return p->val_loss + (double)r->opts->rate_weight * bits / (double)r->result->n_weights;
+    return p->val_loss + (double)r->opts->lambda * bits / (double)r->result->n_weights;
 }
 
 static void take_result(const struct run *r, const struct pith_train_progress *p)
@@ -59,10 +59,10 @@ static void take_result(const struct run *r, const struct pith_train_progress *p
  * thin enough to be it. */
 static bool is_best(struct run *r, const struct pith_train_progress *p)
 {
-    bool best = thin_enough(r) && objective(r, p) < r->best_loss;
+    bool best = sparse_enough(r) && objective(r, p) < r->best_loss;
     if (best)
         r->best_loss = objective(r, p);
-    if (best || (thin_enough(r) && r->patient_from == 0))
+    if (best || (sparse_enough(r) && r->patient_from == 0))
         r->patient_from = p->epoch;
     return best;
 }
@@ -201,14 +201,14 @@ static enum pith_status open_tapes(struct run *r)
                           .ranks = r->opts->ranks,
                           .unchecked = r->fake != NULL};
     enum pith_status status =
-        pith_hints_new(r->m, r->opts, r->softmax ? &r->scores : NULL, &r->hints, r->err);
+        pith_features_new(r->m, r->opts, r->softmax ? &r->scores : NULL, &r->features, r->err);
     if (status)
         return status;
-    o.hint = pith_hints_values(r->hints, &o.n_hints);
+    o.feature = pith_features_values(r->features, &o.n_features);
     status = pith_tape_new(r->m, &o, &r->tape, r->err);
     bool softmax;
     o.training = o.unchecked = false;
-    o.n_hints = 0;
+    o.n_features = 0;
     if (!status && r->opts->teacher) {
         status = pith_tape_new(r->opts->teacher, &o, &r->teacher, r->err);
         r->teacher_scores = pith_run_scores(r->opts->teacher, &softmax);
@@ -221,7 +221,7 @@ static enum pith_status open_tapes(struct run *r)
         !pith_shape_equal(&y->shape, &pith_tape_value(r->teacher, 0, r->teacher_scores)->shape))
         return pith_error_set(r->err, PITH_ERR_ARGUMENT,
                               "the teacher's input or classes differ from the network's");
-    return pith_hints_check(r->hints, r->tape, r->teacher, r->err);
+    return pith_features_check(r->features, r->tape, r->teacher, r->err);
 }
 
 static enum pith_status open_answers(struct run *r)
@@ -264,8 +264,8 @@ static enum pith_status open_run(struct run *r, struct pith_data *train)
     r->n_steps = pith_batch_count(r->batch) * r->opts->epochs;
     pith_tape_share(r->tape);
     struct row_steps steps = {0};
-    if (r->opts->step_by)
-        status = pith_row_steps_find(r->m, train, r->opts, &steps, r->err);
+    if (r->opts->step_init)
+        status = pith_row_steps_find(r->m, train, r->opts, NULL, &steps, r->err);
     if (!status)
         pith_row_scale_apply(&steps.scale, r->m, r->tape);
     r->shrinks = pith_row_steps_differ(&steps);
@@ -273,7 +273,7 @@ static enum pith_status open_run(struct run *r, struct pith_data *train)
         status =
             pith_optimizer_new(r->m, r->tape, r->opts, r->n_steps, &steps, &r->optimizer, r->err);
     pith_row_steps_free(&steps);
-    if (!status && r->opts->feedback)
+    if (!status && r->opts->gptq_samples)
         status = pith_feedback_start(r->m, train, r->opts, r->optimizer, r->err);
     if (!status && r->opts->keep_best && pith_snapshot_new(r->m, &r->best))
         status = pith_tape_no_memory(r->err);
@@ -326,11 +326,11 @@ enum pith_status pith_train(struct pith_model *m, struct pith_data *train, struc
         status = pith_tape_no_memory(r.err);
     if (!status && o.norms == PITH_NORMS_FOLD)
         status = pith_norms_fold(&r, &unfolded);
-    r.shrinks |= o.sparsity > 0 || o.rate_weight > 0 || o.units == PITH_UNITS_DROP;
-    if (!status && r.shrinks && pith_order_units(m))
+    r.shrinks |= o.sparsity > 0 || o.lambda > 0 || o.remove_dead_channels;
+    if (!status && r.shrinks && pith_permute_channels(m))
         status = pith_tape_no_memory(r.err);
-    if (!status && o.units == PITH_UNITS_DROP)
-        status = pith_drop_units(m, &made.dropped, err);
+    if (!status && o.remove_dead_channels)
+        status = pith_remove_dead_channels(m, &made.dropped, err);
     if (!status)
         status = pith_norms_judge(&r);
     if (status)
@@ -343,7 +343,7 @@ enum pith_status pith_train(struct pith_model *m, struct pith_data *train, struc
     pith_optimizer_free(r.optimizer);
     pith_batch_free(r.batch);
     pith_augment_batch_free(r.augment);
-    pith_hints_free(r.hints);
+    pith_features_free(r.features);
     free(r.answers.log_p);
     pith_tape_free(r.tape);
     pith_tape_free(r.teacher);

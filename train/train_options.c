@@ -71,8 +71,7 @@ static bool words_known(const struct pith_train_opts *o)
 {
     return known(o->optimizer, PITH_NESTEROV) && known(o->schedule, PITH_ONE_CYCLE) &&
            known(o->loss, PITH_DISTILL) && known(o->score, PITH_SCORE_VARIATIONAL) &&
-           known(o->units, PITH_UNITS_DROP) && known(o->norms, PITH_NORMS_FOLD) &&
-           known(o->step_by, PITH_STEP_BY_ROW);
+           known(o->norms, PITH_NORMS_FOLD) && known(o->step_init, PITH_STEP_INIT_FISHER_ROW);
 }
 
 static bool is_noisy(const struct pith_train_opts *o)
@@ -83,8 +82,8 @@ static bool is_noisy(const struct pith_train_opts *o)
 /* What has a say in which values a weight takes, or in the network's shape, beside its integers. */
 static bool shrinks_too(const struct pith_train_opts *o)
 {
-    return o->levels || o->bias_levels || o->sparsity > 0 || o->rate_weight > 0 ||
-           o->softness > 0 || o->units || o->norms;
+    return o->levels || o->bias_levels || o->sparsity > 0 || o->lambda > 0 ||
+           o->assignment_temperature > 0 || o->remove_dead_channels || o->norms;
 }
 
 static bool has_codebook(const struct pith_model *m)
@@ -100,7 +99,7 @@ enum pith_status pith_run_check_opts(const struct run *r)
     const struct pith_train_opts *o = r->opts;
     const char *wrong = NULL;
     if (!words_known(o))
-        wrong = "an optimizer, schedule, loss, score, step or way with units or norms that is not "
+        wrong = "an optimizer, schedule, loss, score, step size or way with norms that is not "
                 "known";
     else if (o->epochs == 0)
         wrong = "epochs must be at least 1";
@@ -109,8 +108,8 @@ enum pith_status pith_run_check_opts(const struct run *r)
     else if (!(o->rate > 0) || !isfinite(o->rate))
         wrong = "the learning rate must be above 0";
     else if (!(o->momentum >= 0 && o->momentum < 1) || !(o->beta1 >= 0 && o->beta1 < 1) ||
-             !(o->beta2 >= 0 && o->beta2 < 1) || !(o->average >= 0 && o->average < 1))
-        wrong = "momentum, betas and average must be in 0..1, below 1";
+             !(o->beta2 >= 0 && o->beta2 < 1) || !(o->ema >= 0 && o->ema < 1))
+        wrong = "momentum, betas and ema must be in 0..1, below 1";
     else if (!(o->weight_decay >= 0) || !(o->clip_norm >= 0) || !isfinite(o->weight_decay))
         wrong = "weight decay and gradient norm must not be negative";
     else if (!(o->step_factor >= 0) || !isfinite(o->step_factor))
@@ -126,37 +125,38 @@ enum pith_status pith_run_check_opts(const struct run *r)
         wrong = "a teacher is for classes, not for squared error";
     else if (!(o->sparsity >= 0 && o->sparsity < 1) || !(o->prune_until > 0 && o->prune_until <= 1))
         wrong = "sparsity must be in 0..1, below 1, and prune_until in 0..1, above 0";
-    else if (o->prune_every == 0 || !(o->prune_power > 0) || !share(o->regrow) ||
-             !share(o->rate_ramp))
-        wrong = "prune_every and prune_power must be above 0, regrow and rate_ramp in 0..1";
+    else if (o->prune_every == 0 || !share(o->regrow))
+        wrong = "prune_every must be above 0, regrow in 0..1";
     else if (o->levels > 127 || o->bias_levels > 127 || !(o->first_step > 0))
         wrong = "a grid has at most 127 levels, and its first step is above 0";
-    else if (o->feedback && !o->levels)
-        wrong = "feedback is for weights on a grid: it needs levels";
-    else if (!share(o->feedback_loss) || (o->feedback_loss > 0 && !o->feedback))
-        wrong = "the loss's share in feedback is in 0..1, and needs feedback";
-    else if (o->step_by && !o->levels)
-        wrong = "a step by what rounding costs is for weights on a grid: it needs levels";
-    else if (o->step_by == PITH_STEP_BY_ROW && o->norms == PITH_NORMS_FOLD)
-        wrong = "steps by row are without norms that fold, which give rows steps of their own";
-    else if (!share(o->dampening))
-        wrong = "dampening must be in 0..1";
+    else if (o->gptq_samples && !o->levels)
+        wrong = "GPTQ is for weights on a grid: gptq_samples needs levels";
+    else if (!share(o->gptq_fisher_share) || (o->gptq_fisher_share > 0 && !o->gptq_samples))
+        wrong = "gptq_fisher_share must be in 0..1, and needs gptq_samples";
+    else if (o->step_init && !o->levels)
+        wrong =
+            "a step size by Fisher information is for weights on a grid: step_init needs levels";
+    else if (o->step_init == PITH_STEP_INIT_FISHER_ROW && o->norms == PITH_NORMS_FOLD)
+        wrong =
+            "step sizes of rows do not go with norms that fold, which give rows steps of their own";
+    else if (!share(o->oscillation_damping))
+        wrong = "oscillation_damping must be in 0..1";
     else if (!share(o->step_power))
         wrong = "the power of steps must be in 0..1";
-    else if (is_noisy(o) && (o->levels || !(o->noise_weight >= 0) || !isfinite(o->noise_weight)))
-        wrong = "gates and variational dropout are without levels, their weight not negative";
+    else if (is_noisy(o) && o->levels)
+        wrong = "gates and variational dropout are without levels";
     else if (is_noisy(o) && !(o->sparsity > 0))
         wrong = "gates and variational dropout say what goes: they need a sparsity";
     else if (is_noisy(o) && has_codebook(r->m))
         wrong = "gates and variational dropout are not for weights with a codebook";
     else if (o->integers && shrinks_too(o))
-        wrong =
-            "integers in the loop are without levels, sparsity, softness, and with the units and "
-            "norms that are there";
-    else if (!(o->softness >= 0) || !isfinite(o->softness))
-        wrong = "softness must not be negative";
-    else if (!(o->rate_weight >= 0) || !isfinite(o->rate_weight))
-        wrong = "the weight of the rate must not be negative";
+        wrong = "integers in the loop are without levels, sparsity and assignment_temperature, and "
+                "with the channels and "
+                "norms that are there";
+    else if (!(o->assignment_temperature >= 0) || !isfinite(o->assignment_temperature))
+        wrong = "assignment_temperature must not be negative";
+    else if (!(o->lambda >= 0) || !isfinite(o->lambda))
+        wrong = "lambda must not be negative";
     else if (o->ranks && (o->ranks->count == 0 || o->ranks->rank >= o->ranks->count ||
                           PITH_TRAIN_SLICES % o->ranks->count))
         wrong = "a batch can be shared by 1, 2, 4 or 8 processes";

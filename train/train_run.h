@@ -8,7 +8,7 @@
 #include "checkpoint.h"
 #include "fake_quant_graph.h"
 #include "feed_batch.h"
-#include "hint_loss.h"
+#include "feature_distillation.h"
 #include "loss.h"
 #include "optimizer.h"
 #include "pith_train.h"
@@ -27,7 +27,7 @@ struct run {
     struct teacher_memory *memory;   /* NULL: the teacher is asked at each step */
     uint32_t version;                /* that the samples are shown in */
     bool softmax;                    /* stands behind scores */
-    struct hint_loss *hints;
+    struct feature_loss *features;
     struct teacher_answers answers; /* judge the epochs where there are no labels */
     struct augment_batch *augment;  /* NULL: samples stay as they are */
     struct feed_batch *batch;

@@ -63,8 +63,11 @@ enum option_kind {
     OPTION_HEADING,  /* no option: its help text heads those that follow. -h ends at the first */
     OPTION_ADVANCED, /* no option: what follows stands on the advanced page, not in the help */
     OPTION_ROWS,     /* no option: here stand rows of a stage's table (stage_options.h) */
+    OPTION_ONE_ROW,  /* the same of one row, by its key */
+    OPTION_ASKED,    /* the same, for a stage that is made later */
     OPTION_ROW,      /* one of them, in cli_all_options */
-    OPTION_SET       /* KEY=VALUE, by a stage's table */
+    OPTION_SET,      /* KEY=VALUE, by a stage's table */
+    OPTION_SET_ASKED /* STAGE.KEY=VALUE, for stages that are made later */
 };
 
 #define CLI_LIST_MAX 64

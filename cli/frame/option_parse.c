@@ -147,10 +147,13 @@ static enum cli_exit store(const struct cli_option *o, const char *text, void *o
     case OPTION_HEADING:
     case OPTION_ADVANCED:
     case OPTION_ROWS:
+    case OPTION_ONE_ROW:
+    case OPTION_ASKED:
         break;
     case OPTION_ROW:
         return cli_store_row(o, text, options);
     case OPTION_SET:
+    case OPTION_SET_ASKED:
         return cli_store_set(o, text, options);
     case OPTION_FRACTION:
     case OPTION_PERCENT:

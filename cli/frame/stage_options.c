@@ -10,7 +10,8 @@
 /* Of one command at a time. */
 static struct {
     struct cli_option option[MAX_OPTIONS];
-    const struct pith_option *row[MAX_OPTIONS]; /* of OPTION_ROW */
+    const struct pith_option *row[MAX_OPTIONS];  /* of OPTION_ROW */
+    const struct cli_option *place[MAX_OPTIONS]; /* where it stands in the command's own table */
     char name[MAX_OPTIONS][NAME_BYTES], help[MAX_OPTIONS][CLI_HELP_BYTES];
     uint32_t n;
 } all;
@@ -60,12 +61,14 @@ void cli_row_help(const struct pith_option *o, char line[CLI_HELP_BYTES])
 
 /* ---- the command's options ------------------------------------------------------------------- */
 
-static void add(const struct cli_option *o, const struct pith_option *row)
+static void add(const struct cli_option *o, const struct pith_option *row,
+                const struct cli_option *place)
 {
     if (all.n == MAX_OPTIONS - 1)
         return;
     all.option[all.n] = *o;
-    all.row[all.n++] = row;
+    all.row[all.n] = row;
+    all.place[all.n++] = place;
 }
 
 static void add_row(const struct cli_option *place, const struct pith_option *row)
@@ -75,8 +78,10 @@ static void add_row(const struct cli_option *place, const struct pith_option *ro
     for (char *p = name; *p; p++)
         *p = *p == '_' ? '-' : *p;
     cli_row_help(row, help);
-    const struct cli_option o = {0, name, OPTION_ROW, place->offset, row->arg, help, 0, 0};
-    add(&o, row);
+    const struct cli_option o = {
+        row->letter, name, OPTION_ROW, place->offset, row->arg, place->help ? place->help : help,
+        0,           0};
+    add(&o, row, place);
 }
 
 static void add_rows(const struct cli_option *place)
@@ -84,7 +89,9 @@ static void add_rows(const struct cli_option *place)
     const struct pith_option_table *table = pith_stage_options((enum pith_stage_kind)place->min);
     const struct pith_option *row;
     for (uint32_t i = 0; (row = pith_option_row(table, i, NULL)); i++)
-        if (row->level == (enum pith_option_level)place->max && !(row->flags & PITH_OPTION_RECIPE))
+        if (place->kind == OPTION_ROWS ? row->level == (enum pith_option_level)place->max &&
+                                             !(row->flags & PITH_OPTION_RECIPE)
+                                       : strcmp(row->key, place->name) == 0)
             add_row(place, row);
 }
 
@@ -93,10 +100,10 @@ const struct cli_option *cli_all_options(const struct cli_command *cmd)
     static const struct cli_option end = {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0};
     all.n = 0;
     for (const struct cli_option *o = cmd->options; o && o->name; o++)
-        if (o->kind == OPTION_ROWS)
+        if (o->kind == OPTION_ROWS || o->kind == OPTION_ONE_ROW || o->kind == OPTION_ASKED)
             add_rows(o);
         else
-            add(o, NULL);
+            add(o, NULL, o);
     all.option[all.n] = end;
     return all.option;
 }
@@ -109,38 +116,129 @@ const struct pith_option_table *cli_stage_table(const struct cli_command *cmd)
     return NULL;
 }
 
+const struct pith_option_table *cli_set_table(const struct cli_command *cmd, uint32_t i,
+                                              const char **prefix)
+{
+    static const struct {
+        enum pith_stage_kind kind;
+        const char *prefix;
+    } asked[] = {{PITH_STAGE_PRUNE, "prune."},         {PITH_STAGE_TRAIN, "prune.train."},
+                 {PITH_STAGE_TRAIN, "train."},         {PITH_STAGE_CLUSTER, "cluster."},
+                 {PITH_STAGE_CALIBRATE, "calibrate."}, {PITH_STAGE_QUANTIZE, "quantize."},
+                 {PITH_STAGE_ENCODE, "encode."}};
+    const struct pith_option_table *own = cli_stage_table(cmd);
+    const struct cli_option *o = cmd->options;
+    *prefix = i ? "train." : "";
+    if (own)
+        return i == 0 ? own
+               : i == 1 && own == pith_stage_options(PITH_STAGE_PRUNE)
+                   ? pith_stage_options(PITH_STAGE_TRAIN)
+                   : NULL;
+    while (o && o->name && o->kind != OPTION_SET_ASKED)
+        o++;
+    if (!o || !o->name || i >= sizeof asked / sizeof *asked)
+        return NULL;
+    *prefix = asked[i].prefix;
+    return pith_stage_options(asked[i].kind);
+}
+
 /* ---- setting --------------------------------------------------------------------------------- */
+
+/* Into a stage, where a training's rows are set in a prune, too; or into what is asked of one. */
+static enum pith_status set_row(const struct cli_option *place, const struct pith_option *row,
+                                const char *text, void *at, struct pith_error *err)
+{
+    enum pith_stage_kind kind = (enum pith_stage_kind)place->min;
+    char key[64];
+    if (place->kind == OPTION_ASKED)
+        return pith_ask(at, kind, row->key, text, err);
+    bool nested = ((struct pith_stage *)at)->kind != kind;
+    snprintf(key, sizeof key, "%s%s", nested ? "train." : "", row->key);
+    return pith_stage_set(at, key, text, &texts, err);
+}
 
 enum cli_exit cli_store_row(const struct cli_option *o, const char *text, void *options)
 {
-    struct pith_stage *stage = (struct pith_stage *)((char *)options + o->offset);
+    size_t i = (size_t)(o - all.option);
     struct pith_error err = {0};
-    if (!pith_stage_set(stage, all.row[o - all.option]->key, text, &texts, &err))
+    if (!set_row(all.place[i], all.row[i], text, (char *)options + o->offset, &err))
         return EXIT_DONE;
     cli_error("--%s %s", o->name, err.text);
     return EXIT_USAGE;
 }
 
+/* Whether an option was once called so; then what it is called now has been said. */
+static bool told_of_renamed(const struct pith_option_table *table, const char *name, size_t n)
+{
+    const struct pith_option *o = pith_option_renamed(table, name, n);
+    char now[NAME_BYTES + 8];
+    if (!o)
+        return false;
+    pith_option_spell(o, true, now, sizeof now);
+    cli_error("'%.*s' is now %s (see pith help %s%s)", (int)n, name, now, table->stage,
+              cli_is_advanced(o) ? "-advanced" : "");
+    return true;
+}
+
+static enum cli_exit no_such_key(const char *text, size_t n, const char *stage)
+{
+    const struct pith_option_table *table =
+        stage ? pith_stage_options(pith_stage_named(stage, strlen(stage))) : NULL;
+    if (table && told_of_renamed(table, text, n))
+        return EXIT_USAGE;
+    cli_error("--set '%.*s': no such key (see pith help %s%s)", (int)n, text,
+              stage ? stage : "compress", table && cli_has_advanced(table) ? "-advanced" : "");
+    return EXIT_USAGE;
+}
+
+static const struct pith_option *key_of(enum pith_stage_kind kind, const char *key, size_t n)
+{
+    const struct pith_option *row = pith_stage_option(kind, key, n, NULL);
+    return row && !(row->flags & PITH_OPTION_RECIPE) ? row : NULL;
+}
+
+static enum cli_exit set_key(struct pith_stage *stage, const char *text, size_t n)
+{
+    struct pith_error err = {0};
+    char key[64];
+    if (n >= sizeof key || !key_of(stage->kind, text, n))
+        return no_such_key(text, n, pith_stage_name(stage->kind));
+    snprintf(key, sizeof key, "%.*s", (int)n, text);
+    if (!pith_stage_set(stage, key, text + n + 1, &texts, &err))
+        return EXIT_DONE;
+    cli_error("--set %s=%s", key, err.text);
+    return EXIT_USAGE;
+}
+
+/* "prune.sparsity=0.9" */
+static enum cli_exit ask_key(struct pith_asked *asked, const char *text, size_t n)
+{
+    struct pith_error err = {0};
+    char key[PITH_ASKED_KEY_BYTES];
+    size_t stage = strcspn(text, ".");
+    enum pith_stage_kind kind = stage < n ? pith_stage_named(text, stage) : (enum pith_stage_kind)0;
+    if (!kind || kind == PITH_STAGE_COMPRESS)
+        return no_such_key(text, n, NULL);
+    size_t bytes = n - stage - 1;
+    if (bytes >= sizeof key || !key_of(kind, text + stage + 1, bytes))
+        return no_such_key(text, n, pith_stage_name(kind));
+    snprintf(key, sizeof key, "%.*s", (int)bytes, text + stage + 1);
+    if (!pith_ask(asked, kind, key, text + n + 1, &err))
+        return EXIT_DONE;
+    cli_error("--set %.*s=%s", (int)n, text, err.text);
+    return EXIT_USAGE;
+}
+
 enum cli_exit cli_store_set(const struct cli_option *o, const char *text, void *options)
 {
-    struct pith_stage *stage = (struct pith_stage *)((char *)options + o->offset);
-    const struct pith_option_table *table = pith_stage_options(stage->kind);
+    void *at = (char *)options + o->offset;
     const char *equals = strchr(text, '=');
-    struct pith_error err = {0};
     if (!equals) {
-        cli_error("--set '%s': not of the form KEY=VALUE", text);
+        cli_error("--set '%s': not of the form %s", text, o->arg);
         return EXIT_USAGE;
     }
-    const struct pith_option *row = pith_option_find(table, text, (size_t)(equals - text), NULL);
-    if (!row || row->flags & PITH_OPTION_RECIPE) {
-        cli_error("--set '%.*s': no such key (see pith help %s%s)", (int)(equals - text), text,
-                  table->stage, cli_has_advanced(table) ? "-advanced" : "");
-        return EXIT_USAGE;
-    }
-    if (!pith_stage_set(stage, row->key, equals + 1, &texts, &err))
-        return EXIT_DONE;
-    cli_error("--set %s=%s", row->key, err.text);
-    return EXIT_USAGE;
+    size_t n = (size_t)(equals - text);
+    return o->kind == OPTION_SET ? set_key(at, text, n) : ask_key(at, text, n);
 }
 
 static bool is_called(const struct pith_option *o, const char *name, size_t n)
@@ -165,7 +263,7 @@ bool cli_told_as_set(const struct cli_command *cmd, const char *name, size_t n)
                       o->key, o->arg ? o->arg : "true", cmd->name);
             return true;
         }
-    return false;
+    return table && told_of_renamed(table, name, n);
 }
 
 enum cli_exit cli_check_stage(const struct pith_stage *stage)

@@ -6,11 +6,18 @@
  *     {0, "", OPTION_HEADING, 0, NULL, "More", 0, 0},
  *     CLI_STAGE_PLAIN(struct train_options, stage, PITH_STAGE_TRAIN),     other options
  *     CLI_STAGE_SET(struct train_options, stage, PITH_STAGE_TRAIN, "..."),    --set KEY=VALUE: all
- */
+ *
+ * Single rows, also of another stage: of the training in a prune, and of the stages that a command
+ * makes later from what it was asked for (pith_preset.h):
+ *
+ *     CLI_STAGE_ROW(struct prune_options, stage, PITH_STAGE_TRAIN, "batch", NULL),
+ *     CLI_ASKED_ROW(struct compress_options, asked, PITH_STAGE_PRUNE, "sparsity", NULL),
+ *     CLI_ASKED_SET(struct compress_options, asked),                    --set prune.pattern=2:4 */
 #ifndef STAGE_OPTIONS_H
 #define STAGE_OPTIONS_H
 
 #include "cli.h"
+#include "pith_preset.h"
 #include "pith_stage_options.h"
 
 #define CLI_STAGE_BASIC(type, member, kind)                                                        \
@@ -26,16 +33,35 @@
         0, "set", OPTION_SET, offsetof(type, member), "KEY=VALUE", what "; may be repeated", kind, \
             0                                                                                      \
     }
+/* help: NULL, or instead of the row's */
+#define CLI_STAGE_ROW(type, member, kind, key, help)                                               \
+    {                                                                                              \
+        0, key, OPTION_ONE_ROW, offsetof(type, member), NULL, help, kind, 0                        \
+    }
+#define CLI_ASKED_ROW(type, member, kind, key, help)                                               \
+    {                                                                                              \
+        0, key, OPTION_ASKED, offsetof(type, member), NULL, help, kind, 0                          \
+    }
+#define CLI_ASKED_SET(type, member)                                                                \
+    {                                                                                              \
+        0, "set", OPTION_SET_ASKED, offsetof(type, member), "STAGE.KEY=VALUE",                     \
+            "any option of a stage, as cluster.bits=4; may be repeated", 0, 0                      \
+    }
 
 /* The command's options with the rows of its stage among them; until the next call. */
 const struct cli_option *cli_all_options(const struct cli_command *cmd);
 /* The table of the stage that the command sets by --set; NULL: none. */
 const struct pith_option_table *cli_stage_table(const struct cli_command *cmd);
+/* Table i of those whose keys --set takes, and what stands before them ("", "train.", ...); NULL
+ * past the last. */
+const struct pith_option_table *cli_set_table(const struct cli_command *cmd, uint32_t i,
+                                              const char **prefix);
 /* Whether a row is set by --set alone; whether the table has such rows. */
 bool cli_is_advanced(const struct pith_option *o);
 bool cli_has_advanced(const struct pith_option_table *table);
 
-/* Sets a row's option (OPTION_ROW, from cli_all_options), or one by KEY=VALUE (OPTION_SET). */
+/* Sets a row's option (OPTION_ROW, from cli_all_options), or one by KEY=VALUE (OPTION_SET,
+ * OPTION_SET_ASKED). */
 enum cli_exit cli_store_row(const struct cli_option *o, const char *text, void *options);
 enum cli_exit cli_store_set(const struct cli_option *o, const char *text, void *options);
 /* Tells of an option that there is as --set KEY=VALUE alone; false: there is none of that name. */

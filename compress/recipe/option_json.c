@@ -86,6 +86,17 @@ static enum pith_status read_number(const struct json_place *p, const json_t *v,
     return pith_json_read_number(p, v, o->min, o->max, number);
 }
 
+/* A number, or a text with a unit behind it. */
+static enum pith_status read_amount(const struct json_place *p, json_t *v,
+                                    const struct pith_option *o, void *at)
+{
+    struct pith_error why = {0};
+    if (!json_is_string(v))
+        return read_number(p, v, o, at);
+    return pith_option_read(o, json_string_value(v), at, &why) ? pith_json_bad(p, why.text)
+                                                               : PITH_OK;
+}
+
 static enum pith_status read_value(const struct json_place *p, json_t *v,
                                    const struct pith_option *o, void *at)
 {
@@ -113,6 +124,9 @@ static enum pith_status read_value(const struct json_place *p, json_t *v,
         return read_number(p, v, o, at);
     case PITH_OPTION_PERCENT:
         return pith_json_read_percent(p, v, at);
+    case PITH_OPTION_BYTES:
+    case PITH_OPTION_TIME:
+        return read_amount(p, v, o, at);
     case PITH_OPTION_WORD:
     case PITH_OPTION_CHOICE:
         return read_word(p, v, o, at);
@@ -132,6 +146,10 @@ enum pith_status pith_option_from_json(const struct json_place *p, json_t *v,
     const struct pith_option_table *table = pith_stage_options(kind);
     size_t at = 0;
     const struct pith_option *o = pith_option_find(table, p->key, strlen(p->key), &at);
+    const struct pith_option *now = pith_option_renamed(table, p->key, strlen(p->key));
+    if (!o && now)
+        return pith_error_fill(p->err, PITH_ERR_ARGUMENT, "%s: '%s' is now '%s'", p->where, p->key,
+                               now->key);
     if (!o || o->flags & PITH_OPTION_COMMAND)
         return pith_json_no_such_key(p, table->stage);
     return o->kind == PITH_OPTION_OWN ? read_own(p, v, o, s) : read_value(p, v, o, (char *)s + at);
@@ -182,6 +200,8 @@ static json_t *value_to_json(const struct pith_option *o, const void *at)
         return pith_float_to_json(*(const float *)at);
     case PITH_OPTION_NUMBER:
     case PITH_OPTION_SHARE:
+    case PITH_OPTION_BYTES:
+    case PITH_OPTION_TIME:
         return json_real(*(const double *)at);
     case PITH_OPTION_PERCENT:
         return percent_to_json(*(const double *)at);

@@ -6,15 +6,15 @@
 #include "prune_json.h"
 #include "stage_rows.h"
 
-/* ---- hints ----------------------------------------------------------------------------------- */
+/* ---- feature distillation -------------------------------------------------------------------- */
 
-static enum pith_status read_hint(const struct json_place *p, json_t *object,
-                                  struct pith_train_hint *h)
+static enum pith_status read_feature(const struct json_place *p, json_t *object,
+                                     struct pith_train_feature *h)
 {
     const char *key;
     json_t *v;
     double weight = 0;
-    *h = (struct pith_train_hint){0};
+    *h = (struct pith_train_feature){0};
     json_object_foreach(object, key, v)
     {
         const struct json_place at = {p->where, key, p->err};
@@ -26,7 +26,7 @@ static enum pith_status read_hint(const struct json_place *p, json_t *object,
         else if (strcmp(key, "weight") == 0)
             st = pith_json_read_number(&at, v, 0, 1e9, &weight);
         else
-            return pith_json_no_such_key(&at, "hints");
+            return pith_json_no_such_key(&at, "feature_distillation");
         if (st)
             return st;
     }
@@ -37,28 +37,29 @@ static enum pith_status read_hint(const struct json_place *p, json_t *object,
                                        : pith_json_bad(p, "a list of {student, teacher, weight}");
 }
 
-static enum pith_status read_hints(const struct json_place *p, json_t *list, struct pith_stage *s)
+static enum pith_status read_features(const struct json_place *p, json_t *list,
+                                      struct pith_stage *s)
 {
     size_t n = json_array_size(list);
-    if (n == 0 || n > PITH_STAGE_HINTS)
-        return pith_json_bad(p, "a list of 1 to 16 hints");
-    for (s->train.n_hints = 0; s->train.n_hints < n; s->train.n_hints++) {
-        enum pith_status st =
-            read_hint(p, json_array_get(list, s->train.n_hints), &s->hints[s->train.n_hints]);
+    if (n == 0 || n > PITH_STAGE_FEATURES)
+        return pith_json_bad(p, "a list of 1 to 16 pairs of values");
+    for (s->train.n_features = 0; s->train.n_features < n; s->train.n_features++) {
+        enum pith_status st = read_feature(p, json_array_get(list, s->train.n_features),
+                                           &s->features[s->train.n_features]);
         if (st)
             return st;
     }
     return PITH_OK;
 }
 
-static json_t *write_hints(const struct pith_stage *s)
+static json_t *write_features(const struct pith_stage *s)
 {
     json_t *list = json_array();
-    for (uint32_t i = 0; i < s->train.n_hints; i++) {
-        const struct pith_train_hint *h = &s->hints[i];
-        json_t *hint = json_pack("{ss,ss}", "student", h->student, "teacher", h->teacher);
-        pith_json_put(&hint, "weight", pith_float_to_json(h->weight));
-        pith_json_append(&list, hint);
+    for (uint32_t i = 0; i < s->train.n_features; i++) {
+        const struct pith_train_feature *h = &s->features[i];
+        json_t *feature = json_pack("{ss,ss}", "student", h->student, "teacher", h->teacher);
+        pith_json_put(&feature, "weight", pith_float_to_json(h->weight));
+        pith_json_append(&list, feature);
     }
     return list;
 }
@@ -109,24 +110,24 @@ static json_t *write_keep(const struct pith_stage *s)
     return write_layers(s->keep, s->quantize.n_keep);
 }
 
-static enum pith_status read_fine(const struct json_place *p, json_t *v, struct pith_stage *s)
+static enum pith_status read_int16(const struct json_place *p, json_t *v, struct pith_stage *s)
 {
-    return read_auto(p, v, &s->fine_auto, s->fine, &s->quantize.n_fine);
+    return read_auto(p, v, &s->int16_auto, s->int16, &s->quantize.n_int16);
 }
 
-static json_t *write_fine(const struct pith_stage *s)
+static json_t *write_int16(const struct pith_stage *s)
 {
-    return s->fine_auto ? json_string("auto") : write_layers(s->fine, s->quantize.n_fine);
+    return s->int16_auto ? json_string("auto") : write_layers(s->int16, s->quantize.n_int16);
 }
 
-static enum pith_status read_halves(const struct json_place *p, json_t *v, struct pith_stage *s)
+static enum pith_status read_split(const struct json_place *p, json_t *v, struct pith_stage *s)
 {
-    return read_auto(p, v, &s->halves_auto, s->halved, &s->quantize.n_halved);
+    return read_auto(p, v, &s->split_auto, s->split, &s->quantize.n_split);
 }
 
-static json_t *write_halves(const struct pith_stage *s)
+static json_t *write_split(const struct pith_stage *s)
 {
-    return s->halves_auto ? json_string("auto") : write_layers(s->halved, s->quantize.n_halved);
+    return s->split_auto ? json_string("auto") : write_layers(s->split, s->quantize.n_split);
 }
 
 static enum pith_status read_biases(const struct json_place *p, json_t *v, struct pith_stage *s)
@@ -183,10 +184,10 @@ static json_t *write_cluster_layers(const struct pith_stage *s)
 const struct own_json *pith_own_json(const struct pith_option_own *own)
 {
     static const struct own_json all[] = {
-        {&pith_own_hints, read_hints, write_hints},
+        {&pith_own_features, read_features, write_features},
         {&pith_own_keep, read_keep, write_keep},
-        {&pith_own_fine, read_fine, write_fine},
-        {&pith_own_halves, read_halves, write_halves},
+        {&pith_own_int16, read_int16, write_int16},
+        {&pith_own_split, read_split, write_split},
         {&pith_own_bias_correct, read_biases, write_biases},
         {&pith_own_cluster_layers, read_cluster_layers, write_cluster_layers}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)

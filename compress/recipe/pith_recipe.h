@@ -8,10 +8,12 @@
  * } } { "do": "cluster", "bits": 5, "init": "linear", "per": "tensor", "layers": { "conv*": 8 } }
  *     { "do": "train", "epochs": 8, "lr": 0.001, "teacher": "start", "until_drop": "0.3%" }
  *     { "do": "prune", "sparsity": 0.9, "steps": 6, "schedule": "cubic", "train": { "epochs": 1 } }
- *     { "do": "quantize", "weights": 8, "rounding": "feedback", "samples": 64, "keep": ["fc_out"] }
+ *     { "do": "quantize", "weights": 8, "rounding": "gptq", "samples": 64, "keep": ["fc_out"] }
  *     { "do": "quantize", "to": "fixed:8", "per": "channel" }      or "activations": 16
  *     { "do": "quantize", "keep": ["fc_out"], "floats": "f16" }    or "bf16"
- *     { "do": "encode", "coder": "huffman", "for": "speed" } */
+ *     { "do": "encode", "coder": "huffman", "for": "speed" }
+ *
+ * A recipe may begin with those of a preset (pith_preset.h). */
 #ifndef PITH_RECIPE_H
 #define PITH_RECIPE_H
 
@@ -21,11 +23,13 @@
 extern "C" {
 #endif
 
+struct pith_stage_texts;
 struct pith_recipe {
-    double max_drop; /* fraction; negative: none */
+    struct pith_goal goal;
     uint32_t n_stages;
     struct pith_stage *stages;
-    void *json; /* private */
+    void *json;                     /* private */
+    struct pith_stage_texts *texts; /* private */
 };
 
 /* name stands in messages. PITH_ERR_CORRUPT: no JSON (line and column told); PITH_ERR_ARGUMENT:
@@ -34,12 +38,9 @@ enum pith_status pith_recipe_parse(const char *text, size_t n, const char *name,
                                    struct pith_recipe **recipe, struct pith_error *err);
 void pith_recipe_free(struct pith_recipe *recipe);
 /* The classic recipe: prune to `sparsity` (0: no pruning), cluster to `bits`, encode. */
-enum pith_status pith_recipe_classic(double sparsity, uint32_t bits, bool compact,
+enum pith_status pith_recipe_classic(double sparsity, uint32_t bits, enum pith_encode_goal goal,
                                      struct pith_recipe **recipe, struct pith_error *err);
-/* Encode alone, with every number as it is. */
-enum pith_status pith_recipe_lossless(bool compact, struct pith_recipe **recipe,
-                                      struct pith_error *err);
-/* Canonical JSON: parses to an equal recipe. malloc'ed, NUL-terminated. */
+/* Canonical JSON, all stages in full: parses to an equal recipe. malloc'ed, NUL-terminated. */
 enum pith_status pith_recipe_print(const struct pith_recipe *recipe, char **text,
                                    struct pith_error *err);
 /* The recipe that made m, from its history. PITH_ERR_ARGUMENT when it has none. */

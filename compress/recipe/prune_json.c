@@ -91,6 +91,7 @@ static enum pith_status read_training(const struct json_place *p, json_t *v, str
     json_t *member;
     if (!json_is_object(v))
         return pith_json_bad(p, "an object with the keys of 'train'");
+    pith_prune_set_trains(s);
     json_object_foreach(v, key, member)
     {
         const struct json_place at = {p->where, key, p->err};

@@ -7,60 +7,67 @@
 #include "option_json.h"
 #include "stage_json.h"
 
-static const struct pith_word stage_words[] = {
-    {"prune", PITH_STAGE_PRUNE},       {"cluster", PITH_STAGE_CLUSTER}, {"train", PITH_STAGE_TRAIN},
-    {"quantize", PITH_STAGE_QUANTIZE}, {"encode", PITH_STAGE_ENCODE},   {NULL, 0}};
+static const struct pith_word stage_words[] = {{"prune", PITH_STAGE_PRUNE},
+                                               {"cluster", PITH_STAGE_CLUSTER},
+                                               {"train", PITH_STAGE_TRAIN},
+                                               {"quantize", PITH_STAGE_QUANTIZE},
+                                               {"encode", PITH_STAGE_ENCODE},
+                                               {"calibrate", PITH_STAGE_CALIBRATE},
+                                               {NULL, 0}};
 
-/* Steps without training between them would end as one does. */
-static enum pith_status check_steps(json_t *object, const char *where, const struct pith_stage *s,
-                                    struct pith_error *err)
+enum pith_stage_kind pith_stage_json_kind(const json_t *object)
 {
-    static const char *const together[] = {"schedule", "train", "seed"};
-    if (s->kind != PITH_STAGE_PRUNE)
-        return PITH_OK;
-    if (s->steps && !json_object_get(object, "train"))
-        return pith_error_fill(err, PITH_ERR_ARGUMENT, "%s: 'steps' needs 'train'", where);
-    for (size_t i = 0; !s->steps && i < sizeof together / sizeof *together; i++)
-        if (json_object_get(object, together[i]))
-            return pith_error_fill(err, PITH_ERR_ARGUMENT, "%s: '%s' needs 'steps'", where,
-                                   together[i]);
+    const char *verb = json_string_value(json_object_get(object, "do"));
+    const struct pith_word *w = stage_words;
+    while (verb && w->text && strcmp(w->text, verb) != 0)
+        w++;
+    return verb ? (enum pith_stage_kind)w->value : (enum pith_stage_kind)0;
+}
+
+enum pith_status pith_stage_change(json_t *object, const char *where, struct pith_stage *stage,
+                                   struct pith_error *err)
+{
+    struct json_place p = {where, "do", err};
+    const char *key;
+    json_t *v;
+    json_object_foreach(object, key, v)
+    {
+        p.key = key;
+        if (strcmp(key, "do") == 0 || strcmp(key, "result") == 0)
+            continue;
+        enum pith_status st = pith_option_from_json(&p, v, stage->kind, stage);
+        if (st)
+            return st;
+    }
     return PITH_OK;
+}
+
+enum pith_status pith_stage_check(const char *where, const struct pith_stage *stage,
+                                  struct pith_error *err)
+{
+    char why[PITH_MISFIT_BYTES];
+    if (!pith_stage_misfit(stage, false, why))
+        return PITH_OK;
+    return pith_error_fill(err, PITH_ERR_ARGUMENT, "%s: %s", where, why);
 }
 
 enum pith_status pith_stage_from_json(json_t *object, const char *where, struct pith_stage *stage,
                                       struct pith_error *err)
 {
     const char *verb = json_string_value(json_object_get(object, "do"));
-    struct json_place p = {where, "do", err};
-    const char *key;
-    json_t *v;
-    const struct pith_word *w = stage_words;
-    char why[PITH_MISFIT_BYTES];
-    enum pith_status st;
-    while (verb && w->text && strcmp(w->text, verb) != 0)
-        w++;
+    const struct json_place p = {where, "do", err};
+    enum pith_stage_kind kind = pith_stage_json_kind(object);
     if (!verb)
-        return pith_json_bad(&p, "a stage: prune, cluster, train, quantize or encode");
-    if (!w->text)
+        return pith_json_bad(&p, "a stage: prune, cluster, train, calibrate, quantize or encode");
+    if (!kind)
         return pith_error_fill(
             err, PITH_ERR_UNSUPPORTED,
-            "%s: no stage '%s' in this version (prune, cluster, train, quantize, "
-            "encode)",
+            "%s: no stage '%s' in this version (prune, cluster, train, calibrate, "
+            "quantize, encode)",
             where, verb);
-    pith_stage_init(stage, (enum pith_stage_kind)w->value);
-    json_object_foreach(object, key, v)
-    {
-        p.key = key;
-        if (strcmp(key, "do") == 0 || strcmp(key, "result") == 0)
-            continue;
-        st = pith_option_from_json(&p, v, stage->kind, stage);
-        if (st)
-            return st;
-    }
-    st = check_steps(object, where, stage, err);
-    if (!st && pith_stage_misfit(stage, false, why))
-        return pith_error_fill(err, PITH_ERR_ARGUMENT, "%s: %s", where, why);
-    return st;
+    pith_stage_init(stage, kind);
+    enum pith_status st = pith_stage_change(object, where, stage, err);
+    return st ? st : pith_stage_check(where, stage, err);
 }
 
 json_t *pith_stage_to_json(const struct pith_stage *s)

@@ -10,6 +10,13 @@
 /* A stage from its JSON object; strings are borrowed from it. where: "recipe.json: stage 2". */
 enum pith_status pith_stage_from_json(json_t *object, const char *where, struct pith_stage *stage,
                                       struct pith_error *err);
+/* The kind that "do" names; 0: none. */
+enum pith_stage_kind pith_stage_json_kind(const json_t *object);
+/* Sets what the object says, beside "do"; whether options fit each other, the other tells. */
+enum pith_status pith_stage_change(json_t *object, const char *where, struct pith_stage *stage,
+                                   struct pith_error *err);
+enum pith_status pith_stage_check(const char *where, const struct pith_stage *stage,
+                                  struct pith_error *err);
 /* A new reference; NULL without memory. */
 json_t *pith_stage_to_json(const struct pith_stage *stage);
 /* As pith_recipe_parse. Takes ownership of root, also on failure. */

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* pith_stage.h - a stage as data: its kind and its options, before anything is run. How the options
- * are called, what they may be and what they need, pith_stage_options.h says. */
+ * are called, what they may be and what they need, pith_stage_options.h says. What is asked of
+ * `compress`, which runs several of them, has the same form. */
 #ifndef PITH_STAGE_H
 #define PITH_STAGE_H
 
+#include "pith_calibrate.h"
+#include "pith_goal.h"
 #include "pith_model.h"
 #include "pith_pack.h"
 #include "pith_prune.h"
@@ -15,7 +18,7 @@ extern "C" {
 #endif
 
 #define PITH_STAGE_LAYERS 64u
-#define PITH_STAGE_HINTS 16u
+#define PITH_STAGE_FEATURES 16u
 #define PITH_STAGE_STEPS 1000u
 
 enum pith_stage_kind {
@@ -23,7 +26,9 @@ enum pith_stage_kind {
     PITH_STAGE_CLUSTER = 2,
     PITH_STAGE_ENCODE = 3,
     PITH_STAGE_TRAIN = 4,
-    PITH_STAGE_QUANTIZE = 5
+    PITH_STAGE_QUANTIZE = 5,
+    PITH_STAGE_CALIBRATE = 6,
+    PITH_STAGE_COMPRESS = 7 /* no stage of a recipe: the recipe, and what it has to reach */
 };
 
 /* How much of its amount a gradual prune has reached in step t of n. */
@@ -32,24 +37,34 @@ enum pith_prune_schedule {
     PITH_PRUNE_LINEAR = 1 /* t/n (Han et al., 2015) */
 };
 
+enum pith_encode_goal {
+    PITH_FOR_SPEED = 0, /* of loading */
+    PITH_FOR_SIZE = 1,  /* of the file; its header is compact */
+    PITH_FOR_FLASH = 2  /* with a decoder of little memory and code; the header is compact */
+};
+
 struct pith_encode_opts {
-    bool plain;        /* no entropy coding */
-    bool adaptive;     /* adaptive streams, for each tensor where they are smaller */
-    bool huffman;      /* none of them */
-    bool compact;      /* "for": "size": the compact header */
+    bool plain;    /* no entropy coding */
+    bool adaptive; /* adaptive streams, for each tensor where they are smaller */
+    bool huffman;  /* Huffman codes alone */
+    bool rans;     /* rANS, for each tensor where it is smaller than Huffman codes */
+    enum pith_encode_goal goal;
     bool keep_history; /* also in the compact header */
     bool lossless;     /* every number stays as it is: batch normalisation is not folded; grids that
                           the weights lie on are found (pith_exact_grid.h), and their zeros */
 };
 
-/* Compact, with no coder named: adaptive streams where the file is then loaded in less than this by
- * the estimate of pith_load_seconds, or is smaller by this share; else Huffman codes. */
+/* What is chosen with no coder named. For speed: rANS for tensors of at least so many elements,
+ * Huffman codes for others. */
+#define PITH_RANS_ELEMENTS 65536u
+/* For size: adaptive streams where the file is then loaded in less than this by the estimate of
+ * pith_load_seconds, or is smaller by this share than with Huffman codes; else rANS. For flash:
+ * Huffman codes. */
 #define PITH_ADAPTIVE_SECONDS 0.005
 #define PITH_ADAPTIVE_SAVES 0.02
 #define PITH_ADAPTIVE_SAVES_EXACT 0.005 /* of a lossless file, where nothing else can be saved */
 
-/* How the constants will be written; compact with no coder named: if adaptive streams do not pay.
- */
+/* How the constants will be written if a coder is named. */
 enum pith_code pith_encode_code(const struct pith_encode_opts *opts);
 
 /* QUANTIZE with data, but in fixed point: where the outputs are worse than the floor, up to so many
@@ -64,7 +79,8 @@ enum pith_code pith_encode_code(const struct pith_encode_opts *opts);
 #define PITH_REESTIMATE_BELOW_DB 40.0
 #define PITH_REESTIMATE_GAIN_DB 0.5
 /* What quantize made of a network is worth a second look where its outputs are less than this above
- * their error, or more of the answers than this part have changed, on the samples that were judged.
+ * their error, or more of the predictions than this part have changed, on the samples that were
+ * compared.
  */
 #define PITH_LOST_DB 25.0
 #define PITH_LOST_ANSWERS 0.03
@@ -81,11 +97,11 @@ struct pith_stage {
     struct pith_encode_opts encode;
     struct pith_prune_amount prune_layers[PITH_STAGE_LAYERS];
     struct pith_cluster_size cluster_layers[PITH_STAGE_LAYERS];
-    /* TRAIN, and PRUNE in steps, which trains after each. Of `train`, the members hints, teacher,
-     * threads, seed, progress, stop, user and enough are filled in when the stage runs; keep_best
-     * counts only where there is validation data. */
+    /* TRAIN, and PRUNE in steps, which trains after each. Of `train`, the members features,
+     * teacher, threads, seed, progress, stop, user and enough are filled in when the stage runs;
+     * keep_best counts only where there is validation data. */
     struct pith_train_opts train;
-    struct pith_train_hint hints[PITH_STAGE_HINTS]; /* train.n_hints of them */
+    struct pith_train_feature features[PITH_STAGE_FEATURES]; /* train.n_features of them */
     const char *teacher;  /* "start": the network as the recipe found it; else a file; NULL: none */
     const char *integers; /* TRAIN: it ends as a network of integers, which train with it
                              (pith_integer_spec_parse); NULL: it does not */
@@ -94,19 +110,19 @@ struct pith_stage {
                              found it; negative: not */
     uint32_t start; /* the recipe found it: 0; or as after so many of its stages (in recipes of
                        models that were trained in several runs) */
-    /* QUANTIZE: of `quantize`, the members keep, fine, halved, reestimate, data and n_samples are
+    /* QUANTIZE: of `quantize`, the members keep, int16, split, reestimate, data and n_samples are
      * filled in when the stage runs. */
     struct pith_quantize_opts quantize;
-    const char *keep[PITH_STAGE_LAYERS];   /* quantize.n_keep of them */
-    const char *fine[PITH_STAGE_LAYERS];   /* quantize.n_fine of them */
-    const char *halved[PITH_STAGE_LAYERS]; /* quantize.n_halved of them */
-    bool fine_auto, halves_auto; /* QUANTIZE: the samples tell which layers, in their place */
+    const char *keep[PITH_STAGE_LAYERS];  /* quantize.n_keep of them */
+    const char *int16[PITH_STAGE_LAYERS]; /* quantize.n_int16 of them */
+    const char *split[PITH_STAGE_LAYERS]; /* quantize.n_split of them */
+    bool int16_auto, split_auto; /* QUANTIZE: the samples tell which layers, in their place */
     enum pith_type floats; /* QUANTIZE: PITH_F16 or PITH_BF16: what stays float is rounded to that
                               and takes 2 bytes a number in the file; 0: PITH_F16 where the samples
                               told that layers stay float, and weights of layers with codebooks
                               where the outputs do not mind, else PITH_F32 */
-    uint32_t samples;      /* to calibrate on, the first so many; 0: 64 */
-    bool all_integers;     /* QUANTIZE: no layer stays float because of what it costs */
+    uint32_t samples;  /* QUANTIZE: to calibrate on, the first so many; 0: 64. CALIBRATE: 0: all */
+    bool all_integers; /* QUANTIZE: no layer stays float because of what it costs */
     bool equalize; /* QUANTIZE: factors move from layer to layer first, so that channels are of one
                       size; the model is not calibrated */
     enum pith_when
@@ -125,8 +141,16 @@ struct pith_stage {
                     first; with data, the model is not calibrated */
     bool synthetic; /* QUANTIZE: without data, pictures of random discs stand for it; 32 of them
                        where samples is 0, by means.seed */
-    uint32_t steps; /* PRUNE: 0 or 1..PITH_STAGE_STEPS; 0: at once, without training */
+    /* CALIBRATE: of `ranges`, samples is filled in when the stage runs. */
+    struct pith_range_opts ranges;
+    bool with_data; /* else grids are chosen again, from what the model has seen */
+    bool add;       /* to what it has seen; else that is forgotten */
+    bool merge;     /* of the command alone, which puts what several models have seen together */
+    bool trains;    /* PRUNE: what is left is trained, after each of the steps */
+    uint32_t steps; /* PRUNE: 0 or 1..PITH_STAGE_STEPS; 0: one */
     enum pith_prune_schedule schedule;
+    struct pith_goal goal;       /* COMPRESS */
+    const char *recipe, *preset; /* COMPRESS: a file, a name (pith_preset.h); NULL: none */
 };
 
 /* "int8"; "w4a8": weights of 2 to 8 bits, activations of 2 to 8; "ternary": weights -1, 0, 1,
@@ -149,7 +173,7 @@ void pith_stage_init(struct pith_stage *stage, enum pith_stage_kind kind);
 bool pith_stage_trains(const struct pith_stage *stage);
 /* Whether the stage asks what the network was when the recipe began. */
 bool pith_stage_looks_back(const struct pith_stage *stage);
-/* Whether ENCODE chooses the coder: the smallest file is asked for, and none is named. */
+/* Whether ENCODE chooses the coder: none is named. */
 bool pith_encode_chooses(const struct pith_encode_opts *opts);
 struct pith_pack_opts pith_stage_pack_opts(const struct pith_stage *encode);
 

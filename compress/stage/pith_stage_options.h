@@ -22,6 +22,14 @@ extern "C" {
 /* Of struct pith_stage; NULL: no such kind. */
 const struct pith_option_table *pith_stage_options(enum pith_stage_kind kind);
 
+/* The row of one of its keys, of which there are n characters; of a prune also "train.epochs", that
+ * of its training. NULL: no such. at may be NULL. */
+const struct pith_option *pith_stage_option(enum pith_stage_kind kind, const char *key, size_t n,
+                                            size_t *at);
+/* "prune"; NULL: no such kind. And its kind; 0: no such stage. */
+const char *pith_stage_name(enum pith_stage_kind kind);
+enum pith_stage_kind pith_stage_named(const char *name, size_t n);
+
 #define PITH_STAGE_TEXTS 128u
 #define PITH_STAGE_TEXT_BYTES 256u
 /* Where parts of a text live on that a stage borrows: patterns of layers, names of values. */
@@ -57,6 +65,10 @@ bool pith_stage_misfit(const struct pith_stage *s, bool as_options, char why[PIT
 /* Whether none is given of those that the row's column `needs` names; it must be of keys alone. */
 bool pith_stage_lacks(const struct pith_stage *s, const struct pith_option_table *table,
                       const struct pith_option *o);
+/* The option that took the place of one called so once, as a key or on the command line, where name
+ * has n characters; NULL: none was. */
+const struct pith_option *pith_option_renamed(const struct pith_option_table *table,
+                                              const char *name, size_t n);
 /* "--warm-up", or "--set warm_up" where it is no option by itself. */
 void pith_option_spell(const struct pith_option *o, bool as_option, char *text, size_t room);
 

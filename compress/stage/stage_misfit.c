@@ -189,11 +189,41 @@ static bool misfit(const struct checked *c, struct line *l)
     return false;
 }
 
+/* Of a prune that does not train, what its training is asked for; compared with the defaults of
+ * prune, which has one epoch. */
+static bool untrained(const struct pith_stage *s, const struct pith_option_table *training,
+                      struct line *l)
+{
+    struct pith_stage fresh;
+    const struct pith_option *row;
+    size_t at;
+    pith_stage_init(&fresh, s->kind);
+    for (uint32_t i = 0; (row = pith_option_row(training, i, &at)); i++) {
+        char given[PITH_OPTION_LINE_BYTES], normal[PITH_OPTION_LINE_BYTES];
+        bool own = row->kind == PITH_OPTION_OWN;
+        if (row->flags & PITH_OPTION_RECIPE || (own && !row->own->given(s)))
+            continue;
+        if (!own) {
+            pith_option_line(row, (const char *)s + at, given);
+            pith_option_line(row, (const char *)&fresh + at, normal);
+        }
+        if (!own && strcmp(given, normal) == 0)
+            continue;
+        snprintf(given, sizeof given, "'%s' is for what trains: give --train", row->key);
+        add(l, given, strlen(given));
+        return true;
+    }
+    return false;
+}
+
 bool pith_stage_misfit(const struct pith_stage *s, bool as_options, char why[PITH_MISFIT_BYTES])
 {
     struct checked c = {s, pith_stage_options(s->kind), as_options};
     struct line l = {why, 0};
-    bool found = c.table && misfit(&c, &l);
-    c.table = pith_stage_options(PITH_STAGE_TRAIN);
-    return found || (s->kind != PITH_STAGE_TRAIN && pith_stage_trains(s) && misfit(&c, &l));
+    if (c.table && misfit(&c, &l))
+        return true;
+    if (s->kind != PITH_STAGE_PRUNE)
+        return false;
+    c = (struct checked){s, pith_stage_options(PITH_STAGE_TRAIN), false};
+    return s->trains ? misfit(&c, &l) : untrained(s, c.table, &l);
 }

@@ -6,29 +6,32 @@
 #include "pith_error_fill.h"
 #include "stage_rows.h"
 
-#define AT(member) offsetof(struct pith_stage, member)
+static const char *const coder_name[] = {[PITH_CODE_PLAIN] = "none",
+                                         [PITH_CODE_HUFFMAN] = "huffman",
+                                         [PITH_CODE_ADAPTIVE] = "adaptive",
+                                         [PITH_CODE_RANS] = "rans"};
+#define CODERS (sizeof coder_name / sizeof *coder_name)
 
 static enum pith_status read_coder(struct pith_stage *s, const char *text,
                                    struct pith_stage_texts *texts, struct pith_error *err)
 {
     (void)texts;
-    bool huffman = strcmp(text, "huffman") == 0, adaptive = strcmp(text, "adaptive") == 0;
-    if (!huffman && !adaptive && strcmp(text, "none") != 0)
-        return pith_error_fill(err, PITH_ERR_ARGUMENT, "'%.60s': give huffman, adaptive or none",
-                               text);
-    s->encode.huffman = huffman;
-    s->encode.adaptive = adaptive;
-    s->encode.plain = !huffman && !adaptive;
+    uint32_t code = 0;
+    while (code < CODERS && strcmp(text, coder_name[code]) != 0)
+        code++;
+    if (code == CODERS)
+        return pith_error_fill(err, PITH_ERR_ARGUMENT,
+                               "'%.60s': give huffman, rans, adaptive or none", text);
+    s->encode.plain = code == PITH_CODE_PLAIN;
+    s->encode.huffman = code == PITH_CODE_HUFFMAN;
+    s->encode.adaptive = code == PITH_CODE_ADAPTIVE;
+    s->encode.rans = code == PITH_CODE_RANS;
     return PITH_OK;
 }
 
 static void print_coder(const struct pith_stage *s, char *text, size_t room)
 {
-    enum pith_code code = pith_encode_code(&s->encode);
-    snprintf(text, room, "%s",
-             code == PITH_CODE_PLAIN      ? "none"
-             : code == PITH_CODE_ADAPTIVE ? "adaptive"
-                                          : "huffman");
+    snprintf(text, room, "%s", coder_name[pith_encode_code(&s->encode)]);
 }
 
 static bool has_coder(const struct pith_stage *s)
@@ -38,33 +41,18 @@ static bool has_coder(const struct pith_stage *s)
 
 static const struct pith_option_own coder = {read_coder, print_coder, has_coder, false};
 
-static const struct pith_word goals[] = {{"speed", 0}, {"size", 1}, {NULL, 0}};
+static const struct pith_word goals[] = {
+    {"speed", PITH_FOR_SPEED}, {"size", PITH_FOR_SIZE}, {"flash", PITH_FOR_FLASH}, {NULL, 0}};
 
 static const struct pith_option rows[] = {
-    {.key = "coder",
-     .kind = PITH_OPTION_OWN,
-     .own = &coder,
-     .level = PITH_OPTION_BASIC,
-     .arg = "NAME",
-     .help = "huffman (default), adaptive (--for size: where it pays) or none"},
-    {.key = "for",
-     .kind = PITH_OPTION_CHOICE,
-     .at = AT(encode.compact),
-     .words = goals,
-     .flags = PITH_OPTION_ALWAYS,
-     .level = PITH_OPTION_BASIC,
-     .arg = "GOAL",
-     .help = "of size the header is compact, without names"},
-    {.key = "keep_history",
-     .kind = PITH_OPTION_FLAG,
-     .at = AT(encode.keep_history),
-     .level = PITH_OPTION_BASIC,
-     .help = "with --for size: keep the history chunk"},
-    {.key = "lossless",
-     .kind = PITH_OPTION_FLAG,
-     .at = AT(encode.lossless),
-     .level = PITH_OPTION_BASIC,
-     .help = "no number changes: grids are found, nothing is folded"},
+    PITH_OWN_ROW("coder", &coder, "NAME",
+                 "huffman, rans, adaptive or none; without it as --for says"),
+    PITH_ROW(WORD, "for", encode.goal, "GOAL", "compact header unless speed", .words = goals,
+             .flags = PITH_OPTION_ALWAYS),
+    PITH_ROW(FLAG, "keep_history", encode.keep_history, NULL,
+             "in the compact header: keep the history chunk"),
+    PITH_ROW(FLAG, "lossless", encode.lossless, NULL,
+             "no number changes: grids are found, nothing is folded"),
 };
 static const struct pith_option_set all = {rows, sizeof rows / sizeof *rows};
 

@@ -7,8 +7,6 @@
 #include "pith_error_fill.h"
 #include "stage_rows.h"
 
-#define AT(member) offsetof(struct pith_stage, member)
-
 /* ---- how much: one of three ------------------------------------------------------------------ */
 
 enum pith_status pith_prune_choose(struct pith_stage *s, enum pith_prune_by by,
@@ -117,14 +115,30 @@ static bool has_layers(const struct pith_stage *s)
 
 const struct pith_option_own pith_own_prune_layers = {read_layer, NULL, has_layers, false};
 
-/* ---- what is trained between steps, in recipes ----------------------------------------------- */
+/* ---- what is trained after each step --------------------------------------------------------- */
+
+static enum pith_status read_train(struct pith_stage *s, const char *text,
+                                   struct pith_stage_texts *texts, struct pith_error *err)
+{
+    (void)texts;
+    if (*text && strcmp(text, "true") != 0)
+        return pith_error_fill(err, PITH_ERR_ARGUMENT, "'%.60s': give true", text);
+    pith_prune_set_trains(s);
+    return PITH_OK;
+}
+
+void pith_prune_set_trains(struct pith_stage *s)
+{
+    s->trains = true;
+    s->steps = s->steps ? s->steps : 1;
+}
 
 static bool has_train(const struct pith_stage *s)
 {
-    return s->steps > 0;
+    return s->trains;
 }
 
-const struct pith_option_own pith_own_prune_train = {NULL, NULL, has_train, false};
+const struct pith_option_own pith_own_prune_train = {read_train, NULL, has_train, false};
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
@@ -134,76 +148,27 @@ static const struct pith_word schedules[] = {
     {"cubic", PITH_PRUNE_CUBIC}, {"linear", PITH_PRUNE_LINEAR}, {NULL, 0}};
 
 static const struct pith_option rows[] = {
-    {.key = "sparsity",
-     .kind = PITH_OPTION_OWN,
-     .own = &pith_own_sparsity,
-     .level = PITH_OPTION_BASIC,
-     .arg = "SHARE",
-     .help = "share of weights to remove: 0.9 or 90%"},
-    {.key = "sigma",
-     .kind = PITH_OPTION_OWN,
-     .own = &pith_own_sigma,
-     .level = PITH_OPTION_BASIC,
-     .arg = "S",
-     .help = "remove below S standard deviations of the layer",
-     .source = "Han et al., 2015, Learning both weights and connections"},
-    {.key = "zeros",
-     .kind = PITH_OPTION_OWN,
-     .own = &pith_own_zeros,
-     .level = PITH_OPTION_BASIC,
-     .help = "remove exactly the zeros there are (lossless)"},
-    {.key = "pattern",
-     .kind = PITH_OPTION_OWN,
-     .own = &pattern,
-     .flags = PITH_OPTION_ALWAYS,
-     .level = PITH_OPTION_BASIC,
-     .arg = "P",
-     .help = "any, 2:4, 1x4, balanced:12/128, row, channel"},
-    {.key = "scope",
-     .kind = PITH_OPTION_WORD,
-     .at = AT(prune.scope),
-     .normal = PITH_PRUNE_LAYER,
-     .words = scopes,
-     .flags = PITH_OPTION_ALWAYS,
-     .level = PITH_OPTION_BASIC,
-     .arg = "S",
-     .help = "of the amount"},
-    {.key = "layers",
-     .option = "layer",
-     .kind = PITH_OPTION_OWN,
-     .own = &pith_own_prune_layers,
-     .level = PITH_OPTION_BASIC,
-     .arg = "GLOB=V",
-     .help = "another value for these layers; 0 leaves them alone"},
-    {.key = "steps",
-     .kind = PITH_OPTION_UINT,
-     .at = AT(steps),
-     .min = 1,
-     .max = PITH_STAGE_STEPS,
-     .level = PITH_OPTION_BASIC,
-     .arg = "N",
-     .help = "little by little, with --train after each step",
-     .source = "Han et al., 2015; Zhu & Gupta, 2017"},
-    {.key = "schedule",
-     .kind = PITH_OPTION_WORD,
-     .at = AT(schedule),
-     .normal = PITH_PRUNE_CUBIC,
-     .words = schedules,
-     .needs = "steps",
-     .flags = PITH_OPTION_ALWAYS,
-     .level = PITH_OPTION_BASIC,
-     .arg = "S",
-     .help = "of the steps"},
-    {.key = "train",
-     .kind = PITH_OPTION_OWN,
-     .own = &pith_own_prune_train,
-     .flags = PITH_OPTION_RECIPE},
-    {.key = "seed",
-     .kind = PITH_OPTION_SEED,
-     .at = AT(seed),
-     .min = 1,
-     .max = 9e18,
-     .flags = PITH_OPTION_RECIPE},
+    PITH_OWN_ROW("sparsity", &pith_own_sparsity, "SHARE", "share of weights to remove: 0.9 or 90%",
+                 .without = "sigma|zeros"),
+    PITH_OWN_ROW("sigma", &pith_own_sigma, "S", "remove below S standard deviations of the layer",
+                 .without = "sparsity|zeros",
+                 .source = "Han et al., 2015, Learning both weights and connections"),
+    PITH_OWN_ROW("zeros", &pith_own_zeros, NULL, "remove exactly the zeros there are (lossless)",
+                 .without = "sparsity|sigma"),
+    PITH_OWN_ROW("pattern", &pattern, "P", "any, 2:4, 1x4, balanced:12/128, row, channel",
+                 .flags = PITH_OPTION_ALWAYS),
+    PITH_ROW(WORD, "scope", prune.scope, "S", "of the amount", .normal = PITH_PRUNE_LAYER,
+             .words = scopes, .flags = PITH_OPTION_ALWAYS),
+    PITH_OWN_ROW("layers", &pith_own_prune_layers, "GLOB=V",
+                 "another value for these layers; 0 leaves them alone", .option = "layer"),
+    PITH_ROW(UINT, "steps", steps, "N", "little by little, with --train after each step", .min = 1,
+             .max = PITH_STAGE_STEPS, .needs = "train",
+             .source = "Han et al., 2015; Zhu & Gupta, 2017"),
+    PITH_ROW(WORD, "schedule", schedule, "S", "of the steps", .normal = PITH_PRUNE_CUBIC,
+             .words = schedules, .needs = "steps", .flags = PITH_OPTION_ALWAYS),
+    PITH_OWN_ROW("train", &pith_own_prune_train, NULL, "train what is left; see pith help train"),
+    PITH_ROW(SEED, "seed", seed, NULL, NULL, .min = 1, .max = 9e18, .needs = "steps",
+             .flags = PITH_OPTION_RECIPE),
 };
 static const struct pith_option_set all = {rows, sizeof rows / sizeof *rows};
 

@@ -6,8 +6,6 @@
 #include "pith_error_fill.h"
 #include "stage_rows.h"
 
-#define AT(member) offsetof(struct pith_stage, member)
-
 /* ---- bits ------------------------------------------------------------------------------------ */
 
 /* What is not given depends on the rest; recipes say what comes of it. */
@@ -136,33 +134,33 @@ static bool has_keep(const struct pith_stage *s)
     return s->quantize.n_keep > 0;
 }
 
-static enum pith_status read_fine(struct pith_stage *s, const char *text,
-                                  struct pith_stage_texts *texts, struct pith_error *err)
+static enum pith_status read_int16(struct pith_stage *s, const char *text,
+                                   struct pith_stage_texts *texts, struct pith_error *err)
 {
     (void)texts;
-    return add_or_auto(text, &s->fine_auto, s->fine, &s->quantize.n_fine, err);
+    return add_or_auto(text, &s->int16_auto, s->int16, &s->quantize.n_int16, err);
 }
 
-static bool has_fine(const struct pith_stage *s)
+static bool has_int16(const struct pith_stage *s)
 {
-    return s->fine_auto || s->quantize.n_fine > 0;
+    return s->int16_auto || s->quantize.n_int16 > 0;
 }
 
-static enum pith_status read_halves(struct pith_stage *s, const char *text,
-                                    struct pith_stage_texts *texts, struct pith_error *err)
+static enum pith_status read_split(struct pith_stage *s, const char *text,
+                                   struct pith_stage_texts *texts, struct pith_error *err)
 {
     (void)texts;
-    return add_or_auto(text, &s->halves_auto, s->halved, &s->quantize.n_halved, err);
+    return add_or_auto(text, &s->split_auto, s->split, &s->quantize.n_split, err);
 }
 
-static bool has_halves(const struct pith_stage *s)
+static bool has_split(const struct pith_stage *s)
 {
-    return s->halves_auto || s->quantize.n_halved > 0;
+    return s->split_auto || s->quantize.n_split > 0;
 }
 
 const struct pith_option_own pith_own_keep = {read_keep, NULL, has_keep, false},
-                             pith_own_fine = {read_fine, NULL, has_fine, false},
-                             pith_own_halves = {read_halves, NULL, has_halves, false};
+                             pith_own_int16 = {read_int16, NULL, has_int16, false},
+                             pith_own_split = {read_split, NULL, has_split, false};
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
@@ -172,7 +170,7 @@ static const struct pith_word targets[] = {{"int8", 0},      {"fixed:4", 4}, {"f
                                            {"fixed:16", 16}, {NULL, 0}};
 static const struct pith_word roundings[] = {{"default", PITH_ROUND_DEFAULT},
                                              {"nearest", PITH_ROUND_NEAREST},
-                                             {"feedback", PITH_ROUND_FEEDBACK},
+                                             {"gptq", PITH_ROUND_GPTQ},
                                              {"adaptive", PITH_ROUND_ADAPTIVE},
                                              {NULL, 0}};
 static const struct pith_word float_types[] = {
@@ -183,139 +181,45 @@ static const struct pith_word made_up[] = {{"none", 1}, {NULL, 0}};
 static const char methods[] = "Methods";
 
 static const struct pith_option rows[] = {
-    {.key = "to",
-     .kind = PITH_OPTION_WORD,
-     .at = AT(quantize.fixed_bits),
-     .words = targets,
-     .flags = PITH_OPTION_ALWAYS,
-     .level = PITH_OPTION_BASIC,
-     .arg = "WHAT",
-     .help = ""},
-    {.key = "weights",
-     .kind = PITH_OPTION_OWN,
-     .own = &weights,
-     .flags = PITH_OPTION_ALWAYS,
-     .level = PITH_OPTION_BASIC,
-     .arg = "B",
-     .help = "bits of a weight: 2 to 8, or 16 (default 8)"},
-    {.key = "activations",
-     .kind = PITH_OPTION_OWN,
-     .own = &activations,
-     .level = PITH_OPTION_BASIC,
-     .arg = "B",
-     .help = "bits of an activation: 2 to 8, or 16 (default 8)"},
-    {.key = "per",
-     .kind = PITH_OPTION_OWN,
-     .own = &per,
-     .flags = PITH_OPTION_ALWAYS,
-     .level = PITH_OPTION_BASIC,
-     .arg = "WHAT",
-     .help = "one weight scale per channel (fixed: tensor), tensor"},
-    {.key = "rounding",
-     .kind = PITH_OPTION_WORD,
-     .at = AT(quantize.rounding),
-     .words = roundings,
-     .level = PITH_OPTION_BASIC,
-     .arg = "HOW",
-     .help = "feedback with -d, else nearest",
-     .source = "Frantar et al., 2023, GPTQ (feedback); Nagel et al., 2020, AdaRound (adaptive)"},
-    {.key = "bias_correct",
-     .option = "keep-biases",
-     .kind = PITH_OPTION_OWN,
-     .own = &pith_own_bias_correct,
-     .level = PITH_OPTION_ADVANCED,
-     .group = methods,
-     .arg = "true|false",
-     .help = "biases make up for their channel's mean error; with -d: true",
-     .source = "Nagel et al., 2019, Data-free quantization"},
-    {.key = "reestimate",
-     .kind = PITH_OPTION_SWITCH,
-     .at = AT(reestimate),
-     .words = whens,
-     .level = PITH_OPTION_ADVANCED,
-     .group = methods,
-     .arg = "WHEN",
-     .help = "channels get means and variances of floats"},
-    {.key = "blocks",
-     .kind = PITH_OPTION_FLAG,
-     .at = AT(blocks),
-     .level = PITH_OPTION_ADVANCED,
-     .group = methods,
-     .help = "layers of a block are then trained together (slow)",
-     .source = "Li et al., 2021, BRECQ"},
-    {.key = "same_bits",
-     .kind = PITH_OPTION_FLAG,
-     .at = AT(quantize.same_bits),
-     .level = PITH_OPTION_ADVANCED,
-     .group = methods,
-     .help = "no more for layers of few weights"},
-    {.key = "data",
-     .kind = PITH_OPTION_CHOICE,
-     .at = AT(synthetic),
-     .words = made_up,
-     .flags = PITH_OPTION_RECIPE},
-    {.key = "equalize",
-     .kind = PITH_OPTION_FLAG,
-     .at = AT(equalize),
-     .level = PITH_OPTION_ADVANCED,
-     .group = methods,
-     .help = "move factors from layer to layer first: channels of one size",
-     .source = "Nagel et al., 2019, Data-free quantization"},
-    {.key = "smooth",
-     .kind = PITH_OPTION_SWITCH,
-     .at = AT(smooth),
-     .words = whens,
-     .level = PITH_OPTION_ADVANCED,
-     .group = methods,
-     .arg = "WHEN",
-     .help = "factors from inputs of products to weights",
-     .source = "Xiao et al., 2023, SmoothQuant"},
-    {.key = "absorb",
-     .kind = PITH_OPTION_FLAG,
-     .at = AT(absorb),
-     .level = PITH_OPTION_ADVANCED,
-     .group = methods,
-     .help = "move biases of channels that are never near 0 to the next layer first",
-     .source = "Nagel et al., 2019, Data-free quantization"},
-    {.key = "all_integers",
-     .kind = PITH_OPTION_FLAG,
-     .at = AT(all_integers),
-     .level = PITH_OPTION_BASIC,
-     .help = "none stays float because it costs much"},
-    {.key = "floats",
-     .kind = PITH_OPTION_WORD,
-     .at = AT(floats),
-     .words = float_types,
-     .level = PITH_OPTION_BASIC,
-     .arg = "TYPE",
-     .help = "what stays float is stored as"},
-    {.key = "samples",
-     .kind = PITH_OPTION_UINT,
-     .at = AT(samples),
-     .min = 1,
-     .max = 1e9,
-     .level = PITH_OPTION_BASIC,
-     .arg = "N",
-     .help = "the first N of -d; default 64"},
-    {.key = "keep",
-     .kind = PITH_OPTION_OWN,
-     .own = &pith_own_keep,
-     .level = PITH_OPTION_BASIC,
-     .arg = "GLOB",
-     .help = "these layers stay float"},
-    {.key = "halves",
-     .kind = PITH_OPTION_OWN,
-     .own = &pith_own_halves,
-     .level = PITH_OPTION_ADVANCED,
-     .group = methods,
-     .arg = "GLOB",
-     .help = "these layers read a byte for each half of a range; auto: some"},
-    {.key = "fine",
-     .kind = PITH_OPTION_OWN,
-     .own = &pith_own_fine,
-     .level = PITH_OPTION_BASIC,
-     .arg = "GLOB",
-     .help = "these layers read their input as two bytes; auto: some"},
+    PITH_ROW(WORD, "to", quantize.fixed_bits, "WHAT", "", .words = targets,
+             .flags = PITH_OPTION_ALWAYS),
+    PITH_OWN_ROW("weights", &weights, "B", "bits of a weight: 2 to 8, or 16 (default 8)",
+                 .flags = PITH_OPTION_ALWAYS),
+    PITH_OWN_ROW("activations", &activations, "B",
+                 "bits of an activation: 2 to 8, or 16 (default 8)"),
+    PITH_OWN_ROW("per", &per, "WHAT", "one weight scale per channel (fixed: tensor), tensor",
+                 .flags = PITH_OPTION_ALWAYS),
+    PITH_ROW(WORD, "rounding", quantize.rounding, "HOW", "gptq with -d, else nearest",
+             .words = roundings,
+             .source = "Frantar et al., 2023, GPTQ; Nagel et al., 2020, AdaRound (adaptive)"),
+    PITH_OWN_ROW("bias_correct", &pith_own_bias_correct, "true|false",
+                 "biases make up for their channel's mean error; with -d: true",
+                 PITH_ADVANCED(methods), .option = "keep-biases",
+                 .source = "Nagel et al., 2019, Data-free quantization"),
+    PITH_ROW(SWITCH, "reestimate", reestimate, "WHEN", "channels get means and variances of floats",
+             PITH_ADVANCED(methods), .words = whens),
+    PITH_ROW(FLAG, "blocks", blocks, NULL, "layers of a block are then trained together (slow)",
+             PITH_ADVANCED(methods), .source = "Li et al., 2021, BRECQ"),
+    PITH_ROW(FLAG, "same_bits", quantize.same_bits, NULL, "no more for layers of few weights",
+             PITH_ADVANCED(methods)),
+    PITH_ROW(CHOICE, "data", synthetic, NULL, NULL, .words = made_up, .flags = PITH_OPTION_RECIPE),
+    PITH_ROW(FLAG, "equalize", equalize, NULL,
+             "move factors from layer to layer first: channels of one size", PITH_ADVANCED(methods),
+             .source = "Nagel et al., 2019, Data-free quantization"),
+    PITH_ROW(SWITCH, "smooth", smooth, "WHEN", "factors from inputs of products to weights",
+             PITH_ADVANCED(methods), .words = whens, .source = "Xiao et al., 2023, SmoothQuant"),
+    PITH_ROW(FLAG, "absorb", absorb, NULL,
+             "move biases of channels that are never near 0 to the next layer first",
+             PITH_ADVANCED(methods), .source = "Nagel et al., 2019, Data-free quantization"),
+    PITH_ROW(FLAG, "all_integers", all_integers, NULL, "none stays float because it costs much"),
+    PITH_ROW(WORD, "floats", floats, "TYPE", "what stays float is stored as", .words = float_types),
+    PITH_ROW(UINT, "samples", samples, "N", "the first N of -d; default 64", .min = 1, .max = 1e9),
+    PITH_OWN_ROW("keep", &pith_own_keep, "GLOB", "these layers stay float"),
+    PITH_OWN_ROW("split_range", &pith_own_split, "GLOB",
+                 "these layers read split ranges, a byte for each half; auto: some",
+                 PITH_ADVANCED(methods)),
+    PITH_OWN_ROW("int16_activations", &pith_own_int16, "GLOB",
+                 "these layers read 16 bits, as two bytes; auto: some"),
 };
 static const struct pith_option_set all = {rows, sizeof rows / sizeof *rows};
 

@@ -39,11 +39,11 @@ static bool has_integers(const struct pith_stage *s)
 
 static const struct pith_option_own integers = {read_integers, print_integers, has_integers, false};
 
-/* ---- hints ----------------------------------------------------------------------------------- */
+/* ---- feature distillation -------------------------------------------------------------------- */
 
 /* "S=T:W", or "S:W" where both are called the same. */
-static enum pith_status read_hint(struct pith_stage *s, const char *text,
-                                  struct pith_stage_texts *texts, struct pith_error *err)
+static enum pith_status read_feature(struct pith_stage *s, const char *text,
+                                     struct pith_stage_texts *texts, struct pith_error *err)
 {
     const char *colon = strrchr(text, ':'), *equals = strchr(text, '=');
     double weight;
@@ -53,81 +53,48 @@ static enum pith_status read_hint(struct pith_stage *s, const char *text,
     if (!equals || equals > colon)
         equals = colon;
     const char *teacher = equals < colon ? equals + 1 : text;
-    struct pith_train_hint h = {pith_stage_keep_text(texts, text, (size_t)(equals - text)),
-                                pith_stage_keep_text(texts, teacher, (size_t)(colon - teacher)),
-                                (float)weight};
-    if (s->train.n_hints == PITH_STAGE_HINTS || !h.student || !h.teacher)
+    struct pith_train_feature h = {pith_stage_keep_text(texts, text, (size_t)(equals - text)),
+                                   pith_stage_keep_text(texts, teacher, (size_t)(colon - teacher)),
+                                   (float)weight};
+    if (s->train.n_features == PITH_STAGE_FEATURES || !h.student || !h.teacher)
         return pith_error_fill(err, PITH_ERR_ARGUMENT, "'%.100s': given too often, or no name",
                                text);
-    s->hints[s->train.n_hints++] = h;
+    s->features[s->train.n_features++] = h;
     return PITH_OK;
 }
 
-static bool has_hints(const struct pith_stage *s)
+static bool has_features(const struct pith_stage *s)
 {
-    return s->train.n_hints > 0;
+    return s->train.n_features > 0;
 }
 
-const struct pith_option_own pith_own_hints = {read_hint, NULL, has_hints, false};
+const struct pith_option_own pith_own_features = {read_feature, NULL, has_features, false};
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
 static const struct pith_word keep[] = {{"best", 1}, {"last", 0}, {NULL, 0}};
 
 static const struct pith_option rows[] = {
-    {.key = "teacher",
-     .kind = PITH_OPTION_TEXT,
-     .at = AT(teacher),
-     .level = PITH_OPTION_BASIC,
-     .arg = "MODEL",
-     .help = "learn its classes too; start: the model itself",
-     .source = "Hinton et al., 2015, Distilling the knowledge in a neural network"},
-    {.key = "quantize",
-     .kind = PITH_OPTION_OWN,
-     .own = &integers,
-     .without = "levels|bias_levels|sparsity|keep_weights|rate_weight|softness|units|norms",
-     .level = PITH_OPTION_PLAIN,
-     .arg = "SPEC",
-     .help = "end as integers that train: int8, w4a8, w4a4, ternary, fixed:8",
-     .source = "Esser et al., 2020, Learned step size quantization"},
-    {.key = "start",
-     .kind = PITH_OPTION_UINT,
-     .at = AT(start),
-     .max = PITH_STAGE_STEPS,
-     .flags = PITH_OPTION_RECIPE},
-    {.key = "hints",
-     .option = "hint",
-     .kind = PITH_OPTION_OWN,
-     .own = &pith_own_hints,
-     .needs = "teacher",
-     .level = PITH_OPTION_ADVANCED,
-     .group = "Loss",
-     .arg = "S=T:W",
-     .help = "W * squared difference of S and the teacher's T joins it; may be repeated",
-     .source = "Romero et al., 2015, FitNets"},
-    {.key = "until_drop",
-     .kind = PITH_OPTION_PERCENT,
-     .at = AT(until_drop),
-     .max = 1,
-     .normal = -1,
-     .level = PITH_OPTION_BASIC,
-     .arg = "P%",
-     .help = "stop once within P of the start's or teacher's top-1"},
-    {.key = "keep",
-     .kind = PITH_OPTION_CHOICE,
-     .at = AT(train.keep_best),
-     .normal = 1,
-     .words = keep,
-     .level = PITH_OPTION_ADVANCED,
-     .group = "Steps",
-     .arg = "WHICH",
-     .help = "epoch, by its loss on held-out samples"},
-    {.key = "seed",
-     .kind = PITH_OPTION_SEED,
-     .at = AT(seed),
-     .min = 1,
-     .max = 9e18,
-     .flags = PITH_OPTION_RECIPE},
+    PITH_ROW(TEXT, "teacher", teacher, "MODEL",
+             "distill this model's classes too; start: the model itself",
+             .source = "Hinton et al., 2015, Distilling the knowledge in a neural network"),
+    PITH_OWN_ROW("quantize", &integers, "SPEC",
+                 "end as integers that train: int8, w4a8, w4a4, ternary, fixed:8",
+                 .without = "levels|bias_levels|sparsity|keep_weights|lambda|assignment_"
+                            "temperature|remove_dead_channels|norms",
+                 .level = PITH_OPTION_PLAIN,
+                 .source = "Esser et al., 2020, Learned step size quantization"),
+    PITH_ROW(UINT, "start", start, NULL, NULL, .max = PITH_STAGE_STEPS,
+             .flags = PITH_OPTION_RECIPE),
+    PITH_OWN_ROW("feature_distillation", &pith_own_features, "S=T:W",
+                 "W * mean squared error of value S against the teacher's T; repeatable",
+                 PITH_ADVANCED("Loss"), .needs = "teacher",
+                 .source = "Romero et al., 2015, FitNets"),
+    PITH_ROW(PERCENT, "until_drop", until_drop, "P%",
+             "stop once within P of the start's or teacher's top-1", .max = 1, .normal = -1),
+    PITH_ROW(CHOICE, "keep", train.keep_best, "WHICH", "epoch, by its loss on held-out samples",
+             PITH_ADVANCED("Steps"), .normal = 1, .words = keep),
+    PITH_ROW(SEED, "seed", seed, NULL, NULL, .min = 1, .max = 9e18, .flags = PITH_OPTION_RECIPE),
 };
 
 static const struct pith_option_set added = {rows, sizeof rows / sizeof *rows};

@@ -94,7 +94,9 @@ static enum pith_status compute(struct onnx_lower *l, const struct op_args *args
     pith_kernels_fill(&kernels, 0);
     struct fold f = {.l = l, .args = *args, .env = {.kernels = &kernels}, .other = other};
     struct op_need need = {0};
-    if (args->info->need && args->info->need(args, &f.env, &need))
+    uint64_t lowered[(OP_LOWERED_MAX + 7) / 8] = {0};
+    f.args.lowered = lowered;
+    if (args->info->need && args->info->need(&f.args, &f.env, &need))
         return PITH_OK; /* stays a node */
     if (need.macs > FOLD_MAX_MACS)
         return PITH_OK;

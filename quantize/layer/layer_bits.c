@@ -8,7 +8,7 @@
  * error passes through all others.
  *
  * In short rows, such as those of a depthwise convolution, no other weight can make up for an error
- * (feedback_round.c). They count as much as layers of SHORT_HARM times their rounding error.
+ * (gptq_round.c). They count as much as layers of SHORT_HARM times their rounding error.
  *
  * Layers that stay float are counted like the others: so what a layer gets does not depend on them.
  * A weight that several layers read is counted once. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* weight_scale_search.h - the scale with which a row, rounded with feedback, has the least error.
+/* weight_scale_search.h - the scale with which a row, rounded by GPTQ, has the least error.
  */
 #ifndef WEIGHT_SCALE_SEARCH_H
 #define WEIGHT_SCALE_SEARCH_H

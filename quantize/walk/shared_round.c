@@ -2,17 +2,17 @@
 /* shared_round.c - a weight is rounded when all its readers' inputs are known, and the last of them
  * comes behind the others. So there is a walk before the walk (layer_walk.h): over the network as
  * rounding to nearest made it, which sums up the products of inputs of all readers, in real units,
- * as scales of inputs differ; then each such weight is rounded by its sum (feedback_round.c). In
+ * as scales of inputs differ; then each such weight is rounded by its sum (gptq_round.c). In
  * the walk that follows each reader's bias is corrected for itself.
  *
- * Deliberately not done: goals (sum_goals.c). What one reader's rows would make up for, another's
- * lack. */
+ * Deliberately not done: goals (adaptive_targets.c). What one reader's rows would make up for,
+ * another's lack. */
 #include "shared_round.h"
 
 #include <stdlib.h>
 
 #include "pith_error_fill.h"
-#include "feedback_round.h"
+#include "gptq_round.h"
 #include "layer_moments.h"
 
 /* What one weight is multiplied with: products, or where all readers together have few, the
@@ -30,7 +30,7 @@ struct shared_sums {
 
 static bool is_rounded(const struct integer_layer *l)
 {
-    return pith_layer_is_shared(l) && pith_feedback_rounds(l);
+    return pith_layer_is_shared(l) && pith_gptq_applies(l);
 }
 
 /* ---- what is seen ---------------------------------------------------------------------------- */
@@ -127,8 +127,8 @@ static enum pith_status round_all(struct shared_sums *s, const struct pith_opts 
         if (!seen->h && !seen->few.x)
             continue;
         seen->few.r = seen->n_few;
-        st = seen->h ? pith_feedback_round_sums(seen->h, opts, &s->net->layers[i])
-                     : pith_feedback_round_patches(&seen->few, opts, &s->net->layers[i]);
+        st = seen->h ? pith_gptq_round_sums(seen->h, opts, &s->net->layers[i])
+                     : pith_gptq_round_patches(&seen->few, opts, &s->net->layers[i]);
         if (!st)
             pith_layer_store_all(&s->net->layers[i]);
     }

@@ -14,6 +14,22 @@ struct epilogue {
     const struct tview *residual; /* same shape as the output; NULL: none */
 };
 
+/* A grid of integers: scale (or factor) and zero point, NULL for 0. */
+struct grid_operand {
+    const struct tview *scale, *zero;
+};
+
+/* Which of an integer product's grids is which (op_args.grid). */
+enum product_grid {
+    GRID_RESULT = 0, /* of a Requantize: factor and zero point; of a DequantizeLinear: the scale */
+    PRODUCT_GRIDS = 1,
+    /* Where the result is added to fuse.residual, and fuse.act follows: */
+    GRID_SUMMAND = 1, /* the result as the Add read it */
+    GRID_RESIDUAL = 2,
+    GRID_SUM = 3,
+    PRODUCT_ADD_GRIDS = 4
+};
+
 struct weight;
 struct pith_kernels;
 
@@ -27,7 +43,15 @@ struct op_args {
     /* Constant weight of in[1] where the operator prepares it itself; in[1]->data is then NULL. */
     const struct weight *weight;
     struct epilogue fuse; /* only operators with OP_FUSES get one */
-    void *prep;           /* what prepare() made; NULL without one */
+    /* Of an integer product: what was fused behind it (enum product_grid). Of a chain on bytes
+     * (integer_chain.h): of each input, both NULL for bytes that are moved as they are; then of the
+     * output. */
+    const struct grid_operand *grid;
+    uint32_t n_grids;
+    void *prep; /* what prepare() made; NULL without one */
+    /* The lowered operation, op_info.lowered_bytes of it, aligned to 8: what need() decided - the
+     * kernel, geometry, layout - for prepare() and run() to read. NULL where it has none. */
+    void *lowered;
     /* Channels-last values (layout.c): whether inputs of bytes are; output 0's elements from one
      * pixel to the next, 0: row-major. */
     bool x_last;
@@ -56,7 +80,8 @@ enum prep_form {
     PREP_CONV_INTEGER = 7, /* these two of integer_layout.c */
     PREP_MATMUL_INTEGER = 8,
     PREP_RECURRENT = 9, /* recurrent_product.c */
-    PREP_CONV_TRANSPOSE = 10
+    PREP_CONV_TRANSPOSE = 10,
+    PREP_WIDE_STRIPS = 11 /* product_f32.c */
 };
 
 static inline uint64_t prep_form(enum prep_form form, uint32_t detail)
@@ -73,6 +98,15 @@ struct op_need {
     uint64_t macs;               /* multiply-accumulates of one run */
     bool reads_rows;             /* run() reads the weight by weight_rows.h: it is tested once */
 };
+
+/* Bytes of args->lowered, for who calls need(). */
+static inline uint32_t op_lowered_bytes(const struct op_args *args, const struct op_env *env)
+{
+    return args->info->lowered_bytes ? args->info->lowered_bytes(args, env) : 0;
+}
+
+/* At most so many: a plan reserves no more for a node. */
+#define OP_LOWERED_MAX 416u
 
 /* Runs body(arg, i) for i < n through env->parallel_for, or here. */
 void pith_op_parallel(const struct op_env *env, uint32_t n, void (*body)(void *arg, uint32_t i),

@@ -486,10 +486,14 @@ struct op_info {
      * PITH_ERR_CORRUPT when they do not fit, PITH_ERR_UNSUPPORTED for a type or rank not computed
      * here. Never divides by, allocates from or indexes with an untested number. */
     enum pith_status (*shape)(const struct op_args *args);
-    /* Bytes and kernel name; NULL: needs nothing and the kernel is "ref". Shapes are set. */
+    /* Bytes of args->lowered; NULL: 0. Shapes are set. */
+    uint32_t (*lowered_bytes)(const struct op_args *args, const struct op_env *env);
+    /* Fills args->lowered and tells bytes and kernel name; NULL: needs nothing and the kernel is
+     * "ref". Shapes are set. */
     enum pith_status (*need)(const struct op_args *args, const struct op_env *env,
                              struct op_need *need);
-    /* Packs args->weight (OP_WEIGHT), or the constant in[1]->data, into args->prep. */
+    /* Packs args->weight (OP_WEIGHT), or the constant in[1]->data, into args->prep, as
+     * args->lowered says. */
     enum pith_status (*prepare)(const struct op_args *args, const struct op_env *env);
     /* Cannot fail: everything was validated. */
     void (*run)(const struct op_args *args, const struct op_env *env);

@@ -8,13 +8,15 @@
 
 #include "pith_op_semantics.h"
 
+#define WINDOW_MAX_AXES 4u
+
 struct window_axis {
     int64_t in, out, kernel, stride, dilation, pad;
 };
 
 struct window {
     uint32_t n; /* axes */
-    struct window_axis axis[PITH_MAX_RANK];
+    struct window_axis axis[WINDOW_MAX_AXES];
     size_t taps, in, out; /* elements of all axes */
     size_t out_rows;      /* out / the last axis' out */
 };

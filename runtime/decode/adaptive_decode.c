@@ -17,10 +17,9 @@ static inline uint32_t code_bit(struct adaptive *a, uint32_t p, uint32_t bit)
 {
     uint32_t mid = a->low + (uint32_t)((uint64_t)(a->high - a->low) * p >> 16);
     bit = a->code <= mid;
-    if (bit)
-        a->high = mid;
-    else
-        a->low = mid + 1;
+    uint32_t one = 0 - bit; /* whether is hard to foresee: no branch */
+    a->high = (mid & one) | (a->high & ~one);
+    a->low = (a->low & one) | ((mid + 1) & ~one);
     while ((a->low ^ a->high) >> 24 == 0) {
         a->low <<= 8;
         a->high = a->high << 8 | 255;

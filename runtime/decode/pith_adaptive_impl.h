@@ -53,16 +53,18 @@ static inline int32_t stretch_of(const struct adaptive *a, uint32_t counter)
     return a->stretch[counter >> 20];
 }
 
-/* The count stops at `limit`: from there on the counter forgets. */
-static inline void learn(const struct adaptive *a, uint32_t *counter, uint32_t bit, uint32_t limit)
-{
-    uint32_t seen = *counter & COUNTER_SEEN;
-    int32_t p = (int32_t)(*counter >> 10);
-    int32_t step = (((int32_t)(bit << 22) - (int32_t)bit - p) / 32) * (int32_t)a->rate[seen] / 512;
-    *counter = (uint32_t)(p + step) << 10 | (seen < limit ? seen + 1 : seen);
-}
+#define LIMIT 210u /* the count stops there: from then on a counter forgets */
+#define COUNTER_BITS 22u
 
-#define LIMIT 210u
+/* What becomes of a counter. Quotients are rounded toward zero, so it moves as far up on a 1 as it
+ * would move down from the other end on a 0: by unsigned numbers alone, without a branch. */
+static inline uint32_t learned(const struct adaptive *a, uint32_t counter, uint32_t bit)
+{
+    uint32_t seen = counter & COUNTER_SEEN, p = counter >> 10, down = bit - 1; /* 0 or all ones */
+    uint32_t way = (p ^ ~down) & ((1u << COUNTER_BITS) - 1);
+    uint32_t step = (way >> 5) * a->rate[seen] >> 9;
+    return (p + ((step ^ down) - down)) << 10 | (seen + (seen < LIMIT));
+}
 
 /* What a counter says counts less while it has seen little. */
 #define YOUNG 8u
@@ -78,16 +80,37 @@ static inline uint32_t bound(uint32_t p)
 static inline uint32_t code_single(struct adaptive *a, uint32_t *counter, uint32_t bit)
 {
     bit = code_bit(a, bound(*counter >> 16), bit);
-    learn(a, counter, bit, LIMIT);
+    *counter = learned(a, *counter, bit);
     return bit;
+}
+
+#ifdef __OPTIMIZE_SIZE__
+#define UNROLLED
+#else
+#define UNROLLED _Pragma("GCC unroll 8")
+#endif
+
+/* What a decision taught. Written out for each bit, so that a processor which foresees the bit goes
+ * on before it is decoded. */
+static inline void learn_mixed(const struct adaptive *a, int32_t *weight, const int32_t *input,
+                               uint32_t *const *counter, uint32_t n, uint32_t p, uint32_t bit)
+{
+    int32_t error = ((int32_t)(bit << 16) - (int32_t)p) * MIX_RATE >> 10;
+    UNROLLED
+    for (uint32_t i = 0; i < n; i++) {
+        int32_t w = weight[i] + ((input[i] * error + 0x2000) >> 14);
+        weight[i] = w > MIX_LIMIT ? MIX_LIMIT : w < -MIX_LIMIT ? -MIX_LIMIT : w;
+        *counter[i] = learned(a, *counter[i], bit);
+    }
 }
 
 /* counter[n] and a constant, mixed by the weights of a set. */
 static inline uint32_t code_mixed(struct adaptive *a, enum adaptive_set set,
                                   uint32_t *const *counter, uint32_t n, uint32_t bit)
 {
-    int32_t *weight = a->weight[set], input[ADAPTIVE_INPUTS];
+    int32_t *weight = a->weight[set], input[ADAPTIVE_INPUTS] = {0};
     int64_t sum = 0;
+    UNROLLED
     for (uint32_t i = 0; i < n; i++) {
         uint32_t seen = *counter[i] & COUNTER_SEEN;
         input[i] = stretch_of(a, *counter[i]);
@@ -97,12 +120,10 @@ static inline uint32_t code_mixed(struct adaptive *a, enum adaptive_set set,
     }
     uint32_t p = bound(squash((int32_t)(sum >> 16)));
     bit = code_bit(a, p, bit);
-    int32_t error = ((int32_t)(bit << 16) - (int32_t)p) * MIX_RATE >> 10;
-    for (uint32_t i = 0; i < n; i++) {
-        int32_t w = weight[i] + ((input[i] * error + 0x2000) >> 14);
-        weight[i] = w > MIX_LIMIT ? MIX_LIMIT : w < -MIX_LIMIT ? -MIX_LIMIT : w;
-        learn(a, counter[i], bit, LIMIT);
-    }
+    if (bit)
+        learn_mixed(a, weight, input, counter, n, p, 1);
+    else
+        learn_mixed(a, weight, input, counter, n, p, 0);
     return bit;
 }
 

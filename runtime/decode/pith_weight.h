@@ -3,7 +3,7 @@
  *
  *   support  which elements are nonzero    dense | bitmap | gaps (relative index, entropy-coded)
  *   grid     which values they take        plain elements of `type` | codebook(s)
- *   code     how indices are written       plain k-bit | canonical Huffman | adaptive binary
+ *   code     how indices are written       plain k-bit | canonical Huffman | adaptive binary | rANS
  *            how elements are written      plain | bytes under Huffman codes | adaptive binary
  *
  * The three are independent. `count` elements in row-major order; `nnz` of them carry a value (all
@@ -33,10 +33,12 @@ enum weight_code {
     CODE_PLAIN = 0,    /* elements as they are; indices packed in index_bits each, LSB first */
     CODE_HUFFMAN = 1,  /* indices only */
     CODE_ADAPTIVE = 2, /* support, and indices or f32 elements, as one adaptive stream */
-    CODE_PLANES = 3    /* f32 elements of dense support, each of their bytes by itself */
+    CODE_PLANES = 3,   /* f32 elements of dense support, each of their bytes by itself */
+    CODE_RANS = 4      /* indices only */
 };
 
-/* One canonical Huffman table in the file (docs/format.md); tensors may share it. */
+/* One table in the file (docs/format.md), of a Huffman code, a support or rANS frequencies; tensors
+ * may share it. */
 struct huff_table {
     const uint8_t *bytes;
     size_t n_bytes;
@@ -67,6 +69,7 @@ struct weight {
     struct stream source_stream;
     uint64_t source_rows; /* 0: none */
     uint32_t source_back; /* how many tensors before this one; 0: none */
+    uint32_t cpu;         /* PITH_CPU_ bits that decoding may use; 0: the reference */
     bool settled;         /* one codebook of many centroids, all about as frequent: its counters
                              begin as ones that have seen much */
 };

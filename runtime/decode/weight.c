@@ -4,21 +4,29 @@
  * over chunks that wants some of the three.
  *
  *     support: dense | bitmap | gaps ──> pos[]
- *     code: plain k-bit | Huffman ─────> index[] ──┐
+ *     code: plain k-bit | Huffman | rANS > index[] ┐
  *     grid: codebook groups ───────────────────────┴─> value[]   (plain elements: value[] at once)
  *
  * Scratch: struct decoder, then what this weight needs of readers, decode tables and buffers. Plain
  * elements of dense support need nothing: they are read where they lie. Byte planes go another way
  * (pith_plane_decode.h). */
+#include "build_choice.h"
 #include "pith_weight.h"
 #include "pith_adaptive_decode.h"
 #include "pith_codebook_decode.h"
 #include "pith_element_f32.h"
 #include "gap_decode.h"
 #include "pith_plane_decode.h"
+#include "pith_rans_decode.h"
 
 #define CHUNK 2048u /* at most; multiples of 8: chunks of packed indices start on bytes */
 #define ALIGN 64u
+
+struct rans_coded {
+    struct rans_table table;
+    struct rans_stream stream;
+    uint32_t entries[RANS_SLOTS];
+};
 
 struct decoder {
     const struct weight *w;
@@ -36,6 +44,7 @@ struct decoder {
     struct huff_stream indices;
     const uint8_t *block; /* decoded indices not yet delivered */
     uint32_t block_left;
+    struct rans_coded *rans;
     /* codebooks */
     struct codebook_reader codebooks;
     uint64_t group_end; /* element where the next group begins */
@@ -64,6 +73,12 @@ static uint64_t stored_values(const struct weight *w)
 static bool uses_index_table(const struct weight *w)
 {
     return w->grid == GRID_CODEBOOK && w->code == CODE_HUFFMAN && stored_values(w) > 0;
+}
+
+static bool uses_rans(const struct weight *w)
+{
+    return PITH_BUILD_RANS && w->grid == GRID_CODEBOOK && w->code == CODE_RANS &&
+           stored_values(w) > 0;
 }
 
 static size_t aligned(size_t n)
@@ -128,6 +143,8 @@ size_t pith_weight_scratch_bytes(const struct weight *w)
         return bytes + aligned(sizeof(struct adaptive)) + aligned(pith_adaptive_bytes(w));
     if (uses_gaps(w))
         bytes += aligned(sizeof(struct support_lengths)) + aligned(sizeof(struct gap_reader));
+    if (uses_rans(w))
+        bytes += aligned(sizeof(struct rans_coded));
     if (uses_gaps(w) &&
         pith_support_read_table(w->gap_table.bytes, w->gap_table.n_bytes, &support) == PITH_OK) {
         uint64_t n = support_symbols(&support, w->count, w->nnz);
@@ -225,6 +242,18 @@ static enum pith_status open_index_stream(struct decoder *d, uint8_t **mem)
                                  d->n_values, d->index_lengths, d->index_entries, bits);
 }
 
+static enum pith_status open_rans(struct decoder *d, uint8_t **mem)
+{
+    const struct weight *w = d->w;
+    struct rans_coded *c = d->rans = take(mem, aligned(sizeof *d->rans));
+    if (pith_rans_read_table(w->index_table.bytes, w->index_table.n_bytes, &c->table))
+        return PITH_ERR_CORRUPT;
+    if (!c->table.single)
+        pith_rans_build_entries(&c->table, c->entries);
+    return pith_rans_open(&c->stream, w->index_stream.bytes, w->index_stream.n_bytes, d->n_values,
+                          &c->table, c->entries, w->cpu);
+}
+
 /* The stored bytes of a plain stream must be exactly n fields of `bits`. */
 static bool plain_size_ok(const struct stream *s, uint64_t n, uint32_t bits)
 {
@@ -257,8 +286,10 @@ static enum pith_status open_values(struct decoder *d, uint8_t **mem)
         return open_adaptive(d, mem);
     if (uses_index_table(w))
         return open_index_stream(d, mem);
+    if (uses_rans(w))
+        return open_rans(d, mem);
     bool ok =
-        w->code == CODE_HUFFMAN
+        w->code != CODE_PLAIN
             ? w->index_stream.n_bytes == 0
             : w->index_bits - 1 < 8 && plain_size_ok(&w->index_stream, d->n_values, w->index_bits);
     return ok ? PITH_OK : PITH_ERR_CORRUPT;
@@ -426,6 +457,10 @@ static enum pith_status next_indices(struct decoder *d, uint8_t *dst, uint32_t n
         if (!next_huffman_indices(d, dst, n))
             return PITH_ERR_CORRUPT;
         possible = d->index_lengths ? d->index_lengths->n_symbols : 0;
+    } else if (uses_rans(w)) {
+        if (n && pith_rans_next(&d->rans->stream, dst, n))
+            return PITH_ERR_CORRUPT;
+        possible = n ? d->rans->table.n_symbols : 0;
     } else {
         unpack_indices(&w->index_stream, d->taken, w->index_bits, dst, n);
         possible = 1u << w->index_bits;

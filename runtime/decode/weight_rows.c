@@ -3,12 +3,14 @@
  * tables; these deliver one stored element at a time and keep neither. The element behind the one
  * at hand is always known (`at`), so that a row ends where its last stored element does. */
 #include "weight_rows.h"
+#include "build_choice.h"
 #include "pith_adaptive_decode.h"
 #include "pith_codebook_decode.h"
 #include "pith_element_f32.h"
 #include "gap_decode.h"
 #include "huff_pull.h"
 #include "pith_kernels.h"
+#include "pith_rans_decode.h"
 #include "plane_pull.h"
 
 #define ALIGN 8u
@@ -26,6 +28,11 @@ struct gap_pull {
     uint64_t pos;     /* first element not yet decided */
 };
 
+struct rans_rows {
+    struct rans_table table;
+    struct rans_stream stream;
+};
+
 struct weight_rows {
     const struct weight *w;
     bool broken;
@@ -39,11 +46,12 @@ struct weight_rows {
     uint8_t index;
     uint64_t group_end;
     struct codebook_reader codebooks;
-    float *codebook; /* [n_centroids]; these five where w has a use for one */
+    float *codebook; /* [n_centroids]; these six where w has a use for one */
     struct gap_pull *gaps;
     struct huff_pull *indices;
     struct adaptive *adaptive;
     struct plane_pull *planes;
+    struct rans_rows *rans;
 };
 
 static size_t aligned(size_t n)
@@ -64,6 +72,12 @@ static bool uses_gaps(const struct weight *w)
 static bool uses_index_table(const struct weight *w)
 {
     return w->grid == GRID_CODEBOOK && w->code == CODE_HUFFMAN && stored_values(w) > 0;
+}
+
+static bool uses_rans(const struct weight *w)
+{
+    return PITH_BUILD_RANS && w->grid == GRID_CODEBOOK && w->code == CODE_RANS &&
+           stored_values(w) > 0;
 }
 
 bool pith_weight_in_place(const struct op_env *env)
@@ -104,6 +118,8 @@ size_t pith_weight_rows_bytes(const struct weight *w)
         bytes += aligned(sizeof(struct adaptive)) + aligned(pith_adaptive_bytes(w));
     if (w->code == CODE_PLANES)
         bytes += aligned(sizeof(struct plane_pull)) + pith_plane_pull_bytes(w);
+    if (uses_rans(w))
+        bytes += aligned(sizeof(struct rans_rows));
     return (bytes + 63) & ~(size_t)63;
 }
 
@@ -171,6 +187,15 @@ static bool open_indices(struct weight_rows *r, uint8_t **mem)
                                 w->index_stream.n_bytes, r->n_values, false);
 }
 
+static bool open_rans(struct weight_rows *r, uint8_t **mem)
+{
+    const struct weight *w = r->w;
+    struct rans_rows *c = r->rans = take(mem, sizeof *r->rans);
+    return !pith_rans_read_table(w->index_table.bytes, w->index_table.n_bytes, &c->table) &&
+           !pith_rans_open(&c->stream, w->index_stream.bytes, w->index_stream.n_bytes, r->n_values,
+                           &c->table, NULL, 0);
+}
+
 static bool open_codebook(struct weight_rows *r, uint8_t **mem)
 {
     const struct weight *w = r->w;
@@ -198,10 +223,11 @@ static bool open_values(struct weight_rows *r, uint8_t **mem)
         return plain_size_ok(&w->index_stream, r->n_values, 8 * pith_type_bytes(w->type));
     if (uses_index_table(w))
         return open_indices(r, mem);
-    return w->code == CODE_HUFFMAN
-               ? w->index_stream.n_bytes == 0
-               : w->index_bits - 1 < 8 &&
-                     plain_size_ok(&w->index_stream, r->n_values, w->index_bits);
+    if (uses_rans(w))
+        return open_rans(r, mem);
+    return w->code != CODE_PLAIN ? w->index_stream.n_bytes == 0
+                                 : w->index_bits - 1 < 8 &&
+                                       plain_size_ok(&w->index_stream, r->n_values, w->index_bits);
 }
 
 /* ---- positions ------------------------------------------------------------------------------ */
@@ -329,6 +355,9 @@ static bool next_index(struct weight_rows *r)
 {
     if (r->indices) {
         if (!pith_huff_pull(r->indices, &r->index))
+            return false;
+    } else if (uses_rans(r->w)) {
+        if (!pith_rans_pull(&r->rans->stream, &r->index))
             return false;
     } else {
         r->index = (uint8_t)plain_index(r->w, r->taken);

@@ -95,6 +95,7 @@ enum chunk_kind {
 #define HEAD_VECTORS 3u /* plain, codebook, codebook with the same centroids */
 #define HEAD_LONG 0x7cu /* shape code, support, grid and code follow; a byte each */
 #define HEAD_LONG_BYTES 4u
+#define GRID_GROUPS 2u            /* of a long head: a codebook for each group */
 #define HEAD_SAME_CENTROIDS 0x80u /* bit of a common head; between HEAD_LONG and here: free */
 #define HEAD_FORM 0xf8u           /* from here on: adaptive, a form byte follows the shape */
 /* What would be common heads with the same centroids, but no codebook, are short heads of the most

@@ -5,6 +5,7 @@
  * Nothing is decoded here: a stream's length must equal what shape, type and coding imply, or,
  * where it is entropy-coded, what the description says; its decoder takes exactly that many bytes.
  */
+#include "build_choice.h"
 #include "pith_adaptive_decode.h"
 #include "graph_parse.h"
 
@@ -117,14 +118,10 @@ static bool parse_short_dims(struct graph_parse *p, enum short_kind kind, struct
     return !p->r.bad;
 }
 
-static enum pith_status parse_codebook_shape(struct graph_parse *p, struct weight *w, bool same,
-                                             bool grouped)
+/* Of w->n_centroids, for all of w or for each group. */
+static enum pith_status parse_groups(struct graph_parse *p, struct weight *w, bool grouped)
 {
-    uint32_t *prev = &p->prev_centroids[w->shape.rank >= 2];
-    w->n_centroids = same ? *prev : rd_u8(&p->r) + 1u;
-    if (w->n_centroids == 0 || (!same && w->n_centroids == *prev))
-        return pith_parse_corrupt(p);
-    *prev = w->n_centroids;
+    p->prev_centroids[w->shape.rank >= 2] = w->n_centroids;
     w->n_groups = 1;
     if (grouped) {
         w->n_groups = rd_varint(&p->r, w->count);
@@ -133,6 +130,16 @@ static enum pith_status parse_codebook_shape(struct graph_parse *p, struct weigh
     }
     w->group_elems = w->count / w->n_groups;
     return PITH_OK;
+}
+
+static enum pith_status parse_codebook_shape(struct graph_parse *p, struct weight *w, bool same,
+                                             bool grouped)
+{
+    uint32_t prev = p->prev_centroids[w->shape.rank >= 2];
+    w->n_centroids = same ? prev : rd_u8(&p->r) + 1u;
+    if (w->n_centroids == 0 || (!same && w->n_centroids == prev))
+        return pith_parse_corrupt(p);
+    return parse_groups(p, w, grouped);
 }
 
 static const uint8_t vector_form[HEAD_VECTORS] = {
@@ -209,6 +216,15 @@ static uint32_t short_number(uint32_t head)
     return SHORT_HEADS;
 }
 
+/* How many elements are stored, where gaps tell which. */
+static enum pith_status parse_gap_count(struct graph_parse *p, struct weight *w)
+{
+    if (w->support != SUPPORT_GAPS)
+        return PITH_OK;
+    w->nnz = rd_varint(&p->r, w->count);
+    return p->r.bad || w->count > UINT32_MAX ? pith_parse_corrupt(p) : PITH_OK;
+}
+
 static enum pith_status parse_common(struct graph_parse *p, uint32_t head, struct weight *w)
 {
     bool same = head & HEAD_SAME_CENTROIDS;
@@ -219,39 +235,64 @@ static enum pith_status parse_common(struct graph_parse *p, uint32_t head, struc
     w->code = kind == 2 || kind == 4 ? CODE_HUFFMAN : CODE_PLAIN;
     if (!st && kind > 0)
         st = parse_codebook_shape(p, w, same, kind > 2);
-    if (st || w->support != SUPPORT_GAPS)
-        return st;
-    w->nnz = rd_varint(&p->r, w->count);
-    return p->r.bad || w->count > UINT32_MAX ? pith_parse_corrupt(p) : PITH_OK;
+    return st ? st : parse_gap_count(p, w);
+}
+
+/* Fields of a long head behind its first byte. */
+struct long_head {
+    uint8_t shape, support, grid, code;
+};
+
+static bool is_planes(const struct long_head *h, const struct weight *w)
+{
+    return h->support == SUPPORT_DENSE && h->grid == GRID_PLAIN && h->code == CODE_PLANES &&
+           w->type == PITH_F32;
+}
+
+static bool is_rans(const struct long_head *h, const struct weight *w)
+{
+    return PITH_BUILD_RANS && h->support <= SUPPORT_GAPS &&
+           (h->grid == GRID_CODEBOOK || h->grid == GRID_GROUPS) && h->code == CODE_RANS &&
+           (w->type == PITH_F32 || w->type == PITH_I8);
+}
+
+static bool is_settled(const struct long_head *h, const struct weight *w)
+{
+    return (h->support == SUPPORT_DENSE || h->support == SUPPORT_ADAPTIVE) &&
+           h->grid == GRID_CODEBOOK && h->code == CODE_ADAPTIVE &&
+           (w->type == PITH_F32 || w->type == PITH_I8);
 }
 
 /* The form repeats support and grid. */
-static enum pith_status parse_settled(struct graph_parse *p, const uint8_t *told, struct weight *w)
+static enum pith_status parse_settled(struct graph_parse *p, const struct long_head *h,
+                                      struct weight *w)
 {
     w->settled = true;
-    enum pith_status st = parse_form(p, HEAD_FORM | told[0], w);
-    bool same = w->support == told[1] && w->grid == GRID_CODEBOOK && w->n_groups == 1;
+    enum pith_status st = parse_form(p, HEAD_FORM | h->shape, w);
+    bool same = w->support == h->support && w->grid == GRID_CODEBOOK && w->n_groups == 1;
     return st || same ? st : pith_parse_corrupt(p);
 }
 
-/* Byte planes and settled adaptive streams are what has no other head. All else is a newer
- * writer's. */
+/* What has no other head. All else is a newer writer's. */
 static enum pith_status parse_long(struct graph_parse *p, struct weight *w)
 {
-    static const uint8_t planes[] = {SUPPORT_DENSE, GRID_PLAIN, CODE_PLANES};
-    const uint8_t *told = rd_bytes(&p->r, HEAD_LONG_BYTES); /* shape, support, grid, code */
+    const uint8_t *told = rd_bytes(&p->r, HEAD_LONG_BYTES);
     if (!told)
         return pith_parse_corrupt(p);
-    if (told[0] <= SHAPE_RANK && told[2] == GRID_CODEBOOK && told[3] == CODE_ADAPTIVE &&
-        (told[1] == SUPPORT_DENSE || told[1] == SUPPORT_ADAPTIVE) &&
-        (w->type == PITH_F32 || w->type == PITH_I8))
-        return parse_settled(p, told, w);
-    if (told[0] > SHAPE_RANK || memcmp(told + 1, planes, sizeof planes) != 0 || w->type != PITH_F32)
+    struct long_head h = {told[0], told[1], told[2], told[3]};
+    if (h.shape <= SHAPE_RANK && is_settled(&h, w))
+        return parse_settled(p, &h, w);
+    if (h.shape > SHAPE_RANK || (!is_planes(&h, w) && !is_rans(&h, w)))
         return pith_parse_unsupported(p);
-    w->support = SUPPORT_DENSE;
-    w->grid = GRID_PLAIN;
-    w->code = CODE_PLANES;
-    return parse_shape_and_count(p, told[0], w);
+    enum pith_status st = parse_shape_and_count(p, h.shape, w);
+    w->support = (enum weight_support)h.support;
+    w->grid = h.grid == GRID_PLAIN ? GRID_PLAIN : GRID_CODEBOOK;
+    w->code = (enum weight_code)h.code;
+    if (st || w->code == CODE_PLANES)
+        return st;
+    w->n_centroids = rd_u8(&p->r) + 1u;
+    st = parse_groups(p, w, h.grid == GRID_GROUPS);
+    return st ? st : parse_gap_count(p, w);
 }
 
 static enum pith_status parse_type(struct graph_parse *p, struct weight *w)
@@ -413,7 +454,7 @@ static enum pith_status take_table(struct graph_parse *p, uint32_t ref, struct h
 static enum pith_status parse_tables(struct graph_parse *p, struct weight *w)
 {
     bool gaps = w->support == SUPPORT_GAPS && w->nnz > 0;
-    bool index = w->code == CODE_HUFFMAN && w->nnz > 0;
+    bool index = (w->code == CODE_HUFFMAN || w->code == CODE_RANS) && w->nnz > 0;
     enum pith_status st;
     if (!gaps && !index)
         return PITH_OK;

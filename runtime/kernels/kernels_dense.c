@@ -11,6 +11,8 @@ static void fill_x86(struct dense_kernels *k, uint32_t features)
         k->mr = 4;
         k->nr = 24;
         k->nr_max = 24;
+        k->mr_wide = 6;
+        k->nr_wide = 16;
         k->gemm_f32 = pith_gemm_f32_avx2;
         k->lanes = 8;
         k->im2col_f32 = pith_im2col_f32_avx2;
@@ -24,6 +26,7 @@ static void fill_x86(struct dense_kernels *k, uint32_t features)
         k->mr = 8;
         k->nr = 48;
         k->nr_max = 49;
+        k->mr_wide = k->nr_wide = 0;
         k->gemm_f32 = pith_gemm_f32_avx512;
         k->lanes = 16;
         k->im2col_f32 = pith_im2col_f32_avx512;

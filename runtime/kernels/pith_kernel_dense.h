@@ -45,14 +45,15 @@ struct gemm_f32_job {
     size_t a_step;  /* floats from one panel to the next, >= k * mr */
     const float *b; /* [k, n], row stride ldb */
     size_t ldb;
-    const float *next; /* k * nr floats that a later job reads as b, to be brought into the cache;
-                          NULL: none */
+    const float *next; /* [k, n], row stride ldb, of what a later job reads as b, to be brought into
+                          the cache; NULL: none */
     float *c;          /* [m, n], row stride ldc */
     size_t ldc;
     const float *bias_row; /* [m] */
     const float *bias_col; /* [n] */
     const float *residual; /* [m, n], row stride ldc */
-    uint32_t m, n, k;      /* n <= nr_max */
+    uint32_t m, n, k;      /* n <= nr_max; wide: mr <= m <= mr_wide, n <= nr_wide */
+    bool wide;             /* b has nr_wide columns, those past n are not used */
     bool resume;           /* c holds the sum over earlier k: go on from it */
     bool finish; /* this is the last k: add bias and residual, activate. Variants begin with bias
                     of columns and residual where !resume: all jobs over k have them */
@@ -155,7 +156,9 @@ struct dense_kernels {
     uint32_t mr, nr; /* tile of gemm_f32; 0: no packed kernels here */
     uint32_t nr_max; /* widest tile, <= DENSE_MAX_NR: nr, or nr + 1 where one more column is almost
                         free (7 x 7 pixels are 49) */
-    uint32_t lanes;  /* pixels of one row that conv_rows_f32 takes at once */
+    uint32_t mr_wide, nr_wide; /* the tile of wide jobs: up to two rows more than mr, which so read
+                                  b once, and fewer columns; 0: there are none */
+    uint32_t lanes;            /* pixels of one row that conv_rows_f32 takes at once */
     void (*gemm_f32)(const struct gemm_f32_job *job);
     void (*im2col_f32)(const struct im2col_f32_job *job);
     void (*conv_rows_f32)(const struct conv_rows_f32_job *job); /* NULL where mr is 0 */
@@ -169,6 +172,13 @@ struct dense_kernels {
     void (*pack_rows_f32)(const float *w, size_t ld, size_t step, size_t rows, size_t k,
                           uint32_t mr, float *dst, size_t panel_step);
 };
+
+/* Processors with packed kernels: elsewhere what is made of them is left out. */
+#ifdef __x86_64__
+#define IF_DENSE_TILES(...) __VA_ARGS__
+#else
+#define IF_DENSE_TILES(...)
+#endif
 
 #define DENSE_MAX_NR 64u
 #define DENSE_PANEL_ALIGN 16u

@@ -120,7 +120,7 @@ static void join_axes(struct window *v)
 
 static void run_conv_integer(const struct op_args *args, const struct op_env *env)
 {
-    if (pith_integer_op_run(args, env, pith_integer_conv_of_conv))
+    if (pith_integer_op_run(args, env))
         return;
     const struct tview *x = args->in[0], *w = args->in[1], *bias = optional_in(args, IN_BIAS);
     const struct tview *zx = optional_in(args, IN_ZERO_X), *zw = optional_in(args, IN_ZERO_W);
@@ -165,7 +165,7 @@ static enum pith_status prepare_conv_integer(const struct op_args *args, const s
     const struct shape *w = &args->in[1]->shape;
     struct integer_weights strides = {.output = shape_product(w, 1, w->rank),
                                       .channel = shape_product(w, 2, w->rank)};
-    return pith_integer_op_prepare(args, env, pith_integer_conv_of_conv, &strides);
+    return pith_integer_op_prepare(args, env, &strides);
 }
 
 const struct op_info pith_op_conv_integer = {
@@ -187,6 +187,7 @@ const struct op_info pith_op_conv_integer = {
                .integer_op = 0,
                .parameters = 0},
     .shape = shape_conv_integer,
+    .lowered_bytes = pith_integer_op_lowered_bytes,
     .need = need_conv_integer,
     .prepare = prepare_conv_integer,
     .run = run_conv_integer,

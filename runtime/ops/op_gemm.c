@@ -52,53 +52,52 @@ static enum pith_status gemm_shape(const struct op_args *args)
 
 static struct product product_of(const struct op_args *args)
 {
-    const struct tview *a = args->in[0], *b = args->in[1], *c = gemm_c(args);
-    const struct tview *y = args->out[0];
-    struct product p = {.m = y->shape.dim[0],
-                        .n = y->shape.dim[1],
+    const struct tview *c = gemm_c(args);
+    const struct shape *y = &args->out[0]->shape;
+    struct product p = {.m = y->dim[0],
+                        .n = y->dim[1],
                         .trans_a = args->attr[ATTR_GEMM_TRANS_A] != 0,
                         .trans_b = args->attr[ATTR_GEMM_TRANS_B] != 0,
                         .alpha = attr_f32(args->attr, ATTR_GEMM_ALPHA),
                         .beta = attr_f32(args->attr, ATTR_GEMM_BETA),
-                        .a = a->data,
-                        .b = b->data,
-                        .y = y->data,
-                        .has_c = c != NULL,
-                        .weight = args->weight,
-                        .prep = args->prep,
-                        .act = args->fuse.act,
-                        .act_a = args->fuse.a,
-                        .act_b = args->fuse.b};
-    p.k = a->shape.dim[p.trans_a ? 0 : 1];
+                        .has_c = c != NULL};
+    p.k = args->in[0]->shape.dim[p.trans_a ? 0 : 1];
     if (c) {
         const struct shape *s = &c->shape;
         uint32_t cols = s->rank > 0 ? s->dim[s->rank - 1] : 1;
-        p.c = c->data;
         p.c_col = cols > 1;
         p.c_row = s->rank > 1 && s->dim[0] > 1 ? cols : 0;
     }
-    if (args->fuse.residual)
-        p.residual = args->fuse.residual->data;
     return p;
+}
+
+static uint32_t gemm_lowered_bytes(const struct op_args *args, const struct op_env *env)
+{
+    (void)args;
+    (void)env;
+    return sizeof(struct product);
 }
 
 static enum pith_status gemm_need(const struct op_args *args, const struct op_env *env,
                                   struct op_need *need)
 {
-    struct product p = product_of(args);
-    return pith_product_need(&p, env, need);
+    struct product *p = args->lowered;
+    *p = product_of(args);
+    return pith_product_need(p, args->weight, env, need);
 }
 
 static enum pith_status gemm_prepare(const struct op_args *args, const struct op_env *env)
 {
-    struct product p = product_of(args);
-    return pith_product_prepare(&p, env);
+    return pith_product_prepare(args->lowered, args->weight, args->prep, env);
 }
 
 static void gemm_run(const struct op_args *args, const struct op_env *env)
 {
-    struct product p = product_of(args);
-    pith_product_run(&p, env);
+    struct product_data d = product_data_of(args);
+    d.b = args->in[1]->data;
+    d.c = gemm_c(args) ? gemm_c(args)->data : NULL;
+    d.y = args->out[0]->data;
+    pith_product_run(args->lowered, &d, env);
 }
 
 const struct op_info pith_op_gemm = {
@@ -120,6 +119,7 @@ const struct op_info pith_op_gemm = {
                .integer_op = PITH_OP_MATMUL_INTEGER,
                .parameters = 1u << 1 | 1u << 2},
     .shape = gemm_shape,
+    .lowered_bytes = gemm_lowered_bytes,
     .need = gemm_need,
     .prepare = gemm_prepare,
     .run = gemm_run,

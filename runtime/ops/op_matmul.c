@@ -17,7 +17,18 @@ struct matmul {
     uint32_t m, n, k;
     uint32_t n_batch;
     uint32_t batch[PITH_MAX_RANK];
-    size_t a_step[PITH_MAX_RANK], b_step[PITH_MAX_RANK]; /* floats; 0 along broadcast axes */
+};
+
+/* The lowered operation: one product, run for each item of the batch axes. */
+struct batch_axis {
+    uint32_t items;
+    size_t a_step, b_step; /* floats; 0 along broadcast axes */
+};
+
+struct lowered_matmul {
+    struct product product;
+    uint32_t n_batch;
+    struct batch_axis batch[]; /* [n_batch] */
 };
 
 /* Dim `i` from the left of the batch axes of s, right-aligned to n_batch axes. */
@@ -54,13 +65,14 @@ static bool matmul_of(const struct shape *a, const struct shape *b, bool trans_b
     return true;
 }
 
-static void set_steps(struct matmul *mm, const struct shape *a, const struct shape *b)
+static void set_steps(struct lowered_matmul *l, const struct shape *a, const struct shape *b)
 {
-    size_t a_size = (size_t)mm->m * mm->k, b_size = (size_t)mm->k * mm->n;
-    for (uint32_t i = mm->n_batch; i-- > 0;) {
-        uint32_t da = batch_dim(a, mm->n_batch, i), db = batch_dim(b, mm->n_batch, i);
-        mm->a_step[i] = da > 1 ? a_size : 0;
-        mm->b_step[i] = db > 1 ? b_size : 0;
+    const struct product *p = &l->product;
+    size_t a_size = (size_t)p->m * p->k, b_size = (size_t)p->k * p->n;
+    for (uint32_t i = l->n_batch; i-- > 0;) {
+        uint32_t da = batch_dim(a, l->n_batch, i), db = batch_dim(b, l->n_batch, i);
+        l->batch[i] =
+            (struct batch_axis){da > db ? da : db, da > 1 ? a_size : 0, db > 1 ? b_size : 0};
         a_size *= da;
         b_size *= db;
     }
@@ -102,59 +114,56 @@ static bool batched_weight(const struct op_args *args)
     return args->weight && args->in[1]->shape.rank > 2;
 }
 
-/* The product of one batch, or of all when b is one matrix. */
-static struct product product_of(const struct op_args *args, struct matmul *mm)
+/* Of b with batches; one matrix b is multiplied with all rows of a at once. */
+static uint32_t batch_axes(const struct op_args *args)
 {
-    const struct tview *a = args->in[0], *b = args->in[1], *y = args->out[0];
+    uint32_t a = args->in[0]->shape.rank, b = args->in[1]->shape.rank;
+    return b <= 2 ? 0 : (a > b ? a : b) - 2;
+}
+
+/* The product of one batch, or of all when b is one matrix. */
+static void set_product(const struct op_args *args, struct lowered_matmul *l)
+{
+    const struct shape *a = &args->in[0]->shape, *b = &args->in[1]->shape;
     bool trans_b = args->attr[ATTR_MATMUL_TRANS_B] != 0;
-    matmul_of(&a->shape, &b->shape, trans_b, mm);
-    if (b->shape.rank <= 2) {
-        for (uint32_t i = 0; i < mm->n_batch; i++)
-            mm->m *= mm->batch[i];
-        mm->n_batch = 0;
+    struct matmul mm;
+    matmul_of(a, b, trans_b, &mm);
+    l->n_batch = batch_axes(args);
+    for (uint32_t i = 0; i < mm.n_batch && l->n_batch == 0; i++)
+        mm.m *= mm.batch[i];
+    l->product = (struct product){
+        .m = mm.m, .n = mm.n, .k = mm.k, .trans_b = trans_b, .alpha = 1.0f, .beta = 1.0f};
+    set_steps(l, a, b);
+    if (mm.n == 1 && b->rank <= 2)
+        l->product.trans_b = true; /* a single column is a single row */
+    if (args->n_in > 2) {          /* a bias per column that the planner put here */
+        l->product.has_c = true;
+        l->product.c_col = mm.n > 1;
     }
-    set_steps(mm, &a->shape, &b->shape);
-    struct product p = {.m = mm->m,
-                        .n = mm->n,
-                        .k = mm->k,
-                        .trans_b = trans_b,
-                        .alpha = 1.0f,
-                        .beta = 1.0f,
-                        .a = a->data,
-                        .b = b->data,
-                        .y = y->data,
-                        .weight = args->weight,
-                        .prep = args->prep,
-                        .act = args->fuse.act,
-                        .act_a = args->fuse.a,
-                        .act_b = args->fuse.b};
-    if (batched_weight(args)) {
-        p.b = args->prep ? args->prep : pith_weight_f32_borrow(args->weight);
-        p.weight = NULL;
-        p.prep = NULL;
-    }
-    if (mm->n == 1 && b->shape.rank <= 2)
-        p.trans_b = true; /* a single column is a single row */
-    if (args->n_in > 2) { /* a bias per column that the planner put here */
-        p.has_c = true;
-        p.c = args->in[2]->data;
-        p.c_col = mm->n > 1;
-    }
-    if (args->fuse.residual)
-        p.residual = args->fuse.residual->data;
-    return p;
+}
+
+_Static_assert(sizeof(struct lowered_matmul) + (PITH_MAX_RANK - 2) * sizeof(struct batch_axis) <=
+                   OP_LOWERED_MAX,
+               "planning reserves more");
+
+static uint32_t matmul_lowered_bytes(const struct op_args *args, const struct op_env *env)
+{
+    (void)env;
+    return (uint32_t)(sizeof(struct lowered_matmul) + batch_axes(args) * sizeof(struct batch_axis));
 }
 
 static enum pith_status matmul_need(const struct op_args *args, const struct op_env *env,
                                     struct op_need *need)
 {
-    struct matmul mm;
-    struct product p = product_of(args, &mm);
-    enum pith_status status = pith_product_need(&p, env, need);
-    for (uint32_t i = 0; i < mm.n_batch; i++)
-        if (!mul_ok(need->macs, mm.batch[i], &need->macs))
+    struct lowered_matmul *l = args->lowered;
+    bool batched = batched_weight(args);
+    set_product(args, l);
+    enum pith_status status =
+        pith_product_need(&l->product, batched ? NULL : args->weight, env, need);
+    for (uint32_t i = 0; i < l->n_batch; i++)
+        if (!mul_ok(need->macs, l->batch[i].items, &need->macs))
             need->macs = UINT64_MAX;
-    if (status == PITH_OK && batched_weight(args) && !pith_weight_f32_borrow(args->weight)) {
+    if (status == PITH_OK && batched && !pith_weight_f32_borrow(args->weight)) {
         need->prep_scratch_bytes = pith_weight_scratch_bytes(args->weight);
         need->prep_form = prep_form(PREP_ELEMENTS, 0);
         if (!mul_ok(args->weight->count, sizeof(float), &need->prep_bytes))
@@ -165,31 +174,46 @@ static enum pith_status matmul_need(const struct op_args *args, const struct op_
 
 static enum pith_status matmul_prepare(const struct op_args *args, const struct op_env *env)
 {
-    struct matmul mm;
-    struct product p = product_of(args, &mm);
-    if (batched_weight(args) && args->prep)
-        return pith_weight_expand_f32(args->weight, args->prep, env->scratch);
-    return pith_product_prepare(&p, env);
+    const struct lowered_matmul *l = args->lowered;
+    if (!batched_weight(args))
+        return pith_product_prepare(&l->product, args->weight, args->prep, env);
+    return args->prep ? pith_weight_expand_f32(args->weight, args->prep, env->scratch) : PITH_OK;
+}
+
+static struct product_data data_of(const struct op_args *args)
+{
+    struct product_data d = product_data_of(args);
+    d.b = args->in[1]->data;
+    d.y = args->out[0]->data;
+    if (args->n_in > 2)
+        d.c = args->in[2]->data;
+    if (batched_weight(args)) {
+        d.b = args->prep ? args->prep : pith_weight_f32_borrow(args->weight);
+        d.weight = NULL;
+        d.prep = NULL;
+    }
+    return d;
 }
 
 static void matmul_run(const struct op_args *args, const struct op_env *env)
 {
-    struct matmul mm;
-    struct product p = product_of(args, &mm);
-    size_t n = 1, y_size = (size_t)mm.m * mm.n;
-    for (uint32_t i = 0; i < mm.n_batch; i++)
-        n *= mm.batch[i];
+    const struct lowered_matmul *l = args->lowered;
+    struct product_data d = data_of(args);
+    size_t n = 1, y_size = (size_t)l->product.m * l->product.n;
+    for (uint32_t i = 0; i < l->n_batch; i++)
+        n *= l->batch[i].items;
     for (size_t item = 0; item < n; item++) {
-        struct product one = p;
+        struct product_data one = d;
         size_t left = item;
-        for (uint32_t i = mm.n_batch; i-- > 0; left /= mm.batch[i]) {
-            one.a += left % mm.batch[i] * mm.a_step[i];
-            one.b += left % mm.batch[i] * mm.b_step[i];
+        for (uint32_t i = l->n_batch; i-- > 0; left /= l->batch[i].items) {
+            const struct batch_axis *axis = &l->batch[i];
+            one.a += left % axis->items * axis->a_step;
+            one.b += left % axis->items * axis->b_step;
         }
         one.y += item * y_size;
-        if (p.residual)
+        if (d.residual)
             one.residual += item * y_size;
-        pith_product_run(&one, env);
+        pith_product_run(&l->product, &one, env);
     }
 }
 
@@ -212,6 +236,7 @@ const struct op_info pith_op_matmul = {
                .integer_op = PITH_OP_MATMUL_INTEGER,
                .parameters = 1u << 1},
     .shape = matmul_shape,
+    .lowered_bytes = matmul_lowered_bytes,
     .need = matmul_need,
     .prepare = matmul_prepare,
     .run = matmul_run,

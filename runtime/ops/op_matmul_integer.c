@@ -132,7 +132,7 @@ static const struct tview *optional_in(const struct op_args *args, uint32_t i)
 
 static void run_matmul_integer(const struct op_args *args, const struct op_env *env)
 {
-    if (pith_integer_op_run(args, env, pith_integer_conv_of_matmul))
+    if (pith_integer_op_run(args, env))
         return;
     const struct tview *za = optional_in(args, 2), *zb = optional_in(args, 3);
     struct product_job job = {
@@ -171,7 +171,7 @@ static enum pith_status prepare_matmul_integer(const struct op_args *args, const
 {
     const struct shape *b = &args->in[1]->shape;
     struct integer_weights strides = {.output = 1, .channel = b->dim[b->rank - 1]};
-    return pith_integer_op_prepare(args, env, pith_integer_conv_of_matmul, &strides);
+    return pith_integer_op_prepare(args, env, &strides);
 }
 
 const struct op_info pith_op_matmul_integer = {
@@ -190,6 +190,7 @@ const struct op_info pith_op_matmul_integer = {
                .integer_op = 0,
                .parameters = 0},
     .shape = shape_matmul_integer,
+    .lowered_bytes = pith_integer_op_lowered_bytes,
     .need = need_matmul_integer,
     .prepare = prepare_matmul_integer,
     .run = run_matmul_integer,

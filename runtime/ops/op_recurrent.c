@@ -116,24 +116,35 @@ static enum pith_status shape_recurrent(const struct op_args *args)
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-static enum pith_status open_product(const struct op_args *args, const struct op_env *env,
-                                     struct recurrent_product *p)
+static void set_product(const struct op_args *args, struct recurrent_product *p)
 {
-    const struct tview *bias = input(args, IN_BIAS);
     const struct shape *r = &args->in[IN_R]->shape;
     const int32_t *attr = args->attr;
     *p = (struct recurrent_product){.batch = args->in[IN_X]->shape.dim[1],
                                     .hidden = r->dim[1],
                                     .rows = r->dim[0],
-                                    .r = args->in[IN_R]->data,
-                                    .weight = args->weight,
-                                    .has_bias = bias != NULL,
-                                    .bias = bias ? bias->data : NULL,
-                                    .prep = args->prep};
+                                    .has_bias = input(args, IN_BIAS) != NULL};
     /* The hidden gate's product waits for the reset gate. */
     if (attr[ATTR_RECURRENT_KIND] == RECURRENT_GRU && !attr[ATTR_RECURRENT_LINEAR_BEFORE_RESET])
         p->split = 2 * p->hidden;
-    return pith_recurrent_product_open(p, env);
+}
+
+static struct recurrent_data recurrent_data_of(const struct op_args *args)
+{
+    const struct tview *bias = input(args, IN_BIAS);
+    return (struct recurrent_data){.r = args->in[IN_R]->data,
+                                   .weight = args->weight,
+                                   .bias = bias ? bias->data : NULL,
+                                   .prep = args->prep};
+}
+
+_Static_assert(sizeof(struct recurrent_product) <= OP_LOWERED_MAX, "planning reserves more");
+
+static uint32_t recurrent_lowered_bytes(const struct op_args *args, const struct op_env *env)
+{
+    (void)args;
+    (void)env;
+    return sizeof(struct recurrent_product);
 }
 
 /* Floats, in units of 16: u [N, G*H], h [N, H], and c (LSTM) or r h (GRU) [N, H]. */
@@ -151,14 +162,13 @@ static struct state_size state_size(const struct recurrent_product *p)
 static enum pith_status need_recurrent(const struct op_args *args, const struct op_env *env,
                                        struct op_need *need)
 {
-    struct recurrent_product p;
-    enum pith_status status = open_product(args, env, &p);
-    if (!status)
-        status = pith_recurrent_product_need(&p, need);
+    struct recurrent_product *p = args->lowered;
+    set_product(args, p);
+    enum pith_status status = pith_recurrent_product_need(p, args->weight, env, need);
     if (status)
         return status;
-    need->prep_form = prep_form(PREP_RECURRENT, p.batch << 1 | (p.split != 0)); /* batch < 2^31 */
-    struct state_size s = state_size(&p);
+    need->prep_form = prep_form(PREP_RECURRENT, p->batch << 1 | (p->split != 0)); /* batch < 2^31 */
+    struct state_size s = state_size(p);
     if (!mul_ok(need->macs, args->in[IN_X]->shape.dim[0], &need->macs))
         need->macs = UINT64_MAX;
     return add_ok(need->scratch_bytes, (s.u + 2 * s.h) * sizeof(float), &need->scratch_bytes)
@@ -168,11 +178,8 @@ static enum pith_status need_recurrent(const struct op_args *args, const struct 
 
 static enum pith_status prepare_recurrent(const struct op_args *args, const struct op_env *env)
 {
-    struct recurrent_product p;
-    if (!args->weight)
-        return PITH_OK;
-    enum pith_status status = open_product(args, env, &p);
-    return status ? status : pith_recurrent_product_prepare(&p, env);
+    struct recurrent_data d = recurrent_data_of(args);
+    return args->weight ? pith_recurrent_product_prepare(args->lowered, &d, env) : PITH_OK;
 }
 
 /* ---- gates ---------------------------------------------------------------------------------- */
@@ -421,14 +428,13 @@ static void mix_rows(void *arg, size_t begin, size_t end)
 /* An exponential costs as much as touching some ten elements. */
 #define WORK_OF_GATE 10u
 
-static void run_step(struct recurrent *s, const struct recurrent_product *p,
-                     const struct op_env *env)
+static void run_step(struct recurrent *s, const struct recurrent_run *p, const struct op_env *env)
 {
     size_t work = (size_t)s->rows * WORK_OF_GATE;
     pith_recurrent_product_run(p, 0, s->h, s->u, env);
-    if (p->split) {
+    if (p->p->split) {
         pith_op_range(env, s->batch, work, reset_rows, s);
-        pith_recurrent_product_run(p, 1, s->c, s->u + (size_t)s->batch * p->split, env);
+        pith_recurrent_product_run(p, 1, s->c, s->u + (size_t)s->batch * p->p->split, env);
         pith_op_range(env, s->batch, work, mix_rows, s);
     } else {
         pith_op_range(env, s->batch, work, step_rows, s);
@@ -491,16 +497,16 @@ static void put_state(const struct recurrent *s, const float *state, float *to)
 static void run_recurrent(const struct op_args *args, const struct op_env *env)
 {
     struct recurrent s = recurrent_of(args);
-    struct recurrent_product p;
-    open_product(args, env, &p); /* as it did for need() */
-    struct state_size size = state_size(&p);
+    struct recurrent_data data = recurrent_data_of(args);
+    struct recurrent_run p;
+    struct state_size size = state_size(args->lowered);
     struct op_env rest = *env;
     s.row = pith_row_kernels(env->kernels);
     s.u = env->scratch;
     s.h = s.u + size.u;
     s.c = s.h + size.h;
     rest.scratch = s.c + size.h;
-    pith_recurrent_product_begin(&p, &rest);
+    pith_recurrent_product_begin(args->lowered, &data, &rest, &p);
     set_state(s.h, data_of(args, IN_H0), (size_t)s.batch * s.width);
     set_state(s.c, data_of(args, IN_C0), (size_t)s.batch * s.width);
     uint32_t longest = 0;
@@ -535,6 +541,7 @@ const struct op_info pith_op_recurrent = {
                .integer_op = 0,
                .parameters = 1u << 1 | 1u << 2 | 1u << 6},
     .shape = shape_recurrent,
+    .lowered_bytes = recurrent_lowered_bytes,
     .need = need_recurrent,
     .prepare = prepare_recurrent,
     .run = run_recurrent,

@@ -164,7 +164,7 @@ static bool is_packed_product(const struct graph *g, const struct tview *value,
 {
     struct integer_conv c;
     struct tview out = value[node->first_out], *outs[1] = {&out};
-    const struct tview *in[INTEGER_INPUTS] = {0};
+    const struct tview *in[INTEGER_BIAS + 1] = {0};
     if (!pith_plan_is_constant(g, node->in[1]) || pith_type_bytes(value[node->in[0]].type) != 1)
         return false;
     for (uint32_t i = 0; i < node->n_in; i++)

@@ -61,7 +61,7 @@ static uint32_t followed(const struct graph *g, const struct node_plan *np, uint
 {
     if (i == g->nodes[n].n_in)
         return np[n].out;
-    return np[n].chain == CHAIN_NONE ? g->nodes[n].in[i] : pith_step_input(g, np, n, 3 * i);
+    return np[n].chain == CHAIN_NONE ? g->nodes[n].in[i] : pith_step_input(g, np, n, i);
 }
 
 static bool clear(struct value_plan *vp, uint32_t v)

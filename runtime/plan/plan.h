@@ -156,8 +156,11 @@ void pith_plan_layout(const struct graph *g, const struct tview *value, struct n
 /* Both orders are the same. */
 bool pith_layout_is_one(const struct shape *s);
 
-/* step_inputs.c: how many inputs the step of node `n` has, and the value it reads as input i,
- * PITH_NO_VALUE: none. The residual is not among them. */
+/* step_inputs.c: how many values the step of node `n` reads, and which is value i, PITH_NO_VALUE:
+ * none. First the operator's own inputs, then scale and zero point of each of its grids
+ * (op_args.grid); the residual is not among them. */
+uint32_t pith_step_own_inputs(const struct graph *g, const struct node_plan *node, uint32_t n);
+uint32_t pith_step_grids(const struct graph *g, const struct node_plan *node, uint32_t n);
 uint32_t pith_step_inputs(const struct graph *g, const struct node_plan *node, uint32_t n);
 uint32_t pith_step_input(const struct graph *g, const struct node_plan *node, uint32_t n,
                          uint32_t i);

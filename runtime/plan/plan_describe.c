@@ -159,6 +159,22 @@ static void describe_memory(const struct pith_plan *plan, const void *p, uint64_
     find_place(plan, p, o);
 }
 
+/* Scale (place 0) or zero point (1) of grid `grid`; false: it has none. */
+static bool describe_grid(const struct pith_plan *plan, const struct step *s, uint32_t grid,
+                          uint32_t place, struct pith_operand *o)
+{
+    static const char *const of_product[] = {"result", "summand", "residual", "sum"};
+    const struct grid_operand *g = &s->args.grid[grid];
+    const struct tview *t = place ? g->zero : g->scale;
+    if (!t)
+        return false;
+    o->role = place ? PITH_ROLE_ZERO_POINT : PITH_ROLE_SCALE;
+    o->index = s->args.inner && grid < s->args.n_in ? grid : 0;
+    o->of = !s->args.inner ? of_product[grid] : grid < s->args.n_in ? "input" : "output";
+    describe_view(plan, t, o);
+    return true;
+}
+
 enum pith_status pith_plan_operand(const struct pith_plan *plan, uint32_t step, uint32_t i,
                                    struct pith_operand *operand)
 {
@@ -174,7 +190,12 @@ enum pith_status pith_plan_operand(const struct pith_plan *plan, uint32_t step, 
             *operand = o;
             return PITH_OK;
         }
-    o.index = 0;
+    for (uint32_t k = 0; k < 2 * s->args.n_grids; k++)
+        if (describe_grid(plan, s, k / 2, k % 2, &o) && i-- == 0) {
+            *operand = o;
+            return PITH_OK;
+        }
+    o = (struct pith_operand){.role = PITH_ROLE_INPUT};
     if (s->args.fuse.residual && i-- == 0) {
         o.role = PITH_ROLE_RESIDUAL;
         describe_view(plan, s->args.fuse.residual, &o);

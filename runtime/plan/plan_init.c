@@ -54,8 +54,11 @@ static enum pith_status read_graph(struct builder *b, const void *blob, size_t b
     b->plan = plan;
     plan->opts = *opts;
     /* pith_graph_need has tested the checksum. */
-    return pith_graph_read(blob, bytes, opts->flags | PITH_FLAG_NO_CHECKSUM, opts->batch,
-                           b->block.mem + at, graph_bytes, &plan->graph, &plan->value, NULL);
+    st = pith_graph_read(blob, bytes, opts->flags | PITH_FLAG_NO_CHECKSUM, opts->batch,
+                         b->block.mem + at, graph_bytes, &plan->graph, &plan->value, NULL);
+    for (uint32_t i = 0; !st && i < plan->graph.n_weights; i++)
+        plan->graph.weights[i].cpu = opts->cpu_mask;
+    return st;
 }
 
 static enum pith_status describe_value(struct builder *b, uint32_t v)
@@ -196,14 +199,16 @@ static struct block block_of(void *mem, size_t bytes)
 /* Planning takes at most this many bytes for each byte of the parsed graph. That holds a struct
  * tview for each value, a struct graph_node for each node, a struct weight for each constant, and 4
  * bytes for each input of a node; planning keeps, beside them: */
-#define WORK_PER_GRAPH_BYTE 12u
+#define WORK_PER_GRAPH_BYTE 22u
 #define WORK_PER_VALUE                                                                             \
     (sizeof(struct value_plan) + sizeof(struct place_item) + 3 * sizeof(uint32_t) + sizeof(void *))
 #define WORK_PER_NODE                                                                              \
     (sizeof(struct node_plan) + sizeof(struct step) + 2 * sizeof(struct extra_view) +              \
      sizeof(struct step_need) + sizeof(struct place_item) + 2 * sizeof(uint32_t) +                 \
-     (INTEGER_INPUTS + 1) * sizeof(void *))
-#define WORK_PER_INPUT (3 * sizeof(void *) + sizeof(bool)) /* step_inputs.c */
+     (INTEGER_BIAS + 2) * sizeof(void *) + PRODUCT_ADD_GRIDS * sizeof(struct grid_operand) +       \
+     OP_LOWERED_MAX)
+/* A value and its grid, or a state of a loop. */
+#define WORK_PER_INPUT (sizeof(void *) + sizeof(struct grid_operand) + sizeof(bool))
 #define WORK_PER_WEIGHT (sizeof(uint64_t) + sizeof(uint32_t))
 _Static_assert(WORK_PER_VALUE <= (WORK_PER_GRAPH_BYTE - 1) * sizeof(struct tview), "values");
 _Static_assert(WORK_PER_NODE <= (WORK_PER_GRAPH_BYTE - 1) * sizeof(struct graph_node), "nodes");

@@ -173,6 +173,21 @@ static void wire_inputs(struct builder *b, uint32_t n, const struct tview **in, 
     }
 }
 
+static const struct tview *view_of(const struct builder *b, uint32_t v)
+{
+    return v == PITH_NO_VALUE ? NULL : &b->plan->value[v];
+}
+
+static void wire_grids(struct builder *b, uint32_t n, struct grid_operand *grid, struct step *s)
+{
+    const struct graph *g = &b->plan->graph;
+    for (uint32_t i = 0; i < s->args.n_grids; i++) {
+        uint32_t at = s->args.n_in + 2 * i;
+        grid[i].scale = view_of(b, pith_step_input(g, b->node, n, at));
+        grid[i].zero = view_of(b, pith_step_input(g, b->node, n, at + 1));
+    }
+}
+
 static bool is_channels_last(const struct builder *b, uint32_t v)
 {
     return v != PITH_NO_VALUE && b->vp[v].channels_last;
@@ -225,10 +240,12 @@ static enum pith_status add_step(struct builder *b, uint32_t n)
     const struct graph_node *node = &plan->graph.nodes[n];
     const struct node_plan *np = &b->node[n];
     struct step *s = &plan->step[plan->n_steps++];
-    uint32_t n_in = pith_step_inputs(&plan->graph, b->node, n);
+    uint32_t n_in = pith_step_own_inputs(&plan->graph, b->node, n);
+    uint32_t n_grids = pith_step_grids(&plan->graph, b->node, n);
     const struct tview **in = pith_block_low(&b->block, n_in, sizeof *in);
+    struct grid_operand *grid = pith_block_low(&b->block, n_grids, sizeof *grid);
     struct tview **out = pith_block_low(&b->block, node->n_out, sizeof *out);
-    if (!in || !out)
+    if (!in || !grid || !out)
         return PITH_ERR_SPACE;
     s->node = node;
     s->args = (struct op_args){.info = node->info,
@@ -236,13 +253,16 @@ static enum pith_status add_step(struct builder *b, uint32_t n)
                                .n_in = n_in,
                                .n_out = node->n_out,
                                .in = in,
-                               .out = out};
+                               .out = out,
+                               .grid = grid,
+                               .n_grids = n_grids};
     if (np->as_gemm) {
         s->args.info = pith_op_get(PITH_OP_GEMM);
         s->args.attr = pith_plan_gemm_attr(node);
     }
     s->copies = np->action == NODE_PLACED;
     wire_inputs(b, n, in, s);
+    wire_grids(b, n, grid, s);
     set_layout(b, n, s);
     for (uint32_t i = 0; i < node->n_out; i++)
         out[i] = &plan->value[i == 0 ? np->out : node->first_out + i];
@@ -355,14 +375,26 @@ static enum pith_status place_prep(struct builder *b, uint32_t i, uint64_t form)
     return pith_build_reserve(b, sn->prep_bytes, &sn->prep_at);
 }
 
+/* Fills args.lowered, and tells what the step needs. */
+static enum pith_status lower(struct builder *b, struct step *s, const struct op_env *env,
+                              struct op_need *need)
+{
+    uint32_t bytes = op_lowered_bytes(&s->args, env);
+    if (bytes)
+        s->args.lowered = pith_block_low(&b->block, 1, bytes);
+    if (bytes && !s->args.lowered)
+        return PITH_ERR_SPACE;
+    return s->args.info->need ? s->args.info->need(&s->args, env, need) : PITH_OK;
+}
+
 static enum pith_status ask_need(struct builder *b, uint32_t i)
 {
     struct step *s = &b->plan->step[i];
     struct op_env env = plan_env(b->plan, NULL);
     struct op_need need = {.kernel = s->copies ? "copy" : "ref"};
     enum pith_status st = PITH_OK;
-    if (s->args.info->need && !s->copies)
-        st = s->args.info->need(&s->args, &env, &need);
+    if (!s->copies)
+        st = lower(b, s, &env, &need);
     if (st)
         return st;
     s->kernel = need.kernel;

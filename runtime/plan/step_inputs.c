@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* step_inputs.c - what the step of a node reads: the node's inputs, and what it took over from
- * nodes that were fused into it, at the places where its operator looks for them. */
+/* step_inputs.c - what the step of a node reads: the operator's inputs, then scale and zero point
+ * of each grid that it took over from nodes that were fused into it (op_args.grid). */
 #include "integer_conv.h"
 #include "plan.h"
 #include "region.h"
@@ -10,16 +10,27 @@ static bool is_matmul_integer(const struct graph_node *node)
     return node->info->op == PITH_OP_MATMUL_INTEGER;
 }
 
-uint32_t pith_step_inputs(const struct graph *g, const struct node_plan *node, uint32_t n)
+uint32_t pith_step_own_inputs(const struct graph *g, const struct node_plan *node, uint32_t n)
 {
     const struct node_plan *np = &node[n];
-    if (np->chain != CHAIN_NONE)
-        return 3 * g->nodes[n].n_in + 2;
-    if (np->requantize != PLAN_NONE)
-        return np->add == PLAN_NONE ? INTEGER_INPUTS : INTEGER_ADD_INPUTS;
     if (np->bias == PLAN_NONE)
         return g->nodes[n].n_in;
     return is_matmul_integer(&g->nodes[n]) ? INTEGER_BIAS + 1 : 3;
+}
+
+uint32_t pith_step_grids(const struct graph *g, const struct node_plan *node, uint32_t n)
+{
+    const struct node_plan *np = &node[n];
+    if (np->chain != CHAIN_NONE)
+        return g->nodes[n].n_in + 1;
+    if (np->requantize == PLAN_NONE)
+        return 0;
+    return np->add == PLAN_NONE ? PRODUCT_GRIDS : PRODUCT_ADD_GRIDS;
+}
+
+uint32_t pith_step_inputs(const struct graph *g, const struct node_plan *node, uint32_t n)
+{
+    return pith_step_own_inputs(g, node, n) + 2 * pith_step_grids(g, node, n);
 }
 
 static uint32_t own_input(const struct graph_node *node, uint32_t i)
@@ -27,42 +38,50 @@ static uint32_t own_input(const struct graph_node *node, uint32_t i)
     return i < node->n_in ? node->in[i] : PITH_NO_VALUE;
 }
 
-/* Bytes, scale, zero point of each input, then of the output (integer_chain.h). */
+/* The DequantizeLinear behind a chain's input: its bytes (0), their scale (1), zero point (2). */
 static uint32_t chain_input(const struct graph *g, const struct node_plan *np, uint32_t n,
-                            uint32_t i)
+                            uint32_t in, uint32_t place)
 {
-    uint32_t in = i / 3, place = i % 3;
-    if (in == g->nodes[n].n_in)
-        return np->quantize == PLAN_NONE ? PITH_NO_VALUE
-                                         : own_input(&g->nodes[np->quantize], 1 + place);
     if (np->chain == CHAIN_WHOLE)
         return place == 0 ? g->nodes[n].in[in] : PITH_NO_VALUE;
     return own_input(&g->nodes[pith_graph_producer(g, g->nodes[n].in[in])], place);
 }
 
-/* Scale and zero point of what an integer product wrote, of the residual, of their sum. */
-static uint32_t add_input(const struct graph *g, const struct node_plan *node,
-                          const struct node_plan *np, uint32_t i)
+/* The node whose inputs 1 and 2 are grid `grid` of an integer product. */
+static const struct graph_node *product_grid_of(const struct graph *g, const struct node_plan *node,
+                                                const struct node_plan *np, uint32_t grid)
 {
+    if (grid == GRID_RESULT)
+        return &g->nodes[np->requantize];
     const struct graph_node *add = &g->nodes[np->add];
-    const struct graph_node *by = &g->nodes[node[np->add].quantize];
-    if (i < INTEGER_SUM_SCALE) {
-        bool first = g->nodes[pith_graph_producer(g, add->in[0])].in[0] == np->residual;
-        by = &g->nodes[pith_graph_producer(g, add->in[(i >= INTEGER_RESIDUAL_SCALE) != first])];
-    }
-    return own_input(by, 1 + (i - INTEGER_VALUE_SCALE) % 2);
+    if (grid == GRID_SUM)
+        return &g->nodes[node[np->add].quantize];
+    bool first = g->nodes[pith_graph_producer(g, add->in[0])].in[0] == np->residual;
+    return &g->nodes[pith_graph_producer(g, add->in[(grid == GRID_RESIDUAL) != first])];
+}
+
+/* place: 0 scale, 1 zero point */
+static uint32_t grid_input(const struct graph *g, const struct node_plan *node, uint32_t n,
+                           uint32_t grid, uint32_t place)
+{
+    const struct node_plan *np = &node[n];
+    if (np->chain == CHAIN_NONE)
+        return own_input(product_grid_of(g, node, np, grid), 1 + place);
+    if (grid < g->nodes[n].n_in)
+        return chain_input(g, np, n, grid, 1 + place);
+    return np->quantize == PLAN_NONE ? PITH_NO_VALUE
+                                     : own_input(&g->nodes[np->quantize], 1 + place);
 }
 
 uint32_t pith_step_input(const struct graph *g, const struct node_plan *node, uint32_t n,
                          uint32_t i)
 {
     const struct node_plan *np = &node[n];
+    uint32_t own = pith_step_own_inputs(g, node, n);
+    if (i >= own)
+        return grid_input(g, node, n, (i - own) / 2, (i - own) % 2);
     if (np->chain != CHAIN_NONE)
-        return chain_input(g, np, n, i);
-    if (np->add != PLAN_NONE && i >= INTEGER_VALUE_SCALE)
-        return add_input(g, node, np, i);
-    if (np->requantize != PLAN_NONE && i >= INTEGER_FACTOR)
-        return own_input(&g->nodes[np->requantize], 1 + i - INTEGER_FACTOR);
+        return chain_input(g, np, n, i, 0);
     if (np->bias != PLAN_NONE && i == (is_matmul_integer(&g->nodes[n]) ? INTEGER_BIAS : 2u))
         return np->bias;
     return own_input(&g->nodes[n], i);

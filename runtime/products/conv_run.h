@@ -16,6 +16,7 @@ enum pith_status pith_conv_out_shape(const int32_t *attr, const struct shape *x,
                                      const struct shape *w, const struct shape *bias,
                                      struct shape *out);
 
+uint32_t pith_conv_lowered_bytes(const struct op_args *args, const struct op_env *env);
 enum pith_status pith_conv_need(const struct op_args *args, const struct op_env *env,
                                 struct op_need *need);
 enum pith_status pith_conv_prepare(const struct op_args *args, const struct op_env *env);

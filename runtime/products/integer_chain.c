@@ -33,24 +33,14 @@ struct chain_table {
     uint8_t is_identity, pad[63];
 };
 
-static uint32_t inputs(const struct op_args *args)
-{
-    return (args->n_in - 2) / 3;
-}
-
-static const struct tview *bytes_in(const struct op_args *args, uint32_t i)
-{
-    return args->in[(size_t)3 * i];
-}
-
 static struct byte_grid grid_in(const struct op_args *args, uint32_t i)
 {
-    return byte_grid_at(args, 3 * i + 1, bytes_in(args, i)->type);
+    return byte_grid_at(&args->grid[i], args->in[i]->type);
 }
 
 static struct byte_grid grid_out(const struct op_args *args)
 {
-    return byte_grid_at(args, args->n_in - 2, args->out[0]->type);
+    return byte_grid_at(&args->grid[args->n_in], args->out[0]->type);
 }
 
 /* ---- which ----------------------------------------------------------------------------------- */
@@ -180,7 +170,7 @@ static bool in_parts(const struct op_args *args, struct parts *p)
 {
     const struct shape *x = &args->in[0]->shape, *y = &args->out[0]->shape;
     *p = (struct parts){.args = args, .axes = parted_axes(args->inner, args->attr, x, y)};
-    if (p->axes == NOT_IN_PARTS || !args->in[1])
+    if (p->axes == NOT_IN_PARTS || !args->grid[0].scale)
         return false;
     p->n = shape_product(x, 0, p->axes);
     p->x = shape_product(x, p->axes, x->rank);
@@ -258,7 +248,7 @@ static uint32_t tables(const struct op_args *args)
     if (in_parts(args, &unused))
         return 0;
     bool some = op == PITH_OP_CONCAT || op == PITH_OP_MAX_POOL || is_move(op) || is_elementwise(op);
-    return some ? inputs(args) : 0;
+    return some ? args->n_in : 0;
 }
 
 static void make_table(const struct op_args *args, const struct op_env *env, uint32_t i,
@@ -269,7 +259,7 @@ static void make_table(const struct op_args *args, const struct op_env *env, uin
     t->is_identity = 1;
     for (uint32_t q = 0; q < 256; q++)
         t->to[q] = (uint8_t)q;
-    if (!args->in[(size_t)3 * i + 1])
+    if (!args->grid[i].scale)
         return;
     struct byte_grid from = grid_in(args, i), to = grid_out(args);
     rows->dequantize(&from, t->to, real, 256);
@@ -352,7 +342,7 @@ static void element_range(void *arg, size_t begin, size_t end)
     if (tables(args))
         look_up(j, j->table, x + at, y + at, n);
     else
-        j->rows->combine(&j->combine, x + at, (const uint8_t *)args->in[3]->data + at, y + at, n);
+        j->rows->combine(&j->combine, x + at, (const uint8_t *)args->in[1]->data + at, y + at, n);
 }
 
 /* Items are chunks of the output. */
@@ -362,9 +352,9 @@ static void concat_range(void *arg, size_t begin, size_t end)
     const struct op_args *args = j->args;
     size_t whole = j->n / j->outer;
     uint8_t *y = args->out[0]->data;
-    for (uint32_t i = 0; i < inputs(args); i++) {
-        const uint8_t *x = bytes_in(args, i)->data;
-        size_t n = shape_elems(&bytes_in(args, i)->shape) / j->outer;
+    for (uint32_t i = 0; i < args->n_in; i++) {
+        const uint8_t *x = args->in[i]->data;
+        size_t n = shape_elems(&args->in[i]->shape) / j->outer;
         bool there = x == y; /* written where it belongs (alias.c) */
         for (size_t o = begin; o < end && !there; o++)
             look_up(j, &j->table[i], x + o * n, y + o * whole, n);
@@ -514,7 +504,7 @@ static void run_move(const struct chain_job *j, const struct op_env *env)
     int32_t attr[MOVE_SLOTS];
     uint8_t border = 0;
     bool pads = args->inner->op == PITH_OP_PAD;
-    if (pads && args->in[1]) { /* its value is a real number */
+    if (pads && args->grid[0].scale) { /* its value is a real number */
         struct byte_grid to = grid_out(args);
         float value = attr_f32(args->attr, ATTR_PAD_VALUE);
         j->rows->quantize(&to, &value, &border, 1);

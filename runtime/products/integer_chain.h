@@ -2,8 +2,8 @@
 /* integer_chain.h - DequantizeLinear -> operator -> QuantizeLinear as one step on bytes, with the
  * bits of the three. `inner` of its arguments is the operator between, whose attributes it has.
  *
- * Inputs: for each input of the operator the bytes, their scale and zero point (NULL: 0; both NULL:
- * bytes that are moved as they are), then scale and zero point (or NULL) of the output. */
+ * Inputs are those of the operator, as bytes; op_args.grid has scale and zero point of each, then
+ * of the output. */
 #ifndef INTEGER_CHAIN_H
 #define INTEGER_CHAIN_H
 

@@ -8,13 +8,14 @@
  *
  * Where y is not channels-last, tiles of TILE pixels by PART outputs are written there transposed.
  */
-#include "integer_layout.h"
+#include "integer_conv.h"
+#include "integer_element.h"
 
 struct conv_run {
     const struct integer_conv *c;
     const struct integer_conv_data *data;
-    struct integer_kernels own, *k;
-    struct integer_layout l;
+    const struct integer_kernels *k;
+    const struct integer_layout *l;
     uint64_t units;
     int32_t zero; /* of x as the kernels see it */
     const uint8_t *packed;
@@ -29,7 +30,7 @@ static inline void set_output(const struct conv_run *r, uint32_t i, uint32_t o)
 {
     const struct integer_conv_data *d = r->data;
     uint32_t some = o < r->c->outputs ? o : 0;
-    int64_t zero = (int64_t)r->zero - r->k->middle;
+    int64_t zero = (int64_t)r->zero - r->l->middle;
     if (r->c->long_sums) {
         uint64_t bias = d->bias ? ((const uint64_t *)d->bias)[some] : 0;
         ((uint64_t *)(void *)r->offset)[i] = bias - (uint64_t)zero * ((const uint64_t *)d->prep)[i];
@@ -44,7 +45,7 @@ static inline void set_output(const struct conv_run *r, uint32_t i, uint32_t o)
  * product. */
 static void set_outputs(const struct conv_run *r)
 {
-    const struct integer_layout *l = &r->l;
+    const struct integer_layout *l = r->l;
     uint32_t block = r->k->block;
     for (uint32_t i = 0; i < l->rounded && l->depthwise; i++)
         set_output(r, i, depthwise_place(block, r->c->channels, i / block, i % block));
@@ -57,7 +58,7 @@ static void set_outputs(const struct conv_run *r)
 static void set_segments(const struct conv_run *r)
 {
     const struct integer_conv *c = r->c;
-    const struct integer_layout *l = &r->l;
+    const struct integer_layout *l = r->l;
     uint32_t taps = c->kh * c->kw, step = l->run > l->cg ? c->kw : 1;
     for (uint32_t s = 0; s < l->segments; s++) {
         uint64_t tap = (uint64_t)s * step;
@@ -121,14 +122,14 @@ static void copy_bytes(const struct conv_run *r, size_t image, size_t row, size_
                        uint32_t c0, uint32_t n, uint8_t *band)
 {
     const struct integer_conv *c = r->c;
-    bool wide = r->k->wide && !r->l.depthwise;
+    bool wide = r->l->wide && !r->l->depthwise;
     uint8_t flip = c->x_signed ? 0x80 : 0;
     if (c->channels_last) {
         const uint8_t *x = r->data->x + (image * c->h + row) * c->w * c->channels + c0;
         if (n == c->channels)
             copy_run(band, x, inside * n, flip, wide);
         else
-            for (size_t i = 0; i < inside; i++, x += c->channels, band += r->l.pixel)
+            for (size_t i = 0; i < inside; i++, x += c->channels, band += r->l->pixel)
                 copy_run(band, x, n, flip, wide);
         return;
     }
@@ -154,8 +155,8 @@ static void fill_band(const struct conv_run *r, size_t image, uint32_t oy, uint3
                       uint8_t *band)
 {
     const struct integer_conv *c = r->c;
-    const struct integer_layout *l = &r->l;
-    bool wide = r->k->wide && !l->depthwise;
+    const struct integer_layout *l = r->l;
+    bool wide = r->l->wide && !l->depthwise;
     uint32_t n = l->depthwise ? c->channels : l->cg;
     size_t left = least(c->pad_left, l->width), inside = least(l->width - left, c->w);
     size_t right = l->width - left - inside;
@@ -193,7 +194,7 @@ static void write_planes(const struct conv_run *r, size_t image, uint32_t o, uin
                          size_t at, uint32_t n, const uint8_t *tile, size_t step)
 {
     const struct integer_conv *c = r->c;
-    size_t pixels = (size_t)c->oh * c->ow, element = c->to_values ? 1 : sum_bytes(c);
+    size_t pixels = (size_t)c->oh * c->ow, element = c->to_values ? 1 : integer_sum_bytes(c);
     uint8_t *plane = r->data->y + ((image * c->outputs + o) * pixels + at) * element;
     for (uint32_t i = 0; i < outputs; i++, plane += pixels * element)
         gather(plane, tile + i * element, step, n, element);
@@ -211,7 +212,7 @@ struct conv_band {
 
 static struct requantize outputs_from(const struct conv_run *r, size_t first)
 {
-    return (struct requantize){r->offset + first * sum_bytes(r->c) / sizeof *r->offset,
+    return (struct requantize){r->offset + first * integer_sum_bytes(r->c) / sizeof *r->offset,
                                r->c->to_values ? r->factor + first : NULL, r->data->zero_y,
                                r->c->y_signed};
 }
@@ -224,11 +225,11 @@ static void depthwise_rows(const struct conv_run *r, const struct conv_band *b)
         for (uint32_t ox = 0, n; ox < c->ow; ox += n) {
             size_t at = (size_t)(b->oy + row) * c->ow + ox;
             n = c->y_step ? c->ow : least(TILE, c->ow - ox);
-            struct depthwise_i8_job job = {.x = b->x + (size_t)row * c->stride_h * r->l.row +
-                                                (size_t)ox * c->stride_w * r->l.pixel,
-                                           .x_step = c->stride_w * r->l.pixel,
+            struct depthwise_i8_job job = {.x = b->x + (size_t)row * c->stride_h * r->l->row +
+                                                (size_t)ox * c->stride_w * r->l->pixel,
+                                           .x_step = c->stride_w * r->l->pixel,
                                            .tap = r->segment,
-                                           .groups = r->l.segments / r->k->group,
+                                           .groups = r->l->segments / r->k->group,
                                            .w = r->packed,
                                            .to = outputs_from(r, 0),
                                            .y = b->tile,
@@ -273,8 +274,8 @@ static void multiply(const struct conv_run *r, const struct conv_band *b, uint32
                      uint32_t n)
 {
     const struct integer_conv *c = r->c;
-    const struct integer_layout *l = &r->l;
-    size_t element = c->to_values ? 1 : sum_bytes(c), first = (size_t)b->oy * c->ow + at;
+    const struct integer_layout *l = r->l;
+    size_t element = c->to_values ? 1 : integer_sum_bytes(c), first = (size_t)b->oy * c->ow + at;
     size_t pixels = (size_t)c->oh * c->ow;
     for (uint32_t o = b->o0, outputs; o < b->o1; o += outputs) {
         outputs = c->y_step ? b->o1 - o : least(PART, b->o1 - o);
@@ -283,7 +284,7 @@ static void multiply(const struct conv_run *r, const struct conv_band *b, uint32
                                   .segments = l->segments,
                                   .steps = l->steps,
                                   .w = r->packed + group * l->group_bytes +
-                                       o / r->k->nr * l->panel_bytes,
+                                       o / r->l->nr * l->panel_bytes,
                                   .panel_bytes = l->panel_bytes,
                                   .table = (const int8_t *)r->packed - TABLE,
                                   .to = outputs_from(r, (size_t)group * l->rounded + o),
@@ -294,10 +295,7 @@ static void multiply(const struct conv_run *r, const struct conv_band *b, uint32
         uint32_t channel = group * l->og + o;
         if (c->y_step)
             job.y = r->data->y + ((b->image * pixels + first) * c->y_step + channel) * element;
-        if (l->halved)
-            r->k->gemm_i4(&job);
-        else
-            r->k->gemm_i8(&job);
+        l->gemm(&job);
         if (c->to_real)
             scale_sums(r->factor + (size_t)group * l->rounded + o, job.y, job.y_step, n, outputs);
         if (!c->y_step)
@@ -314,7 +312,7 @@ static void multiply(const struct conv_run *r, const struct conv_band *b, uint32
 static void product_rows(const struct conv_run *r, const struct conv_band *b, uint32_t group)
 {
     const struct integer_conv *c = r->c;
-    size_t pixels = (size_t)b->rows * c->ow, step = c->stride_w * r->l.pixel;
+    size_t pixels = (size_t)b->rows * c->ow, step = c->stride_w * r->l->pixel;
     uint32_t ox = 0;
     const uint8_t *row = b->x;
     for (size_t at = 0; at < pixels;) {
@@ -323,7 +321,7 @@ static void product_rows(const struct conv_run *r, const struct conv_band *b, ui
             b->pixel[i] = row + ox * step;
             if (++ox == c->ow) {
                 ox = 0;
-                row += c->stride_h * r->l.row;
+                row += c->stride_h * r->l->row;
             }
         }
         multiply(r, b, group, at, n);
@@ -339,7 +337,7 @@ struct band_place {
 
 static struct band_place place_of(const struct conv_run *r, uint64_t band)
 {
-    const struct integer_layout *l = &r->l;
+    const struct integer_layout *l = r->l;
     uint32_t groups = l->depthwise ? 1 : r->c->groups;
     uint64_t outer = band / l->bands;
     uint32_t group = (uint32_t)(outer % groups);
@@ -352,13 +350,13 @@ static void fill(void *arg, uint32_t band)
 {
     const struct conv_run *r = arg;
     struct band_place at = place_of(r, band);
-    fill_band(r, at.image, at.oy, at.channel, r->bands + band * r->l.band_bytes);
+    fill_band(r, at.image, at.oy, at.channel, r->bands + band * r->l->band_bytes);
 }
 
 static void run_unit(const struct conv_run *r, uint64_t unit, uint32_t chunk)
 {
     const struct integer_conv *c = r->c;
-    const struct integer_layout *l = &r->l;
+    const struct integer_layout *l = r->l;
     uint8_t *memory = r->chunks + chunk * l->chunk_bytes;
     uint32_t part = (uint32_t)(unit % l->parts), blocks = (l->og + PART - 1) / PART;
     uint64_t band = unit / l->parts;
@@ -374,7 +372,7 @@ static void run_unit(const struct conv_run *r, uint64_t unit, uint32_t chunk)
                           .tile = memory + aligned_bytes(TILE * sizeof *b.pixel)};
     if (l->in_place)
         b.x = r->data->x + (b.image * c->h + (size_t)b.oy * c->stride_h) * l->row +
-              at.channel * x_bytes(c);
+              at.channel * integer_x_bytes(c);
     else if (!l->filled_first)
         fill_band(r, b.image, b.oy, at.channel, filled);
     if (l->depthwise)
@@ -386,35 +384,32 @@ static void run_unit(const struct conv_run *r, uint64_t unit, uint32_t chunk)
 static void run_chunk(void *arg, uint32_t i)
 {
     const struct conv_run *r = arg;
-    uint64_t end = r->units * (i + 1) / r->l.chunks;
-    for (uint64_t u = r->units * i / r->l.chunks; u < end; u++)
+    uint64_t end = r->units * (i + 1) / r->l->chunks;
+    for (uint64_t u = r->units * i / r->l->chunks; u < end; u++)
         run_unit(r, u, i);
 }
 
-void pith_integer_conv_run(const struct integer_conv *c, const struct op_env *env,
-                           const struct integer_conv_data *data)
+void pith_integer_conv_run(const struct integer_conv *c, const struct integer_layout *l,
+                           const struct op_env *env, const struct integer_conv_data *data)
 {
-    struct conv_run r = {.c = c, .data = data};
+    struct conv_run r = {.c = c, .data = data, .k = &env->kernels->integer, .l = l};
     uint8_t *scratch = env->scratch;
-    pith_integer_kernels_of(c, &env->kernels->integer, &r.own); /* which there are */
-    r.k = &r.own;
-    r.l = pith_integer_layout_of(c, r.k, env->parallel_for != NULL);
     if (c->words)
         r.zero = data->zero_x - (c->x_signed ? 0 : 32768);
     else
         r.zero = (uint8_t)(data->zero_x + (c->x_signed ? 128 : 0));
-    r.packed = (const uint8_t *)data->prep + r.l.packed_at;
+    r.packed = (const uint8_t *)data->prep + l->packed_at;
     r.offset = (void *)scratch;
-    r.factor = (void *)(scratch + r.l.segment_at / 2);
-    r.segment = (void *)(scratch + r.l.segment_at);
-    r.chunks = scratch + r.l.chunks_at;
-    r.bands = scratch + r.l.bands_at;
+    r.factor = (void *)(scratch + l->segment_at / 2);
+    r.segment = (void *)(scratch + l->segment_at);
+    r.chunks = scratch + l->chunks_at;
+    r.bands = scratch + l->bands_at;
     set_outputs(&r);
     set_segments(&r);
-    uint64_t groups = r.l.depthwise ? 1 : c->groups;
-    uint64_t bands = c->n * groups * r.l.bands;
-    r.units = bands * r.l.parts;
-    if (r.l.filled_first)
+    uint64_t groups = l->depthwise ? 1 : c->groups;
+    uint64_t bands = c->n * groups * l->bands;
+    r.units = bands * l->parts;
+    if (l->filled_first)
         pith_op_parallel(env, (uint32_t)bands, fill, &r);
-    pith_op_parallel(env, r.l.chunks, run_chunk, &r);
+    pith_op_parallel(env, l->chunks, run_chunk, &r);
 }

@@ -5,6 +5,7 @@
 #ifndef INTEGER_CONV_H
 #define INTEGER_CONV_H
 
+#include "integer_layout.h"
 #include "pith_op_exec.h"
 
 /* x is [n, h, w, channels] when channels_last, else [n, channels, h, w]; y is channels-last with
@@ -29,6 +30,17 @@ struct integer_weights {
     size_t output, channel;
 };
 
+/* Bytes of a sum, and of an element of x. */
+static inline size_t integer_sum_bytes(const struct integer_conv *c)
+{
+    return c->long_sums ? sizeof(int64_t) : sizeof(int32_t);
+}
+
+static inline size_t integer_x_bytes(const struct integer_conv *c)
+{
+    return c->words ? 2 : 1;
+}
+
 struct integer_conv_data {
     const uint8_t *x;
     uint8_t *y;
@@ -41,47 +53,34 @@ struct integer_conv_data {
     const void *prep;
 };
 
-/* The convolution or product that a ConvInteger or MatMulInteger is. Behind the
- * inputs of ConvInteger - a product has the same, and may have been given a bias - factor and zero
- * point of the Requantize may stand that the operator was fused with, or the scale of a
- * DequantizeLinear; output 0 is then its output.
- * Behind those, where the values are added to a residual (fuse.residual), as they are between
- * DequantizeLinear and QuantizeLinear, with fuse.act behind: scales and zero points (or NULL).
- * false: the kernels do not do it - the weights are not i8 around 0, there are more than two axes,
- * it is too large. Reads types and shapes. */
+/* The convolution or product that a ConvInteger or MatMulInteger is; a product may have been given
+ * a bias, at the place of ConvInteger's. With grids (enum product_grid), output 0 is that of what
+ * it was fused with. false: the kernels do not do it - the weights are not i8 around 0, there are
+ * more than two axes, it is too large. Reads types and shapes. */
 bool pith_integer_conv_of_conv(const struct op_args *args, struct integer_conv *c);
 bool pith_integer_conv_of_matmul(const struct op_args *args, struct integer_conv *c);
-enum {
-    INTEGER_ZERO_W = 3,
-    INTEGER_BIAS = 4,
-    INTEGER_FACTOR = 5,
-    INTEGER_ZERO_Y = 6,
-    INTEGER_INPUTS = 7,
-    INTEGER_VALUE_SCALE = 7,
-    INTEGER_RESIDUAL_SCALE = 9,
-    INTEGER_SUM_SCALE = 11,
-    INTEGER_ADD_INPUTS = 13
-};
+enum { INTEGER_ZERO_X = 2, INTEGER_ZERO_W = 3, INTEGER_BIAS = 4 };
 
 /* false: it does not run on the kernels of env (a depthwise product that keeps its sums; without
  * fusion). */
 bool pith_integer_conv_need(const struct integer_conv *c, const struct op_env *env,
-                            uint64_t *prep_bytes, uint64_t *scratch_bytes);
-void pith_integer_conv_pack(const struct integer_conv *c, const struct op_env *env,
-                            const struct integer_weights *weights, void *prep);
-void pith_integer_conv_run(const struct integer_conv *c, const struct op_env *env,
-                           const struct integer_conv_data *data);
+                            struct integer_layout *l);
+void pith_integer_conv_pack(const struct integer_conv *c, const struct integer_layout *l,
+                            const struct op_env *env, const struct integer_weights *weights,
+                            void *prep);
+void pith_integer_conv_run(const struct integer_conv *c, const struct integer_layout *l,
+                           const struct op_env *env, const struct integer_conv_data *data);
 
-/* The same for an operator: needs, prepare and run of args. of: one of the above. need and run:
- * false when it does not run on the kernels; pith_integer_op_weights then are its weights as they
- * are, constant or not: in the image where they can be used there, else prep. */
+/* The same for an operator: lowered, needs, prepare and run of args. of: one of the above. need and
+ * run: false when it does not run on the kernels; pith_integer_op_weights then are its weights as
+ * they are, constant or not: in the image where they can be used there, else prep. */
 typedef bool integer_conv_of(const struct op_args *args, struct integer_conv *c);
+uint32_t pith_integer_op_lowered_bytes(const struct op_args *args, const struct op_env *env);
 bool pith_integer_op_need(const struct op_args *args, const struct op_env *env, integer_conv_of *of,
                           struct op_need *need);
 enum pith_status pith_integer_op_prepare(const struct op_args *args, const struct op_env *env,
-                                         integer_conv_of *of,
                                          const struct integer_weights *strides);
 const void *pith_integer_op_weights(const struct op_args *args);
-bool pith_integer_op_run(const struct op_args *args, const struct op_env *env, integer_conv_of *of);
+bool pith_integer_op_run(const struct op_args *args, const struct op_env *env);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* integer_layout.c - see integer_layout.h: what a plan decides of an integer convolution, and its
  * weights, packed for the kernels. */
-#include "integer_layout.h"
+#include "integer_conv.h"
+#include "integer_element.h"
 
 #define CHUNKS 16u
 #define BAND_PIXELS 192u    /* of output, at least: few input rows are then copied twice */
@@ -20,7 +21,7 @@ static bool is_padded(const struct integer_conv *c)
 static void set_product(struct integer_layout *l, const struct integer_conv *c,
                         const struct integer_kernels *k)
 {
-    uint64_t taps = (uint64_t)c->kh * c->kw, element = k->wide ? 2 : 1;
+    uint64_t taps = (uint64_t)c->kh * c->kw, element = l->wide ? 2 : 1;
     if (l->depthwise) {
         uint64_t blocks = depthwise_blocks(k->block, c->channels);
         l->segments = (uint32_t)((taps + k->group - 1) / k->group * k->group);
@@ -32,25 +33,26 @@ static void set_product(struct integer_layout *l, const struct integer_conv *c,
     bool joined = c->dil_w == 1 && c->groups == 1;
     l->segments = (uint32_t)(joined ? c->kh : taps);
     l->run = joined ? c->kw * l->cg : l->cg;
-    l->steps = (l->run + k->k_step - 1) / k->k_step;
-    l->rounded = (l->og + k->nr - 1) / k->nr * k->nr;
-    l->halved = c->few_weights && k->gemm_i4 && l->segments == 1 && c->groups == 1 &&
+    l->steps = (l->run + l->k_step - 1) / l->k_step;
+    l->rounded = (l->og + l->nr - 1) / l->nr * l->nr;
+    l->halved = c->few_weights && !c->words && k->gemm_i4 && l->segments == 1 && c->groups == 1 &&
                 (uint64_t)c->oh * c->ow <= FEW_PIXELS && (uint64_t)l->run * l->og >= MANY_WEIGHTS;
-    l->panel_bytes = (uint64_t)l->segments * l->steps * k->k_step * k->nr * element;
+    l->panel_bytes = (uint64_t)l->segments * l->steps * l->k_step * l->nr * element;
     if (l->halved)
-        l->panel_bytes = (l->steps + (uint64_t)1) / 2 * k->k_step * k->nr;
-    l->group_bytes = l->panel_bytes * (l->rounded / k->nr);
+        l->gemm = k->gemm_i4;
+    if (l->halved)
+        l->panel_bytes = (l->steps + (uint64_t)1) / 2 * l->k_step * l->nr;
+    l->group_bytes = l->panel_bytes * (l->rounded / l->nr);
 }
 
 /* Bands, and what the kernels read of x. */
-static void set_bands(struct integer_layout *l, const struct integer_conv *c,
-                      const struct integer_kernels *k)
+static void set_bands(struct integer_layout *l, const struct integer_conv *c)
 {
-    bool wide = k->wide && !l->depthwise;
+    bool wide = l->wide && !l->depthwise;
     uint32_t channels = l->depthwise ? c->channels : l->cg;
     bool as_it_is = c->words ? c->x_signed : !c->x_signed && !wide;
     l->in_place =
-        c->channels_last && as_it_is && !is_padded(c) && (l->depthwise || l->run % k->k_step == 0);
+        c->channels_last && as_it_is && !is_padded(c) && (l->depthwise || l->run % l->k_step == 0);
     l->width = l->in_place
                    ? c->w
                    : (uint64_t)(c->ow - 1) * c->stride_w + (uint64_t)(c->kw - 1) * c->dil_w + 1;
@@ -62,7 +64,7 @@ static void set_bands(struct integer_layout *l, const struct integer_conv *c,
     l->rows = least(rows, c->oh);
     l->bands = (c->oh + l->rows - 1) / l->rows;
     l->in_rows = (uint64_t)(l->rows - 1) * c->stride_h + reach;
-    l->band_bytes = l->in_place ? 0 : aligned_bytes(l->in_rows * l->row + (size_t)2 * k->k_step);
+    l->band_bytes = l->in_place ? 0 : aligned_bytes(l->in_rows * l->row + (size_t)2 * l->k_step);
 }
 
 static void set_memory(struct integer_layout *l, const struct integer_conv *c, bool parallel)
@@ -78,9 +80,10 @@ static void set_memory(struct integer_layout *l, const struct integer_conv *c, b
     if (l->depthwise)
         macs = (uint64_t)c->oh * c->ow * c->channels * l->segments;
     l->chunks = parallel && macs * c->n * groups > FEW_MACS ? least(units, CHUNKS) : 1;
-    l->tile_bytes =
-        c->y_step ? 0 : TILE * (l->depthwise ? aligned_bytes(c->channels) : PART * sum_bytes(c));
-    l->packed_at = aligned_bytes(outputs * sum_bytes(c)) + (l->halved ? TABLE : 0);
+    l->tile_bytes = c->y_step ? 0
+                              : TILE * (l->depthwise ? aligned_bytes(c->channels)
+                                                     : PART * integer_sum_bytes(c));
+    l->packed_at = aligned_bytes(outputs * integer_sum_bytes(c)) + (l->halved ? TABLE : 0);
     l->prep_bytes = l->packed_at + groups * l->group_bytes;
     l->segment_at = 2 * aligned_bytes(outputs * sizeof(int32_t));
     l->chunks_at = aligned_bytes(l->segment_at + l->segments * sizeof(uint32_t));
@@ -90,53 +93,39 @@ static void set_memory(struct integer_layout *l, const struct integer_conv *c, b
     l->scratch_bytes = l->bands_at + (l->filled_first ? held : l->chunks) * l->band_bytes;
 }
 
-bool pith_integer_kernels_of(const struct integer_conv *c, const struct integer_kernels *table,
-                             struct integer_kernels *k)
+/* The panels that c runs on; false: there are no kernels for it. */
+static bool set_kernels(struct integer_layout *l, const struct integer_conv *c,
+                        const struct integer_kernels *k)
 {
-    *k = *table;
-    if (!c->words)
-        return true;
-    k->nr = WORDS_NR;
-    k->k_step = WORDS_STEP;
-    k->middle = 0;
-    k->wide = true;
-    k->gemm_i4 = NULL;
-    k->gemm_i8 = table->gemm_i16[c->long_sums];
-    return k->gemm_i8 != NULL;
-}
-
-struct integer_layout pith_integer_layout_of(const struct integer_conv *c,
-                                             const struct integer_kernels *k, bool parallel)
-{
-    struct integer_layout l = {.cg = c->channels / c->groups, .og = c->outputs / c->groups};
-    l.depthwise = c->groups > 1 && l.cg == 1 && l.og == 1;
-    set_product(&l, c, k);
-    set_bands(&l, c, k);
-    set_memory(&l, c, parallel);
-    return l;
+    l->nr = c->words ? WORDS_NR : k->nr;
+    l->k_step = c->words ? WORDS_STEP : k->k_step;
+    l->middle = c->words ? 0 : k->middle;
+    l->wide = c->words || k->wide;
+    l->gemm = c->words ? k->gemm_i16[c->long_sums] : k->gemm_i8;
+    return l->gemm != NULL;
 }
 
 bool pith_integer_conv_need(const struct integer_conv *c, const struct op_env *env,
-                            uint64_t *prep_bytes, uint64_t *scratch_bytes)
+                            struct integer_layout *l)
 {
     if (!env->kernels || (env->flags & PITH_FLAG_NO_FUSION))
         return false;
-    struct integer_kernels k;
-    if (!pith_integer_kernels_of(c, &env->kernels->integer, &k))
+    const struct integer_kernels *k = &env->kernels->integer;
+    *l = (struct integer_layout){.cg = c->channels / c->groups, .og = c->outputs / c->groups};
+    l->depthwise = c->groups > 1 && l->cg == 1 && l->og == 1;
+    if (!set_kernels(l, c, k) || (l->depthwise && !c->to_values))
         return false;
-    struct integer_layout l = pith_integer_layout_of(c, &k, env->parallel_for != NULL);
-    if (l.depthwise && !c->to_values)
-        return false;
-    *prep_bytes = l.prep_bytes;
-    *scratch_bytes = l.scratch_bytes;
+    set_product(l, c, k);
+    set_bands(l, c);
+    set_memory(l, c, env->parallel_for != NULL);
     return true;
 }
 
 /* ---- weights -------------------------------------------------------------------------------- */
 
-static void put_weight(const struct integer_kernels *k, uint8_t *packed, uint64_t i, int32_t w)
+static void put_weight(const struct integer_layout *l, uint8_t *packed, uint64_t i, int32_t w)
 {
-    if (k->wide)
+    if (l->wide)
         ((int16_t *)(void *)packed)[i] = (int16_t)w;
     else
         packed[i] = (uint8_t)w;
@@ -156,7 +145,7 @@ static void pack_depthwise(const struct integer_conv *c, const struct integer_la
                     uint32_t o = depthwise_place(k->block, c->channels, b, i);
                     const int8_t *all = weights->w;
                     int32_t w = j < taps ? all[o * weights->output + j] : 0;
-                    put_weight(k, packed, at, w);
+                    put_weight(l, packed, at, w);
                     sum[b * k->block + i] += (uint32_t)w;
                 }
 }
@@ -188,8 +177,8 @@ static void put_half(uint8_t *panel, uint64_t i, uint64_t step, uint8_t number)
     *at |= (uint8_t)(i / step % 2 ? number << 4 : number);
 }
 
-static void pack_halved(const struct integer_layout *l, const struct integer_kernels *k,
-                        const struct integer_weights *weights, uint32_t *sum, uint8_t *packed)
+static void pack_halved(const struct integer_layout *l, const struct integer_weights *weights,
+                        uint32_t *sum, uint8_t *packed)
 {
     int8_t *table = (int8_t *)packed - TABLE;
     uint32_t known = 1;
@@ -197,29 +186,28 @@ static void pack_halved(const struct integer_layout *l, const struct integer_ker
     for (uint32_t o = 0; o < l->og; o++)
         for (uint32_t e = 0; e < l->run; e++) {
             int32_t w = weight_at(l, weights, false, o, 0, e);
-            uint64_t step = (uint64_t)(e / k->k_step) * k->nr + o % k->nr;
-            uint64_t i = step * k->k_step + e % k->k_step;
-            put_half(packed + o / k->nr * l->panel_bytes, i, (uint64_t)k->nr * k->k_step,
+            uint64_t step = (uint64_t)(e / l->k_step) * l->nr + o % l->nr;
+            uint64_t i = step * l->k_step + e % l->k_step;
+            put_half(packed + o / l->nr * l->panel_bytes, i, (uint64_t)l->nr * l->k_step,
                      number_of(table, &known, (int8_t)w));
             sum[o] += (uint32_t)w;
         }
 }
 
 /* first: its first output */
-static void pack_group(const struct integer_layout *l, const struct integer_kernels *k,
-                       const struct integer_weights *weights, bool is_long, uint32_t first,
-                       void *sum, uint8_t *packed)
+static void pack_group(const struct integer_layout *l, const struct integer_weights *weights,
+                       bool is_long, uint32_t first, void *sum, uint8_t *packed)
 {
     uint64_t at = 0;
-    for (uint32_t p = 0; p < l->rounded; p += k->nr)
+    for (uint32_t p = 0; p < l->rounded; p += l->nr)
         for (uint32_t s = 0; s < l->segments; s++)
-            for (uint32_t e = 0; e < l->steps * k->k_step; e += k->k_step)
-                for (uint32_t o = p; o < p + k->nr; o++)
-                    for (uint32_t j = e; j < e + k->k_step; j++, at++) {
+            for (uint32_t e = 0; e < l->steps * l->k_step; e += l->k_step)
+                for (uint32_t o = p; o < p + l->nr; o++)
+                    for (uint32_t j = e; j < e + l->k_step; j++, at++) {
                         int32_t w = 0;
                         if (o < l->og && j < l->run)
                             w = weight_at(l, weights, is_long, (size_t)first + o, s, j);
-                        put_weight(k, packed, at, w);
+                        put_weight(l, packed, at, w);
                         if (is_long)
                             ((uint64_t *)sum)[o] += (uint64_t)w;
                         else
@@ -227,24 +215,23 @@ static void pack_group(const struct integer_layout *l, const struct integer_kern
                     }
 }
 
-void pith_integer_conv_pack(const struct integer_conv *c, const struct op_env *env,
-                            const struct integer_weights *weights, void *prep)
+void pith_integer_conv_pack(const struct integer_conv *c, const struct integer_layout *l,
+                            const struct op_env *env, const struct integer_weights *weights,
+                            void *prep)
 {
-    struct integer_kernels own, *k = &own;
-    pith_integer_kernels_of(c, &env->kernels->integer, k); /* which there are */
-    struct integer_layout l = pith_integer_layout_of(c, k, env->parallel_for != NULL);
     uint8_t *sum = prep;
-    uint8_t *packed = (uint8_t *)prep + l.packed_at;
-    memset(sum, 0, l.packed_at);
-    if (l.depthwise) {
-        pack_depthwise(c, &l, k, weights, prep, packed);
+    uint8_t *packed = (uint8_t *)prep + l->packed_at;
+    memset(sum, 0, l->packed_at);
+    if (l->depthwise) {
+        pack_depthwise(c, l, &env->kernels->integer, weights, prep, packed);
         return;
     }
-    if (l.halved) {
-        pack_halved(&l, k, weights, prep, packed);
+    if (l->halved) {
+        pack_halved(l, weights, prep, packed);
         return;
     }
     for (uint32_t g = 0; g < c->groups; g++)
-        pack_group(&l, k, weights, c->long_sums, g * l.og,
-                   sum + (size_t)g * l.rounded * sum_bytes(c), packed + g * l.group_bytes);
+        pack_group(l, weights, c->long_sums, g * l->og,
+                   sum + (size_t)g * l->rounded * integer_sum_bytes(c),
+                   packed + g * l->group_bytes);
 }

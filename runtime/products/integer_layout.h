@@ -12,8 +12,6 @@
 #ifndef INTEGER_LAYOUT_H
 #define INTEGER_LAYOUT_H
 
-#include "integer_conv.h"
-#include "integer_element.h"
 #include "pith_kernels.h"
 
 #define TILE 96u  /* pixels a kernel call: a panel of weights is read once for so many */
@@ -27,32 +25,18 @@ struct integer_layout {
     uint32_t cg, og, segments, run, steps; /* run: elements of a segment */
     uint32_t rounded; /* outputs of a group, or all channels, in whole panels */
     uint32_t rows, bands, parts, chunks;
-    uint64_t width, in_rows, pixel, row; /* of what kernels read; the latter two in bytes */
+    uint32_t nr, k_step; /* of the panels */
+    uint8_t middle;      /* that the kernels take off x */
+    bool wide;
+    void (*gemm)(const struct gemm_i8_job *job); /* of bytes, halved or words */
+    uint64_t width, in_rows, pixel, row;         /* of what kernels read; the latter two in bytes */
     uint64_t panel_bytes, group_bytes, packed_at, prep_bytes;
     uint64_t band_bytes, tile_bytes, chunk_bytes, segment_at, chunks_at, bands_at, scratch_bytes;
 };
-
-/* Bytes of a sum, and of an element of x. */
-static inline size_t sum_bytes(const struct integer_conv *c)
-{
-    return c->long_sums ? sizeof(int64_t) : sizeof(int32_t);
-}
-
-static inline size_t x_bytes(const struct integer_conv *c)
-{
-    return c->words ? 2 : 1;
-}
 
 static inline uint32_t least(uint64_t a, uint64_t b)
 {
     return (uint32_t)(a < b ? a : b);
 }
-
-/* Those of the table that c runs on; false: there are none. */
-bool pith_integer_kernels_of(const struct integer_conv *c, const struct integer_kernels *table,
-                             struct integer_kernels *k);
-/* parallel: chunks may run at the same time; else there is one. */
-struct integer_layout pith_integer_layout_of(const struct integer_conv *c,
-                                             const struct integer_kernels *k, bool parallel);
 
 #endif

@@ -35,10 +35,11 @@ static bool takes(const struct op_args *args, struct integer_conv *c)
     c->x_signed = x == PITH_I8 || x == PITH_I16;
     c->words = x == PITH_I16 || x == PITH_U16;
     c->long_sums = type_w == PITH_I16;
-    bool adds = args->n_in == INTEGER_ADD_INPUTS;
-    const struct tview *y = adds ? args->in[INTEGER_ZERO_Y] : args->out[0];
-    c->to_values = args->n_in >= INTEGER_INPUTS && y->type != PITH_F32;
-    c->to_real = args->n_in >= INTEGER_INPUTS && !c->to_values;
+    /* what is added to has the type of its zero point, which is there (fuse_chain.c) */
+    bool adds = args->n_grids == PRODUCT_ADD_GRIDS;
+    const struct tview *y = adds ? args->grid[GRID_RESULT].zero : args->out[0];
+    c->to_values = args->n_grids && y->type != PITH_F32;
+    c->to_real = args->n_grids && !c->to_values;
     c->y_signed = y->type == PITH_I8;
     const struct weight *w = args->weight;
     c->few_weights = w && w->grid == GRID_CODEBOOK && w->n_groups == 1 && w->n_centroids < 16;
@@ -81,7 +82,7 @@ bool pith_integer_conv_of_conv(const struct op_args *args, struct integer_conv *
 bool pith_integer_conv_of_matmul(const struct op_args *args, struct integer_conv *c)
 {
     const struct shape *a = &args->in[0]->shape, *b = &args->in[1]->shape;
-    const struct tview *zero = optional_in(args, 2);
+    const struct tview *zero = optional_in(args, INTEGER_ZERO_X);
     if (a->rank == 0 || b->rank != 2 || (zero && shape_elems(&zero->shape) != 1))
         return false;
     size_t rows = shape_product(a, 0, a->rank - 1);
@@ -106,19 +107,14 @@ bool pith_integer_conv_of_matmul(const struct op_args *args, struct integer_conv
     return takes(args, c);
 }
 
-/* Weights stay where they are, or are decoded at each run. */
-static bool runs_direct(const struct op_args *args, const struct op_env *env, integer_conv_of *of,
-                        struct integer_conv *c)
-{
-    return args->weight && pith_weight_in_place(env) && of(args, c) && !c->words;
-}
+/* The lowered operation. The layout is there for kernels that have one. */
+struct integer_op {
+    const struct integer_kernel *kernel; /* NULL: the operator's own loops */
+    struct integer_conv conv;
+    struct integer_layout layout;
+};
 
-static bool on_kernels(const struct op_args *args, const struct op_env *env, integer_conv_of *of,
-                       struct integer_conv *c, struct op_need *need)
-{
-    return args->weight && of(args, c) &&
-           pith_integer_conv_need(c, env, &need->prep_bytes, &need->scratch_bytes);
-}
+_Static_assert(sizeof(struct integer_op) <= OP_LOWERED_MAX, "planning reserves more");
 
 /* Room for the weights as they are. */
 static uint64_t plain_bytes(const struct weight *w)
@@ -139,22 +135,115 @@ static uint64_t form_of(const struct op_args *args, const struct integer_conv *c
                      c->groups << 4 | few << 2 | (c->dil_w == 1 ? 2u : 0u) | c->words);
 }
 
+/* ---- kernels -------------------------------------------------------------------------------- */
+
+/* A way to run it, as struct product_kernel. Of those that support it the first is taken: no two
+ * are made for the same. */
+struct integer_kernel {
+    bool (*supports)(const struct op_args *args, const struct op_env *env);
+    void (*workspace)(const struct op_args *args, struct op_need *need);
+    enum pith_status (*pack)(const struct op_args *args, const struct op_env *env,
+                             const struct integer_weights *strides);
+    void (*run)(const struct op_args *args, const struct op_env *env,
+                const struct integer_conv_data *data);
+};
+
+/* Weights stay where they are, or are decoded at each run. */
+static bool direct_supports(const struct op_args *args, const struct op_env *env)
+{
+    const struct integer_op *op = args->lowered;
+    return pith_weight_in_place(env) && !op->conv.words;
+}
+
+static void direct_workspace(const struct op_args *args, struct op_need *need)
+{
+    const struct integer_op *op = args->lowered;
+    pith_integer_direct_need(&op->conv, args, need);
+}
+
+static void direct_run(const struct op_args *args, const struct op_env *env,
+                       const struct integer_conv_data *data)
+{
+    const struct integer_op *op = args->lowered;
+    pith_integer_direct_run(&op->conv, args, env, data);
+}
+
+/* In panels: gemm and depthwise kernels, on bytes, halved weights or words. */
+static bool packed_supports(const struct op_args *args, const struct op_env *env)
+{
+    struct integer_op *op = args->lowered;
+    return pith_integer_conv_need(&op->conv, env, &op->layout);
+}
+
+static void packed_workspace(const struct op_args *args, struct op_need *need)
+{
+    const struct integer_op *op = args->lowered;
+    need->prep_bytes = op->layout.prep_bytes;
+    need->scratch_bytes = op->layout.scratch_bytes;
+    need->prep_form = form_of(args, &op->conv);
+    if (!pith_weight_borrow(args->weight))
+        need->prep_scratch_bytes =
+            pith_weight_scratch_bytes(args->weight) + plain_bytes(args->weight);
+}
+
+static enum pith_status packed_pack(const struct op_args *args, const struct op_env *env,
+                                    const struct integer_weights *strides)
+{
+    const struct integer_op *op = args->lowered;
+    const void *borrowed = pith_weight_borrow(args->weight);
+    struct integer_weights weights = *strides;
+    uint8_t *plain = env->scratch;
+    enum pith_status st = PITH_OK;
+    if (!borrowed)
+        st = pith_weight_expand_plain(args->weight, plain, plain + plain_bytes(args->weight));
+    weights.w = borrowed ? borrowed : plain;
+    if (!st)
+        pith_integer_conv_pack(&op->conv, &op->layout, env, &weights, args->prep);
+    return st;
+}
+
+static void packed_run(const struct op_args *args, const struct op_env *env,
+                       const struct integer_conv_data *data)
+{
+    const struct integer_op *op = args->lowered;
+    pith_integer_conv_run(&op->conv, &op->layout, env, data);
+}
+
+static const struct integer_kernel kernels[] = {
+    {direct_supports, direct_workspace, NULL, direct_run},
+    {packed_supports, packed_workspace, packed_pack, packed_run},
+};
+
+/* ---- the operator --------------------------------------------------------------------------- */
+
+uint32_t pith_integer_op_lowered_bytes(const struct op_args *args, const struct op_env *env)
+{
+    bool words = pith_type_bytes(args->in[0]->type) != 1;
+    if (!args->weight)
+        return offsetof(struct integer_op, conv);
+    bool direct = (!words && pith_weight_in_place(env)) || (env->flags & PITH_FLAG_NO_FUSION);
+    return direct ? offsetof(struct integer_op, layout) : sizeof(struct integer_op);
+}
+
 bool pith_integer_op_need(const struct op_args *args, const struct op_env *env, integer_conv_of *of,
                           struct op_need *need)
 {
-    struct integer_conv c;
-    if (runs_direct(args, env, of, &c))
-        return pith_integer_direct_need(&c, args, need);
-    bool kernels = on_kernels(args, env, of, &c, need);
-    need->prep_form = kernels ? form_of(args, &c) : prep_form(PREP_ELEMENTS, 0);
-    if (!args->weight || pith_weight_borrow(args->weight))
-        return kernels;
-    need->prep_scratch_bytes = pith_weight_scratch_bytes(args->weight);
-    if (kernels)
-        need->prep_scratch_bytes += plain_bytes(args->weight);
-    else
+    struct integer_op *op = args->lowered;
+    op->kernel = NULL;
+    bool known = args->weight && of(args, &op->conv);
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels && known && !op->kernel; i++)
+        if (kernels[i].supports(args, env))
+            op->kernel = &kernels[i];
+    if (op->kernel) {
+        op->kernel->workspace(args, need);
+        return true;
+    }
+    need->prep_form = prep_form(PREP_ELEMENTS, 0);
+    if (args->weight && !pith_weight_borrow(args->weight)) {
+        need->prep_scratch_bytes = pith_weight_scratch_bytes(args->weight);
         need->prep_bytes = plain_bytes(args->weight);
-    return kernels;
+    }
+    return false;
 }
 
 const void *pith_integer_op_weights(const struct op_args *args)
@@ -165,35 +254,33 @@ const void *pith_integer_op_weights(const struct op_args *args)
 }
 
 enum pith_status pith_integer_op_prepare(const struct op_args *args, const struct op_env *env,
-                                         integer_conv_of *of, const struct integer_weights *strides)
+                                         const struct integer_weights *strides)
 {
-    struct integer_conv c;
-    struct op_need unused;
-    const void *borrowed = args->weight ? pith_weight_borrow(args->weight) : NULL;
-    struct integer_weights weights = *strides;
-    uint8_t *plain = env->scratch;
-    enum pith_status st = PITH_OK;
-    if (runs_direct(args, env, of, &c))
-        return st;
-    if (!on_kernels(args, env, of, &c, &unused))
-        return args->prep ? pith_weight_expand_plain(args->weight, args->prep, env->scratch)
-                          : PITH_OK;
-    if (!borrowed)
-        st = pith_weight_expand_plain(args->weight, plain, plain + plain_bytes(args->weight));
-    weights.w = borrowed ? borrowed : plain;
-    if (!st)
-        pith_integer_conv_pack(&c, env, &weights, args->prep);
-    return st;
+    const struct integer_op *op = args->lowered;
+    if (op->kernel)
+        return op->kernel->pack ? op->kernel->pack(args, env, strides) : PITH_OK;
+    return args->weight && args->prep
+               ? pith_weight_expand_plain(args->weight, args->prep, env->scratch)
+               : PITH_OK;
 }
 
-bool pith_integer_op_run(const struct op_args *args, const struct op_env *env, integer_conv_of *of)
+/* The grids of values, residual and sum, whose types are what they are read and written as. */
+static struct combine_bytes add_of(const struct op_args *args)
 {
-    struct integer_conv c;
-    struct op_need unused;
-    bool direct = runs_direct(args, env, of, &c);
-    if (!direct && !on_kernels(args, env, of, &c, &unused))
+    const struct grid_operand *grid = args->grid;
+    return (struct combine_bytes){
+        .a = byte_grid_at(&grid[GRID_SUMMAND], grid[GRID_RESULT].zero->type),
+        .b = byte_grid_at(&grid[GRID_RESIDUAL], args->fuse.residual->type),
+        .y = byte_grid_at(&grid[GRID_SUM], args->out[0]->type),
+        .relu = args->fuse.act == ACT_RELU};
+}
+
+bool pith_integer_op_run(const struct op_args *args, const struct op_env *env)
+{
+    const struct integer_op *op = args->lowered;
+    if (!op->kernel)
         return false;
-    const struct tview *x = args->in[0], *zero = optional_in(args, 2);
+    const struct tview *x = args->in[0], *zero = optional_in(args, INTEGER_ZERO_X);
     const struct tview *bias = optional_in(args, INTEGER_BIAS);
     struct integer_conv_data data = {.x = x->data,
                                      .y = args->out[0]->data,
@@ -201,25 +288,18 @@ bool pith_integer_op_run(const struct op_args *args, const struct op_env *env, i
                                      .bias = bias ? bias->data : NULL,
                                      .prep = args->prep};
     struct combine_bytes add;
-    if (args->n_in >= INTEGER_INPUTS) {
-        const struct tview *factor = args->in[INTEGER_FACTOR], *to = args->in[INTEGER_ZERO_Y];
+    if (args->n_grids) {
+        const struct tview *factor = args->grid[GRID_RESULT].scale;
+        const struct tview *to = args->grid[GRID_RESULT].zero;
         data.factor = factor->data;
         data.factor_step = shape_elems(&factor->shape) > 1;
         data.zero_y = to ? integer_at(to->type, to->data, 0) : 0;
     }
-    if (args->n_in == INTEGER_ADD_INPUTS) {
-        const struct tview *residual = args->fuse.residual;
-        add = (struct combine_bytes){
-            .a = byte_grid_at(args, INTEGER_VALUE_SCALE, args->in[INTEGER_ZERO_Y]->type),
-            .b = byte_grid_at(args, INTEGER_RESIDUAL_SCALE, residual->type),
-            .y = byte_grid_at(args, INTEGER_SUM_SCALE, args->out[0]->type),
-            .relu = args->fuse.act == ACT_RELU};
-        data.residual = residual->data;
+    if (args->n_grids == PRODUCT_ADD_GRIDS) {
+        add = add_of(args);
+        data.residual = args->fuse.residual->data;
         data.add = &add;
     }
-    if (direct)
-        pith_integer_direct_run(&c, args, env, &data);
-    else
-        pith_integer_conv_run(&c, env, &data);
+    op->kernel->run(args, env, &data);
     return true;
 }

@@ -12,172 +12,210 @@
 #include "recurrent_product.h"
 #include "pith_kernels.h"
 #include "op_range.h"
-#include "weight_f32.h"
+#include "product_f32.h"
+#include "product_kernel.h"
+#include "run_form.h"
 
 /* Multiply-accumulates of a step below which threads are not woken: some 20 microseconds. */
 #define PARALLEL_MACS (UINT64_C(1) << 19)
-
-/* As in product_f32.c: larger batches use a dense R more than once while it is in registers. */
-#define FORM_MAX_BATCH 3u
 
 static uint64_t padded(uint64_t bytes)
 {
     return (bytes + 63) & ~UINT64_C(63);
 }
 
-/* R's rows are read as they are: not by product_f32.c's way with the weight. */
+static uint32_t parts_of(const struct recurrent_product *p)
+{
+    return p->split ? 2 : 1;
+}
+
+static uint32_t first_row(const struct recurrent_product *p, uint32_t i)
+{
+    return i ? p->split : 0;
+}
+
+/* R's rows are read as they are: not by a product kernel's way with the weight. */
 static bool uses_rows(const struct recurrent_product *p)
 {
-    return p->split || !p->weight;
+    return p->split || !p->constant;
 }
 
-/* Where R lies as rows, as far as that is known; never NULL, so that it counts as borrowed. */
-static const float *rows_of(const struct recurrent_product *p)
+/* The weight that part i is, where R's rows lie at `rows`. */
+static struct weight part_weight(const struct recurrent_product *p, uint32_t i, const float *rows)
 {
-    static const float unknown = 0.0f;
-    const float *rows = p->weight ? pith_weight_f32_borrow(p->weight) : p->r;
-    if (!rows && p->rows_bytes)
-        rows = p->prep;
-    return rows ? rows : &unknown;
+    uint32_t n = p->part[i].product.n;
+    uint64_t count = (uint64_t)n * p->hidden;
+    struct weight w = {.type = PITH_F32,
+                       .shape = {.rank = 2, .dim = {n, p->hidden}},
+                       .count = count,
+                       .nnz = count};
+    w.index_stream.bytes = (const uint8_t *)(rows + (size_t)first_row(p, i) * p->hidden);
+    w.index_stream.n_bytes = (size_t)count * sizeof(float);
+    return w;
 }
 
-static void show_rows(struct recurrent_product *p, const float *rows)
-{
-    for (uint32_t i = 0; i < p->n_parts; i++) {
-        uint32_t begin = i ? p->split : 0, n = p->product[i].n;
-        p->part[i] = (struct weight){.type = PITH_F32,
-                                     .shape = {.rank = 2, .dim = {n, p->hidden}},
-                                     .count = (uint64_t)n * p->hidden,
-                                     .nnz = (uint64_t)n * p->hidden};
-        p->part[i].index_stream.bytes = (const uint8_t *)(rows + (size_t)begin * p->hidden);
-        p->part[i].index_stream.n_bytes = (size_t)p->part[i].count * sizeof(float);
-    }
-}
+/* ---- needs ---------------------------------------------------------------------------------- */
 
 static struct product part_of(const struct recurrent_product *p, uint32_t i)
 {
-    uint32_t begin = i ? p->split : 0;
-    struct product part = {.m = p->batch,
-                           .n = (i || !p->split ? p->rows : p->split) - begin,
-                           .k = p->hidden,
-                           .trans_b = true,
-                           .alpha = 1.0f,
-                           .beta = 1.0f,
-                           .has_c = p->has_bias,
-                           .c = p->bias ? p->bias + begin : NULL,
-                           .c_col = 1,
-                           .weight = uses_rows(p) ? &p->part[i] : p->weight};
-    return part;
-}
-
-/* The parts' preparations, one behind the other from `at` on. */
-static void place_parts(struct recurrent_product *p, uint8_t *at)
-{
-    for (uint32_t i = 0; i < p->n_parts; i++) {
-        p->product[i].prep = at && p->need[i].prep_bytes ? at : NULL;
-        if (at)
-            at += padded(p->need[i].prep_bytes);
-    }
-}
-
-enum pith_status pith_recurrent_product_open(struct recurrent_product *p, const struct op_env *env)
-{
-    p->n_parts = p->split ? 2 : 1;
-    p->rows_bytes = 0;
-    p->split_form = p->split && p->weight && p->batch <= FORM_MAX_BATCH &&
-                    !(env->flags & PITH_FLAG_DENSE_ONLY) &&
-                    pith_run_form_need(p->weight, p->rows, p->hidden, &env->kernels->sparse,
-                                       &p->form) == PITH_OK;
-    if (p->split_form)
-        return PITH_OK;
-    for (uint32_t i = 0; i < p->n_parts; i++)
-        p->product[i] = part_of(p, i);
-    show_rows(p, rows_of(p));
-    for (uint32_t i = 0; i < p->n_parts; i++) {
-        enum pith_status status = pith_product_need(&p->product[i], env, &p->need[i]);
-        if (status)
-            return status;
-    }
-    if (p->split && p->weight && !pith_weight_f32_borrow(p->weight) && !p->need[0].prep_bytes)
-        p->rows_bytes = padded(p->weight->count * sizeof(float));
-    show_rows(p, rows_of(p));
-    if (p->weight)
-        place_parts(p, p->prep ? (uint8_t *)p->prep + p->rows_bytes : NULL);
-    return PITH_OK;
+    return (struct product){.m = p->batch,
+                            .n = (i || !p->split ? p->rows : p->split) - first_row(p, i),
+                            .k = p->hidden,
+                            .trans_b = true,
+                            .alpha = 1.0f,
+                            .beta = 1.0f,
+                            .has_c = p->has_bias,
+                            .c_col = 1};
 }
 
 /* The larger of both parts; they run one after the other. */
 static uint64_t product_scratch(const struct recurrent_product *p)
 {
-    uint64_t a = p->need[0].scratch_bytes, b = p->n_parts > 1 ? p->need[1].scratch_bytes : 0;
+    uint64_t a = p->part[0].scratch_bytes, b = p->split ? p->part[1].scratch_bytes : 0;
     return a > b ? a : b;
 }
 
-static struct op_need form_need(const struct recurrent_product *p)
+/* need: of part 0, to which part i is added. */
+static enum pith_status need_part(struct recurrent_product *p, uint32_t i,
+                                  const struct weight *weight, const struct op_env *env,
+                                  struct op_need *need)
 {
-    return (struct op_need){.kernel = p->form.kernel,
-                            .prep_bytes = p->form.bytes,
-                            .prep_scratch_bytes = p->form.scratch_bytes,
-                            .scratch_bytes = padded((uint64_t)p->rows * sizeof(float)),
-                            .macs = (uint64_t)p->rows * p->hidden * p->batch}; /* batch is small */
-}
-
-enum pith_status pith_recurrent_product_need(const struct recurrent_product *p,
-                                             struct op_need *need)
-{
-    if (p->split_form) {
-        *need = form_need(p);
-        return PITH_OK;
-    }
-    uint64_t parts = 0, scratch = product_scratch(p);
-    *need = (struct op_need){.kernel = p->need[0].kernel, .reads_rows = p->need[0].reads_rows};
-    for (uint32_t i = 0; i < p->n_parts; i++) {
-        uint64_t bytes;
-        if (!align_ok(p->need[i].prep_bytes, 64, &bytes) || !add_ok(parts, bytes, &parts) ||
-            !add_ok(need->macs, p->need[i].macs, &need->macs))
-            return PITH_ERR_LIMIT;
-    }
-    if (!align_ok(scratch, 64, &need->scratch_bytes))
+    /* rows that are not there yet count as borrowed: something not NULL */
+    static const float unknown = 0.0f;
+    const float *rows = weight ? pith_weight_f32_borrow(weight) : NULL;
+    struct recurrent_part *part = &p->part[i];
+    struct op_need own;
+    part->product = part_of(p, i);
+    struct weight w = part_weight(p, i, rows ? rows : &unknown);
+    enum pith_status status =
+        pith_product_need(&part->product, uses_rows(p) ? &w : weight, env, &own);
+    if (status)
+        return status;
+    part->prep_bytes = own.prep_bytes;
+    part->scratch_bytes = own.scratch_bytes;
+    part->small = own.macs < PARALLEL_MACS;
+    if (i == 0)
+        *need = (struct op_need){.kernel = own.kernel,
+                                 .reads_rows = own.reads_rows,
+                                 .prep_scratch_bytes = own.prep_scratch_bytes};
+    uint64_t bytes;
+    if (!align_ok(own.prep_bytes, 64, &bytes) ||
+        !add_ok(need->prep_bytes, bytes, &need->prep_bytes) ||
+        !add_ok(need->macs, own.macs, &need->macs))
         return PITH_ERR_LIMIT;
-    if (!p->weight)
-        return add_ok(need->scratch_bytes, parts, &need->scratch_bytes) ? PITH_OK : PITH_ERR_LIMIT;
-    need->prep_scratch_bytes = p->need[0].prep_scratch_bytes;
-    if (!add_ok(p->rows_bytes, parts, &need->prep_bytes))
-        return PITH_ERR_LIMIT;
-    if (p->split && p->rows_bytes)
-        need->prep_scratch_bytes = pith_weight_scratch_bytes(p->weight);
-    else if (p->split)
-        return pith_weight_f32_scratch(p->weight, &need->prep_scratch_bytes);
     return PITH_OK;
 }
 
-enum pith_status pith_recurrent_product_prepare(struct recurrent_product *p,
-                                                const struct op_env *env)
+static bool split_form_need(const struct recurrent_product *p, const struct weight *weight,
+                            const struct op_env *env, struct op_need *need)
 {
-    const float *rows;
-    enum pith_status status = PITH_OK;
+    struct run_form_need form;
+    if (!p->split || !weight || p->batch > GEMV_MAX_M || (env->flags & PITH_FLAG_DENSE_ONLY) ||
+        pith_run_form_need(weight, p->rows, p->hidden, &env->kernels->sparse, &form) != PITH_OK)
+        return false;
+    *need = (struct op_need){.kernel = form.kernel,
+                             .prep_bytes = form.bytes,
+                             .prep_scratch_bytes = form.scratch_bytes,
+                             .scratch_bytes = padded((uint64_t)p->rows * sizeof(float)),
+                             .macs = (uint64_t)p->rows * p->hidden * p->batch}; /* batch is small */
+    return true;
+}
+
+enum pith_status pith_recurrent_product_need(struct recurrent_product *p,
+                                             const struct weight *weight, const struct op_env *env,
+                                             struct op_need *need)
+{
+    p->constant = weight != NULL;
+    p->rows_bytes = 0;
+    p->split_form = split_form_need(p, weight, env, need);
     if (p->split_form)
-        return pith_run_form_build(p->weight, p->rows, p->hidden, &env->kernels->sparse, p->prep,
-                                   env->scratch);
-    if (p->rows_bytes)
-        return pith_weight_expand_f32(p->weight, p->prep, env->scratch);
-    if (p->split) {
-        status = pith_weight_f32(p->weight, env->scratch, &rows);
-        if (!status)
-            show_rows(p, rows);
+        return PITH_OK;
+    for (uint32_t i = 0; i < parts_of(p); i++) {
+        enum pith_status status = need_part(p, i, weight, env, need);
+        if (status)
+            return status;
     }
-    for (uint32_t i = 0; i < p->n_parts && !status; i++)
-        status = pith_product_prepare(&p->product[i], env);
+    if (!align_ok(product_scratch(p), 64, &need->scratch_bytes))
+        return PITH_ERR_LIMIT;
+    if (!weight) {
+        uint64_t parts = need->prep_bytes;
+        need->prep_bytes = need->prep_scratch_bytes = 0;
+        return add_ok(need->scratch_bytes, parts, &need->scratch_bytes) ? PITH_OK : PITH_ERR_LIMIT;
+    }
+    if (!p->split)
+        return PITH_OK;
+    if (pith_weight_f32_borrow(weight) || p->part[0].prep_bytes)
+        return pith_weight_f32_scratch(weight, &need->prep_scratch_bytes);
+    p->rows_bytes = padded(weight->count * sizeof(float));
+    need->prep_scratch_bytes = pith_weight_scratch_bytes(weight);
+    return add_ok(need->prep_bytes, p->rows_bytes, &need->prep_bytes) ? PITH_OK : PITH_ERR_LIMIT;
+}
+
+/* ---- preparation ---------------------------------------------------------------------------- */
+
+/* The preparation of part i, behind those before; `at`: of the first. */
+static void *part_prep(const struct recurrent_product *p, uint32_t i, uint8_t *at)
+{
+    if (!at || !p->part[i].prep_bytes)
+        return NULL;
+    return at + (i ? padded(p->part[0].prep_bytes) : 0);
+}
+
+/* From R's rows. */
+static enum pith_status prepare_parts(const struct recurrent_product *p, const float *rows,
+                                      uint8_t *at, const struct op_env *env)
+{
+    enum pith_status status = PITH_OK;
+    for (uint32_t i = 0; i < parts_of(p) && !status; i++) {
+        struct weight w = part_weight(p, i, rows);
+        status = pith_product_prepare(&p->part[i].product, &w, part_prep(p, i, at), env);
+    }
     return status;
 }
 
-void pith_recurrent_product_begin(struct recurrent_product *p, const struct op_env *env)
+enum pith_status pith_recurrent_product_prepare(const struct recurrent_product *p,
+                                                const struct recurrent_data *d,
+                                                const struct op_env *env)
 {
-    if (p->weight)
+    const float *rows;
+    if (p->split_form)
+        return pith_run_form_build(d->weight, p->rows, p->hidden, &env->kernels->sparse, d->prep,
+                                   env->scratch);
+    if (p->rows_bytes)
+        return pith_weight_expand_f32(d->weight, d->prep, env->scratch);
+    if (!p->split)
+        return pith_product_prepare(&p->part[0].product, d->weight, part_prep(p, 0, d->prep), env);
+    enum pith_status status = pith_weight_f32(d->weight, env->scratch, &rows);
+    return status ? status : prepare_parts(p, rows, d->prep, env);
+}
+
+/* ---- runs ----------------------------------------------------------------------------------- */
+
+/* Where R lies as rows; NULL: nowhere, the parts read what they prepared. */
+static const float *rows_of(const struct recurrent_product *p, const struct recurrent_data *d)
+{
+    return !d->weight ? d->r : p->rows_bytes ? d->prep : pith_weight_f32_borrow(d->weight);
+}
+
+void pith_recurrent_product_begin(const struct recurrent_product *p, const struct recurrent_data *d,
+                                  const struct op_env *env, struct recurrent_run *run)
+{
+    *run = (struct recurrent_run){.p = p, .form = d->prep, .bias = d->bias};
+    if (p->split_form)
         return;
-    place_parts(p, (uint8_t *)env->scratch + padded(product_scratch(p)));
-    for (uint32_t i = 0; i < p->n_parts; i++)
-        pith_product_prepare(&p->product[i], env); /* plain rows: there is nothing to decode */
+    const float *rows = uses_rows(p) ? rows_of(p, d) : NULL;
+    uint8_t *at = d->prep ? (uint8_t *)d->prep + p->rows_bytes : NULL;
+    if (!d->weight) {
+        at = (uint8_t *)env->scratch + padded(product_scratch(p));
+        prepare_parts(p, rows, at, env); /* plain rows: there is nothing to decode */
+    }
+    for (uint32_t i = 0; i < parts_of(p); i++) {
+        size_t row = first_row(p, i);
+        run->part[i] = (struct product_data){.b = rows ? rows + row * p->hidden : NULL,
+                                             .c = d->bias ? d->bias + row : NULL,
+                                             .weight = uses_rows(p) ? NULL : d->weight,
+                                             .prep = part_prep(p, i, at)};
+    }
 }
 
 /* Units [begin, end) that hold rows [row, row_end); rows of a unit of FORM_WINDOW are anywhere. */
@@ -190,7 +228,7 @@ static void units_of(const struct run_form *f, uint32_t row, uint32_t row_end, u
 }
 
 struct form_part {
-    const struct recurrent_product *p;
+    const void *form;
     const struct sparse_kernels *kernels;
     const float *h;
     float *y;
@@ -200,38 +238,38 @@ struct form_part {
 static void form_units(void *arg, size_t begin, size_t end)
 {
     const struct form_part *f = arg;
-    pith_run_form_matvec(f->kernels, f->p->prep, f->h, f->y, f->unit + (uint32_t)begin,
+    pith_run_form_matvec(f->kernels, f->form, f->h, f->y, f->unit + (uint32_t)begin,
                          f->unit + (uint32_t)end);
 }
 
 /* Through a row of all gates, as a unit may write some of the other part's. */
-static void run_form_part(const struct recurrent_product *p, uint32_t i, const float *h, float *y,
+static void run_form_part(const struct recurrent_run *run, uint32_t i, const float *h, float *y,
                           const struct op_env *env)
 {
-    uint32_t row = i ? p->split : 0, row_end = i ? p->rows : p->split, end;
-    struct form_part f = {.p = p, .kernels = &env->kernels->sparse, .h = h, .y = env->scratch};
-    units_of(p->prep, row, row_end, &f.unit, &end);
+    const struct recurrent_product *p = run->p;
+    uint32_t row = first_row(p, i), row_end = i ? p->rows : p->split, end;
+    struct form_part f = {
+        .form = run->form, .kernels = &env->kernels->sparse, .h = h, .y = env->scratch};
+    units_of(run->form, row, row_end, &f.unit, &end);
     for (uint32_t n = 0; n < p->batch; n++, f.h += p->hidden, y += row_end - row) {
         pith_op_range(env, end - f.unit, p->hidden, form_units, &f);
         for (uint32_t k = row; k < row_end; k++)
-            y[k - row] = p->bias ? f.y[k] + p->bias[k] : f.y[k];
+            y[k - row] = run->bias ? f.y[k] + run->bias[k] : f.y[k];
     }
 }
 
-void pith_recurrent_product_run(const struct recurrent_product *p, uint32_t i, const float *h,
+void pith_recurrent_product_run(const struct recurrent_run *run, uint32_t i, const float *h,
                                 float *y, const struct op_env *env)
 {
-    if (p->split_form) {
-        run_form_part(p, i, h, y, env);
+    if (run->p->split_form) {
+        run_form_part(run, i, h, y, env);
         return;
     }
-    struct product product = p->product[i];
+    struct product_data data = run->part[i];
     struct op_env here = *env;
-    if (here.parallel_for && p->need[i].macs < PARALLEL_MACS) {
+    if (run->p->part[i].small)
         here.parallel_for = NULL;
-        here.flags |= PITH_FLAG_DECODE_ONCE; /* the path stays that of a plan with threads */
-    }
-    product.a = h;
-    product.y = y;
-    pith_product_run(&product, &here);
+    data.a = h;
+    data.y = y;
+    pith_product_run(&run->p->part[i].product, &data, &here);
 }

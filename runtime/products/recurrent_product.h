@@ -6,41 +6,52 @@
 #ifndef RECURRENT_PRODUCT_H
 #define RECURRENT_PRODUCT_H
 
-#include "product_f32.h"
-#include "run_form.h"
-#include "pith_weight.h"
+#include "product.h"
 
+/* The lowered product. The caller fills the upper part, pith_recurrent_product_need the rest. */
 struct recurrent_product {
     uint32_t batch, hidden, rows;
-    uint32_t split;              /* rows of the first part; 0: one part */
-    const float *r;              /* [rows, hidden], where it is no constant */
-    const struct weight *weight; /* the constant, or NULL */
-    const float *bias;           /* [rows] */
+    uint32_t split; /* rows of the first part; 0: one part */
     bool has_bias;
-    void *prep; /* as op_args */
 
-    /* From here on by pith_recurrent_product_open; it points into itself: not to be copied. */
-    uint32_t n_parts;
-    struct weight part[2];
-    struct product product[2];
-    struct op_need need[2];
-    bool split_form; /* both parts read one run form: product, part and need are not used */
-    struct run_form_need form;
+    bool constant;       /* R is a weight */
+    bool split_form;     /* both parts read one run form: part is not used */
     uint64_t rows_bytes; /* of R expanded in front of what the parts prepare; 0: not there */
+    struct recurrent_part {
+        struct product product;
+        uint64_t prep_bytes, scratch_bytes;
+        bool small; /* not worth waking threads for */
+    } part[2];
 };
 
-/* Fills the lower half. PITH_ERR_LIMIT. */
-enum pith_status pith_recurrent_product_open(struct recurrent_product *p, const struct op_env *env);
-/* need->macs are those of one step. */
-enum pith_status pith_recurrent_product_need(const struct recurrent_product *p,
+struct recurrent_data {
+    const float *r;              /* [rows, hidden], where it is no constant */
+    const struct weight *weight; /* the constant, or NULL */
+    const float *bias;           /* [rows] or NULL */
+    void *prep;                  /* as op_args */
+};
+
+/* A run: begun once, then step after step. */
+struct recurrent_run {
+    const struct recurrent_product *p;
+    struct product_data part[2];
+    const void *form; /* of split_form */
+    const float *bias;
+};
+
+/* weight: constant R, or NULL. need->macs are those of one step. PITH_ERR_LIMIT. */
+enum pith_status pith_recurrent_product_need(struct recurrent_product *p,
+                                             const struct weight *weight, const struct op_env *env,
                                              struct op_need *need);
 /* When the plan is built, of a constant. */
-enum pith_status pith_recurrent_product_prepare(struct recurrent_product *p,
+enum pith_status pith_recurrent_product_prepare(const struct recurrent_product *p,
+                                                const struct recurrent_data *d,
                                                 const struct op_env *env);
 /* Once a run, env->scratch being what need asked for, kept until the last step. */
-void pith_recurrent_product_begin(struct recurrent_product *p, const struct op_env *env);
+void pith_recurrent_product_begin(const struct recurrent_product *p, const struct recurrent_data *d,
+                                  const struct op_env *env, struct recurrent_run *run);
 /* Part i: y [N, its rows] of h [N, H]. */
-void pith_recurrent_product_run(const struct recurrent_product *p, uint32_t i, const float *h,
+void pith_recurrent_product_run(const struct recurrent_run *run, uint32_t i, const float *h,
                                 float *y, const struct op_env *env);
 
 #endif

@@ -27,13 +27,30 @@ struct choice {
     const char *kernel;
 };
 
+#define MANY_ROWS 1024u /* from then on nothing changes */
+
+/* Of n elements for m rows each, at `speed` elements in 8 ns. n <= 2^32, m <= 2^10: no overflow. */
+static uint64_t cost_of(uint64_t n, uint32_t m, uint32_t speed)
+{
+    return speed ? n * (m < MANY_ROWS ? m : MANY_ROWS) * (8 * COSTS_IN_NS) / speed : UINT64_MAX;
+}
+
+/* Of matrices beyond 2^32, so many. */
+static uint64_t elements(uint32_t rows, uint32_t cols)
+{
+    uint64_t count = (uint64_t)rows * cols;
+    return count < UINT32_MAX ? count : UINT32_MAX;
+}
+
+static enum dense_size size_of(uint64_t count)
+{
+    return count <= 1u << 18 ? DENSE_IN_L2 : count <= 1u << 22 ? DENSE_IN_L3 : DENSE_IN_RAM;
+}
+
 /* Does a kernel that handles n elements at `speed` finish within the time of the dense product? */
 static bool fast_enough(const struct sparse_kernels *k, uint64_t n, uint32_t speed, uint64_t count)
 {
-    enum dense_size size = count <= 1u << 18   ? DENSE_IN_L2
-                           : count <= 1u << 22 ? DENSE_IN_L3
-                                               : DENSE_IN_RAM;
-    return speed != 0 && n * k->dense_speed[size] <= count * speed; /* n <= count < 2^32 */
+    return speed != 0 && n * k->dense_speed[size_of(count)] <= count * speed; /* below 2^48 */
 }
 
 /* Rows that have a codebook of their own, or one for all; other groupings have no form. */
@@ -214,30 +231,38 @@ enum pith_status pith_run_form_need(const struct weight *w, uint32_t rows, uint3
     return PITH_OK;
 }
 
-#define MANY_ROWS 1024u /* from then on nothing changes */
-
 /* What the window form takes grows with its windows too: as much as 7 % of all elements stored. */
 static uint64_t batch_work(const struct weight *w, const struct choice *c)
 {
     return c->row_bytes ? w->count : c->try_window ? w->nnz + w->count * 7 / 100 : w->nnz;
 }
 
-/* The form's time goes with m; that of tiles too, but begins with twice the pace of a single row
- * where the matrix comes from memory. m <= 2^10, counts below 2^33, speeds below 2^10: no product
- * passes 2^63. */
-bool pith_run_form_batch(const struct weight *w, uint32_t rows, uint32_t cols,
-                         const struct sparse_kernels *k, uint32_t m)
+uint64_t pith_run_form_cost(const struct weight *w, uint32_t rows, uint32_t cols,
+                            const struct sparse_kernels *k, uint32_t m, bool batch)
 {
     struct choice c;
     if (choose(w, rows, cols, k, &c))
-        return false;
-    uint64_t n = m < MANY_ROWS ? m : MANY_ROWS, tiles = k->tile_speed;
-    uint64_t speed = c.try_window ? k->window_batch_speed : k->speed[c.kind];
-    uint64_t stream = w->count > 1u << 22 ? 2 * k->dense_speed[DENSE_IN_RAM] : 0;
-    uint64_t form = n * batch_work(w, &c); /* over speed */
-    if (stream == 0)
-        return form * tiles <= w->count * speed * n;
-    return form / speed <= w->count * n / tiles + w->count / stream;
+        return UINT64_MAX;
+    if (batch)
+        return cost_of(batch_work(w, &c), m,
+                       c.try_window ? k->window_batch_speed : k->speed[c.kind]);
+    return cost_of(c.row_bytes ? w->count : w->nnz, m,
+                   k->speed[c.try_window ? FORM_WINDOW : c.kind]);
+}
+
+uint64_t pith_gemv_cost(const struct sparse_kernels *k, uint32_t rows, uint32_t cols, uint32_t m)
+{
+    uint64_t count = elements(rows, cols);
+    return cost_of(count, m, k->dense_speed[size_of(count)]);
+}
+
+/* Tiles begin with twice the pace of a single row where the matrix comes from memory. */
+uint64_t pith_tiles_cost(const struct sparse_kernels *k, uint32_t rows, uint32_t cols, uint32_t m)
+{
+    uint64_t count = elements(rows, cols), cost = cost_of(count, m, k->tile_speed);
+    if (size_of(count) == DENSE_IN_RAM)
+        cost += cost_of(count, 1, 2 * (uint32_t)k->dense_speed[DENSE_IN_RAM]);
+    return cost;
 }
 
 static void *array_of(struct run_form *f, uint64_t offset)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # An option of training is one row, one member and the line that reads it: add_option.patch adds one
 # that nobody needs, in a copy of the tree. Built there, it is set by --set and by a recipe, refused where it
-# does nothing, listed in the help, and it changes what is trained.
+# does nothing, listed in the help, and it changes what is trained. So is a goal of compress, by add_goal.patch.
 top=$(cd "$(dirname "$0")/../.." && pwd)
 case ${PITH_O##*/} in
 release) ;;
@@ -26,9 +26,13 @@ for part in "$PITH_O"/*; do
     esac
 done
 cd "$work" || exit 1
-[ "$(grep -c '^diff ' "$top/tests/build/add_option.patch")" -eq 3 ] || complain "the patch is of more than three files"
+for patch in add_option add_goal; do
+    [ "$(grep -c '^diff ' "$top/tests/build/$patch.patch")" -eq 3 ] || complain "$patch.patch is of more than three files"
+done
 command -v patch >/dev/null || { echo "no patch(1)"; exit 77; }
-patch -p1 -s <"$top/tests/build/add_option.patch" || { echo "the patch does not apply"; exit 1; }
+for patch in add_option add_goal; do
+    patch -p1 -s <"$top/tests/build/$patch.patch" || { echo "$patch.patch does not apply"; exit 1; }
+done
 ${MAKE:-make} -s CC="${CC:-gcc}" build/release/pith >make.log 2>&1 || { cat make.log; exit 1; }
 pith=$work/build/release/pith
 
@@ -53,4 +57,16 @@ train -o twice.pith --lr 0.1 && "$pith" encode twice.pith -q -o c.pith --for siz
 cmp -s a.pith c.pith && complain "the rate does not matter"
 "$pith" train --init digits -d digits/train-images-idx3-ubyte --rate-part 0.5 2>&1 | grep -q -e '--set rate_part=SHARE' ||
     complain "--rate-part is refused without telling of --set"
+
+"$pith" help compress | grep -q -e '--max-nodes N ' || complain "the goal is not in the help"
+"$pith" completion bash | grep -q -e ' --max-nodes' || complain "the goal is not completed"
+goal() { echo '{"pith":1,"goal":{'"$1"'},"stages":[{"do":"encode"}]}'; }
+goal '"max_drop":"1%","max_nodes":9' | "$pith" recipe lint | grep -q '"max_nodes": 9' || complain "a recipe does not keep the goal"
+goal '"max_nodes":9' | "$pith" recipe lint 2>&1 | grep -q "'max_nodes' needs 'max_drop'" || complain "a recipe takes the goal alone"
+goal '"max_drop":"1%","max_nodes":99' >goal.json
+reached() { "$pith" compress whole.pith -d digits/train-images-idx3-ubyte -q -f -o goal.pith "$@" 2>message; }
+reached --max-drop 90% --max-nodes 1 && complain "more nodes than the goal are no miss"
+reached --max-drop 90% --max-nodes 99 || complain "the goal is missed: $(cat message)"
+reached -r goal.json || complain "the recipe's goal is missed: $(cat message)"
+reached -r goal.json --max-drop 90% --max-nodes 1 && complain "the command's goal does not win over the recipe's"
 exit $status

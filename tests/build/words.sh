@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The documents and what pith help prints use the field's words (tests/build/words.txt).
+# The documents, what pith help prints, and the code use the field's words (tests/build/words.txt).
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
 list=${WORDS:-tests/build/words.txt}
+code="base calibrate cli compress data huffman load measure model onnx pack prune quantize train"
 status=0
 
 # prose FILE: its lines, code blanked out; a backquote left open ends with its paragraph
@@ -31,6 +32,11 @@ grep -v '^#' "$list" | while IFS= read -r row; do
     for place in $where; do
         case $place in
         help) files=$work/help ;;
+        code)
+            find $code -name '*.[ch]' ! -path 'train/feedback/*' ! -name stage_renamed.c -exec grep -niE "(^|[^a-zA-Z_-])($word)([^a-zA-Z_-]|\$)" {} + |
+                sed "s|\$|  ->$instead|"
+            continue
+            ;;
         *) files=$(find "$place" -name '*.md') || echo "$place: no such place" ;;
         esac
         for file in $files; do

@@ -17,8 +17,8 @@ wants() {
 }
 wants "train" pith tr
 wants "info import init" pith i
-wants "--rate-weight" pith train --rate-
-wants "rate_weight= rate_ramp=" pith train net.pith --set rate_
+wants "--lambda" pith train --lam
+wants "lambda=" pith train net.pith --set lam
 wants "--sparsity --sigma --scope --steps --schedule --set --seed" pith prune net.pith --s
 wants "--verbose" pith eval --verb
 wants "lenet5 lenet300" pith init le

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What `train --set feedback` takes beyond the same training without: memory of 3 times the float weights and 200 MB at
+# What `train --set gptq_samples` takes beyond the same training without: memory of 3 times the float weights and 200 MB at
 # most (measured: 50 MB), and time in proportion to the number of layers.
 . "$(dirname "$0")/sandbox.inc"
 nm -u "$PITH" | grep -qE '__(asan|tsan|msan)_init' && exit 77 # shadow memory, and time of its own
@@ -78,7 +78,7 @@ def cost(network, data, *more):
 failed = False
 chain("wide.onnx", 16, 16, 32)
 pictures("wide.npy", 128, 32)
-without, with_it = (cost("wide.onnx", "wide.npy", *more)[0] for more in ([], ["--set", "feedback=128"]))
+without, with_it = (cost("wide.onnx", "wide.npy", *more)[0] for more in ([], ["--set", "gptq_samples=128"]))
 print(f"memory: {without / 1e6:.0f} MB without, {with_it / 1e6:.0f} with", file=sys.stderr)
 if with_it - without > 3 * os.path.getsize("wide.onnx") + 200e6:
     print(f"feedback takes {(with_it - without) / 1e6:.0f} MB")
@@ -89,7 +89,7 @@ pictures("thin.npy", 256, 16)
 times = []
 for layers in (24, 96):
     chain("thin.onnx", layers, 4, 16)
-    times.append(min(cost("thin.onnx", "thin.npy", "--set", "feedback=256")[1] for _ in range(2)))
+    times.append(min(cost("thin.onnx", "thin.npy", "--set", "gptq_samples=256")[1] for _ in range(2)))
 print(f"24 layers: {times[0]:.2f} s, 96: {times[1]:.2f}", file=sys.stderr)
 if times[1] > 7 * times[0]:
     print(f"four times the layers take {times[1] / times[0]:.1f} times as long")

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A result that misses its goal never lies under the name asked for: it goes to NAME.missed.pith, what
+# A result that misses its goal never lies under the name asked for: it goes to NAME.best.pith, what
 # was there stays, standard output gets nothing, and --json tells which file there is.
 . "$(dirname "$0")/sandbox.inc"
 PYTHONPATH=$here PYTHONDONTWRITEBYTECODE=1 python3 "$here/make_readme_inputs.py" || exit 1
@@ -8,42 +8,42 @@ miss="pith compress net.onnx -d val.tar --preprocess imagenet --sparsity 95% --b
 
 expect 1 $miss -o net.pith
 absent net.pith
-[ -s net.missed.pith ] || complain "no net.missed.pith"
-[ "$(grep -c 'goal not met.*saved as net.missed.pith instead' .err)" = 1 ] || complain "not told: $(cat .err)"
-expect 0 pith info net.missed.pith
+[ -s net.best.pith ] || complain "no net.best.pith"
+[ "$(grep -c 'goal not met.*saved as net.best.pith' .err)" = 1 ] || complain "not told: $(cat .err)"
+expect 0 pith info net.best.pith
 
 echo old >kept.pith
 expect 2 $miss -q -o kept.pith # exists, and there is no -f
 expect 1 $miss -q -f -o kept.pith
 [ "$(cat kept.pith)" = old ] || complain "kept.pith was touched by a result that missed its goal"
-same net.missed.pith kept.missed.pith
+same net.best.pith kept.best.pith
 expect 1 $miss -q -f -o kept.pith # the last miss is replaced
 
 expect 1 $miss -q -o other.bin
 absent other.bin
-[ -s other.bin.missed.pith ] || complain "no other.bin.missed.pith"
+[ -s other.bin.best.pith ] || complain "no other.bin.best.pith"
 mkdir default
 (cd default && ln -s ../net.onnx ../val.tar ../labels.csv . && expect 1 $miss -q && absent net.pith &&
-    [ -s net.missed.pith ] && exit $status) || complain "without -o: $(ls default)"
+    [ -s net.best.pith ] && exit $status) || complain "without -o: $(ls default)"
 
 expect 1 $miss -q -o -
 [ ! -s .out ] || complain "a result that missed its goal went to standard output"
 grep -q 'nothing is written' .err || complain "not told: $(cat .err)"
 expect 1 $miss -n -q -o dry.pith
-absent dry.pith dry.missed.pith
+absent dry.pith dry.best.pith
 
 # The input is never what is replaced.
-cp net.missed.pith input.missed.pith
-expect 1 pith compress input.missed.pith -d val.tar --sparsity 97% --bits 1 --max-drop 0% -q -o input.pith ||
+cp net.best.pith input.best.pith
+expect 1 pith compress input.best.pith -d val.tar --sparsity 97% --bits 1 --max-drop 0% -q -o input.pith ||
     true
-same net.missed.pith input.missed.pith
+same net.best.pith input.best.pith
 absent input.pith
 
 $miss -q -f -o json.pith --json >json 2>err
 python3 - <<'END' || status=1
 import json
 got = json.load(open("json"))
-want = {"input": "net.onnx", "written": "json.missed.pith", "metric": "top1", "limit": 0.01, "met": False}
+want = {"input": "net.onnx", "written": "json.best.pith", "metric": "top1", "limit": 0.01, "met": False}
 wrong = {k: got.get(k) for k in want if got.get(k) != want[k]}
 if wrong or got["drop"] <= 0.01 or got["drop"] != got["before"] - got["after"]:
     raise SystemExit(f"json: {wrong} {got}")
@@ -51,4 +51,33 @@ layers = {l["name"]: l for l in got["layers"]}
 if set(layers) != {"patches", "small", "classes"} or layers["small"]["density"] != 1:
     raise SystemExit(f"layers: {got['layers']}")
 END
+# With data and nothing but a goal it searches: the file is within it, and nothing else is left.
+search="pith compress net.onnx -d val.tar --preprocess imagenet -T 1"
+expect 0 $search --max-drop 2% -q -o found.pith --json
+cp .out found.json
+absent found.best.pith
+expect 0 pith info found.pith
+python3 - <<'END' || status=1
+import json, os
+got = json.load(open("found.json"))
+wrong = {k: got.get(k) for k, want in {"met": True, "written": "found.pith", "limit": 0.02}.items() if got.get(k) != want}
+if wrong or got["bytes"] != os.path.getsize("found.pith") or not 1 <= got["calls"] <= 10:
+    raise SystemExit(f"search: {wrong} {got}")
+END
+# The same samples, options and seed give the same bytes.
+expect 0 $search --max-drop 2% -q -o again.pith
+same found.pith again.pith
+# What cannot be: 100 bytes.
+expect 1 $search --max-size 100 --max-drop 2% -o small.pith
+absent small.pith
+[ -s small.best.pith ] || complain "no small.best.pith"
+[ "$(grep -c 'goal not met.*saved as small.best.pith' .err)" = 1 ] || complain "not told: $(cat .err)"
+grep -q 'largest layers: ' .err || complain "no layers: $(cat .err)"
+grep -q -e '--max-size [0-9]* would take it' .err || complain "no looser limit: $(cat .err)"
+# One sample cannot both choose and tell.
+expect 2 $search --range 0:1 -q -o one.pith
+grep -q 'give at least 2' .err || complain "one sample: $(cat .err)"
+absent one.pith one.best.pith
+expect 0 $search --range 0:32 --max-drop 20% -q -n -o dry2.pith
+absent dry2.pith dry2.best.pith
 finish

@@ -71,15 +71,15 @@ run("$PITH_O/samples/make_digits d 64 8", 0)
 check("pith train n.pith -d d/train-images-idx3-ubyte --batch 32 --epochs 1 -q -o t.pith --json",
       ["bytes", "parameters", "trained", "kept", "epochs", "best_epoch", "loss"])
 check("pith sweep grid.json digits.onnx --append r.jsonl -q --json", ["results"],
-      lists={"front": ["model", "combination", "bytes", "top1", "params"]})
-check("pith sweep --pareto r.jsonl --json", ["results"], lists={"front": ["combination", "bytes", "params"]})
+      lists={"pareto_front": ["model", "combination", "bytes", "top1", "params"]})
+check("pith sweep --pareto r.jsonl --json", ["results"], lists={"pareto_front": ["combination", "bytes", "params"]})
 check("pith prune i.pith --sparsity .5 -o p.pith --json", ["bytes", "weights", "kept"],
       lists={"layers": ["name", "weights", "kept"]})
 check("pith cluster p.pith --bits 3 -o c.pith --json", ["bytes"],
       lists={"layers": ["name", "centroids", "snr_db"]})
 check(f"pith calibrate good.onnx {data} -q -o k.pith --json", ["bytes", "samples", "grids", "methods"],
       lists={"ranges": ["name", "min", "max", "observed", "grid"]})
-check(f"pith sense good.onnx {data} --bits 4 --json", ["what", "samples", "answers", "worst"],
+check(f"pith sense good.onnx {data} --bits 4 --json", ["what", "samples", "predictions", "worst"],
       lists={"layers": ["name", "tensor", "weights", "cost"]})
 check("pith quantize k.pith -q -o q.pith --json", ["bytes", "weights", "kept"],
       lists={"layers": ["name", "weights", "integer"]})

@@ -20,6 +20,7 @@
 #include "sample_models.h"
 #include "pith_calibrate.h"
 #include "pith_compress.h"
+#include "pith_preset.h"
 #include "pith_host.h"
 #include "pith_onnx.h"
 
@@ -479,8 +480,41 @@ static enum pith_status recipe_classic(struct pith_error *err)
 {
     enum pith_status st;
     struct pith_recipe *r = NULL;
-    FAILING(pith_recipe_classic(0.5, 4, true, &r, err));
+    FAILING(pith_recipe_classic(0.5, 4, PITH_FOR_SIZE, &r, err));
     assert_int_equal(r == NULL, st != PITH_OK);
+    pith_recipe_free(r);
+    return st;
+}
+
+/* What is asked, a preset, and the same in a recipe. */
+static enum pith_status recipe_make(struct pith_error *err)
+{
+    enum pith_status st;
+    struct pith_recipe *r = NULL;
+    struct pith_asked asked = {0};
+    FAILING(pith_ask(&asked, PITH_STAGE_CLUSTER, "layers", "conv*=3", err));
+    assert_int_equal(asked.n, st == PITH_OK);
+    if (st)
+        return st;
+    FAILING(pith_recipe_make("deep-compression", &asked, &r, err));
+    assert_int_equal(r == NULL, st != PITH_OK);
+    pith_recipe_free(r);
+    return st;
+}
+
+static enum pith_status recipe_preset(struct pith_error *err)
+{
+    static const char text[] = "{\"pith\": 1, \"preset\": \"small\", \"stages\": ["
+                               "{\"do\": \"train\", \"augment\": \"shift=1\"}]}";
+    enum pith_status st;
+    struct pith_recipe *r = NULL;
+    FAILING(pith_recipe_parse(text, sizeof text - 1, "text", &r, err));
+    assert_int_equal(r == NULL, st != PITH_OK);
+    if (r) {
+        assert_string_equal(r->stages[0].train.augment, "shift=1");
+        assert_int_equal(r->stages[0].train.levels, 3);
+        assert_int_equal(r->n_stages, 2);
+    }
     pith_recipe_free(r);
     return st;
 }
@@ -676,6 +710,8 @@ SCENE(stream, false)
 SCENE(weight_check, true)
 SCENE(recipe_parse, true)
 SCENE(recipe_classic, false)
+SCENE(recipe_make, false)
+SCENE(recipe_preset, true)
 SCENE(recipe_print, true)
 SCENE(recipe_of_model, true)
 SCENE(stage_prune, true)
@@ -718,6 +754,8 @@ int main(void)
         cmocka_unit_test(test_weight_check),
         cmocka_unit_test(test_recipe_parse),
         cmocka_unit_test(test_recipe_classic),
+        cmocka_unit_test(test_recipe_make),
+        cmocka_unit_test(test_recipe_preset),
         cmocka_unit_test(test_recipe_print),
         cmocka_unit_test(test_recipe_of_model),
         cmocka_unit_test(test_stage_prune),

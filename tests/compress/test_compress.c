@@ -69,7 +69,7 @@ static struct pith_recipe *classic(uint32_t bits)
 {
     struct pith_recipe *r;
     struct pith_error err;
-    assert_int_equal(pith_recipe_classic(0, bits, false, &r, &err), PITH_OK);
+    assert_int_equal(pith_recipe_classic(0, bits, PITH_FOR_SPEED, &r, &err), PITH_OK);
     return r;
 }
 
@@ -125,7 +125,7 @@ static void the_recipes_limit_counts_without_another(void **state)
         .size_bytes = sizeof o, .data = f.data, .max_drop = -1, .seed = 1};
     struct pith_compress_result result = {0};
     struct pith_error err = {0};
-    r->max_drop = 0.05;
+    r->goal.max_drop = 0.05;
     assert_int_equal(pith_compress(f.model, r, &o, &result, &err), PITH_ERR_GOAL);
     pith_recipe_free(r);
     release(&f, &result);

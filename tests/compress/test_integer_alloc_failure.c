@@ -165,7 +165,7 @@ static enum pith_status fine_and_reestimated(struct pith_error *err)
     struct pith_stage s = quantize_stage();
     s.reestimate = PITH_ALWAYS;
     s.all_integers = true;
-    s.fine[s.quantize.n_fine++] = "a";
+    s.int16[s.quantize.n_int16++] = "a";
     return run_stage(&made.pictures, &s, NULL, err);
 }
 
@@ -214,8 +214,8 @@ static enum pith_status train(struct pith_error *err)
     s.train.loss = PITH_DISTILL;
     s.teacher = "start";
     s.integers = "w4a4";
-    s.train.n_hints = 1;
-    s.hints[0] = (struct pith_train_hint){"norm", "norm", 1};
+    s.train.n_features = 1;
+    s.features[0] = (struct pith_train_feature){"norm", "norm", 1};
     return run_stage(&made.pictures, &s, NULL, err);
 }
 

@@ -179,8 +179,9 @@ static void test_refusals(void **state)
     pith_model_free(m);
 }
 
-/* The loss behind one epoch with that hint, towards the network as it was; or what is refused. */
-static double hinted_loss(const char *name, const char *refusal)
+/* The loss behind one epoch with that feature, towards the network as it was; or what is refused.
+ */
+static double features_loss(const char *name, const char *refusal)
 {
     struct pith_model *m = network_of(3, true);
     struct pith_data *data = clouds(0);
@@ -191,8 +192,8 @@ static double hinted_loss(const char *name, const char *refusal)
     struct pith_error err = {0};
     s.train.epochs = 1;
     s.teacher = "start";
-    s.train.n_hints = 1;
-    s.hints[0] = (struct pith_train_hint){name, name, 1};
+    s.train.n_features = 1;
+    s.features[0] = (struct pith_train_feature){name, name, 1};
     enum pith_status st = pith_stage_run_with(m, &s, &means, &r, &err);
     if (refusal) {
         assert_int_equal(st, PITH_ERR_ARGUMENT);
@@ -208,20 +209,20 @@ static double hinted_loss(const char *name, const char *refusal)
 }
 
 /* What the normalization gives is given by the layer before it then; what that gave is no more. */
-static void test_hints_and_folding(void **state)
+static void test_features_and_folding(void **state)
 {
     (void)state;
-    double by_value = hinted_loss("n", NULL), by_node = hinted_loss("norm", NULL);
+    double by_value = features_loss("n", NULL), by_node = features_loss("norm", NULL);
     assert_true(by_value > 0 && by_value == by_node);
-    assert_true(hinted_loss("act", NULL) != by_value);
-    hinted_loss("fc1",
-                "hint 1: what 'fc1' gives is folded away, as integers train with the network: name "
-                "'n', which stands behind it");
-    hinted_loss(
-        "h",
-        "hint 1: 'h' is folded away, as integers train with the network: name what stands behind "
-        "its normalization");
-    hinted_loss("nobody", "hint 1: the network has no value or node 'nobody'");
+    assert_true(features_loss("act", NULL) != by_value);
+    features_loss(
+        "fc1",
+        "feature 1: what 'fc1' gives is folded away, as integers train with the network: name "
+        "'n', which stands behind it");
+    features_loss("h", "feature 1: 'h' is folded away, as integers train with the network: name "
+                       "what stands behind "
+                       "its normalization");
+    features_loss("nobody", "feature 1: the network has no value or node 'nobody'");
 }
 
 /* ---- the loop and the runtime ---------------------------------------------------------------- */
@@ -449,7 +450,7 @@ int main(void)
         cmocka_unit_test(test_ends_as_integers),
         cmocka_unit_test(test_without_labels),
         cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_hints_and_folding),
+        cmocka_unit_test(test_features_and_folding),
         cmocka_unit_test(test_the_loop_is_the_network),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -92,7 +92,7 @@ static void the_layer_that_costs_most_stays_float(void **state)
     assert_int_equal(n_float(&r), 1);
     assert_string_equal(r.quantize[0].layer, "re:[fc]*");
     assert_int_equal(strncmp(r.quantize[0].why, "kept, outputs at ", 17), 0);
-    assert_int_equal(r.judged, 8);
+    assert_int_equal(r.predictions, 8);
     assert_true(r.output_db > 25);
     assert_true(snr_of(was, m, data) > 25);
     pith_stage_report_free(&r);
@@ -101,7 +101,7 @@ static void the_layer_that_costs_most_stays_float(void **state)
     m = network(true);
     s.all_integers = true;
     r = quantize(m, &s, data);
-    assert_int_equal(r.judged, 0);
+    assert_int_equal(r.predictions, 0);
     assert_int_equal(n_float(&r), 0);
     assert_true(snr_of(was, m, data) < 10);
     pith_stage_report_free(&r);
@@ -232,7 +232,7 @@ static void a_good_network_keeps_none(void **state)
     struct pith_stage_report r = quantize(m, &s, data);
     assert_int_equal(r.n_kept_float, 0);
     assert_int_equal(n_float(&r), 0);
-    assert_int_equal(r.judged, 8);
+    assert_int_equal(r.predictions, 8);
     assert_true(r.output_db > 30);
     assert_true(snr_of(was, m, data) > 30);
     pith_stage_report_free(&r);

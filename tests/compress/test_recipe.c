@@ -43,7 +43,7 @@ static void every_key_is_read(void **state)
         "\"iterations\":9,\"layers\":{\"conv?\":8,\"last\":0}},"
         "{\"do\":\"cluster\",\"centroids\":7,\"init\":\"random\",\"seed\":42,\"per\":\"channel\"},"
         "{\"do\":\"encode\",\"coder\":\"none\",\"for\":\"size\",\"keep_history\":true}]}");
-    assert_true(r->max_drop == 0.005);
+    assert_true(r->goal.max_drop == 0.005);
     assert_int_equal(r->n_stages, 6);
     const struct pith_stage *s = r->stages;
     assert_true(s[0].kind == PITH_STAGE_PRUNE && s[0].prune.sparsity == 0.9);
@@ -62,7 +62,7 @@ static void every_key_is_read(void **state)
     assert_int_equal(s[3].cluster.layers[0].n_centroids, 256);
     assert_int_equal(s[3].cluster.layers[1].n_centroids, 0);
     assert_true(s[4].cluster.n_centroids == 7 && s[4].seed == 42);
-    assert_true(s[5].encode.plain && s[5].encode.compact && s[5].encode.keep_history);
+    assert_true(s[5].encode.plain && s[5].encode.goal == PITH_FOR_SIZE && s[5].encode.keep_history);
     pith_recipe_free(r);
 }
 
@@ -73,20 +73,22 @@ static void every_key_of_training_is_read(void **state)
         "{\"pith\":1,\"stages\":[{\"do\":\"train\",\"epochs\":7,\"batch\":64,\"lr\":0.003,"
         "\"optimizer\":\"nesterov\",\"schedule\":\"steps\",\"warm_up\":0.1,\"step_factor\":0.2,"
         "\"momentum\":0.8,\"weight_decay\":0.01,\"clip\":5,"
-        "\"average\":0.995,\"patience\":4,\"versions\":6,\"units\":\"drop\",\"norms\":\"fold\","
-        "\"softness\":0.2,\"loss\":\"distill\",\"smoothing\":0.05,"
+        "\"ema\":0.995,\"patience\":4,\"versions\":6,\"remove_dead_channels\":true,\"norms\":"
+        "\"fold\","
+        "\"assignment_temperature\":0.2,\"loss\":\"distill\",\"smoothing\":0.05,"
         "\"temperature\":3,\"teacher_part\":0.5,\"sparsity\":0.9,\"score\":\"fisher\","
-        "\"prune_until\":0.6,\"prune_power\":2,\"prune_every\":20,\"regrow\":0.15,\"levels\":3,"
-        "\"bias_levels\":31,\"feedback\":64,\"feedback_loss\":0.5,\"first_step\":0.9,\"step_by\":"
-        "\"tensor\",\"step_power\":0.5,\"dampening\":0.25,\"rate_weight\":0.02,\"rate_ramp\":0.3,"
+        "\"prune_until\":0.6,\"prune_every\":20,\"regrow\":0.15,\"levels\":3,"
+        "\"bias_levels\":31,\"gptq_samples\":64,\"gptq_fisher_share\":0.5,\"first_step\":0.9,"
+        "\"step_init\":"
+        "\"fisher-tensor\",\"step_power\":0.5,\"oscillation_damping\":0.25,\"lambda\":0.02,"
         "\"augment\":\"shift=2\",\"teacher\":\"start\",\"until_drop\":\"0.3%\",\"keep\":\"last\","
-        "\"seed\":9,\"hints\":[{\"student\":\"a\",\"teacher\":\"b\",\"weight\":0.5},"
+        "\"seed\":9,\"feature_distillation\":[{\"student\":\"a\",\"teacher\":\"b\",\"weight\":0.5},"
         "{\"student\":\"c\",\"weight\":2}]},"
         "{\"do\":\"prune\",\"sparsity\":0.9,\"steps\":6,\"schedule\":\"linear\",\"seed\":3,"
         "\"train\":{\"epochs\":2,\"lr\":0.01,\"teacher\":\"net.pith\"}},"
         "{\"do\":\"train\",\"schedule\":\"one-cycle\",\"beta1\":0.85,\"beta2\":0.99,\"keep_"
         "weights\":"
-        "900,\"score\":\"gates\",\"noise_weight\":0.25},"
+        "900,\"score\":\"gates\"},"
         "{\"do\":\"train\",\"quantize\":\"w4a4\",\"patience\":0}]}");
     const struct pith_stage *s = r->stages;
     const struct pith_train_opts *o = &s->train;
@@ -95,28 +97,29 @@ static void every_key_of_training_is_read(void **state)
     assert_true(o->optimizer == PITH_NESTEROV && o->schedule == PITH_STEPS);
     assert_true(o->warm_up == 0.1f && o->step_factor == 0.2f && o->momentum == 0.8f);
     assert_true(o->weight_decay == 0.01f);
-    assert_true(o->clip_norm == 5 && o->average == 0.995f && o->patience == 4 && o->versions == 6);
-    assert_true(o->units == PITH_UNITS_DROP && o->norms == PITH_NORMS_FOLD && o->softness == 0.2f);
+    assert_true(o->clip_norm == 5 && o->ema == 0.995f && o->patience == 4 && o->versions == 6);
+    assert_true(o->remove_dead_channels && o->norms == PITH_NORMS_FOLD &&
+                o->assignment_temperature == 0.2f);
     assert_true(o->loss == PITH_DISTILL && o->smoothing == 0.05f && o->temperature == 3);
     assert_true(o->teacher_part == 0.5f && o->sparsity == 0.9 && o->score == PITH_SCORE_FISHER);
-    assert_true(o->prune_until == 0.6f && o->prune_power == 2 && o->prune_every == 20);
+    assert_true(o->prune_until == 0.6f && o->prune_every == 20);
     assert_true(o->regrow == 0.15f && o->levels == 3 && o->bias_levels == 31);
-    assert_true(o->feedback == 64 && o->step_power == 0.5f && o->dampening == 0.25f);
-    assert_true(o->feedback_loss == 0.5f && o->step_by == PITH_STEP_BY_TENSOR);
-    assert_true(o->first_step == 0.9f && o->rate_weight == 0.02f && o->rate_ramp == 0.3f);
+    assert_true(o->gptq_samples == 64 && o->step_power == 0.5f && o->oscillation_damping == 0.25f);
+    assert_true(o->gptq_fisher_share == 0.5f && o->step_init == PITH_STEP_INIT_FISHER_TENSOR);
+    assert_true(o->first_step == 0.9f && o->lambda == 0.02f);
     assert_string_equal(o->augment, "shift=2");
     assert_string_equal(s->teacher, "start");
     assert_true(fabs(s->until_drop - 0.003) < 1e-12 && !o->keep_best && s->seed == 9);
-    assert_int_equal(o->n_hints, 2);
-    assert_string_equal(s->hints[0].student, "a");
-    assert_string_equal(s->hints[0].teacher, "b");
-    assert_true(s->hints[0].weight == 0.5f && s->hints[1].weight == 2);
-    assert_string_equal(s->hints[1].teacher, "c");
+    assert_int_equal(o->n_features, 2);
+    assert_string_equal(s->features[0].student, "a");
+    assert_string_equal(s->features[0].teacher, "b");
+    assert_true(s->features[0].weight == 0.5f && s->features[1].weight == 2);
+    assert_string_equal(s->features[1].teacher, "c");
     assert_true(s[1].kind == PITH_STAGE_PRUNE && pith_stage_trains(&s[1]));
     assert_true(s[1].steps == 6 && s[1].schedule == PITH_PRUNE_LINEAR && s[1].seed == 3);
     assert_true(s[1].train.epochs == 2 && s[1].train.rate == 0.01f);
     assert_string_equal(s[1].teacher, "net.pith");
-    assert_true(s[2].train.schedule == PITH_ONE_CYCLE && s[2].train.noise_weight == 0.25f);
+    assert_true(s[2].train.schedule == PITH_ONE_CYCLE);
     assert_true(s[2].train.beta1 == 0.85f && s[2].train.beta2 == 0.99f);
     assert_true(s[2].train.keep_weights == 900 && s[2].train.score == PITH_SCORE_GATES);
     assert_string_equal(s[3].integers, "w4a4");
@@ -183,10 +186,10 @@ static void what_is_wrong_is_named(void **state)
          "'momentum' needs 'optimizer' sgd or nesterov"},
         {STAGE("\"do\":\"train\",\"loss\":\"distill\""), PITH_ERR_ARGUMENT,
          "'loss' distill needs 'teacher'"},
-        {STAGE("\"do\":\"train\",\"levels\":7,\"step_by\":\"row\",\"norms\":\"fold\""),
-         PITH_ERR_ARGUMENT, "'step_by' row cannot go with 'norms' fold"},
-        {STAGE("\"do\":\"train\",\"quantize\":\"int8\",\"units\":\"drop\""), PITH_ERR_ARGUMENT,
-         "'quantize' cannot go with 'units'"},
+        {STAGE("\"do\":\"train\",\"levels\":7,\"step_init\":\"fisher-row\",\"norms\":\"fold\""),
+         PITH_ERR_ARGUMENT, "'step_init' fisher-row cannot go with 'norms' fold"},
+        {STAGE("\"do\":\"train\",\"quantize\":\"int8\",\"remove_dead_channels\":true"),
+         PITH_ERR_ARGUMENT, "'quantize' cannot go with 'remove_dead_channels'"},
         {STAGE("\"do\":\"train\",\"quantize\":\"w9\""), PITH_ERR_ARGUMENT, "'quantize' 'w9': give"},
         {STAGE("\"do\":\"train\",\"checkpoint\":\"x\""), PITH_ERR_ARGUMENT,
          "'train' has no key 'checkpoint'"},
@@ -195,13 +198,19 @@ static void what_is_wrong_is_named(void **state)
         {STAGE("\"do\":\"train\",\"augment\":2"), PITH_ERR_ARGUMENT, "'augment' must be a text"},
         {STAGE("\"do\":\"train\",\"teacher\":2"), PITH_ERR_ARGUMENT, "'teacher'"},
         {STAGE("\"do\":\"train\",\"keep\":\"all\""), PITH_ERR_ARGUMENT, "one of best last"},
-        {STAGE("\"do\":\"train\",\"hints\":[{\"student\":\"a\"}]"), PITH_ERR_ARGUMENT, "'hints'"},
-        {STAGE("\"do\":\"train\",\"hints\":[{\"pupil\":\"a\"}]"), PITH_ERR_ARGUMENT, "'pupil'"},
+        {STAGE("\"do\":\"train\",\"rate_weight\":1"), PITH_ERR_ARGUMENT,
+         "'rate_weight' is now 'lambda'"},
+        {STAGE("\"do\":\"quantize\",\"fine\":\"auto\""), PITH_ERR_ARGUMENT,
+         "'fine' is now 'int16_activations'"},
+        {STAGE("\"do\":\"train\",\"feature_distillation\":[{\"student\":\"a\"}]"),
+         PITH_ERR_ARGUMENT, "'feature_distillation'"},
+        {STAGE("\"do\":\"train\",\"feature_distillation\":[{\"pupil\":\"a\"}]"), PITH_ERR_ARGUMENT,
+         "'pupil'"},
         {STAGE("\"do\":\"train\",\"layers\":{}"), PITH_ERR_ARGUMENT, "'train' has no key 'layers'"},
         {STAGE("\"do\":\"train\",\"start\":1"), PITH_ERR_ARGUMENT, "only 0 stages stand before"},
         {STAGE("\"do\":\"prune\",\"steps\":3"), PITH_ERR_ARGUMENT, "'steps' needs 'train'"},
-        {STAGE("\"do\":\"prune\",\"schedule\":\"cubic\""), PITH_ERR_ARGUMENT, "needs 'steps'"},
-        {STAGE("\"do\":\"prune\",\"train\":{}"), PITH_ERR_ARGUMENT, "'train' needs 'steps'"},
+        {STAGE("\"do\":\"prune\",\"schedule\":\"linear\""), PITH_ERR_ARGUMENT, "needs 'steps'"},
+        {STAGE("\"do\":\"prune\",\"seed\":3"), PITH_ERR_ARGUMENT, "'seed' needs 'steps'"},
         {STAGE("\"do\":\"prune\",\"steps\":2,\"train\":{\"rate\":1}"), PITH_ERR_ARGUMENT, "'rate'"},
         {STAGE("\"do\":\"prune\",\"steps\":2,\"train\":3"), PITH_ERR_ARGUMENT, "'train' must be"},
         {STAGE("\"do\":\"prune\",\"sparsty\":0.5"), PITH_ERR_ARGUMENT,
@@ -242,7 +251,7 @@ static void a_classic_recipe_is_its_text(void **state)
     struct pith_recipe *made, *read;
     struct pith_error err = {0};
     char *a, *b;
-    assert_int_equal(pith_recipe_classic(0.25, 6, true, &made, &err), PITH_OK);
+    assert_int_equal(pith_recipe_classic(0.25, 6, PITH_FOR_SIZE, &made, &err), PITH_OK);
     read = parse("{\"pith\":1,\"stages\":[{\"do\":\"prune\",\"sparsity\":0.25},"
                  "{\"do\":\"cluster\",\"bits\":6},{\"do\":\"encode\",\"for\":\"size\"}]}");
     a = print(made);
@@ -252,7 +261,7 @@ static void a_classic_recipe_is_its_text(void **state)
     free(b);
     pith_recipe_free(made);
     pith_recipe_free(read);
-    assert_int_equal(pith_recipe_classic(0, 0, false, &made, &err), PITH_OK);
+    assert_int_equal(pith_recipe_classic(0, 0, PITH_FOR_SPEED, &made, &err), PITH_OK);
     assert_int_equal(made->n_stages, 1);
     assert_int_equal(made->stages[0].kind, PITH_STAGE_ENCODE);
     pith_recipe_free(made);
@@ -311,15 +320,15 @@ static void random_training(struct sample_random *r, struct pith_stage *s)
     s->train.loss = s->teacher ? 2 * sample_below(r, 2) : sample_below(r, 2);
     s->train.score = sample_below(r, 3);
     s->train.sparsity = (double)random_share(r) / 1.01 + 1e-3;
-    s->train.average = random_share(r);
+    s->train.ema = random_share(r);
     s->train.first_step = random_share(r) + 0.1f;
-    s->train.feedback = 1 + sample_below(r, 1000);
+    s->train.gptq_samples = 1 + sample_below(r, 1000);
     s->train.step_power = random_share(r);
-    s->train.dampening = random_share(r);
-    s->train.feedback_loss = random_share(r);
-    s->train.step_by = sample_below(r, 3);
+    s->train.oscillation_damping = random_share(r);
+    s->train.gptq_fisher_share = random_share(r);
+    s->train.step_init = sample_below(r, 3);
     s->train.levels = 1 + sample_below(r, 127);
-    s->train.rate_weight = random_share(r) * 3;
+    s->train.lambda = random_share(r) * 3;
     s->train.keep_best = sample_below(r, 2);
     s->train.augment = sample_below(r, 2) ? "shift=2,\"flip" : NULL;
     s->until_drop = sample_below(r, 2) ? sample_below(r, 1000) / 1e4 : -1;
@@ -333,7 +342,7 @@ static void printing_and_parsing_lose_nothing(void **state)
     struct sample_random r = sample_random_of(seed);
     struct pith_stage *stages = calloc(3, sizeof *stages);
     for (int round = 0; round < 300; round++) {
-        struct pith_recipe made = {.max_drop =
+        struct pith_recipe made = {.goal.max_drop =
                                        sample_below(&r, 2) ? sample_below(&r, 101) / 100.0 : -1,
                                    .n_stages = 3,
                                    .stages = stages};
@@ -352,8 +361,8 @@ static void printing_and_parsing_lose_nothing(void **state)
                     back->stages[0].prune.sparsity == made.stages[0].prune.sparsity);
         assert_int_equal(back->stages[1].cluster.n_centroids, made.stages[1].cluster.n_centroids);
         const struct pith_train_opts *was = &stages[2].train, *is = &back->stages[2].train;
-        assert_true(is->rate == was->rate && is->average == was->average);
-        assert_true(is->sparsity == was->sparsity && is->rate_weight == was->rate_weight);
+        assert_true(is->rate == was->rate && is->ema == was->ema);
+        assert_true(is->sparsity == was->sparsity && is->lambda == was->lambda);
         assert_true(is->levels == was->levels && is->keep_best == was->keep_best);
         free(first);
         free(second);
@@ -370,9 +379,9 @@ static void the_history_is_the_recipe(void **state)
     struct pith_error err = {0};
     char *from_model, *printed;
     assert_int_equal(pith_recipe_of_model(m, &from_model, &err), PITH_ERR_ARGUMENT);
-    struct pith_recipe *r = parse(
-        "{\"pith\":1,\"stages\":[{\"do\":\"prune\",\"sparsity\":0.5},"
-        "{\"do\":\"cluster\",\"bits\":2,\"init\":\"random\",\"seed\":5},{\"do\":\"encode\"}]}");
+    struct pith_recipe *r = parse("{\"pith\":1,\"stages\":[{\"do\":\"prune\",\"sparsity\":0.5},"
+                                  "{\"do\":\"cluster\",\"bits\":2,\"init\":\"random\",\"seed\":5},{"
+                                  "\"do\":\"encode\",\"coder\":\"huffman\"}]}");
     for (uint32_t i = 0; i < r->n_stages; i++)
         assert_int_equal(pith_stage_run(m, &r->stages[i], 1, NULL, &err), PITH_OK);
     assert_int_equal(pith_recipe_of_model(m, &from_model, &err), PITH_OK);
@@ -392,8 +401,9 @@ static void keys_of_quantize_are_read(void **state)
         "{\"pith\":1,\"stages\":[{\"do\":\"quantize\",\"per\":\"channel\",\"to\":\"fixed:16\"},"
         "{\"do\":\"quantize\",\"weights\":5,\"to\":\"fixed:8\",\"same_bits\":true,\"smooth\":true},"
         "{\"do\":\"quantize\",\"activations\":16,\"absorb\":true,\"floats\":\"bf16\"},"
-        "{\"do\":\"quantize\",\"per\":\"tensor\",\"floats\":\"f32\",\"fine\":[\"a\",\"b*\"],"
-        "\"halves\":\"auto\",\"reestimate\":true}]}");
+        "{\"do\":\"quantize\",\"per\":\"tensor\",\"floats\":\"f32\",\"int16_activations\":[\"a\","
+        "\"b*\"],"
+        "\"split_range\":\"auto\",\"reestimate\":true}]}");
     const struct pith_stage *s = r->stages;
     assert_true(s[0].quantize.fixed_bits == 16 && s[0].quantize.per_channel);
     assert_true(pith_weight_bits(&s[0].quantize) == 16 &&
@@ -407,7 +417,7 @@ static void keys_of_quantize_are_read(void **state)
     assert_int_equal(pith_activation_bits(&s[2].quantize), 16);
     assert_true(s[1].floats == 0 && s[2].floats == PITH_BF16 && s[3].floats == PITH_F32);
     assert_true(s[3].quantize.per_tensor && !s[3].quantize.per_channel);
-    assert_true(s[3].quantize.n_fine == 2 && s[3].halves_auto && s[3].reestimate == PITH_ALWAYS);
+    assert_true(s[3].quantize.n_int16 == 2 && s[3].split_auto && s[3].reestimate == PITH_ALWAYS);
     char *text = print(r), *again;
     struct pith_recipe *back = parse(text);
     again = print(back);
@@ -416,8 +426,8 @@ static void keys_of_quantize_are_read(void **state)
     assert_true(back->stages[1].quantize.same_bits && !back->stages[2].quantize.same_bits);
     assert_true(back->stages[1].smooth == PITH_ALWAYS && back->stages[2].smooth == PITH_AUTO);
     assert_true(back->stages[2].absorb);
-    assert_string_equal(back->stages[3].fine[1], "b*");
-    assert_true(back->stages[3].halves_auto && back->stages[3].reestimate == PITH_ALWAYS);
+    assert_string_equal(back->stages[3].int16[1], "b*");
+    assert_true(back->stages[3].split_auto && back->stages[3].reestimate == PITH_ALWAYS);
     assert_true(back->stages[2].floats == PITH_BF16 && back->stages[3].floats == PITH_F32);
     free(text);
     free(again);

@@ -113,8 +113,8 @@ static enum pith_code code_after(struct pith_model *m, struct pith_encode_opts e
     return weight_of(m)->code;
 }
 
-/* Where no coder is named, adaptive streams are taken where they cost little time or bring bytes.
- */
+/* Where no coder is named: for size adaptive streams where they cost little time or bring bytes;
+ * for speed rANS where there is much to decode. */
 static void adaptive_streams_must_pay(void **state)
 {
     (void)state;
@@ -123,11 +123,12 @@ static void adaptive_streams_must_pay(void **state)
         enum pith_code code;
     } cases[] = {
         {64, 100, PITH_CODE_ADAPTIVE},  /* loaded in a millisecond */
-        {256, 100, PITH_CODE_HUFFMAN},  /* 14 ms, and nothing to learn from such numbers */
+        {256, 100, PITH_CODE_RANS},     /* 14 ms, and nothing to learn from such numbers */
         {256, 50, PITH_CODE_ADAPTIVE}}; /* half of the columns are gone: it sees that at once */
-    const struct pith_encode_opts size = {.compact = true},
-                                  huffman = {.compact = true, .huffman = true},
-                                  adaptive = {.compact = true, .adaptive = true}, speed = {0};
+    const struct pith_encode_opts size = {.goal = PITH_FOR_SIZE},
+                                  huffman = {.goal = PITH_FOR_SIZE, .huffman = true},
+                                  adaptive = {.goal = PITH_FOR_SIZE, .adaptive = true}, speed = {0},
+                                  flash = {.goal = PITH_FOR_FLASH}, rans = {.rans = true};
     for (uint32_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct pith_model *m = drawn_net(cases[i].n, cases[i].kept_percent);
         struct pith_stage s;
@@ -139,11 +140,16 @@ static void adaptive_streams_must_pay(void **state)
         run(m, &s, 1, NULL);
         assert_int_equal(code_after(m, size,
                                     cases[i].code == PITH_CODE_ADAPTIVE ? "\"coder\":\"adaptive\""
-                                                                        : "\"coder\":\"huffman\""),
+                                                                        : "\"coder\":\"rans\""),
                          cases[i].code);
         assert_int_equal(code_after(m, adaptive, "\"coder\":\"adaptive\""), PITH_CODE_ADAPTIVE);
         assert_int_equal(code_after(m, huffman, "\"coder\":\"huffman\""), PITH_CODE_HUFFMAN);
-        assert_int_equal(code_after(m, speed, "\"coder\":\"huffman\""), PITH_CODE_HUFFMAN);
+        assert_int_equal(code_after(m, flash, "\"coder\":\"huffman\""), PITH_CODE_HUFFMAN);
+        assert_int_equal(code_after(m, rans, "\"coder\":\"rans\""), PITH_CODE_RANS);
+        bool large = cases[i].n * cases[i].n >= PITH_RANS_ELEMENTS;
+        assert_int_equal(
+            code_after(m, speed, large ? "\"coder\":\"rans\"" : "\"coder\":\"huffman\""),
+            large ? PITH_CODE_RANS : PITH_CODE_HUFFMAN);
         pith_model_free(m);
     }
 }
@@ -238,7 +244,8 @@ static void pack_options_follow_encode(void **state)
     pith_stage_init(&s, PITH_STAGE_ENCODE);
     struct pith_pack_opts o = pith_stage_pack_opts(&s);
     assert_true(!o.compact && !o.keep_history && o.keep_names);
-    s.encode.compact = s.encode.keep_history = true;
+    s.encode.goal = PITH_FOR_SIZE;
+    s.encode.keep_history = true;
     o = pith_stage_pack_opts(&s);
     assert_true(o.compact && o.keep_history);
 }

@@ -162,8 +162,9 @@ static void names_that_the_history_cannot_hold_are_refused_first(void **state)
         struct pith_stage s = training(1);
         const struct pith_prune_amount half = {latin, 0.5};
         s.teacher = i == 0 ? latin : "start";
-        s.train.n_hints = i == 1 || i == 2;
-        s.hints[0] = (struct pith_train_hint){i == 1 ? latin : "fc", i == 2 ? latin : "fc", 1};
+        s.train.n_features = i == 1 || i == 2;
+        s.features[0] =
+            (struct pith_train_feature){i == 1 ? latin : "fc", i == 2 ? latin : "fc", 1};
         if (i == 3) {
             pith_stage_init(&s, PITH_STAGE_PRUNE);
             s.prune.sparsity = 0.5;
@@ -197,6 +198,7 @@ static void the_recipe_of_a_trained_model_repeats_it(void **state)
         s[0].teacher = "start";
         pith_stage_init(&s[1], PITH_STAGE_PRUNE);
         s[1].prune.sparsity = 0.6;
+        s[1].trains = true;
         s[1].steps = 2;
         s[1].train = s[0].train;
         s[1].train.epochs = 1;
@@ -240,6 +242,7 @@ static void gradually(struct pith_stage *s, const uint64_t *kept, uint32_t n)
     struct pith_stage_means means = {
         .size_bytes = sizeof means, .seed = 1, .train = f.data, .progress = note_kept, .user = &w};
     struct pith_error err = {0};
+    s->trains = true;
     s->steps = n;
     s->train = training(1).train;
     if (pith_stage_run_with(f.model, s, &means, NULL, &err))
@@ -294,6 +297,7 @@ static void zeros_have_no_steps(void **state)
     struct pith_error err = {0};
     pith_stage_init(&s, PITH_STAGE_PRUNE);
     s.prune.by = PITH_PRUNE_BY_ZERO;
+    s.trains = true;
     s.steps = 2;
     assert_int_equal(pith_stage_run_with(f.model, &s, &means, NULL, &err), PITH_ERR_ARGUMENT);
     release(&f);
@@ -319,6 +323,7 @@ static void stopping_ends_the_work(void **state)
     struct pith_error err = {0};
     pith_stage_init(&s, PITH_STAGE_PRUNE);
     s.prune.sparsity = 0.5;
+    s.trains = true;
     s.steps = 9;
     s.train = training(1).train;
     assert_int_equal(pith_stage_run_with(f.model, &s, &means, NULL, &err), PITH_ERR_ARGUMENT);
@@ -336,7 +341,7 @@ static void a_limit_on_the_drop_needs_a_judge(void **state)
     struct pith_error err = {0};
     s.until_drop = 0.01;
     assert_int_equal(pith_stage_run_with(f.model, &s, &means, NULL, &err), PITH_ERR_ARGUMENT);
-    assert_non_null(strstr(err.text, "samples that judge"));
+    assert_non_null(strstr(err.text, "validation split"));
     release(&f);
 }
 

@@ -182,6 +182,34 @@ static void ranges(void **state)
     open_fails(&o, PITH_ERR_ARGUMENT, "range '0:3:0' is not a:b, a:b:step or !a:b:step");
 }
 
+/* Picked samples are numbers of the range, in the order given; none: all again. */
+static void picked_samples(void **state)
+{
+    (void)state;
+    put("r-images-idx3", images, sizeof images);
+    struct pith_data_opts o = opts_for(at("r-images-idx3"));
+    struct pith_error err = {0};
+    o.range = "1:";
+    struct pith_data *d = open_ok(&o);
+    assert_int_equal(pith_data_pick(d, (const uint32_t[]){1, 0, 1}, 3, &err), PITH_OK);
+    assert_int_equal(pith_data_count(d), 3);
+    expect_sample(d, 0, (float[]){5, 6}, PITH_NO_LABEL);
+    expect_sample(d, 1, (float[]){3, 4}, PITH_NO_LABEL);
+    expect_sample(d, 2, (float[]){5, 6}, PITH_NO_LABEL);
+    assert_string_equal(pith_data_sample_name(d, 1), "sample 1");
+    assert_int_equal(pith_data_read(d, 3, (float[2]){0}, NULL, NULL), PITH_ERR_ARGUMENT);
+    assert_int_equal(pith_data_pick(d, (const uint32_t[]){0, 2}, 2, &err), PITH_ERR_ARGUMENT);
+    assert_non_null(strstr(err.text, "no sample 2"));
+    assert_int_equal(pith_data_count(d), 3);
+    assert_int_equal(pith_data_pick(d, (const uint32_t[]){1}, 1, &err), PITH_OK);
+    assert_int_equal(pith_data_count(d), 1);
+    assert_int_equal(pith_data_read(d, 1, (float[2]){0}, NULL, NULL), PITH_ERR_ARGUMENT);
+    assert_int_equal(pith_data_pick(d, NULL, 0, &err), PITH_OK);
+    assert_int_equal(pith_data_count(d), 2);
+    expect_sample(d, 0, (float[]){3, 4}, PITH_NO_LABEL);
+    pith_data_free(d);
+}
+
 static void cifar_records(void **state)
 {
     (void)state;
@@ -603,6 +631,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(idx_with_labels_beside),
                                        cmocka_unit_test(ranges),
+                                       cmocka_unit_test(picked_samples),
                                        cmocka_unit_test(cifar_records),
                                        cmocka_unit_test(headerless_records),
                                        cmocka_unit_test(arrays_and_label_files),

@@ -21,11 +21,11 @@ static void expect_taken(struct number v, const char *wanted)
 {
     for (int i = 0; i < N_TYPES; i++) {
         uint8_t to[8] = {0};
-        bool taken = pith_number_store(v, types[i], to);
+        bool taken = pith_latent_store(v, types[i], to);
         if (taken != (wanted[i] == 'x'))
             fail_msg("value %g, %lld: type %d %s", v.d, (long long)v.i, (int)types[i],
                      taken ? "took it" : "refused it");
-        struct number back = pith_number_load(types[i], to);
+        struct number back = pith_latent_load(types[i], to);
         double was = v.whole ? (double)v.i : v.d, is = back.whole ? (double)back.i : back.d;
         if (taken && types[i] != PITH_F32 && types[i] != PITH_F16)
             assert_true(was == is);
@@ -76,12 +76,12 @@ static void reals_are_rounded_to_the_nearest(void **state)
 {
     (void)state;
     float f = 0;
-    assert_true(pith_number_store(real(0.1), PITH_F32, &f));
+    assert_true(pith_latent_store(real(0.1), PITH_F32, &f));
     assert_true(f == 0.1f);
-    assert_true(pith_number_store(real((double)NAN), PITH_F32, &f));
+    assert_true(pith_latent_store(real((double)NAN), PITH_F32, &f));
     assert_true(isnan(f));
-    assert_false(pith_number_store(real((double)NAN), PITH_I32, &f));
-    assert_false(pith_number_store(real(1), PITH_BF16, &f));
+    assert_false(pith_latent_store(real((double)NAN), PITH_I32, &f));
+    assert_false(pith_latent_store(real(1), PITH_BF16, &f));
 }
 
 static void arrays_tell_which_element_does_not_fit(void **state)

@@ -9,6 +9,7 @@
 #include <string.h>
 #include "guard_page.h"
 #include "pith_huffman.h"
+#include "pith_rans_encode.h"
 #include "pith_weight.h"
 
 struct weight_case {
@@ -73,6 +74,25 @@ static inline void case_codebook(struct weight_case *c, uint32_t n_centroids, ui
     w->codebook.bytes = c->bytes[4];
 }
 
+/* The codes of indices that a form may have. */
+static const enum weight_code case_codes[] = {CODE_PLAIN, CODE_HUFFMAN, CODE_RANS};
+
+static inline void case_rans(struct weight_case *c, const uint64_t *hist, const uint8_t *kept)
+{
+    struct weight *w = &c->w;
+    struct pith_rans_code code;
+    size_t cap = pith_rans_bound(w->nnz);
+    pith_rans_build(hist, &code);
+    w->index_table.n_bytes = code.table_bytes;
+    c->bytes[1] = malloc(code.table_bytes + 1);
+    memcpy(c->bytes[1], code.table, code.table_bytes);
+    c->bytes[3] = malloc(cap + 1);
+    if (pith_rans_encode(&code, kept, w->nnz, c->bytes[3], cap, &w->index_stream.n_bytes))
+        abort();
+    w->index_table.bytes = c->bytes[1];
+    w->cpu = pith_cpu_features();
+}
+
 static inline void case_indices(struct weight_case *c)
 {
     struct weight *w = &c->w;
@@ -85,6 +105,8 @@ static inline void case_indices(struct weight_case *c)
         w->index_stream.n_bytes = pith_index_pack_bytes(n, w->index_bits);
         c->bytes[3] = malloc(w->index_stream.n_bytes + 1);
         pith_index_pack(kept, n, w->index_bits, c->bytes[3]);
+    } else if (w->code == CODE_RANS) {
+        case_rans(c, hist, kept);
     } else {
         if (pith_huff_build(hist, &code))
             abort();

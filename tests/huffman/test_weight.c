@@ -107,12 +107,12 @@ static void all_codebook_forms(void **state)
     print_message("# seed %u\n", SEED);
     for (size_t a = 0; a < sizeof counts / sizeof *counts; a++)
         for (size_t b = 0; b < sizeof densities / sizeof *densities; b++)
-            for (uint32_t form = 0; form < 6; form++) {
+            for (uint32_t form = 0; form < 9; form++) {
                 uint64_t n = counts[a];
                 struct case_spec s = {.count = n,
                                       .density = densities[b],
                                       .support = (enum weight_support)(form % 3),
-                                      .code = (enum weight_code)(form / 3),
+                                      .code = case_codes[form / 3],
                                       .n_centroids = sizes[(a + b + form) % 7],
                                       .n_groups = n % 10 == 0 && (a + b) % 2 ? n / 10 : 1};
                 check_case(&s, &seed);
@@ -247,11 +247,11 @@ static void integers_in_codebooks(void **state)
     static const float odd_ones[] = {0.5f, 128.0f, -129.0f, -0.0f};
     uint64_t seed = SEED;
     (void)state;
-    for (uint32_t form = 0; form < 4; form++) {
+    for (uint32_t form = 0; form < 6; form++) {
         struct case_spec s = {.count = 4999,
                               .density = 300,
                               .support = form % 2 ? SUPPORT_BITMAP : SUPPORT_DENSE,
-                              .code = form / 2 ? CODE_HUFFMAN : CODE_PLAIN,
+                              .code = case_codes[form / 2],
                               .n_centroids = 15,
                               .n_groups = 1};
         struct weight_case c = case_new(&s, &seed);
@@ -301,7 +301,8 @@ static void scratch_follows_size(void **state)
              {SUPPORT_BITMAP, CODE_PLAIN, 64, 16, 2048},
              {SUPPORT_BITMAP, CODE_PLAIN, 100000, 16, 20480},
              {SUPPORT_DENSE, CODE_HUFFMAN, 64, 16, 2048},
-             {SUPPORT_GAPS, CODE_HUFFMAN, 64, 16, 6144}};
+             {SUPPORT_GAPS, CODE_HUFFMAN, 64, 16, 6144},
+             {SUPPORT_DENSE, CODE_RANS, 70000, 256, 32768}};
     uint64_t seed = SEED;
     (void)state;
     for (size_t i = 0; i < sizeof c / sizeof *c; i++) {

@@ -343,6 +343,68 @@ static void the_scale_found_is_no_worse(void **state)
     assert_true(finer > ROWS / 2);
 }
 
+/* Error and prices of all rows there are of few weights: along many paths the best of them is found
+ * but for little, and what is returned is its cost; on one path prices make it no dearer than
+ * rounding without them. */
+static void prices_count_beside_the_error(void **state)
+{
+    (void)state;
+    enum { FEW = 5, LEVELS = 2, ALL = 2 * LEVELS + 1 };
+    struct test_random r = test_seed(37);
+    double best_sum = 0, found_sum = 0, one_sum = 0, free_sum = 0;
+    for (int i = 0; i < ROWS; i++) {
+        struct problem p;
+        double price[ALL], e[FEW * PITH_MOST_PATHS], scale = 0.8, best = HUGE_VAL;
+        make_problem(&r, &p);
+        struct error_feedback row = p.row;
+        double u[FEW * FEW];
+        for (int k = 0; k < FEW * FEW; k++)
+            u[k] = p.u[k / FEW * N + k % FEW];
+        for (int k = 0; k < ALL; k++)
+            price[k] = 20.0 * abs(k - LEVELS);
+        row.n = FEW;
+        row.u = u;
+        row.e = e;
+        row.lowest = -LEVELS;
+        row.most = LEVELS;
+        row.price = price;
+        for (int code = 0; code < 3125; code++) {
+            double cost = 0;
+            for (int j = 0; j < FEW; j++) {
+                double sum = 0;
+                for (int k = j, at = code; k < FEW; k++) {
+                    int q = at / (int)pow(ALL, k) % ALL - LEVELS;
+                    sum += u[j * FEW + k] * (p.goal[k] - scale * q);
+                    cost += k == j ? price[q + LEVELS] : 0;
+                }
+                cost += sum * sum;
+            }
+            best = fmin(best, cost);
+        }
+        row.n_paths = PITH_MOST_PATHS;
+        double found = pith_error_feedback(&row, scale, HUGE_VAL, p.q), told = 0;
+        for (int j = 0; j < FEW; j++) {
+            double sum = 0;
+            for (int k = j; k < FEW; k++)
+                sum += u[j * FEW + k] * (p.goal[k] - scale * p.q[k]);
+            told += sum * sum + price[p.q[j] + LEVELS];
+        }
+        assert_true(fabs(found - told) < 1e-9 * told);
+        assert_true(found > best * (1 - 1e-9));
+        row.n_paths = 1;
+        one_sum += pith_error_feedback(&row, scale, HUGE_VAL, p.q);
+        row.price = NULL;
+        free_sum += pith_error_feedback(&row, scale, HUGE_VAL, p.q);
+        for (int j = 0; j < FEW; j++)
+            free_sum += price[p.q[j] + LEVELS];
+        best_sum += best;
+        found_sum += found;
+    }
+    if (found_sum > 1.01 * best_sum || one_sum > free_sum || one_sum < found_sum)
+        fail_msg("best %g, found %g, one path %g, without prices %g", best_sum, found_sum, one_sum,
+                 free_sum);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -357,6 +419,7 @@ int main(void)
         cmocka_unit_test(bounds_zeros_and_too_much_on_paths),
         cmocka_unit_test(order_rises_and_equal_ones_stay),
         cmocka_unit_test(the_scale_found_is_no_worse),
+        cmocka_unit_test(prices_count_beside_the_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,27 +5,43 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include "gemm_model.h"
-#include "pith_gram.h"
+#include "pith_runtime.h"
+#include "test_numeric.h"
 #include "pith_im2col.h"
 
-enum { N = 7, ROWS = 3, STRIDE = 512, COUNT = 300 };
+enum { N = 41, ROWS = 9, COUNT = 600 };
 
-static void products_are_exact_and_added(void **state)
+static float x[COUNT * N], y[COUNT * ROWS];
+
+/* In the order that pith_gram.h tells: parts in f32, their sums in double. */
+static double element(const float *a, size_t n_a, size_t i, const float *b, size_t n_b, size_t k)
+{
+    double sum = 0;
+    for (size_t row = 0; row < COUNT; row += PITH_GRAM_PART) {
+        float part = 0;
+        for (size_t r = row; r < COUNT && r < row + PITH_GRAM_PART; r++)
+            part += a[r * n_a + i] * b[r * n_b + k];
+        sum += (double)part;
+    }
+    return sum;
+}
+
+static void integers_are_summed_exactly(void **state)
 {
     (void)state;
     struct test_random r = test_seed(61);
-    static int16_t x[N * STRIDE];
-    double h[N * N];
-    for (int i = 0; i < N * STRIDE; i++)
-        x[i] = (int16_t)(test_below(&r, 511) - 255);
+    static double h[N * N];
+    const struct gram_piece p = {pith_gram_tile(), x, x, N, N, COUNT, true};
+    for (int i = 0; i < N * COUNT; i++)
+        x[i] = (float)(test_below(&r, 2) ? 255 : (int)test_below(&r, 511) - 255);
     for (int i = 0; i < N * N; i++)
         h[i] = i;
-    pith_gram_add(x, N, STRIDE, COUNT, h);
+    pith_gram_add(&p, 0, N, h);
     for (int i = 0; i < N; i++)
-        for (int k = 0; k < N; k++) {
+        for (int k = i; k < N; k++) {
             int64_t sum = i * N + k;
-            for (int p = 0; p < COUNT && k >= i; p++)
-                sum += x[i * STRIDE + p] * x[k * STRIDE + p];
+            for (int at = 0; at < COUNT; at++)
+                sum += (int64_t)x[at * N + i] * (int64_t)x[at * N + k];
             assert_true(h[i * N + k] == (double)sum);
         }
     pith_gram_mirror(h, N);
@@ -33,26 +49,55 @@ static void products_are_exact_and_added(void **state)
         assert_true(h[i] == h[i % N * N + i / N]);
 }
 
-static void crossed_products_are_added(void **state)
+/* Whatever rows of the sum come together, and with any instruction set that runs here. */
+static void floats_are_summed_in_their_order(void **state)
 {
     (void)state;
     struct test_random r = test_seed(62);
-    static float x[N * STRIDE], y[ROWS * STRIDE];
-    double c[ROWS * N];
-    for (int i = 0; i < N * STRIDE; i++)
+    static double c[ROWS * N];
+    const struct gram_piece p = {
+        .tile = pith_gram_tile(), .a = y, .b = x, .n_a = ROWS, .n_b = N, .count = COUNT};
+    for (int i = 0; i < COUNT * N; i++)
         x[i] = test_gauss(&r);
-    for (int i = 0; i < ROWS * STRIDE; i++)
+    for (int i = 0; i < COUNT * ROWS; i++)
         y[i] = test_gauss(&r);
-    for (int i = 0; i < ROWS * N; i++)
-        c[i] = 100;
-    pith_gram_add_cross(y, ROWS, x, N, STRIDE, COUNT + 5, c);
-    for (int o = 0; o < ROWS; o++)
-        for (int i = 0; i < N; i++) {
-            double sum = 100;
-            for (int p = 0; p < COUNT + 5; p++)
-                sum += (double)y[o * STRIDE + p] * (double)x[i * STRIDE + p];
-            assert_true(fabs(c[o * N + i] - sum) < 1e-3);
-        }
+    for (size_t each = 1; each <= ROWS; each++) {
+        for (int i = 0; i < ROWS * N; i++)
+            c[i] = 0;
+        for (size_t first = 0; first < ROWS; first += each)
+            pith_gram_add(&p, first, first + each < ROWS ? first + each : ROWS, c);
+        for (size_t i = 0; i < ROWS; i++)
+            for (size_t k = 0; k < N; k++)
+                assert_true(c[i * N + k] == element(y, ROWS, i, x, N, k));
+    }
+}
+
+static void tiles_are_the_same_bits(void **state)
+{
+    (void)state;
+    struct test_random r = test_seed(63);
+    gram_tile *of[] = {
+        pith_gram_tile_base,
+#if defined(__x86_64__)
+        pith_cpu_features() & PITH_CPU_AVX2 ? pith_gram_tile_avx2 : NULL,
+        pith_cpu_features() & PITH_CPU_AVX512 ? pith_gram_tile_avx512 : NULL
+#endif
+    };
+    float sum[GRAM_TILE_ROWS * GRAM_TILE_COLS];
+    for (int i = 0; i < COUNT * N; i++)
+        x[i] = test_gauss(&r);
+    for (size_t v = 0; v < sizeof of / sizeof *of; v++) {
+        if (!of[v])
+            continue;
+        of[v](x + 3, N, x + 5, N, PITH_GRAM_PART, sum);
+        for (size_t i = 0; i < GRAM_TILE_ROWS; i++)
+            for (size_t k = 0; k < GRAM_TILE_COLS; k++) {
+                float wanted = 0;
+                for (size_t row = 0; row < PITH_GRAM_PART; row++)
+                    wanted += x[row * N + 3 + i] * x[row * N + 5 + k];
+                assert_true(sum[i * GRAM_TILE_COLS + k] == wanted);
+            }
+    }
 }
 
 /* 4 x 3 pixels, a window of 2 x 3 with steps of 2 x 1 and padding of 1 x 1: each place by hand. */
@@ -79,8 +124,9 @@ static void places_are_those_of_the_window(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(products_are_exact_and_added),
-        cmocka_unit_test(crossed_products_are_added),
+        cmocka_unit_test(integers_are_summed_exactly),
+        cmocka_unit_test(floats_are_summed_in_their_order),
+        cmocka_unit_test(tiles_are_the_same_bits),
         cmocka_unit_test(places_are_those_of_the_window),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -435,7 +435,7 @@ static void says_what_is_wrong(void **state)
     refused(b.m, (struct pith_quantize_opts){.weight_bits = 1}, PITH_ERR_ARGUMENT,
             "weights of 1 bits");
     refused(b.m, (struct pith_quantize_opts){.bias_correct = true}, PITH_ERR_ARGUMENT, "need data");
-    refused(b.m, (struct pith_quantize_opts){.rounding = PITH_ROUND_FEEDBACK}, PITH_ERR_ARGUMENT,
+    refused(b.m, (struct pith_quantize_opts){.rounding = PITH_ROUND_GPTQ}, PITH_ERR_ARGUMENT,
             "need data");
     refused(b.m, (struct pith_quantize_opts){.keep = nobody, .n_keep = 2}, PITH_ERR_ARGUMENT,
             "no layer matches 'nobody'");

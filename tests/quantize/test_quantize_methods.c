@@ -121,7 +121,7 @@ static void each_method_helps(void **state)
         o.keep_biases = false;
         double corrected = judged(i, o);
         o.keep_biases = true;
-        o.rounding = PITH_ROUND_FEEDBACK;
+        o.rounding = PITH_ROUND_GPTQ;
         double feedback = judged(i, o);
         o.keep_biases = false;
         o.rounding = PITH_ROUND_DEFAULT;
@@ -164,8 +164,7 @@ static void feedback_makes_up_for_what_was_lost(void **state)
                                        .weight_bits = 2,
                                        .per_tensor = true,
                                        .data = data,
-                                       .rounding =
-                                           feedback ? PITH_ROUND_FEEDBACK : PITH_ROUND_NEAREST};
+                                       .rounding = feedback ? PITH_ROUND_GPTQ : PITH_ROUND_NEAREST};
         assert_int_equal(pith_quantize(m, &o, NULL, NULL, &err), PITH_OK);
         const int8_t *q = m->values[first_op(m, PITH_OP_MATMUL_INTEGER)->in[1]].constant->data;
         assert_int_equal(q[0], 1);
@@ -297,12 +296,12 @@ static void rounding_is_the_same_for_any_threads(void **state)
 {
     (void)state;
     struct images *i = images_of(7);
-    for (int k = PITH_ROUND_FEEDBACK; k <= PITH_ROUND_ADAPTIVE; k++) {
+    for (int k = PITH_ROUND_GPTQ; k <= PITH_ROUND_ADAPTIVE; k++) {
         struct pith_buffer a = bytes_on(i, 0, 1, (enum pith_rounding)k);
         for (uint32_t threads = 1; threads <= 3; threads++)
             same_bytes(&a, bytes_on(i, 0, threads, (enum pith_rounding)k));
-        if (k == PITH_ROUND_FEEDBACK)
-            same_bytes(&a, bytes_on(i, PITH_CPU_REF, 1, PITH_ROUND_FEEDBACK));
+        if (k == PITH_ROUND_GPTQ)
+            same_bytes(&a, bytes_on(i, PITH_CPU_REF, 1, PITH_ROUND_GPTQ));
         pith_buffer_free(&a);
     }
     free_images(i);

@@ -260,8 +260,8 @@ static void data_improve_bodies(void **state)
         const struct pith_quantize_opts o = {.weight_bits = 4,
                                              .data = s->data,
                                              .keep_biases = true,
-                                             .rounding = feedback ? PITH_ROUND_FEEDBACK
-                                                                  : PITH_ROUND_NEAREST};
+                                             .rounding =
+                                                 feedback ? PITH_ROUND_GPTQ : PITH_ROUND_NEAREST};
         db[feedback] = judged(m, s, o);
         pith_model_free(m);
     }

@@ -124,6 +124,8 @@ static void case_run_one(struct dense_case *t, const struct pith_kernels *kernel
     if (weight)
         t->view[1].data = NULL;
     t->view[4].data = NULL;
+    struct guarded lowered = guard_new((op_lowered_bytes(&t->args, &env) + 7) / 8 * 8, 1);
+    t->args.lowered = lowered.data;
     assert_int_equal(t->args.info->need(&t->args, &env, &need), PITH_OK);
     assert_non_null(need.kernel);
     struct guarded prep = guard_new((need.prep_bytes + 63) / 64 * 64, 1);
@@ -138,6 +140,7 @@ static void case_run_one(struct dense_case *t, const struct pith_kernels *kernel
     t->args.info->run(&t->args, &env);
     guard_free(&scratch);
     guard_free(&prep);
+    guard_free(&lowered);
     t->view[1].data = b;
 }
 

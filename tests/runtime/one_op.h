@@ -25,6 +25,7 @@ struct one_op {
     struct tview *out_ptr[ONE_OP_MAX];
     uint8_t *memory[ONE_OP_MAX]; /* of outputs, canaries included */
     struct op_args args;
+    uint64_t lowered[(OP_LOWERED_MAX + 7) / 8];
     const struct pith_kernels *kernels; /* NULL: the operator asks for none */
 };
 
@@ -45,7 +46,8 @@ static inline void one_op_open(struct one_op *t, enum pith_op op, uint32_t n_in,
                                .n_in = n_in,
                                .n_out = n_out,
                                .in = t->in_ptr,
-                               .out = t->out_ptr};
+                               .out = t->out_ptr,
+                               .lowered = t->lowered};
 }
 
 static inline void one_op_list(struct one_op *t, uint32_t slot, uint32_t n, const int32_t *values)

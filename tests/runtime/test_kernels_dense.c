@@ -69,15 +69,16 @@ static void call_gemm(const struct dense_kernels *k, const struct gemm_f32_job *
         pith_gemm_f32(job, mr);
 }
 
-/* One product, m x n x k, done in `parts` pieces of k. */
-static void check_gemm(const struct dense_kernels *d, uint32_t m, uint32_t n, uint32_t k,
-                       uint32_t parts)
+/* One product, m x n x k, done in `parts` pieces of k. wide: a wide job. */
+static void check_gemm_of(const struct dense_kernels *d, uint32_t m, uint32_t n, uint32_t k,
+                          uint32_t parts, bool wide)
 {
     uint32_t mr = d->mr ? d->mr : 5, panels = (m + mr - 1) / mr;
-    size_t ldb = n + pick(0, 3), ldc = n + pick(0, 3);
+    const uint32_t width = wide ? d->nr_wide : n;
+    size_t ldb = width + pick(0, 3), ldc = n + pick(0, 3);
     struct guarded w = guard_random((size_t)m * k, 1, &seed);
     struct guarded a = guard_new((size_t)panels * mr * k * sizeof(float), 1);
-    struct guarded b = guard_random((k - 1) * ldb + n, 1, &seed);
+    struct guarded b = guard_random((k - 1) * ldb + width, 1, &seed);
     struct guarded c = guard_random((m - 1) * ldc + n, 1, &seed);
     struct guarded res = guard_random((m - 1) * ldc + n, 1, &seed);
     struct guarded row = guard_random(m, 1, &seed), col = guard_random(n, 1, &seed);
@@ -91,6 +92,7 @@ static void check_gemm(const struct dense_kernels *d, uint32_t m, uint32_t n, ui
                                .m = m,
                                .n = n,
                                .k = k,
+                               .wide = wide,
                                .bias_row = with & 1 ? row.data : NULL,
                                .bias_col = with & 2 ? col.data : NULL,
                                .residual = with & 4 ? res.data : NULL,
@@ -130,6 +132,12 @@ static void check_gemm(const struct dense_kernels *d, uint32_t m, uint32_t n, ui
     guard_free(&row), guard_free(&col);
 }
 
+static void check_gemm(const struct dense_kernels *d, uint32_t m, uint32_t n, uint32_t k,
+                       uint32_t parts)
+{
+    check_gemm_of(d, m, n, k, parts, false);
+}
+
 static void each_level(void (*check)(const struct dense_kernels *d))
 {
     for (uint32_t i = 0; i < N_LEVELS; i++) {
@@ -150,6 +158,9 @@ static void gemm_level(const struct dense_kernels *d)
             check_gemm(d, m, n, pick(1, 40), 1);
     for (uint32_t i = 0; i < 60; i++)
         check_gemm(d, pick(1, 40), pick(1, nr), pick(3, 300), pick(1, 3));
+    for (uint32_t n = 1; n <= d->nr_wide; n++)
+        for (uint32_t m = d->mr; m <= d->mr_wide; m++)
+            check_gemm_of(d, m, n, pick(1, 40), 1, true);
 }
 
 static void test_gemm(void **state)

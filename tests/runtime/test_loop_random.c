@@ -281,6 +281,8 @@ static void run_node(const struct graph_node *node)
                            .n_out = node->n_out,
                            .in = in,
                            .out = out};
+    uint64_t lowered[(OP_LOWERED_MAX + 7) / 8] = {0};
+    args.lowered = lowered;
     pith_kernels_fill(&kernels, PITH_CPU_REF);
     if (node->info->need)
         assert_int_equal(node->info->need(&args, &env, &need), PITH_OK);

@@ -70,6 +70,7 @@ static const char *check(const struct compressed *t, const struct weight_want *w
     struct tview in2 = {PITH_F32, {1, {k.rows}}, bias}, out = {0}, residual;
     const struct tview *in[3] = {&in0, &in1, &in2};
     struct tview *outs[1] = {&out};
+    uint64_t lowered[(OP_LOWERED_MAX + 7) / 8];
     struct op_args args = {.info = pith_op_get(t->op),
                            .attr = attr,
                            .n_in = has_bias ? 3 : 2,
@@ -77,7 +78,8 @@ static const char *check(const struct compressed *t, const struct weight_want *w
                            .in = in,
                            .out = outs,
                            .weight = &k.w,
-                           .fuse = {ACT_RELU, 0, 0, NULL}};
+                           .fuse = {ACT_RELU, 0, 0, NULL},
+                           .lowered = lowered};
     pith_kernels_fill(&kernels, t->features);
     pith_op_attr_defaults(args.info, attr);
     if (t->op == PITH_OP_MATMUL)
@@ -110,6 +112,7 @@ static const struct weight_want weights[] = {
     {64, 300, PATTERN_RANDOM, 0.1, false, 32, 1, 1.0f},
     {40, 500, PATTERN_RANDOM, 0.3, false, 0, 1, 1.0f},
     {33, 257, PATTERN_FULL, 1.0, true, 16, 1, 1.0f},
+    {37, 700, PATTERN_RANDOM, 0.5, false, 32, 1, 1.0f}, /* several blocks of K */
     {70, 100, PATTERN_TRIANGLE, 0, false, 200, 1, 1.0f},
 };
 
@@ -117,12 +120,14 @@ static void test_all_ways(void **state)
 {
     static const uint32_t levels[] = {0, PITH_CPU_AVX2, PITH_CPU_AVX2 | PITH_CPU_AVX512};
     static const enum pith_op ops[] = {PITH_OP_GEMM, PITH_OP_MATMUL, PITH_OP_CONV};
+    static const uint32_t rows[] = {1, 3, 5, 6, 9, 10}; /* the last four: wide jobs of AVX2 */
     uint32_t forms = 0, best = pith_cpu_features();
     (void)state;
     for (size_t w = 0; w < sizeof weights / sizeof *weights; w++)
         for (uint32_t l = 0; l < 4; l++)
             for (uint32_t o = 0; o < 3; o++)
-                for (uint32_t m = 1; m <= 5; m += 2) {
+                for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+                    uint32_t m = rows[r];
                     uint32_t features = l < 3 ? levels[l] : best;
                     struct compressed t = {
                         .op = ops[o], .m = m, .features = features, .residual = (w + m) % 2 == 0};

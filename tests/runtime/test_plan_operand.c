@@ -107,6 +107,49 @@ static void test_packed(void **state)
     }
 }
 
+static void set_u8(int32_t *attr, void *arg)
+{
+    (void)arg;
+    attr[ATTR_QUANTIZE_TYPE] = PITH_U8;
+}
+
+/* A product of integers that took over a Requantize: the grid of its result has a name. */
+static void test_grids(void **state)
+{
+    (void)state;
+    static const int8_t w[C * C];
+    static const float factor = 0.5f;
+    static const uint8_t zero = 3;
+    struct pith_opts opts;
+    struct pith_need need;
+    struct pith_plan *plan;
+    struct pith_operand o[8];
+    uint32_t n = 0;
+    pith_opts_init(&opts, sizeof opts);
+    gd_clear();
+    uint32_t x = gd_input(2, 2, C);
+    gd_input_type(PITH_U8);
+    uint32_t scale = gd_weight_of(PITH_F32, &factor, &(struct shape){0});
+    uint32_t point = gd_weight_of(PITH_U8, &zero, &(struct shape){0});
+    uint32_t acc = gd_node(PITH_OP_MATMUL_INTEGER, NULL, NULL, 1, 2, x,
+                           gd_weight_of(PITH_I8, w, &(struct shape){2, {C, C}}));
+    gd_output(gd_node(PITH_OP_REQUANTIZE, set_u8, NULL, 1, 3, acc, scale, point));
+    void *mem = gd_plan(&opts, &plan, &need);
+    assert_int_equal(pith_plan_layer_count(plan), 1);
+    while (n < 8 && !pith_plan_operand(plan, 0, n, &o[n]))
+        n++;
+    const struct pith_operand *s = with_role(o, n, PITH_ROLE_SCALE);
+    const struct pith_operand *z = with_role(o, n, PITH_ROLE_ZERO_POINT);
+    assert_non_null(s);
+    assert_non_null(z);
+    assert_string_equal(s->of, "result");
+    assert_string_equal(z->of, "result");
+    assert_int_equal(s->tensor.bytes, sizeof factor);
+    assert_int_equal(*(const uint8_t *)z->tensor.data, zero);
+    assert_null(o[0].of);
+    free(mem);
+}
+
 static void test_refusals(void **state)
 {
     (void)state;
@@ -124,6 +167,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_block),
         cmocka_unit_test(test_packed),
+        cmocka_unit_test(test_grids),
         cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

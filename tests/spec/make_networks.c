@@ -251,7 +251,7 @@ static void every_coding(void)
 {
     static const uint32_t density[] = {100, 60, 30, 5, 0};
     static const uint32_t centroids[] = {0, 1, 2, 13, 256};
-    static const char *const code_name[] = {"plain", "huffman", "adaptive"};
+    static const char *const code_name[] = {"plain", "huffman", "adaptive"}; /* rANS: rans() */
     for (uint32_t d = 0; d < 5; d++) {
         for (uint32_t k = 0; k < 5; k++) {
             for (uint32_t form = 0; form < 6; form++) {
@@ -294,6 +294,29 @@ static void shared_tables(void)
     };
     add_tensors(0, r, 11, 77);
     finish("shared_tables", &full);
+}
+
+/* Indices by rANS: streams of one block and of more, each support, codebooks for groups, one symbol
+ * alone, rare symbols that are escaped, tables that tensors share. */
+static void rans(void)
+{
+    const struct recipe r[] = {
+        {1, {70000}, 100, 16, 0, PITH_CODE_RANS, 1, 0, 0},
+        {2, {300, 300}, 100, 256, 0, PITH_CODE_RANS, 1, 0, 0},
+        {2, {300, 300}, 50, 16, 300, PITH_CODE_RANS, 1, 0, 0},
+        {2, {300, 300}, 50, 32, 0, PITH_CODE_RANS, 1, 1, 0},
+        {2, {300, 300}, 51, 32, 0, PITH_CODE_RANS, 1, 0, 0},
+        {2, {300, 300}, 8, 16, 0, PITH_CODE_RANS, 1, 0, 0},
+        {1, {30000}, 100, 64, 0, PITH_CODE_RANS, 300, 0, 0},
+        {1, {30000}, 100, 2, 0, PITH_CODE_RANS, 1, 0, 0},
+        {1, {30000}, 100, 200, 0, PITH_CODE_RANS, 5000, 0, 0},
+        {2, {150, 200}, 100, 16, 0, PITH_CODE_RANS, 1, 0, 4},
+        {2, {200, 150}, 100, 16, 0, PITH_CODE_RANS, 1, 0, 4},
+    };
+    add_tensors(0, r, 11, 78);
+    finish("rans", &full);
+    add_tensors(0, r + 6, 3, 79);
+    finish("rans_compact", &compact);
 }
 
 /* Floats as byte planes: streams of four and of more sub-streams, planes of one symbol; between
@@ -602,6 +625,7 @@ int main(int argc, char **argv)
     shared_tables();
     steps_of_rows();
     planes();
+    rans();
     far_tables();
     shapes();
     element_types("types", &full);

@@ -328,10 +328,15 @@ static uint8_t read_symbol(struct bits *b, const struct huffman *h)
     abort(); /* the lengths' sum is exact: every 12 bits hold a code */
 }
 
+#include "spec_rans.h"
+
 /* ---- the list of tables (F6) ---------------------------------------------------------------- */
 
+enum table_kind { FOR_INDICES, FOR_SUPPORT, FOR_RANS };
+
 struct table {
-    bool for_support;
+    enum table_kind kind;
+    struct rans rans;
     bool patterns;
     uint32_t d, m; /* relative index: direct_bits, mantissa_bits */
     uint32_t w;    /* patterns: elements a symbol */
@@ -370,7 +375,7 @@ static void check_support_symbols(const struct table *t, uint64_t at)
     }
 }
 
-static uint64_t new_table(bool for_support)
+static uint64_t new_table(enum table_kind kind)
 {
     if (n_tables == tables_room) {
         tables_room = tables_room * 2 + 16;
@@ -384,29 +389,33 @@ static uint64_t new_table(bool for_support)
     must(left(&huff_chunk) > 0, huff_chunk.at, "a tensor needs a table that is not there");
     struct span s = cut(&huff_chunk, varint_in(&huff_chunk, 1, 255, "a table has 1..255 bytes"));
     struct bits b = bits_of(s);
-    t->for_support = for_support;
-    if (for_support) {
+    t->kind = kind;
+    if (kind == FOR_SUPPORT) {
         read_support_head(&b, t);
     }
-    read_huffman(&b, &t->h);
+    if (kind == FOR_RANS) {
+        read_rans(&b, &t->rans);
+    } else {
+        read_huffman(&b, &t->h);
+    }
     padding(&b);
-    if (for_support) {
+    if (kind == FOR_SUPPORT) {
         check_support_symbols(t, s.at);
     }
     return n_tables++;
 }
 
-static uint64_t table_reference(struct span *s, uint32_t r4, bool for_support)
+static uint64_t table_reference(struct span *s, uint32_t r4, enum table_kind kind)
 {
     uint64_t at = s->at, r = r4;
     if (r == 0) {
-        return new_table(for_support);
+        return new_table(kind);
     }
     if (r == 15) {
         r = varint_in(s, 15, UINT64_MAX, "a long table reference is 15 or more");
     }
     must(r <= n_tables, at, "a reference to a table that nothing referred to");
-    must(tables[n_tables - r].for_support == for_support, at, "a table of the other kind");
+    must(tables[n_tables - r].kind == kind, at, "a table of the other kind");
     return n_tables - r;
 }
 
@@ -492,7 +501,7 @@ struct tensor {
     uint64_t support_table, index_table;
     uint64_t support_bytes, index_bytes;
     struct span codebook, support_data, elements; /* `elements`: those, or indices */
-    bool adaptive, planes, settled;
+    bool adaptive, planes, rans, settled;
     uint32_t source_back;
     const struct tensor *source; /* NULL: none */
 };
@@ -502,6 +511,11 @@ static const char *const type_name[] = {"",   "f32", "f16", "bf16", "f64", "i8",
 static const uint8_t type_bytes[] = {0, 4, 2, 2, 8, 1, 1, 2, 2, 4, 8, 1};
 
 static bool huffman_indices(const struct tensor *t)
+{
+    return (t->grid == 2 || t->grid == 4) && !t->rans;
+}
+
+static bool coded_indices(const struct tensor *t)
 {
     return t->grid == 2 || t->grid == 4;
 }
@@ -595,7 +609,7 @@ static uint64_t plain_bytes(const struct tensor *t)
 
 static void cut_elements(struct tensor *t, struct span *data)
 {
-    uint64_t n = huffman_indices(t) ? t->index_bytes : plain_bytes(t);
+    uint64_t n = coded_indices(t) ? t->index_bytes : plain_bytes(t);
     while (!compact && t->grid == 0 && n > 0 && data->at % 64 != 0) {
         must(u8(data) == 0, data->at - 1, "bytes before plain elements must be zero");
     }
@@ -649,17 +663,17 @@ static void read_streams(struct span *s, struct tensor *t, struct span *data)
         t->nnz = ones_of_bitmap(t->support_data, t->count);
     }
     bool with_support = t->support == CODED && t->nnz > 0;
-    bool with_index = huffman_indices(t) && t->nnz > 0;
+    bool with_index = coded_indices(t) && t->nnz > 0;
     if (with_support || with_index) {
         uint64_t at = s->at;
         uint32_t references = u8(s);
         must(with_support || (references & 15) == 0, at, "0 where no support table is used");
         must(with_index || references >> 4 == 0, at, "0 where no index table is used");
         if (with_support) {
-            t->support_table = table_reference(s, references & 15, true);
+            t->support_table = table_reference(s, references & 15, FOR_SUPPORT);
         }
         if (with_index) {
-            t->index_table = table_reference(s, references >> 4, false);
+            t->index_table = table_reference(s, references >> 4, t->rans ? FOR_RANS : FOR_INDICES);
         }
     }
     t->support_bytes = with_support ? varint(s) : 0;
@@ -793,6 +807,22 @@ static void unsupported_unless(bool known, uint64_t at, const char *what)
     }
 }
 
+static void read_rans_tensor(struct span *s, struct tensor *t, uint32_t support, bool groups,
+                             struct span *data, uint32_t *last_centroids)
+{
+    t->rans = true;
+    t->support = support;
+    t->grid = groups ? 4 : 2;
+    must(support != CODED || t->count < UINT64_C(1) << 32, s->at, "coded support: below 2^32");
+    t->n_centroids = u8(s) + 1u;
+    last_centroids[t->rank < 2 ? 0 : 1] = t->n_centroids;
+    if (groups) {
+        t->n_groups = varint_in(s, 2, t->count, "groups: at least 2, at most the elements");
+        must(t->count % t->n_groups == 0, s->at, "groups must divide the elements");
+    }
+    read_streams(s, t, data);
+}
+
 /* F5, the long head: its byte has been read. */
 static void read_long(struct span *s, struct tensor *t, uint64_t i, bool is_last, struct span *data,
                       uint32_t *last_centroids)
@@ -811,12 +841,19 @@ static void read_long(struct span *s, struct tensor *t, uint64_t i, bool is_last
         read_adaptive_streams(s, t - i, t, is_last, data);
         return;
     }
-    unsupported_unless(support == 0 && grid == 0 && code == 3 && t->type == 1, at + 1,
+    bool planes = support == 0 && grid == 0 && code == 3 && t->type == 1;
+    bool rans =
+        support <= 2 && (grid == 1 || grid == 2) && code == 4 && (t->type == 1 || t->type == 5);
+    unsupported_unless(planes || rans, at + 1,
                        "a support, grid and code that this version does not have");
     read_shape(s, t, before, shape);
-    t->planes = true;
     t->n_groups = 1;
     t->nnz = t->count;
+    if (rans) {
+        read_rans_tensor(s, t, support, grid == 2, data, last_centroids);
+        return;
+    }
+    t->planes = true;
     t->elements = cut(data, is_last ? left(data) : varint(s));
 }
 
@@ -1097,7 +1134,7 @@ static uint64_t codebook_bytes(const struct tensor *t)
 static uint8_t *read_indices(const struct tensor *t)
 {
     uint8_t *index;
-    if (!huffman_indices(t)) {
+    if (!coded_indices(t)) {
         struct bits b = bits_of(t->elements);
         index = zeroed(t->nnz, 1);
         for (uint64_t i = 0; i < t->nnz; i++) {
@@ -1106,6 +1143,8 @@ static uint8_t *read_indices(const struct tensor *t)
         padding(&b);
     } else if (t->nnz == 0) {
         index = zeroed(0, 1);
+    } else if (t->rans) {
+        index = read_rans_stream(t->elements, &tables[t->index_table].rans, t->nnz);
     } else {
         index = read_coded(t->elements, &tables[t->index_table], t->nnz, NULL);
     }
@@ -1233,6 +1272,7 @@ static void print_tensor(uint64_t number, const struct tensor *t)
                          : "codebooks",
            t->adaptive          ? (t->settled ? "adaptive settled" : "adaptive")
            : t->planes          ? "planes"
+           : t->rans            ? "rans"
            : huffman_indices(t) ? "huffman"
                                 : "plain");
     if (t->support == CODED && t->nnz > 0) {
@@ -1240,7 +1280,7 @@ static void print_tensor(uint64_t number, const struct tensor *t)
         printf(" support_table %" PRIu64 " %s", t->support_table,
                s->patterns ? "patterns" : "gaps");
     }
-    if (huffman_indices(t) && t->nnz > 0) {
+    if (coded_indices(t) && t->nnz > 0) {
         printf(" index_table %" PRIu64, t->index_table);
     }
     printf("\n");

@@ -40,7 +40,7 @@ for grid in "plain code plain" "codebook code plain" "codebook code huffman" "co
     done
 done
 for coding in "sparse grid plain code adaptive" "sparse grid codebook code adaptive" \
-    "sparse grid codebooks code adaptive" "dense grid codebook code adaptive" "dense grid plain code planes"; do
+    "sparse grid codebooks code adaptive" "dense grid codebook code adaptive" "dense grid plain code planes" "dense grid codebook code rans"; do
     grep -q "support $coding" "$work/codings" || { echo "no file: $coding"; status=1; }
 done
 exit $status

@@ -21,32 +21,35 @@ enum { PER_EPOCH = SAMPLES / 32, STEPS = 6 * PER_EPOCH };
 struct way {
     bool batch_norm, mask, codebook, keep_best, integers;
     enum pith_optimizer optimizer;
-    float rate, average, clip_norm, rate_weight, softness, regrow;
+    float rate, ema, clip_norm, lambda, assignment_temperature, regrow;
     double sparsity;
     enum pith_score score;
     const char *augment;
     uint32_t levels, patience;
-    enum pith_step_by step_by;
+    enum pith_step_init step_init;
 };
 
 static const struct way ways[] = {
     {.optimizer = PITH_ADAM},
-    {.optimizer = PITH_NESTEROV, .average = 0.9f, .clip_norm = 1, .mask = true},
-    {.optimizer = PITH_ADAMW, .codebook = true, .average = 0.95f, .clip_norm = 5},
+    {.optimizer = PITH_NESTEROV, .ema = 0.9f, .clip_norm = 1, .mask = true},
+    {.optimizer = PITH_ADAMW, .codebook = true, .ema = 0.95f, .clip_norm = 5},
     /* so fast that later epochs are worse than some earlier one */
     {.optimizer = PITH_ADAM, .rate = 3, .batch_norm = true, .keep_best = true, .patience = 3},
     {.optimizer = PITH_SGD, .batch_norm = true, .mask = true, .codebook = true, .keep_best = true},
     {.optimizer = PITH_ADAM, .sparsity = 0.5, .batch_norm = true},
     {.optimizer = PITH_ADAM, .levels = 7, .sparsity = 0.4, .keep_best = true},
-    {.optimizer = PITH_ADAM, .levels = 5, .rate_weight = 0.05f, .average = 0.8f},
+    {.optimizer = PITH_ADAM, .levels = 5, .lambda = 0.05f, .ema = 0.8f},
     {.optimizer = PITH_ADAM, .sparsity = 0.5, .score = PITH_SCORE_FISHER, .regrow = 0.2f},
-    {.optimizer = PITH_ADAM, .levels = 7, .sparsity = 0.4, .step_by = PITH_STEP_BY_ROW},
-    {.optimizer = PITH_ADAM, .levels = 7, .rate_weight = 0.05f, .step_by = PITH_STEP_BY_TENSOR},
-    {.optimizer = PITH_ADAM, .codebook = true, .softness = 0.5f, .average = 0.8f},
+    {.optimizer = PITH_ADAM, .levels = 7, .sparsity = 0.4, .step_init = PITH_STEP_INIT_FISHER_ROW},
+    {.optimizer = PITH_ADAM,
+     .levels = 7,
+     .lambda = 0.05f,
+     .step_init = PITH_STEP_INIT_FISHER_TENSOR},
+    {.optimizer = PITH_ADAM, .codebook = true, .assignment_temperature = 0.5f, .ema = 0.8f},
     {.optimizer = PITH_ADAM, .sparsity = 0.4, .score = PITH_SCORE_GATES},
     {.optimizer = PITH_SGD, .sparsity = 0.4, .score = PITH_SCORE_VARIATIONAL, .rate = 0.01f},
     {.optimizer = PITH_ADAM, .augment = "noise=0.1,mixup=0.5,clean=0.2", .keep_best = true},
-    {.optimizer = PITH_ADAM, .integers = true, .mask = true, .average = 0.9f, .keep_best = true},
+    {.optimizer = PITH_ADAM, .integers = true, .mask = true, .ema = 0.9f, .keep_best = true},
 };
 enum { WAYS = sizeof ways / sizeof *ways };
 
@@ -88,16 +91,16 @@ static struct pith_train_opts options(const struct way *w)
     o.optimizer = w->optimizer;
     o.rate = w->rate > 0 ? w->rate : w->optimizer >= PITH_SGD ? 0.1f : 0.02f;
     o.schedule = w->rate > 0 ? PITH_CONSTANT : PITH_COSINE;
-    o.average = w->average;
+    o.ema = w->ema;
     o.clip_norm = w->clip_norm;
     o.keep_best = w->keep_best;
     o.patience = w->patience;
     o.sparsity = w->sparsity;
     o.levels = w->levels;
-    o.step_by = w->step_by;
+    o.step_init = w->step_init;
     o.regrow = w->regrow;
-    o.rate_weight = w->rate_weight;
-    o.softness = w->softness;
+    o.lambda = w->lambda;
+    o.assignment_temperature = w->assignment_temperature;
     o.score = w->score;
     o.augment = w->augment;
     o.prune_every = 5;

@@ -73,11 +73,11 @@ static void test_links(void **state)
 {
     (void)state;
     struct pith_weight_ref refs[LAYERS], again[LAYERS];
-    struct unit_link link[16];
+    struct channel_link link[16];
     uint32_t n;
     struct pith_model *m = network(refs);
     assert_true(m->n_nodes <= 16);
-    assert_int_equal(pith_unit_links(m, link, again, &n), PITH_OK);
+    assert_int_equal(pith_channel_dependencies(m, link, again, &n), PITH_OK);
     assert_int_equal(n, LAYERS);
     for (uint32_t i = 0; i < LAYERS; i++) {
         assert_int_equal(link[i].source, i ? i - 1 : PITH_VALUE_NONE);
@@ -85,7 +85,7 @@ static void test_links(void **state)
     }
     m->nodes[refs[DEPTHWISE].node].attr[ATTR_CONV_GROUP] =
         UNITS / 2; /* neither one nor the other */
-    assert_int_equal(pith_unit_links(m, link, again, &n), PITH_OK);
+    assert_int_equal(pith_channel_dependencies(m, link, again, &n), PITH_OK);
     assert_int_equal(link[DEPTHWISE].source, PITH_VALUE_NONE);
     assert_int_equal(link[DENSE].source, PITH_VALUE_NONE);
     pith_model_free(m);
@@ -117,7 +117,7 @@ static void test_order_by_steps(void **state)
     struct pith_const *c = weight(m, &refs[DEPTHWISE]);
     put_rows_on_grids(m, c);
     answers(m, before);
-    assert_int_equal(pith_order_units(m), PITH_OK);
+    assert_int_equal(pith_permute_channels(m), PITH_OK);
     for (uint64_t r = 0; r < UNITS; r++) {
         const float *centroid = c->codebook->centroid + 15 * r;
         assert_true(r == 0 || centroid[8] <= centroid[8 - 15]);
@@ -153,8 +153,8 @@ static void test_drop(void **state)
     kill_unit(m, refs, 3);
     kill_unit(m, refs, 7);
     answers(m, before);
-    assert_int_equal(pith_order_units(m), PITH_OK);
-    assert_int_equal(pith_drop_units(m, &dropped, &err), PITH_OK);
+    assert_int_equal(pith_permute_channels(m), PITH_OK);
+    assert_int_equal(pith_remove_dead_channels(m, &dropped, &err), PITH_OK);
     assert_int_equal(dropped, 2);
     assert_int_equal(m->values[refs[WIDE].value].dim[0], UNITS - 2);
     assert_int_equal(m->values[refs[DEPTHWISE].value].dim[0], UNITS - 2);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A network whose file has a batch of one learns from its teacher alone: no labels, judged by the
- * teacher's answers; hints draw what is inside of it along; mixed samples have mixed labels. */
+ * teacher's answers; features draw what is inside of it along; mixed samples have mixed labels. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -124,17 +124,17 @@ static double hidden_difference(const struct pith_model *a, const struct pith_mo
     return sum;
 }
 
-/* With a hint on the hidden layer the weights before it become the teacher's own. */
-static void hints_draw(void **state)
+/* With a feature on the hidden layer the weights before it become the teacher's own. */
+static void features_draw(void **state)
 {
     (void)state;
-    static const struct pith_train_hint hint = {"act", "hidden", 20};
+    static const struct pith_train_feature feature = {"act", "hidden", 20};
     struct pith_model *teacher = network(3), *m = network(4), *with = network(4);
     struct pith_train_opts o = options(teacher);
     double first = hidden_difference(m, teacher);
     trained(m, &o);
-    o.hints = &hint;
-    o.n_hints = 1;
+    o.features = &feature;
+    o.n_features = 1;
     trained(with, &o);
     if (!(hidden_difference(with, teacher) < 0.2 * first &&
           hidden_difference(m, teacher) > 0.3 * first))
@@ -149,12 +149,12 @@ static void hints_draw(void **state)
 static void same_on_all_threads(void **state)
 {
     (void)state;
-    static const struct pith_train_hint hint = {"act", "hidden", 1};
+    static const struct pith_train_feature feature = {"act", "hidden", 1};
     struct pith_model *teacher = network(3), *m[2] = {network(4), network(4)};
     struct pith_train_opts o = options(teacher);
     o.epochs = 2;
-    o.hints = &hint;
-    o.n_hints = 1;
+    o.features = &feature;
+    o.n_features = 1;
     o.augment = "noise=0.1,mixup=0.5";
     for (uint32_t i = 0; i < 2; i++) {
         o.threads = 1 + i;
@@ -169,7 +169,7 @@ static void same_on_all_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(learns_from_the_teacher_alone),
-                                       cmocka_unit_test(hints_draw),
+                                       cmocka_unit_test(features_draw),
                                        cmocka_unit_test(same_on_all_threads)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

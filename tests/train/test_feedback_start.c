@@ -114,7 +114,7 @@ static struct pith_train_opts options(uint32_t feedback, const struct pith_model
     o.teacher = teacher;
     o.levels = 15;
     o.first_step = 0.5f;
-    o.feedback = feedback;
+    o.gptq_samples = feedback;
     return o;
 }
 
@@ -226,8 +226,8 @@ static void test_threads_give_the_same(void **state)
     (void)state;
     struct pith_train_opts o = options(100, NULL);
     expect_same_on_threads(o);
-    o.step_by = PITH_STEP_BY_ROW;
-    o.feedback_loss = 0.5f;
+    o.step_init = PITH_STEP_INIT_FISHER_ROW;
+    o.gptq_fisher_share = 0.5f;
     o.rate = 1e-3f;
     expect_same_on_threads(o);
 }
@@ -239,7 +239,7 @@ static void test_average_begins_there(void **state)
     struct pith_model *teacher = network(), *last = network(), *mean = network();
     struct pith_train_opts o = options(SAMPLES, teacher);
     loss_with(last, &o);
-    o.average = 0.99f;
+    o.ema = 0.99f;
     loss_with(mean, &o);
     const char *difference = sample_difference(last, mean);
     if (difference)
@@ -257,7 +257,7 @@ static void test_few_samples(void **state)
     struct pith_train_opts o = options(0, teacher);
     o.batch = 16;
     double before = loss_of(alone, &o, 20);
-    o.feedback = 1000;
+    o.gptq_samples = 1000;
     assert_true(loss_of(together, &o, 20) < 0.5 * before);
     pith_model_free(teacher);
     pith_model_free(alone);
@@ -294,7 +294,7 @@ static void test_shared_by_groupings(void **state)
                       *together = of_two_groupings();
     struct pith_train_opts o = options(0, teacher);
     loss_with(alone, &o);
-    o.feedback = 64;
+    o.gptq_samples = 64;
     loss_with(together, &o);
     const struct pith_const *a = weight(alone, "grouped.weight"),
                             *b = weight(together, "grouped.weight");
@@ -382,7 +382,7 @@ static void test_rows_have_steps(void **state)
         struct pith_model *teacher = half_read(), *even = half_read(), *rows = half_read();
         struct pith_train_opts o = options(feedback, teacher);
         loss_with(even, &o);
-        o.step_by = PITH_STEP_BY_ROW;
+        o.step_init = PITH_STEP_INIT_FISHER_ROW;
         loss_with(rows, &o);
         const struct pith_const *c = weight(rows, "dense.weight");
         const float *data = c->data;
@@ -421,13 +421,13 @@ static struct pith_model *faint_layer(void)
     return m;
 }
 
-static double loss_by(struct pith_model *(*make)(void), enum pith_step_by by)
+static double loss_by(struct pith_model *(*make)(void), enum pith_step_init by)
 {
     struct pith_model *teacher = make(), *m = make();
     struct pith_train_opts o = options(SAMPLES, teacher);
     o.levels = 63;
     o.first_step = 0.7f;
-    o.step_by = by;
+    o.step_init = by;
     double loss = loss_with(m, &o);
     pith_model_free(teacher);
     pith_model_free(m);
@@ -437,11 +437,12 @@ static double loss_by(struct pith_model *(*make)(void), enum pith_step_by by)
 static void test_steps_by_loss_cost_less(void **state)
 {
     (void)state;
-    double mean = loss_by(half_read, PITH_STEP_BY_MEAN), row = loss_by(half_read, PITH_STEP_BY_ROW);
+    double mean = loss_by(half_read, PITH_STEP_INIT_MEAN),
+           row = loss_by(half_read, PITH_STEP_INIT_FISHER_ROW);
     if (!(row < 0.7 * mean))
         fail_msg("loss %g by row, %g by mean", row, mean);
-    mean = loss_by(faint_layer, PITH_STEP_BY_MEAN);
-    double tensor = loss_by(faint_layer, PITH_STEP_BY_TENSOR);
+    mean = loss_by(faint_layer, PITH_STEP_INIT_MEAN);
+    double tensor = loss_by(faint_layer, PITH_STEP_INIT_FISHER_TENSOR);
     if (!(tensor < 0.95 * mean))
         fail_msg("loss %g by tensor, %g by mean", tensor, mean);
 }
@@ -452,7 +453,7 @@ static void test_rows_keep_steps(void **state)
     (void)state;
     struct pith_model *teacher = half_read(), *m = half_read();
     struct pith_train_opts o = options(0, teacher);
-    o.step_by = PITH_STEP_BY_ROW;
+    o.step_init = PITH_STEP_INIT_FISHER_ROW;
     loss_with(m, &o);
     const struct pith_const *c = weight(m, "dense.weight");
     float was[8], data[8 * 12 * 6];
@@ -493,7 +494,7 @@ static void test_feedback_for_the_loss(void **state)
         struct pith_train_opts o = options(SAMPLES, teacher);
         o.levels = levels;
         before += loss_with(alike, &o);
-        o.feedback_loss = 0.7f;
+        o.gptq_fisher_share = 0.7f;
         after += loss_with(weighed, &o);
         pith_model_free(teacher);
         pith_model_free(alike);
@@ -519,20 +520,20 @@ static void test_what_does_not_go_together(void **state)
     (void)state;
     struct pith_model *m = network();
     struct pith_train_opts o = options(0, m);
-    o.step_by = PITH_STEP_BY_ROW;
+    o.step_init = PITH_STEP_INIT_FISHER_ROW;
     o.norms = PITH_NORMS_FOLD;
     expect_refused(&o, m, "fold");
     o.norms = PITH_NORMS_STAY;
     o.levels = 0;
     expect_refused(&o, m, "levels");
     o = options(0, m);
-    o.feedback_loss = 0.5f;
-    expect_refused(&o, m, "feedback");
+    o.gptq_fisher_share = 0.5f;
+    expect_refused(&o, m, "gptq_fisher_share");
     o = options(10, m);
-    o.feedback_loss = 1.5f;
+    o.gptq_fisher_share = 1.5f;
     expect_refused(&o, m, "0..1");
     o = options(10, m);
-    o.step_by = (enum pith_step_by)3;
+    o.step_init = (enum pith_step_init)3;
     expect_refused(&o, m, "not known");
     pith_model_free(m);
 }

@@ -99,7 +99,8 @@ static void grids_are_left(void **state)
 static void grids_go_on(void **state)
 {
     (void)state;
-    const enum pith_step_by way[] = {PITH_STEP_BY_MEAN, PITH_STEP_BY_TENSOR, PITH_STEP_BY_ROW};
+    const enum pith_step_init way[] = {PITH_STEP_INIT_MEAN, PITH_STEP_INIT_FISHER_TENSOR,
+                                       PITH_STEP_INIT_FISHER_ROW};
     for (size_t i = 0; i < sizeof way / sizeof *way; i++) {
         struct last last;
         struct pith_train_opts o = folding(&last);
@@ -112,7 +113,7 @@ static void grids_go_on(void **state)
         memcpy(centroid, w->codebook->centroid, sizeof centroid);
         o.norms = PITH_NORMS_STAY;
         o.sparsity = 0;
-        o.step_by = way[i];
+        o.step_init = way[i];
         o.first_step = 0.4f;
         o.rate = 1e-12f;
         train_network(m, &o);

@@ -104,11 +104,11 @@ static void *work(void *arg)
 /* Way of the network and options of a run. */
 struct way {
     bool batch_norm, codebook, mask, teacher, shares;
-    float rate, alpha, average; /* alpha: of the products; 0: 1 */
+    float rate, alpha, ema; /* alpha: of the products; 0: 1 */
     double sparsity;
-    uint32_t levels, versions, feedback;
-    float feedback_loss;
-    enum pith_step_by step_by;
+    uint32_t levels, versions, gptq_samples;
+    float gptq_fisher_share;
+    enum pith_step_init step_init;
     enum pith_norms norms;
     enum pith_score score;
 };
@@ -126,10 +126,10 @@ static const struct way ways[] = {
     {.rate = 0.02f,
      .batch_norm = true,
      .levels = 7,
-     .feedback = 100,
-     .average = 0.9f,
-     .feedback_loss = 0.5f,
-     .step_by = PITH_STEP_BY_ROW},
+     .gptq_samples = 100,
+     .ema = 0.9f,
+     .gptq_fisher_share = 0.5f,
+     .step_init = PITH_STEP_INIT_FISHER_ROW},
 };
 enum { WAYS = sizeof ways / sizeof *ways, FOLDS = WAYS - 2 };
 
@@ -156,10 +156,10 @@ static void open_job(struct job *j, const struct way *w, struct meeting *m, uint
     j->o.levels = w->levels;
     j->o.score = w->score;
     j->o.norms = w->norms;
-    j->o.feedback = w->feedback;
-    j->o.feedback_loss = w->feedback_loss;
-    j->o.step_by = w->step_by;
-    j->o.average = w->average;
+    j->o.gptq_samples = w->gptq_samples;
+    j->o.gptq_fisher_share = w->gptq_fisher_share;
+    j->o.step_init = w->step_init;
+    j->o.ema = w->ema;
     j->o.prune_every = 5;
     j->o.keep_best = true;
     j->o.ranks = m->count > 1 ? &j->seat.ranks : NULL;

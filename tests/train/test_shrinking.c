@@ -19,13 +19,13 @@ static void test_links_of_lenet(void **state)
 {
     (void)state;
     struct pith_model *m = sample_lenet5(1);
-    struct unit_link link[16];
+    struct channel_link link[16];
     struct pith_weight_ref refs[16];
     struct pith_error err = {0};
     uint32_t n;
     assert_true(m->n_nodes <= 16);
     assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
-    assert_int_equal(pith_unit_links(m, link, refs, &n), PITH_OK);
+    assert_int_equal(pith_channel_dependencies(m, link, refs, &n), PITH_OK);
     assert_int_equal(n, 4);
     assert_int_equal(link[0].source, PITH_VALUE_NONE); /* reads the picture */
     for (uint32_t i = 1; i < n; i++)
@@ -42,16 +42,16 @@ static void test_links_end_at_branches(void **state)
 {
     (void)state;
     struct pith_model *m = network_of(3, false);
-    struct unit_link link[16];
+    struct channel_link link[16];
     struct pith_weight_ref refs[16];
     struct pith_error err = {0};
     uint32_t n;
-    assert_int_equal(pith_unit_links(m, link, refs, &n), PITH_OK);
+    assert_int_equal(pith_channel_dependencies(m, link, refs, &n), PITH_OK);
     assert_int_equal(n, 2);
     assert_int_equal(link[1].source, 0);
     m->outputs[m->n_outputs++] = m->nodes[1].out[0];
     assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
-    assert_int_equal(pith_unit_links(m, link, refs, &n), PITH_OK);
+    assert_int_equal(pith_channel_dependencies(m, link, refs, &n), PITH_OK);
     assert_int_equal(link[1].source, PITH_VALUE_NONE);
     pith_model_free(m);
 }
@@ -151,14 +151,14 @@ static void test_numbers_settle_at_their_levels(void **state)
     struct grid g;
     pith_grid_init(&g, 7, 0.5f);
     struct pith_const c = {.mask = mask};
-    struct free_numbers f = {.c = &c, .n = 6, .value = x, .grid = &g};
-    pith_numbers_dampen(&f, 0.5f, 1, 5); /* the first and last are others' */
+    struct parametrization f = {.c = &c, .n = 6, .value = x, .grid = &g};
+    pith_latent_damp(&f, 0.5f, 1, 5); /* the first and last are others' */
     for (int i = 0; i < 6; i++)
         assert_true(fabsf(x[i] - want[i]) < 1e-6f);
-    pith_numbers_dampen(&f, 0, 0, 6);
+    pith_latent_damp(&f, 0, 0, 6);
     assert_true(x[0] == 0.1f);
     f.grid = NULL; /* what may be any number has nowhere to go */
-    pith_numbers_dampen(&f, 0.5f, 0, 6);
+    pith_latent_damp(&f, 0.5f, 0, 6);
     assert_true(x[0] == 0.1f);
 }
 
@@ -298,7 +298,7 @@ static bool at_step(void *user)
 }
 
 /* How many weights the last 16 of 640 steps, at the rate of the first, bring to other levels. */
-static uint32_t still_moving(float dampening)
+static uint32_t still_moving(float damping)
 {
     struct pith_model *at[2];
     uint32_t n = 0;
@@ -308,7 +308,7 @@ static uint32_t still_moving(float dampening)
         o.epochs = 40;
         o.schedule = PITH_CONSTANT;
         o.levels = 3;
-        o.dampening = dampening;
+        o.oscillation_damping = damping;
         o.stop = at_step;
         o.user = &stop;
         at[i] = network_of(3, false);
@@ -340,7 +340,7 @@ static void test_rate_trades(void **state)
         struct pith_train_opts o = shrinking();
         o.levels = 7;
         o.bias_levels = 7;
-        o.rate_weight = lambda[i];
+        o.lambda = lambda[i];
         bytes[i] = trained(m, &o).bytes;
         pith_model_free(m);
     }
@@ -380,7 +380,7 @@ static void test_rate_in_a_short_run(void **state)
     (void)state;
     struct pith_model *m = network_of(3, false);
     struct pith_train_opts o = shrinking();
-    o.rate_weight = 1;
+    o.lambda = 1;
     o.prune_every = 1000;
     assert_true(trained(m, &o).kept < 100);
     pith_model_free(m);
@@ -438,20 +438,20 @@ static void test_stop_before_the_target(void **state)
 
 /* One step of removal by hand: weights of w1 are 1, 2, 3, ..., those of w2 so large that they stay;
  * what w1 makes is no unit's alone. dead_below: of w1. Kept weights of both. */
-static uint64_t thinned(struct pith_train_opts *o, float dead_below, uint64_t step)
+static uint64_t pruned(struct pith_train_opts *o, float dead_below, uint64_t step)
 {
     struct pith_model *m = network_of(3, false);
     struct pith_error err = {0};
     struct tape *t;
-    struct thinning *h;
+    struct gradual_pruning *h;
     uint32_t n;
     float *value[8], grad[HIDDEN * INPUTS];
     m->outputs[m->n_outputs++] = m->nodes[1].out[0];
     assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
     assert_int_equal(pith_tape_new(m, &(struct tape_opts){.batch = 8, .threads = 1}, &t, &err),
                      PITH_OK);
-    assert_int_equal(pith_thin_new(m, t, o, &h, &err), PITH_OK);
-    struct thin_tensor *w = pith_thin_tensors(h, &n);
+    assert_int_equal(pith_gradual_new(m, t, o, &h, &err), PITH_OK);
+    struct pruned_tensor *w = pith_gradual_tensors(h, &n);
     assert_true(n <= 8 && w[0].count == HIDDEN * INPUTS);
     for (uint32_t i = 0; i < n; i++) {
         value[i] = calloc((size_t)w[i].count, sizeof(float));
@@ -460,13 +460,13 @@ static uint64_t thinned(struct pith_train_opts *o, float dead_below, uint64_t st
     }
     for (uint32_t k = 0; k < HIDDEN * INPUTS; k++)
         grad[k] = 1 + 0.01f * (float)k;
-    pith_thin_observe(&w[0], 0, w[0].count, grad);
+    pith_gradual_observe(&w[0], 0, w[0].count, grad);
     w[0].dead_below = dead_below;
-    pith_thin_step(h, step, 100, 8, value);
-    uint64_t kept = pith_thin_kept(h);
+    pith_gradual_step(h, step, 100, 8, value);
+    uint64_t kept = pith_gradual_kept(h);
     for (uint32_t i = 0; i < n; i++)
         free(value[i]);
-    pith_thin_free(h);
+    pith_gradual_free(h);
     pith_tape_free(t);
     pith_model_free(m);
     return kept;
@@ -481,9 +481,9 @@ static void test_regrowth_on_a_grid(void **state)
     o.score = PITH_SCORE_MAGNITUDE;
     o.prune_every = 1;
     o.prune_until = 1;
-    uint64_t plain = thinned(&o, 0.5f, 49);
+    uint64_t plain = pruned(&o, 0.5f, 49);
     o.regrow = 0.5f;
-    assert_int_equal(thinned(&o, 0.5f, 49), plain);
+    assert_int_equal(pruned(&o, 0.5f, 49), plain);
     assert_true(plain < 90);
 }
 
@@ -494,7 +494,7 @@ static void test_one_weight_stays(void **state)
     o.sparsity = 0.9999;
     o.score = PITH_SCORE_MAGNITUDE;
     o.prune_every = 1;
-    assert_int_equal(thinned(&o, 0, 99), 1);
+    assert_int_equal(pruned(&o, 0, 99), 1);
 }
 
 /* With removed weights that may come back, the count is the same. */
@@ -522,7 +522,7 @@ static void test_threads_do_not_matter(void **state)
         o.threads = 1u << i;
         o.sparsity = 0.5;
         o.levels = 7;
-        o.rate_weight = 0.05f;
+        o.lambda = 0.05f;
         o.regrow = 0.1f;
         trained(m, &o);
         assert_int_equal(pith_model_pack(m, NULL, &file[i], &err), PITH_OK);

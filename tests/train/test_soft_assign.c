@@ -18,10 +18,10 @@ enum { COUNT = 24, GROUP = 12, CENTROIDS = 4, ALL_CENTROIDS = COUNT / GROUP * CE
 
 static const float centroid[ALL_CENTROIDS] = {-1, -0.25f, 0.5f, 1, -2, -1, 0.5f, 1.5f};
 
-static struct soft_assign *soft_of(float softness)
+static struct soft_assign *soft_of(float temperature)
 {
     struct soft_assign *s;
-    assert_true(pith_soft_new(COUNT, GROUP, CENTROIDS, centroid, softness, &s));
+    assert_true(pith_soft_new(COUNT, GROUP, CENTROIDS, centroid, temperature, &s));
     return s;
 }
 
@@ -162,7 +162,7 @@ static uint32_t number_of(const struct pith_model *m, const char *name)
 }
 
 /* fc1 with a mask and three centroids, learned from what it was before; the loss on its data. */
-static double learned(float softness, float average, uint32_t *moved)
+static double learned(float temperature, float average, uint32_t *moved)
 {
     struct pith_model *teacher = network(), *m = network();
     uint32_t number = number_of(m, "fc1.weight");
@@ -179,8 +179,8 @@ static double learned(float softness, float average, uint32_t *moved)
     o.threads = 1;
     o.loss = PITH_DISTILL;
     o.teacher = teacher;
-    o.softness = softness;
-    o.average = average;
+    o.assignment_temperature = temperature;
+    o.ema = average;
     struct pith_data *data = points(), *val = points();
     struct pith_train_result r;
     struct pith_error err = {0};

@@ -7,7 +7,7 @@
 #include "train/conv_example.h"
 
 /* One of `every` weights stays; map `bare` has none, and channel `bare`, where there are two. */
-static uint8_t *thin_out(struct example *e, int every, int64_t bare)
+static uint8_t *remove_least(struct example *e, int every, int64_t bare)
 {
     const struct prim_conv_shape *s = &e->s;
     const int64_t window = s->kernel[0] * s->kernel[1];
@@ -88,7 +88,7 @@ static void all_levels(struct prim_conv_shape s, int64_t stride, int64_t dilatio
     }
     assert_true(pith_sparse_conv_suits(&s));
     struct example e = make(&s);
-    uint8_t *alive = thin_out(&e, every, s.c > 1 ? s.c / 2 : 0);
+    uint8_t *alive = remove_least(&e, every, s.c > 1 ? s.c / 2 : 0);
     define_anew(&e, alive);
     static const uint32_t masks[] = {0, PITH_CPU_AVX2, PITH_CPU_AVX2 | PITH_CPU_AVX512};
     for (size_t i = 0; i < 2 * sizeof masks / sizeof *masks; i++)
@@ -125,7 +125,7 @@ static void other_masks(void **state)
     (void)state;
     struct prim_conv_shape s = shape(16, 3, 4, 6, 6, 3, 0, 0);
     struct example e = make(&s);
-    uint8_t *alive = thin_out(&e, 3, 1);
+    uint8_t *alive = remove_least(&e, 3, 1);
     for (int64_t i = 0; i < e.n_w; i += 5)
         e.w[i] = 0;
     define_anew(&e, alive);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Normalisation, Add and Relu in one step against the same three steps, which a hint at each of the
- * values between them enforces: outputs and all gradients to the bit. */
+/* Normalisation, Add and Relu in one step against the same three steps, which a feature at each of
+ * the values between them enforces: outputs and all gradients to the bit. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -75,14 +75,17 @@ static struct pith_model *net(uint64_t seed)
     return m;
 }
 
-static struct tape *run(const struct pith_model *m, const uint32_t *hint, uint32_t n_hints,
+static struct tape *run(const struct pith_model *m, const uint32_t *feature, uint32_t n_features,
                         uint32_t threads)
 {
     struct tape *t = NULL;
     struct pith_error err = {0};
     struct sample_random r = sample_random_of(9);
-    const struct tape_opts o = {
-        .batch = 24, .threads = threads, .training = true, .hint = hint, .n_hints = n_hints};
+    const struct tape_opts o = {.batch = 24,
+                                .threads = threads,
+                                .training = true,
+                                .feature = feature,
+                                .n_features = n_features};
     if (pith_tape_new(m, &o, &t, &err))
         fail_msg("%s", err.text);
     for (uint32_t s = 0; s < PITH_TRAIN_SLICES; s++) {
@@ -123,13 +126,13 @@ static void same_as_apart(void **state)
     (void)state;
     struct pith_model *m = net(7);
     struct pith_error err = {0};
-    uint32_t hint[64], n_hints = 0;
+    uint32_t feature[64], n_features = 0;
     if (pith_model_infer_shapes(m, &err))
         fail_msg("%s", err.text);
     for (uint32_t i = 0; i < m->n_nodes; i++)
         if (m->nodes[i].op == PITH_OP_BATCH_NORM || m->nodes[i].op == PITH_OP_ADD)
-            hint[n_hints++] = m->nodes[i].out[0];
-    struct tape *apart = run(m, hint, n_hints, 1), *fused = run(m, NULL, 0, 1);
+            feature[n_features++] = m->nodes[i].out[0];
+    struct tape *apart = run(m, feature, n_features, 1), *fused = run(m, NULL, 0, 1);
     struct tape *threads = run(m, NULL, 0, 2);
     /* one Relu; Add and Relu; the same; nothing of the last */
     assert_int_equal(apart->n_steps - fused->n_steps, 1 + 2 + 2);

@@ -63,7 +63,7 @@ static void test_mask_holds(void **state)
     attach_mask(m);
     memcpy(before, w, sizeof before);
     struct pith_train_opts o = small_options();
-    o.average = 0.9f;
+    o.ema = 0.9f;
     trained(m, &o);
     uint32_t moved = 0;
     for (uint64_t k = 0; k < c->count; k++) {
@@ -276,13 +276,13 @@ static void test_values_out_of_range(void **state)
     REFUSE("not known", o.schedule = (enum pith_schedule) - 1);
     REFUSE("not known", o.loss = (enum pith_loss)3);
     REFUSE("not known", o.score = (enum pith_score)5);
-    REFUSE("not known", o.units = (enum pith_units)2);
+    REFUSE("not known", o.norms = (enum pith_norms)2);
     REFUSE("schedule of steps", o.step_factor = NAN);
     REFUSE("schedule of steps", o.step_factor = -0.1f);
     REFUSE("weight decay", o.weight_decay = INFINITY);
     REFUSE("enough", o.enough = (double)NAN);
-    REFUSE("dampening", o.dampening = -0.1f);
-    REFUSE("dampening", o.dampening = 1.5f);
+    REFUSE("oscillation_damping", o.oscillation_damping = -0.1f);
+    REFUSE("oscillation_damping", o.oscillation_damping = 1.5f);
     REFUSE("sparsity", o.score = PITH_SCORE_GATES);
     REFUSE("sparsity", o.score = PITH_SCORE_VARIATIONAL);
     struct pith_model *teacher = network();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Noisy weights: exact derivatives, draws of the right law, and networks thinned by what the noise
+/* Noisy weights: exact derivatives, draws of the right law, and networks pruned by what the noise
  * says of their weights. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -170,7 +170,7 @@ static struct pith_train_opts noisy(enum pith_score kind)
 }
 
 /* Inputs 4 and 5 are noise: nothing of them is worth its place. */
-static void thins_by_noise(void **state)
+static void prunes_by_noise(void **state)
 {
     (void)state;
     for (int i = 0; i < 2; i++) {
@@ -218,6 +218,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gradients), cmocka_unit_test(laws), cmocka_unit_test(divergence),
-        cmocka_unit_test(thins_by_noise), cmocka_unit_test(refuses_a_grid)};
+        cmocka_unit_test(prunes_by_noise), cmocka_unit_test(refuses_a_grid)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

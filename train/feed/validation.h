@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* validation.h - loss and accuracy of a model over a data set, as the runtime executes it. */
+/* validation.h - loss and accuracy of a model over a validation split, as the runtime executes it.
+ */
 #ifndef VALIDATION_H
 #define VALIDATION_H
 
 #include "pith_data.h"
 #include "pith_train.h"
 
-/* What judges where there are no labels: the teacher's answers to the same samples. */
+/* What validates where there are no labels: the teacher's answers to the same samples. */
 struct teacher_answers {
     float *log_p;      /* [samples][classes] */
     float temperature; /* of the softened classes */

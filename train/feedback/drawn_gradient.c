@@ -80,8 +80,8 @@ enum pith_status pith_drawn_open(const struct pith_model *m, const struct pith_t
     const struct tape_opts t = {.batch = per_slice * slices,
                                 .threads = opts->threads,
                                 .slices = slices,
-                                .hint = &d->scores,
-                                .n_hints = softmax && opts->loss != PITH_SQUARED_ERROR,
+                                .feature = &d->scores,
+                                .n_features = softmax && opts->loss != PITH_SQUARED_ERROR,
                                 .unchecked = true};
     return pith_tape_new(m, &t, &d->tape, err);
 }

@@ -4,7 +4,7 @@
 #include "feedback_start.h"
 
 #include "feedback_sweep.h"
-#include "free_numbers.h"
+#include "parametrization.h"
 #include "layer_inputs.h"
 #include "loss_rows.h"
 #include "row_feedback.h"
@@ -21,15 +21,16 @@ enum { MOST_PER_SLICE = 8 };
 struct feedback {
     struct feedback_sweep sweep;
     struct loss_rows *rows; /* NULL: the loss has no share */
-    struct free_numbers *of;
+    struct parametrization *of;
     uint32_t n;
+    const struct pith_train_opts *opts;
     struct pith_error *err;
 };
 
 /* A weight that is put onto its grid. */
 struct layer {
-    struct free_numbers *of, *bias; /* bias: NULL where none can make up for what is left */
-    const float *was;               /* [rows, in.n] the weight as it came */
+    struct parametrization *of, *bias; /* bias: NULL where none can make up for what is left */
+    const float *was;                  /* [rows, in.n] the weight as it came */
     uint64_t rows;
     double *shift; /* [rows] what the bias is to make up for */
     struct layer_inputs in;
@@ -40,13 +41,13 @@ struct layer {
 static void round_group(struct layer *l, uint32_t g)
 {
     const struct layer_inputs *in = &l->in;
-    struct free_numbers *of = l->of;
-    const uint8_t *alive = of->thin ? of->thin->alive : of->c->mask;
+    struct parametrization *of = l->of;
+    const uint8_t *alive = of->pruned ? of->pruned->alive : of->c->mask;
     const uint64_t rows = l->rows / in->groups;
     for (uint64_t row = g * rows; row < (g + 1) * rows; row++) {
         const float *w = l->was + row * in->n;
         float *v = of->value + row * in->n;
-        double factor = (double)pith_number_factor(of, row * in->n);
+        double factor = (double)pith_latent_factor(of, row * in->n);
         pith_row_feedback_aim(&l->feedback, w);
         pith_row_feedback_round(&l->feedback, of->grid, factor, alive ? alive + row * in->n : NULL,
                                 v);
@@ -65,17 +66,17 @@ static struct tape_parameter *parameter(struct tape *t, uint32_t value)
 
 /* What the optimizer's numbers make, for it and for the tape that follows; their mean begins
  * there. */
-static void show(struct feedback *f, struct free_numbers *of)
+static void show(struct feedback *f, struct parametrization *of)
 {
     struct tape_parameter *p = parameter(f->sweep.now, of->p->value);
-    if (of->average)
-        memcpy(of->average, of->value, (size_t)of->n * sizeof *of->value);
-    pith_numbers_spread(of, of->value, of->p->data);
+    if (of->ema)
+        memcpy(of->ema, of->value, (size_t)of->n * sizeof *of->value);
+    pith_latent_spread(of, of->value, of->p->data);
     memcpy(p->data, of->p->data, (size_t)p->count * sizeof *p->data);
 }
 
 /* Of the bias that is added to the layer's rows, if it is trained. */
-static struct free_numbers *bias_numbers(const struct feedback *f, uint32_t value, uint64_t rows)
+static struct parametrization *bias_numbers(const struct feedback *f, uint32_t value, uint64_t rows)
 {
     for (uint32_t i = 0; i < f->n; i++)
         if (f->of[i].p->value == value && f->of[i].p->count == rows && f->of[i].n == rows)
@@ -85,8 +86,8 @@ static struct free_numbers *bias_numbers(const struct feedback *f, uint32_t valu
 
 static void move_bias(struct feedback *f, const struct layer *l)
 {
-    struct free_numbers *of = l->bias;
-    const uint8_t *alive = of->thin ? of->thin->alive : of->c->mask;
+    struct parametrization *of = l->bias;
+    const uint8_t *alive = of->pruned ? of->pruned->alive : of->c->mask;
     const float *was = parameter(f->sweep.before, of->p->value)->data;
     for (uint64_t k = 0; k < l->rows; k++)
         if (!alive || alive[k])
@@ -115,7 +116,7 @@ static void round_rows(struct feedback *f, struct layer *l)
 
 /* The steps that multiply by a weight. */
 struct weight_uses {
-    struct free_numbers *of;
+    struct parametrization *of;
     uint32_t first, last;
 };
 
@@ -164,7 +165,7 @@ static enum pith_status round_layer(struct feedback *f, const struct weight_uses
                                   ? pith_sweep_go(&f->sweep, uses->first, uses->last + 1, &use)
                                   : pith_tape_no_memory(f->err);
     if (!status) {
-        pith_layer_inputs_end(&l.in, f->sweep.now);
+        pith_layer_inputs_end(&l.in);
         status = pith_row_feedback_open(&l.feedback, l.in.n, true) ? PITH_OK
                                                                    : pith_tape_no_memory(f->err);
     }
@@ -190,7 +191,7 @@ static uint32_t list_uses(const struct feedback *f, struct weight_uses *uses)
 {
     uint32_t n = 0;
     for (uint32_t k = 0; k < f->n; k++) {
-        struct free_numbers *of = &f->of[k];
+        struct parametrization *of = &f->of[k];
         struct weight_uses *u = &uses[n];
         *u = (struct weight_uses){.of = of, .first = UINT32_MAX};
         for (uint32_t i = 0; i < f->sweep.now->n_steps && of->grid && of->p->is_weight; i++)
@@ -204,13 +205,29 @@ static uint32_t list_uses(const struct feedback *f, struct weight_uses *uses)
     return n;
 }
 
+/* A run that trains is stopped at its first step, which leaves a network; one that only rounds has
+ * nothing to leave. */
+static enum pith_status report(const struct feedback *f, uint32_t done, uint32_t total)
+{
+    const struct pith_train_opts *o = f->opts;
+    if (o->rounded)
+        o->rounded(o->user, done, total);
+    if (o->rounded && done < total && o->stop && o->stop(o->user))
+        return pith_error_set(f->err, PITH_ERR_STOPPED, "stopped after %u of %u weights", done,
+                              total);
+    return PITH_OK;
+}
+
 static enum pith_status round_layers(struct feedback *f)
 {
     struct weight_uses *uses = malloc((f->n + (size_t)1) * sizeof *uses);
     uint32_t n = uses ? list_uses(f, uses) : 0;
     enum pith_status status = uses ? PITH_OK : pith_tape_no_memory(f->err);
-    for (uint32_t i = 0; i < n && !status; i++)
+    for (uint32_t i = 0; i < n && !status; i++) {
         status = round_layer(f, &uses[i]);
+        if (!status)
+            status = report(f, i + 1, n);
+    }
     free(uses);
     return status;
 }
@@ -219,15 +236,15 @@ enum pith_status pith_feedback_start(const struct pith_model *m, struct pith_dat
                                      const struct pith_train_opts *opts, struct optimizer *o,
                                      struct pith_error *err)
 {
-    struct feedback f = {.err = err};
-    uint64_t n = pith_data_count(data), wanted = opts->feedback < n ? opts->feedback : n;
+    struct feedback f = {.opts = opts, .err = err};
+    uint64_t n = pith_data_count(data), wanted = opts->gptq_samples < n ? opts->gptq_samples : n;
     uint32_t most = (uint32_t)(n / PITH_TRAIN_SLICES);
     most = most < MOST_PER_SLICE ? most : MOST_PER_SLICE;
     const uint64_t batch = (uint64_t)most * PITH_TRAIN_SLICES;
     f.of = pith_optimizer_numbers(o, &f.n);
     enum pith_status status =
         pith_sweep_open(m, data, opts, most, (wanted + batch - 1) / batch * batch, &f.sweep, err);
-    if (!status && opts->feedback_loss > 0)
+    if (!status && opts->gptq_fisher_share > 0)
         status = pith_loss_rows_new(m, &f.sweep, batch, &f.rows);
     if (!status)
         status = round_layers(&f);

@@ -17,9 +17,9 @@
 #include "optimizer.h"
 #include "pith_train.h"
 
-/* Of the first opts->feedback samples of data. Weights whose rows read more than LAYER_INPUTS_MOST
- * inputs (layer_inputs.h), or stand elsewhere than in a convolution or product, stay as they are.
- * Each process does all of it. PITH_ERR_MEMORY, and what reading data returns. */
+/* Of the first opts->gptq_samples samples of data. Weights whose rows read more than
+ * LAYER_INPUTS_MOST inputs (layer_inputs.h), or stand elsewhere than in a convolution or product,
+ * stay as they are. Each process does all of it. PITH_ERR_MEMORY, and what reading data returns. */
 enum pith_status pith_feedback_start(const struct pith_model *m, struct pith_data *data,
                                      const struct pith_train_opts *opts, struct optimizer *o,
                                      struct pith_error *err);

@@ -171,7 +171,7 @@ static void choose_units(struct feedback_sweep *s)
     const uint32_t n = s->samples;
     const uint64_t worst = worst_stretch(s);
     uint32_t fit = fitting(n, worst, UNIT_BYTES);
-    if (s->opts->feedback_loss > 0) {
+    if (s->opts->gptq_fisher_share > 0) {
         uint64_t all = pith_stretch_bytes(s->now, s->life, 0, s->now->n_steps);
         uint32_t other = fitting(n, 2 * all, UNITS_BYTES);
         fit = other < fit ? other : fit;

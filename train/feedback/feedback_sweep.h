@@ -7,12 +7,12 @@
  *     from      cut   to       from .. cut - 1: for good; what is read from the cut on is kept
  *     |--- run ---|use|        cut .. to - 1: looked at; they run again when the sweep comes by
  *
- * What is kept are the values that a later step reads (kept_values.h), of all samples. Samples go
- * in units: those of a slice. */
+ * What is kept are the values that a later step reads (pith_kept_values.h), of all samples. Samples
+ * go in units: those of a slice. */
 #ifndef FEEDBACK_SWEEP_H
 #define FEEDBACK_SWEEP_H
 
-#include "kept_values.h"
+#include "pith_kept_values.h"
 #include "pith_train.h"
 #include "tape_stretch.h"
 

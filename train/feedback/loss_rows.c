@@ -76,7 +76,7 @@ static void add_row(struct loss_rows *l, uint32_t step, uint64_t row, double squ
 
 static void weigh_row(struct loss_rows *l, uint32_t step, uint64_t row, double square)
 {
-    const double share = (double)l->sweep->opts->feedback_loss,
+    const double share = (double)l->sweep->opts->gptq_fisher_share,
                  usual = l->usual[l->use[step].value];
     l->weight[row] = (float)(1 - share + (usual > 0 ? share * square / usual : share));
 }

@@ -10,7 +10,7 @@
 struct loss_rows;
 
 /* Of the samples and units that the sweep, at its beginning, will go through, and of all products
- * by parameters (layer_inputs.h) of the model that it was opened with; opts->feedback_loss > 0.
+ * by parameters (layer_inputs.h) of the model that it was opened with; opts->gptq_fisher_share > 0.
  * batch: samples, from the first such with any gradient comes what is usual. PITH_ERR_MEMORY, _IO,
  * what pith_tape_new and pith_sweep_read return. */
 enum pith_status pith_loss_rows_new(const struct pith_model *m, const struct feedback_sweep *sweep,

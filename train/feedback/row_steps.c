@@ -3,18 +3,20 @@
 
 #include "drawn_gradient.h"
 #include "feed_batch.h"
-#include "free_numbers.h"
+#include "parametrization.h"
 #include "layer_inputs.h"
 #include "row_feedback.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define PER_SLICE 2u     /* small batches: each is one draw of the sums */
 #define LEAST_STEP 1e-30 /* so that it is a number, whatever the weights are */
 #define MOST_STEP 1e30
-#define TRUST 0.85    /* in the logarithm of F, that samples not seen do not share in full */
-#define COARSEST 16.0 /* a row's step, in those of its tensor */
+#define TRUST 0.85          /* in the logarithm of F, that samples not seen do not share in full */
+#define ONE_PASS 16777216.0 /* elements of matrices that one pass over the samples fills */
+#define COARSEST 16.0       /* a row's step, in those of its tensor */
 
 /* A weight whose steps are asked for. */
 struct probed {
@@ -98,27 +100,64 @@ static void add_inputs(const struct probe *p, const struct probed *w, struct lay
                 pith_layer_inputs_add(in, i, s, p->drawn.per_slice, t, NULL, NULL);
 }
 
-static enum pith_status open_solvers(struct probe *p, struct probed *w)
+/* The inputs of weights first .. end - 1, of one pass over the samples. in: [of them], zeros. */
+static enum pith_status gather_inputs(struct probe *p, uint32_t first, uint32_t end,
+                                      struct layer_inputs *in)
 {
     uint32_t n;
     const struct tape_parameter *all = pith_tape_parameters(p->drawn.tape, &n);
-    struct layer_inputs in = pith_layer_inputs_of(p->drawn.tape, &all[w->parameter]);
-    if (in.n == 0)
-        return PITH_OK;
-    enum pith_status status =
-        pith_layer_inputs_open(&in, false, false) ? PITH_OK : pith_tape_no_memory(p->err);
+    enum pith_status status = PITH_OK;
+    for (uint32_t i = first; i < end && !status; i++) {
+        in[i - first] = pith_layer_inputs_of(p->drawn.tape, &all[p->of[i].parameter]);
+        if (in[i - first].n && !pith_layer_inputs_open(&in[i - first], false, false))
+            status = pith_tape_no_memory(p->err);
+    }
     for (uint64_t b = 0; b < p->n_batches && !status; b++) {
         status = pith_batch_load(p->batch, p->drawn.tape, b, p->err);
         if (status)
             break;
         pith_tape_forward(p->drawn.tape);
-        add_inputs(p, w, &in);
+        for (uint32_t i = first; i < end; i++)
+            if (in[i - first].n)
+                add_inputs(p, &p->of[i], &in[i - first]);
     }
-    if (!status) {
-        pith_layer_inputs_end(&in, p->drawn.tape);
-        status = factor(p, w, &in);
+    return status;
+}
+
+static enum pith_status open_solvers(struct probe *p, uint32_t first, uint32_t end)
+{
+    struct layer_inputs *in = calloc(end - first, sizeof *in);
+    enum pith_status status = in ? gather_inputs(p, first, end, in) : pith_tape_no_memory(p->err);
+    for (uint32_t i = first; i < end && !status; i++)
+        if (in[i - first].n) {
+            pith_layer_inputs_end(&in[i - first]);
+            status = factor(p, &p->of[i], &in[i - first]);
+        }
+    for (uint32_t i = first; i < end && in; i++)
+        pith_layer_inputs_free(&in[i - first]);
+    free(in);
+    return status;
+}
+
+/* Elements of the matrices of a weight's inputs. */
+static double inputs_of(const struct probe *p, const struct probed *w)
+{
+    uint32_t n;
+    const struct tape_parameter *all = pith_tape_parameters(p->drawn.tape, &n);
+    const struct layer_inputs in = pith_layer_inputs_of(p->drawn.tape, &all[w->parameter]);
+    return (double)in.n * in.n * in.groups;
+}
+
+/* As many weights with one pass as find room. */
+static enum pith_status open_all_solvers(struct probe *p)
+{
+    enum pith_status status = PITH_OK;
+    for (uint32_t i = 0, end; i < p->n && !status; i = end) {
+        double elements = inputs_of(p, &p->of[i]);
+        for (end = i + 1; end < p->n && elements + inputs_of(p, &p->of[end]) <= ONE_PASS; end++)
+            elements += inputs_of(p, &p->of[end]);
+        status = open_solvers(p, i, end);
     }
-    pith_layer_inputs_free(&in);
     return status;
 }
 
@@ -170,8 +209,8 @@ static double find_level(struct probe *p)
         struct probed *w = &p->of[i];
         const struct pith_const *c = p->m->values[w->value].constant;
         double count = (double)(w->rows * w->cols);
-        double step = pith_numbers_mean_step(p->opts, c->count, c->data, c->mask, count / largest);
-        if (!(step > 0) || !find_shape(w, p->opts->step_by == PITH_STEP_BY_ROW)) {
+        double step = pith_latent_mean_step(p->opts, c->count, c->data, c->mask, count / largest);
+        if (!(step > 0) || !find_shape(w, p->opts->step_init == PITH_STEP_INIT_FISHER_ROW)) {
             w->rows = 0;
             continue;
         }
@@ -180,6 +219,27 @@ static double find_level(struct probe *p)
             add_log(&found, (double)w->cols, w->sum[r]);
     }
     return found.weights > 0 ? exp2((wanted.sum - found.sum) / found.weights) : 1;
+}
+
+/* The finest step with which the rows first .. first + n - 1 lose nothing of their range. */
+static double covering_step(const struct probe *p, const struct probed *w, uint64_t first,
+                            uint64_t n)
+{
+    const float *x = (const float *)p->m->values[w->value].constant->data + first * w->cols;
+    double most = 0;
+    for (uint64_t k = 0; k < n * w->cols && p->opts->cover; k++)
+        most = fmax(most, fabs((double)x[k]));
+    return most / p->opts->levels;
+}
+
+static float step_of(const struct probe *p, const struct probed *w, uint64_t row, uint64_t n,
+                     double d)
+{
+    bool one = n == 1;
+    double least = covering_step(p, w, one ? 0 : row, one ? w->rows : 1);
+    double step = fmax(d * w->sum[row], least);
+    float rounded = one ? (float)step : pith_row_step_round(step);
+    return (double)rounded < least ? pith_row_step_round(1.5 * least) : rounded;
 }
 
 /* Steps that depthwise weights can take over, they do. */
@@ -199,9 +259,9 @@ static enum pith_status scale_rows(struct probe *p, struct row_scale *scale)
 static enum pith_status take_steps(struct probe *p, struct row_steps *steps)
 {
     double d = find_level(p);
-    bool by_row = p->opts->step_by == PITH_STEP_BY_ROW;
+    bool by_row = p->opts->step_init == PITH_STEP_INIT_FISHER_ROW;
     enum pith_status status = PITH_OK;
-    if (by_row && p->opts->n_hints == 0)
+    if (by_row && p->opts->n_features == 0)
         status = scale_rows(p, &steps->scale);
     for (uint32_t i = 0; i < p->n && !status; i++) {
         const struct probed *w = &p->of[i];
@@ -211,7 +271,7 @@ static enum pith_status take_steps(struct probe *p, struct row_steps *steps)
         if (to->n && !to->step)
             return pith_tape_no_memory(p->err);
         for (uint64_t r = 0; r < to->n; r++)
-            to->step[r] = to->n > 1 ? pith_row_step_round(d * w->sum[r]) : (float)(d * w->sum[r]);
+            to->step[r] = step_of(p, w, r, to->n, d);
     }
     return status;
 }
@@ -249,7 +309,7 @@ static enum pith_status list_weights(struct probe *p)
     for (uint32_t i = 0; i < n && p->of; i++) {
         const struct pith_value *v = &p->m->values[all[i].value];
         if (!all[i].is_weight || v->rank == 0 ||
-            pith_numbers_had_steps(v->constant->codebook, p->opts->levels))
+            pith_latent_had_steps(v->constant->codebook, p->opts->levels))
             continue;
         uint64_t rows = v->dim[0];
         struct probed *w = &p->of[p->n++];
@@ -291,17 +351,68 @@ bool pith_row_steps_differ(const struct row_steps *steps)
     return false;
 }
 
+/* ---- what is known already ------------------------------------------------------------------- */
+
+void pith_row_sensitivity_free(struct row_sensitivity *known)
+{
+    for (uint32_t i = 0; i < known->n && known->of; i++)
+        free(known->of[i].sum);
+    free(known->of);
+    *known = (struct row_sensitivity){0};
+}
+
+static bool recall(struct probe *p, const struct row_sensitivity *known)
+{
+    if (!known || known->n != p->m->n_values)
+        return false;
+    for (uint32_t i = 0; i < p->n; i++)
+        if (known->of[p->of[i].value].rows != p->of[i].rows)
+            return false;
+    for (uint32_t i = 0; i < p->n; i++)
+        memcpy(p->of[i].sum, known->of[p->of[i].value].sum, p->of[i].rows * sizeof(double));
+    return true;
+}
+
+static enum pith_status remember(const struct probe *p, struct row_sensitivity *known)
+{
+    if (!known)
+        return PITH_OK;
+    pith_row_sensitivity_free(known);
+    known->of = calloc(p->m->n_values + 1u, sizeof *known->of);
+    known->n = known->of ? p->m->n_values : 0;
+    for (uint32_t i = 0; i < p->n && known->of; i++) {
+        const struct probed *w = &p->of[i];
+        double *sum = malloc((size_t)w->rows * sizeof *sum);
+        if (!sum) {
+            pith_row_sensitivity_free(known);
+            break;
+        }
+        memcpy(sum, w->sum, (size_t)w->rows * sizeof *sum);
+        known->of[w->value].rows = w->rows;
+        known->of[w->value].sum = sum;
+    }
+    return known->of ? PITH_OK : pith_tape_no_memory(p->err);
+}
+
+static enum pith_status measure(struct probe *p)
+{
+    enum pith_status status = p->opts->gptq_samples ? open_all_solvers(p) : PITH_OK;
+    return status ? status : add_samples(p);
+}
+
 enum pith_status pith_row_steps_find(const struct pith_model *m, struct pith_data *data,
-                                     const struct pith_train_opts *opts, struct row_steps *steps,
+                                     const struct pith_train_opts *opts,
+                                     struct row_sensitivity *known, struct row_steps *steps,
                                      struct pith_error *err)
 {
     struct probe p = {.m = m, .opts = opts, .err = err};
     *steps = (struct row_steps){m->n_values, calloc(m->n_values + 1u, sizeof *steps->of), {0}};
     enum pith_status status = steps->of ? open_probe(&p, data) : pith_tape_no_memory(err);
-    for (uint32_t i = 0; i < p.n && opts->feedback && !status; i++)
-        status = open_solvers(&p, &p.of[i]);
-    if (!status)
-        status = add_samples(&p);
+    if (!status && !recall(&p, known)) {
+        status = measure(&p);
+        if (!status)
+            status = remember(&p, known);
+    }
     if (!status)
         status = take_steps(&p, steps);
     close_probe(&p);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fake_weight.h - weights of integers in the loop (fake_quant.h): what moves is a latent number for
+/* fake_weight.h - weights of integers in the loop (fake_quant.h): what moves is a latent weight for
  * each weight, and behind them the v of each row's step. */
 #ifndef FAKE_WEIGHT_H
 #define FAKE_WEIGHT_H

@@ -2,13 +2,13 @@
 /* grid.h - numbers on a uniform grid whose step is learned with them.
  *
  * Forward sees q = k * step, k = round(x / step) within -levels..levels; x is what the optimizer
- * moves (straight through: dq/dx = 1 inside the range; outside, only inwards). The step follows the
- * numbers: now and then it goes half the way to sum F x k / sum F k^2, the best one for the levels
- * they have, F their diagonal Fisher information (a step of Lloyd's algorithm) - less far as the
- * learning rate falls, or the last moves would take numbers over halfway marks after they can learn
- * no more. Steps learned by gradient (LSQ, Esser et al., 2020) shrank without end under Adam:
- * docs/results/records-lenet.md. The step is used with 8 bits of mantissa, so that a file needs 2
- * bytes for it and k * step is exact in f32.
+ * moves (straight-through estimator: dq/dx = 1 inside the range; outside, only inwards). The step
+ * follows the numbers: now and then it goes half the way to sum F x k / sum F k^2, the best one for
+ * the levels they have, F their diagonal Fisher information (a step of Lloyd's algorithm) - less
+ * far as the learning rate falls, or the last moves would take numbers over halfway marks after
+ * they can learn no more. Steps learned by gradient (LSQ, Esser et al., 2020) shrank without end
+ * under Adam: docs/results/records-lenet.md. The step is used with 8 bits of mantissa, so that a
+ * file needs 2 bytes for it and k * step is exact in f32.
  */
 #ifndef GRID_H
 #define GRID_H

@@ -2,15 +2,15 @@
 /* optimizer.c - SGD with momentum, Nesterov's form of it, Adam (Kingma and Ba, 2015), AdamW
  * (Loshchilov and Hutter, 2019), over what is free to move.
  *
- * Each parameter tensor has a vector of free numbers (free_numbers.h). What they cost the file,
- * where that counts, does not pull at them: it decides, every prune_every steps, which of them go
- * and from where on one is rounded to zero. (A pull along the bits, straight through the rounding,
- * brings every latent number to the edge of its level, where it swings:
+ * Each parameter tensor has a vector of latent weights (parametrization.h). What they cost the
+ * file, where that counts, does not pull at them: it decides, every prune_every steps, which of
+ * them go and from where on one is rounded to zero. (A pull along the bits, straight through the
+ * rounding, brings every latent number to the edge of its level, where it swings:
  * docs/results/records-lenet.md.) */
 #include "optimizer.h"
 
 #include "channel_rows.h"
-#include "free_numbers.h"
+#include "parametrization.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -23,9 +23,9 @@ struct optimizer {
     const struct channel_rows *rows;
     struct pith_train_opts opts;
     uint32_t n;
-    struct free_numbers *of;
-    struct thinning *thin; /* NULL: nothing is removed */
-    float **thin_value;    /* of its tensors */
+    struct parametrization *of;
+    struct gradual_pruning *pruned; /* NULL: nothing is removed */
+    float **pruned_value;           /* of its tensors */
     uint32_t n_weights;
     uint64_t step, n_steps, n_elements; /* of the weights */
 };
@@ -42,10 +42,10 @@ void pith_optimizer_free(struct optimizer *o)
     if (!o)
         return;
     for (uint32_t i = 0; i < o->n && o->of; i++)
-        pith_numbers_close(&o->of[i]);
+        pith_latent_close(&o->of[i]);
     free(o->of);
-    pith_thin_free(o->thin);
-    free(o->thin_value);
+    pith_gradual_free(o->pruned);
+    free(o->pruned_value);
     free(o);
 }
 
@@ -54,37 +54,37 @@ static float *floats(uint64_t n)
     return calloc((size_t)n + 1, sizeof(float));
 }
 
-static bool open_moments(const struct pith_train_opts *opts, struct free_numbers *f)
+static bool open_moments(const struct pith_train_opts *opts, struct parametrization *f)
 {
-    bool adam = is_adam(opts), first = adam || opts->momentum > 0, average = opts->average > 0;
+    bool adam = is_adam(opts), first = adam || opts->momentum > 0, ema = opts->ema > 0;
     if (first)
         f->first = floats(f->n);
     if (adam)
         f->second = floats(f->n);
-    if (average)
-        f->average = floats(f->n);
-    if ((first && !f->first) || (adam && !f->second) || (average && !f->average))
+    if (ema)
+        f->ema = floats(f->n);
+    if ((first && !f->first) || (adam && !f->second) || (ema && !f->ema))
         return false;
-    if (average)
-        memcpy(f->average, f->value, (size_t)f->n * sizeof *f->value);
+    if (ema)
+        memcpy(f->ema, f->value, (size_t)f->n * sizeof *f->value);
     return true;
 }
 
 /* Which numbers may be removed, before the grids are laid. */
-static enum pith_status open_thinning(struct optimizer *o, const struct pith_model *m,
-                                      struct tape *t, struct pith_error *err)
+static enum pith_status open_gradual_pruning(struct optimizer *o, const struct pith_model *m,
+                                             struct tape *t, struct pith_error *err)
 {
     uint32_t n = 0;
-    if (!(o->opts.sparsity > 0) && !(o->opts.rate_weight > 0) && o->opts.levels == 0)
+    if (!(o->opts.sparsity > 0) && !(o->opts.lambda > 0) && o->opts.levels == 0)
         return PITH_OK;
-    enum pith_status status = pith_thin_new(m, t, &o->opts, &o->thin, err);
-    struct thin_tensor *w = status ? NULL : pith_thin_tensors(o->thin, &n);
+    enum pith_status status = pith_gradual_new(m, t, &o->opts, &o->pruned, err);
+    struct pruned_tensor *w = status ? NULL : pith_gradual_tensors(o->pruned, &n);
     for (uint32_t i = 0; i < n; i++) {
-        o->of[w[i].parameter].thin = &w[i];
+        o->of[w[i].parameter].pruned = &w[i];
         o->n_elements += w[i].is_weight ? w[i].count : 0;
     }
-    o->thin_value = calloc(n + 1u, sizeof *o->thin_value);
-    if (!status && !o->thin_value)
+    o->pruned_value = calloc(n + 1u, sizeof *o->pruned_value);
+    if (!status && !o->pruned_value)
         status = pith_tape_no_memory(err);
     return status;
 }
@@ -121,11 +121,11 @@ static enum pith_status open_all(struct optimizer *o, struct pith_model *m, stru
     double largest = largest_weight(p, o->n);
     o->of = calloc(o->n + 1u, sizeof *o->of);
     bool *given = calloc(m->n_values + 1u, sizeof *given); /* to a convolution, in the end */
-    enum pith_status status = o->of && given ? open_thinning(o, m, t, err) : PITH_ERR_MEMORY;
+    enum pith_status status = o->of && given ? open_gradual_pruning(o, m, t, err) : PITH_ERR_MEMORY;
     if (!status && o->opts.norms == PITH_NORMS_FOLD)
         status = mark_norms(m, given, err);
     for (uint32_t i = 0; i < o->n && !status; i++) {
-        struct free_numbers *f = &o->of[i];
+        struct parametrization *f = &o->of[i];
         struct pith_train_opts opts = o->opts;
         f->p = &p[i];
         f->c = m->values[p[i].value].constant;
@@ -135,17 +135,17 @@ static enum pith_status open_all(struct optimizer *o, struct pith_model *m, stru
         f->n_steps = f->steps ? steps->of[p[i].value].n : 0;
         if (f->given)
             opts.bias_levels = 0;
-        if (!pith_numbers_open(m, &opts, f) || !open_moments(&opts, f))
+        if (!pith_latent_open(m, &opts, f) || !open_moments(&opts, f))
             status = PITH_ERR_MEMORY;
     }
     free(given);
     if (status == PITH_ERR_MEMORY)
         return pith_tape_no_memory(err);
-    for (uint32_t i = 0; i < o->n && !status && o->thin; i++)
-        if (o->of[i].thin) {
+    for (uint32_t i = 0; i < o->n && !status && o->pruned; i++)
+        if (o->of[i].pruned) {
             uint32_t n;
-            size_t at = (size_t)(o->of[i].thin - pith_thin_tensors(o->thin, &n));
-            o->thin_value[at] = o->of[i].grid ? o->of[i].value : p[i].data;
+            size_t at = (size_t)(o->of[i].pruned - pith_gradual_tensors(o->pruned, &n));
+            o->pruned_value[at] = o->of[i].grid ? o->of[i].value : p[i].data;
         }
     return status;
 }
@@ -170,7 +170,7 @@ enum pith_status pith_optimizer_new(struct pith_model *m, struct tape *t,
     return status;
 }
 
-struct free_numbers *pith_optimizer_numbers(struct optimizer *o, uint32_t *n)
+struct parametrization *pith_optimizer_numbers(struct optimizer *o, uint32_t *n)
 {
     *n = o->n;
     return o->of;
@@ -181,9 +181,9 @@ void pith_optimizer_state(struct optimizer *o, struct checkpoint *c)
 {
     pith_checkpoint_add(c, "optimizer", 0, &o->step, sizeof o->step);
     for (uint32_t i = 0; i < o->n; i++)
-        pith_numbers_state(&o->of[i], i, c);
-    if (o->thin)
-        pith_thin_state(o->thin, c);
+        pith_latent_state(&o->of[i], i, c);
+    if (o->pruned)
+        pith_gradual_state(o->pruned, c);
 }
 
 /* ---- a step ---------------------------------------------------------------------------------- */
@@ -218,10 +218,10 @@ static void gather_slice(void *arg, uint32_t slice)
     struct pass *pass = arg;
     double squares = 0;
     for (uint32_t i = 0; i < pass->o->n; i++) {
-        struct free_numbers *f = &pass->o->of[i];
+        struct parametrization *f = &pass->o->of[i];
         uint64_t begin = range_begin(f->n, slice), end = range_begin(f->n, slice + 1);
-        if (pith_numbers_each_alone(f))
-            pith_numbers_gather_range(f, pass->scale, begin, end);
+        if (pith_latent_each_alone(f))
+            pith_latent_gather_range(f, pass->scale, begin, end);
         squares += sum_squares(f->grad + begin, end - begin);
     }
     pass->squares[slice] = squares;
@@ -232,8 +232,8 @@ static double gather(struct pass *pass)
 {
     double sum = 0;
     for (uint32_t i = 0; i < pass->o->n; i++)
-        if (!pith_numbers_each_alone(&pass->o->of[i]))
-            pith_numbers_gather(&pass->o->of[i], pass->scale);
+        if (!pith_latent_each_alone(&pass->o->of[i]))
+            pith_latent_gather(&pass->o->of[i], pass->scale);
     pith_tape_ranges(pass->o->tape, gather_slice, pass);
     for (uint32_t s = 0; s < PITH_TRAIN_SLICES; s++)
         sum += pass->squares[s];
@@ -249,18 +249,17 @@ static double over(const struct optimizer *o)
 /* The weight of one bit in the loss, at this step. */
 static double bit_weight(const struct optimizer *o)
 {
-    double part = over(o), ramp = (double)o->opts.rate_ramp;
-    double lambda = (double)o->opts.rate_weight * (part < ramp ? part / ramp : 1);
+    double lambda = (double)o->opts.lambda * pith_rate_ramp(over(o));
     return o->n_elements ? lambda / (double)o->n_elements : 0;
 }
 
 /* The share of its way to its level that a number on a grid goes at this step. */
 static float to_level(const struct optimizer *o)
 {
-    return (float)((double)o->opts.dampening * over(o) * over(o));
+    return (float)((double)o->opts.oscillation_damping * over(o) * over(o));
 }
 
-static void move_adam(const struct optimizer *o, struct free_numbers *f, uint64_t begin,
+static void move_adam(const struct optimizer *o, struct parametrization *f, uint64_t begin,
                       uint64_t end, float rate, float clip, float decay)
 {
     float b1 = o->opts.beta1, b2 = o->opts.beta2;
@@ -279,7 +278,7 @@ static void move_adam(const struct optimizer *o, struct free_numbers *f, uint64_
                   (size_t)(end - begin));
 }
 
-static void move_sgd(const struct optimizer *o, struct free_numbers *f, uint64_t begin,
+static void move_sgd(const struct optimizer *o, struct parametrization *f, uint64_t begin,
                      uint64_t end, float rate, float clip, float decay)
 {
     float mu = o->opts.momentum;
@@ -295,7 +294,7 @@ static void move_sgd(const struct optimizer *o, struct free_numbers *f, uint64_t
 }
 
 /* Numbers begin .. end. */
-static void move(const struct optimizer *o, struct free_numbers *f, uint64_t begin, uint64_t end,
+static void move(const struct optimizer *o, struct parametrization *f, uint64_t begin, uint64_t end,
                  float rate, float clip, float decay)
 {
     if (is_adam(&o->opts))
@@ -304,18 +303,18 @@ static void move(const struct optimizer *o, struct free_numbers *f, uint64_t beg
         move_sgd(o, f, begin, end, rate, clip, decay);
 }
 
-static void follow_average(const struct optimizer *o, struct free_numbers *f, uint64_t begin,
+static void follow_average(const struct optimizer *o, struct parametrization *f, uint64_t begin,
                            uint64_t end)
 {
-    for (uint64_t k = begin; k < end && f->average; k++)
-        f->average[k] += (1 - o->opts.average) * (f->value[k] - f->average[k]);
+    for (uint64_t k = begin; k < end && f->ema; k++)
+        f->ema[k] += (1 - o->opts.ema) * (f->value[k] - f->ema[k]);
 }
 
 static void move_slice(void *arg, uint32_t slice)
 {
     struct pass *pass = arg;
     for (uint32_t i = 0; i < pass->o->n; i++) {
-        struct free_numbers *f = &pass->o->of[i];
+        struct parametrization *f = &pass->o->of[i];
         uint64_t begin = range_begin(f->n, slice), end = range_begin(f->n, slice + 1);
         /* their noise does not decay, nor do their steps */
         uint64_t weights = f->noise || f->fake ? f->p->count : f->n;
@@ -323,42 +322,42 @@ static void move_slice(void *arg, uint32_t slice)
         float decay = f->p->is_weight ? pass->o->opts.weight_decay : 0.0f;
         move(pass->o, f, begin, middle, pass->rate, pass->clip, decay);
         move(pass->o, f, middle, end, pass->rate, pass->clip, 0);
-        pith_numbers_dampen(f, pass->to_level, begin, end);
+        pith_latent_damp(f, pass->to_level, begin, end);
         follow_average(pass->o, f, begin, end);
     }
 }
 
-/* Weights are drawn anew for the next step, or no more; those about to be thinned are judged. */
-static void turn_noise(const struct optimizer *o, struct free_numbers *f, uint32_t n_samples)
+/* Weights are drawn anew for the next step, or no more; those about to be pruned are judged. */
+static void turn_noise(const struct optimizer *o, struct parametrization *f, uint32_t n_samples)
 {
-    double part = over(o), ramp = (double)o->opts.rate_ramp;
+    double part = over(o);
     double samples = (double)o->n_steps * n_samples / (double)o->opts.epochs;
     double all = o->opts.score == PITH_SCORE_GATES ? (double)o->n_elements : samples;
     if (!f->noise)
         return;
     f->noise->quiet = part >= (double)o->opts.prune_until;
-    f->noise->cost = (float)((double)o->opts.noise_weight * (part < ramp ? part / ramp : 1) / all);
+    f->noise->cost = (float)(pith_rate_ramp(part) / all);
     if (!f->noise->quiet)
         pith_noise_draw(f->noise, o->step);
-    if (pith_thin_due(&o->opts, o->step - 1, o->n_steps))
+    if (pith_gradual_due(&o->opts, o->step - 1, o->n_steps))
         pith_noise_judge(f->noise, f->value, f->value + f->p->count);
 }
 
 /* What costs more than it is worth goes; a grid's latent numbers that are all but zero, too. */
-static void thin(struct optimizer *o, double rate, uint32_t n_samples)
+static void prune_least(struct optimizer *o, double rate, uint32_t n_samples)
 {
-    bool shrinks = o->opts.sparsity > 0 || o->opts.rate_weight > 0;
+    bool shrinks = o->opts.sparsity > 0 || o->opts.lambda > 0;
     for (uint32_t i = 0; i < o->n; i++) {
-        struct free_numbers *f = &o->of[i];
-        if (f->thin && f->grid && f->thin->is_weight && shrinks)
-            f->thin->dead_below = DEAD_BELOW * f->grid->step;
+        struct parametrization *f = &o->of[i];
+        if (f->pruned && f->grid && f->pruned->is_weight && shrinks)
+            f->pruned->dead_below = DEAD_BELOW * f->grid->step;
     }
-    pith_thin_step(o->thin, o->step - 1, o->n_steps, n_samples, o->thin_value);
-    if (!pith_thin_due(&o->opts, o->step - 1, o->n_steps))
+    pith_gradual_step(o->pruned, o->step - 1, o->n_steps, n_samples, o->pruned_value);
+    if (!pith_gradual_due(&o->opts, o->step - 1, o->n_steps))
         return;
     for (uint32_t i = 0; i < o->n; i++) {
-        pith_numbers_fit_grid(&o->of[i], rate / (double)o->opts.rate);
-        pith_numbers_aim(&o->of[i], bit_weight(o), n_samples / pith_thin_known(o->thin));
+        pith_latent_fit_grid(&o->of[i], rate / (double)o->opts.rate);
+        pith_latent_aim(&o->of[i], bit_weight(o), n_samples / pith_gradual_known(o->pruned));
     }
 }
 
@@ -378,18 +377,18 @@ double pith_optimizer_step(struct optimizer *o, double rate, uint32_t n_samples)
     pith_tape_ranges(o->tape, move_slice, &pass);
     for (uint32_t i = 0; i < o->n; i++)
         turn_noise(o, &o->of[i], n_samples);
-    if (o->thin)
-        thin(o, rate, n_samples);
+    if (o->pruned)
+        prune_least(o, rate, n_samples);
     for (uint32_t i = 0; i < o->n; i++)
         if (o->of[i].c->mask || o->of[i].own)
-            pith_numbers_spread(&o->of[i], o->of[i].value, o->of[i].p->data);
+            pith_latent_spread(&o->of[i], o->of[i].value, o->of[i].p->data);
     return length;
 }
 
 void pith_optimizer_store(struct optimizer *o)
 {
     for (uint32_t i = 0; i < o->n; i++)
-        pith_numbers_store(&o->of[i]);
+        pith_latent_store(&o->of[i]);
 }
 
 uint64_t pith_optimizer_kept(const struct optimizer *o)
@@ -406,6 +405,6 @@ double pith_optimizer_bytes(const struct optimizer *o)
 {
     double bytes = 0;
     for (uint32_t i = 0; i < o->n; i++)
-        bytes += pith_numbers_bytes(&o->of[i]);
+        bytes += pith_latent_bytes(&o->of[i]);
     return o->opts.levels ? bytes : NAN;
 }

@@ -9,7 +9,7 @@
 #include "tape.h"
 
 struct optimizer;
-struct free_numbers;
+struct parametrization;
 
 /* Parameters of t start at the model's values. m gets a grid, of these steps if there are any, and
  * a support of its own where opts ask for them: pith_snapshot_restore undoes it. */
@@ -19,7 +19,7 @@ enum pith_status pith_optimizer_new(struct pith_model *m, struct tape *t,
                                     struct pith_error *err);
 void pith_optimizer_free(struct optimizer *o); /* accepts NULL */
 /* What is free to move of each parameter of the tape. */
-struct free_numbers *pith_optimizer_numbers(struct optimizer *o, uint32_t *n);
+struct parametrization *pith_optimizer_numbers(struct optimizer *o, uint32_t *n);
 /* One step with the gradients that the tape holds, divided by n_samples. Returns the norm of the
  * gradient before clipping; not finite: nothing was changed. */
 double pith_optimizer_step(struct optimizer *o, double rate, uint32_t n_samples);

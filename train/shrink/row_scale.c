@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include "row_scale.h"
 
-#include "unit_links.h"
+#include "channel_dependency.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-static bool may_multiply(const struct pith_model *m, const struct unit_link *link,
+static bool may_multiply(const struct pith_model *m, const struct channel_link *link,
                          const struct pith_weight_ref *ref)
 {
     bool plain = link->bias == PITH_VALUE_NONE || !m->values[link->bias].constant->codebook;
-    return plain && pith_unit_bias_is_own(m, link, ref);
+    return plain && pith_channel_bias_is_own(m, link, ref);
 }
 
 /* The rows of `makes` take one step, their mean; those of `reads` what is left. */
-static bool even(const struct unit_link *makes, const struct unit_link *reads, uint64_t rows,
+static bool even(const struct channel_link *makes, const struct channel_link *reads, uint64_t rows,
                  double *const *step, struct row_scale *scale)
 {
     struct scaled *first = &scale->of[makes->value], *second = &scale->of[reads->value];
@@ -39,10 +39,10 @@ enum pith_status pith_row_scale_find(const struct pith_model *m, double *const *
                                      struct row_scale *scale, struct pith_error *err)
 {
     uint32_t n = 0;
-    struct unit_link *link = calloc(m->n_nodes + 1u, sizeof *link);
+    struct channel_link *link = calloc(m->n_nodes + 1u, sizeof *link);
     struct pith_weight_ref *refs = calloc(m->n_nodes + 1u, sizeof *refs);
     *scale = (struct row_scale){m->n_values, calloc(m->n_values + 1u, sizeof *scale->of)};
-    bool ok = link && refs && scale->of && pith_unit_links(m, link, refs, &n) == PITH_OK;
+    bool ok = link && refs && scale->of && pith_channel_dependencies(m, link, refs, &n) == PITH_OK;
     for (uint32_t i = 0; i < n && ok; i++) {
         uint32_t k = link[i].by_row ? link[i].source : PITH_VALUE_NONE;
         if (k == PITH_VALUE_NONE || link[k].by_row || !may_multiply(m, &link[k], &refs[k]) ||

@@ -20,7 +20,7 @@ static float squared_distance(const float *c, uint32_t n)
 }
 
 bool pith_soft_new(uint64_t count, uint64_t group_elems, uint32_t n_centroids,
-                   const float *centroid, float softness, struct soft_assign **s)
+                   const float *centroid, float temperature, struct soft_assign **s)
 {
     uint64_t groups = count / group_elems;
     struct soft_assign *made = calloc(1, sizeof *made);
@@ -35,7 +35,7 @@ bool pith_soft_new(uint64_t count, uint64_t group_elems, uint32_t n_centroids,
     }
     for (uint64_t g = 0; g < groups; g++)
         made->first_temperature[g] =
-            softness * squared_distance(centroid + g * n_centroids, n_centroids);
+            temperature * squared_distance(centroid + g * n_centroids, n_centroids);
     *s = made;
     return true;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* soft_assign.h - weights that lie between the centroids of their codebook, and settle.
+/* soft_assign.h - soft assignment (soft weight sharing): weights that lie between the centroids
+ * of their codebook, and settle.
  *
  * Each weight has a number x of its own; forward sees w = sum_j a_j c_j, a = softmax of
  * -(x - c_j)^2 / t: attention over the centroids (Cho et al., 2022, DKM). Both x and c learn by the
@@ -18,10 +19,11 @@ struct soft_assign {
     float *first_temperature;    /* [groups] */
 };
 
-/* Temperature at first: `softness` times the mean squared distance of neighbours. centroid: [groups
+/* Temperature at first: `temperature` times the mean squared distance of neighbours. centroid:
+ * [groups
  * * n_centroids], ascending in each group. False: no memory. */
 bool pith_soft_new(uint64_t count, uint64_t group_elems, uint32_t n_centroids,
-                   const float *centroid, float softness, struct soft_assign **s);
+                   const float *centroid, float temperature, struct soft_assign **s);
 void pith_soft_free(struct soft_assign *s); /* accepts NULL */
 /* part of the run is over: t falls with its square and is 0 at `until`. */
 void pith_soft_cool(struct soft_assign *s, double part, double until);

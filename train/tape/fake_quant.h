@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fake_quant.h - a grid of integers in the loop: forward sees each number rounded, the gradient
- * goes straight through, and the step is learned (LSQ, Esser et al., 2020; the zero point as in
- * LSQ+, Bhalgat et al., 2020).
+ * goes straight through (straight-through estimator, Bengio et al., 2013), and the step is learned
+ * (LSQ, Esser et al., 2020; the zero point as in LSQ+, Bhalgat et al., 2020).
  *
  *     y = (clip(round(x / s) + z, lowest, highest) - z) * s,   z = round(zero)
  *     dy/dx = 1 inside, 0 where clipped

@@ -105,7 +105,7 @@ static void release(struct grad_node *n)
     free(conv);
 }
 
-static void thinned(struct grad_node *n)
+static void pruned(struct grad_node *n)
 {
     struct conv *conv = n->state;
     conv->few = conv->sparse && pith_sparse_conv_keep(conv->sparse, n->weights->alive);
@@ -179,7 +179,7 @@ const struct grad_op pith_grad_conv = {
     .sets = true,
     .prepare = prepare,
     .release = release,
-    .thinned = thinned,
+    .pruned = pruned,
     .renew = renew,
     .forward = forward,
     .backward = backward,

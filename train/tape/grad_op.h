@@ -81,7 +81,7 @@ struct grad_op {
     enum pith_status (*prepare)(struct grad_node *n, uint64_t *scratch_bytes);
     void (*release)(struct grad_node *n); /* frees state */
     /* Of slice 0 alone, before renew(): weights->alive may be another. NULL: it does not matter. */
-    void (*thinned)(struct grad_node *n);
+    void (*pruned)(struct grad_node *n);
     /* Of slice 0 alone, on any thread, before any forward: part of 8 of what all slices take from
      * fixed inputs. NULL: nothing. */
     void (*renew)(struct grad_node *n, uint32_t part);

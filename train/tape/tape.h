@@ -56,10 +56,11 @@ struct tape_parameter {
 };
 
 struct tape_opts {
-    uint32_t batch;       /* of all slices together */
-    uint32_t threads;     /* >= 1 */
-    const uint32_t *hint; /* [n_hints] values whose gradient the loss adds to, as to the outputs' */
-    uint32_t n_hints;
+    uint32_t batch;   /* of all slices together */
+    uint32_t threads; /* >= 1 */
+    const uint32_t
+        *feature; /* [n_features] values whose gradient the loss adds to, as to the outputs' */
+    uint32_t n_features;
     bool training; /* batch statistics in BatchNorm (and its running ones are updated), dropout */
     const struct pith_ranks *ranks; /* borrowed; NULL: all slices are computed here (ranks.h) */
     bool unchecked;    /* a batch opened by the tape is not tried first (check_batch.h) */
@@ -86,8 +87,8 @@ void pith_tape_share(struct tape *t);
 struct tape_tensor *pith_tape_input(struct tape *t, uint32_t slice, uint32_t i);
 /* Row-major. grad is zero after pith_tape_forward: the loss sets it. */
 struct tape_tensor *pith_tape_output(struct tape *t, uint32_t slice, uint32_t i);
-/* Any value by its number in the model. Its layout is told in it. Only that of a hint (tape_opts)
- * may have something added to its gradient, which is zero after forward. */
+/* Any value by its number in the model. Its layout is told in it. Only that of a feature
+ * (tape_opts) may have something added to its gradient, which is zero after forward. */
 struct tape_tensor *pith_tape_value(struct tape *t, uint32_t slice, uint32_t value);
 
 /* Parameters may have changed since the last call. */

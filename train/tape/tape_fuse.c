@@ -37,8 +37,8 @@ static enum pith_status count_readers(struct tape *t, struct readers *r)
     }
     for (uint32_t i = 0; i < t->m->n_outputs; i++)
         r->n[t->m->outputs[i]]++;
-    for (uint32_t i = 0; i < t->opts.n_hints; i++)
-        r->n[t->opts.hint[i]]++;
+    for (uint32_t i = 0; i < t->opts.n_features; i++)
+        r->n[t->opts.feature[i]]++;
     return PITH_OK;
 }
 

@@ -199,8 +199,8 @@ static void clear_ends(void *arg, uint32_t slice)
     struct tape *t = arg;
     for (uint32_t i = 0; i < t->m->n_outputs; i++)
         clear_grad(tape_at(t, slice, t->m->outputs[i], TAPE_ROW_MAJOR));
-    for (uint32_t i = 0; i < t->opts.n_hints; i++)
-        clear_grad(tape_at(t, slice, t->opts.hint[i], t->primary[t->opts.hint[i]]));
+    for (uint32_t i = 0; i < t->opts.n_features; i++)
+        clear_grad(tape_at(t, slice, t->opts.feature[i], t->primary[t->opts.feature[i]]));
 }
 
 static void convert_backward(const struct tape *t, const struct tape_step *step, uint32_t slice)
@@ -298,8 +298,8 @@ static void renew_steps(void *arg, uint32_t part)
 void pith_tape_renew(struct tape *t, uint32_t from, uint32_t to)
 {
     for (uint32_t i = from; i < to; i++)
-        if (t->step[i].op && t->step[i].op->thinned)
-            t->step[i].op->thinned(&t->step[i].node[0]);
+        if (t->step[i].op && t->step[i].op->pruned)
+            t->step[i].op->pruned(&t->step[i].node[0]);
     on_threads(t, 0, PITH_TRAIN_SLICES, renew_steps, &(struct renewed){t, from, to});
 }
 

@@ -166,15 +166,15 @@ static enum pith_status first_parts(struct tape *t, struct tape_step *step, bool
     return PITH_OK;
 }
 
-/* The loss adds to outputs and hints: they have a part from the beginning. */
+/* The loss adds to outputs and features: they have a part from the beginning. */
 static enum pith_status plan_gradients(struct tape *t)
 {
     bool *has_part = pith_tape_take(t, (uint64_t)t->n_values * TAPE_LAYOUTS + 1, sizeof *has_part);
     enum pith_status status = has_part ? PITH_OK : PITH_ERR_MEMORY;
     for (uint32_t i = 0; i < t->m->n_outputs && has_part; i++)
         *part_of(t, has_part, tape_at(t, 0, t->m->outputs[i], TAPE_ROW_MAJOR)) = true;
-    for (uint32_t i = 0; i < t->opts.n_hints && has_part; i++) {
-        uint32_t v = t->opts.hint[i];
+    for (uint32_t i = 0; i < t->opts.n_features && has_part; i++) {
+        uint32_t v = t->opts.feature[i];
         *part_of(t, has_part, tape_at(t, 0, v, t->primary[v])) = true;
     }
     for (uint32_t i = t->n_steps; i > 0 && !status; i--)
@@ -371,6 +371,9 @@ static enum pith_status prepare_run(struct tape *t, const struct grad_op *op,
     enum pith_status status = PITH_OK;
     if (op && op->channels_last && n->out[0]->layout == TAPE_CHANNELS_LAST)
         status = run_channels_last(t, op, n, view, run);
+    uint32_t lowered = status ? 0 : op_lowered_bytes(run, &env);
+    if (lowered && !(run->lowered = pith_tape_take(t, lowered, 1)))
+        return PITH_ERR_MEMORY;
     if (!status && n->info->need)
         status = n->info->need(run, &env, &need);
     if (status)

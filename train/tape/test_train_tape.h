@@ -3,8 +3,6 @@
  *
  *     fake_quant.h: the definition at every instruction set, gradients against differences
  *     fake_quant_graph.h: the network with its grids in the loop, forward and back
- *     kept_values.h: arrays in memory, in files beyond the limit, and where there can be no
- *         file
  *     tape.h: gradients of every operator against differences
  *     tape_state.h: which steps became one */
 #ifndef TEST_TRAIN_TAPE_H
@@ -12,7 +10,6 @@
 
 #include "fake_quant.h"
 #include "fake_quant_graph.h"
-#include "kept_values.h"
 #include "tape.h"
 #include "tape_state.h"
 

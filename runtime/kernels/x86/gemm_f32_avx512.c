@@ -4,4 +4,5 @@
 #define MR 8
 #define NV 3
 #define EXTRA_COLUMN 1
+#define MR_WIDE 0
 #include "gemm_f32_impl.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* gemm_f32_impl.h - template of gemm_f32. Parameters: the vector operations (rvec holds MR floats),
- * MR (rows of a panel), NV (vectors of a full tile), EXTRA_COLUMN (0, 1).
+ * MR (rows of a panel), NV (vectors of a full tile), EXTRA_COLUMN (0, 1), MR_WIDE (rows
+ * of a wide job, MR + 2, times WIDE_NV vectors; 0: there are none).
  *
  * A tile of MR x n sums lives in registers: per k, n/LANES loads of b, and each of MR values of a
  * is broadcast once and used n/LANES times. MR * NV must cover latency x throughput of the
@@ -107,7 +108,7 @@ tile_run(const struct gemm_f32_job *job, const struct tile *t, const struct clam
     }
     const float *a = t->a, *b = job->b;
     const float *next = job->next ? job->next : b;
-    const size_t next_step = job->next ? NV * LANES : 0;
+    const size_t next_step = job->next ? job->ldb : 0;
     for (uint32_t k = job->k; k > 0; k--, a += MR, b += job->ldb, next += next_step) {
         vec bv[NV];
 #pragma GCC unroll 4
@@ -214,6 +215,88 @@ static void column_run(const struct gemm_f32_job *job, const struct clamp *clamp
         finish_one(job, &t, clamp, r, 0, sums[r]);
 }
 
+#if MR_WIDE
+/* MR <= rows <= MR_WIDE, of two panels, times WIDE_NV vectors. b has all lanes of them, the rest
+ * only those of the masks. */
+static inline __attribute__((always_inline)) void wide_tile_run(const struct gemm_f32_job *job,
+                                                                const struct clamp *clamp,
+                                                                const int rows, const bool whole)
+{
+    const struct tile t = tile_of(job, 0);
+    vec acc[MR_WIDE][WIDE_NV];
+    vmask lanes[WIDE_NV];
+#pragma GCC unroll 2
+    for (int j = 0; j < WIDE_NV; j++) {
+        int left = (int)job->n - j * LANES;
+        lanes[j] = vmask_range(0, left < 0 ? 0 : left < LANES ? left : LANES);
+        vec bias = t.bias_col ? load_edge(t.bias_col + j * LANES, lanes[j], whole) : vec_zero();
+#pragma GCC unroll 6
+        for (int i = 0; i < rows; i++)
+            acc[i][j] = bias;
+    }
+    if (t.from) {
+#pragma GCC unroll 6
+        for (int i = 0; i < rows; i++)
+#pragma GCC unroll 2
+            for (int j = 0; j < WIDE_NV; j++)
+                acc[i][j] =
+                    vec_add(load_edge(t.from + (size_t)i * job->ldc + j * LANES, lanes[j], whole),
+                            acc[i][j]);
+    }
+    const float *a = job->a, *more = job->a + job->a_step, *b = job->b;
+    const float *next = job->next ? job->next : b;
+    const size_t next_step = job->next ? WIDE_NV * LANES : 0;
+    for (uint32_t k = job->k; k > 0; k--, a += MR, more += MR, b += job->ldb, next += next_step) {
+        vec bv[WIDE_NV];
+        __builtin_prefetch(next, 0, 2);
+#pragma GCC unroll 2
+        for (int j = 0; j < WIDE_NV; j++) {
+            bv[j] = vec_load(b + j * LANES);
+            IN_REGISTER(bv[j]);
+        }
+#pragma GCC unroll 6
+        for (int i = 0; i < rows; i++) {
+            vec w = vec_set1(i < MR ? a[i] : more[i - MR]);
+#pragma GCC unroll 2
+            for (int j = 0; j < WIDE_NV; j++)
+                acc[i][j] = vec_fma(w, bv[j], acc[i][j]);
+        }
+    }
+#pragma GCC unroll 6
+    for (int i = 0; i < rows; i++) {
+        vec bias = t.bias_row ? vec_set1(t.bias_row[i]) : vec_zero();
+#pragma GCC unroll 2
+        for (int j = 0; j < WIDE_NV; j++) {
+            float *c = job->c + (size_t)i * job->ldc + j * LANES;
+            vec v = clamp_apply(clamp, vec_add(acc[i][j], bias));
+            if (whole)
+                vec_store(c, v);
+            else
+                vec_store_some(c, lanes[j], v);
+        }
+    }
+}
+
+static inline __attribute__((always_inline)) void
+wide_rows_run(const struct gemm_f32_job *job, const struct clamp *clamp, const int rows)
+{
+    if (job->n == WIDE_NV * LANES)
+        wide_tile_run(job, clamp, rows, true);
+    else
+        wide_tile_run(job, clamp, rows, false);
+}
+
+static void wide_run(const struct gemm_f32_job *job, const struct clamp *clamp)
+{
+    if (job->m == MR)
+        wide_rows_run(job, clamp, MR);
+    else if (job->m == MR + 1)
+        wide_rows_run(job, clamp, MR + 1);
+    else
+        wide_rows_run(job, clamp, MR_WIDE);
+}
+#endif
+
 static void tiles_run(const struct gemm_f32_job *job, const struct clamp *clamp)
 {
     const uint32_t nv = job->n / LANES + (job->n % LANES != 0);
@@ -241,7 +324,12 @@ void ISA(pith_gemm_f32)(const struct gemm_f32_job *job)
 {
     const struct dense_act none = {ACT_NONE, 0, 0};
     const struct clamp clamp = clamp_of(job->finish ? &job->act : &none);
-    if (job->n > 1)
+#if MR_WIDE
+    if (job->wide)
+        wide_run(job, &clamp);
+    else
+#endif
+        if (job->n > 1)
         tiles_run(job, &clamp);
     for (uint32_t i = 0; job->n == 1 && i < job->m; i += COLUMN_PANELS * MR)
         column_run(job, &clamp, i);

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+#include "goal_run.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "array_files.h"
+#include "json_out.h"
+#include "layer_table.h"
+#include "pith_base.h"
+#include "pith_host.h"
+
+#define LARGEST 3 /* layers that a miss names */
+
+enum cli_exit cli_best_path(const char *output, char best[CLI_BEST_BYTES])
+{
+    const char *slash = strrchr(output, '/'), *dot = strrchr(slash ? slash : output, '.');
+    bool suffix = dot && strcmp(dot, ".pith") == 0;
+    int stem = suffix ? (int)(dot - output) : (int)strlen(output);
+    if (snprintf(best, CLI_BEST_BYTES, "%.*s.best.pith", stem, output) < CLI_BEST_BYTES)
+        return EXIT_DONE;
+    cli_error("%s: name too long", output);
+    return EXIT_USAGE;
+}
+
+/* ---- while it searches ----------------------------------------------------------------------- */
+
+struct show {
+    const struct cli_goal_run *run;
+    struct cli_progress bar;
+    char best[CLI_BEST_BYTES]; /* "": none is written */
+    bool written;
+    enum cli_exit rc;
+    char what[64];
+};
+
+static void started(void *user, const struct pith_goal_encoder *e, uint32_t call, uint32_t calls)
+{
+    struct show *s = user;
+    snprintf(s->what, sizeof s->what, "%s %u/%u", e->name, call, calls);
+    cli_progress_end(&s->bar);
+    cli_progress_start(&s->bar, s->run->common, s->what, 0);
+}
+
+static void rounded(void *user, uint32_t done, uint32_t total)
+{
+    struct show *s = user;
+    s->bar.total = total;
+    cli_progress_step(&s->bar, done);
+}
+
+static bool stop(void *user)
+{
+    struct show *s = user;
+    return s->rc != EXIT_DONE || cli_interrupted();
+}
+
+/* What there is at any moment outlives whatever ends the search. */
+static void write_best(struct show *s, const struct pith_goal_point *p)
+{
+    struct pith_error err = {0};
+    if (!s->best[0])
+        return;
+    if (pith_file_write(s->best, p->file.data, p->file.bytes, &err))
+        s->rc = cli_fail(&err);
+    else
+        s->written = true;
+}
+
+static void made(void *user, const struct pith_goal_point *p, bool best)
+{
+    struct show *s = user;
+    char bytes[32], loss[256];
+    cli_progress_end(&s->bar);
+    pith_goal_loss_text(s->run->goal, &p->loss, loss, sizeof loss);
+    cli_say(s->run->common, "%-14s %8.4g  %10s  %5.1fx  %s%s", p->encoder, p->quality,
+            cli_format_bytes(p->bytes, bytes), (double)s->run->before_bytes / (double)p->bytes,
+            loss, p->excess > 0 || !p->small ? "  (misses)" : "");
+    if (best)
+        write_best(s, p);
+}
+
+/* ---- what came of it ------------------------------------------------------------------------- */
+
+static const struct pith_goal_point *best_of(const struct pith_goal_result *r)
+{
+    return &r->found.point[r->found.best];
+}
+
+static double or_nothing(double x)
+{
+    return isfinite(x) ? x : NAN;
+}
+
+static void print_json(const struct cli_goal_run *run, const struct pith_goal_result *r,
+                       const char *written, const struct layer_rows *layers)
+{
+    const struct pith_goal_loss *l = &r->loss;
+    const struct pith_goal_point *p = best_of(r);
+    bool labels = l->metric != PITH_METRIC_NONE;
+    cli_json_begin();
+    cli_json_string("input", run->input);
+    if (written)
+        cli_json_string("written", written);
+    else
+        cli_json_raw("written", "null");
+    cli_json_uint("bytes", p->bytes);
+    cli_json_number("ratio", (double)run->before_bytes / (double)p->bytes);
+    if (labels)
+        cli_json_string("metric", l->metric == PITH_METRIC_TOP1 ? "top1" : "psnr");
+    else
+        cli_json_raw("metric", "null");
+    cli_json_number("before", labels ? or_nothing(l->before) : NAN);
+    cli_json_number("after", labels ? or_nothing(l->after) : NAN);
+    cli_json_number("drop", labels ? or_nothing(l->drop) : NAN);
+    cli_json_number("limit", run->goal->max_drop >= 0 ? run->goal->max_drop : NAN);
+    cli_json_number("kl", l->classes ? l->kl : NAN);
+    cli_json_number("agreement", l->classes ? l->agreement : NAN);
+    cli_json_number("snr_db", or_nothing(l->snr_db));
+    cli_json_uint("samples", l->samples);
+    cli_json_bool("samples_chose", r->shared || r->gated);
+    cli_json_string("encoder", p->encoder);
+    cli_json_number("quality", p->quality);
+    cli_json_uint("calls", r->found.n);
+    cli_json_number("seconds", r->seconds);
+    cli_json_bool("met", r->met);
+    cli_json_layers(layers);
+    cli_json_end();
+}
+
+static void print_summary(const struct cli_goal_run *run, const struct pith_goal_result *r,
+                          const char *written)
+{
+    char before[32], after[32], loss[256];
+    const struct pith_goal_point *p = best_of(r);
+    pith_goal_loss_text(run->goal, &r->loss, loss, sizeof loss);
+    cli_say(run->common, "%s  %s, was %s: %.1fx smaller  %s on %llu samples%s  %.0f s",
+            written ? written : "(not written)", cli_format_bytes(p->bytes, after),
+            cli_format_bytes(run->before_bytes, before),
+            (double)run->before_bytes / (double)p->bytes, loss, (unsigned long long)r->loss.samples,
+            r->shared  ? ", which chose, too: there are few"
+            : r->gated ? ", which turned a smaller file down"
+                       : " that chose nothing",
+            r->seconds);
+}
+
+/* "fc6 61%, fc7 22%": what costs most. */
+static void list_largest(const struct layer_rows *rows, char *text, size_t room)
+{
+    uint64_t below = UINT64_MAX;
+    text[0] = '\0';
+    for (int k = 0; k < LARGEST && k < (int)rows->n && rows->bytes > 0; k++) {
+        const struct layer_row *largest = NULL;
+        for (uint32_t i = 0; i < rows->n; i++)
+            if (rows->row[i].bytes < below && (!largest || rows->row[i].bytes > largest->bytes))
+                largest = &rows->row[i];
+        if (!largest)
+            return;
+        size_t n = strlen(text);
+        snprintf(text + n, room - n, "%s%s %.0f%%", n ? ", " : "", largest->name,
+                 100.0 * (double)largest->bytes / (double)rows->bytes);
+        below = largest->bytes;
+    }
+}
+
+/* The point that a looser limit would allow: it is small enough, and loses least. */
+static const struct pith_goal_point *looser(const struct pith_goal_result *r)
+{
+    const struct pith_goal_point *best = NULL;
+    for (uint32_t i = 0; i < r->found.n; i++) {
+        const struct pith_goal_point *p = &r->found.point[i];
+        if (p->small && (!best || p->excess < best->excess))
+            best = p;
+    }
+    return best;
+}
+
+static void tell_missed(const struct cli_goal_run *run, const struct pith_goal_result *r,
+                        const char *written, const struct layer_rows *rows)
+{
+    const struct pith_goal_point *p = best_of(r), *other = looser(r);
+    char loss[256], bytes[32], largest[300];
+    pith_goal_loss_text(run->goal, &r->loss, loss, sizeof loss);
+    list_largest(rows, largest, sizeof largest);
+    cli_error("goal not met: the best is %s with %s: %s%s", cli_format_bytes(p->bytes, bytes), loss,
+              written ? "saved as " : "nothing is written", written ? written : "");
+    if (largest[0])
+        cli_say(run->common, "largest layers: %s", largest);
+    if (p->excess <= 0 && run->goal->max_size > 0 && (double)p->bytes > run->goal->max_size)
+        cli_say(run->common, "--max-size %llu would take it", (unsigned long long)p->bytes);
+    if (other && run->goal->max_drop > 0 && isfinite(other->excess) && other->excess > 0)
+        cli_say(run->common, "--max-drop %.2g%% would give about %s",
+                100 * run->goal->max_drop * exp(other->excess) * 1.05,
+                cli_format_bytes(other->bytes, bytes));
+}
+
+/* Where the file goes: the name asked for, or where it misses the goal beside it. NULL: nowhere. */
+static enum cli_exit put_file(struct show *s, const struct pith_goal_result *r,
+                              const char **written)
+{
+    const struct pith_goal_point *p = best_of(r);
+    const struct cli_common *c = s->run->common;
+    const bool plain = !c->output || strcmp(c->output, "-") == 0;
+    bool done = r->met && !r->found.stopped;
+    enum cli_exit rc = EXIT_DONE;
+    *written = NULL;
+    if (c->dry_run || (!done && plain))
+        return EXIT_DONE;
+    if (done) {
+        rc = cli_write_output(c, p->file.data, p->file.bytes);
+        *written = plain ? "-" : c->output;
+        if (!rc && s->written)
+            unlink(s->best);
+        return rc;
+    }
+    if (!s->best[0])
+        return EXIT_DONE;
+    write_best(s, p);
+    *written = s->rc ? NULL : s->best;
+    return s->rc;
+}
+
+static enum cli_exit put_out(struct show *s, const struct pith_goal_result *r)
+{
+    struct layer_rows rows;
+    const char *written;
+    const struct pith_goal_point *p = best_of(r);
+    enum cli_exit rc = cli_layer_rows(p->file.data, p->file.bytes, "the result", &rows);
+    if (rc)
+        return rc;
+    rc = put_file(s, r, &written);
+    if (!rc && s->run->common->json)
+        print_json(s->run, r, written, &rows);
+    if (!rc && !s->run->common->quiet)
+        cli_print_layers(&rows, stderr);
+    if (!rc)
+        print_summary(s->run, r, written);
+    if (!rc && r->found.stopped && cli_interrupted()) {
+        cli_error("interrupted: %s%s", written ? "the best so far is " : "nothing is written",
+                  written ? written : "");
+        rc = EXIT_INTERRUPTED;
+    } else if (!rc && !r->met) {
+        tell_missed(s->run, r, written, &rows);
+        rc = EXIT_NO;
+    }
+    cli_layer_rows_free(&rows);
+    return rc;
+}
+
+static enum cli_exit open_best(struct show *s)
+{
+    const struct cli_common *c = s->run->common;
+    if (!c->output || strcmp(c->output, "-") == 0 || c->dry_run)
+        return EXIT_DONE;
+    enum cli_exit rc = cli_best_path(c->output, s->best);
+    if (!rc && cli_same_file(s->run->input, s->best))
+        s->best[0] = '\0';
+    return rc || !s->best[0] ? rc : cli_check_writable(s->best);
+}
+
+enum cli_exit cli_goal_run(const struct cli_goal_run *run, struct pith_model *m)
+{
+    struct show s = {.run = run};
+    struct pith_engine_opts engine = {.size_bytes = sizeof engine};
+    struct pith_error err = {0};
+    struct pith_goal_result r;
+    enum cli_exit rc = cli_engine_opts(run->common, &engine);
+    if (!rc)
+        rc = open_best(&s);
+    if (rc)
+        return rc;
+    const struct pith_goal_compress_opts o = {.size_bytes = sizeof o,
+                                              .feed = &run->feed->feed,
+                                              .seed = run->common->seed,
+                                              .threads = engine.threads,
+                                              .cpu_mask = engine.cpu_mask,
+                                              .for_speed = run->for_speed,
+                                              .started = started,
+                                              .made = made,
+                                              .rounded = rounded,
+                                              .stop = stop,
+                                              .user = &s};
+    cli_progress_start(&s.bar, run->common, "baseline", 0);
+    enum pith_status st = pith_goal_compress(m, run->goal, &o, &r, &err);
+    cli_progress_end(&s.bar);
+    if (s.rc)
+        return s.rc;
+    if (st && s.written)
+        cli_say(run->common, "the best so far is %s", s.best);
+    if (st)
+        return cli_fail(&err);
+    rc = put_out(&s, &r);
+    pith_goal_result_free(&r);
+    return rc;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* goal_run.h - compress under a goal: the search shown, its file written, a miss told. */
+#ifndef GOAL_RUN_H
+#define GOAL_RUN_H
+
+#include "feed_options.h"
+#include "pith_goal_compress.h"
+
+/* NAME.best.pith beside NAME.pith or NAME: where the best of a search lies that has missed its
+ * goal, or has not ended. EXIT_USAGE: the name is too long. */
+#define CLI_BEST_BYTES 4096
+enum cli_exit cli_best_path(const char *output, char best[CLI_BEST_BYTES]);
+
+struct cli_goal_run {
+    const struct cli_common *common;
+    const char *input; /* its path */
+    const struct pith_goal *goal;
+    const struct cli_feed *feed;
+    bool for_speed;
+    uint64_t before_bytes; /* of the network's floats */
+};
+
+/* EXIT_NO: missed. */
+enum cli_exit cli_goal_run(const struct cli_goal_run *run, struct pith_model *m);
+
+#endif

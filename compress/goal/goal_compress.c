@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+#include "pith_goal_compress.h"
+
+#include <math.h>
+
+#include "goal_encoders.h"
+#include "pith_error_fill.h"
+#include "pith_host.h"
+
+#define TRIES                                                                                      \
+    2u /* of finer files, where none that was made is within the goal on other samples             \
+        */
+
+struct job {
+    const struct pith_goal *goal;
+    const struct pith_goal_compress_opts *opts;
+    struct pith_goal_judge *judge;
+    struct goal_encoders encoders;
+    uint64_t begun_ns;
+};
+
+static double seconds_of(const struct job *j)
+{
+    return 1e-9 * (double)(pith_clock_ns(NULL) - j->begun_ns);
+}
+
+static bool is_over(void *user)
+{
+    const struct job *j = user;
+    if (j->opts->stop && j->opts->stop(j->opts->user))
+        return true;
+    return j->goal->time > 0 && seconds_of(j) > j->goal->time;
+}
+
+static enum pith_status measure(void *user, const struct pith_buffer *file,
+                                struct pith_goal_loss *loss, uint64_t *ram, struct pith_error *err)
+{
+    struct job *j = user;
+    enum pith_status st = pith_goal_judge_measure(j->judge, PITH_GOAL_CHOOSE, file, loss, err);
+    if (!st && j->goal->max_ram > 0)
+        st = pith_goal_judge_ram(j->judge, file, ram, err);
+    return st;
+}
+
+static void started(void *watcher, const struct pith_goal_encoder *e, uint32_t call, uint32_t calls)
+{
+    const struct job *j = watcher;
+    if (j->opts->started)
+        j->opts->started(j->opts->user, e, call, calls);
+}
+
+static void made(void *watcher, const struct pith_goal_point *p, bool best)
+{
+    const struct job *j = watcher;
+    if (j->opts->made)
+        j->opts->made(j->opts->user, p, best);
+}
+
+/* ---- samples that did not choose ------------------------------------------------------------- */
+
+static bool fits(const struct pith_goal_point *p)
+{
+    return p->excess <= 0 && p->small;
+}
+
+/* The smallest file within the goal that is larger than `above` bytes; n: none. */
+static uint32_t next_larger(const struct pith_goal_found *f, uint64_t above)
+{
+    uint32_t best = f->n;
+    for (uint32_t i = 0; i < f->n; i++)
+        if (fits(&f->point[i]) && f->point[i].bytes > above &&
+            (best == f->n || f->point[i].bytes < f->point[best].bytes))
+            best = i;
+    return best;
+}
+
+static const struct pith_goal_encoder *encoder_of(const struct job *j,
+                                                  const struct pith_goal_point *p)
+{
+    for (uint32_t i = 0; i < j->encoders.n; i++)
+        if (j->encoders.list[i].name == p->encoder)
+            return &j->encoders.list[i];
+    return NULL;
+}
+
+/* One more, finer by what the last one missed. *i: where it is; untouched: there is none. */
+static enum pith_status make_finer(struct job *j, struct pith_goal_found *f,
+                                   const struct pith_goal_point *last, double excess, uint32_t *i,
+                                   struct pith_error *err)
+{
+    const struct pith_goal_encoder *e = encoder_of(j, last);
+    double quality = last->quality * exp(-(fmin(excess, 2) + 0.1) / 2);
+    struct pith_goal_point p = {.encoder = last->encoder, .quality = quality};
+    if (!e || quality < e->finest || f->n == PITH_GOAL_POINTS || is_over(j))
+        return PITH_OK;
+    started(j, e, f->n + 1, f->n + 1);
+    enum pith_status st = e->encode(e->user, quality, &p.file, err);
+    if (!st)
+        st = measure(j, &p.file, &p.loss, &p.ram, err);
+    if (st) {
+        pith_buffer_free(&p.file);
+        return st;
+    }
+    p.bytes = p.file.bytes;
+    p.excess = pith_goal_excess(j->goal, &p.loss, 1);
+    p.small = (!(j->goal->max_size > 0) || (double)p.bytes <= j->goal->max_size) &&
+              (!(j->goal->max_ram > 0) || (double)p.ram <= j->goal->max_ram);
+    *i = f->n;
+    f->point[f->n++] = p;
+    made(j, &p, false);
+    return PITH_OK;
+}
+
+static enum pith_status report_on(struct job *j, struct pith_goal_result *r, uint32_t i,
+                                  double *excess, struct pith_error *err)
+{
+    enum pith_status st =
+        pith_goal_judge_measure(j->judge, PITH_GOAL_REPORT, &r->found.point[i].file, &r->loss, err);
+    if (!st)
+        *excess = pith_goal_excess(j->goal, &r->loss, 0);
+    return st;
+}
+
+/* The best, unless the samples that report find that it loses too much: then the next larger one.
+ */
+static enum pith_status report(struct job *j, struct pith_goal_result *r, struct pith_error *err)
+{
+    struct pith_goal_found *f = &r->found;
+    double excess = 0;
+    enum pith_status st = report_on(j, r, f->best, &excess, err);
+    bool may_turn_down = f->met && !r->shared && pith_goal_limits_loss(j->goal);
+    for (uint32_t tries = 0; !st && may_turn_down && excess > 0;) {
+        uint32_t next = next_larger(f, f->point[f->best].bytes);
+        if (next == f->n && tries++ < TRIES)
+            st = make_finer(j, f, &f->point[f->best], excess, &next, err);
+        r->gated = true;
+        r->met = false;
+        if (st || next >= f->n)
+            break;
+        f->best = next;
+        r->met = fits(&f->point[next]);
+        st = report_on(j, r, next, &excess, err);
+    }
+    r->met = f->met && !(may_turn_down && excess > 0) && fits(&f->point[f->best]);
+    return st;
+}
+
+/* ---- all ------------------------------------------------------------------------------------- */
+
+static enum pith_status open_judge(struct job *j, struct pith_model *m, struct pith_error *err)
+{
+    struct pith_goal_judge_opts o = {.size_bytes = sizeof o, .seed = j->opts->seed};
+    o.engine = (struct pith_engine_opts){
+        .size_bytes = sizeof o.engine, .threads = j->opts->threads, .cpu_mask = j->opts->cpu_mask};
+    return pith_goal_judge_new(m, j->opts->feed, &o, &j->judge, err);
+}
+
+static enum pith_status search(struct job *j, const struct pith_model *m,
+                               struct pith_goal_result *r, struct pith_error *err)
+{
+    struct goal_encoders *e = &j->encoders;
+    *e = (struct goal_encoders){.m = m, .judge = j->judge, .goal = j->goal, .opts = j->opts};
+    pith_goal_encoders_fill(e);
+    const struct pith_goal_search s = {.size_bytes = sizeof s,
+                                       .goal = j->goal,
+                                       .encoder = e->list,
+                                       .n = e->n,
+                                       .measure = measure,
+                                       .user = j,
+                                       .started = started,
+                                       .made = made,
+                                       .stop = is_over,
+                                       .watcher = j};
+    return pith_goal_search(&s, &r->found, err);
+}
+
+enum pith_status pith_goal_compress(struct pith_model *m, const struct pith_goal *goal,
+                                    const struct pith_goal_compress_opts *opts,
+                                    struct pith_goal_result *result, struct pith_error *err)
+{
+    struct job j = {.goal = goal, .opts = opts, .begun_ns = pith_clock_ns(NULL)};
+    struct pith_goal_result r = {.met = false};
+    if (!opts->feed)
+        return pith_error_fill(err, PITH_ERR_ARGUMENT, "a goal needs samples to measure a loss on");
+    if (!pith_goal_limits_loss(goal) && !(goal->max_size > 0) && !(goal->max_ram > 0))
+        return pith_error_fill(err, PITH_ERR_ARGUMENT, "the goal limits nothing");
+    enum pith_status st = open_judge(&j, m, err);
+    if (!st)
+        st = pith_model_fold_batch_norm(m, NULL, err);
+    if (!st)
+        st = search(&j, m, &r, err);
+    if (!st) {
+        r.shared = pith_goal_judge_shares(j.judge);
+        st = report(&j, &r, err);
+    }
+    pith_goal_encoders_free(&j.encoders);
+    pith_goal_judge_free(j.judge);
+    r.seconds = seconds_of(&j);
+    if (st)
+        pith_goal_result_free(&r);
+    else
+        *result = r;
+    return st;
+}
+
+void pith_goal_result_free(struct pith_goal_result *r)
+{
+    pith_goal_found_free(&r->found);
+}

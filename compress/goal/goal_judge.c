@@ -1,0 +1,559 @@
+/* SPDX-License-Identifier: MIT */
+/* goal_judge.c - the original runs once over the samples that choose and report, and its answers
+ * are kept; each candidate runs over them and is compared. Sums are taken in the order of samples,
+ * so that figures are the same for every number of threads. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "output_kind.h"
+#include "pith_error_fill.h"
+#include "sample_split.h"
+
+#define KEPT_FLOATS 16777216.0 /* of answers, a part: 64 MB */
+#define CHOOSING_MACS 4e11     /* a pass over the samples that choose: some 10 s of a core */
+#define CALIBRATING_MACS 1.5e11
+#define LEAST_MOST 64.0 /* samples, whatever the network costs */
+#define MOST_CHOOSING 4096.0
+#define MOST_CALIBRATING 1024.0
+#define LEAST_P 1e-30 /* of a class: its logarithm is a number */
+
+static char candidate_name[] = "the compressed network"; /* for messages */
+
+/* The original's answers to a part. */
+struct kept {
+    float *y; /* owns: [n] of all calls and judged outputs, one behind the other */
+    size_t n, room;
+    uint64_t *start; /* owns: [calls * outputs + 1] in y */
+    bool *right;     /* owns: [calls], with labels */
+    uint64_t calls, room_calls;
+    double squares; /* with targets: sum of mean squared errors */
+};
+
+struct judged {
+    uint32_t output;
+    struct output_kind kind;
+};
+
+struct pith_goal_judge {
+    const struct pith_feed *feed;
+    struct pith_engine_opts engine;
+    struct sample_split split;
+    struct pith_data *labelled; /* borrowed; NULL: none is */
+    enum pith_goal_metric metric;
+    struct judged *out; /* owns: [n_out] */
+    uint32_t n_out;
+    struct kept kept[PITH_GOAL_PARTS];
+    float *target; /* owns: room for one */
+};
+
+/* Of one output of a candidate. */
+struct sums {
+    double kl, kl_squares;
+    uint64_t rows, agree;
+    double signal, noise, noise_squares;
+};
+
+/* A run over a part: of the original, which is kept, or of a candidate. */
+struct pass {
+    struct pith_goal_judge *j;
+    struct kept *kept;
+    struct pith_plan *plan;
+    struct sums *sums; /* NULL: it is kept */
+    uint64_t calls, right, won, lost;
+    double squares;
+    enum pith_status st;
+};
+
+/* ---- what it is judged by -------------------------------------------------------------------- */
+
+static bool is_state(const struct pith_feed *feed, uint32_t output)
+{
+    for (uint32_t i = 0; i < feed->n_states; i++)
+        if (feed->state[i].output == output)
+            return true;
+    return false;
+}
+
+static void find_labels(struct pith_goal_judge *j)
+{
+    for (uint32_t i = 0; i < j->feed->n_inputs && !j->labelled; i++) {
+        struct pith_data *d = j->feed->input[i].data;
+        if (d && (pith_data_labelled(d) || pith_data_target_elems(d)))
+            j->labelled = d;
+    }
+    if (j->labelled)
+        j->metric = pith_data_labelled(j->labelled) ? PITH_METRIC_TOP1 : PITH_METRIC_PSNR;
+}
+
+static uint64_t elems_of(const struct pith_value *v)
+{
+    uint64_t n = 1;
+    for (uint32_t i = 0; i < v->rank; i++)
+        n *= v->dim[i];
+    return n;
+}
+
+static enum pith_status find_outputs(struct pith_goal_judge *j, const struct pith_model *m,
+                                     struct pith_error *err)
+{
+    j->out = calloc(m->n_outputs + 1u, sizeof *j->out);
+    if (!j->out)
+        return pith_error_no_memory(err);
+    for (uint32_t i = 0; i < m->n_outputs; i++) {
+        const struct pith_value *y = &m->values[m->outputs[i]];
+        if (y->type != PITH_F32 || is_state(j->feed, i))
+            continue;
+        struct judged *o = &j->out[j->n_out++];
+        *o = (struct judged){i, pith_output_kind(m, i)};
+        uint64_t n = elems_of(y);
+        if (i == 0 && j->metric == PITH_METRIC_TOP1 && o->kind.classes == 0 && n >= 2)
+            o->kind = (struct output_kind){.classes = (uint32_t)n, .rows = 1, .inner = 1};
+        if (j->metric == PITH_METRIC_PSNR)
+            o->kind.classes = 0;
+    }
+    if (j->n_out == 0)
+        return pith_error_fill(err, PITH_ERR_ARGUMENT,
+                               "no output of floats: there is nothing to measure a loss on");
+    return PITH_OK;
+}
+
+/* ---- one answer ------------------------------------------------------------------------------ */
+
+struct row {
+    const float *x;
+    uint64_t n, apart;
+};
+
+static double at(const struct row *r, uint64_t k)
+{
+    return (double)r->x[k * r->apart];
+}
+
+static uint64_t largest(const struct row *r)
+{
+    uint64_t best = 0;
+    for (uint64_t k = 1; k < r->n; k++)
+        if (at(r, k) > at(r, best))
+            best = k;
+    return best;
+}
+
+/* So that log p = at - this; of probabilities see log_p. */
+static double log_sum(const struct row *r)
+{
+    double top = at(r, largest(r)), sum = 0;
+    for (uint64_t k = 0; k < r->n; k++)
+        sum += exp(at(r, k) - top);
+    return top + log(sum);
+}
+
+/* KL(a || b) of a row; not a number in it: as far off as can be. */
+static double divergence(const struct row *a, const struct row *b, bool softmax)
+{
+    double lse_a = softmax ? 0 : log_sum(a), lse_b = softmax ? 0 : log_sum(b), kl = 0;
+    for (uint64_t k = 0; k < a->n; k++) {
+        double la = softmax ? log(fmax(at(a, k), LEAST_P)) : at(a, k) - lse_a;
+        double lb = softmax ? log(fmax(at(b, k), LEAST_P)) : at(b, k) - lse_b;
+        kl += exp(la) * (la - lb);
+    }
+    return isfinite(kl) ? fmax(kl, 0) : -log(LEAST_P);
+}
+
+static void add_classes(struct sums *s, const struct output_kind *kind, const float *a,
+                        const float *b)
+{
+    double kl = 0;
+    for (uint64_t r = 0; r < kind->rows; r++) {
+        uint64_t from = r / kind->inner * kind->inner * kind->classes + r % kind->inner;
+        const struct row of_a = {a + from, kind->classes, kind->inner};
+        const struct row of_b = {b + from, kind->classes, kind->inner};
+        kl += divergence(&of_a, &of_b, kind->softmax) / (double)kind->rows;
+        s->agree += largest(&of_a) == largest(&of_b);
+    }
+    s->rows += kind->rows;
+    s->kl += kl;
+    s->kl_squares += kl * kl;
+}
+
+/* An answer of another size is noise as a whole. */
+static void add_numbers(struct sums *s, const float *a, uint64_t n_a, const float *b, uint64_t n_b)
+{
+    double signal = 0, noise = 0;
+    for (uint64_t k = 0; k < n_a; k++) {
+        double off = n_a == n_b ? (double)a[k] - (double)b[k] : (double)a[k];
+        signal += (double)a[k] * (double)a[k];
+        noise += isfinite(off) ? off * off : (double)a[k] * (double)a[k];
+    }
+    s->signal += signal;
+    s->noise += noise;
+    s->noise_squares += noise * noise;
+}
+
+/* ---- passes ---------------------------------------------------------------------------------- */
+
+static bool grow(struct kept *k, uint64_t more, uint32_t n_out)
+{
+    if (k->n + more > k->room) {
+        size_t room = (k->n + (size_t)more) * 2;
+        float *y = realloc(k->y, room * sizeof *y);
+        if (!y)
+            return false;
+        k->y = y;
+        k->room = room;
+    }
+    if (k->calls == k->room_calls) {
+        uint64_t room = k->room_calls * 2 + 64;
+        uint64_t *start = realloc(k->start, (size_t)(room * n_out + 1) * sizeof *start);
+        k->start = start ? start : k->start;
+        bool *right = start ? realloc(k->right, (size_t)room * sizeof *right) : NULL;
+        k->right = right ? right : k->right;
+        if (!right)
+            return false;
+        k->room_calls = room;
+    }
+    return true;
+}
+
+static bool keep_answer(struct pass *p)
+{
+    struct kept *k = p->kept;
+    for (uint32_t i = 0; i < p->j->n_out; i++) {
+        struct pith_tensor t;
+        pith_plan_output(p->plan, p->j->out[i].output, &t);
+        uint64_t n = t.bytes / sizeof(float);
+        if (!grow(k, n, p->j->n_out))
+            return false;
+        k->start[k->calls * p->j->n_out + i] = k->n;
+        memcpy(k->y + k->n, pith_plan_output_data(p->plan, p->j->out[i].output), (size_t)t.bytes);
+        k->n += (size_t)n;
+        k->start[k->calls * p->j->n_out + i + 1] = k->n;
+    }
+    return true;
+}
+
+static void compare_answer(struct pass *p)
+{
+    const struct kept *k = p->kept;
+    const uint64_t first = p->calls * p->j->n_out;
+    for (uint32_t i = 0; i < p->j->n_out; i++) {
+        struct pith_tensor t;
+        const struct output_kind *kind = &p->j->out[i].kind;
+        pith_plan_output(p->plan, p->j->out[i].output, &t);
+        const float *a = k->y + k->start[first + i],
+                    *b = pith_plan_output_data(p->plan, p->j->out[i].output);
+        uint64_t n_a = k->start[first + i + 1] - k->start[first + i], n_b = t.bytes / sizeof(float);
+        if (kind->classes && n_a == n_b && n_a == kind->rows * kind->classes)
+            add_classes(&p->sums[i], kind, a, b);
+        add_numbers(&p->sums[i], a, n_a, b, n_b);
+    }
+}
+
+/* Whether output 0 says what the label does. */
+static bool is_right(struct pass *p, uint64_t sample)
+{
+    struct pith_tensor t;
+    pith_plan_output(p->plan, 0, &t);
+    const struct row r = {pith_plan_output_data(p->plan, 0), t.bytes / sizeof(float), 1};
+    int64_t label = pith_data_label(p->j->labelled, sample);
+    return label >= 0 && (uint64_t)label < r.n && largest(&r) == (uint64_t)label;
+}
+
+static enum pith_status add_squares(struct pass *p, uint64_t sample)
+{
+    struct pith_tensor t;
+    const float *y = pith_plan_output_data(p->plan, 0);
+    uint64_t n = pith_data_target_elems(p->j->labelled);
+    double sum = 0;
+    pith_plan_output(p->plan, 0, &t);
+    if (n != t.bytes / sizeof(float))
+        return PITH_ERR_ARGUMENT;
+    enum pith_status st = pith_data_read_target(p->j->labelled, sample, p->j->target);
+    for (uint64_t i = 0; i < n && !st; i++) {
+        double off = (double)y[i] - (double)p->j->target[i];
+        sum += off * off;
+    }
+    p->squares += sum / (double)n;
+    return st;
+}
+
+static bool take(void *user, uint64_t sample)
+{
+    struct pass *p = user;
+    if (p->j->engine.stop && p->j->engine.stop(p->j->engine.stop_user))
+        p->st = PITH_ERR_STOPPED;
+    else if (!p->sums && !keep_answer(p))
+        p->st = PITH_ERR_MEMORY;
+    else if (p->j->metric == PITH_METRIC_PSNR)
+        p->st = add_squares(p, sample);
+    if (p->st)
+        return false;
+    if (p->sums)
+        compare_answer(p);
+    if (p->j->metric == PITH_METRIC_TOP1) {
+        bool right = is_right(p, sample);
+        p->right += right;
+        if (!p->sums)
+            p->kept->right[p->calls] = right;
+        else {
+            p->won += right && !p->kept->right[p->calls];
+            p->lost += !right && p->kept->right[p->calls];
+        }
+    }
+    p->calls++;
+    if (!p->sums)
+        p->kept->calls = p->calls;
+    return true;
+}
+
+static enum pith_status explain(const struct pass *p, enum pith_status st, struct pith_error *err)
+{
+    if (p->st == PITH_ERR_MEMORY)
+        return pith_error_no_memory(err);
+    if (p->st == PITH_ERR_STOPPED)
+        return pith_error_fill(err, PITH_ERR_STOPPED, "interrupted");
+    if (p->st == PITH_ERR_ARGUMENT)
+        return pith_error_fill(err, p->st, "a target does not fit output 0");
+    return p->st ? pith_error_fill(err, p->st, "cannot read a target") : st;
+}
+
+static enum pith_status run_pass(struct pass *p, struct pith_engine *e, enum pith_goal_part part,
+                                 struct pith_error *err)
+{
+    enum pith_status st = pith_goal_judge_pick(p->j, part, err);
+    p->plan = pith_engine_plan(e);
+    if (!st)
+        st = pith_feed_run(e, p->j->feed, take, p, err);
+    return explain(p, st, err);
+}
+
+/* ---- the judge ------------------------------------------------------------------------------- */
+
+static enum pith_status pick(const struct pith_feed *feed, const uint32_t *numbers, uint64_t n,
+                             struct pith_error *err)
+{
+    enum pith_status st = PITH_OK;
+    for (uint32_t i = 0; i < feed->n_inputs && !st; i++)
+        if (feed->input[i].data)
+            st = pith_data_pick(feed->input[i].data, numbers, n, err);
+    return st;
+}
+
+enum pith_status pith_goal_judge_pick(struct pith_goal_judge *j, enum pith_goal_part part,
+                                      struct pith_error *err)
+{
+    return pick(j->feed, j->split.numbers[part], j->split.n[part], err);
+}
+
+uint64_t pith_goal_judge_count(const struct pith_goal_judge *j, enum pith_goal_part part)
+{
+    return j->split.n[part];
+}
+
+uint32_t pith_goal_judge_classes(const struct pith_goal_judge *j)
+{
+    const struct judged *o = &j->out[0];
+    return o->output == 0 && o->kind.rows == 1 ? o->kind.classes : 0;
+}
+
+bool pith_goal_judge_shares(const struct pith_goal_judge *j)
+{
+    return j->split.shared;
+}
+
+static uint64_t most_of(double macs, double budget, double floats, double most)
+{
+    double n = fmin(most, fmax(LEAST_MOST, floor(budget / fmax(macs, 1))));
+    return (uint64_t)fmax(1, fmin(n, floor(KEPT_FLOATS / fmax(floats, 1))));
+}
+
+/* One network calls itself that often for each of its samples: steps of a sequence. */
+static uint64_t calls_of(const struct pith_feed *feed)
+{
+    for (uint32_t i = 0; i < feed->n_inputs; i++)
+        if (feed->input[i].data)
+            return pith_data_steps(feed->input[i].data);
+    return 1;
+}
+
+static enum pith_status split_samples(struct pith_goal_judge *j, const struct pith_model *m,
+                                      struct pith_engine *e, const struct pith_goal_judge_opts *o,
+                                      struct pith_error *err)
+{
+    uint64_t n = pith_feed_count(j->feed), calls = calls_of(j->feed);
+    double macs = 0, floats = 0;
+    if (n < PITH_GOAL_LEAST)
+        return pith_error_fill(
+            err, PITH_ERR_ARGUMENT,
+            "one sample cannot both choose and tell what was lost: give at least "
+            "%u, better %u or more",
+            PITH_GOAL_LEAST, PITH_GOAL_THREE_PARTS);
+    for (uint32_t i = 0; i < pith_plan_layer_count(pith_engine_plan(e)); i++) {
+        struct pith_layer l;
+        if (!pith_plan_layer(pith_engine_plan(e), i, &l))
+            macs += (double)l.macs * (double)calls;
+    }
+    for (uint32_t i = 0; i < j->n_out; i++)
+        floats += (double)elems_of(&m->values[m->outputs[j->out[i].output]]);
+    const uint64_t choosing = most_of(macs, CHOOSING_MACS, floats, MOST_CHOOSING);
+    uint64_t calibrating = most_of(macs, CALIBRATING_MACS, 0, MOST_CALIBRATING);
+    if (o->most_calibrating)
+        calibrating = o->most_calibrating;
+    const uint64_t most[PITH_GOAL_PARTS] = {calibrating, choosing, choosing};
+    bool stream = j->feed->n_states > 0 && calls == 1;
+    return pith_sample_split(n, o->seed, stream, most, &j->split) ? PITH_OK
+                                                                  : pith_error_no_memory(err);
+}
+
+static enum pith_status run_original(struct pith_goal_judge *j, struct pith_engine *e,
+                                     struct pith_error *err)
+{
+    enum pith_status st = PITH_OK;
+    for (int part = PITH_GOAL_CHOOSE; part < PITH_GOAL_PARTS && !st; part++) {
+        struct pass p = {.j = j, .kept = &j->kept[part]};
+        if (part == PITH_GOAL_REPORT && j->split.shared)
+            break;
+        st = run_pass(&p, e, (enum pith_goal_part)part, err);
+        j->kept[part].squares = p.squares;
+    }
+    return st;
+}
+
+enum pith_status pith_goal_judge_new(const struct pith_model *m, const struct pith_feed *feed,
+                                     const struct pith_goal_judge_opts *opts,
+                                     struct pith_goal_judge **judge, struct pith_error *err)
+{
+    struct pith_goal_judge *j = calloc(1, sizeof *j);
+    struct pith_engine *e = NULL;
+    if (!j)
+        return pith_error_no_memory(err);
+    j->feed = feed;
+    j->engine = opts->engine;
+    j->engine.size_bytes = sizeof j->engine;
+    find_labels(j);
+    enum pith_status st = find_outputs(j, m, err);
+    if (!st && j->metric == PITH_METRIC_PSNR) {
+        j->target = malloc((size_t)pith_data_target_elems(j->labelled) * sizeof *j->target);
+        st = j->target ? PITH_OK : pith_error_no_memory(err);
+    }
+    if (!st)
+        st = pith_engine_open(m, &j->engine, &e, err);
+    if (!st)
+        st = split_samples(j, m, e, opts, err);
+    if (!st)
+        st = run_original(j, e, err);
+    pith_engine_close(e);
+    if (st)
+        pith_goal_judge_free(j);
+    else
+        *judge = j;
+    return st;
+}
+
+void pith_goal_judge_free(struct pith_goal_judge *j)
+{
+    if (!j)
+        return;
+    pick(j->feed, NULL, 0, NULL);
+    for (int i = 0; i < PITH_GOAL_PARTS; i++) {
+        free(j->kept[i].y);
+        free(j->kept[i].start);
+        free(j->kept[i].right);
+    }
+    pith_sample_split_free(&j->split);
+    free(j->target);
+    free(j->out);
+    free(j);
+}
+
+/* ---- figures --------------------------------------------------------------------------------- */
+
+/* The standard error of a mean of n, of sums of it and of its squares. */
+static double error_of(double sum, double squares, uint64_t n)
+{
+    double mean = sum / (double)n, var = squares / (double)n - mean * mean;
+    return n > 1 && var > 0 ? sqrt(var / (double)(n - 1)) : 0;
+}
+
+static double db_of(double signal, double noise)
+{
+    return noise > 0 ? 10 * log10(signal / noise) : HUGE_VAL;
+}
+
+static void take_output(struct pith_goal_loss *l, const struct sums *s, uint64_t calls)
+{
+    double noise_error = error_of(s->noise, s->noise_squares, calls) * (double)calls;
+    double db = db_of(s->signal, s->noise), low = db_of(s->signal, s->noise + noise_error);
+    l->snr_db = fmin(l->snr_db, db);
+    l->snr_low_db = fmin(l->snr_low_db, low);
+    if (s->rows == 0) {
+        l->numbers = true;
+        l->numbers_db = fmin(l->numbers_db, low);
+        return;
+    }
+    double kl = s->kl / (double)calls, agree = (double)s->agree / (double)s->rows;
+    if (!l->classes || kl > l->kl) {
+        l->kl = kl;
+        l->kl_error = error_of(s->kl, s->kl_squares, calls);
+    }
+    l->agreement = l->classes ? fmin(l->agreement, agree) : agree;
+    l->classes = true;
+}
+
+static void take_metric(struct pith_goal_loss *l, const struct pass *p)
+{
+    double n = (double)p->calls;
+    l->metric = p->j->metric;
+    if (l->metric == PITH_METRIC_TOP1) {
+        l->after = (double)p->right / n;
+        l->before = ((double)p->right - (double)p->won + (double)p->lost) / n;
+        l->drop = l->before - l->after;
+        l->drop_error = sqrt((double)(p->won + p->lost)) / n;
+    } else if (l->metric == PITH_METRIC_PSNR) {
+        l->before = -10 * log10(p->kept->squares / n);
+        l->after = -10 * log10(p->squares / n);
+        l->drop = (l->before - l->after) / 100;
+    }
+}
+
+enum pith_status pith_goal_judge_measure(struct pith_goal_judge *j, enum pith_goal_part part,
+                                         const struct pith_buffer *file,
+                                         struct pith_goal_loss *loss, struct pith_error *err)
+{
+    const struct pith_packed packed = {
+        .data = file->data, .bytes = file->bytes, .name = candidate_name};
+    struct kept *kept = &j->kept[j->split.shared ? PITH_GOAL_CHOOSE : part];
+    struct pass p = {.j = j, .kept = kept, .sums = calloc(j->n_out, sizeof *p.sums)};
+    struct pith_goal_loss l = {
+        .agreement = NAN, .snr_db = HUGE_VAL, .snr_low_db = HUGE_VAL, .numbers_db = HUGE_VAL};
+    struct pith_engine *e = NULL;
+    enum pith_status st = p.sums ? PITH_OK : pith_error_no_memory(err);
+    if (!st)
+        st = pith_engine_open_packed(&packed, &j->engine, &e, err);
+    if (!st)
+        st = run_pass(&p, e, part, err);
+    pith_engine_close(e);
+    if (!st) {
+        l.samples = p.calls;
+        for (uint32_t i = 0; i < j->n_out; i++)
+            take_output(&l, &p.sums[i], p.calls);
+        take_metric(&l, &p);
+        *loss = l;
+    }
+    free(p.sums);
+    return st;
+}
+
+enum pith_status pith_goal_judge_ram(const struct pith_goal_judge *j,
+                                     const struct pith_buffer *file, uint64_t *bytes,
+                                     struct pith_error *err)
+{
+    const struct pith_packed packed = {
+        .data = file->data, .bytes = file->bytes, .name = candidate_name};
+    struct pith_engine *e = NULL;
+    enum pith_status st = pith_engine_open_packed(&packed, &j->engine, &e, err);
+    if (!st)
+        *bytes = pith_engine_need(e).bytes;
+    pith_engine_close(e);
+    return st;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/* goal_loss.c - a loss against its limits. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "pith_goal_loss.h"
+
+#define DB 0.23025850929940457 /* ln 10 / 10: power of one dB */
+
+static double over(double loss, double limit)
+{
+    if (!(loss > 0))
+        return -HUGE_VAL;
+    return limit > 0 ? log(loss / limit) : HUGE_VAL;
+}
+
+static double snr_over(double db, double limit)
+{
+    if (db == HUGE_VAL)
+        return -HUGE_VAL;
+    return isfinite(limit) ? DB * (limit - db) : HUGE_VAL;
+}
+
+/* By the original's answers alone. */
+static double answers_over(double max_drop, const struct pith_goal_loss *l, double errors)
+{
+    double worst = -HUGE_VAL;
+    if (l->classes)
+        worst = over(l->kl + errors * l->kl_error, pith_goal_kl(max_drop));
+    if (l->numbers)
+        worst =
+            fmax(worst, snr_over(errors > 0 ? l->numbers_db : l->snr_db, pith_goal_snr(max_drop)));
+    return worst;
+}
+
+/* By labels, where they are enough to tell such a drop: with as many errors more. Else a gain is
+ * luck as likely as a loss: what was measured, and answers that come as near to the original's as
+ * without labels. */
+static double drop_over(double max_drop, const struct pith_goal_loss *l, double errors)
+{
+    double near = fmax(over(l->drop, max_drop), answers_over(max_drop, l, errors));
+    if (l->drop_error > max_drop)
+        return near;
+    return fmin(over(fmax(l->drop, 0) + errors * l->drop_error, max_drop), near);
+}
+
+double pith_goal_excess(const struct pith_goal *goal, const struct pith_goal_loss *l, double errors)
+{
+    double worst = -HUGE_VAL;
+    if (goal->max_drop >= 0)
+        worst = l->metric == PITH_METRIC_TOP1   ? drop_over(goal->max_drop, l, errors)
+                : l->metric == PITH_METRIC_PSNR ? over(l->drop, goal->max_drop)
+                                                : answers_over(goal->max_drop, l, errors);
+    if (goal->min_agreement > 0 && l->classes)
+        worst = fmax(worst, over(1 - l->agreement, 1 - goal->min_agreement));
+    if (goal->min_snr > 0)
+        worst = fmax(worst, snr_over(errors > 0 ? l->snr_low_db : l->snr_db, goal->min_snr));
+    return worst;
+}
+
+static void add(char *text, size_t room, const char *more)
+{
+    size_t n = strlen(text);
+    snprintf(text + n, room - n, "%s%s", n ? ", " : "", more);
+}
+
+void pith_goal_loss_text(const struct pith_goal *goal, const struct pith_goal_loss *l, char *text,
+                         size_t room)
+{
+    char part[96], limit[48] = "";
+    bool by_answers = goal->max_drop >= 0 && l->metric == PITH_METRIC_NONE;
+    text[0] = '\0';
+    if (l->metric != PITH_METRIC_NONE) {
+        bool db = l->metric == PITH_METRIC_PSNR;
+        if (goal->max_drop >= 0)
+            snprintf(limit, sizeof limit, ", limit -%.2f", goal->max_drop * 100);
+        if (db)
+            snprintf(part, sizeof part, "PSNR %.2f dB (was %.2f%s)", l->after, l->before, limit);
+        else
+            snprintf(part, sizeof part, "top-1 %.2f%% (was %.2f%s)", 100 * l->after,
+                     100 * l->before, limit);
+        add(text, room, part);
+    }
+    if (l->classes) {
+        limit[0] = '\0';
+        if (by_answers)
+            snprintf(limit, sizeof limit, " (limit %.4f)", pith_goal_kl(goal->max_drop));
+        snprintf(part, sizeof part, "KL %.4f nats%s", l->kl, limit);
+        add(text, room, part);
+        snprintf(part, sizeof part, "%.1f%% agreement", 100 * l->agreement);
+        add(text, room, part);
+    }
+    if (l->numbers || (goal->min_snr > 0)) {
+        limit[0] = '\0';
+        if (by_answers || goal->min_snr > 0)
+            snprintf(limit, sizeof limit, " (limit %.1f)",
+                     fmax(goal->min_snr, by_answers ? pith_goal_snr(goal->max_drop) : 0));
+        snprintf(part, sizeof part, "SQNR %.1f dB%s", l->snr_db, limit);
+        add(text, room, part);
+    }
+}

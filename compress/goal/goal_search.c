@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <string.h>
+
+#include "pith_error_fill.h"
+#include "pith_goal_search.h"
+
+#define POWER 2.0    /* noise grows with the square of a step */
+#define AIM (-0.06)  /* of the excess: a little inside the limit */
+#define NEAR (-0.12) /* within the goal, and no smaller file is worth a call */
+#define NARROW 0.03  /* of a bracket, in logarithms of quality */
+#define FAR 1.4      /* the most that one call goes on, likewise */
+#define HOPELESS 0.7 /* excess: twice what is allowed */
+#define LEAST_SLOPE 0.7
+#define MOST_SLOPE 6.0
+
+/* ---- points ---------------------------------------------------------------------------------- */
+
+static bool fits(const struct pith_goal_point *p)
+{
+    return p->excess <= 0 && p->small;
+}
+
+static bool better(const struct pith_goal *goal, const struct pith_goal_point *a,
+                   const struct pith_goal_point *b)
+{
+    if (!pith_goal_limits_loss(goal)) {
+        if (a->small != b->small)
+            return a->small;
+        return a->small ? a->loss.snr_db > b->loss.snr_db : a->bytes < b->bytes;
+    }
+    if (fits(a) != fits(b))
+        return fits(a);
+    if ((a->excess <= 0) != (b->excess <= 0))
+        return a->excess <= 0;
+    return a->excess <= 0 ? a->bytes < b->bytes : a->excess < b->excess;
+}
+
+static bool is_small(const struct pith_goal *goal, const struct pith_goal_point *p)
+{
+    return (!(goal->max_size > 0) || (double)p->bytes <= goal->max_size) &&
+           (!(goal->max_ram > 0) || (double)p->ram <= goal->max_ram);
+}
+
+/* ---- along one encoder ----------------------------------------------------------------------- */
+
+/* What is known of an encoder: y is the excess, by the logarithm x of quality. Where nothing limits
+ * the loss, bytes over what they may be stand for it, and x has the other sign: finer is larger. */
+struct line {
+    double low, high;  /* bounds of x */
+    double x[2], y[2]; /* the last two points */
+    double good, bad;  /* the coarsest x that is within, the finest that is not */
+    double good_y, bad_y;
+    uint32_t n;
+};
+
+static double limit_y(double y)
+{
+    return fmax(-4, fmin(4, y));
+}
+
+static void add_point(struct line *l, double x, double y)
+{
+    l->x[0] = l->x[1], l->y[0] = l->y[1];
+    l->x[1] = x, l->y[1] = limit_y(y);
+    if (y <= 0 && x > l->good)
+        l->good = x, l->good_y = limit_y(y);
+    if (y > 0 && x < l->bad)
+        l->bad = x, l->bad_y = limit_y(y);
+    l->n++;
+}
+
+static double slope(const struct line *l)
+{
+    double dx = l->x[1] - l->x[0];
+    if (l->n < 2 || fabs(dx) < 1e-9)
+        return POWER;
+    return fmax(LEAST_SLOPE, fmin(MOST_SLOPE, (l->y[1] - l->y[0]) / dx));
+}
+
+static double next_x(const struct line *l)
+{
+    double x;
+    if (isfinite(l->good) && isfinite(l->bad)) {
+        double width = l->bad - l->good, t = (AIM - l->good_y) / (l->bad_y - l->good_y);
+        x = l->good + width * fmax(0.15, fmin(0.85, t));
+    } else {
+        x = l->x[1] + fmax(-FAR, fmin(FAR, (AIM - l->y[1]) / slope(l)));
+    }
+    return fmax(l->low, fmin(l->high, x));
+}
+
+static bool is_done(const struct line *l)
+{
+    return (l->good_y >= NEAR && isfinite(l->good)) || l->bad - l->good < NARROW ||
+           l->good >= l->high || l->bad <= l->low;
+}
+
+/* Far from the limit, and finer is no better: this encoder's files do not come near to it. */
+static bool is_hopeless(const struct line *l)
+{
+    return l->n >= 2 && l->y[1] > HOPELESS && l->x[1] < l->x[0] && l->y[1] > l->y[0] - HOPELESS / 2;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+static double y_of(const struct pith_goal_search *s, const struct pith_goal_point *p)
+{
+    const struct pith_goal *g = s->goal;
+    if (pith_goal_limits_loss(g))
+        return p->excess;
+    double over = g->max_size > 0 ? log((double)p->bytes / g->max_size) : -HUGE_VAL;
+    if (g->max_ram > 0)
+        over = fmax(over, log((double)p->ram / g->max_ram));
+    return over * POWER;
+}
+
+static void keep(const struct pith_goal_search *s, struct pith_goal_found *f,
+                 struct pith_goal_point *p)
+{
+    bool best = f->n == 0 || better(s->goal, p, &f->point[f->best]);
+    f->point[f->n] = *p;
+    if (best)
+        f->best = f->n;
+    if (s->made)
+        s->made(s->watcher, &f->point[f->n], best);
+    f->n++;
+}
+
+static enum pith_status make_point(const struct pith_goal_search *s,
+                                   const struct pith_goal_encoder *e, double quality,
+                                   struct pith_goal_point *p, struct pith_error *err)
+{
+    *p = (struct pith_goal_point){.encoder = e->name, .quality = quality};
+    enum pith_status st = e->encode(e->user, quality, &p->file, err);
+    if (st)
+        return st;
+    p->bytes = p->file.bytes;
+    st = s->measure(s->user, &p->file, &p->loss, &p->ram, err);
+    if (st) {
+        pith_buffer_free(&p->file);
+        return st == PITH_ERR_UNSUPPORTED || st == PITH_ERR_ARGUMENT ? PITH_ERR_CORRUPT : st;
+    }
+    p->excess = pith_goal_excess(s->goal, &p->loss, 1);
+    p->small = is_small(s->goal, p);
+    return PITH_OK;
+}
+
+static bool stopped(const struct pith_goal_search *s, struct pith_goal_found *f)
+{
+    f->stopped = f->stopped || (s->stop && s->stop(s->watcher));
+    return f->stopped;
+}
+
+/* Larger than the best there is, and not within the goal: coarser files of this encoder lose more,
+ * finer ones are larger still. */
+static bool is_beaten(const struct pith_goal_found *f, const struct pith_goal_point *p)
+{
+    return f->n > 1 && fits(&f->point[f->best]) && !fits(p) && p->excess > 0 &&
+           p->bytes >= f->point[f->best].bytes;
+}
+
+static enum pith_status search_along(const struct pith_goal_search *s,
+                                     const struct pith_goal_encoder *e, struct pith_goal_found *f,
+                                     struct pith_error *err)
+{
+    const double sign = pith_goal_limits_loss(s->goal) ? 1 : -1;
+    struct line l = {.low = fmin(sign * log(e->finest), sign * log(e->coarsest)),
+                     .high = fmax(sign * log(e->finest), sign * log(e->coarsest)),
+                     .good = -HUGE_VAL,
+                     .bad = HUGE_VAL,
+                     .good_y = -HUGE_VAL};
+    double x = sign * log(e->like_best && f->n > 0 ? f->point[f->best].quality : e->first);
+    uint32_t before = f->n, most = e->most ? before + e->most : PITH_GOAL_CALLS;
+    most = most < PITH_GOAL_CALLS ? most : PITH_GOAL_CALLS;
+    while (f->n < most && !stopped(s, f) && !is_done(&l)) {
+        struct pith_goal_point p;
+        if (s->started)
+            s->started(s->watcher, e, f->n + 1, PITH_GOAL_CALLS);
+        enum pith_status st = make_point(s, e, exp(sign * x), &p, err);
+        if (st)
+            return st;
+        add_point(&l, x, y_of(s, &p));
+        keep(s, f, &p);
+        if (is_beaten(f, &f->point[f->n - 1]) || is_hopeless(&l))
+            break;
+        x = next_x(&l);
+    }
+    return PITH_OK;
+}
+
+enum pith_status pith_goal_search(const struct pith_goal_search *s, struct pith_goal_found *found,
+                                  struct pith_error *err)
+{
+    struct pith_goal_found f = {.n = 0};
+    enum pith_status st = PITH_OK;
+    for (uint32_t i = 0; i < s->n && f.n < PITH_GOAL_CALLS && !stopped(s, &f); i++) {
+        if (s->encoder[i].instead && f.n > 0 && fits(&f.point[f.best]))
+            continue;
+        st = search_along(s, &s->encoder[i], &f, err);
+        if (st == PITH_ERR_STOPPED)
+            f.stopped = true;
+        else if (st && st != PITH_ERR_UNSUPPORTED && st != PITH_ERR_ARGUMENT)
+            break;
+    }
+    if (st == PITH_ERR_UNSUPPORTED || st == PITH_ERR_ARGUMENT || st == PITH_ERR_STOPPED)
+        st = f.n > 0 ? PITH_OK : st;
+    if (!st && f.n == 0)
+        st = pith_error_fill(err, PITH_ERR_STOPPED, "interrupted before there was a file");
+    if (st) {
+        pith_goal_found_free(&f);
+        return st;
+    }
+    f.met = fits(&f.point[f.best]);
+    *found = f;
+    return PITH_OK;
+}
+
+void pith_goal_found_free(struct pith_goal_found *f)
+{
+    for (uint32_t i = 0; i < f->n; i++)
+        pith_buffer_free(&f->point[i].file);
+    f->n = 0;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+#include "output_kind.h"
+
+#include "pith_op_semantics.h"
+
+static const struct pith_node *maker(const struct pith_model *m, uint32_t value)
+{
+    for (uint32_t i = 0; i < m->n_nodes; i++)
+        for (uint32_t k = 0; k < m->nodes[i].n_out; k++)
+            if (m->nodes[i].out[k] == value)
+                return &m->nodes[i];
+    return NULL;
+}
+
+static uint64_t elems(const struct pith_value *v, uint32_t first, uint32_t last)
+{
+    uint64_t n = 1;
+    for (uint32_t i = first; i < last; i++)
+        n *= v->dim[i];
+    return n;
+}
+
+static bool only_moves(uint32_t op)
+{
+    return op == PITH_OP_SQUEEZE || op == PITH_OP_UNSQUEEZE || op == PITH_OP_RESHAPE ||
+           op == PITH_OP_FLATTEN || op == PITH_OP_IDENTITY;
+}
+
+/* The value in front of what only moves numbers. */
+static uint32_t behind_moves(const struct pith_model *m, uint32_t value)
+{
+    const struct pith_node *n = maker(m, value);
+    for (uint32_t i = 0; i < m->n_nodes && n && only_moves(n->op); i++) {
+        value = n->in[0];
+        n = maker(m, value);
+    }
+    return value;
+}
+
+/* The same, and in front of a bias: an Add of a constant. */
+static const struct pith_node *behind_bias(const struct pith_model *m, uint32_t value)
+{
+    const struct pith_node *n = maker(m, behind_moves(m, value));
+    if (n && n->op == PITH_OP_ADD && m->values[n->in[1]].constant)
+        return maker(m, behind_moves(m, n->in[0]));
+    return n;
+}
+
+static bool is_product(const struct pith_node *n)
+{
+    return n && (n->op == PITH_OP_GEMM || n->op == PITH_OP_MATMUL || n->op == PITH_OP_CONV ||
+                 n->op == PITH_OP_GLOBAL_AVERAGE_POOL || n->op == PITH_OP_AVERAGE_POOL);
+}
+
+/* A classifier without its Softmax. */
+static bool is_logits(const struct pith_model *m, const struct pith_value *y, uint32_t value)
+{
+    const struct pith_value *x = &m->values[m->inputs[0]];
+    uint64_t n = elems(y, 0, y->rank), read = elems(x, 0, x->rank);
+    bool row = y->rank >= 1 && (y->rank == 1 || y->dim[0] == 1);
+    uint32_t wide = 0;
+    for (uint32_t i = 0; i < y->rank; i++)
+        wide += y->dim[i] > 1;
+    return m->n_outputs == 1 && row && wide == 1 && n >= 2 && n < read &&
+           is_product(behind_bias(m, value));
+}
+
+struct output_kind pith_output_kind(const struct pith_model *m, uint32_t output)
+{
+    const uint32_t value = m->outputs[output];
+    const struct pith_value *y = &m->values[value];
+    const uint32_t source = behind_moves(m, value);
+    const struct pith_value *s = &m->values[source];
+    const struct pith_node *n = maker(m, source);
+    struct output_kind kind = {0};
+    if (y->type != PITH_F32)
+        return kind;
+    if (n && (n->op == PITH_OP_SOFTMAX || n->op == PITH_OP_LOG_SOFTMAX)) {
+        uint32_t axis = (uint32_t)n->attr[ATTR_SOFTMAX_AXIS];
+        bool flat = n->attr[ATTR_SOFTMAX_FLAT] != 0;
+        axis = axis < s->rank ? axis : s->rank - 1;
+        kind.inner = flat ? 1 : elems(s, axis + 1, s->rank);
+        kind.classes = (uint32_t)(flat ? elems(s, axis, s->rank) : s->dim[axis]);
+        kind.softmax = n->op == PITH_OP_SOFTMAX;
+    } else if (is_logits(m, y, value)) {
+        kind.classes = (uint32_t)elems(y, 0, y->rank);
+        kind.inner = 1;
+    }
+    if (kind.classes < 2)
+        return (struct output_kind){0};
+    kind.rows = elems(y, 0, y->rank) / kind.classes;
+    return kind;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* pith_goal_compress.h - the smallest file within a goal, from nothing but a network and samples.
+ *
+ *     struct pith_goal goal;
+ *     pith_goal_init(&goal);
+ *     goal.max_drop = 0.005;
+ *     struct pith_goal_compress_opts o = {.size_bytes = sizeof o, .feed = &feed, .seed = 1};
+ *     struct pith_goal_result r;
+ *     if (!pith_goal_compress(model, &goal, &o, &r, &err) && r.met)
+ *         write(r.found.point[r.found.best].file) ...
+ *     pith_goal_result_free(&r); */
+#ifndef PITH_GOAL_COMPRESS_H
+#define PITH_GOAL_COMPRESS_H
+
+#include "pith_goal_search.h"
+#include "pith_model.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct pith_goal_compress_opts {
+    uint32_t size_bytes;
+    const struct pith_feed *feed; /* what the network is fed; borrowed. Needed */
+    uint64_t seed;                /* of the split, and of gradients that are drawn */
+    uint32_t threads, cpu_mask;   /* as pith_engine_opts */
+    bool for_speed;               /* a full header, Huffman codes; else the smallest file */
+    /* As of struct pith_goal_search; may be NULL. */
+    void (*started)(void *user, const struct pith_goal_encoder *e, uint32_t call, uint32_t calls);
+    void (*made)(void *user, const struct pith_goal_point *point, bool best);
+    void (*rounded)(void *user, uint32_t done, uint32_t total); /* weights of the call */
+    bool (*stop)(void *user); /* asked after each weight and sample */
+    void *user;
+};
+
+struct pith_goal_result {
+    struct pith_goal_found found;
+    struct pith_goal_loss loss; /* of the best, on the samples that report */
+    bool shared;                /* they are those that chose */
+    bool gated;                 /* they have turned a smaller file down, and so chose as well */
+    bool met;
+    double seconds;
+};
+
+/* m is changed in nothing but normalizations that fold. Where the goal is missed, met is false and
+ * the best is what misses least. Stopped: with what there is, as found.stopped says.
+ * PITH_ERR_ARGUMENT: a goal that limits nothing; too few samples; and what pith_goal_judge_new and
+ * pith_goal_search return. */
+enum pith_status pith_goal_compress(struct pith_model *m, const struct pith_goal *goal,
+                                    const struct pith_goal_compress_opts *opts,
+                                    struct pith_goal_result *result, struct pith_error *err);
+void pith_goal_result_free(struct pith_goal_result *result);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

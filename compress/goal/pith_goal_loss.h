@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/* pith_goal_loss.h - what a compressed network lost, measured against the original on samples.
+ *
+ * The samples are split once, by a fixed seed: some calibrate, others choose, others again report.
+ * What chose never reports, where there are enough samples (PITH_GOAL_THREE_PARTS). Steps of one
+ * stream are split into three stretches, whose states begin anew.
+ *
+ *     struct pith_goal_judge *j;
+ *     pith_goal_judge_new(model, feed, &opts, &j, &err);
+ *     pith_goal_judge_pick(j, PITH_GOAL_CALIBRATE, &err);    // the feed's data is now that part
+ *     ... calibrate on it ...
+ *     pith_goal_judge_measure(j, PITH_GOAL_CHOOSE, file, bytes, &loss, &err);
+ *     if (pith_goal_excess(&goal, &loss, 1) <= 0) ...        // within every limit on the loss */
+#ifndef PITH_GOAL_LOSS_H
+#define PITH_GOAL_LOSS_H
+
+#include "pith_goal.h"
+#include "pith_measure.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PITH_GOAL_LEAST 2u        /* samples: with fewer there is nothing to split */
+#define PITH_GOAL_THREE_PARTS 48u /* so many: else those that choose report, too */
+
+enum pith_goal_part {
+    PITH_GOAL_CALIBRATE = 0,
+    PITH_GOAL_CHOOSE = 1,
+    PITH_GOAL_REPORT = 2,
+    PITH_GOAL_PARTS = 3
+};
+
+enum pith_goal_metric { PITH_METRIC_NONE = 0, PITH_METRIC_TOP1 = 1, PITH_METRIC_PSNR = 2 };
+
+struct pith_goal_loss {
+    uint64_t samples;    /* steps, of streams */
+    bool classes;        /* some output has: the next three are of these, the worst output's KL */
+    double kl, kl_error; /* mean in nats; its standard error */
+    double agreement;    /* share of rows with the same largest number; NAN without classes */
+    bool numbers;        /* some output has */
+    double snr_db, snr_low_db; /* of all outputs, the worst; the second with one standard error more
+                                  noise. HUGE_VAL: equal */
+    double numbers_db;         /* snr_low_db of those outputs that are numbers alone */
+    enum pith_goal_metric metric; /* what labels or targets tell: share of top-1, PSNR in dB */
+    double before, after;
+    double drop, drop_error; /* fraction; of PSNR dB / 100; its standard error */
+};
+
+struct pith_goal_judge_opts {
+    uint32_t size_bytes;
+    struct pith_engine_opts engine; /* threads, cpu_mask; stop ends a measurement */
+    uint64_t seed;                  /* of the split */
+    uint64_t most_calibrating;      /* samples; 0: by what the network costs */
+};
+
+struct pith_goal_judge;
+
+/* Splits the feed's samples and runs m over those that choose and report. Both are borrowed until
+ * the judge is freed. PITH_ERR_ARGUMENT: fewer than PITH_GOAL_LEAST samples, no output of floats;
+ * and what pith_feed_run returns. */
+enum pith_status pith_goal_judge_new(const struct pith_model *m, const struct pith_feed *feed,
+                                     const struct pith_goal_judge_opts *opts,
+                                     struct pith_goal_judge **judge, struct pith_error *err);
+/* Accepts NULL. The feed's data sets have all their samples again. */
+void pith_goal_judge_free(struct pith_goal_judge *judge);
+uint64_t pith_goal_judge_count(const struct pith_goal_judge *judge, enum pith_goal_part part);
+/* Of output 0, where the loss of all is told by classes or labels; 0: it is numbers, or there are
+ * several rows. */
+uint32_t pith_goal_judge_classes(const struct pith_goal_judge *judge);
+/* Whether what chooses reports, too. */
+bool pith_goal_judge_shares(const struct pith_goal_judge *judge);
+/* The feed's data sets from now on have the samples of this part. PITH_ERR_MEMORY. */
+enum pith_status pith_goal_judge_pick(struct pith_goal_judge *judge, enum pith_goal_part part,
+                                      struct pith_error *err);
+/* part: CHOOSE or REPORT. file: of a .pith. What pith_engine_open_packed and pith_feed_run return;
+ * PITH_ERR_STOPPED. */
+enum pith_status pith_goal_judge_measure(struct pith_goal_judge *judge, enum pith_goal_part part,
+                                         const struct pith_buffer *file,
+                                         struct pith_goal_loss *loss, struct pith_error *err);
+/* Bytes of the plan that the file makes. */
+enum pith_status pith_goal_judge_ram(const struct pith_goal_judge *judge,
+                                     const struct pith_buffer *file, uint64_t *bytes,
+                                     struct pith_error *err);
+
+/* By how much the loss is above the goal: the logarithm of loss / limit, of power, the largest of
+ * all limits on it; at most 0 where all are kept. Each loss counts with so many standard errors
+ * more than it was measured. -HUGE_VAL: nothing was lost; HUGE_VAL: some was, and none may be. */
+double pith_goal_excess(const struct pith_goal *goal, const struct pith_goal_loss *loss,
+                        double errors);
+/* The limit that max_drop sets for such a loss, and the loss, in a line: "KL 0.0183 nats (limit
+ * 0.0200), 97.2 % agreement". */
+void pith_goal_loss_text(const struct pith_goal *goal, const struct pith_goal_loss *loss,
+                         char *text, size_t room);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* pith_goal_search.h - the smallest file within a goal, over whatever makes files: one number for
+ * the whole network, found in a few calls.
+ *
+ * An encoder makes a file of a quality: a step, a multiplier lambda. Larger is smaller and worse,
+ * to first order by a power; so the search goes along logarithms, by the secant through what was
+ * measured, inside the bracket. */
+#ifndef PITH_GOAL_SEARCH_H
+#define PITH_GOAL_SEARCH_H
+
+#include "pith_goal_loss.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PITH_GOAL_CALLS 8u   /* of encoders, in a search */
+#define PITH_GOAL_POINTS 16u /* that a search can keep */
+
+struct pith_goal_encoder {
+    const char *name;               /* a word for messages */
+    double finest, first, coarsest; /* of quality; > 0, ascending */
+    uint32_t most;                  /* calls of this one; 0: what is left */
+    bool instead;                   /* only where nothing before it is within the goal */
+    bool like_best; /* its quality means what it did before: it begins with the best one's */
+    /* *file: the caller's. PITH_ERR_UNSUPPORTED or _ARGUMENT: this network, or its data, are not
+     * for this encoder, and the search goes on with the next; err tells why. */
+    enum pith_status (*encode)(void *user, double quality, struct pith_buffer *file,
+                               struct pith_error *err);
+    void *user;
+};
+
+/* A file that was made. */
+struct pith_goal_point {
+    const char *encoder;
+    double quality;
+    uint64_t bytes, ram; /* ram: 0 where nothing limits it */
+    struct pith_goal_loss loss;
+    double excess;           /* of the loss (pith_goal_excess), with one standard error */
+    bool small;              /* sizes are within their limits */
+    struct pith_buffer file; /* owns */
+};
+
+struct pith_goal_search {
+    uint32_t size_bytes;
+    const struct pith_goal *goal;
+    const struct pith_goal_encoder *encoder; /* [n], tried in this order; borrowed */
+    uint32_t n;
+    /* What a file loses, and the bytes of its plan. */
+    enum pith_status (*measure)(void *user, const struct pith_buffer *file,
+                                struct pith_goal_loss *loss, uint64_t *ram, struct pith_error *err);
+    void *user;
+    /* May be NULL. started: call number `call` of at most `calls` begins. made: with a new point;
+     * best: it is better than those before. */
+    void (*started)(void *watcher, const struct pith_goal_encoder *e, uint32_t call,
+                    uint32_t calls);
+    void (*made)(void *watcher, const struct pith_goal_point *point, bool best);
+    bool (*stop)(void *watcher); /* asked between calls: true ends with what there is */
+    void *watcher;
+};
+
+struct pith_goal_found {
+    struct pith_goal_point point[PITH_GOAL_POINTS]; /* in the order they were made */
+    uint32_t n, best; /* best: in point; the smallest within the goal, else what misses least */
+    bool met, stopped;
+};
+
+/* Better: within the goal and smaller; else within the limits on loss and smaller; else with less
+ * loss. Where nothing limits the loss: small enough and with less loss. PITH_ERR_UNSUPPORTED,
+ * _ARGUMENT: no encoder took the network (the last one's reason); PITH_ERR_STOPPED: before there
+ * was a point; and what the callbacks return. On failure nothing is found, but for what `made` saw.
+ */
+enum pith_status pith_goal_search(const struct pith_goal_search *search,
+                                  struct pith_goal_found *found, struct pith_error *err);
+void pith_goal_found_free(struct pith_goal_found *found); /* accepts zeros */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+#include "sample_split.h"
+
+#include <stdlib.h>
+
+#include "pith_seeded_random.h"
+
+static void shuffle(uint32_t *order, uint64_t n, uint64_t seed)
+{
+    uint64_t state = seed;
+    for (uint64_t i = n; i > 1; i--) {
+        uint64_t k = next_random(&state) % i;
+        uint32_t t = order[i - 1];
+        order[i - 1] = order[k];
+        order[k] = t;
+    }
+}
+
+static bool take(struct sample_split *s, enum pith_goal_part part, const uint32_t *order,
+                 uint64_t n)
+{
+    s->numbers[part] = malloc((size_t)n * sizeof **s->numbers);
+    s->n[part] = n;
+    for (uint64_t i = 0; i < n && s->numbers[part]; i++)
+        s->numbers[part][i] = order[i];
+    return s->numbers[part] != NULL;
+}
+
+static uint64_t at_most(uint64_t n, uint64_t most)
+{
+    return n < most ? n : most;
+}
+
+bool pith_sample_split(uint64_t n, uint64_t seed, bool stream, const uint64_t most[PITH_GOAL_PARTS],
+                       struct sample_split *s)
+{
+    *s = (struct sample_split){.shared = n < PITH_GOAL_THREE_PARTS};
+    uint64_t calibrate = s->shared ? n / 2 : n / 16 * 10,
+             choose = s->shared ? n - n / 2 : n / 16 * 3;
+    uint32_t *order = malloc((size_t)n * sizeof *order);
+    for (uint64_t i = 0; i < n && order; i++)
+        order[i] = (uint32_t)i;
+    if (order && !stream)
+        shuffle(order, n, seed);
+    bool done = order && take(s, PITH_GOAL_CALIBRATE, order, at_most(calibrate, most[0])) &&
+                take(s, PITH_GOAL_CHOOSE, order + calibrate, at_most(choose, most[1])) &&
+                (s->shared || take(s, PITH_GOAL_REPORT, order + calibrate + choose,
+                                   at_most(n - calibrate - choose, most[2])));
+    if (s->shared) {
+        s->numbers[PITH_GOAL_REPORT] = s->numbers[PITH_GOAL_CHOOSE];
+        s->n[PITH_GOAL_REPORT] = s->n[PITH_GOAL_CHOOSE];
+    }
+    free(order);
+    if (!done)
+        pith_sample_split_free(s);
+    return done;
+}
+
+void pith_sample_split_free(struct sample_split *s)
+{
+    free(s->numbers[PITH_GOAL_CALIBRATE]);
+    free(s->numbers[PITH_GOAL_CHOOSE]);
+    if (!s->shared)
+        free(s->numbers[PITH_GOAL_REPORT]);
+    *s = (struct sample_split){0};
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* output_sqnr.h - the SQNR (signal-to-quantization-noise ratio) of a network's outputs: how far
+ * they are from those it, or another one, gave before.
+ *
+ * Each time an output is computed, its change is taken less its mean, against the output less its
+ * mean: what all numbers of an output have in common decides nothing. Of a Softmax its input
+ * counts, for probabilities hide how far apart predictions were. */
+#ifndef OUTPUT_SQNR_H
+#define OUTPUT_SQNR_H
+
+#include "pith_kept_floats.h"
+#include "pith_observed_run.h"
+
+struct kept_outputs {
+    uint32_t value;          /* that the output is compared by */
+    struct kept_floats kept; /* owns: of all runs */
+    size_t at;               /* so many are compared */
+};
+
+struct output_sqnr {
+    struct kept_outputs *output; /* owns: [n_outputs] */
+    uint32_t n_outputs;
+    bool keeps, no_memory;
+    double signal, noise;
+    uint64_t predictions, changed; /* of output 0: compared; with another top-1 class now */
+};
+
+/* PITH_ERR_MEMORY. Close in any case. */
+enum pith_status pith_sqnr_open(struct output_sqnr *a, const struct pith_model *m);
+void pith_sqnr_close(struct output_sqnr *a);
+/* What follows are runs of m, which has as many outputs: their outputs are kept (others are
+ * forgotten), or compared with those kept. */
+void pith_sqnr_begin(struct output_sqnr *a, const struct pith_model *m, bool keeps);
+void pith_sqnr_see(struct output_sqnr *a, uint32_t value, const float *x, size_t n);
+/* The SQNR, 10 log10 of signal to squared error, in dB; HUGE_VAL: nothing changed. */
+double pith_sqnr_db(const struct output_sqnr *a);
+
+/* Runs n of the samples: evenly spread, or where they are steps of a stream its first. */
+enum pith_status pith_sqnr_run(struct observed_run *run, uint64_t n, struct pith_error *err);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* presets.c - recipes by name. Their settings are those of the scripts whose figures docs/results
+ * has: deep-compression and small of bench/records.sh (LeNets; ResNet-20), qat of bench/qat.sh,
+ * distill of bench/distill.sh (keyword networks). How pictures may be moved depends on what they
+ * show, so none says: --set train.augment=... does. */
+#include "pith_preset.h"
+
+static const struct pith_preset presets[] = {
+    {"deep-compression", "prune in steps, train, codebooks, train these, Huffman codes",
+     "prune sparsity=0.9 steps=6 train=true train.epochs=2\n"
+     "train epochs=8\n"
+     "cluster bits=5\n"
+     "train epochs=4 lr=0.0002\n"
+     "encode for=size coder=huffman"},
+    {"small", "the smallest file: weights go while the rest trains on a grid of 7 levels",
+     "train epochs=30 lr=0.0015 sparsity=0.8 prune_until=0.5 levels=3 first_step=1.2 "
+     "bias_levels=127 remove_dead_channels=true norms=fold teacher=start\n"
+     "encode for=size"},
+    {"qat", "integers that train: weights and activations of 4 bits",
+     "train quantize=w4a4 epochs=8 lr=0.0005\n"
+     "encode for=size"},
+    {"distill",
+     "no labels: what the network answers, on a grid whose roundings make up for each other",
+     "train epochs=10 lr=0.0005 loss=distill teacher=start levels=127 first_step=1 step_power=0.5 "
+     "step_init=fisher-row bias_levels=127 gptq_samples=2048 gptq_fisher_share=0.5\n"
+     "encode for=size"},
+};
+
+const struct pith_preset *pith_preset_row(uint32_t i)
+{
+    return i < sizeof presets / sizeof *presets ? &presets[i] : NULL;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* pith_goal.h - what a compressed network has to reach, as data.
+ *
+ * One number, max_drop, stands for three limits, of which the data and the outputs choose one:
+ *
+ *     labels            so many points of top-1 (targets: of PSNR, 1 % is 1 dB)
+ *     classes           mean KL divergence from the original's classes of at most 4 P nats: 0.5 %
+ * is 0.02 any other output  signal to noise of at least 30 dB at 0.5 %, 3 dB less where P doubles:
+ * what is allowed is power of noise, and so is KL, to first order */
+#ifndef PITH_GOAL_H
+#define PITH_GOAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PITH_GOAL_DEFAULT_DROP 0.005 /* where data is given and no limit on what may be lost */
+#define PITH_GOAL_NATS 4.0           /* of KL, a unit of max_drop */
+#define PITH_GOAL_SNR_DB 30.0        /* at PITH_GOAL_DEFAULT_DROP */
+
+enum pith_goal_run {
+    PITH_GOAL_RUN_ANY = 0,   /* whichever makes the smaller file */
+    PITH_GOAL_RUN_FLOAT = 1, /* layers compute with floats */
+    PITH_GOAL_RUN_INT8 = 2   /* layers compute with integers */
+};
+
+struct pith_goal {
+    double max_drop;      /* fraction, 0.005 for 0.5 %; negative: none */
+    double min_agreement; /* share of equal top-1 with the original, 0..1; 0: none */
+    double min_snr;       /* dB, of all outputs, whatever they are; 0: none */
+    double max_size;      /* bytes of the file; 0: none */
+    double max_ram;       /* bytes of the plan, weights in run form included; 0: none */
+    double time;          /* seconds that the search may take; 0: none */
+    enum pith_goal_run run;
+};
+
+/* Every limit off. */
+void pith_goal_init(struct pith_goal *goal);
+/* Whether something limits what may be lost. */
+bool pith_goal_limits_loss(const struct pith_goal *goal);
+/* What max_drop >= 0 allows. 0 allows nothing: 0 nats, infinite dB. */
+double pith_goal_kl(double max_drop);
+double pith_goal_snr(double max_drop);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+#include "layer_factor.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pith_cholesky.h"
+#include "pith_error_feedback.h"
+#include "pith_error_fill.h"
+
+#define DAMPING 0.01
+#define DAMPING_BY_COLUMNS 0.06 /* times columns for each row that counts */
+#define ROWS_THAT_COUNT 16.0    /* of a sample */
+#define LEAST_TRACE 1e-6        /* of a group, of the mean group's: so that each has a factor */
+
+double pith_layer_damping(const struct layer_statistics *s)
+{
+    double rows = (double)s->samples * fmin(s->places, ROWS_THAT_COUNT);
+    return s->h ? DAMPING + DAMPING_BY_COLUMNS * (double)s->n / rows : 0;
+}
+
+static double trace_of(const double *h, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += h[i * n + i];
+    return sum;
+}
+
+static void centre_group(struct layer_statistics *s, uint32_t g, double share)
+{
+    size_t n = s->n;
+    double *h = s->h + g * n * n, *crossed = s->crossed + g * n * n, by = share * s->places;
+    const double *now = s->mean[0] + g * n, *was = s->mean[1] + g * n;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < n; k++) {
+            h[i * n + k] -= by * now[i] * now[k];
+            crossed[i * n + k] -= by * now[i] * was[k];
+        }
+}
+
+/* u: [n, n] room. */
+static bool factor_group(struct layer_factor *f, uint32_t g, double damping, double *u)
+{
+    size_t n = f->n, *order = f->order + g * n;
+    double *h = f->u + g * n * n, *crossed = f->crossed + g * n * n, noise = 0;
+    for (size_t k = 0; k < n; k++)
+        u[k] = h[k * n + k];
+    pith_order_by_diagonal(u, n, order);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = i; k < n; k++)
+            u[i * n + k] = h[order[i] * n + order[k]] + (i == k ? damping : 0);
+    if (!pith_cholesky(u, n))
+        return false;
+    memcpy(h, u, n * n * sizeof *h);
+    for (size_t k = 0; k < n; k++) {
+        crossed[k * n + k] += damping;
+        noise += u[k * n + k] * u[k * n + k];
+    }
+    f->noise[g] = noise / (double)n;
+    return true;
+}
+
+static enum pith_status factor_groups(struct layer_factor *f, double damping)
+{
+    size_t n = f->n;
+    double all = 0, *u = malloc(n * n * sizeof *u);
+    bool ok = u != NULL;
+    for (uint32_t g = 0; g < f->groups; g++)
+        all += trace_of(f->u + g * n * n, n) / f->groups;
+    for (uint32_t g = 0; g < f->groups && ok; g++) {
+        double trace = fmax(trace_of(f->u + g * n * n, n), LEAST_TRACE * all);
+        ok = factor_group(f, g, damping * trace / (double)n, u);
+    }
+    free(u);
+    return ok ? PITH_OK : u ? PITH_ERR_ARGUMENT : PITH_ERR_MEMORY;
+}
+
+void pith_layer_factor_end(struct layer_factor *f)
+{
+    free(f->u);
+    free(f->order);
+    free(f->crossed);
+    free(f->trace);
+    free(f->noise);
+    *f = (struct layer_factor){0};
+}
+
+/* The identity: where there are no statistics, or nothing ever comes in. */
+static void make_data_free(struct layer_factor *f)
+{
+    free(f->u);
+    free(f->crossed);
+    f->u = f->crossed = NULL;
+    for (uint32_t g = 0; g < f->groups; g++) {
+        f->noise[g] = 1;
+        f->trace[g] = (double)f->n;
+        for (size_t k = 0; k < f->n; k++)
+            f->order[g * f->n + k] = k;
+    }
+}
+
+enum pith_status pith_layer_factor(struct layer_statistics *s, double centre, double damping,
+                                   struct layer_factor *f, struct pith_error *err)
+{
+    *f = (struct layer_factor){.n = s->n, .groups = s->groups};
+    f->order = malloc((s->groups + (size_t)1) * s->n * sizeof *f->order); /* and room behind */
+    f->trace = calloc(s->groups, sizeof *f->trace);
+    f->noise = calloc(s->groups, sizeof *f->noise);
+    if (!f->order || !f->trace || !f->noise)
+        return pith_error_no_memory(err);
+    for (uint32_t g = 0; g < s->groups && s->h; g++) {
+        f->trace[g] = trace_of(s->h + g * s->n * s->n, s->n);
+        centre_group(s, g, centre);
+    }
+    f->u = s->h;
+    f->crossed = s->crossed;
+    s->h = s->crossed = NULL;
+    enum pith_status status = f->u ? factor_groups(f, damping) : PITH_ERR_ARGUMENT;
+    if (status == PITH_ERR_MEMORY)
+        return pith_error_no_memory(err);
+    if (status)
+        make_data_free(f);
+    return PITH_OK;
+}
+
+void pith_layer_row_goal(const struct layer_factor *f, uint32_t group, const float *w, double *goal,
+                         double *room)
+{
+    size_t n = f->n;
+    const size_t *order = f->order + group * n;
+    const double *crossed = f->crossed + group * n * n;
+    if (!f->crossed) {
+        for (size_t i = 0; i < n; i++)
+            goal[i] = (double)w[order[i]];
+        return;
+    }
+    for (size_t k = 0; k < n; k++)
+        room[k] = (double)w[k];
+    for (size_t i = 0; i < n; i++)
+        goal[i] = pith_dot(crossed + order[i] * n, room, n);
+    pith_cholesky_solve(f->u + group * n * n, n, goal);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* layer_factor.h - a layer's statistics as what its rows are rounded with: the Cholesky factors of
+ * its damped Hessians, weights in the order of OBS (pith_error_feedback.h), and goals. */
+#ifndef LAYER_FACTOR_H
+#define LAYER_FACTOR_H
+
+#include "layer_statistics.h"
+
+struct layer_factor {
+    size_t n;
+    uint32_t groups;
+    double *u;       /* [groups, n, n] by place; NULL: data-free, the identity */
+    size_t *order;   /* [groups, n] the weight at each place; the last is rounded first */
+    double *crossed; /* [groups, n, n] damped; NULL: goals are the weights */
+    double *trace;   /* [groups] of H, undamped: the squares of a row's inputs */
+    double *noise;   /* [groups] mean U[j, j]^2: what rounding by 1 costs a weight, on the mean */
+};
+
+/* Takes the statistics' matrices; their means stay. centre: share of what the means make of
+ * H and of the crossed products that is taken off, because a bias makes up for it. damping: of the
+ * mean of H's diagonal. PITH_ERR_MEMORY. */
+enum pith_status pith_layer_factor(struct layer_statistics *s, double centre, double damping,
+                                   struct layer_factor *f, struct pith_error *err);
+void pith_layer_factor_end(struct layer_factor *f); /* accepts zeros */
+/* How much to damp: more, the fewer samples there are for each column. Rows of one sample are much
+ * alike and count as few. */
+double pith_layer_damping(const struct layer_statistics *s);
+
+/* goal [n], by place: the row of floats whose results from the inputs as they are now come closest
+ * to those of the row w [n] from the inputs as they were. room: [n] */
+void pith_layer_row_goal(const struct layer_factor *f, uint32_t group, const float *w, double *goal,
+                         double *room);
+
+#endif

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/* layer_round.c - rows are shared among threads, each with room of its own; sums over rows are
+ * taken in their order behind. */
+#include "layer_round.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pith_cholesky.h"
+#include "pith_error_feedback.h"
+#include "pith_error_fill.h"
+#include "pith_host.h"
+
+#define RATE_ROUNDS 2 /* that integers are counted and rounded again */
+
+struct room {
+    double *goal, *other, *error, *seen, *unit, *price;
+    uint8_t *kept;
+    int16_t *q;
+};
+
+struct work {
+    struct layer_round *l;
+    uint32_t n; /* threads */
+    struct room *room;
+    bool nearest;             /* nothing but the nearest integers of the goals */
+    double *overlap, *square; /* [rows] of q and goal, of q: see refit; NULL */
+};
+
+/* ---- a row ----------------------------------------------------------------------------------- */
+
+static uint32_t group_of(const struct layer_round *l, uint64_t row)
+{
+    return (uint32_t)(row / (l->rows / l->factor->groups));
+}
+
+static void to_places(const struct layer_round *l, uint32_t group, const int16_t *q, double step,
+                      double *by_place)
+{
+    const size_t n = l->factor->n, *order = l->factor->order + group * n;
+    for (size_t j = 0; j < n; j++)
+        by_place[j] = step * q[order[j]];
+}
+
+static void round_to_nearest(const struct layer_round *l, uint64_t row, const struct room *r)
+{
+    for (size_t j = 0; j < l->factor->n; j++)
+        r->q[j] =
+            l->keep_zeros && !r->kept[j]
+                ? 0
+                : (int16_t)fmin(fmax(nearbyint(r->goal[j] / l->step[row]), -l->levels), l->levels);
+}
+
+static void round_along_paths(const struct layer_round *l, uint64_t row, const struct room *r)
+{
+    const struct layer_factor *f = l->factor;
+    const size_t n = f->n;
+    const struct low_rank_factor diagonal = {
+        .n = n, .x = r->seen, .p = r->seen, .diagonal = r->unit};
+    struct error_feedback e = {.n = n,
+                               .u = f->u ? f->u + group_of(l, row) * n * n : NULL,
+                               .factor = f->u ? NULL : &diagonal,
+                               .goal = r->goal,
+                               .kept = l->keep_zeros ? r->kept : NULL,
+                               .lowest = -l->levels,
+                               .most = l->levels,
+                               .n_paths = f->u ? l->paths : 1,
+                               .e = r->error,
+                               .seen = r->seen};
+    double paid = 0;
+    if (l->lambda > 0) {
+        for (int32_t k = -l->levels; k <= l->levels; k++)
+            r->price[k + l->levels] = 2 * l->lambda / l->loss[row] * l->rate.bits[k + RATE_MOST];
+        e.price = r->price;
+    }
+    l->error[row] = pith_error_feedback(&e, l->step[row], HUGE_VAL, r->q);
+    for (size_t j = 0; j < n && e.price; j++)
+        paid += r->price[r->q[j] + l->levels];
+    l->error[row] -= paid;
+}
+
+static void round_row(const struct work *w, uint64_t row, const struct room *r)
+{
+    struct layer_round *l = w->l;
+    const size_t n = l->factor->n, *order = l->factor->order + group_of(l, row) * n;
+    pith_layer_row_goal(l->factor, group_of(l, row), l->w + row * n, r->goal, r->other);
+    for (size_t j = 0; j < n; j++)
+        r->kept[j] = l->w[row * n + order[j]] != 0;
+    if (w->nearest)
+        round_to_nearest(l, row, r);
+    else
+        round_along_paths(l, row, r);
+    for (size_t j = 0; j < n; j++)
+        l->q[row * n + order[j]] = r->q[j];
+}
+
+/* |U q|^2 and U q . U g of the row's integers, times its step, and its goal. */
+static void compare_row(const struct work *w, uint64_t row, const struct room *r)
+{
+    const struct layer_round *l = w->l;
+    const struct layer_factor *f = l->factor;
+    const size_t n = f->n;
+    const double *u = f->u + group_of(l, row) * n * n;
+    pith_layer_row_goal(f, group_of(l, row), l->w + row * n, r->goal, r->other);
+    to_places(l, group_of(l, row), l->q + row * n, l->step[row], r->other);
+    w->overlap[row] = w->square[row] = 0;
+    for (size_t j = 0; j < n; j++) {
+        double q = f->u ? pith_dot(u + j * n + j, r->other + j, n - j) : r->other[j];
+        double g = f->u ? pith_dot(u + j * n + j, r->goal + j, n - j) : r->goal[j];
+        w->overlap[row] += q * g;
+        w->square[row] += q * q;
+    }
+}
+
+/* ---- all rows -------------------------------------------------------------------------------- */
+
+static void do_rows(void *arg, uint32_t thread)
+{
+    const struct work *w = arg;
+    for (uint64_t row = thread; row < w->l->rows; row += w->n)
+        if (w->overlap)
+            compare_row(w, row, &w->room[thread]);
+        else
+            round_row(w, row, &w->room[thread]);
+}
+
+static void all_rows(struct work *w)
+{
+    const struct pith_opts *o = w->l->runtime;
+    if (w->n > 1)
+        o->parallel_for(o->parallel_user, w->n, do_rows, w);
+    else
+        do_rows(w, 0);
+}
+
+static bool open_room(const struct layer_round *l, struct room *r)
+{
+    const size_t n = l->factor->n;
+    r->goal = malloc(n * sizeof *r->goal);
+    r->other = malloc(n * sizeof *r->other);
+    r->error = malloc(n * l->paths * sizeof *r->error);
+    r->seen = malloc(l->paths * sizeof *r->seen);
+    r->unit = malloc(n * sizeof *r->unit);
+    r->price = malloc((2 * (size_t)l->levels + 1) * sizeof *r->price);
+    r->kept = malloc(n);
+    r->q = malloc(n * sizeof *r->q);
+    for (size_t k = 0; k < n && r->unit; k++)
+        r->unit[k] = 1;
+    return r->goal && r->other && r->error && r->seen && r->unit && r->price && r->kept && r->q;
+}
+
+static bool open_work(struct layer_round *l, struct work *w)
+{
+    *w = (struct work){.l = l, .n = 1};
+    if (l->runtime && l->runtime->parallel_for)
+        w->n = pith_threads_count(l->runtime);
+    w->room = calloc(w->n, sizeof *w->room);
+    bool ok = w->room != NULL;
+    for (uint32_t i = 0; i < w->n && ok; i++)
+        ok = open_room(l, &w->room[i]);
+    return ok;
+}
+
+static void close_work(struct work *w)
+{
+    for (uint32_t i = 0; i < w->n && w->room; i++) {
+        struct room *r = &w->room[i];
+        free(r->goal);
+        free(r->other);
+        free(r->error);
+        free(r->seen);
+        free(r->unit);
+        free(r->price);
+        free(r->kept);
+        free(r->q);
+    }
+    free(w->room);
+    free(w->overlap);
+    free(w->square);
+}
+
+static void count(struct layer_round *l)
+{
+    memset(&l->rate, 0, sizeof l->rate);
+    pith_rate_count(&l->rate, l->q, (size_t)l->rows * l->factor->n);
+    pith_rate_finish(&l->rate);
+}
+
+enum pith_status pith_layer_round(struct layer_round *l, struct pith_error *err)
+{
+    struct work w;
+    l->q = calloc((size_t)l->rows * l->factor->n, sizeof *l->q);
+    l->error = calloc((size_t)l->rows, sizeof *l->error);
+    bool ok = open_work(l, &w) && l->q && l->error;
+    for (int i = 0; i < RATE_ROUNDS && ok && l->lambda > 0; i++) {
+        w.nearest = i == 0;
+        all_rows(&w);
+        count(l);
+    }
+    w.nearest = false;
+    if (ok) {
+        all_rows(&w);
+        count(l);
+    }
+    close_work(&w);
+    return ok ? PITH_OK : pith_error_no_memory(err);
+}
+
+enum pith_status pith_layer_refit(const struct layer_round *l, double *factor,
+                                  struct pith_error *err)
+{
+    struct work w;
+    struct layer_round copy = *l;
+    double overlap = 0, square = 0;
+    bool ok = open_work(&copy, &w);
+    w.overlap = calloc((size_t)l->rows, sizeof *w.overlap);
+    w.square = calloc((size_t)l->rows, sizeof *w.square);
+    ok = ok && w.overlap && w.square;
+    if (ok)
+        all_rows(&w);
+    for (uint64_t row = 0; row < l->rows && ok; row++) {
+        overlap += l->loss[row] * w.overlap[row];
+        square += l->loss[row] * w.square[row];
+    }
+    *factor = square > 0 && overlap > 0 ? overlap / square : 1;
+    close_work(&w);
+    return ok ? PITH_OK : pith_error_no_memory(err);
+}

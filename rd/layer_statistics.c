@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: MIT */
+/* layer_statistics.c - some samples at a time, their rows laid out in panels, the panel's products
+ * added by pith_gram.h. Threads take parts of the sums: rows of one matrix, or whole groups. */
+#include "layer_statistics.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pith_error_fill.h"
+#include "pith_gram.h"
+#include "pith_host.h"
+#include "pith_im2col.h"
+#include "pith_kept_values.h"
+#include "pith_op_semantics.h"
+
+#define PANEL (4 * PITH_GRAM_PART) /* rows */
+#define SAMPLES_BYTES (UINT64_C(8) << 20)
+#define LEAST_ROWS 32768u
+#define BLOCK 48u /* rows of a sum, that a thread takes at once */
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+struct source {
+    bool is_conv;
+    struct window window;
+    int64_t *place;  /* [window.out, window.taps] or NULL */
+    uint64_t elems;  /* of a sample */
+    uint64_t places; /* rows of a sample */
+    uint64_t taken;  /* of these */
+    size_t n;
+    uint32_t groups;
+};
+
+static struct shape shape_of(const struct pith_value *v)
+{
+    struct shape s = {.rank = v->rank};
+    memcpy(s.dim, v->dim, v->rank * sizeof *v->dim);
+    return s;
+}
+
+bool pith_layer_statistics_can(const struct pith_model *m, const struct pith_node *node)
+{
+    uint32_t w = pith_node_weight(m, node);
+    if (w == PITH_VALUE_NONE || !pith_node_by_rows(node))
+        return false;
+    const struct pith_value *v = &m->values[w], *x = &m->values[node->in[0]];
+    uint64_t n = v->constant->count / v->dim[0];
+    bool conv = node->op == PITH_OP_CONV && x->rank >= 3 && x->rank <= 5;
+    bool product = node->op != PITH_OP_CONV && v->rank == 2 && x->rank >= 1 &&
+                   x->dim[x->rank - 1] == v->dim[1];
+    return !x->constant && x->type == PITH_F32 && n <= STATISTICS_MOST_COLUMNS && (conv || product);
+}
+
+static bool open_source(const struct pith_model *m, const struct pith_node *node, uint64_t elems,
+                        struct source *s)
+{
+    const struct pith_value *w = &m->values[node->in[1]];
+    *s = (struct source){.is_conv = node->op == PITH_OP_CONV,
+                         .elems = elems,
+                         .n = (size_t)(w->constant->count / w->dim[0]),
+                         .groups = 1};
+    s->places = elems / s->n;
+    if (!s->is_conv)
+        return true;
+    struct shape x = shape_of(&m->values[node->in[0]]), k = shape_of(w),
+                 y = shape_of(&m->values[node->out[0]]);
+    s->window = pith_window_conv(node->attr, &x, &k, &y);
+    s->groups = pith_op_groups(node->op, node->attr);
+    s->places = x.dim[0] * s->window.out;
+    s->place = malloc(s->window.out * s->window.taps * sizeof *s->place);
+    if (s->place)
+        pith_im2col_places(&s->window, s->place);
+    return s->place != NULL;
+}
+
+/* Row number i of those taken of a sample; samples begin at different places, so that together they
+ * see all. */
+static uint64_t place_of(const struct source *s, uint64_t samples, uint64_t sample, uint64_t i)
+{
+    uint64_t at = (i * s->places + sample * s->places / samples) / s->taken;
+    return at < s->places ? at : s->places - 1;
+}
+
+/* x: the sample's; row: [n]. */
+static void write_row(const struct source *s, const float *x, uint32_t group, uint64_t at,
+                      float *row)
+{
+    if (!s->is_conv) {
+        memcpy(row, x + at * s->n, s->n * sizeof *row);
+        return;
+    }
+    size_t taps = s->window.taps, channels = s->n / taps, in = s->window.in;
+    const int64_t *place = s->place + at % s->window.out * taps;
+    x += (at / s->window.out * s->groups + group) * channels * in;
+    for (size_t c = 0; c < channels; c++, x += in)
+        for (size_t tap = 0; tap < taps; tap++)
+            row[c * taps + tap] = place[tap] < 0 ? 0.0f : x[place[tap]];
+}
+
+/* ---- sums ------------------------------------------------------------------------------------ */
+
+struct sums {
+    struct source from;
+    struct layer_statistics *to;
+    const struct pith_opts *runtime;
+    const struct statistics_opts *opts;
+    gram_tile *tile;
+    uint32_t weight;       /* value */
+    float *root;           /* [count, places] of what each place counts; NULL: 1 */
+    uint64_t first, count; /* samples that are in memory */
+    float *x[2];           /* [count, elems] of now, was */
+    uint64_t begin;        /* first row of the panel, among those of these samples */
+    size_t filled;         /* rows of the panel */
+    uint32_t n_panels;     /* one, or one for each thread that takes groups */
+    float **panel[2];      /* [n_panels][PANEL, n] */
+};
+
+static void in_parallel(const struct sums *s, uint32_t n, void (*body)(void *arg, uint32_t i),
+                        void *arg)
+{
+    const struct pith_opts *o = s->runtime;
+    if (o && o->parallel_for && n > 1) {
+        o->parallel_for(o->parallel_user, n, body, arg);
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        body(arg, i);
+}
+
+/* Where row i of the panel is: its sample, among those in memory, and its place. */
+static uint64_t place_in_panel(const struct sums *s, size_t i, uint64_t *sample)
+{
+    uint64_t row = s->begin + i;
+    *sample = row / s->from.taken;
+    return place_of(&s->from, s->to->samples, s->first + *sample, row % s->from.taken);
+}
+
+static float root_of(const struct sums *s, size_t i)
+{
+    uint64_t sample, at = place_in_panel(s, i, &sample);
+    return s->root ? s->root[sample * s->from.places + at] : 1;
+}
+
+static void fill_rows(struct sums *s, uint32_t panel, uint32_t group, size_t first, size_t last)
+{
+    for (size_t i = first; i < last; i++) {
+        uint64_t sample, at = place_in_panel(s, i, &sample);
+        for (int net = 0; net < 2; net++) {
+            float *to = s->panel[net][panel] + i * s->from.n;
+            write_row(&s->from, s->x[net] + sample * s->from.elems, group, at, to);
+            for (size_t k = 0; k < s->from.n && s->root; k++)
+                to[k] *= s->root[sample * s->from.places + at];
+        }
+    }
+}
+
+/* Rows first .. last - 1 of a group's sums, and as many of its means. */
+static void add_panel(struct sums *s, uint32_t panel, uint32_t group, size_t first, size_t last)
+{
+    size_t n = s->from.n, square = n * n * group;
+    const float *now = s->panel[0][panel], *was = s->panel[1][panel];
+    struct gram_piece p = {s->tile, now, now, n, n, s->filled, true};
+    pith_gram_add(&p, first, last, s->to->h + square);
+    p = (struct gram_piece){
+        .tile = s->tile, .a = now, .b = was, .n_a = n, .n_b = n, .count = s->filled};
+    pith_gram_add(&p, first, last, s->to->crossed + square);
+    for (int net = 0; net < 2; net++)
+        for (size_t i = 0; i < s->filled; i++) {
+            double root = (double)root_of(s, i);
+            for (size_t k = first; k < last; k++)
+                s->to->mean[net][n * group + k] += root * (double)s->panel[net][panel][i * n + k];
+        }
+}
+
+static void fill_block(void *arg, uint32_t i)
+{
+    struct sums *s = arg;
+    size_t first = (size_t)i * BLOCK, last = first + BLOCK;
+    fill_rows(s, 0, 0, first, last < s->filled ? last : s->filled);
+}
+
+static void add_block(void *arg, uint32_t i)
+{
+    struct sums *s = arg;
+    size_t first = (size_t)i * BLOCK, last = first + BLOCK;
+    add_panel(s, 0, 0, first, last < s->from.n ? last : s->from.n);
+}
+
+static void add_groups(void *arg, uint32_t panel)
+{
+    struct sums *s = arg;
+    for (uint32_t g = panel; g < s->from.groups; g += s->n_panels) {
+        fill_rows(s, panel, g, 0, s->filled);
+        add_panel(s, panel, g, 0, s->from.n);
+    }
+}
+
+static void add_samples(struct sums *s)
+{
+    const uint64_t rows = s->count * s->from.taken;
+    for (s->begin = 0; s->begin < rows; s->begin += s->filled) {
+        s->filled = rows - s->begin < PANEL ? (size_t)(rows - s->begin) : PANEL;
+        for (size_t i = 0; i < s->filled; i++)
+            s->to->weight += (double)root_of(s, i) * (double)root_of(s, i);
+        if (s->from.groups > 1) {
+            in_parallel(s, s->n_panels, add_groups, s);
+            continue;
+        }
+        in_parallel(s, (uint32_t)((s->filled + BLOCK - 1) / BLOCK), fill_block, s);
+        in_parallel(s, (uint32_t)((s->from.n + BLOCK - 1) / BLOCK), add_block, s);
+    }
+}
+
+/* ---- all ------------------------------------------------------------------------------------- */
+
+void pith_layer_statistics_end(struct layer_statistics *s)
+{
+    free(s->h);
+    free(s->crossed);
+    free(s->mean[0]);
+    free(s->mean[1]);
+    *s = (struct layer_statistics){0};
+}
+
+struct layer_statistics pith_layer_statistics_none(size_t n)
+{
+    return (struct layer_statistics){.n = n, .groups = 1, .places = 1};
+}
+
+static bool open_sums(struct sums *s)
+{
+    struct layer_statistics *to = s->to;
+    size_t n = s->from.n, square = n * n * s->from.groups;
+    bool room = true;
+    if (s->from.groups > 1 && s->runtime)
+        s->n_panels = pith_threads_count(s->runtime);
+    to->h = calloc(square, sizeof *to->h);
+    to->crossed = calloc(square, sizeof *to->crossed);
+    for (int net = 0; net < 2; net++) {
+        to->mean[net] = calloc(n * s->from.groups, sizeof **to->mean);
+        s->x[net] = malloc((size_t)(s->count * s->from.elems) * sizeof **s->x);
+        s->panel[net] = calloc(s->n_panels, sizeof **s->panel);
+        for (uint32_t i = 0; i < s->n_panels && s->panel[net]; i++)
+            room = (s->panel[net][i] = malloc(PANEL * n * sizeof(float))) && room;
+        room = room && to->mean[net] && s->x[net] && s->panel[net];
+    }
+    return room && to->h && to->crossed;
+}
+
+static void close_sums(struct sums *s)
+{
+    for (int net = 0; net < 2; net++) {
+        for (uint32_t i = 0; i < s->n_panels && s->panel[net]; i++)
+            free(s->panel[net][i]);
+        free(s->panel[net]);
+        free(s->x[net]);
+    }
+    free(s->from.place);
+    free(s->root);
+}
+
+/* Sums become means of samples, with the places that were left out. */
+static void scale_sums(struct layer_statistics *s)
+{
+    double by = s->places / (double)s->rows;
+    size_t square = s->n * s->n;
+    for (uint32_t g = 0; g < s->groups; g++)
+        pith_gram_mirror(s->h + g * square, s->n);
+    for (size_t i = 0; i < s->groups * square; i++) {
+        s->h[i] *= by;
+        s->crossed[i] *= by;
+    }
+    for (size_t i = 0; i < s->groups * s->n; i++) {
+        s->mean[0][i] /= s->weight;
+        s->mean[1][i] /= s->weight;
+    }
+}
+
+/* As many samples at once as fill a panel, if memory allows. */
+static uint64_t samples_at_once(const struct source *s, uint64_t samples)
+{
+    uint64_t wanted = (PANEL + s->taken - 1) / s->taken;
+    uint64_t most = SAMPLES_BYTES / (s->elems * sizeof(float)) + 1;
+    wanted = wanted < most ? wanted : most;
+    return wanted < samples ? wanted : samples;
+}
+
+static void choose_rows(struct sums *s, uint64_t per_column)
+{
+    struct layer_statistics *to = s->to;
+    uint64_t wanted = per_column * s->from.n;
+    wanted = wanted > LEAST_ROWS ? wanted : LEAST_ROWS;
+    uint64_t each = (wanted + to->samples - 1) / to->samples;
+    s->from.taken = each < s->from.places ? each : s->from.places;
+    to->n = s->from.n;
+    to->groups = s->from.groups;
+    to->rows = s->from.taken * to->samples;
+    to->places = (double)s->from.places;
+    s->count = samples_at_once(&s->from, to->samples);
+}
+
+/* What the places of the samples in memory count. */
+static enum pith_status read_roots(struct sums *s, struct pith_error *err)
+{
+    const struct pith_sensitivity *known = s->opts->sensitivity;
+    const uint64_t places = s->from.places, bytes = places * sizeof *s->root;
+    enum pith_status status = PITH_OK;
+    for (uint64_t k = 0; k < s->count && s->root && !status; k++)
+        status = pith_kept_read(known->place, s->weight, (s->first + k) * bytes,
+                                s->root + k * places, (size_t)bytes, err);
+    const double share = s->opts->place_share;
+    for (uint64_t i = 0; i < s->count * places && s->root && !status; i++)
+        s->root[i] =
+            (float)sqrt(1 - share + share * (double)s->root[i] / known->of[s->weight].place_mean);
+    return status;
+}
+
+static bool open_roots(struct sums *s)
+{
+    const struct pith_sensitivity *known = s->opts->sensitivity;
+    if (!known || !known->place || !(s->opts->place_share > 0) ||
+        known->of[s->weight].n_places != s->from.places || !(known->of[s->weight].place_mean > 0) ||
+        known->n_samples < s->to->samples)
+        return true;
+    s->root = malloc((size_t)(s->count * s->from.places) * sizeof *s->root);
+    return s->root != NULL;
+}
+
+enum pith_status pith_layer_statistics(const struct sample_walk *now, const struct sample_walk *was,
+                                       const struct pith_model *m, const struct pith_node *node,
+                                       const struct statistics_opts *opts,
+                                       struct layer_statistics *to, struct pith_error *err)
+{
+    const struct sample_walk *net[] = {now, was};
+    struct sums s = {.tile = pith_gram_tile(),
+                     .to = to,
+                     .runtime = opts->runtime,
+                     .opts = opts,
+                     .weight = node->in[1],
+                     .n_panels = 1};
+    *to = (struct layer_statistics){.samples = opts->samples};
+    bool room = open_source(m, node, pith_sample_walk_elems(now, node->in[0]), &s.from);
+    choose_rows(&s, opts->per_column);
+    enum pith_status status =
+        room && open_sums(&s) && open_roots(&s) ? PITH_OK : pith_error_no_memory(err);
+    const uint64_t each = s.count;
+    for (s.first = 0; s.first < opts->samples && !status; s.first += each) {
+        s.count = opts->samples - s.first < each ? opts->samples - s.first : each;
+        for (int i = 0; i < 2; i++)
+            for (uint64_t k = 0; k < s.count && !status; k++)
+                status = pith_sample_walk_read(net[i], node->in[0], s.first + k,
+                                               s.x[i] + k * s.from.elems, err);
+        if (!status)
+            status = read_roots(&s, err);
+        if (!status)
+            add_samples(&s);
+    }
+    if (!status)
+        scale_sums(to);
+    close_sums(&s);
+    return status;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* layer_statistics.h - what samples tell about the weight of a layer: the Gram matrix of the rows
+ * that it is multiplied with, H = X X^T, one for each group of channels, on the mean of samples. A
+ * convolution's rows are its windows (im2col), in the order of a row of the weight.
+ *
+ * An output row that is off by e in its weights is off by e H e^T in its results, squared and added
+ * up over the places of a sample. */
+#ifndef LAYER_STATISTICS_H
+#define LAYER_STATISTICS_H
+
+#include "pith_sensitivity.h"
+#include "sample_walk.h"
+
+#define STATISTICS_MOST_COLUMNS 2048u
+
+struct layer_statistics {
+    size_t n;               /* columns of a row of the weight */
+    uint32_t groups;        /* that rows of the weight are cut into */
+    uint64_t samples, rows; /* that were summed up: rows of X, of each group */
+    /* On the mean of samples, of all places of each; now: inputs in the network as it is; was: in
+     * the network as it came. */
+    double *h;       /* [groups, n, n] sum of now now^T; NULL: data-free, H = I */
+    double *crossed; /* [groups, n, n] sum of now was^T */
+    double *mean[2]; /* [groups, n] of a row of now, of was */
+    double weight;   /* of all rows */
+    double places;   /* rows of a sample */
+};
+
+/* Whether statistics can be had of the node's weight: a Conv, Gemm or MatMul whose output channels
+ * are rows of it, with at most STATISTICS_MOST_COLUMNS columns. */
+bool pith_layer_statistics_can(const struct pith_model *m, const struct pith_node *node);
+
+struct statistics_opts {
+    uint64_t samples;
+    uint64_t per_column; /* as many rows are taken for each column, evenly from all samples, or all
+                            that there are */
+    /* A row counts as much as the loss minds its place: this share of it, the mean of all rows
+     * being
+     * 1. NULL, or a layer whose places are not known: all rows count the same. */
+    const struct pith_sensitivity *sensitivity;
+    double place_share;              /* 0..1 */
+    const struct pith_opts *runtime; /* parallel_for; NULL: one thread */
+};
+
+/* Of the node at which both walks stand; their models are alike but for constants. The same bits
+ * for any number of threads. PITH_ERR_MEMORY, and what pith_sample_walk_read returns; *s is to be
+ * ended then, too. */
+enum pith_status pith_layer_statistics(const struct sample_walk *now, const struct sample_walk *was,
+                                       const struct pith_model *m, const struct pith_node *node,
+                                       const struct statistics_opts *opts,
+                                       struct layer_statistics *s, struct pith_error *err);
+/* Data-free: of the weight, rows of n columns. */
+struct layer_statistics pith_layer_statistics_none(size_t n);
+void pith_layer_statistics_end(struct layer_statistics *s); /* accepts zeros */
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+#include "rate_table.h"
+
+#include <math.h>
+
+#define UNSEEN 0.4 /* that an integer counts before it was seen */
+
+void pith_rate_count(struct rate_table *t, const int16_t *q, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        t->count[q[i] + RATE_MOST]++;
+}
+
+/* Integers beyond all that occur are unseen ones, each for itself as unlikely as the next. */
+void pith_rate_finish(struct rate_table *t)
+{
+    const size_t n = 2 * RATE_MOST + 1;
+    size_t most = 0;
+    double all = 0;
+    for (size_t i = 0; i < n; i++)
+        if (t->count[i]) {
+            size_t far = i < RATE_MOST ? RATE_MOST - i : i - RATE_MOST;
+            most = far > most ? far : most;
+        }
+    for (size_t i = 0; i < n; i++)
+        all += (double)t->count[i];
+    all += UNSEEN * (double)(2 * most + 3);
+    t->total = 0;
+    for (size_t i = 0; i < n; i++) {
+        t->bits[i] = log2(all / ((double)t->count[i] + UNSEEN));
+        t->total += (double)t->count[i] * t->bits[i];
+    }
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+#include "step_choice.h"
+
+#include <math.h>
+
+#define ROW_BITS 6.0 /* that a step of its own takes in a file */
+#define ROW_PAYS 0.1 /* bits a weight that rows must save: contexts of one grid are better */
+#define SAMPLES_OF_MEAN 32.0 /* the mean counts as so many */
+#define LEAST_SHARE 1e-3     /* of the mean: a row of which nobody saw anything */
+
+void pith_step_shrink(double *row, uint64_t n, uint64_t samples, bool all)
+{
+    double mean = 0, own = all ? 0 : (double)samples / ((double)samples + SAMPLES_OF_MEAN);
+    for (uint64_t i = 0; i < n; i++)
+        mean += row[i] / (double)n;
+    for (uint64_t i = 0; i < n; i++)
+        row[i] = fmax(mean + own * (row[i] - mean), LEAST_SHARE * mean);
+}
+
+/* 1, 1.25, 1.5 or 1.75 times a power of two, the nearest by its logarithm. */
+static double round_step(double s)
+{
+    int e;
+    double m = 2 * frexp(s, &e), best = 1; /* 1 .. 2 */
+    for (double c = 1.25; c <= 2; c += 0.25)
+        if (fabs(log2(c / m)) < fabs(log2(best / m)))
+            best = c;
+    return ldexp(best, e - 1);
+}
+
+static double least_step(const struct step_choice *c, uint64_t row)
+{
+    return c->most[row] / (double)c->levels;
+}
+
+static double step_for(const struct step_choice *c, double loss)
+{
+    return sqrt(12 * c->lambda / (log(2) * loss));
+}
+
+/* Bits a weight that rows of their own save at the same loss. */
+static double saved(const struct step_choice *c, double mean)
+{
+    double sum = 0;
+    for (uint64_t i = 0; i < c->rows; i++)
+        sum += 0.5 * log2(mean / c->loss[i]);
+    return sum / (double)c->rows;
+}
+
+bool pith_step_choose(const struct step_choice *c, double *step)
+{
+    double mean = 0, finest = 0;
+    for (uint64_t i = 0; i < c->rows; i++) {
+        mean += c->loss[i] / (double)c->rows;
+        finest = fmax(finest, least_step(c, i));
+    }
+    bool own =
+        c->by_row > 0 || (c->by_row < 0 && saved(c, mean) > ROW_PAYS + ROW_BITS / (double)c->n);
+    double one = fmax(step_for(c, mean), finest);
+    for (uint64_t i = 0; i < c->rows; i++) {
+        double s = own ? round_step(step_for(c, c->loss[i])) : one;
+        while (own && s < least_step(c, i))
+            s = round_step(1.2 * s);
+        step[i] = (double)(float)s;
+    }
+    return own;
+}

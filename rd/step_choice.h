@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* step_choice.h - how far the integers of each row lie apart, from the one lambda.
+ *
+ * A row rounded to steps of s costs the loss
+ *
+ *     D(s) = F / 2 * s^2 / 12 * n * noise,
+ *
+ * where F is how much the loss minds squared errors of the row's results and noise what a rounding
+ * by 1 leaves of them (layer_factor.h); its bits are n log2(1 / s) and something. D + lambda * bits
+ * is least for
+ *
+ *     s^2 = 12 lambda / (ln 2 * F * noise),
+ *
+ * the rule of reverse water-filling (Cover and Thomas, 2006, section 10.3). */
+#ifndef STEP_CHOICE_H
+#define STEP_CHOICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct step_choice {
+    uint64_t rows;
+    size_t n;           /* weights of a row */
+    double lambda;      /* nats a bit */
+    const double *loss; /* [rows] F * noise, > 0 */
+    const double *most; /* [rows] largest |weight| */
+    int32_t levels;     /* that a step must reach the largest weight with */
+    int by_row;         /* -1: where that pays */
+};
+
+/* step: [rows] > 0. Of rows of their own: 1 to 1.75 times powers of two, which cost a file few
+ * bits; else all the same. Tells whether rows have their own. */
+bool pith_step_choose(const struct step_choice *c, double *step);
+
+/* Sensitivities of rows that so many samples told, drawn to their mean: row [n] -= part of what it
+ * differs. all: the mean alone. */
+void pith_step_shrink(double *row, uint64_t n, uint64_t samples, bool all);
+
+#endif

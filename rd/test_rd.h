@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* test_rd.h - what tests look at inside of rd/, beside its interface, and why:
+ *
+ *     layer_factor.h: goals against least squares, an input that is always 0
+ *     layer_round.h: costs against their definition, the factor of steps
+ *     layer_statistics.h: sums against windows taken by hand, whatever the threads
+ *     rate_table.h: bits against counts
+ *     sample_walk.h: values against a run of the whole network, in memory and in files
+ *     step_choice.h: steps against the closed form
+ *     weight_store.h: a codebook's values */
+#ifndef TEST_RD_H
+#define TEST_RD_H
+
+#include "layer_factor.h"
+#include "layer_round.h"
+#include "layer_statistics.h"
+#include "rate_table.h"
+#include "sample_walk.h"
+#include "step_choice.h"
+#include "weight_store.h"
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+#include "weight_store.h"
+
+#include <stdlib.h>
+
+static uint32_t largest(const int16_t *q, uint64_t n)
+{
+    int most = 1;
+    for (uint64_t i = 0; i < n; i++)
+        most = abs(q[i]) > most ? abs(q[i]) : most;
+    return (uint32_t)most;
+}
+
+enum pith_status pith_weight_store(struct pith_model *m, struct pith_const *c, uint64_t rows,
+                                   const int16_t *q, const double *step, bool by_row)
+{
+    const uint32_t most = largest(q, c->count);
+    struct pith_codebook *b = pith_model_alloc(m, 1, sizeof *b);
+    if (!b)
+        return PITH_ERR_MEMORY;
+    b->n_centroids = 2 * most + 1;
+    b->n_groups = by_row ? rows : 1;
+    b->group_elems = c->count / b->n_groups;
+    b->centroid = pith_model_alloc(m, b->n_groups * b->n_centroids, sizeof *b->centroid);
+    b->index = pith_model_alloc(m, c->count, 1);
+    if (!b->centroid || !b->index)
+        return PITH_ERR_MEMORY;
+    for (uint64_t g = 0; g < b->n_groups; g++)
+        for (uint32_t k = 0; k < b->n_centroids; k++)
+            b->centroid[g * b->n_centroids + k] =
+                (float)((int32_t)k - (int32_t)most) * (float)step[g];
+    for (uint64_t i = 0; i < c->count; i++) {
+        b->index[i] = (uint8_t)(q[i] + (int32_t)most);
+        ((float *)c->data)[i] = b->centroid[i / b->group_elems * b->n_centroids + b->index[i]];
+    }
+    c->codebook = b;
+    c->mask = NULL;
+    c->stored = 0;
+    c->code = PITH_CODE_ADAPTIVE;
+    return PITH_OK;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* weight_store.h - integers times steps as a constant's codebook, to be written adaptively. */
+#ifndef WEIGHT_STORE_H
+#define WEIGHT_STORE_H
+
+#include "pith_model.h"
+
+/* q: [rows, n], within -127 .. 127; step: [rows] where each row has its own, else [1]. The
+ * constant's data become q * step. PITH_ERR_MEMORY. */
+enum pith_status pith_weight_store(struct pith_model *m, struct pith_const *c, uint64_t rows,
+                                   const int16_t *q, const double *step, bool by_row);
+
+#endif

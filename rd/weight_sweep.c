@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: MIT */
+/* weight_sweep.c - two walks through the samples, of the network as it came and as it becomes; at
+ * each layer both stop. */
+#include "pith_weight_sweep.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "layer_round.h"
+#include "pith_error_fill.h"
+#include "pith_narrow_float.h"
+#include "pith_op_semantics.h"
+#include "step_choice.h"
+#include "weight_store.h"
+
+#define MEMORY_BYTES (UINT64_C(64) << 20)
+#define ROWS_PER_COLUMN 256u /* of statistics */
+#define PATHS 16u
+#define SPARSE 0.25
+/* Of the mean's square, that weights need not mind: the bias makes up for it, but for being
+ * rounded. */
+#define BIAS_SHARE 0.95
+
+struct sweep {
+    const struct pith_model *was;
+    struct pith_model *now;
+    struct pith_weight_sweep_opts opts;
+    uint64_t samples;
+    struct sample_walk *walk[2]; /* of now, was; NULL where there is no layer with statistics */
+    uint32_t *uses;              /* [n_values] */
+    bool *in_body;               /* [n_nodes] */
+    bool *is_last;               /* [n_nodes] no other weight is behind it */
+    struct pith_error *err;
+};
+
+/* A layer while it is swept. */
+struct layer {
+    const struct pith_weight_ref *ref;
+    const struct pith_node *node;
+    struct pith_const *weight;
+    uint32_t bias; /* value that is its own, constant; PITH_VALUE_NONE */
+    size_t n;
+    bool data_free, by_row;
+    struct layer_factor factor;
+    double *mean[2]; /* [groups, n] of inputs now, before; NULL: data-free */
+    double *loss;    /* [rows] of a squared error of its results */
+    double *step;    /* [rows] */
+    double *shift;   /* [rows] that the bias is to make up for */
+    struct layer_round round;
+};
+
+/* ---- which layers ---------------------------------------------------------------------------- */
+
+static void find_bodies(struct sweep *s)
+{
+    uint32_t depth = 0;
+    for (uint32_t i = 0; i < s->was->n_nodes; i++) {
+        uint32_t op = s->was->nodes[i].op;
+        depth += pith_opens_body(op);
+        s->in_body[i] = depth > 0;
+        depth -= pith_closes_body(op);
+    }
+}
+
+/* feeds: whether some weight is behind a value. */
+static void find_last(struct sweep *s, bool *feeds)
+{
+    const struct pith_model *m = s->was;
+    for (uint32_t i = m->n_nodes; i-- > 0;) {
+        const struct pith_node *node = &m->nodes[i];
+        bool behind = false, weighs = pith_node_weight(m, node) != PITH_VALUE_NONE;
+        for (uint32_t k = 0; k < node->n_out; k++)
+            behind = behind || feeds[node->out[k]];
+        s->is_last[i] = weighs && !behind;
+        for (uint32_t k = 0; k < node->n_in; k++)
+            if (node->in[k] != PITH_VALUE_NONE)
+                feeds[node->in[k]] = feeds[node->in[k]] || behind || weighs;
+    }
+}
+
+static bool has_statistics(const struct sweep *s, const struct pith_weight_ref *ref)
+{
+    const struct pith_node *node = &s->was->nodes[ref->node];
+    return !s->in_body[ref->node] && s->uses[ref->value] == 1 &&
+           pith_layer_statistics_can(s->was, node);
+}
+
+/* ---- statistics ------------------------------------------------------------------------------ */
+
+static enum pith_status walk_to(struct sweep *s, uint32_t node)
+{
+    enum pith_status status = PITH_OK;
+    for (int i = 0; i < 2 && !status; i++)
+        status = pith_sample_walk_to(s->walk[i], node, s->err);
+    return status;
+}
+
+static enum pith_status find_factor(struct sweep *s, struct layer *l)
+{
+    const struct statistics_opts o = {.samples = s->samples,
+                                      .per_column = ROWS_PER_COLUMN,
+                                      .sensitivity = s->opts.sensitivity,
+                                      .place_share = s->opts.place_share,
+                                      .runtime = s->opts.runtime};
+    struct layer_statistics stats = pith_layer_statistics_none(l->n);
+    enum pith_status status = PITH_OK;
+    if (!l->data_free) {
+        status = walk_to(s, l->ref->node);
+        if (!status)
+            status =
+                pith_layer_statistics(s->walk[0], s->walk[1], s->was, l->node, &o, &stats, s->err);
+    }
+    if (!status)
+        status = pith_layer_factor(&stats, l->bias == PITH_VALUE_NONE ? 0 : BIAS_SHARE,
+                                   pith_layer_damping(&stats), &l->factor, s->err);
+    for (int i = 0; i < 2; i++) {
+        l->mean[i] = stats.mean[i];
+        stats.mean[i] = NULL;
+    }
+    pith_layer_statistics_end(&stats);
+    return status;
+}
+
+/* ---- what the loss minds --------------------------------------------------------------------- */
+
+/* Where nobody knows: as if each layer's results were worth a nat. */
+static void guess_loss(const struct layer *l)
+{
+    const uint64_t rows = l->ref->rows;
+    const float *w = l->round.w;
+    double power = 0;
+    for (uint64_t i = 0; i < rows * l->n; i++)
+        power += (double)w[i] * (double)w[i];
+    for (uint64_t row = 0; row < rows; row++) {
+        const struct layer_factor *f = &l->factor;
+        double trace = f->trace[row / (rows / f->groups)] / (double)l->n;
+        l->loss[row] = power > 0 && trace > 0 ? 1 / (power * trace) : 1;
+    }
+}
+
+static void find_loss(const struct sweep *s, struct layer *l)
+{
+    const struct pith_sensitivity *known = s->opts.sensitivity;
+    const struct layer_factor *f = &l->factor;
+    const uint64_t rows = l->ref->rows;
+    double all = 0;
+    if (known && known->of[l->ref->value].rows == rows)
+        for (uint64_t row = 0; row < rows; row++)
+            all += l->loss[row] = known->of[l->ref->value].row[row];
+    if (!(all > 0) || !isfinite(all)) {
+        guess_loss(l);
+        return;
+    }
+    pith_step_shrink(l->loss, rows, known->n_samples, s->is_last[l->ref->node]);
+    for (uint64_t row = 0; row < rows; row++) {
+        double trace = f->trace[row / (rows / f->groups)];
+        l->loss[row] /= trace > 0 ? trace : 1;
+    }
+}
+
+static enum pith_status choose_steps(const struct sweep *s, struct layer *l)
+{
+    const uint64_t rows = l->ref->rows;
+    double *loss = malloc((size_t)rows * sizeof *loss), *most = calloc((size_t)rows, sizeof *most);
+    for (uint64_t row = 0; row < rows && loss && most; row++) {
+        loss[row] = l->loss[row] * l->factor.noise[row / (rows / l->factor.groups)];
+        for (size_t k = 0; k < l->n; k++)
+            most[row] = fmax(most[row], fabs((double)l->round.w[row * l->n + k]));
+    }
+    const struct step_choice c = {.rows = rows,
+                                  .n = l->n,
+                                  .lambda = s->opts.lambda,
+                                  .loss = loss,
+                                  .most = most,
+                                  .levels = RATE_MOST,
+                                  .by_row = s->opts.steps == PITH_SWEEP_STEPS_AUTO
+                                                ? -1
+                                                : s->opts.steps == PITH_SWEEP_STEPS_ROW};
+    if (loss && most)
+        l->by_row = pith_step_choose(&c, l->step);
+    free(loss);
+    free(most);
+    return loss && most ? PITH_OK : pith_error_no_memory(s->err);
+}
+
+/* ---- the bias -------------------------------------------------------------------------------- */
+
+static void find_shift(const struct layer *l)
+{
+    const uint64_t rows = l->ref->rows, each = rows / l->factor.groups;
+    for (uint64_t row = 0; row < rows; row++) {
+        const double *now = l->mean[0] + row / each * l->n, *was = l->mean[1] + row / each * l->n;
+        l->shift[row] = 0;
+        for (size_t k = 0; k < l->n; k++)
+            l->shift[row] += (double)l->round.w[row * l->n + k] * was[k] -
+                             l->step[row] * l->round.q[row * l->n + k] * now[k];
+    }
+}
+
+static uint32_t own_bias(const struct sweep *s, const struct pith_node *node, uint64_t rows)
+{
+    uint32_t v = pith_node_bias(node);
+    if (v == PITH_VALUE_NONE || s->uses[v] != 1)
+        return PITH_VALUE_NONE;
+    const struct pith_const *c = s->now->values[v].constant;
+    bool plain = node->op != PITH_OP_GEMM || (attr_f32(node->attr, ATTR_GEMM_ALPHA) == 1.0f &&
+                                              attr_f32(node->attr, ATTR_GEMM_BETA) == 1.0f);
+    return c && s->now->values[v].type == PITH_F32 && c->count == rows && plain ? v
+                                                                                : PITH_VALUE_NONE;
+}
+
+static void store_halves(struct pith_const *c)
+{
+    float *b = c->data;
+    for (uint64_t i = 0; i < c->count; i++)
+        b[i] = pith_narrow_round(PITH_F16, b[i]);
+    c->stored = PITH_F16;
+}
+
+/* By the same rule as a weight's steps: its inputs are all 1. */
+static enum pith_status store_bias(const struct sweep *s, const struct layer *l)
+{
+    const struct pith_sensitivity *known = s->opts.sensitivity;
+    struct pith_const *c = s->now->values[l->bias].constant;
+    float *b = c->data;
+    double most = 0, loss = 0;
+    for (uint64_t i = 0; i < c->count; i++) {
+        b[i] += (float)l->shift[i];
+        most = fmax(most, fabs((double)b[i]));
+    }
+    for (uint64_t i = 0; known && i < known->of[l->bias].rows; i++)
+        loss += known->of[l->bias].row[i] / (double)known->of[l->bias].rows;
+    double step = loss > 0 ? sqrt(12 * s->opts.lambda / (log(2) * loss)) : 0;
+    if (!(step * RATE_MOST > most)) {
+        store_halves(c);
+        return PITH_OK;
+    }
+    int16_t *q = malloc((size_t)c->count * sizeof *q);
+    for (uint64_t i = 0; i < c->count && q; i++)
+        q[i] = (int16_t)nearbyint((double)b[i] / step);
+    enum pith_status status =
+        q ? pith_weight_store(s->now, c, c->count, q, &step, false) : PITH_ERR_MEMORY;
+    free(q);
+    return status ? pith_error_no_memory(s->err) : PITH_OK;
+}
+
+/* ---- a layer --------------------------------------------------------------------------------- */
+
+static enum pith_status refit(const struct sweep *s, struct layer *l)
+{
+    double by;
+    enum pith_status status = l->by_row ? PITH_OK : pith_layer_refit(&l->round, &by, s->err);
+    for (uint64_t row = 0; row < l->ref->rows && !status && !l->by_row; row++)
+        l->step[row] = (double)(float)(l->step[row] * by);
+    return status;
+}
+
+/* A pruned weight, whose zeros take few bits. */
+static bool is_sparse(const struct layer *l)
+{
+    const uint64_t n = l->ref->rows * l->n;
+    uint64_t zeros = 0;
+    for (uint64_t i = 0; i < n; i++)
+        zeros += !(l->round.w[i] < 0 || l->round.w[i] > 0);
+    return (double)zeros > SPARSE * (double)n;
+}
+
+static enum pith_status round_rows(const struct sweep *s, struct layer *l)
+{
+    l->round.factor = &l->factor;
+    l->round.rows = l->ref->rows;
+    l->round.loss = l->loss;
+    l->round.step = l->step;
+    l->round.lambda = s->opts.lambda * s->opts.rate_share;
+    l->round.keep_zeros = is_sparse(l);
+    l->round.levels = RATE_MOST;
+    l->round.paths = s->opts.paths ? s->opts.paths : PATHS;
+    l->round.runtime = s->opts.runtime;
+    enum pith_status status = pith_layer_round(&l->round, s->err);
+    return status ? status : refit(s, l);
+}
+
+static enum pith_status store(const struct sweep *s, struct layer *l)
+{
+    if (pith_weight_store(s->now, l->weight, l->ref->rows, l->round.q, l->step, l->by_row))
+        return pith_error_no_memory(s->err);
+    if (l->bias == PITH_VALUE_NONE)
+        return PITH_OK;
+    if (!l->data_free)
+        find_shift(l);
+    return store_bias(s, l);
+}
+
+static bool open_layer(const struct sweep *s, const struct pith_weight_ref *ref, struct layer *l)
+{
+    const size_t rows = (size_t)ref->rows;
+    *l = (struct layer){.ref = ref,
+                        .node = &s->was->nodes[ref->node],
+                        .weight = s->now->values[ref->value].constant,
+                        .n = (size_t)ref->cols,
+                        .data_free = !has_statistics(s, ref),
+                        .loss = calloc(rows, sizeof *l->loss),
+                        .step = calloc(rows, sizeof *l->step),
+                        .shift = calloc(rows, sizeof *l->shift)};
+    l->round.w = s->was->values[ref->value].constant->data;
+    l->bias = own_bias(s, l->node, ref->rows);
+    return l->loss && l->step && l->shift;
+}
+
+static void close_layer(struct layer *l)
+{
+    pith_layer_factor_end(&l->factor);
+    free(l->mean[0]);
+    free(l->mean[1]);
+    free(l->loss);
+    free(l->step);
+    free(l->shift);
+    free(l->round.q);
+    free(l->round.error);
+}
+
+static enum pith_status sweep_layer(struct sweep *s, struct layer *l)
+{
+    enum pith_status status = find_factor(s, l);
+    if (!status) {
+        find_loss(s, l);
+        status = choose_steps(s, l);
+    }
+    if (!status)
+        status = round_rows(s, l);
+    return status ? status : store(s, l);
+}
+
+/* ---- all ------------------------------------------------------------------------------------- */
+
+static bool tell(const struct sweep *s, const struct layer *l, struct pith_swept_layer *told,
+                 struct pith_weight_sweep_report *report)
+{
+    const uint64_t rows = l->ref->rows;
+    told->layer = l->ref->layer;
+    told->weights = rows * l->n;
+    told->bits = l->round.rate.total;
+    told->by_row = l->by_row;
+    told->data_free = l->data_free;
+    for (uint64_t row = 0; row < rows; row++) {
+        told->loss += 0.5 * l->loss[row] * l->round.error[row];
+        told->step += log(l->step[row]) / (double)rows;
+    }
+    told->step = exp(told->step);
+    report->n_layers++;
+    report->n_data_free += l->data_free;
+    report->weights += told->weights;
+    report->bits += told->bits;
+    report->loss += told->loss;
+    return (!s->opts.on_layer || s->opts.on_layer(s->opts.user, told)) &&
+           (!s->opts.stop || !s->opts.stop(s->opts.user));
+}
+
+static enum pith_status sweep_layers(struct sweep *s, struct pith_weight_sweep_report *report)
+{
+    struct pith_weight_ref *refs = malloc((s->was->n_nodes + (size_t)1) * sizeof *refs);
+    uint32_t n = refs ? pith_model_weights(s->was, refs) : 0;
+    enum pith_status status = refs ? PITH_OK : pith_error_no_memory(s->err);
+    for (uint32_t i = 0; i < n && !status; i++) {
+        struct layer l;
+        struct pith_swept_layer told = {.number = i, .n_layers = n};
+        status = open_layer(s, &refs[i], &l) ? sweep_layer(s, &l) : pith_error_no_memory(s->err);
+        if (!status && !tell(s, &l, &told, report))
+            status = pith_error_fill(s->err, PITH_ERR_ARGUMENT, "interrupted");
+        close_layer(&l);
+    }
+    free(refs);
+    return status;
+}
+
+static enum pith_status open_walks(struct sweep *s, struct pith_data *data)
+{
+    const struct sample_walk_opts o = {.data = data,
+                                       .n_samples = s->samples,
+                                       .runtime = s->opts.runtime,
+                                       .memory_bytes = s->opts.memory_bytes / 2};
+    enum pith_status status = pith_sample_walk_open(s->now, &o, &s->walk[0], s->err);
+    return status ? status : pith_sample_walk_open(s->was, &o, &s->walk[1], s->err);
+}
+
+static enum pith_status open_sweep(struct sweep *s, struct pith_data *data)
+{
+    const size_t nodes = s->was->n_nodes + (size_t)1, values = s->was->n_values + (size_t)1;
+    bool *feeds = calloc(values, sizeof *feeds);
+    s->uses = calloc(values, sizeof *s->uses);
+    s->in_body = calloc(nodes, sizeof *s->in_body);
+    s->is_last = calloc(nodes, sizeof *s->is_last);
+    bool room = feeds && s->uses && s->in_body && s->is_last;
+    if (room) {
+        pith_model_count_uses(s->was, values, s->uses, NULL);
+        find_bodies(s);
+        find_last(s, feeds);
+    }
+    free(feeds);
+    if (!room)
+        return pith_error_no_memory(s->err);
+    enum pith_status status = pith_model_copy(s->was, &s->now, s->err);
+    return status ? status : open_walks(s, data);
+}
+
+static void close_sweep(struct sweep *s)
+{
+    pith_sample_walk_close(s->walk[0]);
+    pith_sample_walk_close(s->walk[1]);
+    pith_model_free(s->now);
+    free(s->uses);
+    free(s->in_body);
+    free(s->is_last);
+}
+
+static enum pith_status check(const struct pith_weight_sweep_opts *o, struct pith_error *err)
+{
+    if (!(o->lambda > 0) || !isfinite(o->lambda) || !(o->rate_share >= 0) || o->rate_share > 1 ||
+        o->paths > PATHS)
+        return pith_error_fill(err, PITH_ERR_ARGUMENT,
+                               "cannot sweep: lambda %g, rate share %g, %u paths", o->lambda,
+                               o->rate_share, o->paths);
+    return PITH_OK;
+}
+
+enum pith_status pith_weight_sweep(const struct pith_model *m, struct pith_data *calibration,
+                                   const struct pith_weight_sweep_opts *opts,
+                                   struct pith_model **out, struct pith_weight_sweep_report *report,
+                                   struct pith_error *err)
+{
+    struct pith_weight_sweep_report told = {0};
+    struct sweep s = {.was = m, .opts = *opts, .err = err};
+    uint64_t count = pith_data_count(calibration);
+    s.samples = opts->samples && opts->samples < count ? opts->samples : count;
+    if (s.opts.memory_bytes == 0)
+        s.opts.memory_bytes = MEMORY_BYTES;
+    enum pith_status status = check(opts, err);
+    if (!status)
+        status = open_sweep(&s, calibration);
+    if (!status)
+        status = sweep_layers(&s, &told);
+    if (!status) {
+        *out = s.now;
+        s.now = NULL;
+        if (report)
+            *report = told;
+    }
+    close_sweep(&s);
+    return status;
+}

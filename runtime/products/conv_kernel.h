@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/* conv_kernel.h - a way to run a convolution, and the list of them. When a plan is made the
+ * cheapest that supports the convolution is chosen; of equally cheap ones the first.
+ *
+ * Work is cut into at most CONV_CHUNKS chunks, a number that does not depend on how many threads
+ * there are; where everything runs on the caller's, it is one chunk. Each element's sum is the same
+ * either way. */
+#ifndef CONV_KERNEL_H
+#define CONV_KERNEL_H
+
+#include "pith_kernels.h"
+#include "pith_window.h"
+#include "product.h"
+
+#define CONV_CHUNKS 16u
+
+/* How the tiles of all images and groups are cut into chunks. */
+struct cut {
+    uint32_t tiles; /* of one group of one image */
+    uint32_t width; /* pixels of a tile, the last one's may be fewer */
+    uint32_t ldb;   /* row stride of the im2col panel */
+    uint32_t chunks;
+    uint32_t o_parts; /* > 1: each tile is several chunks */
+    uint64_t units;   /* tiles x groups x images */
+};
+
+/* Bands of output rows and the copy of what is under one. */
+struct band {
+    uint32_t rows; /* of output, the last band's may be fewer; 0: one alone is too large */
+    uint32_t in_rows;
+    size_t width; /* of a row, with padding, every stride_w-th column of it */
+    size_t plane; /* floats from one channel to the next */
+    size_t floats;
+    /* columns [begin, end) of phase 0, 1 of a row are x[from], x[from + stride_w] ..; others 0 */
+    struct {
+        size_t begin, end, from;
+    } phase[2];
+};
+
+/* The lowered convolution. What follows g's image is there where its kernel or its axes need it
+ * (pith_conv_lowered_bytes). */
+struct conv {
+    const struct conv_kernel *kernel;
+    struct conv_geom g; /* one group */
+    uint32_t n, groups;
+    size_t pixels, k;
+    bool more;     /* axes than g describes: window has them */
+    bool in_place; /* gemm_f32 can read x itself */
+    union {
+        struct product product;
+        struct cut cut;   /* tiles */
+        struct band band; /* rows */
+    } way;
+    struct window window;
+};
+
+struct conv_kernel {
+    bool (*supports)(const struct op_args *args, const struct op_env *env);
+    /* In multiply-accumulates for each output row and tap; UINT64_MAX: whatever else there is is
+     * better. Asked where supports() said yes. */
+    uint64_t (*cost)(const struct op_args *args, const struct op_env *env);
+    /* What it needs; fills conv.way. */
+    enum pith_status (*workspace)(const struct op_args *args, const struct op_env *env,
+                                  struct op_need *need);
+    /* Makes of a constant weight what run() reads. */
+    enum pith_status (*pack)(const struct op_args *args, const struct op_env *env);
+    void (*run)(const struct op_args *args, const struct op_env *env);
+};
+
+/* The list, in the order in which they are asked: a line each. */
+#define CONV_KERNELS(KERNEL)                                                                       \
+    KERNEL(pith_conv_product)               /* a matrix product: product_f32.h */                  \
+    KERNEL(pith_conv_depthwise_coded)       /* the weight decoded at each run, by filters */       \
+    KERNEL(pith_conv_coded)                 /* the same */                                         \
+    KERNEL(pith_conv_depthwise)             /* one input channel a group: depthwise_f32 */         \
+    IF_DENSE_TILES(KERNEL(pith_conv_tiles)) /* im2col of a tile of pixels, then gemm_f32 */        \
+    IF_DENSE_TILES(KERNEL(pith_conv_rows))  /* conv_rows_f32 on copied bands of input rows */      \
+    KERNEL(pith_conv_direct)                /* conv_f32: no packing, no memory; the reference */
+
+#define DECLARE(name) extern const struct conv_kernel name;
+CONV_KERNELS(DECLARE)
+#undef DECLARE
+
+/* One run, as the parallel bodies see it. */
+struct conv_run {
+    const struct conv *v;
+    const struct op_args *args;
+    const struct dense_kernels *d;
+    size_t x_group, y_group, w_group; /* floats of one group of one image / of the weights */
+    const float *x, *bias, *residual;
+    const float *w; /* plain, or packed (rows, tiles) */
+    float *y;
+    struct dense_act act;
+    float *panels;
+    uint64_t units;
+    uint32_t chunks;
+    uint64_t group_floats; /* packed weights of one group */
+    uint32_t k;            /* block that fill_body and multiply_body do */
+};
+
+struct conv_run pith_conv_run_of(const struct op_args *args, const struct op_env *env);
+void pith_conv_chunks(struct conv_run *r, const struct op_env *env, uint64_t units,
+                      void (*body)(void *arg, uint32_t i));
+
+static inline uint64_t conv_chunk(const struct conv_run *r, uint32_t i)
+{
+    return r->units * i / r->chunks;
+}
+
+/* Each has scratch of its own. */
+static inline uint32_t conv_chunks_of(const struct op_env *env, uint64_t units)
+{
+    uint32_t most = env->parallel_for ? CONV_CHUNKS : 1;
+    return units < most ? (uint32_t)units : most;
+}
+
+/* Vector kernels index pixels and taps with 32 bits, signed. */
+bool pith_conv_is_small(const struct conv *v);
+
+/* conv_tiles.c, of rows and tiles: weights in panels [G][ceil(O/mr)][K][mr], constant ones in prep,
+ * else at the start of scratch, and chunks of `floats` behind them. */
+enum pith_status pith_conv_packed_need(const struct op_args *args, const struct op_env *env,
+                                       uint64_t units, uint64_t floats, struct op_need *need);
+enum pith_status pith_conv_pack(const struct op_args *args, const struct op_env *env);
+struct conv_run pith_conv_packed_run(const struct op_args *args, const struct op_env *env);
+
+#endif

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/* conv_rows.c - convolutions of images with wide rows: a band of output rows at a time by
+ * conv_rows_f32, on a padded copy of the input rows under it.
+ *
+ *     scratch = one band [C][band rows, padded width] for each chunk */
+#include "conv_kernel.h"
+
+#define BAND_FLOATS 65536u /* of a band: a quarter of a second-level cache of 1 MiB */
+#define BANDS 8u           /* of an image at least, where that leaves BAND_PIXELS */
+#define BAND_PIXELS 64u    /* at least, else the weights are read too often */
+#define ROWS_MAX_TAPS 64u
+
+static struct band band_of(const struct conv *v)
+{
+    const struct conv_geom *g = &v->g;
+    struct band b = {.width = g->ow + (size_t)(g->kw - 1) * g->dil_w / g->stride_w};
+    uint64_t per_row = (uint64_t)g->stride_w * b.width; /* both are small: the planes are */
+    if (per_row > BAND_FLOATS || g->c > BAND_FLOATS)
+        return b;
+    per_row *= g->c;
+    uint64_t reach = (uint64_t)(g->kh - 1) * g->dil_h + 1;
+    if (per_row > BAND_FLOATS || per_row * reach > 2 * (uint64_t)BAND_FLOATS)
+        return b;
+    uint64_t fit =
+        per_row * reach < BAND_FLOATS ? (BAND_FLOATS / per_row - reach) / g->stride_h + 1 : 1;
+    uint64_t least = (BAND_PIXELS + g->ow - 1) / g->ow, share = g->oh / BANDS;
+    share = share > least ? share : least < g->oh ? least : g->oh;
+    b.rows = (uint32_t)(fit < share ? fit : share);
+    b.in_rows = (uint32_t)((uint64_t)(b.rows - 1) * g->stride_h + reach);
+    b.plane = b.in_rows * b.width * g->stride_w;
+    b.floats = (g->c * b.plane + 2 * (size_t)DENSE_PANEL_ALIGN - 1) / DENSE_PANEL_ALIGN *
+               DENSE_PANEL_ALIGN;
+    const size_t s = g->stride_w, pad = g->pad_left;
+    for (size_t i = 0; i < s && i < 2; i++) {
+        size_t end = (g->w + pad + s - 1 - i) / s, begin = pad > i ? (pad - i + s - 1) / s : 0;
+        end = end < b.width ? end : b.width;
+        begin = begin < end ? begin : end;
+        b.phase[i].end = end;
+        b.phase[i].begin = begin;
+        b.phase[i].from = begin < end ? begin * s + i - pad : 0;
+    }
+    return b;
+}
+
+static uint64_t bands_of(const struct conv *v, const struct band *b)
+{
+    return (uint64_t)v->n * v->groups * ((v->g.oh + b->rows - 1) / b->rows);
+}
+
+static bool rows_supports(const struct op_args *args, const struct op_env *env)
+{
+    const struct conv *v = args->lowered;
+    const struct conv_geom *g = &v->g;
+    return env->kernels->dense.mr != 0 && !v->more && pith_conv_is_small(v) && g->stride_w <= 2 &&
+           !v->in_place && g->kh * g->kw <= ROWS_MAX_TAPS &&
+           v->pixels >= 2 * (uint64_t)BAND_PIXELS && band_of(v).rows > 0;
+}
+
+/* Lanes past the end of each row are multiplied, too. */
+static uint64_t rows_cost(const struct op_args *args, const struct op_env *env)
+{
+    const struct conv *v = args->lowered;
+    uint32_t lanes = env->kernels->dense.lanes;
+    return ((uint64_t)v->g.ow + lanes - 1) / lanes * lanes * v->g.o;
+}
+
+static enum pith_status rows_workspace(const struct op_args *args, const struct op_env *env,
+                                       struct op_need *need)
+{
+    struct conv *v = args->lowered;
+    v->way.band = band_of(v);
+    need->kernel = "conv-f32-rows";
+    return pith_conv_packed_need(args, env, bands_of(v, &v->way.band), v->way.band.floats, need);
+}
+
+/* One padded input row: columns 0, s, 2s .. first, then 1, s + 1 .. with s = stride_w, so that the
+ * pixels of an output row lie side by side under each tap. */
+static float *row_fill(const struct band *b, size_t stride, const float *x, float *to)
+{
+    for (size_t i = 0; i < stride; i++, to += b->width) {
+        size_t begin = b->phase[i].begin, n = b->phase[i].end - begin;
+        const float *from = x + b->phase[i].from;
+        memset(to, 0, begin * sizeof *to);
+        if (stride == 1)
+            memcpy(to + begin, from, n * sizeof *to);
+        else
+            for (size_t k = 0; k < n; k++)
+                to[begin + k] = from[2 * k];
+        memset(to + begin + n, 0, (b->width - begin - n) * sizeof *to);
+    }
+    return to;
+}
+
+/* The input rows from iy on (negative: above the image) into one band. */
+static void band_fill(const struct conv *v, const struct band *b, const float *x, int64_t iy,
+                      float *band)
+{
+    const struct conv_geom *g = &v->g;
+    size_t row = b->width * g->stride_w;
+    float *to = band;
+    for (uint32_t c = 0; c < g->c; c++, x += (size_t)g->h * g->w)
+        for (int64_t y = iy; y < iy + b->in_rows; y++) {
+            if (y >= 0 && y < g->h) {
+                to = row_fill(b, g->stride_w, x + (size_t)y * g->w, to);
+            } else {
+                memset(to, 0, row * sizeof *to);
+                to += row;
+            }
+        }
+    memset(to, 0, (b->floats - (size_t)(to - band)) * sizeof *to);
+}
+
+static void rows_body(void *arg, uint32_t i)
+{
+    const struct conv_run *r = arg;
+    const struct conv *v = r->v;
+    const struct conv_geom *g = &v->g;
+    const struct band *b = &v->way.band;
+    const float *bias = r->bias;
+    float *band = r->panels + i * b->floats;
+    uint32_t bands = (g->oh + b->rows - 1) / b->rows;
+    size_t tap[ROWS_MAX_TAPS], row = b->width * g->stride_w;
+    for (uint32_t t = 0; t < g->kh * g->kw; t++) {
+        size_t x = (size_t)(t % g->kw) * g->dil_w;
+        tap[t] =
+            (size_t)(t / g->kw) * g->dil_h * row + x % g->stride_w * b->width + x / g->stride_w;
+    }
+    for (uint64_t u = conv_chunk(r, i); u < conv_chunk(r, i + 1); u++) {
+        size_t group = (size_t)(u / bands), own = group % v->groups;
+        uint32_t oy = (uint32_t)(u % bands) * b->rows;
+        size_t out = group * r->y_group + (size_t)oy * g->ow;
+        band_fill(v, b, r->x + group * r->x_group, (int64_t)oy * g->stride_h - g->pad_top, band);
+        struct conv_rows_f32_job job = {.a = r->w + own * r->group_floats,
+                                        .a_step = v->k * r->d->mr,
+                                        .b = band,
+                                        .plane = b->plane,
+                                        .b_row = g->stride_h * row,
+                                        .tap = tap,
+                                        .taps = g->kh * g->kw,
+                                        .channels = g->c,
+                                        .y = r->y + out,
+                                        .ldy = v->pixels,
+                                        .bias = bias ? bias + own * g->o : NULL,
+                                        .residual = r->residual ? r->residual + out : NULL,
+                                        .m = g->o,
+                                        .rows = g->oh - oy < b->rows ? g->oh - oy : b->rows,
+                                        .ow = g->ow,
+                                        .act = r->act};
+        r->d->conv_rows_f32(&job);
+    }
+}
+
+static void rows_run(const struct op_args *args, const struct op_env *env)
+{
+    const struct conv *v = args->lowered;
+    struct conv_run r = pith_conv_packed_run(args, env);
+    pith_conv_chunks(&r, env, bands_of(v, &v->way.band), rows_body);
+}
+
+const struct conv_kernel pith_conv_rows = {rows_supports, rows_cost, rows_workspace, pith_conv_pack,
+                                           rows_run};

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+/* The search for the smallest file within a goal, over encoders whose answers are known: bytes fall
+ * and losses rise with quality by a power. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "pith_goal_search.h"
+
+/* kl = scale q^power, bytes = most / q. */
+struct fake {
+    double scale, power, most;
+    enum pith_status fails;
+    uint32_t calls;
+};
+
+static enum pith_status encode(void *user, double quality, struct pith_buffer *file,
+                               struct pith_error *err)
+{
+    struct fake *f = user;
+    (void)err;
+    f->calls++;
+    if (f->fails)
+        return f->fails;
+    file->bytes = (size_t)(f->most / quality);
+    file->data = calloc(1, file->bytes);
+    double kl = f->scale * pow(quality, f->power);
+    memcpy(file->data, &kl, sizeof kl); /* for measure */
+    return PITH_OK;
+}
+
+static enum pith_status measure(void *user, const struct pith_buffer *file,
+                                struct pith_goal_loss *loss, uint64_t *ram, struct pith_error *err)
+{
+    (void)user;
+    (void)err;
+    *loss = (struct pith_goal_loss){.samples = 100, .classes = true, .agreement = 1};
+    memcpy(&loss->kl, file->data, sizeof loss->kl);
+    loss->snr_db = loss->snr_low_db = loss->numbers_db = -10 * log10(loss->kl);
+    *ram = 1000 + file->bytes;
+    return PITH_OK;
+}
+
+static struct pith_goal_encoder encoder_of(struct fake *f)
+{
+    return (struct pith_goal_encoder){
+        .name = "fake", .finest = 0.02, .first = 0.7, .coarsest = 24, .encode = encode, .user = f};
+}
+
+static struct pith_goal goal_of(double max_drop)
+{
+    struct pith_goal g;
+    pith_goal_init(&g);
+    g.max_drop = max_drop;
+    return g;
+}
+
+static struct pith_goal_found run(const struct pith_goal *goal, const struct pith_goal_encoder *e,
+                                  uint32_t n)
+{
+    const struct pith_goal_search s = {
+        .size_bytes = sizeof s, .goal = goal, .encoder = e, .n = n, .measure = measure};
+    struct pith_goal_found found = {.n = 0};
+    struct pith_error err = {0};
+    assert_int_equal(pith_goal_search(&s, &found, &err), PITH_OK);
+    assert_in_range(found.n, 1, PITH_GOAL_CALLS);
+    return found;
+}
+
+/* Whatever the network is like: within the limit, and no more than a few percent of bytes above the
+ * smallest file that is. */
+static void finds_the_limit(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 60; i++) {
+        struct fake f = {.scale = 0.02 * pow(10, -3 + 0.1 * i), /* at q = 1 */
+                         .power = 1.5 + 0.25 * (i % 7),
+                         .most = 1e6};
+        const struct pith_goal_encoder e = encoder_of(&f);
+        const struct pith_goal goal = goal_of(0.005); /* 0.02 nats */
+        double right = pow(0.02 / f.scale, 1 / f.power);
+        struct pith_goal_found found = run(&goal, &e, 1);
+        const struct pith_goal_point *best = &found.point[found.best];
+        if (right < e.finest) {
+            assert_false(found.met);
+        } else {
+            assert_true(found.met);
+            assert_true(best->loss.kl <= 0.02);
+            assert_true(best->quality > 0.88 * fmin(right, e.coarsest));
+        }
+        assert_int_equal(best->bytes, best->file.bytes);
+        pith_goal_found_free(&found);
+    }
+}
+
+/* The second encoder's files are smaller by a third at the same loss; the order does not matter. */
+static void takes_the_smaller_of_two(void **state)
+{
+    (void)state;
+    for (int order = 0; order < 2; order++) {
+        struct fake f[2] = {{.scale = 0.04, .power = 2, .most = 9e5},
+                            {.scale = 0.04, .power = 2, .most = 6e5}};
+        struct pith_goal_encoder e[2] = {encoder_of(&f[order]), encoder_of(&f[1 - order])};
+        e[0].most = 4;
+        e[order ? 0 : 1].name = "small";
+        e[1].like_best = true;
+        const struct pith_goal goal = goal_of(0.005);
+        struct pith_goal_found found = run(&goal, e, 2);
+        assert_true(found.met);
+        assert_string_equal(found.point[found.best].encoder, "small");
+        assert_true(f[1 - order].calls > 0);
+        pith_goal_found_free(&found);
+    }
+}
+
+static void goes_on_where_one_cannot(void **state)
+{
+    (void)state;
+    struct fake no = {.fails = PITH_ERR_UNSUPPORTED},
+                yes = {.scale = 0.04, .power = 2, .most = 1e5};
+    struct pith_goal_encoder e[2] = {encoder_of(&no), encoder_of(&yes)};
+    const struct pith_goal goal = goal_of(0.005);
+    e[1].instead = true;
+    struct pith_goal_found found = run(&goal, e, 2);
+    assert_true(found.met);
+    assert_int_equal(no.calls, 1);
+    pith_goal_found_free(&found);
+    /* one that stands in is not asked where it need not */
+    no = yes;
+    no.calls = yes.calls = 0;
+    found = run(&goal, e, 2);
+    assert_true(no.calls > 0);
+    assert_int_equal(yes.calls, 0);
+    pith_goal_found_free(&found);
+}
+
+static void fails_as_the_last_does(void **state)
+{
+    (void)state;
+    static const enum pith_status fatal[] = {PITH_ERR_UNSUPPORTED, PITH_ERR_ARGUMENT,
+                                             PITH_ERR_MEMORY, PITH_ERR_STOPPED};
+    for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++) {
+        struct fake no = {.fails = fatal[i]};
+        const struct pith_goal_encoder e = encoder_of(&no);
+        const struct pith_goal goal = goal_of(0.005);
+        const struct pith_goal_search s = {
+            .size_bytes = sizeof s, .goal = &goal, .encoder = &e, .n = 1, .measure = measure};
+        struct pith_goal_found found = {.n = 7};
+        struct pith_error err = {0};
+        assert_int_equal(pith_goal_search(&s, &found, &err), fatal[i]);
+        assert_int_equal(found.n, 7); /* untouched */
+    }
+}
+
+/* With a limit on bytes alone: as little loss as they allow. */
+static void spends_the_bytes(void **state)
+{
+    (void)state;
+    struct fake f = {.scale = 0.04, .power = 2, .most = 1e6};
+    const struct pith_goal_encoder e = encoder_of(&f);
+    struct pith_goal goal = goal_of(-1);
+    goal.max_size = 400000;
+    struct pith_goal_found found = run(&goal, &e, 1);
+    assert_true(found.met);
+    assert_in_range(found.point[found.best].bytes, 350000, 400000);
+    pith_goal_found_free(&found);
+    goal.max_size = 0;
+    goal.max_ram = 101000; /* measure makes 1,000 of it beside the file */
+    found = run(&goal, &e, 1);
+    assert_true(found.met);
+    assert_in_range(found.point[found.best].bytes, 87000, 100000);
+    pith_goal_found_free(&found);
+}
+
+/* Both cannot be: the smallest file within the loss is the best, and it is not within the goal. */
+static void keeps_what_misses_least(void **state)
+{
+    (void)state;
+    struct fake f = {.scale = 0.04, .power = 2, .most = 1e6};
+    const struct pith_goal_encoder e = encoder_of(&f);
+    struct pith_goal goal = goal_of(0.005); /* q 0.707: 1.4 MB */
+    goal.max_size = 500000;
+    struct pith_goal_found found = run(&goal, &e, 1);
+    const struct pith_goal_point *best = &found.point[found.best];
+    assert_false(found.met);
+    assert_true(best->loss.kl <= 0.02 && (double)best->bytes > goal.max_size);
+    for (uint32_t i = 0; i < found.n; i++)
+        if (found.point[i].loss.kl <= 0.02)
+            assert_true(best->bytes <= found.point[i].bytes);
+    pith_goal_found_free(&found);
+    /* no loss is small enough: the least */
+    f.scale = 1e4;
+    found = run(&goal, &e, 1);
+    assert_false(found.met);
+    for (uint32_t i = 0; i < found.n; i++)
+        assert_true(found.point[found.best].loss.kl <= found.point[i].loss.kl);
+    pith_goal_found_free(&found);
+}
+
+struct watch {
+    uint32_t made, best, stop_at;
+};
+
+static void made(void *watcher, const struct pith_goal_point *p, bool best)
+{
+    struct watch *w = watcher;
+    w->made++;
+    w->best += best;
+    assert_true(p->file.bytes == p->bytes);
+}
+
+static bool stop(void *watcher)
+{
+    const struct watch *w = watcher;
+    return w->made >= w->stop_at;
+}
+
+static void stops_with_what_there_is(void **state)
+{
+    (void)state;
+    for (uint32_t at = 0; at < 3; at++) {
+        struct fake f = {.scale = 0.04, .power = 2, .most = 1e6};
+        const struct pith_goal_encoder e = encoder_of(&f);
+        const struct pith_goal goal = goal_of(0.0001);
+        struct watch w = {.stop_at = at};
+        const struct pith_goal_search s = {.size_bytes = sizeof s,
+                                           .goal = &goal,
+                                           .encoder = &e,
+                                           .n = 1,
+                                           .measure = measure,
+                                           .made = made,
+                                           .stop = stop,
+                                           .watcher = &w};
+        struct pith_goal_found found = {.n = 0};
+        struct pith_error err = {0};
+        enum pith_status st = pith_goal_search(&s, &found, &err);
+        assert_int_equal(st, at == 0 ? PITH_ERR_STOPPED : PITH_OK);
+        assert_int_equal(found.n, at);
+        assert_int_equal(w.made, at);
+        assert_true(found.stopped == (at > 0));
+        pith_goal_found_free(&found);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(finds_the_limit),          cmocka_unit_test(takes_the_smaller_of_two),
+        cmocka_unit_test(goes_on_where_one_cannot), cmocka_unit_test(fails_as_the_last_does),
+        cmocka_unit_test(spends_the_bytes),         cmocka_unit_test(keeps_what_misses_least),
+        cmocka_unit_test(stops_with_what_there_is),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

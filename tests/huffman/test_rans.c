@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: MIT */
+/* rANS: what is encoded comes back at every level of the kernels and one symbol at a time; sizes
+ * against the entropy; streams and tables that are broken. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include "guard_page.h"
+#include "pith_rans_encode.h"
+
+#define SEED 5u
+#define ROOM 400000u
+
+static const uint32_t level_mask[] = {0, PITH_CPU_AVX2, PITH_CPU_AVX2 | PITH_CPU_AVX512};
+enum { LEVELS = sizeof level_mask / sizeof *level_mask };
+static uint32_t entries[RANS_SLOTS];
+
+static bool has_level(uint32_t i)
+{
+    return (level_mask[i] & ~pith_cpu_features()) == 0;
+}
+
+/* In pieces of `piece` symbols, a multiple of 32. */
+static enum pith_status decode(const struct rans_table *t, const uint8_t *bytes, size_t n_bytes,
+                               uint64_t n, uint32_t level, uint32_t piece, uint8_t *dst)
+{
+    struct rans_stream s;
+    if (!t->single)
+        pith_rans_build_entries(t, entries);
+    enum pith_status st = pith_rans_open(&s, bytes, n_bytes, n, t, entries, level_mask[level]);
+    for (uint64_t at = 0; !st && at < n; at += piece)
+        st = pith_rans_next(&s, dst + at, n - at < piece ? n - at : piece);
+    return st;
+}
+
+static enum pith_status pull(const struct rans_table *t, const uint8_t *bytes, size_t n_bytes,
+                             uint64_t n, uint8_t *dst)
+{
+    struct rans_stream s;
+    enum pith_status st = pith_rans_open(&s, bytes, n_bytes, n, t, NULL, 0);
+    for (uint64_t i = 0; !st && i < n; i++)
+        st = pith_rans_pull(&s, dst + i) ? PITH_OK : PITH_ERR_CORRUPT;
+    return st;
+}
+
+struct coded {
+    struct pith_rans_code code;
+    uint8_t *bytes; /* at the end of a page */
+    size_t n_bytes;
+    struct guarded memory;
+};
+
+static struct coded encode(const uint8_t *symbols, size_t n)
+{
+    struct coded c;
+    uint64_t hist[PITH_SYMBOLS] = {0};
+    pith_histogram_add(hist, symbols, n);
+    pith_rans_build(hist, &c.code);
+    size_t cap = pith_rans_bound(n), again;
+    uint8_t *out = malloc(cap + 1);
+    assert_int_equal(pith_rans_encode(&c.code, symbols, n, out, cap, &c.n_bytes), PITH_OK);
+    if (c.n_bytes)
+        assert_int_equal(pith_rans_encode(&c.code, symbols, n, out, c.n_bytes - 1, &again),
+                         PITH_ERR_SPACE);
+    c.memory = guard_new(c.n_bytes + 1, 1);
+    c.bytes = (uint8_t *)c.memory.data + 1;
+    assert_int_equal(pith_rans_encode(&c.code, symbols, n, c.bytes, c.n_bytes, &again), PITH_OK);
+    assert_int_equal(again, c.n_bytes);
+    assert_memory_equal(c.bytes, out, again);
+    free(out);
+    return c;
+}
+
+static void round_trip(const uint8_t *symbols, size_t n)
+{
+    struct coded c = encode(symbols, n);
+    struct guarded out = guard_new(n, 1);
+    struct rans_table t;
+    assert_int_equal(pith_rans_read_table(c.code.table, c.code.table_bytes, &t), PITH_OK);
+    for (uint32_t l = 0; l < LEVELS; l++) {
+        if (!has_level(l))
+            continue;
+        memset(out.data, 77, n);
+        assert_int_equal(decode(&t, c.bytes, c.n_bytes, n, l, l % 2 ? 2048 : 96, out.data),
+                         PITH_OK);
+        assert_memory_equal(out.data, symbols, n);
+    }
+    memset(out.data, 77, n);
+    assert_int_equal(pull(&t, c.bytes, c.n_bytes, n, out.data), PITH_OK);
+    assert_memory_equal(out.data, symbols, n);
+    if (c.n_bytes) {
+        assert_int_equal(decode(&t, c.bytes, c.n_bytes - 1, n, 0, 2048, out.data),
+                         PITH_ERR_CORRUPT);
+        assert_int_equal(pull(&t, c.bytes, c.n_bytes - 1, n, out.data), PITH_ERR_CORRUPT);
+    }
+    guard_free(&out);
+    guard_free(&c.memory);
+}
+
+enum shape { UNIFORM, GEOMETRIC, NEARLY_ONE, RARE_TAIL, BELL, SHAPES };
+
+static void fill(uint8_t *symbols, size_t n, uint32_t alphabet, enum shape shape, uint64_t *seed)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint64_t r = random_u64(seed);
+        uint32_t v = (uint32_t)(r % alphabet);
+        if (shape == GEOMETRIC)
+            v = (uint32_t)__builtin_ctzll(r >> 8 | UINT64_C(1) << 55) % alphabet;
+        if ((shape == NEARLY_ONE && r >> 32 & 4095) || (shape == RARE_TAIL && r >> 32 & 63))
+            v = alphabet / 2;
+        if (shape == BELL)
+            v = (uint32_t)((random_f32(seed) + random_f32(seed) + random_f32(seed) + 3) / 6.001f *
+                           (float)alphabet);
+        symbols[i] = (uint8_t)v;
+    }
+}
+
+static void alphabets(void **state)
+{
+    static uint8_t symbols[6000];
+    uint64_t seed = SEED;
+    (void)state;
+    print_message("# seed %u\n", SEED);
+    for (uint32_t a = 1; a <= 256; a += a < 20 ? 1 : 7)
+        for (enum shape shape = 0; shape < SHAPES; shape++) {
+            size_t n = a % 2 ? 701 : 6000;
+            fill(symbols, n, a, shape, &seed);
+            round_trip(symbols, n);
+        }
+}
+
+static void lengths(void **state)
+{
+    static const size_t n[] = {65535, 65536, 65537, 100001, 131072, 131105, 300000};
+    uint8_t *symbols = malloc(ROOM);
+    uint64_t seed = SEED;
+    (void)state;
+    for (size_t i = 1; i < 200; i++) {
+        fill(symbols, i, 1 + (uint32_t)i % 40, (enum shape)(i % SHAPES), &seed);
+        round_trip(symbols, i);
+    }
+    for (size_t i = 0; i < sizeof n / sizeof *n; i++)
+        for (enum shape shape = 0; shape < SHAPES; shape++) {
+            fill(symbols, n[i], 256u >> i % 8, shape, &seed);
+            round_trip(symbols, n[i]);
+        }
+    free(symbols);
+}
+
+/* What a block holds is decoded without those before it. */
+static void entry_points(void **state)
+{
+    size_t n = 300000;
+    uint8_t *symbols = malloc(n), *out = malloc(n);
+    uint64_t seed = SEED;
+    (void)state;
+    fill(symbols, n, 200, BELL, &seed);
+    struct coded c = encode(symbols, n);
+    assert_int_equal(c.bytes[0], 16);
+    pith_rans_build_entries(&c.code.frequencies, entries);
+    for (uint64_t block = 0; block < 5; block++) {
+        struct rans_stream s;
+        assert_int_equal(pith_rans_open(&s, c.bytes, c.n_bytes, n, &c.code.frequencies, entries,
+                                        pith_cpu_features()),
+                         PITH_OK);
+        pith_rans_skip(&s, block);
+        assert_int_equal(s.left, n - (block << 16));
+        assert_int_equal(pith_rans_next(&s, out, s.left), PITH_OK);
+        assert_memory_equal(out, symbols + (block << 16), n - (block << 16));
+    }
+    guard_free(&c.memory);
+    free(symbols);
+    free(out);
+}
+
+static double entropy_bytes(const uint64_t *hist, double n)
+{
+    double bits = 0;
+    for (uint32_t s = 0; s < PITH_SYMBOLS; s++)
+        if (hist[s])
+            bits -= (double)hist[s] * log2((double)hist[s] / n);
+    return bits / 8;
+}
+
+/* Within 0.5 % and 256 bytes of the entropy, table included, from 64 K symbols on. */
+static void close_to_entropy(void **state)
+{
+    static const uint32_t alphabet[] = {2, 3, 4, 8, 15, 16, 32, 100, 255, 256};
+    uint8_t *symbols = malloc(ROOM);
+    uint64_t seed = SEED;
+    (void)state;
+    for (uint32_t i = 0; i < sizeof alphabet / sizeof *alphabet; i++)
+        for (enum shape shape = 0; shape < SHAPES; shape++)
+            for (size_t n = 65536; n <= ROOM; n += 110000) {
+                uint64_t hist[PITH_SYMBOLS] = {0};
+                fill(symbols, n, alphabet[i], shape, &seed);
+                pith_histogram_add(hist, symbols, n);
+                struct coded c = encode(symbols, n);
+                double least = entropy_bytes(hist, (double)n);
+                double bytes = (double)(c.n_bytes + c.code.table_bytes);
+                if (bytes > 1.005 * least + 256)
+                    fail_msg("%u symbols of shape %u, %zu of them: %.0f bytes, entropy %.0f",
+                             alphabet[i], shape, n, bytes, least);
+                guard_free(&c.memory);
+            }
+    free(symbols);
+}
+
+/* Distributions with a name take five bytes, whatever the alphabet. */
+static void curves(void **state)
+{
+    (void)state;
+    for (uint32_t gauss = 0; gauss < 2; gauss++) {
+        uint64_t hist[PITH_SYMBOLS] = {0};
+        struct pith_rans_code code;
+        double entropy = 0, n = 0;
+        for (int s = 0; s < 63; s++) {
+            double x = (s - 31) / 12.0;
+            hist[s] = (uint64_t)(400 * exp(gauss ? -x * x / 2 : -fabs(x)));
+            n += (double)hist[s];
+        }
+        entropy = 8 * entropy_bytes(hist, n);
+        pith_rans_build(hist, &code);
+        assert_int_equal(code.table_bytes, 5);
+        assert_int_equal(code.table[0] & 3, RANS_CURVE);
+        assert_true((double)pith_rans_cost_bits(&code, hist) < 1.01 * entropy);
+    }
+}
+
+/* Arbitrary changes are noticed, or change symbols: never what lies outside. */
+static void broken_streams(void **state)
+{
+    const size_t most = 20032;
+    uint8_t *symbols = malloc(most);
+    uint64_t seed = SEED;
+    (void)state;
+    for (uint32_t i = 0; i < 600; i++) {
+        size_t n = most - i % 33;
+        fill(symbols, n, 2 + i % 250, (enum shape)(i % SHAPES), &seed);
+        struct coded c = encode(symbols, n);
+        struct guarded out = guard_new(n, 1), again = guard_new(n, 1);
+        size_t within = i % 2 && c.n_bytes > 140 ? 140 : c.n_bytes;
+        for (uint32_t k = 0; k < 1 + i % 3 && within > 0; k++)
+            c.bytes[random_u64(&seed) % within] ^= (uint8_t)(1u << random_u64(&seed) % 8);
+        enum pith_status st = decode(&c.code.frequencies, c.bytes, c.n_bytes, n, 0, 2048, out.data);
+        assert_int_equal(pull(&c.code.frequencies, c.bytes, c.n_bytes, n, again.data), st);
+        for (uint32_t l = 1; l < LEVELS; l++)
+            if (has_level(l))
+                assert_int_equal(
+                    decode(&c.code.frequencies, c.bytes, c.n_bytes, n, l, 2048, again.data), st);
+        assert_true(st || !memcmp(out.data, again.data, n));
+        guard_free(&out);
+        guard_free(&again);
+        guard_free(&c.memory);
+    }
+    free(symbols);
+}
+
+/* Whatever the bytes: a table that is accepted has frequencies of 4096 together. */
+static void random_tables(void **state)
+{
+    uint64_t seed = SEED;
+    uint32_t accepted = 0;
+    (void)state;
+    for (uint32_t i = 0; i < 400000; i++) {
+        uint8_t bytes[255];
+        struct rans_table t;
+        size_t n = random_u64(&seed) % (i % 4 ? 8 : 256);
+        for (size_t k = 0; k < n; k++)
+            bytes[k] = (uint8_t)(random_u64(&seed) >> (i % 7));
+        if (n && i % 2)
+            bytes[n - 1] &= 1;
+        if (pith_rans_read_table(bytes, n, &t) || t.single)
+            continue;
+        accepted++;
+        uint32_t sum = 0;
+        for (uint32_t s = 0; s < t.n_symbols; s++) {
+            assert_true(t.start[s] <= t.start[s + 1]);
+            assert_in_range(t.start[s + 1] - t.start[s], 0, 4095);
+            sum += (uint32_t)t.start[s + 1] - t.start[s];
+        }
+        assert_int_equal(sum, RANS_SLOTS);
+        assert_true(!t.escapes || t.start[t.escape + 1] > t.start[t.escape]);
+    }
+    assert_true(accepted > 100);
+}
+
+/* Kernels stop before what they may not read, and say so. */
+static void rows_stop(void **state)
+{
+    struct rans_table t;
+    uint64_t seed = SEED;
+    uint8_t symbols[512], out[512];
+    (void)state;
+    fill(symbols, sizeof symbols, 256, UNIFORM, &seed);
+    struct coded c = encode(symbols, sizeof symbols);
+    t = c.code.frequencies;
+    pith_rans_build_entries(&t, entries);
+    for (uint32_t l = 0; l < LEVELS; l++)
+        for (size_t left = 0; has_level(l) && left < 200; left++) {
+            struct guarded in = guard_new(left, 1);
+            struct decode_kernels k;
+            uint32_t state_at[RANS_LANES];
+            const uint8_t *at = in.data;
+            for (uint32_t i = 0; i < RANS_LANES; i++)
+                state_at[i] = (uint32_t)random_u64(&seed);
+            memset(in.data, 1, left);
+            pith_decode_kernels_fill(&k, level_mask[l]);
+            size_t rows = k.rans_rows(state_at, entries, &at, at + left, out, 16);
+            assert_true(rows == 16 || (size_t)((uint8_t *)in.data + left - at) < RANS_ROW_BYTES);
+            assert_true(left >= RANS_ROW_BYTES || rows == 0);
+            guard_free(&in);
+        }
+    guard_free(&c.memory);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(alphabets),     cmocka_unit_test(lengths),
+        cmocka_unit_test(entry_points),  cmocka_unit_test(close_to_entropy),
+        cmocka_unit_test(curves),        cmocka_unit_test(broken_streams),
+        cmocka_unit_test(random_tables), cmocka_unit_test(rows_stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/* A network swept as a whole: better than rounding to nearest with as many bits, the same bytes for
+ * any number of threads and wherever values wait; what nobody can know is rounded all the same; it
+ * stops when it is told to, and says what it refuses. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include "conv_chain.h"
+#include "pith_host.h"
+#include "pith_weight_sweep.h"
+#include "test_rd.h"
+
+static struct pith_error err;
+
+static void check(enum pith_status status)
+{
+    if (status)
+        fail_msg("status %d: %s", (int)status, err.text);
+}
+
+static struct pith_model *sweep(const struct pith_model *m, struct pith_data *data,
+                                struct pith_weight_sweep_opts o,
+                                struct pith_weight_sweep_report *report)
+{
+    struct pith_model *out = NULL;
+    o.size_bytes = sizeof o;
+    check(pith_weight_sweep(m, data, &o, &out, report, &err));
+    return out;
+}
+
+static bool same_weights(const struct pith_model *a, const struct pith_model *b)
+{
+    for (uint32_t v = 0; v < a->n_values; v++) {
+        const struct pith_const *x = a->values[v].constant, *y = b->values[v].constant;
+        if (x && memcmp(x->data, y->data, x->count * sizeof(float)))
+            return false;
+    }
+    return true;
+}
+
+/* Squared error of the outputs, on samples that were not swept with. */
+static double error_of(const struct pith_model *m, const struct pith_model *now)
+{
+    struct pith_data *data = chain_data(99);
+    const struct sample_walk_opts o = {data, SAMPLES, NULL, 1 << 20};
+    struct sample_walk *walk[2];
+    double sum = 0;
+    const uint32_t last = m->n_nodes - 1, x = m->nodes[last].in[0];
+    check(pith_sample_walk_open(m, &o, &walk[0], &err));
+    check(pith_sample_walk_open(now, &o, &walk[1], &err));
+    for (int i = 0; i < 2; i++)
+        check(pith_sample_walk_to(walk[i], last, &err));
+    const float *w[] = {m->values[m->nodes[last].in[1]].constant->data,
+                        now->values[m->nodes[last].in[1]].constant->data};
+    const float *b[] = {m->values[m->nodes[last].in[2]].constant->data,
+                        now->values[m->nodes[last].in[2]].constant->data};
+    for (uint64_t s = 0; s < SAMPLES; s++) {
+        float in[2][6];
+        for (int i = 0; i < 2; i++)
+            check(pith_sample_walk_read(walk[i], x, s, in[i], &err));
+        for (int o5 = 0; o5 < 5; o5++) {
+            double d = (double)(b[0][o5] - b[1][o5]);
+            for (int k = 0; k < 6; k++)
+                d += (double)(w[0][o5 * 6 + k] * in[0][k] - w[1][o5 * 6 + k] * in[1][k]);
+            sum += d * d;
+        }
+    }
+    pith_sample_walk_close(walk[0]);
+    pith_sample_walk_close(walk[1]);
+    pith_data_free(data);
+    return sum;
+}
+
+/* Of the same steps, each weight to its nearest integer, biases as they came. */
+static struct pith_model *nearest(const struct pith_model *m, const struct pith_model *swept)
+{
+    struct pith_model *copy;
+    check(pith_model_copy(m, &copy, &err));
+    for (uint32_t v = 0; v < m->n_values; v++) {
+        const struct pith_const *s = swept->values[v].constant;
+        if (!s || !s->codebook || m->values[v].rank < 2)
+            continue;
+        float *w = copy->values[v].constant->data;
+        for (uint64_t i = 0; i < s->count; i++) {
+            const float *c =
+                s->codebook->centroid + i / s->codebook->group_elems * s->codebook->n_centroids;
+            float step = c[s->codebook->n_centroids - 1] - c[s->codebook->n_centroids - 2];
+            w[i] = nearbyintf(w[i] / step) * step;
+        }
+    }
+    return copy;
+}
+
+static void errs_less_than_nearest_rounding(void **state)
+{
+    (void)state;
+    struct pith_model *m = chain_new(5);
+    struct pith_data *data = chain_data(7);
+    struct pith_weight_sweep_report report;
+    struct pith_model *out =
+        sweep(m, data, (struct pith_weight_sweep_opts){.lambda = 4e-4}, &report);
+    struct pith_model *plain = nearest(m, out);
+    double swept = error_of(m, out), rounded = error_of(m, plain);
+    assert_int_equal(report.n_layers, 4);
+    assert_int_equal(report.n_data_free, 0);
+    assert_int_equal(report.weights, 8 * 18 + 8 * 9 + 6 * 8 + 5 * 6);
+    assert_true(report.bits > report.weights && report.bits < 8 * report.weights);
+    if (swept > 0.6 * rounded || swept == 0)
+        fail_msg("swept %g, nearest %g", swept, rounded);
+    pith_model_free(plain);
+    pith_model_free(out);
+    pith_model_free(m);
+    pith_data_free(data);
+}
+
+static void threads_and_places_change_no_bit(void **state)
+{
+    (void)state;
+    struct pith_model *m = chain_new(6);
+    struct pith_data *data = chain_data(8);
+    struct pith_weight_sweep_opts o = {.lambda = 1e-4, .rate_share = 0.5};
+    struct pith_model *one = sweep(m, data, o, NULL);
+    for (uint32_t threads = 2; threads <= 4; threads += 2) {
+        struct pith_opts runtime;
+        pith_opts_init(&runtime, sizeof runtime);
+        check(pith_threads_start(&runtime, threads));
+        o.runtime = &runtime;
+        o.memory_bytes = threads == 4 ? 1 : 0; /* all in files */
+        struct pith_model *out = sweep(m, data, o, NULL);
+        assert_true(same_weights(one, out));
+        assert_false(same_weights(m, out));
+        pith_model_free(out);
+        pith_threads_stop(&runtime);
+    }
+    pith_model_free(one);
+    pith_model_free(m);
+    pith_data_free(data);
+}
+
+/* A larger lambda means fewer bits and more loss; so do bits that count. */
+static void lambda_trades_bits_for_loss(void **state)
+{
+    (void)state;
+    struct pith_model *m = chain_new(9);
+    struct pith_data *data = chain_data(10);
+    struct pith_weight_sweep_report at[3];
+    const struct pith_weight_sweep_opts o[] = {
+        {.lambda = 1e-4}, {.lambda = 1e-3}, {.lambda = 1e-3, .rate_share = 1}};
+    for (int i = 0; i < 3; i++)
+        pith_model_free(sweep(m, data, o[i], &at[i]));
+    assert_true(at[0].bits > at[1].bits && at[1].bits > at[2].bits);
+    assert_true(at[0].loss < at[1].loss && at[1].loss < at[2].loss);
+    pith_model_free(m);
+    pith_data_free(data);
+}
+
+/* A weight that two nodes read has no statistics; a row of zeros, and inputs that are always 0. */
+static void odd_layers_are_rounded_all_the_same(void **state)
+{
+    (void)state;
+    struct pith_model *m = chain_new(11);
+    struct pith_data *data = chain_data(12);
+    uint32_t grouped = m->nodes[0].in[1], bias = m->nodes[0].in[2], depth = m->nodes[2].in[1];
+    memset(m->values[depth].constant->data, 0, 9 * sizeof(float));
+    for (int i = 0; i < 8; i++) /* relu gives nothing but zeros */
+        ((float *)m->values[bias].constant->data)[i] = -1000;
+    uint32_t again = add_value(m, "again", 4, (uint32_t[]){1, 8, 6, 6});
+    add_node(m, "again", PITH_OP_CONV, 3, m->nodes[0].in, again);
+    memcpy(m->nodes[m->n_nodes - 1].attr, m->nodes[0].attr, 28 * sizeof(int32_t));
+    struct pith_weight_sweep_report report;
+    struct pith_model *out =
+        sweep(m, data, (struct pith_weight_sweep_opts){.lambda = 1e-4}, &report);
+    const struct pith_const *c = out->values[grouped].constant;
+    assert_int_equal(report.n_data_free, 1);
+    assert_non_null(c->codebook);
+    for (uint64_t i = 0; i < c->count; i++)
+        assert_true(fabsf(((float *)c->data)[i] - ((float *)m->values[grouped].constant->data)[i]) <
+                    0.3f);
+    for (int i = 0; i < 9; i++)
+        assert_true(((float *)out->values[depth].constant->data)[i] == 0);
+    pith_model_free(out);
+    pith_model_free(m);
+    pith_data_free(data);
+}
+
+/* The zeros of a pruned weight stay; those that dense ones happen to have may go. */
+static void pruned_weights_stay_pruned(void **state)
+{
+    (void)state;
+    struct pith_model *m = chain_new(15);
+    struct pith_data *data = chain_data(16);
+    const struct pith_node *pruned = &m->nodes[0], *dense = &m->nodes[4];
+    float *w = m->values[pruned->in[1]].constant->data;
+    for (int i = 0; i < 8 * 18; i += 2)
+        w[i] = 0;
+    ((float *)m->values[dense->in[1]].constant->data)[5] = 0;
+    struct pith_model *out = sweep(m, data, (struct pith_weight_sweep_opts){.lambda = 1e-6}, NULL);
+    const float *now = out->values[pruned->in[1]].constant->data;
+    for (int i = 0; i < 8 * 18; i++)
+        assert_true((now[i] == 0) == (w[i] == 0) || fabsf(w[i]) < 0.02f);
+    pith_model_free(out);
+    pith_model_free(m);
+    pith_data_free(data);
+}
+
+static bool stop_at_second(void *user, const struct pith_swept_layer *l)
+{
+    *(uint32_t *)user = l->number;
+    return l->number < 1;
+}
+
+static void stops_and_refuses(void **state)
+{
+    (void)state;
+    struct pith_model *m = chain_new(13), *out = NULL;
+    struct pith_data *data = chain_data(14);
+    uint32_t seen = 0;
+    struct pith_weight_sweep_opts o = {
+        .size_bytes = sizeof o, .lambda = 1e-4, .on_layer = stop_at_second, .user = &seen};
+    assert_int_equal(pith_weight_sweep(m, data, &o, &out, NULL, &err), PITH_ERR_ARGUMENT);
+    assert_string_equal(err.text, "interrupted");
+    assert_int_equal(seen, 1);
+    o.lambda = 0;
+    assert_int_equal(pith_weight_sweep(m, data, &o, &out, NULL, &err), PITH_ERR_ARGUMENT);
+    o = (struct pith_weight_sweep_opts){.size_bytes = sizeof o, .lambda = 1};
+    m->n_inputs = 0;
+    assert_int_equal(pith_weight_sweep(m, data, &o, &out, NULL, &err), PITH_ERR_UNSUPPORTED);
+    m->n_inputs = 1;
+    m->values[m->inputs[0]].dim[1] = 3;
+    assert_int_equal(pith_weight_sweep(m, data, &o, &out, NULL, &err), PITH_ERR_ARGUMENT);
+    assert_null(out);
+    pith_model_free(m);
+    pith_data_free(data);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(errs_less_than_nearest_rounding),
+        cmocka_unit_test(threads_and_places_change_no_bit),
+        cmocka_unit_test(lambda_trades_bits_for_loss),
+        cmocka_unit_test(odd_layers_are_rounded_all_the_same),
+        cmocka_unit_test(pruned_weights_stay_pruned),
+        cmocka_unit_test(stops_and_refuses),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

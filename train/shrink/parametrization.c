@@ -1,0 +1,612 @@
+/* SPDX-License-Identifier: MIT */
+#include "parametrization.h"
+
+#include "pith_fold_grid.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ZERO_MOST 0.45f /* steps beyond halfway */
+
+static const uint8_t *alive_of(const struct parametrization *f)
+{
+    return f->pruned ? f->pruned->alive : f->c->mask;
+}
+
+static int32_t level_of(const struct parametrization *f, uint64_t k, float x)
+{
+    return pith_grid_level(f->grid, x, f->zero ? f->zero[k] : GRID_HALFWAY);
+}
+
+/* Number of the centroid of element k. */
+static uint64_t centroid_of(const struct pith_codebook *b, uint64_t k)
+{
+    return k / b->group_elems * b->n_centroids + b->index[k];
+}
+
+/* ---- levels ---------------------------------------------------------------------------------- */
+
+static void learn_step(struct parametrization *f, double rate)
+{
+    const uint8_t *alive = alive_of(f);
+    const float *fisher = f->pruned ? f->pruned->importance : NULL;
+    struct grid_fit fit = {0, 0};
+    for (uint64_t k = 0; k < f->n; k++) {
+        double q = alive && !alive[k] ? 0 : (double)level_of(f, k, f->value[k]);
+        double weight = fisher ? (double)fisher[k] : 1;
+        fit.xk += weight * (double)f->value[k] * q;
+        fit.kk += weight * q * q;
+    }
+    pith_grid_learn(f->grid, &fit, rate);
+}
+
+static void count_levels(struct parametrization *f)
+{
+    const uint8_t *alive = alive_of(f);
+    double n[129], sum = 0;
+    for (int k = 1; k <= f->grid->levels; k++)
+        n[k] = 0.5;
+    for (uint64_t k = 0; k < f->n; k++) {
+        int32_t q = alive && !alive[k] ? 0 : level_of(f, k, f->value[k]);
+        n[q < 0 ? -q : q] += q != 0;
+    }
+    for (int k = 1; k <= f->grid->levels; k++)
+        sum += n[k];
+    for (int k = 1; k <= f->grid->levels; k++)
+        f->magnitude[k] = (float)(log2(sum / n[k]) + 1);
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static struct pith_codebook *new_codebook(struct pith_model *m, uint64_t count, uint64_t n_groups,
+                                          uint32_t n_centroids)
+{
+    struct pith_codebook *b = pith_model_alloc(m, 1, sizeof *b);
+    if (!b)
+        return NULL;
+    *b = (struct pith_codebook){.n_centroids = n_centroids,
+                                .group_elems = count / n_groups,
+                                .n_groups = n_groups,
+                                .centroid =
+                                    pith_model_alloc(m, n_groups * n_centroids, sizeof(float)),
+                                .index = pith_model_alloc(m, count, 1)};
+    return b->centroid && b->index ? b : NULL;
+}
+
+/* A codebook that is a uniform grid already, as an earlier run left it (a file has perhaps fewer
+ * levels): the step of group g, else 0. */
+static float step_of(const struct pith_codebook *b, uint64_t g, uint32_t levels)
+{
+    uint32_t n = b->n_centroids;
+    return n / 2 <= levels ? pith_grid_symmetric_step(b->centroid + g * n, n) : 0;
+}
+
+uint64_t pith_latent_had_steps(const struct pith_codebook *b, uint32_t levels)
+{
+    for (uint64_t g = 0; b && g < b->n_groups; g++)
+        if (!(step_of(b, g, levels) > 0))
+            return 0;
+    return b ? b->n_groups : 0;
+}
+
+double pith_latent_mean_step(const struct pith_train_opts *o, uint64_t n, const float *x,
+                             const uint8_t *alive, double of_largest)
+{
+    uint64_t there = 0;
+    double sum = 0;
+    for (uint64_t k = 0; k < n; k++)
+        if (!alive || alive[k]) {
+            sum += fabs((double)x[k]);
+            there++;
+        }
+    return sum / (double)(there + !there) * (double)o->first_step *
+           pow(of_largest, (double)o->step_power);
+}
+
+static double largest(uint64_t n, const float *x, const uint8_t *alive)
+{
+    double most = 0;
+    for (uint64_t k = 0; k < n; k++)
+        if (!alive || alive[k])
+            most = fmax(most, fabs((double)x[k]));
+    return most;
+}
+
+static float first_step(const struct pith_train_opts *o, const struct parametrization *f)
+{
+    const uint8_t *alive = alive_of(f);
+    double step = f->p->is_weight ? pith_latent_mean_step(o, f->n, f->p->data, alive, f->of_largest)
+                                  : largest(f->n, f->p->data, alive) / (double)o->bias_levels;
+    return step > 1e-12 && isfinite(step) ? (float)step : 1e-3f;
+}
+
+/* Rows' steps - those of the codebook `was`, else told by the loss - become a grid of about their
+ * mean, and factors. What is in f->value becomes latent. */
+static bool open_factors(struct parametrization *f, const struct pith_codebook *was, uint64_t rows,
+                         uint32_t levels, float *step)
+{
+    double sum = 0;
+    f->cols = f->n / rows;
+    f->factor = malloc((size_t)rows * sizeof *f->factor);
+    for (uint64_t r = 0; r < rows && f->factor; r++) {
+        f->factor[r] = was ? step_of(was, r, levels) : f->steps[r];
+        sum += log2((double)f->factor[r]) / (double)rows;
+    }
+    *step = (float)exp2(rint(sum)); /* a power of two: factors are exact */
+    for (uint64_t r = 0; r < rows && f->factor; r++)
+        f->factor[r] /= *step;
+    for (uint64_t k = 0; k < f->n && f->factor; k++)
+        f->value[k] /= f->factor[k / f->cols];
+    return f->factor != NULL;
+}
+
+/* The grid that an earlier run, or a fold, left goes on, whatever the options say of first steps.
+ */
+static bool open_grid(struct pith_model *m, const struct pith_train_opts *o, uint32_t levels,
+                      struct parametrization *f)
+{
+    uint64_t had = pith_latent_had_steps(f->c->codebook, levels);
+    const struct pith_codebook *was = had ? f->c->codebook : NULL;
+    uint64_t groups = had ? had : f->n_steps > 1 ? f->n_steps : 1;
+    float step = had ? step_of(was, 0, levels) : f->n_steps == 1 ? *f->steps : first_step(o, f);
+    f->grid = malloc(sizeof *f->grid);
+    f->value = malloc((size_t)f->n * sizeof *f->value);
+    struct pith_codebook *b = new_codebook(m, f->n, groups, 2 * levels + 1);
+    if (!f->grid || !f->value || !b)
+        return false;
+    memcpy(f->value, f->p->data, (size_t)f->n * sizeof *f->value);
+    if (groups > 1 && !open_factors(f, was, groups, levels, &step))
+        return false;
+    pith_grid_init(f->grid, levels, step);
+    f->c->codebook = b;
+    if (!f->p->is_weight || !f->pruned || !(o->lambda > 0))
+        return true;
+    f->zero = malloc((size_t)f->n * sizeof *f->zero);
+    for (uint64_t k = 0; f->zero && k < f->n; k++)
+        f->zero[k] = GRID_HALFWAY;
+    return f->zero != NULL;
+}
+
+static bool open_codebook(struct parametrization *f)
+{
+    const struct pith_codebook *b = f->c->codebook;
+    f->n = b->n_groups * b->n_centroids;
+    f->value = malloc((size_t)f->n * sizeof *f->value);
+    if (f->value)
+        memcpy(f->value, b->centroid, (size_t)f->n * sizeof *f->value);
+    return f->value != NULL;
+}
+
+/* Numbers of the weights, then the centroids. */
+static bool open_soft(const struct pith_train_opts *o, struct parametrization *f)
+{
+    const struct pith_codebook *b = f->c->codebook;
+    uint64_t count = f->p->count, centroids = b->n_groups * b->n_centroids;
+    f->n = count + centroids;
+    f->value = malloc((size_t)f->n * sizeof *f->value);
+    if (!f->value || !pith_soft_new(count, b->group_elems, b->n_centroids, b->centroid,
+                                    o->assignment_temperature, &f->soft))
+        return false;
+    memcpy(f->value, f->p->data, (size_t)count * sizeof *f->value);
+    memcpy(f->value + count, b->centroid, (size_t)centroids * sizeof *f->value);
+    return true;
+}
+
+/* Numbers of the weights, then of their rows' steps. */
+static bool open_fake(struct pith_model *m, const struct pith_train_opts *o,
+                      const struct pith_train_weight *asked, struct parametrization *f)
+{
+    uint64_t count = f->p->count, rows = m->values[f->p->value].dim[0],
+             n = asked->by_row ? rows : 1;
+    f->n = count + n;
+    f->value = malloc((size_t)f->n * sizeof *f->value);
+    struct pith_codebook *b =
+        new_codebook(m, count, n, (uint32_t)(asked->highest - asked->lowest) + 1);
+    if (!f->value || !b)
+        return false;
+    f->fake = pith_fake_weight_new(asked, o->integers->radix, rows, count, f->p->data, alive_of(f),
+                                   f->value);
+    f->c->codebook = b;
+    return f->fake != NULL;
+}
+
+static bool is_noisy(const struct pith_train_opts *o, const struct parametrization *f)
+{
+    return (o->score == PITH_SCORE_GATES || o->score == PITH_SCORE_VARIATIONAL) &&
+           o->sparsity > 0 && f->pruned && f->pruned->is_weight && !f->c->codebook;
+}
+
+/* Numbers of the weights, then of their noise. */
+static bool open_noise(const struct pith_train_opts *o, struct parametrization *f)
+{
+    uint64_t count = f->p->count, seed = o->seed * UINT64_C(0x2545f4914f6cdd1d) + f->p->value;
+    f->n = 2 * count;
+    f->value = malloc((size_t)f->n * sizeof *f->value);
+    if (!f->value || !pith_noise_new(o->score, count, seed, f->value + count, &f->noise))
+        return false;
+    memcpy(f->value, f->p->data, (size_t)count * sizeof *f->value);
+    f->pruned->saliency = f->noise->saliency;
+    return true;
+}
+
+bool pith_latent_open(struct pith_model *m, const struct pith_train_opts *o,
+                      struct parametrization *f)
+{
+    uint32_t levels = f->p->is_weight ? o->levels : o->bias_levels;
+    bool ok = true;
+    f->n = f->p->count;
+    f->value = f->p->data;
+    f->grad = f->p->grad;
+    const struct pith_train_weight *asked = pith_fake_weight_asked(o, f->p->value);
+    f->own = levels > 0 || f->c->codebook || is_noisy(o, f) || asked;
+    if (asked)
+        ok = open_fake(m, o, asked, f);
+    else if (levels)
+        ok = open_grid(m, o, levels, f);
+    else if (f->c->codebook)
+        ok = o->assignment_temperature > 0 ? open_soft(o, f) : open_codebook(f);
+    else if (f->own)
+        ok = open_noise(o, f);
+    if (f->own) {
+        f->grad = calloc((size_t)f->n + 1, sizeof *f->grad);
+        ok = ok && f->grad;
+    }
+    if (ok && f->pruned && !f->c->mask) {
+        f->c->mask = pith_model_alloc(m, f->p->count, 1);
+        ok = f->c->mask != NULL;
+        if (ok)
+            memset(f->c->mask, 1, (size_t)f->p->count);
+    }
+    if (ok) {
+        if (!(o->regrow > 0)) /* else the gradient says what comes back */
+            f->p->alive = alive_of(f);
+        if (f->grid)
+            count_levels(f);
+        pith_latent_spread(f, f->value, f->p->data);
+    }
+    return ok;
+}
+
+void pith_latent_close(struct parametrization *f)
+{
+    if (f->own) {
+        free(f->value);
+        free(f->grad);
+    }
+    free(f->grid);
+    free(f->factor);
+    free(f->zero);
+    pith_soft_free(f->soft);
+    pith_noise_free(f->noise);
+    free(f->fake);
+    free(f->first);
+    free(f->second);
+    free(f->ema);
+}
+
+void pith_latent_state(struct parametrization *f, uint32_t number, struct checkpoint *c)
+{
+    uint64_t bytes = f->n * sizeof *f->value;
+    pith_checkpoint_add(c, "tensor", number, f->p->data, f->p->count * sizeof *f->p->data);
+    pith_checkpoint_add(c, "value", number, f->own ? f->value : NULL, bytes);
+    pith_checkpoint_add(c, "first", number, f->first, bytes);
+    pith_checkpoint_add(c, "second", number, f->second, bytes);
+    pith_checkpoint_add(c, "ema", number, f->ema, bytes);
+    if (f->soft)
+        pith_checkpoint_add(c, "assignment_temperature", number, &f->soft->share,
+                            sizeof f->soft->share);
+    if (f->noise) {
+        uint64_t floats = f->noise->count * sizeof(float);
+        pith_checkpoint_add(c, "quiet", number, &f->noise->quiet, sizeof f->noise->quiet);
+        pith_checkpoint_add(c, "noise cost", number, &f->noise->cost, sizeof f->noise->cost);
+        pith_checkpoint_add(c, "draw", number, f->noise->draw, floats);
+        pith_checkpoint_add(c, "saliency", number, f->noise->saliency, floats);
+    }
+    if (!f->grid)
+        return;
+    /* all of it but `levels`, which the options tell */
+    pith_checkpoint_add(c, "grid", number, &f->grid->step,
+                        sizeof *f->grid - offsetof(struct grid, step));
+    if (f->factor)
+        pith_checkpoint_add(c, "factor", number, f->factor, f->n / f->cols * sizeof *f->factor);
+    pith_checkpoint_add(c, "zero", number, f->zero, f->n * sizeof *f->zero);
+    pith_checkpoint_add(c, "magnitude", number, f->magnitude, sizeof f->magnitude);
+}
+
+/* ---- there and back -------------------------------------------------------------------------- */
+
+bool pith_latent_each_alone(const struct parametrization *f)
+{
+    return !f->soft && !f->noise && !f->fake && (f->grid || !f->c->codebook);
+}
+
+static void scale_and_observe(struct parametrization *f, float scale, uint64_t begin, uint64_t end)
+{
+    float *grad = f->p->grad;
+    for (uint64_t k = begin; k < end; k++)
+        grad[k] *= scale;
+    for (uint64_t k = begin; k < end && f->factor; k++)
+        grad[k] *= f->factor[k / f->cols]; /* of what is latent, from here on */
+    if (f->pruned && f->pruned->is_weight)
+        pith_gradual_observe(f->pruned, begin, end, grad);
+}
+
+void pith_latent_gather_range(struct parametrization *f, float scale, uint64_t begin, uint64_t end)
+{
+    const uint8_t *alive = alive_of(f);
+    float *grad = f->p->grad, *to = f->grad;
+    scale_and_observe(f, scale, begin, end);
+    if (to != grad)
+        memcpy(to + begin, grad + begin, (size_t)(end - begin) * sizeof *to);
+    for (uint64_t k = begin; alive && k < end; k++)
+        if (!alive[k])
+            to[k] = 0;
+    if (f->grid)
+        pith_grid_gradient(f->grid, end - begin, f->value + begin, alive ? alive + begin : NULL,
+                           to + begin);
+}
+
+void pith_latent_gather(struct parametrization *f, float scale)
+{
+    const uint8_t *alive = alive_of(f);
+    const struct pith_codebook *b = f->c->codebook;
+    scale_and_observe(f, scale, 0, f->p->count);
+    if (f->soft) {
+        pith_soft_gradient(f->soft, f->value, f->value + f->p->count, alive, f->p->grad, f->grad,
+                           f->grad + f->p->count);
+        return;
+    }
+    if (f->noise) {
+        pith_noise_gradient(f->noise, f->value, f->value + f->p->count, alive, f->p->grad, f->grad,
+                            f->grad + f->p->count);
+        return;
+    }
+    if (f->fake) {
+        for (uint64_t k = 0; k < f->p->count && alive; k++)
+            f->p->grad[k] = alive[k] ? f->p->grad[k] : 0;
+        pith_fake_weight_gradient(f->fake, f->value, f->p->data, f->p->grad, f->grad);
+        return;
+    }
+    memset(f->grad, 0, (size_t)f->n * sizeof *f->grad);
+    for (uint64_t k = 0; k < f->p->count; k++)
+        if (!alive || alive[k])
+            f->grad[centroid_of(b, k)] += f->p->grad[k];
+}
+
+void pith_latent_spread(const struct parametrization *f, const float *value, float *to)
+{
+    const uint8_t *alive = alive_of(f);
+    const struct pith_codebook *b = f->c->codebook;
+    if (f->soft) {
+        pith_soft_values(f->soft, value, value + f->p->count, alive, to);
+        return;
+    }
+    if (f->noise) {
+        pith_noise_values(f->noise, value, value + f->p->count, alive, to);
+        return;
+    }
+    if (f->fake) {
+        pith_fake_weight_values(f->fake, value, alive, to);
+        return;
+    }
+    for (uint64_t k = 0; k < f->p->count; k++) {
+        if (alive && !alive[k])
+            to[k] = 0;
+        else if (f->grid)
+            to[k] = (float)level_of(f, k, value[k]) * (f->grid->step * pith_latent_factor(f, k));
+        else
+            to[k] = b ? value[centroid_of(b, k)] : value[k];
+    }
+}
+
+/* ---- rate ------------------------------------------------------------------------------------ */
+
+void pith_latent_damp(struct parametrization *f, float share, uint64_t begin, uint64_t end)
+{
+    const uint8_t *alive = alive_of(f);
+    if (!f->grid || !(share > 0))
+        return;
+    for (uint64_t k = begin; k < end; k++)
+        if (!alive || alive[k])
+            f->value[k] +=
+                share * ((float)level_of(f, k, f->value[k]) * f->grid->step - f->value[k]);
+}
+
+void pith_latent_fit_grid(struct parametrization *f, double rate)
+{
+    if (!f->grid)
+        return;
+    if (!f->factor)
+        learn_step(f, rate);
+    count_levels(f);
+}
+
+/* With a = |x| / step between 0 and 1 and F the diagonal Fisher information, level 1 rather than 0
+ * costs 0.5 F step^2 (1 - 2 a) of the loss and so many bits more. */
+void pith_latent_aim(struct parametrization *f, double bit_weight, double n_samples)
+{
+    if (!f->zero)
+        return;
+    for (uint64_t k = 0; k < f->n; k++) {
+        float bits = f->pruned->bits[k] - PRUNED_VALUE_BITS + f->magnitude[1];
+        double fisher = n_samples * (double)f->pruned->importance[k];
+        double worth = fisher * (double)f->grid->step * (double)f->grid->step;
+        double later = bit_weight * (double)bits;
+        f->zero[k] = later >= ZERO_MOST * worth ? GRID_HALFWAY + ZERO_MOST
+                                                : GRID_HALFWAY + (float)(later / worth);
+    }
+}
+
+static double entropy(double part)
+{
+    return part > 0 && part < 1 ? -part * log2(part) - (1 - part) * log2(1 - part) : 0;
+}
+
+struct level_counts {
+    uint64_t kept, live_rows, live_cols;
+    uint32_t *row, *col;
+};
+
+static void count_rows(const struct parametrization *f, struct level_counts *n)
+{
+    uint64_t rows = f->pruned->rows, cols = f->pruned->cols, k = 0;
+    for (uint64_t i = 0; i < rows; i++)
+        for (uint64_t j = 0; j < cols; j++, k++) {
+            uint32_t there = f->p->data[k] != 0;
+            n->row[i] += there;
+            n->col[j] += there;
+        }
+    for (uint64_t i = 0; i < rows; i++) {
+        n->kept += n->row[i];
+        n->live_rows += n->row[i] > 0;
+    }
+    for (uint64_t j = 0; j < cols; j++)
+        n->live_cols += n->col[j] > 0;
+}
+
+/* Where the nonzeros are, as contexts of row and column would code it. */
+static double support_bits(const struct parametrization *f, const struct level_counts *n)
+{
+    uint64_t rows = f->pruned->rows, cols = f->pruned->cols;
+    double bits = (double)rows * entropy((double)n->live_rows / (double)rows) +
+                  (double)cols * entropy((double)n->live_cols / (double)cols);
+    for (uint64_t i = 0; i < rows; i++)
+        for (uint64_t j = 0; j < cols && n->row[i]; j++) {
+            double p = (double)n->row[i] * n->col[j] / (double)(n->kept + !n->kept);
+            bits += n->col[j] ? entropy(p < 0.98 ? p : 0.98) : 0;
+        }
+    return bits;
+}
+
+double pith_latent_bytes(const struct parametrization *f)
+{
+    if (!f->grid)
+        return (double)f->p->count * (f->given ? 1 : 4);
+    double bits = f->factor ? 4.0 * (double)(f->n / f->cols) : 16;
+    if (f->pruned && f->pruned->is_weight) {
+        struct level_counts n = {.row = calloc((size_t)f->pruned->rows, sizeof *n.row),
+                                 .col = calloc((size_t)f->pruned->cols, sizeof *n.col)};
+        if (n.row && n.col) {
+            count_rows(f, &n);
+            bits += support_bits(f, &n);
+        }
+        free(n.row);
+        free(n.col);
+    }
+    for (uint64_t k = 0; k < f->n; k++) {
+        int32_t q = f->p->data[k] != 0 ? level_of(f, k, f->value[k]) : 0;
+        bits += q ? (double)f->magnitude[q < 0 ? -q : q] : 0;
+    }
+    return bits / 8;
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
+struct ranked {
+    float value;
+    uint32_t was;
+};
+
+static int by_value(const void *a, const void *b)
+{
+    const struct ranked *x = a, *y = b;
+    if (x->value != y->value)
+        return x->value < y->value ? -1 : 1;
+    return x->was < y->was ? -1 : x->was > y->was;
+}
+
+static void permute(float *a, const struct ranked *order, uint32_t n)
+{
+    float was[256];
+    if (!a)
+        return;
+    memcpy(was, a, n * sizeof *a);
+    for (uint32_t i = 0; i < n; i++)
+        a[i] = was[order[i].was];
+}
+
+/* Centroids may have passed each other: sorted again, with them the indices and what the optimizer
+ * knows of each. Equal ones are set apart by the next representable value, for codebooks are
+ * strictly ascending. */
+static void store_codebook(struct parametrization *f)
+{
+    struct pith_codebook *b = f->c->codebook;
+    uint64_t first = f->soft ? f->p->count : 0; /* of the centroids among the numbers */
+    for (uint64_t group = 0; group < b->n_groups; group++) {
+        uint64_t at = group * b->n_centroids;
+        const float *effective = (f->ema ? f->ema : f->value) + first + at;
+        struct ranked r[256];
+        uint8_t now[256];
+        for (uint32_t i = 0; i < b->n_centroids; i++)
+            r[i] = (struct ranked){effective[i], i};
+        qsort(r, b->n_centroids, sizeof *r, by_value);
+        for (uint32_t i = 0; i < b->n_centroids; i++) {
+            now[r[i].was] = (uint8_t)i;
+            b->centroid[at + i] = r[i].value;
+            if (i > 0 && b->centroid[at + i] <= b->centroid[at + i - 1])
+                b->centroid[at + i] = nextafterf(b->centroid[at + i - 1], INFINITY);
+        }
+        for (uint64_t k = group * b->group_elems; k < (group + 1) * b->group_elems; k++)
+            b->index[k] = now[b->index[k]];
+        float *all[] = {f->value, f->first, f->second, f->ema};
+        for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+            permute(all[i] ? all[i] + first + at : NULL, r, b->n_centroids);
+    }
+}
+
+static void store_grid(const struct parametrization *f, const float *value)
+{
+    struct pith_codebook *b = f->c->codebook;
+    int32_t levels = f->grid->levels;
+    for (uint64_t g = 0; g < b->n_groups; g++) {
+        float step = f->grid->step * pith_latent_factor(f, g * b->group_elems);
+        pith_grid_write(&(struct uniform_grid){step, (uint32_t)levels}, b->n_centroids,
+                        b->centroid + g * b->n_centroids);
+    }
+    for (uint64_t k = 0; k < f->n; k++)
+        b->index[k] = (uint8_t)(level_of(f, k, value[k]) + levels);
+}
+
+/* What is 0 on the grid of a network that shrinks, or behind a gate, is removed, as far as its file
+ * goes. */
+static void store_mask(const struct parametrization *f)
+{
+    const float *data = f->c->data;
+    for (uint64_t k = 0; k < f->p->count; k++)
+        f->c->mask[k] = f->pruned->alive[k] && (!(f->grid || f->noise) || data[k] != 0);
+}
+
+/* Settled, whatever the temperature: what the file will hold. */
+static void put_centroids(const struct parametrization *f)
+{
+    const struct pith_codebook *b = f->c->codebook;
+    const uint8_t *alive = alive_of(f);
+    float *data = f->c->data;
+    for (uint64_t k = 0; k < f->p->count; k++)
+        data[k] = alive && !alive[k] ? 0.0f : b->centroid[centroid_of(b, k)];
+}
+
+void pith_latent_store(struct parametrization *f)
+{
+    const float *value = f->ema ? f->ema : f->value;
+    if (f->fake) {
+        pith_fake_weight_store(f->fake, value, f->c->codebook);
+    } else if (f->grid) {
+        store_grid(f, value);
+    } else if (f->c->codebook) {
+        if (f->soft)
+            pith_soft_nearest(f->soft, value, value + f->p->count, f->c->codebook->index);
+        store_codebook(f);
+        value = f->c->codebook->centroid;
+    }
+    if (f->soft)
+        put_centroids(f);
+    else if (f->noise)
+        pith_noise_means(f->noise, value, value + f->p->count, alive_of(f), f->c->data);
+    else
+        pith_latent_spread(f, value, f->c->data);
+    if (f->pruned)
+        store_mask(f);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* parametrization.h - the parametrization of one tensor under its support and grid: what the
+ * optimizer moves are elements, centroids or latent weights.
+ *
+ * Plain: its elements. With a mask: its elements too, and those that are pruned get no gradient and
+ * stay 0. With a codebook: its centroids, whose gradient is the sum over their members (Han, Mao,
+ * Dally, 2016, section 3.3); with `assignment_temperature` a number for each element too, by which
+ * it finds its centroid (soft_assign.h). With a score that is learned: its elements, and the noise
+ * of each (weight_noise.h). On a uniform grid: latent weights, which forward sees rounded while the
+ * gradient goes straight through (straight-through estimator, Bengio et al., 2013), and the step
+ * (grid.h); where rows have steps of their own, a row's numbers are its weights divided by its
+ * factor, so that one grid does for all of them. Where it shall be integers: the same, and steps
+ * that learn with them (fake_weight.h). */
+#ifndef PARAMETRIZATION_H
+#define PARAMETRIZATION_H
+
+#include "fake_weight.h"
+#include "grid.h"
+#include "soft_assign.h"
+#include "gradual_pruning.h"
+#include "weight_noise.h"
+
+struct parametrization {
+    struct tape_parameter *p;
+    struct pith_const *c; /* of the model */
+    bool given; /* to a convolution when the run ends: a step or a bias there, about a byte each */
+    uint64_t n;
+    double of_largest;            /* its elements in those of the largest weight */
+    bool own;                     /* value and grad: else the parameter's */
+    float *value, *grad;          /* [n] */
+    float *first, *second, *ema;  /* moments [n]; NULL where the method has none */
+    struct pruned_tensor *pruned; /* NULL: nothing is removed */
+    struct grid *grid;            /* NULL: none */
+    const float *steps;           /* [n_steps] at first, told by the loss; NULL: by the mean */
+    uint64_t n_steps;             /* its rows', which then stay, or one */
+    float *factor;                /* [n / cols] a row's step in those of the grid; NULL: 1 */
+    uint64_t cols;                /* of factor */
+    float *zero;                  /* [n] below this many steps a latent is 0; NULL: halfway */
+    struct soft_assign *soft;     /* of a codebook; NULL: who belongs where is settled */
+    struct weight_noise *noise;   /* NULL: none */
+    struct fake_weight *fake;     /* NULL: no integers */
+    float magnitude[129];         /* bits of level k > 0, sign included */
+};
+
+/* f->p, f->pruned, f->of_largest and f->steps (read only until it returns) are set. A grid and a
+ * support that is to shrink are put into f->c, in m's memory. False: out of memory. */
+bool pith_latent_open(struct pith_model *m, const struct pith_train_opts *opts,
+                      struct parametrization *f);
+void pith_latent_close(struct parametrization *f);
+/* Steps that a codebook of uniform grids with so many levels has, a group each; 0: it is none. */
+uint64_t pith_latent_had_steps(const struct pith_codebook *b, uint32_t levels);
+/* Of a weight x [n], of_largest of the largest one's elements: the step by the mean. 0 where
+ * nothing is alive (NULL: all are) or other than 0. */
+double pith_latent_mean_step(const struct pith_train_opts *opts, uint64_t n, const float *x,
+                             const uint8_t *alive, double of_largest);
+/* What outlives a step, into a checkpoint, under this number. */
+void pith_latent_state(struct parametrization *f, uint32_t number, struct checkpoint *c);
+/* Whether each number is one element: then its gradient can be taken in ranges, on several threads.
+ */
+bool pith_latent_each_alone(const struct parametrization *f);
+/* The gradient of the tensor, times scale, to that of what is free; the second one of a range,
+ * where each is alone. */
+void pith_latent_gather(struct parametrization *f, float scale);
+void pith_latent_gather_range(struct parametrization *f, float scale, uint64_t begin, uint64_t end);
+/* What makes element k of its number on the grid. */
+static inline float pith_latent_factor(const struct parametrization *f, uint64_t k)
+{
+    return f->factor ? f->factor[k / f->cols] : 1.0f;
+}
+/* The tensor that value [n] makes. */
+void pith_latent_spread(const struct parametrization *f, const float *value, float *to);
+/* On a grid, numbers begin .. end go this share of their way to the middle of their level. */
+void pith_latent_damp(struct parametrization *f, float share, uint64_t begin, uint64_t end);
+/* Fits the step to the numbers as they are now, the less the lower the learning rate (0..1 of the
+ * run's highest), and counts how often each level stands: what one costs. */
+void pith_latent_fit_grid(struct parametrization *f, double rate);
+/* From where on a latent is not 0, when a bit weighs so much in the loss and n_samples are a step:
+ * where the loss gained by it pays for its bits. */
+void pith_latent_aim(struct parametrization *f, double bit_weight, double n_samples);
+/* Estimated bytes of the tensor in a file. */
+double pith_latent_bytes(const struct parametrization *f);
+/* Values, mask, codebook into the model. Centroids are sorted, what the optimizer knows of each
+ * with them. */
+void pith_latent_store(struct parametrization *f);
+
+#endif
