@@ -40,9 +40,19 @@ uint16_t pith_narrow_bits(enum pith_type type, float x)
     return half_from_f32(x);
 }
 
+/* Those of f16 that are neither subnormal nor infinite nor NaN are f32 of these exponents, with 13
+ * bits that are 0; so are the zeros. */
+static bool is_normal_half(uint32_t bits)
+{
+    uint32_t exponent = bits >> 23 & 255;
+    return (bits & 0x1fffu) == 0 && ((exponent >= 113 && exponent <= 142) || bits << 1 == 0);
+}
+
 bool pith_narrow_holds(enum pith_type type, const float *x, uint64_t n)
 {
     for (uint64_t i = 0; i < n; i++) {
+        if (type == PITH_F16 && is_normal_half(f32_bits(x[i])))
+            continue;
         uint8_t stored[2];
         float back;
         store_le16(stored, pith_narrow_bits(type, x[i]));

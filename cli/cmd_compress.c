@@ -26,14 +26,14 @@ struct compress_options {
 
 static const struct cli_option options[] = {
     CLI_FEED_DATA_OPTIONS(struct compress_options, feed),
-    CLI_STATE_OPTION(struct compress_options, feed),
     CLI_JUDGE_OPTIONS(struct compress_options, from),
     CLI_STAGE_BASIC(struct compress_options, stage, PITH_STAGE_COMPRESS),
     CLI_ASKED_ROW(struct compress_options, asked, PITH_STAGE_PRUNE, "sparsity", NULL),
     CLI_ASKED_ROW(struct compress_options, asked, PITH_STAGE_CLUSTER, "bits",
                   "bits an index: 1 to 8 (default 8, or the preset's)"),
-    CLI_ASKED_ROW(struct compress_options, asked, PITH_STAGE_ENCODE, "for",
-                  NULL),
+    CLI_ASKED_ROW(struct compress_options, asked, PITH_STAGE_ENCODE, "for", NULL),
+    CLI_ASKED_ROW(struct compress_options, asked, PITH_STAGE_ENCODE, "lossless",
+                  "no number changes: grids of the weights are found, all is coded"),
     CLI_ASKED_SET(struct compress_options, asked),
     {0, "", OPTION_HEADING, 0, NULL, "More", 0, 0},
     CLI_STAGE_PLAIN(struct compress_options, stage, PITH_STAGE_COMPRESS),
@@ -59,6 +59,17 @@ static enum cli_exit read_recipe(const char *path, struct pith_recipe **recipe)
     return rc;
 }
 
+static enum cli_exit refuse_changes(const struct compress_options *o)
+{
+    bool changes = o->stage.preset != NULL;
+    for (uint32_t i = 0; i < o->asked.n; i++)
+        changes = changes || o->asked.option[i].kind != PITH_STAGE_ENCODE;
+    if (!changes || !pith_asks_lossless(&o->asked))
+        return EXIT_DONE;
+    cli_error("--lossless changes nothing: give it, or --preset, --sparsity and --bits");
+    return EXIT_USAGE;
+}
+
 static enum cli_exit get_recipe(const struct compress_options *o, struct pith_recipe **recipe)
 {
     struct pith_error err = {0};
@@ -67,6 +78,8 @@ static enum cli_exit get_recipe(const struct compress_options *o, struct pith_re
         cli_error("give a recipe, or --preset and options of stages");
         return EXIT_USAGE;
     }
+    if (!rc)
+        rc = refuse_changes(o);
     if (!rc && o->stage.recipe)
         rc = read_recipe(o->stage.recipe, recipe);
     else if (!rc && pith_recipe_make(o->stage.preset, &o->asked, recipe, &err))
@@ -446,10 +459,14 @@ const struct cli_command cmd_compress = {
     "pith compress MODEL [-d DATA] [--max-drop 0.5%] [--max-size B] [--preset NAME | -r FILE]",
     "With data, and no word on how: the smallest file within the goal. --bits, a preset or a "
     "recipe is\n"
-    "done once, and --max-drop decides. More: pith help compress-advanced.\n"
+    "done once, and --max-drop decides. --lossless: encode alone; outputs stay the same bits. "
+    "More: "
+    "pith\n"
+    "help compress-advanced.\n"
     "\n"
     "  pith compress net.onnx -d pictures/ -o net.pith\n"
     "  pith compress net.onnx -d val.tar --max-drop 1% --max-size 2M\n"
+    "  pith compress net.onnx --lossless --for size\n"
     "\f"
     "It is found in up to 8 tries. Where nothing limits what is lost, it is --max-drop 0.5%. "
     "Without\n"

@@ -93,7 +93,9 @@ const struct cli_command cmd_encode = {
     "make",
     "entropy-code; the final file",
     "pith encode [MODEL] [-o net.pith] [options]",
-    "Batch normalisation is folded into the layer before it. Gaps, indices and, of tensors of "
+    "Batch normalisation is folded into the layer before it (not with --lossless, which finds "
+    "grids\n"
+    "that the weights lie on, and codes short tensors, too). Gaps, indices and, of tensors of "
     "4096\n"
     "floats or more, their bytes get Huffman codes where they are shorter so; what is coded is "
     "expanded\n"

@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* pith import: ONNX in, .pith out, nothing compressed yet. */
 #include <inttypes.h>
+#include <stdio.h>
 #include "json_out.h"
+#include "pith_exact_grid.h"
 #include "pith_onnx.h"
 
 struct import_options {
     struct cli_common common;
     struct cli_import import;
+    bool free_weights;
 };
 
 static const struct cli_option options[] = {
     CLI_IMPORT_OPTIONS(struct import_options, import),
+    {0, "no-grids", OPTION_FLAG, offsetof(struct import_options, free_weights), NULL,
+     "all weights as floats, those on a grid too", 0, 0},
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
 
@@ -31,6 +36,20 @@ static void print_json(const struct pith_model *m, uint64_t bytes)
     cli_json_end();
 }
 
+/* "grids      26 weights of few values, 53 of integers times a scale a row" */
+static void say_grids(const struct cli_common *c, const struct pith_grids_found *f)
+{
+    char few[64] = "", rows[64] = "", narrow[64] = "";
+    if (f->n_few)
+        snprintf(few, sizeof few, ", %u of few values", f->n_few);
+    if (f->n_rows)
+        snprintf(rows, sizeof rows, ", %u of integers times a scale a row", f->n_rows);
+    if (f->n_narrow)
+        snprintf(narrow, sizeof narrow, ", %u of f16 or bf16 numbers", f->n_narrow);
+    cli_say(c, "grids      %u weights and constants are kept as such%s%s%s",
+            f->n_few + f->n_rows + f->n_narrow, few, rows, narrow);
+}
+
 static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 {
     struct import_options *o = opts;
@@ -39,6 +58,8 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
     struct pith_model *m = NULL;
     const char *path = n_operands ? operands[0] : "-";
     uint64_t bytes = 0;
+    struct pith_grids_found found = {0};
+    struct pith_error err = {0};
     char a[32], b[32];
     enum cli_exit rc = cli_check_model_output(&o->common, path);
     if (rc)
@@ -47,6 +68,8 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
     if (rc)
         return rc;
     rc = cli_load_model(path, &import, &m);
+    if (!rc && !o->free_weights && pith_find_grids(m, &found, &err))
+        rc = cli_fail(&err);
     if (!rc)
         rc = cli_write_model(&o->common, m, &bytes);
     if (!rc && o->common.json)
@@ -55,6 +78,8 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
         cli_say(&o->common, "import     %s  %u node%s, %s weights, %s", path, m->n_nodes,
                 m->n_nodes == 1 ? "" : "s", cli_format_count(count_weights(m), a),
                 cli_format_bytes(bytes, b));
+    if (!rc && (found.n_few || found.n_rows || found.n_narrow))
+        say_grids(&o->common, &found);
     pith_model_free(m);
     cli_import_free(storage);
     return rc;
@@ -72,10 +97,14 @@ const struct cli_command cmd_import = {
     "compress: value = (pixel * scale - mean) / std.\n"
     "A file of a newer opset than 28 is read as one of 28, with a warning; a node with an "
     "attribute\n"
-    "that 28 does not have is refused. Names of more than 240 bytes (of inputs and outputs, with "
-    "a\n"
-    "warning: 255) keep their head, and a '~' and a hash stand for the rest: layer patterns see "
-    "that.\n\n"
+    "that 28 does not have is refused. Weights that are on a grid already (at most 256 values, or "
+    "in\n"
+    "each row integers of 8 bits times a scale) get a codebook, f16 and bf16 numbers take 2 "
+    "bytes,\n"
+    "and train moves the grid's values, not single weights: --no-grids leaves all of them floats.\n"
+    "Names of more than 240 bytes (of inputs and outputs, with a warning: 255) keep their head, "
+    "and\n"
+    "a '~' and a hash stand for the rest: layer patterns see that.\n\n"
     "  pith import net.onnx -o net.pith \\\n"
     "      --preprocess scale=1/255,mean=0.485:0.456:0.406,std=0.229:0.224:0.225\n"
     "  pith import asr.onnx --input-shape audio:1x16000 --set-input sr=16000 -o asr.pith",

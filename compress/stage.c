@@ -60,11 +60,14 @@ static enum pith_status run_encode(struct pith_model *m, const struct pith_stage
 {
     uint32_t n_folded;
     struct pith_pack_opts pack = pith_stage_pack_opts(s);
-    enum pith_status st = pith_model_fold_batch_norm(m, &n_folded, err);
+    enum pith_status st = s->encode.lossless ? pith_find_exact(m, err)
+                                             : pith_model_fold_batch_norm(m, &n_folded, err);
     if (st)
         return st;
     if (pith_encode_chooses(&s->encode))
-        return pith_choose_coder(m, s->encode.goal, &pack, err);
+        return pith_choose_coder(
+            m, s->encode.goal, s->encode.lossless ? PITH_ADAPTIVE_SAVES_EXACT : PITH_ADAPTIVE_SAVES,
+            &pack, err);
     pith_set_coder(m, pith_encode_code(&s->encode));
     return PITH_OK;
 }

@@ -9,6 +9,11 @@
 /* Stages in the history. */
 uint32_t pith_stage_count_past(const struct pith_model *m);
 
+/* Grids that weights lie on, masks where enough of their elements are +0, and codes for the floats
+ * of short tensors; no number changes.
+ * PITH_ERR_MEMORY: some may be found. */
+enum pith_status pith_find_exact(struct pith_model *m, struct pith_error *err);
+
 /* With the data of means, but where s is without. */
 enum pith_status pith_stage_calibrate(struct pith_model *m, const struct pith_stage *s,
                                       const struct pith_stage_means *means,

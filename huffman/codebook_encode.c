@@ -123,25 +123,52 @@ static uint32_t common_zero_bits(const struct book *b)
 
 #define UNIFORM 31u /* in the place of zero_bits */
 
-/* The step's bits; 0: the group is something else. */
-static uint32_t step_of(const struct book *b, uint64_t group)
+struct signs {
+    uint32_t n_negative, n_zero;
+};
+
+static struct signs signs_of(const struct book *b, uint64_t group)
 {
     const float *c = b->centroid + group * b->n_centroids;
-    uint32_t n = b->n_centroids, n_negative = 0, n_zero;
-    while (n_negative < n && f32_bits(c[n_negative]) & SIGN)
-        n_negative++;
-    n_zero = n_negative < n && f32_bits(c[n_negative]) == 0;
-    uint32_t first = n_negative + n_zero;
-    float step = first < n ? c[first] : n_negative ? -c[n_negative - 1] : 1.0f;
-    if (f32_bits(step) < UINT32_C(1) << 23)
-        return 0;
-    for (uint32_t i = 0; i < n_negative; i++)
-        if (f32_bits(c[n_negative - 1 - i]) != f32_bits(-step * (float)(i + 1)))
-            return 0;
+    uint32_t n = b->n_centroids, below = 0, above = n;
+    while (below < above) { /* the first without sign bit */
+        uint32_t middle = (below + above) / 2;
+        if (f32_bits(c[middle]) & SIGN)
+            below = middle + 1;
+        else
+            above = middle;
+    }
+    return (struct signs){below, below < n && f32_bits(c[below]) == 0};
+}
+
+/* Of a group of multiples of it. */
+static float step_value(const struct book *b, uint64_t group, struct signs s)
+{
+    const float *c = b->centroid + group * b->n_centroids;
+    uint32_t first = s.n_negative + s.n_zero;
+    return first < b->n_centroids ? c[first] : s.n_negative ? -c[s.n_negative - 1] : 1.0f;
+}
+
+static uint32_t step_of(const struct book *b, uint64_t group)
+{
+    return f32_bits(step_value(b, group, signs_of(b, group)));
+}
+
+/* Finite multiples of a step that is a normal number? Then they ascend. */
+static bool is_uniform(const struct book *b, uint64_t group)
+{
+    const float *c = b->centroid + group * b->n_centroids;
+    struct signs s = signs_of(b, group);
+    uint32_t n = b->n_centroids, wrong = 0, first = s.n_negative + s.n_zero;
+    float step = step_value(b, group, s);
+    if (f32_bits(step) < UINT32_C(1) << 23 || f32_bits(step) > MAX_FINITE)
+        return false;
+    for (uint32_t i = 0; i < s.n_negative; i++)
+        wrong |= f32_bits(c[i]) ^ f32_bits(-step * (float)(int32_t)(s.n_negative - i));
     for (uint32_t i = first; i < n; i++)
-        if (f32_bits(c[i]) != f32_bits(step * (float)(i - first + 1)))
-            return 0;
-    return f32_bits(step);
+        wrong |= f32_bits(c[i]) ^ f32_bits(step * (float)(int32_t)(i - first + 1));
+    return wrong == 0 && (f32_bits(c[0]) & ~SIGN) <= MAX_FINITE &&
+           (f32_bits(c[n - 1]) & ~SIGN) <= MAX_FINITE;
 }
 
 /* Mantissa bits that the steps need; UINT32_MAX: some group is something else. */
@@ -149,10 +176,9 @@ static uint32_t step_bits_of(const struct book *b)
 {
     uint32_t all = UINT32_C(1) << 23;
     for (uint64_t g = 0; g < b->n_groups; g++) {
-        uint32_t step = step_of(b, g);
-        if (step == 0)
+        if (!is_uniform(b, g))
             return UINT32_MAX;
-        all |= step;
+        all |= step_of(b, g);
     }
     return 23 - (uint32_t)__builtin_ctz(all);
 }
@@ -160,27 +186,23 @@ static uint32_t step_bits_of(const struct book *b)
 static uint64_t uniform_bits(const struct book *b, uint32_t step_bits)
 {
     uint64_t bits = 11;
-    struct lists l;
-    for (uint64_t g = 0; g < b->n_groups; g++) {
-        split_group(b, g, &l);
+    for (uint64_t g = 0; g < b->n_groups; g++)
         bits += 8 + step_bits + 32 - (uint32_t)__builtin_clz(b->n_centroids) +
-                (l.n_negative < b->n_centroids);
-    }
+                (signs_of(b, g).n_negative < b->n_centroids);
     return bits;
 }
 
 static void write_uniform(struct bit_writer *w, const struct book *b, uint32_t step_bits)
 {
-    struct lists l;
     bw_bits(w, 1 | UNIFORM << 1 | step_bits << 6, 11);
     for (uint64_t g = 0; g < b->n_groups; g++) {
         uint32_t step = step_of(b, g);
-        split_group(b, g, &l);
+        struct signs s = signs_of(b, g);
         bw_bits(w, step >> 23, 8);
         bw_bits(w, (step & 0x7fffff) >> (23 - step_bits), step_bits);
-        bw_bits(w, l.n_negative, 32 - (uint32_t)__builtin_clz(b->n_centroids));
-        if (l.n_negative < b->n_centroids)
-            bw_bits(w, l.n_zero, 1);
+        bw_bits(w, s.n_negative, 32 - (uint32_t)__builtin_clz(b->n_centroids));
+        if (s.n_negative < b->n_centroids)
+            bw_bits(w, s.n_zero, 1);
     }
 }
 
@@ -188,10 +210,9 @@ static void write_uniform(struct bit_writer *w, const struct book *b, uint32_t s
 
 static bool is_symmetric(const struct book *b)
 {
-    struct lists l;
     for (uint64_t g = 0; g < b->n_groups; g++) {
-        split_group(b, g, &l);
-        if (l.n_negative != b->n_centroids / 2 || l.n_zero != b->n_centroids % 2)
+        struct signs s = signs_of(b, g);
+        if (s.n_negative != b->n_centroids / 2 || s.n_zero != b->n_centroids % 2)
             return false;
     }
     return b->n_centroids > 1;
@@ -277,10 +298,11 @@ static void write_near(struct bit_writer *w, const struct book *b, uint32_t step
             bw_unary(w, zigzag(b, g, step_bits));
 }
 
-/* False: nothing is written, for it would not be shorter than `least` bits. */
-static bool write_steps(struct bit_writer *w, const struct book *b, uint64_t least)
+/* step_bits of step_bits_of. False: nothing is written, for it would not be shorter than `least`
+ * bits. */
+static bool write_steps(struct bit_writer *w, const struct book *b, uint32_t step_bits,
+                        uint64_t least)
 {
-    uint32_t step_bits = step_bits_of(b);
     if (step_bits > 23)
         return false;
     struct near steps = {0};
@@ -309,25 +331,43 @@ size_t pith_codebook_bound(uint64_t n_groups, uint32_t n_centroids)
     return 1 + (size_t)n_groups * n_centroids * sizeof(float);
 }
 
+/* A value behind the first of its sign takes a bit at least; a group has one that is 0. */
+static uint64_t fewest_coded_bits(const struct book *b)
+{
+    return b->n_groups * (b->n_centroids > 3 ? b->n_centroids - 3 : 0);
+}
+
+/* The parameter with the fewest bits, if they are below *least, which becomes them; else
+ * UINT32_MAX. */
+static uint32_t choose_rice(struct book *b, uint64_t *least)
+{
+    uint32_t rice = UINT32_MAX;
+    b->zero_bits = common_zero_bits(b);
+    for (uint32_t k = 0; k <= 30; k++) {
+        uint64_t bits = (coded_bits(b, k) + 7) & ~UINT64_C(7);
+        if (bits < *least) {
+            *least = bits;
+            rice = k;
+        }
+    }
+    return rice;
+}
+
 enum pith_status pith_codebook_encode(const float *centroid, uint64_t n_groups,
                                       uint32_t n_centroids, uint8_t *dst, size_t cap, size_t *bytes)
 {
     struct book b = {centroid, n_groups, n_centroids, 0};
     uint64_t least = 8 * (uint64_t)pith_codebook_bound(n_groups, n_centroids);
-    uint32_t rice = UINT32_MAX;
-    for (uint64_t g = 0; g < n_groups; g++)
+    uint32_t rice = UINT32_MAX, step_bits = step_bits_of(&b);
+    for (uint64_t g = 0; g < n_groups && step_bits > 23; g++)
         if (!is_ascending(centroid + g * n_centroids, n_centroids))
             return PITH_ERR_ARGUMENT;
-    b.zero_bits = common_zero_bits(&b);
-    for (uint32_t k = 0; k <= 30; k++) {
-        uint64_t bits = (coded_bits(&b, k) + 7) & ~UINT64_C(7);
-        if (bits < least) {
-            least = bits;
-            rice = k;
-        }
-    }
+    if (step_bits <= 23 && uniform_bits(&b, step_bits) < fewest_coded_bits(&b))
+        least = fewest_coded_bits(&b); /* no need to know it better */
+    else
+        rice = choose_rice(&b, &least);
     struct bit_writer w = bit_writer_to(dst, cap);
-    bool written = write_steps(&w, &b, least);
+    bool written = write_steps(&w, &b, step_bits, least);
     if (!written && rice == UINT32_MAX) {
         write_raw(&w, &b);
     } else if (!written) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Plain forms: k-bit indices and bitmaps (docs/format-streams.md sections 4 and 5). */
+#include <string.h>
 #include "bit_writer.h"
 #include "pith_huffman.h"
 
@@ -20,6 +21,10 @@ size_t pith_index_pack_bytes(uint64_t n, uint32_t index_bits)
 void pith_index_pack(const uint8_t *index, uint64_t n, uint32_t index_bits, uint8_t *dst)
 {
     struct bit_writer w = bit_writer_to(dst, pith_index_pack_bytes(n, index_bits));
+    if (index_bits == 8) {
+        memcpy(dst, index, (size_t)n);
+        return;
+    }
     for (uint64_t i = 0; i < n; i++)
         bw_bits(&w, index[i], index_bits);
     bw_close(&w);
@@ -36,8 +41,12 @@ void pith_bitmap_pack(const uint8_t *mask, uint64_t count, uint8_t *dst)
 uint64_t pith_index_gather(const uint8_t *index, const uint8_t *mask, uint64_t count, uint8_t *dst)
 {
     uint64_t n = 0;
+    if (!mask) {
+        memcpy(dst, index, (size_t)count);
+        return count;
+    }
     for (uint64_t i = 0; i < count; i++)
-        if (!mask || mask[i])
+        if (mask[i])
             dst[n++] = index[i];
     return n;
 }

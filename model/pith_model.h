@@ -51,6 +51,8 @@ struct pith_const {
     uint8_t *mask;                  /* [count], 1 kept, 0 pruned (data is then 0); NULL: dense */
     struct pith_codebook *codebook; /* NULL: plain grid */
     enum pith_code code;
+    bool short_planes; /* code is not plain: byte by byte with fewer f32 than 4096, too; a plan then
+                          has them in memory, where it reads plain ones in the file */
     /* Of f32: PITH_F16 or PITH_BF16 where a file has 2 bytes for each element; 0: the value's own
      * type. The packer writes f32 where some element is not one of that type, or there is a
      * codebook. */

@@ -18,6 +18,8 @@
 #include "pack_pieces.h"
 #include "pith_model.h"
 
+#define PITH_FEWEST_PLANES 4096u /* f32 of a tensor, to be coded byte by byte as a rule */
+
 struct pack_file {
     bool compact;
     struct byte_out chunk[CHUNK_KINDS]; /* empty: absent; that of the data chunk is not used */

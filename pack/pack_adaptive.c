@@ -4,10 +4,12 @@
 #include <stdlib.h>
 #include "pith_adaptive_decode.h"
 #include "pith_adaptive_encode.h"
+#include "pith_adaptive_model.h"
 #include "pith_error_fill.h"
 #include "pith_narrow_float.h"
 #include "pack.h"
 
+#define SETTLED_HEAD 5u  /* bytes by which the long head is longer, about */
 #define SOURCES_TRIED 3u /* a weight and its bias lie between a unit's row and its column */
 
 struct choice {
@@ -86,28 +88,56 @@ static enum pith_status write_stream(struct pack_const *c, const struct choice *
     return PITH_OK;
 }
 
-enum pith_status pith_pack_adaptive(struct pack_const *c, uint32_t at, uint64_t other_bytes,
-                                    struct pith_error *err)
+/* The source that gives the shortest description and stream. */
+static enum pith_status choose_source(const struct pack_const *c, uint32_t at, struct choice *best)
 {
-    struct choice one = {.w = c->w}, best = {.stream = SIZE_MAX, .all = SIZE_MAX};
-    one.w.code = CODE_ADAPTIVE;
-    if (pith_type_is_narrow(one.w.type))
-        one.w.type = PITH_F32; /* mantissa bits that are 0 everywhere take nothing in the stream */
-    if (one.w.support != SUPPORT_DENSE)
-        one.w.support = SUPPORT_ADAPTIVE;
-    if (!pith_adaptive_allows(&one.w))
-        return PITH_OK;
+    struct choice one = *best;
     for (uint32_t back = 0; back <= at && back <= SOURCES_TRIED; back++) {
         if (!use_source(&one.w, c, back))
             continue;
         struct adaptive_input in = input_of(c, &one.w);
         if (pith_adaptive_encode(&in, NULL, 0, &one.stream))
-            return pith_error_no_memory(err);
+            return PITH_ERR_MEMORY;
         one.all = one.stream + head_bytes(c, at, &one.w);
-        if (one.all < best.all)
-            best = one;
+        if (one.all < best->all)
+            *best = one;
     }
-    if (best.stream >= other_bytes)
+    return PITH_OK;
+}
+
+/* The same with counters that begin settled, if that is shorter with the long head that tells it.
+ */
+static enum pith_status try_settled(const struct pack_const *c, uint32_t at, struct choice *best)
+{
+    struct choice one = *best;
+    if (one.stream == SIZE_MAX || one.w.grid != GRID_CODEBOOK || one.w.n_groups != 1 ||
+        one.w.n_centroids <= 2 * ADAPTIVE_FEW)
+        return PITH_OK;
+    one.w.settled = true;
+    struct adaptive_input in = input_of(c, &one.w);
+    if (pith_adaptive_encode(&in, NULL, 0, &one.stream))
+        return PITH_ERR_MEMORY;
+    one.all = one.stream + head_bytes(c, at, &best->w) + SETTLED_HEAD;
+    if (one.all < best->all)
+        *best = one;
+    return PITH_OK;
+}
+
+enum pith_status pith_pack_adaptive(struct pack_const *c, uint32_t at, uint64_t other_bytes,
+                                    struct pith_error *err)
+{
+    struct choice best = {.w = c->w, .stream = SIZE_MAX, .all = SIZE_MAX};
+    best.w.code = CODE_ADAPTIVE;
+    if (pith_type_is_narrow(best.w.type))
+        best.w.type = PITH_F32; /* mantissa bits that are 0 everywhere take nothing in the stream */
+    if (best.w.support != SUPPORT_DENSE)
+        best.w.support = SUPPORT_ADAPTIVE;
+    if (!pith_adaptive_allows(&best.w))
+        return PITH_OK;
+    if (choose_source(c, at, &best) || try_settled(c, at, &best))
+        return pith_error_no_memory(err);
+    uint64_t bytes = best.stream + (best.w.settled ? SETTLED_HEAD : 0);
+    if (best.stream == SIZE_MAX || bytes >= other_bytes)
         return PITH_OK;
     return write_stream(c, &best) ? pith_error_no_memory(err) : PITH_OK;
 }

@@ -107,8 +107,12 @@ static void write_adaptive_head(struct byte_out *o, const struct weight *w, uint
         pith_out_u8(o, HEAD_VECTOR + (coded ? 1u : 0u) + (same ? 1u : 0u));
         return;
     }
-    pith_out_u8(o, HEAD_FORM | code);
-    write_shape(o, &w->shape, code);
+    if (w->settled) {
+        write_long_head(o, w, code);
+    } else {
+        pith_out_u8(o, HEAD_FORM | code);
+        write_shape(o, &w->shape, code);
+    }
     pith_out_u8(o, (w->support != SUPPORT_DENSE ? FORM_SPARSE : 0) | (coded ? FORM_CODEBOOK : 0) |
                        (w->n_groups > 1 ? FORM_GROUPS : 0) | (same ? FORM_SAME_CENTROIDS : 0) |
                        w->source_back << FORM_SOURCE);

@@ -14,8 +14,7 @@
 #include "pith_plane_encode.h"
 #include "pith_rans_encode.h"
 
-#define FEWEST_FLOATS                                                                              \
-    4096u /* fewer stay plain: they save little, and a runtime reads them in place */
+#define FEWEST_SHORT 64u   /* where these are not wanted in place: fewer save nothing */
 #define LONG_HEAD_BYTES 5u /* more in a long head than in a common one */
 #define REFERENCE_BITS                                                                             \
     8u /* of a table that was named before; half a byte as a rule, see format.md */
@@ -178,13 +177,17 @@ static enum pith_status gather_elements(struct pack_const *c, struct pith_error 
     return PITH_OK;
 }
 
-/* Floats as byte planes, where they are shorter so. */
+/* Floats as byte planes, where they are shorter so. Those of 2 bytes as f32: the bits that they do
+ * not have take nothing there. */
 static enum pith_status pack_planes(struct pack_const *c, struct pith_error *err)
 {
     struct byte_out planes = {0};
+    struct weight w = c->w;
     size_t bytes;
-    if (const_of(c)->code == PITH_CODE_PLAIN || c->w.count < FEWEST_FLOATS ||
-        !pith_planes_allow(&c->w))
+    if (pith_type_is_narrow(w.type))
+        w.type = PITH_F32;
+    uint64_t fewest = const_of(c)->short_planes ? FEWEST_SHORT : PITH_FEWEST_PLANES;
+    if (const_of(c)->code == PITH_CODE_PLAIN || w.count < fewest || !pith_planes_allow(&w))
         return PITH_OK;
     uint8_t *dst = pith_out_room(&planes, pith_planes_bound(c->w.count));
     if (!dst || pith_planes_encode(const_of(c)->data, c->w.count, dst, &bytes)) {
@@ -198,6 +201,7 @@ static enum pith_status pack_planes(struct pack_const *c, struct pith_error *err
     planes.bytes = bytes;
     pith_out_clear(&c->index);
     c->index = planes;
+    c->w.type = w.type;
     c->w.code = CODE_PLANES;
     point(&c->w.index_stream, &c->index);
     return PITH_OK;

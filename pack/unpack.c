@@ -8,6 +8,7 @@
 #include "pith_error_fill.h"
 #include "pith_format.h"
 #include "graph_open.h"
+#include "pack.h"
 #include "pith_narrow_float.h"
 
 #define DEFAULT_MAX_BYTES (UINT64_C(4) << 30)
@@ -279,12 +280,13 @@ static void look_up_data(struct pith_const *k)
     }
 }
 
-/* An adaptive stream tells no type of 2 bytes, but the numbers do. Only where it is shorter than
- * these would be: so whoever packs the model again takes the stream again. */
+/* Adaptive streams and byte planes tell no type of 2 bytes, but the numbers do. Only where it is
+ * shorter than these would be: so whoever packs the model again takes the stream again. */
 static enum pith_type type_of_streamed(const struct decoding *d)
 {
     const struct weight *w = d->w;
-    if (w->code != CODE_ADAPTIVE || w->grid != GRID_PLAIN || w->index_stream.n_bytes >= 2 * w->nnz)
+    bool streamed = w->code == CODE_ADAPTIVE || w->code == CODE_PLANES;
+    if (!streamed || w->grid != GRID_PLAIN || w->index_stream.n_bytes >= 2 * w->nnz)
         return 0;
     return pith_narrow_holds(PITH_BF16, d->k->data, w->count)  ? PITH_BF16
            : pith_narrow_holds(PITH_F16, d->k->data, w->count) ? PITH_F16
@@ -313,6 +315,7 @@ static enum pith_status decode_weight(struct unpacking *u, const struct decoding
                  : w->support == SUPPORT_GAPS || w->code == CODE_HUFFMAN || w->code == CODE_PLANES
                      ? PITH_CODE_HUFFMAN
                      : PITH_CODE_PLAIN;
+    d->k->short_planes = w->code == CODE_PLANES && w->count < PITH_FEWEST_PLANES;
     if (codebook)
         look_up_data(d->k);
     else

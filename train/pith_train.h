@@ -195,7 +195,8 @@ struct pith_train_opts {
                         rises as the square of what is over. Else numbers that learning has brought
                         to a halfway mark change levels to and fro to the end, and end by chance
                         (oscillations: Nagel et al., 2022, section 4.1); default 0.002 */
-    bool cover; /* with step_init fisher-tensor or fisher-row: no step is so fine that weights are beyond the levels
+    bool cover; /* with step_init fisher-tensor or fisher-row: no step is so fine that weights are
+                 * beyond the levels
                  */
     /* Of feedback: called with the weights that are rounded, and are to be. May be NULL. */
     void (*rounded)(void *user, uint32_t done, uint32_t total);

@@ -21,8 +21,8 @@ static enum pith_status pack(struct pith_model *m, const struct goal_encoders *e
 {
     const struct pith_pack_opts o = {
         .size_bytes = sizeof o, .compact = !e->opts->for_speed, .keep_names = e->opts->for_speed};
-    enum pith_status st =
-        pith_choose_coder(m, e->opts->for_speed ? PITH_FOR_SPEED : PITH_FOR_SIZE, &o, err);
+    enum pith_status st = pith_choose_coder(m, e->opts->for_speed ? PITH_FOR_SPEED : PITH_FOR_SIZE,
+                                            PITH_ADAPTIVE_SAVES, &o, err);
     return st ? st : pith_model_pack(m, &o, file, err);
 }
 

@@ -41,11 +41,14 @@ struct pith_asked {
 enum pith_status pith_ask(struct pith_asked *asked, enum pith_stage_kind kind, const char *key,
                           const char *text, struct pith_error *err);
 bool pith_is_asked(const struct pith_asked *asked, enum pith_stage_kind kind);
+/* Whether encode is asked to leave every number as it is. */
+bool pith_asks_lossless(const struct pith_asked *asked);
 
 /* The stages of a preset with what is asked of them, all of one kind alike. Without one (NULL):
  * prune, train, cluster (8 bits), calibrate and quantize where something is asked of them, cluster
- * also where nothing is of quantize, and encode. The recipe borrows the texts. PITH_ERR_ARGUMENT:
- * no such preset, a stage that it does not have, options that do not fit each other. */
+ * also where nothing is of quantize and encode is not lossless, and encode. The recipe borrows the
+ * texts. PITH_ERR_ARGUMENT: no such preset, a stage that it does not have, options that do not fit
+ * each other. */
 enum pith_status pith_recipe_make(const char *preset, const struct pith_asked *asked,
                                   struct pith_recipe **recipe, struct pith_error *err);
 

@@ -42,6 +42,18 @@ bool pith_is_asked(const struct pith_asked *asked, enum pith_stage_kind kind)
     return false;
 }
 
+bool pith_asks_lossless(const struct pith_asked *asked)
+{
+    struct pith_error unused;
+    struct pith_stage encode;
+    pith_stage_init(&encode, PITH_STAGE_ENCODE);
+    for (uint32_t i = 0; i < asked->n; i++)
+        if (asked->option[i].kind == PITH_STAGE_ENCODE &&
+            strcmp(asked->option[i].key, "lossless") == 0)
+            pith_stage_set(&encode, "lossless", asked->option[i].text, NULL, &unused);
+    return encode.encode.lossless;
+}
+
 /* ---- what gives way -------------------------------------------------------------------------- */
 
 /* Whether a list "a|b=word|c" has the key; those that hold for some words only do not count. */
@@ -111,7 +123,8 @@ static enum pith_status set_pair(struct pith_stage *s, char *pair, const struct 
 static bool wanted(const struct pith_asked *asked, enum pith_stage_kind kind)
 {
     return kind == PITH_STAGE_ENCODE || pith_is_asked(asked, kind) ||
-           (kind == PITH_STAGE_CLUSTER && !pith_is_asked(asked, PITH_STAGE_QUANTIZE));
+           (kind == PITH_STAGE_CLUSTER && !pith_is_asked(asked, PITH_STAGE_QUANTIZE) &&
+            !pith_asks_lossless(asked));
 }
 
 static enum pith_status add_stage(const char *line, const struct pith_asked *said, bool always,

@@ -50,6 +50,8 @@ struct pith_encode_opts {
     bool rans;     /* rANS, for each tensor where it is smaller than Huffman codes */
     enum pith_encode_goal goal;
     bool keep_history; /* also in the compact header */
+    bool lossless;     /* every number stays as it is: batch normalisation is not folded; grids that
+                          the weights lie on are found (pith_exact_grid.h), and their zeros */
 };
 
 /* What is chosen with no coder named. For speed: rANS for tensors of at least so many elements,
@@ -60,6 +62,7 @@ struct pith_encode_opts {
  * Huffman codes. */
 #define PITH_ADAPTIVE_SECONDS 0.005
 #define PITH_ADAPTIVE_SAVES 0.02
+#define PITH_ADAPTIVE_SAVES_EXACT 0.005 /* of a lossless file, where nothing else can be saved */
 
 /* How the constants will be written if a coder is named. */
 enum pith_code pith_encode_code(const struct pith_encode_opts *opts);

@@ -52,6 +52,8 @@ static const struct pith_option rows[] = {
              .flags = PITH_OPTION_ALWAYS),
     PITH_ROW(FLAG, "keep_history", encode.keep_history, NULL,
              "in the compact header: keep the history chunk"),
+    PITH_ROW(FLAG, "lossless", encode.lossless, NULL,
+             "no number changes: grids are found, nothing is folded"),
 };
 static const struct pith_option_set all = {rows, sizeof rows / sizeof *rows};
 

@@ -41,8 +41,8 @@ static void choose_for_speed(struct pith_model *m)
     }
 }
 
-static enum pith_status choose_for_size(struct pith_model *m, const struct pith_pack_opts *pack,
-                                        struct pith_error *err)
+static enum pith_status choose_for_size(struct pith_model *m, double saves,
+                                        const struct pith_pack_opts *pack, struct pith_error *err)
 {
     uint64_t adaptive = 0, huffman = 0;
     double seconds = 0, unused;
@@ -52,17 +52,17 @@ static enum pith_status choose_for_size(struct pith_model *m, const struct pith_
         return st;
     pith_set_coder(m, PITH_CODE_HUFFMAN);
     st = weigh(m, pack, &huffman, &unused, err);
-    bool pays = (double)adaptive <= (1 - PITH_ADAPTIVE_SAVES) * (double)huffman;
+    bool pays = (double)adaptive <= (1 - saves) * (double)huffman;
     if (!st)
         pith_set_coder(m, pays ? PITH_CODE_ADAPTIVE : PITH_CODE_RANS);
     return st;
 }
 
-enum pith_status pith_choose_coder(struct pith_model *m, enum pith_encode_goal goal,
+enum pith_status pith_choose_coder(struct pith_model *m, enum pith_encode_goal goal, double saves,
                                    const struct pith_pack_opts *pack, struct pith_error *err)
 {
     if (goal == PITH_FOR_SIZE)
-        return choose_for_size(m, pack, err);
+        return choose_for_size(m, saves, pack, err);
     if (goal == PITH_FOR_SPEED)
         choose_for_speed(m);
     else

@@ -532,12 +532,14 @@ static void code_column_flags(struct adaptive *a, uint64_t source_rows)
     }
 }
 
+#define SETTLED 40u /* looks that a counter of a settled tensor begins with */
+
 /* Small ranks are common where there are few, more so than far ones behind them. */
 static void start_ranks(struct adaptive *a)
 {
     static const uint32_t first[4] = {START(47, 1), START(17, 1), START(23, 1), START(32, 1)};
     bool few = a->n_negative <= ADAPTIVE_FEW && a->n_positive <= ADAPTIVE_FEW;
-    FILL(a->rank_all, COUNTER_HALF);
+    FILL(a->rank_all, a->w->settled ? COUNTER_HALF | SETTLED : COUNTER_HALF);
     for (uint32_t node = 0; node < 16; node++) {
         uint32_t v = few ? first[node < 3 ? node : 3] : COUNTER_HALF;
         a->rank_all[0][node] = a->rank_all[1][node] = v;

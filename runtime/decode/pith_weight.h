@@ -70,6 +70,8 @@ struct weight {
     uint64_t source_rows; /* 0: none */
     uint32_t source_back; /* how many tensors before this one; 0: none */
     uint32_t cpu;         /* PITH_CPU_ bits that decoding may use; 0: the reference */
+    bool settled;         /* one codebook of many centroids, all about as frequent: its counters
+                             begin as ones that have seen much */
 };
 
 /* The elements where they lie in the image, when they are stored there as they are computed with -

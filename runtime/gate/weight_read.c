@@ -22,7 +22,7 @@ uint8_t pith_weight_common_head(const struct weight *w, uint32_t shape_code, boo
 
 bool pith_weight_is_adaptive_vector(const struct weight *w, uint32_t shape_code)
 {
-    return shape_code == SHAPE_PREV_FIRST && w->code == CODE_ADAPTIVE &&
+    return shape_code == SHAPE_PREV_FIRST && w->code == CODE_ADAPTIVE && !w->settled &&
            w->support == SUPPORT_DENSE && w->source_back == 1 && w->n_groups <= 1;
 }
 
@@ -32,7 +32,7 @@ enum short_kind pith_weight_short_kind(const struct weight *w, uint32_t shape_co
     bool conv = shape_code == SHAPE_RANK4_SQUARE;
     uint32_t cols = w->shape.dim[1];
     if ((!conv && shape_code != 2) || w->code != CODE_ADAPTIVE || w->grid != GRID_CODEBOOK ||
-        w->n_groups != 1)
+        w->n_groups != 1 || w->settled)
         return SHORT_KINDS;
     if (w->source_back == 0)
         return !conv ? SHORT_MATRIX : cols == 1 ? SHORT_CONV_ONE : SHORT_CONV;
@@ -256,6 +256,23 @@ static bool is_rans(const struct long_head *h, const struct weight *w)
            (w->type == PITH_F32 || w->type == PITH_I8);
 }
 
+static bool is_settled(const struct long_head *h, const struct weight *w)
+{
+    return (h->support == SUPPORT_DENSE || h->support == SUPPORT_ADAPTIVE) &&
+           h->grid == GRID_CODEBOOK && h->code == CODE_ADAPTIVE &&
+           (w->type == PITH_F32 || w->type == PITH_I8);
+}
+
+/* The form repeats support and grid. */
+static enum pith_status parse_settled(struct graph_parse *p, const struct long_head *h,
+                                      struct weight *w)
+{
+    w->settled = true;
+    enum pith_status st = parse_form(p, HEAD_FORM | h->shape, w);
+    bool same = w->support == h->support && w->grid == GRID_CODEBOOK && w->n_groups == 1;
+    return st || same ? st : pith_parse_corrupt(p);
+}
+
 /* What has no other head. All else is a newer writer's. */
 static enum pith_status parse_long(struct graph_parse *p, struct weight *w)
 {
@@ -263,6 +280,8 @@ static enum pith_status parse_long(struct graph_parse *p, struct weight *w)
     if (!told)
         return pith_parse_corrupt(p);
     struct long_head h = {told[0], told[1], told[2], told[3]};
+    if (h.shape <= SHAPE_RANK && is_settled(&h, w))
+        return parse_settled(p, &h, w);
     if (h.shape > SHAPE_RANK || (!is_planes(&h, w) && !is_rans(&h, w)))
         return pith_parse_unsupported(p);
     enum pith_status st = parse_shape_and_count(p, h.shape, w);

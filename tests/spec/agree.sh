@@ -62,6 +62,8 @@ pipeline "$work/digits.onnx" digits
 "$PITH" encode digits.encode.pith --for size -q -o small.pith && agree small.pith
 "$PITH" cluster "$work/digits.onnx" --bits 3 --per channel -q -o channel.pith &&
     agree channel.pith && "$PITH" encode channel.pith -q -o channels.pith && agree channels.pith
+"$PITH" cluster "$work/digits.onnx" --bits 8 -q -o eight.pith &&
+    "$PITH" encode eight.pith --coder adaptive -q -o settled.pith && agree settled.pith
 for name in mnist_cntk tiny_kws_dscnn tiny_ic_resnet8 cifar10_resnet20 imagenet_squeezenet_v1_1; do
     network=$PITH_DATA/models/$name.onnx
     [ -r "$network" ] && pipeline "$network" "$name"
@@ -74,7 +76,7 @@ for support in dense bitmap coded; do
         grep -q "support $support grid $grid" "$work/codings" || complain "no file: $support, $grid"
     done
 done
-for word in gaps patterns "dense grid plain code planes" "grid codebooks code rans"; do grep -q "$word" "$work/codings" || complain "no file: $word"; done
+for word in gaps patterns "dense grid plain code planes" "grid codebooks code rans" "adaptive settled"; do grep -q "$word" "$work/codings" || complain "no file: $word"; done
 
 # takes PROGRAM FILE: 0 taken, 1 refused; anything else ends the test
 takes() {

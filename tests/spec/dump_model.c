@@ -68,11 +68,11 @@ static void print_text(const char *text)
     putchar('"');
 }
 
-/* An adaptive stream is one of f32, whatever its numbers could be. */
+/* Adaptive streams and byte planes are of f32, whatever their numbers could be. */
 static enum pith_type stored_type(const struct pith_value *v)
 {
     const struct pith_const *c = v->constant;
-    bool narrow = c != NULL && c->stored != 0 && c->code != PITH_CODE_ADAPTIVE;
+    bool narrow = c != NULL && c->stored != 0 && c->code == PITH_CODE_PLAIN;
     return narrow ? c->stored : v->type;
 }
 

@@ -421,10 +421,15 @@ static uint32_t read_float(struct model *m, const struct view *v, uint32_t z, ui
 }
 
 /* few: at most 16 centroids on each side of zero. */
-static void start_ranks(struct model *m, bool few)
+static void start_ranks(struct model *m, bool few, bool settled)
 {
     static const int64_t first[4] = {47, 17, 23, 32};
     RENEW(m->K);
+    for (uint32_t sign = 0; settled && sign < 2; sign++) {
+        for (uint32_t node = 0; node < 256; node++) {
+            m->K[sign][node].n = 40;
+        }
+    }
     for (uint32_t node = 0; node < 16; node++) {
         struct counter c = few ? start_at(first[node < 3 ? node : 3], 1) : new_counter;
         m->K[0][node] = m->K[1][node] = c;
@@ -502,7 +507,7 @@ static void read_adaptive(const struct tensor *t, uint8_t *mask, uint32_t *bits)
         stored.n = 1;
     }
     start_counters(m, &v, stored);
-    start_ranks(m, sides_are_small(t, centroid));
+    start_ranks(m, sides_are_small(t, centroid), t->settled);
     bool row_any = false;
     for (uint64_t i = 0; i < t->count; i++) {
         uint64_t r = i / cols;

@@ -501,7 +501,7 @@ struct tensor {
     uint64_t support_table, index_table;
     uint64_t support_bytes, index_bytes;
     struct span codebook, support_data, elements; /* `elements`: those, or indices */
-    bool adaptive, planes, rans;
+    bool adaptive, planes, rans, settled;
     uint32_t source_back;
     const struct tensor *source; /* NULL: none */
 };
@@ -824,12 +824,23 @@ static void read_rans_tensor(struct span *s, struct tensor *t, uint32_t support,
 }
 
 /* F5, the long head: its byte has been read. */
-static void read_long(struct span *s, struct tensor *t, const struct tensor *before, bool is_last,
-                      struct span *data, uint32_t *last_centroids)
+static void read_long(struct span *s, struct tensor *t, uint64_t i, bool is_last, struct span *data,
+                      uint32_t *last_centroids)
 {
+    const struct tensor *before = i > 0 ? t - 1 : NULL;
     uint64_t at = s->at;
     uint32_t shape = u8(s), support = u8(s), grid = u8(s), code = u8(s);
     unsupported_unless(shape < 8, at, "bits 3-7 of the shape byte");
+    if (code == 2 && grid == 1 && (support == 0 || support == 3) &&
+        (t->type == 1 || t->type == 5)) {
+        read_shape(s, t, before, shape);
+        t->settled = true;
+        read_form(s, t, u8(s), &last_centroids[t->rank < 2 ? 0 : 1]);
+        must(t->grid == 1 && (t->support == SPARSE) == (support == 3), at,
+             "the form must say what the head says");
+        read_adaptive_streams(s, t - i, t, is_last, data);
+        return;
+    }
     bool planes = support == 0 && grid == 0 && code == 3 && t->type == 1;
     bool rans =
         support <= 2 && (grid == 1 || grid == 2) && code == 4 && (t->type == 1 || t->type == 5);
@@ -864,7 +875,7 @@ static void read_tensor(struct span *s, struct tensor *t, uint64_t i, uint64_t n
     }
     unsupported_unless(head < 0x7D || head > 0x7F, at, "a head byte that is kept free");
     if (head == 0x7C) {
-        read_long(s, t, before, i + 1 == n, data, last_centroids);
+        read_long(s, t, i, i + 1 == n, data, last_centroids);
         return;
     }
     bool may_have_codebook = t->type == 1 || t->type == 5;
@@ -1259,7 +1270,7 @@ static void print_tensor(uint64_t number, const struct tensor *t)
            t->grid == 0  ? "plain"
            : t->grid < 3 ? "codebook"
                          : "codebooks",
-           t->adaptive          ? "adaptive"
+           t->adaptive          ? (t->settled ? "adaptive settled" : "adaptive")
            : t->planes          ? "planes"
            : t->rans            ? "rans"
            : huffman_indices(t) ? "huffman"

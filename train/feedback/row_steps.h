@@ -37,8 +37,9 @@ void pith_row_sensitivity_free(struct row_sensitivity *known); /* accepts zeros 
 /* Of opts->step_init. known: taken from there where it is known, else put there; NULL: found anew.
  * Steps of rows are 1 or 1.5 times a power of two, so that a file has few bits of
  * them, and at most 16 times the tensor's. Weights that the loss does not know have none. Steps of
- * rows move into depthwise weights where they can (not with feature distillation, which looks at what lies
- * between). Each process does all of it. PITH_ERR_MEMORY, and what reading data returns. */
+ * rows move into depthwise weights where they can (not with feature distillation, which looks at
+ * what lies between). Each process does all of it. PITH_ERR_MEMORY, and what reading data returns.
+ */
 enum pith_status pith_row_steps_find(const struct pith_model *m, struct pith_data *data,
                                      const struct pith_train_opts *opts,
                                      struct row_sensitivity *known, struct row_steps *steps,

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* pith_exact_grid.h - weights that lie on a grid already, as networks do that were compressed or
+ * quantized before and widened to floats again: found, and told to the model, with every number as
+ * it was to the bit.
+ *
+ *     struct pith_grids_found found;
+ *     pith_find_grids(model, &found, &err);      // of a model just imported */
+#ifndef PITH_EXACT_GRID_H
+#define PITH_EXACT_GRID_H
+
+#include "pith_model.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct pith_grids_found {
+    uint32_t n_few;    /* weights of few different values: one codebook */
+    uint32_t n_rows;   /* weights whose rows are integers times a scale of the row */
+    uint32_t n_narrow; /* other constants whose numbers are all f16, or all bf16 */
+};
+
+/* Gives each f32 weight (pith_model_weights) without codebook or mask one, where its values are
+ *
+ *     at most 256 different ones, told apart by their bits; or
+ *     in each row of dimension 0, scale * k for an integer k in -128..127, the product rounded once
+ *     to f32: then the codebook has the multiples of the row's scale,
+ *
+ * and a plain file gets smaller. Other constants whose numbers are f16 or bf16 remember that
+ * (`stored`). No number changes. Rows of a weight that holds NaN, infinities or -0 are on no grid;
+ * f16 and bf16 may hold them. found may be NULL. PITH_ERR_MEMORY: some may be found. */
+enum pith_status pith_find_grids(struct pith_model *m, struct pith_grids_found *found,
+                                 struct pith_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
