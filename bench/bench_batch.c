@@ -113,7 +113,7 @@ static struct contender contender_new(const struct weight *w, uint32_t m, float 
                           .env = {.kernels = k, .flags = flags},
                           .us = new_array(rounds * sizeof(double))};
     struct op_need need;
-    if (pith_product_need(&c.p, w, &c.env, &need))
+    if (pith_product_need(&c.p, w, 0, &c.env, &need))
         exit(1);
     c.kernel = need.kernel;
     c.d.prep = new_array(need.prep_bytes);

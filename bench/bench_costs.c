@@ -104,7 +104,7 @@ static double speed(const struct matrix *matrix, uint32_t m, const struct pith_k
         .m = m, .n = matrix->rows, .k = matrix->cols, .trans_b = true, .alpha = 1.0f, .beta = 1.0f};
     struct op_need need;
     env.flags = PITH_FLAG_DECODE_ONCE;
-    if (pith_product_need(&p, &w, &env, &need))
+    if (pith_product_need(&p, &w, 0, &env, &need))
         exit(1);
     void *prep = need.prep_bytes ? new_bytes(need.prep_bytes) : NULL;
     void *scratch = new_bytes(need.prep_scratch_bytes);

@@ -26,6 +26,7 @@ struct compress_options {
 
 static const struct cli_option options[] = {
     CLI_FEED_DATA_OPTIONS(struct compress_options, feed),
+    CLI_STATE_OPTION(struct compress_options, feed),
     CLI_JUDGE_OPTIONS(struct compress_options, from),
     CLI_STAGE_BASIC(struct compress_options, stage, PITH_STAGE_COMPRESS),
     CLI_ASKED_ROW(struct compress_options, asked, PITH_STAGE_PRUNE, "sparsity", NULL),

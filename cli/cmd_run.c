@@ -21,6 +21,7 @@ struct run_options {
     const char *softmax;
     uint64_t top;
     bool profile;
+    const char *plan;
     uint64_t max_steps;
 };
 
@@ -41,6 +42,8 @@ static const struct cli_option options[] = {
     {0, "top", OPTION_UINT, offsetof(struct run_options, top), "N",
      "print the N largest values with their class (5; of many 1)", 1, 1000},
     CLI_SOFTMAX_OPTION(struct run_options, softmax),
+    {0, "plan", OPTION_TEXT, offsetof(struct run_options, plan), "FILE",
+     "plan as FILE says, which pith plan wrote", 0, 0},
     {0, "profile", OPTION_FLAG, offsetof(struct run_options, profile), NULL,
      "time of every layer on stderr", 0, 0},
     CLI_MAX_STEPS_OPTION(struct run_options, max_steps),
@@ -63,6 +66,7 @@ struct runner {
     const struct pith_model *m;           /* its outline */
     struct cli_feed feed;
     struct pith_engine *engine;
+    struct pith_buffer plan_file;
     struct pith_plan *plan;
     uint32_t batch;
     bool stacked;           /* data was given: outputs get an axis for the samples */
@@ -526,6 +530,12 @@ static enum cli_exit open_engine(struct runner *r)
     o.max_steps = r->o->max_steps;
     o.user = r;
     o.observe = r->o->dumps.n ? observe : NULL;
+    if (r->o->plan)
+        rc = cli_read_file(r->o->plan, &r->plan_file);
+    if (rc)
+        return rc;
+    o.plan_file = r->plan_file.data;
+    o.plan_file_bytes = r->plan_file.bytes;
     if (pith_engine_open_packed(&r->packed, &o, &r->engine, &err))
         return cli_fail(&err);
     r->plan = pith_engine_plan(r->engine);
@@ -535,6 +545,7 @@ static enum cli_exit open_engine(struct runner *r)
 static void close_runner(struct runner *r)
 {
     pith_engine_close(r->engine);
+    pith_buffer_free(&r->plan_file);
     cli_close_feed(&r->feed);
     for (uint32_t i = 0; i < r->n_wanted; i++)
         free(r->wanted[i].data);

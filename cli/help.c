@@ -16,20 +16,32 @@ const struct cli_command *cli_find_command(const struct cli_command *const *comm
     return NULL;
 }
 
+/* The commands of one group, a line each; of the last group all but the first share one, so that
+ * the overview fits a screen. */
+static void print_group(const struct cli_command *const *commands, const char *group, bool last)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; commands[i]; i++) {
+        const struct cli_command *c = commands[i];
+        if (strcmp(c->group, group) != 0)
+            continue;
+        if (last && n > 0)
+            printf("%s%s", n > 1 ? ", " : "      ", c->name);
+        else
+            printf("%-5s %-10s %s\n", n ? "" : group, c->name, c->summary);
+        n++;
+    }
+    if (last && n > 1)
+        printf("\n");
+}
+
 void cli_print_overview(const struct cli_command *const *commands)
 {
+    const size_t n = sizeof groups / sizeof *groups;
     puts("usage: pith <command> [options] ... (-h shows them; start with: pith compress net.onnx "
          "-d DATA)");
-    for (size_t g = 0; g < sizeof groups / sizeof *groups; g++) {
-        bool first = true;
-        for (uint32_t i = 0; commands[i]; i++) {
-            const struct cli_command *c = commands[i];
-            if (strcmp(c->group, groups[g]) != 0)
-                continue;
-            printf("%-5s %-10s %s\n", first ? groups[g] : "", c->name, c->summary);
-            first = false;
-        }
-    }
+    for (size_t g = 0; g < n; g++)
+        print_group(commands, groups[g], g + 1 == n);
 }
 
 static void print_option(const struct cli_option *o)

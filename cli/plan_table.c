@@ -143,6 +143,7 @@ static void json_step(const struct pith_plan *plan, const struct pith_layer *l)
     cli_json_bytes("layer", l->name, l->name_bytes);
     cli_json_string("op", pith_op_text(l->op));
     cli_json_string("kernel", l->kernel);
+    cli_json_uint("choice", l->choice);
     cli_json_string("activation", l->activation ? l->activation : "");
     cli_json_uint("macs", l->macs);
     cli_json_uint("weight_bytes", l->weight_bytes);

@@ -32,6 +32,30 @@ static void fill_opts(struct pith_engine *e, const struct pith_engine_opts *o)
         e->opts.clock_ns = pith_clock_ns;
 }
 
+static enum pith_status open_plan_file(struct pith_engine *e, const struct pith_engine_opts *o,
+                                       struct pith_error *err)
+{
+    const char *why = "";
+    if (!o || !o->plan_file)
+        return PITH_OK;
+    enum pith_status st = pith_plan_file_open(o->plan_file, o->plan_file_bytes, e->image,
+                                              e->image_bytes, &e->opts, &why);
+    return st ? pith_error_fill(err, st, "cannot use the plan file: %s", why) : PITH_OK;
+}
+
+/* What a hostile file chose is refused by the operators, and what it placed here. */
+static enum pith_status as_in_file(const struct pith_engine *e, const struct pith_engine_opts *o,
+                                   enum pith_status st, struct pith_error *err)
+{
+    if (!o || !o->plan_file)
+        return st;
+    if (!st)
+        st = pith_plan_file_check(o->plan_file, o->plan_file_bytes, e->plan);
+    return st == PITH_ERR_CORRUPT
+               ? pith_error_fill(err, st, "cannot use the plan file: it does not fit the model")
+               : st;
+}
+
 static enum pith_status make_plan(struct pith_engine *e, struct pith_error *err)
 {
     enum pith_status st = pith_plan_size(e->image, e->image_bytes, &e->opts, &e->need);
@@ -53,7 +77,10 @@ static enum pith_status prepare(struct pith_engine *e, const struct pith_engine_
     fill_opts(e, opts);
     enum pith_status st =
         opts && opts->threads > 1 ? pith_threads_start(&e->opts, opts->threads) : PITH_OK;
-    return st ? fail(err, st, "cannot start threads") : make_plan(e, err);
+    if (st)
+        return fail(err, st, "cannot start threads");
+    st = open_plan_file(e, opts, err);
+    return st ? st : as_in_file(e, opts, make_plan(e, err), err);
 }
 
 /* Closes e where st or the plan is a failure. */
@@ -106,7 +133,7 @@ enum pith_status pith_engine_open_packed(const struct pith_packed *packed,
     e->image = packed->data;
     e->image_bytes = packed->bytes;
     enum pith_status st = finish(e, opts, PITH_OK, engine, err);
-    return st == PITH_ERR_CORRUPT ? explain(packed, err) : st;
+    return st == PITH_ERR_CORRUPT && !(opts && opts->plan_file) ? explain(packed, err) : st;
 }
 
 void pith_engine_close(struct pith_engine *e)

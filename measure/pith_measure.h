@@ -37,6 +37,8 @@ struct pith_engine_opts {
     uint64_t max_steps;           /* as pith_opts */
     int (*stop)(void *stop_user); /* as pith_opts */
     void *stop_user;
+    const void *plan_file; /* borrowed until the engine is closed: the plan must be as it says */
+    size_t plan_file_bytes;
 };
 
 /* Packs m in memory; m may be freed afterwards. opts may be NULL. */

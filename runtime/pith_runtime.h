@@ -138,6 +138,7 @@ struct pith_layer {
     uint32_t step;          /* i of pith_plan_layer */
     uint32_t output;        /* in observe: which of its outputs is told */
     const char *activation; /* that the step ends in, fused: "relu", "clip"; NULL: none */
+    uint32_t choice; /* the kernel's number in its operator's list (opts.choices); 0: has none */
 };
 
 /* What one step reads or writes, and where it lies. */
@@ -212,6 +213,11 @@ struct pith_opts {
     void *init_memory;
     uint64_t init_memory_bytes;
     const struct pith_costs *costs; /* read when a plan is made; NULL: of the machine's class */
+    /* The kernel of step i, i < n_choices, where its operator has several: its number in the
+     * operator's list, 0: the cheapest. PITH_ERR_CORRUPT where a kernel cannot do it. From
+     * pith_plan_file_open; read when a plan is made. */
+    const uint8_t *choices;
+    uint32_t n_choices;
 };
 
 /* Fills *opts with defaults. size_bytes: sizeof(struct pith_opts) as the caller compiled it. */
@@ -273,6 +279,26 @@ enum pith_status pith_plan_need(const void *blob, size_t bytes, const struct pit
  * told. */
 enum pith_status pith_plan_init(void *mem, size_t mem_bytes, const void *blob, size_t bytes,
                                 const struct pith_opts *opts, struct pith_plan **plan);
+
+/* A plan as a file: which kernels were chosen and what was placed where, for one model on one kind
+ * of CPU, with one version of pith and the same flags, batch and threads or none.
+ *
+ *     pith_plan_file_write(plan, file, pith_plan_file_bytes(plan))
+ *     ...
+ *     pith_plan_file_open(file, bytes, blob, blob_bytes, &opts, &why)
+ *     pith_plan_size, pith_plan_init with opts
+ *     pith_plan_file_check(file, bytes, plan)
+ *
+ * write: PITH_ERR_SPACE; PITH_ERR_ARGUMENT for a plan that is observed. open: sets opts->choices,
+ * which point into the file; where it does not fit - PITH_ERR_CORRUPT, _VERSION, _UNSUPPORTED
+ * (another CPU), _ARGUMENT (another model, other options) - *why (may be NULL) says it in words.
+ * check: PITH_ERR_CORRUPT where the plan did not come out as the file says. */
+uint64_t pith_plan_file_bytes(const struct pith_plan *plan);
+enum pith_status pith_plan_file_write(const struct pith_plan *plan, void *file, size_t bytes);
+enum pith_status pith_plan_file_open(const void *plan_file, size_t bytes, const void *blob,
+                                     size_t blob_bytes, struct pith_opts *opts, const char **why);
+enum pith_status pith_plan_file_check(const void *plan_file, size_t bytes,
+                                      const struct pith_plan *plan);
 
 uint32_t pith_plan_input_count(const struct pith_plan *plan);
 uint32_t pith_plan_output_count(const struct pith_plan *plan);

@@ -56,6 +56,7 @@ struct op_args {
      * pixel to the next, 0: row-major. */
     bool x_last;
     uint32_t y_step;
+    uint8_t choice; /* the kernel that is wanted: its number in a list, 0: the cheapest */
     const struct op_info *inner; /* of a chain on bytes (integer_chain.h): the float operator */
 };
 
@@ -96,6 +97,7 @@ struct op_need {
     uint64_t scratch_bytes;      /* during run() */
     const char *kernel;          /* short static name of what will run */
     uint64_t macs;               /* multiply-accumulates of one run */
+    uint8_t choice;              /* the kernel's number in a list; 0: there is none */
     bool reads_rows;             /* run() reads the weight by weight_rows.h: it is tested once */
 };
 

@@ -83,7 +83,7 @@ static enum pith_status gemm_need(const struct op_args *args, const struct op_en
 {
     struct product *p = args->lowered;
     *p = product_of(args);
-    return pith_product_need(p, args->weight, env, need);
+    return pith_product_need(p, args->weight, args->choice, env, need);
 }
 
 static enum pith_status gemm_prepare(const struct op_args *args, const struct op_env *env)

@@ -159,7 +159,7 @@ static enum pith_status matmul_need(const struct op_args *args, const struct op_
     bool batched = batched_weight(args);
     set_product(args, l);
     enum pith_status status =
-        pith_product_need(&l->product, batched ? NULL : args->weight, env, need);
+        pith_product_need(&l->product, batched ? NULL : args->weight, args->choice, env, need);
     for (uint32_t i = 0; i < l->n_batch; i++)
         if (!mul_ok(need->macs, l->batch[i].items, &need->macs))
             need->macs = UINT64_MAX;

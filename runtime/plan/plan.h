@@ -33,6 +33,7 @@ struct step {
     bool copies;      /* a concat of which inputs lie in place: only the others are copied */
     bool shares_prep; /* an earlier step prepares args.prep */
     bool reads_rows;  /* op_need.reads_rows */
+    uint8_t choice;   /* op_need.choice */
     uint32_t jump;    /* OP_CONTROL: the step of the node's partner (pith_graph.h) */
     const char *kernel;
     uint64_t macs, weight_bytes, file_bytes, ns;

@@ -25,6 +25,7 @@ void pith_describe_layer(const struct pith_plan *plan, const struct step *s,
         .ns = s->ns,
         .step = (uint32_t)(s - plan->step),
         .activation = activation_of(s),
+        .choice = s->choice,
     };
 }
 

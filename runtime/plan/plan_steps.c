@@ -379,7 +379,9 @@ static enum pith_status place_prep(struct builder *b, uint32_t i, uint64_t form)
 static enum pith_status lower(struct builder *b, struct step *s, const struct op_env *env,
                               struct op_need *need)
 {
-    uint32_t bytes = op_lowered_bytes(&s->args, env);
+    const struct pith_opts *o = &b->plan->opts;
+    uint32_t bytes = op_lowered_bytes(&s->args, env), i = (uint32_t)(s - b->plan->step);
+    s->args.choice = i < o->n_choices ? o->choices[i] : 0;
     if (bytes)
         s->args.lowered = pith_block_low(&b->block, 1, bytes);
     if (bytes && !s->args.lowered)
@@ -399,6 +401,7 @@ static enum pith_status ask_need(struct builder *b, uint32_t i)
         return st;
     s->kernel = need.kernel;
     s->reads_rows = need.reads_rows;
+    s->choice = need.choice;
     s->macs = macs_of_run(&b->plan->graph, s->node, need.macs);
     if (s->node->info->op == PITH_OP_LOOP_END)
         need.scratch_bytes = moving_bytes(s);

@@ -95,21 +95,27 @@ uint32_t pith_conv_lowered_bytes(const struct op_args *args, const struct op_env
     return cut ? offsetof(struct conv, window) : offsetof(struct conv, way);
 }
 
-static const struct conv_kernel *cheapest(const struct op_args *args, const struct op_env *env)
+#define N_KERNELS (sizeof kernels / sizeof *kernels)
+
+/* The number of the cheapest, from 1 on: pith_conv_direct supports everything. */
+static uint32_t cheapest(const struct op_args *args, const struct op_env *env)
 {
-    const struct conv_kernel *best = NULL;
+    uint32_t best = 0;
     uint64_t least = 0;
-    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
+    for (uint32_t i = 0; i < N_KERNELS; i++) {
         if (!kernels[i]->supports(args, env))
             continue;
         uint64_t cost = kernels[i]->cost(args, env);
         if (best && cost >= least)
             continue;
-        best = kernels[i];
+        best = i + 1;
         least = cost;
     }
-    return best; /* pith_conv_direct supports everything */
+    return best;
 }
+
+/* A choice is the kernel's number, and INNER times that of its product. */
+#define INNER 16u
 
 enum pith_status pith_conv_need(const struct op_args *args, const struct op_env *env,
                                 struct op_need *need)
@@ -119,8 +125,14 @@ enum pith_status pith_conv_need(const struct op_args *args, const struct op_env 
     *need = (struct op_need){0};
     if (!mul_ok(shape_elems(&args->out[0]->shape), v->k, &need->macs))
         need->macs = UINT64_MAX;
-    v->kernel = cheapest(args, env);
-    return v->kernel->workspace(args, env, need);
+    uint32_t choice = args->choice % INNER;
+    if (choice > N_KERNELS || (choice && !kernels[choice - 1]->supports(args, env)))
+        return PITH_ERR_CORRUPT;
+    choice = choice ? choice : cheapest(args, env);
+    v->kernel = kernels[choice - 1];
+    enum pith_status status = v->kernel->workspace(args, env, need);
+    need->choice = (uint8_t)(choice + need->choice * INNER);
+    return status;
 }
 
 enum pith_status pith_conv_prepare(const struct op_args *args, const struct op_env *env)
@@ -169,7 +181,7 @@ static enum pith_status product_workspace(const struct op_args *args, const stru
                                       .beta = 1.0f,
                                       .has_c = args->n_in > 2 && args->in[2],
                                       .c_col = 1};
-    return pith_product_need(&v->way.product, args->weight, env, need);
+    return pith_product_need(&v->way.product, args->weight, args->choice / INNER, env, need);
 }
 
 static enum pith_status product_pack(const struct op_args *args, const struct op_env *env)

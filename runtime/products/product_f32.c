@@ -6,23 +6,26 @@
 #define ENTRY(name) &name,
 static const struct product_kernel *const kernels[] = {PRODUCT_KERNELS(ENTRY)};
 
-static const struct product_kernel *cheapest(const struct product_case *c)
+#define N_KERNELS (sizeof kernels / sizeof *kernels)
+
+/* The number of the cheapest, from 1 on: pith_product_general supports everything. */
+static uint32_t cheapest(const struct product_case *c)
 {
-    const struct product_kernel *best = NULL;
+    uint32_t best = 0;
     uint64_t least = 0;
-    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
+    for (uint32_t i = 0; i < N_KERNELS; i++) {
         if (!kernels[i]->supports(c))
             continue;
         uint64_t cost = kernels[i]->cost(c);
         if (best && cost >= least)
             continue;
-        best = kernels[i];
+        best = i + 1;
         least = cost;
     }
-    return best; /* pith_product_general supports everything */
+    return best;
 }
 
-enum pith_status pith_product_need(struct product *p, const struct weight *weight,
+enum pith_status pith_product_need(struct product *p, const struct weight *weight, uint32_t choice,
                                    const struct op_env *env, struct op_need *need)
 {
     const struct product_case c = {p, weight, env};
@@ -31,7 +34,11 @@ enum pith_status pith_product_need(struct product *p, const struct weight *weigh
     if (!mul_ok(p->m, p->n, &mn) || !mul_ok(mn, p->k, &need->macs))
         need->macs = UINT64_MAX;
     p->constant = weight != NULL;
-    p->kernel = cheapest(&c);
+    if (choice > N_KERNELS || (choice && !kernels[choice - 1]->supports(&c)))
+        return PITH_ERR_CORRUPT;
+    choice = choice ? choice : cheapest(&c);
+    p->kernel = kernels[choice - 1];
+    need->choice = (uint8_t)choice;
     return p->kernel->workspace(&c, need);
 }
 

@@ -7,8 +7,9 @@
 
 #include "product.h"
 
-/* weight: constant b, or NULL. Sets kernel and constant. */
-enum pith_status pith_product_need(struct product *p, const struct weight *weight,
+/* weight: constant b, or NULL. choice: the kernel that is wanted, its number from 1 on; 0: the
+ * cheapest. Sets kernel and constant. PITH_ERR_CORRUPT: that kernel cannot do it. */
+enum pith_status pith_product_need(struct product *p, const struct weight *weight, uint32_t choice,
                                    const struct op_env *env, struct op_need *need);
 enum pith_status pith_product_prepare(const struct product *p, const struct weight *weight,
                                       void *prep, const struct op_env *env);

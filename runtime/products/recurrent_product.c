@@ -88,7 +88,7 @@ static enum pith_status need_part(struct recurrent_product *p, uint32_t i,
     part->product = part_of(p, i);
     struct weight w = part_weight(p, i, rows ? rows : &unknown);
     enum pith_status status =
-        pith_product_need(&part->product, uses_rows(p) ? &w : weight, env, &own);
+        pith_product_need(&part->product, uses_rows(p) ? &w : weight, 0, env, &own);
     if (status)
         return status;
     part->prep_bytes = own.prep_bytes;

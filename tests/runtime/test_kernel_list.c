@@ -68,7 +68,7 @@ static const char *kernel_for(const struct weight_case *c, const struct pith_cos
         .m = rows_of_x, .n = c->rows, .k = c->cols, .trans_b = true, .alpha = 1.0f, .beta = 1.0f};
     struct op_need need;
     k.sparse.costs = *costs;
-    assert_int_equal(pith_product_need(&p, &c->w, &env, &need), PITH_OK);
+    assert_int_equal(pith_product_need(&p, &c->w, 0, &env, &need), PITH_OK);
     return need.kernel;
 }
 

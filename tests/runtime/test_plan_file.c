@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/* test_plan_file.c - a plan file brings the same plan back; what is of another version, CPU, model
+ * or options is refused as such; and whatever a hostile file chooses, the plan is refused or runs.
+ */
+#define GRAPH_DOUBLE_READER
+#include "graph_double.h"
+#include "pith_crc32c.h"
+#include "test_plan.h"
+
+#define C 4u
+#define SIDE 8u
+#define MAX_FILE 512u
+
+static float weight[C * C * 3 * 3], matrix[C * SIDE * SIDE * C];
+
+static void set_pads(int32_t *attr, void *arg)
+{
+    (void)arg;
+    attr[ATTR_CONV_PADS] = 4;
+    for (uint32_t i = 0; i < 4; i++)
+        attr[ATTR_CONV_PADS + 1 + i] = 1;
+}
+
+/* A convolution and a product. */
+static void make_graph(void)
+{
+    gd_clear();
+    uint32_t x = gd_input(4, 1, C, SIDE, SIDE), w = gd_weight(weight, 4, C, C, 3, 3);
+    uint32_t m = gd_weight(matrix, 2, C, C * SIDE * SIDE);
+    uint32_t y = gd_node(PITH_OP_CONV, set_pads, NULL, 1, 2, x, w);
+    uint32_t flat = gd_node(PITH_OP_FLATTEN, NULL, NULL, 1, 1, y);
+    gd_output(gd_node(PITH_OP_GEMM, NULL, NULL, 1, 2, flat, m));
+}
+
+static struct pith_opts options(uint32_t mask)
+{
+    struct pith_opts o;
+    pith_opts_init(&o, sizeof o);
+    o.cpu_mask = mask;
+    return o;
+}
+
+static size_t write_file(uint32_t mask, uint8_t file[MAX_FILE])
+{
+    struct pith_opts o = options(mask);
+    struct pith_need need;
+    struct pith_plan *plan;
+    make_graph();
+    void *mem = gd_plan(&o, &plan, &need);
+    size_t bytes = (size_t)pith_plan_file_bytes(plan);
+    assert_in_range(bytes, 1, MAX_FILE);
+    assert_int_equal(pith_plan_file_write(plan, file, bytes - 1), PITH_ERR_SPACE);
+    assert_int_equal(pith_plan_file_write(plan, file, bytes), PITH_OK);
+    assert_int_equal(pith_plan_file_check(file, bytes, plan), PITH_OK);
+    free(mem);
+    return bytes;
+}
+
+static void seal(uint8_t *file, size_t bytes)
+{
+    store_le32(file + bytes - 4, pith_crc32c(0, file, bytes - 4));
+}
+
+static enum pith_status open_with(const uint8_t *file, size_t bytes, struct pith_opts *o)
+{
+    const char *why = NULL;
+    enum pith_status st = pith_plan_file_open(file, bytes, "", 0, o, &why);
+    assert_true((st == PITH_OK) == (why == NULL));
+    return st;
+}
+
+/* Plans as the file says and runs. PITH_ERR_CORRUPT: refused, before or after. */
+static enum pith_status plan_by(const uint8_t *file, size_t bytes, uint32_t mask,
+                                const char **kernel)
+{
+    struct pith_opts o = options(mask);
+    struct pith_need need;
+    struct pith_plan *plan;
+    struct pith_layer layer;
+    static _Alignas(64) uint8_t work[1 << 16];
+    enum pith_status st = open_with(file, bytes, &o);
+    make_graph();
+    if (!st)
+        st = pith_plan_need("", 0, &o, work, sizeof work, &need);
+    if (st)
+        return st;
+    void *mem = aligned_alloc(64, (size_t)need.bytes);
+    assert_int_equal(pith_plan_init(mem, (size_t)need.bytes, "", 0, &o, &plan), PITH_OK);
+    memset(pith_plan_input_data(plan, 0), 0, C * SIDE * SIDE * sizeof(float));
+    assert_int_equal(pith_plan_run(plan), PITH_OK);
+    st = pith_plan_file_check(file, bytes, plan);
+    assert_int_equal(pith_plan_layer(plan, 0, &layer), PITH_OK);
+    if (!st)
+        assert_int_equal(layer.choice, file[64]);
+    *kernel = layer.kernel;
+    free(mem);
+    return st;
+}
+
+static void test_round(void **state)
+{
+    (void)state;
+    uint8_t file[MAX_FILE];
+    const char *kernel;
+    for (uint32_t level = 0; level < 2; level++) {
+        uint32_t mask = level ? 0 : PITH_CPU_REF;
+        size_t bytes = write_file(mask, file);
+        assert_int_equal(plan_by(file, bytes, mask, &kernel), PITH_OK);
+    }
+}
+
+static void test_refusals(void **state)
+{
+    (void)state;
+    uint8_t file[MAX_FILE];
+    const char *why;
+    size_t bytes = write_file(PITH_CPU_REF, file);
+    struct pith_opts o = options(PITH_CPU_REF), other = o;
+    for (size_t n = 0; n < bytes; n++)
+        assert_int_equal(open_with(file, n, &o), PITH_ERR_CORRUPT);
+    for (size_t i = 0; i < bytes; i++) {
+        file[i] ^= 1;
+        assert_int_equal(open_with(file, bytes, &o),
+                         i / 8 == 1 ? PITH_ERR_VERSION : PITH_ERR_CORRUPT);
+        file[i] ^= 1;
+    }
+    assert_int_equal(open_with(file, bytes, &o), PITH_OK);
+    assert_int_equal(pith_plan_file_open(file, bytes, "another", 7, &o, &why), PITH_ERR_ARGUMENT);
+    other.batch = 2;
+    assert_int_equal(open_with(file, bytes, &other), PITH_ERR_ARGUMENT);
+    store_le32(file + 16, PITH_CPU_NEON | PITH_CPU_AVX2); /* no CPU is both */
+    seal(file, bytes);
+    assert_int_equal(open_with(file, bytes, &o), PITH_ERR_UNSUPPORTED);
+}
+
+/* Every byte behind the head at every value, with a right checksum. */
+static void test_hostile(void **state)
+{
+    (void)state;
+    uint8_t file[MAX_FILE];
+    const char *kernel;
+    for (uint32_t level = 0; level < 2; level++) {
+        uint32_t mask = level ? 0 : PITH_CPU_REF;
+        size_t bytes = write_file(mask, file);
+        for (size_t i = 40; i < bytes - 4; i++)
+            for (uint32_t value = 0; value < 256; value += i < 72 ? 1 : 85) {
+                uint8_t was = file[i];
+                file[i] = (uint8_t)value;
+                seal(file, bytes);
+                enum pith_status st = plan_by(file, bytes, mask, &kernel);
+                bool padding = i >= 66 && i < 72;
+                if (value == was || padding)
+                    assert_int_equal(st, PITH_OK);
+                else
+                    assert_true(st == PITH_ERR_CORRUPT || (i < 44 && st == PITH_ERR_ARGUMENT));
+                file[i] = was;
+            }
+    }
+}
+
+/* What the file chooses is what is planned: the last of the list of convolutions is the direct. */
+static void test_choice(void **state)
+{
+    (void)state;
+    uint8_t file[MAX_FILE];
+    const char *kernel = "";
+    size_t bytes = write_file(0, file);
+    for (uint8_t last = 7; last > 0 && strcmp(kernel, "conv-f32-direct") != 0; last--) {
+        file[64] = last;
+        seal(file, bytes);
+        plan_by(file, bytes, 0, &kernel);
+    }
+    assert_string_equal(kernel, "conv-f32-direct");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_round),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_choice),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
