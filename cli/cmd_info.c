@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include "coder_table.h"
 #include "data_options.h"
 #include "pith_load.h"
 #include "json_out.h"
@@ -18,7 +19,7 @@ struct info_options {
 
 static const struct cli_option options[] = {
     {0, "bytes", OPTION_FLAG, offsetof(struct info_options, bytes), NULL,
-     "one line: every section; they sum to the file", 0, 0},
+     "one line: every section; they sum to the file; -v: each weight with each coder", 0, 0},
     {0, "history", OPTION_FLAG, offsetof(struct info_options, history), NULL,
      "what was done, with options and results", 0, 0},
     {0, "meta", OPTION_FLAG, offsetof(struct info_options, meta), NULL,
@@ -193,6 +194,8 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
         print_json(&rows, &cost);
     else if (!rc)
         print_text(o, &rows, &cost);
+    if (!rc && o->bytes && o->common.verbose && !o->common.json)
+        rc = cli_print_coders(rows.model, rows.account, stdout);
     pith_engine_close(e);
     cli_layer_rows_free(&rows);
     pith_packed_free(&packed);
