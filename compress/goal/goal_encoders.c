@@ -16,11 +16,13 @@
                            */
 #define SAMPLES_A_CLASS 8 /* that calibrate: with fewer, rows of the last layer are not known */
 
+/* Where there are several inputs or outputs, names tell them apart: a full header. */
 static enum pith_status pack(struct pith_model *m, const struct goal_encoders *e,
                              struct pith_buffer *file, struct pith_error *err)
 {
+    bool compact = !e->opts->for_speed && m->n_inputs == 1 && m->n_outputs == 1;
     const struct pith_pack_opts o = {
-        .size_bytes = sizeof o, .compact = !e->opts->for_speed, .keep_names = e->opts->for_speed};
+        .size_bytes = sizeof o, .compact = compact, .keep_names = !compact};
     enum pith_status st = PITH_OK;
     if (e->opts->for_speed)
         pith_set_coder(m, PITH_CODE_HUFFMAN);
