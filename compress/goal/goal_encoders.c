@@ -16,11 +16,13 @@
                            */
 #define SAMPLES_A_CLASS 8 /* that calibrate: with fewer, rows of the last layer are not known */
 
+/* Where there are several inputs or outputs, names tell them apart: a full header. */
 static enum pith_status pack(struct pith_model *m, const struct goal_encoders *e,
                              struct pith_buffer *file, struct pith_error *err)
 {
+    bool compact = !e->opts->for_speed && m->n_inputs == 1 && m->n_outputs == 1;
     const struct pith_pack_opts o = {
-        .size_bytes = sizeof o, .compact = !e->opts->for_speed, .keep_names = e->opts->for_speed};
+        .size_bytes = sizeof o, .compact = compact, .keep_names = !compact};
     enum pith_status st = pith_choose_coder(m, e->opts->for_speed ? PITH_FOR_SPEED : PITH_FOR_SIZE,
                                             PITH_ADAPTIVE_SAVES, &o, err);
     return st ? st : pith_model_pack(m, &o, file, err);

@@ -130,11 +130,13 @@ static bool row_major(struct dnnl_tensor *t, int rank, const dnnl_dim_t *dims)
     return dense(t, rank, dims, order);
 }
 
-/* A primitive and what it is called with: at most 5 tensors. */
+/* A primitive and what it is called with: at most 5 tensors and its working memory. One thread at a
+ * time executes it, whichever made it. */
 struct operation {
     dnnl_primitive_t primitive;
-    dnnl_exec_arg_t arg[5];
+    dnnl_exec_arg_t arg[6];
     int n_args;
+    void *scratch; /* owns */
 };
 
 /* form: what oneDNN takes for a tensor's descriptor (pith_dnnl_tensor), as below. */
@@ -169,7 +171,20 @@ static void clear(struct operation *o)
         pith_dnnl.memory_destroy(o->arg[i].memory);
     if (o->primitive)
         pith_dnnl.primitive_destroy(o->primitive);
+    free(o->scratch);
     memset(o, 0, sizeof *o);
+}
+
+static const void *wanted(const_dnnl_primitive_desc_t desc, dnnl_query_t what)
+{
+    return pith_dnnl.primitive_desc_query_md(desc, what, 0);
+}
+
+static void *line_alloc(struct prim *p, size_t bytes)
+{
+    void *lines = aligned_alloc(64, (bytes + 63) & ~(size_t)63);
+    p->no_memory |= !lines;
+    return lines;
 }
 
 static bool make_primitive(struct operation *o, const_dnnl_primitive_desc_t desc)
@@ -177,9 +192,15 @@ static bool make_primitive(struct operation *o, const_dnnl_primitive_desc_t desc
     return pith_dnnl.primitive_create(&o->primitive, desc) == dnnl_success;
 }
 
-static const void *wanted(const_dnnl_primitive_desc_t desc, dnnl_query_t what)
+/* Behind the tensors: set_data counts these. */
+static bool add_scratch(struct prim *p, struct operation *o, const_dnnl_primitive_desc_t desc)
 {
-    return pith_dnnl.primitive_desc_query_md(desc, what, 0);
+    const void *form = wanted(desc, dnnl_query_scratchpad_md);
+    size_t bytes = form ? pith_dnnl.memory_desc_get_size(form) : 0;
+    if (bytes == 0)
+        return true;
+    o->scratch = line_alloc(p, bytes);
+    return o->scratch && add_memory(p, o, DNNL_ARG_SCRATCHPAD, form, o->scratch);
 }
 
 /* Copies between two forms of one tensor. */
@@ -207,13 +228,6 @@ static struct dnnl_window window_of(const struct prim_conv_shape *s)
         w.end[i] = s->pad_end[i];
     }
     return w;
-}
-
-static void *line_alloc(struct prim *p, size_t bytes)
-{
-    void *lines = aligned_alloc(64, (bytes + 63) & ~(size_t)63);
-    p->no_memory |= !lines;
-    return lines;
 }
 
 /* ---- convolution ----------------------------------------------------------------------------- */
@@ -284,7 +298,8 @@ static bool make_forward(struct prim_conv *conv, const struct conv_descs *d,
            add_tensor(conv->p, &conv->forward, DNNL_ARG_SRC, &d->x) &&
            add_tensor(conv->p, &conv->forward, DNNL_ARG_DST, &d->y) &&
            add_tensor(conv->p, &conv->forward, DNNL_ARG_BIAS, &d->bias) &&
-           add_memory(conv->p, &conv->forward, DNNL_ARG_WEIGHTS, w, conv->w_forward);
+           add_memory(conv->p, &conv->forward, DNNL_ARG_WEIGHTS, w, conv->w_forward) &&
+           add_scratch(conv->p, &conv->forward, *forward);
 }
 
 static bool make_data(struct prim_conv *conv, const struct conv_descs *d,
@@ -298,7 +313,8 @@ static bool make_data(struct prim_conv *conv, const struct conv_descs *d,
               own_form(conv, d, w, false, &conv->w_data, &conv->to_data) &&
               add_tensor(conv->p, &conv->data, DNNL_ARG_DIFF_DST, &d->y) &&
               add_tensor(conv->p, &conv->data, DNNL_ARG_DIFF_SRC, &d->x) &&
-              add_memory(conv->p, &conv->data, DNNL_ARG_WEIGHTS, w, conv->w_data);
+              add_memory(conv->p, &conv->data, DNNL_ARG_WEIGHTS, w, conv->w_data) &&
+              add_scratch(conv->p, &conv->data, desc);
     pith_dnnl.primitive_desc_destroy(desc);
     return ok;
 }
@@ -316,7 +332,8 @@ static bool make_weights(struct prim_conv *conv, const struct conv_descs *d,
               add_tensor(conv->p, &conv->weights, DNNL_ARG_SRC, &d->x) &&
               add_tensor(conv->p, &conv->weights, DNNL_ARG_DIFF_DST, &d->y) &&
               add_tensor(conv->p, &conv->weights, DNNL_ARG_DIFF_BIAS, &d->bias) &&
-              add_memory(conv->p, &conv->weights, DNNL_ARG_DIFF_WEIGHTS, w, conv->w_grad);
+              add_memory(conv->p, &conv->weights, DNNL_ARG_DIFF_WEIGHTS, w, conv->w_grad) &&
+              add_scratch(conv->p, &conv->weights, desc);
     pith_dnnl.primitive_desc_destroy(desc);
     return ok;
 }
@@ -422,12 +439,14 @@ static bool make_pool_passes(struct prim_pool *pool, const struct dnnl_tensor *x
               add_tensor(pool->p, &pool->backward, DNNL_ARG_DIFF_SRC, x);
     const void *w = wanted(forward, dnnl_query_workspace_md);
     size_t bytes = w ? pith_dnnl.memory_desc_get_size(w) : 0;
-    if (!ok || bytes == 0)
-        return ok;
-    pool->workspace = line_alloc(pool->p, bytes);
-    return pool->workspace &&
-           add_memory(pool->p, &pool->forward, DNNL_ARG_WORKSPACE, w, pool->workspace) &&
-           add_memory(pool->p, &pool->backward, DNNL_ARG_WORKSPACE, w, pool->workspace);
+    if (ok && bytes > 0) {
+        pool->workspace = line_alloc(pool->p, bytes);
+        ok = pool->workspace &&
+             add_memory(pool->p, &pool->forward, DNNL_ARG_WORKSPACE, w, pool->workspace) &&
+             add_memory(pool->p, &pool->backward, DNNL_ARG_WORKSPACE, w, pool->workspace);
+    }
+    return ok && add_scratch(pool->p, &pool->forward, forward) &&
+           add_scratch(pool->p, &pool->backward, backward);
 }
 
 static bool make_pool(struct prim_pool *pool, const struct prim_conv_shape *s, dnnl_alg_kind_t kind,

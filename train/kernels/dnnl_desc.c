@@ -78,6 +78,9 @@ static struct {
 } three;
 
 static bool is_three;
+/* Working memory is the caller's: oneDNN's own belongs to the thread that made a primitive, and is
+ * not there for another one that executes it. */
+static dnnl_primitive_attr_t apart;
 
 static bool find_two(void *library)
 {
@@ -106,6 +109,11 @@ bool pith_dnnl_find_descs(void *library, int major)
 {
     is_three = major == 3;
     return is_three ? find_three(library) : find_two(library);
+}
+
+void pith_dnnl_take_attributes(dnnl_primitive_attr_t attributes)
+{
+    apart = attributes;
 }
 
 /* ---- tensors --------------------------------------------------------------------------------- */
@@ -149,7 +157,7 @@ static bool describe_two(dnnl_primitive_desc_t *desc, status filled, const struc
                          dnnl_engine_t engine, const_dnnl_primitive_desc_t forward)
 {
     return filled == dnnl_success &&
-           two.primitive_desc_create(desc, o, NULL, engine, forward) == dnnl_success;
+           two.primitive_desc_create(desc, o, apart, engine, forward) == dnnl_success;
 }
 
 bool pith_dnnl_conv_forward(dnnl_primitive_desc_t *desc, dnnl_engine_t engine,
@@ -162,7 +170,7 @@ bool pith_dnnl_conv_forward(dnnl_primitive_desc_t *desc, dnnl_engine_t engine,
                    desc, engine, dnnl_forward_training, dnnl_convolution_direct,
                    pith_dnnl_tensor(x), pith_dnnl_tensor(w), pith_dnnl_tensor(bias),
                    pith_dnnl_tensor(y), v->stride, v->dilation, v->begin, v->end,
-                   NULL) == dnnl_success;
+                   apart) == dnnl_success;
     struct operation_2 o;
     status filled = two.dilated_convolution_forward_desc_init(
         &o, dnnl_forward_training, dnnl_convolution_direct, x->held, w->held, bias->held, y->held,
@@ -179,7 +187,7 @@ bool pith_dnnl_conv_data(dnnl_primitive_desc_t *desc, dnnl_engine_t engine,
         return three.convolution_backward_data_primitive_desc_create(
                    desc, engine, dnnl_convolution_direct, pith_dnnl_tensor(dx), pith_dnnl_tensor(w),
                    pith_dnnl_tensor(dy), v->stride, v->dilation, v->begin, v->end, forward,
-                   NULL) == dnnl_success;
+                   apart) == dnnl_success;
     struct operation_2 o;
     status filled = two.dilated_convolution_backward_data_desc_init(
         &o, dnnl_convolution_direct, dx->held, w->held, dy->held, v->stride, v->dilation, v->begin,
@@ -196,7 +204,7 @@ bool pith_dnnl_conv_weights(dnnl_primitive_desc_t *desc, dnnl_engine_t engine,
         return three.convolution_backward_weights_primitive_desc_create(
                    desc, engine, dnnl_convolution_direct, pith_dnnl_tensor(x), pith_dnnl_tensor(dw),
                    pith_dnnl_tensor(dbias), pith_dnnl_tensor(dy), v->stride, v->dilation, v->begin,
-                   v->end, forward, NULL) == dnnl_success;
+                   v->end, forward, apart) == dnnl_success;
     struct operation_2 o;
     status filled = two.dilated_convolution_backward_weights_desc_init(
         &o, dnnl_convolution_direct, x->held, dw->held, dbias->held, dy->held, v->stride,
@@ -212,7 +220,7 @@ bool pith_dnnl_pool_forward(dnnl_primitive_desc_t *desc, dnnl_engine_t engine, d
         return three.pooling_forward_primitive_desc_create(
                    desc, engine, dnnl_forward_training, kind, pith_dnnl_tensor(x),
                    pith_dnnl_tensor(y), v->stride, v->kernel, v->dilation, v->begin, v->end,
-                   NULL) == dnnl_success;
+                   apart) == dnnl_success;
     struct operation_2 o;
     status filled =
         two.pooling_v2_forward_desc_init(&o, dnnl_forward_training, kind, x->held, y->held,
@@ -228,7 +236,7 @@ bool pith_dnnl_pool_backward(dnnl_primitive_desc_t *desc, dnnl_engine_t engine,
     if (is_three)
         return three.pooling_backward_primitive_desc_create(
                    desc, engine, kind, pith_dnnl_tensor(dx), pith_dnnl_tensor(dy), v->stride,
-                   v->kernel, v->dilation, v->begin, v->end, forward, NULL) == dnnl_success;
+                   v->kernel, v->dilation, v->begin, v->end, forward, apart) == dnnl_success;
     struct operation_2 o;
     status filled = two.pooling_v2_backward_desc_init(&o, kind, dx->held, dy->held, v->stride,
                                                       v->kernel, v->dilation, v->begin, v->end);

@@ -41,6 +41,8 @@ struct dnnl_window {
 
 /* Each makes *desc, which the caller frees by primitive_desc_destroy; false: refused, and *desc is
  * untouched. `forward` is the descriptor of the same window's forward pass. */
+/* Of all primitives described from here on; NULL, at first: none. Kept. */
+void pith_dnnl_take_attributes(dnnl_primitive_attr_t attributes);
 bool pith_dnnl_conv_forward(dnnl_primitive_desc_t *desc, dnnl_engine_t engine,
                             const struct dnnl_tensor *x, const struct dnnl_tensor *w,
                             const struct dnnl_tensor *bias, const struct dnnl_tensor *y,

@@ -39,6 +39,17 @@ static void *open_library(int *major)
     return library;
 }
 
+/* For the life of the process, as the library is. */
+static bool keep_scratch_apart(void)
+{
+    dnnl_primitive_attr_t a;
+    if (pith_dnnl.primitive_attr_create(&a) != dnnl_success ||
+        pith_dnnl.primitive_attr_set_scratchpad_mode(a, dnnl_scratchpad_mode_user) != dnnl_success)
+        return false;
+    pith_dnnl_take_attributes(a);
+    return true;
+}
+
 static void load(void)
 {
     int major;
@@ -49,6 +60,7 @@ static void load(void)
 #define FIND(name) found = pith_dnnl_find(library, "dnnl_" #name, &pith_dnnl.name) && found;
     DNNL_FUNCTIONS(FIND)
 #undef FIND
+    found = found && keep_scratch_apart();
     /* the handle reaches the libraries that this one stands on */
     found = pith_dnnl_find(library, "omp_set_num_threads", &pith_dnnl.set_threads) && found;
     found = pith_dnnl_find(library, "omp_get_max_threads", &pith_dnnl.max_threads) && found;

@@ -31,6 +31,8 @@
     F(memory_destroy)                                                                              \
     F(memory_set_data_handle)                                                                      \
     F(memory_desc_get_size)                                                                        \
+    F(primitive_attr_create)                                                                       \
+    F(primitive_attr_set_scratchpad_mode)                                                          \
     F(primitive_create)                                                                            \
     F(primitive_destroy)                                                                           \
     F(primitive_execute)                                                                           \
