@@ -3,6 +3,7 @@
  * the bytes of the whole file, and mean KL and agreement on samples that it was not made with.
  *
  *     bench_sweep MODEL --data CALIBRATION RANGE --test DATA RANGE --lambda L[,L..] [--rate SHARE]
+ * [--places SHARE]
  *         [--steps auto|tensor|row] [--paths K] [--fisher N] [--squares] [--threads N] [--layers]
  *         [-o FILE]
  *
@@ -148,6 +149,8 @@ static void read_option(struct args *a, char **argv, int *i)
         a->lambdas = NEXT;
     else if (!strcmp(name, "--rate"))
         a->sweep.rate_share = atof(NEXT);
+    else if (!strcmp(name, "--places"))
+        a->sweep.place_share = atof(NEXT);
     else if (!strcmp(name, "--paths"))
         a->sweep.paths = (uint32_t)atoi(NEXT);
     else if (!strcmp(name, "--fisher"))

@@ -7,7 +7,7 @@
 #include "gram_tile.h"
 #include "pith_runtime.h"
 
-static gram_tile *best_tile(void)
+gram_tile *pith_gram_tile(void)
 {
 #if defined(__x86_64__)
     uint32_t features = pith_cpu_features();
@@ -40,7 +40,6 @@ static struct columns columns_of(const float *x, size_t n, size_t first, size_t 
 struct part {
     const struct gram_piece *p;
     size_t begin, count; /* rows of the piece */
-    gram_tile *tile;
 };
 
 /* Elements [i.., k..] of the tile that lie in the sum, above row `last`. */
@@ -67,7 +66,7 @@ static void add_part(const struct part *part, size_t first, size_t last, double 
             if (p->triangle && k + GRAM_TILE_COLS <= i)
                 break;
             struct columns left = columns_of(a, p->n_a, i, GRAM_TILE_ROWS, part->count, room_a);
-            part->tile(left.x, left.stride, right.x, right.stride, part->count, tile);
+            p->tile(left.x, left.stride, right.x, right.stride, part->count, tile);
             add_tile(part, i, last, k, tile, sum);
         }
     }
@@ -75,7 +74,7 @@ static void add_part(const struct part *part, size_t first, size_t last, double 
 
 void pith_gram_add(const struct gram_piece *p, size_t first, size_t last, double *sum)
 {
-    struct part part = {.p = p, .tile = best_tile()};
+    struct part part = {.p = p};
     for (; part.begin < p->count; part.begin += part.count) {
         part.count = p->count - part.begin;
         part.count = part.count < PITH_GRAM_PART ? part.count : PITH_GRAM_PART;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* pith_gram.h - Gram matrices and cross-covariances of layer inputs, added up piece by piece.
  *
- *     struct gram_piece p = {.a = x, .b = x, .n_a = n, .n_b = n, .count = rows, .triangle = true};
+ *     struct gram_piece p = {.tile = pith_gram_tile(), .a = x, .b = x, .n_a = n, .n_b = n,
+ *                            .count = rows, .triangle = true};
  *     for each piece of rows
  *         pith_gram_add(&p, 0, n, h);          // threads may share it: each its own rows of h
  *     pith_gram_mirror(h, n);
@@ -19,7 +20,15 @@
 
 #define PITH_GRAM_PART 256u
 
+/* sum [6, 32]: of `count` rows, in their order, a[row * n_a + i] * b[row * n_b + k], each product
+ * and each sum rounded. */
+typedef void gram_tile(const float *a, size_t n_a, const float *b, size_t n_b, size_t count,
+                       float *sum);
+/* The fastest for this CPU, whose features take long to ask for. */
+gram_tile *pith_gram_tile(void);
+
 struct gram_piece {
+    gram_tile *tile;
     const float *a, *b; /* [count, n_a], [count, n_b]: one input, or result, in a row */
     size_t n_a, n_b, count;
     bool triangle; /* only elements [i, k >= i] are wanted; those below may be anything */

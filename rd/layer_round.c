@@ -16,6 +16,7 @@
 
 struct room {
     double *goal, *other, *error, *seen, *unit, *price;
+    uint8_t *kept;
     int16_t *q;
 };
 
@@ -45,7 +46,10 @@ static void to_places(const struct layer_round *l, uint32_t group, const int16_t
 static void round_to_nearest(const struct layer_round *l, uint64_t row, const struct room *r)
 {
     for (size_t j = 0; j < l->factor->n; j++)
-        r->q[j] = (int16_t)fmin(fmax(nearbyint(r->goal[j] / l->step[row]), -l->levels), l->levels);
+        r->q[j] =
+            l->keep_zeros && !r->kept[j]
+                ? 0
+                : (int16_t)fmin(fmax(nearbyint(r->goal[j] / l->step[row]), -l->levels), l->levels);
 }
 
 static void round_along_paths(const struct layer_round *l, uint64_t row, const struct room *r)
@@ -58,6 +62,7 @@ static void round_along_paths(const struct layer_round *l, uint64_t row, const s
                                .u = f->u ? f->u + group_of(l, row) * n * n : NULL,
                                .factor = f->u ? NULL : &diagonal,
                                .goal = r->goal,
+                               .kept = l->keep_zeros ? r->kept : NULL,
                                .lowest = -l->levels,
                                .most = l->levels,
                                .n_paths = f->u ? l->paths : 1,
@@ -80,6 +85,8 @@ static void round_row(const struct work *w, uint64_t row, const struct room *r)
     struct layer_round *l = w->l;
     const size_t n = l->factor->n, *order = l->factor->order + group_of(l, row) * n;
     pith_layer_row_goal(l->factor, group_of(l, row), l->w + row * n, r->goal, r->other);
+    for (size_t j = 0; j < n; j++)
+        r->kept[j] = l->w[row * n + order[j]] != 0;
     if (w->nearest)
         round_to_nearest(l, row, r);
     else
@@ -136,10 +143,11 @@ static bool open_room(const struct layer_round *l, struct room *r)
     r->seen = malloc(l->paths * sizeof *r->seen);
     r->unit = malloc(n * sizeof *r->unit);
     r->price = malloc((2 * (size_t)l->levels + 1) * sizeof *r->price);
+    r->kept = malloc(n);
     r->q = malloc(n * sizeof *r->q);
     for (size_t k = 0; k < n && r->unit; k++)
         r->unit[k] = 1;
-    return r->goal && r->other && r->error && r->seen && r->unit && r->price && r->q;
+    return r->goal && r->other && r->error && r->seen && r->unit && r->price && r->kept && r->q;
 }
 
 static bool open_work(struct layer_round *l, struct work *w)
@@ -164,6 +172,7 @@ static void close_work(struct work *w)
         free(r->seen);
         free(r->unit);
         free(r->price);
+        free(r->kept);
         free(r->q);
     }
     free(w->room);

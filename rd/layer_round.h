@@ -20,6 +20,7 @@ struct layer_round {
     const double *loss; /* [rows] F: what a squared error of the row's results costs, in nats */
     double *step;       /* [rows]; refit may change them */
     double lambda;      /* nats a bit; 0: bits cost nothing */
+    bool keep_zeros;    /* weights that are 0 stay 0 */
     int32_t levels;     /* integers are -levels .. levels */
     uint32_t paths;
     const struct pith_opts *runtime;

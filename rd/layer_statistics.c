@@ -3,6 +3,7 @@
  * added by pith_gram.h. Threads take parts of the sums: rows of one matrix, or whole groups. */
 #include "layer_statistics.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +11,7 @@
 #include "pith_gram.h"
 #include "pith_host.h"
 #include "pith_im2col.h"
+#include "pith_kept_values.h"
 #include "pith_op_semantics.h"
 
 #define PANEL (4 * PITH_GRAM_PART) /* rows */
@@ -102,6 +104,10 @@ struct sums {
     struct source from;
     struct layer_statistics *to;
     const struct pith_opts *runtime;
+    const struct statistics_opts *opts;
+    gram_tile *tile;
+    uint32_t weight;       /* value */
+    float *root;           /* [count, places] of what each place counts; NULL: 1 */
     uint64_t first, count; /* samples that are in memory */
     float *x[2];           /* [count, elems] of now, was */
     uint64_t begin;        /* first row of the panel, among those of these samples */
@@ -122,14 +128,30 @@ static void in_parallel(const struct sums *s, uint32_t n, void (*body)(void *arg
         body(arg, i);
 }
 
+/* Where row i of the panel is: its sample, among those in memory, and its place. */
+static uint64_t place_in_panel(const struct sums *s, size_t i, uint64_t *sample)
+{
+    uint64_t row = s->begin + i;
+    *sample = row / s->from.taken;
+    return place_of(&s->from, s->to->samples, s->first + *sample, row % s->from.taken);
+}
+
+static float root_of(const struct sums *s, size_t i)
+{
+    uint64_t sample, at = place_in_panel(s, i, &sample);
+    return s->root ? s->root[sample * s->from.places + at] : 1;
+}
+
 static void fill_rows(struct sums *s, uint32_t panel, uint32_t group, size_t first, size_t last)
 {
     for (size_t i = first; i < last; i++) {
-        uint64_t row = s->begin + i, sample = row / s->from.taken;
-        uint64_t at = place_of(&s->from, s->to->samples, s->first + sample, row % s->from.taken);
-        for (int net = 0; net < 2; net++)
-            write_row(&s->from, s->x[net] + sample * s->from.elems, group, at,
-                      s->panel[net][panel] + i * s->from.n);
+        uint64_t sample, at = place_in_panel(s, i, &sample);
+        for (int net = 0; net < 2; net++) {
+            float *to = s->panel[net][panel] + i * s->from.n;
+            write_row(&s->from, s->x[net] + sample * s->from.elems, group, at, to);
+            for (size_t k = 0; k < s->from.n && s->root; k++)
+                to[k] *= s->root[sample * s->from.places + at];
+        }
     }
 }
 
@@ -138,14 +160,17 @@ static void add_panel(struct sums *s, uint32_t panel, uint32_t group, size_t fir
 {
     size_t n = s->from.n, square = n * n * group;
     const float *now = s->panel[0][panel], *was = s->panel[1][panel];
-    struct gram_piece p = {now, now, n, n, s->filled, true};
+    struct gram_piece p = {s->tile, now, now, n, n, s->filled, true};
     pith_gram_add(&p, first, last, s->to->h + square);
-    p = (struct gram_piece){.a = now, .b = was, .n_a = n, .n_b = n, .count = s->filled};
+    p = (struct gram_piece){
+        .tile = s->tile, .a = now, .b = was, .n_a = n, .n_b = n, .count = s->filled};
     pith_gram_add(&p, first, last, s->to->crossed + square);
     for (int net = 0; net < 2; net++)
-        for (size_t i = 0; i < s->filled; i++)
+        for (size_t i = 0; i < s->filled; i++) {
+            double root = (double)root_of(s, i);
             for (size_t k = first; k < last; k++)
-                s->to->mean[net][n * group + k] += (double)s->panel[net][panel][i * n + k];
+                s->to->mean[net][n * group + k] += root * (double)s->panel[net][panel][i * n + k];
+        }
 }
 
 static void fill_block(void *arg, uint32_t i)
@@ -176,6 +201,8 @@ static void add_samples(struct sums *s)
     const uint64_t rows = s->count * s->from.taken;
     for (s->begin = 0; s->begin < rows; s->begin += s->filled) {
         s->filled = rows - s->begin < PANEL ? (size_t)(rows - s->begin) : PANEL;
+        for (size_t i = 0; i < s->filled; i++)
+            s->to->weight += (double)root_of(s, i) * (double)root_of(s, i);
         if (s->from.groups > 1) {
             in_parallel(s, s->n_panels, add_groups, s);
             continue;
@@ -230,12 +257,13 @@ static void close_sums(struct sums *s)
         free(s->x[net]);
     }
     free(s->from.place);
+    free(s->root);
 }
 
 /* Sums become means of samples, with the places that were left out. */
 static void scale_sums(struct layer_statistics *s)
 {
-    double rows = (double)s->rows, by = s->places / rows;
+    double by = s->places / (double)s->rows;
     size_t square = s->n * s->n;
     for (uint32_t g = 0; g < s->groups; g++)
         pith_gram_mirror(s->h + g * square, s->n);
@@ -244,8 +272,8 @@ static void scale_sums(struct layer_statistics *s)
         s->crossed[i] *= by;
     }
     for (size_t i = 0; i < s->groups * s->n; i++) {
-        s->mean[0][i] /= rows;
-        s->mean[1][i] /= rows;
+        s->mean[0][i] /= s->weight;
+        s->mean[1][i] /= s->weight;
     }
 }
 
@@ -272,25 +300,59 @@ static void choose_rows(struct sums *s, uint64_t per_column)
     s->count = samples_at_once(&s->from, to->samples);
 }
 
+/* What the places of the samples in memory count. */
+static enum pith_status read_roots(struct sums *s, struct pith_error *err)
+{
+    const struct pith_sensitivity *known = s->opts->sensitivity;
+    const uint64_t places = s->from.places, bytes = places * sizeof *s->root;
+    enum pith_status status = PITH_OK;
+    for (uint64_t k = 0; k < s->count && s->root && !status; k++)
+        status = pith_kept_read(known->place, s->weight, (s->first + k) * bytes,
+                                s->root + k * places, (size_t)bytes, err);
+    const double share = s->opts->place_share;
+    for (uint64_t i = 0; i < s->count * places && s->root && !status; i++)
+        s->root[i] =
+            (float)sqrt(1 - share + share * (double)s->root[i] / known->of[s->weight].place_mean);
+    return status;
+}
+
+static bool open_roots(struct sums *s)
+{
+    const struct pith_sensitivity *known = s->opts->sensitivity;
+    if (!known || !known->place || !(s->opts->place_share > 0) ||
+        known->of[s->weight].n_places != s->from.places || !(known->of[s->weight].place_mean > 0) ||
+        known->n_samples < s->to->samples)
+        return true;
+    s->root = malloc((size_t)(s->count * s->from.places) * sizeof *s->root);
+    return s->root != NULL;
+}
+
 enum pith_status pith_layer_statistics(const struct sample_walk *now, const struct sample_walk *was,
                                        const struct pith_model *m, const struct pith_node *node,
-                                       uint64_t samples, uint64_t per_column,
-                                       const struct pith_opts *runtime, struct layer_statistics *to,
-                                       struct pith_error *err)
+                                       const struct statistics_opts *opts,
+                                       struct layer_statistics *to, struct pith_error *err)
 {
     const struct sample_walk *net[] = {now, was};
-    struct sums s = {.to = to, .runtime = runtime, .n_panels = 1};
-    *to = (struct layer_statistics){.samples = samples};
+    struct sums s = {.tile = pith_gram_tile(),
+                     .to = to,
+                     .runtime = opts->runtime,
+                     .opts = opts,
+                     .weight = node->in[1],
+                     .n_panels = 1};
+    *to = (struct layer_statistics){.samples = opts->samples};
     bool room = open_source(m, node, pith_sample_walk_elems(now, node->in[0]), &s.from);
-    choose_rows(&s, per_column);
-    enum pith_status status = room && open_sums(&s) ? PITH_OK : pith_error_no_memory(err);
+    choose_rows(&s, opts->per_column);
+    enum pith_status status =
+        room && open_sums(&s) && open_roots(&s) ? PITH_OK : pith_error_no_memory(err);
     const uint64_t each = s.count;
-    for (s.first = 0; s.first < samples && !status; s.first += each) {
-        s.count = samples - s.first < each ? samples - s.first : each;
+    for (s.first = 0; s.first < opts->samples && !status; s.first += each) {
+        s.count = opts->samples - s.first < each ? opts->samples - s.first : each;
         for (int i = 0; i < 2; i++)
             for (uint64_t k = 0; k < s.count && !status; k++)
                 status = pith_sample_walk_read(net[i], node->in[0], s.first + k,
                                                s.x[i] + k * s.from.elems, err);
+        if (!status)
+            status = read_roots(&s, err);
         if (!status)
             add_samples(&s);
     }

@@ -8,6 +8,7 @@
 #ifndef LAYER_STATISTICS_H
 #define LAYER_STATISTICS_H
 
+#include "pith_sensitivity.h"
 #include "sample_walk.h"
 
 #define STATISTICS_MOST_COLUMNS 2048u
@@ -21,6 +22,7 @@ struct layer_statistics {
     double *h;       /* [groups, n, n] sum of now now^T; NULL: data-free, H = I */
     double *crossed; /* [groups, n, n] sum of now was^T */
     double *mean[2]; /* [groups, n] of a row of now, of was */
+    double weight;   /* of all rows */
     double places;   /* rows of a sample */
 };
 
@@ -28,15 +30,25 @@ struct layer_statistics {
  * are rows of it, with at most STATISTICS_MOST_COLUMNS columns. */
 bool pith_layer_statistics_can(const struct pith_model *m, const struct pith_node *node);
 
-/* Of the node at which both walks stand; their models are alike but for constants. per_column: as
- * many rows are taken for each column, evenly from all samples, or all that there are. The same
- * bits for any number of threads. PITH_ERR_MEMORY, and what pith_sample_walk_read returns; *s is to
- * be ended then, too. */
+struct statistics_opts {
+    uint64_t samples;
+    uint64_t per_column; /* as many rows are taken for each column, evenly from all samples, or all
+                            that there are */
+    /* A row counts as much as the loss minds its place: this share of it, the mean of all rows
+     * being
+     * 1. NULL, or a layer whose places are not known: all rows count the same. */
+    const struct pith_sensitivity *sensitivity;
+    double place_share;              /* 0..1 */
+    const struct pith_opts *runtime; /* parallel_for; NULL: one thread */
+};
+
+/* Of the node at which both walks stand; their models are alike but for constants. The same bits
+ * for any number of threads. PITH_ERR_MEMORY, and what pith_sample_walk_read returns; *s is to be
+ * ended then, too. */
 enum pith_status pith_layer_statistics(const struct sample_walk *now, const struct sample_walk *was,
                                        const struct pith_model *m, const struct pith_node *node,
-                                       uint64_t samples, uint64_t per_column,
-                                       const struct pith_opts *runtime, struct layer_statistics *s,
-                                       struct pith_error *err);
+                                       const struct statistics_opts *opts,
+                                       struct layer_statistics *s, struct pith_error *err);
 /* Data-free: of the weight, rows of n columns. */
 struct layer_statistics pith_layer_statistics_none(size_t n);
 void pith_layer_statistics_end(struct layer_statistics *s); /* accepts zeros */

@@ -11,17 +11,25 @@
 extern "C" {
 #endif
 
+struct kept_values;
+
 /* Of one constant. */
 struct pith_row_sensitivity {
     uint64_t rows; /* 0: not known; else the first of the constant's axes */
-    double *row;   /* [rows] mean over samples of the squared gradient of the row, in nats^2; labels
-                      are drawn from what the network itself answers */
+    uint64_t
+        n_places; /* of a sample's results, where it is the weight of one layer; 0: not known */
+    double place_mean; /* of all samples' places */
+    double *row; /* [rows] mean over samples of the squared gradient of the row, in nats^2; labels
+                are drawn from what the network itself answers */
 };
 
 struct pith_sensitivity {
     uint32_t n;                      /* values of the model */
     uint64_t n_samples;              /* that it is the mean of */
     struct pith_row_sensitivity *of; /* [n] */
+    /* Of value i, f32 [n_samples, n_places]: the squared gradient of the results at each place of a
+     * convolution, or row of a product, all channels together (pith_kept_values.h). NULL: none. */
+    struct kept_values *place;
 };
 
 #ifdef __cplusplus

@@ -46,10 +46,12 @@ struct pith_swept_layer {
 
 struct pith_weight_sweep_opts {
     uint32_t size_bytes;
-    double lambda;     /* nats of the loss a bit; > 0 */
-    double rate_share; /* 0..1: of lambda times a weight's bits, that weighs in its rounding */
-    uint64_t samples;  /* the first of the data; 0, or more than there are: all */
-    uint32_t paths;    /* 1..16; 0: 16 */
+    double lambda;      /* nats of the loss a bit; > 0 */
+    double rate_share;  /* 0..1: of lambda times a weight's bits, that weighs in its rounding */
+    double place_share; /* 0..1: how far a place of a convolution counts by what the loss minds
+                           there rather than like all others */
+    uint64_t samples;   /* the first of the data; 0, or more than there are: all */
+    uint32_t paths;     /* 1..16; 0: 16 */
     enum pith_sweep_steps steps;
     const struct pith_sensitivity *sensitivity; /* NULL: each layer's results count the same */
     const struct pith_opts

@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-#define ROW_BITS 6.0  /* that a step of its own takes in a file */
-#define ROW_PAYS 0.03 /* bits a weight that rows must save: contexts of one grid are better */
+#define ROW_BITS 6.0 /* that a step of its own takes in a file */
+#define ROW_PAYS 0.1 /* bits a weight that rows must save: contexts of one grid are better */
 #define SAMPLES_OF_MEAN 32.0 /* the mean counts as so many */
 #define LEAST_SHARE 1e-3     /* of the mean: a row of which nobody saw anything */
 

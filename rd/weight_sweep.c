@@ -17,6 +17,7 @@
 #define MEMORY_BYTES (UINT64_C(64) << 20)
 #define ROWS_PER_COLUMN 256u /* of statistics */
 #define PATHS 16u
+#define SPARSE 0.25
 /* Of the mean's square, that weights need not mind: the bias makes up for it, but for being
  * rounded. */
 #define BIAS_SHARE 0.95
@@ -97,13 +98,18 @@ static enum pith_status walk_to(struct sweep *s, uint32_t node)
 
 static enum pith_status find_factor(struct sweep *s, struct layer *l)
 {
+    const struct statistics_opts o = {.samples = s->samples,
+                                      .per_column = ROWS_PER_COLUMN,
+                                      .sensitivity = s->opts.sensitivity,
+                                      .place_share = s->opts.place_share,
+                                      .runtime = s->opts.runtime};
     struct layer_statistics stats = pith_layer_statistics_none(l->n);
     enum pith_status status = PITH_OK;
     if (!l->data_free) {
         status = walk_to(s, l->ref->node);
         if (!status)
-            status = pith_layer_statistics(s->walk[0], s->walk[1], s->was, l->node, s->samples,
-                                           ROWS_PER_COLUMN, s->opts.runtime, &stats, s->err);
+            status =
+                pith_layer_statistics(s->walk[0], s->walk[1], s->was, l->node, &o, &stats, s->err);
     }
     if (!status)
         status = pith_layer_factor(&stats, l->bias == PITH_VALUE_NONE ? 0 : BIAS_SHARE,
@@ -250,6 +256,16 @@ static enum pith_status refit(const struct sweep *s, struct layer *l)
     return status;
 }
 
+/* A pruned weight, whose zeros take few bits. */
+static bool is_sparse(const struct layer *l)
+{
+    const uint64_t n = l->ref->rows * l->n;
+    uint64_t zeros = 0;
+    for (uint64_t i = 0; i < n; i++)
+        zeros += !(l->round.w[i] < 0 || l->round.w[i] > 0);
+    return (double)zeros > SPARSE * (double)n;
+}
+
 static enum pith_status round_rows(const struct sweep *s, struct layer *l)
 {
     l->round.factor = &l->factor;
@@ -257,6 +273,7 @@ static enum pith_status round_rows(const struct sweep *s, struct layer *l)
     l->round.loss = l->loss;
     l->round.step = l->step;
     l->round.lambda = s->opts.lambda * s->opts.rate_share;
+    l->round.keep_zeros = is_sparse(l);
     l->round.levels = RATE_MOST;
     l->round.paths = s->opts.paths ? s->opts.paths : PATHS;
     l->round.runtime = s->opts.runtime;

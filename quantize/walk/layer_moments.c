@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pith_gram.h"
-
 #define PATCHES_PER_WEIGHT 64u /* of a row, where the samples have so many */
 #define LEAST_PATCHES 4096u
 #define PIECE 512u /* patches */
@@ -33,6 +31,7 @@ enum pith_status pith_layer_moments(const struct layer_inputs *in, const struct 
                                 .n = l->shape.cols,
                                 .rows = l->shape.rows / l->shape.groups};
     m->per_sample = patches_per_sample(m);
+    m->tile = pith_gram_tile();
     m->patch = malloc(m->n * sizeof *m->patch);
     m->x = malloc(m->n * PIECE * sizeof *m->x);
     bool room = m->patch && m->x;
@@ -68,12 +67,18 @@ void pith_layer_moments_end(struct layer_moments *m)
 static void add_piece(struct layer_moments *m, int half, size_t filled)
 {
     size_t n = m->n, rows = m->rows;
-    struct gram_piece p = {
-        .a = m->x, .b = m->x, .n_a = n, .n_b = n, .count = filled, .triangle = true};
+    struct gram_piece p = {.tile = m->tile,
+                           .a = m->x,
+                           .b = m->x,
+                           .n_a = n,
+                           .n_b = n,
+                           .count = filled,
+                           .triangle = true};
     pith_gram_add(&p, 0, n, m->h[half]);
     if (!m->c[half])
         return;
-    p = (struct gram_piece){.a = m->y, .b = m->x, .n_a = rows, .n_b = n, .count = filled};
+    p = (struct gram_piece){
+        .tile = m->tile, .a = m->y, .b = m->x, .n_a = rows, .n_b = n, .count = filled};
     pith_gram_add(&p, 0, rows, m->c[half]);
     m->count[half] += filled;
     for (size_t k = 0; k < filled; k++) {

@@ -6,6 +6,7 @@
 #define LAYER_MOMENTS_H
 
 #include "layer_patches.h"
+#include "pith_gram.h"
 
 struct layer_moments {
     const struct layer_inputs *in;
@@ -21,7 +22,8 @@ struct layer_moments {
     double *sum_x[2], *sum_y[2]; /* [n], [rows] */
     uint64_t count[2];           /* patches */
     int16_t *patch;              /* [n] */
-    float *x, *y;                /* [pieces of patches, n or rows] */
+    gram_tile *tile;
+    float *x, *y; /* [pieces of patches, n or rows] */
 };
 
 /* PITH_ERR_MEMORY; release with pith_layer_moments_end also then. */

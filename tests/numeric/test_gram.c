@@ -31,7 +31,7 @@ static void integers_are_summed_exactly(void **state)
     (void)state;
     struct test_random r = test_seed(61);
     static double h[N * N];
-    const struct gram_piece p = {x, x, N, N, COUNT, true};
+    const struct gram_piece p = {pith_gram_tile(), x, x, N, N, COUNT, true};
     for (int i = 0; i < N * COUNT; i++)
         x[i] = (float)(test_below(&r, 2) ? 255 : (int)test_below(&r, 511) - 255);
     for (int i = 0; i < N * N; i++)
@@ -55,7 +55,8 @@ static void floats_are_summed_in_their_order(void **state)
     (void)state;
     struct test_random r = test_seed(62);
     static double c[ROWS * N];
-    const struct gram_piece p = {.a = y, .b = x, .n_a = ROWS, .n_b = N, .count = COUNT};
+    const struct gram_piece p = {
+        .tile = pith_gram_tile(), .a = y, .b = x, .n_a = ROWS, .n_b = N, .count = COUNT};
     for (int i = 0; i < COUNT * N; i++)
         x[i] = test_gauss(&r);
     for (int i = 0; i < COUNT * ROWS; i++)

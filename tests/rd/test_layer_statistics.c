@@ -66,6 +66,7 @@ static void sums_are_those_of_all_windows(void **state)
         uint32_t node, groups, channels;
         int size;
     } layer[] = {{0, 2, 2, 3}, {2, 8, 1, 3}, {4, 1, 8, 1}};
+    const struct statistics_opts all = {.samples = SAMPLES, .per_column = 1000};
     struct sample_walk *w, *same;
     check(pith_sample_walk_open(m, &o, &w, &err));
     check(pith_sample_walk_open(m, &o, &same, &err));
@@ -76,7 +77,7 @@ static void sums_are_those_of_all_windows(void **state)
         check(pith_sample_walk_to(w, layer[i].node, &err));
         check(pith_sample_walk_to(same, layer[i].node, &err));
         assert_true(pith_layer_statistics_can(m, node));
-        check(pith_layer_statistics(w, same, m, node, SAMPLES, 1000, NULL, &s, &err));
+        check(pith_layer_statistics(w, same, m, node, &all, &s, &err));
         assert_int_equal(s.groups, layer[i].groups);
         assert_int_equal(s.n, layer[i].channels * (uint32_t)(layer[i].size * layer[i].size));
         assert_int_equal(s.rows, SAMPLES * 36);

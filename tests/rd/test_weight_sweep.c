@@ -184,6 +184,26 @@ static void odd_layers_are_rounded_all_the_same(void **state)
     pith_data_free(data);
 }
 
+/* The zeros of a pruned weight stay; those that dense ones happen to have may go. */
+static void pruned_weights_stay_pruned(void **state)
+{
+    (void)state;
+    struct pith_model *m = chain_new(15);
+    struct pith_data *data = chain_data(16);
+    const struct pith_node *pruned = &m->nodes[0], *dense = &m->nodes[4];
+    float *w = m->values[pruned->in[1]].constant->data;
+    for (int i = 0; i < 8 * 18; i += 2)
+        w[i] = 0;
+    ((float *)m->values[dense->in[1]].constant->data)[5] = 0;
+    struct pith_model *out = sweep(m, data, (struct pith_weight_sweep_opts){.lambda = 1e-6}, NULL);
+    const float *now = out->values[pruned->in[1]].constant->data;
+    for (int i = 0; i < 8 * 18; i++)
+        assert_true((now[i] == 0) == (w[i] == 0) || fabsf(w[i]) < 0.02f);
+    pith_model_free(out);
+    pith_model_free(m);
+    pith_data_free(data);
+}
+
 static bool stop_at_second(void *user, const struct pith_swept_layer *l)
 {
     *(uint32_t *)user = l->number;
@@ -221,6 +241,7 @@ int main(void)
         cmocka_unit_test(threads_and_places_change_no_bit),
         cmocka_unit_test(lambda_trades_bits_for_loss),
         cmocka_unit_test(odd_layers_are_rounded_all_the_same),
+        cmocka_unit_test(pruned_weights_stay_pruned),
         cmocka_unit_test(stops_and_refuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

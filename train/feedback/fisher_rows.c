@@ -5,8 +5,12 @@
 
 #include "drawn_gradient.h"
 #include "pith_error_fill.h"
+#include "pith_kept_values.h"
+#include "tape_state.h"
 
 #include <stdlib.h>
+
+#define PLACE_BYTES (UINT64_C(24) << 20) /* in memory */
 
 struct fisher {
     const struct pith_model *m;
@@ -14,6 +18,7 @@ struct fisher {
     const struct pith_fisher_opts *opts;
     struct drawn_gradient drawn;
     struct pith_sensitivity *to;
+    float *place; /* [the most places] */
     struct pith_error *err;
 };
 
@@ -37,6 +42,81 @@ static void add_gradients(struct fisher *f)
     }
 }
 
+/* ---- places ---------------------------------------------------------------------------------- */
+
+/* The step multiplies by a weight's rows: its value, else PITH_VALUE_NONE. */
+static uint32_t weight_of(const struct tape *t, const struct tape_step *step)
+{
+    if (step->converts)
+        return PITH_VALUE_NONE;
+    const struct pith_node *node = &t->m->nodes[step->at];
+    return pith_node_by_rows(node) && node->n_in > 1 && node->in[1] != PITH_VALUE_NONE &&
+                   t->parameter_of[node->in[1]] != UINT32_MAX
+               ? node->in[1]
+               : PITH_VALUE_NONE;
+}
+
+/* Squared gradients of a layer's results, over channels: of each place. */
+static void sum_channels(const struct grad_node *n, uint32_t op, uint64_t places, float *place)
+{
+    const struct tape_tensor *y = n->out[0];
+    const uint64_t channels = y->shape.dim[pith_op_channel_axis(op, y->shape.rank)];
+    const bool last = op != PITH_OP_CONV || y->layout == TAPE_CHANNELS_LAST;
+    const uint64_t in_image = op == PITH_OP_CONV ? places / y->shape.dim[0] : places;
+    for (uint64_t at = 0; at < places; at++) {
+        const float *g =
+            y->grad + at / in_image * in_image * channels + at % in_image * (last ? channels : 1);
+        double sum = 0;
+        for (uint64_t c = 0; c < channels; c++, g += last ? 1 : in_image)
+            sum += (double)*g * (double)*g;
+        place[at] = (float)sum;
+    }
+}
+
+static enum pith_status keep_places(struct fisher *f, uint64_t sample)
+{
+    const struct tape *t = f->drawn.tape;
+    enum pith_status status = PITH_OK;
+    for (uint32_t i = 0; i < t->n_steps && !status; i++) {
+        const uint32_t v = weight_of(t, &t->step[i]);
+        struct pith_row_sensitivity *to = v < f->to->n ? &f->to->of[v] : NULL;
+        if (!to || to->n_places == 0 || !t->step[i].node[0].out[0]->grad)
+            continue;
+        const uint64_t bytes = to->n_places * sizeof *f->place;
+        sum_channels(&t->step[i].node[0], t->m->nodes[t->step[i].at].op, to->n_places, f->place);
+        for (uint64_t k = 0; k < to->n_places; k++)
+            to->place_mean += (double)f->place[k];
+        status = pith_kept_write(f->to->place, v, f->to->n_samples * bytes, sample * bytes,
+                                 f->place, bytes, f->err);
+    }
+    return status;
+}
+
+/* A weight that several steps multiply by has places of none. */
+static enum pith_status list_places(struct fisher *f)
+{
+    const struct tape *t = f->drawn.tape;
+    uint64_t most = 1;
+    uint32_t *uses = calloc(f->to->n + (size_t)1, sizeof *uses);
+    f->to->place = pith_kept_new(f->to->n, PLACE_BYTES);
+    for (uint32_t i = 0; i < t->n_steps && uses; i++) {
+        const uint32_t v = weight_of(t, &t->step[i]);
+        if (v >= f->to->n)
+            continue;
+        const struct tape_tensor *y = t->step[i].node[0].out[0];
+        const uint32_t op = t->m->nodes[t->step[i].at].op;
+        const uint64_t places =
+            shape_elems(&y->shape) / y->shape.dim[pith_op_channel_axis(op, y->shape.rank)];
+        f->to->of[v].n_places = ++uses[v] == 1 && y->grad ? places : 0;
+        most = places > most ? places : most;
+    }
+    free(uses);
+    f->place = malloc((size_t)most * sizeof *f->place);
+    return uses && f->place && f->to->place ? PITH_OK : pith_tape_no_memory(f->err);
+}
+
+/* ---- samples --------------------------------------------------------------------------------- */
+
 static enum pith_status add_samples(struct fisher *f, uint64_t samples)
 {
     const struct pith_fisher_opts *o = f->opts;
@@ -49,6 +129,9 @@ static enum pith_status add_samples(struct fisher *f, uint64_t samples)
         pith_tape_forward(t);
         pith_drawn_backward(&f->drawn, i);
         add_gradients(f);
+        status = keep_places(f, i);
+        if (status)
+            return status;
         if (o->progress && !o->progress(o->user, i + 1, samples))
             return pith_error_fill(f->err, PITH_ERR_ARGUMENT, "interrupted");
     }
@@ -74,9 +157,13 @@ static enum pith_status list_rows(struct fisher *f)
 
 static void find_means(struct pith_sensitivity *s)
 {
-    for (uint32_t v = 0; v < s->n; v++)
-        for (uint64_t r = 0; r < s->of[v].rows; r++)
-            s->of[v].row[r] /= (double)s->n_samples;
+    for (uint32_t v = 0; v < s->n; v++) {
+        struct pith_row_sensitivity *of = &s->of[v];
+        for (uint64_t r = 0; r < of->rows; r++)
+            of->row[r] /= (double)s->n_samples;
+        if (of->n_places)
+            of->place_mean /= (double)s->n_samples * (double)of->n_places;
+    }
 }
 
 static enum pith_status check(const struct pith_model *m, const struct pith_data *data,
@@ -116,10 +203,13 @@ enum pith_status pith_fisher_rows(const struct pith_model *m, struct pith_data *
     if (!status)
         status = list_rows(&f);
     if (!status)
+        status = list_places(&f);
+    if (!status)
         status = add_samples(&f, wanted);
     if (!status)
         find_means(s);
     pith_drawn_close(&f.drawn);
+    free(f.place);
     if (status)
         pith_fisher_rows_free(s);
     return status;
@@ -130,5 +220,6 @@ void pith_fisher_rows_free(struct pith_sensitivity *s)
     for (uint32_t i = 0; i < s->n && s->of; i++)
         free(s->of[i].row);
     free(s->of);
+    pith_kept_free(s->place);
     *s = (struct pith_sensitivity){0};
 }

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/* Sensitivities of the last layer, over many draws, against what probabilities say they are; of all
+ * layers, the same however often they are asked for. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include "conv_chain.h"
+#include "pith_fisher_rows.h"
+#include "pith_host.h"
+#include "pith_kept_values.h"
+#include "pith_measure.h"
+
+enum { CLASSES = 5, INPUTS = 6, DRAWS = 300 };
+
+static struct pith_error err;
+
+static void check(enum pith_status status)
+{
+    if (status)
+        fail_msg("status %d: %s", (int)status, err.text);
+}
+
+/* E (p_k - drawn_k)^2 = p_k (1 - p_k); of the row of a weight times the squares of its inputs; and
+ * summed up over classes 1 - sum of p_k^2. */
+struct wanted {
+    double bias[CLASSES], row[CLASSES], place;
+};
+
+static void keep_inputs(void *user, const struct pith_layer *layer, const struct pith_tensor *out)
+{
+    (void)layer;
+    if (out->bytes == INPUTS * sizeof(float))
+        memcpy(user, out->data, out->bytes);
+}
+
+static struct wanted wanted_of(const struct pith_model *m, struct pith_data *data)
+{
+    struct wanted w = {{0}, {0}, 0};
+    float x[INPUTS];
+    struct pith_engine_opts o = {.size_bytes = sizeof o, .observe = keep_inputs, .user = x};
+    struct pith_engine *e;
+    check(pith_engine_open(m, &o, &e, &err));
+    struct pith_plan *plan = pith_engine_plan(e);
+    for (uint64_t s = 0; s < SAMPLES; s++) {
+        double p[CLASSES], sum = 0, square = 0;
+        check(pith_data_read(data, s, pith_plan_input_data(plan, 0), NULL, &err));
+        check(pith_plan_run(plan));
+        const float *y = pith_plan_output_data(plan, 0);
+        for (int k = 0; k < CLASSES; k++)
+            sum += p[k] = exp((double)y[k]);
+        for (int k = 0; k < INPUTS; k++)
+            square += (double)x[k] * (double)x[k];
+        w.place += 1.0 / SAMPLES;
+        for (int k = 0; k < CLASSES; k++) {
+            p[k] /= sum;
+            w.bias[k] += p[k] * (1 - p[k]) / SAMPLES;
+            w.row[k] += p[k] * (1 - p[k]) * square / SAMPLES;
+            w.place -= p[k] * p[k] / SAMPLES;
+        }
+    }
+    pith_engine_close(e);
+    return w;
+}
+
+static void expect_close(double found, double wanted)
+{
+    if (!(fabs(found - wanted) < 0.1 * wanted))
+        fail_msg("%g, wanted %g", found, wanted);
+}
+
+static void the_last_layer_is_as_probabilities_say(void **state)
+{
+    (void)state;
+    struct pith_model *m = chain_new(3);
+    struct pith_data *data = chain_data(4);
+    const struct pith_node *fc = &m->nodes[m->n_nodes - 1];
+    for (int i = 0; i < CLASSES * INPUTS; i++) /* so that no class is certain */
+        ((float *)m->values[fc->in[1]].constant->data)[i] *= 0.1f;
+    const struct wanted w = wanted_of(m, data);
+    double bias[CLASSES] = {0}, row[CLASSES] = {0}, place = 0, of_place = 0;
+    for (uint64_t seed = 0; seed < DRAWS; seed++) {
+        struct pith_fisher_opts o = {.size_bytes = sizeof o, .seed = seed};
+        struct pith_sensitivity s;
+        check(pith_fisher_rows(m, data, &o, &s, &err));
+        assert_int_equal(s.n_samples, SAMPLES);
+        assert_int_equal(s.of[fc->in[1]].n_places, 1);
+        for (int k = 0; k < CLASSES; k++) {
+            bias[k] += s.of[fc->in[2]].row[k] / DRAWS;
+            row[k] += s.of[fc->in[1]].row[k] / DRAWS;
+        }
+        place += s.of[fc->in[1]].place_mean / DRAWS;
+        for (uint64_t i = 0; i < SAMPLES; i++) {
+            float one;
+            check(pith_kept_read(s.place, fc->in[1], i * sizeof one, &one, sizeof one, &err));
+            of_place += (double)one / SAMPLES / DRAWS;
+        }
+        pith_fisher_rows_free(&s);
+    }
+    int n = 0;
+    for (int k = 0; k < CLASSES; k++) {
+        if (w.bias[k] < 0.02) /* hardly ever drawn */
+            continue;
+        expect_close(bias[k], w.bias[k]);
+        expect_close(row[k], w.row[k]);
+        n++;
+    }
+    assert_true(n >= 2);
+    expect_close(place, w.place);
+    expect_close(of_place, w.place);
+    pith_model_free(m);
+    pith_data_free(data);
+}
+
+/* A convolution of 1 x 1 has as bias gradient the sum over places, and no more than its places'
+ * squares times their number say. */
+static void places_bound_the_bias(void **state)
+{
+    (void)state;
+    struct pith_model *m = chain_new(3);
+    struct pith_data *data = chain_data(4);
+    struct pith_sensitivity s;
+    check(pith_fisher_rows(m, data, NULL, &s, &err));
+    const struct pith_node *point = &m->nodes[4];
+    double bias = 0;
+    for (int k = 0; k < 6; k++)
+        bias += s.of[point->in[2]].row[k];
+    assert_int_equal(s.of[point->in[1]].n_places, 36);
+    /* behind a mean over places all of them have the same gradient */
+    expect_close(bias, 36 * 36 * s.of[point->in[1]].place_mean);
+    assert_int_equal(s.of[m->nodes[0].in[1]].rows, 8);
+    assert_true(s.of[m->nodes[0].in[1]].row[0] > 0);
+    pith_fisher_rows_free(&s);
+    pith_model_free(m);
+    pith_data_free(data);
+}
+
+static bool stop_at_three(void *user, uint64_t done, uint64_t all)
+{
+    (void)user;
+    assert_int_equal(all, SAMPLES);
+    return done < 3;
+}
+
+static void stops_and_refuses(void **state)
+{
+    (void)state;
+    struct pith_model *m = chain_new(3);
+    struct pith_data *data = chain_data(4);
+    struct pith_fisher_opts o = {.size_bytes = sizeof o, .progress = stop_at_three};
+    struct pith_sensitivity s;
+    assert_int_equal(pith_fisher_rows(m, data, &o, &s, &err), PITH_ERR_ARGUMENT);
+    assert_string_equal(err.text, "interrupted");
+    m->values[m->inputs[0]].dim[2] = 5;
+    assert_int_equal(pith_fisher_rows(m, data, NULL, &s, &err), PITH_ERR_ARGUMENT);
+    m->n_inputs = 0;
+    assert_int_equal(pith_fisher_rows(m, data, NULL, &s, &err), PITH_ERR_UNSUPPORTED);
+    pith_model_free(m);
+    pith_data_free(data);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_last_layer_is_as_probabilities_say),
+        cmocka_unit_test(places_bound_the_bias),
+        cmocka_unit_test(stops_and_refuses),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
