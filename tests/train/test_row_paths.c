@@ -21,7 +21,8 @@ struct row {
 /* Inputs with much in common, and a row. */
 static void open_row(struct row *x, uint32_t n, uint64_t seed)
 {
-    float both[N * N] = {0}, w[N];
+    double both[N * N] = {0};
+    float w[N];
     x->r = sample_random_of(seed);
     for (int t = 0; t < 100; t++) {
         float in[N], common = sample_gauss(&x->r);
@@ -29,7 +30,7 @@ static void open_row(struct row *x, uint32_t n, uint64_t seed)
             in[i] = common + sample_gauss(&x->r);
         for (uint32_t i = 0; i < n; i++)
             for (uint32_t k = 0; k < n; k++)
-                both[i * n + k] += in[i] * in[k];
+                both[i * n + k] += (double)in[i] * (double)in[k];
     }
     for (uint32_t i = 0; i < n; i++)
         w[i] = 3 * sample_gauss(&x->r);

@@ -13,7 +13,7 @@
 enum { N = 9 };
 
 /* Sums of squares of inputs that have much in common. */
-static void some_inputs(float *both)
+static void some_inputs(double *both)
 {
     struct sample_random r = sample_random_of(4);
     memset(both, 0, N * N * sizeof *both);
@@ -23,7 +23,7 @@ static void some_inputs(float *both)
             x[i] = common + 0.3f * (float)(i + 1) * sample_gauss(&r);
         for (int i = 0; i < N; i++)
             for (int k = 0; k < N; k++)
-                both[i * N + k] += x[i] * x[k];
+                both[i * N + k] += (double)x[i] * (double)x[k];
     }
 }
 
@@ -47,7 +47,8 @@ static void test_noise_is_what_feedback_makes(void **state)
     (void)state;
     struct sample_random r = sample_random_of(5);
     struct row_feedback s;
-    float both[N * N], w[N], g[N];
+    double both[N * N];
+    float w[N], g[N];
     some_inputs(both);
     for (int i = 0; i < N; i++) {
         w[i] = sample_gauss(&r);
@@ -76,9 +77,10 @@ static void test_nothing_in_common(void **state)
 {
     (void)state;
     struct row_feedback s;
-    float both[N * N] = {0}, g[N];
+    double both[N * N] = {0};
+    float g[N];
     for (int i = 0; i < N; i++) {
-        both[i * N + i] = (float)(i + 1);
+        both[i * N + i] = i + 1;
         g[i] = (float)(i - 3);
     }
     assert_true(pith_row_feedback_open(&s, N, false));

@@ -164,7 +164,7 @@ static enum pith_status round_layer(struct feedback *f, const struct weight_uses
                                   ? pith_sweep_go(&f->sweep, uses->first, uses->last + 1, &use)
                                   : pith_tape_no_memory(f->err);
     if (!status) {
-        pith_layer_inputs_end(&l.in, f->sweep.now);
+        pith_layer_inputs_end(&l.in);
         status = pith_row_feedback_open(&l.feedback, l.in.n, true) ? PITH_OK
                                                                    : pith_tape_no_memory(f->err);
     }

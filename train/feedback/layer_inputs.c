@@ -84,37 +84,37 @@ static void weigh(const struct layer_inputs *in, uint64_t count)
         }
 }
 
-static void add_rows(struct layer_inputs *in, struct prim *p, uint32_t g, uint64_t count)
+static void add_rows(struct layer_inputs *in, uint32_t g, uint64_t count)
 {
-    size_t square = (size_t)in->n * in->n * g;
-    int64_t n = in->n, rows = (int64_t)count;
+    size_t n = in->n, square = n * n * g;
     const float *now = in->x[0], *before = in->x[1];
     add_weights(in, g, count);
-    add_mean(now, in->weight, count, in->n, in->mean[0] + (size_t)in->n * g);
+    add_mean(now, in->weight, count, in->n, in->mean[0] + n * g);
     if (in->crossed)
-        add_mean(before, in->weight, count, in->n, in->mean[1] + (size_t)in->n * g);
+        add_mean(before, in->weight, count, in->n, in->mean[1] + n * g);
     weigh(in, count);
-    pith_prim_gemm(p, true, false, n, n, rows, 1, now, n, now, n, true, in->both + square, n);
+    struct gram_piece p = {in->tile, now, now, n, n, (size_t)count, true};
+    pith_gram_add(&p, 0, n, in->both + square);
+    p = (struct gram_piece){in->tile, now, before, n, n, (size_t)count, false};
     if (in->crossed)
-        pith_prim_gemm(p, true, false, n, n, rows, 1, now, n, before, n, true, in->crossed + square,
-                       n);
+        pith_gram_add(&p, 0, n, in->crossed + square);
 }
 
-static void add_filled(struct layer_inputs *in, struct prim *p)
+static void add_filled(struct layer_inputs *in)
 {
     if (in->filled)
-        add_rows(in, p, 0, in->filled);
+        add_rows(in, 0, in->filled);
     in->filled = 0;
 }
 
 /* ---- rows of a node -------------------------------------------------------------------------- */
 
 /* Rows of products wait until there are many: one gemm then goes over the sums once. */
-static void add_product(struct layer_inputs *in, struct prim *p, uint64_t count,
+static void add_product(struct layer_inputs *in, uint64_t count,
                         const struct grad_node *const *node, const float *weight)
 {
     if (in->filled + count > in->room)
-        add_filled(in, p);
+        add_filled(in);
     for (int i = 0; i < 2 && node[i]; i++)
         memcpy(in->x[i] + in->filled * in->n, node[i]->in[0]->data,
                (size_t)count * in->n * sizeof(float));
@@ -124,9 +124,8 @@ static void add_product(struct layer_inputs *in, struct prim *p, uint64_t count,
 }
 
 /* Of group g in a sample; *weight: on to the next ones'. */
-static void add_windows(struct layer_inputs *in, struct prim *p, const struct conv *s,
-                        uint32_t sample, uint32_t g, const struct grad_node *const *node,
-                        const float **weight)
+static void add_windows(struct layer_inputs *in, const struct conv *s, uint32_t sample, uint32_t g,
+                        const struct grad_node *const *node, const float **weight)
 {
     const uint64_t places = s->v.out;
     for (uint64_t first = 0, count; first < places; first += count) {
@@ -135,25 +134,25 @@ static void add_windows(struct layer_inputs *in, struct prim *p, const struct co
             conv_rows(s, in->place, node[i]->in[0], sample, g, first, count, in->x[i]);
         if (in->weight)
             memcpy(in->weight, *weight + first, (size_t)count * sizeof **weight);
-        add_rows(in, p, g, count);
+        add_rows(in, g, count);
     }
     if (*weight)
         *weight += places;
 }
 
 /* node: of the network as it is now, and as it was before, or NULL. */
-static void add_node(struct layer_inputs *in, struct prim *p, uint32_t op, uint32_t per_slice,
+static void add_node(struct layer_inputs *in, uint32_t op, uint32_t per_slice,
                      const struct grad_node *const *node, const float *weight)
 {
     if (op != PITH_OP_CONV) {
-        add_product(in, p, count_rows(node[0], op, in->n), node, weight);
+        add_product(in, count_rows(node[0], op, in->n), node, weight);
         return;
     }
     struct conv s = conv_of(node[0]);
     pith_im2col_places(&s.v, in->place);
     for (uint32_t k = 0; k < per_slice; k++)
         for (uint32_t g = 0; g < in->groups; g++)
-            add_windows(in, p, &s, k, g, node, &weight);
+            add_windows(in, &s, k, g, node, &weight);
 }
 
 /* The operator that multiplies by the value in this step; UINT32_MAX: none. */
@@ -190,12 +189,14 @@ void pith_layer_inputs_add(struct layer_inputs *in, uint32_t step, uint32_t slic
     const struct grad_node *node[] = {&now->step[step].node[slice],
                                       before ? &before->step[step].node[slice] : NULL};
     const uint32_t op = now->m->nodes[now->step[step].at].op;
-    add_node(in, now->prim[0], op, per_slice, node, weight);
+    add_node(in, op, per_slice, node, weight);
 }
 
-void pith_layer_inputs_end(struct layer_inputs *in, const struct tape *now)
+void pith_layer_inputs_end(struct layer_inputs *in)
 {
-    add_filled(in, now->prim[0]);
+    add_filled(in);
+    for (uint32_t g = 0; g < in->groups; g++)
+        pith_gram_mirror(in->both + (size_t)in->n * in->n * g, in->n);
     for (int i = 0; i < 2; i++) {
         free(in->x[i]);
         in->x[i] = NULL;
@@ -209,12 +210,12 @@ void pith_layer_inputs_centre(struct layer_inputs *in, double share)
     uint32_t n = in->n;
     for (uint32_t g = 0; g < in->groups && in->crossed; g++) {
         const double *now = in->mean[0] + (size_t)n * g, *before = in->mean[1] + (size_t)n * g;
-        float *both = in->both + (size_t)n * n * g, *crossed = in->crossed + (size_t)n * n * g;
+        double *both = in->both + (size_t)n * n * g, *crossed = in->crossed + (size_t)n * n * g;
         double by = in->weights[g] > 0 ? share / in->weights[g] : 0;
         for (uint32_t i = 0; i < n; i++)
             for (uint32_t k = 0; k < n; k++) {
-                both[(size_t)i * n + k] -= (float)(by * now[i] * now[k]);
-                crossed[(size_t)i * n + k] -= (float)(by * now[i] * before[k]);
+                both[(size_t)i * n + k] -= by * now[i] * now[k];
+                crossed[(size_t)i * n + k] -= by * now[i] * before[k];
             }
     }
 }
@@ -238,6 +239,7 @@ void pith_layer_inputs_free(struct layer_inputs *in)
 bool pith_layer_inputs_open(struct layer_inputs *in, bool crossed, bool weighted)
 {
     size_t squares = (size_t)in->groups * in->n * in->n;
+    in->tile = pith_gram_tile();
     in->place = malloc((size_t)in->places * in->n * sizeof *in->place);
     in->both = calloc(squares, sizeof *in->both);
     in->weights = calloc(in->groups, sizeof *in->weights);

@@ -6,13 +6,14 @@
  *     if (in.n && pith_layer_inputs_open(&in, false, false)) {
  *         for each batch, step with the weight, slice:
  *             pith_layer_inputs_add(&in, step, slice, per_slice, tape, NULL, NULL);
- *         pith_layer_inputs_end(&in, tape);
+ *         pith_layer_inputs_end(&in);
  *     }
  *     pith_layer_inputs_free(&in);
  */
 #ifndef LAYER_INPUTS_H
 #define LAYER_INPUTS_H
 
+#include "pith_gram.h"
 #include "tape_state.h"
 
 #define LAYER_INPUTS_MOST 2048u
@@ -21,12 +22,13 @@
 struct layer_inputs {
     uint32_t n, groups; /* a row reads n numbers; those of each group of rows have their own */
     uint32_t bias;   /* value added to the rows' sums; PITH_VALUE_NONE: none, or others read it */
-    float *both;     /* [groups][n, n] sum of x x^T */
-    float *crossed;  /* [groups][n, n] sum of x x'^T; NULL: not asked for */
+    double *both;    /* [groups][n, n] sum of x x^T, once ended */
+    double *crossed; /* [groups][n, n] sum of x x'^T; NULL: not asked for */
     double *mean[2]; /* [groups][n] sum of x, x', times their rows' weights */
     double *weights; /* [groups] of the rows that were added, summed up */
     float *weight;   /* [room] of the rows; NULL: all 1 */
     uint64_t room, filled;
+    gram_tile *tile;
     uint64_t places; /* windows of a convolution */
     float *x[2];     /* [room, n] of x, x' */
     int64_t *place;  /* [places, n] at most */
@@ -44,7 +46,7 @@ void pith_layer_inputs_free(struct layer_inputs *in); /* accepts zeros */
 void pith_layer_inputs_add(struct layer_inputs *in, uint32_t step, uint32_t slice,
                            uint32_t per_slice, const struct tape *now, const struct tape *before,
                            const float *weight);
-void pith_layer_inputs_end(struct layer_inputs *in, const struct tape *now);
+void pith_layer_inputs_end(struct layer_inputs *in);
 /* Rows of a slice that a step multiplies a weight with, each group's; 0: it is not such a step. */
 uint64_t pith_layer_rows(const struct tape *t, uint32_t step, uint32_t per_slice);
 

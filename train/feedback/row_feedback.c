@@ -42,13 +42,12 @@ bool pith_row_feedback_open(struct row_feedback *s, uint32_t n, bool goals)
     return room && s->natural && s->crossed && s->goal && s->error && s->level && s->kept;
 }
 
-/* Symmetric: sums were added up in another order on each side of the diagonal. */
-static double damped(const float *h, uint32_t n, size_t i, size_t k, double damping)
+static double damped(const double *h, uint32_t n, size_t i, size_t k, double damping)
 {
-    return 0.5 * ((double)h[i * n + k] + (double)h[k * n + i]) + (i == k ? damping : 0);
+    return h[i * n + k] + (i == k ? damping : 0);
 }
 
-static bool factor_natural(struct row_feedback *s, const float *both, const float *crossed,
+static bool factor_natural(struct row_feedback *s, const double *both, const double *crossed,
                            double damping)
 {
     uint32_t n = s->n;
@@ -56,16 +55,16 @@ static bool factor_natural(struct row_feedback *s, const float *both, const floa
         for (uint32_t k = 0; k < n; k++) {
             size_t at = (size_t)i * n + k;
             s->natural[at] = damped(both, n, i, k, damping);
-            s->crossed[at] = (double)crossed[at] + (i == k ? damping : 0);
+            s->crossed[at] = crossed[at] + (i == k ? damping : 0);
         }
     return pith_cholesky(s->natural, n);
 }
 
-static bool factor_ordered(struct row_feedback *s, const float *both, double damping)
+static bool factor_ordered(struct row_feedback *s, const double *both, double damping)
 {
     uint32_t n = s->n;
     for (uint32_t k = 0; k < n; k++) /* from behind: of equal ones the first is rounded first */
-        s->solution[n - 1 - k] = (double)both[(size_t)k * n + k];
+        s->solution[n - 1 - k] = both[(size_t)k * n + k];
     pith_order_by_diagonal(s->solution, n, s->order);
     for (uint32_t k = 0; k < n; k++)
         s->order[k] = n - 1 - s->order[k];
@@ -75,11 +74,11 @@ static bool factor_ordered(struct row_feedback *s, const float *both, double dam
     return pith_cholesky(s->ordered, n);
 }
 
-bool pith_row_feedback_factor(struct row_feedback *s, const float *both, const float *crossed)
+bool pith_row_feedback_factor(struct row_feedback *s, const double *both, const double *crossed)
 {
     double trace = 0;
     for (uint32_t i = 0; i < s->n; i++)
-        trace += (double)both[(size_t)i * s->n + i];
+        trace += both[(size_t)i * s->n + i];
     double damping = DAMPING * trace / s->n;
     return trace > 0 && (!s->natural || factor_natural(s, both, crossed, damping)) &&
            factor_ordered(s, both, damping);

@@ -29,9 +29,9 @@ struct row_feedback {
 /* goals: without them nothing can be rounded. False: no memory. */
 bool pith_row_feedback_open(struct row_feedback *s, uint32_t n, bool goals);
 void pith_row_feedback_free(struct row_feedback *s); /* accepts zeros */
-/* both [n, n]: sum x' x'^T; crossed: sum x' x^T; NULL without goals. False: nothing came
+/* both [n, n], symmetric: sum x' x'^T; crossed: sum x' x^T; NULL without goals. False: nothing came
  * in. */
-bool pith_row_feedback_factor(struct row_feedback *s, const float *both, const float *crossed);
+bool pith_row_feedback_factor(struct row_feedback *s, const double *both, const double *crossed);
 /* The row without a grid, into s->goal. */
 void pith_row_feedback_aim(struct row_feedback *s, const float *was);
 /* The row at s->goal, of levels of grid times factor: level * step of each into v [s->n]. Elements

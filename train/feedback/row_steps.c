@@ -115,7 +115,7 @@ static enum pith_status open_solvers(struct probe *p, struct probed *w)
         add_inputs(p, w, &in);
     }
     if (!status) {
-        pith_layer_inputs_end(&in, p->drawn.tape);
+        pith_layer_inputs_end(&in);
         status = factor(p, w, &in);
     }
     pith_layer_inputs_free(&in);
