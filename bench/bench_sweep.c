@@ -49,6 +49,29 @@ static double cpu_seconds(void)
            1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
 }
 
+/* Of this process from here on, where the system can tell it anew. */
+static void reset_peak(void)
+{
+    FILE *f = fopen("/proc/self/clear_refs", "w");
+    if (f) {
+        fputs("5", f);
+        fclose(f);
+    }
+}
+
+static double peak_mb(void)
+{
+    char line[256];
+    double kb = 0;
+    FILE *f = fopen("/proc/self/status", "r");
+    while (f && fgets(line, sizeof line, f))
+        if (!strncmp(line, "VmHWM:", 6))
+            kb = atof(line + 6);
+    if (f)
+        fclose(f);
+    return kb / 1024;
+}
+
 static struct pith_data *open_data(const struct pith_model *m, const struct args *a, int which)
 {
     const struct pith_value *x = &m->values[m->inputs[0]];
@@ -151,6 +174,8 @@ static void read_option(struct args *a, char **argv, int *i)
         a->sweep.rate_share = atof(NEXT);
     else if (!strcmp(name, "--places"))
         a->sweep.place_share = atof(NEXT);
+    else if (!strcmp(name, "--memory"))
+        a->sweep.memory_bytes = (uint64_t)atoi(NEXT) << 20;
     else if (!strcmp(name, "--paths"))
         a->sweep.paths = (uint32_t)atoi(NEXT);
     else if (!strcmp(name, "--fisher"))
@@ -184,19 +209,19 @@ static void sweep_once(const struct args *a, const struct pith_model *m, struct 
     struct pith_pack_opts pack = {.size_bytes = sizeof pack, .compact = true};
     double kl, same, cpu = cpu_seconds();
     uint64_t began = pith_clock_ns(NULL);
+    reset_peak();
     check(pith_weight_sweep(m, data, &a->sweep, &out, &report, &err), "sweep");
     double seconds = 1e-9 * (double)(pith_clock_ns(NULL) - began);
-    struct rusage u;
-    getrusage(RUSAGE_SELF, &u);
+    const double peak = peak_mb();
     cpu = cpu_seconds() - cpu;
     check(pith_model_pack(out, &pack, &file, &err), "pack");
     struct answers now = answers_of(out, test, a->threads);
     compare(was, &now, &kl, &same);
     printf("{\"lambda\": %g, \"rate\": %g, \"bytes\": %zu, \"kl\": %.5f, \"agree\": %.4f, "
            "\"weight_bytes\": %.0f, \"told_loss\": %.5f, \"seconds\": %.1f, \"cpu_seconds\": %.1f, "
-           "\"rss_mb\": %.0f}\n",
+           "\"peak_mb\": %.0f}\n",
            a->sweep.lambda, a->sweep.rate_share, file.bytes, kl, same, report.bits / 8, report.loss,
-           seconds, cpu, (double)u.ru_maxrss / 1024);
+           seconds, cpu, peak);
     fflush(stdout);
     if (a->out)
         check(pith_file_write(a->out, file.data, file.bytes, &err), a->out);
@@ -229,11 +254,9 @@ int main(int argc, char **argv)
         .size_bytes = sizeof fisher, .samples = a.fisher, .seed = 1, .squares = a.squares};
     struct pith_sensitivity sensitivity;
     double cpu = cpu_seconds();
+    reset_peak();
     check(pith_fisher_rows(m, data, &fisher, &sensitivity, &err), "sensitivity");
-    struct rusage u;
-    getrusage(RUSAGE_SELF, &u);
-    fprintf(stderr, "sensitivity: %.1f s, %.0f MB\n", cpu_seconds() - cpu,
-            (double)u.ru_maxrss / 1024);
+    fprintf(stderr, "sensitivity: %.1f s, %.0f MB\n", cpu_seconds() - cpu, peak_mb());
     a.sweep.sensitivity = &sensitivity;
     for (const char *at = a.lambdas; *at; at += strcspn(at, ","), at += *at == ',') {
         a.sweep.lambda = strtod(at, NULL);

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include "conv_chain.h"
-#include "pith_cholesky.h"
+#include "pith_kept_values.h"
 #include "test_rd.h"
 
 static struct pith_error err;
@@ -90,6 +90,55 @@ static void sums_are_those_of_all_windows(void **state)
     }
     pith_sample_walk_close(w);
     pith_sample_walk_close(same);
+    pith_model_free(m);
+    pith_data_free(data);
+}
+
+/* Of a place that the loss minds three times as much as others. */
+static void places_count_as_the_loss_minds_them(void **state)
+{
+    (void)state;
+    struct pith_model *m = chain_new(21);
+    struct pith_data *data = chain_data(22);
+    const struct sample_walk_opts o = {data, SAMPLES, NULL, 1 << 20};
+    const struct pith_node *node = &m->nodes[4];
+    struct pith_row_sensitivity of[32] = {0};
+    struct pith_sensitivity known = {.n = 32, .n_samples = SAMPLES, .of = of};
+    const struct statistics_opts opts = {
+        .samples = SAMPLES, .per_column = 1000, .sensitivity = &known, .place_share = 0.5};
+    double h[64] = {0}, mean[8] = {0}, all = 0;
+    struct sample_walk *w;
+    struct layer_statistics s;
+    check(pith_sample_walk_open(m, &o, &w, &err));
+    check(pith_sample_walk_to(w, 4, &err));
+    of[node->in[1]].n_places = 36;
+    of[node->in[1]].place_mean = 1;
+    assert_non_null(known.place = pith_kept_new(32, 1 << 20));
+    for (uint64_t i = 0; i < SAMPLES; i++) {
+        float place[36], x[8 * 36];
+        check(pith_sample_walk_read(w, node->in[0], i, x, &err));
+        for (uint64_t at = 0; at < 36; at++) {
+            place[at] = (at + i) % 3 == 0 ? 3 : 0;
+            double weight = 0.5 + 0.5 * (double)place[at];
+            all += weight;
+            for (int k = 0; k < 64; k++)
+                h[k] += weight * (double)x[k / 8 * 36 + (int)at] * (double)x[k % 8 * 36 + (int)at] /
+                        SAMPLES;
+            for (int k = 0; k < 8; k++)
+                mean[k] += weight * (double)x[k * 36 + (int)at];
+        }
+        check(pith_kept_write(known.place, node->in[1], SAMPLES * sizeof place, i * sizeof place,
+                              place, sizeof place, &err));
+    }
+    for (int k = 0; k < 8; k++)
+        mean[k] /= all;
+    check(pith_layer_statistics(w, w, m, node, &opts, &s, &err));
+    expect_near(s.h, h, 64);
+    expect_near(s.crossed, h, 64);
+    expect_near(s.mean[0], mean, 8);
+    pith_layer_statistics_end(&s);
+    pith_kept_free(known.place);
+    pith_sample_walk_close(w);
     pith_model_free(m);
     pith_data_free(data);
 }
@@ -231,6 +280,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sums_are_those_of_all_windows),
+        cmocka_unit_test(places_count_as_the_loss_minds_them),
         cmocka_unit_test(goals_make_up_for_other_inputs),
         cmocka_unit_test(steps_are_where_a_bit_costs_lambda),
         cmocka_unit_test(sensitivities_are_drawn_to_their_mean),

@@ -1,0 +1,62 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# weight_sweep.sh - the figures of docs/results/weight-sweep.md: networks of the data folder behind
+# rd/pith_weight_sweep.h, judged on pictures that nothing was chosen by.
+#
+#     bench/weight_sweep.sh resnet20|squeezenet|mobilenet|squeezenet-dc|ablation [OPTIONS of bench_sweep]
+#
+# Calibration: every 20th training picture of CIFAR-10 (2,500; ablation: every 84th, 595), every second
+# one of the 500 of ImageNet (250). The ablation is judged by 5,000 other training pictures, the
+# networks by CIFAR-10's test pictures and by 125 of ImageNet's, which are not the 125 that options were
+# chosen by (1:500:4).
+set -e
+bench=${BENCH:-build/release/bench/bench_sweep}
+pith=${PITH:-build/release/pith}
+data=${PITH_DATA:-../shared/data}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT INT TERM
+rgb=scale=1/255,mean=0.485:0.456:0.406,std=0.229:0.224:0.225
+bgr=order=bgr,mean=104:117:123
+
+import() {
+    "$pith" import "$data/models/$1.onnx" --preprocess "$2" -q -f -o "$work/net.pith"
+}
+
+cifar() {
+    import cifar10_resnet20 $rgb
+    set -- "$work/net.pith" --data "$data/cifar10/train_jpeg.tar.gz" "$@"
+    "$bench" "$@"
+}
+
+# NAME SPEC LAMBDAS OPTIONS
+imagenet() {
+    import "$1" "$2"
+    lambdas=$3
+    shift 3
+    "$bench" "$work/net.pith" --data "$data/imagenet/imagenet_a500.tar" 0:500:2 \
+        --test "$data/imagenet/imagenet_a500.tar" 3:500:4 --lambda "$lambdas" --places .3 --rate .5 "$@"
+}
+
+net=$1
+[ $# -gt 0 ] && shift
+case $net in
+resnet20)
+    cifar 0:50000:20 --test "$data/cifar10/test_jpeg.tar.gz" 0:10000:1 --lambda 8e-7,1.1e-6 \
+        --steps tensor --places .3 --rate .5 "$@"
+    ;;
+squeezenet) imagenet imagenet_squeezenet_v1_1 $bgr,crop=224 3e-8,6e-8,1.2e-7 "$@" ;;
+mobilenet) imagenet imagenet_mobilenet_v2 $rgb,crop=224 5e-9,1.2e-8 "$@" ;;
+squeezenet-dc) imagenet imagenet_squeezenet_v1_dc $bgr,crop=227 1e-7,3e-7 "$@" ;;
+ablation)
+    for o in "--paths 1" "" "--steps row" "--places .3" "--places .7" "--rate .5" "--rate 1" "--places .3 --rate .5"; do
+        echo "# $o"
+        # shellcheck disable=SC2086
+        cifar 0:50000:84 --test "$data/cifar10/train_jpeg.tar.gz" 1:50000:10 --lambda 1e-6 \
+            --steps tensor $o "$@" 2>/dev/null
+    done
+    ;;
+*)
+    echo "usage: $0 resnet20|squeezenet|mobilenet|squeezenet-dc|ablation" >&2
+    exit 2
+    ;;
+esac
