@@ -65,8 +65,8 @@ goal '"max_drop":"1%","max_nodes":9' | "$pith" recipe lint | grep -q '"max_nodes
 goal '"max_nodes":9' | "$pith" recipe lint 2>&1 | grep -q "'max_nodes' needs 'max_drop'" || complain "a recipe takes the goal alone"
 goal '"max_drop":"1%","max_nodes":99' >goal.json
 reached() { "$pith" compress whole.pith -d digits/train-images-idx3-ubyte -q -f -o goal.pith "$@" 2>message; }
-reached --max-drop 90% --max-nodes 1 && complain "more nodes than the goal are no miss"
-reached --max-drop 90% --max-nodes 99 || complain "the goal is missed: $(cat message)"
+reached --bits 8 --max-drop 90% --max-nodes 1 && complain "more nodes than the goal are no miss"
+reached --bits 8 --max-drop 90% --max-nodes 99 || complain "the goal is missed: $(cat message)"
 reached -r goal.json || complain "the recipe's goal is missed: $(cat message)"
 reached -r goal.json --max-drop 90% --max-nodes 1 && complain "the command's goal does not win over the recipe's"
 exit $status
