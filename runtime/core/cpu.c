@@ -47,18 +47,24 @@ static uint32_t saved_state(void)
 uint32_t pith_cpu_features(void)
 {
     uint32_t a, b, c, d, c81, features = 0;
-    if (!__get_cpuid(1, &a, &b, &c, &d) || !has(c, LEAF1_ECX_OSXSAVE))
+    /* Each cpuid is a trap of some microseconds in a virtual machine: none but these. Whoever has
+     * leaf 7 has leaf 0x80000001. */
+    if (__get_cpuid_max(0, NULL) < 7)
+        return 0;
+    __cpuid(1, a, b, c, d);
+    if (!has(c, LEAF1_ECX_OSXSAVE))
         return 0;
     const uint32_t state = saved_state(), c1 = c;
-    if (!__get_cpuid(0x80000001u, &a, &b, &c81, &d) || !__get_cpuid_count(7, 0, &a, &b, &c, &d))
-        return 0;
+    __cpuid(0x80000001u, a, b, c81, d);
+    __cpuid_count(7, 0, a, b, c, d);
     if (!has(state, XCR0_AVX) || !has(c81, LEAF81_ECX_LZCNT) ||
         !has(c1, LEAF1_ECX_AVX | LEAF1_ECX_FMA | LEAF1_ECX_F16C | LEAF1_ECX_POPCNT) ||
         !has(b, LEAF7_EBX_AVX2 | LEAF7_EBX_BMI1 | LEAF7_EBX_BMI2))
         return 0;
     features |= PITH_CPU_AVX2;
     uint32_t a1, unused;
-    if (__get_cpuid_count(7, 1, &a1, &unused, &unused, &unused) && has(a1, LEAF7_1_EAX_AVXVNNI))
+    __cpuid_count(7, 1, a1, unused, unused, unused);
+    if (has(a1, LEAF7_1_EAX_AVXVNNI))
         features |= PITH_CPU_AVXVNNI;
     if (!has(state, XCR0_AVX512) ||
         !has(b, LEAF7_EBX_AVX512F | LEAF7_EBX_AVX512DQ | LEAF7_EBX_AVX512CD | LEAF7_EBX_AVX512BW |
