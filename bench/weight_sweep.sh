@@ -41,11 +41,11 @@ net=$1
 [ $# -gt 0 ] && shift
 case $net in
 resnet20)
-    cifar 0:50000:20 --test "$data/cifar10/test_jpeg.tar.gz" 0:10000:1 --lambda 8e-7,1.1e-6 \
+    cifar 0:50000:20 --test "$data/cifar10/test_jpeg.tar.gz" 0:10000:1 --lambda 8e-7,8.5e-7,1.1e-6 \
         --steps tensor --places .3 --rate .5 "$@"
     ;;
-squeezenet) imagenet imagenet_squeezenet_v1_1 $bgr,crop=224 3e-8,6e-8,1.2e-7 "$@" ;;
-mobilenet) imagenet imagenet_mobilenet_v2 $rgb,crop=224 5e-9,1.2e-8 "$@" ;;
+squeezenet) imagenet imagenet_squeezenet_v1_1 $bgr,crop=224 3e-8,6e-8 "$@" ;;
+mobilenet) imagenet imagenet_mobilenet_v2 $rgb,crop=224 5e-9 "$@" ;;
 squeezenet-dc) imagenet imagenet_squeezenet_v1_dc $bgr,crop=227 1e-7,3e-7 "$@" ;;
 ablation)
     for o in "--paths 1" "" "--steps row" "--places .3" "--places .7" "--rate .5" "--rate 1" "--places .3 --rate .5"; do
