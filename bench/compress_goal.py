@@ -40,7 +40,7 @@ NETWORKS = {
     "super_resolution_x3": ("imagenet/imagenet_a500.tar", "scale=1/255,crop=224", "0:64", "64:96"),
     "silero_vad_16k": ("wav:576:512:audio/vad_test_16k.wav", None, "0:1200", "1200:1875"),
 }
-STATES = {"silero_vad_16k": ["--state", "stateN=state"]}
+STATES = {"silero_vad_16k": ["--state", "1=1"]}
 
 
 def data_of(name, folder, work):
@@ -108,7 +108,7 @@ def measure(pith, folder, name, drop):
 def table(path, drop=0.005):
     rows = [json.loads(line) for line in open(path)]
     last = {r["network"]: r for r in rows}
-    print("| network | ratio | bytes | within the goal | KL unseen | agreement | SQNR unseen | loss / allowed | calls | minutes |")
+    print("| network | ratio | bytes | within the goal | KL unseen | agreement | SQNR unseen | loss / limit | calls | minutes |")
     print("|---|---|---|---|---|---|---|---|---|---|")
     for r in last.values():
         if "bytes" not in r:

@@ -26,8 +26,11 @@ static double snr_over(double db, double limit)
 static double answers_over(double max_drop, const struct pith_goal_loss *l, double errors)
 {
     double worst = -HUGE_VAL;
-    if (l->classes)
+    if (l->classes) {
         worst = over(l->kl + errors * l->kl_error, pith_goal_kl(max_drop));
+        worst = fmax(worst, snr_over(errors > 0 ? l->snr_low_db : l->snr_db,
+                                     pith_goal_snr(max_drop) - PITH_GOAL_CLASSES_DB));
+    }
     if (l->numbers)
         worst =
             fmax(worst, snr_over(errors > 0 ? l->numbers_db : l->snr_db, pith_goal_snr(max_drop)));

@@ -20,6 +20,7 @@ extern "C" {
 #define PITH_GOAL_DEFAULT_DROP 0.005 /* where data is given and no limit on what may be lost */
 #define PITH_GOAL_NATS 4.0           /* of KL, a unit of max_drop */
 #define PITH_GOAL_SNR_DB 30.0        /* at PITH_GOAL_DEFAULT_DROP */
+#define PITH_GOAL_CLASSES_DB 10.0    /* that classes may be worse */
 
 enum pith_goal_run {
     PITH_GOAL_RUN_ANY = 0,   /* whichever makes the smaller file */

@@ -78,6 +78,18 @@ grep -q -e '--max-size [0-9]* would take it' .err || complain "no looser limit: 
 expect 2 $search --range 0:1 -q -o one.pith
 grep -q 'give at least 2' .err || complain "one sample: $(cat .err)"
 absent one.pith one.best.pith
+# Ended by a signal once something was found: the best so far stays, nothing else does.
+$search --max-drop 0.00001% -o ended.pith 2>ended.err &
+for _ in $(seq 200); do [ -s ended.best.pith ] && break; sleep 0.05; done
+kill -TERM $! 2>/dev/null
+wait $!
+ended=$?
+if [ $ended -ne 0 ] && [ $ended -ne 1 ]; then # else it was over before the signal came
+    [ $ended -eq 143 ] || complain "exit $ended, expected 143: $(cat ended.err)"
+    absent ended.pith
+    [ -s ended.best.pith ] || complain "no ended.best.pith"
+    expect 0 pith info ended.best.pith
+fi
 expect 0 $search --range 0:32 --max-drop 20% -q -n -o dry2.pith
 absent dry2.pith dry2.best.pith
 finish

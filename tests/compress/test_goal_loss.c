@@ -211,8 +211,8 @@ static struct pith_goal_loss classes_lost(double kl, double error)
                                    .kl = kl,
                                    .kl_error = error,
                                    .agreement = 0.95,
-                                   .snr_db = 20,
-                                   .snr_low_db = 18,
+                                   .snr_db = 40,
+                                   .snr_low_db = 38,
                                    .numbers_db = HUGE_VAL};
 }
 
@@ -231,11 +231,16 @@ static void limits(void **state)
     assert_true(fabs(pith_goal_excess(&g, &l, 1) - log(1.1)) < 1e-9);
     g.min_agreement = 0.975;
     assert_true(fabs(pith_goal_excess(&g, &l, 0) - log(2)) < 1e-9);
-    g.min_snr = 30;
+    g.min_snr = 50;
     assert_true(fabs(pith_goal_excess(&g, &l, 0) - log(10)) < 1e-9);
+    g = (struct pith_goal){.max_drop = 0.005};
+    l.kl = 0, l.snr_db = 17; /* all are certain, and far off */
+    assert_true(fabs(pith_goal_excess(&g, &l, 0) - 0.3 * log(10)) < 1e-9);
+    l = classes_lost(0.02, 0.002);
     g = (struct pith_goal){.max_drop = 0};
     assert_true(pith_goal_excess(&g, &l, 0) == HUGE_VAL);
     l.kl = l.kl_error = 0;
+    l.snr_db = l.snr_low_db = HUGE_VAL;
     assert_true(pith_goal_excess(&g, &l, 1) == -HUGE_VAL);
     l = (struct pith_goal_loss){.numbers = true, .snr_db = 33, .snr_low_db = 30, .numbers_db = 30};
     g.max_drop = 0.005;

@@ -40,7 +40,7 @@ static enum pith_status measure(void *user, const struct pith_buffer *file,
     (void)err;
     *loss = (struct pith_goal_loss){.samples = 100, .classes = true, .agreement = 1};
     memcpy(&loss->kl, file->data, sizeof loss->kl);
-    loss->snr_db = loss->snr_low_db = loss->numbers_db = -10 * log10(loss->kl);
+    loss->snr_db = loss->snr_low_db = loss->numbers_db = 30 - 10 * log10(loss->kl);
     *ram = 1000 + file->bytes;
     return PITH_OK;
 }
