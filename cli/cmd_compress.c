@@ -460,13 +460,9 @@ const struct cli_command cmd_compress = {
     "pith compress MODEL [-d DATA] [--max-drop 0.5%] [--max-size B] [--preset NAME | -r FILE]",
     "With data, and no word on how: the smallest file within the goal. --bits, a preset or a "
     "recipe is\n"
-    "done once, and --max-drop decides. --lossless: encode alone; outputs stay the same bits. "
-    "More: "
-    "pith\n"
-    "help compress-advanced.\n"
+    "done once, and --max-drop decides. More: pith help compress-advanced.\n"
     "\n"
     "  pith compress net.onnx -d pictures/ -o net.pith\n"
-    "  pith compress net.onnx -d val.tar --max-drop 1% --max-size 2M\n"
     "  pith compress net.onnx --lossless --for size\n"
     "\f"
     "It is found in up to 8 tries. Where nothing limits what is lost, it is --max-drop 0.5%. "
@@ -497,8 +493,9 @@ const struct cli_command cmd_compress = {
     "--val or\n"
     "--hold validate. What is said of stages (--sparsity, --set train.epochs=4) wins over what the "
     "preset\n"
-    "says of them.\n"
+    "says of them. --lossless encodes alone; outputs stay the same bits.\n"
     "\n"
+    "  pith compress net.onnx -d val.tar --preprocess imagenet --max-drop 1% --max-size 2M\n"
     "  pith compress net.onnx -d train.idx --hold 0::10 --preset deep-compression --max-drop 0.5%\n"
     "  pith compress net.onnx --bits 6",
     options,
