@@ -19,7 +19,7 @@ struct info_options {
 
 static const struct cli_option options[] = {
     {0, "bytes", OPTION_FLAG, offsetof(struct info_options, bytes), NULL,
-     "one line: every section; they sum to the file; -v: each weight with each coder", 0, 0},
+     "every section, in one line; they sum to the file; -v: weights, too", 0, 0},
     {0, "history", OPTION_FLAG, offsetof(struct info_options, history), NULL,
      "what was done, with options and results", 0, 0},
     {0, "meta", OPTION_FLAG, offsetof(struct info_options, meta), NULL,

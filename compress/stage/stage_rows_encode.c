@@ -47,9 +47,8 @@ static const struct pith_word goals[] = {
 static const struct pith_option rows[] = {
     PITH_OWN_ROW("coder", &coder, "NAME",
                  "huffman, rans, adaptive or none; without it as --for says"),
-    PITH_ROW(WORD, "for", encode.goal, "GOAL",
-             "what it is made for (of size and flash the header is compact)", .words = goals,
-             .flags = PITH_OPTION_ALWAYS),
+    PITH_ROW(WORD, "for", encode.goal, "GOAL", "with a compact header unless for speed",
+             .words = goals, .flags = PITH_OPTION_ALWAYS),
     PITH_ROW(FLAG, "keep_history", encode.keep_history, NULL,
              "in the compact header: keep the history chunk"),
     PITH_ROW(FLAG, "lossless", encode.lossless, NULL,
