@@ -39,45 +39,20 @@ static inline __m256i take_words(__m256i x, const uint8_t **in)
     return _mm256_blendv_epi8(x, with, low);
 }
 
-static inline __m256i next_state(__m256i x, __m256i e, __m256i slots)
-{
-    __m256i product = _mm256_mullo_epi32(_mm256_srli_epi32(e, 20), _mm256_srli_epi32(x, RANS_BITS));
-    return _mm256_add_epi32(product, _mm256_and_si256(_mm256_srli_epi32(e, 8), slots));
-}
-
 /* The low bytes of 32 entries, in order. */
-static inline __m256i symbols_of(const __m256i *e)
+static inline void put_symbols(uint8_t *out, const __m256i *e)
 {
     const __m256i byte = _mm256_set1_epi32(255), order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     __m256i a = _mm256_packus_epi32(_mm256_and_si256(e[0], byte), _mm256_and_si256(e[1], byte));
     __m256i b = _mm256_packus_epi32(_mm256_and_si256(e[2], byte), _mm256_and_si256(e[3], byte));
-    return _mm256_permutevar8x32_epi32(_mm256_packus_epi16(a, b), order);
+    __m256i symbols = _mm256_permutevar8x32_epi32(_mm256_packus_epi16(a, b), order);
+    _mm256_storeu_si256((__m256i *)(void *)out, symbols);
 }
+
+#include "rans_rows_impl.h"
 
 size_t pith_rans_rows_avx2(uint32_t *state, const uint32_t *entries, const uint8_t **in,
                            const uint8_t *in_end, uint8_t *out, size_t rows)
 {
-    const __m256i slots = _mm256_set1_epi32((1 << RANS_BITS) - 1);
-    const uint8_t *at = *in;
-    __m256i x[REGISTERS], e[REGISTERS];
-    size_t row = 0;
-    for (uint32_t i = 0; i < REGISTERS; i++)
-        x[i] = _mm256_loadu_si256((const __m256i *)(const void *)(state + WIDTH * i));
-    for (; row < rows && (size_t)(in_end - at) >= RANS_ROW_BYTES; row++, out += RANS_LANES) {
-#pragma GCC unroll 4
-        for (uint32_t i = 0; i < REGISTERS; i++)
-            e[i] = _mm256_i32gather_epi32((const int *)(const void *)entries,
-                                          _mm256_and_si256(x[i], slots), 4);
-#pragma GCC unroll 4
-        for (uint32_t i = 0; i < REGISTERS; i++)
-            x[i] = next_state(x[i], e[i], slots);
-        _mm256_storeu_si256((__m256i *)(void *)out, symbols_of(e));
-#pragma GCC unroll 4
-        for (uint32_t i = 0; i < REGISTERS; i++)
-            x[i] = take_words(x[i], &at);
-    }
-    for (uint32_t i = 0; i < REGISTERS; i++)
-        _mm256_storeu_si256((__m256i *)(void *)(state + WIDTH * i), x[i]);
-    *in = at;
-    return row;
+    return rans_rows(state, entries, in, in_end, out, rows);
 }

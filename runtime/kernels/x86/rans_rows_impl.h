@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* rans_rows_impl.h - rows of pith_kernel_decode.h by registers of eight lanes. Who includes it has
+ * defined WIDTH, REGISTERS and two things of its instruction set:
+ *
+ *     __m256i take_words(__m256i x, const uint8_t **in): low states take their next words
+ *     void put_symbols(uint8_t *out, const __m256i *e): the low bytes of 32 entries, in order */
+
+static inline __m256i next_state(__m256i x, __m256i e, __m256i slots)
+{
+    __m256i product = _mm256_mullo_epi32(_mm256_srli_epi32(e, 20), _mm256_srli_epi32(x, RANS_BITS));
+    return _mm256_add_epi32(product, _mm256_and_si256(_mm256_srli_epi32(e, 8), slots));
+}
+
+static inline __attribute__((always_inline)) size_t
+rans_rows(uint32_t *state, const uint32_t *entries, const uint8_t **in, const uint8_t *in_end,
+          uint8_t *out, size_t rows)
+{
+    const __m256i slots = _mm256_set1_epi32((1 << RANS_BITS) - 1);
+    const uint8_t *at = *in;
+    __m256i x[REGISTERS], e[REGISTERS];
+    size_t row = 0;
+    for (uint32_t i = 0; i < REGISTERS; i++)
+        x[i] = _mm256_loadu_si256((const __m256i *)(const void *)(state + WIDTH * i));
+    for (; row < rows && (size_t)(in_end - at) >= RANS_ROW_BYTES; row++, out += RANS_LANES) {
+#pragma GCC unroll 4
+        for (uint32_t i = 0; i < REGISTERS; i++)
+            e[i] = _mm256_i32gather_epi32((const int *)(const void *)entries,
+                                          _mm256_and_si256(x[i], slots), 4);
+#pragma GCC unroll 4
+        for (uint32_t i = 0; i < REGISTERS; i++)
+            x[i] = next_state(x[i], e[i], slots);
+        put_symbols(out, e);
+#pragma GCC unroll 4
+        for (uint32_t i = 0; i < REGISTERS; i++)
+            x[i] = take_words(x[i], &at);
+    }
+    for (uint32_t i = 0; i < REGISTERS; i++)
+        _mm256_storeu_si256((__m256i *)(void *)(state + WIDTH * i), x[i]);
+    *in = at;
+    return row;
+}
