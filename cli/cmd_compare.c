@@ -180,6 +180,8 @@ static void print_json(const struct pairing *p, const struct pith_comparison *c,
     cli_json_begin();
     cli_json_uint("samples", c->samples);
     cli_json_number("agreement", (double)c->agree / (double)c->samples);
+    cli_json_number("kl", c->classes ? c->kl : NAN);
+    cli_json_number("kl_standard_error", c->classes ? c->kl_se : NAN);
     cli_json_number("snr_db", c->output.snr_db);
     cli_json_number("max_abs", c->output.max_abs);
     cli_json_number("range", c->output.range);
@@ -187,6 +189,16 @@ static void print_json(const struct pairing *p, const struct pith_comparison *c,
     cli_json_bool("ok", good);
     json_layers(p, c, why);
     cli_json_end();
+}
+
+static void print_output(const struct pith_comparison *c)
+{
+    printf("output: snr %.1f dB, max error %.4g of range %.4g, same prediction %" PRIu64
+           " of %" PRIu64,
+           c->output.snr_db, c->output.max_abs, c->output.range, c->agree, c->samples);
+    if (c->classes)
+        printf(", KL %.4f +- %.4f nats", c->kl, c->kl_se);
+    puts(c->output.equal_bits ? ", equal bits" : "");
 }
 
 static enum cli_exit report(const struct pairing *p, const struct pith_comparison *c)
@@ -202,10 +214,7 @@ static enum cli_exit report(const struct pairing *p, const struct pith_compariso
     else {
         if (p->o->layers || p->o->first)
             print_layers(p, c, why);
-        printf("output: snr %.1f dB, max error %.4g of range %.4g, same prediction %" PRIu64
-               " of %" PRIu64 "%s\n",
-               c->output.snr_db, c->output.max_abs, c->output.range, c->agree, c->samples,
-               c->output.equal_bits ? ", equal bits" : "");
+        print_output(c);
     }
     return good ? EXIT_DONE : EXIT_NO;
 }
@@ -372,8 +381,10 @@ const struct cli_command cmd_compare = {
     "count as the numbers they stand for. --first says of the first layer beyond --tol what did "
     "it:\n"
     "numbers cut at the ends of its integers, a coarse step, its weights, or the inputs it got.\n"
-    "--dump writes what a layer, or the layer that computes the value of that name, gave in each\n"
-    "model, with an axis in front that counts the times: samples, and rounds of a "
+    "Where output 0 is classes, the mean KL divergence of B's from A's is told, with its standard\n"
+    "error. --dump writes what a layer, or the layer that computes the value of that name, gave "
+    "in\n"
+    "each model, with an axis in front that counts the times: samples, and rounds of a "
     "loop.\n" CLI_STATE_TEXT "\n"
     "  pith compare net.onnx net.pith -d val.idx --layers --first --tol 'snr>20dB'\n"
     "  pith compare net.onnx net.pith -d val.idx --range 0:1 --dump conv3",

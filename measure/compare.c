@@ -15,6 +15,7 @@
 #include "pith_engine.h"
 #include "pith_error_fill.h"
 #include "integer_numbers.h"
+#include "pith_class_output.h"
 #include "pith_tensor.h"
 #include "pith_sample_feed.h"
 
@@ -250,7 +251,9 @@ struct pair {
     struct feeder feed_a, feed_b;
     struct recording layers;
     struct sums output;
-    uint64_t agree;
+    uint64_t agree, calls;
+    struct output_kind kind;
+    double kl, kl_squares; /* sums over calls */
 };
 
 static enum pith_status open_side(const struct pith_model *m, const struct pith_packed *packed,
@@ -327,6 +330,12 @@ static enum pith_status run_pair(struct pair *p, struct pith_error *err)
     pith_feeder_keep(&p->feed_b);
     sums_add(&p->output, a, b, n);
     p->agree += argmax(a, n) == argmax(b, n);
+    p->calls++;
+    if (p->kind.classes && p->kind.rows * p->kind.classes == n) {
+        double kl = pith_class_divergence(&p->kind, a, b, NULL);
+        p->kl += kl;
+        p->kl_squares += kl * kl;
+    }
     return PITH_OK;
 }
 
@@ -351,11 +360,20 @@ static void tell_grid(const struct kept_value *v, struct pith_difference *d)
     d->channels = e->n_channels;
 }
 
+static void tell_divergence(const struct pair *p, struct pith_comparison *c)
+{
+    const double n = (double)p->calls, mean = n > 0 ? p->kl / n : 0;
+    c->classes = p->kind.classes > 0;
+    c->kl = mean;
+    c->kl_se = n > 1 ? sqrt(fmax(p->kl_squares / n - mean * mean, 0) / (n - 1)) : 0;
+}
+
 static enum pith_status collect(const struct pair *p, struct pith_comparison *c,
                                 struct pith_error *err)
 {
     const struct recording *r = &p->layers;
     c->agree = p->agree;
+    tell_divergence(p, c);
     c->output = sums_result(&p->output, "output");
     c->layers = calloc(r->n + 1u, sizeof *c->layers);
     if (!c->layers)
@@ -434,6 +452,7 @@ enum pith_status pith_compare(const struct pith_model *a, const struct pith_mode
     p.layers.by_position = a->n_nodes == b->n_nodes && b->n_nodes > 0 && !b->nodes[0].name[0];
     p.layers.a = a;
     p.layers.b = b;
+    p.kind = pith_output_kind(a, 0);
     p.layers.pairing = opts->layers;
     p.layers.dump_a = opts->dump_a;
     p.layers.dump_b = opts->dump_b;

@@ -172,6 +172,8 @@ struct pith_difference {
 struct pith_comparison {
     uint64_t samples; /* of sequences: calls */
     uint64_t agree;   /* equal top-1 of output 0 */
+    bool classes;     /* output 0 of A is classes (pith_class_output.h) */
+    double kl, kl_se; /* then: mean KL(A || B) over samples, in nats, and its standard error */
     struct pith_difference output;
     struct pith_difference *layers; /* in A's order of execution: values both models name, as floats
                                        or as integers with a grid. malloc'ed */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output_kind.h"
+#include "pith_class_output.h"
 #include "pith_error_fill.h"
 #include "sample_split.h"
 
@@ -16,7 +16,6 @@
 #define LEAST_MOST 64.0 /* samples, whatever the network costs */
 #define MOST_CHOOSING 4096.0
 #define MOST_CALIBRATING 1024.0
-#define LEAST_P 1e-30 /* of a class: its logarithm is a number */
 
 static char candidate_name[] = "the compressed network"; /* for messages */
 
@@ -120,57 +119,18 @@ static enum pith_status find_outputs(struct pith_goal_judge *j, const struct pit
 
 /* ---- one answer ------------------------------------------------------------------------------ */
 
-struct row {
-    const float *x;
-    uint64_t n, apart;
-};
-
-static double at(const struct row *r, uint64_t k)
-{
-    return (double)r->x[k * r->apart];
-}
-
-static uint64_t largest(const struct row *r)
+static uint64_t largest(const float *x, uint64_t n)
 {
     uint64_t best = 0;
-    for (uint64_t k = 1; k < r->n; k++)
-        if (at(r, k) > at(r, best))
-            best = k;
+    for (uint64_t k = 1; k < n; k++)
+        best = x[k] > x[best] ? k : best;
     return best;
-}
-
-/* So that log p = at - this; of probabilities see log_p. */
-static double log_sum(const struct row *r)
-{
-    double top = at(r, largest(r)), sum = 0;
-    for (uint64_t k = 0; k < r->n; k++)
-        sum += exp(at(r, k) - top);
-    return top + log(sum);
-}
-
-/* KL(a || b) of a row; not a number in it: as far off as can be. */
-static double divergence(const struct row *a, const struct row *b, bool softmax)
-{
-    double lse_a = softmax ? 0 : log_sum(a), lse_b = softmax ? 0 : log_sum(b), kl = 0;
-    for (uint64_t k = 0; k < a->n; k++) {
-        double la = softmax ? log(fmax(at(a, k), LEAST_P)) : at(a, k) - lse_a;
-        double lb = softmax ? log(fmax(at(b, k), LEAST_P)) : at(b, k) - lse_b;
-        kl += exp(la) * (la - lb);
-    }
-    return isfinite(kl) ? fmax(kl, 0) : -log(LEAST_P);
 }
 
 static void add_classes(struct sums *s, const struct output_kind *kind, const float *a,
                         const float *b)
 {
-    double kl = 0;
-    for (uint64_t r = 0; r < kind->rows; r++) {
-        uint64_t from = r / kind->inner * kind->inner * kind->classes + r % kind->inner;
-        const struct row of_a = {a + from, kind->classes, kind->inner};
-        const struct row of_b = {b + from, kind->classes, kind->inner};
-        kl += divergence(&of_a, &of_b, kind->softmax) / (double)kind->rows;
-        s->agree += largest(&of_a) == largest(&of_b);
-    }
+    double kl = pith_class_divergence(kind, a, b, &s->agree);
     s->rows += kind->rows;
     s->kl += kl;
     s->kl_squares += kl * kl;
@@ -254,9 +214,10 @@ static bool is_right(struct pass *p, uint64_t sample)
 {
     struct pith_tensor t;
     pith_plan_output(p->plan, 0, &t);
-    const struct row r = {pith_plan_output_data(p->plan, 0), t.bytes / sizeof(float), 1};
+    const float *y = pith_plan_output_data(p->plan, 0);
+    const uint64_t n = t.bytes / sizeof(float);
     int64_t label = pith_data_label(p->j->labelled, sample);
-    return label >= 0 && (uint64_t)label < r.n && largest(&r) == (uint64_t)label;
+    return label >= 0 && (uint64_t)label < n && largest(y, n) == (uint64_t)label;
 }
 
 static enum pith_status add_squares(struct pass *p, uint64_t sample)

@@ -7,7 +7,7 @@
 #ifndef TEST_COMPRESS_GOAL_H
 #define TEST_COMPRESS_GOAL_H
 
-#include "output_kind.h"
+#include "pith_class_output.h"
 #include "sample_split.h"
 
 #endif

@@ -54,7 +54,7 @@ check("pith check unsupported.onnx --json", ["ok"], code=5, lists={"unsupported"
 check(f"pith eval good.onnx {data} --json", ["samples", "top1", "top5", "correct1", "correct5", "loss"])
 check(f"pith eval good.onnx {data} --confusion --json", ["confusion"])
 check("pith compare digits.onnx small.pith --layers --json",
-      ["samples", "agreement", "snr_db", "max_abs"], lists={"layers": ["name", "snr_db", "max_abs"]})
+      ["samples", "agreement", "kl", "kl_standard_error", "snr_db", "max_abs"], lists={"layers": ["name", "snr_db", "max_abs"]})
 first = check("pith compare digits.onnx small.pith --first --tol 'snr>90dB' --json", ["first"], code=1)["first"]
 if list(first) != ["name", "reason"]:
     print("first has", list(first))

@@ -74,6 +74,26 @@ static void a_known_difference_is_measured(void **state)
 }
 
 /* Only layers that both have under one name are compared, wherever they stand. */
+/* Logits (0, ln 3) against (0, 0): probabilities 1/4, 3/4 against halves, so KL(A || B) is
+ * 1/4 ln(1/2) + 3/4 ln(3/2), of one sample; equal answers on the other add 0 to the mean. */
+static void classes_have_a_divergence(void **state)
+{
+    (void)state;
+    const float wide[6] = {0, 0, 0, 0, 1.0986123f, 0}, flat[6] = {0};
+    const float x[2][3] = {{0, 1, 0}, {1, 0, 1}};
+    struct pith_model *a = small_net(3, 2, wide, false), *b = small_net(3, 2, flat, false);
+    struct pith_data *data = rows_of(x[0], 2, 3, NULL);
+    struct pith_comparison c = compare(a, b, data, false);
+    const double kl = 0.25 * log(0.5) + 0.75 * log(1.5);
+    assert_true(c.classes);
+    assert_true(fabs(c.kl - kl / 2) < 1e-6);
+    assert_true(fabs(c.kl_se - kl / 2) < 1e-6); /* sqrt(mean of squares - square of mean) */
+    pith_comparison_free(&c);
+    pith_data_free(data);
+    pith_model_free(a);
+    pith_model_free(b);
+}
+
 static void layers_are_matched_by_name(void **state)
 {
     (void)state;
@@ -155,6 +175,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_model_equals_itself),
         cmocka_unit_test(a_known_difference_is_measured),
+        cmocka_unit_test(classes_have_a_divergence),
         cmocka_unit_test(layers_are_matched_by_name),
         cmocka_unit_test(other_sizes_are_refused),
         cmocka_unit_test(stops_when_the_watch_says_so),

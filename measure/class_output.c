@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "output_kind.h"
+#include "pith_class_output.h"
+
+#include <math.h>
 
 #include "pith_op_semantics.h"
 
@@ -90,4 +92,63 @@ struct output_kind pith_output_kind(const struct pith_model *m, uint32_t output)
         return (struct output_kind){0};
     kind.rows = elems(y, 0, y->rank) / kind.classes;
     return kind;
+}
+
+/* ---- how far apart --------------------------------------------------------------------------- */
+
+#define LEAST_P 1e-30 /* of a class: its logarithm is a number */
+
+struct row {
+    const float *x;
+    uint64_t n, apart;
+};
+
+static double at(const struct row *r, uint64_t k)
+{
+    return (double)r->x[k * r->apart];
+}
+
+static uint64_t largest(const struct row *r)
+{
+    uint64_t best = 0;
+    for (uint64_t k = 1; k < r->n; k++)
+        if (at(r, k) > at(r, best))
+            best = k;
+    return best;
+}
+
+/* So that log p = at - this; of probabilities see log_p. */
+static double log_sum(const struct row *r)
+{
+    double top = at(r, largest(r)), sum = 0;
+    for (uint64_t k = 0; k < r->n; k++)
+        sum += exp(at(r, k) - top);
+    return top + log(sum);
+}
+
+/* Not a number in it: as far off as can be. */
+static double divergence(const struct row *a, const struct row *b, bool softmax)
+{
+    double lse_a = softmax ? 0 : log_sum(a), lse_b = softmax ? 0 : log_sum(b), kl = 0;
+    for (uint64_t k = 0; k < a->n; k++) {
+        double la = softmax ? log(fmax(at(a, k), LEAST_P)) : at(a, k) - lse_a;
+        double lb = softmax ? log(fmax(at(b, k), LEAST_P)) : at(b, k) - lse_b;
+        kl += exp(la) * (la - lb);
+    }
+    return isfinite(kl) ? fmax(kl, 0) : -log(LEAST_P);
+}
+
+double pith_class_divergence(const struct output_kind *kind, const float *a, const float *b,
+                             uint64_t *agree)
+{
+    double kl = 0;
+    for (uint64_t r = 0; r < kind->rows; r++) {
+        uint64_t from = r / kind->inner * kind->inner * kind->classes + r % kind->inner;
+        const struct row of_a = {a + from, kind->classes, kind->inner};
+        const struct row of_b = {b + from, kind->classes, kind->inner};
+        kl += divergence(&of_a, &of_b, kind->softmax) / (double)kind->rows;
+        if (agree)
+            *agree += largest(&of_a) == largest(&of_b);
+    }
+    return kl;
 }

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* pith_class_output.h - what the numbers of an output mean, told from what the network ends in, and
+ * how far two answers lie apart where they are classes.
+ *
+ * Classes: behind a Softmax, along its axis; or, of a network with one output, a row of 2 or more
+ * numbers for each sample that a product or a pool gives (a classifier without its Softmax), where
+ * the row is shorter than the input: an autoencoder's is as long. What moves or adds to numbers
+ * (Flatten, Reshape, a bias) is looked through. Any other output is numbers. */
+#ifndef PITH_CLASS_OUTPUT_H
+#define PITH_CLASS_OUTPUT_H
+
+#include "pith_model.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Of one call: `rows` rows of `classes` numbers, each `inner` apart; classes 0: just numbers. */
+struct output_kind {
+    uint32_t classes;
+    uint64_t rows, inner;
+    bool softmax; /* they are probabilities */
+};
+
+struct output_kind pith_output_kind(const struct pith_model *m, uint32_t output);
+
+/* The mean over rows of KL(a || b) in nats, >= 0, of the classes' probabilities (logits are
+ * softmaxed); a row of b that holds what is no number counts as -log(1e-30). a, b: f32
+ * [rows * classes] of one call; kind->classes > 0. *agree, if not NULL: grows by the rows that have
+ * their largest number in the same class, the first of equal ones. */
+double pith_class_divergence(const struct output_kind *kind, const float *a, const float *b,
+                             uint64_t *agree);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
