@@ -23,4 +23,5 @@ $(O)/gen/onnx.pb-c.h: $(O)/gen/onnx.pb-c.c ;
 $(O)/gen/onnx.pb-c.o: $(O)/gen/onnx.pb-c.c $(O)/flags
 	$(call tell,compiling onnx/schema)
 	$(Q)$(CC) $(ALL_CFLAGS) -w -c $< -o $@
-$(filter-out $(O)/gen/%,$(call objs,onnx)): | $(O)/gen/onnx.pb-c.h
+# (not by SRC_onnx: it is known after all module.mk have been read)
+$(patsubst %.c,$(O)/%.o,$(foreach r,$(ROOMS_onnx),$(wildcard $(r)/*.c))): | $(O)/gen/onnx.pb-c.h

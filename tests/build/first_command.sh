@@ -71,6 +71,12 @@ unsaid 'cc .*-c '
 grep 'cc .*\.c ' "$work/log" >"$work/out"
 said "-c runtime/kernels/x86/gemm_i8_vnni.c"
 
+# ---- what is generated comes before what includes it
+"$make" -n -j1 BUILD="$work/new" all >"$work/order" 2>&1
+generated=$(grep -n 'protoc-c' "$work/order" | head -1 | cut -d: -f1)
+included=$(grep -n -e '-c onnx/' "$work/order" | head -1 | cut -d: -f1)
+[ "${generated:-999999}" -lt "${included:-0}" ] || complain "onnx/ is compiled before its generated header is there"
+
 # ---- which goals ask for what
 for goal in check check-asan test-model fuzz lint; do
     "$make" -n deps $goal >"$work/out" 2>&1
