@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include "json_out.h"
 #include "pith_sweep.h"
+#include "sweep_keep.h"
 #include "table.h"
 #include "training.h"
 
@@ -25,7 +26,7 @@
 struct sweep_options {
     struct cli_common common;
     struct cli_training_options from;
-    const char *shard, *append;
+    const char *shard, *append, *keep;
     uint64_t jobs, recipe;
     bool pareto;
 };
@@ -41,6 +42,7 @@ static const struct cli_option options[] = {
      0},
     {0, "append", OPTION_TEXT, AT(append), "FILE.jsonl",
      "add a line for each; what it holds is not run again", 0, 0},
+    {0, "keep", OPTION_TEXT, AT(keep), "FOLDER", "write the models of the front there", 0, 0},
     {0, "recipe", OPTION_UINT, AT(recipe), "N", "print the recipe of combination N and end", 0,
      1e6},
     {0, "pareto", OPTION_FLAG, AT(pareto), NULL,
@@ -240,7 +242,8 @@ static void warn_failed(uint64_t i, const char *line)
 }
 
 /* Takes ownership of line. */
-static enum cli_exit keep_result(struct job *j, uint64_t i, char *line)
+static enum cli_exit keep_result(struct job *j, uint64_t i, char *line,
+                                 const struct pith_buffer *file)
 {
     struct pith_sweep_results one = {0};
     struct pith_error err = {0};
@@ -256,6 +259,8 @@ static enum cli_exit keep_result(struct job *j, uint64_t i, char *line)
         j->failed++;
         warn_failed(i, line);
     }
+    if (!rc && j->o->keep && one.n > 0)
+        rc = cli_sweep_keep(j->o->keep, &j->results, &one, file);
     if (!rc)
         say_result(j, i, &one);
     pith_sweep_results_free(&one);
@@ -264,6 +269,19 @@ static enum cli_exit keep_result(struct job *j, uint64_t i, char *line)
 }
 
 /* ---- many ------------------------------------------------------------------------------------ */
+
+static enum cli_exit run_combination(struct job *j, uint64_t i,
+                                     const struct pith_compress_opts *opts)
+{
+    struct pith_error err = {0};
+    struct pith_buffer file = {0};
+    char *line;
+    if (pith_sweep_run(j->sweep, i, j->m, opts, &line, &file, &err))
+        return cli_fail(&err);
+    enum cli_exit rc = keep_result(j, i, line, &file);
+    pith_buffer_free(&file);
+    return rc;
+}
 
 static enum cli_exit run_combinations(struct job *j)
 {
@@ -281,12 +299,8 @@ static enum cli_exit run_combinations(struct job *j)
     if (j->o->jobs > 1 && !j->o->common.threads)
         opts.engine.threads = (uint32_t)(cores > j->o->jobs ? cores / j->o->jobs : 1);
     for (uint64_t i = j->first; i < pith_sweep_count(j->sweep) && !rc; i += j->stride) {
-        struct pith_error err = {0};
-        char *line;
-        if (pith_sweep_done(j->sweep, &j->results, i))
-            continue;
-        rc = pith_sweep_run(j->sweep, i, j->m, &opts, &line, &err) ? cli_fail(&err)
-                                                                   : keep_result(j, i, line);
+        if (!pith_sweep_done(j->sweep, &j->results, i))
+            rc = run_combination(j, i, &opts);
     }
     pith_data_free(opts.train);
     pith_data_free(val);
@@ -406,6 +420,8 @@ static enum cli_exit bind(struct job *j, const char *model)
     const struct cli_training_options *from = &j->o->from;
     struct pith_error err = {0};
     struct pith_data *train = NULL, *val = NULL;
+    char host[256] = "";
+    gethostname(host, sizeof host - 1);
     enum cli_exit rc = from->data ? cli_open_training(from, j->m, &train, &val) : EXIT_DONE;
     struct pith_sweep_subject on = {.size_bytes = sizeof on,
                                     .model = j->m,
@@ -415,7 +431,8 @@ static enum cli_exit bind(struct job *j, const char *model)
                                     .range = from->val    ? NULL
                                              : from->hold ? from->hold
                                                           : from->range,
-                                    .train = val ? train : NULL};
+                                    .train = val ? train : NULL,
+                                    .host = *host ? host : NULL};
     if (!rc && pith_sweep_bind(j->sweep, &on, &err))
         rc = cli_fail(&err);
     pith_data_free(train);
@@ -423,26 +440,54 @@ static enum cli_exit bind(struct job *j, const char *model)
     return rc;
 }
 
-static enum cli_exit run_shard(struct job *j, const char *model)
+/* What the file holds counts as done, its own lines as others'. */
+static enum cli_exit read_results(struct job *j)
+{
+    struct stat st;
+    if (!j->o->append || stat(j->o->append, &st) != 0)
+        return EXIT_DONE;
+    pith_sweep_results_free(&j->results);
+    return add_results(j->o->append, &j->results, &j->torn);
+}
+
+static enum cli_exit run_model(struct job *j, const char *model, bool named)
 {
     const struct sweep_options *o = j->o;
-    struct stat st;
     enum cli_exit rc = cli_load_model(model, NULL, &j->m);
     if (!rc)
         rc = bind(j, model);
-    if (!rc && o->append && stat(o->append, &st) == 0)
-        rc = add_results(o->append, &j->results, &j->torn);
-    if (rc)
-        return rc;
-    if (o->common.dry_run)
-        return list_combinations(j);
-    rc = o->jobs > 1 ? run_jobs(j) : run_combinations(j);
-    if (o->jobs > 1 && rc <= EXIT_NO && stat(o->append, &st) == 0) {
-        pith_sweep_results_free(&j->results);
-        enum cli_exit again = add_results(o->append, &j->results, &j->torn);
+    if (!rc && o->common.dry_run) {
+        if (named)
+            printf("%s\n", model);
+        rc = list_combinations(j);
+    } else if (!rc) {
+        rc = o->jobs > 1 ? run_jobs(j) : run_combinations(j);
+    }
+    pith_model_free(j->m);
+    j->m = NULL;
+    if (o->jobs > 1 && rc <= EXIT_NO) {
+        enum cli_exit again = read_results(j);
         rc = again ? again : rc;
     }
-    if (rc <= EXIT_NO && j->results.n && (o->append || !o->common.quiet))
+    return rc;
+}
+
+/* Combinations that cannot be run (EXIT_NO) do not keep the others, and other models, from it. */
+static enum cli_exit run_shard(struct job *j, char **models, uint32_t n)
+{
+    const struct sweep_options *o = j->o;
+    enum cli_exit rc = o->keep && !o->common.dry_run ? cli_sweep_keep_open(o->keep) : EXIT_DONE;
+    if (!rc)
+        rc = read_results(j);
+    for (uint32_t i = 0; i < n && rc <= EXIT_NO; i++) {
+        enum cli_exit one = run_model(j, models[i], n > 1);
+        rc = one > rc ? one : rc;
+    }
+    if (rc > EXIT_NO || o->common.dry_run)
+        return rc;
+    if (o->keep)
+        cli_sweep_keep_front(o->keep, &j->results);
+    if (j->results.n && (o->append || !o->common.quiet))
         print_front(&o->common, &j->results, o->append ? stdout : stderr);
     return rc;
 }
@@ -450,8 +495,8 @@ static enum cli_exit run_shard(struct job *j, const char *model)
 static enum cli_exit check_options(const struct sweep_options *o, uint32_t n_operands)
 {
     const char *wrong = NULL;
-    if (n_operands != (o->recipe == NO_RECIPE ? 2 : 1))
-        wrong = o->recipe == NO_RECIPE ? "give a spec and a model" : "give a spec alone";
+    if (o->recipe == NO_RECIPE ? n_operands < 2 : n_operands != 1)
+        wrong = o->recipe == NO_RECIPE ? "give a spec and at least one model" : "give a spec alone";
     else if (o->jobs > 1 && !o->append)
         wrong = "-j needs --append FILE";
     else if (o->common.json && !o->append)
@@ -480,7 +525,8 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
     if (!rc && pith_sweep_parse((const char *)spec.data, spec.bytes, operands[0], &j.sweep, &err))
         rc = cli_fail(&err);
     if (!rc)
-        rc = o->recipe != NO_RECIPE ? print_recipe(&j) : run_shard(&j, operands[1]);
+        rc =
+            o->recipe != NO_RECIPE ? print_recipe(&j) : run_shard(&j, operands + 1, n_operands - 1);
     pith_sweep_results_free(&j.results);
     pith_sweep_free(j.sweep);
     pith_model_free(j.m);
@@ -492,20 +538,18 @@ const struct cli_command cmd_sweep = {
     "sweep",
     "make",
     "many recipes, and the best of them",
-    "pith sweep SPEC MODEL -d DATA [--val DATA] [--append FILE] | --pareto FILE...",
+    "pith sweep SPEC MODEL... -d DATA [--val DATA] [--append FILE] | --pareto FILE...",
     "SPEC is a recipe with one more member, sweep: paths into it, each with a list of values. All\n"
-    "combinations are run on MODEL and measured on --val, --hold or else -d; recipes that train do "
-    "so\n"
-    "on -d. Each gives one line of JSON, appended by one write: many processes may share the file, "
-    "and\n"
-    "a sweep that was stopped goes on where it was. Without --append the lines go to standard "
-    "output.\n"
-    "At the end the Pareto front is printed: results that no other beats in bytes and "
-    "accuracy. A "
-    "line\n"
-    "names model and data by name and checksum, and the version of pith; where a file holds "
-    "results of\n"
-    "several models or data sets, each has a Pareto front of its own.\n\n"
+    "combinations are run on each MODEL and measured on --val, --hold or else -d; recipes that\n"
+    "train do so on -d. Each gives one line of JSON, appended by one write: many processes may\n"
+    "share the file, and a sweep that was stopped goes on where it was. Without --append the "
+    "lines\n"
+    "go to standard output. At the end the Pareto front is printed: results that no other beats "
+    "in\n"
+    "bytes and accuracy; --keep FOLDER has their models, NAME-SPEC-NUMBER.pith. A line names "
+    "model\n"
+    "and data by name and checksum, the version of pith and the host; results of several models\n"
+    "or data sets in one file have a Pareto front each.\n\n"
     "  { \"pith\": 1,\n"
     "    \"sweep\": { \"stages.0.sparsity\": [0.8, 0.9], \"stages.1.bits\": [3, 4, 5] },\n"
     "    \"stages\": [{ \"do\": \"prune\" }, { \"do\": \"cluster\" }, { \"do\": \"encode\" }] }\n\n"
@@ -514,6 +558,7 @@ const struct cli_command cmd_sweep = {
     "out.jsonl\n"
     "  parallel pith sweep grid.json net.pith -d val.idx --shard {}/4 --append out.jsonl ::: 0 1 2 "
     "3\n"
+    "  pith sweep grid.json a.onnx b.onnx -d val/ --append out.jsonl --keep front -j 2\n"
     "  pith sweep --pareto out.jsonl\n"
     "  pith sweep grid.json --recipe 5 > best.json",
     options,

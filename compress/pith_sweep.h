@@ -17,13 +17,13 @@
  *     struct pith_sweep_subject on = {.size_bytes = sizeof on, .model = model, .model_name =
  * "net.pith"}; pith_sweep_parse(text, n, "grid.json", &s, &err); pith_sweep_bind(s, &on, &err); for
  * (uint64_t i = 0; i < pith_sweep_count(s); i++) if (!pith_sweep_done(s, results, i) &&
- * pith_sweep_run(s, i, model, &opts, &line, &err) == PITH_OK) append(line), free(line);
+ * pith_sweep_run(s, i, model, &opts, &line, NULL, &err) == PITH_OK) append(line), free(line);
  *
  * A result is one line of JSON: spec (a checksum of the spec, the model and the data), combination,
- * version (of pith), model (name, crc32c), data (name, range, samples, crc32c; where there is any),
- * params, bytes, seconds; with data also top1 (or psnr), before, drop and met. A combination that
- * cannot be run has error in place of these. So results of many processes, models and data sets may
- * be put together in any order. */
+ * version (of pith), host, model (name, crc32c), data (name, range, samples, crc32c; where there is
+ * any), params, bytes, seconds; with data also top1 (or psnr), before, drop and met. A combination
+ * that cannot be run has error in place of these. So results of many processes, models and data
+ * sets may be put together in any order. */
 #ifndef PITH_SWEEP_H
 #define PITH_SWEEP_H
 
@@ -51,6 +51,7 @@ struct pith_sweep_subject {
     const char *data_name;   /* likewise; NULL: "data" */
     const char *range;       /* of it, as it was given; NULL: all */
     struct pith_data *train; /* what recipes train on, if it is another; NULL: none */
+    const char *host;        /* the machine, for `seconds`; NULL: not told */
 };
 
 /* Tells what will be run, and on what: results of other specs, models or data are not this one's,
@@ -67,10 +68,11 @@ char *pith_sweep_params(const struct pith_sweep *sweep, uint64_t i);
 
 /* Runs combination i on a copy of m. *line: its result without a newline, malloc'ed; also for a
  * combination that fails for a reason of its own (PITH_ERR_ARGUMENT, _UNSUPPORTED, _GOAL), which is
- * PITH_OK here. Else as pith_compress; stopped by opts->stop: PITH_ERR_ARGUMENT. */
+ * PITH_OK here. *file, unless file is NULL: the model that it made, the caller's; no bytes where it
+ * failed. Else as pith_compress; stopped by opts->stop: PITH_ERR_ARGUMENT. */
 enum pith_status pith_sweep_run(const struct pith_sweep *sweep, uint64_t i,
                                 const struct pith_model *m, const struct pith_compress_opts *opts,
-                                char **line, struct pith_error *err);
+                                char **line, struct pith_buffer *file, struct pith_error *err);
 
 /* ---- results --------------------------------------------------------------------------------- */
 
@@ -80,6 +82,7 @@ struct pith_sweep_point {
     bool regression;
     double seconds;
     const char *params;               /* compact JSON; borrowed from the results, as what follows */
+    const char *spec;                 /* checksum of spec, model and data, 8 hexadecimal digits */
     const char *model, *model_crc32c; /* "": the line does not say */
     const char *data, *data_crc32c;
     uint64_t samples; /* of the data; 0: the line does not say */
@@ -105,6 +108,10 @@ bool pith_sweep_done(const struct pith_sweep *sweep, const struct pith_sweep_res
  * quality; tells how many. Points of one model and data, told by checksum, lie together, smallest
  * first. Unmeasured quality counts as equal. */
 uint32_t pith_sweep_front(struct pith_sweep_results *results);
+/* "net-1a2b3c4d-5.pith": the model's name, the spec and the combination of a point, which no other
+ * result has. */
+#define PITH_SWEEP_NAME_BYTES 300
+void pith_sweep_file_name(const struct pith_sweep_point *point, char name[PITH_SWEEP_NAME_BYTES]);
 /* Whether two points are of the same model and data, so that they may be compared. */
 bool pith_sweep_comparable(const struct pith_sweep_point *a, const struct pith_sweep_point *b);
 

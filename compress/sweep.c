@@ -271,7 +271,7 @@ static enum pith_status compress_copy(const struct pith_sweep *s, uint64_t i,
 
 enum pith_status pith_sweep_run(const struct pith_sweep *s, uint64_t i, const struct pith_model *m,
                                 const struct pith_compress_opts *opts, char **line,
-                                struct pith_error *err)
+                                struct pith_buffer *file, struct pith_error *err)
 {
     struct pith_compress_result result = {0};
     struct pith_error why = {0};
@@ -296,6 +296,10 @@ enum pith_status pith_sweep_run(const struct pith_sweep *s, uint64_t i, const st
     pith_json_put(&j, "seconds", rounded(1e-9 * (double)(pith_clock_ns(NULL) - start), 1e3));
     *line = pith_json_text(j, JSON_COMPACT);
     json_decref(j);
+    if (file && *line) {
+        *file = result.file;
+        result.file = (struct pith_buffer){0};
+    }
     pith_compress_result_free(&result);
     return *line ? PITH_OK : pith_error_no_memory(err);
 }

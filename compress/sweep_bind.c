@@ -118,6 +118,8 @@ enum pith_status pith_sweep_bind(struct pith_sweep *s, const struct pith_sweep_s
         return st;
     json_t *about = json_object();
     pith_json_put(&about, "version", version_text());
+    if (on->host)
+        pith_json_put(&about, "host", json_string(on->host));
     pith_json_put(&about, "model", named(on->model_name ? on->model_name : "model", model));
     if (on->data)
         put_data(&about, on, data);

@@ -54,6 +54,7 @@ static const char *text_of(const json_t *line, const char *part, const char *key
 static void fill_point(struct pith_sweep_point *p, const json_t *line)
 {
     p->params = json_string_value(json_object_get(line, "text"));
+    p->spec = json_string_value(json_object_get(line, "spec"));
     p->combination = (uint64_t)json_integer_value(json_object_get(line, "combination"));
     p->bytes = (uint64_t)json_integer_value(json_object_get(line, "bytes"));
     p->seconds = number_of(line, "seconds");
@@ -208,6 +209,17 @@ static int by_bytes(const void *a, const void *b)
     if (quality_of(p) != quality_of(q))
         return quality_of(p) > quality_of(q) ? -1 : 1;
     return (p->combination > q->combination) - (p->combination < q->combination);
+}
+
+void pith_sweep_file_name(const struct pith_sweep_point *p, char name[PITH_SWEEP_NAME_BYTES])
+{
+    const char *model = *p->model ? p->model : "model", *dot = strrchr(model, '.');
+    int stem = dot && dot > model ? (int)(dot - model) : (int)strlen(model);
+    snprintf(name, PITH_SWEEP_NAME_BYTES, "%.*s-%.16s-%" PRIu64 ".pith", stem < 200 ? stem : 200,
+             model, p->spec, p->combination);
+    for (char *c = name; *c; c++) /* lines come from anywhere: no other folder is named */
+        if (*c == '/' || (unsigned char)*c <= ' ')
+            *c = '_';
 }
 
 uint32_t pith_sweep_front(struct pith_sweep_results *r)

@@ -56,7 +56,8 @@ done_of() { pith sweep grid.json "$@" -n --append two.jsonl | grep -c done; }
 
 # each line names model, data and version; a file of two networks has two fronts
 version=$(pith version | cut -d' ' -f2)
-grep -c '"version":"'"$version"'","model":{"name":"net.pith","crc32c":"[0-9a-f]*"},"data":{"name":"test-images-idx3-ubyte","crc32c":"[0-9a-f]*","samples":300}' \
+host=$(hostname)
+grep -c '"version":"'"$version"'","host":"'"$host"'","model":{"name":"net.pith","crc32c":"[0-9a-f]*"},"data":{"name":"test-images-idx3-ubyte","crc32c":"[0-9a-f]*","samples":300}' \
     two.jsonl | grep -qx 6 || complain "lines: $(cat two.jsonl)"
 pith sweep grid.json other.pith -d $test -T 1 -q >other.jsonl || complain "another network cannot be swept"
 pith sweep --pareto other.jsonl >front_other
@@ -66,6 +67,31 @@ for name in net.pith other.pith; do
 done
 [ "$(grep -v -e samples -e '^$' fronts | sort | cksum)" = "$(sort front front_other | cksum)" ] ||
     complain "the fronts of two networks mix: $(cat fronts front front_other)"
+
+# several networks in one go give the same lines; the models of both fronts are kept, and no others
+pith sweep grid.json net.pith other.pith -d $test -T 1 -q --append both.jsonl --keep kept -j 2 >front_both ||
+    complain "two networks cannot be swept at once"
+cat two.jsonl other.jsonl >apart.jsonl
+values apart.jsonl >wanted
+values both.jsonl | cmp -s - wanted || complain "two networks at once gave other results"
+cmp -s front_both fronts || complain "two networks at once have other fronts: $(cat front_both)"
+python3 - <<'END' || status=1
+import json, os, subprocess
+lines = [json.loads(l) for l in open("both.jsonl")]
+front = json.loads(subprocess.run(["pith", "sweep", "--pareto", "both.jsonl", "--json"], check=True,
+                                  stdout=subprocess.PIPE).stdout)["pareto_front"]
+wanted = {}
+for p in front:
+    l = [l for l in lines if l["model"] == p["model"] and l["combination"] == p["combination"]][0]
+    wanted[f"{l['model']['name'][:-5]}-{l['spec']}-{l['combination']}.pith"] = l["bytes"]
+kept = {f: os.path.getsize("kept/" + f) for f in os.listdir("kept")}
+if kept != wanted:
+    raise SystemExit(f"kept: {kept}, wanted: {wanted}")
+END
+rm kept/net-*
+pith sweep grid.json net.pith -d $test -T 1 -q --append both.jsonl --keep kept >front_both 2>err
+grep -q "its model was not kept" err || complain "a model that is missing is not told: $(cat err)"
+expect 3 pith sweep grid.json net.pith -d $test -q --append both.jsonl --keep grid.json
 
 # training in a sweep, judged by what was held out; what cannot be run is told and tried again
 cat >train.json <<EOF

@@ -156,7 +156,7 @@ static bool counts_for(const struct pith_model *m, struct pith_data *data, struc
     char *line = NULL;
     bind(s, m, "net.pith", data);
     bind(again, m, "net.pith", next);
-    if (pith_sweep_run(s, 0, m, &o, &line, &err))
+    if (pith_sweep_run(s, 0, m, &o, &line, NULL, &err))
         fail_msg("%s", err.text);
     assert_non_null(strstr(line, "\"version\":\""));
     assert_non_null(strstr(line, "\"data\":{\"name\":\"val.f32\",\"crc32c\":\""));
@@ -206,7 +206,7 @@ static void results_tell_what_is_done(void **state)
     for (uint64_t i = 6; i-- > 0;) {
         char *line = NULL;
         assert_false(pith_sweep_done(s, &r, i));
-        if (pith_sweep_run(s, i, m, &o, &line, &err))
+        if (pith_sweep_run(s, i, m, &o, &line, NULL, &err))
             fail_msg("%s", err.text);
         assert_null(strchr(line, '\n'));
         assert_non_null(strstr(line, "\"bytes\":"));
@@ -239,7 +239,7 @@ static void what_cannot_be_run_is_said_in_its_line(void **state)
     struct pith_sweep_results r = {0};
     struct pith_error err = {0};
     char *line = NULL;
-    assert_int_equal(pith_sweep_run(s, 0, m, &o, &line, &err), PITH_OK);
+    assert_int_equal(pith_sweep_run(s, 0, m, &o, &line, NULL, &err), PITH_OK);
     assert_non_null(strstr(line, "\"error\":\"cannot prune"));
     add(&r, line);
     assert_int_equal(r.n, 0);

@@ -78,7 +78,7 @@ static enum pith_status sweep_run(struct pith_error *err)
     char *line = NULL;
     assert_int_equal(pith_sweep_parse(sweep_text, sizeof sweep_text - 1, "text", &s, NULL),
                      PITH_OK);
-    FAILING(pith_sweep_run(s, 1, plain, &opts, &line, err));
+    FAILING(pith_sweep_run(s, 1, plain, &opts, &line, NULL, err));
     assert_int_equal(line == NULL, st != PITH_OK);
     if (line)
         assert_non_null(strstr(line, "\"params\":{\"stages.0.sparsity\":0.5,\"stages.1.bits\":2}"));
