@@ -24,17 +24,17 @@ IMAGENET = "imagenet/imagenet_a500.tar"
 # data and range of calibration, of the bias correction of NNCodec (a part of it), of the test
 NETS = {
     "resnet20": dict(file="cifar10_resnet20", spec=RGB, calib=("cifar10/train_jpeg.tar.gz", "0:50000:20"),
-                     fix="0:50000:100", test=("cifar10/test_jpeg.tar.gz", "0:10000:1"),
-                     lambdas="2.5e-7,5e-7,8e-7,1.1e-6", qp="-28,-25,-22,-20,-18", sweep="--steps tensor"),
+                     fix="0:50000:200", test=("cifar10/test_jpeg.tar.gz", "0:10000:1"),
+                     lambdas="2.5e-7,5e-7,8e-7,1.1e-6", qp="-24,-22,-20", opt="-30,-27,-24", sweep="--steps tensor"),
     "squeezenet": dict(file="imagenet_squeezenet_v1_1", spec=BGR + ",crop=224", calib=(IMAGENET, "0:500:2"),
-                       fix="0:500:4", test=(IMAGENET, "3:500:4"), lambdas="2.5e-8,5e-8,1e-7,1.6e-7",
-                       qp="-36,-34,-32,-30,-28", sweep=""),
+                       fix="0:500:16", test=(IMAGENET, "3:500:4"), lambdas="2.5e-8,5e-8,1e-7,1.6e-7",
+                       qp="-34,-32,-30,-28", opt="-46,-44", sweep=""),
     "mobilenet": dict(file="imagenet_mobilenet_v2", spec=RGB + ",crop=224", calib=(IMAGENET, "0:500:2"),
-                      fix="0:500:4", test=(IMAGENET, "3:500:4"), lambdas="3e-9,6e-9,1.2e-8,2e-8",
-                      qp="-42,-40,-38,-36,-34,-32,-30", sweep=""),
+                      fix="0:500:16", test=(IMAGENET, "3:500:4"), lambdas="3e-9,6e-9,1.2e-8,2e-8",
+                      qp="-38,-36,-34", opt="-44,-41,-38", sweep=""),
     "squeezenet-dc": dict(file="imagenet_squeezenet_v1_dc", spec=BGR + ",crop=227", calib=(IMAGENET, "0:500:2"),
-                          fix="0:500:4", test=(IMAGENET, "3:500:4"), lambdas="8e-8,1.6e-7,3e-7,4e-7",
-                          qp="-40,-38,-36,-34,-32", sweep=""),
+                          fix="0:500:16", test=(IMAGENET, "3:500:4"), lambdas="8e-8,1.6e-7,3e-7,4e-7",
+                          qp="-38,-36,-34,-32", opt="-46,-44", sweep=""),
 }
 
 
@@ -180,7 +180,7 @@ def main():
     modes = {False: [], True: []}
     with tempfile.TemporaryDirectory() as work:
         for opt_qp in modes:
-            for qp in (o.qp or net["qp"]).split(","):
+            for qp in (o.qp or net["opt" if opt_qp else "qp"]).split(","):
                 p = nncodec_point(net, network, original, int(qp), opt_qp, work)
                 modes[opt_qp].append(p)
                 say(point="nncodec", network=o.network, qp=int(qp), opt_qp=opt_qp, **p)
