@@ -201,7 +201,7 @@ static enum cli_exit put_file(struct show *s, const struct pith_goal_result *r,
     const struct pith_goal_point *p = best_of(r);
     const struct cli_common *c = s->run->common;
     const bool plain = !c->output || strcmp(c->output, "-") == 0;
-    bool done = r->met && !r->found.stopped;
+    bool done = r->met && !cli_interrupted(); /* the end of the time asked for is no break */
     enum cli_exit rc = EXIT_DONE;
     *written = NULL;
     if (c->dry_run || (!done && plain))

@@ -4,6 +4,8 @@
 #include <math.h>
 
 #include "goal_encoders.h"
+#include "goal_retrain.h"
+#include "model_copy.h"
 #include "pith_error_fill.h"
 #include "pith_host.h"
 #include "work_left.h"
@@ -215,8 +217,29 @@ static enum pith_status open_judge(struct job *j, struct pith_model *m, struct p
     return pith_goal_judge_new(m, j->opts->feed, &o, &j->judge, err);
 }
 
+static double seconds_left(void *user)
+{
+    const struct job *j = user;
+    return j->goal->time - seconds_of(j);
+}
+
+/* What is left of the time that was given. */
+static enum pith_status retrain(struct job *j, const struct pith_model *original,
+                                const struct pith_goal_search *s, struct pith_goal_found *f,
+                                struct pith_error *err)
+{
+    const struct goal_retraining r = {.encoders = &j->encoders,
+                                      .original = original,
+                                      .search = s,
+                                      .seconds_left = seconds_left,
+                                      .stop = is_over,
+                                      .user = j};
+    return original && j->goal->run != PITH_GOAL_RUN_INT8 ? pith_goal_retrain(&r, f, err) : PITH_OK;
+}
+
 static enum pith_status search(struct job *j, const struct pith_model *m,
-                               struct pith_goal_result *r, struct pith_error *err)
+                               const struct pith_model *original, struct pith_goal_result *r,
+                               struct pith_error *err)
 {
     struct goal_encoders *e = &j->encoders;
     *e = (struct goal_encoders){.m = m,
@@ -240,7 +263,8 @@ static enum pith_status search(struct job *j, const struct pith_model *m,
                                        .made = made,
                                        .stop = is_over,
                                        .watcher = j};
-    return pith_goal_search(&s, &r->found, err);
+    st = pith_goal_search(&s, &r->found, err);
+    return st ? st : retrain(j, original, &s, &r->found, err);
 }
 
 enum pith_status pith_goal_compress(struct pith_model *m, const struct pith_goal *goal,
@@ -255,19 +279,23 @@ enum pith_status pith_goal_compress(struct pith_model *m, const struct pith_goal
                              .wanted = {1, 1, FILES_GUESS, FILES_GUESS, 1},
                              .at = WORK_PARTS}};
     struct pith_goal_result r = {.met = false};
+    struct pith_model *original = NULL; /* that is retrained, given the time */
     if (!opts->feed)
         return pith_error_fill(err, PITH_ERR_ARGUMENT, "a goal needs samples to measure a loss on");
     if (!pith_goal_limits_loss(goal) && !(goal->max_size > 0) && !(goal->max_ram > 0))
         return pith_error_fill(err, PITH_ERR_ARGUMENT, "the goal limits nothing");
     enum pith_status st = open_judge(&j, m, err);
+    if (!st && goal->time > 0)
+        st = pith_stage_copy_model(m, &original, err);
     if (!st)
         st = pith_model_fold_batch_norm(m, NULL, err);
     if (!st)
-        st = search(&j, m, &r, err);
+        st = search(&j, m, original, &r, err);
     if (!st) {
         r.shared = pith_goal_judge_shares(j.judge);
         st = report(&j, &r, err);
     }
+    pith_model_free(original);
     pith_goal_encoders_free(&j.encoders);
     pith_goal_judge_free(j.judge);
     r.seconds = seconds_of(&j);

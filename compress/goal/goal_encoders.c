@@ -14,8 +14,8 @@
 #define SWEEPS 6u /* files that the sweep may make: each costs minutes */
 
 /* Where there are several inputs or outputs, names tell them apart: a full header. */
-static enum pith_status pack(struct pith_model *m, const struct goal_encoders *e,
-                             struct pith_buffer *file, struct pith_error *err)
+enum pith_status pith_goal_pack(struct pith_model *m, const struct goal_encoders *e,
+                                struct pith_buffer *file, struct pith_error *err)
 {
     bool compact = !e->opts->for_speed && m->n_inputs == 1 && m->n_outputs == 1;
     const struct pith_pack_opts o = {
@@ -40,7 +40,7 @@ static enum pith_status encode_sweep(void *user, double quality, struct pith_buf
     struct pith_model *swept = NULL;
     enum pith_status st = pith_sweep_encode(e->sweep, e, quality, &swept, err);
     if (!st)
-        st = pack(swept, e, file, err);
+        st = pith_goal_pack(swept, e, file, err);
     pith_model_free(swept);
     return st;
 }
@@ -60,7 +60,7 @@ static enum pith_status encode_codebooks(void *user, double quality, struct pith
     o.n_centroids = (uint32_t)fmax(2, fmin(256, floor(256 / quality + 0.5)));
     st = pith_cluster(copy, &o, NULL, NULL, err);
     if (!st)
-        st = pack(copy, e, file, err);
+        st = pith_goal_pack(copy, e, file, err);
     pith_model_free(copy);
     return st;
 }
@@ -97,7 +97,7 @@ static enum pith_status encode_integers(void *user, double quality, struct pith_
     s.samples = (uint32_t)pith_goal_judge_count(e->judge, PITH_GOAL_CALIBRATE);
     st = pith_stage_run_with(copy, &s, &means, NULL, err);
     if (!st)
-        st = pack(copy, e, file, err);
+        st = pith_goal_pack(copy, e, file, err);
     pith_model_free(copy);
     return st;
 }

@@ -27,6 +27,9 @@ struct goal_encoders {
  * and what reading data returns. */
 enum pith_status pith_goal_encoders_fill(struct goal_encoders *e, struct pith_error *err);
 void pith_goal_encoders_free(struct goal_encoders *e); /* accepts zeros */
+/* The file of a model, coded as the options say. */
+enum pith_status pith_goal_pack(struct pith_model *m, const struct goal_encoders *e,
+                                struct pith_buffer *file, struct pith_error *err);
 /* The only data set there is; NULL: several inputs, or states, which cannot be gone through layer
  * by layer. */
 struct pith_data *pith_goal_only_data(const struct goal_encoders *e);

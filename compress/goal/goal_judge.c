@@ -311,6 +311,16 @@ enum pith_status pith_goal_judge_pick(struct pith_goal_judge *j, enum pith_goal_
     return pick(j->feed, j->split.numbers[part], j->split.n[part], err);
 }
 
+enum pith_status pith_goal_judge_pick_training(struct pith_goal_judge *j, struct pith_error *err)
+{
+    return pick(j->feed, j->split.training, j->split.n_training, err);
+}
+
+enum pith_goal_metric pith_goal_judge_metric(const struct pith_goal_judge *j)
+{
+    return j->metric;
+}
+
 uint64_t pith_goal_judge_count(const struct pith_goal_judge *j, enum pith_goal_part part)
 {
     return j->split.n[part];

@@ -146,6 +146,23 @@ static enum pith_status make_point(const struct pith_goal_search *s,
     return PITH_OK;
 }
 
+enum pith_status pith_goal_search_try(const struct pith_goal_search *s,
+                                      const struct pith_goal_encoder *e, double quality,
+                                      struct pith_goal_found *f, struct pith_error *err)
+{
+    struct pith_goal_point p;
+    if (f->n == PITH_GOAL_POINTS)
+        return pith_error_fill(err, PITH_ERR_ARGUMENT, "%u files are enough", PITH_GOAL_POINTS);
+    if (s->started)
+        s->started(s->watcher, e, f->n + 1, f->n + 1);
+    enum pith_status st = make_point(s, e, quality, &p, err);
+    if (st)
+        return st;
+    keep(s, f, &p);
+    f->met = fits(&f->point[f->best]);
+    return PITH_OK;
+}
+
 static bool stopped(const struct pith_goal_search *s, struct pith_goal_found *f)
 {
     f->stopped = f->stopped || (s->stop && s->stop(s->watcher));

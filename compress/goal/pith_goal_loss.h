@@ -78,6 +78,11 @@ bool pith_goal_judge_shares(const struct pith_goal_judge *judge);
 /* The feed's data sets from now on have the samples of this part. PITH_ERR_MEMORY. */
 enum pith_status pith_goal_judge_pick(struct pith_goal_judge *judge, enum pith_goal_part part,
                                       struct pith_error *err);
+/* Likewise: all samples that neither choose nor report, those that calibrate the first of them. */
+enum pith_status pith_goal_judge_pick_training(struct pith_goal_judge *judge,
+                                               struct pith_error *err);
+/* What labels or targets of the feed tell. */
+enum pith_goal_metric pith_goal_judge_metric(const struct pith_goal_judge *judge);
 /* part: CHOOSE or REPORT. file: of a .pith. What pith_engine_open_packed and pith_feed_run return;
  * PITH_ERR_STOPPED. */
 enum pith_status pith_goal_judge_measure(struct pith_goal_judge *judge, enum pith_goal_part part,

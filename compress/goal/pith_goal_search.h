@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 #define PITH_GOAL_CALLS 8u   /* of encoders, in a search */
-#define PITH_GOAL_POINTS 16u /* that a search can keep */
+#define PITH_GOAL_POINTS 24u /* that a search can keep */
 
 struct pith_goal_encoder {
     const char *name;               /* a word for messages */
@@ -72,6 +72,12 @@ struct pith_goal_found {
  */
 enum pith_status pith_goal_search(const struct pith_goal_search *search,
                                   struct pith_goal_found *found, struct pith_error *err);
+/* One more file, whatever the search would do next: found (of a search, or of zeros) grows by it,
+ * and best and met are as they then are. Nothing changes on failure; PITH_ERR_ARGUMENT: there are
+ * PITH_GOAL_POINTS. */
+enum pith_status pith_goal_search_try(const struct pith_goal_search *search,
+                                      const struct pith_goal_encoder *encoder, double quality,
+                                      struct pith_goal_found *found, struct pith_error *err);
 void pith_goal_found_free(struct pith_goal_found *found); /* accepts zeros */
 
 #ifdef __cplusplus

@@ -16,13 +16,19 @@ static void shuffle(uint32_t *order, uint64_t n, uint64_t seed)
     }
 }
 
+static uint32_t *copy(const uint32_t *order, uint64_t n)
+{
+    uint32_t *numbers = malloc((size_t)n * sizeof *numbers);
+    for (uint64_t i = 0; i < n && numbers; i++)
+        numbers[i] = order[i];
+    return numbers;
+}
+
 static bool take(struct sample_split *s, enum pith_goal_part part, const uint32_t *order,
                  uint64_t n)
 {
-    s->numbers[part] = malloc((size_t)n * sizeof **s->numbers);
+    s->numbers[part] = copy(order, n);
     s->n[part] = n;
-    for (uint64_t i = 0; i < n && s->numbers[part]; i++)
-        s->numbers[part][i] = order[i];
     return s->numbers[part] != NULL;
 }
 
@@ -46,6 +52,11 @@ bool pith_sample_split(uint64_t n, uint64_t seed, bool stream, const uint64_t mo
                 take(s, PITH_GOAL_CHOOSE, order + calibrate, at_most(choose, most[1])) &&
                 (s->shared || take(s, PITH_GOAL_REPORT, order + calibrate + choose,
                                    at_most(n - calibrate - choose, most[2])));
+    if (done) {
+        s->n_training = calibrate;
+        s->training = copy(order, calibrate);
+        done = s->training != NULL;
+    }
     if (s->shared) {
         s->numbers[PITH_GOAL_REPORT] = s->numbers[PITH_GOAL_CHOOSE];
         s->n[PITH_GOAL_REPORT] = s->n[PITH_GOAL_CHOOSE];
@@ -58,6 +69,7 @@ bool pith_sample_split(uint64_t n, uint64_t seed, bool stream, const uint64_t mo
 
 void pith_sample_split_free(struct sample_split *s)
 {
+    free(s->training);
     free(s->numbers[PITH_GOAL_CALIBRATE]);
     free(s->numbers[PITH_GOAL_CHOOSE]);
     if (!s->shared)

@@ -8,7 +8,10 @@
 struct sample_split {
     uint32_t *numbers[PITH_GOAL_PARTS]; /* owns, but for a REPORT that is CHOOSE */
     uint64_t n[PITH_GOAL_PARTS];
-    bool shared; /* REPORT is CHOOSE */
+    bool shared;        /* REPORT is CHOOSE */
+    uint32_t *training; /* owns: [n_training] all that neither choose nor report; CALIBRATE is the
+                           first of them */
+    uint64_t n_training;
 };
 
 /* Of n samples, in an order drawn by seed, or in their own where they are a stream: ten in sixteen

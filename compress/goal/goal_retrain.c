@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+#include "goal_retrain.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "choose_coder.h"
+#include "model_copy.h"
+#include "pith_error_fill.h"
+#include "pith_host.h"
+#include "pith_preset.h"
+
+#define NETWORKS 6u      /* at most */
+#define STEP_DOWN 0.5    /* bytes of the next network, while they keep the goal */
+#define NARROW 0.85      /* nothing between two sizes that are this near is worth a training */
+#define MOST_EPOCHS 40.0 /* of one network, but where these are few steps: */
+#define MOST_STEPS 6000.0
+#define LEAST_EPOCHS 4.0  /* with fewer little is regained */
+#define TIMED_SAMPLES 512 /* one epoch of these tells what one takes */
+#define LEAST_WEIGHTS 16.0
+#define VALUE_BITS 2.5 /* of a weight that stays: its level and sign, on a grid of 7 */
+#define FIRST_SHARE                                                                                \
+    0.5 /* of that estimate, before one was made: whole channels leave, and their places cost      \
+           little */
+
+struct ladder {
+    const struct goal_retraining *r;
+    struct pith_recipe *recipe; /* owns */
+    struct pith_model *base;    /* owns: where the next one begins */
+    struct pith_model *made;    /* owns: the last one that was trained; NULL: none */
+    double weights;             /* of the original */
+    double epoch_seconds, most_epochs;
+    uint32_t epochs;
+    double good, bad; /* bytes: the smallest within the goal, the largest of these that is not */
+    double share;     /* of what a file was estimated at, the last one had */
+};
+
+/* ---- how many weights a size has ------------------------------------------------------------- */
+
+/* Of a file with so many of all weights: their places, as the entropy of a mask, and their values.
+ */
+static double bytes_of(double kept, double all)
+{
+    double p = fmin(kept / all, 1 - 1e-9);
+    return (all * -(p * log2(p) + (1 - p) * log2(1 - p)) + kept * VALUE_BITS) / 8;
+}
+
+static double weights_for(double bytes, double all)
+{
+    double low = log(LEAST_WEIGHTS), high = log(all);
+    for (int i = 0; i < 60; i++) {
+        double mid = (low + high) / 2;
+        if (bytes_of(exp(mid), all) < bytes)
+            low = mid;
+        else
+            high = mid;
+    }
+    return exp(low);
+}
+
+static double count_weights(const struct pith_model *m)
+{
+    struct pith_weight_ref *refs = malloc((m->n_nodes + (size_t)1) * sizeof *refs);
+    uint32_t n = refs ? pith_model_weights(m, refs) : 0;
+    double all = 0;
+    for (uint32_t i = 0; i < n; i++)
+        all += (double)refs[i].rows * (double)refs[i].cols;
+    free(refs);
+    return all;
+}
+
+/* ---- training -------------------------------------------------------------------------------- */
+
+static void tell_epoch(void *user, const struct pith_train_progress *p)
+{
+    struct ladder *l = user;
+    const struct goal_encoders *e = l->r->encoders;
+    l->epoch_seconds = p->seconds;
+    if (e->rounded && l->epochs > 0)
+        e->rounded(e->watcher, p->epoch, l->epochs, (double)p->epoch / (double)l->epochs);
+}
+
+static bool is_over(void *user)
+{
+    const struct ladder *l = user;
+    return l->r->stop(l->r->user);
+}
+
+static struct pith_train_opts opts_of(struct ladder *l, uint32_t epochs)
+{
+    const struct goal_encoders *e = l->r->encoders;
+    struct pith_train_opts o = l->recipe->stages[0].train;
+    o.size_bytes = sizeof o;
+    o.epochs = epochs;
+    o.threads = e->opts->threads;
+    o.seed = e->opts->seed ? e->opts->seed : 1;
+    o.teacher = l->r->original;
+    o.sparsity = 0;
+    o.keep_best = false;
+    if (pith_goal_judge_metric(e->judge) == PITH_METRIC_NONE)
+        o.loss = PITH_DISTILL;
+    else if (pith_goal_judge_metric(e->judge) == PITH_METRIC_PSNR)
+        o.loss = PITH_SQUARED_ERROR, o.teacher = NULL;
+    o.progress = tell_epoch;
+    o.stop = is_over;
+    o.user = l;
+    return o;
+}
+
+/* quality: how often the number of weights that stay goes into all. */
+static enum pith_status encode_retrained(void *user, double quality, struct pith_buffer *file,
+                                         struct pith_error *err)
+{
+    struct ladder *l = user;
+    struct pith_train_opts o = opts_of(l, l->epochs);
+    struct pith_train_result result;
+    pith_model_free(l->made);
+    l->made = NULL;
+    o.keep_weights = (uint32_t)fmax(LEAST_WEIGHTS, floor(l->weights / quality));
+    enum pith_status st = pith_goal_judge_pick_training(l->r->encoders->judge, err);
+    if (!st)
+        st = pith_stage_copy_model(l->base, &l->made, err);
+    if (!st)
+        st = pith_train(l->made, pith_goal_only_data(l->r->encoders), NULL, &o, &result, err);
+    return st ? st : pith_goal_pack(l->made, l->r->encoders, file, err);
+}
+
+/* What an epoch takes, from one over a few samples. */
+static enum pith_status time_epoch(struct ladder *l, struct pith_error *err)
+{
+    struct pith_data *data = pith_goal_only_data(l->r->encoders);
+    struct pith_model *copy = NULL;
+    struct pith_train_result result;
+    enum pith_status st = pith_goal_judge_pick_training(l->r->encoders->judge, err);
+    const uint64_t all = pith_data_count(data);
+    if (!st && all > TIMED_SAMPLES)
+        st = pith_goal_judge_pick(l->r->encoders->judge, PITH_GOAL_CALIBRATE, err);
+    if (!st)
+        st = pith_stage_copy_model(l->base, &copy, err);
+    const struct pith_train_opts o = opts_of(l, 1);
+    if (!st)
+        st = pith_train(copy, data, NULL, &o, &result, err);
+    pith_model_free(copy);
+    l->epoch_seconds *= (double)all / (double)pith_data_count(data);
+    l->most_epochs = fmax(MOST_EPOCHS, ceil(MOST_STEPS * o.batch / (double)all));
+    return st;
+}
+
+/* ---- the ladder ------------------------------------------------------------------------------ */
+
+static bool keeps(const struct pith_goal_point *p)
+{
+    return p->excess <= 0 && p->small;
+}
+
+/* Bytes of the next network; 0: there is nothing to be had. */
+static double next_bytes(const struct ladder *l)
+{
+    if (!isfinite(l->bad) || l->bad >= l->good)
+        return l->good * STEP_DOWN;
+    return l->bad / l->good < NARROW ? sqrt(l->good * l->bad) : 0;
+}
+
+/* Of the time left, the part of this network and as many more as may follow; 0: not enough. */
+static uint32_t epochs_for(const struct ladder *l, uint32_t networks)
+{
+    double all = l->r->seconds_left(l->r->user) / fmax(l->epoch_seconds, 1e-6);
+    double n = fmin(l->most_epochs, fmax(LEAST_EPOCHS, floor(all / (double)networks)));
+    return n <= all ? (uint32_t)n : 0;
+}
+
+static enum pith_status climb(struct ladder *l, struct pith_goal_found *f, struct pith_error *err)
+{
+    const struct pith_goal_encoder e = {.name = "retrained",
+                                        .finest = 1,
+                                        .first = 1,
+                                        .coarsest = l->weights,
+                                        .encode = encode_retrained,
+                                        .user = l};
+    enum pith_status st = PITH_OK;
+    for (uint32_t i = 0; i < NETWORKS && !st && !is_over(l); i++) {
+        double bytes = next_bytes(l);
+        l->epochs = epochs_for(l, NETWORKS - i);
+        if (!(bytes > 0) || l->epochs == 0 || f->n == PITH_GOAL_POINTS)
+            break;
+        double kept = weights_for(bytes / l->share, l->weights);
+        st = pith_goal_search_try(l->r->search, &e, l->weights / kept, f, err);
+        if (st)
+            break;
+        const struct pith_goal_point *p = &f->point[f->n - 1];
+        l->share = fmin(2, (double)p->bytes / bytes_of(kept, l->weights));
+        if (!keeps(p)) {
+            l->bad = fmin((double)p->bytes, bytes);
+            continue;
+        }
+        if ((double)p->bytes > NARROW * l->good && i > 0)
+            break; /* fewer weights make no smaller file: it is all head */
+        l->good = fmin((double)p->bytes, bytes);
+        pith_model_free(l->base);
+        l->base = l->made;
+        l->made = NULL;
+    }
+    return st;
+}
+
+static bool can_train(const struct goal_retraining *r)
+{
+    const enum pith_goal_metric metric = pith_goal_judge_metric(r->encoders->judge);
+    return pith_goal_only_data(r->encoders) &&
+           (metric != PITH_METRIC_NONE || pith_goal_judge_classes(r->encoders->judge) > 0);
+}
+
+enum pith_status pith_goal_retrain(const struct goal_retraining *r, struct pith_goal_found *f,
+                                   struct pith_error *err)
+{
+    struct ladder l = {.r = r,
+                       .weights = count_weights(r->original),
+                       .good = (double)f->point[f->best].bytes,
+                       .bad = HUGE_VAL,
+                       .share = FIRST_SHARE};
+    const struct pith_asked nothing = {0};
+    if (!can_train(r) || l.weights < LEAST_WEIGHTS)
+        return PITH_OK;
+    enum pith_status st = pith_recipe_make("small", &nothing, &l.recipe, err);
+    if (!st)
+        st = pith_stage_copy_model(r->original, &l.base, err);
+    if (!st)
+        st = time_epoch(&l, err);
+    if (!st)
+        st = climb(&l, f, err);
+    pith_recipe_free(l.recipe);
+    pith_model_free(l.base);
+    pith_model_free(l.made);
+    /* A network that cannot be trained, or whose training diverges, has what the search found. */
+    return st == PITH_ERR_UNSUPPORTED || st == PITH_ERR_ARGUMENT || st == PITH_ERR_GOAL ? PITH_OK
+                                                                                        : st;
+}
