@@ -187,6 +187,8 @@ static enum pith_status improve_layer(void *user, const struct layer_inputs *in,
         rounded.goal = NULL;
     if (i->opts->rounding != PITH_ROUND_NEAREST && !pith_layer_is_shared(l))
         st = pith_gptq_round(&rounded, i->opts->runtime, l);
+    if (l->apart) /* has the float network's bias */
+        return st ? pith_error_no_memory(err) : PITH_OK;
     if (!st && i->opts->reestimate && in->goal)
         st = pith_reestimate_channels(in, l);
     else if (!st && !i->opts->keep_biases && !in->in_loop) /* chance is judged by samples that know
@@ -261,6 +263,8 @@ static enum pith_status begin(struct integer_plan *plan, struct pith_error *err)
         pith_choose_layer_bits(plan);
     if (!st)
         pith_share_widths(plan);
+    if (!st)
+        st = pith_set_scales_apart(plan, err);
     return st ? st : check_plan(plan, err);
 }
 

@@ -199,6 +199,16 @@ static float factor_of(const struct integer_layer *l, uint64_t o)
     return (float)(one_x ? x : 1) * s / (float)(one_y ? y : 1);
 }
 
+static void store_sums(struct integer_layer *l, uint64_t o)
+{
+    if (l->apart) {
+        first_of(l)->real_scale[o] = (float)l->scale[o];
+        return;
+    }
+    store_bias(l, o, pith_layer_input_scale(l, o) * l->scale[o]);
+    l->factor[o] = factor_of(l, o);
+}
+
 void pith_layer_store(struct integer_layer *l)
 {
     for (uint64_t o = 0; o < l->shape.rows; o++) {
@@ -207,9 +217,7 @@ void pith_layer_store(struct integer_layer *l)
             pith_layer_round_nearest(l, o, o + 1);
             first_of(l)->rescaled = true;
         }
-        double unit = pith_layer_input_scale(l, o) * l->scale[o];
-        store_bias(l, o, unit);
-        l->factor[o] = factor_of(l, o);
+        store_sums(l, o);
     }
     store_weights(l, l->transposed);
 }
@@ -379,6 +387,9 @@ static bool make_room(struct pith_model *m, const struct integer_layer *first,
     l->bias_q = pith_model_alloc(m, rows, l->wide ? 8 : 4);
     l->bias_shift = pith_model_alloc(m, rows, sizeof *l->bias_shift);
     l->factor = pith_model_alloc(m, rows, sizeof *l->factor);
+    l->real_scale = first || !l->apart ? NULL : pith_model_alloc(m, rows, sizeof *l->real_scale);
+    if (l->apart && !first && !l->real_scale)
+        return false;
     return l->q && l->stored && l->scale && l->bias_q && l->bias_shift && l->factor;
 }
 
@@ -421,6 +432,7 @@ enum pith_status pith_integer_layer_make(const struct integer_plan *p, uint32_t 
     l->wide =
         p->node[p->node[node].weight_of].wide || pith_weight_bits(p->opts) > 8 || !fits_32_bits(l);
     l->widest_x = l->most_x;
+    l->apart = p->node[node].apart;
     if (!make_room(p->m, first, l))
         return pith_error_no_memory(err);
     enum pith_status st = check_numbers(p, l, err);

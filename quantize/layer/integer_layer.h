@@ -4,6 +4,7 @@
  *     acc[o] = bias_q[o] + sum over k of q[o, k] * (x[k] - zero point),   real: acc * scale[o] * sx
  *
  * where sx is the scale of the input's grid (of the channel that o reads, where that has several).
+ * Or, of what many read (apart), real: acc * scale[o] * sx + bias[o], acc without bias_q.
  * All memory is the model's. */
 #ifndef INTEGER_LAYER_H
 #define INTEGER_LAYER_H
@@ -35,14 +36,17 @@ struct integer_layer {
     /* 32 bits hold all sums, whatever x is: |bias_q| <= 2^30 and sum |q| * most_x <= 2^30 in every
      * row. Or (wide) 64 bits do, exactly in double, too: both are at most 2^52. */
     bool wide;
-    bool transposed;    /* MatMulInteger's weight is [cols, rows] */
-    void *stored;       /* what the network holds: q as i8, wide as i16 */
-    double *scale;      /* [rows] */
-    bool radix;         /* scales are powers of two */
-    bool may_scale;     /* each row's scale may become smaller */
-    void *bias_q;       /* [rows] i32, wide i64 */
-    double *bias_shift; /* [rows] what bias correction adds to the real bias */
-    float *factor;      /* [rows] what Requantize or DequantizeLinear multiplies acc by */
+    bool transposed;           /* MatMulInteger's weight is [cols, rows] */
+    void *stored;              /* what the network holds: q as i8, wide as i16 */
+    double *scale;             /* [rows] */
+    bool radix;                /* scales are powers of two */
+    bool may_scale;            /* each row's scale may become smaller */
+    void *bias_q;              /* [rows] i32, wide i64 */
+    double *bias_shift;        /* [rows] what bias correction adds to the real bias */
+    float *factor;             /* [rows] what Requantize or DequantizeLinear multiplies acc by */
+    bool apart;                /* neither bias_q nor factor, but scale as floats */
+    float *real_scale;         /* of the first that is apart: [rows] scale */
+    uint32_t real_scale_value; /* of the network */
     double
         goal_share; /* of the way from w to what the float network's sums ask for; mean of groups */
     uint32_t n_corrected;

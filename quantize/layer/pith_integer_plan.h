@@ -24,8 +24,9 @@ struct node_plan {
     uint32_t weight_of;   /* LAYER: the first with the same integers for weights (shared_weight.h):
                              itself, if alone */
     bool table;           /* looks up rows of a constant that becomes integers (table_grid.h) */
-    bool wide; /* LAYER that is a weight_of: one of those that read its weights needs sums of 64
-                  bits */
+    bool wide;  /* LAYER that is a weight_of: one of those that read its weights needs sums of 64
+                   bits */
+    bool apart; /* LAYER: scales and bias behind the sums, as floats (shared_weight.h) */
 };
 
 struct value_plan {

@@ -11,4 +11,7 @@ enum pith_status pith_share_weights(struct integer_plan *p, struct pith_error *e
 /* Then `wide` of layers whose weight others read as well; bits are chosen by then. */
 void pith_share_widths(struct integer_plan *p);
 
+/* Then `apart` of layers whose weight others read as well. PITH_ERR_MEMORY. */
+enum pith_status pith_set_scales_apart(struct integer_plan *p, struct pith_error *err);
+
 #endif

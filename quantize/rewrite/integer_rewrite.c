@@ -214,11 +214,17 @@ static void cut(struct writer *w, uint32_t v, uint32_t result)
     write_quantize(w, v, inside, new_whole(w, v));
 }
 
-static void quantize(struct writer *w, uint32_t v)
+/* Float `real` becomes the integers of v. */
+static void quantize_from(struct writer *w, uint32_t v, uint32_t real)
 {
     uint32_t to = new_result(w, v);
-    write_quantize(w, v, v, to);
+    write_quantize(w, v, real, to);
     cut(w, v, to);
+}
+
+static void quantize(struct writer *w, uint32_t v)
+{
+    quantize_from(w, v, v);
 }
 
 static uint32_t lend_real(struct writer *w, uint32_t v)
@@ -301,6 +307,8 @@ static uint32_t multiply(struct writer *w, const struct integer_layer *l, uint32
     if (!conv) {
         add_node(w, node->name, PITH_OP_MATMUL_INTEGER, 3,
                  (uint32_t[]){w->whole[node->in[0]], q, x_zero}, 1, &acc);
+        if (l->apart)
+            return acc;
         bool corrected = pith_quantize_has_data(w->p->opts) && !w->p->opts->keep_biases;
         return l->bias || corrected ? add_bias_of_matmul(w, l, acc) : acc;
     }
@@ -312,6 +320,45 @@ static uint32_t multiply(struct writer *w, const struct integer_layer *l, uint32
         memcpy(product->attr, node->attr,
                pith_op_get(PITH_OP_CONV)->n_slots * sizeof *product->attr);
     return acc;
+}
+
+/* The weight's scales, of all that are apart. */
+static uint32_t real_scale(struct writer *w, struct integer_layer *l)
+{
+    uint32_t n = (uint32_t)l->shape.rows;
+    if (!l->first)
+        l->real_scale_value = add_constant(w, PITH_F32, 1, &n, l->real_scale);
+    return l->first ? l->first->real_scale_value : l->real_scale_value;
+}
+
+static uint32_t by_two(struct writer *w, uint32_t op, const char *name, uint32_t x, uint32_t by)
+{
+    const struct pith_value *old = &w->to->values[x];
+    uint32_t y = add_value(w, "", PITH_F32, old->rank, old->dim);
+    add_node(w, name, op, 2, (uint32_t[]){x, by}, 1, &y);
+    return y;
+}
+
+/* The last of the nodes is the value `out` where the layer's result is float. */
+static void scale_apart(struct writer *w, struct integer_layer *l, uint32_t acc, uint32_t out)
+{
+    const struct pith_node *layer = &w->p->m->nodes[l->node];
+    const struct pith_value sums = w->to->values[acc];
+    uint32_t real = add_value(w, "", PITH_F32, sums.rank, sums.dim);
+    struct pith_node *node = add_node(w, layer->name, PITH_OP_DEQUANTIZE, 2,
+                                      (uint32_t[]){acc, real_scale(w, l)}, 1, &real);
+    if (node)
+        node->attr[ATTR_QUANTIZE_AXIS] = (int32_t)sums.rank - 1;
+    real = by_two(w, PITH_OP_MUL, layer->name, real, grid_values(w, layer->in[0])->scale);
+    uint32_t bias = pith_node_bias(layer);
+    if (bias != PITH_VALUE_NONE)
+        real = by_two(w, PITH_OP_ADD, layer->name, real, bias);
+    if (l->y) {
+        quantize_from(w, out, real);
+        return;
+    }
+    w->to->nodes[w->to->n_nodes - 1].out[0] = out;
+    w->is_real[out] = true;
 }
 
 static void scale_sums(struct writer *w, const struct integer_layer *l, uint32_t acc, uint32_t out)
@@ -352,7 +399,11 @@ static enum pith_status write_layer(struct writer *w, uint32_t i)
     if (w->whole[node->in[0]] == NOT_MADE)
         quantize(w, node->in[0]);
     uint32_t x_zero = grid_values(w, node->in[0])->scalar_zero;
-    scale_sums(w, l, multiply(w, l, x_zero), out);
+    uint32_t acc = multiply(w, l, x_zero);
+    if (l->apart)
+        scale_apart(w, l, acc, out);
+    else
+        scale_sums(w, l, acc, out);
     return PITH_OK;
 }
 

@@ -32,6 +32,7 @@ struct table {
     uint32_t bits;
     void *data;                      /* integers or indices, [rows, cols] or the other way round */
     const struct pith_const *shared; /* BY_COLUMN: the weight; NULL: data */
+    const struct pith_const *scales; /* BY_COLUMN: [rows], the layer's; NULL: scale */
     float *scale;                    /* [rows], or centroids */
     uint32_t n_centroids;
     double noise;         /* squared error */
@@ -173,6 +174,11 @@ static const struct pith_const *constant_with(const struct pith_model *m, const 
     return NULL;
 }
 
+static const float *scales_of(const struct integer_layer *l)
+{
+    return l->first ? l->first->real_scale : l->real_scale;
+}
+
 static bool take_layers(struct writer *w, struct table *t, const struct integer_layer *l)
 {
     const float *x = t->floats->data;
@@ -180,6 +186,7 @@ static bool take_layers(struct writer *w, struct table *t, const struct integer_
     t->type = l->wide ? PITH_I16 : PITH_I8;
     t->bits = w->p->node[l->node].weight_bits;
     t->shared = constant_with(&w->net->m, l->stored);
+    t->scales = l->apart && l->w_factor == 1 ? constant_with(&w->net->m, scales_of(l)) : NULL;
     t->scale = pith_model_alloc(w->p->m, t->rows, sizeof *t->scale);
     for (uint32_t r = 0; r < t->rows && t->scale; r++) {
         t->scale[r] = (float)(l->scale[r] / l->w_factor);
@@ -193,19 +200,30 @@ static bool take_layers(struct writer *w, struct table *t, const struct integer_
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
+static uint32_t value_with(const struct pith_model *m, const struct pith_const *c)
+{
+    uint32_t v = 0;
+    while (m->values[v].constant != c)
+        v++;
+    return v;
+}
+
+static uint32_t add_scales(struct writer *w, const struct table *t)
+{
+    uint32_t reals[2] = {t->rows, 1};
+    if (t->scales)
+        return value_with(w->list.m, t->scales);
+    if (t->kind == BY_CODEBOOK)
+        return pith_list_constant(&w->list, PITH_F32, 1, &t->n_centroids, t->scale);
+    return pith_list_constant(&w->list, PITH_F32, 2, reals, t->scale);
+}
+
 static void add_constants(struct writer *w, struct table *t)
 {
-    uint32_t dim[2] = {t->rows, t->cols}, reals[2] = {t->rows, 1};
-    if (t->kind == BY_COLUMN) {
-        const struct pith_model *m = w->list.m;
-        for (uint32_t v = 0; v < m->n_values; v++)
-            t->whole = m->values[v].constant == t->shared ? v : t->whole;
-    } else {
-        t->whole = pith_list_constant(&w->list, t->type, 2, dim, t->data);
-    }
-    t->real = t->kind == BY_CODEBOOK
-                  ? pith_list_constant(&w->list, PITH_F32, 1, &t->n_centroids, t->scale)
-                  : pith_list_constant(&w->list, PITH_F32, 2, reals, t->scale);
+    uint32_t dim[2] = {t->rows, t->cols};
+    t->whole = t->kind == BY_COLUMN ? value_with(w->list.m, t->shared)
+                                    : pith_list_constant(&w->list, t->type, 2, dim, t->data);
+    t->real = add_scales(w, t);
     struct pith_const *c = w->list.m->values[t->whole].constant;
     if (c && t->kind == BY_ROW)
         c->mask = t->floats->mask;
@@ -261,6 +279,25 @@ static uint32_t look_up_columns(struct writer *w, const char *name, const struct
     return y;
 }
 
+/* A scale for each row that is picked, [ids.., 1]. */
+static uint32_t look_up_scales(struct writer *w, const char *name, const struct table *t,
+                               uint32_t ids, const struct pith_value *shape)
+{
+    struct pith_value one = *shape, flat = *shape;
+    one.dim[one.rank - 1] = 1;
+    if (!t->scales)
+        return look_up(w, name, t->real, ids, 0, &one);
+    flat.rank--;
+    uint32_t x = look_up(w, name, t->real, ids, 0, &flat);
+    uint32_t y = pith_list_value(&w->list, PITH_F32, one.rank, one.dim);
+    struct pith_node *node = pith_list_node(&w->list, name, PITH_OP_UNSQUEEZE, 1, &x, 1, &y);
+    if (node) {
+        node->attr[ATTR_AXES] = 1;
+        node->attr[ATTR_AXES + 1] = (int32_t)flat.rank;
+    }
+    return y;
+}
+
 static void write_look_up(struct writer *w, const struct pith_node *node, const struct table *t)
 {
     const struct pith_value y = w->list.m->values[node->out[0]];
@@ -272,12 +309,10 @@ static void write_look_up(struct writer *w, const struct pith_node *node, const 
                        node->out);
         return;
     }
-    struct pith_value one = y;
-    one.dim[y.rank - 1] = 1;
     uint32_t q = t->kind == BY_COLUMN ? look_up_columns(w, node->name, t, ids, &y)
                                       : look_up(w, node->name, t->whole, ids, 0, &y);
     uint32_t x = cast(w, node->name, q, PITH_F32);
-    uint32_t scale = look_up(w, node->name, t->real, ids, 0, &one);
+    uint32_t scale = look_up_scales(w, node->name, t, ids, &y);
     pith_list_node(&w->list, node->name, PITH_OP_MUL, 2, (uint32_t[]){x, scale}, 1, node->out);
 }
 

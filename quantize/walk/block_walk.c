@@ -90,7 +90,7 @@ static bool is_inside(const struct layer_block *b, uint32_t node)
 /* What can be said in a block's terms. */
 static bool is_plain(const struct integer_layer *l)
 {
-    return !pith_layer_is_shared(l) && !l->wide && !l->radix && l->w_factor == 1 &&
+    return !pith_layer_is_shared(l) && !l->apart && !l->wide && !l->radix && l->w_factor == 1 &&
            (!l->bias || l->bias_factor == 1) && (!l->bias || l->n_bias == l->shape.rows) &&
            l->most <= 127;
 }

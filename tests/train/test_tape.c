@@ -351,6 +351,20 @@ static void refusals_name_the_node(void **state)
     refuse(m, 16, PITH_ERR_UNSUPPORTED, "'image' has a fixed batch");
 }
 
+/* That it was no memory for them would be told in the same place. */
+static void threads_that_cannot_start_are_told_of(void **state)
+{
+    (void)state;
+    struct tape *t = NULL;
+    struct pith_error err = {0};
+    struct pith_model *m = residual_net(1);
+    const struct tape_opts o = {.batch = 8, .threads = 1 << 20, .training = true};
+    assert_int_equal(pith_tape_new(m, &o, &t, &err), PITH_ERR_ARGUMENT);
+    assert_int_equal(err.status, PITH_ERR_ARGUMENT);
+    assert_non_null(strstr(err.text, "threads"));
+    pith_model_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -359,6 +373,7 @@ int main(void)
         cmocka_unit_test(threads_give_the_same_bits),
         cmocka_unit_test(batch_statistics_span_slices),
         cmocka_unit_test(refusals_name_the_node),
+        cmocka_unit_test(threads_that_cannot_start_are_told_of),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -224,8 +224,8 @@ static enum pith_status pack_and_run(struct validation *v, const struct pith_mod
     if (status)
         return pith_ranks_agree(v->ranks, status, err);
     status = pith_threads_start(&opts, threads);
-    if (!status)
-        status = open_and_run(v, &file, &opts, err);
+    status = status ? pith_error_set(err, status, "cannot start threads")
+                    : open_and_run(v, &file, &opts, err);
     pith_threads_stop(&opts);
     pith_buffer_free(&file);
     return v->met ? status : pith_ranks_agree(v->ranks, status, err);

@@ -205,7 +205,8 @@ static enum pith_status start(struct tape *t, struct pith_error *err)
     pith_kernels_fill(&t->kernels, pith_cpu_features());
     t->rows = pith_channel_rows();
     pith_opts_init(&t->pool, sizeof t->pool);
-    return pith_threads_start(&t->pool, t->opts.threads);
+    enum pith_status status = pith_threads_start(&t->pool, t->opts.threads);
+    return status ? pith_error_set(err, status, "cannot start threads") : PITH_OK;
 }
 
 enum pith_status pith_tape_new(const struct pith_model *m, const struct tape_opts *opts,
