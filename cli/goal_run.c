@@ -13,7 +13,8 @@
 #include "pith_base.h"
 #include "pith_host.h"
 
-#define LARGEST 3 /* layers that a miss names */
+#define LARGEST 3     /* layers that a miss names */
+#define SHARE 1000000 /* the bar's all */
 
 enum cli_exit cli_best_path(const char *output, char best[CLI_BEST_BYTES])
 {
@@ -34,22 +35,18 @@ struct show {
     char best[CLI_BEST_BYTES]; /* "": none is written */
     bool written;
     enum cli_exit rc;
-    char what[64];
 };
 
-static void started(void *user, const struct pith_goal_encoder *e, uint32_t call, uint32_t calls)
+static void progress(void *user, const struct pith_goal_progress *p)
 {
     struct show *s = user;
-    snprintf(s->what, sizeof s->what, "%s %u/%u", e->name, call, calls);
-    cli_progress_end(&s->bar);
-    cli_progress_start(&s->bar, s->run->common, s->what, 0);
-}
-
-static void rounded(void *user, uint32_t done, uint32_t total)
-{
-    struct show *s = user;
-    s->bar.total = total;
-    cli_progress_step(&s->bar, done);
+    char detail[CLI_DETAIL_BYTES] = "";
+    if (p->layers > 0)
+        snprintf(detail, sizeof detail, "file %u: layer %u/%u", p->call, p->layer, p->layers);
+    else if (p->call > 0)
+        snprintf(detail, sizeof detail, "file %u", p->call);
+    cli_progress_tell(&s->bar, detail);
+    cli_progress_step(&s->bar, (uint64_t)(p->share * SHARE));
 }
 
 static bool stop(void *user)
@@ -74,7 +71,7 @@ static void made(void *user, const struct pith_goal_point *p, bool best)
 {
     struct show *s = user;
     char bytes[32], loss[256];
-    cli_progress_end(&s->bar);
+    cli_progress_hide(&s->bar);
     pith_goal_loss_text(s->run->goal, &p->loss, loss, sizeof loss);
     cli_say(s->run->common, "%-14s %8.4g  %10s  %5.1fx  %s%s", p->encoder, p->quality,
             cli_format_bytes(p->bytes, bytes), (double)s->run->before_bytes / (double)p->bytes,
@@ -278,12 +275,11 @@ enum cli_exit cli_goal_run(const struct cli_goal_run *run, struct pith_model *m)
                                               .threads = engine.threads,
                                               .cpu_mask = engine.cpu_mask,
                                               .for_speed = run->for_speed,
-                                              .started = started,
+                                              .progress = progress,
                                               .made = made,
-                                              .rounded = rounded,
                                               .stop = stop,
                                               .user = &s};
-    cli_progress_start(&s.bar, run->common, "baseline", 0);
+    cli_progress_start(&s.bar, run->common, "compress", SHARE);
     enum pith_status st = pith_goal_compress(m, run->goal, &o, &r, &err);
     cli_progress_end(&s.bar);
     if (s.rc)

@@ -150,22 +150,30 @@ enum cli_exit cli_exit_of(enum pith_status status);
 enum cli_exit cli_no_memory(void);
 
 /* ---- progress.c -------------------------------------------------------------------------- */
+#define CLI_DETAIL_BYTES 40
 /* A bar on a terminal for what takes more than a second, and the events of --json=lines; silent
  * otherwise. One step at a time. */
 struct cli_progress {
     const char *what;
-    uint64_t total; /* 0: unknown, the time is shown */
+    char detail[CLI_DETAIL_BYTES]; /* behind the time left */
+    uint64_t next_ns;              /* when it is drawn again */
+    uint64_t seen, seen_ns;        /* done when it last changed, and when that was drawn */
+    uint64_t total;                /* 0: unknown, the time is shown */
     _Atomic uint64_t done;
     uint64_t started_ns;
     bool bar, events, drawn, running, stop;
     pthread_t thread;
-    pthread_mutex_t lock; /* of stop */
+    pthread_mutex_t lock; /* of stop, detail, next_ns and what is drawn */
     pthread_cond_t wake;
 };
 void cli_progress_start(struct cli_progress *p, const struct cli_common *c, const char *what,
                         uint64_t total);
 /* Fits the progress callbacks of the library; returns false once the user pressed ^C. */
 bool cli_progress_step(void *progress, uint64_t done);
+/* What it is at; detail may be "". */
+void cli_progress_tell(struct cli_progress *p, const char *detail);
+/* Takes the bar away for a message, which is to come at once. */
+void cli_progress_hide(struct cli_progress *p);
 void cli_progress_end(struct cli_progress *p);
 
 /* ---- signals.c --------------------------------------------------------------------------- */

@@ -34,11 +34,14 @@ static bool wants_bar(const struct cli_common *c)
     return isatty(STDERR_FILENO) && !(term && strcmp(term, "dumb") == 0);
 }
 
-static void draw_share(uint64_t done, uint64_t total, uint64_t elapsed_ns)
+/* elapsed_ns: when so much was done; since_ns: from then on nothing was heard, and the time left
+ * runs down. */
+static void draw_share(uint64_t done, uint64_t total, uint64_t elapsed_ns, uint64_t since_ns)
 {
     bool utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
     double share = done < total ? (double)done / (double)total : 1;
     double left_s = share > 0 ? (double)elapsed_ns * (1 - share) / share / 1e9 : 0;
+    left_s = left_s * 1e9 > (double)since_ns ? left_s - (double)since_ns / 1e9 : 0;
     int full = (int)(share * BAR_CELLS);
     for (int i = 0; i < BAR_CELLS; i++)
         fputs(i < full ? (utf8 ? "█" : "#") : (utf8 ? "░" : "."), stderr);
@@ -50,11 +53,18 @@ static void draw_share(uint64_t done, uint64_t total, uint64_t elapsed_ns)
 static void draw(struct cli_progress *p, uint64_t elapsed_ns)
 {
     uint64_t s = elapsed_ns / 1000000000u;
+    uint64_t done = atomic_load(&p->done);
+    if (done != p->seen || p->seen_ns == 0) {
+        p->seen = done;
+        p->seen_ns = elapsed_ns;
+    }
     fprintf(stderr, "\r%-10s ", p->what);
     if (p->total)
-        draw_share(atomic_load(&p->done), p->total, elapsed_ns);
+        draw_share(done, p->total, p->seen_ns, elapsed_ns - p->seen_ns);
     else
         fprintf(stderr, "%" PRIu64 ":%02" PRIu64, s / 60, s % 60);
+    if (p->detail[0])
+        fprintf(stderr, "  %s", p->detail);
     fputs("\033[K", stderr);
     fflush(stderr);
     p->drawn = true;
@@ -77,18 +87,19 @@ static void *watch_step(void *arg)
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, NULL);
     uint64_t step_ns = p->events ? EVENT_NS : REDRAW_NS;
-    uint64_t next = p->started_ns + FIRST_SHOWN_NS;
+    p->next_ns = p->started_ns + FIRST_SHOWN_NS;
     pthread_mutex_lock(&p->lock);
     while (!p->stop) {
-        struct timespec until = {(time_t)(next / 1000000000u), (long)(next % 1000000000u)};
+        struct timespec until = {(time_t)(p->next_ns / 1000000000u),
+                                 (long)(p->next_ns % 1000000000u)};
         pthread_cond_timedwait(&p->wake, &p->lock, &until);
-        if (p->stop || now_ns() < next)
+        if (p->stop || now_ns() < p->next_ns)
             continue;
         if (p->events)
             print_event(p, "progress");
         if (p->bar)
             draw(p, now_ns() - p->started_ns);
-        next = now_ns() + step_ns;
+        p->next_ns = now_ns() + step_ns;
     }
     pthread_mutex_unlock(&p->lock);
     return NULL;
@@ -125,6 +136,28 @@ bool cli_progress_step(void *progress, uint64_t done)
     struct cli_progress *p = progress;
     atomic_store(&p->done, done);
     return !cli_interrupted();
+}
+
+void cli_progress_tell(struct cli_progress *p, const char *detail)
+{
+    if (!p->running)
+        return;
+    pthread_mutex_lock(&p->lock);
+    snprintf(p->detail, sizeof p->detail, "%s", detail);
+    pthread_mutex_unlock(&p->lock);
+}
+
+void cli_progress_hide(struct cli_progress *p)
+{
+    if (!p->running || !p->bar)
+        return;
+    pthread_mutex_lock(&p->lock);
+    if (p->drawn)
+        fputs("\r\033[K", stderr);
+    p->drawn = false;
+    if (p->next_ns < now_ns() + REDRAW_NS)
+        p->next_ns = now_ns() + REDRAW_NS;
+    pthread_mutex_unlock(&p->lock);
 }
 
 void cli_progress_end(struct cli_progress *p)

@@ -6,10 +6,17 @@
 #include "goal_encoders.h"
 #include "pith_error_fill.h"
 #include "pith_host.h"
+#include "work_left.h"
 
 #define TRIES                                                                                      \
     2u /* of finer files, where none that was made is within the goal on other samples             \
         */
+
+/* What parts of the work cost beside the original's run over the samples that judge, as a first
+ * guess; and how many files a search takes, mostly. */
+#define PREPARE_GUESS 10.0
+#define ENCODE_GUESS 30.0
+#define FILES_GUESS 4u
 
 struct job {
     const struct pith_goal *goal;
@@ -17,6 +24,8 @@ struct job {
     struct pith_goal_judge *judge;
     struct goal_encoders encoders;
     uint64_t begun_ns;
+    struct work_left work;
+    struct pith_goal_progress progress;
 };
 
 static double seconds_of(const struct job *j)
@@ -39,10 +48,45 @@ static int stop_run(void *user)
     return j->opts->stop && j->opts->stop(j->opts->user);
 }
 
+/* ---- how far it is --------------------------------------------------------------------------- */
+
+static void tell(struct job *j, uint64_t done, uint64_t all)
+{
+    if (!j->opts->progress)
+        return;
+    j->work.share = all > 0 ? fmin(1, (double)done / (double)all) : 0;
+    j->progress.share = pith_work_share(&j->work, seconds_of(j));
+    j->opts->progress(j->opts->user, &j->progress);
+}
+
+static void begin(struct job *j, enum work_part part)
+{
+    pith_work_end(&j->work, seconds_of(j));
+    pith_work_begin(&j->work, part, seconds_of(j));
+    j->progress.layer = j->progress.layers = 0;
+    tell(j, 0, 0);
+}
+
+static void ran(void *user, uint64_t calls, uint64_t all)
+{
+    tell(user, calls, all);
+}
+
+static void rounded(void *watcher, uint32_t done, uint32_t total)
+{
+    struct job *j = watcher;
+    j->progress.layer = done;
+    j->progress.layers = total;
+    tell(j, done, total);
+}
+
+/* ---- the search's questions ------------------------------------------------------------------ */
+
 static enum pith_status measure(void *user, const struct pith_buffer *file,
                                 struct pith_goal_loss *loss, uint64_t *ram, struct pith_error *err)
 {
     struct job *j = user;
+    begin(j, WORK_MEASURE);
     enum pith_status st = pith_goal_judge_measure(j->judge, PITH_GOAL_CHOOSE, file, loss, err);
     if (!st && j->goal->max_ram > 0)
         st = pith_goal_judge_ram(j->judge, file, ram, err);
@@ -51,9 +95,11 @@ static enum pith_status measure(void *user, const struct pith_buffer *file,
 
 static void started(void *watcher, const struct pith_goal_encoder *e, uint32_t call, uint32_t calls)
 {
-    const struct job *j = watcher;
-    if (j->opts->started)
-        j->opts->started(j->opts->user, e, call, calls);
+    struct job *j = watcher;
+    (void)calls;
+    j->progress.encoder = e->name;
+    j->progress.call = call;
+    begin(j, WORK_ENCODE);
 }
 
 static void made(void *watcher, const struct pith_goal_point *p, bool best)
@@ -121,6 +167,8 @@ static enum pith_status make_finer(struct job *j, struct pith_goal_found *f,
 static enum pith_status report_on(struct job *j, struct pith_goal_result *r, uint32_t i,
                                   double *excess, struct pith_error *err)
 {
+    j->work.wanted[WORK_ENCODE] = j->work.wanted[WORK_MEASURE] = 0; /* but those made */
+    begin(j, WORK_REPORT);
     enum pith_status st =
         pith_goal_judge_measure(j->judge, PITH_GOAL_REPORT, &r->found.point[i].file, &r->loss, err);
     if (!st)
@@ -156,12 +204,14 @@ static enum pith_status report(struct job *j, struct pith_goal_result *r, struct
 
 static enum pith_status open_judge(struct job *j, struct pith_model *m, struct pith_error *err)
 {
-    struct pith_goal_judge_opts o = {.size_bytes = sizeof o, .seed = j->opts->seed};
+    struct pith_goal_judge_opts o = {
+        .size_bytes = sizeof o, .seed = j->opts->seed, .ran = ran, .user = j};
     o.engine = (struct pith_engine_opts){.size_bytes = sizeof o.engine,
                                          .threads = j->opts->threads,
                                          .cpu_mask = j->opts->cpu_mask,
                                          .stop = stop_run,
                                          .stop_user = j};
+    begin(j, WORK_BASELINE);
     return pith_goal_judge_new(m, j->opts->feed, &o, &j->judge, err);
 }
 
@@ -169,7 +219,12 @@ static enum pith_status search(struct job *j, const struct pith_model *m,
                                struct pith_goal_result *r, struct pith_error *err)
 {
     struct goal_encoders *e = &j->encoders;
-    *e = (struct goal_encoders){.m = m, .judge = j->judge, .goal = j->goal, .opts = j->opts};
+    *e = (struct goal_encoders){.m = m,
+                                .judge = j->judge,
+                                .goal = j->goal,
+                                .opts = j->opts,
+                                .rounded = rounded,
+                                .watcher = j};
     pith_goal_encoders_fill(e);
     const struct pith_goal_search s = {.size_bytes = sizeof s,
                                        .goal = j->goal,
@@ -188,7 +243,12 @@ enum pith_status pith_goal_compress(struct pith_model *m, const struct pith_goal
                                     const struct pith_goal_compress_opts *opts,
                                     struct pith_goal_result *result, struct pith_error *err)
 {
-    struct job j = {.goal = goal, .opts = opts, .begun_ns = pith_clock_ns(NULL)};
+    struct job j = {.goal = goal,
+                    .opts = opts,
+                    .begun_ns = pith_clock_ns(NULL),
+                    .work = {.guess = {1, PREPARE_GUESS, ENCODE_GUESS, 0.5, 0.5},
+                             .wanted = {1, 0, FILES_GUESS, FILES_GUESS, 1},
+                             .at = WORK_PARTS}};
     struct pith_goal_result r = {.met = false};
     if (!opts->feed)
         return pith_error_fill(err, PITH_ERR_ARGUMENT, "a goal needs samples to measure a loss on");

@@ -38,6 +38,19 @@ static struct pith_data *only_data(const struct goal_encoders *e)
 
 /* ---- grids ----------------------------------------------------------------------------------- */
 
+static bool stop(void *user)
+{
+    const struct goal_encoders *e = user;
+    return e->opts->stop && e->opts->stop(e->opts->user);
+}
+
+static void rounded(void *user, uint32_t done, uint32_t total)
+{
+    const struct goal_encoders *e = user;
+    if (e->rounded)
+        e->rounded(e->watcher, done, total);
+}
+
 static enum pith_status round_to_grid(const struct goal_encoders *e, double quality,
                                       enum pith_step_init by, struct pith_buffer *file,
                                       struct pith_error *err)
@@ -63,9 +76,9 @@ static enum pith_status round_to_grid(const struct goal_encoders *e, double qual
     o.threads = e->opts->threads;
     o.seed = e->opts->seed;
     o.loss = pith_goal_judge_classes(e->judge) ? PITH_CROSS_ENTROPY : PITH_SQUARED_ERROR;
-    o.rounded = e->opts->rounded;
-    o.stop = e->opts->stop;
-    o.user = e->opts->user;
+    o.rounded = rounded;
+    o.stop = stop;
+    o.user = (void *)(uintptr_t)e;
     st = pith_train_round(copy, only_data(e), &o, e->memory, err);
     if (!st)
         st = pack(copy, e, file, err);

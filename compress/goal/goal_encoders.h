@@ -17,6 +17,8 @@ struct goal_encoders {
     struct pith_goal_encoder list[GOAL_ENCODERS]; /* in the order they are to be tried */
     uint32_t n;
     struct pith_round_memory *memory; /* owns; NULL: each call finds out anew */
+    void (*rounded)(void *watcher, uint32_t done, uint32_t total); /* layers of a file */
+    void *watcher;
 };
 
 void pith_goal_encoders_fill(struct goal_encoders *e);

@@ -44,6 +44,8 @@ struct pith_goal_judge {
     uint32_t n_out;
     struct kept kept[PITH_GOAL_PARTS];
     float *target; /* owns: room for one */
+    void (*ran)(void *user, uint64_t calls, uint64_t all);
+    void *ran_user;
 };
 
 /* Of one output of a candidate. */
@@ -60,6 +62,7 @@ struct pass {
     struct pith_plan *plan;
     struct sums *sums; /* NULL: it is kept */
     uint64_t calls, right, won, lost;
+    uint64_t before, all; /* calls of earlier passes, of all that are one piece of work */
     double squares;
     enum pith_status st;
 };
@@ -264,6 +267,8 @@ static bool take(void *user, uint64_t sample)
     p->calls++;
     if (!p->sums)
         p->kept->calls = p->calls;
+    if (p->j->ran)
+        p->j->ran(p->j->ran_user, p->before + p->calls, p->all);
     return true;
 }
 
@@ -337,6 +342,11 @@ static uint64_t calls_of(const struct pith_feed *feed)
     return 1;
 }
 
+static uint64_t calls_in(const struct pith_goal_judge *j, enum pith_goal_part part)
+{
+    return j->split.n[part] * calls_of(j->feed);
+}
+
 static enum pith_status split_samples(struct pith_goal_judge *j, const struct pith_model *m,
                                       struct pith_engine *e, const struct pith_goal_judge_opts *o,
                                       struct pith_error *err)
@@ -369,9 +379,14 @@ static enum pith_status split_samples(struct pith_goal_judge *j, const struct pi
 static enum pith_status run_original(struct pith_goal_judge *j, struct pith_engine *e,
                                      struct pith_error *err)
 {
+    const uint64_t choose = calls_in(j, PITH_GOAL_CHOOSE),
+                   all = choose + (j->split.shared ? 0 : calls_in(j, PITH_GOAL_REPORT));
     enum pith_status st = PITH_OK;
     for (int part = PITH_GOAL_CHOOSE; part < PITH_GOAL_PARTS && !st; part++) {
-        struct pass p = {.j = j, .kept = &j->kept[part]};
+        struct pass p = {.j = j,
+                         .kept = &j->kept[part],
+                         .before = part == PITH_GOAL_CHOOSE ? 0 : choose,
+                         .all = all};
         if (part == PITH_GOAL_REPORT && j->split.shared)
             break;
         st = run_pass(&p, e, (enum pith_goal_part)part, err);
@@ -391,6 +406,8 @@ enum pith_status pith_goal_judge_new(const struct pith_model *m, const struct pi
     j->feed = feed;
     j->engine = opts->engine;
     j->engine.size_bytes = sizeof j->engine;
+    j->ran = opts->ran;
+    j->ran_user = opts->user;
     find_labels(j);
     enum pith_status st = find_outputs(j, m, err);
     if (!st && j->metric == PITH_METRIC_PSNR) {
@@ -484,7 +501,8 @@ enum pith_status pith_goal_judge_measure(struct pith_goal_judge *j, enum pith_go
     const struct pith_packed packed = {
         .data = file->data, .bytes = file->bytes, .name = candidate_name};
     struct kept *kept = &j->kept[j->split.shared ? PITH_GOAL_CHOOSE : part];
-    struct pass p = {.j = j, .kept = kept, .sums = calloc(j->n_out, sizeof *p.sums)};
+    struct pass p = {
+        .j = j, .kept = kept, .sums = calloc(j->n_out, sizeof *p.sums), .all = calls_in(j, part)};
     struct pith_goal_loss l = {
         .agreement = NAN, .snr_db = HUGE_VAL, .snr_low_db = HUGE_VAL, .numbers_db = HUGE_VAL};
     struct pith_engine *e = NULL;

@@ -19,16 +19,23 @@
 extern "C" {
 #endif
 
+/* How far all of it is. */
+struct pith_goal_progress {
+    double share;           /* of the time, 0..1; never less than before */
+    uint32_t call;          /* file that is being made or measured; 0: not yet */
+    const char *encoder;    /* of it; NULL: not yet */
+    uint32_t layer, layers; /* of the file: done, and all; 0 of 0: measured */
+};
+
 struct pith_goal_compress_opts {
     uint32_t size_bytes;
     const struct pith_feed *feed; /* what the network is fed; borrowed. Needed */
     uint64_t seed;                /* of the split, and of gradients that are drawn */
     uint32_t threads, cpu_mask;   /* as pith_engine_opts */
     bool for_speed;               /* a full header, Huffman codes; else the smallest file */
+    void (*progress)(void *user, const struct pith_goal_progress *p); /* may be NULL */
     /* As of struct pith_goal_search; may be NULL. */
-    void (*started)(void *user, const struct pith_goal_encoder *e, uint32_t call, uint32_t calls);
     void (*made)(void *user, const struct pith_goal_point *point, bool best);
-    void (*rounded)(void *user, uint32_t done, uint32_t total); /* weights of the call */
     bool (*stop)(void *user); /* asked after each weight and sample */
     void *user;
 };

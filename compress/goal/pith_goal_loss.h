@@ -52,6 +52,9 @@ struct pith_goal_judge_opts {
     struct pith_engine_opts engine; /* threads, cpu_mask; stop ends a measurement */
     uint64_t seed;                  /* of the split */
     uint64_t most_calibrating;      /* samples; 0: by what the network costs */
+    /* Runs of the original or of a file are so far. May be NULL. */
+    void (*ran)(void *user, uint64_t calls, uint64_t all);
+    void *user;
 };
 
 struct pith_goal_judge;
