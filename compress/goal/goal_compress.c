@@ -50,11 +50,11 @@ static int stop_run(void *user)
 
 /* ---- how far it is --------------------------------------------------------------------------- */
 
-static void tell(struct job *j, uint64_t done, uint64_t all)
+static void tell(struct job *j, double share)
 {
     if (!j->opts->progress)
         return;
-    j->work.share = all > 0 ? fmin(1, (double)done / (double)all) : 0;
+    j->work.share = fmin(1, share);
     j->progress.share = pith_work_share(&j->work, seconds_of(j));
     j->opts->progress(j->opts->user, &j->progress);
 }
@@ -64,20 +64,20 @@ static void begin(struct job *j, enum work_part part)
     pith_work_end(&j->work, seconds_of(j));
     pith_work_begin(&j->work, part, seconds_of(j));
     j->progress.layer = j->progress.layers = 0;
-    tell(j, 0, 0);
+    tell(j, 0);
 }
 
 static void ran(void *user, uint64_t calls, uint64_t all)
 {
-    tell(user, calls, all);
+    tell(user, all > 0 ? (double)calls / (double)all : 0);
 }
 
-static void rounded(void *watcher, uint32_t done, uint32_t total)
+static void rounded(void *watcher, uint32_t layer, uint32_t layers, double share)
 {
     struct job *j = watcher;
-    j->progress.layer = done;
-    j->progress.layers = total;
-    tell(j, done, total);
+    j->progress.layer = layer;
+    j->progress.layers = layers;
+    tell(j, share);
 }
 
 /* ---- the search's questions ------------------------------------------------------------------ */
@@ -223,9 +223,13 @@ static enum pith_status search(struct job *j, const struct pith_model *m,
                                 .judge = j->judge,
                                 .goal = j->goal,
                                 .opts = j->opts,
+                                .prepared = ran,
                                 .rounded = rounded,
                                 .watcher = j};
-    pith_goal_encoders_fill(e);
+    begin(j, WORK_PREPARE);
+    enum pith_status st = pith_goal_encoders_fill(e, err);
+    if (st)
+        return st;
     const struct pith_goal_search s = {.size_bytes = sizeof s,
                                        .goal = j->goal,
                                        .encoder = e->list,
@@ -247,7 +251,8 @@ enum pith_status pith_goal_compress(struct pith_model *m, const struct pith_goal
                     .opts = opts,
                     .begun_ns = pith_clock_ns(NULL),
                     .work = {.guess = {1, PREPARE_GUESS, ENCODE_GUESS, 0.5, 0.5},
-                             .wanted = {1, 0, FILES_GUESS, FILES_GUESS, 1},
+
+                             .wanted = {1, 1, FILES_GUESS, FILES_GUESS, 1},
                              .at = WORK_PARTS}};
     struct pith_goal_result r = {.met = false};
     if (!opts->feed)

@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* goal_encoders.c - error-feedback rounding to grids, codebooks, and integers that compute. */
+/* goal_encoders.c - the joint sweep, codebooks, and integers that compute. */
 #include "goal_encoders.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "choose_coder.h"
 #include "model_copy.h"
 #include "pith_compress.h"
 #include "pith_error_fill.h"
+#include "sweep_encoder.h"
 
-#define LEVELS 127u     /* of a grid: what is not used costs nothing */
-#define LOSS_SHARE 0.7f /* of what feedback makes least */
-#define SMALL_TENSORS                                                                              \
-    0.5f                  /* steps by (weights / those of the largest)^this, before Fisher's say   \
-                           */
-#define SAMPLES_A_CLASS 8 /* that calibrate: with fewer, rows of the last layer are not known */
+#define SWEEPS 6u /* files that the sweep may make: each costs minutes */
 
 /* Where there are several inputs or outputs, names tell them apart: a full header. */
 static enum pith_status pack(struct pith_model *m, const struct goal_encoders *e,
@@ -28,74 +25,24 @@ static enum pith_status pack(struct pith_model *m, const struct goal_encoders *e
     return st ? st : pith_model_pack(m, &o, file, err);
 }
 
-/* The only data set there is; NULL: several inputs, or states, which cannot be gone through layer
- * by layer. */
-static struct pith_data *only_data(const struct goal_encoders *e)
+struct pith_data *pith_goal_only_data(const struct goal_encoders *e)
 {
     const struct pith_feed *f = e->opts->feed;
     return f->n_inputs == 1 && f->n_states == 0 ? f->input[0].data : NULL;
 }
 
-/* ---- grids ----------------------------------------------------------------------------------- */
+/* ---- the sweep ------------------------------------------------------------------------------- */
 
-static bool stop(void *user)
+static enum pith_status encode_sweep(void *user, double quality, struct pith_buffer *file,
+                                     struct pith_error *err)
 {
     const struct goal_encoders *e = user;
-    return e->opts->stop && e->opts->stop(e->opts->user);
-}
-
-static void rounded(void *user, uint32_t done, uint32_t total)
-{
-    const struct goal_encoders *e = user;
-    if (e->rounded)
-        e->rounded(e->watcher, done, total);
-}
-
-static enum pith_status round_to_grid(const struct goal_encoders *e, double quality,
-                                      enum pith_step_init by, struct pith_buffer *file,
-                                      struct pith_error *err)
-{
-    struct pith_train_opts o;
-    struct pith_model *copy = NULL;
-    const uint64_t n = pith_goal_judge_count(e->judge, PITH_GOAL_CALIBRATE);
-    if (!only_data(e))
-        return pith_error_fill(err, PITH_ERR_UNSUPPORTED, "several inputs, or states");
-    enum pith_status st = pith_goal_judge_pick(e->judge, PITH_GOAL_CALIBRATE, err);
+    struct pith_model *swept = NULL;
+    enum pith_status st = pith_sweep_encode(e->sweep, e, quality, &swept, err);
     if (!st)
-        st = pith_stage_copy_model(e->m, &copy, err);
-    if (st)
-        return st;
-    pith_train_opts_init(&o, sizeof o);
-    o.levels = o.bias_levels = LEVELS;
-    o.gptq_samples = (uint32_t)n;
-    o.gptq_fisher_share = LOSS_SHARE;
-    o.step_init = by;
-    o.cover = true;
-    o.step_power = SMALL_TENSORS;
-    o.first_step = (float)quality;
-    o.threads = e->opts->threads;
-    o.seed = e->opts->seed;
-    o.loss = pith_goal_judge_classes(e->judge) ? PITH_CROSS_ENTROPY : PITH_SQUARED_ERROR;
-    o.rounded = rounded;
-    o.stop = stop;
-    o.user = (void *)(uintptr_t)e;
-    st = pith_train_round(copy, only_data(e), &o, e->memory, err);
-    if (!st)
-        st = pack(copy, e, file, err);
-    pith_model_free(copy);
+        st = pack(swept, e, file, err);
+    pith_model_free(swept);
     return st;
-}
-
-static enum pith_status encode_rows(void *user, double quality, struct pith_buffer *file,
-                                    struct pith_error *err)
-{
-    return round_to_grid(user, quality, PITH_STEP_INIT_FISHER_ROW, file, err);
-}
-
-static enum pith_status encode_tensors(void *user, double quality, struct pith_buffer *file,
-                                       struct pith_error *err)
-{
-    return round_to_grid(user, quality, PITH_STEP_INIT_FISHER_TENSOR, file, err);
 }
 
 /* ---- codebooks ------------------------------------------------------------------------------- */
@@ -131,7 +78,7 @@ static enum pith_status encode_integers(void *user, double quality, struct pith_
     const struct goal_encoders *e = user;
     struct pith_stage s;
     struct pith_model *copy = NULL;
-    struct pith_data *data = only_data(e);
+    struct pith_data *data = pith_goal_only_data(e);
     const struct pith_stage_means means = {.size_bytes = sizeof means,
                                            .seed = e->opts->seed,
                                            .train = data,
@@ -163,28 +110,26 @@ static void add(struct goal_encoders *e, struct pith_goal_encoder encoder)
     e->list[e->n++] = encoder;
 }
 
-void pith_goal_encoders_fill(struct goal_encoders *e)
+static enum pith_status add_sweep(struct goal_encoders *e, struct pith_error *err)
 {
-    const uint64_t n = pith_goal_judge_count(e->judge, PITH_GOAL_CALIBRATE);
-    const uint32_t classes = pith_goal_judge_classes(e->judge);
-    const struct pith_goal_encoder tensors = {.name = "grids",
-                                              .finest = 0.02,
-                                              .first = 0.7,
-                                              .coarsest = 24,
-                                              .most = 5,
-                                              .encode = encode_tensors};
-    const struct pith_goal_encoder rows = {.name = "grids by row",
-                                           .finest = 0.02,
-                                           .first = 0.7,
-                                           .coarsest = 24,
-                                           .like_best = true,
-                                           .encode = encode_rows};
+    e->sweep = calloc(1, sizeof *e->sweep);
+    if (!e->sweep)
+        return pith_error_no_memory(err);
+    add(e, (struct pith_goal_encoder){.name = "sweep",
+                                      .finest = 0.01,
+                                      .first = 1.7,
+                                      .coarsest = 100,
+                                      .most = SWEEPS,
+                                      .encode = encode_sweep});
+    return pith_sweep_encoder_prepare(e->sweep, e, err);
+}
+
+enum pith_status pith_goal_encoders_fill(struct goal_encoders *e, struct pith_error *err)
+{
+    enum pith_status st = PITH_OK;
     e->n = 0;
-    e->memory = pith_round_memory_new();
     if (e->goal->run != PITH_GOAL_RUN_INT8) {
-        add(e, tensors);
-        if (n >= (uint64_t)SAMPLES_A_CLASS * classes)
-            add(e, rows);
+        st = add_sweep(e, err);
         add(e, (struct pith_goal_encoder){.name = "codebooks",
                                           .finest = 1,
                                           .first = 8,
@@ -199,9 +144,12 @@ void pith_goal_encoders_fill(struct goal_encoders *e)
                                           .coarsest = 64,
                                           .instead = e->goal->run == PITH_GOAL_RUN_ANY,
                                           .encode = encode_integers});
+    return st;
 }
 
 void pith_goal_encoders_free(struct goal_encoders *e)
 {
-    pith_round_memory_free(e->memory);
+    if (e->sweep)
+        pith_sweep_encoder_free(e->sweep);
+    free(e->sweep);
 }

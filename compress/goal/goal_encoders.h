@@ -5,7 +5,6 @@
 #define GOAL_ENCODERS_H
 
 #include "pith_goal_compress.h"
-#include "pith_train.h"
 
 #define GOAL_ENCODERS 6u
 
@@ -16,12 +15,20 @@ struct goal_encoders {
     const struct pith_goal_compress_opts *opts;
     struct pith_goal_encoder list[GOAL_ENCODERS]; /* in the order they are to be tried */
     uint32_t n;
-    struct pith_round_memory *memory; /* owns; NULL: each call finds out anew */
-    void (*rounded)(void *watcher, uint32_t done, uint32_t total); /* layers of a file */
+    struct sweep_encoder *sweep; /* owns; NULL: none is needed */
+    /* Of what comes before the first file: samples. Of a file: layers, and their share of its time.
+     * May be NULL. */
+    void (*prepared)(void *watcher, uint64_t done, uint64_t all);
+    void (*rounded)(void *watcher, uint32_t layer, uint32_t layers, double share);
     void *watcher;
 };
 
-void pith_goal_encoders_fill(struct goal_encoders *e);
+/* The list, and what its encoders find out once for all their files. PITH_ERR_MEMORY, _STOPPED,
+ * and what reading data returns. */
+enum pith_status pith_goal_encoders_fill(struct goal_encoders *e, struct pith_error *err);
 void pith_goal_encoders_free(struct goal_encoders *e); /* accepts zeros */
+/* The only data set there is; NULL: several inputs, or states, which cannot be gone through layer
+ * by layer. */
+struct pith_data *pith_goal_only_data(const struct goal_encoders *e);
 
 #endif

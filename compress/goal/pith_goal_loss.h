@@ -71,6 +71,8 @@ uint64_t pith_goal_judge_count(const struct pith_goal_judge *judge, enum pith_go
 /* Of output 0, where the loss of all is told by classes or labels; 0: it is numbers, or there are
  * several rows. */
 uint32_t pith_goal_judge_classes(const struct pith_goal_judge *judge);
+/* Of output 0, original: the mean over samples of the sum of its squares. */
+double pith_goal_judge_power(const struct pith_goal_judge *judge);
 /* Whether what chooses reports, too. */
 bool pith_goal_judge_shares(const struct pith_goal_judge *judge);
 /* The feed's data sets from now on have the samples of this part. PITH_ERR_MEMORY. */

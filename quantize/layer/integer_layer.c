@@ -283,7 +283,7 @@ static const float *scaled_weights(const struct integer_plan *p, const struct in
     return w;
 }
 
-struct layer_factor pith_layer_factor(const struct integer_plan *p, uint32_t i)
+struct layer_factor pith_weight_factor(const struct integer_plan *p, uint32_t i)
 {
     const struct pith_node *node = &p->m->nodes[i];
     double alpha = node->op == PITH_OP_GEMM ? (double)attr_f32(node->attr, ATTR_GEMM_ALPHA) : 1;
@@ -298,7 +298,7 @@ static void read_float_layer(const struct integer_plan *p, struct integer_layer 
     l->shape = pith_layer_shape(p->m, node);
     l->w = p->m->values[node->in[1]].constant->data;
     l->mask = p->m->values[node->in[1]].constant->mask;
-    l->w_factor = pith_layer_factor(p, l->node).weight;
+    l->w_factor = pith_weight_factor(p, l->node).weight;
     l->bias_factor = gemm ? (double)attr_f32(node->attr, ATTR_GEMM_BETA) : 1;
     uint32_t bias = pith_node_bias(node);
     if (bias != PITH_VALUE_NONE) {
@@ -413,7 +413,7 @@ enum pith_status pith_integer_layer_make(const struct integer_plan *p, uint32_t 
 {
     *l = (struct integer_layer){.node = node};
     read_float_layer(p, l);
-    if (pith_layer_factor(p, node).scales_weights)
+    if (pith_weight_factor(p, node).scales_weights)
         l->w = scaled_weights(p, l);
     if (!l->w)
         return pith_error_no_memory(err);

@@ -65,7 +65,7 @@ struct layer_factor {
     double weight;       /* Gemm's alpha; else 1 */
     bool scales_weights; /* the input's scales by channel are in the weights */
 };
-struct layer_factor pith_layer_factor(const struct integer_plan *p, uint32_t node);
+struct layer_factor pith_weight_factor(const struct integer_plan *p, uint32_t node);
 
 /* Is its weight also another layer's? */
 static inline bool pith_layer_is_shared(const struct integer_layer *l)

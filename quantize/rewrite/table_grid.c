@@ -159,7 +159,7 @@ static const struct integer_layer *layer_with(const struct writer *w, uint32_t v
     for (uint32_t i = 0; i < w->net->n_layers; i++) {
         const struct integer_layer *l = &w->net->layers[i];
         const struct pith_node *node = &w->p->m->nodes[l->node];
-        if (node->in[1] == v && l->transposed && !pith_layer_factor(w->p, l->node).scales_weights)
+        if (node->in[1] == v && l->transposed && !pith_weight_factor(w->p, l->node).scales_weights)
             return l;
     }
     return NULL;

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+#include "sweep_encoder.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "pith_error_fill.h"
+#include "pith_fisher_rows.h"
+#include "pith_host.h"
+#include "pith_weight_sweep.h"
+
+#define RATE_SHARE 0.5
+#define PLACE_SHARE 0.3
+/* For shares of the time: rows of statistics a column, of two matrices; what a weight costs in each
+ * column behind it, with all its paths. */
+#define ROWS_PER_COLUMN 512.0
+#define PATH_COST 16.0
+
+/* ---- stopping -------------------------------------------------------------------------------- */
+
+/* A sweep under way. */
+struct watch {
+    const struct sweep_encoder *s;
+    const struct goal_encoders *e;
+    double done, all; /* of the layers' costs */
+};
+
+static bool is_stopped(const struct goal_encoders *e)
+{
+    return e->opts->stop && e->opts->stop(e->opts->user);
+}
+
+static int stop(void *user)
+{
+    const struct watch *w = user;
+    return is_stopped(w->e);
+}
+
+/* An interrupted sweep says PITH_ERR_ARGUMENT. */
+static enum pith_status explain(const struct goal_encoders *e, enum pith_status status,
+                                struct pith_error *err)
+{
+    return status && is_stopped(e) ? pith_error_fill(err, PITH_ERR_STOPPED, "interrupted") : status;
+}
+
+/* ---- what layers cost ------------------------------------------------------------------------ */
+
+static double elems_of(const struct pith_value *v)
+{
+    double n = 1;
+    for (uint32_t i = 0; i < v->rank; i++)
+        n *= v->dim[i];
+    return n;
+}
+
+/* The network's two runs up to it, its statistics, its rounding. */
+static double cost_of(const struct pith_model *m, const struct pith_weight_ref *ref, double samples)
+{
+    const struct pith_node *node = &m->nodes[ref->node];
+    const double rows = (double)ref->rows, n = (double)ref->cols,
+                 places = elems_of(&m->values[node->out[0]]) / rows;
+    double inputs = fmin(ROWS_PER_COLUMN * n, 2 * samples * places);
+    return 2 * samples * places * rows * n + (inputs + PATH_COST * rows) * n * n;
+}
+
+static bool find_costs(struct sweep_encoder *s, const struct pith_model *m, double samples)
+{
+    struct pith_weight_ref *refs = malloc((m->n_nodes + (size_t)1) * sizeof *refs);
+    s->layers = refs ? pith_model_weights(m, refs) : 0;
+    s->cost = malloc((s->layers + (size_t)1) * sizeof *s->cost);
+    for (uint32_t i = 0; i < s->layers && s->cost; i++) {
+        s->cost[i] = cost_of(m, &refs[i], samples);
+        s->weights += refs[i].rows * refs[i].cols;
+    }
+    free(refs);
+    return refs && s->cost;
+}
+
+/* ---- once ------------------------------------------------------------------------------------ */
+
+/* What the loss may become, in the unit of the sensitivities. */
+static double allowed_of(const struct goal_encoders *e)
+{
+    const struct pith_goal *g = e->goal;
+    const double drop = g->max_drop > 0 ? g->max_drop : PITH_GOAL_DEFAULT_DROP;
+    if (pith_goal_judge_classes(e->judge))
+        return pith_goal_kl(drop);
+    double snr = g->min_snr > 0 ? g->min_snr : pith_goal_snr(drop);
+    return 0.5 * pow(10, -snr / 10) * pith_goal_judge_power(e->judge);
+}
+
+static bool tell_sample(void *user, uint64_t done, uint64_t all)
+{
+    const struct goal_encoders *e = user;
+    if (e->prepared)
+        e->prepared(e->watcher, done, all);
+    return !is_stopped(e);
+}
+
+static enum pith_status find_sensitivity(struct sweep_encoder *s, const struct goal_encoders *e,
+                                         struct pith_data *data, struct pith_error *err)
+{
+    const struct pith_fisher_opts o = {.size_bytes = sizeof o,
+                                       .seed = e->opts->seed,
+                                       .squares = pith_goal_judge_classes(e->judge) == 0,
+                                       .progress = tell_sample,
+                                       .user = (void *)(uintptr_t)e};
+    enum pith_status status =
+        explain(e, pith_fisher_rows(e->m, data, &o, &s->sensitivity, err), err);
+    return status == PITH_ERR_UNSUPPORTED || status == PITH_ERR_ARGUMENT ? PITH_OK : status;
+}
+
+enum pith_status pith_sweep_encoder_prepare(struct sweep_encoder *s, const struct goal_encoders *e,
+                                            struct pith_error *err)
+{
+    struct pith_data *data = pith_goal_only_data(e);
+    if (!data)
+        return PITH_OK;
+    s->allowed = allowed_of(e);
+    if (!find_costs(s, e->m, (double)pith_goal_judge_count(e->judge, PITH_GOAL_CALIBRATE)))
+        return pith_error_no_memory(err);
+    enum pith_status status = pith_goal_judge_pick(e->judge, PITH_GOAL_CALIBRATE, err);
+    return status ? status : find_sensitivity(s, e, data, err);
+}
+
+void pith_sweep_encoder_free(struct sweep_encoder *s)
+{
+    pith_fisher_rows_free(&s->sensitivity);
+    free(s->cost);
+    *s = (struct sweep_encoder){0};
+}
+
+/* ---- a file ---------------------------------------------------------------------------------- */
+
+static bool tell_layer(void *user, const struct pith_swept_layer *layer)
+{
+    struct watch *w = user;
+    w->done += layer->number < w->s->layers ? w->s->cost[layer->number] : 0;
+    if (w->e->rounded)
+        w->e->rounded(w->e->watcher, layer->number + 1, layer->n_layers, w->done / w->all);
+    return !is_stopped(w->e);
+}
+
+static enum pith_status sweep(const struct sweep_encoder *s, const struct goal_encoders *e,
+                              double quality, const struct pith_opts *runtime,
+                              struct pith_model **out, struct pith_error *err)
+{
+    struct watch w = {.s = s, .e = e};
+    for (uint32_t i = 0; i < s->layers; i++)
+        w.all += s->cost[i];
+    const struct pith_weight_sweep_opts o = {
+        .size_bytes = sizeof o,
+        .lambda = quality * quality * s->allowed / (double)s->weights,
+        .rate_share = RATE_SHARE,
+        .place_share = PLACE_SHARE,
+        .sensitivity = s->sensitivity.of ? &s->sensitivity : NULL,
+        .runtime = runtime,
+        .on_layer = tell_layer,
+        .stop = stop,
+        .user = &w};
+    return explain(e, pith_weight_sweep(e->m, pith_goal_only_data(e), &o, out, NULL, err), err);
+}
+
+enum pith_status pith_sweep_encode(const struct sweep_encoder *s, const struct goal_encoders *e,
+                                   double quality, struct pith_model **out, struct pith_error *err)
+{
+    struct pith_opts runtime;
+    if (!pith_goal_only_data(e))
+        return pith_error_fill(err, PITH_ERR_UNSUPPORTED, "several inputs, or states");
+    enum pith_status status = pith_goal_judge_pick(e->judge, PITH_GOAL_CALIBRATE, err);
+    if (status)
+        return status;
+    pith_opts_init(&runtime, sizeof runtime);
+    runtime.cpu_mask = e->opts->cpu_mask;
+    if (e->opts->threads > 1 && pith_threads_start(&runtime, e->opts->threads))
+        return pith_error_no_memory(err);
+    status = sweep(s, e, quality, &runtime, out, err);
+    pith_threads_stop(&runtime);
+    return status;
+}
