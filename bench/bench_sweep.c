@@ -4,7 +4,8 @@
  *
  *     bench_sweep MODEL --data CALIBRATION RANGE --test DATA RANGE --lambda L[,L..] [--rate SHARE]
  * [--places SHARE]
- *         [--steps auto|tensor|row] [--paths K] [--fisher N] [--squares] [--threads N] [--layers]
+ *         [--steps auto|tensor|row] [--paths K] [--fisher N] [--squares] [--temperature T]
+ * [--threads N] [--layers]
  *         [-o FILE]
  *
  * Ranges are those of pith eval. The last lambda's file is written. */
@@ -27,6 +28,7 @@ struct args {
     const char *model, *out, *data[2], *range[2], *lambdas;
     struct pith_weight_sweep_opts sweep;
     uint64_t fisher;
+    double temperature;
     bool squares, layers;
     uint32_t threads;
 };
@@ -180,6 +182,8 @@ static void read_option(struct args *a, char **argv, int *i)
         a->sweep.paths = (uint32_t)atoi(NEXT);
     else if (!strcmp(name, "--fisher"))
         a->fisher = (uint64_t)atoi(NEXT);
+    else if (!strcmp(name, "--temperature"))
+        a->temperature = atof(NEXT);
     else if (!strcmp(name, "--threads"))
         a->threads = (uint32_t)atoi(NEXT);
     else if (!strcmp(name, "--steps")) {
@@ -250,8 +254,11 @@ int main(int argc, char **argv)
     a.sweep.runtime = &runtime;
     struct pith_data *data = open_data(m, &a, 0), *test = open_data(m, &a, 1);
     struct answers was = answers_of(m, test, a.threads);
-    struct pith_fisher_opts fisher = {
-        .size_bytes = sizeof fisher, .samples = a.fisher, .seed = 1, .squares = a.squares};
+    struct pith_fisher_opts fisher = {.size_bytes = sizeof fisher,
+                                      .samples = a.fisher,
+                                      .seed = 1,
+                                      .squares = a.squares,
+                                      .temperature = a.temperature};
     struct pith_sensitivity sensitivity;
     double cpu = cpu_seconds();
     reset_peak();

@@ -195,11 +195,6 @@ struct pith_train_opts {
                         rises as the square of what is over. Else numbers that learning has brought
                         to a halfway mark change levels to and fro to the end, and end by chance
                         (oscillations: Nagel et al., 2022, section 4.1); default 0.002 */
-    bool cover; /* with step_init fisher-tensor or fisher-row: no step is so fine that weights are
-                 * beyond the levels
-                 */
-    /* Of feedback: called with the weights that are rounded, and are to be. May be NULL. */
-    void (*rounded)(void *user, uint32_t done, uint32_t total);
 };
 
 /* ---- integers in the loop
@@ -288,24 +283,6 @@ struct pith_train_result {
 enum pith_status pith_train(struct pith_model *m, struct pith_data *train, struct pith_data *val,
                             const struct pith_train_opts *opts, struct pith_train_result *result,
                             struct pith_error *err);
-
-/* What rounding has found out that no step changes: how sensitive rows are. For the same model and
- * data rounded again, with other first_step, step_power and step_init. NULL: no memory. */
-struct pith_round_memory;
-struct pith_round_memory *pith_round_memory_new(void);
-void pith_round_memory_free(struct pith_round_memory *memory); /* accepts NULL */
-
-/* Weights onto grids of opts->levels (> 0), as a run would begin - gptq_samples, gptq_fisher_share,
- * step_init, first_step, step_power, bias_levels - and nothing trained: data needs no labels or
- * targets, output 0 may have any shape. loss tells what gradients are drawn of: PITH_SQUARED_ERROR
- * of its numbers as they are, else of classes. Normalizations stay (pith_model_fold_batch_norm
- * before, so that rows can have steps). memory: NULL, or what is used and added to. The model is
- * untouched on failure. PITH_ERR_ARGUMENT: options; samples of another size, or fewer than
- * PITH_TRAIN_SLICES; PITH_ERR_UNSUPPORTED: several inputs, an operator without gradient;
- * PITH_ERR_STOPPED: opts->stop said so, asked after each weight; PITH_ERR_IO, _MEMORY. */
-enum pith_status pith_train_round(struct pith_model *m, struct pith_data *data,
-                                  const struct pith_train_opts *opts,
-                                  struct pith_round_memory *memory, struct pith_error *err);
 
 #ifdef __cplusplus
 }

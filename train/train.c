@@ -265,7 +265,7 @@ static enum pith_status open_run(struct run *r, struct pith_data *train)
     pith_tape_share(r->tape);
     struct row_steps steps = {0};
     if (r->opts->step_init)
-        status = pith_row_steps_find(r->m, train, r->opts, NULL, &steps, r->err);
+        status = pith_row_steps_find(r->m, train, r->opts, &steps, r->err);
     if (!status)
         pith_row_scale_apply(&steps.scale, r->m, r->tape);
     r->shrinks = pith_row_steps_differ(&steps);

@@ -9,6 +9,7 @@
 #include "pith_class_output.h"
 #include "pith_error_fill.h"
 #include "sample_split.h"
+#include "uncertain_loss.h"
 
 #define KEPT_FLOATS 16777216.0 /* of answers, a part: 64 MB */
 #define CHOOSING_MACS 4e11     /* a pass over the samples that choose: some 10 s of a core */
@@ -61,6 +62,7 @@ struct pass {
     struct kept *kept;
     struct pith_plan *plan;
     struct sums *sums; /* NULL: it is kept */
+    float *y;          /* of a candidate: [kept->n] its answers */
     uint64_t calls, right, won, lost;
     uint64_t before, all; /* calls of earlier passes, of all that are one piece of work */
     double squares;
@@ -206,8 +208,10 @@ static void compare_answer(struct pass *p)
         const float *a = k->y + k->start[first + i],
                     *b = pith_plan_output_data(p->plan, p->j->out[i].output);
         uint64_t n_a = k->start[first + i + 1] - k->start[first + i], n_b = t.bytes / sizeof(float);
-        if (kind->classes && n_a == n_b && n_a == kind->rows * kind->classes)
+        if (kind->classes && n_a == n_b && n_a == kind->rows * kind->classes) {
             add_classes(&p->sums[i], kind, a, b);
+            memcpy(p->y + k->start[first + i], b, (size_t)t.bytes);
+        }
         add_numbers(&p->sums[i], a, n_a, b, n_b);
     }
 }
@@ -340,6 +344,17 @@ double pith_goal_judge_power(const struct pith_goal_judge *j)
         for (uint64_t i = k->start[call * j->n_out]; i < k->start[call * j->n_out + 1]; i++)
             sum += (double)k->y[i] * (double)k->y[i];
     return k->calls > 0 ? sum / (double)k->calls : 0;
+}
+
+double pith_goal_judge_spread(const struct pith_goal_judge *j)
+{
+    const struct kept *k = &j->kept[PITH_GOAL_CHOOSE];
+    double sum = 0;
+    if (pith_goal_judge_classes(j) == 0)
+        return 0;
+    for (uint64_t call = 0; call < k->calls; call++)
+        sum += pith_score_variance(&j->out[0].kind, k->y + k->start[call * j->n_out]);
+    return k->calls > 0 ? sqrt(sum / (double)k->calls) : 0;
 }
 
 bool pith_goal_judge_shares(const struct pith_goal_judge *j)
@@ -489,13 +504,30 @@ static void take_output(struct pith_goal_loss *l, const struct sums *s, uint64_t
         l->numbers_db = fmin(l->numbers_db, low);
         return;
     }
-    double kl = s->kl / (double)calls, agree = (double)s->agree / (double)s->rows;
+    double kl = s->kl / (double)calls, agree = (double)s->agree / (double)s->rows,
+           error = error_of(s->kl, s->kl_squares, calls);
     if (!l->classes || kl > l->kl) {
         l->kl = kl;
-        l->kl_error = error_of(s->kl, s->kl_squares, calls);
+        l->kl_error = error;
     }
+    l->kl_high = fmax(l->kl_high, kl + error);
     l->agreement = l->classes ? fmin(l->agreement, agree) : agree;
     l->classes = true;
+}
+
+/* Where each call gives one row: in place of the standard error, which knows nothing of samples
+ * that are rare. */
+static enum pith_status take_uncertain(struct pith_goal_loss *l, const struct pass *p,
+                                       struct pith_error *err)
+{
+    const struct output_kind *kind = &p->j->out[0].kind;
+    double high = 0;
+    if (p->j->n_out > 1 || kind->rows != 1 || p->sums[0].rows != p->calls)
+        return PITH_OK;
+    if (!pith_uncertain_loss(kind, p->kept->y, p->y, p->calls, &high))
+        return pith_error_no_memory(err);
+    l->kl_high = fmax(l->kl, high);
+    return PITH_OK;
 }
 
 static void take_metric(struct pith_goal_loss *l, const struct pass *p)
@@ -521,12 +553,15 @@ enum pith_status pith_goal_judge_measure(struct pith_goal_judge *j, enum pith_go
     const struct pith_packed packed = {
         .data = file->data, .bytes = file->bytes, .name = candidate_name};
     struct kept *kept = &j->kept[j->split.shared ? PITH_GOAL_CHOOSE : part];
-    struct pass p = {
-        .j = j, .kept = kept, .sums = calloc(j->n_out, sizeof *p.sums), .all = calls_in(j, part)};
+    struct pass p = {.j = j,
+                     .kept = kept,
+                     .sums = calloc(j->n_out, sizeof *p.sums),
+                     .y = calloc(kept->n + 1, sizeof *p.y),
+                     .all = calls_in(j, part)};
     struct pith_goal_loss l = {
         .agreement = NAN, .snr_db = HUGE_VAL, .snr_low_db = HUGE_VAL, .numbers_db = HUGE_VAL};
     struct pith_engine *e = NULL;
-    enum pith_status st = p.sums ? PITH_OK : pith_error_no_memory(err);
+    enum pith_status st = p.sums && p.y ? PITH_OK : pith_error_no_memory(err);
     if (!st)
         st = pith_engine_open_packed(&packed, &j->engine, &e, err);
     if (!st)
@@ -537,9 +572,12 @@ enum pith_status pith_goal_judge_measure(struct pith_goal_judge *j, enum pith_go
         for (uint32_t i = 0; i < j->n_out; i++)
             take_output(&l, &p.sums[i], p.calls);
         take_metric(&l, &p);
-        *loss = l;
+        st = take_uncertain(&l, &p, err);
     }
+    if (!st)
+        *loss = l;
     free(p.sums);
+    free(p.y);
     return st;
 }
 

@@ -22,18 +22,25 @@ static double snr_over(double db, double limit)
     return isfinite(limit) ? DB * (limit - db) : HUGE_VAL;
 }
 
+/* low: with one error more noise. */
+static double with_errors(const struct pith_goal_loss *l, double low, double errors)
+{
+    return isfinite(l->snr_db) && isfinite(low) ? l->snr_db + errors * (low - l->snr_db) : low;
+}
+
 /* By the original's answers alone. */
 static double answers_over(double max_drop, const struct pith_goal_loss *l, double errors)
 {
     double worst = -HUGE_VAL;
     if (l->classes) {
-        worst = over(l->kl + errors * l->kl_error, pith_goal_kl(max_drop));
-        worst = fmax(worst, snr_over(errors > 0 ? l->snr_low_db : l->snr_db,
+        double error = errors > 0 && l->kl_high > l->kl ? l->kl_high - l->kl : l->kl_error;
+        worst = over(l->kl + errors * error, pith_goal_kl(max_drop));
+        worst = fmax(worst, snr_over(with_errors(l, l->snr_low_db, errors),
                                      pith_goal_snr(max_drop) - PITH_GOAL_CLASSES_DB));
     }
     if (l->numbers)
         worst =
-            fmax(worst, snr_over(errors > 0 ? l->numbers_db : l->snr_db, pith_goal_snr(max_drop)));
+            fmax(worst, snr_over(with_errors(l, l->numbers_db, errors), pith_goal_snr(max_drop)));
     return worst;
 }
 
@@ -42,7 +49,8 @@ static double answers_over(double max_drop, const struct pith_goal_loss *l, doub
  * without labels. */
 static double drop_over(double max_drop, const struct pith_goal_loss *l, double errors)
 {
-    double near = fmax(over(l->drop, max_drop), answers_over(max_drop, l, errors));
+    double near = fmax(over(l->drop + fmin(errors, 0) * l->drop_error, max_drop),
+                       answers_over(max_drop, l, errors));
     if (l->drop_error > max_drop)
         return near;
     return fmin(over(fmax(l->drop, 0) + errors * l->drop_error, max_drop), near);
@@ -58,7 +66,7 @@ double pith_goal_excess(const struct pith_goal *goal, const struct pith_goal_los
     if (goal->min_agreement > 0 && l->classes)
         worst = fmax(worst, over(1 - l->agreement, 1 - goal->min_agreement));
     if (goal->min_snr > 0)
-        worst = fmax(worst, snr_over(errors > 0 ? l->snr_low_db : l->snr_db, goal->min_snr));
+        worst = fmax(worst, snr_over(with_errors(l, l->snr_low_db, errors), goal->min_snr));
     return worst;
 }
 
@@ -89,7 +97,11 @@ void pith_goal_loss_text(const struct pith_goal *goal, const struct pith_goal_lo
         limit[0] = '\0';
         if (by_answers)
             snprintf(limit, sizeof limit, " (limit %.4f)", pith_goal_kl(goal->max_drop));
-        snprintf(part, sizeof part, "KL %.4f nats%s", l->kl, limit);
+        if (by_answers && l->kl_high > pith_goal_kl(goal->max_drop) &&
+            l->kl <= pith_goal_kl(goal->max_drop))
+            snprintf(part, sizeof part, "KL %.4f to %.4f nats%s", l->kl, l->kl_high, limit);
+        else
+            snprintf(part, sizeof part, "KL %.4f nats%s", l->kl, limit);
         add(text, room, part);
         snprintf(part, sizeof part, "%.1f%% agreement", 100 * l->agreement);
         add(text, room, part);

@@ -9,8 +9,10 @@
 #define AIM (-0.06)  /* of the excess: a little inside the limit */
 #define NEAR (-0.12) /* within the goal, and no smaller file is worth a call */
 #define NARROW 0.03  /* of a bracket, in logarithms of quality */
-#define FAR 1.4      /* the most that one call goes on, likewise */
+#define FAR 1.4      /* the most that one call goes on, likewise, to coarser ones */
+#define FAR_BACK 2.2 /* and to finer ones */
 #define HOPELESS 0.7 /* excess: twice what is allowed */
+#define MOST_Y 8.0   /* excess: what is further off says nothing more */
 #define LEAST_SLOPE 0.7
 #define MOST_SLOPE 6.0
 
@@ -56,7 +58,7 @@ struct line {
 
 static double limit_y(double y)
 {
-    return fmax(-4, fmin(4, y));
+    return fmax(-MOST_Y, fmin(MOST_Y, y));
 }
 
 static void add_point(struct line *l, double x, double y)
@@ -85,7 +87,7 @@ static double next_x(const struct line *l)
         double width = l->bad - l->good, t = (AIM - l->good_y) / (l->bad_y - l->good_y);
         x = l->good + width * fmax(0.15, fmin(0.85, t));
     } else {
-        x = l->x[1] + fmax(-FAR, fmin(FAR, (AIM - l->y[1]) / slope(l)));
+        x = l->x[1] + fmax(-FAR_BACK, fmin(FAR, (AIM - l->y[1]) / slope(l)));
     }
     return fmax(l->low, fmin(l->high, x));
 }

@@ -37,6 +37,7 @@ struct pith_goal_loss {
     uint64_t samples;    /* steps, of streams */
     bool classes;        /* some output has: the next three are of these, the worst output's KL */
     double kl, kl_error; /* mean in nats; its standard error */
+    double kl_high;      /* and what it may be of other samples (uncertain_loss.h), >= kl */
     double agreement;    /* share of rows with the same largest number; NAN without classes */
     bool numbers;        /* some output has */
     double snr_db, snr_low_db; /* of all outputs, the worst; the second with one standard error more
@@ -73,6 +74,9 @@ uint64_t pith_goal_judge_count(const struct pith_goal_judge *judge, enum pith_go
 uint32_t pith_goal_judge_classes(const struct pith_goal_judge *judge);
 /* Of output 0, original: the mean over samples of the sum of its squares. */
 double pith_goal_judge_power(const struct pith_goal_judge *judge);
+/* Of classes: the standard deviation of the original's scores about their mean, in nats; 0: it is
+ * none. */
+double pith_goal_judge_spread(const struct pith_goal_judge *judge);
 /* Whether what chooses reports, too. */
 bool pith_goal_judge_shares(const struct pith_goal_judge *judge);
 /* The feed's data sets from now on have the samples of this part. PITH_ERR_MEMORY. */
@@ -95,7 +99,8 @@ enum pith_status pith_goal_judge_ram(const struct pith_goal_judge *judge,
 
 /* By how much the loss is above the goal: the logarithm of loss / limit, of power, the largest of
  * all limits on it; at most 0 where all are kept. Each loss counts with so many standard errors
- * more than it was measured. -HUGE_VAL: nothing was lost; HUGE_VAL: some was, and none may be. */
+ * more than it was measured; the error of a KL above what it was measured is kl_high's. -HUGE_VAL:
+ * nothing was lost; HUGE_VAL: some was, and none may be. */
 double pith_goal_excess(const struct pith_goal *goal, const struct pith_goal_loss *loss,
                         double errors);
 /* The limit that max_drop sets for such a loss, and the loss, in a line: "KL 0.0183 nats (limit

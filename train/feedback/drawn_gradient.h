@@ -16,7 +16,8 @@ struct drawn_gradient {
     const struct pith_train_opts *opts;
     uint32_t scores; /* value of the model */
     uint32_t per_slice;
-    uint64_t first; /* number of the batch's first sample: the same draws whenever it comes */
+    float temperature; /* of the classes that are drawn: the teacher's, 1 without one; may be set */
+    uint64_t first;    /* number of the batch's first sample: the same draws whenever it comes */
 };
 
 /* A tape of m, as it is when it does not train, with so many slices (tape_opts); opts is borrowed.

@@ -23,7 +23,6 @@ struct feedback {
     struct loss_rows *rows; /* NULL: the loss has no share */
     struct parametrization *of;
     uint32_t n;
-    const struct pith_train_opts *opts;
     struct pith_error *err;
 };
 
@@ -205,29 +204,13 @@ static uint32_t list_uses(const struct feedback *f, struct weight_uses *uses)
     return n;
 }
 
-/* A run that trains is stopped at its first step, which leaves a network; one that only rounds has
- * nothing to leave. */
-static enum pith_status report(const struct feedback *f, uint32_t done, uint32_t total)
-{
-    const struct pith_train_opts *o = f->opts;
-    if (o->rounded)
-        o->rounded(o->user, done, total);
-    if (o->rounded && done < total && o->stop && o->stop(o->user))
-        return pith_error_set(f->err, PITH_ERR_STOPPED, "stopped after %u of %u weights", done,
-                              total);
-    return PITH_OK;
-}
-
 static enum pith_status round_layers(struct feedback *f)
 {
     struct weight_uses *uses = malloc((f->n + (size_t)1) * sizeof *uses);
     uint32_t n = uses ? list_uses(f, uses) : 0;
     enum pith_status status = uses ? PITH_OK : pith_tape_no_memory(f->err);
-    for (uint32_t i = 0; i < n && !status; i++) {
+    for (uint32_t i = 0; i < n && !status; i++)
         status = round_layer(f, &uses[i]);
-        if (!status)
-            status = report(f, i + 1, n);
-    }
     free(uses);
     return status;
 }
@@ -236,7 +219,7 @@ enum pith_status pith_feedback_start(const struct pith_model *m, struct pith_dat
                                      const struct pith_train_opts *opts, struct optimizer *o,
                                      struct pith_error *err)
 {
-    struct feedback f = {.opts = opts, .err = err};
+    struct feedback f = {.err = err};
     uint64_t n = pith_data_count(data), wanted = opts->gptq_samples < n ? opts->gptq_samples : n;
     uint32_t most = (uint32_t)(n / PITH_TRAIN_SLICES);
     most = most < MOST_PER_SLICE ? most : MOST_PER_SLICE;

@@ -9,7 +9,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define PER_SLICE 2u     /* small batches: each is one draw of the sums */
 #define LEAST_STEP 1e-30 /* so that it is a number, whatever the weights are */
@@ -221,27 +220,6 @@ static double find_level(struct probe *p)
     return found.weights > 0 ? exp2((wanted.sum - found.sum) / found.weights) : 1;
 }
 
-/* The finest step with which the rows first .. first + n - 1 lose nothing of their range. */
-static double covering_step(const struct probe *p, const struct probed *w, uint64_t first,
-                            uint64_t n)
-{
-    const float *x = (const float *)p->m->values[w->value].constant->data + first * w->cols;
-    double most = 0;
-    for (uint64_t k = 0; k < n * w->cols && p->opts->cover; k++)
-        most = fmax(most, fabs((double)x[k]));
-    return most / p->opts->levels;
-}
-
-static float step_of(const struct probe *p, const struct probed *w, uint64_t row, uint64_t n,
-                     double d)
-{
-    bool one = n == 1;
-    double least = covering_step(p, w, one ? 0 : row, one ? w->rows : 1);
-    double step = fmax(d * w->sum[row], least);
-    float rounded = one ? (float)step : pith_row_step_round(step);
-    return (double)rounded < least ? pith_row_step_round(1.5 * least) : rounded;
-}
-
 /* Steps that depthwise weights can take over, they do. */
 static enum pith_status scale_rows(struct probe *p, struct row_scale *scale)
 {
@@ -271,7 +249,7 @@ static enum pith_status take_steps(struct probe *p, struct row_steps *steps)
         if (to->n && !to->step)
             return pith_tape_no_memory(p->err);
         for (uint64_t r = 0; r < to->n; r++)
-            to->step[r] = step_of(p, w, r, to->n, d);
+            to->step[r] = to->n > 1 ? pith_row_step_round(d * w->sum[r]) : (float)(d * w->sum[r]);
     }
     return status;
 }
@@ -351,68 +329,17 @@ bool pith_row_steps_differ(const struct row_steps *steps)
     return false;
 }
 
-/* ---- what is known already ------------------------------------------------------------------- */
-
-void pith_row_sensitivity_free(struct row_sensitivity *known)
-{
-    for (uint32_t i = 0; i < known->n && known->of; i++)
-        free(known->of[i].sum);
-    free(known->of);
-    *known = (struct row_sensitivity){0};
-}
-
-static bool recall(struct probe *p, const struct row_sensitivity *known)
-{
-    if (!known || known->n != p->m->n_values)
-        return false;
-    for (uint32_t i = 0; i < p->n; i++)
-        if (known->of[p->of[i].value].rows != p->of[i].rows)
-            return false;
-    for (uint32_t i = 0; i < p->n; i++)
-        memcpy(p->of[i].sum, known->of[p->of[i].value].sum, p->of[i].rows * sizeof(double));
-    return true;
-}
-
-static enum pith_status remember(const struct probe *p, struct row_sensitivity *known)
-{
-    if (!known)
-        return PITH_OK;
-    pith_row_sensitivity_free(known);
-    known->of = calloc(p->m->n_values + 1u, sizeof *known->of);
-    known->n = known->of ? p->m->n_values : 0;
-    for (uint32_t i = 0; i < p->n && known->of; i++) {
-        const struct probed *w = &p->of[i];
-        double *sum = malloc((size_t)w->rows * sizeof *sum);
-        if (!sum) {
-            pith_row_sensitivity_free(known);
-            break;
-        }
-        memcpy(sum, w->sum, (size_t)w->rows * sizeof *sum);
-        known->of[w->value].rows = w->rows;
-        known->of[w->value].sum = sum;
-    }
-    return known->of ? PITH_OK : pith_tape_no_memory(p->err);
-}
-
-static enum pith_status measure(struct probe *p)
-{
-    enum pith_status status = p->opts->gptq_samples ? open_all_solvers(p) : PITH_OK;
-    return status ? status : add_samples(p);
-}
-
 enum pith_status pith_row_steps_find(const struct pith_model *m, struct pith_data *data,
-                                     const struct pith_train_opts *opts,
-                                     struct row_sensitivity *known, struct row_steps *steps,
+                                     const struct pith_train_opts *opts, struct row_steps *steps,
                                      struct pith_error *err)
 {
     struct probe p = {.m = m, .opts = opts, .err = err};
     *steps = (struct row_steps){m->n_values, calloc(m->n_values + 1u, sizeof *steps->of), {0}};
     enum pith_status status = steps->of ? open_probe(&p, data) : pith_tape_no_memory(err);
-    if (!status && !recall(&p, known)) {
-        status = measure(&p);
-        if (!status)
-            status = remember(&p, known);
-    }
+    if (!status && opts->gptq_samples)
+        status = open_all_solvers(&p);
+    if (!status)
+        status = add_samples(&p);
     if (!status)
         status = take_steps(&p, steps);
     close_probe(&p);

@@ -23,26 +23,13 @@
 
 #define ROW_STEPS_SAMPLES 2048u /* or as many as there are */
 
-/* F of the rows of a model's weights, which no step changes: found once, for runs that differ in
- * first_step, step_power and step_init alone. Zeros: nothing is known yet. */
-struct row_sensitivity {
-    uint32_t n; /* values of the model */
-    struct {
-        uint64_t rows;
-        double *sum; /* [rows] */
-    } * of;          /* [n] */
-};
-void pith_row_sensitivity_free(struct row_sensitivity *known); /* accepts zeros */
-
-/* Of opts->step_init. known: taken from there where it is known, else put there; NULL: found anew.
- * Steps of rows are 1 or 1.5 times a power of two, so that a file has few bits of
- * them, and at most 16 times the tensor's. Weights that the loss does not know have none. Steps of
- * rows move into depthwise weights where they can (not with feature distillation, which looks at
+/* Of opts->step_init. Steps of rows are 1 or 1.5 times a power of two, so that a file has few bits
+ * of them, and at most 16 times the tensor's. Weights that the loss does not know have none. Steps
+ * of rows move into depthwise weights where they can (not with feature distillation, which looks at
  * what lies between). Each process does all of it. PITH_ERR_MEMORY, and what reading data returns.
  */
 enum pith_status pith_row_steps_find(const struct pith_model *m, struct pith_data *data,
-                                     const struct pith_train_opts *opts,
-                                     struct row_sensitivity *known, struct row_steps *steps,
+                                     const struct pith_train_opts *opts, struct row_steps *steps,
                                      struct pith_error *err);
 /* Whether rows of some weight have steps of their own. */
 bool pith_row_steps_differ(const struct row_steps *steps);
