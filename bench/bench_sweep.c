@@ -4,10 +4,12 @@
  *
  *     bench_sweep MODEL --data CALIBRATION RANGE --test DATA RANGE --lambda L[,L..] [--rate SHARE]
  * [--places SHARE]
- *         [--steps auto|tensor|row] [--paths K] [--fisher N] [--squares] [--threads N] [--layers]
- *         [-o FILE]
+ *         [--steps auto|tensor|row] [--paths K] [--fisher N] [--squares] [--state OUTPUT=INPUT]
+ * [--threads N]
+ *         [--layers] [-o FILE]
  *
- * Ranges are those of pith eval. The last lambda's file is written. */
+ * Ranges are those of pith eval, data is for input 0; a state is an output that comes back, samples
+ * then being steps of one stream. The last lambda's file is written. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <stdio.h>
@@ -27,7 +29,9 @@ struct args {
     const char *model, *out, *data[2], *range[2], *lambdas;
     struct pith_weight_sweep_opts sweep;
     uint64_t fisher;
-    bool squares, layers;
+    bool squares;
+    bool has_state;
+    struct pith_state state;
     uint32_t threads;
 };
 
@@ -86,11 +90,31 @@ static struct pith_data *open_data(const struct pith_model *m, const struct args
     return data;
 }
 
+struct fed {
+    struct pith_data *data;
+    struct pith_feed_input input[2];
+    struct pith_feed feed;
+};
+
+static void open_feed(const struct pith_model *m, const struct args *a, int which, struct fed *f)
+{
+    f->data = open_data(m, a, which);
+    f->input[0].data = f->data;
+    f->feed = (struct pith_feed){.size_bytes = sizeof f->feed,
+                                 .n_inputs = m->n_inputs < 2 ? m->n_inputs : 2,
+                                 .input = f->input,
+                                 .n_states = a->has_state,
+                                 .state = &a->state};
+}
+
 /* ---- judging --------------------------------------------------------------------------------- */
 
 struct answers {
     uint64_t n, classes;
     double *log_p; /* [n, classes] */
+    double *y;     /* [n, classes] */
+    struct pith_plan *plan;
+    bool is_softmax;
 };
 
 static void log_softmax(const float *y, uint64_t n, bool is_softmax, double *log_p)
@@ -106,26 +130,41 @@ static void log_softmax(const float *y, uint64_t n, bool is_softmax, double *log
         log_p[i] -= most + log(sum);
 }
 
-static struct answers answers_of(const struct pith_model *m, struct pith_data *data,
+static bool take(void *user, uint64_t sample)
+{
+    struct answers *a = user;
+    const float *y = pith_plan_output_data(a->plan, 0);
+    log_softmax(y, a->classes, a->is_softmax, a->log_p + sample * a->classes);
+    for (uint64_t k = 0; k < a->classes; k++)
+        a->y[sample * a->classes + k] = (double)y[k];
+    return true;
+}
+
+static struct answers answers_of(const struct pith_model *m, const struct fed *test,
                                  uint32_t threads)
 {
     struct pith_engine_opts o = {.size_bytes = sizeof o, .threads = threads};
     struct pith_engine *e;
+    struct pith_tensor y;
     check(pith_engine_open(m, &o, &e, &err), "engine");
     struct pith_plan *plan = pith_engine_plan(e);
-    struct pith_tensor y;
     check(pith_plan_output(plan, 0, &y), "output");
     const struct pith_node *last = pith_model_producer(m, m->outputs[0]);
-    struct answers a = {.n = pith_data_count(data), .classes = y.bytes / sizeof(float)};
+    struct answers a = {.n = pith_feed_count(&test->feed),
+                        .classes = y.bytes / sizeof(float),
+                        .plan = plan,
+                        .is_softmax = last && last->op == PITH_OP_SOFTMAX};
     a.log_p = malloc(a.n * a.classes * sizeof *a.log_p);
-    for (uint64_t i = 0; i < a.n; i++) {
-        check(pith_data_read(data, i, pith_plan_input_data(plan, 0), NULL, &err), "reading");
-        check(pith_plan_run(plan), "running");
-        log_softmax(pith_plan_output_data(plan, 0), a.classes, last && last->op == PITH_OP_SOFTMAX,
-                    a.log_p + i * a.classes);
-    }
+    a.y = malloc(a.n * a.classes * sizeof *a.y);
+    check(pith_feed_run(e, &test->feed, take, &a, &err), "running");
     pith_engine_close(e);
     return a;
+}
+
+static void free_answers(struct answers *a)
+{
+    free(a->log_p);
+    free(a->y);
 }
 
 static uint64_t best(const double *p, uint64_t n)
@@ -134,6 +173,17 @@ static uint64_t best(const double *p, uint64_t n)
     for (uint64_t i = 1; i < n; i++)
         at = p[i] > p[at] ? i : at;
     return at;
+}
+
+/* dB */
+static double sqnr(const struct answers *was, const struct answers *now)
+{
+    double power = 0, noise = 0;
+    for (uint64_t i = 0; i < was->n * was->classes; i++) {
+        power += was->y[i] * was->y[i];
+        noise += (was->y[i] - now->y[i]) * (was->y[i] - now->y[i]);
+    }
+    return 10 * log10(power / noise);
 }
 
 static void compare(const struct answers *was, const struct answers *now, double *kl, double *same)
@@ -189,7 +239,12 @@ static void read_option(struct args *a, char **argv, int *i)
                                                : PITH_SWEEP_STEPS_AUTO;
     } else if (!strcmp(name, "--squares"))
         a->squares = true;
-    else if (!strcmp(name, "--layers"))
+    else if (!strcmp(name, "--state")) {
+        const char *at = NEXT;
+        a->has_state = true;
+        a->state.output = (uint32_t)atoi(at);
+        a->state.input = (uint32_t)atoi(at + strcspn(at, "=") + 1);
+    } else if (!strcmp(name, "--layers"))
         a->sweep.on_layer = on_layer;
     else if (!strcmp(name, "-o"))
         a->out = NEXT;
@@ -200,8 +255,8 @@ static void read_option(struct args *a, char **argv, int *i)
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-static void sweep_once(const struct args *a, const struct pith_model *m, struct pith_data *data,
-                       struct pith_data *test, const struct answers *was)
+static void sweep_once(const struct args *a, const struct pith_model *m, const struct fed *test,
+                       const struct answers *was)
 {
     struct pith_weight_sweep_report report;
     struct pith_model *out;
@@ -210,7 +265,7 @@ static void sweep_once(const struct args *a, const struct pith_model *m, struct 
     double kl, same, cpu = cpu_seconds();
     uint64_t began = pith_clock_ns(NULL);
     reset_peak();
-    check(pith_weight_sweep(m, data, &a->sweep, &out, &report, &err), "sweep");
+    check(pith_weight_sweep(m, NULL, &a->sweep, &out, &report, &err), "sweep");
     double seconds = 1e-9 * (double)(pith_clock_ns(NULL) - began);
     const double peak = peak_mb();
     cpu = cpu_seconds() - cpu;
@@ -218,14 +273,15 @@ static void sweep_once(const struct args *a, const struct pith_model *m, struct 
     struct answers now = answers_of(out, test, a->threads);
     compare(was, &now, &kl, &same);
     printf("{\"lambda\": %g, \"rate\": %g, \"bytes\": %zu, \"kl\": %.5f, \"agree\": %.4f, "
-           "\"weight_bytes\": %.0f, \"told_loss\": %.5f, \"seconds\": %.1f, \"cpu_seconds\": %.1f, "
+           "\"snr_db\": %.2f, \"weight_bytes\": %.0f, \"told_loss\": %.5f, \"seconds\": %.1f, "
+           "\"cpu_seconds\": %.1f, "
            "\"peak_mb\": %.0f}\n",
-           a->sweep.lambda, a->sweep.rate_share, file.bytes, kl, same, report.bits / 8, report.loss,
-           seconds, cpu, peak);
+           a->sweep.lambda, a->sweep.rate_share, file.bytes, kl, same, sqnr(was, &now),
+           report.bits / 8, report.loss, seconds, cpu, peak);
     fflush(stdout);
     if (a->out)
         check(pith_file_write(a->out, file.data, file.bytes, &err), a->out);
-    free(now.log_p);
+    free_answers(&now);
     pith_buffer_free(&file);
     pith_model_free(out);
 }
@@ -248,24 +304,30 @@ int main(int argc, char **argv)
     if (a.threads > 1)
         check(pith_threads_start(&runtime, a.threads), "threads");
     a.sweep.runtime = &runtime;
-    struct pith_data *data = open_data(m, &a, 0), *test = open_data(m, &a, 1);
-    struct answers was = answers_of(m, test, a.threads);
-    struct pith_fisher_opts fisher = {
-        .size_bytes = sizeof fisher, .samples = a.fisher, .seed = 1, .squares = a.squares};
+    struct fed data = {0}, test = {0};
+    open_feed(m, &a, 0, &data);
+    open_feed(m, &a, 1, &test);
+    struct answers was = answers_of(m, &test, a.threads);
+    struct pith_fisher_opts fisher = {.size_bytes = sizeof fisher,
+                                      .samples = a.fisher,
+                                      .seed = 1,
+                                      .squares = a.squares,
+                                      .feed = &data.feed};
     struct pith_sensitivity sensitivity;
     double cpu = cpu_seconds();
     reset_peak();
-    check(pith_fisher_rows(m, data, &fisher, &sensitivity, &err), "sensitivity");
+    check(pith_fisher_rows(m, NULL, &fisher, &sensitivity, &err), "sensitivity");
     fprintf(stderr, "sensitivity: %.1f s, %.0f MB\n", cpu_seconds() - cpu, peak_mb());
     a.sweep.sensitivity = &sensitivity;
+    a.sweep.feed = &data.feed;
     for (const char *at = a.lambdas; *at; at += strcspn(at, ","), at += *at == ',') {
         a.sweep.lambda = strtod(at, NULL);
-        sweep_once(&a, m, data, test, &was);
+        sweep_once(&a, m, &test, &was);
     }
-    free(was.log_p);
+    free_answers(&was);
     pith_fisher_rows_free(&sensitivity);
-    pith_data_free(data);
-    pith_data_free(test);
+    pith_data_free(data.data);
+    pith_data_free(test.data);
     pith_model_free(m);
     pith_threads_stop(&runtime);
     return 0;

@@ -43,7 +43,9 @@ static bool same_weights(const struct pith_model *a, const struct pith_model *b)
 static double error_of(const struct pith_model *m, const struct pith_model *now)
 {
     struct pith_data *data = chain_data(99);
-    const struct sample_walk_opts o = {data, SAMPLES, NULL, 1 << 20};
+    struct recorded_feed *feed;
+    check(pith_recorded_feed_open_data(m, data, 0, &feed, &err));
+    const struct sample_walk_opts o = {feed, NULL, 1 << 20};
     struct sample_walk *walk[2];
     double sum = 0;
     const uint32_t last = m->n_nodes - 1, x = m->nodes[last].in[0];
@@ -68,6 +70,7 @@ static double error_of(const struct pith_model *m, const struct pith_model *now)
     }
     pith_sample_walk_close(walk[0]);
     pith_sample_walk_close(walk[1]);
+    pith_recorded_feed_close(feed);
     pith_data_free(data);
     return sum;
 }
