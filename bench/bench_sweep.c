@@ -63,17 +63,23 @@ static void reset_peak(void)
     }
 }
 
-static double peak_mb(void)
+/* field: "VmHWM:" the peak, "VmRSS:" now. */
+static double memory_mb(const char *field)
 {
     char line[256];
     double kb = 0;
     FILE *f = fopen("/proc/self/status", "r");
     while (f && fgets(line, sizeof line, f))
-        if (!strncmp(line, "VmHWM:", 6))
-            kb = atof(line + 6);
+        if (!strncmp(line, field, strlen(field)))
+            kb = atof(line + strlen(field));
     if (f)
         fclose(f);
     return kb / 1024;
+}
+
+static double peak_mb(void)
+{
+    return memory_mb("VmHWM:");
 }
 
 static struct pith_data *open_data(const struct pith_model *m, const struct args *a, int which)
@@ -203,10 +209,10 @@ static void compare(const struct answers *was, const struct answers *now, double
 static bool on_layer(void *user, const struct pith_swept_layer *l)
 {
     (void)user;
-    fprintf(stderr, "%3u/%u %-28.28s %8llu weights %6.3f bits, loss %.2e, step %.3e%s%s\n",
+    fprintf(stderr, "%3u/%u %-28.28s %8llu weights %6.3f bits, loss %.2e, step %.3e%s%s, %.0f MB\n",
             l->number + 1, l->n_layers, l->layer, (unsigned long long)l->weights,
             l->bits / (double)l->weights, l->loss, l->step, l->by_row ? ", rows" : "",
-            l->data_free ? ", data-free" : "");
+            l->data_free ? ", data-free" : "", peak_mb());
     return true;
 }
 
@@ -314,10 +320,11 @@ int main(int argc, char **argv)
                                       .squares = a.squares,
                                       .feed = &data.feed};
     struct pith_sensitivity sensitivity;
-    double cpu = cpu_seconds();
+    double cpu = cpu_seconds(), before = memory_mb("VmRSS:");
     reset_peak();
     check(pith_fisher_rows(m, NULL, &fisher, &sensitivity, &err), "sensitivity");
-    fprintf(stderr, "sensitivity: %.1f s, %.0f MB\n", cpu_seconds() - cpu, peak_mb());
+    fprintf(stderr, "sensitivity: %.1f s, %.0f MB, %.0f of them before: the model, samples\n",
+            cpu_seconds() - cpu, peak_mb(), before);
     a.sweep.sensitivity = &sensitivity;
     a.sweep.feed = &data.feed;
     for (const char *at = a.lambdas; *at; at += strcspn(at, ","), at += *at == ',') {

@@ -387,6 +387,8 @@ static enum pith_status round_rows(const struct sweep *s, struct layer *l)
                                     .runtime = s->opts.runtime};
     enum pith_status status = cut_rows(s, l);
     if (!status)
+        status = pith_layer_goals(&l->factor, l->round.w, l->round.rows, s->opts.runtime, s->err);
+    if (!status)
         status = pith_layer_round(&l->round, s->err);
     if (!status)
         status = refit(s, l);
