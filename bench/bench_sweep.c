@@ -6,7 +6,7 @@
  * [--places SHARE]
  *         [--steps auto|tensor|row] [--paths K] [--fisher N] [--squares] [--state OUTPUT=INPUT]
  * [--threads N]
- *         [--layers] [-o FILE]
+ *         [--without statistics,correction,refit] [--layers] [-o FILE]
  *
  * Ranges are those of pith eval, data is for input 0; a state is an output that comes back, samples
  * then being steps of one stream. The last lambda's file is written. */
@@ -216,6 +216,13 @@ static bool on_layer(void *user, const struct pith_swept_layer *l)
     return true;
 }
 
+static uint32_t without_of(const char *list)
+{
+    return (strstr(list, "statistics") ? PITH_SWEEP_NO_STATISTICS : 0u) |
+           (strstr(list, "correction") ? PITH_SWEEP_NO_CORRECTION : 0u) |
+           (strstr(list, "refit") ? PITH_SWEEP_NO_REFIT : 0u);
+}
+
 static void read_option(struct args *a, char **argv, int *i)
 {
     const char *name = argv[*i];
@@ -228,6 +235,8 @@ static void read_option(struct args *a, char **argv, int *i)
         a->lambdas = NEXT;
     else if (!strcmp(name, "--rate"))
         a->sweep.rate_share = atof(NEXT);
+    else if (!strcmp(name, "--without"))
+        a->sweep.without = without_of(NEXT);
     else if (!strcmp(name, "--places"))
         a->sweep.place_share = atof(NEXT);
     else if (!strcmp(name, "--memory"))
@@ -261,14 +270,25 @@ static void read_option(struct args *a, char **argv, int *i)
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
+/* KL and agreement of what was made on a data set; was: the original's answers there. */
+static struct answers judge(const struct args *a, const struct pith_model *out,
+                            const struct fed *on, const struct answers *was, double *kl,
+                            double *same)
+{
+    struct answers now = answers_of(out, on, a->threads);
+    compare(was, &now, kl, same);
+    return now;
+}
+
+/* was: answers on test, on the calibration samples. */
 static void sweep_once(const struct args *a, const struct pith_model *m, const struct fed *test,
-                       const struct answers *was)
+                       const struct answers was[2])
 {
     struct pith_weight_sweep_report report;
     struct pith_model *out;
     struct pith_buffer file;
     struct pith_pack_opts pack = {.size_bytes = sizeof pack, .compact = true};
-    double kl, same, cpu = cpu_seconds();
+    double kl, same, seen, seen_same, cpu = cpu_seconds();
     uint64_t began = pith_clock_ns(NULL);
     reset_peak();
     check(pith_weight_sweep(m, NULL, &a->sweep, &out, &report, &err), "sweep");
@@ -276,18 +296,20 @@ static void sweep_once(const struct args *a, const struct pith_model *m, const s
     const double peak = peak_mb();
     cpu = cpu_seconds() - cpu;
     check(pith_model_pack(out, &pack, &file, &err), "pack");
-    struct answers now = answers_of(out, test, a->threads);
-    compare(was, &now, &kl, &same);
-    printf("{\"lambda\": %g, \"rate\": %g, \"bytes\": %zu, \"kl\": %.5f, \"agree\": %.4f, "
-           "\"snr_db\": %.2f, \"weight_bytes\": %.0f, \"told_loss\": %.5f, \"seconds\": %.1f, "
+    struct answers now = judge(a, out, &test[0], &was[0], &kl, &same);
+    struct answers then = judge(a, out, &test[1], &was[1], &seen, &seen_same);
+    printf("{\"lambda\": %g, \"rate\": %g, \"bytes\": %zu, \"kl\": %.5f, \"kl_seen\": %.5f, "
+           "\"agree\": %.4f, \"snr_db\": %.2f, \"weight_bytes\": %.0f, \"told_loss\": %.5f, "
+           "\"seconds\": %.1f, "
            "\"cpu_seconds\": %.1f, "
            "\"peak_mb\": %.0f}\n",
-           a->sweep.lambda, a->sweep.rate_share, file.bytes, kl, same, sqnr(was, &now),
+           a->sweep.lambda, a->sweep.rate_share, file.bytes, kl, seen, same, sqnr(&was[0], &now),
            report.bits / 8, report.loss, seconds, cpu, peak);
     fflush(stdout);
     if (a->out)
         check(pith_file_write(a->out, file.data, file.bytes, &err), a->out);
     free_answers(&now);
+    free_answers(&then);
     pith_buffer_free(&file);
     pith_model_free(out);
 }
@@ -310,15 +332,17 @@ int main(int argc, char **argv)
     if (a.threads > 1)
         check(pith_threads_start(&runtime, a.threads), "threads");
     a.sweep.runtime = &runtime;
-    struct fed data = {0}, test = {0};
-    open_feed(m, &a, 0, &data);
-    open_feed(m, &a, 1, &test);
-    struct answers was = answers_of(m, &test, a.threads);
+    struct fed fed[2] = {{0}};
+    struct answers was[2];
+    for (int i = 0; i < 2; i++) {
+        open_feed(m, &a, 1 - i, &fed[i]);
+        was[i] = answers_of(m, &fed[i], a.threads);
+    }
     struct pith_fisher_opts fisher = {.size_bytes = sizeof fisher,
                                       .samples = a.fisher,
                                       .seed = 1,
                                       .squares = a.squares,
-                                      .feed = &data.feed};
+                                      .feed = &fed[1].feed};
     struct pith_sensitivity sensitivity;
     double cpu = cpu_seconds(), before = memory_mb("VmRSS:");
     reset_peak();
@@ -326,15 +350,16 @@ int main(int argc, char **argv)
     fprintf(stderr, "sensitivity: %.1f s, %.0f MB, %.0f of them before: the model, samples\n",
             cpu_seconds() - cpu, peak_mb(), before);
     a.sweep.sensitivity = &sensitivity;
-    a.sweep.feed = &data.feed;
+    a.sweep.feed = &fed[1].feed;
     for (const char *at = a.lambdas; *at; at += strcspn(at, ","), at += *at == ',') {
         a.sweep.lambda = strtod(at, NULL);
-        sweep_once(&a, m, &test, &was);
+        sweep_once(&a, m, fed, was);
     }
-    free_answers(&was);
     pith_fisher_rows_free(&sensitivity);
-    pith_data_free(data.data);
-    pith_data_free(test.data);
+    for (int i = 0; i < 2; i++) {
+        free_answers(&was[i]);
+        pith_data_free(fed[i].data);
+    }
     pith_model_free(m);
     pith_threads_stop(&runtime);
     return 0;

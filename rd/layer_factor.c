@@ -33,12 +33,14 @@ static double trace_of(const double *h, size_t n)
 static void centre_group(struct layer_statistics *s, uint32_t g, double share)
 {
     size_t n = s->n;
-    double *h = s->h + g * n * n, *crossed = s->crossed + g * n * n, by = share * s->places;
+    double *h = s->h + g * n * n, *crossed = s->crossed ? s->crossed + g * n * n : NULL;
+    const double by = share * s->places;
     const double *now = s->mean[0] + g * n, *was = s->mean[1] + g * n;
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < n; k++) {
             h[i * n + k] -= by * now[i] * now[k];
-            crossed[i * n + k] -= by * now[i] * was[k];
+            if (s->crossed)
+                crossed[i * n + k] -= by * now[i] * was[k];
         }
 }
 
@@ -46,7 +48,8 @@ static void centre_group(struct layer_statistics *s, uint32_t g, double share)
 static bool factor_group(struct layer_factor *f, uint32_t g, double damping, double *u)
 {
     size_t n = f->n, *order = f->order + g * n;
-    double *h = f->u + g * n * n, *crossed = f->crossed + g * n * n, noise = 0;
+    double *h = f->u + g * n * n, noise = 0;
+    double *crossed = f->crossed ? f->crossed + g * n * n : NULL;
     for (size_t k = 0; k < n; k++)
         u[k] = h[k * n + k];
     pith_order_by_diagonal(u, n, order);
@@ -57,7 +60,8 @@ static bool factor_group(struct layer_factor *f, uint32_t g, double damping, dou
         return false;
     memcpy(h, u, n * n * sizeof *h);
     for (size_t k = 0; k < n; k++) {
-        crossed[k * n + k] += damping;
+        if (f->crossed)
+            crossed[k * n + k] += damping;
         noise += u[k * n + k] * u[k * n + k];
     }
     f->noise[g] = noise / (double)n;
@@ -200,7 +204,6 @@ void pith_layer_row_goal(const struct layer_factor *f, uint32_t group, const flo
 {
     size_t n = f->n;
     const size_t *order = f->order + group * n;
-    const double *crossed = f->crossed + group * n * n;
     if (f->goal) {
         memcpy(goal, f->goal + (w - f->w), n * sizeof *goal);
         return;
@@ -210,6 +213,7 @@ void pith_layer_row_goal(const struct layer_factor *f, uint32_t group, const flo
             goal[i] = (double)w[order[i]];
         return;
     }
+    const double *crossed = f->crossed + group * n * n;
     for (size_t k = 0; k < n; k++)
         room[k] = (double)w[k];
     for (size_t i = 0; i < n; i++)

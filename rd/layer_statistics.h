@@ -20,7 +20,7 @@ struct layer_statistics {
     /* On the mean of samples, of all places of each; now: inputs in the network as it is; was: in
      * the network as it came. */
     double *h;       /* [groups, n, n] sum of now now^T; NULL: data-free, H = I */
-    double *crossed; /* [groups, n, n] sum of now was^T */
+    double *crossed; /* [groups, n, n] sum of now was^T; NULL: goals are the weights */
     double *mean[2]; /* [groups, n] of a row of now, of was */
     double weight;   /* of all rows */
     double places;   /* rows of a sample */

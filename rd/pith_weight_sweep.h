@@ -33,6 +33,13 @@ enum pith_sweep_steps {
     PITH_SWEEP_STEPS_ROW = 2
 };
 
+/* Parts of the sweep that can be left out, to know what each is worth. */
+enum {
+    PITH_SWEEP_NO_STATISTICS = 1u << 0, /* H = I: each weight goes to its nearest integer */
+    PITH_SWEEP_NO_CORRECTION = 1u << 1, /* inputs as they are now make up for nothing */
+    PITH_SWEEP_NO_REFIT = 1u << 2       /* steps stay as they were chosen */
+};
+
 /* A layer that was swept. */
 struct pith_swept_layer {
     uint32_t number, n_layers; /* 0 .. n_layers - 1 */
@@ -66,6 +73,7 @@ struct pith_weight_sweep_opts {
                                      several inputs, states. samples are its own; each step of one
                                      counts for itself. States are those of the network as it came
                                      */
+    uint32_t without;             /* PITH_SWEEP_NO_... */
 };
 
 struct pith_weight_sweep_report {

@@ -93,7 +93,7 @@ static void find_last(struct sweep *s, bool *feeds)
 /* 0: its weight has no statistics. */
 static uint32_t blocks_of(const struct sweep *s, const struct pith_weight_ref *ref)
 {
-    return s->uses[ref->value] == 1
+    return s->uses[ref->value] == 1 && !(s->opts.without & PITH_SWEEP_NO_STATISTICS)
                ? pith_layer_statistics_blocks(s->was, &s->was->nodes[ref->node])
                : 0;
 }
@@ -138,10 +138,20 @@ static enum pith_status find_statistics(struct sweep *s, struct layer *l,
     return status;
 }
 
+/* As if inputs had been what they are now. */
+static void forget_original(struct layer_statistics *stats)
+{
+    free(stats->crossed);
+    stats->crossed = NULL;
+    memcpy(stats->mean[1], stats->mean[0], stats->groups * stats->n * sizeof **stats->mean);
+}
+
 static enum pith_status find_factor(struct sweep *s, struct layer *l)
 {
     struct layer_statistics stats;
     enum pith_status status = find_statistics(s, l, &stats);
+    if (!status && !l->data_free && s->opts.without & PITH_SWEEP_NO_CORRECTION)
+        forget_original(&stats);
     if (!status)
         status = pith_layer_factor(&stats, l->bias == PITH_VALUE_NONE ? 0 : BIAS_SHARE,
                                    pith_layer_damping(&stats), &l->factor, s->err);
@@ -318,8 +328,10 @@ static enum pith_status store_bias(const struct sweep *s, const struct layer *l)
 static enum pith_status refit(const struct sweep *s, struct layer *l)
 {
     double by;
-    enum pith_status status = l->by_row ? PITH_OK : pith_layer_refit(&l->round, &by, s->err);
-    for (uint64_t row = 0; row < l->ref->rows && !status && !l->by_row; row++)
+    if (l->by_row || s->opts.without & PITH_SWEEP_NO_REFIT)
+        return PITH_OK;
+    enum pith_status status = pith_layer_refit(&l->round, &by, s->err);
+    for (uint64_t row = 0; row < l->ref->rows && !status; row++)
         l->step[row] = (double)(float)(l->step[row] * by);
     return status;
 }
