@@ -5,10 +5,12 @@
  *     bench_sweep MODEL --data CALIBRATION RANGE --test DATA RANGE --lambda L[,L..] [--rate SHARE]
  * [--places SHARE]
  *         [--steps auto|tensor|row] [--paths K] [--fisher N] [--squares] [--temperature T]
- * [--threads N] [--layers]
- *         [-o FILE]
+ *         [--state OUTPUT=INPUT]
+ * [--threads N]
+ *         [--without statistics,correction,refit] [--layers] [-o FILE]
  *
- * Ranges are those of pith eval. The last lambda's file is written. */
+ * Ranges are those of pith eval, data is for input 0; a state is an output that comes back, samples
+ * then being steps of one stream. The last lambda's file is written. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <stdio.h>
@@ -29,7 +31,9 @@ struct args {
     struct pith_weight_sweep_opts sweep;
     uint64_t fisher;
     double temperature;
-    bool squares, layers;
+    bool squares;
+    bool has_state;
+    struct pith_state state;
     uint32_t threads;
 };
 
@@ -61,17 +65,23 @@ static void reset_peak(void)
     }
 }
 
-static double peak_mb(void)
+/* field: "VmHWM:" the peak, "VmRSS:" now. */
+static double memory_mb(const char *field)
 {
     char line[256];
     double kb = 0;
     FILE *f = fopen("/proc/self/status", "r");
     while (f && fgets(line, sizeof line, f))
-        if (!strncmp(line, "VmHWM:", 6))
-            kb = atof(line + 6);
+        if (!strncmp(line, field, strlen(field)))
+            kb = atof(line + strlen(field));
     if (f)
         fclose(f);
     return kb / 1024;
+}
+
+static double peak_mb(void)
+{
+    return memory_mb("VmHWM:");
 }
 
 static struct pith_data *open_data(const struct pith_model *m, const struct args *a, int which)
@@ -88,11 +98,31 @@ static struct pith_data *open_data(const struct pith_model *m, const struct args
     return data;
 }
 
+struct fed {
+    struct pith_data *data;
+    struct pith_feed_input input[2];
+    struct pith_feed feed;
+};
+
+static void open_feed(const struct pith_model *m, const struct args *a, int which, struct fed *f)
+{
+    f->data = open_data(m, a, which);
+    f->input[0].data = f->data;
+    f->feed = (struct pith_feed){.size_bytes = sizeof f->feed,
+                                 .n_inputs = m->n_inputs < 2 ? m->n_inputs : 2,
+                                 .input = f->input,
+                                 .n_states = a->has_state,
+                                 .state = &a->state};
+}
+
 /* ---- judging --------------------------------------------------------------------------------- */
 
 struct answers {
     uint64_t n, classes;
     double *log_p; /* [n, classes] */
+    double *y;     /* [n, classes] */
+    struct pith_plan *plan;
+    bool is_softmax;
 };
 
 static void log_softmax(const float *y, uint64_t n, bool is_softmax, double *log_p)
@@ -108,26 +138,41 @@ static void log_softmax(const float *y, uint64_t n, bool is_softmax, double *log
         log_p[i] -= most + log(sum);
 }
 
-static struct answers answers_of(const struct pith_model *m, struct pith_data *data,
+static bool take(void *user, uint64_t sample)
+{
+    struct answers *a = user;
+    const float *y = pith_plan_output_data(a->plan, 0);
+    log_softmax(y, a->classes, a->is_softmax, a->log_p + sample * a->classes);
+    for (uint64_t k = 0; k < a->classes; k++)
+        a->y[sample * a->classes + k] = (double)y[k];
+    return true;
+}
+
+static struct answers answers_of(const struct pith_model *m, const struct fed *test,
                                  uint32_t threads)
 {
     struct pith_engine_opts o = {.size_bytes = sizeof o, .threads = threads};
     struct pith_engine *e;
+    struct pith_tensor y;
     check(pith_engine_open(m, &o, &e, &err), "engine");
     struct pith_plan *plan = pith_engine_plan(e);
-    struct pith_tensor y;
     check(pith_plan_output(plan, 0, &y), "output");
     const struct pith_node *last = pith_model_producer(m, m->outputs[0]);
-    struct answers a = {.n = pith_data_count(data), .classes = y.bytes / sizeof(float)};
+    struct answers a = {.n = pith_feed_count(&test->feed),
+                        .classes = y.bytes / sizeof(float),
+                        .plan = plan,
+                        .is_softmax = last && last->op == PITH_OP_SOFTMAX};
     a.log_p = malloc(a.n * a.classes * sizeof *a.log_p);
-    for (uint64_t i = 0; i < a.n; i++) {
-        check(pith_data_read(data, i, pith_plan_input_data(plan, 0), NULL, &err), "reading");
-        check(pith_plan_run(plan), "running");
-        log_softmax(pith_plan_output_data(plan, 0), a.classes, last && last->op == PITH_OP_SOFTMAX,
-                    a.log_p + i * a.classes);
-    }
+    a.y = malloc(a.n * a.classes * sizeof *a.y);
+    check(pith_feed_run(e, &test->feed, take, &a, &err), "running");
     pith_engine_close(e);
     return a;
+}
+
+static void free_answers(struct answers *a)
+{
+    free(a->log_p);
+    free(a->y);
 }
 
 static uint64_t best(const double *p, uint64_t n)
@@ -136,6 +181,17 @@ static uint64_t best(const double *p, uint64_t n)
     for (uint64_t i = 1; i < n; i++)
         at = p[i] > p[at] ? i : at;
     return at;
+}
+
+/* dB */
+static double sqnr(const struct answers *was, const struct answers *now)
+{
+    double power = 0, noise = 0;
+    for (uint64_t i = 0; i < was->n * was->classes; i++) {
+        power += was->y[i] * was->y[i];
+        noise += (was->y[i] - now->y[i]) * (was->y[i] - now->y[i]);
+    }
+    return 10 * log10(power / noise);
 }
 
 static void compare(const struct answers *was, const struct answers *now, double *kl, double *same)
@@ -155,11 +211,18 @@ static void compare(const struct answers *was, const struct answers *now, double
 static bool on_layer(void *user, const struct pith_swept_layer *l)
 {
     (void)user;
-    fprintf(stderr, "%3u/%u %-28.28s %8llu weights %6.3f bits, loss %.2e, step %.3e%s%s\n",
+    fprintf(stderr, "%3u/%u %-28.28s %8llu weights %6.3f bits, loss %.2e, step %.3e%s%s, %.0f MB\n",
             l->number + 1, l->n_layers, l->layer, (unsigned long long)l->weights,
             l->bits / (double)l->weights, l->loss, l->step, l->by_row ? ", rows" : "",
-            l->data_free ? ", data-free" : "");
+            l->data_free ? ", data-free" : "", peak_mb());
     return true;
+}
+
+static uint32_t without_of(const char *list)
+{
+    return (strstr(list, "statistics") ? PITH_SWEEP_NO_STATISTICS : 0u) |
+           (strstr(list, "correction") ? PITH_SWEEP_NO_CORRECTION : 0u) |
+           (strstr(list, "refit") ? PITH_SWEEP_NO_REFIT : 0u);
 }
 
 static void read_option(struct args *a, char **argv, int *i)
@@ -174,6 +237,8 @@ static void read_option(struct args *a, char **argv, int *i)
         a->lambdas = NEXT;
     else if (!strcmp(name, "--rate"))
         a->sweep.rate_share = atof(NEXT);
+    else if (!strcmp(name, "--without"))
+        a->sweep.without = without_of(NEXT);
     else if (!strcmp(name, "--places"))
         a->sweep.place_share = atof(NEXT);
     else if (!strcmp(name, "--memory"))
@@ -193,7 +258,12 @@ static void read_option(struct args *a, char **argv, int *i)
                                                : PITH_SWEEP_STEPS_AUTO;
     } else if (!strcmp(name, "--squares"))
         a->squares = true;
-    else if (!strcmp(name, "--layers"))
+    else if (!strcmp(name, "--state")) {
+        const char *at = NEXT;
+        a->has_state = true;
+        a->state.output = (uint32_t)atoi(at);
+        a->state.input = (uint32_t)atoi(at + strcspn(at, "=") + 1);
+    } else if (!strcmp(name, "--layers"))
         a->sweep.on_layer = on_layer;
     else if (!strcmp(name, "-o"))
         a->out = NEXT;
@@ -204,32 +274,46 @@ static void read_option(struct args *a, char **argv, int *i)
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-static void sweep_once(const struct args *a, const struct pith_model *m, struct pith_data *data,
-                       struct pith_data *test, const struct answers *was)
+/* KL and agreement of what was made on a data set; was: the original's answers there. */
+static struct answers judge(const struct args *a, const struct pith_model *out,
+                            const struct fed *on, const struct answers *was, double *kl,
+                            double *same)
+{
+    struct answers now = answers_of(out, on, a->threads);
+    compare(was, &now, kl, same);
+    return now;
+}
+
+/* was: answers on test, on the calibration samples. */
+static void sweep_once(const struct args *a, const struct pith_model *m, const struct fed *test,
+                       const struct answers was[2])
 {
     struct pith_weight_sweep_report report;
     struct pith_model *out;
     struct pith_buffer file;
     struct pith_pack_opts pack = {.size_bytes = sizeof pack, .compact = true};
-    double kl, same, cpu = cpu_seconds();
+    double kl, same, seen, seen_same, cpu = cpu_seconds();
     uint64_t began = pith_clock_ns(NULL);
     reset_peak();
-    check(pith_weight_sweep(m, data, &a->sweep, &out, &report, &err), "sweep");
+    check(pith_weight_sweep(m, NULL, &a->sweep, &out, &report, &err), "sweep");
     double seconds = 1e-9 * (double)(pith_clock_ns(NULL) - began);
     const double peak = peak_mb();
     cpu = cpu_seconds() - cpu;
     check(pith_model_pack(out, &pack, &file, &err), "pack");
-    struct answers now = answers_of(out, test, a->threads);
-    compare(was, &now, &kl, &same);
-    printf("{\"lambda\": %g, \"rate\": %g, \"bytes\": %zu, \"kl\": %.5f, \"agree\": %.4f, "
-           "\"weight_bytes\": %.0f, \"told_loss\": %.5f, \"seconds\": %.1f, \"cpu_seconds\": %.1f, "
+    struct answers now = judge(a, out, &test[0], &was[0], &kl, &same);
+    struct answers then = judge(a, out, &test[1], &was[1], &seen, &seen_same);
+    printf("{\"lambda\": %g, \"rate\": %g, \"bytes\": %zu, \"kl\": %.5f, \"kl_seen\": %.5f, "
+           "\"agree\": %.4f, \"snr_db\": %.2f, \"weight_bytes\": %.0f, \"told_loss\": %.5f, "
+           "\"seconds\": %.1f, "
+           "\"cpu_seconds\": %.1f, "
            "\"peak_mb\": %.0f}\n",
-           a->sweep.lambda, a->sweep.rate_share, file.bytes, kl, same, report.bits / 8, report.loss,
-           seconds, cpu, peak);
+           a->sweep.lambda, a->sweep.rate_share, file.bytes, kl, seen, same, sqnr(&was[0], &now),
+           report.bits / 8, report.loss, seconds, cpu, peak);
     fflush(stdout);
     if (a->out)
         check(pith_file_write(a->out, file.data, file.bytes, &err), a->out);
-    free(now.log_p);
+    free_answers(&now);
+    free_answers(&then);
     pith_buffer_free(&file);
     pith_model_free(out);
 }
@@ -252,27 +336,35 @@ int main(int argc, char **argv)
     if (a.threads > 1)
         check(pith_threads_start(&runtime, a.threads), "threads");
     a.sweep.runtime = &runtime;
-    struct pith_data *data = open_data(m, &a, 0), *test = open_data(m, &a, 1);
-    struct answers was = answers_of(m, test, a.threads);
+    struct fed fed[2] = {{0}};
+    struct answers was[2];
+    for (int i = 0; i < 2; i++) {
+        open_feed(m, &a, 1 - i, &fed[i]);
+        was[i] = answers_of(m, &fed[i], a.threads);
+    }
     struct pith_fisher_opts fisher = {.size_bytes = sizeof fisher,
                                       .samples = a.fisher,
                                       .seed = 1,
                                       .squares = a.squares,
-                                      .temperature = a.temperature};
+                                      .temperature = a.temperature,
+                                      .feed = &fed[1].feed};
     struct pith_sensitivity sensitivity;
-    double cpu = cpu_seconds();
+    double cpu = cpu_seconds(), before = memory_mb("VmRSS:");
     reset_peak();
-    check(pith_fisher_rows(m, data, &fisher, &sensitivity, &err), "sensitivity");
-    fprintf(stderr, "sensitivity: %.1f s, %.0f MB\n", cpu_seconds() - cpu, peak_mb());
+    check(pith_fisher_rows(m, NULL, &fisher, &sensitivity, &err), "sensitivity");
+    fprintf(stderr, "sensitivity: %.1f s, %.0f MB, %.0f of them before: the model, samples\n",
+            cpu_seconds() - cpu, peak_mb(), before);
     a.sweep.sensitivity = &sensitivity;
+    a.sweep.feed = &fed[1].feed;
     for (const char *at = a.lambdas; *at; at += strcspn(at, ","), at += *at == ',') {
         a.sweep.lambda = strtod(at, NULL);
-        sweep_once(&a, m, data, test, &was);
+        sweep_once(&a, m, fed, was);
     }
-    free(was.log_p);
     pith_fisher_rows_free(&sensitivity);
-    pith_data_free(data);
-    pith_data_free(test);
+    for (int i = 0; i < 2; i++) {
+        free_answers(&was[i]);
+        pith_data_free(fed[i].data);
+    }
     pith_model_free(m);
     pith_threads_stop(&runtime);
     return 0;

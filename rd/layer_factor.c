@@ -8,6 +8,8 @@
 #include "pith_cholesky.h"
 #include "pith_error_feedback.h"
 #include "pith_error_fill.h"
+#include "pith_host.h"
+#include "pith_row_panel.h"
 
 #define DAMPING 0.01
 #define DAMPING_BY_COLUMNS 0.06 /* times columns for each row that counts */
@@ -31,12 +33,14 @@ static double trace_of(const double *h, size_t n)
 static void centre_group(struct layer_statistics *s, uint32_t g, double share)
 {
     size_t n = s->n;
-    double *h = s->h + g * n * n, *crossed = s->crossed + g * n * n, by = share * s->places;
+    double *h = s->h + g * n * n, *crossed = s->crossed ? s->crossed + g * n * n : NULL;
+    const double by = share * s->places;
     const double *now = s->mean[0] + g * n, *was = s->mean[1] + g * n;
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < n; k++) {
             h[i * n + k] -= by * now[i] * now[k];
-            crossed[i * n + k] -= by * now[i] * was[k];
+            if (s->crossed)
+                crossed[i * n + k] -= by * now[i] * was[k];
         }
 }
 
@@ -44,7 +48,8 @@ static void centre_group(struct layer_statistics *s, uint32_t g, double share)
 static bool factor_group(struct layer_factor *f, uint32_t g, double damping, double *u)
 {
     size_t n = f->n, *order = f->order + g * n;
-    double *h = f->u + g * n * n, *crossed = f->crossed + g * n * n, noise = 0;
+    double *h = f->u + g * n * n, noise = 0;
+    double *crossed = f->crossed ? f->crossed + g * n * n : NULL;
     for (size_t k = 0; k < n; k++)
         u[k] = h[k * n + k];
     pith_order_by_diagonal(u, n, order);
@@ -55,7 +60,8 @@ static bool factor_group(struct layer_factor *f, uint32_t g, double damping, dou
         return false;
     memcpy(h, u, n * n * sizeof *h);
     for (size_t k = 0; k < n; k++) {
-        crossed[k * n + k] += damping;
+        if (f->crossed)
+            crossed[k * n + k] += damping;
         noise += u[k * n + k] * u[k * n + k];
     }
     f->noise[g] = noise / (double)n;
@@ -82,6 +88,7 @@ void pith_layer_factor_end(struct layer_factor *f)
     free(f->u);
     free(f->order);
     free(f->crossed);
+    free(f->goal);
     free(f->trace);
     free(f->noise);
     *f = (struct layer_factor){0};
@@ -125,17 +132,88 @@ enum pith_status pith_layer_factor(struct layer_statistics *s, double centre, do
     return PITH_OK;
 }
 
+/* ---- goals ----------------------------------------------------------------------------------- */
+
+struct goals {
+    const struct layer_factor *f;
+    const float *w;
+    double *goal;
+    uint64_t each; /* rows of a group */
+    uint32_t n_threads;
+    double *room; /* [n_threads, 2, n, PITH_ROW_PANEL] */
+    struct row_panel_kernels kernels;
+};
+
+/* Of as many rows as a panel has, or as are left of the group. */
+static void find_panel(const struct goals *g, uint32_t group, uint64_t first, uint64_t rows,
+                       double *room)
+{
+    const struct layer_factor *f = g->f;
+    const size_t n = f->n;
+    double *x = room, *y = room + n * PITH_ROW_PANEL;
+    for (size_t k = 0; k < n; k++)
+        for (uint64_t row = 0; row < PITH_ROW_PANEL; row++)
+            x[k * PITH_ROW_PANEL + row] = row < rows ? (double)g->w[(first + row) * n + k] : 0;
+    g->kernels.multiply(f->crossed + group * n * n, n, f->order + group * n, x, y);
+    g->kernels.solve(f->u + group * n * n, n, y);
+    for (uint64_t row = 0; row < rows; row++)
+        for (size_t i = 0; i < n; i++)
+            g->goal[(first + row) * n + i] = y[i * PITH_ROW_PANEL + row];
+}
+
+static void find_panels(void *arg, uint32_t thread)
+{
+    const struct goals *g = arg;
+    const uint64_t panels = (g->each + PITH_ROW_PANEL - 1) / PITH_ROW_PANEL;
+    double *room = g->room + thread * 2 * g->f->n * PITH_ROW_PANEL;
+    for (uint64_t i = thread; i < panels * g->f->groups; i += g->n_threads) {
+        const uint64_t group = i / panels, at = i % panels * PITH_ROW_PANEL, left = g->each - at;
+        find_panel(g, (uint32_t)group, group * g->each + at,
+                   left < PITH_ROW_PANEL ? left : PITH_ROW_PANEL, room);
+    }
+}
+
+enum pith_status pith_layer_goals(struct layer_factor *f, const float *w, uint64_t rows,
+                                  const struct pith_opts *runtime, struct pith_error *err)
+{
+    struct goals g = {.f = f, .w = w, .each = rows / f->groups, .n_threads = 1};
+    if (!f->crossed)
+        return PITH_OK;
+    if (runtime && runtime->parallel_for)
+        g.n_threads = pith_threads_count(runtime);
+    g.kernels = pith_row_panel_kernels();
+    g.goal = malloc((size_t)rows * f->n * sizeof *g.goal);
+    g.room = malloc(g.n_threads * 2 * f->n * PITH_ROW_PANEL * sizeof *g.room);
+    const bool room = g.goal && g.room;
+    if (room && g.n_threads > 1)
+        runtime->parallel_for(runtime->parallel_user, g.n_threads, find_panels, &g);
+    else if (room)
+        find_panels(&g, 0);
+    free(g.room);
+    f->goal = g.goal;
+    if (!room)
+        return pith_error_no_memory(err);
+    f->w = w;
+    free(f->crossed);
+    f->crossed = NULL;
+    return PITH_OK;
+}
+
 void pith_layer_row_goal(const struct layer_factor *f, uint32_t group, const float *w, double *goal,
                          double *room)
 {
     size_t n = f->n;
     const size_t *order = f->order + group * n;
-    const double *crossed = f->crossed + group * n * n;
+    if (f->goal) {
+        memcpy(goal, f->goal + (w - f->w), n * sizeof *goal);
+        return;
+    }
     if (!f->crossed) {
         for (size_t i = 0; i < n; i++)
             goal[i] = (double)w[order[i]];
         return;
     }
+    const double *crossed = f->crossed + group * n * n;
     for (size_t k = 0; k < n; k++)
         room[k] = (double)w[k];
     for (size_t i = 0; i < n; i++)

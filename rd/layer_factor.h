@@ -11,7 +11,9 @@ struct layer_factor {
     uint32_t groups;
     double *u;       /* [groups, n, n] by place; NULL: data-free, the identity */
     size_t *order;   /* [groups, n] the weight at each place; the last is rounded first */
-    double *crossed; /* [groups, n, n] damped; NULL: goals are the weights */
+    double *crossed; /* [groups, n, n] damped; NULL: goals are the weights, or known */
+    const float *w;  /* [rows, n] whose goals are known, borrowed; NULL: none */
+    double *goal;    /* [rows, n] by place */
     double *trace;   /* [groups] of H, undamped: the squares of a row's inputs */
     double *noise;   /* [groups] mean U[j, j]^2: what rounding by 1 costs a weight, on the mean */
 };
@@ -26,8 +28,13 @@ void pith_layer_factor_end(struct layer_factor *f); /* accepts zeros */
  * alike and count as few. */
 double pith_layer_damping(const struct layer_statistics *s);
 
+/* The goals of all rows of w [rows, n], so many for each group; crossed is not needed any more. The
+ * same bits for any number of threads. PITH_ERR_MEMORY. */
+enum pith_status pith_layer_goals(struct layer_factor *f, const float *w, uint64_t rows,
+                                  const struct pith_opts *runtime, struct pith_error *err);
 /* goal [n], by place: the row of floats whose results from the inputs as they are now come closest
- * to those of the row w [n] from the inputs as they were. room: [n] */
+ * to those of the row w [n] from the inputs as they were. w: a row of f->w, where goals are known.
+ * room: [n] */
 void pith_layer_row_goal(const struct layer_factor *f, uint32_t group, const float *w, double *goal,
                          double *room);
 

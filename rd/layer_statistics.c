@@ -39,35 +39,55 @@ static struct shape shape_of(const struct pith_value *v)
     return s;
 }
 
-bool pith_layer_statistics_can(const struct pith_model *m, const struct pith_node *node)
+static bool is_conv(const struct pith_node *node)
 {
-    uint32_t w = pith_node_weight(m, node);
-    if (w == PITH_VALUE_NONE || !pith_node_by_rows(node))
-        return false;
-    const struct pith_value *v = &m->values[w], *x = &m->values[node->in[0]];
-    uint64_t n = v->constant->count / v->dim[0];
-    bool conv = node->op == PITH_OP_CONV && x->rank >= 3 && x->rank <= 5;
-    bool product = node->op != PITH_OP_CONV && v->rank == 2 && x->rank >= 1 &&
-                   x->dim[x->rank - 1] == v->dim[1];
-    return !x->constant && x->type == PITH_F32 && n <= STATISTICS_MOST_COLUMNS && (conv || product);
+    return node->op == PITH_OP_CONV;
 }
 
-static bool open_source(const struct pith_model *m, const struct pith_node *node, uint64_t elems,
-                        struct source *s)
+static bool can(const struct pith_model *m, const struct pith_node *node)
 {
+    uint32_t w = pith_node_weight(m, node);
+    bool recurs = pith_op_is(node->op, TRAIT_RECURS);
+    if (w == PITH_VALUE_NONE || (!recurs && !pith_node_by_rows(node)))
+        return false;
+    const struct pith_value *v = &m->values[w], *x = &m->values[node->in[0]];
+    bool conv = is_conv(node) && x->rank >= 3 && x->rank <= 5;
+    bool product = !is_conv(node) && v->rank == 2 && x->rank >= 1 &&
+                   (recurs || x->dim[x->rank - 1] == v->dim[1]);
+    return !x->constant && x->type == PITH_F32 && (conv || product);
+}
+
+/* Blocks of a convolution's rows are of whole channels. */
+uint32_t pith_layer_statistics_blocks(const struct pith_model *m, const struct pith_node *node)
+{
+    if (!can(m, node))
+        return 0;
+    const struct pith_value *v = &m->values[node->in[1]];
+    const uint64_t n = v->constant->count / v->dim[0];
+    const bool grouped = pith_op_groups(node->op, node->attr) > 1;
+    uint32_t blocks = 1;
+    while (n / blocks > STATISTICS_MOST_COLUMNS || (blocks <= v->dim[1] && v->dim[1] % blocks != 0))
+        blocks++;
+    return blocks > v->dim[1] || (blocks > 1 && grouped) ? 0 : blocks;
+}
+
+static bool open_source(const struct layer_reader *from, struct source *s)
+{
+    const struct pith_model *m = from->m;
+    const struct pith_node *node = from->node;
     const struct pith_value *w = &m->values[node->in[1]];
-    *s = (struct source){.is_conv = node->op == PITH_OP_CONV,
-                         .elems = elems,
-                         .n = (size_t)(w->constant->count / w->dim[0]),
-                         .groups = 1};
-    s->places = elems / s->n;
+    const uint32_t blocks = pith_layer_statistics_blocks(m, node);
+    *s = (struct source){.is_conv = is_conv(node),
+                         .elems = from->elems,
+                         .n = (size_t)(w->constant->count / w->dim[0] / blocks),
+                         .groups = blocks * pith_op_groups(node->op, node->attr)};
+    s->places = s->elems / (s->n * s->groups);
     if (!s->is_conv)
         return true;
     struct shape x = shape_of(&m->values[node->in[0]]), k = shape_of(w),
                  y = shape_of(&m->values[node->out[0]]);
     s->window = pith_window_conv(node->attr, &x, &k, &y);
-    s->groups = pith_op_groups(node->op, node->attr);
-    s->places = x.dim[0] * s->window.out;
+    s->places = s->elems / (s->groups * (s->n / s->window.taps) * s->window.in) * s->window.out;
     s->place = malloc(s->window.out * s->window.taps * sizeof *s->place);
     if (s->place)
         pith_im2col_places(&s->window, s->place);
@@ -87,7 +107,7 @@ static void write_row(const struct source *s, const float *x, uint32_t group, ui
                       float *row)
 {
     if (!s->is_conv) {
-        memcpy(row, x + at * s->n, s->n * sizeof *row);
+        memcpy(row, x + (at * s->groups + group) * s->n, s->n * sizeof *row);
         return;
     }
     size_t taps = s->window.taps, channels = s->n / taps, in = s->window.in;
@@ -327,32 +347,37 @@ static bool open_roots(struct sums *s)
     return s->root != NULL;
 }
 
-enum pith_status pith_layer_statistics(const struct sample_walk *now, const struct sample_walk *was,
-                                       const struct pith_model *m, const struct pith_node *node,
+static enum pith_status read_samples(struct sums *s, const struct layer_reader *const net[2],
+                                     struct pith_error *err)
+{
+    enum pith_status status = PITH_OK;
+    for (int i = 0; i < 2; i++)
+        for (uint64_t k = 0; k < s->count && !status; k++)
+            status = pith_layer_reader_read(net[i], s->first + k, s->x[i] + k * s->from.elems, err);
+    return status ? status : read_roots(s, err);
+}
+
+enum pith_status pith_layer_statistics(const struct layer_reader *now,
+                                       const struct layer_reader *was,
                                        const struct statistics_opts *opts,
                                        struct layer_statistics *to, struct pith_error *err)
 {
-    const struct sample_walk *net[] = {now, was};
+    const struct layer_reader *const net[] = {now, was};
     struct sums s = {.tile = pith_gram_tile(),
                      .to = to,
                      .runtime = opts->runtime,
                      .opts = opts,
-                     .weight = node->in[1],
+                     .weight = now->node->in[1],
                      .n_panels = 1};
     *to = (struct layer_statistics){.samples = opts->samples};
-    bool room = open_source(m, node, pith_sample_walk_elems(now, node->in[0]), &s.from);
+    bool room = open_source(now, &s.from);
     choose_rows(&s, opts->per_column);
     enum pith_status status =
         room && open_sums(&s) && open_roots(&s) ? PITH_OK : pith_error_no_memory(err);
     const uint64_t each = s.count;
     for (s.first = 0; s.first < opts->samples && !status; s.first += each) {
         s.count = opts->samples - s.first < each ? opts->samples - s.first : each;
-        for (int i = 0; i < 2; i++)
-            for (uint64_t k = 0; k < s.count && !status; k++)
-                status = pith_sample_walk_read(net[i], node->in[0], s.first + k,
-                                               s.x[i] + k * s.from.elems, err);
-        if (!status)
-            status = read_roots(&s, err);
+        status = read_samples(&s, net, err);
         if (!status)
             add_samples(&s);
     }

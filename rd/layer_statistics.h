@@ -8,27 +8,29 @@
 #ifndef LAYER_STATISTICS_H
 #define LAYER_STATISTICS_H
 
+#include "layer_reader.h"
 #include "pith_sensitivity.h"
-#include "sample_walk.h"
 
 #define STATISTICS_MOST_COLUMNS 2048u
 
 struct layer_statistics {
-    size_t n;               /* columns of a row of the weight */
-    uint32_t groups;        /* that rows of the weight are cut into */
+    size_t n;               /* columns of a matrix: of a row of the weight, or of a block of it */
+    uint32_t groups;        /* matrices: groups of rows of the weight, or blocks of its columns */
     uint64_t samples, rows; /* that were summed up: rows of X, of each group */
     /* On the mean of samples, of all places of each; now: inputs in the network as it is; was: in
      * the network as it came. */
     double *h;       /* [groups, n, n] sum of now now^T; NULL: data-free, H = I */
-    double *crossed; /* [groups, n, n] sum of now was^T */
+    double *crossed; /* [groups, n, n] sum of now was^T; NULL: goals are the weights */
     double *mean[2]; /* [groups, n] of a row of now, of was */
     double weight;   /* of all rows */
     double places;   /* rows of a sample */
 };
 
-/* Whether statistics can be had of the node's weight: a Conv, Gemm or MatMul whose output channels
- * are rows of it, with at most STATISTICS_MOST_COLUMNS columns. */
-bool pith_layer_statistics_can(const struct pith_model *m, const struct pith_node *node);
+/* Into how many blocks of columns, which are as if they knew nothing of each other, a row of the
+ * node's weight is cut for its statistics: 1, or more where it has more than
+ * STATISTICS_MOST_COLUMNS. 0: there are none: it is no Conv, Gemm, MatMul or recurrent product
+ * whose output channels are rows of the weight, or has no such blocks. */
+uint32_t pith_layer_statistics_blocks(const struct pith_model *m, const struct pith_node *node);
 
 struct statistics_opts {
     uint64_t samples;
@@ -42,11 +44,11 @@ struct statistics_opts {
     const struct pith_opts *runtime; /* parallel_for; NULL: one thread */
 };
 
-/* Of the node at which both walks stand; their models are alike but for constants. The same bits
- * for any number of threads. PITH_ERR_MEMORY, and what pith_sample_walk_read returns; *s is to be
- * ended then, too. */
-enum pith_status pith_layer_statistics(const struct sample_walk *now, const struct sample_walk *was,
-                                       const struct pith_model *m, const struct pith_node *node,
+/* Of a node of two models that are alike but for constants, with as many elements a sample. The
+ * same bits for any number of threads. PITH_ERR_MEMORY, and what pith_layer_reader_read returns; *s
+ * is to be ended then, too. */
+enum pith_status pith_layer_statistics(const struct layer_reader *now,
+                                       const struct layer_reader *was,
                                        const struct statistics_opts *opts,
                                        struct layer_statistics *s, struct pith_error *err);
 /* Data-free: of the weight, rows of n columns. */

@@ -13,13 +13,14 @@
  * swept already (layer_statistics.h); steps from the one lambda and the sensitivity
  * (step_choice.h); integers by error feedback along several paths, their bits counted
  * (layer_round.h); one factor for the steps by least squares; what is left on the mean into the
- * bias, and that onto a grid. Weights that no statistics can be had of are rounded to steps of the
- * same rule. docs/method.md tells the objective; time and memory are those of two runs of the
- * network on all samples, and of one layer's matrices. */
+ * bias, and that onto a grid. Weights that no statistics can be had of, and all other numbers that
+ * the loss is known to mind, are rounded to steps of the same rule. docs/method.md tells the
+ * objective; time and memory are those of two runs of the network on all samples, and of one
+ * layer's matrices. */
 #ifndef PITH_WEIGHT_SWEEP_H
 #define PITH_WEIGHT_SWEEP_H
 
-#include "pith_data.h"
+#include "pith_measure.h"
 #include "pith_sensitivity.h"
 
 #ifdef __cplusplus
@@ -30,6 +31,13 @@ enum pith_sweep_steps {
     PITH_SWEEP_STEPS_AUTO = 0, /* of rows where they save more than they take */
     PITH_SWEEP_STEPS_TENSOR = 1,
     PITH_SWEEP_STEPS_ROW = 2
+};
+
+/* Parts of the sweep that can be left out, to know what each is worth. */
+enum {
+    PITH_SWEEP_NO_STATISTICS = 1u << 0, /* H = I: each weight goes to its nearest integer */
+    PITH_SWEEP_NO_CORRECTION = 1u << 1, /* inputs as they are now make up for nothing */
+    PITH_SWEEP_NO_REFIT = 1u << 2       /* steps stay as they were chosen */
 };
 
 /* A layer that was swept. */
@@ -61,6 +69,11 @@ struct pith_weight_sweep_opts {
     bool (*on_layer)(void *user, const struct pith_swept_layer *layer); /* false: stop; or NULL */
     int (*stop)(void *user); /* asked between layers: anything but 0 stops; NULL: never */
     void *user;
+    const struct pith_feed *feed; /* borrowed; instead of calibration, which may then be NULL:
+                                     several inputs, states. samples are its own; each step of one
+                                     counts for itself. States are those of the network as it came
+                                     */
+    uint32_t without;             /* PITH_SWEEP_NO_... */
 };
 
 struct pith_weight_sweep_report {
@@ -72,8 +85,8 @@ struct pith_weight_sweep_report {
 /* m has no normalization behind a layer that could be folded, or its steps are coarser than they
  * need be. *out: a model of the same values and nodes; the caller frees it. report may be NULL. The
  * same bytes for any number of threads. PITH_ERR_ARGUMENT: bad options, data that does not fit, or
- * "interrupted"; PITH_ERR_UNSUPPORTED: several inputs; PITH_ERR_MEMORY, _IO, and what reading data
- * and running the network return; *out is then untouched. */
+ * "interrupted"; PITH_ERR_UNSUPPORTED: several inputs and no feed; PITH_ERR_MEMORY, _IO, and what
+ * reading data and running the network return; *out is then untouched. */
 enum pith_status pith_weight_sweep(const struct pith_model *m, struct pith_data *calibration,
                                    const struct pith_weight_sweep_opts *opts,
                                    struct pith_model **out, struct pith_weight_sweep_report *report,

@@ -20,8 +20,9 @@ struct sample_walk {
     uint32_t *last;           /* [n_values] the node that reads it last; 0: none */
     bool *is_kept;            /* [n_values] */
     uint32_t *number;         /* [n_values] in a piece, or PITH_VALUE_NONE */
-    uint32_t input;           /* value */
-    uint32_t at;              /* nodes that were run */
+    uint32_t *input;          /* [n_values] its number among the model's inputs + 1; 0: none */
+    uint64_t n_samples;
+    uint32_t at; /* nodes that were run */
 };
 
 /* Nodes first .. last - 1 as a model over arrays of its own. */
@@ -115,7 +116,7 @@ static bool make_piece(struct sample_walk *w, struct piece *p)
     for (uint32_t i = 0; i < p->m.n_values; i++) {
         uint32_t v = p->origin[i];
         w->number[v] = PITH_VALUE_NONE;
-        if (w->is_kept[v] || v == w->input)
+        if (w->is_kept[v] || w->input[v])
             p->m.inputs[p->m.n_inputs++] = i;
         else if (!w->m->values[v].constant && w->last[v] >= p->last)
             p->m.outputs[p->m.n_outputs++] = i;
@@ -132,10 +133,47 @@ struct run {
     uint32_t n; /* plans, one for each thread */
     void **memory;
     struct pith_plan **plan;
-    uint64_t first, count;    /* samples that run at once: count <= n */
-    enum pith_status *status; /* [n] */
-    struct pith_error *err;   /* [n] */
+    uint64_t first, count;     /* samples that run at once: count <= n */
+    enum pith_status *status;  /* [n] */
+    struct pith_error *err;    /* [n] */
+    struct recorder *recorder; /* [n]; NULL: outputs are kept instead */
 };
+
+/* What one thread's plan is watched for. */
+struct recorder {
+    uint32_t node, output; /* in the piece */
+    uint64_t bytes;        /* of the value */
+    uint8_t *data;         /* owns: [room] of the sample that runs */
+    uint64_t filled, room;
+    bool no_memory, misfit;
+};
+
+static bool grow(struct recorder *r)
+{
+    uint64_t room = r->room ? 2 * r->room : r->bytes;
+    uint8_t *more = realloc(r->data, (size_t)room);
+    if (more) {
+        r->data = more;
+        r->room = room;
+    }
+    return more != NULL;
+}
+
+/* An observed plan has a step for each node, in their order. */
+static void see(void *user, const struct pith_layer *layer, const struct pith_tensor *out)
+{
+    struct recorder *r = user;
+    if (layer->step != r->node || layer->output != r->output)
+        return;
+    r->misfit = r->misfit || out->bytes != r->bytes || out->type != PITH_F32;
+    if (r->misfit || r->no_memory)
+        return;
+    r->no_memory = r->filled + r->bytes > r->room && !grow(r);
+    if (r->no_memory)
+        return;
+    memcpy(r->data + r->filled, out->data, (size_t)r->bytes);
+    r->filled += r->bytes;
+}
 
 static enum pith_status open_plan(struct run *r, uint32_t i, const struct pith_opts *o)
 {
@@ -156,16 +194,24 @@ static enum pith_status open_plans(struct run *r, struct pith_error *err)
     pith_opts_init(&o, sizeof o);
     if (r->w->opts.runtime)
         o.cpu_mask = r->w->opts.runtime->cpu_mask;
-    for (uint32_t i = 0; i < r->n && !status; i++)
+    o.observe = r->recorder ? see : NULL;
+    for (uint32_t i = 0; i < r->n && !status; i++) {
+        o.user = r->recorder ? &r->recorder[i] : NULL;
         if ((status = open_plan(r, i, &o)))
             pith_error_fill(err, status, "cannot run part of the network (status %d)", (int)status);
+    }
     return status;
+}
+
+static uint32_t threads_of(const struct run *r)
+{
+    const struct pith_opts *o = r->w->opts.runtime;
+    return o ? pith_threads_count(o) : 1;
 }
 
 static enum pith_status open_run(struct run *r, struct pith_error *err)
 {
-    const struct pith_opts *o = r->w->opts.runtime;
-    r->n = o ? pith_threads_count(o) : 1;
+    r->n = threads_of(r);
     r->memory = calloc(r->n, sizeof *r->memory);
     r->plan = calloc(r->n, sizeof *r->plan);
     r->status = calloc(r->n, sizeof *r->status);
@@ -190,11 +236,12 @@ static enum pith_status load_inputs(struct run *r, struct pith_error *err)
 {
     const struct piece *p = r->piece;
     enum pith_status status = PITH_OK;
-    for (uint32_t i = 0; i < p->m.n_inputs; i++)
-        for (uint64_t k = 0; k < r->count && p->origin[p->m.inputs[i]] == r->w->input && !status;
-             k++)
-            status = pith_sample_walk_read(r->w, r->w->input, r->first + k,
-                                           pith_plan_input_data(r->plan[k], i), err);
+    for (uint32_t i = 0; i < p->m.n_inputs; i++) {
+        const uint32_t input = r->w->input[p->origin[p->m.inputs[i]]];
+        for (uint64_t k = 0; k < r->count && input && !status; k++)
+            status = pith_recorded_feed_read(r->w->opts.feed, input - 1, r->first + k,
+                                             pith_plan_input_data(r->plan[k], i), err);
+    }
     return status;
 }
 
@@ -203,11 +250,11 @@ static void run_sample(void *arg, uint32_t k)
     struct run *r = arg;
     const struct sample_walk *w = r->w;
     const struct piece *p = r->piece;
-    const uint64_t sample = r->first + k, n = w->opts.n_samples;
+    const uint64_t sample = r->first + k, n = w->n_samples;
     enum pith_status status = PITH_OK;
     for (uint32_t i = 0; i < p->m.n_inputs && !status; i++) {
         uint32_t v = p->origin[p->m.inputs[i]];
-        if (v != w->input)
+        if (!w->input[v])
             status = pith_kept_read(w->kept, v, sample * w->bytes[v],
                                     pith_plan_input_data(r->plan[k], i), (size_t)w->bytes[v],
                                     &r->err[k]);
@@ -215,7 +262,7 @@ static void run_sample(void *arg, uint32_t k)
     if (!status && (status = pith_plan_run(r->plan[k])))
         pith_error_fill(&r->err[k], status, "running sample %llu failed (status %d)",
                         (unsigned long long)sample, (int)status);
-    for (uint32_t i = 0; i < p->m.n_outputs && !status; i++) {
+    for (uint32_t i = 0; i < p->m.n_outputs && !status && !r->recorder; i++) {
         uint32_t v = p->origin[p->m.outputs[i]];
         status =
             pith_kept_write(w->kept, v, n * w->bytes[v], sample * w->bytes[v],
@@ -224,24 +271,30 @@ static void run_sample(void *arg, uint32_t k)
     r->status[k] = status;
 }
 
-static enum pith_status run_samples(struct run *r, struct pith_error *err)
+/* Samples from r->first on, one for each plan. */
+static enum pith_status run_some(struct run *r, struct pith_error *err)
 {
     const struct pith_opts *o = r->w->opts.runtime;
-    const uint64_t n = r->w->opts.n_samples;
+    const uint64_t left = r->w->n_samples - r->first;
+    r->count = left < r->n ? left : r->n;
+    enum pith_status status = load_inputs(r, err);
+    if (status)
+        return status;
+    if (r->count > 1)
+        o->parallel_for(o->parallel_user, (uint32_t)r->count, run_sample, r);
+    else
+        run_sample(r, 0);
+    for (uint64_t k = 0; k < r->count && !status; k++)
+        if ((status = r->status[k]) && err)
+            *err = r->err[k];
+    return status;
+}
+
+static enum pith_status run_samples(struct run *r, struct pith_error *err)
+{
     enum pith_status status = PITH_OK;
-    for (r->first = 0; r->first < n && !status; r->first += r->count) {
-        r->count = n - r->first < r->n ? n - r->first : r->n;
-        status = load_inputs(r, err);
-        if (status)
-            break;
-        if (r->count > 1)
-            o->parallel_for(o->parallel_user, (uint32_t)r->count, run_sample, r);
-        else
-            run_sample(r, 0);
-        for (uint64_t k = 0; k < r->count && !status; k++)
-            if ((status = r->status[k]) && err)
-                *err = r->err[k];
-    }
+    for (r->first = 0; r->first < r->w->n_samples && !status; r->first += r->count)
+        status = run_some(r, err);
     return status;
 }
 
@@ -251,7 +304,7 @@ static enum pith_status open_outputs(struct sample_walk *w, const struct piece *
     enum pith_status status = PITH_OK;
     for (uint32_t i = 0; i < p->m.n_outputs && !status; i++) {
         uint32_t v = p->origin[p->m.outputs[i]];
-        status = pith_kept_open(w->kept, v, w->opts.n_samples * w->bytes[v], err);
+        status = pith_kept_open(w->kept, v, w->n_samples * w->bytes[v], err);
         w->is_kept[v] = true;
     }
     return status;
@@ -296,39 +349,139 @@ enum pith_status pith_sample_walk_to(struct sample_walk *w, uint32_t node, struc
     return status;
 }
 
+/* ---- records --------------------------------------------------------------------------------- */
+
+void pith_value_record_end(struct value_record *r)
+{
+    pith_kept_free(r->kept);
+    *r = (struct value_record){0};
+}
+
+/* The record in order of samples. False in *steady: one makes the value less or more often. */
+static enum pith_status keep_records(const struct run *r, struct value_record *to, bool *steady,
+                                     struct pith_error *err)
+{
+    const uint64_t each = to->elems * sizeof(float);
+    enum pith_status status = PITH_OK;
+    for (uint64_t k = 0; k < r->count && !status && *steady; k++) {
+        struct recorder *from = &r->recorder[k];
+        if (from->no_memory)
+            return pith_error_no_memory(err);
+        if (r->first + k == 0)
+            to->times = from->filled / each;
+        const uint64_t bytes = to->times * each;
+        *steady = !from->misfit && bytes > 0 && from->filled == bytes;
+        if (*steady)
+            status = pith_kept_write(to->kept, 0, r->w->n_samples * bytes, (r->first + k) * bytes,
+                                     from->data, (size_t)bytes, err);
+        from->filled = 0;
+    }
+    return status;
+}
+
+static enum pith_status record_samples(struct run *r, struct value_record *to,
+                                       struct pith_error *err)
+{
+    bool steady = true;
+    enum pith_status status = PITH_OK;
+    for (r->first = 0; r->first < r->w->n_samples && !status && steady; r->first += r->count) {
+        status = run_some(r, err);
+        if (!status)
+            status = keep_records(r, to, &steady, err);
+    }
+    to->times = steady ? to->times : 0;
+    return status;
+}
+
+/* The output that is left out becomes one of the piece's values. */
+static void add_output(struct piece *p, const struct record_spec *spec)
+{
+    struct pith_node *node = &p->m.nodes[spec->node - spec->first];
+    struct pith_value *v = &p->m.values[p->m.n_values];
+    if (!spec->dim || node->out[spec->output] != PITH_VALUE_NONE)
+        return;
+    *v = (struct pith_value){.name = "recorded", .type = PITH_F32, .rank = spec->rank};
+    memcpy(v->dim, spec->dim, spec->rank * sizeof *v->dim);
+    node->out[spec->output] = p->m.n_values++;
+}
+
+/* Where nobody reads any of it any more: a plan has an output all the same. */
+static void keep_an_output(struct piece *p)
+{
+    const struct pith_node *last = &p->m.nodes[p->m.n_nodes - 1];
+    for (uint32_t k = 0; k < last->n_out && p->m.n_outputs == 0; k++)
+        if (last->out[k] != PITH_VALUE_NONE)
+            p->m.outputs[p->m.n_outputs++] = last->out[k];
+}
+
+static uint64_t elems_of(const struct pith_value *v)
+{
+    uint64_t n = 1;
+    for (uint32_t i = 0; i < v->rank; i++)
+        n *= v->dim[i];
+    return n;
+}
+
+static void free_recorders(struct run *r, uint32_t n)
+{
+    for (uint32_t i = 0; i < n && r->recorder; i++)
+        free(r->recorder[i].data);
+    free(r->recorder);
+}
+
+static enum pith_status open_recorders(struct run *r, const struct record_spec *spec,
+                                       struct value_record *to, struct pith_error *err)
+{
+    const uint32_t n = threads_of(r), node = spec->node - spec->first,
+                   v = r->piece->m.nodes[node].out[spec->output];
+    r->recorder = calloc(n, sizeof *r->recorder);
+    to->elems = v == PITH_VALUE_NONE ? 0 : elems_of(&r->piece->m.values[v]);
+    to->kept = pith_kept_new(1, r->w->opts.memory_bytes);
+    for (uint32_t i = 0; i < n && r->recorder; i++)
+        r->recorder[i] = (struct recorder){
+            .node = node, .output = spec->output, .bytes = to->elems * sizeof(float)};
+    return r->recorder && to->kept ? PITH_OK : pith_error_no_memory(err);
+}
+
+enum pith_status pith_sample_walk_record(struct sample_walk *w, const struct record_spec *spec,
+                                         struct value_record *r, struct pith_error *err)
+{
+    struct piece p = {.first = spec->first, .last = spec->last};
+    struct run run = {.w = w, .piece = &p};
+    *r = (struct value_record){0};
+    enum pith_status status = make_piece(w, &p) ? PITH_OK : pith_error_no_memory(err);
+    if (!status) {
+        add_output(&p, spec);
+        keep_an_output(&p);
+        status = open_recorders(&run, spec, r, err);
+    }
+    if (!status && r->elems) {
+        status = open_run(&run, err);
+        if (!status)
+            status = record_samples(&run, r, err);
+        close_run(&run);
+    }
+    free_recorders(&run, threads_of(&run));
+    free_piece(&p);
+    if (status)
+        pith_value_record_end(r);
+    return status;
+}
+
 /* ---- opening --------------------------------------------------------------------------------- */
 
 uint64_t pith_sample_walk_elems(const struct sample_walk *w, uint32_t value)
 {
-    uint64_t n = 1;
-    for (uint32_t i = 0; i < w->m->values[value].rank; i++)
-        n *= w->m->values[value].dim[i];
-    return n;
+    return elems_of(&w->m->values[value]);
 }
 
 enum pith_status pith_sample_walk_read(const struct sample_walk *w, uint32_t value, uint64_t sample,
                                        float *x, struct pith_error *err)
 {
-    if (value == w->input)
-        return pith_data_read(w->opts.data, sample, x, NULL, err);
+    if (w->input[value])
+        return pith_recorded_feed_read(w->opts.feed, w->input[value] - 1, sample, x, err);
     return pith_kept_read(w->kept, value, sample * w->bytes[value], x, (size_t)w->bytes[value],
                           err);
-}
-
-static enum pith_status check(const struct pith_model *m, const struct sample_walk *w,
-                              struct pith_error *err)
-{
-    if (m->n_inputs != 1 || m->values[m->inputs[0]].type != PITH_F32)
-        return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
-                               "samples are for one input of f32: the model has %u inputs",
-                               m->n_inputs);
-    uint64_t elems = pith_sample_walk_elems(w, m->inputs[0]);
-    if (elems != pith_data_elems(w->opts.data))
-        return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                               "input '%.200s' takes %llu values, a sample has %llu",
-                               m->values[m->inputs[0]].name, (unsigned long long)elems,
-                               (unsigned long long)pith_data_elems(w->opts.data));
-    return PITH_OK;
 }
 
 static enum pith_status begin(struct sample_walk *w, struct pith_error *err)
@@ -340,12 +493,12 @@ static enum pith_status begin(struct sample_walk *w, struct pith_error *err)
     w->last = calloc(n, sizeof *w->last);
     w->is_kept = calloc(n, sizeof *w->is_kept);
     w->number = malloc(n * sizeof *w->number);
-    if (!w->kept || !w->bytes || !w->last || !w->is_kept || !w->number)
+    w->input = calloc(n, sizeof *w->input);
+    if (!w->kept || !w->bytes || !w->last || !w->is_kept || !w->number || !w->input)
         return pith_error_no_memory(err);
-    enum pith_status status = check(m, w, err);
-    if (status)
-        return status;
-    w->input = m->inputs[0];
+    w->n_samples = pith_recorded_feed_calls(w->opts.feed);
+    for (uint32_t i = 0; i < m->n_inputs; i++)
+        w->input[m->inputs[i]] = i + 1;
     for (uint32_t v = 0; v < m->n_values; v++) {
         w->bytes[v] = pith_sample_walk_elems(w, v) * pith_type_bytes(m->values[v].type);
         w->number[v] = PITH_VALUE_NONE;
@@ -383,5 +536,6 @@ void pith_sample_walk_close(struct sample_walk *w)
     free(w->last);
     free(w->is_kept);
     free(w->number);
+    free(w->input);
     free(w);
 }

@@ -11,25 +11,25 @@
  *     pith_sample_walk_close(w);
  *
  * What is kept are the values that are still to be read, of all samples, in memory to a limit, the
- * others in files (pith_kept_values.h); inputs are read from the data set each time. A loop or
- * branch runs as a whole. Results do not depend on threads. */
+ * others in files (pith_kept_values.h); inputs are read from the feed each time. A loop or branch
+ * runs as a whole; what its layers read can be recorded (value_record). Results do not depend on
+ * threads. A sample is a call of the feed (pith_recorded_feed.h). */
 #ifndef SAMPLE_WALK_H
 #define SAMPLE_WALK_H
 
-#include "pith_data.h"
 #include "pith_model.h"
+#include "pith_recorded_feed.h"
 
 struct sample_walk;
 
 struct sample_walk_opts {
-    struct pith_data *data;          /* borrowed */
-    uint64_t n_samples;              /* the first of data; 1 .. its number */
+    struct recorded_feed *feed;      /* borrowed */
     const struct pith_opts *runtime; /* cpu_mask, parallel_for; NULL: defaults */
     uint64_t memory_bytes;           /* that kept values may take */
 };
 
-/* m is borrowed; its constants may change between calls, nothing else. PITH_ERR_ARGUMENT: data does
- * not fit; PITH_ERR_UNSUPPORTED: several inputs, or one that is not f32; PITH_ERR_MEMORY. */
+/* m is borrowed; its constants may change between calls, nothing else. It is the model that the
+ * feed was opened with, or a copy. PITH_ERR_MEMORY. */
 enum pith_status pith_sample_walk_open(const struct pith_model *m,
                                        const struct sample_walk_opts *opts, struct sample_walk **w,
                                        struct pith_error *err);
@@ -42,5 +42,25 @@ uint64_t pith_sample_walk_elems(const struct sample_walk *w, uint32_t value);
 /* An f32 value that some node not yet run reads. PITH_ERR_IO, what reading data returns. */
 enum pith_status pith_sample_walk_read(const struct sample_walk *w, uint32_t value, uint64_t sample,
                                        float *x, struct pith_error *err);
+
+/* A value each time that it is made, in samples' runs of some nodes. */
+struct value_record {
+    uint64_t times; /* in each sample; 0: it is not as often in all, or not made at all */
+    uint64_t elems;
+    struct kept_values *kept; /* owns: array 0 is [samples, times, elems] f32 */
+};
+
+/* Of output `output` of node `node`, which is f32, in runs of the nodes first .. last - 1 in which
+ * it is; they are run again by whoever goes on. A loop or branch is in there as a whole. An output
+ * that the model leaves out has a shape nowhere: dim, of `rank` axes, else NULL. The walk stands at
+ * `first`. PITH_ERR_MEMORY, _IO, what running returns. */
+struct record_spec {
+    uint32_t first, last, node, output;
+    uint32_t rank;
+    const uint32_t *dim;
+};
+enum pith_status pith_sample_walk_record(struct sample_walk *w, const struct record_spec *spec,
+                                         struct value_record *r, struct pith_error *err);
+void pith_value_record_end(struct value_record *r); /* accepts zeros */
 
 #endif

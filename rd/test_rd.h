@@ -2,6 +2,7 @@
 /* test_rd.h - what tests look at inside of rd/, beside its interface, and why:
  *
  *     layer_factor.h: goals against least squares, an input that is always 0
+ *     layer_reader.h: states and what loops make against sums by hand
  *     layer_round.h: costs against their definition, the factor of steps
  *     layer_statistics.h: sums against windows taken by hand, whatever the threads
  *     rate_table.h: bits against counts
@@ -12,6 +13,7 @@
 #define TEST_RD_H
 
 #include "layer_factor.h"
+#include "layer_reader.h"
 #include "layer_round.h"
 #include "layer_statistics.h"
 #include "rate_table.h"

@@ -27,9 +27,11 @@ struct sweep {
     struct pith_model *now;
     struct pith_weight_sweep_opts opts;
     uint64_t samples;
-    struct sample_walk *walk[2]; /* of now, was; NULL where there is no layer with statistics */
+    struct recorded_feed *feed;
+    struct sample_walk *walk[2]; /* of now, was */
     uint32_t *uses;              /* [n_values] */
-    bool *in_body;               /* [n_nodes] */
+    struct body_span *body;      /* [n_nodes] the outermost one that a node is in */
+    bool *done;                  /* [n_values] constants that have a grid or halves */
     bool *is_last;               /* [n_nodes] no other weight is behind it */
     struct pith_error *err;
 };
@@ -39,14 +41,20 @@ struct layer {
     const struct pith_weight_ref *ref;
     const struct pith_node *node;
     struct pith_const *weight;
-    uint32_t bias; /* value that is its own, constant; PITH_VALUE_NONE */
+    uint32_t bias;  /* value that is its own, constant; PITH_VALUE_NONE */
+    const float *w; /* [rows, n] as it came */
     size_t n;
+    uint32_t blocks; /* of columns: factor.groups of them, of factor.n columns each */
     bool data_free, by_row;
     struct layer_factor factor;
     double *mean[2]; /* [groups, n] of inputs now, before; NULL: data-free */
     double *loss;    /* [rows] of a squared error of its results */
     double *step;    /* [rows] */
     double *shift;   /* [rows] that the bias is to make up for */
+    int16_t *q;      /* [rows, n] */
+    /* Rows of one block after another, where there are several: [blocks, rows, n / blocks]. */
+    float *cut;
+    double *cut_loss, *cut_step;
     struct layer_round round;
 };
 
@@ -54,12 +62,15 @@ struct layer {
 
 static void find_bodies(struct sweep *s)
 {
-    uint32_t depth = 0;
+    uint32_t depth = 0, begin = 0;
     for (uint32_t i = 0; i < s->was->n_nodes; i++) {
-        uint32_t op = s->was->nodes[i].op;
-        depth += pith_opens_body(op);
-        s->in_body[i] = depth > 0;
-        depth -= pith_closes_body(op);
+        const uint32_t op = s->was->nodes[i].op;
+        if (pith_opens_body(op) && depth++ == 0)
+            begin = i;
+        if (!pith_closes_body(op) || depth == 0 || --depth > 0)
+            continue;
+        for (uint32_t k = begin; k <= i; k++)
+            s->body[k] = (struct body_span){begin, i + 1};
     }
 }
 
@@ -79,38 +90,68 @@ static void find_last(struct sweep *s, bool *feeds)
     }
 }
 
-static bool has_statistics(const struct sweep *s, const struct pith_weight_ref *ref)
+/* 0: its weight has no statistics. */
+static uint32_t blocks_of(const struct sweep *s, const struct pith_weight_ref *ref)
 {
-    const struct pith_node *node = &s->was->nodes[ref->node];
-    return !s->in_body[ref->node] && s->uses[ref->value] == 1 &&
-           pith_layer_statistics_can(s->was, node);
+    return s->uses[ref->value] == 1 && !(s->opts.without & PITH_SWEEP_NO_STATISTICS)
+               ? pith_layer_statistics_blocks(s->was, &s->was->nodes[ref->node])
+               : 0;
 }
 
 /* ---- statistics ------------------------------------------------------------------------------ */
 
-static enum pith_status walk_to(struct sweep *s, uint32_t node)
+/* Up to the layer, or to the body that it is in; and what it reads, in both networks. */
+static enum pith_status open_readers(struct sweep *s, struct layer *l,
+                                     struct layer_reader reader[2])
 {
+    const uint32_t node = l->ref->node;
+    const struct body_span body = s->body[node];
+    const struct pith_model *m[] = {s->now, s->was};
     enum pith_status status = PITH_OK;
-    for (int i = 0; i < 2 && !status; i++)
-        status = pith_sample_walk_to(s->walk[i], node, s->err);
+    for (int i = 0; i < 2 && !status; i++) {
+        status = pith_sample_walk_to(s->walk[i], body.end ? body.begin : node, s->err);
+        if (!status)
+            status = pith_layer_reader_open(s->walk[i], m[i], node, body, &reader[i], s->err);
+    }
+    if (!status && (reader[0].elems == 0 || reader[0].elems != reader[1].elems)) {
+        l->data_free = true;
+        l->blocks = 1;
+    }
     return status;
 }
 
-static enum pith_status find_factor(struct sweep *s, struct layer *l)
+static enum pith_status find_statistics(struct sweep *s, struct layer *l,
+                                        struct layer_statistics *stats)
 {
     const struct statistics_opts o = {.samples = s->samples,
                                       .per_column = ROWS_PER_COLUMN,
                                       .sensitivity = s->opts.sensitivity,
                                       .place_share = s->opts.place_share,
                                       .runtime = s->opts.runtime};
-    struct layer_statistics stats = pith_layer_statistics_none(l->n);
-    enum pith_status status = PITH_OK;
-    if (!l->data_free) {
-        status = walk_to(s, l->ref->node);
-        if (!status)
-            status =
-                pith_layer_statistics(s->walk[0], s->walk[1], s->was, l->node, &o, &stats, s->err);
-    }
+    struct layer_reader reader[2] = {{0}};
+    enum pith_status status = l->data_free ? PITH_OK : open_readers(s, l, reader);
+    *stats = pith_layer_statistics_none(l->n);
+    if (!status && !l->data_free)
+        status = pith_layer_statistics(&reader[0], &reader[1], &o, stats, s->err);
+    for (int i = 0; i < 2; i++)
+        pith_layer_reader_close(&reader[i]);
+    return status;
+}
+
+/* As if inputs had been what they are now. */
+static void forget_original(struct layer_statistics *stats)
+{
+    free(stats->crossed);
+    stats->crossed = NULL;
+    memcpy(stats->mean[1], stats->mean[0], stats->groups * stats->n * sizeof **stats->mean);
+}
+
+static enum pith_status find_factor(struct sweep *s, struct layer *l)
+{
+    struct layer_statistics stats;
+    enum pith_status status = find_statistics(s, l, &stats);
+    if (!status && !l->data_free && s->opts.without & PITH_SWEEP_NO_CORRECTION)
+        forget_original(&stats);
     if (!status)
         status = pith_layer_factor(&stats, l->bias == PITH_VALUE_NONE ? 0 : BIAS_SHARE,
                                    pith_layer_damping(&stats), &l->factor, s->err);
@@ -122,19 +163,40 @@ static enum pith_status find_factor(struct sweep *s, struct layer *l)
     return status;
 }
 
+/* Of a row: what its group has, or all blocks have together. */
+static double trace_of(const struct layer *l, uint64_t row)
+{
+    const struct layer_factor *f = &l->factor;
+    double sum = 0;
+    if (l->blocks == 1)
+        return f->trace[row / (l->ref->rows / f->groups)];
+    for (uint32_t b = 0; b < l->blocks; b++)
+        sum += f->trace[b];
+    return sum;
+}
+
+static double noise_of(const struct layer *l, uint64_t row)
+{
+    const struct layer_factor *f = &l->factor;
+    double sum = 0;
+    if (l->blocks == 1)
+        return f->noise[row / (l->ref->rows / f->groups)];
+    for (uint32_t b = 0; b < l->blocks; b++)
+        sum += f->noise[b] / l->blocks;
+    return sum;
+}
+
 /* ---- what the loss minds --------------------------------------------------------------------- */
 
 /* Where nobody knows: as if each layer's results were worth a nat. */
 static void guess_loss(const struct layer *l)
 {
     const uint64_t rows = l->ref->rows;
-    const float *w = l->round.w;
     double power = 0;
     for (uint64_t i = 0; i < rows * l->n; i++)
-        power += (double)w[i] * (double)w[i];
+        power += (double)l->w[i] * (double)l->w[i];
     for (uint64_t row = 0; row < rows; row++) {
-        const struct layer_factor *f = &l->factor;
-        double trace = f->trace[row / (rows / f->groups)] / (double)l->n;
+        double trace = trace_of(l, row) / (double)l->n;
         l->loss[row] = power > 0 && trace > 0 ? 1 / (power * trace) : 1;
     }
 }
@@ -142,7 +204,6 @@ static void guess_loss(const struct layer *l)
 static void find_loss(const struct sweep *s, struct layer *l)
 {
     const struct pith_sensitivity *known = s->opts.sensitivity;
-    const struct layer_factor *f = &l->factor;
     const uint64_t rows = l->ref->rows;
     double all = 0;
     if (known && known->of[l->ref->value].rows == rows)
@@ -154,7 +215,7 @@ static void find_loss(const struct sweep *s, struct layer *l)
     }
     pith_step_shrink(l->loss, rows, known->n_samples, s->is_last[l->ref->node]);
     for (uint64_t row = 0; row < rows; row++) {
-        double trace = f->trace[row / (rows / f->groups)];
+        double trace = trace_of(l, row);
         l->loss[row] /= trace > 0 ? trace : 1;
     }
 }
@@ -164,9 +225,9 @@ static enum pith_status choose_steps(const struct sweep *s, struct layer *l)
     const uint64_t rows = l->ref->rows;
     double *loss = malloc((size_t)rows * sizeof *loss), *most = calloc((size_t)rows, sizeof *most);
     for (uint64_t row = 0; row < rows && loss && most; row++) {
-        loss[row] = l->loss[row] * l->factor.noise[row / (rows / l->factor.groups)];
+        loss[row] = l->loss[row] * noise_of(l, row);
         for (size_t k = 0; k < l->n; k++)
-            most[row] = fmax(most[row], fabs((double)l->round.w[row * l->n + k]));
+            most[row] = fmax(most[row], fabs((double)l->w[row * l->n + k]));
     }
     const struct step_choice c = {.rows = rows,
                                   .n = l->n,
@@ -188,14 +249,25 @@ static enum pith_status choose_steps(const struct sweep *s, struct layer *l)
 
 static void find_shift(const struct layer *l)
 {
-    const uint64_t rows = l->ref->rows, each = rows / l->factor.groups;
+    const uint64_t rows = l->ref->rows, each = rows / (l->factor.groups / l->blocks);
     for (uint64_t row = 0; row < rows; row++) {
         const double *now = l->mean[0] + row / each * l->n, *was = l->mean[1] + row / each * l->n;
         l->shift[row] = 0;
         for (size_t k = 0; k < l->n; k++)
-            l->shift[row] += (double)l->round.w[row * l->n + k] * was[k] -
-                             l->step[row] * l->round.q[row * l->n + k] * now[k];
+            l->shift[row] += (double)l->w[row * l->n + k] * was[k] -
+                             l->step[row] * l->q[row * l->n + k] * now[k];
     }
+}
+
+/* Where the results of a weight are not scaled before it is added, nor what it is multiplied with.
+ */
+static bool bias_is_plain(const struct pith_node *node)
+{
+    if (node->op == PITH_OP_RECURRENT)
+        return node->attr[ATTR_RECURRENT_KIND] != RECURRENT_GRU ||
+               node->attr[ATTR_RECURRENT_LINEAR_BEFORE_RESET];
+    return node->op != PITH_OP_GEMM || (attr_f32(node->attr, ATTR_GEMM_ALPHA) == 1.0f &&
+                                        attr_f32(node->attr, ATTR_GEMM_BETA) == 1.0f);
 }
 
 static uint32_t own_bias(const struct sweep *s, const struct pith_node *node, uint64_t rows)
@@ -204,10 +276,9 @@ static uint32_t own_bias(const struct sweep *s, const struct pith_node *node, ui
     if (v == PITH_VALUE_NONE || s->uses[v] != 1)
         return PITH_VALUE_NONE;
     const struct pith_const *c = s->now->values[v].constant;
-    bool plain = node->op != PITH_OP_GEMM || (attr_f32(node->attr, ATTR_GEMM_ALPHA) == 1.0f &&
-                                              attr_f32(node->attr, ATTR_GEMM_BETA) == 1.0f);
-    return c && s->now->values[v].type == PITH_F32 && c->count == rows && plain ? v
-                                                                                : PITH_VALUE_NONE;
+    return c && s->now->values[v].type == PITH_F32 && c->count == rows && bias_is_plain(node)
+               ? v
+               : PITH_VALUE_NONE;
 }
 
 static void store_halves(struct pith_const *c)
@@ -219,18 +290,17 @@ static void store_halves(struct pith_const *c)
 }
 
 /* By the same rule as a weight's steps: its inputs are all 1. */
-static enum pith_status store_bias(const struct sweep *s, const struct layer *l)
+static enum pith_status store_vector(const struct sweep *s, uint32_t v)
 {
     const struct pith_sensitivity *known = s->opts.sensitivity;
-    struct pith_const *c = s->now->values[l->bias].constant;
-    float *b = c->data;
+    struct pith_const *c = s->now->values[v].constant;
+    const float *b = c->data;
     double most = 0, loss = 0;
-    for (uint64_t i = 0; i < c->count; i++) {
-        b[i] += (float)l->shift[i];
+    for (uint64_t i = 0; i < c->count; i++)
         most = fmax(most, fabs((double)b[i]));
-    }
-    for (uint64_t i = 0; known && i < known->of[l->bias].rows; i++)
-        loss += known->of[l->bias].row[i] / (double)known->of[l->bias].rows;
+    for (uint64_t i = 0; known && i < known->of[v].rows; i++)
+        loss += known->of[v].row[i] / (double)c->count;
+    s->done[v] = true;
     double step = loss > 0 ? sqrt(12 * s->opts.lambda / (log(2) * loss)) : 0;
     if (!(step * RATE_MOST > most)) {
         store_halves(c);
@@ -245,13 +315,23 @@ static enum pith_status store_bias(const struct sweep *s, const struct layer *l)
     return status ? pith_error_no_memory(s->err) : PITH_OK;
 }
 
+static enum pith_status store_bias(const struct sweep *s, const struct layer *l)
+{
+    float *b = s->now->values[l->bias].constant->data;
+    for (uint64_t i = 0; i < l->ref->rows; i++)
+        b[i] += (float)l->shift[i];
+    return store_vector(s, l->bias);
+}
+
 /* ---- a layer --------------------------------------------------------------------------------- */
 
 static enum pith_status refit(const struct sweep *s, struct layer *l)
 {
     double by;
-    enum pith_status status = l->by_row ? PITH_OK : pith_layer_refit(&l->round, &by, s->err);
-    for (uint64_t row = 0; row < l->ref->rows && !status && !l->by_row; row++)
+    if (l->by_row || s->opts.without & PITH_SWEEP_NO_REFIT)
+        return PITH_OK;
+    enum pith_status status = pith_layer_refit(&l->round, &by, s->err);
+    for (uint64_t row = 0; row < l->ref->rows && !status; row++)
         l->step[row] = (double)(float)(l->step[row] * by);
     return status;
 }
@@ -262,29 +342,76 @@ static bool is_sparse(const struct layer *l)
     const uint64_t n = l->ref->rows * l->n;
     uint64_t zeros = 0;
     for (uint64_t i = 0; i < n; i++)
-        zeros += !(l->round.w[i] < 0 || l->round.w[i] > 0);
+        zeros += !(l->w[i] < 0 || l->w[i] > 0);
     return (double)zeros > SPARSE * (double)n;
+}
+
+/* Where column k of a row is among rows of blocks. */
+static size_t cut_place(const struct layer *l, uint64_t row, size_t k)
+{
+    const size_t n = l->factor.n;
+    return (k / n * (size_t)l->ref->rows + (size_t)row) * n + k % n;
+}
+
+static enum pith_status cut_rows(const struct sweep *s, struct layer *l)
+{
+    const size_t rows = (size_t)l->ref->rows;
+    if (l->blocks == 1)
+        return PITH_OK;
+    l->cut = malloc(rows * l->n * sizeof *l->cut);
+    l->cut_loss = malloc(rows * l->blocks * sizeof *l->cut_loss);
+    l->cut_step = malloc(rows * l->blocks * sizeof *l->cut_step);
+    if (!l->cut || !l->cut_loss || !l->cut_step)
+        return pith_error_no_memory(s->err);
+    for (size_t i = 0; i < rows * l->n; i++)
+        l->cut[cut_place(l, i / l->n, i % l->n)] = l->w[i];
+    for (size_t i = 0; i < rows * l->blocks; i++) {
+        l->cut_loss[i] = l->loss[i % rows];
+        l->cut_step[i] = l->step[i % rows];
+    }
+    l->round.rows = rows * l->blocks;
+    l->round.w = l->cut;
+    l->round.loss = l->cut_loss;
+    l->round.step = l->cut_step;
+    return PITH_OK;
+}
+
+static enum pith_status join_rows(const struct sweep *s, struct layer *l)
+{
+    const size_t count = (size_t)l->ref->rows * l->n;
+    l->q = malloc(count * sizeof *l->q);
+    for (size_t i = 0; i < count && l->q; i++)
+        l->q[i] = l->round.q[l->blocks == 1 ? i : cut_place(l, i / l->n, i % l->n)];
+    return l->q ? PITH_OK : pith_error_no_memory(s->err);
 }
 
 static enum pith_status round_rows(const struct sweep *s, struct layer *l)
 {
-    l->round.factor = &l->factor;
-    l->round.rows = l->ref->rows;
-    l->round.loss = l->loss;
-    l->round.step = l->step;
-    l->round.lambda = s->opts.lambda * s->opts.rate_share;
-    l->round.keep_zeros = is_sparse(l);
-    l->round.levels = RATE_MOST;
-    l->round.paths = s->opts.paths ? s->opts.paths : PATHS;
-    l->round.runtime = s->opts.runtime;
-    enum pith_status status = pith_layer_round(&l->round, s->err);
-    return status ? status : refit(s, l);
+    l->round = (struct layer_round){.factor = &l->factor,
+                                    .rows = l->ref->rows,
+                                    .w = l->w,
+                                    .loss = l->loss,
+                                    .step = l->step,
+                                    .lambda = s->opts.lambda * s->opts.rate_share,
+                                    .keep_zeros = is_sparse(l),
+                                    .levels = RATE_MOST,
+                                    .paths = s->opts.paths ? s->opts.paths : PATHS,
+                                    .runtime = s->opts.runtime};
+    enum pith_status status = cut_rows(s, l);
+    if (!status)
+        status = pith_layer_goals(&l->factor, l->round.w, l->round.rows, s->opts.runtime, s->err);
+    if (!status)
+        status = pith_layer_round(&l->round, s->err);
+    if (!status)
+        status = refit(s, l);
+    return status ? status : join_rows(s, l);
 }
 
 static enum pith_status store(const struct sweep *s, struct layer *l)
 {
-    if (pith_weight_store(s->now, l->weight, l->ref->rows, l->round.q, l->step, l->by_row))
+    if (pith_weight_store(s->now, l->weight, l->ref->rows, l->q, l->step, l->by_row))
         return pith_error_no_memory(s->err);
+    s->done[l->ref->value] = true;
     if (l->bias == PITH_VALUE_NONE)
         return PITH_OK;
     if (!l->data_free)
@@ -298,12 +425,14 @@ static bool open_layer(const struct sweep *s, const struct pith_weight_ref *ref,
     *l = (struct layer){.ref = ref,
                         .node = &s->was->nodes[ref->node],
                         .weight = s->now->values[ref->value].constant,
+                        .w = s->was->values[ref->value].constant->data,
                         .n = (size_t)ref->cols,
-                        .data_free = !has_statistics(s, ref),
+                        .blocks = blocks_of(s, ref),
                         .loss = calloc(rows, sizeof *l->loss),
                         .step = calloc(rows, sizeof *l->step),
                         .shift = calloc(rows, sizeof *l->shift)};
-    l->round.w = s->was->values[ref->value].constant->data;
+    l->data_free = l->blocks == 0;
+    l->blocks += l->data_free;
     l->bias = own_bias(s, l->node, ref->rows);
     return l->loss && l->step && l->shift;
 }
@@ -316,6 +445,10 @@ static void close_layer(struct layer *l)
     free(l->loss);
     free(l->step);
     free(l->shift);
+    free(l->q);
+    free(l->cut);
+    free(l->cut_loss);
+    free(l->cut_step);
     free(l->round.q);
     free(l->round.error);
 }
@@ -343,10 +476,10 @@ static bool tell(const struct sweep *s, const struct layer *l, struct pith_swept
     told->bits = l->round.rate.total;
     told->by_row = l->by_row;
     told->data_free = l->data_free;
-    for (uint64_t row = 0; row < rows; row++) {
-        told->loss += 0.5 * l->loss[row] * l->round.error[row];
+    for (uint64_t row = 0; row < l->round.rows; row++)
+        told->loss += 0.5 * l->round.loss[row] * l->round.error[row];
+    for (uint64_t row = 0; row < rows; row++)
         told->step += log(l->step[row]) / (double)rows;
-    }
     told->step = exp(told->step);
     report->n_layers++;
     report->n_data_free += l->data_free;
@@ -374,12 +507,34 @@ static enum pith_status sweep_layers(struct sweep *s, struct pith_weight_sweep_r
     return status;
 }
 
-static enum pith_status open_walks(struct sweep *s, struct pith_data *data)
+/* Constants beside the layers' that the loss is known to mind: normalizations, what is added. */
+static enum pith_status store_others(const struct sweep *s)
 {
-    const struct sample_walk_opts o = {.data = data,
-                                       .n_samples = s->samples,
-                                       .runtime = s->opts.runtime,
-                                       .memory_bytes = s->opts.memory_bytes / 2};
+    const struct pith_sensitivity *known = s->opts.sensitivity;
+    enum pith_status status = PITH_OK;
+    for (uint32_t v = 0; v < s->now->n_values && known && !status; v++) {
+        const struct pith_value *value = &s->now->values[v];
+        bool plain = value->constant && value->type == PITH_F32 && !value->constant->codebook;
+        if (plain && !s->done[v] && known->of[v].rows && value->constant->count > 1)
+            status = store_vector(s, v);
+    }
+    return status;
+}
+
+static enum pith_status open_feed(struct sweep *s, struct pith_data *data)
+{
+    enum pith_status status =
+        s->opts.feed
+            ? pith_recorded_feed_open(s->was, s->opts.feed, s->opts.samples, &s->feed, s->err)
+            : pith_recorded_feed_open_data(s->was, data, s->opts.samples, &s->feed, s->err);
+    s->samples = status ? 0 : pith_recorded_feed_calls(s->feed);
+    return status;
+}
+
+static enum pith_status open_walks(struct sweep *s)
+{
+    const struct sample_walk_opts o = {
+        .feed = s->feed, .runtime = s->opts.runtime, .memory_bytes = s->opts.memory_bytes / 2};
     enum pith_status status = pith_sample_walk_open(s->now, &o, &s->walk[0], s->err);
     return status ? status : pith_sample_walk_open(s->was, &o, &s->walk[1], s->err);
 }
@@ -389,9 +544,10 @@ static enum pith_status open_sweep(struct sweep *s, struct pith_data *data)
     const size_t nodes = s->was->n_nodes + (size_t)1, values = s->was->n_values + (size_t)1;
     bool *feeds = calloc(values, sizeof *feeds);
     s->uses = calloc(values, sizeof *s->uses);
-    s->in_body = calloc(nodes, sizeof *s->in_body);
+    s->done = calloc(values, sizeof *s->done);
+    s->body = calloc(nodes, sizeof *s->body);
     s->is_last = calloc(nodes, sizeof *s->is_last);
-    bool room = feeds && s->uses && s->in_body && s->is_last;
+    bool room = feeds && s->uses && s->done && s->body && s->is_last;
     if (room) {
         pith_model_count_uses(s->was, values, s->uses, NULL);
         find_bodies(s);
@@ -401,7 +557,9 @@ static enum pith_status open_sweep(struct sweep *s, struct pith_data *data)
     if (!room)
         return pith_error_no_memory(s->err);
     enum pith_status status = pith_model_copy(s->was, &s->now, s->err);
-    return status ? status : open_walks(s, data);
+    if (!status)
+        status = open_feed(s, data);
+    return status ? status : open_walks(s);
 }
 
 static void close_sweep(struct sweep *s)
@@ -410,7 +568,9 @@ static void close_sweep(struct sweep *s)
     pith_sample_walk_close(s->walk[1]);
     pith_model_free(s->now);
     free(s->uses);
-    free(s->in_body);
+    free(s->done);
+    free(s->body);
+    pith_recorded_feed_close(s->feed);
     free(s->is_last);
 }
 
@@ -430,9 +590,8 @@ enum pith_status pith_weight_sweep(const struct pith_model *m, struct pith_data 
                                    struct pith_error *err)
 {
     struct pith_weight_sweep_report told = {0};
-    struct sweep s = {.was = m, .opts = *opts, .err = err};
-    uint64_t count = pith_data_count(calibration);
-    s.samples = opts->samples && opts->samples < count ? opts->samples : count;
+    struct sweep s = {.was = m, .err = err};
+    memcpy(&s.opts, opts, opts->size_bytes < sizeof s.opts ? opts->size_bytes : sizeof s.opts);
     if (s.opts.memory_bytes == 0)
         s.opts.memory_bytes = MEMORY_BYTES;
     enum pith_status status = check(opts, err);
@@ -440,6 +599,8 @@ enum pith_status pith_weight_sweep(const struct pith_model *m, struct pith_data 
         status = open_sweep(&s, calibration);
     if (!status)
         status = sweep_layers(&s, &told);
+    if (!status)
+        status = store_others(&s);
     if (!status) {
         *out = s.now;
         s.now = NULL;

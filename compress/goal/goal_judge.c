@@ -336,16 +336,6 @@ uint32_t pith_goal_judge_classes(const struct pith_goal_judge *j)
     return o->output == 0 && o->kind.rows == 1 ? o->kind.classes : 0;
 }
 
-double pith_goal_judge_power(const struct pith_goal_judge *j)
-{
-    const struct kept *k = &j->kept[PITH_GOAL_CHOOSE];
-    double sum = 0;
-    for (uint64_t call = 0; call < k->calls; call++)
-        for (uint64_t i = k->start[call * j->n_out]; i < k->start[call * j->n_out + 1]; i++)
-            sum += (double)k->y[i] * (double)k->y[i];
-    return k->calls > 0 ? sum / (double)k->calls : 0;
-}
-
 double pith_goal_judge_spread(const struct pith_goal_judge *j)
 {
     const struct kept *k = &j->kept[PITH_GOAL_CHOOSE];

@@ -72,8 +72,6 @@ uint64_t pith_goal_judge_count(const struct pith_goal_judge *judge, enum pith_go
 /* Of output 0, where the loss of all is told by classes or labels; 0: it is numbers, or there are
  * several rows. */
 uint32_t pith_goal_judge_classes(const struct pith_goal_judge *judge);
-/* Of output 0, original: the mean over samples of the sum of its squares. */
-double pith_goal_judge_power(const struct pith_goal_judge *judge);
 /* Of classes: the standard deviation of the original's scores about their mean, in nats; 0: it is
  * none. */
 double pith_goal_judge_spread(const struct pith_goal_judge *judge);

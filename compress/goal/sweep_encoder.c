@@ -90,7 +90,7 @@ static double allowed_of(const struct goal_encoders *e)
     if (pith_goal_judge_classes(e->judge))
         return pith_goal_kl(drop);
     double snr = g->min_snr > 0 ? g->min_snr : pith_goal_snr(drop);
-    return 0.5 * pow(10, -snr / 10) * pith_goal_judge_power(e->judge);
+    return pow(10, -snr / 10);
 }
 
 static bool tell_sample(void *user, uint64_t done, uint64_t all)
@@ -102,7 +102,7 @@ static bool tell_sample(void *user, uint64_t done, uint64_t all)
 }
 
 static enum pith_status find_sensitivity(struct sweep_encoder *s, const struct goal_encoders *e,
-                                         struct pith_data *data, struct pith_error *err)
+                                         struct pith_error *err)
 {
     const struct pith_fisher_opts o = {.size_bytes = sizeof o,
                                        .seed = e->opts->seed,
@@ -110,23 +110,21 @@ static enum pith_status find_sensitivity(struct sweep_encoder *s, const struct g
                                        .temperature =
                                            fmax(1, pith_goal_judge_spread(e->judge) / SPREAD),
                                        .progress = tell_sample,
-                                       .user = (void *)(uintptr_t)e};
+                                       .user = (void *)(uintptr_t)e,
+                                       .feed = e->opts->feed};
     enum pith_status status =
-        explain(e, pith_fisher_rows(e->m, data, &o, &s->sensitivity, err), err);
+        explain(e, pith_fisher_rows(e->m, NULL, &o, &s->sensitivity, err), err);
     return status == PITH_ERR_UNSUPPORTED || status == PITH_ERR_ARGUMENT ? PITH_OK : status;
 }
 
 enum pith_status pith_sweep_encoder_prepare(struct sweep_encoder *s, const struct goal_encoders *e,
                                             struct pith_error *err)
 {
-    struct pith_data *data = pith_goal_only_data(e);
-    if (!data)
-        return PITH_OK;
     s->allowed = allowed_of(e);
     if (!find_costs(s, e->m, (double)pith_goal_judge_count(e->judge, PITH_GOAL_CALIBRATE)))
         return pith_error_no_memory(err);
     enum pith_status status = pith_goal_judge_pick(e->judge, PITH_GOAL_CALIBRATE, err);
-    return status ? status : find_sensitivity(s, e, data, err);
+    return status ? status : find_sensitivity(s, e, err);
 }
 
 void pith_sweep_encoder_free(struct sweep_encoder *s)
@@ -163,16 +161,15 @@ static enum pith_status sweep(const struct sweep_encoder *s, const struct goal_e
         .runtime = runtime,
         .on_layer = tell_layer,
         .stop = stop,
-        .user = &w};
-    return explain(e, pith_weight_sweep(e->m, pith_goal_only_data(e), &o, out, NULL, err), err);
+        .user = &w,
+        .feed = e->opts->feed};
+    return explain(e, pith_weight_sweep(e->m, NULL, &o, out, NULL, err), err);
 }
 
 enum pith_status pith_sweep_encode(const struct sweep_encoder *s, const struct goal_encoders *e,
                                    double quality, struct pith_model **out, struct pith_error *err)
 {
     struct pith_opts runtime;
-    if (!pith_goal_only_data(e))
-        return pith_error_fill(err, PITH_ERR_UNSUPPORTED, "several inputs, or states");
     enum pith_status status = pith_goal_judge_pick(e->judge, PITH_GOAL_CALIBRATE, err);
     if (status)
         return status;

@@ -135,6 +135,43 @@ static void places_bound_the_bias(void **state)
     pith_data_free(data);
 }
 
+static double power_of(const struct pith_model *m, struct pith_data *data)
+{
+    struct pith_engine *e;
+    double sum = 0;
+    check(pith_engine_open(m, NULL, &e, &err));
+    struct pith_plan *plan = pith_engine_plan(e);
+    for (uint64_t i = 0; i < SAMPLES; i++) {
+        check(pith_data_read(data, i, pith_plan_input_data(plan, 0), NULL, &err));
+        check(pith_plan_run(plan));
+        const float *y = pith_plan_output_data(plan, 0);
+        for (int k = 0; k < CLASSES; k++)
+            sum += (double)y[k] * (double)y[k] / SAMPLES;
+    }
+    pith_engine_close(e);
+    return sum;
+}
+
+/* Half of F e^2 is then the squared error's share of the output's power: an output that is off by e
+ * has e^2 more of it. */
+static void squares_are_shares_of_the_power(void **state)
+{
+    (void)state;
+    struct pith_model *m = chain_new(3);
+    struct pith_data *data = chain_data(4);
+    const struct pith_feed_input in = {.data = data};
+    const struct pith_feed feed = {.size_bytes = sizeof feed, .n_inputs = 1, .input = &in};
+    struct pith_fisher_opts o = {.size_bytes = sizeof o, .squares = true, .feed = &feed};
+    struct pith_sensitivity s;
+    check(pith_fisher_rows(m, NULL, &o, &s, &err));
+    const double wanted = 2 / power_of(m, data);
+    for (int k = 0; k < CLASSES; k++)
+        assert_true(fabs(s.of[m->nodes[m->n_nodes - 1].in[2]].row[k] / wanted - 1) < 1e-5);
+    pith_fisher_rows_free(&s);
+    pith_model_free(m);
+    pith_data_free(data);
+}
+
 static bool stop_at_three(void *user, uint64_t done, uint64_t all)
 {
     (void)user;
@@ -164,6 +201,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_last_layer_is_as_probabilities_say),
         cmocka_unit_test(places_bound_the_bias),
+        cmocka_unit_test(squares_are_shares_of_the_power),
         cmocka_unit_test(stops_and_refuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

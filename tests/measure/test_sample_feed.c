@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "pith_recorded_feed.h"
 #include "small_net.h"
 
 enum { WIDTH = 2 };
@@ -312,6 +313,55 @@ static void dumps_tell_outputs_apart(void **state)
     pith_dump_free(&d);
 }
 
+static void expect_call(struct recorded_feed *r, uint64_t call, const float *x, const float *s)
+{
+    struct pith_error err = {0};
+    float got[2][WIDTH];
+    for (uint32_t i = 0; i < 2; i++)
+        assert_int_equal(pith_recorded_feed_read(r, i, call, got[i], &err), PITH_OK);
+    assert_memory_equal(got[0], x, sizeof got[0]);
+    assert_memory_equal(got[1], s, sizeof got[1]);
+}
+
+/* Two samples of two steps: the state of a second step is the first one's sum; in any order. */
+static void recorded_calls_may_be_read_again(void **state)
+{
+    (void)state;
+    struct pith_model *m = sum_net();
+    struct pith_data *d = steps_of(rows, 2, 2 * WIDTH, NULL);
+    struct pith_feed_input in[2] = {{.data = d}, {0}};
+    struct pith_feed feed = {
+        .size_bytes = sizeof feed, .n_inputs = 2, .input = in, .n_states = 1, .state = &back};
+    struct recorded_feed *r;
+    struct pith_error err = {0};
+    const float none[WIDTH] = {0}, one[WIDTH] = {7, 8};
+    assert_int_equal(pith_recorded_feed_open(m, &feed, 0, &r, &err), PITH_OK);
+    assert_int_equal(pith_recorded_feed_calls(r), 4);
+    expect_call(r, 3, rows + 3 * WIDTH, rows + 2 * WIDTH);
+    expect_call(r, 1, rows + WIDTH, rows);
+    expect_call(r, 2, rows + 2 * WIDTH, none);
+    pith_recorded_feed_close(r);
+    assert_int_equal(pith_recorded_feed_open(m, &feed, 1, &r, &err), PITH_OK);
+    assert_int_equal(pith_recorded_feed_calls(r), 2);
+    pith_recorded_feed_close(r);
+    pith_data_free(d);
+    in[0].data = d = steps_of(rows, 4, WIDTH, NULL);
+    in[1].constant = one;
+    feed.n_states = 0;
+    assert_int_equal(pith_recorded_feed_open(m, &feed, 3, &r, &err), PITH_OK);
+    assert_int_equal(pith_recorded_feed_calls(r), 3);
+    expect_call(r, 2, rows + 2 * WIDTH, one);
+    pith_recorded_feed_close(r);
+    in[1].constant = NULL;
+    assert_int_equal(pith_recorded_feed_open(m, &feed, 0, &r, &err), PITH_ERR_ARGUMENT);
+    assert_string_equal(err.text, "input 's' is not given");
+    assert_int_equal(pith_recorded_feed_open_data(m, d, 0, &r, &err), PITH_ERR_UNSUPPORTED);
+    feed.n_inputs = 1;
+    assert_int_equal(pith_recorded_feed_open(m, &feed, 0, &r, &err), PITH_ERR_ARGUMENT);
+    pith_data_free(d);
+    pith_model_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -320,6 +370,7 @@ int main(void)
         cmocka_unit_test(accuracy_of_streams_and_sequences),
         cmocka_unit_test(constants_and_two_data_sets),
         cmocka_unit_test(what_does_not_fit_is_named),
+        cmocka_unit_test(recorded_calls_may_be_read_again),
         cmocka_unit_test(comparing_streams),
         cmocka_unit_test(dumps_tell_outputs_apart),
     };

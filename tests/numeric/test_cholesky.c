@@ -7,6 +7,8 @@
 #include <cmocka.h>
 #include "pith_cholesky.h"
 #include "gemm_model.h"
+#include "pith_runtime.h"
+#include "test_numeric.h"
 
 /* B^T B + I. */
 static void positive_definite(struct test_random *r, double *a, size_t n)
@@ -102,11 +104,51 @@ static void others_are_told(void **state)
     assert_false(pith_cholesky(inf, 1));
 }
 
+/* Of each instruction set that runs here. */
+static void panels_have_the_bits_of_rows(void **state)
+{
+    (void)state;
+    enum { N = 37 };
+    struct test_random r = test_seed(3);
+    const struct row_panel_kernels *of[] = {
+        &pith_row_panel_base,
+#if defined(__x86_64__)
+        pith_cpu_features() & PITH_CPU_AVX2 ? &pith_row_panel_avx2 : NULL,
+        pith_cpu_features() & PITH_CPU_AVX512 ? &pith_row_panel_avx512 : NULL
+#endif
+    };
+    double a[N * N], u[N * N], x[N * PITH_ROW_PANEL], y[N * PITH_ROW_PANEL], row[N], one[N];
+    size_t order[N];
+    positive_definite(&r, a, N);
+    memcpy(u, a, sizeof a);
+    assert_true(pith_cholesky(u, N));
+    for (size_t i = 0; i < N; i++)
+        order[i] = (i * 5 + 2) % N;
+    for (size_t i = 0; i < N * PITH_ROW_PANEL; i++)
+        x[i] = (double)test_gauss(&r);
+    for (size_t v = 0; v < sizeof of / sizeof *of; v++) {
+        if (!of[v])
+            continue;
+        of[v]->multiply(a, N, order, x, y);
+        of[v]->solve(u, N, y);
+        for (size_t k = 0; k < PITH_ROW_PANEL; k++) {
+            for (size_t i = 0; i < N; i++)
+                row[i] = x[i * PITH_ROW_PANEL + k];
+            for (size_t i = 0; i < N; i++)
+                one[i] = pith_dot(a + order[i] * N, row, N);
+            pith_cholesky_solve(u, N, one);
+            for (size_t i = 0; i < N; i++)
+                assert_true(one[i] == y[i * PITH_ROW_PANEL + k]);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(factors_give_the_matrix_back),
         cmocka_unit_test(solves_what_was_factored),
+        cmocka_unit_test(panels_have_the_bits_of_rows),
         cmocka_unit_test(known_factor),
         cmocka_unit_test(others_are_told),
     };

@@ -56,12 +56,26 @@ static void expect_near(const double *found, const double *wanted, size_t n)
             fail_msg("element %zu is %g, wanted %g", i, found[i], wanted[i]);
 }
 
+static void statistics(struct sample_walk *now, struct sample_walk *was, const struct pith_model *m,
+                       uint32_t node, const struct statistics_opts *opts,
+                       struct layer_statistics *s)
+{
+    struct layer_reader reader[2];
+    check(pith_layer_reader_open(now, m, node, (struct body_span){0}, &reader[0], &err));
+    check(pith_layer_reader_open(was, m, node, (struct body_span){0}, &reader[1], &err));
+    check(pith_layer_statistics(&reader[0], &reader[1], opts, s, &err));
+    for (int i = 0; i < 2; i++)
+        pith_layer_reader_close(&reader[i]);
+}
+
 static void sums_are_those_of_all_windows(void **state)
 {
     (void)state;
     struct pith_model *m = chain_new(21);
     struct pith_data *data = chain_data(22);
-    const struct sample_walk_opts o = {data, SAMPLES, NULL, 1 << 20};
+    struct recorded_feed *feed;
+    check(pith_recorded_feed_open_data(m, data, 0, &feed, &err));
+    const struct sample_walk_opts o = {feed, NULL, 1 << 20};
     static const struct {
         uint32_t node, groups, channels;
         int size;
@@ -76,8 +90,8 @@ static void sums_are_those_of_all_windows(void **state)
         double h[18 * 18];
         check(pith_sample_walk_to(w, layer[i].node, &err));
         check(pith_sample_walk_to(same, layer[i].node, &err));
-        assert_true(pith_layer_statistics_can(m, node));
-        check(pith_layer_statistics(w, same, m, node, &all, &s, &err));
+        assert_int_equal(pith_layer_statistics_blocks(m, node), 1);
+        statistics(w, same, m, layer[i].node, &all, &s);
         assert_int_equal(s.groups, layer[i].groups);
         assert_int_equal(s.n, layer[i].channels * (uint32_t)(layer[i].size * layer[i].size));
         assert_int_equal(s.rows, SAMPLES * 36);
@@ -90,6 +104,7 @@ static void sums_are_those_of_all_windows(void **state)
     }
     pith_sample_walk_close(w);
     pith_sample_walk_close(same);
+    pith_recorded_feed_close(feed);
     pith_model_free(m);
     pith_data_free(data);
 }
@@ -100,7 +115,9 @@ static void places_count_as_the_loss_minds_them(void **state)
     (void)state;
     struct pith_model *m = chain_new(21);
     struct pith_data *data = chain_data(22);
-    const struct sample_walk_opts o = {data, SAMPLES, NULL, 1 << 20};
+    struct recorded_feed *feed;
+    check(pith_recorded_feed_open_data(m, data, 0, &feed, &err));
+    const struct sample_walk_opts o = {feed, NULL, 1 << 20};
     const struct pith_node *node = &m->nodes[4];
     struct pith_row_sensitivity of[32] = {0};
     struct pith_sensitivity known = {.n = 32, .n_samples = SAMPLES, .of = of};
@@ -132,13 +149,14 @@ static void places_count_as_the_loss_minds_them(void **state)
     }
     for (int k = 0; k < 8; k++)
         mean[k] /= all;
-    check(pith_layer_statistics(w, w, m, node, &opts, &s, &err));
+    statistics(w, w, m, (uint32_t)(node - m->nodes), &opts, &s);
     expect_near(s.h, h, 64);
     expect_near(s.crossed, h, 64);
     expect_near(s.mean[0], mean, 8);
     pith_layer_statistics_end(&s);
     pith_kept_free(known.place);
     pith_sample_walk_close(w);
+    pith_recorded_feed_close(feed);
     pith_model_free(m);
     pith_data_free(data);
 }
@@ -183,6 +201,10 @@ static void goals_make_up_for_other_inputs(void **state)
             wanted += (double)w[k] * mix[k * N + (int)f.order[j]];
         assert_true(fabs(goal[j] - wanted) < 1e-6);
     }
+    check(pith_layer_goals(&f, w, 1, NULL, &err)); /* found for all rows at once: the same bits */
+    assert_null(f.crossed);
+    pith_layer_row_goal(&f, 0, w, room, room);
+    assert_memory_equal(room, goal, sizeof goal);
     pith_layer_factor_end(&f);
     pith_layer_statistics_end(&s);
 }

@@ -43,7 +43,9 @@ static bool same_weights(const struct pith_model *a, const struct pith_model *b)
 static double error_of(const struct pith_model *m, const struct pith_model *now)
 {
     struct pith_data *data = chain_data(99);
-    const struct sample_walk_opts o = {data, SAMPLES, NULL, 1 << 20};
+    struct recorded_feed *feed;
+    check(pith_recorded_feed_open_data(m, data, 0, &feed, &err));
+    const struct sample_walk_opts o = {feed, NULL, 1 << 20};
     struct sample_walk *walk[2];
     double sum = 0;
     const uint32_t last = m->n_nodes - 1, x = m->nodes[last].in[0];
@@ -68,6 +70,7 @@ static double error_of(const struct pith_model *m, const struct pith_model *now)
     }
     pith_sample_walk_close(walk[0]);
     pith_sample_walk_close(walk[1]);
+    pith_recorded_feed_close(feed);
     pith_data_free(data);
     return sum;
 }
@@ -151,6 +154,31 @@ static void lambda_trades_bits_for_loss(void **state)
         pith_model_free(sweep(m, data, o[i], &at[i]));
     assert_true(at[0].bits > at[1].bits && at[1].bits > at[2].bits);
     assert_true(at[0].loss < at[1].loss && at[1].loss < at[2].loss);
+    pith_model_free(m);
+    pith_data_free(data);
+}
+
+/* Each part that is left out costs something. */
+static void parts_can_be_left_out(void **state)
+{
+    (void)state;
+    struct pith_model *m = chain_new(17);
+    struct pith_data *data = chain_data(18);
+    static const uint32_t without[] = {0, PITH_SWEEP_NO_CORRECTION, PITH_SWEEP_NO_REFIT,
+                                       PITH_SWEEP_NO_STATISTICS};
+    struct pith_weight_sweep_report report[4];
+    struct pith_model *out[4];
+    for (int i = 0; i < 4; i++)
+        out[i] =
+            sweep(m, data, (struct pith_weight_sweep_opts){.lambda = 4e-4, .without = without[i]},
+                  &report[i]);
+    for (int i = 1; i < 4; i++)
+        assert_false(same_weights(out[0], out[i]));
+    assert_int_equal(report[0].n_data_free, 0);
+    assert_int_equal(report[3].n_data_free, 4);
+    assert_true(error_of(m, out[3]) > 1.5 * error_of(m, out[0]));
+    for (int i = 0; i < 4; i++)
+        pith_model_free(out[i]);
     pith_model_free(m);
     pith_data_free(data);
 }
@@ -240,6 +268,7 @@ int main(void)
         cmocka_unit_test(errs_less_than_nearest_rounding),
         cmocka_unit_test(threads_and_places_change_no_bit),
         cmocka_unit_test(lambda_trades_bits_for_loss),
+        cmocka_unit_test(parts_can_be_left_out),
         cmocka_unit_test(odd_layers_are_rounded_all_the_same),
         cmocka_unit_test(pruned_weights_stay_pruned),
         cmocka_unit_test(stops_and_refuses),

@@ -6,19 +6,22 @@
 #include "drawn_gradient.h"
 #include "pith_error_fill.h"
 #include "pith_kept_values.h"
+#include "pith_recorded_feed.h"
 #include "tape_state.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define PLACE_BYTES (UINT64_C(24) << 20) /* in memory */
 
 struct fisher {
     const struct pith_model *m;
-    struct pith_data *data;
-    const struct pith_fisher_opts *opts;
+    struct recorded_feed *feed;
+    struct pith_fisher_opts opts;
     struct drawn_gradient drawn;
     struct pith_sensitivity *to;
     float *place; /* [the most places] */
+    double power; /* sum of the output's squares, over samples */
     struct pith_error *err;
 };
 
@@ -117,16 +120,32 @@ static enum pith_status list_places(struct fisher *f)
 
 /* ---- samples --------------------------------------------------------------------------------- */
 
+static enum pith_status read_inputs(const struct fisher *f, uint64_t sample)
+{
+    enum pith_status status = PITH_OK;
+    for (uint32_t i = 0; i < f->m->n_inputs && !status; i++)
+        status = pith_recorded_feed_read(f->feed, i, sample,
+                                         pith_tape_input(f->drawn.tape, 0, i)->data, f->err);
+    return status;
+}
+
+static void add_power(struct fisher *f)
+{
+    const struct tape_tensor *y = pith_tape_output(f->drawn.tape, 0, 0);
+    if (f->opts.squares)
+        f->power += squares(y->data, shape_elems(&y->shape));
+}
+
 static enum pith_status add_samples(struct fisher *f, uint64_t samples)
 {
-    const struct pith_fisher_opts *o = f->opts;
+    const struct pith_fisher_opts *o = &f->opts;
     struct tape *t = f->drawn.tape;
     for (uint64_t i = 0; i < samples; i++) {
-        enum pith_status status =
-            pith_data_read(f->data, i, pith_tape_input(t, 0, 0)->data, NULL, f->err);
+        enum pith_status status = read_inputs(f, i);
         if (status)
             return status;
         pith_tape_forward(t);
+        add_power(f);
         pith_drawn_backward(&f->drawn, i);
         add_gradients(f);
         status = keep_places(f, i);
@@ -155,49 +174,46 @@ static enum pith_status list_rows(struct fisher *f)
     return f->to->of ? PITH_OK : pith_tape_no_memory(f->err);
 }
 
-static void find_means(struct pith_sensitivity *s)
+/* The gradients of squares are those of half the squared error. */
+static void find_means(const struct fisher *f)
 {
+    struct pith_sensitivity *s = f->to;
+    const double n = (double)s->n_samples,
+                 unit = f->opts.squares && f->power > 0 ? 0.5 * f->power / n : 1;
     for (uint32_t v = 0; v < s->n; v++) {
         struct pith_row_sensitivity *of = &s->of[v];
         for (uint64_t r = 0; r < of->rows; r++)
-            of->row[r] /= (double)s->n_samples;
+            of->row[r] /= n * unit;
         if (of->n_places)
-            of->place_mean /= (double)s->n_samples * (double)of->n_places;
+            of->place_mean /= n * (double)of->n_places;
     }
 }
 
-static enum pith_status check(const struct pith_model *m, const struct pith_data *data,
-                              struct pith_error *err)
+static enum pith_status open_feed(struct fisher *f, struct pith_data *data)
 {
-    uint64_t elems = 1;
-    if (m->n_inputs != 1)
-        return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
-                               "samples are for one input: the model has %u", m->n_inputs);
-    for (uint32_t i = 0; i < m->values[m->inputs[0]].rank; i++)
-        elems *= m->values[m->inputs[0]].dim[i];
-    return elems == pith_data_elems(data)
-               ? PITH_OK
-               : pith_error_fill(err, PITH_ERR_ARGUMENT,
-                                 "input '%.200s' takes %llu values, a sample has %llu",
-                                 m->values[m->inputs[0]].name, (unsigned long long)elems,
-                                 (unsigned long long)pith_data_elems(data));
+    const struct pith_fisher_opts *o = &f->opts;
+    enum pith_status status =
+        o->feed ? pith_recorded_feed_open(f->m, o->feed, o->samples, &f->feed, f->err)
+                : pith_recorded_feed_open_data(f->m, data, o->samples, &f->feed, f->err);
+    if (!status)
+        f->to->n_samples = pith_recorded_feed_calls(f->feed);
+    return status;
 }
 
 enum pith_status pith_fisher_rows(const struct pith_model *m, struct pith_data *data,
                                   const struct pith_fisher_opts *opts, struct pith_sensitivity *s,
                                   struct pith_error *err)
 {
-    static const struct pith_fisher_opts none = {.size_bytes = sizeof none};
-    struct fisher f = {.m = m, .data = data, .opts = opts ? opts : &none, .to = s, .err = err};
-    uint64_t count = pith_data_count(data), wanted = f.opts->samples;
-    wanted = wanted && wanted < count ? wanted : count;
+    struct fisher f = {.m = m, .to = s, .err = err};
+    if (opts)
+        memcpy(&f.opts, opts, opts->size_bytes < sizeof f.opts ? opts->size_bytes : sizeof f.opts);
     const struct pith_train_opts train = {.size_bytes = sizeof train,
                                           .threads = 1,
-                                          .seed = f.opts->seed,
-                                          .loss = f.opts->squares ? PITH_SQUARED_ERROR
-                                                                  : PITH_CROSS_ENTROPY};
-    *s = (struct pith_sensitivity){.n = m->n_values, .n_samples = wanted};
-    enum pith_status status = check(m, data, err);
+                                          .seed = f.opts.seed,
+                                          .loss = f.opts.squares ? PITH_SQUARED_ERROR
+                                                                 : PITH_CROSS_ENTROPY};
+    *s = (struct pith_sensitivity){.n = m->n_values};
+    enum pith_status status = open_feed(&f, data);
     if (!status)
         status = pith_drawn_open(m, &train, 1, 1, &f.drawn, err);
     if (!status && f.opts->temperature > 0)
@@ -207,10 +223,11 @@ enum pith_status pith_fisher_rows(const struct pith_model *m, struct pith_data *
     if (!status)
         status = list_places(&f);
     if (!status)
-        status = add_samples(&f, wanted);
+        status = add_samples(&f, s->n_samples);
     if (!status)
-        find_means(s);
+        find_means(&f);
     pith_drawn_close(&f.drawn);
+    pith_recorded_feed_close(f.feed);
     free(f.place);
     if (status)
         pith_fisher_rows_free(s);

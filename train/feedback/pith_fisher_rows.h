@@ -5,7 +5,7 @@
 #ifndef PITH_FISHER_ROWS_H
 #define PITH_FISHER_ROWS_H
 
-#include "pith_data.h"
+#include "pith_measure.h"
 #include "pith_sensitivity.h"
 
 #ifdef __cplusplus
@@ -14,17 +14,22 @@ extern "C" {
 
 struct pith_fisher_opts {
     uint32_t size_bytes;
-    uint64_t samples;   /* the first of the data; 0, or more than there are: all */
-    uint64_t seed;      /* of the draws */
-    bool squares;       /* the first output is no score of classes: its squared error counts */
+    uint64_t samples; /* the first of the data; 0, or more than there are: all */
+    uint64_t seed;    /* of the draws */
+    bool squares;     /* the first output is no score of classes: its squared error counts, as a
+                         share of its power on the mean of samples */
     double temperature; /* > 1: of scores divided by it, so that a network that is certain of nearly
                            all samples minds its scores at all; 0: 1 */
     bool (*progress)(void *user, uint64_t done, uint64_t all); /* false: stop; may be NULL */
     void *user;
+    const struct pith_feed *feed; /* borrowed; instead of data, which may then be NULL: several
+                                     inputs, states, each step of which counts for itself, as it
+                                     came. samples are its own */
 };
 
 /* Of all constants that m's outputs have gradients of: weights and biases. opts may be NULL. The
- * same bits for any number of threads. PITH_ERR_UNSUPPORTED: an operator without gradient;
+ * same bits for any number of threads. PITH_ERR_UNSUPPORTED: an operator without gradient,
+ * several inputs and no feed;
  * PITH_ERR_ARGUMENT ("interrupted"), PITH_ERR_MEMORY, what reading data returns. */
 enum pith_status pith_fisher_rows(const struct pith_model *m, struct pith_data *data,
                                   const struct pith_fisher_opts *opts, struct pith_sensitivity *s,

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* pith_row_panel.h - products and solutions for several right sides at once: a matrix goes through
+ * memory once for all of them. Each has the bits that pith_dot and pith_cholesky_solve
+ * (pith_cholesky.h) give it alone, on every machine. */
+#ifndef PITH_ROW_PANEL_H
+#define PITH_ROW_PANEL_H
+
+#include <stddef.h>
+
+#define PITH_ROW_PANEL 8u /* right sides, beside each other: x is [n, PITH_ROW_PANEL] */
+
+struct row_panel_kernels {
+    /* y[i] = the product of row order[i] of a [n, n] and x, i < n. y is not x. */
+    void (*multiply)(const double *a, size_t n, const size_t *order, const double *x, double *y);
+    /* x: b before, the solution of U^T U x = b after; u: [n, n], its upper triangle. */
+    void (*solve)(const double *u, size_t n, double *x);
+};
+
+/* The fastest for this CPU, whose features take long to ask for. */
+struct row_panel_kernels pith_row_panel_kernels(void);
+
+#endif
