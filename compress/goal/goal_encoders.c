@@ -117,7 +117,7 @@ static enum pith_status add_sweep(struct goal_encoders *e, struct pith_error *er
         return pith_error_no_memory(err);
     add(e, (struct pith_goal_encoder){.name = "sweep",
                                       .finest = 0.01,
-                                      .first = 1.7,
+                                      .first = 1.2,
                                       .coarsest = 100,
                                       .most = SWEEPS,
                                       .encode = encode_sweep});
