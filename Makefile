@@ -167,7 +167,7 @@ TESTS_USE_model := load
 TESTS_USE_onnx := load
 TESTS_USE_pack := load
 TESTS_USE_quantize := load
-TESTS_USE_train := load
+TESTS_USE_train := load calibrate
 seen_by_tests = $(sort $(foreach u,$(1) $(TESTS_USE_$(1)),$(call closure,$(u))))
 define test_rules
 $$(O)/tests/$(1)/%.o: MODULE_CFLAGS = -D_GNU_SOURCE= $$(foreach m,$$(call seen_by_tests,$(1)),$$(ROOMS_$$(m):%=-I%)) $$(CFLAGS_runtime) -Itests

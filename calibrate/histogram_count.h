@@ -14,11 +14,7 @@ struct histogram_scratch {
 
 /* x: [n] f32: number y that is not 0 counts in bin trunc(y * per_width) - (y < 0) - low of a part,
  * 0 behind the bins. */
-typedef void pith_histogram_count_fn(const float *x, size_t n, float per_width, int32_t low,
-                                     struct histogram_scratch *scratch);
-pith_histogram_count_fn pith_histogram_count, pith_histogram_count_avx2,
-    pith_histogram_count_avx512;
-/* The fastest here, all with the same results. cpu_mask: as pith_opts. */
-pith_histogram_count_fn *pith_histogram_count_for(uint32_t cpu_mask);
+typedef void histogram_count_fn(const float *x, size_t n, float per_width, int32_t low,
+                                struct histogram_scratch *scratch);
 
 #endif

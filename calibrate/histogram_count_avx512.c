@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* histogram_count_avx512.c - bins of sixteen numbers at once. Zeros, of which half of the numbers
  * behind a Relu are, are dropped before anything is counted. */
-#include "histogram_count.h"
+#include "calibrate_kernels.h"
 
 #include <immintrin.h>
 

@@ -9,7 +9,7 @@
 struct histogram_window {
     int32_t exponent, low;
     uint64_t *count; /* [PITH_HISTOGRAM_BINS], owned by whoever made it */
-    pith_histogram_count_fn *count_numbers;
+    histogram_count_fn *count_numbers;
 };
 
 /* Those who count, each with space of its own. */

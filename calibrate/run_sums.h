@@ -14,9 +14,6 @@ struct run_sums {
 };
 
 /* x: [n] f32, n >= 1. Where one is not finite, only squares means something. */
-typedef void pith_run_sums_fn(const float *x, size_t n, struct run_sums *r);
-pith_run_sums_fn pith_run_sums, pith_run_sums_avx2, pith_run_sums_avx512;
-/* The fastest here, all with the same results. cpu_mask: as pith_opts. */
-pith_run_sums_fn *pith_run_sums_for(uint32_t cpu_mask);
+typedef void run_sums_fn(const float *x, size_t n, struct run_sums *r);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* run_sums_avx512.c - sixteen numbers at once, eight of double precision. */
-#include "run_sums.h"
+#include "calibrate_kernels.h"
 
 #include <immintrin.h>
 

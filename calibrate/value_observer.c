@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "calibrate_kernels.h"
+#include "pith_cpu_allowed.h"
+
 /* A value without channels is summed in so many pieces, by however many threads. */
 #define PIECES 8u
 
@@ -52,8 +55,11 @@ void pith_observer_clear(struct value_observer *o)
 
 void pith_observer_hurry(struct value_observer *o, uint32_t cpu_mask)
 {
-    o->run_sums = pith_run_sums_for(cpu_mask);
-    o->window.count_numbers = pith_histogram_count_for(cpu_mask);
+    struct calibrate_kernels k;
+    uint32_t asked = cpu_mask & PITH_CPU_REF ? 0 : cpu_mask ? cpu_mask : UINT32_MAX;
+    pith_calibrate_kernels_fill(&k, asked & pith_cpu_allowed());
+    o->run_sums = k.run_sums;
+    o->window.count_numbers = k.histogram_count;
 }
 
 /* ---- channels -------------------------------------------------------------------------------- */

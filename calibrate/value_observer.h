@@ -20,7 +20,7 @@ struct value_observer {
     uint64_t *count;       /* owns: of the window */
     struct run_sums *part; /* owns: [n_channels], or of pieces; of one sample */
     size_t outer, inner;   /* numbers lie [outer, n_channels, inner] */
-    pith_run_sums_fn *run_sums;
+    run_sums_fn *run_sums;
     bool has_nan;
     bool
         lost; /* something was infinite, or seen without statistics: only extremes and n are kept */

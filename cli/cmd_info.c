@@ -72,6 +72,7 @@ struct cost {
 
 /* *e: closed by the caller. */
 static enum cli_exit open_plan(const struct info_options *o, const struct pith_packed *packed,
+                               const char *plan_name, const struct pith_buffer *plan_file,
                                struct pith_engine **e)
 {
     struct pith_error err = {0};
@@ -80,6 +81,11 @@ static enum cli_exit open_plan(const struct info_options *o, const struct pith_p
     if (rc)
         return rc;
     opts.threads = 1;
+    opts.plan_file = plan_file->data;
+    opts.plan_file_bytes = plan_file->bytes;
+    opts.plan_name = plan_name;
+    if (plan_file->data) /* a broken one is refused where it is opened */
+        pith_plan_file_options(plan_file->data, plan_file->bytes, &opts.batch, &opts.threads);
     return pith_engine_open_packed(packed, &opts, e, &err) ? cli_fail(&err) : EXIT_DONE;
 }
 
@@ -181,14 +187,18 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
     struct layer_rows rows = {0};
     struct cost cost = {0};
     struct pith_engine *e = NULL;
+    struct pith_buffer plan_file = {0};
+    const char *plan_name = n_operands > 1 ? operands[1] : NULL;
     enum cli_exit rc = cli_load_packed(n_operands ? operands[0] : "-", &packed);
+    if (!rc && plan_name)
+        rc = cli_read_file(plan_name, &plan_file);
     if (!rc)
         rc = cli_layer_rows(packed.data, packed.bytes, packed.name, &rows);
     if (!rc)
-        rc = open_plan(o, &packed, &e);
+        rc = open_plan(o, &packed, plan_name, &plan_file, &e);
     if (!rc)
         cost = cost_of(e);
-    if (!rc && o->plan)
+    if (!rc && (o->plan || plan_name))
         cli_print_plan(pith_engine_plan(e), &o->common, stdout);
     else if (!rc && o->common.json)
         print_json(&rows, &cost);
@@ -197,6 +207,7 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
     if (!rc && o->bytes && o->common.verbose && !o->common.json)
         rc = cli_print_coders(rows.model, rows.account, stdout);
     pith_engine_close(e);
+    pith_buffer_free(&plan_file);
     cli_layer_rows_free(&rows);
     pith_packed_free(&packed);
     return rc;
@@ -206,17 +217,17 @@ const struct cli_command cmd_info = {
     "info",
     "look",
     "what is in a model, to the byte",
-    "pith info [MODEL] [--bytes] [--history] [--plan]",
+    "pith info [MODEL [PLAN]] [--bytes] [--history] [--plan]",
     "One row a weight: its shape, the share of weights kept, bits of an index, how it is written,\n"
     "bytes in the file with the tables it brings, bytes as f32. The total's bits are those the "
     "file\n"
     "spends on a weight. arena: memory for activations; plan: all memory a plan takes.\n"
     "--plan: one row a step of what runs on this CPU. Where a value lies: an offset in the arena,\n"
     "file (read where it lies) or plan (a constant the plan keeps); in one place, values share "
-    "memory.",
+    "memory. PLAN, a file of pith plan: the same of the plan in it.",
     options,
     sizeof(struct info_options),
     0,
-    1,
+    2,
     run,
     NULL};

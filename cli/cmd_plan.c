@@ -49,7 +49,7 @@ const struct cli_command cmd_plan = {
     "pith plan MODEL -o net.plan",
     "The file names the kernel of every step and tells where values lie, for this model on a CPU\n"
     "with these instruction sets, this version of pith, and threads (-T) or none. pith run --plan\n"
-    "plans by it and refuses it anywhere else; pith info --plan prints what stands in it.\n\n"
+    "plans by it and refuses it anywhere else; pith info net.pith net.plan prints what it says.\n\n"
     "  pith plan net.pith -T 1 -o net.plan\n"
     "  pith run net.pith --plan net.plan -T 1 digit.png",
     NULL,

@@ -536,6 +536,7 @@ static enum cli_exit open_engine(struct runner *r)
         return rc;
     o.plan_file = r->plan_file.data;
     o.plan_file_bytes = r->plan_file.bytes;
+    o.plan_name = r->o->plan;
     if (pith_engine_open_packed(&r->packed, &o, &r->engine, &err))
         return cli_fail(&err);
     r->plan = pith_engine_plan(r->engine);

@@ -164,6 +164,8 @@ static enum cli_exit train(struct training *t)
     struct pith_stage_report report = {0};
     struct pith_error err = {0};
     enum cli_exit rc = cli_threads(&t->o->common, &means.threads);
+    if (!rc)
+        rc = cli_cpu_mask(&means.cpu_mask);
     if (rc)
         return rc;
     if (t->o->log)

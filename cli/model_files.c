@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "cli.h"
+#include "pith_cpu_allowed.h"
 #include "pith_load.h"
 #include "pith_pack.h"
 #include "pith_onnx.h"
@@ -285,13 +286,12 @@ enum cli_exit cli_cpu_mask(uint32_t *mask)
 {
     const char *text = getenv("PITH_CPU");
     *mask = 0;
-    if (!text || !*text)
-        return EXIT_DONE;
-    if (pith_cpu_mask_parse(text, mask)) {
+    if (text && *text && pith_cpu_mask_parse(text, mask)) {
         cli_error("PITH_CPU=%s: not a CPU level (ref, avx2, avxvnni, avx512, vbmi, vnni, neon, "
                   "dotprod)",
                   text);
         return EXIT_USAGE;
     }
+    pith_cpu_allow(*mask);
     return EXIT_DONE;
 }

@@ -5,7 +5,6 @@
 #include "pith_stage_options.h"
 #include "stage_json.h"
 #include "pith_pack.h"
-#include "model_copy.h"
 #include "stage_run.h"
 
 static enum pith_status evaluate(const struct pith_model *m, const struct pith_compress_opts *o,
@@ -75,7 +74,7 @@ static enum pith_status run_stages(struct pith_model *m, const struct pith_recip
         if (o->progress)
             o->progress(o->user, pith_stage_name(s->kind), 0);
         if (wanted_later(r, i))
-            st = pith_stage_copy_model(m, &past[i], err);
+            st = pith_model_copy(m, &past[i], err);
         means.start = s->start <= i ? past[s->start] : NULL;
         if (!st)
             st = pith_stage_run_with(m, s, &means, NULL, err);

@@ -8,7 +8,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include "pith_error_fill.h"
-#include "model_copy.h"
 #include "stage_run.h"
 
 static uint32_t steps_of(const struct pith_stage *s)
@@ -71,7 +70,7 @@ enum pith_status pith_stage_prune_gradually(struct pith_model *m, const struct p
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
                                "zeros that are there go at once, not in steps");
     if (pith_stage_looks_back(s) && !mine.start) { /* to before the first step, not each its own */
-        st = pith_stage_copy_model(m, &start, err);
+        st = pith_model_copy(m, &start, err);
         mine.start = start; /* of the number of stages, the caller keeps the count */
     }
     for (uint32_t step = 1; step <= steps_of(s) && !st; step++)

@@ -11,7 +11,6 @@
 #include "pith_error_fill.h"
 #include "folded_features.h"
 #include "pith_calibrate.h"
-#include "model_copy.h"
 #include "pith_value_stats.h"
 
 #define SAMPLES                                                                                    \
@@ -33,7 +32,7 @@ static enum pith_status make(void *user, const struct pith_model *m, struct pith
 {
     const struct pith_quantize_opts q = as_trained(user);
     struct pith_model *copy = NULL;
-    enum pith_status st = pith_stage_copy_model(m, &copy, err);
+    enum pith_status st = pith_model_copy(m, &copy, err);
     if (!st)
         st = pith_quantize(copy, &q, NULL, NULL, err);
     if (st)

@@ -5,7 +5,6 @@
 #include "pith_error_fill.h"
 #include "pith_load.h"
 #include "integer_training.h"
-#include "model_copy.h"
 #include "stage_run.h"
 
 #define NEARLY_ZERO 1e-9 /* in opts.enough, 0 means never */
@@ -22,7 +21,7 @@ static enum pith_status find_teacher(const struct pith_model *m, const struct pi
     if (strcmp(s->teacher, "start") != 0)
         st = pith_model_load(s->teacher, NULL, owned, err);
     else if (!means->start)
-        st = pith_stage_copy_model(m, owned, err);
+        st = pith_model_copy(m, owned, err);
     if (!st)
         *teacher = *owned ? *owned : means->start;
     return st;

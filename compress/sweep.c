@@ -8,7 +8,6 @@
 #include "pith_container.h"
 #include "pith_host.h"
 #include "stage_json.h"
-#include "model_copy.h"
 #include "sweep_spec.h"
 
 #define MAX_COMBINATIONS 1000000u
@@ -261,7 +260,7 @@ static enum pith_status compress_copy(const struct pith_sweep *s, uint64_t i,
     enum pith_status st = pith_sweep_recipe(s, i, &recipe, err);
     if (st)
         return st;
-    st = pith_stage_copy_model(m, &copy, err);
+    st = pith_model_copy(m, &copy, err);
     if (!st)
         st = pith_compress(copy, recipe, opts, result, err);
     pith_model_free(copy);

@@ -4,7 +4,6 @@
  *     coarse_weight.h: what one coarse layer does to the outputs, against sums done by hand
  *     mixed_precision.h: which layers get more than a byte, where the answer is known
  *     kept_codebooks.h: which weights become codebooks, by a judge of the test
- *     model_copy.h: a copy that a test changes
  *     range_search.h: what is cut off, in networks made for it
  *     recorded_inputs.h: what is recorded, call by call
  *     stage_run.h: a stage of two calls, run without a recipe
@@ -15,7 +14,6 @@
 #include "coarse_weight.h"
 #include "mixed_precision.h"
 #include "kept_codebooks.h"
-#include "model_copy.h"
 #include "range_search.h"
 #include "recorded_inputs.h"
 #include "stage_run.h"

@@ -32,6 +32,13 @@ static void fill_opts(struct pith_engine *e, const struct pith_engine_opts *o)
         e->opts.clock_ns = pith_clock_ns;
 }
 
+static enum pith_status refuse_plan_file(const struct pith_engine_opts *o, enum pith_status st,
+                                         const char *why, struct pith_error *err)
+{
+    return pith_error_fill(err, st, "cannot use the plan file%s%s: %s", o->plan_name ? " " : "",
+                           o->plan_name ? o->plan_name : "", why);
+}
+
 static enum pith_status open_plan_file(struct pith_engine *e, const struct pith_engine_opts *o,
                                        struct pith_error *err)
 {
@@ -40,7 +47,7 @@ static enum pith_status open_plan_file(struct pith_engine *e, const struct pith_
         return PITH_OK;
     enum pith_status st = pith_plan_file_open(o->plan_file, o->plan_file_bytes, e->image,
                                               e->image_bytes, &e->opts, &why);
-    return st ? pith_error_fill(err, st, "cannot use the plan file: %s", why) : PITH_OK;
+    return st ? refuse_plan_file(o, st, why, err) : PITH_OK;
 }
 
 /* What a hostile file chose is refused by the operators, and what it placed here. */
@@ -51,9 +58,7 @@ static enum pith_status as_in_file(const struct pith_engine *e, const struct pit
         return st;
     if (!st)
         st = pith_plan_file_check(o->plan_file, o->plan_file_bytes, e->plan);
-    return st == PITH_ERR_CORRUPT
-               ? pith_error_fill(err, st, "cannot use the plan file: it does not fit the model")
-               : st;
+    return st == PITH_ERR_CORRUPT ? refuse_plan_file(o, st, "it does not fit the model", err) : st;
 }
 
 static enum pith_status make_plan(struct pith_engine *e, struct pith_error *err)

@@ -39,6 +39,7 @@ struct pith_engine_opts {
     void *stop_user;
     const void *plan_file; /* borrowed until the engine is closed: the plan must be as it says */
     size_t plan_file_bytes;
+    const char *plan_name; /* of the file, for messages; NULL: it has none */
 };
 
 /* Packs m in memory; m may be freed afterwards. opts may be NULL. */

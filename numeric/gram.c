@@ -5,18 +5,16 @@
 #include <string.h>
 
 #include "gram_tile.h"
+#include "pith_cpu_allowed.h"
 #include "pith_runtime.h"
+
+void pith_gram_kernels_fill(struct gram_kernels *k, uint32_t features){GRAM_KERNELS(KERNEL_TAKE)}
 
 gram_tile *pith_gram_tile(void)
 {
-#if defined(__x86_64__)
-    uint32_t features = pith_cpu_features();
-    if (features & PITH_CPU_AVX512)
-        return pith_gram_tile_avx512;
-    if (features & PITH_CPU_AVX2)
-        return pith_gram_tile_avx2;
-#endif
-    return pith_gram_tile_base;
+    struct gram_kernels k;
+    pith_gram_kernels_fill(&k, pith_cpu_allowed());
+    return k.tile;
 }
 
 /* Columns of a part that a tile reads: x itself, or where there are fewer than `width`, a copy in

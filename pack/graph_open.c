@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "pith_cpu_allowed.h"
+
 enum pith_status pith_graph_open(const void *bytes, size_t n, uint32_t flags, struct open_graph *o,
                                  struct pith_error *why)
 {
@@ -18,7 +20,7 @@ enum pith_status pith_graph_open(const void *bytes, size_t n, uint32_t flags, st
     st = pith_graph_read(bytes, n, flags | PITH_FLAG_NO_CHECKSUM, 0, o->mem, need, &o->g,
                          &o->shapes, why);
     for (uint32_t i = 0; !st && i < o->g.n_weights; i++)
-        o->g.weights[i].cpu = pith_cpu_features();
+        o->g.weights[i].cpu = pith_cpu_allowed();
     return st;
 }
 

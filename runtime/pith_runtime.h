@@ -292,11 +292,14 @@ enum pith_status pith_plan_init(void *mem, size_t mem_bytes, const void *blob, s
  * write: PITH_ERR_SPACE; PITH_ERR_ARGUMENT for a plan that is observed. open: sets opts->choices,
  * which point into the file; where it does not fit - PITH_ERR_CORRUPT, _VERSION, _UNSUPPORTED
  * (another CPU), _ARGUMENT (another model, other options) - *why (may be NULL) says it in words.
- * check: PITH_ERR_CORRUPT where the plan did not come out as the file says. */
+ * options: the batch and the number of threads (1, or 2: several) that open() would take it with;
+ * PITH_ERR_CORRUPT. check: PITH_ERR_CORRUPT where the plan did not come out as the file says. */
 uint64_t pith_plan_file_bytes(const struct pith_plan *plan);
 enum pith_status pith_plan_file_write(const struct pith_plan *plan, void *file, size_t bytes);
 enum pith_status pith_plan_file_open(const void *plan_file, size_t bytes, const void *blob,
                                      size_t blob_bytes, struct pith_opts *opts, const char **why);
+enum pith_status pith_plan_file_options(const void *plan_file, size_t bytes, uint32_t *batch,
+                                        uint32_t *threads);
 enum pith_status pith_plan_file_check(const void *plan_file, size_t bytes,
                                       const struct pith_plan *plan);
 

@@ -262,7 +262,8 @@ void cli_import_free(struct cli_import_storage *storage);
 
 /* -T, else PITH_THREADS, else all cores; exits with usage on what is no number of threads. */
 enum cli_exit cli_threads(const struct cli_common *c, uint32_t *n);
-/* PITH_CPU as a feature mask for pith_opts.cpu_mask; exits with usage on an unknown name. */
+/* PITH_CPU as a feature mask for pith_opts.cpu_mask, and for all stages of this process; exits with
+ * usage on an unknown name. */
 enum cli_exit cli_cpu_mask(uint32_t *mask);
 
 #endif

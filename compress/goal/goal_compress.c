@@ -5,7 +5,6 @@
 
 #include "goal_encoders.h"
 #include "goal_retrain.h"
-#include "model_copy.h"
 #include "pith_error_fill.h"
 #include "pith_host.h"
 #include "work_left.h"
@@ -288,7 +287,7 @@ enum pith_status pith_goal_compress(struct pith_model *m, const struct pith_goal
         return pith_error_fill(err, PITH_ERR_ARGUMENT, "the goal limits nothing");
     enum pith_status st = open_judge(&j, m, err);
     if (!st && goal->time > 0)
-        st = pith_stage_copy_model(m, &original, err);
+        st = pith_model_copy(m, &original, err);
     if (!st)
         st = pith_model_fold_batch_norm(m, NULL, err);
     if (!st)

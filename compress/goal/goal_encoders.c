@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "choose_coder.h"
-#include "model_copy.h"
 #include "pith_compress.h"
 #include "pith_error_fill.h"
 #include "sweep_encoder.h"
@@ -54,7 +53,7 @@ static enum pith_status encode_codebooks(void *user, double quality, struct pith
     const struct goal_encoders *e = user;
     struct pith_cluster_opts o = {.size_bytes = sizeof o, .init = PITH_CLUSTER_EXACT};
     struct pith_model *copy = NULL;
-    enum pith_status st = pith_stage_copy_model(e->m, &copy, err);
+    enum pith_status st = pith_model_copy(e->m, &copy, err);
     if (st)
         return st;
     o.n_centroids = (uint32_t)fmax(2, fmin(256, floor(256 / quality + 0.5)));
@@ -89,7 +88,7 @@ static enum pith_status encode_integers(void *user, double quality, struct pith_
                                            .user = e->opts->user};
     enum pith_status st = pith_goal_judge_pick(e->judge, PITH_GOAL_CALIBRATE, err);
     if (!st)
-        st = pith_stage_copy_model(e->m, &copy, err);
+        st = pith_model_copy(e->m, &copy, err);
     if (st)
         return st;
     pith_stage_init(&s, PITH_STAGE_QUANTIZE);

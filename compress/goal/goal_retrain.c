@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "choose_coder.h"
-#include "model_copy.h"
 #include "pith_error_fill.h"
 #include "pith_host.h"
 #include "pith_preset.h"
@@ -119,7 +118,7 @@ static enum pith_status encode_retrained(void *user, double quality, struct pith
     o.keep_weights = (uint32_t)fmax(LEAST_WEIGHTS, floor(l->weights / quality));
     enum pith_status st = pith_goal_judge_pick_training(l->r->encoders->judge, err);
     if (!st)
-        st = pith_stage_copy_model(l->base, &l->made, err);
+        st = pith_model_copy(l->base, &l->made, err);
     if (!st)
         st = pith_train(l->made, pith_goal_only_data(l->r->encoders), NULL, &o, &result, err);
     return st ? st : pith_goal_pack(l->made, l->r->encoders, file, err);
@@ -136,7 +135,7 @@ static enum pith_status time_epoch(struct ladder *l, struct pith_error *err)
     if (!st && all > TIMED_SAMPLES)
         st = pith_goal_judge_pick(l->r->encoders->judge, PITH_GOAL_CALIBRATE, err);
     if (!st)
-        st = pith_stage_copy_model(l->base, &copy, err);
+        st = pith_model_copy(l->base, &copy, err);
     const struct pith_train_opts o = opts_of(l, 1);
     if (!st)
         st = pith_train(copy, data, NULL, &o, &result, err);
@@ -223,7 +222,7 @@ enum pith_status pith_goal_retrain(const struct goal_retraining *r, struct pith_
         return PITH_OK;
     enum pith_status st = pith_recipe_make("small", &nothing, &l.recipe, err);
     if (!st)
-        st = pith_stage_copy_model(r->original, &l.base, err);
+        st = pith_model_copy(r->original, &l.base, err);
     if (!st)
         st = time_epoch(&l, err);
     if (!st)

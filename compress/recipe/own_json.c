@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "pattern_json.h"
 #include "prune_json.h"
 #include "stage_rows.h"
 
@@ -146,26 +147,20 @@ static json_t *write_biases(const struct pith_stage *s)
 
 /* ---- bits of layers -------------------------------------------------------------------------- */
 
+static enum pith_status read_cluster_layer(const struct json_place *at, json_t *amount,
+                                           struct pith_stage *s, uint32_t i)
+{
+    uint32_t bits = 0;
+    enum pith_status st = pith_json_read_uint(at, amount, 0, 8, &bits);
+    s->cluster_layers[i] = (struct pith_cluster_size){at->key, bits ? 1u << bits : 0};
+    return st;
+}
+
 static enum pith_status read_cluster_layers(const struct json_place *p, json_t *v,
                                             struct pith_stage *s)
 {
-    const char *pattern;
-    json_t *amount;
-    uint32_t n = 0;
-    if (!json_is_object(v) || json_object_size(v) > PITH_STAGE_LAYERS)
-        return pith_json_bad(p, "an object of at most 64 layer patterns");
-    json_object_foreach(v, pattern, amount)
-    {
-        const struct json_place at = {p->where, pattern, p->err};
-        uint32_t bits = 0;
-        enum pith_status st = pith_json_read_uint(&at, amount, 0, 8, &bits);
-        if (st)
-            return st;
-        s->cluster_layers[n++] = (struct pith_cluster_size){pattern, bits ? 1u << bits : 0};
-    }
     s->cluster.layers = s->cluster_layers;
-    s->cluster.n_layers = n;
-    return PITH_OK;
+    return pith_json_read_patterns(p, v, read_cluster_layer, s, &s->cluster.n_layers);
 }
 
 static json_t *write_cluster_layers(const struct pith_stage *s)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "option_json.h"
+#include "pattern_json.h"
 #include "stage_rows.h"
 
 /* ---- how much -------------------------------------------------------------------------------- */
@@ -52,26 +53,18 @@ static json_t *write_zeros(const struct pith_stage *s)
 
 /* ---- of layers ------------------------------------------------------------------------------- */
 
+static enum pith_status read_prune_layer(const struct json_place *at, json_t *amount,
+                                         struct pith_stage *s, uint32_t i)
+{
+    s->prune_layers[i].pattern = at->key;
+    return pith_json_read_number(at, amount, 0, 1e6, &s->prune_layers[i].value);
+}
+
 static enum pith_status read_prune_layers(const struct json_place *p, json_t *v,
                                           struct pith_stage *s)
 {
-    const char *pattern;
-    json_t *amount;
-    uint32_t n = 0;
-    if (!json_is_object(v) || json_object_size(v) > PITH_STAGE_LAYERS)
-        return pith_json_bad(p, "an object of at most 64 layer patterns");
-    json_object_foreach(v, pattern, amount)
-    {
-        const struct json_place at = {p->where, pattern, p->err};
-        s->prune_layers[n].pattern = pattern;
-        enum pith_status st = pith_json_read_number(&at, amount, 0, 1e6, &s->prune_layers[n].value);
-        if (st)
-            return st;
-        n++;
-    }
     s->prune.layers = s->prune_layers;
-    s->prune.n_layers = n;
-    return PITH_OK;
+    return pith_json_read_patterns(p, v, read_prune_layer, s, &s->prune.n_layers);
 }
 
 static json_t *write_prune_layers(const struct pith_stage *s)

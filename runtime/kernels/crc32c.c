@@ -49,13 +49,17 @@ static uint32_t shift_word(uint32_t w)
            nibble[6][w >> 24 & 15] ^ nibble[7][w >> 28];
 }
 
+void pith_checksum_kernels_fill(struct checksum_kernels *k, uint32_t features)
+{
+    features &= PITH_BUILD_CPU;
+    CHECKSUM_KERNELS(KERNEL_TAKE)
+}
+
 uint32_t pith_crc32c(uint32_t crc, const void *p, size_t bytes)
 {
-#ifdef __x86_64__
-    if (bytes >= DISPATCH_BYTES && (pith_cpu_features() & PITH_BUILD_CPU & PITH_CPU_AVX2))
-        return pith_crc32c_avx2(crc, p, bytes);
-#endif
-    return pith_crc32c_portable(crc, p, bytes);
+    struct checksum_kernels k;
+    pith_checksum_kernels_fill(&k, bytes >= DISPATCH_BYTES ? pith_cpu_features() : 0);
+    return k.crc32c(crc, p, bytes);
 }
 
 uint32_t pith_crc32c_portable(uint32_t crc, const void *p, size_t bytes)

@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* kernels_decode.c - fills the kernels of the entropy decoders, worst level to best. */
+/* kernels_decode.c - fills the kernels of the entropy decoders from their list. */
 #include "build_choice.h"
 #include "pith_kernel_decode.h"
 #include "pith_runtime.h"
 
 void pith_decode_kernels_fill(struct decode_kernels *k, uint32_t features)
 {
-    k->rans_rows = pith_rans_rows;
-#ifdef __x86_64__
     features &= PITH_BUILD_CPU;
-    if (features & PITH_CPU_AVX2)
-        k->rans_rows = pith_rans_rows_avx2;
-    if (features & PITH_CPU_AVX512)
-        k->rans_rows = pith_rans_rows_avx512;
-#else
-    (void)features;
-#endif
+    DECODE_KERNELS(KERNEL_TAKE)
 }

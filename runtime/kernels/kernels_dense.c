@@ -13,22 +13,10 @@ static void set_tile(struct dense_kernels *k, uint32_t features)
         k->mr = 4, k->nr = 24, k->nr_max = 24, k->mr_wide = 6, k->nr_wide = 16, k->lanes = 8;
 }
 
-#define TAKE(member, job, suffix, needs)                                                           \
-    if (features & (needs))                                                                        \
-        k->member = pith_##member##_##suffix;
-
 void pith_dense_kernels_fill(struct dense_kernels *k, uint32_t features)
 {
-    *k = (struct dense_kernels){.conv_f32 = pith_conv_f32,
-                                .im2col_f32 = pith_im2col_f32,
-                                .depthwise_f32 = pith_depthwise_f32,
-                                .gemv_f32 = pith_gemv_f32,
-                                .pack_rows_f32 = pith_pack_rows_f32};
+    *k = (struct dense_kernels){0};
     features &= PITH_BUILD_CPU;
-    DENSE_KERNELS_OWN(TAKE)
+    DENSE_KERNELS(KERNEL_TAKE)
     set_tile(k, features);
-#ifdef __x86_64__
-    if (features & PITH_CPU_AVX2)
-        k->pack_rows_f32 = pith_pack_rows_f32_avx2;
-#endif
 }

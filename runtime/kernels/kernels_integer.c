@@ -36,36 +36,9 @@ static void set_panels(struct integer_kernels *k, uint32_t features)
                                   .wide = p->wide};
 }
 
-static void set_byte_rows(struct integer_kernels *k, uint32_t features)
-{
-    k->bytes = pith_byte_rows;
-#ifdef __x86_64__
-    if (features & PITH_CPU_AVX2)
-        k->bytes = pith_byte_rows_avx2;
-    if (features & PITH_CPU_AVX512)
-        k->bytes = pith_byte_rows_avx512;
-    if (features & PITH_CPU_VBMI)
-        k->bytes.look_up = pith_look_up_bytes_vbmi;
-    if (features & PITH_CPU_AVX2) /* whose x and w are i16 anyway */
-        k->gemm_i16[0] = pith_gemm_i8_avx2;
-#elif defined __aarch64__
-    if (features & PITH_CPU_NEON)
-        k->bytes = pith_byte_rows_neon;
-#else
-    (void)features;
-#endif
-}
-
-#define TAKE(member, job, function, needs)                                                         \
-    if (features & (needs))                                                                        \
-        k->member = function;
-
 void pith_integer_kernels_fill(struct integer_kernels *k, uint32_t features)
 {
     features &= PITH_BUILD_CPU;
     set_panels(k, features);
-    k->gemm_i8 = pith_gemm_i8;
-    k->depthwise_i8 = pith_depthwise_i8;
-    INTEGER_KERNELS_OWN(TAKE)
-    set_byte_rows(k, features);
+    INTEGER_KERNELS(KERNEL_TAKE)
 }

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "pith_kernel_list.h"
+
 #define RANS_LANES 32u
 #define RANS_BITS 12u      /* frequencies sum to 2^this */
 #define RANS_LOW 0x10000u  /* a smaller state takes a word */
@@ -31,10 +33,17 @@ struct decode_kernels {
 
 void pith_decode_kernels_fill(struct decode_kernels *k, uint32_t features);
 
-rans_rows_fn pith_rans_rows;
-#if defined(__x86_64__)
-rans_rows_fn pith_rans_rows_avx2;
-rans_rows_fn pith_rans_rows_avx512;
+/* The list: pith_kernel_list.h. */
+#define DECODE_KERNELS_ANY(KERNEL) KERNEL(rans_rows, rans_rows_fn, pith_rans_rows, 0)
+#ifdef __x86_64__
+#define DECODE_KERNELS_OWN(KERNEL)                                                                 \
+    KERNEL(rans_rows, rans_rows_fn, pith_rans_rows_avx2, PITH_CPU_AVX2)                            \
+    KERNEL(rans_rows, rans_rows_fn, pith_rans_rows_avx512, PITH_CPU_AVX512)
+#else
+#define DECODE_KERNELS_OWN(KERNEL)
 #endif
+#define DECODE_KERNELS(KERNEL) DECODE_KERNELS_ANY(KERNEL) DECODE_KERNELS_OWN(KERNEL)
+
+DECODE_KERNELS(KERNEL_DECLARE)
 
 #endif

@@ -33,6 +33,7 @@
 #include <stdint.h>
 
 #include "pith_act_kind.h"
+#include "pith_kernel_list.h"
 
 /* What happens to a finished sum: y = act(sum + bias + residual). NULL: none. */
 struct dense_act {
@@ -152,6 +153,18 @@ struct max_pool_f32_job {
     size_t planes;
 };
 
+typedef void gemm_f32_fn(const struct gemm_f32_job *job);
+typedef void im2col_f32_fn(const struct im2col_f32_job *job);
+typedef void conv_rows_f32_fn(const struct conv_rows_f32_job *job);
+typedef void conv_f32_fn(const struct conv_f32_job *job);
+typedef void depthwise_f32_fn(const struct depthwise_f32_job *job);
+typedef void gemv_f32_fn(const struct gemv_f32_job *job);
+typedef void max_pool_f32_fn(const struct max_pool_f32_job *job);
+/* Packs the rows of w [rows, k] (element (r, i) at w[r * ld + i * step]) into panels of mr rows:
+ * panel p at dst + p * panel_step, its element (r, i) at i * mr + r; rows past the last are 0. */
+typedef void pack_rows_f32_fn(const float *w, size_t ld, size_t step, size_t rows, size_t k,
+                              uint32_t mr, float *dst, size_t panel_step);
+
 struct dense_kernels {
     uint32_t mr, nr; /* tile of gemm_f32; 0: no packed kernels here */
     uint32_t nr_max; /* widest tile, <= DENSE_MAX_NR: nr, or nr + 1 where one more column is almost
@@ -159,18 +172,14 @@ struct dense_kernels {
     uint32_t mr_wide, nr_wide; /* the tile of wide jobs: up to two rows more than mr, which so read
                                   b once, and fewer columns; 0: there are none */
     uint32_t lanes;            /* pixels of one row that conv_rows_f32 takes at once */
-    void (*gemm_f32)(const struct gemm_f32_job *job);
-    void (*im2col_f32)(const struct im2col_f32_job *job);
-    void (*conv_rows_f32)(const struct conv_rows_f32_job *job); /* NULL where mr is 0 */
-    void (*conv_f32)(const struct conv_f32_job *job);
-    void (*depthwise_f32)(const struct depthwise_f32_job *job);
-    void (*gemv_f32)(const struct gemv_f32_job *job);
-    void (*max_pool_f32)(const struct max_pool_f32_job *job); /* NULL: none at this level */
-    /* Packs the rows of w [rows, k] (element (r, i) at w[r * ld + i * step]) into panels of mr
-     * rows: panel p at dst + p * panel_step, its element (r, i) at i * mr + r; rows past the last
-     * are 0. */
-    void (*pack_rows_f32)(const float *w, size_t ld, size_t step, size_t rows, size_t k,
-                          uint32_t mr, float *dst, size_t panel_step);
+    gemm_f32_fn *gemm_f32;     /* NULL where mr is 0, as conv_rows_f32 */
+    im2col_f32_fn *im2col_f32;
+    conv_rows_f32_fn *conv_rows_f32;
+    conv_f32_fn *conv_f32;
+    depthwise_f32_fn *depthwise_f32;
+    gemv_f32_fn *gemv_f32;
+    max_pool_f32_fn *max_pool_f32; /* NULL: none at this level */
+    pack_rows_f32_fn *pack_rows_f32;
 };
 
 /* Processors with packed kernels: elsewhere what is made of them is left out. */
@@ -186,40 +195,36 @@ struct dense_kernels {
 /* features: as pith_kernels_fill. */
 void pith_dense_kernels_fill(struct dense_kernels *k, uint32_t features);
 
-/* The reference. gemm_f32 and im2col_f32 are there for tests: mr of the packed panels is theirs. */
+/* As gemm_f32, for panels of any mr: what tests hold the others against. */
 void pith_gemm_f32(const struct gemm_f32_job *job, uint32_t mr);
-void pith_im2col_f32(const struct im2col_f32_job *job);
-void pith_conv_f32(const struct conv_f32_job *job);
-void pith_depthwise_f32(const struct depthwise_f32_job *job);
-void pith_gemv_f32(const struct gemv_f32_job *job);
-void pith_pack_rows_f32(const float *w, size_t ld, size_t step, size_t rows, size_t k, uint32_t mr,
-                        float *dst, size_t panel_step);
 
-/* The list of variants, a line each: the member, its job, the suffix of its name, the features it
- * needs; worst to best. */
+/* The list: pith_kernel_list.h. */
+#define DENSE_KERNELS_ANY(KERNEL)                                                                  \
+    KERNEL(im2col_f32, im2col_f32_fn, pith_im2col_f32, 0)                                          \
+    KERNEL(conv_f32, conv_f32_fn, pith_conv_f32, 0)                                                \
+    KERNEL(depthwise_f32, depthwise_f32_fn, pith_depthwise_f32, 0)                                 \
+    KERNEL(gemv_f32, gemv_f32_fn, pith_gemv_f32, 0)                                                \
+    KERNEL(pack_rows_f32, pack_rows_f32_fn, pith_pack_rows_f32, 0)
 #ifdef __x86_64__
 #define DENSE_KERNELS_OWN(KERNEL)                                                                  \
-    KERNEL(gemm_f32, gemm_f32_job, avx2, PITH_CPU_AVX2)                                            \
-    KERNEL(im2col_f32, im2col_f32_job, avx2, PITH_CPU_AVX2)                                        \
-    KERNEL(conv_rows_f32, conv_rows_f32_job, avx2, PITH_CPU_AVX2)                                  \
-    KERNEL(depthwise_f32, depthwise_f32_job, avx2, PITH_CPU_AVX2)                                  \
-    KERNEL(gemv_f32, gemv_f32_job, avx2, PITH_CPU_AVX2)                                            \
-    KERNEL(max_pool_f32, max_pool_f32_job, avx2, PITH_CPU_AVX2)                                    \
-    KERNEL(gemm_f32, gemm_f32_job, avx512, PITH_CPU_AVX512)                                        \
-    KERNEL(im2col_f32, im2col_f32_job, avx512, PITH_CPU_AVX512)                                    \
-    KERNEL(conv_rows_f32, conv_rows_f32_job, avx512, PITH_CPU_AVX512)                              \
-    KERNEL(depthwise_f32, depthwise_f32_job, avx512, PITH_CPU_AVX512)                              \
-    KERNEL(gemv_f32, gemv_f32_job, avx512, PITH_CPU_AVX512)                                        \
-    KERNEL(max_pool_f32, max_pool_f32_job, avx512, PITH_CPU_AVX512)
-void pith_pack_rows_f32_avx2(const float *w, size_t ld, size_t step, size_t rows, size_t k,
-                             uint32_t mr, float *dst, size_t panel_step);
+    KERNEL(gemm_f32, gemm_f32_fn, pith_gemm_f32_avx2, PITH_CPU_AVX2)                               \
+    KERNEL(im2col_f32, im2col_f32_fn, pith_im2col_f32_avx2, PITH_CPU_AVX2)                         \
+    KERNEL(conv_rows_f32, conv_rows_f32_fn, pith_conv_rows_f32_avx2, PITH_CPU_AVX2)                \
+    KERNEL(depthwise_f32, depthwise_f32_fn, pith_depthwise_f32_avx2, PITH_CPU_AVX2)                \
+    KERNEL(gemv_f32, gemv_f32_fn, pith_gemv_f32_avx2, PITH_CPU_AVX2)                               \
+    KERNEL(max_pool_f32, max_pool_f32_fn, pith_max_pool_f32_avx2, PITH_CPU_AVX2)                   \
+    KERNEL(pack_rows_f32, pack_rows_f32_fn, pith_pack_rows_f32_avx2, PITH_CPU_AVX2)                \
+    KERNEL(gemm_f32, gemm_f32_fn, pith_gemm_f32_avx512, PITH_CPU_AVX512)                           \
+    KERNEL(im2col_f32, im2col_f32_fn, pith_im2col_f32_avx512, PITH_CPU_AVX512)                     \
+    KERNEL(conv_rows_f32, conv_rows_f32_fn, pith_conv_rows_f32_avx512, PITH_CPU_AVX512)            \
+    KERNEL(depthwise_f32, depthwise_f32_fn, pith_depthwise_f32_avx512, PITH_CPU_AVX512)            \
+    KERNEL(gemv_f32, gemv_f32_fn, pith_gemv_f32_avx512, PITH_CPU_AVX512)                           \
+    KERNEL(max_pool_f32, max_pool_f32_fn, pith_max_pool_f32_avx512, PITH_CPU_AVX512)
 #else
 #define DENSE_KERNELS_OWN(KERNEL)
 #endif
+#define DENSE_KERNELS(KERNEL) DENSE_KERNELS_ANY(KERNEL) DENSE_KERNELS_OWN(KERNEL)
 
-#define DECLARE_KERNEL(member, job, suffix, features)                                              \
-    void pith_##member##_##suffix(const struct job *);
-DENSE_KERNELS_OWN(DECLARE_KERNEL)
-#undef DECLARE_KERNEL
+DENSE_KERNELS(KERNEL_DECLARE)
 
 #endif

@@ -45,6 +45,7 @@
 
 #include <stdbool.h>
 #include "pith_bytes.h"
+#include "pith_kernel_list.h"
 #include "pith_runtime.h"
 
 /* How sums become values. factor NULL: y is the sums, i32. */
@@ -125,25 +126,36 @@ struct mean_bytes {
 };
 
 /* Rows of n bytes; y may be an input. */
+typedef void combine_bytes_fn(const struct combine_bytes *c, const uint8_t *a, const uint8_t *b,
+                              uint8_t *y, size_t n);
+typedef void quantize_bytes_fn(const struct byte_grid *g, const float *x, uint8_t *y, size_t n);
+typedef void dequantize_bytes_fn(const struct byte_grid *g, const uint8_t *x, float *y, size_t n);
+/* the largest of taps rows (> 0) */
+typedef void largest_bytes_fn(const uint8_t *const *x, size_t taps, uint8_t flip, uint8_t *y,
+                              size_t n);
+typedef void mean_bytes_fn(const struct mean_bytes *m, uint8_t *y, size_t n);
+typedef void look_up_bytes_fn(const uint8_t table[256], const uint8_t *x, uint8_t *y, size_t n);
+
 struct byte_rows {
-    void (*combine)(const struct combine_bytes *c, const uint8_t *a, const uint8_t *b, uint8_t *y,
-                    size_t n);
-    void (*quantize)(const struct byte_grid *g, const float *x, uint8_t *y, size_t n);
-    void (*dequantize)(const struct byte_grid *g, const uint8_t *x, float *y, size_t n);
-    /* the largest of taps rows (> 0) */
-    void (*largest)(const uint8_t *const *x, size_t taps, uint8_t flip, uint8_t *y, size_t n);
-    void (*mean)(const struct mean_bytes *m, uint8_t *y, size_t n);
-    void (*look_up)(const uint8_t table[256], const uint8_t *x, uint8_t *y, size_t n);
+    combine_bytes_fn *combine;
+    quantize_bytes_fn *quantize;
+    dequantize_bytes_fn *dequantize;
+    largest_bytes_fn *largest;
+    mean_bytes_fn *mean;
+    look_up_bytes_fn *look_up;
 };
+
+typedef void gemm_i8_fn(const struct gemm_i8_job *job);
+typedef void depthwise_i8_fn(const struct depthwise_i8_job *job);
 
 struct integer_kernels {
     uint32_t nr, k_step, block, group;
     uint8_t middle;
     bool wide; /* weights of both, and x of gemm_i8; depthwise_i8 reads u8 */
-    void (*gemm_i8)(const struct gemm_i8_job *job);
-    void (*gemm_i4)(const struct gemm_i8_job *job); /* of few pixels; NULL: there is none */
-    void (*depthwise_i8)(const struct depthwise_i8_job *job);
-    void (*gemm_i16[2])(const struct gemm_i8_job *job); /* sums of 32, of 64 bits; NULL: none */
+    gemm_i8_fn *gemm_i8;
+    gemm_i8_fn *gemm_i4; /* of few pixels; NULL: there is none */
+    depthwise_i8_fn *depthwise_i8;
+    gemm_i8_fn *gemm_i16[2]; /* sums of 32, of 64 bits; NULL: none */
     struct byte_rows bytes;
 };
 
@@ -177,36 +189,46 @@ static inline uint32_t depthwise_place(uint32_t block, uint32_t channels, uint32
 /* features: as pith_kernels_fill. */
 void pith_integer_kernels_fill(struct integer_kernels *k, uint32_t features);
 
-extern const struct byte_rows pith_byte_rows;
-void pith_gemm_i8(const struct gemm_i8_job *job);
-void pith_depthwise_i8(const struct depthwise_i8_job *job);
-/* Variants, a line each: the member, its job, the name, the features it needs; worst to best. What
- * panels a level takes stands in kernels_integer.c. */
+/* The list: pith_kernel_list.h. What panels a level takes stands in kernels_integer.c. */
+#define BYTE_LEVEL(KERNEL, suffix, needs)                                                          \
+    KERNEL(bytes.combine, combine_bytes_fn, pith_combine_bytes##suffix, needs)                     \
+    KERNEL(bytes.quantize, quantize_bytes_fn, pith_quantize_bytes##suffix, needs)                  \
+    KERNEL(bytes.dequantize, dequantize_bytes_fn, pith_dequantize_bytes##suffix, needs)            \
+    KERNEL(bytes.largest, largest_bytes_fn, pith_largest_bytes##suffix, needs)                     \
+    KERNEL(bytes.mean, mean_bytes_fn, pith_mean_bytes##suffix, needs)                              \
+    KERNEL(bytes.look_up, look_up_bytes_fn, pith_look_up_bytes##suffix, needs)
+
+#define INTEGER_KERNELS_ANY(KERNEL)                                                                \
+    KERNEL(gemm_i8, gemm_i8_fn, pith_gemm_i8, 0)                                                   \
+    KERNEL(depthwise_i8, depthwise_i8_fn, pith_depthwise_i8, 0)                                    \
+    BYTE_LEVEL(KERNEL, , 0)
+/* gemm_i16[0] of AVX2 is its gemm_i8, whose x and w are i16 anyway. */
 #ifdef __x86_64__
-extern const struct byte_rows pith_byte_rows_avx2, pith_byte_rows_avx512;
-void pith_look_up_bytes_vbmi(const uint8_t table[256], const uint8_t *x, uint8_t *y, size_t n);
 #define INTEGER_KERNELS_OWN(KERNEL)                                                                \
-    KERNEL(gemm_i8, gemm_i8_job, pith_gemm_i8_avx2, PITH_CPU_AVX2)                                 \
-    KERNEL(depthwise_i8, depthwise_i8_job, pith_depthwise_i8_avx2, PITH_CPU_AVX2)                  \
-    KERNEL(gemm_i16[1], gemm_i8_job, pith_gemm_i16_avx2, PITH_CPU_AVX2)                            \
-    KERNEL(gemm_i8, gemm_i8_job, pith_gemm_i8_avxvnni, PITH_CPU_AVXVNNI)                           \
-    KERNEL(depthwise_i8, depthwise_i8_job, pith_depthwise_i8_avxvnni, PITH_CPU_AVXVNNI)            \
-    KERNEL(gemm_i8, gemm_i8_job, pith_gemm_i8_vnni, PITH_CPU_VNNI)                                 \
-    KERNEL(gemm_i4, gemm_i8_job, pith_gemm_i4_vnni, PITH_CPU_VNNI)                                 \
-    KERNEL(depthwise_i8, depthwise_i8_job, pith_depthwise_i8_vnni, PITH_CPU_VNNI)
+    KERNEL(gemm_i8, gemm_i8_fn, pith_gemm_i8_avx2, PITH_CPU_AVX2)                                  \
+    KERNEL(depthwise_i8, depthwise_i8_fn, pith_depthwise_i8_avx2, PITH_CPU_AVX2)                   \
+    KERNEL(gemm_i16[0], gemm_i8_fn, pith_gemm_i8_avx2, PITH_CPU_AVX2)                              \
+    KERNEL(gemm_i16[1], gemm_i8_fn, pith_gemm_i16_avx2, PITH_CPU_AVX2)                             \
+    KERNEL(gemm_i8, gemm_i8_fn, pith_gemm_i8_avxvnni, PITH_CPU_AVXVNNI)                            \
+    KERNEL(depthwise_i8, depthwise_i8_fn, pith_depthwise_i8_avxvnni, PITH_CPU_AVXVNNI)             \
+    KERNEL(gemm_i8, gemm_i8_fn, pith_gemm_i8_vnni, PITH_CPU_VNNI)                                  \
+    KERNEL(gemm_i4, gemm_i8_fn, pith_gemm_i4_vnni, PITH_CPU_VNNI)                                  \
+    KERNEL(depthwise_i8, depthwise_i8_fn, pith_depthwise_i8_vnni, PITH_CPU_VNNI)                   \
+    BYTE_LEVEL(KERNEL, _avx2, PITH_CPU_AVX2)                                                       \
+    BYTE_LEVEL(KERNEL, _avx512, PITH_CPU_AVX512)                                                   \
+    KERNEL(bytes.look_up, look_up_bytes_fn, pith_look_up_bytes_vbmi, PITH_CPU_VBMI)
 #elif defined __aarch64__
-extern const struct byte_rows pith_byte_rows_neon;
 #define INTEGER_KERNELS_OWN(KERNEL)                                                                \
-    KERNEL(gemm_i8, gemm_i8_job, pith_gemm_i8_neon, PITH_CPU_NEON)                                 \
-    KERNEL(depthwise_i8, depthwise_i8_job, pith_depthwise_i8_neon, PITH_CPU_NEON)                  \
-    KERNEL(gemm_i8, gemm_i8_job, pith_gemm_i8_dotprod, PITH_CPU_DOTPROD)                           \
-    KERNEL(depthwise_i8, depthwise_i8_job, pith_depthwise_i8_dotprod, PITH_CPU_DOTPROD)
+    KERNEL(gemm_i8, gemm_i8_fn, pith_gemm_i8_neon, PITH_CPU_NEON)                                  \
+    KERNEL(depthwise_i8, depthwise_i8_fn, pith_depthwise_i8_neon, PITH_CPU_NEON)                   \
+    KERNEL(gemm_i8, gemm_i8_fn, pith_gemm_i8_dotprod, PITH_CPU_DOTPROD)                            \
+    KERNEL(depthwise_i8, depthwise_i8_fn, pith_depthwise_i8_dotprod, PITH_CPU_DOTPROD)             \
+    BYTE_LEVEL(KERNEL, _neon, PITH_CPU_NEON)
 #else
 #define INTEGER_KERNELS_OWN(KERNEL)
 #endif
+#define INTEGER_KERNELS(KERNEL) INTEGER_KERNELS_ANY(KERNEL) INTEGER_KERNELS_OWN(KERNEL)
 
-#define DECLARE_KERNEL(member, job, function, features) void function(const struct job *);
-INTEGER_KERNELS_OWN(DECLARE_KERNEL)
-#undef DECLARE_KERNEL
+INTEGER_KERNELS(KERNEL_DECLARE)
 
 #endif

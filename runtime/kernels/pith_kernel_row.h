@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "pith_kernel_list.h"
+
 /* One row of a normalisation: y = (x - mean) * (factor * scale) + bias, factor = 1 / sqrt(variance
  * + epsilon). */
 struct norm_row {
@@ -23,47 +25,56 @@ struct norm_row {
     float epsilon;
 };
 
-typedef void pith_row_f32(const float *x, float *y, size_t n);
+typedef void row_f32_fn(const float *x, float *y, size_t n);
+typedef void clip_row_f32_fn(const float *x, float low, float high, float *y, size_t n);
+typedef void exp_row_f32_fn(const float *x, float minus, float *y, size_t n); /* of x - minus */
+typedef void layer_norm_row_f32_fn(const struct norm_row *row, size_t n);     /* n > 0 */
+/* x [n, width], row stride ld, width <= DENSE_MAX_NR: x = exp(x - m), m the largest of its column;
+ * inverse[c] = 1 / the column's sum. n > 0. The sum adds rows in ascending order. */
+typedef void softmax_columns_f32_fn(float *x, size_t ld, size_t n, size_t width, float *inverse);
+/* y = c ? a : b of 4 bytes each, b's step is 0 or 1; y may be a or b */
+typedef void where_row_b32_fn(const uint8_t *c, const uint32_t *a, size_t a_step, const uint32_t *b,
+                              size_t b_step, uint32_t *y, size_t n);
 
 struct row_kernels {
-    pith_row_f32 *relu, *tanh, *sigmoid, *erf, *gelu, *gelu_tanh;
-    void (*clip)(const float *x, float low, float high, float *y, size_t n);
-    void (*exp)(const float *x, float minus, float *y, size_t n); /* of x - minus */
-    pith_row_f32 *softmax;                                        /* n > 0 */
-    void (*layer_norm)(const struct norm_row *row, size_t n);     /* n > 0 */
-    /* x [n, width], row stride ld, width <= DENSE_MAX_NR: x = exp(x - m), m the largest of its
-     * column; inverse[c] = 1 / the column's sum. n > 0. The sum adds rows in ascending order. */
-    void (*softmax_columns)(float *x, size_t ld, size_t n, size_t width, float *inverse);
-    /* y = c ? a : b of 4 bytes each, b's step is 0 or 1; y may be a or b */
-    void (*where)(const uint8_t *c, const uint32_t *a, size_t a_step, const uint32_t *b,
-                  size_t b_step, uint32_t *y, size_t n);
+    row_f32_fn *relu, *tanh, *sigmoid, *erf, *gelu, *gelu_tanh;
+    clip_row_f32_fn *clip;
+    exp_row_f32_fn *exp;
+    row_f32_fn *softmax; /* n > 0 */
+    layer_norm_row_f32_fn *layer_norm;
+    softmax_columns_f32_fn *softmax_columns;
+    where_row_b32_fn *where;
 };
 
 /* features: as pith_kernels_fill. */
 void pith_row_kernels_fill(struct row_kernels *k, uint32_t features);
 
-/* What a level defines: the members of struct row_kernels by the names of math_f32.h and
- * elementary_f32.h, with the level's suffix. */
-#define ROW_KERNELS(suffix)                                                                        \
-    void pith_relu_row_f32##suffix(const float *x, float *y, size_t n);                            \
-    void pith_tanh_row_f32##suffix(const float *x, float *y, size_t n);                            \
-    void pith_sigmoid_row_f32##suffix(const float *x, float *y, size_t n);                         \
-    void pith_erf_row_f32##suffix(const float *x, float *y, size_t n);                             \
-    void pith_gelu_row_f32##suffix(const float *x, float *y, size_t n);                            \
-    void pith_gelu_tanh_row_f32##suffix(const float *x, float *y, size_t n);                       \
-    void pith_clip_row_f32##suffix(const float *x, float low, float high, float *y, size_t n);     \
-    void pith_exp_row_f32##suffix(const float *x, float minus, float *y, size_t n);                \
-    void pith_softmax_row_f32##suffix(const float *x, float *y, size_t n);                         \
-    void pith_layer_norm_row_f32##suffix(const struct norm_row *row, size_t n);                    \
-    void pith_softmax_columns_f32##suffix(float *x, size_t ld, size_t n, size_t width,             \
-                                          float *inverse);                                         \
-    void pith_where_row_b32##suffix(const uint8_t *c, const uint32_t *a, size_t a_step,            \
-                                    const uint32_t *b, size_t b_step, uint32_t *y, size_t n);
+/* The list: pith_kernel_list.h. A level compiles the one template, so it has all of them; one that
+ * has a kernel of its own for some member has a line for it behind. */
+#define ROW_LEVEL(KERNEL, suffix, needs)                                                           \
+    KERNEL(relu, row_f32_fn, pith_relu_row_f32##suffix, needs)                                     \
+    KERNEL(tanh, row_f32_fn, pith_tanh_row_f32##suffix, needs)                                     \
+    KERNEL(sigmoid, row_f32_fn, pith_sigmoid_row_f32##suffix, needs)                               \
+    KERNEL(erf, row_f32_fn, pith_erf_row_f32##suffix, needs)                                       \
+    KERNEL(gelu, row_f32_fn, pith_gelu_row_f32##suffix, needs)                                     \
+    KERNEL(gelu_tanh, row_f32_fn, pith_gelu_tanh_row_f32##suffix, needs)                           \
+    KERNEL(clip, clip_row_f32_fn, pith_clip_row_f32##suffix, needs)                                \
+    KERNEL(exp, exp_row_f32_fn, pith_exp_row_f32##suffix, needs)                                   \
+    KERNEL(softmax, row_f32_fn, pith_softmax_row_f32##suffix, needs)                               \
+    KERNEL(layer_norm, layer_norm_row_f32_fn, pith_layer_norm_row_f32##suffix, needs)              \
+    KERNEL(softmax_columns, softmax_columns_f32_fn, pith_softmax_columns_f32##suffix, needs)       \
+    KERNEL(where, where_row_b32_fn, pith_where_row_b32##suffix, needs)
 
-ROW_KERNELS()
+#define ROW_KERNELS_ANY(KERNEL) ROW_LEVEL(KERNEL, , 0)
 #ifdef __x86_64__
-ROW_KERNELS(_avx2)
-ROW_KERNELS(_avx512)
+#define ROW_KERNELS_OWN(KERNEL)                                                                    \
+    ROW_LEVEL(KERNEL, _avx2, PITH_CPU_AVX2)                                                        \
+    ROW_LEVEL(KERNEL, _avx512, PITH_CPU_AVX512)
+#else
+#define ROW_KERNELS_OWN(KERNEL)
 #endif
+#define ROW_KERNELS(KERNEL) ROW_KERNELS_ANY(KERNEL) ROW_KERNELS_OWN(KERNEL)
+
+ROW_KERNELS(KERNEL_DECLARE)
 
 #endif

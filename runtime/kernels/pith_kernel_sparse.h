@@ -38,6 +38,7 @@
 
 #include <stdint.h>
 #include "pith_bytes.h"
+#include "pith_kernel_list.h"
 #include "pith_runtime.h"
 
 enum run_form_kind {
@@ -91,32 +92,29 @@ struct sparse_kernels {
 /* features: as pith_kernels_fill. */
 void pith_sparse_kernels_fill(struct sparse_kernels *k, uint32_t features);
 
-/* The list, a line each: the form, the function, the features it needs; worst to best. */
+/* The list: pith_kernel_list.h. */
 #define SPARSE_KERNELS_ANY(KERNEL)                                                                 \
-    KERNEL(FORM_CSR_VALUE, pith_spmv_csr_value, 0)                                                 \
-    KERNEL(FORM_CSR_CODEBOOK, pith_spmv_csr_codebook, 0)                                           \
-    KERNEL(FORM_WINDOW, pith_spmv_window, 0)                                                       \
-    KERNEL(FORM_DENSE4, pith_gemv_codebook4, 0)                                                    \
-    KERNEL(FORM_DENSE5, pith_gemv_codebook5, 0)                                                    \
-    KERNEL(FORM_DENSE8, pith_gemv_codebook8, 0)
-
+    KERNEL(matvec[FORM_CSR_VALUE], matvec_fn, pith_spmv_csr_value, 0)                              \
+    KERNEL(matvec[FORM_CSR_CODEBOOK], matvec_fn, pith_spmv_csr_codebook, 0)                        \
+    KERNEL(matvec[FORM_WINDOW], matvec_fn, pith_spmv_window, 0)                                    \
+    KERNEL(matvec[FORM_DENSE4], matvec_fn, pith_gemv_codebook4, 0)                                 \
+    KERNEL(matvec[FORM_DENSE5], matvec_fn, pith_gemv_codebook5, 0)                                 \
+    KERNEL(matvec[FORM_DENSE8], matvec_fn, pith_gemv_codebook8, 0)
 #ifdef __x86_64__
 #define SPARSE_KERNELS_OWN(KERNEL)                                                                 \
-    KERNEL(FORM_CSR_VALUE, pith_spmv_csr_value_avx2, PITH_CPU_AVX2)                                \
-    KERNEL(FORM_CSR_CODEBOOK, pith_spmv_csr_codebook_avx2, PITH_CPU_AVX2)                          \
-    KERNEL(FORM_DENSE4, pith_gemv_codebook4_avx2, PITH_CPU_AVX2)                                   \
-    KERNEL(FORM_DENSE5, pith_gemv_codebook5_avx2, PITH_CPU_AVX2)                                   \
-    KERNEL(FORM_WINDOW, pith_spmv_window_avx512, PITH_CPU_AVX512)                                  \
-    KERNEL(FORM_DENSE4, pith_gemv_codebook4_avx512, PITH_CPU_AVX512)                               \
-    KERNEL(FORM_DENSE5, pith_gemv_codebook5_avx512, PITH_CPU_AVX512)                               \
-    KERNEL(FORM_DENSE8, pith_gemv_codebook8_vbmi, PITH_CPU_VBMI)
+    KERNEL(matvec[FORM_CSR_VALUE], matvec_fn, pith_spmv_csr_value_avx2, PITH_CPU_AVX2)             \
+    KERNEL(matvec[FORM_CSR_CODEBOOK], matvec_fn, pith_spmv_csr_codebook_avx2, PITH_CPU_AVX2)       \
+    KERNEL(matvec[FORM_DENSE4], matvec_fn, pith_gemv_codebook4_avx2, PITH_CPU_AVX2)                \
+    KERNEL(matvec[FORM_DENSE5], matvec_fn, pith_gemv_codebook5_avx2, PITH_CPU_AVX2)                \
+    KERNEL(matvec[FORM_WINDOW], matvec_fn, pith_spmv_window_avx512, PITH_CPU_AVX512)               \
+    KERNEL(matvec[FORM_DENSE4], matvec_fn, pith_gemv_codebook4_avx512, PITH_CPU_AVX512)            \
+    KERNEL(matvec[FORM_DENSE5], matvec_fn, pith_gemv_codebook5_avx512, PITH_CPU_AVX512)            \
+    KERNEL(matvec[FORM_DENSE8], matvec_fn, pith_gemv_codebook8_vbmi, PITH_CPU_VBMI)
 #else
 #define SPARSE_KERNELS_OWN(KERNEL)
 #endif
+#define SPARSE_KERNELS(KERNEL) SPARSE_KERNELS_ANY(KERNEL) SPARSE_KERNELS_OWN(KERNEL)
 
-#define DECLARE_KERNEL(form, function, features) matvec_fn function;
-SPARSE_KERNELS_ANY(DECLARE_KERNEL)
-SPARSE_KERNELS_OWN(DECLARE_KERNEL)
-#undef DECLARE_KERNEL
+SPARSE_KERNELS(KERNEL_DECLARE)
 
 #endif

@@ -152,12 +152,9 @@ static enum pith_status need_conv_integer(const struct op_args *args, const stru
 {
     const struct shape *w = &args->in[1]->shape;
     *need = (struct op_need){.kernel = "conv-i8"};
-    if (pith_integer_op_need(args, env, pith_integer_conv_of_conv, need))
-        need->kernel =
-            w->dim[1] == 1 && args->attr[ATTR_CONV_GROUP] > 1 ? "depthwise-i8" : "gemm-i8";
     if (!mul_ok(shape_elems(&args->out[0]->shape), shape_product(w, 1, w->rank), &need->macs))
         need->macs = UINT64_MAX;
-    return PITH_OK;
+    return pith_integer_op_need(args, env, pith_integer_conv_of_conv, need);
 }
 
 static enum pith_status prepare_conv_integer(const struct op_args *args, const struct op_env *env)

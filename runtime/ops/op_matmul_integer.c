@@ -159,12 +159,10 @@ static enum pith_status need_matmul_integer(const struct op_args *args, const st
 {
     struct product_shape p;
     *need = (struct op_need){.kernel = "matmul-i8"};
-    if (pith_integer_op_need(args, env, pith_integer_conv_of_matmul, need))
-        need->kernel = "gemm-i8";
     product_shape_of(args, &p);
     if (!mul_ok(shape_elems(&args->out[0]->shape), p.k, &need->macs))
         need->macs = UINT64_MAX;
-    return PITH_OK;
+    return pith_integer_op_need(args, env, pith_integer_conv_of_matmul, need);
 }
 
 static enum pith_status prepare_matmul_integer(const struct op_args *args, const struct op_env *env)

@@ -3,7 +3,7 @@
  * were chosen, and what was placed where. Numbers are little-endian.
  *
  *     0   "PITHPLAN"        40  CRC32C of the model
- *     8   format, 1         44  steps, n
+ *     8   format, 2         44  steps, n
  *     12  version of pith   48  arena bytes (64 bits)
  *     16  features          56  weight bytes (64 bits)
  *     20  flags             64  choices [n], up to a multiple of 8
@@ -16,7 +16,7 @@
 #include "pith_crc32c.h"
 #include "plan.h"
 
-#define FORMAT 1u
+#define FORMAT 2u
 #define HEAD 64u
 #define RECORD 32u
 #define MAX_STEPS (1u << 24)
@@ -116,6 +116,17 @@ static enum pith_status refuse(enum pith_status status, const char *text, const 
     if (why)
         *why = text;
     return status;
+}
+
+enum pith_status pith_plan_file_options(const void *plan_file, size_t bytes, uint32_t *batch,
+                                        uint32_t *threads)
+{
+    const uint8_t *file = plan_file;
+    if (!file || !is_sound(file, bytes))
+        return PITH_ERR_CORRUPT;
+    *batch = load_le32(file + 24);
+    *threads = load_le32(file + 28) + 1;
+    return PITH_OK;
 }
 
 enum pith_status pith_plan_file_open(const void *plan_file, size_t bytes, const void *blob,

@@ -150,11 +150,24 @@ bool pith_integer_chain_knows(const struct op_info *inner, const int32_t *attr,
 
 /* Scratch of a chunk: | floats of parts | of their results | what the operator asks for | */
 struct parts {
-    const struct op_args *args;
-    const struct op_env *env;
     uint32_t axes, chunks;
     size_t n, x, y, each; /* parts, their elements; parts that run as one */
     uint64_t y_at, own_at, chunk_bytes;
+};
+
+/* The lowered operation: found when planned, read by each run. */
+struct chain {
+    uint32_t tables;    /* in prep: one for each input, or none */
+    bool is_parted;     /* on floats, as `parts` says */
+    struct parts parts; /* there where is_parted */
+};
+
+_Static_assert(sizeof(struct chain) <= OP_LOWERED_MAX, "planning reserves more");
+
+struct parts_run {
+    const struct parts *p;
+    const struct op_args *args;
+    const struct op_env *env;
     struct byte_grid from, to;
 };
 
@@ -169,7 +182,7 @@ static struct tview some_parts(const struct parts *p, const struct tview *t, siz
 static bool in_parts(const struct op_args *args, struct parts *p)
 {
     const struct shape *x = &args->in[0]->shape, *y = &args->out[0]->shape;
-    *p = (struct parts){.args = args, .axes = parted_axes(args->inner, args->attr, x, y)};
+    *p = (struct parts){.axes = parted_axes(args->inner, args->attr, x, y)};
     if (p->axes == NOT_IN_PARTS || !args->grid[0].scale)
         return false;
     p->n = shape_product(x, 0, p->axes);
@@ -186,12 +199,13 @@ static bool in_parts(const struct op_args *args, struct parts *p)
 
 static void run_chunk(void *arg, uint32_t i)
 {
-    const struct parts *p = arg;
-    const struct op_args *args = p->args;
-    const struct byte_rows *rows = &p->env->kernels->integer.bytes;
-    uint8_t *memory = (uint8_t *)p->env->scratch + i * p->chunk_bytes;
+    const struct parts_run *run = arg;
+    const struct parts *p = run->p;
+    const struct op_args *args = run->args;
+    const struct byte_rows *rows = &run->env->kernels->integer.bytes;
+    uint8_t *memory = (uint8_t *)run->env->scratch + i * p->chunk_bytes;
     float *x = (void *)memory, *y = (void *)(memory + p->y_at);
-    struct op_env alone = {.kernels = p->env->kernels, .scratch = memory + p->own_at};
+    struct op_env alone = {.kernels = run->env->kernels, .scratch = memory + p->own_at};
     size_t begin = p->n * i / p->chunks, end = p->n * (i + 1) / p->chunks;
     for (size_t n; begin < end; begin += n) {
         n = end - begin < p->each ? end - begin : p->each;
@@ -201,16 +215,17 @@ static void run_chunk(void *arg, uint32_t i)
         struct tview *out[1] = {&to};
         struct op_args inner = {
             .info = args->inner, .attr = args->attr, .n_in = 1, .n_out = 1, .in = in, .out = out};
-        rows->dequantize(&p->from, (const uint8_t *)args->in[0]->data + begin * p->x, x, n * p->x);
+        rows->dequantize(&run->from, (const uint8_t *)args->in[0]->data + begin * p->x, x,
+                         n * p->x);
         args->inner->run(&inner, &alone);
-        rows->quantize(&p->to, y, (uint8_t *)args->out[0]->data + begin * p->y, n * p->y);
+        rows->quantize(&run->to, y, (uint8_t *)args->out[0]->data + begin * p->y, n * p->y);
     }
 }
 
 /* What the operator itself needs, of a whole `each`. */
-static enum pith_status need_parts(struct parts *p, const struct op_env *env, struct op_need *need)
+static enum pith_status need_parts(struct parts *p, const struct op_args *args,
+                                   const struct op_env *env, struct op_need *need)
 {
-    const struct op_args *args = p->args;
     struct tview from = some_parts(p, args->in[0], p->each, NULL);
     struct tview to = some_parts(p, args->out[0], p->each, NULL);
     const struct tview *in[1] = {&from};
@@ -223,14 +238,10 @@ static enum pith_status need_parts(struct parts *p, const struct op_env *env, st
     return st;
 }
 
-static void run_parts(struct parts *p, const struct op_env *env)
+static void run_parts(const struct parts *p, const struct op_args *args, const struct op_env *env)
 {
-    struct op_need need = {0};
-    need_parts(p, env, &need); /* cannot fail: it passed */
-    p->env = env;
-    p->from = grid_in(p->args, 0);
-    p->to = grid_out(p->args);
-    pith_op_parallel(env, p->chunks, run_chunk, p);
+    struct parts_run run = {p, args, env, grid_in(args, 0), grid_out(args)};
+    pith_op_parallel(env, p->chunks, run_chunk, &run);
 }
 
 /* ---- tables ---------------------------------------------------------------------------------- */
@@ -241,12 +252,9 @@ static bool is_move(enum pith_op op)
     return op == PITH_OP_SLICE || op == PITH_OP_PAD || op == PITH_OP_RESIZE;
 }
 
-static uint32_t tables(const struct op_args *args)
+static uint32_t tables_of(const struct op_args *args)
 {
     enum pith_op op = args->inner->op;
-    struct parts unused;
-    if (in_parts(args, &unused))
-        return 0;
     bool some = op == PITH_OP_CONCAT || op == PITH_OP_MAX_POOL || is_move(op) || is_elementwise(op);
     return some ? args->n_in : 0;
 }
@@ -283,18 +291,30 @@ static void make_table(const struct op_args *args, const struct op_env *env, uin
         t->is_identity = t->is_identity && t->to[q] == q;
 }
 
+static uint32_t chain_lowered_bytes(const struct op_args *args, const struct op_env *env)
+{
+    struct parts unused;
+    (void)env;
+    return in_parts(args, &unused) ? sizeof(struct chain) : offsetof(struct chain, parts);
+}
+
 static enum pith_status need_chain(const struct op_args *args, const struct op_env *env,
                                    struct op_need *need)
 {
+    struct chain *c = args->lowered;
     struct parts p;
     *need = (struct op_need){0};
     enum pith_status st = PITH_OK;
-    if (in_parts(args, &p))
-        st = need_parts(&p, env, need);
+    c->is_parted = in_parts(args, &p);
+    c->tables = c->is_parted ? 0 : tables_of(args);
+    if (c->is_parted)
+        st = need_parts(&p, args, env, need);
     else if (args->inner->op == PITH_OP_RESIZE)
         st = args->inner->need(args, env, need);
+    if (c->is_parted)
+        c->parts = p;
     need->kernel = "bytes";
-    need->prep_bytes = tables(args) * sizeof(struct chain_table);
+    need->prep_bytes = c->tables * sizeof(struct chain_table);
     if (args->inner->op == PITH_OP_PAD) /* what passed through the table */
         need->scratch_bytes = shape_elems(&args->in[0]->shape);
     return st;
@@ -302,8 +322,9 @@ static enum pith_status need_chain(const struct op_args *args, const struct op_e
 
 static enum pith_status prepare_chain(const struct op_args *args, const struct op_env *env)
 {
+    const struct chain *c = args->lowered;
     struct chain_table *t = args->prep;
-    for (uint32_t i = 0; i < tables(args); i++)
+    for (uint32_t i = 0; i < c->tables; i++)
         make_table(args, env, i, &t[i]);
     return PITH_OK;
 }
@@ -314,11 +335,11 @@ struct chain_job {
     const struct op_args *args;
     const struct byte_rows *rows;
     struct combine_bytes combine;
-    const struct chain_table *table;
-    size_t n;                  /* elements */
-    size_t outer, inner;       /* Concat: chunks, elements under one place of the axis */
-    struct byte_grid from, to; /* of the mean */
-    uint32_t c, h, w, oh, ow;  /* pools */
+    const struct chain_table *table; /* one for each input; NULL: none */
+    size_t n;                        /* elements */
+    size_t outer, inner;             /* Concat: chunks, elements under one place of the axis */
+    struct byte_grid from, to;       /* of the mean */
+    uint32_t c, h, w, oh, ow;        /* pools */
     int32_t kernel[2], stride[2], pad[2];
 };
 
@@ -339,7 +360,7 @@ static void element_range(void *arg, size_t begin, size_t end)
     size_t at = begin * PIECE, n = (end * PIECE < j->n ? end * PIECE : j->n) - at;
     const uint8_t *x = args->in[0]->data;
     uint8_t *y = args->out[0]->data;
-    if (tables(args))
+    if (j->table)
         look_up(j, j->table, x + at, y + at, n);
     else
         j->rows->combine(&j->combine, x + at, (const uint8_t *)args->in[1]->data + at, y + at, n);
@@ -523,13 +544,13 @@ static void run_move(const struct chain_job *j, const struct op_env *env)
 
 static void run_chain(const struct op_args *args, const struct op_env *env)
 {
+    const struct chain *c = args->lowered;
     struct chain_job job = {.args = args,
                             .rows = &env->kernels->integer.bytes,
-                            .table = args->prep,
+                            .table = c->tables ? args->prep : NULL,
                             .n = shape_elems(&args->out[0]->shape)};
-    struct parts parts;
-    if (in_parts(args, &parts)) {
-        run_parts(&parts, env);
+    if (c->is_parted) {
+        run_parts(&c->parts, args, env);
         return;
     }
     switch (args->inner->op) {
@@ -559,6 +580,7 @@ static void run_chain(const struct op_args *args, const struct op_env *env)
 }
 
 const struct op_info pith_integer_chain = {
+    .lowered_bytes = chain_lowered_bytes,
     .need = need_chain,
     .prepare = prepare_chain,
     .run = run_chain,

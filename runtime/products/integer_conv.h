@@ -61,23 +61,27 @@ bool pith_integer_conv_of_conv(const struct op_args *args, struct integer_conv *
 bool pith_integer_conv_of_matmul(const struct op_args *args, struct integer_conv *c);
 enum { INTEGER_ZERO_X = 2, INTEGER_ZERO_W = 3, INTEGER_BIAS = 4 };
 
-/* false: it does not run on the kernels of env (a depthwise product that keeps its sums; without
- * fusion). */
-bool pith_integer_conv_need(const struct integer_conv *c, const struct op_env *env,
+/* halved: with two weights a byte. false: it does not run on the kernels of env (a depthwise
+ * product that keeps its sums; weights of too many values; without fusion). */
+bool pith_integer_conv_need(const struct integer_conv *c, const struct op_env *env, bool halved,
                             struct integer_layout *l);
+/* Whether halved weights, where they are supported, are the faster ones. */
+bool pith_integer_conv_halves(const struct integer_conv *c);
 void pith_integer_conv_pack(const struct integer_conv *c, const struct integer_layout *l,
                             const struct op_env *env, const struct integer_weights *weights,
                             void *prep);
 void pith_integer_conv_run(const struct integer_conv *c, const struct integer_layout *l,
                            const struct op_env *env, const struct integer_conv_data *data);
 
-/* The same for an operator: lowered, needs, prepare and run of args. of: one of the above. need and
- * run: false when it does not run on the kernels; pith_integer_op_weights then are its weights as
- * they are, constant or not: in the image where they can be used there, else prep. */
+/* The same for an operator: lowered, needs, prepare and run of args. of: one of the above. need:
+ * its kernel is args->choice, or where that is 0 the first that supports it and pays off;
+ * need->kernel stays as it was, and run is false, when it does not run on the kernels.
+ * pith_integer_op_weights then are its weights as they are, constant or not: in the image where
+ * they can be used there, else prep. PITH_ERR_CORRUPT: the choice is none of its kernels. */
 typedef bool integer_conv_of(const struct op_args *args, struct integer_conv *c);
 uint32_t pith_integer_op_lowered_bytes(const struct op_args *args, const struct op_env *env);
-bool pith_integer_op_need(const struct op_args *args, const struct op_env *env, integer_conv_of *of,
-                          struct op_need *need);
+enum pith_status pith_integer_op_need(const struct op_args *args, const struct op_env *env,
+                                      integer_conv_of *of, struct op_need *need);
 enum pith_status pith_integer_op_prepare(const struct op_args *args, const struct op_env *env,
                                          const struct integer_weights *strides);
 const void *pith_integer_op_weights(const struct op_args *args);

@@ -19,7 +19,7 @@ static bool is_padded(const struct integer_conv *c)
 }
 
 static void set_product(struct integer_layout *l, const struct integer_conv *c,
-                        const struct integer_kernels *k)
+                        const struct integer_kernels *k, bool halved)
 {
     uint64_t taps = (uint64_t)c->kh * c->kw, element = l->wide ? 2 : 1;
     if (l->depthwise) {
@@ -35,8 +35,8 @@ static void set_product(struct integer_layout *l, const struct integer_conv *c,
     l->run = joined ? c->kw * l->cg : l->cg;
     l->steps = (l->run + l->k_step - 1) / l->k_step;
     l->rounded = (l->og + l->nr - 1) / l->nr * l->nr;
-    l->halved = c->few_weights && !c->words && k->gemm_i4 && l->segments == 1 && c->groups == 1 &&
-                (uint64_t)c->oh * c->ow <= FEW_PIXELS && (uint64_t)l->run * l->og >= MANY_WEIGHTS;
+    l->halved =
+        halved && c->few_weights && !c->words && k->gemm_i4 && l->segments == 1 && c->groups == 1;
     l->panel_bytes = (uint64_t)l->segments * l->steps * l->k_step * l->nr * element;
     if (l->halved)
         l->gemm = k->gemm_i4;
@@ -105,7 +105,13 @@ static bool set_kernels(struct integer_layout *l, const struct integer_conv *c,
     return l->gemm != NULL;
 }
 
-bool pith_integer_conv_need(const struct integer_conv *c, const struct op_env *env,
+bool pith_integer_conv_halves(const struct integer_conv *c)
+{
+    uint64_t run = (uint64_t)c->kh * c->kw * (c->channels / c->groups);
+    return (uint64_t)c->oh * c->ow <= FEW_PIXELS && run * (c->outputs / c->groups) >= MANY_WEIGHTS;
+}
+
+bool pith_integer_conv_need(const struct integer_conv *c, const struct op_env *env, bool halved,
                             struct integer_layout *l)
 {
     if (!env->kernels || (env->flags & PITH_FLAG_NO_FUSION))
@@ -115,7 +121,9 @@ bool pith_integer_conv_need(const struct integer_conv *c, const struct op_env *e
     l->depthwise = c->groups > 1 && l->cg == 1 && l->og == 1;
     if (!set_kernels(l, c, k) || (l->depthwise && !c->to_values))
         return false;
-    set_product(l, c, k);
+    set_product(l, c, k, halved);
+    if (halved && !l->halved)
+        return false;
     set_bands(l, c);
     set_memory(l, c, env->parallel_for != NULL);
     return true;

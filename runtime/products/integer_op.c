@@ -125,22 +125,22 @@ static uint64_t plain_bytes(const struct weight *w)
 /* What packing asks of the geometry beside the weight's shape: pith_integer_layout_of. */
 static uint64_t form_of(const struct op_args *args, const struct integer_conv *c)
 {
-    bool conv = args->info->op == PITH_OP_CONV_INTEGER;
-    uint64_t pixels = (uint64_t)c->oh * c->ow;
-    uint32_t few = pixels < 3 ? (uint32_t)pixels : 3; /* halved weights are for few pixels */
-    if (!conv)
-        return prep_form(PREP_MATMUL_INTEGER, few << 1 | c->words);
+    const struct integer_op *op = args->lowered;
+    uint32_t halved = op->layout.halved;
+    if (args->info->op != PITH_OP_CONV_INTEGER)
+        return prep_form(PREP_MATMUL_INTEGER, halved << 1 | c->words);
     /* groups < 2^25: is_small */
     return prep_form(PREP_CONV_INTEGER,
-                     c->groups << 4 | few << 2 | (c->dil_w == 1 ? 2u : 0u) | c->words);
+                     c->groups << 4 | halved << 2 | (c->dil_w == 1 ? 2u : 0u) | c->words);
 }
 
 /* ---- kernels -------------------------------------------------------------------------------- */
 
-/* A way to run it, as struct product_kernel. Of those that support it the first is taken: no two
- * are made for the same. */
+/* A way to run it, as struct product_kernel. Of those that support it and pay off the first is
+ * taken, unless a plan's file says which. */
 struct integer_kernel {
     bool (*supports)(const struct op_args *args, const struct op_env *env);
+    bool (*pays)(const struct integer_conv *c); /* NULL: always */
     void (*workspace)(const struct op_args *args, struct op_need *need);
     enum pith_status (*pack)(const struct op_args *args, const struct op_env *env,
                              const struct integer_weights *strides);
@@ -168,11 +168,20 @@ static void direct_run(const struct op_args *args, const struct op_env *env,
     pith_integer_direct_run(&op->conv, args, env, data);
 }
 
-/* In panels: gemm and depthwise kernels, on bytes, halved weights or words. */
+/* In panels: gemm and depthwise kernels, on bytes or words. Where weights stay in place there is no
+ * room for a layout (pith_integer_op_lowered_bytes). */
 static bool packed_supports(const struct op_args *args, const struct op_env *env)
 {
     struct integer_op *op = args->lowered;
-    return pith_integer_conv_need(&op->conv, env, &op->layout);
+    return !direct_supports(args, env) &&
+           pith_integer_conv_need(&op->conv, env, false, &op->layout);
+}
+
+/* Two weights a byte. */
+static bool halved_supports(const struct op_args *args, const struct op_env *env)
+{
+    struct integer_op *op = args->lowered;
+    return !direct_supports(args, env) && pith_integer_conv_need(&op->conv, env, true, &op->layout);
 }
 
 static void packed_workspace(const struct op_args *args, struct op_need *need)
@@ -209,10 +218,14 @@ static void packed_run(const struct op_args *args, const struct op_env *env,
     pith_integer_conv_run(&op->conv, &op->layout, env, data);
 }
 
+/* The list: a choice is a number in it, from 1 on. */
 static const struct integer_kernel kernels[] = {
-    {direct_supports, direct_workspace, NULL, direct_run},
-    {packed_supports, packed_workspace, packed_pack, packed_run},
+    {direct_supports, NULL, direct_workspace, NULL, direct_run},
+    {halved_supports, pith_integer_conv_halves, packed_workspace, packed_pack, packed_run},
+    {packed_supports, NULL, packed_workspace, packed_pack, packed_run},
 };
+#define N_KERNELS (sizeof kernels / sizeof *kernels)
+#define HALVED 2u
 
 /* ---- the operator --------------------------------------------------------------------------- */
 
@@ -225,25 +238,49 @@ uint32_t pith_integer_op_lowered_bytes(const struct op_args *args, const struct 
     return direct ? offsetof(struct integer_op, layout) : sizeof(struct integer_op);
 }
 
-bool pith_integer_op_need(const struct op_args *args, const struct op_env *env, integer_conv_of *of,
-                          struct op_need *need)
+/* The number of the kernel that args->choice asks for, or of the best; 0: none. */
+static uint32_t chosen(const struct op_args *args, const struct op_env *env)
+{
+    const struct integer_op *op = args->lowered;
+    for (uint32_t i = 0; i < N_KERNELS; i++) {
+        const struct integer_kernel *k = &kernels[i];
+        if (args->choice ? args->choice != i + 1 : k->pays && !k->pays(&op->conv))
+            continue;
+        if (k->supports(args, env))
+            return i + 1;
+    }
+    return 0;
+}
+
+static const char *kernel_name(const struct integer_conv *c, uint32_t choice)
+{
+    if (c->groups > 1 && c->channels == c->groups)
+        return "depthwise-i8";
+    return choice == HALVED ? "gemm-i4" : "gemm-i8";
+}
+
+enum pith_status pith_integer_op_need(const struct op_args *args, const struct op_env *env,
+                                      integer_conv_of *of, struct op_need *need)
 {
     struct integer_op *op = args->lowered;
     op->kernel = NULL;
     bool known = args->weight && of(args, &op->conv);
-    for (size_t i = 0; i < sizeof kernels / sizeof *kernels && known && !op->kernel; i++)
-        if (kernels[i].supports(args, env))
-            op->kernel = &kernels[i];
-    if (op->kernel) {
+    uint32_t choice = known ? chosen(args, env) : 0;
+    if (args->choice != 0 && choice == 0)
+        return PITH_ERR_CORRUPT;
+    if (choice) {
+        op->kernel = &kernels[choice - 1];
+        need->kernel = kernel_name(&op->conv, choice);
+        need->choice = (uint8_t)choice;
         op->kernel->workspace(args, need);
-        return true;
+        return PITH_OK;
     }
     need->prep_form = prep_form(PREP_ELEMENTS, 0);
     if (args->weight && !pith_weight_borrow(args->weight)) {
         need->prep_scratch_bytes = pith_weight_scratch_bytes(args->weight);
         need->prep_bytes = plain_bytes(args->weight);
     }
-    return false;
+    return PITH_OK;
 }
 
 const void *pith_integer_op_weights(const struct op_args *args)

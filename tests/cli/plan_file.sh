@@ -24,7 +24,14 @@ try 0 "" a.pith -T 1
 cp out plain
 try 0 "" a.pith -T 1 --plan a.plan
 cmp -s out plain || fail "another output by the plan of a file"
-try 2 "another model" b.pith -T 1 --plan a.plan
+grep -q . a.plan || fail "empty"
+"$PITH" info a.pith a.plan >shown || fail "info does not show the file"
+grep -q gemv shown && grep -q 'writes at' shown || fail "no kernels or places in: $(cat shown)"
+"$PITH" info a.pith --plan | cmp -s - shown || fail "the file's plan is another than the one of now"
+"$PITH" info b.pith a.plan >/dev/null 2>err && fail "info shows a plan of another model"
+grep -q "a.plan: it is the plan of another model" err || fail "not named: $(cat err)"
+PITH_THREADS=2 "$PITH" plan a.pith -T 2 -q -o t.plan && "$PITH" info a.pith t.plan >/dev/null || fail "no plan with threads"
+try 2 "a.plan: it is the plan of another model" b.pith -T 1 --plan a.plan
 try 2 "other options" a.pith -T 2 --plan a.plan
 try 4 "broken" a.pith -T 1 --plan x.raw
 try 3 "" a.pith -T 1 --plan none.plan

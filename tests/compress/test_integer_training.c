@@ -317,7 +317,7 @@ static void train(struct pith_model *m, struct pith_data *data, uint32_t bits,
     struct pith_train_opts o;
     struct pith_train_result r;
     struct pith_error err = {0};
-    if (pith_stage_copy_model(m, &teacher, &err) || pith_calibrate(m, &see, NULL, &err) ||
+    if (pith_model_copy(m, &teacher, &err) || pith_calibrate(m, &see, NULL, &err) ||
         pith_choose_grids(m, &choose, NULL, &err) ||
         pith_quantize_find_places(m, &as_trained, p, &err))
         fail_msg("%s", err.text);

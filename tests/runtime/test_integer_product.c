@@ -126,7 +126,45 @@ static uint32_t few_weights(struct shape s)
     return v;
 }
 
-/* Of one row they stay packed where a kernel takes them so. */
+/* The only step runs on the kernel of this number in its operator's list, with the bits of the best
+ * one; what does not take it is refused. */
+static void check_choice(uint8_t choice, const char *name)
+{
+    static _Alignas(64) uint8_t work[1 << 16];
+    struct pith_opts best, opts;
+    struct pith_need need;
+    struct pith_layer layer;
+    struct pith_tensor t;
+    pith_opts_init(&best, sizeof best);
+    opts = best;
+    opts.choices = &choice;
+    opts.n_choices = 1;
+    if (!name) {
+        assert_int_equal(pith_plan_need("", 0, &opts, work, sizeof work, &need), PITH_ERR_CORRUPT);
+        return;
+    }
+    uint8_t *want = NULL;
+    for (uint32_t i = 0; i < 2; i++) {
+        void *mem = gd_plan(i ? &opts : &best, &plan, &need);
+        assert_int_equal(pith_plan_input(plan, 0, &t), PITH_OK);
+        memset(pith_plan_input_data(plan, 0), 77, t.bytes);
+        assert_int_equal(pith_plan_run(plan), PITH_OK);
+        assert_int_equal(pith_plan_output(plan, 0, &t), PITH_OK);
+        if (i == 0) {
+            want = malloc(t.bytes);
+            memcpy(want, pith_plan_output_data(plan, 0), t.bytes);
+        } else {
+            assert_memory_equal(want, pith_plan_output_data(plan, 0), t.bytes);
+            assert_int_equal(pith_plan_layer(plan, 0, &layer), PITH_OK);
+            assert_string_equal(layer.kernel, name);
+            assert_int_equal(layer.choice, choice);
+        }
+        free(mem);
+    }
+    free(want);
+}
+
+/* Of one row they stay packed where a kernel takes them so, and wherever a plan's file says so. */
 static void test_products_of_few_weights(void **state)
 {
     (void)state;
@@ -151,6 +189,10 @@ static void test_products_of_few_weights(void **state)
         else
             assert_true(plan->step[0].weight_bytes >= (uint64_t)k * n);
         free(mem);
+        check_choice(1, NULL); /* weights stay in place on the reference alone */
+        check_choice(2, pith_cpu_features() & PITH_CPU_VNNI ? "gemm-i4" : NULL);
+        check_choice(3, "gemm-i8");
+        check_choice(4, NULL);
         release_case();
     }
 }

@@ -45,18 +45,18 @@ static struct pith_kernels table_of(uint32_t features)
         if (!runs || (reference.member == (function)) != (needs == 0))                             \
             fail_msg("%s is not what its features run", #function);                                \
     } while (0);
-#define CHECK_SPARSE(form, function, features) CHECK(sparse.matvec[form], function, features)
-#define CHECK_DENSE(member, job, suffix, features)                                                 \
-    CHECK(dense.member, pith_##member##_##suffix, features)
-#define CHECK_INTEGER(member, job, function, features) CHECK(integer.member, function, features)
+#define CHECK_SPARSE(member, type, name, features) CHECK(sparse.member, name, features)
+#define CHECK_DENSE(member, type, name, features) CHECK(dense.member, name, features)
+#define CHECK_ROW(member, type, name, features) CHECK(row.member, name, features)
+#define CHECK_INTEGER(member, type, name, features) CHECK(integer.member, name, features)
 
 static void test_every_entry(void **state)
 {
     (void)state;
-    SPARSE_KERNELS_ANY(CHECK_SPARSE)
-    SPARSE_KERNELS_OWN(CHECK_SPARSE)
-    DENSE_KERNELS_OWN(CHECK_DENSE)
-    INTEGER_KERNELS_OWN(CHECK_INTEGER)
+    SPARSE_KERNELS(CHECK_SPARSE)
+    DENSE_KERNELS(CHECK_DENSE)
+    ROW_KERNELS(CHECK_ROW)
+    INTEGER_KERNELS(CHECK_INTEGER)
 }
 
 static const char *kernel_for(const struct weight_case *c, const struct pith_costs *costs,

@@ -8,22 +8,12 @@
 #include <string.h>
 #include <cmocka.h>
 #include "avxvnni_twin.h"
-#include "guard_page.h"
+#include "integer_kernel_case.h"
 #include "test_kernels.h"
-#include "pith_kernels.h"
 
 #ifndef CASES
 #define CASES 600
 #endif
-#define MAX_M 14u
-#define MAX_N 140u
-
-static uint64_t seed = 3;
-
-static uint32_t pick(uint32_t from, uint32_t to)
-{
-    return from + (uint32_t)(random_u64(&seed) % (to - from + 1));
-}
 
 /* Levels in order; false: no more. */
 static bool next_level(uint32_t *i, struct integer_kernels *k)
@@ -50,20 +40,6 @@ static bool next_level(uint32_t *i, struct integer_kernels *k)
     return false;
 }
 
-static uint8_t some_byte(uint32_t kind)
-{
-    return kind == 0 ? 255 : kind == 1 ? 0x80 : kind == 2 ? 127 : (uint8_t)random_u64(&seed);
-}
-
-static struct guarded guard_bytes(size_t n)
-{
-    struct guarded g = guard_new(n, 1);
-    uint32_t kind = pick(0, 5);
-    for (size_t i = 0; i < n; i++)
-        ((uint8_t *)g.data)[i] = some_byte(kind);
-    return g;
-}
-
 /* What a sum becomes: 4 bytes, or 1. */
 static size_t finish(const struct requantize *to, int32_t offset, float factor, uint32_t sum,
                      uint8_t out[4])
@@ -78,69 +54,7 @@ static size_t finish(const struct requantize *to, int32_t offset, float factor, 
     return 1;
 }
 
-static struct requantize random_requantize(int32_t *offset, float *factor, uint32_t n)
-{
-    struct requantize to = {.offset = offset, .is_signed = pick(0, 1)};
-    static const float odd[] = {0.0f, -1.0f, 1e30f, INFINITY, -INFINITY, NAN, 0.5f, 1.0f};
-    to.zero_point = to.is_signed ? (int32_t)pick(0, 255) - 128 : (int32_t)pick(0, 255);
-    for (uint32_t i = 0; i < n; i++) {
-        offset[i] = (int32_t)random_u64(&seed) >> pick(0, 31);
-        factor[i] = pick(0, 9) ? 1.0f / (float)pick(1, 1u << pick(1, 24)) : odd[pick(0, 7)];
-    }
-    to.factor = pick(0, 4) ? factor : NULL;
-    return to;
-}
-
-struct product {
-    uint32_t m, n, segments, run;
-    struct guarded x, w; /* x: u8 [m, segments, run]; w: i8 [n, segments * run] */
-    int32_t offset[MAX_N + 64];
-    float factor[MAX_N + 64];
-};
-
-/* x as the level reads it, each pixel's segments apart and readable as far as promised. */
-static struct guarded widened(const struct product *p, const struct integer_kernels *k,
-                              uint32_t steps)
-{
-    size_t element = k->wide ? 2 : 1, padded = (size_t)steps * k->k_step;
-    struct guarded g = guard_new((size_t)p->m * p->segments * padded * element, 1);
-    const uint8_t *x = p->x.data;
-    for (size_t s = 0; s < (size_t)p->m * p->segments; s++)
-        for (size_t e = 0; e < padded; e++) {
-            uint8_t v = e < p->run ? x[s * p->run + e] : (uint8_t)random_u64(&seed);
-            if (k->wide)
-                ((uint16_t *)g.data)[s * padded + e] = v;
-            else
-                ((uint8_t *)g.data)[s * padded + e] = v;
-        }
-    return g;
-}
-
-static struct guarded packed(const struct product *p, const struct integer_kernels *k,
-                             uint32_t steps, size_t *panel_bytes)
-{
-    size_t element = k->wide ? 2 : 1, padded = (size_t)steps * k->k_step, at = 0;
-    *panel_bytes = p->segments * padded * k->nr * element;
-    uint32_t panels = (p->n + k->nr - 1) / k->nr;
-    struct guarded g = guard_new(panels * *panel_bytes, 1);
-    const int8_t *w = p->w.data;
-    for (uint32_t o = 0; o < panels * k->nr; o += k->nr)
-        for (uint32_t s = 0; s < p->segments; s++)
-            for (size_t e = 0; e < padded; e += k->k_step)
-                for (uint32_t j = 0; j < k->nr; j++)
-                    for (size_t i = e; i < e + k->k_step; i++, at++) {
-                        int8_t v = 0;
-                        if (o + j < p->n && i < p->run)
-                            v = w[((size_t)(o + j) * p->segments + s) * p->run + i];
-                        if (k->wide)
-                            ((int16_t *)g.data)[at] = v;
-                        else
-                            ((int8_t *)g.data)[at] = v;
-                    }
-    return g;
-}
-
-static void check_product(const struct product *p, const struct requantize *to,
+static void check_product(const struct byte_product *p, const struct requantize *to,
                           const struct integer_kernels *k, const uint8_t *y, size_t y_step)
 {
     const uint8_t *x = p->x.data;
@@ -159,30 +73,7 @@ static void check_product(const struct product *p, const struct requantize *to,
         }
 }
 
-/* Sums that a kernel takes of x - middle come out as those of x. */
-static int32_t middle_offset(const struct integer_kernels *k, const int8_t *w, size_t n)
-{
-    int32_t sum = 0;
-    for (size_t i = 0; i < n; i++)
-        sum += w[i];
-    return sum * k->middle;
-}
-
-static struct requantize product_to(const struct product *p, const struct requantize *to,
-                                    const struct integer_kernels *k, int32_t *offset)
-{
-    struct requantize result = *to;
-    size_t terms = (size_t)p->segments * p->run;
-    memcpy(offset, p->offset, sizeof p->offset);
-    for (uint32_t o = 0; o < p->n; o++)
-        offset[o] =
-            (int32_t)((uint32_t)offset[o] +
-                      (uint32_t)middle_offset(k, (const int8_t *)p->w.data + o * terms, terms));
-    result.offset = offset;
-    return result;
-}
-
-static void run_product(const struct product *p, const struct requantize *to,
+static void run_product(const struct byte_product *p, const struct requantize *to,
                         const struct integer_kernels *k)
 {
     int32_t offset[MAX_N + 64];
@@ -215,7 +106,7 @@ static void run_product(const struct product *p, const struct requantize *to,
 }
 
 /* p->w: weights of a table, a number of it for each in `number`. */
-static void run_halved(const struct product *p, const struct requantize *to,
+static void run_halved(const struct byte_product *p, const struct requantize *to,
                        const struct integer_kernels *k, const uint8_t *number, int8_t table[16])
 {
     uint32_t steps = (p->run + k->k_step - 1) / k->k_step, segment = 0, zero = 0;
@@ -258,7 +149,7 @@ static void run_halved(const struct product *p, const struct requantize *to,
 static void test_gemm_of_few_weights(void **state)
 {
     (void)state;
-    static struct product p;
+    static struct byte_product p;
     static uint8_t number[MAX_N * 130];
     struct integer_kernels k;
     for (uint32_t i = 0; i < CASES; i++) {
@@ -288,7 +179,7 @@ static void test_gemm_of_few_weights(void **state)
 static void test_gemm(void **state)
 {
     (void)state;
-    static struct product p;
+    static struct byte_product p;
     struct integer_kernels k;
     for (uint32_t i = 0; i < CASES; i++) {
         p.m = pick(1, MAX_M);
@@ -306,7 +197,7 @@ static void test_gemm(void **state)
 }
 
 /* Products of 16 bits: x and w as they are, sums of 32 bits of w of 8, else of 64. */
-static void check_words(const struct product *p, const struct integer_kernels *k, bool is_long)
+static void check_words(const struct byte_product *p, const struct integer_kernels *k, bool is_long)
 {
     struct integer_kernels words = {.nr = WORDS_NR, .k_step = WORDS_STEP, .wide = true};
     uint32_t steps = (p->run + 1) / 2, n = p->n, rounded = (n + 7) / 8 * 8, segment[8];
@@ -361,7 +252,7 @@ static void check_words(const struct product *p, const struct integer_kernels *k
 static void test_gemm_of_words(void **state)
 {
     (void)state;
-    static struct product p;
+    static struct byte_product p;
     struct integer_kernels k;
     for (uint32_t i = 0; i < CASES; i++) {
         p.m = pick(1, MAX_M);
@@ -380,43 +271,7 @@ static void test_gemm_of_words(void **state)
 
 /* ---- depthwise ------------------------------------------------------------------------------- */
 
-struct depthwise {
-    uint32_t m, channels, taps;
-    uint32_t stride;     /* places from pixel to pixel; taps lie side by side */
-    struct guarded x, w; /* u8 [(m - 1) * stride + taps, channels]; i8 [channels, taps] */
-    int32_t offset[MAX_N];
-    float factor[MAX_N];
-};
-
-/* Weights of a level, and offsets and factors in its order. */
-static struct guarded packed_depthwise(const struct depthwise *p, const struct integer_kernels *k,
-                                       uint32_t groups, int32_t *offset, float *factor)
-{
-    uint32_t blocks = depthwise_blocks(k->block, p->channels);
-    size_t element = k->wide ? 2 : 1, at = 0;
-    struct guarded g = guard_new((size_t)blocks * groups * k->group * k->block * element, 1);
-    for (uint32_t b = 0; b < blocks; b++)
-        for (uint32_t t = 0; t < groups * k->group; t += k->group)
-            for (uint32_t i = 0; i < k->block; i++) {
-                uint32_t c = depthwise_place(k->block, p->channels, b, i);
-                offset[b * k->block + i] =
-                    (int32_t)((uint32_t)p->offset[c] +
-                              (uint32_t)middle_offset(k, (const int8_t *)p->w.data + c * p->taps,
-                                                      p->taps));
-                factor[b * k->block + i] = p->factor[c];
-                for (uint32_t j = t; j < t + k->group; j++, at++) {
-                    const int8_t *w = p->w.data;
-                    int8_t v = j < p->taps ? w[c * p->taps + j] : 0;
-                    if (k->wide)
-                        ((int16_t *)g.data)[at] = v;
-                    else
-                        ((int8_t *)g.data)[at] = v;
-                }
-            }
-    return g;
-}
-
-static void run_depthwise(const struct depthwise *p, struct requantize to,
+static void run_depthwise(const struct byte_depthwise *p, struct requantize to,
                           const struct integer_kernels *k)
 {
     uint32_t groups = (p->taps + k->group - 1) / k->group, tap[32];
@@ -459,7 +314,7 @@ static void run_depthwise(const struct depthwise *p, struct requantize to,
 static void test_depthwise(void **state)
 {
     (void)state;
-    static struct depthwise p;
+    static struct byte_depthwise p;
     struct integer_kernels k;
     for (uint32_t i = 0; i < CASES; i++) {
         p.m = pick(1, 9);
@@ -535,10 +390,11 @@ static void check_rows(const struct byte_rows *r, const struct byte_rows *k)
 static void test_rows(void **state)
 {
     (void)state;
-    struct integer_kernels k;
+    struct integer_kernels k, reference;
+    pith_integer_kernels_fill(&reference, 0);
     for (uint32_t i = 0; i < CASES; i++)
         for (uint32_t level = 0; next_level(&level, &k);)
-            check_rows(&pith_byte_rows, &k.bytes);
+            check_rows(&reference.bytes, &k.bytes);
 }
 
 /* The reference rows against the rule, for all bytes and zero points. */
@@ -546,6 +402,8 @@ static void test_rule_of_rows(void **state)
 {
     (void)state;
     const float scale = 0.37f;
+    struct integer_kernels reference;
+    pith_integer_kernels_fill(&reference, 0);
     for (int32_t zero = -128; zero < 256; zero++) {
         bool is_signed = zero < 128 && pick(0, 1);
         if (!is_signed && zero < 0)
@@ -557,12 +415,12 @@ static void test_rule_of_rows(void **state)
         float real[256];
         for (uint32_t i = 0; i < 256; i++)
             x[i] = (uint8_t)i;
-        pith_byte_rows.dequantize(&g, x, real, 256);
+        reference.bytes.dequantize(&g, x, real, 256);
         for (uint32_t i = 0; i < 256; i++) {
             assert_true(real[i] == (float)(integer_at(type, x, i) - zero) * scale);
             real[i] = real[i] * 1.3f + 0.2f;
         }
-        pith_byte_rows.quantize(&g, real, y, 256);
+        reference.bytes.quantize(&g, real, y, 256);
         for (uint32_t i = 0; i < 256; i++)
             assert_int_equal(y[i], (uint8_t)quantized(&r, real[i] / scale));
     }

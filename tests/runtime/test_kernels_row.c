@@ -56,8 +56,8 @@ static void minus_exp(const struct row_kernels *k, const float *x, float *y, siz
 /* Kernel number i of x; false: there is none. */
 static bool call(const struct row_kernels *k, int i, const float *x, float *y, size_t n)
 {
-    pith_row_f32 *const rows[] = {k->tanh,      k->sigmoid, k->erf, k->gelu,
-                                  k->gelu_tanh, k->softmax, k->relu};
+    row_f32_fn *const rows[] = {k->tanh,      k->sigmoid, k->erf, k->gelu,
+                                k->gelu_tanh, k->softmax, k->relu};
     if (i < 7)
         rows[i](x, y, n);
     else if (i == 7)

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <math.h>
 #include <string.h>
+#include "test_train_kernels.h"
 #include "test_train_tape.h"
 #include "sample_models.h"
 #include "pith_runtime.h"
@@ -27,14 +28,11 @@ static void fill(float *x, size_t n, float size, uint64_t seed)
 
 static size_t variants(const struct fake_rows **to)
 {
+    static const uint32_t masks[] = {0, PITH_CPU_AVX2, PITH_CPU_AVX2 | PITH_CPU_AVX512};
     size_t n = 0;
-    to[n++] = &pith_fake_rows_base;
-#if defined(__x86_64__)
-    if (pith_cpu_features() & PITH_CPU_AVX2)
-        to[n++] = &pith_fake_rows_avx2;
-    if (pith_cpu_features() & PITH_CPU_AVX512)
-        to[n++] = &pith_fake_rows_avx512;
-#endif
+    for (size_t i = 0; i < sizeof masks / sizeof *masks; i++)
+        if ((pith_cpu_features() & masks[i]) == masks[i])
+            to[n++] = train_kernels_of(masks[i]).fake;
     return n;
 }
 

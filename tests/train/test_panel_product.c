@@ -31,7 +31,7 @@ static float *numbers(int64_t n)
 static const struct panel_kernels *level(size_t i)
 {
     static const uint32_t masks[] = {0, PITH_CPU_AVX2, PITH_CPU_AVX2 | PITH_CPU_AVX512};
-    return pith_panel_kernels(pith_cpu_features() & masks[i]);
+    return train_kernels_of(pith_cpu_features() & masks[i]).panel;
 }
 
 /* w: [depth, columns], or its transpose. */

@@ -37,7 +37,7 @@ static void define_anew(struct example *e, const uint8_t *alive)
 }
 
 static void run(const struct example *e, const uint8_t *alive, bool need_dx,
-                const struct sparse_kernels *kernels)
+                const struct sparse_conv_kernels *kernels)
 {
     struct sparse_conv *v;
     struct prim *p;
@@ -92,7 +92,7 @@ static void all_levels(struct prim_conv_shape s, int64_t stride, int64_t dilatio
     define_anew(&e, alive);
     static const uint32_t masks[] = {0, PITH_CPU_AVX2, PITH_CPU_AVX2 | PITH_CPU_AVX512};
     for (size_t i = 0; i < 2 * sizeof masks / sizeof *masks; i++)
-        run(&e, alive, i % 2, pith_sparse_kernels(pith_cpu_features() & masks[i / 2]));
+        run(&e, alive, i % 2, train_kernels_of(pith_cpu_features() & masks[i / 2]).sparse);
     free(alive);
     drop(&e);
 }

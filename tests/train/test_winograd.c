@@ -49,7 +49,7 @@ static void all_levels(const struct prim_conv_shape *s)
     struct example e = make(s);
     static const uint32_t masks[] = {0, PITH_CPU_AVX2, PITH_CPU_AVX2 | PITH_CPU_AVX512};
     for (size_t i = 0; i < sizeof masks / sizeof *masks; i++)
-        run(&e, pith_winograd_kernels(pith_cpu_features() & masks[i]));
+        run(&e, train_kernels_of(pith_cpu_features() & masks[i]).winograd);
     drop(&e);
 }
 

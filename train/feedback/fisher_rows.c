@@ -216,8 +216,8 @@ enum pith_status pith_fisher_rows(const struct pith_model *m, struct pith_data *
     enum pith_status status = open_feed(&f, data);
     if (!status)
         status = pith_drawn_open(m, &train, 1, 1, &f.drawn, err);
-    if (!status && f.opts->temperature > 0)
-        f.drawn.temperature = (float)f.opts->temperature;
+    if (!status && f.opts.temperature > 0)
+        f.drawn.temperature = (float)f.opts.temperature;
     if (!status)
         status = list_rows(&f);
     if (!status)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* channel_rows.h - what batch normalisation and its neighbours do to rows of channels, [rows, C],
- * at the speed of memory. One template (channel_rows_impl.h) compiled for each instruction set. */
+ * at the speed of memory. One template (channel_rows_impl.h) compiled for each instruction set:
+ * train_kernels.h. */
 #ifndef CHANNEL_ROWS_H
 #define CHANNEL_ROWS_H
 
@@ -50,11 +51,5 @@ struct channel_rows {
     /* to = ((part 0 + part 1) + (part 2 + part 3)) + ...; parts: 1, 2, 4 or 8 */
     void (*tree)(float *to, const float *const *part, uint32_t parts, size_t n);
 };
-
-/* The best for this CPU. */
-const struct channel_rows *pith_channel_rows(void);
-
-extern const struct channel_rows pith_channel_rows_base, pith_channel_rows_avx2,
-    pith_channel_rows_avx512;
 
 #endif

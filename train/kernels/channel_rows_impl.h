@@ -4,7 +4,7 @@
  * channels side by side, whose number it knows.
  *
  * Sums are kept in float over RUN rows, then in double: as exact as needed, at a float's speed. */
-#include "channel_rows.h"
+#include "train_kernels.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fake_rows.h - rounding to a grid and its gradient, at the speed of memory. One template
- * (fake_rows_impl.h) compiled for each instruction set. */
+ * (fake_rows_impl.h) compiled for each instruction set: train_kernels.h. */
 #ifndef FAKE_ROWS_H
 #define FAKE_ROWS_H
 
@@ -22,10 +22,5 @@ struct fake_rows {
     void (*back)(const struct fake_step *g, const float *x, const float *y, const float *dy,
                  size_t n, bool set, float *dx, double *by_step, double *outside);
 };
-
-/* The best for this CPU. */
-const struct fake_rows *pith_fake_rows(void);
-
-extern const struct fake_rows pith_fake_rows_base, pith_fake_rows_avx2, pith_fake_rows_avx512;
 
 #endif

@@ -2,7 +2,7 @@
 /* fake_rows_impl.h - the loops behind fake_rows.h, included once for each instruction set with
  * ROWS, the name of the table, defined. Plain C that the compiler makes vectors of: WIDE elements
  * side by side, whose number it knows. Sums are kept in float over RUN blocks, then in double. */
-#include "fake_rows.h"
+#include "train_kernels.h"
 
 enum { WIDE = 16, RUN = 32 };
 

@@ -5,6 +5,7 @@
 #include "narrow_conv.h"
 
 #include "pith_host.h"
+#include "train_kernels.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,19 +17,6 @@ struct narrow_conv {
     int64_t rows, row;    /* of a picture with its pads: rows, and numbers in one */
     bool pads;
 };
-
-const struct narrow_kernels *pith_narrow_kernels(uint32_t features)
-{
-#if defined(__x86_64__)
-    if (features & PITH_CPU_AVX512)
-        return &pith_narrow_avx512;
-    if (features & PITH_CPU_AVX2)
-        return &pith_narrow_avx2;
-#else
-    (void)features;
-#endif
-    return &pith_narrow_base;
-}
 
 bool pith_narrow_conv_suits(const struct prim_conv_shape *s)
 {
@@ -46,7 +34,7 @@ enum pith_status pith_narrow_conv_new(const struct prim_conv_shape *s,
     if (!v)
         return PITH_ERR_MEMORY;
     v->s = *s;
-    v->kernels = kernels ? kernels : pith_narrow_kernels(pith_cpu_features());
+    v->kernels = kernels ? kernels : pith_train_kernels().narrow;
     v->taps = s->kernel[0] * s->kernel[1] * s->c;
     v->padded = (s->o + v->kernels->lanes - 1) / v->kernels->lanes * v->kernels->lanes;
     v->rows = s->in[0] + s->pad_begin[0] + s->pad_end[0];

@@ -2,7 +2,7 @@
 /* narrow_conv_impl.h - the loops behind narrow_conv_kernels.h, included once for each instruction
  * set, with the vector operations (vec, rvec, LANES, ...), MOST_TAPS (sums in registers beside
  * three other vectors; 9 at least) and TABLE (the table's name) defined. */
-#include "narrow_conv_kernels.h"
+#include "train_kernels.h"
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* narrow_conv_kernels.h - the inner loops of narrow_conv.c, on one picture. One template
- * (narrow_conv_impl.h) compiled for each instruction set. */
+ * (narrow_conv_impl.h) compiled for each instruction set: train_kernels.h. */
 #ifndef NARROW_CONV_KERNELS_H
 #define NARROW_CONV_KERNELS_H
 
@@ -23,10 +23,5 @@ struct narrow_kernels {
     /* dw, as w: is added to. Windows of 3 x 3, 3 x 9 and 5 x 5. */
     void (*weights)(const struct narrow_picture *p, const float *dy, float *dw);
 };
-
-/* The best that is in `features` (enum pith_cpu). */
-const struct narrow_kernels *pith_narrow_kernels(uint32_t features);
-
-extern const struct narrow_kernels pith_narrow_base, pith_narrow_avx2, pith_narrow_avx512;
 
 #endif

@@ -5,7 +5,8 @@
  * be added up. Here w is taken as it lies, and its gradient is added up over slices in the
  * registers.
  *
- * The kernels are one template (panel_product_impl.h) compiled for each instruction set. */
+ * The kernels are one template (panel_product_impl.h) compiled for each instruction set:
+ * train_kernels.h. */
 #ifndef PANEL_PRODUCT_H
 #define PANEL_PRODUCT_H
 
@@ -42,10 +43,5 @@ struct panel_kernels {
     void (*multiply_transposed)(const struct panel_product *p); /* b [columns, depth] */
     void (*outer)(const struct outer_product *p);
 };
-
-/* The best that is in `features` (enum pith_cpu). */
-const struct panel_kernels *pith_panel_kernels(uint32_t features);
-
-extern const struct panel_kernels pith_panel_base, pith_panel_avx2, pith_panel_avx512;
 
 #endif

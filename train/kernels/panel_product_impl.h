@@ -3,7 +3,7 @@
  * with the vector operations (vec, LANES, ...), MR (rows of sums in registers, 8 at most), DOT_ROWS
  * and DOT_COLUMNS (of vectors of sums, where rows meet rows; 8 at most) and TABLE (the table's
  * name) defined. */
-#include "panel_product.h"
+#include "train_kernels.h"
 
 #define INLINE static inline __attribute__((always_inline))
 

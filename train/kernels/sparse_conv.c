@@ -4,6 +4,7 @@
 #include "sparse_conv.h"
 
 #include "pith_host.h"
+#include "train_kernels.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,7 @@ struct weight_list {
 
 struct sparse_conv {
     struct prim_conv_shape s;
-    const struct sparse_kernels *kernels;
+    const struct sparse_conv_kernels *kernels;
     bool need_dx, listed, pays;
     int64_t count, most;                       /* weights; those that a list has room for */
     int64_t x_rows, x_columns;                 /* of a channel, pads among them */
@@ -29,19 +30,6 @@ struct sparse_conv {
 
 /* Of scratch: what leaves the caches has lost already. */
 static const int64_t most_bytes = 4 << 20;
-
-const struct sparse_kernels *pith_sparse_kernels(uint32_t features)
-{
-#if defined(__x86_64__)
-    if (features & PITH_CPU_AVX512)
-        return &pith_sparse_avx512;
-    if (features & PITH_CPU_AVX2)
-        return &pith_sparse_avx2;
-#else
-    (void)features;
-#endif
-    return &pith_sparse_base;
-}
 
 /* ---- shapes ---------------------------------------------------------------------------------- */
 
@@ -140,14 +128,14 @@ static void close_list(struct weight_list *l)
 }
 
 enum pith_status pith_sparse_conv_new(const struct prim_conv_shape *s, bool need_dx, double share,
-                                      const struct sparse_kernels *kernels,
+                                      const struct sparse_conv_kernels *kernels,
                                       struct sparse_conv **conv)
 {
     struct sparse_conv *v = malloc(sizeof *v);
     if (!v)
         return PITH_ERR_MEMORY;
     *v = shape_of(s, need_dx, share);
-    v->kernels = kernels ? kernels : pith_sparse_kernels(pith_cpu_features());
+    v->kernels = kernels ? kernels : pith_train_kernels().sparse;
     v->alive = malloc((size_t)v->count);
     if (!v->alive || !open_list(&v->maps, s->o, v->most) ||
         (need_dx && !open_list(&v->channels, s->c, v->most))) {

@@ -20,7 +20,7 @@ bool pith_sparse_conv_suits(const struct prim_conv_shape *s);
 /* For all slices, of s->n pictures each. share: of the weights, below which it pays off. kernels:
  * NULL, or those to be used in place of the CPU's best. PITH_ERR_MEMORY. */
 enum pith_status pith_sparse_conv_new(const struct prim_conv_shape *s, bool need_dx, double share,
-                                      const struct sparse_kernels *kernels,
+                                      const struct sparse_conv_kernels *kernels,
                                       struct sparse_conv **conv);
 void pith_sparse_conv_free(struct sparse_conv *conv); /* accepts NULL */
 /* Of what forward and backward take, 64-byte aligned, whatever the mask. */

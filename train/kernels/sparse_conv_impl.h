@@ -3,7 +3,7 @@
  * set, with the vector operations (vec, LANES, ...), BLOCK and GRADIENT_BLOCK (columns at once:
  * sums in registers, and dy in registers beside four sums; multiples of 8) and TABLE (the table's
  * name) defined. */
-#include "sparse_conv_kernels.h"
+#include "train_kernels.h"
 
 #include <stdbool.h>
 
@@ -219,4 +219,4 @@ static void from_lanes(const struct sparse_pixels *p, const float *vectors, floa
     }
 }
 
-const struct sparse_kernels TABLE = {LANES, sum, gradient, total, to_lanes, from_lanes};
+const struct sparse_conv_kernels TABLE = {LANES, sum, gradient, total, to_lanes, from_lanes};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* sparse_conv_kernels.h - the inner loops of sparse_conv.c, on a group of pictures: one picture is
  * one lane, and a place in all of them is one vector. One template (sparse_conv_impl.h) compiled
- * for each instruction set. */
+ * for each instruction set: train_kernels.h. */
 #ifndef SPARSE_CONV_KERNELS_H
 #define SPARSE_CONV_KERNELS_H
 
@@ -23,7 +23,7 @@ struct sparse_pixels {
     int64_t n, picture_step, channels, pixels, channel_step, pixel_step;
 };
 
-struct sparse_kernels {
+struct sparse_conv_kernels {
     int64_t lanes;
     /* to [maps, columns] vectors; weight: one for each offset; bias [maps] or NULL */
     void (*sum)(const struct sparse_row *row, const float *weight, const float *bias, float *to);
@@ -36,10 +36,5 @@ struct sparse_kernels {
     void (*to_lanes)(const struct sparse_pixels *p, const float *pictures, float *vectors);
     void (*from_lanes)(const struct sparse_pixels *p, const float *vectors, float *pictures);
 };
-
-/* The best that is in `features` (enum pith_cpu). */
-const struct sparse_kernels *pith_sparse_kernels(uint32_t features);
-
-extern const struct sparse_kernels pith_sparse_base, pith_sparse_avx2, pith_sparse_avx512;
 
 #endif

@@ -18,6 +18,7 @@
 
 #include "pith_host.h"
 #include "pith_train.h"
+#include "train_kernels.h"
 #include "transpose_quads.h"
 
 #include <stdlib.h>
@@ -40,19 +41,6 @@ struct winograd {
     size_t w_step, w_data_step, dw_step;
     float *w, *w_data; /* [planes][C][o], [planes][O][c]; the latter NULL: dx is not wanted */
 };
-
-const struct winograd_kernels *pith_winograd_kernels(uint32_t features)
-{
-#if defined(__x86_64__)
-    if (features & PITH_CPU_AVX512)
-        return &pith_winograd_avx512;
-    if (features & PITH_CPU_AVX2)
-        return &pith_winograd_avx2;
-#else
-    (void)features;
-#endif
-    return &pith_winograd_base;
-}
 
 static int64_t round_up(int64_t v, int64_t step)
 {
@@ -126,7 +114,7 @@ enum pith_status pith_winograd_new(const struct prim_conv_shape *s, bool need_dx
     if (!v)
         return PITH_ERR_MEMORY;
     v->s = *s;
-    v->kernels = kernels ? kernels : pith_winograd_kernels(pith_cpu_features());
+    v->kernels = kernels ? kernels : pith_train_kernels().winograd;
     lay_out(v);
     v->w = zeros((size_t)v->planes * v->w_step);
     v->w_data = need_dx ? zeros((size_t)v->planes * v->w_data_step) : NULL;

@@ -11,7 +11,7 @@
  *
  * Those of A are the powers of the points; those of G the same over N_p, the product of p - q over
  * the other finite points. */
-#include "winograd_kernels.h"
+#include "train_kernels.h"
 
 #define INLINE static inline __attribute__((always_inline))
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* winograd_kernels.h - the inner loops of winograd.c. One template (winograd_impl.h) compiled for
- * each instruction set.
+ * each instruction set: train_kernels.h.
  *
  * A block is some tiles of one tensor, in row-major order of (picture, tile row, tile column). Its
  * planes hold one number per channel for each of the n * n points, n = 6 or 8:
@@ -58,10 +58,5 @@ struct winograd_kernels {
     /* sum [c] = of rows [rows, c] */
     void (*row_sums)(const float *from, int64_t rows, int64_t c, float *sum);
 };
-
-/* The best that is in `features` (enum pith_cpu). */
-const struct winograd_kernels *pith_winograd_kernels(uint32_t features);
-
-extern const struct winograd_kernels pith_winograd_base, pith_winograd_avx2, pith_winograd_avx512;
 
 #endif

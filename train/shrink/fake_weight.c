@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fake_weight.h"
+#include "train_kernels.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -55,9 +56,10 @@ struct fake_weight *pith_fake_weight_new(const struct pith_train_weight *asked, 
 void pith_fake_weight_values(const struct fake_weight *w, const float *x,
                              const unsigned char *alive, float *to)
 {
+    const struct fake_rows *rows = pith_train_kernels().fake;
     for (uint64_t r = 0; r < w->n_rows; r++) {
         const struct fake_step s = step_of(w, x, r);
-        pith_fake_rows()->round(&s, x + r * w->cols, (size_t)w->cols, to + r * w->cols);
+        rows->round(&s, x + r * w->cols, (size_t)w->cols, to + r * w->cols);
     }
     for (uint64_t k = 0; alive && k < w->n_rows * w->cols; k++)
         if (!alive[k])
@@ -67,13 +69,14 @@ void pith_fake_weight_values(const struct fake_weight *w, const float *x,
 void pith_fake_weight_gradient(const struct fake_weight *w, const float *x, const float *y,
                                const float *grad, float *by_x)
 {
+    const struct fake_rows *rows = pith_train_kernels().fake;
     for (uint64_t r = 0; r < w->n_rows; r++) {
         const struct fake_grid g = grid_of(w, r);
         const struct fake_step s = step_of(w, x, r);
         const uint64_t at = r * w->cols;
         double by_step = 0, outside = 0;
-        pith_fake_rows()->back(&s, x + at, y + at, grad + at, (size_t)w->cols, true, by_x + at,
-                               &by_step, &outside);
+        rows->back(&s, x + at, y + at, grad + at, (size_t)w->cols, true, by_x + at, &by_step,
+                   &outside);
         by_x[w->n_rows * w->cols + r] = (float)(by_step * pith_fake_gain(&g, (double)w->cols));
     }
 }

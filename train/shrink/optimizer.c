@@ -9,8 +9,8 @@
  * docs/results/records-lenet.md.) */
 #include "optimizer.h"
 
-#include "channel_rows.h"
 #include "parametrization.h"
+#include "train_kernels.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -161,7 +161,7 @@ enum pith_status pith_optimizer_new(struct pith_model *m, struct tape *t,
     made->opts = *opts;
     made->n_steps = n_steps;
     made->tape = t;
-    made->rows = pith_channel_rows();
+    made->rows = pith_train_kernels().rows;
     enum pith_status status = open_all(made, m, t, steps, err);
     if (status)
         pith_optimizer_free(made);

@@ -9,6 +9,7 @@
 #include "grad_add.h"
 #include "grad_list.h"
 #include "fake_quant_graph.h"
+#include "train_kernels.h"
 
 static float given(const float *number, uint32_t i, float otherwise)
 {
@@ -27,7 +28,7 @@ static void forward(struct grad_node *n)
     const float *fact = grad_data(n, 2);
     struct fake_grid g = pith_fake_grid_of(fact);
     struct fake_step s = step_of(&g, grad_data(n, 1), fact);
-    pith_fake_rows()->round(&s, n->in[0]->data, grad_count(n->in[0]), n->out[0]->data);
+    pith_train_kernels().fake->round(&s, n->in[0]->data, grad_count(n->in[0]), n->out[0]->data);
 }
 
 static void put(float *to, double part, bool set)
@@ -44,8 +45,8 @@ static void backward(struct grad_node *n)
     size_t count = grad_count(n->in[0]);
     if (!n->out[0]->grad)
         return;
-    pith_fake_rows()->back(&s, n->in[0]->data, n->out[0]->data, n->out[0]->grad, count, n->sets[0],
-                           grad_of(n, 0), &by_step, &outside);
+    pith_train_kernels().fake->back(&s, n->in[0]->data, n->out[0]->data, n->out[0]->grad, count,
+                                    n->sets[0], grad_of(n, 0), &by_step, &outside);
     float *own = grad_of(n, 1);
     if (!own)
         return;

@@ -2,9 +2,9 @@
 /* grad_product.c - Gemm: y = alpha op(a) op(b) + beta c. Where b is the same for all slices, and a
  * has few rows in each, the products are panel_product.h's; all else is the library's. */
 #include "grad_list.h"
-#include "panel_product.h"
 #include "pith_host.h"
 #include "pith_train.h"
+#include "train_kernels.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +47,7 @@ static enum pith_status prepare(struct grad_node *n, uint64_t *scratch_bytes)
     *scratch_bytes = 0;
     if (g->ta || !(n->fixed & 2u) || g->m > MOST_ROWS || g->n > MOST_WEIGHTS / g->k)
         return PITH_OK;
-    g->kernels = pith_panel_kernels(pith_cpu_features());
+    g->kernels = pith_train_kernels().panel;
     return PITH_OK;
 }
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* tape_build.c - building a tape: what moves, shapes at the slice's batch, memory. */
 #include "check_batch.h"
+#include "pith_cpu_allowed.h"
 #include "ranks.h"
 #include "tape_state.h"
+#include "train_kernels.h"
 #include "training_graph.h"
 
 #include <stdlib.h>
@@ -202,8 +204,8 @@ static enum pith_status start(struct tape *t, struct pith_error *err)
         if (!t->ranks_scratch)
             return pith_tape_no_memory(err);
     }
-    pith_kernels_fill(&t->kernels, pith_cpu_features());
-    t->rows = pith_channel_rows();
+    pith_kernels_fill(&t->kernels, pith_cpu_allowed());
+    t->rows = pith_train_kernels().rows;
     pith_opts_init(&t->pool, sizeof t->pool);
     enum pith_status status = pith_threads_start(&t->pool, t->opts.threads);
     return status ? pith_error_set(err, status, "cannot start threads") : PITH_OK;

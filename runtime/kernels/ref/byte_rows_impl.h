@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* byte_rows_impl.h - template of the rows of bytes of pith_kernel_integer.h, which every level
  * compiles for vectors of its own. Parameters: ROW(name), the name with the level's suffix;
- * OWN_COMBINE where the level has written `combine` itself.
+ * OWN_COMBINE where the level has written `combine_bytes` itself.
  *
  * Rows go in blocks of LANES elements through local arrays: loops of known length over those become
  * vector code, and y may be an input. What is left of a row is copied out and back. The blocks are
@@ -53,8 +53,8 @@ static void combine_block(const struct combine_bytes *c, const uint8_t *a, const
     to_bytes(&c->y, v, y);
 }
 
-static void combine(const struct combine_bytes *c, const uint8_t *a, const uint8_t *b, uint8_t *y,
-                    size_t n)
+void ROW(pith_combine_bytes)(const struct combine_bytes *c, const uint8_t *a, const uint8_t *b,
+                             uint8_t *y, size_t n)
 {
     for (; n >= LANES; n -= LANES, a += LANES, b += LANES, y += LANES)
         combine_block(c, a, b, y);
@@ -67,7 +67,7 @@ static void combine(const struct combine_bytes *c, const uint8_t *a, const uint8
 
 #endif
 
-static void quantize(const struct byte_grid *g, const float *x, uint8_t *y, size_t n)
+void ROW(pith_quantize_bytes)(const struct byte_grid *g, const float *x, uint8_t *y, size_t n)
 {
     for (; n >= LANES; n -= LANES, x += LANES, y += LANES)
         to_bytes(g, x, y);
@@ -78,7 +78,7 @@ static void quantize(const struct byte_grid *g, const float *x, uint8_t *y, size
     memcpy(y, bytes, n);
 }
 
-static void dequantize(const struct byte_grid *g, const uint8_t *x, float *y, size_t n)
+void ROW(pith_dequantize_bytes)(const struct byte_grid *g, const uint8_t *x, float *y, size_t n)
 {
     for (; n >= LANES; n -= LANES, x += LANES, y += LANES)
         to_real(g, x, y);
@@ -89,7 +89,8 @@ static void dequantize(const struct byte_grid *g, const uint8_t *x, float *y, si
     memcpy(y, last, n * sizeof *y);
 }
 
-static void largest(const uint8_t *const *x, size_t taps, uint8_t flip, uint8_t *y, size_t n)
+void ROW(pith_largest_bytes)(const uint8_t *const *x, size_t taps, uint8_t flip, uint8_t *y,
+                             size_t n)
 {
     size_t at = 0;
     for (; at + LANES <= n; at += LANES) {
@@ -144,7 +145,7 @@ static void mean_row(const struct mean_bytes *m, uint8_t *y)
     float sum[SUM_LANES] = {0}, v[LANES];
     for (size_t p = 0; p < m->pixels; p += LANES) {
         size_t n = m->pixels - p < LANES ? m->pixels - p : LANES;
-        dequantize(&m->from, m->x + p, v, n);
+        ROW(pith_dequantize_bytes)(&m->from, m->x + p, v, n);
         for (size_t i = 0; i < n; i++)
             sum[i % SUM_LANES] += v[i];
     }
@@ -152,10 +153,10 @@ static void mean_row(const struct mean_bytes *m, uint8_t *y)
         for (uint32_t k = 0; k < half; k++)
             sum[k] += sum[k + half];
     sum[0] /= (float)m->pixels;
-    quantize(&m->to, sum, y, 1);
+    ROW(pith_quantize_bytes)(&m->to, sum, y, 1);
 }
 
-static void mean(const struct mean_bytes *m, uint8_t *y, size_t n)
+void ROW(pith_mean_bytes)(const struct mean_bytes *m, uint8_t *y, size_t n)
 {
     if (m->step == 1) {
         mean_row(m, y);
@@ -165,11 +166,8 @@ static void mean(const struct mean_bytes *m, uint8_t *y, size_t n)
         mean_block(m, m->x + at, n - at < LANES ? n - at : LANES, y + at);
 }
 
-static void look_up(const uint8_t table[256], const uint8_t *x, uint8_t *y, size_t n)
+void ROW(pith_look_up_bytes)(const uint8_t table[256], const uint8_t *x, uint8_t *y, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         y[i] = table[x[i]];
 }
-
-const struct byte_rows ROW(pith_byte_rows) = {combine, quantize, dequantize,
-                                              largest, mean,     look_up};

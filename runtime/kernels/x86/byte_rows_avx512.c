@@ -22,8 +22,8 @@ static inline __m128i bytes(const struct byte_grid *g, __m512 v)
     return _mm_xor_si128(_mm512_cvtepi32_epi8(q), _mm_set1_epi8((char)g->flip));
 }
 
-static void combine(const struct combine_bytes *c, const uint8_t *a, const uint8_t *b, uint8_t *y,
-                    size_t n)
+void pith_combine_bytes_avx512(const struct combine_bytes *c, const uint8_t *a, const uint8_t *b,
+                               uint8_t *y, size_t n)
 {
     for (size_t at = 0; at < n; at += 16) {
         __mmask16 some = (__mmask16)(n - at < 16 ? (1u << (n - at)) - 1 : 0xffffu);

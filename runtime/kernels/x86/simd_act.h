@@ -43,7 +43,7 @@ static inline vec clamp_apply(const struct clamp *c, vec x)
     return vec_min(c->hi, vec_max(c->lo, x));
 }
 
-static inline pith_row_f32 *row_of(enum act_kind kind)
+static inline row_f32_fn *row_of(enum act_kind kind)
 {
     switch (kind) {
     case ACT_SIGMOID:
@@ -62,7 +62,7 @@ static inline pith_row_f32 *row_of(enum act_kind kind)
 /* y[0 .. n) = act(y), for the activations that are no clamp */
 static inline void act_row(const struct dense_act *act, float *y, size_t n)
 {
-    pith_row_f32 *row = row_of(act->kind);
+    row_f32_fn *row = row_of(act->kind);
     if (row) {
         row(y, y, n);
         return;

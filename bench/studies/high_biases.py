@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Convolutions of which some channels have high biases, and inputs for them.
 
-    python bench/high_biases.py FOLDER [BIAS]   # biases.onnx and x.npy, seeded
+    python bench/studies/high_biases.py FOLDER [BIAS]   # biases.onnx and x.npy, seeded
     pith quantize FOLDER/biases.onnx -d FOLDER/x.npy --range 0:64 --all-integers [--set absorb=true] -o small.pith
     pith compare FOLDER/biases.onnx small.pith -d FOLDER/x.npy --range 64:128
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Blocks of a transformer's kind whose normalizations have a few large channels, and inputs for them.
 
-    python bench/outlier_blocks.py FOLDER    # blocks.onnx and x.npy, seeded
+    python bench/studies/outlier_blocks.py FOLDER    # blocks.onnx and x.npy, seeded
     pith quantize FOLDER/blocks.onnx -d FOLDER/x.npy --all-integers [--set smooth=never] -o small.pith
     pith compare FOLDER/blocks.onnx small.pith -d FOLDER/x.npy --range 64:128
 

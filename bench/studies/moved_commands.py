@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """How near students of tiny_kws_dscnn are to their teacher, on many versions of spoken commands.
 
-    python bench/moved_commands.py PITH DATA FIRST:STEP FILE.pith...
+    python bench/studies/moved_commands.py PITH DATA FIRST:STEP FILE.pith...
 
 250 commands tell shares of 2 and 3 % hardly apart. So those of kws01 from FIRST on, every STEPth,
 are judged as they are and in nine versions more, moved, stretched and tinted half as strongly as
@@ -16,7 +16,8 @@ import tempfile
 
 import numpy as np
 
-import distill_data
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import distill_data  # noqa: E402
 
 VERSIONS = 10
 LEAST = 1e-9  # so that no logarithm is of 0

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Divides a keyword network's inputs by powers of two and multiplies the weights that read them.
 
-    python bench/scale_input.py IN.onnx OUT.onnx EXPONENT...
+    python bench/studies/scale_input.py IN.onnx OUT.onnx EXPONENT...
 
 One exponent a coefficient of a frame; the last stands for the rest. The answers are the same to the
 bit, for powers of two round nothing. But where one input is a hundred times as large as the others

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Several networks for the same inputs as one: its scores are the mean of theirs.
 
-    python bench/committee.py OUT.onnx MEMBER.onnx MEMBER.onnx...
+    python bench/studies/committee.py OUT.onnx MEMBER.onnx MEMBER.onnx...
 
 A teacher of `pith train --teacher`: networks that were trained from different seeds or pictures err at
 different samples, and their mean errs less than each (Hinton et al., 2015, section 3).

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* cpu_allowed.c - the processor is asked once: under a hypervisor that is a trap of microseconds,
+ * and some kernels are looked up for every row of a tensor. */
+#include "pith_cpu_allowed.h"
+
+#include <stdatomic.h>
+
+#include "pith_runtime.h"
+
+/* As a set: asked already, by whichever thread was first; all find the same. */
+#define ASKED (1u << 30)
+static _Atomic uint32_t allowed;
+
+void pith_cpu_allow(uint32_t mask)
+{
+    uint32_t all = mask == 0 ? UINT32_MAX : mask & PITH_CPU_REF ? 0 : mask;
+    atomic_store_explicit(&allowed, (pith_cpu_features() & all) | ASKED, memory_order_relaxed);
+}
+
+uint32_t pith_cpu_allowed(void)
+{
+    uint32_t set = atomic_load_explicit(&allowed, memory_order_relaxed);
+    if (!set) {
+        pith_cpu_allow(0);
+        set = atomic_load_explicit(&allowed, memory_order_relaxed);
+    }
+    return set & ~ASKED;
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/* integer_kernel_case.h - operands of one integer kernel drawn at random, and laid out as a level's
+ * table asks for them (pith_kernel_integer.h). */
+#ifndef INTEGER_KERNEL_CASE_H
+#define INTEGER_KERNEL_CASE_H
+
+#include <math.h>
+#include <string.h>
+#include "guard_page.h"
+#include "pith_kernels.h"
+
+#define MAX_M 14u
+#define MAX_N 140u
+
+static uint64_t seed = 3;
+
+static inline uint32_t pick(uint32_t from, uint32_t to)
+{
+    return from + (uint32_t)(random_u64(&seed) % (to - from + 1));
+}
+
+static inline uint8_t some_byte(uint32_t kind)
+{
+    return kind == 0 ? 255 : kind == 1 ? 0x80 : kind == 2 ? 127 : (uint8_t)random_u64(&seed);
+}
+
+static inline struct guarded guard_bytes(size_t n)
+{
+    struct guarded g = guard_new(n, 1);
+    uint32_t kind = pick(0, 5);
+    for (size_t i = 0; i < n; i++)
+        ((uint8_t *)g.data)[i] = some_byte(kind);
+    return g;
+}
+
+static inline struct requantize random_requantize(int32_t *offset, float *factor, uint32_t n)
+{
+    struct requantize to = {.offset = offset, .is_signed = pick(0, 1)};
+    static const float odd[] = {0.0f, -1.0f, 1e30f, INFINITY, -INFINITY, NAN, 0.5f, 1.0f};
+    to.zero_point = to.is_signed ? (int32_t)pick(0, 255) - 128 : (int32_t)pick(0, 255);
+    for (uint32_t i = 0; i < n; i++) {
+        offset[i] = (int32_t)random_u64(&seed) >> pick(0, 31);
+        factor[i] = pick(0, 9) ? 1.0f / (float)pick(1, 1u << pick(1, 24)) : odd[pick(0, 7)];
+    }
+    to.factor = pick(0, 4) ? factor : NULL;
+    return to;
+}
+
+struct byte_product {
+    uint32_t m, n, segments, run;
+    struct guarded x, w; /* x: u8 [m, segments, run]; w: i8 [n, segments * run] */
+    int32_t offset[MAX_N + 64];
+    float factor[MAX_N + 64];
+};
+
+/* x as the level reads it, each pixel's segments apart and readable as far as promised. */
+static inline struct guarded widened(const struct byte_product *p, const struct integer_kernels *k,
+                                     uint32_t steps)
+{
+    size_t element = k->wide ? 2 : 1, padded = (size_t)steps * k->k_step;
+    struct guarded g = guard_new((size_t)p->m * p->segments * padded * element, 1);
+    const uint8_t *x = p->x.data;
+    for (size_t s = 0; s < (size_t)p->m * p->segments; s++)
+        for (size_t e = 0; e < padded; e++) {
+            uint8_t v = e < p->run ? x[s * p->run + e] : (uint8_t)random_u64(&seed);
+            if (k->wide)
+                ((uint16_t *)g.data)[s * padded + e] = v;
+            else
+                ((uint8_t *)g.data)[s * padded + e] = v;
+        }
+    return g;
+}
+
+static inline struct guarded packed(const struct byte_product *p, const struct integer_kernels *k,
+                                    uint32_t steps, size_t *panel_bytes)
+{
+    size_t element = k->wide ? 2 : 1, padded = (size_t)steps * k->k_step, at = 0;
+    *panel_bytes = p->segments * padded * k->nr * element;
+    uint32_t panels = (p->n + k->nr - 1) / k->nr;
+    struct guarded g = guard_new(panels * *panel_bytes, 1);
+    const int8_t *w = p->w.data;
+    for (uint32_t o = 0; o < panels * k->nr; o += k->nr)
+        for (uint32_t s = 0; s < p->segments; s++)
+            for (size_t e = 0; e < padded; e += k->k_step)
+                for (uint32_t j = 0; j < k->nr; j++)
+                    for (size_t i = e; i < e + k->k_step; i++, at++) {
+                        int8_t v = 0;
+                        if (o + j < p->n && i < p->run)
+                            v = w[((size_t)(o + j) * p->segments + s) * p->run + i];
+                        if (k->wide)
+                            ((int16_t *)g.data)[at] = v;
+                        else
+                            ((int8_t *)g.data)[at] = v;
+                    }
+    return g;
+}
+
+/* Sums that a kernel takes of x - middle come out as those of x. */
+static inline int32_t middle_offset(const struct integer_kernels *k, const int8_t *w, size_t n)
+{
+    int32_t sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += w[i];
+    return sum * k->middle;
+}
+
+static inline struct requantize product_to(const struct byte_product *p,
+                                           const struct requantize *to,
+                                           const struct integer_kernels *k, int32_t *offset)
+{
+    struct requantize result = *to;
+    size_t terms = (size_t)p->segments * p->run;
+    memcpy(offset, p->offset, sizeof p->offset);
+    for (uint32_t o = 0; o < p->n; o++)
+        offset[o] =
+            (int32_t)((uint32_t)offset[o] +
+                      (uint32_t)middle_offset(k, (const int8_t *)p->w.data + o * terms, terms));
+    result.offset = offset;
+    return result;
+}
+
+/* ---- depthwise ------------------------------------------------------------------------------- */
+
+struct byte_depthwise {
+    uint32_t m, channels, taps;
+    uint32_t stride;     /* places from pixel to pixel; taps lie side by side */
+    struct guarded x, w; /* u8 [(m - 1) * stride + taps, channels]; i8 [channels, taps] */
+    int32_t offset[MAX_N];
+    float factor[MAX_N];
+};
+
+/* Weights of a level, and offsets and factors in its order. */
+static inline struct guarded packed_depthwise(const struct byte_depthwise *p,
+                                              const struct integer_kernels *k, uint32_t groups,
+                                              int32_t *offset, float *factor)
+{
+    uint32_t blocks = depthwise_blocks(k->block, p->channels);
+    size_t element = k->wide ? 2 : 1, at = 0;
+    struct guarded g = guard_new((size_t)blocks * groups * k->group * k->block * element, 1);
+    for (uint32_t b = 0; b < blocks; b++)
+        for (uint32_t t = 0; t < groups * k->group; t += k->group)
+            for (uint32_t i = 0; i < k->block; i++) {
+                uint32_t c = depthwise_place(k->block, p->channels, b, i);
+                offset[b * k->block + i] =
+                    (int32_t)((uint32_t)p->offset[c] +
+                              (uint32_t)middle_offset(k, (const int8_t *)p->w.data + c * p->taps,
+                                                      p->taps));
+                factor[b * k->block + i] = p->factor[c];
+                for (uint32_t j = t; j < t + k->group; j++, at++) {
+                    const int8_t *w = p->w.data;
+                    int8_t v = j < p->taps ? w[c * p->taps + j] : 0;
+                    if (k->wide)
+                        ((int16_t *)g.data)[at] = v;
+                    else
+                        ((int8_t *)g.data)[at] = v;
+                }
+            }
+    return g;
+}
+
+#endif

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+/* test_every_kernel.c - every entry of every list of kernels (runtime, training, calibration, Gram
+ * matrices): it is what a table with its features runs and is masked where they are; it leaves what
+ * the reference leaves, on operands of many sizes; and
+ *
+ *     test_every_kernel bench [WORD]
+ *
+ * times it, a line each. An entry needs no line here: its member has a trial already. What only
+ * some kernels have to keep (ends of pages, exactness against sums in double) stands in the tests
+ * of their own tables. */
+#include "pith_cpu_allowed.h"
+#include "trials_dense.h"
+#include "trials_rows.h"
+#include "trials_train.h"
+
+enum { ROUNDS = 40 };
+
+struct entry {
+    const char *table, *member, *name;
+    uint32_t needs;
+};
+
+#define ENTRY(table, member, name, needs) {#table, #member, #name, needs},
+#define ENTRY_DENSE(member, type, name, needs) ENTRY(dense, member, name, needs)
+#define ENTRY_SPARSE(member, type, name, needs) ENTRY(sparse, member, name, needs)
+#define ENTRY_ROW(member, type, name, needs) ENTRY(row, member, name, needs)
+#define ENTRY_INTEGER(member, type, name, needs) ENTRY(integer, member, name, needs)
+#define ENTRY_DECODE(member, type, name, needs) ENTRY(decode, member, name, needs)
+#define ENTRY_CHECKSUM(member, type, name, needs) ENTRY(checksum, member, name, needs)
+#define ENTRY_TRAIN(member, type, name, needs) ENTRY(train, member, name, needs)
+#define ENTRY_CALIBRATE(member, type, name, needs) ENTRY(calibrate, member, name, needs)
+#define ENTRY_GRAM(member, type, name, needs) ENTRY(gram, member, name, needs)
+
+static const struct entry entries[] = {
+    DENSE_KERNELS(ENTRY_DENSE) SPARSE_KERNELS(ENTRY_SPARSE) ROW_KERNELS(ENTRY_ROW)
+        INTEGER_KERNELS(ENTRY_INTEGER) DECODE_KERNELS(ENTRY_DECODE) CHECKSUM_KERNELS(ENTRY_CHECKSUM)
+            TRAIN_KERNELS(ENTRY_TRAIN) CALIBRATE_KERNELS(ENTRY_CALIBRATE) GRAM_KERNELS(ENTRY_GRAM)};
+#define N_ENTRIES (sizeof entries / sizeof *entries)
+
+static const struct {
+    const char *table, *member;
+    void (*run)(struct trial *t);
+} trials[] = {
+    {"dense", "gemm_f32", trial_gemm_f32},
+    {"dense", "im2col_f32", trial_im2col_f32},
+    {"dense", "conv_rows_f32", trial_conv_rows_f32},
+    {"dense", "conv_f32", trial_conv_f32},
+    {"dense", "depthwise_f32", trial_depthwise_f32},
+    {"dense", "gemv_f32", trial_gemv_f32},
+    {"dense", "max_pool_f32", trial_max_pool_f32},
+    {"dense", "pack_rows_f32", trial_pack_rows_f32},
+    {"sparse", "matvec[FORM_CSR_VALUE]", trial_csr_value},
+    {"sparse", "matvec[FORM_CSR_CODEBOOK]", trial_csr_codebook},
+    {"sparse", "matvec[FORM_WINDOW]", trial_window},
+    {"sparse", "matvec[FORM_DENSE4]", trial_dense4},
+    {"sparse", "matvec[FORM_DENSE5]", trial_dense5},
+    {"sparse", "matvec[FORM_DENSE8]", trial_dense8},
+    {"row", "relu", trial_relu},
+    {"row", "tanh", trial_tanh},
+    {"row", "sigmoid", trial_sigmoid},
+    {"row", "erf", trial_erf},
+    {"row", "gelu", trial_gelu},
+    {"row", "gelu_tanh", trial_gelu_tanh},
+    {"row", "clip", trial_clip},
+    {"row", "exp", trial_exp},
+    {"row", "softmax", trial_softmax},
+    {"row", "layer_norm", trial_layer_norm},
+    {"row", "softmax_columns", trial_softmax_columns},
+    {"row", "where", trial_where},
+    {"integer", "gemm_i8", trial_gemm_i8},
+    {"integer", "gemm_i4", trial_gemm_i4},
+    {"integer", "depthwise_i8", trial_depthwise_i8},
+    {"integer", "gemm_i16[0]", trial_gemm_i16_short},
+    {"integer", "gemm_i16[1]", trial_gemm_i16_long},
+    {"integer", "bytes.combine", trial_combine},
+    {"integer", "bytes.quantize", trial_quantize},
+    {"integer", "bytes.dequantize", trial_dequantize},
+    {"integer", "bytes.largest", trial_largest},
+    {"integer", "bytes.mean", trial_mean},
+    {"integer", "bytes.look_up", trial_look_up},
+    {"decode", "rans_rows", trial_rans_rows},
+    {"checksum", "crc32c", trial_crc32c},
+    {"train", "winograd", trial_winograd},
+    {"train", "narrow", trial_narrow},
+    {"train", "sparse", trial_sparse},
+    {"train", "panel", trial_panel},
+    {"train", "rows", trial_rows},
+    {"train", "fake", trial_fake},
+    {"calibrate", "run_sums", trial_run_sums},
+    {"calibrate", "histogram_count", trial_histogram_count},
+    {"gram", "tile", trial_tile},
+};
+
+/* The features, and those that they stand on (pith_runtime.h). */
+static uint32_t table_features(uint32_t needs)
+{
+    if (needs & (PITH_CPU_VBMI | PITH_CPU_VNNI))
+        needs |= PITH_CPU_AVX512;
+    if (needs & (PITH_CPU_AVX512 | PITH_CPU_AVXVNNI))
+        needs |= PITH_CPU_AVX2;
+    return needs & PITH_CPU_DOTPROD ? needs | PITH_CPU_NEON : needs;
+}
+
+static bool has(uint32_t features)
+{
+    return (pith_cpu_features() & features) == features;
+}
+
+/* ---- the lists ------------------------------------------------------------------------------- */
+
+/* The entry is in the table of its features; without them, and in the reference, it is not. */
+#define CHECK(fill, table_type, member, name, needs)                                               \
+    do {                                                                                           \
+        struct table_type own, less;                                                               \
+        fill(&own, table_features(needs));                                                         \
+        fill(&less, table_features(needs) & ~(uint32_t)(needs));                                   \
+        if (own.member != &(name) || ((needs) != 0 && less.member == &(name)))                     \
+            fail_msg("%s is not what its features run", #name);                                    \
+    } while (0);
+#define CHECK_DENSE(m, t, n, f) CHECK(pith_dense_kernels_fill, dense_kernels, m, n, f)
+#define CHECK_SPARSE(m, t, n, f) CHECK(pith_sparse_kernels_fill, sparse_kernels, m, n, f)
+#define CHECK_ROW(m, t, n, f) CHECK(pith_row_kernels_fill, row_kernels, m, n, f)
+#define CHECK_INTEGER(m, t, n, f) CHECK(pith_integer_kernels_fill, integer_kernels, m, n, f)
+#define CHECK_DECODE(m, t, n, f) CHECK(pith_decode_kernels_fill, decode_kernels, m, n, f)
+#define CHECK_CHECKSUM(m, t, n, f) CHECK(pith_checksum_kernels_fill, checksum_kernels, m, n, f)
+#define CHECK_TRAIN(m, t, n, f) CHECK(pith_train_kernels_fill, train_kernels, m, n, f)
+#define CHECK_CALIBRATE(m, t, n, f) CHECK(pith_calibrate_kernels_fill, calibrate_kernels, m, n, f)
+#define CHECK_GRAM(m, t, n, f) CHECK(pith_gram_kernels_fill, gram_kernels, m, n, f)
+
+static void entries_are_taken_and_masked(void **state)
+{
+    (void)state;
+    DENSE_KERNELS(CHECK_DENSE)
+    SPARSE_KERNELS(CHECK_SPARSE)
+    ROW_KERNELS(CHECK_ROW)
+    INTEGER_KERNELS(CHECK_INTEGER)
+    DECODE_KERNELS(CHECK_DECODE)
+    CHECKSUM_KERNELS(CHECK_CHECKSUM)
+    TRAIN_KERNELS(CHECK_TRAIN)
+    CALIBRATE_KERNELS(CHECK_CALIBRATE)
+    GRAM_KERNELS(CHECK_GRAM)
+}
+
+/* What PITH_CPU masks for this process is masked for the stages. */
+static void stages_are_masked(void **state)
+{
+    (void)state;
+    pith_cpu_allow(PITH_CPU_REF);
+    assert_int_equal(pith_cpu_allowed(), 0);
+    assert_ptr_equal(pith_train_kernels().winograd, &pith_winograd_base);
+    assert_ptr_equal(pith_gram_tile(), pith_gram_tile_base);
+    pith_cpu_allow(PITH_CPU_AVX2);
+    assert_int_equal(pith_cpu_allowed(), pith_cpu_features() & PITH_CPU_AVX2);
+    pith_cpu_allow(0);
+    assert_int_equal(pith_cpu_allowed(), pith_cpu_features());
+}
+
+/* ---- what they leave, and when --------------------------------------------------------------- */
+
+static struct trial run_trial(const struct entry *e, uint32_t features, uint64_t from, bool timed)
+{
+    struct trial t = {.features = features, .timed = timed};
+    for (size_t i = 0; i < sizeof trials / sizeof *trials; i++)
+        if (!strcmp(trials[i].table, e->table) && !strcmp(trials[i].member, e->member)) {
+            seed = from;
+            trials[i].run(&t);
+            return t;
+        }
+    fail_msg("no trial of %s.%s", e->table, e->member);
+    return t;
+}
+
+static bool same(const struct trial_result *want, const struct trial_result *got)
+{
+    if (want->n != got->n || got->bound == 0)
+        return want->n == got->n && memcmp(want->data, got->data, want->n) == 0;
+    const float *a = want->data, *b = got->data;
+    for (size_t i = 0; i < want->n / sizeof *a; i++)
+        if (!(fabs((double)a[i] - (double)b[i]) <= got->bound))
+            return false;
+    return true;
+}
+
+static void entries_leave_the_same(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < N_ENTRIES; i++)
+        for (uint64_t round = 0; has(table_features(entries[i].needs)) && round < ROUNDS; round++) {
+            struct trial want = run_trial(&entries[i], 0, round + 1, false);
+            struct trial got =
+                run_trial(&entries[i], table_features(entries[i].needs), round + 1, false);
+            assert_true(want.n_results > 0 && want.n_results == got.n_results);
+            for (uint32_t r = 0; r < got.n_results; r++)
+                if (!same(&want.result[r], &got.result[r]))
+                    fail_msg("%s, round %d: result %u is not the reference's", entries[i].name,
+                             (int)round, r);
+            trial_close(&want);
+            trial_close(&got);
+        }
+}
+
+static int bench(const char *word)
+{
+    printf("%-36s %-32s %9s %9s %9s\n", "kernel", "entry", "us", "G/s", "of ref");
+    for (size_t i = 0; i < N_ENTRIES; i++) {
+        const struct entry *e = &entries[i];
+        if (word && !strstr(e->name, word))
+            continue;
+        if (!has(table_features(e->needs))) {
+            printf("%-10s%-26s %-32s not on this CPU\n", e->table, e->member, e->name);
+            continue;
+        }
+        struct trial t = run_trial(e, table_features(e->needs), 1, true);
+        struct trial reference = run_trial(e, 0, 1, true);
+        printf("%-10s%-26s %-32s %9.2f %9.2f", e->table, e->member, e->name, t.ns / 1e3,
+               t.work / t.ns);
+        if (reference.work > 0) /* else the reference has no kernel here */
+            printf(" %8.2fx", reference.ns / reference.work * t.work / t.ns);
+        printf("\n");
+        trial_close(&t);
+        trial_close(&reference);
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(entries_are_taken_and_masked),
+                                       cmocka_unit_test(stages_are_masked),
+                                       cmocka_unit_test(entries_leave_the_same)};
+    if (argc > 1 && !strcmp(argv[1], "bench"))
+        return bench(argc > 2 ? argv[2] : NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+/* trials_dense.h - trials of pith_kernel_dense.h and pith_kernel_sparse.h. Bounds: sums of K terms
+ * of at most 1 in f32, whatever their order (the headers' contracts). */
+#ifndef TRIALS_DENSE_H
+#define TRIALS_DENSE_H
+
+#include "kernel_trial.h"
+#include "test_products.h"
+
+static inline struct dense_kernels dense_of(const struct trial *t)
+{
+    struct dense_kernels d;
+    pith_dense_kernels_fill(&d, t->features);
+    return d;
+}
+
+/* 2 (K + 2) 2^-24 (K + 2) */
+static inline double sum_bound(size_t k)
+{
+    return ldexp(2.0 * (double)(k + 2) * (double)(k + 2), -24);
+}
+
+static void trial_gemm_f32(struct trial *t)
+{
+    struct dense_kernels d = dense_of(t);
+    uint32_t m = size(t, 1, 40, 256), k = size(t, 1, 300, 512), n = pick(1, 24);
+    uint32_t mr = d.mr ? d.mr : 5;
+    n = t->timed ? d.nr ? d.nr : 24 : n;
+    float *w = reals(t, (size_t)m * k), *b = reals(t, (size_t)k * n), *bias = reals(t, m);
+    float *c = take(t, (size_t)m * n * sizeof *c);
+    struct gemm_f32_job job = {.a_step = (size_t)mr * k,
+                               .b = b,
+                               .ldb = n,
+                               .c = c,
+                               .ldc = n,
+                               .bias_row = bias,
+                               .m = m,
+                               .n = n,
+                               .k = k,
+                               .finish = true,
+                               .act = {ACT_RELU, 0, 0}};
+    float *a = take(t, (m + mr - 1) / mr * job.a_step * sizeof *a);
+    pith_pack_rows_f32(w, k, 1, m, k, mr, a, job.a_step);
+    job.a = a;
+    if (d.gemm_f32)
+        CALL(t, (double)m * n * k, d.gemm_f32(&job));
+    else
+        CALL(t, (double)m * n * k, pith_gemm_f32(&job, mr));
+    leaves_reals(t, c, (size_t)m * n, sum_bound(k));
+}
+
+static inline struct conv_geom geom_of(const struct trial *t, uint32_t c, uint32_t o)
+{
+    struct conv_geom g = {.c = c, .o = o, .kh = 3, .kw = 3, .dil_h = 1, .dil_w = 1};
+    g.stride_h = g.stride_w = size(t, 1, 2, 1);
+    g.pad_top = g.pad_left = size(t, 0, 2, 1);
+    g.h = size(t, 3, 12, 56);
+    g.w = size(t, 3, 40, 56);
+    g.oh = (g.h + 2 * g.pad_top - 3) / g.stride_h + 1;
+    g.ow = (g.w + 2 * g.pad_left - 3) / g.stride_w + 1;
+    return g;
+}
+
+static void trial_im2col_f32(struct trial *t)
+{
+    struct conv_geom g = geom_of(t, size(t, 1, 5, 32), 1);
+    uint32_t pixels = g.oh * g.ow, n = pixels < 48 ? pixels : 48, k = g.c * 9;
+    struct im2col_f32_job job = {.g = &g,
+                                 .x = reals(t, (size_t)g.c * g.h * g.w),
+                                 .ldb = 48,
+                                 .p0 = pick(0, pixels - n),
+                                 .n = n,
+                                 .k1 = k};
+    job.b = take(t, (size_t)k * 48 * sizeof(float));
+    CALL(t, (double)k * n, dense_of(t).im2col_f32(&job));
+    for (uint32_t r = 0; r < k && r < 20; r++)
+        leaves_bytes(t, job.b + (size_t)r * 48, n * sizeof(float));
+}
+
+/* As the contract has it, where a table has none. w: [m, taps, channels] */
+static inline void plain_conv_rows(const struct conv_rows_f32_job *job, const float *w)
+{
+    for (size_t o = 0; o < job->m; o++)
+        for (size_t i = 0; i < (size_t)job->rows * job->ow; i++) {
+            float sum = job->bias[o];
+            const float *at = job->b + i / job->ow * job->b_row + i % job->ow;
+            for (size_t k = 0; k < (size_t)job->taps * job->channels; k++)
+                sum += w[o * job->taps * job->channels + k] *
+                       at[k % job->channels * job->plane + job->tap[k / job->channels]];
+            job->y[o * job->ldy + i] = sum > 0 ? sum : 0;
+        }
+}
+
+static void trial_conv_rows_f32(struct trial *t)
+{
+    struct dense_kernels d = dense_of(t);
+    const uint32_t mr = d.mr ? d.mr : 5;
+    struct conv_rows_f32_job job = {.taps = 9,
+                                    .channels = size(t, 1, 5, 32),
+                                    .m = size(t, 1, 19, 32),
+                                    .rows = size(t, 1, 5, 4),
+                                    .ow = size(t, 1, 70, 112),
+                                    .act = {ACT_RELU, 0, 0}};
+    size_t tap[9], k = 9 * (size_t)job.channels;
+    job.b_row = job.ow + 2;
+    job.plane = (size_t)(job.rows + 2) * job.b_row;
+    job.ldy = (size_t)job.rows * job.ow;
+    for (uint32_t i = 0; i < 9; i++)
+        tap[i] = i / 3 * job.b_row + i % 3;
+    float *w = reals(t, job.m * k);
+    float *a = take(t, (job.m + mr - 1) / mr * mr * k * sizeof *a);
+    job.a_step = k * mr;
+    pith_pack_rows_f32(w, k, 1, job.m, k, mr, a, job.a_step);
+    job.a = a, job.tap = tap;
+    job.b = reals(t, job.channels * job.plane + DENSE_PANEL_ALIGN);
+    job.bias = reals(t, job.m);
+    job.y = take(t, job.m * job.ldy * sizeof(float));
+    if (d.conv_rows_f32)
+        CALL(t, (double)job.m * (double)job.ldy * (double)k, d.conv_rows_f32(&job));
+    else
+        CALL(t, (double)job.m * (double)job.ldy * (double)k, plain_conv_rows(&job, w));
+    leaves_reals(t, job.y, job.m * job.ldy, sum_bound(k));
+}
+
+static void trial_conv_f32(struct trial *t)
+{
+    struct conv_geom g = geom_of(t, size(t, 1, 5, 16), size(t, 1, 5, 16));
+    struct conv_f32_job job = {.g = &g, .o1 = g.o, .act = {ACT_RELU, 0, 0}};
+    size_t n = (size_t)g.o * g.oh * g.ow;
+    job.x = reals(t, (size_t)g.c * g.h * g.w);
+    job.w = reals(t, (size_t)g.o * g.c * 9);
+    job.bias = reals(t, g.o);
+    job.y = take(t, n * sizeof(float));
+    CALL(t, (double)n * g.c * 9, dense_of(t).conv_f32(&job));
+    leaves_reals(t, job.y, n, sum_bound(g.c * 9));
+}
+
+static void trial_depthwise_f32(struct trial *t)
+{
+    struct conv_geom g = geom_of(t, 1, 1);
+    struct depthwise_f32_job job = {
+        .g = &g, .planes = size(t, 1, 6, 16), .x_step = (size_t)g.h * g.w, .act = {ACT_RELU, 0, 0}};
+    size_t n = (size_t)job.planes * g.oh * g.ow;
+    job.x = reals(t, job.planes * job.x_step);
+    job.w = reals(t, job.planes * 9);
+    job.bias = reals(t, job.planes);
+    job.y = take(t, n * sizeof(float));
+    CALL(t, (double)n * 9, dense_of(t).depthwise_f32(&job));
+    leaves_reals(t, job.y, n, sum_bound(9));
+}
+
+static void trial_gemv_f32(struct trial *t)
+{
+    struct gemv_f32_job job = {
+        .rows = size(t, 1, 40, 256), .k = size(t, 1, 300, 512), .act = {ACT_RELU, 0, 0}};
+    job.ldw = job.k;
+    job.w = reals(t, (size_t)job.rows * job.k);
+    job.x = reals(t, job.k);
+    job.bias = reals(t, job.rows);
+    job.y = take(t, job.rows * sizeof(float));
+    CALL(t, (double)job.rows * job.k, dense_of(t).gemv_f32(&job));
+    leaves_reals(t, job.y, job.rows, sum_bound(job.k));
+}
+
+static inline void plain_max_pool(const struct max_pool_f32_job *job)
+{
+    const struct conv_geom *g = job->g;
+    for (size_t i = 0; i < job->planes * g->oh * g->ow; i++) {
+        const float *x = job->x + i / g->ow / g->oh * g->h * g->w;
+        float most = -INFINITY;
+        for (size_t k = 0; k < 9; k++) {
+            size_t row = i / g->ow % g->oh * g->stride_h + k / 3 - g->pad_top;
+            size_t column = i % g->ow * g->stride_w + k % 3 - g->pad_left;
+            if (row < g->h && column < g->w) /* what is above or left of it wraps around */
+                most = fmaxf(most, x[row * g->w + column]);
+        }
+        job->y[i] = most;
+    }
+}
+
+static void trial_max_pool_f32(struct trial *t)
+{
+    struct conv_geom g = geom_of(t, 1, 1);
+    struct dense_kernels d = dense_of(t);
+    struct max_pool_f32_job job = {.g = &g, .planes = size(t, 1, 6, 16)};
+    size_t n = job.planes * g.oh * g.ow;
+    job.x = reals(t, job.planes * g.h * g.w);
+    job.y = take(t, n * sizeof(float));
+    if (d.max_pool_f32)
+        CALL(t, (double)n * 9, d.max_pool_f32(&job));
+    else
+        CALL(t, (double)n * 9, plain_max_pool(&job));
+    leaves_bytes(t, job.y, n * sizeof(float));
+}
+
+static void trial_pack_rows_f32(struct trial *t)
+{
+    const uint32_t rows = size(t, 1, 40, 256), k = size(t, 1, 60, 512), mr = 8;
+    size_t n = (size_t)(rows + mr - 1) / mr * mr * k;
+    float *w = reals(t, (size_t)rows * k), *to = take(t, n * sizeof *to);
+    CALL(t, (double)rows * k, dense_of(t).pack_rows_f32(w, k, 1, rows, k, mr, to, (size_t)mr * k));
+    leaves_bytes(t, to, n * sizeof *to);
+}
+
+/* ---- products from a compressed form -------------------------------------------------------- */
+
+/* Costs by which `kind` is built wherever the weight has it. */
+static inline struct sparse_kernels sparse_forcing(enum run_form_kind kind)
+{
+    struct sparse_kernels k;
+    pith_sparse_kernels_fill(&k, 0);
+    memset(k.costs.dense, 0, sizeof k.costs.dense);
+    for (uint32_t i = 0; i < RUN_FORM_KINDS; i++)
+        k.costs.form[i] = i != FORM_WINDOW || kind == FORM_WINDOW;
+    return k;
+}
+
+static inline void trial_form(struct trial *t, enum run_form_kind kind, uint32_t centroids,
+                              bool dense)
+{
+    struct sparse_kernels table = sparse_forcing(kind), k;
+    struct weight_want want = {.rows = size(t, 1, 40, 300),
+                               .cols = size(t, 64, 400, 1024),
+                               .density = 0.1,
+                               .dense = dense,
+                               .n_centroids = centroids,
+                               .n_groups = 1,
+                               .scale = 1};
+    struct weight_case c = case_new(&want, &seed);
+    struct run_form_need need;
+    assert_int_equal(pith_run_form_need(&c.w, c.rows, c.cols, &table, &need), PITH_OK);
+    struct run_form *form = take(t, need.bytes);
+    assert_int_equal(
+        pith_run_form_build(&c.w, c.rows, c.cols, &table, form, take(t, need.scratch_bytes)),
+        PITH_OK);
+    assert_true(t->timed ? form->kind == (uint32_t)kind : true);
+    float *x = reals(t, c.cols), *y = take(t, c.rows * sizeof *y);
+    pith_sparse_kernels_fill(&k, t->features);
+    CALL(t, c.w.nnz, pith_run_form_matvec(&k, form, x, y, 0, pith_run_form_units(form)));
+    leaves_reals(t, y, c.rows, sum_bound(dense ? c.cols : c.cols / 4));
+    case_free(&c);
+}
+
+static void trial_csr_value(struct trial *t)
+{
+    trial_form(t, FORM_CSR_VALUE, 0, false);
+}
+
+static void trial_csr_codebook(struct trial *t)
+{
+    trial_form(t, FORM_CSR_CODEBOOK, 200, false);
+}
+
+static void trial_window(struct trial *t)
+{
+    trial_form(t, FORM_WINDOW, 32, false);
+}
+
+static void trial_dense4(struct trial *t)
+{
+    trial_form(t, FORM_DENSE4, 16, true);
+}
+
+static void trial_dense5(struct trial *t)
+{
+    trial_form(t, FORM_DENSE5, 32, true);
+}
+
+static void trial_dense8(struct trial *t)
+{
+    trial_form(t, FORM_DENSE8, 256, true);
+}
+
+#endif

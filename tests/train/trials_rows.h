@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: MIT */
+/* trials_rows.h - trials of pith_kernel_row.h, pith_kernel_integer.h, pith_kernel_decode.h and
+ * pith_crc32c.h: every level gives the bits of the reference. */
+#ifndef TRIALS_ROWS_H
+#define TRIALS_ROWS_H
+
+#include "kernel_trial.h"
+#include "pith_crc32c.h"
+#include "pith_kernel_decode.h"
+
+static inline struct row_kernels row_of_features(const struct trial *t)
+{
+    struct row_kernels k;
+    pith_row_kernels_fill(&k, t->features);
+    return k;
+}
+
+enum { NETWORK_ROW = 4096 };
+
+static inline void trial_row(struct trial *t, row_f32_fn *f)
+{
+    uint32_t n = size(t, 1, 300, NETWORK_ROW);
+    float *x = reals(t, n), *y = take(t, n * sizeof *y);
+    for (uint32_t i = 0; i < n; i++)
+        x[i] *= 6;
+    CALL(t, n, f(x, y, n));
+    leaves_bytes(t, y, n * sizeof *y);
+}
+
+#define TRIAL_ROW(member)                                                                          \
+    static void trial_##member(struct trial *t)                                                    \
+    {                                                                                              \
+        trial_row(t, row_of_features(t).member);                                                   \
+    }
+TRIAL_ROW(relu)
+TRIAL_ROW(tanh)
+TRIAL_ROW(sigmoid)
+TRIAL_ROW(erf)
+TRIAL_ROW(gelu)
+TRIAL_ROW(gelu_tanh)
+TRIAL_ROW(softmax)
+
+static void trial_clip(struct trial *t)
+{
+    uint32_t n = size(t, 1, 300, NETWORK_ROW);
+    float *x = reals(t, n), *y = take(t, n * sizeof *y);
+    CALL(t, n, row_of_features(t).clip(x, -0.25f, 0.5f, y, n));
+    leaves_bytes(t, y, n * sizeof *y);
+}
+
+static void trial_exp(struct trial *t)
+{
+    uint32_t n = size(t, 1, 300, NETWORK_ROW);
+    float *x = reals(t, n), *y = take(t, n * sizeof *y);
+    CALL(t, n, row_of_features(t).exp(x, 1.5f, y, n));
+    leaves_bytes(t, y, n * sizeof *y);
+}
+
+static void trial_layer_norm(struct trial *t)
+{
+    uint32_t n = size(t, 1, 300, NETWORK_ROW);
+    float *y = take(t, n * sizeof *y);
+    struct norm_row row = {reals(t, n), y, reals(t, n), reals(t, n), 1e-5f};
+    CALL(t, n, row_of_features(t).layer_norm(&row, n));
+    leaves_bytes(t, y, n * sizeof *y);
+}
+
+static void trial_softmax_columns(struct trial *t)
+{
+    uint32_t n = size(t, 1, 60, 128), width = size(t, 1, 48, 48);
+    float *x = reals(t, (size_t)n * width), inverse[DENSE_MAX_NR] = {0};
+    CALL(t, (double)n * width, row_of_features(t).softmax_columns(x, width, n, width, inverse));
+    leaves_bytes(t, x, (size_t)n * width * sizeof *x);
+    leaves_bytes(t, inverse, width * sizeof *inverse);
+}
+
+static void trial_where(struct trial *t)
+{
+    uint32_t n = size(t, 1, 300, NETWORK_ROW), *y = take(t, n * sizeof *y);
+    uint8_t *c = some_bytes(t, n), *a = some_bytes(t, 4 * (size_t)n), *b = some_bytes(t, 4);
+    for (uint32_t i = 0; i < n; i++)
+        c[i] &= 1;
+    CALL(t, n, row_of_features(t).where(c, (void *)a, 1, (void *)b, 0, y, n));
+    leaves_bytes(t, y, n * sizeof *y);
+}
+
+/* ---- products of bytes ----------------------------------------------------------------------- */
+
+static inline struct integer_kernels integer_of(const struct trial *t)
+{
+    struct integer_kernels k;
+    pith_integer_kernels_fill(&k, t->features);
+    return k;
+}
+
+/* A drawn product; x and w of the whole bytes, unless each weight is one of a table. */
+static inline struct byte_product *product_of(struct trial *t, uint32_t segments)
+{
+    struct byte_product *p = take(t, sizeof *p);
+    p->m = size(t, 1, MAX_M, MAX_M);
+    p->n = size(t, 1, 70, 128);
+    p->segments = segments;
+    p->run = size(t, 1, 60, 256);
+    p->x = guard_bytes((size_t)p->m * segments * p->run);
+    p->w = guard_bytes((size_t)p->n * segments * p->run);
+    return p;
+}
+
+static inline void product_close(struct byte_product *p)
+{
+    guard_free(&p->x);
+    guard_free(&p->w);
+}
+
+/* The job of p as k's table asks for it; what it owns is the trial's. */
+static inline struct gemm_i8_job job_of(struct trial *t, const struct byte_product *p,
+                                        const struct integer_kernels *k, size_t each)
+{
+    struct gemm_i8_job job = {.segments = p->segments, .m = p->m, .n = p->n};
+    size_t element = k->wide ? 2 : 1;
+    job.steps = (p->run + k->k_step - 1) / k->k_step;
+    size_t padded = (size_t)job.steps * k->k_step * element;
+    struct guarded x = widened(p, k, job.steps), w = packed(p, k, job.steps, &job.panel_bytes);
+    uint8_t *x_own = take(t, p->m * p->segments * padded);
+    uint8_t *w_own = take(t, (p->n + k->nr - 1) / k->nr * job.panel_bytes);
+    memcpy(x_own, x.data, p->m * p->segments * padded);
+    memcpy(w_own, w.data, (p->n + k->nr - 1) / k->nr * job.panel_bytes);
+    guard_free(&x);
+    guard_free(&w);
+    const uint8_t **pixel = take(t, p->m * sizeof *pixel);
+    uint32_t *segment = take(t, p->segments * sizeof *segment);
+    for (uint32_t i = 0; i < p->m; i++)
+        pixel[i] = x_own + i * p->segments * padded;
+    for (uint32_t s = 0; s < p->segments; s++)
+        segment[s] = (uint32_t)(s * padded);
+    job.x = pixel, job.segment = segment, job.w = w_own;
+    job.y_step = p->n * each;
+    job.y = take(t, p->m * job.y_step);
+    return job;
+}
+
+static inline double product_work(const struct byte_product *p)
+{
+    return (double)p->m * p->n * p->segments * p->run;
+}
+
+static void trial_gemm_i8(struct trial *t)
+{
+    struct integer_kernels k = integer_of(t);
+    struct byte_product *p = product_of(t, pick(1, 3));
+    int32_t *offset = take(t, sizeof p->offset);
+    struct requantize to = random_requantize(p->offset, p->factor, MAX_N + 64);
+    struct gemm_i8_job job = job_of(t, p, &k, to.factor ? 1 : 4);
+    job.to = product_to(p, &to, &k, offset);
+    CALL(t, product_work(p), k.gemm_i8(&job));
+    leaves_bytes(t, job.y, p->m * job.y_step);
+    product_close(p);
+}
+
+/* Numbers of a table of 16, in half the bytes, as pith_kernel_integer.h lays them out. */
+static inline void pack_halves(const struct byte_product *p, const struct integer_kernels *k,
+                               uint8_t *w, size_t panel_bytes, uint32_t zero)
+{
+    const uint8_t *number = p->w.data;
+    size_t step = (size_t)k->k_step * k->nr;
+    memset(w, (int)(zero * 17), (p->n + k->nr - 1) / k->nr * panel_bytes);
+    for (uint32_t i = 0; i < p->n * p->run; i++) {
+        uint32_t o = i / p->run, e = i % p->run, q = number[i] & 15;
+        uint8_t *at = w + o / k->nr * panel_bytes + e / k->k_step / 2 * step +
+                      o % k->nr * k->k_step + e % k->k_step;
+        *at = (uint8_t)(e / k->k_step % 2 ? (*at & 15) | q << 4 : (*at & 0xf0) | q);
+    }
+}
+
+static inline void plain_product(const struct byte_product *p, const int8_t *table, int64_t *y)
+{
+    const uint8_t *x = p->x.data, *w = p->w.data;
+    size_t terms = (size_t)p->segments * p->run;
+    for (size_t i = 0; i < (size_t)p->m * p->n; i++)
+        for (size_t e = 0; e < terms; e++) {
+            uint8_t v = w[i % p->n * terms + e];
+            y[i] += x[i / p->n * terms + e] * (table ? table[v & 15] : (int8_t)v);
+        }
+}
+
+static void trial_gemm_i4(struct trial *t)
+{
+    struct integer_kernels k = integer_of(t);
+    struct byte_product *p = product_of(t, 1);
+    int8_t *table = (int8_t *)some_bytes(t, 16);
+    int64_t *sums = take(t, (size_t)p->m * p->n * sizeof *sums);
+    int32_t *y = take(t, (size_t)p->m * p->n * sizeof *y);
+    table[5] = 0;
+    if (k.gemm_i4) {
+        struct gemm_i8_job job = job_of(t, p, &k, 4);
+        job.panel_bytes = (size_t)(job.steps + 1) / 2 * k.k_step * k.nr;
+        uint8_t *w = take(t, (p->n + k.nr - 1) / k.nr * job.panel_bytes);
+        pack_halves(p, &k, w, job.panel_bytes, 5);
+        job.w = w, job.table = table, job.y = (uint8_t *)y;
+        job.to.offset = take(t, (MAX_N + 64) * sizeof(int32_t));
+        CALL(t, product_work(p), k.gemm_i4(&job));
+    } else {
+        plain_product(p, table, sums);
+        for (size_t i = 0; i < (size_t)p->m * p->n; i++)
+            y[i] = (int32_t)sums[i];
+    }
+    leaves_bytes(t, y, (size_t)p->m * p->n * sizeof *y);
+    product_close(p);
+}
+
+static inline void trial_gemm_i16(struct trial *t, int is_long)
+{
+    const struct integer_kernels words = {.nr = WORDS_NR, .k_step = WORDS_STEP, .wide = true};
+    gemm_i8_fn *f = integer_of(t).gemm_i16[is_long];
+    struct byte_product *p = product_of(t, pick(1, 3));
+    const size_t n = (size_t)p->m * p->n;
+    int64_t *sums = take(t, n * sizeof *sums);
+    if (f) {
+        struct gemm_i8_job job = job_of(t, p, &words, is_long ? 8 : 4);
+        job.to.offset = take(t, (MAX_N + 64) * sizeof(int64_t));
+        CALL(t, product_work(p), f(&job));
+        for (size_t i = 0; i < n; i++)
+            sums[i] = is_long ? ((int64_t *)(void *)job.y)[i] : ((int32_t *)(void *)job.y)[i];
+    } else {
+        plain_product(p, NULL, sums);
+    }
+    leaves_bytes(t, sums, n * sizeof *sums);
+    product_close(p);
+}
+
+static void trial_gemm_i16_short(struct trial *t)
+{
+    trial_gemm_i16(t, 0);
+}
+
+static void trial_gemm_i16_long(struct trial *t)
+{
+    trial_gemm_i16(t, 1);
+}
+
+static void trial_depthwise_i8(struct trial *t)
+{
+    struct integer_kernels k = integer_of(t);
+    struct byte_depthwise *p = take(t, sizeof *p);
+    p->m = size(t, 1, 9, 56);
+    p->channels = size(t, 1, MAX_N, 128);
+    p->taps = size(t, 1, 26, 9);
+    p->stride = 1;
+    p->x = guard_bytes((size_t)(p->m - 1 + p->taps) * p->channels);
+    p->w = guard_bytes((size_t)p->channels * p->taps);
+    struct requantize to = random_requantize(p->offset, p->factor, MAX_N);
+    struct depthwise_i8_job job = {.x = p->x.data, .x_step = p->channels, .m = p->m};
+    int32_t *offset = take(t, 2 * sizeof p->offset);
+    float *factor = take(t, 2 * sizeof p->factor);
+    uint32_t tap[32];
+    job.groups = (p->taps + k.group - 1) / k.group;
+    for (uint32_t i = 0; i < job.groups * k.group; i++)
+        tap[i] = i < p->taps ? i * p->channels : 0;
+    struct guarded w = packed_depthwise(p, &k, job.groups, offset, factor);
+    to.offset = offset, to.factor = factor;
+    job.tap = tap, job.w = w.data, job.to = to;
+    job.channels = p->channels, job.y_step = p->channels;
+    job.y = take(t, (size_t)p->m * p->channels);
+    CALL(t, (double)p->m * p->channels * p->taps, k.depthwise_i8(&job));
+    leaves_bytes(t, job.y, (size_t)p->m * p->channels);
+    guard_free(&p->x), guard_free(&p->w), guard_free(&w);
+}
+
+/* ---- rows of bytes --------------------------------------------------------------------------- */
+
+static inline struct byte_grid grid_drawn(void)
+{
+    bool is_signed = pick(0, 1);
+    return byte_grid_of(is_signed, (float)pick(1, 50) * 1e-2f,
+                        is_signed ? (int32_t)pick(0, 255) - 128 : (int32_t)pick(0, 255));
+}
+
+static void trial_combine(struct trial *t)
+{
+    uint32_t n = size(t, 1, 150, NETWORK_ROW);
+    struct combine_bytes c = {grid_drawn(), grid_drawn(), grid_drawn(), pick(0, 1), pick(0, 1)};
+    uint8_t *a = some_bytes(t, n), *b = some_bytes(t, n), *y = take(t, n);
+    CALL(t, n, integer_of(t).bytes.combine(&c, a, b, y, n));
+    leaves_bytes(t, y, n);
+}
+
+static void trial_quantize(struct trial *t)
+{
+    uint32_t n = size(t, 1, 150, NETWORK_ROW);
+    struct byte_grid g = grid_drawn();
+    float *x = reals(t, n);
+    uint8_t *y = take(t, n);
+    CALL(t, n, integer_of(t).bytes.quantize(&g, x, y, n));
+    leaves_bytes(t, y, n);
+}
+
+static void trial_dequantize(struct trial *t)
+{
+    uint32_t n = size(t, 1, 150, NETWORK_ROW);
+    struct byte_grid g = grid_drawn();
+    uint8_t *x = some_bytes(t, n);
+    float *y = take(t, n * sizeof *y);
+    CALL(t, n, integer_of(t).bytes.dequantize(&g, x, y, n));
+    leaves_bytes(t, y, n * sizeof *y);
+}
+
+static void trial_largest(struct trial *t)
+{
+    uint32_t n = size(t, 1, 150, NETWORK_ROW), taps = size(t, 1, 9, 9);
+    const uint8_t *tap[9];
+    uint8_t *y = take(t, n);
+    for (uint32_t i = 0; i < taps; i++)
+        tap[i] = some_bytes(t, n);
+    CALL(t, (double)n * taps, integer_of(t).bytes.largest(tap, taps, 0x80, y, n));
+    leaves_bytes(t, y, n);
+}
+
+static void trial_mean(struct trial *t)
+{
+    uint32_t n = size(t, 1, 150, 512), pixels = size(t, 1, 60, 49);
+    struct mean_bytes m = {some_bytes(t, (size_t)n * pixels), pixels, n, grid_drawn(),
+                           grid_drawn()};
+    uint8_t *y = take(t, n);
+    CALL(t, (double)n * pixels, integer_of(t).bytes.mean(&m, y, n));
+    leaves_bytes(t, y, n);
+}
+
+static void trial_look_up(struct trial *t)
+{
+    uint32_t n = size(t, 1, 150, NETWORK_ROW);
+    uint8_t *table = some_bytes(t, 256), *x = some_bytes(t, n), *y = take(t, n);
+    CALL(t, n, integer_of(t).bytes.look_up(table, x, y, n));
+    leaves_bytes(t, y, n);
+}
+
+/* ---- decoders, checksums --------------------------------------------------------------------- */
+
+static void trial_rans_rows(struct trial *t)
+{
+    const uint32_t rows = size(t, 1, 40, 4096), n = 1u << RANS_BITS;
+    uint32_t *entries = take(t, n * sizeof *entries), state[RANS_LANES], first[RANS_LANES];
+    size_t bytes = ((size_t)rows + 1) * RANS_ROW_BYTES, done = 0;
+    const uint8_t *stream = some_bytes(t, bytes), *in = stream;
+    uint8_t *out = take(t, (size_t)rows * RANS_LANES);
+    struct decode_kernels k;
+    pith_decode_kernels_fill(&k, t->features);
+    for (uint32_t i = 0; i < n; i++) /* 256 symbols of one frequency */
+        entries[i] = (n / 256) << 20 | i % (n / 256) << 8 | i / (n / 256);
+    for (uint32_t i = 0; i < RANS_LANES; i++)
+        first[i] = (uint32_t)random_u64(&seed) | RANS_LOW;
+    CALL(t, (double)rows * RANS_LANES, memcpy(state, first, sizeof state); in = stream;
+         done = k.rans_rows(state, entries, &in, stream + bytes, out, rows));
+    assert_int_equal(done, rows);
+    leaves_bytes(t, out, (size_t)rows * RANS_LANES);
+    leaves_bytes(t, state, sizeof state);
+}
+
+static void trial_crc32c(struct trial *t)
+{
+    uint32_t n = size(t, 1, 5000, 1 << 20), crc = 0;
+    uint8_t *x = some_bytes(t, n);
+    struct checksum_kernels k;
+    pith_checksum_kernels_fill(&k, t->features);
+    CALL(t, n, crc = k.crc32c(7, x, n));
+    leaves_bytes(t, &crc, sizeof crc);
+}
+
+#endif
