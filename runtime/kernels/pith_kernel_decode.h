@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "pith_kernel_context.h"
 
 #define RANS_LANES 32u
 #define RANS_BITS 12u      /* frequencies sum to 2^this */
@@ -27,6 +28,7 @@ typedef size_t rans_rows_fn(uint32_t *state, const uint32_t *entries, const uint
 
 struct decode_kernels {
     rans_rows_fn *rans_rows;
+    context_indices_fn *context_indices;
 };
 
 void pith_decode_kernels_fill(struct decode_kernels *k, uint32_t features);
@@ -35,6 +37,8 @@ rans_rows_fn pith_rans_rows;
 #if defined(__x86_64__)
 rans_rows_fn pith_rans_rows_avx2;
 rans_rows_fn pith_rans_rows_avx512;
+#elif defined(__aarch64__)
+rans_rows_fn pith_rans_rows_neon;
 #endif
 
 #endif
