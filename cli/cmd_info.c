@@ -46,11 +46,11 @@ static struct operators operators_of(const struct pith_model *m)
     return ops;
 }
 
-static bool has_rans(const struct pith_model *m)
+static bool has_code(const struct pith_model *m, enum pith_code code)
 {
     bool found = false;
     for (uint32_t i = 0; i < m->n_values && !found; i++)
-        found = m->values[i].constant && m->values[i].constant->code == PITH_CODE_RANS;
+        found = m->values[i].constant && m->values[i].constant->code == code;
     return found;
 }
 
@@ -61,8 +61,8 @@ static void build_flags(const struct pith_model *m, char text[FLAGS_ROOM])
     struct operators ops = operators_of(m);
     snprintf(text, FLAGS_ROOM,
              "-DPITH_BUILD_OPS_LOW=0x%" PRIx64 "ull -DPITH_BUILD_OPS_HIGH=0x%" PRIx64
-             "ull -DPITH_BUILD_RANS=%d",
-             ops.low, ops.high, has_rans(m));
+             "ull -DPITH_BUILD_RANS=%d -DPITH_BUILD_CONTEXT=%d",
+             ops.low, ops.high, has_code(m, PITH_CODE_RANS), has_code(m, PITH_CODE_CONTEXT));
 }
 
 /* What running it takes. */

@@ -63,6 +63,10 @@ enum pith_status pith_pack_integers(struct pack_const *c, struct pith_error *err
  * it stays as it is. Those before it are done. */
 enum pith_status pith_pack_adaptive(struct pack_const *c, uint32_t at, uint64_t other_bytes,
                                     struct pith_error *err);
+/* c, which has a codebook, by adaptive distributions if that takes less than other_bytes; else it
+ * stays as it is. */
+enum pith_status pith_pack_context(struct pack_const *c, uint64_t other_bytes,
+                                   struct pith_error *err);
 void pith_pack_weights_clear(struct pack_const *consts, uint32_t n, struct pack_tables *tables);
 
 /* number: file number of each model value, or PITH_VALUE_NONE; order: model value of each file

@@ -118,11 +118,16 @@ static void write_adaptive_head(struct byte_out *o, const struct weight *w, uint
                        w->source_back << FORM_SOURCE);
 }
 
+/* Told by the long head alone. */
+static bool long_head(const struct weight *w)
+{
+    return w->code == CODE_PLANES || w->code == CODE_RANS || w->code == CODE_CONTEXT;
+}
+
 static void write_head(struct graph_pack *p, const struct weight *w)
 {
     bool coded = w->grid == GRID_CODEBOOK;
-    bool same =
-        coded && w->code != CODE_RANS && w->n_centroids == p->prev_centroids[w->shape.rank >= 2];
+    bool same = coded && !long_head(w) && w->n_centroids == p->prev_centroids[w->shape.rank >= 2];
     uint32_t code = pith_shape_code(&w->shape, p->prev);
     enum short_kind kind = pith_weight_short_kind(w, code, rows_two_before(p, w));
     if (w->type != PITH_F32) {
@@ -133,7 +138,7 @@ static void write_head(struct graph_pack *p, const struct weight *w)
         write_short_head(p, w, kind, same);
         return;
     }
-    if (w->code == CODE_PLANES || w->code == CODE_RANS) {
+    if (long_head(w)) {
         write_long_head(p->out, w, code);
     } else if (w->code == CODE_ADAPTIVE) {
         write_adaptive_head(p->out, w, code, same);
@@ -198,7 +203,7 @@ static void write_weight(struct graph_pack *p, const struct weight *w)
     write_tables(p, w);
     if (w->support == SUPPORT_GAPS && w->nnz > 0)
         pith_out_varint(p->out, w->support_stream.n_bytes);
-    bool coded = w->code == CODE_HUFFMAN || w->code == CODE_RANS;
+    bool coded = w->code == CODE_HUFFMAN || w->code == CODE_RANS || w->code == CODE_CONTEXT;
     if (w->grid == GRID_CODEBOOK && coded && w->nnz > 0)
         pith_out_varint(p->out, w->index_stream.n_bytes);
     write_data(p, w);

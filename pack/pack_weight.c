@@ -14,7 +14,8 @@
 #include "pith_plane_encode.h"
 #include "pith_rans_encode.h"
 
-#define FEWEST_SHORT 64u   /* where these are not wanted in place: fewer save nothing */
+#define FEWEST_SHORT 64u /* where these are not wanted in place: fewer save nothing */
+#define MOST_BESIDE 4096u
 #define LONG_HEAD_BYTES 5u /* more in a long head than in a common one */
 #define REFERENCE_BITS                                                                             \
     8u /* of a table that was named before; half a byte as a rule, see format.md */
@@ -250,6 +251,12 @@ static void use_table(struct huff_table *t, const struct pack_tables *tables, ui
     *t = (struct huff_table){tables->table[i].data, tables->table[i].bytes};
 }
 
+/* Support and indices are one stream, without tables. */
+static bool is_streamed(const struct pack_const *c)
+{
+    return c->w.code == CODE_ADAPTIVE || c->w.code == CODE_CONTEXT;
+}
+
 /* Those constants that take part, and the table each got. */
 struct sharing {
     uint32_t n;
@@ -300,25 +307,30 @@ struct index_code {
     struct pith_rans_code rans;
 };
 
-/* How the indices of c, alone, take the fewest bytes; as plain bits they do in the working form. */
+/* How the indices of c, alone, take the fewest bytes under a table, and how many; as plain bits
+ * they do in the working form. */
 static enum pith_status choose_index_code(const struct pack_const *c, const histogram hist,
-                                          enum weight_code *code)
+                                          enum weight_code *code, uint64_t *bytes)
 {
-    uint64_t huff, least = plain_index_bytes(c);
+    uint64_t coded = 0;
     struct pith_rans_code rans;
     *code = CODE_PLAIN;
+    *bytes = plain_index_bytes(c);
     if (const_of(c)->code == PITH_CODE_PLAIN || c->w.nnz == 0)
         return PITH_OK;
-    enum pith_status st = coded_index_bytes(c, hist, &huff);
-    if (!st && huff < least) {
+    enum pith_status st = coded_index_bytes(c, hist, &coded);
+    if (!st && coded < *bytes) {
         *code = CODE_HUFFMAN;
-        least = huff;
+        *bytes = coded;
     }
-    if (st || const_of(c)->code != PITH_CODE_RANS)
+    if (st || (const_of(c)->code != PITH_CODE_RANS && const_of(c)->code != PITH_CODE_CONTEXT))
         return st;
     pith_rans_build(hist, &rans);
-    if (pith_rans_stream_bytes(&rans, hist, c->w.nnz) + rans.table_bytes + LONG_HEAD_BYTES < least)
+    coded = pith_rans_stream_bytes(&rans, hist, c->w.nnz) + rans.table_bytes + LONG_HEAD_BYTES;
+    if (coded < *bytes) {
         *code = CODE_RANS;
+        *bytes = coded;
+    }
     return PITH_OK;
 }
 
@@ -410,13 +422,14 @@ static enum pith_status choose_indices(struct pack_const *consts, uint32_t n,
         struct pack_const *c = &consts[i];
         histogram hist = {0};
         enum weight_code code;
+        uint64_t bytes;
         enum pith_status st;
-        if (!const_of(c)->codebook || c->w.code == CODE_ADAPTIVE)
+        if (!const_of(c)->codebook || is_streamed(c))
             continue;
         if ((st = gather_indices(c, err)))
             return st;
         pith_histogram_add(hist, c->index.data, (size_t)c->w.nnz);
-        if (choose_index_code(c, hist, &code))
+        if (choose_index_code(c, hist, &code, &bytes))
             return pith_error_no_memory(err);
         struct index_sharing *to = code == CODE_RANS ? rans : huff;
         if (code == CODE_PLAIN) {
@@ -547,7 +560,7 @@ static enum pith_status choose_supports(struct pack_const *consts, uint32_t n, s
     for (uint32_t i = 0; i < n; i++) {
         struct pack_const *c = &consts[i];
         bool coded = false;
-        if (!const_of(c)->mask || c->w.code == CODE_ADAPTIVE)
+        if (!const_of(c)->mask || is_streamed(c))
             continue;
         if (const_of(c)->code != PITH_CODE_PLAIN && c->w.count <= UINT32_MAX) {
             if (c->w.nnz == 0) {
@@ -594,7 +607,7 @@ static enum pith_status other_index_bytes(struct pack_const *c, uint64_t *bytes,
                                           struct pith_error *err)
 {
     histogram hist = {0};
-    uint64_t coded;
+    enum weight_code code;
     if (!const_of(c)->codebook) {
         *bytes = c->w.index_stream.n_bytes;
         return PITH_OK;
@@ -604,10 +617,7 @@ static enum pith_status other_index_bytes(struct pack_const *c, uint64_t *bytes,
         return st;
     pith_histogram_add(hist, c->index.data, (size_t)c->w.nnz);
     pith_out_clear(&c->index);
-    if (coded_index_bytes(c, hist, &coded))
-        return pith_error_no_memory(err);
-    *bytes = coded < plain_index_bytes(c) ? coded : plain_index_bytes(c);
-    return PITH_OK;
+    return choose_index_code(c, hist, &code, bytes) ? pith_error_no_memory(err) : PITH_OK;
 }
 
 static enum pith_status other_support_bytes(const struct pack_const *c, uint64_t *bytes,
@@ -626,19 +636,44 @@ static enum pith_status other_support_bytes(const struct pack_const *c, uint64_t
     return PITH_OK;
 }
 
-static enum pith_status pack_adaptive(struct pack_const *consts, uint32_t n, struct pith_error *err)
+static bool wants_context(const struct pack_const *c)
+{
+    return const_of(c)->code == PITH_CODE_CONTEXT && const_of(c)->codebook;
+}
+
+/* Beside context-coded weights small ones, biases and scales may be adaptive streams: those take no
+ * time to speak of. */
+static bool wants_adaptive(const struct pack_const *c)
+{
+    enum pith_code code = const_of(c)->code;
+    return code == PITH_CODE_ADAPTIVE || (code == PITH_CODE_CONTEXT && c->w.count <= MOST_BESIDE);
+}
+
+/* c, number `at`, as one stream of support and indices, where that is shorter. */
+static enum pith_status pack_streamed(struct pack_const *c, uint32_t at, struct pith_error *err)
+{
+    uint64_t support = 0, index = 0;
+    enum pith_status st = other_support_bytes(c, &support, err);
+    if (!st)
+        st = other_index_bytes(c, &index, err);
+    uint64_t other = support + index;
+    if (!st && wants_context(c) && other > LONG_HEAD_BYTES)
+        st = pith_pack_context(c, other - LONG_HEAD_BYTES, err);
+    if (c->w.code == CODE_CONTEXT)
+        other = c->w.index_stream.n_bytes + LONG_HEAD_BYTES;
+    if (!st && wants_adaptive(c))
+        st = pith_pack_adaptive(c, at, other, err);
+    return st;
+}
+
+static enum pith_status pack_all_streamed(struct pack_const *consts, uint32_t n,
+                                          struct pith_error *err)
 {
     enum pith_status st = PITH_OK;
     for (uint32_t i = 0; i < n && !st; i++) {
         struct pack_const *c = &consts[i];
-        uint64_t support = 0, index = 0;
-        if (const_of(c)->code != PITH_CODE_ADAPTIVE || c->w.nnz == 0 || c->w.count > UINT32_MAX)
-            continue;
-        st = other_support_bytes(c, &support, err);
-        if (!st)
-            st = other_index_bytes(c, &index, err);
-        if (!st)
-            st = pith_pack_adaptive(c, i, support + index, err);
+        if ((wants_context(c) || wants_adaptive(c)) && c->w.nnz > 0 && c->w.count <= UINT32_MAX)
+            st = pack_streamed(c, i, err);
     }
     return st;
 }
@@ -663,7 +698,7 @@ enum pith_status pith_pack_weights(struct pack_const *consts, uint32_t n,
             st = pack_planes(&consts[i], err);
     }
     if (!st)
-        st = pack_adaptive(consts, n, err);
+        st = pack_all_streamed(consts, n, err);
     if (!st)
         st = pack_supports(consts, n, tables, err);
     return st ? st : pack_indices(consts, n, tables, err);

@@ -310,8 +310,9 @@ static enum pith_status decode_weight(struct unpacking *u, const struct decoding
         st = decode_codebook(u, d);
     if (st)
         return st;
-    d->k->code = w->code == CODE_ADAPTIVE ? PITH_CODE_ADAPTIVE
-                 : w->code == CODE_RANS   ? PITH_CODE_RANS
+    d->k->code = w->code == CODE_ADAPTIVE  ? PITH_CODE_ADAPTIVE
+                 : w->code == CODE_RANS    ? PITH_CODE_RANS
+                 : w->code == CODE_CONTEXT ? PITH_CODE_CONTEXT
                  : w->support == SUPPORT_GAPS || w->code == CODE_HUFFMAN || w->code == CODE_PLANES
                      ? PITH_CODE_HUFFMAN
                      : PITH_CODE_PLAIN;

@@ -59,7 +59,7 @@ mutate: ## plant small changes one by one; which tests notice (half an hour)
 	@CC="$(CC)" PITH_DATA=$(abspath $(PITH_DATA)) sh tests/mutate.sh
 
 # ---- the decoder written from docs/format.md alone: no header of ours ------------------------
-$(O)/tests/spec/spec_decode: tests/spec/spec_decode.c tests/spec/spec_adaptive.h tests/spec/spec_rans.h
+$(O)/tests/spec/spec_decode: tests/spec/spec_decode.c tests/spec/spec_adaptive.h tests/spec/spec_context.h tests/spec/spec_rans.h
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=c11 -Wall -Wextra $(CFLAGS) $< -o $@
 

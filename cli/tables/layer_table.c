@@ -47,6 +47,7 @@ static void fill_row(struct layer_row *row, const struct pith_model *m,
     row->grid = c->codebook ? "codebook" : pith_type_text(type);
     row->code = c->code == PITH_CODE_ADAPTIVE  ? "adaptive"
                 : c->code == PITH_CODE_RANS    ? "rans"
+                : c->code == PITH_CODE_CONTEXT ? "context"
                 : c->code == PITH_CODE_HUFFMAN ? "huffman"
                                                : "plain";
     row->bytes = b->support + b->codebook + b->index + b->values + b->table;

@@ -4,5 +4,5 @@
 
 bool pith_encode_chooses(const struct pith_encode_opts *o)
 {
-    return !o->plain && !o->huffman && !o->adaptive && !o->rans;
+    return !o->plain && !o->huffman && !o->adaptive && !o->rans && !o->context;
 }

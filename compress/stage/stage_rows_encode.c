@@ -9,7 +9,8 @@
 static const char *const coder_name[] = {[PITH_CODE_PLAIN] = "none",
                                          [PITH_CODE_HUFFMAN] = "huffman",
                                          [PITH_CODE_ADAPTIVE] = "adaptive",
-                                         [PITH_CODE_RANS] = "rans"};
+                                         [PITH_CODE_RANS] = "rans",
+                                         [PITH_CODE_CONTEXT] = "context"};
 #define CODERS (sizeof coder_name / sizeof *coder_name)
 
 static enum pith_status read_coder(struct pith_stage *s, const char *text,
@@ -21,11 +22,12 @@ static enum pith_status read_coder(struct pith_stage *s, const char *text,
         code++;
     if (code == CODERS)
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                               "'%.60s': give huffman, rans, adaptive or none", text);
+                               "'%.60s': give huffman, rans, context, adaptive or none", text);
     s->encode.plain = code == PITH_CODE_PLAIN;
     s->encode.huffman = code == PITH_CODE_HUFFMAN;
     s->encode.adaptive = code == PITH_CODE_ADAPTIVE;
     s->encode.rans = code == PITH_CODE_RANS;
+    s->encode.context = code == PITH_CODE_CONTEXT;
     return PITH_OK;
 }
 
@@ -46,7 +48,7 @@ static const struct pith_word goals[] = {
 
 static const struct pith_option rows[] = {
     PITH_OWN_ROW("coder", &coder, "NAME",
-                 "huffman, rans, adaptive or none; without it as --for says"),
+                 "huffman, rans, context, adaptive or none; without it as --for says"),
     PITH_ROW(WORD, "for", encode.goal, "GOAL", "with a compact header unless for speed",
              .words = goals, .flags = PITH_OPTION_ALWAYS),
     PITH_ROW(FLAG, "keep_history", encode.keep_history, NULL,

@@ -4,7 +4,8 @@
  *   support  which elements are nonzero    dense | bitmap | gaps (relative index, entropy-coded)
  *   grid     which values they take        plain elements of `type` | codebook(s)
  *   code     how indices are written       plain k-bit | canonical Huffman | adaptive binary | rANS
- *            how elements are written      plain | bytes under Huffman codes | adaptive binary
+ * | adaptive distributions by context how elements are written      plain | bytes under Huffman
+ * codes | adaptive binary
  *
  * The three are independent. `count` elements in row-major order; `nnz` of them carry a value (all
  * of them when support is dense); the others are 0. With a codebook, element i belongs to group
@@ -34,7 +35,8 @@ enum weight_code {
     CODE_HUFFMAN = 1,  /* indices only */
     CODE_ADAPTIVE = 2, /* support, and indices or f32 elements, as one adaptive stream */
     CODE_PLANES = 3,   /* f32 elements of dense support, each of their bytes by itself */
-    CODE_RANS = 4      /* indices only */
+    CODE_RANS = 4,     /* indices only */
+    CODE_CONTEXT = 5   /* indices of dense support only */
 };
 
 /* One table in the file (docs/format.md), of a Huffman code, a support or rANS frequencies; tensors

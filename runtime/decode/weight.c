@@ -4,7 +4,7 @@
  * over chunks that wants some of the three.
  *
  *     support: dense | bitmap | gaps ──> pos[]
- *     code: plain k-bit | Huffman | rANS > index[] ┐
+ *     code: k-bit|Huffman|rANS|context > index[] ┐
  *     grid: codebook groups ───────────────────────┴─> value[]   (plain elements: value[] at once)
  *
  * Scratch: struct decoder, then what this weight needs of readers, decode tables and buffers. Plain
@@ -14,6 +14,7 @@
 #include "pith_weight.h"
 #include "pith_adaptive_decode.h"
 #include "pith_codebook_decode.h"
+#include "pith_context_decode.h"
 #include "pith_element_f32.h"
 #include "gap_decode.h"
 #include "pith_plane_decode.h"
@@ -45,6 +46,7 @@ struct decoder {
     const uint8_t *block; /* decoded indices not yet delivered */
     uint32_t block_left;
     struct rans_coded *rans;
+    struct context_stream *contexts;
     /* codebooks */
     struct codebook_reader codebooks;
     uint64_t group_end; /* element where the next group begins */
@@ -79,6 +81,11 @@ static bool uses_rans(const struct weight *w)
 {
     return PITH_BUILD_RANS && w->grid == GRID_CODEBOOK && w->code == CODE_RANS &&
            stored_values(w) > 0;
+}
+
+static bool uses_contexts(const struct weight *w)
+{
+    return PITH_BUILD_CONTEXT && w->grid == GRID_CODEBOOK && w->code == CODE_CONTEXT;
 }
 
 static size_t aligned(size_t n)
@@ -145,6 +152,8 @@ size_t pith_weight_scratch_bytes(const struct weight *w)
         bytes += aligned(sizeof(struct support_lengths)) + aligned(sizeof(struct gap_reader));
     if (uses_rans(w))
         bytes += aligned(sizeof(struct rans_coded));
+    if (uses_contexts(w))
+        bytes += aligned(sizeof(struct context_stream)) + aligned(pith_context_bytes(w));
     if (uses_gaps(w) &&
         pith_support_read_table(w->gap_table.bytes, w->gap_table.n_bytes, &support) == PITH_OK) {
         uint64_t n = support_symbols(&support, w->count, w->nnz);
@@ -218,7 +227,7 @@ static enum pith_status open_support(struct decoder *d, uint8_t **mem)
             return open_gaps(d, mem);
         return bytes == 0 ? PITH_OK : PITH_ERR_CORRUPT;
     case SUPPORT_ADAPTIVE:
-        return w->code == CODE_ADAPTIVE ? PITH_OK : PITH_ERR_CORRUPT;
+        return w->code == CODE_ADAPTIVE || uses_contexts(w) ? PITH_OK : PITH_ERR_CORRUPT;
     }
     return PITH_ERR_CORRUPT;
 }
@@ -267,6 +276,12 @@ static enum pith_status open_adaptive(struct decoder *d, uint8_t **mem)
     return pith_adaptive_open(d->adaptive, d->w, take(mem, aligned(pith_adaptive_bytes(d->w))));
 }
 
+static enum pith_status open_contexts(struct decoder *d, uint8_t **mem)
+{
+    d->contexts = take(mem, aligned(sizeof *d->contexts));
+    return pith_context_open(d->contexts, d->w, take(mem, aligned(pith_context_bytes(d->w))));
+}
+
 static enum pith_status open_values(struct decoder *d, uint8_t **mem)
 {
     const struct weight *w = d->w;
@@ -288,6 +303,8 @@ static enum pith_status open_values(struct decoder *d, uint8_t **mem)
         return open_index_stream(d, mem);
     if (uses_rans(w))
         return open_rans(d, mem);
+    if (uses_contexts(w))
+        return open_contexts(d, mem);
     bool ok =
         w->code != CODE_PLAIN
             ? w->index_stream.n_bytes == 0
@@ -373,7 +390,8 @@ static enum pith_status next_positions(struct decoder *d, uint32_t *pos, uint32_
         ok = n == 0 || pith_gap_next(d->gaps, pos, n) == PITH_OK;
         break;
     case SUPPORT_ADAPTIVE:
-        ok = pith_adaptive_next(d->adaptive, pos, d->index, d->value, n) == PITH_OK;
+        ok = (d->contexts ? pith_context_stored(d->contexts, pos, d->index, n)
+                          : pith_adaptive_next(d->adaptive, pos, d->index, d->value, n)) == PITH_OK;
         break;
     }
     d->pos_taken += n;
@@ -438,7 +456,8 @@ static uint32_t largest(const uint8_t *v, uint32_t n)
 static enum pith_status next_adaptive(struct decoder *d, uint8_t *index, float *value, uint32_t n)
 {
     if (d->w->support != SUPPORT_ADAPTIVE)
-        return pith_adaptive_next(d->adaptive, NULL, index, value, n);
+        return d->contexts ? pith_context_next(d->contexts, index, n)
+                           : pith_adaptive_next(d->adaptive, NULL, index, value, n);
     if (index && index != d->index)
         memcpy(index, d->index, n);
     if (value && value != d->value)
@@ -451,7 +470,7 @@ static enum pith_status next_indices(struct decoder *d, uint8_t *dst, uint32_t n
 {
     const struct weight *w = d->w;
     uint32_t possible;
-    if (w->code == CODE_ADAPTIVE)
+    if (w->code == CODE_ADAPTIVE || uses_contexts(w))
         return next_adaptive(d, dst, NULL, n);
     if (w->code == CODE_HUFFMAN) {
         if (!next_huffman_indices(d, dst, n))

@@ -6,6 +6,7 @@
 #include "build_choice.h"
 #include "pith_adaptive_decode.h"
 #include "pith_codebook_decode.h"
+#include "pith_context_decode.h"
 #include "pith_element_f32.h"
 #include "gap_decode.h"
 #include "huff_pull.h"
@@ -46,12 +47,13 @@ struct weight_rows {
     uint8_t index;
     uint64_t group_end;
     struct codebook_reader codebooks;
-    float *codebook; /* [n_centroids]; these six where w has a use for one */
+    float *codebook; /* [n_centroids]; these seven where w has a use for one */
     struct gap_pull *gaps;
     struct huff_pull *indices;
     struct adaptive *adaptive;
     struct plane_pull *planes;
     struct rans_rows *rans;
+    struct context_stream *contexts;
 };
 
 static size_t aligned(size_t n)
@@ -72,6 +74,11 @@ static bool uses_gaps(const struct weight *w)
 static bool uses_index_table(const struct weight *w)
 {
     return w->grid == GRID_CODEBOOK && w->code == CODE_HUFFMAN && stored_values(w) > 0;
+}
+
+static bool uses_contexts(const struct weight *w)
+{
+    return PITH_BUILD_CONTEXT && w->grid == GRID_CODEBOOK && w->code == CODE_CONTEXT;
 }
 
 static bool uses_rans(const struct weight *w)
@@ -120,6 +127,8 @@ size_t pith_weight_rows_bytes(const struct weight *w)
         bytes += aligned(sizeof(struct plane_pull)) + pith_plane_pull_bytes(w);
     if (uses_rans(w))
         bytes += aligned(sizeof(struct rans_rows));
+    if (uses_contexts(w))
+        bytes += aligned(sizeof(struct context_stream)) + aligned(pith_context_bytes(w));
     return (bytes + 63) & ~(size_t)63;
 }
 
@@ -170,7 +179,7 @@ static bool open_support(struct weight_rows *r, uint8_t **mem)
     case SUPPORT_GAPS:
         return w->nnz > 0 ? open_gaps(r, mem) : bytes == 0;
     case SUPPORT_ADAPTIVE:
-        return w->code == CODE_ADAPTIVE;
+        return w->code == CODE_ADAPTIVE || uses_contexts(w);
     }
     return false;
 }
@@ -225,6 +234,10 @@ static bool open_values(struct weight_rows *r, uint8_t **mem)
         return open_indices(r, mem);
     if (uses_rans(w))
         return open_rans(r, mem);
+    if (uses_contexts(w)) {
+        r->contexts = take(mem, sizeof *r->contexts);
+        return !pith_context_open(r->contexts, w, take(mem, pith_context_bytes(w)));
+    }
     return w->code != CODE_PLAIN ? w->index_stream.n_bytes == 0
                                  : w->index_bits - 1 < 8 &&
                                        plain_size_ok(&w->index_stream, r->n_values, w->index_bits);
@@ -398,6 +411,16 @@ static bool next_position(struct weight_rows *r)
     }
 }
 
+static bool next_context(struct weight_rows *r)
+{
+    uint32_t pos = (uint32_t)r->taken;
+    enum pith_status st = r->w->support == SUPPORT_DENSE
+                              ? pith_context_next(r->contexts, &r->index, 1)
+                              : pith_context_stored(r->contexts, &pos, &r->index, 1);
+    r->at = pos;
+    return st == PITH_OK;
+}
+
 static bool next_adaptive(struct weight_rows *r)
 {
     const struct weight *w = r->w;
@@ -418,6 +441,9 @@ static bool take_element(struct weight_rows *r)
     const struct weight *w = r->w;
     if (r->adaptive) {
         if (!next_adaptive(r))
+            return false;
+    } else if (r->contexts) {
+        if (!next_context(r))
             return false;
     } else if (!next_position(r) || (w->grid == GRID_CODEBOOK && !next_index(r)) ||
                (r->planes && !pith_plane_pull(r->planes, &r->value.f32))) {

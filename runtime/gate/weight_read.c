@@ -7,6 +7,7 @@
  */
 #include "build_choice.h"
 #include "pith_adaptive_decode.h"
+#include "pith_context_decode.h"
 #include "graph_parse.h"
 
 static const uint8_t byte_bits[16] = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};
@@ -256,6 +257,13 @@ static bool is_rans(const struct long_head *h, const struct weight *w)
            (w->type == PITH_F32 || w->type == PITH_I8);
 }
 
+static bool is_context(const struct long_head *h, const struct weight *w)
+{
+    return PITH_BUILD_CONTEXT && (h->support == SUPPORT_DENSE || h->support == SUPPORT_ADAPTIVE) &&
+           (h->grid == GRID_CODEBOOK || h->grid == GRID_GROUPS) && h->code == CODE_CONTEXT &&
+           (w->type == PITH_F32 || w->type == PITH_I8);
+}
+
 static bool is_settled(const struct long_head *h, const struct weight *w)
 {
     return (h->support == SUPPORT_DENSE || h->support == SUPPORT_ADAPTIVE) &&
@@ -282,7 +290,7 @@ static enum pith_status parse_long(struct graph_parse *p, struct weight *w)
     struct long_head h = {told[0], told[1], told[2], told[3]};
     if (h.shape <= SHAPE_RANK && is_settled(&h, w))
         return parse_settled(p, &h, w);
-    if (h.shape > SHAPE_RANK || (!is_planes(&h, w) && !is_rans(&h, w)))
+    if (h.shape > SHAPE_RANK || (!is_planes(&h, w) && !is_rans(&h, w) && !is_context(&h, w)))
         return pith_parse_unsupported(p);
     enum pith_status st = parse_shape_and_count(p, h.shape, w);
     w->support = (enum weight_support)h.support;
@@ -292,6 +300,10 @@ static enum pith_status parse_long(struct graph_parse *p, struct weight *w)
         return st;
     w->n_centroids = rd_u8(&p->r) + 1u;
     st = parse_groups(p, w, h.grid == GRID_GROUPS);
+    if (!st && w->support == SUPPORT_ADAPTIVE)
+        w->nnz = rd_varint(&p->r, w->count);
+    if (!st && w->code == CODE_CONTEXT && (p->r.bad || !pith_context_allows(w)))
+        return pith_parse_corrupt(p);
     return st ? st : parse_gap_count(p, w);
 }
 

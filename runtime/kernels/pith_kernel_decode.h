@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "pith_kernel_context.h"
 
 #include "pith_kernel_list.h"
 
@@ -29,16 +30,24 @@ typedef size_t rans_rows_fn(uint32_t *state, const uint32_t *entries, const uint
 
 struct decode_kernels {
     rans_rows_fn *rans_rows;
+    context_indices_fn *context_indices;
 };
 
 void pith_decode_kernels_fill(struct decode_kernels *k, uint32_t features);
 
 /* The list: pith_kernel_list.h. */
-#define DECODE_KERNELS_ANY(KERNEL) KERNEL(rans_rows, rans_rows_fn, pith_rans_rows, 0)
-#ifdef __x86_64__
+#define DECODE_KERNELS_ANY(KERNEL)                                                                 \
+    KERNEL(rans_rows, rans_rows_fn, pith_rans_rows, 0)                                             \
+    KERNEL(context_indices, context_indices_fn, pith_context_indices, 0)
+#if defined(__x86_64__)
 #define DECODE_KERNELS_OWN(KERNEL)                                                                 \
     KERNEL(rans_rows, rans_rows_fn, pith_rans_rows_avx2, PITH_CPU_AVX2)                            \
-    KERNEL(rans_rows, rans_rows_fn, pith_rans_rows_avx512, PITH_CPU_AVX512)
+    KERNEL(rans_rows, rans_rows_fn, pith_rans_rows_avx512, PITH_CPU_AVX512)                        \
+    KERNEL(context_indices, context_indices_fn, pith_context_indices_avx2, PITH_CPU_AVX2)
+#elif defined(__aarch64__)
+#define DECODE_KERNELS_OWN(KERNEL)                                                                 \
+    KERNEL(rans_rows, rans_rows_fn, pith_rans_rows_neon, PITH_CPU_NEON)                            \
+    KERNEL(context_indices, context_indices_fn, pith_context_indices_neon, PITH_CPU_NEON)
 #else
 #define DECODE_KERNELS_OWN(KERNEL)
 #endif

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "guard_page.h"
+#include "pith_context_encode.h"
 #include "pith_huffman.h"
 #include "pith_rans_encode.h"
 #include "pith_weight.h"
@@ -75,7 +76,11 @@ static inline void case_codebook(struct weight_case *c, uint32_t n_centroids, ui
 }
 
 /* The codes of indices that a form may have. */
-static const enum weight_code case_codes[] = {CODE_PLAIN, CODE_HUFFMAN, CODE_RANS};
+static const enum weight_code case_codes[] = {CODE_PLAIN, CODE_HUFFMAN, CODE_RANS, CODE_CONTEXT};
+enum {
+    CASE_CODES = sizeof case_codes / sizeof *case_codes,
+    CASE_CODES_APART = CASE_CODES - 1 /* the first ones are read without the codebook */
+};
 
 static inline void case_rans(struct weight_case *c, const uint64_t *hist, const uint8_t *kept)
 {
@@ -93,9 +98,30 @@ static inline void case_rans(struct weight_case *c, const uint64_t *hist, const 
     w->cpu = pith_cpu_features();
 }
 
+/* Support and indices at once. What cannot be coded so has a bitmap and plain indices. */
+static inline bool case_context(struct weight_case *c)
+{
+    struct weight *w = &c->w;
+    w->support = w->support == SUPPORT_DENSE ? SUPPORT_DENSE : SUPPORT_ADAPTIVE;
+    if (!pith_context_allows(w)) {
+        w->code = CODE_PLAIN;
+        w->support = SUPPORT_BITMAP;
+        return false;
+    }
+    size_t cap = 3 * w->count + 100;
+    c->bytes[3] = malloc(cap);
+    if (pith_context_encode(w, c->mask, c->index, c->bytes[3], cap, &w->index_stream.n_bytes))
+        abort();
+    w->index_stream.bytes = c->bytes[3];
+    w->cpu = pith_cpu_features();
+    return true;
+}
+
 static inline void case_indices(struct weight_case *c)
 {
     struct weight *w = &c->w;
+    if (w->code == CODE_CONTEXT && case_context(c))
+        return;
     uint64_t hist[PITH_SYMBOLS] = {0};
     struct pith_huff_code code;
     uint8_t *kept = malloc(w->count + 1);

@@ -14,7 +14,11 @@
 #define SEED 5u
 #define ROOM 400000u
 
+#if defined(__aarch64__)
+static const uint32_t level_mask[] = {0, PITH_CPU_NEON};
+#else
 static const uint32_t level_mask[] = {0, PITH_CPU_AVX2, PITH_CPU_AVX2 | PITH_CPU_AVX512};
+#endif
 enum { LEVELS = sizeof level_mask / sizeof *level_mask };
 static uint32_t entries[RANS_SLOTS];
 
@@ -123,7 +127,7 @@ static void alphabets(void **state)
     static uint8_t symbols[6000];
     uint64_t seed = SEED;
     (void)state;
-    print_message("# seed %u\n", SEED);
+    printf("# seed %u\n", SEED);
     for (uint32_t a = 1; a <= 256; a += a < 20 ? 1 : 7)
         for (enum shape shape = 0; shape < SHAPES; shape++) {
             size_t n = a % 2 ? 701 : 6000;
@@ -279,7 +283,7 @@ static void random_tables(void **state)
         uint32_t sum = 0;
         for (uint32_t s = 0; s < t.n_symbols; s++) {
             assert_true(t.start[s] <= t.start[s + 1]);
-            assert_in_range(t.start[s + 1] - t.start[s], 0, 4095);
+            assert_true(t.start[s + 1] - t.start[s] <= 4095);
             sum += (uint32_t)t.start[s + 1] - t.start[s];
         }
         assert_int_equal(sum, RANS_SLOTS);

@@ -107,7 +107,7 @@ static void all_codebook_forms(void **state)
     print_message("# seed %u\n", SEED);
     for (size_t a = 0; a < sizeof counts / sizeof *counts; a++)
         for (size_t b = 0; b < sizeof densities / sizeof *densities; b++)
-            for (uint32_t form = 0; form < 9; form++) {
+            for (uint32_t form = 0; form < 3 * CASE_CODES; form++) {
                 uint64_t n = counts[a];
                 struct case_spec s = {.count = n,
                                       .density = densities[b],
@@ -247,7 +247,7 @@ static void integers_in_codebooks(void **state)
     static const float odd_ones[] = {0.5f, 128.0f, -129.0f, -0.0f};
     uint64_t seed = SEED;
     (void)state;
-    for (uint32_t form = 0; form < 6; form++) {
+    for (uint32_t form = 0; form < 2 * CASE_CODES_APART; form++) {
         struct case_spec s = {.count = 4999,
                               .density = 300,
                               .support = form % 2 ? SUPPORT_BITMAP : SUPPORT_DENSE,
@@ -302,7 +302,8 @@ static void scratch_follows_size(void **state)
              {SUPPORT_BITMAP, CODE_PLAIN, 100000, 16, 20480},
              {SUPPORT_DENSE, CODE_HUFFMAN, 64, 16, 2048},
              {SUPPORT_GAPS, CODE_HUFFMAN, 64, 16, 6144},
-             {SUPPORT_DENSE, CODE_RANS, 70000, 256, 32768}};
+             {SUPPORT_DENSE, CODE_RANS, 70000, 256, 32768},
+             {SUPPORT_DENSE, CODE_CONTEXT, 70000, 256, 160000}};
     uint64_t seed = SEED;
     (void)state;
     for (size_t i = 0; i < sizeof c / sizeof *c; i++) {

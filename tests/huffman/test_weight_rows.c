@@ -30,7 +30,7 @@ static void all_forms(void **state)
     (void)state;
     for (size_t a = 0; a < sizeof counts / sizeof *counts; a++)
         for (size_t b = 0; b < sizeof densities / sizeof *densities; b++)
-            for (uint32_t form = 0; form < 9; form++) {
+            for (uint32_t form = 0; form < 3 * CASE_CODES; form++) {
                 uint64_t n = counts[a];
                 struct case_spec s = {.count = n,
                                       .density = densities[b],
@@ -52,7 +52,7 @@ static void integers(void **state)
     uint64_t seed = SEED;
     static const uint8_t x[] = {200, 7, 255, 0};
     (void)state;
-    for (uint32_t form = 0; form < 9; form++) {
+    for (uint32_t form = 0; form < 3 * CASE_CODES_APART; form++) {
         struct case_spec s = {.count = 600,
                               .density = 300,
                               .support = (enum weight_support)(form % 3),
@@ -99,11 +99,11 @@ static void damage(void **state)
 {
     uint64_t seed = SEED;
     (void)state;
-    for (uint32_t form = 0; form < 18; form++) {
-        struct case_spec s = {.count = form < 9 ? 500 : 4200,
+    for (uint32_t form = 0; form < 6 * CASE_CODES; form++) {
+        struct case_spec s = {.count = form < 3 * CASE_CODES ? 500 : 4200,
                               .density = form % 2 ? 90 : 400,
                               .support = (enum weight_support)(form % 3),
-                              .code = case_codes[form / 3 % 3],
+                              .code = case_codes[form / 3 % CASE_CODES],
                               .n_centroids = 20,
                               .n_groups = form % 2 ? 10 : 1};
         struct weight_case c = case_new(&s, &seed);
@@ -112,7 +112,7 @@ static void damage(void **state)
             size_t n = i == 0   ? c.w.gap_table.n_bytes
                        : i == 1 ? c.w.index_table.n_bytes
                                 : streams[i - 2]->n_bytes;
-            for (size_t bit = 0; bit < 8 * n; bit += form < 9 ? 1 : 7) {
+            for (size_t bit = 0; bit < 8 * n; bit += form < 3 * CASE_CODES ? 1 : 7) {
                 c.bytes[i][bit / 8] ^= (uint8_t)(1u << (bit % 8));
                 compare(&c.w);
                 c.bytes[i][bit / 8] ^= (uint8_t)(1u << (bit % 8));

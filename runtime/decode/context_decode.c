@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+/* The decoder of context-coded indices: what a stream begins with and ends with, around the kernel
+ * of pith_kernel_context.h. An encoder ends with the lower end of its interval, all bits of it, so
+ * what is left of a right stream is 0, and hardly ever of one that was changed. */
+#include "build_choice.h"
+#include "pith_context_decode.h"
+#include "pith_adaptive_model.h"
+#include "pith_codebook_decode.h"
+
+#define STEP 64u        /* magnitude of a step; 510 half steps fit 16 bits */
+#define MEAN_CODES 120u /* below 8 * 2^15 / 8 */
+#define WINDOW_TOP 48u
+
+static uint32_t levels(const struct weight *w)
+{
+    return w->n_centroids + (w->support != SUPPORT_DENSE);
+}
+
+bool pith_context_allows(const struct weight *w)
+{
+    return PITH_BUILD_CONTEXT && w->grid == GRID_CODEBOOK && levels(w) <= 256 && w->nnz > 0 &&
+           (w->support == SUPPORT_DENSE || w->support == SUPPORT_ADAPTIVE) &&
+           (w->type == PITH_F32 || w->type == PITH_I8) && w->count <= ADAPTIVE_MAX;
+}
+
+static uint64_t columns(const struct weight *w)
+{
+    return w->count / adaptive_rows(w);
+}
+
+size_t pith_context_bytes(const struct weight *w)
+{
+    return (size_t)columns(w) * sizeof(uint16_t);
+}
+
+static void set_alphabet(struct context_alphabet *a, uint32_t n)
+{
+    a->keep = (uint16_t)(65536 - 2 * n);
+    for (uint32_t i = 0; i < CONTEXT_SYMBOLS; i++)
+        a->least[i] = (uint16_t)(i + 1 < n ? 2 * (n - 1 - i) : 0);
+}
+
+static void set_even(uint16_t *more, uint32_t n)
+{
+    for (uint32_t i = 0; i + 1 < n; i++)
+        more[i] = (uint16_t)(65536 * (n - 1 - i) / n);
+}
+
+/* Classes lie one behind the other and have all indices; only the last one may have fewer. */
+static bool set_classes(struct context_coder *c, const struct context_head *head)
+{
+    uint32_t first = 0;
+    for (uint32_t k = 0; k < head->n_classes; k++) {
+        if (first >= c->n_indices || head->bits[k] > CONTEXT_CLASS_BITS)
+            return false;
+        c->first[k] = (uint8_t)first;
+        c->bits[k] = head->bits[k];
+        first += 1u << head->bits[k];
+        uint32_t learned = head->bits[k] < 4 ? head->bits[k] : 4;
+        set_even(c->more[CONTEXT_REST_FIRST + k], 1u << learned);
+    }
+    return first >= c->n_indices;
+}
+
+bool pith_context_zero(const struct weight *w, uint32_t *negative, bool *has_zero)
+{
+    struct codebook_reader r;
+    float value[256];
+    uint32_t n = w->n_centroids, k = 0;
+    if (pith_codebook_open(&r, w->codebook.bytes, w->codebook.n_bytes, w->n_groups, n) ||
+        pith_codebook_next(&r, value))
+        return false;
+    while (k < n && f32_bits(value[k]) >> 31)
+        k++;
+    *negative = k;
+    *has_zero = k < n && f32_bits(value[k]) == 0;
+    return true;
+}
+
+/* How far the middles of classes are from zero. */
+static bool set_magnitudes(struct context_coder *c, const struct weight *w, uint32_t n_classes)
+{
+    uint32_t negative;
+    bool zero;
+    if (!pith_context_zero(w, &negative, &zero))
+        return false;
+    zero = zero || w->support != SUPPORT_DENSE;
+    for (uint32_t k = 0; k < n_classes; k++) {
+        int32_t first = c->first[k];
+        int32_t last = (int32_t)(k + 1 < n_classes ? c->first[k + 1] : c->n_indices) - 1;
+        int32_t twice = first + last - 2 * (int32_t)negative + !zero;
+        c->magnitude[k] = (uint16_t)((uint32_t)(twice < 0 ? -twice : twice) * (STEP / 2));
+    }
+    return true;
+}
+
+static void set_rates(struct context_coder *c)
+{
+    for (uint32_t i = 0; i < CONTEXT_RATES; i++)
+        c->rate[i] = (uint16_t)(131072 / (2 * i + 3));
+    for (uint32_t i = 0; i < CONTEXT_AVERAGES; i++)
+        c->average_rate[i] = (uint16_t)(65536 / (i + 5));
+}
+
+static uint32_t eighths_log2(uint32_t x)
+{
+    uint32_t k = 31 - (uint32_t)__builtin_clz(x | 1);
+    return k << 3 | ((x << 3 >> k) & 7);
+}
+
+static void set_averages(struct context_coder *c, uint32_t mean_code)
+{
+    c->mean = ((8 + (mean_code & 7)) << (mean_code >> 3)) >> 3;
+    c->middle = 6 * eighths_log2(c->mean);
+    for (uint32_t i = 0; i < c->cols; i++)
+        c->column[i] = (uint16_t)c->mean;
+    c->walk.average = c->mean;
+    c->walk.activity = CONTEXT_ACTIVITIES / 2;
+}
+
+bool pith_context_begin(struct context_coder *c, const struct weight *w,
+                        const struct context_head *head, void *column)
+{
+    memset(c, 0, sizeof *c);
+    c->n_indices = levels(w);
+    c->cols = (uint32_t)columns(w);
+    c->column = column;
+    c->place = 1;
+    for (uint32_t i = 2; i < w->shape.rank; i++)
+        c->place *= w->shape.dim[i]; /* at most cols */
+    c->walk.range = 65535;
+    if (head->mean_code >= MEAN_CODES || !set_classes(c, head) ||
+        !set_magnitudes(c, w, head->n_classes))
+        return false;
+    set_alphabet(&c->classes, head->n_classes);
+    set_even(c->more[CONTEXT_ALL], head->n_classes);
+    for (uint32_t k = 0; k < 5; k++)
+        set_alphabet(&c->rest[k], 1u << k);
+    set_rates(c);
+    set_averages(c, head->mean_code);
+    return true;
+}
+
+static bool read_head(struct reader *r, uint32_t n_indices, struct context_head *head)
+{
+    memset(head, 0, sizeof *head);
+    head->mean_code = rd_u8(r);
+    head->n_classes = n_indices;
+    if (n_indices > CONTEXT_SYMBOLS) {
+        head->n_classes = rd_u8(r) + 1u;
+        for (uint32_t k = 0; k < head->n_classes && k < CONTEXT_SYMBOLS; k += 2) {
+            uint32_t two = rd_u8(r);
+            head->bits[k] = two & 15;
+            head->bits[k + 1] = (uint8_t)(two >> 4);
+        }
+    }
+    bool odd = head->n_classes % 2 != 0;
+    return !r->bad && head->n_classes <= CONTEXT_SYMBOLS &&
+           !(odd && head->bits[head->n_classes] != 0);
+}
+
+enum pith_status pith_context_open(struct context_stream *s, const struct weight *w, void *mem)
+{
+    struct reader r = reader_of(w->index_stream.bytes, w->index_stream.n_bytes);
+    struct decode_kernels kernels;
+    struct context_head head;
+    bool has_zero;
+    if (!pith_context_allows(w) || w->n_centroids - 1 > 255 || w->group_elems == 0 ||
+        !read_head(&r, levels(w), &head) || !pith_context_begin(&s->coder, w, &head, mem))
+        return PITH_ERR_CORRUPT;
+    pith_context_zero(w, &s->zero, &has_zero);
+    pith_decode_kernels_fill(&kernels, w->cpu);
+    s->indices = kernels.context_indices;
+    s->left = w->count;
+    s->stored_left = w->nnz;
+    s->element = 0;
+    s->ahead_at = s->n_ahead = 0;
+    s->begin = s->coder.walk.at = r.p;
+    s->coder.walk.end = r.p + r.left;
+    return PITH_OK;
+}
+
+/* Nothing but the zeros behind the stream is left, and the stream ends where it must: its own zeros
+ * are not written. */
+static bool ends_well(const struct context_stream *s)
+{
+    const struct context_walk *t = &s->coder.walk;
+    return t->at == t->end && t->window == 0 && (t->end == s->begin || t->end[-1] != 0);
+}
+
+enum pith_status pith_context_next(struct context_stream *s, uint8_t *index, uint64_t n)
+{
+    s->indices(&s->coder, index, (size_t)n);
+    s->left -= n;
+    return s->coder.bad || (s->left == 0 && !ends_well(s)) ? PITH_ERR_CORRUPT : PITH_OK;
+}
+
+static bool look_ahead(struct context_stream *s)
+{
+    s->ahead_at = 0;
+    s->n_ahead = s->left < CONTEXT_AHEAD ? (uint32_t)s->left : CONTEXT_AHEAD;
+    return s->n_ahead > 0 && pith_context_next(s, s->ahead, s->n_ahead) == PITH_OK;
+}
+
+/* Behind the last stored element: no other. */
+static bool none_is_stored(struct context_stream *s)
+{
+    for (;;) {
+        for (; s->ahead_at < s->n_ahead; s->ahead_at++)
+            if (s->ahead[s->ahead_at] != s->zero)
+                return false;
+        if (s->left == 0)
+            return true;
+        if (!look_ahead(s))
+            return false;
+    }
+}
+
+enum pith_status pith_context_stored(struct context_stream *s, uint32_t *pos, uint8_t *index,
+                                     uint32_t n)
+{
+    for (uint32_t i = 0; i < n;) {
+        if (s->ahead_at == s->n_ahead && !look_ahead(s))
+            return PITH_ERR_CORRUPT;
+        uint32_t level = s->ahead[s->ahead_at++];
+        if (level != s->zero) {
+            pos[i] = (uint32_t)s->element;
+            index[i++] = (uint8_t)(level - (level > s->zero));
+        }
+        s->element++;
+    }
+    s->stored_left -= n;
+    return s->stored_left > 0 || none_is_stored(s) ? PITH_OK : PITH_ERR_CORRUPT;
+}

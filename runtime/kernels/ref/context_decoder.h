@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* context_decoder.h - what decoders of pith_kernel_context.h share beside the walk: the window. */
+#ifndef CONTEXT_DECODER_H
+#define CONTEXT_DECODER_H
+
+#include "pith_bytes.h"
+#include "pith_kernel_context.h"
+
+#define WINDOW_TOP 48u /* bits below the 16 that are compared */
+
+/* Bytes at the end of the stream, zeros behind them. */
+static inline void fill_last(struct context_walk *t)
+{
+    for (; t->have <= 56; t->have += 8)
+        if (t->at < t->end)
+            t->window |= (uint64_t)*t->at++ << (56 - t->have);
+}
+
+/* At least 16 bits. A look of eight bytes may bring some bits of the next one, too: the same bits
+ * come again with it. */
+static inline void fill_window(struct context_walk *t)
+{
+    if (t->have >= 16)
+        return;
+    if (t->end - t->at < 8) {
+        fill_last(t);
+        return;
+    }
+    uint32_t bytes = (63 - t->have) >> 3;
+    t->window |= __builtin_bswap64(load_le64(t->at)) >> t->have;
+    t->at += bytes;
+    t->have += 8 * bytes;
+}
+
+/* The part low .. high of the range, high > low, was the one. */
+static inline void narrow(struct context_walk *t, uint32_t low, uint32_t high)
+{
+    uint32_t range = high - low, shift = (uint32_t)__builtin_clz(range) - 16;
+    t->window = (t->window - ((uint64_t)low << WINDOW_TOP)) << shift;
+    t->range = range << shift;
+    t->have -= shift;
+}
+
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/* pith_context_impl.h - the walk through the indices of a tensor (pith_kernel_context.h), included
+ * by the encoder and by each decoder. Who includes it has defined 16 lanes of u16,
+ *
+ *     lanes                                         a type
+ *     lanes lanes_load(const uint16_t *p)
+ *     void lanes_store(uint16_t *p, lanes x)
+ *     lanes lanes_average(lanes a, lanes b)         (a + b + 1) >> 1
+ *     lanes lanes_bounds(lanes m, const struct context_alphabet *a, uint32_t range)
+ *         ((m * keep >> 16) + least) * range >> 16
+ *     lanes lanes_learned(lanes m, lanes above, uint32_t rate)
+ *         where above is all ones m + d(65535 - m), elsewhere m - d(m), d(x) = (x * rate + 32768)
+ * >> 16
+ *
+ * and
+ *
+ *     uint32_t code_symbol(struct context_walk *t, lanes bounds, uint32_t symbol, lanes *above)
+ *
+ * whose decoder ignores `symbol` and whose encoder returns it; the lanes below it are set in
+ * *above. A symbol s has the part bounds[s] .. bounds[s - 1] of the range; bounds[-1] is the range.
+ */
+#ifndef PITH_CONTEXT_IMPL_H
+#define PITH_CONTEXT_IMPL_H
+
+#include "pith_kernel_context.h"
+
+#define CONTEXT_ADOPTED 4u /* looks that a distribution begins with, at most */
+
+static inline uint32_t context_log2(uint32_t x)
+{
+    uint32_t k = 31 - (uint32_t)__builtin_clz(x | 1);
+    return k << 3 | ((x << 3 >> k) & 7); /* eighths */
+}
+
+static inline uint32_t context_activity(const struct context_coder *c, uint32_t average,
+                                        uint32_t column)
+{
+    int32_t sum = (int32_t)(context_log2(average) + context_log2(column));
+    int32_t level = ((sum * 3 - (int32_t)c->middle) >> 3) + (int32_t)CONTEXT_ACTIVITIES / 2;
+    return level < 0                             ? 0
+           : level < (int32_t)CONTEXT_ACTIVITIES ? (uint32_t)level
+                                                 : CONTEXT_ACTIVITIES - 1;
+}
+
+/* Moved to v by a rate in 1/65536. */
+static inline uint32_t context_moved(uint32_t average, uint32_t v, uint32_t rate)
+{
+    return (uint32_t)((int32_t)average + ((((int32_t)v - (int32_t)average) * (int32_t)rate) >> 16));
+}
+
+/* What has seen nothing begins as what is known of all elements. */
+static inline void context_adopt(struct context_coder *c, uint32_t d)
+{
+    if (c->seen[d])
+        return;
+    lanes_store(c->more[d], lanes_load(c->more[CONTEXT_ALL]));
+    uint32_t seen = c->seen[CONTEXT_ALL];
+    c->seen[d] = (uint8_t)(seen < CONTEXT_ADOPTED ? seen : CONTEXT_ADOPTED);
+}
+
+static inline void context_learn(struct context_coder *c, uint32_t d, lanes more, lanes above)
+{
+    uint32_t seen = c->seen[d];
+    lanes_store(c->more[d], lanes_learned(more, above, c->rate[seen]));
+    c->seen[d] = (uint8_t)(seen + (seen < CONTEXT_RATES - 1));
+}
+
+static inline uint32_t context_class(struct context_coder *c, struct context_walk *t,
+                                     uint32_t symbol)
+{
+    uint32_t a = t->activity;
+    uint32_t b = CONTEXT_PLACE_FIRST + t->left * CONTEXT_PLACES + t->in_channel % CONTEXT_PLACES;
+    lanes above;
+    context_adopt(c, a);
+    context_adopt(c, b);
+    lanes x = lanes_load(c->more[a]), y = lanes_load(c->more[b]);
+    lanes bounds = lanes_bounds(lanes_average(x, y), &c->classes, t->range);
+    symbol = code_symbol(t, bounds, symbol, &above);
+    context_learn(c, a, x, above);
+    context_learn(c, b, y, above);
+    context_learn(c, CONTEXT_ALL, lanes_load(c->more[CONTEXT_ALL]), above);
+    return symbol;
+}
+
+/* 1 << bits symbols that are equally likely. */
+static inline uint32_t context_even(struct context_coder *c, struct context_walk *t, uint32_t bits,
+                                    uint32_t symbol)
+{
+    uint16_t more[CONTEXT_SYMBOLS] = {0};
+    lanes above;
+    for (uint32_t i = 0; i + 1 < 1u << bits; i++)
+        more[i] = (uint16_t)(65536u - (65536u >> bits) * (i + 1));
+    return code_symbol(t, lanes_bounds(lanes_load(more), &c->rest[bits], t->range), symbol, &above);
+}
+
+/* Which index of a class of 2^bits; rest: for the encoder. Four bits are learned, more are even. */
+static inline uint32_t context_rest(struct context_coder *c, struct context_walk *t,
+                                    uint32_t symbol, uint32_t rest)
+{
+    uint32_t bits = c->bits[symbol], low = bits > 4 ? bits - 4 : 0, d = CONTEXT_REST_FIRST + symbol;
+    lanes above, more = lanes_load(c->more[d]);
+    lanes bounds = lanes_bounds(more, &c->rest[bits - low], t->range);
+    uint32_t high = code_symbol(t, bounds, rest >> low, &above);
+    context_learn(c, d, more, above);
+    return low ? high << low | context_even(c, t, low, rest & ((1u << low) - 1)) : high;
+}
+
+static inline void context_begin_row(const struct context_coder *c, struct context_walk *t)
+{
+    t->col = t->in_channel = t->left = 0;
+    t->average = c->mean;
+    t->activity = context_activity(c, t->average, c->column[0]);
+}
+
+static inline uint32_t context_average_rate(const struct context_coder *c, uint32_t looks)
+{
+    return c->average_rate[looks < CONTEXT_AVERAGES ? looks : CONTEXT_AVERAGES - 1];
+}
+
+/* The activity of the element to come is what was known before this one: so it need not wait. */
+static inline void context_step(const struct context_coder *c, struct context_walk *t,
+                                uint32_t symbol)
+{
+    uint32_t magnitude = c->magnitude[symbol];
+    uint16_t *column = &c->column[t->col];
+    *column = (uint16_t)context_moved(*column, magnitude, context_average_rate(c, t->row));
+    if (t->col + 1 == c->cols) {
+        t->row++;
+        context_begin_row(c, t);
+        return;
+    }
+    t->left = symbol + 1;
+    t->in_channel = t->in_channel + 1 == c->place ? 0 : t->in_channel + 1;
+    t->activity = context_activity(c, t->average, column[1]);
+    t->average = context_moved(t->average, magnitude, context_average_rate(c, t->col));
+    t->col++;
+}
+
+/* symbol, index: for the encoder. */
+static inline uint32_t context_index(struct context_coder *c, struct context_walk *t,
+                                     uint32_t symbol, uint32_t index)
+{
+    symbol = context_class(c, t, symbol);
+    uint32_t first = c->first[symbol];
+    if (c->bits[symbol])
+        first += context_rest(c, t, symbol, index - first);
+    context_step(c, t, symbol);
+    return first;
+}
+
+#endif

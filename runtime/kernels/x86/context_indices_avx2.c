@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* context_indices_avx2.c - pith_kernel_context.h with a distribution in a register. */
+#include <immintrin.h>
+#include "context_decoder.h"
+
+typedef __m256i lanes;
+
+static inline lanes lanes_load(const uint16_t *p)
+{
+    return _mm256_loadu_si256((const __m256i *)(const void *)p);
+}
+
+static inline void lanes_store(uint16_t *p, lanes v)
+{
+    _mm256_storeu_si256((__m256i *)(void *)p, v);
+}
+
+static inline lanes lanes_average(lanes a, lanes b)
+{
+    return _mm256_avg_epu16(a, b);
+}
+
+static inline lanes lanes_bounds(lanes m, const struct context_alphabet *a, uint32_t range)
+{
+    lanes kept = _mm256_mulhi_epu16(m, _mm256_set1_epi16((short)a->keep));
+    lanes f = _mm256_add_epi16(kept, lanes_load(a->least));
+    return _mm256_mulhi_epu16(f, _mm256_set1_epi16((short)range));
+}
+
+static inline lanes lanes_learned(lanes m, lanes above, uint32_t rate)
+{
+    lanes x = _mm256_xor_si256(m, above), r = _mm256_set1_epi16((short)rate);
+    lanes d =
+        _mm256_add_epi16(_mm256_mulhi_epu16(x, r), _mm256_srli_epi16(_mm256_mullo_epi16(x, r), 15));
+    return _mm256_sub_epi16(m, _mm256_sub_epi16(_mm256_xor_si256(d, above), above));
+}
+
+/* bounds > v are those that do not change when they are raised to v + 1; v < 65535 while the stream
+ * is one, and if it is not, nothing is above. */
+static inline uint32_t code_symbol(struct context_walk *t, lanes bounds, uint32_t symbol,
+                                   lanes *above)
+{
+    uint16_t bound[1 + CONTEXT_SYMBOLS];
+    fill_window(t);
+    uint32_t v = (uint32_t)(t->window >> WINDOW_TOP);
+    lanes raised = _mm256_max_epu16(bounds, _mm256_set1_epi16((short)(v + (v < 65535))));
+    *above = _mm256_cmpeq_epi16(raised, bounds);
+    symbol = (uint32_t)__builtin_ctz(~(uint32_t)_mm256_movemask_epi8(*above)) / 2;
+    bound[0] = (uint16_t)t->range;
+    lanes_store(bound + 1, bounds);
+    narrow(t, bound[symbol + 1], bound[symbol]);
+    return symbol;
+}
+
+#include "pith_context_impl.h"
+
+void pith_context_indices_avx2(struct context_coder *c, uint8_t *index, size_t n)
+{
+    struct context_walk t = c->walk;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t v = context_index(c, &t, 0, 0);
+        c->bad |= v >= c->n_indices;
+        index[i] = (uint8_t)v;
+    }
+    c->walk = t;
+}
