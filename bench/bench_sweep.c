@@ -4,7 +4,8 @@
  *
  *     bench_sweep MODEL --data CALIBRATION RANGE --test DATA RANGE --lambda L[,L..] [--rate SHARE]
  * [--places SHARE]
- *         [--steps auto|tensor|row] [--paths K] [--fisher N] [--squares] [--threads N] [--layers]
+ *         [--steps auto|tensor|row] [--paths K] [--states 0|8|16]
+ *         [--fisher N] [--squares] [--threads N] [--layers]
  *         [-o FILE]
  *
  * Ranges are those of pith eval. The last lambda's file is written. */
@@ -178,6 +179,8 @@ static void read_option(struct args *a, char **argv, int *i)
         a->sweep.memory_bytes = (uint64_t)atoi(NEXT) << 20;
     else if (!strcmp(name, "--paths"))
         a->sweep.paths = (uint32_t)atoi(NEXT);
+    else if (!strcmp(name, "--states"))
+        a->sweep.states = (uint32_t)atoi(NEXT);
     else if (!strcmp(name, "--fisher"))
         a->fisher = (uint64_t)atoi(NEXT);
     else if (!strcmp(name, "--threads"))

@@ -10,13 +10,17 @@
 #include "layer_round.h"
 #include "pith_error_fill.h"
 #include "pith_narrow_float.h"
+#include "pith_error_feedback.h"
 #include "pith_op_semantics.h"
+#include "pith_trellis.h"
 #include "step_choice.h"
 #include "weight_store.h"
 
 #define MEMORY_BYTES (UINT64_C(32) << 20)
 #define ROWS_PER_COLUMN 256u /* of statistics */
 #define PATHS 16u
+#define TRELLIS_PATHS 32u
+#define TRELLIS_COLUMNS 16u /* of a row, so that a trellis gains something behind its beginning */
 #define SPARSE 0.25
 /* Of the mean's square, that weights need not mind: the bias makes up for it, but for being
  * rounded. */
@@ -42,6 +46,7 @@ struct layer {
     uint32_t bias; /* value that is its own, constant; PITH_VALUE_NONE */
     size_t n;
     bool data_free, by_row;
+    uint32_t states; /* of its trellis; 0: none */
     struct layer_factor factor;
     double *mean[2]; /* [groups, n] of inputs now, before; NULL: data-free */
     double *loss;    /* [rows] of a squared error of its results */
@@ -113,7 +118,7 @@ static enum pith_status find_factor(struct sweep *s, struct layer *l)
     }
     if (!status)
         status = pith_layer_factor(&stats, l->bias == PITH_VALUE_NONE ? 0 : BIAS_SHARE,
-                                   pith_layer_damping(&stats), &l->factor, s->err);
+                                   pith_layer_damping(&stats), l->states > 0, &l->factor, s->err);
     for (int i = 0; i < 2; i++) {
         l->mean[i] = stats.mean[i];
         stats.mean[i] = NULL;
@@ -176,7 +181,8 @@ static enum pith_status choose_steps(const struct sweep *s, struct layer *l)
                                   .levels = RATE_MOST,
                                   .by_row = s->opts.steps == PITH_SWEEP_STEPS_AUTO
                                                 ? -1
-                                                : s->opts.steps == PITH_SWEEP_STEPS_ROW};
+                                                : s->opts.steps == PITH_SWEEP_STEPS_ROW,
+                                  .trellis = l->states > 0};
     if (loss && most)
         l->by_row = pith_step_choose(&c, l->step);
     free(loss);
@@ -275,7 +281,8 @@ static enum pith_status round_rows(const struct sweep *s, struct layer *l)
     l->round.lambda = s->opts.lambda * s->opts.rate_share;
     l->round.keep_zeros = is_sparse(l);
     l->round.levels = RATE_MOST;
-    l->round.paths = s->opts.paths ? s->opts.paths : PATHS;
+    l->round.states = l->states;
+    l->round.paths = s->opts.paths ? s->opts.paths : l->states ? TRELLIS_PATHS : PATHS;
     l->round.runtime = s->opts.runtime;
     enum pith_status status = pith_layer_round(&l->round, s->err);
     return status ? status : refit(s, l);
@@ -304,6 +311,7 @@ static bool open_layer(const struct sweep *s, const struct pith_weight_ref *ref,
                         .step = calloc(rows, sizeof *l->step),
                         .shift = calloc(rows, sizeof *l->shift)};
     l->round.w = s->was->values[ref->value].constant->data;
+    l->states = l->n >= TRELLIS_COLUMNS ? s->opts.states : 0;
     l->bias = own_bias(s, l->node, ref->rows);
     return l->loss && l->step && l->shift;
 }
@@ -340,7 +348,7 @@ static bool tell(const struct sweep *s, const struct layer *l, struct pith_swept
     const uint64_t rows = l->ref->rows;
     told->layer = l->ref->layer;
     told->weights = rows * l->n;
-    told->bits = l->round.rate.total;
+    told->bits = l->round.bits;
     told->by_row = l->by_row;
     told->data_free = l->data_free;
     for (uint64_t row = 0; row < rows; row++) {
@@ -417,10 +425,11 @@ static void close_sweep(struct sweep *s)
 static enum pith_status check(const struct pith_weight_sweep_opts *o, struct pith_error *err)
 {
     if (!(o->lambda > 0) || !isfinite(o->lambda) || !(o->rate_share >= 0) || o->rate_share > 1 ||
-        o->paths > PATHS)
+        o->paths > PITH_MOST_PATHS || (o->states && !pith_trellis_is(o->states)) ||
+        (o->states && o->paths % o->states))
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                               "cannot sweep: lambda %g, rate share %g, %u paths", o->lambda,
-                               o->rate_share, o->paths);
+                               "cannot sweep: lambda %g, rate share %g, %u paths, %u states",
+                               o->lambda, o->rate_share, o->paths, o->states);
     return PITH_OK;
 }
 

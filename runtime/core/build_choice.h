@@ -6,8 +6,9 @@
  *     -DPITH_BUILD_OPS_LOW=0x...ull   of the operators only those whose bit is set: numbers 0 to 63
  *     -DPITH_BUILD_OPS_HIGH=0x...ull  numbers 64 to 127
  *     -DPITH_BUILD_RANS=0             no decoder of rANS-coded indices
+ *     -DPITH_BUILD_TRELLIS=0          no trellis in the decoder of adaptive streams
  *
- * `pith info NET.pith --build` prints the last three for a network. Nothing refers then to what was
+ * `pith info NET.pith --build` prints the last four for a network. Nothing refers then to what was
  * left out, so that the linker does not take it from an archive (or drops it by --gc-sections). A
  * network with another operator or code is refused as PITH_ERR_UNSUPPORTED. */
 #ifndef BUILD_CHOICE_H
@@ -18,6 +19,9 @@
 #endif
 #ifndef PITH_BUILD_RANS
 #define PITH_BUILD_RANS 1
+#endif
+#ifndef PITH_BUILD_TRELLIS
+#define PITH_BUILD_TRELLIS 1
 #endif
 #ifndef PITH_BUILD_OPS_LOW
 #define PITH_BUILD_OPS_LOW 0xffffffffffffffffull
