@@ -4,9 +4,8 @@
  *
  *     bench_sweep MODEL --data CALIBRATION RANGE --test DATA RANGE --lambda L[,L..] [--rate SHARE]
  * [--places SHARE]
- *         [--steps auto|tensor|row] [--paths K] [--fisher N] [--squares] [--temperature T]
- *         [--state OUTPUT=INPUT]
- * [--threads N]
+ *         [--steps auto|tensor|row] [--paths K] [--states 0|8|16]
+ *         [--fisher N] [--squares] [--temperature T] [--state OUTPUT=INPUT] [--threads N]
  *         [--without statistics,correction,refit] [--layers] [-o FILE]
  *
  * Ranges are those of pith eval, data is for input 0; a state is an output that comes back, samples
@@ -245,6 +244,8 @@ static void read_option(struct args *a, char **argv, int *i)
         a->sweep.memory_bytes = (uint64_t)atoi(NEXT) << 20;
     else if (!strcmp(name, "--paths"))
         a->sweep.paths = (uint32_t)atoi(NEXT);
+    else if (!strcmp(name, "--states"))
+        a->sweep.states = (uint32_t)atoi(NEXT);
     else if (!strcmp(name, "--fisher"))
         a->fisher = (uint64_t)atoi(NEXT);
     else if (!strcmp(name, "--temperature"))

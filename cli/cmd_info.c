@@ -54,15 +54,24 @@ static bool has_code(const struct pith_model *m, enum pith_code code)
     return found;
 }
 
-#define FLAGS_ROOM 128
+static bool has_trellis(const struct pith_model *m)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < m->n_values && !found; i++)
+        found = m->values[i].constant && m->values[i].constant->trellis;
+    return found;
+}
+
+#define FLAGS_ROOM 224
 
 static void build_flags(const struct pith_model *m, char text[FLAGS_ROOM])
 {
     struct operators ops = operators_of(m);
     snprintf(text, FLAGS_ROOM,
              "-DPITH_BUILD_OPS_LOW=0x%" PRIx64 "ull -DPITH_BUILD_OPS_HIGH=0x%" PRIx64
-             "ull -DPITH_BUILD_RANS=%d -DPITH_BUILD_CONTEXT=%d",
-             ops.low, ops.high, has_code(m, PITH_CODE_RANS), has_code(m, PITH_CODE_CONTEXT));
+             "ull -DPITH_BUILD_RANS=%d -DPITH_BUILD_CONTEXT=%d -DPITH_BUILD_TRELLIS=%d",
+             ops.low, ops.high, has_code(m, PITH_CODE_RANS), has_code(m, PITH_CODE_CONTEXT),
+             has_trellis(m));
 }
 
 /* What running it takes. */

@@ -68,7 +68,8 @@ static enum pith_status encode(struct adaptive *a, const struct adaptive_input *
     code_flags(a);
     for (uint64_t i = 0; i < in->w->count; i++) {
         struct adaptive_element e = element_of(in, i);
-        if (!code_element(a, &e))
+        uint8_t index = e.index;
+        if (!code_element(a, &e) || (a->w->trellis && e.stored && e.index != index))
             return PITH_ERR_ARGUMENT;
     }
     finish_code(a);

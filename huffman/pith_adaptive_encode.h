@@ -15,7 +15,7 @@ struct adaptive_input {
 };
 
 /* dst NULL: only counts. PITH_ERR_SPACE, PITH_ERR_MEMORY; PITH_ERR_ARGUMENT when the codebook is
- * not one. */
+ * not one, or w says that there is a trellis and an index is no level of it. */
 enum pith_status pith_adaptive_encode(const struct adaptive_input *in, uint8_t *dst, size_t cap,
                                       size_t *bytes);
 

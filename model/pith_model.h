@@ -59,6 +59,9 @@ struct pith_const {
      * type. The packer writes f32 where some element is not one of that type, or there is a
      * codebook. */
     enum pith_type stored;
+    /* Where the file that this was read from has levels of a trellis (pith_trellis.h), adaptive:
+     * its states; else 0. Whoever packs sees from the indices whether they are levels. */
+    uint8_t trellis;
 };
 
 struct pith_value_stats;

@@ -57,8 +57,8 @@ static double one_path(const struct error_feedback *r, double scale, double enou
 
 double pith_error_feedback(const struct error_feedback *r, double scale, double enough, int16_t *q)
 {
-    return r->n_paths > 1 || r->price ? pith_k_best_paths(r, scale, enough, q)
-                                      : one_path(r, scale, enough, q);
+    return r->n_paths > 1 || r->price || r->trellis ? pith_k_best_paths(r, scale, enough, q)
+                                                    : one_path(r, scale, enough, q);
 }
 
 /* ---- order ----------------------------------------------------------------------------------- */

@@ -8,32 +8,13 @@
  * from path to path; errors behind it follow when it ends.
  *
  *     e     [n, K]      errors, place by place
- *     rest  [BLOCK, K]  sum over i behind the block of U[j, i] e_i, of its places j
+ *     rest  [PATH_BLOCK, K]  sum over i behind the block of U[j, i] e_i, of its places j
  *
  * With a factor of low rank the past is `seen` [r, K], and there is no rest. */
 #include "k_best_paths.h"
 
 #include <math.h>
 #include <string.h>
-
-#define BLOCK 32u
-
-struct choice {
-    double cost, error;
-    uint32_t path; /* that it goes on with */
-};
-
-struct search {
-    const struct error_feedback *r;
-    double scale;
-    uint32_t k; /* r->n_paths */
-    uint32_t n_paths;
-    double cost[PITH_MOST_PATHS];
-    uint32_t n_choices; /* the cheapest so far, cheapest first */
-    struct choice choice[PITH_MOST_PATHS];
-    uint32_t origin[PITH_MOST_PATHS]; /* of each path, when the block began */
-    double rest[BLOCK * PITH_MOST_PATHS];
-};
 
 /* ---- sums ------------------------------------------------------------------------------------ */
 
@@ -61,12 +42,15 @@ static void add_products(const double *factor, const double *e, size_t n, uint32
     case 16:
         add_rows(factor, e, n, 16, sum);
         break;
+    case 32:
+        add_rows(factor, e, n, 32, sum);
+        break;
     default:
         add_rows(factor, e, n, k, sum);
     }
 }
 
-static void begin_block(struct search *x, size_t first, size_t last)
+static void begin_block(struct path_search *x, size_t first, size_t last)
 {
     const struct error_feedback *r = x->r;
     memset(x->rest, 0, sizeof x->rest);
@@ -78,7 +62,8 @@ static void begin_block(struct search *x, size_t first, size_t last)
 }
 
 /* What the errors of each path ask of the sum of weight j, in the block that ends at last. */
-static double feedback(const struct search *x, size_t j, size_t first, size_t last, double *back)
+static double feedback(const struct path_search *x, size_t j, size_t first, size_t last,
+                       double *back)
 {
     const struct error_feedback *r = x->r;
     const struct low_rank_factor *f = r->factor;
@@ -92,31 +77,16 @@ static double feedback(const struct search *x, size_t j, size_t first, size_t la
 
 /* ---- choices --------------------------------------------------------------------------------- */
 
-/* Where a path stands: it goes on with one of some integers. */
-struct stand {
-    uint32_t path;
-    double goal, u, back; /* of the weight; its diagonal; what the errors so far ask */
-};
-
 /* Path goes on with this integer: kept if it is among the cheapest. */
-static void choose(struct search *x, const struct stand *at, double level)
+static void choose(struct path_search *x, const struct path_stand *at, double level)
 {
-    const struct error_feedback *r = x->r;
-    double error = at->goal - level * x->scale, left = at->u * error + at->back;
-    struct choice c = {x->cost[at->path] + left * left, error, at->path};
-    uint32_t to = x->n_choices;
-    if (r->price)
-        c.cost += r->price[(int32_t)level - r->lowest];
-    if (to == x->k && !(c.cost < x->choice[--to].cost))
-        return;
-    for (; to > 0 && c.cost < x->choice[to - 1].cost; to--)
-        x->choice[to] = x->choice[to - 1];
-    x->choice[to] = c;
-    x->n_choices += x->n_choices < x->k;
+    struct path_choice c = pith_path_choice(x, at, level, x->r->price);
+    x->n_choices = pith_path_keep(x->choice, x->n_choices, x->k, &c);
 }
 
 /* The next integer towards 0 from the nearer of the two to it, and 0. */
-static void choose_cheaper(struct search *x, const struct stand *at, double level, double other)
+static void choose_cheaper(struct path_search *x, const struct path_stand *at, double level,
+                           double other)
 {
     double inner = fabs(level) < fabs(other) ? level : other;
     if (inner > 0 || inner < 0) {
@@ -126,14 +96,14 @@ static void choose_cheaper(struct search *x, const struct stand *at, double leve
     }
 }
 
-static void choose_next(struct search *x, size_t j, double u, const double *back)
+static void choose_next(struct path_search *x, size_t j, double u, const double *back)
 {
     const struct error_feedback *r = x->r;
     double lowest = r->lowest, most = r->most;
     bool free = !r->kept || r->kept[j];
     x->n_choices = 0;
     for (uint32_t path = 0; path < x->n_paths; path++) {
-        const struct stand at = {path, r->goal[j], u, back[path]};
+        const struct path_stand at = {path, r->goal[j], u, back[path]};
         double wanted = (at.goal + back[path] / u) / x->scale;
         double level = fmin(fmax(free ? nearbyint(wanted) : 0, lowest), most);
         double other = wanted > level ? level + 1 : level - 1;
@@ -174,7 +144,7 @@ static inline void add_error(double *restrict seen, const double *restrict x, si
             seen[i * k + path] += x[i] * e[path];
 }
 
-static void move_seen(const struct search *x, size_t j, const uint32_t *from, bool moved)
+static void move_seen(const struct path_search *x, size_t j, const uint32_t *from, bool moved)
 {
     const struct low_rank_factor *f = x->r->factor;
     const double *e = x->r->e + j * x->k, *own = f->x + j * f->r;
@@ -187,18 +157,19 @@ static void move_seen(const struct search *x, size_t j, const uint32_t *from, bo
 }
 
 /* The choices become the paths. Those there are none for follow the first, which nobody reads. */
-static void go_on(struct search *x, size_t j, size_t first, size_t last)
+static void go_on(struct path_search *x, size_t j, size_t first, size_t last)
 {
     const struct error_feedback *r = x->r;
     uint32_t from[PITH_MOST_PATHS] = {0}, origin[PITH_MOST_PATHS];
     bool moved = false;
     for (uint32_t path = 0; path < x->k; path++) {
-        const struct choice *c = &x->choice[path < x->n_choices ? path : 0];
+        const struct path_choice *c = &x->choice[path < x->n_choices ? path : 0];
         from[path] = c->path;
         moved |= c->path != path;
         origin[path] = x->origin[c->path];
         r->e[j * x->k + path] = c->error;
         x->cost[path] = c->cost;
+        x->state[path] = c->state;
     }
     x->n_paths = x->n_choices;
     memcpy(x->origin, origin, x->k * sizeof *origin);
@@ -212,16 +183,19 @@ static void go_on(struct search *x, size_t j, size_t first, size_t last)
 
 double pith_k_best_paths(const struct error_feedback *r, double scale, double enough, int16_t *q)
 {
-    struct search x = {.r = r, .scale = scale, .k = r->n_paths, .n_paths = 1};
+    struct path_search x = {.r = r, .scale = scale, .k = r->n_paths, .n_paths = 1};
     double back[PITH_MOST_PATHS];
     if (!r->u)
         memset(r->seen, 0, r->factor->r * x.k * sizeof *r->seen);
     for (size_t last = r->n, first; last > 0; last = first) {
-        first = last > BLOCK ? last - BLOCK : 0;
+        first = last > PATH_BLOCK ? last - PATH_BLOCK : 0;
         begin_block(&x, first, last);
         for (size_t j = last; j-- > first;) {
             double u = feedback(&x, j, first, last, back);
-            choose_next(&x, j, u, back);
+            if (r->trellis)
+                pith_trellis_choices(&x, j, u, back);
+            else
+                choose_next(&x, j, u, back);
             go_on(&x, j, first, last);
             if (!(x.cost[0] < enough))
                 return x.cost[0];

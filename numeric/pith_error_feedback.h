@@ -27,7 +27,16 @@
 
 #include "pith_low_rank_factor.h"
 
-#define PITH_MOST_PATHS 16u
+#define PITH_MOST_PATHS 32u
+#define PITH_MOST_STATES 16u
+
+/* Trellis-coded quantization: going from the last place to the first, each integer is a level k of
+ * the quantizer that the lowest bit of a state names, 0: even integers, k at 2 k; 1: 0 and odd
+ * ones, k at 2 k - sign(k). The state is 0 at first, and becomes next[state][k & 1]. */
+struct quantizer_trellis {
+    uint32_t n_states; /* 2..PITH_MOST_STATES */
+    uint8_t next[PITH_MOST_STATES][2];
+};
 
 /* All by place. */
 struct error_feedback {
@@ -38,10 +47,12 @@ struct error_feedback {
     const uint8_t *kept; /* [n] 0: stays 0; NULL: none has to */
     int32_t lowest, most;
     const double *price; /* [most - lowest + 1] what each integer costs beside its error, as lambda
-                            times its bits, >= 0; NULL: nothing */
-    uint32_t n_paths;    /* 1..PITH_MOST_PATHS, see below */
-    double *e;           /* [n, n_paths] room */
-    double *seen;        /* [factor->r, n_paths] room, with a factor only */
+                            times its bits, >= 0; with a trellis [2] of that, for each quantizer;
+                            NULL: nothing */
+    const struct quantizer_trellis *trellis; /* NULL: all integers may follow each other */
+    uint32_t n_paths; /* 1..PITH_MOST_PATHS, see below; with a trellis a multiple of its states */
+    double *e;        /* [n, n_paths] room */
+    double *seen;     /* [factor->r, n_paths] room, with a factor only */
 };
 
 /* Sets q [n] and returns its error; or a larger number than `enough`, and nothing in q, as soon as
@@ -55,7 +66,11 @@ struct error_feedback {
  * was cheaper before.
  *
  * With prices the sum of errors and prices shall be small, and is what is returned. Each path then
- * goes on with the next integer towards 0, and with 0, as well. */
+ * goes on with the next integer towards 0, and with 0, as well.
+ *
+ * With a trellis integers are levels: each path goes on with the two next to what it wants, which
+ * lead to two states, and of the choices that lead to a state the n_paths / n_states cheapest stay.
+ * (One of each, where no error is fed forward: Viterbi's algorithm.) */
 double pith_error_feedback(const struct error_feedback *r, double scale, double enough, int16_t *q);
 
 /* The scale that cuts nothing off: of the largest weight kept; 0: all are 0. */

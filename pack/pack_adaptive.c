@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* pack_adaptive.c - one constant as an adaptive stream, with the source among the tensors before it
- * that makes it shortest (docs/format-streams.md, section 8), its description included. */
+ * that makes it shortest (docs/format-streams.md, section 8), its description included. Integers
+ * that are levels of a trellis are seen to be such: nothing else fits for long. */
 #include <stdlib.h>
 #include "pith_adaptive_decode.h"
 #include "pith_adaptive_encode.h"
@@ -9,7 +10,8 @@
 #include "pith_narrow_float.h"
 #include "pack.h"
 
-#define SETTLED_HEAD 5u  /* bytes by which the long head is longer, about */
+#define SETTLED_HEAD 5u /* bytes by which the long head is longer, about */
+#define TRELLIS_HEAD 1u
 #define SOURCES_TRIED 3u /* a weight and its bias lie between a unit's row and its column */
 
 struct choice {
@@ -123,6 +125,27 @@ static enum pith_status try_settled(const struct pack_const *c, uint32_t at, str
     return PITH_OK;
 }
 
+/* The same as levels of a trellis, if they are and that is shorter. An encoder that meets an index
+ * which is none gives up there. */
+static enum pith_status try_trellis(const struct pack_const *c, struct choice *best)
+{
+    static const uint8_t states[] = {8, 16};
+    const struct choice plain = *best;
+    bool can = plain.stream != SIZE_MAX && plain.w.grid == GRID_CODEBOOK;
+    for (size_t i = 0; i < sizeof states && can; i++) {
+        struct choice one = plain;
+        one.w.trellis = states[i];
+        struct adaptive_input in = input_of(c, &one.w);
+        enum pith_status st = pith_adaptive_encode(&in, NULL, 0, &one.stream);
+        if (st == PITH_ERR_MEMORY)
+            return st;
+        one.all = plain.all - plain.stream + one.stream + TRELLIS_HEAD;
+        if (!st && one.all < best->all)
+            *best = one;
+    }
+    return PITH_OK;
+}
+
 enum pith_status pith_pack_adaptive(struct pack_const *c, uint32_t at, uint64_t other_bytes,
                                     struct pith_error *err)
 {
@@ -134,9 +157,10 @@ enum pith_status pith_pack_adaptive(struct pack_const *c, uint32_t at, uint64_t 
         best.w.support = SUPPORT_ADAPTIVE;
     if (!pith_adaptive_allows(&best.w))
         return PITH_OK;
-    if (choose_source(c, at, &best) || try_settled(c, at, &best))
+    if (choose_source(c, at, &best) || try_settled(c, at, &best) || try_trellis(c, &best))
         return pith_error_no_memory(err);
-    uint64_t bytes = best.stream + (best.w.settled ? SETTLED_HEAD : 0);
+    uint64_t bytes =
+        best.stream + (best.w.settled ? SETTLED_HEAD : 0) + (best.w.trellis ? TRELLIS_HEAD : 0);
     if (best.stream == SIZE_MAX || bytes >= other_bytes)
         return PITH_OK;
     return write_stream(c, &best) ? pith_error_no_memory(err) : PITH_OK;

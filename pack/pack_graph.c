@@ -134,6 +134,8 @@ static void write_head(struct graph_pack *p, const struct weight *w)
         pith_out_u8(p->out, HEAD_TYPE);
         pith_out_u8(p->out, w->type);
     }
+    if (w->trellis)
+        pith_out_u8(p->out, w->trellis == 8 ? HEAD_TRELLIS_8 : HEAD_TRELLIS_16);
     if (kind != SHORT_KINDS) {
         write_short_head(p, w, kind, same);
         return;

@@ -316,6 +316,7 @@ static enum pith_status decode_weight(struct unpacking *u, const struct decoding
                  : w->support == SUPPORT_GAPS || w->code == CODE_HUFFMAN || w->code == CODE_PLANES
                      ? PITH_CODE_HUFFMAN
                      : PITH_CODE_PLAIN;
+    d->k->trellis = w->trellis;
     d->k->short_planes = w->code == CODE_PLANES && w->count < PITH_FEWEST_PLANES;
     if (codebook)
         look_up_data(d->k);

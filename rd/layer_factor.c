@@ -44,15 +44,25 @@ static void centre_group(struct layer_statistics *s, uint32_t g, double share)
         }
 }
 
+static void order_as_stored(size_t n, size_t *order)
+{
+    for (size_t k = 0; k < n; k++)
+        order[k] = n - 1 - k;
+}
+
 /* u: [n, n] room. */
-static bool factor_group(struct layer_factor *f, uint32_t g, double damping, double *u)
+static bool factor_group(struct layer_factor *f, uint32_t g, double damping, bool as_stored,
+                         double *u)
 {
     size_t n = f->n, *order = f->order + g * n;
     double *h = f->u + g * n * n, noise = 0;
     double *crossed = f->crossed ? f->crossed + g * n * n : NULL;
     for (size_t k = 0; k < n; k++)
         u[k] = h[k * n + k];
-    pith_order_by_diagonal(u, n, order);
+    if (as_stored)
+        order_as_stored(n, order);
+    else
+        pith_order_by_diagonal(u, n, order);
     for (size_t i = 0; i < n; i++)
         for (size_t k = i; k < n; k++)
             u[i * n + k] = h[order[i] * n + order[k]] + (i == k ? damping : 0);
@@ -68,7 +78,7 @@ static bool factor_group(struct layer_factor *f, uint32_t g, double damping, dou
     return true;
 }
 
-static enum pith_status factor_groups(struct layer_factor *f, double damping)
+static enum pith_status factor_groups(struct layer_factor *f, double damping, bool as_stored)
 {
     size_t n = f->n;
     double all = 0, *u = malloc(n * n * sizeof *u);
@@ -77,7 +87,7 @@ static enum pith_status factor_groups(struct layer_factor *f, double damping)
         all += trace_of(f->u + g * n * n, n) / f->groups;
     for (uint32_t g = 0; g < f->groups && ok; g++) {
         double trace = fmax(trace_of(f->u + g * n * n, n), LEAST_TRACE * all);
-        ok = factor_group(f, g, damping * trace / (double)n, u);
+        ok = factor_group(f, g, damping * trace / (double)n, as_stored, u);
     }
     free(u);
     return ok ? PITH_OK : u ? PITH_ERR_ARGUMENT : PITH_ERR_MEMORY;
@@ -95,7 +105,7 @@ void pith_layer_factor_end(struct layer_factor *f)
 }
 
 /* The identity: where there are no statistics, or nothing ever comes in. */
-static void make_data_free(struct layer_factor *f)
+static void make_data_free(struct layer_factor *f, bool as_stored)
 {
     free(f->u);
     free(f->crossed);
@@ -104,12 +114,12 @@ static void make_data_free(struct layer_factor *f)
         f->noise[g] = 1;
         f->trace[g] = (double)f->n;
         for (size_t k = 0; k < f->n; k++)
-            f->order[g * f->n + k] = k;
+            f->order[g * f->n + k] = as_stored ? f->n - 1 - k : k;
     }
 }
 
 enum pith_status pith_layer_factor(struct layer_statistics *s, double centre, double damping,
-                                   struct layer_factor *f, struct pith_error *err)
+                                   bool as_stored, struct layer_factor *f, struct pith_error *err)
 {
     *f = (struct layer_factor){.n = s->n, .groups = s->groups};
     f->order = malloc((s->groups + (size_t)1) * s->n * sizeof *f->order); /* and room behind */
@@ -124,11 +134,11 @@ enum pith_status pith_layer_factor(struct layer_statistics *s, double centre, do
     f->u = s->h;
     f->crossed = s->crossed;
     s->h = s->crossed = NULL;
-    enum pith_status status = f->u ? factor_groups(f, damping) : PITH_ERR_ARGUMENT;
+    enum pith_status status = f->u ? factor_groups(f, damping, as_stored) : PITH_ERR_ARGUMENT;
     if (status == PITH_ERR_MEMORY)
         return pith_error_no_memory(err);
     if (status)
-        make_data_free(f);
+        make_data_free(f, as_stored);
     return PITH_OK;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* layer_factor.h - a layer's statistics as what its rows are rounded with: the Cholesky factors of
- * its damped Hessians, weights in the order of OBS (pith_error_feedback.h), and goals. */
+ * its damped Hessians, weights in the order of OBS (pith_error_feedback.h) or as they are stored,
+ * and goals. */
 #ifndef LAYER_FACTOR_H
 #define LAYER_FACTOR_H
 
@@ -20,9 +21,9 @@ struct layer_factor {
 
 /* Takes the statistics' matrices; their means stay. centre: share of what the means make of
  * H and of the crossed products that is taken off, because a bias makes up for it. damping: of the
- * mean of H's diagonal. PITH_ERR_MEMORY. */
+ * mean of H's diagonal. as_stored: the first weight of a row is rounded first. PITH_ERR_MEMORY. */
 enum pith_status pith_layer_factor(struct layer_statistics *s, double centre, double damping,
-                                   struct layer_factor *f, struct pith_error *err);
+                                   bool as_stored, struct layer_factor *f, struct pith_error *err);
 void pith_layer_factor_end(struct layer_factor *f); /* accepts zeros */
 /* How much to damp: more, the fewer samples there are for each column. Rows of one sample are much
  * alike and count as few. */

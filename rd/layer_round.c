@@ -11,6 +11,7 @@
 #include "pith_error_feedback.h"
 #include "pith_error_fill.h"
 #include "pith_host.h"
+#include "pith_trellis.h"
 
 #define RATE_ROUNDS 2 /* that integers are counted and rounded again */
 
@@ -52,32 +53,66 @@ static void round_to_nearest(const struct layer_round *l, uint64_t row, const st
                 : (int16_t)fmin(fmax(nearbyint(r->goal[j] / l->step[row]), -l->levels), l->levels);
 }
 
-static void round_along_paths(const struct layer_round *l, uint64_t row, const struct room *r)
+static void set_prices(const struct layer_round *l, uint64_t row, double *price)
+{
+    for (uint32_t i = 0; i < (l->states ? 2 : 1); i++)
+        for (int32_t k = -l->levels; k <= l->levels; k++)
+            *price++ = 2 * l->lambda / l->loss[row] * l->rate[i].bits[k + RATE_MOST];
+}
+
+/* The prices of the integers of a row. */
+static double paid_for(const struct layer_round *l, const struct room *r)
+{
+    const size_t integers = 2 * (size_t)l->levels + 1;
+    uint32_t state = 0;
+    double paid = 0;
+    for (size_t j = l->factor->n; j-- > 0;) {
+        paid += r->price[(state & 1) * integers + (size_t)(r->q[j] + l->levels)];
+        if (l->states)
+            state = pith_trellis_after(l->states, state, r->q[j]);
+    }
+    return paid;
+}
+
+static struct quantizer_trellis trellis_of(const struct layer_round *l)
+{
+    struct quantizer_trellis t = {.n_states = l->states};
+    for (uint32_t s = 0; s < l->states; s++)
+        for (uint32_t odd = 0; odd < 2; odd++)
+            t.next[s][odd] = (uint8_t)pith_trellis_next(l->states, s, odd);
+    return t;
+}
+
+/* alone: as if each weight's error counted by itself, and bits cost nothing. */
+static void round_along_paths(const struct layer_round *l, uint64_t row, bool alone,
+                              const struct room *r)
 {
     const struct layer_factor *f = l->factor;
     const size_t n = f->n;
+    const double *u = f->u && !alone ? f->u + group_of(l, row) * n * n : NULL;
+    const struct quantizer_trellis trellis = trellis_of(l);
     const struct low_rank_factor diagonal = {
         .n = n, .x = r->seen, .p = r->seen, .diagonal = r->unit};
     struct error_feedback e = {.n = n,
-                               .u = f->u ? f->u + group_of(l, row) * n * n : NULL,
-                               .factor = f->u ? NULL : &diagonal,
+                               .u = u,
+                               .factor = u ? NULL : &diagonal,
                                .goal = r->goal,
                                .kept = l->keep_zeros ? r->kept : NULL,
                                .lowest = -l->levels,
                                .most = l->levels,
-                               .n_paths = f->u ? l->paths : 1,
+                               .trellis = l->states ? &trellis : NULL,
+                               .n_paths = u           ? l->paths
+                                          : l->states ? l->states
+                                                      : 1,
                                .e = r->error,
                                .seen = r->seen};
-    double paid = 0;
-    if (l->lambda > 0) {
-        for (int32_t k = -l->levels; k <= l->levels; k++)
-            r->price[k + l->levels] = 2 * l->lambda / l->loss[row] * l->rate.bits[k + RATE_MOST];
+    if (l->lambda > 0 && !alone) {
+        set_prices(l, row, r->price);
         e.price = r->price;
     }
     l->error[row] = pith_error_feedback(&e, l->step[row], HUGE_VAL, r->q);
-    for (size_t j = 0; j < n && e.price; j++)
-        paid += r->price[r->q[j] + l->levels];
-    l->error[row] -= paid;
+    if (e.price)
+        l->error[row] -= paid_for(l, r);
 }
 
 static void round_row(const struct work *w, uint64_t row, const struct room *r)
@@ -87,10 +122,10 @@ static void round_row(const struct work *w, uint64_t row, const struct room *r)
     pith_layer_row_goal(l->factor, group_of(l, row), l->w + row * n, r->goal, r->other);
     for (size_t j = 0; j < n; j++)
         r->kept[j] = l->w[row * n + order[j]] != 0;
-    if (w->nearest)
+    if (w->nearest && !l->states)
         round_to_nearest(l, row, r);
     else
-        round_along_paths(l, row, r);
+        round_along_paths(l, row, w->nearest, r);
     for (size_t j = 0; j < n; j++)
         l->q[row * n + order[j]] = r->q[j];
 }
@@ -142,7 +177,7 @@ static bool open_room(const struct layer_round *l, struct room *r)
     r->error = malloc(n * l->paths * sizeof *r->error);
     r->seen = malloc(l->paths * sizeof *r->seen);
     r->unit = malloc(n * sizeof *r->unit);
-    r->price = malloc((2 * (size_t)l->levels + 1) * sizeof *r->price);
+    r->price = malloc(2 * (2 * (size_t)l->levels + 1) * sizeof *r->price);
     r->kept = malloc(n);
     r->q = malloc(n * sizeof *r->q);
     for (size_t k = 0; k < n && r->unit; k++)
@@ -180,11 +215,26 @@ static void close_work(struct work *w)
     free(w->square);
 }
 
+static void count_row(struct layer_round *l, const int16_t *q)
+{
+    uint32_t state = 0;
+    for (size_t j = 0; j < l->factor->n; j++) {
+        pith_rate_count(&l->rate[state & 1], q + j, 1);
+        state = pith_trellis_after(l->states, state, q[j]);
+    }
+}
+
 static void count(struct layer_round *l)
 {
-    memset(&l->rate, 0, sizeof l->rate);
-    pith_rate_count(&l->rate, l->q, (size_t)l->rows * l->factor->n);
-    pith_rate_finish(&l->rate);
+    const size_t n = l->factor->n;
+    memset(l->rate, 0, sizeof l->rate);
+    for (uint64_t row = 0; row < l->rows && l->states; row++)
+        count_row(l, l->q + row * n);
+    if (!l->states)
+        pith_rate_count(&l->rate[0], l->q, (size_t)l->rows * n);
+    pith_rate_finish(&l->rate[0]);
+    pith_rate_finish(&l->rate[1]);
+    l->bits = l->rate[0].total + l->rate[1].total;
 }
 
 enum pith_status pith_layer_round(struct layer_round *l, struct pith_error *err)

@@ -6,7 +6,7 @@
  *
  * is least along the cheapest of several paths, the error fed forward to the weights behind it
  * (pith_error_feedback.h). Bits are those of the layer's own integers, counted, and rounded again
- * until they agree. */
+ * until they agree. With a trellis (pith_trellis.h) integers are levels of its quantizers. */
 #ifndef LAYER_ROUND_H
 #define LAYER_ROUND_H
 
@@ -23,11 +23,14 @@ struct layer_round {
     bool keep_zeros;    /* weights that are 0 stay 0 */
     int32_t levels;     /* integers are -levels .. levels */
     uint32_t paths;
+    uint32_t states; /* of a trellis whose levels the integers are, in the order that weights are
+                        stored in, which is the factor's then; 0: none */
     const struct pith_opts *runtime;
     /* made here */
-    int16_t *q;    /* [rows, n] */
-    double *error; /* [rows] squared error of the results, damping included */
-    struct rate_table rate;
+    int16_t *q;                /* [rows, n] */
+    double *error;             /* [rows] squared error of the results, damping included */
+    struct rate_table rate[2]; /* with a trellis, of each quantizer; else the first */
+    double bits;               /* of all integers */
 };
 
 /* q and error of l belong to the caller, also after a failure. */

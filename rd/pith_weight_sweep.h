@@ -59,7 +59,7 @@ struct pith_weight_sweep_opts {
     double place_share; /* 0..1: how far a place of a convolution counts by what the loss minds
                            there rather than like all others */
     uint64_t samples;   /* the first of the data; 0, or more than there are: all */
-    uint32_t paths;     /* 1..16; 0: 16 */
+    uint32_t paths;     /* 1..32, with states a multiple of them; 0: 16, with states 32 */
     enum pith_sweep_steps steps;
     const struct pith_sensitivity *sensitivity; /* NULL: each layer's results count the same */
     const struct pith_opts
@@ -74,6 +74,9 @@ struct pith_weight_sweep_opts {
                                      counts for itself. States are those of the network as it came
                                      */
     uint32_t without;             /* PITH_SWEEP_NO_... */
+    uint32_t states; /* of the trellis whose levels integers become (pith_trellis.h), which an
+                        adaptive file has in fewer bytes, and no other: 8 or 16; 0: none. Rows are
+                        swept from their first weight on then; short ones have no trellis */
 };
 
 struct pith_weight_sweep_report {

@@ -5,6 +5,7 @@
 
 #define ROW_BITS 6.0 /* that a step of its own takes in a file */
 #define ROW_PAYS 0.1 /* bits a weight that rows must save: contexts of one grid are better */
+#define TRELLIS 0.56 /* half of 1.1 dB as a factor of steps */
 #define SAMPLES_OF_MEAN 32.0 /* the mean counts as so many */
 #define LEAST_SHARE 1e-3     /* of the mean: a row of which nobody saw anything */
 
@@ -35,7 +36,7 @@ static double least_step(const struct step_choice *c, uint64_t row)
 
 static double step_for(const struct step_choice *c, double loss)
 {
-    return sqrt(12 * c->lambda / (log(2) * loss));
+    return (c->trellis ? TRELLIS : 1) * sqrt(12 * c->lambda / (log(2) * loss));
 }
 
 /* Bits a weight that rows of their own save at the same loss. */

@@ -11,7 +11,9 @@
  *
  *     s^2 = 12 lambda / (ln 2 * F * noise),
  *
- * the rule of reverse water-filling (Cover and Thomas, 2006, section 10.3). */
+ * the rule of reverse water-filling (Cover and Thomas, 2006, section 10.3). Levels of a trellis lie
+ * twice as far apart as its integers, and leave 1.1 dB less of the error than such steps do: its
+ * integers' steps are 0.56 s. */
 #ifndef STEP_CHOICE_H
 #define STEP_CHOICE_H
 
@@ -27,6 +29,7 @@ struct step_choice {
     const double *most; /* [rows] largest |weight| */
     int32_t levels;     /* that a step must reach the largest weight with */
     int by_row;         /* -1: where that pays */
+    bool trellis;       /* integers are levels of one */
 };
 
 /* step: [rows] > 0. Of rows of their own: 1 to 1.75 times powers of two, which cost a file few

@@ -10,13 +10,17 @@
 #include "layer_round.h"
 #include "pith_error_fill.h"
 #include "pith_narrow_float.h"
+#include "pith_error_feedback.h"
 #include "pith_op_semantics.h"
+#include "pith_trellis.h"
 #include "step_choice.h"
 #include "weight_store.h"
 
 #define MEMORY_BYTES (UINT64_C(32) << 20)
 #define ROWS_PER_COLUMN 256u /* of statistics */
 #define PATHS 16u
+#define TRELLIS_PATHS 32u
+#define TRELLIS_COLUMNS 16u /* of a row, so that a trellis gains something behind its beginning */
 #define SPARSE 0.25
 /* Of the mean's square, that weights need not mind: the bias makes up for it, but for being
  * rounded. */
@@ -46,6 +50,7 @@ struct layer {
     size_t n;
     uint32_t blocks; /* of columns: factor.groups of them, of factor.n columns each */
     bool data_free, by_row;
+    uint32_t states; /* of its trellis; 0: none */
     struct layer_factor factor;
     double *mean[2]; /* [groups, n] of inputs now, before; NULL: data-free */
     double *loss;    /* [rows] of a squared error of its results */
@@ -154,7 +159,7 @@ static enum pith_status find_factor(struct sweep *s, struct layer *l)
         forget_original(&stats);
     if (!status)
         status = pith_layer_factor(&stats, l->bias == PITH_VALUE_NONE ? 0 : BIAS_SHARE,
-                                   pith_layer_damping(&stats), &l->factor, s->err);
+                                   pith_layer_damping(&stats), l->states > 0, &l->factor, s->err);
     for (int i = 0; i < 2; i++) {
         l->mean[i] = stats.mean[i];
         stats.mean[i] = NULL;
@@ -237,7 +242,8 @@ static enum pith_status choose_steps(const struct sweep *s, struct layer *l)
                                   .levels = RATE_MOST,
                                   .by_row = s->opts.steps == PITH_SWEEP_STEPS_AUTO
                                                 ? -1
-                                                : s->opts.steps == PITH_SWEEP_STEPS_ROW};
+                                                : s->opts.steps == PITH_SWEEP_STEPS_ROW,
+                                  .trellis = l->states > 0};
     if (loss && most)
         l->by_row = pith_step_choose(&c, l->step);
     free(loss);
@@ -395,7 +401,10 @@ static enum pith_status round_rows(const struct sweep *s, struct layer *l)
                                     .lambda = s->opts.lambda * s->opts.rate_share,
                                     .keep_zeros = is_sparse(l),
                                     .levels = RATE_MOST,
-                                    .paths = s->opts.paths ? s->opts.paths : PATHS,
+                                    .states = l->states,
+                                    .paths = s->opts.paths ? s->opts.paths
+                                             : l->states   ? TRELLIS_PATHS
+                                                           : PATHS,
                                     .runtime = s->opts.runtime};
     enum pith_status status = cut_rows(s, l);
     if (!status)
@@ -433,6 +442,8 @@ static bool open_layer(const struct sweep *s, const struct pith_weight_ref *ref,
                         .shift = calloc(rows, sizeof *l->shift)};
     l->data_free = l->blocks == 0;
     l->blocks += l->data_free;
+    /* A trellis goes through a row whole. */
+    l->states = l->blocks == 1 && l->n >= TRELLIS_COLUMNS ? s->opts.states : 0;
     l->bias = own_bias(s, l->node, ref->rows);
     return l->loss && l->step && l->shift;
 }
@@ -473,7 +484,7 @@ static bool tell(const struct sweep *s, const struct layer *l, struct pith_swept
     const uint64_t rows = l->ref->rows;
     told->layer = l->ref->layer;
     told->weights = rows * l->n;
-    told->bits = l->round.rate.total;
+    told->bits = l->round.bits;
     told->by_row = l->by_row;
     told->data_free = l->data_free;
     for (uint64_t row = 0; row < l->round.rows; row++)
@@ -577,10 +588,11 @@ static void close_sweep(struct sweep *s)
 static enum pith_status check(const struct pith_weight_sweep_opts *o, struct pith_error *err)
 {
     if (!(o->lambda > 0) || !isfinite(o->lambda) || !(o->rate_share >= 0) || o->rate_share > 1 ||
-        o->paths > PATHS)
+        o->paths > PITH_MOST_PATHS || (o->states && !pith_trellis_is(o->states)) ||
+        (o->states && o->paths % o->states))
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                               "cannot sweep: lambda %g, rate share %g, %u paths", o->lambda,
-                               o->rate_share, o->paths);
+                               "cannot sweep: lambda %g, rate share %g, %u paths, %u states",
+                               o->lambda, o->rate_share, o->paths, o->states);
     return PITH_OK;
 }
 

@@ -4,6 +4,7 @@
  * code that remains must be the one a writer gives, and no byte may be left or missing. Elements
  * cannot lead out of the tensor since the walk is over the tensor's elements. */
 #include "pith_adaptive_decode.h"
+#include "build_choice.h"
 
 static inline uint32_t next_byte(struct adaptive *a)
 {

@@ -12,6 +12,39 @@
 
 #include "pith_adaptive_model.h"
 
+/* ---- trellis --------------------------------------------------------------------------------- */
+
+#ifndef PITH_BUILD_TRELLIS /* build_choice.h of the runtime */
+#define PITH_BUILD_TRELLIS 1
+#endif
+
+static inline bool has_trellis(const struct adaptive *a)
+{
+    return PITH_BUILD_TRELLIS && a->w->trellis;
+}
+
+static inline uint32_t quantizer(const struct adaptive *a)
+{
+    return PITH_BUILD_TRELLIS ? a->state & 1 : 0;
+}
+
+/* Of n centroids of a sign: what a rank is coded among. Both quantizers count alike. */
+static inline uint32_t n_levels(const struct adaptive *a, uint32_t n)
+{
+    return has_trellis(a) ? (n + 1) / 2 : n;
+}
+
+/* The integer rank + 1 is level + 1 of the quantizer, or none: then a reader sees another. */
+static inline uint32_t level_of(const struct adaptive *a, uint32_t rank)
+{
+    return has_trellis(a) ? (rank + 1 + quantizer(a)) / 2 - 1 : rank;
+}
+
+static inline uint32_t rank_of(const struct adaptive *a, uint32_t level)
+{
+    return has_trellis(a) ? 2 * level + 1 - quantizer(a) : level;
+}
+
 /* ---- probabilities --------------------------------------------------------------------------- */
 
 /* 65536 / (1 + exp(-x / 256)) at x = 128 * (i - 16) */
@@ -108,7 +141,7 @@ static inline void learn_mixed(const struct adaptive *a, int32_t *weight, const 
 static inline uint32_t code_mixed(struct adaptive *a, enum adaptive_set set,
                                   uint32_t *const *counter, uint32_t n, uint32_t bit)
 {
-    int32_t *weight = a->weight[set], input[ADAPTIVE_INPUTS] = {0};
+    int32_t *weight = a->weight[quantizer(a)][set], input[ADAPTIVE_INPUTS] = {0};
     int64_t sum = 0;
     UNROLLED
     for (uint32_t i = 0; i < n; i++) {
@@ -189,15 +222,17 @@ static inline uint32_t code_stored(struct adaptive *a, const struct around *s, u
     uint32_t seen = place < 7 ? place : 7;
     uint32_t ones = count_ones64(a->run & ((1u << seen) - 1));
     uint32_t left_alone = expected(a);
+    bool by_state = has_trellis(a) && a->w->support == SUPPORT_DENSE;
     uint32_t *const counter[] = {
         &c->stored,
         &a->row_stored,
-        &a->beside[left | told(s->line) << 1 | told(s->above) << 2 | told(s->channel) << 3 |
-                   told(last_of(a, 2)) << 4 | told(next) << 5],
+        &a->beside[quantizer(a)][left | told(s->line) << 1 | told(s->above) << 2 |
+                                 told(s->channel) << 3 | told(last_of(a, 2)) << 4 |
+                                 told(next) << 5],
         &a->densities[level(a, c->stored) * 8 + level(a, a->row_stored)],
         &a->places[(place < 64 ? place : 0) * 2 + left],
         &a->kernel[seen * 8 + ones],
-        &left_alone,
+        by_state ? &a->by_state[a->state] : &left_alone,
         &a->near_ranks[rank_class(s->left) << 6 | rank_class(s->above) << 4 |
                        rank_class(s->line) << 2 | rank_class(s->channel)],
     };
@@ -219,7 +254,7 @@ static inline uint32_t code_sign(struct adaptive *a, const struct around *s, uin
 static inline uint32_t code_rank_bit(struct adaptive *a, const struct around *s, uint32_t sign,
                                      uint32_t node, uint32_t bit)
 {
-    uint32_t *all = &a->rank_all[sign][node];
+    uint32_t *all = &a->rank_all[has_trellis(a) ? quantizer(a) : sign][node];
     if (node > 15)
         return code_single(a, all, bit);
     uint32_t row = a->row_rank >> 3, col = a->column[a->col].rank >> 3;
@@ -269,13 +304,15 @@ static inline bool code_index(struct adaptive *a, const struct around *s,
     if (n == 0)
         return false;
     rank = sign ? zero - 1 - index : index - zero - a->has_zero;
-    rank = code_rank(a, s, sign, n, rank);
+    uint32_t k = code_rank(a, s, sign, n_levels(a, n), level_of(a, rank));
+    rank = rank_of(a, k);
     if (rank >= n)
         return false;
+    a->odd = ~k & 1;
     e->index = (uint8_t)(sign ? zero - 1 - rank : zero + a->has_zero + rank);
-    *last = (rank < RANK_CLASSES ? rank + 1 : RANK_CLASSES + 1) * 2 + sign;
+    *last = (k < RANK_CLASSES ? k + 1 : RANK_CLASSES + 1) * 2 + sign;
     struct adaptive_column *c = &a->column[a->col];
-    uint32_t far = rank < 255 ? rank : 255;
+    uint32_t far = k < 255 ? k : 255;
     a->row_rank = (a->row_rank * 7 + far * 16) / 8;
     c->rank = (uint16_t)((c->rank * 3u + far * 16) / 4);
     return true;
@@ -345,10 +382,14 @@ static void next_row(struct adaptive *a)
     a->row_rank = 0;
     a->row_any = false;
     a->run = 0;
+    a->state = 0;
 }
 
 static inline void step(struct adaptive *a)
 {
+    if (has_trellis(a))
+        a->state = pith_trellis_next(a->w->trellis, a->state, a->odd);
+    a->odd = false;
     a->element++;
     if (++a->col == a->cols) {
         a->col = 0;
@@ -487,7 +528,7 @@ static void start_flags(struct adaptive *a)
     }
     for (uint32_t k = 0; k < ADAPTIVE_SETS; k++)
         for (uint32_t i = 0; i < ADAPTIVE_INPUTS; i++)
-            a->weight[k][i] = first_weight[k][i] * 256;
+            a->weight[0][k][i] = a->weight[1][k][i] = first_weight[k][i] * 256;
 }
 
 static void code_row_flags(struct adaptive *a, uint8_t *live, uint64_t rows)
@@ -538,7 +579,8 @@ static void code_column_flags(struct adaptive *a, uint64_t source_rows)
 static void start_ranks(struct adaptive *a)
 {
     static const uint32_t first[4] = {START(47, 1), START(17, 1), START(23, 1), START(32, 1)};
-    bool few = a->n_negative <= ADAPTIVE_FEW && a->n_positive <= ADAPTIVE_FEW;
+    bool few =
+        n_levels(a, a->n_negative) <= ADAPTIVE_FEW && n_levels(a, a->n_positive) <= ADAPTIVE_FEW;
     FILL(a->rank_all, a->w->settled ? COUNTER_HALF | SETTLED : COUNTER_HALF);
     for (uint32_t node = 0; node < 16; node++) {
         uint32_t v = few ? first[node < 3 ? node : 3] : COUNTER_HALF;
@@ -579,6 +621,7 @@ static void start_elements(struct adaptive *a)
     FILL(a->densities, a->fresh);
     FILL(a->places, a->fresh);
     FILL(a->kernel, a->fresh);
+    FILL(a->by_state, a->fresh);
     FILL(a->near_ranks, a->fresh);
     FILL(a->sign_beside, COUNTER_HALF);
     FILL(a->sign_place, COUNTER_HALF);

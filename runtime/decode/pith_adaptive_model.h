@@ -17,6 +17,7 @@
 #define PITH_ADAPTIVE_MODEL_H
 
 #include "pith_codebook_decode.h"
+#include "pith_trellis.h"
 #include "pith_weight.h"
 
 #define ADAPTIVE_INPUTS 8u
@@ -67,11 +68,14 @@ struct adaptive {
     bool row_any;
     uint32_t run; /* one bit for each of the last 8 elements of the row: stored */
     uint32_t row_rank;
+    uint32_t state; /* of the trellis; 0 without one */
+    bool odd;       /* the element's level */
 
     /* what was learned */
     uint32_t fresh; /* counter of an element about which nothing is known */
     uint32_t row_stored;
-    uint32_t beside[64], densities[64], places[128], kernel[64], near_ranks[256];
+    uint32_t beside[2][64], densities[64], places[128], kernel[64], near_ranks[256];
+    uint32_t by_state[PITH_TRELLIS_MOST_STATES];
     uint32_t sign_beside[81], sign_place[64];
     uint32_t row_flag[4];
     uint32_t flag_before[3][4], flag_around[3][64], flag_channel[3][16], flag_place[3][64];
@@ -79,7 +83,7 @@ struct adaptive {
     uint32_t rank_row[16][8], rank_column[16][8], rank_beside[16][16], rank_level[16][64];
     uint32_t zero[4];
     uint32_t exponent[256];
-    int32_t weight[ADAPTIVE_SETS][ADAPTIVE_INPUTS];
+    int32_t weight[2][ADAPTIVE_SETS][ADAPTIVE_INPUTS]; /* of each quantizer of the trellis */
 
     uint16_t rate[256];
     int16_t stretch[4096];

@@ -74,6 +74,8 @@ struct weight {
     uint32_t cpu;         /* PITH_CPU_ bits that decoding may use; 0: the reference */
     bool settled;         /* one codebook of many centroids, all about as frequent: its counters
                              begin as ones that have seen much */
+    uint8_t trellis;      /* adaptive, with codebooks: states of pith_trellis.h, whose levels are
+                             coded; 0: indices are */
 };
 
 /* The elements where they lie in the image, when they are stored there as they are computed with -

@@ -95,8 +95,12 @@ enum chunk_kind {
 #define HEAD_VECTORS 3u /* plain, codebook, codebook with the same centroids */
 #define HEAD_LONG 0x7cu /* shape code, support, grid and code follow; a byte each */
 #define HEAD_LONG_BYTES 4u
+/* Prefix: the real head follows, of an adaptive tensor with codebooks, whose levels of a trellis
+ * are coded: of 8 states, of 16. */
+#define HEAD_TRELLIS_8 0x7du
+#define HEAD_TRELLIS_16 0x7eu
 #define GRID_GROUPS 2u            /* of a long head: a codebook for each group */
-#define HEAD_SAME_CENTROIDS 0x80u /* bit of a common head; between HEAD_LONG and here: free */
+#define HEAD_SAME_CENTROIDS 0x80u /* bit of a common head; HEAD_TRELLIS_16 + 1: free */
 #define HEAD_FORM 0xf8u           /* from here on: adaptive, a form byte follows the shape */
 /* What would be common heads with the same centroids, but no codebook, are short heads of the most
  * frequent adaptive tensors: support, codebook and source are told by them, and what follows from

@@ -321,17 +321,8 @@ static bool is_plain_head(uint32_t head)
     return head < HEAD_TYPE && (head >> 3) % COMMON_KINDS == 0;
 }
 
-/* Everything told before the streams. */
-static enum pith_status parse_head(struct graph_parse *p, struct weight *w)
+static enum pith_status parse_real_head(struct graph_parse *p, uint8_t head, struct weight *w)
 {
-    uint8_t head = rd_u8(&p->r);
-    w->type = PITH_F32;
-    if (head == HEAD_TYPE) {
-        enum pith_status st = parse_type(p, w);
-        if (st)
-            return st;
-        head = rd_u8(&p->r);
-    }
     if (head == HEAD_LONG)
         return parse_long(p, w);
     if (head > HEAD_LONG && head < HEAD_SAME_CENTROIDS)
@@ -345,6 +336,34 @@ static enum pith_status parse_head(struct graph_parse *p, struct weight *w)
     if (head >= HEAD_FORM || head - HEAD_VECTOR < HEAD_VECTORS)
         return parse_form(p, head, w);
     return parse_common(p, head, w);
+}
+
+/* A prefix that is not the last one leaves a head that is none. */
+static enum pith_status parse_trellis(struct graph_parse *p, uint8_t prefix, struct weight *w)
+{
+    if (!PITH_BUILD_TRELLIS)
+        return pith_parse_unsupported(p);
+    enum pith_status st = parse_real_head(p, rd_u8(&p->r), w);
+    if (!st && (w->code != CODE_ADAPTIVE || w->grid != GRID_CODEBOOK))
+        return pith_parse_corrupt(p);
+    w->trellis = prefix == HEAD_TRELLIS_8 ? 8 : 16;
+    return st;
+}
+
+/* Everything told before the streams. */
+static enum pith_status parse_head(struct graph_parse *p, struct weight *w)
+{
+    uint8_t head = rd_u8(&p->r);
+    w->type = PITH_F32;
+    if (head == HEAD_TYPE) {
+        enum pith_status st = parse_type(p, w);
+        if (st)
+            return st;
+        head = rd_u8(&p->r);
+    }
+    if (head == HEAD_TRELLIS_8 || head == HEAD_TRELLIS_16)
+        return parse_trellis(p, head, w);
+    return parse_real_head(p, head, w);
 }
 
 /* ---- streams ------------------------------------------------------------------------------- */

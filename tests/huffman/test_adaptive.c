@@ -22,6 +22,7 @@ struct spec {
     uint32_t n_centroids; /* 0: plain f32 */
     uint64_t n_groups;
     uint32_t zeros; /* of dense: percent of elements that are the zero */
+    uint8_t trellis;
 };
 
 struct sample {
@@ -63,6 +64,40 @@ static void make_codebooks(struct sample *s, bool with_zero, uint64_t *seed)
     w->codebook = (struct stream){s->codebook, bytes};
 }
 
+/* An index whose integer, counted from zero, is a level of the state; if there is none, the
+ * element is not stored. */
+static void make_level(struct sample *s, uint64_t i, const struct spec *spec, uint32_t *state,
+                       uint64_t *seed)
+{
+    const struct weight *w = &s->w;
+    const float *c = s->centroid + i / w->group_elems * w->n_centroids;
+    int32_t below_zero = 0, q = 0, index = 0;
+    while (below_zero < (int32_t)w->n_centroids && c[below_zero] < 0)
+        below_zero++;
+    bool zero = below_zero < (int32_t)w->n_centroids && f32_bits(c[below_zero]) == 0;
+    bool found = zero && below(seed, 100) < spec->zeros;
+    for (uint32_t tries = 0; tries < 300 && s->mask[i] && !found; tries++) {
+        index = (int32_t)below(seed, w->n_centroids);
+        q = index - below_zero + (index >= below_zero && !zero);
+        found = q == 0 || (q & 1) == (int32_t)(*state & 1);
+    }
+    q = found && s->mask[i] ? q : 0;
+    s->index[i] = (uint8_t)(found && q == 0 ? below_zero : index);
+    s->w.nnz -= s->mask[i] && !found;
+    s->mask[i] &= found;
+    *state = pith_trellis_after(w->trellis, *state, q);
+}
+
+static void make_levels(struct sample *s, const struct spec *spec, uint64_t *seed)
+{
+    uint64_t cols = s->w.count / adaptive_rows(&s->w);
+    uint32_t state = 0;
+    for (uint64_t i = 0; i < s->w.count; i++) {
+        state = i % cols ? state : 0;
+        make_level(s, i, spec, &state, seed);
+    }
+}
+
 static void make_elements(struct sample *s, const struct spec *spec, uint64_t *seed)
 {
     struct weight *w = &s->w;
@@ -76,6 +111,10 @@ static void make_elements(struct sample *s, const struct spec *spec, uint64_t *s
     }
     if (w->nnz == 0)
         w->nnz = s->mask[w->count - 1] = 1;
+    if (w->trellis) {
+        make_levels(s, spec, seed);
+        return;
+    }
     for (uint64_t i = 0; i < w->count; i++) {
         if (!s->mask[i])
             continue;
@@ -112,7 +151,7 @@ static void encode(struct sample *s)
 
 static struct sample make(const struct spec *spec, const struct weight *source, uint64_t *seed)
 {
-    struct sample s = {.w = {.type = PITH_F32, .code = CODE_ADAPTIVE}};
+    struct sample s = {.w = {.type = PITH_F32, .code = CODE_ADAPTIVE, .trellis = spec->trellis}};
     struct weight *w = &s.w;
     w->shape.rank = spec->rank;
     w->count = 1;
@@ -210,28 +249,37 @@ static void check(struct sample *s)
 }
 
 static const struct spec specs[] = {
-    {2, {300, 100}, 100, 16, 1, 0},
-    {2, {300, 100}, 100, 16, 300, 0},
-    {2, {50, 784}, 20, 7, 1, 50},
-    {4, {20, 10, 5, 5}, 300, 32, 1, 0},
-    {4, {20, 10, 3, 3}, 1000, 15, 1, 60},
-    {4, {20, 10, 3, 3}, 1000, 15, 20, 60},
-    {4, {8, 3, 1, 7}, 1000, 256, 1, 5},
-    {3, {5, 6, 7}, 500, 1, 1, 0},
-    {3, {5, 6, 7}, 1000, 1, 1, 100},
-    {1, {500}, 1000, 0, 1, 80},
-    {1, {500}, 200, 0, 1, 10},
-    {2, {40, 40}, 100, 0, 1, 0},
-    {1, {64}, 1000, 31, 1, 40},
-    {0, {0}, 1000, 2, 1, 0},
-    {2, {1, 100}, 0, 4, 1, 0},
-    {2, {100, 1}, 500, 4, 4, 0},
-    {2, {64, 64}, 999, 17, 1, 0},
-    {2, {64, 64}, 0, 255, 1, 0},
-    {2, {200, 1}, 1000, 2, 1, 100},
-    {2, {33, 4097}, 30, 5, 1, 0},
-    {1, {4}, 1000, 0, 1, 100},
-    {2, {30, 900}, 100, 9, 1, 0},
+    {2, {300, 100}, 100, 16, 1, 0, 0},
+    {2, {300, 100}, 100, 16, 300, 0, 0},
+    {2, {50, 784}, 20, 7, 1, 50, 0},
+    {4, {20, 10, 5, 5}, 300, 32, 1, 0, 0},
+    {4, {20, 10, 3, 3}, 1000, 15, 1, 60, 0},
+    {4, {20, 10, 3, 3}, 1000, 15, 20, 60, 0},
+    {4, {8, 3, 1, 7}, 1000, 256, 1, 5, 0},
+    {3, {5, 6, 7}, 500, 1, 1, 0, 0},
+    {3, {5, 6, 7}, 1000, 1, 1, 100, 0},
+    {1, {500}, 1000, 0, 1, 80, 0},
+    {1, {500}, 200, 0, 1, 10, 0},
+    {2, {40, 40}, 100, 0, 1, 0, 0},
+    {1, {64}, 1000, 31, 1, 40, 0},
+    {0, {0}, 1000, 2, 1, 0, 0},
+    {2, {1, 100}, 0, 4, 1, 0, 0},
+    {2, {100, 1}, 500, 4, 4, 0, 0},
+    {2, {64, 64}, 999, 17, 1, 0, 0},
+    {2, {64, 64}, 0, 255, 1, 0, 0},
+    {2, {200, 1}, 1000, 2, 1, 100, 0},
+    {2, {33, 4097}, 30, 5, 1, 0, 0},
+    {1, {4}, 1000, 0, 1, 100, 0},
+    {2, {30, 900}, 100, 9, 1, 0, 0},
+    {2, {30, 41}, 1000, 15, 1, 40, 8},
+    {2, {31, 40}, 1000, 15, 1, 40, 16},
+    {4, {20, 10, 3, 3}, 1000, 31, 20, 60, 8},
+    {4, {20, 10, 3, 3}, 1000, 31, 1, 60, 16},
+    {2, {50, 70}, 300, 17, 1, 20, 16},
+    {2, {50, 70}, 300, 18, 50, 0, 8},
+    {2, {40, 3}, 1000, 255, 1, 10, 8},
+    {1, {99}, 1000, 40, 1, 10, 16},
+    {2, {9, 100}, 1000, 70, 1, 0, 8},
 };
 #define N_SPECS (sizeof specs / sizeof *specs)
 
@@ -252,12 +300,12 @@ static void test_round_trip(void **state)
 static void test_source(void **state)
 {
     (void)state;
-    static const struct spec first = {4, {20, 1, 5, 5}, 60, 5, 1, 0};
-    static const struct spec second[] = {{4, {10, 20, 3, 3}, 100, 5, 1, 0},
-                                         {2, {50, 320}, 50, 5, 1, 0},
-                                         {2, {50, 340}, 50, 5, 1, 0},
-                                         {1, {20}, 1000, 0, 1, 70},
-                                         {1, {20}, 1000, 31, 1, 70}};
+    static const struct spec first = {4, {20, 1, 5, 5}, 60, 5, 1, 0, 0};
+    static const struct spec second[] = {{4, {10, 20, 3, 3}, 100, 5, 1, 0, 0},
+                                         {2, {50, 320}, 50, 5, 1, 0, 0},
+                                         {2, {50, 340}, 50, 5, 1, 0, 0},
+                                         {1, {20}, 1000, 0, 1, 70, 0},
+                                         {1, {20}, 1000, 31, 1, 70, 0}};
     uint64_t seed = SEED;
     struct sample a = make(&first, NULL, &seed);
     for (size_t i = 0; i < sizeof second / sizeof *second; i++) {
@@ -267,6 +315,41 @@ static void test_source(void **state)
         release(&b);
     }
     release(&a);
+}
+
+static enum pith_status count_bytes(const struct sample *s, size_t *bytes)
+{
+    struct adaptive_input in = {.w = &s->w, .index = s->index};
+    return pith_adaptive_encode(&in, NULL, 0, bytes);
+}
+
+/* Levels are as many as half of the integers: a bit less for each. What is no level is refused, and
+ * what is one of the other trellis. */
+static void test_levels(void **state)
+{
+    (void)state;
+    for (uint8_t states = 8; states <= 16; states += 8) {
+        const struct spec spec = {2, {40, 100}, 1000, 63, 1, 2, states};
+        uint64_t seed = SEED + states;
+        struct sample s = make(&spec, NULL, &seed);
+        while (f32_bits(s.centroid[31]) != 0) { /* as many on each side */
+            release(&s);
+            s = make(&spec, NULL, &seed);
+        }
+        size_t levels = s.w.index_stream.n_bytes, all, ignored;
+        s.w.trellis = 0;
+        assert_int_equal(count_bytes(&s, &all), PITH_OK);
+        assert_true(levels + 400 < all);
+        s.w.trellis = 24 - states;
+        assert_int_equal(count_bytes(&s, &ignored), PITH_ERR_ARGUMENT);
+        s.w.trellis = states;
+        assert_int_equal(count_bytes(&s, &ignored), PITH_OK);
+        assert_int_equal(ignored, levels);
+        uint64_t last = s.w.count - 1;
+        s.index[last] = (uint8_t)(s.index[last] > 40 ? s.index[last] - 1 : s.index[last] + 1);
+        assert_int_equal(count_bytes(&s, &ignored), PITH_ERR_ARGUMENT);
+        release(&s);
+    }
 }
 
 /* What was decoded stays inside the tensor; nothing else is promised. */
@@ -283,8 +366,11 @@ static enum pith_status decode(const struct weight *w, float *dst)
 static void test_damage(void **state)
 {
     (void)state;
-    static const struct spec damaged[] = {
-        {2, {20, 30}, 150, 6, 1, 0}, {4, {3, 4, 3, 3}, 1000, 20, 3, 50}, {1, {90}, 1000, 0, 1, 50}};
+    static const struct spec damaged[] = {{2, {20, 30}, 150, 6, 1, 0, 0},
+                                          {4, {3, 4, 3, 3}, 1000, 20, 3, 50, 0},
+                                          {1, {90}, 1000, 0, 1, 50, 0},
+                                          {2, {10, 30}, 1000, 11, 1, 30, 8},
+                                          {2, {10, 30}, 400, 12, 1, 30, 16}};
     for (size_t k = 0; k < sizeof damaged / sizeof *damaged; k++) {
         uint64_t seed = SEED + k;
         struct sample s = make(&damaged[k], NULL, &seed);
@@ -300,7 +386,7 @@ static void test_damage(void **state)
             s.stream[bit / 8] ^= (uint8_t)(1u << (bit % 8));
         }
         if (s.w.grid == GRID_CODEBOOK)        /* else mantissas, which nothing else depends on */
-            assert_true(wrong * 50 <= 8 * n); /* the end of the code tells nearly always */
+            assert_true(wrong * 40 <= 8 * n); /* the end of the code tells nearly always */
         for (uint64_t cut = 0; cut < n; cut++) {
             s.w.index_stream.n_bytes = cut;
             if (decode(&s.w, dst) == PITH_OK)
@@ -341,8 +427,9 @@ static void test_noise(void **state)
 static void test_end(void **state)
 {
     (void)state;
-    static const struct spec small[] = {
-        {2, {20, 30}, 150, 6, 1, 0}, {2, {6, 5}, 1000, 4, 1, 50}, {1, {9}, 1000, 0, 1, 50}};
+    static const struct spec small[] = {{2, {20, 30}, 150, 6, 1, 0, 0},
+                                        {2, {6, 5}, 1000, 4, 1, 50, 0},
+                                        {1, {9}, 1000, 0, 1, 50, 0}};
     for (uint64_t round = 0; round < 40; round++)
         for (size_t k = 0; k < sizeof small / sizeof *small; k++) {
             uint64_t seed = SEED + 100 * round + k;
@@ -378,7 +465,7 @@ static void test_more_elements_than_places(void **state)
     (void)state;
     uint32_t refused = 0;
     for (uint64_t round = 0; round < 40; round++) {
-        static const struct spec spec = {2, {8, 8}, 400, 0, 1, 0};
+        static const struct spec spec = {2, {8, 8}, 400, 0, 1, 0, 0};
         uint64_t seed = SEED + 7 * round;
         struct sample s = make(&spec, NULL, &seed);
         struct guarded scratch = guard_new(pith_adaptive_bytes(&s.w), 1);
@@ -457,6 +544,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_source),
+        cmocka_unit_test(test_levels),
         cmocka_unit_test(test_damage),
         cmocka_unit_test(test_noise),
         cmocka_unit_test(test_end),

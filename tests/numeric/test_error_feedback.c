@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include "pith_cholesky.h"
 #include "pith_error_feedback.h"
+#include "pith_trellis.h"
 #include "gemm_model.h"
 
 enum { N = 24, ROWS = 40, PATCHES = 200 };
@@ -405,6 +406,179 @@ static void prices_count_beside_the_error(void **state)
                  free_sum);
 }
 
+/* ---- trellis --------------------------------------------------------------------------------- */
+
+static struct quantizer_trellis trellis_of(uint32_t n_states)
+{
+    struct quantizer_trellis t = {.n_states = n_states};
+    for (uint32_t s = 0; s < n_states; s++)
+        for (uint32_t odd = 0; odd < 2; odd++)
+            t.next[s][odd] = (uint8_t)pith_trellis_next(n_states, s, odd);
+    return t;
+}
+
+/* From the last place on. */
+static bool are_levels(uint32_t n_states, const int16_t *q, size_t n)
+{
+    uint32_t state = 0;
+    bool levels = true;
+    while (n-- > 0) {
+        levels = levels && (q[n] == 0 || (q[n] & 1) == (int)(state & 1));
+        state = pith_trellis_after(n_states, state, q[n]);
+    }
+    return levels;
+}
+
+static void levels_have_the_error_they_say_and_obey(void **state)
+{
+    (void)state;
+    struct test_random r = test_seed(52);
+    double room[N * 32];
+    for (uint32_t states = 8; states <= 16; states += 8)
+        for (int round = 0; round < 20; round++) {
+            struct quantizer_trellis t = trellis_of(states);
+            struct problem p;
+            uint8_t kept[N];
+            make_problem(&r, &p);
+            p.row.trellis = &t;
+            p.row.n_paths = 32;
+            p.row.e = room;
+            double scale = widest(&p) * (round % 3 ? 0.7 : 0.3);
+            double error = pith_error_feedback(&p.row, scale, HUGE_VAL, p.q);
+            double told = error_of(&p, scale, p.q);
+            assert_true(fabs(error - told) < 1e-9 * told);
+            assert_true(are_levels(states, p.q, N));
+            for (int k = 0; k < N; k++)
+                kept[k] = k % 4 != 0;
+            p.row.kept = kept;
+            pith_error_feedback(&p.row, scale, HUGE_VAL, p.q);
+            assert_true(are_levels(states, p.q, N));
+            for (int k = 0; k < N; k++)
+                assert_true(p.q[k] >= -8 && p.q[k] <= 7 && (kept[k] || p.q[k] == 0));
+        }
+}
+
+/* Every sequence of levels from place j down; the least error. */
+static double best_levels(const struct error_feedback *r, double scale, size_t j, uint32_t state)
+{
+    double best = HUGE_VAL;
+    for (int32_t q = r->lowest; q <= r->most; q++) {
+        double e = r->goal[j] - scale * q, u = r->u[j * r->n + j];
+        if (q != 0 && (q & 1) != (int32_t)(state & 1))
+            continue;
+        e *= e * u * u;
+        if (j > 0)
+            e += best_levels(r, scale, j - 1, pith_trellis_after(r->trellis->n_states, state, q));
+        best = fmin(best, e);
+    }
+    return best;
+}
+
+static void viterbi_finds_the_best_levels(void **state)
+{
+    (void)state;
+    enum { FEW = 6 };
+    struct test_random r = test_seed(53);
+    for (uint32_t states = 8; states <= 16; states += 8)
+        for (int round = 0; round < 20; round++) {
+            struct quantizer_trellis t = trellis_of(states);
+            double u[FEW * FEW] = {0}, goal[FEW], e[FEW * 16];
+            int16_t q[FEW];
+            for (int k = 0; k < FEW; k++) {
+                u[k * FEW + k] = 0.5 + fabs((double)test_gauss(&r));
+                goal[k] = 2 * (double)test_gauss(&r);
+            }
+            struct error_feedback row = {.n = FEW,
+                                         .u = u,
+                                         .goal = goal,
+                                         .lowest = -7,
+                                         .most = 7,
+                                         .trellis = &t,
+                                         .n_paths = states,
+                                         .e = e};
+            double found = pith_error_feedback(&row, 1, HUGE_VAL, q);
+            double best = best_levels(&row, 1, FEW - 1, 0);
+            assert_true(fabs(found - best) < 1e-9 * best);
+        }
+}
+
+/* Of the levels q, as the search should have told them: errors, and what each quantizer asks. */
+static double told_of_levels(const struct error_feedback *r, double scale, const int16_t *q)
+{
+    uint32_t state = 0;
+    double told = 0;
+    for (size_t j = r->n; j-- > 0;) {
+        double e = r->u[j * r->n + j] * (r->goal[j] - scale * q[j]);
+        const int32_t integers = r->most - r->lowest + 1;
+        told += e * e + r->price[(int32_t)(state & 1) * integers + q[j] - r->lowest];
+        state = pith_trellis_after(r->trellis->n_states, state, q[j]);
+    }
+    return told;
+}
+
+static void each_quantizer_has_its_prices(void **state)
+{
+    (void)state;
+    enum { FEW = 40, LEVELS = 7 };
+    struct test_random r = test_seed(55);
+    struct quantizer_trellis t = trellis_of(8);
+    double u[FEW * FEW] = {0}, goal[FEW], e[FEW * 32], price[2][2 * LEVELS + 1];
+    int16_t q[2][FEW];
+    for (int k = 0; k < FEW; k++) {
+        u[k * FEW + k] = 1;
+        goal[k] = 2 * (double)test_gauss(&r);
+    }
+    for (int z = 0; z < 2; z++)
+        for (int k = -LEVELS; k <= LEVELS; k++)
+            price[z][k + LEVELS] = (z ? 0.3 : 0.2) * (1 + abs(k));
+    struct error_feedback row = {.n = FEW,
+                                 .u = u,
+                                 .goal = goal,
+                                 .lowest = -LEVELS,
+                                 .most = LEVELS,
+                                 .price = price[0],
+                                 .trellis = &t,
+                                 .n_paths = 32,
+                                 .e = e};
+    double found = pith_error_feedback(&row, 1, HUGE_VAL, q[0]);
+    assert_true(fabs(found - told_of_levels(&row, 1, q[0])) < 1e-9 * found);
+    row.price = NULL;
+    pith_error_feedback(&row, 1, HUGE_VAL, q[1]);
+    row.price = price[0];
+    assert_true(found < told_of_levels(&row, 1, q[1]));
+}
+
+/* The granular gain that the codes are known for, over steps as wide as their quantizers'. */
+static void a_trellis_gains_a_decibel(void **state)
+{
+    (void)state;
+    enum { LONG = 4000 };
+    static double goal[LONG], e[LONG * 16], seen[16], one[LONG];
+    struct test_random r = test_seed(54);
+    for (int k = 0; k < LONG; k++) {
+        goal[k] = 40 * (double)test_gauss(&r);
+        one[k] = 1;
+    }
+    const struct low_rank_factor f = {.n = LONG, .x = seen, .p = seen, .diagonal = one};
+    for (uint32_t states = 8; states <= 16; states += 8) {
+        struct quantizer_trellis t = trellis_of(states);
+        int16_t q[LONG];
+        struct error_feedback row = {.n = LONG,
+                                     .factor = &f,
+                                     .goal = goal,
+                                     .lowest = -1000,
+                                     .most = 1000,
+                                     .trellis = &t,
+                                     .n_paths = states,
+                                     .e = e,
+                                     .seen = seen};
+        double error = pith_error_feedback(&row, 1, HUGE_VAL, q) / LONG;
+        double gain = 10 * log10(4.0 / 12 / error);
+        if (!(gain > (states == 8 ? 1.03 : 1.1) && gain < 1.25))
+            fail_msg("%u states gain %g dB", states, gain);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -420,6 +594,10 @@ int main(void)
         cmocka_unit_test(order_rises_and_equal_ones_stay),
         cmocka_unit_test(the_scale_found_is_no_worse),
         cmocka_unit_test(prices_count_beside_the_error),
+        cmocka_unit_test(levels_have_the_error_they_say_and_obey),
+        cmocka_unit_test(viterbi_finds_the_best_levels),
+        cmocka_unit_test(each_quantizer_has_its_prices),
+        cmocka_unit_test(a_trellis_gains_a_decibel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,9 @@
 #include <cmocka.h>
 #include "conv_chain.h"
 #include "pith_host.h"
+#include "pith_pack.h"
+#include "pith_trellis.h"
+#include "pith_unpack.h"
 #include "pith_weight_sweep.h"
 #include "test_rd.h"
 
@@ -183,6 +186,58 @@ static void parts_can_be_left_out(void **state)
     pith_data_free(data);
 }
 
+static void assert_levels(const struct pith_const *c, uint64_t cols, uint32_t states)
+{
+    const int32_t zero = (int32_t)c->codebook->n_centroids / 2;
+    uint32_t state = 0;
+    for (uint64_t i = 0; i < c->count; i++) {
+        int32_t q = c->codebook->index[i] - zero;
+        state = i % cols ? state : 0;
+        assert_true(q == 0 || (q & 1) == (int32_t)(state & 1));
+        state = pith_trellis_after(states, state, q);
+    }
+}
+
+/* Of the rows that are long enough; the file has them as levels, and has so when it is written
+ * again. */
+static void levels_of_a_trellis(void **state)
+{
+    (void)state;
+    struct pith_model *m = chain_new(21);
+    struct pith_data *data = chain_data(22);
+    const struct pith_pack_opts pack = {.size_bytes = sizeof pack, .compact = true};
+    for (uint32_t states = 8; states <= 16; states += 8) {
+        struct pith_opts runtime;
+        struct pith_weight_sweep_opts o = {.lambda = 1e-4, .rate_share = 0.5, .states = states};
+        struct pith_model *one = sweep(m, data, o, NULL), *read;
+        pith_opts_init(&runtime, sizeof runtime);
+        check(pith_threads_start(&runtime, 3));
+        o.runtime = &runtime;
+        struct pith_model *three = sweep(m, data, o, NULL);
+        assert_true(same_weights(one, three));
+        const uint32_t w = m->nodes[0].in[1];
+        assert_levels(one->values[w].constant, 18, states);
+        struct pith_buffer file, again;
+        check(pith_model_pack(one, &pack, &file, &err));
+        check(pith_unpack(file.data, file.bytes, "net.pith", 0, 0, NULL, &read, &err));
+        const struct pith_const *c = read->values[read->nodes[0].in[1]].constant;
+        assert_int_equal(c->trellis, states);
+        assert_int_equal(read->values[read->nodes[2].in[1]].constant->trellis, 0);
+        assert_memory_equal(c->data, one->values[w].constant->data, c->count * sizeof(float));
+        check(pith_model_pack(read, &pack, &again, &err));
+        assert_int_equal(again.bytes, file.bytes);
+        assert_memory_equal(again.data, file.data, file.bytes);
+        pith_buffer_free(&file);
+        pith_buffer_free(&again);
+        pith_model_free(read);
+        pith_model_free(one);
+        pith_model_free(three);
+        pith_threads_stop(&runtime);
+    }
+    pith_model_free(m);
+    pith_data_free(data);
+}
+
 /* A weight that two nodes read has no statistics; a row of zeros, and inputs that are always 0. */
 static void odd_layers_are_rounded_all_the_same(void **state)
 {
@@ -251,6 +306,12 @@ static void stops_and_refuses(void **state)
     assert_int_equal(seen, 1);
     o.lambda = 0;
     assert_int_equal(pith_weight_sweep(m, data, &o, &out, NULL, &err), PITH_ERR_ARGUMENT);
+    o.lambda = 1;
+    o.states = 4;
+    assert_int_equal(pith_weight_sweep(m, data, &o, &out, NULL, &err), PITH_ERR_ARGUMENT);
+    o.states = 8;
+    o.paths = 12;
+    assert_int_equal(pith_weight_sweep(m, data, &o, &out, NULL, &err), PITH_ERR_ARGUMENT);
     o = (struct pith_weight_sweep_opts){.size_bytes = sizeof o, .lambda = 1};
     m->n_inputs = 0;
     assert_int_equal(pith_weight_sweep(m, data, &o, &out, NULL, &err), PITH_ERR_UNSUPPORTED);
@@ -269,6 +330,7 @@ int main(void)
         cmocka_unit_test(threads_and_places_change_no_bit),
         cmocka_unit_test(lambda_trades_bits_for_loss),
         cmocka_unit_test(parts_can_be_left_out),
+        cmocka_unit_test(levels_of_a_trellis),
         cmocka_unit_test(odd_layers_are_rounded_all_the_same),
         cmocka_unit_test(pruned_weights_stay_pruned),
         cmocka_unit_test(stops_and_refuses),

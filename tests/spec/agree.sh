@@ -78,7 +78,9 @@ for support in dense bitmap coded; do
 done
 for word in gaps patterns "dense grid plain code planes" "grid codebooks code rans" "adaptive settled" \
     "dense grid codebook code context" "dense grid codebooks code context" "sparse grid codebook code context" \
-    "sparse grid codebooks code context"; do grep -q "$word" "$work/codings" || complain "no file: $word"; done
+    "sparse grid codebooks code context" \
+    "dense grid codebook code adaptive trellis" "sparse grid codebook code adaptive trellis" \
+    "codebooks code adaptive trellis"; do grep -q "$word" "$work/codings" || complain "no file: $word"; done
 
 # takes PROGRAM FILE: 0 taken, 1 refused; anything else ends the test
 takes() {
@@ -91,7 +93,7 @@ takes() {
 }
 seed=1
 while [ $seed -le 200 ]; do
-    for f in small.pith steps.pith planes.pith rans_compact.pith contexts_compact.pith wiring.pith bodies.pith integers.pith; do
+    for f in small.pith steps.pith trellis.pith planes.pith rans_compact.pith contexts_compact.pith wiring.pith bodies.pith integers.pith; do
         "$work/flip_bits" $f $seed damaged || exit 1
         takes "$spec" damaged && complain "$f, flip_bits seed $seed: taken by spec_decode"
         takes "$work/dump_model" damaged && complain "$f, flip_bits seed $seed: taken by the library"

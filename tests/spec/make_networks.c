@@ -21,6 +21,7 @@ enum { RARE = 10007 }; /* a seed that also means: one element of so many is kept
 enum {
     STEPS = 20000
 }; /* seeds from here to + 9 mean, too: codebooks are k times a step of so many bits */
+enum { LEVELS = 30000 }; /* seeds from here + 8, + 16: levels of a trellis of so many states */
 
 static const char *folder;
 static struct pith_model *model;
@@ -199,6 +200,29 @@ static void make_mask(struct pith_const *c, const struct recipe *r)
     }
 }
 
+/* Instead of the codebooks: grids whose indices are levels of a trellis, row by row; what a mask
+ * leaves out is a level, 0. */
+static void make_levels(struct pith_const *c, uint32_t states, uint64_t rows)
+{
+    struct pith_codebook *b = c->codebook;
+    const int32_t most = (int32_t)b->n_centroids / 2;
+    uint32_t state = 0;
+    for (uint64_t i = 0; i < b->n_groups * b->n_centroids; i++) {
+        b->centroid[i] =
+            (float)((int32_t)(i % b->n_centroids) - most) * (0.25f + (float)(i / b->n_centroids));
+    }
+    for (uint64_t i = 0; i < c->count; i++) {
+        state = i % (c->count / rows) == 0 ? 0 : state;
+        uint32_t k = c->mask && !c->mask[i] ? 0 : random_below((uint32_t)(most + 1) / 2);
+        int32_t q = k == 0 ? 0 : (int32_t)(2 * k - state % 2);
+        b->index[i] = (uint8_t)(most + (random_below(2) == 0 ? q : -q));
+        ((float *)c->data)[i] =
+            c->mask && !c->mask[i] ? 0
+                                   : b->centroid[i / b->group_elems * b->n_centroids + b->index[i]];
+        state = state / 2 ^ (state % 2 * (states == 8 ? 5 : 9)) ^ (k % 2 * 2);
+    }
+}
+
 static uint32_t make_tensor(const char *name, const struct recipe *r)
 {
     uint32_t v = new_value(name, PITH_F32, r->rank, r->dim);
@@ -217,6 +241,9 @@ static uint32_t make_tensor(const char *name, const struct recipe *r)
     }
     if (r->density < 100 || r->pattern) {
         make_mask(c, r);
+    }
+    if (r->seed == LEVELS + 8 || r->seed == LEVELS + 16) {
+        make_levels(c, (uint32_t)(r->seed - LEVELS), r->dim[0]);
     }
     c->code = r->code;
     model->values[v].constant = c;
@@ -365,6 +392,19 @@ static void steps_of_rows(void)
     }
     add_tensors(0, r, 10, 6);
     finish("steps", &compact);
+}
+
+/* Levels of both trellises: dense, sparse, with a grid for each row, few and many. */
+static void levels(void)
+{
+    const enum pith_code code = PITH_CODE_ADAPTIVE;
+    const struct recipe r[] = {{2, {30, 40}, 100, 15, 0, code, 0, 0, LEVELS + 8},
+                               {4, {10, 6, 3, 3}, 100, 31, 0, code, 0, 0, LEVELS + 16},
+                               {2, {20, 50}, 40, 21, 0, code, 0, 0, LEVELS + 8},
+                               {2, {20, 60}, 100, 9, 60, code, 0, 0, LEVELS + 16},
+                               {2, {17, 33}, 100, 255, 0, code, 0, 0, LEVELS + 16}};
+    add_tensors(0, r, 5, 12);
+    finish("trellis", &compact);
 }
 
 static void far_tables(void)
@@ -646,6 +686,7 @@ int main(int argc, char **argv)
     every_coding();
     shared_tables();
     steps_of_rows();
+    levels();
     planes();
     rans();
     contexts();

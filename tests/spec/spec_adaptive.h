@@ -12,10 +12,13 @@ struct model {
     struct span bytes;
     uint64_t shifted;
     /* mixing */
-    int64_t w[5][8];
+    int64_t w[2][5][8];
+    /* trellis */
+    uint32_t states, state, quantizer, k;
+    struct counter Q[16];
     /* counters */
     struct counter F[4], G[12], H[3][64], I[3][16], J[3][64], Z[4], E[256];
-    struct counter beside[64], levels[64], places[128], seen[64], ranks[256], signs[81],
+    struct counter beside[2][64], levels[64], places[128], seen[64], ranks[256], signs[81],
         sign_places[64];
     struct counter K[2][256], U[16][8], V[16][8], W[16][16], X[16][64];
     struct counter r;
@@ -243,7 +246,7 @@ static uint8_t *read_column_flags(struct model *m, const struct tensor *t, uint6
             &m->I[s][8 * flag_back(flag, i, p) + 4 * flag_back(flag, i, 2 * p) + 2 * a + up],
             &m->J[s][pos],
         };
-        flag[i] = (uint8_t)mixed(m, m->w[4], c, 4);
+        flag[i] = (uint8_t)mixed(m, m->w[0][4], c, 4);
     }
     free(fed);
     return flag;
@@ -284,7 +287,7 @@ static void first_weights(struct model *m)
                                         {113, 64, 62, 34, -4},
                                         {79, 65, 73, 78}};
     for (uint32_t i = 0; i < 40; i++) {
-        m->w[i / 8][i % 8] = 256 * first[i / 8][i % 8];
+        m->w[0][i / 8][i % 8] = m->w[1][i / 8][i % 8] = 256 * first[i / 8][i % 8];
     }
 }
 
@@ -316,7 +319,7 @@ static uint32_t height(uint32_t last)
 }
 
 /* rest: what the numbers left alone say. */
-static uint32_t read_stored(struct model *m, const struct view *v, struct counter rest)
+static uint32_t read_stored(struct model *m, const struct view *v, struct counter rest, bool sparse)
 {
     uint64_t pos = v->c % v->place, seen = pos < 7 ? pos : 7, ones = 0;
     struct column *col = &v->column[v->c];
@@ -327,16 +330,16 @@ static uint32_t read_stored(struct model *m, const struct view *v, struct counte
     struct counter *c[8] = {
         &col->C,
         &m->r,
-        &m->beside[is(v->left) + 2 * is(v->line) + 4 * is(v->above) + 8 * is(v->channel) +
-                   16 * is(last_back(v, 2)) + 32 * is(next)],
+        &m->beside[m->quantizer][is(v->left) + 2 * is(v->line) + 4 * is(v->above) +
+                                 8 * is(v->channel) + 16 * is(last_back(v, 2)) + 32 * is(next)],
         &m->levels[8 * level(col->C) + level(m->r)],
         &m->places[2 * (pos < 64 ? pos : 0) + is(v->left)],
         &m->seen[8 * seen + ones],
-        &rest,
+        m->states > 0 && !sparse ? &m->Q[m->state] : &rest,
         &m->ranks[64 * height(v->left) + 16 * height(v->above) + 4 * height(v->line) +
                   height(v->channel)],
     };
-    return mixed(m, m->w[0], c, 8);
+    return mixed(m, m->w[m->quantizer][0], c, 8);
 }
 
 static uint32_t sign_kind(uint32_t last)
@@ -351,19 +354,20 @@ static uint32_t read_sign(struct model *m, const struct view *v)
                                       9 * sign_kind(v->above) + 27 * sign_kind(v->channel)],
                             &v->column[v->c - v->c % v->place].map,
                             &m->sign_places[v->c % v->place % 64]};
-    return mixed(m, m->w[1], c, 4);
+    return mixed(m, m->w[m->quantizer][1], c, 4);
 }
 
 static uint32_t read_rank_bit(struct model *m, const struct view *v, uint32_t sign, uint32_t node)
 {
+    struct counter *K = &m->K[m->states > 0 ? m->quantizer : sign][node];
     if (node >= 16) {
-        return single(m, &m->K[sign][node]);
+        return single(m, K);
     }
-    struct counter *c[5] = {&m->K[sign][node], &m->U[node][between(m->B >> 3, 0, 7)],
+    struct counter *c[5] = {K, &m->U[node][between(m->B >> 3, 0, 7)],
                             &m->V[node][between(v->column[v->c].A >> 3, 0, 7)],
                             &m->W[node][4 * height(v->left) + height(v->above)],
                             &m->X[node][8 * level(v->column[v->c].C) + level(m->r)]};
-    return mixed(m, m->w[node < 2 ? 2 : 3], c, 5);
+    return mixed(m, m->w[m->quantizer][node < 2 ? 2 : 3], c, 5);
 }
 
 static uint32_t read_rank(struct model *m, const struct view *v, uint32_t sign, uint32_t n)
@@ -400,8 +404,14 @@ static uint32_t read_index(struct model *m, const struct view *v, const uint32_t
     }
     uint32_t sign = N == 0 ? 0 : M == 0 ? 1 : read_sign(m, v);
     must((sign == 1 ? N : M) > 0, m->bytes.at, "a value that is not zero has a centroid");
-    uint32_t rank = read_rank(m, v, sign, sign == 1 ? N : M), far = rank < 255 ? rank : 255;
-    *last = 2 * (rank + 1 < 7 ? rank + 1 : 7) + sign;
+    uint32_t n = sign == 1 ? N : M, coded = read_rank(m, v, sign, m->states > 0 ? (n + 1) / 2 : n);
+    uint32_t rank = coded, far = coded < 255 ? coded : 255;
+    if (m->states > 0) {
+        m->k = coded + 1;
+        rank = 2 * m->k - m->quantizer - 1;
+        must(rank < n, m->bytes.at, "a level is one of the centroids");
+    }
+    *last = 2 * (coded + 1 < 7 ? coded + 1 : 7) + sign;
     m->B = (7 * m->B + 16 * far) / 8;
     v->column[v->c].A = (3 * v->column[v->c].A + 16 * far) / 4;
     return sign == 1 ? N - 1 - rank : N + zero + rank;
@@ -420,7 +430,7 @@ static uint32_t read_float(struct model *m, const struct view *v, uint32_t z, ui
     return sign << 31 | (node - 256) << 23 | mantissa << z;
 }
 
-/* few: at most 16 centroids on each side of zero. */
+/* few: at most 16 centroids, or levels of a trellis, on each side of zero. */
 static void start_ranks(struct model *m, bool few, bool settled)
 {
     static const int64_t first[4] = {47, 17, 23, 32};
@@ -447,7 +457,9 @@ static void start_counters(struct model *m, struct view *v, struct counter store
     RENEW(m->signs);
     RENEW(m->sign_places);
     renew(m->ranks, 256, stored);
-    renew(m->beside, 64, stored);
+    renew(m->beside[0], 64, stored);
+    renew(m->beside[1], 64, stored);
+    renew(m->Q, 16, stored);
     renew(m->levels, 64, stored);
     renew(m->places, 128, stored);
     renew(m->seen, 64, stored);
@@ -465,7 +477,8 @@ static bool sides_are_small(const struct tensor *t, const uint32_t *centroid)
         N++;
     }
     zero = centroid != NULL && N < t->n_centroids && centroid[N] == 0 ? 1 : 0;
-    return N <= 16 && (centroid == NULL || t->n_centroids - N - zero <= 16);
+    uint32_t most = t->trellis > 0 ? 32 : 16;
+    return N <= most && (centroid == NULL || t->n_centroids - N - zero <= most);
 }
 
 /* mask: [count] zeroed; bits: [count] zeroed, of the f32. */
@@ -509,6 +522,7 @@ static void read_adaptive(const struct tensor *t, uint8_t *mask, uint32_t *bits)
     start_counters(m, &v, stored);
     start_ranks(m, sides_are_small(t, centroid), t->settled);
     bool row_any = false;
+    m->states = t->trellis;
     for (uint64_t i = 0; i < t->count; i++) {
         uint64_t r = i / cols;
         uint32_t last = 0;
@@ -517,8 +531,11 @@ static void read_adaptive(const struct tensor *t, uint8_t *mask, uint32_t *bits)
         if (v.c == 0) {
             m->r = stored;
             m->B = m->run = 0;
+            m->state = 0;
             row_any = false;
         }
+        m->quantizer = m->state % 2;
+        m->k = 0;
         v.left = last_back(&v, 1);
         v.line = last_back(&v, line);
         v.above = v.column[v.c].last;
@@ -534,7 +551,7 @@ static void read_adaptive(const struct tensor *t, uint8_t *mask, uint32_t *bits)
                     rest = (struct counter){
                         4 * between((int64_t)((left_n << 20) / places), 1000, 1046000), 30};
                 }
-                chosen = implied || read_stored(m, &v, rest) == 1;
+                chosen = implied || read_stored(m, &v, rest, sparse) == 1;
                 places--;
                 m->run = (m->run << 1 | chosen) & 0xFF;
             }
@@ -554,6 +571,10 @@ static void read_adaptive(const struct tensor *t, uint8_t *mask, uint32_t *bits)
         }
         mask[i] = !sparse || chosen ? 1 : 0;
         v.column[v.c].last = last;
+        if (m->states > 0) {
+            m->state = m->state / 2 ^ (m->quantizer == 1 ? (m->states == 8 ? 5 : 9) : 0) ^
+                       (m->k % 2 == 1 ? 2 : 0);
+        }
     }
     must(!sparse || chosen_all == t->nnz, t->elements.at, "as many stored elements as nnz says");
     check_code_end(m, t->elements);

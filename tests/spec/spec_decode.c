@@ -502,6 +502,7 @@ struct tensor {
     uint64_t support_bytes, index_bytes;
     struct span codebook, support_data, elements; /* `elements`: those, or indices */
     bool adaptive, planes, rans, settled, context;
+    uint32_t trellis; /* states; 0: none */
     uint32_t source_back;
     const struct tensor *source; /* NULL: none */
 };
@@ -885,22 +886,15 @@ static void read_long(struct span *s, struct tensor *t, uint64_t i, bool is_last
     t->elements = cut(data, is_last ? left(data) : varint(s));
 }
 
-/* t: number `i` of n. */
-static void read_tensor(struct span *s, struct tensor *t, uint64_t i, uint64_t n, struct span *data,
-                        uint32_t *last_centroids)
+/* Behind the prefixes. */
+static void read_head(struct span *s, struct tensor *t, uint64_t i, uint64_t n, struct span *data,
+                      uint32_t *last_centroids)
 {
     static const uint32_t vector_form[] = {0x10, 0x12, 0x1A};
     uint32_t *last;
     const struct tensor *before = i > 0 ? t - 1 : NULL;
     uint64_t at = s->at;
     uint32_t head = u8(s);
-    t->type = 1;
-    if (head == 0x78) {
-        unsupported_unless(left(s) == 0 || file[s->at] <= 11, s->at, "a type above 11");
-        t->type = read_type(s);
-        at = s->at;
-        head = u8(s);
-    }
     unsupported_unless(head < 0x7D || head > 0x7F, at, "a head byte that is kept free");
     if (head == 0x7C) {
         read_long(s, t, i, i + 1 == n, data, last_centroids);
@@ -928,6 +922,25 @@ static void read_tensor(struct span *s, struct tensor *t, uint64_t i, uint64_t n
     }
     read_common(s, t, head, at, last);
     read_streams(s, t, data);
+}
+
+/* t: number `i` of n. */
+static void read_tensor(struct span *s, struct tensor *t, uint64_t i, uint64_t n, struct span *data,
+                        uint32_t *last_centroids)
+{
+    t->type = 1;
+    if (left(s) > 0 && file[s->at] == 0x78) {
+        s->at++;
+        unsupported_unless(left(s) == 0 || file[s->at] <= 11, s->at, "a type above 11");
+        t->type = read_type(s);
+    }
+    if (left(s) > 0 && (file[s->at] == 0x7D || file[s->at] == 0x7E)) {
+        t->trellis = u8(s) == 0x7D ? 8 : 16;
+    }
+    uint64_t at = s->at;
+    read_head(s, t, i, n, data, last_centroids);
+    must(t->trellis == 0 || (t->adaptive && t->grid != 0), at,
+         "levels of a trellis are those of an adaptive tensor with a codebook");
 }
 
 /* S5: one byte an element, 1 where it is stored. */
@@ -1303,7 +1316,9 @@ static void print_tensor(uint64_t number, const struct tensor *t)
            t->grid == 0  ? "plain"
            : t->grid < 3 ? "codebook"
                          : "codebooks",
-           t->adaptive          ? (t->settled ? "adaptive settled" : "adaptive")
+           t->adaptive          ? (t->settled   ? "adaptive settled"
+                                   : t->trellis ? "adaptive trellis"
+                                                : "adaptive")
            : t->planes          ? "planes"
            : t->context         ? "context"
            : t->rans            ? "rans"
