@@ -9,7 +9,7 @@
 
 /* Rows shorter than this fill no register. Column after column goes faster, and adds in ascending
  * order: the same bits on every level, which loops of integers with a few floats among them depend
- * on. */
+ * on. The reference gemv does so anyway, and needs no copy of rows that can be borrowed. */
 #define FEW_COLUMNS 16u
 #define BLOCK 16u /* of sums, in four registers of any CPU */
 
@@ -95,6 +95,8 @@ const struct product_kernel pith_product_gemv = {gemv_supports, pith_product_gem
 static bool columns_supports(const struct product_case *c)
 {
     const struct product *p = c->p;
+    if (c->env->kernels->dense.nr == 0 && c->weight && pith_weight_f32_borrow(c->weight))
+        return false;
     return product_is_plain(p) && c->weight && p->trans_b && !p->trans_a && p->m <= GEMV_MAX_M &&
            p->k < FEW_COLUMNS;
 }

@@ -7,7 +7,8 @@
 #
 #     tests/build/bare_root.sh [SUITE [demo|check|both]]      bookworm and both by default
 #
-# MIRROR=URL: where packages come from. DATA=FOLDER: is seen inside as PITH_DATA. KEEP=1 leaves the root
+# SUITE: bookworm, trixie, or Ubuntu's jammy, noble (with universe, as it is installed). MIRROR=URL: where
+# packages come from. DATA=FOLDER: is seen inside as PITH_DATA. KEEP=1 leaves the root
 # and says where it is. The host's proxies, certificates and pip settings hold inside.
 suite=${1:-bookworm}
 what=${2:-both}
@@ -71,8 +72,12 @@ try() {
     [ $rc -eq 0 ] || status=1
 }
 
+components= script=
+case $suite in
+jammy | noble) components=--components=main,universe script=gutsy MIRROR=${MIRROR:-https://archive.ubuntu.com/ubuntu} ;;
+esac
 echo "$suite: a minimal system in $root"
-debootstrap --variant=minbase --include=make,ca-certificates "$suite" "$root" ${MIRROR:+"$MIRROR"} >"$root.log" 2>&1 || {
+debootstrap --variant=minbase --include=make,ca-certificates $components "$suite" "$root" ${MIRROR:+"$MIRROR"} $script >"$root.log" 2>&1 || {
     tail -5 "$root.log" >&2
     exit 1
 }

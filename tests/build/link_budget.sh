@@ -25,9 +25,12 @@ done
 
 # bytes SIZE FILE: of text and data
 bytes() { $1 "$2" | awk 'END {print $1 + $2}'; }
+# Budgets are those of gcc 12; gcc 14 makes up to 4.1 % more of the same files.
+more=5
+[ "$(${CC:-gcc} -dumpversion | cut -d. -f1)" != 12 ] || more=0
 # hold NAME BYTES
 hold() {
-    budget=$(awk -v name="$1" '$1 == name {print $2}' $table)
+    budget=$(awk -v name="$1" -v more=$more '$1 == name {print $2 + int($2 * more / 100)}' $table)
     printf '%-16s %7d of %7d\n' "$1" "$2" "$budget"
     [ "$2" -le "${budget:-0}" ] || { echo "$1: over its budget ($table)"; status=1; }
 }
