@@ -390,8 +390,9 @@ static enum pith_status next_positions(struct decoder *d, uint32_t *pos, uint32_
         ok = n == 0 || pith_gap_next(d->gaps, pos, n) == PITH_OK;
         break;
     case SUPPORT_ADAPTIVE:
-        ok = (d->contexts ? pith_context_stored(d->contexts, pos, d->index, n)
-                          : pith_adaptive_next(d->adaptive, pos, d->index, d->value, n)) == PITH_OK;
+        ok = (uses_contexts(d->w)
+                  ? pith_context_stored(d->contexts, pos, d->index, n)
+                  : pith_adaptive_next(d->adaptive, pos, d->index, d->value, n)) == PITH_OK;
         break;
     }
     d->pos_taken += n;
@@ -456,8 +457,8 @@ static uint32_t largest(const uint8_t *v, uint32_t n)
 static enum pith_status next_adaptive(struct decoder *d, uint8_t *index, float *value, uint32_t n)
 {
     if (d->w->support != SUPPORT_ADAPTIVE)
-        return d->contexts ? pith_context_next(d->contexts, index, n)
-                           : pith_adaptive_next(d->adaptive, NULL, index, value, n);
+        return uses_contexts(d->w) ? pith_context_next(d->contexts, index, n)
+                                   : pith_adaptive_next(d->adaptive, NULL, index, value, n);
     if (index && index != d->index)
         memcpy(index, d->index, n);
     if (value && value != d->value)

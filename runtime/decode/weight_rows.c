@@ -442,7 +442,7 @@ static bool take_element(struct weight_rows *r)
     if (r->adaptive) {
         if (!next_adaptive(r))
             return false;
-    } else if (r->contexts) {
+    } else if (uses_contexts(w)) {
         if (!next_context(r))
             return false;
     } else if (!next_position(r) || (w->grid == GRID_CODEBOOK && !next_index(r)) ||

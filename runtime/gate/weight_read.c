@@ -302,7 +302,8 @@ static enum pith_status parse_long(struct graph_parse *p, struct weight *w)
     st = parse_groups(p, w, h.grid == GRID_GROUPS);
     if (!st && w->support == SUPPORT_ADAPTIVE)
         w->nnz = rd_varint(&p->r, w->count);
-    if (!st && w->code == CODE_CONTEXT && (p->r.bad || !pith_context_allows(w)))
+    if (!st && PITH_BUILD_CONTEXT && w->code == CODE_CONTEXT &&
+        (p->r.bad || !pith_context_allows(w)))
         return pith_parse_corrupt(p);
     return st ? st : parse_gap_count(p, w);
 }

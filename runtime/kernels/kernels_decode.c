@@ -1,11 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* kernels_decode.c - fills the kernels of the entropy decoders from their list. */
+/* kernels_decode.c - fills the kernels of the entropy decoders from their lists. Those of codes that
+ * are not built are NULL. */
 #include "build_choice.h"
 #include "pith_kernel_decode.h"
 #include "pith_runtime.h"
 
+static void fill_rans(struct decode_kernels *k, uint32_t features)
+{
+    RANS_KERNELS(KERNEL_TAKE)
+}
+
+static void fill_context(struct decode_kernels *k, uint32_t features)
+{
+    CONTEXT_KERNELS(KERNEL_TAKE)
+}
+
 void pith_decode_kernels_fill(struct decode_kernels *k, uint32_t features)
 {
-    features &= PITH_BUILD_CPU;
-    DECODE_KERNELS(KERNEL_TAKE)
+    *k = (struct decode_kernels){NULL, NULL};
+    if (PITH_BUILD_RANS)
+        fill_rans(k, features & PITH_BUILD_CPU);
+    if (PITH_BUILD_CONTEXT)
+        fill_context(k, features & PITH_BUILD_CPU);
 }

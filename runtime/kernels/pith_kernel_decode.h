@@ -35,23 +35,29 @@ struct decode_kernels {
 
 void pith_decode_kernels_fill(struct decode_kernels *k, uint32_t features);
 
-/* The list: pith_kernel_list.h. */
-#define DECODE_KERNELS_ANY(KERNEL)                                                                 \
-    KERNEL(rans_rows, rans_rows_fn, pith_rans_rows, 0)                                             \
-    KERNEL(context_indices, context_indices_fn, pith_context_indices, 0)
+/* The lists, one for each code: pith_kernel_list.h. */
 #if defined(__x86_64__)
-#define DECODE_KERNELS_OWN(KERNEL)                                                                 \
+#define RANS_KERNELS_OWN(KERNEL)                                                                   \
     KERNEL(rans_rows, rans_rows_fn, pith_rans_rows_avx2, PITH_CPU_AVX2)                            \
-    KERNEL(rans_rows, rans_rows_fn, pith_rans_rows_avx512, PITH_CPU_AVX512)                        \
+    KERNEL(rans_rows, rans_rows_fn, pith_rans_rows_avx512, PITH_CPU_AVX512)
+#define CONTEXT_KERNELS_OWN(KERNEL)                                                                \
     KERNEL(context_indices, context_indices_fn, pith_context_indices_avx2, PITH_CPU_AVX2)
 #elif defined(__aarch64__)
-#define DECODE_KERNELS_OWN(KERNEL)                                                                 \
-    KERNEL(rans_rows, rans_rows_fn, pith_rans_rows_neon, PITH_CPU_NEON)                            \
+#define RANS_KERNELS_OWN(KERNEL)                                                                   \
+    KERNEL(rans_rows, rans_rows_fn, pith_rans_rows_neon, PITH_CPU_NEON)
+#define CONTEXT_KERNELS_OWN(KERNEL)                                                                \
     KERNEL(context_indices, context_indices_fn, pith_context_indices_neon, PITH_CPU_NEON)
 #else
-#define DECODE_KERNELS_OWN(KERNEL)
+#define RANS_KERNELS_OWN(KERNEL)
+#define CONTEXT_KERNELS_OWN(KERNEL)
 #endif
-#define DECODE_KERNELS(KERNEL) DECODE_KERNELS_ANY(KERNEL) DECODE_KERNELS_OWN(KERNEL)
+#define RANS_KERNELS(KERNEL)                                                                       \
+    KERNEL(rans_rows, rans_rows_fn, pith_rans_rows, 0)                                             \
+    RANS_KERNELS_OWN(KERNEL)
+#define CONTEXT_KERNELS(KERNEL)                                                                    \
+    KERNEL(context_indices, context_indices_fn, pith_context_indices, 0)                           \
+    CONTEXT_KERNELS_OWN(KERNEL)
+#define DECODE_KERNELS(KERNEL) RANS_KERNELS(KERNEL) CONTEXT_KERNELS(KERNEL)
 
 DECODE_KERNELS(KERNEL_DECLARE)
 
