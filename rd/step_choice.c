@@ -6,6 +6,8 @@
 #define ROW_BITS 6.0 /* that a step of its own takes in a file */
 #define ROW_PAYS 0.1 /* bits a weight that rows must save: contexts of one grid are better */
 #define TRELLIS 0.56 /* half of 1.1 dB as a factor of steps */
+#define WIDER 1.15   /* more than rounding a step to a quarter makes it */
+#define FEW_ROWS 0.1
 #define SAMPLES_OF_MEAN 32.0 /* the mean counts as so many */
 #define LEAST_SHARE 1e-3     /* of the mean: a row of which nobody saw anything */
 
@@ -48,13 +50,28 @@ static double saved(const struct step_choice *c, double mean)
     return sum / (double)c->rows;
 }
 
+static double mean_loss(const struct step_choice *c)
+{
+    double mean = 0;
+    for (uint64_t i = 0; i < c->rows; i++)
+        mean += c->loss[i] / (double)c->rows;
+    return mean;
+}
+
+bool pith_step_reach(const struct step_choice *c, bool own, const double *step)
+{
+    const double mean = mean_loss(c);
+    uint64_t wide = 0;
+    for (uint64_t i = 0; i < c->rows; i++)
+        wide += step[i] > WIDER * step_for(c, own ? c->loss[i] : mean);
+    return (double)wide <= FEW_ROWS * (double)c->rows;
+}
+
 bool pith_step_choose(const struct step_choice *c, double *step)
 {
-    double mean = 0, finest = 0;
-    for (uint64_t i = 0; i < c->rows; i++) {
-        mean += c->loss[i] / (double)c->rows;
+    double mean = mean_loss(c), finest = 0;
+    for (uint64_t i = 0; i < c->rows; i++)
         finest = fmax(finest, least_step(c, i));
-    }
     bool own =
         c->by_row > 0 || (c->by_row < 0 && saved(c, mean) > ROW_PAYS + ROW_BITS / (double)c->n);
     double one = fmax(step_for(c, mean), finest);

@@ -36,6 +36,10 @@ struct step_choice {
  * bits; else all the same. Tells whether rows have their own. */
 bool pith_step_choose(const struct step_choice *c, double *step);
 
+/* Whether few rows, of steps that were chosen so, are wider than the rule wants them, because their
+ * largest weight would be out of reach. */
+bool pith_step_reach(const struct step_choice *c, bool own, const double *step);
+
 /* Sensitivities of rows that so many samples told, drawn to their mean: row [n] -= part of what it
  * differs. all: the mean alone. */
 void pith_step_shrink(double *row, uint64_t n, uint64_t samples, bool all);

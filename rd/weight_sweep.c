@@ -234,18 +234,23 @@ static enum pith_status choose_steps(const struct sweep *s, struct layer *l)
         for (size_t k = 0; k < l->n; k++)
             most[row] = fmax(most[row], fabs((double)l->w[row * l->n + k]));
     }
-    const struct step_choice c = {.rows = rows,
-                                  .n = l->n,
-                                  .lambda = s->opts.lambda,
-                                  .loss = loss,
-                                  .most = most,
-                                  .levels = RATE_MOST,
-                                  .by_row = s->opts.steps == PITH_SWEEP_STEPS_AUTO
-                                                ? -1
-                                                : s->opts.steps == PITH_SWEEP_STEPS_ROW,
-                                  .trellis = l->states > 0};
+    struct step_choice c = {.rows = rows,
+                            .n = l->n,
+                            .lambda = s->opts.lambda,
+                            .loss = loss,
+                            .most = most,
+                            .levels = RATE_MOST,
+                            .by_row = s->opts.steps == PITH_SWEEP_STEPS_AUTO
+                                          ? -1
+                                          : s->opts.steps == PITH_SWEEP_STEPS_ROW,
+                            .trellis = l->states > 0};
     if (loss && most)
         l->by_row = pith_step_choose(&c, l->step);
+    if (loss && most && l->states && !pith_step_reach(&c, l->by_row, l->step)) {
+        l->states = 0; /* integers of a trellis reach half as far */
+        c.trellis = false;
+        l->by_row = pith_step_choose(&c, l->step);
+    }
     free(loss);
     free(most);
     return loss && most ? PITH_OK : pith_error_no_memory(s->err);

@@ -233,6 +233,12 @@ static void steps_are_where_a_bit_costs_lambda(void **state)
     }
     assert_true(fabs(log(step[0] / at)) < 2e-3);
     assert_true(step[0] == step[1] && step[1] == step[2]);
+    assert_true(pith_step_reach(&c, false, step));
+    c.trellis = true;
+    assert_false(pith_step_choose(&c, step));
+    assert_true(fabs(log(step[0] / at / 0.56)) < 2e-3);
+    assert_true(pith_step_reach(&c, false, step));
+    c.trellis = false;
     c.by_row = -1; /* they differ by much */
     assert_true(pith_step_choose(&c, step));
     for (int i = 0; i < 3; i++) {
@@ -246,6 +252,7 @@ static void steps_are_where_a_bit_costs_lambda(void **state)
     assert_true(pith_step_choose(&c, step));
     for (int i = 0; i < 3; i++)
         assert_true(step[i] * 127 >= 0.1 && step[i] * 127 < 0.13);
+    assert_false(pith_step_reach(&c, true, step));
     const double alike[] = {1, 1, 1};
     c.loss = alike;
     assert_false(pith_step_choose(&c, step));
