@@ -50,29 +50,45 @@ static void order_as_stored(size_t n, size_t *order)
         order[k] = n - 1 - k;
 }
 
-/* u: [n, n] room. */
+/* h, symmetric, with its rows and columns in an order; diagonal: [n] that of h. In place: what is
+ * put below the diagonal is read above it. */
+static void reorder(double *h, size_t n, const size_t *order, const double *diagonal)
+{
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = i + 1; k < n; k++) {
+            const size_t a = order[i] < order[k] ? order[i] : order[k],
+                         b = order[i] < order[k] ? order[k] : order[i];
+            h[k * n + i] = h[a * n + b];
+        }
+    for (size_t i = 0; i < n; i++) {
+        h[i * n + i] = diagonal[order[i]];
+        for (size_t k = i + 1; k < n; k++)
+            h[i * n + k] = h[k * n + i];
+    }
+}
+
+/* room: [n] */
 static bool factor_group(struct layer_factor *f, uint32_t g, double damping, bool as_stored,
-                         double *u)
+                         double *room)
 {
     size_t n = f->n, *order = f->order + g * n;
     double *h = f->u + g * n * n, noise = 0;
     double *crossed = f->crossed ? f->crossed + g * n * n : NULL;
     for (size_t k = 0; k < n; k++)
-        u[k] = h[k * n + k];
+        room[k] = h[k * n + k];
     if (as_stored)
         order_as_stored(n, order);
     else
-        pith_order_by_diagonal(u, n, order);
+        pith_order_by_diagonal(room, n, order);
+    reorder(h, n, order, room);
     for (size_t i = 0; i < n; i++)
-        for (size_t k = i; k < n; k++)
-            u[i * n + k] = h[order[i] * n + order[k]] + (i == k ? damping : 0);
-    if (!pith_cholesky(u, n))
+        h[i * n + i] += damping;
+    if (!pith_cholesky(h, n))
         return false;
-    memcpy(h, u, n * n * sizeof *h);
     for (size_t k = 0; k < n; k++) {
         if (f->crossed)
             crossed[k * n + k] += damping;
-        noise += u[k * n + k] * u[k * n + k];
+        noise += h[k * n + k] * h[k * n + k];
     }
     f->noise[g] = noise / (double)n;
     return true;
@@ -81,16 +97,16 @@ static bool factor_group(struct layer_factor *f, uint32_t g, double damping, boo
 static enum pith_status factor_groups(struct layer_factor *f, double damping, bool as_stored)
 {
     size_t n = f->n;
-    double all = 0, *u = malloc(n * n * sizeof *u);
-    bool ok = u != NULL;
+    double all = 0, *room = malloc(n * sizeof *room);
+    bool ok = room != NULL;
     for (uint32_t g = 0; g < f->groups; g++)
         all += trace_of(f->u + g * n * n, n) / f->groups;
     for (uint32_t g = 0; g < f->groups && ok; g++) {
         double trace = fmax(trace_of(f->u + g * n * n, n), LEAST_TRACE * all);
-        ok = factor_group(f, g, damping * trace / (double)n, as_stored, u);
+        ok = factor_group(f, g, damping * trace / (double)n, as_stored, room);
     }
-    free(u);
-    return ok ? PITH_OK : u ? PITH_ERR_ARGUMENT : PITH_ERR_MEMORY;
+    free(room);
+    return ok ? PITH_OK : room ? PITH_ERR_ARGUMENT : PITH_ERR_MEMORY;
 }
 
 void pith_layer_factor_end(struct layer_factor *f)

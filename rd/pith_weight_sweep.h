@@ -65,7 +65,7 @@ struct pith_weight_sweep_opts {
     const struct pith_opts
         *runtime; /* cpu_mask, parallel_for (pith_threads_start); NULL: one thread */
     uint64_t
-        memory_bytes; /* that values between layers may take, the others go to files; 0: 32 MiB */
+        memory_bytes; /* that values between layers may take, the others go to files; 0: 20 MiB */
     bool (*on_layer)(void *user, const struct pith_swept_layer *layer); /* false: stop; or NULL */
     int (*stop)(void *user); /* asked between layers: anything but 0 stops; NULL: never */
     void *user;

@@ -16,7 +16,7 @@
 #include "step_choice.h"
 #include "weight_store.h"
 
-#define MEMORY_BYTES (UINT64_C(32) << 20)
+#define MEMORY_BYTES (UINT64_C(20) << 20)
 #define ROWS_PER_COLUMN 256u /* of statistics */
 #define PATHS 16u
 #define TRELLIS_PATHS 32u

@@ -365,6 +365,74 @@ static void threads_that_cannot_start_are_told_of(void **state)
     pith_model_free(m);
 }
 
+/* ---- gradients step by step ------------------------------------------------------------------ */
+
+struct lean_check {
+    struct tape *plain, *lean;
+    uint32_t parameters, values;
+};
+
+static void expect_gradient(const struct tape_tensor *a, const struct tape_tensor *b)
+{
+    assert_true(!a->grad == !b->grad);
+    if (a->grad)
+        assert_memory_equal(a->grad, b->grad, shape_elems(&a->shape) * sizeof *a->grad);
+}
+
+static void compare_step(void *user, uint32_t step)
+{
+    struct lean_check *c = user;
+    for (uint32_t p = 0; p < c->lean->n_parameters; p++)
+        if (c->lean->whole_at[p] == step) {
+            assert_memory_equal(c->lean->parameter[p].grad, c->plain->parameter[p].grad,
+                                c->lean->parameter[p].count * sizeof(float));
+            c->parameters++;
+        }
+    if (c->lean->step[step].converts)
+        return;
+    expect_gradient(c->plain->step[step].node[0].out[0], c->lean->step[step].node[0].out[0]);
+    c->values++;
+}
+
+static void run_tape(struct tape *t, uint32_t seed)
+{
+    struct sample_random r = sample_random_of(seed);
+    struct tape_tensor *x = pith_tape_input(t, 0, 0), *y = pith_tape_output(t, 0, 0);
+    for (uint64_t i = 0; i < shape_elems(&x->shape); i++)
+        ((float *)x->data)[i] = sample_gauss(&r);
+    pith_tape_forward(t);
+    for (uint64_t i = 0; i < shape_elems(&y->shape); i++)
+        y->grad[i] = sample_gauss(&r);
+    pith_tape_backward(t);
+}
+
+/* The same bits as where all of them stay, twice. */
+static void gradients_step_by_step_take_less_memory(void **state)
+{
+    (void)state;
+    struct pith_model *m = residual_net(5);
+    struct lean_check c = {0};
+    struct tape_opts o = {.batch = 1, .threads = 1, .slices = 1};
+    struct pith_error err = {0};
+    infer(m);
+    assert_int_equal(pith_tape_new(m, &o, &c.plain, &err), PITH_OK);
+    o.borrows = true;
+    o.after = compare_step;
+    o.user = &c;
+    assert_int_equal(pith_tape_new(m, &o, &c.lean, &err), PITH_OK);
+    assert_true(c.lean->n_segments > 3);
+    for (uint32_t seed = 1; seed < 3; seed++) {
+        c.parameters = c.values = 0;
+        run_tape(c.plain, seed);
+        run_tape(c.lean, seed);
+        assert_int_equal(c.parameters, c.lean->n_parameters);
+        assert_true(c.values >= m->n_nodes);
+    }
+    pith_tape_free(c.plain);
+    pith_tape_free(c.lean);
+    pith_model_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -374,6 +442,7 @@ int main(void)
         cmocka_unit_test(batch_statistics_span_slices),
         cmocka_unit_test(refusals_name_the_node),
         cmocka_unit_test(threads_that_cannot_start_are_told_of),
+        cmocka_unit_test(gradients_step_by_step_take_less_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -70,22 +70,36 @@ void pith_drawn_backward(struct drawn_gradient *d, uint64_t first)
     pith_tape_backward(d->tape);
 }
 
+static enum pith_status open_tape(const struct pith_model *m, struct tape_opts *t,
+                                  struct drawn_gradient *d, struct pith_error *err)
+{
+    bool softmax;
+    d->temperature = d->opts->teacher ? d->opts->temperature : 1.0f;
+    d->scores = pith_run_scores(m, &softmax);
+    t->feature = &d->scores;
+    t->n_features = softmax && d->opts->loss != PITH_SQUARED_ERROR;
+    t->threads = d->opts->threads;
+    t->unchecked = true;
+    return pith_tape_new(m, t, &d->tape, err);
+}
+
 enum pith_status pith_drawn_open(const struct pith_model *m, const struct pith_train_opts *opts,
                                  uint32_t per_slice, uint32_t slices, struct drawn_gradient *d,
                                  struct pith_error *err)
 {
-    bool softmax;
-    *d = (struct drawn_gradient){.opts = opts,
-                                 .per_slice = per_slice,
-                                 .temperature = opts->teacher ? opts->temperature : 1.0f};
-    d->scores = pith_run_scores(m, &softmax);
-    const struct tape_opts t = {.batch = per_slice * slices,
-                                .threads = opts->threads,
-                                .slices = slices,
-                                .feature = &d->scores,
-                                .n_features = softmax && opts->loss != PITH_SQUARED_ERROR,
-                                .unchecked = true};
-    return pith_tape_new(m, &t, &d->tape, err);
+    struct tape_opts t = {.batch = per_slice * slices, .slices = slices};
+    *d = (struct drawn_gradient){.opts = opts, .per_slice = per_slice};
+    return open_tape(m, &t, d, err);
+}
+
+enum pith_status pith_drawn_open_lean(const struct pith_model *m,
+                                      const struct pith_train_opts *opts,
+                                      void (*after)(void *user, uint32_t step), void *user,
+                                      struct drawn_gradient *d, struct pith_error *err)
+{
+    struct tape_opts t = {.batch = 1, .slices = 1, .borrows = true, .after = after, .user = user};
+    *d = (struct drawn_gradient){.opts = opts, .per_slice = 1};
+    return open_tape(m, &t, d, err);
 }
 
 void pith_drawn_close(struct drawn_gradient *d)

@@ -25,6 +25,12 @@ struct drawn_gradient {
 enum pith_status pith_drawn_open(const struct pith_model *m, const struct pith_train_opts *opts,
                                  uint32_t per_slice, uint32_t slices, struct drawn_gradient *d,
                                  struct pith_error *err);
+/* The same of one sample, with as little memory as may be: gradients are there when `after` is
+ * called, behind each step (tape.h). m is borrowed and may not change. */
+enum pith_status pith_drawn_open_lean(const struct pith_model *m,
+                                      const struct pith_train_opts *opts,
+                                      void (*after)(void *user, uint32_t step), void *user,
+                                      struct drawn_gradient *d, struct pith_error *err);
 void pith_drawn_close(struct drawn_gradient *d); /* accepts zeros */
 /* Behind the tape's forward: all gradients. */
 void pith_drawn_backward(struct drawn_gradient *d, uint64_t first);

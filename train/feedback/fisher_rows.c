@@ -22,6 +22,8 @@ struct fisher {
     struct pith_sensitivity *to;
     float *place; /* [the most places] */
     double power; /* sum of the output's squares, over samples */
+    uint64_t sample;
+    enum pith_status status; /* of what was kept */
     struct pith_error *err;
 };
 
@@ -33,14 +35,15 @@ static double squares(const float *g, uint64_t n)
     return sum;
 }
 
-static void add_gradients(struct fisher *f)
+/* Of the parameters that are whole behind a step. */
+static void add_gradients(struct fisher *f, uint32_t step)
 {
     uint32_t n;
     const struct tape_parameter *all = pith_tape_parameters(f->drawn.tape, &n);
     for (uint32_t i = 0; i < n; i++) {
         struct pith_row_sensitivity *to = &f->to->of[all[i].value];
         uint64_t cols = to->rows ? all[i].count / to->rows : 0;
-        for (uint64_t r = 0; r < to->rows; r++)
+        for (uint64_t r = 0; r < to->rows && f->drawn.tape->whole_at[i] == step; r++)
             to->row[r] += squares(all[i].grad + r * cols, cols);
     }
 }
@@ -76,23 +79,28 @@ static void sum_channels(const struct grad_node *n, uint32_t op, uint64_t places
     }
 }
 
-static enum pith_status keep_places(struct fisher *f, uint64_t sample)
+static enum pith_status keep_places(struct fisher *f, uint32_t i)
 {
     const struct tape *t = f->drawn.tape;
-    enum pith_status status = PITH_OK;
-    for (uint32_t i = 0; i < t->n_steps && !status; i++) {
-        const uint32_t v = weight_of(t, &t->step[i]);
-        struct pith_row_sensitivity *to = v < f->to->n ? &f->to->of[v] : NULL;
-        if (!to || to->n_places == 0 || !t->step[i].node[0].out[0]->grad)
-            continue;
-        const uint64_t bytes = to->n_places * sizeof *f->place;
-        sum_channels(&t->step[i].node[0], t->m->nodes[t->step[i].at].op, to->n_places, f->place);
-        for (uint64_t k = 0; k < to->n_places; k++)
-            to->place_mean += (double)f->place[k];
-        status = pith_kept_write(f->to->place, v, f->to->n_samples * bytes, sample * bytes,
-                                 f->place, bytes, f->err);
-    }
-    return status;
+    const uint32_t v = weight_of(t, &t->step[i]);
+    struct pith_row_sensitivity *to = v < f->to->n ? &f->to->of[v] : NULL;
+    if (!to || to->n_places == 0 || !t->step[i].node[0].out[0]->grad)
+        return PITH_OK;
+    const uint64_t bytes = to->n_places * sizeof *f->place;
+    sum_channels(&t->step[i].node[0], t->m->nodes[t->step[i].at].op, to->n_places, f->place);
+    for (uint64_t k = 0; k < to->n_places; k++)
+        to->place_mean += (double)f->place[k];
+    return pith_kept_write(f->to->place, v, f->to->n_samples * bytes, f->sample * bytes, f->place,
+                           bytes, f->err);
+}
+
+/* Behind the backward of a step. */
+static void take_step(void *user, uint32_t step)
+{
+    struct fisher *f = user;
+    add_gradients(f, step);
+    if (!f->status)
+        f->status = keep_places(f, step);
 }
 
 /* A weight that several steps multiply by has places of none. */
@@ -146,11 +154,10 @@ static enum pith_status add_samples(struct fisher *f, uint64_t samples)
             return status;
         pith_tape_forward(t);
         add_power(f);
+        f->sample = i;
         pith_drawn_backward(&f->drawn, i);
-        add_gradients(f);
-        status = keep_places(f, i);
-        if (status)
-            return status;
+        if (f->status)
+            return f->status;
         if (o->progress && !o->progress(o->user, i + 1, samples))
             return pith_error_fill(f->err, PITH_ERR_ARGUMENT, "interrupted");
     }
@@ -215,7 +222,7 @@ enum pith_status pith_fisher_rows(const struct pith_model *m, struct pith_data *
     *s = (struct pith_sensitivity){.n = m->n_values};
     enum pith_status status = open_feed(&f, data);
     if (!status)
-        status = pith_drawn_open(m, &train, 1, 1, &f.drawn, err);
+        status = pith_drawn_open_lean(m, &train, take_step, &f, &f.drawn, err);
     if (!status && f.opts.temperature > 0)
         f.drawn.temperature = (float)f.opts.temperature;
     if (!status)

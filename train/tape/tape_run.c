@@ -233,9 +233,11 @@ static void one_place(const struct stretch *s, uint32_t place, uint32_t slice)
     void (*sums)(struct grad_node * n) = sums_at(s, place);
     if (sums)
         sums(&step->node[slice]);
-    else if (place % 2 && s->backward)
+    else if (place % 2 && s->backward) {
         step_backward(s->t, step, slice);
-    else if (place % 2)
+        if (s->t->opts.after)
+            s->t->opts.after(s->t->opts.user, (uint32_t)(step - s->t->step));
+    } else if (place % 2)
         step_forward(s->t, step, slice);
 }
 
@@ -318,9 +320,24 @@ void pith_tape_forward(struct tape *t)
     t->seconds = 1e-9 * (double)(pith_clock_ns(NULL) - start);
 }
 
+/* Segment by segment from the last, each computed anew. */
+static void lean_backward(struct tape *t)
+{
+    for (uint32_t s = t->n_segments; s-- > 0;) {
+        const uint32_t from = t->segment[s], to = t->segment[s + 1];
+        if (s + 1 < t->n_segments)
+            pith_tape_steps_forward(t, from, to);
+        all_steps(t, true, 2 * (t->n_steps - to), 2 * (t->n_steps - from));
+    }
+}
+
 void pith_tape_backward(struct tape *t)
 {
     uint64_t start = pith_clock_ns(NULL);
+    if (t->opts.after) {
+        lean_backward(t);
+        return;
+    }
     all_steps(t, true, 0, 2 * t->n_steps);
     on_threads(t, 0, PITH_TRAIN_SLICES, add_parameter_grads, t);
     if (t->window.n)

@@ -68,6 +68,9 @@ struct tape {
     uint32_t n_memory, cap_memory;
     const struct channel_rows *rows; /* for this CPU, whose features take long to ask for */
     double seconds;
+    /* With opts.after: */
+    uint32_t *segment, n_segments; /* segment s is of the steps segment[s] .. segment[s + 1] - 1 */
+    uint32_t *whole_at; /* [n_parameters] the step behind whose backward the gradient is whole */
 };
 
 static inline struct tape_tensor *tape_at(const struct tape *t, uint32_t slice, uint32_t value,

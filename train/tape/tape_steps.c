@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* tape_steps.c - building a tape: layouts, steps, who writes a gradient first, tensors, nodes. */
+#include "tape_lean.h"
 #include "tape_state.h"
 
 #include <string.h>
@@ -188,7 +189,8 @@ static enum pith_status place_parameters(struct tape *t)
 {
     t->slice_grad =
         pith_tape_take(t, (uint64_t)t->n_slices * t->n_parameters + 1, sizeof *t->slice_grad);
-    for (uint32_t i = 0; i < t->n_parameters && !t->opts.forward_only; i++)
+    const bool grads = !t->opts.forward_only && !t->opts.after;
+    for (uint32_t i = 0; i < t->n_parameters && grads; i++)
         t->n_grad += (t->parameter[i].count + 15) & ~UINT64_C(15); /* aligned to 64 bytes */
     t->grad = pith_tape_take(t, t->n_grad + 1, sizeof *t->grad);
     t->joined_by = pith_tape_take(t, t->n_parameters + 1u, sizeof *t->joined_by);
@@ -199,13 +201,15 @@ static enum pith_status place_parameters(struct tape *t)
         struct tape_parameter *p = &t->parameter[i];
         float *was = t->m->values[p->value].constant->data;
         p->data = t->opts.borrows ? was : pith_tape_take(t, p->count, sizeof *p->data);
-        p->grad = t->opts.forward_only ? NULL : t->grad + at;
+        p->grad = grads ? t->grad + at : NULL;
         at += (p->count + 15) & ~UINT64_C(15);
         if (!p->data)
             return PITH_ERR_MEMORY;
         if (p->data != was)
             memcpy(p->data, was, p->count * sizeof *p->data);
-        for (uint32_t s = 0; s < t->n_slices && !t->opts.forward_only; s++) {
+        if (t->opts.after)
+            t->slice_grad[i] = pith_lean_mark(t);
+        for (uint32_t s = 0; s < t->n_slices && grads; s++) {
             float *grad = pith_tape_take(t, p->count, sizeof *grad);
             if (!grad)
                 return PITH_ERR_MEMORY;
@@ -256,6 +260,10 @@ enum pith_status pith_tape_place(struct tape *t, uint32_t slice, uint32_t value,
     }
     if (pith_shape_count(&x->shape, &count))
         return PITH_ERR_MEMORY;
+    if (t->opts.after) {
+        x->grad = t->wants_grad[value] ? pith_lean_mark(t) : NULL;
+        return PITH_OK;
+    }
     x->data = pith_tape_take(t, count, pith_type_bytes(x->type));
     bool wants_grad = t->wants_grad[value] && !t->opts.forward_only;
     if (wants_grad)
@@ -498,6 +506,8 @@ enum pith_status pith_tape_make_steps(struct tape *t, const struct tape_shapes *
     if (!status)
         status = place_tensors(t, err);
     if (!status && plan_gradients(t))
+        status = pith_tape_no_memory(err);
+    if (!status && t->opts.after && pith_lean_place(t))
         status = pith_tape_no_memory(err);
     for (uint32_t i = 0; i < t->n_steps && !status; i++)
         if (!t->step[i].converts && wire_step(t, &t->step[i]))

@@ -5,7 +5,7 @@
 
 /* ---- what a step touches --------------------------------------------------------------------- */
 
-static uint32_t number_of(const struct tape *t, uint32_t value, enum tape_layout layout)
+uint32_t pith_tensor_number(const struct tape *t, uint32_t value, enum tape_layout layout)
 {
     const struct tape_tensor *twin = tape_at(t, 0, value, TAPE_ROW_MAJOR);
     if (layout != TAPE_ROW_MAJOR && twin->type && tape_layouts_agree(&twin->shape))
@@ -22,16 +22,17 @@ static void visit_step(const struct tape *t, const struct tape_step *step,
     if (step->converts && values[step->value].constant)
         return;
     if (step->converts) {
-        visit(arg, number_of(t, step->value, (enum tape_layout)(1 - (int)step->to)), false);
-        visit(arg, number_of(t, step->value, step->to), true);
+        visit(arg, pith_tensor_number(t, step->value, (enum tape_layout)(1 - (int)step->to)),
+              false);
+        visit(arg, pith_tensor_number(t, step->value, step->to), true);
         return;
     }
     const struct pith_node *node = &t->m->nodes[step->at];
     for (uint32_t i = 0; i < node->n_in; i++)
         if (node->in[i] != PITH_VALUE_NONE && !values[node->in[i]].constant)
-            visit(arg, number_of(t, node->in[i], pith_tape_reads(t, step, i)), false);
+            visit(arg, pith_tensor_number(t, node->in[i], pith_tape_reads(t, step, i)), false);
     for (uint32_t i = 0; i < node->n_out; i++)
-        visit(arg, number_of(t, node->out[i], t->primary[node->out[i]]), true);
+        visit(arg, pith_tensor_number(t, node->out[i], t->primary[node->out[i]]), true);
 }
 
 struct lives {
@@ -57,7 +58,7 @@ struct tensor_life *pith_tape_lives(const struct tape *t)
     if (!l.life)
         return NULL;
     for (uint32_t i = 0; i < t->m->n_inputs; i++)
-        l.life[number_of(t, t->m->inputs[i], TAPE_ROW_MAJOR)].made = LIFE_INPUT;
+        l.life[pith_tensor_number(t, t->m->inputs[i], TAPE_ROW_MAJOR)].made = LIFE_INPUT;
     for (l.step = 0; l.step < t->n_steps; l.step++)
         visit_step(t, &t->step[l.step], note_life, &l);
     return l.life;
@@ -138,7 +139,7 @@ static enum pith_status place(struct tape *t, uint32_t tensor)
     for (uint32_t s = 0; s < t->n_slices && !status; s++) {
         status = pith_tape_place(t, s, value, (enum tape_layout)(tensor % TAPE_LAYOUTS));
         if (!status && tensor % TAPE_LAYOUTS == TAPE_ROW_MAJOR &&
-            number_of(t, value, TAPE_CHANNELS_LAST) == tensor)
+            pith_tensor_number(t, value, TAPE_CHANNELS_LAST) == tensor)
             status = pith_tape_place(t, s, value, TAPE_CHANNELS_LAST);
     }
     return status;

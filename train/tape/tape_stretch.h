@@ -36,6 +36,8 @@ struct tape_stretch {
 /* [n_values * TAPE_LAYOUTS] for the caller to free; NULL: no memory. What no step makes or reads
  * has zeros; constants have too. */
 struct tensor_life *pith_tape_lives(const struct tape *t);
+/* The number of a tensor: of the row-major one where both layouts are the same bytes. */
+uint32_t pith_tensor_number(const struct tape *t, uint32_t value, enum tape_layout layout);
 /* Bytes of a slice that a stretch touches. */
 uint64_t pith_stretch_bytes(const struct tape *t, struct tensor_life *life, uint32_t from,
                             uint32_t to);
