@@ -11,6 +11,7 @@
 
 #include <math.h>
 
+/* Rows. Of 1,000 columns a panel is 256 KB: a part of a core's second cache. */
 #define PANEL 32u
 
 static void subtract_row(double *restrict a, const double *restrict u, double factor, size_t n)
@@ -29,6 +30,8 @@ static void subtract_four(double *restrict a, const double *restrict u, size_t n
         a[k] = (((a[k] - f[0] * u[k]) - f[1] * b[k]) - f[2] * c[k]) - f[3] * d[k];
 }
 
+/* Rows first to last - 1 of A become those of U. false: a pivot is not above 0, so A is not
+ * positive definite in this precision (Golub and Van Loan, "Matrix Computations", section 4.2). */
 static bool finish_panel(double *a, size_t n, size_t first, size_t last)
 {
     for (size_t p = first; p < last; p++) {
@@ -78,6 +81,8 @@ void pith_cholesky_solve(const double *u, size_t n, double *x)
     }
 }
 
+/* Four sums side by side, so that an addition need not wait for the one before; their number is
+ * written down, as bits of files depend on it. */
 double pith_dot(const double *restrict a, const double *restrict b, size_t n)
 {
     double sum[4] = {0};

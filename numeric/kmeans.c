@@ -42,6 +42,7 @@ static void move_to_means(const struct sorted_values *s, struct centroids *c, st
     k->edge[n] = s->n;
 }
 
+/* Keeps the order. */
 static void insert(struct centroids *c, double x)
 {
     uint32_t j = c->n;
@@ -51,6 +52,7 @@ static void insert(struct centroids *c, double x)
     c->n++;
 }
 
+/* The value of cluster j that is furthest from its centre: as they are sorted, one of its ends. */
 static double outermost(const struct sorted_values *s, const struct clusters *k, uint32_t j,
                         double centre)
 {
@@ -93,10 +95,12 @@ void pith_kmeans_lloyd(const struct sorted_values *s, struct centroids *c, uint3
         find_edges(s, c, &now);
         move_to_means(s, c, &now);
         bool added = c->n < c->wanted && add_missing(s, c, &now);
+        /* no value changed its cluster: means would stay where they are from here on */
         if (!added && memcmp(now.edge, before.edge, (c->n + 1) * sizeof now.edge[0]) == 0)
             break;
         before = now;
     }
+    /* the last means have moved the edges once more, and a cluster may have lost all its values */
     find_edges(s, c, &now);
     uint32_t n = 0;
     for (uint32_t j = 0; j < c->n; j++) {

@@ -78,6 +78,8 @@ static bool make_runs(struct dp *d)
     return true;
 }
 
+/* Sums are of v - shift, the middle value: those of v alone would cancel in run_error where all
+ * values are far from 0. The pinned centroid is 0 itself, so its squares are of v. */
 static bool sum_runs(struct dp *d, bool pinned)
 {
     size_t rows = d->n_runs + (size_t)1;
@@ -107,6 +109,7 @@ static bool sum_runs(struct dp *d, bool pinned)
 
 /* ---- the two tables -------------------------------------------------------------------------- */
 
+/* The sum of (v - mean)^2 is squares - sum^2 / n, which rounding may leave below 0. */
 static double run_error(const struct dp *d, uint32_t from, uint32_t to)
 {
     double n = d->n[to] - d->n[from], sum = d->sum[to] - d->sum[from];
@@ -206,7 +209,8 @@ static void all_rows(struct dp *d, uint32_t free_clusters, bool pinned)
     }
 }
 
-/* Walks the choices from the end. */
+/* Walks the choices from the end: i runs and k free clusters are still to be given out, and the
+ * pinned one while zero_ahead. */
 static void trace_back(const struct dp *d, uint32_t free_clusters, struct centroids *c)
 {
     size_t rows = d->n_runs + (size_t)1;
@@ -228,6 +232,8 @@ static void trace_back(const struct dp *d, uint32_t free_clusters, struct centro
     pith_kmeans_sort(c);
 }
 
+/* Choices are kept for all k, for trace_back, 4 bytes a cell: 64 MiB of 65,536 runs and 256
+ * clusters. Errors are only of rows k - 1 and k. */
 static bool make_rows(struct dp *d, uint32_t free_clusters, bool pinned)
 {
     size_t rows = d->n_runs + (size_t)1, table = rows * (free_clusters + (size_t)1);

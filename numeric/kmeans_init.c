@@ -35,6 +35,7 @@ static void pin_zero(struct centroids *c)
         c->at[nearest] = 0;
 }
 
+/* Even over the range, so that the few large weights have centroids near them: the paper's best. */
 void pith_kmeans_linear(const struct sorted_values *s, struct centroids *c)
 {
     double low = (double)s->v[0], high = (double)s->v[s->n - 1];
@@ -45,6 +46,7 @@ void pith_kmeans_linear(const struct sorted_values *s, struct centroids *c)
     pin_zero(c);
 }
 
+/* Even over ranks: the middle of each n-th of the values. */
 void pith_kmeans_density(const struct sorted_values *s, struct centroids *c)
 {
     c->n = c->wanted;
@@ -54,6 +56,7 @@ void pith_kmeans_density(const struct sorted_values *s, struct centroids *c)
     pin_zero(c);
 }
 
+/* Values drawn with their frequency; two equal ones become one centroid less. */
 void pith_kmeans_random(const struct sorted_values *s, uint64_t seed, struct centroids *c)
 {
     c->n = c->wanted;

@@ -29,6 +29,7 @@ static void take_off(double *restrict g, const double *restrict p, size_t r)
             g[i * r + k] -= p[i] * p[k];
 }
 
+/* room: G [r, r], then G x_j [r]. Some 2 n r^2 multiplications. */
 bool pith_low_rank_cholesky(struct low_rank_factor *f, const double *d, double *room)
 {
     size_t r = f->r;

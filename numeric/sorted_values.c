@@ -7,6 +7,7 @@
 
 #include "pith_bytes.h"
 
+/* Of so few values the four passes over DIGITS counters take longer than their sorting. */
 enum { SMALL_SORT = 48, DIGITS = 256 };
 
 bool pith_sorted_begin(struct sorted_values *s, uint64_t capacity)
@@ -76,6 +77,7 @@ void pith_sorted_build(struct sorted_values *s, uint64_t n)
 {
     s->n = n;
     sort_values(s);
+    /* sums of v - median: where all values are far from 0, their squares would leave no digits */
     s->shift = n ? (double)s->v[n / 2] : 0;
     double sum = 0, squares = 0;
     for (uint64_t i = 0; i < n; i++) {
@@ -93,6 +95,7 @@ void pith_sorted_build(struct sorted_values *s, uint64_t n)
     }
 }
 
+/* Of values [0, to): what is kept for whole blocks, and the values behind the last of those. */
 static struct range_sums prefix(const struct sorted_values *s, uint64_t to)
 {
     struct range_sums r = {(double)to, s->sum[to / SORTED_BLOCK], s->squares[to / SORTED_BLOCK]};
@@ -120,6 +123,8 @@ double pith_sorted_mean(const struct sorted_values *s, uint64_t from, uint64_t t
     return mean < low ? low : mean > high ? high : mean;
 }
 
+/* Few values are added up one by one: a difference of two prefix sums would hold their rounding,
+ * which is as large as the error of a narrow cluster. */
 double pith_sorted_error(const struct sorted_values *s, uint64_t from, uint64_t to, double centre)
 {
     if (to - from <= SORTED_BLOCK) {
@@ -134,6 +139,7 @@ double pith_sorted_error(const struct sorted_values *s, uint64_t from, uint64_t 
     return error > 0 ? error : 0;
 }
 
+/* Binary search for the first value above x. */
 uint64_t pith_sorted_count_to(const struct sorted_values *s, double x)
 {
     uint64_t low = 0, high = s->n;

@@ -48,7 +48,7 @@ enum pith_status {
     PITH_ERR_VERSION = 6,     /* written in another version of the format */
     PITH_ERR_SPACE = 7,       /* a buffer of the caller is too small */
     PITH_ERR_LIMIT = 8,       /* would exceed a limit the caller set (max_bytes, max_steps) */
-    PITH_ERR_GOAL = 9,        /* the honest answer is no: a goal was not met, outputs differ */
+    PITH_ERR_GOAL = 9,        /* nothing is broken: a goal was not met, outputs differ */
     PITH_ERR_STOPPED = 10     /* the caller's `stop` said so */
 };
 

@@ -103,7 +103,6 @@ struct pith_train_opts {
     enum pith_loss loss;
     float rate;         /* > 0; default 1e-3 */
     float momentum;     /* SGD, Nesterov: 0..1; default 0.9 */
-    float beta1, beta2; /* Adam: default 0.9, 0.999 */
     float weight_decay; /* of weights (not of biases and scales); default 0 */
     float clip_norm;    /* gradients are scaled to this norm at most; 0: not */
     float warm_up;      /* share of the run in which the rate rises from 0; default 0 */

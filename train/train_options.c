@@ -107,9 +107,8 @@ enum pith_status pith_run_check_opts(const struct run *r)
         wrong = "the batch must be a multiple of 8";
     else if (!(o->rate > 0) || !isfinite(o->rate))
         wrong = "the learning rate must be above 0";
-    else if (!(o->momentum >= 0 && o->momentum < 1) || !(o->beta1 >= 0 && o->beta1 < 1) ||
-             !(o->beta2 >= 0 && o->beta2 < 1) || !(o->ema >= 0 && o->ema < 1))
-        wrong = "momentum, betas and ema must be in 0..1, below 1";
+    else if (!(o->momentum >= 0 && o->momentum < 1) || !(o->ema >= 0 && o->ema < 1))
+        wrong = "momentum and ema must be in 0..1, below 1";
     else if (!(o->weight_decay >= 0) || !(o->clip_norm >= 0) || !isfinite(o->weight_decay))
         wrong = "weight decay and gradient norm must not be negative";
     else if (!(o->step_factor >= 0) || !isfinite(o->step_factor))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* pith_op_exec.h - how an operator is executed: what shape rules, need(), prepare() and run() of a
- * struct op_info (pith_op_semantics.h) are given, and what they answer. */
+ * struct op_info (pith_op_semantics.h) are given, and what they return. */
 #ifndef PITH_OP_EXEC_H
 #define PITH_OP_EXEC_H
 

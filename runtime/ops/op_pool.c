@@ -431,7 +431,7 @@ void pith_pool_run(const struct op_args *args, const struct op_env *env, const f
     }
     if (!flat) {
         size_t rows = shape_product(&args->out[0]->shape, 0, s->rank - 1);
-        for (uint32_t i = 0; i < MAX_AXES - 1; i++) /* a hint: more than this is as good as this */
+        for (uint32_t i = 0; i < MAX_AXES - 1; i++) /* more than this is as good as this */
             taps = taps < PLENTY ? taps * (size_t)all[i].kernel : taps;
         pith_op_range(env, rows, (size_t)axes[1].out * (taps < PLENTY ? taps : PLENTY),
                       pool_outer_range, &job);

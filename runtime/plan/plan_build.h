@@ -47,7 +47,7 @@ struct builder {
 enum pith_status pith_build_reserve(struct builder *b, uint64_t bytes, uint64_t *at);
 
 /* Steps from nodes, with all pointers but those to data; asks operators for their needs.
- * PITH_ERR_SPACE, or what an operator answers. */
+ * PITH_ERR_SPACE, or what an operator returns. */
 enum pith_status pith_build_steps(struct builder *b);
 
 #endif

@@ -4,7 +4,7 @@
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
 list=${WORDS:-tests/build/words.txt}
-code="base calibrate cli compress data huffman load measure model onnx pack prune quantize train"
+code="base calibrate cli compress data huffman load measure model numeric onnx pack prune quantize runtime train"
 status=0
 
 # prose FILE: its lines, code blanked out; a backquote left open ends with its paragraph

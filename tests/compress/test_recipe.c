@@ -89,9 +89,8 @@ static void every_key_of_training_is_read(void **state)
         "{\"student\":\"c\",\"weight\":2}]},"
         "{\"do\":\"prune\",\"sparsity\":0.9,\"steps\":6,\"schedule\":\"linear\",\"seed\":3,"
         "\"train\":{\"epochs\":2,\"lr\":0.01,\"teacher\":\"net.pith\"}},"
-        "{\"do\":\"train\",\"schedule\":\"one-cycle\",\"beta1\":0.85,\"beta2\":0.99,\"keep_"
-        "weights\":"
-        "900,\"score\":\"gates\"},"
+        "{\"do\":\"train\",\"schedule\":\"one-cycle\",\"keep_weights\":900,"
+        "\"score\":\"gates\"},"
         "{\"do\":\"train\",\"quantize\":\"w4a4\",\"patience\":0}]}");
     const struct pith_stage *s = r->stages;
     const struct pith_train_opts *o = &s->train;
@@ -123,7 +122,6 @@ static void every_key_of_training_is_read(void **state)
     assert_true(s[1].train.epochs == 2 && s[1].train.rate == 0.01f);
     assert_string_equal(s[1].teacher, "net.pith");
     assert_true(s[2].train.schedule == PITH_ONE_CYCLE);
-    assert_true(s[2].train.beta1 == 0.85f && s[2].train.beta2 == 0.99f);
     assert_true(s[2].train.keep_weights == 900 && s[2].train.score == PITH_SCORE_GATES);
     assert_string_equal(s[3].integers, "w4a4");
     char *text = print(r), *again;

@@ -262,7 +262,7 @@ static float to_level(const struct optimizer *o)
 static void move_adam(const struct optimizer *o, struct parametrization *f, uint64_t begin,
                       uint64_t end, float rate, float clip, float decay)
 {
-    float b1 = o->opts.beta1, b2 = o->opts.beta2;
+    const float b1 = 0.9f, b2 = 0.999f; /* as Kingma and Ba (2015) have them */
     float c1 = (float)(1 / (1 - pow((double)b1, (double)o->step)));
     float c2 = (float)(1 / (1 - pow((double)b2, (double)o->step)));
     bool apart = o->opts.optimizer == PITH_ADAMW;

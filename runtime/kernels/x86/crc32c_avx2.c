@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* crc32c_avx2.c - CRC32C by the processor's own instruction (SSE4.2, which AVX2 includes). It takes
- * 8 bytes a cycle but answers after three, so three stretches of a block run at once and are
+ * 8 bytes a cycle but has its result after three, so three stretches of a block run at once and are
  * joined: a CRC is linear, and moving a register over n zero bytes multiplies it by x^(8n) modulo
  * the polynomial (S. Gueron, Speeding up CRC32C computations with Intel CRC32 instruction, 2012,
  * with plain multiplications in place of carry-less ones: two for 24 KB cost little). */
