@@ -183,8 +183,8 @@ static void bench(const char *path, double share)
 int main(int argc, char **argv)
 {
     double share = argc > 2 && !strcmp(argv[1], "--grid") ? atof(argv[2]) : 0;
-    printf("| file | integers | entropy, bytes | context | adaptive | %s, M/s | %s |\n", level_name[0],
-           level_name[1]);
+    printf("| file | integers | entropy, bytes | context | adaptive | %s, M/s | %s |\n",
+           level_name[0], level_name[1]);
     printf("|---|---|---|---|---|---|---|\n");
     for (int i = share > 0 ? 3 : 1; i < argc; i++)
         bench(argv[i], share);

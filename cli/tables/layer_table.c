@@ -45,12 +45,12 @@ static void fill_row(struct layer_row *row, const struct pith_model *m,
     row->bits = c->codebook ? pith_index_bits(c->codebook->n_centroids)
                             : 8 * (uint32_t)pith_type_bytes(type);
     row->grid = c->codebook ? "codebook" : pith_type_text(type);
-    row->code = c->trellis                     ? "trellis"
+    row->code = c->trellis                      ? "trellis"
                 : c->code == PITH_CODE_ADAPTIVE ? "adaptive"
-                : c->code == PITH_CODE_RANS    ? "rans"
-                : c->code == PITH_CODE_CONTEXT ? "context"
-                : c->code == PITH_CODE_HUFFMAN ? "huffman"
-                                               : "plain";
+                : c->code == PITH_CODE_RANS     ? "rans"
+                : c->code == PITH_CODE_CONTEXT  ? "context"
+                : c->code == PITH_CODE_HUFFMAN  ? "huffman"
+                                                : "plain";
     row->bytes = b->support + b->codebook + b->index + b->values + b->table;
 }
 

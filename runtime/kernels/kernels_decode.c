@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* kernels_decode.c - fills the kernels of the entropy decoders from their lists. Those of codes that
- * are not built are NULL. */
+/* kernels_decode.c - fills the kernels of the entropy decoders from their lists. Those of codes
+ * that are not built are NULL. */
 #include "build_choice.h"
 #include "pith_kernel_decode.h"
 #include "pith_runtime.h"

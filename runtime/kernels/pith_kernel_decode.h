@@ -43,8 +43,7 @@ void pith_decode_kernels_fill(struct decode_kernels *k, uint32_t features);
 #define CONTEXT_KERNELS_OWN(KERNEL)                                                                \
     KERNEL(context_indices, context_indices_fn, pith_context_indices_avx2, PITH_CPU_AVX2)
 #elif defined(__aarch64__)
-#define RANS_KERNELS_OWN(KERNEL)                                                                   \
-    KERNEL(rans_rows, rans_rows_fn, pith_rans_rows_neon, PITH_CPU_NEON)
+#define RANS_KERNELS_OWN(KERNEL) KERNEL(rans_rows, rans_rows_fn, pith_rans_rows_neon, PITH_CPU_NEON)
 #define CONTEXT_KERNELS_OWN(KERNEL)                                                                \
     KERNEL(context_indices, context_indices_fn, pith_context_indices_neon, PITH_CPU_NEON)
 #else
