@@ -161,7 +161,7 @@ static uint32_t mean_code_of(const struct context_coder *c, const uint8_t *symbo
     for (uint64_t i = 0; i < l->n; i++)
         sum += c->magnitude[symbol_of[level_of(l, i)]];
     uint32_t mean = (uint32_t)(sum / l->n), code = 0;
-    while (mean > ((8 + (code & 7)) << (code >> 3)) >> 3)
+    while (mean > ((8 + (code & 7)) << (code >> 3)) << 5)
         code++;
     return code;
 }
@@ -181,7 +181,7 @@ static void put_head(struct encoder *e, const struct context_head *head, uint32_
 /* ---- all of it ------------------------------------------------------------------------------- */
 
 static bool encode(struct encoder *e, struct context_coder *c, const struct weight *w,
-                   const struct levels *l, uint16_t *column)
+                   const struct levels *l, uint32_t *column)
 {
     struct context_head head;
     uint8_t symbol_of[256];
@@ -210,7 +210,7 @@ enum pith_status pith_context_encode(const struct weight *w, const uint8_t *mask
     if (!pith_context_zero(w, &l.zero, &has_zero))
         return PITH_ERR_ARGUMENT;
     struct context_coder *c = malloc(sizeof *c);
-    uint16_t *column = malloc(pith_context_bytes(w));
+    uint32_t *column = malloc(pith_context_bytes(w));
     enum pith_status st = c && column ? PITH_OK : PITH_ERR_MEMORY;
     if (!st && !encode(&e, c, w, &l, column))
         st = PITH_ERR_ARGUMENT;

@@ -7,8 +7,8 @@
 #include "pith_adaptive_model.h"
 #include "pith_codebook_decode.h"
 
-#define STEP 64u        /* magnitude of a step; 510 half steps fit 16 bits */
-#define MEAN_CODES 120u /* below 8 * 2^15 / 8 */
+#define STEP 16384u     /* magnitude of a step; that of 255 is below 2^22 */
+#define MEAN_CODES 120u /* means are below 2^23 */
 #define WINDOW_TOP 48u
 
 static uint32_t levels(const struct weight *w)
@@ -30,7 +30,7 @@ static uint64_t columns(const struct weight *w)
 
 size_t pith_context_bytes(const struct weight *w)
 {
-    return (size_t)columns(w) * sizeof(uint16_t);
+    return (size_t)columns(w) * sizeof(uint32_t);
 }
 
 static void set_alphabet(struct context_alphabet *a, uint32_t n)
@@ -89,7 +89,7 @@ static bool set_magnitudes(struct context_coder *c, const struct weight *w, uint
         int32_t first = c->first[k];
         int32_t last = (int32_t)(k + 1 < n_classes ? c->first[k + 1] : c->n_indices) - 1;
         int32_t twice = first + last - 2 * (int32_t)negative + !zero;
-        c->magnitude[k] = (uint16_t)((uint32_t)(twice < 0 ? -twice : twice) * (STEP / 2));
+        c->magnitude[k] = (uint32_t)(twice < 0 ? -twice : twice) * (STEP / 2);
     }
     return true;
 }
@@ -110,10 +110,10 @@ static uint32_t eighths_log2(uint32_t x)
 
 static void set_averages(struct context_coder *c, uint32_t mean_code)
 {
-    c->mean = ((8 + (mean_code & 7)) << (mean_code >> 3)) >> 3;
+    c->mean = ((8 + (mean_code & 7)) << (mean_code >> 3)) << 5;
     c->middle = 6 * eighths_log2(c->mean);
     for (uint32_t i = 0; i < c->cols; i++)
-        c->column[i] = (uint16_t)c->mean;
+        c->column[i] = c->mean;
     c->walk.average = c->mean;
     c->walk.activity = CONTEXT_ACTIVITIES / 2;
 }

@@ -34,7 +34,7 @@ struct context_stream {
 /* May the indices of w be coded so? The gate asks; the decoder relies on it. */
 bool pith_context_allows(const struct weight *w);
 
-/* Memory beside struct context_stream; 2-byte aligned. */
+/* Memory beside struct context_stream; 4-byte aligned. */
 size_t pith_context_bytes(const struct weight *w);
 
 /* Before the first index: c for a tensor like w behind this head, but for the walk's stream.

@@ -48,11 +48,11 @@ struct context_coder {
     /* symbols are classes of indices: the first index, and the bits that tell which it is */
     uint32_t n_indices;
     uint8_t first[CONTEXT_SYMBOLS], bits[CONTEXT_SYMBOLS];
-    uint16_t magnitude[CONTEXT_SYMBOLS];      /* of a class, about 64 a step */
+    uint32_t magnitude[CONTEXT_SYMBOLS];      /* of a class, 2^14 a step */
     struct context_alphabet classes, rest[5]; /* rest[k]: of 2^k symbols */
     uint32_t cols, place;                     /* place: elements of a channel, KH * KW; else 1 */
     uint32_t mean, middle; /* magnitude, and its logarithm: six times its eighths */
-    uint16_t *column;      /* [cols] magnitudes in the rows before */
+    uint32_t *column;      /* [cols] magnitudes in the rows before */
     uint16_t rate[CONTEXT_RATES], average_rate[CONTEXT_AVERAGES];
     uint8_t seen[CONTEXT_DISTRIBUTIONS];
     /* [i]: probability of more than i, in 1/65536, falling; 0 from the last symbol on */

@@ -67,7 +67,7 @@ static void read_context_head(struct contexts *x, struct span *s, uint32_t *mean
     uint64_t at = s->at;
     uint32_t g = u8(s);
     must(g < 120, at, "a mean is below 120");
-    *mean = ((8 + g % 8) << (g / 8)) >> 3;
+    *mean = ((8 + g % 8) << (g / 8)) << 5;
     x->classes = x->N;
     if (x->N > 16) {
         x->classes = u8(s) + 1u;
@@ -101,7 +101,7 @@ static void set_magnitudes(const struct tensor *t, struct contexts *x, const uin
     for (uint32_t i = 0; i < x->classes; i++) {
         int64_t b = (i + 1 < x->classes ? x->first[i + 1] : x->N) - INT64_C(1);
         int64_t sum = x->first[i] + b - 2 * (int64_t)x->zero + h;
-        x->magnitude[i] = (uint32_t)(32 * (sum < 0 ? -sum : sum));
+        x->magnitude[i] = (uint32_t)(8192 * (sum < 0 ? -sum : sum));
     }
 }
 

@@ -45,7 +45,8 @@ static inline uint32_t context_activity(const struct context_coder *c, uint32_t 
 /* Moved to v by a rate in 1/65536. */
 static inline uint32_t context_moved(uint32_t average, uint32_t v, uint32_t rate)
 {
-    return (uint32_t)((int32_t)average + ((((int32_t)v - (int32_t)average) * (int32_t)rate) >> 16));
+    return (uint32_t)((int32_t)average +
+                      (int32_t)((((int64_t)v - (int64_t)average) * (int64_t)rate) >> 16));
 }
 
 /* What has seen nothing begins as what is known of all elements. */
@@ -122,8 +123,8 @@ static inline void context_step(const struct context_coder *c, struct context_wa
                                 uint32_t symbol)
 {
     uint32_t magnitude = c->magnitude[symbol];
-    uint16_t *column = &c->column[t->col];
-    *column = (uint16_t)context_moved(*column, magnitude, context_average_rate(c, t->row));
+    uint32_t *column = &c->column[t->col];
+    *column = context_moved(*column, magnitude, context_average_rate(c, t->row));
     if (t->col + 1 == c->cols) {
         t->row++;
         context_begin_row(c, t);
