@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: MIT
 """Bytes of whole files beside NNCodec's at equal mean KL on pictures that neither has seen.
 
-usage: vs_nncodec.py resnet20|squeezenet|mobilenet|squeezenet-dc [--lambda L,L..] [--qp Q,Q..]
+usage: vs_nncodec.py resnet20|squeezenet|mobilenet|squeezenet-dc [--lambda L,L..] [--qp Q,Q..] [--points FILE]
 
 NNCodec codes the network's weights (batch normalization as one scale and one shift a channel, its
 "bnf") with dependent quantization and its parameter search, with and without opt_qp; afterwards each
 layer's means (behind a batch normalization also its variances) are set to what they were on
 calibration pictures, layer after layer, as pith does; NNCodec's bytes are counted without that. Its
 points are joined by straight lines in ln(KL), ln(bytes); of the two modes the smaller file counts.
+--points: NNCodec's, as printed before, are not measured again.
 Prints a JSON line for each of pith's points, and for each of NNCodec's, with "point": "nncodec"."""
 import argparse, json, math, os, subprocess, sys, tempfile, time
 import numpy as np
@@ -25,16 +26,16 @@ IMAGENET = "imagenet/imagenet_a500.tar"
 NETS = {
     "resnet20": dict(file="cifar10_resnet20", spec=RGB, calib=("cifar10/train_jpeg.tar.gz", "0:50000:20"),
                      fix="0:50000:200", test=("cifar10/test_jpeg.tar.gz", "0:10000:1"),
-                     lambdas="2.5e-7,5e-7,8e-7,1.1e-6", qp="-24,-22,-20", opt="-30,-27,-24", sweep="--steps tensor"),
+                     lambdas="2.5e-7,5e-7,8e-7,1.1e-6", qp="-24,-22,-20", opt="-30,-27,-24", sweep="--states 8 --steps tensor"),
     "squeezenet": dict(file="imagenet_squeezenet_v1_1", spec=BGR + ",crop=224", calib=(IMAGENET, "0:500:2"),
                        fix="0:500:16", test=(IMAGENET, "3:500:4"), lambdas="2.5e-8,5e-8,1e-7,1.6e-7",
-                       qp="-34,-32,-30,-28", opt="-46,-44", sweep=""),
+                       qp="-34,-32,-30,-28", opt="-46,-44", sweep="--states 8"),
     "mobilenet": dict(file="imagenet_mobilenet_v2", spec=RGB + ",crop=224", calib=(IMAGENET, "0:500:2"),
                       fix="0:500:16", test=(IMAGENET, "3:500:4"), lambdas="3e-9,6e-9,1.2e-8,2e-8",
-                      qp="-38,-36,-34", opt="-44,-41,-38", sweep=""),
+                      qp="-38,-36,-34", opt="-44,-41,-38", sweep="--states 8"),
     "squeezenet-dc": dict(file="imagenet_squeezenet_v1_dc", spec=BGR + ",crop=227", calib=(IMAGENET, "0:500:2"),
                           fix="0:500:16", test=(IMAGENET, "3:500:4"), lambdas="8e-8,1.6e-7,3e-7,4e-7",
-                          qp="-38,-36,-34,-32", opt="-46,-44", sweep=""),
+                          qp="-38,-36,-34,-32", opt="-46,-44", sweep="--states 8"),
 }
 
 
@@ -173,13 +174,18 @@ def main():
     parser.add_argument("network", choices=NETS)
     parser.add_argument("--lambda", dest="lambdas")
     parser.add_argument("--qp")
+    parser.add_argument("--points")
     o = parser.parse_args()
     net = NETS[o.network]
     original = f"{DATA}/models/{net['file']}.onnx"
     network = Network(original)
     modes = {False: [], True: []}
+    known = [json.loads(line) for line in open(o.points)] if o.points else []
+    for p in known:
+        if p.get("point") == "nncodec" and p["network"] == o.network:
+            modes[p["opt_qp"]].append(p)
     with tempfile.TemporaryDirectory() as work:
-        for opt_qp in modes:
+        for opt_qp in () if known else modes:
             for qp in (o.qp or net["opt" if opt_qp else "qp"]).split(","):
                 p = nncodec_point(net, network, original, int(qp), opt_qp, work)
                 modes[opt_qp].append(p)

@@ -3,7 +3,7 @@
 # vs_nncodec.sh - whole files beside NNCodec's (PyPI nncodec, the reference of ISO/IEC 15938-17) at
 # equal KL, same network, same pictures: docs/results/vs-nncodec.md.
 #
-#     bench/vs_nncodec.sh resnet20|squeezenet|mobilenet|squeezenet-dc [--lambda L,L..] [--qp Q,Q..]
+#     bench/vs_nncodec.sh resnet20|squeezenet|mobilenet|squeezenet-dc [--lambda L,L..] [--qp Q,Q..] [--points FILE]
 #
 # NNCodec and torch are installed into build/nncodec (6 GB) when they are not there.
 set -e
