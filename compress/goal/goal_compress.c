@@ -190,7 +190,8 @@ static enum pith_status report(struct job *j, struct pith_goal_result *r, struct
     for (uint32_t tries = 0; !st && may_turn_down && excess > 0;) {
         uint32_t next = next_larger(f, f->point[f->best].bytes);
         if (next == f->n && tries++ < TRIES)
-            st = make_finer(j, f, &f->point[f->best], excess, &next, err);
+            st = make_finer(j, f, &f->point[f->best], pith_goal_excess(j->goal, &r->loss, 0), &next,
+                            err);
         r->gated = true;
         r->met = false;
         if (st || next >= f->n)
