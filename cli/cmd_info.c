@@ -232,7 +232,7 @@ const struct cli_command cmd_info = {
     "file\n"
     "spends on a weight. arena: memory for activations; plan: all memory a plan takes.\n"
     "--plan: one row a step of what runs on this CPU. Where a value lies: an offset in the arena,\n"
-    "file (read where it lies) or plan (a constant the plan keeps); in one place, values share "
+    "file (read where it lies) or plan (a constant the plan keeps); in one place, values share\n"
     "memory. PLAN, a file of pith plan: the same of the plan in it.",
     options,
     sizeof(struct info_options),

@@ -79,6 +79,7 @@ static const struct {
     {"integer", "bytes.mean", trial_mean},
     {"integer", "bytes.look_up", trial_look_up},
     {"decode", "rans_rows", trial_rans_rows},
+    {"decode", "context_indices", trial_context_indices},
     {"checksum", "crc32c", trial_crc32c},
     {"train", "winograd", trial_winograd},
     {"train", "narrow", trial_narrow},

@@ -3,6 +3,7 @@
 #include <arm_neon.h>
 #include "context_decoder.h"
 #include "pith_kernel_decode.h"
+#include "pith_kernel_decode.h"
 
 typedef uint16x8x2_t lanes;
 

@@ -2,6 +2,7 @@
 /* context_indices.c - reference of pith_kernel_context.h. */
 #include "context_decoder.h"
 #include "pith_kernel_decode.h"
+#include "pith_kernel_decode.h"
 #include "pith_context_lanes.h"
 
 static inline uint32_t code_symbol(struct context_walk *t, lanes bounds, uint32_t symbol,

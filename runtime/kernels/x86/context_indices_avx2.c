@@ -3,6 +3,7 @@
 #include <immintrin.h>
 #include "context_decoder.h"
 #include "pith_kernel_decode.h"
+#include "pith_kernel_decode.h"
 
 typedef __m256i lanes;
 
