@@ -3,12 +3,15 @@
 # weight_sweep.sh - the figures of docs/results/weight-sweep.md: networks of the data folder behind
 # rd/pith_weight_sweep.h, judged on pictures that nothing was chosen by.
 #
-#     bench/weight_sweep.sh resnet20|squeezenet|mobilenet|squeezenet-dc|ablation [OPTIONS of bench_sweep]
+#     bench/weight_sweep.sh resnet20|squeezenet|mobilenet|squeezenet-dc|ablation|parts|few|others
+#         [OPTIONS of bench_sweep]
 #
 # Calibration: every 20th training picture of CIFAR-10 (2,500; ablation: every 84th, 595), every second
 # one of the 500 of ImageNet (250). The ablation is judged by 5,000 other training pictures, the
 # networks by CIFAR-10's test pictures and by 125 of ImageNet's, which are not the 125 that options were
-# chosen by (1:500:4).
+# chosen by (1:500:4). parts: one part of the sweep after the
+# other, from plain rounding on; few: 32, 64 and 256 pictures, steps
+# of tensors and of rows, and plain rounding; others: networks that are no picture classifiers.
 set -e
 bench=${BENCH:-build/release/bench/bench_sweep}
 pith=${PITH:-build/release/pith}
@@ -55,8 +58,49 @@ ablation)
             --steps tensor $o "$@" 2>/dev/null
     done
     ;;
+parts)
+    # Lambdas of about equal KL: without statistics a bit must cost less.
+    while read -r lambdas o; do
+        echo "# $o"
+        # shellcheck disable=SC2086
+        cifar 0:50000:84 --test "$data/cifar10/train_jpeg.tar.gz" 1:50000:20 --lambda "$lambdas" $o "$@" 2>/dev/null
+    done <<END
+2e-8,5e-8 --without statistics,correction,refit --steps tensor
+2e-8,5e-8 --without statistics,correction,refit --steps row
+3e-7,5e-7 --without correction,refit --paths 1 --steps auto
+3e-7,5e-7 --without correction,refit --steps auto
+3e-7,5e-7 --without correction,refit --steps auto --rate .5
+3e-7,5e-7 --without correction --steps tensor --rate .5
+8e-7,1.1e-6 --steps tensor --rate .5
+8e-7,1.1e-6 --steps tensor --rate .5 --places .3
+END
+    ;;
+few)
+    for every in 1562 781 195; do
+        for o in "--steps tensor" "--steps row" "--steps tensor --without statistics"; do
+            echo "# $((50000 / every)) pictures, $o"
+            # shellcheck disable=SC2086
+            cifar 0:50000:$every --test "$data/cifar10/train_jpeg.tar.gz" 1:50000:20 --lambda 6e-7 \
+                --places .3 --rate .5 $o "$@" 2>/dev/null
+        done
+    done
+    ;;
+others)
+    for net in kws_GRU_L kws_LSTM_L; do
+        "$pith" import "$data/models/$net.onnx" -q -f -o "$work/net.pith"
+        "$bench" "$work/net.pith" --data "$data/kws/kws_mfcc490_f32.npy" 0:304:2 \
+            --test "$data/kws/kws_mfcc490_f32.npy" 1:304:2 --lambda 1e-9,1e-8 --rate .5 "$@"
+    done
+    "$pith" import "$data/models/silero_vad_16k.onnx" -q -f -o "$work/net.pith"
+    wav="wav:576:512:$data/audio/vad_test_16k.wav"
+    "$bench" "$work/net.pith" --data "$wav" 0:1200 --test "$wav" 1200:1875 --state 1=1 --squares \
+        --lambda 1e-10,1e-9 --rate .5 "$@"
+    "$pith" import "$data/models/tiny_ad01_ae.onnx" -q -f -o "$work/net.pith"
+    "$bench" "$work/net.pith" --data "$data/audio/ad01_logmel640_f32.npy" 0:256 \
+        --test "$data/audio/ad01_logmel640_f32.npy" 256:300 --squares --lambda 1e-8 --rate .5 "$@"
+    ;;
 *)
-    echo "usage: $0 resnet20|squeezenet|mobilenet|squeezenet-dc|ablation" >&2
+    echo "usage: $0 resnet20|squeezenet|mobilenet|squeezenet-dc|ablation|parts|few|others" >&2
     exit 2
     ;;
 esac
