@@ -2,6 +2,7 @@
 /* context_indices_neon.c - pith_kernel_context.h with a distribution in two registers. */
 #include <arm_neon.h>
 #include "context_decoder.h"
+#include "pith_kernel_decode.h"
 
 typedef uint16x8x2_t lanes;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* context_indices.c - reference of pith_kernel_context.h. */
 #include "context_decoder.h"
+#include "pith_kernel_decode.h"
 #include "pith_context_lanes.h"
 
 static inline uint32_t code_symbol(struct context_walk *t, lanes bounds, uint32_t symbol,

@@ -2,6 +2,7 @@
 /* context_indices_avx2.c - pith_kernel_context.h with a distribution in a register. */
 #include <immintrin.h>
 #include "context_decoder.h"
+#include "pith_kernel_decode.h"
 
 typedef __m256i lanes;
 
