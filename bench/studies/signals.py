@@ -3,7 +3,7 @@
 """How long a command goes on after SIGTERM: every command that works for long, ended at 0.3, 1 and 2.5
 seconds of its processor time.
 
-    bench/signals.py build/release/pith DATA [COMMAND ...]      DATA: as PITH_DATA
+    bench/studies/signals.py build/release/pith DATA [COMMAND ...]      DATA: as PITH_DATA
 
 Prints seconds of processor time and by the clock from the signal to the end (on a busy machine only the
 first tells anything), and ends with 1 where one took more than a second of processor time, was not ended
