@@ -101,7 +101,7 @@ static bool is_done(const struct line *l)
 /* Far from the limit, and finer is no better: this encoder's files do not come near to it. */
 static bool is_hopeless(const struct line *l)
 {
-    return l->n >= 2 && l->y[1] > HOPELESS && l->x[1] < l->x[0] && l->y[1] > l->y[0] - HOPELESS / 2;
+    return l->n >= 3 && l->y[1] > HOPELESS && l->x[1] < l->x[0] && l->y[1] > l->y[0] - HOPELESS / 2;
 }
 
 /* ---- the whole ------------------------------------------------------------------------------- */
