@@ -17,11 +17,11 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "pith_class_output.h"
 #include "pith_fisher_rows.h"
 #include "pith_host.h"
 #include "pith_load.h"
 #include "pith_measure.h"
-#include "pith_op_semantics.h"
 #include "pith_pack.h"
 #include "pith_weight_sweep.h"
 
@@ -117,33 +117,16 @@ static void open_feed(const struct pith_model *m, const struct args *a, int whic
 /* ---- judging --------------------------------------------------------------------------------- */
 
 struct answers {
-    uint64_t n, classes;
-    double *log_p; /* [n, classes] */
-    double *y;     /* [n, classes] */
+    uint64_t n, each;
+    float *y; /* [n, each] */
     struct pith_plan *plan;
-    bool is_softmax;
+    struct output_kind kind; /* numbers count as scores of one row of classes */
 };
-
-static void log_softmax(const float *y, uint64_t n, bool is_softmax, double *log_p)
-{
-    double most = -HUGE_VAL, sum = 0;
-    for (uint64_t i = 0; i < n; i++) {
-        log_p[i] = is_softmax ? log(fmax((double)y[i], 1e-30)) : (double)y[i];
-        most = fmax(most, log_p[i]);
-    }
-    for (uint64_t i = 0; i < n; i++)
-        sum += exp(log_p[i] - most);
-    for (uint64_t i = 0; i < n; i++)
-        log_p[i] -= most + log(sum);
-}
 
 static bool take(void *user, uint64_t sample)
 {
     struct answers *a = user;
-    const float *y = pith_plan_output_data(a->plan, 0);
-    log_softmax(y, a->classes, a->is_softmax, a->log_p + sample * a->classes);
-    for (uint64_t k = 0; k < a->classes; k++)
-        a->y[sample * a->classes + k] = (double)y[k];
+    memcpy(a->y + sample * a->each, pith_plan_output_data(a->plan, 0), a->each * sizeof *a->y);
     return true;
 }
 
@@ -156,13 +139,13 @@ static struct answers answers_of(const struct pith_model *m, const struct fed *t
     check(pith_engine_open(m, &o, &e, &err), "engine");
     struct pith_plan *plan = pith_engine_plan(e);
     check(pith_plan_output(plan, 0, &y), "output");
-    const struct pith_node *last = pith_model_producer(m, m->outputs[0]);
     struct answers a = {.n = pith_feed_count(&test->feed),
-                        .classes = y.bytes / sizeof(float),
+                        .each = y.bytes / sizeof(float),
                         .plan = plan,
-                        .is_softmax = last && last->op == PITH_OP_SOFTMAX};
-    a.log_p = malloc(a.n * a.classes * sizeof *a.log_p);
-    a.y = malloc(a.n * a.classes * sizeof *a.y);
+                        .kind = pith_output_kind(m, 0)};
+    if (a.kind.classes == 0)
+        a.kind = (struct output_kind){.classes = (uint32_t)a.each, .rows = 1, .inner = 1};
+    a.y = malloc(a.n * a.each * sizeof *a.y);
     check(pith_feed_run(e, &test->feed, take, &a, &err), "running");
     pith_engine_close(e);
     return a;
@@ -170,39 +153,30 @@ static struct answers answers_of(const struct pith_model *m, const struct fed *t
 
 static void free_answers(struct answers *a)
 {
-    free(a->log_p);
     free(a->y);
-}
-
-static uint64_t best(const double *p, uint64_t n)
-{
-    uint64_t at = 0;
-    for (uint64_t i = 1; i < n; i++)
-        at = p[i] > p[at] ? i : at;
-    return at;
 }
 
 /* dB */
 static double sqnr(const struct answers *was, const struct answers *now)
 {
     double power = 0, noise = 0;
-    for (uint64_t i = 0; i < was->n * was->classes; i++) {
-        power += was->y[i] * was->y[i];
-        noise += (was->y[i] - now->y[i]) * (was->y[i] - now->y[i]);
+    for (uint64_t i = 0; i < was->n * was->each; i++) {
+        const double off = (double)was->y[i] - (double)now->y[i];
+        power += (double)was->y[i] * (double)was->y[i];
+        noise += off * off;
     }
     return 10 * log10(power / noise);
 }
 
 static void compare(const struct answers *was, const struct answers *now, double *kl, double *same)
 {
-    *kl = *same = 0;
-    for (uint64_t i = 0; i < was->n; i++) {
-        const double *p = was->log_p + i * was->classes, *q = now->log_p + i * was->classes;
-        for (uint64_t k = 0; k < was->classes; k++)
-            *kl += exp(p[k]) * (p[k] - q[k]) / (double)was->n;
-        *same += best(p, was->classes) == best(q, was->classes);
-    }
-    *same /= (double)was->n;
+    uint64_t agree = 0;
+    *kl = 0;
+    for (uint64_t i = 0; i < was->n; i++)
+        *kl += pith_class_divergence(&was->kind, was->y + i * was->each, now->y + i * was->each,
+                                     &agree) /
+               (double)was->n;
+    *same = (double)agree / (double)(was->n * was->kind.rows);
 }
 
 /* ---- arguments ------------------------------------------------------------------------------- */

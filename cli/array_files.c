@@ -27,20 +27,12 @@ double cli_element(enum pith_type type, const void *p)
     return (double)i;
 }
 
-uint64_t cli_value_elems(const struct pith_value *v)
-{
-    uint64_t n = 1;
-    for (uint32_t i = 0; i < v->rank; i++)
-        n *= v->dim[i];
-    return n;
-}
-
 enum cli_exit cli_convert_array(const struct pith_buffer *file, const char *path,
                                 const struct pith_value *v, uint32_t batch, void **data)
 {
     struct pith_error err = {0};
     struct pith_array array;
-    uint64_t n = cli_value_elems(v) * batch;
+    uint64_t n = pith_value_elems(v) * batch;
     enum cli_exit rc = EXIT_DONE;
     if (pith_npy_read(file->data, file->bytes, path, &array, &err))
         return cli_fail(&err);

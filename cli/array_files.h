@@ -12,8 +12,6 @@
 uint32_t cli_type_bytes(enum pith_type type);
 /* The element at p as a number to compare and print. */
 double cli_element(enum pith_type type, const void *p);
-/* Elements of a value, its batch counted as 1 where open. */
-uint64_t cli_value_elems(const struct pith_value *v);
 /* npy in `file` as the elements of v, times batch; *data: [elems] of v's type, the caller frees. */
 enum cli_exit cli_convert_array(const struct pith_buffer *file, const char *path,
                                 const struct pith_value *v, uint32_t batch, void **data);

@@ -113,7 +113,7 @@ static bool is_npy(const struct pith_buffer *file)
 static enum cli_exit feed_raw(const struct pith_value *v, const struct pith_buffer *file,
                               const char *path, void **data)
 {
-    uint64_t bytes = cli_value_elems(v) * cli_type_bytes(v->type);
+    uint64_t bytes = pith_value_elems(v) * cli_type_bytes(v->type);
     if (file->bytes != bytes) {
         cli_error("%s: neither npy, PNG, JPEG nor the %" PRIu64 " raw bytes of input '%s'", path,
                   bytes, v->name);
@@ -161,7 +161,7 @@ static enum cli_exit feed_file(struct runner *r, const char *path, uint32_t inpu
             rc = cli_convert_array(&file, path, v, r->batch ? r->batch : 1, to);
     } else if (cli_is_picture(file.data, file.bytes) && v->type == PITH_F32) {
         r->picture = path;
-        *to = malloc((size_t)cli_value_elems(v) * sizeof(float) + 1);
+        *to = malloc((size_t)pith_value_elems(v) * sizeof(float) + 1);
         rc = *to ? feed_picture(r, &file, input, *to, path) : cli_no_memory();
     } else {
         rc = feed_raw(v, &file, path, to);

@@ -8,9 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "array_files.h"
 #include "pith_base.h"
-
-#define KEPT_PATH_BYTES 4096
 
 enum cli_exit cli_sweep_keep_open(const char *folder)
 {
@@ -25,11 +24,11 @@ enum cli_exit cli_sweep_keep_open(const char *folder)
 }
 
 static bool make_path(const char *folder, const struct pith_sweep_point *p,
-                      char path[KEPT_PATH_BYTES])
+                      char path[CLI_PATH_BYTES])
 {
     char name[PITH_SWEEP_NAME_BYTES];
     pith_sweep_file_name(p, name);
-    return snprintf(path, KEPT_PATH_BYTES, "%s/%s", folder, name) < KEPT_PATH_BYTES;
+    return snprintf(path, CLI_PATH_BYTES, "%s/%s", folder, name) < CLI_PATH_BYTES;
 }
 
 static bool is_same(const struct pith_sweep_point *a, const struct pith_sweep_point *b)
@@ -41,7 +40,7 @@ enum cli_exit cli_sweep_keep(const char *folder, struct pith_sweep_results *resu
                              struct pith_sweep_results *one, const struct pith_buffer *file)
 {
     const uint32_t n = pith_sweep_front(results);
-    char path[KEPT_PATH_BYTES];
+    char path[CLI_PATH_BYTES];
     struct pith_error err = {0};
     bool best = false;
     for (uint32_t i = 0; i < n && !best; i++)
@@ -58,7 +57,7 @@ enum cli_exit cli_sweep_keep(const char *folder, struct pith_sweep_results *resu
 void cli_sweep_keep_front(const char *folder, struct pith_sweep_results *results)
 {
     const uint32_t n = pith_sweep_front(results);
-    char path[KEPT_PATH_BYTES];
+    char path[CLI_PATH_BYTES];
     for (uint32_t i = 0; i < results->n; i++) {
         if (!make_path(folder, &results->point[i], path))
             continue;

@@ -5,15 +5,6 @@
 
 #include "pith_op_semantics.h"
 
-static const struct pith_node *maker(const struct pith_model *m, uint32_t value)
-{
-    for (uint32_t i = 0; i < m->n_nodes; i++)
-        for (uint32_t k = 0; k < m->nodes[i].n_out; k++)
-            if (m->nodes[i].out[k] == value)
-                return &m->nodes[i];
-    return NULL;
-}
-
 static uint64_t elems(const struct pith_value *v, uint32_t first, uint32_t last)
 {
     uint64_t n = 1;
@@ -31,10 +22,10 @@ static bool only_moves(uint32_t op)
 /* The value in front of what only moves numbers. */
 static uint32_t behind_moves(const struct pith_model *m, uint32_t value)
 {
-    const struct pith_node *n = maker(m, value);
+    const struct pith_node *n = pith_model_producer(m, value);
     for (uint32_t i = 0; i < m->n_nodes && n && only_moves(n->op); i++) {
         value = n->in[0];
-        n = maker(m, value);
+        n = pith_model_producer(m, value);
     }
     return value;
 }
@@ -42,9 +33,9 @@ static uint32_t behind_moves(const struct pith_model *m, uint32_t value)
 /* The same, and in front of a bias: an Add of a constant. */
 static const struct pith_node *behind_bias(const struct pith_model *m, uint32_t value)
 {
-    const struct pith_node *n = maker(m, behind_moves(m, value));
+    const struct pith_node *n = pith_model_producer(m, behind_moves(m, value));
     if (n && n->op == PITH_OP_ADD && m->values[n->in[1]].constant)
-        return maker(m, behind_moves(m, n->in[0]));
+        return pith_model_producer(m, behind_moves(m, n->in[0]));
     return n;
 }
 
@@ -58,7 +49,7 @@ static bool is_product(const struct pith_node *n)
 static bool is_logits(const struct pith_model *m, const struct pith_value *y, uint32_t value)
 {
     const struct pith_value *x = &m->values[m->inputs[0]];
-    uint64_t n = elems(y, 0, y->rank), read = elems(x, 0, x->rank);
+    uint64_t n = pith_value_elems(y), read = pith_value_elems(x);
     bool row = y->rank >= 1 && (y->rank == 1 || y->dim[0] == 1);
     uint32_t wide = 0;
     for (uint32_t i = 0; i < y->rank; i++)
@@ -73,7 +64,7 @@ struct output_kind pith_output_kind(const struct pith_model *m, uint32_t output)
     const struct pith_value *y = &m->values[value];
     const uint32_t source = behind_moves(m, value);
     const struct pith_value *s = &m->values[source];
-    const struct pith_node *n = maker(m, source);
+    const struct pith_node *n = pith_model_producer(m, source);
     struct output_kind kind = {0};
     if (y->type != PITH_F32)
         return kind;
@@ -85,13 +76,21 @@ struct output_kind pith_output_kind(const struct pith_model *m, uint32_t output)
         kind.classes = (uint32_t)(flat ? elems(s, axis, s->rank) : s->dim[axis]);
         kind.softmax = n->op == PITH_OP_SOFTMAX;
     } else if (is_logits(m, y, value)) {
-        kind.classes = (uint32_t)elems(y, 0, y->rank);
+        kind.classes = (uint32_t)pith_value_elems(y);
         kind.inner = 1;
     }
     if (kind.classes < 2)
         return (struct output_kind){0};
-    kind.rows = elems(y, 0, y->rank) / kind.classes;
+    kind.rows = pith_value_elems(y) / kind.classes;
     return kind;
+}
+
+uint64_t pith_top_class(const float *x, uint64_t n)
+{
+    uint64_t best = 0;
+    for (uint64_t k = 1; k < n; k++)
+        best = x[k] > x[best] ? k : best;
+    return best;
 }
 
 /* ---- how far apart --------------------------------------------------------------------------- */

@@ -298,15 +298,6 @@ static enum pith_status check_alike(const struct pair *p, struct pith_error *err
     return PITH_OK;
 }
 
-static uint64_t argmax(const float *x, uint64_t n)
-{
-    uint64_t best = 0;
-    for (uint64_t i = 1; i < n; i++)
-        if (x[i] > x[best])
-            best = i;
-    return best;
-}
-
 static enum pith_status run_pair(struct pair *p, struct pith_error *err)
 {
     struct pith_tensor t;
@@ -329,7 +320,7 @@ static enum pith_status run_pair(struct pair *p, struct pith_error *err)
     pith_feeder_keep(&p->feed_a);
     pith_feeder_keep(&p->feed_b);
     sums_add(&p->output, a, b, n);
-    p->agree += argmax(a, n) == argmax(b, n);
+    p->agree += pith_top_class(a, n) == pith_top_class(b, n);
     p->calls++;
     if (p->kind.classes && p->kind.rows * p->kind.classes == n) {
         double kl = pith_class_divergence(&p->kind, a, b, NULL);

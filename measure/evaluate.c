@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include "pith_class_output.h"
 #include "pith_engine.h"
 #include "pith_error_fill.h"
 #include "pith_sample_feed.h"
@@ -176,7 +177,6 @@ static enum pith_status count_answers(struct feeder *f, const struct pith_watch 
 {
     for (uint64_t i = 0; i < f->n_samples; i++) {
         int64_t label;
-        uint32_t best = 0;
         if (watch && i % WATCH_EVERY == 0 && !watch->step(watch->user, i))
             return pith_error_fill(err, PITH_ERR_ARGUMENT, "interrupted");
         enum pith_status st = pith_feeder_run(f, i, &label, err);
@@ -185,10 +185,7 @@ static enum pith_status count_answers(struct feeder *f, const struct pith_watch 
         if (label < 0 || label >= (int64_t)n_classes)
             return wrong_label(judge_of(f->feed), i, label, n_classes, err);
         const float *score = pith_plan_output_data(f->plan, 0);
-        for (uint32_t k = 1; k < n_classes; k++)
-            if (score[k] > score[best])
-                best = k;
-        confusion[(uint64_t)label * n_classes + best]++;
+        confusion[(uint64_t)label * n_classes + pith_top_class(score, n_classes)]++;
     }
     return PITH_OK;
 }

@@ -24,6 +24,9 @@ struct output_kind {
 
 struct output_kind pith_output_kind(const struct pith_model *m, uint32_t output);
 
+/* The first of the largest of n >= 1 numbers: the class that they stand for. */
+uint64_t pith_top_class(const float *x, uint64_t n);
+
 /* The mean over rows of KL(a || b) in nats, >= 0, of the classes' probabilities (logits are
  * softmaxed); a row of b that holds what is no number counts as -log(1e-30). a, b: f32
  * [rows * classes] of one call; kind->classes > 0. *agree, if not NULL: grows by the rows that have

@@ -177,6 +177,8 @@ void pith_model_count_uses(const struct pith_model *m, uint64_t room, uint32_t *
 /* The node that gives value v; NULL: none does. Looks through all nodes: for one value, not for
  * each. */
 const struct pith_node *pith_model_producer(const struct pith_model *m, uint32_t v);
+/* Elements of a value: the product of its dimensions, an open batch counted as 1. */
+uint64_t pith_value_elems(const struct pith_value *v);
 /* Is the operator where the body of a loop or branch begins, ends? */
 bool pith_opens_body(uint32_t op);
 bool pith_closes_body(uint32_t op);

@@ -34,6 +34,14 @@ const struct pith_node *pith_model_producer(const struct pith_model *m, uint32_t
     return NULL;
 }
 
+uint64_t pith_value_elems(const struct pith_value *v)
+{
+    uint64_t n = 1;
+    for (uint32_t i = 0; i < v->rank; i++)
+        n *= v->dim[i];
+    return n;
+}
+
 bool pith_op_moves(uint32_t op)
 {
     return pith_op_is(op, TRAIT_MOVES);

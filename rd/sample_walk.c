@@ -414,14 +414,6 @@ static void keep_an_output(struct piece *p)
             p->m.outputs[p->m.n_outputs++] = last->out[k];
 }
 
-static uint64_t elems_of(const struct pith_value *v)
-{
-    uint64_t n = 1;
-    for (uint32_t i = 0; i < v->rank; i++)
-        n *= v->dim[i];
-    return n;
-}
-
 static void free_recorders(struct run *r, uint32_t n)
 {
     for (uint32_t i = 0; i < n && r->recorder; i++)
@@ -435,7 +427,7 @@ static enum pith_status open_recorders(struct run *r, const struct record_spec *
     const uint32_t n = threads_of(r), node = spec->node - spec->first,
                    v = r->piece->m.nodes[node].out[spec->output];
     r->recorder = calloc(n, sizeof *r->recorder);
-    to->elems = v == PITH_VALUE_NONE ? 0 : elems_of(&r->piece->m.values[v]);
+    to->elems = v == PITH_VALUE_NONE ? 0 : pith_value_elems(&r->piece->m.values[v]);
     to->kept = pith_kept_new(1, r->w->opts.memory_bytes);
     for (uint32_t i = 0; i < n && r->recorder; i++)
         r->recorder[i] = (struct recorder){
@@ -472,7 +464,7 @@ enum pith_status pith_sample_walk_record(struct sample_walk *w, const struct rec
 
 uint64_t pith_sample_walk_elems(const struct sample_walk *w, uint32_t value)
 {
-    return elems_of(&w->m->values[value]);
+    return pith_value_elems(&w->m->values[value]);
 }
 
 enum pith_status pith_sample_walk_read(const struct sample_walk *w, uint32_t value, uint64_t sample,

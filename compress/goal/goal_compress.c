@@ -24,6 +24,7 @@ struct job {
     const struct pith_goal_compress_opts *opts;
     struct pith_goal_judge *judge;
     struct goal_encoders encoders;
+    struct pith_goal_search search;
     uint64_t begun_ns;
     struct work_left work;
     struct pith_goal_progress progress;
@@ -112,17 +113,12 @@ static void made(void *watcher, const struct pith_goal_point *p, bool best)
 
 /* ---- samples that did not choose ------------------------------------------------------------- */
 
-static bool fits(const struct pith_goal_point *p)
-{
-    return p->excess <= 0 && p->small;
-}
-
 /* The smallest file within the goal that is larger than `above` bytes; n: none. */
 static uint32_t next_larger(const struct pith_goal_found *f, uint64_t above)
 {
     uint32_t best = f->n;
     for (uint32_t i = 0; i < f->n; i++)
-        if (fits(&f->point[i]) && f->point[i].bytes > above &&
+        if (pith_goal_fits(&f->point[i]) && f->point[i].bytes > above &&
             (best == f->n || f->point[i].bytes < f->point[best].bytes))
             best = i;
     return best;
@@ -144,25 +140,12 @@ static enum pith_status make_finer(struct job *j, struct pith_goal_found *f,
 {
     const struct pith_goal_encoder *e = encoder_of(j, last);
     double quality = last->quality * exp(-(fmin(excess, 2) + 0.1) / 2);
-    struct pith_goal_point p = {.encoder = last->encoder, .quality = quality};
     if (!e || quality < e->finest || f->n == PITH_GOAL_POINTS || is_over(j))
         return PITH_OK;
-    started(j, e, f->n + 1, f->n + 1);
-    enum pith_status st = e->encode(e->user, quality, &p.file, err);
+    enum pith_status st = pith_goal_search_try(&j->search, e, quality, f, err);
     if (!st)
-        st = measure(j, &p.file, &p.loss, &p.ram, err);
-    if (st) {
-        pith_buffer_free(&p.file);
-        return st;
-    }
-    p.bytes = p.file.bytes;
-    p.excess = pith_goal_excess(j->goal, &p.loss, 1);
-    p.small = (!(j->goal->max_size > 0) || (double)p.bytes <= j->goal->max_size) &&
-              (!(j->goal->max_ram > 0) || (double)p.ram <= j->goal->max_ram);
-    *i = f->n;
-    f->point[f->n++] = p;
-    made(j, &p, false);
-    return PITH_OK;
+        *i = f->n - 1;
+    return st;
 }
 
 static enum pith_status report_on(struct job *j, struct pith_goal_result *r, uint32_t i,
@@ -197,10 +180,10 @@ static enum pith_status report(struct job *j, struct pith_goal_result *r, struct
         if (st || next >= f->n)
             break;
         f->best = next;
-        r->met = fits(&f->point[next]);
+        r->met = pith_goal_fits(&f->point[next]);
         st = report_on(j, r, next, &excess, err);
     }
-    r->met = f->met && !(may_turn_down && excess > 0) && fits(&f->point[f->best]);
+    r->met = f->met && !(may_turn_down && excess > 0) && pith_goal_fits(&f->point[f->best]);
     return st;
 }
 
@@ -227,12 +210,11 @@ static double seconds_left(void *user)
 
 /* What is left of the time that was given. */
 static enum pith_status retrain(struct job *j, const struct pith_model *original,
-                                const struct pith_goal_search *s, struct pith_goal_found *f,
-                                struct pith_error *err)
+                                struct pith_goal_found *f, struct pith_error *err)
 {
     const struct goal_retraining r = {.encoders = &j->encoders,
                                       .original = original,
-                                      .search = s,
+                                      .search = &j->search,
                                       .seconds_left = seconds_left,
                                       .stop = is_over,
                                       .user = j};
@@ -255,18 +237,18 @@ static enum pith_status search(struct job *j, const struct pith_model *m,
     enum pith_status st = pith_goal_encoders_fill(e, err);
     if (st)
         return st;
-    const struct pith_goal_search s = {.size_bytes = sizeof s,
-                                       .goal = j->goal,
-                                       .encoder = e->list,
-                                       .n = e->n,
-                                       .measure = measure,
-                                       .user = j,
-                                       .started = started,
-                                       .made = made,
-                                       .stop = is_over,
-                                       .watcher = j};
-    st = pith_goal_search(&s, &r->found, err);
-    return st ? st : retrain(j, original, &s, &r->found, err);
+    j->search = (struct pith_goal_search){.size_bytes = sizeof j->search,
+                                          .goal = j->goal,
+                                          .encoder = e->list,
+                                          .n = e->n,
+                                          .measure = measure,
+                                          .user = j,
+                                          .started = started,
+                                          .made = made,
+                                          .stop = is_over,
+                                          .watcher = j};
+    st = pith_goal_search(&j->search, &r->found, err);
+    return st ? st : retrain(j, original, &r->found, err);
 }
 
 enum pith_status pith_goal_compress(struct pith_model *m, const struct pith_goal *goal,

@@ -90,14 +90,6 @@ static void find_labels(struct pith_goal_judge *j)
         j->metric = pith_data_labelled(j->labelled) ? PITH_METRIC_TOP1 : PITH_METRIC_PSNR;
 }
 
-static uint64_t elems_of(const struct pith_value *v)
-{
-    uint64_t n = 1;
-    for (uint32_t i = 0; i < v->rank; i++)
-        n *= v->dim[i];
-    return n;
-}
-
 static enum pith_status find_outputs(struct pith_goal_judge *j, const struct pith_model *m,
                                      struct pith_error *err)
 {
@@ -110,7 +102,7 @@ static enum pith_status find_outputs(struct pith_goal_judge *j, const struct pit
             continue;
         struct judged *o = &j->out[j->n_out++];
         *o = (struct judged){i, pith_output_kind(m, i)};
-        uint64_t n = elems_of(y);
+        uint64_t n = pith_value_elems(y);
         if (i == 0 && j->metric == PITH_METRIC_TOP1 && o->kind.classes == 0 && n >= 2)
             o->kind = (struct output_kind){.classes = (uint32_t)n, .rows = 1, .inner = 1};
         if (j->metric == PITH_METRIC_PSNR)
@@ -123,14 +115,6 @@ static enum pith_status find_outputs(struct pith_goal_judge *j, const struct pit
 }
 
 /* ---- one answer ------------------------------------------------------------------------------ */
-
-static uint64_t largest(const float *x, uint64_t n)
-{
-    uint64_t best = 0;
-    for (uint64_t k = 1; k < n; k++)
-        best = x[k] > x[best] ? k : best;
-    return best;
-}
 
 static void add_classes(struct sums *s, const struct output_kind *kind, const float *a,
                         const float *b)
@@ -224,7 +208,7 @@ static bool is_right(struct pass *p, uint64_t sample)
     const float *y = pith_plan_output_data(p->plan, 0);
     const uint64_t n = t.bytes / sizeof(float);
     int64_t label = pith_data_label(p->j->labelled, sample);
-    return label >= 0 && (uint64_t)label < n && largest(y, n) == (uint64_t)label;
+    return label >= 0 && (uint64_t)label < n && pith_top_class(y, n) == (uint64_t)label;
 }
 
 static enum pith_status add_squares(struct pass *p, uint64_t sample)
@@ -390,7 +374,7 @@ static enum pith_status split_samples(struct pith_goal_judge *j, const struct pi
             macs += (double)l.macs * (double)calls;
     }
     for (uint32_t i = 0; i < j->n_out; i++)
-        floats += (double)elems_of(&m->values[m->outputs[j->out[i].output]]);
+        floats += (double)pith_value_elems(&m->values[m->outputs[j->out[i].output]]);
     const uint64_t choosing = most_of(macs, CHOOSING_MACS, floats, MOST_CHOOSING);
     uint64_t calibrating = most_of(macs, CALIBRATING_MACS, 0, MOST_CALIBRATING);
     if (o->most_calibrating)

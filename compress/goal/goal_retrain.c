@@ -147,11 +147,6 @@ static enum pith_status time_epoch(struct ladder *l, struct pith_error *err)
 
 /* ---- the ladder ------------------------------------------------------------------------------ */
 
-static bool keeps(const struct pith_goal_point *p)
-{
-    return p->excess <= 0 && p->small;
-}
-
 /* Bytes of the next network; 0: there is nothing to be had. */
 static double next_bytes(const struct ladder *l)
 {
@@ -188,7 +183,7 @@ static enum pith_status climb(struct ladder *l, struct pith_goal_found *f, struc
             break;
         const struct pith_goal_point *p = &f->point[f->n - 1];
         l->share = fmin(2, (double)p->bytes / bytes_of(kept, l->weights));
-        if (!keeps(p)) {
+        if (!pith_goal_fits(p)) {
             l->bad = fmin((double)p->bytes, bytes);
             continue;
         }

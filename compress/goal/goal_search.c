@@ -18,7 +18,7 @@
 
 /* ---- points ---------------------------------------------------------------------------------- */
 
-static bool fits(const struct pith_goal_point *p)
+bool pith_goal_fits(const struct pith_goal_point *p)
 {
     return p->excess <= 0 && p->small;
 }
@@ -31,8 +31,8 @@ static bool better(const struct pith_goal *goal, const struct pith_goal_point *a
             return a->small;
         return a->small ? a->loss.snr_db > b->loss.snr_db : a->bytes < b->bytes;
     }
-    if (fits(a) != fits(b))
-        return fits(a);
+    if (pith_goal_fits(a) != pith_goal_fits(b))
+        return pith_goal_fits(a);
     if ((a->excess <= 0) != (b->excess <= 0))
         return a->excess <= 0;
     return a->excess <= 0 ? a->bytes < b->bytes : a->excess < b->excess;
@@ -161,7 +161,7 @@ enum pith_status pith_goal_search_try(const struct pith_goal_search *s,
     if (st)
         return st;
     keep(s, f, &p);
-    f->met = fits(&f->point[f->best]);
+    f->met = pith_goal_fits(&f->point[f->best]);
     return PITH_OK;
 }
 
@@ -175,7 +175,7 @@ static bool stopped(const struct pith_goal_search *s, struct pith_goal_found *f)
  * finer ones are larger still. */
 static bool is_beaten(const struct pith_goal_found *f, const struct pith_goal_point *p)
 {
-    return f->n > 1 && fits(&f->point[f->best]) && !fits(p) && p->excess > 0 &&
+    return f->n > 1 && pith_goal_fits(&f->point[f->best]) && !pith_goal_fits(p) && p->excess > 0 &&
            p->bytes >= f->point[f->best].bytes;
 }
 
@@ -214,7 +214,7 @@ enum pith_status pith_goal_search(const struct pith_goal_search *s, struct pith_
     struct pith_goal_found f = {.n = 0};
     enum pith_status st = PITH_OK;
     for (uint32_t i = 0; i < s->n && f.n < PITH_GOAL_CALLS && !stopped(s, &f); i++) {
-        if (s->encoder[i].instead && f.n > 0 && fits(&f.point[f.best]))
+        if (s->encoder[i].instead && f.n > 0 && pith_goal_fits(&f.point[f.best]))
             continue;
         st = search_along(s, &s->encoder[i], &f, err);
         if (st == PITH_ERR_STOPPED)
@@ -230,7 +230,7 @@ enum pith_status pith_goal_search(const struct pith_goal_search *s, struct pith_
         pith_goal_found_free(&f);
         return st;
     }
-    f.met = fits(&f.point[f.best]);
+    f.met = pith_goal_fits(&f.point[f.best]);
     *found = f;
     return PITH_OK;
 }

@@ -41,6 +41,9 @@ struct pith_goal_point {
     struct pith_buffer file; /* owns */
 };
 
+/* Whether it is within every limit: of loss, and of sizes. */
+bool pith_goal_fits(const struct pith_goal_point *point);
+
 struct pith_goal_search {
     uint32_t size_bytes;
     const struct pith_goal *goal;

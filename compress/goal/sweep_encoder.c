@@ -50,20 +50,12 @@ static enum pith_status explain(const struct goal_encoders *e, enum pith_status 
 
 /* ---- what layers cost ------------------------------------------------------------------------ */
 
-static double elems_of(const struct pith_value *v)
-{
-    double n = 1;
-    for (uint32_t i = 0; i < v->rank; i++)
-        n *= v->dim[i];
-    return n;
-}
-
 /* The network's two runs up to it, its statistics, its rounding. */
 static double cost_of(const struct pith_model *m, const struct pith_weight_ref *ref, double samples)
 {
     const struct pith_node *node = &m->nodes[ref->node];
     const double rows = (double)ref->rows, n = (double)ref->cols,
-                 places = elems_of(&m->values[node->out[0]]) / rows;
+                 places = (double)pith_value_elems(&m->values[node->out[0]]) / rows;
     double inputs = fmin(ROWS_PER_COLUMN * n, 2 * samples * places);
     return 2 * samples * places * rows * n + (inputs + PATH_COST * rows) * n * n;
 }

@@ -3,7 +3,6 @@
 #include <arm_neon.h>
 #include "context_decoder.h"
 #include "pith_kernel_decode.h"
-#include "pith_kernel_decode.h"
 
 typedef uint16x8x2_t lanes;
 
@@ -76,11 +75,5 @@ static inline uint32_t code_symbol(struct context_walk *t, lanes bounds, uint32_
 
 void pith_context_indices_neon(struct context_coder *c, uint8_t *index, size_t n)
 {
-    struct context_walk t = c->walk;
-    for (size_t i = 0; i < n; i++) {
-        uint32_t v = context_index(c, &t, 0, 0);
-        c->bad |= v >= c->n_indices;
-        index[i] = (uint8_t)v;
-    }
-    c->walk = t;
+    context_decode(c, index, n);
 }

@@ -149,4 +149,16 @@ static inline uint32_t context_index(struct context_coder *c, struct context_wal
     return first;
 }
 
+/* What a decoder is: the next n indices. */
+static inline void context_decode(struct context_coder *c, uint8_t *index, size_t n)
+{
+    struct context_walk t = c->walk;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t v = context_index(c, &t, 0, 0);
+        c->bad |= v >= c->n_indices;
+        index[i] = (uint8_t)v;
+    }
+    c->walk = t;
+}
+
 #endif
