@@ -58,15 +58,26 @@ static void put_bits(struct encoder *e)
     }
 }
 
-static inline uint32_t code_symbol(struct context_walk *t, lanes bounds, uint32_t symbol,
-                                   lanes *above)
+/* The part low .. high of the range. */
+static inline void put_part(struct context_walk *t, uint32_t low, uint32_t high)
 {
-    uint32_t low = bounds.x[symbol], high = symbol ? bounds.x[symbol - 1] : t->range;
     uint32_t shift = (uint32_t)__builtin_clz(high - low) - 16;
     t->window = (t->window + low) << shift;
     t->range = (high - low) << shift;
     t->have += shift;
     put_bits((struct encoder *)t);
+}
+
+static inline uint32_t code_decision(struct context_walk *t, uint32_t bound, uint32_t bit)
+{
+    put_part(t, bit ? 0 : bound, bit ? bound : t->range);
+    return bit;
+}
+
+static inline uint32_t code_symbol(struct context_walk *t, lanes bounds, uint32_t symbol,
+                                   lanes *above)
+{
+    put_part(t, bounds.x[symbol], symbol ? bounds.x[symbol - 1] : t->range);
     *above = lanes_below(symbol);
     return symbol;
 }
@@ -130,26 +141,31 @@ static inline uint32_t level_of(const struct levels *l, uint64_t i)
     return l->mask[i] ? index + (index >= l->zero) : l->zero;
 }
 
-static void choose_head(const struct levels *l, struct context_head *head)
+/* apart: whether zeros are told apart. */
+static void choose_head(const struct levels *l, bool apart, struct context_head *head)
 {
     uint64_t hist[256] = {0};
     memset(head, 0, sizeof *head);
-    head->n_classes = l->most;
-    if (l->most <= CONTEXT_SYMBOLS)
+    head->apart = apart;
+    head->n_classes = l->most - apart;
+    if (head->n_classes <= CONTEXT_SYMBOLS)
         return;
     for (uint64_t i = 0; i < l->n; i++)
         hist[level_of(l, i)]++;
+    if (apart)
+        memmove(hist + l->zero, hist + l->zero + 1, (255 - l->zero) * sizeof *hist);
+    uint32_t n = head->n_classes;
     head->n_classes = 0;
-    choose_classes(hist, l->most, head);
+    choose_classes(hist, n, head);
 }
 
-/* symbol_of: [256] */
+/* symbol_of: [256] by level; of zero told apart: any */
 static void find_symbols(const struct context_coder *c, uint32_t n_classes, uint8_t *symbol_of)
 {
     for (uint32_t k = 0, v = 0; v < c->n_indices; v++) {
         while (k + 1 < n_classes && v >= c->first[k + 1])
             k++;
-        symbol_of[v] = (uint8_t)k;
+        symbol_of[v + (c->apart && v >= c->zero)] = (uint8_t)k;
     }
 }
 
@@ -158,18 +174,20 @@ static uint32_t mean_code_of(const struct context_coder *c, const uint8_t *symbo
                              const struct levels *l)
 {
     uint64_t sum = 0;
-    for (uint64_t i = 0; i < l->n; i++)
-        sum += c->magnitude[symbol_of[level_of(l, i)]];
+    for (uint64_t i = 0; i < l->n; i++) {
+        uint32_t level = level_of(l, i);
+        sum += c->apart && level == l->zero ? 0 : c->magnitude[symbol_of[level]];
+    }
     uint32_t mean = (uint32_t)(sum / l->n), code = 0;
     while (mean > ((8 + (code & 7)) << (code >> 3)) << 5)
         code++;
     return code;
 }
 
-static void put_head(struct encoder *e, const struct context_head *head, uint32_t n_levels)
+static void put_head(struct encoder *e, const struct context_head *head, uint32_t n_indices)
 {
-    put(e, head->mean_code);
-    if (n_levels > CONTEXT_SYMBOLS) {
+    put(e, head->mean_code | (uint32_t)head->apart << 7);
+    if (n_indices > CONTEXT_SYMBOLS) {
         put(e, head->n_classes - 1);
         for (uint32_t k = 0; k < head->n_classes; k += 2)
             put(e,
@@ -181,24 +199,42 @@ static void put_head(struct encoder *e, const struct context_head *head, uint32_
 /* ---- all of it ------------------------------------------------------------------------------- */
 
 static bool encode(struct encoder *e, struct context_coder *c, const struct weight *w,
-                   const struct levels *l, uint32_t *column)
+                   const struct levels *l, bool apart, uint32_t *column)
 {
     struct context_head head;
-    uint8_t symbol_of[256];
-    choose_head(l, &head);
+    uint8_t symbol_of[256] = {0};
+    choose_head(l, apart, &head);
     if (!pith_context_begin(c, w, &head, column))
         return false;
     find_symbols(c, head.n_classes, symbol_of);
     head.mean_code = mean_code_of(c, symbol_of, l);
     pith_context_begin(c, w, &head, column);
-    put_head(e, &head, l->most);
+    put_head(e, &head, c->n_indices);
     e->walk = c->walk;
     for (uint64_t i = 0; i < l->n; i++) {
         uint32_t level = level_of(l, i);
-        context_index(c, &e->walk, symbol_of[level], level);
+        context_level(c, &e->walk, apart, symbol_of[level], level);
     }
     finish(e);
     return true;
+}
+
+/* With zeros told apart and not, what takes fewer bytes. */
+static enum pith_status encode_shorter(struct encoder *e, struct context_coder *c,
+                                       const struct weight *w, const struct levels *l,
+                                       bool may_be_apart, uint32_t *column)
+{
+    struct encoder count[2] = {0};
+    if (!encode(&count[0], c, w, l, false, column))
+        return PITH_ERR_ARGUMENT;
+    bool apart =
+        may_be_apart && encode(&count[1], c, w, l, true, column) && count[1].used < count[0].used;
+    if (!e->out) {
+        *e = count[apart];
+        return PITH_OK;
+    }
+    encode(e, c, w, l, apart, column);
+    return e->used > e->cap ? PITH_ERR_SPACE : PITH_OK;
 }
 
 enum pith_status pith_context_encode(const struct weight *w, const uint8_t *mask,
@@ -212,10 +248,8 @@ enum pith_status pith_context_encode(const struct weight *w, const uint8_t *mask
     struct context_coder *c = malloc(sizeof *c);
     uint32_t *column = malloc(pith_context_bytes(w));
     enum pith_status st = c && column ? PITH_OK : PITH_ERR_MEMORY;
-    if (!st && !encode(&e, c, w, &l, column))
-        st = PITH_ERR_ARGUMENT;
-    if (!st && dst && e.used > cap)
-        st = PITH_ERR_SPACE;
+    if (!st)
+        st = encode_shorter(&e, c, w, &l, (has_zero || !dense) && l.most > 1, column);
     if (!st)
         *bytes = e.used;
     free(c);

@@ -9,7 +9,7 @@
 
 #define STEP 16384u     /* magnitude of a step; that of 255 is below 2^22 */
 #define MEAN_CODES 120u /* means are below 2^23 */
-#define WINDOW_TOP 48u
+#define APART_SEEN 4u   /* looks that stand behind an even distribution where zeros are apart */
 
 static uint32_t levels(const struct weight *w)
 {
@@ -77,21 +77,33 @@ bool pith_context_zero(const struct weight *w, uint32_t *negative, bool *has_zer
     return true;
 }
 
-/* How far the middles of classes are from zero. */
-static bool set_magnitudes(struct context_coder *c, const struct weight *w, uint32_t n_classes)
+/* Twice the steps from zero to an index; has_zero: zero is a level between those below and those
+ * above it, whether it has an index or not. */
+static int32_t twice_from_zero(const struct context_coder *c, int32_t index, bool has_zero)
 {
-    uint32_t negative;
-    bool zero;
-    if (!pith_context_zero(w, &negative, &zero))
-        return false;
-    zero = zero || w->support != SUPPORT_DENSE;
+    int32_t from = index - (int32_t)c->zero;
+    return c->apart ? 2 * (from + (from >= 0)) : 2 * from + !has_zero;
+}
+
+/* What an element of a symbol tells the next one, where zero is told apart: its sign, and whether
+ * it is below 3 steps, below 6, or not. */
+static uint8_t before_of(int32_t twice)
+{
+    int32_t steps = (twice < 0 ? -twice : twice) / 2;
+    return (uint8_t)(1 + 2 * ((steps >= 3) + (steps >= 6)) + (twice < 0));
+}
+
+/* How far the middles of classes are from zero. */
+static void set_magnitudes(struct context_coder *c, bool has_zero, uint32_t n_classes)
+{
     for (uint32_t k = 0; k < n_classes; k++) {
-        int32_t first = c->first[k];
-        int32_t last = (int32_t)(k + 1 < n_classes ? c->first[k + 1] : c->n_indices) - 1;
-        int32_t twice = first + last - 2 * (int32_t)negative + !zero;
+        uint32_t end = k + 1 < n_classes ? c->first[k + 1] : c->n_indices;
+        int32_t twice = (twice_from_zero(c, c->first[k], has_zero) +
+                         twice_from_zero(c, (int32_t)end - 1, has_zero)) /
+                        2;
         c->magnitude[k] = (uint32_t)(twice < 0 ? -twice : twice) * (STEP / 2);
+        c->before[k] = c->apart ? before_of(twice) : (uint8_t)(k + 1);
     }
-    return true;
 }
 
 static void set_rates(struct context_coder *c)
@@ -115,25 +127,47 @@ static void set_averages(struct context_coder *c, uint32_t mean_code)
     for (uint32_t i = 0; i < c->cols; i++)
         c->column[i] = c->mean;
     c->walk.average = c->mean;
-    c->walk.activity = CONTEXT_ACTIVITIES / 2;
+    c->walk.activity = (c->apart ? CONTEXT_DENSITIES : CONTEXT_ACTIVITIES) / 2;
+}
+
+/* A decision about a level needs one that is zero, and another. */
+static bool set_zero(struct context_coder *c, const struct weight *w, bool apart, bool *has_zero)
+{
+    if (!pith_context_zero(w, &c->zero, has_zero))
+        return false;
+    *has_zero = *has_zero || w->support != SUPPORT_DENSE;
+    c->apart = apart;
+    c->n_indices = levels(w) - apart;
+    c->anywhere = COUNTER_HALF;
+    return !apart || (*has_zero && c->n_indices > 0);
+}
+
+/* place: at most cols */
+static void set_channel(struct context_coder *c, const struct weight *w)
+{
+    c->place = 1;
+    for (uint32_t i = 2; i < w->shape.rank; i++)
+        c->place *= w->shape.dim[i];
+    if (w->shape.rank > 3)
+        c->line = w->shape.dim[w->shape.rank - 1];
 }
 
 bool pith_context_begin(struct context_coder *c, const struct weight *w,
                         const struct context_head *head, void *column)
 {
+    bool has_zero;
     memset(c, 0, sizeof *c);
-    c->n_indices = levels(w);
     c->cols = (uint32_t)columns(w);
     c->column = column;
-    c->place = 1;
-    for (uint32_t i = 2; i < w->shape.rank; i++)
-        c->place *= w->shape.dim[i]; /* at most cols */
     c->walk.range = 65535;
-    if (head->mean_code >= MEAN_CODES || !set_classes(c, head) ||
-        !set_magnitudes(c, w, head->n_classes))
+    set_channel(c, w);
+    if (head->mean_code >= MEAN_CODES || !set_zero(c, w, head->apart, &has_zero) ||
+        !set_classes(c, head))
         return false;
+    set_magnitudes(c, has_zero, head->n_classes);
     set_alphabet(&c->classes, head->n_classes);
     set_even(c->more[CONTEXT_ALL], head->n_classes);
+    c->seen[CONTEXT_ALL] = c->apart ? APART_SEEN : 0;
     for (uint32_t k = 0; k < 5; k++)
         set_alphabet(&c->rest[k], 1u << k);
     set_rates(c);
@@ -141,12 +175,16 @@ bool pith_context_begin(struct context_coder *c, const struct weight *w,
     return true;
 }
 
-static bool read_head(struct reader *r, uint32_t n_indices, struct context_head *head)
+#define APART 128u /* in the first byte */
+
+static bool read_head(struct reader *r, uint32_t n_levels, struct context_head *head)
 {
     memset(head, 0, sizeof *head);
-    head->mean_code = rd_u8(r);
-    head->n_classes = n_indices;
-    if (n_indices > CONTEXT_SYMBOLS) {
+    uint32_t first = rd_u8(r);
+    head->mean_code = first % APART;
+    head->apart = first >= APART;
+    head->n_classes = n_levels - head->apart;
+    if (head->n_classes > CONTEXT_SYMBOLS) {
         head->n_classes = rd_u8(r) + 1u;
         for (uint32_t k = 0; k < head->n_classes && k < CONTEXT_SYMBOLS; k += 2) {
             uint32_t two = rd_u8(r);

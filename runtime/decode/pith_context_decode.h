@@ -12,9 +12,11 @@
 #define CONTEXT_AHEAD 256u
 #define CONTEXT_CLASS_BITS 8u /* the most that tell an index of a class */
 
-/* How a stream begins: classes of indices, and the magnitude that is expected. */
+/* How a stream begins: classes of indices, and the magnitude that is expected. apart: a decision
+ * tells elements that are zero; then levels that are not are the indices. */
 struct context_head {
     uint32_t mean_code; /* 8 steps an octave */
+    bool apart;
     uint32_t n_classes;
     uint8_t bits[CONTEXT_SYMBOLS]; /* of each class: it has 2^bits indices, the last one fewer */
 };

@@ -195,6 +195,49 @@ static void neighbours_tell(void **state)
     guard_free(&c.memory);
 }
 
+/* One of 20 is stored, at random: 4 % more bytes than where and which cost at least; with zeros
+ * among the symbols it would be 11 %. */
+static void few_are_stored(void **state)
+{
+    static struct coded c;
+    uint64_t seed = SEED;
+    (void)state;
+    make(&c, 2, 16, 50, &seed);
+    for (uint64_t i = 0; i < c.w.count; i++)
+        c.index[i] = (uint8_t)(random_u64(&seed) % 16);
+    check(&c, &seed);
+    double n = (double)c.w.count, p = (double)c.w.nnz / n;
+    double bits = n * -(p * log2(p) + (1 - p) * log2(1 - p)) + 4 * n * p;
+    printf("# %zu bytes, at least %.0f\n", c.w.index_stream.n_bytes, bits / 8);
+    assert_int_equal(c.w.index_stream.bytes[0] >> 7, 1);
+    assert_true((double)c.w.index_stream.n_bytes < 1.06 * bits / 8);
+    guard_free(&c.memory);
+}
+
+/* What a stream that tells zeros apart needs: a zero, and a level beside it. */
+static void what_apart_needs(void **state)
+{
+    static struct coded c;
+    uint64_t seed = SEED;
+    (void)state;
+    for (uint32_t n = 1; n < 3; n++)
+        for (uint32_t has_zero = 0; has_zero < 2; has_zero++) {
+            make(&c, 2, n, 1000, &seed);
+            make_codebook(&c, n, n / 2, has_zero);
+            memset(c.index, 0, sizeof c.index);
+            uint8_t apart[3] = {128 + 40};
+            c.w.index_stream = (struct stream){apart, 1};
+            c.w.codebook.bytes = c.codebook_bytes;
+            struct context_stream s;
+            uint32_t columns[99];
+            bool may = n > 1 && has_zero;
+            assert_int_equal(pith_context_open(&s, &c.w, columns),
+                             may ? PITH_OK : PITH_ERR_CORRUPT);
+            apart[0] = 40;
+            assert_int_equal(pith_context_open(&s, &c.w, columns), PITH_OK);
+        }
+}
+
 /* Changed bytes: the same status and indices at every level, and nothing outside is touched. */
 static void broken_streams(void **state)
 {
@@ -262,8 +305,9 @@ static void other_lengths(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(round_trips),     cmocka_unit_test(ends_of_the_range),
-        cmocka_unit_test(neighbours_tell), cmocka_unit_test(broken_streams),
+        cmocka_unit_test(round_trips),      cmocka_unit_test(ends_of_the_range),
+        cmocka_unit_test(neighbours_tell),  cmocka_unit_test(few_are_stored),
+        cmocka_unit_test(what_apart_needs), cmocka_unit_test(broken_streams),
         cmocka_unit_test(other_lengths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -366,6 +366,14 @@ static void contexts(void)
     finish("contexts", &full);
     add_tensors(0, r + 4, 4, 81);
     finish("contexts_compact", &compact);
+    const struct recipe few[] = {
+        {2, {40, 60}, 100, 14, 0, PITH_CODE_CONTEXT, 1, 0, 0},
+        {4, {40, 30, 3, 3}, 8, 9, 0, PITH_CODE_CONTEXT, 1, 0, 0},
+        {2, {90, 70}, 30, 3, 70, PITH_CODE_CONTEXT, 40, 0, 0},
+        {2, {100, 100}, 50, 32, 0, PITH_CODE_CONTEXT, 1, 0, 0},
+    };
+    add_tensors(0, few, 4, 82);
+    finish("contexts_few", &compact);
 }
 
 /* Floats as byte planes: streams of four and of more sub-streams, planes of one symbol; between

@@ -11,8 +11,10 @@ struct contexts {
     uint64_t at;       /* bit of the number that is the lowest one at the place of range */
     uint64_t low_code; /* the number up to there, less low */
     uint32_t range;
-    uint32_t N, zero, classes, first[17], k[16], magnitude[16];
+    uint32_t N, zero, classes, first[17], k[16], magnitude[16], told[16];
+    bool apart; /* N does not count zero then */
     struct distribution All, R[16], S[24], T[17][16];
+    uint32_t P[97], looks[97]; /* Z, D[0..31], F[0..63] */
 };
 
 static uint32_t code_bit_at(const struct contexts *x, uint64_t bit)
@@ -66,7 +68,11 @@ static void read_context_head(struct contexts *x, struct span *s, uint32_t *mean
 {
     uint64_t at = s->at;
     uint32_t g = u8(s);
+    x->apart = g >= 128;
+    g %= 128;
     must(g < 120, at, "a mean is below 120");
+    must(!x->apart || x->N > 1, at, "a level beside zero");
+    x->N -= x->apart;
     *mean = ((8 + g % 8) << (g / 8)) << 5;
     x->classes = x->N;
     if (x->N > 16) {
@@ -97,11 +103,14 @@ static void set_magnitudes(const struct tensor *t, struct contexts *x, const uin
         x->zero += centroid[i] >> 31;
         has_zero = has_zero || centroid[i] == 0;
     }
-    int64_t h = t->support == 0 && !has_zero;
+    int64_t h = t->support == 0 && !has_zero, zero = x->zero;
+    must(!x->apart || h == 0, t->elements.at, "a zero that can be told apart");
     for (uint32_t i = 0; i < x->classes; i++) {
-        int64_t b = (i + 1 < x->classes ? x->first[i + 1] : x->N) - INT64_C(1);
-        int64_t sum = x->first[i] + b - 2 * (int64_t)x->zero + h;
-        x->magnitude[i] = (uint32_t)(8192 * (sum < 0 ? -sum : sum));
+        int64_t a = x->first[i], b = (i + 1 < x->classes ? x->first[i + 1] : x->N) - INT64_C(1);
+        int64_t over = x->apart ? (a >= zero) + (b >= zero) : h;
+        int64_t sum = a + b - 2 * zero + over, size = sum < 0 ? -sum : sum;
+        x->magnitude[i] = (uint32_t)(8192 * size);
+        x->told[i] = x->apart ? 1 + (size >= 6 ? 2 : 0) + (size >= 12 ? 2 : 0) + (sum < 0) : i + 1;
     }
 }
 
@@ -121,11 +130,50 @@ static uint32_t moved(uint32_t average, uint32_t v, uint64_t looks)
     return (uint32_t)(average + (step >= 0 ? step / 65536 : -((65535 - step) / 65536)));
 }
 
-static uint32_t activity_of(uint32_t A, uint32_t C, uint32_t mean)
+static uint32_t activity_of(const struct contexts *x, uint32_t A, uint32_t C, uint32_t mean)
 {
-    int64_t eighths = 3 * (lg(A) + lg(C)) - 6 * lg(mean);
-    int64_t level = (eighths >= 0 ? eighths / 8 : -((7 - eighths) / 8)) + 12;
-    return level < 0 ? 0 : level > 23 ? 23 : (uint32_t)level;
+    int64_t eighths = 3 * (lg(A) + lg(C)) - 6 * lg(mean), unit = x->apart ? 16 : 8;
+    int64_t middle = x->apart ? 16 : 12, most = x->apart ? 31 : 23;
+    int64_t level = (eighths >= 0 ? eighths / unit : -((unit - 1 - eighths) / unit)) + middle;
+    return level < 0 ? 0 : level > most ? (uint32_t)most : (uint32_t)level;
+}
+
+/* Of decisions: what has seen nothing is as Z. */
+static void begin_decision(struct contexts *x, uint32_t d)
+{
+    if (x->looks[d] == 0) {
+        x->P[d] = x->P[0];
+        x->looks[d] = x->looks[0] < 2 ? x->looks[0] : 2;
+    }
+}
+
+static void learn_decision(struct contexts *x, uint32_t d, uint32_t bit)
+{
+    int64_t step = ((int64_t)(bit << 22) - x->P[d]) * (131072 / (2 * x->looks[d] + 3));
+    x->P[d] = (uint32_t)(x->P[d] + (step >= 0 ? step / 65536 : -((65535 - step) / 65536)));
+    if (x->looks[d] < 200) {
+        x->looks[d]++;
+    }
+}
+
+static uint32_t context_decision(struct contexts *x, uint32_t activity, uint32_t around)
+{
+    uint32_t D = 1 + activity, F = 33 + around;
+    begin_decision(x, D);
+    begin_decision(x, F);
+    uint32_t p = (x->P[D] + x->P[F]) >> 7;
+    p = p < 3 ? 3 : p > 65533 ? 65533 : p;
+    uint32_t B = p * x->range >> 16, bit = x->low_code < B;
+    x->low_code -= bit ? 0 : B;
+    x->range = bit ? B : x->range - B;
+    while (x->range < 32768) {
+        x->range <<= 1;
+        x->low_code = x->low_code << 1 | code_bit_at(x, x->at++);
+    }
+    learn_decision(x, D, bit);
+    learn_decision(x, F, bit);
+    learn_decision(x, 0, bit);
+    return bit;
 }
 
 static struct distribution *begun(struct contexts *x, struct distribution *d)
@@ -175,6 +223,8 @@ static void begin_contexts(struct contexts *x)
         x->low_code = x->low_code << 1 | code_bit_at(x, i);
     }
     make_even(x->All.M, x->classes);
+    x->All.n = x->apart ? 4 : 0;
+    x->P[0] = UINT32_C(1) << 21;
     for (uint32_t i = 0; i < x->classes; i++) {
         make_even(x->R[i].M, 1u << (x->k[i] < 4 ? x->k[i] : 4));
     }
@@ -195,8 +245,9 @@ static void read_levels(const struct tensor *t, struct contexts *x, uint32_t mea
                         const uint32_t *centroid, uint8_t *value)
 {
     uint64_t rows = t->rank < 2 ? 1 : t->dim[0], cols = t->count / rows, stored = 0;
-    uint32_t place = 1, activity = 12;
+    uint32_t place = 1, line = t->rank > 3 ? t->dim[t->rank - 1] : 0, activity = x->apart ? 16 : 12;
     uint32_t *average = zeroed(cols, sizeof *average);
+    uint8_t *kept = zeroed(cols, 1); /* by column: the last level is not zero */
     for (uint32_t i = 2; i < t->rank; i++) {
         place *= t->dim[i];
     }
@@ -206,17 +257,31 @@ static void read_levels(const struct tensor *t, struct contexts *x, uint32_t mea
     for (uint64_t row = 0, i = 0; row < rows; row++) {
         uint32_t A = mean, before = 0;
         for (uint64_t c = 0; c < cols; c++, i++) {
-            uint32_t class = context_class(x, activity, before, (uint32_t)(c % place % 16));
-            uint32_t level = context_level(x, class), v = x->magnitude[class];
-            must(level < x->N, x->code.at, "a level is below N");
+            uint32_t around = 0, level = x->zero, v = 0, told = 0;
+            around |= c > 0 ? kept[c - 1] : 0u;
+            around |= c > 1 ? kept[c - 2] * 2u : 0u;
+            around |= kept[c] * 4u;
+            around |= c + 1 < cols ? kept[c + 1] * 8u : 0u;
+            around |= place > 1 && c >= place ? kept[c - place] * 16u : 0u;
+            around |= line > 0 && c >= line ? kept[c - line] * 32u : 0u;
+            if (!x->apart || context_decision(x, activity, around)) {
+                uint32_t s = x->apart ? activity / 2 : activity;
+                uint32_t class = context_class(x, s, before, (uint32_t)(c % place % 16));
+                level = context_level(x, class);
+                must(level < x->N, x->code.at, "a level is below N");
+                level += x->apart && level >= x->zero;
+                v = x->magnitude[class];
+                told = x->told[class];
+            }
+            kept[c] = told > 0;
             average[c] = moved(average[c], v, row);
             if (c + 1 == cols) {
-                activity = activity_of(mean, average[0], mean);
+                activity = activity_of(x, mean, average[0], mean);
             } else {
-                activity = activity_of(A, average[c + 1], mean);
+                activity = activity_of(x, A, average[c + 1], mean);
             }
             A = moved(A, v, c);
-            before = class + 1;
+            before = told;
             if (t->support != 0 && level == x->zero) {
                 continue;
             }
@@ -227,6 +292,7 @@ static void read_levels(const struct tensor *t, struct contexts *x, uint32_t mea
         }
     }
     free(average);
+    free(kept);
     end_contexts(x, stored, t->nnz);
 }
 

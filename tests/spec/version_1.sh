@@ -40,7 +40,8 @@ for grid in "plain code plain" "codebook code plain" "codebook code huffman" "co
     done
 done
 for coding in "sparse grid plain code adaptive" "sparse grid codebook code adaptive" \
-    "sparse grid codebooks code adaptive" "dense grid codebook code adaptive" "dense grid plain code planes" "dense grid codebook code rans"; do
+    "sparse grid codebooks code adaptive" "dense grid codebook code adaptive" "dense grid plain code planes" "dense grid codebook code rans" \
+    "dense grid codebook code context" "sparse grid codebook code context" "sparse grid codebooks code context" "dense grid codebook code adaptive trellis"; do
     grep -q "support $coding" "$work/codings" || { echo "no file: $coding"; status=1; }
 done
 exit $status

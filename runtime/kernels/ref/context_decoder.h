@@ -41,4 +41,13 @@ static inline void narrow(struct context_walk *t, uint32_t low, uint32_t high)
     t->have -= shift;
 }
 
+static inline uint32_t code_decision(struct context_walk *t, uint32_t bound, uint32_t bit)
+{
+    fill_window(t);
+    bit = (uint32_t)(t->window >> WINDOW_TOP) < bound;
+    uint32_t one = 0 - bit; /* whether is hard to foresee: no branch */
+    narrow(t, bound & ~one, (bound & one) | (t->range & ~one));
+    return bit;
+}
+
 #endif
