@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* blob.c - questions about a model image that need no memory: is it sound, what does it say.
  *
- * The functions walk the image at each call instead of keeping what they found: a file of some
- * kilobytes is read in microseconds, and who only wants a label list needs no arena. */
+ * The functions walk the image at each call instead of keeping what they found: who only wants a
+ * label list needs no arena. */
 #include "pith_format.h"
 
 static const char *const meta_keys[] = {NULL, "preprocess", "labels", "recipe"};

@@ -5,9 +5,8 @@
  * Chunks are contiguous and cover the file exactly, so every byte is header, chunk, padding that
  * is tested to be zero, or checksum: nothing can hide in a file, and no bit can change unseen.
  *
- * Offsets in the full table are redundant, and are there so that a file can be mapped and its
- * data chunk lies at a multiple of 64; they are compared with where the chunk must be. A compact
- * file has lengths alone. */
+ * Offsets in the full table are redundant: each is compared with where its chunk must lie. A
+ * compact file has lengths alone. */
 #include "pith_format.h"
 
 /* In the order of enum chunk_kind; tags as strings are the order in the file. */

@@ -160,8 +160,8 @@ static bool name_before(const struct graph_name *a, const struct graph_name *b)
     return compare_text((const uint8_t *)a->text, a->bytes, (const uint8_t *)b->text, b->bytes) < 0;
 }
 
-/* Heap sort: no bad case for a hostile file to find, no recursion, no memory. O(n log n)
- * whatever the names are: 2^18 of them from a file of some megabytes stay below a second. */
+/* Heap sort: no bad case for a hostile file to find, no recursion, no memory. O(n log n) whatever
+ * the names are. */
 static void sift_down(uint32_t *heap, uint32_t n, uint32_t i, const struct graph_name *name)
 {
     for (;;) {

@@ -8,7 +8,6 @@
 #include "op_list.h"
 #include "shape_rule.h"
 
-/* A stride that leaves a register cannot come from a network that computes anything. */
 #define MAX_STEP 65535 /* strides, dilations, groups: so that products stay small */
 #define MAX_PAD (1 << 24)
 

@@ -12,10 +12,10 @@
  * A Requantize or DequantizeLinear is taken into the integer product before it, and a bias added
  * in between: its step then has them as further inputs (integer_conv.h).
  *
- * Fusing saves a pass over memory for each node: a Relu of its own reads and writes its tensor
- * once more, which is as long as a 1 x 1 convolution of few channels takes. Values are the same
- * bits either way: a step computes act(sum + bias + residual) in the order in which the nodes
- * would have (docs/arithmetic.md), but for packed products, which begin with the bias. */
+ * Fusing saves a pass over memory for each node: a Relu of its own reads and writes its tensor once
+ * more. Values are the same bits either way: a step computes act(sum + bias + residual) in the
+ * order in which the nodes would have (docs/arithmetic.md), but for packed products, which begin
+ * with the bias. */
 #include "integer_conv.h"
 #include "plan.h"
 

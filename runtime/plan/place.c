@@ -18,7 +18,7 @@
  * threads do not share lines. */
 #include "plan.h"
 
-/* 4096^2 / 2 comparisons are some 20 ms; steps of real networks are a few hundred. */
+/* Some eight million comparisons at most; steps of real networks are a few hundred. */
 #define GREEDY_MAX 4096u
 
 /* Sort order: larger first, then lower number, so that the result is the same everywhere.
