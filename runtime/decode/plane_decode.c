@@ -10,8 +10,9 @@
  * A plane is decoded group by group into scratch and laid over the floats, so that four passes
  * over them take one decode table.
  *
- * Order of bytes alone makes them codable: exponents of a trained layer repeat, low bytes of mantissas are noise. No byte depends on another, so a plane is decoded with one
- * table in cache. */
+ * Order of bytes alone makes them codable: exponents of a trained layer repeat, low bytes of
+ * mantissas are noise. No byte depends on another, so a plane is decoded with one table in cache.
+ */
 #include "pith_plane_decode.h"
 #include "pith_huff_decode.h"
 

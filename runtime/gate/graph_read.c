@@ -570,8 +570,7 @@ static enum pith_status shape_all(const struct image *im, const struct graph *g,
     return PITH_OK;
 }
 
-/* Two passes over the same bytes. Between them the image is the caller's and must not change;
- * one that is mapped from a file that somebody rewrites is read by a private copy (host/open.c). */
+/* Two passes over the same bytes. Between them the image must not change: it is the caller's. */
 enum pith_status pith_graph_read(const void *blob, size_t bytes, uint32_t flags, uint32_t batch,
                                  void *mem, uint64_t mem_bytes, struct graph *g,
                                  struct tview **value_shapes, struct pith_error *err)

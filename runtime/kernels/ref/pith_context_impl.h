@@ -24,14 +24,19 @@
 
 #include "pith_kernel_context.h"
 
+/* So that a context which adopts what is known of all still learns fast from its own first
+ * elements. */
 #define CONTEXT_ADOPTED 4u /* looks that a distribution begins with, at most */
 
+/* A logarithm is enough of a magnitude for a context; integers give it the same value
+ * everywhere. */
 static inline uint32_t context_log2(uint32_t x)
 {
     uint32_t k = 31 - (uint32_t)__builtin_clz(x | 1);
     return k << 3 | ((x << 3 >> k) & 7); /* eighths */
 }
 
+/* Sixteen or so levels of how large the neighbours are: row and column count alike. */
 static inline uint32_t context_activity(const struct context_coder *c, uint32_t average,
                                         uint32_t column)
 {
@@ -59,6 +64,7 @@ static inline void context_adopt(struct context_coder *c, uint32_t d)
     c->seen[d] = (uint8_t)(seen < CONTEXT_ADOPTED ? seen : CONTEXT_ADOPTED);
 }
 
+/* 1 / n at first, then constant: a counter that forgets. */
 static inline void context_learn(struct context_coder *c, uint32_t d, lanes more, lanes above)
 {
     uint32_t seen = c->seen[d];
@@ -66,6 +72,7 @@ static inline void context_learn(struct context_coder *c, uint32_t d, lanes more
     c->seen[d] = (uint8_t)(seen + (seen < CONTEXT_RATES - 1));
 }
 
+/* Two distributions, by activity and by place, are averaged: each knows what the other does not. */
 static inline uint32_t context_class(struct context_coder *c, struct context_walk *t,
                                      uint32_t symbol)
 {
@@ -106,6 +113,7 @@ static inline uint32_t context_rest(struct context_coder *c, struct context_walk
     return low ? high << low | context_even(c, t, low, rest & ((1u << low) - 1)) : high;
 }
 
+/* A row begins with what the whole tensor is expected to have. */
 static inline void context_begin_row(const struct context_coder *c, struct context_walk *t)
 {
     t->col = t->in_channel = t->left = 0;
