@@ -64,7 +64,7 @@ struct decoder {
 
 /* ---- scratch --------------------------------------------------------------------------------- */
 
-/* These predicates are asked when scratch is counted and when it is cut: the same answer both
+/* These predicates are asked when scratch is counted and when it is cut: alike both
  * times. */
 static bool uses_gaps(const struct weight *w)
 {
