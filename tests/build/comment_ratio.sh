@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Lines of comment for each line of code (comment_ratio.py) do not fall: comments say why. The counting is
-# tried first on a file whose lines are known.
+# Comments say why: in the rooms whose mathematics and bounds want reasons there is a line of comment for each
+# five of code (comment_ratio.py). The counting is tried first on a file whose lines are known.
 command -v python3 >/dev/null || exit 77
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
